@@ -329,7 +329,24 @@ static void hide(struct machine *m, struct job *j, const char *mark)
 	j->mark = xstrdup(mark);
 }
 
-static void load_job(struct machine *m, struct job *j, const char *dir, bool objects_too)
+/* A server's has a uid. */
+static void add_namespace(struct machine *m, const char *ns)
+{
+	cleanup_json cJSON *doc = meta_new("v1", "Namespace", NULL, ns);
+	cleanup_json cJSON *old = NULL;
+	struct error ignored = { 0 };
+
+	if (!m->mirrors) {
+		store(m, doc);
+		return;
+	}
+	old = apiserver_get(m->api, "v1", "Namespace", NULL, ns);
+	if (!old &&
+	    apiserver_write(m->api, "POST", "/api/v1/namespaces", doc, NULL, &ignored))
+		error_clear_if(&ignored, ignored.kind);
+}
+
+static void load_job(struct machine *m, struct job *j, const char *dir, bool whole)
 {
 	cleanup_arena struct arena a = { 0 };
 	const char *mark, *run;
@@ -347,6 +364,8 @@ static void load_job(struct machine *m, struct job *j, const char *dir, bool obj
 		return;
 	}
 	j->hidden = false;
+	if (m->mirrors)
+		add_namespace(m, j->ns);
 	if (!str_eq(j->run, run)) {
 		drop_run(m, j);
 		j->run = xstrdup(run);
@@ -389,23 +408,6 @@ static void refresh_job(struct machine *m, const char *ns, const char *name,
 
 /* ---- all of them --------------------------------------------------------------------- */
 
-/* An object of a server has a uid. */
-static void add_namespace(struct machine *m, const char *ns)
-{
-	cleanup_json cJSON *doc = meta_new("v1", "Namespace", NULL, ns);
-	cleanup_json cJSON *old = NULL;
-	struct error ignored = { 0 };
-
-	if (!m->mirrors) {
-		store(m, doc);
-		return;
-	}
-	old = apiserver_get(m->api, "v1", "Namespace", NULL, ns);
-	if (!old &&
-	    apiserver_write(m->api, "POST", "/api/v1/namespaces", doc, NULL, &ignored))
-		error_clear_if(&ignored, ignored.kind);
-}
-
 static int refresh_namespace(struct machine *m, const char *ns, const char *name,
 			     bool objects_too, struct error *err)
 {
@@ -417,7 +419,7 @@ static int refresh_namespace(struct machine *m, const char *ns, const char *name
 		return -1;
 	(void)watch(m, dir, IN_CREATE | IN_DELETE | IN_MOVED_TO);
 	names = state_entries(&a, dir);
-	if (*names)
+	if (*names && !m->mirrors)
 		add_namespace(m, ns);
 	for (; *names; names++)
 		if (!*name || str_eq(*names, name))

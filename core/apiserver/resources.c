@@ -123,9 +123,10 @@ static const struct column node_columns[] = {
 	{ "Version", "string", "", "", 0, ".status.nodeInfo.kubeletVersion" },
 	{ "Internal-IP", "string", "", "", 1, "internal-ip" },
 	{ "External-IP", "string", "", "", 1, "none" },
-	{ "OS-Image", "string", "", "", 1, "unknown" },
+	{ "OS-Image", "string", "", "", 1, ".status.nodeInfo.osImage" },
 	{ "Kernel-Version", "string", "", "", 1, ".status.nodeInfo.kernelVersion" },
-	{ "Container-Runtime", "string", "", "", 1, "unknown" },
+	{ "Container-Runtime", "string", "", "", 1,
+	  ".status.nodeInfo.containerRuntimeVersion" },
 	{ .name = NULL },
 };
 

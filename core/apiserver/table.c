@@ -386,13 +386,6 @@ static cJSON *no_value(struct arena *arena, const cJSON *obj)
 	return text_cell(NULL);
 }
 
-static cJSON *unknown(struct arena *arena, const cJSON *obj)
-{
-	(void)arena;
-	(void)obj;
-	return text_cell("<unknown>");
-}
-
 static cJSON *node_status(struct arena *arena, const cJSON *obj)
 {
 	(void)arena;
@@ -428,7 +421,6 @@ static const struct cell {
 	{ "pod-node", pod_node },
 	{ "internal-ip", internal_ip },
 	{ "none", no_value },
-	{ "unknown", unknown },
 	{ "node-status", node_status },
 };
 

@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/sysinfo.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -10,6 +11,7 @@
 #include "api/meta.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/str.h"
 
 enum { MAX_PODS = 110 };
@@ -53,15 +55,48 @@ static void put_pair(cJSON *list, const char *key, const char *value, const char
 	cJSON_AddItemToArray(list, e);
 }
 
+/* The first line of a file; "" if there is none. */
+static const char *line_of(struct arena *a, const char *path)
+{
+	cleanup_buf struct buf text = { .max = 4096 };
+	struct error none = { 0 };
+
+	if (file_read(&text, path, &none) || !text.len)
+		return "";
+	return str_slice(a, (const char *)text.data,
+			 strcspn((const char *)text.data, "\n"));
+}
+
+/* All that a v1 NodeSystemInfo must have: clients check it. */
+static void put_info(struct arena *a, cJSON *status, const char *version)
+{
+	struct utsname kernel = { 0 };
+	const char *id = line_of(a, "/etc/machine-id");
+	const char *const info[][2] = {
+		{ "machineID", id },
+		{ "systemUUID", id },
+		{ "bootID", line_of(a, "/proc/sys/kernel/random/boot_id") },
+		{ "kernelVersion", kernel.release },
+		{ "osImage", "Linux" },
+		{ "containerRuntimeVersion", "kftrainer://" VERSION },
+		{ "kubeletVersion", version },
+		{ "kubeProxyVersion", "" },
+		{ "operatingSystem", "linux" },
+		{ "architecture", kernel.machine },
+	};
+
+	(void)uname(&kernel);
+	for (size_t i = 0; i < sizeof(info) / sizeof(*info); i++)
+		json_put_str(status, info[i][1], "nodeInfo", info[i][0]);
+}
+
 cJSON *node_object(const char *version)
 {
 	cleanup_arena struct arena a = { 0 };
 	const char *name = node_name(&a);
 	cJSON *node = meta_new("v1", "Node", NULL, name), *status, *ready;
-	struct utsname kernel = { 0 };
 	char now[TIME_TEXT_SIZE];
 
-	(void)uname(&kernel);
 	meta_set_label(node, "kubernetes.io/hostname", name);
 	meta_set_label(node, "kubernetes.io/os", "linux");
 	json_obj(node, "spec");
@@ -72,12 +107,10 @@ cJSON *node_object(const char *version)
 	ready = json_list(status, "conditions")->child;
 	json_put_str(ready, "KubeletReady", "reason");
 	json_put_str(ready, "this machine runs pods as processes", "message");
-	json_put_str(ready, time_text(clock_now(), now), "lastTransitionTime");
+	json_put_str(ready, time_text(clock_now(), now), "lastHeartbeatTime");
+	json_put_str(ready, now, "lastTransitionTime");
 	put_pair(json_list(status, "addresses"), "address", "127.0.0.1", "InternalIP");
 	put_pair(json_list(status, "addresses"), "address", name, "Hostname");
-	json_put_str(status, version, "nodeInfo", "kubeletVersion");
-	json_put_str(status, kernel.release, "nodeInfo", "kernelVersion");
-	json_put_str(status, "linux", "nodeInfo", "operatingSystem");
-	json_put_str(status, kernel.machine, "nodeInfo", "architecture");
+	put_info(&a, status, version);
 	return node;
 }

@@ -21,6 +21,7 @@ finished() { kubectl wait --timeout=-1s "--for=condition=$2" "trainjob/$1"; } # 
 # Of the processes of a job's pods: they have its name in their environment.
 processes() { grep -lsz "^MARK=$1\$" /proc/[0-9]*/environ | grep -c .; } # MARK
 two_run() { [ "$(processes "$1")" -ge 2 ]; }
+some_run() { ! none_left "$1"; }
 none_left() { [ "$(processes "$1")" = 0 ]; }
 
 up
@@ -34,11 +35,15 @@ check "... pods: phase, exit code, index, owner, node" eval '
 	[ "$(kubectl get pods "$(of two)" -o "jsonpath={.items[*].metadata.labels.batch\.kubernetes\.io/job-completion-index}")" = "0 1" ] &&
 	[ "$(kubectl get pods "$(of two)" -o "jsonpath={.items[*].metadata.ownerReferences[0].uid}")" = "$(kubectl get job two-node-0 -o "jsonpath={.metadata.uid} {.metadata.uid}")" ] &&
 	kubectl get node "$(kubectl get pods "$(of two)" -o "jsonpath={.items[0].spec.nodeName}")"'
+check "... the node has all that clients ask of one" eval '
+	for key in machineID systemUUID bootID kernelVersion osImage containerRuntimeVersion kubeletVersion kubeProxyVersion operatingSystem architecture; do
+		kubectl get nodes -o json | grep -q "\"$key\": " || { echo "no $key"; return 1; }
+	done'
 check "... their columns, wide as well" eval '
 	kubectl get job two-node-0 --no-headers | grep -Eq "^two-node-0 +Complete +2/2 +[0-9]+[smh0-9]* +[0-9]" &&
 	kubectl get job two-node-0 -o wide --no-headers | grep -Eq " node +[^ ]*pytorch[^ ]* +batch.kubernetes.io/controller-uid=" &&
 	kubectl get pods -o wide --no-headers | grep -Eq " 127[.0-9]+ +[^ ]+ +<none> +<none>$" &&
-	kubectl get nodes -o wide --no-headers | grep -Eq " Ready +<none> .* 127.0.0.1 +<none> +<unknown> "'
+	kubectl get nodes -o wide --no-headers | grep -Eq " Ready +<none> .* 127.0.0.1 +<none> +Linux .* kftrainer://"'
 check "... jobsStatus has its six fields" is trainjob two '.status.jobsStatus[0]' \
 	'{"active":0,"failed":0,"name":"node","ready":0,"succeeded":1,"suspended":0}'
 check "... events of the pod, the Job, the JobSet" eval '
@@ -73,6 +78,9 @@ check "kubectl auth can-i, --list, whoami" eval '
 check "kubectl create --dry-run=server makes nothing" eval 'kubectl create namespace dry --dry-run=server && ! kubectl get namespace dry'
 check "the namespace default stays" eval '! kubectl delete namespace default && kubectl get namespace default'
 check "kubectl delete namespace takes all of it" eval 'kubectl delete namespace made && ! kubectl get configmap c -n made'
+check "... with a job that runs: its processes end, and the namespace is not back" eval '
+	kubectl create namespace made && job inside 1 "MARK=inside exec sleep 1000" | kubectl apply -n made -f - && until_true some_run inside &&
+	kubectl delete namespace made && until_true none_left inside && until_true eval "! ls $XDG_STATE_HOME/kftrainer/jobs/made/* 2>/dev/null" && ! kubectl get namespace made'
 
 # ---- logs ----------------------------------------------------------------------------------------
 pod() { kubectl get pods "$(of "$1")" -o 'jsonpath={.items[0].metadata.name}'; } # NAME

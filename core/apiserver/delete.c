@@ -221,6 +221,9 @@ static int delete_stored(struct exchange *x, const struct stored *before, cJSON 
 		collect_release(x->server, obj);
 	finalizers = meta_finalizers(obj);
 	*ret_gone = !finalizers || !finalizers->child;
+	/* Before it goes, or a run in it that is still there would bring it back. */
+	if (*ret_gone && !x->dry_run && meta_is(obj, "", "Namespace"))
+		collect_dependents(x->server, obj);
 	if (!*ret_gone)
 		rc = mark(x, before, obj, &err);
 	else

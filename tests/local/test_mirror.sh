@@ -88,6 +88,10 @@ check "... it ends: Complete" kubectl wait --timeout=-1s --for=condition=Complet
 rm go
 submit other true -n team >/dev/null
 check "other namespaces" eval '[ "$(kubectl get trainjobs -n team -o name)" = trainjob.trainer.kubeflow.org/other ]'
+submit third true -n team >/dev/null
+submit fourth 'sleep 1000' -n team --detach >/dev/null
+check "a namespace that is deleted takes its runs along, and is not back" eval '
+	kubectl delete namespace team && sleep 0.5 && ! kubectl get namespace team && none_run fourth && ! ls "$XDG_STATE_HOME"/kftrainer/jobs/team/* 2>/dev/null'
 cat >own.yaml <<'END2'
 apiVersion: trainer.kubeflow.org/v1alpha1
 kind: TrainingRuntime

@@ -228,12 +228,24 @@ static bool is_oom(const cJSON *end)
 	return str_eq(json_str(end, "reason"), "OOMKilled");
 }
 
+/* Of "killed by signal 9 (Killed): its probe failed" what the signal alone does not say. */
+static const char *more_than_signal(const char *message)
+{
+	const char *end = message && str_starts(message, "killed by signal ")
+				  ? strchr(message, ')')
+				  : NULL;
+
+	if (!end)
+		return message;
+	return str_starts(end, "): ") ? end + strlen("): ") : "";
+}
+
 static char *what_happened(const cJSON *end, const cJSON *status)
 {
 	cleanup_buf struct buf b = { .max = 4096 };
 	int code = (int)json_int(end, 0, "exitCode"),
 	    sig = (int)json_int(end, 0, "signal");
-	const char *message = json_str(end, "message");
+	const char *message = more_than_signal(json_str(end, "message"));
 	const char *why = json_str(status, "reason");
 
 	if (is_oom(end))

@@ -142,6 +142,12 @@ static void test_causes(void **state)
 		  "killed by SIGSEGV (signal 11)\nlast line" },
 		{ "", "'exitCode':137,'signal':9", 137,
 		  "killed by SIGKILL (signal 9)\nhint: killed by SIGKILL; check dmesg" },
+		{ "", "'exitCode':137,'signal':9,'message':'killed by signal 9 (Killed)'",
+		  137, "killed by SIGKILL (signal 9)\nhint: killed by SIGKILL" },
+		{ "",
+		  "'exitCode':137,'signal':9,'message':'killed by signal 9 (Killed): its "
+		  "probe failed'",
+		  137, "killed by SIGKILL (signal 9): its probe failed\nhint" },
 		{ "", "'exitCode':127,'reason':'StartError','message':'trian: not found'",
 		  127, "exit code 127: trian: not found\nhint: command not found" },
 		{ "", "'exitCode':126", 126, "exit code 126\nhint: file not executable" },

@@ -181,16 +181,38 @@ static int read_doc(cJSON **ret, const char *path, struct error *err)
 	return 0;
 }
 
-/* The run was killed before it saved its final status. */
-static void mark_killed(cJSON *trainjob, const char *path)
+static int64_t later(int64_t time, const char *path)
+{
+	struct stat st;
+
+	return !stat(path, &st) && (int64_t)st.st_mtime > time ? (int64_t)st.st_mtime
+							       : time;
+}
+
+/* When it wrote last: its status, or a line of a pod. */
+static int64_t last_sign(const char *run)
+{
+	cleanup_arena struct arena a = { 0 };
+	const char *logs = path_join(&a, run, "logs");
+	int64_t time = later(0, path_join(&a, run, STATE_TRAINJOB));
+
+	for (char **pod = state_entries(&a, logs); *pod; pod++) {
+		const char *dir = path_join(&a, logs, *pod);
+
+		for (char **log = state_entries(&a, dir); *log; log++)
+			time = later(time, path_join(&a, dir, *log));
+	}
+	return time;
+}
+
+/* It was killed before it could save its final status. */
+static void mark_killed(cJSON *trainjob, const char *run)
 {
 	cJSON *status = json_obj(trainjob, "status");
 	char now[TIME_TEXT_SIZE];
-	struct stat st = { 0 };
 
-	(void)!stat(path, &st);
 	status_fail(status, REASON_INTERRUPTED, "the process was killed",
-		    time_text((int64_t)st.st_mtime, now));
+		    time_text(last_sign(run), now));
 	status_idle(status);
 }
 
@@ -205,8 +227,8 @@ int state_read_job(cJSON **ret, const char *run, bool running, struct error *err
 	if (state_suspended(run) != json_bool(*ret, false, "spec", "suspend"))
 		json_put_bool(*ret, state_suspended(run), "spec", "suspend");
 	if (!running && !status_finished(json_get((const cJSON *)*ret, "status")))
-		mark_killed(*ret, path);
-	status_set_state(json_obj(*ret, "status")); /* runs of older versions have none */
+		mark_killed(*ret, run);
+	status_set_state(json_obj(*ret, "status")); /* old runs say none */
 	return 0;
 }
 

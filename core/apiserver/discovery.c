@@ -253,6 +253,40 @@ static cJSON *version_doc(void)
 	return doc;
 }
 
+/* ---- / ------------------------------------------------------------------------------ */
+
+static void add_path(cJSON *list, const char *path)
+{
+	const cJSON *known;
+
+	json_each(known, list)
+		if (str_eq(known->valuestring, path))
+			return;
+	cJSON_AddItemToArray(list, cJSON_CreateString(path));
+}
+
+static cJSON *paths_doc(struct arena *arena)
+{
+	static const char *const others[] = { "/healthz", "/livez",   "/openapi/v3",
+					      "/readyz",  "/version", NULL };
+	cJSON *doc = cJSON_CreateObject(), *list = json_list(doc, "paths");
+
+	add_path(list, "/api");
+	add_path(list, "/api/v1");
+	add_path(list, "/apis");
+	for (const struct resource *r = resources; r->kind; r++) {
+		const char *group = resource_group(arena, r);
+
+		if (!*group)
+			continue;
+		add_path(list, arena_printf(arena, "/apis/%s", group));
+		add_path(list, arena_printf(arena, "/apis/%s", r->api_version));
+	}
+	for (const char *const *path = others; *path; path++)
+		add_path(list, *path);
+	return doc;
+}
+
 /* ---- which path --------------------------------------------------------------------- */
 
 static bool is(const struct exchange *x, size_t i, const char *segment)
@@ -267,7 +301,7 @@ bool discovery_has(const struct exchange *x)
 
 	if (!str_eq(x->http->method, "GET") && !str_eq(x->http->method, "HEAD"))
 		return false;
-	if (x->n_path == 1 && str_in(x->path[0], alone))
+	if (!x->n_path || (x->n_path == 1 && str_in(x->path[0], alone)))
 		return true;
 	if (is(x, 0, "api"))
 		return x->n_path <= 2;
@@ -288,6 +322,8 @@ static cJSON *document(struct exchange *x)
 {
 	struct arena *a = &x->arena;
 
+	if (!x->n_path)
+		return paths_doc(a);
 	if (is(x, 0, "version"))
 		return version_doc();
 	if (is(x, 0, "api"))

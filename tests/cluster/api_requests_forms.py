@@ -107,6 +107,7 @@ def discovery():
     for path in ("/apis", CORE, "/apis/batch/v1", "/apis/coordination.k8s.io/v1", "/apis/batch", "/apis/jobset.x-k8s.io",
                  "/openapi/v3", "/apis/trainer.kubeflow.org/v1alpha1/", "/apis/", "/openapi/v3/apis/nothing/v1"):
         ask(f"discovery: {path}", "GET", path)
+    ask("discovery: /", "GET", "/")
     ask("discovery: POST", "POST", "/apis", {})
     ask("discovery: resources as a table", "GET", TRAINER, accept=TABLE)
 

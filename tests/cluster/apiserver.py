@@ -250,6 +250,9 @@ def shared(real, ours):
             ours[key].sort(key=called)
     if isinstance(ours.get("paths"), dict) and isinstance(real.get("paths"), dict):
         real = dict(real, paths={k: v for k, v in real["paths"].items() if k in ours["paths"]})
+    elif isinstance(ours.get("paths"), list) and isinstance(real.get("paths"), list):
+        real = dict(real, paths=sorted(p for p in real["paths"] if p in ours["paths"]))
+        ours["paths"].sort()
     return real
 
 

@@ -31,7 +31,6 @@ def paths():
                   "timeoutSeconds=x", "limit=x", "labelSelector=app%20in%20(one,)&labelSelector=none"):
         ask(f"query: {query}", "GET", f"{MAPS}?{query}&limit=5&fieldSelector=metadata.name%3Da")
     ask("query: get a version that is none", "GET", f"{MAPS}/a?resourceVersion=x")
-    ask("query: list exactly a version that is gone", "GET", f"{LEASES}?resourceVersion=1&resourceVersionMatch=Exact")
 
 
 def types():

@@ -164,6 +164,8 @@ static const struct row {
 	{ 400, "GET", MAPS "?labelSelector=a%20b", "" },
 	{ 400, "GET", MAPS "?fieldSelector=x%3D1", "" },
 	{ 400, "GET", MAPS "?limit=x", "" },
+	{ 400, "GET", MAPS "?timeoutSeconds=x", "" },
+	{ 410, "GET", MAPS "?resourceVersion=1&resourceVersionMatch=Exact", "" },
 	{ 400, "GET", MAPS "?continue=x", "" },
 	{ 400, "GET", MAPS "?continue=e30%3D", "" },
 	{ 400, "GET", MAPS "?watch=1&resourceVersion=-1", "" },

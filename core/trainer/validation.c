@@ -270,6 +270,7 @@ static const char *container_of_ancestor(const char *ancestor)
 void validate_runtime_jobs(const cJSON *runtime, struct field_errors *errs)
 {
 	const char *path = "spec.template.spec.replicatedJobs";
+	cleanup_json cJSON *none = cJSON_CreateNull();
 	const cJSON *rjob;
 	size_t i = 0;
 	int64_t n;
@@ -292,7 +293,7 @@ void validate_runtime_jobs(const cJSON *runtime, struct field_errors *errs)
 				errs, FIELD_INVALID,
 				field_child(errs, at,
 					    "template.spec.template.spec.containers"),
-				containers,
+				containers ? containers : none,
 				"a job labelled %s must have a container \"%s\"",
 				ancestor, wanted);
 	}

@@ -274,6 +274,11 @@ static void test_runtimes(void **state)
 		     "have a "
 		     "container \"model-initializer\"\n" },
 		{ ROLE("something", ", replicas: 2"), "" },
+		{ "{spec: {template: {spec: {replicatedJobs: [{name: a, template: "
+		  "{metadata: {labels: {trainer.kubeflow.org/trainjob-ancestor-step: "
+		  "trainer}}}}]}}}}",
+		  AT ".template.spec.template.spec.containers: Invalid value: null: "
+		     "a job labelled trainer must have a container \"node\"\n" },
 	};
 
 	(void)state;

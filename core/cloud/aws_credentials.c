@@ -634,12 +634,12 @@ int aws_credentials_get(struct aws_credentials *c, bool refused, struct arena *a
 	return 0;
 }
 
-const char *aws_credentials_source(struct aws_credentials *c)
+const char *aws_credentials_source(struct aws_credentials *c, struct arena *arena)
 {
 	const char *ret;
 
 	pthread_mutex_lock(&c->cache.lock);
-	ret = c->now.source ? c->now.source : "no credentials";
+	ret = arena_strdup(arena, c->now.source ? c->now.source : "no credentials");
 	pthread_mutex_unlock(&c->cache.lock);
 	return ret;
 }

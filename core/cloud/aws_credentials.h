@@ -35,7 +35,7 @@ MUST_CHECK int aws_credentials_get(struct aws_credentials *c, bool refused,
 				   struct arena *arena, const struct sigv4_key **ret,
 				   struct error *err);
 
-/* The source, for messages: "ACCESS_KEY_ID". Never NULL. */
-const char *aws_credentials_source(struct aws_credentials *c);
+/* The source, for messages, in the arena: "ACCESS_KEY_ID". Never NULL. */
+const char *aws_credentials_source(struct aws_credentials *c, struct arena *arena);
 
 #endif

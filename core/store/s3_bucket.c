@@ -499,7 +499,7 @@ static int refused(struct s3_bucket *b, const char *key, int status,
 		   const struct buf *body, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
-	const char *source = aws_credentials_source(b->credentials);
+	const char *source = aws_credentials_source(b->credentials, &arena);
 	const char *what = title(b, &arena, key);
 	struct aws_error e = aws_error_read(&arena, body);
 	const char *code = code_of(&e, key, status), *words;

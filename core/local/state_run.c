@@ -119,12 +119,12 @@ static int take_lock(int *ret, const char *job_dir, const char *ns, const char *
 int state_try_lock(const char *job_dir)
 {
 	cleanup_arena struct arena a = { 0 };
-	cleanup_fd int fd = open(path_join(&a, job_dir, STATE_LOCK),
-				 O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	const char *path = path_join(&a, job_dir, STATE_LOCK);
+	cleanup_fd int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
 	int ret = fd;
 
-	if (fd < 0 || fcntl(fd, F_OFD_SETLK, &lock))
+	if (fd < 0 || fcntl(fd, F_OFD_SETLK, &lock) || !is_at(fd, path))
 		return -1;
 	fd = -1;
 	return ret;

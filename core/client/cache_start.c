@@ -4,12 +4,15 @@
 #include "api/meta.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/stop.h"
 #include "base/str.h"
 #include "client/changes.h"
 #include "client/deletion.h"
 #include "client/permission.h"
 #include "trainer/api.h"
 #include "trainer/podcause.h"
+
+enum { AGAIN_MS = 100 };
 
 struct starting {
 	const struct cache_start *conf;
@@ -71,6 +74,17 @@ static int explain(const cJSON *obj, struct error *err)
 	return permission_explain(err);
 }
 
+/* It was there and is not: it has just gone, or will not be shown. */
+static int pause_between(struct starting *s, const cJSON *obj, struct error *err)
+{
+	if (clock_ms() >= s->until)
+		return error_set(err, ERR_TIMEOUT,
+				 "%s: the API server says that it exists, and that it "
+				 "does not",
+				 meta_title(&s->arena, obj));
+	return stop_wait(AGAIN_MS) ? error_set(err, ERR_STOPPED, "stopped") : 0;
+}
+
 static int get_or_create(struct starting *s, const cJSON *obj, struct error *err)
 {
 	const struct kube_write how = { .manager = "kftrainer-initializer",
@@ -90,8 +104,10 @@ static int get_or_create(struct starting *s, const cJSON *obj, struct error *err
 		*err = (struct error){ 0 };
 		if (kube_find(s->conf->kube, &ref, &existing, err))
 			return explain(obj, err);
-		if (!existing)
+		if (!existing && !pause_between(s, obj, err))
 			continue;
+		if (!existing)
+			return -1;
 		rc = judge(s, existing, err);
 		if (rc)
 			return rc < 0 ? -1 : 0;

@@ -303,6 +303,48 @@ static void test_what_is_missing(void **state)
 	end(&w);
 }
 
+/* An API server, or what stands before it, that has an object and has it not. */
+static void contradict(void *ctx, const struct httpd_request *req,
+		       struct httpd_response *resp)
+{
+	cleanup_json cJSON *job = job_of(NULL);
+	bool post = str_eq(req->method, "POST");
+
+	++*(int *)ctx;
+	resp->content_type = "application/json";
+	resp->body.max = 4096;
+	resp->status = 200;
+	if (strstr(req->path, "/trainjobs/")) {
+		json_print(&resp->body, job);
+		return;
+	}
+	resp->status = post ? 409 : 404;
+	buf_printf(&resp->body,
+		   "{\"kind\":\"Status\",\"status\":\"Failure\",\"reason\":\"%s\","
+		   "\"message\":\"no\",\"code\":%d}",
+		   post ? "AlreadyExists" : "NotFound", resp->status);
+}
+
+static void test_a_contradiction(void **state)
+{
+	int calls = 0;
+	const struct kube_opts opts = { .inside = { .handle = contradict,
+						    .ctx = &calls } };
+	struct kube_config config = { .server = "http://inside" };
+	struct world w = { 0 };
+
+	(void)state;
+	if (cache_wish_read(&w.wish, &w.arena, "cache://s/t", variable_of, NULL, &w.err))
+		fail_msg("%s", w.err.msg);
+	assert_int_equal(kube_new(&w.server.kube, &config, &opts, &w.err), 0);
+	assert_int_equal(start(&w, 500), -1);
+	assert_int_equal(w.err.kind, ERR_TIMEOUT);
+	assert_non_null(strstr(w.err.msg, "ServiceAccount a/tj-cache"));
+	assert_in_range(calls, 3, 30);
+	kube_free(w.server.kube);
+	arena_clear(&w.arena);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -312,6 +354,7 @@ int main(void)
 		cmocka_unit_test(test_a_foreign_object),
 		cmocka_unit_test(test_a_left_over),
 		cmocka_unit_test(test_what_is_missing),
+		cmocka_unit_test(test_a_contradiction),
 	};
 
 	return cmocka_run_group_tests_name("client/cache_start", tests, NULL, NULL);

@@ -3,6 +3,7 @@
 
 #include "api/meta.h"
 #include "api/names.h"
+#include "apiserver/collect.h"
 #include "apiserver/prepare.h"
 #include "base/str.h"
 
@@ -41,35 +42,55 @@ static bool all_are(const cJSON *list, int type)
 	return true;
 }
 
-/* What it must be; NULL: it is that. */
-static const char *wrong_type(const cJSON *value, enum meta_type type)
+static bool is_text(const cJSON *value)
+{
+	return cJSON_IsString(value);
+}
+
+static bool is_time(const cJSON *value)
 {
 	struct error none = { 0 };
 	int64_t time;
 
-	switch (type) {
-	case TEXT:
-		return cJSON_IsString(value) ? NULL : "a text in quotes";
-	case TIME:
-		return cJSON_IsString(value) &&
-				       !time_parse(&time, value->valuestring, &none)
-			       ? NULL
-			       : "a time such as 2026-01-31T23:59:59Z";
-	case INTEGER:
-		return cJSON_IsNumber(value) ? NULL : "a whole number";
-	case TEXTS:
-		return cJSON_IsArray(value) && all_are(value, cJSON_String)
-			       ? NULL
-			       : "a list of texts in quotes";
-	case OBJECTS:
-		return cJSON_IsArray(value) && all_are(value, cJSON_Object)
-			       ? NULL
-			       : "a list of objects";
-	default:
-		return cJSON_IsObject(value) && all_are(value, cJSON_String)
-			       ? NULL
-			       : "an object of texts in quotes";
-	}
+	return is_text(value) && !time_parse(&time, value->valuestring, &none);
+}
+
+static bool is_integer(const cJSON *value)
+{
+	return cJSON_IsNumber(value);
+}
+
+static bool is_texts(const cJSON *value)
+{
+	return cJSON_IsArray(value) && all_are(value, cJSON_String);
+}
+
+static bool is_objects(const cJSON *value)
+{
+	return cJSON_IsArray(value) && all_are(value, cJSON_Object);
+}
+
+static bool is_map(const cJSON *value)
+{
+	return cJSON_IsObject(value) && all_are(value, cJSON_String);
+}
+
+static const struct {
+	bool (*is)(const cJSON *value);
+	const char *expected;
+} meta_types[] = {
+	[TEXT] = { is_text, "a text in quotes" },
+	[TIME] = { is_time, "a time such as 2026-01-31T23:59:59Z" },
+	[INTEGER] = { is_integer, "a whole number" },
+	[TEXTS] = { is_texts, "a list of texts in quotes" },
+	[OBJECTS] = { is_objects, "a list of objects" },
+	[MAP] = { is_map, "an object of texts in quotes" },
+};
+
+/* What it must be; NULL: it is that. */
+static const char *wrong_type(const cJSON *value, enum meta_type type)
+{
+	return meta_types[type].is(value) ? NULL : meta_types[type].expected;
 }
 
 int prepare_meta_types(struct exchange *x, const cJSON *obj)

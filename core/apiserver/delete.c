@@ -205,6 +205,17 @@ static int end_it(struct exchange *x, const cJSON *obj)
 	return exchange_refuse(x, 500, "InternalError", "%s", err.msg);
 }
 
+static int remove_stored(struct exchange *x, const struct stored *before,
+			 const cJSON *obj, struct error *err)
+{
+	if (x->dry_run)
+		return 0;
+	/* A run that is still in a namespace would bring it back: it ends first. */
+	if (meta_is(obj, "", "Namespace"))
+		collect(x, obj, COLLECT_DEPENDENTS);
+	return storage_delete(x->server->storage, before, NULL, err);
+}
+
 /* *ret: as it is sent; NULL: it is gone. 1: somebody else was quicker. */
 static int delete_stored(struct exchange *x, const struct stored *before, cJSON *obj,
 			 const struct options *o, bool *ret_gone)
@@ -221,14 +232,7 @@ static int delete_stored(struct exchange *x, const struct stored *before, cJSON 
 		collect_release(x->server, obj);
 	finalizers = meta_finalizers(obj);
 	*ret_gone = !finalizers || !finalizers->child;
-	/* Before it goes, or a run in it that is still there would bring it back. */
-	if (*ret_gone && !x->dry_run && meta_is(obj, "", "Namespace"))
-		collect_dependents(x->server, obj);
-	if (!*ret_gone)
-		rc = mark(x, before, obj, &err);
-	else
-		rc = x->dry_run ? 0
-				: storage_delete(x->server->storage, before, NULL, &err);
+	rc = *ret_gone ? remove_stored(x, before, obj, &err) : mark(x, before, obj, &err);
 	if (rc && err.kind == ERR_CONFLICT)
 		return 1;
 	if (rc)

@@ -70,30 +70,45 @@ static bool is_no_text(const cJSON *value)
 	return value && !cJSON_IsNull(value) && !cJSON_IsString(value);
 }
 
-static int check_kind(struct exchange *x, cJSON *obj)
+static int unrecognized(struct exchange *x, const char *why)
 {
-	const struct resource *r = x->resource;
+	return exchange_refuse(x, 400, "BadRequest",
+			       "the object provided is unrecognized (must be of type "
+			       "%s): %s",
+			       x->resource->kind, why);
+}
+
+static bool is_set(const char *text)
+{
+	return text && *text;
+}
+
+/* Only for custom kinds both must be given. */
+static int check_type(struct exchange *x, cJSON *obj)
+{
 	const char *kind = meta_kind(obj), *version = meta_api_version(obj);
 
 	if (!cJSON_IsObject(obj))
-		return exchange_refuse(x, 400, "BadRequest",
-				       "the object provided is unrecognized (must be of "
-				       "type %s): it is not a JSON object",
-				       r->kind);
+		return unrecognized(x, "it is not a JSON object");
 	if (is_no_text(json_member(obj, "kind")) ||
 	    is_no_text(json_member(obj, "apiVersion")))
-		return exchange_refuse(x, 400, "BadRequest",
-				       "the object provided is unrecognized (must be of "
-				       "type %s): kind and apiVersion must be texts",
-				       r->kind);
-	if (resource_is(r, RESOURCE_CUSTOM) && (!kind || !*kind || !version || !*version))
-		return exchange_refuse(x, 400, "BadRequest",
-				       "the object provided is unrecognized (must be of "
-				       "type %s): Object '%s' is missing",
-				       r->kind, kind && *kind ? "apiVersion" : "Kind");
-	if (!kind || !*kind)
+		return unrecognized(x, "kind and apiVersion must be texts");
+	if (!resource_is(x->resource, RESOURCE_CUSTOM) ||
+	    (is_set(kind) && is_set(version)))
+		return 0;
+	return unrecognized(x, is_set(kind) ? "Object 'apiVersion' is missing"
+					    : "Object 'Kind' is missing");
+}
+
+static int check_kind(struct exchange *x, cJSON *obj)
+{
+	const struct resource *r = x->resource;
+
+	if (check_type(x, obj))
+		return -1;
+	if (!is_set(meta_kind(obj)))
 		json_put_str(obj, r->kind, "kind");
-	if (!version || !*version)
+	if (!is_set(meta_api_version(obj)))
 		json_put_str(obj, r->api_version, "apiVersion");
 	if (!str_eq(meta_kind(obj), r->kind) ||
 	    !str_eq(meta_api_version(obj), r->api_version))

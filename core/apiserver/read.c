@@ -324,46 +324,55 @@ static cJSON *list_item(const struct resource *r, cJSON *take_obj)
 	return take_obj;
 }
 
+/* Appends those selected of `found`, at most `limit`; returns how many were looked at. */
+static size_t add_page(struct exchange *x, cJSON *items, const struct stored_list *found,
+		       const struct selection *selection, int64_t limit, bool whole)
+{
+	size_t n = 0, i;
+
+	for (i = 0; i < found->n && (!limit || n < (size_t)limit); i++) {
+		cJSON *obj = stored_read(found->list[i]);
+
+		if (!selection_matches(selection, obj)) {
+			cJSON_Delete(obj);
+			continue;
+		}
+		cJSON_AddItemToArray(items, whole ? list_item(x->resource, obj) : obj);
+		n++;
+	}
+	return i;
+}
+
 void read_list(struct exchange *x)
 {
 	cleanup_stored_list struct stored_list found = { 0 };
 	struct selection selection;
-	const char *after, *last = NULL;
-	size_t remaining = 0, n = 0, i;
+	size_t remaining = 0, i;
+	const char *after;
 	int64_t limit, first;
 	enum form form;
-	cJSON *list, *items;
+	cJSON *list;
 
 	if (form_read(x, &form) || selection_read(x, &selection) ||
 	    read_limit(x, &limit) || read_token(x, &after, &first))
 		return;
 	storage_list(x->server->storage, exchange_prefix(x), after, 0, &found,
 		     &remaining);
-	/* That of the first page: who watches from it sees what came among them since. */
+	/* The first page's version: a watch from it shows what changed meanwhile. */
 	if (!first || first > found.version)
 		first = found.version;
 	list = new_list(x, first);
-	items = json_list(list, "items");
-	for (i = 0; i < found.n && (!limit || n < (size_t)limit); i++) {
-		cJSON *obj = stored_read(found.list[i]);
-
-		if (!selection_matches(&selection, obj)) {
-			cJSON_Delete(obj);
-			continue;
-		}
-		cJSON_AddItemToArray(
-			items, form == FORM_WHOLE ? list_item(x->resource, obj) : obj);
-		last = found.list[i]->key;
-		n++;
-	}
+	i = add_page(x, json_list(list, "items"), &found, &selection, limit,
+		     form == FORM_WHOLE);
 	if (i < found.n) {
-		json_put_str(list, make_token(x, last, first), "metadata", "continue");
+		json_put_str(list, make_token(x, found.list[i - 1]->key, first),
+			     "metadata", "continue");
 		if (!selection.labels && !selection.fields)
 			json_put_int(list, (int64_t)(found.n - i), "metadata",
 				     "remainingItemCount");
-	}
-	if (form != FORM_WHOLE && i == found.n)
+	} else if (form != FORM_WHOLE) {
 		json_del(list, JSON_PATH("metadata", "continue"));
+	}
 	list = form_list(x, form, list);
 	exchange_answer(x, 200, list);
 	cJSON_Delete(list);

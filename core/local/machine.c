@@ -346,7 +346,7 @@ static void add_namespace(struct machine *m, const char *ns)
 		error_clear_if(&ignored, ignored.kind);
 }
 
-static void load_job(struct machine *m, struct job *j, const char *dir, bool whole)
+static void load_job(struct machine *m, struct job *j, const char *dir, bool objects_too)
 {
 	cleanup_arena struct arena a = { 0 };
 	const char *mark, *run;

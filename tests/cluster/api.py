@@ -126,13 +126,14 @@ class Api:
 
 
 class Watch:
-    """The objects of a kind in a namespace, by name, as a thread sees them change. `check` is called after each
-    change; what it raises, `wait` raises."""
+    """The objects of a kind in a namespace, by name, as a thread sees them change; without a namespace those of all,
+    by namespace and name. `check` is called after each change; what it raises, `wait` raises."""
     check = staticmethod(lambda: None)
 
-    def __init__(self, client, kind, namespace):
+    def __init__(self, client, kind, namespace=None):
+        self.key = (lambda meta: meta["name"]) if namespace else (lambda meta: (meta.get("namespace"), meta["name"]))
         self.client, self.url = client, path(kind, namespace)
-        self.objects, self.changed, self.error = {}, threading.Condition(), None
+        self.objects, self.changed, self.error, self.listed = {}, threading.Condition(), None, False
         threading.Thread(target=self._run, daemon=True).start()
 
     def wait(self, what, seconds):
@@ -154,7 +155,8 @@ class Watch:
 
     def _list(self):
         answer = self.client.request("GET", self.url)[1]
-        self._now({o["metadata"]["name"]: o for o in answer["items"]})
+        self.listed = True
+        self._now({self.key(o["metadata"]): o for o in answer["items"]})
         return answer["metadata"]["resourceVersion"]
 
     def _follow(self, version):
@@ -163,7 +165,7 @@ class Watch:
             for event in self.client.stream(f"{self.url}?watch=1&resourceVersion={version}"):
                 if event["type"] == "ERROR":
                     return
-                name = event["object"]["metadata"]["name"]
+                name = self.key(event["object"]["metadata"])
                 objects = {**self.objects, name: event["object"]}
                 if event["type"] == "DELETED":
                     del objects[name]

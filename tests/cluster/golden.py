@@ -20,7 +20,7 @@ import random
 import sys
 import threading
 import time
-from api import KINDS, Api, kind_of, path, read_yaml
+from api import KINDS, Api, Watch, kind_of, path, read_yaml
 from normal import Normal, differences, errors
 
 CASES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "golden", "upstream")
@@ -32,11 +32,26 @@ REACHED, HOLD, POLL, FIRST_SIGN = 120, 2, 0.3, 12  # seconds
 RUNTIME_LAG = 0.6                                 # until the controller knows a changed runtime
 
 
+class Objects:
+    """Those that are looked at, of all cases, as one watch a kind sees them; a kind that is not served has none."""
+
+    def __init__(self, api):
+        self.watches = {kind: Watch(api, kind) for kind in COMPARED + ("Event",) if api.get(kind)[0] == 200}
+
+    def items(self, kind, namespace):
+        watch = self.watches.get(kind)
+        if not watch:
+            return []
+        if not watch.wait(lambda: watch.listed, REACHED):
+            raise OSError(f"no list of {kind}s")
+        return [obj for (of, _), obj in watch.objects.items() if of == namespace]
+
+
 class Case:
     left_out = {}  # case: why it is not run
 
-    def __init__(self, api, folder, options):
-        self.api, self.options = api, options
+    def __init__(self, api, objects, folder, options):
+        self.api, self.objects, self.options = api, objects, options
         with open(os.path.join(folder, "case.yaml"), encoding="utf-8") as file:
             self.case = read_yaml(file)
         self.expected = self.read(folder, "expected.json")
@@ -178,11 +193,11 @@ class Case:
             time.sleep(POLL)
 
     # ---- what there is ---------------------------------------------------------------------------
-    def objects(self):
+    def found(self):
         """All objects that count, and a mark that changes when one of them does."""
         found, mark = {}, []
         for kind in COMPARED:
-            for obj in self.api.items(kind, self.namespace):
+            for obj in self.objects.items(kind, self.namespace):
                 meta = obj["metadata"]
                 if (kind, meta["name"]) != ("ConfigMap", "kube-root-ca.crt"):
                     found[kind, meta["name"]] = obj
@@ -192,7 +207,7 @@ class Case:
     def events(self):
         """The failures that upstream reports; other events are additions."""
         said = set()
-        for event in self.api.items("Event", self.namespace):
+        for event in self.objects.items("Event", self.namespace):
             about = event.get("involvedObject") or {}
             if (event.get("type"), event.get("reason")) == ("Warning", "TrainJobResourcesCreationFailed"):
                 said.add((f"{about.get('kind')}/{about.get('name')}", event.get("action", ""),
@@ -232,7 +247,7 @@ class Case:
         start = changed = time.time()
         last, keys = None, dict(self.normal.keys)
         while True:
-            found, mark = self.objects()
+            found, mark = self.found()
             now = time.time()
             last, changed = mark, changed if mark == last else now
             quiet, passed = now - changed, now - start
@@ -280,11 +295,12 @@ def main(kind=Case):
     parser.add_argument("--show", action="store_true")
     options = parser.parse_args()
     api, lock, results = Api(os.environ["KUBECONFIG"]), threading.Lock(), []
+    objects = Objects(api)
 
     def one(folder):
         start, case = time.time(), None
         try:
-            case = kind(api, folder, options)
+            case = kind(api, objects, folder, options)
             lines = case.run()
         except (OSError, LookupError, ValueError, TypeError, AttributeError) as problem:
             lines = [f"{type(problem).__name__}: {problem}"]

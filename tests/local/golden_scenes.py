@@ -80,8 +80,8 @@ class Scene(Case):
         "scene-podgroup-while-running": "this machine has no gang scheduler and serves no PodGroups",
     }
 
-    def __init__(self, api, folder, options):
-        super().__init__(api, folder, options)
+    def __init__(self, api, objects, folder, options):
+        super().__init__(api, objects, folder, options)
         self.fields = NOT_COMPARED[""] + NOT_COMPARED.get(os.path.basename(folder), ())
         each(self.case["steps"], lambda container: container.update(command=STAND_IN))
         self.expected["checks"] = {label: offline(objects, self.fields) for label, objects in self.expected["checks"].items()}

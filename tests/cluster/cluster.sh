@@ -231,6 +231,7 @@ flags_of() { # PROGRAM: one a line
 		;;
 	kube-proxy) echo "--config=$state/kube-proxy.yaml" ;;
 	coredns) echo "-conf=$state/Corefile" ;;
+	kubectld) echo "$state/kubectl.sock" ;;
 	jobset)
 		cat <<-END
 			--config=$state/jobset.yaml
@@ -246,7 +247,7 @@ start() { # PROGRAM
 	local flags
 	mapfile -t flags < <(flags_of "$1")
 	[ ${#flags[@]} -gt 0 ] || exit 1
-	inside setsid -f "$programs/bin/$1" "${flags[@]}" >>"$log/$1.log" 2>&1 </dev/null 8>&- 9>&-
+	inside env "KUBECONFIG=$state/admin.kubeconfig" setsid -f "$programs/bin/$1" "${flags[@]}" >>"$log/$1.log" 2>&1 </dev/null 8>&- 9>&-
 }
 
 write_settings() {
@@ -420,7 +421,7 @@ up() {
 	write_settings
 	for program in etcd kube-apiserver; do start $program; done
 	until_true 120 "the API server" ask /readyz
-	for program in kube-controller-manager kube-scheduler kube-proxy coredns jobset; do start $program; done
+	for program in kube-controller-manager kube-scheduler kube-proxy coredns jobset kubectld; do start $program; done
 	until_true 120 "JobSet's webhooks" a_jobset
 	touch "$state/up"
 }
@@ -441,7 +442,7 @@ down() {
 status() {
 	[ -e "$state/up" ] || die "is not up"
 	local program pid
-	for program in etcd kube-apiserver kube-controller-manager kube-scheduler kube-proxy coredns jobset; do
+	for program in etcd kube-apiserver kube-controller-manager kube-scheduler kube-proxy coredns jobset kubectld; do
 		pid=$(programs_of $program | xargs)
 		printf '%-24s %s\n' $program "${pid:-ended; see $log/$program.log}"
 	done

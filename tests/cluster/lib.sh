@@ -26,7 +26,7 @@ cluster_possible() {
 
 cluster() { tests/cluster/cluster.sh "$cluster_name" "$@"; }
 in_cluster() { "${inside[@]}" "$@"; }
-kc() { in_cluster kubectl "$@"; }
+kc() { "${kubectl[@]}" "$@"; }
 
 # What cannot be set up is a failed test that shows why.
 cluster_up() { # [NAME]
@@ -42,12 +42,16 @@ cluster_up() { # [NAME]
 }
 
 # Of $cluster_name, which is up: its state, and what comes before a command in it. That is what
-# `cluster exec` does, less a shell: tests ask kubectl very often.
+# `cluster exec` does, less a shell. Tests ask kubectl very often, which starts anew each time: kubectld has started.
 cluster_found() {
+	local programs
 	cluster_state=$(cd "${KFT_CLUSTERS:-build/clusters}/$cluster_name" && pwd)
+	programs=$(cat "$cluster_state/programs")/bin
 	inside=(nsenter "--net=/run/netns/kft-$cluster_name" env GOGC=400 GOMEMLIMIT=800MiB "KUBECONFIG=$cluster_state/admin.kubeconfig"
-		"PATH=$(cat "$cluster_state/programs")/bin:$PATH")
+		"PATH=$programs:$PATH")
 	[ "$(id -u)" = 0 ] || inside=(sudo -n "${inside[@]}")
+	kubectl=("${inside[@]}" kubectl)
+	[ "$(id -u)" != 0 ] || kubectl=("$programs/kubectlc" "$cluster_state/kubectl.sock" "${kubectl[@]}" --)
 }
 
 cluster_end() {

@@ -7,7 +7,7 @@
 # go.sum pins all of it), manifests/ has JobSet's and Kueue's objects and the PodGroup CRDs.
 # The schedulers of gangs are of Kubernetes' module, so that what they share compiles once:
 # scheduler-plugins' (coscheduling, and controller, which keeps its PodGroups) and YuniKorn (shim);
-# volcano reads Volcano's PodGroups with Volcano's types.
+# volcano reads Volcano's PodGroups with Volcano's types. kubectld is kubectl as a server, and kubectlc asks it.
 # The last part of the folder's name is a checksum of what decides what is built.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -106,7 +106,7 @@ find_go "$here"/go/* || exit
 step "unpacking etcd and containerd" unpack \
 	"etcd containerd containerd-shim-runc-v2 ctr" etcd-server containerd
 step "building Kubernetes, CoreDNS, helm and the schedulers of gangs, which takes 10 to 30 minutes" build kubernetes \
-	./coredns ./coscheduling ./volcano helm.sh/helm/v3/cmd/helm \
+	./coredns ./coscheduling ./kubectlc ./kubectld ./volcano helm.sh/helm/v3/cmd/helm \
 	github.com/apache/yunikorn-k8shim/pkg/cmd/shim sigs.k8s.io/scheduler-plugins/cmd/controller \
 	k8s.io/kubernetes/cmd/{kube-apiserver,kube-controller-manager,kube-scheduler,kubelet,kube-proxy,kubectl}
 step "building the controllers of JobSet and Kueue" build controllers \

@@ -12,7 +12,7 @@ worker_ip=10.251.0.2
 # worker COMMAND...: a command, or a function of lib.sh or kueue.sh, in the worker's cluster.
 # shellcheck disable=SC2034 # they are the variables of those functions
 worker() {
-	local cluster_name=w$$ scratch=$scratch/worker cluster_state inside kueue_log controller_log
+	local cluster_name=w$$ scratch=$scratch/worker cluster_state inside kubectl kueue_log controller_log
 	cluster_found && "$@"
 }
 both() { "$@" && worker "$@"; }

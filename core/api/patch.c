@@ -13,7 +13,6 @@
  */
 enum patch_of {
 	ANY_TYPE,
-	STRING_MAP, /* keys are the user's: nothing in it is a directive */
 	OBJECT_META,
 	JOBSET_SPEC,
 	REPLICATED_JOB,
@@ -51,33 +50,22 @@ static const struct patch_field {
 	{ POD_SPEC, "topologySpreadConstraints", ANY_TYPE, true, "topologyKey" },
 	{ POD_SPEC, "schedulingGates", ANY_TYPE, true, "name" },
 	{ POD_SPEC, "resourceClaims", ANY_TYPE, true, "name" },
-	{ POD_SPEC, "nodeSelector", STRING_MAP, false, NULL },
-	{ POD_SPEC, "overhead", STRING_MAP, false, NULL },
 	{ CONTAINER, "ports", ANY_TYPE, true, "containerPort" },
 	{ CONTAINER, "env", ANY_TYPE, true, "name" },
 	{ CONTAINER, "volumeMounts", ANY_TYPE, true, "mountPath" },
 	{ CONTAINER, "volumeDevices", ANY_TYPE, true, "devicePath" },
-	/* meta/v1, and the string maps that stand deeper down */
+	/* meta/v1 */
 	{ OBJECT_META, "finalizers", ANY_TYPE, true, NULL },
 	{ OBJECT_META, "ownerReferences", ANY_TYPE, true, "uid" },
 	{ ANY_TYPE, "metadata", OBJECT_META, false, NULL },
-	{ ANY_TYPE, "labels", STRING_MAP, false, NULL },
-	{ ANY_TYPE, "annotations", STRING_MAP, false, NULL },
-	{ ANY_TYPE, "matchLabels", STRING_MAP, false, NULL },
-	{ ANY_TYPE, "limits", STRING_MAP, false, NULL },
-	{ ANY_TYPE, "requests", STRING_MAP, false, NULL },
-	{ ANY_TYPE, "volumeAttributes", STRING_MAP, false, NULL },
-	{ ANY_TYPE, "options", STRING_MAP, false, NULL },
 };
 
 static struct patch_field field_of(enum patch_of of, const char *name)
 {
-	struct patch_field none = { of, name, of == STRING_MAP ? of : ANY_TYPE, false,
-				    NULL };
+	struct patch_field none = { of, name, ANY_TYPE, false, NULL };
 
 	for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++)
-		if (of != STRING_MAP && (fields[i].of == of || !fields[i].of) &&
-		    str_eq(fields[i].name, name))
+		if ((fields[i].of == of || !fields[i].of) && str_eq(fields[i].name, name))
 			return fields[i];
 	return none;
 }
@@ -93,9 +81,10 @@ enum { MAX_ELEMENTS = 10000 };
 static int merge_map(cJSON *doc, const cJSON *patch, enum patch_of type,
 		     struct error *err);
 
-static const char *directive_of(const cJSON *map, enum patch_of type)
+/* In every map, those whose keys are the user's among them. */
+static const char *directive_of(const cJSON *map)
 {
-	return type == STRING_MAP ? NULL : json_str(map, DIRECTIVE);
+	return json_str(map, DIRECTIVE);
 }
 
 static bool is_directive(const char *key)
@@ -115,7 +104,7 @@ static cJSON *taken(const cJSON *value, enum patch_of type)
 
 	if (!cJSON_IsObject(value) && !cJSON_IsArray(value))
 		return json_dup(value);
-	if (directive_of(value, type))
+	if (directive_of(value))
 		return NULL;
 	copy = cJSON_IsObject(value) ? cJSON_CreateObject() : cJSON_CreateArray();
 	json_each(child, value) {
@@ -125,8 +114,7 @@ static cJSON *taken(const cJSON *value, enum patch_of type)
 				cJSON_AddItemToArray(copy, part);
 			continue;
 		}
-		if (cJSON_IsNull(child) ||
-		    (type != STRING_MAP && is_directive(child->string)))
+		if (cJSON_IsNull(child) || is_directive(child->string))
 			continue;
 		part = taken(child, field_of(type, child->string).type);
 		if (part)
@@ -204,7 +192,7 @@ static int check_elements(const cJSON *list, const struct patch_field *f,
 			return error_set(err, ERR_INVALID,
 					 "%s: an element is not an object", f->name);
 		if (f->key && !json_get(child, f->key) &&
-		    !str_eq(directive_of(child, f->type), "replace"))
+		    !str_eq(directive_of(child), "replace"))
 			return error_set(err, ERR_INVALID,
 					 "%s: an element has no merge key \"%s\"",
 					 f->name, f->key);
@@ -230,7 +218,7 @@ static int apply_element_directives(cJSON *list, const cJSON *patch,
 	cJSON *node, *next;
 
 	json_each(child, patch) {
-		const char *what = f->key ? directive_of(child, f->type) : NULL;
+		const char *what = f->key ? directive_of(child) : NULL;
 
 		if (!what)
 			continue;
@@ -275,7 +263,7 @@ static int merge_items(struct items *items, const cJSON *patch,
 	json_each(child, patch) {
 		struct item *match = find_item(items, identity(child, f->key), f->key);
 
-		if (f->key && directive_of(child, f->type))
+		if (f->key && directive_of(child))
 			continue;
 		if (!match)
 			items->at[items->n++] =
@@ -418,7 +406,7 @@ static int set_element_order(cJSON *doc, const cJSON *patch, const cJSON *direct
 	json_each(child, theirs) {
 		int place = place_in(directive, identity(child, f.key), f.key);
 
-		if (f.key && directive_of(child, f.type))
+		if (f.key && directive_of(child))
 			continue;
 		if (place <= last)
 			return error_set(err, ERR_INVALID,
@@ -481,25 +469,24 @@ static int apply_directive(cJSON *doc, const cJSON *patch, const char *what,
 static int merge_map(cJSON *doc, const cJSON *patch, enum patch_of type,
 		     struct error *err)
 {
-	bool directives = type != STRING_MAP;
-	const char *what = directive_of(patch, type);
+	const char *what = directive_of(patch);
 	const cJSON *child;
 
 	if (what)
 		return apply_directive(doc, patch, what, type, err);
-	if (directives && retain_keys(doc, patch, err))
+	if (retain_keys(doc, patch, err))
 		return -1;
 	json_each(child, patch)
-		if (directives && str_starts(child->string, ELEMENT_ORDER) &&
+		if (str_starts(child->string, ELEMENT_ORDER) &&
 		    set_element_order(doc, patch, child, type, err))
 			return -1;
 	json_each(child, patch) {
 		const char *name = str_after(child->string, DELETE_VALUES);
 
-		if (directives && name) {
+		if (name) {
 			if (delete_from_list(json_get(doc, name), child, name, err))
 				return -1;
-		} else if (!directives || !is_directive(child->string)) {
+		} else if (!is_directive(child->string)) {
 			if (merge_member(doc, patch, child, type, err))
 				return -1;
 		}

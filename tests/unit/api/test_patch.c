@@ -178,14 +178,21 @@ static void test_directives(void **state)
 		{ "{spec: {volumes: [{name: v}]}}",
 		  "{spec: {volumes: [{name: v, $retainKeys: [name], emptyDir: {}}]}}",
 		  NULL },
-		/* in a map whose keys are the user's, such a key is a key */
-		{ SPEC("nodeSelector: {a: '1'}"), SPEC("nodeSelector: {$patch: replace}"),
-		  SPEC("nodeSelector: {a: '1', $patch: replace}") },
+		/* the same in maps whose keys are the user's */
+		{ SPEC("nodeSelector: {a: '1'}"),
+		  SPEC("nodeSelector: {$patch: replace, b: '2'}"),
+		  SPEC("nodeSelector: {b: '2'}") },
+		{ "{metadata: {labels: {a: '1', b: '1'}}}",
+		  "{metadata: {labels: {$retainKeys: [b], b: '2'}}}",
+		  "{metadata: {labels: {b: '2'}}}" },
 		{ "{metadata: {labels: {a: '1'}}}",
-		  "{metadata: {labels: {$retainKeys: b}}}",
-		  "{metadata: {labels: {a: '1', $retainKeys: b}}}" },
-		{ "{metadata: {}}", "{metadata: {labels: {$patch: delete}}}",
-		  "{metadata: {labels: {$patch: delete}}}" },
+		  "{metadata: {labels: {$retainKeys: b}}}", NULL },
+		{ "{metadata: {labels: {a: '1'}}}",
+		  "{metadata: {labels: {$patch: delete}}}", "{metadata: {labels: {}}}" },
+		{ "{metadata: {}}", "{metadata: {labels: {$patch: delete, a: '1'}}}",
+		  "{metadata: {}}" },
+		{ "{metadata: {}}", "{metadata: {labels: {$retainKeys: b, a: '1'}}}",
+		  "{metadata: {labels: {a: '1'}}}" },
 	};
 
 	(void)state;

@@ -123,7 +123,7 @@ static const struct row {
 	{ 200, "GET", "/openapi/v3/apis/trainer.kubeflow.org/v1alpha1", "" },
 	{ 404, "GET", "/openapi/v3/apis/nothing/v1", "" },
 	{ 404, "GET", "/openapi/v2", "" },
-	{ 404, "GET", "/", "" },
+	{ 200, "GET", "/", "" },
 	{ 404, "GET", "/api/v1/watch/configmaps", "" },
 	{ 404, "GET", "//", "" },
 	{ 400, "GET", MAPS "/..", "" },

@@ -68,6 +68,11 @@ static const char *in(struct load *l, const struct entry *e, const char *key)
 	return arena_printf(&l->arena, "%s.%s", e->at, key);
 }
 
+static bool has_server(const struct load *l)
+{
+	return l->flags->server && *l->flags->server;
+}
+
 /* A string member of an entry; NULL when absent or empty. */
 static const char *text_of(struct load *l, const struct entry *e, const char *key)
 {
@@ -316,7 +321,7 @@ static void read_cluster(struct load *l, const struct entry *e)
 	if (to->insecure && to->ca_pem)
 		problem(l, e->source, in(l, e, "insecure-skip-tls-verify"),
 			"not together with a certificate-authority");
-	if (l->flags->server && *l->flags->server)
+	if (has_server(l))
 		return;
 	if (!server)
 		problem(l, e->source, in(l, e, "server"),
@@ -452,11 +457,12 @@ static bool follow(struct load *l, const struct entry *context, enum section sec
 static void read_context(struct load *l, const struct entry *context)
 {
 	struct entry cluster = { 0 }, user = { 0 };
+	const cJSON *named = json_get(context->node, "cluster");
 
 	l->to->ns = text_of(l, context, "namespace");
 	if (follow(l, context, CLUSTERS, &cluster))
 		read_cluster(l, &cluster);
-	else if (!json_get(context->node, "cluster") && !l->flags->server)
+	else if ((!named || str_eq(cJSON_GetStringValue(named), "")) && !has_server(l))
 		problem(l, context->source, in(l, context, "cluster"),
 			"missing: name a cluster");
 	if (follow(l, context, USERS, &user)) {
@@ -484,7 +490,7 @@ static int choose(struct load *l, struct error *err)
 	struct entry context;
 
 	name = flag && *flag ? flag : current_context(l);
-	if (!name && l->flags->server && *l->flags->server)
+	if (!name && has_server(l))
 		return 0;
 	if (!name)
 		return error_set(err, ERR_INVALID,
@@ -529,7 +535,7 @@ static int load(struct load *l, struct error *err)
 			check_section(l, &l->sources[i], (enum section)s);
 	if (l->problems.len)
 		return error_set(err, ERR_INVALID, "%s", (char *)l->problems.data);
-	if (!l->n && !l->flags->server) {
+	if (!l->n && !has_server(l)) {
 		if (in_pod()) {
 			kube_config_release(l->to);
 			return kube_config_in_cluster(l->to, err);

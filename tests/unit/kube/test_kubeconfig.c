@@ -249,6 +249,9 @@ static void test_errors(void **state)
 		  "config: no context 'pord'; did you mean 'prod'?" },
 		{ "current-context: x\ncontexts:\n- name: x\n",
 		  "config:3:3: contexts[0].context.cluster: missing: name a cluster" },
+		{ "current-context: x\ncontexts:\n- name: x\n"
+		  "  context: {cluster: '', user: ''}\n",
+		  "config:4:13: contexts[0].context.cluster: missing: name a cluster" },
 		{ "current-context: x\ncontexts:\n- name: x\n  context: {cluster: c, "
 		  "user: u}\n",
 		  "config:4:13: contexts[0].context.cluster: no cluster 'c'; the file "
@@ -306,6 +309,17 @@ static void test_errors(void **state)
 		if (i ? strcmp(got, rows[i].message) : !str_starts(got, rows[i].message))
 			fail_msg("got %s, want %s", got, rows[i].message);
 	}
+}
+
+/* An empty --server is none. */
+static void test_empty_server(void **state)
+{
+	const struct kube_config_flags flags = { .server = "" };
+
+	if (strcmp(load_error(*state, &flags, ERR_NOT_FOUND),
+		   "no kubeconfig: neither $KUBECONFIG nor ~/.kube/config exists; pass "
+		   "--kubeconfig FILE, or run jobs on this machine (submit --local)"))
+		fail_msg("another message");
 }
 
 static void test_errors_of_users(void **state)
@@ -535,6 +549,7 @@ int main(void)
 		IN_PLACE(test_home),
 		IN_PLACE(test_nothing_there),
 		IN_PLACE(test_errors),
+		IN_PLACE(test_empty_server),
 		IN_PLACE(test_errors_of_users),
 		IN_PLACE(test_exec_answers),
 		IN_PLACE(test_exec_credential),

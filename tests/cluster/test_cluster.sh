@@ -32,6 +32,24 @@ check "a Job creates pods" wait_for 30 pods
 podgroup() { kc get crd "podgroups.scheduling.$1"; }
 check "PodGroup is known, scheduler-plugins' and Volcano's" eval 'podgroup x-k8s.io && podgroup volcano.sh'
 
+as_kubectl() { # ARGUMENT...: kubectld prints the same as kubectl, and exits the same
+	local one two
+	kc "$@" >"$scratch/served" 2>&1
+	one=$?
+	in_cluster kubectl "$@" >"$scratch/started" 2>&1
+	two=$?
+	diff "$scratch/served" "$scratch/started" && [ $one = $two ]
+}
+printf '%s\n' 'apiVersion: v1' 'kind: ConfigMap' 'metadata: {name: wrong}' 'dataa: {}' >"$scratch/wrong.yaml"
+if [ "$(id -u)" = 0 ]; then
+	check "kubectld answers" "${kubectl[@]:0:2}" false -- get namespaces
+	for what in "get namespaces -o yaml" "get services,configmaps -A -o name" "get nothing" "get configmap nothing" "get nodes -o wide -l nothing" \
+		"create -f $scratch/wrong.yaml" "patch namespace default -p {" "wait node/control --for condition=Ready --timeout 0s"; do
+		# shellcheck disable=SC2086
+		check "... as kubectl does: $what" as_kubectl $what
+	done
+fi
+
 service_ip() { in_cluster curl -sf --cacert "$cluster_state/pki/ca.crt" https://10.96.0.1/readyz; }
 resolve() { # NAME: the address that CoreDNS has for it
 	in_cluster python3 - "$1" <<-'END'

@@ -154,7 +154,7 @@ controller_up() {
 		bash -c 'echo $$ >"$0"; exec "$@"' "$scratch/controller-$n.pid" \
 		"$kftrainer" controller ${controller_config:+--config "$controller_config"} "$@" \
 		>"$controller_log" 2>&1 &
-	wait_for 60 controller_ready || {
+	wait_for 60 test -s "$scratch/controller-$n.pid" && wait_for 60 controller_ready || {
 		tail -n 20 "$controller_log"
 		return 1
 	}

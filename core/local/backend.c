@@ -1,8 +1,10 @@
 /* backend.c - decide which run to start, watch, end or drop (local/backend.h). */
 #include "local/backend.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/inotify.h>
 #include <unistd.h>
@@ -407,7 +409,10 @@ int backend_start(struct backend **ret, const struct backend_conf *conf,
 	b->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	b->inotify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 	if (b->wake < 0 || b->inotify < 0) {
-		error_set(err, ERR_IO, "cannot watch directories");
+		error_set(err, ERR_IO,
+			  "cannot watch directories: %s; check 'ulimit -n' and 'sysctl "
+			  "fs.inotify.max_user_instances'",
+			  strerror(errno));
 		backend_stop(b);
 		return -1;
 	}

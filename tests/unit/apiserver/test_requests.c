@@ -611,13 +611,13 @@ static void test_collection(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_leftovers),     cmocka_unit_test(test_token),
-		cmocka_unit_test(test_rows),          cmocka_unit_test(test_pages),
-		cmocka_unit_test(test_pages_version), cmocka_unit_test(test_foreground),
-		cmocka_unit_test(test_owners),        cmocka_unit_test(test_namespace),
-		cmocka_unit_test(test_watch),         cmocka_unit_test(test_machine),
-		cmocka_unit_test(test_token_review),  cmocka_unit_test(test_subresources),
-		cmocka_unit_test(test_protobuf),
+		cmocka_unit_test(test_collection),   cmocka_unit_test(test_leftovers),
+		cmocka_unit_test(test_token),        cmocka_unit_test(test_rows),
+		cmocka_unit_test(test_pages),        cmocka_unit_test(test_pages_version),
+		cmocka_unit_test(test_foreground),   cmocka_unit_test(test_owners),
+		cmocka_unit_test(test_namespace),    cmocka_unit_test(test_watch),
+		cmocka_unit_test(test_machine),      cmocka_unit_test(test_token_review),
+		cmocka_unit_test(test_subresources), cmocka_unit_test(test_protobuf),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

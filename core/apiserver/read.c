@@ -359,7 +359,7 @@ void read_list(struct exchange *x)
 	storage_list(x->server->storage, exchange_prefix(x), after, 0, &found,
 		     &remaining);
 	/* The first page's version: a watch from it shows what changed meanwhile. */
-	if (!first || first > found.version)
+	if (first <= 0 || first > found.version)
 		first = found.version;
 	list = new_list(x, first);
 	i = add_page(x, json_list(list, "items"), &found, &selection, limit,

@@ -95,7 +95,7 @@ for o in d.get("items", [d]):
 # Bytes that cannot be packed smaller, until the archive has exactly 1 MiB.
 fill() { # SIZE
 	local want=$1 size got i
-	for i in {0..59}; do
+	for i in {0..299}; do
 		[ $((i % 6)) != 0 ] || { # other noise, when this one does not come to it
 			head -c 1200000 /dev/urandom >"$scratch/noise"
 			size=$((want - 2000))

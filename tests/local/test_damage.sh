@@ -26,7 +26,7 @@ down KILL
 cp -r "$data" whole
 printf 'torn' >>"$log"
 up
-check "an incomplete record at the end is cut and reported" eval 'grep -q "cut an incomplete record" log && [ "$(names | wc -l)" = 2 ]'
+check "an incomplete record at the end is cut and reported" eval 'grep -q "removed an incomplete record" log && [ "$(names | wc -l)" = 2 ]'
 down KILL
 for size in 5 100 1000; do # what was acknowledged is not passed over in silence
 	cp whole/objects "$log"

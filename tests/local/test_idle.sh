@@ -18,7 +18,7 @@ ends() {
 	wait "$server"
 	local code=$?
 	server=
-	[ $code = 0 ] && grep -q '"msg":"idle' "$scratch/log"
+	[ $code = 0 ] && grep -q '"msg":"exiting: idle' "$scratch/log"
 }
 job() { # NAME SCRIPT
 	kubectl apply -f - <<-END

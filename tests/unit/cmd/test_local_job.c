@@ -171,16 +171,19 @@ static void test_passes(void **state)
 	end(&s);
 }
 
-/* The deadline is the controller's, which deletes the JobSet then. */
+/*
+ * The deadline is the controller's, which deletes the JobSet then. On a busy machine the
+ * job is made before it is over, too.
+ */
 static void test_deadline(void **state)
 {
 	struct stage s;
 
 	(void)state;
-	setup(&s, JOB("  activeDeadlineSeconds: 1\n" COMMAND));
+	setup(&s, JOB("  activeDeadlineSeconds: 10\n" COMMAND));
 	assert_int_equal(s.rc, 0);
 	for (pass(&s, ACTIVE); !s.last.deleted; pass(&s, ACTIVE)) {
-		assert_in_range(s.last.after_ms, 1, 1000);
+		assert_in_range(s.last.after_ms, 1, 10000);
 		usleep((useconds_t)s.last.after_ms * 1000);
 	}
 	assert_string_equal(

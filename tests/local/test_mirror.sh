@@ -47,7 +47,7 @@ check "no controller works on it: no snapshot of its runtime" eval '[ -z "$(kube
 check "a label of it is refused, and says why" failed_with "Forbidden.*submit --local.*only spec.suspend" label trainjob runs a=b
 check "... in a dry run, too" failed_with Forbidden label trainjob runs a=b --dry-run=server
 check "... and server-side apply" eval 'kubectl get trainjob runs -o json | sed "s/\"labels\": {/&\"a\": \"b\",/;s/\"annotations\": {/&\"a\": \"b\",/" >doc && failed_with Forbidden apply --server-side --force-conflicts -f doc'
-check "... and deleting its JobSet alone" failed_with "only the TrainJob" delete jobset runs
+check "... and deleting its JobSet alone" failed_with "only its TrainJob" delete jobset runs
 touch go
 check "it ends: Complete" eval 'kubectl wait --timeout=-1s --for=condition=Complete trainjob/runs && phases_are runs "Succeeded Succeeded"'
 wait $follower

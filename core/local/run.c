@@ -347,6 +347,7 @@ static void update(struct run *r)
 		return;
 	run_publish(r);
 	(void)!run_control(r, false, &save);
+	run_show(r); /* of the progress that this pass has found */
 }
 
 static int loop(struct run *r, struct error *err)

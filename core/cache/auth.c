@@ -53,7 +53,8 @@ static void look_again(struct auth *a)
 	if (!read_token(a, &err))
 		a->read = now;
 	else if (log_is_news(&a->logged, err.msg, SAME_MS))
-		log_warn("cannot read the new token, the last one stays", LOG_ERR(&err));
+		log_warn("cannot read the new token; the previous one stays in use",
+			 LOG_ERR(&err));
 }
 
 static int judge(void *ctx, const char *authorization, struct error *err)

@@ -82,7 +82,7 @@ static void check_files(struct tls_files *f)
 		same = same && !stat(f->names[i], &now) &&
 		       file_is_same(&now, &f->stats[i]);
 	if (!same && show(f, &err) && log_is_news(&f->logged, err.msg, SAME_MS))
-		log_warn("cannot use the new certificate, the last one stays",
+		log_warn("cannot use the new certificate; the previous one stays in use",
 			 LOG_ERR(&err));
 }
 

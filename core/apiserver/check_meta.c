@@ -87,24 +87,16 @@ static const struct {
 	[MAP] = { is_map, "an object of texts in quotes" },
 };
 
-/* What it must be; NULL: it is that. */
-static const char *wrong_type(const cJSON *value, enum meta_type type)
-{
-	return meta_types[type].is(value) ? NULL : meta_types[type].expected;
-}
-
 int prepare_meta_types(struct exchange *x, const cJSON *obj)
 {
 	for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++) {
 		const cJSON *value = json_get(obj, "metadata", types[i].key);
-		const char *want;
+		enum meta_type type = types[i].type;
 
-		if (!value || cJSON_IsNull(value))
-			continue;
-		want = wrong_type(value, types[i].type);
-		if (want)
+		if (value && !cJSON_IsNull(value) && !meta_types[type].is(value))
 			return exchange_not_of_kind(x, "metadata.%s must be %s",
-						    types[i].key, want);
+						    types[i].key,
+						    meta_types[type].expected);
 	}
 	return 0;
 }
@@ -115,16 +107,6 @@ static bool is_standard(const char *finalizer)
 {
 	return str_in(finalizer,
 		      (const char *const[]){ "kubernetes", "orphan", FOREGROUND, NULL });
-}
-
-static bool has(const cJSON *list, const char *text)
-{
-	const cJSON *f;
-
-	json_each(f, list)
-		if (str_eq(cJSON_GetStringValue(f), text))
-			return true;
-	return false;
 }
 
 /* An API server's own kinds insist on a domain; custom ones warn. */
@@ -167,7 +149,7 @@ void prepare_check_finalizers(struct exchange *x, const cJSON *obj,
 			check_domain(x, text, i, f, errs);
 		i++;
 	}
-	if (has(list, "orphan") && has(list, FOREGROUND))
+	if (json_has_str(list, "orphan") && json_has_str(list, FOREGROUND))
 		field_error_add(errs, FIELD_INVALID, "metadata.finalizers", list,
 				"finalizer orphan and foregroundDeletion cannot be both "
 				"set");

@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "net/keypair.h"
+#include "trainer/shape.h"
 
 enum {
 	RANDOM_LETTERS = 5,
@@ -184,19 +185,6 @@ static void unknown_fields(const struct field_errors *errs, struct buf *out,
 	}
 }
 
-void prepare_drop_nulls(cJSON *value)
-{
-	cJSON *child, *next;
-
-	for (child = value->child; child; child = next) {
-		next = child->next;
-		if (cJSON_IsObject(value) && cJSON_IsNull(child))
-			cJSON_Delete(cJSON_DetachItemViaPointer(value, child));
-		else
-			prepare_drop_nulls(child);
-	}
-}
-
 /* As base64(1) breaks them: a decoder passes over ends of lines. */
 static void join_lines(cJSON *map)
 {
@@ -328,9 +316,9 @@ int prepare_known(struct exchange *x, cJSON *obj)
 					    (char *)all.data);
 	schema_prune(schema, obj);
 	if (!resource_is(x->resource, RESOURCE_CUSTOM))
-		prepare_drop_nulls(obj);
-	else if (json_get(obj, "metadata"))
-		prepare_drop_nulls(json_get(obj, "metadata"));
+		drop_nulls(obj);
+	else
+		drop_nulls(json_get(obj, "metadata"));
 	return 0;
 }
 

@@ -18,7 +18,6 @@ void prepare_check_finalizers(struct exchange *x, const cJSON *obj,
 void prepare_check_owners(const cJSON *obj, struct field_errors *errs);
 /* Unknown fields by fieldValidation; then obj is without them. */
 MUST_CHECK int prepare_known(struct exchange *x, cJSON *obj);
-void prepare_drop_nulls(cJSON *value); /* null counts as absent */
 void prepare_defaults(struct exchange *x, cJSON *obj);
 /* Update managedFields for a write over `old` (NULL: a creation) that is not an apply. */
 void prepare_managers(struct exchange *x, const cJSON *old, cJSON *obj);

@@ -9,6 +9,7 @@
 #include "apiserver/prepare.h"
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "trainer/shape.h"
 
 enum { TRIES = 5 };
 
@@ -419,7 +420,7 @@ static cJSON *applied(struct exchange *x, const cJSON *old)
 	if (check_applied(x, old, config) || check_typed(x, config) ||
 	    prepare_identity(x, config) || prepare_known(x, config))
 		return NULL;
-	prepare_drop_nulls(config); /* nobody has what is absent */
+	drop_nulls(config); /* nobody has what is absent */
 	if (!managers_apply(&by, old ? old : blank, config, &obj, &causes, &err))
 		return obj;
 	details = cJSON_CreateObject();

@@ -27,13 +27,13 @@ int body_yaml(struct exchange *x)
 	return 0;
 }
 
-static int unrecognized(struct exchange *x, const char *kind, const struct error *err)
+int body_unrecognized(struct exchange *x, const char *kind, const char *why)
 {
 	return exchange_refuse(
 		x, 400, "BadRequest",
 		"the object provided is unrecognized (must be of type %s): "
 		"%s",
-		kind, err->msg);
+		kind, why);
 }
 
 int body_json(struct exchange *x, const char *kind)
@@ -42,7 +42,7 @@ int body_json(struct exchange *x, const char *kind)
 
 	if (!json_parse(&x->body, x->http->body, x->http->body_len, &err))
 		return 0;
-	return unrecognized(x, kind, &err);
+	return body_unrecognized(x, kind, err.msg);
 }
 
 /* Parsed again as JSON for its strict rules: no duplicate keys, the same size limits. */
@@ -55,10 +55,10 @@ static int body_proto(struct exchange *x, const char *kind,
 	struct error err = { 0 };
 
 	if (proto_object(&doc, http->body, http->body_len, fields, &err))
-		return unrecognized(x, kind, &err);
+		return body_unrecognized(x, kind, err.msg);
 	text = json_text(doc);
 	if (json_parse(&x->body, text, strlen(text), &err))
-		return unrecognized(x, kind, &err);
+		return body_unrecognized(x, kind, err.msg);
 	return 0;
 }
 

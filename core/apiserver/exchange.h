@@ -87,6 +87,7 @@ MUST_CHECK int body_object(struct exchange *x, const char *kind,
 			   const struct proto_field *fields);
 MUST_CHECK int body_json(struct exchange *x, const char *kind);
 MUST_CHECK int body_yaml(struct exchange *x);
+int body_unrecognized(struct exchange *x, const char *kind, const char *why); /* -1 */
 int body_unsupported(struct exchange *x, const char *accepted);
 
 /* Call apiserver_conf.refresh for the request's objects; -1: answered. */

@@ -71,14 +71,6 @@ static bool is_no_text(const cJSON *value)
 	return value && !cJSON_IsNull(value) && !cJSON_IsString(value);
 }
 
-static int unrecognized(struct exchange *x, const char *why)
-{
-	return exchange_refuse(x, 400, "BadRequest",
-			       "the object provided is unrecognized (must be of type "
-			       "%s): %s",
-			       x->resource->kind, why);
-}
-
 static bool is_set(const char *text)
 {
 	return text && *text;
@@ -90,15 +82,17 @@ static int check_type(struct exchange *x, cJSON *obj)
 	const char *kind = meta_kind(obj), *version = meta_api_version(obj);
 
 	if (!cJSON_IsObject(obj))
-		return unrecognized(x, "it is not a JSON object");
+		return body_unrecognized(x, x->resource->kind, "it is not a JSON object");
 	if (is_no_text(json_member(obj, "kind")) ||
 	    is_no_text(json_member(obj, "apiVersion")))
-		return unrecognized(x, "kind and apiVersion must be texts");
+		return body_unrecognized(x, x->resource->kind,
+					 "kind and apiVersion must be texts");
 	if (!resource_is(x->resource, RESOURCE_CUSTOM) ||
 	    (is_set(kind) && is_set(version)))
 		return 0;
-	return unrecognized(x, is_set(kind) ? "Object 'apiVersion' is missing"
-					    : "Object 'Kind' is missing");
+	return body_unrecognized(x, x->resource->kind,
+				 is_set(kind) ? "Object 'apiVersion' is missing"
+					      : "Object 'Kind' is missing");
 }
 
 static int check_kind(struct exchange *x, cJSON *obj)

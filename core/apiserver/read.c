@@ -179,7 +179,7 @@ int version_check(struct exchange *x, bool watch)
 	return watch ? 0 : check_version(x);
 }
 
-static int read_version(struct exchange *x)
+static int check_resource_version(struct exchange *x)
 {
 	const char *version = exchange_query(x, "resourceVersion");
 	struct error err = { 0 };
@@ -216,7 +216,7 @@ void read_get(struct exchange *x)
 	enum form form;
 	cJSON *doc;
 
-	if (form_read(x, &form) || read_version(x) || check_version(x))
+	if (form_read(x, &form) || check_resource_version(x) || check_version(x))
 		return;
 	if (!found) {
 		exchange_not_found(x);
@@ -291,7 +291,7 @@ static int read_limit(struct exchange *x, int64_t *ret)
 	if (*timeout && str_int(&v, timeout, INT64_MIN, INT64_MAX, &err))
 		return exchange_refuse(x, 400, "BadRequest", "timeoutSeconds: %s",
 				       err.msg);
-	if (read_version(x))
+	if (check_resource_version(x))
 		return -1;
 	if (*version && !str_eq(version, "0") && *exchange_query(x, "continue"))
 		return exchange_refuse(x, 400, "BadRequest",

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/random.h>
 #include <time.h>
 
 enum { SECOND = 1000, MINUTE = 60 * SECOND, HOUR = 60 * MINUTE };
@@ -41,6 +42,15 @@ void clock_sleep_ms(int64_t ms)
 
 	while (ms > 0 && nanosleep(&t, &t) && errno == EINTR)
 		;
+}
+
+int64_t clock_dice(int64_t sides)
+{
+	uint32_t n = 0;
+
+	if (getrandom(&n, sizeof(n), GRND_NONBLOCK) < 0)
+		n = (uint32_t)clock_ms();
+	return n % sides;
 }
 
 int64_t seconds_ms(int64_t seconds)

@@ -17,6 +17,9 @@ double clock_seconds(void); /* the same clock, with fractions: for histograms */
 int64_t clock_now(void);    /* seconds since 1970 */
 void clock_sleep_ms(int64_t ms);
 
+/* 0 to sides - 1 by chance, to spread retries in time: not for secrets. */
+int64_t clock_dice(int64_t sides);
+
 /* In ms, cut to a thousand years either way: it may be added to any time. */
 int64_t seconds_ms(int64_t seconds);
 

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include "api/meta.h"
@@ -291,16 +290,13 @@ static int watch(struct informer *inf, struct error *err)
 static int64_t next_delay(struct informer *inf)
 {
 	int64_t now = clock_ms(), ms;
-	uint32_t dice = 0;
 
 	if (!inf->delay_ms || now - inf->failed_ms > PEACE_MS + inf->delay_ms)
 		inf->delay_ms = DELAY_FIRST_MS;
 	inf->failed_ms = now;
 	ms = inf->delay_ms;
-	if (getrandom(&dice, sizeof(dice), GRND_NONBLOCK) < 0)
-		dice = (uint32_t)now;
 	inf->delay_ms = ms * 2 < DELAY_MOST_MS ? ms * 2 : DELAY_MOST_MS;
-	return ms + (int64_t)(dice % (uint32_t)ms);
+	return ms + clock_dice(ms);
 }
 
 static void wait_ms(struct informer *inf, int64_t ms)

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -254,11 +253,7 @@ static void *keep_renewing(void *ctx)
 
 static int64_t jittered(int64_t ms)
 {
-	uint32_t dice = 0;
-
-	if (getrandom(&dice, sizeof(dice), GRND_NONBLOCK) < 0)
-		dice = (uint32_t)clock_ms();
-	return ms + (int64_t)(dice % 1000) * ms * 12 / 10000;
+	return ms + clock_dice(1000) * ms * 12 / 10000;
 }
 
 /* Its holder may be frozen: when its time is over there is nothing to wait for. */

@@ -5,7 +5,6 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 
 #include "base/cleanup.h"
@@ -180,15 +179,6 @@ static bool may_pass(enum peer_stage stage, const struct error *err)
 	return err->kind == ERR_IO || err->kind == ERR_TIMEOUT;
 }
 
-static int64_t dice(int64_t sides) /* 0 to sides - 1 */
-{
-	uint32_t n = 0;
-
-	if (getrandom(&n, sizeof(n), GRND_NONBLOCK) < 0)
-		n = (uint32_t)clock_ms();
-	return n % sides;
-}
-
 /*
  * Double the pause each time, with a jitter of a quarter: a thousand agents may start at
  * once.
@@ -198,9 +188,9 @@ static int64_t pause_ms(enum peer_stage stage, int try)
 	int64_t ms = (int64_t)FIRST_PAUSE_MS << (try < 8 ? try : 8);
 
 	if (stage == PEER_NAME)
-		return NAME_PAUSE_MS + dice(NAME_PAUSE_MS / 4);
+		return NAME_PAUSE_MS + clock_dice(NAME_PAUSE_MS / 4);
 	ms = sooner(ms, LAST_PAUSE_MS);
-	return ms - ms / 4 + dice(ms / 2 + 1);
+	return ms - ms / 4 + clock_dice(ms / 2 + 1);
 }
 
 static int derive(struct peer *p, const struct peer_conf *conf, struct error *err)

@@ -188,6 +188,22 @@ static void test_clocks_go_on(void **state)
 	clock_sleep_ms(-1);
 }
 
+/* All sides come, and no others. */
+static void test_dice(void **state)
+{
+	int seen[3] = { 0 };
+
+	(void)state;
+	for (int i = 0; i < 1000; i++) {
+		int64_t n = clock_dice(3);
+
+		assert_in_range(n, 0, 2);
+		seen[n]++;
+	}
+	assert_true(seen[0] && seen[1] && seen[2]);
+	assert_int_equal(clock_dice(1), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -198,6 +214,7 @@ int main(void)
 		cmocka_unit_test(test_age),
 		cmocka_unit_test(test_seconds),
 		cmocka_unit_test(test_clocks_go_on),
+		cmocka_unit_test(test_dice),
 	};
 
 	return cmocka_run_group_tests_name("clock", tests, NULL, NULL);

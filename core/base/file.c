@@ -41,6 +41,17 @@ int file_read(struct buf *out, const char *path, struct error *err)
 	return file_read_fd(out, fd, path, err);
 }
 
+const char *file_first_line(struct arena *arena, const char *path)
+{
+	cleanup_buf struct buf text = { .max = 4096 };
+	struct error none = { 0 };
+
+	if (file_read(&text, path, &none) || !text.len)
+		return "";
+	return str_slice(arena, (const char *)text.data,
+			 strcspn((const char *)text.data, "\n"));
+}
+
 int file_write_fd(int fd, const void *data, size_t len, const char *name,
 		  struct error *err)
 {

@@ -55,27 +55,15 @@ static void put_pair(cJSON *list, const char *key, const char *value, const char
 	cJSON_AddItemToArray(list, e);
 }
 
-/* The first line of a file; "" if there is none. */
-static const char *line_of(struct arena *a, const char *path)
-{
-	cleanup_buf struct buf text = { .max = 4096 };
-	struct error none = { 0 };
-
-	if (file_read(&text, path, &none) || !text.len)
-		return "";
-	return str_slice(a, (const char *)text.data,
-			 strcspn((const char *)text.data, "\n"));
-}
-
 /* All that a v1 NodeSystemInfo must have: clients check it. */
 static void put_info(struct arena *a, cJSON *status, const char *version)
 {
 	struct utsname kernel = { 0 };
-	const char *id = line_of(a, "/etc/machine-id");
+	const char *id = file_first_line(a, "/etc/machine-id");
 	const char *const info[][2] = {
 		{ "machineID", id },
 		{ "systemUUID", id },
-		{ "bootID", line_of(a, "/proc/sys/kernel/random/boot_id") },
+		{ "bootID", file_first_line(a, "/proc/sys/kernel/random/boot_id") },
 		{ "kernelVersion", kernel.release },
 		{ "osImage", "Linux" },
 		{ "containerRuntimeVersion", "kftrainer://" VERSION },

@@ -41,15 +41,14 @@ static uint64_t start_of(int pid)
 
 static struct procid own(void)
 {
-	cleanup_buf struct buf b = { .max = 64 };
+	cleanup_arena struct arena a = { 0 };
+	const char *boot = file_first_line(&a, "/proc/sys/kernel/random/boot_id");
 	struct procid m = { .pid = getpid(), .boot = "-", .host = "-" };
-	struct error unused = { 0 };
 	struct utsname u;
 	struct stat st;
 
-	if (!file_read(&b, "/proc/sys/kernel/random/boot_id", &unused) && b.len > 1)
-		snprintf(m.boot, sizeof(m.boot), "%.*s",
-			 (int)strcspn((const char *)b.data, "\n"), (const char *)b.data);
+	if (*boot)
+		snprintf(m.boot, sizeof(m.boot), "%s", boot);
 	if (!uname(&u) && *u.nodename)
 		snprintf(m.host, sizeof(m.host), "%.64s", u.nodename);
 	if (!stat("/proc/self/ns/pid", &st))

@@ -141,6 +141,25 @@ static void test_paths(void **state)
 	assert_null(path_below("/", "/"));
 }
 
+static void test_first_line(void **state)
+{
+	static const char *const rows[][2] = {
+		{ "one\ntwo\n", "one" }, { "one", "one" }, { "\ntwo", "" }, { "", "" }
+	};
+	cleanup_arena struct arena a = { 0 };
+	const char *path = path_join(&a, dir, "lines");
+	struct error err = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		assert_int_equal(
+			file_write(path, rows[i][0], strlen(rows[i][0]), 0600, &err), 0);
+		assert_string_equal(file_first_line(&a, path), rows[i][1]);
+	}
+	assert_string_equal(file_first_line(&a, "/nowhere/x"), "");
+	assert_int_equal(unlink(path), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -151,6 +170,7 @@ int main(void)
 		cmocka_unit_test(test_a_failed_write_leaves_nothing),
 		cmocka_unit_test(test_folders),
 		cmocka_unit_test(test_paths),
+		cmocka_unit_test(test_first_line),
 	};
 
 	return cmocka_run_group_tests_name("file", tests, make_dir, remove_dir);

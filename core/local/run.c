@@ -347,7 +347,6 @@ static void update(struct run *r)
 		return;
 	run_publish(r);
 	(void)!run_control(r, false, &save);
-	run_show(r); /* of the progress that this pass has found */
 }
 
 static int loop(struct run *r, struct error *err)
@@ -357,8 +356,8 @@ static int loop(struct run *r, struct error *err)
 			step(r);
 		else
 			take_changes(r);
-		run_show(r);
 		update(r);
+		run_show(r); /* with the progress that the pass has found */
 		if (is_over(r))
 			return 0;
 		if (r->step_again && r->end == RUN_ON)

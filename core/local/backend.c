@@ -1,10 +1,8 @@
 /* backend.c - decide which run to start, watch, end or drop (local/backend.h). */
 #include "local/backend.h"
 
-#include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/inotify.h>
 #include <unistd.h>
@@ -20,6 +18,7 @@
 #include "local/backend_impl.h"
 #include "local/mirror.h"
 #include "local/node.h"
+#include "local/state_impl.h"
 #include "trainer/api.h"
 #include "trainer/podcause.h"
 
@@ -409,10 +408,7 @@ int backend_start(struct backend **ret, const struct backend_conf *conf,
 	b->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	b->inotify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 	if (b->wake < 0 || b->inotify < 0) {
-		error_set(err, ERR_IO,
-			  "cannot watch directories: %s; check 'ulimit -n' and 'sysctl "
-			  "fs.inotify.max_user_instances'",
-			  strerror(errno));
+		(void)state_no_watch(err);
 		backend_stop(b);
 		return -1;
 	}

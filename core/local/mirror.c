@@ -1,10 +1,8 @@
 /* mirror.c - copy what run directories have into a server's API (local/mirror.h). */
 #include "local/mirror.h"
 
-#include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/inotify.h>
 #include <unistd.h>
@@ -187,10 +185,7 @@ int mirror_start(struct mirror **ret, struct apiserver *api, struct error *err)
 	m->inotify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 	machine_init(&m->machine, api, m->inotify, true);
 	if (m->stop < 0 || m->inotify < 0) {
-		error_set(err, ERR_IO,
-			  "cannot watch directories: %s; check 'ulimit -n' and 'sysctl "
-			  "fs.inotify.max_user_instances'",
-			  strerror(errno));
+		(void)state_no_watch(err);
 		mirror_stop(m);
 		return -1;
 	}

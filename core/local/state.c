@@ -108,6 +108,14 @@ const char *state_mark(struct arena *arena, const char *path)
 			    (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
 }
 
+int state_no_watch(struct error *err)
+{
+	return error_set(err, ERR_IO,
+			 "cannot watch directories: %s; check 'ulimit -n' and 'sysctl "
+			 "fs.inotify.max_user_instances'",
+			 strerror(errno));
+}
+
 char **state_entries(struct arena *arena, const char *dir)
 {
 	DIR *d = opendir(dir);

@@ -29,6 +29,9 @@ MUST_CHECK int state_readable(const char *dir, struct error *err);
 /* A text that changes when the file is replaced or changed; "": no such file. */
 const char *state_mark(struct arena *arena, const char *path);
 
+/* The error of inotify_init1() or eventfd(), from errno: why, and which limit to check. */
+int state_no_watch(struct error *err);
+
 /* The visible entries, sorted; ends with NULL. Empty for a missing directory. */
 char **state_entries(struct arena *arena, const char *dir);
 

@@ -247,6 +247,15 @@ static void test_suspended(void **state)
 	close_fixture(&f);
 }
 
+/* Of the JobSet as it is read, which can be before its change is one to wait for. */
+static int64_t version_of(struct fixture *f, const char *name)
+{
+	cleanup_json cJSON *jobset =
+		apiserver_get(f->api, JOBSET_API_VERSION, JOBSET_KIND, "default", name);
+
+	return strtoll(json_str(jobset, "metadata", "resourceVersion"), NULL, 10);
+}
+
 /* What a run had when its JobSet was suspended is not copied any more: its status stays. */
 static void test_suspended_run(void **state)
 {
@@ -254,7 +263,7 @@ static void test_suspended_run(void **state)
 	struct error err = { 0 };
 	struct state_run run;
 	struct fixture f;
-	int64_t version = 0;
+	int64_t version;
 	char *key = NULL;
 
 	(void)state;
@@ -269,6 +278,7 @@ static void test_suspended_run(void **state)
 	while (!condition(&f, &a, "x", "Suspended", NULL))
 		clock_sleep_ms(5);
 	assert_string_equal(phase_of(&f, &a), "none");
+	version = version_of(&f, "x");
 	while (apiserver_next(f.api, JOBSET_KIND, &version, clock_ms(), &key, &err))
 		free(key);
 	assert_int_equal(apiserver_next(f.api, JOBSET_KIND, &version, clock_ms() + 300,

@@ -1,6 +1,7 @@
 /* meeting.c - connect nodes with rank 0, and exchange lines (net/meeting.h). */
 #include "net/meeting.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,7 @@
 #include "net/dial.h"
 #include "net/sock.h"
 
-enum { HELLO_MS = 5000, RETRY_MS = 200, WATCH_S = 30 };
+enum { HELLO_MS = 5000, GUESTS_MAX = 64, RETRY_MS = 200, WATCH_S = 30 };
 static const char IDENTITY[] = "kftrainer meeting";
 
 struct meeting_link {
@@ -30,7 +31,15 @@ static void link_close(struct meeting_link *l)
 	*l = (struct meeting_link){ .fd = -1 };
 }
 
-/* 1: PSK_OK; 0: PSK_END; -1: failed. */
+/* -1 if the connection has ended. */
+static int check_state(enum psk_state state, struct error *err)
+{
+	if (state == PSK_END)
+		return error_set(err, ERR_IO, "has closed the connection");
+	return state == PSK_FAILED ? -1 : 0;
+}
+
+/* Waits where the state says so: then the call must be made again. */
 static int settle(const struct meeting_link *l, enum psk_state state, int64_t deadline,
 		  bool *ret_again, struct error *err)
 {
@@ -38,9 +47,14 @@ static int settle(const struct meeting_link *l, enum psk_state state, int64_t de
 	if (*ret_again)
 		return sock_wait(l->fd, state == PSK_WANT_READ ? POLLIN : POLLOUT,
 				 deadline, err);
-	if (state == PSK_END)
-		return error_set(err, ERR_IO, "has closed the connection");
-	return state == PSK_OK ? 0 : -1;
+	return check_state(state, err);
+}
+
+static int link_start(struct meeting_link *l, struct psk *psk, int fd, struct error *err)
+{
+	*l = (struct meeting_link){ .fd = fd, .in.max = MEETING_LINE_MAX };
+	dial_watch(fd, WATCH_S);
+	return psk_conn_new(&l->conn, psk, fd, err);
 }
 
 static int link_open(struct meeting_link *l, struct psk *psk, int fd, int64_t deadline,
@@ -48,9 +62,7 @@ static int link_open(struct meeting_link *l, struct psk *psk, int fd, int64_t de
 {
 	bool again = true;
 
-	*l = (struct meeting_link){ .fd = fd, .in.max = MEETING_LINE_MAX };
-	dial_watch(fd, WATCH_S);
-	if (psk_conn_new(&l->conn, psk, fd, err))
+	if (link_start(l, psk, fd, err))
 		return -1;
 	while (again)
 		if (settle(l, psk_handshake(l->conn, err), deadline, &again, err))
@@ -77,80 +89,214 @@ static int link_write(struct meeting_link *l, const cJSON *doc, int64_t deadline
 	return 0;
 }
 
-static int link_read(struct meeting_link *l, cJSON **ret, int64_t deadline,
-		     struct error *err)
+/* *ret is NULL if no whole line has arrived. */
+static int link_line(struct meeting_link *l, cJSON **ret, struct error *err)
 {
-	const char *end;
-	char data[4096];
-	bool again;
-	size_t n = 0;
+	const unsigned char *end = l->in.len ? memchr(l->in.data, '\n', l->in.len) : NULL;
+	size_t n = end ? (size_t)(end - l->in.data) : 0;
 	int rc;
 
-	while (!(end = memchr(l->in.len ? l->in.data : (unsigned char *)data, '\n',
-			      l->in.len))) {
-		if (settle(l, psk_read(l->conn, data, sizeof(data), &n, err), deadline,
-			   &again, err))
-			return -1;
-		if (!again)
-			buf_add(&l->in, data, n);
-		if (buf_check(&l->in, "a message of a node", err))
-			return -1;
-	}
-	n = (size_t)(end - (const char *)l->in.data);
+	*ret = NULL;
+	if (!end)
+		return buf_check(&l->in, "a message of a node", err);
 	rc = json_parse(ret, l->in.data, n, err);
 	buf_drop(&l->in, n + 1);
 	return rc;
 }
 
-/* ---- rank 0 -------------------------------------------------------------------------- */
-
-static int admit(struct meeting *m, int fd, cJSON **ret, struct error *err)
+static enum psk_state link_fill(struct meeting_link *l, struct error *err)
 {
-	int64_t until = clock_ms() + HELLO_MS, rank;
-	struct meeting_link l;
-	cleanup_json cJSON *hello = NULL;
-	int rc = link_open(&l, m->psk, fd, until, err) ||
-		 link_read(&l, &hello, until, err);
+	char data[4096];
+	size_t n = 0;
+	enum psk_state state = psk_read(l->conn, data, sizeof(data), &n, err);
 
-	rank = rc ? -1 : json_int(hello, -1, "rank");
-	if (!rc && (rank < 1 || rank >= m->n || ret[rank]))
-		rc = error_set(err, ERR_INVALID, "rank %lld: not expected",
-			       (long long)rank);
-	if (rc) {
-		link_close(&l);
-		return -1;
+	if (state == PSK_OK)
+		buf_add(&l->in, data, n);
+	return state;
+}
+
+static int link_read(struct meeting_link *l, cJSON **ret, int64_t deadline,
+		     struct error *err)
+{
+	bool again;
+
+	for (;;) {
+		if (link_line(l, ret, err))
+			return -1;
+		if (*ret)
+			return 0;
+		if (settle(l, link_fill(l, err), deadline, &again, err))
+			return -1;
 	}
-	m->links[rank] = l;
-	ret[rank] = STEAL(hello);
+}
+
+/* ---- rank 0: whoever connects; nobody waits for a guest that says nothing -------------- */
+
+struct guest {
+	struct meeting_link link;
+	char peer[SOCK_ADDRESS_SIZE];
+	int64_t until; /* clock_ms() */
+	short events;  /* to wait for */
+	bool secured;  /* the handshake is done */
+};
+
+struct gate {
+	struct meeting *m;
+	cJSON **hellos;                  /* [m->n] */
+	struct guest guests[GUESTS_MAX]; /* the one that has waited longest first */
+	size_t n;
+};
+
+/* The link is not closed. */
+static void gate_remove(struct gate *g, size_t i)
+{
+	g->n--;
+	memmove(&g->guests[i], &g->guests[i + 1], (g->n - i) * sizeof(g->guests[0]));
+}
+
+static void refuse(struct gate *g, size_t i, const char *why)
+{
+	struct guest *guest = &g->guests[i];
+
+	link_close(&guest->link);
+	if (g->m->refused)
+		g->m->refused(g->m->ctx, guest->peer, why);
+	gate_remove(g, i);
+}
+
+/* Goes on until the first message is in *ret; NULL: wait for guest->events. */
+static int hear_guest(struct guest *guest, cJSON **ret, struct error *err)
+{
+	struct meeting_link *l = &guest->link;
+	enum psk_state state = PSK_OK;
+
+	*ret = NULL;
+	while (state == PSK_OK && !*ret) {
+		if (guest->secured)
+			state = link_fill(l, err);
+		else
+			state = psk_handshake(l->conn, err);
+		guest->secured |= state == PSK_OK;
+		if (state == PSK_OK && link_line(l, ret, err))
+			return -1;
+	}
+	guest->events = state == PSK_WANT_WRITE ? POLLOUT : POLLIN;
+	return check_state(state, err);
+}
+
+static int check_rank(const struct gate *g, const cJSON *hello, uint32_t *ret,
+		      struct error *err)
+{
+	int64_t rank = json_int(hello, -1, "rank");
+
+	if (rank < 1 || rank >= g->m->n || g->hellos[rank])
+		return error_set(err, ERR_INVALID, "rank %lld: not expected",
+				 (long long)rank);
+	*ret = (uint32_t)rank;
 	return 0;
 }
 
-static bool complete(const struct meeting *m, cJSON *const *hellos)
+/* A guest has sent something, or has just arrived. */
+static void attend(struct gate *g, size_t i)
 {
-	for (uint32_t i = 1; i < m->n; i++)
-		if (!hellos[i])
+	struct error err = { 0 };
+	struct guest *guest = &g->guests[i];
+	cleanup_json cJSON *hello = NULL;
+	uint32_t rank = 0;
+
+	if (hear_guest(guest, &hello, &err) ||
+	    (hello && check_rank(g, hello, &rank, &err))) {
+		refuse(g, i, err.msg);
+	} else if (hello) {
+		g->m->links[rank] = guest->link;
+		g->hellos[rank] = STEAL(hello);
+		gate_remove(g, i);
+	}
+}
+
+static void receive(struct gate *g, int listener)
+{
+	struct guest guest = { .until = clock_ms() + HELLO_MS };
+	struct error err = { 0 };
+	int fd = sock_accept(listener, guest.peer);
+
+	if (fd < 0)
+		return;
+	if (g->n == GUESTS_MAX)
+		refuse(g, 0, "has sent nothing, and others are waiting");
+	if (link_start(&guest.link, g->m->psk, fd, &err)) {
+		g->guests[g->n++] = guest;
+		refuse(g, g->n - 1, err.msg);
+	} else {
+		g->guests[g->n++] = guest;
+		attend(g, g->n - 1);
+	}
+}
+
+static bool complete(const struct gate *g)
+{
+	for (uint32_t i = 1; i < g->m->n; i++)
+		if (!g->hellos[i])
 			return false;
 	return true;
+}
+
+/* Waits for the listener and all guests, until the first one's time is over. */
+static int gate_wait(const struct gate *g, struct pollfd *p, int64_t now,
+		     struct error *err)
+{
+	int64_t left = g->m->deadline - now;
+
+	for (size_t i = 0; i < g->n; i++) {
+		p[i + 1] = (struct pollfd){ .fd = g->guests[i].link.fd,
+					    .events = g->guests[i].events };
+		if (g->guests[i].until - now < left)
+			left = g->guests[i].until - now;
+	}
+	if (poll(p, g->n + 1,
+		 left < 0       ? 0
+		 : left > 60000 ? 60000
+				: (int)left) < 0 &&
+	    errno != EINTR)
+		return error_errno(err, errno, "poll");
+	return 0;
+}
+
+static int gate_watch(struct gate *g, int listener, struct error *err)
+{
+	int64_t now;
+
+	while (!complete(g) && (now = clock_ms()) < g->m->deadline) {
+		struct pollfd p[GUESTS_MAX + 1] = { { .fd = listener,
+						      .events = POLLIN } };
+
+		if (gate_wait(g, p, now, err))
+			return -1;
+		/* From the last: those behind one that leaves move. */
+		for (size_t i = g->n; i-- > 0;) {
+			if (g->guests[i].until <= now)
+				refuse(g, i, "timed out waiting for the peer");
+			else if (p[i + 1].revents)
+				attend(g, i);
+		}
+		if (p[0].revents)
+			receive(g, listener);
+	}
+	return 0;
 }
 
 static int gather(struct meeting *m, cJSON **ret, struct error *err)
 {
 	cleanup_fd int listener = -1;
-	char peer[SOCK_ADDRESS_SIZE];
-	struct error why;
+	struct gate g = { .m = m, .hellos = ret };
+	int rc;
 
 	if (sock_listen(&listener, NULL, m->port, err))
 		return -1;
-	while (!complete(m, ret)) {
-		int fd;
-
-		if (sock_wait(listener, POLLIN, m->deadline, err))
-			return err->kind == ERR_TIMEOUT ? 0 : -1;
-		fd = sock_accept(listener, peer);
-		if (fd >= 0 && admit(m, fd, ret, &why) && m->refused)
-			m->refused(m->ctx, peer, why.msg);
-	}
-	return 0;
+	rc = gate_watch(&g, listener, err);
+	while (g.n)
+		link_close(&g.guests[--g.n].link);
+	return rc;
 }
 
 /* ---- the others ---------------------------------------------------------------------- */

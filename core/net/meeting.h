@@ -26,8 +26,9 @@ struct meeting {
 
 /*
  * On rank 0: wait for all others; ret[rank] is each one's first message, NULL for those
- * that did not come by the deadline. On others: connect and send `hello`. ERR_UNTRUSTED:
- * rank 0 has another key.
+ * that did not come by the deadline. Strangers delay nobody: a connection has 5 s for its
+ * message, and of 64 that have sent none the oldest is refused for the next.
+ * On others: connect and send `hello`. ERR_UNTRUSTED: rank 0 has another key.
  */
 MUST_CHECK int meeting_open(struct meeting *m, const cJSON *hello, cJSON **ret,
 			    struct error *err);

@@ -352,6 +352,12 @@ static void handle(struct exchange *x)
 	x->warnings = cJSON_CreateArray();
 	time_text(clock_now(), x->now);
 	route(x);
+	if (x->resp->body.overflowed)
+		exchange_refuse(
+			x, 500, "InternalError",
+			"the answer is larger than %zu MiB; read the list in pages "
+			"(limit=500, kubectl get --chunk-size=500)",
+			x->resp->body.max >> 20);
 	exchange_release(x);
 }
 

@@ -56,7 +56,7 @@ static int teardown(void **state)
 /* As a connection's thread does it. */
 struct request {
 	const char *method, *target, *type, *body;
-	struct httpd_response resp;
+	struct httpd_response resp; /* body.max: 0 stands for the server's */
 };
 
 static void *handle(void *ctx)
@@ -81,7 +81,8 @@ static void run(struct request *r)
 	pthread_t thread;
 	struct error err = { 0 };
 
-	r->resp.body.max = (size_t)64 * 1024 * 1024;
+	if (!r->resp.body.max)
+		r->resp.body.max = (size_t)64 * 1024 * 1024;
 	assert_int_equal(thread_start(&thread, handle, r, &err), 0);
 	pthread_join(thread, NULL);
 }
@@ -295,6 +296,34 @@ static void test_warnings(void **state)
 	release(&r);
 }
 
+/* ---- answers ------------------------------------------------------------------------- */
+
+/* A list that does not fit says so, and how to read it. */
+static void test_large_list(void **state)
+{
+	struct request r = { "GET", MAPS, JSON, "", { .body.max = (size_t)1 << 20 } };
+	cleanup_buf struct buf body = { .max = 1024 * 1024 };
+	cleanup_json cJSON *doc = NULL;
+	struct error err = { 0 };
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		buf_clear(&body);
+		buf_printf(&body,
+			   "{\"metadata\":{\"name\":\"l%d\"},\"data\":{\"a\":\"%"
+			   "0500000d\"}}",
+			   i, 0);
+		assert_int_equal(ask("POST", MAPS, JSON, (const char *)body.data), 201);
+	}
+	run(&r);
+	assert_int_equal(r.resp.status, 500);
+	assert_int_equal(json_parse(&doc, r.resp.body.data, r.resp.body.len, &err), 0);
+	assert_string_equal(json_str(doc, "reason"), "InternalError");
+	assert_non_null(strstr(json_str(doc, "message"),
+			       "larger than 1 MiB; read the list in pages"));
+	release(&r);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_server, teardown)
 
 int main(void)
@@ -306,6 +335,7 @@ int main(void)
 		TEST(test_deep_copies),
 		TEST(test_deep_adds),
 		TEST(test_warnings),
+		TEST(test_large_list),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -167,7 +167,7 @@ unit: $(UNIT)
 	@LANES=$${LANES:-2} tests/run.sh unit $^
 # What layers run that were compiled with the sanitizers.
 programs:
-	@nice $(MAKE) --no-print-directory $(UNIT) $(SANOUT)/tests/golden/golden $(SANOUT)/kftrainer $(SANOUT)/tests/cache/dump
+	@nice -n 5 $(MAKE) --no-print-directory $(UNIT) $(SANOUT)/tests/golden/golden $(SANOUT)/kftrainer $(SANOUT)/tests/cache/dump
 
 # LAYER, FIRST, LAST: a layer's programs, the longest first, so that no lane works alone in the end.
 ordered  = $(2:%=tests/$(1)/test_%) $(filter-out $(patsubst %,tests/$(1)/test_%,$(2) $(3)),$(wildcard tests/$(1)/test_*)) $(3:%=tests/$(1)/test_%)

@@ -56,21 +56,27 @@ static void create(struct kube *k, const char *api_version, const char *kind,
 		fail_msg("%s", err.msg);
 }
 
+static void patch_status(struct apiserver *s, const char *status)
+{
+	struct kube_ref job = { TRAINER, "TrainJob", "a", "j" };
+	cleanup_json cJSON *patch = object(TRAINER, "TrainJob", status);
+	struct error err = { 0 };
+
+	assert_int_equal(kube_merge_patch(s->kube, &job, patch, &(struct kube_write){ 0 },
+					  NULL, &err),
+			 0);
+}
+
 /* The pod is made, and the API server cuts off whoever asks for the JobSet then. */
 static void *go_on(void *ctx)
 {
 	struct apiserver *s = ctx;
-	struct kube_ref job = { TRAINER, "TrainJob", "a", "j" };
-	cleanup_json cJSON *done = object(TRAINER, "TrainJob", done_text);
-	struct error err = { 0 };
 
 	EVENTUALLY(apiserver_seen(s, "watch pods") == 1);
 	apiserver_do(s, "{'op':'fail','n':6,'status':0,'of':'GET jobsets'}");
 	create(s->kube, "v1", "Pod", pod_text);
 	EVENTUALLY(apiserver_seen(s, "GET jobsets") > 6);
-	assert_int_equal(kube_merge_patch(s->kube, &job, done, &(struct kube_write){ 0 },
-					  NULL, &err),
-			 0);
+	patch_status(s, done_text);
 	return NULL;
 }
 
@@ -94,39 +100,35 @@ static int on_pause(void *ctx, struct error *err)
 	return 0;
 }
 
-/* Whose a line is was said of a job with one container, for the JobSet was not to be had. */
-static void test_a_pod_while_the_api_server_goes(void **state)
+static const struct logs_want follow = {
+	.ns = "a", .job = "j", .rank = -1, .tail = -1, .follow = true
+};
+
+/* Follows the job while `world` happens to it. */
+static void follow_while(void *(*world)(void *s), const struct logs_out *on)
 {
-	const struct logs_want want = {
-		.ns = "a", .job = "j", .rank = -1, .tail = -1, .follow = true
-	};
-	cleanup_buf struct buf lines = { .max = 1000 };
-	const struct logs_out out = { on_line, on_note, on_pause, &lines };
 	struct apiserver s;
 	struct error err = { 0 };
-	pthread_t world;
+	pthread_t thread;
 
-	(void)state;
 	apiserver_start(&s);
 	create(s.kube, TRAINER, "TrainJob", job_text);
 	create(s.kube, JOBSET, "JobSet", jobset_text);
-	assert_int_equal(pthread_create(&world, NULL, go_on, &s), 0);
-	if (logs_run(s.kube, &want, &out, &err))
+	assert_int_equal(pthread_create(&thread, NULL, world, &s), 0);
+	if (logs_run(s.kube, &follow, on, &err))
 		fail_msg("%s", err.msg);
-	pthread_join(world, NULL);
-	check_text("lines", (char *)lines.data, "hello;bye;");
+	pthread_join(thread, NULL);
 	apiserver_stop(&s);
 }
 
-static void patch_status(struct apiserver *s, const char *status)
+/* Whose a line is was said of a job with one container, for the JobSet was not to be had. */
+static void test_a_pod_while_the_api_server_goes(void **state)
 {
-	struct kube_ref job = { TRAINER, "TrainJob", "a", "j" };
-	cleanup_json cJSON *patch = object(TRAINER, "TrainJob", status);
-	struct error err = { 0 };
+	cleanup_buf struct buf lines = { .max = 1000 };
 
-	assert_int_equal(kube_merge_patch(s->kube, &job, patch, &(struct kube_write){ 0 },
-					  NULL, &err),
-			 0);
+	(void)state;
+	follow_while(go_on, &(struct logs_out){ on_line, on_note, on_pause, &lines });
+	check_text("lines", (char *)lines.data, "hello;bye;");
 }
 
 static void *report_progress(void *ctx)
@@ -154,25 +156,12 @@ static void add_note(void *ctx, const char *text)
 /* A percentage is noted once, however often the time left changes. */
 static void test_progress_is_noted(void **state)
 {
-	const struct logs_want want = {
-		.ns = "a", .job = "j", .rank = -1, .tail = -1, .follow = true
-	};
 	cleanup_buf struct buf notes = { .max = 1000 };
-	const struct logs_out out = { on_line, add_note, on_pause, &notes };
-	struct apiserver s;
-	struct error err = { 0 };
-	pthread_t world;
 
 	(void)state;
-	apiserver_start(&s);
-	create(s.kube, TRAINER, "TrainJob", job_text);
-	create(s.kube, JOBSET, "JobSet", jobset_text);
-	assert_int_equal(pthread_create(&world, NULL, report_progress, &s), 0);
-	if (logs_run(s.kube, &want, &out, &err))
-		fail_msg("%s", err.msg);
-	pthread_join(world, NULL);
+	follow_while(report_progress,
+		     &(struct logs_out){ on_line, add_note, on_pause, &notes });
 	check_text("notes", (char *)notes.data, "running: 40 %;running: 41 %, 90s left;");
-	apiserver_stop(&s);
 }
 
 /* Its pods are in another cluster, which its Workload names once Kueue has chosen it. */
@@ -186,9 +175,6 @@ static void test_a_job_of_another_controller(void **state)
 		"true,'uid':'job','kind':'TrainJob','name':'j'}]},'status':{'clusterName'"
 		":"
 		"'east'}}",
-	};
-	const struct logs_want want = {
-		.ns = "a", .job = "j", .rank = -1, .tail = -1, .follow = true
 	};
 	const struct logs_out out = { 0 };
 	struct apiserver s;
@@ -207,7 +193,7 @@ static void test_a_job_of_another_controller(void **state)
 			       workloads[i]);
 		}
 		err = (struct error){ 0 };
-		assert_int_equal(logs_run(s.kube, &want, &out, &err), -1);
+		assert_int_equal(logs_run(s.kube, &follow, &out, &err), -1);
 		assert_int_equal(err.kind, ERR_NOT_FOUND);
 		assert_non_null(
 			strstr(err.msg, i < 2 ? "spec.managedBy" : "cluster east"));

@@ -187,13 +187,40 @@ const struct journal_report *storage_report(const struct storage *s)
 
 /* ---- reading ----------------------------------------------------------------------- */
 
+/* Waits until the changes up to this version are on disk, and shows them to watches. */
+static int settle(struct storage *s, int64_t version, struct error *err)
+{
+	int rc = s->journal ? journal_sync(s->journal, err) : 0;
+
+	pthread_mutex_lock(&s->lock);
+	if (!rc && version > s->committed)
+		s->committed = version;
+	pthread_cond_broadcast(&s->changed);
+	pthread_mutex_unlock(&s->lock);
+	return rc;
+}
+
+/* What a reader has seen is not lost afterwards. */
+static void settle_read(struct storage *s, int64_t version, bool pending)
+{
+	struct error ignored = { 0 }; /* its writer reports it */
+
+	if (pending && settle(s, version, &ignored))
+		error_clear_if(&ignored, ignored.kind);
+}
+
 struct stored *storage_get(struct storage *s, const char *key)
 {
 	struct stored *found;
+	int64_t version;
+	bool pending;
 
 	pthread_mutex_lock(&s->lock);
 	found = stored_use(map_get(&s->objects, key));
+	version = found ? found->version : s->version; /* it may just have been deleted */
+	pending = version > s->committed;
 	pthread_mutex_unlock(&s->lock);
+	settle_read(s, version, pending);
 	return found;
 }
 
@@ -208,6 +235,7 @@ void storage_list(struct storage *s, const char *prefix, const char *after, size
 		  struct stored_list *ret, size_t *ret_remaining)
 {
 	size_t cap = 0;
+	bool pending;
 
 	*ret = (struct stored_list){ 0 };
 	*ret_remaining = 0;
@@ -221,8 +249,10 @@ void storage_list(struct storage *s, const char *prefix, const char *after, size
 		}
 		ret->list[ret->n++] = stored_use(e->value);
 	}
-	ret->version = s->committed;
+	ret->version = s->version;
+	pending = s->version > s->committed;
 	pthread_mutex_unlock(&s->lock);
+	settle_read(s, ret->version, pending);
 	if (ret->n)
 		qsort(ret->list, ret->n, sizeof(*ret->list), by_key);
 	while (max && ret->n > max) {
@@ -312,19 +342,14 @@ static int commit(struct storage *s, const char *key, struct stored *before,
 	return 0;
 }
 
-/* Wait until the change is on disk and visible. */
 static int publish(struct storage *s, int64_t version, struct error *err)
 {
-	int rc = s->journal ? journal_sync(s->journal, err) : 0;
-
+	if (settle(s, version, err))
+		return -1;
 	pthread_mutex_lock(&s->lock);
-	if (!rc && version > s->committed)
-		s->committed = version;
-	if (!rc)
-		compact(s);
-	pthread_cond_broadcast(&s->changed);
+	compact(s);
 	pthread_mutex_unlock(&s->lock);
-	return rc;
+	return 0;
 }
 
 static int check_before(const struct stored *now, const struct stored *before,

@@ -5,7 +5,7 @@
  * stored version is immutable and reference-counted. One counter gives the versions
  * (resourceVersion) of all objects. The last max_events changes are kept for watches;
  * asking for older ones is ERR_EXPIRED. With a journal, a change is acknowledged and
- * visible to watches once it is on disk; concurrent writers share one fsync.
+ * visible, to readers as to watches, once it is on disk; all who wait share one fsync.
  *
  * All functions are thread-safe.
  */

@@ -36,6 +36,21 @@ int fsync(int fd)
 	return -1;
 }
 
+/* While it is held, nothing gets to the disk. */
+static pthread_mutex_t disk = PTHREAD_MUTEX_INITIALIZER;
+static atomic_int syncs; /* begun */
+
+int fdatasync(int fd)
+{
+	int rc;
+
+	atomic_fetch_add(&syncs, 1);
+	pthread_mutex_lock(&disk);
+	rc = (int)syscall(SYS_fdatasync, fd);
+	pthread_mutex_unlock(&disk);
+	return rc;
+}
+
 static int setup(void **state)
 {
 	(void)state;
@@ -355,6 +370,102 @@ static int count(void *ctx, const struct journal_record *r, struct error *err)
 	return 0;
 }
 
+enum read { READ_GET, READ_GONE, READ_LIST, READS };
+
+struct reader {
+	struct storage *s;
+	enum read how;
+	atomic_bool done;
+	int64_t version;
+	size_t n;
+};
+
+static void *read_main(void *ctx)
+{
+	struct reader *r = ctx;
+	cleanup_stored struct stored *st = NULL;
+	cleanup_stored_list struct stored_list all = { 0 };
+	size_t left;
+
+	if (r->how == READ_LIST) {
+		storage_list(r->s, "configmaps/", NULL, 0, &all, &left);
+		r->n = all.n;
+		r->version = all.version;
+	} else {
+		st = storage_get(r->s, r->how == READ_GET ? "configmaps/ns/new"
+							  : "configmaps/ns/old");
+		r->n = st ? 1 : 0;
+		r->version = st ? st->version : 0;
+	}
+	atomic_store(&r->done, true);
+	return NULL;
+}
+
+struct write {
+	struct storage *s;
+	bool deletes;
+	int rc;
+};
+
+static void *write_main(void *ctx)
+{
+	struct write *w = ctx;
+	struct error err = { 0 };
+	cleanup_stored struct stored *old = NULL;
+
+	if (w->deletes) {
+		old = storage_get(w->s, "configmaps/ns/old");
+		w->rc = storage_delete(w->s, old, NULL, &err);
+	} else {
+		w->rc = put(w->s, "new", "1", false, &err);
+	}
+	return NULL;
+}
+
+/* A get or list that shows a write before it is on disk could show what is lost then. */
+static void test_reads_wait_for_the_disk(void **state)
+{
+	static const struct {
+		enum read how;
+		bool deletes;
+		size_t n;
+		int64_t version;
+	} rows[] = {
+		{ READ_GET, false, 1, 3 },
+		{ READ_GONE, true, 0, 0 },
+		{ READ_LIST, false, 2, 3 },
+		{ READ_LIST, true, 0, 3 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		cleanup_arena struct arena arena = { 0 };
+		struct storage *s = opened(arena_printf(&arena, "%s/r%zu", dir, i), 0);
+		struct reader r = { .s = s, .how = rows[i].how };
+		struct write w = { .s = s, .deletes = rows[i].deletes };
+		struct error err = { 0 };
+		pthread_t writer, reader;
+		int before;
+
+		assert_int_equal(put(s, "old", "1", false, &err), 0);
+		pthread_mutex_lock(&disk);
+		before = atomic_load(&syncs);
+		assert_int_equal(pthread_create(&writer, NULL, write_main, &w), 0);
+		while (atomic_load(&syncs) == before)
+			clock_sleep_ms(1);
+		assert_int_equal(pthread_create(&reader, NULL, read_main, &r), 0);
+		clock_sleep_ms(100); /* for one that does not wait to end */
+		assert_false(atomic_load(&r.done));
+		pthread_mutex_unlock(&disk);
+		pthread_join(reader, NULL);
+		pthread_join(writer, NULL);
+		assert_int_equal(w.rc, 0);
+		assert_int_equal(r.n, rows[i].n);
+		assert_int_equal(r.version, rows[i].version);
+		storage_close(s);
+	}
+}
+
 /* Cut anywhere, it has the whole records before that, and says how far they reach. */
 static void test_cut(void **state)
 {
@@ -466,6 +577,7 @@ int main(void)
 		IN_DIR(test_version_after_compaction),
 		IN_DIR(test_unsynced_compaction),
 		IN_DIR(test_writers),
+		IN_DIR(test_reads_wait_for_the_disk),
 		IN_DIR(test_cut),
 		IN_DIR(test_damage),
 		IN_DIR(test_torn_tail),

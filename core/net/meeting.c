@@ -13,7 +13,7 @@
 #include "net/dial.h"
 #include "net/sock.h"
 
-enum { HELLO_MS = 5000, GUESTS_MAX = 64, RETRY_MS = 200, WATCH_S = 30 };
+enum { HELLO_MS = 5000, PLACE_MS = 1000, GUESTS_MAX = 256, RETRY_MS = 200, WATCH_S = 30 };
 static const char IDENTITY[] = "kftrainer meeting";
 
 struct meeting_link {
@@ -135,7 +135,7 @@ static int link_read(struct meeting_link *l, cJSON **ret, int64_t deadline,
 struct guest {
 	struct meeting_link link;
 	char peer[SOCK_ADDRESS_SIZE];
-	int64_t until; /* clock_ms() */
+	int64_t since; /* clock_ms() */
 	short events;  /* to wait for */
 	bool secured;  /* the handshake is done */
 };
@@ -216,7 +216,7 @@ static void attend(struct gate *g, size_t i)
 
 static void receive(struct gate *g, int listener)
 {
-	struct guest guest = { .until = clock_ms() + HELLO_MS };
+	struct guest guest = { .since = clock_ms() };
 	struct error err = { 0 };
 	int fd = sock_accept(listener, guest.peer);
 
@@ -241,23 +241,28 @@ static bool complete(const struct gate *g)
 	return true;
 }
 
+/* Must the next one wait? All places are taken, and nobody has had one for long. */
+static bool is_full(const struct gate *g, int64_t now)
+{
+	return g->n == GUESTS_MAX && now - g->guests[0].since < PLACE_MS;
+}
+
 /* Waits for the listener and all guests, until the first one's time is over. */
 static int gate_wait(const struct gate *g, struct pollfd *p, int64_t now,
 		     struct error *err)
 {
-	int64_t left = g->m->deadline - now;
+	int64_t left = g->m->deadline - now, place;
 
-	for (size_t i = 0; i < g->n; i++) {
+	for (size_t i = 0; i < g->n; i++)
 		p[i + 1] = (struct pollfd){ .fd = g->guests[i].link.fd,
 					    .events = g->guests[i].events };
-		if (g->guests[i].until - now < left)
-			left = g->guests[i].until - now;
+	if (g->n) {
+		place = g->guests[0].since + (is_full(g, now) ? PLACE_MS : HELLO_MS) -
+			now;
+		left = place < left ? place : left;
 	}
-	if (poll(p, g->n + 1,
-		 left < 0       ? 0
-		 : left > 60000 ? 60000
-				: (int)left) < 0 &&
-	    errno != EINTR)
+	left = left < 0 ? 0 : left > 60000 ? 60000 : left;
+	if (poll(p, g->n + 1, (int)left) < 0 && errno != EINTR)
 		return error_errno(err, errno, "poll");
 	return 0;
 }
@@ -267,14 +272,15 @@ static int gate_watch(struct gate *g, int listener, struct error *err)
 	int64_t now;
 
 	while (!complete(g) && (now = clock_ms()) < g->m->deadline) {
-		struct pollfd p[GUESTS_MAX + 1] = { { .fd = listener,
-						      .events = POLLIN } };
+		struct pollfd p[GUESTS_MAX + 1] = {
+			{ .fd = is_full(g, now) ? -1 : listener, .events = POLLIN }
+		};
 
 		if (gate_wait(g, p, now, err))
 			return -1;
 		/* From the last: those behind one that leaves move. */
 		for (size_t i = g->n; i-- > 0;) {
-			if (g->guests[i].until <= now)
+			if (now - g->guests[i].since >= HELLO_MS)
 				refuse(g, i, "timed out waiting for the peer");
 			else if (p[i + 1].revents)
 				attend(g, i);

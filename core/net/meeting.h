@@ -27,7 +27,7 @@ struct meeting {
 /*
  * On rank 0: wait for all others; ret[rank] is each one's first message, NULL for those
  * that did not come by the deadline. Strangers delay nobody: a connection has 5 s for its
- * message, and of 64 that have sent none the oldest is refused for the next.
+ * message, and of 256 that have sent none the oldest is refused for the next, after 1 s.
  * On others: connect and send `hello`. ERR_UNTRUSTED: rank 0 has another key.
  */
 MUST_CHECK int meeting_open(struct meeting *m, const cJSON *hello, cJSON **ret,

@@ -136,10 +136,29 @@ static void collect_namespace(struct works *w, const char *ns)
 	}
 }
 
+void collect_namespace_end(struct apiserver *s, const char *name)
+{
+	struct exchange x = { .server = s };
+	const char *key = exchange_key(&x, resource_find("v1", "namespaces"), "", name);
+	cleanup_stored struct stored *st = storage_get(s->storage, key);
+	cleanup_json cJSON *ns = st ? stored_read(st) : NULL;
+	const cJSON *finalizers = meta_finalizers(ns);
+	struct error ignored = { 0 };
+
+	arena_clear(&x.arena);
+	if (!ns || !meta_is_deleted(ns) || (finalizers && finalizers->child) ||
+	    storage_has_namespaced(s->storage, name))
+		return;
+	if (storage_delete(s->storage, st, NULL, &ignored))
+		error_clear_if(&ignored, ignored.kind); /* somebody was quicker */
+}
+
 static void collect_dependents(struct works *w, const cJSON *gone)
 {
-	if (meta_is(gone, "", "Namespace"))
+	if (meta_is(gone, "", "Namespace")) {
 		collect_namespace(w, meta_name(gone));
+		collect_namespace_end(w->server, meta_name(gone));
+	}
 	if (meta_uid(gone))
 		(void)any_object(w, gone, collect_one);
 }
@@ -190,6 +209,8 @@ static void collect_owners(struct works *w, const cJSON *gone)
 {
 	const cJSON *ref;
 
+	if (meta_namespace(gone))
+		collect_namespace_end(w->server, meta_namespace(gone));
 	json_each(ref, json_get(gone, "metadata", "ownerReferences")) {
 		const char *version = json_str(ref, "apiVersion");
 		const char *kind = json_str(ref, "kind");
@@ -307,12 +328,16 @@ void collect_leftovers(struct apiserver *s)
 
 	storage_list(s->storage, "", NULL, 0, &all, &remaining);
 	for (size_t i = 0; i < all.n; i++) {
+		const char *text = all.list[i]->text;
 		cleanup_json cJSON *obj = NULL;
 
-		if (!strstr(all.list[i]->text, "\"ownerReferences\""))
+		if (!strstr(text, "\"ownerReferences\"") &&
+		    !strstr(text, "\"deletionTimestamp\""))
 			continue;
 		obj = stored_read(all.list[i]);
 		collect_orphan(&w, obj);
+		if (meta_is(obj, "", "Namespace") && meta_is_deleted(obj))
+			collect_dependents(&w, obj);
 		do_works(&w);
 	}
 }

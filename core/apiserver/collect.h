@@ -12,16 +12,19 @@
 
 enum collect {
 	COLLECT_DEPENDENTS = 1, /* it is gone or going: what belongs to it goes as well */
-	COLLECT_OWNERS = 2,     /* it is gone: those that wait for that (foreground) go */
-	COLLECT_WAITING = 4,    /* it goes when nothing belongs to it any more */
-	COLLECT_ORPHAN = 8,     /* it is new: without any of its owners it goes at once */
+	/* It is gone: those that wait for that go, owners (foreground) and its namespace. */
+	COLLECT_OWNERS = 2,
+	COLLECT_WAITING = 4, /* it goes when nothing belongs to it any more */
+	COLLECT_ORPHAN = 8,  /* it is new: without any of its owners it goes at once */
 };
 #define FOREGROUND "foregroundDeletion" /* the finalizer of one that waits */
 
 void collect(struct exchange *x, const cJSON *obj, unsigned what);
 /* What belongs to it stays without it. */
 void collect_release(struct apiserver *s, const cJSON *owner);
-/* Those of owners that were deleted just before the last server of the log was killed. */
+/* An object of it is gone: a terminating namespace goes with its last. */
+void collect_namespace_end(struct apiserver *s, const char *name);
+/* What the last server of the log did not come to do before it was killed. */
 void collect_leftovers(struct apiserver *s);
 
 #endif

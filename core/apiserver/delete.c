@@ -206,14 +206,28 @@ static int end_it(struct exchange *x, const cJSON *obj)
 }
 
 static int remove_stored(struct exchange *x, const struct stored *before,
-			 const cJSON *obj, struct error *err)
+			 struct error *err)
 {
+	return x->dry_run ? 0 : storage_delete(x->server->storage, before, NULL, err);
+}
+
+/* A namespace takes no new objects from now on, and goes with the last it has. */
+static int terminate(struct exchange *x, const struct stored *before, cJSON *obj)
+{
+	struct error err = { 0 };
+	int rc;
+
+	if (meta_is_deleted(obj))
+		return 0;
+	json_put_str(obj, x->now, "metadata", "deletionTimestamp");
+	json_put_str(obj, "Terminating", "status", "phase");
 	if (x->dry_run)
 		return 0;
-	/* A run that is still in a namespace would bring it back: it ends first. */
-	if (meta_is(obj, "", "Namespace"))
-		collect(x, obj, COLLECT_DEPENDENTS);
-	return storage_delete(x->server->storage, before, NULL, err);
+	rc = storage_put(x->server->storage, x->resource, before->key, before, obj, &err);
+	if (rc)
+		return err.kind == ERR_CONFLICT ? 1 : exchange_error(x, &err);
+	collect(x, obj, COLLECT_DEPENDENTS);
+	return 0;
 }
 
 /* *ret: as it is sent; NULL: it is gone. 1: somebody else was quicker. */
@@ -225,14 +239,17 @@ static int delete_stored(struct exchange *x, const struct stored *before, cJSON 
 	struct error err = { 0 };
 	int rc;
 
+	*ret_gone = false;
 	if (check_mortal(x) || end_it(x, obj))
 		return -1;
+	if (meta_is(obj, "", "Namespace"))
+		return terminate(x, before, obj);
 	set_finalizer(obj, FOREGROUND, foreground);
 	if (str_eq(o->propagation, "Orphan") && !x->dry_run)
 		collect_release(x->server, obj);
 	finalizers = meta_finalizers(obj);
 	*ret_gone = !finalizers || !finalizers->child;
-	rc = *ret_gone ? remove_stored(x, before, obj, &err) : mark(x, before, obj, &err);
+	rc = *ret_gone ? remove_stored(x, before, &err) : mark(x, before, obj, &err);
 	if (rc && err.kind == ERR_CONFLICT)
 		return 1;
 	if (rc)
@@ -244,24 +261,10 @@ static int delete_stored(struct exchange *x, const struct stored *before, cJSON 
 	return 0;
 }
 
-/* A namespace ends step by step in a cluster: the answer is what it was, terminating. */
-static void answer_namespace(struct exchange *x, const cJSON *obj)
-{
-	cleanup_json cJSON *ns = json_dup(obj);
-
-	json_put_str(ns, x->now, "metadata", "deletionTimestamp");
-	json_put_str(ns, "Terminating", "status", "phase");
-	exchange_answer(x, 200, ns);
-}
-
 static void answer_deleted(struct exchange *x, const cJSON *obj, bool gone)
 {
 	cJSON *status, *details;
 
-	if (gone && meta_is(obj, "", "Namespace")) {
-		answer_namespace(x, obj);
-		return;
-	}
 	if (!gone) {
 		exchange_answer(x, 200, obj);
 		return;

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "api/meta.h"
-#include "apiserver/exchange.h"
+#include "apiserver/collect.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/str.h"
@@ -129,6 +129,17 @@ int apiserver_mirror(struct apiserver *s, const cJSON *obj, struct error *err)
 	return put(s, obj, true, err);
 }
 
+/* ERR_CONFLICT: it was changed meanwhile. */
+static int remove_once(struct apiserver *s, const struct stored *found, const char *ns,
+		       struct error *err)
+{
+	if (storage_delete(s->storage, found, NULL, err))
+		return -1;
+	if (ns)
+		collect_namespace_end(s, ns);
+	return 0;
+}
+
 void apiserver_unmirror(struct apiserver *s, const char *api_version, const char *kind,
 			const char *ns, const char *name, const char *run)
 {
@@ -139,8 +150,7 @@ void apiserver_unmirror(struct apiserver *s, const char *api_version, const char
 		struct error err = { 0 };
 
 		if (!found || !is_of_run(found, run) ||
-		    !storage_delete(s->storage, found, NULL, &err) ||
-		    err.kind != ERR_CONFLICT)
+		    !remove_once(s, found, ns, &err) || err.kind != ERR_CONFLICT)
 			return;
 	}
 }
@@ -156,8 +166,7 @@ void apiserver_drop(struct apiserver *s, const char *api_version, const char *ki
 		struct error err = { 0 };
 
 		if (!obj || (uid && !str_eq(uid, meta_uid(obj))) ||
-		    !storage_delete(s->storage, found, NULL, &err) ||
-		    err.kind != ERR_CONFLICT)
+		    !remove_once(s, found, ns, &err) || err.kind != ERR_CONFLICT)
 			return;
 	}
 }

@@ -279,6 +279,27 @@ int64_t storage_version(struct storage *s)
 	return version;
 }
 
+static bool key_is_in(const char *key, const char *ns)
+{
+	const char *at = strchr(key, '/');
+
+	return at && str_starts(at + 1, ns) && at[1 + strlen(ns)] == '/';
+}
+
+bool storage_has_namespaced(struct storage *s, const char *ns)
+{
+	bool found = false;
+
+	pthread_mutex_lock(&s->lock);
+	map_each(e, &s->objects) {
+		found = key_is_in(e->key, ns);
+		if (found)
+			break;
+	}
+	pthread_mutex_unlock(&s->lock);
+	return found;
+}
+
 /* ---- writing ----------------------------------------------------------------------- */
 
 struct live {

@@ -75,6 +75,7 @@ MUST_CHECK int storage_delete(struct storage *s, const struct stored *before,
 			      int64_t *ret_version, struct error *err);
 
 int64_t storage_version(struct storage *s);
+bool storage_has_namespaced(struct storage *s, const char *ns); /* anything in it? */
 
 /* One change: before NULL: created; now NULL: deleted. */
 struct storage_change {

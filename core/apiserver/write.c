@@ -31,7 +31,41 @@ static void no_namespace(struct exchange *x)
 		arena_printf(&x->arena, "namespaces \"%s\" not found", x->ns));
 }
 
-static bool is_terminating(struct exchange *x)
+/* As admission names an object: what it is called is not known yet. */
+static const char *name_in_forbidden(const cJSON *obj)
+{
+	const char *generated = json_str(obj, "metadata", "generateName");
+
+	if (meta_name(obj) && *meta_name(obj))
+		return meta_name(obj);
+	return generated && *generated ? generated : "Unknown";
+}
+
+static void terminating(struct exchange *x, const cJSON *obj)
+{
+	const char *group = resource_group(&x->arena, x->resource);
+	const char *name = name_in_forbidden(obj);
+	cJSON *details = cJSON_CreateObject(), *cause = cJSON_CreateObject();
+
+	json_put_str(details, name, "name");
+	if (*group)
+		json_put_str(details, group, "group");
+	json_put_str(details, x->resource->plural, "kind");
+	json_put_str(cause, "NamespaceTerminating", "reason");
+	json_put_str(cause,
+		     arena_printf(&x->arena, "namespace %s is being terminated", x->ns),
+		     "message");
+	json_put_str(cause, "metadata.namespace", "field");
+	cJSON_AddItemToArray(json_list(details, "causes"), cause);
+	exchange_refuse_with(
+		x, 403, "Forbidden", details,
+		arena_printf(&x->arena,
+			     "%s \"%s\" is forbidden: unable to create new content in "
+			     "namespace %s because it is being terminated",
+			     resource_title(&x->arena, x->resource), name, x->ns));
+}
+
+static bool is_terminating(struct exchange *x, const cJSON *obj)
 {
 	cleanup_stored struct stored *ns = storage_get(
 		x->server->storage,
@@ -40,13 +74,10 @@ static bool is_terminating(struct exchange *x)
 
 	if (doc && !meta_is_deleted(doc))
 		return false;
-	if (!doc)
-		no_namespace(x);
+	if (doc)
+		terminating(x, obj);
 	else
-		exchange_refuse(x, 403, "Forbidden",
-				"%s \"%s\" is forbidden: unable to create new content in "
-				"namespace %s because it is being terminated",
-				resource_title(&x->arena, x->resource), x->name, x->ns);
+		no_namespace(x);
 	return true;
 }
 
@@ -68,7 +99,7 @@ static void create(struct exchange *x, cJSON *obj, bool applied)
 	enum form form;
 
 	if (form_read(x, &form) ||
-	    (resource_is(x->resource, RESOURCE_NAMESPACED) && is_terminating(x)) ||
+	    (resource_is(x->resource, RESOURCE_NAMESPACED) && is_terminating(x, obj)) ||
 	    prepare_new(x, obj))
 		return;
 	x->name = meta_name(obj) ? arena_strdup(&x->arena, meta_name(obj)) : "";
@@ -124,6 +155,7 @@ static int store(struct exchange *x, const struct stored *before, const cJSON *o
 		 cJSON *obj, bool retry)
 {
 	struct error err = { 0 };
+	bool finished = is_finished(obj), is_ns = meta_is(obj, "", "Namespace");
 	int64_t version;
 	int rc = 0;
 
@@ -133,13 +165,15 @@ static int store(struct exchange *x, const struct stored *before, const cJSON *o
 	}
 	if (carry_out(x, old, obj))
 		return -1;
-	if (is_finished(obj) && !x->dry_run) {
+	if (finished && !is_ns && !x->dry_run) {
 		rc = storage_delete(x->server->storage, before, &version, &err);
 		if (!rc)
 			collect(x, obj, COLLECT_DEPENDENTS | COLLECT_OWNERS);
 	} else if (!x->dry_run) {
 		rc = storage_put(x->server->storage, x->resource, before->key, before,
 				 obj, &err);
+		if (!rc && finished)
+			collect(x, obj, COLLECT_DEPENDENTS); /* it goes if it is empty */
 	}
 	if (rc && err.kind == ERR_CONFLICT && retry)
 		return 1;

@@ -86,7 +86,12 @@ def deletions():
         ask(f"deletion: a wrong {name}", "DELETE", f"{MAPS}/a", dict(OPTIONS, **options))
         ask(f"deletion: ... and it is there: {name}", "GET", f"{MAPS}/a")
     ask("deletion: a namespace, dry run", "DELETE", f"{SPACES}/{NS}{DRY}")
+    ask("deletion: what holds a namespace", "POST", MAPS, config("held", finalizers=["example.com/hold"]))
     ask("deletion: a namespace", "DELETE", f"{SPACES}/{NS}")
+    ask("deletion: ... while it goes", "DELETE", f"{SPACES}/{NS}")
+    ask("deletion: a new object in it", "POST", MAPS, config("late"))
+    ask("deletion: a generated name in it", "POST", MAPS, config("", generateName="late-"))
+    ask("deletion: a new job in it", "POST", JOBS, job("late", {"suspend": True}))
 
 
 ask("namespace of rules", "POST", SPACES, obj("Namespace", NS))

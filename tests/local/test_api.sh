@@ -77,6 +77,10 @@ check "kubectl auth can-i, --list, whoami" eval '
 	[ "$(kubectl auth can-i create trainjobs)" = yes ] && kubectl auth can-i --list | grep -q "\*\.\*" && kubectl auth whoami | grep -q kftrainer'
 check "kubectl create --dry-run=server makes nothing" eval 'kubectl create namespace dry --dry-run=server && ! kubectl get namespace dry'
 check "the namespace default stays" eval '! kubectl delete namespace default && kubectl get namespace default'
+finalizers() { kubectl patch configmap c -n held --type merge -p "{\"metadata\":{\"finalizers\":$1}}"; }
+check "what has a finalizer holds its namespace" eval 'kubectl create namespace held && kubectl create configmap c -n held &&
+	finalizers "[\"example.com/hold\"]" && kubectl delete namespace held --wait=false && kubectl get namespace held | grep Terminating'
+check "... until it has none" eval 'finalizers null && kubectl wait --for=delete namespace/held --timeout=60s && ! kubectl get namespace held'
 check "kubectl delete namespace takes all of it" eval 'kubectl delete namespace made && ! kubectl get configmap c -n made'
 check "... with a job that runs: its processes end, and the namespace is not back" eval '
 	kubectl create namespace made && job inside 1 "MARK=inside exec sleep 1000" | kubectl apply -n made -f - && until_true some_run inside &&

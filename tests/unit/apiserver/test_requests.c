@@ -345,6 +345,59 @@ static void test_namespace(void **state)
 			 404);
 }
 
+/* What has a finalizer holds its namespace, which takes nothing new meanwhile. */
+static void test_held_namespace(void **state)
+{
+	static const struct {
+		int status;
+		const char *method, *path, *body, *phase;
+	} rows[] = {
+		{ 201, "POST", "", "{\"metadata\":{\"name\":\"h\"}}", "Active" },
+		{ 201, "POST", "/h/configmaps",
+		  "{\"metadata\":{\"name\":\"x\",\"finalizers\":[\"a.b/c\"]}}", NULL },
+		{ 201, "POST", "/h/configmaps", "{\"metadata\":{\"name\":\"y\"}}", NULL },
+		{ 200, "DELETE", "/h?dryRun=All", "", "Terminating" },
+		{ 200, "GET", "/h", "", "Active" },
+		{ 200, "DELETE", "/h", "", "Terminating" },
+		{ 200, "GET", "/h", "", "Terminating" },
+		{ 404, "GET", "/h/configmaps/y", "", NULL },
+		{ 403, "POST", "/h/configmaps", "{\"metadata\":{\"name\":\"z\"}}", NULL },
+		{ 200, "DELETE", "/h", "", "Terminating" },
+		{ 200, "PATCH", "/h", "{\"metadata\":{\"labels\":{\"a\":\"b\"}}}",
+		  "Terminating" },
+		{ 200, "GET", "/h", "", "Terminating" },
+		{ 200, "PATCH", "/h/configmaps/x", "{\"metadata\":{\"finalizers\":null}}",
+		  NULL },
+		{ 404, "GET", "/h/configmaps/x", "", NULL },
+		{ 404, "GET", "/h", "", NULL },
+		{ 201, "POST", "", "{\"metadata\":{\"name\":\"h\"}}", "Active" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		cleanup_arena struct arena arena = { 0 };
+		const char *path =
+			arena_printf(&arena, "/api/v1/namespaces%s", rows[i].path);
+		struct answer a = send_as("secret", rows[i].method, path,
+					  str_eq(rows[i].method, "PATCH")
+						  ? "application/merge-patch+json"
+						  : "application/json",
+					  rows[i].body);
+
+		if (a.status != rows[i].status ||
+		    (rows[i].phase &&
+		     !str_eq(json_str(a.doc, "status", "phase"), rows[i].phase)))
+			fail_msg("%zu: %s %s: %d %s", i, rows[i].method, rows[i].path,
+				 a.status, json_str(a.doc, "status", "phase"));
+		if (a.status == 403)
+			assert_string_equal(
+				json_str(json_get(a.doc, "details", "causes")->child,
+					 "reason"),
+				"NamespaceTerminating");
+		cJSON_Delete(a.doc);
+	}
+}
+
 static void test_watch(void **state)
 {
 	struct answer a = send_as("secret", "GET", MAPS "?watch=true", "", "");
@@ -611,13 +664,21 @@ static void test_collection(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_collection),   cmocka_unit_test(test_leftovers),
-		cmocka_unit_test(test_token),        cmocka_unit_test(test_rows),
-		cmocka_unit_test(test_pages),        cmocka_unit_test(test_pages_version),
-		cmocka_unit_test(test_foreground),   cmocka_unit_test(test_owners),
-		cmocka_unit_test(test_namespace),    cmocka_unit_test(test_watch),
-		cmocka_unit_test(test_machine),      cmocka_unit_test(test_token_review),
-		cmocka_unit_test(test_subresources), cmocka_unit_test(test_protobuf),
+		cmocka_unit_test(test_collection),
+		cmocka_unit_test(test_leftovers),
+		cmocka_unit_test(test_token),
+		cmocka_unit_test(test_rows),
+		cmocka_unit_test(test_pages),
+		cmocka_unit_test(test_pages_version),
+		cmocka_unit_test(test_foreground),
+		cmocka_unit_test(test_owners),
+		cmocka_unit_test(test_namespace),
+		cmocka_unit_test(test_held_namespace),
+		cmocka_unit_test(test_watch),
+		cmocka_unit_test(test_machine),
+		cmocka_unit_test(test_token_review),
+		cmocka_unit_test(test_subresources),
+		cmocka_unit_test(test_protobuf),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

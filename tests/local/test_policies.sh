@@ -97,7 +97,8 @@ job policy 1 < <(node 'echo run >>runs; sleep 1000' 'activeDeadlineSeconds: 1')
 rm -f runs; submit policy
 ok "activeDeadlineSeconds of the pod: not 0" test "$status" != 0
 ok "... is the reason" printed 'DeadlineExceeded|deadline'
-job policy 1 'activeDeadlineSeconds: 1' < <(node 'echo run >>runs; sleep 1000')
+# From a creationTimestamp of whole seconds: of one second nothing may be left.
+job policy 1 'activeDeadlineSeconds: 3' < <(node 'echo run >>runs; sleep 1000')
 policy "activeDeadlineSeconds of the TrainJob" 1 1
 ok "... is the reason" printed 'DeadlineExceeded|deadline'
 run "$kftrainer" get policy

@@ -36,10 +36,11 @@ struct source {
 	bool previous;    /* it was asked for as the one before */
 	bool asked_ended; /* it was over by then: an end in order is the end of it */
 	bool followed;
-	bool whole; /* the run `asked` has been read to its end */
-	bool done;  /* nothing more comes */
-	bool heard; /* something came in this request */
-	int failures;
+	bool whole;         /* the run `asked` has been read to its end */
+	bool done;          /* nothing more comes */
+	bool heard;         /* something came in this request */
+	int failures;       /* in a row */
+	int64_t failed_ms;  /* when the first of them was */
 	int64_t due_ms;     /* not before that */
 	struct error why;   /* the last failure's */
 	bool failure_noted; /* on stderr */

@@ -25,7 +25,7 @@ enum {
 	AGAIN_MOST_MS = 5000,
 	EOF_MS = 1000,      /* a log ended, of a container that runs: look again */
 	POLL_MS = 5000,     /* of those beyond LOGS_MAX_OPEN */
-	GIVE_UP_MS = 15000, /* once the job is over */
+	GIVE_UP_MS = 15000, /* once the job is over: of failures alone */
 	TRIES = 5,          /* without --follow */
 };
 
@@ -165,9 +165,13 @@ static void try_again(struct source *s, const struct error *err)
 {
 	struct logs *l = s->logs;
 	int64_t wait = (int64_t)AGAIN_MS << (s->failures < 8 ? s->failures : 8);
-	bool over = l->over_ms && clock_ms() - l->over_ms > GIVE_UP_MS;
+	int64_t now = clock_ms();
+	bool over;
 
-	s->failures++;
+	if (!s->failures++)
+		s->failed_ms = now;
+	over = l->over_ms && now - l->over_ms > GIVE_UP_MS &&
+	       now - s->failed_ms > GIVE_UP_MS;
 	if (over || (!l->want->follow && s->failures >= TRIES)) {
 		l->any_failed = true;
 		source_note(s, "%s; giving up", err->msg);
@@ -176,7 +180,7 @@ static void try_again(struct source *s, const struct error *err)
 	}
 	tell(s, err);
 	l->stale = l->want->follow;
-	s->due_ms = clock_ms() + (wait < AGAIN_MOST_MS ? wait : AGAIN_MOST_MS);
+	s->due_ms = now + (wait < AGAIN_MOST_MS ? wait : AGAIN_MOST_MS);
 }
 
 /* 400: there is no such run yet, or any more. */

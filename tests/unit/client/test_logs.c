@@ -28,6 +28,15 @@ static const char pod_text[] =
 	"'spec':{'containers':[{'name':'node'}]},'status':{'phase':'Succeeded',"
 	"'containerStatuses':[{'name':'node','restartCount':0,'state':{'terminated':"
 	"{'exitCode':0}}}]}}";
+static const char running_text[] =
+	"{'metadata':{'name':'j-node-0-0-x','namespace':'a','annotations':"
+	"{'log':'2026-01-31T10:00:00.1Z hello\\n'},"
+	"'labels':{'jobset.sigs.k8s.io/jobset-name':'j',"
+	"'jobset.sigs.k8s.io/replicatedjob-name':'node',"
+	"'batch.kubernetes.io/job-completion-index':'0'}},"
+	"'spec':{'containers':[{'name':'node'}]},'status':{'phase':'Running',"
+	"'containerStatuses':[{'name':'node','restartCount':0,'state':{'running':"
+	"{'startedAt':'2026-01-31T10:00:00Z'}}}]}}";
 static const char done_text[] =
 	"{'status':{'conditions':[{'type':'Complete','status':'True'}]}}";
 
@@ -54,6 +63,17 @@ static void create(struct kube *k, const char *api_version, const char *kind,
 
 	if (kube_create(k, obj, &(struct kube_write){ 0 }, NULL, &err))
 		fail_msg("%s", err.msg);
+}
+
+static void patch_pod(struct apiserver *s, const char *text)
+{
+	struct kube_ref pod = { "v1", "Pod", "a", "j-node-0-0-x" };
+	cleanup_json cJSON *patch = object("v1", "Pod", text);
+	struct error err = { 0 };
+
+	assert_int_equal(kube_merge_patch(s->kube, &pod, patch, &(struct kube_write){ 0 },
+					  NULL, &err),
+			 0);
 }
 
 static void patch_status(struct apiserver *s, const char *status)
@@ -131,6 +151,35 @@ static void test_a_pod_while_the_api_server_goes(void **state)
 	check_text("lines", (char *)lines.data, "hello;bye;");
 }
 
+enum { LONG_MS = 16000 }; /* longer than failures are borne once the job is over */
+
+/* The job has been over for long when a request for its logs fails for the first time. */
+static void *fail_late(void *ctx)
+{
+	struct apiserver *s = ctx;
+	int asked;
+
+	create(s->kube, "v1", "Pod", running_text);
+	EVENTUALLY(apiserver_seen(s, "GET pods/log") > 0);
+	patch_status(s, done_text);
+	clock_sleep_ms(LONG_MS);
+	asked = apiserver_seen(s, "GET pods/log");
+	apiserver_do(s, "{'op':'fail','n':1,'status':500,'of':'GET pods/log'}");
+	EVENTUALLY(apiserver_seen(s, "GET pods/log") > asked + 1);
+	patch_pod(s, pod_text);
+	return NULL;
+}
+
+/* A large job's logs take longer to read than that: one failure is not the end of a rank's. */
+static void test_a_late_failure(void **state)
+{
+	cleanup_buf struct buf lines = { .max = 1000 };
+
+	(void)state;
+	follow_while(fail_late, &(struct logs_out){ on_line, on_note, on_pause, &lines });
+	check_text("lines", (char *)lines.data, "hello;bye;");
+}
+
 static void *report_progress(void *ctx)
 {
 	static const char *const reports[] = {
@@ -205,6 +254,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_pod_while_the_api_server_goes),
+		cmocka_unit_test(test_a_late_failure),
 		cmocka_unit_test(test_progress_is_noted),
 		cmocka_unit_test(test_a_job_of_another_controller),
 	};

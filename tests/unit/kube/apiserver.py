@@ -152,7 +152,7 @@ class Handler(BaseHTTPRequestHandler):
         plural, names = parts[at], parts[at + 1:]
         watch = query.get('watch') in ('1', 'true')
         with lock:
-            what = ('watch' if watch else self.command) + ' ' + plural
+            what = ('watch' if watch else self.command) + ' ' + plural + ('/log' if names[1:] == ['log'] else '')
             seen[what] = seen.get(what, 0) + 1
             fails = not watch and what.startswith(state['of'])
             fail = state['fail'].pop() if state['fail'] and fails else None

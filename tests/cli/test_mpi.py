@@ -349,7 +349,7 @@ is_("ConnectTimeout x ConnectionAttempts", fails(
     "-p", str(port), "-o", "ConnectTimeout=1", "127.0.0.1", "-o", "ConnectionAttempts=1", "true")[1],
     "kftrainer mpi-launch: 127.0.0.1: connect: connect: Connection refused")
 is_("KFTRAINER_MPI_PORT, KFTRAINER_MPI_TIMEOUT", fails(
-    "127.0.0.1", "true", env={"KFTRAINER_MPI_PORT": str(port), "KFTRAINER_MPI_TIMEOUT": "200ms"})[1],
+    "127.0.0.1", "true", env={"KFTRAINER_MPI_PORT": str(port), "KFTRAINER_MPI_TIMEOUT": "2s"})[1],
     "kftrainer mpi-launch: 127.0.0.1: connect: connect: Connection refused")
 is_("... that is no port", fails("127.0.0.1", "true", env={"KFTRAINER_MPI_PORT": "x"}),
     (255, "kftrainer mpi-launch: KFTRAINER_MPI_PORT: 'x' is not a whole number"))

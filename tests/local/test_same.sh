@@ -50,7 +50,7 @@ check "... the status: it names that rank" eval 'same status fails && grep -q ";
 check "... the events: of the container, too" eval 'same events fails && grep -q "^Warning ContainerFailed fails-node-0-1-x, " run'
 check "... what submit prints names it in its own words" eval 'grep -q "^node-1 failed first" fails.out && ! grep -q "; first: " fails.out'
 
-both late 1 'sleep 1000' '  activeDeadlineSeconds: 1'
+both late 1 'sleep 1000' '  activeDeadlineSeconds: 3'
 check "the deadline expires" ends late '^Warning Failed DeadlineExceeded' 1
 check "... the conditions and the state" same conditions late
 check "... the events" same events late

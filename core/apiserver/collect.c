@@ -136,18 +136,23 @@ static void collect_namespace(struct works *w, const char *ns)
 	}
 }
 
+bool collect_is_finished(const cJSON *obj)
+{
+	const cJSON *finalizers = meta_finalizers(obj);
+
+	return meta_is_deleted(obj) && (!finalizers || !finalizers->child);
+}
+
 void collect_namespace_end(struct apiserver *s, const char *name)
 {
 	struct exchange x = { .server = s };
 	const char *key = exchange_key(&x, resource_find("v1", "namespaces"), "", name);
 	cleanup_stored struct stored *st = storage_get(s->storage, key);
 	cleanup_json cJSON *ns = st ? stored_read(st) : NULL;
-	const cJSON *finalizers = meta_finalizers(ns);
 	struct error ignored = { 0 };
 
 	arena_clear(&x.arena);
-	if (!ns || !meta_is_deleted(ns) || (finalizers && finalizers->child) ||
-	    storage_has_namespaced(s->storage, name))
+	if (!collect_is_finished(ns) || storage_has_namespaced(s->storage, name))
 		return;
 	if (storage_delete(s->storage, st, NULL, &ignored))
 		error_clear_if(&ignored, ignored.kind); /* somebody was quicker */
@@ -167,12 +172,7 @@ static void collect_dependents(struct works *w, const cJSON *gone)
 
 static bool waits(const cJSON *obj)
 {
-	const cJSON *f;
-
-	json_each(f, meta_finalizers(obj))
-		if (str_eq(f->valuestring, FOREGROUND) && meta_is_deleted(obj))
-			return true;
-	return false;
+	return meta_is_deleted(obj) && json_has_str(meta_finalizers(obj), FOREGROUND);
 }
 
 static bool is_dependent(struct works *w, const struct stored *st, cJSON *obj,

@@ -19,6 +19,8 @@ enum collect {
 };
 #define FOREGROUND "foregroundDeletion" /* the finalizer of one that waits */
 
+/* Deleted, and no finalizer is left. */
+bool collect_is_finished(const cJSON *obj);
 void collect(struct exchange *x, const cJSON *obj, unsigned what);
 /* What belongs to it stays without it. */
 void collect_release(struct apiserver *s, const cJSON *owner);

@@ -230,7 +230,7 @@ static int terminate(struct exchange *x, const struct stored *before, cJSON *obj
 	return 0;
 }
 
-/* *ret: as it is sent; NULL: it is gone. 1: somebody else was quicker. */
+/* obj becomes what is sent. 1: somebody else was quicker. */
 static int delete_stored(struct exchange *x, const struct stored *before, cJSON *obj,
 			 const struct options *o, bool *ret_gone)
 {

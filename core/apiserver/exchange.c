@@ -117,7 +117,7 @@ int exchange_refuse_with(struct exchange *x, int code, const char *reason,
 	return answer_status(x, code, status);
 }
 
-static cJSON *details_of(const char *name, const char *group, const char *kind)
+cJSON *exchange_details(const char *name, const char *group, const char *kind)
 {
 	cJSON *details = cJSON_CreateObject();
 
@@ -132,11 +132,11 @@ static cJSON *details_of(const char *name, const char *group, const char *kind)
 int exchange_refuse_object(struct exchange *x, int code, const char *reason,
 			   const char *message)
 {
-	return exchange_refuse_with(x, code, reason,
-				    details_of(x->name,
-					       resource_group(&x->arena, x->resource),
-					       x->resource->plural),
-				    message);
+	return exchange_refuse_with(
+		x, code, reason,
+		exchange_details(x->name, resource_group(&x->arena, x->resource),
+				 x->resource->plural),
+		message);
 }
 
 int exchange_not_found(struct exchange *x)
@@ -190,7 +190,8 @@ int exchange_invalid_of(struct exchange *x, const char *group, const char *kind,
 			const char *name, const struct field_errors *errs)
 {
 	cleanup_buf struct buf all = { .max = MAX_MESSAGE };
-	cJSON *causes = cJSON_CreateArray(), *details = details_of(name, group, kind);
+	cJSON *causes = cJSON_CreateArray(),
+	      *details = exchange_details(name, group, kind);
 
 	buf_printf(&all, "%s%s%s \"%s\" is invalid: %s", kind, *group ? "." : "", group,
 		   name, errs->n > 1 ? "[" : "");

@@ -61,6 +61,7 @@ int exchange_refuse(struct exchange *x, int code, const char *reason, const char
 /* The same with details: {name, group, kind} of the object; or others. */
 int exchange_refuse_object(struct exchange *x, int code, const char *reason,
 			   const char *message);
+cJSON *exchange_details(const char *name, const char *group, const char *kind);
 int exchange_refuse_with(struct exchange *x, int code, const char *reason,
 			 cJSON *take_details, const char *message);
 int exchange_not_found(struct exchange *x);        /* the named object */

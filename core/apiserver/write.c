@@ -22,12 +22,8 @@ static int read_object(struct exchange *x)
 
 static void no_namespace(struct exchange *x)
 {
-	cJSON *details = cJSON_CreateObject();
-
-	json_put_str(details, x->ns, "name");
-	json_put_str(details, "namespaces", "kind");
 	exchange_refuse_with(
-		x, 404, "NotFound", details,
+		x, 404, "NotFound", exchange_details(x->ns, "", "namespaces"),
 		arena_printf(&x->arena, "namespaces \"%s\" not found", x->ns));
 }
 
@@ -43,14 +39,11 @@ static const char *name_in_forbidden(const cJSON *obj)
 
 static void terminating(struct exchange *x, const cJSON *obj)
 {
-	const char *group = resource_group(&x->arena, x->resource);
 	const char *name = name_in_forbidden(obj);
-	cJSON *details = cJSON_CreateObject(), *cause = cJSON_CreateObject();
+	cJSON *cause = cJSON_CreateObject();
+	cJSON *details = exchange_details(name, resource_group(&x->arena, x->resource),
+					  x->resource->plural);
 
-	json_put_str(details, name, "name");
-	if (*group)
-		json_put_str(details, group, "group");
-	json_put_str(details, x->resource->plural, "kind");
 	json_put_str(cause, "NamespaceTerminating", "reason");
 	json_put_str(cause,
 		     arena_printf(&x->arena, "namespace %s is being terminated", x->ns),
@@ -142,20 +135,12 @@ static void answer_object(struct exchange *x, int code, const cJSON *obj)
 	cJSON_Delete(doc);
 }
 
-/* A deleted object whose last finalizer was removed is deleted. */
-static bool is_finished(const cJSON *obj)
-{
-	const cJSON *finalizers = meta_finalizers(obj);
-
-	return meta_is_deleted(obj) && (!finalizers || !finalizers->child);
-}
-
 /* 0: done; 1: a concurrent write was first; -1: refused. Answers unless it returns 1. */
 static int store(struct exchange *x, const struct stored *before, const cJSON *old,
 		 cJSON *obj, bool retry)
 {
 	struct error err = { 0 };
-	bool finished = is_finished(obj), is_ns = meta_is(obj, "", "Namespace");
+	bool finished = collect_is_finished(obj);
 	int64_t version;
 	int rc = 0;
 
@@ -165,7 +150,7 @@ static int store(struct exchange *x, const struct stored *before, const cJSON *o
 	}
 	if (carry_out(x, old, obj))
 		return -1;
-	if (finished && !is_ns && !x->dry_run) {
+	if (finished && !x->dry_run && !meta_is(obj, "", "Namespace")) {
 		rc = storage_delete(x->server->storage, before, &version, &err);
 		if (!rc)
 			collect(x, obj, COLLECT_DEPENDENTS | COLLECT_OWNERS);

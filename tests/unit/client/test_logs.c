@@ -19,24 +19,18 @@ static const char jobset_text[] =
 	"{'trainer.kubeflow.org/trainjob-ancestor-step':'trainer'}},"
 	"'spec':{'completions':1,'parallelism':1,'template':{'spec':{'containers':["
 	"{'name':'node'}]}}}}}]}}";
-static const char pod_text[] =
-	"{'metadata':{'name':'j-node-0-0-x','namespace':'a','annotations':"
-	"{'log':'2026-01-31T10:00:00.1Z hello\\n2026-01-31T10:00:01.1Z bye\\n'},"
-	"'labels':{'jobset.sigs.k8s.io/jobset-name':'j',"
-	"'jobset.sigs.k8s.io/replicatedjob-name':'node',"
-	"'batch.kubernetes.io/job-completion-index':'0'}},"
-	"'spec':{'containers':[{'name':'node'}]},'status':{'phase':'Succeeded',"
-	"'containerStatuses':[{'name':'node','restartCount':0,'state':{'terminated':"
-	"{'exitCode':0}}}]}}";
+#define POD(log, phase, state)                                                   \
+	"{'metadata':{'name':'j-node-0-0-x','namespace':'a','annotations':"      \
+	"{'log':'" log "'},'labels':{'jobset.sigs.k8s.io/jobset-name':'j',"      \
+	"'jobset.sigs.k8s.io/replicatedjob-name':'node',"                        \
+	"'batch.kubernetes.io/job-completion-index':'0'}},"                      \
+	"'spec':{'containers':[{'name':'node'}]},'status':{'phase':'" phase "'," \
+	"'containerStatuses':[{'name':'node','restartCount':0,'state':{" state "}}]}}"
+#define HELLO "2026-01-31T10:00:00.1Z hello\\n"
 static const char running_text[] =
-	"{'metadata':{'name':'j-node-0-0-x','namespace':'a','annotations':"
-	"{'log':'2026-01-31T10:00:00.1Z hello\\n'},"
-	"'labels':{'jobset.sigs.k8s.io/jobset-name':'j',"
-	"'jobset.sigs.k8s.io/replicatedjob-name':'node',"
-	"'batch.kubernetes.io/job-completion-index':'0'}},"
-	"'spec':{'containers':[{'name':'node'}]},'status':{'phase':'Running',"
-	"'containerStatuses':[{'name':'node','restartCount':0,'state':{'running':"
-	"{'startedAt':'2026-01-31T10:00:00Z'}}}]}}";
+	POD(HELLO, "Running", "'running':{'startedAt':'2026-01-31T10:00:00Z'}");
+static const char pod_text[] = POD(HELLO "2026-01-31T10:00:01.1Z bye\\n", "Succeeded",
+				   "'terminated':{'exitCode':0}");
 static const char done_text[] =
 	"{'status':{'conditions':[{'type':'Complete','status':'True'}]}}";
 

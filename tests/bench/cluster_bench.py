@@ -109,13 +109,22 @@ def in_pages(kind, ns):
     while more is not None:
         answer = must(admin().request("GET", f"{api.path(kind, ns)}?limit=500&continue={more}"), 200)
         yield from answer.get("items") or []
-        more = answer["metadata"].get("continue")
+        more = answer["metadata"].get("continue") or None
+
+
+def all_tell(ns, n, of_status):
+    """of_status() is true of the status of each."""
+    wait_for(3600, lambda: sum(of_status(tj.get("status", {})) for tj in in_pages("TrainJob", ns)), n, max(1, n / 1000))
 
 
 def settled(ns, n):
     """All have a status that says so."""
-    wait_for(3600, lambda: sum(any(c["type"] == "Suspended" for c in tj.get("status", {}).get("conditions", []))
-                               for tj in in_pages("TrainJob", ns)), n, max(1, n / 1000))
+    all_tell(ns, n, lambda status: any(c["type"] == "Suspended" for c in status.get("conditions", [])))
+
+
+def counted(ns, n):
+    """JobSet's controller has done its part: with many that takes minutes, and each status of a JobSet is work."""
+    all_tell(ns, n, lambda status: any(job["suspended"] for job in status.get("jobsStatus", [])))
 
 
 def start(one):
@@ -323,7 +332,7 @@ def row_many(scratch):
     if MANY > there:
         run(RUNNING)
         create(ns, MANY - there - RUNNING)
-        settled(ns, MANY - there - RUNNING)
+        counted(ns, MANY - there - RUNNING)
     wait_for(3600, lambda: sum(calls("workqueue_depth").values()), 0, 5)  # those it found at its start
     time.sleep(30)
     before, called, seconds = cpu(one.pid), sum(calls().values()), 120

@@ -2,6 +2,7 @@
 # tests/bench/cluster_bench.sh: the figures that need a cluster (cluster_bench.py).
 # shellcheck source=tests/cluster/lib.sh
 . "$(dirname "$0")/../cluster/lib.sh"
+export KFT_GOMEMLIMIT=4GiB
 cluster_up
 controller_up >"$scratch/up" || {
 	cat "$scratch/up"

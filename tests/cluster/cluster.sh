@@ -44,10 +44,12 @@ die() {
 if [ "$(id -u)" != 0 ]; then
 	sudo -n true 2>/dev/null || die "a network namespace takes root, or a sudo that asks no password"
 	cache=$("$here/../../vendor/sysroot.sh")
-	exec sudo -n env "PATH=$PATH" "KFT_NODE_GRACE=${KFT_NODE_GRACE:-}" "KFT_CLUSTERS=$state_root" "KFTRAINER_CACHE=${cache%/*}" \
-		"$self" "$name" "$action" "$@"
+	exec sudo -n env "PATH=$PATH" "KFT_NODE_GRACE=${KFT_NODE_GRACE:-}" "KFT_GOMEMLIMIT=${KFT_GOMEMLIMIT:-}" \
+		"KFT_CLUSTERS=$state_root" "KFTRAINER_CACHE=${cache%/*}" "$self" "$name" "$action" "$@"
 fi
-export GOGC=400 GOMEMLIMIT=800MiB # at Go's default a fifth of the CPU time collects garbage
+# At Go's default a fifth of the CPU time collects garbage; where more is kept than the limit (thousands of objects),
+# nearly all of it: such a test sets another.
+export GOGC=400 GOMEMLIMIT=${KFT_GOMEMLIMIT:-800MiB}
 mkdir -p "$state_root"
 state=$(cd "$state_root" && pwd)/$name
 log=$state/log

@@ -2,6 +2,7 @@
 # shellcheck shell=bash
 # shellcheck source=tests/cluster/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../cluster/lib.sh"
+export KFT_GOMEMLIMIT=4GiB
 
 soak() { # SCENE
 	cluster_up

@@ -129,9 +129,11 @@ def counted(ns, n):
 
 def start(one):
     """Milliseconds from exec to its first line about reconciling."""
-    begin = time.monotonic()
+    def told():
+        return one.text().count('"msg":"reconciling"') if os.path.exists(one.log) else 0
+    before, begin = told(), time.monotonic()
     one.start()
-    while '"msg":"reconciling"' not in one.text():
+    while told() == before:
         if not one.runs() or time.monotonic() > begin + 60:
             sys.exit(one.text())
         time.sleep(0.001)

@@ -343,6 +343,47 @@ static void test_untracked(void **state)
 	assert_string_equal(json_str(cJSON_GetArrayItem(fields, 1), "manager"), "two");
 }
 
+/* An update takes fields from who set them; who has none left is no manager. */
+static void test_taken_over(void **state)
+{
+	static const struct step first = { "one", "{a: x}", false, true, "{a: x}", NULL };
+	static const struct step second = {
+		"two", "{a: y}", false, true, "{a: y}", NULL
+	};
+	cleanup_json cJSON *live = cJSON_CreateObject();
+
+	(void)state;
+	take_step(&live, &first);
+	json_put_str(live, "u", "metadata", "uid");
+	take_step(&live, &second);
+	same(json_get(live, "metadata", "managedFields"),
+	     "[{manager: two, operation: Update, apiVersion: g/v1, time: "
+	     "'2026-01-01T00:00:00Z', fieldsType: FieldsV1, fieldsV1: {'f:a': {}}}]",
+	     "taken over");
+}
+
+/* What an endpoint does not write, it does not make anybody's. */
+static void test_ignored(void **state)
+{
+	cleanup_json cJSON *ignored = doc("{'f:m': {}}");
+	cleanup_json cJSON *live = cJSON_CreateObject();
+	cleanup_json cJSON *config = doc("{a: x, m: {p: '1'}}");
+	cleanup_json cJSON *obj = NULL, *causes = NULL;
+	const struct manager_of by = { .type = type,
+				       .manager = "one",
+				       .api_version = "g/v1",
+				       .subresource = "",
+				       .now = "2026-01-01T00:00:00Z",
+				       .ignored = ignored };
+	struct error err = { 0 };
+
+	(void)state;
+	assert_int_equal(managers_apply(&by, live, config, &obj, &causes, &err), 0);
+	same(json_get(cJSON_GetArrayItem(json_get(obj, "metadata", "managedFields"), 0),
+		      "fieldsV1"),
+	     "{'f:a': {}}", "ignored");
+}
+
 static void test_caps(void **state)
 {
 	cleanup_json cJSON *live = cJSON_CreateObject();
@@ -487,6 +528,8 @@ int main(void)
 		cmocka_unit_test(test_merge),
 		cmocka_unit_test(test_check),
 		cmocka_unit_test(test_apply),
+		cmocka_unit_test(test_taken_over),
+		cmocka_unit_test(test_ignored),
 		cmocka_unit_test(test_caps),
 		cmocka_unit_test(test_jsonpatch),
 		cmocka_unit_test(test_untracked),

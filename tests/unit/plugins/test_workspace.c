@@ -73,6 +73,38 @@ static void test_what_is_waited_for(void **state)
 	}
 }
 
+/* The Secret is that of the place: what is at hand in a ConfigMap takes none. */
+static void test_the_secret(void **state)
+{
+	static const struct {
+		const char *uri, *secret;
+		bool there;
+	} rows[] = {
+		{ "s3://b/k", "s3", true },
+		{ "s3://b/k", NULL, false },
+		{ NULL, "s3", false },
+	};
+	cleanup_json cJSON *rt = runtime(RUNTIME("torch: {}", PLAIN_NODE));
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		const struct workspace w = { .digest = DIGEST,
+					     .uri = rows[i].uri,
+					     .secret = rows[i].secret };
+		cleanup_json cJSON *tj = job("{}");
+		cleanup_json cJSON *objects = NULL;
+		struct error err = { 0 };
+
+		workspace_annotate(tj, &w);
+		objects = build_with(&offline, tj, rt, &err);
+		if (!objects)
+			fail_msg("row %zu: %s", i, err.msg);
+		assert_true(
+			rows[i].there ==
+			!!json_get(container(objects, "node", "workspace"), "envFrom"));
+	}
+}
+
 static void test_our_image(void **state)
 {
 	const struct plugin_env env = { .image = "registry.example/ours@sha256:1" };
@@ -165,6 +197,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_what_is_waited_for),
+		cmocka_unit_test(test_the_secret),
 		cmocka_unit_test(test_our_image),
 		cmocka_unit_test(test_a_container_of_that_name),
 		cmocka_unit_test(test_annotations),

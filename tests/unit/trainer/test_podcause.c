@@ -74,6 +74,38 @@ static void test_facts(void **state)
 		2);
 }
 
+#define ENDED(code, reason)                                               \
+	"{name: a, restartCount: 2, state: {terminated: {exitCode: " code \
+	", reason: " reason "}}}"
+
+static void test_words(void **state)
+{
+	static const struct {
+		const char *status, *want;
+	} rows[] = {
+		{ ENDED("3", "Error"),
+		  "pod: container a: exit code 3, restarted 2 times" },
+		{ ENDED("139", "Error"),
+		  "pod: container a: exit code 139 (SIGSEGV), restarted 2 times" },
+		{ ENDED("137", "OOMKilled"),
+		  "pod: container a: exit code 137 (SIGKILL), past its memory limit, "
+		  "restarted 2 times" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		cleanup_arena struct arena a = { 0 };
+		cleanup_json cJSON *pod = doc(arena_printf(
+			&a, POD("Failed", "containerStatuses: [%s]"), rows[i].status));
+		struct pod_fact_list facts;
+
+		pod_facts_of(pod, &facts);
+		assert_int_equal(facts.n, 1);
+		assert_string_equal(pod_fact_brief(&a, pod, &facts.list[0]),
+				    rows[i].want);
+	}
+}
+
 static void test_as_many_as_there_is_room_for(void **state)
 {
 	cleanup_arena struct arena a = { 0 };
@@ -92,6 +124,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_what_is_kept),
 		cmocka_unit_test(test_facts),
+		cmocka_unit_test(test_words),
 		cmocka_unit_test(test_as_many_as_there_is_room_for),
 	};
 

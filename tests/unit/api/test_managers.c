@@ -161,6 +161,29 @@ static void test_fields(void **state)
 	}
 }
 
+static void test_named(void **state)
+{
+	static const struct {
+		const char *set, *want;
+	} rows[] = {
+		{ "{'f:a': {}}", "{'f:a': {}}" },
+		{ "{'f:l': {'k:{\"k\":\"x\"}': {'f:v': {}}}}",
+		  "{'f:l': {.: {}, 'k:{\"k\":\"x\"}': {'f:v': {}}}}" },
+		/* steps that the type does not have: they come from outside */
+		{ "{'f:no': {'v:1': {'f:x': {}}}}", "{'f:no': {'v:1': {'f:x': {}}}}" },
+		{ "{'v:1': {'f:a': {}}}", "{'v:1': {'f:a': {}}}" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		cleanup_json cJSON *raw = doc(rows[i].set);
+		cleanup_json cJSON *set = fieldset_read(raw);
+		cleanup_json cJSON *named = typed_named(type, set);
+
+		same(named, rows[i].want, rows[i].set);
+	}
+}
+
 static void test_merge(void **state)
 {
 	static const struct {
@@ -525,6 +548,7 @@ int main(void)
 		cmocka_unit_test(test_sets),
 		cmocka_unit_test(test_bad_sets),
 		cmocka_unit_test(test_fields),
+		cmocka_unit_test(test_named),
 		cmocka_unit_test(test_merge),
 		cmocka_unit_test(test_check),
 		cmocka_unit_test(test_apply),

@@ -262,6 +262,7 @@ static void test_failures(void **state)
 	struct apiserver s;
 	struct event_recorder *r;
 	cleanup_json cJSON *all = NULL;
+	const cJSON *first;
 	char op[256];
 
 	(void)state;
@@ -282,10 +283,11 @@ static void test_failures(void **state)
 	record(r, "x", &e);
 	EVENTUALLY(count(&s) == 1);
 	all = events(&s);
+	first = json_get((const cJSON *)all, "items")->child;
+	assert_int_equal(json_int(first, 0, "count"), 1); /* the refused one is none */
 	snprintf(op, sizeof(op),
 		 "{'op':'forget','path':'/api/v1/namespaces/a/events/%s'}",
-		 json_str(json_get((const cJSON *)all, "items")->child, "metadata",
-			  "name"));
+		 meta_name(first));
 	apiserver_do(&s, op);
 	assert_int_equal(count(&s), 0);
 	record(r, "x", &e);

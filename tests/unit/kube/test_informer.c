@@ -424,6 +424,36 @@ static void test_a_kind_that_is_not_served(void **state)
 	end(&t);
 }
 
+static int64_t cpu_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* Who waits for it sleeps. */
+static void test_waiting(void **state)
+{
+	struct told t = { .len = 0 };
+	struct error err = { 0 };
+	int64_t begun, used;
+
+	(void)state;
+	apiserver_start(&t.server);
+	apiserver_do(&t.server, "{'op':'stall','plural':'configmaps','on':true}");
+	begin(&t, NULL, false);
+	begun = clock_ms();
+	used = cpu_ms();
+	assert_int_equal(informer_wait(t.inf, 500, &err), -1);
+	assert_int_equal(err.kind, ERR_TIMEOUT);
+	assert_true(clock_ms() - begun >= 500);
+	assert_true(cpu_ms() - used < 50);
+	apiserver_do(&t.server, "{'op':'stall','plural':'configmaps','on':false}");
+	sync_up(&t);
+	end(&t);
+}
+
 /* Readers while the store changes: for the sanitizers, and each sees a whole object. */
 static void test_readers(void **state)
 {
@@ -455,6 +485,7 @@ int main(void)
 		cmocka_unit_test(test_bookmarks),
 		cmocka_unit_test(test_errors_are_told_and_survived),
 		cmocka_unit_test(test_a_kind_that_is_not_served),
+		cmocka_unit_test(test_waiting),
 		cmocka_unit_test(test_readers),
 	};
 

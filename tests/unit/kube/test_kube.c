@@ -195,6 +195,8 @@ static void test_errors(void **state)
 		  "the server could not find the requested resource" },
 		{ 404, "page \\u001b[1mnot found\\n", ERR_NOT_FOUND,
 		  "the API server returned 404: page \\x1b[1mnot found" },
+		{ 404, "one\\ntwo\\n", ERR_NOT_FOUND,
+		  "the API server returned 404: one\\x0atwo" },
 		{ 400, "{\\\"kind\\\":\\\"Other\\\"}", ERR_INVALID,
 		  "the API server returned 400: {\"kind\":\"Other\"}" },
 	};
@@ -938,6 +940,20 @@ static void test_discovery(void **state)
 	kube_free(k);
 }
 
+static void test_discovery_that_fails(void **state)
+{
+	static const struct kube_ref w = { "x.example/v2", "W", "a", "b" };
+	struct kube *k = plain_kube();
+	struct error err = { 0 };
+
+	(void)state;
+	scripted_script(&server, "[{'status':403},{'status':403}]");
+	assert_int_equal(kube_get(k, &w, NULL, &err), -1);
+	assert_int_equal(err.kind, ERR_DENIED);
+	check_text("asked", sent(0, "path"), "/apis/x.example/v2");
+	kube_free(k);
+}
+
 static int add_text(void *ctx, const void *data, size_t len, struct error *err)
 {
 	(void)err;
@@ -1059,6 +1075,7 @@ int main(void)
 		cmocka_unit_test(test_unreadable),
 		cmocka_unit_test(test_a_path_that_is_too_long),
 		cmocka_unit_test(test_discovery),
+		cmocka_unit_test(test_discovery_that_fails),
 		cmocka_unit_test(test_any_call),
 		cmocka_unit_test(test_metrics),
 		cmocka_unit_test(test_no_server),

@@ -187,6 +187,19 @@ static void test_merging(void **state)
 	unsetenv("KUBECONFIG");
 }
 
+/* One that is there must be good, whatever the others are. */
+static void test_a_listed_file_that_is_wrong(void **state)
+{
+	struct place *p = *state;
+	const char *wrong = put(p, "wrong", "- a");
+
+	setenv("KUBECONFIG",
+	       arena_printf(&p->arena, "%s:%s", wrong, put(p, "good", plain)), 1);
+	check_text("error", load_error(p, NULL, ERR_FORMAT),
+		   "wrong:1:1: not a kubeconfig");
+	unsetenv("KUBECONFIG");
+}
+
 static void test_home(void **state)
 {
 	struct place *p = *state;
@@ -505,6 +518,19 @@ static void test_plugins_that_cannot_run(void **state)
 		   "exec plugin kft-no-such-plugin: cannot be started: No such file or "
 		   "directory\n"
 		   "get it\nthere\\x1b");
+	message = ask(p, "",
+		      "{\"apiVersion\":\"" V1 "\",\"command\":\"/\","
+		      "\"interactiveMode\":\"Never\",\"installHint\":\"get it\"}",
+		      &got);
+	check_text("hint", message,
+		   "exec plugin /: cannot be started: Permission denied\nget it");
+	/* It is there: the hint would not help. */
+	message = ask(p, "",
+		      "{\"apiVersion\":\"" V1 "\",\"command\":\"./plugin\","
+		      "\"interactiveMode\":\"Never\",\"installHint\":\"get it\"}",
+		      &got);
+	check_text("no hint", message,
+		   "exec plugin ./plugin: cannot be started: Exec format error");
 	message = ask(p, PREFIX,
 		      "{\"apiVersion\":\"" V1 "\",\"command\":\"./plugin\","
 		      "\"interactiveMode\":\"Always\"}",
@@ -546,6 +572,7 @@ int main(void)
 		IN_PLACE(test_everything),
 		IN_PLACE(test_flags),
 		IN_PLACE(test_merging),
+		IN_PLACE(test_a_listed_file_that_is_wrong),
 		IN_PLACE(test_home),
 		IN_PLACE(test_nothing_there),
 		IN_PLACE(test_errors),

@@ -337,6 +337,8 @@ static void test_odd_records(void **state)
 		"{\"holderIdentity\":\"x\",\"leaseDurationSeconds\":-9}",
 		"{\"holderIdentity\":\"x\",\"leaseDurationSeconds\":\"a\"}",
 		"{\"holderIdentity\":\"\",\"leaseTransitions\":99999999999}",
+		"{\"holderIdentity\":\"\",\"leaseTransitions\":2147483647}",
+		"{\"holderIdentity\":\"\",\"leaseTransitions\":-5}",
 		"{\"holderIdentity\":\"x\",\"renewTime\":\"tomorrow\"}",
 	};
 	struct apiserver s;
@@ -365,6 +367,48 @@ static void test_odd_records(void **state)
 		check_record(&s, "me", 3, 1);
 		lease_free(l);
 	}
+	apiserver_stop(&s);
+}
+
+static void count_error(void *ctx, const struct error *err)
+{
+	assert_int_equal(err->kind, ERR_DENIED);
+	++*(int *)ctx;
+}
+
+/* It is told when a Lease that is ours cannot be given up, and of nothing else. */
+static void test_giving_up_that_fails(void **state)
+{
+	struct apiserver s;
+	struct lease_conf c;
+	struct lease *a;
+	int errors = 0;
+
+	(void)state;
+	apiserver_start(&s);
+	c = conf_of(s.kube, "a");
+	c.retry_ms = 10 * 60 * 1000; /* it is not renewed meanwhile */
+	c.renew_ms = 2 * c.retry_ms;
+	c.duration_ms = 3 * c.retry_ms;
+	c.on_error = count_error;
+	c.ctx = &errors;
+	a = lease_of(&c);
+	acquire(a);
+	lease_free(a);
+	assert_int_equal(errors, 0);
+
+	a = lease_of(&c);
+	acquire(a);
+	apiserver_do(&s, "{'op':'fail','status':403,'n':1,'of':'PUT'}");
+	lease_free(a);
+	assert_int_equal(errors, 1);
+	check_record(&s, "a", 1800, 1);
+
+	a = lease_of(&c);
+	acquire(a);
+	put_holder(&s, "somebody");
+	lease_free(a);
+	assert_int_equal(errors, 1);
 	apiserver_stop(&s);
 }
 
@@ -409,6 +453,7 @@ int main(void)
 		cmocka_unit_test(test_conflicts),
 		cmocka_unit_test(test_taken_when_its_time_is_over),
 		cmocka_unit_test(test_odd_records),
+		cmocka_unit_test(test_giving_up_that_fails),
 		cmocka_unit_test(test_stopped_while_waiting),
 	};
 

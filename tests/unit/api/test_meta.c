@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "api/event.h"
 #include "api/kinds.h"
 #include "api/meta.h"
 #include "base/cleanup.h"
@@ -135,12 +136,32 @@ static void test_scopes(void **state)
 	}
 }
 
+static void test_an_event(void **state)
+{
+	cleanup_json cJSON *about =
+		doc("{\"apiVersion\":\"a/v1\",\"kind\":\"K\",\"metadata\":{"
+		    "\"name\":\"n\",\"namespace\":\"ns\",\"uid\":\"u\"}}");
+	cleanup_json cJSON *want =
+		doc("{\"apiVersion\":\"v1\",\"kind\":\"Event\",\"metadata\":{\"name\":"
+		    "\"\",\"namespace\":"
+		    "\"ns\"},\"involvedObject\":{\"kind\":\"K\",\"namespace\":\"ns\","
+		    "\"name\":\"n\",\"uid\":"
+		    "\"u\",\"apiVersion\":\"a/"
+		    "v1\"},\"reason\":\"R\",\"message\":\"m\",\"type\":\"Warning\","
+		    "\"source\":{\"component\":\"c\"},\"reportingComponent\":\"c\"}");
+	cleanup_json cJSON *have = event_new(about, "c", true, "R", "m");
+
+	(void)state;
+	assert_true(json_equal(have, want));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_digest),        cmocka_unit_test(test_scopes),
 		cmocka_unit_test(test_groups),        cmocka_unit_test(test_kinds),
 		cmocka_unit_test(test_new_and_owner), cmocka_unit_test(test_overlay),
+		cmocka_unit_test(test_an_event),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

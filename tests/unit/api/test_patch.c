@@ -92,6 +92,9 @@ static void test_merge_keys(void **state)
 		  "{spec: {volumes: [{name: v, $retainKeys: [name, configMap], "
 		  "configMap: {name: c}}]}}",
 		  "{spec: {volumes: [{name: v, configMap: {name: c}}]}}" },
+		{ "{spec: {volumes: [{name: v, configMap: {name: c}, emptyDir: {}}]}}",
+		  "{spec: {volumes: [{name: v, $retainKeys: [configMap, name]}]}}",
+		  "{spec: {volumes: [{name: v, configMap: {name: c}}]}}" },
 		{ SPEC("tolerations: [{key: a}, {key: b}]"),
 		  SPEC("tolerations: [{key: c}]"), SPEC("tolerations: [{key: c}]") },
 		{ SPEC("imagePullSecrets: [{name: a}]"),

@@ -378,9 +378,10 @@ static void test_busy_servers(void **state)
 	(void)state;
 	scripted_script(&server, "[{'status':429,'headers':{'Retry-After':'1'}},"
 				 "{'status':503,'headers':{'Retry-After':'0'}},"
+				 "{'status':500,'headers':{'Retry-After':'0'}},"
 				 "{'body':'{}'}]");
 	assert_int_equal(kube_get(k, &pod, &got, &err), 0);
-	assert_int_equal(scripted_count(&server), 3);
+	assert_int_equal(scripted_count(&server), 4);
 	assert_true(clock_ms() - start >= 1000);
 	scripted_script(&server, "[{'status':503,'headers':{'Retry-After':'0'}},"
 				 "{'status':503,'headers':{'Retry-After':'0'}},"

@@ -32,10 +32,37 @@ static void test_as_written(void **state)
 	assert_null(json_get(fresh, "status"));
 }
 
+static void test_counts(void **state)
+{
+	static const struct {
+		const char *jobset;
+		bool has_status, active;
+		int64_t restarts;
+	} rows[] = {
+		{ "{}", false, false, 0 },
+		{ "{status: {}}", false, false, 0 },
+		{ "{status: {restarts: 2}}", true, false, 2 },
+		{ "{status: {replicatedJobsStatus: [{name: a, active: 0, ready: 1}]}}",
+		  true, false, 0 },
+		{ "{status: {replicatedJobsStatus: [{name: a}, {name: b, active: 1}]}}",
+		  true, true, 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		cleanup_json cJSON *jobset = doc(rows[i].jobset);
+
+		assert_true(jobset_has_status(jobset) == rows[i].has_status);
+		assert_true(jobset_is_active(jobset) == rows[i].active);
+		assert_int_equal(jobset_restarts(jobset), rows[i].restarts);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_as_written),
+		cmocka_unit_test(test_counts),
 	};
 
 	return cmocka_run_group_tests_name("jobset", tests, NULL, NULL);

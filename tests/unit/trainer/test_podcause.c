@@ -74,10 +74,11 @@ static void test_facts(void **state)
 		2);
 }
 
-#define ENDED(code, reason)                                               \
-	"{name: a, restartCount: 2, state: {terminated: {exitCode: " code \
-	", reason: " reason "}}}"
+#define ENDED(code, reason)                                                   \
+	"containerStatuses: [{name: a, restartCount: 2, state: {terminated: " \
+	"{exitCode: " code ", reason: " reason "}}}]"
 
+/* Of the whole pod, and of what is kept of it. */
 static void test_words(void **state)
 {
 	static const struct {
@@ -90,19 +91,25 @@ static void test_words(void **state)
 		{ ENDED("137", "OOMKilled"),
 		  "pod: container a: exit code 137 (SIGKILL), past its memory limit, "
 		  "restarted 2 times" },
+		{ "conditions: [{type: DisruptionTarget, status: 'True', reason: "
+		  "EvictionByEvictionAPI}]",
+		  "pod: disrupted: EvictionByEvictionAPI" },
 	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		cleanup_arena struct arena a = { 0 };
-		cleanup_json cJSON *pod = doc(arena_printf(
-			&a, POD("Failed", "containerStatuses: [%s]"), rows[i].status));
+		cleanup_json cJSON *pod =
+			doc(arena_printf(&a, POD("Failed", "%s"), rows[i].status));
 		struct pod_fact_list facts;
 
-		pod_facts_of(pod, &facts);
-		assert_int_equal(facts.n, 1);
-		assert_string_equal(pod_fact_brief(&a, pod, &facts.list[0]),
-				    rows[i].want);
+		for (int kept = 0; kept < 2; kept++) {
+			assert_true(!kept || pod_facts_keep(pod));
+			pod_facts_of(pod, &facts);
+			assert_int_equal(facts.n, 1);
+			assert_string_equal(pod_fact_brief(&a, pod, &facts.list[0]),
+					    rows[i].want);
+		}
 	}
 }
 

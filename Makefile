@@ -154,7 +154,7 @@ check:
 	@tests/setup.sh check
 	@tests/setup.sh e2e >/dev/null 2>&1 & \
 	 tests/check.sh lint kftrainer programs+mpi-short+build golden \
-	   cluster+e2e+local+cache+store+repro+cli+unit+cross+gpu
+	   cluster+e2e+local+cli+unit+store+cache+gpu+repro+cross
 quick:
 	@tests/setup.sh quick
 	@tests/check.sh $(QUICK)

@@ -196,6 +196,9 @@ static void test_same_paths(void **state)
 	assert_true(field_path_same("a.b[1].c", "a.b[1].c"));
 	assert_true(field_path_same("", ""));
 	assert_false(field_path_same("a.b", "a.bc"));
+	assert_false(field_path_same("a.bd", "a.bc"));
+	assert_false(field_path_same("a-b", "a.b"));
+	assert_false(field_path_same("a[b", "a.c"));
 	assert_false(field_path_same("a.b", "a.b.c"));
 	assert_false(field_path_same("a", ""));
 }

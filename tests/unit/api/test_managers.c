@@ -385,6 +385,42 @@ static void test_taken_over(void **state)
 	     "taken over");
 }
 
+static void test_conflicts(void **state)
+{
+	static const struct step first = { "one", "{a: x, m: {p: '1'}}", false,
+					   false, "{a: x, m: {p: '1'}}", NULL };
+	static const struct step hand = { "hand", "{a: x, m: {p: '2'}}", false,
+					  true,   "{a: x, m: {p: '2'}}", NULL };
+	static const struct step forced = { "two", "{a: z, m: {p: '3'}}", true,
+					    false, "{a: z, m: {p: '3'}}", NULL };
+	const struct manager_of by = { .type = type,
+				       .manager = "two",
+				       .api_version = "g/v1",
+				       .subresource = "",
+				       .now = "2026-01-01T00:00:00Z" };
+	cleanup_json cJSON *live = cJSON_CreateObject();
+	cleanup_json cJSON *config = doc("{a: z, m: {p: '3'}}");
+	cleanup_json cJSON *obj = NULL, *causes = NULL;
+	struct error err = { 0 };
+
+	(void)state;
+	take_step(&live, &first);
+	json_put_str(live, "u", "metadata", "uid");
+	take_step(&live, &hand);
+	assert_int_equal(managers_apply(&by, live, config, &obj, &causes, &err), -1);
+	assert_string_equal(err.msg,
+			    "Apply failed with 2 conflicts: conflicts with \"hand\" "
+			    "using g/v1:\n- .m.p\nconflicts with \"one\":\n- .a");
+	assert_int_equal(cJSON_GetArraySize(causes), 2);
+	/* Nobody else has a field left. */
+	take_step(&live, &forced);
+	same(json_get(live, "metadata", "managedFields"),
+	     "[{manager: two, operation: Apply, apiVersion: g/v1, time: "
+	     "'2026-01-01T00:00:00Z', fieldsType: FieldsV1, fieldsV1: {'f:a': {}, 'f:m': "
+	     "{'f:p': {}}}}]",
+	     "forced");
+}
+
 /* What an endpoint does not write, it does not make anybody's. */
 static void test_ignored(void **state)
 {
@@ -553,6 +589,7 @@ int main(void)
 		cmocka_unit_test(test_check),
 		cmocka_unit_test(test_apply),
 		cmocka_unit_test(test_taken_over),
+		cmocka_unit_test(test_conflicts),
 		cmocka_unit_test(test_ignored),
 		cmocka_unit_test(test_caps),
 		cmocka_unit_test(test_jsonpatch),

@@ -121,6 +121,7 @@ static void test_scopes(void **state)
 	} rows[] = {
 		{ "v1", "Pod", true },
 		{ "v1", "Namespace", false },
+		{ "v1", "PersistentVolumeClaim", true },
 		{ "rbac.authorization.k8s.io/v1", "Role", true },
 		{ "rbac.authorization.k8s.io/v1", "RoleBinding", true },
 		{ "rbac.authorization.k8s.io/v1", "ClusterRole", false },

@@ -179,6 +179,26 @@ static void test_annotations(void **state)
 	}
 }
 
+static void test_a_long_place(void **state)
+{
+	char uri[2048 + 2];
+	struct workspace w;
+	struct error err = { 0 };
+
+	(void)state;
+	for (size_t len = 2048; len <= 2049; len++) {
+		cleanup_json cJSON *tj = job("{}");
+
+		memset(uri, 'k', sizeof(uri));
+		memcpy(uri, "s3://b/", 7);
+		uri[len] = '\0';
+		meta_set_annotation(tj, WORKSPACE_ANNOTATION, "sha256:" DIGEST);
+		meta_set_annotation(tj, WORKSPACE_FROM_ANNOTATION, uri);
+		assert_int_equal(workspace_of(&w, tj, &err), len > 2048 ? -1 : 0);
+	}
+	assert_non_null(strstr(err.msg, "more than 2048 bytes"));
+}
+
 static void test_the_configmap(void **state)
 {
 	cleanup_json cJSON *tj = job("{}");
@@ -201,6 +221,7 @@ int main(void)
 		cmocka_unit_test(test_our_image),
 		cmocka_unit_test(test_a_container_of_that_name),
 		cmocka_unit_test(test_annotations),
+		cmocka_unit_test(test_a_long_place),
 		cmocka_unit_test(test_the_configmap),
 	};
 

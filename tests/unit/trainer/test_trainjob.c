@@ -120,6 +120,32 @@ static void test_same_but_suspend(void **state)
 	}
 }
 
+static void test_one_from_options(void **state)
+{
+	cleanup_json cJSON *tj = tj_new("j", "rt");
+
+	(void)state;
+	tj_set_runtime_kind(tj, "TrainingRuntime");
+	tj_set_image(tj, "img");
+	tj_set_num_nodes(tj, 3);
+	tj_set_num_proc_per_node(tj, 2);
+	tj_set_env(tj, "A", "1");
+	tj_set_env(tj, "B", "2");
+	tj_set_env(tj, "A", "3");
+	tj_add_command(tj, "sh");
+	tj_add_command(tj, "-c");
+	tj_set_resource(tj, "cpu", "2");
+	assert_doc(tj, "{apiVersion: trainer.kubeflow.org/v1alpha1, kind: TrainJob, "
+		       "metadata: {name: "
+		       "j}, spec: {runtimeRef: {name: rt, kind: TrainingRuntime}, "
+		       "trainer: {image: "
+		       "img, numNodes: 3, numProcPerNode: 2, env: [{name: A, value: "
+		       "'3'}, {name: B, "
+		       "value: '2'}], command: [sh, '-c'], resourcesPerNode: {limits: "
+		       "{cpu: '2'}, "
+		       "requests: {cpu: '2'}}}}}");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -127,6 +153,7 @@ int main(void)
 		cmocka_unit_test(test_runtime_ref),
 		cmocka_unit_test(test_absent_and_wrong_types),
 		cmocka_unit_test(test_same_but_suspend),
+		cmocka_unit_test(test_one_from_options),
 	};
 
 	return cmocka_run_group_tests_name("trainjob", tests, NULL, NULL);

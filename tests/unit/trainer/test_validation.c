@@ -170,6 +170,7 @@ static void test_changes_while_pods_run(void **state)
 		  "active: 2}]}}",
 		  "spec.runtimePatches: Forbidden: " },
 		{ "[]", SOME, true, true, NULL, "spec.runtimePatches: Internal error: " },
+		{ SOME, SOME, true, true, NULL, "" }, /* unchanged: nobody is asked */
 		/* admitted long ago: not held against the job */
 		{ BAD, BAD, false, false, "{}", "" },
 		{ BAD, BAD, false, true, "{}", "" },

@@ -137,6 +137,31 @@ static void test_scopes(void **state)
 	}
 }
 
+/* Nothing but the version differs in the metadata. */
+static void test_same(void **state)
+{
+	static const struct {
+		const char *a, *b;
+		bool same;
+	} rows[] = {
+		{ "{\"metadata\":{\"name\":\"a\",\"resourceVersion\":\"1\"}}",
+		  "{\"metadata\":{\"resourceVersion\":\"2\",\"name\":\"a\"}}", true },
+		{ "{\"metadata\":{\"name\":\"a\"}}", "{\"metadata\":{\"name\":\"b\"}}",
+		  false },
+		{ "{\"metadata\":{\"name\":\"a\"}}",
+		  "{\"metadata\":{\"name\":\"a\",\"uid\":\"u\"}}", false },
+		{ "{}", "{}", true },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		cleanup_json cJSON *a = doc(rows[i].a), *b = doc(rows[i].b);
+
+		assert_true(meta_is_same(a, b) == rows[i].same);
+		assert_true(meta_is_same(b, a) == rows[i].same);
+	}
+}
+
 static void test_an_event(void **state)
 {
 	cleanup_json cJSON *about =
@@ -162,7 +187,7 @@ int main(void)
 		cmocka_unit_test(test_digest),        cmocka_unit_test(test_scopes),
 		cmocka_unit_test(test_groups),        cmocka_unit_test(test_kinds),
 		cmocka_unit_test(test_new_and_owner), cmocka_unit_test(test_overlay),
-		cmocka_unit_test(test_an_event),
+		cmocka_unit_test(test_an_event),      cmocka_unit_test(test_same),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

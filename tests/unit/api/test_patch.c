@@ -177,6 +177,8 @@ static void test_directives(void **state)
 		  "{metadata: {$deleteFromPrimitiveList/finalizers: [b]}}",
 		  "{metadata: {finalizers: [a, c]}}" },
 		{ ENV("{name: A}"), ENV("{name: A, $patch: explode}"), NULL },
+		{ ENV("1"), ENV("{name: A}"), NULL },
+		{ ENV("{name: A}"), ENV("1"), NULL },
 		{ "{spec: {}}", "{spec: {$patch: explode}}", NULL },
 		{ "{spec: {volumes: [{name: v}]}}",
 		  "{spec: {volumes: [{name: v, $retainKeys: [name], emptyDir: {}}]}}",

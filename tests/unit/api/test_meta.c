@@ -122,6 +122,7 @@ static void test_scopes(void **state)
 		{ "v1", "Pod", true },
 		{ "v1", "Namespace", false },
 		{ "v1", "PersistentVolumeClaim", true },
+		{ "v1", "Node", false },
 		{ "rbac.authorization.k8s.io/v1", "Role", true },
 		{ "rbac.authorization.k8s.io/v1", "RoleBinding", true },
 		{ "rbac.authorization.k8s.io/v1", "ClusterRole", false },

@@ -115,6 +115,18 @@ static void test_the_first(void **state)
 	job_facts_free(j);
 }
 
+/* A container that cannot be started at all is why the job failed, too. */
+static void test_never_started(void **state)
+{
+	struct job_facts *j = job_facts_new();
+	cleanup_json cJSON *pod = failed(0, "StartError", 128, "2026-01-01T00:00:02Z");
+
+	(void)state;
+	job_facts_look(j, pod);
+	expect_first(j, "does not start: StartError");
+	job_facts_free(j);
+}
+
 /* When the job has finished, nothing new is told or kept. */
 static void test_after_the_end(void **state)
 {
@@ -139,6 +151,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_they_are_counted),
 		cmocka_unit_test(test_the_first),
+		cmocka_unit_test(test_never_started),
 		cmocka_unit_test(test_after_the_end),
 	};
 

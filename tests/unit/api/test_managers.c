@@ -277,14 +277,20 @@ static cJSON *without_meta(const cJSON *obj)
 	return copy;
 }
 
+static struct manager_of by_manager(const char *manager, bool force, const cJSON *ignored)
+{
+	return (struct manager_of){ .type = type,
+				    .manager = manager,
+				    .api_version = "g/v1",
+				    .subresource = "",
+				    .now = "2026-01-01T00:00:00Z",
+				    .force = force,
+				    .ignored = ignored };
+}
+
 static void take_step(cJSON **live, const struct step *s)
 {
-	const struct manager_of by = { .type = type,
-				       .manager = s->manager,
-				       .api_version = "g/v1",
-				       .subresource = "",
-				       .now = "2026-01-01T00:00:00Z",
-				       .force = s->force };
+	const struct manager_of by = by_manager(s->manager, s->force, NULL);
 	cleanup_json cJSON *config = doc(s->config), *causes = NULL, *bare = NULL;
 	struct error err = { 0 };
 	cJSON *obj = NULL;
@@ -393,11 +399,7 @@ static void test_conflicts(void **state)
 					  true,   "{a: x, m: {p: '2'}}", NULL };
 	static const struct step forced = { "two", "{a: z, m: {p: '3'}}", true,
 					    false, "{a: z, m: {p: '3'}}", NULL };
-	const struct manager_of by = { .type = type,
-				       .manager = "two",
-				       .api_version = "g/v1",
-				       .subresource = "",
-				       .now = "2026-01-01T00:00:00Z" };
+	const struct manager_of by = by_manager("two", false, NULL);
 	cleanup_json cJSON *live = cJSON_CreateObject();
 	cleanup_json cJSON *config = doc("{a: z, m: {p: '3'}}");
 	cleanup_json cJSON *obj = NULL, *causes = NULL;
@@ -428,12 +430,7 @@ static void test_ignored(void **state)
 	cleanup_json cJSON *live = cJSON_CreateObject();
 	cleanup_json cJSON *config = doc("{a: x, m: {p: '1'}}");
 	cleanup_json cJSON *obj = NULL, *causes = NULL;
-	const struct manager_of by = { .type = type,
-				       .manager = "one",
-				       .api_version = "g/v1",
-				       .subresource = "",
-				       .now = "2026-01-01T00:00:00Z",
-				       .ignored = ignored };
+	const struct manager_of by = by_manager("one", false, ignored);
 	struct error err = { 0 };
 
 	(void)state;
@@ -451,11 +448,7 @@ static void test_caps(void **state)
 	(void)state;
 	for (int i = 0; i < 2 * MANAGERS_MAX_UPDATES; i++) {
 		cleanup_json cJSON *obj = json_dup(live);
-		struct manager_of by = { .type = type,
-					 .manager = name,
-					 .api_version = "g/v1",
-					 .subresource = "",
-					 .now = "2026-01-01T00:00:00Z" };
+		struct manager_of by = by_manager(name, false, NULL);
 
 		snprintf(name, sizeof(name), "m%02d", i);
 		snprintf(config, sizeof(config), "k%d", i);

@@ -59,9 +59,8 @@ static void feed(struct split *s, const char *text, size_t len)
 
 static void expect(const struct buf *b, const char *want, const char *what)
 {
-	if (b->len != strlen(want) || (b->len && memcmp(b->data, want, b->len)))
-		fail_msg("%s: wanted %s, got %.*s", what, want, (int)b->len,
-			 b->data ? (char *)b->data : "");
+	if (strcmp((char *)b->data, want))
+		fail_msg("%s: wanted %s, got %s", what, want, (char *)b->data);
 }
 
 /* In one piece, in two for each place there is, and byte by byte. */

@@ -37,10 +37,7 @@ static void take(struct job_facts *j, const cJSON *old, const cJSON *now,
 
 static void expect(const struct buf *told, const char *want)
 {
-	if (told->len != strlen(want) ||
-	    (told->len && memcmp(told->data, want, told->len)))
-		fail_msg("wanted %s, got %.*s", want, (int)told->len,
-			 told->data ? (char *)told->data : "");
+	assert_string_equal((char *)told->data, want);
 }
 
 static void expect_first(const struct job_facts *j, const char *pod_and_code)
@@ -86,7 +83,7 @@ static void test_they_are_counted(void **state)
 	job_facts_free(NULL);
 }
 
-/* The earliest, unless it was killed from outside; one that was deleted yields to the next attempt's. */
+/* The earliest, unless it was killed from outside or deleted since. */
 static void test_the_first(void **state)
 {
 	struct job_facts *j = job_facts_new();

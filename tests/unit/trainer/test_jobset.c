@@ -7,13 +7,12 @@
 	"2, "                                                                           \
 	"labels: {a: b}, annotations: {c: d}"
 
-/* One just written looks as the watch will show it: with its own spec.suspend, and the status of before. */
+/* One just written looks as the watch will show it, with the status of before. */
 static void test_as_written(void **state)
 {
 	cleanup_json cJSON *meta = doc("{" META ", managedFields: []}}");
 	cleanup_json cJSON *before = doc("{" META "}, spec: {suspend: true}, "
 					 "status: {conditions: [{type: Suspended}]}}");
-
 	cleanup_json cJSON *fresh = jobset_as_written(meta, false, NULL);
 
 	(void)state;

@@ -184,9 +184,9 @@ void pod_set_volume(cJSON *pod_spec, cJSON *take_volume)
 
 static void drop_named(cJSON *list, const char *key, const char *value)
 {
-	cJSON *element = json_find(list, key, value);
+	cJSON *element;
 
-	if (element)
+	while ((element = json_find(list, key, value)))
 		cJSON_Delete(cJSON_DetachItemViaPointer(list, element));
 }
 

@@ -6,9 +6,11 @@ or a change that makes no difference.
 
 The rooms become one shared library, with ASan and UBSan, that all test programs use. The changed file alone
 is compiled for a mutant, to a library that is loaded before it, and so replaces its functions and tables.
+A change is shown to the programs that reach its line; which do is what the first run, without a change, counts.
 
     MUTANTS=200 SEED=... LANES=2 tests/soak/soak_mutants.py [FILE.c | FILE.c:LINE]...
 """
+import collections
 import concurrent.futures
 import glob
 import itertools
@@ -16,7 +18,6 @@ import os
 import random
 import re
 import signal
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -28,8 +29,6 @@ WANTED = 0.9
 BUILD = "build/mutants"
 # ASan's own mapping counts as memory, so RSS is limited by ASan; a mutant may ask for all memory.
 MEMORY_MIB = 2000
-# A program that takes so many times the median is not run for the changes of other rooms.
-SLOW = 4
 
 # What is looked for in a line without its strings, and what stands there afterwards.
 CHANGES = [
@@ -89,7 +88,8 @@ def must(command):
     return output
 
 
-MAKE = f"make --no-print-directory -j{os.cpu_count()} SANOUT={BUILD} SANMORE='-fPIC -g0'"
+COUNTED = "-fprofile-instr-generate -fcoverage-mapping"
+MAKE = f"make --no-print-directory -j{os.cpu_count()} SANOUT={BUILD} SANMORE='-fPIC -g0 {COUNTED}'"
 
 
 def of_makefile(*variables):
@@ -107,12 +107,12 @@ class Program:
     """A test program, the time it takes, and the processes that it starts."""
 
     def __init__(self, path, room):
-        self.path, self.room, self.seconds = path, room, 1.0
+        self.path, self.room, self.seconds, self.reached = path, room, 1.0, {}
 
-    def failure(self, mutant):
-        """Why it fails with the library of that folder, or None."""
+    def failure(self, mutant, counts="/dev/null"):
+        """Why it fails with the library of that folder, or None. Its processes write what they counted to counts."""
         limit = 60 + 20 * self.seconds
-        environ = dict(os.environ, LD_LIBRARY_PATH=f"{mutant}:{ROOT}/{BUILD}",
+        environ = dict(os.environ, LD_LIBRARY_PATH=f"{mutant}:{ROOT}/{BUILD}", LLVM_PROFILE_FILE=counts,
                        ASAN_OPTIONS=f"detect_leaks=1:detect_odr_violation=0:hard_rss_limit_mb={MEMORY_MIB}")
         begin = time.monotonic()
         with subprocess.Popen(["bash", "-c", f'ulimit -t {int(limit)}; exec "$0"', self.path], cwd=ROOT, env=environ,
@@ -129,6 +129,30 @@ class Program:
             return None
         return f"did not end within {limit:.0f} s" if code is None else f"status {code}"
 
+    def first_run(self, unchanged):
+        """As failure(); notes how long it takes, and which lines of which files it reaches."""
+        with tempfile.TemporaryDirectory() as folder:
+            why = self.failure(unchanged, f"{folder}/%p-%m.profraw")
+            self.seconds = self.took
+            if not os.listdir(folder):  # all its processes ended by _exit(), or were killed
+                return why
+            report = must(f"llvm-profdata merge -sparse -o {folder}/all {folder}/*.profraw && llvm-cov export -format=lcov "
+                          f"-instr-profile {folder}/all {BUILD}/librooms.so -object {unchanged}/libmutant.so {' '.join(ROOMS)}")
+        self.reached = reached_in(report)
+        return why
+
+
+def reached_in(report):
+    """path -> the numbers of the lines that were run, of lcov's report (geninfo(1))."""
+    reached, lines = collections.defaultdict(set), set()
+    for line in report.splitlines():
+        what, _, value = line.partition(":")
+        if what == "SF":
+            lines = reached[os.path.relpath(value, ROOT)]
+        elif what == "DA" and not value.endswith(",0"):
+            lines.add(int(value.split(",")[0]))
+    return {path: lines for path, lines in reached.items() if lines}
+
 
 def kill_group(pid):
     try:
@@ -142,6 +166,7 @@ class Tests:
 
     def __init__(self, lanes):
         self.lanes, self.make = lanes, of_makefile("SAN", "SANLINK", "SANROOT", "LIBS", "ROOMS")
+        self.make["SANLINK"] += " " + COUNTED
         self.needs = of_makefile(*(f"NEEDS_{room}" for room in self.make["ROOMS"].split()))
         changed = {os.path.basename(room) for room in ROOMS}
         units = sorted(path for path in glob.glob("tests/unit/*/test_*.c", root_dir=ROOT)
@@ -180,31 +205,28 @@ class Tests:
 
     def fail_unchanged(self):
         with concurrent.futures.ThreadPoolExecutor(self.lanes) as pool:
-            failures = list(pool.map(lambda program: program.failure(f"{ROOT}/{BUILD}/unchanged"), self.programs))
-        for program in self.programs:
-            program.seconds = program.took
-        slow = SLOW * statistics.median(program.seconds for program in self.programs)
-        self.quick = {program for program in self.programs if program.seconds <= slow or program.room == "golden"}
+            failures = list(pool.map(lambda program: program.first_run(f"{ROOT}/{BUILD}/unchanged"), self.programs))
         return [f"{program.path}: {why}" for program, why in zip(self.programs, failures) if why]
 
-    def that_know(self, path):
-        """The programs that can reach a file, those most likely to notice it first."""
+    def that_reach(self, path, number):
+        """The programs that reach a line, those most likely to notice it first. A line of a table, and one that
+        only processes reach that do not end by exit(), is reached by all that reach something in its file."""
+        of_file = [program for program in self.programs if path in program.reached]
         room, stem = room_of(path), os.path.basename(path)[:-2]
 
         def rank(program):
             own = program.room == room
             return (not (own and stem.startswith(os.path.basename(program.path)[5:])), not own,
                     program.room != "golden", program.seconds)
-        return sorted((program for program in self.programs
-                       if program.room == room or program in self.quick and room in self.known_to(program.room)), key=rank)
+        return sorted([program for program in of_file if number in program.reached[path]] or of_file, key=rank)
 
-    def noticed(self, path, text, folder):
+    def noticed(self, path, number, text, folder):
         """Which program fails, how; None if none does."""
         source = f"{folder}/{os.path.basename(path)}"
         with open(source, "w", encoding="utf-8") as file:
             file.write(text)
         self.compiled([source], folder, os.path.dirname(path))
-        for program in self.that_know(path):
+        for program in self.that_reach(path, number):
             why = program.failure(folder)
             if why:
                 return f"{program.path.removeprefix(BUILD + '/tests/')}: {why}"
@@ -220,7 +242,7 @@ def tried(tests, mutant):
     begin = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         try:
-            by = tests.noticed(path, "\n".join(lines), folder)
+            by = tests.noticed(path, number + 1, "\n".join(lines), folder)
         except ValueError:
             return None
     took = f" ({time.monotonic() - begin:.1f} s)"

@@ -491,6 +491,20 @@ static void test_jsonpatch(void **state)
 		{ "{a: 1}", "[{op: add, path: /b/c, value: 1}]", NULL },
 		{ "{a: 1}", "[{op: add, path: /b}]", NULL },
 		{ "{a: 1}", "[{op: add, path: b, value: 1}]", NULL },
+		{ "{a: 1}", "[{op: move, path: /b}]", NULL },
+		{ "{a: 1}", "[{op: copy, from: a, path: /b}]", NULL },
+		{ "{a: 1}", "[{op: move, from: /c, path: /b}]", NULL },
+		{ "{a: 1}", "[{op: copy, from: /c, path: /b}]", NULL },
+		{ "{a: [1]}", "[{op: remove, path: /a/x}]", NULL },
+		{ "{a: [1]}", "[{op: remove, path: /a/1}]", NULL },
+		{ "{a: [1]}", "[{op: add, path: /a/1, value: 2}]", "{a: [1, 2]}" },
+		{ "{a: 1}",
+		  "[{op: remove, path: ''}, {op: add, path: '', value: {b: 1}}]",
+		  "{b: 1}" },
+		{ "{a: 1}", "[{op: test, path: /b, value: 1}]", NULL },
+		{ "{a: null}", "[{op: test, path: /a}]", "{a: null}" },
+		{ "{a: 1}", "[{op: test, path: /a}]", NULL },
+		{ "{'~2': 1}", "[{op: remove, path: /~2}]", "{}" },
 		{ "{a: 1}", "[{op: what, path: /a}]", NULL },
 		{ "{a: 1}", "[{path: /a}]", NULL },
 		{ "{a: 1}", "[1]", NULL },
@@ -571,6 +585,172 @@ static void test_jsonpatch_diff(void **state)
 	}
 }
 
+static void test_jsonpatch_steps(void **state)
+{
+	(void)state;
+	for (int n = JSONPATCH_MAX_STEPS; n <= JSONPATCH_MAX_STEPS + 1; n++) {
+		cleanup_json cJSON *obj = doc("{a: 1}"), *patch = cJSON_CreateArray();
+		cleanup_json cJSON *step = doc("{op: test, path: /a, value: 1}");
+		struct error err = { 0 };
+
+		for (int i = 0; i < n; i++)
+			cJSON_AddItemToArray(patch, json_dup(step));
+		assert_int_equal(jsonpatch_apply(&obj, patch, &err),
+				 n > JSONPATCH_MAX_STEPS ? -1 : 0);
+		if (n > JSONPATCH_MAX_STEPS)
+			assert_string_equal(err.msg,
+					    "The allowed maximum operations in a JSON "
+					    "patch is 10000, got 10001");
+	}
+}
+
+/* What a path adds to the depth of a value counts. */
+static void test_jsonpatch_depth(void **state)
+{
+	(void)state;
+	for (int deeper = 0; deeper < 2; deeper++) {
+		cleanup_json cJSON *obj = doc("{a: {}}"), *patch = cJSON_CreateArray();
+		cJSON *step = doc("{op: add}"), *value = cJSON_CreateObject();
+		struct error err = { 0 };
+
+		for (int i = 3 - deeper; i < JSON_MAX_DEPTH; i++) {
+			cJSON *outer = cJSON_CreateObject();
+
+			cJSON_AddItemToObject(outer, "x", value);
+			value = outer;
+		}
+		json_put_str(step, "/a/b", "path");
+		json_put(step, value, "value");
+		cJSON_AddItemToArray(patch, step);
+		assert_int_equal(jsonpatch_apply(&obj, patch, &err), deeper ? -1 : 0);
+		if (deeper)
+			assert_int_equal(err.kind, ERR_LIMIT);
+	}
+}
+
+static void add_line(void *ctx, const char *path)
+{
+	buf_printf(ctx, "%s\n", path);
+}
+
+/* As the API server writes the path of a conflict. */
+static void test_paths(void **state)
+{
+	cleanup_json cJSON *raw =
+		doc("{'f:a': {}, 'f:l': {'k:{\"k\":\"x\",\"n\":1}': {.: {}, 'f:v': {}}, "
+		    "'v:\"s\"': {}}, 'f:m': {'i:3': {}}}");
+	cleanup_json cJSON *set = fieldset_read(raw);
+	cleanup_buf struct buf text = { .max = 4096 };
+
+	(void)state;
+	fieldset_each(set, add_line, &text);
+	assert_string_equal((const char *)text.data, ".a\n"
+						     ".l[k=\"x\",n=1]\n"
+						     ".l[k=\"x\",n=1].v\n"
+						     ".l[=\"s\"]\n"
+						     ".m[3]\n");
+}
+
+static void test_faults(void **state)
+{
+#define ENTRY "operation: Apply, fieldsType: FieldsV1, fieldsV1: {'f:a': {}}"
+	static const struct {
+		const char *managed, *fault;
+	} rows[] = {
+		{ "[]", NULL },
+		{ "[{manager: m, " ENTRY "}]", NULL },
+		{ "[{manager: m, operation: Update}]", NULL },
+		{ "{}", "must be a list" },
+		{ "[{operation: Delete}]", "operation: must be Apply or Update" },
+		{ "[{}]", "operation: must be Apply or Update" },
+		{ "[{operation: Apply, fieldsType: FieldsV2}]",
+		  "fieldsType: must be FieldsV1" },
+		{ "[{operation: Update, fieldsV1: []}]",
+		  "fieldsV1: not a set of fields" },
+		/* the first of them */
+		{ "[{" ENTRY "}, {operation: 1}, {operation: Apply, fieldsType: a}]",
+		  "operation: must be Apply or Update" },
+	};
+	char name[MANAGER_NAME_MAX + 2];
+
+	(void)state;
+	assert_null(managers_fault(NULL));
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		cleanup_json cJSON *list = doc(rows[i].managed);
+		const char *fault = managers_fault(list);
+
+		if (!fault != !rows[i].fault || !str_eq(fault, rows[i].fault))
+			fail_msg("%s: %s", rows[i].managed, fault ? fault : "(none)");
+	}
+	memset(name, 'm', sizeof(name));
+	for (size_t len = MANAGER_NAME_MAX; len <= MANAGER_NAME_MAX + 1; len++) {
+		cleanup_json cJSON *list = doc("[{" ENTRY "}]");
+
+		name[len] = '\0';
+		json_put_str(list->child, name, "manager");
+		assert_true(!managers_fault(list) == (len == MANAGER_NAME_MAX));
+		name[len] = 'm';
+	}
+}
+
+/* A subresource is another manager, and a conflict names it. */
+static void test_subresources(void **state)
+{
+	struct manager_of status = by_manager("one", false, NULL);
+	const struct manager_of two = by_manager("two", false, NULL);
+	cleanup_json cJSON *live = cJSON_CreateObject();
+	cleanup_json cJSON *obj = doc("{metadata: {uid: u}, a: x}");
+	cleanup_json cJSON *config = doc("{a: y}"), *ret = NULL, *causes = NULL;
+	struct error err = { 0 };
+
+	(void)state;
+	status.subresource = "status";
+	managers_update(&status, live, obj);
+	same(json_get(obj, "metadata", "managedFields"),
+	     "[{manager: one, operation: Update, apiVersion: g/v1, time: "
+	     "'2026-01-01T00:00:00Z', fieldsType: FieldsV1, fieldsV1: {'f:a': {}}, "
+	     "subresource: status}]",
+	     "status");
+	assert_int_equal(managers_apply(&two, obj, config, &ret, &causes, &err), -1);
+	assert_string_equal(err.msg,
+			    "Apply failed with 1 conflict: conflict with \"one\" "
+			    "with subresource \"status\" using g/v1: .a");
+}
+
+/* Who writes an empty list, or one with an empty entry, says: forget who set what. */
+static void test_forgotten(void **state)
+{
+	static const struct {
+		const char *written;
+		int left;
+	} rows[] = {
+		{ "[]", 0 },
+		{ "[{}]", 0 },
+		{ "[{manager: other, operation: Update, apiVersion: g/v1, time: "
+		  "'2025-01-01T00:00:00Z', fieldsType: FieldsV1, fieldsV1: {'f:a': {}}}]",
+		  1 },
+		/* wrong ones are not used */
+		{ "[{operation: Delete}]", 1 },
+		{ "{}", 1 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		const struct manager_of by = by_manager("two", false, NULL);
+		cleanup_json cJSON *live = cJSON_CreateObject(), *obj = NULL;
+
+		take_step(&live,
+			  &(struct step){ "one", "{a: x}", false, true, "{a: x}", NULL });
+		json_put_str(live, "u", "metadata", "uid");
+		obj = json_dup(live);
+		json_put(obj, doc(rows[i].written), "metadata", "managedFields");
+		managers_update(&by, live, obj);
+		if (cJSON_GetArraySize(json_get(obj, "metadata", "managedFields")) !=
+		    rows[i].left)
+			fail_msg("%s", rows[i].written);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -589,6 +769,12 @@ int main(void)
 		cmocka_unit_test(test_untracked),
 		cmocka_unit_test(test_jsonpatch_doubles),
 		cmocka_unit_test(test_jsonpatch_diff),
+		cmocka_unit_test(test_jsonpatch_steps),
+		cmocka_unit_test(test_jsonpatch_depth),
+		cmocka_unit_test(test_paths),
+		cmocka_unit_test(test_faults),
+		cmocka_unit_test(test_subresources),
+		cmocka_unit_test(test_forgotten),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

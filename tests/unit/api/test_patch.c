@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "api/patch.h"
+#include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/yaml.h"
 
@@ -62,6 +63,11 @@ static void test_order_of_lists(void **state)
 		{ ENV("{name: A}, {name: B}, {name: C}"), ENV("{name: C}, {name: A}"),
 		  ENV("{name: B}, {name: C}, {name: A}") },
 		{ ENV(""), ENV("{name: B}, {name: A}"), ENV("{name: B}, {name: A}") },
+		/* the first of the document stays before the second */
+		{ ENV("{name: A}, {name: B}"), ENV("{name: B, value: x}"),
+		  ENV("{name: A}, {name: B, value: x}") },
+		{ ENV("{name: A}, {name: B}"), ENV("{name: A, value: x}"),
+		  ENV("{name: A, value: x}, {name: B}") },
 		{ ENV("{name: A}"), ENV(""), ENV("{name: A}") },
 	};
 
@@ -176,6 +182,30 @@ static void test_directives(void **state)
 		{ "{metadata: {finalizers: [a, b, c]}}",
 		  "{metadata: {$deleteFromPrimitiveList/finalizers: [b]}}",
 		  "{metadata: {finalizers: [a, c]}}" },
+		{ "{metadata: {}}",
+		  "{metadata: {$deleteFromPrimitiveList/finalizers: [b]}}",
+		  "{metadata: {}}" },
+		{ "{metadata: {finalizers: [a]}}",
+		  "{metadata: {$deleteFromPrimitiveList/finalizers: a}}", NULL },
+		{ "{metadata: {finalizers: [a]}}", "{metadata: {finalizers: [{}]}}",
+		  NULL },
+		{ "{metadata: {finalizers: [a]}}", "{metadata: {finalizers: [[]]}}",
+		  NULL },
+		{ "{metadata: {finalizers: [a]}}", "{metadata: {finalizers: [1]}}",
+		  "{metadata: {finalizers: [1, a]}}" },
+		/* an order for a list that nobody has, for what is none, that is none */
+		{ SPEC(""), SPEC("$setElementOrder/containers: [{name: A}]"), SPEC("") },
+		{ SPEC("volumes: [{name: v}]"), SPEC("$setElementOrder/tolerations: []"),
+		  NULL },
+		{ SPEC("volumes: [{name: v}]"), SPEC("$setElementOrder/volumes: v"),
+		  NULL },
+		{ SPEC("volumes: [{name: v}]"),
+		  SPEC("$setElementOrder/volumes: [{name: v}], volumes: v"), NULL },
+		/* one that the patch deletes need not be in the order */
+		{ SPEC("containers: [{name: A}, {name: B}, {name: C}]"),
+		  SPEC("$setElementOrder/containers: [{name: C}, {name: B}], containers: "
+		       "[{name: A, $patch: delete}, {name: B, image: i}]"),
+		  SPEC("containers: [{name: C}, {name: B, image: i}]") },
 		{ ENV("{name: A}"), ENV("{name: A, $patch: explode}"), NULL },
 		{ ENV("1"), ENV("{name: A}"), NULL },
 		{ ENV("{name: A}"), ENV("1"), NULL },
@@ -258,6 +288,89 @@ static void test_merge_patch(void **state)
 	}
 }
 
+/* A list that is merged has a row: its key (NULL: its elements are scalars). */
+static void test_every_list(void **state)
+{
+	static const struct {
+		enum patch_type type;
+		const char *before, *list, *key, *after;
+	} rows[] = {
+		{ PATCH_JOBSET_SPEC, "{", "replicatedJobs", "name", "}" },
+		{ PATCH_JOBSET_SPEC, "{replicatedJobs: [{name: j, ", "dependsOn", "name",
+		  "}]}" },
+		{ PATCH_POD_TEMPLATE, "{spec: {", "volumes", "name", "}}" },
+		{ PATCH_POD_TEMPLATE, "{spec: {", "initContainers", "name", "}}" },
+		{ PATCH_POD_TEMPLATE, "{spec: {", "containers", "name", "}}" },
+		{ PATCH_POD_TEMPLATE, "{spec: {", "ephemeralContainers", "name", "}}" },
+		{ PATCH_POD_TEMPLATE, "{spec: {", "imagePullSecrets", "name", "}}" },
+		{ PATCH_POD_TEMPLATE, "{spec: {", "hostAliases", "ip", "}}" },
+		{ PATCH_POD_TEMPLATE, "{spec: {", "topologySpreadConstraints",
+		  "topologyKey", "}}" },
+		{ PATCH_POD_TEMPLATE, "{spec: {", "schedulingGates", "name", "}}" },
+		{ PATCH_POD_TEMPLATE, "{spec: {", "resourceClaims", "name", "}}" },
+		{ PATCH_POD_TEMPLATE, "{spec: {containers: [{name: c, ", "ports",
+		  "containerPort", "}]}}" },
+		{ PATCH_POD_TEMPLATE, "{spec: {initContainers: [{name: c, ", "env",
+		  "name", "}]}}" },
+		{ PATCH_POD_TEMPLATE, "{spec: {ephemeralContainers: [{name: c, ",
+		  "volumeMounts", "mountPath", "}]}}" },
+		{ PATCH_POD_TEMPLATE, "{spec: {containers: [{name: c, ", "volumeDevices",
+		  "devicePath", "}]}}" },
+		{ PATCH_POD_TEMPLATE, "{metadata: {", "ownerReferences", "uid", "}}" },
+		{ PATCH_JOBSET_SPEC, "{replicatedJobs: [{name: j, template: {metadata: {",
+		  "ownerReferences", "uid", "}}}]}" },
+		{ PATCH_JOBSET_SPEC,
+		  "{replicatedJobs: [{name: j, template: {spec: {template: {spec: {",
+		  "volumes", "name", "}}}}}]}" },
+		{ PATCH_OBJECT, "{metadata: {", "ownerReferences", "uid", "}}" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		cleanup_arena struct arena a = { 0 };
+		const char *k = rows[i].key;
+		const struct row row = {
+			arena_printf(&a, "%s%s: [{%s: x, old: 1}, {%s: y}]%s",
+				     rows[i].before, rows[i].list, k, k, rows[i].after),
+			arena_printf(&a, "%s%s: [{%s: x, new: 2}]%s", rows[i].before,
+				     rows[i].list, k, rows[i].after),
+			arena_printf(&a, "%s%s: [{%s: x, old: 1, new: 2}, {%s: y}]%s",
+				     rows[i].before, rows[i].list, k, k, rows[i].after),
+		};
+
+		run(&row, 1, rows[i].type);
+	}
+}
+
+static void test_no_objects(void **state)
+{
+	static const struct row rows[] = { { "[]", "{}", NULL },
+					   { "{}", "[]", NULL },
+					   { "1", "{}", NULL } };
+
+	(void)state;
+	RUN(rows, PATCH_OBJECT);
+}
+
+static void test_long_lists(void **state)
+{
+	(void)state;
+	for (int n = 10000; n <= 10001; n++) {
+		cleanup_json cJSON *have = doc("{metadata: {finalizers: [x]}}");
+		cleanup_json cJSON *patch = doc("{metadata: {finalizers: []}}");
+		struct error err = { 0 };
+
+		for (int i = 0; i < n; i++)
+			cJSON_AddItemToArray(json_get(patch, "metadata", "finalizers"),
+					     cJSON_CreateNumber(i));
+		assert_int_equal(patch_strategic(have, patch, PATCH_OBJECT, &err),
+				 n > 10000 ? -1 : 0);
+		if (n > 10000)
+			assert_string_equal(err.msg,
+					    "metadata: finalizers: over 10000 elements");
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -267,6 +380,9 @@ int main(void)
 		cmocka_unit_test(test_directives),
 		cmocka_unit_test(test_jobset),
 		cmocka_unit_test(test_merge_patch),
+		cmocka_unit_test(test_every_list),
+		cmocka_unit_test(test_no_objects),
+		cmocka_unit_test(test_long_lists),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -213,6 +213,155 @@ static void test_the_configmap(void **state)
 			"binaryData: {workspace.tar.zst: AQIDBA==}}");
 }
 
+/* The JobSet of a job with a workspace, and beside it an object that is none. */
+static cJSON *objects_of(void)
+{
+	const struct workspace w = { .digest = DIGEST };
+	cleanup_json cJSON *tj = job("{}");
+	cleanup_json cJSON *rt = runtime(
+		"{mlPolicy: {torch: {}}, template: {spec: {replicatedJobs: [" RJOB(
+			"node", TRAINS, ONE("node")) ", " RJOB("side", "",
+							       ONE("side")) "]}}}");
+	struct error err = { 0 };
+	cJSON *objects;
+
+	workspace_annotate(tj, &w);
+	objects = build_with(&offline, tj, rt, &err);
+	if (!objects)
+		fail_msg("%s", err.msg);
+	cJSON_InsertItemInArray(objects, 0, doc("{kind: Service, spec: {}}"));
+	return objects;
+}
+
+static void test_on_this_machine(void **state)
+{
+	cleanup_json cJSON *objects = objects_of();
+	cleanup_json cJSON *before = json_dup(objects);
+	const cJSON *c, *volumes;
+
+	(void)state;
+	workspace_bind_local(objects, "/usr/bin/kftrainer", "/tmp/archive");
+	c = container(objects, "node", "workspace");
+	assert_doc(json_get(c, "command"), "[/usr/bin/kftrainer]");
+	assert_doc(json_get(c, "args"),
+		   "[runtime, unpack-workspace, --from, "
+		   "/mnt/workspace-archive/workspace.tar.zst, --sha256, '" DIGEST
+		   "', --to, /mnt/workspace, --quiet]");
+	assert_non_null(
+		json_get(container(before, "node", "workspace"), "securityContext"));
+	assert_null(json_get(c, "securityContext"));
+	volumes = json_get(pod(objects, "node"), "volumes");
+	assert_doc(json_find_const(volumes, "name", WORKSPACE_ARCHIVE),
+		   "{name: kftrainer-workspace-archive, hostPath: {path: /tmp/archive, "
+		   "type: Directory}}");
+	assert_true(json_equal(pod(objects, "side"), pod(before, "side")));
+}
+
+static void test_where_nothing_can_be_mounted(void **state)
+{
+	cleanup_json cJSON *objects = objects_of();
+	cleanup_json cJSON *before = json_dup(objects);
+	const cJSON *c;
+
+	(void)state;
+	assert_string_equal(json_str(container(objects, "node", "node"), "workingDir"),
+			    WORKSPACE_PATH);
+	workspace_bind_shared(objects, "/tmp/unpacked");
+	c = container(objects, "node", "node");
+	assert_null(container(objects, "node", "workspace"));
+	assert_string_equal(json_str(c, "workingDir"), "/tmp/unpacked");
+	assert_null(
+		json_find_const(json_get(c, "volumeMounts"), "name", WORKSPACE_VOLUME));
+	assert_null(json_find_const(json_get(pod(objects, "node"), "volumes"), "name",
+				    WORKSPACE_VOLUME));
+	assert_null(json_find_const(json_get(pod(objects, "node"), "volumes"), "name",
+				    WORKSPACE_ARCHIVE));
+	assert_true(json_equal(pod(objects, "side"), pod(before, "side")));
+}
+
+static void test_what_unpacks(void **state)
+{
+	const struct workspace w = { .digest = DIGEST, .uri = "s3://b/k" };
+	cleanup_json cJSON *args = workspace_unpack_args(&w);
+
+	(void)state;
+	assert_doc(args, "[runtime, unpack-workspace, --from, 's3://b/k', --sha256, "
+			 "'" DIGEST "', --to, /mnt/workspace, --download, "
+			 "/mnt/workspace-archive]");
+}
+
+/* The webhook marks TrainJobs with a workspace, a client takes the mark away again. */
+static void test_who_serves(void **state)
+{
+	const struct workspace w = { .digest = DIGEST, .uri = "s3://b/k", .secret = "s" };
+	const struct workspace none = { 0 };
+	cleanup_json cJSON *tj = job("{}");
+
+	(void)state;
+	workspace_served(tj);
+	assert_false(workspace_is_served(tj));
+	workspace_annotate(tj, &w);
+	workspace_served(tj);
+	assert_true(workspace_is_served(tj));
+	assert_doc(json_get(tj, "metadata", "annotations"),
+		   "{kftrainer.io/workspace: 'sha256:" DIGEST
+		   "', kftrainer.io/workspace-from: 's3://b/k', "
+		   "kftrainer.io/workspace-secret: s, kftrainer.io/workspace-served: "
+		   "kftrainer}");
+	meta_set_annotation(tj, WORKSPACE_AWAITED_ANNOTATION, "false");
+	workspace_annotate(tj, &w);
+	assert_false(workspace_is_served(tj));
+	assert_null(meta_annotation(tj, WORKSPACE_AWAITED_ANNOTATION));
+	workspace_annotate(tj, &none);
+	assert_int_equal(cJSON_GetArraySize(json_get(tj, "metadata", "annotations")), 0);
+}
+
+/* A cluster that answers so many requests: for the JobSet, for the ConfigMap. */
+static int get_some(void *ctx, const struct object_ref *ref, const cJSON **ret,
+		    struct error *err)
+{
+	int *answers = ctx;
+
+	*ret = NULL;
+	return (*answers)-- > 0 ? 0 : error_set(err, ERR_IO, "%s: no answer", ref->kind);
+}
+
+static void test_a_cluster_that_does_not_answer(void **state)
+{
+	const struct workspace w = { .digest = DIGEST };
+	cleanup_json cJSON *rt = runtime(RUNTIME("torch: {}", PLAIN_NODE));
+	cleanup_json cJSON *tj = job("{}");
+
+	(void)state;
+	workspace_annotate(tj, &w);
+	for (int i = 0; i < 2; i++) {
+		int answers = i;
+		const struct plugin_env env = { .keys = &keys_placeholder,
+						.get = get_some,
+						.ctx = &answers };
+		struct error err = { 0 };
+		cleanup_json cJSON *objects = build_with(&env, tj, rt, &err);
+
+		assert_null(objects);
+		assert_non_null(strstr(err.msg,
+				       i ? "ConfigMap: no answer" : "JobSet: no answer"));
+	}
+}
+
+static void test_an_annotation_that_is_wrong(void **state)
+{
+	cleanup_json cJSON *rt = runtime(RUNTIME("torch: {}", PLAIN_NODE));
+	cleanup_json cJSON *tj = job("{}");
+	cleanup_json cJSON *objects = NULL;
+	struct error err = { 0 };
+
+	(void)state;
+	meta_set_annotation(tj, WORKSPACE_ANNOTATION, "sha256:0");
+	objects = build_with(&offline, tj, rt, &err);
+	assert_null(objects);
+	assert_non_null(strstr(err.msg, WORKSPACE_ANNOTATION));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -223,6 +372,12 @@ int main(void)
 		cmocka_unit_test(test_annotations),
 		cmocka_unit_test(test_a_long_place),
 		cmocka_unit_test(test_the_configmap),
+		cmocka_unit_test(test_on_this_machine),
+		cmocka_unit_test(test_where_nothing_can_be_mounted),
+		cmocka_unit_test(test_what_unpacks),
+		cmocka_unit_test(test_who_serves),
+		cmocka_unit_test(test_a_cluster_that_does_not_answer),
+		cmocka_unit_test(test_an_annotation_that_is_wrong),
 	};
 
 	return cmocka_run_group_tests_name("workspace", tests, NULL, NULL);

@@ -99,11 +99,27 @@ static void test_a_failure_says_where(void **state)
 	assert_string_equal(err.msg, "C EnforcePodSpec: no way");
 }
 
+static void test_what_only_a_cluster_can_do(void **state)
+{
+	static const struct plugin here = { .name = "A", .policy = "a" };
+	static const struct plugin there = { .name = "B",
+					     .policy = "b",
+					     .cluster_only = true };
+	static const struct plugin *const list[] = { &here, &there, NULL };
+	cleanup_json cJSON *one = doc("{a: {}}"), *both = doc("{a: {}, b: {}}");
+
+	(void)state;
+	assert_null(framework_cluster_only(list, one));
+	assert_null(framework_cluster_only(list, NULL));
+	assert_string_equal(framework_cluster_only(list, both), "B");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_phase_by_phase_in_the_order_of_the_list),
 		cmocka_unit_test(test_a_failure_says_where),
+		cmocka_unit_test(test_what_only_a_cluster_can_do),
 	};
 
 	return cmocka_run_group_tests_name("framework", tests, NULL, NULL);

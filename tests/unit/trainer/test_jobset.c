@@ -57,11 +57,90 @@ static void test_counts(void **state)
 	}
 }
 
+static cJSON *sorted(const char *spec, const char *names)
+{
+	cleanup_json cJSON *list = doc(names);
+	cJSON *ret = doc(spec);
+
+	jobset_sort_jobs(ret, list);
+	return ret;
+}
+
+/* As in a list of names; those that it lacks come first and keep their order. */
+static void test_order(void **state)
+{
+	static const struct {
+		const char *jobs, *names, *want;
+	} rows[] = {
+		{ "[{name: a}, {name: b}, {name: c}]", "[c, a, b]",
+		  "[{name: c}, {name: a}, {name: b}]" },
+		{ "[{name: x}, {name: b}, {name: y}]", "[a, b]",
+		  "[{name: x}, {name: y}, {name: b}]" },
+		{ "[{name: y}, {name: a}, {name: x}]", "[a, b]",
+		  "[{name: y}, {name: a}, {name: x}]" },
+		{ "[]", "[a]", "[]" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		cleanup_arena struct arena arena = { 0 };
+		cleanup_json cJSON *have =
+			sorted(arena_printf(&arena, "{replicatedJobs: %s}", rows[i].jobs),
+			       rows[i].names);
+		cleanup_json cJSON *names = NULL, *again = NULL;
+
+		assert_doc(json_get(have, "replicatedJobs"), rows[i].want);
+		names = jobset_job_names(have);
+		again = json_dup(have);
+		jobset_sort_jobs(again, names);
+		assert_true(json_equal(again, have));
+	}
+}
+
+#define RJOB_OF(pod) "{name: a, template: {spec: {template: {spec: {" pod "}}}}}"
+#define CLAIMS       "volumeClaimPolicies: [{templates: [{metadata: {name: data}}, {}]}]"
+
+/* KEP-572 of JobSet: a claim is a volume of each pod that mounts it. */
+static void test_claims(void **state)
+{
+	static const struct {
+		const char *pod, *want;
+	} rows[] = {
+		{ "containers: [{name: c, volumeMounts: [{name: data, mountPath: /d}]}]",
+		  "[{name: data, persistentVolumeClaim: {claimName: data-j}}]" },
+		{ "initContainers: [{name: c, volumeMounts: [{name: data, mountPath: "
+		  "/d}]}], volumes: [{name: other}]",
+		  "[{name: other}, {name: data, persistentVolumeClaim: {claimName: "
+		  "data-j}}]" },
+		{ "containers: [{name: c, volumeMounts: [{name: data, mountPath: /d}]}], "
+		  "volumes: [{name: data, emptyDir: {}}]",
+		  "[{name: data, emptyDir: {}}]" },
+		{ "containers: [{name: c}], volumes: []", "[]" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		cleanup_arena struct arena arena = { 0 };
+		cleanup_json cJSON *jobset =
+			doc(arena_printf(&arena,
+					 "{metadata: {name: j}, spec: {" CLAIMS
+					 ", replicatedJobs: [" RJOB_OF("%s") "]}}",
+					 rows[i].pod));
+		cJSON *spec;
+
+		jobset_add_claims(jobset);
+		spec = rjob_pod_spec(jobset_jobs(json_get(jobset, "spec"))->child);
+		assert_doc(json_get(spec, "volumes"), rows[i].want);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_as_written),
 		cmocka_unit_test(test_counts),
+		cmocka_unit_test(test_order),
+		cmocka_unit_test(test_claims),
 	};
 
 	return cmocka_run_group_tests_name("jobset", tests, NULL, NULL);

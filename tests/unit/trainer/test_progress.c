@@ -51,6 +51,33 @@ static void test_what_is_taken(void **state)
 	}
 }
 
+static void test_what_a_local_run_reports(void **state)
+{
+	static const struct {
+		int percent;
+		int64_t left, now;
+		const char *want;
+	} rows[] = {
+		{ 0, -1, 0,
+		  "{progressPercentage: 0, lastUpdatedTime: '1970-01-01T00:00:00Z'}" },
+		{ 40, 0, 1,
+		  "{progressPercentage: 40, estimatedRemainingSeconds: 0, "
+		  "lastUpdatedTime: '1970-01-01T00:00:01Z'}" },
+		/* the API's field has 32 bits */
+		{ 1, (int64_t)INT32_MAX + 1, 0,
+		  "{progressPercentage: 1, estimatedRemainingSeconds: 2147483647, "
+		  "lastUpdatedTime: '1970-01-01T00:00:00Z'}" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		cleanup_json cJSON *progress =
+			progress_new(rows[i].percent, rows[i].left, rows[i].now);
+
+		assert_doc(progress, rows[i].want);
+	}
+}
+
 static void test_what_is_not(void **state)
 {
 	static const char *const rows[] = {
@@ -90,6 +117,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_what_is_taken),
+		cmocka_unit_test(test_what_a_local_run_reports),
 		cmocka_unit_test(test_what_is_not),
 	};
 

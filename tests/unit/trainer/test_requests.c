@@ -81,13 +81,28 @@ static void test_pods(void **state)
 
 static void test_a_bad_quantity_is_named(void **state)
 {
-	cleanup_resource_list struct resource_list sum = { 0 };
-	cleanup_json cJSON *spec = doc("{containers: [" C("{cpu: lots}") "]}");
-	struct error err = { 0 };
+	static const struct {
+		const char *pod, *message;
+	} rows[] = {
+		{ "{containers: [" C("{cpu: lots}") "]}", "container c: cpu: " },
+		{ "{containers: [{name: c, resources: {limits: {cpu: lots}}}]}",
+		  "container c: cpu: " },
+		{ "{initContainers: [" C("{cpu: lots}") "]}", "init container c: cpu: " },
+		{ "{resources: {requests: {cpu: lots}}}", "cpu: " },
+		{ "{resources: {limits: {cpu: lots}}}", "cpu: " },
+		{ "{overhead: {cpu: lots}}", "overhead: cpu: " },
+	};
 
 	(void)state;
-	assert_int_equal(pod_requests_add(&sum, spec, 1, &err), -1);
-	assert_true(str_starts(err.msg, "container c: cpu: "));
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		cleanup_resource_list struct resource_list sum = { 0 };
+		cleanup_json cJSON *spec = doc(rows[i].pod);
+		struct error err = { 0 };
+
+		assert_int_equal(pod_requests_add(&sum, spec, 1, &err), -1);
+		if (!str_starts(err.msg, rows[i].message))
+			fail_msg("%s: %s", rows[i].pod, err.msg);
+	}
 }
 
 static void test_gpus(void **state)
@@ -107,6 +122,8 @@ static void test_gpus(void **state)
 		{ "{limits: {nvidia.com/gpumem: 80, nvidia.com/gpu: 2}}", 2 },
 		{ "{limits: {nvidia.com/gpu: 2, nvidia.com/gpucores: 30}}", 2 },
 		{ "{limits: {b.com/gpu: 1, a.com/gpu: 5}}", 5 },
+		{ "{limits: {a.com/gpu: 5, b.com/gpu: 1}}", 5 },
+		{ "{limits: {nvidia.com/gpu: many}}", 0 },
 	};
 
 	(void)state;
@@ -134,6 +151,34 @@ static void test_merge(void **state)
 		   "{memory: 3Gi, cpu: 500m}}");
 }
 
+static void test_a_merge_that_fails(void **state)
+{
+	static const char *const rows[] = { "{limits: {cpu: many}}",
+					    "{requests: {cpu: many}}" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		cleanup_json cJSON *c = doc("{name: c}"), *from = doc(rows[i]);
+		struct error err = { 0 };
+
+		assert_int_equal(resources_merge(c, from, &err), -1);
+		if (!strstr(err.msg, i ? "requests.cpu: " : "limits.cpu: "))
+			fail_msg("%s", err.msg);
+	}
+}
+
+/* Nothing is taken where nothing is said, as the API server has it. */
+static void test_a_merge_of_null(void **state)
+{
+	cleanup_json cJSON *c = doc("{name: c, resources: {limits: {cpu: '2'}}}");
+	cleanup_json cJSON *from = doc("{limits: {cpu: null}}");
+	struct error err = { 0 };
+
+	(void)state;
+	assert_int_equal(resources_merge(c, from, &err), 0);
+	assert_doc(json_get(c, "resources"), "{limits: {cpu: '2'}}");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -141,6 +186,8 @@ int main(void)
 		cmocka_unit_test(test_a_bad_quantity_is_named),
 		cmocka_unit_test(test_gpus),
 		cmocka_unit_test(test_merge),
+		cmocka_unit_test(test_a_merge_that_fails),
+		cmocka_unit_test(test_a_merge_of_null),
 	};
 
 	return cmocka_run_group_tests_name("requests", tests, NULL, NULL);

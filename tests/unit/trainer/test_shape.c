@@ -31,6 +31,22 @@ static void test_faults(void **state)
 		{ shape_pod_template, POD("volumes: [{name: v, emptyDir: {}}]"), "" },
 		{ shape_pod_template, POD("volumes: [{emptyDir: {}}]"),
 		  "spec.volumes[0].name: Required value\n" },
+		{ shape_trainjob, TRAINER("resourcesPerNode: {limits: {cpu: lots}}"),
+		  "spec.trainer.resourcesPerNode.limits[cpu]: Invalid value: \"lots\": "
+		  "\"lots\" is not a quantity; expected a number with one of n u m k M G "
+		  "T P E Ki Mi Gi Ti Pi Ei or an exponent\n" },
+		{ shape_trainjob, TRAINER("resourcesPerNode: {limits: {cpu: null}}"),
+		  "" },
+		{ shape_trainjob,
+		  "{metadata: {name: t}, spec: {suspend: 'yes', "
+		  "runtimeRef: {name: rt}}}",
+		  "spec.suspend: Invalid value: \"yes\": must be true or false\n" },
+		{ shape_trainjob, TRAINER("numNodes: two"),
+		  "spec.trainer.numNodes: Invalid value: \"two\": must be an integer\n" },
+		{ shape_trainjob, TRAINER("numNodes: 2147483647"), "" },
+		{ shape_trainjob, TRAINER("numNodes: 2147483648"),
+		  "spec.trainer.numNodes: Invalid value: 2147483648: must be from 0 "
+		  "to 2147483647\n" },
 		{ shape_metadata, "{labels: {a: b}}", "" },
 		{ shape_metadata, "{labels: a}",
 		  "labels: Invalid value: \"a\": must be an object\n" },

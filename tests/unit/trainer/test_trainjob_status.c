@@ -270,6 +270,35 @@ static void test_events(void **state)
 	}
 }
 
+static void test_when_it_ended(void **state)
+{
+	static const struct {
+		const char *status, *want;
+	} rows[] = {
+		{ "{}", NULL },
+		{ "{conditions: [{type: Suspended, status: 'True', lastTransitionTime: "
+		  "t}]}",
+		  NULL },
+		{ "{conditions: [{type: Complete, status: 'False', lastTransitionTime: "
+		  "t}]}",
+		  NULL },
+		{ "{conditions: [{type: Suspended, status: 'True', lastTransitionTime: "
+		  "s}, {type: Complete, status: 'True', lastTransitionTime: t}]}",
+		  "t" },
+		{ "{conditions: [{type: Failed, status: 'True', lastTransitionTime: t}]}",
+		  "t" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		cleanup_json cJSON *status = doc(rows[i].status);
+		const char *have = status_end_time(status);
+
+		if (!str_eq(have, rows[i].want) || !have != !rows[i].want)
+			fail_msg("%s: %s", rows[i].status, have ? have : "(none)");
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -283,6 +312,7 @@ int main(void)
 		cmocka_unit_test(test_the_failed_condition_ends_with_who_was_first),
 		cmocka_unit_test(test_one_word),
 		cmocka_unit_test(test_events),
+		cmocka_unit_test(test_when_it_ended),
 	};
 
 	return cmocka_run_group_tests_name("status", tests, NULL, NULL);

@@ -113,28 +113,110 @@ static void test_digest(void **state)
 	assert_non_null(json_get(obj, "spec"));
 }
 
-static void test_scopes(void **state)
+/* As `kubectl api-resources` shows them. */
+static void test_resources(void **state)
 {
 	static const struct {
-		const char *api_version, *kind;
+		const char *api_version, *kind, *plural;
 		bool namespaced;
 	} rows[] = {
-		{ "v1", "Pod", true },
-		{ "v1", "Namespace", false },
-		{ "v1", "PersistentVolumeClaim", true },
-		{ "v1", "Node", false },
-		{ "rbac.authorization.k8s.io/v1", "Role", true },
-		{ "rbac.authorization.k8s.io/v1", "RoleBinding", true },
-		{ "rbac.authorization.k8s.io/v1", "ClusterRole", false },
-		{ "rbac.authorization.k8s.io/v1", "ClusterRoleBinding", false },
+		{ "v1", "Pod", "pods", true },
+		{ "v1", "Namespace", "namespaces", false },
+		{ "v1", "PersistentVolumeClaim", "persistentvolumeclaims", true },
+		{ "v1", "Node", "nodes", false },
+		{ "v1", "ConfigMap", "configmaps", true },
+		{ "v1", "Event", "events", true },
+		{ "v1", "LimitRange", "limitranges", true },
+		{ "v1", "Secret", "secrets", true },
+		{ "v1", "Service", "services", true },
+		{ "v1", "ServiceAccount", "serviceaccounts", true },
+		{ "apps/v1", "Deployment", "deployments", true },
+		{ "batch/v1", "Job", "jobs", true },
+		{ "coordination.k8s.io/v1", "Lease", "leases", true },
+		{ "discovery.k8s.io/v1", "EndpointSlice", "endpointslices", true },
+		{ "networking.k8s.io/v1", "NetworkPolicy", "networkpolicies", true },
+		{ "node.k8s.io/v1", "RuntimeClass", "runtimeclasses", false },
+		{ "policy/v1", "PodDisruptionBudget", "poddisruptionbudgets", true },
+		{ "resource.k8s.io/v1", "ResourceClaimTemplate", "resourceclaimtemplates",
+		  true },
+		{ "scheduling.k8s.io/v1", "PriorityClass", "priorityclasses", false },
+		{ "rbac.authorization.k8s.io/v1", "Role", "roles", true },
+		{ "rbac.authorization.k8s.io/v1", "RoleBinding", "rolebindings", true },
+		{ "rbac.authorization.k8s.io/v1", "ClusterRole", "clusterroles", false },
+		{ "rbac.authorization.k8s.io/v1", "ClusterRoleBinding",
+		  "clusterrolebindings", false },
+		{ "admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration",
+		  "mutatingwebhookconfigurations", false },
+		{ "admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration",
+		  "validatingwebhookconfigurations", false },
+		{ "apiextensions.k8s.io/v1", "CustomResourceDefinition",
+		  "customresourcedefinitions", false },
+		{ "authentication.k8s.io/v1", "TokenReview", "tokenreviews", false },
+		{ "authentication.k8s.io/v1", "SelfSubjectReview", "selfsubjectreviews",
+		  false },
+		{ "authorization.k8s.io/v1", "SubjectAccessReview",
+		  "subjectaccessreviews", false },
+		{ "authorization.k8s.io/v1", "SelfSubjectAccessReview",
+		  "selfsubjectaccessreviews", false },
+		{ "trainer.kubeflow.org/v1alpha1", "TrainJob", "trainjobs", true },
+		{ "trainer.kubeflow.org/v1alpha1", "TrainingRuntime", "trainingruntimes",
+		  true },
+		{ "trainer.kubeflow.org/v1alpha1", "ClusterTrainingRuntime",
+		  "clustertrainingruntimes", false },
+		{ "jobset.x-k8s.io/v1alpha2", "JobSet", "jobsets", true },
+		{ "leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet", "leaderworkersets",
+		  true },
+		{ "scheduling.x-k8s.io/v1alpha1", "PodGroup", "podgroups", true },
+		{ "scheduling.volcano.sh/v1beta1", "PodGroup", "podgroups", true },
 	};
 
 	(void)state;
+	assert_null(kind_find("v1", "Deployment"));
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		const struct kind *k = kind_find(rows[i].api_version, rows[i].kind);
 
 		if (!k || k->namespaced != rows[i].namespaced)
 			fail_msg("%s", rows[i].kind);
+		assert_string_equal(k->plural, rows[i].plural);
+	}
+}
+
+static void test_names_of_a_list(void **state)
+{
+	cleanup_json cJSON *list = doc("[{\"metadata\":{\"name\":\"a\"}},{},"
+				       "{\"metadata\":{\"name\":\"b\"}}]");
+	cleanup_arena struct arena arena = { 0 };
+	const char **names = meta_names(&arena, list);
+
+	(void)state;
+	assert_string_equal(names[0], "a");
+	assert_string_equal(names[1], "b");
+	assert_null(names[2]);
+	assert_null(meta_names(&arena, NULL)[0]);
+}
+
+static void test_version_numbers(void **state)
+{
+	static const struct {
+		const char *version;
+		uint64_t number;
+	} rows[] = { { "7", 7 },
+		     { "0", 0 },
+		     { "9223372036854775807", INT64_MAX },
+		     { "9223372036854775808", 0 },
+		     { "-1", 0 },
+		     { "7a", 0 },
+		     { "", 0 } };
+	cleanup_json cJSON *none = doc("{}");
+
+	(void)state;
+	assert_int_equal(meta_version_number(none), 0);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		cleanup_json cJSON *obj = doc("{}");
+
+		json_put_str(obj, rows[i].version, "metadata", "resourceVersion");
+		if (meta_version_number(obj) != rows[i].number)
+			fail_msg("%s", rows[i].version);
 	}
 }
 
@@ -185,10 +267,16 @@ static void test_an_event(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_digest),        cmocka_unit_test(test_scopes),
-		cmocka_unit_test(test_groups),        cmocka_unit_test(test_kinds),
-		cmocka_unit_test(test_new_and_owner), cmocka_unit_test(test_overlay),
-		cmocka_unit_test(test_an_event),      cmocka_unit_test(test_same),
+		cmocka_unit_test(test_digest),
+		cmocka_unit_test(test_resources),
+		cmocka_unit_test(test_names_of_a_list),
+		cmocka_unit_test(test_version_numbers),
+		cmocka_unit_test(test_groups),
+		cmocka_unit_test(test_kinds),
+		cmocka_unit_test(test_new_and_owner),
+		cmocka_unit_test(test_overlay),
+		cmocka_unit_test(test_an_event),
+		cmocka_unit_test(test_same),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

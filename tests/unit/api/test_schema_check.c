@@ -251,6 +251,35 @@ static const struct row {
 	  "spec.template.spec.volumeClaimPolicies[0]: Invalid value: \"object\": the "
 	  "templates "
 	  "must not have a namespace\n" },
+	{ "in order without jobs", "TrainingRuntime",
+	  TR "{template: {spec: {startupPolicy: {startupPolicyOrder: InOrder}}}}",
+	  "spec.template.spec: Invalid value: \"object\": startupPolicy InOrder and "
+	  "dependsOn exclude each other\n" },
+	{ "any order, and depending", "TrainingRuntime",
+	  TR "{template: {spec: {startupPolicy: {startupPolicyOrder: AnyOrder}, "
+	     "replicatedJobs: [{name: a, dependsOn: [], template: {}}]}}}",
+	  "" },
+	{ "in order, depending on nothing", "TrainingRuntime",
+	  TR "{template: {spec: {startupPolicy: {startupPolicyOrder: InOrder}, "
+	     "replicatedJobs: [{name: a, template: {}}]}}}",
+	  "" },
+	{ "a claim without metadata, and no claims", "TrainingRuntime",
+	  TR "{template: {spec: {volumeClaimPolicies: [{templates: [{metadata: {name: "
+	     "a, namespace: ''}}]}, {templates: [{spec: {}}]}, {}]}}}",
+	  "spec.template.spec.volumeClaimPolicies[1]: Invalid value: \"object\": the "
+	  "templates must not have a namespace\n"
+	  "spec.template.spec.volumeClaimPolicies[2]: Invalid value: \"object\": the "
+	  "templates must not have a namespace\n" },
+	{ "a scheme that begins with a digit, one of signs, two lines", "TrainJob",
+	  TJ "initializer: {dataset: {storageUri: '1s://a'}, model: {storageUri: "
+	     "\"a+b.c-1://x\"}}}",
+	  "spec.initializer.dataset.storageUri: Invalid value: \"1s://a\": must be empty "
+	  "or a URI with a scheme, such as hf://org/name\n" },
+	{ "an address of two lines", "TrainJob",
+	  TJ "initializer: {dataset: {storageUri: \"s3://a\\nb\"}}}",
+	  "spec.initializer.dataset.storageUri: Invalid value: \"s3://a\\nb\": must be "
+	  "empty or a URI with a scheme, such as hf://org/name\n" },
+	{ "Kueue's manager", "TrainJob", TJ "managedBy: kueue.x-k8s.io/multikueue}", "" },
 	{ "a list where an object belongs", "TrainingRuntime", TR "[1]",
 	  "spec: Invalid value: \"array\": spec in body must be of type object: "
 	  "\"array\"\n" },
@@ -439,6 +468,34 @@ static const struct update {
 	{ "the order of a map does not count",
 	  TJ "trainer: {env: [{name: A}, {name: B}]}}",
 	  TJ "trainer: {env: [{name: B}, {name: A}]}}", "" },
+	{ "one more", TJ "trainer: {env: [{name: A}]}}",
+	  TJ "trainer: {env: [{name: A}, {name: B}]}}",
+	  "spec.trainer: Invalid value: \"object\": field is immutable\n" },
+	{ "one less, of those without an order", TJ "trainer: {args: [a, b]}}",
+	  TJ "trainer: {args: [a]}}",
+	  "spec.trainer: Invalid value: \"object\": field is immutable\n" },
+	{ "as many, but another", TJ "trainer: {env: [{name: A}, {name: B}]}}",
+	  TJ "trainer: {env: [{name: A}, {name: C}]}}",
+	  "spec.trainer: Invalid value: \"object\": field is immutable\n" },
+	{ "another value of the same name", TJ "trainer: {env: [{name: A, value: x}]}}",
+	  TJ "trainer: {env: [{name: A, value: z}]}}",
+	  "spec.trainer: Invalid value: \"object\": field is immutable\n" },
+	{ "a value comes", TJ "trainer: {image: i}}",
+	  TJ "trainer: {image: i, numNodes: 1}}",
+	  "spec.trainer: Invalid value: \"object\": field is immutable\n" },
+	{ "another limit", TJ "trainer: {resourcesPerNode: {limits: {cpu: 1}}}}",
+	  TJ "trainer: {resourcesPerNode: {limits: {cpu: 2}}}}",
+	  "spec.trainer: Invalid value: \"object\": field is immutable\n" },
+	{ "one more limit", TJ "trainer: {resourcesPerNode: {limits: {cpu: 1}}}}",
+	  TJ "trainer: {resourcesPerNode: {limits: {cpu: 1, memory: 1Gi}}}}",
+	  "spec.trainer: Invalid value: \"object\": field is immutable\n" },
+	{ "one limit less",
+	  TJ "trainer: {resourcesPerNode: {limits: {cpu: 1, memory: 1Gi}}}}",
+	  TJ "trainer: {resourcesPerNode: {limits: {cpu: 1}}}}",
+	  "spec.trainer: Invalid value: \"object\": field is immutable\n" },
+	{ "the order of limits does not count",
+	  TJ "trainer: {resourcesPerNode: {limits: {cpu: 1, memory: 1Gi}}}}",
+	  TJ "trainer: {resourcesPerNode: {limits: {memory: 1Gi, cpu: 1}}}}", "" },
 	{ "the order of arguments does", TJ "trainer: {args: [a, b]}}",
 	  TJ "trainer: {args: [b, a]}}",
 	  "spec.trainer: Invalid value: \"object\": field is immutable\n" },

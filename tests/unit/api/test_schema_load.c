@@ -108,6 +108,23 @@ static void test_an_error_in_the_source_is_said(void **state)
 		  "schema: kinds: K: x-kubernetes-validations: not a value of this "
 		  "keyword: "
 		  "[{\"rule\":\"x\",\"message\":\"m\"}]" },
+		{ HEAD "{type: object, format: float}" TAIL CLOSE,
+		  "schema: kinds: K: format: not a value of this keyword: \"float\"" },
+		{ HEAD "{type: object, x-kubernetes-list-type: bag}" TAIL CLOSE,
+		  "schema: kinds: K: x-kubernetes-list-type: not a value of this "
+		  "keyword: \"bag\"" },
+		{ HEAD "{type: object, x-kubernetes-map-type: round}" TAIL CLOSE,
+		  "schema: kinds: K: x-kubernetes-map-type: not a value of this keyword: "
+		  "\"round\"" },
+		{ HEAD "{type: object, x-kubernetes-int-or-string: false}" TAIL CLOSE,
+		  "schema: kinds: K: x-kubernetes-int-or-string: not a value of this "
+		  "keyword: false" },
+		{ HEAD "{type: object, enum: a}" TAIL CLOSE,
+		  "schema: kinds: K: enum: not a value of this keyword: \"a\"" },
+		{ HEAD "{type: object, pattern: 1}" TAIL CLOSE,
+		  "schema: kinds: K: pattern: not a value of this keyword: 1" },
+		{ HEAD "{type: object, maxLength: x}" TAIL CLOSE,
+		  "schema: kinds: K: maxLength: not a value of this keyword: \"x\"" },
 		{ "{}", "schema: kinds, group or version is missing" },
 		{ "[", NULL },
 	};

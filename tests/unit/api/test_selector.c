@@ -40,6 +40,25 @@ static const struct row {
 	{ "x.y/z=1", "{\"x.y/z\":\"1\"}", 1 },
 	{ "jobset.sigs.k8s.io/replicatedjob-name in (dataset-initializer, node)",
 	  "{\"jobset.sigs.k8s.io/replicatedjob-name\":\"node\"}", 1 },
+	{ "a in (,x)", "{\"a\":\"\"}", 1 },
+	{ "a notin (x)", "{\"a\":\"y\"}", 1 },
+	{ "a notin ( x , y ) , b", "{\"a\":\"y\",\"b\":\"\"}", 0 },
+	{ "a in (x) ,b", "{\"a\":\"x\"}", 0 },
+	{ "  a  in  ( x ) ", "{\"a\":\"x\"}", 1 },
+	{ "\ta\n", "{\"a\":\"\"}", 1 },
+	{ "!a,b", "{\"b\":\"\"}", 1 },
+	{ "notin", "{\"notin\":\"\"}", 1 },
+	{ "a>1", "{\"a\":\"1\"}", 0 },
+	{ "a<1", "{\"a\":\"1\"}", 0 },
+	{ "a<1", "{}", 0 },
+	{ "a>-3", NULL, -1 }, /* no value of a label begins with - */
+	{ "a>9223372036854775807", "{\"a\":\"2\"}", 0 },
+	{ "a>9223372036854775808", NULL, -1 },
+	{ "a in (x/y)", NULL, -1 },
+	{ "a=-", NULL, -1 },
+	{ "a/=b", NULL, -1 },
+	{ "/a", NULL, -1 },
+	{ "a in (x) b", NULL, -1 },
 	{ "=", NULL, -1 },
 	{ ",", NULL, -1 },
 	{ "a,", NULL, -1 },
@@ -83,7 +102,14 @@ static const struct {
 	{ "a=b\\,c", "a", "b,c", SELECTOR_IN, false },
 	{ "a=b\\=c", "a", "b=c", SELECTOR_IN, false },
 	{ "a=", "a", "", SELECTOR_IN, false },
+	{ ",,a=b,", "a", "b", SELECTOR_IN, false },
+	{ "a=b\\\\c", "a", "b\\c", SELECTOR_IN, false },
+	{ "a=!b", "a", "!b", SELECTOR_IN, false },
 	{ "a", NULL, NULL, SELECTOR_IN, true },
+	{ "a=b,c", NULL, NULL, SELECTOR_IN, true },
+	{ "a=b=c", NULL, NULL, SELECTOR_IN, true },
+	{ "a=b\\c", NULL, NULL, SELECTOR_IN, true },
+	{ "a=b\\", NULL, NULL, SELECTOR_IN, true },
 };
 
 static void test_fields(void **state)
@@ -118,6 +144,24 @@ static void test_limits(void **state)
 	assert_int_equal(err.kind, ERR_LIMIT);
 	assert_int_equal(selector_fields(&arena, text, &r, &err), -1);
 	assert_int_equal(err.kind, ERR_LIMIT);
+	text[SELECTOR_MAX_BYTES] = '\0';
+	text[1] = '=';
+	assert_int_equal(selector_fields(&arena, text, &r, &err), 0);
+	assert_int_equal(strlen(r->values[0]), SELECTOR_MAX_BYTES - 2);
+	for (int n = 1000; n <= 1001; n++) {
+		cleanup_buf struct buf many = { .max = 65536 };
+
+		buf_adds(&many, "a in (");
+		for (int i = 0; i < n; i++)
+			buf_printf(&many, "%sv%d", i ? "," : "", i);
+		buf_adds(&many, ")");
+		assert_int_equal(selector_labels(&arena, (char *)many.data, &r, &err),
+				 n > 1000 ? -1 : 0);
+		if (n > 1000)
+			assert_int_equal(err.kind, ERR_LIMIT);
+		else
+			assert_string_equal(r->values[999], "v999");
+	}
 }
 
 int main(void)

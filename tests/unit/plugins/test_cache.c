@@ -37,10 +37,56 @@ static void test_who_names_the_table(void **state)
 	}
 }
 
+static void test_sizes(void **state)
+{
+	(void)state;
+	assert_errors(DATASET(", env: [{name: METADATA_LOC, value: a}, {name: "
+			      "CLUSTER_SIZE, value: many}, {name: WORKER_CPU, value: "
+			      "lots}, {name: WORKER_MEM, value: 1X}]"),
+		      CACHED("tty: false"),
+		      ERRORS("spec.initializer.dataset.env: |CLUSTER_SIZE",
+			     "spec.initializer.dataset.env: |WORKER_CPU: \"lots\"",
+			     "spec.initializer.dataset.env: |WORKER_MEM: \"1X\""));
+	assert_errors(DATASET(", env: [{name: METADATA_LOC, value: a}, {name: "
+			      "CLUSTER_SIZE, value: ''}, {name: WORKER_CPU, value: ''}]"),
+		      CACHED("tty: false"), NO_ERRORS);
+}
+
+/* The runtime's image, else ours. */
+static void test_images(void **state)
+{
+	static const char *const given[] = { "", "image: i, " };
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		cleanup_arena struct arena a = { 0 };
+		cleanup_json cJSON *o = build(
+			DATASET(", env: [{name: METADATA_LOC, value: a}]"),
+			arena_printf(
+				&a,
+				"{template: {metadata: {annotations: "
+				"{kftrainer.io/cache: pods}}, spec: {replicatedJobs: "
+				"[{name: dataset-initializer, template: {metadata: "
+				"{labels: {trainer.kubeflow.org/trainjob-ancestor-step: "
+				"dataset-initializer}}, spec: {template: {spec: "
+				"{containers: [{%sname: "
+				"dataset-initializer}]}}}}}, " RJOB("node", TRAINS,
+								    ONE("node")) "]}}}",
+				given[i]));
+
+		assert_string_equal(json_str(container(o, "dataset-initializer",
+						       "dataset-initializer"),
+					     "image"),
+				    i ? "i" : "kftrainer:" VERSION);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_who_names_the_table),
+		cmocka_unit_test(test_sizes),
+		cmocka_unit_test(test_images),
 	};
 
 	return cmocka_run_group_tests_name("cache", tests, NULL, NULL);

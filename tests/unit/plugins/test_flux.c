@@ -44,6 +44,8 @@ static void test_scripts_decide(void **state)
 		assert_in(script(o, "init.sh"), "default_port = 8050");
 		assert_in(script(o, "init.sh"), "queue-policy = \"fcfs\"");
 		assert_in(script(o, "entrypoint.sh"), "'tj-node-0-0'");
+		/* what the script begins with */
+		assert_in(script(o, "entrypoint.sh"), "config=$base/config");
 		assert_in(script(o, "entrypoint.sh"), rows[i].flags);
 		assert_in(script(o, "entrypoint.sh"), rows[i].resources);
 	}

@@ -320,6 +320,31 @@ static void test_variables_are_merged_by_name(void **state)
 	}
 }
 
+/* A list is replaced as a whole: the version says of which one. */
+static void test_finalizers_of_older_versions(void **state)
+{
+	cleanup_json cJSON *none = doc("{metadata: {finalizers: [a]}}");
+	cleanup_json cJSON *rt = doc("{metadata: {resourceVersion: '7', finalizers: [a, "
+				     "trainer.kubeflow.org/resource-in-use, b]}}");
+	cleanup_json cJSON *patch = runtime_finalizer_patch(rt);
+
+	(void)state;
+	assert_false(runtime_has_old_finalizer(none));
+	assert_true(runtime_has_old_finalizer(rt));
+	assert_doc(patch, "{metadata: {finalizers: [a, b], resourceVersion: '7'}}");
+}
+
+static void test_who_starts_mpi(void **state)
+{
+	cleanup_json cJSON *rt =
+		doc("{spec: {template: {metadata: {annotations: {a: b}}}}}");
+
+	(void)state;
+	runtime_use_mpi_worker(rt);
+	assert_doc(rt, "{spec: {template: {metadata: {annotations: {a: b, "
+		       "kftrainer.io/mpi: worker}}}}}");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -332,6 +357,8 @@ int main(void)
 		cmocka_unit_test(test_wrong_types_are_named),
 		cmocka_unit_test(test_too_many_jobs),
 		cmocka_unit_test(test_variables_are_merged_by_name),
+		cmocka_unit_test(test_finalizers_of_older_versions),
+		cmocka_unit_test(test_who_starts_mpi),
 	};
 
 	return cmocka_run_group_tests_name("merge", tests, NULL, NULL);

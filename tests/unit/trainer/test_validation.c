@@ -170,6 +170,9 @@ static void test_changes_while_pods_run(void **state)
 		  "active: 2}]}}",
 		  "spec.runtimePatches: Forbidden: " },
 		{ "[]", SOME, true, true, NULL, "spec.runtimePatches: Internal error: " },
+		{ SOME, "[]", false, false, "{}", "spec.runtimePatches: Forbidden: " },
+		{ SOME, "null", false, false, "{}", "spec.runtimePatches: Forbidden: " },
+		{ "null", "[]", false, false, "{}", "" },
 		{ SOME, SOME, true, true, NULL, "" }, /* unchanged: nobody is asked */
 		/* admitted long ago: not held against the job */
 		{ BAD, BAD, false, false, "{}", "" },
@@ -275,6 +278,12 @@ static void test_runtimes(void **state)
 		     "have a "
 		     "container \"model-initializer\"\n" },
 		{ ROLE("something", ", replicas: 2"), "" },
+		{ "{spec: {template: 1}}",
+		  "spec.template: Invalid value: 1: must be an object\n" },
+		{ "{spec: {mlPolicy: {torch: {envInjection: {targets: [{}]}}}, template: "
+		  "{}}}",
+		  "spec.mlPolicy.torch.envInjection.targets[0].jobName: Required "
+		  "value\n" },
 		{ "{spec: {template: {spec: {replicatedJobs: [{name: a, template: "
 		  "{metadata: {labels: {trainer.kubeflow.org/trainjob-ancestor-step: "
 		  "trainer}}}}]}}}}",
@@ -294,6 +303,61 @@ static void test_runtimes(void **state)
 	}
 }
 
+/* A patch of a job that does not exist: the merge, which would fail, is not tried. */
+static void test_a_job_that_does_not_exist(void **state)
+{
+	cleanup_json cJSON *tj =
+		job("[" PATCH("a.b/c", "nope", "{nodeSelector: {a: b}}") ", " PATCH(
+			    "a.b/c", "node", "{nodeSelector: {a: b}}") "]",
+		    false);
+	cleanup_json cJSON *rt = doc(RT);
+	cleanup_free char *text = admission(&offline, NULL, tj, rt);
+
+	(void)state;
+	assert_one_error(text);
+}
+
+/* Names of pods end with 5 random characters: KEP-3850; those of Jobs may be longer. */
+static void test_long_names(void **state)
+{
+#define LONG "nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn" /* 51 */
+	static const struct {
+		const char *name, *mode, *want;
+	} rows[] = {
+		/* NAME-a-0-0-abcde, NAME-a-0 */
+		{ LONG, "Indexed", "" },
+		{ LONG "n", "Indexed",
+		  "a pod of job a would be called " LONG
+		  "n-a-0-0-abcde, 64 characters, where 63 are "
+		  "allowed: make the name 1 shorter" },
+		{ LONG "n", "NonIndexed", "" },
+		{ LONG "nnnnnnnn", "NonIndexed", "" },
+		{ LONG "nnnnnnnnn", "NonIndexed",
+		  "Job a would be called " LONG
+		  "nnnnnnnnn-a-0, 64 characters, where 63 are allowed: make the name 1 "
+		  "shorter" },
+	};
+	cleanup_arena struct arena a = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		cleanup_json cJSON *tj = job("[]", false);
+		cleanup_json cJSON *rt = doc(arena_printf(
+			&a,
+			"{kind: TrainingRuntime, metadata: {name: rt}, spec: {template: "
+			"{spec: {replicatedJobs: [{name: a, template: {spec: "
+			"{completionMode: %s, template: {spec: {containers: [{name: "
+			"c}]}}}}}]}}}}",
+			rows[i].mode));
+		cleanup_free char *text = NULL;
+
+		json_put_str(tj, rows[i].name, "metadata", "name");
+		text = admission(&offline, NULL, tj, rt);
+		if (*rows[i].want ? !strstr(text, rows[i].want) : *text)
+			fail_msg("row %zu: %s", i, text);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -305,6 +369,8 @@ int main(void)
 		cmocka_unit_test(test_the_runtime_must_be_there),
 		cmocka_unit_test(test_warnings),
 		cmocka_unit_test(test_runtimes),
+		cmocka_unit_test(test_a_job_that_does_not_exist),
+		cmocka_unit_test(test_long_names),
 	};
 
 	return cmocka_run_group_tests_name("validation", tests, NULL, NULL);

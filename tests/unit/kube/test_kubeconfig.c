@@ -1,6 +1,8 @@
 #include "kube/kubeconfig.h"
 
+#include <sched.h>
 #include <signal.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/time.h>
 
@@ -10,8 +12,9 @@
 #include "base/str.h"
 #include "tests/unit/base/base_test.h"
 
-#define PEM      "-----BEGIN CERTIFICATE-----\nQQ==\n-----END CERTIFICATE-----\n"
-#define PEM_DATA "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tClFRPT0K"
+#define MOST_FILES 64 /* as many of $KUBECONFIG are read */
+#define PEM        "-----BEGIN CERTIFICATE-----\nQQ==\n-----END CERTIFICATE-----\n"
+#define PEM_DATA   "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tClFRPT0K"
 
 struct place {
 	char dir[32];
@@ -200,6 +203,77 @@ static void test_a_listed_file_that_is_wrong(void **state)
 	unsetenv("KUBECONFIG");
 }
 
+static void test_many_files(void **state)
+{
+	struct place *p = *state;
+	cleanup_kube_config struct kube_config c = { 0 };
+	cleanup_buf struct buf list = { .max = 100000 };
+
+	put(p, "good", plain);
+	put(p, "empty", "");
+	buf_adds(&list, p->dir);
+	buf_adds(&list, "/good");
+	for (int i = 1; i < MOST_FILES; i++)
+		buf_printf(&list, ":%s/missing:%s/empty", p->dir, p->dir);
+	setenv("KUBECONFIG", (char *)list.data, 1);
+	put(p, "a/pki/ca.crt", PEM);
+	put(p, "pki/ca.crt", PEM);
+	put(p, "jane.key", PEM);
+	load(&c, NULL);
+	buf_printf(&list, ":%s/empty", p->dir);
+	setenv("KUBECONFIG", (char *)list.data, 1);
+	check_text("error", load_error(p, NULL, ERR_LIMIT),
+		   arena_printf(&p->arena, "more than %d kubeconfig files", MOST_FILES));
+	unsetenv("KUBECONFIG");
+}
+
+static void test_server_without_context(void **state)
+{
+	struct place *p = *state;
+	const struct kube_config_flags flags = { .kubeconfig =
+							 put(p, "config", "clusters: []"),
+						 .server = "h:1" };
+	cleanup_kube_config struct kube_config c = { 0 };
+
+	load(&c, &flags);
+	check_text("server", c.server, "http://h:1");
+	check_text("ns", c.ns, "default");
+}
+
+/* https where there is anything of TLS, as client-go has it. */
+static void test_schemes(void **state)
+{
+	static const struct {
+		const char *cluster, *user, *server;
+	} rows[] = {
+		{ "", "", "http://h:1" },
+		{ ", certificate-authority-data: " PEM_DATA, "", "https://h:1" },
+		{ ", insecure-skip-tls-verify: true", "", "https://h:1" },
+		{ ", insecure-skip-tls-verify: false", "", "http://h:1" },
+		{ "", "client-certificate-data: " PEM_DATA ", client-key-data: " PEM_DATA,
+		  "https://h:1" },
+	};
+	struct place *p = *state;
+
+	for (size_t i = 0; i < N_ROWS(rows); i++) {
+		const struct kube_config_flags flags = {
+			.kubeconfig = put(
+				p, "config",
+				arena_printf(
+					&p->arena,
+					"current-context: x\ncontexts:\n- name: x\n  "
+					"context: {cluster: c, user: u}\nclusters:\n- "
+					"name: c\n  cluster: {server: 'h:1'%s}\n"
+					"users:\n- name: u\n  user: {%s}\n",
+					rows[i].cluster, rows[i].user))
+		};
+		cleanup_kube_config struct kube_config c = { 0 };
+
+		load(&c, &flags);
+		check_text(rows[i].cluster, c.server, rows[i].server);
+	}
+}
+
 static void test_home(void **state)
 {
 	struct place *p = *state;
@@ -303,6 +377,18 @@ static void test_errors(void **state)
 		  "    certificate-authority: config\n",
 		  "config:9:5: clusters[0].cluster.certificate-authority: no PEM in "
 		  "it" },
+		{ "current-context: x\ncontexts:\n- name: x\n  context: {cluster: c}\n"
+		  "clusters:\n- name: c\n  cluster:\n    server: https://a\n"
+		  "    insecure-skip-tls-verify: 'yes'\n    certificate-authority-data: "
+		  "' '\n",
+		  "config:10:5: clusters[0].cluster.certificate-authority-data: no PEM "
+		  "in "
+		  "it\n"
+		  "config:9:5: clusters[0].cluster.insecure-skip-tls-verify: must be "
+		  "true "
+		  "or false" },
+		{ "contexts:\n- name: dev\n- {}\n",
+		  "config:3:3: contexts[1]: must have a name" },
 		{ "current-context: x\ncontexts:\n- name: x\n  context: {cluster: c}\n"
 		  "clusters:\n- name: c\n  cluster: {server: 'a b'}\n",
 		  "the API server's address is not a URL with http:// or https:// and a "
@@ -538,6 +624,159 @@ static void test_plugins_that_cannot_run(void **state)
 	assert_non_null(strstr(message, "needs a terminal"));
 }
 
+/* A plugin that the file names, and what the file says to it of the cluster. */
+static void test_a_plugin_of_the_file(void **state)
+{
+	struct place *p = *state;
+	struct kube_config_flags flags = { 0 };
+	struct kube_credential got = { 0 };
+	cleanup_kube_config struct kube_config c = { 0 };
+	struct error err = { 0 };
+
+	put(p, "bin/plugin",
+	    PREFIX "i=$(printf %s \"$KUBERNETES_EXEC_INFO\" | tr -d '\"')\n"
+		   "printf '%s' '" ANSWER "\"token\":\"'\n"
+		   "printf '%s' \"$i\"; echo '\"}}'");
+	flags.kubeconfig = put(
+		p, "config",
+		"current-context: x\ncontexts:\n- name: x\n  context: {cluster: c, user: "
+		"u}\nclusters:\n- name: c\n  cluster: {server: https://a, extensions: [{"
+		"name: other, extension: 1}, {name: client.authentication.k8s.io/exec, "
+		"extension: {audience: b}}]}\nusers:\n- name: u\n  user: {exec: "
+		"{apiVersion: " V1 ", command: bin/plugin, interactiveMode: Never, "
+		"provideClusterInfo: true}}\n");
+	load(&c, &flags);
+	check_text("dir", c.dir, p->dir);
+	if (kube_exec_credential(&got, &c, &err))
+		fail_msg("%s", err.msg);
+	check_text("token", got.token,
+		   "{apiVersion:" V1 ",kind:ExecCredential,spec:{interactive:false,"
+		   "cluster:{server:https://a,config:{audience:b}}}}");
+	kube_credential_release(&got);
+}
+
+/* Without provideClusterInfo nothing is said of it. */
+static void test_a_plugin_is_told_no_more_than_it_asks(void **state)
+{
+	struct kube_credential got = { 0 };
+
+	check_text("error",
+		   ask(*state,
+		       PREFIX "i=$(printf %s \"$KUBERNETES_EXEC_INFO\" | tr -d '\"')\n"
+			      "printf '%s' '" ANSWER "\"token\":\"'\n"
+			      "printf '%s' \"$i\"; echo '\"}}'",
+		       NULL, &got),
+		   "");
+	check_text("token", got.token,
+		   "{apiVersion:" V1 ",kind:ExecCredential,spec:{interactive:false}}");
+	kube_credential_release(&got);
+}
+
+static void test_secrets_are_wiped(void **state)
+{
+	char key[] = "key", token[] = "token", password[] = "password";
+	char key2[] = "key", token2[] = "token";
+	struct kube_config c = { .key_pem = key, .token = token, .password = password };
+	struct kube_credential got = { .token = token2, .key_pem = key2 };
+
+	(void)state;
+	kube_config_release(&c);
+	kube_credential_release(&got);
+	for (size_t i = 0; i < 3; i++)
+		assert_int_equal(key[i] | token[i] | password[i] | key2[i] | token2[i],
+				 0);
+	assert_null(c.token);
+}
+
+/* ---- in a pod ---- */
+
+#define ACCOUNT "/var/run/secrets/kubernetes.io/serviceaccount/"
+
+/* The folder of a service account; 1 if this machine lets nobody mount one. */
+static int make_account(void)
+{
+	struct error err = { 0 };
+
+	if (unshare(geteuid() ? CLONE_NEWUSER | CLONE_NEWNS : CLONE_NEWNS) ||
+	    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	    mount("tmpfs", "/run", "tmpfs", 0, NULL))
+		return 1;
+	return dir_make(ACCOUNT, 0700, &err);
+}
+
+static void put_account(const char *name, const char *text)
+{
+	cleanup_arena struct arena arena = { 0 };
+	const char *path = path_join(&arena, ACCOUNT, name);
+	struct error err = { 0 };
+
+	if (!text)
+		unlink(path);
+	else if (file_write(path, text, strlen(text), 0600, &err))
+		fail_msg("%s", err.msg);
+}
+
+/* In namespaces of its own: nothing else is tested after it. */
+static void test_in_a_pod(void **state)
+{
+	static const struct {
+		const char *host, *port, *token, *ca, *ns, *message, *server, *want_ns;
+	} rows[] = {
+		{ "", "443", "t", PEM, "n", "not in a pod", NULL, NULL },
+		{ "10.0.0.1", "", "t", PEM, "n", "not in a pod", NULL, NULL },
+		{ "10.0.0.1", "443", NULL, PEM, "n",
+		  "token does not exist; does the pod set automountServiceAccountToken: "
+		  "false?",
+		  NULL, NULL },
+		{ "10.0.0.1", "443", "t", NULL, "n", "ca.crt: No such file", NULL, NULL },
+		{ "10.0.0.1", "443", "t", "", "n", "ca.crt: contains no certificate",
+		  NULL, NULL },
+		{ "10.0.0.1", "443", "t", "x", "n", "ca.crt: contains no certificate",
+		  NULL, NULL },
+		{ "10.0.0.1", "443", "t", PEM, " team-a\n", NULL, "https://10.0.0.1:443",
+		  "team-a" },
+		{ "fd00::1", "6443", "t", PEM, NULL, NULL, "https://[fd00::1]:6443",
+		  "default" },
+		{ "[fd00::1]", "6443", "t", PEM, " ", NULL, "https://[fd00::1]:6443",
+		  "default" },
+	};
+	const struct kube_config_flags flags = { .ns = "mine" };
+	cleanup_kube_config struct kube_config loaded = { 0 };
+	struct place *p = *state;
+
+	if (make_account())
+		skip(); /* no user namespaces here */
+	for (size_t i = 0; i < N_ROWS(rows); i++) {
+		cleanup_kube_config struct kube_config c = { 0 };
+		struct error err = { 0 };
+
+		setenv("KUBERNETES_SERVICE_HOST", rows[i].host, 1);
+		setenv("KUBERNETES_SERVICE_PORT", rows[i].port, 1);
+		put_account("token", rows[i].token);
+		put_account("ca.crt", rows[i].ca);
+		put_account("namespace", rows[i].ns);
+		if (kube_config_in_cluster(&c, &err) != (rows[i].message ? -1 : 0) ||
+		    (rows[i].message && !strstr(err.msg, rows[i].message)))
+			fail_msg("row %zu: %s", i, err.msg);
+		if (rows[i].message)
+			continue;
+		check_text("server", c.server, rows[i].server);
+		check_text("ca", c.ca_pem, PEM);
+		check_text("file", c.token_file, ACCOUNT "token");
+		check_text("ns", c.ns, rows[i].want_ns);
+		assert_null(c.context);
+	}
+	load(&loaded, &flags);
+	check_text("server", loaded.server, "https://[fd00::1]:6443");
+	check_text("ns", loaded.ns, "mine");
+	put_account("namespace", " b ");
+	check_text("ns", kube_pod_namespace(&p->arena), "b");
+	put_account("namespace", "");
+	assert_null(kube_pod_namespace(&p->arena));
+	put_account("token", NULL);
+	assert_non_null(strstr(load_error(p, NULL, ERR_NOT_FOUND), "no kubeconfig"));
+}
+
 static void on_alarm(int signum)
 {
 	(void)signum;
@@ -582,7 +821,14 @@ int main(void)
 		IN_PLACE(test_exec_credential),
 		IN_PLACE(test_what_a_plugin_gets),
 		IN_PLACE(test_plugins_that_cannot_run),
+		IN_PLACE(test_a_plugin_of_the_file),
+		IN_PLACE(test_a_plugin_is_told_no_more_than_it_asks),
+		IN_PLACE(test_secrets_are_wiped),
+		IN_PLACE(test_many_files),
+		IN_PLACE(test_server_without_context),
+		IN_PLACE(test_schemes),
 		IN_PLACE(test_stop),
+		IN_PLACE(test_in_a_pod),
 	};
 
 	/* a terminal that the tests were started from is not the plugins' */

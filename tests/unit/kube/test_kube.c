@@ -900,6 +900,16 @@ static void test_a_path_that_is_too_long(void **state)
 	memset(selector, 'a', sizeof(selector) - 1);
 	scripted_script(&server, "[{'body':'" LIST("", "") "'}]");
 	check_text("error", list_with(&a, &select, NULL), "path: over 65536 bytes");
+	/* what the server says where to go on */
+	scripted_script(
+		&server,
+		arena_printf(&a,
+			     "[{'body':'" LIST(AT("7") NEXT("%s"),
+					       ITEM("a")) "'},{'body':'" LIST(AT("7"),
+									      "") "'}]",
+			     selector));
+	check_text("error", list_with(&a, NULL, NULL), "path: over 65536 bytes");
+	assert_int_equal(scripted_count(&server), 1);
 }
 
 /* ---- the rest ---- */
@@ -946,12 +956,15 @@ static void test_discovery_that_fails(void **state)
 	static const struct kube_ref w = { "x.example/v2", "W", "a", "b" };
 	struct kube *k = plain_kube();
 	struct error err = { 0 };
+	bool serves = false;
 
 	(void)state;
-	scripted_script(&server, "[{'status':403},{'status':403}]");
+	scripted_script(&server, "[{'status':403},{'status':403},{'status':403}]");
 	assert_int_equal(kube_get(k, &w, NULL, &err), -1);
 	assert_int_equal(err.kind, ERR_DENIED);
 	check_text("asked", sent(0, "path"), "/apis/x.example/v2");
+	assert_int_equal(kube_serves(k, "x.example/v2", "W", &serves, &err), -1);
+	assert_int_equal(err.kind, ERR_DENIED);
 	kube_free(k);
 }
 
@@ -1046,6 +1059,142 @@ static void test_after_stop(void **state)
 	kube_free(last);
 }
 
+static void test_other_paths_that_are_too_long(void **state)
+{
+	static char text[70000];
+	const struct kube_ref named = { "v1", "Pod", "a", text };
+	const struct kube_watch_opts opts = { .version = text, .on_event = on_event };
+	const struct kube_watch_opts from_1 = { .version = "1", .on_event = on_event };
+	const struct kube_ref odd = { text, "W", "a", "b" };
+	cleanup_json cJSON *obj = doc_of("{\"apiVersion\":\"v1\",\"kind\":\"Pod\","
+					 "\"metadata\":{\"name\":\"p\"}}");
+	const struct kube_write how = { .manager = text };
+	struct kube *k = plain_kube();
+	struct error err = { 0 };
+	bool serves;
+
+	(void)state;
+	memset(text, 'a', sizeof(text) - 1);
+	scripted_script(&server, "[]");
+	assert_int_equal(kube_get(k, &named, NULL, &err), -1);
+	check_text("get", err.msg, "path: over 4000 bytes");
+	assert_int_equal(kube_delete(k, &named, NULL, NULL, &err), -1);
+	check_text("delete", err.msg, "path: over 4000 bytes");
+	assert_int_equal(kube_merge_patch(k, &named, obj, &kube_plain, NULL, &err), -1);
+	check_text("patch", err.msg, "path: over 4000 bytes");
+	assert_int_equal(kube_apply(k, obj, &how, NULL, &err), -1);
+	check_text("apply", err.msg, "path: over 8000 bytes");
+	assert_int_equal(kube_watch(k, &pods, &opts, &err), -1);
+	check_text("watch", err.msg, "path: over 65536 bytes");
+	assert_int_equal(kube_watch(k, &odd, &from_1, &err), -1);
+	check_text("watch", err.msg, "apiVersion: over 1000 bytes");
+	assert_int_equal(kube_serves(k, text, "W", &serves, &err), -1);
+	check_text("discovery", err.msg, "apiVersion: over 1000 bytes");
+	assert_int_equal(scripted_count(&server), 0);
+	kube_free(k);
+}
+
+static void test_what_is_not_sent(void **state)
+{
+	static const struct kube_ref no_kind = { "v1", NULL, "a", "b" },
+				     empty_kind = { "v1", "", "a", "b" },
+				     no_version = { NULL, "Pod", "a", "b" },
+				     empty_version = { "", "Pod", "a", "b" };
+	const struct kube_ref *const refs[] = { &no_kind, &empty_kind, &no_version,
+						&empty_version };
+	cleanup_json cJSON *unnamed = doc_of("{\"apiVersion\":\"v1\",\"kind\":\"Pod\"}");
+	cleanup_json cJSON *named = doc_of("{\"apiVersion\":\"v1\",\"kind\":\"Pod\","
+					   "\"metadata\":{\"name\":\"p\"}}");
+	const struct kube_write by_me = { .manager = "me" };
+	struct kube *k = plain_kube(), *none = NULL;
+	struct error err = { 0 };
+
+	(void)state;
+	scripted_script(&server, "[]");
+	for (size_t i = 0; i < N_ROWS(refs); i++) {
+		assert_int_equal(kube_get(k, refs[i], NULL, &err), -1);
+		check_text("get", err.msg, "the object has no apiVersion or kind");
+	}
+	assert_int_equal(kube_update(k, unnamed, &kube_plain, NULL, &err), -1);
+	check_text("update", err.msg, "update: the object has no name");
+	assert_int_equal(kube_apply(k, unnamed, &by_me, NULL, &err), -1);
+	check_text("apply", err.msg, "apply: the object has no name");
+	assert_int_equal(kube_apply(k, named, &kube_plain, NULL, &err), -1);
+	check_text("apply", err.msg, "apply: no field manager");
+	assert_int_equal(scripted_count(&server), 0);
+	kube_free(k);
+	assert_int_equal(kube_new(&none, &(struct kube_config){ 0 },
+				  &(struct kube_opts){ 0 }, &err),
+			 -1);
+	check_text("server", err.msg, "no API server specified");
+	assert_int_equal(
+		kube_new(&none,
+			 &(struct kube_config){ .server = "http://h", .cert_pem = "c" },
+			 &(struct kube_opts){ 0 }, &err),
+		-1);
+	check_text("key", err.msg,
+		   "http://h: a client certificate and its key must both be set");
+	assert_null(none);
+	kube_free(NULL);
+}
+
+/* What the server answers to a write is read, and may be nonsense. */
+static void test_an_answer_to_a_write_that_is_wrong(void **state)
+{
+	cleanup_json cJSON *obj = doc_of("{\"apiVersion\":\"v1\",\"kind\":\"Pod\","
+					 "\"metadata\":{\"name\":\"p\"}}");
+	struct kube *k = plain_kube();
+	struct error err = { 0 };
+	cJSON *got = NULL;
+
+	(void)state;
+	scripted_script(&server, "[{'body':'<html>'},{'body':'<html>'}]");
+	assert_int_equal(kube_create(k, obj, &kube_plain, &got, &err), -1);
+	assert_int_equal(err.kind, ERR_FORMAT);
+	assert_null(got);
+	assert_int_equal(kube_create(k, obj, &kube_plain, NULL, &err), 0);
+	kube_free(k);
+}
+
+/* A plugin that fails, and one that gives another certificate each time. */
+static void test_certificates_of_a_plugin(void **state)
+{
+	char dir[] = "/tmp/kube-test-XXXXXX";
+	cleanup_arena struct arena a = { 0 };
+	cleanup_json cJSON *exec = NULL;
+	struct kube_config config = { 0 };
+	struct error err = { 0 };
+	struct kube *k;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	exec = doc_of("{\"apiVersion\":\"client.authentication.k8s.io/v1\","
+		      "\"command\":\"./plugin\",\"interactiveMode\":\"Never\"}");
+	config.exec = exec;
+	config.dir = dir;
+	k = kube_with(&config, NULL);
+	scripted_script(&server, "[{'body':'{}'},{'body':'{}'}]");
+	put_file(path_join(&a, dir, "plugin"), "#!/bin/sh\nexit 3\n");
+	assert_int_equal(kube_get(k, &pod, NULL, &err), -1);
+	assert_non_null(strstr(err.msg, "exec plugin ./plugin: exited with status 3"));
+	assert_int_equal(scripted_count(&server), 0);
+	put_file(path_join(&a, dir, "plugin"),
+		 "#!/bin/sh\ncd \"${0%/*}\"; echo x >> calls\n"
+		 "echo \"{\\\"apiVersion\\\":\\\"client.authentication.k8s.io/v1\\\","
+		 "\\\"kind\\\":\\\"ExecCredential\\\",\\\"status\\\":{"
+		 "\\\"clientCertificateData\\\":\\\"c$(wc -l < calls)\\\","
+		 "\\\"clientKeyData\\\":\\\"k\\\",\\\"expirationTimestamp\\\":"
+		 "\\\"2020-01-01T00:00:00Z\\\"}}\"\n");
+	assert_int_equal(kube_get(k, &pod, NULL, &err), 0);
+	assert_int_equal(kube_get(k, &pod, NULL, &err), 0);
+	assert_null(sent_header(0, "authorization"));
+	/* the connection of another identity is not used */
+	assert_int_not_equal(json_int(scripted_request(&server, 0), -1, "connection"),
+			     json_int(scripted_request(&server, 1), -1, "connection"));
+	kube_free(k);
+	assert_int_equal(dir_remove(dir, &err), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -1075,6 +1224,10 @@ int main(void)
 		cmocka_unit_test(test_watch),
 		cmocka_unit_test(test_unreadable),
 		cmocka_unit_test(test_a_path_that_is_too_long),
+		cmocka_unit_test(test_other_paths_that_are_too_long),
+		cmocka_unit_test(test_what_is_not_sent),
+		cmocka_unit_test(test_an_answer_to_a_write_that_is_wrong),
+		cmocka_unit_test(test_certificates_of_a_plugin),
 		cmocka_unit_test(test_discovery),
 		cmocka_unit_test(test_discovery_that_fails),
 		cmocka_unit_test(test_any_call),

@@ -445,6 +445,61 @@ static void test_metrics(void **state)
 	metrics_free(m);
 }
 
+static void *get_one(void *ctx)
+{
+	struct workqueue *q = ctx;
+
+	return (void *)(uintptr_t)*workqueue_get(q);
+}
+
+/* Who waits for what is due in a minute gets what is due before it. */
+static void test_an_earlier_one_wakes(void **state)
+{
+	struct workqueue *q = workqueue_new("t", NULL);
+	int64_t start = clock_ms();
+	pthread_t thread;
+	struct error err;
+	void *got;
+
+	(void)state;
+	workqueue_add_after(q, "late", 60 * 1000);
+	assert_int_equal(thread_start(&thread, get_one, q, &err), 0);
+	clock_sleep_ms(50);
+	workqueue_add_after(q, "soon", 50);
+	pthread_join(thread, &got);
+	assert_int_equal((uintptr_t)got, 's');
+	assert_true(clock_ms() - start < 60 * 1000);
+	workqueue_free(q);
+}
+
+/* All are there from the start, at 0; those of a priority since something had it. */
+static void test_metrics_of_an_empty_one(void **state)
+{
+	static const char *const want[] = {
+		"workqueue_depth{name=\"jobs\",controller=\"jobs\",priority=\"0\"} 0\n",
+		"workqueue_adds_total{name=\"jobs\",controller=\"jobs\"} 0\n",
+		"workqueue_retries_total{name=\"jobs\",controller=\"jobs\"} 0\n",
+	};
+	struct metrics *m = metrics_new(workqueue_metrics);
+	struct workqueue *q = workqueue_new("jobs", m);
+	cleanup_buf struct buf out = { .max = 65536 };
+
+	(void)state;
+	workqueue_free(NULL);
+	metrics_print(&out, m);
+	for (size_t i = 0; i < N_ROWS(want); i++)
+		if (!strstr((const char *)out.data, want[i]))
+			fail_msg("no %s in\n%s", want[i], (const char *)out.data);
+	assert_null(strstr((const char *)out.data, "priority=\"-100\""));
+	workqueue_add_with(q, "a", WORKQUEUE_FIRST);
+	buf_clear(&out);
+	metrics_print(&out, m);
+	assert_non_null(strstr((const char *)out.data, "priority=\"0\"} 0\n"));
+	assert_non_null(strstr((const char *)out.data, "priority=\"100\"} 1\n"));
+	workqueue_free(q);
+	metrics_free(m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -462,6 +517,8 @@ int main(void)
 		cmocka_unit_test(test_workers),
 		cmocka_unit_test(test_depths),
 		cmocka_unit_test(test_metrics),
+		cmocka_unit_test(test_an_earlier_one_wakes),
+		cmocka_unit_test(test_metrics_of_an_empty_one),
 	};
 
 	return cmocka_run_group_tests_name("kube/workqueue", tests, NULL, NULL);

@@ -172,7 +172,7 @@ static bool same_patches(const cJSON *a, const cJSON *b)
 {
 	bool none_a = !a || !a->child, none_b = !b || !b->child;
 
-	return none_a || none_b ? none_a && none_b : json_equal(a, b);
+	return (none_a && none_b) || json_equal(a, b);
 }
 
 bool validate_patches(const cJSON *runtime, const cJSON *old, const cJSON *tj,

@@ -440,10 +440,39 @@ static void test_ignored(void **state)
 	     "{'f:a': {}}", "ignored");
 }
 
+/* The same of an update: what it adds, changes and removes there keeps its manager. */
+static void test_updates_are_ignored_too(void **state)
+{
+	static const struct {
+		const char *m;
+	} rows[] = { { "{p: '1', q: '2'}" }, { "{p: '3'}" }, { "{}" } };
+	cleanup_json cJSON *ignored = doc("{'f:m': {}}");
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		const struct manager_of by = by_manager("two", false, ignored);
+		cleanup_json cJSON *live = cJSON_CreateObject(), *obj = NULL;
+		const cJSON *left;
+
+		take_step(&live, &(struct step){ "one", "{m: {p: '1'}}", false, true,
+						 "{m: {p: '1'}}", NULL });
+		json_put_str(live, "u", "metadata", "uid");
+		obj = json_dup(live);
+		json_put(obj, doc(rows[i].m), "m");
+		managers_update(&by, live, obj);
+		left = json_get(obj, "metadata", "managedFields");
+		assert_int_equal(cJSON_GetArraySize(left), 1);
+		assert_string_equal(json_str(left->child, "manager"), "one");
+		same(json_get(left->child, "fieldsV1"), "{'f:m': {.: {}, 'f:p': {}}}",
+		     rows[i].m);
+	}
+}
+
 static void test_caps(void **state)
 {
 	cleanup_json cJSON *live = cJSON_CreateObject();
 	char name[16], config[64], want[64];
+	const cJSON *ancient;
 
 	(void)state;
 	for (int i = 0; i < 2 * MANAGERS_MAX_UPDATES; i++) {
@@ -460,8 +489,10 @@ static void test_caps(void **state)
 	}
 	assert_int_equal(cJSON_GetArraySize(json_get(live, "metadata", "managedFields")),
 			 MANAGERS_MAX_UPDATES);
-	assert_non_null(json_find_const(json_get(live, "metadata", "managedFields"),
-					"manager", "ancient-changes"));
+	ancient = json_find_const(json_get(live, "metadata", "managedFields"), "manager",
+				  "ancient-changes");
+	assert_non_null(ancient);
+	assert_string_equal(json_str(ancient, "time"), "2026-01-01T00:00:00Z");
 }
 
 /* ---- JSON Patch ---- */
@@ -723,21 +754,23 @@ static void test_forgotten(void **state)
 	static const struct {
 		const char *written;
 		int left;
+		const char *manager;
 	} rows[] = {
-		{ "[]", 0 },
-		{ "[{}]", 0 },
+		{ "[]", 0, NULL },
+		{ "[{}]", 0, NULL },
 		{ "[{manager: other, operation: Update, apiVersion: g/v1, time: "
 		  "'2025-01-01T00:00:00Z', fieldsType: FieldsV1, fieldsV1: {'f:a': {}}}]",
-		  1 },
+		  1, "other" },
 		/* wrong ones are not used */
-		{ "[{operation: Delete}]", 1 },
-		{ "{}", 1 },
+		{ "[{operation: Delete}]", 1, "one" },
+		{ "{}", 1, "one" },
 	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		const struct manager_of by = by_manager("two", false, NULL);
 		cleanup_json cJSON *live = cJSON_CreateObject(), *obj = NULL;
+		const cJSON *left;
 
 		take_step(&live,
 			  &(struct step){ "one", "{a: x}", false, true, "{a: x}", NULL });
@@ -745,9 +778,12 @@ static void test_forgotten(void **state)
 		obj = json_dup(live);
 		json_put(obj, doc(rows[i].written), "metadata", "managedFields");
 		managers_update(&by, live, obj);
-		if (cJSON_GetArraySize(json_get(obj, "metadata", "managedFields")) !=
-		    rows[i].left)
+		left = json_get(obj, "metadata", "managedFields");
+		if (cJSON_GetArraySize(left) != rows[i].left)
 			fail_msg("%s", rows[i].written);
+		if (rows[i].left)
+			assert_string_equal(json_str(left->child, "manager"),
+					    rows[i].manager);
 	}
 }
 
@@ -764,6 +800,7 @@ int main(void)
 		cmocka_unit_test(test_taken_over),
 		cmocka_unit_test(test_conflicts),
 		cmocka_unit_test(test_ignored),
+		cmocka_unit_test(test_updates_are_ignored_too),
 		cmocka_unit_test(test_caps),
 		cmocka_unit_test(test_jsonpatch),
 		cmocka_unit_test(test_untracked),

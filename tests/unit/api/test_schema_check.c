@@ -180,6 +180,10 @@ static const struct row {
 	  "spec.runtimePatches[0].time: Invalid value: \"tomorrow\": "
 	  "spec.runtimePatches[0].time "
 	  "in body must be of type date-time, such as 2026-01-31T23:59:59Z\n" },
+	{ "all of it", "TrainJob",
+	  TJ "}\nstatus: {trainerStatus: {progressPercentage: 100, lastUpdatedTime: "
+	     "'2026-01-31T23:59:59Z'}}",
+	  "" },
 	{ "trainerStatus", "TrainJob",
 	  TJ "}\nstatus: {trainerStatus: {progressPercentage: 101}}",
 	  "status.trainerStatus.progressPercentage: Invalid value: 101: "
@@ -373,6 +377,9 @@ static const struct meta {
 	  "\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\": "
 	  "metadata.name "
 	  "may have 63 characters at most\n" },
+	{ "TrainJob",
+	  "{name: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa}",
+	  "" }, /* 63 */
 	{ "TrainingRuntime", "{name: 1.b}", "" },
 	{ "TrainJob", "{generateName: A-}",
 	  "metadata.generateName: Invalid value: \"A-\": " SUBDOMAIN },

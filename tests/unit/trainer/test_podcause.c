@@ -126,6 +126,87 @@ static void test_as_many_as_there_is_room_for(void **state)
 	assert_int_equal(facts_in(text), MAX_POD_FACTS);
 }
 
+/* Many containers are kept up to a limit. */
+static void test_many_containers(void **state)
+{
+	cleanup_buf struct buf text = { .max = 65536 };
+	cleanup_json cJSON *pod = NULL;
+
+	(void)state;
+	buf_adds(&text, "{metadata: {name: p, labels: {jobset.sigs.k8s.io/jobset-name: "
+			"j}}, status: {phase: Failed, containerStatuses: [");
+	for (int i = 0; i < 300; i++)
+		buf_printf(&text,
+			   "%s{name: c%d, state: {terminated: {exitCode: 3}}, lastState: "
+			   "{terminated: {exitCode: 4}}}",
+			   i ? ", " : "", i);
+	buf_adds(&text, "]}}");
+	pod = doc((char *)text.data);
+	assert_true(pod_facts_keep(pod));
+	assert_int_equal(cJSON_GetArraySize(json_get(pod, "status", "containerStatuses")),
+			 100);
+}
+
+static void test_which_was_first(void **state)
+{
+	static const struct {
+		struct pod_failure a, b;
+		bool sooner, explains;
+	} rows[] = {
+		{ { false, "1", "p" }, { false, "2", "o" }, true, true },
+		{ { false, "2", "o" }, { false, "1", "p" }, false, false },
+		/* at the same second: by name */
+		{ { false, "1", "a" }, { false, "1", "b" }, true, true },
+		{ { false, "1", "b" }, { false, "1", "a" }, false, false },
+		{ { false, "1", "a" }, { false, "1", "a" }, false, false },
+		/* one whose time is known, before one whose time is not */
+		{ { false, "1", "b" }, { false, NULL, "a" }, true, true },
+		{ { false, NULL, "a" }, { false, "1", "b" }, false, false },
+		{ { false, NULL, "a" }, { false, NULL, "b" }, true, true },
+		{ { false, NULL, NULL }, { false, NULL, "b" }, false, false },
+		{ { false, NULL, "b" }, { false, NULL, NULL }, false, false },
+		/* what was killed explains less than what failed by itself */
+		{ { true, "1", "a" }, { false, "2", "b" }, true, false },
+		{ { false, "2", "b" }, { true, "1", "a" }, false, true },
+		{ { true, "1", "a" }, { true, "2", "b" }, true, true },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		if (pod_failure_is_sooner(&rows[i].a, &rows[i].b) != rows[i].sooner ||
+		    pod_failure_explains(&rows[i].a, &rows[i].b) != rows[i].explains)
+			fail_msg("row %zu", i);
+}
+
+static void test_steps(void **state)
+{
+	static const struct {
+		const char *labels, *want;
+	} rows[] = {
+		{ "{}", "pod" },
+		{ "{jobset.sigs.k8s.io/replicatedjob-name: data}", "data" },
+		{ "{jobset.sigs.k8s.io/replicatedjob-name: data, "
+		  "jobset.sigs.k8s.io/job-index: '0'}",
+		  "data" },
+		{ "{jobset.sigs.k8s.io/replicatedjob-name: data, "
+		  "jobset.sigs.k8s.io/job-index: '2', "
+		  "batch.kubernetes.io/job-completion-index: '3'}",
+		  "data-2" },
+		{ "{jobset.sigs.k8s.io/replicatedjob-name: node, "
+		  "batch.kubernetes.io/job-completion-index: '3'}",
+		  "node-3 (node rank 3)" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		cleanup_arena struct arena a = { 0 };
+		cleanup_json cJSON *pod =
+			doc(arena_printf(&a, "{metadata: {labels: %s}}", rows[i].labels));
+
+		assert_string_equal(pod_step(&a, pod), rows[i].want);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -133,6 +214,9 @@ int main(void)
 		cmocka_unit_test(test_facts),
 		cmocka_unit_test(test_words),
 		cmocka_unit_test(test_as_many_as_there_is_room_for),
+		cmocka_unit_test(test_many_containers),
+		cmocka_unit_test(test_which_was_first),
+		cmocka_unit_test(test_steps),
 	};
 
 	return cmocka_run_group_tests_name("podcause", tests, NULL, NULL);

@@ -1,5 +1,6 @@
 /* Rules: upstream's KEP-2782; ResourceClaimTemplate is that of resource.k8s.io/v1. */
 #include "tests/unit/plugins/build.h"
+#include "trainer/claims.h"
 
 #define JOB                                                                          \
 	"{trainer: {resourceClaimsPerNode: [{name: gpu, resourceClaimTemplateName: " \
@@ -139,6 +140,32 @@ static void test_update(void **state)
 	assert_string_equal(updated, "");
 }
 
+/* Of the job itself, or of a patch of the runtime. */
+static void test_given(void **state)
+{
+#define PATCHED(pod)                                                               \
+	"{runtimePatches: [{manager: a/b, trainingRuntimeSpec: {template: {spec: " \
+	"{replicatedJobs: [{name: x}, {name: node, template: {spec: {template: "   \
+	"{spec: {" pod "}}}}}]}}}}]}"
+	static const struct {
+		const char *spec;
+		bool given;
+	} rows[] = {
+		{ "{}", false },
+		{ JOB, true },
+		{ PATCHED("nodeSelector: {a: b}"), false },
+		{ PATCHED("resourceClaims: [{name: gpu}]"), true },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		cleanup_json cJSON *tj = job(rows[i].spec);
+
+		if (claims_given(tj) != rows[i].given)
+			fail_msg("%s", rows[i].spec);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -147,6 +174,7 @@ int main(void)
 		cmocka_unit_test(test_cluster_does_not_answer),
 		cmocka_unit_test(test_mpi),
 		cmocka_unit_test(test_update),
+		cmocka_unit_test(test_given),
 	};
 
 	return cmocka_run_group_tests_name("claims", tests, NULL, NULL);

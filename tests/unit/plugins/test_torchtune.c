@@ -152,6 +152,14 @@ static void test_admission(void **state)
 	assert_tune_errors("llama3.2-3b", "{numNodes: 2}", GPUS("1"), ERRORS(NODES "2"));
 	assert_tune_errors("qwen2.5-1.5b", qlora, GPUS("1"), ERRORS(MODEL));
 	assert_tune_errors("llama3.2-1b", qlora, GPUS("1"), NO_ERRORS);
+	assert_tune_errors("llama3.2-1b",
+			   "{numProcPerNode: 1, args: [model.quantize_base=True]}",
+			   GPUS("2"), NO_ERRORS);
+	assert_tune_errors("llama3.2-1b",
+			   "{numProcPerNode: 2, args: [model.quantize_base=True]}",
+			   GPUS("2"),
+			   ERRORS("spec.trainer.numProcPerNode: Invalid value: ",
+				  "spec.trainer.resourcesPerNode: Invalid value: "));
 	assert_tune_errors("llama3.2-1b", qlora, GPUS("2"),
 			   ERRORS("spec.trainer.numProcPerNode: Invalid value: ",
 				  "spec.trainer.resourcesPerNode: Invalid value: "));

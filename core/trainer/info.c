@@ -160,7 +160,7 @@ static int make_pod_sets(struct info *info, const cJSON *tj, struct error *err)
 	cJSON *jobs = jobset_jobs(info->jobset_spec), *rjob;
 	size_t n = (size_t)cJSON_GetArraySize(jobs);
 
-	info->pod_sets = arena_alloc(&info->arena, (n + 1) * sizeof(*info->pod_sets));
+	info->pod_sets = arena_alloc(&info->arena, n * sizeof(*info->pod_sets));
 	json_each(rjob, jobs) {
 		struct pod_set *ps = &info->pod_sets[info->n_pod_sets++];
 

@@ -63,6 +63,9 @@ static void test_order_of_lists(void **state)
 		{ ENV("{name: A}, {name: B}, {name: C}"), ENV("{name: C}, {name: A}"),
 		  ENV("{name: B}, {name: C}, {name: A}") },
 		{ ENV(""), ENV("{name: B}, {name: A}"), ENV("{name: B}, {name: A}") },
+		/* two of a key in the document stand together, where the first was */
+		{ ENV("{name: A}, {name: B}, {name: A, value: x}"), ENV("{name: C}"),
+		  ENV("{name: C}, {name: A}, {name: A, value: x}, {name: B}") },
 		/* the first of the document stays before the second */
 		{ ENV("{name: A}, {name: B}"), ENV("{name: B, value: x}"),
 		  ENV("{name: A}, {name: B, value: x}") },

@@ -165,11 +165,23 @@ static void test_refused(void **state)
 	}
 }
 
+static void test_how_an_object_begins(void **state)
+{
+	(void)state;
+	assert_true(proto_is_object("k8s\0", 4));
+	assert_true(proto_is_object("k8s\0abc", 7));
+	assert_false(proto_is_object("k8s", 3));
+	assert_false(proto_is_object("k8s:", 4));
+	assert_false(proto_is_object("{\"a\":1}", 7));
+	assert_false(proto_is_object("", 0));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_rows),
 		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_how_an_object_begins),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

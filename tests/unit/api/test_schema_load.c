@@ -126,6 +126,12 @@ static void test_an_error_in_the_source_is_said(void **state)
 		{ HEAD "{type: object, maxLength: x}" TAIL CLOSE,
 		  "schema: kinds: K: maxLength: not a value of this keyword: \"x\"" },
 		{ "{}", "schema: kinds, group or version is missing" },
+		{ "{group: g, version: v1}",
+		  "schema: kinds, group or version is missing" },
+		{ "{group: g, kinds: {K: {}}}",
+		  "schema: kinds, group or version is missing" },
+		{ "{version: v1, kinds: {K: {}}}",
+		  "schema: kinds, group or version is missing" },
 		{ "[", NULL },
 	};
 
@@ -143,6 +149,40 @@ static void test_an_error_in_the_source_is_said(void **state)
 	}
 }
 
+/* Keywords that the API's own schema does not use. */
+static void test_other_keywords(void **state)
+{
+	static const char text[] =
+		HEAD "{type: object, properties: {apiVersion: {type: string}, kind: "
+		     "{type: string}, metadata: {type: object, "
+		     "x-kubernetes-preserve-unknown-fields: true}, spec: {type: object, "
+		     "maxProperties: 1, additionalProperties: {type: "
+		     "string}}}}" TAIL CLOSE;
+	static const struct {
+		const char *spec, *want;
+	} rows[] = {
+		{ "{a: x}", "" },
+		{ "{a: x, b: z}", "spec: Too many: 2: must have at most 1 item\n" },
+	};
+	struct schema *schema = NULL;
+	struct error err = { 0 };
+
+	(void)state;
+	if (schema_load(&schema, text, strlen(text), &err))
+		fail_msg("%s", err.msg);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		cleanup_field_errors struct field_errors errs = { 0 };
+		cleanup_buf struct buf out = { .max = 4096 };
+		cleanup_json cJSON *obj =
+			yaml_doc("{apiVersion: g/v1, kind: K, metadata: {name: a}}");
+
+		json_put(obj, yaml_doc(rows[i].spec), "spec");
+		schema_validate(schema, obj, NULL, &errs);
+		assert_string_equal(errors_text(&out, &errs), rows[i].want);
+	}
+	schema_free(schema);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -150,6 +190,7 @@ int main(void)
 		cmocka_unit_test(test_every_definition_is_used),
 		cmocka_unit_test(test_knows),
 		cmocka_unit_test(test_an_error_in_the_source_is_said),
+		cmocka_unit_test(test_other_keywords),
 	};
 
 	return cmocka_run_group_tests(tests, group_setup, group_teardown);

@@ -166,6 +166,42 @@ static void test_addresses(void **state)
 	}
 }
 
+/* The container that trains gets the port that the others connect to, unless it has it. */
+static void test_paddle_ports(void **state)
+{
+	static const struct {
+		const char *node, *want; /* NULL: none */
+	} rows[] = {
+		{ "name: node, image: i", "[{containerPort: 36543}]" },
+		{ "name: node, image: i, ports: [{name: master, containerPort: 7}]",
+		  "[{name: master, containerPort: 7}]" },
+		{ "name: node, image: i, ports: [{containerPort: 7}]",
+		  "[{containerPort: 7}, {containerPort: 36543}]" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		cleanup_arena struct arena a = { 0 };
+		cleanup_json cJSON *tj = job("{trainer: {}}");
+		cleanup_json cJSON *rt = runtime(arena_printf(
+			&a,
+			"{template: {spec: {replicatedJobs: [{name: node, template: "
+			"{" TRAINS " spec: {template: {spec: {containers: [{%s}, {name: "
+			"side, image: i}]}}}}}]}}}",
+			rows[i].node));
+		cleanup_json cJSON *o = NULL;
+		struct error err = { 0 };
+
+		json_put_str(rt, "paddle", "metadata", "labels",
+			     "trainer.kubeflow.org/framework");
+		o = build_with(&offline, tj, rt, &err);
+		if (!o)
+			fail_msg("%s", err.msg);
+		assert_doc(json_get(container(o, "node", "node"), "ports"), rows[i].want);
+		assert_null(json_get(container(o, "node", "side"), "ports"));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -177,6 +213,7 @@ int main(void)
 		cmocka_unit_test(test_defect_06_order_is_fixed),
 		cmocka_unit_test(test_xgboost_reserved),
 		cmocka_unit_test(test_addresses),
+		cmocka_unit_test(test_paddle_ports),
 	};
 
 	return cmocka_run_group_tests_name("policies", tests, NULL, NULL);

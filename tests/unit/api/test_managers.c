@@ -787,6 +787,34 @@ static void test_forgotten(void **state)
 	}
 }
 
+/* A write that changes nothing but who wrote when is none. */
+static void test_same(void **state)
+{
+#define BY(manager, time)                                                           \
+	"metadata: {resourceVersion: '1', managedFields: [{manager: " manager       \
+	", operation: Update, time: '" time "', fieldsV1: {'f:a': {}}}, {manager: " \
+	"z, time: '" time "'}]}"
+	static const struct {
+		const char *a, *b;
+		bool same;
+	} rows[] = {
+		{ "{" BY("one", "1") "}", "{" BY("one", "2") "}", true },
+		{ "{" BY("one", "1") "}", "{" BY("two", "1") "}", false },
+		{ "{" BY("one", "1") "}", "{" BY("one", "1") ", a: x}", false },
+		{ "{metadata: {resourceVersion: '1'}}",
+		  "{metadata: {resourceVersion: '2'}}", true },
+		{ "{metadata: {name: a}}", "{metadata: {name: b}}", false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		cleanup_json cJSON *a = doc(rows[i].a), *b = doc(rows[i].b);
+
+		if (managers_same(a, b) != rows[i].same)
+			fail_msg("%s and %s", rows[i].a, rows[i].b);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -812,6 +840,7 @@ int main(void)
 		cmocka_unit_test(test_faults),
 		cmocka_unit_test(test_subresources),
 		cmocka_unit_test(test_forgotten),
+		cmocka_unit_test(test_same),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

@@ -455,7 +455,13 @@ static void test_a_tokens_file_is_read_again(void **state)
 	scripted_script(&server, "[{'body':'{}'},{'status':401},{'body':'{}'}]");
 	assert_int_equal(kube_get(k, &pod, &got, &err), -1);
 	assert_non_null(strstr(err.msg, path));
-	put_file(path, "one\n");
+	put_file(path, "one\ntwo\n");
+	assert_int_equal(kube_get(k, &pod, &got, &err), -1);
+	assert_non_null(strstr(err.msg, ": not a token"));
+	put_file(path, "\n");
+	assert_int_equal(kube_get(k, &pod, &got, &err), -1);
+	assert_non_null(strstr(err.msg, ": not a token"));
+	put_file(path, "one\r\n \t");
 	assert_int_equal(kube_get(k, &pod, NULL, &err), 0);
 	put_file(path, "two");
 	assert_int_equal(kube_get(k, &pod, &got, &err), 0);

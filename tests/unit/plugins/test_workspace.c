@@ -213,7 +213,7 @@ static void test_the_configmap(void **state)
 			"binaryData: {workspace.tar.zst: AQIDBA==}}");
 }
 
-/* The JobSet of a job with a workspace, and beside it an object that is none. */
+/* The JobSet of a job with a workspace, one of whose jobs does not train, and an object. */
 static cJSON *objects_of(void)
 {
 	const struct workspace w = { .digest = DIGEST };
@@ -221,7 +221,7 @@ static cJSON *objects_of(void)
 	cleanup_json cJSON *rt = runtime(
 		"{mlPolicy: {torch: {}}, template: {spec: {replicatedJobs: [" RJOB(
 			"node", TRAINS, ONE("node")) ", " RJOB("side", "",
-							       ONE("side")) "]}}}");
+							       ONE("node")) "]}}}");
 	struct error err = { 0 };
 	cJSON *objects;
 
@@ -254,6 +254,7 @@ static void test_on_this_machine(void **state)
 	assert_doc(json_find_const(volumes, "name", WORKSPACE_ARCHIVE),
 		   "{name: kftrainer-workspace-archive, hostPath: {path: /tmp/archive, "
 		   "type: Directory}}");
+	assert_null(container(objects, "side", "workspace"));
 	assert_true(json_equal(pod(objects, "side"), pod(before, "side")));
 }
 

@@ -815,6 +815,28 @@ static void test_same(void **state)
 	}
 }
 
+/* What every object has is nobody's, whoever says so. */
+static void test_fields_of_nobody(void **state)
+{
+	const struct manager_of by = by_manager("one", false, NULL);
+	cleanup_json cJSON *live = doc("{a: x}"), *obj = json_dup(live);
+
+	(void)state;
+	json_put(
+		obj,
+		doc("[{manager: m, operation: Update, apiVersion: g/v1, time: "
+		    "'2026-01-01T00:00:00Z', fieldsType: FieldsV1, fieldsV1: {'f:a': {}, "
+		    "'f:apiVersion': {}, 'f:kind': {}, 'f:metadata': {'f:name': {}, "
+		    "'f:uid': {}, 'f:labels': {'f:l': {}}}}}]"),
+		"metadata", "managedFields");
+	managers_update(&by, live, obj);
+	same(json_get(obj, "metadata", "managedFields"),
+	     "[{manager: m, operation: Update, apiVersion: g/v1, time: "
+	     "'2026-01-01T00:00:00Z', fieldsType: FieldsV1, fieldsV1: {'f:a': {}, "
+	     "'f:metadata': {'f:labels': {'f:l': {}}}}}]",
+	     "nobody's");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -841,6 +863,7 @@ int main(void)
 		cmocka_unit_test(test_subresources),
 		cmocka_unit_test(test_forgotten),
 		cmocka_unit_test(test_same),
+		cmocka_unit_test(test_fields_of_nobody),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

@@ -78,6 +78,10 @@ static void test_new_and_owner(void **state)
 	assert_string_equal(json_str(ref, "uid"), "u-1");
 	assert_true(json_bool(ref, false, "controller"));
 	assert_true(json_bool(ref, false, "blockOwnerDeletion"));
+	meta_set_uid(tj, "u-2");
+	assert_string_equal(meta_uid(tj), "u-2");
+	meta_set_uid(tj, NULL);
+	assert_null(meta_uid(tj));
 }
 
 static void test_overlay(void **state)

@@ -414,6 +414,11 @@ static void test_broken_connections(void **state)
 	kube_free(k);
 	k = plain_kube(); /* without a kept connection */
 	scripted_script(&server, "[{'raw':''},{'body':'{}'}]");
+	assert_int_equal(kube_apply(k, obj, &how, NULL, &err), 0);
+	assert_int_equal(scripted_count(&server), 2);
+	kube_free(k);
+	k = plain_kube();
+	scripted_script(&server, "[{'raw':''},{'body':'{}'}]");
 	assert_int_equal(kube_create(k, obj, &how, NULL, &err), -1);
 	assert_int_equal(err.kind, ERR_IO);
 	assert_int_equal(scripted_count(&server), 1);

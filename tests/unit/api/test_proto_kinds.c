@@ -104,6 +104,14 @@ static const struct row {
 		       INNER(1, NUMBER(3, 81), INNER(4, NUMBER(1, 1), TEXT(3, "web"))),
 		       INNER(1, NUMBER(3, 0), TEXT(4, ""), NUMBER(5, (uint64_t)-1)),
 		       NUMBER(13, 1))) },
+	{ "a port with fields that it does not have, and some that are of another type",
+	  "{" TYPE ",\"spec\":{\"ports\":[{\"targetPort\":8080},{\"targetPort\":\"web\"}"
+	  "]}}",
+	  proto_service,
+	  PIECES(INNER(2,
+		       INNER(1, INNER(4, NUMBER(2, 8080), NUMBER(3, 7), NUMBER(9, 7),
+				      TEXT(9, "x"), TEXT(1, "x"))),
+		       INNER(1, INNER(4, NUMBER(1, 1), TEXT(3, "web"), TEXT(2, "x"))))) },
 	{ "options",
 	  "{" TYPE ",\"gracePeriodSeconds\":0,\"preconditions\":{\"uid\":\"u\"},"
 	  "\"orphanDependents\":false,\"propagationPolicy\":\"Orphan\",\"dryRun\":"

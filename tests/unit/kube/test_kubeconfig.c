@@ -640,8 +640,10 @@ static void test_a_plugin_of_the_file(void **state)
 	flags.kubeconfig = put(
 		p, "config",
 		"current-context: x\ncontexts:\n- name: x\n  context: {cluster: c, user: "
-		"u}\nclusters:\n- name: c\n  cluster: {server: https://a, extensions: [{"
-		"name: other, extension: 1}, {name: client.authentication.k8s.io/exec, "
+		"u}\nclusters:\n- name: c\n  cluster: {server: https://a, "
+		"tls-server-name: "
+		"sni, insecure-skip-tls-verify: true, extensions: [{name: other, "
+		"extension: 1}, {name: client.authentication.k8s.io/exec, "
 		"extension: {audience: b}}]}\nusers:\n- name: u\n  user: {exec: "
 		"{apiVersion: " V1 ", command: bin/plugin, interactiveMode: Never, "
 		"provideClusterInfo: true}}\n");
@@ -649,9 +651,11 @@ static void test_a_plugin_of_the_file(void **state)
 	check_text("dir", c.dir, p->dir);
 	if (kube_exec_credential(&got, &c, &err))
 		fail_msg("%s", err.msg);
-	check_text("token", got.token,
-		   "{apiVersion:" V1 ",kind:ExecCredential,spec:{interactive:false,"
-		   "cluster:{server:https://a,config:{audience:b}}}}");
+	check_text(
+		"token", got.token,
+		"{apiVersion:" V1 ",kind:ExecCredential,spec:{interactive:false,"
+		"cluster:{server:https://a,tls-server-name:sni,insecure-skip-tls-verify:"
+		"true,config:{audience:b}}}}");
 	kube_credential_release(&got);
 }
 

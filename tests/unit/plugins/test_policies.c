@@ -202,6 +202,61 @@ static void test_paddle_ports(void **state)
 	}
 }
 
+/* Who is one of TensorFlow's tasks, and when somebody is told of the others. */
+static void test_tasks_of_tensorflow(void **state)
+{
+#define TWO(name)      \
+	"{name: " name \
+	", replicas: 2, template: {spec: {template: {spec: {" ONE("node") "}}}}}"
+	static const struct {
+		const char *jobs, *told, *not_told; /* NULL: none */
+	} rows[] = {
+		{ RJOB("chief", "", ONE("node")) ", " RJOB(
+			  "other", "", ONE("node")) ", " RJOB("node", TRAINS,
+							      ONE("node")),
+		  "node", "other" },
+		/* the second of a task is none of them */
+		{ RJOB("chief", "", ONE("node")) ", " RJOB(
+			  "worker", "", ONE("node")) ", " RJOB("node", TRAINS,
+							       ONE("node")),
+		  "worker", NULL },
+		{ RJOB("ps", "", ONE("side")) ", " RJOB("node", TRAINS, ONE("node")),
+		  NULL, "node" },
+		{ RJOB("node", TRAINS, ONE("node")), NULL, "node" },
+		{ RJOB("chief", "", ONE("node")) ", " TWO("ps") ", " RJOB("node", TRAINS,
+									  ONE("node")),
+		  NULL, "chief" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		cleanup_arena struct arena a = { 0 };
+		cleanup_json cJSON *tj = job("{}");
+		cleanup_json cJSON *rt = runtime(arena_printf(
+			&a,
+			"{mlPolicy: {numNodes: 1}, template: {spec: {replicatedJobs: "
+			"[%s]}}}",
+			rows[i].jobs));
+		cleanup_json cJSON *o = NULL;
+		struct error err = { 0 };
+
+		json_put_str(rt, "tensorflow", "metadata", "labels",
+			     "trainer.kubeflow.org/framework");
+		o = build_with(&offline, tj, rt, &err);
+		if (!o)
+			fail_msg("row %zu: %s", i, err.msg);
+		if (rows[i].told &&
+		    !json_find_const(json_get(container(o, rows[i].told, "node"), "env"),
+				     "name", "TF_CONFIG"))
+			fail_msg("row %zu: %s has no TF_CONFIG", i, rows[i].told);
+		if (rows[i].not_told &&
+		    json_find_const(
+			    json_get(container(o, rows[i].not_told, "node"), "env"),
+			    "name", "TF_CONFIG"))
+			fail_msg("row %zu: %s has a TF_CONFIG", i, rows[i].not_told);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -214,6 +269,7 @@ int main(void)
 		cmocka_unit_test(test_xgboost_reserved),
 		cmocka_unit_test(test_addresses),
 		cmocka_unit_test(test_paddle_ports),
+		cmocka_unit_test(test_tasks_of_tensorflow),
 	};
 
 	return cmocka_run_group_tests_name("policies", tests, NULL, NULL);

@@ -203,6 +203,26 @@ static void test_installer_is_reserved(void **state)
 		       "\"flux-installer\"|policy"));
 }
 
+/* What a job writes into the scripts has an end. */
+static void test_scripts_have_a_limit(void **state)
+{
+	static char policy[70000];
+	cleanup_json cJSON *tj = job("{trainer: {}}");
+	cleanup_json cJSON *rt = runtime(RUNTIME("flux: {}", PLAIN_NODE));
+	cleanup_json cJSON *objects = NULL;
+	cJSON *var = doc("{name: FLUX_QUEUE_POLICY}"), *env = cJSON_CreateArray();
+	struct error err = { 0 };
+
+	(void)state;
+	memset(policy, 'p', sizeof(policy) - 1);
+	json_put_str(var, policy, "value");
+	cJSON_AddItemToArray(env, var);
+	json_put(tj, env, "spec", "trainer", "env");
+	objects = build_with(&offline, tj, rt, &err);
+	assert_null(objects);
+	assert_non_null(strstr(err.msg, "init.sh: over 65536 bytes"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -216,6 +236,7 @@ int main(void)
 		cmocka_unit_test(test_subdomain),
 		cmocka_unit_test(test_key_is_the_callers_and_made_once),
 		cmocka_unit_test(test_installer_is_reserved),
+		cmocka_unit_test(test_scripts_have_a_limit),
 	};
 
 	return cmocka_run_group_tests_name("flux", tests, NULL, NULL);

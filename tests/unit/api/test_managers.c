@@ -314,6 +314,16 @@ static void take_step(cJSON **live, const struct step *s)
 	*live = obj;
 }
 
+/* A stored object, after its first write. */
+static cJSON *live_after(const struct step *first)
+{
+	cJSON *live = cJSON_CreateObject();
+
+	take_step(&live, first);
+	json_put_str(live, "u", "metadata", "uid");
+	return live;
+}
+
 static void test_apply(void **state)
 {
 	cleanup_json cJSON *live = cJSON_CreateObject();
@@ -350,7 +360,7 @@ static void test_untracked(void **state)
 	cleanup_json cJSON *untracked = doc("{metadata: {uid: u, name: n, namespace: ns, "
 					    "generation: 1, resourceVersion: '7', "
 					    "labels: {b: c}}, a: x}");
-	cleanup_json cJSON *live = cJSON_CreateObject();
+	cleanup_json cJSON *live = live_after(&first);
 	const cJSON *fields;
 
 	(void)state;
@@ -363,8 +373,6 @@ static void test_untracked(void **state)
 	     "time: '2026-01-01T00:00:00Z', fieldsType: FieldsV1, fieldsV1: {'f:a': {}, "
 	     "'f:metadata': {'f:labels': {'.': {}, 'f:b': {}}}}}]",
 	     "untracked");
-	take_step(&live, &first);
-	json_put_str(live, "u", "metadata", "uid");
 	take_step(&live, &second);
 	fields = json_get(live, "metadata", "managedFields");
 	assert_int_equal(cJSON_GetArraySize(fields), 2);
@@ -379,11 +387,9 @@ static void test_taken_over(void **state)
 	static const struct step second = {
 		"two", "{a: y}", false, true, "{a: y}", NULL
 	};
-	cleanup_json cJSON *live = cJSON_CreateObject();
+	cleanup_json cJSON *live = live_after(&first);
 
 	(void)state;
-	take_step(&live, &first);
-	json_put_str(live, "u", "metadata", "uid");
 	take_step(&live, &second);
 	same(json_get(live, "metadata", "managedFields"),
 	     "[{manager: two, operation: Update, apiVersion: g/v1, time: "
@@ -400,14 +406,12 @@ static void test_conflicts(void **state)
 	static const struct step forced = { "two", "{a: z, m: {p: '3'}}", true,
 					    false, "{a: z, m: {p: '3'}}", NULL };
 	const struct manager_of by = by_manager("two", false, NULL);
-	cleanup_json cJSON *live = cJSON_CreateObject();
+	cleanup_json cJSON *live = live_after(&first);
 	cleanup_json cJSON *config = doc("{a: z, m: {p: '3'}}");
 	cleanup_json cJSON *obj = NULL, *causes = NULL;
 	struct error err = { 0 };
 
 	(void)state;
-	take_step(&live, &first);
-	json_put_str(live, "u", "metadata", "uid");
 	take_step(&live, &hand);
 	assert_int_equal(managers_apply(&by, live, config, &obj, &causes, &err), -1);
 	assert_string_equal(err.msg,
@@ -443,6 +447,8 @@ static void test_ignored(void **state)
 /* The same of an update: what it adds, changes and removes there keeps its manager. */
 static void test_updates_are_ignored_too(void **state)
 {
+	static const struct step first = { "one", "{m: {p: '1'}}", false,
+					   true,  "{m: {p: '1'}}", NULL };
 	static const struct {
 		const char *m;
 	} rows[] = { { "{p: '1', q: '2'}" }, { "{p: '3'}" }, { "{}" } };
@@ -451,13 +457,9 @@ static void test_updates_are_ignored_too(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		const struct manager_of by = by_manager("two", false, ignored);
-		cleanup_json cJSON *live = cJSON_CreateObject(), *obj = NULL;
+		cleanup_json cJSON *live = live_after(&first), *obj = json_dup(live);
 		const cJSON *left;
 
-		take_step(&live, &(struct step){ "one", "{m: {p: '1'}}", false, true,
-						 "{m: {p: '1'}}", NULL });
-		json_put_str(live, "u", "metadata", "uid");
-		obj = json_dup(live);
 		json_put(obj, doc(rows[i].m), "m");
 		managers_update(&by, live, obj);
 		left = json_get(obj, "metadata", "managedFields");
@@ -751,6 +753,7 @@ static void test_subresources(void **state)
 /* Who writes an empty list, or one with an empty entry, says: forget who set what. */
 static void test_forgotten(void **state)
 {
+	static const struct step first = { "one", "{a: x}", false, true, "{a: x}", NULL };
 	static const struct {
 		const char *written;
 		int left;
@@ -769,13 +772,9 @@ static void test_forgotten(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		const struct manager_of by = by_manager("two", false, NULL);
-		cleanup_json cJSON *live = cJSON_CreateObject(), *obj = NULL;
+		cleanup_json cJSON *live = live_after(&first), *obj = json_dup(live);
 		const cJSON *left;
 
-		take_step(&live,
-			  &(struct step){ "one", "{a: x}", false, true, "{a: x}", NULL });
-		json_put_str(live, "u", "metadata", "uid");
-		obj = json_dup(live);
 		json_put(obj, doc(rows[i].written), "metadata", "managedFields");
 		managers_update(&by, live, obj);
 		left = json_get(obj, "metadata", "managedFields");

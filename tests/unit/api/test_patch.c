@@ -291,7 +291,7 @@ static void test_merge_patch(void **state)
 	}
 }
 
-/* A list that is merged has a row: its key (NULL: its elements are scalars). */
+/* A list of maps that is merged has a row, with its key. */
 static void test_every_list(void **state)
 {
 	static const struct {

@@ -274,7 +274,7 @@ static const struct row {
 	  "templates must not have a namespace\n"
 	  "spec.template.spec.volumeClaimPolicies[2]: Invalid value: \"object\": the "
 	  "templates must not have a namespace\n" },
-	{ "a scheme that begins with a digit, one of signs, two lines", "TrainJob",
+	{ "a scheme that begins with a digit, and one with signs", "TrainJob",
 	  TJ "initializer: {dataset: {storageUri: '1s://a'}, model: {storageUri: "
 	     "\"a+b.c-1://x\"}}}",
 	  "spec.initializer.dataset.storageUri: Invalid value: \"1s://a\": must be empty "
@@ -478,8 +478,7 @@ static const struct update {
 	{ "one more", TJ "trainer: {env: [{name: A}]}}",
 	  TJ "trainer: {env: [{name: A}, {name: B}]}}",
 	  "spec.trainer: Invalid value: \"object\": field is immutable\n" },
-	{ "one less, of those without an order", TJ "trainer: {args: [a, b]}}",
-	  TJ "trainer: {args: [a]}}",
+	{ "one argument less", TJ "trainer: {args: [a, b]}}", TJ "trainer: {args: [a]}}",
 	  "spec.trainer: Invalid value: \"object\": field is immutable\n" },
 	{ "as many, but another", TJ "trainer: {env: [{name: A}, {name: B}]}}",
 	  TJ "trainer: {env: [{name: A}, {name: C}]}}",

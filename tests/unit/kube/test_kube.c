@@ -488,13 +488,20 @@ static void test_a_tokens_file_is_read_again(void **state)
 	kube_free(k);
 }
 
+/* The program "plugin" in the directory of the kubeconfig. */
+static cJSON *plugin_exec(void)
+{
+	return doc_of("{\"apiVersion\":\"client.authentication.k8s.io/v1\","
+		      "\"command\":\"./plugin\",\"interactiveMode\":\"Never\"}");
+}
+
 /* A plugin that gives another token each time: t1, t2, ... */
 static void test_exec_plugin(void **state)
 {
 	char dir[] = "/tmp/kube-test-XXXXXX";
 	cleanup_arena struct arena a = { 0 };
-	cleanup_json cJSON *exec = NULL;
-	struct kube_config config = { 0 };
+	cleanup_json cJSON *exec = plugin_exec();
+	const struct kube_config config = { .exec = exec, .dir = dir };
 	struct error err = { 0 };
 	struct kube *k;
 
@@ -507,10 +514,6 @@ static void test_exec_plugin(void **state)
 		 "echo \"{\\\"apiVersion\\\":\\\"client.authentication.k8s.io/v1\\\","
 		 "\\\"kind\\\":\\\"ExecCredential\\\",\\\"status\\\":{\\\"token\\\":"
 		 "\\\"t$(wc -l < calls)\\\"$e}}\"\n");
-	exec = doc_of("{\"apiVersion\":\"client.authentication.k8s.io/v1\","
-		      "\"command\":\"./plugin\",\"interactiveMode\":\"Never\"}");
-	config.exec = exec;
-	config.dir = dir;
 	k = kube_with(&config, NULL);
 	scripted_script(&server,
 			"[{'body':'{}'},{'body':'{}'},{'status':401},{'body':'{}'},"
@@ -1172,17 +1175,13 @@ static void test_certificates_of_a_plugin(void **state)
 {
 	char dir[] = "/tmp/kube-test-XXXXXX";
 	cleanup_arena struct arena a = { 0 };
-	cleanup_json cJSON *exec = NULL;
-	struct kube_config config = { 0 };
+	cleanup_json cJSON *exec = plugin_exec();
+	const struct kube_config config = { .exec = exec, .dir = dir };
 	struct error err = { 0 };
 	struct kube *k;
 
 	(void)state;
 	assert_non_null(mkdtemp(dir));
-	exec = doc_of("{\"apiVersion\":\"client.authentication.k8s.io/v1\","
-		      "\"command\":\"./plugin\",\"interactiveMode\":\"Never\"}");
-	config.exec = exec;
-	config.dir = dir;
 	k = kube_with(&config, NULL);
 	scripted_script(&server, "[{'body':'{}'},{'body':'{}'}]");
 	put_file(path_join(&a, dir, "plugin"), "#!/bin/sh\nexit 3\n");

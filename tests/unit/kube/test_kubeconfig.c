@@ -624,6 +624,12 @@ static void test_plugins_that_cannot_run(void **state)
 	assert_non_null(strstr(message, "needs a terminal"));
 }
 
+/* A plugin whose token is what it was told, without quotes. */
+#define TELLS_INFO                                                       \
+	PREFIX "i=$(printf %s \"$KUBERNETES_EXEC_INFO\" | tr -d '\"')\n" \
+	       "printf '%s' '" ANSWER "\"token\":\"'\n"                  \
+	       "printf '%s' \"$i\"; echo '\"}}'"
+
 /* A plugin that the file names, and what the file says to it of the cluster. */
 static void test_a_plugin_of_the_file(void **state)
 {
@@ -633,10 +639,7 @@ static void test_a_plugin_of_the_file(void **state)
 	cleanup_kube_config struct kube_config c = { 0 };
 	struct error err = { 0 };
 
-	put(p, "bin/plugin",
-	    PREFIX "i=$(printf %s \"$KUBERNETES_EXEC_INFO\" | tr -d '\"')\n"
-		   "printf '%s' '" ANSWER "\"token\":\"'\n"
-		   "printf '%s' \"$i\"; echo '\"}}'");
+	put(p, "bin/plugin", TELLS_INFO);
 	flags.kubeconfig = put(
 		p, "config",
 		"current-context: x\ncontexts:\n- name: x\n  context: {cluster: c, user: "
@@ -664,13 +667,7 @@ static void test_a_plugin_is_told_no_more_than_it_asks(void **state)
 {
 	struct kube_credential got = { 0 };
 
-	check_text("error",
-		   ask(*state,
-		       PREFIX "i=$(printf %s \"$KUBERNETES_EXEC_INFO\" | tr -d '\"')\n"
-			      "printf '%s' '" ANSWER "\"token\":\"'\n"
-			      "printf '%s' \"$i\"; echo '\"}}'",
-		       NULL, &got),
-		   "");
+	check_text("error", ask(*state, TELLS_INFO, NULL, &got), "");
 	check_text("token", got.token,
 		   "{apiVersion:" V1 ",kind:ExecCredential,spec:{interactive:false}}");
 	kube_credential_release(&got);

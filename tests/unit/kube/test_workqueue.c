@@ -374,18 +374,25 @@ static void test_workers(void **state)
 	workqueue_free(s.q);
 }
 
+static void assert_lines(struct metrics *m, const char *const *want)
+{
+	cleanup_buf struct buf out = { .max = 65536 };
+
+	metrics_print(&out, m);
+	for (; *want; want++)
+		if (!strstr((const char *)out.data, *want))
+			fail_msg("no %s in\n%s", *want, (const char *)out.data);
+}
+
 static void assert_depths(struct metrics *m, int now, int later)
 {
 	static const char form[] =
 		"workqueue_depth{name=\"jobs\",controller=\"jobs\",priority=\"%s\"} %d\n";
-	cleanup_buf struct buf out = { .max = 65536 };
-	char line[128];
+	char lines[2][128];
 
-	metrics_print(&out, m);
-	snprintf(line, sizeof(line), form, "0", now);
-	assert_non_null(strstr((const char *)out.data, line));
-	snprintf(line, sizeof(line), form, "-100", later);
-	assert_non_null(strstr((const char *)out.data, line));
+	snprintf(lines[0], sizeof(lines[0]), form, "0", now);
+	snprintf(lines[1], sizeof(lines[1]), form, "-100", later);
+	assert_lines(m, (const char *const[]){ lines[0], lines[1], NULL });
 }
 
 /* Both depths, also when nothing is left. */
@@ -424,7 +431,6 @@ static void test_metrics(void **state)
 	};
 	struct metrics *m = metrics_new(workqueue_metrics);
 	struct workqueue *q = workqueue_new("jobs", m);
-	cleanup_buf struct buf out = { .max = 65536 };
 
 	(void)state;
 	workqueue_add(q, "a");
@@ -437,10 +443,7 @@ static void test_metrics(void **state)
 	workqueue_add(q, "c");
 	clock_sleep_ms(2);
 	workqueue_measure(q);
-	metrics_print(&out, m);
-	for (size_t i = 0; want[i]; i++)
-		if (!strstr((const char *)out.data, want[i]))
-			fail_msg("no %s in\n%s", want[i], (const char *)out.data);
+	assert_lines(m, want);
 	workqueue_free(q);
 	metrics_free(m);
 }
@@ -479,6 +482,7 @@ static void test_metrics_of_an_empty_one(void **state)
 		"workqueue_depth{name=\"jobs\",controller=\"jobs\",priority=\"0\"} 0\n",
 		"workqueue_adds_total{name=\"jobs\",controller=\"jobs\"} 0\n",
 		"workqueue_retries_total{name=\"jobs\",controller=\"jobs\"} 0\n",
+		NULL,
 	};
 	struct metrics *m = metrics_new(workqueue_metrics);
 	struct workqueue *q = workqueue_new("jobs", m);
@@ -486,16 +490,12 @@ static void test_metrics_of_an_empty_one(void **state)
 
 	(void)state;
 	workqueue_free(NULL);
+	assert_lines(m, want);
 	metrics_print(&out, m);
-	for (size_t i = 0; i < N_ROWS(want); i++)
-		if (!strstr((const char *)out.data, want[i]))
-			fail_msg("no %s in\n%s", want[i], (const char *)out.data);
 	assert_null(strstr((const char *)out.data, "priority=\"-100\""));
 	workqueue_add_with(q, "a", WORKQUEUE_FIRST);
-	buf_clear(&out);
-	metrics_print(&out, m);
-	assert_non_null(strstr((const char *)out.data, "priority=\"0\"} 0\n"));
-	assert_non_null(strstr((const char *)out.data, "priority=\"100\"} 1\n"));
+	assert_lines(m, (const char *const[]){ "priority=\"0\"} 0\n",
+					       "priority=\"100\"} 1\n", NULL });
 	workqueue_free(q);
 	metrics_free(m);
 }

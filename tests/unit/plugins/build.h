@@ -231,4 +231,29 @@ static inline struct plugin_env cluster(cJSON *objects)
 	};
 }
 
+/* A cluster without objects that answers so many requests. */
+struct failing {
+	size_t answers, asked;
+};
+
+static inline int failing_get(void *ctx, const struct object_ref *ref, const cJSON **ret,
+			      struct error *err)
+{
+	struct failing *f = ctx;
+
+	*ret = NULL;
+	if (f->asked++ < f->answers)
+		return 0;
+	return error_set(err, ERR_IO, "%s: no answer", ref->kind);
+}
+
+static inline struct plugin_env failing_cluster(struct failing *f)
+{
+	return (struct plugin_env){
+		.keys = &keys_placeholder,
+		.get = failing_get,
+		.ctx = f,
+	};
+}
+
 #endif

@@ -15,22 +15,6 @@
 		"launcher", "", ONE("node")) ", " RJOB("node", TRAINS,    \
 						       ONE("node")) "]}}}"
 
-/* A cluster without objects that answers so many requests. */
-struct failing {
-	size_t answers, asked;
-};
-
-static int get(void *ctx, const struct object_ref *ref, const cJSON **ret,
-	       struct error *err)
-{
-	struct failing *f = ctx;
-
-	*ret = NULL;
-	if (f->asked++ < f->answers)
-		return 0;
-	return error_set(err, ERR_IO, "%s %s: no answer", ref->kind, ref->name);
-}
-
 static const struct {
 	const char *what, *spec, *runtime;
 	size_t requests; /* one for the JobSet, others for what is made only once */
@@ -51,9 +35,7 @@ static void test_a_cluster_that_does_not_answer(void **state)
 
 		for (size_t n = 0; n <= jobs[i].requests; n++) {
 			struct failing cluster = { .answers = n };
-			const struct plugin_env env = { .keys = &keys_placeholder,
-							.get = get,
-							.ctx = &cluster };
+			const struct plugin_env env = failing_cluster(&cluster);
 			struct error err = { 0 };
 			cleanup_json cJSON *objects = build_with(&env, tj, rt, &err);
 

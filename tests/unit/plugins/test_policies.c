@@ -89,21 +89,30 @@ static void test_xgboost_workers(void **state)
 			   "workers to count");
 }
 
+/* With a runtime of this framework. */
+static cJSON *build_of(const char *framework, const char *spec, const char *rt_spec)
+{
+	cleanup_json cJSON *tj = job(spec), *rt = runtime(rt_spec);
+	struct error err = { 0 };
+	cJSON *ret;
+
+	json_put_str(rt, framework, "metadata", "labels", LABEL_FRAMEWORK);
+	ret = build_with(&offline, tj, rt, &err);
+	if (!ret)
+		fail_msg("%s: %s", rt_spec, err.msg);
+	return ret;
+}
+
 /* From two pods on there is somebody to find. */
 static void test_tensorflow_of_two_pods(void **state)
 {
-	cleanup_json cJSON *tj = job("{}");
-	cleanup_json cJSON *rt = runtime(
+	cleanup_json cJSON *objects = build_of(
+		"tensorflow", "{}",
 		"{mlPolicy: {numNodes: 1}, template: {spec: {replicatedJobs: [" RJOB(
 			"chief", "", ONE("node")) ", " RJOB("node", TRAINS,
 							    ONE("node")) "]}}}");
-	struct error err = { 0 };
-	cleanup_json cJSON *objects = NULL;
 
 	(void)state;
-	json_put_str(rt, "tensorflow", "metadata", "labels",
-		     "trainer.kubeflow.org/framework");
-	objects = build_with(&offline, tj, rt, &err);
 	assert_non_null(
 		json_find_const(json_get(container(objects, "chief", "node"), "env"),
 				"name", "TF_CONFIG"));
@@ -170,7 +179,7 @@ static void test_addresses(void **state)
 static void test_paddle_ports(void **state)
 {
 	static const struct {
-		const char *node, *want; /* NULL: none */
+		const char *node, *want;
 	} rows[] = {
 		{ "name: node, image: i", "[{containerPort: 36543}]" },
 		{ "name: node, image: i, ports: [{name: master, containerPort: 7}]",
@@ -182,21 +191,15 @@ static void test_paddle_ports(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		cleanup_arena struct arena a = { 0 };
-		cleanup_json cJSON *tj = job("{trainer: {}}");
-		cleanup_json cJSON *rt = runtime(arena_printf(
-			&a,
-			"{template: {spec: {replicatedJobs: [{name: node, template: "
-			"{" TRAINS " spec: {template: {spec: {containers: [{%s}, {name: "
-			"side, image: i}]}}}}}]}}}",
-			rows[i].node));
-		cleanup_json cJSON *o = NULL;
-		struct error err = { 0 };
+		cleanup_json cJSON *o = build_of(
+			"paddle", "{trainer: {}}",
+			arena_printf(
+				&a,
+				"{template: {spec: {replicatedJobs: [{name: node, "
+				"template: {" TRAINS " spec: {template: {spec: "
+				"{containers: [{%s}, {name: side, image: i}]}}}}}]}}}",
+				rows[i].node));
 
-		json_put_str(rt, "paddle", "metadata", "labels",
-			     "trainer.kubeflow.org/framework");
-		o = build_with(&offline, tj, rt, &err);
-		if (!o)
-			fail_msg("%s", err.msg);
 		assert_doc(json_get(container(o, "node", "node"), "ports"), rows[i].want);
 		assert_null(json_get(container(o, "node", "side"), "ports"));
 	}
@@ -231,20 +234,13 @@ static void test_tasks_of_tensorflow(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		cleanup_arena struct arena a = { 0 };
-		cleanup_json cJSON *tj = job("{}");
-		cleanup_json cJSON *rt = runtime(arena_printf(
-			&a,
-			"{mlPolicy: {numNodes: 1}, template: {spec: {replicatedJobs: "
-			"[%s]}}}",
-			rows[i].jobs));
-		cleanup_json cJSON *o = NULL;
-		struct error err = { 0 };
+		cleanup_json cJSON *o = build_of(
+			"tensorflow", "{}",
+			arena_printf(&a,
+				     "{mlPolicy: {numNodes: 1}, template: {spec: "
+				     "{replicatedJobs: [%s]}}}",
+				     rows[i].jobs));
 
-		json_put_str(rt, "tensorflow", "metadata", "labels",
-			     "trainer.kubeflow.org/framework");
-		o = build_with(&offline, tj, rt, &err);
-		if (!o)
-			fail_msg("row %zu: %s", i, err.msg);
 		if (rows[i].told &&
 		    !json_find_const(json_get(container(o, rows[i].told, "node"), "env"),
 				     "name", "TF_CONFIG"))

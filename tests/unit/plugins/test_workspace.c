@@ -317,16 +317,7 @@ static void test_who_serves(void **state)
 	assert_int_equal(cJSON_GetArraySize(json_get(tj, "metadata", "annotations")), 0);
 }
 
-/* A cluster that answers so many requests: for the JobSet, for the ConfigMap. */
-static int get_some(void *ctx, const struct object_ref *ref, const cJSON **ret,
-		    struct error *err)
-{
-	int *answers = ctx;
-
-	*ret = NULL;
-	return (*answers)-- > 0 ? 0 : error_set(err, ERR_IO, "%s: no answer", ref->kind);
-}
-
+/* The first request is for the JobSet, the second for the ConfigMap. */
 static void test_a_cluster_that_does_not_answer(void **state)
 {
 	const struct workspace w = { .digest = DIGEST };
@@ -335,11 +326,9 @@ static void test_a_cluster_that_does_not_answer(void **state)
 
 	(void)state;
 	workspace_annotate(tj, &w);
-	for (int i = 0; i < 2; i++) {
-		int answers = i;
-		const struct plugin_env env = { .keys = &keys_placeholder,
-						.get = get_some,
-						.ctx = &answers };
+	for (size_t i = 0; i < 2; i++) {
+		struct failing cluster = { .answers = i };
+		const struct plugin_env env = failing_cluster(&cluster);
 		struct error err = { 0 };
 		cleanup_json cJSON *objects = build_with(&env, tj, rt, &err);
 

@@ -140,6 +140,25 @@ void meta_drop_server_fields(cJSON *obj)
 		json_del(obj, JSON_PATH("metadata", keys[i]));
 }
 
+static void drop_unset_times(cJSON *node)
+{
+	cJSON *child = node ? node->child : NULL, *next;
+
+	for (; child; child = next) {
+		next = child->next;
+		if (cJSON_IsNull(child) && str_eq(child->string, "creationTimestamp"))
+			cJSON_Delete(cJSON_DetachItemViaPointer(node, child));
+		else
+			drop_unset_times(child);
+	}
+}
+
+void meta_drop_unset(cJSON *obj)
+{
+	json_del(obj, JSON_PATH("status"));
+	drop_unset_times(obj);
+}
+
 int64_t meta_generation(const cJSON *obj)
 {
 	return json_int(obj, 0, "metadata", "generation");

@@ -58,6 +58,11 @@ void meta_drop_managed_fields(cJSON *obj);
  * elsewhere.
  */
 void meta_drop_server_fields(cJSON *obj);
+/*
+ * Drop the status, as an API server does on create, and every `creationTimestamp: null`:
+ * Go programs write it also where strict validation knows no such field.
+ */
+void meta_drop_unset(cJSON *obj);
 /* Leave of metadata only names, uid, versions, deletion and owners. */
 void meta_digest(cJSON *obj);
 

@@ -412,6 +412,18 @@ static int64_t count_members(const struct node *node, const cJSON *obj)
 	return n;
 }
 
+/*
+ * Go's encoding of an unset struct: every ObjectMeta has creationTimestamp, every object a
+ * status, also where the schema has neither.
+ */
+static bool is_unset(const cJSON *member)
+{
+	if (str_eq(member->string, "creationTimestamp"))
+		return cJSON_IsNull(member);
+	return str_eq(member->string, "status") &&
+	       (cJSON_IsNull(member) || (cJSON_IsObject(member) && !member->child));
+}
+
 static void check_members(struct check *c, const struct at *at, const struct node *node,
 			  const cJSON *obj, const cJSON *old)
 {
@@ -423,7 +435,7 @@ static void check_members(struct check *c, const struct at *at, const struct nod
 		here.key = member->string;
 		child = node_prop(node, member->string);
 		child = child ? child : node->each;
-		if (!child && !node->preserves_unknown)
+		if (!child && !node->preserves_unknown && !is_unset(member))
 			unknown_field(c, &here, node);
 		else if (child == node->each && json_str(node->instead, here.key))
 			foreign_key(c, &here, json_str(node->instead, here.key));

@@ -233,6 +233,20 @@ static int judge_dynamic(const struct field *f, const char **says)
 	return cJSON_IsTrue(f->value) ? GRADE_APPROXIMATE : GO_ON;
 }
 
+/* Go programs write `status: {}`. */
+static int judge_status(const struct field *f, const char **says)
+{
+	const cJSON *e;
+
+	json_each(e, f->value)
+		if (!cJSON_IsNull(e) &&
+		    (e->child || !(cJSON_IsObject(e) || cJSON_IsArray(e)))) {
+			*says = "left out: it belongs to the V1 job";
+			return GRADE_APPROXIMATE;
+		}
+	return GRADE_EXACT;
+}
+
 static int judge_creation(const struct field *f, const char **says)
 {
 	if (str_eq(text_of(f), "AtStartup"))
@@ -259,8 +273,7 @@ static const struct row rows[] = {
 	{ MPI, "apiVersion", GRADE_APPROXIMATE, NULL, judge_exec, NULL },
 	{ ALL, "apiVersion", GRADE_EXACT, NULL, NULL, NULL },
 	{ ALL, "kind", GRADE_EXACT, NULL, NULL, NULL },
-	{ ALL, "status", GRADE_APPROXIMATE, "left out: it belongs to the V1 job", NULL,
-	  NULL },
+	{ ALL, "status", GRADE_EXACT, NULL, judge_status, NULL },
 	{ ALL, "metadata.name", GRADE_EXACT, NULL, NULL, NULL },
 	{ ALL, "metadata.namespace", GRADE_EXACT, NULL, NULL, NULL },
 	{ ALL, "metadata.labels", GRADE_EXACT, NULL, NULL, NULL },

@@ -259,6 +259,7 @@ static bool is_misshapen(const struct field_errors *errs)
 
 void doc_check(struct doc *doc, const struct schema *schema)
 {
+	meta_drop_unset(doc->obj);
 	schema_validate(schema, doc->obj, NULL, &doc->errs);
 	schema_default(schema, doc->obj);
 	if (!doc_is(doc, TRAINJOB_KIND) && !is_misshapen(&doc->errs))

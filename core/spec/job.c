@@ -169,8 +169,10 @@ static void check_docs(struct job_set *set, const struct job_opts *opts,
 			continue;
 		if (job)
 			settle_job(set, doc, opts, names);
-		if (names == NAMES_LATER)
+		if (names == NAMES_LATER) {
 			doc->given = json_dup(doc->obj);
+			meta_drop_unset(doc->given);
+		}
 		doc_check(doc, set->schema);
 	}
 }

@@ -194,6 +194,21 @@ static const struct row {
 	{ "an empty status", "TrainJob", TJ "}\nstatus: {}",
 	  "status: Invalid value: 0: status in body should have at least 1 "
 	  "properties\n" },
+	{ "what Go writes for an unset time and status", "TrainingRuntime",
+	  TR
+	  "{mlPolicy: {torch: {}}, template: {metadata: {creationTimestamp: null}, "
+	  "spec: {replicatedJobs: [{name: node, template: {metadata: "
+	  "{creationTimestamp: null}, spec: {template: {metadata: {creationTimestamp: "
+	  "null}, spec: {containers: [{name: node, resources: {}}]}}}}}]}}}\nstatus: {}",
+	  "" },
+	{ "a time that is set, and another null", "TrainingRuntime",
+	  TR "{template: {metadata: {creationTimestamp: '2026-01-31T23:59:59Z', x: "
+	     "null}}}\nstatus: {a: 1}",
+	  "spec.template.metadata.creationTimestamp: Unknown field: the fields are "
+	  "annotations, finalizers, labels, name, namespace\n"
+	  "spec.template.metadata.x: Unknown field: the fields are annotations, "
+	  "finalizers, labels, name, namespace\n"
+	  "status: Unknown field: the fields are apiVersion, kind, metadata, spec\n" },
 	{ "an empty spec", "TrainingRuntime", TR "{}",
 	  "spec: Invalid value: 0: spec in body should have at least 1 properties\n" },
 	{ "only unknown fields count as none", "TrainingRuntime", TR "{template: {x: 1}}",

@@ -20,8 +20,9 @@
 #include "base/protobuf.h"
 #include "base/str.h"
 
-#define MAPS "/api/v1/namespaces/default/configmaps"
-#define JOBS "/apis/trainer.kubeflow.org/v1alpha1/namespaces/default/trainjobs"
+#define MAPS     "/api/v1/namespaces/default/configmaps"
+#define RUNTIMES "/apis/trainer.kubeflow.org/v1alpha1/namespaces/default/trainingruntimes"
+#define JOBS     "/apis/trainer.kubeflow.org/v1alpha1/namespaces/default/trainjobs"
 
 static struct apiserver *server;
 
@@ -42,6 +43,9 @@ static int teardown(void **state)
 	apiserver_free(server);
 	return 0;
 }
+
+#define TYPE(kind) \
+	"\"apiVersion\":\"trainer.kubeflow.org/v1alpha1\",\"kind\":\"" kind "\""
 
 struct answer {
 	int status;
@@ -170,6 +174,19 @@ static const struct row {
 	{ 400, "GET", MAPS "?continue=e30%3D", "" },
 	{ 400, "GET", MAPS "?watch=1&resourceVersion=-1", "" },
 	{ 400, "POST", JOBS, "{\"metadata\":{\"name\":\"a\"}}" },
+	{ 201, "POST", RUNTIMES "?fieldValidation=Strict",
+	  "{" TYPE("TrainingRuntime") ",\"metadata\":{\"name\":\"unset\","
+				      "\"creationTimestamp\":null},\"spec\":{"
+				      "\"template\":{\"metadata\":{\"creationTimestamp\":"
+				      "null},\"spec\":{"
+				      "\"replicatedJobs\":[]}}},\"status\":{}}" },
+	{ 201, "POST", JOBS "?fieldValidation=Strict",
+	  "{" TYPE("TrainJob") ",\"metadata\":{\"name\":\"unset\","
+			       "\"creationTimestamp\":null},\"spec\":{\"runtimeRef\":{"
+			       "\"name\":\"unset\",\"kind\":\"TrainingRuntime\"}},"
+			       "\"status\":{}}" },
+	{ 200, "PATCH", JOBS "/unset?fieldValidation=Strict",
+	  "{\"metadata\":{\"creationTimestamp\":null},\"status\":{}}" },
 	{ 200, "DELETE", MAPS "/a", "" },
 	{ 404, "DELETE", MAPS "/a", "" },
 };

@@ -138,6 +138,33 @@ static void test_which_kind(void **state)
 	}
 }
 
+/* A strict API server knows creationTimestamp in no template. */
+static void test_sent_without_unset_times(void **state)
+{
+	const struct job_opts opts = { .file = "go.yaml" };
+	cleanup_job_set struct job_set set = { 0 };
+	struct lines lines = { 0 };
+	const struct reporter to = { add_line, &lines };
+	struct error err = { 0 };
+
+	(void)state;
+	write_text("go.yaml",
+		   JOB_HEAD "metadata: {name: a, creationTimestamp: null}\n"
+			    "spec: {runtimeRef: {name: torch-distributed}, "
+			    "runtimePatches: [{manager: a.b/c, trainingRuntimeSpec: "
+			    "{template: {metadata: {creationTimestamp: null}}}}]}\n"
+			    "status: {}\n");
+	assert_int_equal(job_set_read(&set, &opts, &to, &err), 0);
+	assert_int_equal(set.input.docs[0].errs.n, 0);
+	for (int sent = 0; sent < 2; sent++) {
+		cleanup_free char *text =
+			json_text(sent ? set.input.docs[0].given : set.input.docs[0].obj);
+
+		assert_null(strstr(text, "null"));
+		assert_null(strstr(text, "status"));
+	}
+}
+
 static void test_options_that_contradict(void **state)
 {
 	static const struct {
@@ -172,6 +199,7 @@ int main(void)
 		cmocka_unit_test(test_all_errors),
 		cmocka_unit_test(test_names),
 		cmocka_unit_test(test_which_kind),
+		cmocka_unit_test(test_sent_without_unset_times),
 		cmocka_unit_test(test_options_that_contradict),
 	};
 

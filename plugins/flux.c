@@ -174,7 +174,7 @@ static struct flux_facts facts_of(struct info *info, const cJSON *tj)
 	struct pod_set *ps = info_by_name(info, NODE);
 	int64_t nodes = tj_num_nodes(tj);
 	int64_t tasks = tj_num_proc_per_node(tj);
-	int64_t gpus = info_gpus(info, tj, NULL);
+	int64_t gpus = info_gpus(info, NODE);
 	struct arena *a = &info->arena;
 	struct flux_facts f;
 

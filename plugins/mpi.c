@@ -154,7 +154,9 @@ static int64_t slots(const struct plan *p)
 	n = mpi_num_proc_per_node(p->mpi);
 	if (n != 1)
 		return n;
-	gpus = info_gpus(p->info, p->tj, NODE);
+	gpus = info_gpus(p->info, NODE);
+	if (gpus == 0) /* upstream gives resourcesPerNode to the trainer's job alone */
+		gpus = info_gpus(p->info, NULL);
 	return gpus > 1 ? gpus : 1;
 }
 

@@ -21,11 +21,11 @@ static const char *const reserved[] = {
 
 struct torch_plan torch_plan(struct info *info, const cJSON *tj)
 {
-	const cJSON *resources = info_resources(info, tj, NULL);
+	const cJSON *resources = info_resources(info, NULL);
 	int64_t procs = tj_num_proc_per_node(tj), cpus = resources_cpus(resources);
 	struct torch_plan plan = {
 		.nodes = info_nodes(info),
-		.gpus = info_gpus(info, tj, NULL),
+		.gpus = info_gpus(info, NULL),
 	};
 
 	if (procs != ABSENT)

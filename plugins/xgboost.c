@@ -46,7 +46,7 @@ static int enforce_ml_policy(const struct plugin_env *env, struct info *info,
 	info_set_plain_nodes(info, tj);
 	if (!tj_trainer(tj) || !node)
 		return 0;
-	gpus = info_gpus(info, tj, NULL);
+	gpus = info_gpus(info, NULL);
 	if (__builtin_mul_overflow(info_nodes(info), gpus > 0 ? gpus : 1, &workers))
 		return error_set(err, ERR_LIMIT,
 				 "%" PRId64 " nodes of %" PRId64

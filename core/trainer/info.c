@@ -97,32 +97,20 @@ const char *info_lead_host(struct info *info)
 			    trainer ? trainer->name : NODE, info->subdomain);
 }
 
-static const cJSON *resources_in(const struct pod_set *ps)
+const cJSON *info_resources(struct info *info, const char *job)
 {
-	const cJSON *res;
+	struct pod_set *ps = job ? info_by_name(info, job) : NULL;
 
 	if (!ps)
-		return NULL;
-	res = container_resources(pod_container(ps->pod_spec, NODE));
-	return resources_empty(res) ? NULL : res;
+		ps = info_by_ancestor(info, ANCESTOR_TRAINER);
+	if (!ps)
+		ps = info_by_name(info, NODE);
+	return ps ? container_resources(pod_container(ps->pod_spec, NODE)) : NULL;
 }
 
-const cJSON *info_resources(struct info *info, const cJSON *tj, const char *first)
+int64_t info_gpus(struct info *info, const char *job)
 {
-	const cJSON *res = tj_resources_per_node(tj);
-	struct pod_set *ps = info->pod_sets;
-
-	if (!res && first)
-		res = resources_in(info_by_name(info, first));
-	for (size_t i = 0; !res && i < info->n_pod_sets; i++, ps++)
-		if (str_eq(ps->name, NODE) || str_eq(ps->ancestor, ANCESTOR_TRAINER))
-			res = resources_in(ps);
-	return res;
-}
-
-int64_t info_gpus(struct info *info, const cJSON *tj, const char *first)
-{
-	int64_t n = resources_gpus(info_resources(info, tj, first));
+	int64_t n = resources_gpus(info_resources(info, job));
 
 	return n > 0 ? n : info->claimed_gpus;
 }

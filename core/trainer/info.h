@@ -82,13 +82,13 @@ void info_set_plain_nodes(struct info *info, const cJSON *tj);
 const char *info_lead_host(struct info *info);
 
 /*
- * The resources of one node: spec.trainer.resourcesPerNode, else those of the first
- * container "node" that has any, in the jobs labeled trainer or named "node", beginning
- * with the job `first`. May be NULL.
+ * The resources with which the processes run: those of the container "node" of the job
+ * `job`, else of the trainer's job, after spec.trainer.resourcesPerNode has been merged
+ * into it. May be NULL.
  */
-const cJSON *info_resources(struct info *info, const cJSON *tj, const char *first);
+const cJSON *info_resources(struct info *info, const char *job);
 
 /* The GPUs of these resources, else those that a node claims. */
-int64_t info_gpus(struct info *info, const cJSON *tj, const char *first);
+int64_t info_gpus(struct info *info, const char *job);
 
 #endif

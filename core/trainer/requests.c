@@ -197,14 +197,24 @@ void resource_list_release(struct resource_list *list)
 	*list = (struct resource_list){ 0 };
 }
 
-/* The rank of a name, lower is better; -1: not a GPU. */
+/*
+ * The rank of a name, lower is better; -1: not a GPU. Parts of a shared GPU come last:
+ * nvidia.com/gpumem, volcano.sh/vgpu-cores, gpu.intel.com/memory.max.
+ */
 static int gpu_rank(const char *name)
 {
+	static const char *const parts[] = { "mem", "core", "tile", "percent",
+					     "monitoring" };
 	const char *slash = strrchr(name, '/');
 
 	if (slash && !strcasecmp(slash + 1, "gpu"))
 		return 0;
-	return strcasestr(name, "gpu") ? 1 : -1;
+	if (!strcasestr(name, "gpu"))
+		return -1;
+	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++)
+		if (strcasestr(name, parts[i]))
+			return 2;
+	return 1;
 }
 
 static const cJSON *better_gpu(const cJSON *a, const cJSON *b)
@@ -233,7 +243,7 @@ static int64_t gpus(const cJSON *quantities)
 	const cJSON *node, *best = NULL;
 
 	json_each(node, quantities) {
-		if (node->string && gpu_rank(node->string) >= 0)
+		if (node->string && gpu_rank(node->string) >= 0 && whole(node) > 0)
 			best = better_gpu(best, node);
 	}
 	return whole(best);
@@ -258,14 +268,6 @@ bool resources_claim(const cJSON *resources)
 	const cJSON *claims = json_get(resources, "claims");
 
 	return claims && claims->child;
-}
-
-bool resources_empty(const cJSON *resources)
-{
-	const cJSON *limits = json_get(resources, "limits");
-	const cJSON *requests = json_get(resources, "requests");
-
-	return !(limits && limits->child) && !(requests && requests->child);
 }
 
 static int merge_quantities(cJSON *container, const char *key, const cJSON *from,

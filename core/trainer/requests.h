@@ -35,11 +35,10 @@ void resource_list_release(struct resource_list *list);
 /*
  * The GPUs and CPUs of ResourceRequirements (may be NULL), rounded up: of requests, else
  * limits. A GPU is a resource called <vendor>/gpu, else the first by name with "gpu" in
- * it. 0 when unreadable.
+ * it, of those that are not 0 or, unless there is no other, memory and cores of a GPU. 0 when unreadable.
  */
 int64_t resources_gpus(const cJSON *resources);
 int64_t resources_cpus(const cJSON *resources);
-bool resources_empty(const cJSON *resources); /* neither limits nor requests */
 bool resources_claim(const cJSON *resources); /* claims, or parts of them */
 
 /*

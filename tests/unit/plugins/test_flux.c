@@ -16,16 +16,21 @@ static void test_scripts_decide(void **state)
 {
 	static const struct {
 		const char *trainer, *policy, *hosts, *flags, *resources;
+		const char *node; /* its container */
 	} rows[] = {
 		{ "{numNodes: 4}", "flux: {}", "tj-node-0-[0-3]", " -N 4 -n 4 ",
-		  "--cores=0 >" },
+		  "--cores=0 >", PLAIN_NODE },
 		{ "{numNodes: 1}", "flux: {numProcPerNode: 3}", "tj-node-0-[0]",
-		  " -N 1 -n 3 ", "--cores=0-2 >" },
+		  " -N 1 -n 3 ", "--cores=0-2 >", PLAIN_NODE },
 		{ "{numNodes: 2, numProcPerNode: 4}", "flux: {numProcPerNode: 3}",
-		  "tj-node-0-[0-1]", " -N 2 -n 8 ", "--cores=0-3 >" },
+		  "tj-node-0-[0-1]", " -N 2 -n 8 ", "--cores=0-3 >", PLAIN_NODE },
 		{ "{numNodes: 2, resourcesPerNode: {limits: {nvidia.com/gpu: 2}}}",
 		  "flux: {}", "tj-node-0-[0-1]", " -N 2 -n 2 -g 2 ",
-		  "--cores=0 --gpu=0-1 >" },
+		  "--cores=0 --gpu=0-1 >", PLAIN_NODE },
+		/* Defect 19: upstream counts the job's resources alone. */
+		{ "{numNodes: 2, resourcesPerNode: {limits: {memory: 1Gi}}}", "flux: {}",
+		  "tj-node-0-[0-1]", " -N 2 -n 2 -g 2 ", "--cores=0 --gpu=0-1 >",
+		  "resources: {limits: {nvidia.com/gpu: 2}}" },
 	};
 
 	(void)state;
@@ -35,8 +40,8 @@ static void test_scripts_decide(void **state)
 			arena_printf(&a, "{trainer: %s}", rows[i].trainer),
 			arena_printf(&a,
 				     "{mlPolicy: {%s}, template: {spec: {replicatedJobs: "
-				     "[" RJOB("node", TRAINS, ONE("node")) "]}}}",
-				     rows[i].policy));
+				     "[" RJOB("node", TRAINS, WITH("node", "%s")) "]}}}",
+				     rows[i].policy, rows[i].node));
 
 		assert_in(script(o, "init.sh"), rows[i].hosts);
 		assert_in(script(o, "init.sh"), "tcp://eth0:%p");

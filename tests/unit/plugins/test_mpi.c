@@ -184,6 +184,30 @@ static void test_correction_03_slots_from_the_gpus_of_the_nodes(void **state)
 			    "tj-node-0-0.tj slots=8\ntj-node-0-1.tj slots=8\n");
 }
 
+/* Upstream: resources of the TrainJob without GPUs hide those of the nodes. */
+static void test_defect_19_slots_follow_the_container(void **state)
+{
+#define GPU_NODE(policy)                                     \
+	MPI(policy,                                          \
+	    RJOB("launcher", TRAINS, ONE("node")) ", " RJOB( \
+		    "node", "", WITH("node", "resources: {limits: {amd.com/gpu: 4}}")))
+	const char *job = "{trainer: {numNodes: 1, resourcesPerNode: {requests: {memory: "
+			  "1Gi, cpu: 16}}}}";
+	cleanup_json cJSON *open = build(job, GPU_NODE("mpi: {}"));
+	cleanup_json cJSON *ring = build(job, GPU_NODE("mpi: {runLauncherAsNode: true}"));
+	cleanup_json cJSON *intel =
+		build(job, GPU_NODE("mpi: {mpiImplementation: Intel}"));
+	cleanup_json cJSON *mpich =
+		build(job, GPU_NODE("mpi: {mpiImplementation: MPICH}"));
+
+	(void)state;
+	assert_env(container(open, "launcher", "node"), OMPI("4"));
+	assert_string_equal(hostfile(open), "tj-node-0-0.tj slots=4\n");
+	assert_string_equal(hostfile(ring), "tj-launcher-0-0.tj slots=4\n");
+	assert_string_equal(hostfile(intel), "tj-node-0-0.tj:4\n");
+	assert_string_equal(hostfile(mpich), "tj-node-0-0.tj:4\n");
+}
+
 static void test_other_implementations(void **state)
 {
 	cleanup_json cJSON *intel = build("{trainer: {numNodes: 1, numProcPerNode: 2}}",
@@ -507,6 +531,7 @@ int main(void)
 		cmocka_unit_test(test_defect_16_nodes_of_the_runtime_are_the_workers),
 		cmocka_unit_test(test_slots),
 		cmocka_unit_test(test_correction_03_slots_from_the_gpus_of_the_nodes),
+		cmocka_unit_test(test_defect_19_slots_follow_the_container),
 		cmocka_unit_test(test_other_implementations),
 		cmocka_unit_test(test_agent_own_variables),
 		cmocka_unit_test(test_worker_port),

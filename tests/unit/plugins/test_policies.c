@@ -72,6 +72,7 @@ static void test_xgboost_workers(void **state)
 		/* numProcPerNode is not looked at */
 		{ "{numNodes: 2, numProcPerNode: 4}", DMLC("2") },
 	};
+	cleanup_json cJSON *more_memory = NULL;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
@@ -82,6 +83,12 @@ static void test_xgboost_workers(void **state)
 
 		assert_env(container(o, "node", "node"), rows[i].want);
 	}
+	/* Defect 19: upstream counts the job's resources alone. */
+	more_memory =
+		build("{trainer: {numNodes: 2, resourcesPerNode: {limits: "
+		      "{memory: 1Gi}}}}",
+		      RUNTIME("xgboost: {}", "resources: {limits: {nvidia.com/gpu: 4}}"));
+	assert_env(container(more_memory, "node", "node"), DMLC("8"));
 	assert_build_fails("{trainer: {numNodes: 2000000000, resourcesPerNode: "
 			   "{limits: {nvidia.com/gpu: 8E}}}}",
 			   RUNTIME("xgboost: {}", PLAIN_NODE),

@@ -33,6 +33,8 @@ static void test_nothing_without_trainer(void **state)
 	assert_int_equal(count(o, "node"), 2);
 }
 
+#define MORE_MEMORY "{resourcesPerNode: {limits: {memory: 1Gi}}}"
+
 static void test_processes_on_a_node(void **state)
 {
 	static const struct {
@@ -49,13 +51,22 @@ static void test_processes_on_a_node(void **state)
 		{ "{}", "resources: {limits: {google.com/tpu: 4, cpu: 6}}", "6" },
 		{ "{numProcPerNode: 5}", "resources: {limits: {nvidia.com/gpu: 4}}",
 		  "5" },
-		/* the job's resources stand in place of the runtime's, not beside */
-		{ "{resourcesPerNode: {limits: {memory: 1Gi}}}",
-		  "resources: {limits: {nvidia.com/gpu: 4}}", "1" },
 		{ "{resourcesPerNode: {requests: {cpu: 3}}}",
 		  "resources: {requests: {cpu: 8}}", "3" },
 		{ "{resourcesPerNode: {requests: {nvidia.com/gpu: 2}}}", PLAIN_NODE,
 		  "auto" },
+		/* Defect 19: upstream counts the job's resources alone. */
+		{ MORE_MEMORY, "resources: {limits: {nvidia.com/gpu: 4}}", "auto" },
+		{ MORE_MEMORY, "resources: {limits: {amd.com/gpu: 4}}", "auto" },
+		{ MORE_MEMORY, "resources: {requests: {cpu: 8}}", "8" },
+		{ MORE_MEMORY, "resources: {limits: {nvidia.com/mig-1g.5gb: 2, cpu: 3}}",
+		  "3" },
+		{ "{resourcesPerNode: {requests: {cpu: 16}}}",
+		  "resources: {limits: {nvidia.com/gpu: 4}}", "auto" },
+		{ "{resourcesPerNode: {limits: {nvidia.com/gpu: 0}}}",
+		  "resources: {limits: {nvidia.com/gpu: 4, cpu: 2}}", "2" },
+		{ "{resourcesPerNode: {limits: {nvidia.com/gpu: 2, amd.com/gpu: 0}}}",
+		  "resources: {limits: {amd.com/gpu: 4}}", "auto" },
 	};
 
 	(void)state;

@@ -62,6 +62,11 @@ static void test_recipe_and_config(void **state)
 		{ ARGS("model.quantize_base=true, \"model.use_dora= TRUE \", "
 		       "model.lora_attn_modules=q"),
 		  GPUS("1"), "lora_finetune_single_device" CONF "_lora_single_device" },
+		/* Defect 19: upstream counts the job's resources alone. */
+		{ "{resourcesPerNode: {limits: {memory: 64Gi}}}", GPUS("1"),
+		  "full_finetune_single_device" CONF "_full_single_device" },
+		{ "{resourcesPerNode: {requests: {cpu: 1}}}", GPUS("2"),
+		  RDZV "full_finetune_distributed" CONF "_full" },
 		/* one node, more devices */
 		{ "{}", GPUS("2"), RDZV "full_finetune_distributed" CONF "_full" },
 		{ "{numProcPerNode: 2}", GPUS("4"),

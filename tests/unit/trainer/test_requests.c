@@ -124,6 +124,13 @@ static void test_gpus(void **state)
 		{ "{limits: {b.com/gpu: 1, a.com/gpu: 5}}", 5 },
 		{ "{limits: {a.com/gpu: 5, b.com/gpu: 1}}", 5 },
 		{ "{limits: {nvidia.com/gpu: many}}", 0 },
+		/* none of those: another kind */
+		{ "{limits: {amd.com/gpu: 0, nvidia.com/gpu: 8}}", 8 },
+		{ "{limits: {volcano.sh/vgpu-cores: 50, volcano.sh/vgpu-memory: 3000, "
+		  "volcano.sh/vgpu-number: 2}}",
+		  2 },
+		{ "{limits: {gpu.intel.com/memory.max: 10Gi, gpu.intel.com/xe: 2}}", 2 },
+		{ "{limits: {aliyun.com/gpu-mem: 3}}", 3 },
 	};
 
 	(void)state;

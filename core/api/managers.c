@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/last_applied.h"
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
@@ -451,9 +452,19 @@ static int by_name(const void *a, const void *b)
 	return strcmp((*x)->manager, (*y)->manager);
 }
 
-/* The fields of `changed` that others have; with force, remove them from the others. */
+/* What kubectl may change of other managers: what it stored by client-side apply. */
+static cJSON *migrated(const struct manager_of *by, const cJSON *live)
+{
+	return str_eq(by->manager, KUBECTL_MANAGER) ? last_applied_fields(by->type, live)
+						    : NULL;
+}
+
+/*
+ * The fields of `changed`, but for those `allowed`, that others have; with force, or if
+ * there are none, remove what changed from the others.
+ */
 static int settle(struct entries *es, const struct entry *own, const cJSON *changed,
-		  bool force, cJSON **ret_causes, struct error *err)
+		  const cJSON *allowed, bool force, cJSON **ret_causes, struct error *err)
 {
 	struct conflicts c = { .causes = cJSON_CreateArray(), .text = { .max = 65536 } };
 	cleanup_free struct entry **sorted = xcalloc(es->n, sizeof(*sorted));
@@ -462,8 +473,8 @@ static int settle(struct entries *es, const struct entry *own, const cJSON *chan
 		sorted[i] = &es->list[i];
 	qsort(sorted, es->n, sizeof(*sorted), by_name);
 	for (size_t i = 0; i < es->n; i++) {
-		cleanup_json cJSON *theirs =
-			fieldset_intersection(sorted[i]->set, changed);
+		cleanup_json cJSON *all = fieldset_intersection(sorted[i]->set, changed);
+		cleanup_json cJSON *theirs = fieldset_difference(all, allowed);
 
 		if (sorted[i] == own || fieldset_is_empty(theirs))
 			continue;
@@ -529,6 +540,7 @@ int managers_apply(const struct manager_of *by, const cJSON *live, const cJSON *
 	cleanup_typed_changes struct typed_changes c = { 0 };
 	cleanup_json cJSON *before = bare(live);
 	cleanup_json cJSON *merged = typed_merge(by->type, before, config);
+	cleanup_json cJSON *allowed = migrated(by, before);
 	cleanup_json cJSON *last = NULL;
 	cleanup_json cJSON *changed = NULL;
 	cleanup_json cJSON *obj = NULL;
@@ -540,7 +552,7 @@ int managers_apply(const struct manager_of *by, const cJSON *live, const cJSON *
 	obj = prune(by->type, merged, &es, last);
 	compare(by, before, obj, &c);
 	changed = fieldset_union(c.added, c.modified);
-	if (settle(&es, own, changed, by->force, ret_causes, err))
+	if (settle(&es, own, changed, allowed, by->force, ret_causes, err))
 		return -1;
 	drop_fields(&es, c.removed, own);
 	/* As an API server: set the time only of an entry that changed. */

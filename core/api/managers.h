@@ -5,7 +5,8 @@
  * There is one set of fields for each manager, operation, version and subresource. A
  * field that a manager applied before and now omits is removed, unless another manager
  * has it; changing a field of another manager is a conflict unless forced, which takes
- * the field over.
+ * the field over. No conflict: what kubectl changes of its own client-side apply
+ * (last_applied.h).
  *
  * Follows sigs.k8s.io/structured-merge-diff/v6 merge (Updater) and k8s.io/apimachinery
  * pkg/util/managedfields. The only file with the keys of an entry.

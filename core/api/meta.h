@@ -18,6 +18,7 @@ const char *meta_version(const cJSON *obj);     /* resourceVersion */
 uint64_t meta_version_number(const cJSON *obj); /* 0: not a number */
 const cJSON *meta_labels(const cJSON *obj);     /* or NULL; likewise annotations */
 const cJSON *meta_annotations(const cJSON *obj);
+enum { META_ANNOTATIONS_MAX = 256 * 1024 }; /* bytes of all keys and values */
 const char *meta_label(const cJSON *obj, const char *key);
 const char *meta_annotation(const cJSON *obj, const char *key);
 const char *meta_generate_name(const cJSON *obj);

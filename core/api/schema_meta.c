@@ -8,13 +8,12 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "api/meta.h"
 #include "api/names.h"
 #include "api/schema_node.h"
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
-
-enum { ANNOTATIONS_MAX = 256 * 1024 };
 
 static void check_name(const cJSON *meta, struct field_errors *errs)
 {
@@ -118,9 +117,9 @@ static void check_annotations(const cJSON *meta, struct field_errors *errs)
 		if (cJSON_IsString(annotation))
 			size += strlen(annotation->valuestring);
 	}
-	if (size > ANNOTATIONS_MAX)
+	if (size > META_ANNOTATIONS_MAX)
 		field_error_add(errs, FIELD_TOO_LONG, "metadata.annotations", NULL,
-				"may not be more than %d bytes", ANNOTATIONS_MAX);
+				"may not be more than %d bytes", META_ANNOTATIONS_MAX);
 }
 
 void schema_check_meta(const struct kind *kind, const cJSON *obj,

@@ -1,6 +1,7 @@
 /* Creates, updates and patches objects: exchange.h. */
 #include <string.h>
 
+#include "api/last_applied.h"
 #include "api/jsonpatch.h"
 #include "api/meta.h"
 #include "api/patch.h"
@@ -440,8 +441,11 @@ static cJSON *applied(struct exchange *x, const cJSON *old)
 	    prepare_identity(x, config) || prepare_known(x, config))
 		return NULL;
 	drop_nulls(config); /* nobody has what is absent */
-	if (!managers_apply(&by, old ? old : blank, config, &obj, &causes, &err))
+	if (!managers_apply(&by, old ? old : blank, config, &obj, &causes, &err)) {
+		if (str_eq(x->manager, KUBECTL_MANAGER))
+			last_applied_update(obj, x->body);
 		return obj;
+	}
 	details = cJSON_CreateObject();
 	json_put(details, causes, "causes");
 	exchange_refuse_with(x, 409, "Conflict", details, err.msg);

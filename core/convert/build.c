@@ -1,6 +1,7 @@
 /* build.c - build a job's TrainingRuntime and TrainJob (convert/job.h). */
 #include <inttypes.h>
 
+#include "api/last_applied.h"
 #include "api/meta.h"
 #include "base/cleanup.h"
 #include "base/str.h"
@@ -12,7 +13,6 @@
 
 #define VOLCANO            "volcano"
 #define QUEUE_ANNOTATION   "scheduling.volcano.sh/queue-name"
-#define APPLIED_ANNOTATION "kubectl.kubernetes.io/last-applied-configuration"
 
 /* For cleanPodPolicy All: long enough to read the status. */
 enum { CLEANED_AFTER = 60, LAST_PERMANENT_CODE = 127 };
@@ -229,7 +229,7 @@ static void copy_metadata(struct v1_job *j)
 	json_each(m, json_get(j->obj, "metadata"))
 		if (str_in(m->string, kept) && !cJSON_IsNull(m))
 			json_put(j->job, json_dup(m), "metadata", m->string);
-	json_del(j->job, JSON_PATH("metadata", "annotations", APPLIED_ANNOTATION));
+	json_del(j->job, JSON_PATH("metadata", "annotations", LAST_APPLIED));
 	if (meta_namespace(j->obj))
 		meta_set_namespace(j->runtime, meta_namespace(j->obj));
 }

@@ -3,6 +3,7 @@
 
 #include <stdatomic.h>
 
+#include "api/last_applied.h"
 #include "api/meta.h"
 #include "api/proto.h"
 #include "base/cleanup.h"
@@ -19,8 +20,6 @@
 #include "trainer/runtime.h"
 #include "trainer/trainjob.h"
 #include "trainer/trainjob_status.h"
-
-#define LAST_APPLIED "kubectl.kubernetes.io/last-applied-configuration"
 
 enum watch_kind {
 	WATCH_TRAINJOB,

@@ -1,5 +1,7 @@
 """More of what apiserver.py asks: who owns which field. Server-side apply by several managers, lists
 that merge by their keys, what patches and updates do to managedFields, the name of the manager."""
+import json
+
 from api_requests import APPLY, CORE, JSON, MERGE, PATCH, STRATEGIC, TRAINER, apply, ask, config, job, obj, runtime
 
 NS = "api-managers"
@@ -249,6 +251,33 @@ def trainjobs():
     ask("job: at last", "GET", path)
 
 
+def migration():
+    """What kubectl has applied by itself, and then applies server-side."""
+    path, last = f"{MAPS}/moved", "kubectl.kubernetes.io/last-applied-configuration"
+
+    def before(name, data, applied):
+        """As `kubectl apply` creates it."""
+        annotation = json.dumps(config(name, applied), separators=(",", ":"), sort_keys=True) + "\n"
+        ask(f"migration: {name}", "POST", f"{MAPS}?fieldManager=kubectl-client-side-apply", config(name, data, annotations={last: annotation}))
+
+    before("moved", {"a": "1", "b": "1"}, {"a": "1", "b": "1"})
+    apply("migration: another manager", path, config("moved", {"a": "2"}), "other")
+    apply("migration: the same", path, config("moved", {"a": "1", "b": "1"}), "kubectl")
+    apply("migration: a value changed", path, config("moved", {"a": "2", "b": "<&>"}, annotations={"z": "1", "y": "1"}), "kubectl")
+    apply("migration: again, and one less", path, config("moved", {"a": "3"}), "kubectl")
+    apply("migration: dry run", path, config("moved", {"a": "4"}), "kubectl", "&dryRun=All")
+    before("edited", {"a": "9", "b": "1", "c": "1"}, {"a": "1", "b": "1"})
+    apply("migration: one changed since, one of nobody's", f"{MAPS}/edited", config("edited", {"a": "2", "b": "2", "c": "2"}), "kubectl")
+    apply("migration: without those", f"{MAPS}/edited", config("edited", {"b": "2"}), "kubectl")
+    before("large", {"a": "1"}, {"a": "1"})
+    apply("migration: too large for an annotation", f"{MAPS}/large", config("large", {"a": "x" * 300000}), "kubectl")
+    for i, text in enumerate(("", "{", "[]", json.dumps(config("broken-4", {"a": "1"}) | {"apiVersion": "v2"}))):
+        name = f"broken-{i}"
+        ask(f"migration: {name}", "POST", f"{MAPS}?fieldManager=kubectl-client-side-apply", config(name, {"a": "1"}, annotations={last: text}))
+        apply(f"migration: an annotation that is none {i}", f"{MAPS}/{name}", config(name, {"a": "2"}), "kubectl")
+        apply(f"migration: ... forced {i}", f"{MAPS}/{name}", config(name, {"a": "2"}), "kubectl", "&force=true")
+
+
 def quantities():
     """As they are sent: an API server keeps a custom kind's spelling."""
     for i, value in enumerate((2, 2.5, "2000m", "1e3", "0.5Gi", "")):
@@ -256,5 +285,5 @@ def quantities():
 
 
 ask("namespace of managers", "POST", f"{CORE}/namespaces", obj("Namespace", NS), type=JSON)
-for each in (shared, updates_and_applies, bodies, managers, core_kinds, lists, trainjobs, quantities):
+for each in (shared, updates_and_applies, bodies, managers, core_kinds, lists, trainjobs, migration, quantities):
     each()

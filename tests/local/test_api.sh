@@ -75,6 +75,14 @@ check "kubectl create secret: generic, docker-registry, tls" eval '
 check "kubectl create service" eval 'kubectl create service clusterip s -n made --clusterip=None --tcp=80:web && field service s ".spec.ports[0].targetPort" web'
 check "kubectl auth can-i, --list, whoami" eval '
 	[ "$(kubectl auth can-i create trainjobs)" = yes ] && kubectl auth can-i --list | grep -q "\*\.\*" && kubectl auth whoami | grep -q kftrainer'
+map() { kubectl create configmap moved -n made --dry-run=client -o yaml "--from-literal=a=$1"; } # VALUE
+managers() { kubectl get configmap moved -n made --show-managed-fields -o "jsonpath={.metadata.managedFields[*].manager}"; }
+check "kubectl apply, then --server-side with another value: its fields move to kubectl" eval '
+	map 1 | kubectl apply -f - && map 2 | kubectl apply --server-side -f - && field configmap moved .data.a 2 &&
+	managers | grep -qw kubectl && ! managers | grep -q client-side'
+check "... and back, and again" eval 'map 3 | kubectl apply -f - && field configmap moved .data.a 3 && map 4 | kubectl apply --server-side -f - && field configmap moved .data.a 4'
+check "... not what somebody else has changed" eval 'map 5 | kubectl apply -f - && kubectl patch configmap moved -n made -p "{\"data\":{\"a\":\"6\"}}" &&
+	! map 7 | kubectl apply --server-side -f - 2>"$scratch/said" && grep -q "conflict with \"kubectl-patch\"" "$scratch/said"'
 check "kubectl create --dry-run=server makes nothing" eval 'kubectl create namespace dry --dry-run=server && ! kubectl get namespace dry'
 check "the namespace default stays" eval '! kubectl delete namespace default && kubectl get namespace default'
 finalizers() { kubectl patch configmap c -n held --type merge -p "{\"metadata\":{\"finalizers\":$1}}"; }

@@ -459,12 +459,9 @@ static cJSON *migrated(const struct manager_of *by, const cJSON *live)
 						    : NULL;
 }
 
-/*
- * The fields of `changed`, but for those `allowed`, that others have; with force, or if
- * there are none, remove what changed from the others.
- */
-static int settle(struct entries *es, const struct entry *own, const cJSON *changed,
-		  const cJSON *allowed, bool force, cJSON **ret_causes, struct error *err)
+/* ERR_CONFLICT: others have some of these fields. */
+static int check_conflicts(const struct entries *es, const struct entry *own,
+			   const cJSON *contested, cJSON **ret_causes, struct error *err)
 {
 	struct conflicts c = { .causes = cJSON_CreateArray(), .text = { .max = 65536 } };
 	cleanup_free struct entry **sorted = xcalloc(es->n, sizeof(*sorted));
@@ -473,8 +470,8 @@ static int settle(struct entries *es, const struct entry *own, const cJSON *chan
 		sorted[i] = &es->list[i];
 	qsort(sorted, es->n, sizeof(*sorted), by_name);
 	for (size_t i = 0; i < es->n; i++) {
-		cleanup_json cJSON *all = fieldset_intersection(sorted[i]->set, changed);
-		cleanup_json cJSON *theirs = fieldset_difference(all, allowed);
+		cleanup_json cJSON *theirs =
+			fieldset_intersection(sorted[i]->set, contested);
 
 		if (sorted[i] == own || fieldset_is_empty(theirs))
 			continue;
@@ -482,10 +479,8 @@ static int settle(struct entries *es, const struct entry *own, const cJSON *chan
 		buf_printf(&c.text, "%sconflicts with %s:", c.n ? "\n" : "", c.who);
 		fieldset_each(theirs, add_conflict, &c);
 	}
-	if (!c.n || force) {
+	if (!c.n) {
 		cJSON_Delete(c.causes);
-		drop_fields(es, changed, own);
-		buf_release(&c.text);
 		return 0;
 	}
 	if (c.n == 1)
@@ -542,7 +537,7 @@ int managers_apply(const struct manager_of *by, const cJSON *live, const cJSON *
 	cleanup_json cJSON *merged = typed_merge(by->type, before, config);
 	cleanup_json cJSON *allowed = migrated(by, before);
 	cleanup_json cJSON *last = NULL;
-	cleanup_json cJSON *changed = NULL;
+	cleanup_json cJSON *changed = NULL, *contested = NULL;
 	cleanup_json cJSON *obj = NULL;
 	struct entry *own;
 
@@ -552,8 +547,10 @@ int managers_apply(const struct manager_of *by, const cJSON *live, const cJSON *
 	obj = prune(by->type, merged, &es, last);
 	compare(by, before, obj, &c);
 	changed = fieldset_union(c.added, c.modified);
-	if (settle(&es, own, changed, allowed, by->force, ret_causes, err))
+	contested = fieldset_difference(changed, allowed);
+	if (!by->force && check_conflicts(&es, own, contested, ret_causes, err))
 		return -1;
+	drop_fields(&es, changed, own);
 	drop_fields(&es, c.removed, own);
 	/* As an API server: set the time only of an entry that changed. */
 	if (!fieldset_is_empty(changed) || !fieldset_is_empty(c.removed))

@@ -1,8 +1,8 @@
 /* Creates, updates and patches objects: exchange.h. */
 #include <string.h>
 
-#include "api/last_applied.h"
 #include "api/jsonpatch.h"
+#include "api/last_applied.h"
 #include "api/meta.h"
 #include "api/patch.h"
 #include "apiserver/collect.h"

@@ -11,8 +11,8 @@
 #include "trainer/podspec.h"
 #include "trainer/trainjob.h"
 
-#define VOLCANO            "volcano"
-#define QUEUE_ANNOTATION   "scheduling.volcano.sh/queue-name"
+#define VOLCANO          "volcano"
+#define QUEUE_ANNOTATION "scheduling.volcano.sh/queue-name"
 
 /* For cleanPodPolicy All: long enough to read the status. */
 enum { CLEANED_AFTER = 60, LAST_PERMANENT_CODE = 127 };

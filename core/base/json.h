@@ -116,6 +116,15 @@ enum {
  * number.
  */
 MUST_CHECK int json_parse(cJSON **ret, const void *data, size_t len, struct error *err);
+/*
+ * The same for the value at *at, whatever follows it. *at: its end, or where the error is.
+ * Errors have the place in the whole text.
+ */
+MUST_CHECK int json_parse_at(cJSON **ret, const char *text, size_t len, size_t *at,
+			     struct error *err);
+/* The error "line:column: ..." of a place in a text; columns count characters. Returns -1. */
+int json_fail_at(const char *text, size_t at, struct error *err, enum error_kind kind,
+		 const char *fmt, ...) PRINTF_LIKE(5, 6);
 /* Parse the output of json_text(), at half the cost. NULL: not such a text. */
 cJSON *json_reread(const char *text);
 

@@ -27,17 +27,14 @@ struct scan {
 	const char *wanted_at;
 };
 
-/* "line:column: "; columns count characters. */
-static int fail(const struct scan *s, const char *at, enum error_kind kind,
-		const char *fmt, ...) PRINTF_LIKE(4, 5);
-static int fail(const struct scan *s, const char *at, enum error_kind kind,
-		const char *fmt, ...)
+int json_fail_at(const char *text, size_t at, struct error *err, enum error_kind kind,
+		 const char *fmt, ...)
 {
 	char what[300];
 	size_t line = 1, column = 1;
 	va_list ap;
 
-	for (const char *p = s->start; p < at; p++) {
+	for (const char *p = text; p < text + at; p++) {
 		if (*p == '\n') {
 			line++;
 			column = 1;
@@ -48,8 +45,11 @@ static int fail(const struct scan *s, const char *at, enum error_kind kind,
 	va_start(ap, fmt);
 	vsnprintf(what, sizeof(what), fmt, ap);
 	va_end(ap);
-	return error_set(s->err, kind, "%zu:%zu: %s", line, column, what);
+	return error_set(err, kind, "%zu:%zu: %s", line, column, what);
 }
+
+#define fail(s, at, ...) \
+	json_fail_at((s)->start, (size_t)((at) - (s)->start), (s)->err, __VA_ARGS__)
 
 /* The text there, for a message; `text` is its buffer. */
 static const char *found(const struct scan *s, char text[32])
@@ -319,7 +319,7 @@ static int scan_value(struct scan *s)
 	}
 }
 
-static int scan_text(struct scan *s)
+static int scan_text(struct scan *s, bool is_all)
 {
 	size_t len = (size_t)(s->end - s->start);
 
@@ -328,6 +328,8 @@ static int scan_text(struct scan *s)
 				 len, JSON_MAX_BYTES);
 	if (scan_value(s))
 		return -1;
+	if (!is_all)
+		return 0;
 	skip_space(s);
 	return s->p < s->end ? expected(s, "the end of the text") : 0;
 }
@@ -413,10 +415,8 @@ static bool has_repeated_below(const cJSON *node)
 	return false;
 }
 
-static int refuse_repeated(const cJSON *doc, const char *text, size_t len,
-			   struct error *err)
+static int refuse_repeated(const cJSON *doc, struct scan again)
 {
-	struct scan again = { .start = text, .p = text, .end = text + len, .err = err };
 	size_t count = 0;
 	struct key key;
 
@@ -424,7 +424,8 @@ static int refuse_repeated(const cJSON *doc, const char *text, size_t len,
 		return 0;
 	key = repeated_below(doc, &count);
 	again.wanted = key.number;
-	if (scan_text(&again))
+	again.keys = again.nodes = 0;
+	if (scan_value(&again))
 		return -1;
 	return fail(&again, again.wanted_at, ERR_FORMAT,
 		    "duplicate key \"%.200s\" in this object", key.name);
@@ -435,19 +436,37 @@ cJSON *json_reread(const char *text)
 	return cJSON_ParseWithLengthOpts(text, strlen(text), NULL, false);
 }
 
+/* The scanner stands at the value, and then at its end or at the error. */
+static int parse(cJSON **ret, struct scan *s, bool is_all)
+{
+	struct scan before = *s;
+	cleanup_json cJSON *doc = NULL;
+
+	if (scan_text(s, is_all))
+		return -1;
+	doc = cJSON_ParseWithLengthOpts(before.p, (size_t)(s->p - before.p), NULL, false);
+	if (!doc)
+		return error_set(s->err, ERR_FORMAT, "1:1: not JSON");
+	if (refuse_repeated(doc, before))
+		return -1;
+	*ret = STEAL(doc);
+	return 0;
+}
+
 int json_parse(cJSON **ret, const void *data, size_t len, struct error *err)
 {
 	const char *text = data ? data : "";
 	struct scan s = { .start = text, .p = text, .end = text + len, .err = err };
-	cleanup_json cJSON *doc = NULL;
 
-	if (scan_text(&s))
-		return -1;
-	doc = cJSON_ParseWithLengthOpts(text, len, NULL, false);
-	if (!doc)
-		return error_set(err, ERR_FORMAT, "1:1: not JSON");
-	if (refuse_repeated(doc, text, len, err))
-		return -1;
-	*ret = STEAL(doc);
-	return 0;
+	return parse(ret, &s, true);
+}
+
+int json_parse_at(cJSON **ret, const char *text, size_t len, size_t *at,
+		  struct error *err)
+{
+	struct scan s = { .start = text, .p = text + *at, .end = text + len, .err = err };
+	int failed = parse(ret, &s, false);
+
+	*at = (size_t)(s.p - text);
+	return failed;
 }

@@ -1,7 +1,6 @@
 /* yaml.c - convert YAML nodes to documents (base/yaml.h, base/yaml_node.h). */
 #include "base/yaml.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -247,33 +246,30 @@ static int convert(struct arena *arena, cJSON **ret, const struct yaml_node *nod
 	return yaml_scalar(ret, node, err);
 }
 
-/* JSON is read as JSON: its escapes are more than YAML knows. */
-static bool parse_as_json(cJSON **ret, const char *data, size_t len)
+const char *yaml_text(const void *data, size_t *len)
 {
-	struct error unused = { 0 };
-	cJSON *doc = NULL;
-	size_t i = 0;
+	static const char mark[] = "\xef\xbb\xbf";
+	const char *text = data ? data : "";
 
-	while (i < len && isspace((unsigned char)data[i]))
-		i++;
-	if (i == len || data[i] != '{' || len > YAML_MAX_BYTES ||
-	    json_parse(&doc, data, len, &unused))
-		return false;
-	*ret = cJSON_CreateArray();
-	cJSON_AddItemToArray(*ret, doc);
-	return true;
+	if (*len < 3 || memcmp(text, mark, 3))
+		return text;
+	*len -= 3;
+	return text + 3;
 }
 
 int yaml_parse(cJSON **ret, const void *data, size_t len, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
-	cleanup_json cJSON *docs = NULL;
+	cleanup_json cJSON *docs = cJSON_CreateArray();
 	struct yaml_node *node = NULL;
+	const char *text = yaml_text(data, &len);
+	size_t rest;
 
-	if (parse_as_json(ret, data, len))
-		return 0;
-	docs = cJSON_CreateArray();
-	if (yaml_compose(&node, &arena, data, len, err))
+	if (len > YAML_MAX_BYTES)
+		return error_set(err, ERR_LIMIT, "%zu bytes of YAML, more than %zu", len,
+				 YAML_MAX_BYTES);
+	if (yaml_json(docs, text, len, &rest, err) ||
+	    yaml_compose(&node, &arena, text, len, rest, err))
 		return -1;
 	for (; node; node = node->next) {
 		cJSON *doc = NULL;

@@ -5,7 +5,9 @@
  * JSON): yes/no/on/off are booleans, 0o17 and 017 octal, 1_000 a number only
  * where go-yaml takes it, ~ and empty null, timestamps stay strings, keys that
  * are numbers or booleans become strings. Several documents, anchors, aliases,
- * merge keys (<<), block scalars. An empty document is left out.
+ * merge keys (<<), block scalars. An empty document is left out. As kubectl reads
+ * it, a text may begin with JSON objects, one after another or separated by '---';
+ * in JSON a trailing comma is an error.
  *
  * Errors are "line:column: what", all lines and columns from 1; the caller puts
  * the file's name in front. Refused: equal keys twice in a mapping, unknown

@@ -15,8 +15,9 @@ struct composer {
 	yaml_parser_t parser;
 	struct arena *arena;
 	struct map anchors; /* of the current document: name to node */
-	const char *data;
+	const char *data;   /* of the whole text, from where it is parsed */
 	size_t len;
+	size_t lines;     /* before it */
 	int depth, total; /* total: values so far, aliases expanded */
 	size_t bytes;     /* of text, likewise */
 	struct error *err;
@@ -104,10 +105,7 @@ static yaml_mark_t mark_of_byte(const struct composer *c, size_t at)
 /* Marks count characters; what stands there in UTF-8? The length past the end. */
 static size_t byte_of_mark(const struct composer *c, size_t characters)
 {
-	bool mark = c->len >= 3 && !memcmp(c->data, "\xef\xbb\xbf", 3);
-	size_t i = mark ? 3 : 0;
-
-	for (; i < c->len; i++)
+	for (size_t i = 0; i < c->len; i++)
 		if (begins_character(c->data[i]) && !characters--)
 			return i;
 	return c->len;
@@ -127,9 +125,9 @@ static int parser_error(const struct composer *c)
 		at = mark_of_byte(c, byte);
 	if (p->context && p->context_mark.line < at.line)
 		snprintf(context, sizeof(context), " (in what began at %zu:%zu)",
-			 p->context_mark.line + 1, p->context_mark.column + 1);
-	return error_set(c->err, ERR_FORMAT, "%zu:%zu: %s%s", at.line + 1, at.column + 1,
-			 sentence(c, byte), context);
+			 c->lines + p->context_mark.line + 1, p->context_mark.column + 1);
+	return error_set(c->err, ERR_FORMAT, "%zu:%zu: %s%s", c->lines + at.line + 1,
+			 at.column + 1, sentence(c, byte), context);
 }
 
 static int next_event(struct composer *c, yaml_event_t *event)
@@ -153,7 +151,7 @@ static struct yaml_node *new_node(struct composer *c, yaml_event_t *e)
 	struct yaml_node *node = arena_alloc(c->arena, sizeof(*node));
 	const yaml_char_t *anchor = NULL;
 
-	node->line = (int)e->start_mark.line + 1;
+	node->line = (int)(c->lines + e->start_mark.line) + 1;
 	node->column = (int)e->start_mark.column + 1;
 	switch (e->type) {
 	case YAML_SCALAR_EVENT:
@@ -306,20 +304,30 @@ static int compose_stream(struct composer *c, struct yaml_node **to)
 	return 0;
 }
 
-int yaml_compose(struct yaml_node **ret, struct arena *arena, const void *data,
-		 size_t len, struct error *err)
+static size_t count_lines(const char *text, size_t len)
 {
-	const char *text = data ? data : "";
-	struct composer c = { .arena = arena, .data = text, .len = len, .err = err };
+	size_t n = 0;
+
+	for (const char *end = text + len;
+	     (text = memchr(text, '\n', (size_t)(end - text))); text++)
+		n++;
+	return n;
+}
+
+int yaml_compose(struct yaml_node **ret, struct arena *arena, const char *text,
+		 size_t len, size_t from, struct error *err)
+{
+	struct composer c = { .arena = arena,
+			      .data = text + from,
+			      .len = len - from,
+			      .lines = count_lines(text, from),
+			      .err = err };
 	struct yaml_node *first = NULL;
 	int failed;
 
-	if (len > YAML_MAX_BYTES)
-		return error_set(err, ERR_LIMIT, "%zu bytes of YAML, more than %zu", len,
-				 YAML_MAX_BYTES);
 	if (!yaml_parser_initialize(&c.parser))
 		return error_set(err, ERR_LIMIT, "out of memory");
-	yaml_parser_set_input_string(&c.parser, (const unsigned char *)text, len);
+	yaml_parser_set_input_string(&c.parser, (const unsigned char *)c.data, c.len);
 	failed = compose_stream(&c, &first);
 	map_release(&c.anchors, NULL);
 	yaml_parser_delete(&c.parser);

@@ -113,9 +113,13 @@ struct yaml_places {
 struct yaml_places *yaml_places(const void *data, size_t len)
 {
 	struct yaml_places *places = xcalloc(1, sizeof(*places));
+	const char *text = yaml_text(data, &len);
+	struct yaml_node **to = &places->roots;
 	struct error unused = { 0 };
+	size_t rest;
 
-	if (!yaml_compose(&places->roots, &places->arena, data, len, &unused))
+	to = yaml_json_places(to, &places->arena, text, len, &rest);
+	if (!yaml_compose(to, &places->arena, text, len, rest, &unused))
 		return places;
 	yaml_places_free(places);
 	return NULL;

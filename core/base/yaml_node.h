@@ -28,9 +28,24 @@ struct yaml_node {
 	struct yaml_node *target; /* alias: the node it refers to, not an alias itself */
 };
 
-/* The root of each document, `next` to one another. Text is copied into the arena. */
-MUST_CHECK int yaml_compose(struct yaml_node **ret, struct arena *arena, const void *data,
-			    size_t len, struct error *err);
+/*
+ * The root of each document, `next` to one another. Text is copied into the arena. The
+ * documents begin at the byte `from` of the text, which begins a line.
+ */
+MUST_CHECK int yaml_compose(struct yaml_node **ret, struct arena *arena, const char *text,
+			    size_t len, size_t from, struct error *err);
+
+/*
+ * Add the objects that the text begins with, JSON one after another or separated by '---'
+ * (yaml_json.c). *ret_rest: where YAML begins, or len.
+ */
+MUST_CHECK int yaml_json(cJSON *docs, const char *text, size_t len, size_t *ret_rest,
+			 struct error *err);
+/* The same as nodes, in text that yaml_json() parsed; returns where the next one belongs. */
+struct yaml_node **yaml_json_places(struct yaml_node **to, struct arena *arena,
+				    const char *text, size_t len, size_t *ret_rest);
+/* Without the byte order mark. */
+const char *yaml_text(const void *data, size_t *len);
 
 /* "line:column: ..." of a node. Returns -1. */
 int yaml_fail(const struct yaml_node *at, struct error *err, enum error_kind kind,

@@ -17,6 +17,8 @@
 #include "trainer/api.h"
 #include "trainer/pipeline.h"
 
+#define LIST_SUFFIX "List"
+
 static struct doc *new_doc(struct input *in)
 {
 	if (in->n == in->cap) {
@@ -28,6 +30,27 @@ static struct doc *new_doc(struct input *in)
 	return &in->docs[in->n++];
 }
 
+/* An API server omits kind and apiVersion from the items of a TrainJobList. */
+static void set_item_type(const cJSON *list, cJSON *item)
+{
+	const char *kind = meta_kind(list), *version = meta_api_version(list);
+	size_t len = strlen(kind) - strlen(LIST_SUFFIX);
+	cleanup_arena struct arena arena = { 0 };
+
+	if (!len || !version || !cJSON_IsObject(item) || json_get(item, "kind"))
+		return;
+	json_put_str(item, str_slice(&arena, kind, len), "kind");
+	json_put_str(item, version, "apiVersion");
+}
+
+static bool is_list(const cJSON *obj)
+{
+	const cJSON *items = cJSON_IsObject(obj) ? json_member(obj, "items") : NULL;
+
+	return meta_kind(obj) && str_ends(meta_kind(obj), LIST_SUFFIX) &&
+	       (cJSON_IsArray(items) || cJSON_IsNull(items));
+}
+
 static void add_doc(struct input *in, struct source *source, int index,
 		    const char *prefix, cJSON *obj)
 {
@@ -35,13 +58,14 @@ static void add_doc(struct input *in, struct source *source, int index,
 	cJSON *item;
 	int i = 0;
 
-	if (str_eq(meta_api_version(obj), "v1") && str_eq(meta_kind(obj), "List") &&
-	    cJSON_IsArray(json_get(obj, "items"))) {
-		json_each(item, json_get(obj, "items"))
+	if (is_list(obj)) {
+		json_each(item, json_get(obj, "items")) {
+			set_item_type(obj, item);
 			add_doc(in, source, index,
 				arena_printf(&in->arena, "%s%sitems[%d]", prefix,
 					     *prefix ? "." : "", i++),
 				item);
+		}
 		return;
 	}
 	doc = new_doc(in);

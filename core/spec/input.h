@@ -1,7 +1,7 @@
 /*
  * input.h - the documents of a submission, with their places in files, and their errors.
  *
- * A file holds any number of documents, or `v1 List`s of them. All errors are reported at
+ * A file holds any number of documents, or lists of them (`v1 List`, TrainJobList). All errors are reported at
  * once, a line each:
  *
  *     kftrainer submit: job.yaml:3:5: spec.trainer.numNodes: Invalid value: ...

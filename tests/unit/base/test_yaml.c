@@ -49,6 +49,53 @@ static void test_documents(void **state)
 	check_rows(rows, N_ROWS(rows));
 }
 
+/* JSON objects one after another, as kubectl and jq write them. */
+static void test_json_objects(void **state)
+{
+	static const char *const rows[][2] = {
+		{ "{\"a\":1}{\"b\":2}", "[{\"a\":1},{\"b\":2}]" },
+		{ "\n {\"a\":1}\r\n{\"b\":2}\r\n\r\n", "[{\"a\":1},{\"b\":2}]" },
+		{ "\xef\xbb\xbf{\"a\":1}\n{\"b\":2}", "[{\"a\":1},{\"b\":2}]" },
+		{ "# x\n{\"a\":1} # y\n--- # z\n{\"b\":2}\n...\n---\nc: "
+		  "3\n---\n{\"d\":4}",
+		  "[{\"a\":1},{\"b\":2},{\"c\":3},{\"d\":4}]" },
+		{ "{\"a\":1}{\"b\":2}\n---\n{c: 3,}\n",
+		  "[{\"a\":1},{\"b\":2},{\"c\":3}]" },
+		{ "{\"a\":1}\n--- {b: *c}\n",
+		  "ERROR: 2:9: no anchor '&c' before this alias" },
+		{ "{\"a\":1}\n---\nb: [1\nc: 2\n",
+		  "ERROR: 4:2: ',' or ']' expected in the list (in what began at 3:4)" },
+		{ "{\"a\":1},\n{\"b\":2}", "ERROR: 1:8: expected '{', '---' or the end "
+					   "of the text after an object" },
+		{ "{\"a\":1}\nb: 2\n", "ERROR: 2:1: expected '{', '---' or the end of "
+				       "the text after an object" },
+		{ "{\"a\":1}\n{\"b\" 2}", "ERROR: 2:6: ':' expected, found '2'" },
+		{ "{\"a\":1}\n{\"b\":2,\"b\":3}",
+		  "ERROR: 2:8: duplicate key \"b\" in this object" },
+		{ "{\"a\": [1,\n]}",
+		  "ERROR: 2:1: a value expected, found ']'; remove the ',' before it" },
+		{ "{\"a\": 1,}",
+		  "ERROR: 1:9: a key in quotes expected, found '}'; remove the ',' "
+		  "before it" },
+		{ "{\"a\": x,}", "[{\"a\":\"x\"}]" },
+	};
+
+	(void)state;
+	check_rows(rows, N_ROWS(rows));
+}
+
+/* As Windows writes text. */
+static void test_utf16(void **state)
+{
+	static const char text[] = "\xff\xfe{\0\"\0a\0\"\0:\0\xe9\0}\0";
+	cleanup_json cJSON *docs = NULL;
+	struct error err = { 0 };
+
+	(void)state;
+	assert_int_equal(yaml_parse(&docs, text, sizeof(text) - 1, &err), 0);
+	assert_string_equal(json_str(docs->child, "a"), "\xc3\xa9");
+}
+
 static void test_collections(void **state)
 {
 	static const char *const rows[][2] = {
@@ -482,6 +529,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_documents),
+		cmocka_unit_test(test_json_objects),
+		cmocka_unit_test(test_utf16),
 		cmocka_unit_test(test_collections),
 		cmocka_unit_test(test_block_scalars),
 		cmocka_unit_test(test_anchors_and_merges),

@@ -27,6 +27,33 @@ static void test_lists_are_their_items(void **state)
 			    "list.yaml:11:16: ");
 }
 
+static void test_json_objects_and_typed_lists(void **state)
+{
+	cleanup_arena struct arena arena = { 0 };
+	cleanup_input struct input in = { 0 };
+	struct error err = { 0 };
+
+	(void)state;
+	write_text("stream.json",
+		   "{\"kind\": \"X\",\n \"metadata\": {\"n\\u0061me\": \"a\"}}"
+		   "{\"apiVersion\": \"v9\", \"kind\": \"YList\", \"items\": [\n"
+		   "{\"metadata\": {\"name\": \"b\"}}, {\"kind\": \"Z\", "
+		   "\"metadata\": {\"name\": \"c\"}}]}\n"
+		   "{\"kind\": \"YList\", \"items\": null}\n---\n"
+		   "metadata: {name: d}\n");
+	assert_int_equal(input_read(&in, "stream.json", &err), 0);
+	assert_int_equal(in.n, 4);
+	assert_string_equal(meta_kind(in.docs[1].obj), "Y");
+	assert_string_equal(meta_api_version(in.docs[1].obj), "v9");
+	assert_string_equal(meta_kind(in.docs[2].obj), "Z");
+	for (size_t i = 0; i < 4; i++) {
+		static const char *const places[] = { "2:15", "3:15", "3:57", "6:12" };
+
+		assert_string_equal(doc_place(&arena, &in.docs[i], "metadata.name"),
+				    arena_printf(&arena, "stream.json:%s: ", places[i]));
+	}
+}
+
 static void test_what_cannot_be_read(void **state)
 {
 	static const struct {
@@ -118,6 +145,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_lists_are_their_items),
+		cmocka_unit_test(test_json_objects_and_typed_lists),
 		cmocka_unit_test(test_what_cannot_be_read),
 		cmocka_unit_test(test_known_kinds),
 		cmocka_unit_test(test_many_errors),

@@ -146,7 +146,7 @@ static int judge(void *ctx, const char *authorization, struct error *err)
 {
 	struct access *a = ctx;
 
-	return token_review_judge(a->review, authorization, err);
+	return token_review_judge(a->review, NULL, authorization, err);
 }
 
 static void watch(void *ctx, void (*news)(void *arg), void *arg)

@@ -614,10 +614,21 @@ static int start_idle(struct local_api *l, struct error *err)
 
 /* ---- run ------------------------------------------------------------------------- */
 
+/* What of the manager answers requests, and the objects that it needs. */
+static int start_manager(struct local_api *l, struct error *err)
+{
+	const struct webhook_conf hooks = { .status_server = true, .kube = l->kube };
+	struct progress_server *progress;
+
+	l->webhook = webhook_new(&hooks);
+	if (progress_server_new(&progress, l->kube, l->kube, err))
+		return -1;
+	l->progress = progress;
+	return apply_version(l, err) || apply_runtimes(l, err) ? -1 : 0;
+}
+
 static int start(struct local_api *l, struct error *err)
 {
-	struct webhook_conf hooks = { .status_server = true };
-
 	if (choose_dir(l, err) || choose_address(l, err) || make_dir(l, err) ||
 	    make_secret(l, "token", l->token, err) ||
 	    make_secret(l, "pods.key", l->pod_key, err) || start_api(l, err) ||
@@ -625,13 +636,8 @@ static int start(struct local_api *l, struct error *err)
 		return -1;
 	if (start_https(l, err) || write_kubeconfig(l, err) || start_client(l, err))
 		return -1;
-	hooks.kube = l->kube;
-	l->webhook = webhook_new(&hooks);
-	l->progress = progress_server_new(l->kube, l->kube);
-	return apply_version(l, err) || apply_runtimes(l, err) || start_backend(l, err) ||
-			       start_idle(l, err)
-		       ? -1
-		       : 0;
+	return start_manager(l, err) || start_backend(l, err) || start_idle(l, err) ? -1
+										    : 0;
 }
 
 static void end(struct local_api *l)

@@ -84,8 +84,8 @@ int local_status_start(struct local_status **ret, struct kube *kube, struct erro
 {
 	struct local_status *s = xcalloc(1, sizeof(*s));
 
-	s->server = progress_server_new(kube, kube);
-	if (start(s, err)) {
+	s->fd = -1;
+	if (progress_server_new(&s->server, kube, kube, err) || start(s, err)) {
 		local_status_stop(s);
 		return error_wrap(err, "the status server");
 	}

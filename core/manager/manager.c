@@ -216,11 +216,15 @@ static int start_servers(struct manager *m, struct error *err)
 	if (runtimes_start(&m->runtimes, m->clients[WATCH], err))
 		return -1;
 	hook.runtimes = m->runtimes;
-	m->scrape = conf.scrape = scrape_new(&scrape);
+	if (scrape_new(&m->scrape, &scrape, err))
+		return -1;
+	conf.scrape = m->scrape;
 	m->webhook = conf.webhook = webhook_new(&hook);
-	if (m->config->gate_trainjob_status)
-		m->progress_server = conf.progress_server =
-			progress_server_new(m->clients[STATUS], m->clients[TOKENS]);
+	if (m->config->gate_trainjob_status &&
+	    progress_server_new(&m->progress_server, m->clients[STATUS],
+				m->clients[TOKENS], err))
+		return -1;
+	conf.progress_server = m->progress_server;
 	return servers_start(&m->servers, &conf, err);
 }
 

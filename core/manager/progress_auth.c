@@ -2,30 +2,32 @@
 #include "manager/progress_auth.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "api/meta.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
-#include "manager/grants.h"
+#include "kube/authenticator.h"
+#include "kube/review.h"
+#include "kube/service_token.h"
 #include "manager/pods.h"
-#include "manager/review.h"
 #include "trainer/api.h"
 
 #define EXTRA "authentication.kubernetes.io/"
 
-enum { GRANT_MS = 10 * 1000, MAX_GRANTS = 500 };
+enum {
+	GRANT_MS = 10 * 1000,
+	MAX_GRANTS = 1024,
+	THREADS = 2,
+	MAX_POD_PREFIX = 50, /* of a job's name, a pod's has at least as much */
+};
 
 struct progress_auth {
 	struct kube *kube;
-	struct grants grants; /* "ns/name token" to the TrainJob's uid */
+	struct authenticator *tokens; /* for "ns/name": the TrainJob's uid */
 };
-
-static char *key_of(struct arena *arena, const struct progress_claim *claim)
-{
-	return arena_printf(arena, "%s/%s %s", claim->ns, claim->name, claim->token);
-}
 
 /* ---- the chain -------------------------------------------------------------------- */
 
@@ -83,49 +85,99 @@ static int check_jobset(struct progress_auth *a, struct arena *arena,
 	return 0;
 }
 
+/* The endpoint's: what TrainJobs' pods have in their tokens. */
+static const char *audience_of(struct arena *arena, const struct progress_claim *claim)
+{
+	return arena_printf(arena,
+			    TRAINER_API_VERSION "/namespaces/%s/trainjobs/%s/status",
+			    claim->ns, claim->name);
+}
+
+/* authenticator_conf.review: all refusals are one answer. */
+static int ask(void *ctx, struct arena *arena, const struct authenticator_request *r,
+	       const char **ret_uid, struct error *why, struct error *err)
+{
+	struct progress_auth *a = ctx;
+	const char *slash = strchr(r->subject, '/');
+	const struct progress_claim claim = {
+		.token = r->token,
+		.ns = str_slice(arena, r->subject, (size_t)(slash - r->subject)),
+		.name = slash + 1,
+	};
+	cleanup_json cJSON *user = NULL;
+	bool good = false;
+
+	if (token_review(a->kube, claim.token, audience_of(arena, &claim), &user, why,
+			 err))
+		return -1;
+	if (!user || !is_of_namespace(arena, user, claim.ns))
+		return 0;
+	if (check_pod(a, &claim, user, &good, err))
+		return -1;
+	return good ? check_jobset(a, arena, &claim, ret_uid, err) : 0;
+}
+
+/* Can the API server accept it? A pod's name begins with that of its JobSet. */
+static bool may_be(struct arena *arena, const struct progress_claim *claim)
+{
+	struct service_token token;
+	const char *start = arena_printf(arena, "%s-", claim->name);
+	bool fits;
+
+	if (!service_token_read(&token, arena, claim->token))
+		return false;
+	fits = str_eq(token.ns, claim->ns) && token.pod &&
+	       !strncmp(token.pod, start, strnlen(start, MAX_POD_PREFIX)) &&
+	       !service_token_fault(&token, audience_of(arena, claim), clock_now());
+	cJSON_Delete(token.claims);
+	return fits;
+}
+
 int progress_authorize(struct progress_auth *a, struct arena *arena,
 		       const struct progress_claim *claim, const char **ret_uid,
 		       struct error *err)
 {
-	const char *key = key_of(arena, claim);
-	const char *audience = arena_printf(
-		arena, TRAINER_API_VERSION "/namespaces/%s/trainjobs/%s/status",
-		claim->ns, claim->name);
-	cleanup_json cJSON *user = NULL;
-	int64_t since = clock_ms();
-	bool good;
+	const struct authenticator_request r = {
+		.peer = claim->peer,
+		.subject = arena_printf(arena, "%s/%s", claim->ns, claim->name),
+		.token = claim->token,
+	};
+	struct error why = { 0 };
 
-	*ret_uid = grants_find(&a->grants, arena, key);
-	if (*ret_uid)
+	*ret_uid = NULL;
+	if (!may_be(arena, claim))
 		return 0;
-	if (token_review(a->kube, claim->token, audience, &user, err))
-		return -1;
-	if (!user || !is_of_namespace(arena, user, claim->ns))
+	if (authenticator_wait(a->tokens, arena, &r, ret_uid, &why) !=
+	    AUTHENTICATOR_FAILED)
 		return 0;
-	if (check_pod(a, claim, user, &good, err))
-		return -1;
-	if (!good)
-		return 0;
-	if (check_jobset(a, arena, claim, ret_uid, err))
-		return -1;
-	if (*ret_uid)
-		grants_add(&a->grants, key, *ret_uid, since);
-	return 0;
+	*err = why;
+	return -1;
 }
 
-struct progress_auth *progress_auth_new(struct kube *k)
+int progress_auth_new(struct progress_auth **ret, struct kube *k, struct error *err)
 {
 	struct progress_auth *a = xcalloc(1, sizeof(*a));
+	const struct authenticator_conf conf = {
+		.review = ask,
+		.ctx = a,
+		.threads = THREADS,
+		.max = MAX_GRANTS,
+		.accepted_ms = GRANT_MS,
+	};
 
 	a->kube = k;
-	grants_init(&a->grants, MAX_GRANTS, GRANT_MS);
-	return a;
+	if (authenticator_new(&a->tokens, &conf, err)) {
+		free(a);
+		return -1;
+	}
+	*ret = a;
+	return 0;
 }
 
 void progress_auth_free(struct progress_auth *a)
 {
 	if (!a)
 		return;
-	grants_release(&a->grants);
+	authenticator_free(a->tokens);
 	free(a);
 }

@@ -13,7 +13,6 @@
 #include "base/xmalloc.h"
 #include "manager/manager.h"
 #include "manager/progress_auth.h"
-#include "manager/review.h"
 #include "net/bearer.h"
 #include "trainer/api.h"
 #include "trainer/progress.h"
@@ -58,6 +57,12 @@ static void forbid(struct httpd_response *resp)
 static void fail_inside(struct httpd_response *resp, const struct progress_claim *claim,
 			const struct error *err)
 {
+	if (err->code == 429) {
+		resp->headers.max = 64;
+		buf_adds(&resp->headers, "Retry-After: 1\r\n");
+		fail(resp, 429, "TooManyRequests", "Too many requests");
+		return;
+	}
 	if (!outage_logged(err))
 		log_error("cannot accept a progress report",
 			  LOG_STR("namespace", claim->ns),
@@ -194,6 +199,7 @@ void progress_server_handle(void *progress_server, const struct httpd_request *r
 		fail(resp, 404, "NotFound", "Not found");
 		return;
 	}
+	claim.peer = req->peer;
 	claim.token = bearer_token(&arena, httpd_header(req, "Authorization"));
 	if (!claim.token || name_label_fault(claim.ns) ||
 	    name_subdomain_fault(claim.name)) {
@@ -216,13 +222,18 @@ void progress_server_large(void *progress_server, const struct httpd_request *re
 	fail(resp, 413, "RequestEntityTooLarge", "Payload too large");
 }
 
-struct progress_server *progress_server_new(struct kube *writes, struct kube *reads)
+int progress_server_new(struct progress_server **ret, struct kube *writes,
+			struct kube *reads, struct error *err)
 {
 	struct progress_server *s = xcalloc(1, sizeof(*s));
 
 	s->kube = writes;
-	s->auth = progress_auth_new(reads);
-	return s;
+	if (progress_auth_new(&s->auth, reads, err)) {
+		free(s);
+		return -1;
+	}
+	*ret = s;
+	return 0;
 }
 
 void progress_server_free(struct progress_server *s)

@@ -7,8 +7,8 @@
  * Paths, statuses and bodies follow upstream's pkg/statusserver. The bearer token is
  * shown to the API server (TokenReview with that path as audience): it must be a
  * service account's of that namespace, bound to an existing pod of the TrainJob's
- * JobSet; anything else is 403. What is accepted is applied to the
- * status subresource by the field manager "trainer-status".
+ * JobSet; anything else is 403, and 429 when too many wait for that. What is accepted is
+ * applied to the status subresource by the field manager "trainer-status".
  */
 #ifndef MANAGER_PROGRESS_SERVER_H
 #define MANAGER_PROGRESS_SERVER_H
@@ -24,7 +24,8 @@ struct progress_server;
  * callers who have been authenticated.
  */
 enum { PROGRESS_SERVER_READS = 3 };
-struct progress_server *progress_server_new(struct kube *writes, struct kube *reads);
+MUST_CHECK int progress_server_new(struct progress_server **ret, struct kube *writes,
+				   struct kube *reads, struct error *err);
 void progress_server_free(struct progress_server *s);
 
 enum { PROGRESS_SERVER_MAX_BODY = 65536 };

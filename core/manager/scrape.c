@@ -5,39 +5,68 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
-#include "manager/grants.h"
-#include "manager/review.h"
+#include "kube/authenticator.h"
+#include "kube/review.h"
 #include "net/bearer.h"
 
 #define PATH      "/metrics"
 #define MAX_TEXT  ((size_t)8 * 1024 * 1024)
 #define TEXT_TYPE "text/plain; version=0.0.4; charset=utf-8"
 
-enum { MAX_GRANTS = 8, GRANT_MS = 60000 };
+enum { MAX_VERDICTS = 64, ACCEPTED_MS = 60000 };
 
 struct scrape {
 	struct scrape_conf conf;
-	struct grants grants; /* of tokens */
+	struct authenticator *tokens; /* NULL: for everybody */
 };
 
-struct scrape *scrape_new(const struct scrape_conf *conf)
+/* authenticator_conf.review */
+static int review(void *ctx, struct arena *arena, const struct authenticator_request *r,
+		  const char **ret_value, struct error *why, struct error *err)
+{
+	struct scrape *s = ctx;
+	cleanup_json cJSON *user = NULL;
+	bool may = false;
+
+	(void)arena;
+	if (token_review(s->conf.kube, r->token, NULL, &user, why, err) ||
+	    (user && access_review(s->conf.kube, user, PATH, "get", &may, err)))
+		return -1;
+	if (may)
+		*ret_value = "";
+	else if (user)
+		error_set(why, ERR_DENIED, "%s may not get " PATH,
+			  json_str(user, "username"));
+	return 0;
+}
+
+int scrape_new(struct scrape **ret, const struct scrape_conf *conf, struct error *err)
 {
 	struct scrape *s = xcalloc(1, sizeof(*s));
+	const struct authenticator_conf tokens = {
+		.review = review,
+		.ctx = s,
+		.max = MAX_VERDICTS,
+		.accepted_ms = ACCEPTED_MS,
+	};
 
 	s->conf = *conf;
-	grants_init(&s->grants, MAX_GRANTS, GRANT_MS);
-	return s;
+	if (conf->kube && authenticator_new(&s->tokens, &tokens, err)) {
+		free(s);
+		return -1;
+	}
+	*ret = s;
+	return 0;
 }
 
 void scrape_free(struct scrape *s)
 {
 	if (!s)
 		return;
-	grants_release(&s->grants);
+	authenticator_free(s->tokens);
 	free(s);
 }
 
@@ -48,26 +77,19 @@ static void answer(struct httpd_response *resp, int status, const char *text)
 	buf_printf(&resp->body, "%s\n", text);
 }
 
-static int review(struct scrape *s, const char *token, struct httpd_response *resp,
-		  struct error *err)
+static void refuse(struct httpd_response *resp, enum authenticator_verdict verdict,
+		   const struct error *err)
 {
-	cleanup_json cJSON *user = NULL;
-	int64_t since = clock_ms();
-	bool may = false;
+	if (verdict == AUTHENTICATOR_REFUSED) {
+		bool known = err->kind == ERR_DENIED;
 
-	if (token_review(s->conf.kube, token, NULL, &user, err))
-		return -1;
-	if (!user) {
-		answer(resp, 401, "Unauthorized");
-		return 0;
+		answer(resp, known ? 403 : 401, known ? "Forbidden" : "Unauthorized");
+	} else if (err->code == 429) {
+		answer(resp, 429, "Too Many Requests");
+	} else {
+		log_warn("cannot authenticate a request for metrics", LOG_ERR(err));
+		answer(resp, 500, "Authentication failed");
 	}
-	if (access_review(s->conf.kube, user, PATH, "get", &may, err))
-		return -1;
-	if (may)
-		grants_add(&s->grants, token, "", since);
-	else
-		answer(resp, 403, "Forbidden");
-	return 0;
 }
 
 /* Fills resp when not. */
@@ -75,23 +97,23 @@ static bool may_read(struct scrape *s, const struct httpd_request *req,
 		     struct httpd_response *resp)
 {
 	cleanup_arena struct arena a = { 0 };
+	struct authenticator_request r = { .peer = req->peer };
+	enum authenticator_verdict verdict;
 	struct error err = { 0 };
-	const char *token;
+	const char *unused;
 
-	if (!s->conf.kube)
+	if (!s->tokens)
 		return true;
-	token = bearer_token(&a, httpd_header(req, "Authorization"));
-	if (!token) {
+	r.token = bearer_token(&a, httpd_header(req, "Authorization"));
+	if (!r.token) {
 		answer(resp, 401, "Unauthorized");
 		return false;
 	}
-	if (grants_find(&s->grants, &a, token))
+	verdict = authenticator_wait(s->tokens, &a, &r, &unused, &err);
+	if (verdict == AUTHENTICATOR_ACCEPTED)
 		return true;
-	if (review(s, token, resp, &err)) {
-		log_warn("cannot authenticate a request for metrics", LOG_ERR(&err));
-		answer(resp, 500, "Authentication failed");
-	}
-	return resp->status == 0;
+	refuse(resp, verdict, &err);
+	return false;
 }
 
 void scrape_handle(void *scrape, const struct httpd_request *req,

@@ -2,8 +2,9 @@
  * scrape.h - GET /metrics, for Prometheus.
  *
  * With a kube client: only for a bearer token whose user may `get` the non-resource URL
- * /metrics (TokenReview, SubjectAccessReview; a grant holds for a minute), as
- * controller-runtime's pkg/metrics/filters.
+ * /metrics (TokenReview, SubjectAccessReview; a yes holds for a minute), as
+ * controller-runtime's pkg/metrics/filters. Who waits for that does so in the order of
+ * kube/authenticator.h; 429 when too many do.
  */
 #ifndef MANAGER_SCRAPE_H
 #define MANAGER_SCRAPE_H
@@ -20,7 +21,8 @@ struct scrape_conf {
 	void (*measure)(void *ctx); /* called before each answer; or NULL */
 	void *ctx;
 };
-struct scrape *scrape_new(const struct scrape_conf *conf);
+MUST_CHECK int scrape_new(struct scrape **ret, const struct scrape_conf *conf,
+			  struct error *err);
 void scrape_free(struct scrape *s);
 
 void scrape_handle(void *scrape, const struct httpd_request *req,

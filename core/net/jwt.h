@@ -1,6 +1,6 @@
 /*
  * jwt.h - make and verify JSON Web Tokens (RFC 7519), signed with HMAC-SHA256 (HS256 of
- * RFC 7518): the same key for both.
+ * RFC 7518): the same key for both. Claims are a JSON object; a token has up to 64 KiB.
  */
 #ifndef NET_JWT_H
 #define NET_JWT_H
@@ -15,5 +15,11 @@ void jwt_make(struct buf *out, const char *key, const cJSON *claims);
  * checks times (exp, nbf).
  */
 cJSON *jwt_read(const char *key, const char *token);
+
+/*
+ * What a token claims that anybody may have made; NULL: it has not the form of a signed
+ * token ("none" is no signature). For refusing it, never for accepting it.
+ */
+cJSON *jwt_unverified(const char *token);
 
 #endif

@@ -106,6 +106,57 @@ check "another method" answers 404 '"message":"Not found","reason":"NotFound","c
 head -c 70000 /dev/zero | tr '\0' ' ' >"$scratch/large"
 check "more than 64 KiB" answers 413 '"message":"Payload too large","reason":"RequestEntityTooLarge","code":413' "" $ns one "@$scratch/large"
 
+# An address that sends forged tokens, whose claims fit, on 50 connections for 20 s. How many of them the
+# API server has reviewed is what a good report waited for.
+forge() { # FILE: what it was answered, a line for each
+	in_cluster timeout 60 python3 - "$cluster_ip" "$service" "$scratch/ca.crt" "/${url#https://*/}/$ns/trainjobs/one/status" "$good" >"$1" <<-'PYTHON'
+		import base64, http.client, socket, ssl, sys, threading, time
+		address, name, ca, path, good = sys.argv[1:]
+		head, claims, mac = good.split(".")
+		end, lock = time.time() + 20, threading.Lock()
+		context = ssl.create_default_context(cafile=ca)
+		def flood(thread):
+		    n, conn = 0, None
+		    while time.time() < end:
+		        n += 1
+		        forged = base64.urlsafe_b64encode(b"%06d%09d" % (thread, n)).decode()
+		        try:
+		            if not conn:
+		                conn = http.client.HTTPSConnection(name, 10443, context=context, timeout=30)
+		                conn._create_connection = lambda *a, **k: socket.create_connection((address, 10443), 30)
+		            conn.request("POST", path, "{}", {"Authorization": f"Bearer {head}.{claims}.{mac[:-20]}{forged}"})
+		            answer = conn.getresponse()
+		            answer.read()
+		            with lock:
+		                print(answer.status, flush=True)
+		        except OSError:
+		            conn = None
+		threads = [threading.Thread(target=flood, args=(i,)) for i in range(50)]
+		[t.start() for t in threads]
+		[t.join() for t in threads]
+	PYTHON
+}
+reviewed() { grep -cx 403 "$scratch/forged"; }
+waits() { # the good pod reports again and again: reviews that came before it, at most 20 each time
+	local before
+	for _ in 1 2 3; do
+		before=$(reviewed)
+		answers 200 . "$good" $ns one "$full" || return 1
+		echo "reports after $(($(reviewed) - before)) reviews"
+		[ $(($(reviewed) - before)) -le 20 ] || return 1
+		sleep 3
+	done
+}
+flooded() { [ "$(reviewed)" -gt 20 ]; }
+sleep 11 # the last verdict ends
+forge "$scratch/forged" &
+forger=$!
+check "forged tokens come in" wait_for 15 flooded
+check "a report of a job's pod does not wait for them" waits
+check "... nor do probes and metrics" eval 'in_cluster curl -sf --max-time 5 http://127.0.0.1:8081/healthz'
+wait $forger
+check "no forged token was taken" eval '! grep -qx 200 "$scratch/forged"'
+
 # A pod that is gone cannot report; for how long a yes is remembered: progress_auth.h.
 gone() { forbidden "$good" $ns one "$full"; }
 kc delete pod "$pod" -n $ns --force --grace-period=0 >/dev/null 2>&1

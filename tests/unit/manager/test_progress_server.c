@@ -1,30 +1,63 @@
 /* Rules: upstream pkg/statusserver; KEP-2779 for who may report. */
+#include "base/clock.h"
 #include "base/xmalloc.h"
 #include "manager/progress_server.h"
+#include "net/jwt.h"
 #include "tests/unit/manager/standin.h"
 
 #define PATH     "/apis/trainer.kubeflow.org/v1alpha1/namespaces/ns/trainjobs/tj/status"
 #define REVIEWS  "/apis/authentication.k8s.io/v1/tokenreviews"
-#define POD      "/api/v1/namespaces/ns/pods/p"
+#define POD      "/api/v1/namespaces/ns/pods/tj-p"
 #define JOBSET   "/apis/jobset.x-k8s.io/v1alpha2/namespaces/ns/jobsets/tj"
 #define AUDIENCE "trainer.kubeflow.org/v1alpha1/namespaces/ns/trainjobs/tj/status"
 
 #define USER(audience, name, extra)                                                      \
 	"{status: {authenticated: true, audiences: ['" audience "'], user: {username: '" \
 	"system:serviceaccount:" name "', extra: {" extra "}}}}"
-#define BOUND                                          \
-	"authentication.kubernetes.io/pod-name: [p], " \
+#define BOUND                                             \
+	"authentication.kubernetes.io/pod-name: [tj-p], " \
 	"authentication.kubernetes.io/pod-uid: [u]"
 #define GOOD_USER USER(AUDIENCE, "ns:default", BOUND)
 #define GOOD_POD \
-	"{metadata: {name: p, uid: u, labels: {jobset.sigs.k8s.io/jobset-name: tj}}}"
+	"{metadata: {name: tj-p, uid: u, labels: {jobset.sigs.k8s.io/jobset-name: tj}}}"
 #define OWNER(api, kind, name, more)                                                \
 	"{metadata: {name: tj, ownerReferences: [{apiVersion: " api ", kind: " kind \
 	", name: " name ", uid: tj-uid" more "}]}}"
 #define GOOD_JOBSET \
 	OWNER("trainer.kubeflow.org/v1alpha1", "TrainJob", "tj", ", controller: true")
 
+/* What the API server puts into a token of that pod. */
+#define CLAIMS                                                                           \
+	"{iss: i, sub: 'system:serviceaccount:ns:default', aud: ['" AUDIENCE             \
+	"'], kubernetes.io: {namespace: ns, pod: {name: tj-p, uid: u}, serviceaccount: " \
+	"{name: default, uid: s}}}"
+
 static struct standin api;
+static struct arena tokens;
+
+static struct progress_server *new_server(void)
+{
+	struct progress_server *s;
+	struct error err = { 0 };
+
+	if (progress_server_new(&s, api.kube, api.kube, &err))
+		fail_msg("%s", err.msg);
+	return s;
+}
+
+/* A header with a token of those claims; another for another id. */
+static const char *bearer(const char *claims, const char *id)
+{
+	cleanup_buf struct buf out = { .max = 65536 };
+	cleanup_json cJSON *doc = standin_doc(claims);
+
+	if (id)
+		json_put_str(doc, id, "jti");
+	buf_adds(&out, "Bearer ");
+	jwt_make(&out, "key", doc);
+	return arena_strdup(&tokens, (const char *)out.data);
+}
+#define GOOD_BEARER bearer(CLAIMS, "t")
 
 static int start(void **state)
 {
@@ -37,6 +70,7 @@ static int stop(void **state)
 {
 	(void)state;
 	standin_stop(&api);
+	arena_clear(&tokens);
 	return 0;
 }
 
@@ -107,7 +141,7 @@ static void test_paths_and_methods(void **state)
 		{ "POST",
 		  "/apis/trainer.kubeflow.org/v1alpha1/namespaces/ns/trainjobs/tj" },
 	};
-	struct progress_server *s = progress_server_new(api.kube, api.kube);
+	struct progress_server *s = new_server();
 	const struct httpd_header none = { NULL, NULL };
 
 	(void)state;
@@ -149,7 +183,7 @@ static void test_without_a_token(void **state)
 	};
 	const struct httpd_header headers[] = { { "Authorization", "Bearer t" },
 						{ NULL, NULL } };
-	struct progress_server *s = progress_server_new(api.kube, api.kube);
+	struct progress_server *s = new_server();
 
 	(void)state;
 	standin_set(&api, NULL);
@@ -187,19 +221,20 @@ static void test_who_may_report(void **state)
 		{ USER(AUDIENCE, "ns2:default", BOUND), GOOD_POD, GOOD_JOBSET, false },
 		{ USER(AUDIENCE, "ns:default", ""), GOOD_POD, GOOD_JOBSET, false },
 		{ USER(AUDIENCE, "ns:default",
-		       "authentication.kubernetes.io/pod-name: [p]"),
+		       "authentication.kubernetes.io/pod-name: [tj-p]"),
 		  GOOD_POD, GOOD_JOBSET, false },
 		{ USER(AUDIENCE, "ns:default",
-		       "authentication.kubernetes.io/pod-name: [p], "
+		       "authentication.kubernetes.io/pod-name: [tj-p], "
 		       "authentication.kubernetes.io/pod-uid: [other]"),
 		  GOOD_POD, GOOD_JOBSET, false },
 		{ "{status: {authenticated: true, audiences: ['" AUDIENCE
 		  "'], user: {username: admin, extra: {" BOUND "}}}}",
 		  GOOD_POD, GOOD_JOBSET, false },
 		{ GOOD_USER, NULL, GOOD_JOBSET, false },
-		{ GOOD_USER, "{metadata: {name: p, uid: u}}", GOOD_JOBSET, false },
+		{ GOOD_USER, "{metadata: {name: tj-p, uid: u}}", GOOD_JOBSET, false },
 		{ GOOD_USER,
-		  "{metadata: {name: p, uid: u, labels: {jobset.sigs.k8s.io/jobset-name: "
+		  "{metadata: {name: tj-p, uid: u, labels: "
+		  "{jobset.sigs.k8s.io/jobset-name: "
 		  "tj2}}}",
 		  GOOD_JOBSET, false },
 		{ GOOD_USER, GOOD_POD, NULL, false },
@@ -223,12 +258,12 @@ static void test_who_may_report(void **state)
 			{ PATH, 200, "{}" },
 			{ NULL, 0, NULL },
 		};
-		struct progress_server *s = progress_server_new(api.kube, api.kube);
+		struct progress_server *s = new_server();
 		cleanup_reply struct reply r;
 
 		standin_set(&api, answers);
-		ask(s, "Bearer the-token",
-		    "{\"trainerStatus\": {\"progressPercentage\": 3}}", &r);
+		ask(s, GOOD_BEARER, "{\"trainerStatus\": {\"progressPercentage\": 3}}",
+		    &r);
 		if (rows[i].may != (r.resp.status == 200))
 			fail_msg("row %zu: %d", i, r.resp.status);
 		if (!rows[i].may) {
@@ -254,11 +289,11 @@ static void test_when_the_api_server_fails(void **state)
 			{ PATH, 200, "{}" },
 			{ NULL, 0, NULL },
 		};
-		struct progress_server *s = progress_server_new(api.kube, api.kube);
+		struct progress_server *s = new_server();
 		cleanup_reply struct reply r;
 
 		standin_set(&api, answers);
-		ask(s, "Bearer t", "{\"trainerStatus\": {}}", &r);
+		ask(s, GOOD_BEARER, "{\"trainerStatus\": {}}", &r);
 		assert_failure(&r, 500, "InternalError", "Internal error");
 		progress_server_free(s);
 	}
@@ -271,13 +306,14 @@ static const struct standin_answer fine[] = {
 
 static void test_what_is_written(void **state)
 {
-	struct progress_server *s = progress_server_new(api.kube, api.kube);
+	struct progress_server *s = new_server();
+	const char *token = strchr(GOOD_BEARER, ' ') + 1;
 	cleanup_reply struct reply r;
 	cleanup_json cJSON *want = NULL;
 
 	(void)state;
 	standin_set(&api, fine);
-	ask(s, "  bearer \t the-token ",
+	ask(s, arena_printf(&tokens, "  bearer \t %s ", token),
 	    "{\"trainerStatus\": {\"lastUpdatedTime\": "
 	    "\"2026-11-21T04:48:17.5+00:00\", \"progressPercentage\": 7, \"x\": 1}} more",
 	    &r);
@@ -285,9 +321,10 @@ static void test_what_is_written(void **state)
 	want = standin_doc("{trainerStatus: {progressPercentage: 7, lastUpdatedTime: "
 			   "'2026-11-21T04:48:17Z'}}");
 	assert_true(json_equal(r.doc, want));
-	assert_non_null(strstr((const char *)api.asked.data,
-			       "\"token\":\"the-token\",\"audiences\":[\"" AUDIENCE
-			       "\"]"));
+	assert_non_null(strstr(
+		(const char *)api.asked.data,
+		arena_printf(&tokens, "\"token\":\"%s\",\"audiences\":[\"" AUDIENCE "\"]",
+			     token)));
 	assert_non_null(strstr(
 		(const char *)api.asked.data,
 		"PATCH " PATH " {\"apiVersion\":\"trainer.kubeflow.org/"
@@ -302,14 +339,14 @@ static void test_nothing_to_report(void **state)
 {
 	static const char *const rows[] = { "{}", "null", "{\"trainerStatus\": null}",
 					    "{\"more\": 1}" };
-	struct progress_server *s = progress_server_new(api.kube, api.kube);
+	struct progress_server *s = new_server();
 
 	(void)state;
 	standin_set(&api, fine);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		cleanup_reply struct reply r;
 
-		ask(s, "Bearer t", rows[i], &r);
+		ask(s, GOOD_BEARER, rows[i], &r);
 		assert_int_equal(r.resp.status, 200);
 		assert_string_equal((const char *)r.resp.body.data, "{}\n");
 	}
@@ -332,14 +369,14 @@ static void test_bad_bodies(void **state)
 		"\"",
 		"{\"a\": \"\xff\"}",
 	};
-	struct progress_server *s = progress_server_new(api.kube, api.kube);
+	struct progress_server *s = new_server();
 
 	(void)state;
 	standin_set(&api, fine);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		cleanup_reply struct reply r;
 
-		ask(s, "Bearer t", rows[i], &r);
+		ask(s, GOOD_BEARER, rows[i], &r);
 		assert_failure(&r, 422, "Invalid", "Invalid payload");
 	}
 	assert_null(strstr((const char *)api.asked.data, "PATCH"));
@@ -373,11 +410,11 @@ static void test_what_the_api_server_says_of_it(void **state)
 			{ PATH, rows[i].status, rows[i].body },
 			{ NULL, 0, NULL },
 		};
-		struct progress_server *s = progress_server_new(api.kube, api.kube);
+		struct progress_server *s = new_server();
 		cleanup_reply struct reply r;
 
 		standin_set(&api, answers);
-		ask(s, "Bearer t", "{\"trainerStatus\": {}}", &r);
+		ask(s, GOOD_BEARER, "{\"trainerStatus\": {}}", &r);
 		assert_failure(&r, rows[i].code, rows[i].reason, rows[i].message);
 		progress_server_free(s);
 	}
@@ -393,22 +430,95 @@ static size_t count(const char *text, const char *what)
 }
 
 /* A client that reports again at once costs one call; another token is asked for. */
-static void test_a_yes_is_remembered(void **state)
+static void test_a_verdict_is_remembered(void **state)
 {
-	static const char *const tokens[] = { "Bearer a", "Bearer a", "Bearer b",
-					      "Bearer a" };
-	struct progress_server *s = progress_server_new(api.kube, api.kube);
+	static const char *const ids[] = { "a", "a", "b", "a" };
+	static const struct {
+		const char *review;
+		size_t status, patches;
+	} rows[] = { { GOOD_USER, 200, 4 }, { "{status: {error: forged}}", 403, 0 } };
 
 	(void)state;
-	standin_set(&api, fine);
-	for (size_t i = 0; i < sizeof(tokens) / sizeof(*tokens); i++) {
+	for (size_t i = 0; i < 2; i++) {
+		const struct standin_answer answers[] = {
+			{ REVIEWS, 201, rows[i].review },
+			{ POD, 200, GOOD_POD },
+			{ JOBSET, 200, GOOD_JOBSET },
+			{ PATH, 200, "{}" },
+			{ NULL, 0, NULL },
+		};
+		struct progress_server *s = new_server();
+
+		standin_set(&api, answers);
+		for (size_t j = 0; j < sizeof(ids) / sizeof(*ids); j++) {
+			cleanup_reply struct reply r;
+
+			ask(s, bearer(CLAIMS, ids[j]), "{\"trainerStatus\": {}}", &r);
+			assert_int_equal(r.resp.status, rows[i].status);
+		}
+		assert_int_equal(count((const char *)api.asked.data, "POST " REVIEWS), 2);
+		assert_int_equal(count((const char *)api.asked.data, "PATCH "),
+				 rows[i].patches);
+		progress_server_free(s);
+	}
+}
+
+#define OTHER(sub, aud, ns, pod, more)                     \
+	"{sub: 'system:serviceaccount:" sub "', aud: " aud \
+	", kubernetes.io: {namespace: " ns ", pod: {name: " pod ", uid: u}}" more "}"
+
+/* Tokens that anybody can make cost nothing: the API server is not asked about them. */
+static void test_claims_that_do_not_fit(void **state)
+{
+	static const struct {
+		const char *claims;
+		bool asked;
+	} rows[] = {
+		{ CLAIMS, true },
+		{ OTHER("ns:a", AUDIENCE, "ns", "tj-p", ""), true },
+		{ OTHER("ns:a", "[x, " AUDIENCE "]", "ns", "tj-p", ", exp: 4e9"), true },
+		{ OTHER("ns:a", AUDIENCE, "ns", "tj-p", ", exp: 99999999999.5"), true },
+		{ OTHER("ns:a", AUDIENCE, "ns", "tj-p", ", exp: 1000"), false },
+		{ OTHER("ns:a", AUDIENCE, "ns", "tj-p", ", exp: -1"), false },
+		{ OTHER("ns:a", AUDIENCE, "ns", "tj-p", ", exp: '4000000000'"), false },
+		{ OTHER("ns:a", AUDIENCE, "ns", "tj-p", ", nbf: 4000000000"), false },
+		{ OTHER("ns:a", "x", "ns", "tj-p", ""), false },
+		{ OTHER("ns:a", "[[" AUDIENCE "]]", "ns", "tj-p", ""), false },
+		{ OTHER("ns:a", "{a: " AUDIENCE "}", "ns", "tj-p", ""), false },
+		{ OTHER("ns:a", "null", "ns", "tj-p", ""), false },
+		{ OTHER("ns2:a", AUDIENCE, "ns2", "tj-p", ""), false },
+		{ OTHER("ns2:a", AUDIENCE, "ns", "tj-p", ""), false },
+		{ OTHER("ns:a", AUDIENCE, "ns2", "tj-p", ""), false },
+		{ OTHER("ns", AUDIENCE, "ns", "tj-p", ""), false },
+		{ OTHER("ns:a:b", AUDIENCE, "ns", "tj-p", ""), false },
+		{ OTHER("ns:a", AUDIENCE, "ns", "tj2-p", ""), false },
+		{ OTHER("ns:a", AUDIENCE, "ns", "null", ""), false },
+		{ "{sub: 'system:serviceaccount:ns:a', aud: " AUDIENCE "}", false },
+		{ "{sub: [], aud: " AUDIENCE "}", false },
+		{ "{}", false },
+		{ "[]", false },
+	};
+	static const char *const forms[] = { "t", "a.b.c", "..", "e30.e30.",
+					     "e30.e30.x" };
+	struct progress_server *s = new_server();
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		cleanup_reply struct reply r;
 
-		ask(s, tokens[i], "{\"trainerStatus\": {}}", &r);
-		assert_int_equal(r.resp.status, 200);
+		standin_set(&api, fine);
+		ask(s, bearer(rows[i].claims, NULL), "{}", &r);
+		if (rows[i].asked != (r.resp.status == 200) ||
+		    !rows[i].asked != !api.asked.len)
+			fail_msg("%s: %d", rows[i].claims, r.resp.status);
 	}
-	assert_int_equal(count((const char *)api.asked.data, "POST " REVIEWS), 2);
-	assert_int_equal(count((const char *)api.asked.data, "PATCH "), 4);
+	for (size_t i = 0; i < sizeof(forms) / sizeof(*forms); i++) {
+		cleanup_reply struct reply r;
+
+		ask(s, arena_printf(&tokens, "Bearer %s", forms[i]), "{}", &r);
+		assert_failure(&r, 403, "Forbidden", "Forbidden");
+		assert_int_equal(api.asked.len, 0);
+	}
 	progress_server_free(s);
 }
 
@@ -424,7 +534,8 @@ int main(void)
 		cmocka_unit_test(test_nothing_to_report),
 		cmocka_unit_test(test_bad_bodies),
 		cmocka_unit_test(test_what_the_api_server_says_of_it),
-		cmocka_unit_test(test_a_yes_is_remembered),
+		cmocka_unit_test(test_a_verdict_is_remembered),
+		cmocka_unit_test(test_claims_that_do_not_fit),
 	};
 
 	return cmocka_run_group_tests(tests, start, stop);

@@ -1,6 +1,5 @@
 /* Answers: controller-runtime's pkg/healthz and pkg/metrics/filters. */
 #include "manager/health.h"
-#include "manager/review.h"
 #include "manager/scrape.h"
 #include "tests/unit/manager/standin.h"
 
@@ -112,11 +111,21 @@ static int ask(struct scrape *s, const char *method, const char *path, const cha
 	return resp.status;
 }
 
+static struct scrape *new_scrape(const struct scrape_conf *conf)
+{
+	struct error err = { 0 };
+	struct scrape *s;
+
+	if (scrape_new(&s, conf, &err))
+		fail_msg("%s", err.msg);
+	return s;
+}
+
 static void test_open_metrics(void **state)
 {
 	struct metrics *m = metrics_new(table);
 	const struct scrape_conf conf = { .metrics = m, .measure = count, .ctx = m };
-	struct scrape *s = scrape_new(&conf);
+	struct scrape *s = new_scrape(&conf);
 	char body[8192];
 
 	(void)state;
@@ -168,7 +177,7 @@ static void test_reviewed_metrics(void **state)
 		standin_start(&api);
 		standin_set(&api, review_rows[i].answers);
 		conf.kube = api.kube;
-		s = scrape_new(&conf);
+		s = new_scrape(&conf);
 		assert_int_equal(ask(s, "GET", "/metrics", NULL, body, sizeof(body)),
 				 401);
 		assert_int_equal(api.asked.len, 0); /* nobody is asked */

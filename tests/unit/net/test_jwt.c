@@ -64,12 +64,42 @@ static void test_changed(void **state)
 	}
 }
 
+/* What nobody has signed, or signed with another key, has claims all the same. */
+static void test_unverified(void **state)
+{
+	static const char *const rows[] = {
+		"",
+		"..",
+		"a.b.c",
+		"eyJhbGciOiJIUzI1NiJ9.eyJhIjoxfQ", /* no signature */
+		"eyJhbGciOiJIUzI1NiJ9.eyJhIjoxfQ.",
+		"eyJhbGciOiJub25lIn0.eyJhIjoxfQ.x",    /* none */
+		"eyJhbGciOiJOb25FIn0.eyJhIjoxfQ.x",    /* NonE */
+		"e30.eyJhIjoxfQ.x",                    /* {} */
+		"eyJhbGciOjF9.eyJhIjoxfQ.x",           /* alg: 1 */
+		"eyJhbGciOiJIUzI1NiJ9.WzFd.x",         /* [1] */
+		"eyJhbGciOiJIUzI1NiJ9.bnVsbA.x",       /* null */
+		"eyJhbGciOiJIUzI1NiJ9.eyJhIjoxfQ.x.y", /* four parts, as of JWE five */
+		"eyJhbGciOiJIUzI1NiJ9.eyJhIjoxfQ==.x", /* padding */
+		"eyJhbGciOiJIUzI1NiJ9.eyJhIjo\nxfQ.x",
+		"eyJhbGciOiJIUzI1NiJ9.eyJhIjoxLCJhIjoyfQ.x", /* a twice */
+	};
+	cleanup_json cJSON *got = jwt_unverified("eyJhbGciOiJSUzI1NiJ9.eyJhIjoxfQ.x");
+
+	(void)state;
+	assert_int_equal(json_int(got, 0, "a"), 1);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		if (jwt_unverified(rows[i]))
+			fail_msg("%s", rows[i]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_made),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_changed),
+		cmocka_unit_test(test_unverified),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* Asks the API server who a caller is and what it may do: review.h. */
-#include "manager/review.h"
+#include "kube/review.h"
 
 #include <string.h>
 
@@ -17,8 +17,21 @@ static cJSON *review_new(const char *api_version, const char *kind)
 	return review;
 }
 
+/* The API server's words, unless they have the token in them. */
+static void explain(const cJSON *status, const char *token, const char *audience,
+		    struct error *why)
+{
+	const char *text = json_str(status, "error");
+
+	if (json_bool(status, false, "authenticated") && audience)
+		error_set(why, ERR_INVALID, "its audience is not %.100s", audience);
+	else
+		error_set(why, ERR_INVALID, "%.250s",
+			  text && !strstr(text, token) ? text : "invalid or expired");
+}
+
 int token_review(struct kube *k, const char *token, const char *audience,
-		 cJSON **ret_user, struct error *err)
+		 cJSON **ret_user, struct error *why, struct error *err)
 {
 	cleanup_json cJSON *ask = review_new(AUTHENTICATION, "TokenReview");
 	cleanup_json cJSON *answer = NULL;
@@ -37,6 +50,8 @@ int token_review(struct kube *k, const char *token, const char *audience,
 	if (json_bool(status, false, "authenticated") && json_str(user, "username") &&
 	    (!audience || json_has_str(json_get(status, "audiences"), audience)))
 		*ret_user = json_dup(user);
+	else
+		explain(status, token, audience, why);
 	return 0;
 }
 

@@ -281,13 +281,36 @@ static bool is_misshapen(const struct field_errors *errs)
 	return field_errors_full(errs);
 }
 
+void doc_add_errors(struct doc *doc, const struct field_errors *more)
+{
+	struct field_errors *errs = &doc->errs;
+	size_t before = errs->n;
+
+	for (size_t i = 0; i < more->n; i++) {
+		const struct field_error *e = &more->list[i];
+		bool known = false;
+
+		for (size_t k = 0; k < before; k++)
+			known |= field_path_same(errs->list[k].path, e->path);
+		if (known)
+			continue;
+		field_error_add(errs, e->type, e->path, NULL, "%s", e->detail);
+		if (e->value)
+			errs->list[errs->n - 1].value =
+				arena_strdup(&errs->arena, e->value);
+	}
+}
+
 void doc_check(struct doc *doc, const struct schema *schema)
 {
+	cleanup_field_errors struct field_errors more = { 0 };
+
 	meta_drop_unset(doc->obj);
 	schema_validate(schema, doc->obj, NULL, &doc->errs);
 	schema_default(schema, doc->obj);
 	if (!doc_is(doc, TRAINJOB_KIND) && !is_misshapen(&doc->errs))
-		pipeline_validate_runtime(doc->obj, &doc->errs, NULL);
+		pipeline_validate_runtime(doc->obj, &more, NULL);
+	doc_add_errors(doc, &more);
 }
 
 int input_schema(struct schema **ret, struct error *err)

@@ -66,6 +66,8 @@ bool doc_is_known(struct doc *doc, const struct schema *schema);
  * its errs, and sets defaults.
  */
 void doc_check(struct doc *doc, const struct schema *schema);
+/* Add errors of fields that have none yet. */
+void doc_add_errors(struct doc *doc, const struct field_errors *more);
 
 /*
  * Report its errors, each after `word`; returns their number. At most INPUT_ERRORS_MAX of

@@ -97,26 +97,6 @@ static void settle_job(struct job_set *set, struct doc *doc, const struct job_op
 		meta_set_namespace(doc->obj, namespace_of(opts));
 }
 
-/* Skip what the schema has reported for the same field. */
-static void add_news(struct field_errors *errs, const struct field_errors *more)
-{
-	size_t before = errs->n;
-
-	for (size_t i = 0; i < more->n; i++) {
-		const struct field_error *e = &more->list[i];
-		bool known = false;
-
-		for (size_t k = 0; k < before; k++)
-			known |= field_path_same(errs->list[k].path, e->path);
-		if (known)
-			continue;
-		field_error_add(errs, e->type, e->path, NULL, "%s", e->detail);
-		if (e->value)
-			errs->list[errs->n - 1].value =
-				arena_strdup(&errs->arena, e->value);
-	}
-}
-
 static void tell_warnings(const struct doc *doc, const cJSON *warnings,
 			  const struct reporter *to)
 {
@@ -143,7 +123,7 @@ cJSON *job_resolve(struct job_set *set, struct doc *doc, const struct reporter *
 				  meta_namespace(doc->obj), &errs);
 	if (runtime)
 		pipeline_validate(&pipeline, NULL, doc->obj, runtime, &errs, warnings);
-	add_news(&doc->errs, &errs);
+	doc_add_errors(doc, &errs);
 	tell_warnings(doc, warnings, to);
 	return runtime;
 }

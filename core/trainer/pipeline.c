@@ -88,6 +88,7 @@ static void validate_with_info(const struct pipeline *p, struct info *info,
 	size_t before = errs->n;
 	struct error err = { 0 };
 
+	validate_nodes(old, tj, errs);
 	validate_initializers(info, tj, errs);
 	if (!old) /* spec.trainer does not change */
 		claims_validate(info, p->env, tj, errs);
@@ -137,6 +138,7 @@ void pipeline_validate_runtime(const cJSON *runtime, struct field_errors *errs,
 	if (errs->n != before)
 		return;
 	warn_deprecated(runtime, errs, warnings);
+	validate_runtime_nodes(runtime, errs);
 	validate_runtime_jobs(runtime, errs);
 	validate_annotations(runtime, errs);
 }

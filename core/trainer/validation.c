@@ -332,6 +332,27 @@ void warn_of_transport(const cJSON *runtime, cJSON *warnings)
 			"has sshd"));
 }
 
+/* ---- nodes ---- */
+
+#define ONE_NODE "must be 1 or more: without nodes nothing trains"
+
+void validate_nodes(const cJSON *old, const cJSON *tj, struct field_errors *errs)
+{
+	if (tj_num_nodes(tj) == 0 && (!old || tj_num_nodes(old) != 0))
+		field_error_add(errs, FIELD_INVALID, "spec.trainer.numNodes",
+				tj_trainer_member(tj, "numNodes"), ONE_NODE);
+}
+
+void validate_runtime_nodes(const cJSON *runtime, struct field_errors *errs)
+{
+	const cJSON *given = json_get(runtime_ml_policy(runtime), "numNodes");
+	int64_t n;
+
+	if (json_int_of(given, &n) && n < 1)
+		field_error_add(errs, FIELD_INVALID, "spec.mlPolicy.numNodes", given,
+				ONE_NODE);
+}
+
 /* ---- names ---- */
 
 static void check_name(struct field_errors *errs, const cJSON *tj, const char *name,

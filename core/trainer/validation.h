@@ -19,6 +19,13 @@
 bool validate_patches(const cJSON *runtime, const cJSON *old, const cJSON *tj,
 		      const struct plugin_env *env, struct field_errors *errs);
 
+/*
+ * Refuse numNodes 0, which upstream's CRDs store: JobSet ends a job without nodes at once,
+ * as complete. Objects that were stored before keep it: `old`, or NULL on creation.
+ */
+void validate_nodes(const cJSON *old, const cJSON *tj, struct field_errors *errs);
+void validate_runtime_nodes(const cJSON *runtime, struct field_errors *errs);
+
 /* spec.initializer needs a job, a container and a mount, by name. */
 void validate_initializers(struct info *info, const cJSON *tj, struct field_errors *errs);
 

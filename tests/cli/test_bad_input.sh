@@ -99,14 +99,13 @@ suspend: maybe|spec.suspend: .*boolean
 activeDeadlineSeconds: 0|spec.activeDeadlineSeconds:
 managedBy: me|spec.managedBy:
 ROWS
-echo 'trainer: {numNodes: 0}' | spec
-check "numNodes 0 is allowed" says 0 'kind: JobSet' "${submit[@]}" "$in"
 echo 'trainer: {numNodes: 2147483647}' | spec
+trainer: {numNodes: 0}|spec.trainer.numNodes: Invalid value: 0: .* greater than or equal to 1$
 check "2147483647 nodes render" says 0 'kind: JobSet' "${submit[@]}" "$in"
 check "2147483647 nodes do not run here" refuses 'pods on one machine' submit --local "$in"
 sed -i 's/torch-distributed/deepspeed-distributed/' "$in"
 check "2147483647 nodes do not fit in a host file" refuses 'MPI Build: the MPI host file: over' "${submit[@]}" "$in"
-echo 'trainer: {numNodes: 0}' | spec
+echo 'trainer: {numNodes: 1}' | spec
 sed -i 's/name: tiny/name: Tiny_/' "$in"
 check "a bad name" says 2 'metadata.name: Invalid value: "Tiny_"' "${submit[@]}" "$in"
 sed -i 's/name: Tiny_/labels: {}/' "$in"

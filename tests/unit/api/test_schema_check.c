@@ -31,13 +31,20 @@ static const struct row {
 	  "be of type integer: \"number\"\n" },
 	{ "a whole number however it is written", "TrainJob",
 	  TJ "trainer: {numNodes: 2.0}}", "" },
-	{ "no nodes", "TrainJob", TJ "trainer: {numNodes: 0}}", "" },
+	{ "no nodes", "TrainJob", TJ "trainer: {numNodes: 0}}",
+	  "spec.trainer.numNodes: Invalid value: 0: spec.trainer.numNodes in body "
+	  "should be "
+	  "greater than or equal to 1\n" },
+	{ "a runtime without nodes", "TrainingRuntime", "spec: {mlPolicy: {numNodes: 0}}",
+	  "spec.mlPolicy.numNodes: Invalid value: 0: spec.mlPolicy.numNodes in body "
+	  "should be "
+	  "greater than or equal to 1\n" },
 	{ "fewer than none", "TrainJob", TJ "trainer: {numNodes: -1}}",
 	  "spec.trainer.numNodes: Invalid value: -1: spec.trainer.numNodes in body "
 	  "should be "
-	  "greater than or equal to 0\n" },
+	  "greater than or equal to 1\n" },
 	{ "beyond int32", "TrainJob", TJ "trainer: {numNodes: 99999999999}}",
-	  "spec.trainer.numNodes: Invalid value: 99999999999: must be from 0 to "
+	  "spec.trainer.numNodes: Invalid value: 99999999999: must be from 1 to "
 	  "2147483647\n" },
 	{ "beyond int64", "TrainJob", TJ "trainer: {numNodes: 99999999999999999999}}",
 	  "spec.trainer.numNodes: Invalid value: \"number\": spec.trainer.numNodes in "

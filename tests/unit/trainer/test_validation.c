@@ -285,6 +285,12 @@ static void test_runtimes(void **state)
 		     "have a "
 		     "container \"model-initializer\"\n" },
 		{ ROLE("something", ", replicas: 2"), "" },
+		{ "{spec: {mlPolicy: {numNodes: 0}, template: {}}}",
+		  "spec.mlPolicy.numNodes: Invalid value: 0: must be 1 or more: without "
+		  "nodes nothing trains\n" },
+		{ "{spec: {mlPolicy: {numNodes: -2}, template: {}}}",
+		  "spec.mlPolicy.numNodes: Invalid value: -2: must be 1 or more: without "
+		  "nodes nothing trains\n" },
 		{ "{spec: {template: 1}}",
 		  "spec.template: Invalid value: 1: must be an object\n" },
 		{ "{spec: {mlPolicy: {torch: {envInjection: {targets: [{}]}}}, template: "
@@ -307,6 +313,28 @@ static void test_runtimes(void **state)
 		pipeline_validate_runtime(rt, &errs, NULL);
 		text = errors_text(&errs);
 		assert_string_equal(text, rows[i].want);
+	}
+}
+
+/* Upstream's CRDs store 0; a job that they stored can still be changed. */
+static void test_defect_20_no_nodes(void **state)
+{
+	cleanup_json cJSON *none = job("[]", false), *one = job("[]", false);
+	cleanup_json cJSON *rt = doc(RT);
+	const struct {
+		const cJSON *old;
+		bool refused;
+	} rows[] = { { NULL, true }, { one, true }, { none, false } };
+
+	(void)state;
+	json_put_int(none, 0, "spec", "trainer", "numNodes");
+	json_put_int(one, 1, "spec", "trainer", "numNodes");
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		cleanup_free char *text = admission(&offline, rows[i].old, none, rt);
+
+		assert_int_equal(str_starts(text, "spec.trainer.numNodes: Invalid value: "
+						  "0: must be 1 or more"),
+				 rows[i].refused);
 	}
 }
 
@@ -377,6 +405,7 @@ int main(void)
 		cmocka_unit_test(test_the_runtime_must_be_there),
 		cmocka_unit_test(test_warnings),
 		cmocka_unit_test(test_runtimes),
+		cmocka_unit_test(test_defect_20_no_nodes),
 		cmocka_unit_test(test_a_job_that_does_not_exist),
 		cmocka_unit_test(test_long_names),
 	};

@@ -134,6 +134,9 @@ static const char *advice(struct arena *arena, const struct node *node,
 	    value->valuestring[0] &&
 	    value->valuestring[strspn(value->valuestring, "0123456789")] == '\0')
 		return "; write it without quotes";
+	if (cJSON_IsString(value) && json_str(node->instead, value->valuestring))
+		return arena_printf(arena, "; %s",
+				    json_str(node->instead, value->valuestring));
 	return "";
 }
 
@@ -360,13 +363,27 @@ static const char *field_names(struct arena *arena, const struct node *node)
 					     : arena_strdup(arena, (char *)text.data);
 }
 
-static void unknown_field(struct check *c, const struct at *at, const struct node *node)
+/* The advice of `instead` for a field of this value. */
+static const char *use_instead(struct arena *arena, const cJSON *instead,
+			       const cJSON *value)
+{
+	const char *word = cJSON_GetStringValue(value);
+
+	if (cJSON_IsString(instead))
+		return arena_printf(arena, "use %s", instead->valuestring);
+	word = word ? json_str(instead, word) : NULL;
+	return word ? word : json_str(instead, "");
+}
+
+static void unknown_field(struct check *c, const struct at *at, const struct node *node,
+			  const cJSON *value)
 {
 	cleanup_arena struct arena arena = { 0 };
 	size_t max = node->n_props + (size_t)cJSON_GetArraySize(node->instead) + 1;
 	const char **names = arena_alloc(&arena, max * sizeof(*names));
 	const cJSON *other;
-	const char *near, *instead, *detail = "";
+	const char *near, *detail = "";
+	const cJSON *instead;
 	size_t n = 0;
 
 	if (field_errors_full(c->errs)) {
@@ -378,11 +395,11 @@ static void unknown_field(struct check *c, const struct at *at, const struct nod
 	json_each(other, node->instead)
 		names[n++] = other->string;
 	near = nearest_word(at->key, names);
-	instead = near ? json_str(node->instead, near) : NULL;
+	instead = near ? json_get(node->instead, near) : NULL;
 	if (near && !instead)
 		detail = did_you_mean(&arena, near);
 	else if (instead)
-		detail = arena_printf(&arena, "use %s", instead);
+		detail = use_instead(&arena, instead, value);
 	else
 		detail = field_names(&arena, node);
 	field_error_add(c->errs, FIELD_UNKNOWN, path_text(c, at), NULL, "%s", detail);
@@ -436,7 +453,7 @@ static void check_members(struct check *c, const struct at *at, const struct nod
 		child = node_prop(node, member->string);
 		child = child ? child : node->each;
 		if (!child && !node->preserves_unknown && !is_unset(member))
-			unknown_field(c, &here, node);
+			unknown_field(c, &here, node, member);
 		else if (child == node->each && json_str(node->instead, here.key))
 			foreign_key(c, &here, json_str(node->instead, here.key));
 		if (child && !cJSON_IsNull(member)) /* else it counts as absent */

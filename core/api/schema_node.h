@@ -56,9 +56,9 @@ struct node {
 	const cJSON *fallback;      /* the default; NULL: none */
 	const cJSON *enums;         /* an array; NULL: any value */
 	const struct pattern *pattern;
-	const char *hint;            /* describes a valid text; NULL: the pattern does */
-	const cJSON *instead;        /* {no field: what to use}; NULL: none */
-	const char *const *keys;     /* of a list that is a map; ends with NULL */
+	const char *hint;        /* describes a valid text; NULL: the pattern does */
+	const cJSON *instead;    /* {no field: what to use}, or of words; NULL: none */
+	const char *const *keys; /* of a list that is a map; ends with NULL */
 	const char *const *required; /* ends with NULL; never NULL itself */
 	const struct prop *props;    /* of an object, in the order of the source */
 	size_t n_props;

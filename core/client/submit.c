@@ -162,6 +162,13 @@ static bool is_told(const struct refusals *r, const char *path)
 	return false;
 }
 
+/* Does our message have a suggestion, which the API server's lacks? */
+static bool has_advice(const struct field_error *e)
+{
+	return e->type == FIELD_UNKNOWN ||
+	       (e->type == FIELD_TYPE_INVALID && strstr(e->detail, "\"; "));
+}
+
 /* What this program finds, too, in the API server's words. */
 static void tell_own(const struct submission *s, const struct doc *doc,
 		     const struct refusals *told, const char *word)
@@ -169,19 +176,21 @@ static void tell_own(const struct submission *s, const struct doc *doc,
 	for (size_t i = 0; i < doc->errs.n; i++) {
 		const struct field_error *e = &doc->errs.list[i];
 
-		if (!told || !is_told(told, e->path) || e->type == FIELD_UNKNOWN)
+		if (!told || !is_told(told, e->path) || has_advice(e))
 			doc_tell_error(doc, e, word, notes(s));
 	}
 	doc->source->unreported += doc->errs.more;
 }
 
-/* For an unknown field our message has a suggestion. */
 static bool own_is_better(const struct doc *doc, const struct refusal *r)
 {
-	for (size_t i = 0; i < doc->errs.n; i++)
-		if (doc->errs.list[i].type == FIELD_UNKNOWN &&
-		    field_path_same(doc->errs.list[i].path, r->path))
-			return str_ends(r->text, ": Unknown field");
+	for (size_t i = 0; i < doc->errs.n; i++) {
+		const struct field_error *e = &doc->errs.list[i];
+
+		if (has_advice(e) && field_path_same(e->path, r->path))
+			return e->type != FIELD_UNKNOWN ||
+			       str_ends(r->text, ": Unknown field");
+	}
 	return false;
 }
 

@@ -81,7 +81,11 @@ trainer: {numNodes: 99999999999}|spec.trainer.numNodes:
 trainer: {numNodes: 99999999999999999999999}|spec.trainer.numNodes:
 trainer: {numNodes: 1.5}|spec.trainer.numNodes: .*integer
 trainer: {numProcPerNode: 0}|spec.trainer.numProcPerNode: Invalid value
-trainer: {numProcPerNode: auto}|spec.trainer.numProcPerNode: .*integer
+trainer: {numProcPerNode: auto}|in:8:13: spec.trainer.numProcPerNode: .*integer: "string"; remove it; it is the default$
+trainer: {numProcPerNode: gpu}|spec.trainer.numProcPerNode: .*; remove it; the default is a process for each GPU$
+trainer: {numProcPerNode: cpu}|spec.trainer.numProcPerNode: .*; remove it; without GPUs, the default is a process for each CPU$
+trainer: {numProcPerNode: "2"}|spec.trainer.numProcPerNode: .*; write it without quotes$
+trainer: {numProcPerNode: many}|spec.trainer.numProcPerNode: .*integer: "string"$
 trainer: [a]|spec.trainer: .*object
 trainer: {env: {A: b}}|spec.trainer.env: .*array
 trainer: {env: [{name: A, value: 1}]}|spec.trainer.env\[0\].value: .*string
@@ -98,9 +102,9 @@ podTemplateOverrides: []|spec.podTemplateOverrides: Unknown field
 suspend: maybe|spec.suspend: .*boolean
 activeDeadlineSeconds: 0|spec.activeDeadlineSeconds:
 managedBy: me|spec.managedBy:
+trainer: {numNodes: 0}|spec.trainer.numNodes: Invalid value: 0: .* greater than or equal to 1$
 ROWS
 echo 'trainer: {numNodes: 2147483647}' | spec
-trainer: {numNodes: 0}|spec.trainer.numNodes: Invalid value: 0: .* greater than or equal to 1$
 check "2147483647 nodes render" says 0 'kind: JobSet' "${submit[@]}" "$in"
 check "2147483647 nodes do not run here" refuses 'pods on one machine' submit --local "$in"
 sed -i 's/torch-distributed/deepspeed-distributed/' "$in"
@@ -127,6 +131,13 @@ jobs() { sed "s/NAME/$1/; s/CONTAINER/$2/" <<<"$jobs"; }
 check "a runtime without a node container" refuses 'in:.*containers.*node' "${submit[@]}" "$in"
 { echo 'mlPolicy: {tensorflow: {}}'; jobs node node; } | runtime
 check "an unknown policy" refuses 'in:14:14: spec.mlPolicy.tensorflow: Unknown field' "${submit[@]}" "$in"
+{ echo 'mlPolicy: {torch: {numProcPerNode: auto}}'; jobs node node; } | runtime
+check "numProcPerNode auto of a runtime" refuses \
+	'in:14:22: spec.mlPolicy.torch.numProcPerNode: Unknown field: remove it; it is the default$' "${submit[@]}" "$in"
+{ echo 'mlPolicy: {torch: {numProcPerNode: 2}}'; jobs node node; } | runtime
+check "... and a number" refuses 'numProcPerNode: Unknown field: use spec.trainer.numProcPerNode of the TrainJob$' "${submit[@]}" "$in"
+{ echo 'mlPolicy: {numNodes: 0}'; jobs node node; } | runtime
+check "a runtime without nodes" refuses 'in:14:14: spec.mlPolicy.numNodes: Invalid value: 0: .* to 1$' "${submit[@]}" "$in"
 { echo 'mlPolicy: {torch: {}, jax: {}}'; jobs node node; } | runtime
 check "two policies" refuses 'spec.mlPolicy: .*at most one' "${submit[@]}" "$in"
 echo 'mlPolicy: {torch: {}}' | runtime

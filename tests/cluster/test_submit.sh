@@ -89,12 +89,17 @@ check "... nothing is stored" absent trainjob dry
 	tj fourth torch-distributed '  trainer:' '    env: [{name: PET_NNODES, value: "1"}]'
 	echo ---
 	tj fifth torch-distributed
+	echo ---
+	tj sixth torch-distributed '  trainer: {numProcPerNode: auto}'
 } >"$d/bad.yaml"
 check "all errors of a file at once" says 2 'bad.yaml:9:5: spec.trainer.numNodes: Invalid value: "string"' "$d/bad.yaml"
 check "... an unknown field" also 'bad.yaml:10:5: spec.trainer.nproc: Unknown field'
 check "... a rule of the schema" also 'bad.yaml:20:5: spec.trainer.numProcPerNode: Invalid value'
 check "... a runtime that there is not, and the one that was meant" also \
 	"bad.yaml:28:3: spec.RuntimeRef: .*not found.*; did you mean 'torch-distributed'\?"
+check "... what to do about a field of another type" also \
+	'bad.yaml:56:13: spec.trainer.numProcPerNode: .*: "string"; remove it; it is the default'
+check "... in one line" [ "$(grep -c numProcPerNode:.*integer "$scratch/err")" = 1 ]
 check "... the webhook's words about a field" also 'bad.yaml:39:5: spec.trainer.env: '
 check "... the good one is not created, either" absent trainjob fifth
 

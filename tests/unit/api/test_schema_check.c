@@ -25,6 +25,18 @@ static const struct row {
 	  "spec.trainer.numNodes: Invalid value: \"string\": spec.trainer.numNodes in "
 	  "body must "
 	  "be of type integer: \"string\"; write it without quotes\n" },
+	{ "a word of torchrun", "TrainJob", TJ "trainer: {numProcPerNode: auto}}",
+	  "spec.trainer.numProcPerNode: Invalid value: \"string\": "
+	  "spec.trainer.numProcPerNode in body must be of type integer: \"string\"; "
+	  "remove it; it is the default\n" },
+	{ "a field that was, and its word", "TrainingRuntime",
+	  "spec: {mlPolicy: {torch: {numProcPerNode: cpu}}}",
+	  "spec.mlPolicy.torch.numProcPerNode: Unknown field: remove it; without GPUs, "
+	  "the default is a process for each CPU\n" },
+	{ "... another value", "TrainingRuntime",
+	  "spec: {mlPolicy: {torch: {numProcPerNode: 2}}}",
+	  "spec.mlPolicy.torch.numProcPerNode: Unknown field: use "
+	  "spec.trainer.numProcPerNode of the TrainJob\n" },
 	{ "a fraction", "TrainJob", TJ "trainer: {numNodes: 1.5}}",
 	  "spec.trainer.numNodes: Invalid value: \"number\": spec.trainer.numNodes in "
 	  "body must "

@@ -63,6 +63,8 @@ REL      = $(CODE) $(CFLAGS) $(REPRO) -ffunction-sections -fdata-sections -fstac
            -fcf-protection -fPIE -D_FORTIFY_SOURCE=0 -isystem $(SYSROOT)/include
 SAN      = $(CODE) -gline-tables-only -O0 -fsanitize=address,undefined -fno-sanitize-recover=all \
            -fno-omit-frame-pointer -Wno-unused-command-line-argument -isystem $(SANROOT)/include $(SANMORE)
+# tests/unit/cost.h counts the work of code that is compiled with it.
+COUNTED := -fsanitize-coverage=trace-pc-guard
 LIBS     = -lcurl -lnghttp2 -lssh2 -lmbedtls -lmbedx509 -lmbedcrypto -lzstd -lbrotli -lz -lyaml -lcjson -lexpat -lpthread
 # What `kftrainer version` says is inside; cmd/version.c has the form.
 INSIDE   = $(shell awk 'NR == FNR { linked[$$1] = !/^\#/; next } linked[$$1] { printf "%s@%s;", $$1, $$2 }' vendor/licenses $(1) 2>/dev/null)
@@ -92,7 +94,7 @@ $(1)/%.o: % $(1)/.sysroot
 	$$(call say,CC,$$(@:build/%.o=%)) $(2) -MMD -MP -c -o $$@ $$<
 endef
 $(eval $(call compile,$(OUT),$$(SYSROOT)/bin/musl-gcc $$(REL),$(SYSROOT)))
-$(eval $(call compile,$(SANOUT),clang $$(SAN),$(SANROOT)))
+$(eval $(call compile,$(SANOUT),clang $$(SAN) $$(COUNTED),$(SANROOT)))
 $(eval $(call compile,build/fuzz,clang $$(SAN) -O1 -fsanitize=fuzzer-no-link,$(SANROOT)))
 $(eval $(call compile,build/aarch64,aarch64-linux-gnu-gcc $$(CODE) -O0 -isystem $$(CROSSROOT)/include,$(CROSSROOT)))
 
@@ -131,13 +133,18 @@ crds: kftrainer
 	@mkdir -p build/crds; ./kftrainer install --crds > build/crds/crds.yaml
 
 # ---- the same sources under ASan and UBSan, an archive a room ------------------------------------
+WRAPPED := __asan_memcpy __asan_memmove __asan_memset strlen strchr strstr memchr strcmp strncmp memcmp cJSON_GetArraySize \
+           cJSON_GetArrayItem cJSON_DetachItemFromArray cJSON_DeleteItemFromArray cJSON_InsertItemInArray \
+           cJSON_ReplaceItemInObjectCaseSensitive cJSON_DetachItemFromObjectCaseSensitive cJSON_DeleteItemFromObjectCaseSensitive
+comma   := ,
 define room_rules
 $(SANOUT)/lib$(1).a: $(patsubst %,$(SANOUT)/%.o,$(call src_of,$(1))) ; @mkdir -p $$(@D); rm -f $$@; ar rcsD $$@ $$^
 archives_$(1) := $(foreach r,$(1) $(NEEDS_$(1)),$(if $(call src_of,$(r)),$(SANOUT)/lib$(r).a))
-$(SANOUT)/tests/unit/$(1)/%: $(SANOUT)/tests/unit/$(1)/%.c.o $$(archives_$(1))
-	$$(call say,LD,$$@) clang $(value SANLINK) -o $$@ $$^ -L$$(SANROOT)/lib -lcmocka $$(LIBS) -lm
+$(SANOUT)/tests/unit/$(1)/%: $(SANOUT)/tests/unit/$(1)/%.c.o $(if $(filter base,$(1) $(NEEDS_$(1))),$(SANOUT)/tests/unit/cost.c.o) $$(archives_$(1))
+	$$(call say,LD,$$@) clang $(value SANLINK) $$(patsubst %,-Wl$$(comma)--wrap=%,$$(if $$(filter %/cost.c.o,$$^),$(WRAPPED))) -o $$@ $$^ -L$$(SANROOT)/lib -lcmocka $$(LIBS) -lm
 endef
 SANLINK := -fsanitize=address,undefined
+$(SANOUT)/tests/unit/cost.c.o: COUNTED :=
 $(foreach r,$(ROOMS),$(eval $(call room_rules,$(r))))
 $(SANOUT)/kftrainer: $(SRC:%=$(SANOUT)/%.o)
 	$(call say,LD,$@) clang $(SANLINK) -o $@ $^ -L$(SANROOT)/lib $(LIBS) -lm
@@ -313,4 +320,4 @@ clean:
 	rm -rf build kftrainer compile_commands.json
 
 -include $(foreach o,$(OUT) $(SANOUT) build/fuzz build/aarch64,$(patsubst %,$(o)/%.d,$(SRC) $(FUZZ) \
-  $(wildcard tests/unit/*/*.c tests/build/*.c tests/golden/*.c tests/cache/*.c)))
+  $(wildcard tests/unit/*.c tests/unit/*/*.c tests/build/*.c tests/golden/*.c tests/cache/*.c)))

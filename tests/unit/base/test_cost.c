@@ -1,0 +1,97 @@
+/* The work of reading and comparing documents grows as they do (tests/unit/cost.h). */
+#include "base/yaml.h"
+#include "tests/unit/base/base_test.h"
+#include "tests/unit/cost.h"
+
+struct row {
+	const char *what, *a, *b;
+};
+
+static const struct row rows[] = {
+	{ "members", "{<'m#':1>}", "{<'m#':1>}" },
+	{ "members in reverse", "{<'m#':1>}", "{<'m^':1>}" },
+	{ "elements", "[<'e#'>]", "[<'e#'>]" },
+	{ "objects", "[<{'a':1,'b':{'c':[]}}>]", "[<{'b':{'c':[]},'a':1}>]" },
+	{ "numbers", "[<1#.5e2>]", "[<1#50e0>]" },
+};
+
+/* Reads, compares, prints and copies both. */
+static uint64_t cost_of_json(const void *ctx, size_t n)
+{
+	const struct row *row = ctx;
+	cleanup_json cJSON *a = cost_doc(row->a, n), *b = cost_doc(row->b, n);
+	cleanup_json cJSON *copy = NULL, *again = NULL;
+	cleanup_free char *text = json_text(a);
+	struct error err = { 0 };
+	uint64_t start = cost_now();
+
+	if (json_parse(&again, text, strlen(text), &err))
+		fail_msg("%s: %s", row->what, err.msg);
+	copy = json_dup(b);
+	json_equal(again, copy);
+	json_is_deeper(again, JSON_MAX_DEPTH);
+	return cost_now() - start;
+}
+
+static uint64_t cost_of_yaml(const void *ctx, size_t n)
+{
+	const struct row *row = ctx;
+	cleanup_json cJSON *a = cost_doc(row->a, n), *docs = NULL;
+	cleanup_free char *text = json_text(a);
+	struct error err = { 0 };
+	uint64_t start = cost_now();
+
+	if (yaml_parse(&docs, text, strlen(text), &err))
+		fail_msg("%s: %s", row->what, err.msg);
+	return cost_now() - start;
+}
+
+static void test_json(void **state)
+{
+	bool linear = true;
+
+	(void)state;
+	for (size_t i = 0; i < N_ROWS(rows); i++)
+		linear &= cost_is_linear(rows[i].what, cost_of_json, &rows[i], 500);
+	assert_true(linear);
+}
+
+static void test_yaml(void **state)
+{
+	bool linear = true;
+
+	(void)state;
+	for (size_t i = 0; i < N_ROWS(rows); i++)
+		linear &= cost_is_linear(rows[i].what, cost_of_yaml, &rows[i], 500);
+	assert_true(linear);
+}
+
+/* Each element is searched from the first: n * n / 2. */
+static uint64_t cost_of_search(const void *ctx, size_t n)
+{
+	cleanup_json cJSON *list = cost_doc(ctx, n);
+	const cJSON *e;
+	uint64_t start = cost_now();
+
+	json_each(e, list)
+		json_find(list, "name", json_str(e, "name"));
+	return cost_now() - start;
+}
+
+static void test_what_is_not_linear_is_noticed(void **state)
+{
+	(void)state;
+	assert_false(cost_is_linear("(expected) a search in a loop", cost_of_search,
+				    "[<{'name':'#'}>]", 16));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_json),
+		cmocka_unit_test(test_yaml),
+		cmocka_unit_test(test_what_is_not_linear_is_noticed),
+	};
+
+	return cmocka_run_group_tests_name("cost", tests, NULL, NULL);
+}

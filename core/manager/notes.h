@@ -12,6 +12,7 @@
 
 #include "base/json.h"
 #include "base/map.h"
+#include "manager/count_limit.h"
 
 struct sent {
 	uint64_t hash;      /* of what we sent; 0: nothing yet */
@@ -22,7 +23,8 @@ struct sent {
 struct note_written {
 	atomic_ullong trainjob_version; /* the informers must show these */
 	uint64_t jobset_version;
-	int64_t jobset_ms, status_ms;
+	int64_t jobset_ms;
+	struct count_bucket status;
 	struct sent jobset, podgroup;
 	uint64_t inputs_hash; /* of what the last whole pass depended on; 0: repeat it */
 };

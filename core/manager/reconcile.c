@@ -34,6 +34,7 @@ struct reconciler *reconciler_new(const struct reconciler_conf *conf)
 	r->conf.image = arena_strdup(&r->arena, conf->image);
 	r->conf.cluster_domain = arena_strdup(&r->arena, conf->cluster_domain);
 	snapshots_init(&r->snapshots);
+	pthread_mutex_init(&r->counts.lock, NULL);
 	return r;
 }
 
@@ -42,6 +43,7 @@ void reconciler_free(struct reconciler *r)
 	if (!r)
 		return;
 	snapshots_release(&r->snapshots);
+	pthread_mutex_destroy(&r->counts.lock);
 	arena_clear(&r->arena);
 	free(r);
 }

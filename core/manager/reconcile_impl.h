@@ -19,6 +19,7 @@ struct reconciler {
 	struct arena arena; /* of the strings in conf */
 	struct reconciler_conf conf;
 	struct snapshots snapshots;
+	struct count_limit counts;
 	atomic_bool stateless; /* the CRD, upstream's, knows no status.state */
 };
 

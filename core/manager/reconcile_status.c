@@ -13,7 +13,6 @@
 #include "trainer/trainjob_status.h"
 
 enum {
-	COUNTS_MS = 250,            /* between two writes that only count pods */
 	DEADLINE_CHECK_MS = 300000, /* the wall clock may jump: look at it so often */
 };
 
@@ -194,6 +193,21 @@ static bool is_state_dropped(const cJSON *answer, const struct error *err)
 	return answer ? !json_str(answer, "status", "state") : err->kind == ERR_INVALID;
 }
 
+/*
+ * Nothing but numbers of pods, and in a cluster what follows from them: on one machine
+ * people look as soon as they are told that it runs.
+ */
+static bool is_count_only(const struct pass *p, const cJSON *change)
+{
+	const cJSON *member;
+
+	json_each(member, change)
+		if (!str_eq(member->string, "jobsStatus") &&
+		    (p->r->conf.local || !str_eq(member->string, "state")))
+			return false;
+	return true;
+}
+
 static int write_status(struct pass *p, const cJSON *change, struct error *err)
 {
 	bool state_alone = str_eq(change->child->string, "state") && !change->child->next;
@@ -219,23 +233,9 @@ static int write_status(struct pass *p, const cJSON *change, struct error *err)
 	if (rc)
 		return p->r->stateless && state_alone ? 0 : -1;
 	p->note->written.trainjob_version = meta_version_number(answer);
-	p->note->written.status_ms = clock_ms();
+	count_limit_wrote(&p->r->counts, &p->note->written.status,
+			  is_count_only(p, change), clock_ms());
 	return 0;
-}
-
-/*
- * Nothing but numbers of pods, and in a cluster what follows from them: on one machine
- * people look as soon as they are told that it runs.
- */
-static bool is_count_only(const struct pass *p, const cJSON *change)
-{
-	const cJSON *member;
-
-	json_each(member, change)
-		if (!str_eq(member->string, "jobsStatus") &&
-		    (p->r->conf.local || !str_eq(member->string, "state")))
-			return false;
-	return true;
 }
 
 /* Its last pod is waited for: Kueue then gives the quota to the next. */
@@ -248,12 +248,9 @@ static bool has_stopped(const struct pass *p)
 /* The pods of a large job become ready one after the other: 0, or how long to wait. */
 static int64_t status_delay_ms(const struct pass *p, const cJSON *change)
 {
-	int64_t left = p->note->written.status_ms + COUNTS_MS - clock_ms();
-
-	if (!p->note->written.status_ms || left < 0 || has_stopped(p) ||
-	    !is_count_only(p, change))
+	if (has_stopped(p) || !is_count_only(p, change))
 		return 0;
-	return left;
+	return count_limit_delay(&p->r->counts, &p->note->written.status, clock_ms());
 }
 
 int status_reconcile(struct pass *p, bool built, struct error *err)

@@ -1,0 +1,39 @@
+/*
+ * count_limit.h - how often a TrainJob's status is written when only its numbers of pods
+ * change.
+ *
+ * While no other TrainJob's status is written, each change is written at once, up to
+ * COUNT_BURST of them and then one each COUNT_MS (a token bucket, as client-go's
+ * flowcontrol). Otherwise they are written COUNT_MS after the last write, so that many
+ * TrainJobs at a time cost one write for several changes.
+ */
+#ifndef MANAGER_COUNT_LIMIT_H
+#define MANAGER_COUNT_LIMIT_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { COUNT_MS = 250, COUNT_BURST = 4 };
+
+/* Of one TrainJob; { 0 }: nothing was written. */
+struct count_bucket {
+	int64_t written_ms; /* of the last write; 0: none */
+	int64_t full_ms;    /* when all its tokens are back */
+};
+
+/* Of all TrainJobs, for any thread; { .lock = PTHREAD_MUTEX_INITIALIZER }. */
+struct count_limit {
+	pthread_mutex_t lock;
+	const struct count_bucket *last; /* whose status was written last */
+	int64_t last_ms, other_ms;       /* when; and before that, another's */
+};
+
+/* How long such a change has to wait, 0: not at all. now: clock_ms(). */
+int64_t count_limit_delay(struct count_limit *l, const struct count_bucket *b,
+			  int64_t now);
+/* A status was written. */
+void count_limit_wrote(struct count_limit *l, struct count_bucket *b, bool count_only,
+		       int64_t now);
+
+#endif

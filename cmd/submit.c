@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "api/meta.h"
@@ -38,10 +39,16 @@
 #include "trainer/runtime.h"
 #include "trainer/trainjob.h"
 
-#define SCRIPT_RUNTIME "torch-distributed"
+#define SCRIPT_RUNTIME  "torch-distributed"
+#define DRY_RUN_OUTCOME "valid (server dry run)"
 
 enum dry_run { DRY_RUN_NONE, DRY_RUN_CLIENT, DRY_RUN_SERVER };
 static const char *const dry_runs[] = { "none", "client", "server", NULL };
+
+/* The TrainJob of a background process, in memory that the waiting one shares. */
+struct created {
+	char ns[64], name[256];
+};
 
 struct submit_opts {
 	struct job_opts job;
@@ -51,7 +58,8 @@ struct submit_opts {
 	int64_t timeout_ms, max_restarts;
 	int dry_run;
 	int output; /* 0: not given; else the index in render_formats, from 1 */
-	int to;     /* with --detach: for detach_say() */
+	int to;     /* in a background process: for detach_say() */
+	struct created *created; /* likewise */
 };
 
 static const struct opt opts_table[] = {
@@ -81,7 +89,7 @@ static const struct opt opts_table[] = {
 		 struct submit_opts, wait),
 	OPT_DURATION(
 		0, "timeout", "TIME",
-		"limit for --follow, --wait, --detach; with --local alone stop the job",
+		"limit for --follow, --wait, --detach; without them stop a local job",
 		struct submit_opts, timeout_ms, 1, OPT_LONGEST),
 	OPT_INT(0, "max-restarts", "N",
 		"with --local: how often to restart the job when it fails",
@@ -185,25 +193,20 @@ static int check_opts(const struct submit_opts *opts, struct error *err)
 	} of_cluster[] = {
 		{ opts->cluster.kubeconfig, "--kubeconfig" },
 		{ opts->cluster.context, "--context" },
-		{ opts->follow, "--follow" },
-		{ opts->wait, "--wait" },
-		{ opts->job.suspend, "--suspend" },
 	};
 
-	if (opts->local && opts->dry_run)
-		return error_set(err, ERR_USAGE,
-				 "specify --local or --dry-run, not both");
 	if (check_detach(opts, err))
 		return -1;
 	for (size_t i = 0; i < sizeof(of_cluster) / sizeof(*of_cluster); i++)
 		if (opts->local && of_cluster[i].given)
 			return error_set(err, ERR_USAGE,
-					 "%s needs a cluster; --local always follows the "
-					 "job until it finishes",
+					 "%s cannot be combined with --local",
 					 of_cluster[i].name);
-	if (opts->dry_run && (opts->follow || opts->wait))
+	if (opts->dry_run && (opts->follow || opts->wait || opts->detach))
 		return error_set(err, ERR_USAGE, "--dry-run cannot be combined with --%s",
-				 opts->follow ? "follow" : "wait");
+				 opts->follow ? "follow"
+				 : opts->wait ? "wait"
+					      : "detach");
 	if (check_limits(opts, err))
 		return -1;
 	return workspace_check_opts(&opts->workspace, opts->local, err);
@@ -223,23 +226,40 @@ struct watcher {
 	struct viewer viewer;
 	const struct job *job;
 	const char *format;
+	const char *outcome; /* at the start; NULL: none is reported */
 	bool quiet;
 	int to; /* for detach_say() */
+	struct created *created;
 };
+
+static void print_start(const struct watcher *w, const cJSON *trainjob)
+{
+	struct outcomes out = cmd_outcomes("submit");
+	cleanup_json cJSON *items = NULL;
+	struct error err = { 0 };
+
+	if (!w->format && w->outcome && !w->quiet)
+		outcome_report(&out, trainjob, w->outcome);
+	if (!w->format)
+		return;
+	items = cJSON_CreateArray();
+	cJSON_AddItemToArray(items, json_dup(trainjob));
+	if (render_objects(items, trainjob, w->format, &err))
+		cmd_complain("submit", "%s", err.msg);
+}
 
 static void on_begin(void *ctx, const cJSON *trainjob)
 {
 	struct watcher *w = ctx;
-	cleanup_json cJSON *items = cJSON_CreateArray();
-	struct error err = { 0 };
 
-	if (!w->format)
-		return;
 	viewer_erase(&w->viewer);
-	cJSON_AddItemToArray(items, json_dup(trainjob));
-	if (render_objects(items, trainjob, w->format, &err))
-		cmd_complain("submit", "%s", err.msg);
+	print_start(w, trainjob);
 	viewer_erase(&w->viewer); /* output is flushed before the job's lines */
+	if (!w->created)
+		return;
+	snprintf(w->created->ns, sizeof(w->created->ns), "%s", w->job->ns);
+	snprintf(w->created->name, sizeof(w->created->name), "%s", w->job->name);
+	detach_say(&w->to, EXIT_OK);
 }
 
 static void on_running(void *ctx, bool late)
@@ -300,13 +320,27 @@ static void add_hint(struct error *err, const struct job *job)
 		 job->name, elsewhere ? " -n " : "", elsewhere ? job->ns : "");
 }
 
-/* With --detach, report the start and not the job's output. */
-static void plan_detach(struct local_run_opts *run)
+/* As in a cluster: the job exists before this command waits for it, or returns. */
+static bool is_created_first(const struct submit_opts *opts)
 {
-	run->running_ms = run->timeout_ms;
-	run->timeout_ms = 0;
-	run->observer.on_running = on_running;
+	return opts->local && !opts->dry_run &&
+	       (opts->follow || opts->wait || opts->job.suspend);
+}
+
+/* In the background: report the start and not the job's output. */
+static void plan_background(struct local_run_opts *run, struct watcher *w,
+			    const struct submit_opts *opts)
+{
 	run->observer.on_line = NULL;
+	if (is_created_first(opts)) {
+		w->outcome = "created";
+		w->created = opts->created;
+	} else {
+		run->running_ms = run->timeout_ms;
+		run->observer.on_running = on_running;
+	}
+	if (opts->detach || opts->follow || opts->wait)
+		run->timeout_ms = 0; /* that of the command alone */
 }
 
 static int run_local(const struct job_set *set, const struct submit_opts *opts,
@@ -337,6 +371,7 @@ static int run_local(const struct job_set *set, const struct submit_opts *opts,
 		.no_namespaces = str_eq(isolation, "none"),
 		.timeout_ms = opts->timeout_ms,
 		.max_restarts = opts->max_restarts,
+		.dry_run = opts->dry_run == DRY_RUN_SERVER,
 		.observer = { .on_progress = viewer_progress,
 			      .on_note = viewer_note,
 			      .on_line = viewer_line,
@@ -348,8 +383,10 @@ static int run_local(const struct job_set *set, const struct submit_opts *opts,
 	if (initializers_map(local_job_objects(stored), err) || stop_setup(err) ||
 	    gpus_for(&arena, &run.gpus, run.objects, err))
 		return -1;
-	if (opts->detach)
-		plan_detach(&run);
+	if (run.dry_run)
+		w.outcome = DRY_RUN_OUTCOME;
+	if (opts->detach || is_created_first(opts))
+		plan_background(&run, &w, opts);
 	viewer_begin(&w.viewer, job->name, opts->quiet);
 	if (!tj_is_ours(job->trainjob))
 		viewer_note(&w, "spec.managedBy is not applied: no other controller runs "
@@ -360,6 +397,8 @@ static int run_local(const struct job_set *set, const struct submit_opts *opts,
 			add_hint(err, job);
 		return -1;
 	}
+	if (run.dry_run)
+		return EXIT_OK;
 	tell_end(&w.viewer, result, clock_ms() - start);
 	return result->exit_code;
 }
@@ -492,7 +531,7 @@ static int show(const struct submission *s, const struct submit_opts *opts,
 				     "is not in the cluster yet",
 				     meta_name(item->obj));
 		outcome_report(&s->conf->out, item->stored ? item->stored : item->obj,
-			       "valid (server dry run)");
+			       DRY_RUN_OUTCOME);
 	}
 	return 0;
 }
@@ -590,19 +629,57 @@ static int submit(struct submit_opts *opts, struct error *err)
 	return render_jobs(&set, format_of(opts), err);
 }
 
+/* ---- in the background --------------------------------------------------------------- */
+
+static int follow_local(const struct submit_opts *opts, int64_t start_ms,
+			struct error *err)
+{
+	const struct where_opts where = { .ns = opts->created->ns, .local = true };
+	const struct submit_follow how = { .ns = opts->created->ns,
+					   .name = opts->created->name,
+					   .show = opts->follow,
+					   .quiet = opts->quiet,
+					   .start_ms = start_ms,
+					   .timeout_ms = opts->timeout_ms };
+	cleanup_arena struct arena arena = { 0 };
+	cleanup_kube struct kube *kube = NULL;
+	const char *ns;
+
+	if (where_connect(&kube, &ns, &arena, &where, err))
+		return -1;
+	return submit_follow(kube, &how, err);
+}
+
+/* A child runs the job, in a session of its own. */
+static int submit_in_background(struct submit_opts *opts, struct error *err)
+{
+	int64_t start_ms = clock_ms();
+	int rc, code;
+
+	opts->created = mmap(NULL, sizeof(*opts->created), PROT_READ | PROT_WRITE,
+			     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (opts->created == MAP_FAILED)
+		return error_errno(err, errno, "cannot share memory");
+	rc = detach(&opts->to, &code, err);
+	if (!rc)
+		return submit(opts, err);
+	if (rc < 0)
+		return -1;
+	if (code || !(opts->follow || opts->wait))
+		return code;
+	return follow_local(opts, start_ms, err);
+}
+
 static int run(const void *values, int argc, char **argv, struct error *err)
 {
 	struct submit_opts opts = *(const struct submit_opts *)values;
-	int code;
 
 	if (settle_file(&opts.job, argc, argv, err) || check_opts(&opts, err))
 		return -1;
-	if (opts.detach) {
-		int rc = detach(&opts.to, &code, err);
-
-		if (rc)
-			return rc < 0 ? -1 : code;
-	}
+	if (opts.dry_run == DRY_RUN_CLIENT)
+		opts.local = false; /* the objects of a cluster */
+	if (opts.detach || is_created_first(&opts))
+		return submit_in_background(&opts, err);
 	return submit(&opts, err);
 }
 
@@ -630,7 +707,9 @@ const struct cmd cmd_submit = {
 		 "\n"
 		 "With --local, --follow or --wait the exit code is that of the job: 0, "
 		 "or that of\n"
-		 "the first process that failed; 124 after --timeout.",
+		 "the first process that failed; 124 after --timeout. A local job ends "
+		 "with this\n"
+		 "command, unless --follow, --wait, --suspend or --detach is given.",
 	.example = "kftrainer submit --local job.yaml\n"
 		   "kftrainer submit --follow job.yaml\n"
 		   "kftrainer submit --dry-run=client -o yaml job.yaml\n"

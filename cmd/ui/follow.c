@@ -61,29 +61,30 @@ static void no_line(void *ctx, const char *prefix, const char *line, size_t len)
 }
 
 /* The exit code if following ended, but not the job. */
-static int unfinished_code(const struct submit_follow *how, struct error *err)
+static int unfinished_code(const struct submit_follow *how, const char *where,
+			   struct error *err)
 {
 	bool timeout = err->kind == ERR_TIMEOUT;
 
 	if (!timeout && err->kind != ERR_STOPPED)
 		return -1;
 	cmd_complain("submit",
-		     "%s: TrainJob %s keeps running; follow it with 'kftrainer logs -f "
+		     "%s: TrainJob %s keeps running; follow it with 'kftrainer logs -f%s "
 		     "%s -n %s'",
-		     timeout ? "timed out" : "interrupted", how->name, how->name,
+		     timeout ? "timed out" : "interrupted", how->name, where, how->name,
 		     how->ns);
 	return timeout ? EXIT_TIMED_OUT : BY_SIGNAL + stop_signal();
 }
 
-static void tell_why(const struct submit_follow *how, const struct follow_end *end,
-		     const char *last)
+static void tell_why(const struct submit_follow *how, const char *where,
+		     const struct follow_end *end, const char *last)
 {
 	cleanup_arena struct arena arena = { 0 };
 	const char *again = strstr(last, end->why);
 
 	if (*end->why && (!again || strlen(again) != strlen(end->why)))
 		fprintf(stderr, "%s\n", str_visible(&arena, end->why, true));
-	fprintf(stderr, "see 'kftrainer why %s -n %s'\n", how->name, how->ns);
+	fprintf(stderr, "see 'kftrainer why%s %s -n %s'\n", where, how->name, how->ns);
 }
 
 int submit_follow(struct kube *k, const struct submit_follow *how, struct error *err)
@@ -92,6 +93,7 @@ int submit_follow(struct kube *k, const struct submit_follow *how, struct error 
 					  .name = how->name,
 					  .logs = how->show,
 					  .timeout_ms = how->timeout_ms };
+	const char *where = kube_is_inside(k) ? " --local" : "";
 	struct shown s = { 0 };
 	const struct follow_out out = {
 		.on_progress = how->show ? on_progress : no_progress,
@@ -104,11 +106,11 @@ int submit_follow(struct kube *k, const struct submit_follow *how, struct error 
 	viewer_begin(&s.viewer, how->name, how->quiet);
 	if (follow_job(k, &opts, &out, &end, err)) {
 		viewer_erase(&s.viewer);
-		return unfinished_code(how, err);
+		return unfinished_code(how, where, err);
 	}
 	viewer_erase(&s.viewer);
 	if (!end.complete)
-		tell_why(how, &end, s.last);
+		tell_why(how, where, &end, s.last);
 	viewer_end(&s.viewer, end.complete ? "complete" : "failed", end.exit_code,
 		   clock_ms() - how->start_ms);
 	return end.exit_code;

@@ -386,11 +386,6 @@ static int take_documents(struct run *r, struct error *err)
 			r->jobset = json_dup(o);
 	if (!r->jobset)
 		return error_set(err, ERR_INVALID, "no JobSet to run");
-	if (tj_suspend(opts->trainjob) ||
-	    json_bool((const cJSON *)r->jobset, false, "spec", "suspend"))
-		return error_set(
-			err, ERR_INVALID,
-			"spec.suspend is true: --local cannot run a suspended job");
 	r->trainjob = json_dup(opts->trainjob);
 	json_del(r->trainjob, JSON_PATH("status"));
 	json_put_str(r->trainjob, opts->ns, "metadata", "namespace");
@@ -451,6 +446,8 @@ static int begin_state(struct run *r, struct error *err)
 
 	if (!o->owner && state_owned_check(o->ns, o->name, err))
 		return -1;
+	if (o->dry_run)
+		return state_probe(&r->state, o->ns, o->name, err);
 	if (state_begin(&r->state, o->ns, o->name, r->trainjob, o->objects, err))
 		return -1;
 	return o->owner ? state_own(&r->state, o->ns, o->name, o->owner, err) : 0;
@@ -468,10 +465,13 @@ static int begin(struct run *r, struct error *err)
 	r->report = report_new(r->jobset, r->start_ms);
 	if (r->opts->observer.on_line)
 		r->fold = traceback_new(r->opts->observer.on_line, r->opts->observer.ctx);
-	return open_kubelet(r, err) || run_mpi_edit(r, err) ||
-			       jobs_new(&r->jobs, r->jobset, err) || run_check(r, err) ||
-			       run_map_ports(r, err) || add_names(r, err) ||
-			       run_add_services(r, err) || run_mpi_files(r, err)
+	if (open_kubelet(r, err) || run_mpi_edit(r, err) ||
+	    jobs_new(&r->jobs, r->jobset, err) || run_check(r, err))
+		return -1;
+	if (r->opts->dry_run)
+		return 0;
+	return run_map_ports(r, err) || add_names(r, err) || run_add_services(r, err) ||
+			       run_mpi_files(r, err)
 		       ? -1
 		       : 0;
 }
@@ -572,15 +572,16 @@ int local_run(const struct local_run_opts *opts, struct local_result *ret,
 	struct error save = { 0 };
 	int failed;
 
-	if (begin(&r, err)) {
+	failed = begin(&r, err);
+	if (!failed && !opts->dry_run && opts->runtime)
+		state_save_runtime(&r.state, opts->runtime);
+	if (!failed && opts->observer.on_begin)
+		opts->observer.on_begin(opts->observer.ctx, r.trainjob);
+	if (failed || opts->dry_run) {
 		release(&r);
 		state_cancel(&r.state);
-		return -1;
+		return failed;
 	}
-	if (opts->runtime)
-		state_save_runtime(&r.state, opts->runtime);
-	if (opts->observer.on_begin)
-		opts->observer.on_begin(opts->observer.ctx, r.trainjob);
 	(void)!run_control(&r, false, &save);
 	failed = loop(&r, err);
 	if (r.fold)

@@ -75,6 +75,7 @@ struct local_run_opts {
 	int64_t running_ms;    /* when to call on_running() at the latest; 0: no limit */
 	int64_t max_restarts;  /* of the job as a whole; 0: as the JobSet says */
 	bool no_namespaces;
+	bool dry_run; /* check everything, call on_begin(), and run and store nothing */
 	/*
 	 * Set for a server's JobSet: its objects are published (state_owned.h), and each
 	 * pod gets a working directory of its own. NULL: started by a user.
@@ -99,8 +100,8 @@ struct local_result {
 /*
  * Run to the end. -1 when it could not start (nothing has run then): ERR_EXISTS
  * when a job of that name runs already, ERR_UNSUPPORTED for what cannot run
- * locally (all of it at once), ERR_INVALID for a suspended job, ERR_IO and others
- * for the state directory.
+ * locally (all of it at once), ERR_IO and others for the state directory. A suspended
+ * job waits until it is resumed.
  *
  * After stop_setup() (base/stop.h) a SIGINT or SIGTERM sends TERM to every
  * process, waits for the pods' grace period and then kills them; a second one

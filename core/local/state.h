@@ -108,6 +108,13 @@ MUST_CHECK int state_begin(struct state_run *ret, const char *ns, const char *na
 			   const cJSON *trainjob, const cJSON *objects,
 			   struct error *err);
 
+/*
+ * For a dry run: a directory in $TMPDIR in place of the run's, which state_cancel()
+ * removes. ERR_EXISTS as state_begin().
+ */
+MUST_CHECK int state_probe(struct state_run *ret, const char *ns, const char *name,
+			   struct error *err);
+
 /* Save the TrainJob; `last`: synced to disk. */
 MUST_CHECK int state_save(const struct state_run *run, const cJSON *trainjob, bool last,
 			  struct error *err);

@@ -108,7 +108,7 @@ bool state_suspended(const char *run)
 	return file_exists(path_join(&a, run, STATE_SUSPEND));
 }
 
-static int mark_suspended(const char *run, bool suspend, struct error *err)
+int state_mark_suspended(const char *run, bool suspend, struct error *err)
 {
 	cleanup_arena struct arena a = { 0 };
 	const char *path = path_join(&a, run, STATE_SUSPEND);
@@ -131,7 +131,7 @@ int state_suspend(const char *ns, const char *name, bool suspend, struct error *
 		return error_set(err, ERR_CONFLICT, "job %s is not running", name);
 	if (state_owned_check(ns, name, err))
 		return -1;
-	if (mark_suspended(run, suspend, err))
+	if (state_mark_suspended(run, suspend, err))
 		return -1;
 	return tell_runner(process, STATE_SIGNAL, name, err);
 }

@@ -69,6 +69,9 @@ MUST_CHECK int state_write(const char *dir, const char *name, const cJSON *doc, 
 #define STATE_OWNER    "owner.json"
 #define STATE_SUSPEND  "suspended"
 
+/* Create or remove STATE_SUSPEND in a run's directory. */
+MUST_CHECK int state_mark_suspended(const char *run, bool suspend, struct error *err);
+
 /*
  * Tells the process that runs a job to check STATE_SUSPEND. Other processes ignore it by
  * default.

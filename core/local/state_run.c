@@ -20,6 +20,7 @@
 #include "local/state_impl.h"
 #include "local/state_owned.h"
 #include "local/undolog.h"
+#include "trainer/trainjob.h"
 
 /* With less free space a job could not even record why it stopped. */
 enum { LEAST_FREE_BYTES = 1024 * 1024, RESERVE_BYTES = 64 * 1024 };
@@ -88,6 +89,13 @@ static bool is_at(int fd, const char *path)
 	       open_file.st_ino == named.st_ino && open_file.st_dev == named.st_dev;
 }
 
+static int already_runs(const char *ns, const char *name, struct error *err)
+{
+	return error_set(err, ERR_EXISTS,
+			 "job %s in namespace %s is already running on this machine",
+			 name, ns);
+}
+
 static int take_lock(int *ret, const char *job_dir, const char *ns, const char *name,
 		     struct error *err)
 {
@@ -104,10 +112,7 @@ static int take_lock(int *ret, const char *job_dir, const char *ns, const char *
 	if (taken && errno != EAGAIN && errno != EACCES)
 		return error_errno(err, errno, "%s", path);
 	if (taken || !is_at(fd, path))
-		return error_set(
-			err, ERR_EXISTS,
-			"job %s in namespace %s is already running on this machine", name,
-			ns);
+		return already_runs(ns, name, err);
 	/* Write our id for state_stop(). A full disk is reported later. */
 	if (ftruncate(fd, 0) || dprintf(fd, "%s\n", procid_self(mark)) < 0)
 		(void)!ftruncate(fd, 0);
@@ -356,6 +361,7 @@ int state_begin(struct state_run *ret, const char *ns, const char *name,
 	if (check_room(job_dir, err) || make_run(&run, err) ||
 	    state_write(run.dir, STATE_OBJECTS, kept, false, err) ||
 	    state_write(run.dir, STATE_TRAINJOB, trainjob, false, err) ||
+	    (tj_suspend(trainjob) && state_mark_suspended(run.dir, true, err)) ||
 	    link_latest(&run, err)) {
 		state_cancel(&run);
 		return error_wrap(err, "state of local jobs");
@@ -363,6 +369,26 @@ int state_begin(struct state_run *ret, const char *ns, const char *name,
 	reserve(run.dir, trainjob);
 	*ret = run;
 	return 0;
+}
+
+int state_probe(struct state_run *ret, const char *ns, const char *name,
+		struct error *err)
+{
+	cleanup_arena struct arena a = { 0 };
+	const char *tmp = getenv("TMPDIR"), *job_dir;
+	char *dir = arena_printf(&a, "%s/kftrainer-dry-run-XXXXXX",
+				 tmp && *tmp == '/' ? tmp : "/tmp");
+
+	if (state_dir(&a, &job_dir, ns, name, err))
+		return -1;
+	if (state_locked(job_dir))
+		return already_runs(ns, name, err);
+	if (!mkdtemp(dir))
+		return error_errno(err, errno, "%s", dir);
+	*ret = (struct state_run){ .dir = xstrdup(dir),
+				   .logs = xstrdup(path_join(&a, dir, "logs")),
+				   .lock = -1 };
+	return dir_make(ret->logs, 0700, err);
 }
 
 int state_save(const struct state_run *run, const cJSON *trainjob, bool last,

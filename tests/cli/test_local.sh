@@ -69,8 +69,44 @@ check "flux: refused in one line" refuses '--local does not support Flux' submit
 job </dev/null >one.yaml
 { cat one.yaml; echo ---; sed 's/tiny/two/' one.yaml; } >two.yaml
 check "two jobs in a file" refuses 'two.yaml: 2 TrainJobs; --local runs one' submit --local two.yaml
-job >suspended.yaml <<<'suspend: true'
-check "a suspended job" refuses 'suspend' submit --local suspended.yaml
+job >suspended.yaml <<<$'suspend: true\ntrainer: {command: ["true"]}'
+check "a suspended job waits to be resumed, until --timeout" says 124 "^suspended; resume with 'kftrainer resume --local tiny'$" submit --local --timeout 1s suspended.yaml
+
+# As in a cluster: the job exists, and this command follows it or waits; it may end before the job.
+shows() { # STATE NAME
+	"$kftrainer" get "$2" 2>&1 | grep -Eq "^$2 +$1 "
+}
+check "--follow: the job's output, and its end" ends 0 '^followed: complete in [0-9.]+ s$' --name followed --follow -- sh -c 'echo one; echo two'
+check "... which is all of stdout but for the first line" test "$(cat "$scratch/out")" = 'TrainJob default/followed: created
+one
+two'
+check "... its exit code" ends 7 'failed in .* exit code 7' --name followed --follow -- sh -c 'exit 7'
+check "--wait: the end alone" ends 0 '^waited: complete in ' --name waited --wait -- echo one
+check "... nothing of its output" test "$(cat "$scratch/out")" = 'TrainJob default/waited: created'
+check "... its exit code" ends 7 'failed in .* exit code 7' --name waited --wait -- sh -c 'exit 7'
+check "... --quiet: nothing at all" eval 'local_job --name waited --wait -q -- true && [ "$status" = 0 ] && [ ! -s "$scratch/out" ] && [ ! -s "$scratch/err" ]'
+check "... -o name" eval 'ends 0 "" --name waited --wait -o name -- true && [ "$(cat "$scratch/out")" = trainjob.trainer.kubeflow.org/waited ]'
+mkfifo go-on
+check "--wait --timeout: 124, and the job goes on" ends 124 "timed out: TrainJob late keeps running; follow it with 'kftrainer logs -f --local late -n default'" \
+	--name late --wait --timeout 1s -- sh -c "cat $scratch/go-on"
+check "... under this name one runs" ends 1 'already running' --name late --wait -- true
+check "... which --dry-run=server reports as well" ends 1 'already running' --name late --dry-run=server -- true
+echo done >go-on
+check "... to its end" says 0 'late is Complete' wait late
+check "--suspend: it is created, suspended" ends 0 'created$' --name later --suspend -- echo resumed
+check "... and waits" says 0 'later is Suspended' wait later --for suspended
+check "... until it is resumed" eval 'says 0 "later resumed" resume later && says 0 "is Complete" wait later && says 0 "^resumed$" logs later'
+check "--suspend --wait --timeout: it stays suspended" eval 'ends 124 "keeps running" --name never --suspend --wait --timeout 1s -- true && shows Suspended never'
+check "... and can be deleted" says 0 'trainjob never is gone' delete --wait never
+check "--follow: what cannot run is refused" ends 2 'does not support Flux' --runtime flux-distributed --follow -- true
+
+check "--dry-run=server: the job is valid" ends 0 '^TrainJob default/dry: valid \(server dry run\)$' --name dry --dry-run=server -- true
+check "... -o yaml: as it would be stored" eval 'ends 0 "^  uid: " --name dry --dry-run=server -o yaml -- true && grep -q "^  suspend: false" "$scratch/out"'
+check "... and what cannot run here" ends 2 'does not support Flux' --runtime flux-distributed --dry-run=server -- true
+check "... nothing is stored" says 1 'no TrainJob dry' get dry
+check "... nor left in TMPDIR" eval '! ls -d "${TMPDIR:-/tmp}"/kftrainer-dry-run-* 2>/dev/null'
+check "--dry-run=client: the objects of a cluster" eval 'ends 0 "^ *kind: JobSet$" --name dry --dry-run=client -- true && cp "$scratch/out" dry.local &&
+	run submit --runtime-file once.yaml --runtime once --name dry --dry-run=client -- true && cmp "$scratch/out" dry.local'
 
 cat >config.yaml <<'Y'
 apiVersion: v1

@@ -85,10 +85,11 @@ check "a missing file" refuses 'absent.py: No such file' submit --dry-run "$d/ab
 check "a folder" refuses 'Is a directory' submit --dry-run -f "$d/"
 mkdir "$d/folder.py"
 check "a folder of that name" refuses 'folder.py: ' submit --dry-run "$d/folder.py"
-for option in --follow --wait --suspend '--context x' '--kubeconfig x'; do
+for option in '--context x' '--kubeconfig x'; do
 	# shellcheck disable=SC2086
-	check "--local $option" refuses 'needs a cluster' submit --local $option "$d/traps.py"
+	check "--local $option" refuses 'cannot be combined with --local' submit --local $option "$d/traps.py"
 done
+check "--dry-run --detach" refuses 'cannot be combined with --detach' submit --local --detach --dry-run=server "$d/traps.py"
 check "--dry-run --follow" refuses 'cannot be combined with --follow' submit --dry-run --follow "$d/traps.py"
 check "--max-restarts on a cluster" refuses 'failurePolicy.maxRestarts' submit --max-restarts 3 "$d/traps.py"
 check "--timeout alone" refuses 'requires --follow, --wait or --local' submit --timeout 3s "$d/traps.py"

@@ -459,8 +459,6 @@ static void test_refused(void **state)
 
 	(void)state;
 	expect_refused("r", "", "[]", ERR_INVALID, "no JobSet to run");
-	expect_refused("r", "'suspend':true", OBJECTS("", NODES("1", "true")),
-		       ERR_INVALID, "spec.suspend is true");
 	/* both, at once */
 	expect_refused("r", "",
 		       OBJECTS("", "{'name':'a','template':{'spec':{'template':{'spec':{"

@@ -32,6 +32,19 @@ static bool has_blanks(const char *text)
 	return strncasecmp(text, "http:", 5) && strncasecmp(text, "https:", 6);
 }
 
+/* Is what follows the host a file's or an object's name, with '?' and '#' in it? */
+static bool has_name(const char *text)
+{
+	static const char *const schemes[] = { "file", "pvc", "hf", "s3",
+					       "s3a",  "s3n", "gs", NULL };
+	size_t len = scheme_length(text);
+
+	for (const char *const *s = schemes; *s; s++)
+		if (strlen(*s) == len && !strncasecmp(text, *s, len))
+			return true;
+	return false;
+}
+
 static int check_bytes(const char *text, bool blanks, struct error *err)
 {
 	size_t len = strlen(text);
@@ -83,8 +96,10 @@ int uri_parse(struct uri *ret, struct arena *arena, const char *text, struct err
 				 uri_shown(arena, text));
 	rest = arena_strdup(arena, text + len + 3);
 	*ret = (struct uri){ .scheme = lower(arena, text, len) };
-	ret->fragment = cut(rest, '#');
-	ret->query = cut(rest, '?');
+	if (!has_name(text)) {
+		ret->fragment = cut(rest, '#');
+		ret->query = cut(rest, '?');
+	}
 	ret->path = cut(rest, '/');
 	if (!ret->path)
 		ret->path = "";
@@ -154,7 +169,7 @@ int uri_resolve(const char **ret, struct arena *arena, const char *base,
 
 const char *uri_shown(struct arena *arena, const char *text)
 {
-	char *shown = str_slice(arena, text, strcspn(text, "?#"));
+	char *shown = str_slice(arena, text, strcspn(text, has_name(text) ? "" : "?#"));
 	char *start = strstr(shown, "://"), *end, *at;
 
 	start = start ? start + 3 : shown;

@@ -2,9 +2,10 @@
  * uri.h - a URI's components, and references relative to it (RFC 3986).
  *
  * Follows Python's urllib.parse.urlparse, as upstream's initializers do: the scheme
- * becomes lower case, nothing is decoded. No control characters or NUL; spaces in the
- * path only, and not in http's; at most URI_MAX bytes. Messages never contain a user
- * name, a query or a fragment.
+ * becomes lower case, nothing is decoded. Unlike there, '?' and '#' are part of the path
+ * of file, pvc, hf, s3, s3a, s3n and gs, as the AWS CLI and huggingface_hub have it. No
+ * control characters or NUL; spaces in the path only, and not in http's; at most URI_MAX
+ * bytes. Messages never contain a user name, a query or a fragment.
  */
 #ifndef NET_URI_H
 #define NET_URI_H
@@ -19,7 +20,7 @@ struct uri {
 	const char *scheme;           /* "hf" */
 	const char *host;             /* "bucket", "org", "host:port"; may be "" */
 	const char *path;             /* without the leading '/'; may be "" */
-	const char *query, *fragment; /* without '?', '#'; NULL: none */
+	const char *query, *fragment; /* without '?', '#'; NULL: none, or in the path */
 };
 
 /* "SCHEME://..." */

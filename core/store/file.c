@@ -3,6 +3,8 @@
  *
  * A claim is the directory of its name in PVC_ROOT (/mnt), where the pod mounts it. Links
  * to files are followed, links to folders are not (a loop never ends).
+ *
+ * A path is taken as it is; if nothing has that name, "%20" in it is decoded.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -54,7 +56,7 @@ struct walk {
 	int depth;
 };
 
-static int new_store(struct store **ret, const struct store_conf *conf, const char *path)
+static struct store *new_store(const struct store_conf *conf, const char *path)
 {
 	struct store *s = xcalloc(1, sizeof(*s));
 
@@ -62,25 +64,37 @@ static int new_store(struct store **ret, const struct store_conf *conf, const ch
 	s->root = arena_strdup(&s->arena, path);
 	s->say = conf->say;
 	s->ctx = conf->ctx;
-	*ret = s;
-	return 0;
+	return s;
+}
+
+/* The name of a file or directory below `dir` that a URI's path means. */
+static const char *name_below(struct arena *arena, const char *dir, const char *path)
+{
+	struct error ignored = { 0 };
+	const char *decoded;
+
+	if (!strchr(path, '%') || file_exists(path_join(arena, dir, path)) ||
+	    uri_decode(&decoded, arena, path, &ignored) ||
+	    !file_exists(path_join(arena, dir, decoded)))
+		return path;
+	return decoded;
 }
 
 static int file_open(struct store **ret, const struct store_conf *conf, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
-	const char *path = NULL;
 	struct uri u;
 
-	if (uri_parse(&u, &arena, conf->uri, err) ||
-	    uri_decode(&path, &arena, u.path, err))
+	if (uri_parse(&u, &arena, conf->uri, err))
 		return -1;
 	if (*u.host && !str_eq(u.host, "localhost"))
 		return error_set(err, ERR_INVALID,
 				 "file://%s/...: only local files are supported: write "
 				 "file:///%s/...",
 				 u.host, u.host);
-	return new_store(ret, conf, arena_printf(&arena, "/%s", path));
+	*ret = new_store(conf,
+			 arena_printf(&arena, "/%s", name_below(&arena, "/", u.path)));
+	return 0;
 }
 
 static void file_close(struct store *s)
@@ -91,38 +105,54 @@ static void file_close(struct store *s)
 	free(s);
 }
 
+/* The path below the claim. */
+static int pvc_path(const char **ret, struct arena *arena, const char *uri,
+		    const char *claim, const struct uri *u, struct error *err)
+{
+	const char *path = u->path;
+
+	while (str_ends(path, "/"))
+		path = str_slice(arena, path, strlen(path) - 1);
+	*ret = name_below(arena, claim, path);
+	if (*path && (relpath_check(path, err) || relpath_check(*ret, err)))
+		return error_set(
+			err, ERR_INVALID,
+			"'%s': expected pvc://CLAIM or pvc://CLAIM/PATH, without '..'",
+			uri_shown(arena, uri));
+	return 0;
+}
+
 static int pvc_open(struct store **ret, const struct store_conf *conf, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
 	const char *root = conf->env(conf->ctx, "PVC_ROOT"), *path = NULL, *claim;
+	struct store *s;
 	struct uri u;
 
-	if (uri_parse(&u, &arena, conf->uri, err) ||
-	    uri_decode(&path, &arena, u.path, err))
+	if (uri_parse(&u, &arena, conf->uri, err))
 		return -1;
-	while (str_ends(path, "/"))
-		path = str_slice(&arena, path, strlen(path) - 1);
-	if (!*u.host || relpath_check(u.host, err) || (*path && relpath_check(path, err)))
-		return error_set(
-			err, ERR_INVALID,
-			"'%s': expected pvc://CLAIM or pvc://CLAIM/PATH, without '..'",
-			uri_shown(&arena, conf->uri));
+	if (!*u.host || relpath_check(u.host, err))
+		return error_set(err, ERR_INVALID, "'%s': expected pvc://CLAIM/PATH",
+				 uri_shown(&arena, conf->uri));
 	claim = path_join(&arena, root && *root ? root : "/mnt", u.host);
+	if (pvc_path(&path, &arena, conf->uri, claim, &u, err))
+		return -1;
 	if (!file_exists(claim))
 		return error_set(
 			err, ERR_NOT_FOUND,
 			"claim %s: no directory %s; mount the claim there in the "
 			"initializer's container, or set PVC_ROOT (default /mnt)",
 			u.host, claim);
-	new_store(ret, conf, *path ? path_join(&arena, claim, path) : claim);
-	(*ret)->below = arena_strdup(&(*ret)->arena, *path ? path : ".");
-	(*ret)->claim = open(claim, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if ((*ret)->claim >= 0)
-		return 0;
-	error_errno(err, errno, "%s", claim);
-	file_close(*ret);
-	*ret = NULL;
-	return -1;
+	s = new_store(conf, *path ? path_join(&arena, claim, path) : claim);
+	s->below = arena_strdup(&s->arena, *path ? path : ".");
+	s->claim = open(claim, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (s->claim < 0) {
+		error_errno(err, errno, "%s", claim);
+		file_close(s);
+		return -1;
+	}
+	*ret = s;
+	return 0;
 }
 
 static void note(const struct store *s, const char *path, const char *why)

@@ -11,8 +11,10 @@
 
 #include "base/cleanup.h"
 #include "base/json.h"
+#include "base/relpath.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
+#include "net/uri.h"
 #include "store/hf_hub.h"
 #include "store/hf_put.h"
 #include "store/hf_tree.h"
@@ -178,15 +180,34 @@ static int read_all(struct store *s, const struct hf_tree_want *want,
 			 str_visible(&arena, folder, false), s->commit);
 }
 
+/* If nothing has the URI's name, "%20" in it is decoded. */
+static int read_named(struct store *s, struct hf_tree_want *want, struct store_listing *l,
+		      struct error *err)
+{
+	const char *given = s->repo.folder, *decoded = NULL;
+	struct error ignored = { 0 };
+	int rc;
+
+	want->folder = given;
+	rc = read_all(s, want, l, err);
+	if (!rc || err->kind != ERR_NOT_FOUND || !strchr(given, '%') ||
+	    uri_decode(&decoded, &s->arena, given, &ignored) ||
+	    relpath_check(decoded, &ignored))
+		return rc;
+	want->folder = s->repo.folder = decoded;
+	rc = read_all(s, want, l, &ignored);
+	if (rc)
+		s->repo.folder = given;
+	return rc;
+}
+
 static int list(struct store *s, bool (*wanted)(void *ctx, const char *name, bool named),
 		void *ctx, struct store_listing *ret, struct error *err)
 {
-	const struct hf_tree_want want = { .folder = s->repo.folder,
-					   .wanted = wanted,
-					   .ctx = ctx };
+	struct hf_tree_want want = { .wanted = wanted, .ctx = ctx };
 	struct store_listing l = { 0 };
 
-	if (pin(s, err) || read_all(s, &want, &l, err) || hf_tree_end(&l, err)) {
+	if (pin(s, err) || read_named(s, &want, &l, err) || hf_tree_end(&l, err)) {
 		store_listing_release(&l);
 		return -1;
 	}

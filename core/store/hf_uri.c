@@ -71,38 +71,35 @@ static int take_revision(const char **revision, struct arena *arena, const char 
 	return uri_decode(revision, arena, text, err);
 }
 
+/* Cut the revision from a repository's name; NULL: none. */
+static const char *cut_revision(char *name)
+{
+	static const char *const marks[] = { "@", "?revision=", NULL };
+
+	for (const char *const *m = marks; *m; m++) {
+		char *at = strstr(name, *m);
+
+		if (!at)
+			continue;
+		*at = 0;
+		return at + strlen(*m);
+	}
+	return NULL;
+}
+
 /* org/name@revision, or name@revision, at the beginning of the parts. */
 static int take_id(struct hf_repo *r, struct arena *arena, char ***parts,
 		   struct error *err)
 {
-	char *first = *(*parts)++, *last = first, *at = strchr(first, '@');
+	char *first = *(*parts)++, *last = first;
+	const char *revision = cut_revision(first);
 
-	if (!at && **parts) {
+	if (!revision && **parts) {
 		last = *(*parts)++;
-		at = strchr(last, '@');
+		revision = cut_revision(last);
 	}
-	if (at)
-		*at = 0;
 	r->id = last == first ? first : arena_printf(arena, "%s/%s", first, last);
-	return at ? take_revision(&r->revision, arena, at + 1, parts, err) : 0;
-}
-
-static int query_revision(struct hf_repo *r, struct arena *arena, const char *query,
-			  struct error *err)
-{
-	cleanup_arena struct arena own = { 0 };
-	char **items = str_split(&own, query ? query : "", '&', NULL);
-
-	for (; *items; items++) {
-		const char *value = str_after(*items, "revision=");
-
-		if (value && r->revision)
-			return error_set(err, ERR_INVALID,
-					 "two revisions: after '@' and in the query");
-		if (value && uri_decode(&r->revision, arena, value, err))
-			return -1;
-	}
-	return 0;
+	return revision ? take_revision(&r->revision, arena, revision, parts, err) : 0;
 }
 
 static int revision_check(const char *revision, struct error *err)
@@ -130,15 +127,15 @@ static int take_parts(struct hf_repo *r, struct arena *arena, const struct uri *
 		return error_set(err, ERR_INVALID,
 				 "'%s': no repository name: expected hf://org/name",
 				 shown);
-	if (take_id(r, arena, &parts, err) || query_revision(r, arena, u->query, err))
+	if (take_id(r, arena, &parts, err))
 		return error_wrap(err, "'%s'", shown);
 	if (!hf_id_valid(r->id))
 		return error_set(err, ERR_INVALID,
 				 "'%s': invalid repository name: expected org/name, of "
 				 "letters, digits, '.', '_' and '-'",
 				 shown);
-	return uri_decode(&r->folder, arena,
-			  str_join(arena, (const char *const *)parts, "/"), err);
+	r->folder = str_join(arena, (const char *const *)parts, "/");
+	return 0;
 }
 
 int hf_repo_parse(struct hf_repo *ret, struct arena *arena, const char *uri, bool model,

@@ -4,11 +4,11 @@
  *     hf://org/name            hf://name           hf://org/name@revision
  *     hf://org/name/folder     hf://datasets/org/name@refs/pr/1/folder
  *
- * As upstream's initializers parse them (the first two parts are the repository; query
- * and fragment are ignored), with the additions of huggingface_hub's URIs: names without
- * an organization, "datasets/" and "models/" before the name, "@revision" (a branch, tag
- * or commit; with "/" as %2F, except in refs/pr/N and refs/convert/X), a folder or file
- * in the repository; and "?revision=".
+ * As upstream's initializers parse them (the first two parts are the repository), with
+ * the additions of huggingface_hub's URIs: names without an organization, "datasets/" and
+ * "models/" before the name, "@revision" (a branch, tag or commit; with "/" as %2F, except
+ * in refs/pr/N and refs/convert/X), a folder or file in the repository, of which nothing is
+ * decoded. "?revision=" after the name is the same as '@'.
  */
 #ifndef STORE_HF_URI_H
 #define STORE_HF_URI_H
@@ -21,7 +21,7 @@ struct hf_repo {
 	const char *kind;     /* "models" or "datasets", as the hub's API calls them */
 	const char *id;       /* "org/name" or "name" */
 	const char *revision; /* decoded; "main" when the URI has none */
-	const char *folder;   /* decoded, "a/b", or ""; may be a file */
+	const char *folder;   /* "a/b", or ""; may be a file */
 };
 
 /* `model`: the kind if the URI does not say. ERR_INVALID. */

@@ -28,15 +28,23 @@ static void check_path(const char *path)
 
 static void check_uri(const char *text, const char *reference)
 {
+	static const char *const named[] = { "file", "pvc", "hf", "s3",
+					     "s3a",  "s3n", "gs", NULL };
 	cleanup_arena struct arena a = { 0 };
 	const char *shown = uri_shown(&a, text), *found = NULL;
 	struct error err = { 0 };
 	struct uri u;
 
-	FUZZ_CHECK(!strpbrk(shown, "?#\r\n"));
+	FUZZ_CHECK(!strpbrk(shown, "\r\n"));
 	if (uri_parse(&u, &a, text, &err))
 		return;
-	FUZZ_CHECK(*u.scheme && !strchr(u.host, '/') && !strpbrk(u.path, "?#"));
+	FUZZ_CHECK(*u.scheme && !strchr(u.host, '/'));
+	if (str_in(u.scheme, named)) {
+		FUZZ_CHECK(!u.query && !u.fragment);
+		FUZZ_CHECK(str_ends(text, u.path));
+	} else {
+		FUZZ_CHECK(!strpbrk(shown, "?#") && !strpbrk(u.path, "?#"));
+	}
 	if (!uri_resolve(&found, &a, text, reference, &err))
 		FUZZ_CHECK(*found);
 }

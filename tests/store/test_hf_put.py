@@ -245,6 +245,11 @@ check("a data set, a revision, a folder; objects that the hub has are not sent",
       said if status else problem(files, "deep/") or
       ("" if hub.commits == [("/api/datasets/org/d/commit/dev/x", 6)] and hub.puts == 0 else (hub.commits, hub.puts)))
 hub.clear()
+hub.objects = objects
+status, said = run("hf://org/m@a#b/c#/d?%20")
+check("a folder and a revision with # in them", said if status else problem(files, "c#/d?%20/") or
+      ("" if hub.commits == [("/api/models/org/m/commit/a#b", 6)] else hub.commits))
+hub.clear()
 status, said = run("hf://org/m", argv=["--allow", "*.json"])
 check("patterns", said if status else problem({"config.json": b"{}"}))
 hub.clear()

@@ -43,7 +43,8 @@ def fill():
     weights = rng.randbytes(20_000_000)
     model = {"config.json": b'{"a": 1}\n', "model.safetensors": weights, "sub/deep/one more.txt": b"x\n",
              "tokenizer.model": rng.randbytes(3000), "empty.json": b"", "README.md": b"# hi\n",
-             "pytorch_model.bin": b"old", "flax_model.msgpack": b"old", "sub/\u00e4\u00f6%+#?.json": b"{}"}
+             "pytorch_model.bin": b"old", "flax_model.msgpack": b"old", "sub/\u00e4\u00f6%+#?.json": b"{}",
+             "c/x.txt": b"plain", "c#/x.txt": b"sharp", "c#/a%20b?.txt": b"literal", "c#/a b?.txt": b"blank", "c/w@1.txt": b"at"}
     private = {"access": [TOKEN], "revisions": ["main", "v1", "refs/pr/1"]}
     repository("models/org/model", model, revisions=["main", "v1", "feature/x", "refs/pr/1"])
     repository("models/plain", {"config.json": b"{}"})
@@ -122,7 +123,8 @@ def serve(*options, hub_faults="", cdn_faults=""):
     return standin.Running(scratch / "hub", *argv, log=base)
 
 
-WANTED = ["config.json", "empty.json", "model.safetensors", "sub/deep/one more.txt", "sub/\u00e4\u00f6%+#?.json", "tokenizer.model"]
+SHARP = ["c#/a b?.txt", "c#/a%20b?.txt", "c#/x.txt"]
+WANTED = [*SHARP, "c/w@1.txt", "c/x.txt", "config.json", "empty.json", "model.safetensors", "sub/deep/one more.txt", "sub/\u00e4\u00f6%+#?.json", "tokenizer.model"]
 
 
 # ---- the tests ----
@@ -159,6 +161,13 @@ def test_uris():
             ("model", "hf://org/model@feature%2Fx/sub", "models/org/model", [w for w in WANTED if w.startswith("sub/")]),
             ("model", "hf://org/model@refs/pr/1/sub/deep", "models/org/model", ["sub/deep/one more.txt"]),
             ("model", "hf://org/model/sub/deep/one%20more.txt", "models/org/model", ["sub/deep/one more.txt"]),
+            ("model", "hf://org/model/c#", "models/org/model", SHARP), ("model", "hf://org/model@v1/c#/", "models/org/model", SHARP),
+            ("model", "hf://org/model/c#/x.txt", "models/org/model", ["c#/x.txt"]), ("model", "hf://org/model/c", "models/org/model", ["c/w@1.txt", "c/x.txt"]),
+            ("model", "hf://org/model/c/w@1.txt", "models/org/model", ["c/w@1.txt"]),
+            ("model", "hf://org/model/c#/a%20b?.txt", "models/org/model", ["c#/a%20b?.txt"]),
+            ("model", "hf://org/model/c#/a b?.txt", "models/org/model", ["c#/a b?.txt"]),
+            ("model", "hf://org/model@main/c%23/x.txt", "models/org/model", ["c#/x.txt"]),
+            ("model", "hf://org/model/sub/\u00e4\u00f6%+#?.json", "models/org/model", ["sub/\u00e4\u00f6%+#?.json"]),
             ("model", "hf://plain", "models/plain", ["config.json"]), ("dataset", "hf://squad", "datasets/squad", ["data/train.parquet", "README.md"]),
             ("dataset", "hf://org/data", "datasets/org/data", data), ("dataset", "hf://org/data/data", "datasets/org/data", data[2:4]),
             ("model", "hf://datasets/org/data/data/b.bin", "datasets/org/data", None),

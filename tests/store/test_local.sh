@@ -26,6 +26,32 @@ again() {
 }
 check "again: only what has changed" again
 check "a file" fetches 0 '^1 files' --uri "file://$web/big"
+# '#', '?' and '%' are characters of a name; "%20" is a blank only where no file has that name.
+names=$scratch/claims/names
+mkdir -p "$names/c" "$names/c#" "$names/q?a=b"
+for f in 'c/x' 'c#/x' 'c#/a b' 'c#/a%20b' 'c#/100%' 'c#/a+b\c;ü' 'q?a=b/x'; do echo "$f" >"$names/$f"; done
+named() { # PATH-IN-URI FILE...: these come, as they are there, of a file:// and of a pvc:// URI.
+	local uri f path=$1 want
+	shift
+	want=$(for f in "$@"; do cat "$names/$f" || return; done | sort)
+	for uri in "file://$names/$path" "pvc://names/$path"; do
+		clean
+		PVC_ROOT=$scratch/claims fetch --uri "$uri"
+		[ "$status" = 0 ] && [ "$want" = "$(find "$scratch/to" -name .kftrainer -prune -o -type f -exec cat {} + | sort)" ] || dump || return
+	done
+}
+check "a directory with # in its name" named 'c#' 'c#/x' 'c#/a b' 'c#/a%20b' 'c#/100%' 'c#/a+b\c;ü'
+check "a directory beside it" named c/ c/x
+check "a file below it" named 'c#/x' 'c#/x'
+check "? and what follows" named 'q?a=b/x' 'q?a=b/x'
+check "a name with % in it" named 'c#/a%20b' 'c#/a%20b'
+check "% at the end" named 'c#/100%' 'c#/100%'
+check "blanks" named 'c#/a b' 'c#/a b'
+check "+, ; and \\" named 'c#/a+b\c;ü' 'c#/a+b\c;ü'
+check "percent-encoded" named 'c%23/100%25' 'c#/100%'
+missing() { fetches 1 "$names/d#/x%20y: No such file" --uri "file://$names/d#/x%20y"; }
+check "a name that no file has, as it was given" missing
+rm "$names"/*/*
 check "a file that does not exist" fetches 1 'nothere: No such file' --uri "file://$web/nothere"
 check "a host" says 2 'only local files' initialize-dataset --uri file://host/x --to "$scratch/to"
 claim() {

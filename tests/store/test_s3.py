@@ -99,6 +99,7 @@ rng = random.Random(1)
 BIG = rng.randbytes(21_000_001)
 SMALL = {name: f"hello {name}".encode() for name in
          ("a.txt", "sub/b c+d \u00e9.txt", "\u00fcn\u00ef/%41&='.bin", "sub/deep/~x.json", "quote\"<>.txt", " led by", "ends with ")}
+SHARP = {k: k.encode() for k in ("x", "q?a=b", "a b", "a%20b", "100%", "a+b;c", "\u65e5&@$.txt", "it's(1)!*~")}
 FOLDER = SMALL | {"empty": b"", "big": BIG, "big1": BIG, "odd": BIG}
 
 
@@ -116,6 +117,9 @@ def fill(s3, region):
         s3.put_object(Bucket="buck", Key="data/" + name, Body=data)
     for key in ("data2/x", "data-old.txt", "one.txt"):
         s3.put_object(Bucket="buck", Key=key, Body=b"other")
+    for key, data in SHARP.items():
+        s3.put_object(Bucket="buck", Key="c#/" + key, Body=data)
+    s3.put_object(Bucket="buck", Key="c/x", Body=b"plain")
     s3.put_object(Bucket="buck", Key="data/", Body=b"")
     s3.put_object(Bucket="buck", Key="data/empty", Body=b"")
     (scratch / "big").write_bytes(BIG)
@@ -162,6 +166,11 @@ check("a wrong region is corrected", fetch("s3://buck/data/sub/deep", {"~x.json"
                                            ENV | {"AWS_REGION": "ap-other-7"}))
 check("one object", fetch("s3://buck/one.txt", {"one.txt": b"other"}, ENV))
 check("blanks in the URI", fetch("s3://buck/data/sub/b c+d \u00e9.txt", {"b c+d \u00e9.txt": SMALL["sub/b c+d \u00e9.txt"]}, ENV))
+for server, env in (("versitygw", ENV), ("moto", MENV)):
+    check(server + ": a prefix with # in it", fetch("s3://buck/c#", SHARP, env))
+    check(server + ": and the one beside it", fetch("s3://buck/c", {"x": b"plain"}, env))
+    for key, data in SHARP.items():
+        check(f"{server}: the key c#/{ascii(key)}", fetch("s3://buck/c#/" + key, {key: data}, env))
 check("one object of parts", fetch("s3://buck/data/odd", {"odd": BIG}, ENV))
 
 
@@ -578,6 +587,12 @@ for name, uri, env in (("versitygw", "s3://buck/out/m1", ENV), ("moto", "s3://bu
     check(name + ": and is right", fetch("s3://buck/out/m1", SENT, env))
     (out / "config.json").write_bytes(b"{}")
     SENT["config.json"] = b"{}"
+for uri, env in (("s3://buck/up#1/m?a=b", ENV), ("s3://buck/up%20#/100%/", MENV)):
+    check("a folder is sent to " + uri, sends(out, uri, env) or fetch(uri, SENT, env))
+check("... and not beside it", [o["Key"] for s in (s3, moto) for p in ("up", "up ", "up%20")
+                                for o in s.list_objects_v2(Bucket="buck", Prefix=p + "/").get("Contents", [])])
+check("a file is sent to a key with # in it", sends(out / "config.json", "s3://buck/c#.json?x", ENV) or
+      fetch("s3://buck/c#.json?x", {"c#.json?x": b"{}"}, ENV))
 # What the user names may be a link, as --to of a download; what is below it is not followed.
 linked = scratch / "linked"
 linked.symlink_to(out)
@@ -706,5 +721,10 @@ check("gs: no credentials, of a public one", fetch("gs://buck/data", WANT, GOOGL
 check("gs: no object", fetch("gs://buck/none", ["no such object"], GOOGLE, 1))
 cloud.objects["evil/../../x"] = b"x"
 check("gs: a key that leads outside", fetch("gs://buck/evil", ["invalid file name"], GOOGLE, 1))
+cloud.objects |= {"c#/" + k: v for k, v in SHARP.items()} | {"c/x": b"plain"}
+check("gs: # in a prefix", fetch("gs://buck/c#", SHARP, ACCOUNT) or fetch("gs://buck/c", {"x": b"plain"}, ACCOUNT))
+for key, data in SHARP.items():
+    check("gs: the object c#/" + ascii(key), fetch("gs://buck/c#/" + key, {key: data}, ACCOUNT))
+check("gs: HMAC keys, by S3's protocol, # in a prefix", fetch("gs://buck/c#", SHARP, MENV))
 check("gs: HMAC keys, by S3's protocol", fetch("gs://buck/data", FOLDER, MENV))
 finish()

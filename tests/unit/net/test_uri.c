@@ -22,6 +22,15 @@ static void test_parse(void **state)
 		{ "https://h:1/p?q=1#f", "https", "h:1", "p", "q=1", "f" },
 		{ "https://h?q", "https", "h", "", "q", NULL },
 		{ "https://h/a%20b#x?y", "https", "h", "a%20b", NULL, "x?y" },
+		/* Names of files and objects: nothing is cut off. */
+		{ "file:///d/c#1?x", "file", "", "d/c#1?x", NULL, NULL },
+		{ "pvc://claim/c#", "pvc", "claim", "c#", NULL, NULL },
+		{ "hf://org/name/c?#", "hf", "org", "name/c?#", NULL, NULL },
+		{ "S3://b/a?b#c%20+;", "s3", "b", "a?b#c%20+;", NULL, NULL },
+		{ "s3a://b/a#", "s3a", "b", "a#", NULL, NULL },
+		{ "gs://b/?/#", "gs", "b", "?/#", NULL, NULL },
+		{ "gs://b#/x", "gs", "b#", "x", NULL, NULL },
+		{ "cache://s/t?q#f", "cache", "s", "t", "q", "f" },
 		{ "noscheme", NULL, NULL, NULL, NULL, NULL },
 		{ "a:b", NULL, NULL, NULL, NULL, NULL },
 		{ "://x", NULL, NULL, NULL, NULL, NULL },
@@ -97,6 +106,8 @@ static void test_shown(void **state)
 	assert_string_equal(uri_shown(&a, "https://u:secret@h/p?sig=secret#secret"),
 			    "https://h/p");
 	assert_string_equal(uri_shown(&a, "https://h/p@x"), "https://h/p@x");
+	assert_string_equal(uri_shown(&a, "s3://b/c#?d"), "s3://b/c#?d");
+	assert_string_equal(uri_shown(&a, "htps://h/p?sig=secret"), "htps://h/p");
 	assert_int_equal(uri_decode(&got, &a, "a%20b%c3%A9", &err), 0);
 	assert_string_equal(got, "a b\xc3\xa9");
 	assert_int_equal(uri_decode(&got, &a, "%", &err), -1);

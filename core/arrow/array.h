@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "arrow/budget.h"
+#include "base/buf.h"
 
 enum arrow_kind {
 	ARROW_NULL,
@@ -77,6 +78,9 @@ static inline bool array_is_valid(const struct array *a, int64_t row)
 {
 	return !a->validity.data || (a->validity.data[row >> 3] >> (row & 7) & 1);
 }
+
+/* Append the type as Arrow writes it: "int32", "list<element: struct<a: string>>". */
+void field_type(struct buf *out, const struct field *f);
 
 static inline bool field_has_children(const struct field *f)
 {

@@ -159,14 +159,26 @@ static bool find_change(const struct field *to, const struct field *from, change
 /* ---- matching ---- */
 
 static int match(struct builder *b, struct cast *c, const struct field *to,
-		 const struct field *from, size_t n_from);
+		 const struct field *from, size_t n_from, size_t at);
 
-static const struct project_constant *find_constant(const struct builder *b, int32_t id)
+static const struct project_constant *find_constant(const struct builder *b,
+						    const struct field *to)
 {
-	for (size_t i = 0; i < b->sides->n_constants; i++)
-		if (b->sides->constants[i].id == id)
-			return &b->sides->constants[i];
+	const struct project_sides *s = b->sides;
+
+	for (size_t i = 0; i < s->n_constants; i++)
+		if (s->by_name ? to == &s->to[s->constants[i].id]
+			       : to->id == s->constants[i].id)
+			return &s->constants[i];
 	return NULL;
+}
+
+static bool is_source(const struct builder *b, const struct field *to,
+		      const struct field *from)
+{
+	if (b->sides->by_name)
+		return !strcmp(to->name, from->name);
+	return from->id == to->id && from->id >= 0 && from->kind != ARROW_NULL;
 }
 
 /* A column becomes one of the table's: its rows are moved. */
@@ -178,7 +190,7 @@ static int match_all(struct builder *b, struct cast *casts, const struct field *
 	for (size_t i = 0; i < n; i++) {
 		struct cast *c = &casts[i];
 
-		if (match(b, c, &to[i], from, n_from))
+		if (match(b, c, &to[i], from, n_from, i))
 			return -1;
 		if (c->from && taken[c->at])
 			return error_set(b->err, ERR_FORMAT,
@@ -198,6 +210,18 @@ static int match_children(struct builder *b, struct cast *c)
 			 from ? from->children : NULL, from ? from->n_children : 0);
 }
 
+static int refuse_type(struct builder *b, const struct field *to,
+		       const struct field *from)
+{
+	cleanup_buf struct buf is = { .max = 300 }, wanted = { .max = 300 };
+
+	field_type(&is, from);
+	field_type(&wanted, to);
+	return error_set(b->err, ERR_UNSUPPORTED,
+			 "column %s is of type %s, which cannot become the table's %s",
+			 to->name, (const char *)is.data, (const char *)wanted.data);
+}
+
 /* Elements of lists and maps are matched by position, not by id. */
 static int match_at(struct builder *b, struct cast *c, const struct field *to,
 		    const struct field *from)
@@ -205,9 +229,7 @@ static int match_at(struct builder *b, struct cast *c, const struct field *to,
 	c->to = to;
 	c->from = from;
 	if (!find_change(to, from, &c->change))
-		return error_set(b->err, ERR_UNSUPPORTED,
-				 "column %s has a type that cannot become the table's",
-				 to->name);
+		return refuse_type(b, to, from);
 	c->inner = arena_alloc(b->arena, (to->n_children + 1) * sizeof(*c->inner));
 	if (to->kind == ARROW_STRUCT)
 		return match_children(b, c);
@@ -227,19 +249,20 @@ static int match_at(struct builder *b, struct cast *c, const struct field *to,
 	return 0;
 }
 
+/* Names are most likely at the same place, `at`. */
 static int match(struct builder *b, struct cast *c, const struct field *to,
-		 const struct field *from, size_t n_from)
+		 const struct field *from, size_t n_from, size_t at)
 {
+	const struct project_constant *constant = find_constant(b, to);
+	bool by_name = b->sides->by_name, fixed = constant && by_name;
+
 	c->to = to;
-	for (size_t i = 0; i < n_from; i++)
-		if (from[i].id == to->id && from[i].id >= 0 &&
-		    from[i].kind != ARROW_NULL) {
-			c->at = i;
-			return match_at(b, c, to, &from[i]);
-		}
-	c->constant = find_constant(b, to->id);
-	if (c->constant && c->constant->null)
-		c->constant = NULL;
+	for (size_t i = 0; i < n_from && !fixed; i++) {
+		c->at = by_name ? (at + i) % n_from : i;
+		if (is_source(b, to, &from[c->at]))
+			return match_at(b, c, to, &from[c->at]);
+	}
+	c->constant = constant && !constant->null ? constant : NULL;
 	if (!to->nullable && !c->constant)
 		return error_set(b->err, ERR_FORMAT,
 				 "column %s (field id %d) is missing, but required",

@@ -1,6 +1,6 @@
 /*
  * project.h - map a file's columns to a table's, by field id (iceberg/format/spec.md,
- * "Column Projection").
+ * "Column Projection") or by name.
  *
  * Integers, floats and decimals widen; times take the table's unit. A column that the file
  * lacks is a constant of its partition, or null.
@@ -13,7 +13,7 @@
 
 /* The value of a column in all rows of a file. */
 struct project_constant {
-	int32_t id; /* the column's */
+	int32_t id; /* the column's field id; by_name: its place in `to` */
 	bool null;
 	int64_t number; /* for booleans, integers, dates and times */
 	double real;
@@ -32,6 +32,7 @@ struct project_sides {
 	size_t n_to, n_from;
 	const struct project_constant *constants;
 	size_t n_constants;
+	bool by_name; /* constants come before columns of the file */
 };
 MUST_CHECK int projection_new(struct projection **ret, const struct project_sides *sides,
 			      struct error *err);

@@ -13,6 +13,7 @@
 #include "base/xmalloc.h"
 #include "net/uri.h"
 #include "store/fetch.h"
+#include "store/filter.h"
 
 enum { MAX_NAME = 16 * 1024 };
 
@@ -209,23 +210,103 @@ static const char *name_of(struct arena *arena, const char *uri, const char *pat
 }
 
 /*
- * A directory of an Iceberg table: its data files alone may lack rows or have deleted
- * ones.
+ * Directories of tables whose data files alone may lack rows or have deleted ones, by
+ * what "/" and a file's path match.
  */
-static int check_iceberg(const struct place_files *f, const char *uri, struct error *err)
+static const struct {
+	const char *format, *mark;
+} lakes[] = {
+	{ "a Delta table", "*/_delta_log/*" },
+	{ "a Hudi table", "*/.hoodie/*" },
+	{ "a Hudi table", "*/.hoodie_partition_metadata*" },
+	{ "a Paimon table", "*/snapshot/snapshot-[0-9]*" },
+	{ "a Paimon table", "*/schema/schema-[0-9]*" },
+	{ "a Lance dataset", "*/_versions/*.manifest" },
+};
+
+/* The number in 00012-UUID.metadata.json and v12.metadata.json. */
+static unsigned long long version_of(const char *path)
 {
+	const char *name = path_base(path);
+
+	return strtoull(name + (*name == 'v'), NULL, 10);
+}
+
+/* In the directory `metadata` of a table, or in the one that is listed? */
+static bool is_metadata(const char *path)
+{
+	const char *name = path_base(path);
+
+	return (str_ends(name, ".metadata.json") ||
+		str_ends(name, ".metadata.json.gz")) &&
+	       (name == path || str_starts(path, "metadata/") ||
+		strstr(path, "/metadata/"));
+}
+
+/* The newest metadata file of the first Iceberg table; NULL: there is none. */
+static const char *newest_metadata(const struct place_files *f)
+{
+	const char *newest = NULL;
+
 	for (size_t i = 0; i < f->listing.n; i++) {
 		const char *path = f->listing.objects[i].path;
-		const char *file = strrchr(path, '/');
+		size_t dir = (size_t)(path_base(path) - path);
 
-		if (file && str_ends(path, ".metadata.json") &&
-		    (str_starts(path, "metadata/") || strstr(path, "/metadata/")))
-			return error_set(err, ERR_INVALID,
-					 "%s: an Iceberg table: specify its metadata "
-					 "file, such as %s",
-					 uri, path);
+		if (!is_metadata(path))
+			continue;
+		if (newest && (path_base(newest) != newest + dir ||
+			       strncmp(newest, path, dir) != 0))
+			continue;
+		if (!newest || version_of(path) >= version_of(newest))
+			newest = path;
+	}
+	return newest;
+}
+
+static int check_lakes(const struct place_files *f, const char *uri, struct error *err)
+{
+	const char *metadata = newest_metadata(f);
+	cleanup_arena struct arena arena = { 0 };
+
+	if (metadata && !f->named)
+		return error_set(
+			err, ERR_INVALID,
+			"%s: an Iceberg table: specify its metadata file, such as %s",
+			uri, name_of(&arena, uri, metadata));
+	for (size_t i = 0; i < f->listing.n && !f->named; i++) {
+		const char *path =
+			arena_printf(&arena, "/%s", f->listing.objects[i].path);
+
+		for (size_t k = 0; k < sizeof(lakes) / sizeof(*lakes); k++)
+			if (fnmatch_case(lakes[k].mark, path) && !is_table_file(path + 1))
+				return error_set(
+					err, ERR_UNSUPPORTED,
+					"%s: %s (%s), which is not supported: its "
+					"Parquet "
+					"files alone may have deleted rows; specify an "
+					"export of it to Parquet",
+					uri, lakes[k].format, path + 1);
+		arena_clear(&arena);
 	}
 	return 0;
+}
+
+/* The part of a file's name that can have partitions: directories KEY=VALUE. */
+static const char *below(struct arena *arena, const char *uri, const char *name,
+			 bool named)
+{
+	const char *host = strstr(uri, "://"), *path;
+	struct error ignored = { 0 };
+	size_t len = strlen(uri);
+
+	while (len && uri[len - 1] == '/')
+		len--;
+	if (!named)
+		return name + len;
+	path = host ? strchr(host + 3, '/') : uri;
+	if (path && str_starts(uri, "http"))
+		(void)!uri_decode(&path, arena, path, &ignored);
+	return path ? path : "";
 }
 
 static int keep_files(struct place_files *f, const char *uri,
@@ -239,7 +320,9 @@ static int keep_files(struct place_files *f, const char *uri,
 		const char *name = f->named ? uri : name_of(arena, uri, o->path);
 
 		if (f->named || is_table_file(o->path))
-			f->at[f->n++] = (struct place_file){ name, place, *o };
+			f->at[f->n++] = (struct place_file){
+				name, below(arena, uri, name, f->named), place, *o
+			};
 	}
 	if (!f->n)
 		return error_set(err, ERR_NOT_FOUND,
@@ -252,14 +335,10 @@ static int as_uri(const char **ret, struct arena *arena, const char *path,
 		  struct error *err)
 {
 	cleanup_free char *full = realpath(path, NULL);
-	cleanup_buf struct buf text = { .max = URI_MAX };
 
 	if (!full)
 		return error_errno(err, errno, "%s", path);
-	http_escape_path(&text, full);
-	if (buf_check(&text, "the path", err))
-		return -1;
-	*ret = arena_printf(arena, "file://%s", (const char *)text.data);
+	*ret = arena_printf(arena, "file://%s", full);
 	return 0;
 }
 
@@ -268,15 +347,17 @@ static int list(struct places *s, const char *uri, struct place_files *f,
 {
 	const struct range_conf *place = NULL;
 	cleanup_arena struct arena arena = { 0 };
-	const char *shown = uri_shown(&arena, uri), *at = usual(&arena, uri);
+	const char *shown = str_visible(&arena, uri, false), *at = usual(&arena, uri);
 
-	if (!strstr(uri, "://") && as_uri(&at, &arena, uri, err))
+	if (strstr(uri, "://"))
+		shown = uri_shown(&arena, uri);
+	else if (as_uri(&at, &arena, uri, err))
 		return -1;
 	if (find_place(s, at, &place, err) ||
 	    place->scheme->list(place->store, note_named, &f->named, &f->listing, err))
 		return error_wrap(err, "%s", shown);
 	shown = arena_strdup(&f->listing.arena, shown);
-	return check_iceberg(f, shown, err) || keep_files(f, shown, place, err) ? -1 : 0;
+	return check_lakes(f, shown, err) || keep_files(f, shown, place, err) ? -1 : 0;
 }
 
 int places_list(struct places *s, const char *uri, struct place_files *ret,

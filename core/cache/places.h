@@ -35,7 +35,8 @@ MUST_CHECK int places_open(struct places *s, const char *location, int64_t size,
  * that begin with '_' or '.' are skipped, also of directories.
  */
 struct place_file {
-	const char *name; /* the URI, and the path below it */
+	const char *name;  /* the URI, and the path below it */
+	const char *below; /* that path; of a file that the URI names, the URI's */
 	const struct range_conf *place;
 	struct store_object o;
 };

@@ -52,16 +52,68 @@ int file_open_parquet(struct file *f, struct budget *budget, struct error *err)
 
 /* ---- Parquet files ---- */
 
-static bool same_type(const struct field *a, const struct field *b)
+static bool same_kind(const struct field *a, const struct field *b)
 {
-	if (a->kind != b->kind || a->width != b->width || a->precision != b->precision ||
-	    a->scale != b->scale || a->unit != b->unit || a->utc != b->utc ||
-	    a->n_children != b->n_children)
-		return false;
-	for (size_t i = 0; i < a->n_children; i++)
-		if (!same_type(&a->children[i], &b->children[i]))
+	return a->kind == b->kind && a->width == b->width &&
+	       a->precision == b->precision && a->scale == b->scale &&
+	       a->unit == b->unit && a->utc == b->utc && a->uuid == b->uuid &&
+	       a->n_children == b->n_children;
+}
+
+/* Elements of lists and maps may have other names. */
+static bool same_names(const struct field *a, const struct field *b)
+{
+	for (size_t i = 0; a->kind == ARROW_STRUCT && i < a->n_children; i++)
+		if (!str_eq(a->children[i].name, b->children[i].name))
 			return false;
 	return true;
+}
+
+/* What differs in two columns. */
+struct difference {
+	struct arena arena;
+	const char *path;
+	const struct field *a, *b;
+};
+
+static bool same_type(const struct field *a, const struct field *b, struct difference *d)
+{
+	if (!same_kind(a, b) || !same_names(a, b)) {
+		d->path = arena_strdup(&d->arena, b->name);
+		d->a = a;
+		d->b = b;
+		return false;
+	}
+	for (size_t i = 0; i < a->n_children; i++)
+		if (!same_type(&a->children[i], &b->children[i], d)) {
+			d->path = arena_printf(&d->arena, "%s.%s", b->name, d->path);
+			return false;
+		}
+	return true;
+}
+
+static const char *type_text(struct arena *arena, const struct field *f)
+{
+	cleanup_buf struct buf text = { .max = 300 };
+
+	field_type(&text, f);
+	return text.overflowed ? "a long type"
+			       : str_visible(arena, (const char *)text.data, false);
+}
+
+int column_check(const char *path, const struct field *b, const char *other,
+		 const struct field *a, struct error *err)
+{
+	struct difference d = { 0 };
+	int rc = 0;
+
+	if (!same_type(a, b, &d))
+		rc = error_set(err, ERR_INVALID,
+			       "%s: column %.200s is of type %s, but of %s in %s", path,
+			       str_visible(&d.arena, d.path, false),
+			       type_text(&d.arena, d.b), type_text(&d.arena, d.a), other);
+	arena_clear(&d.arena);
+	return rc;
 }
 
 static int check_columns(const struct file *a, const struct file *b, struct error *err)
@@ -78,10 +130,8 @@ static int check_columns(const struct file *a, const struct file *b, struct erro
 			return error_set(err, ERR_INVALID,
 					 "%s: column %zu is %s, but %s in %s", b->path,
 					 i + 1, fb[i].name, fa[i].name, a->path);
-		if (!same_type(&fa[i], &fb[i]))
-			return error_set(err, ERR_INVALID,
-					 "%s: column %s has another type than in %s",
-					 b->path, fb[i].name, a->path);
+		if (column_check(b->path, &fb[i], a->path, &fa[i], err))
+			return -1;
 	}
 	return 0;
 }
@@ -91,10 +141,11 @@ int file_by_path(const void *a, const void *b)
 	return strcmp(((const struct file *)a)->path, ((const struct file *)b)->path);
 }
 
-static void add_file(struct table *t, const char *path)
+static void add_file(struct table *t, const struct place_file *f)
 {
 	t->files = xreallocarray(t->files, t->n + 1, sizeof(*t->files));
-	t->files[t->n++] = (struct file){ .path = arena_strdup(&t->arena, path) };
+	t->files[t->n++] = (struct file){ .path = arena_strdup(&t->arena, f->name),
+					  .below = arena_strdup(&t->arena, f->below) };
 }
 
 static int add_files(struct table *t, const struct place_files *files, struct error *err)
@@ -102,7 +153,7 @@ static int add_files(struct table *t, const struct place_files *files, struct er
 	for (size_t i = 0; i < files->n; i++) {
 		const struct place_file *f = &files->at[i];
 
-		add_file(t, f->name);
+		add_file(t, f);
 		if (range_open(&t->files[t->n - 1].object, f->place, &f->o, f->name, err))
 			return -1;
 	}
@@ -154,7 +205,7 @@ static int list_files(struct table *t, const struct table_conf *conf, struct err
 		if (!file_by_path(&t->files[i - 1], &t->files[i]))
 			return error_set(err, ERR_INVALID, "%s: specified twice",
 					 t->files[i].path);
-	return files_keep(t, conf, err);
+	return hive_find(t, err) || files_keep(t, conf, err) ? -1 : 0;
 }
 
 static int open_one(void *ctx, size_t i, struct error *err)
@@ -179,7 +230,7 @@ static int open_files(struct table *t, const struct table_conf *conf, struct err
 	for (size_t i = 1; i < t->n; i++)
 		if (check_columns(&t->files[0], &t->files[i], err))
 			return -1;
-	return 0;
+	return hive_project(t, err);
 }
 
 /* ---- units ---- */
@@ -259,8 +310,12 @@ int64_t table_rows(const struct table *t)
 
 const struct field *table_columns(const struct table *t, size_t *ret_n)
 {
-	return t->iceberg ? iceberg_columns(t->iceberg, ret_n)
-			  : parquet_columns(t->files[0].parquet, ret_n);
+	if (t->iceberg)
+		return iceberg_columns(t->iceberg, ret_n);
+	if (!t->columns)
+		return parquet_columns(t->files[0].parquet, ret_n);
+	*ret_n = t->n_columns;
+	return t->columns;
 }
 
 size_t table_units(const struct table *t)

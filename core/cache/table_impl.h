@@ -8,6 +8,7 @@
 /* A data file. */
 struct file {
 	const char *path;
+	const char *below; /* as place_file's; NULL: Iceberg's */
 	struct range_object *object;
 	struct parquet *parquet;
 	struct projection *projection; /* NULL: its columns are the table's */
@@ -27,6 +28,10 @@ struct table {
 	struct places *places;
 	struct budget *budget;
 	struct iceberg *iceberg; /* NULL: plain Parquet */
+	struct hive_key *keys;   /* its partitions */
+	size_t n_keys;
+	struct field *columns; /* with those of the partitions; NULL: the files' */
+	size_t n_columns;
 	struct file *files;
 	size_t n;
 	struct unit *units;
@@ -38,10 +43,24 @@ struct table {
 MUST_CHECK int file_open_parquet(struct file *f, struct budget *budget,
 				 struct error *err);
 
+/* Has a column of `path` the type that it has in `other`? Names what differs. */
+MUST_CHECK int column_check(const char *path, const struct field *b, const char *other,
+			    const struct field *a, struct error *err);
+
 /* Keep only the files of conf->only; files are sorted by path. */
 MUST_CHECK int files_keep(struct table *t, const struct table_conf *conf,
 			  struct error *err);
 int file_by_path(const void *a, const void *b);
+
+/*
+ * Partitions of plain Parquet: a directory "year=2023" is a column of the files below it,
+ * as in pyarrow.dataset with partitioning="hive". An int32 if all its values are, else a
+ * string; null where it is __HIVE_DEFAULT_PARTITION__ or a file is in no such directory.
+ * Keys and values are percent-decoded. hive_find() looks at all files of the table, which
+ * need not be open; hive_project() adds the columns to those that are.
+ */
+MUST_CHECK int hive_find(struct table *t, struct error *err);
+MUST_CHECK int hive_project(struct table *t, struct error *err);
 
 /* Is it an Iceberg table's metadata file? */
 bool is_iceberg(const char *uri);

@@ -111,12 +111,33 @@ static ptrdiff_t file_column(const struct file *f, size_t column)
 	return f->projection ? projection_from(f->projection, column) : (ptrdiff_t)column;
 }
 
-/* Do the group's statistics exclude all of its rows? */
+/* May the value that a column has in all rows of a file meet the condition? */
+static bool constant_may_match(const struct table_scan *s, const struct file *f,
+			       size_t condition)
+{
+	struct batch row = { .n = 1 };
+	struct error ignored = { 0 };
+	cleanup_free bool *columns = NULL;
+	uint8_t keep = 1;
+	size_t n;
+
+	table_columns(s->t, &n);
+	columns = xcalloc(n, sizeof(*columns));
+	columns[predicate_column(s->filter, condition)] = true;
+	if (!projection_apply(f->projection, columns, &row, s->t->budget, &ignored))
+		predicate_rows(s->filter, condition, &row.columns[0], &keep);
+	batch_release(&row);
+	return keep;
+}
+
+/* Do the partition or the group's statistics exclude all of its rows? */
 static bool is_pruned(const struct table_scan *s, const struct unit *u)
 {
 	for (size_t i = 0; s->filter && i < predicate_conditions(s->filter); i++) {
 		ptrdiff_t c = file_column(u->file, predicate_column(s->filter, i));
 
+		if (c < 0 && !constant_may_match(s, u->file, i))
+			return true;
 		if (c >= 0 && !predicate_may_match(s->filter, i, u->file->parquet,
 						   u->group, (size_t)c))
 			return true;

@@ -140,6 +140,19 @@ check("no file", refused("specify a Parquet file, a directory or Iceberg metadat
 check("a file that does not exist", refused("/absent.parquet: No such file", scratch / "absent.parquet", code=1))
 check("a file twice", refused("specified twice", whole, whole))
 check("files of other columns", refused("d.parquet: 1 columns, but ", whole, files[0]))
+for one, other, words in ((pa.int32(), pa.int64(), "column c is of type int64, but of int32 in "),
+                          (pa.timestamp("us"), pa.timestamp("us", "UTC"), "column c is of type timestamp[us, tz=UTC], but of timestamp[us] in "),
+                          (pa.decimal128(10, 2), pa.decimal128(12, 2), "column c is of type decimal128(12, 2), but of decimal128(10, 2) in "),
+                          (pa.null(), pa.string(), "column c is of type string, but of null in "),
+                          (pa.list_(pa.int8()), pa.list_(pa.uint8()), "column c.element is of type uint8, but of int8 in "),
+                          (pa.struct([("a", pa.struct([("b", pa.float32())]))]), pa.struct([("a", pa.struct([("b", pa.float64())]))]),
+                           "column c.a.b is of type double, but of float in "),
+                          (pa.struct([("a", pa.int64())]), pa.struct([("b", pa.int64())]), "column c is of type struct<b: int64>, but of struct<a: int64> in "),
+                          (pa.map_(pa.string(), pa.int64()), pa.map_(pa.string(), pa.date32()), "column c.key_value.value is of type date32[day], but of int64 in "),
+                          (pa.binary(4), pa.binary(5), "column c is of type fixed_size_binary[5], but of fixed_size_binary[4] in ")):
+    for name, kind in (("x.parquet", one), ("y.parquet", other)):
+        pq.write_table(pa.table({"c": pa.array([None], kind)}), scratch / name)
+    check(f"another type: {words}", refused(f"y.parquet: {words}", scratch / "x.parquet", scratch / "y.parquet"))
 cut = scratch / "cut.parquet"
 cut.write_bytes(whole.read_bytes()[:-20])
 check("a damaged file", refused("cut.parquet: no Parquet file, or cut short", cut))

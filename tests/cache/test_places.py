@@ -79,7 +79,43 @@ table_of.mkdir(parents=True)
 (scratch / "iceberg/data").mkdir()
 shutil.copy(data / "a.parquet", scratch / "iceberg/data/a.parquet")
 check("the directory of an Iceberg table is refused: its files are not its rows",
-      refused(["specify its metadata file, such as metadata/00000-x.metadata.json"], scratch / "iceberg"))
+      refused([f"specify its metadata file, such as {table_of}/00000-x.metadata.json"], scratch / "iceberg"))
+for newest in ("00002-a.metadata.json", "00010-b.metadata.json", "v11.metadata.json", "v12.gz.metadata.json", "100-c.metadata.json.gz"):
+    (table_of / newest).write_text("{}")
+    check(f"of its metadata files the newest is named: {newest}", refused([f"such as {table_of}/{newest}"], scratch / "iceberg"))
+check("... of its directory, too", refused([f"such as {table_of}/{newest}"], table_of))
+(table_of.parent / "v9999.metadata.json").write_text("{}")
+(scratch / "iceberg/other/metadata").mkdir(parents=True)
+(scratch / "iceberg/other/metadata/v999.metadata.json").write_text("{}")
+check("... of one table", refused([f"such as {table_of}/{newest}"], scratch / "iceberg"))
+
+# ---- tables of other formats, by the files that they have ----
+for name, mark in (("Delta", "_delta_log/00000000000000000000.json"), ("Delta", "_delta_log/00000000000000000010.checkpoint.parquet"),
+                   ("Delta", "x/y/_delta_log/00000000000000000000.json"), ("Hudi", ".hoodie/hoodie.properties"),
+                   ("Hudi", "2024/01/.hoodie_partition_metadata"), ("Paimon", "snapshot/snapshot-1"), ("Paimon", "schema/schema-0"),
+                   ("Lance", "_versions/1.manifest")):
+    lake_of = scratch / "other lake"
+    shutil.rmtree(lake_of, ignore_errors=True)
+    (lake_of / mark).parent.mkdir(parents=True)
+    (lake_of / mark).write_text("{}")
+    shutil.copy(data / "a.parquet", lake_of / "part-0.parquet")
+    check(f"a {name} table is refused: {mark}", refused([f"{lake_of}: a {name} ", mark, "not supported"], lake_of))
+check("... one of its files is not", None if cat("--count", lake_of / "part-0.parquet") == b"30000\n" else "no")
+(lake_of / "_versions/1.manifest").rename(lake_of / "_versions/1.txt")
+(lake_of / "schema").mkdir()
+(lake_of / "schema/schema-1.parquet").symlink_to(data / "a.parquet")
+check("nor is a directory with names like those", None if cat("--count", lake_of) == b"60000\n" else cat("--count", lake_of))
+
+# ---- names ----
+odd = scratch / "claim/odd #?%41 +"
+odd.mkdir(parents=True)
+for i, name in enumerate(("q.parquet", "q#1.parquet", "q?x=1.parquet", "a%20b.parquet", "a b.parquet", "q+.parquet")):
+    pq.write_table(pa.table({"i": [i]}), odd / name)
+    want = b'{"i":%d}\n' % i
+    problems = [(at, got) for at in (odd / name, f"file://{odd}/{name}", f"pvc://claim/{odd.name}/{name}") if (got := cat(at, PVC_ROOT=str(scratch))) != want]
+    check(f"a file with the name {name}", problems)
+check("a directory with such a name", None if sorted(cat(f"file://{odd}").splitlines()) == [b'{"i":%d}' % i for i in range(6)] else cat(f"file://{odd}"))
+check("... in messages", refused([f"{odd}/none#: No such file"], f"file://{odd}/none#"))
 
 # ---- HTTP, and what goes wrong on the way ----
 web = faulty.Server(str(scratch / "root")).start()

@@ -486,8 +486,9 @@ static int connect_to(struct kube **ret, const struct submit_opts *opts,
 	if (!kube_is_inside(*ret))
 		return 0;
 	return error_set(err, ERR_NOT_FOUND,
-			 "no cluster: no kubeconfig found (--kubeconfig, $KUBECONFIG, "
-			 "~/.kube/config); --local runs the job on this machine");
+			 "no cluster: no kubeconfig with clusters found (--kubeconfig, "
+			 "$KUBECONFIG, ~/.kube/config); --local runs the job on this "
+			 "machine");
 }
 
 static int check_follow(const struct submission *s, const struct submit_opts *opts,

@@ -1,10 +1,9 @@
 /* cluster.c - connect to the cluster of the options, or none (cmd/ui/cluster.h). */
 #include "cmd/ui/cluster.h"
 
-#include <stdlib.h>
-
 #include "api/names.h"
 #include "base/cleanup.h"
+#include "base/file.h"
 #include "base/stop.h"
 #include "local/machine.h"
 #include "local/state.h"
@@ -22,12 +21,12 @@ int cluster_connect(struct kube **ret, const struct cluster_opts *opts, struct e
 	return kube_new(ret, &config, &how, err);
 }
 
-/* Naming a kubeconfig means a cluster, even if the file does not exist. */
+/* A context, or a file that does not exist; a file without clusters names none. */
 static bool names_cluster(const struct where_opts *opts)
 {
-	const char *set = getenv("KUBECONFIG");
+	const char *file = opts->cluster.kubeconfig;
 
-	return opts->cluster.kubeconfig || opts->cluster.context || (set && *set);
+	return opts->cluster.context || (file && *file && !file_exists(file));
 }
 
 /* 1: no cluster is configured. */

@@ -25,8 +25,8 @@ MUST_CHECK int cluster_connect(struct kube **ret, const struct cluster_opts *opt
 
 /*
  * The same for commands about jobs, which may be local (submit --local). They use this
- * machine with --local, or if there is neither a kubeconfig (of an option, $KUBECONFIG or
- * ~/.kube/config) nor a pod's service account; otherwise the cluster.
+ * machine with --local, or if there is neither a kubeconfig with clusters (of an option,
+ * $KUBECONFIG or ~/.kube/config) nor a pod's service account; otherwise the cluster.
  */
 struct where_opts {
 	struct cluster_opts cluster;

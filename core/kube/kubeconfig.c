@@ -507,6 +507,39 @@ static int choose(struct load *l, struct error *err)
 	return 0;
 }
 
+/*
+ * Without clusters and without a chosen context, as tools leave a kubeconfig when they
+ * delete the last cluster: clientcmd's "empty configuration", the same as no file.
+ */
+static bool is_empty(const struct load *l)
+{
+	const char *flag = l->flags->context;
+	bool contexts = false;
+
+	for (size_t i = 0; i < l->n; i++) {
+		const cJSON *doc = l->sources[i].doc;
+
+		if (cJSON_GetArraySize(json_get(doc, "clusters")))
+			return false;
+		contexts |= cJSON_GetArraySize(json_get(doc, "contexts")) > 0;
+	}
+	return !(flag && *flag) && !(contexts && current_context(l));
+}
+
+static int fail_empty(const struct load *l, struct error *err)
+{
+	static const char todo[] = "pass --kubeconfig FILE, or run jobs on this machine "
+				   "(submit --local)";
+
+	if (!l->n)
+		return error_set(err, ERR_NOT_FOUND,
+				 "no kubeconfig: neither $KUBECONFIG nor ~/.kube/config "
+				 "exists; %s",
+				 todo);
+	return error_set(err, ERR_NOT_FOUND, "no kubeconfig: %s has no clusters; %s",
+			 l->sources[0].path, todo);
+}
+
 static bool in_pod(void)
 {
 	const char *host = getenv("KUBERNETES_SERVICE_HOST");
@@ -535,17 +568,13 @@ static int load(struct load *l, struct error *err)
 			check_section(l, &l->sources[i], (enum section)s);
 	if (l->problems.len)
 		return error_set(err, ERR_INVALID, "%s", (char *)l->problems.data);
-	if (!l->n && !has_server(l)) {
-		if (in_pod()) {
-			kube_config_release(l->to);
-			return kube_config_in_cluster(l->to, err);
-		}
-		return error_set(err, ERR_NOT_FOUND,
-				 "no kubeconfig: neither $KUBECONFIG nor ~/.kube/config "
-				 "exists; pass --kubeconfig FILE, or run jobs on this "
-				 "machine (submit --local)");
+	if (is_empty(l) && !has_server(l)) {
+		if (!in_pod())
+			return fail_empty(l, err);
+		kube_config_release(l->to);
+		return kube_config_in_cluster(l->to, err);
 	}
-	if (l->n && choose(l, err))
+	if (!is_empty(l) && choose(l, err))
 		return -1;
 	if (l->problems.len)
 		return error_set(err, ERR_INVALID, "%s", (char *)l->problems.data);

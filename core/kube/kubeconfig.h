@@ -43,7 +43,10 @@ struct kube_config_flags {
 	const char *kubeconfig, *context, *ns, *server;
 };
 
-/* ERR_NOT_FOUND, with what to do, when there is neither a file nor a service account. */
+/*
+ * ERR_NOT_FOUND, with what to do, when there is neither a file with clusters nor a
+ * service account.
+ */
 MUST_CHECK int kube_config_load(struct kube_config *ret,
 				const struct kube_config_flags *flags, struct error *err);
 /* Only the service account of this pod. */

@@ -17,6 +17,17 @@ check "a name that is nearly right" says 1 'did you mean .fails.\?' why fials
 local_job ended true
 check "of one that is complete" says 0 '^ended completed ' why ended
 check "a kubeconfig that is named and not there is not this machine" \
-	env KUBECONFIG="$scratch/none" bash -c '! "$1" why ended 2>"$2" && grep -q "no kubeconfig: " "$2"' - "$kftrainer" "$scratch/said"
+	says 1 'none: No such file' why ended --kubeconfig "$scratch/none"
+printf 'clusters: null\ncontexts: null\ncurrent-context: ""\nusers: null\n' >"$scratch/empty.yaml"
+check "one without clusters is" says 0 '^ended completed ' why ended --kubeconfig "$scratch/empty.yaml"
+export KUBECONFIG=$scratch/none:$scratch/empty.yaml
+for verb in 'get ended' 'events ended' 'logs fails' 'wait ended' 'runtime list' 'delete fails'; do
+	# shellcheck disable=SC2086
+	check "... for $verb" says 0 '' $verb
+done
+check "... not for another context" refuses "no context 'x'" get --context x
+KUBECONFIG=$scratch/none
+check "a list of files that are not there is no kubeconfig" says 0 '^ended completed ' why ended
+unset KUBECONFIG
 check "--local and a cluster" says 2 'cannot be combined with' why ended --local --context x
 finish

@@ -311,6 +311,42 @@ static void test_nothing_there(void **state)
 }
 
 /* `with` stands in place of the user, the cluster or the top of a good file. */
+/* What tools write when no cluster is left; clientcmd.IsConfigEmpty(). */
+static void test_no_clusters(void **state)
+{
+	static const char *const empty[] = {
+		"",
+		"\n",
+		"---\n",
+		"{}",
+		"null",
+		"apiVersion: v1\nkind: Config\n",
+		"preferences: {}",
+		"clusters: null\ncontexts: null\ncurrent-context: ''\nusers: null\n",
+		"clusters: []\ncontexts: []\nusers: []\ncurrent-context: null\n",
+		"clusters: []\nusers: [{name: u, user: {token: abc}}]\n",
+		"current-context: kind-kind\n",
+		"contexts: [{name: x, context: {cluster: c}}]\n",
+	};
+	struct place *p = *state;
+	struct kube_config_flags flags = { 0 };
+	const char *want = "no kubeconfig: config has no clusters; pass --kubeconfig "
+			   "FILE, or run jobs on this machine (submit --local)";
+
+	for (size_t i = 0; i < N_ROWS(empty); i++) {
+		flags.kubeconfig = put(p, "config", empty[i]);
+		check_text(empty[i], load_error(p, &flags, ERR_NOT_FOUND), want);
+	}
+	setenv("KUBECONFIG",
+	       arena_printf(&p->arena, "%s/none:%s/config:", p->dir, p->dir), 1);
+	check_text("a list", load_error(p, NULL, ERR_NOT_FOUND), want);
+	unsetenv("KUBECONFIG");
+	flags.context = "x";
+	flags.kubeconfig = put(p, "config", "{}");
+	check_text("a context", load_error(p, &flags, ERR_INVALID),
+		   "config: no context 'x'; the file has no contexts");
+}
+
 static void test_errors(void **state)
 {
 	static const struct {
@@ -326,10 +362,8 @@ static void test_errors(void **state)
 		  "config:3:3: users[1].name: 'a' is there twice" },
 		{ "users:\n- name: a\n  user: x\n",
 		  "config:3:3: users[0].user: must be a mapping" },
-		{ "{}",
-		  "config: current-context is not set; pass --context; the file has no "
-		  "contexts" },
-		{ "contexts:\n- name: dev\n- name: prod\n",
+		{ "users: {}\n", "config:1:1: users: must be a list" },
+		{ "clusters:\n- name: c\ncontexts:\n- name: dev\n- name: prod\n",
 		  "config: current-context is not set; pass --context; available: dev, "
 		  "prod" },
 		{ "current-context: pord\ncontexts:\n- name: dev\n- name: prod\n",
@@ -815,6 +849,7 @@ int main(void)
 		IN_PLACE(test_a_listed_file_that_is_wrong),
 		IN_PLACE(test_home),
 		IN_PLACE(test_nothing_there),
+		IN_PLACE(test_no_clusters),
 		IN_PLACE(test_errors),
 		IN_PLACE(test_empty_server),
 		IN_PLACE(test_errors_of_users),

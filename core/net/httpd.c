@@ -558,14 +558,15 @@ static bool goes_before(const struct conn *c, const struct conn *other)
 	return c->since <= other->since;
 }
 
-/* Close an idle one, if any. */
-static bool make_room(struct httpd *d)
+/* Close one that serves no request, if any: of that peer (NULL: of any). */
+static bool make_room(struct httpd *d, const char *peer)
 {
 	struct conn *victim = NULL;
 
 	pthread_mutex_lock(&d->lock);
 	for (struct conn *c = d->conns; c; c = c->next)
-		if (c->phase != HANDLING && goes_before(c, victim))
+		if (c->phase != HANDLING && (!peer || str_eq(c->peer, peer)) &&
+		    goes_before(c, victim))
 			victim = c;
 	if (victim)
 		conn_cut(victim);
@@ -584,10 +585,9 @@ static bool has_place(struct httpd *d, const char *peer)
 		n++;
 		of_peer += str_eq(c->peer, peer);
 	}
-	if (of_peer >= d->conf.max_per_peer &&
-	    d->conf.max_per_peer < d->conf.max_connections)
-		return false;
-	return n < d->conf.max_connections || make_room(d);
+	if (of_peer >= d->conf.max_per_peer)
+		return make_room(d, peer);
+	return n < d->conf.max_connections || make_room(d, NULL);
 }
 
 /* Takes the descriptor. False: no thread could be started. */
@@ -626,7 +626,7 @@ static bool accept_one(struct httpd *d)
 		return admit(d, fd, peer);
 	if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED)
 		return true;
-	make_room(d);
+	make_room(d, NULL);
 	return false;
 }
 

@@ -84,7 +84,7 @@ struct httpd_conf {
 	 * together be 4 * max_body + 16 MiB; more: 503.
 	 */
 	size_t max_body;
-	/* 0: 128, and 64. One peer may have all, each making room, if both are the same. */
+	/* 0: 128, and 64: of a peer that has as many, a new one closes an idle one. */
 	int max_connections, max_per_peer;
 	int64_t request_ms; /* for a request to arrive, from its first byte; 0: 10 s */
 	int64_t idle_ms;    /* between requests; 0: 120 s. A handshake: 10 s at most */

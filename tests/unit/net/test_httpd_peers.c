@@ -237,17 +237,30 @@ static void test_per_peer(void **state)
 		fds[i] = client_connect(w.port, NULL);
 		request_on(fds[i]);
 	}
+	other = client_connect(w.port, "127.0.0.2");
+	request_on(other);
+	/* Of its own, the one that has waited longest makes room: a probe from the address
+	 * of a flood is answered, and a flood takes nobody else's place. */
+	late = client_connect(w.port, NULL);
+	request_on(late);
+	assert_true(client_is_cut(fds[0]));
+	request_on(other);
+	for (int i = 1; i < 3; i++)
+		request_on(fds[i]);
+	/* Nobody makes room for it while all of its own are being served. */
+	w.hold = true;
+	leave(late);
+	for (int i = 1; i < 3; i++)
+		client_say(fds[i], "GET /wait HTTP/1.1\r\n" H "\r\n");
+	close(fds[0]);
+	fds[0] = client_connect(w.port, NULL);
+	client_say(fds[0], "GET /wait HTTP/1.1\r\n" H "\r\n");
+	wait_inside(&w, 3);
 	late = client_connect(w.port, NULL);
 	assert_true(client_is_cut(late));
 	close(late);
-	other = client_connect(w.port, "127.0.0.2");
 	request_on(other);
-	for (int i = 0; i < 3; i++)
-		request_on(fds[i]);
-	/* A place is free again when one has left. */
-	leave(fds[0]);
-	fds[0] = client_connect(w.port, NULL);
-	request_on(fds[0]);
+	w.hold = false;
 	for (int i = 0; i < 3; i++)
 		close(fds[i]);
 	close(other);

@@ -65,7 +65,9 @@ SAN      = $(CODE) -gline-tables-only -O0 -fsanitize=address,undefined -fno-sani
            -fno-omit-frame-pointer -Wno-unused-command-line-argument -isystem $(SANROOT)/include $(SANMORE)
 # tests/unit/cost.h counts the work of code that is compiled with it.
 COUNTED := -fsanitize-coverage=trace-pc-guard
-LIBS     = -lcurl -lnghttp2 -lssh2 -lmbedtls -lmbedx509 -lmbedcrypto -lzstd -lbrotli -lz -lyaml -lcjson -lexpat -lpthread
+# The handshake of mbedTLS reads certificates by core/net/crypto.c.
+LIBS     = -Wl,--wrap=mbedtls_x509_crt_parse_der -lcurl -lnghttp2 -lssh2 -lmbedtls -lmbedx509 -lmbedcrypto -lzstd \
+           -lbrotli -lz -lyaml -lcjson -lexpat -lpthread
 # What `kftrainer version` says is inside; cmd/version.c has the form.
 INSIDE   = $(shell awk 'NR == FNR { linked[$$1] = !/^\#/; next } linked[$$1] { printf "%s@%s;", $$1, $$2 }' vendor/licenses $(1) 2>/dev/null)
 $(OUT)/cmd/version.c.o: REL += -DLIBRARIES='"$(call INSIDE,$(SYSROOT)/versions)"' -DCOMMIT='"$(COMMIT)"' \

@@ -140,7 +140,7 @@ int time_parse(int64_t *ret, const char *text, struct error *err)
 		return error_set(err, ERR_FORMAT,
 				 "'%.60s' is not a time like 2026-01-31T23:59:59Z", text);
 	zone = text + 19;
-	if (*zone == '.' && isdigit((unsigned char)zone[1]))
+	if ((*zone == '.' || *zone == ',') && isdigit((unsigned char)zone[1]))
 		zone += 1 + strspn(zone + 1, "0123456789");
 	year = field(text, 0, 4, 0, 9999);
 	month = field(text, 5, 2, 1, 12);

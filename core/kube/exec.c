@@ -21,9 +21,12 @@
 #include "base/stop.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
+#include "base/yaml.h"
 #include "kube/kubeconfig.h"
+#include "net/x509.h"
 
-enum { MAX_OUTPUT = 1024 * 1024, RUN_MS = 60 * 1000, MAX_WORDS = 1000 };
+/* A login in a browser takes a while; client-go waits without end. */
+enum { MAX_OUTPUT = 1024 * 1024, RUN_MS = 10 * 60 * 1000, MAX_WORDS = 1000 };
 
 #define GROUP "client.authentication.k8s.io/"
 
@@ -31,24 +34,46 @@ extern char **environ;
 
 static const char *const modes[] = { "Never", "IfAvailable", "Always", NULL };
 
-/* A list whose elements each are a string, or have one under each of the keys. */
-static bool is_list_of(const cJSON *list, const char *const *keys)
+static bool is_list(const cJSON *list)
+{
+	return !list || (cJSON_IsArray(list) && cJSON_GetArraySize(list) <= MAX_WORDS);
+}
+
+/* A string, or null, which is "" to Go. */
+static bool is_text(const cJSON *node)
+{
+	return !node || cJSON_IsNull(node) || cJSON_IsString(node);
+}
+
+static const char *text_of(const cJSON *node)
+{
+	return cJSON_IsString(node) ? node->valuestring : "";
+}
+
+static bool are_texts(const cJSON *list)
 {
 	const cJSON *e;
 
-	if (!list)
-		return true;
-	if (!cJSON_IsArray(list) || cJSON_GetArraySize(list) > MAX_WORDS)
-		return false;
-	json_each(e, list) {
-		if (!*keys && !cJSON_IsString(e))
+	json_each(e, list)
+		if (!is_text(e))
 			return false;
-		for (const char *const *key = keys; *key; key++)
-			if (!cJSON_IsString(json_get(e, *key)))
-				return false;
-	}
-	return true;
+	return is_list(list);
 }
+
+static bool are_variables(const cJSON *list)
+{
+	const cJSON *e;
+
+	json_each(e, list) {
+		const char *name = json_str(e, "name");
+
+		if (!name || !*name || !is_text(json_get(e, "value")))
+			return false;
+	}
+	return is_list(list);
+}
+
+#define V1ALPHA1 GROUP "v1alpha1"
 
 const char *exec_problem(const cJSON *exec, const char **ret_field)
 {
@@ -64,17 +89,23 @@ const char *exec_problem(const cJSON *exec, const char **ret_field)
 	if (!command || !*command)
 		return "missing: the program to run";
 	*ret_field = "apiVersion";
+	if (str_eq(version, V1ALPHA1))
+		return V1ALPHA1 " was removed in Kubernetes 1.24; use " GROUP
+				"v1beta1 or v1, and a plugin that prints it";
 	if (!version || !str_in(version, versions))
 		return "must be " GROUP "v1 or " GROUP "v1beta1";
 	*ret_field = "interactiveMode";
-	if (mode ? !str_in(mode, modes) : !strcmp(version, GROUP "v1"))
+	if (mode && *mode ? !str_in(mode, modes) : !strcmp(version, GROUP "v1"))
 		return "must be Never, IfAvailable or Always";
 	*ret_field = "args";
-	if (!is_list_of(json_get(exec, "args"), JSON_PATH(NULL)))
+	if (!are_texts(json_get(exec, "args")))
 		return "must be a list of strings";
 	*ret_field = "env";
-	if (!is_list_of(json_get(exec, "env"), JSON_PATH("name", "value")))
-		return "must be a list of name and value";
+	if (!are_variables(json_get(exec, "env")))
+		return "must be a list of name and value, both strings";
+	*ret_field = "provideClusterInfo";
+	if (json_get(exec, *ret_field) && !cJSON_IsBool(json_get(exec, *ret_field)))
+		return "must be true or false";
 	return NULL;
 }
 
@@ -120,29 +151,40 @@ static char *exec_info(const struct kube_config *c, bool interactive)
 
 /* ---- running it ---- */
 
-/* Later settings of one name win: ours come last, and the old ones are left out. */
+/* The index of a variable among the first n; n: not there. */
+static size_t find_variable(char **list, size_t n, const char *variable)
+{
+	size_t len = strcspn(variable, "="), i = 0;
+
+	for (; i < n; i++)
+		if (!strncmp(list[i], variable, len) && list[i][len] == '=')
+			break;
+	return i;
+}
+
+/* The last setting of a name counts, as os/exec has it; ours is the very last. */
 static char **environment(struct arena *arena, const struct kube_config *c, char *info)
 {
 	const cJSON *list = json_get(c->exec, "env"), *e;
-	size_t n = 0, max = (size_t)cJSON_GetArraySize(list) + 2;
+	size_t n = 0, at, max = (size_t)cJSON_GetArraySize(list) + 2;
 	char **ret;
 
 	for (char **p = environ; *p; p++)
 		max++;
 	ret = arena_alloc(arena, max * sizeof(*ret));
-	json_each(e, list)
-		ret[n++] = arena_printf(arena, "%s=%s", json_str(e, "name"),
-					json_str(e, "value"));
 	ret[n++] = arena_printf(arena, "KUBERNETES_EXEC_INFO=%s", info);
-	for (char **p = environ; *p; p++) {
-		size_t len = strcspn(*p, "="), ours = 0;
+	json_each(e, list) {
+		char *variable = arena_printf(arena, "%s=%s", json_str(e, "name"),
+					      text_of(json_get(e, "value")));
 
-		for (; ours < n; ours++)
-			if (!strncmp(ret[ours], *p, len) && ret[ours][len] == '=')
-				break;
-		if (ours == n)
-			ret[n++] = *p;
+		at = find_variable(ret, n, variable);
+		if (at)
+			ret[at] = variable;
+		n += at == n;
 	}
+	for (char **p = environ; *p; p++)
+		if (find_variable(ret, n, *p) == n)
+			ret[n++] = *p;
 	return ret;
 }
 
@@ -157,7 +199,7 @@ static char **arguments(struct arena *arena, const struct kube_config *c)
 	ret[n++] = strchr(command, '/') && c->dir ? path_join(arena, c->dir, command)
 						  : arena_strdup(arena, command);
 	json_each(e, list)
-		ret[n++] = arena_strdup(arena, e->valuestring);
+		ret[n++] = arena_strdup(arena, text_of(e));
 	return ret;
 }
 
@@ -179,6 +221,11 @@ static int spawn(pid_t *ret, char **argv, char **envp, int out, bool interactive
 	return rc;
 }
 
+static int fail_late(struct error *err)
+{
+	return error_set(err, ERR_TIMEOUT, "did not exit within %d s", RUN_MS / 1000);
+}
+
 /* Until the end of its output; -1 with err when it must not go on. */
 static int read_output(struct buf *out, int fd, int64_t deadline, struct error *err)
 {
@@ -193,8 +240,7 @@ static int read_output(struct buf *out, int fd, int64_t deadline, struct error *
 		if (stop_requested())
 			return error_set(err, ERR_STOPPED, "stopped");
 		if (left <= 0)
-			return error_set(err, ERR_TIMEOUT, "did not exit within %d s",
-					 RUN_MS / 1000);
+			return fail_late(err);
 		if (poll(fds, 2, (int)left) < 0 && errno != EINTR)
 			return error_errno(err, errno, "poll");
 		if (!fds[0].revents)
@@ -212,19 +258,16 @@ static int read_output(struct buf *out, int fd, int64_t deadline, struct error *
 	}
 }
 
-/* It has closed its output: it ends soon, or is killed. */
-static int reap(pid_t pid, int64_t deadline, bool failed)
+/* It has closed its output: wait for its end, which a signal to us or the deadline brings. */
+static int reap(int *ret_status, pid_t pid, int64_t deadline, struct error *err)
 {
-	int status = 0;
-
-	if (failed)
-		kill(pid, SIGKILL);
-	while (waitpid(pid, &status, failed ? 0 : WNOHANG) == 0) {
+	while (waitpid(pid, ret_status, WNOHANG) == 0) {
+		if (stop_wait(2))
+			return error_set(err, ERR_STOPPED, "stopped");
 		if (deadline && clock_ms() > deadline)
-			kill(pid, SIGKILL);
-		clock_sleep_ms(2);
+			return fail_late(err);
 	}
-	return status;
+	return 0;
 }
 
 static int run_plugin(struct buf *out, const struct kube_config *c, bool interactive,
@@ -235,7 +278,7 @@ static int run_plugin(struct buf *out, const struct kube_config *c, bool interac
 	char **argv = arguments(&arena, c);
 	int64_t deadline = interactive ? 0 : clock_ms() + RUN_MS;
 	const char *hint = json_str(c->exec, "installHint");
-	int fds[2], status, rc;
+	int fds[2], status = 0, rc;
 	pid_t pid;
 
 	if (pipe2(fds, O_CLOEXEC))
@@ -252,9 +295,11 @@ static int run_plugin(struct buf *out, const struct kube_config *c, bool interac
 	}
 	rc = read_output(out, fds[0], deadline, err);
 	close(fds[0]);
-	status = reap(pid, deadline, rc != 0);
-	if (rc)
+	if (rc || reap(&status, pid, deadline, err)) {
+		kill(pid, SIGKILL);
+		waitpid(pid, &status, 0);
 		return -1;
+	}
 	if (WIFSIGNALED(status))
 		return error_set(err, ERR_DENIED, "killed by signal %d",
 				 WTERMSIG(status));
@@ -271,34 +316,125 @@ static bool is_line(const char *s)
 	return !strpbrk(s, "\r\n");
 }
 
+/* A kind that is not there is the one expected; an apiVersion must be the one asked for. */
+static int check_type(const cJSON *doc, const char *version, struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	const char *kind = json_str(doc, "kind"), *got = json_str(doc, "apiVersion");
+
+	if (!cJSON_IsObject(doc))
+		return error_set(err, ERR_FORMAT, "printed no ExecCredential");
+	if (kind && *kind && strcmp(kind, "ExecCredential") != 0)
+		return error_set(err, ERR_FORMAT,
+				 "printed kind '%.100s', expected ExecCredential",
+				 str_visible(&arena, kind, false));
+	if (!got || !*got)
+		return error_set(
+			err, ERR_FORMAT,
+			"printed an ExecCredential without apiVersion, expected %s",
+			version);
+	if (strcmp(got, version) != 0)
+		return error_set(
+			err, ERR_FORMAT,
+			"printed an ExecCredential of %.100s, but the kubeconfig's "
+			"exec.apiVersion is %s; set both to the same",
+			str_visible(&arena, got, false), version);
+	return 0;
+}
+
+/* A member of the status; "" for absent and null, as in Go. */
+static int status_text(const char **ret, const cJSON *doc, const char *key,
+		       struct error *err)
+{
+	const cJSON *node = json_get(doc, "status", key);
+
+	if (!is_text(node))
+		return error_set(err, ERR_FORMAT, "status.%s: must be a string", key);
+	*ret = text_of(node);
+	return 0;
+}
+
+/* Year 1 is Go's zero time: never, as null. */
+static int read_expiry(int64_t *ret, const cJSON *doc, struct error *err)
+{
+	static const int64_t year_1 = -62135596800;
+	const char *key = "expirationTimestamp", *text;
+	const cJSON *node = json_get(doc, "status", key);
+
+	*ret = 0;
+	if (!node || cJSON_IsNull(node))
+		return 0;
+	if (status_text(&text, doc, key, err))
+		return -1;
+	if (time_parse(ret, text, err))
+		return error_wrap(err, "status.%s", key);
+	*ret = *ret == year_1 ? 0 : *ret ? *ret : 1;
+	return 0;
+}
+
+/* Neither, or both, which belong together. */
+static int check_pair(const char *cert, const char *key, struct error *err)
+{
+	bool of_key;
+
+	if (!*cert != !*key)
+		return error_set(err, ERR_FORMAT,
+				 "printed a certificate without its key, or a key alone");
+	if (*cert && x509_check_client(cert, key, &of_key, err))
+		return error_wrap(err, "status.%s",
+				  of_key ? "clientKeyData" : "clientCertificateData");
+	return 0;
+}
+
 static int read_credential(struct kube_credential *ret, const cJSON *doc,
 			   const char *version, struct error *err)
 {
-	const char *token = json_str(doc, "status", "token");
-	const char *cert = json_str(doc, "status", "clientCertificateData");
-	const char *key = json_str(doc, "status", "clientKeyData");
-	const char *expires = json_str(doc, "status", "expirationTimestamp");
-	struct kube_credential got = { 0 };
+	const char *token, *cert, *key;
+	int64_t expires;
 
-	if (!str_eq(json_str(doc, "kind"), "ExecCredential") ||
-	    !str_eq(json_str(doc, "apiVersion"), version))
-		return error_set(err, ERR_FORMAT, "printed no ExecCredential of %s",
-				 version);
-	if (!cert != !key)
+	if (check_type(doc, version, err))
+		return -1;
+	if (!cJSON_IsObject(json_get(doc, "status")))
 		return error_set(err, ERR_FORMAT,
-				 "printed a certificate without its key, or a key alone");
-	if ((!token || !*token) && !cert)
+				 "printed an ExecCredential without status");
+	if (status_text(&token, doc, "token", err) ||
+	    status_text(&cert, doc, "clientCertificateData", err) ||
+	    status_text(&key, doc, "clientKeyData", err) ||
+	    read_expiry(&expires, doc, err) || check_pair(cert, key, err))
+		return -1;
+	if (!*token && !*cert)
 		return error_set(err, ERR_FORMAT,
 				 "printed neither a token nor a certificate");
-	if (token && !is_line(token))
+	if (!is_line(token))
 		return error_set(err, ERR_FORMAT, "its token has more than one line");
-	if (expires && time_parse(&got.expires, expires, err))
-		return error_wrap(err, "status.expirationTimestamp");
-	got.token = token && *token ? arena_strdup(&got.arena, token) : NULL;
-	got.cert_pem = arena_strdup(&got.arena, cert);
-	got.key_pem = arena_strdup(&got.arena, key);
-	*ret = got;
+	*ret = (struct kube_credential){ .expires = expires };
+	ret->token = *token ? arena_strdup(&ret->arena, token) : NULL;
+	ret->cert_pem = *cert ? arena_strdup(&ret->arena, cert) : NULL;
+	ret->key_pem = *key ? arena_strdup(&ret->arena, key) : NULL;
 	return 0;
+}
+
+/* JSON begins with '{'; anything else is YAML, as in apimachinery's decoder. */
+static int parse_answer(cJSON **ret, const struct buf *out, struct error *err)
+{
+	const char *text = out->data ? (char *)out->data : "";
+	cleanup_json cJSON *docs = NULL;
+	struct error why = { 0 };
+
+	if (!text[strspn(text, " \t\r\n")])
+		return error_set(err, ERR_FORMAT, "printed nothing on standard output");
+	if (text[strspn(text, " \t\r\n")] == '{') {
+		if (!json_parse(ret, text, out->len, &why))
+			return 0;
+	} else if (!yaml_parse(&docs, text, out->len, &why)) {
+		*ret = cJSON_DetachItemFromArray(docs, 0);
+		return 0;
+	}
+	/* without the parser's words, which may have parts of the secret */
+	return error_set(
+		err, ERR_FORMAT,
+		"printed no JSON: expected an ExecCredential on standard output, "
+		"and nothing else");
 }
 
 static int ask(struct kube_credential *ret, const struct kube_config *c,
@@ -307,7 +443,6 @@ static int ask(struct kube_credential *ret, const struct kube_config *c,
 	cleanup_buf struct buf out = { .max = MAX_OUTPUT };
 	cleanup_json cJSON *doc = NULL;
 	bool interactive = is_interactive(c->exec);
-	struct error why = { 0 };
 	int rc;
 
 	if (str_eq(json_str(c->exec, "interactiveMode"), "Always") && !interactive)
@@ -316,11 +451,11 @@ static int ask(struct kube_credential *ret, const struct kube_config *c,
 			"needs a terminal on standard input (interactiveMode: Always)");
 	if (run_plugin(&out, c, interactive, err))
 		return -1;
-	rc = json_parse(&doc, out.data ? (char *)out.data : "", out.len, &why);
+	rc = parse_answer(&doc, &out, err);
 	if (out.data)
 		explicit_bzero(out.data, out.len);
 	if (rc)
-		return error_set(err, ERR_FORMAT, "printed no JSON");
+		return -1;
 	return read_credential(ret, doc, json_str(c->exec, "apiVersion"), err);
 }
 

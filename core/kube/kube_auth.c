@@ -95,7 +95,7 @@ static int read_token(struct kube *k, struct error *err)
 static bool uses_exec(const struct kube *k)
 {
 	return k->config.exec && !k->config.token && !k->config.token_file &&
-	       !k->config.username;
+	       !k->config.username && !k->config.cert_pem;
 }
 
 static int ask_plugin(struct kube *k, struct error *err)

@@ -13,6 +13,7 @@
 #include "base/str.h"
 #include "base/yaml.h"
 #include "kube/exec.h"
+#include "net/x509.h"
 
 #define MAX_CONFIG  ((size_t)4 * 1024 * 1024)
 #define MAX_SECRET  ((size_t)1024 * 1024)
@@ -235,14 +236,6 @@ static const char *what_there_is(struct load *l, enum section section, const cha
 
 /* ---- values ---- */
 
-static int check_pem(struct load *l, const struct entry *e, const char *key,
-		     const char *pem)
-{
-	if (strstr(pem, "-----BEGIN "))
-		return 0;
-	return problem(l, e->source, in(l, e, key), "no PEM in it");
-}
-
 /* `key`-data in base64, or else the file that `key` names. */
 static const char *pem_of(struct load *l, const struct entry *e, const char *key)
 {
@@ -269,12 +262,25 @@ static const char *pem_of(struct load *l, const struct entry *e, const char *key
 	}
 	if (!pem.data)
 		buf_adds(&pem, "");
-	if (!check_pem(l, e, data ? data_key : key, (char *)pem.data))
-		ret = arena_strdup(&l->to->arena, (char *)pem.data);
+	ret = arena_strdup(&l->to->arena, (char *)pem.data);
 	explicit_bzero(pem.data, pem.cap);
 	if (bare.data)
 		explicit_bzero(bare.data, bare.cap);
 	return ret;
+}
+
+/* Where the PEM is: in the kubeconfig, or in a file that the message names. */
+static void pem_problem(struct load *l, const struct entry *e, const char *key,
+			const struct error *why)
+{
+	const char *data_key = arena_printf(&l->arena, "%s-data", key);
+	const char *file = json_str(e->node, key), *data = json_str(e->node, data_key);
+
+	if (data && *data)
+		problem(l, e->source, in(l, e, data_key), "%s", why->msg);
+	else
+		problem(l, e->source, in(l, e, key), "%s: %s", file ? file : "",
+			why->msg);
 }
 
 static bool flag_of(struct load *l, const struct entry *e, const char *key)
@@ -313,8 +319,11 @@ static void read_cluster(struct load *l, const struct entry *e)
 {
 	struct kube_config *to = l->to;
 	const char *server = text_of(l, e, "server");
+	struct error why = { 0 };
 
 	to->ca_pem = pem_of(l, e, "certificate-authority");
+	if (to->ca_pem && x509_check_bundle(to->ca_pem, &why))
+		pem_problem(l, e, "certificate-authority", &why);
 	to->tls_server_name = text_of(l, e, "tls-server-name");
 	to->proxy_url = text_of(l, e, "proxy-url");
 	to->insecure = flag_of(l, e, "insecure-skip-tls-verify");
@@ -364,16 +373,32 @@ static const char *line_of(struct load *l, const struct entry *e, const char *ke
 	return s;
 }
 
+static void read_client(struct load *l, const struct entry *e)
+{
+	struct kube_config *to = l->to;
+	struct error why = { 0 };
+	bool of_key;
+
+	to->cert_pem = pem_of(l, e, "client-certificate");
+	to->key_pem = pem_of(l, e, "client-key");
+	if (l->problems.len)
+		return;
+	if (!to->cert_pem) { /* a key alone is no identity, as in clientcmd */
+		str_wipe(to->key_pem);
+		to->key_pem = NULL;
+	} else if (!to->key_pem) {
+		problem(l, e->source, e->at, "client-key is missing");
+	} else if (x509_check_client(to->cert_pem, to->key_pem, &of_key, &why)) {
+		pem_problem(l, e, of_key ? "client-key" : "client-certificate", &why);
+	}
+}
+
 static void read_user(struct load *l, const struct entry *e)
 {
 	struct kube_config *to = l->to;
 	const char *file = text_of(l, e, "tokenFile");
 
-	to->cert_pem = pem_of(l, e, "client-certificate");
-	to->key_pem = pem_of(l, e, "client-key");
-	if (!to->cert_pem != !to->key_pem && !l->problems.len)
-		problem(l, e->source, e->at, "client-%s is missing",
-			to->cert_pem ? "key" : "certificate");
+	read_client(l, e);
 	to->token = line_of(l, e, "token");
 	if (file)
 		to->token_file = path_join(&to->arena, e->source->dir, file);
@@ -643,9 +668,8 @@ int kube_config_in_cluster(struct kube_config *ret, struct error *err)
 					     "automountServiceAccountToken: false?");
 	if (file_read(&ca, ACCOUNT_DIR "/ca.crt", err))
 		return -1;
-	if (!ca.data || !strstr((char *)ca.data, "-----BEGIN "))
-		return error_set(err, ERR_INVALID,
-				 ACCOUNT_DIR "/ca.crt: contains no certificate");
+	if (x509_check_bundle(ca.data ? (char *)ca.data : "", err))
+		return error_wrap(err, ACCOUNT_DIR "/ca.crt");
 	v6 = strchr(host, ':') && *host != '[';
 	to.server = arena_printf(&to.arena, "https://%s%s%s:%s", v6 ? "[" : "", host,
 				 v6 ? "]" : "", port);

@@ -7,8 +7,6 @@
 #include <sys/random.h>
 
 #include <mbedtls/ecp.h>
-#include <mbedtls/entropy.h>
-#include <mbedtls/error.h>
 #include <mbedtls/pk.h>
 #include <mbedtls/rsa.h>
 #include <psa/crypto.h>
@@ -34,23 +32,6 @@ static const struct ssh_curve {
 	{ MBEDTLS_ECP_DP_SECP521R1, "ecdsa-sha2-nistp521", "nistp521" },
 };
 
-int crypto_start(struct error *err)
-{
-	psa_status_t status = psa_crypto_init();
-
-	if (status != PSA_SUCCESS)
-		return error_set(err, ERR_IO, "cannot start mbedTLS (%d)", (int)status);
-	return 0;
-}
-
-int crypto_fail(struct error *err, enum error_kind kind, int rc, const char *what)
-{
-	char text[200] = "";
-
-	mbedtls_strerror(rc, text, sizeof(text));
-	return error_set(err, kind, "%s: %s", what, text);
-}
-
 int random_bytes(void *data, size_t len, struct error *err)
 {
 	unsigned char *to = data;
@@ -66,14 +47,6 @@ int random_bytes(void *data, size_t len, struct error *err)
 		len -= (size_t)n;
 	}
 	return 0;
-}
-
-int crypto_random(void *unused, unsigned char *data, size_t len)
-{
-	struct error err = { 0 };
-
-	(void)unused;
-	return random_bytes(data, len, &err) ? MBEDTLS_ERR_ENTROPY_SOURCE_FAILED : 0;
 }
 
 /* RFC 4251, 5: a string is its length and its bytes. */

@@ -17,6 +17,7 @@
 #include "base/str.h"
 #include "base/xmalloc.h"
 #include "net/bio.h"
+#include "net/cert.h"
 #include "net/crypto.h"
 #include "net/sock.h"
 
@@ -156,6 +157,18 @@ static int set_alpn(struct tls_server *s, const char *const *names, struct error
 	return rc ? crypto_fail(err, ERR_INVALID, rc, "ALPN") : 0;
 }
 
+/* What the handshake has read of a client's certificate without knowing: crypto.h. */
+static int refuse_unknown(void *unused, mbedtls_x509_crt *crt, int depth, uint32_t *flags)
+{
+	char unknown[CERT_OID];
+	size_t len;
+
+	(void)unused, (void)depth;
+	if (cert_extensions(crt, &len, unknown) || *unknown)
+		*flags |= MBEDTLS_X509_BADCERT_OTHER;
+	return 0;
+}
+
 static int configure(struct tls_server *s, const struct tls_conf *conf, struct error *err)
 {
 	int rc = mbedtls_ssl_config_defaults(&s->conf, MBEDTLS_SSL_IS_SERVER,
@@ -166,6 +179,7 @@ static int configure(struct tls_server *s, const struct tls_conf *conf, struct e
 		return crypto_fail(err, ERR_IO, rc, "TLS settings");
 	mbedtls_ssl_conf_rng(&s->conf, crypto_random, NULL);
 	mbedtls_ssl_conf_cert_cb(&s->conf, on_certificate);
+	mbedtls_ssl_conf_verify(&s->conf, refuse_unknown, NULL);
 	mbedtls_ssl_conf_min_tls_version(&s->conf, conf->min_version == TLS_1_3
 							   ? MBEDTLS_SSL_VERSION_TLS1_3
 							   : MBEDTLS_SSL_VERSION_TLS1_2);

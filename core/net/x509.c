@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
+#include "net/cert.h"
 #include "net/crypto.h"
 #include "net/keypair.h"
 
@@ -475,6 +476,77 @@ int x509_check_ca(const struct x509_pair *p, int64_t at, struct error *err)
 	if (check_time(&crt, "the CA", at, err))
 		return -1;
 	return p->key_pem ? check_pair(&crt, p->key_pem, "the CA", err) : 0;
+}
+
+/* The first certificate, without the rest of its chain. */
+static int parse_leaf(mbedtls_x509_crt *ret, const char *pem, struct error *err)
+{
+	cleanup_buf struct buf der = { .max = CERT_MAX_DER };
+	char why[CERT_WHY];
+	int rc;
+
+	if (!cert_next_pem(&pem, &der))
+		return error_set(err, ERR_FORMAT, "contains no certificate in PEM");
+	rc = crypto_parse_certificate(ret, der.data, der.len);
+	if (!rc)
+		return 0;
+	cert_explain(why, &der, rc);
+	return error_set(err, ERR_UNSUPPORTED, "%s", why);
+}
+
+static int parse_client_key(mbedtls_pk_context *ret, const char *pem, struct error *err)
+{
+	int rc;
+
+	if (!strstr(pem, "PRIVATE KEY-----"))
+		return error_set(err, ERR_FORMAT, "contains no private key in PEM");
+	rc = mbedtls_pk_parse_key(ret, (const unsigned char *)pem, strlen(pem) + 1, NULL,
+				  0, crypto_random, NULL);
+	if (!rc)
+		return 0;
+	if (strstr(pem, "-----BEGIN ENCRYPTED ") || strstr(pem, ",ENCRYPTED"))
+		return error_set(err, ERR_UNSUPPORTED,
+				 "the key is encrypted, which is not supported; decrypt "
+				 "it, such as with 'openssl pkey'");
+	return error_set(err, ERR_UNSUPPORTED,
+			 "the key cannot be read; supported: %s, in PKCS#1, PKCS#8 or "
+			 "SEC 1",
+			 CERT_SUPPORTED);
+}
+
+int x509_check_client(const char *cert_pem, const char *key_pem, bool *ret_of_key,
+		      struct error *err)
+{
+	cleanup_pk mbedtls_pk_context key;
+	cleanup_crt mbedtls_x509_crt crt;
+
+	mbedtls_pk_init(&key);
+	mbedtls_x509_crt_init(&crt);
+	*ret_of_key = false;
+	if (crypto_start(err) || parse_leaf(&crt, cert_pem, err))
+		return -1;
+	*ret_of_key = true;
+	if (parse_client_key(&key, key_pem, err))
+		return -1;
+	if (mbedtls_pk_check_pair(&crt.pk, &key, crypto_random, NULL))
+		return error_set(err, ERR_INVALID,
+				 "the key does not belong to the certificate");
+	return 0;
+}
+
+int x509_check_bundle(const char *pem, struct error *err)
+{
+	cleanup_crt mbedtls_x509_crt crt;
+	struct cert_count count;
+
+	mbedtls_x509_crt_init(&crt);
+	if (crypto_start(err))
+		return -1;
+	cert_read_pem(&crt, pem, &count);
+	if (count.used)
+		return 0;
+	return error_set(err, ERR_FORMAT, "%s",
+			 count.skipped ? count.why : "contains no certificate in PEM");
 }
 
 int x509_expiry(int64_t *ret, const char *cert_pem, struct error *err)

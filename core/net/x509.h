@@ -43,6 +43,20 @@ MUST_CHECK int x509_check_server(const struct x509_pair *p, const char *ca_pem,
 /* Check that it is a CA valid at `at`, with this key (key_pem may be NULL). */
 MUST_CHECK int x509_check_ca(const struct x509_pair *p, int64_t at, struct error *err);
 
+/*
+ * Check a client's certificate (the first of the PEM) and its key: Go's
+ * tls.X509KeyPair(). Other blocks of the texts are skipped. ERR_FORMAT, ERR_UNSUPPORTED
+ * (names the algorithm), ERR_INVALID (they do not belong together); *ret_of_key: the key
+ * is what is wrong.
+ */
+MUST_CHECK int x509_check_client(const char *cert_pem, const char *key_pem,
+				 bool *ret_of_key, struct error *err);
+/*
+ * Check that a PEM text has a certificate that can be used as a CA; others are skipped.
+ * ERR_FORMAT: none; the message says why not the first.
+ */
+MUST_CHECK int x509_check_bundle(const char *pem, struct error *err);
+
 /* The expiry of the first certificate of the PEM, in seconds since 1970. */
 MUST_CHECK int x509_expiry(int64_t *ret, const char *cert_pem, struct error *err);
 

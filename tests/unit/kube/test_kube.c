@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/stop.h"
+#include "net/x509.h"
 #include "tests/unit/net/scripted.h"
 
 static struct scripted server;
@@ -1170,6 +1171,24 @@ static void test_an_answer_to_a_write_that_is_wrong(void **state)
 	kube_free(k);
 }
 
+/* An answer with a certificate of its own, which has expired. */
+static void put_certificate(const char *path)
+{
+	cleanup_x509_pair struct x509_pair pair = { 0 };
+	cleanup_json cJSON *answer =
+		doc_of("{\"apiVersion\":\"client.authentication.k8s.io/v1\",\"kind\":"
+		       "\"ExecCredential\",\"status\":{\"expirationTimestamp\":"
+		       "\"2020-01-01T00:00:00Z\"}}");
+	cleanup_free char *text = NULL;
+	struct error err = { 0 };
+
+	assert_int_equal(x509_new_p256_ca(&pair, "c", "o", 0, 1, &err), 0);
+	json_put_str(answer, pair.cert_pem, "status", "clientCertificateData");
+	json_put_str(answer, pair.key_pem, "status", "clientKeyData");
+	text = json_text(answer);
+	put_file(path, text);
+}
+
 /* A plugin that fails, and one that gives another certificate each time. */
 static void test_certificates_of_a_plugin(void **state)
 {
@@ -1189,12 +1208,9 @@ static void test_certificates_of_a_plugin(void **state)
 	assert_non_null(strstr(err.msg, "exec plugin ./plugin: exited with status 3"));
 	assert_int_equal(scripted_count(&server), 0);
 	put_file(path_join(&a, dir, "plugin"),
-		 "#!/bin/sh\ncd \"${0%/*}\"; echo x >> calls\n"
-		 "echo \"{\\\"apiVersion\\\":\\\"client.authentication.k8s.io/v1\\\","
-		 "\\\"kind\\\":\\\"ExecCredential\\\",\\\"status\\\":{"
-		 "\\\"clientCertificateData\\\":\\\"c$(wc -l < calls)\\\","
-		 "\\\"clientKeyData\\\":\\\"k\\\",\\\"expirationTimestamp\\\":"
-		 "\\\"2020-01-01T00:00:00Z\\\"}}\"\n");
+		 "#!/bin/sh\ncd \"${0%/*}\"; echo x >> calls; cat c$(wc -l < calls)\n");
+	put_certificate(path_join(&a, dir, "c1"));
+	put_certificate(path_join(&a, dir, "c2"));
 	assert_int_equal(kube_get(k, &pod, NULL, &err), 0);
 	assert_int_equal(kube_get(k, &pod, NULL, &err), 0);
 	assert_null(sent_header(0, "authorization"));

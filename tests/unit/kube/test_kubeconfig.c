@@ -5,21 +5,61 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/time.h>
+#include <sys/wait.h>
 
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/stop.h"
 #include "base/str.h"
+#include "net/x509.h"
 #include "tests/unit/base/base_test.h"
 
 #define MOST_FILES 64 /* as many of $KUBECONFIG are read */
-#define PEM        "-----BEGIN CERTIFICATE-----\nQQ==\n-----END CERTIFICATE-----\n"
-#define PEM_DATA   "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tClFRPT0K"
+
+/* Written by put(): a certificate, its key and another key; _DATA: in base64. */
+#define CERT       "@0"
+#define CERT_DATA  "@1"
+#define KEY        "@2"
+#define KEY_DATA   "@3"
+#define OTHER      "@4"
+#define OTHER_DATA "@5"
+#define CERT_JSON  "@6" /* with \\n for newlines, in a script's single quotes */
+#define KEY_JSON   "@7"
+#define OTHER_JSON "@8"
+enum { N_TEXTS = 9 };
 
 struct place {
 	char dir[32];
 	struct arena arena;
+	struct x509_pair pair, other;
+	const char *texts[N_TEXTS];
 };
+
+/* As it is, in base64, and in JSON. */
+static void add_texts(struct place *p, int plain, int data, int json, const char *pem)
+{
+	cleanup_buf struct buf base64 = { .max = 10000 }, escaped = { .max = 10000 };
+
+	base64_encode(&base64, pem, strlen(pem));
+	for (const char *c = pem; *c; c++)
+		buf_adds(&escaped, *c == '\n' ? "\\n" : (char[]){ *c, 0 });
+	p->texts[plain] = pem;
+	p->texts[data] = arena_strdup(&p->arena, (char *)base64.data);
+	p->texts[json] = arena_strdup(&p->arena, (char *)escaped.data);
+}
+
+static void make_pairs(struct place *p)
+{
+	int64_t now = clock_now();
+	struct error err = { 0 };
+
+	if (x509_new_p256_ca(&p->pair, "c", "o", now, now + 3600, &err) ||
+	    x509_new_p256_ca(&p->other, "c", "o", now, now + 3600, &err))
+		fail_msg("%s", err.msg);
+	add_texts(p, 0, 1, 6, p->pair.cert_pem);
+	add_texts(p, 2, 3, 7, p->pair.key_pem);
+	add_texts(p, 4, 5, 8, p->other.key_pem);
+}
 
 static int make_place(void **state)
 {
@@ -31,6 +71,7 @@ static int make_place(void **state)
 	unsetenv("KUBERNETES_SERVICE_PORT");
 	unsetenv("KUBECONFIG");
 	setenv("HOME", place.dir, 1);
+	make_pairs(&place);
 	*state = &place;
 	return 0;
 }
@@ -40,6 +81,8 @@ static int remove_place(void **state)
 	struct place *p = *state;
 	struct error err = { 0 };
 
+	x509_pair_release(&p->pair);
+	x509_pair_release(&p->other);
 	arena_clear(&p->arena);
 	return dir_remove(p->dir, &err);
 }
@@ -48,10 +91,16 @@ static int remove_place(void **state)
 static const char *put(struct place *p, const char *name, const char *text)
 {
 	const char *path = path_join(&p->arena, p->dir, name);
+	cleanup_buf struct buf out = { .max = 1000000 };
 	struct error err = { 0 };
 
+	for (; *text; text++)
+		if (*text == '@' && text[1] >= '0' && text[1] < '0' + N_TEXTS)
+			buf_adds(&out, p->texts[*++text - '0']);
+		else
+			buf_add(&out, text, 1);
 	if (dir_make(path_dir(&p->arena, path), 0700, &err) ||
-	    file_write(path, text, strlen(text), 0700, &err))
+	    file_write(path, out.data, out.len, 0700, &err))
 		fail_msg("%s", err.msg);
 	return path;
 }
@@ -109,7 +158,7 @@ static const char plain[] = "apiVersion: v1\n"
 			    "users:\n"
 			    "- name: jane\n"
 			    "  user:\n"
-			    "    client-certificate-data: " PEM_DATA "\n"
+			    "    client-certificate-data: " CERT_DATA "\n"
 			    "    client-certificate: is-not-read\n"
 			    "    client-key: jane.key\n"
 			    "    as: admin\n"
@@ -123,16 +172,16 @@ static void test_everything(void **state)
 	struct kube_config_flags flags = { .kubeconfig = put(p, "a/config", plain) };
 	cleanup_kube_config struct kube_config c = { 0 };
 
-	put(p, "a/pki/ca.crt", PEM);
-	put(p, "a/jane.key", PEM);
+	put(p, "a/pki/ca.crt", CERT);
+	put(p, "a/jane.key", KEY);
 	load(&c, &flags);
 	check_text("server", c.server, "https://one.example:6443/prefix");
-	check_text("ca", c.ca_pem, PEM);
+	check_text("ca", c.ca_pem, p->pair.cert_pem);
 	check_text("name", c.tls_server_name, "kubernetes");
 	check_text("proxy", c.proxy_url, "http://proxy:3128");
 	check_text("ns", c.ns, "team-a");
-	check_text("cert", c.cert_pem, "-----BEGIN CERTIFICATE-----\nQQ==\n");
-	check_text("key", c.key_pem, PEM);
+	check_text("cert", c.cert_pem, p->pair.cert_pem);
+	check_text("key", c.key_pem, p->pair.key_pem);
 	check_text("as", c.impersonate, "admin");
 	check_text("group", c.impersonate_groups[1], "g2");
 	assert_null(c.impersonate_groups[2]);
@@ -216,9 +265,9 @@ static void test_many_files(void **state)
 	for (int i = 1; i < MOST_FILES; i++)
 		buf_printf(&list, ":%s/missing:%s/empty", p->dir, p->dir);
 	setenv("KUBECONFIG", (char *)list.data, 1);
-	put(p, "a/pki/ca.crt", PEM);
-	put(p, "pki/ca.crt", PEM);
-	put(p, "jane.key", PEM);
+	put(p, "a/pki/ca.crt", CERT);
+	put(p, "pki/ca.crt", CERT);
+	put(p, "jane.key", KEY);
 	load(&c, NULL);
 	buf_printf(&list, ":%s/empty", p->dir);
 	setenv("KUBECONFIG", (char *)list.data, 1);
@@ -247,10 +296,11 @@ static void test_schemes(void **state)
 		const char *cluster, *user, *server;
 	} rows[] = {
 		{ "", "", "http://h:1" },
-		{ ", certificate-authority-data: " PEM_DATA, "", "https://h:1" },
+		{ ", certificate-authority-data: " CERT_DATA, "", "https://h:1" },
 		{ ", insecure-skip-tls-verify: true", "", "https://h:1" },
 		{ ", insecure-skip-tls-verify: false", "", "http://h:1" },
-		{ "", "client-certificate-data: " PEM_DATA ", client-key-data: " PEM_DATA,
+		{ "",
+		  "client-certificate-data: " CERT_DATA ", client-key-data: " KEY_DATA,
 		  "https://h:1" },
 	};
 	struct place *p = *state;
@@ -395,7 +445,7 @@ static void test_errors(void **state)
 		  "and a host" },
 		{ "current-context: x\ncontexts:\n- name: x\n  context: {cluster: c}\n"
 		  "clusters:\n- name: c\n  cluster:\n    server: https://a\n"
-		  "    certificate-authority-data: " PEM_DATA "\n"
+		  "    certificate-authority-data: " CERT_DATA "\n"
 		  "    insecure-skip-tls-verify: true\n",
 		  "config:10:5: clusters[0].cluster.insecure-skip-tls-verify: not "
 		  "together with a "
@@ -409,15 +459,15 @@ static void test_errors(void **state)
 		{ "current-context: x\ncontexts:\n- name: x\n  context: {cluster: c}\n"
 		  "clusters:\n- name: c\n  cluster:\n    server: https://a\n"
 		  "    certificate-authority: config\n",
-		  "config:9:5: clusters[0].cluster.certificate-authority: no PEM in "
-		  "it" },
+		  "config:9:5: clusters[0].cluster.certificate-authority: config: "
+		  "contains "
+		  "no certificate in PEM" },
 		{ "current-context: x\ncontexts:\n- name: x\n  context: {cluster: c}\n"
 		  "clusters:\n- name: c\n  cluster:\n    server: https://a\n"
 		  "    insecure-skip-tls-verify: 'yes'\n    certificate-authority-data: "
 		  "' '\n",
-		  "config:10:5: clusters[0].cluster.certificate-authority-data: no PEM "
-		  "in "
-		  "it\n"
+		  "config:10:5: clusters[0].cluster.certificate-authority-data: contains "
+		  "no certificate in PEM\n"
 		  "config:9:5: clusters[0].cluster.insecure-skip-tls-verify: must be "
 		  "true "
 		  "or false" },
@@ -464,7 +514,22 @@ static void test_errors_of_users(void **state)
 		{ "{token: [x]}", ".token: must be a string" },
 		{ "{token: a, username: b}",
 		  ": both a token and a username: specify only one" },
-		{ "{client-certificate-data: " PEM_DATA "}", ": client-key is missing" },
+		{ "{client-certificate-data: " CERT_DATA "}", ": client-key is missing" },
+		{ "{client-certificate-data: " CERT_DATA ", client-key-data: " OTHER_DATA
+		  "}",
+		  ".client-key-data: the key does not belong to the certificate" },
+		{ "{client-certificate: c.crt, client-key: o.key}",
+		  ".client-key: o.key: the key does not belong to the certificate" },
+		{ "{client-certificate: o.key, client-key: o.key}",
+		  ".client-certificate: o.key: contains no certificate in PEM" },
+		{ "{client-certificate: c.crt, client-key: c.crt}",
+		  ".client-key: c.crt: contains no private key in PEM" },
+		{ "{client-certificate: c.crt, client-key: encrypted.key}",
+		  ".client-key: encrypted.key: the key is encrypted" },
+		{ "{client-certificate: c.crt, client-key: old.key}",
+		  ".client-key: old.key: the key is encrypted" },
+		{ "{client-certificate: c.crt, client-key: bad.key}",
+		  ".client-key: bad.key: the key cannot be read; supported: RSA" },
 		{ "{auth-provider: {name: gcp}}",
 		  ".auth-provider: is no longer supported" },
 		{ "{as-user-extra: {a: [b]}}", ".as-user-extra: is not supported" },
@@ -473,7 +538,7 @@ static void test_errors_of_users(void **state)
 		{ "{exec: {command: x}}", ".exec.apiVersion: must be " },
 		{ "{exec: {apiVersion: client.authentication.k8s.io/v1alpha1, command: "
 		  "x}}",
-		  ".exec.apiVersion: must be " },
+		  ".exec.apiVersion: client.authentication.k8s.io/v1alpha1 was removed" },
 		{ "{exec: {apiVersion: client.authentication.k8s.io/v1, command: x}}",
 		  ".exec.interactiveMode: must be Never, IfAvailable or Always" },
 		{ "{exec: {apiVersion: client.authentication.k8s.io/v1}}",
@@ -482,11 +547,29 @@ static void test_errors_of_users(void **state)
 		  "args: x}}",
 		  ".exec.args: must be a list of strings" },
 		{ "{exec: {apiVersion: client.authentication.k8s.io/v1beta1, command: x, "
-		  "env: [{name: a}]}}",
+		  "env: [{value: a}]}}",
 		  ".exec.env: must be a list of name and value" },
+		{ "{exec: {apiVersion: client.authentication.k8s.io/v1beta1, command: x, "
+		  "env: [{name: a, value: 1}]}}",
+		  ".exec.env: must be a list of name and value" },
+		{ "{exec: {apiVersion: client.authentication.k8s.io/v1beta1, command: x, "
+		  "provideClusterInfo: 1}}",
+		  ".exec.provideClusterInfo: must be true or false" },
 	};
 	struct place *p = *state;
 
+	put(p, "c.crt", CERT);
+	put(p, "o.key", OTHER);
+	put(p, "encrypted.key",
+	    "-----BEGIN ENCRYPTED PRIVATE KEY-----\nQUJD\n"
+	    "-----END ENCRYPTED PRIVATE KEY-----\n");
+	put(p, "old.key",
+	    "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n"
+	    "DEK-Info: AES-256-CBC,00\n\nQUJD\n"
+	    "-----END RSA PRIVATE KEY-----\n");
+	put(p, "bad.key",
+	    "-----BEGIN PRIVATE KEY-----\nQUJD\n"
+	    "-----END PRIVATE KEY-----\n");
 	for (size_t i = 0; i < N_ROWS(rows); i++) {
 		struct kube_config_flags flags = { 0 };
 		const char *got;
@@ -545,18 +628,51 @@ static void test_exec_answers(void **state)
 		{ PREFIX "echo '" ANSWER "\"token\":\"geheim\"}}'", "" },
 		{ PREFIX "exit 3", "exited with status 3" },
 		{ PREFIX "echo geheim; kill -9 $$", "killed by signal 9" },
-		{ PREFIX "echo geheim", "printed no JSON" },
-		{ PREFIX ":", "printed no JSON" },
+		{ PREFIX "echo geheim", "printed no ExecCredential" },
+		{ PREFIX "echo '{\"token\":\"geheim\"'", "printed no JSON" },
+		{ PREFIX "echo '" ANSWER "\"token\":\"geheim\"}}'; echo Done.",
+		  "printed no JSON" },
+		{ PREFIX ":", "printed nothing on standard output" },
 		{ PREFIX "echo '{\"kind\":\"ExecCredential\"}'",
-		  "printed no ExecCredential of " V1 },
+		  "printed an ExecCredential without apiVersion, expected " V1 },
+		{ PREFIX "echo '" ANSWER "\"token\":\"geheim\"}}' | sed s/Credential/X/",
+		  "printed kind 'ExecX', expected ExecCredential" },
+		{ PREFIX "echo '" ANSWER "\"token\":\"geheim\"}}' | sed s/v1/v1beta1/",
+		  "printed an ExecCredential of " V1 "beta1, but the kubeconfig's "
+		  "exec.apiVersion is " V1 "; set both to the same" },
 		{ PREFIX "echo '" ANSWER "}}'", "neither a token nor a certificate" },
+		{ PREFIX "echo '" ANSWER "}}' | sed 's/{}/null/'",
+		  "printed an ExecCredential without status" },
+		{ PREFIX "echo '" ANSWER "\"token\":5}}'",
+		  "status.token: must be a string" },
 		{ PREFIX "echo '" ANSWER "\"token\":\"geheim\\\\nx\"}}'",
 		  "more than one line" },
 		{ PREFIX "echo '" ANSWER "\"clientCertificateData\":\"x\"}}'",
 		  "a certificate without its key" },
+		{ PREFIX "printf %s '" ANSWER "\"clientCertificateData\":\"" CERT_JSON
+			 "\",\"clientKeyData\":\"" OTHER_JSON "\"}}'",
+		  "status.clientKeyData: the key does not belong to the certificate" },
 		{ PREFIX "echo '" ANSWER
 			 "\"token\":\"geheim\",\"expirationTimestamp\":\"soon\"}}'",
 		  "status.expirationTimestamp: " },
+		{ PREFIX "echo '" ANSWER
+			 "\"token\":\"geheim\",\"expirationTimestamp\":\"\"}}'",
+		  "status.expirationTimestamp: " },
+		/* what client-go takes */
+		{ PREFIX "echo '" ANSWER
+			 "\"token\":\"geheim\",\"expirationTimestamp\":null,"
+			 "\"clientCertificateData\":\"\",\"clientKeyData\":\"\"}}'",
+		  "" },
+		{ PREFIX "echo '" ANSWER "\"token\":\"geheim\",\"x\":1,"
+			 "\"expirationTimestamp\":\"2030-01-01T02:00:00.5+02:00\"},"
+			 "\"spec\":null}'",
+		  "" },
+		{ PREFIX "echo '" ANSWER "\"token\":\"geheim\"}}' | "
+			 "sed 's/\"kind[^,]*,//'",
+		  "" },
+		{ PREFIX "echo '---'; echo 'apiVersion: " V1 "'; "
+			 "echo 'status: {token: geheim}'",
+		  "" },
 		{ PREFIX "exec head -c 2000000 /dev/zero",
 		  "its output: over 1048576 bytes" },
 		{ "#!/nowhere/sh\n", "cannot be started: No such file" },
@@ -581,14 +697,15 @@ static void test_exec_credential(void **state)
 
 	check_text("error",
 		   ask(p,
-		       PREFIX "echo '" ANSWER "\"clientCertificateData\":\"c\","
-			      "\"clientKeyData\":\"k\","
-			      "\"expirationTimestamp\":\"2030-01-01T00:00:00Z\"}}'",
+		       PREFIX "printf %s '" ANSWER
+			      "\"clientCertificateData\":\"" CERT_JSON
+			      "\",\"clientKeyData\":\"" KEY_JSON
+			      "\",\"expirationTimestamp\":\"2030-01-01T00:00:00Z\"}}'",
 		       NULL, &got),
 		   "");
 	assert_null(got.token);
-	check_text("cert", got.cert_pem, "c");
-	check_text("key", got.key_pem, "k");
+	check_text("cert", got.cert_pem, p->pair.cert_pem);
+	check_text("key", got.key_pem, p->pair.key_pem);
 	assert_true(got.expires == 1893456000);
 	kube_credential_release(&got);
 }
@@ -611,13 +728,15 @@ static void test_what_a_plugin_gets(void **state)
 		    "printf '%s' \"$1,$2,$KFT_TEST_OLD,$KFT_TEST_KEPT,$i\"; echo '\"}}'",
 		    "{\"apiVersion\":\"" V1
 		    "\",\"command\":\"./plugin\",\"args\":[\"a b\",\"$c\"],"
-		    "\"env\":[{\"name\":\"KFT_TEST_OLD\",\"value\":\"new\"}],"
+		    "\"env\":[{\"name\":\"KFT_TEST_OLD\",\"value\":\"newer\"},"
+		    "{\"name\":\"KFT_TEST_OLD\",\"value\":\"new\"},"
+		    "{\"name\":\"KFT_TEST_KEPT\"},"
+		    "{\"name\":\"KUBERNETES_EXEC_INFO\",\"value\":\"x\"}],"
 		    "\"interactiveMode\":\"IfAvailable\",\"provideClusterInfo\":true}",
 		    &got),
 		"");
 	check_text("token", got.token,
-		   "a b,$c,new,kept,{apiVersion:" V1
-		   ",kind:ExecCredential,spec:{interactive:"
+		   "a b,$c,new,,{apiVersion:" V1 ",kind:ExecCredential,spec:{interactive:"
 		   "false,cluster:{server:https://s:1,certificate-authority-data:Q0E=,"
 		   "proxy-url:http://p}}}");
 	kube_credential_release(&got);
@@ -757,9 +876,9 @@ static void test_in_a_pod(void **state)
 	static const struct {
 		const char *host, *port, *token, *ca, *ns, *message, *server, *want_ns;
 	} rows[] = {
-		{ "", "443", "t", PEM, "n", "not in a pod", NULL, NULL },
-		{ "10.0.0.1", "", "t", PEM, "n", "not in a pod", NULL, NULL },
-		{ "10.0.0.1", "443", NULL, PEM, "n",
+		{ "", "443", "t", CERT, "n", "not in a pod", NULL, NULL },
+		{ "10.0.0.1", "", "t", CERT, "n", "not in a pod", NULL, NULL },
+		{ "10.0.0.1", "443", NULL, CERT, "n",
 		  "token does not exist; does the pod set automountServiceAccountToken: "
 		  "false?",
 		  NULL, NULL },
@@ -768,11 +887,11 @@ static void test_in_a_pod(void **state)
 		  NULL, NULL },
 		{ "10.0.0.1", "443", "t", "x", "n", "ca.crt: contains no certificate",
 		  NULL, NULL },
-		{ "10.0.0.1", "443", "t", PEM, " team-a\n", NULL, "https://10.0.0.1:443",
+		{ "10.0.0.1", "443", "t", CERT, " team-a\n", NULL, "https://10.0.0.1:443",
 		  "team-a" },
-		{ "fd00::1", "6443", "t", PEM, NULL, NULL, "https://[fd00::1]:6443",
+		{ "fd00::1", "6443", "t", CERT, NULL, NULL, "https://[fd00::1]:6443",
 		  "default" },
-		{ "[fd00::1]", "6443", "t", PEM, " ", NULL, "https://[fd00::1]:6443",
+		{ "[fd00::1]", "6443", "t", CERT, " ", NULL, "https://[fd00::1]:6443",
 		  "default" },
 	};
 	const struct kube_config_flags flags = { .ns = "mine" };
@@ -788,7 +907,8 @@ static void test_in_a_pod(void **state)
 		setenv("KUBERNETES_SERVICE_HOST", rows[i].host, 1);
 		setenv("KUBERNETES_SERVICE_PORT", rows[i].port, 1);
 		put_account("token", rows[i].token);
-		put_account("ca.crt", rows[i].ca);
+		put_account("ca.crt", rows[i].ca && *rows[i].ca == '@' ? p->pair.cert_pem
+								       : rows[i].ca);
 		put_account("namespace", rows[i].ns);
 		if (kube_config_in_cluster(&c, &err) != (rows[i].message ? -1 : 0) ||
 		    (rows[i].message && !strstr(err.msg, rows[i].message)))
@@ -796,7 +916,7 @@ static void test_in_a_pod(void **state)
 		if (rows[i].message)
 			continue;
 		check_text("server", c.server, rows[i].server);
-		check_text("ca", c.ca_pem, PEM);
+		check_text("ca", c.ca_pem, p->pair.cert_pem);
 		check_text("file", c.token_file, ACCOUNT "token");
 		check_text("ns", c.ns, rows[i].want_ns);
 		assert_null(c.context);
@@ -818,23 +938,36 @@ static void on_alarm(int signum)
 	stop_request();
 }
 
-/* The last test: the process is asked to end while the plugin runs, which dies. */
+/* In a child: the process is asked to end while the plugin runs. */
+static void stop_in_child(struct place *p, const char *script)
+{
+	struct itimerval soon = { .it_value = { .tv_usec = 200 * 1000 } };
+	struct kube_credential got = { 0 };
+	struct error err = { 0 };
+	pid_t pid = fork();
+	int status;
+
+	if (!pid) {
+		assert_int_equal(stop_setup(&err), 0);
+		signal(SIGALRM, on_alarm);
+		setitimer(ITIMER_REAL, &soon, NULL);
+		_exit(strcmp(ask(p, script, NULL, &got),
+			     "exec plugin ./plugin: stopped"));
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	check_int(script, status, 0);
+}
+
+/* The plugin dies, whether it still has its standard output or has closed it. */
 static void test_stop(void **state)
 {
 	struct place *p = *state;
 	const char *gone = path_join(&p->arena, p->dir, "gone");
-	struct itimerval soon = { .it_value = { .tv_usec = 200 * 1000 } };
-	struct kube_credential got = { 0 };
-	struct error err = { 0 };
 
-	assert_int_equal(stop_setup(&err), 0);
-	signal(SIGALRM, on_alarm);
-	setitimer(ITIMER_REAL, &soon, NULL);
-	check_text("error",
-		   ask(p,
-		       PREFIX "sleep 2 </dev/null >/dev/null 2>&1; : >\"${0%/*}/gone\"",
-		       NULL, &got),
-		   "exec plugin ./plugin: stopped");
+	stop_in_child(p,
+		      PREFIX "sleep 2 </dev/null >/dev/null 2>&1; : >\"${0%/*}/gone\"");
+	stop_in_child(p, PREFIX
+		      "exec >&-; sleep 2 </dev/null 2>/dev/null; : >\"${0%/*}/gone\"");
 	clock_sleep_ms(2500);
 	assert_false(file_exists(gone));
 }

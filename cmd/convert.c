@@ -179,10 +179,13 @@ static void report_job(struct doc *doc, const struct convert_result *res)
 	for (size_t i = 0; i < res->n; i++) {
 		cleanup_arena struct arena arena = { 0 };
 		const struct convert_note *n = &res->notes[i];
-		char *line = arena_printf(&arena, "%s%s: %s: %s: %s",
-					  doc_place(&arena, doc, n->path), n->path,
-					  n->value, grade_name[n->grade], n->says);
+		char *line;
 
+		if (n->grade == GRADE_EXACT)
+			continue; /* only in the report: nothing differs */
+		line = arena_printf(&arena, "%s%s: %s: %s: %s",
+				    doc_place(&arena, doc, n->path), n->path, n->value,
+				    grade_name[n->grade], n->says);
 		fprintf(stderr, "%s\n", str_visible(&arena, line, false));
 	}
 }
@@ -348,9 +351,9 @@ const struct cmd cmd_convert = {
 		 "to a\n"
 		 "TrainingRuntime and a TrainJob each; prints other documents unchanged. "
 		 "Each\n"
-		 "field that is not kept unchanged gets a line on stderr. If anything is "
-		 "refused,\n"
-		 "nothing is printed.\n"
+		 "field that means less or something else gets a line on stderr; "
+		 "--report has all.\n"
+		 "If anything is refused, nothing is printed.\n"
 		 "\n"
 		 "Exit code: 0 exact, 3 approximate, 4 lost, 2 refused.",
 	.example = "kftrainer convert job.yaml > trainjob.yaml\n"

@@ -10,48 +10,82 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "convert/job.h"
+#include "convert/names.h"
 #include "trainer/api.h"
+#include "trainer/carry.h"
 #include "trainer/peers.h"
 #include "trainer/podspec.h"
 
 enum { ENV_MAX = 128 * 1024 - 64, PROCS_MAX = 100000 };
 
-static const struct {
-	unsigned kinds;
-	bool with_master; /* only if there is a master */
-	const char *name;
-} v1_env[] = {
-	{ PYTORCH | XGBOOST | PADDLE | JAX, false, "PYTHONUNBUFFERED" },
-	{ PYTORCH, true, "MASTER_ADDR" },
-	{ PYTORCH, true, "MASTER_PORT" },
-	{ PYTORCH, true, "WORLD_SIZE" },
-	{ PYTORCH, true, "RANK" },
-	{ PYTORCH, false, "PET_MASTER_ADDR" },
-	{ PYTORCH, false, "PET_MASTER_PORT" },
-	{ PYTORCH, false, "PET_NNODES" },
-	{ PYTORCH, false, "PET_NODE_RANK" },
-	{ PYTORCH, false, "PET_NPROC_PER_NODE" },
-	{ XGBOOST, false, "MASTER_ADDR" },
-	{ XGBOOST, false, "MASTER_PORT" },
-	{ XGBOOST, false, "WORLD_SIZE" },
-	{ XGBOOST, false, "RANK" },
-	{ XGBOOST, false, "WORKER_PORT" },
-	{ XGBOOST, false, "WORKER_ADDRS" },
-	{ JAX, false, "COORDINATOR_ADDRESS" },
-	{ JAX, false, "COORDINATOR_PORT" },
-	{ JAX, false, "NUM_PROCESSES" },
-	{ JAX, false, "PROCESS_ID" },
-	{ TENSORFLOW, false, TF_CONFIG },
-	{ PADDLE, false, "PADDLE_JOB_ID" },
-	{ PADDLE, false, "PADDLE_NNODES" },
-	{ PADDLE, false, PADDLE_MASTER },
-	{ PADDLE, true, "PADDLE_SERVER_NUM" },
-	{ PADDLE, true, "PADDLE_TRAINER_NUM" },
-	{ MPI, false, "OMPI_MCA_orte_default_hostfile" },
-	{ MPI2, false, "K_MPI_JOB_ROLE" },
+/* In which containers, and when. */
+enum {
+	MAIN = 1 << 0,        /* the main container alone */
+	AT_LAUNCHER = 1 << 1, /* of the launcher */
+	WITH_MASTER = 1 << 2, /* if there is a master */
+	NO_MASTER = 1 << 3,
+	ELASTIC = 1 << 4,
+	SEVERAL = 1 << 5, /* pods */
+	BLIND = 1 << 6,   /* a launcher without GPUs */
 };
 
-/* MPI Operator's variables depend on the implementation. */
+static const struct {
+	unsigned kinds, when;
+	const char *name;
+} v1_env[] = {
+	{ PYTORCH | XGBOOST | PADDLE | JAX, 0, "PYTHONUNBUFFERED" },
+	{ PYTORCH, WITH_MASTER, "MASTER_ADDR" },
+	{ PYTORCH, WITH_MASTER, "MASTER_PORT" },
+	{ PYTORCH, WITH_MASTER, "WORLD_SIZE" },
+	{ PYTORCH, WITH_MASTER, "RANK" },
+	{ PYTORCH, WITH_MASTER, "PET_MASTER_ADDR" },
+	{ PYTORCH, WITH_MASTER, "PET_MASTER_PORT" },
+	{ PYTORCH, WITH_MASTER, "PET_NODE_RANK" },
+	{ PYTORCH, 0, "PET_NNODES" },
+	{ PYTORCH, 0, "PET_NPROC_PER_NODE" },
+	{ PYTORCH, ELASTIC, "PET_RDZV_BACKEND" },
+	{ PYTORCH, ELASTIC, "PET_RDZV_ENDPOINT" },
+	{ XGBOOST, 0, "MASTER_ADDR" },
+	{ XGBOOST, 0, "MASTER_PORT" },
+	{ XGBOOST, 0, "WORLD_SIZE" },
+	{ XGBOOST, 0, "RANK" },
+	{ XGBOOST, SEVERAL, "WORKER_PORT" },
+	{ XGBOOST, SEVERAL, "WORKER_ADDRS" },
+	{ JAX, 0, "COORDINATOR_ADDRESS" },
+	{ JAX, 0, "COORDINATOR_PORT" },
+	{ JAX, 0, "NUM_PROCESSES" },
+	{ JAX, 0, "PROCESS_ID" },
+	{ TENSORFLOW, MAIN | SEVERAL, TF_CONFIG },
+	{ PADDLE, 0, "PADDLE_JOB_ID" },
+	{ PADDLE, 0, "PADDLE_NNODES" },
+	{ PADDLE, 0, PADDLE_MASTER },
+	{ PADDLE, WITH_MASTER, "PADDLE_SERVER_NUM" },
+	{ PADDLE, WITH_MASTER, "PADDLE_TRAINER_NUM" },
+	{ MPI, MAIN | AT_LAUNCHER, "OMPI_MCA_orte_default_hostfile" },
+	{ MPI, MAIN | AT_LAUNCHER, "OMPI_MCA_plm_rsh_agent" },
+	{ MPI2, MAIN, "K_MPI_JOB_ROLE" },
+	{ MPI | MPI2, MAIN | AT_LAUNCHER | BLIND, "NVIDIA_VISIBLE_DEVICES" },
+	{ MPI | MPI2, MAIN | AT_LAUNCHER | BLIND, "NVIDIA_DRIVER_CAPABILITIES" },
+};
+
+/* Set by the policy in the main container only. */
+static const struct {
+	unsigned kinds, when;
+	const char *name;
+} policys_env[] = {
+	{ PYTORCH, NO_MASTER, "PET_MASTER_ADDR" },
+	{ PYTORCH, NO_MASTER, "PET_MASTER_PORT" },
+	{ PYTORCH, NO_MASTER, "PET_NODE_RANK" },
+	{ XGBOOST, MAIN, "DMLC_NUM_WORKER" },
+	{ XGBOOST, MAIN, "DMLC_TASK_ID" },
+	{ XGBOOST, MAIN, "DMLC_TRACKER_PORT" },
+	{ XGBOOST, MAIN, "DMLC_TRACKER_URI" },
+	{ MPI, MAIN | AT_LAUNCHER, "OMPI_MCA_orte_keep_fqdn_hostnames" },
+	{ MPI, MAIN | AT_LAUNCHER, "OMPI_MCA_orte_set_default_slots" },
+	{ MPI, MAIN | AT_LAUNCHER, "OMPI_MCA_plm_rsh_args" },
+};
+
+/* MPI Operator's variables of the launcher depend on the implementation. */
 static const struct {
 	const char *implementation, *name;
 } mpi2_env[] = {
@@ -82,25 +116,67 @@ static bool is_mpi2s(const struct v1_job *j, const char *name)
 	return false;
 }
 
-bool env_is_v1s(const struct v1_job *j, const char *name)
+static bool wants_gpu(const cJSON *container)
 {
-	for (size_t i = 0; i < sizeof(v1_env) / sizeof(*v1_env); i++)
-		if (v1_env[i].kinds & j->kind->bit && str_eq(v1_env[i].name, name))
-			return !v1_env[i].with_master || role_find(j, "Master");
-	return j->kind->bit == MPI2 && is_mpi2s(j, name);
+	const cJSON *limit;
+
+	json_each(limit, container_limits(container))
+		if (strstr(limit->string, "gpu"))
+			return true;
+	return false;
 }
 
-bool env_is_policys(const struct v1_job *j, const char *name)
+/* Does the operator hide GPUs from the launcher? */
+static bool is_blind(const struct v1_job *j, const struct role *launcher)
 {
-	static const char *const xgboost[] = { "DMLC_NUM_WORKER", "DMLC_TASK_ID",
-					       "DMLC_TRACKER_PORT", "DMLC_TRACKER_URI",
-					       NULL };
-	static const char *const mpi[] = { "OMPI_MCA_orte_keep_fqdn_hostnames",
-					   "OMPI_MCA_orte_set_default_slots",
-					   "OMPI_MCA_plm_rsh_args", NULL };
+	const cJSON *list = json_get(launcher->template, "spec", "containers");
 
-	return (j->kind->bit == XGBOOST && str_in(name, xgboost)) ||
-	       (j->kind->bit == MPI && str_in(name, mpi));
+	return j->kind->bit == MPI2
+		       ? !json_bool(j->spec, false, "runLauncherAsWorker")
+		       : !wants_gpu(json_find_const(list, "name", launcher->container));
+}
+
+static bool applies(const struct v1_job *j, const struct role *role,
+		    const char *container, unsigned when)
+{
+	bool master = role_find(j, "Master") != NULL;
+
+	return !((when & MAIN && !str_eq(container, role->container)) ||
+		 (when & AT_LAUNCHER && !str_eq(role->rjob, LAUNCHER)) ||
+		 (when & WITH_MASTER && !master) || (when & NO_MASTER && master) ||
+		 (when & ELASTIC && !j->elastic) || (when & SEVERAL && j->pods < 2) ||
+		 (when & BLIND && !is_blind(j, role)));
+}
+
+enum env_owner env_owner(const struct v1_job *j, const struct role *role,
+			 const char *container, const char *name)
+{
+	for (size_t i = 0; i < sizeof(v1_env) / sizeof(*v1_env); i++)
+		if (v1_env[i].kinds & j->kind->bit && str_eq(v1_env[i].name, name) &&
+		    applies(j, role, container, v1_env[i].when))
+			return ENV_V1S;
+	if (j->kind->bit == MPI2 && is_mpi2s(j, name) &&
+	    applies(j, role, container, MAIN | AT_LAUNCHER))
+		return ENV_V1S;
+	for (size_t i = 0; i < sizeof(policys_env) / sizeof(*policys_env); i++)
+		if (policys_env[i].kinds & j->kind->bit &&
+		    str_eq(policys_env[i].name, name) &&
+		    applies(j, role, container, policys_env[i].when))
+			return ENV_POLICYS;
+	return ENV_USERS;
+}
+
+void env_drop(const struct v1_job *j, const struct role *role, cJSON *c)
+{
+	cJSON *list = json_get(c, "env"), *e = list ? list->child : NULL, *next;
+
+	for (; e; e = next) {
+		next = e->next;
+		if (env_owner(j, role, element_name(c), element_name(e)) != ENV_USERS)
+			cJSON_Delete(cJSON_DetachItemViaPointer(list, e));
+	}
+	if (list && !list->child)
+		json_del(c, JSON_PATH("env"));
 }
 
 int64_t numeric_procs(const struct v1_job *j)
@@ -140,7 +216,7 @@ static void set_rendezvous(struct v1_job *j, cJSON *c)
 		if (json_str(j->elastic, plain[i].field))
 			container_set_env(c, plain[i].env,
 					  json_str(j->elastic, plain[i].field));
-	host = host ? rename_hosts(j, host) : pod_host(j, NODE, 0);
+	host = host ? rename_in_text(j, host).now : pod_host(j, NODE, 0);
 	container_set_env(c, "PET_RDZV_ENDPOINT",
 			  arena_printf(j->arena, "%s:%" PRId64, host, port));
 	json_each(e, json_get(j->elastic, "rdzvConf"))
@@ -213,17 +289,6 @@ void env_jax(struct v1_job *j, const struct role *role, cJSON *c)
 
 /* ---- TensorFlow, Paddle: the policy sets them, but upstream has none ---- */
 
-static void drop_v1s(const struct v1_job *j, cJSON *c)
-{
-	cJSON *e = json_get(c, "env") ? json_get(c, "env")->child : NULL, *next;
-
-	for (; e; e = next) {
-		next = e->next;
-		if (env_is_v1s(j, element_name(e)))
-			cJSON_Delete(cJSON_DetachItemViaPointer(json_get(c, "env"), e));
-	}
-}
-
 static const char *port_container(const struct v1_job *j, const struct role *r,
 				  const cJSON **ret)
 {
@@ -259,7 +324,6 @@ void env_tensorflow(struct v1_job *j, const struct role *role, cJSON *c)
 
 	if (j->pods < 2 || !str_eq(element_name(c), NODE))
 		return;
-	drop_v1s(j, c);
 	if (!j->conf->upstream)
 		return;
 	peers_of(j, &peers);
@@ -272,7 +336,6 @@ void env_paddle(struct v1_job *j, const struct role *role, cJSON *c)
 {
 	struct peers peers;
 
-	drop_v1s(j, c);
 	container_set_env(c, "PYTHONUNBUFFERED", "1");
 	if (!j->conf->upstream)
 		return;
@@ -282,30 +345,22 @@ void env_paddle(struct v1_job *j, const struct role *role, cJSON *c)
 
 /* ---- MPI ---- */
 
-static bool wants_gpu(const cJSON *container)
-{
-	const cJSON *limit;
-
-	json_each(limit, container_limits(container))
-		if (strstr(limit->string, "gpu"))
-			return true;
-	return false;
-}
-
 void env_mpi(struct v1_job *j, const struct role *role, cJSON *c)
 {
-	bool launcher = str_eq(role->rjob, LAUNCHER), blind;
+	bool launcher = str_eq(role->rjob, LAUNCHER);
 
 	if (!str_eq(element_name(c), NODE))
 		return;
 	if (j->kind->bit == MPI2)
 		container_set_env(c, "K_MPI_JOB_ROLE", launcher ? "launcher" : "worker");
-	blind = j->kind->bit == MPI2 ? !json_bool(j->spec, false, "runLauncherAsWorker")
-				     : !wants_gpu(c);
-	for (size_t i = 0; launcher && i < sizeof(mpi2_env) / sizeof(*mpi2_env); i++)
-		if (j->kind->bit == MPI2 && is_mpi2s(j, mpi2_env[i].name))
-			container_drop_env(c, mpi2_env[i].name);
-	if (!launcher || !blind)
+	if (!launcher)
+		return;
+	if (j->kind->bit == MPI && mpi_transport_of(j)) { /* for Intel MPI, as in V1 */
+		container_default_env(c, "I_MPI_HYDRA_BOOTSTRAP", "rsh");
+		container_default_env(c, "I_MPI_HYDRA_BOOTSTRAP_EXEC",
+				      CARRY_PATH "/mpi-launch");
+	}
+	if (!is_blind(j, role))
 		return;
 	container_set_env(c, "NVIDIA_VISIBLE_DEVICES", "");
 	container_set_env(c, "NVIDIA_DRIVER_CAPABILITIES", "");

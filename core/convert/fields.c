@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "convert/job.h"
+#include "convert/names.h"
 #include "trainer/api.h"
 #include "trainer/podspec.h"
 
@@ -23,7 +24,9 @@ struct field {
 	struct v1_job *j;
 	const struct role *role; /* NULL: no role, or one without pods */
 	const char *path, *pattern;
+	const char *parent, *key; /* the last two keys of the path */
 	const cJSON *value;
+	const cJSON *container; /* that it belongs to, or NULL */
 };
 
 /* Beyond the grades of convert.h: this row does not apply. */
@@ -71,12 +74,17 @@ static int judge_template_restart(const struct field *f, const char **says)
 
 static int judge_env(const struct field *f, const char **says)
 {
-	if (env_is_policys(f->j, element_name(f->value))) {
-		*says = "the runtime's policy sets it";
+	switch (env_owner(f->j, f->role, element_name(f->container),
+			  element_name(f->value))) {
+	case ENV_POLICYS:
+		*says = "left out: the runtime's policy sets it";
 		return GRADE_APPROXIMATE;
+	case ENV_V1S:
+		*says = "left out: V1 overwrote it, and so does the runtime";
+		return GRADE_EXACT;
+	default:
+		return GO_ON;
 	}
-	*says = "left out: V1 overwrote it, and so does the runtime";
-	return env_is_v1s(f->j, element_name(f->value)) ? GRADE_EXACT : GO_ON;
 }
 
 static int judge_port(const struct field *f, const char **says)
@@ -92,25 +100,26 @@ static int judge_port(const struct field *f, const char **says)
 	return GRADE_APPROXIMATE;
 }
 
-static int judge_text(const struct field *f, const char **says)
+/* Of a pod template. */
+static bool judge_text(const struct field *f)
 {
-	const char *now = rename_hosts(f->j, text_of(f));
+	const char *text = text_of(f);
+	struct renamed r = rename_field(f->j, f->parent, f->key, text);
 
-	if (now == cJSON_GetStringValue(f->value) || !cJSON_IsString(f->value))
-		return GRADE_EXACT;
-	*says = arena_printf(f->j->arena, "the pod is now called %s", now);
-	return GRADE_APPROXIMATE;
-}
-
-/* V1's script lists workers dynamically. */
-static int judge_word(const struct field *f, const char **says)
-{
-	if (f->j->kind->bit & (MPI | MPI2) && strstr(text_of(f), "discover_hosts.sh")) {
-		*says = "/etc/mpi/discover_hosts.sh does not exist; the number of "
-			"workers is fixed";
-		return GRADE_LOST;
-	}
-	return judge_text(f, says);
+	if (str_eq(f->key, "fieldPath") && str_eq(text, "metadata.name"))
+		r = (struct renamed){ text, GRADE_APPROXIMATE,
+				      "the names of pods now end in random letters; a "
+				      "pod's host name is JOB-ROLE-0-N" };
+	if (r.why)
+		note(f->j, r.grade, f->path, f->value, r.why);
+	else if (r.now != text)
+		note(f->j, GRADE_APPROXIMATE, f->path, f->value,
+		     arena_printf(f->j->arena, "%s is now called %s",
+				  str_eq(f->key, "name") || str_eq(f->key, "secretName")
+					  ? "it"
+					  : "the pod",
+				  r.now));
+	return r.why || r.now != text;
 }
 
 static int judge_worker_command(const struct field *f, const char **says)
@@ -266,7 +275,10 @@ static int judge_container(const struct field *f, const char **says)
 
 static int judge_service_name(const struct field *f, const char **says)
 {
-	return judge_text(f, says);
+	const char *now = rename_in_text(f->j, text_of(f)).now;
+
+	*says = arena_printf(f->j->arena, "the pod is now called %s", now);
+	return now == text_of(f) ? GRADE_EXACT : GRADE_APPROXIMATE;
 }
 
 static const struct row rows[] = {
@@ -301,17 +313,9 @@ static const struct row rows[] = {
 	{ ALL, T ".spec.hostname", GRADE_LOST, "JobSet names the pods", NULL, NULL },
 	{ ALL, T ".spec.subdomain", GRADE_LOST, "JobSet names the service", NULL, NULL },
 	{ ALL, T ".spec.containers[].env[]", GRADE_EXACT, NULL, judge_env, NULL },
-	{ ALL, T ".spec.containers[].env[].value", GRADE_EXACT, NULL, judge_text, NULL },
 	{ ALL, T ".spec.containers[].ports[]", GRADE_EXACT, NULL, judge_port, NULL },
 	{ ALL, T ".spec.containers[]", GRADE_EXACT, NULL, judge_container, NULL },
 	{ MPI, T ".spec.containers[]", GRADE_EXACT, NULL, judge_worker_command, NULL },
-	{ ALL, T ".spec.containers[].command[]", GRADE_EXACT, NULL, judge_word, NULL },
-	{ ALL, T ".spec.containers[].args[]", GRADE_EXACT, NULL, judge_word, NULL },
-	{ ALL, T ".spec.initContainers[].env[].value", GRADE_EXACT, NULL, judge_text,
-	  NULL },
-	{ ALL, T ".spec.initContainers[].command[]", GRADE_EXACT, NULL, judge_text,
-	  NULL },
-	{ ALL, T ".spec.initContainers[].args[]", GRADE_EXACT, NULL, judge_text, NULL },
 
 	{ ALL, "spec.runPolicy.cleanPodPolicy", GRADE_EXACT, NULL, judge_clean,
 	  LEFT_TO_RUNTIME },
@@ -404,6 +408,32 @@ static bool in_template(const struct field *f)
 	return str_starts(f->pattern, T);
 }
 
+/* V1's labels on pods: as a key of a selector, or in an expression. */
+static bool judge_operator_label(const struct field *f)
+{
+	static const char *const labels[] = { "training.kubeflow.org/", "mpi-job-name",
+					      "mpi-job-role", NULL };
+
+	if (str_starts(f->pattern, T ".metadata"))
+		return false;
+	for (size_t i = 0; labels[i]; i++) {
+		if (!str_starts(f->key, labels[i]) && !strstr(text_of(f), labels[i]))
+			continue;
+		note(f->j, GRADE_LOST, f->path, f->value,
+		     "pods have the labels jobset.sigs.k8s.io/jobset-name, "
+		     "jobset.sigs.k8s.io/replicatedjob-name and "
+		     "batch.kubernetes.io/job-completion-index instead");
+		return true;
+	}
+	return false;
+}
+
+/* True: it has its only note. */
+static bool judge_names(const struct field *f, bool leaf)
+{
+	return judge_operator_label(f) || (leaf && judge_text(f) && !f->j->conf->shared);
+}
+
 static void walk(const struct field *f);
 
 static void walk_members(const struct field *f)
@@ -413,16 +443,21 @@ static void walk_members(const struct field *f)
 	bool roles = str_eq(f->pattern, "spec.R");
 
 	json_each(e, f->value) {
-		struct field child = { .j = f->j, .role = f->role, .value = e };
+		struct field child = *f;
 		const char *key = e->string;
 		const char *in_pattern = roles ? "*" : key;
 
+		child.value = e;
 		if (cJSON_IsArray(f->value)) {
 			child.path = arena_printf(f->j->arena, "%s[%zu]", f->path, i++);
 			child.pattern = arena_printf(f->j->arena, "%s[]", f->pattern);
+			if (str_eq(f->pattern, T ".spec.containers"))
+				child.container = e;
 			walk(&child);
 			continue;
 		}
+		child.parent = f->key;
+		child.key = key;
 		if (str_eq(f->pattern, "spec") && str_eq(key, f->j->kind->roles_key))
 			in_pattern = "R";
 		child.path = *f->path
@@ -448,6 +483,8 @@ static void walk(const struct field *f)
 	bool leaf = !cJSON_IsObject(f->value) && !cJSON_IsArray(f->value);
 
 	if (cJSON_IsNull(f->value) || judged(f))
+		return;
+	if (in_template(f) && judge_names(f, leaf))
 		return;
 	if (f->j->conf->shared && in_template(f) && leaf &&
 	    !shared_carries(f->j, f->role, f->pattern))

@@ -83,11 +83,6 @@ void check_mpi(struct v1_job *j);
 cJSON *role_template(struct v1_job *j, const struct role *role);
 /* One template for all roles; differences are noted or refused. */
 cJSON *merged_template(struct v1_job *j);
-/*
- * A text with the addresses of V1's pods replaced by the new ones; the same pointer if it
- * has none.
- */
-const char *rename_hosts(const struct v1_job *j, const char *text);
 
 /* ---- build.c: the runtime and the TrainJob ---- */
 void build_job(struct v1_job *j);
@@ -110,10 +105,12 @@ void env_tensorflow(struct v1_job *j, const struct role *role, cJSON *container)
 void env_paddle(struct v1_job *j, const struct role *role, cJSON *container);
 void env_mpi(struct v1_job *j, const struct role *role, cJSON *container);
 const char *mpi_of(const struct v1_job *j); /* mpiImplementation, "OpenMPI" if absent */
-bool env_is_v1s(const struct v1_job *j,
-		const char *name); /* set by V1, overriding the user's */
-bool env_is_policys(const struct v1_job *j,
-		    const char *name);         /* set by V2's policy, but not by V1 */
+/* Who sets a variable of a container, overriding the user's? */
+enum env_owner { ENV_USERS, ENV_V1S, ENV_POLICYS /* not V1, but V2's policy */ };
+enum env_owner env_owner(const struct v1_job *j, const struct role *role,
+			 const char *container, const char *name);
+/* Drop those that are not the user's, while the container has the name that V1 knew. */
+void env_drop(const struct v1_job *j, const struct role *role, cJSON *container);
 int64_t numeric_procs(const struct v1_job *j); /* nprocPerNode as a number; 0: none */
 
 /* ---- kinds.c ---- */

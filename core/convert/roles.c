@@ -5,100 +5,15 @@
  * both differ, the workers' value is used, except for what a container runs: a difference
  * there is refused.
  */
-#include <ctype.h>
-#include <inttypes.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "convert/job.h"
+#include "convert/names.h"
 #include "trainer/api.h"
 #include "trainer/podspec.h"
 #include "trainer/shape.h"
-
-/* ---- addresses ---- */
-
-/* The replicatedJob's index of "...-<number>" and where the number ends; or NULL. */
-static const char *pod_number(const char *text, int64_t *ret)
-{
-	char *end;
-
-	if (!isdigit((unsigned char)*text))
-		return NULL;
-	*ret = strtoll(text, &end, 10);
-	return isalnum((unsigned char)*end) || *end == '-' || *end == '_' ? NULL : end;
-}
-
-/*
- * Does an address of the role's pods begin at the text? Returns its end and the new
- * address.
- */
-static const char *host_at(const struct v1_job *j, const char *text, const char **ret)
-{
-	const char *rest = str_after(text, j->name), *end;
-	int64_t index;
-
-	for (size_t i = 0; rest && *rest == '-' && i < j->n_roles; i++) {
-		const struct role *r = &j->roles[i];
-		size_t len = strlen(r->name);
-
-		if (strncasecmp(rest + 1, r->name, len) || rest[1 + len] != '-')
-			continue;
-		end = pod_number(rest + 2 + len, &index);
-		if (!end || index >= r->n)
-			continue;
-		*ret = pod_host(j, r->rjob, r->first + index);
-		return end;
-	}
-	return NULL;
-}
-
-static bool in_word(const char *text, const char *at)
-{
-	return at > text && (isalnum((unsigned char)at[-1]) || strchr("-_.", at[-1]));
-}
-
-const char *rename_hosts(const struct v1_job *j, const char *text)
-{
-	cleanup_buf struct buf out = { .max = SIZE_MAX };
-	const char *from = text, *at = text, *end, *host;
-
-	while ((at = strstr(at, j->name))) {
-		end = in_word(text, at) ? NULL : host_at(j, at, &host);
-		if (!end) {
-			at++;
-			continue;
-		}
-		buf_add(&out, from, (size_t)(at - from));
-		buf_adds(&out, host);
-		from = at = end;
-	}
-	if (from == text)
-		return text;
-	buf_adds(&out, from);
-	return arena_strdup(j->arena, (const char *)out.data);
-}
-
-static void rename_value(const struct v1_job *j, cJSON *value)
-{
-	const char *text = cJSON_GetStringValue(value);
-	const char *now = text ? rename_hosts(j, text) : NULL;
-
-	if (now != text)
-		cJSON_SetValuestring(value, now);
-}
-
-static void rename_in_container(const struct v1_job *j, cJSON *container)
-{
-	cJSON *e;
-
-	json_each(e, json_get(container, "command"))
-		rename_value(j, e);
-	json_each(e, json_get(container, "args"))
-		rename_value(j, e);
-	json_each(e, json_get(container, "env"))
-		rename_value(j, json_get(e, "value"));
-}
 
 /* ---- the template of one role ---- */
 
@@ -121,7 +36,6 @@ cJSON *role_template(struct v1_job *j, const struct role *role)
 
 	drop_nulls(ret);
 	rename_container(spec, role->container);
-	json_put_str(pod_container(spec, role->container), NODE, "name");
 	json_del(ret, JSON_PATH("apiVersion"));
 	json_del(ret, JSON_PATH("kind"));
 	/* JobSet sets both. */
@@ -129,9 +43,9 @@ cJSON *role_template(struct v1_job *j, const struct role *role)
 	json_del(spec, JSON_PATH("subdomain"));
 	json_del(spec, JSON_PATH("restartPolicy"));
 	json_each(c, json_get(spec, "containers"))
-		rename_in_container(j, c);
-	json_each(c, json_get(spec, "initContainers"))
-		rename_in_container(j, c);
+		env_drop(j, role, c);
+	json_put_str(pod_container(spec, role->container), NODE, "name");
+	rename_fields(j, NULL, NULL, ret);
 	return ret;
 }
 

@@ -99,15 +99,33 @@ POD = "runtime/spec/template/spec/replicatedJobs/%s/template/spec/template/spec"
 JOBSPEC = "runtime/spec/template/spec/replicatedJobs/%s/template/spec"
 
 
+REPORT = os.path.join(SCRATCH.name, "row.json")
+
+
+def reported():
+    """The lines of a report; those on stderr are all but the exact ones."""
+    with open(REPORT) as f:
+        docs = json.load(f)["documents"]
+    return [(f["grade"], "%s:%d:%d: %s: %s: %s: %s" % (d["file"], f["line"], f["column"], f["path"], f.get("value", ""),
+                                                       f["grade"], f["message"])) for d in docs for f in d["fields"]]
+
+
 def row(what, doc, code, line=None, want=None, args=()):
-    """Converts it: the exit code, a line that matches (or none of any grade but exact), values."""
-    status, out, err = run(doc, *args)
+    """Converts it: the exit code, a line that matches (or none), values."""
+    status, out, err = run(doc, *args, "--report", REPORT)
     problems = []
+    lines = err
+    if status in (0, 3, 4):
+        lines = "".join(text + "\n" for _, text in reported())
+        if err != "".join(text + "\n" for grade, text in reported() if grade != "exact"):
+            problems.append("stderr differs from the report")
+        if not status and err:
+            problems.append("exact, and a line on stderr")
     if status != code:
         problems.append(f"exit {status}, not {code}")
-    if line and not re.search(line, err, re.M):
+    if line and not re.search(line, lines, re.M):
         problems.append(f"no line like {line}")
-    if not line and err:
+    if not line and lines:
         problems.append("a line where none belongs")
     if code in (0, 3, 4) and status in (0, 3, 4):
         docs = {("runtime" if "Runtime" in d["kind"] else "job"): d for d in read(out)}
@@ -162,7 +180,7 @@ put(doc, "metadata.annotations", {"a": "b"})
 row("metadata", doc, 0, None, {"job/metadata/namespace": "team", "runtime/metadata/namespace": "team",
     "job/metadata/labels": {"kueue.x-k8s.io/queue-name": "q"}, "job/metadata/annotations": {"a": "b"}})
 row("uid", pt("metadata.uid", "u"), 3, r"^stdin:\d+:\d+: metadata\.uid: \"u\": approximate: left out: a server sets it$")
-row("status", pt("status", {"startTime": None}), 3, r"status: .*: approximate: left out: it belongs to the V1 job")
+row("status", pt("status", {"startTime": "2026-01-02T03:04:05Z"}), 3, r"status: .*: approximate: left out: it belongs to the V1 job")
 P = "spec.runPolicy."
 for policy, code, line in (("None", 4, "lost: pods that still run when the job ends are deleted"),
                            ("Running", 0, "exact: left out: this is what JobSet does"),
@@ -260,7 +278,7 @@ row("XGBoostJob", job("XGBoostJob"), 0, None, {
     node + "/env/WORLD_SIZE/value": "3", node + "/env/RANK/valueFrom": INDEX, POD % "node" + "/restartPolicy": "Never",
     JOBSPEC % "node" + "/successPolicy": {"rules": [{"succeededIndexes": "0"}]}})
 row("XGBoostJob: DMLC_", both("template.spec.containers.0.env", [{"name": "DMLC_TASK_ID", "value": "1"}], "XGBoostJob"), 3,
-    "approximate: the runtime's policy sets it")
+    "approximate: left out: the runtime's policy sets it")
 row("JAXJob", job("JAXJob"), 0, None, {
     "runtime/spec/mlPolicy": {"numNodes": 2, "jax": {}}, node + "/env/COORDINATOR_ADDRESS/value": "j-node-0-0.j",
     node + "/env/COORDINATOR_PORT/value": "29500", node + "/env/NUM_PROCESSES/value": "2", node + "/env/PROCESS_ID/valueFrom": INDEX})
@@ -277,7 +295,7 @@ row("TFJob: AllWorkers", doc, 0, None, {JOBSPEC % "node" + "/successPolicy": Non
 row("TFJob: enableDynamicWorker", put(job("TFJob"), "spec.enableDynamicWorker", True), 3, "approximate: a worker that fails does not stop",
     {JOBSPEC % "node" + "/backoffLimitPerIndex": 0, JOBSPEC % "node" + "/backoffLimit": None})
 row("TFJob: its own TF_CONFIG", both("template.spec.containers.0.env", [{"name": "TF_CONFIG", "value": "{}"}], "TFJob"), 0,
-    "exact: left out: V1 overwrote it", {node + "/env": []})
+    "exact: left out: V1 overwrote it", {node + "/env": None})
 row("TFJob: for upstream", TF, 0, None, {POD % "ps" + "/containers/node/env/TF_CONFIG/value":
     '{"cluster":{"chief":["j-chief-0-0.j:2222"],"ps":["j-ps-0-0.j:2222"],"worker":["j-node-0-0.j:2222","j-node-0-1.j:2222"],'
     '"evaluator":["j-evaluator-0-0.j:2222"]},"task":{"type":"ps","index":$(KFT_TASK_INDEX)},"environment":"cloud"}'},
@@ -366,6 +384,74 @@ for r in ("Launcher", "Worker"):
 row("MPIJob v1: mainContainer", doc, 3, "approximate: workers", {node + "/image": "z", launcher + "/image": "z"})
 row("MPIJob: no workers", job("MPIJob", "v2beta1", roles=["Launcher"]), 2, "mpiReplicaSpecs.Worker: Required value: the mpi policy requires a worker")
 row("a role without replicas", pt("spec.R.Worker.replicas", 0), 0, "Worker: .*exact: left out: it has no replicas", {"runtime/spec/mlPolicy/numNodes": 1})
+
+# ---- names -------------------------------------------------------------------------------------------
+def value(doc, text, role="Launcher"):
+    return put(copy.deepcopy(doc), f"spec.R.{role}.template.spec.containers.0.env", [{"name": "A", "value": text}])
+
+
+def name_row(doc, text, now, code=3, line=None, args=(), at=launcher, role="Launcher"):
+    row(f"{doc['kind']} {doc['apiVersion'][12:]}: {text} {' '.join(args)}", value(doc, text, role), code,
+        line or (": approximate: the pod is now called " + re.escape(now) + "$" if now != text else None), {at + "/env/A/value": now}, args)
+
+
+M1 = job("MPIJob")
+del M1["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]["command"]
+for text, now in (
+        ("j-worker-0.j.ns.svc:1", "j-node-0-0.j.ns.svc:1"), ("j-worker-0.j.ns.svc.cluster.local", "j-node-0-0.j.ns.svc.cluster.local"),
+        ("j-worker-0.j", "j-node-0-0.j"), ("j-worker-0.j-worker", "j-node-0-0.j"), ("j-worker-1.j-worker.ns.svc", "j-node-0-1.j.ns.svc"),
+        ("ssh://j-worker-0:22,j-worker-1:2", "ssh://j-node-0-0.j:22,j-node-0-1.j:2"), ("j-worker-0.j.j.svc", "j-node-0-0.j.j.svc"),
+        ("a=j-launcher b='j-launcher.j'", "a=j-launcher-0-0.j b='j-launcher-0-0.j'"), ("j-worker.ns.svc", "j.ns.svc"),
+        ("j-worker-$(I).j", "j-node-0-$(I).j"), ("for i in 0 1; do ssh j-worker-$i; done", "for i in 0 1; do ssh j-node-0-$i.j; done"),
+        ("j-worker-${i}.j-worker:1", "j-node-0-${i}.j:1"), ("j-worker-$((i+1)) j-worker-{0..1}", "j-node-0-$((i+1)).j j-node-0-{0..1}.j"),
+        ("j-worker-[0-1] j-worker-%d j-worker-*", "j-node-0-[0-1].j j-node-0-%d.j j-node-0-*.j"),
+        ("j-config/hostfile j-ssh", "j-mpi-hostfile/hostfile j-mpi-ssh-auth"),
+        ("j.ns.svc j", "j.ns.svc j"), ("x-j-worker-0 j-worker-0x j-workers xj-worker-0 j-worker-0-1", "x-j-worker-0 j-worker-0x j-workers xj-worker-0 j-worker-0-1")):
+    name_row(M2, text, now, 0 if text == now else 3)
+name_row(M2, "j-worker-2", "j-worker-2", 3, ": approximate: the job has no Worker 2$")
+name_row(M2, "'j-worker-' + str(i)", "'j-worker-' + str(i)", 4, ": lost: the name of a pod is put together here: it is now j-node-0-N.j$")
+name_row(M2, "j-worker", "j-worker", 3, ": approximate: pods are now called j-node-0-N.j$")
+name_row(M2, "kubectl logs j-worker-0", "kubectl logs j-node-0-0.j", 4, ": lost: kubectl finds no pod by a host name")
+name_row(M1, "mpirun --mca plm_rsh_agent /etc/mpi/kubexec.sh x", "mpirun --mca plm_rsh_agent /opt/kftrainer/mpi-launch x")
+name_row(M1, "/etc/mpi/kubexec.sh", "ssh", args=["--target", "upstream"])
+name_row(M1, "/opt/kube/kubectl", "/opt/kube/kubectl", 4, ": lost: workers are not reached by kubectl any more$")
+name_row(M1, "sh -c /etc/mpi/discover_hosts.sh", "sh -c /etc/mpi/discover_hosts.sh", 4, ": lost: /etc/mpi/discover_hosts.sh does not exist")
+W = job("PyTorchJob", roles=["Worker"])
+name_row(W, "j-worker-0.ns.svc:1 j-worker-$(I)", "j-node-0-0.j.ns.svc:1 j-node-0-$(I).j", at=node, role="Worker")
+name_row(TF, "j-ps-0.j.svc:2222 j-worker-1 j-chief-0 j-evaluator-0", "j-ps-0-0.j.j.svc:2222 j-node-0-1.j j-chief-0-0.j j-evaluator-0-0.j", at=node, role="Worker")
+name_row(job("JAXJob"), "j-worker-0", "j-node-0-0.j", at=node, role="Worker")
+name_row(job("PaddleJob"), "j-master-0:1 j-worker-1", "j-ps-0-0.j:1 j-node-0-1.j", at=node, role="Worker")
+doc = both("template.spec.containers.0.args", ["j-worker-$(I)"])
+row("a worker's number as a variable, beside a master", doc, 4, r"args\[0\]: .*: lost: pods are now called j-node-0-N.j, and this one's N is higher by 1")
+doc = job("MPIJob", "v2beta1")
+put(doc, "spec.R.Launcher.template.spec.volumes", [{"name": "h", "configMap": {"name": "j-config"}}, {"name": "k", "secret": {"secretName": "j-ssh"}},
+                                                   {"name": "o", "configMap": {"name": "j-configs"}}])
+put(doc, "spec.R.Launcher.template.spec.initContainers", [{"name": "i", "image": "x", "args": ["j-worker-0"],
+    "env": [{"name": "A", "valueFrom": {"configMapKeyRef": {"name": "j-config", "key": "hostfile"}}}]}])
+put(doc, "spec.R.Launcher.template.spec.containers.0.livenessProbe", {"exec": {"command": ["ping", "j-worker-1"]}})
+put(doc, "spec.R.Launcher.template.spec.hostAliases", [{"ip": "10.0.0.1", "hostnames": ["j-launcher"]}])
+spec = POD % "launcher"
+row("MPIJob: names in other fields", doc, 3, r'volumes\[0\]\.configMap\.name: "j-config": approximate: it is now called j-mpi-hostfile$', {
+    spec + "/volumes/h/configMap/name": "j-mpi-hostfile", spec + "/volumes/k/secret/secretName": "j-mpi-ssh-auth",
+    spec + "/volumes/o/configMap/name": "j-configs", spec + "/initContainers/i/args": ["j-node-0-0.j"],
+    spec + "/initContainers/i/env/A/valueFrom/configMapKeyRef/name": "j-mpi-hostfile",
+    launcher + "/livenessProbe/exec/command": ["ping", "j-node-0-1.j"], spec + "/hostAliases/0/hostnames": ["j-launcher-0-0.j"]})
+LABEL = "pods have the labels jobset.sigs.k8s.io/jobset-name"
+row("the operator's labels", both("template.spec.topologySpreadConstraints", [{"maxSkew": 1, "topologyKey": "h", "whenUnsatisfiable": "DoNotSchedule",
+    "labelSelector": {"matchLabels": {"training.kubeflow.org/job-name": "j"}}}]), 4, "job-name.: .*lost: " + LABEL)
+row("... by the downward API", both("template.spec.containers.0.env", [{"name": "A", "valueFrom": {"fieldRef": {
+    "fieldPath": "metadata.labels['training.kubeflow.org/replica-index']"}}}]), 4, "fieldPath: .*lost: " + LABEL)
+row("the name of a pod by the downward API", both("template.spec.containers.0.env", [{"name": "A", "valueFrom": {"fieldRef": {
+    "fieldPath": "metadata.name"}}}]), 3, "fieldPath: .*approximate: the names of pods now end in random letters")
+row("PET_NNODES of the user is left out", both("template.spec.containers.0.env", [{"name": "PET_NNODES", "value": "9"}]), 0,
+    "env\\[0\\]: .*: exact: left out: V1 overwrote it", {node + "/env/PET_NNODES": None})
+doc = put(job("PyTorchJob", roles=["Worker"]), "spec.R.Worker.template.spec.containers.0.env", [{"name": "PET_MASTER_ADDR", "value": "9"}])
+row("PET_MASTER_ADDR without a master", doc, 3, "approximate: left out: the runtime's policy sets it", {node + "/env": [{"name": "PYTHONUNBUFFERED", "value": "1"}]})
+row("TF_CONFIG of a sidecar", both("template.spec.containers.1", {"name": "s", "image": "x", "env": [{"name": "TF_CONFIG", "value": "{}"}]}, "TFJob"), 0, None,
+    {POD % "node" + "/containers/s/env/TF_CONFIG/value": "{}"})
+row("MPIJob v1: its agent", value(M1, "x"), 3, "apiVersion", {launcher + "/env/I_MPI_HYDRA_BOOTSTRAP_EXEC/value": "/opt/kftrainer/mpi-launch"})
+doc = put(copy.deepcopy(M1), "spec.R.Launcher.template.spec.containers.0.env", [{"name": "OMPI_MCA_plm_rsh_agent", "value": "/x"}])
+row("MPIJob v1: the user's agent", doc, 3, "env.0.: .*exact: left out: V1 overwrote it", {launcher + "/env/OMPI_MCA_plm_rsh_agent": None})
 
 # ---- --shared -----------------------------------------------------------------------------------
 SHARED = ["--shared", "torch-distributed"]
@@ -587,7 +673,7 @@ def walk(kind, version):
     docs = []
     for i, (path, node) in enumerate(fields):
         mark = {"s": f"m{i}x", "n": 20000 + i}
-        value = value_of(node, mark)
+        value = {"startTime": mark["s"]} if path == ("status",) else value_of(node, mark)
         doc = job(kind, version, name=f"w{i}")
         if path[:2] == ("spec", "elasticPolicy") and kind == "PyTorchJob":
             doc = job(kind, version, name=f"w{i}", roles=["Worker"])

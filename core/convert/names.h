@@ -1,0 +1,23 @@
+/*
+ * names.h - translate names of V1's pods and objects. Private to core/convert.
+ */
+#ifndef CONVERT_NAMES_H
+#define CONVERT_NAMES_H
+
+#include "convert/job.h"
+
+/* A text with new names; the same pointer if none changed. */
+struct renamed {
+	const char *now;
+	enum grade grade; /* with why */
+	const char *why;  /* why a name in it is not translated; NULL: all are */
+};
+struct renamed rename_in_text(const struct v1_job *j, const char *text);
+/* The same for a field of a pod template, by its key and that of its parent. */
+struct renamed rename_field(const struct v1_job *j, const char *parent, const char *key,
+			    const char *text);
+/* In all fields. parent, key: of the node; NULL: the root. */
+void rename_fields(const struct v1_job *j, const char *parent, const char *key,
+		   cJSON *node);
+
+#endif

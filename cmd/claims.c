@@ -32,20 +32,29 @@ static int check(const struct where_opts *where, struct error *err)
 			 "persistentvolumeclaims'");
 }
 
-static int find(cJSON **ret, const char *ns, char **names, struct error *err)
+/* Of several claims, those that exist; *ret_code: EXIT_FAILED if one is missing. */
+static int find(cJSON **ret, int *ret_code, const char *ns, char **names,
+		struct error *err)
 {
 	cleanup_json cJSON *list = NULL;
 
 	if (str_eq(*names, "claims") && !names[1])
 		return state_claims(ret, ns, err);
 	list = cJSON_CreateArray();
-	for (names += str_eq(*names, "claims"); *names; names++) {
+	names += str_eq(*names, "claims");
+	for (bool single = !names[1]; *names; names++) {
 		const char *name = name_of(*names);
 		cJSON *claim = NULL;
 
-		if (state_claim(&claim, ns, name ? name : *names, err))
+		if (!state_claim(&claim, ns, name ? name : *names, err)) {
+			cJSON_AddItemToArray(list, claim);
+			continue;
+		}
+		if (single || err->kind != ERR_NOT_FOUND)
 			return -1;
-		cJSON_AddItemToArray(list, claim);
+		cmd_complain("get", "%s", err->msg);
+		*ret_code = EXIT_FAILED;
+		*err = (struct error){ 0 };
 	}
 	*ret = STEAL(list);
 	return 0;
@@ -78,22 +87,25 @@ int claims_show(const struct where_opts *where, bool all, enum out_format format
 	cleanup_json cJSON *claims = NULL;
 	const char *ns = where->ns ? where->ns : "default";
 	bool single = !str_eq(*names, "claims") && !names[1];
+	int code = EXIT_OK;
 	const cJSON *c;
 
-	if (check(where, err) || find(&claims, all ? NULL : ns, names, err))
+	if (check(where, err) || find(&claims, &code, all ? NULL : ns, names, err))
 		return -1;
 	if (format == OUT_NAME)
 		json_each(c, claims)
 			printf("claim/%s\n", meta_name(c));
 	else if (format != OUT_TABLE)
 		return out_doc(format,
-			       single ? claims->child : (claims = out_list(claims)), err);
+			       single ? claims->child : (claims = out_list(claims)), err)
+			       ? -1
+			       : code;
 	else if (claims->child)
 		print_table(claims);
-	else
+	else if (code == EXIT_OK)
 		fprintf(stderr, "No claims%s%s on this machine.\n",
 			all ? "" : " in namespace ", all ? "" : ns);
-	return 0;
+	return code;
 }
 
 int claims_delete(const struct where_opts *where, bool missing_ok, char **names,

@@ -16,6 +16,7 @@
 #include "cmd/cmd.h"
 #include "cmd/ui/cluster.h"
 #include "cmd/ui/out.h"
+#include "cmd/ui/pick.h"
 #include "spec/refer.h"
 #include "trainer/api.h"
 #include "trainer/progress.h"
@@ -49,6 +50,7 @@ struct getting {
 	const struct get_opts *opts;
 	const char *ns;      /* NULL: all namespaces */
 	struct map runtimes; /* of job_nodes() */
+	cJSON *failures;     /* an array: why jobs that were named are not shown */
 	struct out_table table;
 };
 
@@ -230,7 +232,8 @@ static int print_all(struct getting *g, cJSON *take_jobs, bool single, struct er
 		return out_doc(format, single ? jobs->child : (jobs = out_list(jobs)),
 			       err);
 	if (!jobs->child && !g->opts->watch) {
-		none(g);
+		if (!g->failures->child)
+			none(g);
 		return 0;
 	}
 	add_head(g);
@@ -247,12 +250,17 @@ static int find(const struct getting *g, char **names, cJSON **ret, struct error
 	if (!*names)
 		return job_list(g->kube, g->ns, g->opts->selector, ret, err);
 	jobs = cJSON_CreateArray();
-	for (; *names; names++) {
+	for (bool single = !names[1]; *names; names++) {
 		cJSON *job = NULL;
 
-		if (job_get(g->kube, g->ns, *names, &job, err))
+		if (!job_get(g->kube, g->ns, *names, &job, err)) {
+			cJSON_AddItemToArray(jobs, job);
+			continue;
+		}
+		if (single || !pick_goes_on(err))
 			return -1;
-		cJSON_AddItemToArray(jobs, job);
+		cJSON_AddItemToArray(g->failures, cJSON_CreateString(err->msg));
+		*err = (struct error){ 0 };
 	}
 	*ret = STEAL(jobs);
 	return 0;
@@ -337,15 +345,20 @@ static int check(const struct get_opts *opts, int argc, struct error *err)
 	return 0;
 }
 
+/* As kubectl: the jobs that were found, then the failures. */
 static int show(struct getting *g, int argc, char **argv, struct error *err)
 {
+	const cJSON *failure;
 	cJSON *jobs;
 
 	if (g->opts->watch)
 		return watch(g, argc ? argv[0] : NULL, err);
-	if (find(g, argv, &jobs, err))
+	if (find(g, argv, &jobs, err) || print_all(g, jobs, argc == 1, err))
 		return -1;
-	return print_all(g, jobs, argc == 1, err);
+	fflush(stdout);
+	json_each(failure, g->failures)
+		cmd_complain("get", "%s", failure->valuestring);
+	return g->failures->child ? EXIT_FAILED : EXIT_OK;
 }
 
 static int show_claims(const struct get_opts *opts, char **names, struct error *err)
@@ -373,12 +386,14 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 	if (opts->all)
 		g.ns = NULL;
 	g.kube = k;
+	g.failures = cJSON_CreateArray();
 	rc = show(&g, argc, argv, err);
+	cJSON_Delete(g.failures);
 	map_release(&g.runtimes, free);
 	out_table_release(&g.table);
-	if (rc && err->kind == ERR_STOPPED && stop_signal())
+	if (rc < 0 && err->kind == ERR_STOPPED && stop_signal())
 		return 128 + stop_signal();
-	return rc ? -1 : EXIT_OK;
+	return rc;
 }
 
 const struct cmd cmd_get = {

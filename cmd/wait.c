@@ -12,6 +12,7 @@
 #include "client/jobs.h"
 #include "cmd/cmd.h"
 #include "cmd/ui/cluster.h"
+#include "cmd/ui/pick.h"
 #include "spec/refer.h"
 #include "trainer/api.h"
 #include "trainer/trainjob.h"
@@ -108,8 +109,9 @@ static int tell_missed(const struct waiting *w)
 		cmd_complain("wait", "TrainJob %s is %s", w->name, status_state(status));
 		return EXIT_FAILED;
 	}
-	cmd_complain("wait", "TrainJob %s failed%s%s; see 'kftrainer why %s -n %s'",
-		     w->name, why ? ": " : "", why ? why : "", w->name, w->ns);
+	cmd_complain("wait", "TrainJob %s failed%s%s; see 'kftrainer why%s %s -n %s'",
+		     w->name, why ? ": " : "", why ? why : "",
+		     kube_is_inside(w->kube) ? " --local" : "", w->name, w->ns);
 	return w->goal.kind == GOAL_COMPLETE ? job_exit_code(w->kube, w->ns, w->name)
 					     : EXIT_FAILED;
 }
@@ -139,13 +141,37 @@ static int wait_for(struct waiting *w, struct error *err)
 	return EXIT_OK;
 }
 
+/* As kubectl: one that fails does not end the others. The first failure's exit code. */
+static int wait_all(struct waiting *w, char **names, struct error *err)
+{
+	bool several = *names && names[1];
+	int ret = EXIT_OK;
+
+	for (; *names; names++) {
+		int code;
+
+		w->name = *names;
+		code = wait_for(w, err);
+		cJSON_Delete(STEAL(w->job));
+		if (code < 0 && (!several || !pick_goes_on(err)))
+			return -1;
+		if (code < 0) {
+			cmd_complain("wait", "%s", err->msg);
+			*err = (struct error){ 0 };
+			code = EXIT_FAILED;
+		}
+		ret = ret ? ret : code;
+	}
+	return ret;
+}
+
 static int run(const void *values, int argc, char **argv, struct error *err)
 {
 	const struct wait_opts *opts = values;
 	cleanup_arena struct arena arena = { 0 };
 	cleanup_kube struct kube *k = NULL;
 	struct waiting w = { .until = opts->timeout ? clock_ms() + opts->timeout : -1 };
-	int code = EXIT_OK;
+	int code;
 
 	if (!argc)
 		return error_set(err, ERR_USAGE, "specify at least one job");
@@ -153,11 +179,7 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 	    where_connect(&k, &w.ns, &arena, &opts->where, err))
 		return -1;
 	w.kube = k;
-	for (; *argv && code == EXIT_OK; argv++) {
-		w.name = *argv;
-		code = wait_for(&w, err);
-		cJSON_Delete(STEAL(w.job));
-	}
+	code = wait_all(&w, argv, err);
 	if (code < 0 && err->kind == ERR_STOPPED && stop_signal())
 		return 128 + stop_signal();
 	return code;
@@ -171,7 +193,9 @@ const struct cmd cmd_wait = {
 		 "or, when\n"
 		 "waiting for complete, with the exit code of the process that failed "
 		 "first; with\n"
-		 "124 after --timeout.",
+		 "124 after --timeout. Waits for each of several jobs; the exit code is "
+		 "that of\n"
+		 "the first that failed.",
 	.example = "kftrainer wait bert && kftrainer logs bert --rank 0 --tail 5\n"
 		   "kftrainer wait bert --for running --timeout 5m\n"
 		   "kftrainer wait bert --for condition=Suspended=False",

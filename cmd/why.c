@@ -10,6 +10,7 @@
 #include "cmd/cmd.h"
 #include "cmd/ui/cluster.h"
 #include "cmd/ui/out.h"
+#include "cmd/ui/pick.h"
 #include "local/state.h"
 #include "spec/refer.h"
 
@@ -21,6 +22,7 @@ struct why_opts {
 };
 
 static const char *const formats[] = { "text", "yaml", "json", NULL };
+static const char *const separators[] = { "\n", "---\n", "" }; /* of several jobs */
 
 static const struct opt opts_table[] = {
 	WHERE_OPTIONS(struct why_opts),
@@ -109,18 +111,35 @@ static int explain(cJSON **ret, const struct why_opts *opts, const char *name,
 static int run(const void *values, int argc, char **argv, struct error *err)
 {
 	const struct why_opts *opts = values;
-	cleanup_json cJSON *why = NULL;
+	int code = EXIT_OK;
 
-	if (argc != 1)
-		return error_set(err, ERR_USAGE, "specify one job");
-	if (refer_jobs(argv, err) || explain(&why, opts, argv[0], err))
+	if (!argc)
+		return error_set(err, ERR_USAGE, "specify at least one job");
+	if (refer_jobs(argv, err))
 		return -1;
-	return print(opts, why, err);
+	for (int i = 0, shown = 0; i < argc; i++) {
+		cleanup_json cJSON *why = NULL;
+
+		if (!explain(&why, opts, argv[i], err)) {
+			if (shown++)
+				fputs(separators[opts->output], stdout);
+			if (print(opts, why, err))
+				return -1;
+			continue;
+		}
+		if (argc == 1 || !pick_goes_on(err))
+			return -1;
+		fflush(stdout);
+		cmd_complain("why", "%s", err->msg);
+		*err = (struct error){ 0 };
+		code = EXIT_FAILED;
+	}
+	return code;
 }
 
 const struct cmd cmd_why = {
 	.name = "why",
-	.args = "JOB",
+	.args = "JOB...",
 	.summary = "explain why a TrainJob waits, is slow or failed",
 	.about = "Prints one paragraph, the most likely cause first, and commands that "
 		 "show more.\n"

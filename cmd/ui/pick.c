@@ -41,6 +41,11 @@ static int one(const struct pick *p,
 	return 0;
 }
 
+bool pick_goes_on(const struct error *err)
+{
+	return err->kind == ERR_NOT_FOUND || err->kind == ERR_DENIED;
+}
+
 static int by_name(const struct pick *p,
 		   int (*each)(void *ctx, const cJSON *job, struct error *err), void *ctx,
 		   struct error *err)
@@ -51,9 +56,9 @@ static int by_name(const struct pick *p,
 		cleanup_json cJSON *job = NULL;
 
 		if (job_get(p->kube, p->ns, *name, &job, err)) {
-			if (err->kind != ERR_NOT_FOUND)
+			if (!pick_goes_on(err))
 				return -1;
-			if (!p->missing_ok) {
+			if (!p->missing_ok || err->kind != ERR_NOT_FOUND) {
 				cmd_complain(p->cmd, "%s", err->msg);
 				code = EXIT_FAILED;
 			}

@@ -39,4 +39,7 @@ int pick_each(const struct pick *p,
 	      int (*each)(void *ctx, const cJSON *job, struct error *err), void *ctx,
 	      struct error *err);
 
+/* Is it an answer about one of several jobs (missing, denied), so that the others go on? */
+bool pick_goes_on(const struct error *err);
+
 #endif

@@ -152,6 +152,17 @@ d = json.load(sys.stdin); assert d[\"kind\"] == \"TrainJob\" and d[\"status\"][\
 check "get -o yaml: all in a List" says 0 '^kind: List$' get -o yaml
 check "get: another namespace" says 0 'No TrainJobs in namespace other' get -n other
 check "get: never existed" says 1 "no TrainJob threee .*did you mean .three." get threee
+check "get: of several, those that exist, then what is missing" eval '"$kftrainer" get hello zz three zy >"$scratch/both" 2>&1; [ $? = 1 ] &&
+	diff <(sed "s/  *.*//" "$scratch/both") - <<<$'"'NAME\\nhello\\nthree\\nkftrainer\\nkftrainer'"' && grep -q "no TrainJob zz in" "$scratch/both"'
+check "... as a list" eval 'run get hello zz -o json; [ "$status" = 1 ] && python3 -c "import json, sys
+d = json.load(sys.stdin); assert [i[\"metadata\"][\"name\"] for i in d[\"items\"]] == [\"hello\"], d" <"$scratch/out"'
+check "... by name" eval 'run get -o name zz hello; [ "$status-$(cat "$scratch/out")" = 1-trainjob.trainer.kubeflow.org/hello ]'
+check "... none of them: nothing on stdout" eval 'run get zz zy; [ "$status" = 1 ] && [ ! -s "$scratch/out" ] && [ "$(wc -l <"$scratch/err")" = 2 ]'
+check "wait: each of several; the code of the first that failed" eval 'says 7 "hello is Complete" wait seven zz hello three && grep -q "TrainJob three failed" "$scratch/err" && grep -q "no TrainJob zz" "$scratch/err"'
+check "... missing: 1" eval 'says 1 "hello is Complete" wait zz hello'
+check "why: each of several" eval 'run why hello zz three; [ "$status" = 1 ] && [ "$(grep -c "^More:" "$scratch/out")" -ge 2 ] && [ "$(sed -n /^$/p "$scratch/out" | wc -l)" = 1 ]'
+check "... as documents" eval 'run why hello three -o yaml; [ "$status" = 0 ] && [ "$(grep -cx -e --- "$scratch/out")" = 1 ]'
+check "get claims: of several" says 1 'no claim zz' get claims zz zy
 check "logs: after the job" says 0 '^hello$' logs hello
 check "logs: behind whose they are" says 0 '^\[node-1\] I go$' logs three
 check "logs: of a rank" says 0 '^I go$' logs three --rank 1

@@ -6,7 +6,7 @@ export HOME=$scratch
 unset KUBECONFIG KUBERNETES_SERVICE_HOST
 
 local_job() { "$kftrainer" submit --local --name "$1" --nodes 2 --runtime torch-distributed -- bash -c "$2" >/dev/null 2>&1; }
-check "of no job" says 2 'specify one job' why
+check "of no job" says 2 'specify at least one job' why
 check "of a job that never was" says 1 'no TrainJob bert in namespace default' why bert
 local_job fails '[ $JOB_COMPLETION_INDEX = 0 ] && exec sleep 60; echo "ValueError: boom" >&2; exit 3'
 check "of one that failed: the first rank, its exit code" \

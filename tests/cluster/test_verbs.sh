@@ -114,6 +114,8 @@ check "... again" says 0 '^trainjob two not suspended$' resume two -n $ns
 check "one that has ended is refused" says 1 'TrainJob one is Complete: a finished job cannot be suspended' suspend one -n $ns
 check "of several the others go on" says 1 'two suspended' suspend one nobody two -n $ns
 check "... and each failure is reported" grep -q 'no TrainJob nobody' "$scratch/err"
+check "get of several: as kubectl" eval 'run get one nobody two -n $ns -o name; code=$status; kt get trainjob one nobody two -o name >"$scratch/theirs" 2>/dev/null; [ $code-$? = 1-1 ] && diff "$scratch/theirs" "$scratch/out"'
+check "wait for several: as kubectl" eval 'says 1 "one is Complete" wait nobody one -n $ns && ! kt wait --for condition=Complete trainjob/nobody trainjob/one >"$scratch/theirs" 2>/dev/null && grep -q "one condition met" "$scratch/theirs"'
 check "by label" says 0 '^trainjob two resumed$' resume -l team=blue -n $ns
 check "those that have ended are left out of --all" says 0 '^trainjob two suspended$' suspend --all -n $ns
 check "... one line says how many" eval 'grep -qx "skipped 2 finished jobs" "$scratch/out" && [ "$(wc -l <"$scratch/out")" = 2 ] && [ ! -s "$scratch/err" ]'

@@ -38,10 +38,14 @@ static bool origin_of(struct origin *ret, CURLU *u)
 	       (!strcmp(ret->scheme, "http") || !strcmp(ret->scheme, "https"));
 }
 
-static bool is_same_origin(const struct origin *a, const struct origin *b)
+/* A server of http that redirects to https has given away what it was sent already. */
+static bool is_same_server(const struct origin *from, const struct origin *to)
 {
-	return !strcmp(a->scheme, b->scheme) && !strcasecmp(a->host, b->host) &&
-	       !strcmp(a->port, b->port);
+	bool upgrade = !strcmp(from->scheme, "http") && !strcmp(to->scheme, "https");
+
+	return !strcasecmp(from->host, to->host) &&
+	       (upgrade ||
+		(!strcmp(from->scheme, to->scheme) && !strcmp(from->port, to->port)));
 }
 
 /* An absolute URL, or one relative to the current one. */
@@ -50,13 +54,13 @@ static bool go_to(CURLU *u, const char *url)
 	return u && !curl_url_set(u, CURLUPART_URL, url, CURLU_DISALLOW_USER);
 }
 
-bool http_same_origin(const char *a, const char *b)
+bool http_same_server(const char *from, const char *to)
 {
 	cleanup_url CURLU *x = curl_url(), *y = curl_url();
-	cleanup_origin struct origin of_a = { 0 }, of_b = { 0 };
+	cleanup_origin struct origin a = { 0 }, b = { 0 };
 
-	return go_to(x, a) && go_to(y, b) && origin_of(&of_a, x) && origin_of(&of_b, y) &&
-	       is_same_origin(&of_a, &of_b);
+	return go_to(x, from) && go_to(y, to) && origin_of(&a, x) && origin_of(&b, y) &&
+	       is_same_server(&a, &b);
 }
 
 static bool is_redirect(const struct http_response *answer)
@@ -72,11 +76,9 @@ static int check_rules(const struct redirect *r, const struct redirect *next,
 {
 	cleanup_arena struct arena arena = { 0 };
 
-	if (r->same_origin_only && next->cross_origin)
-		return error_set(err, ERR_DENIED,
-				 "redirects to %s, another server, where no credentials "
-				 "are sent",
-				 uri_shown(&arena, next->url));
+	if (r->stay && next->cross_origin)
+		return error_set(err, ERR_DENIED, "redirects to %s, another server: %s",
+				 uri_shown(&arena, next->url), r->stay);
 	if (r->secure_only && next->downgraded)
 		return error_set(err, ERR_DENIED,
 				 "redirects from https to http, where anyone can change "
@@ -106,7 +108,7 @@ int redirect_follow(struct redirect *r, const struct http_response *answer,
 	next.url = arena_strdup(r->arena, whole);
 	curl_free(whole);
 	next.hops++;
-	next.cross_origin |= !is_same_origin(&from, &to);
+	next.cross_origin |= !is_same_server(&from, &to);
 	next.downgraded |= !strcmp(from.scheme, "https") && !strcmp(to.scheme, "http");
 	if (check_rules(r, &next, err))
 		return -1;

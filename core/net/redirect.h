@@ -13,13 +13,13 @@
  * The state of a request and its redirects. Initialize .arena, .url and the restrictions.
  */
 struct redirect {
-	struct arena *arena;   /* of the URLs */
-	const char *url;       /* to request now; absolute */
-	bool same_origin_only; /* leaving the origin is an error */
-	bool secure_only;      /* going from https to http is an error */
+	struct arena *arena; /* of the URLs */
+	const char *url;     /* to request now; absolute */
+	const char *stay;    /* if set: leaving the server is an error with this advice */
+	bool secure_only;    /* going from https to http is an error */
 	/*
-	 * It left the origin: send no credentials from now on, not even back at the first
-	 * origin, because the server in between chose what is requested there.
+	 * It left the server: send no credentials from now on, not even back at the first
+	 * one, because the server in between chose what is requested there.
 	 */
 	bool cross_origin;
 	bool downgraded; /* it went from https to http: anyone may have changed the answer */
@@ -30,7 +30,7 @@ struct redirect {
  * If the answer is a redirect (301, 302, 303, 307, 308 with Location), go on to r->url;
  * else *ret_again is false. On an error *r is unchanged. ERR_FORMAT: not a URL
  * of http or https, or with a user in it; ERR_LIMIT: more than ten redirects; ERR_DENIED:
- * refused by same_origin_only or secure_only.
+ * refused by `stay` or secure_only.
  */
 MUST_CHECK int redirect_follow(struct redirect *r, const struct http_response *answer,
 			       bool *ret_again, struct error *err);
@@ -47,7 +47,10 @@ MUST_CHECK int redirect_retry(struct redirect *r, struct http_retrier *retrier,
 			      const char *what, const struct http_request *req,
 			      struct http_response *ret, struct error *err);
 
-/* The same scheme, host and port. What is no URL of http or https has no origin. */
-bool http_same_origin(const char *a, const char *b);
+/*
+ * May `to` get what was meant for `from`: has it the same scheme, host and port, or https
+ * of the same host instead of http? What is no URL of http or https has no server.
+ */
+bool http_same_server(const char *from, const char *to);
 
 #endif

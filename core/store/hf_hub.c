@@ -260,7 +260,7 @@ static const char *own_link(const struct hf_hub *hub, struct arena *arena,
 {
 	const char *api = strstr(link, "/api/");
 
-	if (http_same_origin(link, hub->endpoint) || !api)
+	if (http_same_server(hub->endpoint, link) || !api)
 		return link;
 	return arena_printf(arena, "%s%s", hub->endpoint, api);
 }
@@ -274,7 +274,7 @@ static int next_page(const struct hf_hub *hub, struct arena *arena, const char *
 		return error_wrap(err, "the address of the next page");
 	if (next)
 		next = own_link(hub, arena, next);
-	if (next && !http_same_origin(next, hub->endpoint))
+	if (next && !http_same_server(hub->endpoint, next))
 		return error_set(err, ERR_FORMAT,
 				 "%s: next page is on another server: %s", hub->host,
 				 uri_shown(arena, next));
@@ -344,7 +344,7 @@ void hf_page_release(struct hf_page *p)
 	arena_clear(&p->arena);
 }
 
-/* Renamed repositories are at another path of the hub. */
+/* Renamed repositories are at another path of the hub, mirrors may have another host. */
 static int get_page(struct hf_page *p, const struct hf_hub *hub,
 		    const struct hf_repo *repo, struct redirect *at, struct error *err)
 {
@@ -366,8 +366,13 @@ int hf_hub_get(struct hf_page *ret, const struct hf_hub *hub, const struct hf_re
 	       const char *url, struct error *err)
 {
 	struct hf_page p = { 0 };
-	struct redirect at = { .arena = &p.arena, .url = url, .same_origin_only = true };
+	struct redirect at = { .arena = &p.arena, .url = url, .secure_only = true };
 
+	if (hub->token_from)
+		at.stay = arena_printf(&p.arena,
+				       "the token in %s is not sent there; set "
+				       "HF_ENDPOINT to that server, or remove the token",
+				       hub->token_from);
 	if (get_page(&p, hub, repo, &at, err)) {
 		hf_page_release(&p);
 		return -1;

@@ -37,7 +37,7 @@ void hf_page_release(struct hf_page *p);
 
 /*
  * GET a URL of the hub; a status other than 200 is an error that says what to do.
- * Redirects are followed on the hub itself only.
+ * Redirects to another server are followed only without a token.
  */
 MUST_CHECK int hf_hub_get(struct hf_page *ret, const struct hf_hub *hub,
 			  const struct hf_repo *repo, const char *url, struct error *err);

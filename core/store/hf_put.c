@@ -115,7 +115,11 @@ static int refused(struct putting *p, const struct hub_request *a,
 {
 	cleanup_arena struct arena arena = { 0 };
 
-	if (a->hub)
+	if (a->hub && resp->location)
+		error_set(err, ERR_INVALID,
+			  "%s redirects to %s: set HF_ENDPOINT to that server",
+			  p->hub.host, uri_shown(&arena, resp->location));
+	else if (a->hub)
 		hf_hub_refused(&p->hub, &p->repo, resp->status, "", "", err);
 	else
 		error_set(err, ERR_IO, "%s: upload failed with HTTP %d",
@@ -136,7 +140,7 @@ static void add_headers(const struct putting *p, const struct hub_request *a,
 	headers[n++] = arena_printf(arena, "Content-Type:%s%s", *type ? " " : "", type);
 	if (str_ends(type, "git-lfs+json"))
 		headers[n++] = arena_printf(arena, "Accept: %s", type);
-	if (a->hub && p->hub.token_from && http_same_origin(a->url, p->hub.endpoint))
+	if (a->hub && p->hub.token_from && http_same_server(p->hub.endpoint, a->url))
 		headers[n++] = p->hub.headers[0];
 	for (const char *const *h = a->more; h && *h && n < MAX_HEADERS + 3; h++)
 		headers[n++] = *h;

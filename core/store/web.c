@@ -142,7 +142,7 @@ static int name_of(const char **ret, struct arena *arena, const char *manifest,
 		return -1;
 	path = path_base(u.path);
 	if (manifest && !uri_parse(&m, arena, manifest, err) &&
-	    http_same_origin(manifest, url)) {
+	    http_same_server(manifest, url)) {
 		folder = path_dir(arena, m.path);
 		if (str_eq(folder, "."))
 			path = u.path;
@@ -357,7 +357,7 @@ static int web_locate(struct store *s, const struct store_object *o, int refused
 	if (refused)
 		return retry_fail(err, refused);
 	ret->url = arena_strdup(arena, o->key);
-	ret->headers = http_same_origin(o->key, s->url) ? s->headers : NULL;
+	ret->headers = http_same_server(s->url, o->key) ? s->headers : NULL;
 	return 0;
 }
 

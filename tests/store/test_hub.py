@@ -4,6 +4,7 @@
 The same stand-in has to satisfy huggingface_hub, upstream's client, which fetches the same first.
 """
 import filecmp
+import http.server
 import json
 import os
 import pathlib
@@ -13,6 +14,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 sys.path[:0] = [str(p) for p in pathlib.Path(__file__).resolve().parents[:2]]
@@ -286,11 +288,60 @@ def test_faults():
     rows = (("bits that keep flipping", "", f"{lfs} flip=5000000", ("model.safetensors",)), ("a CDN that is down", "", f"{lfs} status=503", ("model.safetensors", "503")),
             ("a redirect loop", "*/model.safetensors redirect={path}", "", ("model.safetensors", "redirect")),
             ("a hub that is down", "* status=503", "", ("503",)), ("a list that is none", f"{tree} short=5", "", ("org/model",)),
-            ("a hub that redirects elsewhere", f"{rev} redirect=http://127.0.0.2:9/x", "", ("127.0.0.2",)))
+            ("a hub that redirects elsewhere", f"{rev} redirect=http://127.0.0.2:9/x", "", ("127.0.0.2", "set HF_ENDPOINT")))
     for what, hub_faults, cdn_faults, words in rows:
         with serve(hub_faults=hub_faults, cdn_faults=cdn_faults) as hub:
             run = Run("model", hub, "hf://org/model", "--retries", "1", env={"HF_TOKEN": TOKEN})
             check(f"{what}: one line says so", run.refused(*words) or ("model.safetensors" in run.files() and "a wrong file is there"))
+
+
+class Mirror(http.server.ThreadingHTTPServer):
+    """Redirects everything to another server; collects what credentials it and that one are sent."""
+    def __init__(self, to, status=308):
+        super().__init__(("127.0.0.1", 0), MirrorHandler)
+        self.to, self.status, self.sent, self.url = to, status, [], f"http://127.0.0.1:{self.server_port}"
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+
+class MirrorHandler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self):
+        self.server.sent.append(self.headers["Authorization"])
+        self.send_response(self.server.status)
+        self.send_header("Location", self.server.to + self.path)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    do_HEAD = do_GET
+
+    def log_message(self, *args):
+        pass
+
+
+def test_mirror():
+    with serve("--page", "3") as hub:
+        for status in (301, 302, 303, 307, 308):
+            mirror = Mirror(hub.url, status)
+            check(f"a mirror that redirects with {status}", Run("model", mirror, "hf://org/model/c#").wrong("models/org/model", SHARP))
+        check("... all of a repository", Run("model", mirror, "hf://org/model").wrong("models/org/model", WANTED))
+        check("... through two", Run("model", Mirror(mirror.url), "hf://org/model").wrong("models/org/model", WANTED))
+        far = Mirror(hub.url)
+        first = Mirror(far.url)
+        run = Run("model", first, "hf://org/model", env={"HF_TOKEN": TOKEN})
+        check("with a token the remedy is named", run.refused(f"redirects to {far.url}", "HF_TOKEN is not sent there", "set HF_ENDPOINT") or
+              (far.sent and "it was asked") or (first.sent != ["Bearer " + TOKEN] and first.sent))
+        put(scratch / "mirrored/x.txt", b"hi")
+        done = subprocess.run([PROGRAM, "export-model", scratch / "mirrored", "--uri", "hf://org/up", "--retries", "1"], capture_output=True, text=True,
+                              env={"PATH": os.environ["PATH"], "HF_ENDPOINT": first.url, "HF_TOKEN": TOKEN})
+        check("... of an upload, too", None if done.returncode and "set HF_ENDPOINT" in done.stderr.splitlines()[-1] and not far.sent else done.stderr)
+    certificate()
+    with serve("--tls", scratch / "tls") as hub:
+        mirror = Mirror(hub.url)
+        run = Run("model", mirror, "hf://org/private", env={"SSL_CERT_FILE": str(scratch / "tls/cert.pem"), "HF_TOKEN": TOKEN})
+        check("from http to https of the same host, with the token", run.wrong("models/org/private", ["config.json", "w.safetensors"]) or run.secrets())
+        run = Run("model", Mirror(hub.url.replace("127.0.0.1", "127.0.0.2")), "hf://org/private", env={"HF_TOKEN": TOKEN})
+        check("... not of another", run.refused("127.0.0.2", "set HF_ENDPOINT"))
 
 
 def test_signed():
@@ -358,11 +409,16 @@ def test_killed():
     shutil.rmtree(scratch / "hub/models/org/large")
 
 
-def test_tls():
+def certificate():
     cert = scratch / "tls"
-    cert.mkdir()
+    cert.mkdir(exist_ok=True)
     subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj", "/CN=hub",
                     "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", cert / "key.pem", "-out", cert / "cert.pem"], check=True, capture_output=True)
+    return cert
+
+
+def test_tls():
+    cert = certificate()
     with serve("--tls", cert) as hub:
         run = Run("model", hub, "hf://org/model", env={"SSL_CERT_FILE": str(cert / "cert.pem"), "HF_TOKEN": TOKEN})
         check("over TLS with the user's own CA", run.wrong("models/org/model", WANTED) or run.secrets())

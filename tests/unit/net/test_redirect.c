@@ -16,7 +16,15 @@ static const struct {
 	{ "https://a/x", { "https://A:443/z" }, "https://A:443/z", false, false },
 	{ "https://a/x", { "https://a:444/z" }, "https://a:444/z", true, false },
 	{ "https://a/x", { "https://a.evil/z" }, "https://a.evil/z", true, false },
-	{ "http://a/x", { "https://a/z" }, "https://a/z", true, false },
+	{ "http://a/x", { "https://a/z" }, "https://a/z", false, false },
+	{ "http://a:8080/x",
+	  { "https://A:8443/z", "y" },
+	  "https://A:8443/y",
+	  false,
+	  false },
+	{ "http://a/x", { "https://b/z" }, "https://b/z", true, false },
+	{ "http://a/x", { "http://a:81/z" }, "http://a:81/z", true, false },
+	{ "http://a/x", { "https://a/y", "http://a/z" }, "http://a/z", true, true },
 	{ "https://a/x", { "http://a/z" }, "http://a/z", true, true },
 	/* Who was led away comes back as a stranger, and plain stays plain. */
 	{ "https://a/x", { "https://b/y", "https://a/z" }, "https://a/z", true, false },
@@ -86,7 +94,7 @@ static void test_rules(void **state)
 {
 	static const struct {
 		const char *location;
-		bool same_origin_only, secure_only;
+		bool stay, secure_only;
 		int rc;
 	} rules[] = {
 		{ "/y", true, true, 0 },
@@ -102,7 +110,7 @@ static void test_rules(void **state)
 		cleanup_arena struct arena a = { 0 };
 		struct redirect r = { .arena = &a,
 				      .url = "https://a/x",
-				      .same_origin_only = rules[i].same_origin_only,
+				      .stay = rules[i].stay ? "do that" : NULL,
 				      .secure_only = rules[i].secure_only };
 		struct error err = { 0 };
 
@@ -110,6 +118,9 @@ static void test_rules(void **state)
 			  rules[i].rc);
 		if (rules[i].rc)
 			check_text(rules[i].location, r.url, "https://a/x");
+		if (rules[i].rc && rules[i].stay)
+			assert_non_null(strstr(err.msg, "https://b/y, another server: "
+							"do that"));
 		assert_true((redirect_headers(&r, secret) == NULL) == r.cross_origin);
 	}
 }
@@ -151,7 +162,7 @@ static void test_a_loop_ends(void **state)
 	assert_int_equal(err.kind, ERR_LIMIT);
 }
 
-static void test_origin(void **state)
+static void test_same_server(void **state)
 {
 	static const struct {
 		const char *a, *b;
@@ -161,6 +172,10 @@ static void test_origin(void **state)
 		{ "https://h/a", "https://H:443/b", true },
 		{ "http://h/a", "http://h:80/b", true },
 		{ "https://h/a", "http://h/a", false },
+		{ "http://h/a", "https://H/b", true },
+		{ "http://h:1/a", "https://h:2/b", true },
+		{ "http://h/a", "http://h:81/b", false },
+		{ "http://h/a", "https://g/b", false },
 		{ "https://h/a", "https://h.evil/a", false },
 		{ "https://h/a", "https://h:444/a", false },
 		{ "https://hub/a", "https://hub@evil/a", false },
@@ -174,7 +189,7 @@ static void test_origin(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(pairs) / sizeof(*pairs); i++)
-		if (http_same_origin(pairs[i].a, pairs[i].b) != pairs[i].same)
+		if (http_same_server(pairs[i].a, pairs[i].b) != pairs[i].same)
 			fail_msg("%s, %s", pairs[i].a, pairs[i].b);
 }
 
@@ -186,7 +201,7 @@ int main(void)
 		cmocka_unit_test(test_rules),
 		cmocka_unit_test(test_what_is_no_redirect),
 		cmocka_unit_test(test_a_loop_ends),
-		cmocka_unit_test(test_origin),
+		cmocka_unit_test(test_same_server),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

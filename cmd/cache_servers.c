@@ -390,7 +390,7 @@ static int run_pod(const void *values, int argc, char **argv, struct error *err)
 const struct cmd cmd_cache_head = {
 	.name = "head",
 	.args = "HOST PORT",
-	.summary = "tell training pods which worker has which rows",
+	.summary = "serve the list of workers and their rows",
 	.about = "Serves Arrow Flight; a drop-in replacement for the head of upstream's "
 		 "data\n"
 		 "cache. METADATA_LOC is the table. The workers are those of the "

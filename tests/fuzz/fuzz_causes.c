@@ -1,0 +1,115 @@
+/*
+ * Lines of training processes, and what an API server says of a refusal: the word of a
+ * cause is within its line, the hint names it; and a filter of tracebacks passes on lines
+ * that it was given, in their order, the last of each process too.
+ */
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "client/permission.h"
+#include "local/traceback.h"
+#include "tests/fuzz/fuzz.h"
+#include "trainer/logcause.h"
+
+enum { PROCESSES = 2, MAX_BYTES = 1 << 16 };
+
+/* The lines of a process that the filter has not passed on yet. */
+struct process {
+	const char *name, *at, *end;
+	bool last; /* its last line has been passed on */
+};
+
+static void check_cause(const char *line, size_t len)
+{
+	cleanup_buf struct buf hint = { .max = MAX_BYTES };
+	cleanup_arena struct arena arena = { 0 };
+	const char *word = NULL;
+	size_t word_len = 0;
+	const struct log_cause *c = log_cause_of(line, len, &word, &word_len);
+
+	log_is_exception(line, len);
+	if (!c)
+		return;
+	FUZZ_CHECK(memmem(line, len, c->text, strlen(c->text)));
+	FUZZ_CHECK(!c->until || (word >= line && word + word_len <= line + len));
+	log_cause_hint(&hint, c, c->until ? str_slice(&arena, word, word_len) : "");
+	FUZZ_CHECK(hint.len);
+}
+
+static void check_permission(struct arena *arena, const char *text)
+{
+	struct permission p;
+
+	if (!permission_read(arena, text, &p))
+		return;
+	FUZZ_CHECK(p.user && p.verb && p.resource && p.group);
+	FUZZ_CHECK(*permission_what(arena, &p) && *permission_check(arena, &p));
+}
+
+static void on_line(void *ctx, const char *prefix, const char *line, size_t len)
+{
+	struct process *p = ctx;
+
+	while (p->name != prefix)
+		p++;
+	/* The line is one of those that are left; those before it were left out. */
+	while (p->at < p->end) {
+		size_t n = strcspn(p->at, "\n");
+		const char *at = p->at;
+
+		p->at += n + 1;
+		if (n == len && !memcmp(at, line, len)) {
+			p->last = p->at >= p->end;
+			return;
+		}
+	}
+	FUZZ_CHECK(!"a line that was not given");
+}
+
+/* Half of the text each; lines alternate. */
+static void check_tracebacks(const char *text, size_t len)
+{
+	struct process all[PROCESSES] = {
+		{ .name = "a", .at = text, .end = text + len },
+		{ .name = "b", .at = text, .end = text + len },
+	};
+	struct traceback_filter *f = traceback_new(on_line, all);
+	const char *at = text;
+	int64_t now = 0;
+
+	for (; at < text + len; now += 100) {
+		size_t n = strcspn(at, "\n");
+
+		for (int i = 0; i < PROCESSES; i++)
+			traceback_line(f, all[i].name, at, n, now);
+		at += n + 1;
+		if (now % 700 == 0)
+			traceback_flush(f, now - TRACEBACK_WAIT_MS);
+	}
+	traceback_flush(f, now + TRACEBACK_WAIT_MS);
+	FUZZ_CHECK(traceback_wake_ms(f) < 0);
+	traceback_free(f);
+	/* Nothing is held: the last line, which ends any traceback, has come. */
+	for (int i = 0; i < PROCESSES; i++)
+		FUZZ_CHECK(all[i].last || !len);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	cleanup_arena struct arena arena = { 0 };
+	const char *text;
+
+	if (size > MAX_BYTES)
+		return 0;
+	text = str_slice(&arena, (const char *)data, size);
+	check_permission(&arena, text);
+	for (const char *at = text; *at; at += strspn(at, "\n")) {
+		size_t n = strcspn(at, "\n");
+
+		check_cause(at, n);
+		at += n;
+	}
+	check_tracebacks(text, strlen(text));
+	return 0;
+}

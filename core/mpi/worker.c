@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/stop.h"
+#include "base/str.h"
 #include "base/xmalloc.h"
 #include "mpi/child.h"
 #include "mpi/session.h"
@@ -125,13 +126,29 @@ static void free_ended(struct worker *w)
 	}
 }
 
+static int strangers_of(const struct worker *w, const char *peer)
+{
+	int n = 0;
+
+	for (const struct session *s = w->sessions; s; s = s->next)
+		n += is_stranger(s) && str_eq(s->peer, peer);
+	return n;
+}
+
+/* Of the address that has the most of them: a flood takes nobody else's place. */
 static void give_up_oldest(struct worker *w)
 {
 	struct session *oldest = NULL;
+	int most = 0;
 
-	for (struct session *s = w->sessions; s; s = s->next)
-		if (is_stranger(s))
+	for (struct session *s = w->sessions; s; s = s->next) {
+		int n = is_stranger(s) ? strangers_of(w, s->peer) : 0;
+
+		if (n && n >= most) {
+			most = n;
 			oldest = s;
+		}
+	}
 	if (!oldest)
 		return;
 	snprintf(oldest->refusal, sizeof(oldest->refusal),

@@ -7,8 +7,8 @@
  * TLS with the job's key (psk.h). When a connection ends, its group gets SIGTERM and 5 s
  * later SIGKILL. Works as PID 1: it reaps all processes that end in the container.
  *
- * Memory is bounded: at most WORKER_MAX_STRANGERS connections may be unauthenticated (the
- * oldest is closed), each for at most 30 s. Each refusal is logged in one line, at most
+ * Memory is bounded: at most WORKER_MAX_STRANGERS connections may be unauthenticated (of
+ * the address with the most, the oldest is closed), each for at most 30 s. Each refusal is logged in one line, at most
  * ten in ten seconds.
  */
 #ifndef MPI_WORKER_H

@@ -176,6 +176,19 @@ for what, data in (("an ssh client", b"SSH-2.0-OpenSSH_9.2\r\n"),
     got = stranger(data)
     check(f"{what}: refused", None if got.startswith(GREETING) and b"HTTP" not in got else got)
 
+# A launcher that is slow to answer the greeting, and 300 connections of another address that stay open.
+waiting = socket.create_connection(("127.0.0.1", worker.port), timeout=PATIENCE)
+waiting.recv(len(GREETING), socket.MSG_WAITALL)
+flood = [socket.create_connection(("127.0.0.1", worker.port), PATIENCE, ("127.0.0.2", 0)) for _ in range(300)]
+is_("one command more", worker.run("echo a").stdout, b"a\n")
+waiting.setblocking(False)
+try:
+    check("a flood from one address closes no other's connection", f"closed: {waiting.recv(1)}")
+except BlockingIOError:
+    check("a flood from one address closes no other's connection", None)
+for s in (waiting, *flood):
+    s.close()
+
 
 class Relay:
     """One connection to the worker, by way of `port`; `sent` is what the client said."""

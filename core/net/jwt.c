@@ -81,10 +81,13 @@ cJSON *jwt_read(const char *key, const char *token)
 
 cJSON *jwt_unverified(const char *token)
 {
+	cleanup_buf struct buf signature = { .max = MAX_TOKEN };
 	const char *middle, *last, *alg;
 	cleanup_json cJSON *head = NULL;
+	struct error none = { 0 };
 
-	if (!find_parts(token, &middle, &last) || !last[1])
+	if (!find_parts(token, &middle, &last) || !last[1] ||
+	    base64url_decode(&signature, last + 1, strlen(last + 1), &none))
 		return NULL;
 	head = read_part(token, (size_t)(middle - token));
 	alg = json_str(head, "alg");

@@ -499,7 +499,7 @@ static void test_claims_that_do_not_fit(void **state)
 		{ "[]", false },
 	};
 	static const char *const forms[] = { "t", "a.b.c", "..", "e30.e30.",
-					     "e30.e30.x" };
+					     "e30.e30.eA" };
 	struct progress_server *s = new_server();
 
 	(void)state;

@@ -73,18 +73,20 @@ static void test_unverified(void **state)
 		"a.b.c",
 		"eyJhbGciOiJIUzI1NiJ9.eyJhIjoxfQ", /* no signature */
 		"eyJhbGciOiJIUzI1NiJ9.eyJhIjoxfQ.",
-		"eyJhbGciOiJub25lIn0.eyJhIjoxfQ.x",    /* none */
-		"eyJhbGciOiJOb25FIn0.eyJhIjoxfQ.x",    /* NonE */
-		"e30.eyJhIjoxfQ.x",                    /* {} */
-		"eyJhbGciOjF9.eyJhIjoxfQ.x",           /* alg: 1 */
-		"eyJhbGciOiJIUzI1NiJ9.WzFd.x",         /* [1] */
-		"eyJhbGciOiJIUzI1NiJ9.bnVsbA.x",       /* null */
-		"eyJhbGciOiJIUzI1NiJ9.eyJhIjoxfQ.x.y", /* four parts, as of JWE five */
-		"eyJhbGciOiJIUzI1NiJ9.eyJhIjoxfQ==.x", /* padding */
-		"eyJhbGciOiJIUzI1NiJ9.eyJhIjo\nxfQ.x",
-		"eyJhbGciOiJIUzI1NiJ9.eyJhIjoxLCJhIjoyfQ.x", /* a twice */
+		"eyJhbGciOiJIUzI1NiJ9.eyJhIjoxfQ.x",
+		"eyJhbGciOiJIUzI1NiJ9.eyJhIjoxfQ.eA\n",
+		"eyJhbGciOiJub25lIn0.eyJhIjoxfQ.eA",     /* none */
+		"eyJhbGciOiJOb25FIn0.eyJhIjoxfQ.eA",     /* NonE */
+		"e30.eyJhIjoxfQ.eA",                     /* {} */
+		"eyJhbGciOjF9.eyJhIjoxfQ.eA",            /* alg: 1 */
+		"eyJhbGciOiJIUzI1NiJ9.WzFd.eA",          /* [1] */
+		"eyJhbGciOiJIUzI1NiJ9.bnVsbA.eA",        /* null */
+		"eyJhbGciOiJIUzI1NiJ9.eyJhIjoxfQ.eA.eA", /* four parts, as of JWE five */
+		"eyJhbGciOiJIUzI1NiJ9.eyJhIjoxfQ==.eA",  /* padding */
+		"eyJhbGciOiJIUzI1NiJ9.eyJhIjo\nxfQ.eA",
+		"eyJhbGciOiJIUzI1NiJ9.eyJhIjoxLCJhIjoyfQ.eA", /* a twice */
 	};
-	cleanup_json cJSON *got = jwt_unverified("eyJhbGciOiJSUzI1NiJ9.eyJhIjoxfQ.x");
+	cleanup_json cJSON *got = jwt_unverified("eyJhbGciOiJSUzI1NiJ9.eyJhIjoxfQ.eA");
 
 	(void)state;
 	assert_int_equal(json_int(got, 0, "a"), 1);

@@ -28,14 +28,17 @@ struct convert_opts {
 	struct opt_strs files, runtime_files;
 	const char *shared, *report;
 	int output, target;
+	bool recursive;
 };
 
 static const char *const formats[] = { "yaml", "json", NULL };
 static const char *const targets[] = { "kftrainer", "upstream", NULL };
 
 static const struct opt opts_table[] = {
-	OPT_STRS('f', "filename", "FILE", "input file; - is stdin; repeatable",
-		 struct convert_opts, files),
+	OPT_STRS('f', "filename", "FILE",
+		 "file, directory or URL; - is stdin; repeatable", struct convert_opts,
+		 files),
+	INPUT_RECURSIVE(struct convert_opts, recursive),
 	OPT_ENUM('o', "output", "FORMAT", "output format", struct convert_opts, output,
 		 formats),
 	OPT_STR(0, "shared", "RUNTIME", "use this runtime instead of creating one",
@@ -269,6 +272,7 @@ static int prepare(struct run *r, int argc, char **argv, struct error *err)
 
 	if (!argc && !o->files.n)
 		return error_set(err, ERR_USAGE, "specify at least one file");
+	r->in.recursive = r->runtimes.recursive = o->recursive;
 	for (int i = 0; i < argc; i++)
 		if (input_read(&r->in, argv[i], err))
 			return -1;

@@ -24,6 +24,7 @@
 
 struct list_opts {
 	struct opt_strs files;
+	bool recursive;
 	int output;
 	struct where_opts where;
 };
@@ -33,6 +34,7 @@ static const char *const list_formats[] = { "table", "yaml", "json", "name", NUL
 static const struct opt list_table[] = {
 	OPT_STRS(0, "runtime-file", "FILE", "file with more runtimes; repeatable",
 		 struct list_opts, files),
+	INPUT_RECURSIVE(struct list_opts, recursive),
 	OPT_ENUM('o', "output", "FORMAT", "output format", struct list_opts, output,
 		 list_formats),
 	RUNTIME_WHERE(struct list_opts),
@@ -134,7 +136,7 @@ static int print_list(cJSON **list, const struct input *in, enum out_format form
 static int run_list(const void *values, int argc, char **argv, struct error *err)
 {
 	const struct list_opts *opts = values;
-	cleanup_input struct input in = { 0 };
+	cleanup_input struct input in = { .recursive = opts->recursive };
 	cleanup_schema struct schema *schema = NULL;
 	cleanup_json cJSON *list = NULL, *api = cJSON_CreateArray();
 	struct error unasked = { 0 };
@@ -162,6 +164,7 @@ static int run_list(const void *values, int argc, char **argv, struct error *err
 
 struct get_opts {
 	struct opt_strs files;
+	bool recursive;
 	int output;
 	struct where_opts where;
 };
@@ -171,6 +174,7 @@ static const char *const get_formats[] = { "yaml", "json", "name", NULL };
 static const struct opt get_table[] = {
 	OPT_STRS(0, "runtime-file", "FILE", "file with more runtimes; repeatable",
 		 struct get_opts, files),
+	INPUT_RECURSIVE(struct get_opts, recursive),
 	OPT_ENUM('o', "output", "FORMAT", "output format", struct get_opts, output,
 		 get_formats),
 	RUNTIME_WHERE(struct get_opts),
@@ -180,7 +184,7 @@ static const struct opt get_table[] = {
 static int run_get(const void *values, int argc, char **argv, struct error *err)
 {
 	const struct get_opts *opts = values;
-	cleanup_input struct input in = { 0 };
+	cleanup_input struct input in = { .recursive = opts->recursive };
 	cleanup_schema struct schema *schema = NULL;
 	cleanup_json cJSON *obj = NULL, *api = cJSON_CreateArray();
 	enum out_format format = out_format(get_formats[opts->output]);
@@ -248,17 +252,19 @@ static int run_render(const void *values, int argc, char **argv, struct error *e
 
 struct validate_opts {
 	struct opt_strs files;
-	bool quiet;
+	bool quiet, recursive;
 };
 
 static const struct opt validate_table[] = {
-	OPT_STRS('f', "filename", "FILE", "file to check; - is stdin; repeatable",
+	OPT_STRS('f', "filename", "FILE",
+		 "file, directory or URL to check; - is stdin; repeatable",
 		 struct validate_opts, files),
+	INPUT_RECURSIVE(struct validate_opts, recursive),
 	OPT_BOOL('q', "quiet", "print only errors", struct validate_opts, quiet),
 	{ .type = OPT_END },
 };
 
-static void tell_valid(const char *file, const struct job_set *set)
+static void tell_valid(const struct job_set *set)
 {
 	cleanup_arena struct arena arena = { 0 };
 
@@ -267,7 +273,7 @@ static void tell_valid(const char *file, const struct job_set *set)
 		const char *name = meta_name(doc->obj);
 		bool ours = schema_knows(set->schema, doc->obj);
 		char *line =
-			arena_printf(&arena, "%s: %s %s%sis %s", file,
+			arena_printf(&arena, "%s: %s %s%sis %s", doc->source->name,
 				     meta_kind(doc->obj), name ? name : "",
 				     name ? " " : "", ours ? "valid" : "not checked");
 
@@ -278,10 +284,10 @@ static void tell_valid(const char *file, const struct job_set *set)
 /*
  * Each file is separate: its TrainJobs may refer to its runtimes and the built-in ones.
  */
-static int validate_file(const char *file, bool quiet)
+static int validate_file(const char *file, const struct validate_opts *how)
 {
 	const struct reporter to = cmd_reporter("runtime validate");
-	const struct job_opts opts = { .file = file };
+	const struct job_opts opts = { .file = file, .recursive = how->recursive };
 	cleanup_job_set struct job_set set = { 0 };
 	struct error err = { 0 };
 	int code = job_set_check(&set, &opts, &to, &err);
@@ -290,8 +296,8 @@ static int validate_file(const char *file, bool quiet)
 		cmd_complain("runtime validate", "%s", err.msg);
 		return EXIT_BAD_INPUT;
 	}
-	if (!code && !quiet)
-		tell_valid(str_eq(file, "-") ? "stdin" : file, &set);
+	if (!code && !how->quiet)
+		tell_valid(&set);
 	return code;
 }
 
@@ -303,10 +309,10 @@ static int run_validate(const void *values, int argc, char **argv, struct error 
 	if (!argc && !opts->files.n)
 		return error_set(err, ERR_USAGE, "specify at least one file");
 	for (; *argv; argv++)
-		if (validate_file(*argv, opts->quiet))
+		if (validate_file(*argv, opts))
 			code = EXIT_BAD_INPUT;
 	for (size_t i = 0; i < opts->files.n; i++)
-		if (validate_file(opts->files.list[i], opts->quiet))
+		if (validate_file(opts->files.list[i], opts))
 			code = EXIT_BAD_INPUT;
 	return code;
 }

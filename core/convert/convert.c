@@ -113,10 +113,15 @@ enum convert_what convert_what(const cJSON *obj, struct field_errors *errs)
 		return CONVERT_UNKNOWN;
 	}
 	near = nearest_word(kind, names);
-	if (!near)
+	if (str_eq(kind, "MXJob"))
+		field_error_add(
+			errs, FIELD_NOT_SUPPORTED, "kind", json_get(obj, "kind"),
+			"there is no TrainJob for MXNet, which V1 dropped in 1.8");
+	else if (near)
+		field_error_add(errs, FIELD_NOT_SUPPORTED, "kind", json_get(obj, "kind"),
+				"did you mean \"%s\"?", near);
+	else
 		return CONVERT_OTHER;
-	field_error_add(errs, FIELD_NOT_SUPPORTED, "kind", json_get(obj, "kind"),
-			"did you mean \"%s\"?", near);
 	return CONVERT_UNKNOWN;
 }
 

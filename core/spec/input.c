@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "api/meta.h"
@@ -13,6 +14,8 @@
 #include "base/str.h"
 #include "base/xmalloc.h"
 #include "base/yaml.h"
+#include "net/uri.h"
+#include "spec/files.h"
 #include "spec/reporter.h"
 #include "trainer/api.h"
 #include "trainer/pipeline.h"
@@ -82,6 +85,8 @@ static int read_text(struct source *source, const char *path, struct error *err)
 
 	if (str_eq(path, "-"))
 		ret = file_read_fd(&source->text, STDIN_FILENO, source->name, &why);
+	else if (files_is_url(path))
+		ret = files_fetch(&source->text, path, &why);
 	else
 		ret = file_read(&source->text, path, &why);
 	if (!ret)
@@ -93,26 +98,49 @@ static int read_text(struct source *source, const char *path, struct error *err)
 	return error_set(err, ERR_INVALID, "%s", why.msg);
 }
 
-int input_read(struct input *in, const char *path, struct error *err)
+static int read_source(struct input *in, const char *path, bool may_be_empty,
+		       struct error *err)
 {
 	struct source *source = arena_alloc(&in->arena, sizeof(*source));
 	struct error why = { 0 };
 	cJSON *doc;
 	int i = 0;
 
-	source->name = str_eq(path, "-") ? "stdin" : arena_strdup(&in->arena, path);
+	source->name = str_eq(path, "-")    ? "stdin"
+		       : files_is_url(path) ? uri_shown(&in->arena, path)
+					    : arena_strdup(&in->arena, path);
 	source->text.max = INPUT_MAX;
 	source->next = in->sources;
 	in->sources = source;
 	if (read_text(source, path, err))
 		return -1;
+	in->bytes += source->text.len;
+	if (in->bytes > INPUT_ALL_MAX)
+		return error_set(err, ERR_LIMIT, "%s: the files exceed %zu MiB together",
+				 source->name, INPUT_ALL_MAX >> 20);
 	if (yaml_parse(&source->docs, source->text.data, source->text.len, &why))
 		return error_set(err, why.kind, "%s:%s", source->name, why.msg);
-	if (!source->docs->child)
+	if (!source->docs->child && !may_be_empty)
 		return error_set(err, ERR_INVALID, "%s: contains no document",
 				 source->name);
 	json_each(doc, source->docs)
 		add_doc(in, source, i++, "", doc);
+	return 0;
+}
+
+int input_read(struct input *in, const char *path, struct error *err)
+{
+	const char **files;
+	struct stat st;
+
+	if (str_eq(path, "-") || files_is_url(path) || stat(path, &st) ||
+	    !S_ISDIR(st.st_mode))
+		return read_source(in, path, false, err);
+	if (files_in(&in->arena, path, in->recursive, &files, err))
+		return -1;
+	for (; *files; files++)
+		if (read_source(in, *files, true, err))
+			return -1;
 	return 0;
 }
 

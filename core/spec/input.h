@@ -17,8 +17,13 @@
 #include "spec/reporter.h"
 
 /* Larger than any valid file. */
-#define INPUT_MAX ((size_t)16 * 1024 * 1024)
+#define INPUT_MAX     ((size_t)16 * 1024 * 1024)
+#define INPUT_ALL_MAX (4 * INPUT_MAX)
 enum { INPUT_ERRORS_MAX = 100 };
+
+/* The row of -R in a table of options. */
+#define INPUT_RECURSIVE(s, member) \
+	OPT_BOOL('R', "recursive", "read directories with all below them", s, member)
 
 struct source {
 	const char *name; /* "job.yaml", "stdin" */
@@ -40,12 +45,13 @@ struct doc {
 
 struct input {
 	struct arena arena;
+	bool recursive; /* directories with all below them */
 	struct source *sources;
 	struct doc *docs;
-	size_t n, cap;
+	size_t n, cap, bytes;
 };
 
-/* Add the documents of a file; "-" is stdin. */
+/* Add the documents of a file, a directory or a URL (files.h); "-" is stdin. */
 MUST_CHECK int input_read(struct input *in, const char *path, struct error *err);
 
 /* Add a document that is in no file; the input takes it. */

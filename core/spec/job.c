@@ -230,6 +230,7 @@ static int read_all(struct job_set *set, const struct job_opts *opts,
 {
 	cJSON *made = NULL;
 
+	set->input.recursive = opts->recursive;
 	if (opts->file && input_read(&set->input, opts->file, err))
 		return -1;
 	for (size_t i = 0; i < opts->files.n; i++)

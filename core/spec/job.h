@@ -19,7 +19,7 @@ struct job_opts {
 	const char *default_ns; /* without a file's or an option's; NULL: "default" */
 	struct opt_strs runtime_files, labels, annotations;
 	const struct workspace *workspace; /* submitted with the jobs; or NULL */
-	bool suspend;
+	bool suspend, recursive;
 	/*
 	 * Does the cluster have the runtime? 1, 0, or -1 with err. NULL: look among the
 	 * built-in ones.
@@ -46,10 +46,12 @@ enum job_names {
 /* Their rows in a table of options; `s` has a member `struct job_opts job`. */
 /* clang-format off */
 #define JOB_FILE_OPTIONS(s) \
-	OPT_STRS('f', "filename", "FILE", "file with the TrainJob; - is stdin; repeatable", \
+	OPT_STRS('f', "filename", "FILE", \
+		 "file, directory or URL with the TrainJob; - is stdin; repeatable", \
 		 s, job.files), \
 	OPT_STRS(0, "runtime-file", "FILE", "file with runtimes; repeatable", \
 		 s, job.runtime_files), \
+	INPUT_RECURSIVE(s, job.recursive), \
 	OPT_STR('n', "namespace", "NAMESPACE", "namespace of jobs whose file has none", \
 		s, job.ns), \
 	OPT_STR(0, "name", "NAME", "name of the job; overrides the file", s, job.name), \

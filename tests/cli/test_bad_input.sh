@@ -15,7 +15,7 @@ check "100 MB" refuses 'larger than the limit of 16 MiB' "${submit[@]}" "$in"
 truncate -s 1G "$in"
 check "a reader of 1 GB needs no 256 MB of addresses" bash -c 'ulimit -v 262144; "$1" submit --dry-run "$2" 2>&1 | grep -q "larger than"' - "$kftrainer" "$in"
 check "no such file" refuses 'nowhere.yaml: No such file or directory' "${submit[@]}" "$scratch/nowhere.yaml"
-check "a folder" refuses 'Is a directory' "${submit[@]}" "$scratch"
+check "a folder" refuses 'error reading \[.*\]: recognized file extensions are \[.json .yaml .yml\]' "${submit[@]}" "$scratch"
 if [ "$(id -u)" = 0 ]; then
 	unreadable() { chmod 700 "$scratch"; echo x >"$in"; chmod 711 "$scratch"; chmod 0 "$in"
 		cp "$kftrainer" "$scratch/kf"; chmod 755 "$scratch/kf"

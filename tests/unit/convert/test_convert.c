@@ -86,6 +86,8 @@ static void test_what_is_ours(void **state)
 		  "v2beta1" },
 		{ "{apiVersion: kubeflow.org/v1, kind: TfJob}", CONVERT_UNKNOWN,
 		  "TFJob" },
+		{ "{apiVersion: kubeflow.org/v1, kind: MXJob}", CONVERT_UNKNOWN,
+		  "MXNet" },
 		{ "{apiVersion: kubeflow.org/v1, kind: Notebook}", CONVERT_OTHER, NULL },
 		{ "{apiVersion: v1, kind: PyTorchJob}", CONVERT_OTHER, NULL },
 		{ "{apiVersion: trainer.kubeflow.org/v1alpha1, kind: TrainJob}",

@@ -293,26 +293,29 @@ static int check_lakes(const struct place_files *f, const char *uri, struct erro
 
 /* The part of a file's name that can have partitions: directories KEY=VALUE. */
 static const char *below(struct arena *arena, const char *uri, const char *name,
-			 bool named)
+			 const struct store_object *named)
 {
-	const char *host = strstr(uri, "://"), *path;
 	struct error ignored = { 0 };
 	size_t len = strlen(uri);
+	const char *path;
 
 	while (len && uri[len - 1] == '/')
 		len--;
 	if (!named)
 		return name + len;
-	path = host ? strchr(host + 3, '/') : uri;
-	if (path && str_starts(uri, "http"))
-		(void)!uri_decode(&path, arena, path, &ignored);
-	return path ? path : "";
+	path = strstr(named->key, "://"); /* a URL is the key of its file */
+	path = path ? strchr(path + 3, '/') : named->key;
+	if (path != named->key)
+		(void)!uri_decode(&path, arena, path ? path : "", &ignored);
+	return path;
 }
 
 static int keep_files(struct place_files *f, const char *uri,
 		      const struct range_conf *place, struct error *err)
 {
 	struct arena *arena = &f->listing.arena;
+
+	const char *hidden = NULL;
 
 	f->at = xcalloc(f->listing.n + 1, sizeof(*f->at));
 	for (size_t i = 0; i < f->listing.n; i++) {
@@ -321,13 +324,18 @@ static int keep_files(struct place_files *f, const char *uri,
 
 		if (f->named || is_table_file(o->path))
 			f->at[f->n++] = (struct place_file){
-				name, below(arena, uri, name, f->named), place, *o
+				name, below(arena, uri, name, f->named ? o : NULL), place,
+				*o
 			};
+		else if (str_ends(o->path, ".parquet"))
+			hidden = o->path;
 	}
-	if (!f->n)
-		return error_set(err, ERR_NOT_FOUND,
-				 "%s: contains no file whose name ends in .parquet", uri);
-	return 0;
+	if (f->n)
+		return 0;
+	return error_set(err, ERR_NOT_FOUND,
+			 "%s: contains no file whose name ends in .parquet%s%s", uri,
+			 hidden ? ", but for hidden ones ('_', '.'): " : "",
+			 hidden ? hidden : "");
 }
 
 /* A local path as a URI. */

@@ -230,7 +230,7 @@ static int open_files(struct table *t, const struct table_conf *conf, struct err
 	for (size_t i = 1; i < t->n; i++)
 		if (check_columns(&t->files[0], &t->files[i], err))
 			return -1;
-	return hive_project(t, err);
+	return hive_columns(t, err);
 }
 
 /* ---- units ---- */
@@ -312,8 +312,6 @@ const struct field *table_columns(const struct table *t, size_t *ret_n)
 {
 	if (t->iceberg)
 		return iceberg_columns(t->iceberg, ret_n);
-	if (!t->columns)
-		return parquet_columns(t->files[0].parquet, ret_n);
 	*ret_n = t->n_columns;
 	return t->columns;
 }

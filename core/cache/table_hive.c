@@ -152,6 +152,18 @@ static struct field column_of(struct table *t, const struct hive_key *key)
 			       .id = -1 };
 }
 
+/* A column is nullable if it is in one of the files, which have the same columns. */
+static void merge_nullable(struct table *t)
+{
+	for (size_t i = 0; i < t->n; i++) {
+		size_t n;
+		const struct field *f = parquet_columns(t->files[i].parquet, &n);
+
+		for (size_t k = 0; k < n; k++)
+			t->columns[k].nullable |= f[k].nullable;
+	}
+}
+
 /* The files' columns, of which a partition replaces the one of its name, and the others. */
 static int add_columns(struct table *t, struct error *err)
 {
@@ -162,6 +174,7 @@ static int add_columns(struct table *t, struct error *err)
 	t->columns = arena_alloc(&t->arena, (n + t->n_keys) * sizeof(*t->columns));
 	if (n)
 		memcpy(t->columns, from, n * sizeof(*from));
+	merge_nullable(t);
 	for (size_t k = 0; k < t->n_keys; k++) {
 		struct field column = column_of(t, &t->keys[k]);
 		size_t i = 0;
@@ -216,13 +229,11 @@ static int project(struct table *t, struct file *f, struct error *err)
 						       : 0;
 }
 
-int hive_project(struct table *t, struct error *err)
+int hive_columns(struct table *t, struct error *err)
 {
-	if (!t->n_keys || !t->n)
-		return 0;
-	if (add_columns(t, err))
+	if (t->n && add_columns(t, err))
 		return -1;
-	for (size_t i = 0; i < t->n; i++)
+	for (size_t i = 0; i < t->n && t->n_keys; i++)
 		if (project(t, &t->files[i], err))
 			return -1;
 	return 0;

@@ -30,7 +30,7 @@ struct table {
 	struct iceberg *iceberg; /* NULL: plain Parquet */
 	struct hive_key *keys;   /* its partitions */
 	size_t n_keys;
-	struct field *columns; /* with those of the partitions; NULL: the files' */
+	struct field *columns; /* of plain Parquet, with those of the partitions */
 	size_t n_columns;
 	struct file *files;
 	size_t n;
@@ -57,10 +57,10 @@ int file_by_path(const void *a, const void *b);
  * as in pyarrow.dataset with partitioning="hive". An int32 if all its values are, else a
  * string; null where it is __HIVE_DEFAULT_PARTITION__ or a file is in no such directory.
  * Keys and values are percent-decoded. hive_find() looks at all files of the table, which
- * need not be open; hive_project() adds the columns to those that are.
+ * need not be open; hive_columns() fills t->columns when those that are kept are.
  */
 MUST_CHECK int hive_find(struct table *t, struct error *err);
-MUST_CHECK int hive_project(struct table *t, struct error *err);
+MUST_CHECK int hive_columns(struct table *t, struct error *err);
 
 /* Is it an Iceberg table's metadata file? */
 bool is_iceberg(const char *uri);

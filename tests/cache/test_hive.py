@@ -77,6 +77,8 @@ for what, files in (("nested keys", {"y=1/m=2/a.parquet": {}, "y=1/m=x/a.parquet
                     ("an encoded key", {"a%20b=1/a.parquet": {}, "a b=2/a.parquet": {}}),
                     ("= in a file's name", {"a=1.parquet": {}, "y=2/b=2.parquet": {}}),
                     ("hidden directories", {"_y=1/a.parquet": {}, ".z=1/a.parquet": {}, "y=1/a.parquet": {}, "_temporary/y=2/a.parquet": {}}),
+                    ("codes with leading zeros", {"code=01001/a.parquet": {}, "code=2A001/a.parquet": {}}),
+                    ("a large string in the files, too", {"p=a/a.parquet": {"q": pa.array(["a"], pa.large_string())}}),
                     ("keys in two cases", {"Y=1/a.parquet": {}, "y=2/a.parquet": {}}),
                     ("the column is in the files, too", {"y=1/a.parquet": {"y": int32, "z": ["q"]}, "y=2/a.parquet": {"y": int32, "z": ["r"]}}),
                     ("... and in one without the directory", {"a.parquet": {"y": int32}, "y=1/a.parquet": {"y": int32}, "y=__HIVE_DEFAULT_PARTITION__/a.parquet": {"y": int32}}),
@@ -84,6 +86,17 @@ for what, files in (("nested keys", {"y=1/m=2/a.parquet": {}, "y=1/m=x/a.parquet
     check(what, differs(files))
 check("a directory below", differs(values("1", "2"), "m=1"))
 check("one file", differs(values("1", "2"), "m=1/a.parquet"))
+for uri in (f"file://{root}/m=1/a.parquet", f"file://{root}/m%3D1/a.parquet"):
+    check("... by " + uri[-15:], None if rows(uri) == wanted(root / "m=1/a.parquet") else rows(uri))
+make(values("1", "2", key="_m"))
+check("... hidden ones only", None if f"no file whose name ends in .parquet, but for hidden ones ('_', '.'): _m=" in rows(root) else rows(root))
+for i, nullable in enumerate((False, True)):
+    pq.write_table(pa.table({"n": [None if nullable else 7]}, schema=pa.schema([pa.field("n", pa.int64(), nullable)])), root / f"m={i}.parquet")
+    (root / f"m={i}").mkdir()
+    (root / f"m={i}.parquet").rename(root / f"m={i}/a.parquet")
+shutil.rmtree(root / "_m=1")
+shutil.rmtree(root / "_m=2")
+check("a column that is nullable in some files", None if rows(root) == wanted(root) else rows(root))
 make(values("1", "2"))
 (root / "m=1/_SUCCESS").write_text("")
 (root / "m=1/.a.parquet.crc").write_text("crc")

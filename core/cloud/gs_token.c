@@ -24,6 +24,7 @@ enum {
 	NEAR_MS = 2000,
 	ASK_MS = 30 * 1000,
 	JWT_S = 3600,
+	LONGEST_S = 365 * 24 * 3600,
 };
 
 struct gs_token {
@@ -83,6 +84,7 @@ static int take_answer(struct gs_token *t, const struct http_response *r,
 	cleanup_arena struct arena arena = { 0 };
 	cleanup_json cJSON *doc = NULL;
 	const char *token, *why;
+	int64_t lasts;
 
 	if (json_parse(&doc, r->body.data, r->body.len, err))
 		return error_wrap(err, "%s: HTTP %d", t->source, r->status);
@@ -95,7 +97,9 @@ static int take_answer(struct gs_token *t, const struct http_response *r,
 	}
 	free(t->token);
 	t->token = xstrdup(token);
-	t->expires = clock_now() + json_int(doc, JWT_S, "expires_in");
+	lasts = json_int(doc, JWT_S, "expires_in");
+	lasts = lasts < LONGEST_S ? lasts : LONGEST_S;
+	t->expires = clock_now() + (lasts > 0 ? lasts : 0);
 	return 0;
 }
 

@@ -92,12 +92,14 @@ d = json.loads(sys.stdin.read() or "{\"kind\": \"\"}")
 for o in d.get("items", [d]):
     if o["kind"] == "ConfigMap":
         print(len(base64.b64decode(o["binaryData"]["workspace.tar.zst"])))'; }
-# Bytes that cannot be packed smaller, until the archive has exactly 1 MiB.
+# Bytes that cannot be packed smaller, the same in every run, until the archive has exactly 1 MiB.
+noise() { python3 -c 'import random, sys; sys.stdout.buffer.write(random.Random(int(sys.argv[1])).randbytes(1200000))' "$1" >"$scratch/noise"; } # SEED
+size=
 fill() { # SIZE
-	local want=$1 size got i
+	local want=$1 got i
 	for i in {0..299}; do
 		[ $((i % 6)) != 0 ] || { # other noise, when this one does not come to it
-			head -c 1200000 /dev/urandom >"$scratch/noise"
+			noise "$i"
 			size=$((want - 2000))
 		}
 		head -c "$size" "$scratch/noise" >"$code/noise.bin"
@@ -108,11 +110,20 @@ fill() { # SIZE
 	echo "$i tries: $got"
 	return 1
 }
+# The next bytes of it, one by one, until the archive is larger than that.
+overfill() {
+	local i
+	for i in {1..1000}; do
+		head -c "$((size + i))" "$scratch/noise" >"$code/noise.bin"
+		[ -n "$(archive_size)" ] || return 0
+	done
+	return 1
+}
 check "a folder whose archive has exactly 1 MiB" fill 1048576
 check "... is taken by the API server" submit full
 check "... and is there" map_of full
-head -c 10 /dev/urandom >>"$code/noise.bin"
-check "a few bytes more are refused, with the largest files" says 'the largest files: noise.bin 10' submit more
+check "... and with the next bytes more than that" overfill
+check "that is refused, with the largest files" says 'the largest files: noise.bin 10' submit more
 check "... and nothing is left" gone trainjob more
 rm "$code/noise.bin"
 

@@ -68,8 +68,8 @@ static int verify(int fd, const char *path, struct error *err)
 		return -1;
 	if (text.len != size || memcmp(text.data, gpu_helper_elf, size))
 		return error_set(err, ERR_FORMAT,
-				 "GPU helper: %s was changed while it was written; set "
-				 "TMPDIR to a directory that others cannot write",
+				 "%s was changed while it was written; set TMPDIR to a "
+				 "directory that others cannot write",
 				 path);
 	return 0;
 }
@@ -81,23 +81,24 @@ static int in_directory(int *ret, struct error *err)
 	const char *tmp = getenv("TMPDIR");
 	char *path =
 		path_join(&arena, tmp && *tmp ? tmp : "/tmp", "kftrainer-gpu-XXXXXX");
-	int fd = mkostemp(path, O_CLOEXEC), reading = -1, result;
+	int fd = mkostemp(path, O_CLOEXEC), result;
+	cleanup_fd int reading = -1;
 
 	if (fd < 0)
 		return error_errno(err, errno, "GPU helper: cannot create %s", path);
 	result = write_program(fd, err);
-	if (!result && (fchmod(fd, 0500) < 0 ||
-			(reading = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)) < 0))
+	if (!result && fchmod(fd, 0500) < 0)
 		result = error_errno(err, errno, "GPU helper: %s", path);
+	if (!result &&
+	    (file_reopen(&reading, fd, path, err) || verify(reading, path, err)))
+		result = error_wrap(err, "GPU helper");
 	close(fd);
 	unlink(path);
-	if (!result)
-		result = verify(reading, path, err);
-	if (!result)
-		*ret = reading;
-	else if (reading >= 0)
-		close(reading);
-	return result;
+	if (result)
+		return -1;
+	*ret = reading;
+	reading = -1;
+	return 0;
 }
 
 static int program(int *ret, struct error *err)

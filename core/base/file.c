@@ -95,6 +95,28 @@ bool file_is_same(const struct stat *a, const struct stat *b)
 	       a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
+int file_reopen(int *ret, int fd, const char *path, struct error *err)
+{
+	cleanup_fd int reading = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	struct stat ours, now;
+
+	if (reading < 0 || fstat(fd, &ours) || fstat(reading, &now))
+		return error_errno(err, errno, "%s", path);
+	if (now.st_dev != ours.st_dev || now.st_ino != ours.st_ino)
+		return error_set(err, ERR_DENIED,
+				 "%s was replaced by a file of user %u; use a directory "
+				 "that others cannot write",
+				 path, (unsigned)now.st_uid);
+	if (now.st_uid != geteuid())
+		return error_set(err, ERR_DENIED,
+				 "%s is owned by user %u, not by %u; use a directory "
+				 "that others cannot write",
+				 path, (unsigned)now.st_uid, (unsigned)geteuid());
+	*ret = reading;
+	reading = -1;
+	return 0;
+}
+
 bool file_exists(const char *path)
 {
 	return !access(path, F_OK);

@@ -37,6 +37,12 @@ MUST_CHECK int file_write_fd(int fd, const void *data, size_t len, const char *n
 MUST_CHECK int file_write(const char *path, const void *data, size_t len, mode_t mode,
 			  struct error *err);
 
+/*
+ * *ret: the file of `fd`, which this user has created at `path`, open for reading.
+ * ERR_DENIED: another file (device, inode) is there now, or another user owns it.
+ */
+MUST_CHECK int file_reopen(int *ret, int fd, const char *path, struct error *err);
+
 bool file_exists(const char *path);
 
 /* Do two stat(2) results show the same file, unchanged? */

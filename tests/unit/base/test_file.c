@@ -160,6 +160,42 @@ static void test_first_line(void **state)
 	assert_int_equal(unlink(path), 0);
 }
 
+/* The same bytes at the same path, but of a file that somebody else can change later. */
+static void test_reopen(void **state)
+{
+	char path[] = "/tmp/kftrainer-reopen-XXXXXX",
+	     other[] = "/tmp/kftrainer-other-XXXXXX";
+	int fd = mkstemp(path), theirs = mkstemp(other), reading = -1;
+	struct error err = { 0 };
+
+	(void)state;
+	assert_true(fd >= 0 && theirs >= 0);
+	assert_int_equal(write(fd, "x", 1), 1);
+	assert_int_equal(write(theirs, "x", 1), 1);
+	assert_int_equal(file_reopen(&reading, fd, path, &err), 0);
+	assert_int_equal(write(reading, "y", 1), -1);
+	close(reading);
+	reading = -1;
+	if (!geteuid()) {
+		assert_int_equal(fchown(fd, 65534, 65534), 0);
+		assert_int_equal(file_reopen(&reading, fd, path, &err), -1);
+		assert_non_null(strstr(err.msg, "is owned by user 65534, not by 0"));
+		assert_int_equal(fchown(fd, 0, 0), 0);
+	}
+	assert_int_equal(rename(other, path), 0);
+	assert_int_equal(file_reopen(&reading, fd, path, &err), -1);
+	assert_int_equal(err.kind, ERR_DENIED);
+	assert_non_null(strstr(err.msg, "was replaced by a file of user"));
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(symlink("/dev/null", path), 0);
+	assert_int_equal(file_reopen(&reading, fd, path, &err), -1);
+	assert_int_equal(err.code, ELOOP);
+	assert_int_equal(reading, -1);
+	unlink(path);
+	close(fd);
+	close(theirs);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -171,6 +207,7 @@ int main(void)
 		cmocka_unit_test(test_folders),
 		cmocka_unit_test(test_paths),
 		cmocka_unit_test(test_first_line),
+		cmocka_unit_test(test_reopen),
 	};
 
 	return cmocka_run_group_tests_name("file", tests, make_dir, remove_dir);

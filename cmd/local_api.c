@@ -129,18 +129,32 @@ static int choose_address(struct local_api *l, struct error *err)
 
 /* ---- webhooks in process ----------------------------------------------------------- */
 
+/* As assets/manifests/webhooks.yaml has them. */
 static const struct hook {
 	const char *kind, *path, *name;
+	bool selective; /* objects with this label are not sent to it */
 } validators[] = {
 	{ TRAINJOB_KIND, "/validate" HOOKS "trainjob",
-	  "validator.trainjob.trainer.kubeflow.org" },
+	  "validator.trainjob.trainer.kubeflow.org", false },
 	{ RUNTIME_KIND, "/validate" HOOKS "trainingruntime",
-	  "validator.trainingruntime.trainer.kubeflow.org" },
+	  "validator.trainingruntime.trainer.kubeflow.org", true },
 	{ CLUSTER_RUNTIME_KIND, "/validate" HOOKS "clustertrainingruntime",
-	  "validator.clustertrainingruntime.trainer.kubeflow.org" },
+	  "validator.clustertrainingruntime.trainer.kubeflow.org", true },
 };
 static const struct hook defaulter = { TRAINJOB_KIND, "/mutate" HOOKS "trainjob",
-				       "defaulter.trainjob.trainer.kubeflow.org" };
+				       "defaulter.trainjob.trainer.kubeflow.org", false };
+
+static bool opts_out(const cJSON *obj)
+{
+	return str_eq(meta_label(obj, "trainer.kubeflow.org/webhook-validation"),
+		      "disabled");
+}
+
+/* An objectSelector excludes an update if it excludes the old object and the new one. */
+static bool is_excluded(const struct hook *hook, const struct admission *a)
+{
+	return hook->selective && opts_out(a->obj) && (!a->old || opts_out(a->old));
+}
 
 static int ask(struct local_api *l, const struct hook *hook, struct admission *a,
 	       struct error *err)
@@ -160,8 +174,7 @@ static int ask(struct local_api *l, const struct hook *hook, struct admission *a
 	};
 	const cJSON *w;
 
-	if (str_eq(meta_label(a->obj, "trainer.kubeflow.org/webhook-validation"),
-		   "disabled"))
+	if (is_excluded(hook, a))
 		return 0;
 	if (!l->webhook)
 		return error_set(err, ERR_BUSY, "the server is starting; try again");

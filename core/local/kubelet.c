@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
+#include "local/holders.h"
 #include "local/hosts.h"
 #include "local/pod.h"
 #include "local/ports.h"
@@ -251,6 +252,7 @@ bool kubelet_give_gpus(struct pod *p)
 	struct kubelet *k = p->k;
 	int64_t want = pod_gpus(p->doc), got;
 	cleanup_buf struct buf ids = { .max = 65536 };
+	char held[HOLDERS_TEXT_SIZE];
 
 	if (k->n_gpus == 0 && want == 0)
 		return true;
@@ -260,8 +262,9 @@ bool kubelet_give_gpus(struct pod *p)
 		p->reason = "Unschedulable";
 		snprintf(p->message, sizeof(p->message),
 			 "waiting for %lld nvidia.com/gpu: this machine has %zu, %lld "
-			 "free",
-			 (long long)want, k->n_gpus, (long long)got);
+			 "free%s",
+			 (long long)want, k->n_gpus, (long long)got,
+			 holders_text("gpu", held));
 		/* Other runs do not announce GPUs that they release: poll. */
 		wake_at(p, clock_ms() + GPU_WAIT_MS);
 		return false;

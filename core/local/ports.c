@@ -15,6 +15,7 @@
 
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "local/holders.h"
 #include "trainer/peers.h"
 
 enum { FIRST_PORT = 20000, LAST_PORT = 65000, PORT_TRIES = 2000 };
@@ -29,8 +30,8 @@ static int take_name(const char *kind, const char *which)
 
 	if (fd < 0)
 		return -1;
-	n = snprintf(a.sun_path + 1, sizeof(a.sun_path) - 1, "kftrainer/%s/%.60s", kind,
-		     which);
+	n = snprintf(a.sun_path + 1, sizeof(a.sun_path) - 1, HOLDERS_PREFIX "%s/%.60s",
+		     kind, which);
 	if (bind(fd, (const void *)&a,
 		 (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n)) < 0)
 		return -1;
@@ -106,6 +107,7 @@ static unsigned random_number(void)
 
 int port_reserve(int *ret_port, int *ret_lock, struct error *err)
 {
+	char held[HOLDERS_TEXT_SIZE];
 	int low, high;
 	int port = FIRST_PORT + (int)(random_number() % (LAST_PORT - FIRST_PORT));
 
@@ -127,8 +129,8 @@ int port_reserve(int *ret_port, int *ret_lock, struct error *err)
 		}
 		close(lock);
 	}
-	return error_set(err, ERR_BUSY, "no free TCP port found among %d tried",
-			 PORT_TRIES);
+	return error_set(err, ERR_BUSY, "no free TCP port found among %d tried%s",
+			 PORT_TRIES, holders_text("port", held));
 }
 
 /* Can the address be bound? Always on Linux, but not in every sandbox. */
@@ -146,6 +148,7 @@ int address_block_reserve(char ret_block[PORT_ADDRESS_SIZE], int *ret_lock,
 {
 	/* 127.0.* is left alone: resolvers and distributions have addresses there. */
 	unsigned first = random_number();
+	char held[HOLDERS_TEXT_SIZE];
 
 	for (unsigned i = 0; i < BLOCK_TRIES; i++) {
 		unsigned block = 256 + (first + i) % (65536 - 256);
@@ -168,7 +171,8 @@ int address_block_reserve(char ret_block[PORT_ADDRESS_SIZE], int *ret_lock,
 		*ret_lock = lock;
 		return 0;
 	}
-	return error_set(err, ERR_BUSY, "no free block of loopback addresses found");
+	return error_set(err, ERR_BUSY, "no free block of loopback addresses found%s",
+			 holders_text("address", held));
 }
 
 struct port_place {

@@ -142,6 +142,16 @@ def creation():
     ask("a runtime without a template", "POST", RUNTIMES, obj("TrainingRuntime", "r2", "trainer.kubeflow.org/v1alpha1", spec={}))
     ask("a runtime with the same job twice", "POST", RUNTIMES, (lambda r: r["spec"]["template"]["spec"][
         "replicatedJobs"].append(r["spec"]["template"]["spec"]["replicatedJobs"][0]) or r)(runtime("twice")))
+    off = {"trainer.kubeflow.org/webhook-validation": "disabled"}
+    ask("validation disabled: not of a TrainJob", "POST", JOBS, job("off", {"runtimeRef": {"name": "absent"}}, labels=off))
+    wrong = runtime("off", labels=off)
+    wrong["spec"]["template"]["spec"]["replicatedJobs"][0]["replicas"] = 2
+    ask("validation disabled: of a runtime", "POST", RUNTIMES, wrong)
+    ask("validation disabled: changed", "PATCH", f"{RUNTIMES}/off", {"metadata": {"annotations": {"a": "b"}}}, type=MERGE)
+    ask("validation disabled: no longer", "PATCH", f"{RUNTIMES}/off", {"metadata": {"labels": {
+        "trainer.kubeflow.org/webhook-validation": None}}}, type=MERGE)
+    ask("validation: a runtime", "POST", RUNTIMES, runtime("on"))
+    ask("validation: disabled with the change", "PATCH", f"{RUNTIMES}/on", {"metadata": {"labels": off}, "spec": wrong["spec"]}, type=MERGE)
     ask("a JobSet", "POST", JOBSETS, obj("JobSet", "js", "jobset.x-k8s.io/v1alpha2", spec={
         "suspend": True, "replicatedJobs": [{"name": "w", "template": {"spec": {"template": {"spec": {
             "containers": [{"name": "c", "image": "i"}]}}}}}]}))

@@ -12,6 +12,7 @@
 
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "local/holders.h"
 #include "local/ports.h"
 
 enum { MANY = 200 };
@@ -88,6 +89,43 @@ static void test_blocks_answer(void **state)
 	close(lock);
 }
 
+/* Another user takes the names of the machine's GPUs, and runs nothing. */
+static void test_holders(void **state)
+{
+	char text[HOLDERS_TEXT_SIZE];
+	int in[2], out[2], own;
+	pid_t pid;
+	char c;
+
+	(void)state;
+	own = gpu_reserve("GPU-own");
+	assert_true(own >= 0);
+	assert_int_equal(gpu_reserve("GPU-own"), -1);
+	assert_string_equal(holders_text("gpu", text), "");
+	if (geteuid())
+		skip(); /* only root can be somebody else */
+	assert_int_equal(pipe(in), 0);
+	assert_int_equal(pipe(out), 0);
+	pid = fork();
+	if (pid == 0) {
+		close(in[1]);
+		_exit(setresuid(65534, 65534, 65534) || gpu_reserve("GPU-1") < 0 ||
+		      gpu_reserve("GPU-2") < 0 || write(out[1], "", 1) < 0 ||
+		      read(in[0], &c, 1) < 0);
+	}
+	close(out[1]);
+	assert_int_equal(read(out[0], &c, 1), 1);
+	assert_int_equal(gpu_reserve("GPU-1"), -1);
+	assert_string_equal(holders_text("gpu", text), "; user 65534 holds 2 of them");
+	assert_string_equal(holders_text("port", text), "");
+	close(in[1]);
+	close(in[0]);
+	close(out[0]);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	assert_string_equal(holders_text("gpu", text), "");
+	close(own);
+}
+
 static void test_replace(void **state)
 {
 	static const struct {
@@ -129,6 +167,7 @@ int main(void)
 		cmocka_unit_test(test_ports_are_different),
 		cmocka_unit_test(test_between_processes),
 		cmocka_unit_test(test_blocks_answer),
+		cmocka_unit_test(test_holders),
 		cmocka_unit_test(test_replace),
 	};
 

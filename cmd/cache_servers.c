@@ -26,7 +26,7 @@ enum { TAKEOVER = 30, MAX_TAKEOVER = 86400 };
 
 struct server_opts {
 	int64_t memory, takeover;
-	const char *spill, *token_file, *snapshot;
+	const char *spill, *token_file, *head_token_file, *snapshot;
 	const char *tls_cert, *tls_key, *ca_file, *audience;
 	bool token_review;
 	struct opt_strs workers, groups;
@@ -45,6 +45,9 @@ struct server_opts {
 	OPT_STR(0, "token-file", "FILE",                                                 \
 		"accept only calls with the bearer token in this file",                  \
 		struct server_opts, token_file),                                         \
+		OPT_STR(0, "head-token-file", "FILE",                                    \
+			"assign rows only with the bearer token in this file",           \
+			struct server_opts, head_token_file),                            \
 		OPT_BOOL(0, "token-review",                                              \
 			 "accept only tokens that the API server's TokenReview accepts", \
 			 struct server_opts, token_review),                              \
@@ -123,7 +126,7 @@ static int read_port(int *ret, const char *name, const char *text, int64_t min,
 
 /* With TokenReviews, the head sends the token in the file to its workers. */
 struct access {
-	struct auth *file;
+	struct auth *file, *head_file;
 	struct token_review *review;
 	struct kube_config config;
 	struct kube *kube;
@@ -138,6 +141,7 @@ static void access_release(struct access *a)
 		kube_free(a->kube);
 	kube_config_release(&a->config);
 	auth_free(a->file);
+	auth_free(a->head_file);
 	free(a->groups);
 	free(a->own_group);
 }
@@ -209,6 +213,11 @@ static int read_access(struct cache_conf *conf, const struct server_opts *o,
 		return error_wrap(err, "--token-file");
 	if (file)
 		conf->auth = auth_callbacks(a->file);
+	if (o->head_token_file) {
+		if (auth_new(&a->head_file, o->head_token_file, err))
+			return error_wrap(err, "--head-token-file");
+		conf->head_auth = auth_callbacks(a->head_file);
+	}
 	if (!o->token_review)
 		return 0;
 	conf->auth = (struct cache_auth){

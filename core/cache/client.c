@@ -13,7 +13,8 @@
 #include "cache/flight.h"
 #include "net/grpc_client.h"
 
-enum { INFO_ENDPOINT = 3, MAX_MESSAGE = 1 << 30 }; /* of FlightInfo */
+enum { INFO_ENDPOINT = 3, INFO_RECORDS }; /* of FlightInfo */
+enum { MAX_MESSAGE = 1 << 30 };
 enum { TYPE_COMMAND = 2 };
 
 struct endpoint {
@@ -30,7 +31,8 @@ struct reader {
 	struct field *fields; /* NULL: no schema received yet */
 	size_t n_fields;
 	struct ipc_form form;
-	bool begun; /* this stream has sent its schema */
+	bool begun;          /* this stream has sent its schema */
+	int64_t total, rows; /* announced, -1: unknown; received */
 };
 
 /* The rest after the scheme; NULL: not one of ours. */
@@ -69,7 +71,7 @@ static int call(struct reader *r, const char *uri, struct grpc_request *req,
 				 "without TLS; expected grpc+tls://",
 				 uri);
 	req->origin = arena_printf(&r->arena, "%s://%s", tls ? "https" : "http", at);
-	req->header = r->conf->header;
+	req->headers[0] = r->conf->header;
 	req->max_message = MAX_MESSAGE;
 	req->ctx = r;
 	return grpc_request(r->http, req, err) ? error_wrap(err, "%s", uri) : 0;
@@ -118,12 +120,15 @@ static int take_endpoint(struct reader *r, const struct pb_field *f, struct erro
 static int on_info(void *ctx, const void *data, size_t len, struct error *err)
 {
 	struct pb_reader in = pb_read(data, len);
+	struct reader *r = ctx;
 	struct pb_field f;
 
 	while (pb_more(&in)) {
 		if (pb_next(&in, &f, err) ||
-		    (f.number == INFO_ENDPOINT && take_endpoint(ctx, &f, err)))
+		    (f.number == INFO_ENDPOINT && take_endpoint(r, &f, err)))
 			return -1;
+		if (f.number == INFO_RECORDS)
+			r->total = (int64_t)f.value;
 	}
 	return 0;
 }
@@ -181,6 +186,7 @@ static int take_batch(struct reader *r, struct bytes metadata, struct bytes body
 	if (ipc_view(&b, r->fields, r->n_fields,
 		     (struct ipc_message){ metadata, { copy, body.len } }, r->form, err))
 		return -1;
+	r->rows += b.n;
 	return r->conf->on_batch(r->conf->ctx, &b, err);
 }
 
@@ -207,6 +213,16 @@ static int read_endpoint(struct reader *r, const struct endpoint *e, struct erro
 	return call(r, e->uri, &req, err);
 }
 
+static int check_rows(const struct reader *r, struct error *err)
+{
+	if (r->total < 0 || r->rows == r->total)
+		return 0;
+	return error_set(err, ERR_FORMAT,
+			 "%s: the workers sent %" PRId64 " rows, but the head announced "
+			 "%" PRId64 "; read again",
+			 r->conf->head, r->rows, r->total);
+}
+
 int client_read(const struct client_conf *conf, struct error *err)
 {
 	const struct http_conf http = { .h2c = true,
@@ -214,7 +230,7 @@ int client_read(const struct client_conf *conf, struct error *err)
 					.ca_file = conf->ca_file,
 					.ca_setting =
 						conf->ca_file ? "--ca-file" : NULL };
-	struct reader r = { .conf = conf };
+	struct reader r = { .conf = conf, .total = -1 };
 	int rc;
 
 	if (http_client_new(&r.http, &http, err))
@@ -222,6 +238,8 @@ int client_read(const struct client_conf *conf, struct error *err)
 	rc = find_endpoints(&r, err);
 	for (size_t i = 0; i < r.n_endpoints && !rc; i++)
 		rc = read_endpoint(&r, &r.endpoints[i], err);
+	if (!rc)
+		rc = check_rows(&r, err);
 	http_client_free(r.http);
 	free(r.endpoints);
 	arena_clear(&r.arena);

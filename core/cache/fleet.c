@@ -17,12 +17,14 @@
 #include "cache/flight.h"
 #include "cache/serve_impl.h"
 #include "net/grpc_client.h"
+#include "net/keypair.h"
 
 enum {
 	LOOK_MS = 100,        /* between polls of a worker that loads */
 	READY_LOOK_MS = 1000, /* between polls of a ready worker */
 	CALL_MS = 10 * 1000,
 	SAME_MS = 60 * 1000, /* before the same message is logged again */
+	STAY_MS = 10 * 1000, /* of loans, at least */
 };
 
 #define LOADING "loading" /* prefix of `trouble` while a worker loads normally */
@@ -50,7 +52,8 @@ static int call(struct remote *r, const char *action, const char *body, cJSON **
 	const struct grpc_request req = {
 		.origin = r->origin,
 		.path = FLIGHT "DoAction",
-		.header = fleet_header(r->fleet, &arena),
+		.headers = { fleet_claim(r->fleet, &arena),
+			     fleet_header(r->fleet, &arena) },
 		.timeout_ms = CALL_MS,
 		.on_message = keep_document,
 		.ctx = ret,
@@ -202,6 +205,17 @@ static bool is_gone(const struct remote *r)
 	       clock_ms() - r->unanswered_ms >= wait;
 }
 
+/* End the loans of a worker that is back, after a while. */
+static void note_back(struct remote *r)
+{
+	int64_t wait = r->fleet->conf->takeover_ms;
+
+	if (!r->back_ms)
+		r->back_ms = clock_ms();
+	if (clock_ms() - r->back_ms >= (wait > STAY_MS ? wait : STAY_MS))
+		loans_end(r);
+}
+
 /* Unless its rows were reassigned meanwhile. */
 static bool has_goal(const struct remote *r)
 {
@@ -224,8 +238,10 @@ static void note(struct remote *r, bool ready, const char *trouble)
 			 LOG_INT("workers", f->n_remotes));
 	f->ever_ready = f->ever_ready || all;
 	if (ready)
-		loans_end(r);
-	else if (is_gone(r))
+		note_back(r);
+	else
+		r->back_ms = 0;
+	if (!ready && is_gone(r))
 		loans_make(r);
 	pthread_mutex_unlock(&f->lock);
 	log_change(r, was, trouble);
@@ -282,12 +298,24 @@ void fleet_stop(struct fleet *f)
 	free(f);
 }
 
+static int make_secret(struct fleet *f, struct error *err)
+{
+	cleanup_buf struct buf hex = { .max = sizeof(f->secret) };
+	uint8_t bytes[32];
+
+	if (random_bytes(bytes, sizeof(bytes), err))
+		return -1;
+	hex_encode(&hex, bytes, sizeof(bytes));
+	snprintf(f->secret, sizeof(f->secret), "Bearer %s", (const char *)hex.data);
+	return 0;
+}
+
 int fleet_start(struct fleet **ret, const struct cache_conf *conf,
 		const struct dataset *dataset, struct error *err)
 {
 	struct fleet *f = xcalloc(1, sizeof(*f));
 	const struct rows all = { 0, table_rows(dataset_table(dataset)) };
-	int started = 0, rc = 0;
+	int started = 0, rc = make_secret(f, err);
 
 	f->conf = conf;
 	f->dataset = dataset;
@@ -404,20 +432,17 @@ static const struct remote *find_bad(const struct fleet *f, struct rows rows)
 int fleet_find(struct fleet *f, struct rows rows, struct holders *ret, struct error *err)
 {
 	const struct remote *bad;
-	bool lent = false;
 	int rc = 0;
 
 	pthread_mutex_lock(&f->lock);
 	bad = find_bad(f, rows);
 	if (bad)
 		rc = unreadable(bad, err);
-	for (int i = 0; i < f->n_remotes; i++)
-		lent = lent || (!f->remotes[i].ready && concerns(&f->remotes[i], rows));
 	for (int i = 0; i < f->n_remotes && !rc; i++) {
 		const struct remote *r = &f->remotes[i];
 
 		if (concerns(r, rows) && r->ready)
-			add_holder(ret, r, lent ? clip(rows, r->rows) : rows);
+			add_holder(ret, r, clip(rows, r->rows));
 		else if (concerns(r, rows))
 			add_loans(ret, r, rows);
 	}
@@ -430,7 +455,7 @@ bool fleet_ready(struct fleet *f)
 	bool ready;
 
 	pthread_mutex_lock(&f->lock);
-	ready = f->ever_ready;
+	ready = !find_bad(f, (struct rows){ 0, f->rows });
 	pthread_mutex_unlock(&f->lock);
 	return ready;
 }

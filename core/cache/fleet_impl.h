@@ -7,10 +7,11 @@
 
 #include "base/arena.h"
 #include "base/log.h"
+#include "cache/claim.h"
 #include "cache/fleet.h"
 #include "net/http.h"
 
-enum { FLEET_TEXT = 1000, MAX_ORIGIN = 300 };
+enum { FLEET_TEXT = 1000, MAX_ORIGIN = 300, FLEET_SECRET = 80 };
 enum { FAILED_MS = 5000 }; /* after which a failed worker is asked to load again */
 
 /* Rows of a missing worker, lent to another one. */
@@ -36,6 +37,7 @@ struct remote {
 	struct rows goal;      /* `rows` when this poll began */
 	int64_t failed_ms;     /* since when it has failed; 0: it has not */
 	int64_t unanswered_ms; /* since when it has not answered; 0: it answers */
+	int64_t back_ms;       /* since when it has its rows; 0: it has not */
 
 	struct rows rows; /* its own */
 	bool ready;       /* as of the last poll */
@@ -54,14 +56,24 @@ struct fleet {
 	pthread_mutex_t lock;
 	bool ever_ready; /* all workers have been ready at some time */
 	bool by_files;   /* assign whole files: there are upstream's workers */
+	char secret[FLEET_SECRET];
 };
 
-/* A header for calls to workers; NULL: none is needed. */
+/* Headers for calls to workers; NULL: none is needed. */
 static inline const char *fleet_header(const struct fleet *f, struct arena *arena)
 {
 	const struct cache_auth *auth = &f->conf->auth;
 
 	return auth->header ? auth->header(auth->ctx, arena) : NULL;
+}
+
+static inline const char *fleet_claim(const struct fleet *f, struct arena *arena)
+{
+	const struct cache_auth *auth = &f->conf->head_auth;
+	const char *line = auth->header ? auth->header(auth->ctx, arena) : NULL;
+
+	return arena_printf(arena, CLAIM_HEADER ": %s",
+			    line ? strchr(line, ':') + 2 : f->secret);
 }
 
 /* The worker's "HOST:PORT". */

@@ -127,11 +127,11 @@ static void do_action(void *ctx, struct grpc_call *c)
 }
 
 static const struct grpc_method methods[] = {
-	{ FLIGHT "GetFlightInfo", get_flight_info },
-	{ FLIGHT "GetSchema", get_schema },
-	{ FLIGHT "ListFlights", list_flights },
-	{ FLIGHT "DoAction", do_action },
-	{ NULL, NULL },
+	{ FLIGHT "GetFlightInfo", get_flight_info, 0, NULL },
+	{ FLIGHT "GetSchema", get_schema, 0, NULL },
+	{ FLIGHT "ListFlights", list_flights, 0, NULL },
+	{ FLIGHT "DoAction", do_action, 0, NULL },
+	{ NULL, NULL, 0, NULL },
 };
 
 static bool is_ready(void *ctx)

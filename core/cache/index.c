@@ -87,6 +87,7 @@ static int check_schema(const struct flat_table *schema, struct error *err)
 struct buffers {
 	struct flat_vector list;
 	struct bytes body;
+	size_t left; /* bytes of the body that strings may still name */
 };
 
 /* Get a buffer of at least `min` bytes. */
@@ -106,13 +107,19 @@ static int buffer_at(struct bytes *ret, const struct buffers *from, size_t i,
 	return 0;
 }
 
-static int take_string(char **ret, const uint8_t *view, const struct buffers *from,
+/* Views may overlap: all together name no more bytes than the body has. */
+static int take_string(char **ret, const uint8_t *view, struct buffers *from,
 		       struct arena *arena, struct error *err)
 {
 	struct bytes data;
 	struct view v;
 
 	memcpy(&v, view, VIEW);
+	if (!v.len || v.len > from->left)
+		return error_set(err, ERR_FORMAT,
+				 v.len ? "file_paths: more text than the record batch has"
+				       : "file_paths: an empty path");
+	from->left -= v.len;
 	if (v.len <= INLINE) {
 		*ret = str_slice(arena, v.text, v.len);
 		return 0;
@@ -124,7 +131,7 @@ static int take_string(char **ret, const uint8_t *view, const struct buffers *fr
 	return 0;
 }
 
-static int take_files(struct index *ret, int64_t rows, const struct buffers *from,
+static int take_files(struct index *ret, int64_t rows, struct buffers *from,
 		      struct arena *arena, struct error *err)
 {
 	struct bytes offsets, views;
@@ -149,7 +156,7 @@ static int take_files(struct index *ret, int64_t rows, const struct buffers *fro
 static int take_batch(struct index *ret, const struct flat_table *batch,
 		      struct bytes body, struct arena *arena, struct error *err)
 {
-	struct buffers from = { .body = body };
+	struct buffers from = { .body = body, .left = body.len };
 	struct flat_table compression;
 	struct bytes starts;
 	int64_t rows;

@@ -15,10 +15,9 @@
 enum {
 	GRACE_MS = 5000,
 	HEALTH_GRACE_MS = 100,
-	MAX_REQUEST = 64 * 1024 * 1024, /* upstream's head lists all files in one */
+	MAX_WAITING = 128 * 1024 * 1024, /* requests of all connections */
 	DECODE_SHARE = 4,
-	SAME_MS = 60 * 1000,   /* before the same message is logged again */
-	MAX_PLAIN = 64 * 1024, /* body limit of plaintext requests, all refused */
+	SAME_MS = 60 * 1000, /* before the same message is logged again */
 };
 #define DECODE_MAX ((uint64_t)1 << 30)
 
@@ -27,6 +26,7 @@ const char *const cache_state_words[] = { "waiting", "loading", "ready", "failed
 struct cache_servers {
 	struct cache_servers_conf conf;
 	struct grpc_conf grpc;
+	struct h2_budget budget;
 	struct httpd *health;
 	struct tls_files *tls; /* NULL: no TLS */
 	struct h2d *flight;
@@ -96,19 +96,19 @@ static int start_flight(struct cache_servers *s, struct error *err)
 {
 	static char no_tls[] = "this port speaks TLS: use grpc+tls://";
 	const struct cache_conf *c = s->conf.cache;
-	const struct h2d_conf flight = {
+	struct h2d_conf flight = {
 		.host = c->host,
 		.port = c->port,
 		.threads = parallel_cores() > 2 ? (int)parallel_cores() : 0,
-		.h2 = { .max_body = MAX_REQUEST, .handle = grpc_handle, .ctx = &s->grpc },
+		.h2 = grpc_h2(&s->grpc, CACHE_MAX_REQUEST),
 		.tls = s->tls ? tls_files_server(s->tls) : NULL,
-		.plain = { .max_body = MAX_PLAIN,
-			   .handle = grpc_handle_unavailable,
-			   .ctx = no_tls },
+		.plain = grpc_h2_unavailable(no_tls),
 		.on_broken = on_broken,
 		.ctx = s,
 	};
 
+	s->budget.max = MAX_WAITING;
+	flight.h2.budget = flight.plain.budget = &s->budget;
 	return h2d_start(&s->flight, &flight, err);
 }
 

@@ -50,7 +50,8 @@ struct cache_conf {
 	const char *spill;    /* directory for rows beyond it; or NULL */
 	struct cache_worker_place *workers; /* of a head */
 	int n_workers;
-	struct cache_auth auth; /* { NULL }: everyone may call */
+	struct cache_auth auth;      /* { NULL }: everyone may call */
+	struct cache_auth head_auth; /* of those who assign rows; { NULL }: claim.h */
 	/*
 	 * PEM files: the server's certificate and key, NULL: no TLS; and the CAs that a
 	 * head trusts, NULL: the system's. A head with TLS calls its workers with it.

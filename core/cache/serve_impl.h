@@ -19,6 +19,8 @@
 #define ACTION_STATS  "stats"
 #define ACTION_ASSIGN "assign"
 
+enum { CACHE_MAX_REQUEST = 64 << 20 }; /* upstream's head lists all files in one */
+
 enum cache_state { CACHE_WAITING, CACHE_LOADING, CACHE_READY, CACHE_FAILED };
 extern const char *const cache_state_words[]; /* ends with NULL */
 

@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
+#include "cache/claim.h"
 #include "cache/flight.h"
 #include "cache/holdings.h"
 #include "cache/index.h"
@@ -12,6 +13,11 @@
 #include "cache/ticket.h"
 
 enum { MAX_MORE = 4096 }; /* maximum of loans */
+
+struct worker {
+	struct holdings *holdings;
+	struct claim *claim;
+};
 
 /* ---- assignments ------------------------------------------------------------------- */
 
@@ -42,6 +48,13 @@ static int read_more(struct rows *to, size_t *ret_n, const cJSON *more, int64_t 
 	return 0;
 }
 
+/* A head also calls "health" again and again. */
+static int check_claim(struct worker *w, const struct grpc_call *call, bool puts,
+		       struct error *err)
+{
+	return claim_check(w->claim, grpc_metadata(call, CLAIM_HEADER), puts, err);
+}
+
 static int do_assign(struct holdings *h, struct iovec body, struct error *err)
 {
 	cleanup_json cJSON *doc = NULL;
@@ -63,7 +76,7 @@ static int do_assign(struct holdings *h, struct iovec body, struct error *err)
 }
 
 /* From upstream's head: files, loaded in the order of their names. */
-static int do_put_files(struct holdings *h, struct grpc_call *call, struct error *err)
+static int do_put_files(struct worker *w, struct grpc_call *call, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
 	struct index index = { 0 };
@@ -80,10 +93,29 @@ static int do_put_files(struct holdings *h, struct grpc_call *call, struct error
 	rows.first = rows.end = index.first;
 	a.files = index.files;
 	a.n_files = index.n_files;
-	return holdings_assign(h, &a, err);
+	return holdings_assign(w->holdings, &a, err);
 }
 
 /* ---- methods ----------------------------------------------------------------------- */
+
+static void fail(struct grpc_call *call, const struct error *err, enum grpc_code other)
+{
+	grpc_fail(call,
+		  err->kind == ERR_INVALID  ? GRPC_INVALID_ARGUMENT
+		  : err->kind == ERR_DENIED ? GRPC_PERMISSION_DENIED
+					    : other,
+		  "%s", err->msg);
+}
+
+static bool begin_put(void *ctx, struct grpc_call *call)
+{
+	struct error err = { 0 };
+	int rc = check_claim(ctx, call, true, &err);
+
+	if (rc)
+		fail(call, &err, GRPC_INTERNAL);
+	return !rc;
+}
 
 /* Answer before the rows are loaded: upstream's head ends the call after 60 s. */
 static void do_put(void *ctx, struct grpc_call *call)
@@ -91,45 +123,54 @@ static void do_put(void *ctx, struct grpc_call *call)
 	struct error err = { 0 };
 
 	if (do_put_files(ctx, call, &err))
-		grpc_fail(call, GRPC_INVALID_ARGUMENT, "%s", err.msg);
+		fail(call, &err, GRPC_INVALID_ARGUMENT);
 	else
 		grpc_send(call, "", 0);
 }
 
+/* The head learns the state from the answer. */
+static int answer_head(struct worker *w, struct grpc_call *call, const char *type,
+		       struct iovec body, struct error *err)
+{
+	struct error unused;
+
+	if (str_eq(type, ACTION_ASSIGN))
+		return check_claim(w, call, false, err) ||
+				       do_assign(w->holdings, body, err)
+			       ? -1
+			       : 0;
+	if (!check_claim(w, call, false, &unused))
+		holdings_report(w->holdings);
+	return 0;
+}
+
 static void do_action(void *ctx, struct grpc_call *call)
 {
-	struct holdings *h = ctx;
+	struct worker *w = ctx;
 	char type[FLIGHT_ACTION_MAX];
 	struct error err = { 0 };
 	struct iovec message, body;
+	cleanup_json cJSON *doc = NULL;
 
 	if (!flight_message(call, &message))
 		return;
 	if (flight_action(type, &body, message, &err)) {
 		grpc_fail(call, GRPC_INVALID_ARGUMENT, "%s", err.msg);
-		return;
-	}
-	if (str_eq(type, ACTION_ASSIGN)) {
-		if (do_assign(h, body, &err)) {
-			grpc_fail(call,
-				  err.kind == ERR_INVALID ? GRPC_INVALID_ARGUMENT
-							  : GRPC_INTERNAL,
-				  "%s", err.msg);
-			return;
-		}
-	} else if (!str_eq(type, ACTION_HEALTH) && !str_eq(type, ACTION_STATS)) {
+	} else if (!str_eq(type, ACTION_STATS) && !str_eq(type, ACTION_HEALTH) &&
+		   !str_eq(type, ACTION_ASSIGN)) {
 		grpc_fail(call, GRPC_UNIMPLEMENTED, "action '%s' does not exist", type);
-		return;
-	}
-	{
-		cleanup_json cJSON *doc = holdings_describe(h);
-
+	} else if (!str_eq(type, ACTION_STATS) &&
+		   answer_head(w, call, type, body, &err)) {
+		fail(call, &err, GRPC_INTERNAL);
+	} else {
+		doc = holdings_describe(w->holdings);
 		cache_reply_json(call, doc);
 	}
 }
 
 static void do_get(void *ctx, struct grpc_call *call)
 {
+	struct worker *w = ctx;
 	struct grpc_source source = { .next = memtable_read_next,
 				      .release = memtable_read_release };
 	struct iovec message, ticket;
@@ -144,34 +185,34 @@ static void do_get(void *ctx, struct grpc_call *call)
 		grpc_fail(call, GRPC_INVALID_ARGUMENT, "Invalid ticket format");
 		return;
 	}
-	if (holdings_read(ctx, rows, ticket_view(ticket.iov_base, ticket.iov_len), codec,
-			  &source.ctx, &err))
-		grpc_fail(call,
-			  err.kind == ERR_INVALID ? GRPC_INVALID_ARGUMENT
-						  : GRPC_UNAVAILABLE,
-			  "%s", err.msg);
+	if (holdings_read(w->holdings, rows, ticket_view(ticket.iov_base, ticket.iov_len),
+			  codec, &source.ctx, &err))
+		fail(call, &err, GRPC_UNAVAILABLE);
 	else
 		grpc_send_from(call, &source);
 }
 
 static const struct grpc_method methods[] = {
-	{ FLIGHT "DoGet", do_get },
-	{ FLIGHT "DoPut", do_put },
-	{ FLIGHT "DoAction", do_action },
-	{ NULL, NULL },
+	{ FLIGHT "DoGet", do_get, 0, NULL },
+	{ FLIGHT "DoPut", do_put, CACHE_MAX_REQUEST, begin_put },
+	{ FLIGHT "DoAction", do_action, 0, NULL },
+	{ NULL, NULL, 0, NULL },
 };
 
 static bool is_ready(void *ctx)
 {
-	return holdings_ready(ctx);
+	const struct worker *w = ctx;
+
+	return holdings_ready(w->holdings);
 }
 
 int cache_worker_run(const struct cache_conf *conf, struct error *err)
 {
-	struct holdings *h = holdings_new(conf);
-	const struct cache_servers_conf servers = { conf, methods, is_ready, h };
+	struct worker w = { holdings_new(conf), claim_new(conf) };
+	const struct cache_servers_conf servers = { conf, methods, is_ready, &w };
 	int rc = cache_servers_run(&servers, err);
 
-	holdings_free(h);
+	holdings_free(w.holdings);
+	claim_free(w.claim);
 	return rc;
 }

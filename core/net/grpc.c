@@ -11,7 +11,12 @@
 #include "base/str.h"
 #include "base/xmalloc.h"
 
-enum { MAX_REPLY = 64 * 1024 * 1024, CODE_TEXT = 12 };
+enum {
+	MAX_REPLY = 64 * 1024 * 1024,
+	MAX_REQUEST = 256 * 1024,
+	MAX_WAITING = 64 * 1024, /* of a request whose caller is not admitted yet */
+	CODE_TEXT = 12,
+};
 
 struct grpc_call {
 	struct h2_stream *stream;
@@ -191,36 +196,89 @@ static bool is_grpc(struct h2_stream *s)
 	return !status.value;
 }
 
-void grpc_handle(void *ctx, struct h2_stream *s)
+static const struct grpc_method *method_of(const struct grpc_conf *conf,
+					   const struct h2_stream *s)
+{
+	const struct grpc_method *m = conf->methods;
+
+	while (m->path && !str_eq(m->path, h2_header(s, ":path")))
+		m++;
+	return m;
+}
+
+static enum h2_verdict begin(void *ctx, struct h2_stream *s, size_t *max_body)
 {
 	const struct grpc_conf *conf = ctx;
-	struct grpc_call call = { .stream = s, .reply.max = MAX_REPLY };
-	const struct grpc_method *m = conf->methods;
+	struct grpc_call call = { .stream = s };
+	const struct grpc_method *m;
 	const char *path = h2_header(s, ":path");
 	enum grpc_verdict verdict = GRPC_ADMITTED;
 
 	if (!is_grpc(s))
-		return;
-	while (m->path && !str_eq(m->path, path))
-		m++;
-	if (!m->path)
+		return H2_ANSWERED;
+	m = method_of(conf, s);
+	if (!m->path) {
 		grpc_fail(&call, GRPC_UNIMPLEMENTED, "method %.200s is not implemented",
 			  path ? path : "");
-	else if (conf->admit)
+		verdict = GRPC_REFUSED;
+	} else if (conf->admit) {
 		verdict = conf->admit(conf->admit_ctx, &call);
-	if (verdict == GRPC_LATER)
-		return;
-	if (m->path && verdict == GRPC_ADMITTED)
-		m->run(conf->ctx, &call);
+	}
+	if (m->path && verdict == GRPC_ADMITTED && m->begin &&
+	    !m->begin(conf->ctx, &call))
+		verdict = GRPC_REFUSED;
+	*max_body = verdict == GRPC_LATER ? MAX_WAITING
+		    : m->max_request      ? m->max_request
+					  : MAX_REQUEST;
+	if (verdict == GRPC_REFUSED)
+		respond(&call);
+	return verdict == GRPC_REFUSED ? H2_ANSWERED
+	       : verdict == GRPC_LATER ? H2_LATER
+				       : H2_ACCEPTED;
+}
+
+static void handle(void *ctx, struct h2_stream *s)
+{
+	const struct grpc_conf *conf = ctx;
+	struct grpc_call call = { .stream = s, .reply.max = MAX_REPLY };
+
+	method_of(conf, s)->run(conf->ctx, &call);
 	respond(&call);
 }
 
-void grpc_handle_unavailable(void *ctx, struct h2_stream *s)
+static void refuse(void *ctx, struct h2_stream *s, bool too_large)
 {
 	struct grpc_call call = { .stream = s };
 
-	if (!is_grpc(s))
-		return;
-	grpc_fail(&call, GRPC_UNAVAILABLE, "%s", (const char *)ctx);
+	(void)ctx;
+	grpc_fail(&call, GRPC_RESOURCE_EXHAUSTED, "%s",
+		  too_large ? "the request is larger than this method allows"
+			    : "too many requests wait; try again later");
 	respond(&call);
+}
+
+struct h2_conf grpc_h2(const struct grpc_conf *conf, size_t max_body)
+{
+	return (struct h2_conf){ .max_body = max_body,
+				 .begin = begin,
+				 .handle = handle,
+				 .refuse = refuse,
+				 .ctx = (void *)(uintptr_t)conf };
+}
+
+static enum h2_verdict begin_unavailable(void *ctx, struct h2_stream *s, size_t *unused)
+{
+	struct grpc_call call = { .stream = s };
+
+	(void)unused;
+	if (is_grpc(s)) {
+		grpc_fail(&call, GRPC_UNAVAILABLE, "%s", (const char *)ctx);
+		respond(&call);
+	}
+	return H2_ANSWERED;
+}
+
+struct h2_conf grpc_h2_unavailable(char *message)
+{
+	return (struct h2_conf){ .begin = begin_unavailable, .ctx = message };
 }

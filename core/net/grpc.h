@@ -4,7 +4,9 @@
  *
  * A method gets the messages of a complete request and answers without blocking: with an
  * error, with small messages, or with a source of messages that are sent without a copy.
- * An unknown method is UNIMPLEMENTED.
+ * An unknown method is UNIMPLEMENTED, and a caller is admitted or refused, as soon as the
+ * headers are received; a request that is larger than its method allows is
+ * RESOURCE_EXHAUSTED.
  */
 #ifndef NET_GRPC_H
 #define NET_GRPC_H
@@ -41,6 +43,9 @@ struct grpc_call;
 struct grpc_method {
 	const char *path; /* "/package.Service/Method" */
 	void (*run)(void *ctx, struct grpc_call *call);
+	size_t max_request; /* 0: 256 KiB */
+	/* Called with the headers of an admitted caller; false after grpc_fail(); or NULL. */
+	bool (*begin)(void *ctx, struct grpc_call *call);
 };
 
 /* GRPC_REFUSED: after grpc_fail(). GRPC_LATER: h2_resume() asks again. */
@@ -49,15 +54,15 @@ enum grpc_verdict { GRPC_ADMITTED, GRPC_REFUSED, GRPC_LATER };
 struct grpc_conf {
 	const struct grpc_method *methods; /* ends with { NULL } */
 	void *ctx;
-	/* Called before a method. NULL: everyone may call. */
+	/* Called with the headers of a request. NULL: everyone may call. */
 	enum grpc_verdict (*admit)(void *ctx, struct grpc_call *call);
 	void *admit_ctx;
 };
 
-/* The handler of an h2 server; ctx is a grpc_conf. */
-void grpc_handle(void *ctx, struct h2_stream *s);
-/* A handler that answers UNAVAILABLE; ctx is the message. */
-void grpc_handle_unavailable(void *ctx, struct h2_stream *s);
+/* An h2 server; conf must outlive it. */
+struct h2_conf grpc_h2(const struct grpc_conf *conf, size_t max_body);
+/* One that answers UNAVAILABLE with this message. */
+struct h2_conf grpc_h2_unavailable(char *message);
 
 /* The next message of the request: false at its end. Borrowed until the method returns. */
 bool grpc_next(struct grpc_call *call, struct iovec *ret);

@@ -120,7 +120,7 @@ int grpc_request(struct http_client *client, const struct grpc_request *req,
 		 struct error *err)
 {
 	const char *const headers[] = { "Content-Type: application/grpc", "TE: trailers",
-					req->header, NULL };
+					req->headers[0], req->headers[1], NULL };
 	struct answer a = { .req = req, .status = -1 };
 	cleanup_http_response struct http_response response = { 0 };
 	cleanup_arena struct arena arena = { 0 };

@@ -8,9 +8,9 @@
 #include "net/http.h"
 
 struct grpc_request {
-	const char *origin; /* "http://HOST:PORT": HTTP/2 without TLS */
-	const char *path;   /* "/package.Service/Method" */
-	const char *header; /* one more: "Name: value"; or NULL */
+	const char *origin;     /* "http://HOST:PORT": HTTP/2 without TLS */
+	const char *path;       /* "/package.Service/Method" */
+	const char *headers[2]; /* more: "Name: value"; or NULL */
 	const void *message;
 	size_t len;
 	bool framed;        /* the body is several messages, each with its prefix */

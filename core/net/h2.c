@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
 
@@ -28,7 +29,10 @@ struct h2_stream {
 	struct buf headers; /* "name\0value\0", each */
 	size_t header_bytes;
 	struct buf request;
-	bool complete, answered; /* the request is complete; h2_respond() was called */
+	size_t held;             /* bytes of both that count in the limits */
+	int64_t since;           /* when the request began */
+	bool headed, complete;   /* all of the headers, of the request were received */
+	bool accepted, answered; /* by begin(); h2_respond() was called */
 	struct h2_body body;
 	struct h2_piece piece; /* what is left of the current one */
 	uint64_t listed;       /* the last queue that has parts of its body */
@@ -44,7 +48,7 @@ struct h2_conn {
 	nghttp2_session *session;
 	const struct h2_conf *conf;
 	struct h2_stream *streams, *ended; /* ended ones have parts in the queue */
-	size_t n_streams, request_bytes;
+	size_t n_streams, held;
 	struct buf control;
 	struct part parts[MAX_PARTS];
 	size_t first, n, queued; /* parts not sent yet, and their bytes */
@@ -92,13 +96,41 @@ static void stream_unlink(struct h2_stream **list, struct h2_stream *s)
 		s->next->prev = s->prev;
 }
 
+/* Count bytes of a request; false: that would exceed a limit. */
+static bool hold(struct h2_stream *s, size_t n)
+{
+	struct h2_conn *c = s->conn;
+	struct h2_budget *all = c->conf->budget;
+
+	if (c->held + n > c->conf->max_body + MAX_STREAMS * MAX_HEADERS)
+		return false;
+	if (all && atomic_fetch_add(&all->used, n) + n > all->max) {
+		atomic_fetch_sub(&all->used, n);
+		return false;
+	}
+	c->held += n;
+	s->held += n;
+	return true;
+}
+
+static void drop_request(struct h2_stream *s)
+{
+	struct h2_budget *all = s->conn->conf->budget;
+
+	buf_release(&s->headers);
+	buf_release(&s->request);
+	s->conn->held -= s->held;
+	if (all)
+		atomic_fetch_sub(&all->used, s->held);
+	s->held = 0;
+}
+
 static void stream_free(struct h2_stream *s)
 {
 	if (s->body.release)
 		s->body.release(s->body.ctx);
 	free(s->piece.take);
-	buf_release(&s->headers);
-	buf_release(&s->request);
+	drop_request(s);
 	free(s);
 }
 
@@ -123,6 +155,7 @@ static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame
 		return 0;
 	s = xcalloc(1, sizeof(*s));
 	s->conn = c;
+	s->since = clock_ms();
 	s->id = frame->hd.stream_id;
 	s->headers.max = 2 * MAX_HEADERS;
 	s->request.max = c->conf->max_body;
@@ -144,7 +177,7 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame,
 	if (!s || frame->headers.cat != NGHTTP2_HCAT_REQUEST)
 		return 0;
 	s->header_bytes += name_len + value_len + HEADER_OVERHEAD;
-	if (s->header_bytes > MAX_HEADERS)
+	if (s->header_bytes > MAX_HEADERS || !hold(s, name_len + value_len + 2))
 		return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
 	buf_add(&s->headers, name, name_len);
 	buf_add(&s->headers, "", 1);
@@ -164,31 +197,74 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t id,
 {
 	struct h2_conn *c = ctx;
 	struct h2_stream *s = nghttp2_session_get_stream_user_data(session, id);
+	bool too_large;
 
 	(void)flags;
-	if (!s)
+	if (!s || s->answered)
 		return 0;
-	if (len > s->request.max - s->request.len ||
-	    c->request_bytes + len > 2 * c->conf->max_body)
+	too_large = len > s->request.max - s->request.len;
+	if (!too_large && hold(s, len)) {
+		buf_add(&s->request, data, len);
+		return 0;
+	}
+	if (!c->conf->refuse)
 		return refuse(session, id);
-	buf_add(&s->request, data, len);
-	c->request_bytes += len;
+	c->conf->refuse(c->conf->ctx, s, too_large);
 	return 0;
+}
+
+static void judge(struct h2_stream *s)
+{
+	const struct h2_conf *conf = s->conn->conf;
+	size_t max_body = conf->max_body;
+	enum h2_verdict verdict =
+		conf->begin ? conf->begin(conf->ctx, s, &max_body) : H2_ACCEPTED;
+
+	s->accepted = verdict == H2_ACCEPTED;
+	s->request.max = max_body;
+}
+
+static void handle(struct h2_stream *s)
+{
+	const struct h2_conf *conf = s->conn->conf;
+
+	if (s->accepted && s->complete && !s->answered)
+		conf->handle(conf->ctx, s);
 }
 
 static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *ctx)
 {
-	struct h2_conn *c = ctx;
+	bool end = frame->hd.flags & NGHTTP2_FLAG_END_STREAM;
+	bool headers = frame->hd.type == NGHTTP2_HEADERS;
 	struct h2_stream *s;
 
+	(void)ctx;
+	if (!headers && (frame->hd.type != NGHTTP2_DATA || !end))
+		return 0;
+	s = nghttp2_session_get_stream_user_data(session, frame->hd.stream_id);
+	if (!s || (headers && s->headed && !end))
+		return 0;
+	s->complete = end;
+	if (!s->headed)
+		judge(s);
+	s->headed = true;
+	handle(s);
+	return 0;
+}
+
+/* Of an answer before the end of the request, the rest is not wanted (RFC 9113, 8.1). */
+static int on_frame_sent(nghttp2_session *session, const nghttp2_frame *frame, void *ctx)
+{
+	struct h2_stream *s;
+
+	(void)ctx;
 	if ((frame->hd.type != NGHTTP2_HEADERS && frame->hd.type != NGHTTP2_DATA) ||
 	    !(frame->hd.flags & NGHTTP2_FLAG_END_STREAM))
 		return 0;
 	s = nghttp2_session_get_stream_user_data(session, frame->hd.stream_id);
-	if (s) {
-		s->complete = true;
-		c->conf->handle(c->conf->ctx, s);
-	}
+	if (s && !s->complete)
+		return nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, s->id,
+						 NGHTTP2_NO_ERROR);
 	return 0;
 }
 
@@ -200,7 +276,7 @@ static int on_close(nghttp2_session *session, int32_t id, uint32_t code, void *c
 	(void)code;
 	if (!s)
 		return 0;
-	c->request_bytes -= s->request.len;
+	drop_request(s);
 	c->n_streams--;
 	stream_unlink(&c->streams, s);
 	/* A peer that does not read what is queued must not fill memory with ended ones. */
@@ -337,6 +413,7 @@ void h2_respond(struct h2_stream *s, const struct h2_header *headers, size_t n,
 				     body ? &provider : NULL))
 		nghttp2_submit_rst_stream(s->conn->session, NGHTTP2_FLAG_NONE, s->id,
 					  NGHTTP2_INTERNAL_ERROR);
+	drop_request(s);
 }
 
 /* ---- the connection ---------------------------------------------------------------- */
@@ -353,6 +430,7 @@ static nghttp2_session *session_new(struct h2_conn *c)
 	nghttp2_session_callbacks_set_on_header_callback(on, on_header);
 	nghttp2_session_callbacks_set_on_data_chunk_recv_callback(on, on_data);
 	nghttp2_session_callbacks_set_on_frame_recv_callback(on, on_frame);
+	nghttp2_session_callbacks_set_on_frame_send_callback(on, on_frame_sent);
 	nghttp2_session_callbacks_set_on_stream_close_callback(on, on_close);
 	nghttp2_session_callbacks_set_send_callback2(on, on_send);
 	nghttp2_session_callbacks_set_send_data_callback(on, on_send_data);
@@ -466,8 +544,20 @@ size_t h2_streams(const struct h2_conn *c)
 void h2_resume(struct h2_conn *c)
 {
 	for (struct h2_stream *s = c->streams; s; s = s->next)
-		if (s->complete && !s->answered)
-			c->conf->handle(c->conf->ctx, s);
+		if (s->headed && !s->accepted && !s->answered) {
+			judge(s);
+			handle(s);
+		}
+}
+
+int64_t h2_incomplete_since(const struct h2_conn *c)
+{
+	int64_t since = 0;
+
+	for (const struct h2_stream *s = c->streams; s; s = s->next)
+		if (!s->complete || !s->answered)
+			since = !since || s->since < since ? s->since : since;
+	return since;
 }
 
 void h2_goaway(struct h2_conn *c)

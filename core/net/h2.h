@@ -2,18 +2,20 @@
  * h2.h - an HTTP/2 connection of a server (RFC 9113, nghttp2), without I/O.
  *
  * The caller feeds received bytes, sends what h2_next() lists, and reports with h2_sent()
- * how much was sent. A request is handled once it is complete. The body of a response is
- * requested piece by piece and never copied: the caller sends the pieces in DATA frames
- * as large as the peer allows, and no piece is requested before the peer's window has
- * room. One thread at a time.
+ * how much was sent. A request is judged by its headers and handled once it is complete;
+ * an answer that comes before ends it, and nothing of it is stored any more. The body of
+ * a response is requested piece by piece and never copied: the caller sends the pieces in
+ * DATA frames as large as the peer allows, and no piece is requested before the peer's
+ * window has room. One thread at a time.
  *
- * Protection against hostile peers: limits on streams, headers and bodies, and nghttp2's
- * on resets, CONTINUATION, SETTINGS and answers to PING. Protocol errors end the stream
- * or the connection.
+ * Protection against hostile peers: limits on streams, headers and bodies, also over all
+ * connections, and nghttp2's on resets, CONTINUATION, SETTINGS and answers to PING.
+ * Protocol errors end the stream or the connection.
  */
 #ifndef NET_H2_H
 #define NET_H2_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/uio.h>
@@ -42,11 +44,32 @@ struct h2_body {
 	void *ctx;
 };
 
+/* Bytes of requests that wait to be handled, of several connections. */
+struct h2_budget {
+	atomic_size_t used;
+	size_t max;
+};
+
+enum h2_verdict { H2_ACCEPTED, H2_ANSWERED, H2_LATER };
+
 struct h2_conf {
-	size_t max_body;    /* of a request */
+	size_t max_body;    /* of a request, and of all of a connection */
 	size_t max_streams; /* of a connection at a time; 0: 100 */
-	/* Answers with h2_respond(), or later: h2_resume() calls it again. */
+	/* Of all connections with it; or NULL. */
+	struct h2_budget *budget;
+	/*
+	 * Judges a request by its headers, before any of its body is stored: may lower
+	 * *max_body, or answer with h2_respond(), which ends the request. H2_LATER:
+	 * h2_resume() calls it again; meanwhile *max_body holds. NULL: all are accepted.
+	 */
+	enum h2_verdict (*begin)(void *ctx, struct h2_stream *s, size_t *max_body);
+	/* Called when an accepted request is complete; answers with h2_respond(). */
 	void (*handle)(void *ctx, struct h2_stream *s);
+	/*
+	 * Answers a request whose body is too large, or one of too many that wait. NULL:
+	 * it is reset.
+	 */
+	void (*refuse)(void *ctx, struct h2_stream *s, bool too_large);
 	void *ctx;
 };
 
@@ -68,10 +91,18 @@ void h2_sent(struct h2_conn *c, size_t n); /* n bytes of that were sent */
 
 bool h2_is_done(const struct h2_conn *c); /* nothing more to read or send: close it */
 size_t h2_streams(const struct h2_conn *c);
-void h2_resume(struct h2_conn *c); /* handle requests without an answer again */
+void h2_resume(struct h2_conn *c); /* judge requests again that wait for it */
+/*
+ * The time of clock_ms() since which the oldest request is incomplete, or waits to be
+ * judged; 0: none.
+ */
+int64_t h2_incomplete_since(const struct h2_conn *c);
 void h2_goaway(struct h2_conn *c); /* accept no new streams; open ones continue */
 
-/* A header of the request, by its name in lower case, such as ":path"; NULL: missing. */
+/*
+ * A header of the request, by its name in lower case, such as ":path"; NULL: missing.
+ * Headers and body are freed by h2_respond().
+ */
 const char *h2_header(const struct h2_stream *s, const char *name);
 const struct buf *h2_request_body(const struct h2_stream *s);
 

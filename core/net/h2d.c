@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/thread.h"
 #include "base/xmalloc.h"
+#include "net/keypair.h"
 #include "net/sock.h"
 #include "net/tls.h"
 
@@ -28,6 +29,11 @@ enum {
 	ACCEPT_BACKOFF_MS = 100,
 	HANDSHAKE_MS = 10 * 1000,
 	MAX_HANDSHAKES = 256,
+	REQUEST_MS = 30 * 1000,
+	IDLE_MS = 60 * 1000,
+	PEER_SHARE = 4,
+	PEERS = 4096, /* counters of connections, by a hash of the address */
+	SWEEPS = 8,   /* looks for late connections, in the time that they have */
 };
 enum { TLS_HELLO = 0x16, HTTP2_PREFACE = 'P' }; /* the first byte of a record */
 
@@ -39,6 +45,9 @@ struct conn {
 	struct tls_conn *tls;
 	int64_t deadline;   /* deadline of the handshake */
 	struct h2_conn *h2; /* NULL: before or in the handshake */
+	atomic_int *peer;   /* number of connections of its address */
+	bool used;          /* it had a request */
+	int64_t since;      /* when it last had one, or was accepted */
 };
 
 struct conns {
@@ -53,6 +62,7 @@ struct loop {
 	bool goaway_sent;
 	struct conns open;      /* the most recently active one first */
 	struct conns beginning; /* in the handshake; the oldest last */
+	int64_t swept;
 	char in[IN_SIZE];
 	char record[TLS_RECORD]; /* to be sent */
 };
@@ -61,7 +71,11 @@ struct h2d {
 	struct h2d_conf conf;
 	int listener;
 	atomic_bool stopping;
-	int64_t until;          /* set before `stopping` */
+	int64_t until; /* set before `stopping` */
+	atomic_int n;  /* connections */
+	atomic_int peers[PEERS];
+	uint64_t key; /* of the hash */
+	int64_t sweep_ms;
 	int n_threads, n_loops; /* number wanted; number started */
 	struct loop *loops;
 };
@@ -94,9 +108,11 @@ static void conn_unlink(struct conn *c)
 	c->of->n--;
 }
 
-static void conn_close(struct conn *c)
+static void conn_close(struct loop *l, struct conn *c)
 {
 	conn_unlink(c);
+	atomic_fetch_sub(&l->d->n, 1);
+	atomic_fetch_sub(c->peer, 1);
 	tls_close(c->tls);
 	close(c->fd);
 	h2_conn_free(c->h2);
@@ -120,27 +136,46 @@ static int conn_watch(struct loop *l, struct conn *c, bool writing)
 	return epoll_ctl(l->epoll, EPOLL_CTL_MOD, c->fd, &e);
 }
 
-/* Close the connection that is idle longest and has no stream; false: there is none. */
-static bool make_room(struct loop *l)
+/*
+ * Close the connection that is idle longest and has no stream, of this peer (NULL: any);
+ * false: this loop has none.
+ */
+static bool make_room(struct loop *l, const atomic_int *peer)
 {
 	for (struct conn *c = l->open.last; c; c = c->prev)
-		if (!h2_streams(c->h2)) {
-			conn_close(c);
+		if (!h2_streams(c->h2) && (!peer || c->peer == peer)) {
+			conn_close(l, c);
 			return true;
 		}
 	return false;
 }
 
-/* Refuse one if max_connections have streams. */
-static bool has_room(struct loop *l)
+/* Refuse one if max_connections have streams, or max_per_peer of its peer. */
+static bool has_room(struct loop *l, const atomic_int *peer)
 {
 	const struct h2d_conf *conf = &l->d->conf;
 
 	if (l->beginning.n >=
 	    (conf->max_handshakes + l->d->n_threads - 1) / l->d->n_threads)
-		conn_close(l->beginning.last);
-	return l->open.n + l->beginning.n < conf->max_connections / l->d->n_threads ||
-	       make_room(l);
+		conn_close(l, l->beginning.last);
+	return (*peer < conf->max_per_peer || make_room(l, peer)) &&
+	       (l->d->n < conf->max_connections || make_room(l, NULL));
+}
+
+/*
+ * Of IPv6 only four groups count, or those before "::". Two addresses may share a
+ * counter, but nobody can choose which.
+ */
+static atomic_int *count_of(struct h2d *d, const char peer[SOCK_ADDRESS_SIZE])
+{
+	uint64_t hash = d->key;
+
+	for (int colons = 0; *peer && colons < 4; peer++) {
+		colons += *peer == ':' && peer[1] == ':' ? 4 : *peer == ':';
+		hash = (hash ^ (uint8_t)*peer) * 0x9e3779b97f4a7c15u;
+		hash ^= hash >> 29;
+	}
+	return &d->peers[hash % PEERS];
 }
 
 static void conn_open(struct loop *l, struct conn *c, const struct h2_conf *conf)
@@ -151,17 +186,22 @@ static void conn_open(struct loop *l, struct conn *c, const struct h2_conf *conf
 	conn_link(&l->open, c);
 }
 
-static void conn_add(struct loop *l, int fd)
+static void conn_add(struct loop *l, int fd, const char peer[SOCK_ADDRESS_SIZE])
 {
 	struct epoll_event e = { .events = EPOLLIN | EPOLLOUT };
+	atomic_int *count = count_of(l->d, peer);
 	struct conn *c;
 
-	if (!has_room(l)) {
+	if (!has_room(l, count)) {
 		close(fd);
 		return;
 	}
 	c = xcalloc(1, sizeof(*c));
 	c->fd = fd;
+	c->since = clock_ms();
+	c->peer = count;
+	atomic_fetch_add(count, 1);
+	atomic_fetch_add(&l->d->n, 1);
 	c->writing = !l->d->conf.tls; /* the settings */
 	if (l->d->conf.tls) {
 		e.events = EPOLLIN;
@@ -172,7 +212,7 @@ static void conn_add(struct loop *l, int fd)
 	}
 	e.data.ptr = c;
 	if (epoll_ctl(l->epoll, EPOLL_CTL_ADD, fd, &e))
-		conn_close(c);
+		conn_close(l, c);
 }
 
 /* Peek at the first byte; 0: none yet; -1: closed. */
@@ -195,7 +235,7 @@ static enum tls_turn conn_begin(struct loop *l, struct conn *c, struct error *er
 
 	if (first <= 0)
 		return first ? TLS_FAILED : TLS_WANTS_READ;
-	if (first == HTTP2_PREFACE && conf->plain.handle) {
+	if (first == HTTP2_PREFACE && conf->plain.begin) {
 		error_set(err, ERR_FORMAT, "the client speaks HTTP/2 without TLS");
 		report(l, err);
 		conn_open(l, c, &conf->plain);
@@ -316,9 +356,13 @@ static void conn_serve(struct loop *l, struct conn *c, bool receive)
 		conn_link(&l->open, c);
 		broken = conn_receive(l, c);
 	}
+	if (h2_streams(c->h2)) {
+		c->used = true;
+		c->since = clock_ms();
+	}
 	sent = conn_send(l, c); /* send a GOAWAY with the error, too */
 	if (broken || sent < 0 || h2_is_done(c->h2) || conn_watch(l, c, !sent))
-		conn_close(c);
+		conn_close(l, c);
 }
 
 static void conn_turn(struct loop *l, struct conn *c, uint32_t events)
@@ -332,7 +376,7 @@ static void conn_turn(struct loop *l, struct conn *c, uint32_t events)
 		if (turn == TLS_FAILED ||
 		    (turn != TLS_DONE && conn_watch(l, c, turn == TLS_WANTS_WRITE))) {
 			report(l, &err);
-			conn_close(c);
+			conn_close(l, c);
 		}
 		if (turn != TLS_DONE)
 			return;
@@ -349,16 +393,16 @@ static void accept_all(struct loop *l)
 	int fd;
 
 	while ((fd = sock_accept(l->d->listener, peer)) >= 0)
-		conn_add(l, fd);
+		conn_add(l, fd, peer);
 	if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
-		if (!make_room(l))
+		if (!make_room(l, NULL))
 			clock_sleep_ms(ACCEPT_BACKOFF_MS);
 }
 
-static void close_all(struct conns *list)
+static void close_all(struct loop *l, struct conns *list)
 {
 	while (list->first)
-		conn_close(list->first);
+		conn_close(l, list->first);
 }
 
 static void say_goaway(struct loop *l)
@@ -367,7 +411,7 @@ static void say_goaway(struct loop *l)
 
 	l->goaway_sent = true;
 	epoll_ctl(l->epoll, EPOLL_CTL_DEL, l->d->listener, NULL);
-	close_all(&l->beginning);
+	close_all(l, &l->beginning);
 	for (struct conn *c = l->open.first; c; c = next) {
 		next = c->next;
 		h2_goaway(c->h2);
@@ -386,16 +430,49 @@ static void resume_all(struct loop *l)
 	}
 }
 
+/* Is a request late, or the connection idle for too long? */
+static bool is_late(const struct loop *l, struct conn *c, int64_t now)
+{
+	const struct h2d_conf *conf = &l->d->conf;
+	int64_t since = h2_incomplete_since(c->h2);
+
+	if (since)
+		return now - since >= conf->request_ms;
+	if (h2_streams(c->h2)) {
+		c->since = now;
+		return false;
+	}
+	return now - c->since >= (c->used ? conf->idle_ms : conf->request_ms);
+}
+
+static void sweep(struct loop *l, int64_t now)
+{
+	struct conn *next;
+
+	if (now - l->swept < l->d->sweep_ms)
+		return;
+	l->swept = now;
+	for (struct conn *c = l->open.first; c; c = next) {
+		next = c->next;
+		if (!is_late(l, c, now))
+			continue;
+		h2_goaway(c->h2);
+		(void)conn_send(l, c);
+		conn_close(l, c);
+	}
+}
+
 /* Close connections after their deadline. */
 static void expire(struct loop *l)
 {
 	struct error err = { 0 };
 
+	sweep(l, clock_ms());
 	while (l->beginning.last && l->beginning.last->deadline <= clock_ms()) {
 		error_set(&err, ERR_TIMEOUT, "TLS handshake: not over after %lld ms",
 			  (long long)l->d->conf.handshake_ms);
 		report(l, &err);
-		conn_close(l->beginning.last);
+		conn_close(l, l->beginning.last);
 	}
 }
 
@@ -431,14 +508,16 @@ static void take_events(struct loop *l, int timeout)
 /* Time until the next deadline; -1: none. */
 static int time_left(const struct loop *l)
 {
-	int64_t left = -1, now = clock_ms();
+	int64_t now = clock_ms(), left = INT64_MAX;
 
 	if (l->goaway_sent)
 		left = l->d->until - now;
 	else if (l->beginning.last)
 		left = l->beginning.last->deadline - now;
-	else
+	else if (!l->open.first)
 		return -1;
+	if (l->open.first && l->swept + l->d->sweep_ms - now < left)
+		left = l->swept + l->d->sweep_ms - now;
 	return left < 0 ? 0 : left > 1000 ? 1000 : (int)left;
 }
 
@@ -456,8 +535,8 @@ static void *run_loop(void *ctx)
 		}
 		take_events(l, time_left(l));
 	}
-	close_all(&l->open);
-	close_all(&l->beginning);
+	close_all(l, &l->open);
+	close_all(l, &l->beginning);
 	return NULL;
 }
 
@@ -487,7 +566,8 @@ static void loop_release(struct loop *l)
 
 static int start(struct h2d *d, struct error *err)
 {
-	if (sock_listen(&d->listener, d->conf.host, d->conf.port, err))
+	if (random_bytes(&d->key, sizeof(d->key), err) ||
+	    sock_listen(&d->listener, d->conf.host, d->conf.port, err))
 		return -1;
 	for (; d->n_loops < d->n_threads; d->n_loops++) {
 		d->loops[d->n_loops].wake = d->loops[d->n_loops].epoll = -1;
@@ -499,18 +579,33 @@ static int start(struct h2d *d, struct error *err)
 	return 0;
 }
 
+static void set_defaults(struct h2d_conf *c)
+{
+	if (!c->max_connections)
+		c->max_connections = MAX_CONNECTIONS;
+	if (!c->max_per_peer)
+		c->max_per_peer = (c->max_connections + PEER_SHARE - 1) / PEER_SHARE;
+	if (!c->handshake_ms)
+		c->handshake_ms = HANDSHAKE_MS;
+	if (!c->max_handshakes)
+		c->max_handshakes = MAX_HANDSHAKES;
+	if (!c->request_ms)
+		c->request_ms = REQUEST_MS;
+	if (!c->idle_ms)
+		c->idle_ms = IDLE_MS;
+}
+
 int h2d_start(struct h2d **ret, const struct h2d_conf *conf, struct error *err)
 {
 	struct h2d *d = xcalloc(1, sizeof(*d));
 	int threads = conf->threads ? conf->threads : THREADS;
 
 	d->conf = *conf;
-	if (!d->conf.max_connections)
-		d->conf.max_connections = MAX_CONNECTIONS;
-	if (!d->conf.handshake_ms)
-		d->conf.handshake_ms = HANDSHAKE_MS;
-	if (!d->conf.max_handshakes)
-		d->conf.max_handshakes = MAX_HANDSHAKES;
+	set_defaults(&d->conf);
+	d->sweep_ms = (d->conf.request_ms < d->conf.idle_ms ? d->conf.request_ms
+							    : d->conf.idle_ms) /
+			      SWEEPS +
+		      1;
 	d->listener = -1;
 	d->n_threads = threads < MAX_THREADS ? threads : MAX_THREADS;
 	d->loops = xcalloc((size_t)d->n_threads, sizeof(*d->loops));

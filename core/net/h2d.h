@@ -5,7 +5,8 @@
  * must not block. Bodies are written to the socket directly; the only copy is the
  * kernel's or, with TLS, that of encryption. A peer that does not read costs no memory.
  * Handshakes do not block a thread; they have a time limit, and the oldest are closed if
- * there are too many.
+ * there are too many. Requests that are not complete in time, and idle connections, are
+ * closed; one address cannot have all connections.
  */
 #ifndef NET_H2D_H
 #define NET_H2D_H
@@ -19,11 +20,15 @@ struct h2d_conf {
 	int port;            /* 0: any, see h2d_port() */
 	int threads;         /* 0: 2 */
 	int max_connections; /* 0: 1024; beyond it, the longest idle one is closed */
+	int max_per_peer;    /* of an address (IPv6: of a /64), likewise; 0: a quarter */
+	int64_t request_ms;  /* for a request to be complete, also the first; 0: 30 s */
+	int64_t idle_ms;     /* without a request; 0: 60 s */
 	struct h2_conf h2;
 	struct tls_server *tls; /* must outlive it; NULL: no TLS */
-	struct h2_conf plain;   /* serves peers without TLS of a server with TLS */
-	int64_t handshake_ms;   /* 0: 10 s */
-	int max_handshakes;     /* at a time; 0: 256 */
+	struct h2_conf
+		plain; /* serves peers without TLS of a server with TLS; or { 0 } */
+	int64_t handshake_ms; /* 0: 10 s */
+	int max_handshakes;   /* at a time; 0: 256 */
 	/* Called with the protocol error of a connection; or NULL. */
 	void (*on_broken)(void *ctx, const struct error *err);
 	void *ctx;

@@ -38,6 +38,21 @@ def read(fleet, options):
     return rows
 
 
+def denied(call, text):
+    try:
+        call()
+    except flight.FlightUnauthorizedError as e:
+        return None if text in str(e) else e
+    return "it was not refused"
+
+
+def attacks(worker, *options, text="only the head may assign rows"):
+    """Who may only read tries to assign rows."""
+    with flight.FlightClient(worker.uri) as client:
+        yield "assign", denied(lambda: list(client.do_action(flight.Action("assign", b'{"first": 0, "end": 1, "rows": 1000}'), *options)), text)
+        yield "DoPut", denied(lambda: client.do_put(flight.FlightDescriptor.for_path(), pa.schema([("i", pa.int64())]), *options)[1].read(), text)
+
+
 def refused(call, *secrets):
     try:
         call()
@@ -56,6 +71,9 @@ with Fleet(scratch / "t.parquet", 2, args=("--token-file", token), head=("--toke
         with flight.FlightClient(fleet.head.uri) as head, flight.FlightClient(fleet.workers[0].uri) as worker:
             check(f"{what}: UNAUTHENTICATED", refused(lambda: head.get_flight_info(info, options)) or refused(lambda: worker.do_get(ticket, options).read_all())
                   or refused(lambda: list(worker.do_action(flight.Action("assign", b'{"first": 0, "end": 1, "rows": 1}'), options))))
+    for what, problem in attacks(fleet.workers[0], headers(b"Bearer first.token")):
+        check(f"with a reader's token, {what} is denied", problem)
+    check("and changes nothing", None if read(fleet, headers(b"Bearer first.token")) == list(range(1000)) else "wrong")
     check("/ready needs none", None if [s.ready()[0] for s in (fleet.head, *fleet.workers)] == [200] * 3 else "wrong")
     replaced = scratch / "token.new"
     replaced.write_text("second.token")
@@ -68,7 +86,25 @@ with Fleet(scratch / "t.parquet", 2, args=("--token-file", token), head=("--toke
     lines = [line for s in (fleet.head, *fleet.workers) for line in s.lines if line and "second" in line.replace("second.token: ", "")]
     check("no token in the logs", lines or None)
 
+with Fleet(scratch / "t.parquet", 1) as fleet:
+    for what, problem in attacks(fleet.workers[0]):
+        check(f"without tokens, {what} is denied to all but the head", problem)
+
+# Who knows the name of the header may still not assign: while a head calls, or without its token.
+own = scratch / "head-token"
+own.write_text("heads.own\n")
+for args in ((), ("--head-token-file", own)):
+    with Fleet(scratch / "t.parquet", 1, args=args, head=args) as fleet:
+        for what, problem in attacks(fleet.workers[0], flight.FlightCallOptions(headers=[(b"kftrainer-head", b"Bearer mine")]), text="head"):
+            check(f"{what} with a secret of one's own is denied {args and 'where the head has a token'}", problem)
+        fleet.head.stop()
+        fleet.head = fleet.start_head()
+        fleet.wait()
+        check("a head that starts again has its workers", None if read(fleet, headers()) == list(range(1000)) else "wrong")
+
 worker = Server("worker", scratch / "t.parquet", "--token-file", token)
+for what, problem in attacks(worker, headers(b"Bearer second.token")):
+    check(f"with a reader's token, {what} is denied before a head calls", problem)
 head = Server("head", scratch / "t.parquet", "--worker", f"127.0.0.1:{worker.port}")
 said = head.wait_for(r"worker is not ready.*")[0]
 check("a head without the token: its worker says what is missing", None if "bearer token is required" in said else said)

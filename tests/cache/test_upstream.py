@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from pyarrow import flight
 
 import lake
-from fleet import Server
+from fleet import SANITIZED, Server
 from tap import check, finish
 
 scratch = pathlib.Path(tempfile.mkdtemp(prefix="kft-upstream-"))
@@ -149,6 +149,22 @@ for what, paths, schema in (("no files", [], INDEX), ("another schema", parts[0]
         check(f"DoPut with {what} is refused", "it was not")
     except pa.ArrowInvalid as e:
         check(f"DoPut with {what} is refused", None if "index table" in str(e) else e)
+# 20,000 paths that are the same 100 KB: 2 GB of text in a request of 420 KB.
+for what, length, n in (("more text than the request has", 100_000, 20_000), ("an empty path", 0, 1)):
+    paths = pa.Array.from_buffers(pa.string_view(), n, [None, pa.py_buffer((length.to_bytes(4, "little") + b"xxxx" + bytes(8)) * n), pa.py_buffer(b"x" * length)])
+    given = pa.record_batch([pa.array([0], pa.uint64()), pa.array([0], pa.uint64()), pa.array([0], pa.uint64()),
+                             pa.ListArray.from_arrays(pa.array([0, n], pa.int32()), paths)], schema=INDEX)
+    rss = ours[0].rss()
+    try:
+        with flight.FlightClient(ours[0].uri) as client:
+            writer, reader = client.do_put(flight.FlightDescriptor.for_path(), INDEX)
+            writer.write_batch(given)
+            writer.done_writing()
+            reader.read()
+            writer.close()
+        check(f"DoPut with {what} is refused", "it was not")
+    except pa.ArrowInvalid as e:
+        check(f"DoPut with {what} is refused, and costs no memory", None if "file_paths" in str(e) and (SANITIZED or ours[0].rss() - rss < 8 << 20) else e)
 before = len(ours[0].lines)
 put(ours[0], 0, 0, ["file:///nowhere.parquet"])
 said = ours[0].wait_for(r"cannot load rows.*", before)[0]

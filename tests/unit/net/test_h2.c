@@ -59,6 +59,21 @@ static void handle(void *ctx, struct h2_stream *s)
 	h2_respond(s, headers, 1, h2_header(s, "x-body") ? &body : NULL);
 }
 
+static struct h2_budget budget = { .max = SIZE_MAX };
+
+/* A request with "x-no" is refused by its headers. */
+static enum h2_verdict begin(void *ctx, struct h2_stream *s, size_t *max_body)
+{
+	static const struct h2_header headers[] = { { ":status", "403" } };
+
+	(void)ctx;
+	assert_int_equal(*max_body, MAX_BODY);
+	if (!h2_header(s, "x-no"))
+		return H2_ACCEPTED;
+	h2_respond(s, headers, 1, NULL);
+	return H2_ANSWERED;
+}
+
 static void frame(struct peer *p, int type, int flags, uint32_t stream, const void *data,
 		  size_t len)
 {
@@ -99,7 +114,9 @@ static void request(struct peer *p, uint32_t stream, const char *extra, int flag
 /* SETTINGS, and a window for everything. */
 static void open_peer(struct peer *p, uint32_t max_frame)
 {
-	static struct h2_conf conf = { .max_body = MAX_BODY, .handle = handle };
+	static const struct h2_conf conf = {
+		.max_body = MAX_BODY, .budget = &budget, .begin = begin, .handle = handle
+	};
 	const uint8_t settings[] = { 0,
 				     5,
 				     (uint8_t)(max_frame >> 24),
@@ -355,6 +372,72 @@ static void test_hostile(void **state)
 	}
 }
 
+/* ---- limits of requests -------------------------------------------------------------- */
+
+static bool has_seen(const struct peer *p, int type)
+{
+	for (size_t i = 0; i < p->n; i++)
+		if (p->seen[i] == type)
+			return true;
+	return false;
+}
+
+/* Answered before its body: the peer shall stop, and nothing of it is kept. */
+static void test_early(void **state)
+{
+	struct peer p;
+
+	(void)state;
+	open_peer(&p, 1 << 20);
+	request(&p, 1, "x-no", END_HEADERS);
+	for (int i = 0; i < 60; i++)
+		frame(&p, DATA, 0, 1, piece, MAX_BODY);
+	run(&p, 1 << 20);
+	assert_int_equal(p.broken, 0);
+	assert_true(has_seen(&p, HEADERS));
+	assert_int_equal(p.n_rst, 1);
+	assert_int_equal(p.rst, 0);
+	assert_int_equal(budget.used, 0);
+	assert_int_equal(h2_streams(p.conn), 0);
+	frame(&p, DATA, END_STREAM, 1, piece, MAX_BODY); /* it was on its way */
+	request(&p, 3, "x-no", END_HEADERS | END_STREAM);
+	p.n = 0;
+	buf_clear(&p.in);
+	run(&p, 1 << 20);
+	assert_true(has_seen(&p, HEADERS));
+	assert_false(has_seen(&p, GOAWAY));
+	assert_int_equal(p.n_rst, 1);
+	close_peer(&p);
+}
+
+/* All connections share it; what one gives back, another one may have. */
+static void test_budget(void **state)
+{
+	struct peer many[3];
+
+	(void)state;
+	budget.max = 2 * MAX_BODY;
+	for (size_t i = 0; i < 3; i++) {
+		open_peer(&many[i], 1 << 20);
+		request(&many[i], 1, NULL, END_HEADERS);
+		frame(&many[i], DATA, 0, 1, piece, MAX_BODY - 100);
+		run(&many[i], 1 << 20);
+		assert_int_equal(many[i].n_rst, i == 2);
+		assert_in_range(budget.used, (i ? 2 : 1) * (MAX_BODY - 100), budget.max);
+	}
+	assert_int_equal(many[2].rst, 11);
+	close_peer(&many[0]);
+	request(&many[2], 3, NULL, END_HEADERS);
+	frame(&many[2], DATA, 0, 3, piece, MAX_BODY - 100);
+	buf_clear(&many[2].in);
+	run(&many[2], 1 << 20);
+	assert_int_equal(many[2].n_rst, 1);
+	close_peer(&many[1]);
+	close_peer(&many[2]);
+	assert_int_equal(budget.used, 0);
+	budget.max = SIZE_MAX;
+}
+
 /* ---- peers that do not read -------------------------------------------------------- */
 
 size_t __sanitizer_get_current_allocated_bytes(void);
@@ -425,7 +508,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_body),    cmocka_unit_test(test_small_frames),
 		cmocka_unit_test(test_stalled), cmocka_unit_test(test_goaway),
-		cmocka_unit_test(test_hostile), cmocka_unit_test(test_unread),
+		cmocka_unit_test(test_hostile), cmocka_unit_test(test_early),
+		cmocka_unit_test(test_budget),  cmocka_unit_test(test_unread),
 	};
 
 	return cmocka_run_group_tests_name("h2", tests, NULL, NULL);

@@ -35,7 +35,7 @@ static void reply(void *ctx, struct grpc_call *call)
 	free(data);
 }
 
-static const struct grpc_method methods[] = { { "/t.T/M", reply }, { NULL, NULL } };
+static const struct grpc_method methods[] = { { .path = "/t.T/M", .run = reply }, { 0 } };
 
 static enum grpc_verdict admit(void *ctx, struct grpc_call *call)
 {
@@ -66,10 +66,8 @@ static void start(struct server *s, int64_t handshake_ms, int max_handshakes)
 	struct h2d_conf conf = {
 		.host = "127.0.0.1",
 		.threads = max_handshakes ? 1 : 0, /* each has a part of these */
-		.h2 = { .max_body = 1 << 20, .handle = grpc_handle, .ctx = &s->grpc },
-		.plain = { .max_body = 1 << 10,
-			   .handle = grpc_handle_unavailable,
-			   .ctx = want_tls },
+		.h2 = grpc_h2(&s->grpc, 1 << 20),
+		.plain = grpc_h2_unavailable(want_tls),
 		.handshake_ms = handshake_ms,
 		.max_handshakes = max_handshakes,
 		.on_broken = on_broken,
@@ -279,12 +277,113 @@ static void test_half_open(void **state)
 	stop(&s);
 }
 
+/* ---- without TLS ------------------------------------------------------------------- */
+
+enum { HEADERS = 1, END_HEADERS = 4, PER_PEER = 8 };
+#define PREFACE "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0"
+/* The headers of a gRPC request, without HPACK's tables. */
+#define REQUEST                                                                   \
+	"\0\7:method\4POST\0\7:scheme\4http\0\5:path\6/t.T/M\0\14content-type\20" \
+	"application/grpc"
+
+static void start_plain(struct server *s, struct h2d_conf conf)
+{
+	struct error err = { 0 };
+
+	memset(s, 0, sizeof(*s));
+	s->grpc = (struct grpc_conf){ .methods = methods };
+	conf.host = "127.0.0.1";
+	conf.h2 = grpc_h2(&s->grpc, 1 << 20);
+	assert_int_equal(h2d_start(&s->d, &conf, &err), 0);
+	snprintf(s->origin, sizeof(s->origin), "http://127.0.0.1:%d", h2d_port(s->d));
+}
+
+static void say(int fd, const char *data, size_t len)
+{
+	assert_int_equal(send(fd, data, len, MSG_NOSIGNAL), len);
+}
+
+static void say_request(int fd)
+{
+	const size_t len = sizeof(REQUEST) - 1;
+	const char head[] = { 0, 0, (char)len, HEADERS, END_HEADERS, 0, 0, 0, 1 };
+
+	say(fd, PREFACE, sizeof(PREFACE) - 1);
+	say(fd, head, sizeof(head));
+	say(fd, REQUEST, len);
+}
+
+/* Whoever does not finish a request, or sends none, is closed, also if it sends PINGs. */
+static void test_deadlines(void **state)
+{
+	const char ping[] = "\0\0\10\6\0\0\0\0\00012345678";
+	struct error err = { 0 };
+	struct server s;
+	int silent, preface, half, pings;
+
+	(void)state;
+	start_plain(&s, (struct h2d_conf){ .request_ms = 40, .idle_ms = 40 });
+	silent = dial(&s);
+	preface = dial(&s);
+	say(preface, PREFACE, sizeof(PREFACE) - 1);
+	half = dial(&s);
+	say_request(half);
+	wait_end(silent);
+	wait_end(preface);
+	wait_end(half);
+	pings = dial(&s);
+	say(pings, PREFACE, sizeof(PREFACE) - 1);
+	while (send(pings, ping, sizeof(ping) - 1, MSG_NOSIGNAL) > 0)
+		clock_sleep_ms(1);
+	close(pings);
+	assert_int_equal(request(&s, s.origin, &err), 0);
+	stop(&s);
+}
+
+static bool is_open(int fd)
+{
+	char byte;
+
+	return recv(fd, &byte, 1, MSG_PEEK) > 0;
+}
+
+/* An address with too many requests gets no more; another one does. */
+static void test_peers(void **state)
+{
+	struct sockaddr_in other = { .sin_family = AF_INET,
+				     .sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1) };
+	struct sockaddr_in to = { .sin_family = AF_INET,
+				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct server s;
+	int fds[PER_PEER], fd;
+
+	(void)state;
+	start_plain(&s, (struct h2d_conf){ .max_per_peer = PER_PEER, .threads = 3 });
+	for (int i = 0; i < PER_PEER; i++) {
+		fds[i] = dial(&s);
+		say_request(fds[i]);
+		assert_true(is_open(fds[i])); /* its SETTINGS */
+	}
+	fd = dial(&s);
+	wait_end(fd);
+	fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	to.sin_port = htons((uint16_t)h2d_port(s.d));
+	assert_int_equal(bind(fd, (struct sockaddr *)&other, sizeof(other)), 0);
+	assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof(to)), 0);
+	assert_true(is_open(fd));
+	close(fd);
+	for (int i = 0; i < PER_PEER; i++)
+		close(fds[i]);
+	stop(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_tls),       cmocka_unit_test(test_plain),
 		cmocka_unit_test(test_later),     cmocka_unit_test(test_garbage),
-		cmocka_unit_test(test_half_open),
+		cmocka_unit_test(test_half_open), cmocka_unit_test(test_deadlines),
+		cmocka_unit_test(test_peers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

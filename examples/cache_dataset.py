@@ -35,10 +35,14 @@ class CacheDataset(IterableDataset):
     def __iter__(self):
         with flight.FlightClient(self.head) as head:
             info = head.get_flight_info(self.descriptor())
+        rows = 0
         for endpoint in info.endpoints:
             with flight.FlightClient(endpoint.locations[0]) as client:
                 for chunk in client.do_get(endpoint.ticket):
+                    rows += chunk.data.num_rows
                     yield {name: torch.tensor(chunk.data.column(name).to_pylist()) for name in self.columns(chunk.data.schema)}
+        if info.total_records not in (-1, rows):  # -1: unknown
+            raise RuntimeError(f"{self.head}: {rows} of {info.total_records} rows")
 
 
 def main():

@@ -31,10 +31,14 @@ def batches(rank, world):
 
     head = flight.FlightClient(f"grpc://{os.environ['TRAIN_JOB_NAME']}-cache-service:50051")
     info = head.get_flight_info(flight.FlightDescriptor.for_path(str(rank), str(world)))
+    rows = 0
     for endpoint in info.endpoints:
         for location in endpoint.locations:
             for chunk in flight.FlightClient(location).do_get(endpoint.ticket):
+                rows += chunk.data.num_rows
                 yield {name: torch.tensor(chunk.data.column(i).to_pylist()) for i, name in enumerate(chunk.data.schema.names)}
+    if info.total_records not in (-1, rows):  # -1: unknown, as of upstream's head
+        raise RuntimeError(f"{rows} of {info.total_records} rows")
 
 
 def train():

@@ -29,7 +29,10 @@ struct client_conf {
 
 bool client_is_server(const char *uri); /* "grpc://..." or "grpc+tls://..." */
 
-/* Read all rows of the shard, from one worker after another. */
+/*
+ * Read all rows of the shard, from one worker after another. ERR_FORMAT: more or fewer
+ * rows than the head's total_records, unless that is unknown (as with a filter).
+ */
 MUST_CHECK int client_read(const struct client_conf *conf, struct error *err);
 
 #endif

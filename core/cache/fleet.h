@@ -3,8 +3,9 @@
  *
  * Each worker has rows of its own, assigned when it appears and again when it restarts.
  * If a worker does not answer for conf->takeover_ms, its rows are lent to the others, a
- * part to each; what does not fit in one is offered to the next. The loans end when the
- * worker has its rows again.
+ * part to each; what does not fit in one is offered to the next. Once the worker has its
+ * rows again, the loans stay for as long as it was waited for, at least 10 s, unless their
+ * memory is needed: readers may still have their tickets.
  */
 #ifndef CACHE_FLEET_H
 #define CACHE_FLEET_H
@@ -20,9 +21,9 @@ MUST_CHECK int fleet_start(struct fleet **ret, const struct cache_conf *conf,
 			   const struct dataset *dataset, struct error *err);
 void fleet_stop(struct fleet *f); /* after stop_request(); frees */
 
-bool fleet_ready(struct fleet *f); /* all workers have had their rows at some time */
+bool fleet_ready(struct fleet *f); /* fleet_find() finds all rows */
 
-/* Where a client reads `rows`, which become the ticket. */
+/* Where a client reads `rows`, which become the ticket: the holder has all of them. */
 struct holder {
 	const struct cache_worker_place *place;
 	struct rows rows;
@@ -35,8 +36,7 @@ void holders_release(struct holders *h);
 
 /*
  * Append the holders of these rows, in the order of the rows; for no rows, a holder of
- * the schema. Each holder's ticket is all of `rows`; while any of them are lent, it is
- * the holder's part. ERR_BUSY: some rows cannot be read now; the message says why.
+ * the schema. ERR_BUSY: some rows cannot be read now; the message says why.
  */
 MUST_CHECK int fleet_find(struct fleet *f, struct rows rows, struct holders *ret,
 			  struct error *err);

@@ -24,7 +24,16 @@ struct holding {
 	size_t n_files;
 	enum cache_state state;
 	struct memtable *table; /* set in CACHE_READY */
+	bool reported;          /* the head knows that it is ready */
 	char error[TEXT_MAX];
+};
+
+/* What is assigned. */
+struct held {
+	struct holding *list; /* the own rows, then loans */
+	size_t n;
+	int64_t total;
+	char *snapshot;
 };
 
 struct holdings {
@@ -32,52 +41,65 @@ struct holdings {
 	atomic_bool cancel;          /* stops the running load */
 	atomic_int_least64_t loaded; /* rows of the running load */
 	pthread_t loader;
-	bool has_loader; /* guarded by `assigning` */
-	pthread_mutex_t assigning, lock;
-
-	/* Guarded by the lock; the list itself changes only while no loader runs. */
-	struct holding *list;
-	size_t n;
-	int64_t total;
-	char *snapshot;
+	pthread_mutex_t lock; /* guards what follows */
+	pthread_cond_t news;
+	bool has_loader, stopping;
+	struct held now;   /* the list is changed only by the loader */
+	struct held *next; /* for the loader; NULL: nothing new */
 };
 
 /* ---- holdings ---------------------------------------------------------------------- */
 
-static void holding_release(struct holding *h)
+static void held_release(struct held *it)
 {
-	for (size_t i = 0; i < h->n_files; i++)
-		free(h->files[i]);
-	free(h->files);
-	memtable_unref(h->table);
+	for (size_t i = 0; i < it->n; i++) {
+		for (size_t k = 0; k < it->list[i].n_files; k++)
+			free(it->list[i].files[k]);
+		free(it->list[i].files);
+		memtable_unref(it->list[i].table);
+	}
+	free(it->list);
+	free(it->snapshot);
 }
 
-static void holding_init(struct holding *to, const struct assignment *a, size_t i)
+static void held_free(struct held *it)
 {
-	*to = (struct holding){ .rows = a->rows[i], .state = CACHE_LOADING };
-	if (i || !a->files)
-		return;
-	to->files = xcalloc(a->n_files + 1, sizeof(*to->files));
-	to->n_files = a->n_files;
-	for (size_t k = 0; k < a->n_files; k++)
-		to->files[k] = xstrdup(a->files[k]);
+	if (it)
+		held_release(it);
+	free(it);
 }
 
-static bool is_holding_of(const struct holding *h, const struct assignment *a, size_t i)
+static struct held *held_new(const struct assignment *a)
 {
-	const struct rows rows = a->rows[i];
-	bool by_files = !i && a->files;
+	struct held *ret = xcalloc(1, sizeof(*ret));
+	struct holding *own;
 
-	if (by_files != (h->files != NULL) || h->rows.first != rows.first)
-		return false;
-	if (!by_files)
-		return h->rows.end == rows.end;
-	if (h->n_files != a->n_files)
+	ret->n = a->n;
+	ret->total = a->total;
+	ret->snapshot = a->snapshot ? xstrdup(a->snapshot) : NULL;
+	ret->list = own = xcalloc(a->n + 1, sizeof(*ret->list));
+	for (size_t i = 0; i < a->n; i++)
+		ret->list[i] =
+			(struct holding){ .rows = a->rows[i], .state = CACHE_LOADING };
+	if (!a->files)
+		return ret;
+	own->files = xcalloc(a->n_files + 1, sizeof(*own->files));
+	own->n_files = a->n_files;
+	for (size_t k = 0; k < a->n_files; k++)
+		own->files[k] = xstrdup(a->files[k]);
+	return ret;
+}
+
+/* The rows of files are known once they are loaded. */
+static bool is_same_holding(const struct holding *a, const struct holding *b)
+{
+	if (!a->files != !b->files || a->n_files != b->n_files ||
+	    a->rows.first != b->rows.first)
 		return false;
 	for (size_t k = 0; k < a->n_files; k++)
-		if (!str_eq(h->files[k], a->files[k]))
+		if (!str_eq(a->files[k], b->files[k]))
 			return false;
-	return true;
+	return a->files || a->rows.end == b->rows.end;
 }
 
 static bool is_gone(const struct holding *h)
@@ -85,21 +107,20 @@ static bool is_gone(const struct holding *h)
 	return h->state == CACHE_FAILED || h->state == CACHE_WAITING;
 }
 
-static bool is_same_table(const struct holdings *h, const struct assignment *a)
+static bool is_same_table(const struct held *a, const struct held *b)
 {
-	return h->total == a->total && str_eq(h->snapshot, a->snapshot);
+	return a->total == b->total && str_eq(a->snapshot, b->snapshot);
 }
 
-/* Is this already the current assignment? */
-static bool is_assigned(struct holdings *h, const struct assignment *a)
+/* Is this the current assignment, without own rows that failed to load? */
+static bool is_assigned(const struct holdings *h, const struct held *wanted)
 {
-	bool same;
+	const struct held *has = h->next ? h->next : &h->now;
+	bool same = has->n == wanted->n && is_same_table(has, wanted) &&
+		    !is_gone(&has->list[0]);
 
-	pthread_mutex_lock(&h->lock);
-	same = h->n == a->n && is_same_table(h, a) && !is_gone(&h->list[0]);
-	for (size_t i = 0; same && i < a->n; i++)
-		same = is_holding_of(&h->list[i], a, i);
-	pthread_mutex_unlock(&h->lock);
+	for (size_t i = 0; same && i < has->n; i++)
+		same = is_same_holding(&has->list[i], &wanted->list[i]);
 	return same;
 }
 
@@ -111,10 +132,10 @@ static uint64_t memory_for(struct holdings *h, size_t i)
 	uint64_t limit = h->conf->memory, left, used = 0;
 
 	pthread_mutex_lock(&h->lock);
-	for (size_t k = 0; k < h->n; k++)
-		if (h->list[k].table)
-			used += memtable_bytes(h->list[k].table) -
-				memtable_spilled(h->list[k].table);
+	for (size_t k = 0; k < h->now.n; k++)
+		if (h->now.list[k].table)
+			used += memtable_bytes(h->now.list[k].table) -
+				memtable_spilled(h->now.list[k].table);
 	pthread_mutex_unlock(&h->lock);
 	if (limit)
 		limit -= cache_decode_memory(h->conf) + OTHER;
@@ -126,16 +147,16 @@ static int check_total(const struct holdings *h, struct dataset *d, struct error
 {
 	int64_t total = table_rows(dataset_table(d));
 
-	if (total == h->total)
+	if (total == h->now.total)
 		return 0;
 	return error_set(err, ERR_CONFLICT,
 			 "%s: %" PRId64 " rows, but the head found %" PRId64,
-			 h->conf->location, total, h->total);
+			 h->conf->location, total, h->now.total);
 }
 
 static int load(struct holdings *h, size_t i, struct memtable **ret, struct error *err)
 {
-	const struct holding *it = &h->list[i];
+	const struct holding *it = &h->now.list[i];
 	struct memtable_conf conf = {
 		.memory = memory_for(h, i),
 		.spill = h->conf->spill,
@@ -146,7 +167,7 @@ static int load(struct holdings *h, size_t i, struct memtable **ret, struct erro
 	struct rows rows = it->rows;
 	struct dataset *d;
 
-	if (cache_open(&d, h->conf, h->snapshot, it->files ? &only : NULL, err))
+	if (cache_open(&d, h->conf, h->now.snapshot, it->files ? &only : NULL, err))
 		return -1;
 	if (it->files) {
 		conf.base = rows.first;
@@ -171,7 +192,7 @@ static void log_loaded(struct rows rows, const struct memtable *table, int64_t s
 
 static void load_one(struct holdings *h, size_t i)
 {
-	struct holding *it = &h->list[i];
+	struct holding *it = &h->now.list[i];
 	struct memtable *table = NULL;
 	struct error err = { 0 };
 	int64_t start = clock_ms();
@@ -193,78 +214,75 @@ static void load_one(struct holdings *h, size_t i)
 	log_loaded(it->rows, table, start, &err);
 }
 
+/* Move holdings that are also assigned now, with their last errors. */
+static void keep_same(struct held *now, struct held *old)
+{
+	if (!is_same_table(now, old))
+		return;
+	for (size_t i = 0; i < now->n; i++)
+		for (size_t k = i ? 1 : 0; k < (i ? old->n : 1); k++) {
+			struct holding *to = &now->list[i], kept = old->list[k];
+
+			if (!is_same_holding(to, &kept))
+				continue;
+			old->list[k] = *to;
+			*to = kept;
+			if (!i && is_gone(to))
+				to->state = CACHE_LOADING;
+			break;
+		}
+}
+
+/* Wait for an assignment; false: stop. Rows that are not in it are freed. */
+static bool next_assignment(struct holdings *h)
+{
+	struct held old = { 0 };
+	bool stop;
+
+	pthread_mutex_lock(&h->lock);
+	while (!h->next && !h->stopping)
+		cond_wait_until(&h->news, &h->lock, -1);
+	stop = h->stopping;
+	if (!stop) {
+		old = h->now;
+		h->now = *h->next;
+		free(STEAL(h->next));
+		keep_same(&h->now, &old);
+		h->cancel = false;
+	}
+	pthread_mutex_unlock(&h->lock);
+	held_release(&old);
+	return !stop;
+}
+
 static void *run_loader(void *ctx)
 {
 	struct holdings *h = ctx;
 
-	for (size_t i = 0; i < h->n && !h->cancel; i++)
-		if (h->list[i].state == CACHE_LOADING)
-			load_one(h, i);
+	while (next_assignment(h))
+		for (size_t i = 0; i < h->now.n && !h->cancel; i++)
+			if (h->now.list[i].state == CACHE_LOADING)
+				load_one(h, i);
 	return NULL;
-}
-
-static void stop_loading(struct holdings *h)
-{
-	if (!h->has_loader)
-		return;
-	h->cancel = true;
-	pthread_join(h->loader, NULL);
-	h->cancel = false;
-	h->has_loader = false;
-}
-
-/* Move holdings that are also in the new assignment, with their last errors. */
-static void take_old(struct holding *to, struct holdings *h, const struct assignment *a,
-		     size_t i)
-{
-	for (size_t k = 0; k < h->n; k++) {
-		struct holding *old = &h->list[k];
-
-		if ((!i) != (!k) || !is_holding_of(old, a, i) || !is_same_table(h, a))
-			continue;
-		holding_release(to);
-		*to = *old;
-		*old = (struct holding){ 0 };
-		if (!i && is_gone(to))
-			to->state = CACHE_LOADING;
-		return;
-	}
-}
-
-/* Free the old rows first: there may not be memory for both. */
-static void replace(struct holdings *h, const struct assignment *a)
-{
-	struct holding *list = xcalloc(a->n + 1, sizeof(*list)), *old = h->list;
-	size_t n = h->n;
-
-	pthread_mutex_lock(&h->lock);
-	for (size_t i = 0; i < a->n; i++) {
-		holding_init(&list[i], a, i);
-		take_old(&list[i], h, a, i);
-	}
-	h->list = list;
-	h->n = a->n;
-	h->total = a->total;
-	free(h->snapshot);
-	h->snapshot = a->snapshot ? xstrdup(a->snapshot) : NULL;
-	pthread_mutex_unlock(&h->lock);
-	for (size_t i = 0; i < n; i++)
-		holding_release(&old[i]);
-	free(old);
 }
 
 int holdings_assign(struct holdings *h, const struct assignment *a, struct error *err)
 {
+	struct held *wanted = held_new(a);
 	int rc = 0;
 
-	pthread_mutex_lock(&h->assigning);
-	if (!is_assigned(h, a)) {
-		stop_loading(h);
-		replace(h, a);
-		rc = thread_start(&h->loader, run_loader, h, err);
+	pthread_mutex_lock(&h->lock);
+	if (!is_assigned(h, wanted)) {
+		held_free(h->next);
+		h->next = STEAL(wanted);
+		h->cancel = true;
+		if (!h->has_loader)
+			rc = thread_start(&h->loader, run_loader, h, err);
 		h->has_loader = !rc;
+		pthread_cond_signal(&h->news);
 	}
-	pthread_mutex_unlock(&h->assigning);
+	pthread_mutex_unlock(&h->lock);
+	held_free(wanted);
 	return rc;
 }
 
@@ -275,33 +293,50 @@ struct holdings *holdings_new(const struct cache_conf *conf)
 	struct holdings *h = xcalloc(1, sizeof(*h));
 
 	h->conf = conf;
-	pthread_mutex_init(&h->assigning, NULL);
 	pthread_mutex_init(&h->lock, NULL);
-	h->list = xcalloc(1, sizeof(*h->list));
-	h->n = 1; /* no own rows yet */
+	cond_init(&h->news);
+	h->now.list = xcalloc(1, sizeof(*h->now.list));
+	h->now.n = 1; /* no own rows yet */
 	return h;
 }
 
 void holdings_free(struct holdings *h)
 {
-	stop_loading(h);
-	for (size_t i = 0; i < h->n; i++)
-		holding_release(&h->list[i]);
-	free(h->list);
-	free(h->snapshot);
-	pthread_mutex_destroy(&h->assigning);
+	pthread_mutex_lock(&h->lock);
+	h->stopping = true;
+	h->cancel = true;
+	pthread_cond_signal(&h->news);
+	pthread_mutex_unlock(&h->lock);
+	if (h->has_loader)
+		pthread_join(h->loader, NULL);
+	held_free(h->next);
+	held_release(&h->now);
+	pthread_cond_destroy(&h->news);
 	pthread_mutex_destroy(&h->lock);
 	free(h);
 }
 
+/* Upstream's head does not ask. */
 bool holdings_ready(struct holdings *h)
 {
+	const struct holding *own;
 	bool ready;
 
 	pthread_mutex_lock(&h->lock);
-	ready = h->list[0].state == CACHE_READY;
+	own = h->now.list;
+	ready = own->state == CACHE_READY && (own->reported || own->files);
+	if (h->next)
+		ready = ready && is_same_table(h->next, &h->now) &&
+			is_same_holding(own, h->next->list);
 	pthread_mutex_unlock(&h->lock);
 	return ready;
+}
+
+void holdings_report(struct holdings *h)
+{
+	pthread_mutex_lock(&h->lock);
+	h->now.list->reported = h->now.list->state == CACHE_READY;
+	pthread_mutex_unlock(&h->lock);
 }
 
 static void describe(cJSON *doc, const struct holdings *h, const struct holding *it)
@@ -325,15 +360,15 @@ cJSON *holdings_describe(struct holdings *h)
 
 	pthread_mutex_lock(&h->lock);
 	json_put_str(doc, "worker", "role");
-	describe(doc, h, &h->list[0]);
-	json_put_int(doc, h->total, "rows");
-	if (h->snapshot)
-		json_put_str(doc, h->snapshot, "snapshot");
+	describe(doc, h, &h->now.list[0]);
+	json_put_int(doc, h->now.total, "rows");
+	if (h->now.snapshot)
+		json_put_str(doc, h->now.snapshot, "snapshot");
 	more = json_list(doc, "more");
-	for (size_t i = 1; i < h->n; i++) {
+	for (size_t i = 1; i < h->now.n; i++) {
 		cJSON *one = cJSON_CreateObject();
 
-		describe(one, h, &h->list[i]);
+		describe(one, h, &h->now.list[i]);
 		cJSON_AddItemToArray(more, one);
 	}
 	pthread_mutex_unlock(&h->lock);
@@ -352,22 +387,55 @@ static int not_loaded(const struct holdings *h, const struct holding *it,
 			 (int64_t)h->loaded, it->rows.end - it->rows.first);
 }
 
+/*
+ * Upstream's head names the rows of a whole shard in each ticket, and its workers send
+ * what they have of them.
+ */
+static bool has_all(const struct holding *it, struct rows rows)
+{
+	return it->files || rows.first >= rows.end ||
+	       (it->rows.first <= rows.first && rows.end <= it->rows.end);
+}
+
+static bool has_some(const struct holding *it, struct rows rows)
+{
+	return rows.first < it->rows.end && it->rows.first < rows.end;
+}
+
+/* The holding to read from: one that has all of the rows, else one that has some. */
+static const struct holding *holding_with(const struct holdings *h, struct rows rows)
+{
+	const struct holding *some = NULL;
+
+	for (size_t i = 0; i < h->now.n; i++) {
+		const struct holding *it = &h->now.list[i];
+
+		if (it->table && has_all(it, rows))
+			return it;
+		if (!some && has_some(it, rows))
+			some = it;
+	}
+	return some ? some : &h->now.list[0];
+}
+
 static int find(struct holdings *h, struct rows rows, struct memtable **ret,
 		struct error *err)
 {
 	const struct holding *it;
-	size_t i = 0;
 	int rc = 0;
 
 	pthread_mutex_lock(&h->lock);
-	while (i < h->n &&
-	       (rows.first >= h->list[i].rows.end || rows.end <= h->list[i].rows.first))
-		i++;
-	it = &h->list[i < h->n ? i : 0];
-	if (it->table)
+	it = holding_with(h, rows);
+	if (!it->table)
+		rc = not_loaded(h, it, err);
+	else if (has_all(it, rows))
 		*ret = memtable_ref(it->table);
 	else
-		rc = not_loaded(h, it, err);
+		rc = error_set(err, ERR_BUSY,
+			       "rows %" PRId64 " to %" PRId64
+			       " are not all on this worker: get a new FlightInfo "
+			       "from the head",
+			       rows.first, rows.end - 1);
 	pthread_mutex_unlock(&h->lock);
 	return rc;
 }

@@ -33,17 +33,21 @@ struct assignment {
 struct holdings *holdings_new(const struct cache_conf *conf); /* must outlive it */
 void holdings_free(struct holdings *h); /* waits for what is being loaded to stop */
 
-/* Assign rows; the same assignment only retries own rows that failed to load. */
+/*
+ * Assign rows, which a thread then loads; the same assignment only retries own rows that
+ * failed to load. Never blocks. An assignment that is not yet begun is replaced.
+ */
 MUST_CHECK int holdings_assign(struct holdings *h, const struct assignment *a,
 			       struct error *err);
 
-bool holdings_ready(struct holdings *h);      /* its own rows are loaded */
+bool holdings_ready(struct holdings *h);  /* own rows are loaded, and the head knows */
+void holdings_report(struct holdings *h); /* the head is answered with the state */
 cJSON *holdings_describe(struct holdings *h); /* "state", "first", ... of serve_impl.h */
 
 /*
- * Begin a read (memtable_read()) of these rows in the first holding that has any of them,
- * otherwise in the own one. `view`: JSON of view.h, or empty. ERR_BUSY: the holding is
- * not loaded; the message says why. ERR_INVALID: the view.
+ * Begin a read (memtable_read()) of these rows; of files, only of those rows that they
+ * have. No rows: the schema. `view`: JSON of view.h, or empty. ERR_BUSY: no holding has
+ * all of the rows, or it is not loaded; the message says why. ERR_INVALID: the view.
  */
 MUST_CHECK int holdings_read(struct holdings *h, struct rows rows, struct iovec view,
 			     enum ipc_codec codec, void **ret, struct error *err);

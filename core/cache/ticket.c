@@ -4,6 +4,7 @@
 #include <string.h>
 
 enum { ONE_BYTE = 250, OF_16 = 251, OF_32, OF_64 };
+#define MAX_ROW (INT64_MAX - 1)
 
 static size_t put(uint8_t *to, uint64_t v)
 {
@@ -53,9 +54,9 @@ int ticket_read(struct rows *ret, const void *data, size_t len, struct error *er
 	if (!n || !take_number(&last, (const uint8_t *)data + n, len - n))
 		return error_set(err, ERR_FORMAT, "Invalid ticket format");
 	*ret = (struct rows){ 0 };
-	if (first <= last && first < INT64_MAX)
-		*ret = (struct rows){ (int64_t)first,
-				      last < INT64_MAX ? (int64_t)last + 1 : INT64_MAX };
+	if (first <= last)
+		*ret = (struct rows){ first < MAX_ROW ? (int64_t)first : MAX_ROW,
+				      last < MAX_ROW ? (int64_t)last + 1 : INT64_MAX };
 	return 0;
 }
 

@@ -18,7 +18,7 @@ enum { TICKET_MAX = 18 };
 
 size_t ticket_write(uint8_t to[TICKET_MAX], struct rows rows);
 
-/* ERR_FORMAT. A ticket without rows is { 0, 0 }. */
+/* ERR_FORMAT. A ticket without rows is { 0, 0 }; rows from 2^63 - 2 on are one. */
 MUST_CHECK int ticket_read(struct rows *ret, const void *data, size_t len,
 			   struct error *err);
 

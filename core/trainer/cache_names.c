@@ -9,4 +9,6 @@ void cache_service_spec(cJSON *service)
 	json_put_int(port, CACHE_PORT, "port");
 	json_put_int(port, CACHE_PORT, "targetPort");
 	cJSON_AddItemToArray(json_list(service, "spec", "ports"), port);
+	/* A head that lacks a worker is not ready, but serves the others' rows. */
+	json_put_bool(service, true, "spec", "publishNotReadyAddresses");
 }

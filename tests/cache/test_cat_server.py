@@ -59,8 +59,10 @@ with Fleet(path, 1, args=("--token-file", token), head=("--token-file", token)) 
 class Other(flight.FlightServerBase):
     """A server of Arrow Flight that is not ours."""
 
+    total = -1
+
     def get_flight_info(self, context, descriptor):
-        return flight.FlightInfo(self.schema, descriptor, [flight.FlightEndpoint(b"t", [])], -1, -1)
+        return flight.FlightInfo(self.schema, descriptor, [flight.FlightEndpoint(b"t", [])], self.total, -1)
 
     def do_get(self, context, ticket):
         return flight.RecordBatchStream(self.table)
@@ -76,6 +78,12 @@ other.table = pa.table({"c": [1, 2], "s": ["x", None]})
 other.schema = other.table.schema
 code, out, err = cat(f"grpc://127.0.0.1:{other.port}")
 check("another server's rows, where the location is the head's", None if out == b'{"c":1,"s":"x"}\n{"c":2,"s":null}\n' else (code, out, err))
+for total in (1, 3):
+    other.total = total
+    code, out, err = cat("--count", f"grpc://127.0.0.1:{other.port}")
+    check(f"2 rows, but {total} were announced", None if code and not out and f"sent 2 rows, but the head announced {total}" in err else (code, out, err))
+other.total = 2
+check("2 of 2 rows", None if cat("--count", f"grpc://127.0.0.1:{other.port}")[:2] == (0, b"2\n") else "wrong")
 other.shutdown()
 shutil.rmtree(scratch)
 finish()

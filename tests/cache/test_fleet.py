@@ -32,6 +32,22 @@ def rows(fleet):
     return [x for r in range(3) for x in fleet.read(r, 3)["i"].to_pylist()]
 
 
+def read(endpoints):
+    got = []
+    for endpoint in endpoints:
+        with flight.FlightClient(endpoint.locations[0]) as client:
+            got += client.do_get(endpoint.ticket).read_all()["i"].to_pylist()
+    return got
+
+
+def refused(endpoints):
+    try:
+        read(endpoints)
+    except flight.FlightUnavailableError as e:
+        return "are not all on this worker" in str(e)
+    return False
+
+
 def refusal(fleet):
     try:
         fleet.info(0, 1)
@@ -57,18 +73,30 @@ with Fleet(wide, 3, head=("--takeover", 1)) as fleet:
     lent = stats(fleet)["workers"][1]["lent"]
     check("its rows are lent to both others", None if len(lent) == 2 and len({x["to"] for x in lent}) == 2 else lent)
     check("every row once, in the same order, without it", None if rows(fleet) == whole else "wrong")
-    first = {e.ticket.ticket for e in fleet.info(0, 1).endpoints}
-    check("an endpoint for each part of the rows", None if len(first) == 4 else first)
+    old = fleet.info(0, 1).endpoints
+    check("an endpoint for each part of the rows", None if len({e.ticket.ticket for e in old}) == 4 else old)
     fleet.workers[2].stop(signal.SIGKILL)
     fleet.until(lambda: all(x["ready"] for i in (1, 2) for x in stats(fleet)["workers"][i].get("lent", [{"ready": False}])))
-    check("the second goes: all rows from the third", None if rows(fleet) == whole else "wrong")
-    before = len(fleet.head.lines)
+    check("the second goes: all rows from the third", None if rows(fleet) == whole and fleet.head.ready()[0] == 200 else "wrong")
+    old = fleet.info(0, 1).endpoints
     fleet.restart_worker(1)
     fleet.restart_worker(2)
     fleet.until(lambda: all(w["ready"] for w in stats(fleet)["workers"]))
-    fleet.until(lambda: not fleet.action(fleet.workers[0], "stats")[0]["more"])
-    check("they come back: their own rows again, one ticket for all", None if rows(fleet) == whole
-          and len({e.ticket.ticket for e in fleet.info(0, 1).endpoints}) == 1 else "wrong")
+    check("they come back: their own rows again", None if rows(fleet) == whole and len(fleet.info(0, 1).endpoints) == 3 else "wrong")
+    check("who holds a FlightInfo of before reads all rows with it", None if read(old) == whole else "wrong")
+    if not pa.__version__.startswith("19."):
+        fleet.until(lambda: not fleet.action(fleet.workers[0], "stats")[0]["more"])
+        check("after a while it is refused: never fewer rows", None if refused(old) else "it was not")
+
+# ---- /ready and GetFlightInfo agree ----
+with Fleet(wide, 2) as fleet:
+    fleet.workers[0].stop(signal.SIGKILL)
+    fleet.until(lambda: fleet.head.ready() == (503, "not ready"))
+    check("without a worker, the head is not ready and refuses", None if "cannot be read" in refusal(fleet) else "it was not refused")
+    fleet.restart_worker(0)
+    fleet.until(lambda: fleet.workers[0].ready()[0] == 200)
+    fleet.until(lambda: fleet.head.ready()[0] == 200)
+    check("once both are ready, all rows are read", None if read(fleet.info(0, 1).endpoints) == list(range(N)) else "wrong")
 
 with Fleet(wide, 3, args=("--memory", 20 << 20), head=("--takeover", 1)) as fleet:
     fleet.workers[0].stop(signal.SIGKILL)

@@ -90,8 +90,8 @@ check("every row once, in one order, for 1 to 5 workers and 1 to 7 ranks", "\n".
 
 with Fleet(folder, 3) as fleet:
     check("path elements after the second are ignored", None if fleet.info(1, 2, "x", "y").total_records == N // 2 else "wrong")
-    tickets = {e.ticket.ticket for e in fleet.info(0, 1).endpoints}
-    check("one ticket for all endpoints, in upstream's bytes", None if tickets == {b"\x00\xfb\x16\x27"} else tickets)
+    tickets = [e.ticket.ticket for e in fleet.info(0, 1).endpoints]
+    check("a ticket for each worker's rows, in upstream's bytes", None if tickets == [b"\x00\xfb\xac\x0d", b"\xfb\xad\x0d\xfbj\x19", b"\xfbk\x19\xfb\x16\x27"] else tickets)
     uris = [loc.uri.decode() for e in fleet.info(0, 1).endpoints for loc in e.locations]
     check("one location an endpoint, in the order of the rows", None if uris == [w.uri for w in fleet.workers] else uris)
     with flight.FlightClient(fleet.head.uri) as head, flight.FlightClient(fleet.workers[0].uri) as worker:
@@ -111,14 +111,34 @@ with Fleet(folder, 3) as fleet:
                                              "Invalid ticket format"))
         schema = fleet.info(0, 1).schema
         for what, ticket in (("rows of another worker", b"\xfb\x10\x27\xfb\x12\x27"), ("rows beyond the table", b"\xfc\0\0\0\x10\xfc\1\0\0\x10"),
-                             ("the last before the first", b"\x05\x03"), ("numbers of 64 bits", b"\xfd" + b"\xff" * 8 + b"\xfd" + b"\xff" * 8)):
-            got = worker.do_get(flight.Ticket(ticket)).read_all()
-            check(f"a ticket of {what}: no rows, but the schema", None if got.num_rows == 0 and got.schema == schema else got)
+                             ("the rows of all workers", b"\x00\xfb\x16\x27"), ("a row more than it has", b"\x00\xfb\xad\x0d"),
+                             ("numbers of 64 bits", b"\xfd" + b"\xff" * 8 + b"\xfd" + b"\xff" * 8)):
+            check(f"a ticket of {what} is UNAVAILABLE", fails(lambda t=ticket: worker.do_get(flight.Ticket(t)).read_all(), flight.FlightUnavailableError,
+                                                              "are not all on this worker"))
+        got = worker.do_get(flight.Ticket(b"\x05\x03")).read_all()
+        check("a ticket without rows: the schema", None if got.num_rows == 0 and got.schema == schema else got)
         got = worker.do_get(flight.Ticket(b"\x01\x02" + bytes(100000))).read_all()
         check("a ticket with 100,000 bytes after it", None if got["i"].to_pylist() == [1, 2] else got)
+        path = flight.FlightDescriptor.for_path("0")
+
+        def exchange(client):
+            """The caller does not say that it is done: who waits for that, waits forever."""
+            writer, reader = client.do_exchange(path)
+            try:
+                writer.begin(schema)
+                while True:
+                    writer.write_batch(pa.record_batch([range(1000), ["x"] * 1000], schema=schema))
+            except (pa.ArrowException, flight.FlightError):
+                return reader.read_chunk()
+
         for what, call in (("DoGet of a head", lambda: head.do_get(flight.Ticket(b"\0\1")).read_all()),
                            ("GetFlightInfo of a worker", lambda: worker.get_flight_info(flight.FlightDescriptor.for_path("0", "1"))),
-                           ("DoExchange", lambda: head.do_exchange(flight.FlightDescriptor.for_path("0"))[1].read_all()),
+                           ("DoExchange", lambda: head.do_exchange(path)[1].read_all()),
+                           ("DoExchange of a worker, whose caller goes on writing", lambda: exchange(worker)),
+                           ("DoPut of a head", lambda: head.do_put(path, schema)[1].read()),
+                           ("ListActions", lambda: list(head.list_actions())),
+                           ("ListFlights of a worker", lambda: list(worker.list_flights())),
+                           ("GetSchema of a worker", lambda: worker.get_schema(path)),
                            ("Handshake", lambda: head.authenticate_basic_token("a", "b"))):
             check(f"{what} is not implemented", fails(call, (flight.FlightError, NotImplementedError, pa.ArrowNotImplementedError), "not implemented"))
         check("a command descriptor that is no JSON", fails(

@@ -73,5 +73,23 @@ with Fleet(scratch / "t.parquet", 3) as fleet:
     # 4 shards of 2,502 rows: the last one begins again at row 0, by 1 row.
     check("the example: 2 ranks with 2 loaders each, padded to the same number of rows",
           None if ranks[0][0] == ranks[1][0] == 5004 and sum(s for _, s in ranks) == N * (N - 1) // 2 else ranks)
+
+
+class Fewer(flight.FlightServerBase):
+    """A cache that lost rows: it announces 3 and sends 2."""
+
+    def get_flight_info(self, context, descriptor):
+        return flight.FlightInfo(rows.schema, descriptor, [flight.FlightEndpoint(b"t", [f"grpc://127.0.0.1:{self.port}"])], 3, -1)
+
+    def do_get(self, context, ticket):
+        return flight.RecordBatchStream(rows)
+
+
+rows = pa.table({"i": [1, 2]})
+fewer = Fewer("grpc://127.0.0.1:0")
+done = subprocess.run([sys.executable, ROOT / "examples/cache_dataset.py", f"grpc://127.0.0.1:{fewer.port}"], capture_output=True, text=True,
+                      env={**os.environ, "PYTHONPATH": "/usr/lib/python3/dist-packages", "LOADERS": "0"})
+check("the example fails when rows are missing", None if done.returncode and "2 of 3 rows" in done.stderr else done)
+fewer.shutdown()
 shutil.rmtree(scratch)
 finish()

@@ -32,7 +32,8 @@
 	CONTAINER("worker", "2", "8Gi", more) "]}}}}},"                                   \
 	"{'apiVersion':'v1','kind':'Service','metadata':{'name':'tj-cache-service',"      \
 	"'namespace':'a'," OWNER "},'spec':{'selector':{'app':'tj-cache-head'},'ports':[" \
-	"{'protocol':'TCP','port':50051,'targetPort':50051}]}}]"
+	"{'protocol':'TCP','port':50051,'targetPort':50051}],"                            \
+	"'publishNotReadyAddresses':true}}]"
 /* clang-format on */
 
 struct setting {

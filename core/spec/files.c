@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <glob.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -110,6 +111,22 @@ int files_in(struct arena *arena, const char *dir, bool recursive, const char **
 	}
 	free(files.list);
 	return failed;
+}
+
+const char *const *files_matching(struct arena *arena, const char *pattern)
+{
+	const char **ret = NULL;
+	glob_t found;
+
+	if (glob(pattern, 0, NULL, &found))
+		return NULL;
+	if (found.gl_pathc <= FILES_MAX) {
+		ret = arena_alloc(arena, (found.gl_pathc + 1) * sizeof(*ret));
+		for (size_t i = 0; i < found.gl_pathc; i++)
+			ret[i] = arena_strdup(arena, found.gl_pathv[i]);
+	}
+	globfree(&found);
+	return ret;
 }
 
 /* ---- URLs ---- */

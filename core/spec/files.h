@@ -23,6 +23,9 @@ bool files_is_url(const char *path); /* http:// or https:// */
 MUST_CHECK int files_in(struct arena *arena, const char *dir, bool recursive,
 			const char ***ret, struct error *err);
 
+/* The paths that match a pattern of glob(3), ended by NULL; NULL: none. */
+const char *const *files_matching(struct arena *arena, const char *pattern);
+
 /*
  * GET, up to ret->max bytes; redirects are followed, no credentials are sent. Three
  * attempts, a second apart, while the server cannot be reached or answers 5xx.

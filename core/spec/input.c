@@ -128,20 +128,52 @@ static int read_source(struct input *in, const char *path, bool may_be_empty,
 	return 0;
 }
 
-int input_read(struct input *in, const char *path, struct error *err)
+static int read_dir(struct input *in, const char *dir, struct error *err)
 {
 	const char **files;
-	struct stat st;
 
-	if (str_eq(path, "-") || files_is_url(path) || stat(path, &st) ||
-	    !S_ISDIR(st.st_mode))
-		return read_source(in, path, false, err);
-	if (files_in(&in->arena, path, in->recursive, &files, err))
+	if (files_in(&in->arena, dir, in->recursive, &files, err))
 		return -1;
 	for (; *files; files++)
 		if (read_source(in, *files, true, err))
 			return -1;
 	return 0;
+}
+
+static int read_path(struct input *in, const char *path, struct error *err)
+{
+	struct stat st;
+
+	if (!str_eq(path, "-") && !files_is_url(path) && !stat(path, &st) &&
+	    S_ISDIR(st.st_mode))
+		return read_dir(in, path, err);
+	return read_source(in, path, false, err);
+}
+
+static int read_each(struct input *in, const char *const *paths,
+		     int (*read)(struct input *, const char *, struct error *),
+		     struct error *err)
+{
+	for (; *paths; paths++)
+		if (read(in, *paths, err))
+			return -1;
+	return 0;
+}
+
+int input_read(struct input *in, const char *path, struct error *err)
+{
+	const char *const *matches;
+	char **parts;
+
+	if (str_eq(path, "-") || files_is_url(path) || !access(path, F_OK))
+		return read_path(in, path, err);
+	if (strchr(path, ',')) {
+		parts = str_split(&in->arena, path, ',', NULL);
+		return read_each(in, (const char *const *)parts, input_read, err);
+	}
+	matches = path[strcspn(path, "*?[")] ? files_matching(&in->arena, path) : NULL;
+	return matches ? read_each(in, matches, read_path, err)
+		       : read_path(in, path, err);
 }
 
 struct doc *input_add(struct input *in, cJSON *take_obj)

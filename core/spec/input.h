@@ -51,7 +51,10 @@ struct input {
 	size_t n, cap, bytes;
 };
 
-/* Add the documents of a file, a directory or a URL (files.h); "-" is stdin. */
+/*
+ * Add the documents of a file, a directory or a URL (files.h); "-" is stdin. What is none
+ * of them may be several, separated by commas, or a pattern of glob(3).
+ */
 MUST_CHECK int input_read(struct input *in, const char *path, struct error *err);
 
 /* Add a document that is in no file; the input takes it. */

@@ -161,7 +161,7 @@ check "... code stands alone" refuses 'train.py: a script cannot be combined wit
 check "... code behind -f" says 0 'kind: JobSet' submit --dry-run -f "$dir/train.py"
 check "two namespaces" refuses "metadata.namespace: .*conflicts with --namespace b" submit --dry-run -n b \
 	-f <(sed 's/name: tiny/name: tiny\n  namespace: a/' "$dir/job.yaml")
-check "--local and --dry-run" refuses 'not both' submit --dry-run --local "$dir/job.yaml"
+check "--local and --dry-run" says 0 "kind: JobSet" submit --dry-run --local "$dir/job.yaml"
 export KUBECONFIG='' HOME=$scratch/home
 unset KUBERNETES_SERVICE_HOST
 nowhere() { says 1 'no kubeconfig .*; --local runs the job on this machine' "$@" && [ "$(wc -l <"$scratch/err")" = 1 ]; }

@@ -246,15 +246,66 @@ static int convert(struct arena *arena, cJSON **ret, const struct yaml_node *nod
 	return yaml_scalar(ret, node, err);
 }
 
-const char *yaml_text(const void *data, size_t *len)
+#define MARK "\xef\xbb\xbf"
+
+static size_t put_utf8(char *to, uint32_t c)
 {
-	static const char mark[] = "\xef\xbb\xbf";
+	size_t n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+
+	for (size_t i = n - 1; i > 0; i--, c >>= 6)
+		to[i] = (char)(0x80 | (c & 0x3f));
+	to[0] = (char)(n == 1 ? c : (0xf00 >> n & 0xff) | c);
+	return n;
+}
+
+/* Half of a surrogate pair becomes what is not UTF-8, and is refused as that. */
+static const char *from_utf16(struct arena *arena, const unsigned char *p, size_t *len)
+{
+	char *text = arena_alloc(arena, *len / 2 * 3 + 1), *to = text;
+	int low = p[0] == 0xff ? 0 : 1;
+	uint32_t high = 0;
+
+	for (size_t i = 2; i + 1 < *len; i += 2) {
+		uint32_t c = (uint32_t)p[i + !low] << 8 | p[i + low];
+
+		if (high && c >> 10 == 0xdc00 >> 10) {
+			to -= 3;
+			c = 0x10000 + ((high & 0x3ff) << 10 | (c & 0x3ff));
+		}
+		high = c >> 10 == 0xd800 >> 10 ? c : 0;
+		to += put_utf8(to, c);
+	}
+	*len = (size_t)(to - text);
+	return text;
+}
+
+/* Files that were put together have a mark at the beginning of each. */
+static const char *without_marks(struct arena *arena, const char *text, size_t *len)
+{
+	char *copy = arena_alloc(arena, *len + 1), *to = copy;
+
+	for (size_t i = 0; i < *len;) {
+		if (*len - i >= 3 && (!i || text[i - 1] == '\n') &&
+		    !memcmp(text + i, MARK, 3))
+			i += 3;
+		else
+			*to++ = text[i++];
+	}
+	*len = (size_t)(to - copy);
+	return copy;
+}
+
+const char *yaml_text(struct arena *arena, const void *data, size_t *len)
+{
 	const char *text = data ? data : "";
 
-	if (*len < 3 || memcmp(text, mark, 3))
-		return text;
-	*len -= 3;
-	return text + 3;
+	if (*len >= 2 && *len % 2 == 0 && /* else libyaml refuses it */
+	    (!memcmp(text, "\xff\xfe", 2) || !memcmp(text, "\xfe\xff", 2)))
+		return from_utf16(arena, data, len);
+	if (*len >= 3 &&
+	    (!memcmp(text, MARK, 3) || memmem(text, *len, "\n" MARK, strlen(MARK) + 1)))
+		return without_marks(arena, text, len);
+	return text;
 }
 
 int yaml_parse(cJSON **ret, const void *data, size_t len, struct error *err)
@@ -262,12 +313,13 @@ int yaml_parse(cJSON **ret, const void *data, size_t len, struct error *err)
 	cleanup_arena struct arena arena = { 0 };
 	cleanup_json cJSON *docs = cJSON_CreateArray();
 	struct yaml_node *node = NULL;
-	const char *text = yaml_text(data, &len);
+	const char *text;
 	size_t rest;
 
 	if (len > YAML_MAX_BYTES)
 		return error_set(err, ERR_LIMIT, "%zu bytes of YAML, more than %zu", len,
 				 YAML_MAX_BYTES);
+	text = yaml_text(&arena, data, &len);
 	if (yaml_json(docs, text, len, &rest, err) ||
 	    yaml_compose(&node, &arena, text, len, rest, err))
 		return -1;

@@ -7,7 +7,7 @@
  * are numbers or booleans become strings. Several documents, anchors, aliases,
  * merge keys (<<), block scalars. An empty document is left out. As kubectl reads
  * it, a text may begin with JSON objects, one after another or separated by '---';
- * in JSON a trailing comma is an error.
+ * in JSON a trailing comma is an error. UTF-8, or UTF-16 with a byte order mark.
  *
  * Errors are "line:column: what", all lines and columns from 1; the caller puts
  * the file's name in front. Refused: equal keys twice in a mapping, unknown

@@ -113,7 +113,7 @@ struct yaml_places {
 struct yaml_places *yaml_places(const void *data, size_t len)
 {
 	struct yaml_places *places = xcalloc(1, sizeof(*places));
-	const char *text = yaml_text(data, &len);
+	const char *text = yaml_text(&places->arena, data, &len);
 	struct yaml_node **to = &places->roots;
 	struct error unused = { 0 };
 	size_t rest;

@@ -44,8 +44,8 @@ MUST_CHECK int yaml_json(cJSON *docs, const char *text, size_t len, size_t *ret_
 /* The same as nodes, in text that yaml_json() parsed; returns where the next one belongs. */
 struct yaml_node **yaml_json_places(struct yaml_node **to, struct arena *arena,
 				    const char *text, size_t len, size_t *ret_rest);
-/* Without the byte order mark. */
-const char *yaml_text(const void *data, size_t *len);
+/* The text in UTF-8, without byte order marks; a copy in the arena if there are any. */
+const char *yaml_text(struct arena *arena, const void *data, size_t *len);
 
 /* "line:column: ..." of a node. Returns -1. */
 int yaml_fail(const struct yaml_node *at, struct error *err, enum error_kind kind,

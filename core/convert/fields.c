@@ -408,24 +408,44 @@ static bool in_template(const struct field *f)
 	return str_starts(f->pattern, T);
 }
 
-/* V1's labels on pods: as a key of a selector, or in an expression. */
+/* Labels that the operators set on pods, those of old versions, too. */
+static bool is_operator_label(const char *text)
+{
+	static const char *const prefixes[] = { "training.kubeflow.org/",
+						"mpi-job-",
+						"pytorch-job-",
+						"pytorch-replica-",
+						"tf-job-",
+						"tf-replica-",
+						NULL };
+
+	for (size_t i = 0; prefixes[i]; i++)
+		if (str_starts(text, prefixes[i]))
+			return true;
+	return false;
+}
+
+/* In a selector, in the downward API, or of kubectl's -l. */
 static bool judge_operator_label(const struct field *f)
 {
-	static const char *const labels[] = { "training.kubeflow.org/", "mpi-job-name",
-					      "mpi-job-role", NULL };
+	static const char label[] = "metadata.labels['";
+	const char *text = text_of(f), *in;
+	bool found = strstr(text, "training.kubeflow.org/") != NULL;
 
 	if (str_starts(f->pattern, T ".metadata"))
 		return false;
-	for (size_t i = 0; labels[i]; i++) {
-		if (!str_starts(f->key, labels[i]) && !strstr(text_of(f), labels[i]))
-			continue;
+	if (str_eq(f->parent, "matchLabels"))
+		found |= is_operator_label(f->key);
+	else if (str_eq(f->key, "key"))
+		found |= is_operator_label(text);
+	else if (str_eq(f->key, "fieldPath") && (in = str_after(text, label)))
+		found |= is_operator_label(in);
+	if (found)
 		note(f->j, GRADE_LOST, f->path, f->value,
 		     "pods have the labels jobset.sigs.k8s.io/jobset-name, "
 		     "jobset.sigs.k8s.io/replicatedjob-name and "
 		     "batch.kubernetes.io/job-completion-index instead");
-		return true;
-	}
-	return false;
+	return found;
 }
 
 /* True: it has its only note. */

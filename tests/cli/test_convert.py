@@ -439,6 +439,8 @@ row("MPIJob: names in other fields", doc, 3, r'volumes\[0\]\.configMap\.name: "j
 LABEL = "pods have the labels jobset.sigs.k8s.io/jobset-name"
 row("the operator's labels", both("template.spec.topologySpreadConstraints", [{"maxSkew": 1, "topologyKey": "h", "whenUnsatisfiable": "DoNotSchedule",
     "labelSelector": {"matchLabels": {"training.kubeflow.org/job-name": "j"}}}]), 4, "job-name.: .*lost: " + LABEL)
+row("... of an old version", both("template.spec.affinity", {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "h",
+    "labelSelector": {"matchExpressions": [{"key": "tf-replica-type", "operator": "In", "values": ["ps"]}]}}]}}, "TFJob"), 4, "key: .*lost: " + LABEL)
 row("... by the downward API", both("template.spec.containers.0.env", [{"name": "A", "valueFrom": {"fieldRef": {
     "fieldPath": "metadata.labels['training.kubeflow.org/replica-index']"}}}]), 4, "fieldPath: .*lost: " + LABEL)
 row("the name of a pod by the downward API", both("template.spec.containers.0.env", [{"name": "A", "valueFrom": {"fieldRef": {

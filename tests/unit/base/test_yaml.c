@@ -56,6 +56,10 @@ static void test_json_objects(void **state)
 		{ "{\"a\":1}{\"b\":2}", "[{\"a\":1},{\"b\":2}]" },
 		{ "\n {\"a\":1}\r\n{\"b\":2}\r\n\r\n", "[{\"a\":1},{\"b\":2}]" },
 		{ "\xef\xbb\xbf{\"a\":1}\n{\"b\":2}", "[{\"a\":1},{\"b\":2}]" },
+		{ "\xef\xbb\xbf"
+		  "a: 1\n---\n\xef\xbb\xbf"
+		  "b: 2\nc: 3\n",
+		  "[{\"a\":1},{\"b\":2,\"c\":3}]" },
 		{ "# x\n{\"a\":1} # y\n--- # z\n{\"b\":2}\n...\n---\nc: "
 		  "3\n---\n{\"d\":4}",
 		  "[{\"a\":1},{\"b\":2},{\"c\":3},{\"d\":4}]" },
@@ -87,13 +91,31 @@ static void test_json_objects(void **state)
 /* As Windows writes text. */
 static void test_utf16(void **state)
 {
-	static const char text[] = "\xff\xfe{\0\"\0a\0\"\0:\0\xe9\0}\0";
-	cleanup_json cJSON *docs = NULL;
-	struct error err = { 0 };
+	static const struct {
+		const char *text;
+		size_t len;
+		const char *want;
+	} rows[] = {
+#define ROW(text, want) { text, sizeof(text) - 1, want }
+		ROW("\xff\xfe{\0\"\0a\0\"\0:\0\"\0\xe9\0\x3d\xd8\x00\xde\"\0}\0{\0}\0",
+		    "[{\"a\":\"\xc3\xa9\xf0\x9f\x98\x80\"},{}]"),
+		ROW("\xfe\xff\0a\0:\0 \x20\xac\0\n", "[{\"a\":\"\xe2\x82\xac\"}]"),
+		ROW("\xff\xfe\"\0\x3d\xd8\"\0", NULL),
+		ROW("\xff\xfe\"\0\x00\xde\"\0", NULL),
+	};
 
 	(void)state;
-	assert_int_equal(yaml_parse(&docs, text, sizeof(text) - 1, &err), 0);
-	assert_string_equal(json_str(docs->child, "a"), "\xc3\xa9");
+	for (size_t i = 0; i < N_ROWS(rows); i++) {
+		cleanup_json cJSON *docs = NULL;
+		cleanup_free char *json = NULL;
+		struct error err = { 0 };
+		int failed = yaml_parse(&docs, rows[i].text, rows[i].len, &err);
+
+		assert_int_equal(failed != 0, rows[i].want == NULL);
+		json = failed ? NULL : json_text(docs);
+		if (json)
+			assert_string_equal(json, rows[i].want);
+	}
 }
 
 static void test_collections(void **state)

@@ -21,9 +21,9 @@ enum { MAX_LINE = 300 };
 
 /* What a log comes down to. Lines are in the arena, without their timestamps. */
 struct story {
-	const char *error;             /* the last exception of its own */
-	const struct log_cause *cause; /* the best that a line gave away */
-	const char *cause_line, *word;
+	const char *error; /* the last exception of its own */
+	struct log_reader reader;
+	const char *cause_line; /* that of its cause */
 	const char *last;
 };
 
@@ -42,20 +42,16 @@ static const char *quoted(struct why *w, const char *line)
 				       : line;
 }
 
-static void add_line(struct why *w, struct story *s, const char *line)
+static void add_line(struct story *s, const char *line)
 {
-	const char *word = NULL;
-	size_t len = 0;
-	const struct log_cause *c = log_cause_of(line, strlen(line), &word, &len);
+	bool better;
+	const struct log_cause *c = log_read(&s->reader, line, strlen(line), &better);
 
 	if (*line)
 		s->last = line;
-	if (c && (!s->cause || c < s->cause)) {
-		s->cause = c;
+	if (better)
 		s->cause_line = line;
-		s->word = str_slice(w->arena, word, len);
-	}
-	if (!(c && c->peer) && log_is_exception(line, strlen(line)))
+	if (!(c && c->side == LOG_PEER) && log_is_exception(line, strlen(line)))
 		s->error = line;
 }
 
@@ -69,7 +65,7 @@ static struct story story_of(struct why *w, const cJSON *pod)
 		return s;
 	lines = str_split(w->arena, text, '\n', NULL);
 	for (; *lines; lines++)
-		add_line(w, &s, str_trim(w->arena, without_time(*lines)));
+		add_line(&s, str_trim(w->arena, without_time(*lines)));
 	return s;
 }
 
@@ -77,22 +73,22 @@ static const char *hint(struct why *w, const struct story *s)
 {
 	cleanup_buf struct buf out = { .max = 1024 };
 
-	if (!s->cause || (s->cause->peer && s->error))
+	if (!s->reader.cause || (s->reader.cause->side == LOG_PEER && s->error))
 		return "";
-	log_cause_hint(&out, s->cause, s->word);
+	log_hint(&out, &s->reader);
 	return arena_printf(w->arena, " (%s)", (char *)out.data);
 }
 
 const char *why_log_says(struct why *w, const cJSON *pod)
 {
 	struct story s = story_of(w, pod);
-	const char *line = s.error ? s.error : s.cause ? s.cause_line : s.last;
+	const char *line = s.error ? s.error : s.cause_line ? s.cause_line : s.last;
 
 	if (!line)
 		return "";
 	return arena_printf(w->arena, "; its log %s \"%s\"%s",
-			    s.error || s.cause ? "says" : "ends with", quoted(w, line),
-			    hint(w, &s));
+			    s.error || s.cause_line ? "says" : "ends with",
+			    quoted(w, line), hint(w, &s));
 }
 
 /* ---- one failure ---- */
@@ -112,12 +108,11 @@ static const char *exit_hint(int64_t code)
 {
 	switch (code) {
 	case 126:
-		return ": the file is not executable";
+		return ": a command is not executable";
 	case 127:
-		return ": the command is not in the image";
+		return ": a command was not found";
 	case 137:
-		return ": killed from outside the container; check the node for memory "
-		       "pressure";
+		return ": check the node for an out-of-memory kill";
 	default:
 		return "";
 	}
@@ -134,11 +129,10 @@ static const char *ended(struct why *w, const struct failure *f)
 				   : "";
 
 	if (fact->cause == POD_OOM)
-		return arena_printf(w->arena,
-				    "was killed for using more memory than its limit%s%s "
-				    "(OOMKilled, exit code %lld)%s",
-				    limit ? " of " : "", limit ? limit : "",
-				    (long long)fact->exit_code, more);
+		return arena_printf(
+			w->arena, "was killed for %s%s (OOMKilled, exit code %lld)%s",
+			limit ? "using more memory than its limit of " : "want of memory",
+			limit ? limit : "", (long long)fact->exit_code, more);
 	if (fact->cause == POD_START)
 		return arena_printf(w->arena, "could not be started: %s (%s)",
 				    why_words(w, said), fact->reason);
@@ -222,7 +216,7 @@ static size_t culprit(struct why *w, const struct failure *list, size_t n)
 {
 	struct story first = story_of(w, list[0].pod);
 
-	if (first.error || !first.cause || !first.cause->peer)
+	if (first.error || !first.reader.cause || first.reader.cause->side != LOG_PEER)
 		return 0;
 	for (size_t i = 1; i < n; i++)
 		if (story_of(w, list[i].pod).error)

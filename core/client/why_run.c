@@ -36,11 +36,13 @@ static const char *logs_command(struct why *w)
 void why_waiting_for_peers(struct why *w)
 {
 	const cJSON *pod = first_rank(w->v);
-	const char *text = pod ? view_log(w->v, pod) : NULL, *word, *line, *found = NULL;
-	const struct log_cause *c, *cause = NULL;
+	const char *text = pod ? view_log(w->v, pod) : NULL, *line, *found = NULL;
+	struct log_reader reader = { 0 };
+	const struct log_cause *c;
 	cleanup_buf struct buf out = { .max = 1024 };
 	char **lines;
-	size_t n, len;
+	bool better;
+	size_t n;
 
 	if (!text)
 		return;
@@ -48,15 +50,16 @@ void why_waiting_for_peers(struct why *w)
 	for (size_t i = n > LAST_LINES ? n - LAST_LINES : 0; i < n; i++) {
 		line = strchr(lines[i], ' ');
 		line = line ? line + 1 : lines[i];
-		c = log_cause_of(line, strlen(line), &word, &len);
-		if (c) {
-			cause = c;
+		log_forget(&reader);
+		c = log_read(&reader, line, strlen(line), &better);
+		if (c && c->side != LOG_OWN) {
+			buf_clear(&out);
+			log_hint(&out, &reader);
 			found = line;
 		}
 	}
-	if (!cause || cause->until)
+	if (!found)
 		return;
-	log_cause_hint(&out, cause, "");
 	why_add(w, "Connection", logs_command(w),
 		"the log of %s reports a problem with its peers: \"%s\" (%s)",
 		pod_step(w->arena, pod), why_words(w, found), (char *)out.data);

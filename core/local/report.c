@@ -30,9 +30,8 @@ struct stream {
 	char *pod, *container;
 	struct kept_line lines[REPORT_LINES]; /* a ring */
 	size_t n;                             /* written so far */
-	const struct log_cause *cause;
-	size_t cause_at; /* value of n at that line */
-	char word[64];   /* the line of the cause */
+	struct log_reader reader;
+	size_t cause_at; /* value of n at the line of its cause */
 	char *error;     /* its first exception that is not about a lost peer */
 	int64_t error_ms;
 	int64_t ends; /* restarts of the container that were processed */
@@ -144,21 +143,20 @@ const char *report_line(struct report *r, const char *pod, const char *container
 	bool repeated = r->last && str_eq(r->last->pod, pod) &&
 			str_eq(r->last->container, container);
 	struct stream *s = repeated ? r->last : stream_of(r, pod, container);
-	const char *word = NULL;
-	size_t word_len = 0;
-	const struct log_cause *c = log_cause_of(line, len, &word, &word_len);
+	const struct log_cause *c;
+	bool better;
 
+	if (s->n - s->cause_at > CAUSE_LINES)
+		log_forget(&s->reader);
+	c = log_read(&s->reader, line, len, &better);
 	r->last = s;
 	s->in_traceback = s->in_traceback ? traceback_goes_on(line, len)
 					  : traceback_begins(line, len);
 	if (!s->in_traceback)
 		keep_line(&s->lines[s->n++ % REPORT_LINES], line, len);
-	if (c && (!s->cause || c < s->cause)) {
-		s->cause = c;
+	if (better)
 		s->cause_at = s->n;
-		snprintf(s->word, sizeof(s->word), "%.*s", (int)word_len, word);
-	}
-	if (!s->error && !s->in_traceback && !(c && c->peer) &&
+	if (!s->error && !s->in_traceback && !(c && c->side == LOG_PEER) &&
 	    log_is_exception(line, len)) {
 		s->error = xstrdup(s->lines[(s->n - 1) % REPORT_LINES].text);
 		s->error_ms = now_ms;
@@ -275,9 +273,9 @@ static char *hint_of(const struct report *r, const struct stream *s, const char 
 			   "needs more memory than %s%s: raise resources.limits.memory "
 			   "or use a smaller batch",
 			   limit ? "its limit of " : "is available", limit ? limit : "");
-	else if (s->cause && s->n - s->cause_at <= CAUSE_LINES &&
-		 !(s->cause->peer && s->error))
-		log_cause_hint(&b, s->cause, s->word);
+	else if (s->reader.cause && s->n - s->cause_at <= CAUSE_LINES &&
+		 !(s->reader.cause->side == LOG_PEER && s->error))
+		log_hint(&b, &s->reader);
 	else if (code == 127)
 		buf_adds(&b, "command not found: install it on this machine and check "
 			     "PATH; images are not pulled");
@@ -321,7 +319,8 @@ static struct failure describe(const struct report *r, const struct stream *s,
 	struct failure f = {
 		.prefix = xstrdup(s->prefix),
 		.hint = hint_of(r, s, pod, container, end),
-		.victim = !s->error && s->cause && s->cause->peer,
+		.victim =
+			!s->error && s->reader.cause && s->reader.cause->side == LOG_PEER,
 	};
 
 	if (f.victim)
@@ -371,7 +370,7 @@ static void look_at(struct report *r, const char *pod, const cJSON *status,
 		f.at_ms = r->now_ms;
 		add_failure(r, &f);
 	}
-	s->cause = NULL;
+	log_forget(&s->reader);
 	free(s->error);
 	s->error = NULL;
 }

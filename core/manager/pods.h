@@ -8,7 +8,7 @@
  *     SchedulingGated       (Normal) it waits for its gates
  *     ImagePullFailed       the kubelet's words
  *     ContainerStartFailed  likewise: no such command, Secret, ConfigMap, ...
- *     OOMKilled             past its memory limit
+ *     OOMKilled             out of memory
  *     ContainerFailed       exit code or signal, restarts, the termination message
  *     PodDisrupted          evicted, preempted, its node gone
  *     PodFailed             the kubelet would not run it

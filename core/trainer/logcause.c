@@ -1,120 +1,448 @@
 /* logcause.c - find causes of failures in log lines (trainer/logcause.h). */
 #include "trainer/logcause.h"
 
+#include <stdio.h>
 #include <string.h>
 
-#define GPU_FULL "the GPU's memory is full: use a smaller batch, or more GPUs"
-#define NCCL_LOST                                                             \
-	"NCCL could not reach a peer, or a peer failed: set NCCL_DEBUG=INFO " \
-	"in env for details"
-#define PEER_LEFT "a peer closed its connection: check the logs of the other ranks"
-#define NO_NAME                                                                     \
-	"cannot resolve the name of a peer: its pod has not started, or the job's " \
-	"headless Service or DNS does not answer"
+#include "base/str.h"
+
+#define MORE_SHM "mount an emptyDir with medium: Memory at /dev/shm"
+#define DEVICE_FULL                                                                  \
+	"the memory of a GPU or other device is full: use a smaller batch, or more " \
+	"devices"
+#define SHM_FULL                                                                     \
+	"shared memory is full or too small: " MORE_SHM ", or use fewer workers of " \
+	"the DataLoader"
+#define NO_MEMORY                                                                 \
+	"the process got no more memory: raise resources.limits.memory or use a " \
+	"smaller "                                                                \
+	"batch"
+#define NO_WATCHES                                                                    \
+	"the limit of inotify watches is reached: raise fs.inotify.max_user_watches " \
+	"on the node"
+#define PORT_IN_USE                                                                    \
+	"the port on which the script listens is in use: choose another one, such as " \
+	"by MASTER_PORT"
+#define OLD_DRIVER                                                                 \
+	"the node's NVIDIA driver is older than the CUDA of the image needs: use " \
+	"another "                                                                 \
+	"image, or update the driver"
+#define NO_GPU                                                          \
+	"the process sees no GPU: request one in resources, and check " \
+	"CUDA_VISIBLE_DEVICES"
+#define BROKEN_GPU "the GPU reports a hardware error: check the node with 'kftrainer gpu'"
+#define NO_NVCC                                                                       \
+	"the image has no CUDA compiler (nvcc): use a -devel image, or one with the " \
+	"ops "                                                                        \
+	"built in"
+#define NO_TOKEN "the server wants a valid token: for Hugging Face, set HF_TOKEN in env"
+#define NO_ACCESS                                                                      \
+	"the server denies access to the account: for a gated repository, accept its " \
+	"terms there, and set HF_TOKEN in env"
+#define NO_MODEL                                                                        \
+	"the hub has no such repository, or not for this account: check the name; for " \
+	"a "                                                                            \
+	"private one, set HF_TOKEN in env"
+#define NO_HUB                                                                        \
+	"the files are not in the cache, and the hub was not reached: check network " \
+	"and "                                                                        \
+	"proxy, or download them with spec.initializer"
+#define KILLED "a process was killed by SIGKILL: check for an out-of-memory kill"
+#define CRASHED                                                                      \
+	"a process crashed with SIGSEGV: run it with python -X faulthandler to see " \
+	"where"
+#define BUS_ERROR "a process got SIGBUS, as when shared memory is full: " MORE_SHM
+#define NCCL_IFNAME                                                                  \
+	"check NCCL_SOCKET_IFNAME and NCCL_SOCKET_FAMILY against the interfaces of " \
+	"every node"
+#define NCCL_CONNECT                                                                   \
+	"NCCL could not connect to %s: check the other ranks, NCCL_SOCKET_IFNAME and " \
+	"network policies"
+#define NCCL_FAILED "NCCL failed: set NCCL_DEBUG=INFO in env to see why"
+#define GLOO_IFNAME                                                                      \
+	"gloo found no address to listen on: check GLOO_SOCKET_IFNAME, the name of one " \
+	"interface of this node"
+#define PEER_LEFT \
+	"the other side closed the connection: if it is another rank, check its log"
+#define NO_NAME                                                                  \
+	"a host name does not resolve: a peer's does once its pod runs and the " \
+	"headless "                                                              \
+	"Service exists; for others check DNS"
 #define NO_RENDEZVOUS                                                                 \
 	"the ranks did not find each other in time: check that all nodes are up and " \
 	"can reach node 0 and its port"
+#define SLOW "a collective operation timed out: a rank hangs, is slow or has ended"
+#define NO_DAEMONS                                                                  \
+	"mpirun could not start its daemons on the nodes: check that they run and " \
+	"accept "                                                                   \
+	"the launcher's ssh"
+
+#define LAST_ERROR "Last error:" /* of NCCL, on the next line */
+
+/* Found by the first character of the second part, which few lines have. */
+#define AT(before, rest) .text = (before rest), .at = sizeof(before) - 1
 
 /* Best explanation first: of two that are present, the earlier one is reported. */
 static const struct log_cause causes[] = {
-	{ "ModuleNotFoundError: No module named '", '\'',
-	  "Python module %s is not installed for the interpreter that ran", false },
-	{ "CUDA out of memory", 0, GPU_FULL, false },
-	{ "OutOfMemoryError", 0, GPU_FULL, false },
-	{ "MemoryError", 0, "the process ran out of memory: use a smaller batch", false },
-	{ "No space left on device", 0, "a disk is full", false },
-	{ "ddress already in use", 0,
-	  "another process listens on the port that the script uses", false },
-	{ "NCCL error", 0, NCCL_LOST, true },
-	{ "ncclInternalError", 0, NCCL_LOST, true },
-	{ "ncclSystemError", 0, NCCL_LOST, true },
-	{ "ncclRemoteError", 0, NCCL_LOST, true },
-	{ "connectFullMesh failed", 0,
-	  "gloo could not reach a peer: another rank ended early, or GLOO_SOCKET_IFNAME "
-	  "names a missing interface",
-	  true },
-	{ "Connection closed by peer", 0, PEER_LEFT, true },
-	{ "Connection reset by peer", 0, PEER_LEFT, true },
-	{ "Connection refused", 0,
-	  "the peer does not listen: check the logs of the other ranks", true },
-	{ "Name or service not known", 0, NO_NAME, false },
-	{ "Temporary failure in name resolution", 0, NO_NAME, false },
-	{ "RendezvousTimeoutError", 0, NO_RENDEZVOUS, true },
-	{ "client socket has failed to connect", 0, NO_RENDEZVOUS, true },
-	{ "client socket has timed out", 0, NO_RENDEZVOUS, true },
-	{ "Watchdog caught collective operation timeout", 0,
-	  "a rank did not join a collective operation in time: it hangs, is slow or has "
-	  "ended",
-	  true },
+	/*
+	 * PyTorch tries IPv6 first; joblib does without semaphores; TensorFlow and
+	 * PyTorch with CUDA look for GPUs where a job wants none.
+	 */
+	{ AT("(errno: 97 ", "- Address family") },
+	{ AT("", "joblib will operate in serial mode") },
+	{ AT("failed call to cu", "Init") },
+	{ AT("", "CUDA initialization: Found no NVIDIA driver") },
+
+	/* The image. */
+	{ AT("", "ModuleNotFoundError: No module named '"), '\'',
+	  "Python module %s is not installed for the interpreter that ran" },
+	{ AT("", "Error: libcuda.so.1"), 0,
+	  "the NVIDIA driver's library is missing: request a GPU in resources" },
+	{ AT("", "ImportError: lib"), ':',
+	  "Python could not load the library lib%s: check that the image has it, in a "
+	  "version that fits" },
+	{ AT("can", "'t open file '"), '\'', "there is no script %s" },
+	{ AT("version `", "GLIBC_"), '\'',
+	  "a library needs the C library GLIBC_%s, and the image has an older one" },
+	{ AT("e", "xec format error"), 0,
+	  "the program is for another kind of CPU: use an image of the node's" },
+
+	/* Memory of devices, of the pod, shared. */
+	{ AT("", "CUDA out of memory"), 0, DEVICE_FULL },
+	{ AT("", "HIP out of memory"), 0, DEVICE_FULL },
+	{ AT("", "XPU out of memory"), 0, DEVICE_FULL },
+	{ AT("torch.", "OutOfMemoryError"), 0, DEVICE_FULL },
+	{ AT("torch.cuda.", "OutOfMemoryError"), 0, DEVICE_FULL },
+	{ AT("", "CUDA error: out of memory"), 0, DEVICE_FULL },
+	{ AT("", "'out of memory'"), 0, DEVICE_FULL },
+	{ AT("", "CUDA_ERROR_OUT_OF_MEMORY"), 0, DEVICE_FULL },
+	{ AT("", "CUBLAS_STATUS_ALLOC_FAILED"), 0, DEVICE_FULL },
+	{ AT("", "RESOURCE_EXHAUSTED: Out of memory"), 0, DEVICE_FULL },
+	{ AT("", "RESOURCE_EXHAUSTED: Failed to allocate"), 0, DEVICE_FULL },
+	{ AT("", "Ran out of memory in memory space"), 0, DEVICE_FULL },
+	{ AT("", "OOM when allocating tensor"), 0,
+	  "a tensor does not fit in memory: use a smaller batch" },
+	{ AT("failed to e", "xtend /dev/shm/"), 0, SHM_FULL },
+	{ AT("creating shared memory segment ", "/dev/shm/"), 0,
+	  "NCCL could not create its segment in /dev/shm, as when that is "
+	  "full: " MORE_SHM },
+	{ AT("unable to write to file <", "/torch_"), 0, SHM_FULL },
+	{ AT("unable to allocate shared memory", "(shm)"), 0, SHM_FULL },
+	{ AT("bytes from file <", "/torch_"), 0, SHM_FULL },
+	{ AT("killed by signal: ", "Bus error"), 0, BUS_ERROR },
+	{ AT("", "Unexpected bus error encountered in worker"), 0, BUS_ERROR },
+	{ AT("killed by signal: ", "Killed"), 0,
+	  "a worker of the DataLoader was killed by SIGKILL: check for an out-of-memory "
+	  "kill" },
+	{ AT("", "DefaultCPUAllocator: "), 0, NO_MEMORY },
+	{ AT("", "MemoryError"), 0, NO_MEMORY },
+	{ AT("std::bad", "_alloc"), 0, NO_MEMORY },
+	{ AT("[", "Errno 12] Cannot allocate memory"), 0, NO_MEMORY },
+
+	/* Files. */
+	{ AT("inotif", "y watch limit reached"), 0, NO_WATCHES },
+	{ AT("", "System limit for number of file watchers"), 0, NO_WATCHES },
+	{ AT("add", "_watch: cannot watch"), 0, NO_WATCHES },
+	{ AT("", "No space left on device"), 0,
+	  "a file system has no space or no inodes left: check the volumes, /tmp and "
+	  "/dev/shm" },
+	{ AT("", "Disk quota exceeded"), 0, "a disk quota is used up" },
+	{ AT("", "Read-only file system"), 0,
+	  "the path is read-only: write to a volume that is not" },
+	{ AT("[", "Errno 13] Permission denied"), 0,
+	  "the process's user may not use that path: check the volume's owner, and "
+	  "fsGroup or runAsUser in securityContext" },
+	{ AT("", "Too many open files"), 0,
+	  "the limit of open files is reached: raise it (ulimit -n), or use fewer "
+	  "workers" },
+	{ AT("", "Stale file handle"), 0,
+	  "the file on the network file system was deleted or replaced" },
+	{ AT("", "EADDRINUSE"), 0, PORT_IN_USE },
+	{ AT("ddress alread", "y in use"), 0, PORT_IN_USE },
+
+	/* CUDA. */
+	{ AT("no ", "kernel image is available"), 0,
+	  "the program has no code for this kind of GPU: use a PyTorch or CUDA build "
+	  "that supports it" },
+	{ AT("dri", "ver on your system is too old"), 0, OLD_DRIVER },
+	{ AT("", "CUDA driver version is insufficient"), 0, OLD_DRIVER },
+	{ AT("", "Found no NVIDIA driver"), 0, NO_GPU },
+	{ AT("", "No CUDA GPUs are available"), 0, NO_GPU },
+	{ AT("no ", "CUDA-capable device is detected"), 0, NO_GPU },
+	{ AT("", "CUDA-capable devices are busy or unavailable"), 0,
+	  "the GPU is busy or unavailable: check whether another process has it to "
+	  "itself" },
+	{ AT("in", "valid device ordinal"), 0,
+	  "a process uses a GPU that the container does not have: start no more "
+	  "processes than GPUs" },
+	{ AT("", "Torch not compiled with CUDA enabled"), 0,
+	  "the image has a PyTorch without CUDA" },
+	{ AT("de", "vice-side assert triggered"), 0,
+	  "an assertion in a GPU kernel failed, as for an index out of range: set "
+	  "CUDA_LAUNCH_BLOCKING=1 in env to see where" },
+	{ AT("illegal memor", "y access"), 0,
+	  "a GPU kernel used an invalid address: set CUDA_LAUNCH_BLOCKING=1 in env to "
+	  "see where" },
+	{ AT("uncorrectable ", "ECC error"), 0, BROKEN_GPU },
+	{ AT("uncorrectable ", "NVLink error"), 0, BROKEN_GPU },
+	{ AT("fallen off the ", "bus"), 0, BROKEN_GPU },
+	{ AT("", "CUDNN_STATUS_NOT_INITIALIZED"), 0,
+	  "cuDNN did not start: check the GPU's free memory, and that cuDNN and CUDA of "
+	  "the image fit" },
+	{ AT("", "CUDA_HOME does not exist"), 0, NO_NVCC },
+	{ AT("/bin/n", "vcc'"), 0, NO_NVCC },
+	{ AT("n", "vcc: not found"), 0, NO_NVCC },
+	{ AT("", "Ninja is required"), 0, "the image has no ninja: install it" },
+	{ AT("match the ", "version torch was compiled with"), 0,
+	  "nvcc and PyTorch of the image are of different CUDA versions" },
+	{ AT("", "Error building extension '"), '\'',
+	  "the extension %s could not be compiled: the compiler's error is above" },
+
+	/* Hugging Face. */
+	{ AT("", "Cannot access gated repo"), 0, NO_ACCESS },
+	{ AT("not in the authori", "zed list"), 0, NO_ACCESS },
+	{ AT("", "Repository Not Found for url"), 0, NO_MODEL },
+	{ AT("is not a ", "valid model identifier"), 0, NO_MODEL },
+	{ AT("401 ", "Client Error"), 0, NO_TOKEN },
+	{ AT("403 ", "Client Error"), 0, NO_ACCESS },
+	{ AT("429 ", "Client Error"), 0,
+	  "the server limits how often it is asked: download once with "
+	  "spec.initializer, or set a token in env" },
+	{ AT("connect to ", "'https://huggingface.co"), 0, NO_HUB },
+	{ AT("out", "going traffic has been disabled"), 0, NO_HUB },
+	{ AT("variant of untagged enum ", "ModelWrapper"), 0,
+	  "the tokenizer's file needs a newer version of the package tokenizers" },
+	{ AT("", "Couldn't instantiate the backend tokenizer"), 0,
+	  "the tokenizer needs the package sentencepiece or tiktoken" },
+
+	/* MPI. */
+	{ AT("", "There are not enough slots available"), 0,
+	  "mpirun starts more processes than the host file has slots: raise numNodes or "
+	  "numProcPerNode, or lower -np" },
+	{ AT("detected an attem", "pt to run as root"), 0,
+	  "Open MPI does not run as root: pass --allow-run-as-root, or set "
+	  "OMPI_ALLOW_RUN_AS_ROOT=1 and OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 in env" },
+	{ AT("bindin", "g more processes than cpus"), 0,
+	  "there are more processes than CPUs: pass --bind-to none" },
+	{ AT("could not find an e", "xecutable"), 0,
+	  "mpirun found no such program on a node: check its path and the image" },
+	{ AT("", "Host key verification failed"), 0,
+	  "ssh does not know the node's key: set StrictHostKeyChecking no in the image" },
+	{ AT("", "Permission denied (publickey"), 0,
+	  "the node's sshd refuses the job's key: check the user, and sshAuthMountPath" },
+
+	/* Networks. */
+	{ AT("", "Duplicate GPU detected"), 0,
+	  "two ranks use the same GPU: each must use that of its LOCAL_RANK, and a node "
+	  "must not start more processes than it has GPUs" },
+	{ AT("no soc", "ket interface found"), 0,
+	  "NCCL found no network interface: " NCCL_IFNAME },
+	{ AT("is neither ", "AF_INET"), 0,
+	  "NCCL got no valid address from a rank: " NCCL_IFNAME
+	  ", and that all have the same NCCL" },
+	{ AT("ed : ", "Address family not supported"), 0,
+	  "NCCL could not open a socket of its address family: " NCCL_IFNAME },
+	{ AT("address famil", "y mismatch"), 0,
+	  "the ranks have addresses of IPv4 and of IPv6: check GLOO_SOCKET_IFNAME and "
+	  "what their host names resolve to" },
+	{ AT("", "Unable to find address for: "), 0, GLOO_IFNAME },
+	{ AT("", "Unable to find interface for: "), 0, GLOO_IFNAME },
+	{ AT("resol", "ve hostname to a (local) address"), 0, GLOO_IFNAME },
+	{ AT("failed with error ", "Cannot allocate memory"), 0,
+	  "RDMA could not lock memory: raise the limit of locked memory (ulimit -l) of "
+	  "the container" },
+	{ AT("peer access is not supported bet", "ween"), 0,
+	  "these GPUs have no peer access: set NCCL_P2P_DISABLE=1 in env" },
+	{ AT("message truncated : recei", "v"), 0,
+	  "the ranks called different collective operations, or their NCCL settings "
+	  "differ" },
+
+	/* What a process says of itself or a child ends a rank; then come its peers. */
+	{ AT("", "Signal 9 (SIGKILL) received"), 0, KILLED },
+	{ AT("e", "xitcode: -9)"), 0, KILLED },
+	{ AT("e", "xited on signal 9"), 0, KILLED },
+	{ AT("", "Signal 11 (SIGSEGV) received"), 0, CRASHED },
+	{ AT("e", "xitcode: -11)"), 0, CRASHED },
+	{ AT("e", "xited on signal 11"), 0, CRASHED },
+	{ AT("", "Signal 7 (SIGBUS) received"), 0, BUS_ERROR },
+	{ AT("e", "xitcode: -7)"), 0, BUS_ERROR },
+	{ AT("e", "xited on signal 7"), 0, BUS_ERROR },
+	{ AT("soc", "ketStartConnect: Connect to "), ' ', NCCL_CONNECT, LOG_PEER },
+	{ AT("soc", "ketPollConnect: Connect to "), ' ', NCCL_CONNECT, LOG_PEER },
+	{ AT("", "Got completion from peer "), ' ',
+	  "the RDMA connection to %s failed: check the other ranks and the network",
+	  LOG_PEER },
+	{ AT("", "Connection closed by remote peer"), 0, PEER_LEFT, LOG_PEER },
+	{ AT("", LAST_ERROR), '\n', "NCCL: %s", LOG_PEER },
+	{ AT("", "NCCL error"), 0, NCCL_FAILED, LOG_PEER },
+	{ AT("nccl", "InternalError"), 0, NCCL_FAILED, LOG_PEER },
+	{ AT("nccl", "SystemError"), 0, NCCL_FAILED, LOG_PEER },
+	{ AT("nccl", "RemoteError"), 0, NCCL_FAILED, LOG_PEER },
+	{ AT("nccl", "InvalidUsage"), 0, NCCL_FAILED, LOG_PEER },
+	{ AT("nccl", "UnhandledCudaError"), 0, NCCL_FAILED, LOG_PEER },
+	{ AT("connect", "FullMesh failed"), 0,
+	  "gloo could not connect the ranks with each other: check the logs of the other "
+	  "ranks, and GLOO_SOCKET_IFNAME",
+	  LOG_PEER },
+	{ AT("stopped sendin", "g heartbeats"), 0,
+	  "tasks no longer answer JAX's coordination service: check the logs of those "
+	  "that the message names",
+	  LOG_PEER },
+	{ AT("", "JAX distributed service detected fatal errors"), 0,
+	  "JAX ended this process, most likely since another one ended: check the logs "
+	  "of the others",
+	  LOG_PEER },
+	{ AT("", "Barrier timed out"), 0,
+	  "not all processes reached a barrier in time: check the logs of the tasks that "
+	  "the message names",
+	  LOG_PEER },
+	{ AT("unable to reliabl", "y start one or more daemons"), 0, NO_DAEMONS,
+	  LOG_PEER },
+	{ AT("lost communication ", "with a remote daemon"), 0,
+	  "mpirun lost the connection to a node: check the log of its pod", LOG_PEER },
+	{ AT("", "Connection closed by peer"), 0, PEER_LEFT, LOG_PEER },
+	{ AT("", "Connection reset by peer"), 0, PEER_LEFT, LOG_PEER },
+	{ AT("", "Connection refused"), 0,
+	  "nothing accepts connections at that address: if it is another rank's, check "
+	  "its log",
+	  LOG_PEER },
+	{ AT("", "Name or service not known"), 0, NO_NAME, LOG_NAME },
+	{ AT("", "Temporary failure in name resolution"), 0, NO_NAME, LOG_NAME },
+	{ AT("", "No address associated with hostname"), 0, NO_NAME, LOG_NAME },
+	{ AT("", "Could not resolve hostname"), 0, NO_NAME, LOG_NAME },
+	{ AT("", "RendezvousTimeoutError"), 0, NO_RENDEZVOUS, LOG_PEER },
+	{ AT("", "RendezvousConnectionError"), 0, NO_RENDEZVOUS, LOG_PEER },
+	{ AT("client soc", "ket has timed out"), 0, NO_RENDEZVOUS, LOG_PEER },
+	{ AT("connect to an", "y network address"), 0, NO_RENDEZVOUS, LOG_PEER },
+	{ AT("client soc", "ket has failed to connect"), 0,
+	  "node 0 does not accept connections yet: check that it is up, and that the "
+	  "others can reach its port",
+	  LOG_PEER },
+	{ AT("", "Watchdog caught collective operation timeout"), 0, SLOW, LOG_PEER },
+	{ AT("rec", "v operation to complete"), 0, SLOW, LOG_PEER },
+	{ AT("send o", "peration to complete"), 0, SLOW, LOG_PEER },
+	{ AT("", "Signal 15 (SIGTERM) received"), 0,
+	  "a process was stopped by SIGTERM, as when another rank has failed: check the "
+	  "logs of the others",
+	  LOG_PEER },
 };
 enum { N_CAUSES = sizeof(causes) / sizeof(*causes) };
+_Static_assert(sizeof(causes) / sizeof(*causes) <= (size_t)LOG_CAUSES_MAX,
+	       "raise LOG_CAUSES_MAX; a row has a byte");
 
-/*
- * Jobs write hundreds of megabytes, so a line is scanned once: each text has one of these
- * characters, which most lines do not have.
- */
-static const unsigned char marks[256] = {
-	['E'] = 1,  ['C'] = 2,  ['N'] = 4,  ['F'] = 8,
-	['T'] = 16, ['W'] = 32, ['y'] = 64, ['k'] = 128,
+/* Jobs write hundreds of megabytes: a byte of a line costs a look into `first`. */
+static void make_index(struct log_reader *r)
+{
+	for (size_t i = N_CAUSES; i-- > 0;) {
+		unsigned char c = (unsigned char)causes[i].text[causes[i].at];
+
+		r->next[i] = r->first[c];
+		r->first[c] = (unsigned char)(i + 1);
+	}
+	r->indexed = true;
+}
+
+struct word {
+	const char *text;
+	size_t len;
 };
 
-static unsigned marks_in(const char *line, size_t len)
+/* Is the row's text around p, and its word after it? */
+static bool matches(const struct log_cause *c, const char *line, const char *end,
+		    const char *p, struct word *ret)
 {
-	unsigned present = 0;
+	const char *from = p - c->at, *stop;
+	size_t len;
 
-	for (size_t i = 0; i < len; i++)
-		present |= marks[(unsigned char)line[i]];
-	return present;
+	if (p - line < c->at || memcmp(from, c->text, c->at))
+		return false;
+	len = strlen(c->text);
+	if ((size_t)(end - from) < len || memcmp(from, c->text, len))
+		return false;
+	from += len;
+	stop = c->until ? memchr(from, c->until, (size_t)(end - from)) : from;
+	if (!stop && c->until == '\n')
+		stop = end;
+	*ret = (struct word){ from, stop ? (size_t)(stop - from) : 0 };
+	return stop && (!c->until || stop != from);
 }
 
-/* The first mark in the text. */
-static size_t mark_of(const char *text)
+static const struct log_cause *find(const struct log_reader *r, const char *line,
+				    size_t len, struct word *ret)
 {
-	size_t at = 0;
+	const struct log_cause *best = NULL;
+	struct word word;
 
-	while (text[at] && !marks[(unsigned char)text[at]])
-		at++;
-	return at;
-}
+	for (const char *p = line, *end = line + len; p < end; p++) {
+		unsigned row = r->first[(unsigned char)*p];
 
-/* As memmem(), but search for the mark first. */
-static const char *find(const char *line, size_t len, const char *text)
-{
-	size_t at = mark_of(text), size = strlen(text);
-	const char *end = line + len, *p;
-
-	if (size > len)
-		return NULL;
-	for (p = line + at; (p = memchr(p, text[at], (size_t)(end - p))); p++)
-		if ((size_t)(end - p) >= size - at && !memcmp(p - at, text, size))
-			return p - at;
-	return NULL;
-}
-
-const struct log_cause *log_cause_of(const char *line, size_t len, const char **ret_word,
-				     size_t *ret_len)
-{
-	unsigned present = marks_in(line, len);
-
-	for (size_t i = 0; present && i < N_CAUSES; i++) {
-		const struct log_cause *c = &causes[i];
-		const char *at, *end;
-
-		if (!(present & marks[(unsigned char)c->text[mark_of(c->text)]]))
-			continue;
-		at = find(line, len, c->text);
-		if (!at)
-			continue;
-		*ret_word = at + strlen(c->text);
-		end = c->until ? memchr(*ret_word, c->until,
-					len - (size_t)(*ret_word - line))
-			       : *ret_word;
-		if (!end)
-			continue;
-		*ret_len = (size_t)(end - *ret_word);
-		return c;
+		for (; row && (!best || &causes[row - 1] < best); row = r->next[row - 1])
+			if (matches(&causes[row - 1], line, end, p, &word)) {
+				best = &causes[row - 1];
+				*ret = word;
+			}
 	}
+	return best;
+}
+
+/* "[rank0]: text", as torchrun has it. */
+static struct word without_rank(const char *line, size_t len)
+{
+	const char *end = line + len, *p = line;
+
+	if (len > 5 && !memcmp(line, "[rank", 5)) {
+		p = memchr(line, ']', len);
+		p = p ? p + 1 : line;
+		p += p < end && *p == ':';
+	}
+	while (p < end && (*p == ' ' || *p == '\t'))
+		p++;
+	return (struct word){ p, (size_t)(end - p) };
+}
+
+static const struct log_cause *row_of(const char *text)
+{
+	for (size_t i = 0; i < N_CAUSES; i++)
+		if (str_eq(causes[i].text, text))
+			return &causes[i];
 	return NULL;
+}
+
+const struct log_cause *log_read(struct log_reader *r, const char *line, size_t len,
+				 bool *ret_better)
+{
+	struct word word = without_rank(line, len), found;
+	const struct log_cause *c;
+	bool last = r->last_error && word.len;
+
+	if (!r->indexed)
+		make_index(r);
+	*ret_better = false;
+	c = find(r, line, len, &found);
+	r->last_error = word.len == strlen(LAST_ERROR) &&
+			!memcmp(word.text, LAST_ERROR, word.len);
+	if (c)
+		word = found;
+	else if (last)
+		c = row_of(LAST_ERROR);
+	if (!c || !c->hint)
+		return NULL;
+	*ret_better = !r->cause || c <= r->cause;
+	if (*ret_better) {
+		r->cause = c;
+		snprintf(r->word, sizeof(r->word), "%.*s", (int)word.len, word.text);
+	}
+	return c;
+}
+
+void log_forget(struct log_reader *r)
+{
+	r->cause = NULL;
+}
+
+static bool has(const char *line, size_t len, const char *text)
+{
+	return memmem(line, len, text, strlen(text));
 }
 
 bool log_is_exception(const char *line, size_t len)
@@ -122,21 +450,22 @@ bool log_is_exception(const char *line, size_t len)
 	static const char *const launchers[] = { "ChildFailedError", "SignalException",
 						 "torch.distributed.elastic" };
 
-	if (!find(line, len, "Error: ") && !find(line, len, "Exception: "))
+	if (!has(line, len, "Error: ") && !has(line, len, "Exception: "))
 		return false;
 	for (size_t i = 0; i < sizeof(launchers) / sizeof(*launchers); i++)
-		if (memmem(line, len, launchers[i], strlen(launchers[i])))
+		if (has(line, len, launchers[i]))
 			return false;
 	return true;
 }
 
-void log_cause_hint(struct buf *out, const struct log_cause *c, const char *word)
+void log_hint(struct buf *out, const struct log_reader *r)
 {
-	const char *place = c->until ? strstr(c->hint, "%s") : NULL;
+	const char *hint = r->cause->hint;
+	const char *place = r->cause->until ? strstr(hint, "%s") : NULL;
 
 	if (!place)
-		return buf_adds(out, c->hint);
-	buf_add(out, c->hint, (size_t)(place - c->hint));
-	buf_adds(out, word);
+		return buf_adds(out, hint);
+	buf_add(out, hint, (size_t)(place - hint));
+	buf_adds(out, r->word);
 	buf_adds(out, place + 2);
 }

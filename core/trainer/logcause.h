@@ -1,7 +1,9 @@
 /*
  * logcause.h - recognize the causes of failures in log lines.
  *
- * The texts are PyTorch's, NCCL's, gloo's, Python's and the C library's.
+ * The texts are those of NCCL, gloo, PyTorch, CUDA, DeepSpeed, JAX, TensorFlow, MPI,
+ * Hugging Face's libraries, Python and the C library. A hint states what the line states;
+ * what else may be the reason is advice.
  */
 #ifndef TRAINER_LOGCAUSE_H
 #define TRAINER_LOGCAUSE_H
@@ -10,20 +12,42 @@
 
 #include "base/buf.h"
 
+enum log_side {
+	LOG_OWN,  /* the process's own */
+	LOG_PEER, /* also written by ranks whose peer has failed */
+	LOG_NAME, /* of a host name, which may be a peer's */
+};
+
 struct log_cause {
 	const char *text; /* in the line */
-	char until;       /* %s of the hint is what follows, up to this; 0: no %s */
-	const char *hint;
-	bool peer; /* also written by ranks whose peer has failed */
+	unsigned char at; /* of the character in it by which it is found: a rare one */
+	char until; /* %s of the hint is what follows, up to this ('\n': or to the end);
+		       0: no %s */
+	const char *hint; /* NULL: nothing is wrong */
+	enum log_side side;
+};
+
+enum { LOG_CAUSES_MAX = 160, LOG_WORD_MAX = 160 };
+
+/* Reads a log line by line. */
+struct log_reader {
+	const struct log_cause *cause; /* of all lines, what explains most; or NULL */
+	char word[LOG_WORD_MAX];       /* for %s of its hint */
+	bool last_error;               /* the next line is NCCL's last error */
+	bool indexed;
+	unsigned char first[256], next[LOG_CAUSES_MAX]; /* rows by their character, + 1 */
 };
 
 /*
- * The cause in a line, or NULL. Of two causes, the one at the lower address explains
- * more. *ret_word, *ret_len: the text for %s of the hint, within the line.
+ * The cause in the line, or NULL. If it explains at least as much as r->cause (a lower
+ * address does), it replaces that, and *ret_better is set.
  */
-const struct log_cause *log_cause_of(const char *line, size_t len, const char **ret_word,
-				     size_t *ret_len);
-void log_cause_hint(struct buf *out, const struct log_cause *c, const char *word);
+const struct log_cause *log_read(struct log_reader *r, const char *line, size_t len,
+				 bool *ret_better);
+/* Forget r->cause. */
+void log_forget(struct log_reader *r);
+/* The hint of r->cause. */
+void log_hint(struct buf *out, const struct log_reader *r);
 
 /*
  * Is it the last line of a Python traceback, "ValueError: boom", and not a launcher's

@@ -447,7 +447,7 @@ static void put_exit(struct buf *out, const struct pod_fact *f)
 	if (name)
 		buf_printf(out, " (%s)", name);
 	if (f->cause == POD_OOM)
-		buf_adds(out, ", past its memory limit");
+		buf_adds(out, ", out of memory");
 	if (f->restarts > 0)
 		buf_printf(out, ", restarted %lld time%s", (long long)f->restarts,
 			   f->restarts == 1 ? "" : "s");

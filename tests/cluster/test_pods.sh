@@ -53,10 +53,10 @@ check "one of its ranks is out of memory" report once 1 "$(terminated 137 OOMKil
 failed() { [ "$(kt get trainjob once -o 'jsonpath={.status.conditions[?(@.type=="Failed")].status}')" = True ]; }
 check "the TrainJob fails" wait_for 60 failed
 check "its Failed event names the rank that failed first" \
-	wait_for 60 told once Failed "node-1 (node rank 1): container node: exit code 137 (SIGKILL), past its memory limit"
+	wait_for 60 told once Failed "node-1 (node rank 1): container node: exit code 137 (SIGKILL), out of memory"
 ends_with() { kt get trainjob once -o 'jsonpath={.status.conditions[?(@.type=="Failed")].message}' | grep -E -- "$1\$"; }
 check "... and so does the message of its Failed condition, behind JobSet's words" \
-	ends_with '^jobset failed .*; first: node-1 \(node rank 1\): container node: exit code 137 \(SIGKILL\), past its memory limit'
+	ends_with '^jobset failed .*; first: node-1 \(node rank 1\): container node: exit code 137 \(SIGKILL\), out of memory'
 quiet() { [ "$(kt get events --field-selector involvedObject.kind=TrainJob,involvedObject.name=once,type=Warning -o name | wc -l)" = 3 ]; }
 check "only that is a warning, not the pods that end with it" eval 'sleep 3; quiet || { kt get events; false; }'
 finish

@@ -30,7 +30,7 @@ check "an image that cannot be pulled is reported" tells noimage '^ImagePullFail
 check "... its state" state_is noimage Created
 check "a lack of resources is reported, in the scheduler's words" tells toobig '^Unschedulable .*Insufficient cpu'
 check "too much memory fails the job" becomes oom Failed
-check "... which is reported" tells oom '^OOMKilled .*exit code 137 \(SIGKILL\), past its memory limit'
+check "... which is reported" tells oom '^OOMKilled .*exit code 137 \(SIGKILL\), out of memory'
 
 # ---- suspend and resume ----------------------------------------------------------------------------
 check "the job runs on two nodes" run paused 2

@@ -487,8 +487,7 @@ static void test_end(void **state)
 		  "bert-node-0-0-x on node n1: container node ended with exit code 1; "
 		  "its "
 		  "log says \"RuntimeError: NCCL error in: x.cpp:1, unhandled\" (NCCL "
-		  "could "
-		  "not reach a peer" },
+		  "failed: set NCCL_DEBUG" },
 		{ "out of memory",
 		  JOB("", FAILED)
 			  JOBSET JOBS PLACED("0", ENDED("137", "OOMKilled", "04")),
@@ -573,8 +572,8 @@ static void test_run(void **state)
 			  "connect to [x]:29500\\n"),
 		  "bert is running: the log of node-0 (node rank 0) reports a problem "
 		  "with its peers: "
-		  "\"[c10d] The client socket has failed to connect to [x]:29500\" (the "
-		  "ranks did not find each other" },
+		  "\"[c10d] The client socket has failed to connect to [x]:29500\" (node "
+		  "0 does not accept connections yet" },
 	};
 
 	(void)state;

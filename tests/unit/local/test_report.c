@@ -156,15 +156,15 @@ static void test_causes(void **state)
 		{ "ModuleNotFoundError: No module named 'cut", "'exitCode':1", 1,
 		  "exit code 1\nlast line" },
 		{ "OSError: [Errno 98] Address already in use", "'exitCode':1", 1,
-		  "exit code 1\nhint: another process listens on the port" },
+		  "exit code 1\nhint: the port on which the script listens is in use" },
 		{ "torch.OutOfMemoryError: CUDA out of memory. Tried", "'exitCode':1", 1,
-		  "exit code 1\nhint: the GPU's memory is full" },
+		  "exit code 1\nhint: the memory of a GPU or other device is full" },
 		{ "RuntimeError: NCCL error in: x.cpp:1", "'exitCode':1", 1,
-		  "exit code 1\nhint: NCCL could not reach a peer" },
+		  "exit code 1\nhint: NCCL failed: set NCCL_DEBUG=INFO" },
 		{ "RuntimeError: [gloo] connectFullMesh failed with", "'exitCode':1", 1,
-		  "exit code 1\nhint: gloo could not reach a peer" },
+		  "exit code 1\nhint: gloo could not connect the ranks" },
 		{ "connect() failed: Connection refused", "'exitCode':1", 1,
-		  "exit code 1\nhint: the peer does not listen" },
+		  "exit code 1\nhint: nothing accepts connections" },
 	};
 
 	(void)state;

@@ -143,9 +143,9 @@ static void test_causes(void **state)
 		  "container node does not start: StartError on gpu-7: no such file",
 		  "container node does not start: StartError on gpu-7: no such file" },
 		{ ENDED_AT("137", "OOMKilled", "", "01"), "OOMKilled", "Warning",
-		  "container node: exit code 137 (SIGKILL), past its memory limit on "
+		  "container node: exit code 137 (SIGKILL), out of memory on "
 		  "gpu-7",
-		  "container node: exit code 137 (SIGKILL), past its memory limit on "
+		  "container node: exit code 137 (SIGKILL), out of memory on "
 		  "gpu-7" },
 		{ ENDED("3"), "ContainerFailed", "Warning",
 		  "container node: exit code 3 on gpu-7",

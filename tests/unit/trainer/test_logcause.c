@@ -29,82 +29,500 @@ static void test_exceptions(void **state)
 			fail_msg("%s", rows[i].line);
 }
 
-static void test_causes(void **state)
+/* Logs of public reports, and how the hint begins; NULL: there is none. */
+static const struct row {
+	const char *log, *hint;
+	enum log_side side;
+} rows[] = {
+	{ "ModuleNotFoundError: No module named 'a.b'",
+	  "Python module a.b is not installed for the interpreter that "
+	  "ran",
+	  LOG_OWN },
+	/* What explains more, wherever it stands. */
+	{ "Connection reset by peer; CUDA out of memory",
+	  "the memory of a GPU or other device is full", LOG_OWN },
+	/* NCCL: what stands after 'Last error:' decides. */
+	{ "torch.distributed.DistBackendError: NCCL error in: "
+	  "../torch/csrc/distributed/c10d/NCCLUtils.hpp:275, invalid "
+	  "usage (run with NCCL_DEBUG=WARN for details), NCCL version "
+	  "2.20.5\nncclInvalidUsage: This usually reflects invalid usage "
+	  "of NCCL library.\nLast error:\nDuplicate GPU detected : rank "
+	  "1 and rank 0 both on CUDA device 10",
+	  "two ranks use the same GPU", LOG_OWN },
+	{ "Duplicate GPU detected : rank 9 and rank 1 both on CUDA "
+	  "device 34000\n Last error:\nncclInvalidUsage: This usually "
+	  "reflects invalid usage of NCCL library.",
+	  "two ranks use the same GPU", LOG_OWN },
+	{ "[rank0]: torch.distributed.DistBackendError: NCCL error in: "
+	  "/pytorch/torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp:2588"
+	  ", internal error - please report this issue to the NCCL "
+	  "developers, NCCL version 2.21.5\n[rank0]: ncclInternalError: "
+	  "Internal check failed.\n[rank0]: Last error:\n[rank0]: "
+	  "Bootstrap : no socket interface found",
+	  "NCCL found no network interface: check NCCL_SOCKET_IFNAME", LOG_OWN },
+	{ "[trainer0|0]:ncclInternalError: Internal check "
+	  "failed.\n[trainer0|0]:Last "
+	  "error:\n[trainer0|0]:ncclSocketInit: connecting to address  "
+	  "with family 59936 is neither AF_INET(2) nor AF_INET6(10)",
+	  "NCCL got no valid address from a rank", LOG_OWN },
+	{ "include/socket.h:344 WARN Socket creation failed : Address "
+	  "family not supported by protocol",
+	  "NCCL could not open a socket of its address family", LOG_OWN },
+	{ "ncclSystemError: System call (e.g. socket, malloc) or "
+	  "external library call failed or device error.\nLast "
+	  "error:\nError while creating shared memory segment "
+	  "/dev/shm/nccl-1Zdj7D (size 9637888)",
+	  "NCCL could not create its segment in /dev/shm, as when that "
+	  "is full",
+	  LOG_OWN },
+	{ "misc/shmutils.cc:71 NCCL WARN Error: failed to extend "
+	  "/dev/shm/nccl-fjwOOB to 5967876 bytes",
+	  "shared memory is full or too small", LOG_OWN },
+	{ "ncclUnhandledCudaError: Call to CUDA function failed.\nLast "
+	  "error:\nCuda failure 2 'out of memory'",
+	  "the memory of a GPU or other device is full", LOG_OWN },
+	{ "[rank7]: ncclUnhandledCudaError: Call to CUDA function "
+	  "failed.\n[rank7]: Last error:\n[rank7]: Cuda failure 1 "
+	  "'invalid argument'",
+	  "NCCL: Cuda failure 1 'invalid argument'", LOG_PEER },
+	{ "RuntimeError: NCCL error in: x.cpp:1, unhandled system "
+	  "error\nncclSystemError: System call failed.\nLast error:\n",
+	  "NCCL failed: set NCCL_DEBUG=INFO in env to see why", LOG_PEER },
+	{ "RuntimeError: NCCL error in: x.cpp:1, unhandled system "
+	  "error\nncclSystemError: System call failed.\nLast "
+	  "error:\nsocketStartConnect: Connect to 127.0.0.1<45069> "
+	  "failed : Software caused connection abort",
+	  "NCCL could not connect to 127.0.0.1<45069>: ", LOG_PEER },
+	{ "misc/socket.cc:533 NCCL WARN socketPollConnect: Connect to "
+	  "10.0.0.4<56849> returned 113(No route to host) errno "
+	  "115(Operation now in progress)",
+	  "NCCL could not connect to 10.0.0.4<56849>: ", LOG_PEER },
+	{ "ncclRemoteError: A call failed possibly due to a network "
+	  "error or a remote process exiting prematurely.\nLast "
+	  "error:\nNET/IB : Got completion from peer "
+	  "10.216.210.236<54862> with status=12 opcode=0 len=0 vendor "
+	  "err 129 (Recv)",
+	  "the RDMA connection to 10.216.210.236<54862> failed", LOG_PEER },
+	{ "misc/socket.cc:49 NCCL WARN socketProgress: Connection closed "
+	  "by remote peer node1<57557>",
+	  "the other side closed the connection", LOG_PEER },
+	{ "misc/ibvwrap.cc:278 NCCL WARN Call to ibv_reg_mr_iova2 failed "
+	  "with error Cannot allocate memory",
+	  "RDMA could not lock memory", LOG_OWN },
+	{ "NCCL WARN Cuda failure 'peer access is not supported between "
+	  "these two devices'",
+	  "these GPUs have no peer access", LOG_OWN },
+	{ "NCCL WARN NET/Socket : peer 10.0.0.1<3> message truncated : "
+	  "receiving 1048576 bytes instead of 65536",
+	  "the ranks called different collective operations", LOG_OWN },
+	{ "[Rank 0] Watchdog caught collective operation timeout: "
+	  "WorkNCCL(SeqNum=1580, OpType=ALLREDUCE, NumelIn=466119168, "
+	  "Timeout(ms)=600000) ran for 600060 milliseconds before timing "
+	  "out.",
+	  "a collective operation timed out", LOG_PEER },
+	{ "RuntimeError: Gloo connectFullMesh failed with "
+	  "[../third_party/gloo/gloo/transport/tcp/pair.cc:144] no error",
+	  "gloo could not connect the ranks with each other", LOG_PEER },
+	{ "RuntimeError: [../third_party/gloo/gloo/transport/tcp/pair.cc:"
+	  "534] Connection closed by peer [127.0.0.1]:10895",
+	  "the other side closed the connection", LOG_PEER },
+	{ "RuntimeError: [../third_party/gloo/gloo/transport/tcp/pair.cc:"
+	  "589] Read error [192.168.70.92]:25266: Connection reset by "
+	  "peer",
+	  "the other side closed the connection", LOG_PEER },
+	{ "RuntimeError: [enforce fail at "
+	  "/pytorch/third_party/gloo/gloo/transport/tcp/device.cc:83] "
+	  "ifa != nullptr. Unable to find address for: ib0",
+	  "gloo found no address to listen on", LOG_OWN },
+	{ "RuntimeError: [enforce fail at "
+	  "/pytorch/third_party/gloo/gloo/transport/tcp/device.cc:212] "
+	  "ifa != nullptr. Unable to find interface for: [0.0.0.189]",
+	  "gloo found no address to listen on", LOG_OWN },
+	{ "RuntimeError: Unable to resolve hostname to a (local) address",
+	  "gloo found no address to listen on", LOG_OWN },
+	{ "RuntimeError: [/pytorch/third_party/gloo/gloo/transport/tcp/pa"
+	  "ir.cc:210] address family mismatch",
+	  "the ranks have addresses of IPv4 and of IPv6", LOG_OWN },
+	{ "RuntimeError: Timed out waiting 1800000ms for recv operation "
+	  "to complete",
+	  "a collective operation timed out", LOG_PEER },
+	{ "RuntimeError: Timed out waiting 1800000ms for send operation "
+	  "to complete",
+	  "a collective operation timed out", LOG_PEER },
+	/* Torchrun, of its children. */
+	{ "E0120 torch/distributed/elastic/multiprocessing/api.py:826] "
+	  "failed (exitcode: -9) local_rank: 0 (pid: 1322) of binary: "
+	  "/root/miniconda3/bin/python",
+	  "a process was killed by SIGKILL", LOG_OWN },
+	{ "  traceback : Signal 9 (SIGKILL) received by PID 1322",
+	  "a process was killed by SIGKILL", LOG_OWN },
+	{ "  traceback : Signal 11 (SIGSEGV) received by PID 5277",
+	  "a process crashed with SIGSEGV", LOG_OWN },
+	{ "failed (exitcode: -11) local_rank: 0 (pid: 1) of binary: "
+	  "/usr/bin/python",
+	  "a process crashed with SIGSEGV", LOG_OWN },
+	{ "  traceback : Signal 7 (SIGBUS) received by PID 9",
+	  "a process got SIGBUS, as when shared memory is full", LOG_OWN },
+	{ "failed (exitcode: -7) local_rank: 0 (pid: 1) of binary: "
+	  "/usr/bin/python",
+	  "a process got SIGBUS", LOG_OWN },
+	{ "  traceback : Signal 15 (SIGTERM) received by PID 9",
+	  "a process was stopped by SIGTERM", LOG_PEER },
+	{ "[E socket.cpp:793] [c10d] The client socket has timed out "
+	  "after 60s while trying to connect to (IP1, 2222).",
+	  "the ranks did not find each other in time", LOG_PEER },
+	{ "torch.distributed.DistNetworkError: The client socket has "
+	  "failed to connect to any network address of (tj-node-0-0.tj, "
+	  "29500).",
+	  "the ranks did not find each other in time", LOG_PEER },
+	{ "torch.distributed.elastic.rendezvous.api.RendezvousTimeoutErro"
+	  "r",
+	  "the ranks did not find each other in time", LOG_PEER },
+	{ "RendezvousConnectionError: The connection to the C10d store "
+	  "has failed. See inner exception for details.",
+	  "the ranks did not find each other in time", LOG_PEER },
+	{ "[W socket.cpp:663] [c10d] The client socket has failed to "
+	  "connect to [x]:29500 (errno: 111 - Connection refused).",
+	  "nothing accepts connections at that address", LOG_PEER },
+	{ "[W socket.cpp:663] [c10d] The client socket has failed to "
+	  "connect to [x]:29500",
+	  "node 0 does not accept connections yet", LOG_PEER },
+	/* A warning: IPv4 is next. */
+	{ "[W socket.cpp:436] [c10d] The server socket cannot be "
+	  "initialized on [::]:29500 (errno: 97 - Address family not "
+	  "supported by protocol).",
+	  NULL, LOG_OWN },
+	{ "The server socket has failed to listen on any local network "
+	  "address. port: 29500, useIpv6: false, code: -98, name: "
+	  "EADDRINUSE, message: address already in use",
+	  "the port on which the script listens is in use", LOG_OWN },
+	{ "[Errno 98] Address already in use",
+	  "the port on which the script listens is in use", LOG_OWN },
+	{ "could not connect to server: Connection refused",
+	  "nothing accepts connections at that address", LOG_PEER },
+	{ "socket.gaierror: [Errno -2] Name or service not known",
+	  "a host name does not resolve", LOG_NAME },
+	{ "NameResolutionError: Failed to resolve 'huggingface.co' "
+	  "([Errno -3] Temporary failure in name resolution)",
+	  "a host name does not resolve", LOG_NAME },
+	{ "socket.gaierror: [Errno -5] No address associated with "
+	  "hostname",
+	  "a host name does not resolve", LOG_NAME },
+	{ "ssh: Could not resolve hostname tj-node-0-0.tj: Try again",
+	  "a host name does not resolve", LOG_NAME },
+	/* Memory of a device, of the pod, shared. */
+	{ "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate "
+	  "2.00 GiB.",
+	  "the memory of a GPU or other device is full", LOG_OWN },
+	{ "torch.cuda.OutOfMemoryError: Allocation on device",
+	  "the memory of a GPU or other device is full", LOG_OWN },
+	{ "torch.OutOfMemoryError: Allocation on device 0 would exceed "
+	  "allowed memory.",
+	  "the memory of a GPU or other device is full", LOG_OWN },
+	{ "torch.OutOfMemoryError: HIP out of memory. Tried to allocate "
+	  "20.00 MiB.",
+	  "the memory of a GPU or other device is full", LOG_OWN },
+	{ "RuntimeError: XPU out of memory.",
+	  "the memory of a GPU or other device is full", LOG_OWN },
+	{ "RuntimeError: CUDA error: out of memory",
+	  "the memory of a GPU or other device is full", LOG_OWN },
+	{ "INTERNAL: Failed to allocate: CUDA_ERROR_OUT_OF_MEMORY: out "
+	  "of memory",
+	  "the memory of a GPU or other device is full", LOG_OWN },
+	{ "RuntimeError: CUDA error: CUBLAS_STATUS_ALLOC_FAILED when "
+	  "calling `cublasCreate(handle)`",
+	  "the memory of a GPU or other device is full", LOG_OWN },
+	{ "jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: Out "
+	  "of memory while trying to allocate 2147483648 bytes.",
+	  "the memory of a GPU or other device is full", LOG_OWN },
+	{ "XlaRuntimeError: RESOURCE_EXHAUSTED: Failed to allocate "
+	  "request for 1.50GiB (1610612736B) on device ordinal 0",
+	  "the memory of a GPU or other device is full", LOG_OWN },
+	{ "XLA:TPU compile permanent error. Ran out of memory in memory "
+	  "space hbm. Used 17.51G of 15.48G hbm.",
+	  "the memory of a GPU or other device is full", LOG_OWN },
+	{ "grpc: RESOURCE_EXHAUSTED: Received message larger than max "
+	  "(5000000 vs. 4194304)",
+	  NULL, LOG_OWN },
+	{ "ResourceExhaustedError: OOM when allocating tensor with "
+	  "shape[64,512] by allocator cpu",
+	  "a tensor does not fit in memory", LOG_OWN },
+	/* No GPU's. */
+	{ "java.lang.OutOfMemoryError: Java heap space", "the process got no more memory",
+	  LOG_OWN },
+	{ "numpy.core._exceptions._ArrayMemoryError: Unable to allocate "
+	  "29.8 GiB",
+	  "the process got no more memory", LOG_OWN },
+	{ "RuntimeError: [enforce fail at alloc_cpu.cpp:117] "
+	  "DefaultCPUAllocator: can't allocate memory: you tried to "
+	  "allocate 8589934592 bytes.",
+	  "the process got no more memory", LOG_OWN },
+	{ "terminate called after throwing an instance of "
+	  "'std::bad_alloc'",
+	  "the process got no more memory", LOG_OWN },
+	{ "OSError: [Errno 12] Cannot allocate memory", "the process got no more memory",
+	  LOG_OWN },
+	{ "RuntimeError: DataLoader worker (pid 46794) is killed by "
+	  "signal: Bus error. It is possible that dataloader's workers "
+	  "are out of shared memory.",
+	  "a process got SIGBUS, as when shared memory is full", LOG_OWN },
+	{ "ERROR: Unexpected bus error encountered in worker. This might "
+	  "be caused by insufficient shared memory (shm).",
+	  "a process got SIGBUS, as when shared memory is full", LOG_OWN },
+	{ "RuntimeError: DataLoader worker (pid 94) is killed by signal: "
+	  "Killed.",
+	  "a worker of the DataLoader was killed by SIGKILL", LOG_OWN },
+	{ "RuntimeError: unable to write to file </torch_1021_2>: No "
+	  "space left on device (28)",
+	  "shared memory is full or too small", LOG_OWN },
+	{ "RuntimeError: unable to allocate shared memory(shm) for file "
+	  "</torch_1_2>: Success (0)",
+	  "shared memory is full or too small", LOG_OWN },
+	{ "RuntimeError: unable to mmap 4096 bytes from file "
+	  "</torch_1_2>: Cannot allocate memory (12)",
+	  "shared memory is full or too small", LOG_OWN },
+	/* Files. */
+	{ "OSError: [Errno 28] No space left on device",
+	  "a file system has no space or no inodes left", LOG_OWN },
+	{ "UserWarning: [Errno 28] No space left on device.  joblib will "
+	  "operate in serial mode",
+	  NULL, LOG_OWN },
+	{ "pyinotify ERROR] add_watch: cannot watch /var/www/html WD=-1, "
+	  "Errno=No space left on device (ENOSPC)",
+	  "the limit of inotify watches is reached", LOG_OWN },
+	{ "OSError: [Errno 28] inotify watch limit reached",
+	  "the limit of inotify watches is reached", LOG_OWN },
+	{ "Error: ENOSPC: System limit for number of file watchers "
+	  "reached",
+	  "the limit of inotify watches is reached", LOG_OWN },
+	{ "OSError: [Errno 122] Disk quota exceeded: '/ckpt/14.pt'",
+	  "a disk quota is used up", LOG_OWN },
+	{ "OSError: [Errno 30] Read-only file system: '/root/.cache'",
+	  "the path is read-only", LOG_OWN },
+	{ "PermissionError: [Errno 13] Permission denied: '/data/out'",
+	  "the process's user may not use that path", LOG_OWN },
+	{ "OSError: [Errno 24] Too many open files", "the limit of open files is reached",
+	  LOG_OWN },
+	{ "OSError: [Errno 116] Stale file handle",
+	  "the file on the network file system was deleted or replaced", LOG_OWN },
+	{ "python: can't open file '/workspace/t.py': [Errno 2] No such "
+	  "file or directory",
+	  "there is no script /workspace/t.py", LOG_OWN },
+	{ "ImportError: libcudnn.so.9: cannot open shared object file: "
+	  "No such file or directory",
+	  "Python could not load the library libcudnn.so.9", LOG_OWN },
+	{ "ImportError: libcuda.so.1: cannot open shared object file: No "
+	  "such file or directory",
+	  "the NVIDIA driver's library is missing", LOG_OWN },
+	{ "NCCL INFO NET/Plugin: Plugin load returned 2 : "
+	  "libnccl-net.so: cannot open shared object file: No such file "
+	  "or directory : when loading libnccl-net.so",
+	  NULL, LOG_OWN },
+	{ "Could not load dynamic library 'libcuda.so.1'; dlerror: "
+	  "libcuda.so.1: cannot open shared object file",
+	  NULL, LOG_OWN },
+	{ "/lib/x86_64-linux-gnu/libc.so.6: version `GLIBC_2.38' not "
+	  "found (required by ./train)",
+	  "a library needs the C library GLIBC_2.38", LOG_OWN },
+	{ "exec /usr/bin/python: exec format error",
+	  "the program is for another kind of CPU", LOG_OWN },
+	/* CUDA. */
+	{ "RuntimeError: CUDA error: no kernel image is available for "
+	  "execution on the device",
+	  "the program has no code for this kind of GPU", LOG_OWN },
+	{ "RuntimeError: The NVIDIA driver on your system is too old "
+	  "(found version 11040).",
+	  "the node's NVIDIA driver is older", LOG_OWN },
+	{ "Last error:\nCuda failure 'CUDA driver version is "
+	  "insufficient for CUDA runtime version'",
+	  "the node's NVIDIA driver is older", LOG_OWN },
+	{ "RuntimeError: Found no NVIDIA driver on your system.",
+	  "the process sees no GPU", LOG_OWN },
+	{ "UserWarning: CUDA initialization: Found no NVIDIA driver on "
+	  "your system.",
+	  NULL, LOG_OWN },
+	{ "failed call to cuInit: CUDA_ERROR_NO_DEVICE: no CUDA-capable "
+	  "device is detected",
+	  NULL, LOG_OWN },
+	{ "RuntimeError: CUDA error: no CUDA-capable device is detected",
+	  "the process sees no GPU", LOG_OWN },
+	{ "RuntimeError: No CUDA GPUs are available", "the process sees no GPU",
+	  LOG_OWN },
+	{ "RuntimeError: CUDA error: all CUDA-capable devices are busy "
+	  "or unavailable",
+	  "the GPU is busy or unavailable", LOG_OWN },
+	{ "RuntimeError: CUDA error: invalid device ordinal",
+	  "a process uses a GPU that the container does not have", LOG_OWN },
+	{ "AssertionError: Torch not compiled with CUDA enabled",
+	  "the image has a PyTorch without CUDA", LOG_OWN },
+	{ "RuntimeError: CUDA error: device-side assert triggered",
+	  "an assertion in a GPU kernel failed", LOG_OWN },
+	{ "RuntimeError: CUDA error: an illegal memory access was "
+	  "encountered",
+	  "a GPU kernel used an invalid address", LOG_OWN },
+	{ "RuntimeError: CUDA error: uncorrectable ECC error encountered",
+	  "the GPU reports a hardware error", LOG_OWN },
+	{ "CUDA error: uncorrectable NVLink error detected during the "
+	  "execution",
+	  "the GPU reports a hardware error", LOG_OWN },
+	{ "GPU 00000000:0A:00.0: GPU has fallen off the bus.",
+	  "the GPU reports a hardware error", LOG_OWN },
+	{ "RuntimeError: cuDNN error: CUDNN_STATUS_NOT_INITIALIZED",
+	  "cuDNN did not start", LOG_OWN },
+	{ "deepspeed.ops.op_builder.builder.MissingCUDAException: "
+	  "CUDA_HOME does not exist, unable to compile CUDA op(s)",
+	  "the image has no CUDA compiler", LOG_OWN },
+	{ "FileNotFoundError: [Errno 2] No such file or directory: "
+	  "'/usr/local/cuda/bin/nvcc'",
+	  "the image has no CUDA compiler", LOG_OWN },
+	{ "/bin/sh: 1: /usr/local/cuda/bin/nvcc: not found",
+	  "the image has no CUDA compiler", LOG_OWN },
+	{ "RuntimeError: Error building extension 'fused_adam'",
+	  "the extension fused_adam could not be compiled", LOG_OWN },
+	{ "RuntimeError: Ninja is required to load C++ extensions",
+	  "the image has no ninja", LOG_OWN },
+	{ "Exception: >- DeepSpeed Op Builder: Installed CUDA version "
+	  "12.1 does not match the version torch was compiled with 11.8",
+	  "nvcc and PyTorch of the image are of different CUDA versions", LOG_OWN },
+	/* Hubs. */
+	{ "huggingface_hub.errors.GatedRepoError: 401 Client Error. "
+	  "(Request ID: Root=1)\nCannot access gated repo for url "
+	  "https://huggingface.co/black-forest-labs/FLUX.1-dev/resolve/ma"
+	  "in/ae.safetensors.",
+	  "the server denies access to the account: for a gated "
+	  "repository",
+	  LOG_OWN },
+	{ "Access to model google/gemma-3-4b-pt is restricted and you "
+	  "are not in the authorized list.",
+	  "the server denies access to the account", LOG_OWN },
+	{ "requests.exceptions.HTTPError: 401 Client Error: Unauthorized "
+	  "for url: https://huggingface.co/api/whoami-v2",
+	  "the server wants a valid token", LOG_OWN },
+	{ "requests.exceptions.HTTPError: 403 Client Error: Forbidden "
+	  "for url: https://huggingface.co/api/x",
+	  "the server denies access to the account", LOG_OWN },
+	{ "HTTPError: 429 Client Error: Too Many Requests for url: "
+	  "https://huggingface.co/api/models/x",
+	  "the server limits how often it is asked", LOG_OWN },
+	{ "RepositoryNotFoundError: 401 Client Error. Repository Not "
+	  "Found for url: https://huggingface.co/api/models/org/private.",
+	  "the hub has no such repository, or not for this account", LOG_OWN },
+	{ "OSError: bert-tiny is not a local folder and is not a valid "
+	  "model identifier listed on 'https://huggingface.co/models'",
+	  "the hub has no such repository, or not for this account", LOG_OWN },
+	{ "OSError: We couldn't connect to 'https://huggingface.co' to "
+	  "load the files",
+	  "the files are not in the cache", LOG_OWN },
+	{ "LocalEntryNotFoundError: Cannot find the requested files in "
+	  "the disk cache and outgoing traffic has been disabled.",
+	  "the files are not in the cache", LOG_OWN },
+	{ "Exception: data did not match any variant of untagged enum "
+	  "ModelWrapper at line 757479 column 3",
+	  "the tokenizer's file needs a newer version", LOG_OWN },
+	{ "ValueError: Couldn't instantiate the backend tokenizer from "
+	  "one of:",
+	  "the tokenizer needs the package sentencepiece", LOG_OWN },
+	{ "huggingface/tokenizers: The current process just got forked, "
+	  "after parallelism has already been used.",
+	  NULL, LOG_OWN },
+	/* JAX. */
+	{ "jaxlib.xla_extension.XlaRuntimeError: DEADLINE_EXCEEDED: "
+	  "Barrier timed out. Barrier_id: PjRT_Client_Connect. Timed out "
+	  "task names:",
+	  "not all processes reached a barrier in time", LOG_PEER },
+	{ "F0929 client.h:77] Terminating process because the JAX "
+	  "distributed service detected fatal errors. This most likely "
+	  "indicates that another task died; see the other task logs for "
+	  "more details.",
+	  "JAX ended this process, most likely since another one ended", LOG_PEER },
+	{ "The following tasks are unhealthy (stopped sending "
+	  "heartbeats):",
+	  "tasks no longer answer JAX's coordination service", LOG_PEER },
+	/* MPI. */
+	{ "There are not enough slots available in the system to satisfy "
+	  "the 16",
+	  "mpirun starts more processes than the host file has slots", LOG_OWN },
+	{ "mpirun has detected an attempt to run as root.",
+	  "Open MPI does not run as root", LOG_OWN },
+	{ "A request was made to bind to that would result in binding "
+	  "more processes than cpus on a resource:",
+	  "there are more processes than CPUs", LOG_OWN },
+	{ "mpirun was unable to launch the specified application as it "
+	  "could not find an executable:",
+	  "mpirun found no such program on a node", LOG_OWN },
+	{ "Host key verification failed.", "ssh does not know the node's key", LOG_OWN },
+	{ "mpiuser@tj-node-0-0.tj: Permission denied (publickey).",
+	  "the node's sshd refuses the job's key", LOG_OWN },
+	{ "ORTE was unable to reliably start one or more daemons.",
+	  "mpirun could not start its daemons", LOG_PEER },
+	{ "PRTE has lost communication with a remote daemon.",
+	  "mpirun lost the connection to a node", LOG_PEER },
+	{ "mpirun noticed that process rank 1 with PID 0 on node x "
+	  "exited on signal 9 (Killed).",
+	  "a process was killed by SIGKILL", LOG_OWN },
+	{ "mpirun noticed that process rank 1 with PID 0 on node x "
+	  "exited on signal 11 (Segmentation fault).",
+	  "a process crashed with SIGSEGV", LOG_OWN },
+	{ "mpirun noticed that process rank 1 with PID 0 on node x "
+	  "exited on signal 7 (Bus error).",
+	  "a process got SIGBUS", LOG_OWN },
+	/* No end of the word; a text that is cut; none. */
+	{ "ModuleNotFoundError: No module named 'a.b", NULL, LOG_OWN },
+	{ "No space left on devic", NULL, LOG_OWN },
+	{ "Last error:", NULL, LOG_OWN },
+	{ "loss: 0.5", NULL, LOG_OWN },
+	{ "", NULL, LOG_OWN },
+};
+
+static void read_all(struct log_reader *r, const char *log)
 {
-	static const struct {
-		const char *line, *text, *word, *hint;
-	} rows[] = {
-		{ "ModuleNotFoundError: No module named 'a.b'",
-		  "ModuleNotFoundError: No module named '", "a.b",
-		  "Python module a.b is not installed for the interpreter that ran" },
-		{ "[Errno 98] Address already in use", "ddress already in use", "",
-		  "another process listens on the port that the script uses" },
-		{ "OSError: [Errno 28] No space left on device",
-		  "No space left on device", "", "a disk is full" },
-		/* the better explanation, wherever it stands */
-		{ "Connection reset by peer; CUDA out of memory", "CUDA out of memory",
-		  "", "the GPU's memory is full: use a smaller batch, or more GPUs" },
-		{ "Connection refused", "Connection refused", "",
-		  "the peer does not listen: check the logs of the other ranks" },
-		/* no end of the word; a text that is cut; none */
-		{ "ModuleNotFoundError: No module named 'a.b", NULL, NULL, NULL },
-		{ "No space left on devic", NULL, NULL, NULL },
-		{ "loss: 0.5", NULL, NULL, NULL },
-		{ "", NULL, NULL, NULL },
-	};
+	bool better;
 
-	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-		size_t len = 0;
-		const char *word = "";
-		const struct log_cause *c =
-			log_cause_of(rows[i].line, strlen(rows[i].line), &word, &len);
-		cleanup_arena struct arena a = { 0 };
-		const char *of = str_slice(&a, word, len);
-		cleanup_buf struct buf out = { .max = 1000 };
-
-		if (!c != !rows[i].text)
-			fail_msg("%s", rows[i].line);
-		if (!c)
-			continue;
-		assert_string_equal(c->text, rows[i].text);
-		assert_string_equal(of, rows[i].word);
-		log_cause_hint(&out, c, of);
-		assert_int_equal(out.len, strlen(rows[i].hint));
-		assert_memory_equal(out.data, rows[i].hint, out.len);
+	for (const char *end; *log; log = end + !!*end) {
+		end = strchrnul(log, '\n');
+		(void)log_read(r, log, (size_t)(end - log), &better);
 	}
 }
 
-/* Whose failure it is: then the logs of others are worth a look. */
-static void test_failures_of_a_peer(void **state)
+static void test_causes(void **state)
 {
-	static const struct {
-		const char *line;
-		bool peer;
-	} rows[] = {
-		{ "NCCL error", true },
-		{ "Connection refused", true },
-		{ "RendezvousTimeoutError", true },
-		{ "connectFullMesh failed", true },
-		{ "ModuleNotFoundError: No module named 'a'", false },
-		{ "MemoryError", false },
-		{ "No space left on device", false },
-		{ "Address already in use", false },
-		{ "CUDA out of memory", false },
-		{ "Name or service not known", false },
-		{ "Temporary failure in name resolution", false },
-	};
-
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-		const char *word;
-		size_t len;
-		const struct log_cause *c =
-			log_cause_of(rows[i].line, strlen(rows[i].line), &word, &len);
+		struct log_reader r = { 0 };
+		cleanup_buf struct buf out = { .max = 1000 };
 
-		if (!c || c->peer != rows[i].peer)
-			fail_msg("%s", rows[i].line);
+		read_all(&r, rows[i].log);
+		if (!r.cause != !rows[i].hint)
+			fail_msg("%s: %s", rows[i].log,
+				 r.cause ? r.cause->hint : "no hint");
+		if (!r.cause)
+			continue;
+		log_hint(&out, &r);
+		if (!str_starts((char *)out.data, rows[i].hint) ||
+		    r.cause->side != rows[i].side)
+			fail_msg("%s: %s", rows[i].log, (char *)out.data);
 	}
+}
+
+/* What explains as much, and comes later, replaces it; what explains less does not. */
+static void test_later_lines(void **state)
+{
+	struct log_reader r = { 0 };
+	bool better;
+
+	(void)state;
+	assert_non_null(log_read(&r, "No module named 'x'; MemoryError", 32, &better));
+	assert_true(better);
+	read_all(&r, "ModuleNotFoundError: No module named 'x'\n"
+		     "ModuleNotFoundError: No module named 'y'");
+	assert_string_equal(r.word, "y");
+	assert_non_null(log_read(&r, "MemoryError", 11, &better));
+	assert_false(better);
+	assert_string_equal(r.word, "y");
+	log_forget(&r);
+	assert_null(r.cause);
+	assert_null(log_read(&r, "epoch 1", 7, &better));
+	assert_false(better);
 }
 
 int main(void)
@@ -112,7 +530,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_exceptions),
 		cmocka_unit_test(test_causes),
-		cmocka_unit_test(test_failures_of_a_peer),
+		cmocka_unit_test(test_later_lines),
 	};
 
 	return cmocka_run_group_tests_name("logcause", tests, NULL, NULL);

@@ -89,7 +89,7 @@ static void test_words(void **state)
 		{ ENDED("139", "Error"),
 		  "pod: container a: exit code 139 (SIGSEGV), restarted 2 times" },
 		{ ENDED("137", "OOMKilled"),
-		  "pod: container a: exit code 137 (SIGKILL), past its memory limit, "
+		  "pod: container a: exit code 137 (SIGKILL), out of memory, "
 		  "restarted 2 times" },
 		{ "conditions: [{type: DisruptionTarget, status: 'True', reason: "
 		  "EvictionByEvictionAPI}]",

@@ -4,9 +4,11 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/json_index.h"
 #include "base/str.h"
 
-enum { MAX_COPY = 3 * 1024 * 1024 };
+/* Of one patch: bytes that it copies, siblings that its steps go past. */
+enum { MAX_COPY = 3 * 1024 * 1024, MAX_SIBLINGS = 20000000 };
 
 /* "/a~1b" is the key "a/b". */
 static char *unescape(struct arena *arena, const char *step)
@@ -22,6 +24,17 @@ static char *unescape(struct arena *arena, const char *step)
 	*to = 0;
 	return out;
 }
+
+struct run {
+	struct arena arena;
+	size_t passed; /* siblings of the places so far */
+};
+
+static void run_release(struct run *run)
+{
+	arena_clear(&run->arena);
+}
+#define cleanup_run __attribute__((cleanup(run_release)))
 
 struct place {
 	cJSON *parent; /* NULL: the whole document */
@@ -44,7 +57,7 @@ static cJSON *child_at(const cJSON *parent, const char *step)
 }
 
 /* ERR_INVALID when something on the way is missing. */
-static int find(struct arena *arena, cJSON *doc, const char *path, struct place *ret,
+static int find(struct run *run, cJSON *doc, const char *path, struct place *ret,
 		struct error *err)
 {
 	char **steps;
@@ -54,15 +67,22 @@ static int find(struct arena *arena, cJSON *doc, const char *path, struct place 
 		return error_set(err, ERR_INVALID, "path: not a JSON pointer");
 	if (!*path)
 		return 0;
-	steps = str_split(arena, path + 1, '/', NULL);
+	steps = str_split(&run->arena, path + 1, '/', NULL);
 	ret->parent = doc;
 	for (; steps[1]; steps++) {
-		ret->parent = child_at(ret->parent, unescape(arena, *steps));
+		run->passed += (size_t)cJSON_GetArraySize(ret->parent);
+		ret->parent = child_at(ret->parent, unescape(&run->arena, *steps));
 		if (!cJSON_IsObject(ret->parent) && !cJSON_IsArray(ret->parent))
 			return error_set(err, ERR_INVALID,
 					 "doc is missing path: \"%.200s\"", path);
 	}
-	ret->step = unescape(arena, *steps);
+	run->passed += (size_t)cJSON_GetArraySize(ret->parent);
+	if (run->passed > MAX_SIBLINGS)
+		return error_set(
+			err, ERR_LIMIT,
+			"a JSON Patch with too many steps for a document of this "
+			"size");
+	ret->step = unescape(&run->arena, *steps);
 	return 0;
 }
 
@@ -110,8 +130,7 @@ static cJSON *detach(cJSON **doc, const struct place *p)
 }
 
 /* The value of an operation, owned by the caller; NULL: err has the cause. */
-static cJSON *value_of(struct arena *arena, cJSON **doc, const cJSON *step,
-		       struct error *err)
+static cJSON *value_of(struct run *run, cJSON **doc, const cJSON *step, struct error *err)
 {
 	const char *op = json_str(step, "op"), *from = json_str(step, "from");
 	struct place p;
@@ -123,7 +142,7 @@ static cJSON *value_of(struct arena *arena, cJSON **doc, const cJSON *step,
 			error_set(err, ERR_INVALID, "%s: value is missing", op);
 		return node;
 	}
-	if (find(arena, *doc, from, &p, err))
+	if (find(run, *doc, from, &p, err))
 		return NULL;
 	node = str_eq(op, "move") ? detach(doc, &p) : json_dup(node_at(&p, *doc));
 	if (!node)
@@ -166,7 +185,7 @@ static int check_depth(const char *path, const cJSON *value, struct error *err)
 			 JSON_MAX_DEPTH);
 }
 
-static int do_step(struct arena *arena, cJSON **doc, const cJSON *step, struct error *err)
+static int do_step(struct run *run, cJSON **doc, const cJSON *step, struct error *err)
 {
 	static const char *const ops[] = { "add",  "remove", "replace", "move",
 					   "copy", "test",   NULL };
@@ -177,7 +196,7 @@ static int do_step(struct arena *arena, cJSON **doc, const cJSON *step, struct e
 	if (!op || !str_in(op, ops))
 		return error_set(err, ERR_INVALID, "unexpected operation \"%.60s\"",
 				 op ? op : "");
-	if (find(arena, *doc, path, &p, err))
+	if (find(run, *doc, path, &p, err))
 		return -1;
 	if (str_eq(op, "remove"))
 		return remove_at(doc, &p, path, err);
@@ -185,11 +204,11 @@ static int do_step(struct arena *arena, cJSON **doc, const cJSON *step, struct e
 		return test(node_at(&p, *doc), json_member(step, "value"), path, err);
 	if (str_eq(op, "replace") && !node_at(&p, *doc))
 		return missing(path, err);
-	value = value_of(arena, doc, step, err);
+	value = value_of(run, doc, step, err);
 	if (!value)
 		return -1;
 	if (check_depth(path, value, err) ||
-	    (str_eq(op, "move") && find(arena, *doc, path, &p, err))) {
+	    (str_eq(op, "move") && find(run, *doc, path, &p, err))) {
 		cJSON_Delete(value);
 		return -1;
 	}
@@ -200,7 +219,7 @@ static int do_step(struct arena *arena, cJSON **doc, const cJSON *step, struct e
 
 int jsonpatch_apply(cJSON **doc, const cJSON *patch, struct error *err)
 {
-	cleanup_arena struct arena arena = { 0 };
+	cleanup_run struct run run = { 0 };
 	const cJSON *step;
 	size_t copied = 0;
 
@@ -216,7 +235,7 @@ int jsonpatch_apply(cJSON **doc, const cJSON *patch, struct error *err)
 		if (!cJSON_IsObject(step))
 			return error_set(err, ERR_FORMAT,
 					 "a JSON Patch is a list of operations");
-		if (do_step(&arena, doc, step, err))
+		if (do_step(&run, doc, step, err))
 			return -1;
 		if (str_eq(json_str(step, "op"), "copy")) {
 			cleanup_free char *text = json_text(*doc);
@@ -275,37 +294,26 @@ static void leave(struct diff *d, size_t len)
 
 static void diff(struct diff *d, const cJSON *before, const cJSON *after);
 
-/* The member of that key; both sides mostly have the same keys in the same order. */
-static const cJSON *match(const cJSON *object, const cJSON **next, const char *key)
-{
-	const cJSON *found = *next;
-
-	if (!found || !str_eq(found->string, key))
-		found = json_member(object, key);
-	if (found)
-		*next = found->next;
-	return found;
-}
-
 static void diff_objects(struct diff *d, const cJSON *before, const cJSON *after)
 {
-	const cJSON *child, *other, *next = after->child;
+	cleanup_json_index struct json_index in_before = { .of = before };
+	cleanup_json_index struct json_index in_after = { .of = after };
+	const cJSON *child, *other;
 
 	json_each(child, before) {
 		size_t len = enter(d, child->string);
 
-		other = match(after, &next, child->string);
+		other = json_index_get(&in_after, child->string);
 		if (other)
 			diff(d, child, other);
 		else
 			add_op(d, "remove", NULL);
 		leave(d, len);
 	}
-	next = before->child;
 	json_each(child, after) {
 		size_t len;
 
-		if (match(before, &next, child->string))
+		if (json_index_get(&in_before, child->string))
 			continue;
 		len = enter(d, child->string);
 		add_op(d, "add", child);

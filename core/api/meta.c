@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/json_index.h"
 #include "base/str.h"
 
 const char *meta_api_version(const cJSON *obj)
@@ -284,10 +285,11 @@ void meta_set_owner(cJSON *obj, const cJSON *owner)
 
 void meta_overlay(cJSON *onto_map, const cJSON *map)
 {
+	cleanup_json_index struct json_index onto = { .of = onto_map };
 	const cJSON *child;
 
 	json_each(child, map)
-		json_put(onto_map, json_dup(child), child->string);
+		json_index_put(&onto, json_dup(child), child->string);
 }
 
 void meta_unblock_owner(cJSON *obj)

@@ -1,9 +1,12 @@
 /* Applies strategic merge patches: patch.h. */
 #include "api/patch.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/json_index.h"
+#include "base/map.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
 
@@ -75,8 +78,8 @@ static struct patch_field field_of(enum patch_of of, const char *name)
 #define ELEMENT_ORDER "$setElementOrder/"
 #define DELETE_VALUES "$deleteFromPrimitiveList/"
 
-/* The longest list to merge; no list of a pod is longer. */
-enum { MAX_ELEMENTS = 10000 };
+/* The longest list to merge, no list of a pod is longer; the longest value of a key. */
+enum { MAX_ELEMENTS = 10000, MAX_IDENTITY = JSON_MAX_BYTES + 1 };
 
 static int merge_map(cJSON *doc, const cJSON *patch, enum patch_of type,
 		     struct error *err);
@@ -93,19 +96,19 @@ static bool is_directive(const char *key)
 	       str_starts(key, ELEMENT_ORDER) || str_starts(key, DELETE_VALUES);
 }
 
-/*
- * A patch's value for a place without a value: without nulls and directives. NULL if the
- * value itself is a directive.
- */
-static cJSON *taken(const cJSON *value, enum patch_of type)
+static bool is_nested(const cJSON *value)
+{
+	return cJSON_IsObject(value) || cJSON_IsArray(value);
+}
+
+static cJSON *taken(const cJSON *value, enum patch_of type);
+
+/* An object or list without nulls and directives. */
+static cJSON *taken_members(const cJSON *value, enum patch_of type)
 {
 	cJSON *copy, *part;
 	const cJSON *child;
 
-	if (!cJSON_IsObject(value) && !cJSON_IsArray(value))
-		return json_dup(value);
-	if (directive_of(value))
-		return NULL;
 	copy = cJSON_IsObject(value) ? cJSON_CreateObject() : cJSON_CreateArray();
 	json_each(child, value) {
 		if (cJSON_IsArray(value)) {
@@ -123,36 +126,18 @@ static cJSON *taken(const cJSON *value, enum patch_of type)
 	return copy;
 }
 
-static void put_taken(cJSON *doc, const char *key, const cJSON *value, enum patch_of type)
+/*
+ * A patch's value for a place without a value: without nulls and directives. NULL if the
+ * value itself is a directive.
+ */
+static cJSON *taken(const cJSON *value, enum patch_of type)
 {
-	cJSON *copy = taken(value, type);
-
-	if (copy)
-		json_put(doc, copy, key);
-	else
-		json_del(doc, JSON_PATH(key));
+	if (!is_nested(value))
+		return json_dup(value);
+	return directive_of(value) ? NULL : taken_members(value, type);
 }
 
 /* ---- lists that merge ------------------------------------------------------------ */
-
-struct item {
-	cJSON *node;
-	int server; /* place of its key in the document's list, -1: it is new */
-	int patch;  /* place of its key in the patch (or $setElementOrder), -1: none */
-};
-
-struct items {
-	struct item *at;
-	size_t n;
-};
-
-static void items_release(struct items *items)
-{
-	for (size_t i = 0; i < items->n; i++)
-		cJSON_Delete(items->at[i].node);
-	free(items->at);
-}
-#define cleanup_items __attribute__((cleanup(items_release)))
 
 /* What identifies an element: the merge key's value, or the scalar itself. */
 static const cJSON *identity(const cJSON *element, const char *key)
@@ -160,26 +145,72 @@ static const cJSON *identity(const cJSON *element, const char *key)
 	return key ? json_get(element, key) : element;
 }
 
-static struct item *find_item(const struct items *items, const cJSON *id, const char *key)
+/* Numbers from 1 by identity; the first of equal ones. */
+struct places {
+	struct map map;
+	const char *key;
+};
+
+static void places_release(struct places *places)
+{
+	map_release(&places->map, NULL);
+}
+#define cleanup_places __attribute__((cleanup(places_release)))
+
+static size_t place_of(const struct places *places, const cJSON *element)
+{
+	cleanup_buf struct buf text = { .max = MAX_IDENTITY };
+	const cJSON *id = identity(element, places->key);
+
+	if (!id)
+		return 0;
+	json_print_identity(&text, id);
+	return (size_t)(uintptr_t)map_get(&places->map, (const char *)text.data);
+}
+
+static void add_place(struct places *places, const cJSON *element, size_t place)
+{
+	cleanup_buf struct buf text = { .max = MAX_IDENTITY };
+	const cJSON *id = identity(element, places->key);
+
+	if (!id || place_of(places, element))
+		return;
+	json_print_identity(&text, id);
+	map_put(&places->map, (const char *)text.data, (void *)(uintptr_t)place);
+}
+
+static struct places places_of(const cJSON *list, const char *key)
+{
+	struct places ret = { .key = key };
+	const cJSON *child;
+	size_t i = 0;
+
+	json_each(child, list)
+		add_place(&ret, child, ++i);
+	return ret;
+}
+
+struct item {
+	cJSON *node;
+	size_t server; /* place of its key in the document's list, 0: it is new */
+	size_t patch;  /* place of its key in the patch (or $setElementOrder), 0: none */
+	size_t number; /* among all items */
+};
+
+struct items {
+	struct item *at;
+	size_t n;
+	struct places numbers;
+};
+
+static void items_release(struct items *items)
 {
 	for (size_t i = 0; i < items->n; i++)
-		if (json_equal(identity(items->at[i].node, key), id))
-			return &items->at[i];
-	return NULL;
+		cJSON_Delete(items->at[i].node);
+	free(items->at);
+	places_release(&items->numbers);
 }
-
-static int place_in(const cJSON *list, const cJSON *id, const char *key)
-{
-	const cJSON *child;
-	int i = 0;
-
-	json_each(child, list) {
-		if (json_equal(identity(child, key), id))
-			return i;
-		i++;
-	}
-	return -1;
-}
+#define cleanup_items __attribute__((cleanup(items_release)))
 
 /* Every element a map with the merge key, or every one a scalar. */
 static int check_elements(const cJSON *list, const struct patch_field *f,
@@ -196,9 +227,9 @@ static int check_elements(const cJSON *list, const struct patch_field *f,
 			return error_set(err, ERR_INVALID,
 					 "%s: an element has no merge key \"%s\"",
 					 f->name, f->key);
-		if (!f->key && (cJSON_IsObject(child) || cJSON_IsArray(child)))
-			return error_set(err, ERR_INVALID,
-					 "%s: an element is not a scalar", f->name);
+		if (is_nested(f->key ? json_get(child, f->key) : child))
+			return error_set(err, ERR_INVALID, "%s: %s is not a scalar",
+					 f->name, f->key ? "a merge key" : "an element");
 	}
 	if (cJSON_GetArraySize(list) > MAX_ELEMENTS)
 		return error_set(err, ERR_LIMIT, "%s: over %d elements", f->name,
@@ -213,6 +244,7 @@ static int check_elements(const cJSON *list, const struct patch_field *f,
 static int apply_element_directives(cJSON *list, const cJSON *patch,
 				    const struct patch_field *f, struct error *err)
 {
+	cleanup_places struct places gone = { .key = f->key };
 	bool replace = false;
 	const cJSON *child;
 	cJSON *node, *next;
@@ -222,22 +254,33 @@ static int apply_element_directives(cJSON *list, const cJSON *patch,
 
 		if (!what)
 			continue;
-		if (str_eq(what, "replace")) {
-			replace = true;
-			continue;
-		}
-		if (!str_eq(what, "delete"))
+		if (!str_eq(what, "delete") && !str_eq(what, "replace"))
 			return error_set(err, ERR_INVALID, "%s: $patch: %.60s", f->name,
 					 what);
-		for (node = list->child; node; node = next) {
-			next = node->next;
-			if (json_equal(json_get(node, f->key), json_get(child, f->key)))
-				cJSON_Delete(cJSON_DetachItemViaPointer(list, node));
-		}
+		replace |= str_eq(what, "replace");
+		if (str_eq(what, "delete"))
+			add_place(&gone, child, 1);
 	}
-	while (replace && list->child)
-		cJSON_Delete(cJSON_DetachItemViaPointer(list, list->child));
+	for (node = list->child; node; node = next) {
+		next = node->next;
+		if (replace || (gone.map.n && place_of(&gone, node)))
+			cJSON_Delete(cJSON_DetachItemViaPointer(list, node));
+	}
 	return 0;
+}
+
+static void add_item(struct items *items, cJSON *take_node, size_t server)
+{
+	items->at[items->n] = (struct item){ take_node, server, 0, items->n };
+	items->n++;
+	add_place(&items->numbers, take_node, items->n);
+}
+
+static struct item *find_item(const struct items *items, const cJSON *element)
+{
+	size_t number = place_of(&items->numbers, element);
+
+	return number ? &items->at[number - 1] : NULL;
 }
 
 /* The list's elements, detached from it, with room for `more`. */
@@ -247,11 +290,12 @@ static void detach_items(cJSON *list, const struct patch_field *f, size_t more,
 	size_t n = (size_t)cJSON_GetArraySize(list);
 
 	ret->at = xcalloc(n + more + 1, sizeof(*ret->at));
-	for (int i = 0; list->child; i++) {
+	ret->numbers.key = f->key;
+	for (size_t i = 1; list->child; i++) {
 		cJSON *node = cJSON_DetachItemViaPointer(list, list->child);
-		struct item *match = find_item(ret, identity(node, f->key), f->key);
+		struct item *match = find_item(ret, node);
 
-		ret->at[ret->n++] = (struct item){ node, match ? match->server : i, -1 };
+		add_item(ret, node, match ? match->server : i);
 	}
 }
 
@@ -261,36 +305,35 @@ static int merge_items(struct items *items, const cJSON *patch,
 	const cJSON *child;
 
 	json_each(child, patch) {
-		struct item *match = find_item(items, identity(child, f->key), f->key);
+		struct item *match = find_item(items, child);
 
 		if (f->key && directive_of(child))
 			continue;
 		if (!match)
-			items->at[items->n++] =
-				(struct item){ taken(child, f->type), -1, -1 };
+			add_item(items, taken(child, f->type), 0);
 		else if (f->key && merge_map(match->node, child, f->type, err))
 			return -1;
 	}
 	return 0;
 }
 
-/* Sort stably by place in the patch or the document; elements in neither stay. */
-static void sort_items(struct item **at, size_t n, bool by_patch)
+static int by_patch(const void *a, const void *b)
 {
-	for (size_t i = 1; i < n; i++) {
-		struct item *x = at[i];
-		size_t j = i;
+	const struct item *const *x = a, *const *y = b;
 
-		for (; j; j--) {
-			int a = by_patch ? at[j - 1]->patch : at[j - 1]->server;
-			int b = by_patch ? x->patch : x->server;
+	if ((*x)->patch != (*y)->patch)
+		return (*x)->patch < (*y)->patch ? -1 : 1;
+	return (*x)->number < (*y)->number ? -1 : 1;
+}
 
-			if (a < 0 || b < 0 || a <= b)
-				break;
-			at[j] = at[j - 1];
-		}
-		at[j] = x;
-	}
+/* By place in the document, where those that are new come last. */
+static int by_server(const void *a, const void *b)
+{
+	const struct item *const *x = a, *const *y = b;
+
+	if ((*x)->server - 1 != (*y)->server - 1)
+		return (*x)->server - 1 < (*y)->server - 1 ? -1 : 1;
+	return (*x)->number < (*y)->number ? -1 : 1;
 }
 
 /*
@@ -304,20 +347,21 @@ static void reattach_items(struct items *items, cJSON *list, const cJSON *order,
 	cleanup_free struct item **all = xcalloc(items->n * 2 + 1, sizeof(struct item *));
 	struct item **ours = all, **theirs = all + items->n;
 	size_t n_ours = 0, n_theirs = 0, i = 0, j = 0;
+	cleanup_places struct places places = places_of(order, f->key);
 
 	for (struct item *item = items->at; item < items->at + items->n; item++) {
-		item->patch = place_in(order, identity(item->node, f->key), f->key);
-		if (item->patch >= 0)
+		item->patch = place_of(&places, item->node);
+		if (item->patch)
 			ours[n_ours++] = item;
 		else
 			theirs[n_theirs++] = item;
 	}
-	sort_items(ours, n_ours, true);
-	sort_items(theirs, n_theirs, false);
+	qsort(ours, n_ours, sizeof(*ours), by_patch);
+	qsort(theirs, n_theirs, sizeof(*theirs), by_server);
 	while (i < n_theirs || j < n_ours) {
-		bool other = j == n_ours || (i < n_theirs && ours[j]->server >= 0 &&
-					     theirs[i]->server >= 0 &&
-					     theirs[i]->server < ours[j]->server);
+		bool other = j == n_ours ||
+			     (i < n_theirs && ours[j]->server && theirs[i]->server &&
+			      theirs[i]->server < ours[j]->server);
 		struct item *next = other ? theirs[i++] : ours[j++];
 
 		cJSON_AddItemToArray(list, STEAL(next->node));
@@ -345,14 +389,16 @@ static int merge_list(cJSON *list, const cJSON *patch, const cJSON *order,
 static int delete_from_list(cJSON *list, const cJSON *values, const char *name,
 			    struct error *err)
 {
+	cleanup_places struct places gone = { 0 };
 	cJSON *node, *next;
 
 	if (!cJSON_IsArray(values))
 		return error_set(err, ERR_INVALID, "%s%s is not a list", DELETE_VALUES,
 				 name);
+	gone = places_of(values, NULL);
 	for (node = list ? list->child : NULL; node; node = next) {
 		next = node->next;
-		if (place_in(values, node, NULL) >= 0)
+		if (!is_nested(node) && place_of(&gone, node))
 			cJSON_Delete(cJSON_DetachItemViaPointer(list, node));
 	}
 	return 0;
@@ -364,6 +410,7 @@ static int delete_from_list(cJSON *list, const cJSON *values, const char *name,
 static int retain_keys(cJSON *doc, const cJSON *patch, struct error *err)
 {
 	const cJSON *keys = json_get(patch, RETAIN_KEYS);
+	cleanup_map struct map names = { 0 };
 	const cJSON *child;
 	cJSON *node, *next;
 
@@ -371,20 +418,18 @@ static int retain_keys(cJSON *doc, const cJSON *patch, struct error *err)
 		return 0;
 	if (!cJSON_IsArray(keys))
 		return error_set(err, ERR_INVALID, RETAIN_KEYS " is no list");
-	json_each(child, patch) {
-		cleanup_json cJSON *name = cJSON_CreateString(child->string);
-
+	json_each(child, keys)
+		if (cJSON_IsString(child))
+			map_put(&names, child->valuestring, &names);
+	json_each(child, patch)
 		if (!cJSON_IsNull(child) && !is_directive(child->string) &&
-		    place_in(keys, name, NULL) < 0)
+		    !map_get(&names, child->string))
 			return error_set(err, ERR_INVALID,
 					 RETAIN_KEYS " lacks the patch's own key %.60s",
 					 child->string);
-	}
 	for (node = doc->child; node; node = next) {
-		cleanup_json cJSON *name = cJSON_CreateString(node->string);
-
 		next = node->next;
-		if (place_in(keys, name, NULL) < 0)
+		if (!map_get(&names, node->string))
 			cJSON_Delete(cJSON_DetachItemViaPointer(doc, node));
 	}
 	return 0;
@@ -397,14 +442,18 @@ static int set_element_order(cJSON *doc, const cJSON *patch, const cJSON *direct
 	const char *name = str_after(directive->string, ELEMENT_ORDER);
 	struct patch_field f = field_of(type, name);
 	const cJSON *theirs = json_get(patch, name);
+	cleanup_places struct places order = { 0 };
 	const cJSON *child;
-	int last = -1;
+	size_t last = 0;
 
 	if (!f.merge || !cJSON_IsArray(directive) || (theirs && !cJSON_IsArray(theirs)))
 		return error_set(err, ERR_INVALID, "%s: not a list that can be merged",
 				 directive->string);
+	if (check_elements(directive, &f, err) || check_elements(theirs, &f, err))
+		return -1;
+	order = places_of(directive, f.key);
 	json_each(child, theirs) {
-		int place = place_in(directive, identity(child, f.key), f.key);
+		size_t place = place_of(&order, child);
 
 		if (f.key && directive_of(child))
 			continue;
@@ -419,17 +468,13 @@ static int set_element_order(cJSON *doc, const cJSON *patch, const cJSON *direct
 	return merge_list(json_list(doc, name), theirs, directive, &f, err);
 }
 
-static int merge_member(cJSON *doc, const cJSON *patch, const cJSON *value,
+static int merge_member(struct json_index *doc, const cJSON *patch, const cJSON *value,
 			enum patch_of type, struct error *err)
 {
 	const char *key = value->string;
 	struct patch_field f = field_of(type, key);
-	cJSON *existing = json_get(doc, key);
+	cJSON *existing = json_index_get(doc, key), *copy;
 
-	if (cJSON_IsNull(value)) {
-		json_del(doc, JSON_PATH(key));
-		return 0;
-	}
 	if (cJSON_IsObject(value) && cJSON_IsObject(existing)) {
 		if (merge_map(existing, value, f.type, err))
 			return error_wrap(err, "%s", key);
@@ -443,7 +488,11 @@ static int merge_member(cJSON *doc, const cJSON *patch, const cJSON *value,
 			return 0; /* is merged already */
 		return merge_list(existing, value, value, &f, err);
 	}
-	put_taken(doc, key, value, f.type);
+	copy = cJSON_IsNull(value) ? NULL : taken(value, f.type);
+	if (copy)
+		json_index_put(doc, copy, key);
+	else
+		json_index_del(doc, key);
 	return 0;
 }
 
@@ -451,7 +500,7 @@ static int merge_member(cJSON *doc, const cJSON *patch, const cJSON *value,
 static int apply_directive(cJSON *doc, const cJSON *patch, const char *what,
 			   enum patch_of type, struct error *err)
 {
-	const cJSON *child;
+	cJSON *rest;
 
 	if (!str_eq(what, "replace") && !str_eq(what, "delete"))
 		return error_set(err, ERR_INVALID, "$patch: %.60s", what);
@@ -459,10 +508,10 @@ static int apply_directive(cJSON *doc, const cJSON *patch, const char *what,
 		cJSON_Delete(cJSON_DetachItemViaPointer(doc, doc->child));
 	if (str_eq(what, "delete"))
 		return 0;
-	json_each(child, patch)
-		if (!is_directive(child->string) && !cJSON_IsNull(child))
-			put_taken(doc, child->string, child,
-				  field_of(type, child->string).type);
+	rest = taken_members(patch, type);
+	doc->child = rest->child;
+	rest->child = NULL;
+	cJSON_Delete(rest);
 	return 0;
 }
 
@@ -470,6 +519,7 @@ static int merge_map(cJSON *doc, const cJSON *patch, enum patch_of type,
 		     struct error *err)
 {
 	const char *what = directive_of(patch);
+	cleanup_json_index struct json_index members = { .of = doc };
 	const cJSON *child;
 
 	if (what)
@@ -484,10 +534,11 @@ static int merge_map(cJSON *doc, const cJSON *patch, enum patch_of type,
 		const char *name = str_after(child->string, DELETE_VALUES);
 
 		if (name) {
-			if (delete_from_list(json_get(doc, name), child, name, err))
+			if (delete_from_list(json_index_get(&members, name), child, name,
+					     err))
 				return -1;
 		} else if (!is_directive(child->string)) {
-			if (merge_member(doc, patch, child, type, err))
+			if (merge_member(&members, patch, child, type, err))
 				return -1;
 		}
 	}
@@ -516,21 +567,23 @@ int patch_strategic(cJSON *doc, const cJSON *patch, enum patch_type type,
 
 void patch_merge(cJSON *doc, const cJSON *patch)
 {
+	cleanup_json_index struct json_index members = { .of = doc };
 	const cJSON *child;
 
 	json_each(child, patch) {
-		cJSON *existing = json_get(doc, child->string);
+		cJSON *existing = json_index_get(&members, child->string);
 
 		if (cJSON_IsNull(child)) {
-			json_del(doc, JSON_PATH(child->string));
+			json_index_del(&members, child->string);
 			continue;
 		}
 		if (!cJSON_IsObject(child)) {
-			json_put(doc, json_dup(child), child->string);
+			json_index_put(&members, json_dup(child), child->string);
 			continue;
 		}
 		if (!cJSON_IsObject(existing))
-			existing = json_put(doc, cJSON_CreateObject(), child->string);
+			existing = json_index_put(&members, cJSON_CreateObject(),
+						  child->string);
 		patch_merge(existing, child);
 	}
 }

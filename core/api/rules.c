@@ -8,6 +8,9 @@
 
 #include "api/names.h"
 #include "api/schema_node.h"
+#include "base/cleanup.h"
+#include "base/json_index.h"
+#include "base/map.h"
 #include "base/str.h"
 
 static bool immutable(const struct rule *rule, const struct node *node, const cJSON *self,
@@ -209,30 +212,54 @@ const struct rule_check *rule_find(const char *id)
 	return c->id ? c : NULL;
 }
 
+/* Its keys, or itself: equal elements have the same. */
+static char *element_text(const struct node *list, const cJSON *element)
+{
+	return list->list == LIST_MAP ? node_keys_text(list, element)
+				      : json_text(element);
+}
+
+/* Mostly they are in the same order. Without regard to it, they are found by text. */
+static bool sets_equal(const struct node *list, const cJSON *a, const cJSON *b)
+{
+	cleanup_map struct map in_b = { 0 };
+	const cJSON *x, *y = b->child;
+
+	json_each(x, b) {
+		cleanup_free char *text = element_text(list, x);
+
+		if (text)
+			map_put(&in_b, text, (void *)x);
+	}
+	json_each(x, a) {
+		cleanup_free char *text = element_text(list, x);
+		const cJSON *other = text ? map_get(&in_b, text) : NULL;
+
+		if (!(other && node_equal(list->each, x, other)) &&
+		    !(y && node_equal(list->each, x, y)))
+			return false;
+		y = y ? y->next : NULL;
+	}
+	return true;
+}
+
 static bool lists_equal(const struct node *node, const cJSON *a, const cJSON *b)
 {
 	const cJSON *x, *y;
 
 	if (cJSON_GetArraySize(a) != cJSON_GetArraySize(b))
 		return false;
-	if (node->list == LIST_ATOMIC) {
-		for (x = a->child, y = b->child; x && y; x = x->next, y = y->next)
-			if (!node_equal(node->each, x, y))
-				return false;
-		return true;
-	}
-	json_each(x, a) {
-		y = b->child;
-		while (y && !node_equal(node->each, x, y))
-			y = y->next;
-		if (!y)
+	if (node->list != LIST_ATOMIC)
+		return sets_equal(node, a, b);
+	for (x = a->child, y = b->child; x && y; x = x->next, y = y->next)
+		if (!node_equal(node->each, x, y))
 			return false;
-	}
 	return true;
 }
 
 static bool members_equal(const struct node *node, const cJSON *a, const cJSON *b)
 {
+	cleanup_json_index struct json_index in_b = { .of = b };
 	const cJSON *member;
 
 	for (size_t i = 0; i < node->n_props; i++) {
@@ -247,7 +274,7 @@ static bool members_equal(const struct node *node, const cJSON *a, const cJSON *
 	if (!node->each)
 		return true;
 	json_each(member, a)
-		if (!json_equal(member, json_member(b, member->string)))
+		if (!json_equal(member, json_index_get(&in_b, member->string)))
 			return false;
 	return cJSON_GetArraySize(a) == cJSON_GetArraySize(b);
 }

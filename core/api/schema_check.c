@@ -13,6 +13,7 @@
 #include "api/schema_node.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/json_index.h"
 #include "base/map.h"
 #include "base/str.h"
 
@@ -272,6 +273,13 @@ static cJSON *map_keys(const struct node *list, const cJSON *element)
 	return STEAL(keys);
 }
 
+char *node_keys_text(const struct node *list, const cJSON *element)
+{
+	cleanup_json cJSON *keys = map_keys(list, element);
+
+	return keys ? json_text(keys) : NULL;
+}
+
 /* Report duplicate values of a set, or duplicate keys of a map. */
 static void check_unique(struct check *c, const struct at *at, const struct node *node,
 			 const cJSON *array)
@@ -305,42 +313,41 @@ static void check_unique(struct check *c, const struct at *at, const struct node
 static void check_value(struct check *c, const struct at *at, const struct node *node,
 			const cJSON *value, const cJSON *old);
 
-static bool same_keys(const struct node *list, const cJSON *a, const cJSON *b)
+/* The elements of the old list by their keys; only maps have them. */
+static void index_elements(struct map *ret, const struct node *list, const cJSON *old)
 {
-	for (const char *const *k = list->keys; *k; k++) {
-		const cJSON *x = key_value(list->each, a, *k);
-		const cJSON *y = key_value(list->each, b, *k);
-
-		if (x != y && (!x || !y || !json_equal(x, y)))
-			return false;
-	}
-	return true;
-}
-
-/* The element of the old list with the same keys; only maps have one. */
-static const cJSON *old_element(const struct node *list, const cJSON *element,
-				const cJSON *old)
-{
-	const cJSON *other;
+	const cJSON *element;
 
 	if (list->list != LIST_MAP)
-		return NULL;
-	json_each(other, old)
-		if (same_keys(list, element, other))
-			return other;
-	return NULL;
+		return;
+	json_each(element, old) {
+		cleanup_free char *keys = node_keys_text(list, element);
+
+		if (keys && !map_get(ret, keys))
+			map_put(ret, keys, (void *)element);
+	}
+}
+
+static const cJSON *old_element(const struct map *by_keys, const struct node *list,
+				const cJSON *element)
+{
+	cleanup_free char *keys = by_keys->n ? node_keys_text(list, element) : NULL;
+
+	return keys ? map_get(by_keys, keys) : NULL;
 }
 
 static void check_array(struct check *c, const struct at *at, const struct node *node,
 			const cJSON *array, const cJSON *old)
 {
 	int64_t n = cJSON_GetArraySize(array);
+	cleanup_map struct map before = { 0 };
 	struct at here = { .up = at };
 	const cJSON *element;
 
+	index_elements(&before, node, old);
 	json_each(element, array) {
 		check_value(c, &here, node->each, element,
-			    old_element(node, element, old));
+			    old_element(&before, node, element));
 		here.index++;
 	}
 	if (n < node->min_size)
@@ -444,6 +451,7 @@ static bool is_unset(const cJSON *member)
 static void check_members(struct check *c, const struct at *at, const struct node *node,
 			  const cJSON *obj, const cJSON *old)
 {
+	cleanup_json_index struct json_index before = { .of = old };
 	struct at here = { .up = at };
 	const struct node *child;
 	const cJSON *member;
@@ -458,7 +466,7 @@ static void check_members(struct check *c, const struct at *at, const struct nod
 			foreign_key(c, &here, json_str(node->instead, here.key));
 		if (child && !cJSON_IsNull(member)) /* else it counts as absent */
 			check_value(c, &here, child, member,
-				    json_member(old, member->string));
+				    json_index_get(&before, member->string));
 	}
 }
 

@@ -99,6 +99,12 @@ const struct definition *schema_definition(const struct schema *schema, const ch
 const struct node *node_prop(const struct node *node, const char *name);
 
 /*
+ * The keys of an element of a list that is a map, as text, owned by the caller; NULL: one
+ * is missing.
+ */
+char *node_keys_text(const struct node *list, const cJSON *element);
+
+/*
  * Equal by CEL's == on the API server: unknown fields, nulls, and the order of lists that
  * are sets or maps are ignored.
  */

@@ -6,6 +6,7 @@
 
 #include "api/schema_node.h"
 #include "base/cleanup.h"
+#include "base/json_index.h"
 #include "base/map.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
@@ -147,6 +148,7 @@ static bool is_empty_map(const cJSON *value)
 static cJSON *fields_of(const struct node *type, const cJSON *value, bool *ret_self)
 {
 	cJSON *set = cJSON_CreateObject();
+	cleanup_map struct map seen = { 0 };
 	const cJSON *child;
 
 	*ret_self = is_atomic(type, value) && !cJSON_IsNull(value);
@@ -159,7 +161,7 @@ static cJSON *fields_of(const struct node *type, const cJSON *value, bool *ret_s
 
 		self |= cJSON_IsArray(value) || is_empty_map(child) ||
 			!is_structure_field(type, child->string);
-		if (json_member(set, step))
+		if (cJSON_IsArray(value) && map_put(&seen, step, &seen))
 			cJSON_Delete(below);
 		else
 			fieldset_add(set, step, below, self);
@@ -261,11 +263,13 @@ void typed_compare(const struct node *type, const cJSON *before, const cJSON *af
 static cJSON *merge_objects(const struct node *type, const cJSON *live,
 			    const cJSON *config)
 {
+	cleanup_json_index struct json_index in_live = { .of = live };
+	cleanup_json_index struct json_index in_config = { .of = config };
 	cJSON *out = cJSON_CreateObject();
 	const cJSON *m;
 
 	json_each(m, live) {
-		const cJSON *other = json_member(config, m->string);
+		const cJSON *other = json_index_get(&in_config, m->string);
 
 		cJSON_AddItemToObject(
 			out, m->string,
@@ -273,7 +277,7 @@ static cJSON *merge_objects(const struct node *type, const cJSON *live,
 			      : json_dup(m));
 	}
 	json_each(m, config)
-		if (!json_member(live, m->string))
+		if (!json_index_get(&in_live, m->string))
 			cJSON_AddItemToObject(out, m->string, json_dup(m));
 	return out;
 }
@@ -396,13 +400,14 @@ cJSON *typed_merge(const struct node *type, const cJSON *live, const cJSON *conf
 
 void typed_remove(const struct node *type, cJSON *value, const cJSON *set)
 {
+	cleanup_json_index struct json_index fields = { .of = set };
 	cJSON *child, *next;
 
 	if (is_atomic(type, value) || fieldset_is_empty(set))
 		return;
 	for (child = value->child; child; child = next) {
 		cleanup_free char *step = child_step(type, value, child);
-		const cJSON *below = json_member(set, step);
+		const cJSON *below = json_index_get(&fields, step);
 		bool was = child->child;
 
 		next = child->next;

@@ -96,6 +96,7 @@ cJSON *json_upsert(cJSON *list, const char *key, cJSON *take_element);
  * Numbers are equal by value (1 and 1.0), integers exactly.
  */
 bool json_equal(const cJSON *a, const cJSON *b);
+void json_print_identity(struct buf *out, const cJSON *scalar); /* equal ones: the same */
 
 /* Has it more levels of objects and lists? json_parse() takes JSON_MAX_DEPTH of them. */
 bool json_is_deeper(const cJSON *doc, int levels);
@@ -132,7 +133,6 @@ cJSON *json_reread(const char *text);
 void json_print(struct buf *out, const cJSON *doc);        /* one line, no newline */
 void json_print_pretty(struct buf *out, const cJSON *doc); /* 2 spaces; closing newline */
 char *json_text(const cJSON *doc);                         /* one line; free() it */
-
 /* The printed form of a number: its literal, or made in `text`. */
 const char *json_number_text(const cJSON *node, char text[JSON_MAX_NUMBER + 1]);
 /* The text of a number, a bool or null. */

@@ -36,6 +36,7 @@ enum {
 	MAX_VALUES_AT_ONCE = 1000000,
 	WAIT_MS = 8000,   /* the API server gives up after 10 s */
 	MAX_PATCHES = 16, /* of a TrainJob, by its schema */
+	MAX_ERRORS = 100, /* in an answer */
 	MAX_MESSAGE = 32768,
 	MAX_ANSWER = 8 * 1024 * 1024,
 };
@@ -197,7 +198,7 @@ static void default_trainjob(struct call *c)
 
 static void validate_trainjob(struct call *c)
 {
-	cleanup_field_errors struct field_errors errs = { 0 };
+	cleanup_field_errors struct field_errors errs = { .max = MAX_ERRORS };
 	const struct pipeline pipeline = { plugins, &c->env };
 	const cJSON *old = c->req->operation == ADMISSION_UPDATE ? c->req->old : NULL;
 	const cJSON *tj = c->req->object, *runtime;
@@ -218,7 +219,7 @@ static void validate_trainjob(struct call *c)
 
 static void validate_runtime(struct call *c)
 {
-	cleanup_field_errors struct field_errors errs = { 0 };
+	cleanup_field_errors struct field_errors errs = { .max = MAX_ERRORS };
 	const cJSON *runtime = c->req->object;
 	bool update = c->req->operation == ADMISSION_UPDATE;
 

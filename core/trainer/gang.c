@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/map.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
 #include "trainer/api.h"
@@ -28,6 +29,8 @@ static void add_wait(struct waits *w, size_t i, size_t on)
 	const bool *theirs = row_of(w, on);
 	bool *ours = row_of(w, i);
 
+	if (ours[on])
+		return;
 	ours[on] = true;
 	for (size_t k = 0; k < w->n; k++)
 		ours[k] |= theirs[k];
@@ -36,15 +39,21 @@ static void add_wait(struct waits *w, size_t i, size_t on)
 /* In a JobSet a job may only wait for jobs before it in the list. */
 static void fill(struct waits *w, const struct info *info)
 {
+	cleanup_map struct map before = { 0 };
 	const cJSON *dep;
 
-	for (size_t i = 0; i < w->n; i++)
+	for (size_t i = 0; i < w->n; i++) {
 		json_each(dep, rjob_depends_on(info->pod_sets[i].rjob)) {
+			const char *name = element_name(dep);
+			uintptr_t k = name ? (uintptr_t)map_get(&before, name) : 0;
+
 			w->complete |= depends_on_complete(dep);
-			for (size_t k = 0; k < i; k++)
-				if (str_eq(info->pod_sets[k].name, element_name(dep)))
-					add_wait(w, i, k);
+			if (k)
+				add_wait(w, i, k - 1);
 		}
+		if (info->pod_sets[i].name)
+			map_put(&before, info->pod_sets[i].name, (void *)(i + 1));
+	}
 }
 
 /* A launcher that is also a node starts after the workers, which are the gang. */

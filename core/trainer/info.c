@@ -1,6 +1,8 @@
 /* info.c - merge runtime and patches into an Info (trainer/info.h). */
 #include "trainer/info.h"
 
+#include <inttypes.h>
+
 #include "api/meta.h"
 #include "base/str.h"
 #include "trainer/api.h"
@@ -10,6 +12,8 @@
 #include "trainer/podspec.h"
 #include "trainer/runtime.h"
 #include "trainer/trainjob.h"
+
+enum { MAX_COPIED = 50000 };
 
 struct pod_set *info_by_ancestor(struct info *info, const char *ancestor)
 {
@@ -143,11 +147,39 @@ static int merge_resources(const struct info *info, const struct pod_set *ps,
 	return 0;
 }
 
+/*
+ * Every job that trains gets a copy of these. More than an API server stores (1.5 MB) is
+ * refused before it is in memory.
+ */
+static int check_copies(const struct info *info, const cJSON *tj, struct error *err)
+{
+	const cJSON *resources = tj_resources_per_node(tj), *rjob;
+	int64_t n = cJSON_GetArraySize(tj_env(tj)) +
+		    cJSON_GetArraySize(json_get(resources, "limits")) +
+		    cJSON_GetArraySize(json_get(resources, "requests")) +
+		    cJSON_GetArraySize(tj_resource_claims(tj));
+	int64_t copies = 0;
+
+	json_each(rjob, jobset_jobs_const(info->jobset_spec))
+		copies += pod_set_trains(
+			info, &(struct pod_set){ .name = element_name(rjob),
+						 .ancestor = rjob_ancestor(rjob) });
+	if (copies <= 1 || n <= MAX_COPIED / copies)
+		return 0;
+	return error_set(err, ERR_LIMIT,
+			 "spec.trainer: %" PRId64
+			 " variables, resources and claims in each "
+			 "of %" PRId64 " jobs are more than %d",
+			 n, copies, MAX_COPIED);
+}
+
 static int make_pod_sets(struct info *info, const cJSON *tj, struct error *err)
 {
 	cJSON *jobs = jobset_jobs(info->jobset_spec), *rjob;
 	size_t n = (size_t)cJSON_GetArraySize(jobs);
 
+	if (check_copies(info, tj, err))
+		return -1;
 	info->pod_sets = arena_alloc(&info->arena, n * sizeof(*info->pod_sets));
 	json_each(rjob, jobs) {
 		struct pod_set *ps = &info->pod_sets[info->n_pod_sets++];

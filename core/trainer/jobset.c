@@ -5,6 +5,7 @@
 
 #include "api/meta.h"
 #include "base/cleanup.h"
+#include "base/map.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
 #include "trainer/api.h"
@@ -35,7 +36,7 @@ static const struct shape claim_policy[] = {
 	{ 0 },
 };
 const struct shape shape_jobset_spec[] = {
-	MEMBER("replicatedJobs", LIST, .of = rjob_shape),
+	MEMBER("replicatedJobs", LIST, .of = rjob_shape, .max = 1000),
 	MEMBER("network", OBJECT, .of = network),
 	MEMBER("volumeClaimPolicies", LIST, .of = claim_policy),
 	{ 0 },
@@ -197,30 +198,24 @@ static int by_place(const void *pa, const void *pb)
 	return a->seq < b->seq ? -1 : 1;
 }
 
-static size_t place_of(const cJSON *names, const char *name)
-{
-	const cJSON *listed;
-	size_t i = 0;
-
-	json_each(listed, names) {
-		if (str_eq(listed->valuestring, name))
-			return i;
-		i++;
-	}
-	return 0;
-}
-
 void jobset_sort_jobs(cJSON *spec, const cJSON *names)
 {
 	cJSON *jobs = jobset_jobs(spec);
 	size_t n = (size_t)cJSON_GetArraySize(jobs), i = 0;
 	cleanup_free struct placed *placed = xcalloc(n + 1, sizeof(*placed));
+	cleanup_map struct map places = { 0 };
+	const cJSON *listed;
+	uintptr_t place = 0;
 
+	json_each(listed, names)
+		if (!map_get(&places, listed->valuestring))
+			map_put(&places, listed->valuestring, (void *)++place);
 	for (; i < n; i++) {
 		cJSON *rjob = cJSON_DetachItemViaPointer(jobs, jobs->child);
+		const char *name = element_name(rjob);
 
-		placed[i] =
-			(struct placed){ place_of(names, element_name(rjob)), i, rjob };
+		place = name ? (uintptr_t)map_get(&places, name) : 0;
+		placed[i] = (struct placed){ place ? place : 1, i, rjob };
 	}
 	qsort(placed, n, sizeof(*placed), by_place);
 	for (i = 0; i < n; i++)

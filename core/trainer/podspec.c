@@ -27,7 +27,7 @@ static const struct shape claim[] = {
 const struct shape shape_resources[] = {
 	MEMBER("limits", QUANTITIES),
 	MEMBER("requests", QUANTITIES),
-	MEMBER("claims", LIST, .of = claim),
+	MEMBER("claims", LIST, .of = claim, .max = 256),
 	{ 0 },
 };
 const struct shape shape_metadata[] = {
@@ -184,10 +184,13 @@ void pod_set_volume(cJSON *pod_spec, cJSON *take_volume)
 
 static void drop_named(cJSON *list, const char *key, const char *value)
 {
-	cJSON *element;
+	cJSON *element, *next;
 
-	while ((element = json_find(list, key, value)))
-		cJSON_Delete(cJSON_DetachItemViaPointer(list, element));
+	for (element = list ? list->child : NULL; element; element = next) {
+		next = element->next;
+		if (str_eq(json_str(element, key), value))
+			cJSON_Delete(cJSON_DetachItemViaPointer(list, element));
+	}
 }
 
 void pod_drop_volume(cJSON *pod_spec, const char *name)

@@ -6,16 +6,16 @@
 #include <strings.h>
 
 #include "base/cleanup.h"
+#include "base/json_index.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
 #include "trainer/podspec.h"
 
 static struct resource *find(const struct resource_list *list, const char *name)
 {
-	for (size_t i = 0; i < list->n; i++)
-		if (str_eq(list->list[i].name, name))
-			return &list->list[i];
-	return NULL;
+	uintptr_t place = (uintptr_t)map_get(&list->places, name);
+
+	return place ? &list->list[place - 1] : NULL;
 }
 
 static struct resource *append(struct resource_list *to, const char *name)
@@ -24,8 +24,15 @@ static struct resource *append(struct resource_list *to, const char *name)
 		to->cap = to->cap ? 2 * to->cap : 8;
 		to->list = xreallocarray(to->list, to->cap, sizeof(*to->list));
 	}
-	to->list[to->n] = (struct resource){ .name = name };
-	return &to->list[to->n++];
+	to->list[to->n++] = (struct resource){ .name = name };
+	map_put(&to->places, name, (void *)(uintptr_t)to->n);
+	return &to->list[to->n - 1];
+}
+
+static void clear(struct resource_list *list)
+{
+	list->n = 0;
+	map_release(&list->places, NULL);
 }
 
 static void add_one(struct resource_list *to, const char *name, const struct quantity *q)
@@ -77,7 +84,7 @@ static int add_missing(struct resource_list *to, const cJSON *quantities,
 static int requests_of(struct resource_list *ret, const cJSON *resources,
 		       struct error *err)
 {
-	ret->n = 0;
+	clear(ret);
 	if (add_missing(ret, json_get(resources, "requests"), err) ||
 	    add_missing(ret, json_get(resources, "limits"), err))
 		return -1;
@@ -160,7 +167,7 @@ static int pod_requests(struct resource_list *sum, const cJSON *pod_spec,
 	if (add_init_containers(sum, pod_spec, err) ||
 	    add_pod_level(sum, json_get(pod_spec, "resources"), err))
 		return -1;
-	own.n = 0;
+	clear(&own);
 	if (add_missing(&own, json_get(pod_spec, "overhead"), err))
 		return error_wrap(err, "overhead");
 	add(sum, &own);
@@ -186,14 +193,15 @@ cJSON *resource_list_json(const struct resource_list *list)
 	char text[QUANTITY_TEXT_SIZE];
 
 	for (size_t i = 0; i < list->n; i++)
-		json_put_str(ret, quantity_text(&list->list[i].amount, text),
-			     list->list[i].name);
+		cJSON_AddStringToObject(ret, list->list[i].name,
+					quantity_text(&list->list[i].amount, text));
 	return ret;
 }
 
 void resource_list_release(struct resource_list *list)
 {
 	free(list->list);
+	map_release(&list->places, NULL);
 	*list = (struct resource_list){ 0 };
 }
 
@@ -273,6 +281,7 @@ bool resources_claim(const cJSON *resources)
 static int merge_quantities(cJSON *container, const char *key, const cJSON *from,
 			    struct error *err)
 {
+	cleanup_json_index struct json_index there = { 0 };
 	char text[QUANTITY_TEXT_SIZE];
 	struct quantity q;
 	const cJSON *node;
@@ -282,21 +291,26 @@ static int merge_quantities(cJSON *container, const char *key, const cJSON *from
 			continue;
 		if (quantity_of(&q, node, err))
 			return error_wrap(err, "%s.%s", key, node->string);
-		json_put_str(container, quantity_sent(&q, node, text), "resources", key,
-			     node->string);
+		if (!there.of)
+			there.of = json_obj(container, "resources", key);
+		json_index_put(&there, cJSON_CreateString(quantity_sent(&q, node, text)),
+			       node->string);
 	}
 	return 0;
 }
 
 int resources_merge(cJSON *container, const cJSON *from, struct error *err)
 {
+	cleanup_json_index struct json_index there = { .key = "name" };
 	const cJSON *claim;
 
 	if (merge_quantities(container, "limits", json_get(from, "limits"), err) ||
 	    merge_quantities(container, "requests", json_get(from, "requests"), err))
 		return -1;
-	json_each(claim, json_get(from, "claims"))
-		json_upsert(json_list(container, "resources", "claims"), "name",
-			    json_dup(claim));
+	json_each(claim, json_get(from, "claims")) {
+		if (!there.of)
+			there.of = json_list(container, "resources", "claims");
+		json_index_upsert(&there, json_dup(claim));
+	}
 	return 0;
 }

@@ -11,6 +11,7 @@
 #define TRAINER_REQUESTS_H
 
 #include "api/quantity.h"
+#include "base/map.h"
 
 struct resource {
 	const char *name; /* the document's */
@@ -20,6 +21,7 @@ struct resource {
 struct resource_list {
 	struct resource *list;
 	size_t n, cap;
+	struct map places; /* by name, from 1 */
 };
 
 /* Add to `to` the requests of `factor` pods of this spec. */

@@ -13,15 +13,14 @@
 
 #define OLD_FINALIZER TRAINER_GROUP "/resource-in-use"
 
-enum { MAX_JOBS = 1000 };
-
 static const struct shape target[] = {
 	MEMBER("jobName", STRING, .required = true),
-	MEMBER("containerNames", STRINGS),
+	MEMBER("containerNames", STRINGS, .max = 8),
 	{ 0 },
 };
-static const struct shape env_injection[] = { MEMBER("targets", LIST, .of = target),
-					      { 0 } };
+static const struct shape env_injection[] = {
+	MEMBER("targets", LIST, .of = target, .max = 16), { 0 }
+};
 static const struct shape torch[] = {
 	MEMBER("envInjection", OBJECT, .of = env_injection),
 	{ 0 },
@@ -293,9 +292,6 @@ static int merge_patches(struct runtime_template *t, const cJSON *tj, struct err
 	cleanup_json cJSON *names = NULL;
 	const cJSON *patches = tj_runtime_patches(tj), *patch;
 
-	if (cJSON_GetArraySize(jobset_jobs(t->jobset_spec)) > MAX_JOBS)
-		return error_set(err, ERR_LIMIT, "the runtime has more than %d jobs",
-				 MAX_JOBS);
 	if (!patches || !patches->child)
 		return 0;
 	names = jobset_job_names(t->jobset_spec);

@@ -1,15 +1,17 @@
 /* shape.c - check the JSON types of the members that we use (trainer/shape.h). */
 #include "trainer/shape.h"
 
+#include <stdlib.h>
+
 #include "api/quantity.h"
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "base/xmalloc.h"
 
 /* The current path: a list of steps on the stack, printed only for an error. */
 struct step {
 	const struct step *up;
-	const cJSON *parent; /* the object that `key` is a member of */
-	const char *key;     /* NULL: a list index */
+	const char *key; /* NULL: a list index */
 	size_t index;
 	bool map_key;
 };
@@ -52,6 +54,26 @@ static void wrong(const struct walk *w, const struct step *at, const cJSON *valu
 	complain(w, at, FIELD_TYPE_INVALID, value, wanted);
 }
 
+static void too_many(const struct walk *w, const struct step *at, const cJSON *list,
+		     int max)
+{
+	cleanup_json cJSON *n = json_new_int(cJSON_GetArraySize(list));
+	char text[64];
+
+	snprintf(text, sizeof(text), "must have at most %d items", max);
+	complain(w, at, FIELD_TOO_MANY, n, text);
+}
+
+/* The node becomes a text where it stands. */
+static void rewrite(cJSON *node, const char *text)
+{
+	char *old = node->valuestring;
+
+	node->valuestring = xstrdup(text); /* `text` may be the old one's */
+	node->type = cJSON_String;
+	free(old);
+}
+
 static void check_quantity(const struct walk *w, const struct step *at, const cJSON *node)
 {
 	struct error err = { 0 };
@@ -67,8 +89,7 @@ static void check_quantity(const struct walk *w, const struct step *at, const cJ
 	}
 	sent = quantity_sent(&q, node, text);
 	if (w->rewrite && !str_eq(cJSON_GetStringValue(node), sent))
-		cJSON_ReplaceItemInObjectCaseSensitive((cJSON *)at->parent, at->key,
-						       cJSON_CreateString(sent));
+		rewrite((cJSON *)node, sent);
 }
 
 static void check_int(const struct walk *w, const struct step *at, const cJSON *node,
@@ -100,23 +121,22 @@ static void check_scalar(const struct walk *w, const struct step *at, const cJSO
 static void check_map(const struct walk *w, const struct step *at, const cJSON *obj,
 		      enum shape_type type)
 {
-	const cJSON *value, *next;
+	const cJSON *value;
 
 	if (!cJSON_IsObject(obj)) {
 		wrong(w, at, obj, "must be an object");
 		return;
 	}
-	for (value = obj->child; value; value = next) {
-		struct step in = { at, obj, value->string, 0, true };
+	json_each(value, obj) {
+		struct step in = { .up = at, .key = value->string, .map_key = true };
 
-		next = value->next; /* a rewritten value is a new node */
 		if (!cJSON_IsNull(value))
 			check_scalar(w, &in, value, type);
 	}
 }
 
 static void check_list(const struct walk *w, const struct step *at, const cJSON *list,
-		       const struct shape *of, bool strings)
+		       const struct shape *s)
 {
 	struct step in = { .up = at };
 	const cJSON *item;
@@ -125,13 +145,17 @@ static void check_list(const struct walk *w, const struct step *at, const cJSON 
 		wrong(w, at, list, "must be a list");
 		return;
 	}
+	if (s->max && cJSON_GetArraySize(list) > s->max) {
+		too_many(w, at, list, s->max);
+		return;
+	}
 	json_each(item, list) {
-		if (strings)
+		if (s->type == SHAPE_STRINGS)
 			check_scalar(w, &in, item, SHAPE_STRING);
 		else if (!cJSON_IsObject(item))
 			wrong(w, &in, item, "must be an object");
 		else
-			check_members(w, &in, item, of);
+			check_members(w, &in, item, s->of);
 		in.index++;
 	}
 }
@@ -154,7 +178,7 @@ static void check(const struct walk *w, const struct step *at, const cJSON *node
 		break;
 	case SHAPE_LIST:
 	case SHAPE_STRINGS:
-		check_list(w, at, node, s->of, s->type == SHAPE_STRINGS);
+		check_list(w, at, node, s);
 		break;
 	case SHAPE_MAP:
 		check_map(w, at, node, SHAPE_STRING);
@@ -177,7 +201,7 @@ static void check_members(const struct walk *w, const struct step *at, const cJS
 			  const struct shape *members)
 {
 	for (const struct shape *s = members; s && s->key; s++) {
-		struct step in = { .up = at, .parent = obj, .key = s->key };
+		struct step in = { .up = at, .key = s->key };
 		const cJSON *node = json_get(obj, s->key);
 
 		if (node)

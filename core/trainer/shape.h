@@ -31,6 +31,7 @@ struct shape {
 	enum shape_type type;
 	const struct shape *of; /* NULL: not checked further */
 	bool required;
+	int max; /* elements of a list; 0: any number */
 };
 
 #define MEMBER(name, kind, ...)                                  \

@@ -24,7 +24,7 @@ static const struct shape trainer_claim[] = {
 	MEMBER("name", STRING, .required = true),
 	MEMBER("resourceClaimName", STRING),
 	MEMBER("resourceClaimTemplateName", STRING),
-	MEMBER("containerNames", STRINGS),
+	MEMBER("containerNames", STRINGS, .max = 64),
 	{ 0 },
 };
 static const struct shape trainer[] = {
@@ -35,7 +35,7 @@ static const struct shape trainer[] = {
 	MEMBER("numNodes", COUNT),
 	MEMBER("numProcPerNode", COUNT),
 	MEMBER("resourcesPerNode", OBJECT, .of = shape_resources),
-	MEMBER("resourceClaimsPerNode", LIST, .of = trainer_claim),
+	MEMBER("resourceClaimsPerNode", LIST, .of = trainer_claim, .max = 32),
 	{ 0 },
 };
 static const struct shape runtime_ref[] = {
@@ -63,7 +63,7 @@ static const struct shape spec[] = {
 	MEMBER("runtimeRef", OBJECT, .of = runtime_ref, .required = true),
 	MEMBER("initializer", OBJECT, .of = initializers),
 	MEMBER("trainer", OBJECT, .of = trainer),
-	MEMBER("runtimePatches", LIST, .of = patches),
+	MEMBER("runtimePatches", LIST, .of = patches, .max = 16),
 	MEMBER("suspend", BOOL),
 	MEMBER("activeDeadlineSeconds", INT),
 	MEMBER("managedBy", STRING),

@@ -7,6 +7,7 @@
 #include "api/meta.h"
 #include "api/names.h"
 #include "base/cleanup.h"
+#include "base/json_index.h"
 #include "base/nearest.h"
 #include "base/str.h"
 #include "trainer/api.h"
@@ -16,6 +17,8 @@
 #include "trainer/trainjob.h"
 
 #define PATCHES "spec.runtimePatches"
+
+enum { MAX_SUGGESTED = 100, SUGGESTIONS = 10 }; /* names to compare; errors with one */
 
 /* ---- managers: a domain, a slash, a path ---- */
 
@@ -80,33 +83,38 @@ struct patched {
 	const cJSON *patch, *runtime;
 };
 
-/* "; did you mean ...?", or nothing. In the arena. */
-static const char *suggestion(struct arena *arena, const cJSON *elements,
+/* "; did you mean ...?", or nothing. In the errors' arena. */
+static const char *suggestion(struct field_errors *errs, const cJSON *elements,
 			      const char *name)
 {
-	size_t n = (size_t)cJSON_GetArraySize(elements), i = 0;
-	const char **words = arena_alloc(arena, (n + 1) * sizeof(*words));
+	struct arena *arena = &errs->arena;
+	const char **words = arena_alloc(arena, (MAX_SUGGESTED + 1) * sizeof(*words));
 	const cJSON *e;
+	size_t n = 0;
 
 	json_each(e, elements)
-		words[i++] = element_name(e);
+		if (element_name(e) && n < MAX_SUGGESTED && errs->n < SUGGESTIONS)
+			words[n++] = element_name(e);
 	return name ? nearest_hint(arena, name, words) : "";
 }
 
 static bool validate_containers(const struct patched *p, struct field_errors *errs)
 {
+	cleanup_json_index struct json_index runtime = { p->runtime, .key = "name" };
 	const cJSON *c;
 	bool known = true;
 
 	json_each(c, p->patch) {
 		const char *name = element_name(c);
 
-		if (!json_find_const(p->runtime, "name", name)) {
+		if (!json_index_get(&runtime, name)) {
 			known = false;
+			if (field_errors_full(errs))
+				break;
 			field_error_add(errs, FIELD_INVALID, PATCHES, p->all,
 					"job %s of the runtime has no %s \"%s\"%s",
 					p->job, p->what, name ? name : "",
-					suggestion(&errs->arena, p->runtime, name));
+					suggestion(errs, p->runtime, name));
 		} else if (has_reserved_env(name, container_env(c))) {
 			field_error_add(
 				errs, FIELD_INVALID, PATCHES, p->all,
@@ -118,11 +126,11 @@ static bool validate_containers(const struct patched *p, struct field_errors *er
 	return known;
 }
 
-static bool validate_job(const cJSON *runtime, const cJSON *all, const cJSON *rjob_patch,
+static bool validate_job(const cJSON *jobs, const cJSON *all, const cJSON *rjob_patch,
 			 struct field_errors *errs)
 {
 	const char *name = element_name(rjob_patch);
-	const cJSON *rjob = json_find_const(runtime_jobs(runtime), "name", name);
+	const cJSON *rjob = json_find_const(jobs, "name", name);
 	const cJSON *pod_spec = rjob_pod_spec_const(rjob);
 	const cJSON *given = rjob_pod_spec_const(rjob_patch);
 	struct patched init = { all, name, "init container",
@@ -135,7 +143,7 @@ static bool validate_job(const cJSON *runtime, const cJSON *all, const cJSON *rj
 	if (!rjob) {
 		field_error_add(errs, FIELD_INVALID, PATCHES, all,
 				"the runtime has no job \"%s\"%s", name ? name : "",
-				suggestion(&errs->arena, runtime_jobs(runtime), name));
+				suggestion(errs, jobs, name));
 		return false;
 	}
 	known = validate_containers(&init, errs);
@@ -179,6 +187,7 @@ bool validate_patches(const cJSON *runtime, const cJSON *old, const cJSON *tj,
 		      const struct plugin_env *env, struct field_errors *errs)
 {
 	const cJSON *all = tj_runtime_patches(tj), *patch, *rjob;
+	const cJSON *jobs = runtime_jobs(runtime);
 	bool changed = !old || !same_patches(tj_runtime_patches(old), all);
 	bool known = true;
 
@@ -194,7 +203,7 @@ bool validate_patches(const cJSON *runtime, const cJSON *old, const cJSON *tj,
 		json_each(rjob, jobset_jobs_const(patch_jobset_spec(patch))) {
 			struct field_errors ignored = { 0 };
 
-			if (!validate_job(runtime, all, rjob, changed ? errs : &ignored))
+			if (!validate_job(jobs, all, rjob, changed ? errs : &ignored))
 				known = false;
 			field_errors_release(&ignored);
 		}

@@ -47,7 +47,7 @@ static void add_element(struct buf *out, const char *text, size_t len, size_t i,
 		if (*p == '#')
 			buf_printf(out, "%zu", i);
 		else if (*p == '^')
-			buf_printf(out, "%zu", n - i);
+			buf_printf(out, "%zu", n - 1 - i);
 		else
 			buf_add(out, *p == '\'' ? "\"" : p, 1);
 }
@@ -61,7 +61,7 @@ cJSON *cost_doc(const char *text, size_t n)
 	while (*text) {
 		size_t plain = strcspn(text, "<"), len;
 
-		add_element(&out, text, plain, 0, 0);
+		add_element(&out, text, plain, 0, 1);
 		text += plain;
 		if (!*text)
 			break;

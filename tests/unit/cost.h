@@ -33,7 +33,7 @@ bool cost_is_linear(const char *what, uint64_t (*cost)(const void *ctx, size_t n
 
 /*
  * A document from JSON, where ' stands for ", and each <...> is repeated n times, separated
- * by commas, with # for the number of the element and ^ for n less that number.
+ * by commas, with # for the number of the element, from 0, and ^ for the numbers downwards.
  */
 cJSON *cost_doc(const char *text, size_t n);
 

@@ -60,6 +60,7 @@ struct run {
 	cJSON *shared, *items, *report; /* arrays, except shared */
 	struct reporter to;
 	struct map names; /* the printed documents -> themselves */
+	struct map jobs;  /* by name, those that are valid */
 	size_t refused;
 	enum grade grade;
 };
@@ -216,7 +217,7 @@ static void convert_doc(struct run *r, struct doc *doc)
 
 static void pass_doc(struct run *r, struct doc *doc)
 {
-	const struct convert_result same = { 0 };
+	cleanup_convert_result struct convert_result same = { 0 };
 
 	if (!cJSON_IsObject(doc->obj))
 		field_error_add(&doc->errs, FIELD_TYPE_INVALID, "", doc->obj,
@@ -227,6 +228,11 @@ static void pass_doc(struct run *r, struct doc *doc)
 				"every document needs an apiVersion and a kind");
 	else
 		add_item(r, doc, json_dup(doc->obj));
+	if (!doc->errs.n)
+		convert_mentions(&same, &r->conf, &r->jobs, doc->obj);
+	report_job(doc, &same);
+	if (same.grade > r->grade)
+		r->grade = same.grade;
 	report_doc(r, doc, &same);
 }
 
@@ -249,6 +255,19 @@ static void each_doc(struct run *r, struct doc *doc)
 }
 
 /* ---- all of them ---- */
+
+static void find_jobs(struct run *r)
+{
+	for (size_t i = 0; i < r->in.n; i++) {
+		cleanup_field_errors struct field_errors errs = { 0 };
+		cJSON *obj = r->in.docs[i].obj;
+
+		if (convert_what(obj, &errs) != CONVERT_JOB || !meta_name(obj))
+			continue;
+		if (convert_is_valid(&r->conf, obj))
+			map_put(&r->jobs, meta_name(obj), obj);
+	}
+}
 
 static int load_schema(struct schema **ret, const char *name, struct error *err)
 {
@@ -321,6 +340,7 @@ static int convert_all(struct run *r, int argc, char **argv, struct error *err)
 
 	if (prepare(r, argc, argv, err))
 		return -1;
+	find_jobs(r);
 	for (size_t i = 0; i < r->in.n; i++)
 		each_doc(r, &r->in.docs[i]);
 	input_tell_rest(&r->in, &r->to);
@@ -344,6 +364,7 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 	cJSON_Delete(r.items);
 	cJSON_Delete(r.report);
 	map_release(&r.names, NULL);
+	map_release(&r.jobs, NULL);
 	return code;
 }
 

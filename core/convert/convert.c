@@ -184,17 +184,6 @@ static void find_roles(struct v1_job *j)
 
 static void convert(struct v1_job *j)
 {
-	bool v2beta1 = j->kind->bit == MPI2;
-
-	schema_validate(v2beta1 ? j->conf->v2beta1 : j->conf->v1, j->obj, NULL,
-			&j->ret->errs);
-	if (j->ret->errs.n)
-		return;
-	j->name = meta_name(j->obj);
-	j->spec = json_get(j->obj, "spec");
-	j->policy = json_get(j->spec, "runPolicy");
-	j->elastic = j->kind->bit == PYTORCH ? json_get(j->spec, "elasticPolicy") : NULL;
-	find_roles(j);
 	check_job(j);
 	if (j->ret->errs.n)
 		return;
@@ -206,20 +195,50 @@ static void convert(struct v1_job *j)
 		use_shared(j);
 }
 
-void convert_job(struct convert_result *ret, const struct convert_conf *conf,
-		 const cJSON *obj)
+void job_open(struct v1_job *j, const struct convert_conf *conf,
+	      struct convert_result *ret, const cJSON *obj)
 {
-	cleanup_json cJSON *copy = json_dup(obj);
-	struct v1_job j = {
+	*j = (struct v1_job){
 		.conf = conf,
 		.kind = kind_of(obj),
 		.ret = ret,
 		.arena = &ret->arena,
-		.obj = copy,
+		.obj = obj,
+		.name = meta_name(obj),
+		.spec = json_get(obj, "spec"),
 	};
+	j->policy = json_get(j->spec, "runPolicy");
+	j->elastic = j->kind->bit == PYTORCH ? json_get(j->spec, "elasticPolicy") : NULL;
+	find_roles(j);
+}
+
+static void check_schema(const struct convert_conf *conf, const cJSON *obj,
+			 struct field_errors *errs)
+{
+	schema_validate(kind_of(obj)->bit == MPI2 ? conf->v2beta1 : conf->v1, obj, NULL,
+			errs);
+}
+
+bool convert_is_valid(const struct convert_conf *conf, const cJSON *obj)
+{
+	cleanup_field_errors struct field_errors errs = { 0 };
+
+	check_schema(conf, obj, &errs);
+	return !errs.n;
+}
+
+void convert_job(struct convert_result *ret, const struct convert_conf *conf,
+		 const cJSON *obj)
+{
+	cleanup_json cJSON *copy = json_dup(obj);
+	struct v1_job j = { 0 };
 
 	*ret = (struct convert_result){ 0 };
-	convert(&j);
+	check_schema(conf, copy, &ret->errs);
+	if (!ret->errs.n) {
+		job_open(&j, conf, ret, copy);
+		convert(&j);
+	}
 	if (ret->errs.n) {
 		cJSON_Delete(j.runtime);
 		cJSON_Delete(j.job);

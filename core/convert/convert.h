@@ -15,6 +15,7 @@
 #include "api/field.h"
 #include "api/schema.h"
 #include "base/arena.h"
+#include "base/map.h"
 
 enum convert_what {
 	CONVERT_OTHER,   /* not ours: passed on unchanged */
@@ -50,9 +51,18 @@ struct convert_result {
 /* Classify an object; adds an error for CONVERT_UNKNOWN. */
 enum convert_what convert_what(const cJSON *obj, struct field_errors *errs);
 
+/* Does the schema accept a CONVERT_JOB? */
+bool convert_is_valid(const struct convert_conf *conf, const cJSON *obj);
+
 /* Convert a CONVERT_JOB. Release the result in every case. */
 void convert_job(struct convert_result *ret, const struct convert_conf *conf,
 		 const cJSON *obj);
+/*
+ * Note in `ret` where another document, which is passed on unchanged, names pods, objects
+ * or labels of the jobs (a map of names to valid objects) in its namespace.
+ */
+void convert_mentions(struct convert_result *ret, const struct convert_conf *conf,
+		      const struct map *jobs, const cJSON *other);
 void convert_result_release(struct convert_result *r);
 #define cleanup_convert_result __attribute__((cleanup(convert_result_release)))
 

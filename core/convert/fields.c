@@ -408,23 +408,6 @@ static bool in_template(const struct field *f)
 	return str_starts(f->pattern, T);
 }
 
-/* Labels that the operators set on pods, those of old versions, too. */
-static bool is_operator_label(const char *text)
-{
-	static const char *const prefixes[] = { "training.kubeflow.org/",
-						"mpi-job-",
-						"pytorch-job-",
-						"pytorch-replica-",
-						"tf-job-",
-						"tf-replica-",
-						NULL };
-
-	for (size_t i = 0; prefixes[i]; i++)
-		if (str_starts(text, prefixes[i]))
-			return true;
-	return false;
-}
-
 /* In a selector, in the downward API, or of kubectl's -l. */
 static bool judge_operator_label(const struct field *f)
 {
@@ -441,10 +424,7 @@ static bool judge_operator_label(const struct field *f)
 	else if (str_eq(f->key, "fieldPath") && (in = str_after(text, label)))
 		found |= is_operator_label(in);
 	if (found)
-		note(f->j, GRADE_LOST, f->path, f->value,
-		     "pods have the labels jobset.sigs.k8s.io/jobset-name, "
-		     "jobset.sigs.k8s.io/replicatedjob-name and "
-		     "batch.kubernetes.io/job-completion-index instead");
+		note(f->j, GRADE_LOST, f->path, f->value, NEW_LABELS);
 	return found;
 }
 

@@ -65,6 +65,9 @@ struct v1_job {
 	cJSON *runtime, *job;
 };
 
+/* The state of a job that the schema accepts. */
+void job_open(struct v1_job *j, const struct convert_conf *conf,
+	      struct convert_result *ret, const cJSON *obj);
 const struct role *role_find(const struct v1_job *j, const char *name); /* or NULL */
 void refuse(struct v1_job *j, const char *path, const cJSON *value, const char *fmt, ...)
 	PRINTF_LIKE(4, 5);

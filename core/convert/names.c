@@ -325,3 +325,19 @@ void rename_fields(const struct v1_job *j, const char *parent, const char *key,
 		else
 			rename_fields(j, key, child->string, child);
 }
+
+bool is_operator_label(const char *text)
+{
+	static const char *const prefixes[] = { "training.kubeflow.org/",
+						"mpi-job-",
+						"pytorch-job-",
+						"pytorch-replica-",
+						"tf-job-",
+						"tf-replica-",
+						NULL };
+
+	for (size_t i = 0; prefixes[i]; i++)
+		if (str_starts(text, prefixes[i]))
+			return true;
+	return false;
+}

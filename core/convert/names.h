@@ -20,4 +20,11 @@ struct renamed rename_field(const struct v1_job *j, const char *parent, const ch
 void rename_fields(const struct v1_job *j, const char *parent, const char *key,
 		   cJSON *node);
 
+/* A label that the operators set on pods, those of old versions, too. */
+bool is_operator_label(const char *text);
+#define NEW_LABELS                                              \
+	"pods have the labels jobset.sigs.k8s.io/jobset-name, " \
+	"jobset.sigs.k8s.io/replicatedjob-name and "            \
+	"batch.kubernetes.io/job-completion-index instead"
+
 #endif

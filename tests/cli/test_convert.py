@@ -545,6 +545,15 @@ text = "---\n".join(write(job("JAXJob", name=f"j{i}")) for i in range(500)) + "-
 code, out, err = run(text)
 test("10,000 documents", code == 0 and out.count("kind: TrainJob") == 500, f"{code} {err[:300]}")
 
+named = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "j-config", "namespace": "a"}, "data": {"r.sh": "x\nssh j-worker-$i\n", "s": "xj-worker-0"}}
+service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "j-worker-0"}, "spec": {"selector": {"training.kubeflow.org/job-name": "j", "x": "j"}}}
+code, out, err = run([named, service, put(job("MPIJob", "v2beta1"), "metadata.namespace", "a"), {**named, "metadata": {"name": "b", "namespace": "b"}}])
+test("other documents that name its pods", code == 4 and read(out)[0] == named and read(out)[1] == service and [line.split(": ")[1] for line in err.splitlines()] ==
+     ["data[r.sh]", "spec.selector[training.kubeflow.org/job-name]"], err)
+text = "a-worker-0 b-worker-0 " * 50000
+code, out, err = run([{**named, "data": {"x": text}}, put(job("JAXJob", name="a"), "metadata.namespace", "a"), put(job("JAXJob", name="b"), "metadata.namespace", "a")])
+test("... many times", code == 4 and len(err.splitlines()) <= 8, err[:500])
+
 # ---- every output passes `runtime validate` ----------------------------------------------------------
 for (kind, version) in KINDS:
     code, out, err = run(job(kind, version))

@@ -1,0 +1,125 @@
+/* mentions.c - names of jobs in other documents (convert/convert.h). */
+#include <ctype.h>
+#include <string.h>
+
+#include "api/meta.h"
+#include "base/str.h"
+#include "convert/names.h"
+
+enum { NAME_MAX_LEN = 63, JOBS_MAX = 8 /* in one text */ };
+
+struct search {
+	struct convert_result *ret;
+	const struct convert_conf *conf;
+	const struct map *jobs;
+	const char *ns; /* of the document, or NULL */
+};
+
+static bool is_name(char c)
+{
+	return isalnum((unsigned char)c) || c == '-';
+}
+
+/* The job whose name and a '-' begin the word; NULL: none. */
+static const cJSON *job_of_word(const struct search *s, const char *word)
+{
+	char name[NAME_MAX_LEN + 1];
+
+	for (size_t n = 0; n < NAME_MAX_LEN && is_name(word[n]); n++) {
+		const cJSON *job;
+
+		name[n] = word[n];
+		name[n + 1] = '\0';
+		if (word[n + 1] != '-')
+			continue;
+		job = map_get(s->jobs, name);
+		if (job && (!s->ns || !meta_namespace(job) ||
+			    str_eq(s->ns, meta_namespace(job))))
+			return job;
+	}
+	return NULL;
+}
+
+static void note_names(struct search *s, const cJSON *job, const char *path,
+		       const cJSON *value)
+{
+	struct v1_job j;
+	struct renamed r;
+
+	job_open(&j, s->conf, s->ret, job);
+	r = rename_in_text(&j, value->valuestring);
+	if (r.now != value->valuestring)
+		note(&j, GRADE_LOST, path, value,
+		     "this document is not changed, but the names of the job's pods are");
+	else if (r.why)
+		note(&j, r.grade, path, value, r.why);
+}
+
+static void search_text(struct search *s, const char *path, const cJSON *value)
+{
+	const cJSON *last = NULL;
+	int n = 0;
+
+	for (const char *p = value->valuestring; *p && n < JOBS_MAX;) {
+		const cJSON *job = job_of_word(s, p);
+
+		if (job && job != last) {
+			note_names(s, job, path, value);
+			last = job;
+			n++;
+		}
+		while (is_name(*p))
+			p++;
+		while (*p && !is_name(*p))
+			p++;
+	}
+}
+
+/* `selector: {training.kubeflow.org/job-name: JOB}` */
+static void search_label(struct search *s, const char *path, const cJSON *value)
+{
+	const cJSON *job = map_get(s->jobs, value->valuestring);
+	struct v1_job j;
+
+	if (!job || !is_operator_label(value->string))
+		return;
+	job_open(&j, s->conf, s->ret, job);
+	note(&j, GRADE_LOST, path, value, NEW_LABELS);
+}
+
+static void search_node(struct search *s, const char *path, const cJSON *node)
+{
+	struct arena *arena = &s->ret->arena;
+	const cJSON *child;
+	size_t i = 0;
+
+	if (cJSON_IsString(node)) {
+		search_text(s, path, node);
+		if (node->string)
+			search_label(s, path, node);
+	}
+	json_each(child, node) {
+		const char *key = child->string;
+
+		if (cJSON_IsString(child) || child->child)
+			search_node(
+				s,
+				key ? arena_printf(arena,
+						   strchr(key, '.') ? "%s[%s]" : "%s.%s",
+						   path, key)
+				    : arena_printf(arena, "%s[%zu]", path, i),
+				child);
+		i++;
+	}
+}
+
+void convert_mentions(struct convert_result *ret, const struct convert_conf *conf,
+		      const struct map *jobs, const cJSON *other)
+{
+	struct search s = { ret, conf, jobs, meta_namespace(other) };
+	const cJSON *member;
+
+	json_each(member, other)
+		if (!str_eq(member->string, "metadata"))
+			search_node(&s, member->string, member);
+}

@@ -574,6 +574,11 @@ static void test_run(void **state)
 		  "with its peers: "
 		  "\"[c10d] The client socket has failed to connect to [x]:29500\" (node "
 		  "0 does not accept connections yet" },
+		{ "what its log says is not about peers",
+		  JOB("", STATUS) JOBSET JOBS PLACED("0", READY) PLACED("1", READY)
+			  LOG("bert-node-0-0-x",
+			      "2026-01-01T00:59:59.1Z No space left on device\\n"),
+		  "bert is running: no problem found: " },
 	};
 
 	(void)state;

@@ -200,6 +200,38 @@ static void test_better_cause_wins(void **state)
 	report_print(&have, r, "/logs", "j");
 	assert_non_null(strstr((char *)have.data, "Python module x"));
 	report_free(r);
+
+	/* unless it is long ago */
+	r = report_new(jobset, 0);
+	line(r, 0, "CUDA out of memory: the batch is halved");
+	for (int i = 0; i < 201; i++)
+		line(r, 0, "epoch");
+	line(r, 0, "Connection refused");
+	end(r, 0, 1, 1);
+	buf_clear(&have);
+	report_print(&have, r, "/logs", "j");
+	assert_non_null(strstr((char *)have.data, "hint: nothing accepts"));
+	report_free(r);
+}
+
+/* Each rank's log is read on its own. */
+static void test_last_error_of_nccl(void **state)
+{
+	cleanup_json cJSON *jobset = parse(JOBSET);
+	struct report *r = report_new(jobset, 0);
+	cleanup_buf struct buf have = { .max = 65536 };
+
+	(void)state;
+	line(r, 0, "RuntimeError: NCCL error in: x.cpp:1, unhandled cuda error");
+	line(r, 0, "Last error:");
+	line(r, 1, "Last error:");
+	line(r, 0, "Cuda failure 1 'invalid argument'");
+	line(r, 1, "");
+	end(r, 0, 1, 1);
+	report_print(&have, r, "/logs", "j");
+	assert_non_null(strstr((char *)have.data,
+			       "hint: NCCL: Cuda failure 1 'invalid argument'\n"));
+	report_free(r);
 }
 
 /* Launchers notice late: who ended first may be one that only missed the other. */
@@ -337,6 +369,7 @@ int main(void)
 		cmocka_unit_test(test_error_above_the_last_lines),
 		cmocka_unit_test(test_causes),
 		cmocka_unit_test(test_better_cause_wins),
+		cmocka_unit_test(test_last_error_of_nccl),
 		cmocka_unit_test(test_victims),
 		cmocka_unit_test(test_restarts),
 		cmocka_unit_test(test_overcome),

@@ -90,7 +90,7 @@ struct http_request {
 	int (*on_data)(void *ctx, const void *data, size_t len, struct error *err);
 	/*
 	 * Each header of the response (of the last one, if 100 Continue came before),
-	 * before any of the body; `status` is its status. -1 ends the call as on_data's
+	 * before any of the body, without line breaks; `status` is its status. -1 ends the call as on_data's
 	 * does, so that a wrong Content-Range or ETag costs no body. Or NULL.
 	 */
 	int (*on_header)(void *ctx, int status, const char *name, const char *value,

@@ -210,6 +210,8 @@ static int take_field(struct call *c, const char *data, size_t len)
 	if (!colon)
 		return 0;
 	*colon = 0;
+	for (char *cr = colon + 1; (cr = strchr(cr, '\r')); cr++)
+		*cr = ' '; /* RFC 9110, 5.5 */
 	value = str_trim(&arena, colon + 1);
 	if (c->req->on_header && c->resp.status >= 200 &&
 	    c->req->on_header(c->req->ctx, c->resp.status, line, value, c->err)) {
@@ -658,6 +660,11 @@ void call_drop(struct call *c)
 
 int call_finish(struct call *c, CURLcode code, struct http_response *ret)
 {
+	if (!code && !c->failed && c->resp.status < 100) {
+		c->failed = true;
+		error_set(c->err, ERR_FORMAT, "%s: invalid HTTP status %d", c->host,
+			  c->resp.status);
+	}
 	if (code || c->failed) {
 		fail(c, code);
 		call_drop(c);

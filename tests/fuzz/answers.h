@@ -85,19 +85,24 @@ static void *answers_run(void *ctx)
 	return NULL;
 }
 
-/* The answers from now on. Starts the server at the first call. */
-static inline void answers_set(const uint8_t *data, size_t len, bool raw)
+/* The answers from now on: before the input is freed, none. */
+static inline void answers_are(const uint8_t *data, size_t len, bool raw)
+{
+	pthread_mutex_lock(&answers.lock);
+	answers.data = data;
+	answers.len = len;
+	answers.raw = raw;
+	pthread_mutex_unlock(&answers.lock);
+}
+
+/* Start the server, once. */
+static inline void answers_start(void)
 {
 	struct sockaddr_in at = { .sin_family = AF_INET,
 				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	socklen_t size = sizeof(at);
 	pthread_t thread;
 
-	pthread_mutex_lock(&answers.lock);
-	answers.data = data;
-	answers.len = len;
-	answers.raw = raw;
-	pthread_mutex_unlock(&answers.lock);
 	if (answers.fd >= 0)
 		return;
 	answers.fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);

@@ -107,18 +107,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (!size || !strchr("gfcir", *data) || !*data)
 		return 0;
+	answers_start();
 	if (*data == 'f') {
 		text = tmpfile();
 		FUZZ_CHECK(text && fwrite(data + 1, 1, len, text) == len &&
 			   !fflush(text));
 		snprintf(file, sizeof(file), "/proc/self/fd/%d", fileno(text));
 		len += 1 + len < size;
-		answers_set(data + 1 + len, size - 1 - len, false);
+		answers_are(data + 1 + len, size - 1 - len, false);
 	} else {
-		answers_set(data + 1, size - 1, false);
+		answers_are(data + 1, size - 1, false);
 	}
 	snprintf(url, sizeof(url), "http://127.0.0.1:%d", answers.port);
 	fuzz((char)*data, url, file);
+	answers_are(NULL, 0, false);
 	if (text)
 		fclose(text);
 	return 0;

@@ -495,6 +495,8 @@ static void test_broken_answers(void **state)
 		{ "[{'raw':''}]", ERR_IO, "connection closed before a response" },
 		{ "[{'raw':'HTTP/1.1 200 OK\\r\\nContent-Length: 9\\r\\n\\r\\nabc'}]",
 		  ERR_IO, "connection lost" },
+		{ "[{'raw':'HTTP/1.1 000 no\\r\\nContent-Length: 0\\r\\n\\r\\n'}]",
+		  ERR_FORMAT, "not an HTTP response" },
 		{ "[{'raw':'SSH-2.0-OpenSSH_9.2\\r\\n'}]", ERR_FORMAT,
 		  "not an HTTP response" },
 		{ "[{'raw':'HTTP/1.1 200 OK\\r\\nTransfer-Encoding: "

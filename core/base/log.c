@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/str.h"
 
 enum { MAX_LINE = 16 * 1024 };
 
@@ -44,9 +45,11 @@ static bool is_plain(const char *s)
 	return true;
 }
 
+/* JSON escapes ESC and line ends, but not what else a terminal obeys (C1, bidi). */
 static void add_quoted(struct buf *out, const char *s)
 {
-	cleanup_json cJSON *node = cJSON_CreateString(s);
+	cleanup_arena struct arena arena = { 0 };
+	cleanup_json cJSON *node = cJSON_CreateString(str_visible(&arena, s, true));
 
 	json_print(out, node);
 }
@@ -55,15 +58,17 @@ static void add_text(struct buf *out, enum log_level level, const char *msg,
 		     const struct log_field *f)
 {
 	static const char *const names[] = { "ERROR", "WARN", "INFO", "DEBUG" };
+	cleanup_arena struct arena arena = { 0 };
 	char now[TIME_TEXT_SIZE];
 
-	buf_printf(out, "%s %s %s", time_text(clock_now(), now), names[level], msg);
+	buf_printf(out, "%s %s %s", time_text(clock_now(), now), names[level],
+		   str_visible(&arena, msg, false));
 	for (; f->key; f++) {
 		buf_printf(out, " %s=", f->key);
 		if (!f->str)
 			buf_printf(out, "%" PRId64, f->num);
 		else if (is_plain(f->str))
-			buf_adds(out, f->str);
+			buf_adds(out, str_visible(&arena, f->str, false));
 		else
 			add_quoted(out, f->str);
 	}

@@ -9,6 +9,8 @@
  *
  *     2026-01-31T23:59:59Z INFO reconciled trainjob=team-a/bert ms=12
  *     {"time":"2026-01-31T23:59:59Z","level":"info","msg":"reconciled",...}
+ *
+ * What a terminal would obey (str_visible()) is shown, not sent.
  */
 #ifndef BASE_LOG_H
 #define BASE_LOG_H

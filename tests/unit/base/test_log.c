@@ -67,8 +67,33 @@ static void test_json_lines(void **state)
 	doc = doc_of(logged(&a, fd));
 	assert_string_equal(json_str(doc, "level"), "debug");
 	assert_string_equal(json_str(doc, "msg"), "a \"b\"\n");
-	assert_string_equal(json_str(doc, "k"), "\x01");
+	assert_string_equal(json_str(doc, "k"), "\\x01");
 	assert_true(json_int(doc, 0, "n") == INT64_MAX);
+}
+
+/* Strings of objects and peers: ESC, CSI, DEL, an override of the direction, a bad byte. */
+static void test_what_terminals_obey(void **state)
+{
+#define HOSTILE           \
+	"\x1b[2J\xc2\x9b" \
+	"1m\x7f\xe2\x80\xaex\xff\r"
+#define SHOWN "\\x1b[2J\\x9b1m\\x7f\\u202ex\\xff\\x0d"
+	cleanup_arena struct arena a = { 0 };
+	cleanup_fd int fd = temporary();
+	cleanup_json cJSON *doc = NULL;
+
+	(void)state;
+	log_setup(LOG_LEVEL_INFO, LOG_FORMAT_TEXT, fd);
+	log_info(HOSTILE,
+		 LOG_STR("a", "\xc2\x9b"
+			      "1m"),
+		 LOG_STR("b", "\xc2\x9b\n\t"));
+	assert_string_equal(logged(&a, fd) + 20,
+			    " INFO " SHOWN " a=\\x9b1m b=\"\\\\x9b\\n\\t\"\n");
+	log_setup(LOG_LEVEL_INFO, LOG_FORMAT_JSON, fd);
+	log_info("m", LOG_STR("a", HOSTILE));
+	doc = doc_of(logged(&a, fd));
+	assert_string_equal(json_str(doc, "a"), SHOWN);
 }
 
 static void test_a_line_too_long_says_so(void **state)
@@ -137,6 +162,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_text),
 		cmocka_unit_test(test_json_lines),
+		cmocka_unit_test(test_what_terminals_obey),
 		cmocka_unit_test(test_a_line_too_long_says_so),
 		cmocka_unit_test(test_what_repeats_is_no_news),
 		cmocka_unit_test(test_stop),

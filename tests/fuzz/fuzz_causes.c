@@ -51,7 +51,7 @@ static void on_line(void *ctx, const char *prefix, const char *line, size_t len)
 {
 	struct process *p = ctx;
 
-	while (p->name != prefix)
+	while (!str_eq(p->name, prefix))
 		p++;
 	/* The line is one of those that are left; those before it were left out. */
 	while (p->at < p->end) {

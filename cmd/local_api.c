@@ -61,7 +61,7 @@ struct local_api {
 	struct kube *kube;
 	_Atomic(struct webhook *) webhook;          /* NULL: not yet */
 	_Atomic(struct progress_server *) progress; /* likewise */
-	atomic_int requests;                        /* requests of clients in progress */
+	atomic_int requests;                        /* with its token, in progress */
 	_Atomic int64_t idle_since;                 /* clock_ms() */
 	pthread_t idle_thread;
 	bool has_idle_thread;
@@ -427,6 +427,12 @@ static int start_api(struct local_api *l, struct error *err)
 	return 0;
 }
 
+/* Has it the server's own token? Other users of the machine have not. */
+static bool is_ours(const struct local_api *l, const struct httpd_request *req)
+{
+	return bearer_is(httpd_header(req, "Authorization"), l->token);
+}
+
 /*
  * A pod's report of progress; with the server's own token the answer is an API server's
  * 405.
@@ -434,8 +440,7 @@ static int start_api(struct local_api *l, struct error *err)
 static bool is_report(const struct local_api *l, const struct httpd_request *req)
 {
 	return str_eq(req->method, "POST") && strstr(req->path, "/trainjobs/") &&
-	       str_ends(req->path, "/status") &&
-	       !bearer_is(httpd_header(req, "Authorization"), l->token);
+	       str_ends(req->path, "/status") && !is_ours(l, req);
 }
 
 /* A streamed answer is in progress until it is released. */
@@ -483,7 +488,8 @@ static void follow_stream(struct local_api *l, struct httpd_response *resp)
 static void answer(struct local_api *l, const struct httpd_request *req,
 		   struct httpd_response *resp)
 {
-	mirror_sync(l->mirror);
+	if (is_ours(l, req))
+		mirror_sync(l->mirror);
 	if (!is_report(l, req))
 		apiserver_handle(l->api, req, resp);
 	else if (!l->progress)
@@ -498,12 +504,13 @@ static void handle(void *ctx, const struct httpd_request *req,
 		   struct httpd_response *resp)
 {
 	struct local_api *l = ctx;
+	bool counts = is_ours(l, req);
 
-	l->requests++;
+	l->requests += counts;
 	answer(l, req, resp);
-	if (resp->stream)
+	if (counts && resp->stream)
 		follow_stream(l, resp);
-	else
+	else if (counts)
 		request_ends(l);
 }
 

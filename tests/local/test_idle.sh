@@ -27,7 +27,18 @@ job() { # NAME SCRIPT
 	END
 }
 start
-check "without requests and jobs it ends" ends
+strangers() { # ask, four times as long
+	local url i
+	url=$(sed -n 's/.*"server":"\(https:[^"]*\)".*/\1/p' "$scratch/log" | head -n1)
+	for i in {1..100}; do
+		curl -sk "$url/version" >"$scratch/answer" && grep -q Unauthorized "$scratch/answer" || break
+		sleep 0.2
+	done
+	[ "$i" != 1 ] || return 1
+	[ "$i" != 100 ] || kill "$server"
+	ends
+}
+check "without jobs and requests with its token it ends" strangers
 start
 running() { # for twice as long
 	# A loaded machine may let it end before kubectl asks.

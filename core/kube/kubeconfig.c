@@ -13,6 +13,7 @@
 #include "base/str.h"
 #include "base/yaml.h"
 #include "kube/exec.h"
+#include "net/proxy.h"
 #include "net/x509.h"
 
 #define MAX_CONFIG  ((size_t)4 * 1024 * 1024)
@@ -320,12 +321,15 @@ static void read_cluster(struct load *l, const struct entry *e)
 	struct kube_config *to = l->to;
 	const char *server = text_of(l, e, "server");
 	struct error why = { 0 };
+	struct proxy proxy;
 
 	to->ca_pem = pem_of(l, e, "certificate-authority");
 	if (to->ca_pem && x509_check_bundle(to->ca_pem, &why))
 		pem_problem(l, e, "certificate-authority", &why);
 	to->tls_server_name = text_of(l, e, "tls-server-name");
 	to->proxy_url = text_of(l, e, "proxy-url");
+	if (to->proxy_url && proxy_parse(&proxy, &l->arena, to->proxy_url, &why))
+		problem(l, e->source, in(l, e, "proxy-url"), "%s", why.msg);
 	to->insecure = flag_of(l, e, "insecure-skip-tls-verify");
 	if (to->insecure && to->ca_pem)
 		problem(l, e->source, in(l, e, "insecure-skip-tls-verify"),

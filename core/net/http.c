@@ -24,7 +24,8 @@ enum {
 	RECEIVE_BYTES = 16 * 1024,
 };
 
-#define TRUST "SSL_CERT_FILE"
+#define TRUST         "SSL_CERT_FILE"
+#define PROXY_SETTING "proxy-url"
 
 static void global_setup(void)
 {
@@ -109,16 +110,24 @@ void http_sessions_free(struct http_sessions *s)
 
 /* ---- clients and slots ---- */
 
-/* Proxy settings that libcurl would read from the environment at each call. */
-static bool names_proxy(void)
+/* The proxy for all servers, if there is one: proxy_url "" means none. */
+static int set_proxy(struct http_client *client, const struct http_conf *conf,
+		     struct error *err)
 {
-	static const char *const names[] = { "http_proxy", "https_proxy", "HTTPS_PROXY",
-					     "all_proxy", "ALL_PROXY" };
+	struct proxy *proxy;
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-		if (getenv(names[i]))
-			return true;
-	return false;
+	client->all_proxy = !conf->go_proxy;
+	if (!conf->proxy)
+		return 0;
+	proxy = arena_alloc(&client->arena, sizeof(*proxy));
+	*proxy = (struct proxy){ 0 };
+	client->proxy = proxy;
+	if (!*conf->proxy)
+		return 0;
+	if (proxy_parse(proxy, &client->arena, conf->proxy, err))
+		return error_wrap(err, "%s", PROXY_SETTING);
+	proxy->setting = PROXY_SETTING;
+	return 0;
 }
 
 int http_client_new(struct http_client **ret, const struct http_conf *conf,
@@ -138,7 +147,6 @@ int http_client_new(struct http_client **ret, const struct http_conf *conf,
 	client->cert_pem = copy(conf->cert_pem);
 	client->key_pem = copy(conf->key_pem);
 	client->server_name = copy(conf->server_name);
-	client->proxy = copy(conf->proxy || names_proxy() ? conf->proxy : "");
 	client->user_agent = copy(conf->user_agent);
 	client->insecure = conf->insecure;
 	client->http1 = conf->http1;
@@ -151,6 +159,10 @@ int http_client_new(struct http_client **ret, const struct http_conf *conf,
 	pthread_mutex_init(&client->lock, NULL);
 	client->own_sessions = !conf->sessions;
 	client->sessions = conf->sessions ? conf->sessions : http_sessions_new();
+	if (set_proxy(client, conf, err)) {
+		http_client_free(client);
+		return -1;
+	}
 	*ret = client;
 	return 0;
 }
@@ -163,8 +175,7 @@ static void slots_free(struct slot *s)
 			curl_easy_cleanup(s->easy);
 		if (s->multi)
 			curl_multi_cleanup(s->multi);
-		free(s->origin);
-		free(s->host);
+		arena_clear(&s->arena);
 		free(s);
 	}
 }
@@ -182,7 +193,7 @@ void http_client_free(struct http_client *client)
 	free(client->cert_pem);
 	str_wipe_free(client->key_pem);
 	free(client->server_name);
-	free(client->proxy);
+	arena_clear(&client->arena);
 	free(client->user_agent);
 	pthread_mutex_destroy(&client->lock);
 	free(client);

@@ -6,8 +6,7 @@
  * to stop (base/stop.h).
  *
  * Redirects are not followed (redirect.h); no cookies, no credentials in URLs; only http
- * and https. Proxies: conf->proxy, or as curl reads the environment when it is NULL
- * (HTTPS_PROXY, NO_PROXY).
+ * and https. Proxies: conf->proxy, or by the environment when it is NULL (proxy.h).
  *
  * Errors: ERR_IO (name, connection, TLS handshake; the message names the host and what to
  * check), ERR_UNTRUSTED (the server's certificate, always that of TLS), ERR_TIMEOUT,
@@ -44,8 +43,9 @@ struct http_conf {
 	const char *ca_setting;
 	const char *cert_pem, *key_pem; /* the client's own, or NULL */
 	const char *server_name; /* expected in the certificate; NULL: the URL's host */
-	const char *proxy;       /* URL; "" for none */
+	const char *proxy;       /* URL (proxy-url of a kubeconfig); "" for none */
 	const char *user_agent;
+	bool go_proxy;   /* ALL_PROXY does not count */
 	bool insecure;   /* do not verify the server at all */
 	bool http1;      /* do not offer HTTP/2 */
 	bool h2c;        /* http is HTTP/2, without asking (RFC 9113, 3.3) */

@@ -321,8 +321,6 @@ static void set_connection(struct call *c)
 	curl_easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
 	if (c->req->once)
 		curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, 1L);
-	if (c->client->proxy)
-		curl_easy_setopt(easy, CURLOPT_PROXY, c->client->proxy);
 	if (c->client->user_agent)
 		curl_easy_setopt(easy, CURLOPT_USERAGENT, c->client->user_agent);
 }
@@ -347,6 +345,30 @@ static void set_request(struct call *c)
 	curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
 	curl_easy_setopt(easy, CURLOPT_WRITEDATA, c);
 	curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, c->why);
+}
+
+/* net/proxy.h decides; libcurl would look into the environment. */
+static void set_proxy(struct call *c)
+{
+	struct http_client *client = c->client;
+	CURL *easy = c->easy;
+
+	curl_easy_setopt(easy, CURLOPT_PROXY, c->proxy->url ? c->proxy->url : "");
+	curl_easy_setopt(easy, CURLOPT_NOPROXY, "");
+	if (!c->proxy->tls)
+		return;
+	/* As in Go, the settings for the server are those for its proxy. */
+	if (client->insecure) {
+		curl_easy_setopt(easy, CURLOPT_PROXY_SSL_VERIFYPEER, 0L);
+		curl_easy_setopt(easy, CURLOPT_PROXY_SSL_VERIFYHOST, 0L);
+	} else if (client->ca_pem) {
+		set_blob(easy, CURLOPT_PROXY_CAINFO_BLOB, client->ca_pem, 0);
+	} else {
+		curl_easy_setopt(easy, CURLOPT_PROXY_CAINFO, client->ca_file);
+	}
+	curl_easy_setopt(easy, CURLOPT_PROXY_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
+	set_blob(easy, CURLOPT_PROXY_SSLCERT_BLOB, client->cert_pem, 0);
+	set_blob(easy, CURLOPT_PROXY_SSLKEY_BLOB, client->key_pem, 1);
 }
 
 /* The parts of a URL, to replace its host. */
@@ -382,7 +404,8 @@ static void target_release(struct target *t)
  */
 static void set_server_name(struct call *c, struct target *t, const char *name)
 {
-	if (!name || !*name || curl_url_set(t->url, CURLUPART_HOST, name, 0) ||
+	if (!name || !*name || strcmp(t->scheme, "https") != 0 ||
+	    curl_url_set(t->url, CURLUPART_HOST, name, 0) ||
 	    curl_url_get(t->url, CURLUPART_URL, &t->whole, 0))
 		return;
 	c->connect_to =
@@ -395,17 +418,7 @@ static void set_server_name(struct call *c, struct target *t, const char *name)
 	curl_easy_setopt(c->easy, CURLOPT_URL, t->whole);
 }
 
-/* The origin of "https://host:6443/path"; NULL: no path. */
-static char *origin_of(const char *url)
-{
-	const char *host = strstr(url, "://"), *path;
-	cleanup_arena struct arena arena = { 0 };
-
-	path = host ? strchr(host + 3, '/') : NULL;
-	return path ? xstrdup(str_slice(&arena, url, (size_t)(path - url))) : NULL;
-}
-
-/* Most calls have the same origin as the last one. */
+/* Most calls have the same origin as the last one: "https://host:6443". */
 static bool is_same_origin(const struct slot *s, const char *url)
 {
 	const char *path = s->origin ? str_after(url, s->origin) : NULL;
@@ -413,12 +426,23 @@ static bool is_same_origin(const struct slot *s, const char *url)
 	return path && *path == '/';
 }
 
-static void keep_origin(struct slot *s, const char *url, const char *host)
+static int keep_origin(struct call *c, struct slot *s, const struct target *t)
 {
-	free(s->origin);
-	free(s->host);
-	s->origin = origin_of(url);
-	s->host = xstrdup(host);
+	const struct proxy_target target = { t->scheme, t->host, t->port,
+					     c->client->all_proxy };
+	const char *url = c->req->url, *host = strstr(url, "://");
+	const char *path = host ? strchr(host + 3, '/') : NULL;
+
+	s->origin = s->host = NULL;
+	s->proxy = (struct proxy){ 0 };
+	arena_clear(&s->arena);
+	if (c->client->proxy)
+		s->proxy = *c->client->proxy;
+	else if (proxy_of_environment(&s->proxy, &s->arena, &target, c->err))
+		return -1;
+	s->host = arena_strdup(&s->arena, c->host);
+	s->origin = path ? str_slice(&s->arena, url, (size_t)(path - url)) : NULL;
+	return 0;
 }
 
 /* The URL for messages, without its query, which may have signatures or secrets. */
@@ -454,7 +478,7 @@ static int set_target(struct call *c, struct slot *s)
 				       "SSL_CERT_FILE",
 				       c->host);
 		if (!rc)
-			keep_origin(s, c->req->url, c->host);
+			rc = keep_origin(c, s, &t);
 	}
 	target_release(&t);
 	return rc;
@@ -522,11 +546,46 @@ static int fail_certificate(struct call *c)
 			 c->host, c->why);
 }
 
+/* It did not let us through. */
+static int fail_tunnel(struct call *c, long status)
+{
+	return error_set(c->err, status == 407 ? ERR_DENIED : ERR_IO,
+			 "%s: the proxy %s (%s) refused the connection with HTTP %ld%s",
+			 c->host, c->proxy->shown, c->proxy->setting, status,
+			 status == 407 ? ": write a user name and password into its URL, "
+					 "http://USER:PASSWORD@HOST:PORT"
+				       : "");
+}
+
+static int fail_proxy(struct call *c)
+{
+	return error_set(c->err, ERR_IO, "%s: the proxy %s (%s) failed: %s", c->host,
+			 c->proxy->shown, c->proxy->setting, c->why);
+}
+
+static int fail_proxy_name(struct call *c)
+{
+	return error_set(c->err, ERR_IO,
+			 "%s: cannot resolve the name of its proxy %s (%s)", c->host,
+			 c->proxy->shown, c->proxy->setting);
+}
+
+static int fail_proxy_connect(struct call *c, long oserr)
+{
+	error_set(c->err, ERR_IO, "%s: cannot connect to its proxy %s (%s): %s", c->host,
+		  c->proxy->shown, c->proxy->setting,
+		  oserr ? strerror((int)oserr) : c->why);
+	c->err->code = (int)oserr;
+	return -1;
+}
+
 static int fail_connect(struct call *c)
 {
 	long oserr = 0;
 
 	curl_easy_getinfo(c->easy, CURLINFO_OS_ERRNO, &oserr);
+	if (c->proxy->url)
+		return fail_proxy_connect(c, oserr);
 	if (oserr == ECONNREFUSED)
 		error_set(c->err, ERR_IO,
 			  "%s: connection refused: is the server running, and is this "
@@ -589,8 +648,8 @@ static const struct {
 	{ CURLE_URL_MALFORMAT, NULL, ERR_INVALID, "invalid URL", true },
 	{ CURLE_COULDNT_RESOLVE_HOST, NULL, ERR_IO, "cannot resolve the host name",
 	  true },
-	{ CURLE_COULDNT_RESOLVE_PROXY, NULL, ERR_IO, "cannot resolve the proxy's name",
-	  true },
+	{ CURLE_COULDNT_RESOLVE_PROXY, fail_proxy_name, 0, NULL, false },
+	{ CURLE_PROXY, fail_proxy, 0, NULL, false },
 	{ CURLE_SSL_CONNECT_ERROR, NULL, ERR_IO, "TLS handshake failed", false },
 	{ CURLE_GOT_NOTHING, NULL, ERR_IO, "connection closed before a response", true },
 	{ CURLE_RECV_ERROR, NULL, ERR_IO, "connection lost", false },
@@ -602,13 +661,13 @@ static const struct {
 	{ CURLE_WEIRD_SERVER_REPLY, NULL, ERR_FORMAT, "not an HTTP response", false },
 };
 
-static int fail(struct call *c, CURLcode code)
+static int fail_code(struct call *c, CURLcode code)
 {
-	if (c->failed)
-		return -1;
-	c->why[strcspn(c->why, "\r\n")] = 0;
-	if (!*c->why)
-		snprintf(c->why, sizeof(c->why), "%s", curl_easy_strerror(code));
+	long tunnel = 0;
+
+	curl_easy_getinfo(c->easy, CURLINFO_HTTP_CONNECTCODE, &tunnel);
+	if (tunnel >= 300)
+		return fail_tunnel(c, tunnel);
 	for (size_t i = 0; i < sizeof(failures) / sizeof(*failures); i++) {
 		if (failures[i].code != code)
 			continue;
@@ -619,6 +678,21 @@ static int fail(struct call *c, CURLcode code)
 				 failures[i].alone ? "" : c->why);
 	}
 	return error_set(c->err, ERR_IO, "%s: %s", c->host, c->why);
+}
+
+static int fail(struct call *c, CURLcode code)
+{
+	if (c->failed)
+		return -1;
+	c->why[strcspn(c->why, "\r\n")] = 0;
+	if (!*c->why)
+		snprintf(c->why, sizeof(c->why), "%s", curl_easy_strerror(code));
+	fail_code(c, code);
+	if (c->proxy->url && !strstr(c->err->msg, " proxy "))
+		error_set(c->err, c->err->kind, "%s (through the proxy %s of %s)",
+			  arena_strdup(&c->arena, c->err->msg), c->proxy->shown,
+			  c->proxy->setting);
+	return -1;
 }
 
 void call_init(struct call *c, struct http_client *client, const struct http_request *req,
@@ -641,7 +715,11 @@ int call_prepare(struct call *c, struct slot *s)
 	set_tls(c);
 	set_connection(c);
 	set_request(c);
-	return set_target(c, s) || check_headers(c) ? -1 : 0;
+	if (set_target(c, s) || check_headers(c))
+		return -1;
+	c->proxy = &s->proxy;
+	set_proxy(c);
+	return 0;
 }
 
 static void release(struct call *c)

@@ -9,6 +9,7 @@
 
 #include "base/arena.h"
 #include "net/http.h"
+#include "net/proxy.h"
 
 /*
  * How often a call checks for events that no descriptor reports; and if all are reported.
@@ -19,8 +20,11 @@ struct slot {
 	CURL *easy;
 	CURLM *multi;
 	struct slot *next;
-	int64_t used_ms;     /* when it was last used */
-	char *origin, *host; /* of the last URL, "https://h" and "h:443"; NULL: none */
+	int64_t used_ms; /* when it was last used */
+	/* Of the last URL: "https://h", "h:443" and its proxy; NULL: none. In the arena. */
+	const char *origin, *host;
+	struct proxy proxy;
+	struct arena arena;
 };
 
 struct http_sessions {
@@ -29,9 +33,11 @@ struct http_sessions {
 };
 
 struct http_client {
-	char *ca_pem, *cert_pem, *key_pem, *server_name, *proxy, *user_agent;
+	char *ca_pem, *cert_pem, *key_pem, *server_name, *user_agent;
 	char *ca_file, *ca_setting;
-	bool insecure, http1, h2c, after_stop;
+	struct arena arena;        /* owns the strings of the proxy */
+	const struct proxy *proxy; /* for all servers; NULL: by the environment */
+	bool all_proxy, insecure, http1, h2c, after_stop;
 	size_t max_idle, receive_bytes;
 	struct http_sessions *sessions;
 	bool own_sessions;
@@ -45,7 +51,8 @@ struct call {
 	CURL *easy;
 	struct curl_slist *headers, *connect_to;
 	struct arena arena;
-	const char *host; /* "host:port", for messages */
+	const char *host;          /* "host:port", for messages */
+	const struct proxy *proxy; /* of the slot */
 	struct http_response resp;
 	size_t header_bytes;
 	size_t sent;       /* bytes of a body that is read by callback */

@@ -49,8 +49,7 @@ static void unlink_stream(struct http_stream *stream)
 	if (stream->next)
 		stream->next->prev = stream->prev;
 	curl_easy_cleanup(stream->slot.easy);
-	free(stream->slot.origin);
-	free(stream->slot.host);
+	arena_clear(&stream->slot.arena);
 	free(stream);
 }
 

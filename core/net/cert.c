@@ -224,28 +224,26 @@ static int extension(unsigned char **p, const unsigned char *end, mbedtls_asn1_b
 	return 0;
 }
 
-const unsigned char *cert_extensions(const mbedtls_x509_crt *crt, size_t *ret_len,
-				     char ret_unknown[CERT_OID])
+void cert_extensions(struct cert_extensions *ret, const mbedtls_x509_crt *crt)
 {
 	unsigned char *p = crt->v3_ext.p;
-	const unsigned char *end, *ret = NULL;
+	const unsigned char *end;
 	mbedtls_asn1_buf oid, value;
 	int critical;
 
-	*ret_len = 0;
-	*ret_unknown = '\0';
+	*ret = (struct cert_extensions){ 0 };
 	if (!p)
-		return NULL;
+		return;
 	end = p + crt->v3_ext.len;
 	if (enter(&p, &end))
-		return NULL;
+		return;
 	while (p < end && !extension(&p, end, &oid, &value, &critical)) {
-		if (critical && !is_known(&oid) && !*ret_unknown)
-			name_of(ret_unknown, &oid);
+		if (critical && !is_known(&oid) && !*ret->unknown)
+			name_of(ret->unknown, &oid);
 		if (oid.len == 3 && !memcmp(oid.p, "\x55\x1d\x1e", 3)) {
-			ret = value.p;
-			*ret_len = value.len;
+			ret->constraints = value.p;
+			ret->constraints_len = value.len;
+			ret->constraints_critical = critical;
 		}
 	}
-	return ret;
 }

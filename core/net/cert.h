@@ -38,12 +38,15 @@ void cert_read_pem(struct mbedtls_x509_crt *chain, const char *pem,
 /* Why a certificate in DER did not parse with mbedTLS's result rc; names the algorithm. */
 void cert_explain(char ret_why[CERT_WHY], const struct buf *der, int rc);
 
-/*
- * The value of the extension nameConstraints; NULL: none. *ret_unknown: the dotted OID of
- * the first critical extension that Go does not know either; "": none.
- */
+/* What mbedTLS has not read of a certificate. */
 enum { CERT_OID = 80 };
-const unsigned char *cert_extensions(const struct mbedtls_x509_crt *crt, size_t *ret_len,
-				     char ret_unknown[CERT_OID]);
+struct cert_extensions {
+	char unknown
+		[CERT_OID]; /* the first critical one that Go does not know either; "" */
+	const unsigned char *constraints; /* the value of nameConstraints; NULL: none */
+	size_t constraints_len;
+	bool constraints_critical;
+};
+void cert_extensions(struct cert_extensions *ret, const struct mbedtls_x509_crt *crt);
 
 #endif

@@ -35,7 +35,7 @@ int crypto_random(void *unused, unsigned char *data, size_t len)
 	return random_bytes(data, len, &err) ? MBEDTLS_ERR_ENTROPY_SOURCE_FAILED : 0;
 }
 
-/* Leave what mbedTLS does not know to the verification: cert_critical() finds it. */
+/* Leave what mbedTLS does not know to the verification: cert_extensions() finds it. */
 static int skip_extension(void *unused, const mbedtls_x509_crt *crt,
 			  const mbedtls_x509_buf *oid, int critical,
 			  const unsigned char *p, const unsigned char *end)

@@ -24,7 +24,7 @@ int crypto_random(void *unused, unsigned char *data, size_t len);
 /*
  * Append a certificate in DER to a chain. Unlike with mbedtls_x509_crt_parse_der(), and
  * as in Go, critical extensions that are not known are no error yet: whoever verifies the
- * certificate asks cert_critical() (cert.h). The result is mbedTLS's.
+ * certificate asks cert_extensions() (cert.h). The result is mbedTLS's.
  */
 struct mbedtls_x509_crt;
 int crypto_parse_certificate(struct mbedtls_x509_crt *chain, const unsigned char *der,

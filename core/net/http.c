@@ -187,6 +187,7 @@ void http_client_free(struct http_client *client)
 	slots_free(client->idle);
 	if (client->own_sessions)
 		http_sessions_free(client->sessions);
+	trust_free(client->trust);
 	free(client->ca_pem);
 	free(client->ca_file);
 	free(client->ca_setting);

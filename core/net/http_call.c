@@ -1,4 +1,4 @@
-/* http_call.c - make one call with libcurl, and word its errors (net/http.h). */
+/* http_call.c - make one call with libcurl (net/http.h). */
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/stop.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
@@ -21,6 +22,7 @@ enum {
 	UPLOAD_BYTES = 16 * 1024,
 };
 #define DEFAULT_BODY ((size_t)64 * 1024 * 1024)
+#define MAX_CA       ((size_t)4 * 1024 * 1024)
 
 void http_response_release(struct http_response *r)
 {
@@ -275,19 +277,57 @@ static void set_blob(CURL *easy, CURLoption option, char *text, size_t extra)
 		curl_easy_setopt(easy, option, &blob);
 }
 
+/* "h:443" and "[::1]:443" without port and brackets. */
+static const char *host_of(struct arena *arena, const char *host)
+{
+	const char *colon = strrchr(host, ':');
+	bool v6 = *host == '[';
+
+	return str_slice(arena, host + v6,
+			 colon ? (size_t)(colon - host) - 2 * v6 : strlen(host));
+}
+
+/* With a proxy that speaks TLS, its handshake is the first of a connection. */
+static CURLcode on_handshake(CURL *easy, void *config, void *ctx)
+{
+	struct call *c = ctx;
+	const char *name = c->client->server_name;
+
+	(void)easy;
+	c->handshakes++;
+	c->check = (struct trust_check){ .trust = c->client->trust };
+	if (call_is_with_proxy(c))
+		c->check.host = host_of(&c->arena, c->proxy->shown);
+	else
+		c->check.host = name && *name ? name : host_of(&c->arena, c->host);
+	trust_apply(&c->check, config);
+	return CURLE_OK;
+}
+
+/* Which CA: only distinguishes sessions and connections; on_handshake() has the pool. */
+static void set_trust(struct call *c, CURLoption verify_peer, CURLoption verify_host,
+		      CURLoption distinguish)
+{
+	struct http_client *client = c->client;
+
+	if (client->insecure) {
+		curl_easy_setopt(c->easy, verify_peer, 0L);
+		curl_easy_setopt(c->easy, verify_host, 0L);
+	} else {
+		set_blob(c->easy, distinguish,
+			 client->ca_pem ? client->ca_pem : client->ca_file, 0);
+	}
+}
+
 static void set_tls(struct call *c)
 {
 	struct http_client *client = c->client;
 	CURL *easy = c->easy;
 
-	if (client->insecure) {
-		curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 0L);
-		curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 0L);
-	} else if (client->ca_pem) {
-		set_blob(easy, CURLOPT_CAINFO_BLOB, client->ca_pem, 0);
-	} else {
-		curl_easy_setopt(easy, CURLOPT_CAINFO, client->ca_file);
-	}
+	set_trust(c, CURLOPT_SSL_VERIFYPEER, CURLOPT_SSL_VERIFYHOST,
+		  CURLOPT_ISSUERCERT_BLOB);
+	curl_easy_setopt(easy, CURLOPT_SSL_CTX_FUNCTION, on_handshake);
+	curl_easy_setopt(easy, CURLOPT_SSL_CTX_DATA, c);
 	curl_easy_setopt(easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
 	set_blob(easy, CURLOPT_SSLCERT_BLOB, client->cert_pem, 0);
 	/* mbedTLS recognizes PEM by the closing 0 */
@@ -358,14 +398,8 @@ static void set_proxy(struct call *c)
 	if (!c->proxy->tls)
 		return;
 	/* As in Go, the settings for the server are those for its proxy. */
-	if (client->insecure) {
-		curl_easy_setopt(easy, CURLOPT_PROXY_SSL_VERIFYPEER, 0L);
-		curl_easy_setopt(easy, CURLOPT_PROXY_SSL_VERIFYHOST, 0L);
-	} else if (client->ca_pem) {
-		set_blob(easy, CURLOPT_PROXY_CAINFO_BLOB, client->ca_pem, 0);
-	} else {
-		curl_easy_setopt(easy, CURLOPT_PROXY_CAINFO, client->ca_file);
-	}
+	set_trust(c, CURLOPT_PROXY_SSL_VERIFYPEER, CURLOPT_PROXY_SSL_VERIFYHOST,
+		  CURLOPT_PROXY_ISSUERCERT_BLOB);
 	curl_easy_setopt(easy, CURLOPT_PROXY_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
 	set_blob(easy, CURLOPT_PROXY_SSLCERT_BLOB, client->cert_pem, 0);
 	set_blob(easy, CURLOPT_PROXY_SSLKEY_BLOB, client->key_pem, 1);
@@ -451,6 +485,48 @@ static const char *without_query(struct arena *a, const char *url)
 	return str_visible(a, str_slice(a, url, strcspn(url, "?#")), false);
 }
 
+/* The text of the file, or the one that was given. */
+static int read_trust(struct trust **ret, const struct http_client *client,
+		      struct error *err)
+{
+	cleanup_buf struct buf text = { .max = MAX_CA };
+
+	if (client->ca_pem)
+		return trust_new(ret, client->ca_pem, err);
+	if (file_read(&text, client->ca_file, err))
+		return -1;
+	return trust_new(ret, text.data ? (char *)text.data : "", err);
+}
+
+/* With the first https call. */
+static int load_trust(struct call *c)
+{
+	struct http_client *client = c->client;
+	const char *setting = client->ca_setting, *from = client->ca_file;
+	struct error why = { 0 };
+	int rc = 0;
+
+	if (client->insecure)
+		return 0;
+	if (!client->ca_pem && !client->ca_file)
+		return error_set(c->err, ERR_UNTRUSTED,
+				 "%s: no CA certificates found on this system; set "
+				 "SSL_CERT_FILE",
+				 c->host);
+	pthread_mutex_lock(&client->lock);
+	if (!client->trust)
+		rc = read_trust(&client->trust, client, &why);
+	pthread_mutex_unlock(&client->lock);
+	if (!rc)
+		return 0;
+	from = from ? from : setting ? setting : "the settings";
+	return error_set(c->err, ERR_INVALID,
+			 "%s: cannot read CA certificates from %s%s%s%s: %s", c->host,
+			 from, setting && client->ca_file ? " (" : "",
+			 setting && client->ca_file ? setting : "",
+			 setting && client->ca_file ? ")" : "", why.msg);
+}
+
 static int set_target(struct call *c, struct slot *s)
 {
 	const struct http_client *client = c->client;
@@ -471,12 +547,8 @@ static int set_target(struct call *c, struct slot *s)
 	} else {
 		c->host = arena_printf(&c->arena, "%s:%s", t.host, t.port);
 		set_server_name(c, &t, client->server_name);
-		if (!strcmp(t.scheme, "https") && !client->insecure && !client->ca_pem &&
-		    !client->ca_file)
-			rc = error_set(c->err, ERR_UNTRUSTED,
-				       "%s: no CA certificates found on this system; set "
-				       "SSL_CERT_FILE",
-				       c->host);
+		if (!strcmp(t.scheme, "https"))
+			rc = load_trust(c);
 		if (!rc)
 			rc = keep_origin(c, s, &t);
 	}
@@ -515,184 +587,6 @@ bool call_must_end(struct call *c)
 		return false;
 	c->failed = true;
 	return true;
-}
-
-/* mbedTLS's certificate errors, and what they mean. */
-#define NOT_TRUSTED "signed by the trusted CA"
-static const struct {
-	const char *said, *meaning;
-} certificate_words[] = {
-	{ "Common Name", "its certificate is for another name" },
-	{ "expired", "its certificate has expired, or this machine's clock is wrong" },
-	{ "future",
-	  "its certificate is not valid yet, or this machine's clock is wrong" },
-};
-
-static int fail_certificate(struct call *c)
-{
-	const char *setting = c->client->ca_setting;
-
-	if (strstr(c->why, NOT_TRUSTED))
-		return error_set(c->err, ERR_UNTRUSTED,
-				 "%s: its certificate is signed by an untrusted CA; "
-				 "check the address%s%s",
-				 c->host, setting ? " and " : "", setting ? setting : "");
-	for (size_t i = 0; i < sizeof(certificate_words) / sizeof(*certificate_words);
-	     i++)
-		if (strstr(c->why, certificate_words[i].said))
-			return error_set(c->err, ERR_UNTRUSTED, "%s: %s", c->host,
-					 certificate_words[i].meaning);
-	return error_set(c->err, ERR_UNTRUSTED, "%s: cannot verify its certificate: %s",
-			 c->host, c->why);
-}
-
-/* It did not let us through. */
-static int fail_tunnel(struct call *c, long status)
-{
-	return error_set(c->err, status == 407 ? ERR_DENIED : ERR_IO,
-			 "%s: the proxy %s (%s) refused the connection with HTTP %ld%s",
-			 c->host, c->proxy->shown, c->proxy->setting, status,
-			 status == 407 ? ": write a user name and password into its URL, "
-					 "http://USER:PASSWORD@HOST:PORT"
-				       : "");
-}
-
-static int fail_proxy(struct call *c)
-{
-	return error_set(c->err, ERR_IO, "%s: the proxy %s (%s) failed: %s", c->host,
-			 c->proxy->shown, c->proxy->setting, c->why);
-}
-
-static int fail_proxy_name(struct call *c)
-{
-	return error_set(c->err, ERR_IO,
-			 "%s: cannot resolve the name of its proxy %s (%s)", c->host,
-			 c->proxy->shown, c->proxy->setting);
-}
-
-static int fail_proxy_connect(struct call *c, long oserr)
-{
-	error_set(c->err, ERR_IO, "%s: cannot connect to its proxy %s (%s): %s", c->host,
-		  c->proxy->shown, c->proxy->setting,
-		  oserr ? strerror((int)oserr) : c->why);
-	c->err->code = (int)oserr;
-	return -1;
-}
-
-static int fail_connect(struct call *c)
-{
-	long oserr = 0;
-
-	curl_easy_getinfo(c->easy, CURLINFO_OS_ERRNO, &oserr);
-	if (c->proxy->url)
-		return fail_proxy_connect(c, oserr);
-	if (oserr == ECONNREFUSED)
-		error_set(c->err, ERR_IO,
-			  "%s: connection refused: is the server running, and is this "
-			  "its address?",
-			  c->host);
-	else
-		error_set(c->err, ERR_IO, "%s: cannot connect: %s", c->host,
-			  oserr ? strerror((int)oserr) : c->why);
-	c->err->code = (int)oserr;
-	return -1;
-}
-
-static int fail_timeout(struct call *c)
-{
-	curl_off_t connected = 0, secured = 0;
-
-	curl_easy_getinfo(c->easy, CURLINFO_CONNECT_TIME_T, &connected);
-	curl_easy_getinfo(c->easy, CURLINFO_PRETRANSFER_TIME_T, &secured);
-	if (secured)
-		return error_set(c->err, ERR_TIMEOUT, "%s: no response within %lld ms",
-				 c->host, (long long)c->req->timeout_ms);
-	if (connected)
-		return error_set(c->err, ERR_TIMEOUT,
-				 "%s: connected, but no response; does it speak TLS?",
-				 c->host);
-	return error_set(c->err, ERR_TIMEOUT,
-			 "%s: cannot connect: no response; check the address; is a "
-			 "proxy, VPN or firewall in the way?",
-			 c->host);
-}
-
-static int fail_certificates(struct call *c)
-{
-	return error_set(c->err, ERR_INVALID, "%s: invalid certificate or key: %s",
-			 c->host, c->why);
-}
-
-static int fail_ca_file(struct call *c)
-{
-	const char *setting = c->client->ca_setting;
-
-	return error_set(c->err, ERR_INVALID,
-			 "%s: cannot read CA certificates from %s%s%s%s", c->host,
-			 c->client->ca_file, setting ? " (" : "", setting ? setting : "",
-			 setting ? ")" : "");
-}
-
-static const struct {
-	CURLcode code;
-	int (*tell)(struct call *c); /* or else: */
-	enum error_kind kind;
-	const char *meaning; /* before curl's words, if they help */
-	bool alone;          /* they do not */
-} failures[] = {
-	{ CURLE_COULDNT_CONNECT, fail_connect, 0, NULL, false },
-	{ CURLE_OPERATION_TIMEDOUT, fail_timeout, 0, NULL, false },
-	{ CURLE_PEER_FAILED_VERIFICATION, fail_certificate, 0, NULL, false },
-	{ CURLE_SSL_CERTPROBLEM, fail_certificates, 0, NULL, false },
-	{ CURLE_SSL_CACERT_BADFILE, fail_ca_file, 0, NULL, false },
-	{ CURLE_URL_MALFORMAT, NULL, ERR_INVALID, "invalid URL", true },
-	{ CURLE_COULDNT_RESOLVE_HOST, NULL, ERR_IO, "cannot resolve the host name",
-	  true },
-	{ CURLE_COULDNT_RESOLVE_PROXY, fail_proxy_name, 0, NULL, false },
-	{ CURLE_PROXY, fail_proxy, 0, NULL, false },
-	{ CURLE_SSL_CONNECT_ERROR, NULL, ERR_IO, "TLS handshake failed", false },
-	{ CURLE_GOT_NOTHING, NULL, ERR_IO, "connection closed before a response", true },
-	{ CURLE_RECV_ERROR, NULL, ERR_IO, "connection lost", false },
-	{ CURLE_SEND_ERROR, NULL, ERR_IO, "connection lost", false },
-	{ CURLE_PARTIAL_FILE, NULL, ERR_IO, "connection lost", false },
-	{ CURLE_HTTP2, NULL, ERR_IO, "connection lost", false },
-	{ CURLE_HTTP2_STREAM, NULL, ERR_IO, "connection lost", false },
-	{ CURLE_UNSUPPORTED_PROTOCOL, NULL, ERR_FORMAT, "not an HTTP response", true },
-	{ CURLE_WEIRD_SERVER_REPLY, NULL, ERR_FORMAT, "not an HTTP response", false },
-};
-
-static int fail_code(struct call *c, CURLcode code)
-{
-	long tunnel = 0;
-
-	curl_easy_getinfo(c->easy, CURLINFO_HTTP_CONNECTCODE, &tunnel);
-	if (tunnel >= 300)
-		return fail_tunnel(c, tunnel);
-	for (size_t i = 0; i < sizeof(failures) / sizeof(*failures); i++) {
-		if (failures[i].code != code)
-			continue;
-		if (failures[i].tell)
-			return failures[i].tell(c);
-		return error_set(c->err, failures[i].kind, "%s: %s%s%s", c->host,
-				 failures[i].meaning, failures[i].alone ? "" : ": ",
-				 failures[i].alone ? "" : c->why);
-	}
-	return error_set(c->err, ERR_IO, "%s: %s", c->host, c->why);
-}
-
-static int fail(struct call *c, CURLcode code)
-{
-	if (c->failed)
-		return -1;
-	c->why[strcspn(c->why, "\r\n")] = 0;
-	if (!*c->why)
-		snprintf(c->why, sizeof(c->why), "%s", curl_easy_strerror(code));
-	fail_code(c, code);
-	if (c->proxy->url && !strstr(c->err->msg, " proxy "))
-		error_set(c->err, c->err->kind, "%s (through the proxy %s of %s)",
-			  arena_strdup(&c->arena, c->err->msg), c->proxy->shown,
-			  c->proxy->setting);
-	return -1;
 }
 
 void call_init(struct call *c, struct http_client *client, const struct http_request *req,
@@ -744,7 +638,7 @@ int call_finish(struct call *c, CURLcode code, struct http_response *ret)
 			  c->resp.status);
 	}
 	if (code || c->failed) {
-		fail(c, code);
+		call_fail(c, code);
 		call_drop(c);
 		return -1;
 	}

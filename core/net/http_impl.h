@@ -10,6 +10,7 @@
 #include "base/arena.h"
 #include "net/http.h"
 #include "net/proxy.h"
+#include "net/trust.h"
 
 /*
  * How often a call checks for events that no descriptor reports; and if all are reported.
@@ -43,6 +44,7 @@ struct http_client {
 	bool own_sessions;
 	pthread_mutex_t lock; /* guards what follows */
 	struct slot *idle;
+	struct trust *trust; /* NULL: not read yet, or insecure */
 };
 
 struct call {
@@ -53,6 +55,8 @@ struct call {
 	struct arena arena;
 	const char *host;          /* "host:port", for messages */
 	const struct proxy *proxy; /* of the slot */
+	struct trust_check check;  /* of the last handshake */
+	unsigned handshakes;
 	struct http_response resp;
 	size_t header_bytes;
 	size_t sent;       /* bytes of a body that is read by callback */
@@ -72,6 +76,10 @@ MUST_CHECK int call_prepare(struct call *c, struct slot *s);
 bool call_must_end(struct call *c);
 /* Finish a call: 0 with *ret, or -1 with the call's error. Resets the handle. */
 MUST_CHECK int call_finish(struct call *c, CURLcode code, struct http_response *ret);
+/* Is the last handshake that with a proxy? It comes before the server's. */
+bool call_is_with_proxy(const struct call *c);
+/* Fill the call's error, unless a callback has done so (http_fail.c). */
+void call_fail(struct call *c, CURLcode code);
 /* Instead of call_finish(): drop the result. */
 void call_drop(struct call *c);
 

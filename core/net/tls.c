@@ -160,11 +160,11 @@ static int set_alpn(struct tls_server *s, const char *const *names, struct error
 /* What the handshake has read of a client's certificate without knowing: crypto.h. */
 static int refuse_unknown(void *unused, mbedtls_x509_crt *crt, int depth, uint32_t *flags)
 {
-	char unknown[CERT_OID];
-	size_t len;
+	struct cert_extensions extensions;
 
 	(void)unused, (void)depth;
-	if (cert_extensions(crt, &len, unknown) || *unknown)
+	cert_extensions(&extensions, crt);
+	if (*extensions.unknown || extensions.constraints)
 		*flags |= MBEDTLS_X509_BADCERT_OTHER;
 	return 0;
 }

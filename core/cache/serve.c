@@ -26,7 +26,6 @@ const char *const cache_state_words[] = { "waiting", "loading", "ready", "failed
 struct cache_servers {
 	struct cache_servers_conf conf;
 	struct grpc_conf grpc;
-	struct h2_budget budget;
 	struct httpd *health;
 	struct tls_files *tls; /* NULL: no TLS */
 	struct h2d *flight;
@@ -96,19 +95,18 @@ static int start_flight(struct cache_servers *s, struct error *err)
 {
 	static char no_tls[] = "this port speaks TLS: use grpc+tls://";
 	const struct cache_conf *c = s->conf.cache;
-	struct h2d_conf flight = {
+	const struct h2d_conf flight = {
 		.host = c->host,
 		.port = c->port,
 		.threads = parallel_cores() > 2 ? (int)parallel_cores() : 0,
 		.h2 = grpc_h2(&s->grpc, CACHE_MAX_REQUEST),
 		.tls = s->tls ? tls_files_server(s->tls) : NULL,
 		.plain = grpc_h2_unavailable(no_tls),
+		.max_waiting = MAX_WAITING,
 		.on_broken = on_broken,
 		.ctx = s,
 	};
 
-	s->budget.max = MAX_WAITING;
-	flight.h2.budget = flight.plain.budget = &s->budget;
 	return h2d_start(&s->flight, &flight, err);
 }
 

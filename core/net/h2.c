@@ -12,6 +12,7 @@
 enum {
 	MAX_HEADERS = 16 * 1024, /* of a request, counted as in RFC 9113 */
 	HEADER_OVERHEAD = 32,
+	SMALL = 4096, /* of a request that a full budget still allows */
 	MAX_STREAMS = 100,
 	MAX_RESPONSE_HEADERS = 16,
 	MAX_PARTS = 64,           /* parts queued at a time */
@@ -47,6 +48,7 @@ struct part {
 struct h2_conn {
 	nghttp2_session *session;
 	const struct h2_conf *conf;
+	struct h2_budget *budget;          /* or NULL */
 	struct h2_stream *streams, *ended; /* ended ones have parts in the queue */
 	size_t n_streams, held;
 	struct buf control;
@@ -96,16 +98,25 @@ static void stream_unlink(struct h2_stream **list, struct h2_stream *s)
 		s->next->prev = s->prev;
 }
 
+static void give_back(struct h2_budget *b, size_t n)
+{
+	for (; b; b = b->all)
+		atomic_fetch_sub(&b->used, n);
+}
+
 /* Count bytes of a request; false: that would exceed a limit. */
 static bool hold(struct h2_stream *s, size_t n)
 {
 	struct h2_conn *c = s->conn;
-	struct h2_budget *all = c->conf->budget;
+	bool small = s->held + n <= SMALL, full = false;
 
 	if (c->held + n > c->conf->max_body + MAX_STREAMS * MAX_HEADERS)
 		return false;
-	if (all && atomic_fetch_add(&all->used, n) + n > all->max) {
-		atomic_fetch_sub(&all->used, n);
+	for (struct h2_budget *b = c->budget; b; b = b->all)
+		full |= atomic_fetch_add(&b->used, n) + n >
+			b->max + (small ? b->max / 4 : 0);
+	if (full) {
+		give_back(c->budget, n);
 		return false;
 	}
 	c->held += n;
@@ -115,13 +126,10 @@ static bool hold(struct h2_stream *s, size_t n)
 
 static void drop_request(struct h2_stream *s)
 {
-	struct h2_budget *all = s->conn->conf->budget;
-
 	buf_release(&s->headers);
 	buf_release(&s->request);
 	s->conn->held -= s->held;
-	if (all)
-		atomic_fetch_sub(&all->used, s->held);
+	give_back(s->conn->budget, s->held);
 	s->held = 0;
 }
 
@@ -444,7 +452,7 @@ static nghttp2_session *session_new(struct h2_conn *c)
 	return session;
 }
 
-struct h2_conn *h2_conn_new(const struct h2_conf *conf)
+struct h2_conn *h2_conn_new(const struct h2_conf *conf, struct h2_budget *budget)
 {
 	struct h2_conn *c = xcalloc(1, sizeof(*c));
 	const nghttp2_settings_entry settings[] = {
@@ -455,6 +463,7 @@ struct h2_conn *h2_conn_new(const struct h2_conf *conf)
 	};
 
 	c->conf = conf;
+	c->budget = budget;
 	c->queue = 1;
 	c->control.max = SIZE_MAX / 2; /* is_full() has the limit */
 	c->session = session_new(c);

@@ -44,10 +44,14 @@ struct h2_body {
 	void *ctx;
 };
 
-/* Bytes of requests that wait to be handled, of several connections. */
+/*
+ * Bytes of requests that wait to be handled, of several connections. A quarter more is
+ * for small requests (4 KiB).
+ */
 struct h2_budget {
 	atomic_size_t used;
 	size_t max;
+	struct h2_budget *all; /* of which it is a part; or NULL */
 };
 
 enum h2_verdict { H2_ACCEPTED, H2_ANSWERED, H2_LATER };
@@ -55,8 +59,6 @@ enum h2_verdict { H2_ACCEPTED, H2_ANSWERED, H2_LATER };
 struct h2_conf {
 	size_t max_body;    /* of a request, and of all of a connection */
 	size_t max_streams; /* of a connection at a time; 0: 100 */
-	/* Of all connections with it; or NULL. */
-	struct h2_budget *budget;
 	/*
 	 * Judges a request by its headers, before any of its body is stored: may lower
 	 * *max_body, or answer with h2_respond(), which ends the request. H2_LATER:
@@ -73,8 +75,8 @@ struct h2_conf {
 	void *ctx;
 };
 
-/* conf must outlive it. */
-struct h2_conn *h2_conn_new(const struct h2_conf *conf);
+/* conf and the budget (NULL: none) must outlive it. */
+struct h2_conn *h2_conn_new(const struct h2_conf *conf, struct h2_budget *budget);
 void h2_conn_free(struct h2_conn *c); /* NULL is fine */
 
 /*

@@ -31,9 +31,10 @@ enum {
 	MAX_HANDSHAKES = 256,
 	REQUEST_MS = 30 * 1000,
 	IDLE_MS = 60 * 1000,
-	PEER_SHARE = 4,
-	PEERS = 4096, /* counters of connections, by a hash of the address */
-	SWEEPS = 8,   /* looks for late connections, in the time that they have */
+	PEER_SHARE = 4,    /* of connections */
+	WAITING_SHARE = 2, /* of max_waiting */
+	PEERS = 4096,      /* counters of connections, by a hash of the address */
+	SWEEPS = 8,        /* looks for late connections, in the time that they have */
 };
 enum { TLS_HELLO = 0x16, HTTP2_PREFACE = 'P' }; /* the first byte of a record */
 
@@ -45,9 +46,15 @@ struct conn {
 	struct tls_conn *tls;
 	int64_t deadline;   /* deadline of the handshake */
 	struct h2_conn *h2; /* NULL: before or in the handshake */
-	atomic_int *peer;   /* number of connections of its address */
-	bool used;          /* it had a request */
-	int64_t since;      /* when it last had one, or was accepted */
+	struct peer *peer;
+	bool used;     /* it had a request */
+	int64_t since; /* when it last had one, or was accepted */
+};
+
+/* An address. */
+struct peer {
+	atomic_int n; /* connections */
+	struct h2_budget budget;
 };
 
 struct conns {
@@ -73,7 +80,8 @@ struct h2d {
 	atomic_bool stopping;
 	int64_t until; /* set before `stopping` */
 	atomic_int n;  /* connections */
-	atomic_int peers[PEERS];
+	struct peer peers[PEERS];
+	struct h2_budget budget;
 	uint64_t key; /* of the hash */
 	int64_t sweep_ms;
 	int n_threads, n_loops; /* number wanted; number started */
@@ -112,7 +120,7 @@ static void conn_close(struct loop *l, struct conn *c)
 {
 	conn_unlink(c);
 	atomic_fetch_sub(&l->d->n, 1);
-	atomic_fetch_sub(c->peer, 1);
+	atomic_fetch_sub(&c->peer->n, 1);
 	tls_close(c->tls);
 	close(c->fd);
 	h2_conn_free(c->h2);
@@ -140,7 +148,7 @@ static int conn_watch(struct loop *l, struct conn *c, bool writing)
  * Close the connection that is idle longest and has no stream, of this peer (NULL: any);
  * false: this loop has none.
  */
-static bool make_room(struct loop *l, const atomic_int *peer)
+static bool make_room(struct loop *l, const struct peer *peer)
 {
 	for (struct conn *c = l->open.last; c; c = c->prev)
 		if (!h2_streams(c->h2) && (!peer || c->peer == peer)) {
@@ -151,14 +159,14 @@ static bool make_room(struct loop *l, const atomic_int *peer)
 }
 
 /* Refuse one if max_connections have streams, or max_per_peer of its peer. */
-static bool has_room(struct loop *l, const atomic_int *peer)
+static bool has_room(struct loop *l, const struct peer *peer)
 {
 	const struct h2d_conf *conf = &l->d->conf;
 
 	if (l->beginning.n >=
 	    (conf->max_handshakes + l->d->n_threads - 1) / l->d->n_threads)
 		conn_close(l, l->beginning.last);
-	return (*peer < conf->max_per_peer || make_room(l, peer)) &&
+	return (peer->n < conf->max_per_peer || make_room(l, peer)) &&
 	       (l->d->n < conf->max_connections || make_room(l, NULL));
 }
 
@@ -166,13 +174,13 @@ static bool has_room(struct loop *l, const atomic_int *peer)
  * Of IPv6 only four groups count, or those before "::". Two addresses may share a
  * counter, but nobody can choose which.
  */
-static atomic_int *count_of(struct h2d *d, const char peer[SOCK_ADDRESS_SIZE])
+static struct peer *peer_of(struct h2d *d, const char text[SOCK_ADDRESS_SIZE])
 {
 	uint64_t hash = d->key;
 
-	for (int colons = 0; *peer && colons < 4; peer++) {
-		colons += *peer == ':' && peer[1] == ':' ? 4 : *peer == ':';
-		hash = (hash ^ (uint8_t)*peer) * 0x9e3779b97f4a7c15u;
+	for (int colons = 0; *text && colons < 4; text++) {
+		colons += *text == ':' && text[1] == ':' ? 4 : *text == ':';
+		hash = (hash ^ (uint8_t)*text) * 0x9e3779b97f4a7c15u;
 		hash ^= hash >> 29;
 	}
 	return &d->peers[hash % PEERS];
@@ -180,27 +188,27 @@ static atomic_int *count_of(struct h2d *d, const char peer[SOCK_ADDRESS_SIZE])
 
 static void conn_open(struct loop *l, struct conn *c, const struct h2_conf *conf)
 {
-	c->h2 = h2_conn_new(conf);
+	c->h2 = h2_conn_new(conf, l->d->budget.max ? &c->peer->budget : NULL);
 	if (c->of)
 		conn_unlink(c);
 	conn_link(&l->open, c);
 }
 
-static void conn_add(struct loop *l, int fd, const char peer[SOCK_ADDRESS_SIZE])
+static void conn_add(struct loop *l, int fd, const char address[SOCK_ADDRESS_SIZE])
 {
 	struct epoll_event e = { .events = EPOLLIN | EPOLLOUT };
-	atomic_int *count = count_of(l->d, peer);
+	struct peer *peer = peer_of(l->d, address);
 	struct conn *c;
 
-	if (!has_room(l, count)) {
+	if (!has_room(l, peer)) {
 		close(fd);
 		return;
 	}
 	c = xcalloc(1, sizeof(*c));
 	c->fd = fd;
 	c->since = clock_ms();
-	c->peer = count;
-	atomic_fetch_add(count, 1);
+	c->peer = peer;
+	atomic_fetch_add(&peer->n, 1);
 	atomic_fetch_add(&l->d->n, 1);
 	c->writing = !l->d->conf.tls; /* the settings */
 	if (l->d->conf.tls) {
@@ -606,6 +614,11 @@ int h2d_start(struct h2d **ret, const struct h2d_conf *conf, struct error *err)
 							    : d->conf.idle_ms) /
 			      SWEEPS +
 		      1;
+	d->budget.max = d->conf.max_waiting;
+	for (size_t i = 0; i < PEERS; i++)
+		d->peers[i].budget =
+			(struct h2_budget){ .max = d->budget.max / WAITING_SHARE,
+					    .all = &d->budget };
 	d->listener = -1;
 	d->n_threads = threads < MAX_THREADS ? threads : MAX_THREADS;
 	d->loops = xcalloc((size_t)d->n_threads, sizeof(*d->loops));

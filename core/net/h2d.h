@@ -21,8 +21,13 @@ struct h2d_conf {
 	int threads;         /* 0: 2 */
 	int max_connections; /* 0: 1024; beyond it, the longest idle one is closed */
 	int max_per_peer;    /* of an address (IPv6: of a /64), likewise; 0: a quarter */
-	int64_t request_ms;  /* for a request to be complete, also the first; 0: 30 s */
-	int64_t idle_ms;     /* without a request; 0: 60 s */
+	/*
+	 * Bytes of requests that wait, of all connections; of an address, half. 0: no
+	 * limit.
+	 */
+	size_t max_waiting;
+	int64_t request_ms; /* for a request to be complete, also the first; 0: 30 s */
+	int64_t idle_ms;    /* without a request; 0: 60 s */
 	struct h2_conf h2;
 	struct tls_server *tls; /* must outlive it; NULL: no TLS */
 	struct h2_conf

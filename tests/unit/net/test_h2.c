@@ -59,7 +59,7 @@ static void handle(void *ctx, struct h2_stream *s)
 	h2_respond(s, headers, 1, h2_header(s, "x-body") ? &body : NULL);
 }
 
-static struct h2_budget budget = { .max = SIZE_MAX };
+static struct h2_budget budget = { .max = SIZE_MAX / 2 };
 
 /* A request with "x-no" is refused by its headers. */
 static enum h2_verdict begin(void *ctx, struct h2_stream *s, size_t *max_body)
@@ -114,9 +114,9 @@ static void request(struct peer *p, uint32_t stream, const char *extra, int flag
 /* SETTINGS, and a window for everything. */
 static void open_peer(struct peer *p, uint32_t max_frame)
 {
-	static const struct h2_conf conf = {
-		.max_body = MAX_BODY, .budget = &budget, .begin = begin, .handle = handle
-	};
+	static const struct h2_conf conf = { .max_body = MAX_BODY,
+					     .begin = begin,
+					     .handle = handle };
 	const uint8_t settings[] = { 0,
 				     5,
 				     (uint8_t)(max_frame >> 24),
@@ -132,7 +132,7 @@ static void open_peer(struct peer *p, uint32_t max_frame)
 
 	memset(p, 0, sizeof(*p));
 	p->out.max = p->in.max = 64 << 20;
-	p->conn = h2_conn_new(&conf);
+	p->conn = h2_conn_new(&conf, &budget);
 	current = p;
 	buf_adds(&p->out, PREFACE);
 	frame(p, SETTINGS, 0, 0, settings, sizeof(settings));
@@ -435,7 +435,7 @@ static void test_budget(void **state)
 	close_peer(&many[1]);
 	close_peer(&many[2]);
 	assert_int_equal(budget.used, 0);
-	budget.max = SIZE_MAX;
+	budget.max = SIZE_MAX / 2;
 }
 
 /* ---- peers that do not read -------------------------------------------------------- */

@@ -282,8 +282,9 @@ static void test_half_open(void **state)
 enum { HEADERS = 1, END_HEADERS = 4, PER_PEER = 8 };
 #define PREFACE "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0"
 /* The headers of a gRPC request, without HPACK's tables. */
-#define REQUEST                                                                   \
-	"\0\7:method\4POST\0\7:scheme\4http\0\5:path\6/t.T/M\0\14content-type\20" \
+#define REQUEST                                                                \
+	"\0\7:method\4POST\0\7:scheme\4http\0\12:authority\1h\0\5:path\6/t.T/" \
+	"M\0\14content-type\20"                                                \
 	"application/grpc"
 
 static void start_plain(struct server *s, struct h2d_conf conf)

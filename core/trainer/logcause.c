@@ -408,6 +408,11 @@ static const struct log_cause *row_of(const char *text)
 	return NULL;
 }
 
+static bool has(const char *line, size_t len, const char *text)
+{
+	return memmem(line, len, text, strlen(text));
+}
+
 const struct log_cause *log_read(struct log_reader *r, const char *line, size_t len,
 				 bool *ret_better)
 {
@@ -427,9 +432,10 @@ const struct log_cause *log_read(struct log_reader *r, const char *line, size_t 
 		c = row_of(LAST_ERROR);
 	if (!c || !c->hint)
 		return NULL;
-	*ret_better = !r->cause || c <= r->cause;
+	*ret_better = !r->cause || c <= r->cause || (last && r->warned);
 	if (*ret_better) {
 		r->cause = c;
+		r->warned = has(line, len, "NCCL WARN");
 		snprintf(r->word, sizeof(r->word), "%.*s", (int)word.len, word.text);
 	}
 	return c;
@@ -438,11 +444,6 @@ const struct log_cause *log_read(struct log_reader *r, const char *line, size_t 
 void log_forget(struct log_reader *r)
 {
 	r->cause = NULL;
-}
-
-static bool has(const char *line, size_t len, const char *text)
-{
-	return memmem(line, len, text, strlen(text));
 }
 
 bool log_is_exception(const char *line, size_t len)

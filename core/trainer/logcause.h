@@ -34,13 +34,15 @@ struct log_reader {
 	const struct log_cause *cause; /* of all lines, what explains most; or NULL */
 	char word[LOG_WORD_MAX];       /* for %s of its hint */
 	bool last_error;               /* the next line is NCCL's last error */
+	bool warned;                   /* the cause is in a warning of NCCL */
 	bool indexed;
 	unsigned char first[256], next[LOG_CAUSES_MAX]; /* rows by their character, + 1 */
 };
 
 /*
  * The cause in the line, or NULL. If it explains at least as much as r->cause (a lower
- * address does), it replaces that, and *ret_better is set.
+ * address does), or if it is NCCL's last error and r->cause was in a warning of NCCL, it
+ * replaces that, and *ret_better is set.
  */
 const struct log_cause *log_read(struct log_reader *r, const char *line, size_t len,
 				 bool *ret_better);

@@ -115,6 +115,15 @@ static const struct row {
 	{ "NCCL WARN NET/Socket : peer 10.0.0.1<3> message truncated : "
 	  "receiving 1048576 bytes instead of 65536",
 	  "the ranks called different collective operations", LOG_OWN },
+	{ "x.cc:1 NCCL WARN Call to ibv_reg_mr failed with error Cannot allocate memory\n"
+	  "ncclRemoteError: A call failed possibly due to a network error\n"
+	  "Last error:\n"
+	  "socketProgress: Connection closed by remote peer node1<57557>",
+	  "the other side closed the connection", LOG_PEER },
+	{ "torch.OutOfMemoryError: CUDA out of memory.\n"
+	  "Last error:\n"
+	  "socketProgress: Connection closed by remote peer node1<57557>",
+	  "the memory of a GPU or other device is full", LOG_OWN },
 	{ "[Rank 0] Watchdog caught collective operation timeout: "
 	  "WorkNCCL(SeqNum=1580, OpType=ALLREDUCE, NumelIn=466119168, "
 	  "Timeout(ms)=600000) ran for 600060 milliseconds before timing "

@@ -285,12 +285,10 @@ static int load_schema(struct schema **ret, const char *name, struct error *err)
 	return schema_load_texts(ret, texts, 3, err);
 }
 
-static int prepare(struct run *r, int argc, char **argv, struct error *err)
+static int read_all(struct run *r, int argc, char **argv, struct error *err)
 {
 	const struct convert_opts *o = r->opts;
 
-	if (!argc && !o->files.n)
-		return error_set(err, ERR_USAGE, "specify at least one file");
 	r->in.recursive = r->runtimes.recursive = o->recursive;
 	for (int i = 0; i < argc; i++)
 		if (input_read(&r->in, argv[i], err))
@@ -301,7 +299,17 @@ static int prepare(struct run *r, int argc, char **argv, struct error *err)
 	for (size_t i = 0; i < o->runtime_files.n; i++)
 		if (input_read(&r->runtimes, o->runtime_files.list[i], err))
 			return -1;
-	if (input_schema(&r->schema, err) || load_schema(&r->v1, "v1.yaml", err) ||
+	return input_end(&r->in, err) || input_end(&r->runtimes, err) ? -1 : 0;
+}
+
+static int prepare(struct run *r, int argc, char **argv, struct error *err)
+{
+	const struct convert_opts *o = r->opts;
+
+	if (!argc && !o->files.n)
+		return error_set(err, ERR_USAGE, "specify at least one file");
+	if (read_all(r, argc, argv, err) || input_schema(&r->schema, err) ||
+	    load_schema(&r->v1, "v1.yaml", err) ||
 	    load_schema(&r->v2beta1, "v2beta1.yaml", err))
 		return -1;
 	if (o->shared &&

@@ -53,6 +53,8 @@ static int load(struct input *in, struct schema **schema, const struct opt_strs 
 	for (size_t i = 0; i < files->n; i++)
 		if (input_read(in, files->list[i], err))
 			return -1;
+	if (input_end(in, err))
+		return -1;
 	for (size_t i = 0; i < in->n; i++) {
 		if (doc_is_known(&in->docs[i], *schema))
 			doc_check(&in->docs[i], *schema);

@@ -141,7 +141,7 @@ void meta_drop_server_fields(cJSON *obj)
 		json_del(obj, JSON_PATH("metadata", keys[i]));
 }
 
-static void drop_unset_times(cJSON *node)
+void meta_drop_unset_times(cJSON *node)
 {
 	cJSON *child = node ? node->child : NULL, *next;
 
@@ -150,14 +150,14 @@ static void drop_unset_times(cJSON *node)
 		if (cJSON_IsNull(child) && str_eq(child->string, "creationTimestamp"))
 			cJSON_Delete(cJSON_DetachItemViaPointer(node, child));
 		else
-			drop_unset_times(child);
+			meta_drop_unset_times(child);
 	}
 }
 
 void meta_drop_unset(cJSON *obj)
 {
 	json_del(obj, JSON_PATH("status"));
-	drop_unset_times(obj);
+	meta_drop_unset_times(obj);
 }
 
 int64_t meta_generation(const cJSON *obj)

@@ -64,6 +64,7 @@ void meta_drop_server_fields(cJSON *obj);
  * Go programs write it also where strict validation knows no such field.
  */
 void meta_drop_unset(cJSON *obj);
+void meta_drop_unset_times(cJSON *node); /* the second alone, at and below a node */
 /* Leave of metadata only names, uid, versions, deletion and owners. */
 void meta_digest(cJSON *obj);
 

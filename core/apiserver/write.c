@@ -420,6 +420,17 @@ static int check_applied(struct exchange *x, const cJSON *old, const cJSON *conf
 				uid));
 }
 
+/* What Go programs write for unset fields is in no schema; more lenient than upstream. */
+static void drop_unset(const struct exchange *x, cJSON *config)
+{
+	const cJSON *status = json_member(config, "status");
+
+	meta_drop_unset_times(config);
+	if (!*x->subresource && (cJSON_IsNull(status) || cJSON_IsObject(status)) &&
+	    !status->child)
+		json_del(config, JSON_PATH("status"));
+}
+
 static cJSON *applied(struct exchange *x, const cJSON *old)
 {
 	cleanup_json cJSON *blank = prepare_blank(x);
@@ -437,6 +448,7 @@ static cJSON *applied(struct exchange *x, const cJSON *old)
 
 	if (!old)
 		json_del(config, JSON_PATH("metadata", "resourceVersion"));
+	drop_unset(x, config);
 	if (check_applied(x, old, config) || check_typed(x, config) ||
 	    prepare_identity(x, config) || prepare_known(x, config))
 		return NULL;

@@ -100,11 +100,6 @@ int files_in(struct arena *arena, const char *dir, bool recursive, const char **
 	struct names files = { .arena = arena };
 	int failed = walk(&files, dir, recursive, err);
 
-	if (!failed && !files.n)
-		failed = error_set(err, ERR_INVALID,
-				   "error reading [%s]: recognized file extensions are "
-				   "[.json .yaml .yml]",
-				   dir);
 	if (!failed) {
 		*ret = arena_alloc(arena, (files.n + 1) * sizeof(**ret));
 		memcpy(*ret, files.list, files.n * sizeof(**ret));

@@ -18,7 +18,7 @@ bool files_is_url(const char *path); /* http:// or https:// */
 /*
  * The files *.json, *.yaml and *.yml of a directory, in the order of their names, with
  * those below it if `recursive`; symbolic links to directories are not followed. The list
- * ends with NULL. ERR_INVALID: there is none; ERR_LIMIT: more than FILES_MAX.
+ * ends with NULL. ERR_LIMIT: more than FILES_MAX.
  */
 MUST_CHECK int files_in(struct arena *arena, const char *dir, bool recursive,
 			const char ***ret, struct error *err);

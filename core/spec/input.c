@@ -134,6 +134,9 @@ static int read_dir(struct input *in, const char *dir, struct error *err)
 
 	if (files_in(&in->arena, dir, in->recursive, &files, err))
 		return -1;
+	if (!*files)
+		in->empty = in->empty ? arena_printf(&in->arena, "%s %s", in->empty, dir)
+				      : arena_strdup(&in->arena, dir);
 	for (; *files; files++)
 		if (read_source(in, *files, true, err))
 			return -1;
@@ -174,6 +177,16 @@ int input_read(struct input *in, const char *path, struct error *err)
 	matches = path[strcspn(path, "*?[")] ? files_matching(&in->arena, path) : NULL;
 	return matches ? read_each(in, matches, read_path, err)
 		       : read_path(in, path, err);
+}
+
+int input_end(const struct input *in, struct error *err)
+{
+	if (!in->empty || in->sources)
+		return 0;
+	return error_set(err, ERR_INVALID,
+			 "error reading [%.900s]: recognized file extensions are [.json "
+			 ".yaml .yml]",
+			 in->empty);
 }
 
 struct doc *input_add(struct input *in, cJSON *take_obj)

@@ -49,6 +49,7 @@ struct input {
 	struct source *sources;
 	struct doc *docs;
 	size_t n, cap, bytes;
+	const char *empty; /* directories without a file, or NULL */
 };
 
 /*
@@ -56,6 +57,8 @@ struct input {
  * of them may be several, separated by commas, or a pattern of glob(3).
  */
 MUST_CHECK int input_read(struct input *in, const char *path, struct error *err);
+/* After the last one: an error if all were directories without a file. */
+MUST_CHECK int input_end(const struct input *in, struct error *err);
 
 /* Add a document that is in no file; the input takes it. */
 struct doc *input_add(struct input *in, cJSON *take_obj);

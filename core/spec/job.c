@@ -236,6 +236,8 @@ static int read_all(struct job_set *set, const struct job_opts *opts,
 	for (size_t i = 0; i < opts->files.n; i++)
 		if (input_read(&set->input, opts->files.list[i], err))
 			return -1;
+	if (input_end(&set->input, err))
+		return -1;
 	if (!job_opts_file(opts)) {
 		if (job_from_opts(&made, opts, err))
 			return -1;

@@ -88,6 +88,8 @@ code, out, err = run("convert", "-R", "d")
 check("convert", None if code == 0 and out.count("kind: TrainJob") == 2 and not err else err)
 for args in (["submit", "--dry-run", "empty"], ["convert", "-R", "empty"], ["runtime", "validate", "empty"]):
     gives(f"{' '.join(args)}: no file of these names", args, 2, [], "error reading [empty]: recognized file extensions are [.json .yaml .yml]")
+gives("one of several is empty", ["runtime", "render", "-o", "name", "-f", "empty", "-f", "d"], 0, ["jobset.jobset.x-k8s.io/b"])
+gives("all are empty", ["convert", "-f", "empty", "-f", "empty/sub"], 2, [], "error reading [empty empty/sub]: recognized")
 write("v1/job.json", text=json.dumps({"apiVersion": "kubeflow.org/v1", "kind": "JAXJob", "metadata": {"name": "j", "creationTimestamp": None}, "spec": {
     "runPolicy": {}, "jaxReplicaSpecs": {"Worker": {"replicas": 1, "template": {"metadata": {"creationTimestamp": None}, "spec": {
         "containers": [{"name": "jax", "image": "i", "resources": {}}]}}}}}, "status": {"conditions": None, "replicaStatuses": None}}))

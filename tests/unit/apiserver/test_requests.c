@@ -203,6 +203,24 @@ static void test_rows(void **state)
 	}
 }
 
+/* kubectl apply --server-side of what a Go program wrote. */
+static void test_apply_unset(void **state)
+{
+	struct answer a = send_as(
+		"secret", "PATCH",
+		RUNTIMES "/applied?fieldManager=m&fieldValidation=Strict",
+		"application/apply-patch+yaml",
+		"apiVersion: trainer.kubeflow.org/v1alpha1\nkind: TrainingRuntime\n"
+		"metadata: {name: applied, creationTimestamp: null}\n"
+		"spec: {template: {metadata: {creationTimestamp: null}, spec: "
+		"{replicatedJobs: []}}}\nstatus: {}\n");
+
+	(void)state;
+	assert_int_equal(a.status, 201);
+	assert_null(json_get(a.doc, "spec", "template", "metadata")->child);
+	cJSON_Delete(a.doc);
+}
+
 static void test_pages(void **state)
 {
 	cleanup_arena struct arena arena = { 0 };
@@ -685,6 +703,7 @@ int main(void)
 		cmocka_unit_test(test_leftovers),
 		cmocka_unit_test(test_token),
 		cmocka_unit_test(test_rows),
+		cmocka_unit_test(test_apply_unset),
 		cmocka_unit_test(test_pages),
 		cmocka_unit_test(test_pages_version),
 		cmocka_unit_test(test_foreground),

@@ -40,8 +40,8 @@ static int fail_certificate(struct call *c)
 static const struct {
 	const char *said, *help;
 } handshakes[] = {
-	{ "X509", "; supported certificates: " CERT_SUPPORTED },
-	{ "PK - ", "; supported certificates: " CERT_SUPPORTED },
+	{ "X509", "; supported: " CERT_SUPPORTED },
+	{ "PK - ", "; supported: " CERT_SUPPORTED },
 	{ "fatal alert", "; supported: TLS 1.2 and 1.3 with ECDHE and AES-GCM or "
 			 "ChaCha20-Poly1305; certificates with " CERT_SUPPORTED },
 	{ "invalid SSL record", "; does it speak TLS, or is http:// meant?" },

@@ -99,7 +99,7 @@ check "... a runtime that there is not, and the one that was meant" also \
 	"bad.yaml:28:3: spec.RuntimeRef: .*not found.*; did you mean 'torch-distributed'\?"
 check "... what to do about a field of another type" also \
 	'bad.yaml:56:13: spec.trainer.numProcPerNode: .*: "string"; remove it; it is the default'
-check "... in one line" [ "$(grep -c numProcPerNode:.*integer "$scratch/err")" = 1 ]
+check "... in one line" [ "$(grep -c 'numProcPerNode: .*type integer' "$scratch/err")" = 1 ]
 check "... the webhook's words about a field" also 'bad.yaml:39:5: spec.trainer.env: '
 check "... the good one is not created, either" absent trainjob fifth
 

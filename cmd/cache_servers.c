@@ -146,11 +146,12 @@ static void access_release(struct access *a)
 	free(a->own_group);
 }
 
-static int judge(void *ctx, const char *authorization, struct error *err)
+static int judge(void *ctx, const char *peer, const char *authorization,
+		 struct error *err)
 {
 	struct access *a = ctx;
 
-	return token_review_judge(a->review, NULL, authorization, err);
+	return token_review_judge(a->review, peer, authorization, err);
 }
 
 static void watch(void *ctx, void (*news)(void *arg), void *arg)

@@ -57,11 +57,13 @@ static void look_again(struct auth *a)
 			 LOG_ERR(&err));
 }
 
-static int judge(void *ctx, const char *authorization, struct error *err)
+static int judge(void *ctx, const char *peer, const char *authorization,
+		 struct error *err)
 {
 	struct auth *a = ctx;
 	bool right;
 
+	(void)peer;
 	pthread_mutex_lock(&a->lock);
 	look_again(a);
 	right = authorization && bearer_is(authorization, a->token);

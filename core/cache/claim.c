@@ -70,7 +70,7 @@ int claim_check(struct claim *c, const char *value, bool puts, struct error *err
 	const char *secret = bearer_token(&arena, value);
 	int rc;
 
-	if (file->judge ? file->judge(file->ctx, value, err) != 0
+	if (file->judge ? file->judge(file->ctx, "", value, err) != 0
 			: !secret && (!puts || c->conf->auth.judge))
 		return not_head(err);
 	if (file->judge)

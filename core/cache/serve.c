@@ -51,7 +51,8 @@ static enum grpc_verdict admit(void *ctx, struct grpc_call *call)
 {
 	const struct cache_auth *auth = ctx;
 	struct error err = { 0 };
-	int rc = auth->judge(auth->ctx, grpc_metadata(call, "authorization"), &err);
+	int rc = auth->judge(auth->ctx, grpc_peer(call),
+			     grpc_metadata(call, "authorization"), &err);
 
 	if (rc >= 0)
 		return rc ? GRPC_LATER : GRPC_ADMITTED;

@@ -22,13 +22,14 @@ struct cache_worker_place {
 struct arena;
 
 /*
- * Authentication. judge() decides by a request's Authorization header (NULL: none)
- * without blocking. 0: allowed; -1: refused (ERR_DENIED: a known caller without the
- * right; ERR_BUSY: it cannot be decided now); 1: not decided yet, the function given to
- * watch() is called once it is.
+ * Authentication. judge() decides by a request's Authorization header (NULL: none) and
+ * its client's address, without blocking. 0: allowed; -1: refused (ERR_DENIED: a known
+ * caller without the right; ERR_BUSY: it cannot be decided now); 1: not decided yet, the
+ * function given to watch() is called once it is.
  */
 struct cache_auth {
-	int (*judge)(void *ctx, const char *authorization, struct error *err);
+	int (*judge)(void *ctx, const char *peer, const char *authorization,
+		     struct error *err);
 	/*
 	 * Set the function to call on decisions, from any thread; NULL: none. May be NULL
 	 * if judge() never returns 1.

@@ -77,6 +77,11 @@ const char *grpc_metadata(const struct grpc_call *call, const char *name)
 	return h2_header(call->stream, name);
 }
 
+const char *grpc_peer(const struct grpc_call *call)
+{
+	return h2_peer(call->stream);
+}
+
 void grpc_fail(struct grpc_call *call, enum grpc_code code, const char *fmt, ...)
 {
 	va_list ap;

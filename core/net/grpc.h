@@ -67,6 +67,7 @@ struct h2_conf grpc_h2_unavailable(char *message);
 /* The next message of the request: false at its end. Borrowed until the method returns. */
 bool grpc_next(struct grpc_call *call, struct iovec *ret);
 const char *grpc_metadata(const struct grpc_call *call, const char *name);
+const char *grpc_peer(const struct grpc_call *call); /* address; "": unknown */
 
 /* Answer with one of the following. Only the last failure is sent. */
 void grpc_fail(struct grpc_call *call, enum grpc_code code, const char *fmt, ...)

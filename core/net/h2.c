@@ -49,6 +49,7 @@ struct h2_conn {
 	nghttp2_session *session;
 	const struct h2_conf *conf;
 	struct h2_budget *budget;          /* or NULL */
+	const char *peer;                  /* address, or NULL */
 	struct h2_stream *streams, *ended; /* ended ones have parts in the queue */
 	size_t n_streams, held;
 	struct buf control;
@@ -574,6 +575,16 @@ void h2_goaway(struct h2_conn *c)
 	nghttp2_submit_goaway(c->session, NGHTTP2_FLAG_NONE,
 			      nghttp2_session_get_last_proc_stream_id(c->session),
 			      NGHTTP2_NO_ERROR, NULL, 0);
+}
+
+void h2_set_peer(struct h2_conn *c, const char *address)
+{
+	c->peer = address;
+}
+
+const char *h2_peer(const struct h2_stream *s)
+{
+	return s->conn->peer ? s->conn->peer : "";
 }
 
 const char *h2_header(const struct h2_stream *s, const char *name)

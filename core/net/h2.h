@@ -78,6 +78,8 @@ struct h2_conf {
 /* conf and the budget (NULL: none) must outlive it. */
 struct h2_conn *h2_conn_new(const struct h2_conf *conf, struct h2_budget *budget);
 void h2_conn_free(struct h2_conn *c); /* NULL is fine */
+/* The client's address, for h2_peer(); outlives it. */
+void h2_set_peer(struct h2_conn *c, const char *address);
 
 /*
  * ERR_FORMAT: the peer speaks no HTTP/2, or breaks it beyond what a GOAWAY says. ERR_LIMIT:
@@ -106,6 +108,7 @@ void h2_goaway(struct h2_conn *c); /* accept no new streams; open ones continue 
  * Headers and body are freed by h2_respond().
  */
 const char *h2_header(const struct h2_stream *s, const char *name);
+const char *h2_peer(const struct h2_stream *s); /* "": unknown */
 const struct buf *h2_request_body(const struct h2_stream *s);
 
 /*

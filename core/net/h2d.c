@@ -47,8 +47,9 @@ struct conn {
 	int64_t deadline;   /* deadline of the handshake */
 	struct h2_conn *h2; /* NULL: before or in the handshake */
 	struct peer *peer;
-	bool used;     /* it had a request */
-	int64_t since; /* when it last had one, or was accepted */
+	char address[SOCK_ADDRESS_SIZE]; /* of the peer */
+	bool used;                       /* it had a request */
+	int64_t since;                   /* when it last had one, or was accepted */
 };
 
 /* An address. */
@@ -189,6 +190,7 @@ static struct peer *peer_of(struct h2d *d, const char text[SOCK_ADDRESS_SIZE])
 static void conn_open(struct loop *l, struct conn *c, const struct h2_conf *conf)
 {
 	c->h2 = h2_conn_new(conf, l->d->budget.max ? &c->peer->budget : NULL);
+	h2_set_peer(c->h2, c->address);
 	if (c->of)
 		conn_unlink(c);
 	conn_link(&l->open, c);
@@ -208,6 +210,7 @@ static void conn_add(struct loop *l, int fd, const char address[SOCK_ADDRESS_SIZ
 	c->fd = fd;
 	c->since = clock_ms();
 	c->peer = peer;
+	snprintf(c->address, sizeof(c->address), "%s", address);
 	atomic_fetch_add(&peer->n, 1);
 	atomic_fetch_add(&l->d->n, 1);
 	c->writing = !l->d->conf.tls; /* the settings */

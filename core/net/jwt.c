@@ -8,7 +8,8 @@
 #include "base/str.h"
 #include "net/sign.h"
 
-#define HEAD "{\"alg\":\"HS256\",\"typ\":\"JWT\"}"
+#define BASE64URL "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+#define HEAD      "{\"alg\":\"HS256\",\"typ\":\"JWT\"}"
 
 enum { MAX_TOKEN = 64 * 1024 };
 
@@ -81,13 +82,11 @@ cJSON *jwt_read(const char *key, const char *token)
 
 cJSON *jwt_unverified(const char *token)
 {
-	cleanup_buf struct buf signature = { .max = MAX_TOKEN };
 	const char *middle, *last, *alg;
 	cleanup_json cJSON *head = NULL;
-	struct error none = { 0 };
 
 	if (!find_parts(token, &middle, &last) || !last[1] ||
-	    base64url_decode(&signature, last + 1, strlen(last + 1), &none))
+	    last[1 + strspn(last + 1, BASE64URL)])
 		return NULL;
 	head = read_part(token, (size_t)(middle - token));
 	alg = json_str(head, "alg");

@@ -41,7 +41,7 @@ static enum grpc_verdict admit(void *ctx, struct grpc_call *call)
 {
 	struct server *s = ctx;
 
-	(void)call;
+	assert_string_equal(grpc_peer(call), "127.0.0.1");
 	atomic_fetch_add(&s->asked, 1);
 	return atomic_load(&s->admitted) ? GRPC_ADMITTED : GRPC_LATER;
 }

@@ -73,7 +73,6 @@ static void test_unverified(void **state)
 		"a.b.c",
 		"eyJhbGciOiJIUzI1NiJ9.eyJhIjoxfQ", /* no signature */
 		"eyJhbGciOiJIUzI1NiJ9.eyJhIjoxfQ.",
-		"eyJhbGciOiJIUzI1NiJ9.eyJhIjoxfQ.x",
 		"eyJhbGciOiJIUzI1NiJ9.eyJhIjoxfQ.eA\n",
 		"eyJhbGciOiJub25lIn0.eyJhIjoxfQ.eA",     /* none */
 		"eyJhbGciOiJOb25FIn0.eyJhIjoxfQ.eA",     /* NonE */
@@ -86,7 +85,7 @@ static void test_unverified(void **state)
 		"eyJhbGciOiJIUzI1NiJ9.eyJhIjo\nxfQ.eA",
 		"eyJhbGciOiJIUzI1NiJ9.eyJhIjoxLCJhIjoyfQ.eA", /* a twice */
 	};
-	cleanup_json cJSON *got = jwt_unverified("eyJhbGciOiJSUzI1NiJ9.eyJhIjoxfQ.eA");
+	cleanup_json cJSON *got = jwt_unverified("eyJhbGciOiJSUzI1NiJ9.eyJhIjoxfQ.eB");
 
 	(void)state;
 	assert_int_equal(json_int(got, 0, "a"), 1);

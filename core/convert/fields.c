@@ -100,6 +100,13 @@ static int judge_port(const struct field *f, const char **says)
 	return GRADE_APPROXIMATE;
 }
 
+/* Not a script, a path or the name of an object? */
+static bool is_host(const struct field *f, const char *text)
+{
+	return !str_eq(f->key, "name") && !str_eq(f->key, "secretName") &&
+	       !text[strcspn(text, " \t\n/")];
+}
+
 /* Of a pod template. */
 static bool judge_text(const struct field *f)
 {
@@ -114,10 +121,9 @@ static bool judge_text(const struct field *f)
 		note(f->j, r.grade, f->path, f->value, r.why);
 	else if (r.now != text)
 		note(f->j, GRADE_APPROXIMATE, f->path, f->value,
-		     arena_printf(f->j->arena, "%s is now called %s",
-				  str_eq(f->key, "name") || str_eq(f->key, "secretName")
-					  ? "it"
-					  : "the pod",
+		     arena_printf(f->j->arena, "%s %s",
+				  is_host(f, text) ? "the pod is now called"
+						   : "it is now",
 				  r.now));
 	return r.why || r.now != text;
 }

@@ -392,7 +392,7 @@ def value(doc, text, role="Launcher"):
 
 def name_row(doc, text, now, code=3, line=None, args=(), at=launcher, role="Launcher"):
     row(f"{doc['kind']} {doc['apiVersion'][12:]}: {text} {' '.join(args)}", value(doc, text, role), code,
-        line or (": approximate: the pod is now called " + re.escape(now) + "$" if now != text else None), {at + "/env/A/value": now}, args)
+        line or (": approximate: (the pod is now called|it is now) " + re.escape(now) + "$" if now != text else None), {at + "/env/A/value": now}, args)
 
 
 M1 = job("MPIJob")
@@ -431,7 +431,7 @@ put(doc, "spec.R.Launcher.template.spec.initContainers", [{"name": "i", "image":
 put(doc, "spec.R.Launcher.template.spec.containers.0.livenessProbe", {"exec": {"command": ["ping", "j-worker-1"]}})
 put(doc, "spec.R.Launcher.template.spec.hostAliases", [{"ip": "10.0.0.1", "hostnames": ["j-launcher"]}])
 spec = POD % "launcher"
-row("MPIJob: names in other fields", doc, 3, r'volumes\[0\]\.configMap\.name: "j-config": approximate: it is now called j-mpi-hostfile$', {
+row("MPIJob: names in other fields", doc, 3, r'volumes\[0\]\.configMap\.name: "j-config": approximate: it is now j-mpi-hostfile$', {
     spec + "/volumes/h/configMap/name": "j-mpi-hostfile", spec + "/volumes/k/secret/secretName": "j-mpi-ssh-auth",
     spec + "/volumes/o/configMap/name": "j-configs", spec + "/initContainers/i/args": ["j-node-0-0.j"],
     spec + "/initContainers/i/env/A/valueFrom/configMapKeyRef/name": "j-mpi-hostfile",

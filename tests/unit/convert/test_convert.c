@@ -181,6 +181,79 @@ static void test_refused(void **state)
 	}
 }
 
+/* More of them are in tests/cli/test_convert.py. */
+static void test_names(void **state)
+{
+	static const struct {
+		const char *text, *want;
+		enum grade grade;
+	} rows[] = {
+		{ "j-worker-1", "j-node-0-1.j", GRADE_APPROXIMATE },
+		{ "j-worker-$((", "j-worker-$((", GRADE_LOST },
+		{ "j-worker-${", "j-worker-${", GRADE_LOST },
+		{ "j-worker-{a\n}", "j-worker-{a\n}", GRADE_LOST },
+		{ "j-worker-$", "j-worker-$", GRADE_LOST },
+		{ "j-worker-%9", "j-worker-%9", GRADE_LOST },
+		{ "j-worker-", "j-worker-", GRADE_LOST },
+		{ "j-worker-99999999999999999999999", "j-worker-99999999999999999999999",
+		  GRADE_APPROXIMATE },
+		{ "j-worker-1$i%02d", "j-node-0-1$i%02d.j", GRADE_APPROXIMATE },
+		{ "j-", "j-", GRADE_EXACT },
+		{ "jj-worker-0 j", "jj-worker-0 j", GRADE_EXACT },
+	};
+	cleanup_json cJSON *doc = parse(HEAD("JAXJob") "  jaxReplicaSpecs: {Worker: {"
+						       "replicas: 2, template: {spec: "
+						       "{containers: [{name: jax, image: "
+						       "i, args: [x]}]}}}}\n");
+	cJSON *list = json_get(doc, "spec", "jaxReplicaSpecs", "Worker", "template",
+			       "spec", "containers");
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		cleanup_convert_result struct convert_result res = { 0 };
+		cleanup_free char *text = NULL, *want = NULL;
+		cJSON *arg = json_get(list->child, "args")->child;
+		cleanup_json cJSON *now = cJSON_CreateString(rows[i].want);
+
+		cJSON_SetValuestring(arg, rows[i].text);
+		convert_job(&res, &conf, doc);
+		assert_int_equal(res.errs.n, 0);
+		text = json_text(res.runtime);
+		want = json_text(now);
+		if (!strstr(text, want) || res.grade != rows[i].grade)
+			fail_msg("%s: %d %s", rows[i].text, res.grade, text);
+	}
+}
+
+static void test_mentions(void **state)
+{
+	static const struct {
+		const char *text;
+		size_t notes;
+	} rows[] = {
+		{ "j-worker-0", 1 },  { "x j-worker-$i; j-worker-1", 1 },
+		{ "xj-worker-0", 0 }, { "j-worker-0x j", 0 },
+		{ "j-worker", 1 },    { "", 0 },
+	};
+	cleanup_json cJSON *job = parse(HEAD("JAXJob") WORKER("jaxReplicaSpecs", "jax"));
+	cleanup_map struct map jobs = { 0 };
+
+	(void)state;
+	assert_true(convert_is_valid(&conf, job));
+	map_put(&jobs, "j", job);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		cleanup_convert_result struct convert_result res = { 0 };
+		cleanup_json cJSON *other =
+			parse("{metadata: {name: j-worker-0}, data: {a.b: [x]}}");
+
+		cJSON_SetValuestring(json_get(other, "data", "a.b")->child, rows[i].text);
+		convert_mentions(&res, &conf, &jobs, other);
+		assert_int_equal(res.n, rows[i].notes);
+		if (res.n)
+			assert_string_equal(res.notes[0].path, "data[a.b][0]");
+	}
+}
+
 static void test_shared(void **state)
 {
 	cleanup_convert_result struct convert_result res = { 0 };
@@ -209,10 +282,9 @@ static void test_shared(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_what_is_ours),
-		cmocka_unit_test(test_grades),
-		cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_shared),
+		cmocka_unit_test(test_what_is_ours), cmocka_unit_test(test_grades),
+		cmocka_unit_test(test_refused),      cmocka_unit_test(test_names),
+		cmocka_unit_test(test_mentions),     cmocka_unit_test(test_shared),
 	};
 
 	return cmocka_run_group_tests_name("convert", tests, group_setup, group_teardown);

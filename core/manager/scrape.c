@@ -16,11 +16,12 @@
 #define MAX_TEXT  ((size_t)8 * 1024 * 1024)
 #define TEXT_TYPE "text/plain; version=0.0.4; charset=utf-8"
 
-enum { MAX_VERDICTS = 64, ACCEPTED_MS = 60000 };
+enum { MAX_VERDICTS = 64, ACCEPTED_MS = 60000, SAME_MS = 60000 };
 
 struct scrape {
 	struct scrape_conf conf;
 	struct authenticator *tokens; /* NULL: for everybody */
+	struct log_last logged;
 };
 
 /* authenticator_conf.review */
@@ -77,8 +78,8 @@ static void answer(struct httpd_response *resp, int status, const char *text)
 	buf_printf(&resp->body, "%s\n", text);
 }
 
-static void refuse(struct httpd_response *resp, enum authenticator_verdict verdict,
-		   const struct error *err)
+static void refuse(struct scrape *s, struct httpd_response *resp,
+		   enum authenticator_verdict verdict, const struct error *err)
 {
 	if (verdict == AUTHENTICATOR_REFUSED) {
 		bool known = err->kind == ERR_DENIED;
@@ -87,7 +88,9 @@ static void refuse(struct httpd_response *resp, enum authenticator_verdict verdi
 	} else if (err->code == 429) {
 		answer(resp, 429, "Too Many Requests");
 	} else {
-		log_warn("cannot authenticate a request for metrics", LOG_ERR(err));
+		if (log_is_news(&s->logged, err->msg, SAME_MS))
+			log_warn("cannot authenticate a request for metrics",
+				 LOG_ERR(err));
 		answer(resp, 500, "Authentication failed");
 	}
 }
@@ -112,7 +115,7 @@ static bool may_read(struct scrape *s, const struct httpd_request *req,
 	verdict = authenticator_wait(s->tokens, &a, &r, &unused, &err);
 	if (verdict == AUTHENTICATOR_ACCEPTED)
 		return true;
-	refuse(resp, verdict, &err);
+	refuse(s, resp, verdict, &err);
 	return false;
 }
 

@@ -32,7 +32,7 @@ static const char *logs_command(struct why *w)
 	return arena_printf(w->arena, "kftrainer logs %s --tail 50%%n", w->v->name);
 }
 
-/* The last line of the first rank's log that is of connections, if it is near the end. */
+/* The last line of the first rank's log that is about connections, if it is near the end. */
 void why_waiting_for_peers(struct why *w)
 {
 	const cJSON *pod = first_rank(w->v);
@@ -61,7 +61,7 @@ void why_waiting_for_peers(struct why *w)
 	if (!found)
 		return;
 	why_add(w, "Connection", logs_command(w),
-		"the log of %s reports a problem with its peers: \"%s\" (%s)",
+		"the log of %s reports a connection problem: \"%s\" (%s)",
 		pod_step(w->arena, pod), why_words(w, found), (char *)out.data);
 }
 

@@ -79,7 +79,7 @@ check "... the command" says nocommand '^nocommand has failed: .*container node 
 check "... the init container" says broken "^broken has failed: .*: init container fetch ended with exit code 4; its log ends with \"no such file\""
 check "... again and again" says loop '^loop is (pending|running): node-0 \(node rank 0\), pod loop-node-0-0-.*: container node ended with exit code 1, after [0-9]+ restarts?; its log says "KeyError: .weights.'
 check "... connections" says peers '^peers has failed: .*container node ended with exit code 1; its log says ".*timed out.*" \(the ranks did not find each other in time'
-check "... that are tried" says seeks '^seeks is running: the log of node-0 \(node rank 0\) reports a problem with its peers: ".*(failed to connect|Connection refused).*" \('
+check "... that are tried" says seeks '^seeks is running: the log of node-0 \(node rank 0\) reports a connection problem: ".*(failed to connect|Connection refused).*" \('
 
 # ---- pods that run -------------------------------------------------------------------------------
 check "... in order" says fine '^fine is running: no problem found: 2 of 2 pods have been running for .*; it reports no progress' "kftrainer logs fine"

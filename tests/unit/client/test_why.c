@@ -570,8 +570,8 @@ static void test_run(void **state)
 			  "bert-node-0-0-x",
 			  "2026-01-01T00:59:59.1Z [c10d] The client socket has failed to "
 			  "connect to [x]:29500\\n"),
-		  "bert is running: the log of node-0 (node rank 0) reports a problem "
-		  "with its peers: "
+		  "bert is running: the log of node-0 (node rank 0) reports a connection "
+		  "problem: "
 		  "\"[c10d] The client socket has failed to connect to [x]:29500\" (node "
 		  "0 does not accept connections yet" },
 		{ "what its log says is not about peers",

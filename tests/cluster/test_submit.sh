@@ -71,6 +71,27 @@ check "-o yaml is what is stored" says 0 '^  uid: ' "$d/one.yaml" --name shown -
 check "no file: options" says 0 'TrainJob default/train: created' --runtime torch-distributed --nodes 3 -- torchrun train.py
 check "... say what is expected" of train '.spec.trainer.numNodes}{.spec.trainer.command[1]' 3train.py
 
+# ---- what Go programs write, in a stream of JSON, from a directory --------------------------------
+mkdir "$d/go"
+python3 - "$d/go/go.json" "$d/go/more.yml" <<'END'
+import json, sys
+unset = {"creationTimestamp": None}
+api = "trainer.kubeflow.org/v1alpha1"
+pod = {"metadata": unset, "spec": {"containers": [{"name": "node", "image": "x", "resources": {}}]}}
+step = {"name": "node", "template": {"metadata": {**unset, "labels": {"trainer.kubeflow.org/trainjob-ancestor-step": "trainer"}}, "spec": {"template": pod}}}
+spec = {"mlPolicy": {"numNodes": 1}, "template": {"metadata": unset, "spec": {"replicatedJobs": [step]}}}
+kind = "TrainingRuntime"
+job = lambda name: {"apiVersion": api, "kind": "TrainJob", "metadata": {**unset, "name": name}, "spec": {
+    "runtimeRef": {"name": "go", "kind": kind}, "runtimePatches": [{"manager": "a.b/c", "trainingRuntimeSpec": {"template": {"metadata": unset}}}]}, "status": {}}
+with open(sys.argv[1], "w") as f:
+    f.write(json.dumps({"apiVersion": api, "kind": kind, "metadata": {**unset, "name": "go"}, "spec": spec, "status": {}}) + json.dumps(job("go")))
+with open(sys.argv[2], "w") as f:
+    f.write(json.dumps(job("went")))
+END
+check "creationTimestamp: null and status: {}" says 0 '^TrainJob default/go: created$' -f "$d/go"
+check "... the runtime" also '^TrainingRuntime default/go: created$'
+check "... the second file" of went .spec.runtimeRef.name go
+
 # ---- asked first ---------------------------------------------------------------------------------
 check "a dry run" says 0 'TrainJob default/dry: valid \(server dry run\)' "$d/one.yaml" --name dry --dry-run=server
 check "... -o yaml" says 0 '^    kind: ClusterTrainingRuntime' "$d/one.yaml" --name dry --dry-run=server -o yaml

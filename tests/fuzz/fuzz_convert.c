@@ -78,6 +78,21 @@ static char *convert(const cJSON *obj, const cJSON *shared, bool upstream)
 	return json_text(r.job);
 }
 
+/* As if the job were another document that names it. */
+static void mention(const cJSON *obj)
+{
+	const struct convert_conf conf = { schemas.v1, schemas.v2beta1, NULL, false };
+	cleanup_convert_result struct convert_result r = { 0 };
+	cleanup_map struct map jobs = { 0 };
+
+	if (!meta_name(obj) || !convert_is_valid(&conf, obj))
+		return;
+	map_put(&jobs, meta_name(obj), (void *)(uintptr_t)obj);
+	convert_mentions(&r, &conf, &jobs, obj);
+	for (size_t i = 0; i < r.n; i++)
+		FUZZ_CHECK(r.notes[i].path && r.notes[i].value && r.notes[i].says);
+}
+
 static void run(const cJSON *obj, const cJSON *shared)
 {
 	cleanup_field_errors struct field_errors errs = { 0 };
@@ -86,6 +101,7 @@ static void run(const cJSON *obj, const cJSON *shared)
 
 	if (convert_what(obj, &errs) != CONVERT_JOB)
 		return;
+	mention(obj);
 	once = convert(obj, shared, false);
 	twice = convert(obj, shared, false);
 	upstream = convert(obj, shared, true);

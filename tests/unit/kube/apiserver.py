@@ -153,8 +153,9 @@ class Handler(BaseHTTPRequestHandler):
         watch = query.get('watch') in ('1', 'true')
         with lock:
             what = ('watch' if watch else self.command) + ' ' + plural + ('/log' if names[1:] == ['log'] else '')
+            call = what + ('/status' if names[1:] == ['status'] else '')
             seen[what] = seen.get(what, 0) + 1
-            fails = not watch and what.startswith(state['of'])
+            fails = not watch and call.startswith(state['of'])
             fail = state['fail'].pop() if state['fail'] and fails else None
             late = 0 if watch else state['delay']
         time.sleep(late)
@@ -244,7 +245,7 @@ class Handler(BaseHTTPRequestHandler):
             body = merge(copy.deepcopy(was), body)
             body.get('status', {}).pop(state['prune'], None)
             if state['prune'] and body.get('status') == {}:
-                return self.status(422, 'Invalid')
+                return self.status(422, 'Invalid', 'status: Invalid value: 0: status in body should have at least 1 properties')
             objects[path] = body
             if body.get('spec') != spec:
                 body['metadata']['generation'] = body['metadata'].get('generation', 0) + 1

@@ -531,6 +531,20 @@ static void test_a_crd_without_state(void **state)
 	assert_int_equal(apiserver_seen(&p.w->server, "PATCH trainjobs"), patches + 4);
 }
 
+/* A status that is refused for another reason does not mean that the CRD lacks `state`. */
+static void test_a_refused_state(void **state)
+{
+	struct place p = { *state, "refused-state" };
+
+	create(p.w, p.ns, RUNTIME("torch: {}"));
+	create(p.w, p.ns, TRAINJOB("", ", suspend: true"));
+	EVENTUALLY(has_state(p, "Suspended"));
+	apiserver_do(&p.w->server,
+		     "{'op':'fail','status':422,'n':1,'of':'PATCH trainjobs/status'}");
+	change(p, "trainjob", "{status: {state: Created}}");
+	EVENTUALLY(has_state(p, "Suspended"));
+}
+
 static bool snapshot_has(struct place p, const char *text)
 {
 	cleanup_json cJSON *map = get(p, "snapshot");
@@ -871,6 +885,7 @@ int main(void)
 		cmocka_unit_test(test_a_changed_label_of_a_suspended_jobset_is_restored),
 		cmocka_unit_test(test_a_status_that_somebody_changed_is_mended),
 		cmocka_unit_test(test_progress_does_not_hold_up_the_end),
+		cmocka_unit_test(test_a_refused_state),
 		cmocka_unit_test(test_a_snapshot_taken_again),
 		cmocka_unit_test(test_what_is_not_ours),
 		cmocka_unit_test(test_a_snapshot_that_is_there),

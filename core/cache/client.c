@@ -17,8 +17,12 @@ enum { INFO_ENDPOINT = 3, INFO_RECORDS }; /* of FlightInfo */
 enum { MAX_MESSAGE = 1 << 30 };
 enum { TYPE_COMMAND = 2 };
 
+enum { MAX_LOCATIONS = 8, MAX_ENDPOINTS = 100000 };
+
+/* Its locations are equivalent; none: the head. */
 struct endpoint {
-	const char *uri;
+	const char *uris[MAX_LOCATIONS];
+	size_t n;
 	struct iovec ticket;
 };
 
@@ -41,6 +45,8 @@ static const char *address(const char *uri, bool *tls)
 	*tls = str_starts(uri, FLIGHT_TLS);
 	if (*tls)
 		return uri + sizeof(FLIGHT_TLS) - 1;
+	if (str_starts(uri, FLIGHT_TCP))
+		return uri + sizeof(FLIGHT_TCP) - 1;
 	return str_starts(uri, FLIGHT_PLAIN) ? uri + sizeof(FLIGHT_PLAIN) - 1 : NULL;
 }
 
@@ -97,23 +103,28 @@ static int take_inner(struct reader *r, struct iovec *ret, const struct pb_field
 static int take_endpoint(struct reader *r, const struct pb_field *f, struct error *err)
 {
 	struct pb_reader in = pb_read(f->data, f->len);
-	struct iovec parts[2] = { 0 }; /* ticket, first location */
+	struct endpoint e = { 0 };
 	struct pb_field one;
+	struct iovec uri;
 
 	while (pb_more(&in)) {
-		if (pb_next(&in, &one, err))
+		if (pb_next(&in, &one, err) ||
+		    (one.number == 1 && take_inner(r, &e.ticket, &one, err)) ||
+		    (one.number == 2 && take_inner(r, &uri, &one, err)))
 			return -1;
-		if ((one.number == 1 || one.number == 2) &&
-		    !parts[one.number - 1].iov_base &&
-		    take_inner(r, &parts[one.number - 1], &one, err))
-			return -1;
+		if (one.number == 2 && e.n < MAX_LOCATIONS)
+			e.uris[e.n++] = str_starts(uri.iov_base, FLIGHT_REUSE)
+						? r->conf->head
+						: uri.iov_base;
 	}
+	if (!e.n)
+		e.uris[e.n++] = r->conf->head;
+	if (r->n_endpoints == MAX_ENDPOINTS)
+		return error_set(err, ERR_LIMIT, "FlightInfo: more than %d endpoints",
+				 MAX_ENDPOINTS);
 	r->endpoints =
 		xreallocarray(r->endpoints, r->n_endpoints + 1, sizeof(*r->endpoints));
-	r->endpoints[r->n_endpoints++] = (struct endpoint){
-		.uri = parts[1].iov_base ? parts[1].iov_base : r->conf->head,
-		.ticket = parts[0],
-	};
+	r->endpoints[r->n_endpoints++] = e;
 	return 0;
 }
 
@@ -201,8 +212,11 @@ static int on_data(void *ctx, const void *data, size_t len, struct error *err)
 				       : take_batch(ctx, metadata, body, err);
 }
 
+/* Another location is tried only if this one has sent nothing. */
 static int read_endpoint(struct reader *r, const struct endpoint *e, struct error *err)
 {
+	int rc = -1;
+
 	cleanup_buf struct buf message = { .max = SIZE_MAX / 2 };
 	struct grpc_request req = { .path = FLIGHT "DoGet", .on_message = on_data };
 
@@ -210,7 +224,9 @@ static int read_endpoint(struct reader *r, const struct endpoint *e, struct erro
 	req.message = message.data;
 	req.len = message.len;
 	r->begun = false;
-	return call(r, e->uri, &req, err);
+	for (size_t i = 0; i < e->n && rc && !r->begun; i++)
+		rc = call(r, e->uris[i], &req, err);
+	return rc;
 }
 
 static int check_rows(const struct reader *r, struct error *err)

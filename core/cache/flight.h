@@ -39,7 +39,9 @@ MUST_CHECK int flight_action(char ret_type[FLIGHT_ACTION_MAX], struct iovec *ret
 			     struct iovec message, struct error *err);
 
 #define FLIGHT_PLAIN "grpc://"
+#define FLIGHT_TCP   "grpc+tcp://" /* the same */
 #define FLIGHT_TLS   "grpc+tls://"
+#define FLIGHT_REUSE "arrow-flight-reuse-connection://" /* the server that was asked */
 
 /* A server's location: "grpc://HOST:PORT" or "grpc+tls://HOST:PORT". */
 struct flight_place {

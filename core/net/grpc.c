@@ -11,6 +11,8 @@
 #include "base/str.h"
 #include "base/xmalloc.h"
 
+#define GRPC_TYPE "application/grpc" /* may be followed by "+proto" or parameters */
+
 enum {
 	MAX_REPLY = 64 * 1024 * 1024,
 	MAX_REQUEST = 256 * 1024,
@@ -194,7 +196,8 @@ static bool is_grpc(struct h2_stream *s)
 
 	if (!str_eq(h2_header(s, ":method"), "POST"))
 		status.value = "405";
-	else if (!type || !str_starts(type, "application/grpc"))
+	else if (!type || !str_starts(type, GRPC_TYPE) ||
+		 !strchr("+;", type[sizeof(GRPC_TYPE) - 1]))
 		status.value = "415";
 	if (status.value)
 		h2_respond(s, &status, 1, NULL);
@@ -251,6 +254,17 @@ static void handle(void *ctx, struct h2_stream *s)
 	respond(&call);
 }
 
+/* Is what its first message says that it is larger than allowed? */
+static bool is_too_large(const struct buf *body, size_t max)
+{
+	uint32_t len;
+
+	if (body->len < GRPC_PREFIX)
+		return false;
+	memcpy(&len, body->data + 1, sizeof(len));
+	return be32toh(len) > max - GRPC_PREFIX;
+}
+
 static void refuse(void *ctx, struct h2_stream *s, bool too_large)
 {
 	struct grpc_call call = { .stream = s };
@@ -267,6 +281,7 @@ struct h2_conf grpc_h2(const struct grpc_conf *conf, size_t max_body)
 	return (struct h2_conf){ .max_body = max_body,
 				 .begin = begin,
 				 .handle = handle,
+				 .is_too_large = is_too_large,
 				 .refuse = refuse,
 				 .ctx = (void *)(uintptr_t)conf };
 }

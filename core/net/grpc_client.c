@@ -14,6 +14,7 @@ enum { MAX_MESSAGE = 4 * 1024 * 1024 };
 struct answer {
 	const struct grpc_request *req;
 	int64_t status; /* -1: none received */
+	bool grpc;      /* the answer is of a gRPC server */
 	char text[GRPC_MESSAGE_MAX];
 	struct buf pending; /* an incomplete message */
 };
@@ -46,6 +47,8 @@ static int on_header(void *ctx, int status, const char *name, const char *value,
 	struct answer *a = ctx;
 
 	(void)status;
+	if (!strcasecmp(name, "content-type"))
+		a->grpc = str_starts(value, "application/grpc");
 	if (!strcasecmp(name, "grpc-status"))
 		return str_int(&a->status, value, 0, INT32_MAX, err);
 	if (!strcasecmp(name, "grpc-message"))
@@ -105,6 +108,10 @@ static int judge(const struct answer *a, int http_status, struct error *err)
 		return a->pending.len ? error_set(err, ERR_FORMAT,
 						  "gRPC: the answer is cut short")
 				      : 0;
+	if (a->status < 0 && a->grpc)
+		return error_set(err, ERR_IO,
+				 "the answer ended without grpc-status: the server or a "
+				 "proxy has closed it");
 	if (a->status < 0)
 		return error_set(err, ERR_FORMAT, "no gRPC server: HTTP status %d",
 				 http_status);

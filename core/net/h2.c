@@ -21,6 +21,8 @@ enum {
 	MAX_CONTINUATIONS = 4,
 	WINDOW = 1024 * 1024, /* of a request's body */
 	MAX_FRAMES = 10000,   /* that wait for a peer that does not read */
+	RESETS = 1000,        /* of streams, by either side: at once, and one in ... */
+	RESET_MS = 30,
 };
 
 struct h2_stream {
@@ -52,6 +54,7 @@ struct h2_conn {
 	const char *peer;                  /* address, or NULL */
 	struct h2_stream *streams, *ended; /* ended ones have parts in the queue */
 	size_t n_streams, held;
+	int64_t resets_until; /* when the resets so far would be one in RESET_MS */
 	struct buf control;
 	struct part parts[MAX_PARTS];
 	size_t first, n, queued; /* parts not sent yet, and their bytes */
@@ -214,7 +217,10 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t id,
 	too_large = len > s->request.max - s->request.len;
 	if (!too_large && hold(s, len)) {
 		buf_add(&s->request, data, len);
-		return 0;
+		too_large = c->conf->is_too_large &&
+			    c->conf->is_too_large(&s->request, s->request.max);
+		if (!too_large)
+			return 0;
 	}
 	if (!c->conf->refuse)
 		return refuse(session, id);
@@ -277,14 +283,25 @@ static int on_frame_sent(nghttp2_session *session, const nghttp2_frame *frame, v
 	return 0;
 }
 
+/* nghttp2 limits only those by the peer, which can also provoke ours (CVE-2025-8671). */
+static void count_reset(struct h2_conn *c)
+{
+	int64_t now = clock_ms();
+
+	c->resets_until = (c->resets_until > now ? c->resets_until : now) + RESET_MS;
+	if (c->resets_until - now > RESETS * RESET_MS)
+		nghttp2_session_terminate_session(c->session, NGHTTP2_ENHANCE_YOUR_CALM);
+}
+
 static int on_close(nghttp2_session *session, int32_t id, uint32_t code, void *ctx)
 {
 	struct h2_conn *c = ctx;
 	struct h2_stream *s = nghttp2_session_get_stream_user_data(session, id);
 
-	(void)code;
 	if (!s)
 		return 0;
+	if (code != NGHTTP2_NO_ERROR)
+		count_reset(c);
 	drop_request(s);
 	c->n_streams--;
 	stream_unlink(&c->streams, s);

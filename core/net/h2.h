@@ -9,7 +9,7 @@
  * window has room. One thread at a time.
  *
  * Protection against hostile peers: limits on streams, headers and bodies, also over all
- * connections, and nghttp2's on resets, CONTINUATION, SETTINGS and answers to PING.
+ * connections, on resets, and nghttp2's on CONTINUATION, SETTINGS and answers to PING.
  * Protocol errors end the stream or the connection.
  */
 #ifndef NET_H2_H
@@ -67,6 +67,8 @@ struct h2_conf {
 	enum h2_verdict (*begin)(void *ctx, struct h2_stream *s, size_t *max_body);
 	/* Called when an accepted request is complete; answers with h2_respond(). */
 	void (*handle)(void *ctx, struct h2_stream *s);
+	/* Will this part of a body become larger than `max`? Asked for each; or NULL. */
+	bool (*is_too_large)(const struct buf *part, size_t max);
 	/*
 	 * Answers a request whose body is too large, or one of too many that wait. NULL:
 	 * it is reset.

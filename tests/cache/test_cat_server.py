@@ -59,10 +59,10 @@ with Fleet(path, 1, args=("--token-file", token), head=("--token-file", token)) 
 class Other(flight.FlightServerBase):
     """A server of Arrow Flight that is not ours."""
 
-    total = -1
+    total, locations = -1, []
 
     def get_flight_info(self, context, descriptor):
-        return flight.FlightInfo(self.schema, descriptor, [flight.FlightEndpoint(b"t", [])], self.total, -1)
+        return flight.FlightInfo(self.schema, descriptor, [flight.FlightEndpoint(b"t", self.locations)], self.total, -1)
 
     def do_get(self, context, ticket):
         return flight.RecordBatchStream(self.table)
@@ -78,6 +78,12 @@ other.table = pa.table({"c": [1, 2], "s": ["x", None]})
 other.schema = other.table.schema
 code, out, err = cat(f"grpc://127.0.0.1:{other.port}")
 check("another server's rows, where the location is the head's", None if out == b'{"c":1,"s":"x"}\n{"c":2,"s":null}\n' else (code, out, err))
+for what, locations in (("the same connection", ["arrow-flight-reuse-connection://?"]), ("grpc+tcp", [f"grpc+tcp://127.0.0.1:{other.port}"]),
+                        ("the second of two, as the first is gone", ["grpc://127.0.0.1:1", f"grpc://127.0.0.1:{other.port}"])):
+    other.locations = locations
+    code, out, err = cat("--count", f"grpc+tcp://127.0.0.1:{other.port}")
+    check(f"a location: {what}", None if (code, out) == (0, b"2\n") else (code, out, err))
+other.locations = []
 for total in (1, 3):
     other.total = total
     code, out, err = cat("--count", f"grpc://127.0.0.1:{other.port}")

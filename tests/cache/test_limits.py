@@ -40,9 +40,9 @@ class Peer:
     def frame(self, kind, flags, stream, data):
         self.socket.sendall(struct.pack(">I", len(data))[1:] + bytes([kind, flags]) + struct.pack(">I", stream) + data)
 
-    def begin(self, method):
+    def begin(self, method, kind="application/grpc"):
         """The headers of a call, without HPACK's tables; its body may follow."""
-        fields = [(":method", "POST"), (":scheme", "http"), (":authority", "h"), (":path", f"/arrow.flight.protocol.FlightService/{method}"), ("content-type", "application/grpc")]
+        fields = [(":method", "POST"), (":scheme", "http"), (":authority", "h"), (":path", f"/arrow.flight.protocol.FlightService/{method}"), ("content-type", kind)]
         self.stream += 2
         self.room[self.stream] = 1 << 20
         self.frame(HEADERS, END_HEADERS, self.stream,
@@ -138,6 +138,18 @@ with Fleet(scratch / "t.parquet", 1) as fleet:
         status = peer.status()
         check(f"{method}, whose request does not end, is answered: {code.decode()}", None if has(status, code) else status)
         peer.close()
+    peer = Peer(worker)
+    peer.begin("DoGet")
+    peer.frame(DATA, 0, peer.stream, b"\0\x40\0\0\0")
+    status = peer.status()
+    check("a message that says that it is 1 GiB: answered before it comes", None if has(status, EXHAUSTED) else status)
+    for kind, other in (("application/grpc-web", True), ("application/grpcx", True), ("application/grpc;x=y", False), ("application/grpc+proto", False)):
+        peer.close()
+        peer = Peer(worker)
+        peer.begin("DoExchange", kind)
+        status = peer.status()
+        check(f"content-type {kind}", None if has(status, UNIMPLEMENTED) != other else status)
+    peer.close()
     before = worker.rss()
     peers = []
     for _ in range(40):

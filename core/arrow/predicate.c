@@ -1,6 +1,7 @@
 /* Evaluates conditions on rows, pages and row groups: predicate.h. */
 #include "arrow/predicate.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "arrow/bits.h"
@@ -25,7 +26,7 @@ struct condition {
 	enum op op;
 	bool null; /* operand of "is null" */
 	struct scalar *values;
-	size_t n;
+	size_t n; /* those of "in" are sorted */
 };
 
 struct predicate {
@@ -82,6 +83,13 @@ static size_t count(const cJSON *list, size_t max)
 	return n;
 }
 
+static int by_value(const void *a, const void *b, void *condition)
+{
+	const struct condition *c = condition;
+
+	return scalar_compare(c->class, a, b);
+}
+
 static int read_values(struct predicate *p, struct condition *c, const cJSON *literal,
 		       struct error *err)
 {
@@ -101,9 +109,14 @@ static int read_values(struct predicate *p, struct condition *c, const cJSON *li
 				 c->field->name);
 	c->values = arena_alloc(&p->arena,
 				(count(literal, MAX_VALUES) + 1) * sizeof(*c->values));
-	json_each(each, literal)
-		if (scalar_of_json(&c->values[c->n++], &p->arena, c->field, each, err))
+	json_each(each, literal) {
+		struct scalar *v = &c->values[c->n];
+
+		if (scalar_of_json(v, &p->arena, c->field, each, err))
 			return -1;
+		c->n += scalar_compare(c->class, v, v) == 0; /* NaN is equal to nothing */
+	}
+	qsort_r(c->values, c->n, sizeof(*c->values), by_value, c);
 	return 0;
 }
 
@@ -182,7 +195,6 @@ static bool holds(enum op op, int order)
 {
 	switch (op) {
 	case OP_EQ:
-	case OP_IN:
 		return order == 0;
 	case OP_NE:
 		return order != 0;
@@ -197,6 +209,24 @@ static bool holds(enum op op, int order)
 	}
 }
 
+static bool is_in(const struct condition *c, const struct scalar *s)
+{
+	size_t low = 0, high = c->n;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		int order = scalar_compare(c->class, s, &c->values[middle]);
+
+		if (order == 0)
+			return true;
+		if (order < 0)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return false;
+}
+
 static bool meets(const struct condition *c, const struct array *a, int64_t row)
 {
 	bool valid = a->field->kind != ARROW_NULL && array_is_valid(a, row);
@@ -207,10 +237,8 @@ static bool meets(const struct condition *c, const struct array *a, int64_t row)
 	if (!valid)
 		return false;
 	s = scalar_at(a, row);
-	for (size_t i = 0; i < c->n; i++)
-		if (holds(c->op, scalar_compare(c->class, &s, &c->values[i])))
-			return true;
-	return false;
+	return c->op == OP_IN ? is_in(c, &s)
+			      : holds(c->op, scalar_compare(c->class, &s, c->values));
 }
 
 void predicate_rows(const struct predicate *p, size_t condition, const struct array *a,

@@ -10,6 +10,8 @@
 #include "base/str.h"
 #include "base/xmalloc.h"
 
+enum { MAX_CONDITIONS = 64 }; /* each costs time for each row */
+
 struct reading {
 	struct view *view;
 	const struct field *fields;
@@ -24,6 +26,9 @@ static int read_columns(struct reading *r, const cJSON *list, struct error *err)
 		return error_set(err, ERR_INVALID, "columns: want a list of names");
 	free(r->view->columns);
 	r->view->columns = xcalloc(r->n + 1, sizeof(*r->view->columns));
+	if ((size_t)cJSON_GetArraySize(list) > r->n)
+		return error_set(err, ERR_INVALID,
+				 "columns: more names than the table has columns");
 	json_each(node, list) {
 		const char *name = cJSON_GetStringValue(node);
 		size_t i = 0;
@@ -46,10 +51,14 @@ static int read_filter(struct reading *r, const cJSON *node, struct error *err)
 	cleanup_free char *text = json_text(node);
 
 	predicate_free(STEAL(r->view->filter));
-	if (!predicate_parse(&r->view->filter, text, strlen(text), r->fields, r->n, err))
-		return 0;
-	err->kind = ERR_INVALID;
-	return error_wrap(err, "filter");
+	if (predicate_parse(&r->view->filter, text, strlen(text), r->fields, r->n, err)) {
+		err->kind = ERR_INVALID;
+		return error_wrap(err, "filter");
+	}
+	if (predicate_conditions(r->view->filter) > MAX_CONDITIONS)
+		return error_set(err, ERR_INVALID, "filter: more than %d conditions",
+				 MAX_CONDITIONS);
+	return 0;
 }
 
 static int read_batch_rows(struct reading *r, const cJSON *node, struct error *err)

@@ -55,22 +55,30 @@ static int check_claim(struct worker *w, const struct grpc_call *call, bool puts
 	return claim_check(w->claim, grpc_metadata(call, CLAIM_HEADER), puts, err);
 }
 
+/* Reads into `rows`; the snapshot is the document's. */
+static int read_assignment(struct assignment *a, struct rows *rows, cJSON **doc,
+			   struct iovec body, struct error *err)
+{
+	if (json_parse(doc, body.iov_base, body.iov_len, err)) {
+		err->kind = ERR_INVALID;
+		return error_wrap(err, "assign");
+	}
+	a->total = json_int(*doc, -1, "rows");
+	a->snapshot = json_str(*doc, "snapshot");
+	rows[0] = (struct rows){ json_int(*doc, -1, "first"), json_int(*doc, -1, "end") };
+	if (!are_rows(rows[0], a->total))
+		return bad_rows(err);
+	return read_more(rows, &a->n, json_get((const cJSON *)*doc, "more"), a->total,
+			 err);
+}
+
 static int do_assign(struct holdings *h, struct iovec body, struct error *err)
 {
 	cleanup_json cJSON *doc = NULL;
 	cleanup_free struct rows *rows = xcalloc(MAX_MORE + 2, sizeof(*rows));
 	struct assignment a = { .rows = rows, .n = 1 };
 
-	if (json_parse(&doc, body.iov_base, body.iov_len, err)) {
-		err->kind = ERR_INVALID;
-		return error_wrap(err, "assign");
-	}
-	a.total = json_int(doc, -1, "rows");
-	a.snapshot = json_str(doc, "snapshot");
-	rows[0] = (struct rows){ json_int(doc, -1, "first"), json_int(doc, -1, "end") };
-	if (!are_rows(rows[0], a.total))
-		return bad_rows(err);
-	if (read_more(rows, &a.n, json_get((const cJSON *)doc, "more"), a.total, err))
+	if (read_assignment(&a, rows, &doc, body, err))
 		return -1;
 	return holdings_assign(h, &a, err);
 }

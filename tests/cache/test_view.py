@@ -67,12 +67,16 @@ with Fleet(scratch / "every.parquet", 2) as fleet:
     both = pc.and_(pc.greater_equal(want["row"], 100), pc.is_valid(want["string"]))
     shards = [read(fleet, rank=r, world=3, filter=[["row", ">=", 100], ["string", "is null", False]], columns=["row", "string"])[2] for r in range(3)]
     check("two conditions, two columns, three ranks", differ(pa.concat_tables(shards), want.filter(both).select(["string", "row"])))
+    some = [x for x in range(50000, -1, -7)] + [1, 1]
+    check("in, of many values without order", differ(read(fleet, filter=[["row", "in", some]])[2], want.filter(pc.is_in(want["row"], pa.array(some)))))
     shard = read(fleet, rank=1, world=4, start=100, columns=["row"])[2]
     check("start counts rows before a filter", None if shard["row"].to_pylist() == list(range(325, 450)) else shard)
     _, chunks, got = read(fleet, batchRows=7)
     check("batchRows: batches of at most so many rows", differ(got, want) or (None if max(c.num_rows for c in chunks) == 7 else len(chunks)))
     for what, command, text in (("an unknown column", {"columns": ["nowhere"]}, "no column 'nowhere'"), ("columns: no list", {"columns": "row"}, "list of names"),
                                 ("a filter of another form", {"filter": {"row": 1}}, "filter"), ("a literal of another type", {"filter": [["row", "=", "x"]]}, "filter"),
+                                ("more names than columns", {"columns": ["row"] * 100}, "more names than"),
+                                ("65 conditions", {"filter": [["row", ">=", 0]] * 65}, "more than 64"),
                                 ("batchRows 0", {"batchRows": 0}, "1 or more")):
         try:
             read(fleet, **command)

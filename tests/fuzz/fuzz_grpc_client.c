@@ -1,0 +1,110 @@
+/*
+ * A hostile gRPC server: "STATUS\0MESSAGE\0" of its trailers, then DATA frames, each with
+ * its length in a byte. The client gets whole messages, and a status or an error.
+ */
+#include "net/grpc_client.h"
+
+#include <string.h>
+
+#include "base/xmalloc.h"
+#include "net/h2d.h"
+#include "tests/fuzz/fuzz.h"
+
+enum { MAX_MESSAGE = 100 };
+
+static const uint8_t *input;
+static size_t input_len, at;
+static char status[32], text[256];
+
+static void next(void *ctx, struct h2_piece *ret)
+{
+	static const struct h2_header trailers[] = { { "grpc-status", status },
+						     { "grpc-message", text } };
+	size_t n = at < input_len ? input[at++] : 0;
+
+	(void)ctx;
+	n = n < input_len - at ? n : input_len - at;
+	*ret = (struct h2_piece){ .data = input + at, .len = n };
+	ret->trailers = trailers;
+	ret->n_trailers = status[0] ? 2 : 0;
+	at += n;
+}
+
+static void release(void *ctx)
+{
+	(void)ctx;
+}
+
+static void handle(void *ctx, struct h2_stream *s)
+{
+	static const struct h2_header headers[] = {
+		{ ":status", "200" }, { "content-type", "application/grpc" }
+	};
+	const struct h2_body body = { .next = next, .release = release };
+
+	(void)ctx;
+	h2_respond(s, headers, 2, &body);
+}
+
+static int on_message(void *ctx, const void *data, size_t len, struct error *err)
+{
+	size_t *n = ctx;
+
+	(void)data;
+	(void)err;
+	FUZZ_CHECK(len <= MAX_MESSAGE);
+	*n += len + GRPC_PREFIX;
+	return 0;
+}
+
+static void take_text(char *to, size_t size)
+{
+	size_t n = 0;
+
+	while (at < input_len && input[at] && n + 1 < size)
+		to[n++] = (char)input[at++];
+	to[n] = 0;
+	at += at < input_len;
+}
+
+static int call(size_t *ret_n, struct error *err)
+{
+	const struct h2d_conf server = { .host = "127.0.0.1",
+					 .threads = 1,
+					 .h2 = { .max_body = 100, .handle = handle } };
+	const struct http_conf conf = { .proxy = "", .h2c = true };
+	static struct http_client *client;
+	static char origin[64];
+	struct grpc_request req = { .origin = origin,
+				    .path = "/a.B/C",
+				    .message = "m",
+				    .len = 1,
+				    .on_message = on_message,
+				    .ctx = ret_n,
+				    .max_message = MAX_MESSAGE };
+	struct h2d *d;
+
+	if (!client) {
+		FUZZ_CHECK(!http_client_new(&client, &conf, err));
+		FUZZ_CHECK(!h2d_start(&d, &server, err));
+		snprintf(origin, sizeof(origin), "http://127.0.0.1:%d", h2d_port(d));
+	}
+	return grpc_request(client, &req, err);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct error err = { 0 };
+	size_t n = 0;
+
+	input = data;
+	input_len = size;
+	at = 0;
+	take_text(status, sizeof(status));
+	take_text(text, sizeof(text));
+	if (call(&n, &err))
+		FUZZ_CHECK(err.kind && err.msg[0]);
+	else
+		FUZZ_CHECK(status[strspn(status, " +-0")] == 0 && n <= size);
+	return 0;
+}

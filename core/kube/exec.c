@@ -437,11 +437,20 @@ static int parse_answer(cJSON **ret, const struct buf *out, struct error *err)
 		"and nothing else");
 }
 
+int exec_answer(struct kube_credential *ret, const struct buf *out, const char *version,
+		struct error *err)
+{
+	cleanup_json cJSON *doc = NULL;
+
+	if (parse_answer(&doc, out, err))
+		return -1;
+	return read_credential(ret, doc, version, err);
+}
+
 static int ask(struct kube_credential *ret, const struct kube_config *c,
 	       struct error *err)
 {
 	cleanup_buf struct buf out = { .max = MAX_OUTPUT };
-	cleanup_json cJSON *doc = NULL;
 	bool interactive = is_interactive(c->exec);
 	int rc;
 
@@ -451,12 +460,10 @@ static int ask(struct kube_credential *ret, const struct kube_config *c,
 			"needs a terminal on standard input (interactiveMode: Always)");
 	if (run_plugin(&out, c, interactive, err))
 		return -1;
-	rc = parse_answer(&doc, &out, err);
+	rc = exec_answer(ret, &out, json_str(c->exec, "apiVersion"), err);
 	if (out.data)
 		explicit_bzero(out.data, out.len);
-	if (rc)
-		return -1;
-	return read_credential(ret, doc, json_str(c->exec, "apiVersion"), err);
+	return rc;
 }
 
 int kube_exec_credential(struct kube_credential *ret, const struct kube_config *c,

@@ -65,6 +65,7 @@ static void copy_config(struct kube_config *to, const struct kube_config *from)
 	to->impersonate = arena_strdup(&to->arena, from->impersonate);
 	to->impersonate_uid = arena_strdup(&to->arena, from->impersonate_uid);
 	to->impersonate_groups = copy_list(to, from->impersonate_groups);
+	to->impersonate_extra = copy_list(to, from->impersonate_extra);
 	to->context = arena_strdup(&to->arena, from->context);
 	to->dir = arena_strdup(&to->arena, from->dir);
 	if (!from->exec)
@@ -320,17 +321,42 @@ static void count(struct kube *k, const struct kube_request *req, int status)
 	metrics_add(k->opts.metrics, &kube_requests_total, 1, code, k->host, req->method);
 }
 
+static size_t count_of(const char *const *list)
+{
+	size_t n = 0;
+
+	while (list && list[n])
+		n++;
+	return n;
+}
+
+/* The headers for whom the call is made. */
+static void add_impersonation(const char **ret, struct arena *arena,
+			      const struct kube_config *c)
+{
+	const char *const *group = c->impersonate_groups;
+	const char *const *extra = c->impersonate_extra;
+	size_t n = 0;
+
+	if (c->impersonate)
+		ret[n++] = arena_printf(arena, "Impersonate-User: %s", c->impersonate);
+	if (c->impersonate_uid)
+		ret[n++] = arena_printf(arena, "Impersonate-Uid: %s", c->impersonate_uid);
+	for (; group && *group; group++)
+		ret[n++] = arena_printf(arena, "Impersonate-Group: %s", *group);
+	for (; extra && *extra; extra++)
+		ret[n++] = *extra;
+}
+
 /* The headers of a call, for the authorization that is the turn's. */
 const char *const *kube_headers(struct arena *arena, const struct kube *k,
 				const struct kube_request *req, const char *authorization)
 {
 	const struct kube_config *c = &k->config;
-	const char *const *group = c->impersonate_groups;
-	const char **ret;
 	size_t n = 0, max = 7;
+	const char **ret;
 
-	for (size_t i = 0; group && group[i]; i++)
-		max++;
+	max += count_of(c->impersonate_groups) + count_of(c->impersonate_extra);
 	ret = arena_alloc(arena, max * sizeof(*ret));
 	ret[n++] = arena_printf(arena, "Accept: %s",
 				req->accept ? req->accept : "application/json");
@@ -342,12 +368,7 @@ const char *const *kube_headers(struct arena *arena, const struct kube *k,
 		ret[n++] = authorization;
 	if (k->opts.inside.handle)
 		ret[n++] = arena_printf(arena, "User-Agent: %s", k->user_agent);
-	if (c->impersonate)
-		ret[n++] = arena_printf(arena, "Impersonate-User: %s", c->impersonate);
-	if (c->impersonate_uid)
-		ret[n++] = arena_printf(arena, "Impersonate-Uid: %s", c->impersonate_uid);
-	for (; group && *group; group++)
-		ret[n++] = arena_printf(arena, "Impersonate-Group: %s", *group);
+	add_impersonation(ret + n, arena, c);
 	return ret;
 }
 

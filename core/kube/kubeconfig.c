@@ -4,7 +4,9 @@
  */
 #include "kube/kubeconfig.h"
 
+#include <ctype.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 
 #include "base/cleanup.h"
@@ -301,8 +303,11 @@ static const char *server_url(struct kube_config *to, const char *given)
 
 	while (len && url[len - 1] == '/')
 		url[--len] = 0;
-	if (strstr(url, "://"))
+	if (strstr(url, "://")) {
+		for (char *p = url; *p != ':'; p++)
+			*p = (char)tolower((unsigned char)*p);
 		return url;
+	}
 	return arena_printf(&to->arena, "%s://%s",
 			    to->ca_pem || to->cert_pem || to->insecure ? "https" : "http",
 			    url);
@@ -310,10 +315,13 @@ static const char *server_url(struct kube_config *to, const char *given)
 
 static bool is_http(const char *url)
 {
-	const char *rest = str_after(url, "https://");
+	const char *rest = strstr(url, "://");
+	size_t scheme = rest ? (size_t)(rest - url) : 0;
 
-	rest = rest ? rest : str_after(url, "http://");
-	return rest && *rest && *rest != '/' && !strpbrk(rest, " \t\r\n@#?");
+	if ((scheme != 4 && scheme != 5) || strncasecmp(url, "https", scheme) != 0)
+		return false;
+	rest += strlen("://");
+	return *rest && *rest != '/' && !strpbrk(rest, " \t\r\n@#?");
 }
 
 static void read_cluster(struct load *l, const struct entry *e)
@@ -365,6 +373,48 @@ static void read_groups(struct load *l, const struct entry *e)
 	l->to->impersonate_groups = list;
 }
 
+/* A key within a header's name: other bytes than RFC 9110's token, and '%', as %XX. */
+static const char *header_key(struct load *l, const char *key)
+{
+	static const char token[] = "!#$&'*+-.^_`|~";
+	cleanup_buf struct buf out = { .max = 10000 };
+
+	for (const unsigned char *p = (const unsigned char *)key; *p; p++)
+		if ((*p < 0x80 && isalnum(*p)) || strchr(token, *p))
+			buf_add(&out, p, 1);
+		else
+			buf_printf(&out, "%%%02X", *p);
+	return arena_strdup(&l->to->arena, out.data ? (char *)out.data : "");
+}
+
+static void read_extra(struct load *l, const struct entry *e)
+{
+	const cJSON *extra = json_get(e->node, "as-user-extra"), *values, *v;
+	bool good = !extra || cJSON_IsObject(extra);
+	const char **list;
+	size_t n = 0, max = 1;
+
+	json_each(values, extra)
+		max += (size_t)cJSON_GetArraySize(values);
+	list = arena_alloc(&l->to->arena, max * sizeof(*list));
+	json_each(values, extra) {
+		good &= cJSON_IsArray(values);
+		json_each(v, values) {
+			const char *text = cJSON_GetStringValue(v);
+
+			good &= text && !strpbrk(text, "\r\n");
+			if (good)
+				list[n++] = arena_printf(
+					&l->to->arena, "Impersonate-Extra-%s: %s",
+					header_key(l, values->string), text);
+		}
+	}
+	if (!good)
+		problem(l, e->source, in(l, e, "as-user-extra"),
+			"must be a mapping to lists of strings");
+	l->to->impersonate_extra = extra ? list : NULL;
+}
+
 /* A header's value is one line. */
 static const char *line_of(struct load *l, const struct entry *e, const char *key)
 {
@@ -414,8 +464,11 @@ static void read_user(struct load *l, const struct entry *e)
 	to->impersonate = line_of(l, e, "as");
 	to->impersonate_uid = line_of(l, e, "as-uid");
 	read_groups(l, e);
-	if (json_get(e->node, "as-user-extra"))
-		problem(l, e->source, in(l, e, "as-user-extra"), "is not supported");
+	read_extra(l, e);
+	if (!to->impersonate &&
+	    (to->impersonate_uid || to->impersonate_groups || to->impersonate_extra))
+		problem(l, e->source, e->at,
+			"as-uid, as-groups and as-user-extra need as");
 	if (json_get(e->node, "auth-provider"))
 		problem(l, e->source, in(l, e, "auth-provider"),
 			"is no longer supported, by kubectl neither; use an exec plugin");

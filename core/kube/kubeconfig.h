@@ -31,7 +31,9 @@ struct kube_config {
 	const char *impersonate;               /* a user's name; NULL: none */
 	const char *impersonate_uid;           /* or NULL */
 	const char *const *impersonate_groups; /* ends with NULL; or NULL */
-	const cJSON *exec;                     /* the user's `exec`, within `doc` below */
+	/* Header lines "Impersonate-Extra-KEY: VALUE"; ends with NULL; or NULL. */
+	const char *const *impersonate_extra;
+	const cJSON *exec;        /* the user's `exec`, within `doc` below */
 	const cJSON *exec_config; /* the cluster's extension for it, within `doc` */
 	cJSON *doc;               /* the merged file; NULL in a cluster */
 	const char *context;      /* its name; NULL in a cluster */

@@ -60,11 +60,13 @@ static const struct kube_ref jobset = { "jobset.x-k8s.io/v1alpha2", "JobSet", "t
 static void test_get(void **state)
 {
 	struct kube *k = kube_with(
-		&(struct kube_config){ .token = "abc",
-				       .impersonate = "jane",
-				       .impersonate_uid = "u-7",
-				       .impersonate_groups =
-					       (const char *const[]){ "a", "b", NULL } },
+		&(struct kube_config){
+			.token = "abc",
+			.impersonate = "jane",
+			.impersonate_uid = "u-7",
+			.impersonate_extra =
+				(const char *[]){ "Impersonate-Extra-k: v w", NULL },
+			.impersonate_groups = (const char *const[]){ "a", "b", NULL } },
 		&(struct kube_opts){ .user_agent = "me/1" });
 	cleanup_json cJSON *got = NULL;
 	struct error err = { 0 };
@@ -82,6 +84,7 @@ static void test_get(void **state)
 	check_text("agent", sent_header(0, "user-agent"), "me/1");
 	check_text("as", sent_header(0, "impersonate-user"), "jane");
 	check_text("uid", sent_header(0, "impersonate-uid"), "u-7");
+	check_text("extra", sent_header(0, "impersonate-extra-k"), "v w");
 	check_text("groups", sent_header(0, "impersonate-group"), "a, b");
 	kube_free(k);
 }

@@ -142,7 +142,7 @@ static const char plain[] = "apiVersion: v1\n"
 			    "clusters:\n"
 			    "- name: c1\n"
 			    "  cluster:\n"
-			    "    server: https://one.example:6443/prefix/\n"
+			    "    server: HTTPS://one.example:6443/prefix/\n"
 			    "    certificate-authority: pki/ca.crt\n"
 			    "    tls-server-name: kubernetes\n"
 			    "    proxy-url: http://proxy:3128\n"
@@ -163,6 +163,7 @@ static const char plain[] = "apiVersion: v1\n"
 			    "    client-key: jane.key\n"
 			    "    as: admin\n"
 			    "    as-groups: [g1, g2]\n"
+			    "    as-user-extra: {a.b/c%: [x, y z], d: []}\n"
 			    "- name: token\n"
 			    "  user: {token: abc, tokenFile: tokens/t}\n";
 
@@ -185,6 +186,9 @@ static void test_everything(void **state)
 	check_text("as", c.impersonate, "admin");
 	check_text("group", c.impersonate_groups[1], "g2");
 	assert_null(c.impersonate_groups[2]);
+	check_text("extra", c.impersonate_extra[0], "Impersonate-Extra-a.b%2Fc%25: x");
+	check_text("extra", c.impersonate_extra[1], "Impersonate-Extra-a.b%2Fc%25: y z");
+	assert_null(c.impersonate_extra[2]);
 	check_text("context", c.context, "dev");
 	assert_null(c.token);
 	assert_false(c.insecure);
@@ -532,7 +536,13 @@ static void test_errors_of_users(void **state)
 		  ".client-key: bad.key: the key cannot be read; supported: RSA" },
 		{ "{auth-provider: {name: gcp}}",
 		  ".auth-provider: is no longer supported" },
-		{ "{as-user-extra: {a: [b]}}", ".as-user-extra: is not supported" },
+		{ "{as: a, as-user-extra: {a: b}}",
+		  ".as-user-extra: must be a mapping to lists of strings" },
+		{ "{as: a, as-user-extra: {a: [\"b\\nc\"]}}",
+		  ".as-user-extra: must be a mapping to lists of strings" },
+		{ "{as-user-extra: {a: [b]}}",
+		  ": as-uid, as-groups and as-user-extra need as" },
+		{ "{as-groups: [b]}", ": as-uid, as-groups and as-user-extra need as" },
 		{ "{as: b, as-groups: [1]}", ".as-groups: must be a list of strings" },
 		{ "{exec: 1}", ".exec: must be a mapping" },
 		{ "{exec: {command: x}}", ".exec.apiVersion: must be " },

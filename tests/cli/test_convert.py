@@ -479,6 +479,7 @@ test("shared: no such runtime", code == 2 and "did you mean" in err and not out,
 
 # ---- what is refused ---------------------------------------------------------------------------
 row("an unknown field", pt("spec.nprocPerNodes", "2"), 2, r'spec.nprocPerNodes: Unknown field.*did you mean .nprocPerNode')
+row("a field that moved", put(copy.deepcopy(TF), "spec.cleanPodPolicy", "Running"), 2, "spec.cleanPodPolicy: Unknown field: use runPolicy.cleanPodPolicy$")
 row("a replica type in lower case", put(pt(), "spec.R.worker", {}), 2, "pytorchReplicaSpecs.worker: Unknown field.*Worker")
 row("negative replicas", pt("spec.R.Worker.replicas", -1), 2, "Worker.replicas: Invalid value: -1")
 row("huge replicas", pt("spec.R.Worker.replicas", 2147483647), 2, "replicas exceed the limit")

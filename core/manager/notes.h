@@ -13,6 +13,7 @@
 #include "base/json.h"
 #include "base/map.h"
 #include "manager/count_limit.h"
+#include "net/digest.h"
 
 struct sent {
 	uint64_t hash;      /* of what we sent; 0: nothing yet */
@@ -26,6 +27,7 @@ struct note_written {
 	int64_t jobset_ms;
 	struct count_bucket status;
 	struct sent jobset, podgroup;
+	char snapshot[DIGEST_HEX_SIZE]; /* the runtime snapshot's; "": not known */
 	uint64_t inputs_hash; /* of what the last whole pass depended on; 0: repeat it */
 };
 

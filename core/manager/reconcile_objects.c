@@ -314,7 +314,7 @@ static bool has_labels(const cJSON *existing, const cJSON *wanted)
 static int write_jobset(struct pass *p, cJSON *obj, struct error *err)
 {
 	struct sent *last = &p->note->written.jobset;
-	uint64_t hash = hash_json(0, obj);
+	uint64_t hash;
 	bool suspended = jobset_suspended(obj);
 	struct error why = { 0 };
 	cleanup_json cJSON *meta = NULL;
@@ -322,6 +322,9 @@ static int write_jobset(struct pass *p, cJSON *obj, struct error *err)
 
 	if (before && meta_is_deleted(before))
 		return 0; /* its end wakes us */
+	if (!p->r->conf.local)
+		meta_set_annotation(obj, SNAPSHOT_ANNOTATION, p->note->written.snapshot);
+	hash = hash_json(0, obj);
 	if (before && last->hash == hash && last->generation == meta_generation(before) &&
 	    jobset_suspended(before) == suspended && has_labels(before, obj))
 		return 0;
@@ -374,25 +377,116 @@ static int live_runtime(struct pass *p, cJSON **ret, struct error *err)
 	return 0;
 }
 
+/*
+ * Whoever may write ConfigMaps may not choose what a TrainJob runs: the JobSet has the
+ * digest of the snapshot that it was built from, and another one is refused.
+ */
+static const char *known_digest(const struct pass *p)
+{
+	const char *digest = meta_annotation(p->jobset.own, SNAPSHOT_ANNOTATION);
+
+	return digest ? digest : p->note->written.snapshot;
+}
+
+static void snapshot_digest(const cJSON *map, char ret[DIGEST_HEX_SIZE])
+{
+	cleanup_digest struct digest *d = digest_new(DIGEST_SHA256);
+	const char *text = snapshot_text(map);
+
+	digest_add(d, text ? text : "", text ? strlen(text) : 0);
+	digest_end_hex(d, ret);
+}
+
+/* The JobSet is not written again while it runs: only this annotation. */
+static int mark_jobset(struct pass *p, struct error *err)
+{
+	struct kube_ref ref = { JOBSET_API_VERSION, JOBSET_KIND, p->ns, p->name };
+	const struct kube_write how = { .manager = MANAGER_FIELD_OWNER,
+					.meta_only = true };
+	cleanup_json cJSON *patch = cJSON_CreateObject(), *meta = NULL;
+	const char *digest = p->note->written.snapshot;
+
+	if (!p->jobset.own || meta_is_deleted(p->jobset.own) || p->r->conf.local ||
+	    str_eq(meta_annotation(p->jobset.own, SNAPSHOT_ANNOTATION), digest))
+		return 0;
+	meta_set_uid(patch, meta_uid(p->jobset.own));
+	meta_set_annotation(patch, SNAPSHOT_ANNOTATION, digest);
+	if (kube_merge_patch(p->r->conf.kube, &ref, patch, &how, &meta, err))
+		return error_clear_if(err, ERR_NOT_FOUND);
+	meta_set_annotation(p->jobset.own, SNAPSHOT_ANNOTATION, digest);
+	p->note->written.jobset_version = meta_version_number(meta);
+	p->note->written.jobset_ms = clock_ms();
+	return 0;
+}
+
+static int write_snapshot(struct pass *p, cJSON *map, const cJSON *existing,
+			  struct error *err)
+{
+	char before[DIGEST_HEX_SIZE];
+
+	memcpy(before, p->note->written.snapshot, sizeof(before));
+	snapshot_digest(map, p->note->written.snapshot);
+	if (!mark_jobset(p, err) && !apply(p, map, existing, NULL, err))
+		return 0;
+	memcpy(p->note->written.snapshot, before, sizeof(before));
+	return error_wrap(err, "runtime snapshot");
+}
+
+/* From the live runtime, unless `existing` is that already. */
+static int make_snapshot(struct pass *p, cJSON *runtime, const cJSON *existing,
+			 cJSON **ret, struct error *err)
+{
+	cleanup_json cJSON *map = NULL;
+
+	if (snapshots_make(&p->r->snapshots, &map, p->tj, runtime, err))
+		return -1;
+	if (existing && str_eq(snapshot_text(existing), snapshot_text(map)))
+		snapshot_digest(map, p->note->written.snapshot);
+	else if (write_snapshot(p, map, existing, err))
+		return -1;
+	*ret = json_dup(runtime);
+	return 0;
+}
+
+/* One that a JobSet was built from without a digest, by upstream: it counts from now on. */
+static int read_snapshot(struct pass *p, const cJSON *existing, cJSON **ret,
+			 struct error *err)
+{
+	const char *known = known_digest(p);
+	char digest[DIGEST_HEX_SIZE];
+
+	snapshot_digest(existing, digest);
+	if (*known && !str_eq(known, digest) && !p->r->conf.local)
+		return error_set(
+			err, ERR_INVALID,
+			"invalid runtime snapshot: ConfigMap %s was changed after "
+			"the JobSet was built from it; delete it to use the current "
+			"runtime",
+			meta_name(existing));
+	if (snapshot_read(ret, p->tj, existing, err))
+		return -1;
+	memcpy(p->note->written.snapshot, digest, sizeof(digest));
+	return 0;
+}
+
+/* A snapshot that no JobSet was built from counts only where there is no live runtime. */
 static int load_runtime(struct pass *p, cJSON **ret, struct error *err)
 {
 	struct kube_ref ref = { "v1", "ConfigMap", p->ns,
 				snapshot_name(&p->arena, p->tj) };
 	cleanup_json cJSON *runtime = NULL;
-	cleanup_json cJSON *map = NULL;
 	const cJSON *existing;
 
 	if (fetch_own(p, &ref, &existing, err))
 		return error_wrap(err, "runtime snapshot");
-	if (existing)
-		return snapshot_read(ret, p->tj, existing, err);
-	if (live_runtime(p, &runtime, err) ||
-	    snapshots_make(&p->r->snapshots, &map, p->tj, runtime, err))
-		return -1;
-	if (apply(p, map, NULL, NULL, err))
-		return error_wrap(err, "runtime snapshot");
-	*ret = STEAL(runtime);
-	return 0;
+	if (existing && (p->jobset.own || *known_digest(p) || p->r->conf.local))
+		return read_snapshot(p, existing, ret, err);
+	if (live_runtime(p, &runtime, err)) {
+		if (!existing || error_clear_if(err, ERR_NOT_FOUND))
+			return -1;
+		return read_snapshot(p, existing, ret, err);
+	}
+	return make_snapshot(p, runtime, existing, ret, err);
 }
 
 static int build_and_write(struct pass *p, const char *ca, struct error *err)
@@ -426,7 +520,7 @@ static int build_and_write(struct pass *p, const char *ca, struct error *err)
 	json_each(obj, objects)
 		if (write_object(p, obj, err))
 			return -1;
-	return 0;
+	return mark_jobset(p, err);
 }
 
 /* Of all that a whole pass depends on: unchanged, there is nothing to do. */

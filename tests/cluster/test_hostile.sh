@@ -94,6 +94,26 @@ check "a TrainJob of 3 MB is refused" refused 'larger than\|too large' raw "$job
 check "one of 4 MB, too" refused 'too large' raw "$jobs" four
 check "other jobs go on" works
 
+# ---- who may only write ConfigMaps ---------------------------------------------------------------
+mallory() { kn --as mallory "$@"; }
+image() { kn get jobset victim -o 'jsonpath={.spec.replicatedJobs[0].template.spec.template.spec.containers[0].image}'; }
+kn create role maps --verb=get,update,patch --resource=configmaps >/dev/null
+kn create rolebinding maps --role=maps --user=mallory >/dev/null
+check "a suspended TrainJob" eval "trainjob victim | sed 's/spec: {/spec: {suspend: true, /' | kn create -f - && wait_for 60 kn get jobset victim"
+before=$(image)
+forge() {
+	mallory get configmap victim-runtime-snapshot -o json | sed 's|image: [^ \\]*|image: evil/image|' >"$scratch/forged" &&
+		grep -q evil/image "$scratch/forged" && mallory replace -f "$scratch/forged"
+}
+check "somebody changes its snapshot" forge
+kn patch trainjob victim --type merge -p '{"spec": {"suspend": false}}' >/dev/null
+check "the TrainJob says so" wait_for 60 event victim 'runtime-snapshot was changed'
+check "and its image is the same" test "$(image)" = "$before"
+kn delete configmap victim-runtime-snapshot >/dev/null
+resumed() { [ "$(kn get jobset victim -o 'jsonpath={.spec.suspend}')" = false ]; }
+check "without it, it runs with the current runtime" wait_for 60 resumed
+check "and with the image of that" test "$(image)" = "$before"
+
 # ---- who connects --------------------------------------------------------------------------------
 fds() { in_cluster ls "/proc/$pid/fd" | wc -l; }
 threads() { awk '/^Threads/ { print $2 }' "/proc/$pid/status"; }

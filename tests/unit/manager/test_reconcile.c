@@ -8,10 +8,12 @@
 #include "api/meta.h"
 #include "base/str.h"
 #include "base/thread.h"
+#include "base/yaml.h"
 #include "manager/reconcile_impl.h"
 #include "manager/watch.h"
 #include "tests/unit/kube/apiserver.h"
 #include "tests/unit/manager/yaml.h"
+#include "trainer/api.h"
 
 struct world {
 	struct apiserver server;
@@ -205,15 +207,21 @@ static bool exists(struct place p, const char *what)
 	return obj != NULL;
 }
 
-static void change(struct place p, const char *what, const char *patch)
+static void merge(struct place p, const char *what, const cJSON *patch)
 {
-	cleanup_json cJSON *doc = yaml(patch);
 	struct kube_ref ref = at(p, what);
 	struct error err = { 0 };
 
-	if (kube_merge_patch(p.w->server.kube, &ref, doc, &(struct kube_write){ 0 }, NULL,
-			     &err))
+	if (kube_merge_patch(p.w->server.kube, &ref, patch, &(struct kube_write){ 0 },
+			     NULL, &err))
 		fail_msg("%s", err.msg);
+}
+
+static void change(struct place p, const char *what, const char *patch)
+{
+	cleanup_json cJSON *doc = yaml(patch);
+
+	merge(p, what, doc);
 }
 
 static void remove_it(struct place p, const char *what)
@@ -651,6 +659,68 @@ static void test_a_snapshot_that_is_there(void **state)
 			 3);
 }
 
+/* As whoever may write ConfigMaps, and nothing else. */
+static void forge_snapshot(struct place p)
+{
+	cleanup_json cJSON *map = get(p, "snapshot"), *docs = NULL, *patch = NULL;
+	cleanup_buf struct buf text = { .max = 65536 };
+	const char *runtime = json_str(map, "data", "runtime");
+	struct error err = { 0 };
+
+	assert_non_null(runtime);
+	assert_int_equal(yaml_parse(&docs, runtime, strlen(runtime), &err), 0);
+	json_put_int(docs->child, 9, "spec", "mlPolicy", "numNodes");
+	yaml_print(&text, docs->child);
+	patch = cJSON_CreateObject();
+	json_put_str(patch, (const char *)text.data, "data", "runtime");
+	merge(p, "snapshot", patch);
+}
+
+static int64_t parallelism(struct place p)
+{
+	cleanup_json cJSON *jobset = get(p, "jobset");
+
+	return json_int(json_get(jobset, "spec", "replicatedJobs")->child, 0, "template",
+			"spec", "parallelism");
+}
+
+static void test_a_snapshot_that_another_changed(void **state)
+{
+	struct place p = { *state, "forged" };
+
+	create(p.w, p.ns, RUNTIME("numNodes: 2, torch: {}"));
+	create(p.w, p.ns, TRAINJOB("", ", suspend: true"));
+	EVENTUALLY(has_state(p, "Suspended"));
+	forge_snapshot(p);
+	change(p, "trainjob", "{spec: {suspend: false}}");
+	EVENTUALLY(told(p, "TrainJobResourcesCreationFailed") >= 1);
+	assert_int_equal(parallelism(p), 2);
+	/* Without it, the current runtime counts again. */
+	remove_it(p, "snapshot");
+	EVENTUALLY(exists(p, "snapshot"));
+	EVENTUALLY(!is_suspended(p));
+	assert_int_equal(parallelism(p), 2);
+}
+
+static bool has_digest(struct place p)
+{
+	cleanup_json cJSON *jobset = get(p, "jobset");
+
+	return meta_annotation(jobset, SNAPSHOT_ANNOTATION);
+}
+
+/* As a JobSet of upstream's, which has no digest: the snapshot that is there counts. */
+static void test_a_jobset_without_a_digest(void **state)
+{
+	struct place p = { *state, "undigested" };
+
+	create(p.w, p.ns, RUNTIME("numNodes: 2, torch: {}"));
+	create(p.w, p.ns, TRAINJOB("", ""));
+	EVENTUALLY(exists(p, "jobset"));
+	change(p, "jobset", "{metadata: {annotations: {" SNAPSHOT_ANNOTATION ": null}}}");
+	EVENTUALLY(has_digest(p));
+}
+
 static void test_left_alone(void **state)
 {
 	static const struct {
@@ -889,6 +959,8 @@ int main(void)
 		cmocka_unit_test(test_a_snapshot_taken_again),
 		cmocka_unit_test(test_what_is_not_ours),
 		cmocka_unit_test(test_a_snapshot_that_is_there),
+		cmocka_unit_test(test_a_snapshot_that_another_changed),
+		cmocka_unit_test(test_a_jobset_without_a_digest),
 		cmocka_unit_test(test_left_alone),
 		cmocka_unit_test(test_a_runtime_of_no_kind_of_ours),
 		cmocka_unit_test(test_the_deadline),

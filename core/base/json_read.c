@@ -4,8 +4,7 @@
  * A scanner goes over the text first and refuses, with line and column, all
  * that cJSON takes too lightly; then cJSON builds the tree from what is known
  * to be right; then the keys of each object are compared, for which they have
- * to be unescaped. An object's keys are sorted rather than hashed: no choice of
- * keys makes that slow.
+ * to be unescaped (base/map.h: no choice of keys makes that slow).
  */
 #include <ctype.h>
 #include <math.h>
@@ -14,6 +13,7 @@
 
 #include "base/cleanup.h"
 #include "base/json.h"
+#include "base/map.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
 
@@ -386,20 +386,18 @@ enum { FEW = 16 }; /* so many are compared each with each: no memory, no sorting
 
 static bool has_repeated(const cJSON *object)
 {
-	size_t n = (size_t)cJSON_GetArraySize(object), i = 0;
-	cleanup_free struct key *keys = n > FEW ? xcalloc(n, sizeof(*keys)) : NULL;
+	bool many = cJSON_GetArraySize(object) > FEW;
+	cleanup_map struct map seen = { 0 };
 	const cJSON *child;
 
 	json_each(child, object) {
-		if (keys) {
-			keys[i++] = (struct key){ child->string, 1 };
-			continue;
-		}
-		for (const cJSON *c = object->child; c != child; c = c->next)
+		if (many && map_put(&seen, child->string, &seen))
+			return true;
+		for (const cJSON *c = object->child; !many && c != child; c = c->next)
 			if (!strcmp(c->string, child->string))
 				return true;
 	}
-	return keys && repeated(keys, n).number;
+	return false;
 }
 
 /* Duplicates are rare: which key it is, is searched afterwards. */

@@ -2,6 +2,7 @@
 #include "manager/webhook.h"
 
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "api/jsonpatch.h"
@@ -33,8 +34,11 @@ enum {
 	 * Further reviews wait, at most as long as their caller does.
 	 */
 	MAX_VALUES = 100000,
+	MAX_OBJECT_VALUES = MAX_VALUES / 2, /* its update brings it twice */
 	MAX_VALUES_AT_ONCE = 1000000,
-	WAIT_MS = 8000,   /* the API server gives up after 10 s */
+	WAIT_MS = 8000, /* the API server gives up after 10 s */
+	MAX_TIMEOUT_S = 30,
+	LOOK_MS = 200,    /* how often: is the caller still there? */
 	MAX_PATCHES = 16, /* of a TrainJob, by its schema */
 	MAX_ERRORS = 100, /* in an answer */
 	MAX_MESSAGE = 32768,
@@ -282,18 +286,34 @@ static size_t count_values(const struct httpd_request *req)
 	return n;
 }
 
-/* false: no room for it in time. */
-static bool enter(struct webhook *w, size_t values)
+/* The API server tells how long it waits: "timeout=10s", the timeoutSeconds. */
+static int64_t wait_ms(const struct webhook *w, const struct httpd_request *req)
 {
-	int64_t until = clock_ms() + w->wait_ms;
-	bool fits = true;
+	const char *text = str_after(req->query, "timeout=");
+	char *end = NULL;
+	long seconds = text ? strtol(text, &end, 10) : 0;
+
+	if (seconds <= 0 || seconds > MAX_TIMEOUT_S || (*end != 's' && *end != '&'))
+		return w->wait_ms;
+	return seconds * 1000 < w->wait_ms ? seconds * 1000 : w->wait_ms;
+}
+
+static bool is_awaited(const struct httpd_request *req, int64_t until)
+{
+	return clock_ms() < until && (!req->client || httpd_listens(req->client));
+}
+
+/* false: no room for it while its caller waits. */
+static bool enter(struct webhook *w, size_t values, const struct httpd_request *req)
+{
+	int64_t until = clock_ms() + wait_ms(w, req), look;
+	bool fits = is_awaited(req, until);
 
 	pthread_mutex_lock(&w->lock);
-	while (w->values && w->values + values > MAX_VALUES_AT_ONCE) {
-		fits = clock_ms() < until;
-		if (!fits)
-			break;
-		cond_wait_until(&w->fewer, &w->lock, until);
+	while (fits && w->values && w->values + values > MAX_VALUES_AT_ONCE) {
+		look = clock_ms() + LOOK_MS;
+		cond_wait_until(&w->fewer, &w->lock, look < until ? look : until);
+		fits = is_awaited(req, until);
 	}
 	if (fits)
 		w->values += values;
@@ -315,6 +335,16 @@ static int check_size(size_t values, struct error *err)
 		return 0;
 	return error_set(err, ERR_LIMIT, "request entity has more than %d values",
 			 MAX_VALUES);
+}
+
+static size_t count_nodes(const cJSON *node)
+{
+	const cJSON *child;
+	size_t n = 1;
+
+	json_each(child, node)
+		n += count_nodes(child);
+	return n;
 }
 
 static void review(struct webhook *w, const struct hook *hook,
@@ -342,6 +372,11 @@ static void review(struct webhook *w, const struct hook *hook,
 	}
 	if (req->operation == ADMISSION_UPDATE && meta_is_deleted(req->old))
 		return;
+	if (count_nodes(req->object) > MAX_OBJECT_VALUES) {
+		admission_refuse(answer, 413, "the %s has more than %d values",
+				 hook->kind, MAX_OBJECT_VALUES);
+		return;
+	}
 	hook->review(&c);
 }
 
@@ -395,7 +430,7 @@ void webhook_handle(void *webhook, const struct httpd_request *req,
 	metrics_add(w->metrics, &requests_in_flight, 1, hook->path);
 	values = count_values(req);
 	held = values > MAX_VALUES ? 0 : values; /* those are not read */
-	fits = enter(w, held);
+	fits = enter(w, held, req);
 	if (fits) {
 		answer_to(w, hook, req, values, &resp->body);
 		leave(w, held);

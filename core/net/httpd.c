@@ -266,11 +266,15 @@ static bool conn_handle(struct conn *c, struct httpd_head *head, struct buf *bod
 {
 	const struct httpd_conf *conf = &c->server->conf;
 	cleanup_response struct httpd_response resp = { .body.max = RESPONSE_MAX };
+	struct conn_stream client = {
+		.stream = { .send = stream_send, .listens = stream_listens }, .conn = c
+	};
 	bool close = !body || !head->keep_alive;
 
 	if (!conn_enter(c, HANDLING))
 		return false;
 	head->req.peer = c->peer;
+	head->req.client = &client.stream;
 	if (body) {
 		head->req.body = body->len ? body->data : (const unsigned char *)"";
 		head->req.body_len = body->len;

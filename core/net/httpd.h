@@ -22,6 +22,7 @@
 #include "base/buf.h"
 
 struct httpd;
+struct httpd_stream;
 struct tls_server;
 struct tls_client_ca;
 
@@ -32,6 +33,7 @@ struct httpd_request {
 	int64_t content_length;             /* as claimed, or -1 (chunked); 0: none */
 	const char *peer;                   /* address */
 	const struct httpd_header *headers; /* ends with { NULL } */
+	struct httpd_stream *client;        /* for httpd_listens(); NULL: not known */
 };
 struct httpd_header {
 	const char *name, *value;

@@ -130,6 +130,8 @@ static void check_map(const struct walk *w, const struct step *at, const cJSON *
 	json_each(value, obj) {
 		struct step in = { .up = at, .key = value->string, .map_key = true };
 
+		if (field_errors_full(w->errs))
+			return;
 		if (!cJSON_IsNull(value))
 			check_scalar(w, &in, value, type);
 	}
@@ -150,6 +152,8 @@ static void check_list(const struct walk *w, const struct step *at, const cJSON 
 		return;
 	}
 	json_each(item, list) {
+		if (field_errors_full(w->errs))
+			return;
 		if (s->type == SHAPE_STRINGS)
 			check_scalar(w, &in, item, SHAPE_STRING);
 		else if (!cJSON_IsObject(item))

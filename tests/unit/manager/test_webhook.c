@@ -61,7 +61,17 @@ static const struct standin_answer with_runtime[] = {
 	{ NULL, 0, NULL },
 };
 
-static void post_to(struct webhook *w, const char *path, const char *type,
+struct caller {
+	struct webhook *w;
+	pthread_t thread;
+	char *body;
+	const char *query;           /* NULL: none */
+	struct httpd_stream *client; /* NULL: it stays */
+	int status;                  /* that is expected */
+	bool answered;               /* atomic */
+};
+
+static void post_as(const struct caller *c, const char *path, const char *type,
 		    const char *body, struct httpd_response *resp)
 {
 	const struct httpd_header headers[] = { { "Content-Type", type },
@@ -69,14 +79,21 @@ static void post_to(struct webhook *w, const char *path, const char *type,
 	const struct httpd_request req = {
 		.method = "POST",
 		.path = path,
-		.query = "",
+		.query = c->query ? c->query : "",
 		.body = (const unsigned char *)body,
 		.body_len = strlen(body),
 		.headers = headers,
+		.client = c->client,
 	};
 
 	*resp = (struct httpd_response){ 0 };
-	webhook_handle(w, &req, resp);
+	webhook_handle(c->w, &req, resp);
+}
+
+static void post_to(struct webhook *w, const char *path, const char *type,
+		    const char *body, struct httpd_response *resp)
+{
+	post_as(&(struct caller){ .w = w }, path, type, body, resp);
 }
 
 static void post(struct kube *k, struct metrics *metrics, const char *path,
@@ -540,20 +557,12 @@ static void test_figures(void **state)
 
 /* ---- what does not fit at once waits ---- */
 
-struct caller {
-	struct webhook *w;
-	pthread_t thread;
-	char *body;
-	int status;    /* that is expected */
-	bool answered; /* atomic */
-};
-
 static void *call(void *ctx)
 {
 	struct caller *c = ctx;
 	struct httpd_response resp;
 
-	post_to(c->w, VALIDATE, "application/json", c->body, &resp);
+	post_as(c, VALIDATE, "application/json", c->body, &resp);
 	assert_int_equal(resp.status, c->status);
 	buf_release(&resp.body);
 	__atomic_store_n(&c->answered, true, __ATOMIC_SEQ_CST);
@@ -582,7 +591,9 @@ static void call_with(struct caller *c, struct webhook *w, const char *kind, siz
 	for (; n; n--)
 		buf_adds(&body, ",0");
 	buf_adds(&body, "]}}}");
-	*c = (struct caller){ .w = w, .body = (char *)STEAL(body.data) };
+	c->w = w;
+	c->body = (char *)STEAL(body.data);
+	c->answered = false;
 	c->status = status;
 	assert_int_equal(thread_start(&c->thread, call, c, &err), 0);
 }
@@ -594,7 +605,7 @@ static void join(struct caller *c)
 	free(c->body);
 }
 
-enum { MANY = 10, LARGE = 90000 }; /* so many values: as many as are looked at at once */
+enum { MANY = 20, LARGE = 49000 }; /* so many values: as many as are looked at at once */
 
 /* They wait for their runtimes as long as the API server is held. */
 static void call_many(struct caller first[MANY], struct webhook *w)
@@ -611,7 +622,7 @@ static void test_what_is_too_much_at_once_waits(void **state)
 {
 	const struct webhook_conf conf = { .kube = api.kube, .wait_ms = 600 * 1000 };
 	struct webhook *w = webhook_new(&conf);
-	struct caller first[MANY], large, small;
+	struct caller first[MANY] = { 0 }, large = { 0 }, small = { 0 };
 
 	(void)state;
 	standin_set(&api, with_runtime);
@@ -633,13 +644,42 @@ static void test_what_is_too_much_at_once_does_not_wait_for_ever(void **state)
 {
 	const struct webhook_conf conf = { .kube = api.kube, .wait_ms = 200 };
 	struct webhook *w = webhook_new(&conf);
-	struct caller first[MANY], large;
+	struct caller first[MANY] = { 0 }, large = { 0 };
 
 	(void)state;
 	standin_set(&api, with_runtime);
 	call_many(first, w);
 	call_with(&large, w, "Other", 100000 - 100, 503);
 	join(&large);
+	pthread_mutex_unlock(&api.lock);
+	for (int i = 0; i < MANY; i++)
+		join(&first[i]);
+	webhook_free(w);
+}
+
+static bool is_gone(struct httpd_stream *s)
+{
+	(void)s;
+	return false;
+}
+
+/* One whose connection is closed, and one that waits for a second, as its query says. */
+static void test_a_review_that_nobody_waits_for_is_dropped(void **state)
+{
+	const struct webhook_conf conf = { .kube = api.kube, .wait_ms = 600 * 1000 };
+	struct webhook *w = webhook_new(&conf);
+	struct httpd_stream gone = { .listens = is_gone };
+	struct caller first[MANY] = { 0 }, late;
+
+	(void)state;
+	standin_set(&api, with_runtime);
+	call_many(first, w);
+	late = (struct caller){ .query = "timeout=1s" };
+	call_with(&late, w, "Other", 100000 - 100, 503);
+	join(&late);
+	late = (struct caller){ .client = &gone };
+	call_with(&late, w, "Other", 10, 503);
+	join(&late);
 	pthread_mutex_unlock(&api.lock);
 	for (int i = 0; i < MANY; i++)
 		join(&first[i]);
@@ -664,6 +704,7 @@ int main(void)
 		cmocka_unit_test(test_requests_that_are_none),
 		cmocka_unit_test(test_what_is_too_much_at_once_waits),
 		cmocka_unit_test(test_what_is_too_much_at_once_does_not_wait_for_ever),
+		cmocka_unit_test(test_a_review_that_nobody_waits_for_is_dropped),
 		cmocka_unit_test(test_figures),
 	};
 

@@ -12,6 +12,11 @@
 
 /* ---- k8s.io/api/core/v1 and apimachinery/pkg/apis/meta/v1, generated.proto ---- */
 
+static const struct proto_field owner[] = {
+	{ 1, PROTO_STRING, "kind", NULL },     { 3, PROTO_STRING, "name", NULL },
+	{ 4, PROTO_STRING, "uid", NULL },      { 5, PROTO_STRING, "apiVersion", NULL },
+	{ 6, PROTO_BOOL, "controller", NULL }, { 0 },
+};
 static const struct proto_field object_meta[] = {
 	{ 1, PROTO_STRING, "name", NULL },
 	{ 3, PROTO_STRING, "namespace", NULL },
@@ -20,6 +25,7 @@ static const struct proto_field object_meta[] = {
 	{ 8, PROTO_TIME, "creationTimestamp", NULL },
 	{ 9, PROTO_TIME, "deletionTimestamp", NULL },
 	{ 11, PROTO_MAP, "labels", NULL },
+	{ 13, PROTO_LIST, "ownerReferences", owner },
 	{ 0 },
 };
 static const struct proto_field waiting[] = {

@@ -315,7 +315,7 @@ static int watch(struct follow *f, struct changes *c, struct error *err)
 
 		if (rc < 0)
 			return -1;
-		view_drop_former(&f->view);
+		view_drop_others(&f->view);
 		if (rc && f->view.trainjob && tell(f) >= PHASE_COMPLETE)
 			return 0;
 		if (!patience(f))

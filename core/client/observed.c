@@ -263,7 +263,6 @@ void pod_slim(cJSON *pod)
 	keep_only(json_get(pod, "spec"), where);
 	keep_only(json_get(pod, "status"), status);
 	keep_only(json_get(pod, "metadata", "annotations"), group_annotations);
-	json_del(pod, JSON_PATH("metadata", "ownerReferences"));
 }
 
 /* ---- nodes ---- */

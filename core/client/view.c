@@ -6,8 +6,10 @@
 
 #include "api/meta.h"
 #include "base/clock.h"
+#include "base/map.h"
 #include "base/str.h"
 #include "client/observed.h"
+#include "trainer/api.h"
 #include "trainer/jobset.h"
 
 /* ---- where documents are ---- */
@@ -84,21 +86,43 @@ void view_take(struct view *v, cJSON *take_obj)
 	cJSON_Delete(take_obj);
 }
 
-static void drop_former(cJSON *list, const cJSON *trainjob)
+static bool is_own_job(const struct view *v, const cJSON *job)
 {
-	cJSON *next;
+	const cJSON *owner = meta_controller(job);
 
-	for (cJSON *obj = list->child; obj; obj = next) {
-		next = obj->next;
-		if (is_former(obj, trainjob))
-			cJSON_Delete(cJSON_DetachItemViaPointer(list, obj));
-	}
+	return meta_is(owner, JOBSET_GROUP, JOBSET_KIND) &&
+	       str_eq(owner_name(owner), v->name) &&
+	       (!meta_uid(v->jobset) || str_eq(owner_uid(owner), meta_uid(v->jobset)));
 }
 
-void view_drop_former(struct view *v)
+/* A pod that is being deleted may be of a Job that was replaced. jobs: Jobs by name. */
+static bool is_own_pod(const struct view *v, const struct map *jobs, const cJSON *pod)
 {
-	drop_former(v->pods, v->trainjob);
-	drop_former(v->jobs, v->trainjob);
+	const cJSON *owner = meta_controller(pod), *job;
+
+	if (!pod_is_of_jobset(pod, v->name))
+		return false;
+	job = map_get(jobs, owner_name(owner));
+	return !job || meta_is_deleted(pod) || str_eq(meta_uid(job), owner_uid(owner));
+}
+
+void view_drop_others(struct view *v)
+{
+	cleanup_map struct map jobs = { 0 };
+	cJSON *next;
+
+	for (cJSON *job = v->jobs->child; job; job = next) {
+		next = job->next;
+		if (is_former(job, v->trainjob) || !is_own_job(v, job))
+			cJSON_Delete(cJSON_DetachItemViaPointer(v->jobs, job));
+		else if (meta_name(job))
+			map_put(&jobs, meta_name(job), job);
+	}
+	for (cJSON *pod = v->pods->child; pod; pod = next) {
+		next = pod->next;
+		if (is_former(pod, v->trainjob) || !is_own_pod(v, &jobs, pod))
+			cJSON_Delete(cJSON_DetachItemViaPointer(v->pods, pod));
+	}
 }
 
 void view_release(struct view *v)

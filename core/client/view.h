@@ -42,8 +42,11 @@ struct view {
 void view_init(struct view *v, const char *ns, const char *name);
 /* Puts a document where its kind belongs; one of no such kind is dropped. */
 void view_take(struct view *v, cJSON *take_obj);
-/* Drops pods and Jobs that are left of another TrainJob of that name: is_former(). */
-void view_drop_former(struct view *v);
+/*
+ * Drops pods and Jobs that are left of another TrainJob of that name, is_former(), and
+ * those that only have its labels: Jobs are the JobSet's, pods those of its Jobs.
+ */
+void view_drop_others(struct view *v);
 void view_release(struct view *v);
 #define cleanup_view __attribute__((cleanup(view_release)))
 

@@ -216,7 +216,7 @@ static int look_objects(struct loader *l, struct error *err)
 	    look_all(l, &jobs, "jobs", &select, err) ||
 	    look_all(l, &pods, "pods", &select, err))
 		return -1;
-	view_drop_former(l->v);
+	view_drop_others(l->v);
 	return 0;
 }
 

@@ -144,8 +144,9 @@ static int look_at_failed(void *ctx, cJSON *take_pod, struct error *err)
 	struct job_facts *j;
 
 	(void)err;
-	if (!meta_name(pod) || !str_eq(meta_label(pod, POD_JOBSET_LABEL), s->job) ||
-	    !meta_created(pod) || (s->since && strcmp(meta_created(pod), s->since) < 0))
+	if (!meta_name(pod) || !pod_is_of_jobset(pod, s->job) ||
+	    !str_eq(meta_label(pod, POD_JOBSET_LABEL), s->job) || !meta_created(pod) ||
+	    (s->since && strcmp(meta_created(pod), s->since) < 0))
 		return 0;
 	pthread_mutex_lock(&s->facts->lock);
 	j = job_of(s->facts, s->key);

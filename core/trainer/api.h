@@ -13,6 +13,7 @@
 #define RUNTIME_KIND         "TrainingRuntime"
 #define CLUSTER_RUNTIME_KIND "ClusterTrainingRuntime"
 
+#define JOBSET_GROUP         "jobset.x-k8s.io"
 #define JOBSET_API_VERSION   "jobset.x-k8s.io/v1alpha2"
 #define JOBSET_KIND          "JobSet"
 

@@ -279,12 +279,31 @@ static cJSON *keep_status(const cJSON *pod)
 	return to;
 }
 
+bool pod_is_of_jobset(const cJSON *pod, const char *jobset)
+{
+	const char *job = meta_label(pod, LABEL_JOB),
+		   *index = meta_label(pod, LABEL_INDEX);
+	const cJSON *owner = meta_controller(pod);
+	const char *rest;
+
+	if (!meta_is(owner, "batch", "Job") || !owner_uid(owner) || !owner_name(owner))
+		return false;
+	rest = str_after(owner_name(owner), jobset);
+	if (!rest || *rest != '-')
+		return false;
+	if (!job || !index)
+		return true;
+	rest = str_after(rest + 1, job);
+	return rest && *rest == '-' && str_eq(rest + 1, index);
+}
+
 bool pod_facts_keep(cJSON *pod)
 {
 	const char *phase = json_str(pod, "status", "phase");
+	const char *jobset = meta_label(pod, POD_JOBSET_LABEL);
 	cJSON *to, *status, *child;
 
-	if (!meta_name(pod) || !meta_label(pod, POD_JOBSET_LABEL) ||
+	if (!meta_name(pod) || !jobset || !pod_is_of_jobset(pod, jobset) ||
 	    str_eq(phase, "Succeeded"))
 		return false;
 	status = keep_status(pod);

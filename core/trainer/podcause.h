@@ -65,9 +65,15 @@ int64_t pod_node_rank(const cJSON *pod); /* completion index; -1: none */
 const char *pod_at_init(const cJSON *pod, const char **ret_since);
 
 /*
+ * Does a Job of that JobSet own the pod, and is it the one that its labels name? Anybody
+ * can set labels; the garbage collector deletes a pod whose owner's uid does not exist.
+ */
+bool pod_is_of_jobset(const cJSON *pod, const char *jobset);
+
+/*
  * Reduce a pod to its names, its phase, and the conditions and container states worth
- * reporting. False: it has succeeded, or runs with nothing to report
- * (informer_conf.keep).
+ * reporting. False: it has succeeded, or runs with nothing to report, or is not
+ * pod_is_of_jobset() (informer_conf.keep).
  */
 bool pod_facts_keep(cJSON *pod);
 

@@ -49,6 +49,18 @@ check "two of its ranks fail" fails
 check "their exit codes are reported" wait_for 60 told two ContainerFailed "pods, first two-node-0-0-" "exit code 5"
 
 check "a TrainJob that is tried once has its pods" eval 'tried_once 2 | kt create -f - && wait_for 60 pods once 2'
+spoof() { # a pod that anybody can make: it has the labels of the job, and failed before all others
+	kt create -f - <<-END && report_pods pods-test spoof=yes "$(terminated 66 Error 1)"
+		apiVersion: v1
+		kind: Pod
+		metadata:
+		  name: spoof
+		  labels: {spoof: "yes", jobset.sigs.k8s.io/jobset-name: once, jobset.sigs.k8s.io/replicatedjob-name: node,
+		    jobset.sigs.k8s.io/job-index: "0", batch.kubernetes.io/job-completion-index: "0"}
+		spec: {containers: [{name: node, image: i}]}
+	END
+}
+check "a pod that only has its labels fails first" spoof
 check "one of its ranks is out of memory" report once 1 "$(terminated 137 OOMKilled 4)"
 failed() { [ "$(kt get trainjob once -o 'jsonpath={.status.conditions[?(@.type=="Failed")].status}')" = True ]; }
 check "the TrainJob fails" wait_for 60 failed
@@ -57,6 +69,7 @@ check "its Failed event names the rank that failed first" \
 ends_with() { kt get trainjob once -o 'jsonpath={.status.conditions[?(@.type=="Failed")].message}' | grep -E -- "$1\$"; }
 check "... and so does the message of its Failed condition, behind JobSet's words" \
 	ends_with '^jobset failed .*; first: node-1 \(node rank 1\): container node: exit code 137 \(SIGKILL\), out of memory'
+check "... nothing of the other pod" eval '! kt get events -o json | grep -q "exit code 66" && ! in_cluster env KUBECONFIG="$cluster_state/admin.kubeconfig" "$kftrainer" why once -n pods-test | grep -e spoof -e "code 66"'
 quiet() { [ "$(kt get events --field-selector involvedObject.kind=TrainJob,involvedObject.name=once,type=Warning -o name | wc -l)" = 3 ]; }
 check "only that is a warning, not the pods that end with it" eval 'sleep 3; quiet || { kt get events; false; }'
 finish

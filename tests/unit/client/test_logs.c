@@ -23,7 +23,9 @@ static const char jobset_text[] =
 	"{'metadata':{'name':'j-node-0-0-x','namespace':'a','annotations':"      \
 	"{'log':'" log "'},'labels':{'jobset.sigs.k8s.io/jobset-name':'j',"      \
 	"'jobset.sigs.k8s.io/replicatedjob-name':'node',"                        \
-	"'batch.kubernetes.io/job-completion-index':'0'}},"                      \
+	"'batch.kubernetes.io/job-completion-index':'0'},'ownerReferences':["    \
+	"{'apiVersion':'batch/v1','kind':'Job','name':'j-node-0','uid':'o',"     \
+	"'controller':true}]},"                                                  \
 	"'spec':{'containers':[{'name':'node'}]},'status':{'phase':'" phase "'," \
 	"'containerStatuses':[{'name':'node','restartCount':0,'state':{" state "}}]}}"
 #define HELLO "2026-01-31T10:00:00.1Z hello\\n"

@@ -20,12 +20,24 @@
 	"---\nkind: JobSet\nspec: {replicatedJobs: [{name: dataset-initializer}, " \
 	"{name: "                                                                  \
 	"node, template: {spec: {parallelism: 2, completions: 2}}}]}\n"
-#define POD(job, n, status)                                      \
-	"---\nkind: Pod\nmetadata: {name: a-" job "-" n          \
-	", labels: {jobset.sigs.k8s.io/replicatedjob-name: " job \
-	", jobset.sigs.k8s.io/jobset-name: a, "                  \
-	"batch.kubernetes.io/job-completion-index: "             \
-	"\"" n "\"}}\nstatus: " status "\n"
+#define POD(job, n, status)                                                            \
+	"---\nkind: Pod\nmetadata: {name: a-" job "-" n                                \
+	", labels: {jobset.sigs.k8s.io/replicatedjob-name: " job                       \
+	", jobset.sigs.k8s.io/jobset-name: a, "                                        \
+	"batch.kubernetes.io/job-completion-index: "                                   \
+	"\"" n "\"}, ownerReferences: [{apiVersion: batch/v1, kind: Job, name: a-" job \
+	"-0, "                                                                         \
+	"uid: j, controller: true}]}\nstatus: " status "\n"
+#define JOB(uid)                                                                     \
+	"---\nkind: Job\napiVersion: batch/v1\nmetadata: {name: a-node-0, uid: " uid \
+	", ownerReferences: [{apiVersion: jobset.x-k8s.io/v1alpha2, kind: JobSet, "  \
+	"name: a, "                                                                  \
+	"uid: s, controller: true}]}\n"
+#define SPOOFED(status)                                  \
+	"---\nkind: Pod\nmetadata: {name: x, labels: "   \
+	"{jobset.sigs.k8s.io/replicatedjob-name: node, " \
+	"jobset.sigs.k8s.io/jobset-name: a, "            \
+	"batch.kubernetes.io/job-completion-index: \"1\"}}\nstatus: " status "\n"
 #define READY   "{phase: Running, conditions: [{type: Ready, status: \"True\"}]}"
 #define PENDING "{phase: Pending}"
 #define NO_ROOM                                                                          \
@@ -55,6 +67,16 @@ static const struct {
 	  NULL },
 	{ "kind: TrainJob\n" JOBSET POD("node", "0", READY) POD("node", "1", PENDING),
 	  false, PHASE_STARTING, "pods starting: 1/2 ready", NULL },
+	/* its Job, and another Job of that name */
+	{ "kind: TrainJob\n" JOBSET JOB("j") POD("node", "0", READY), false,
+	  PHASE_STARTING, "pods starting: 1/2 ready", NULL },
+	{ "kind: TrainJob\n" JOBSET JOB("k") POD("node", "0", READY), false,
+	  PHASE_STARTING, "pods starting: 0/2 ready", NULL },
+	/* a pod that only has the job's labels */
+	{ "kind: TrainJob\n" JOBSET POD("node", "0", READY) SPOOFED(READY), false,
+	  PHASE_STARTING, "pods starting: 1/2 ready", NULL },
+	{ "kind: TrainJob\n" JOBSET POD("node", "0", READY) SPOOFED(NO_IMAGE), false,
+	  PHASE_STARTING, "pods starting: 1/2 ready", NULL },
 	{ "kind: TrainJob\n" JOBSET POD("node", "0", NO_ROOM) POD("node", "1", NO_ROOM),
 	  false, PHASE_STARTING, "pods starting: 0/2 ready",
 	  "2 pods, first node-0 (node rank 0): cannot be scheduled: 0/2 nodes" },
@@ -135,7 +157,7 @@ static void of_documents(void **state)
 			yaml_parse(&docs, cases[i].docs, strlen(cases[i].docs), &err), 0);
 		while (docs->child)
 			view_take(&v, cJSON_DetachItemViaPointer(docs, docs->child));
-		view_drop_former(&v);
+		view_drop_others(&v);
 		p = phase_of(&arena, &v, cases[i].ran);
 		assert_string_equal(p.line, cases[i].line);
 		assert_int_equal(p.kind, cases[i].kind);

@@ -69,6 +69,10 @@ static cJSON *pod(int n, const char *status)
 	meta_set_label(ret, "jobset.sigs.k8s.io/job-index", "0");
 	meta_set_label(ret, "batch.kubernetes.io/job-completion-index", rank);
 	meta_set_label(ret, "app", "of no interest");
+	json_put(ret,
+		 doc_of("[{\"apiVersion\":\"batch/v1\",\"kind\":\"Job\",\"name\":"
+			"\"bert-node-0\",\"uid\":\"o\",\"controller\":true}]"),
+		 "metadata", "ownerReferences");
 	json_put_str(ret, "gpu-7", "spec", "nodeName");
 	json_put(ret, doc_of(text), "status");
 	if (strstr(text, "deleted"))

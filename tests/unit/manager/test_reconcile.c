@@ -438,7 +438,9 @@ static void test_what_is_lost_comes_back(void **state)
 
 #define WAITING_POD                                                      \
 	"{apiVersion: v1, kind: Pod, metadata: {name: waiting, labels: " \
-	"{jobset.sigs.k8s.io/jobset-name: tj}}, status: {phase: Pending}}"
+	"{jobset.sigs.k8s.io/jobset-name: tj}, ownerReferences: "        \
+	"[{apiVersion: batch/v1, kind: Job, name: tj-node-0, uid: o, "   \
+	"controller: true}]}, status: {phase: Pending}}"
 
 /* Nobody watches Secrets: a pod that waits for one has it looked for. */
 static void test_a_lost_secret_is_back_when_a_pod_waits(void **state)

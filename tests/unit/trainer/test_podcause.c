@@ -3,12 +3,18 @@
 #include "tests/unit/trainer/yaml_doc.h"
 #include "trainer/podcause.h"
 
-#define POD(phase, status)                                                              \
+#define JOB(kind, name, more)                                                            \
+	"ownerReferences: [{apiVersion: batch/v1, kind: " kind ", name: " name ", uid: " \
+	"o, " more "}]"
+#define OWNED(owner, phase, status)                                                     \
 	"{metadata: {name: p, namespace: ns, labels: {jobset.sigs.k8s.io/jobset-name: " \
-	"j, a: b}, uid: u}, spec: {nodeName: n}, status: {phase: " phase ", " status    \
-	"}}"
-#define EXITED "{name: node, state: {terminated: {exitCode: 3, finishedAt: t1}}}"
-#define FINE   "{name: node, state: {running: {}}}"
+	"j, a: b}, uid: u, " owner "}, spec: {nodeName: n}, status: {phase: " phase     \
+	", " status "}}"
+#define POD(phase, status) \
+	OWNED(JOB("Job", "j-node-0", "controller: true"), phase, status)
+#define SPOOFED(owner) OWNED(owner, "Failed", "containerStatuses: [" EXITED "]")
+#define EXITED         "{name: node, state: {terminated: {exitCode: 3, finishedAt: t1}}}"
+#define FINE           "{name: node, state: {running: {}}}"
 
 static void test_what_is_kept(void **state)
 {
@@ -23,6 +29,19 @@ static void test_what_is_kept(void **state)
 		{ POD("Failed", "containerStatuses: [" EXITED "]"), true },
 		{ POD("Succeeded", "containerStatuses: [" EXITED "]"), false },
 		{ "{metadata: {name: p}, status: {phase: Failed}}", false },
+		/* anybody can give a pod the job's label */
+		{ SPOOFED("ownerReferences: []"), false },
+		{ SPOOFED(JOB("Job", "j-node-0", "controller: false")), false },
+		{ SPOOFED(JOB("ReplicaSet", "j-node-0", "controller: true")), false },
+		{ SPOOFED(JOB("Job", "k-node-0", "controller: true")), false },
+		{ SPOOFED(JOB("Job", "j", "controller: true")), false },
+		{ SPOOFED(JOB("Job", "j2-node-0", "controller: true")), false },
+		{ SPOOFED("ownerReferences: [{apiVersion: apps/v1, kind: Job, name: "
+			  "j-node-0, uid: o, controller: true}]"),
+		  false },
+		{ SPOOFED("ownerReferences: [{apiVersion: batch/v1, kind: Job, name: "
+			  "j-node-0, controller: true}]"),
+		  false },
 	};
 
 	(void)state;
@@ -133,8 +152,11 @@ static void test_many_containers(void **state)
 	cleanup_json cJSON *pod = NULL;
 
 	(void)state;
-	buf_adds(&text, "{metadata: {name: p, labels: {jobset.sigs.k8s.io/jobset-name: "
-			"j}}, status: {phase: Failed, containerStatuses: [");
+	buf_adds(&text,
+		 "{metadata: {name: p, labels: {jobset.sigs.k8s.io/jobset-name: "
+		 "j}, " JOB("Job", "j-node-0",
+			    "controller: true") "}, status: "
+						"{phase: Failed, containerStatuses: [");
 	for (int i = 0; i < 300; i++)
 		buf_printf(&text,
 			   "%s{name: c%d, state: {terminated: {exitCode: 3}}, lastState: "

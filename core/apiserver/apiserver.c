@@ -23,6 +23,7 @@ static int read_path(struct exchange *x, struct error *err)
 
 	if (uri_decode(&path, &x->arena, x->http->path + 1, err))
 		return -1;
+	path = utf8_clean(&x->arena, path);
 	x->path = str_split(&x->arena, path, '/', &x->n_path);
 	if (x->n_path && !*x->path[x->n_path - 1])
 		x->n_path--;
@@ -48,7 +49,7 @@ static int read_query(struct exchange *x, struct error *err)
 		    uri_decode(&text, &x->arena, value ? value : "", err))
 			return -1;
 		if (*name && !map_get(&x->query, name))
-			map_put(&x->query, name, (void *)text);
+			map_put(&x->query, name, (void *)utf8_clean(&x->arena, text));
 	}
 	return 0;
 }
@@ -68,7 +69,10 @@ static const char *default_manager(struct exchange *x)
 	for (; agent && *agent && *agent != '/' && n < MANAGER_NAME_MAX; agent++)
 		if (!is_control(*agent))
 			name[n++] = *agent;
-	return n ? str_slice(&x->arena, name, n) : "unknown";
+	agent = utf8_clean(&x->arena, str_slice(&x->arena, name, n));
+	return n ? str_slice(&x->arena, agent,
+			     utf8_cut(agent, strlen(agent), MANAGER_NAME_MAX))
+		 : "unknown";
 }
 
 static int check_manager(struct exchange *x, const char *manager)

@@ -195,6 +195,22 @@ bool utf8_valid(const void *data, size_t len)
 	return true;
 }
 
+const char *utf8_clean(struct arena *arena, const char *text)
+{
+	const char *end = text + strlen(text);
+	cleanup_buf struct buf out = { .max = 3 * (size_t)(end - text) };
+
+	if (utf8_valid(text, (size_t)(end - text)))
+		return text;
+	while (text < end) {
+		size_t n = utf8_length(text, end);
+
+		buf_add(&out, n ? text : "\xef\xbf\xbd", n ? n : 3);
+		text += n ? n : 1;
+	}
+	return arena_strdup(arena, (const char *)out.data);
+}
+
 size_t utf8_cut(const void *data, size_t len, size_t max)
 {
 	const unsigned char *p = data;

@@ -68,6 +68,8 @@ MUST_CHECK int str_int(int64_t *ret, const char *s, int64_t min, int64_t max,
 size_t utf8_length(const void *p, const void *end);
 size_t utf8_decode(const void *p, const void *end, uint32_t *ret); /* and which it is */
 bool utf8_valid(const void *data, size_t len);
+/* The text with U+FFFD for each invalid byte, as Go's encoding/json writes it. */
+const char *utf8_clean(struct arena *arena, const char *text);
 /* The largest length <= max that does not cut a character. */
 size_t utf8_cut(const void *data, size_t len, size_t max);
 

@@ -22,7 +22,7 @@ def meta(title, kind, **members):
 
 def paths():
     ask("path: a ConfigMap", "POST", MAPS, config("a", {"x": "1"}, labels={"app": "one"}))
-    for name in ("a%2fb", "..%2fsecrets", "%61", "%2e%2e", "%2e", "a%25", "", "a/", "A", "a%20b"):
+    for name in ("a%2fb", "..%2fsecrets", "%61", "%2e%2e", "%2e", "a%25", "", "a/", "A", "a%20b", "%ff", "a%e9"):
         ask(f"path: {name}", "GET", f"{MAPS}/{name}?fieldSelector=metadata.name%3Da")
     ask("path: a slash in the namespace", "GET", f"{CORE}/namespaces/{NS}%2fconfigmaps/a")
     ask("path: a slash behind the namespace", "GET", f"{CORE}/namespaces/..%2f/configmaps")
@@ -30,6 +30,8 @@ def paths():
     for query in ("fieldSelector=metadata.name%3Da%3Db", "fieldSelector=metadata.name%3D%5Ca", "fieldSelector=metadata.name%3Da%5C,b",
                   "timeoutSeconds=x", "limit=x", "labelSelector=app%20in%20(one,)&labelSelector=none"):
         ask(f"query: {query}", "GET", f"{MAPS}?{query}&limit=5&fieldSelector=metadata.name%3Da")
+    ask("query: a manager that is not UTF-8", "PATCH", f"{MAPS}/a?fieldManager=%ff", {"data": {"y": "1"}}, type=MERGE)
+    ask("query: ... as it is stored", "GET", f"{MAPS}/a")
     ask("query: get a version that is none", "GET", f"{MAPS}/a?resourceVersion=x")
 
 

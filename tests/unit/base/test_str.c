@@ -135,6 +135,7 @@ static void test_utf8(void **state)
 		{ "ff", "\xff", 0 },
 		{ "nothing", "", 0 },
 	};
+	cleanup_arena struct arena arena = { 0 };
 
 	(void)state;
 	for (size_t i = 0; i < N_ROWS(rows); i++) {
@@ -146,6 +147,12 @@ static void test_utf8(void **state)
 	assert_true(utf8_valid("a\xc3\xa9z", 4));
 	assert_false(utf8_valid("a\xc3", 2));
 	assert_true(utf8_valid("", 0));
+	assert_string_equal(utf8_clean(&arena, "a\xc3\xa9z"), "a\xc3\xa9z");
+	assert_string_equal(utf8_clean(&arena, "\xff"
+					       "a\xc3"),
+			    "\xef\xbf\xbd"
+			    "a\xef\xbf\xbd");
+	assert_string_equal(utf8_clean(&arena, ""), "");
 	assert_int_equal(utf8_cut("abc", 3, 5), 3);
 	assert_int_equal(utf8_cut("abc", 3, 2), 2);
 	assert_int_equal(utf8_cut("a\xc3\xa9z", 4, 3), 3);

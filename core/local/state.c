@@ -231,6 +231,11 @@ int state_read_job(cJSON **ret, const char *run, bool running, struct error *err
 
 	if (read_doc(ret, path, err))
 		return -1;
+	if (!cJSON_IsObject(*ret)) {
+		cJSON_Delete(*ret);
+		*ret = NULL;
+		return error_set(err, ERR_FORMAT, "%s: not an object", path);
+	}
 	/* As it was asked for last: the run may not have heard of it yet. */
 	if (state_suspended(run) != json_bool(*ret, false, "spec", "suspend"))
 		json_put_bool(*ret, state_suspended(run), "spec", "suspend");

@@ -199,7 +199,7 @@ cli: kftrainer $(SANOUT)/tests/golden/golden
 	@LANES=$${LANES:-2} tests/run.sh cli $(call ordered,cli,install.sh convert.py mpi_watch.py mpi_ssh.py docs.py,)
 # tests/fuzz/README says what a target is. Unit tests run each over its corpus.
 FUZZ    := $(wildcard tests/fuzz/fuzz_*.c)
-FUZZED  := apiserver gpu cache arrow mpi client spec manager kube store cloud pack local plugins convert trainer net api assets base
+FUZZED  := local apiserver gpu cache arrow mpi client spec manager kube store cloud pack plugins convert trainer net api assets base
 $(FUZZ:%.c=$(SANOUT)/%): $(SANOUT)/%: $(SANOUT)/%.c.o $(SANOUT)/tests/fuzz/replay.c.o \
   $(foreach r,$(FUZZED),$(SANOUT)/lib$(r).a)
 	$(call say,LD,$@) clang $(SANLINK) -o $@ $^ -L$(SANROOT)/lib $(LIBS) -lm

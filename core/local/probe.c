@@ -218,10 +218,28 @@ static int watch_again(struct probe *p, bool for_writing)
 	return fd < 0 ? -1 : loop_watch(l, &p->sock, fd, for_writing, &err);
 }
 
+int probe_http_status(const char *answer, size_t len)
+{
+	static const char line[] = "HTTP/1.d ddd"; /* d: a digit */
+	int code = 0;
+
+	for (size_t i = 0; i < strlen(line); i++) {
+		bool digit = line[i] == 'd';
+
+		if (i == len)
+			return -1;
+		if (digit ? answer[i] < '0' || answer[i] > '9' : answer[i] != line[i])
+			return 0;
+		if (digit && i >= strlen("HTTP/1.d "))
+			code = code * 10 + answer[i] - '0';
+	}
+	return code;
+}
+
 static void socket_ready(void *ctx)
 {
 	struct probe *p = ctx;
-	int failed = 0;
+	int failed = 0, status;
 	socklen_t len = sizeof(failed);
 	ssize_t n;
 
@@ -241,11 +259,10 @@ static void socket_ready(void *ctx)
 	if (n < 0 && errno == EAGAIN)
 		return;
 	p->answer_len += n > 0 ? (size_t)n : 0;
-	p->answer[p->answer_len] = 0;
-	if (n > 0 && p->answer_len < strlen("HTTP/1.1 200"))
+	status = probe_http_status(p->answer, p->answer_len);
+	if (n > 0 && status < 0)
 		return;
-	result(p, str_starts(p->answer, "HTTP/1.") && p->answer_len >= 12 &&
-			  (p->answer[9] == '2' || p->answer[9] == '3'));
+	result(p, status >= 200 && status < 400);
 }
 
 static bool dial(struct probe *p, const char *host, int port)

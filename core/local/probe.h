@@ -29,6 +29,12 @@ void probe_end(struct probe *p);                /* it has ended */
 /* Do what is due; lowers *ret_wake to the time of the next step. */
 void probe_sync(struct probe *p, int64_t now, int64_t *ret_wake);
 
+/*
+ * The beginning of an HTTP server's answer: its status code; 0: no such answer; -1: more
+ * bytes are needed.
+ */
+int probe_http_status(const char *answer, size_t len);
+
 bool probe_passes(const struct probe *p); /* true for NULL */
 bool probe_failed(const struct probe *p); /* failureThreshold reached: kill it */
 

@@ -89,18 +89,17 @@ static int link_write(struct meeting_link *l, const cJSON *doc, int64_t deadline
 	return 0;
 }
 
-/* *ret is NULL if no whole line has arrived. */
-static int link_line(struct meeting_link *l, cJSON **ret, struct error *err)
+int meeting_line(struct buf *in, cJSON **ret, struct error *err)
 {
-	const unsigned char *end = l->in.len ? memchr(l->in.data, '\n', l->in.len) : NULL;
-	size_t n = end ? (size_t)(end - l->in.data) : 0;
+	const unsigned char *end = in->len ? memchr(in->data, '\n', in->len) : NULL;
+	size_t n = end ? (size_t)(end - in->data) : 0;
 	int rc;
 
 	*ret = NULL;
 	if (!end)
-		return buf_check(&l->in, "a message of a node", err);
-	rc = json_parse(ret, l->in.data, n, err);
-	buf_drop(&l->in, n + 1);
+		return buf_check(in, "a message of a node", err);
+	rc = json_parse(ret, in->data, n, err);
+	buf_drop(in, n + 1);
 	return rc;
 }
 
@@ -121,7 +120,7 @@ static int link_read(struct meeting_link *l, cJSON **ret, int64_t deadline,
 	bool again;
 
 	for (;;) {
-		if (link_line(l, ret, err))
+		if (meeting_line(&l->in, ret, err))
 			return -1;
 		if (*ret)
 			return 0;
@@ -177,7 +176,7 @@ static int hear_guest(struct guest *guest, cJSON **ret, struct error *err)
 		else
 			state = psk_handshake(l->conn, err);
 		guest->secured |= state == PSK_OK;
-		if (state == PSK_OK && link_line(l, ret, err))
+		if (state == PSK_OK && meeting_line(&l->in, ret, err))
 			return -1;
 	}
 	guest->events = state == PSK_WANT_WRITE ? POLLOUT : POLLIN;

@@ -39,4 +39,10 @@ MUST_CHECK int meeting_hear(struct meeting *m, uint32_t rank, cJSON **ret,
 			    struct error *err);
 void meeting_close(struct meeting *m); /* { 0 } is fine */
 
+/*
+ * Take the first line off `in`, which has MEETING_LINE_MAX as its maximum: *ret is NULL
+ * if no whole one has arrived.
+ */
+MUST_CHECK int meeting_line(struct buf *in, cJSON **ret, struct error *err);
+
 #endif

@@ -82,7 +82,7 @@ check "the runtime is torch-distributed, where none is named" says 0 'PET_NNODES
 head -c 600000 /dev/zero >"$d/huge.py"
 check "too much" refuses 'huge.py: larger than the 512 KiB that a TrainJob can carry; use --workspace' submit --dry-run "$d/huge.py"
 check "a missing file" refuses 'absent.py: No such file' submit --dry-run "$d/absent.py"
-check "a folder" refuses 'Is a directory' submit --dry-run -f "$d/"
+check "a folder without a TrainJob" refuses 'd/: contains no TrainJob' submit --dry-run -f "$d/"
 mkdir "$d/folder.py"
 check "a folder of that name" refuses 'folder.py: ' submit --dry-run "$d/folder.py"
 for option in '--context x' '--kubeconfig x'; do

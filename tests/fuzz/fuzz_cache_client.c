@@ -17,15 +17,15 @@ static int64_t rows;
 
 static void send_info(void *ctx, struct grpc_call *call)
 {
-	size_t n = input_len ? input[0] : 0;
+	size_t n = input[0];
 
 	(void)ctx;
-	grpc_send(call, input + 1, n < input_len ? n : input_len - !!input_len);
+	grpc_send(call, input + 1, n < input_len ? n : input_len - 1);
 }
 
 static void send_rows(void *ctx, struct grpc_call *call)
 {
-	size_t at = input_len ? 1 + (size_t)input[0] : 0;
+	size_t at = 1 + (size_t)input[0];
 
 	(void)ctx;
 	while (at < input_len) {
@@ -83,9 +83,8 @@ static const char *start(void)
 /* total_records; -1: unknown. */
 static int64_t announced(void)
 {
-	size_t n = input_len ? input[0] : 0;
-	struct pb_reader in =
-		pb_read(input + 1, n < input_len ? n : input_len - !!input_len);
+	size_t n = input[0];
+	struct pb_reader in = pb_read(input + 1, n < input_len ? n : input_len - 1);
 	struct error err = { 0 };
 	int64_t total = -1;
 	struct pb_field f;
@@ -105,6 +104,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	};
 	struct error err = { 0 };
 
+	if (!size)
+		return 0;
 	input = data;
 	input_len = size;
 	rows = 0;

@@ -13,26 +13,50 @@
 enum { MAX_MESSAGE = 100 };
 
 static const uint8_t *input;
-static size_t input_len, at;
-static char status[32], text[256];
+static size_t input_len;
+
+/* An answer, also after the client has gone and the input has. */
+struct answer {
+	char status[32], text[256];
+	struct h2_header trailers[2];
+	size_t at, len;
+	uint8_t data[];
+};
+
+static void take_text(struct answer *a, char *to, size_t size)
+{
+	size_t n = 0;
+
+	while (a->at < a->len && a->data[a->at] && n + 1 < size)
+		to[n++] = (char)a->data[a->at++];
+	to[n] = 0;
+	a->at += a->at < a->len;
+}
+
+static struct answer *answer_new(void)
+{
+	struct answer *a = xcalloc(1, sizeof(*a) + input_len);
+
+	a->len = input_len;
+	if (input_len)
+		memcpy(a->data, input, input_len);
+	take_text(a, a->status, sizeof(a->status));
+	take_text(a, a->text, sizeof(a->text));
+	a->trailers[0] = (struct h2_header){ "grpc-status", a->status };
+	a->trailers[1] = (struct h2_header){ "grpc-message", a->text };
+	return a;
+}
 
 static void next(void *ctx, struct h2_piece *ret)
 {
-	static const struct h2_header trailers[] = { { "grpc-status", status },
-						     { "grpc-message", text } };
-	size_t n = at < input_len ? input[at++] : 0;
+	struct answer *a = ctx;
+	size_t n = a->at < a->len ? a->data[a->at++] : 0;
 
-	(void)ctx;
-	n = n < input_len - at ? n : input_len - at;
-	*ret = (struct h2_piece){ .data = input + at, .len = n };
-	ret->trailers = trailers;
-	ret->n_trailers = status[0] ? 2 : 0;
-	at += n;
-}
-
-static void release(void *ctx)
-{
-	(void)ctx;
+	n = n < a->len - a->at ? n : a->len - a->at;
+	*ret = (struct h2_piece){ .data = a->data + a->at, .len = n };
+	ret->trailers = a->trailers;
+	ret->n_trailers = a->status[0] ? 2 : 0;
+	a->at += n;
 }
 
 static void handle(void *ctx, struct h2_stream *s)
@@ -40,7 +64,9 @@ static void handle(void *ctx, struct h2_stream *s)
 	static const struct h2_header headers[] = {
 		{ ":status", "200" }, { "content-type", "application/grpc" }
 	};
-	const struct h2_body body = { .next = next, .release = release };
+	const struct h2_body body = { .next = next,
+				      .release = free,
+				      .ctx = answer_new() };
 
 	(void)ctx;
 	h2_respond(s, headers, 2, &body);
@@ -55,16 +81,6 @@ static int on_message(void *ctx, const void *data, size_t len, struct error *err
 	FUZZ_CHECK(len <= MAX_MESSAGE);
 	*n += len + GRPC_PREFIX;
 	return 0;
-}
-
-static void take_text(char *to, size_t size)
-{
-	size_t n = 0;
-
-	while (at < input_len && input[at] && n + 1 < size)
-		to[n++] = (char)input[at++];
-	to[n] = 0;
-	at += at < input_len;
 }
 
 static int call(size_t *ret_n, struct error *err)
@@ -95,16 +111,16 @@ static int call(size_t *ret_n, struct error *err)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct error err = { 0 };
+	struct answer *a;
 	size_t n = 0;
 
 	input = data;
 	input_len = size;
-	at = 0;
-	take_text(status, sizeof(status));
-	take_text(text, sizeof(text));
+	a = answer_new();
 	if (call(&n, &err))
 		FUZZ_CHECK(err.kind && err.msg[0]);
 	else
-		FUZZ_CHECK(status[strspn(status, " +-0")] == 0 && n <= size);
+		FUZZ_CHECK(a->status[strspn(a->status, " \t+-0")] == 0 && n <= size);
+	free(a);
 	return 0;
 }

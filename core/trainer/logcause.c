@@ -436,6 +436,7 @@ const struct log_cause *log_read(struct log_reader *r, const char *line, size_t 
 	if (*ret_better) {
 		r->cause = c;
 		r->warned = has(line, len, "NCCL WARN");
+		word.len = utf8_cut(word.text, word.len, sizeof(r->word) - 1);
 		snprintf(r->word, sizeof(r->word), "%.*s", (int)word.len, word.text);
 	}
 	return c;

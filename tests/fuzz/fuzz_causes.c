@@ -1,6 +1,6 @@
 /*
- * Lines of training processes, and what an API server says of a refusal: the word of a
- * cause is within its line, the hint names it; and a filter of tracebacks passes on lines
+ * Lines of training processes, and what an API server says of a refusal: a cause and its
+ * word are within its line, and it has a hint; and a filter of tracebacks passes on lines
  * that it was given, in their order, the last of each process too.
  */
 #include <string.h>
@@ -20,20 +20,21 @@ struct process {
 	bool last; /* its last line has been passed on */
 };
 
-static void check_cause(const char *line, size_t len)
+static void check_cause(struct log_reader *r, const char *line, size_t len)
 {
 	cleanup_buf struct buf hint = { .max = MAX_BYTES };
-	cleanup_arena struct arena arena = { 0 };
-	const char *word = NULL;
-	size_t word_len = 0;
-	const struct log_cause *c = log_cause_of(line, len, &word, &word_len);
+	bool better;
+	const struct log_cause *c = log_read(r, line, len, &better);
 
 	log_is_exception(line, len);
 	if (!c)
 		return;
-	FUZZ_CHECK(memmem(line, len, c->text, strlen(c->text)));
-	FUZZ_CHECK(!c->until || (word >= line && word + word_len <= line + len));
-	log_cause_hint(&hint, c, c->until ? str_slice(&arena, word, word_len) : "");
+	/* NCCL's last error is on the line after that text. */
+	FUZZ_CHECK(memmem(line, len, c->text, strlen(c->text)) ||
+		   str_eq(c->text, "Last error:"));
+	FUZZ_CHECK(r->cause && (!better || r->cause == c));
+	FUZZ_CHECK(!better || memmem(line, len, r->word, strlen(r->word)));
+	log_hint(&hint, r);
 	FUZZ_CHECK(hint.len);
 }
 
@@ -98,6 +99,7 @@ static void check_tracebacks(const char *text, size_t len)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	cleanup_arena struct arena arena = { 0 };
+	struct log_reader reader = { 0 };
 	const char *text;
 
 	if (size > MAX_BYTES)
@@ -107,7 +109,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (const char *at = text; *at; at += strspn(at, "\n")) {
 		size_t n = strcspn(at, "\n");
 
-		check_cause(at, n);
+		check_cause(&reader, at, n);
 		at += n;
 	}
 	check_tracebacks(text, strlen(text));

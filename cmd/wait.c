@@ -125,7 +125,7 @@ static int wait_for(struct waiting *w, struct error *err)
 	else if (rc)
 		return -1;
 	rc = goal_judge(&w->goal, w->job) != WAIT_ON;
-	if (!rc)
+	if (!rc && (w->until < 0 || clock_ms() < w->until))
 		rc = watch(w, err);
 	if (rc < 0)
 		return -1;

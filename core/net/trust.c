@@ -11,6 +11,7 @@
 #include <mbedtls/md.h>
 #include <mbedtls/oid.h>
 #include <mbedtls/pk.h>
+#include <mbedtls/rsa.h>
 #include <mbedtls/ssl.h>
 #include <mbedtls/x509_crt.h>
 
@@ -20,7 +21,14 @@
 #include "net/cert.h"
 #include "net/crypto.h"
 
-enum { MAX_PATH = 16, MAX_SIGNATURES = 100, MIN_RSA_BITS = 1024, SHOWN_NAMES = 5 };
+enum {
+	MAX_PATH = 16,
+	MAX_SIGNATURES = 100,
+	MAX_WORK = 8 * 1024 * 1024, /* bytes of constraints, once for each name */
+	MIN_RSA_BITS = 1024,
+	MAX_EXPONENT_BITS = 31, /* as in Go; a large one costs seconds */
+	SHOWN_NAMES = 5,
+};
 
 struct trust {
 	mbedtls_x509_crt pool;
@@ -61,6 +69,7 @@ struct search {
 	const mbedtls_x509_crt *path[MAX_PATH];
 	size_t n;
 	unsigned signatures;
+	size_t work;
 };
 
 static int fail(struct search *s, const char *fmt, ...) PRINTF_LIKE(2, 3);
@@ -92,12 +101,25 @@ static bool equal(const mbedtls_x509_buf *a, const mbedtls_x509_buf *b)
 
 /* ---- signatures ----------------------------------------------------------------- */
 
+static bool has_small_exponent(const mbedtls_pk_context *key)
+{
+	mbedtls_mpi e;
+	bool ret;
+
+	mbedtls_mpi_init(&e);
+	ret = !mbedtls_rsa_export(mbedtls_pk_rsa(*key), NULL, NULL, NULL, NULL, &e) &&
+	      mbedtls_mpi_bitlen(&e) <= MAX_EXPONENT_BITS;
+	mbedtls_mpi_free(&e);
+	return ret;
+}
+
 static bool is_key_usable(const mbedtls_pk_context *key)
 {
 	mbedtls_ecp_group_id group;
 
 	if (mbedtls_pk_get_type(key) == MBEDTLS_PK_RSA)
-		return mbedtls_pk_get_bitlen(key) >= MIN_RSA_BITS;
+		return mbedtls_pk_get_bitlen(key) >= MIN_RSA_BITS &&
+		       has_small_exponent(key);
 	if (mbedtls_pk_get_type(key) != MBEDTLS_PK_ECKEY)
 		return false;
 	group = mbedtls_ecp_keypair_get_group_id(mbedtls_pk_ec(*key));
@@ -268,12 +290,16 @@ static int check_constraints(struct search *s, const struct cert_extensions *e,
 		if (!mbedtls_x509_crt_has_ext_type(crt,
 						   MBEDTLS_X509_EXT_SUBJECT_ALT_NAME))
 			continue;
-		for (; san && san->buf.p; san = san->next)
+		for (; san && san->buf.p; san = san->next) {
+			s->work += e->constraints_len;
+			if (s->work > MAX_WORK)
+				return fail(s, "its chain has too many name constraints");
 			if (is_checked(&san->buf) && !is_permitted(&san->buf, e))
 				return fail(s,
 					    "its certificate has a name outside the name "
 					    "constraints of %s",
 					    name);
+		}
 	}
 	return 0;
 }

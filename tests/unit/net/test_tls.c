@@ -127,6 +127,9 @@ static void test_client_certificates(void **state)
 		{ "", false },
 		{ "--cert client.crt --key client.key", true },
 		{ "--cert other.crt --key other.key", false },
+		/* with a critical extension that nobody knows, and with name constraints */
+		{ "--cert odd.crt --key client.key", false },
+		{ "--cert limited.crt --key client.key", false },
 	};
 	static const char *const versions[] = { "--tls-max 1.2", "--tlsv1.3" };
 	static const char make[] = "for n in client other; do "
@@ -137,7 +140,13 @@ static void test_client_certificates(void **state)
 				   "-out $n.key && openssl req -new -key $n.key "
 				   "-subj /CN=$n -out $n.csr && openssl x509 -req -in "
 				   "$n.csr -CA $n-ca.crt -CAkey $n-ca.key "
-				   "-CAcreateserial -days 1 -out $n.crt; done";
+				   "-CAcreateserial -days 1 -out $n.crt; done; "
+				   "echo 1.2.3.4=critical,DER:0500 >odd.ext; echo "
+				   "'nameConstraints=critical,permitted;DNS:a' "
+				   ">limited.ext; for n in odd limited; do openssl x509 "
+				   "-req -in client.csr -CA client-ca.crt -CAkey "
+				   "client-ca.key -CAcreateserial -days 1 -extfile "
+				   "$n.ext -out $n.crt; done";
 	struct fixture f = { .ca = *state };
 	struct tls_client_ca *ca = NULL;
 	cleanup_arena struct arena a = { 0 };

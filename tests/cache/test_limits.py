@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Peers that want a server's memory, threads or connections: what they get, and what others get meanwhile."""
+import json
 import pathlib
 import shutil
+import signal
 import socket
 import struct
 import sys
@@ -17,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import flight
 
-from fleet import SANITIZED, Fleet
+from fleet import SANITIZED, Fleet, Server
 from tap import check, finish
 
 scratch = pathlib.Path(tempfile.mkdtemp(prefix="kft-limits-"))
@@ -183,5 +185,21 @@ with Fleet(scratch / "t.parquet", 1) as fleet:
     check("which has at most 256", None if fds < 256 + 40 else fds)
     for peer in peers:
         peer.close()
+
+# ---- assignments while a load hangs ----
+silent = socket.create_server(("127.0.0.1", 0))
+worker = Server("worker", f"http://127.0.0.1:{silent.getsockname()[1]}/t.parquet")
+head = flight.FlightCallOptions(headers=[(b"kftrainer-head", b"Bearer mine")])
+states = []
+with flight.FlightClient(worker.uri) as client:
+    for end in range(1, 9):
+        rows = f'{{"first": 0, "end": {end}, "rows": 10}}'.encode()
+        list(client.do_action(flight.Action("assign", rows), head))
+        if end == 1:
+            worker.wait_for("INFO loading first=0")
+            silent.accept()
+        states += [json.loads(r.body.to_pybytes())["state"] for r in client.do_action(flight.Action("stats", b""))]
+check("8 assignments while the first one's file does not come: all are answered", None if states == ["loading"] * 8 else states)
+worker.stop(signal.SIGKILL)
 shutil.rmtree(scratch)
 finish()

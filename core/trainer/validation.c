@@ -350,6 +350,11 @@ void validate_nodes(const cJSON *old, const cJSON *tj, struct field_errors *errs
 	if (tj_num_nodes(tj) == 0 && (!old || tj_num_nodes(old) != 0))
 		field_error_add(errs, FIELD_INVALID, "spec.trainer.numNodes",
 				tj_trainer_member(tj, "numNodes"), ONE_NODE);
+	/* A rule of our CRD; upstream's has it in the webhook, for Flux. */
+	if (tj_num_proc_per_node(tj) == 0 && (!old || tj_num_proc_per_node(old) != 0))
+		field_error_add(errs, FIELD_INVALID, "spec.trainer.numProcPerNode",
+				tj_trainer_member(tj, "numProcPerNode"),
+				"must be 1 or more");
 }
 
 void validate_runtime_nodes(const cJSON *runtime, struct field_errors *errs)

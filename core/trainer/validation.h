@@ -21,7 +21,7 @@ bool validate_patches(const cJSON *runtime, const cJSON *old, const cJSON *tj,
 
 /*
  * Refuse numNodes 0, which upstream's CRDs store: JobSet ends a job without nodes at once,
- * as complete. Objects that were stored before keep it: `old`, or NULL on creation.
+ * as complete; and numProcPerNode 0, a rule of our CRDs and of upstream's webhook. Objects that were stored before keep it: `old`, or NULL on creation.
  */
 void validate_nodes(const cJSON *old, const cJSON *tj, struct field_errors *errs);
 void validate_runtime_nodes(const cJSON *runtime, struct field_errors *errs);

@@ -222,6 +222,14 @@ static void test_trainjobs_that_are_created(void **state)
 		      NULL, 1);
 	assert_review(VALIDATE, TJ(RESERVED), NULL,
 		      "spec.trainer.env: Invalid value: ", 0);
+	/* rules of our CRDs, for where upstream's are */
+	assert_review(VALIDATE, TJ(", trainer: {numProcPerNode: 0}"), NULL,
+		      "spec.trainer.numProcPerNode: Invalid value: 0: must be 1 or more",
+		      0);
+	assert_review(VALIDATE, TJ(", trainer: {numProcPerNode: -1}"), NULL,
+		      "spec.trainer.numProcPerNode: Invalid value: -1", 0);
+	assert_review(VALIDATE, TJ(", trainer: {numProcPerNode: 0}"),
+		      TJ(", trainer: {numProcPerNode: 0}, suspend: true"), NULL, 0);
 	assert_review(VALIDATE, TJ_AS("name: tj, ", "Other", ""), NULL,
 		      "unsupported runtime: Other.trainer.kubeflow.org", 0);
 	assert_review(VALIDATE, "{" API ", kind: TrainJob, metadata: {name: tj}}", NULL,

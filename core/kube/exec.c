@@ -323,7 +323,10 @@ static int check_type(const cJSON *doc, const char *version, struct error *err)
 	const char *kind = json_str(doc, "kind"), *got = json_str(doc, "apiVersion");
 
 	if (!cJSON_IsObject(doc))
-		return error_set(err, ERR_FORMAT, "printed no ExecCredential");
+		return error_set(
+			err, ERR_FORMAT,
+			"printed no ExecCredential: expected an object in JSON on "
+			"standard output, and nothing else");
 	if (kind && *kind && strcmp(kind, "ExecCredential") != 0)
 		return error_set(err, ERR_FORMAT,
 				 "printed kind '%.100s', expected ExecCredential",

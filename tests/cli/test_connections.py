@@ -210,6 +210,8 @@ SUPPORTED = "supported: RSA, and ECDSA with P-256, P-384 and P-521"
 tls("the server's own certificate is the CA", NOTHING, "direct.crt", "direct", "direct.crt")
 new("self", ext="subjectAltName=IP:127.0.0.1|basicConstraints=CA:FALSE")
 tls("... one that signed itself and is no CA", NOTHING, "self.crt", "self", "self.crt")
+new("tsh", ext=f"{CA}|subjectAltName=IP:127.0.0.1|keyUsage=critical,keyCertSign")
+tls("... one that is a CA and may only sign", NOTHING, "tsh.crt", "tsh", "tsh.crt")
 tls("an intermediate is the CA", NOTHING, "leaf.crt", "leaf", "int.crt")
 tls("a chain to the root", NOTHING, chain("leaf", "int"), "leaf", "root.crt")
 tls("... in another order, with the root and a stranger", NOTHING, chain("leaf", "root", "far", "int"), "leaf",

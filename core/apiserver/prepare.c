@@ -6,6 +6,7 @@
 #include "api/meta.h"
 #include "api/names.h"
 #include "base/cleanup.h"
+#include "base/json_index.h"
 #include "base/str.h"
 #include "net/keypair.h"
 #include "trainer/shape.h"
@@ -199,6 +200,7 @@ static void join_lines(cJSON *map)
 /* stringData is write-only: it overrides data. */
 static void default_secret(cJSON *obj)
 {
+	cleanup_json_index struct json_index data = { 0 };
 	const cJSON *plain;
 
 	join_lines(json_get(obj, "data"));
@@ -207,14 +209,17 @@ static void default_secret(cJSON *obj)
 
 		if (cJSON_IsNull(plain))
 			continue;
+		if (!data.of)
+			data.of = json_obj(obj, "data");
 		if (!cJSON_IsString(plain)) { /* refused with the others */
-			json_put(obj, json_dup(plain), "data", plain->string);
+			json_index_put(&data, json_dup(plain), plain->string);
 			continue;
 		}
 		base64_encode(&text, plain->valuestring, strlen(plain->valuestring));
 		buf_adds(&text, "");
-		json_put_str(obj, text.data ? (char *)text.data : "", "data",
-			     plain->string);
+		json_index_put(&data,
+			       cJSON_CreateString(text.data ? (char *)text.data : ""),
+			       plain->string);
 	}
 	json_del(obj, JSON_PATH("stringData"));
 	if (!json_str(obj, "type") || !*json_str(obj, "type"))

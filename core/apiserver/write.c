@@ -9,6 +9,7 @@
 #include "apiserver/exchange.h"
 #include "apiserver/prepare.h"
 #include "base/cleanup.h"
+#include "base/map.h"
 #include "base/str.h"
 #include "trainer/shape.h"
 
@@ -191,18 +192,17 @@ static int new_finalizer(struct exchange *x, const char *finalizer)
 
 static int check_finalizers(struct exchange *x, const cJSON *old, const cJSON *obj)
 {
-	const cJSON *f, *g;
+	cleanup_map struct map known = { 0 };
+	const cJSON *f;
 
 	if (!meta_is_deleted(old))
 		return 0;
-	json_each(f, meta_finalizers(obj)) {
-		bool known = false;
-
-		json_each(g, meta_finalizers(old))
-			known |= json_equal(f, g);
-		if (!known)
-			return new_finalizer(x, f->valuestring);
-	}
+	json_each(f, meta_finalizers(old))
+		if (cJSON_IsString(f))
+			map_put(&known, f->valuestring, &known);
+	json_each(f, meta_finalizers(obj))
+		if (!cJSON_IsString(f) || !map_get(&known, f->valuestring))
+			return new_finalizer(x, cJSON_GetStringValue(f));
 	return 0;
 }
 

@@ -27,13 +27,13 @@ static bool is_id(const char *s)
 	return *s && strlen(s) <= MAX_ID;
 }
 
-static void take_line(struct upload_log *b, char *line)
+static void take_line(struct upload_log *b, const char *line, size_t len)
 {
 	cleanup_json cJSON *doc = NULL;
 	struct error ignored = { 0 };
 	const char *object, *id;
 
-	if (!*line || json_parse(&doc, line, strlen(line), &ignored))
+	if (!len || json_parse(&doc, line, len, &ignored))
 		return;
 	object = json_str(doc, "object");
 	id = json_str(doc, "id");
@@ -45,7 +45,7 @@ static void read_back(struct upload_log *b)
 {
 	cleanup_buf struct buf text = { .max = MAX_STATE };
 	struct error ignored = { 0 };
-	char *rest, *line;
+	const char *line, *end;
 
 	buf_adds(&text, "");
 	if (file_read_fd(&text, b->fd, NAME, &ignored))
@@ -54,9 +54,16 @@ static void read_back(struct upload_log *b)
 	if (text.len && text.data[text.len - 1] != '\n' &&
 	    file_write_fd(b->fd, "\n", 1, NAME, &ignored))
 		return;
-	rest = (char *)text.data;
-	while ((line = strsep(&rest, "\n")))
-		take_line(b, line);
+	/* A file system that lost power may leave zeros in a line: only that one is lost. */
+	line = (const char *)text.data;
+	end = line + text.len;
+	while (line < end) {
+		const char *newline = memchr(line, '\n', (size_t)(end - line));
+		size_t len = (size_t)((newline ? newline : end) - line);
+
+		take_line(b, line, len);
+		line += len + 1;
+	}
 }
 
 void upload_log_open(struct upload_log *b, const char *folder)

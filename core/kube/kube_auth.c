@@ -18,6 +18,8 @@
 
 enum { TOKEN_MS = 60 * 1000, MAX_TOKEN = 64 * 1024 };
 
+#define BLANKS " \t\r\n"
+
 static int conn_new(struct kube *k, const char *cert_pem, const char *key_pem,
 		    struct kube_conn **ret, struct error *err)
 {
@@ -56,20 +58,20 @@ static void conn_put(struct kube_conn *conn)
 static int token_of_file(const char *path, char **ret, struct error *err)
 {
 	cleanup_buf struct buf text = { .max = MAX_TOKEN };
-	char *end;
+	char *start, *end;
 
 	buf_adds(&text, "");
 	if (file_read(&text, path, err))
 		return error_wrap(err, "the token's file");
-	end = (char *)text.data + text.len;
-	while (end > (char *)text.data && strchr(" \t\r\n", end[-1]))
+	start = (char *)text.data;
+	end = start + text.len;
+	start += strspn(start, BLANKS);
+	while (end > start && strchr(BLANKS, end[-1]))
 		*--end = 0;
-	if (!*text.data || strpbrk((char *)text.data, "\r\n")) {
-		explicit_bzero(text.data, text.len);
-		return error_set(err, ERR_FORMAT, "%s: not a token", path);
-	}
-	*ret = (char *)STEAL(text.data);
-	return 0;
+	if (*start && !strpbrk(start, "\r\n"))
+		*ret = xstrdup(start);
+	explicit_bzero(text.data, text.len);
+	return *ret ? 0 : error_set(err, ERR_FORMAT, "%s: not a token", path);
 }
 
 /* A failure to read again does not matter while there is an old one. */

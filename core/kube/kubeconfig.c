@@ -190,6 +190,28 @@ static void check_section(struct load *l, const struct source *s, enum section s
 	}
 }
 
+/* A Secret with a kubeconfig in it, or a job, is no kubeconfig without clusters. */
+static void check_top(struct load *l, const struct source *s)
+{
+	static const struct {
+		const char *key, *value; /* NULL: any string */
+	} rows[] = { { "apiVersion", "v1" },
+		     { "kind", "Config" },
+		     { "current-context", NULL } };
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		const cJSON *node = json_get(s->doc, rows[i].key);
+		const char *got = cJSON_GetStringValue(node);
+
+		if (node && !got)
+			problem(l, s, rows[i].key, "must be a string");
+		else if (got && *got && rows[i].value && strcmp(got, rows[i].value))
+			problem(l, s, rows[i].key,
+				"'%.100s'; in a kubeconfig it must be %s", got,
+				rows[i].value);
+	}
+}
+
 static struct entry find_entry(struct load *l, enum section section, const char *name)
 {
 	const char *list = sections[section].list, *member = sections[section].member;
@@ -645,9 +667,11 @@ static int load(struct load *l, struct error *err)
 {
 	if (read_sources(l, err))
 		return -1;
-	for (size_t i = 0; i < l->n; i++)
+	for (size_t i = 0; i < l->n; i++) {
+		check_top(l, &l->sources[i]);
 		for (int s = CLUSTERS; s <= USERS; s++)
 			check_section(l, &l->sources[i], (enum section)s);
+	}
 	if (l->problems.len)
 		return error_set(err, ERR_INVALID, "%s", (char *)l->problems.data);
 	if (is_empty(l) && !has_server(l)) {
@@ -661,6 +685,16 @@ static int load(struct load *l, struct error *err)
 	if (l->problems.len)
 		return error_set(err, ERR_INVALID, "%s", (char *)l->problems.data);
 	return 0;
+}
+
+/* Credentials are for TLS alone, as in clientcmd. */
+static void drop_credentials(struct kube_config *c)
+{
+	str_wipe(c->token);
+	str_wipe(c->password);
+	c->token = c->token_file = NULL;
+	c->username = c->password = NULL;
+	c->exec = NULL;
 }
 
 int kube_config_load(struct kube_config *ret, const struct kube_config_flags *flags,
@@ -680,6 +714,8 @@ int kube_config_load(struct kube_config *ret, const struct kube_config_flags *fl
 				err, ERR_INVALID,
 				"the API server's address is not a URL with http:// or "
 				"https:// and a host");
+		else if (str_starts(to.server, "http://"))
+			drop_credentials(&to);
 	}
 	for (size_t i = 0; i < l.n; i++) {
 		cJSON_Delete(l.sources[i].doc);

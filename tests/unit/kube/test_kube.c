@@ -470,7 +470,7 @@ static void test_a_tokens_file_is_read_again(void **state)
 	put_file(path, "\n");
 	assert_int_equal(kube_get(k, &pod, &got, &err), -1);
 	assert_non_null(strstr(err.msg, ": not a token"));
-	put_file(path, "one\r\n \t");
+	put_file(path, " \r\n\tone\r\n \t");
 	assert_int_equal(kube_get(k, &pod, NULL, &err), 0);
 	put_file(path, "two");
 	assert_int_equal(kube_get(k, &pod, &got, &err), 0);

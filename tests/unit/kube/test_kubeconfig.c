@@ -229,7 +229,7 @@ static void test_merging(void **state)
 			      "clusters:\n- name: c\n  cluster: {server: https://second, "
 			      "certificate-authority: nowhere}\n"
 			      "users:\n- name: u\n  user: {tokenFile: t}\n");
-	const char *three = put(p, "three/config", "current-context: y\n");
+	const char *three = put(p, "three/config", "current-context: z\n");
 	cleanup_kube_config struct kube_config c = { 0 };
 
 	setenv("KUBECONFIG",
@@ -477,6 +477,12 @@ static void test_errors(void **state)
 		  "or false" },
 		{ "contexts:\n- name: dev\n- {}\n",
 		  "config:3:3: contexts[1]: must have a name" },
+		{ "apiVersion: v1\nkind: Secret\ndata: {value: aGk=}\n",
+		  "config:2:1: kind: 'Secret'; in a kubeconfig it must be Config" },
+		{ "apiVersion: v2\nkind: Config\n",
+		  "config:1:1: apiVersion: 'v2'; in a kubeconfig it must be v1" },
+		{ "current-context: y\ncontexts:\n- name: x\n",
+		  "config:1:1: current-context: must be a string" },
 		{ "current-context: x\ncontexts:\n- name: x\n  context: {cluster: c}\n"
 		  "clusters:\n- name: c\n  cluster: {server: 'a b'}\n",
 		  "the API server's address is not a URL with http:// or https:// and a "
@@ -495,6 +501,41 @@ static void test_errors(void **state)
 		got = load_error(p, &flags, err.kind);
 		if (i ? strcmp(got, rows[i].message) : !str_starts(got, rows[i].message))
 			fail_msg("got %s, want %s", got, rows[i].message);
+	}
+}
+
+/* Whose server is not under TLS gets no credentials, as from clientcmd. */
+static void test_credentials_without_tls(void **state)
+{
+	static const struct {
+		const char *server, *url;
+		bool kept;
+	} rows[] = {
+		{ "HTTPS://A:1", "https://A:1", true },
+		{ "http://a", "http://a", false },
+		{ "Http://a", "http://a", false },
+		{ "a:1", "http://a:1", false },
+	};
+	struct place *p = *state;
+
+	for (size_t i = 0; i < N_ROWS(rows); i++) {
+		cleanup_buf struct buf text = { .max = 1000 };
+		struct kube_config_flags flags = { 0 };
+		struct kube_config c = { 0 };
+
+		buf_printf(&text,
+			   "current-context: x\ncontexts:\n- name: x\n  context: "
+			   "{cluster: c, user: u}\nclusters:\n- name: c\n  cluster: "
+			   "{server: '%s'}\nusers:\n- name: u\n  user: {token: t, "
+			   "tokenFile: f, as: j}\n",
+			   rows[i].server);
+		flags.kubeconfig = put(p, "config", (char *)text.data);
+		load(&c, &flags);
+		check_text("server", c.server, rows[i].url);
+		assert_int_equal(!!c.token, rows[i].kept);
+		assert_int_equal(!!c.token_file, rows[i].kept);
+		check_text("as", c.impersonate, "j");
+		kube_config_release(&c);
 	}
 }
 
@@ -994,6 +1035,7 @@ int main(void)
 		IN_PLACE(test_nothing_there),
 		IN_PLACE(test_no_clusters),
 		IN_PLACE(test_errors),
+		IN_PLACE(test_credentials_without_tls),
 		IN_PLACE(test_empty_server),
 		IN_PLACE(test_errors_of_users),
 		IN_PLACE(test_exec_answers),

@@ -20,6 +20,9 @@
 #define NO_WATCHES                                                                    \
 	"the limit of inotify watches is reached: raise fs.inotify.max_user_watches " \
 	"on the node"
+#define NO_FILES                                                                  \
+	"the limit of open files is reached: raise it (ulimit -n), or use fewer " \
+	"workers"
 #define PORT_IN_USE                                                                    \
 	"the port on which the script listens is in use: choose another one, such as " \
 	"by MASTER_PORT"
@@ -31,6 +34,9 @@
 	"the process sees no GPU: request one in resources, and check " \
 	"CUDA_VISIBLE_DEVICES"
 #define BROKEN_GPU "the GPU reports a hardware error: check the node with 'kftrainer gpu'"
+#define NO_FABRIC                                                                     \
+	"CUDA waits for the node's NVSwitches: check that nvidia-fabricmanager runs " \
+	"there, in the driver's version"
 #define NO_NVCC                                                                       \
 	"the image has no CUDA compiler (nvcc): use a -devel image, or one with the " \
 	"ops "                                                                        \
@@ -58,6 +64,8 @@
 #define NCCL_CONNECT                                                                   \
 	"NCCL could not connect to %s: check the other ranks, NCCL_SOCKET_IFNAME and " \
 	"network policies"
+#define NCCL_SHM \
+	"NCCL could not create its segment in /dev/shm, as when that is full: " MORE_SHM
 #define NCCL_FAILED "NCCL failed: set NCCL_DEBUG=INFO in env to see why"
 #define GLOO_IFNAME                                                                      \
 	"gloo found no address to listen on: check GLOO_SOCKET_IFNAME, the name of one " \
@@ -123,9 +131,8 @@ static const struct log_cause causes[] = {
 	{ AT("", "OOM when allocating tensor"), 0,
 	  "a tensor does not fit in memory: use a smaller batch" },
 	{ AT("failed to e", "xtend /dev/shm/"), 0, SHM_FULL },
-	{ AT("creating shared memory segment ", "/dev/shm/"), 0,
-	  "NCCL could not create its segment in /dev/shm, as when that is "
-	  "full: " MORE_SHM },
+	{ AT("creating shared memory segment ", "/dev/shm/"), 0, NCCL_SHM },
+	{ AT("creating shared memory segment ", "nccl-"), 0, NCCL_SHM },
 	{ AT("unable to write to file <", "/torch_"), 0, SHM_FULL },
 	{ AT("unable to allocate shared memory", "(shm)"), 0, SHM_FULL },
 	{ AT("bytes from file <", "/torch_"), 0, SHM_FULL },
@@ -152,9 +159,9 @@ static const struct log_cause causes[] = {
 	{ AT("[", "Errno 13] Permission denied"), 0,
 	  "the process's user may not use that path: check the volume's owner, and "
 	  "fsGroup or runAsUser in securityContext" },
-	{ AT("", "Too many open files"), 0,
-	  "the limit of open files is reached: raise it (ulimit -n), or use fewer "
-	  "workers" },
+	{ AT("", "Too many open files"), 0, NO_FILES },
+	{ AT("received 0 items of an", "cdata"), 0, NO_FILES },
+	{ AT("limit exceeded on number of ", "pipes"), 0, NO_FILES },
 	{ AT("", "Stale file handle"), 0,
 	  "the file on the network file system was deleted or replaced" },
 	{ AT("", "EADDRINUSE"), 0, PORT_IN_USE },
@@ -169,6 +176,9 @@ static const struct log_cause causes[] = {
 	{ AT("", "Found no NVIDIA driver"), 0, NO_GPU },
 	{ AT("", "No CUDA GPUs are available"), 0, NO_GPU },
 	{ AT("no ", "CUDA-capable device is detected"), 0, NO_GPU },
+	{ AT("RuntimeError: Unable to initialize backend 'cuda': FAILED_PRECONDITION: ",
+	     "No visible GPU"),
+	  0, NO_GPU },
 	{ AT("", "CUDA-capable devices are busy or unavailable"), 0,
 	  "the GPU is busy or unavailable: check whether another process has it to "
 	  "itself" },
@@ -186,6 +196,8 @@ static const struct log_cause causes[] = {
 	{ AT("uncorrectable ", "ECC error"), 0, BROKEN_GPU },
 	{ AT("uncorrectable ", "NVLink error"), 0, BROKEN_GPU },
 	{ AT("fallen off the ", "bus"), 0, BROKEN_GPU },
+	{ AT("802: s", "ystem not yet initialized"), 0, NO_FABRIC },
+	{ AT("CUDA error: s", "ystem not yet initialized"), 0, NO_FABRIC },
 	{ AT("", "CUDNN_STATUS_NOT_INITIALIZED"), 0,
 	  "cuDNN did not start: check the GPU's free memory, and that cuDNN and CUDA of "
 	  "the image fit" },
@@ -253,6 +265,8 @@ static const struct log_cause causes[] = {
 	  "the container" },
 	{ AT("peer access is not supported bet", "ween"), 0,
 	  "these GPUs have no peer access: set NCCL_P2P_DISABLE=1 in env" },
+	{ AT("Mism", "atched NCCL version"), 0,
+	  "the ranks have different versions of NCCL: use the same image on all nodes" },
 	{ AT("message truncated : recei", "v"), 0,
 	  "the ranks called different collective operations, or their NCCL settings "
 	  "differ" },
@@ -280,6 +294,10 @@ static const struct log_cause causes[] = {
 	{ AT("nccl", "RemoteError"), 0, NCCL_FAILED, LOG_PEER },
 	{ AT("nccl", "InvalidUsage"), 0, NCCL_FAILED, LOG_PEER },
 	{ AT("nccl", "UnhandledCudaError"), 0, NCCL_FAILED, LOG_PEER },
+	{ AT("retrie", "ving ncclUniqueId"), 0,
+	  "a rank got no NCCL ID from another one in time: check the log of the rank "
+	  "that the message names",
+	  LOG_PEER },
 	{ AT("connect", "FullMesh failed"), 0,
 	  "gloo could not connect the ranks with each other: check the logs of the other "
 	  "ranks, and GLOO_SOCKET_IFNAME",
@@ -296,6 +314,11 @@ static const struct log_cause causes[] = {
 	  "not all processes reached a barrier in time: check the logs of the tasks that "
 	  "the message names",
 	  LOG_PEER },
+	{ AT("CoordinationService/", "RegisterTask"), 0,
+	  "JAX could not register with its coordinator: check that process 0 runs and "
+	  "that its port can be reached",
+	  LOG_PEER },
+	{ AT("unable to run ", "bstrap_proxy"), 0, NO_DAEMONS, LOG_PEER },
 	{ AT("unable to reliabl", "y start one or more daemons"), 0, NO_DAEMONS,
 	  LOG_PEER },
 	{ AT("lost communication ", "with a remote daemon"), 0,
@@ -312,6 +335,8 @@ static const struct log_cause causes[] = {
 	{ AT("", "Could not resolve hostname"), 0, NO_NAME, LOG_NAME },
 	{ AT("", "RendezvousTimeoutError"), 0, NO_RENDEZVOUS, LOG_PEER },
 	{ AT("", "RendezvousConnectionError"), 0, NO_RENDEZVOUS, LOG_PEER },
+	{ AT("seconds waiting for ", "clients"), 0, NO_RENDEZVOUS, LOG_PEER },
+	{ AT("seconds waiting for ", "workers"), 0, NO_RENDEZVOUS, LOG_PEER },
 	{ AT("client soc", "ket has timed out"), 0, NO_RENDEZVOUS, LOG_PEER },
 	{ AT("connect to an", "y network address"), 0, NO_RENDEZVOUS, LOG_PEER },
 	{ AT("client soc", "ket has failed to connect"), 0,

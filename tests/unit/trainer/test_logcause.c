@@ -475,6 +475,45 @@ static const struct row {
 	{ "mpirun noticed that process rank 1 with PID 0 on node x "
 	  "exited on signal 7 (Bus error).",
 	  "a process got SIGBUS", LOG_OWN },
+	{ "include/shm.h:28 NCCL WARN Call to posix_fallocate failed "
+	  ": No space left on device\ninclude/shm.h:48 NCCL WARN Erro"
+	  "r while creating shared memory segment nccl-shm-recv-14624"
+	  "45a6f01cbfc-1-2-3 (size 9637888)",
+	  "NCCL could not create its segment in /dev/shm", LOG_OWN },
+	{ "RuntimeError: received 0 items of ancdata",
+	  "the limit of open files is reached", LOG_OWN },
+	{ "Error: system limit exceeded on number of pipes that can b"
+	  "e open",
+	  "the limit of open files is reached", LOG_OWN },
+	{ "RuntimeError: Unexpected error from cudaGetDeviceCount(). "
+	  "Error 802: system not yet initialized",
+	  "CUDA waits for the node's NVSwitches", LOG_OWN },
+	{ "RuntimeError: Unable to initialize backend 'cuda': FAILED_"
+	  "PRECONDITION: No visible GPU devices.",
+	  "the process sees no GPU", LOG_OWN },
+	{ "INFO:xla_bridge:Unable to initialize backend 'cuda': FAILE"
+	  "D_PRECONDITION: No visible GPU devices.",
+	  NULL, LOG_OWN },
+	{ "NCCL WARN Mismatched NCCL version detected : rank 0 versio"
+	  "n 22103 rank 1 version 22005",
+	  "the ranks have different versions of NCCL", LOG_OWN },
+	{ "DistBackendError: [3] is setting up NCCL communicator and "
+	  "retrieving ncclUniqueId from [0] via c10d key-value store "
+	  "by key '0', but store->get('0') got error: wait timeout af"
+	  "ter 600000ms",
+	  "a rank got no NCCL ID", LOG_PEER },
+	{ "remote target unknown_target_for_coordination_leader while"
+	  " calling /tensorflow.CoordinationService/RegisterTask:",
+	  "JAX could not register with its coordinator", LOG_PEER },
+	{ "[mpiexec@h] unable to run bstrap_proxy on pi-worker-0 (pid"
+	  " 45, exit code 65280)",
+	  "mpirun could not start its daemons", LOG_PEER },
+	{ "torch.distributed.DistStoreError: Timed out after 901 seco"
+	  "nds waiting for clients. 1/2 clients joined.",
+	  "the ranks did not find each other in time", LOG_PEER },
+	{ "torch.distributed.DistStoreError: Timed out after 6 second"
+	  "s waiting for workers. 1/2 workers joined.",
+	  "the ranks did not find each other in time", LOG_PEER },
 	/* No end of the word; a text that is cut; none. */
 	{ "ModuleNotFoundError: No module named 'a.b", NULL, LOG_OWN },
 	{ "No space left on devic", NULL, LOG_OWN },

@@ -234,6 +234,25 @@ static struct name file_at(const struct v1_job *j, const char *text)
 
 /* ---- texts ---- */
 
+/* $JOB-worker-0, which may be a pod of this job. */
+static struct name host_of_variable(const struct v1_job *j, const char *text)
+{
+	const char *rest = after_piece(text);
+	struct name ret = { 0 };
+
+	if (!rest || *rest != '-')
+		return ret;
+	ret = host_at(j, rest + 1);
+	if (ret.now) {
+		ret.why = arena_printf(j->arena,
+				       "if this is a pod of the job, it is now called "
+				       "%s",
+				       ret.now);
+		ret.now = NULL;
+	}
+	return ret;
+}
+
 static struct name name_at(const struct v1_job *j, const char *text, const char *at)
 {
 	bool begins = at == text || !(is_word(at[-1]) || at[-1] == '.');
@@ -242,6 +261,8 @@ static struct name name_at(const struct v1_job *j, const char *text, const char 
 
 	if (rest && *rest == '-')
 		ret = host_at(j, rest + 1);
+	else if (*at == '$')
+		ret = host_of_variable(j, at);
 	if (rest && *rest == '-' && !ret.end && j->kind->bit & MPI_KINDS)
 		ret = object_at(j, rest + 1);
 	if (!ret.end && j->kind->bit & MPI_KINDS && (*at == '/' || *at == 'd'))

@@ -410,6 +410,10 @@ for text, now in (
     name_row(M2, text, now, 0 if text == now else 3)
 name_row(M2, "j-worker-2", "j-worker-2", 3, ": approximate: the job has no Worker 2$")
 name_row(M2, "'j-worker-' + str(i)", "'j-worker-' + str(i)", 4, ": lost: the name of a pod is put together here: it is now j-node-0-N.j$")
+for text in ("ssh $JOB-worker-0 x", "$(JOB)-worker-0.$(JOB)", "${J:-x}-worker-0:1"):
+    name_row(M2, text, text, 4, ": lost: if this is a pod of the job, it is now called j-node-0-0.j$")
+name_row(M2, "$JOB-launcher", "$JOB-launcher", 3, ": approximate: if this is a pod of the job, it is now called j-launcher-0-0.j$")
+name_row(M2, "$JOB-worker-0x $JOB-x $JOB", "$JOB-worker-0x $JOB-x $JOB", 0)
 name_row(M2, "j-worker", "j-worker", 3, ": approximate: pods are now called j-node-0-N.j$")
 name_row(M2, "kubectl logs j-worker-0", "kubectl logs j-node-0-0.j", 4, ": lost: kubectl finds no pod by a host name")
 name_row(M1, "mpirun --mca plm_rsh_agent /etc/mpi/kubexec.sh x", "mpirun --mca plm_rsh_agent /opt/kftrainer/mpi-launch x")

@@ -66,6 +66,9 @@
 	"network policies"
 #define NCCL_SHM \
 	"NCCL could not create its segment in /dev/shm, as when that is full: " MORE_SHM
+#define OUT_OF_STEP                                                                 \
+	"the ranks called different collective operations, or their NCCL settings " \
+	"differ"
 #define NCCL_FAILED "NCCL failed: set NCCL_DEBUG=INFO in env to see why"
 #define GLOO_IFNAME                                                                      \
 	"gloo found no address to listen on: check GLOO_SOCKET_IFNAME, the name of one " \
@@ -173,6 +176,7 @@ static const struct log_cause causes[] = {
 	  "that supports it" },
 	{ AT("dri", "ver on your system is too old"), 0, OLD_DRIVER },
 	{ AT("", "CUDA driver version is insufficient"), 0, OLD_DRIVER },
+	{ AT("forward com", "patibility was attempted"), 0, OLD_DRIVER },
 	{ AT("", "Found no NVIDIA driver"), 0, NO_GPU },
 	{ AT("", "No CUDA GPUs are available"), 0, NO_GPU },
 	{ AT("no ", "CUDA-capable device is detected"), 0, NO_GPU },
@@ -267,9 +271,9 @@ static const struct log_cause causes[] = {
 	  "these GPUs have no peer access: set NCCL_P2P_DISABLE=1 in env" },
 	{ AT("Mism", "atched NCCL version"), 0,
 	  "the ranks have different versions of NCCL: use the same image on all nodes" },
-	{ AT("message truncated : recei", "v"), 0,
-	  "the ranks called different collective operations, or their NCCL settings "
-	  "differ" },
+	{ AT("essage truncated : recei", "v"), 0, OUT_OF_STEP },
+	{ AT("collective mism", "atch error"), 0, OUT_OF_STEP },
+	{ AT("Mism", "atched collective detected"), 0, OUT_OF_STEP },
 
 	/* What a process says of itself or a child ends a rank; then come its peers. */
 	{ AT("", "Signal 9 (SIGKILL) received"), 0, KILLED },
@@ -287,6 +291,10 @@ static const struct log_cause causes[] = {
 	  "the RDMA connection to %s failed: check the other ranks and the network",
 	  LOG_PEER },
 	{ AT("", "Connection closed by remote peer"), 0, PEER_LEFT, LOG_PEER },
+	{ AT("completed with error. ", "RC: "), 0,
+	  "a request to another rank's network adapter failed: check the other ranks and "
+	  "the network; with EFA, the security group must allow all traffic within it",
+	  LOG_PEER },
 	{ AT("", LAST_ERROR), '\n', "NCCL: %s", LOG_PEER },
 	{ AT("", "NCCL error"), 0, NCCL_FAILED, LOG_PEER },
 	{ AT("nccl", "InternalError"), 0, NCCL_FAILED, LOG_PEER },
@@ -318,9 +326,6 @@ static const struct log_cause causes[] = {
 	  "JAX could not register with its coordinator: check that process 0 runs and "
 	  "that its port can be reached",
 	  LOG_PEER },
-	{ AT("unable to run ", "bstrap_proxy"), 0, NO_DAEMONS, LOG_PEER },
-	{ AT("unable to reliabl", "y start one or more daemons"), 0, NO_DAEMONS,
-	  LOG_PEER },
 	{ AT("lost communication ", "with a remote daemon"), 0,
 	  "mpirun lost the connection to a node: check the log of its pod", LOG_PEER },
 	{ AT("", "Connection closed by peer"), 0, PEER_LEFT, LOG_PEER },
@@ -333,8 +338,12 @@ static const struct log_cause causes[] = {
 	{ AT("", "Temporary failure in name resolution"), 0, NO_NAME, LOG_NAME },
 	{ AT("", "No address associated with hostname"), 0, NO_NAME, LOG_NAME },
 	{ AT("", "Could not resolve hostname"), 0, NO_NAME, LOG_NAME },
+	{ AT("unable to reliabl", "y start one or more daemons"), 0, NO_DAEMONS,
+	  LOG_PEER },
+	{ AT("unable to run ", "bstrap_proxy"), 0, NO_DAEMONS, LOG_PEER },
 	{ AT("", "RendezvousTimeoutError"), 0, NO_RENDEZVOUS, LOG_PEER },
 	{ AT("", "RendezvousConnectionError"), 0, NO_RENDEZVOUS, LOG_PEER },
+	{ AT("DistStoreError: ", "Socket Timeout"), 0, NO_RENDEZVOUS, LOG_PEER },
 	{ AT("seconds waiting for ", "clients"), 0, NO_RENDEZVOUS, LOG_PEER },
 	{ AT("seconds waiting for ", "workers"), 0, NO_RENDEZVOUS, LOG_PEER },
 	{ AT("client soc", "ket has timed out"), 0, NO_RENDEZVOUS, LOG_PEER },
@@ -344,6 +353,8 @@ static const struct log_cause causes[] = {
 	  "others can reach its port",
 	  LOG_PEER },
 	{ AT("", "Watchdog caught collective operation timeout"), 0, SLOW, LOG_PEER },
+	{ AT("watchdog g", "ot stuck for "), 0,
+	  "a call of NCCL or CUDA hangs: check the logs of the other ranks", LOG_PEER },
 	{ AT("rec", "v operation to complete"), 0, SLOW, LOG_PEER },
 	{ AT("send o", "peration to complete"), 0, SLOW, LOG_PEER },
 	{ AT("", "Signal 15 (SIGTERM) received"), 0,

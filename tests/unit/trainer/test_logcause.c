@@ -514,6 +514,31 @@ static const struct row {
 	{ "torch.distributed.DistStoreError: Timed out after 6 second"
 	  "s waiting for workers. 1/2 workers joined.",
 	  "the ranks did not find each other in time", LOG_PEER },
+	{ "NCCL WARN Mismatched collective detected, please check you"
+	  "r collective calls at and around rank 39.",
+	  "the ranks called different collective operations", LOG_OWN },
+	{ "NCCL WARN NET/IB : req 0/1 tag 0 peer 10.10.23.6<58683> co"
+	  "llective mismatch error, local size 496640 remote size 655"
+	  "36",
+	  "the ranks called different collective operations", LOG_OWN },
+	{ "Message truncated : receiving 524288 bytes instead of 6553"
+	  "6",
+	  "the ranks called different collective operations", LOG_OWN },
+	{ "Error 804: forward compatibility was attempted on non supp"
+	  "orted HW",
+	  "the node's NVIDIA driver is older", LOG_OWN },
+	{ "NCCL WARN NET/OFI Request 0x7fbb completed with error. RC:"
+	  " 20. Error: unknown error.",
+	  "a request to another rank's network adapter failed", LOG_PEER },
+	{ "torch.distributed.DistStoreError: Socket Timeout",
+	  "the ranks did not find each other in time", LOG_PEER },
+	{ "[PG 0 Rank 1] ProcessGroupNCCL's watchdog got stuck for 60"
+	  "0 seconds without making progress",
+	  "a call of NCCL or CUDA hangs", LOG_PEER },
+	{ "ssh: Could not resolve hostname a-launcher-0-0.a: Name or "
+	  "service not known\nORTE was unable to reliably start one o"
+	  "r more daemons.",
+	  "a host name does not resolve", LOG_NAME },
 	/* No end of the word; a text that is cut; none. */
 	{ "ModuleNotFoundError: No module named 'a.b", NULL, LOG_OWN },
 	{ "No space left on devic", NULL, LOG_OWN },

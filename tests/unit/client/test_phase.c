@@ -168,9 +168,29 @@ static void of_documents(void **state)
 	}
 }
 
+static void of_this_machine(void **state)
+{
+	cleanup_view struct view v = { 0 };
+	cleanup_json cJSON *docs = NULL;
+	cleanup_arena struct arena arena = { 0 };
+	struct error err = { 0 };
+
+	(void)state;
+	view_init(&v, "ns", "a");
+	v.here = true;
+	assert_int_equal(
+		yaml_parse(&docs, "{kind: TrainJob, spec: {suspend: true}}", 39, &err),
+		0);
+	view_take(&v, cJSON_DetachItemViaPointer(docs, docs->child));
+	assert_string_equal(
+		phase_of(&arena, &v, false).line,
+		"suspended; start it with 'kftrainer resume --local a -n ns'");
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(of_documents) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(of_documents),
+					    cmocka_unit_test(of_this_machine) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

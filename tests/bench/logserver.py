@@ -87,6 +87,8 @@ class World:
             m = meta(f"bench-node-0-{r}-abcde", f"p{r}", 2 if self.over() else 1)
             m["labels"] = {"jobset.sigs.k8s.io/jobset-name": "bench", "jobset.sigs.k8s.io/replicatedjob-name": "node",
                            "batch.kubernetes.io/job-completion-index": str(r)}
+            m["ownerReferences"] = [{"apiVersion": "batch/v1", "kind": "Job", "name": "bench-node-0", "uid": "j",
+                                     "controller": True}]
             yield {"apiVersion": "v1", "kind": "Pod", "metadata": m, "spec": {"containers": [{"name": "node", "image": "i"}]},
                    "status": {"phase": "Succeeded" if self.over() else "Running",
                               "containerStatuses": [{"name": "node", "restartCount": 0, "state": state}]}}

@@ -45,6 +45,7 @@ static int not_found(struct kube *k, const char *ns, const char *name, struct er
 	cleanup_json cJSON *list = cJSON_CreateArray();
 	const struct kube_sink sink = { .on_item = add_item, .ctx = list };
 	cleanup_arena struct arena arena = { 0 };
+	const char *here = kube_is_inside(k) ? " --local" : "";
 	struct error unused = { 0 };
 	const char **names, *hint;
 	size_t n = 0;
@@ -62,12 +63,16 @@ static int not_found(struct kube *k, const char *ns, const char *name, struct er
 	if (n > SHOWN_NAMES)
 		return error_set(err, ERR_NOT_FOUND,
 				 "no TrainJob %s in namespace %s, which has %zu "
-				 "TrainJobs; list them with 'kftrainer get -n %s'",
-				 name, ns, n, ns);
-	return error_set(err, ERR_NOT_FOUND, "no TrainJob %s in namespace %s%s%s%s", name,
-			 ns, n ? "; available: " : ", which has no TrainJobs",
-			 str_join(&arena, names, ", "),
-			 n ? "" : "; list all with 'kftrainer get -A'");
+				 "TrainJobs; list them with 'kftrainer get%s -n %s'",
+				 name, ns, n, here, ns);
+	if (n)
+		return error_set(err, ERR_NOT_FOUND,
+				 "no TrainJob %s in namespace %s; available: %s", name,
+				 ns, str_join(&arena, names, ", "));
+	return error_set(err, ERR_NOT_FOUND,
+			 "no TrainJob %s in namespace %s, which has no TrainJobs; list "
+			 "all with 'kftrainer get%s -A'",
+			 name, ns, here);
 }
 
 int job_name_check(const char *name, struct error *err)

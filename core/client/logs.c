@@ -359,11 +359,14 @@ static bool waits(const struct source *s)
 static const char *nothing_yet(struct arena *arena, const struct logs *l)
 {
 	const char *state = status_state(tj_status(l->job));
+	const char *todo = " and has no pods yet";
 
-	return arena_printf(
-		arena, "waiting for pods: TrainJob %s is %s%s", l->want->job, state,
-		str_eq(state, "Suspended") ? " (start it with 'kftrainer resume')"
-					   : " and has no pods yet");
+	if (str_eq(state, "Suspended"))
+		todo = kube_is_inside(l->kube)
+			       ? " (start it with 'kftrainer resume --local')"
+			       : " (start it with 'kftrainer resume')";
+	return arena_printf(arena, "waiting for pods: TrainJob %s is %s%s", l->want->job,
+			    state, todo);
 }
 
 static const char *waited_for(struct arena *arena, const struct logs *l)

@@ -153,6 +153,7 @@ d = json.load(sys.stdin); assert d[\"kind\"] == \"TrainJob\" and d[\"status\"][\
 check "get -o yaml: all in a List" says 0 '^kind: List$' get -o yaml
 check "get: another namespace" says 0 'No TrainJobs in namespace other' get -n other
 check "get: never existed" says 1 "no TrainJob threee .*did you mean .three." get threee
+check "... in a namespace without jobs: how to find them here" says 1 "list all with 'kftrainer get --local -A'" get threee -n nowhere
 check "get: of several, those that exist, then what is missing" eval '"$kftrainer" get hello zz three zy >"$scratch/both" 2>&1; [ $? = 1 ] &&
 	diff <(sed "s/  *.*//" "$scratch/both") - <<<$'"'NAME\\nhello\\nthree\\nkftrainer\\nkftrainer'"' && grep -q "no TrainJob zz in" "$scratch/both"'
 check "... as a list" eval 'run get hello zz -o json; [ "$status" = 1 ] && python3 -c "import json, sys

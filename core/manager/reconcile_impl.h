@@ -33,7 +33,9 @@ struct pass_jobset {
 struct pass_objects {
 	cJSON *cache;     /* an array of what has been read; without a uid: absent */
 	bool create_only; /* a new TrainJob has none: do not read, create */
-	unsigned damage;  /* the note's, when the pass began */
+	const cJSON
+		*unknown_snapshot; /* check it before the JobSet is written; or NULL */
+	unsigned damage;           /* the note's, when the pass began */
 };
 
 struct pass_status {

@@ -314,7 +314,7 @@ static bool has_labels(const cJSON *existing, const cJSON *wanted)
 static int write_jobset(struct pass *p, cJSON *obj, struct error *err)
 {
 	struct sent *last = &p->note->written.jobset;
-	uint64_t hash;
+	uint64_t hash = hash_json(0, obj);
 	bool suspended = jobset_suspended(obj);
 	struct error why = { 0 };
 	cleanup_json cJSON *meta = NULL;
@@ -322,9 +322,6 @@ static int write_jobset(struct pass *p, cJSON *obj, struct error *err)
 
 	if (before && meta_is_deleted(before))
 		return 0; /* its end wakes us */
-	if (!p->r->conf.local)
-		meta_set_annotation(obj, SNAPSHOT_ANNOTATION, p->note->written.snapshot);
-	hash = hash_json(0, obj);
 	if (before && last->hash == hash && last->generation == meta_generation(before) &&
 	    jobset_suspended(before) == suspended && has_labels(before, obj))
 		return 0;
@@ -363,31 +360,25 @@ int objects_delete_jobset(struct pass *p, const char *propagation, struct error 
 
 /* ---- from the runtime to the objects ---- */
 
-/* A lost snapshot is replaced by one of the current runtime. */
-static int live_runtime(struct pass *p, cJSON **ret, struct error *err)
+/* As it is now; from the watch where that is `cached`. */
+static int live_runtime(struct pass *p, bool cached, cJSON **ret, struct error *err)
 {
 	struct runtime_ref want = tj_runtime_ref(p->tj);
 	const struct kube_ref ref = { TRAINER_API_VERSION, want.kind,
 				      runtime_ref_is_cluster(&want) ? NULL : p->ns,
 				      want.name };
 
-	if (runtimes_get(p->objects.create_only ? p->r->conf.runtimes : NULL,
-			 p->r->conf.kube, &ref, ret, err))
+	if (runtimes_get(cached ? p->r->conf.runtimes : NULL, p->r->conf.kube, &ref, ret,
+			 err))
 		return error_wrap(err, "the runtime of the TrainJob");
 	return 0;
 }
 
 /*
- * Whoever may write ConfigMaps may not choose what a TrainJob runs: the JobSet has the
- * digest of the snapshot that it was built from, and another one is refused.
+ * Whoever may write ConfigMaps may not choose what a TrainJob runs. A snapshot is used if
+ * this process knows its digest, if it is that of the live runtime, or if the JobSet was
+ * built from it: applying what it gives changes nothing of the JobSet but spec.suspend.
  */
-static const char *known_digest(const struct pass *p)
-{
-	const char *digest = meta_annotation(p->jobset.own, SNAPSHOT_ANNOTATION);
-
-	return digest ? digest : p->note->written.snapshot;
-}
-
 static void snapshot_digest(const cJSON *map, char ret[DIGEST_HEX_SIZE])
 {
 	cleanup_digest struct digest *d = digest_new(DIGEST_SHA256);
@@ -397,76 +388,60 @@ static void snapshot_digest(const cJSON *map, char ret[DIGEST_HEX_SIZE])
 	digest_end_hex(d, ret);
 }
 
-/* The JobSet is not written again while it runs: only this annotation. */
-static int mark_jobset(struct pass *p, struct error *err)
+static int snapshot_changed(const cJSON *map, struct error *err)
 {
-	struct kube_ref ref = { JOBSET_API_VERSION, JOBSET_KIND, p->ns, p->name };
-	const struct kube_write how = { .manager = MANAGER_FIELD_OWNER,
-					.meta_only = true };
-	cleanup_json cJSON *patch = cJSON_CreateObject(), *meta = NULL;
-	const char *digest = p->note->written.snapshot;
-
-	if (!p->jobset.own || meta_is_deleted(p->jobset.own) || p->r->conf.local ||
-	    str_eq(meta_annotation(p->jobset.own, SNAPSHOT_ANNOTATION), digest))
-		return 0;
-	meta_set_uid(patch, meta_uid(p->jobset.own));
-	meta_set_annotation(patch, SNAPSHOT_ANNOTATION, digest);
-	if (kube_merge_patch(p->r->conf.kube, &ref, patch, &how, &meta, err))
-		return error_clear_if(err, ERR_NOT_FOUND);
-	meta_set_annotation(p->jobset.own, SNAPSHOT_ANNOTATION, digest);
-	p->note->written.jobset_version = meta_version_number(meta);
-	p->note->written.jobset_ms = clock_ms();
-	return 0;
+	return error_set(err, ERR_INVALID,
+			 "invalid runtime snapshot: ConfigMap %s was changed after the "
+			 "JobSet was built from it; delete it to use the current runtime",
+			 meta_name(map));
 }
 
-static int write_snapshot(struct pass *p, cJSON *map, const cJSON *existing,
-			  struct error *err)
+static int read_known(struct pass *p, const cJSON *existing, cJSON **ret,
+		      struct error *err)
 {
-	char before[DIGEST_HEX_SIZE];
+	const char *known = p->note->written.snapshot;
+	char digest[DIGEST_HEX_SIZE];
 
-	memcpy(before, p->note->written.snapshot, sizeof(before));
-	snapshot_digest(map, p->note->written.snapshot);
-	if (!mark_jobset(p, err) && !apply(p, map, existing, NULL, err))
-		return 0;
-	memcpy(p->note->written.snapshot, before, sizeof(before));
-	return error_wrap(err, "runtime snapshot");
+	snapshot_digest(existing, digest);
+	if (*known && !str_eq(known, digest))
+		return snapshot_changed(existing, err);
+	return snapshot_read(ret, p->tj, existing, err);
 }
 
-/* From the live runtime, unless `existing` is that already. */
-static int make_snapshot(struct pass *p, cJSON *runtime, const cJSON *existing,
+/* From this runtime, unless `existing` is that already. */
+static int make_snapshot(struct pass *p, const cJSON *runtime, const cJSON *existing,
 			 cJSON **ret, struct error *err)
 {
 	cleanup_json cJSON *map = NULL;
 
 	if (snapshots_make(&p->r->snapshots, &map, p->tj, runtime, err))
 		return -1;
-	if (existing && str_eq(snapshot_text(existing), snapshot_text(map)))
-		snapshot_digest(map, p->note->written.snapshot);
-	else if (write_snapshot(p, map, existing, err))
-		return -1;
+	if (!(existing && str_eq(snapshot_text(existing), snapshot_text(map))) &&
+	    apply(p, map, existing, NULL, err))
+		return error_wrap(err, "runtime snapshot");
+	snapshot_digest(map, p->note->written.snapshot);
 	*ret = json_dup(runtime);
 	return 0;
 }
 
-/* One that a JobSet was built from without a digest, by upstream: it counts from now on. */
-static int read_snapshot(struct pass *p, const cJSON *existing, cJSON **ret,
-			 struct error *err)
+/* A JobSet exists, and this process does not know the snapshot. */
+static int read_unknown(struct pass *p, const cJSON *existing, cJSON **ret,
+			struct error *err)
 {
-	const char *known = known_digest(p);
-	char digest[DIGEST_HEX_SIZE];
+	cleanup_json cJSON *runtime = NULL;
+	cleanup_json cJSON *map = NULL;
 
-	snapshot_digest(existing, digest);
-	if (*known && !str_eq(known, digest) && !p->r->conf.local)
-		return error_set(
-			err, ERR_INVALID,
-			"invalid runtime snapshot: ConfigMap %s was changed after "
-			"the JobSet was built from it; delete it to use the current "
-			"runtime",
-			meta_name(existing));
-	if (snapshot_read(ret, p->tj, existing, err))
+	if (live_runtime(p, true, &runtime, err)) {
+		if (error_clear_if(err, ERR_NOT_FOUND))
+			return -1;
+	} else if (snapshots_make(&p->r->snapshots, &map, p->tj, runtime, err)) {
 		return -1;
-	memcpy(p->note->written.snapshot, digest, sizeof(digest));
-	return 0;
+	}
+	if (map && str_eq(snapshot_text(existing), snapshot_text(map)))
+		snapshot_digest(map, p->note->written.snapshot);
+	else
+		p->objects.unknown_snapshot = existing;
+	return snapshot_read(ret, p->tj, existing, err);
 }
 
 /* A snapshot that no JobSet was built from counts only where there is no live runtime. */
@@ -479,14 +454,70 @@ static int load_runtime(struct pass *p, cJSON **ret, struct error *err)
 
 	if (fetch_own(p, &ref, &existing, err))
 		return error_wrap(err, "runtime snapshot");
-	if (existing && (p->jobset.own || *known_digest(p) || p->r->conf.local))
-		return read_snapshot(p, existing, ret, err);
-	if (live_runtime(p, &runtime, err)) {
+	if (existing && p->r->conf.local)
+		return snapshot_read(ret, p->tj, existing, err);
+	if (existing && *p->note->written.snapshot)
+		return read_known(p, existing, ret, err);
+	if (existing && p->jobset.own)
+		return read_unknown(p, existing, ret, err);
+	if (live_runtime(p, p->objects.create_only, &runtime, err)) {
 		if (!existing || error_clear_if(err, ERR_NOT_FOUND))
 			return -1;
-		return read_snapshot(p, existing, ret, err);
+		return snapshot_read(ret, p->tj, existing, err);
 	}
 	return make_snapshot(p, runtime, existing, ret, err);
+}
+
+/* Upstream also sends maps that are empty: `resources: {}`. */
+static void drop_empty_maps(cJSON *node)
+{
+	cJSON *child = node ? node->child : NULL, *next;
+
+	for (; child; child = next) {
+		next = child->next;
+		drop_empty_maps(child);
+		if (child->string && cJSON_IsObject(child) && !child->child)
+			cJSON_Delete(cJSON_DetachItemViaPointer(node, child));
+	}
+}
+
+/* Was the JobSet built from the snapshot that this one was built from? */
+static int check_snapshot(struct pass *p, const cJSON *obj, struct error *err)
+{
+	const struct kube_write how = { .manager = MANAGER_FIELD_OWNER,
+					.force = true,
+					.dry_run = true };
+	const cJSON *snapshot = p->objects.unknown_snapshot;
+	cleanup_json cJSON *copy = json_dup(obj);
+	cleanup_json cJSON *now = NULL, *then = NULL;
+	struct kube_ref ref = kube_ref_of(obj);
+
+	if (kube_get(p->r->conf.kube, &ref, &now, err))
+		return -1;
+	json_put_bool(copy, jobset_suspended(now), "spec", "suspend");
+	write_precondition(copy, now);
+	if (kube_apply(p->r->conf.kube, copy, &how, &then, err))
+		return err->kind == ERR_INVALID ? snapshot_changed(snapshot, err) : -1;
+	drop_empty_maps(now);
+	drop_empty_maps(then);
+	if (!json_equal(json_get(now, "spec"), json_get(then, "spec")))
+		return snapshot_changed(snapshot, err);
+	snapshot_digest(snapshot, p->note->written.snapshot);
+	return 0;
+}
+
+static int write_objects(struct pass *p, const cJSON *objects, struct error *err)
+{
+	cJSON *obj;
+
+	json_each(obj, objects)
+		if (p->objects.unknown_snapshot && str_eq(meta_kind(obj), JOBSET_KIND) &&
+		    check_snapshot(p, obj, err))
+			return -1;
+	json_each(obj, objects)
+		if (write_object(p, obj, err))
+			return -1;
+	return 0;
 }
 
 static int build_and_write(struct pass *p, const char *ca, struct error *err)
@@ -505,7 +536,6 @@ static int build_and_write(struct pass *p, const char *ca, struct error *err)
 	const struct pipeline pipeline = { plugins, &env };
 	cleanup_json cJSON *runtime = NULL;
 	cleanup_json cJSON *objects = NULL;
-	cJSON *obj;
 
 	if (load_runtime(p, &runtime, err))
 		return -1;
@@ -517,10 +547,7 @@ static int build_and_write(struct pass *p, const char *ca, struct error *err)
 		runtime_use_mpi_worker(runtime); /* no sshd runs on a machine */
 	if (pipeline_build(&pipeline, p->tj, runtime, &objects, err))
 		return -1;
-	json_each(obj, objects)
-		if (write_object(p, obj, err))
-			return -1;
-	return mark_jobset(p, err);
+	return write_objects(p, objects, err);
 }
 
 /* Of all that a whole pass depends on: unchanged, there is nothing to do. */

@@ -53,8 +53,6 @@
  * directory. No controller works on them (local/mirror.h).
  */
 #define LOCAL_RUN_ANNOTATION "kftrainer.io/local-run"
-/* Of a JobSet: the SHA-256, in hex, of the runtime snapshot that it was built from. */
-#define SNAPSHOT_ANNOTATION "kftrainer.io/runtime-snapshot"
 /* A pod's token for the status server; only variables refer to its files. */
 #define STATUS_TOKEN_VOLUME "kubeflow-trainer-token"
 /* Volumes of pods that MPI uses: the job's key, and the host file. */

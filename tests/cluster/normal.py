@@ -195,8 +195,6 @@ class Normal:
 
     def metadata(self, kind, meta):
         out = {key: self.value(meta[key]) for key in ("labels", "annotations", "finalizers") if meta.get(key)}
-        if kind == "JobSet" and out.get("annotations", {}).pop("kftrainer.io/runtime-snapshot", None):  # ours
-            out = {key: value for key, value in out.items() if value}
         if meta.get("ownerReferences"):
             out["ownerReferences"] = [{key: self.text(owner[key]) for key in OWNER if key in owner}
                                       for owner in meta["ownerReferences"]]

@@ -212,6 +212,8 @@ class Handler(BaseHTTPRequestHandler):
             path += '/' + body['metadata']['name']
         path = path.removesuffix('/status')
         was = objects.get(path)
+        if dry and was and self.command == 'PATCH':
+            return self.answer(200, merge(copy.deepcopy(was), body))
         if dry and not (was and self.command == 'POST'):
             return self.answer(200, body)
         if was and self.command == 'PATCH' and plural == state['race']:

@@ -704,23 +704,42 @@ static void test_a_snapshot_that_another_changed(void **state)
 	assert_int_equal(parallelism(p), 2);
 }
 
-static bool has_digest(struct place p)
+/* As another process does that has just started. */
+static void forget(struct place p)
 {
-	cleanup_json cJSON *jobset = get(p, "jobset");
+	cleanup_arena struct arena arena = { 0 };
 
-	return meta_annotation(jobset, SNAPSHOT_ANNOTATION);
+	note_drop(&p.w->notes, arena_printf(&arena, "%s/tj", p.ns));
 }
 
-/* As a JobSet of upstream's, which has no digest: the snapshot that is there counts. */
-static void test_a_jobset_without_a_digest(void **state)
+/* The runtime has changed since: the JobSet shows from which snapshot it was built. */
+static void test_a_snapshot_that_a_jobset_was_built_from(void **state)
 {
-	struct place p = { *state, "undigested" };
+	struct place p = { *state, "built" };
 
 	create(p.w, p.ns, RUNTIME("numNodes: 2, torch: {}"));
-	create(p.w, p.ns, TRAINJOB("", ""));
-	EVENTUALLY(exists(p, "jobset"));
-	change(p, "jobset", "{metadata: {annotations: {" SNAPSHOT_ANNOTATION ": null}}}");
-	EVENTUALLY(has_digest(p));
+	create(p.w, p.ns, TRAINJOB("", ", suspend: true"));
+	EVENTUALLY(has_state(p, "Suspended"));
+	change(p, "runtime", "{spec: {mlPolicy: {numNodes: 5}}}");
+	forget(p);
+	change(p, "trainjob", "{spec: {suspend: false}}");
+	EVENTUALLY(!is_suspended(p));
+	assert_int_equal(parallelism(p), 2);
+}
+
+static void test_a_snapshot_that_was_changed_unseen(void **state)
+{
+	struct place p = { *state, "unseen" };
+
+	create(p.w, p.ns, RUNTIME("numNodes: 2, torch: {}"));
+	create(p.w, p.ns, TRAINJOB("", ", suspend: true"));
+	EVENTUALLY(has_state(p, "Suspended"));
+	forge_snapshot(p);
+	forget(p);
+	change(p, "trainjob", "{spec: {suspend: false}}");
+	EVENTUALLY(told(p, "TrainJobResourcesCreationFailed") >= 1);
+	assert_true(is_suspended(p));
+	assert_int_equal(parallelism(p), 2);
 }
 
 static void test_left_alone(void **state)
@@ -962,7 +981,8 @@ int main(void)
 		cmocka_unit_test(test_what_is_not_ours),
 		cmocka_unit_test(test_a_snapshot_that_is_there),
 		cmocka_unit_test(test_a_snapshot_that_another_changed),
-		cmocka_unit_test(test_a_jobset_without_a_digest),
+		cmocka_unit_test(test_a_snapshot_that_a_jobset_was_built_from),
+		cmocka_unit_test(test_a_snapshot_that_was_changed_unseen),
 		cmocka_unit_test(test_left_alone),
 		cmocka_unit_test(test_a_runtime_of_no_kind_of_ours),
 		cmocka_unit_test(test_the_deadline),

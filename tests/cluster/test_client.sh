@@ -145,7 +145,7 @@ ca="certificate-authority: $cluster_state/pki/ca.crt"
 kubeconfig name "tokenFile: token" "$ca, tls-server-name: kubernetes.default.svc"
 check "another of the server's names" whoami name "$robot"
 kubeconfig noname "tokenFile: token" "$ca, tls-server-name: other.example"
-check "not the server's name" says ".*its certificate is for another name" with noname get v1 Pod $ns x
+check "not the server's name" says ".*its certificate is for another name: it is for .*, kubernetes" with noname get v1 Pod $ns x
 
 # ---- in a pod ------------------------------------------------------------------------------------
 # The service account's folder, where nobody else sees it.

@@ -354,25 +354,21 @@ static const struct cmd cmd_cat = {
 	.name = "cat",
 	.args = "URI...",
 	.summary = "print the rows of a table, or of the shard of one rank",
-	.about = "A URI is a Parquet file, a directory of Parquet files, or the metadata "
-		 "file of\n"
-		 "an Iceberg table (file, pvc, s3, gs, http, https or hf, with "
-		 "credentials as for\n"
-		 "initialize-dataset), a local path, or the head of a data cache: "
-		 "grpc://HOST:PORT\n"
-		 "or grpc+tls://HOST:PORT. All files must have the same columns.\n"
-		 "\n"
-		 "Rows are numbered by file name, row group and row. The shard of rank R "
-		 "of N is\n"
-		 "contiguous and has floor or ceil of rows/N rows.\n"
-		 "\n"
-		 "JSON: decimals are strings, bytes base64, times ISO 8601. CSV: a null "
-		 "is empty,\n"
-		 "an empty string is quoted.",
-	.example = "kftrainer cache-serve cat train.parquet | head\n"
-		   "kftrainer cache-serve cat --rank 3 --world 8 --count train.parquet\n"
-		   "kftrainer cache-serve cat --column id --column text -o csv "
-		   "train.parquet",
+	.about =
+		"A URI is a Parquet file, a directory of Parquet files, or the metadata file of\n"
+		"an Iceberg table (file, pvc, s3, gs, http, https or hf, with credentials as for\n"
+		"initialize-dataset), a local path, or the head of a data cache: grpc://HOST:PORT\n"
+		"or grpc+tls://HOST:PORT. All files must have the same columns.\n"
+		"\n"
+		"Rows are numbered by file name, row group and row. The shard of rank R of N is\n"
+		"contiguous and has floor or ceil of rows/N rows.\n"
+		"\n"
+		"JSON: decimals are strings, bytes base64, times ISO 8601. CSV: a null is empty,\n"
+		"an empty string is quoted.",
+	.example =
+		"kftrainer cache-serve cat train.parquet | head\n"
+		"kftrainer cache-serve cat --rank 3 --world 8 --count train.parquet\n"
+		"kftrainer cache-serve cat --column id --column text -o csv train.parquet",
 	.opts = cat_table,
 	.opts_size = sizeof(struct cat_opts),
 	.run = run_cat,

@@ -401,15 +401,12 @@ const struct cmd cmd_cache_head = {
 	.name = "head",
 	.args = "HOST PORT",
 	.summary = "serve the list of workers and their rows",
-	.about = "Serves Arrow Flight; a drop-in replacement for the head of upstream's "
-		 "data\n"
-		 "cache. METADATA_LOC is the table. The workers are those of the "
-		 "LeaderWorkerSet\n"
-		 "(LWS_LEADER_ADDRESS, LWS_GROUP_SIZE), or with RUNTIME_ENV "
-		 "localhost:50052 and\n"
-		 "localhost:50053. They can start in any order and restart. GET /ready "
-		 "on\n"
-		 "HEALTH_PORT (8080) is 200 once all workers have loaded their rows.",
+	.about =
+		"Serves Arrow Flight; a drop-in replacement for the head of upstream's data\n"
+		"cache. METADATA_LOC is the table. The workers are those of the LeaderWorkerSet\n"
+		"(LWS_LEADER_ADDRESS, LWS_GROUP_SIZE), or with RUNTIME_ENV localhost:50052 and\n"
+		"localhost:50053. They can start in any order and restart. GET /ready on\n"
+		"HEALTH_PORT (8080) is 200 once all workers have loaded their rows.",
 	.example = "METADATA_LOC=/data/train.parquet RUNTIME_ENV=local \\\n"
 		   "  kftrainer cache-serve head 0.0.0.0 50051",
 	.opts = head_table,
@@ -423,10 +420,8 @@ const struct cmd cmd_cache_pod = {
 	.args = "HOST PORT",
 	.summary = "run as head or worker, by the pod's index in its job",
 	.about =
-		"Runs in the data cache of runtimes with the annotation "
-		"kftrainer.io/cache: pods.\n"
-		"The pod with JOB_COMPLETION_INDEX 0 is the head of the workers in "
-		"CACHE_WORKERS\n"
+		"Runs in the data cache of runtimes with the annotation kftrainer.io/cache: pods.\n"
+		"The pod with JOB_COMPLETION_INDEX 0 is the head of the workers in CACHE_WORKERS\n"
 		"(HOST:PORT,...), the others are workers. /ready is also served on HOST.",
 	.opts = pod_table,
 	.opts_size = sizeof(struct server_opts),
@@ -438,13 +433,11 @@ const struct cmd cmd_cache_worker = {
 	.name = "worker",
 	.args = "HOST PORT",
 	.summary = "serve rows to training pods from memory",
-	.about = "Serves Arrow Flight; a drop-in replacement for a worker of upstream's "
-		 "data\n"
-		 "cache. Reads the rows that the head assigns from METADATA_LOC and "
-		 "keeps them in\n"
-		 "memory, encoded for sending. GET /ready on HEALTH_PORT (8080) is 200 "
-		 "once they\n"
-		 "are loaded. After SIGTERM, reads in progress have 5 s to finish.",
+	.about =
+		"Serves Arrow Flight; a drop-in replacement for a worker of upstream's data\n"
+		"cache. Reads the rows that the head assigns from METADATA_LOC and keeps them in\n"
+		"memory, encoded for sending. GET /ready on HEALTH_PORT (8080) is 200 once they\n"
+		"are loaded. After SIGTERM, reads in progress have 5 s to finish.",
 	.opts = worker_table,
 	.opts_size = sizeof(struct server_opts),
 	.flags = CMD_DAEMON | CMD_IN_POD,

@@ -68,11 +68,10 @@ const struct cmd cmd_runtime_carry = {
 	.name = "carry",
 	.args = "--to DIR",
 	.summary = "copy this program for the other containers of a pod",
-	.about = "Copies its own executable to the directory, as kftrainer, with the "
-		 "links\n"
-		 "mpi-launch and mpi-worker. The init container that the controller adds "
-		 "to pods\n"
-		 "of MPI jobs runs it. An existing copy is replaced atomically.",
+	.about =
+		"Copies its own executable to the directory, as kftrainer, with the links\n"
+		"mpi-launch and mpi-worker. The init container that the controller adds to pods\n"
+		"of MPI jobs runs it. An existing copy is replaced atomically.",
 	.example = "kftrainer runtime carry --to bin",
 	.opts = opts_table,
 	.opts_size = sizeof(struct carry_opts),

@@ -191,8 +191,7 @@ static void bash(void)
 	     "\t\t\tvalue=$((i + 1))\n"
 	     "\t\t\t[[ ${COMP_WORDS[value]} == = ]] && ((value++))\n"
 	     "\t\t\t((value < COMP_CWORD)) &&\n"
-	     "\t\t\t\twhere+=(\"${COMP_WORDS[i]}\" "
-	     "\"${COMP_WORDS[value]/#\\~/$HOME}\") ;;\n"
+	     "\t\t\t\twhere+=(\"${COMP_WORDS[i]}\" \"${COMP_WORDS[value]/#\\~/$HOME}\") ;;\n"
 	     "\t\tesac\n"
 	     "\tdone\n"
 	     "\tcase $path in\n"
@@ -311,8 +310,7 @@ static void zsh_summary(const char *path, const struct cmd *cmd)
 static void zsh(void)
 {
 	puts("#compdef kftrainer\n"
-	     "# zsh completion for kftrainer: put it into a directory of $fpath as "
-	     "_kftrainer\n"
+	     "# zsh completion for kftrainer: put it into a directory of $fpath as _kftrainer\n"
 	     "_kftrainer_commands()\n"
 	     "{\n"
 	     "\tlocal -a commands=(");
@@ -330,8 +328,7 @@ static void zsh(void)
 	     "\tlocal -a where_=()\n"
 	     "\tfor ((i = 2; i < CURRENT; i++)); do\n"
 	     "\t\tcase $words[i] in\n"
-	     "\t\t(--local|--namespace=*|--kubeconfig=*|--context=*) "
-	     "where_+=($words[i]) ;;\n"
+	     "\t\t(--local|--namespace=*|--kubeconfig=*|--context=*) where_+=($words[i]) ;;\n"
 	     "\t\t(-n|--namespace|--kubeconfig|--context)\n"
 	     "\t\t\t((i + 1 < CURRENT)) && where_+=($words[i] ${~words[i+1]}) ;;\n"
 	     "\t\tesac\n"
@@ -403,8 +400,8 @@ static void fish_command(const char *path, const struct cmd *cmd)
 	if (top)
 		printf("complete -c kftrainer -n __fish_use_subcommand -a %s -d ", path);
 	else
-		printf("complete -c kftrainer -n '__fish_seen_subcommand_from %.*s' -a "
-		       "%s -d ",
+		printf("complete -c kftrainer -n '__fish_seen_subcommand_from "
+		       "%.*s' -a %s -d ",
 		       (int)strcspn(path, " "), path, cmd->name);
 	fish_text(cmd->summary);
 	putchar('\n');
@@ -440,15 +437,14 @@ static void fish(void)
 	     "\t\t\tcase --local '--namespace=*' '--kubeconfig=*' '--context=*'\n"
 	     "\t\t\t\tprintf '%s\\n' $words[$i]\n"
 	     "\t\t\tcase -n --namespace --kubeconfig --context\n"
-	     "\t\t\t\ttest $value -le (count $words); and printf '%s\\n' "
-	     "$words[$i] (string replace -r '^~' $HOME -- $words[$value])\n"
+	     "\t\t\t\ttest $value -le (count $words); and printf '%s\\n' $words[$i] "
+	     "(string replace -r '^~' $HOME -- $words[$value])\n"
 	     "\t\tend\n"
 	     "\tend\n"
 	     "end\n"
 	     "complete -c kftrainer -f\n"
 	     "complete -c kftrainer -s h -l help -d 'print help'\n"
-	     "complete -c kftrainer -n __fish_use_subcommand -l version -d 'print the "
-	     "version'");
+	     "complete -c kftrainer -n __fish_use_subcommand -l version -d 'print the version'");
 	walk(cmds, "", fish_command);
 }
 

@@ -198,23 +198,17 @@ const struct cmd cmd_controller = {
 	.name = "controller",
 	.args = "",
 	.summary = "run TrainJobs on a cluster, or serve this machine's API",
-	.about = "Creates JobSets for TrainJobs, serves the admission webhooks and "
-		 "updates the\n"
-		 "status of jobs. A drop-in replacement for upstream's "
-		 "trainer-controller-manager,\n"
-		 "with the same settings, flags and objects. All replicas serve "
-		 "webhooks; the\n"
-		 "leader also reconciles. Exits with 0 on SIGTERM, and with 1 as soon as "
-		 "it loses\n"
-		 "its lease.\n"
-		 "\n"
-		 "With --local, serves the same API on this machine instead: for "
-		 "kubectl, with the\n"
-		 "built-in runtimes, defaults, validation and JobSets. Writes a "
-		 "kubeconfig and\n"
-		 "prints its path. Jobs run as with 'submit --local', and continue when "
-		 "the server\n"
-		 "exits.",
+	.about =
+		"Creates JobSets for TrainJobs, serves the admission webhooks and updates the\n"
+		"status of jobs. A drop-in replacement for upstream's trainer-controller-manager,\n"
+		"with the same settings, flags and objects. All replicas serve webhooks; the\n"
+		"leader also reconciles. Exits with 0 on SIGTERM, and with 1 as soon as it loses\n"
+		"its lease.\n"
+		"\n"
+		"With --local, serves the same API on this machine instead: for kubectl, with the\n"
+		"built-in runtimes, defaults, validation and JobSets. Writes a kubeconfig and\n"
+		"prints its path. Jobs run as with 'submit --local', and continue when the server\n"
+		"exits.",
 	.example = "kftrainer controller --local\n"
 		   "kftrainer controller --feature-gates TrainJobStatus=true\n"
 		   "kftrainer controller --zap-encoder console --zap-log-level debug",

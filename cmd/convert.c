@@ -380,15 +380,13 @@ const struct cmd cmd_convert = {
 	.name = "convert",
 	.args = "[FILE|-...]",
 	.summary = "turn jobs of Training Operator V1 and MPI Operator into TrainJobs",
-	.about = "Converts PyTorchJob, TFJob, XGBoostJob, PaddleJob, JAXJob and MPIJob "
-		 "to a\n"
-		 "TrainingRuntime and a TrainJob each; prints other documents unchanged. "
-		 "Each\n"
-		 "field that means less or something else gets a line on stderr; "
-		 "--report has all.\n"
-		 "If anything is refused, nothing is printed.\n"
-		 "\n"
-		 "Exit code: 0 exact, 3 approximate, 4 lost, 2 refused.",
+	.about =
+		"Converts PyTorchJob, TFJob, XGBoostJob, PaddleJob, JAXJob and MPIJob to a\n"
+		"TrainingRuntime and a TrainJob each; prints other documents unchanged. Each\n"
+		"field that means less or something else gets a line on stderr; --report has all.\n"
+		"If anything is refused, nothing is printed.\n"
+		"\n"
+		"Exit code: 0 exact, 3 approximate, 4 lost, 2 refused.",
 	.example = "kftrainer convert job.yaml > trainjob.yaml\n"
 		   "kftrainer convert job.yaml | kftrainer submit --local -f -\n"
 		   "kftrainer convert job.yaml --shared torch-distributed",

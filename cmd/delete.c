@@ -127,11 +127,10 @@ const struct cmd cmd_delete = {
 	.name = "delete",
 	.args = "JOB...",
 	.summary = "delete TrainJobs and their objects",
-	.about = "Also deletes the JobSet, Jobs, pods and all other objects of the job. "
-		 "A local\n"
-		 "job is stopped first; its logs are deleted, its volume claims are "
-		 "kept.\n"
-		 "'delete claim/NAME' deletes a claim and its data.",
+	.about =
+		"Also deletes the JobSet, Jobs, pods and all other objects of the job. A local\n"
+		"job is stopped first; its logs are deleted, its volume claims are kept.\n"
+		"'delete claim/NAME' deletes a claim and its data.",
 	.example = "kftrainer delete bert\n"
 		   "kftrainer delete bert gpt --wait --timeout 2m",
 	.opts = opts_table,

@@ -350,9 +350,10 @@ const struct cmd cmd_events = {
 	.name = "events",
 	.args = "[JOB]",
 	.summary = "show what happened to a TrainJob",
-	.about = "Events of the TrainJob and of its JobSet, Jobs, pods, PodGroup and "
-		 "Workload,\noldest first; without a name, of all jobs in the namespace. "
-		 "Clusters keep events\nfor about an hour.",
+	.about =
+		"Events of the TrainJob and of its JobSet, Jobs, pods, PodGroup and Workload,\n"
+		"oldest first; without a name, of all jobs in the namespace. Clusters keep events\n"
+		"for about an hour.",
 	.example = "kftrainer events bert\n"
 		   "kftrainer events -w",
 	.opts = opts_table,

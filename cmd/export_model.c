@@ -105,21 +105,16 @@ const struct cmd cmd_export_model = {
 	.name = "export-model",
 	.args = "[DIRECTORY|FILE]",
 	.summary = "upload a trained model",
-	.about = "Uploads all files in the directory (/workspace/output) to "
-		 "s3://BUCKET/PREFIX, in\n"
-		 "parallel parts with checksums, or to "
-		 "hf://ORG/NAME[@REVISION][/DIRECTORY] as one\n"
-		 "commit, with Git LFS for large files. Skips unchanged files that the "
-		 "destination\n"
-		 "already has; after a crash it resumes the upload. Exits with 0 only if "
-		 "all files\n"
-		 "are uploaded. A single file is uploaded to exactly that URI.\n"
-		 "\n"
-		 "Use it as a step of a runtime: examples/export.yaml. Credentials come "
-		 "from the\n"
-		 "environment, as for initialize-model: ACCESS_KEY_ID and "
-		 "SECRET_ACCESS_KEY, a\n"
-		 "role; HF_TOKEN.",
+	.about =
+		"Uploads all files in the directory (/workspace/output) to s3://BUCKET/PREFIX, in\n"
+		"parallel parts with checksums, or to hf://ORG/NAME[@REVISION][/DIRECTORY] as one\n"
+		"commit, with Git LFS for large files. Skips unchanged files that the destination\n"
+		"already has; after a crash it resumes the upload. Exits with 0 only if all files\n"
+		"are uploaded. A single file is uploaded to exactly that URI.\n"
+		"\n"
+		"Use it as a step of a runtime: examples/export.yaml. Credentials come from the\n"
+		"environment, as for initialize-model: ACCESS_KEY_ID and SECRET_ACCESS_KEY, a\n"
+		"role; HF_TOKEN.",
 	.example = "kftrainer export-model ./checkpoints --uri s3://bucket/models/m1\n"
 		   "STORAGE_URI=s3://bucket/m1 kftrainer export-model\n"
 		   "HF_TOKEN=... kftrainer export-model ./out --uri hf://org/m1",

@@ -400,9 +400,10 @@ const struct cmd cmd_get = {
 	.name = "get",
 	.args = "[JOB... | claims]",
 	.summary = "list jobs and their state",
-	.about = "Lists TrainJobs in the cluster or, without one, local jobs (submit "
-		 "--local). -w\nprints a line for each change until Ctrl-C. 'get claims' "
-		 "lists the volume claims\nof local jobs and their directories.",
+	.about =
+		"Lists TrainJobs in the cluster or, without one, local jobs (submit --local). -w\n"
+		"prints a line for each change until Ctrl-C. 'get claims' lists the volume claims\n"
+		"of local jobs and their directories.",
 	.example = "kftrainer get\n"
 		   "kftrainer get -A -o wide\n"
 		   "kftrainer get digits -o yaml",

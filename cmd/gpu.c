@@ -245,11 +245,10 @@ const struct cmd cmd_gpu = {
 	.name = "gpu",
 	.args = "",
 	.summary = "show the NVIDIA GPUs of this machine and their health",
-	.about = "Uses NVIDIA's management library, which comes with the driver. The "
-		 "state of a\n"
-		 "device that hangs or is broken describes the problem. Without a GPU it "
-		 "prints\n"
-		 "one line.",
+	.about =
+		"Uses NVIDIA's management library, which comes with the driver. The state of a\n"
+		"device that hangs or is broken describes the problem. Without a GPU it prints\n"
+		"one line.",
 	.opts = opts_table,
 	.opts_size = sizeof(struct gpu_opts),
 	.example = "kftrainer gpu\n"

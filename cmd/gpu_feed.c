@@ -402,18 +402,17 @@ const struct cmd cmd_gpu_feed = {
 	.name = "gpu-feed",
 	.args = "grpc://HOST:PORT",
 	.summary = "stream rows of the data cache into the memory of this node's GPUs",
-	.about = "Each batch crosses the network once, is copied to the GPU of rank 0 "
-		 "and from\n"
-		 "there to the other ranks' GPUs. The process of each rank connects to "
-		 "the socket\n"
-		 "and reads the batches in place: examples/gpu_feed.py. Exits when each "
-		 "rank has\n"
-		 "received all rows.",
+	.about =
+		"Each batch crosses the network once, is copied to the GPU of rank 0 and from\n"
+		"there to the other ranks' GPUs. The process of each rank connects to the socket\n"
+		"and reads the batches in place: examples/gpu_feed.py. Exits when each rank has\n"
+		"received all rows.",
 	.flags = CMD_IN_POD,
 	.opts = opts_table,
 	.opts_size = sizeof(struct feed_opts),
-	.example = "kftrainer gpu-feed --socket /run/feed grpc://cache:50051\n"
-		   "kftrainer gpu-feed --socket /run/feed --gpus 0,1 --rank 3 --world 8 "
-		   "\\\n    grpc://cache:50051",
+	.example =
+		"kftrainer gpu-feed --socket /run/feed grpc://cache:50051\n"
+		"kftrainer gpu-feed --socket /run/feed --gpus 0,1 --rank 3 --world 8 \\\n"
+		"    grpc://cache:50051",
 	.run = run,
 };

@@ -24,8 +24,9 @@ static void summaries(FILE *out, const char *title, unsigned int mask, unsigned 
 
 void cmd_usage(FILE *out)
 {
-	fputs("usage: kftrainer COMMAND [OPTION...] [ARGUMENT...]\n\nRun Kubeflow "
-	      "Trainer's TrainJobs on this machine or in a cluster.\n",
+	fputs("usage: kftrainer COMMAND [OPTION...] [ARGUMENT...]\n"
+	      "\n"
+	      "Run Kubeflow Trainer's TrainJobs on this machine or in a cluster.\n",
 	      out);
 	summaries(out, "Commands", CMD_IN_POD, 0);
 	summaries(out, "In a container", CMD_IN_POD, CMD_IN_POD);

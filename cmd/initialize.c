@@ -236,11 +236,11 @@ const struct cmd cmd_initialize_dataset = {
 		"Downloads STORAGE_URI to /workspace/dataset, as upstream's image does.\n"
 		"For cache://SCHEMA/TABLE it creates the TrainJob's data cache: a\n"
 		"LeaderWorkerSet and a Service; see kftrainer(1).\n\n" ABOUT_SOURCES,
-	.example = "# as in a pod: STORAGE_URI=hf://tatsu-lab/alpaca\nkftrainer "
-		   "initialize-dataset --uri file://$PWD/code --to data\n# --uri "
-		   "https://host/SHA256SUMS: all files in that list, verified\nkftrainer "
-		   "initialize-dataset --uri file://$PWD/code --to data \\\n    --ignore "
-		   "'*.tmp,cache/' --progress json",
+	.example = "# as in a pod: STORAGE_URI=hf://tatsu-lab/alpaca\n"
+		   "kftrainer initialize-dataset --uri file://$PWD/code --to data\n"
+		   "# --uri https://host/SHA256SUMS: all files in that list, verified\n"
+		   "kftrainer initialize-dataset --uri file://$PWD/code --to data \\\n"
+		   "    --ignore '*.tmp,cache/' --progress json",
 	.opts = opts_table,
 	.opts_size = sizeof(struct init_opts),
 	.flags = CMD_IN_POD,
@@ -251,12 +251,13 @@ const struct cmd cmd_initialize_model = {
 	.name = "initialize-model",
 	.args = "",
 	.summary = "download a model into the job's volume",
-	.about = "Downloads STORAGE_URI to /workspace/model, as upstream's image does. "
-		 "Unless\nIGNORE_PATTERNS or --ignore says otherwise, it skips "
-		 "*.msgpack, *.h5, *.bin,\n*.pt and *.pth, and downloads from hf:// only "
-		 "*.json, *.safetensors, *.model,\n*.txt and *.gguf. A file that the URI "
-		 "names is always downloaded, and so are\nweights in other formats if "
-		 "there are no safetensors or GGUF.\n\n" ABOUT_SOURCES,
+	.about =
+		"Downloads STORAGE_URI to /workspace/model, as upstream's image does. Unless\n"
+		"IGNORE_PATTERNS or --ignore says otherwise, it skips *.msgpack, *.h5, *.bin,\n"
+		"*.pt and *.pth, and downloads from hf:// only *.json, *.safetensors, *.model,\n"
+		"*.txt and *.gguf. A file that the URI names is always downloaded, and so are\n"
+		"weights in other formats if there are no safetensors or GGUF.\n"
+		"\n" ABOUT_SOURCES,
 	.example = "# as in a pod: STORAGE_URI=hf://org/model ACCESS_TOKEN=...\n"
 		   "kftrainer initialize-model --uri file://$PWD/code --to model",
 	.opts = opts_table,

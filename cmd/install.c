@@ -147,11 +147,10 @@ const struct cmd cmd_install = {
 	.name = "install",
 	.args = "",
 	.summary = "install the controller, its CRDs and the runtimes in a cluster",
-	.about = "Applies all objects to the cluster of your kubeconfig, server-side. "
-		 "Can be\n"
-		 "repeated; replaces an upstream installation in place. With -o it "
-		 "prints the\n"
-		 "objects instead. JobSet must already be installed.",
+	.about =
+		"Applies all objects to the cluster of your kubeconfig, server-side. Can be\n"
+		"repeated; replaces an upstream installation in place. With -o it prints the\n"
+		"objects instead. JobSet must already be installed.",
 	.example = "kftrainer install --image registry.example/kftrainer:" VERSION "\n"
 		   "kftrainer install -o yaml > trainer.yaml\n"
 		   "kftrainer install --crds | kubectl apply --server-side -f -",

@@ -420,8 +420,8 @@ static int start_api(struct local_api *l, struct error *err)
 	if (apiserver_new(&l->api, &conf, err))
 		return -1;
 	if (apiserver_cut(l->api))
-		log_warn("removed an incomplete record, which was never acknowledged, "
-			 "from the log",
+		log_warn("removed an incomplete record, which was never "
+			 "acknowledged, from the log",
 			 LOG_STR("directory", l->dir),
 			 LOG_INT("bytes", apiserver_cut(l->api)));
 	return 0;

@@ -118,13 +118,11 @@ const struct cmd cmd_logs = {
 	.name = "logs",
 	.args = "JOB",
 	.summary = "print the output of a job's processes",
-	.about = "With several processes, each line is prefixed with its process. -f "
-		 "waits for\n"
-		 "pods to start and continues across restarts, replaced pods and lost "
-		 "connections\n"
-		 "without losing or repeating lines, and shows reported progress on "
-		 "standard\n"
-		 "error. Without a cluster: local jobs (submit --local).",
+	.about =
+		"With several processes, each line is prefixed with its process. -f waits for\n"
+		"pods to start and continues across restarts, replaced pods and lost connections\n"
+		"without losing or repeating lines, and shows reported progress on standard\n"
+		"error. Without a cluster: local jobs (submit --local).",
 	.example = "kftrainer logs -f digits\n"
 		   "kftrainer logs digits --rank 0 --tail 20\n"
 		   "kftrainer logs digits --step initializer --since 10m",

@@ -61,33 +61,26 @@ const struct cmd cmd_mpi_launch = {
 	.args = "[OPTIONS] [USER@]HOST COMMAND...",
 	.summary = "run a command on a node, in place of ssh, for MPI launchers",
 	.about =
-		"mpirun calls this program instead of ssh. It connects to the mpi-worker "
-		"or sshd\n"
-		"on HOST, runs COMMAND there, copies its input and output, and exits "
-		"with its\n"
-		"status, or with 255 if the connection fails. It accepts the options of "
-		"ssh and\n"
-		"ignores those that do not apply. Links named ssh and rsh work, too. "
-		"With --wait\n"
-		"it only waits until every host in a host file can run commands. With "
-		"--watch it\n"
-		"also runs COMMAND, such as mpirun, on this machine, and fails if a host "
-		"is lost\n"
+		"mpirun calls this program instead of ssh. It connects to the mpi-worker or sshd\n"
+		"on HOST, runs COMMAND there, copies its input and output, and exits with its\n"
+		"status, or with 255 if the connection fails. It accepts the options of ssh and\n"
+		"ignores those that do not apply. Links named ssh and rsh work, too. With --wait\n"
+		"it only waits until every host in a host file can run commands. With --watch it\n"
+		"also runs COMMAND, such as mpirun, on this machine, and fails if a host is lost\n"
 		"before COMMAND ends, even if its status is 0.\n"
 		"\n"
 		"  -p PORT          the port; else KFTRAINER_MPI_PORT, else 2222\n"
 		"  -i FILE          the job's private key; else KFTRAINER_MPI_KEY, else\n"
 		"                   ~/.ssh/id_rsa\n"
-		"  --timeout TIME   time limit to connect; else KFTRAINER_MPI_TIMEOUT, "
-		"else\n"
+		"  --timeout TIME   time limit to connect; else KFTRAINER_MPI_TIMEOUT, else\n"
 		"                   ConnectTimeout x ConnectionAttempts, else 10m\n"
 		"  --wait HOSTFILE  a host file of Open MPI, MPICH or Intel MPI\n"
 		"  --watch HOSTFILE COMMAND...",
-	.example = "kftrainer mpi-launch bert-node-0-1.bert hostname\n"
-		   "kftrainer mpi-launch --timeout 30s -p 2200 bert-node-0-1.bert "
-		   "nvidia-smi\n"
-		   "kftrainer mpi-launch --wait /etc/mpi/hostfile --timeout 10m\n"
-		   "kftrainer mpi-launch --watch /etc/mpi/hostfile mpirun train",
+	.example =
+		"kftrainer mpi-launch bert-node-0-1.bert hostname\n"
+		"kftrainer mpi-launch --timeout 30s -p 2200 bert-node-0-1.bert nvidia-smi\n"
+		"kftrainer mpi-launch --wait /etc/mpi/hostfile --timeout 10m\n"
+		"kftrainer mpi-launch --watch /etc/mpi/hostfile mpirun train",
 	.flags = CMD_IN_POD | CMD_HIDDEN | CMD_OWN_ARGS,
 	.run = run,
 };

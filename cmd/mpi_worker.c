@@ -62,13 +62,11 @@ const struct cmd cmd_mpi_worker = {
 	.name = "mpi-worker",
 	.args = "",
 	.summary = "run the commands that mpi-launch sends to this node",
-	.about = "Listens for mpi-launch and runs one command per connection, with "
-		 "/bin/sh and\n"
-		 "this container's environment and working directory. Both ends prove "
-		 "that they\n"
-		 "have the job's private key. When a connection ends, its command is "
-		 "stopped.\n"
-		 "SIGTERM stops the worker and all processes that it started.",
+	.about =
+		"Listens for mpi-launch and runs one command per connection, with /bin/sh and\n"
+		"this container's environment and working directory. Both ends prove that they\n"
+		"have the job's private key. When a connection ends, its command is stopped.\n"
+		"SIGTERM stops the worker and all processes that it started.",
 	.example = "kftrainer mpi-worker\n"
 		   "kftrainer mpi-worker --port 2200 --key /etc/mpi-key/id_rsa",
 	.opts = opts_table,

@@ -39,8 +39,8 @@ enum { FATAL = 3 };
 
 static const struct opt opts_table[] = {
 	OPT_STR(0, "check", "NAME,...",
-		"run only these: devices, driver, health, memory, bandwidth, peers, "
-		"nccl, job",
+		"run only these: devices, driver, health, memory, "
+		"bandwidth, peers, nccl, job",
 		struct preflight_opts, checks),
 	OPT_INT(0, "gpus", "N", "required number of usable GPUs", struct preflight_opts,
 		gpus, 0, 1024),
@@ -222,10 +222,11 @@ static int read_key(unsigned char key[PSK_KEY_SIZE], const char *path, struct er
 	if (file_read(&data, path, err))
 		return -1;
 	if (data.len < KEY_LEAST)
-		return error_set(err, ERR_INVALID,
-				 "%s: too short for a job's key: %zu bytes, at least %d "
-				 "are required",
-				 path, data.len, KEY_LEAST);
+		return error_set(
+			err, ERR_INVALID,
+			"%s: too short for a job's key: %zu bytes, at least %d are "
+			"required",
+			path, data.len, KEY_LEAST);
 	sign_sha256(data.data, data.len, key);
 	return 0;
 }
@@ -335,13 +336,11 @@ const struct cmd cmd_preflight = {
 	.name = "preflight",
 	.args = "",
 	.summary = "check this node's GPUs and the links between them",
-	.about = "Prints a line for each check and device. Exits with the worst result: "
-		 "0 (pass),\n"
-		 "10 (warning), 20 (worth trying again) or 30 (fatal). Without a GPU it "
-		 "passes,\n"
-		 "unless --gpus requests some. With --nodes all nodes of the job run it "
-		 "at the\n"
-		 "same time, and all get the same result for the job.",
+	.about =
+		"Prints a line for each check and device. Exits with the worst result: 0 (pass),\n"
+		"10 (warning), 20 (worth trying again) or 30 (fatal). Without a GPU it passes,\n"
+		"unless --gpus requests some. With --nodes all nodes of the job run it at the\n"
+		"same time, and all get the same result for the job.",
 	.opts = opts_table,
 	.opts_size = sizeof(struct preflight_opts),
 	.example = "kftrainer preflight\n"

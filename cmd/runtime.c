@@ -323,9 +323,9 @@ static const struct cmd cmd_list = {
 	.name = "list",
 	.args = "",
 	.summary = "list runtimes",
-	.about = "Lists the cluster's runtimes, if there is a kubeconfig, those of "
-		 "--runtime-file,\nand the built-in runtimes that neither of them "
-		 "replaces.",
+	.about =
+		"Lists the cluster's runtimes, if there is a kubeconfig, those of --runtime-file,\n"
+		"and the built-in runtimes that neither of them replaces.",
 	.example = "kftrainer runtime list\n"
 		   "kftrainer runtime list --runtime-file my-runtimes.yaml -o json",
 	.opts = list_table,
@@ -337,9 +337,9 @@ static const struct cmd cmd_get_runtime = {
 	.name = "get",
 	.args = "RUNTIME",
 	.summary = "print a runtime",
-	.about = "Looks it up in --runtime-file, then in the cluster, if there is a "
-		 "kubeconfig,\n"
-		 "then among the built-in runtimes. The output can be applied again.",
+	.about =
+		"Looks it up in --runtime-file, then in the cluster, if there is a kubeconfig,\n"
+		"then among the built-in runtimes. The output can be applied again.",
 	.example = "kftrainer runtime get torch-distributed > my-runtime.yaml",
 	.opts = get_table,
 	.opts_size = sizeof(struct get_opts),
@@ -351,9 +351,9 @@ static const struct cmd cmd_render = {
 	.args = "[RUNTIME] [-- COMMAND...]",
 	.summary = "print the objects that a TrainJob and its runtime produce",
 	.about = "The TrainJob comes from --filename or is described by the options.",
-	.example = "kftrainer runtime render torch-distributed --nodes 4 -- torchrun "
-		   "train.py\n"
-		   "kftrainer runtime render -f job.yaml --runtime-file my-runtime.yaml",
+	.example =
+		"kftrainer runtime render torch-distributed --nodes 4 -- torchrun train.py\n"
+		"kftrainer runtime render -f job.yaml --runtime-file my-runtime.yaml",
 	.opts = render_table,
 	.opts_size = sizeof(struct render_opts),
 	.run = run_render,
@@ -363,9 +363,9 @@ static const struct cmd cmd_validate = {
 	.name = "validate",
 	.args = "[FILE...]",
 	.summary = "check files of runtimes and TrainJobs",
-	.about = "Reports all errors in all files, with file, line and column, and exits "
-		 "with 2 if\n"
-		 "there are any.",
+	.about =
+		"Reports all errors in all files, with file, line and column, and exits with 2 if\n"
+		"there are any.",
 	.example = "kftrainer runtime validate my-runtimes.yaml job.yaml",
 	.opts = validate_table,
 	.opts_size = sizeof(struct validate_opts),

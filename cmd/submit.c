@@ -173,16 +173,16 @@ static int check_detach(const struct submit_opts *opts, struct error *err)
 	if (!opts->detach)
 		return 0;
 	if (!opts->local)
-		return error_set(err, ERR_USAGE,
-				 "--detach requires --local; in a cluster submit returns "
-				 "at once");
+		return error_set(
+			err, ERR_USAGE,
+			"--detach requires --local; in a cluster submit returns at once");
 	if (!opts->follow && !opts->wait)
 		return 0;
-	return error_set(
-		err, ERR_USAGE,
-		"--detach cannot be combined with --%s: use 'kftrainer %s' after "
-		"it",
-		opts->follow ? "follow" : "wait", opts->follow ? "logs -f" : "wait");
+	return error_set(err, ERR_USAGE,
+			 "--detach cannot be combined with --%s: use 'kftrainer %s' "
+			 "after it",
+			 opts->follow ? "follow" : "wait",
+			 opts->follow ? "logs -f" : "wait");
 }
 
 static int check_opts(const struct submit_opts *opts, struct error *err)
@@ -486,9 +486,9 @@ static int connect_to(struct kube **ret, const struct submit_opts *opts,
 	if (!kube_is_inside(*ret))
 		return 0;
 	return error_set(err, ERR_NOT_FOUND,
-			 "no cluster: no kubeconfig with clusters found (--kubeconfig, "
-			 "$KUBECONFIG, ~/.kube/config); --local runs the job on this "
-			 "machine");
+			 "no cluster: no kubeconfig with clusters found "
+			 "(--kubeconfig, $KUBECONFIG, ~/.kube/config); --local runs "
+			 "the job on this machine");
 }
 
 static int check_follow(const struct submission *s, const struct submit_opts *opts,
@@ -688,38 +688,31 @@ const struct cmd cmd_submit = {
 	.name = "submit",
 	.args = "[FILE|-|CODE.py] [-- COMMAND...]",
 	.summary = "run a TrainJob",
-	.about = "Creates the job in the cluster of the kubeconfig; with --local runs it "
-		 "as\n"
-		 "processes on this machine.\n"
-		 "\n"
-		 "The file contains TrainJobs and, optionally, runtimes, ConfigMaps and "
-		 "Secrets,\n"
-		 "which are applied first. The API server validates all objects before "
-		 "any is\n"
-		 "stored. --local and --dry-run=client use the runtimes in the file, "
-		 "those of\n"
-		 "--runtime-file and the built-in ones ('kftrainer runtime list').\n"
-		 "\n"
-		 "Without a file, --runtime and the options below it describe the "
-		 "TrainJob. A\n"
-		 "Python script in place of the file is stored in the job, byte for "
-		 "byte; words\n"
-		 "after '--' are its arguments.\n"
-		 "\n"
-		 "With --local, --follow or --wait the exit code is that of the job: 0, "
-		 "or that of\n"
-		 "the first process that failed; 124 after --timeout. A local job ends "
-		 "with this\n"
-		 "command, unless --follow, --wait, --suspend or --detach is given.",
-	.example = "kftrainer submit --local job.yaml\n"
-		   "kftrainer submit --follow job.yaml\n"
-		   "kftrainer submit --dry-run=client -o yaml job.yaml\n"
-		   "kftrainer submit --local --runtime torch-distributed --nodes 2 \\\n"
-		   "    --nproc-per-node 2 --env A=b -- torchrun train.py\n"
-		   "kftrainer submit train.py --nodes 2 -- --epochs 3\n"
-		   "kftrainer submit --follow --workspace code "
-		   "--runtime torch-distributed \\\n"
-		   "    -- torchrun train.py",
+	.about =
+		"Creates the job in the cluster of the kubeconfig; with --local runs it as\n"
+		"processes on this machine.\n"
+		"\n"
+		"The file contains TrainJobs and, optionally, runtimes, ConfigMaps and Secrets,\n"
+		"which are applied first. The API server validates all objects before any is\n"
+		"stored. --local and --dry-run=client use the runtimes in the file, those of\n"
+		"--runtime-file and the built-in ones ('kftrainer runtime list').\n"
+		"\n"
+		"Without a file, --runtime and the options below it describe the TrainJob. A\n"
+		"Python script in place of the file is stored in the job, byte for byte; words\n"
+		"after '--' are its arguments.\n"
+		"\n"
+		"With --local, --follow or --wait the exit code is that of the job: 0, or that of\n"
+		"the first process that failed; 124 after --timeout. A local job ends with this\n"
+		"command, unless --follow, --wait, --suspend or --detach is given.",
+	.example =
+		"kftrainer submit --local job.yaml\n"
+		"kftrainer submit --follow job.yaml\n"
+		"kftrainer submit --dry-run=client -o yaml job.yaml\n"
+		"kftrainer submit --local --runtime torch-distributed --nodes 2 \\\n"
+		"    --nproc-per-node 2 --env A=b -- torchrun train.py\n"
+		"kftrainer submit train.py --nodes 2 -- --epochs 3\n"
+		"kftrainer submit --follow --workspace code --runtime torch-distributed \\\n"
+		"    -- torchrun train.py",
 	.opts = opts_table,
 	.opts_size = sizeof(struct submit_opts),
 	.run = run,

@@ -82,9 +82,9 @@ const struct cmd cmd_suspend = {
 	.name = "suspend",
 	.args = "JOB...",
 	.summary = "stop the pods of TrainJobs, but keep the jobs",
-	.about = "Sets spec.suspend. The pods are deleted and unsaved state is lost; the "
-		 "job keeps\n"
-		 "its name and settings until 'kftrainer resume'.",
+	.about =
+		"Sets spec.suspend. The pods are deleted and unsaved state is lost; the job keeps\n"
+		"its name and settings until 'kftrainer resume'.",
 	.example = "kftrainer suspend bert\n"
 		   "kftrainer suspend -l team=vision",
 	.opts = suspend_options,

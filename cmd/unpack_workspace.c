@@ -141,8 +141,8 @@ static int unpack(const struct unpack_workspace_opts *o, const char *from,
 	if (done_before)
 		printf("workspace: %s is up to date\n", o->to);
 	else
-		printf("workspace: unpacked %lld files and directories, %lld bytes, to "
-		       "%s\n",
+		printf("workspace: unpacked %lld files and directories, %lld "
+		       "bytes, to %s\n",
 		       (long long)summary.entries, (long long)summary.bytes, o->to);
 	return EXIT_OK;
 }
@@ -171,13 +171,11 @@ const struct cmd cmd_runtime_unpack_workspace = {
 	.name = "unpack-workspace",
 	.args = "",
 	.summary = "unpack a TrainJob's workspace",
-	.about = "Unpacks a workspace of 'submit --workspace'. The init container that "
-		 "the\n"
-		 "controller adds to training pods runs it. Verifies the archive's "
-		 "SHA-256 before\n"
-		 "writing, and writes only below the target directory. A directory that "
-		 "already\n"
-		 "contains this archive is not changed.",
+	.about =
+		"Unpacks a workspace of 'submit --workspace'. The init container that the\n"
+		"controller adds to training pods runs it. Verifies the archive's SHA-256 before\n"
+		"writing, and writes only below the target directory. A directory that already\n"
+		"contains this archive is not changed.",
 	.example =
 		"kftrainer runtime unpack-workspace --from workspace.tar.zst \\\n"
 		"    --to code.new --sha256 $(sha256sum workspace.tar.zst | cut -c 1-64)",

@@ -189,13 +189,11 @@ const struct cmd cmd_wait = {
 	.name = "wait",
 	.args = "JOB...",
 	.summary = "wait until a TrainJob has finished",
-	.about = "Exits with 0 when the job reaches the state. Otherwise exits with 1 "
-		 "or, when\n"
-		 "waiting for complete, with the exit code of the process that failed "
-		 "first; with\n"
-		 "124 after --timeout. Waits for each of several jobs; the exit code is "
-		 "that of\n"
-		 "the first that failed.",
+	.about =
+		"Exits with 0 when the job reaches the state. Otherwise exits with 1 or, when\n"
+		"waiting for complete, with the exit code of the process that failed first; with\n"
+		"124 after --timeout. Waits for each of several jobs; the exit code is that of\n"
+		"the first that failed.",
 	.example = "kftrainer wait bert && kftrainer logs bert --rank 0 --tail 5\n"
 		   "kftrainer wait bert --for running --timeout 5m\n"
 		   "kftrainer wait bert --for condition=Suspended=False",

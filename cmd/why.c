@@ -141,15 +141,12 @@ const struct cmd cmd_why = {
 	.name = "why",
 	.args = "JOB...",
 	.summary = "explain why a TrainJob waits, is slow or failed",
-	.about = "Prints one paragraph, the most likely cause first, and commands that "
-		 "show more.\n"
-		 "Checks the TrainJob, its runtime, JobSet, PodGroup or Kueue Workload, "
-		 "Jobs,\n"
-		 "pods, events and the end of failed containers' logs, and nodes, volume "
-		 "claims\n"
-		 "and the controller if they matter. Lists objects that you are not "
-		 "allowed to\n"
-		 "read.",
+	.about =
+		"Prints one paragraph, the most likely cause first, and commands that show more.\n"
+		"Checks the TrainJob, its runtime, JobSet, PodGroup or Kueue Workload, Jobs,\n"
+		"pods, events and the end of failed containers' logs, and nodes, volume claims\n"
+		"and the controller if they matter. Lists objects that you are not allowed to\n"
+		"read.",
 	.example = "kftrainer why bert\n"
 		   "kftrainer why bert -n team-a -o json",
 	.opts = opts_table,

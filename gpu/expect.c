@@ -30,10 +30,10 @@ static int check_device(const cJSON *device, struct error *err)
 					 "peer, allReduce, jobAllReduce",
 					 device->string, value->string);
 		if (!cJSON_IsNumber(value) || !(value->valuedouble > 0))
-			return error_set(err, ERR_INVALID,
-					 "devices.%.80s.%.40s: expected a number of GB/s "
-					 "above 0",
-					 device->string, value->string);
+			return error_set(
+				err, ERR_INVALID,
+				"devices.%.80s.%.40s: expected a number of GB/s above 0",
+				device->string, value->string);
 	}
 	return 0;
 }

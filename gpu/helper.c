@@ -302,8 +302,7 @@ static int timed_out(struct gpu_helper *h, struct error *err)
 			  last_call(&arena, h));
 	else
 		error_set(err, ERR_TIMEOUT,
-			  "%sno answer within %s; the device or its "
-			  "driver hangs",
+			  "%sno answer within %s; the device or its driver hangs",
 			  last_call(&arena, h), duration_text(h->call_ms, text));
 	gpu_helper_stop(h);
 	return -1;

@@ -286,12 +286,13 @@ static void check_health(struct preflight *p)
 						    (double)found[i].value,
 						    (double)found[i].expected });
 		if (!n && !json_get(device, "error"))
-			preflight_report(p,
-					 (struct preflight_row){
-						 .check = "health",
-						 .device = index,
-						 .message = "no errors counted, links at "
-							    "full width" });
+			preflight_report(
+				p,
+				(struct preflight_row){
+					.check = "health",
+					.device = index,
+					.message =
+						"no errors counted, links at full width" });
 	}
 }
 

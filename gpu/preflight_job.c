@@ -316,8 +316,8 @@ static void reduce_all(struct job *j)
 	cleanup_free struct pairs *t = pairs_new(j->p, "job", j->conf->n);
 	uint64_t *devices = xcalloc(j->conf->n, sizeof(*devices));
 	struct preflight_row row = { .check = "job",
-				     .message = "all-reduce over all nodes, bus "
-						"bandwidth" };
+				     .message =
+					     "all-reduce over all nodes, bus bandwidth" };
 	struct pair all = { 0 };
 
 	t->ctx = j;

@@ -89,10 +89,10 @@ static void blame_link(struct pairs *t, uint32_t a, uint32_t b, int64_t middle)
 		.grade = GPU_FATAL,
 		.device = arena_printf(&arena, "%s-%s", label(&arena, t, a),
 				       label(&arena, t, b)),
-		.message = pair->failed
-				   ? pair->why
-				   : "less than half of the other links' rate: check "
-				     "the link",
+		.message =
+			pair->failed
+				? pair->why
+				: "less than half of the other links' rate: check the link",
 	};
 
 	if (!pair->failed) {

@@ -51,37 +51,41 @@ void flux_init_script(struct buf *out, const struct flux_facts *f)
 
 static void environment(struct buf *out)
 {
-	buf_adds(out,
-		 "#!/bin/bash\n"
-		 "# Written by kftrainer: start Flux on this node.\n"
-		 "base=/mnt/flux\n"
-		 "view=$base/view\n"
-		 "config=$base/config\n"
-		 "command=\"$*\"\n\n"
-		 "# The view's own Python, behind what the image has.\n"
-		 "cp -R \"$base\"/software/. /opt/software/\n"
-		 "export PATH=\"$PATH:$view/bin\"\n"
-		 "for lib in \"$view\"/lib/python3*; do\n"
-		 "\t[ -d \"$lib\" ] || continue\n"
-		 "\tpython=$view/bin/${lib##*/}\n"
-		 "\t[ -f \"$python\" ] && [ ! -L \"$python\" ] &&\n"
-		 "\t\tln -sf \"$python\" \"$view/bin/python3\"\n"
-		 "\texport PYTHONPATH=\"${PYTHONPATH:-}:$lib/site-packages\"\n"
-		 "done\n"
-		 "export FLUX_RC_EXTRA=$view/etc/flux/rc1.d\n"
-		 "export STATE_DIR=$config/var/lib/flux\n"
-		 "export FLUX_OUTPUT_DIR=/tmp/fluxout\n"
-		 "mkdir -p \"$STATE_DIR\" \"$FLUX_OUTPUT_DIR\" "
-		 "\"$config/etc/flux/system/cron.d\"\n\n"
-		 "# For whoever opens a shell in this pod: . /mnt/flux/flux-view.sh\n"
-		 "cat > \"$base/flux-view.sh\" <<END\n"
-		 "export PATH=\"$PATH\"\n"
-		 "export PYTHONPATH=\"${PYTHONPATH:-}\"\n"
-		 "export LD_LIBRARY_PATH=\"${LD_LIBRARY_PATH:-}:$view/lib\"\n"
-		 "export fluxsocket=local://$config/run/flux/local\n"
-		 "END\n\n"
-		 "# Flux wants the key readable by its owner only.\n"
-		 "install -m 600 /curve/curve.cert \"$config/etc/curve/curve.cert\"\n\n");
+	buf_adds(
+		out,
+		"#!/bin/bash\n"
+		"# Written by kftrainer: start Flux on this node.\n"
+		"base=/mnt/flux\n"
+		"view=$base/view\n"
+		"config=$base/config\n"
+		"command=\"$*\"\n"
+		"\n"
+		"# The view's own Python, behind what the image has.\n"
+		"cp -R \"$base\"/software/. /opt/software/\n"
+		"export PATH=\"$PATH:$view/bin\"\n"
+		"for lib in \"$view\"/lib/python3*; do\n"
+		"\t[ -d \"$lib\" ] || continue\n"
+		"\tpython=$view/bin/${lib##*/}\n"
+		"\t[ -f \"$python\" ] && [ ! -L \"$python\" ] &&\n"
+		"\t\tln -sf \"$python\" \"$view/bin/python3\"\n"
+		"\texport PYTHONPATH=\"${PYTHONPATH:-}:$lib/site-packages\"\n"
+		"done\n"
+		"export FLUX_RC_EXTRA=$view/etc/flux/rc1.d\n"
+		"export STATE_DIR=$config/var/lib/flux\n"
+		"export FLUX_OUTPUT_DIR=/tmp/fluxout\n"
+		"mkdir -p \"$STATE_DIR\" \"$FLUX_OUTPUT_DIR\" \"$config/etc/flux/system/cron.d\"\n"
+		"\n"
+		"# For whoever opens a shell in this pod: . /mnt/flux/flux-view.sh\n"
+		"cat > \"$base/flux-view.sh\" <<END\n"
+		"export PATH=\"$PATH\"\n"
+		"export PYTHONPATH=\"${PYTHONPATH:-}\"\n"
+		"export LD_LIBRARY_PATH=\"${LD_LIBRARY_PATH:-}:$view/lib\"\n"
+		"export fluxsocket=local://$config/run/flux/local\n"
+		"END\n"
+		"\n"
+		"# Flux wants the key readable by its owner only.\n"
+		"install -m 600 /curve/curve.cert \"$config/etc/curve/curve.cert\"\n"
+		"\n");
 }
 
 void flux_entrypoint_script(struct buf *out, const struct flux_facts *f)
@@ -101,23 +105,24 @@ void flux_entrypoint_script(struct buf *out, const struct flux_facts *f)
 		"\t-Slog-stderr-mode=local\n"
 		")\n\n",
 		f->resources);
-	buf_printf(out,
-		   "if [ \"$(hostname)\" = '%s' ]; then\n"
-		   "\tif [ -z \"$command\" ]; then\n"
-		   "\t\texec flux broker --config-path \"$config/etc/flux/config\" "
-		   "\"${options[@]}\"\n"
-		   "\tfi\n"
-		   "\techo \"flux run %s $command\"\n"
-		   "\t# Unquoted: the words of the command are Flux's arguments.\n"
-		   "\texec flux start -o --config \"$config/etc/flux/config\" "
-		   "\"${options[@]}\" flux run %s $command\n"
-		   "fi\n\n",
-		   f->lead, f->flags, f->flags);
-	buf_adds(out,
-		 "# A follower joins when the lead broker is there, and ends with it.\n"
-		 "until flux start -o --config \"$config/etc/flux/config\" "
-		 "\"${options[@]}\"; do\n"
-		 "\techo \"flux start: exit status $?, again in 15 s\"\n"
-		 "\tsleep 15\n"
-		 "done\n");
+	buf_printf(
+		out,
+		"if [ \"$(hostname)\" = '%s' ]; then\n"
+		"\tif [ -z \"$command\" ]; then\n"
+		"\t\texec flux broker --config-path \"$config/etc/flux/config\" \"${options[@]}\"\n"
+		"\tfi\n"
+		"\techo \"flux run %s $command\"\n"
+		"\t# Unquoted: the words of the command are Flux's arguments.\n"
+		"\texec flux start -o --config \"$config/etc/flux/config\" "
+		"\"${options[@]}\" flux run %s $command\n"
+		"fi\n"
+		"\n",
+		f->lead, f->flags, f->flags);
+	buf_adds(
+		out,
+		"# A follower joins when the lead broker is there, and ends with it.\n"
+		"until flux start -o --config \"$config/etc/flux/config\" \"${options[@]}\"; do\n"
+		"\techo \"flux start: exit status $?, again in 15 s\"\n"
+		"\tsleep 15\n"
+		"done\n");
 }

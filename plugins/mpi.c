@@ -427,10 +427,11 @@ static int pre_build_sync(const struct plugin_env *env, struct info *info,
 	if (!launcher || p.transport == MPI_UPSTREAM)
 		return 0;
 	if (pod_any_container(ps->pod_spec, MPI_WAIT_CONTAINER))
-		return error_set(err, ERR_INVALID,
-				 "job %s of the runtime has a container "
-				 "\"" MPI_WAIT_CONTAINER "\" of its own",
-				 ps->name);
+		return error_set(
+			err, ERR_INVALID,
+			"job %s of the runtime has a container \"" MPI_WAIT_CONTAINER
+			"\" of its own",
+			ps->name);
 	c = wait_container(&p, ps, launcher);
 	cJSON_AddItemToArray(pod_init_containers(ps->pod_spec), c);
 	ps->runner = watch;

@@ -192,10 +192,10 @@ static void validate(const struct plugin_env *env, struct info *info, const cJSO
 	if (!str_in(t.model, models))
 		refuse_model(
 			errs, tj,
-			arena_printf(&errs->arena,
-				     "names no model that torchtune has a config for: "
-				     "\"%s\"",
-				     t.model));
+			arena_printf(
+				&errs->arena,
+				"names no model that torchtune has a config for: \"%s\"",
+				t.model));
 	if (plan.nodes > 1 && !str_eq(t.model, LLAMA_70B))
 		refuse(errs, tj, "numNodes",
 		       arena_printf(&errs->arena, "must be 1 for %s", t.model));

@@ -87,10 +87,11 @@ static int enforce_pod_spec(const struct plugin_env *env, struct info *info,
 		if (!node || !trains(info, ps))
 			continue;
 		if (pod_any_container(ps->pod_spec, WORKSPACE_CONTAINER))
-			return error_set(err, ERR_INVALID,
-					 "job %s of the runtime has a container "
-					 "\"" WORKSPACE_CONTAINER "\" of its own",
-					 ps->name);
+			return error_set(
+				err, ERR_INVALID,
+				"job %s of the runtime has a container \"" WORKSPACE_CONTAINER
+				"\" of its own",
+				ps->name);
 		volume = volume_new(WORKSPACE_VOLUME);
 		json_obj(volume, "emptyDir");
 		pod_set_volume(ps->pod_spec, volume);

@@ -69,8 +69,8 @@ static int unfinished_code(const struct submit_follow *how, const char *where,
 	if (!timeout && err->kind != ERR_STOPPED)
 		return -1;
 	cmd_complain("submit",
-		     "%s: TrainJob %s keeps running; follow it with 'kftrainer logs -f%s "
-		     "%s -n %s'",
+		     "%s: TrainJob %s keeps running; follow it with 'kftrainer "
+		     "logs -f%s %s -n %s'",
 		     timeout ? "timed out" : "interrupted", how->name, where, how->name,
 		     how->ns);
 	return timeout ? EXIT_TIMED_OUT : BY_SIGNAL + stop_signal();

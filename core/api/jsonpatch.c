@@ -80,8 +80,7 @@ static int find(struct run *run, cJSON *doc, const char *path, struct place *ret
 	if (run->passed > MAX_SIBLINGS)
 		return error_set(
 			err, ERR_LIMIT,
-			"a JSON Patch with too many steps for a document of this "
-			"size");
+			"a JSON Patch with too many steps for a document of this size");
 	ret->step = unescape(&run->arena, *steps);
 	return 0;
 }
@@ -228,8 +227,7 @@ int jsonpatch_apply(cJSON **doc, const cJSON *patch, struct error *err)
 	if (cJSON_GetArraySize(patch) > JSONPATCH_MAX_STEPS)
 		return error_set(
 			err, ERR_LIMIT,
-			"The allowed maximum operations in a JSON patch is %d, got "
-			"%d",
+			"The allowed maximum operations in a JSON patch is %d, got %d",
 			JSONPATCH_MAX_STEPS, cJSON_GetArraySize(patch));
 	json_each(step, patch) {
 		if (!cJSON_IsObject(step))

@@ -49,9 +49,8 @@ const char *name_label_fault(const char *s)
 		return NULL;
 	if (is_subdomain(s, strlen(s)))
 		return "must not contain dots";
-	return "must consist of lower case letters, digits and '-', and start and end "
-	       "with a "
-	       "letter or a digit";
+	return "must consist of lower case letters, digits and '-', and "
+	       "start and end with a letter or a digit";
 }
 
 const char *name_subdomain_fault(const char *s)
@@ -60,9 +59,8 @@ const char *name_subdomain_fault(const char *s)
 		return "must have 253 characters at most";
 	if (is_subdomain(s, strlen(s)))
 		return NULL;
-	return "must consist of lower case letters, digits, '-' and '.', and start and "
-	       "end with "
-	       "a letter or a digit";
+	return "must consist of lower case letters, digits, '-' and '.', "
+	       "and start and end with a letter or a digit";
 }
 
 const char *name_key_fault(const char *s)
@@ -71,15 +69,14 @@ const char *name_key_fault(const char *s)
 	size_t prefix = slash ? (size_t)(slash - s) : 0;
 
 	if (slash && (prefix > NAME_SUBDOMAIN_MAX || !is_subdomain(s, prefix)))
-		return "must have a DNS subdomain before the '/', of 253 characters at "
-		       "most";
+		return "must have a DNS subdomain before the '/', of 253 "
+		       "characters at most";
 	if (strlen(name) > NAME_LABEL_MAX)
 		return "must have 63 characters at most after the '/'";
 	if (!is_qualified(name, strlen(name)))
-		return "must consist of letters, digits, '-', '_' and '.', start and end "
-		       "with a "
-		       "letter or a digit, and may have a DNS subdomain and '/' before "
-		       "it";
+		return "must consist of letters, digits, '-', '_' and '.', start "
+		       "and end with a letter or a digit, and may have a DNS "
+		       "subdomain and '/' before it";
 	return NULL;
 }
 
@@ -89,7 +86,6 @@ const char *name_value_fault(const char *s)
 		return "must have 63 characters at most";
 	if (!*s || is_qualified(s, strlen(s)))
 		return NULL;
-	return "must be empty or consist of letters, digits, '-', '_' and '.', and start "
-	       "and "
-	       "end with a letter or a digit";
+	return "must be empty or consist of letters, digits, '-', '_' and "
+	       "'.', and start and end with a letter or a digit";
 }

@@ -247,11 +247,11 @@ int selector_fields(struct arena *arena, const char *text, const struct requirem
 		if (!*term && key == SIZE_MAX)
 			continue;
 		if (key == SIZE_MAX)
-			return error_set(err, ERR_INVALID,
-					 "invalid selector: '%.100s'; can't understand "
-					 "'%.100s'",
-					 str_visible(arena, start, false),
-					 str_visible(arena, term, false));
+			return error_set(
+				err, ERR_INVALID,
+				"invalid selector: '%.100s'; can't understand '%.100s'",
+				str_visible(arena, start, false),
+				str_visible(arena, term, false));
 		if (wrong)
 			return error_set(err, ERR_INVALID,
 					 "invalid field selector: '%.100s': write \\%.1s",

@@ -31,9 +31,8 @@ int body_unrecognized(struct exchange *x, const char *kind, const char *why)
 {
 	return exchange_refuse(
 		x, 400, "BadRequest",
-		"the object provided is unrecognized (must be of type %s): "
-		"%s",
-		kind, why);
+		"the object provided is unrecognized (must be of type %s): %s", kind,
+		why);
 }
 
 int body_json(struct exchange *x, const char *kind)

@@ -150,9 +150,9 @@ void prepare_check_finalizers(struct exchange *x, const cJSON *obj,
 		i++;
 	}
 	if (json_has_str(list, "orphan") && json_has_str(list, FOREGROUND))
-		field_error_add(errs, FIELD_INVALID, "metadata.finalizers", list,
-				"finalizer orphan and foregroundDeletion cannot be both "
-				"set");
+		field_error_add(
+			errs, FIELD_INVALID, "metadata.finalizers", list,
+			"finalizer orphan and foregroundDeletion cannot be both set");
 }
 
 /* ---- owners ------------------------------------------------------------------------ */
@@ -168,10 +168,9 @@ void prepare_check_owners(const cJSON *obj, struct field_errors *errs)
 
 		controllers += json_bool(owner, false, "controller");
 		if (str_eq(version, "v1") && str_eq(json_str(owner, "kind"), "Event"))
-			field_error_add(errs, FIELD_INVALID, "metadata.ownerReferences",
-					owner,
-					"/v1, Kind=Event is disallowed from being an "
-					"owner");
+			field_error_add(
+				errs, FIELD_INVALID, "metadata.ownerReferences", owner,
+				"/v1, Kind=Event is disallowed from being an owner");
 		if (slash && strchr(slash + 1, '/'))
 			field_error_add(errs, FIELD_INVALID,
 					"metadata.ownerReferences.apiVersion",

@@ -353,8 +353,7 @@ void discovery_get(struct exchange *x)
 		doc = aggregated(&x->arena, is(x, 0, "api"));
 		exchange_answer(x, 200, doc);
 		x->resp->content_type =
-			"application/"
-			"json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+			"application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 		return;
 	}
 	doc = document(x);

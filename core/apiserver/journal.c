@@ -160,8 +160,8 @@ static int lock_dir(struct journal *j, const char *dir, struct error *err)
 	if (errno != EWOULDBLOCK)
 		return error_errno(err, errno, "%s/lock", dir);
 	return error_set(err, ERR_EXISTS,
-			 "%s: in use by another server; stop that one, or choose another "
-			 "directory",
+			 "%s: in use by another server; stop that one, or choose "
+			 "another directory",
 			 dir);
 }
 

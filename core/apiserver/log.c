@@ -48,9 +48,9 @@ static int read_since(struct exchange *x, struct log_options *o,
 		return exchange_refuse(x, 400, "BadRequest",
 				       "unable to decode query: sinceTime: %s", err.msg);
 	if (seconds)
-		field_error_add(errs, FIELD_FORBIDDEN, "", NULL,
-				"at most one of `sinceTime` or `sinceSeconds` may be "
-				"specified");
+		field_error_add(
+			errs, FIELD_FORBIDDEN, "", NULL,
+			"at most one of `sinceTime` or `sinceSeconds` may be specified");
 	return 0;
 }
 
@@ -124,11 +124,10 @@ static int check_begun(struct exchange *x, const cJSON *pod, const struct log_op
 				       "\"%s\" not found",
 				       o->container, x->name);
 	if (!status || (waiting && !json_get(status, "lastState", "terminated")))
-		return exchange_refuse(x, 400, "BadRequest",
-				       "container \"%s\" in pod \"%s\" is waiting to "
-				       "start: %s",
-				       o->container, x->name,
-				       reason ? reason : "ContainerCreating");
+		return exchange_refuse(
+			x, 400, "BadRequest",
+			"container \"%s\" in pod \"%s\" is waiting to start: %s",
+			o->container, x->name, reason ? reason : "ContainerCreating");
 	return 0;
 }
 

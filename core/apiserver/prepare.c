@@ -392,8 +392,7 @@ int prepare_new(struct exchange *x, cJSON *obj)
 	if (version && *version && !str_eq(version, "0"))
 		return exchange_refuse(
 			x, 500, NULL,
-			"resourceVersion should not be set on objects to be "
-			"created");
+			"resourceVersion should not be set on objects to be created");
 	json_del(obj, JSON_PATH("metadata", "resourceVersion"));
 	json_del(obj, JSON_PATH("metadata", "deletionTimestamp"));
 	json_del(obj, JSON_PATH("metadata", "deletionGracePeriodSeconds"));
@@ -577,10 +576,9 @@ static void check_keys(const cJSON *obj, struct field_errors *errs)
 			if (*key && !key[strspn(key, letters)] && strlen(key) <= 253 &&
 			    !str_eq(key, ".") && !str_starts(key, ".."))
 				continue;
-			field_error_add(errs, FIELD_INVALID,
-					field_key(errs, maps[i], key), text,
-					"must consist of letters, digits, '-', '_' and "
-					"'.'");
+			field_error_add(
+				errs, FIELD_INVALID, field_key(errs, maps[i], key), text,
+				"must consist of letters, digits, '-', '_' and '.'");
 		}
 }
 

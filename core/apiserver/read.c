@@ -135,8 +135,8 @@ static void check_match_of_list(struct exchange *x, struct field_errors *errs)
 
 	if (*match && !*version)
 		forbid(errs, MATCH,
-		       "resourceVersionMatch is forbidden unless resourceVersion is "
-		       "provided");
+		       "resourceVersionMatch is forbidden unless resourceVersion "
+		       "is provided");
 	if (*match && *exchange_query(x, "continue"))
 		forbid(errs, MATCH,
 		       "resourceVersionMatch is forbidden when continue is provided");
@@ -158,8 +158,8 @@ static void check_match_of_watch(struct exchange *x, struct field_errors *errs)
 
 	if (initial && !str_eq(match, NOT_OLDER))
 		forbid(errs, MATCH,
-		       "sendInitialEvents requires setting resourceVersionMatch to "
-		       "NotOlderThan");
+		       "sendInitialEvents requires setting resourceVersionMatch "
+		       "to NotOlderThan");
 	if (*match && !initial)
 		forbid(errs, MATCH,
 		       "resourceVersionMatch is forbidden for watch unless "

@@ -70,8 +70,8 @@ static int check_form(struct exchange *x, enum form form, bool of_list)
 		    !exchange_flag(x, "watch");
 
 	if (form == FORM_META && list && !of_list)
-		return bad_form(x, "PartialObjectMetadata, but the requested object is a "
-				   "list");
+		return bad_form(
+			x, "PartialObjectMetadata, but the requested object is a list");
 	if (form == FORM_META && !list && of_list)
 		return bad_form(x, "PartialObjectMetadataList, but the requested object "
 				   "is not a list");

@@ -347,8 +347,7 @@ static cJSON *json_patched(struct exchange *x, const cJSON *old)
 	if (err.kind == ERR_INVALID)
 		exchange_refuse_with(
 			x, 422, "Invalid", cJSON_CreateObject(),
-			"the server rejected our request due to an error in our "
-			"request");
+			"the server rejected our request due to an error in our request");
 	else
 		exchange_refuse(x, err.kind == ERR_LIMIT ? 413 : 400,
 				err.kind == ERR_LIMIT ? "RequestEntityTooLarge"
@@ -393,8 +392,7 @@ static int check_typed(struct exchange *x, const cJSON *config)
 		return 0;
 	return exchange_refuse(
 		x, 500, NULL,
-		"failed to create typed patch object (%s/%s; %s%s, Kind=%s): "
-		"%s",
+		"failed to create typed patch object (%s/%s; %s%s, Kind=%s): %s",
 		ns ? ns : "", x->name, strchr(version, '/') ? "" : "/", version,
 		x->resource->kind, err.msg);
 }

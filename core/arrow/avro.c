@@ -280,8 +280,8 @@ static int find_codec(struct avro *a, struct error *err)
 			return 0;
 		}
 	return error_set(err, ERR_UNSUPPORTED,
-			 "Avro: compression '%.40s': expected null, deflate, snappy or "
-			 "zstandard",
+			 "Avro: compression '%.40s': expected null, deflate, snappy "
+			 "or zstandard",
 			 name);
 }
 

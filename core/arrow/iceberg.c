@@ -70,9 +70,9 @@ static int read_spec(struct iceberg *t, struct iceberg_spec *s, const cJSON *fie
 		p->id = (int32_t)json_int(each, FIRST_PART + (int64_t)s->n, "field-id");
 		p->identity = str_eq(json_str(each, "transform"), "identity");
 		if (!json_str(each, "transform") || p->source < 0)
-			return error_set(err, ERR_UNSUPPORTED,
-					 "a partition field without a source column and "
-					 "a transform");
+			return error_set(
+				err, ERR_UNSUPPORTED,
+				"a partition field without a source column and a transform");
 		s->n++;
 	}
 	return 0;

@@ -28,8 +28,7 @@ int parquet_tail(struct range *ret, const uint8_t *tail, uint64_t file_size,
 				 "it does not end with PAR1");
 	if (len > file_size - HEAD - PARQUET_TAIL)
 		return error_set(err, ERR_FORMAT,
-				 "damaged: metadata of %llu bytes in a "
-				 "file of %llu",
+				 "damaged: metadata of %llu bytes in a file of %llu",
 				 (unsigned long long)len, (unsigned long long)file_size);
 	if (len > MAX_FOOTER)
 		return error_set(err, ERR_LIMIT, "metadata of %llu bytes, more than %d",

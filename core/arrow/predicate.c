@@ -68,8 +68,8 @@ static int find_op(struct condition *c, const cJSON *op, struct error *err)
 			return 0;
 		}
 	return error_set(err, ERR_INVALID,
-			 "column %s: unknown operator: expected =, !=, <, <=, >, >=, in "
-			 "or is null",
+			 "column %s: unknown operator: expected =, !=, <, <=, >, "
+			 ">=, in or is null",
 			 c->field->name);
 }
 

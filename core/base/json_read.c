@@ -152,10 +152,10 @@ static int scan_string(struct scan *s)
 			continue;
 		}
 		if ((unsigned char)*s->p < ' ')
-			return fail(s, s->p, ERR_FORMAT,
-				    "control character 0x%02x in a string; write it as "
-				    "an escape",
-				    *s->p);
+			return fail(
+				s, s->p, ERR_FORMAT,
+				"control character 0x%02x in a string; write it as an escape",
+				*s->p);
 		if ((unsigned char)*s->p >= 0x80)
 			len = utf8_length(s->p, s->end);
 		if (!len)

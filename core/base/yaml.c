@@ -77,8 +77,7 @@ static int read_key(struct arena *arena, const char **ret, const struct yaml_nod
 	if (cJSON_IsNull(value))
 		return yaml_fail(
 			node, err, ERR_FORMAT,
-			"a key is missing (null); put it in quotes if it is meant "
-			"as text");
+			"a key is missing (null); put it in quotes if it is meant as text");
 	*ret = key_of_value(arena, value);
 	return 0;
 }

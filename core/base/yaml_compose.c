@@ -53,8 +53,8 @@ static const struct {
 	{ "did not find expected ',' or ']'", "',' or ']' expected in the list" },
 	{ "did not find expected ',' or '}'", "',' or '}' expected in the mapping" },
 	{ "did not find expected <document start>",
-	  "a document has ended before this: check the indentation, or begin a new one "
-	  "with '---'" },
+	  "a document has ended before this: check the indentation, "
+	  "or begin a new one with '---'" },
 	{ "found undefined tag handle", "the tag has an unknown prefix" },
 	{ "found unknown escape character",
 	  "unknown escape in a string in double quotes (write \\\\ for a backslash)" },

@@ -49,10 +49,11 @@ static int check_secret(struct claim *c, const char *value, const char *secret,
 	bool same = c->secret && value && bearer_is(value, c->secret);
 
 	if (!same && c->secret && silent < SILENT_MS)
-		return secret ? error_set(err, ERR_DENIED,
-					  "another head assigns rows here; it called "
-					  "%" PRId64 " ms ago",
-					  silent)
+		return secret ? error_set(
+					err, ERR_DENIED,
+					"another head assigns rows here; it called %" PRId64
+					" ms ago",
+					silent)
 			      : not_head(err);
 	if (!same && secret) {
 		free(c->secret);

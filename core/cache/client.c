@@ -234,8 +234,8 @@ static int check_rows(const struct reader *r, struct error *err)
 	if (r->total < 0 || r->rows == r->total)
 		return 0;
 	return error_set(err, ERR_FORMAT,
-			 "%s: the workers sent %" PRId64 " rows, but the head announced "
-			 "%" PRId64 "; read again",
+			 "%s: the workers sent %" PRId64
+			 " rows, but the head announced %" PRId64 "; read again",
 			 r->conf->head, r->rows, r->total);
 }
 

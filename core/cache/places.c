@@ -281,10 +281,8 @@ static int check_lakes(const struct place_files *f, const char *uri, struct erro
 			if (fnmatch_case(lakes[k].mark, path) && !is_table_file(path + 1))
 				return error_set(
 					err, ERR_UNSUPPORTED,
-					"%s: %s (%s), which is not supported: its "
-					"Parquet "
-					"files alone may have deleted rows; specify an "
-					"export of it to Parquet",
+					"%s: %s (%s), which is not supported: its Parquet files "
+					"alone may have deleted rows; specify an export of it to Parquet",
 					uri, lakes[k].format, path + 1);
 		arena_clear(&arena);
 	}

@@ -80,9 +80,9 @@ static int read_snapshot(struct wish *w, const cJSON *node, struct error *err)
 	const char *name = cJSON_GetStringValue(node);
 
 	if (!name && !cJSON_IsNumber(node))
-		return error_set(err, ERR_INVALID,
-				 "command: snapshot: want an ID, or the name of a branch "
-				 "or tag");
+		return error_set(
+			err, ERR_INVALID,
+			"command: snapshot: want an ID, or the name of a branch or tag");
 	w->snapshot = xstrdup(name ? name : json_number_text(node, text));
 	return 0;
 }

@@ -66,11 +66,11 @@ static int judge(struct starting *s, const cJSON *existing, struct error *err)
 static int explain(const cJSON *obj, struct error *err)
 {
 	if (err->kind == ERR_NOT_FOUND && str_eq(meta_kind(obj), LWS_KIND))
-		return error_set(err, ERR_NOT_FOUND,
-				 "LeaderWorkerSet is not installed in the cluster; "
-				 "install it, or use the runtime "
-				 "torch-distributed-with-cache-jobs, which does not need "
-				 "it");
+		return error_set(
+			err, ERR_NOT_FOUND,
+			"LeaderWorkerSet is not installed in the cluster; install "
+			"it, or use the runtime torch-distributed-with-cache-jobs, "
+			"which does not need it");
 	return permission_explain(err);
 }
 
@@ -78,10 +78,10 @@ static int explain(const cJSON *obj, struct error *err)
 static int pause_between(struct starting *s, const cJSON *obj, struct error *err)
 {
 	if (clock_ms() >= s->until)
-		return error_set(err, ERR_TIMEOUT,
-				 "%s: the API server says that it exists, and that it "
-				 "does not",
-				 meta_title(&s->arena, obj));
+		return error_set(
+			err, ERR_TIMEOUT,
+			"%s: the API server says that it exists, and that it does not",
+			meta_title(&s->arena, obj));
 	return stop_wait(AGAIN_MS) ? error_set(err, ERR_STOPPED, "stopped") : 0;
 }
 

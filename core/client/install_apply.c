@@ -159,8 +159,8 @@ static void tell_of_helm(struct applying *a, const cJSON *before)
 	    !str_eq(meta_label(before, INSTALL_MANAGED_BY), "Helm"))
 		return;
 	reporter_line(&a->out->notes,
-		      "taking over objects of the Helm release %s, which may revert the "
-		      "changes",
+		      "taking over objects of the Helm release %s, which may "
+		      "revert the changes",
 		      release);
 	a->told_of_helm = true;
 }
@@ -238,10 +238,10 @@ static int explain(struct applying *a, const cJSON *deployment, struct error *er
 	const struct kube_ref pods = { .api_version = "v1",
 				       .kind = "Pod",
 				       .ns = meta_namespace(deployment) };
-	const struct kube_select select = { .label_selector = INSTALL_PART_OF
-					    "=kubeflow,app.kubernetes.io/name="
-					    "trainer,app.kubernetes.io/component="
-					    "manager" };
+	const struct kube_select select = {
+		.label_selector = INSTALL_PART_OF
+		"=kubeflow,app.kubernetes.io/name=trainer,app.kubernetes.io/component=manager"
+	};
 	struct troubled t = { 0 };
 	const struct kube_sink sink = { .on_item = look_at_pod, .ctx = &t };
 	struct error ignored = { 0 };

@@ -53,9 +53,8 @@ static bool no_class(struct why *w, const char *message)
 		return false;
 	at += strlen(words);
 	why_add(w, "DeviceClassNotFound", "kubectl get deviceclasses",
-		"its pods claim devices of the DeviceClass %s, which does not exist: is "
-		"the "
-		"driver installed?",
+		"its pods claim devices of the DeviceClass %s, which does "
+		"not exist: is the driver installed?",
 		str_slice(w->arena, at, strcspn(at, " ")));
 	w->devices_told = true;
 	return true;

@@ -228,8 +228,8 @@ static const char *outcome(struct why *w, const struct gang *g, const struct roo
 	if (room->now >= g->need)
 		return "; the scheduler has not retried it";
 	if (g->timed_out)
-		return "; scheduleTimeoutSeconds expired, and the scheduler will retry "
-		       "it";
+		return "; scheduleTimeoutSeconds expired, and the scheduler will "
+		       "retry it";
 	return "";
 }
 
@@ -244,9 +244,9 @@ static void tell(struct why *w, const struct gang *g, const struct room *room,
 	w->gang_told = true;
 	if (room->eligible && room->empty < g->need) {
 		why_add(w, "GangTooLarge", command,
-			"its gang needs %lld (%s), but all nodes together have room for "
-			"%lld (%s), without other pods: add nodes, request less, or use "
-			"fewer nodes",
+			"its gang needs %lld (%s), but all nodes together have "
+			"room for %lld (%s), without other pods: add nodes, "
+			"request less, or use fewer nodes",
 			(long long)g->need, g->of, (long long)room->empty,
 			room->empty_limit);
 		return;

@@ -67,9 +67,9 @@ void why_elsewhere(struct why *w)
 	if (v->workload) /* why_queued() */
 		return;
 	why_add(w, "ManagedBy", why_describe(w, "trainjob", w->v->name),
-		"spec.managedBy names another controller, so Kubeflow Trainer ignores "
-		"the job; that controller must start it (MultiKueue does so in a worker "
-		"cluster)");
+		"spec.managedBy names another controller, so Kubeflow "
+		"Trainer ignores the job; that controller must start it "
+		"(MultiKueue does so in a worker cluster)");
 }
 
 static const char *list_runtimes(const struct runtime_ref *ref)
@@ -99,9 +99,9 @@ void why_runtime_gone(struct why *w)
 	    !(w->v->jobset || w->state & (WHY_COMPLETE | WHY_FAILED)))
 		return;
 	why_add(w, "RuntimeGone", list_runtimes(&ref),
-		"its %s %s has been deleted: the job no longer needs it, but list_jobs() "
-		"of the Python SDK fails until the runtime exists again or the job is "
-		"deleted",
+		"its %s %s has been deleted: the job no longer needs it, "
+		"but list_jobs() of the Python SDK fails until the runtime "
+		"exists again or the job is deleted",
 		ref.kind, ref.name);
 }
 

@@ -89,11 +89,9 @@ static void admission(struct why *w)
 		 w->v->now - condition_since(admitted) >= ACTS_SECONDS)
 		why_add(w, "ClaimsNotKnownToKueue",
 			why_describe(w, "workload", meta_name(workload)),
-			"Kueue has admitted it and cannot resume it: Kueue 0.19 drops "
-			"the "
-			"resource claims of a TrainJob, which are immutable; put them "
-			"into "
-			"its runtime");
+			"Kueue has admitted it and cannot resume it: Kueue 0.19 "
+			"drops the resource claims of a TrainJob, which are "
+			"immutable; put them into its runtime");
 	else if (w->state == WHY_SUSPENDED)
 		why_add(w, "Admitted", why_describe(w, "workload", meta_name(workload)),
 			"Kueue has admitted it and is about to resume it");
@@ -106,16 +104,16 @@ static bool queue_is_at_fault(struct why *w, const char *queue)
 
 	if (view_is_missing(v, "LocalQueue")) {
 		why_add(w, "LocalQueueNotFound", "kubectl get localqueues%n",
-			"Kueue holds it back: no LocalQueue %s in namespace %s "
-			"(label " QUEUE_LABEL ")",
+			"Kueue holds it back: no LocalQueue %s in namespace %s (label " QUEUE_LABEL
+			")",
 			queue, v->ns);
 		return true;
 	}
 	if (!inactive)
 		return false;
 	why_add(w, "LocalQueueInactive", why_describe(w, "localqueue", queue),
-		"Kueue holds it back: LocalQueue %s (ClusterQueue %s) is not admitting: "
-		"%s",
+		"Kueue holds it back: LocalQueue %s (ClusterQueue %s) is "
+		"not admitting: %s",
 		queue, queue_cluster_queue(v->queue),
 		why_words(w, condition_message(inactive)));
 	return true;
@@ -159,8 +157,8 @@ static void waits(struct why *w)
 
 	if (!workload_is_active(workload)) {
 		why_add(w, "WorkloadInactive", command,
-			"Kueue holds it back: its Workload is deactivated (spec.active: "
-			"false)%s%s",
+			"Kueue holds it back: its Workload is deactivated "
+			"(spec.active: false)%s%s",
 			evicted ? ": " : "", why_words(w, condition_message(evicted)));
 		return;
 	}
@@ -221,7 +219,7 @@ void why_suspended(struct why *w)
 		return;
 	}
 	why_add(w, "Suspended", arena_printf(w->arena, "kftrainer resume %s%%n", v->name),
-		"spec.suspend has been true for %s, not set by Kueue; resume it to "
-		"continue",
+		"spec.suspend has been true for %s, not set by Kueue; "
+		"resume it to continue",
 		why_age(w, since));
 }

@@ -96,8 +96,7 @@ void why_stalled(struct why *w)
 						   (long long)percent));
 	} else if (told < 0 && silent >= 0 && v->now - silent >= STALLED_SECONDS) {
 		why_add(w, "Silent", logs_command(w),
-			"its first rank has logged nothing for %s and reports no "
-			"progress",
+			"its first rank has logged nothing for %s and reports no progress",
 			why_age(w, silent));
 	}
 }

@@ -62,8 +62,8 @@ void check_job(struct v1_job *j)
 	}
 	if (metrics && metrics->child && j->kind->bit == PYTORCH)
 		refuse(j, "spec.elasticPolicy.metrics", metrics,
-		       "a TrainJob cannot be scaled: remove it, and set the number of "
-		       "workers");
+		       "a TrainJob cannot be scaled: remove it, and set the "
+		       "number of workers");
 	check_roles(j);
 	if (j->kind->check)
 		j->kind->check(j);

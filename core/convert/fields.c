@@ -145,8 +145,8 @@ static int judge_exec(const struct field *f, const char **says)
 {
 	*says = mpi_transport_of(f->j)
 			? "workers are reached by mpi-launch, not by kubectl exec"
-			: "workers are reached by ssh, not by kubectl exec: their image "
-			  "needs sshd";
+			: "workers are reached by ssh, not by kubectl exec: their "
+			  "image needs sshd";
 	return GRADE_APPROXIMATE;
 }
 
@@ -189,8 +189,8 @@ static int judge_min_available(const struct field *f, const char **says)
 	int64_t n = json_int(f->j->policy, 0, "schedulingPolicy", "minAvailable");
 
 	if (gang_of(f->j) == GANG_NONE) {
-		*says = "left out: the job names no scheduler; set podGroupPolicy in the "
-			"runtime";
+		*says = "left out: the job names no scheduler; set podGroupPolicy "
+			"in the runtime";
 		return GRADE_LOST;
 	}
 	*says = n == f->j->pods
@@ -204,8 +204,8 @@ static int judge_schedule_timeout(const struct field *f, const char **says)
 {
 	if (gang_of(f->j) != GANG_VOLCANO)
 		return GRADE_EXACT;
-	*says = "left out: queue and priorityClass select Volcano, which has no such "
-		"timeout";
+	*says = "left out: queue and priorityClass select Volcano, which "
+		"has no such timeout";
 	return GRADE_LOST;
 }
 

@@ -132,10 +132,9 @@ static struct name pod_at(const struct v1_job *j, const struct role *r, const ch
 
 	if (!end && !is_word(*text)) {
 		ret.end = text;
-		ret.why = arena_printf(j->arena,
-				       "the name of a pod is put together here: it is "
-				       "now %s",
-				       pods_of(j, r));
+		ret.why = arena_printf(
+			j->arena, "the name of a pod is put together here: it is now %s",
+			pods_of(j, r));
 	} else if (end && index >= r->n) {
 		ret.grade = GRADE_APPROXIMATE;
 		ret.why = arena_printf(j->arena, "the job has no %s %.*s", r->name,
@@ -143,10 +142,10 @@ static struct name pod_at(const struct v1_job *j, const struct role *r, const ch
 	} else if (end && is_number) {
 		ret.now = pod_host(j, r->rjob, r->first + index);
 	} else if (end && r->first) {
-		ret.why = arena_printf(j->arena,
-				       "pods are now called %s, and this one's N is "
-				       "higher by %" PRId64,
-				       pods_of(j, r), r->first);
+		ret.why = arena_printf(
+			j->arena,
+			"pods are now called %s, and this one's N is higher by %" PRId64,
+			pods_of(j, r), r->first);
 	} else if (end) {
 		ret.now = arena_printf(j->arena, "%s-%s-0-%.*s.%s", j->name, r->rjob,
 				       (int)(end - text), text, subdomain_of(j));
@@ -245,8 +244,7 @@ static struct name host_of_variable(const struct v1_job *j, const char *text)
 	ret = host_at(j, rest + 1);
 	if (ret.now) {
 		ret.why = arena_printf(j->arena,
-				       "if this is a pod of the job, it is now called "
-				       "%s",
+				       "if this is a pod of the job, it is now called %s",
 				       ret.now);
 		ret.now = NULL;
 	}

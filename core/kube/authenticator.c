@@ -159,8 +159,7 @@ static struct entry *take_from_queue(struct authenticator *a, int at)
 static int too_many(struct error *err)
 {
 	error_set(err, ERR_BUSY,
-		  "too many tokens are waiting for their review; try "
-		  "again later");
+		  "too many tokens are waiting for their review; try again later");
 	err->code = 429;
 	return -1;
 }

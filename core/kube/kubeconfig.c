@@ -636,10 +636,10 @@ static int fail_empty(const struct load *l, struct error *err)
 				   "(submit --local)";
 
 	if (!l->n)
-		return error_set(err, ERR_NOT_FOUND,
-				 "no kubeconfig: neither $KUBECONFIG nor ~/.kube/config "
-				 "exists; %s",
-				 todo);
+		return error_set(
+			err, ERR_NOT_FOUND,
+			"no kubeconfig: neither $KUBECONFIG nor ~/.kube/config exists; %s",
+			todo);
 	return error_set(err, ERR_NOT_FOUND, "no kubeconfig: %s has no clusters; %s",
 			 l->sources[0].path, todo);
 }

@@ -261,8 +261,8 @@ bool kubelet_give_gpus(struct pod *p)
 		put_back(p);
 		p->reason = "Unschedulable";
 		snprintf(p->message, sizeof(p->message),
-			 "waiting for %lld nvidia.com/gpu: this machine has %zu, %lld "
-			 "free%s",
+			 "waiting for %lld nvidia.com/gpu: this machine has %zu, "
+			 "%lld free%s",
 			 (long long)want, k->n_gpus, (long long)got,
 			 holders_text("gpu", held));
 		/* Other runs do not announce GPUs that they release: poll. */

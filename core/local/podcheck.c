@@ -163,8 +163,8 @@ static void note_probes(cJSON *notes, const cJSON *c, const char *where)
 
 		if (p && !probe_handler(p))
 			note(notes,
-			     "%s%s is not applied: only exec, tcpSocket and httpGet over "
-			     "HTTP are",
+			     "%s%s is not applied: only exec, tcpSocket and httpGet "
+			     "over HTTP are",
 			     where, probes[i]);
 	}
 	for (size_t i = 0; i < 2; i++) {
@@ -208,8 +208,7 @@ static void note_volumes(const struct kubelet *k, cJSON *notes, const cJSON *pod
 			if ((json_get(s, "serviceAccountToken") && !k->opts.pod_key) ||
 			    json_get(s, "clusterTrustBundle"))
 				note(notes,
-				     "volume %s: projected %s is not applied: no API "
-				     "server",
+				     "volume %s: projected %s is not applied: no API server",
 				     name, s->child->string);
 	}
 }

@@ -161,10 +161,10 @@ int address_block_reserve(char ret_block[PORT_ADDRESS_SIZE], int *ret_lock,
 			continue;
 		if (!block_works(block)) {
 			close(lock);
-			return error_set(err, ERR_UNSUPPORTED,
-					 "the loopback interface does not answer to "
-					 "127.%u.%u.1",
-					 block >> 8, block & 255);
+			return error_set(
+				err, ERR_UNSUPPORTED,
+				"the loopback interface does not answer to 127.%u.%u.1",
+				block >> 8, block & 255);
 		}
 		snprintf(ret_block, PORT_ADDRESS_SIZE, "127.%u.%u.", block >> 8,
 			 block & 255);

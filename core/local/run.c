@@ -501,8 +501,9 @@ static void print_condition(struct buf *out, const struct run *r)
 	if (c && status_is_true(status, COND_FAILED))
 		print_words(out, json_str(c, "reason"), json_str(c, "message"));
 	else
-		buf_adds(out, "nothing left to run, but no policy completes or fails the "
-			      "job\n");
+		buf_adds(
+			out,
+			"nothing left to run, but no policy completes or fails the job\n");
 }
 
 static void fill_report(struct run *r, struct local_result *ret)

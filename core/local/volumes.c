@@ -371,8 +371,8 @@ const char *volume_refusal(const cJSON *volume)
 	if (!source || str_in(source->string, local_sources))
 		return NULL; /* no source at all is an emptyDir */
 	return "not supported on this machine: use hostPath, emptyDir, "
-	       "configMap, "
-	       "secret, projected, downwardAPI or persistentVolumeClaim";
+	       "configMap, secret, projected, downwardAPI or "
+	       "persistentVolumeClaim";
 }
 
 /* The name of the ConfigMap or Secret if it is missing and not optional; or NULL. */

@@ -277,8 +277,8 @@ static int replace_jobset(struct pass *p, const cJSON *obj, const struct error *
 	if (objects_delete_jobset(p, "Foreground", err))
 		return -1;
 	pass_event(p, false, "JobSetReplaced",
-		   "recreating the suspended JobSet: it cannot be changed to the new "
-		   "template");
+		   "recreating the suspended JobSet: it cannot be changed to "
+		   "the new template");
 	return error_set(err, ERR_CONFLICT, "the suspended JobSet is being recreated");
 }
 

@@ -228,8 +228,8 @@ static int start_metrics(struct servers *s, struct arena *a, struct error *err)
 	if (is_off(c->metrics.bind))
 		return 0;
 	if (c->metrics.auth && !c->metrics.secure)
-		log_warn("metrics.auth without metrics.secureServing: tokens are sent in "
-			 "clear text");
+		log_warn("metrics.auth without metrics.secureServing: tokens are "
+			 "sent in clear text");
 	if (split_bind(a, c->metrics.bind, &conf, err))
 		return -1;
 	return start_one(s, SERVE_METRICS, &conf, err);

@@ -513,10 +513,10 @@ int h2_feed(struct h2_conn *c, const void *data, size_t len, struct error *err)
 	if (n < 0)
 		return error_set(err, ERR_FORMAT, "HTTP/2: %s", nghttp2_strerror((int)n));
 	if (nghttp2_session_get_outbound_queue_size(c->session) > MAX_FRAMES)
-		return error_set(err, ERR_LIMIT,
-				 "HTTP/2: over %d frames wait for a peer that does not "
-				 "read",
-				 MAX_FRAMES);
+		return error_set(
+			err, ERR_LIMIT,
+			"HTTP/2: over %d frames wait for a peer that does not read",
+			MAX_FRAMES);
 	return 0;
 }
 

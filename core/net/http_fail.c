@@ -100,8 +100,8 @@ static int fail_connect(struct call *c)
 		return fail_proxy_connect(c, oserr);
 	if (oserr == ECONNREFUSED)
 		error_set(c->err, ERR_IO,
-			  "%s: connection refused: is the server running, and is this "
-			  "its address?",
+			  "%s: connection refused: is the server running, and is "
+			  "this its address?",
 			  c->host);
 	else
 		error_set(c->err, ERR_IO, "%s: cannot connect: %s", c->host,

@@ -103,10 +103,10 @@ int proxy_parse(struct proxy *ret, struct arena *arena, const char *url,
 				 "not a URL of a proxy; expected http://HOST:PORT, "
 				 "https://... or socks5://...");
 	if (scheme == N_SCHEMES)
-		return error_set(err, ERR_INVALID,
-				 "unsupported scheme '%.20s'; expected http, https or "
-				 "socks5",
-				 str_visible(arena, name, false));
+		return error_set(
+			err, ERR_INVALID,
+			"unsupported scheme '%.20s'; expected http, https or socks5",
+			str_visible(arena, name, false));
 	return parse_authority(ret, arena, scheme, rest + strlen("://"), err);
 }
 

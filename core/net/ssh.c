@@ -158,12 +158,8 @@ static int prefer(struct ssh *s, const char *key_type, struct error *err)
 		int method;
 		const char *list;
 	} prefs[] = {
-		{ LIBSSH2_METHOD_KEX, "ecdh-sha2-nistp256,ecdh-sha2-nistp384,"
-				      "ecdh-sha2-nistp521,"
-				      "diffie-hellman-group-exchange-sha256,"
-				      "diffie-hellman-group16-sha512,"
-				      "diffie-hellman-group14-sha256,"
-				      "ext-info-c,kex-strict-c-v00@openssh.com" },
+		{ LIBSSH2_METHOD_KEX,
+		  "ecdh-sha2-nistp256,ecdh-sha2-nistp384,ecdh-sha2-nistp521,diffie-hellman-group-exchange-sha256,diffie-hellman-group16-sha512,diffie-hellman-group14-sha256,ext-info-c,kex-strict-c-v00@openssh.com" },
 		{ LIBSSH2_METHOD_HOSTKEY,
 		  arena_printf(&arena, "%s,%s",
 			       rsa ? "rsa-sha2-512,rsa-sha2-256" : key_type, others) },

@@ -467,10 +467,10 @@ static int check_server(struct search *s, const mbedtls_x509_crt *crt, bool othe
 	if (other_name || !has_address(crt, s->check->host))
 		return fail_name(s, crt);
 	if (!is_key_usable(&crt->pk))
-		return fail(s,
-			    "its certificate has a key that is not supported (supported: "
-			    "%s)",
-			    CERT_SUPPORTED);
+		return fail(
+			s,
+			"its certificate has a key that is not supported (supported: %s)",
+			CERT_SUPPORTED);
 	return 0;
 }
 
@@ -496,8 +496,8 @@ static bool is_accepted(struct trust_check *c, const mbedtls_x509_crt *crt,
 
 	if (!crt->raw.p) {
 		fail(&s,
-		     "its certificate has a signature that is not supported (supported: "
-		     "%s)",
+		     "its certificate has a signature that is not supported "
+		     "(supported: %s)",
 		     CERT_SUPPORTED);
 		return false;
 	}

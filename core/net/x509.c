@@ -509,8 +509,8 @@ static int parse_client_key(mbedtls_pk_context *ret, const char *pem, struct err
 				 "the key is encrypted, which is not supported; decrypt "
 				 "it, such as with 'openssl pkey'");
 	return error_set(err, ERR_UNSUPPORTED,
-			 "the key cannot be read; supported: %s, in PKCS#1, PKCS#8 or "
-			 "SEC 1",
+			 "the key cannot be read; supported: %s, in PKCS#1, PKCS#8 "
+			 "or SEC 1",
 			 CERT_SUPPORTED);
 }
 

@@ -103,15 +103,15 @@ static int add(struct packer *p, const struct tar_entry *e, struct error *err)
 	p->bytes += e->size;
 	note_size(p, e);
 	if ((int64_t)p->n > p->limits->entries)
-		return error_set(err, ERR_LIMIT,
-				 "%s: more than %lld files; list what is not needed "
-				 "in " PACK_IGNORE_FILE,
-				 p->dir, (long long)p->limits->entries);
+		return error_set(
+			err, ERR_LIMIT,
+			"%s: more than %lld files; list what is not needed in " PACK_IGNORE_FILE,
+			p->dir, (long long)p->limits->entries);
 	if (p->bytes <= p->limits->bytes)
 		return 0;
 	return error_set(err, ERR_LIMIT,
-			 "%s: more than %lld MiB, of which %s has %lld; list what is not "
-			 "needed in " PACK_IGNORE_FILE,
+			 "%s: more than %lld MiB, of which %s has %lld; list what "
+			 "is not needed in " PACK_IGNORE_FILE,
 			 p->dir, (long long)(p->limits->bytes / MIB),
 			 p->summary->largest[0].path,
 			 (long long)(p->summary->largest[0].size / MIB));
@@ -223,9 +223,9 @@ static int add_one(struct packer *p, const struct place *in, const char *path,
 	if (is_dir)
 		return add_folder(p, &(struct place){ path, in->depth + 1, enter }, err);
 	if (!S_ISREG(st.st_mode))
-		return refuse(p, path, err,
-			      "sockets, devices and FIFOs cannot be packed; list it "
-			      "in " PACK_IGNORE_FILE);
+		return refuse(
+			p, path, err,
+			"sockets, devices and FIFOs cannot be packed; list it in " PACK_IGNORE_FILE);
 	e.executable = st.st_mode & 0111;
 	e.size = st.st_size;
 	return add(p, &e, err);

@@ -184,8 +184,8 @@ int input_end(const struct input *in, struct error *err)
 	if (!in->empty || in->sources)
 		return 0;
 	return error_set(err, ERR_INVALID,
-			 "error reading [%.900s]: recognized file extensions are [.json "
-			 ".yaml .yml]",
+			 "error reading [%.900s]: recognized file extensions are "
+			 "[.json .yaml .yml]",
 			 in->empty);
 }
 

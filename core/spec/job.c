@@ -372,10 +372,9 @@ void job_tell_left_out(const struct job_set *set, const struct reporter *to)
 		const struct doc *doc = &set->input.docs[i];
 
 		if (!schema_knows(set->schema, doc->obj) && !doc_is_config(doc))
-			doc_tell_left_out(doc,
-					  "TrainJobs, their runtimes, ConfigMaps and "
-					  "Secrets",
-					  to);
+			doc_tell_left_out(
+				doc, "TrainJobs, their runtimes, ConfigMaps and Secrets",
+				to);
 	}
 }
 

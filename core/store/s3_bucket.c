@@ -435,8 +435,8 @@ static const struct {
 	  "unknown access key ID (of %s)" },
 	{ "ExpiredToken", ERR_DENIED, "the session token (of %s) has expired" },
 	{ "InvalidToken", ERR_DENIED,
-	  "invalid session token (of %s); is an old SESSION_TOKEN or AWS_SESSION_TOKEN "
-	  "set?" },
+	  "invalid session token (of %s); is an old SESSION_TOKEN or "
+	  "AWS_SESSION_TOKEN set?" },
 	{ "NoSuchBucket", ERR_NOT_FOUND, "no such bucket; check its name and ENDPOINT" },
 	{ "NoSuchKey", ERR_NOT_FOUND, "no such object" },
 	{ "NoSuchVersion", ERR_NOT_FOUND, "object no longer exists" },

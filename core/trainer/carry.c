@@ -36,10 +36,11 @@ int carry_into(const struct plugin_env *env, const struct pod_set *ps, cJSON *c,
 	bool carried = container_mounts(ours, CARRY_VOLUME);
 
 	if (!carried && pod_any_container(ps->pod_spec, CARRY_CONTAINER))
-		return error_set(err, ERR_INVALID,
-				 "job %s of the runtime has a container "
-				 "\"" CARRY_CONTAINER "\" of its own",
-				 ps->name);
+		return error_set(
+			err, ERR_INVALID,
+			"job %s of the runtime has a container \"" CARRY_CONTAINER
+			"\" of its own",
+			ps->name);
 	if (!carried && pod_has_volume(ps->pod_spec, CARRY_VOLUME))
 		return error_set(err, ERR_INVALID,
 				 "job %s of the runtime has a volume \"" CARRY_VOLUME

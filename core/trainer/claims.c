@@ -154,9 +154,9 @@ static void check_containers(struct info *info, const cJSON *tj,
 			const char *path = field_index(errs, at, k++);
 
 			if (!has_container(info, name->valuestring))
-				field_error_add(errs, FIELD_INVALID, path, name,
-						"the trainer's pods have no such "
-						"container");
+				field_error_add(
+					errs, FIELD_INVALID, path, name,
+					"the trainer's pods have no such container");
 		}
 	}
 }

@@ -168,8 +168,8 @@ static int check_copies(const struct info *info, const cJSON *tj, struct error *
 		return 0;
 	return error_set(err, ERR_LIMIT,
 			 "spec.trainer: %" PRId64
-			 " variables, resources and claims in each "
-			 "of %" PRId64 " jobs are more than %d",
+			 " variables, resources and claims in each of %" PRId64
+			 " jobs are more than %d",
 			 n, copies, MAX_COPIED);
 }
 

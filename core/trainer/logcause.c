@@ -142,8 +142,8 @@ static const struct log_cause causes[] = {
 	{ AT("killed by signal: ", "Bus error"), 0, BUS_ERROR },
 	{ AT("", "Unexpected bus error encountered in worker"), 0, BUS_ERROR },
 	{ AT("killed by signal: ", "Killed"), 0,
-	  "a worker of the DataLoader was killed by SIGKILL: check for an out-of-memory "
-	  "kill" },
+	  "a worker of the DataLoader was killed by SIGKILL: check "
+	  "for an out-of-memory kill" },
 	{ AT("", "DefaultCPUAllocator: "), 0, NO_MEMORY },
 	{ AT("", "MemoryError"), 0, NO_MEMORY },
 	{ AT("std::bad", "_alloc"), 0, NO_MEMORY },
@@ -154,8 +154,8 @@ static const struct log_cause causes[] = {
 	{ AT("", "System limit for number of file watchers"), 0, NO_WATCHES },
 	{ AT("add", "_watch: cannot watch"), 0, NO_WATCHES },
 	{ AT("", "No space left on device"), 0,
-	  "a file system has no space or no inodes left: check the volumes, /tmp and "
-	  "/dev/shm" },
+	  "a file system has no space or no inodes left: check the "
+	  "volumes, /tmp and /dev/shm" },
 	{ AT("", "Disk quota exceeded"), 0, "a disk quota is used up" },
 	{ AT("", "Read-only file system"), 0,
 	  "the path is read-only: write to a volume that is not" },
@@ -184,8 +184,8 @@ static const struct log_cause causes[] = {
 	     "No visible GPU"),
 	  0, NO_GPU },
 	{ AT("", "CUDA-capable devices are busy or unavailable"), 0,
-	  "the GPU is busy or unavailable: check whether another process has it to "
-	  "itself" },
+	  "the GPU is busy or unavailable: check whether another "
+	  "process has it to itself" },
 	{ AT("in", "valid device ordinal"), 0,
 	  "a process uses a GPU that the container does not have: start no more "
 	  "processes than GPUs" },
@@ -195,8 +195,8 @@ static const struct log_cause causes[] = {
 	  "an assertion in a GPU kernel failed, as for an index out of range: set "
 	  "CUDA_LAUNCH_BLOCKING=1 in env to see where" },
 	{ AT("illegal memor", "y access"), 0,
-	  "a GPU kernel used an invalid address: set CUDA_LAUNCH_BLOCKING=1 in env to "
-	  "see where" },
+	  "a GPU kernel used an invalid address: set "
+	  "CUDA_LAUNCH_BLOCKING=1 in env to see where" },
 	{ AT("uncorrectable ", "ECC error"), 0, BROKEN_GPU },
 	{ AT("uncorrectable ", "NVLink error"), 0, BROKEN_GPU },
 	{ AT("fallen off the ", "bus"), 0, BROKEN_GPU },
@@ -331,8 +331,8 @@ static const struct log_cause causes[] = {
 	{ AT("", "Connection closed by peer"), 0, PEER_LEFT, LOG_PEER },
 	{ AT("", "Connection reset by peer"), 0, PEER_LEFT, LOG_PEER },
 	{ AT("", "Connection refused"), 0,
-	  "nothing accepts connections at that address: if it is another rank's, check "
-	  "its log",
+	  "nothing accepts connections at that address: if it is "
+	  "another rank's, check its log",
 	  LOG_PEER },
 	{ AT("", "Name or service not known"), 0, NO_NAME, LOG_NAME },
 	{ AT("", "Temporary failure in name resolution"), 0, NO_NAME, LOG_NAME },

@@ -65,10 +65,10 @@ static bool usable_runtime(const cJSON *tj, const cJSON *runtime,
 	if (!runtime) {
 		refuse_runtime(
 			tj, ref_path(tj),
-			arena_printf(&errs->arena,
-				     "%s \"%s\" not found: it must be created before "
-				     "the TrainJob",
-				     ref.kind, ref.name),
+			arena_printf(
+				&errs->arena,
+				"%s \"%s\" not found: it must be created before the TrainJob",
+				ref.kind, ref.name),
 			errs);
 		return false;
 	}
@@ -124,8 +124,9 @@ void pipeline_validate(const struct pipeline *p, const cJSON *old, const cJSON *
 	}
 	/* In a cluster, the webhook warns like upstream's. */
 	if (!p->env->get && tj_trainer(tj) && !info_by_ancestor(&info, ANCESTOR_TRAINER))
-		warn(warnings, "spec.trainer has no effect: no job of the runtime is "
-			       "labelled " LABEL_ANCESTOR "=" ANCESTOR_TRAINER);
+		warn(warnings,
+		     "spec.trainer has no effect: no job of the runtime is labelled " LABEL_ANCESTOR
+		     "=" ANCESTOR_TRAINER);
 	validate_with_info(p, &info, old, tj, errs);
 }
 

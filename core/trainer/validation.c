@@ -333,12 +333,10 @@ void warn_of_transport(const cJSON *runtime, cJSON *warnings)
 	cJSON_AddItemToArray(
 		warnings,
 		cJSON_CreateString(
-			"spec.mlPolicy.mpi: Open MPI 5 ignores the host file, runs on "
-			"one "
-			"node only and reports success; set the "
-			"annotation " MPI_ANNOTATION
-			" of spec.template.metadata to worker, or to ssh if the image "
-			"has sshd"));
+			"spec.mlPolicy.mpi: Open MPI 5 ignores the host file, runs "
+			"on one node only and reports success; set the annotation " MPI_ANNOTATION
+			" of spec.template.metadata to worker, or to ssh if the "
+			"image has sshd"));
 }
 
 /* ---- nodes ---- */

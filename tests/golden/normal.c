@@ -36,8 +36,7 @@ static const struct given {
 	  "replicatedJobs.*.template.spec.template.spec.containers.*.ports.*.protocol",
 	  "\"TCP\"" },
 	{ "JobSet",
-	  "replicatedJobs.*.template.spec.template.spec.initContainers.*.ports.*."
-	  "protocol",
+	  "replicatedJobs.*.template.spec.template.spec.initContainers.*.ports.*.protocol",
 	  "\"TCP\"" },
 	{ "PodGroup", "queue", "\"default\"" },
 };
@@ -433,10 +432,7 @@ cJSON *errors_of_message(const char *message)
 {
 	static const struct fact error = {
 		"error",
-		"(^|[[ "
-		",{])((spec|metadata|status)[A-Za-z0-9_.\"/-]*([][A-Za-z0-9_.\"/-])*: "
-		"(Invalid value|Forbidden|Required value|Duplicate value|"
-		"Unsupported value|Too many|Too long|Internal error|Not found))",
+		"(^|[[ ,{])((spec|metadata|status)[A-Za-z0-9_.\"/-]*([][A-Za-z0-9_.\"/-])*: (Invalid value|Forbidden|Required value|Duplicate value|Unsupported value|Too many|Too long|Internal error|Not found))",
 		2
 	};
 

@@ -222,10 +222,10 @@ static const struct pair trainjobs[] = {
 	{ "resources", TJ("", ",'trainer':{'resourcesPerNode':{'limits':{<'a/r#':1>}}}"),
 	  TJ("", ",'trainer':{'resourcesPerNode':{'limits':{<'a/r^':2>}}}"), 0 },
 	{ "claims",
-	  TJ("", ",'trainer':{'resourceClaimsPerNode':[<{'name':'c#','resourceClaimName':"
-		 "'x'}>]}"),
-	  TJ("", ",'trainer':{'resourceClaimsPerNode':[<{'name':'c^','resourceClaimName':"
-		 "'y'}>]}"),
+	  TJ("",
+	     ",'trainer':{'resourceClaimsPerNode':[<{'name':'c#','resourceClaimName':'x'}>]}"),
+	  TJ("",
+	     ",'trainer':{'resourceClaimsPerNode':[<{'name':'c^','resourceClaimName':'y'}>]}"),
 	  0 },
 	{ "node selectors", TJ("", PATCHED("'nodeSelector':{<'a#':'b'>}")),
 	  TJ("", PATCHED("'nodeSelector':{<'a^':'b'>}")), 0 },

@@ -78,9 +78,7 @@ static const struct fact {
 	  "mpiImplementation/enum",
 	  "[\"OpenMPI\",\"Intel\",\"MPICH\",\"\"]" },
 	{ "TrainingRuntime",
-	  "schema/properties/spec/properties/podGroupPolicy/properties/coscheduling/"
-	  "properties/"
-	  "scheduleTimeoutSeconds/default",
+	  "schema/properties/spec/properties/podGroupPolicy/properties/coscheduling/properties/scheduleTimeoutSeconds/default",
 	  "60" },
 	{ "ClusterTrainingRuntime", "metadata/name",
 	  "\"clustertrainingruntimes.trainer.kubeflow.org\"" },

@@ -69,9 +69,7 @@ static void test_list_cut(void **state)
 				 "2],\"suspend\":true},"
 				 "\"status\":{\"jobs\":[3]}}}";
 	static const char out[] =
-		"{\"object\":{\"metadata\":{\"annotations\":{\"jobs\":\"\\\"jobs\\\":[\"}"
-		"},"
-		"\"spec\":{\"jobsToo\":[1],\"suspend\":true},\"status\":{\"jobs\":[3]}}}";
+		"{\"object\":{\"metadata\":{\"annotations\":{\"jobs\":\"\\\"jobs\\\":[\"}},\"spec\":{\"jobsToo\":[1],\"suspend\":true},\"status\":{\"jobs\":[3]}}}";
 	char name[65] = "";
 	char text[sizeof(in)];
 

@@ -221,9 +221,9 @@ static void test_check(void **state)
 		{ "{l: [{k: x}, {k: x}]}", false,
 		  ".l: duplicate entries for key [k=\"x\"]" },
 		{ "{l: [{v: 1}]}", false,
-		  ".l: element 0: associative list with keys has an element that omits "
-		  "all key fields [\"k\"] (and doesn't have default values for any key "
-		  "fields)" },
+		  ".l: element 0: associative list with keys has an element "
+		  "that omits all key fields [\"k\"] (and doesn't have "
+		  "default values for any key fields)" },
 		{ "{s: [a, a]}", false, ".s: duplicate entries for key [=\"a\"]" },
 		{ "{nope: 1}", false, NULL },
 		{ "{nope: 1}", true, ".nope: field not declared in schema" },

@@ -254,14 +254,8 @@ static void test_an_event(void **state)
 	cleanup_json cJSON *about =
 		doc("{\"apiVersion\":\"a/v1\",\"kind\":\"K\",\"metadata\":{"
 		    "\"name\":\"n\",\"namespace\":\"ns\",\"uid\":\"u\"}}");
-	cleanup_json cJSON *want =
-		doc("{\"apiVersion\":\"v1\",\"kind\":\"Event\",\"metadata\":{\"name\":"
-		    "\"\",\"namespace\":"
-		    "\"ns\"},\"involvedObject\":{\"kind\":\"K\",\"namespace\":\"ns\","
-		    "\"name\":\"n\",\"uid\":"
-		    "\"u\",\"apiVersion\":\"a/"
-		    "v1\"},\"reason\":\"R\",\"message\":\"m\",\"type\":\"Warning\","
-		    "\"source\":{\"component\":\"c\"},\"reportingComponent\":\"c\"}");
+	cleanup_json cJSON *want = doc(
+		"{\"apiVersion\":\"v1\",\"kind\":\"Event\",\"metadata\":{\"name\":\"\",\"namespace\":\"ns\"},\"involvedObject\":{\"kind\":\"K\",\"namespace\":\"ns\",\"name\":\"n\",\"uid\":\"u\",\"apiVersion\":\"a/v1\"},\"reason\":\"R\",\"message\":\"m\",\"type\":\"Warning\",\"source\":{\"component\":\"c\"},\"reportingComponent\":\"c\"}");
 	cleanup_json cJSON *have = event_new(about, "c", true, "R", "m");
 
 	(void)state;

@@ -81,19 +81,18 @@ static void test_order_of_lists(void **state)
 static void test_merge_keys(void **state)
 {
 	static const struct row rows[] = {
-		{ "{spec: {containers: [{name: n, volumeMounts: [{name: v, mountPath: "
-		  "/a}]}]}}",
-		  "{spec: {containers: [{name: n, volumeMounts: [{name: v, mountPath: "
-		  "/b}]}]}}",
-		  "{spec: {containers: [{name: n, volumeMounts: [{name: v, mountPath: "
-		  "/b},"
-		  " {name: v, mountPath: /a}]}]}}" },
-		{ "{spec: {containers: [{name: n, ports: [{containerPort: 80, name: "
-		  "a}]}]}}",
-		  "{spec: {containers: [{name: n, ports: [{containerPort: 80, name: "
-		  "b}]}]}}",
-		  "{spec: {containers: [{name: n, ports: [{containerPort: 80, name: "
-		  "b}]}]}}" },
+		{ "{spec: {containers: [{name: n, volumeMounts: [{name: v, "
+		  "mountPath: /a}]}]}}",
+		  "{spec: {containers: [{name: n, volumeMounts: [{name: v, "
+		  "mountPath: /b}]}]}}",
+		  "{spec: {containers: [{name: n, volumeMounts: [{name: v, "
+		  "mountPath: /b}, {name: v, mountPath: /a}]}]}}" },
+		{ "{spec: {containers: [{name: n, ports: [{containerPort: "
+		  "80, name: a}]}]}}",
+		  "{spec: {containers: [{name: n, ports: [{containerPort: "
+		  "80, name: b}]}]}}",
+		  "{spec: {containers: [{name: n, ports: [{containerPort: "
+		  "80, name: b}]}]}}" },
 		{ "{spec: {volumes: [{name: v, emptyDir: {}}]}}",
 		  "{spec: {volumes: [{name: v, configMap: {name: c}}]}}",
 		  "{spec: {volumes: [{name: v, emptyDir: {}, configMap: {name: c}}]}}" },
@@ -245,11 +244,10 @@ static void test_jobset(void **state)
 		  "{replicatedJobs: [{name: b, template: {spec: {template: {spec: {"
 		  "containers: [{name: node, env: [{name: X, value: '1'}]}]}}}}}],"
 		  " network: {enableDNSHostnames: true}}",
-		  "{replicatedJobs: [{name: a, replicas: 1}, {name: b, template: {spec: "
-		  "{template:"
-		  " {spec: {containers: [{name: node, env: [{name: X, value: "
-		  "'1'}]}]}}}}}],"
-		  " network: {subdomain: s, enableDNSHostnames: true}}" },
+		  "{replicatedJobs: [{name: a, replicas: 1}, {name: b, "
+		  "template: {spec: {template: {spec: {containers: [{name: "
+		  "node, env: [{name: X, value: '1'}]}]}}}}}], network: "
+		  "{subdomain: s, enableDNSHostnames: true}}" },
 		{ "{replicatedJobs: [{name: b, dependsOn: [{name: a, status: Ready}]}]}",
 		  "{replicatedJobs: [{name: b, dependsOn: [{name: a, status: "
 		  "Complete}]}]}",

@@ -105,23 +105,22 @@ static const struct row {
 		       INNER(1, NUMBER(3, 0), TEXT(4, ""), NUMBER(5, (uint64_t)-1)),
 		       NUMBER(13, 1))) },
 	{ "a port with fields that it does not have, and some that are of another type",
-	  "{" TYPE ",\"spec\":{\"ports\":[{\"targetPort\":8080},{\"targetPort\":\"web\"}"
-	  "]}}",
+	  "{" TYPE
+	  ",\"spec\":{\"ports\":[{\"targetPort\":8080},{\"targetPort\":\"web\"}]}}",
 	  proto_service,
 	  PIECES(INNER(2,
 		       INNER(1, INNER(4, NUMBER(2, 8080), NUMBER(3, 7), NUMBER(9, 7),
 				      TEXT(9, "x"), TEXT(1, "x"))),
 		       INNER(1, INNER(4, NUMBER(1, 1), TEXT(3, "web"), TEXT(2, "x"))))) },
 	{ "options",
-	  "{" TYPE ",\"gracePeriodSeconds\":0,\"preconditions\":{\"uid\":\"u\"},"
-	  "\"orphanDependents\":false,\"propagationPolicy\":\"Orphan\",\"dryRun\":"
-	  "[\"All\"]}",
+	  "{" TYPE
+	  ",\"gracePeriodSeconds\":0,\"preconditions\":{\"uid\":\"u\"},\"orphanDependents\":false,\"propagationPolicy\":\"Orphan\",\"dryRun\":[\"All\"]}",
 	  proto_delete_options,
 	  PIECES(NUMBER(1, 0), INNER(2, TEXT(1, "u")), NUMBER(3, 0), TEXT(4, "Orphan"),
 		 TEXT(5, "All")) },
 	{ "a review",
-	  "{" TYPE ",\"spec\":{\"resourceAttributes\":{\"verb\":\"get\",\"resource\":"
-	  "\"pods\"}}}",
+	  "{" TYPE
+	  ",\"spec\":{\"resourceAttributes\":{\"verb\":\"get\",\"resource\":\"pods\"}}}",
 	  proto_access_review,
 	  PIECES(INNER(2, INNER(1, TEXT(1, ""), TEXT(2, "get"), TEXT(5, "pods")))) },
 };

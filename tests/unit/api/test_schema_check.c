@@ -18,13 +18,12 @@ static const struct row {
 	{ "null is absent", "TrainJob", "spec: {runtimeRef: {name: null}, suspend: null}",
 	  "spec.runtimeRef.name: Required value\n" },
 	{ "too short", "TrainJob", "spec: {runtimeRef: {name: ''}}",
-	  "spec.runtimeRef.name: Invalid value: \"\": spec.runtimeRef.name in body "
-	  "should be at "
-	  "least 1 chars long\n" },
+	  "spec.runtimeRef.name: Invalid value: \"\": "
+	  "spec.runtimeRef.name in body should be at least 1 chars long\n" },
 	{ "a number as text", "TrainJob", TJ "trainer: {numNodes: '2'}}",
-	  "spec.trainer.numNodes: Invalid value: \"string\": spec.trainer.numNodes in "
-	  "body must "
-	  "be of type integer: \"string\"; write it without quotes\n" },
+	  "spec.trainer.numNodes: Invalid value: \"string\": "
+	  "spec.trainer.numNodes in body must be of type integer: "
+	  "\"string\"; write it without quotes\n" },
 	{ "a word of torchrun", "TrainJob", TJ "trainer: {numProcPerNode: auto}}",
 	  "spec.trainer.numProcPerNode: Invalid value: \"string\": "
 	  "spec.trainer.numProcPerNode in body must be of type integer: \"string\"; "
@@ -38,51 +37,39 @@ static const struct row {
 	  "spec.mlPolicy.torch.numProcPerNode: Unknown field: use "
 	  "spec.trainer.numProcPerNode of the TrainJob\n" },
 	{ "a fraction", "TrainJob", TJ "trainer: {numNodes: 1.5}}",
-	  "spec.trainer.numNodes: Invalid value: \"number\": spec.trainer.numNodes in "
-	  "body must "
-	  "be of type integer: \"number\"\n" },
+	  "spec.trainer.numNodes: Invalid value: \"number\": "
+	  "spec.trainer.numNodes in body must be of type integer: "
+	  "\"number\"\n" },
 	{ "a whole number however it is written", "TrainJob",
 	  TJ "trainer: {numNodes: 2.0}}", "" },
 	{ "no nodes", "TrainJob", TJ "trainer: {numNodes: 0}}",
-	  "spec.trainer.numNodes: Invalid value: 0: spec.trainer.numNodes in body "
-	  "should be "
-	  "greater than or equal to 1\n" },
+	  "spec.trainer.numNodes: Invalid value: 0: "
+	  "spec.trainer.numNodes in body should be greater than or "
+	  "equal to 1\n" },
 	{ "a runtime without nodes", "TrainingRuntime", "spec: {mlPolicy: {numNodes: 0}}",
-	  "spec.mlPolicy.numNodes: Invalid value: 0: spec.mlPolicy.numNodes in body "
-	  "should be "
-	  "greater than or equal to 1\n" },
+	  "spec.mlPolicy.numNodes: Invalid value: 0: "
+	  "spec.mlPolicy.numNodes in body should be greater than or "
+	  "equal to 1\n" },
 	{ "fewer than none", "TrainJob", TJ "trainer: {numNodes: -1}}",
-	  "spec.trainer.numNodes: Invalid value: -1: spec.trainer.numNodes in body "
-	  "should be "
-	  "greater than or equal to 1\n" },
+	  "spec.trainer.numNodes: Invalid value: -1: "
+	  "spec.trainer.numNodes in body should be greater than or "
+	  "equal to 1\n" },
 	{ "beyond int32", "TrainJob", TJ "trainer: {numNodes: 99999999999}}",
-	  "spec.trainer.numNodes: Invalid value: 99999999999: must be from 1 to "
-	  "2147483647\n" },
+	  "spec.trainer.numNodes: Invalid value: 99999999999: must "
+	  "be from 1 to 2147483647\n" },
 	{ "beyond int64", "TrainJob", TJ "trainer: {numNodes: 99999999999999999999}}",
-	  "spec.trainer.numNodes: Invalid value: \"number\": spec.trainer.numNodes in "
-	  "body must "
-	  "be of type integer: \"number\"\n" },
+	  "spec.trainer.numNodes: Invalid value: \"number\": "
+	  "spec.trainer.numNodes in body must be of type integer: "
+	  "\"number\"\n" },
 	{ "no processes", "TrainJob", TJ "trainer: {numProcPerNode: 0}}",
 	  "spec.trainer.numProcPerNode: Invalid value: 0: must be 1 or more\n" },
 	{ "no time", "TrainJob", TJ "activeDeadlineSeconds: 0}",
-	  "spec.activeDeadlineSeconds: Invalid value: 0: spec.activeDeadlineSeconds in "
-	  "body "
-	  "should be greater than or equal to 1\n" },
+	  "spec.activeDeadlineSeconds: Invalid value: 0: "
+	  "spec.activeDeadlineSeconds in body should be greater than "
+	  "or equal to 1\n" },
 	{ "too long a name", "TrainJob",
-	  TJ "trainer: {image: '"
-	     "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
-	     "xxxxxxx"
-	     "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
-	     "xxxxxxx"
-	     "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
-	     "xxxxxxx"
-	     "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
-	     "xxxxxxx"
-	     "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
-	     "xxxxxxx"
-	     "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
-	     "xxxxxxx"
-	     "xxxxxxxxxx'}}",
+	  TJ
+	  "trainer: {image: 'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx'}}",
 	  "spec.trainer.image: Too long: may not be more than 500 bytes\n" },
 	{ "unknown, near", "TrainJob", TJ "trainer: {numNode: 2}}",
 	  "spec.trainer.numNode: Unknown field: did you mean 'numNodes'?\n" },
@@ -99,10 +86,9 @@ static const struct row {
 	  TJ "trainer: {resourcesPerNode: {limits: {gpu: 1, cpu: 2, mem: 1x}}}}",
 	  "spec.trainer.resourcesPerNode.limits.gpu: Invalid value: \"gpu\": use "
 	  "nvidia.com/gpu\n"
-	  "spec.trainer.resourcesPerNode.limits.mem: Invalid value: \"mem\": use "
-	  "memory\n"
-	  "spec.trainer.resourcesPerNode.limits.mem: Invalid value: \"1x\": must be a "
-	  "quantity, such as 500m, 2 or 16Gi\n" },
+	  "spec.trainer.resourcesPerNode.limits.mem: Invalid value: \"mem\": use memory\n"
+	  "spec.trainer.resourcesPerNode.limits.mem: Invalid value: \"1x\": must "
+	  "be a quantity, such as 500m, 2 or 16Gi\n" },
 	{ "a command as one text", "TrainJob", TJ "trainer: {command: python  a.py}}",
 	  "spec.trainer.command: Invalid value: \"string\": spec.trainer.command in "
 	  "body must be of type array: \"string\"; write it as a list: "
@@ -120,9 +106,9 @@ static const struct row {
 	  "spec.trainer.env[2].name: Required value\n"
 	  "spec.trainer.env[3]: Duplicate value: {\"name\":\"A\"}\n" },
 	{ "a pattern", "TrainJob",
-	  TJ "}\nstatus: {conditions: [{type: A, status: 'True', reason: 'a b', message: "
-	     "'', "
-	     "lastTransitionTime: '2026-01-31T23:59:59Z'}]}",
+	  TJ "}\n"
+	     "status: {conditions: [{type: A, status: 'True', reason: 'a b', message: "
+	     "'', lastTransitionTime: '2026-01-31T23:59:59Z'}]}",
 	  "status.conditions[0].reason: Invalid value: \"a b\": "
 	  "status.conditions[0].reason in "
 	  "body should match '^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$'\n" },
@@ -133,53 +119,42 @@ static const struct row {
 	{ "several at once, in their order", "TrainJob",
 	  "spec: {trainer: {numNodes: x, args: [1], image: [], env: [{value: 1}]}, "
 	  "suspend: 'yes'}",
-	  "spec.trainer.numNodes: Invalid value: \"string\": spec.trainer.numNodes in "
-	  "body must "
-	  "be of type integer: \"string\"\n"
-	  "spec.trainer.args[0]: Invalid value: \"integer\": spec.trainer.args[0] in "
-	  "body must be "
-	  "of type string: \"integer\"; write it in quotes\n"
-	  "spec.trainer.image: Invalid value: \"array\": spec.trainer.image in body must "
-	  "be of "
-	  "type string: \"array\"\n"
+	  "spec.trainer.numNodes: Invalid value: \"string\": spec.trainer.numNodes "
+	  "in body must be of type integer: \"string\"\n"
+	  "spec.trainer.args[0]: Invalid value: \"integer\": spec.trainer.args[0] "
+	  "in body must be of type string: \"integer\"; write it in quotes\n"
+	  "spec.trainer.image: Invalid value: \"array\": spec.trainer.image in "
+	  "body must be of type string: \"array\"\n"
 	  "spec.trainer.env[0].value: Invalid value: \"integer\": "
-	  "spec.trainer.env[0].value in "
-	  "body must be of type string: \"integer\"; write it in quotes\n"
+	  "spec.trainer.env[0].value in body must be of type string: \"integer\"; "
+	  "write it in quotes\n"
 	  "spec.trainer.env[0].name: Required value\n"
-	  "spec.suspend: Invalid value: \"string\": spec.suspend in body must be of type "
-	  "boolean: "
-	  "\"string\"\n"
+	  "spec.suspend: Invalid value: \"string\": spec.suspend in body must be "
+	  "of type boolean: \"string\"\n"
 	  "spec.runtimeRef: Required value\n" },
 	{ "a null in a list", "TrainJob", TJ "trainer: {args: [null]}}",
-	  "spec.trainer.args[0]: Invalid value: \"null\": spec.trainer.args[0] in body "
-	  "must be of "
-	  "type string: \"null\"\n" },
+	  "spec.trainer.args[0]: Invalid value: \"null\": "
+	  "spec.trainer.args[0] in body must be of type string: \"null\"\n" },
 	{ "keys twice, three times", "TrainJob",
 	  TJ "trainer: {env: [{name: A}, {name: A, value: x}, {name: B}, {name: A}]}}",
 	  "spec.trainer.env[1]: Duplicate value: {\"name\":\"A\"}\n" },
 	{ "keys by default", "TrainingRuntime",
-	  TR "{template: {spec: {replicatedJobs: [{name: a, template: {spec: {template: "
-	     "{spec: "
-	     "{containers: [{name: c, ports: [{containerPort: 1}, {containerPort: 1, "
-	     "protocol: "
-	     "TCP}, {containerPort: 1, protocol: UDP}]}]}}}}}]}}}",
-	  "spec.template.spec.replicatedJobs[0].template.spec.template.spec.containers[0]"
-	  ".ports[1]"
-	  ": Duplicate value: {\"containerPort\":1,\"protocol\":\"TCP\"}\n" },
+	  TR "{template: {spec: {replicatedJobs: [{name: a, template: "
+	     "{spec: {template: {spec: {containers: [{name: c, ports: "
+	     "[{containerPort: 1}, {containerPort: 1, protocol: TCP}, "
+	     "{containerPort: 1, protocol: UDP}]}]}}}}}]}}}",
+	  "spec.template.spec.replicatedJobs[0].template.spec.template.spec.containers[0].ports[1]: Duplicate value: {\"containerPort\":1,\"protocol\":\"TCP\"}\n" },
 	{ "a quantity", "TrainJob",
-	  TJ "trainer: {resourcesPerNode: {limits: {cpu: 1x, memory: 1Gi, a: 2, b: .5, "
-	     "c: 1e3, "
-	     "d: true}}}}",
-	  "spec.trainer.resourcesPerNode.limits.cpu: Invalid value: \"1x\": must be a "
-	  "quantity, "
-	  "such as 500m, 2 or 16Gi\n"
+	  TJ "trainer: {resourcesPerNode: {limits: {cpu: 1x, memory: "
+	     "1Gi, a: 2, b: .5, c: 1e3, d: true}}}}",
+	  "spec.trainer.resourcesPerNode.limits.cpu: Invalid value: \"1x\": must "
+	  "be a quantity, such as 500m, 2 or 16Gi\n"
 	  "spec.trainer.resourcesPerNode.limits.b: Invalid value: \"number\": "
-	  "spec.trainer."
-	  "resourcesPerNode.limits.b in body must be of type integer,string: \"number\"\n"
+	  "spec.trainer.resourcesPerNode.limits.b in body must be of type "
+	  "integer,string: \"number\"\n"
 	  "spec.trainer.resourcesPerNode.limits.d: Invalid value: \"boolean\": "
-	  "spec.trainer."
-	  "resourcesPerNode.limits.d in body must be of type integer,string: "
-	  "\"boolean\"\n" },
+	  "spec.trainer.resourcesPerNode.limits.d in body must be of type "
+	  "integer,string: \"boolean\"\n" },
 	{ "managedBy", "TrainJob", TJ "managedBy: me}",
 	  "spec.managedBy: Invalid value: \"me\": must be "
 	  "trainer.kubeflow.org/trainjob-controller "
@@ -189,30 +164,28 @@ static const struct row {
 	  "" },
 	{ "no scheme", "TrainJob",
 	  TJ "initializer: {dataset: {storageUri: a/b}, model: {storageUri: 'hf://'}}}",
-	  "spec.initializer.dataset.storageUri: Invalid value: \"a/b\": must be empty or "
-	  "a URI "
-	  "with a scheme, such as hf://org/name\n"
-	  "spec.initializer.model.storageUri: Invalid value: \"hf://\": must be empty or "
-	  "a URI "
-	  "with a scheme, such as hf://org/name\n" },
+	  "spec.initializer.dataset.storageUri: Invalid value: \"a/b\": must be "
+	  "empty or a URI with a scheme, such as hf://org/name\n"
+	  "spec.initializer.model.storageUri: Invalid value: \"hf://\": must be "
+	  "empty or a URI with a scheme, such as hf://org/name\n" },
 	{ "a date", "TrainJob", TJ "runtimePatches: [{manager: a/b, time: tomorrow}]}",
 	  "spec.runtimePatches[0].time: Invalid value: \"tomorrow\": "
 	  "spec.runtimePatches[0].time "
 	  "in body must be of type date-time, such as 2026-01-31T23:59:59Z\n" },
 	{ "all of it", "TrainJob",
-	  TJ "}\nstatus: {trainerStatus: {progressPercentage: 100, lastUpdatedTime: "
+	  TJ "}\n"
+	     "status: {trainerStatus: {progressPercentage: 100, lastUpdatedTime: "
 	     "'2026-01-31T23:59:59Z'}}",
 	  "" },
 	{ "trainerStatus", "TrainJob",
 	  TJ "}\nstatus: {trainerStatus: {progressPercentage: 101}}",
 	  "status.trainerStatus.progressPercentage: Invalid value: 101: "
-	  "status.trainerStatus."
-	  "progressPercentage in body should be less than or equal to 100\n"
-	  "status.trainerStatus: Invalid value: \"object\": must have "
-	  "lastUpdatedTime\n" },
+	  "status.trainerStatus.progressPercentage in body should be less than or "
+	  "equal to 100\n"
+	  "status.trainerStatus: Invalid value: \"object\": must have lastUpdatedTime\n" },
 	{ "an empty status", "TrainJob", TJ "}\nstatus: {}",
-	  "status: Invalid value: 0: status in body should have at least 1 "
-	  "properties\n" },
+	  "status: Invalid value: 0: status in body should have at "
+	  "least 1 properties\n" },
 	{ "what Go writes for an unset time and status", "TrainingRuntime",
 	  TR
 	  "{mlPolicy: {torch: {}}, template: {metadata: {creationTimestamp: null}, "
@@ -231,14 +204,14 @@ static const struct row {
 	{ "an empty spec", "TrainingRuntime", TR "{}",
 	  "spec: Invalid value: 0: spec in body should have at least 1 properties\n" },
 	{ "only unknown fields count as none", "TrainingRuntime", TR "{template: {x: 1}}",
-	  "spec.template: Invalid value: 0: spec.template in body should have at least 1 "
-	  "properties\n"
+	  "spec.template: Invalid value: 0: spec.template in body should have at "
+	  "least 1 properties\n"
 	  "spec.template.x: Unknown field: the fields are metadata, spec\n" },
 	{ "MPI implementation", "TrainingRuntime",
 	  TR "{mlPolicy: {mpi: {mpiImplementation: Mpich}}}",
-	  "spec.mlPolicy.mpi.mpiImplementation: Unsupported value: \"Mpich\": supported "
-	  "values: "
-	  "\"OpenMPI\", \"Intel\", \"MPICH\", \"\"\n" },
+	  "spec.mlPolicy.mpi.mpiImplementation: Unsupported value: "
+	  "\"Mpich\": supported values: \"OpenMPI\", \"Intel\", "
+	  "\"MPICH\", \"\"\n" },
 	{ "Intel MPI", "TrainingRuntime",
 	  TR "{mlPolicy: {mpi: {mpiImplementation: Intel}}}", "" },
 	{ "MPICH", "ClusterTrainingRuntime",
@@ -246,49 +219,38 @@ static const struct row {
 	{ "empty means OpenMPI", "TrainingRuntime",
 	  TR "{mlPolicy: {mpi: {mpiImplementation: ''}}}", "" },
 	{ "two policies", "ClusterTrainingRuntime", TR "{mlPolicy: {torch: {}, jax: {}}}",
-	  "spec.mlPolicy: Invalid value: \"object\": at most one of torch, mpi, jax, "
-	  "xgboost and "
-	  "flux can be set\n" },
+	  "spec.mlPolicy: Invalid value: \"object\": at most one of "
+	  "torch, mpi, jax, xgboost and flux can be set\n" },
 	{ "one policy and a null", "TrainingRuntime",
 	  TR "{mlPolicy: {torch: {}, jax: null}}", "" },
 	{ "flux", "TrainingRuntime", TR "{mlPolicy: {flux: {numProcPerNode: 0}}}",
 	  "spec.mlPolicy.flux.numProcPerNode: Invalid value: 0: must be 1 or more\n" },
 	{ "env injection into the trainer", "TrainingRuntime",
-	  TR "{mlPolicy: {torch: {envInjection: {targets: [{jobName: a, containerNames: "
-	     "[b, node]}"
-	     "]}}}}",
-	  "spec.mlPolicy.torch.envInjection.targets[0].containerNames: Invalid value: "
-	  "\"array\": "
-	  "must not name the container node, which has the PET_ variables anyway\n" },
+	  TR "{mlPolicy: {torch: {envInjection: {targets: [{jobName: a, "
+	     "containerNames: [b, node]}]}}}}",
+	  "spec.mlPolicy.torch.envInjection.targets[0].containerNames: Invalid value: \"array\": must not name the container node, which has the PET_ variables anyway\n" },
 	{ "too many, a set", "TrainingRuntime",
 	  TR "{mlPolicy: {torch: {envInjection: {targets: [{jobName: x, containerNames: "
 	     "[a, b, c, d, e, f, g, h, a]}]}}}}",
-	  "spec.mlPolicy.torch.envInjection.targets[0].containerNames: Too many: 9: must "
-	  "have at "
-	  "most 8 items\n"
-	  "spec.mlPolicy.torch.envInjection.targets[0].containerNames[8]: Duplicate "
-	  "value: \"a\"\n" },
+	  "spec.mlPolicy.torch.envInjection.targets[0].containerNames: Too many: "
+	  "9: must have at most 8 items\n"
+	  "spec.mlPolicy.torch.envInjection.targets[0].containerNames[8]: "
+	  "Duplicate value: \"a\"\n" },
 	{ "too few", "TrainingRuntime",
-	  TR "{mlPolicy: {torch: {envInjection: {targets: [{jobName: x, containerNames: "
-	     "[]}]}}}}",
-	  "spec.mlPolicy.torch.envInjection.targets[0].containerNames: Invalid value: 0: "
-	  "spec."
-	  "mlPolicy.torch.envInjection.targets[0].containerNames in body should have at "
-	  "least 1 "
-	  "items\n" },
+	  TR "{mlPolicy: {torch: {envInjection: {targets: [{jobName: x, "
+	     "containerNames: []}]}}}}",
+	  "spec.mlPolicy.torch.envInjection.targets[0].containerNames: Invalid value: 0: spec.mlPolicy.torch.envInjection.targets[0].containerNames in body should have at least 1 items\n" },
 	{ "start in order or depend", "TrainingRuntime",
-	  TR "{template: {spec: {startupPolicy: {startupPolicyOrder: InOrder}, "
-	     "replicatedJobs: "
-	     "[{name: a, dependsOn: [], template: {}}]}}}",
-	  "spec.template.spec: Invalid value: \"object\": startupPolicy InOrder and "
-	  "dependsOn "
-	  "exclude each other\n" },
+	  TR "{template: {spec: {startupPolicy: {startupPolicyOrder: "
+	     "InOrder}, replicatedJobs: [{name: a, dependsOn: [], "
+	     "template: {}}]}}}",
+	  "spec.template.spec: Invalid value: \"object\": "
+	  "startupPolicy InOrder and dependsOn exclude each other\n" },
 	{ "no namespace of a claim", "TrainingRuntime",
 	  TR "{template: {spec: {volumeClaimPolicies: [{templates: [{metadata: "
 	     "{namespace: a}}]}]}}}",
-	  "spec.template.spec.volumeClaimPolicies[0]: Invalid value: \"object\": the "
-	  "templates "
-	  "must not have a namespace\n" },
+	  "spec.template.spec.volumeClaimPolicies[0]: Invalid value: "
+	  "\"object\": the templates must not have a namespace\n" },
 	{ "in order without jobs", "TrainingRuntime",
 	  TR "{template: {spec: {startupPolicy: {startupPolicyOrder: InOrder}}}}",
 	  "spec.template.spec: Invalid value: \"object\": startupPolicy InOrder and "
@@ -304,10 +266,10 @@ static const struct row {
 	{ "a claim without metadata, and no claims", "TrainingRuntime",
 	  TR "{template: {spec: {volumeClaimPolicies: [{templates: [{metadata: {name: "
 	     "a, namespace: ''}}]}, {templates: [{spec: {}}]}, {}]}}}",
-	  "spec.template.spec.volumeClaimPolicies[1]: Invalid value: \"object\": the "
-	  "templates must not have a namespace\n"
-	  "spec.template.spec.volumeClaimPolicies[2]: Invalid value: \"object\": the "
-	  "templates must not have a namespace\n" },
+	  "spec.template.spec.volumeClaimPolicies[1]: Invalid value: \"object\": "
+	  "the templates must not have a namespace\n"
+	  "spec.template.spec.volumeClaimPolicies[2]: Invalid value: \"object\": "
+	  "the templates must not have a namespace\n" },
 	{ "a scheme that begins with a digit, and one with signs", "TrainJob",
 	  TJ "initializer: {dataset: {storageUri: '1s://a'}, model: {storageUri: "
 	     "\"a+b.c-1://x\"}}}",
@@ -315,12 +277,12 @@ static const struct row {
 	  "or a URI with a scheme, such as hf://org/name\n" },
 	{ "an address of two lines", "TrainJob",
 	  TJ "initializer: {dataset: {storageUri: \"s3://a\\nb\"}}}",
-	  "spec.initializer.dataset.storageUri: Invalid value: \"s3://a\\nb\": must be "
-	  "empty or a URI with a scheme, such as hf://org/name\n" },
+	  "spec.initializer.dataset.storageUri: Invalid value: \"s3://a\\nb\": "
+	  "must be empty or a URI with a scheme, such as hf://org/name\n" },
 	{ "Kueue's manager", "TrainJob", TJ "managedBy: kueue.x-k8s.io/multikueue}", "" },
 	{ "a list where an object belongs", "TrainingRuntime", TR "[1]",
-	  "spec: Invalid value: \"array\": spec in body must be of type object: "
-	  "\"array\"\n" },
+	  "spec: Invalid value: \"array\": spec in body must be of "
+	  "type object: \"array\"\n" },
 };
 
 static void test_faults(void **state)
@@ -341,21 +303,20 @@ static void test_faults(void **state)
 static const struct whole {
 	const char *text, *want;
 } wholes[] = {
-	{ "[]", "Invalid value: an object with apiVersion, kind, metadata and spec is "
-		"wanted\n" },
-	{ "{}", "apiVersion: Required value: trainer.kubeflow.org/v1alpha1\n"
-		"kind: Required value: one of TrainJob, TrainingRuntime, "
-		"ClusterTrainingRuntime\n" },
+	{ "[]", "Invalid value: an object with apiVersion, kind, metadata "
+		"and spec is wanted\n" },
+	{ "{}",
+	  "apiVersion: Required value: trainer.kubeflow.org/v1alpha1\n"
+	  "kind: Required value: one of TrainJob, TrainingRuntime, ClusterTrainingRuntime\n" },
 	{ "{apiVersion: kubeflow.org/v1, kind: PyTorchJob}",
 	  "apiVersion: Invalid value: \"kubeflow.org/v1\": must be "
 	  "trainer.kubeflow.org/v1alpha1\n"
 	  "kind: Unsupported value: \"PyTorchJob\": must be one of TrainJob, "
-	  "TrainingRuntime, "
-	  "ClusterTrainingRuntime\n" },
+	  "TrainingRuntime, ClusterTrainingRuntime\n" },
 	{ "{apiVersion: trainer.kubeflow.org/v1alpha1, kind: trainjob}",
 	  "kind: Unsupported value: \"trainjob\": did you mean 'TrainJob'?\n" },
-	{ "{apiVersion: trainer.kubeflow.org/v1, kind: TrainJob, metadata: {name: a}, "
-	  "spec: {}}",
+	{ "{apiVersion: trainer.kubeflow.org/v1, kind: TrainJob, "
+	  "metadata: {name: a}, spec: {}}",
 	  "apiVersion: Invalid value: \"trainer.kubeflow.org/v1\": must be "
 	  "trainer.kubeflow.org/v1alpha1\n"
 	  "spec.runtimeRef: Required value\n" },
@@ -408,9 +369,7 @@ static const struct meta {
 	{ "TrainJob",
 	  "{name: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa}",
 	  "metadata.name: Invalid value: "
-	  "\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\": "
-	  "metadata.name "
-	  "may have 63 characters at most\n" },
+	  "\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\": metadata.name may have 63 characters at most\n" },
 	{ "TrainJob",
 	  "{name: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa}",
 	  "" }, /* 63 */
@@ -418,37 +377,35 @@ static const struct meta {
 	{ "TrainJob", "{generateName: A-}",
 	  "metadata.generateName: Invalid value: \"A-\": " SUBDOMAIN },
 	{ "ClusterTrainingRuntime", "{name: a, namespace: b}",
-	  "metadata.namespace: Forbidden: a ClusterTrainingRuntime belongs to no "
-	  "namespace\n" },
+	  "metadata.namespace: Forbidden: a ClusterTrainingRuntime "
+	  "belongs to no namespace\n" },
 	{ "TrainJob", "{name: a, namespace: b.c}",
 	  "metadata.namespace: Invalid value: \"b.c\": must not contain dots\n" },
 	{ "TrainJob", "{name: a, labels: {a.b/c: d, e: ''}, annotations: {A.b/C: d e}}",
 	  "" },
 	{ "TrainJob", "{name: a, labels: {A.b/C: d}}",
-	  "metadata.labels: Invalid value: \"A.b/C\": must have a DNS subdomain before "
-	  "the '/', "
-	  "of 253 characters at most\n" },
+	  "metadata.labels: Invalid value: \"A.b/C\": must have a "
+	  "DNS subdomain before the '/', of 253 characters at most\n" },
 	{ "TrainJob", "{name: a, labels: {b: '-'}}",
-	  "metadata.labels: Invalid value: \"-\": must be empty or consist of letters, "
-	  "digits, "
-	  "'-', '_' and '.', and start and end with a letter or a digit\n" },
+	  "metadata.labels: Invalid value: \"-\": must be empty or "
+	  "consist of letters, digits, '-', '_' and '.', and start "
+	  "and end with a letter or a digit\n" },
 	{ "TrainJob", "{name: a, annotations: {'': x}}",
-	  "metadata.annotations: Invalid value: \"\": must consist of letters, digits, "
-	  "'-', '_' "
-	  "and '.', start and end with a letter or a digit, and may have a DNS subdomain "
-	  "and '/' "
+	  "metadata.annotations: Invalid value: \"\": must consist "
+	  "of letters, digits, '-', '_' and '.', start and end with "
+	  "a letter or a digit, and may have a DNS subdomain and '/' "
 	  "before it\n" },
 	{ "TrainJob", "{name: a, labels: {b: 1}}",
-	  "metadata.labels.b: Invalid value: \"integer\": metadata.labels.b in body must "
-	  "be of "
-	  "type string: \"integer\"; write it in quotes\n" },
+	  "metadata.labels.b: Invalid value: \"integer\": "
+	  "metadata.labels.b in body must be of type string: "
+	  "\"integer\"; write it in quotes\n" },
 	{ "TrainJob", "{name: 7}",
-	  "metadata.name: Invalid value: \"integer\": metadata.name in body must be of "
-	  "type "
-	  "string: \"integer\"; write it in quotes\n" },
+	  "metadata.name: Invalid value: \"integer\": metadata.name "
+	  "in body must be of type string: \"integer\"; write it in "
+	  "quotes\n" },
 	{ "TrainJob", "[a]",
-	  "metadata: Invalid value: \"array\": metadata in body must be of type object: "
-	  "\"array\"\n" },
+	  "metadata: Invalid value: \"array\": metadata in body must "
+	  "be of type object: \"array\"\n" },
 	{ "TrainJob", "{name: a, lables: {}}",
 	  "metadata.lables: Unknown field: did you mean 'labels'?\n" },
 };
@@ -542,8 +499,8 @@ static const struct update {
 	{ "a deadline", TJ "activeDeadlineSeconds: 5}", TJ "activeDeadlineSeconds: 6}",
 	  "spec.activeDeadlineSeconds: Invalid value: 6: field is immutable\n" },
 	{ "managedBy", TJ "}", TJ "managedBy: kueue.x-k8s.io/multikueue}",
-	  "spec.managedBy: Invalid value: \"kueue.x-k8s.io/multikueue\": field is "
-	  "immutable\n" },
+	  "spec.managedBy: Invalid value: "
+	  "\"kueue.x-k8s.io/multikueue\": field is immutable\n" },
 	/* Upstream's rules let these pass: they see a value on both sides only. */
 	{ "a trainer comes", TJ "}", TJ "trainer: {numNodes: 2}}",
 	  "spec.trainer: Invalid value: \"object\": field is immutable\n" },
@@ -565,18 +522,15 @@ static const struct update {
 	  "template.spec.template.spec.resourceClaims: Invalid value: \"object\": field "
 	  "is immutable\n" },
 	{ "in the patch of the same manager, the job of the same name",
-	  TJ "runtimePatches: [{manager: a/b}, {manager: c/d, trainingRuntimeSpec: "
-	     "{template: "
-	     "{spec: {replicatedJobs: [{name: job, template: {spec: {template: {spec: "
+	  TJ "runtimePatches: [{manager: a/b}, {manager: c/d, "
+	     "trainingRuntimeSpec: {template: {spec: {replicatedJobs: "
+	     "[{name: job, template: {spec: {template: {spec: "
 	     "{serviceAccountName: one, nodeSelector: {a: b}}}}}}]}}}}]}",
-	  TJ "runtimePatches: [{manager: c/d, trainingRuntimeSpec: {template: "
-	     "{spec: {replicatedJobs: [{name: m}, {name: job, template: {spec: "
-	     "{template: {spec: "
+	  TJ "runtimePatches: [{manager: c/d, trainingRuntimeSpec: "
+	     "{template: {spec: {replicatedJobs: [{name: m}, {name: "
+	     "job, template: {spec: {template: {spec: "
 	     "{serviceAccountName: two, nodeSelector: {a: c}}}}}}]}}}}]}",
-	  "spec.runtimePatches[0].trainingRuntimeSpec.template.spec.replicatedJobs[1]."
-	  "template."
-	  "spec.template.spec.serviceAccountName: Invalid value: \"two\": field is "
-	  "immutable\n" },
+	  "spec.runtimePatches[0].trainingRuntimeSpec.template.spec.replicatedJobs[1].template.spec.template.spec.serviceAccountName: Invalid value: \"two\": field is immutable\n" },
 };
 
 static void test_updates(void **state)

@@ -13,12 +13,12 @@ static const struct row {
 	  "kind: ClusterTrainingRuntime}, suspend: false, "
 	  "managedBy: trainer.kubeflow.org/trainjob-controller}" },
 	{ "what is given stays", "TrainJob",
-	  "spec: {runtimeRef: {name: rt, kind: TrainingRuntime, apiGroup: x}, suspend: "
-	  "true, "
-	  "managedBy: kueue.x-k8s.io/multikueue}",
-	  "spec: {runtimeRef: {name: rt, kind: TrainingRuntime, apiGroup: x}, suspend: "
-	  "true, "
-	  "managedBy: kueue.x-k8s.io/multikueue}" },
+	  "spec: {runtimeRef: {name: rt, kind: TrainingRuntime, "
+	  "apiGroup: x}, suspend: true, managedBy: "
+	  "kueue.x-k8s.io/multikueue}",
+	  "spec: {runtimeRef: {name: rt, kind: TrainingRuntime, "
+	  "apiGroup: x}, suspend: true, managedBy: "
+	  "kueue.x-k8s.io/multikueue}" },
 	{ "no spec, no defaults", "TrainJob", "", "" },
 	{ "null becomes the default", "TrainJob",
 	  "spec: {runtimeRef: {name: rt, kind: null}, suspend: null, managedBy: null, "
@@ -27,28 +27,24 @@ static const struct row {
 	  "kind: ClusterTrainingRuntime}, suspend: false, "
 	  "managedBy: trainer.kubeflow.org/trainjob-controller}" },
 	{ "deep in lists", "TrainJob",
-	  "spec: {runtimeRef: {name: a, kind: b, apiGroup: c}, suspend: true, managedBy: "
-	  "d, "
-	  "trainer: {env: [{name: A, valueFrom: {secretKeyRef: {key: k}}}, "
-	  "{name: B, value: null}]}}",
-	  "spec: {runtimeRef: {name: a, kind: b, apiGroup: c}, suspend: true, managedBy: "
-	  "d, "
-	  "trainer: {env: [{name: A, valueFrom: {secretKeyRef: {key: k, name: ''}}}, "
-	  "{name: B}]}}" },
+	  "spec: {runtimeRef: {name: a, kind: b, apiGroup: c}, "
+	  "suspend: true, managedBy: d, trainer: {env: [{name: A, "
+	  "valueFrom: {secretKeyRef: {key: k}}}, {name: B, value: null}]}}",
+	  "spec: {runtimeRef: {name: a, kind: b, apiGroup: c}, "
+	  "suspend: true, managedBy: d, trainer: {env: [{name: A, "
+	  "valueFrom: {secretKeyRef: {key: k, name: ''}}}, {name: B}]}}" },
 	{ "values of a map", "TrainJob",
-	  "spec: {runtimeRef: {name: a, kind: b, apiGroup: c}, suspend: true, managedBy: "
-	  "d, "
-	  "trainer: {resourcesPerNode: {limits: {cpu: 1, memory: null}}}}",
-	  "spec: {runtimeRef: {name: a, kind: b, apiGroup: c}, suspend: true, managedBy: "
-	  "d, "
-	  "trainer: {resourcesPerNode: {limits: {cpu: 1}}}}" },
+	  "spec: {runtimeRef: {name: a, kind: b, apiGroup: c}, "
+	  "suspend: true, managedBy: d, trainer: {resourcesPerNode: "
+	  "{limits: {cpu: 1, memory: null}}}}",
+	  "spec: {runtimeRef: {name: a, kind: b, apiGroup: c}, "
+	  "suspend: true, managedBy: d, trainer: {resourcesPerNode: "
+	  "{limits: {cpu: 1}}}}" },
 	{ "a null in a list stays", "TrainJob",
-	  "spec: {runtimeRef: {name: a, kind: b, apiGroup: c}, suspend: true, managedBy: "
-	  "d, "
-	  "trainer: {args: [null, x]}}",
-	  "spec: {runtimeRef: {name: a, kind: b, apiGroup: c}, suspend: true, managedBy: "
-	  "d, "
-	  "trainer: {args: [null, x]}}" },
+	  "spec: {runtimeRef: {name: a, kind: b, apiGroup: c}, "
+	  "suspend: true, managedBy: d, trainer: {args: [null, x]}}",
+	  "spec: {runtimeRef: {name: a, kind: b, apiGroup: c}, "
+	  "suspend: true, managedBy: d, trainer: {args: [null, x]}}" },
 	{ "policies that are there", "TrainingRuntime",
 	  "spec: {mlPolicy: {mpi: {}}, podGroupPolicy: {coscheduling: {}, volcano: "
 	  "{networkTopology: {}}}}",
@@ -65,20 +61,17 @@ static const struct row {
 	  "spec: {mlPolicy: {mpi: {mpiImplementation: '', numProcPerNode: 2, "
 	  "runLauncherAsNode: true, sshAuthMountPath: /x}}}" },
 	{ "JobSet and pods", "ClusterTrainingRuntime",
-	  "spec: {template: {spec: {failurePolicy: {}, replicatedJobs: [{name: a, "
-	  "template: "
-	  "{spec: {template: {spec: {containers: [{name: c, ports: [{containerPort: 1}], "
-	  "livenessProbe: {grpc: {port: 2}}}], volumes: [{name: v, azureDisk: {diskName: "
-	  "d, "
-	  "diskURI: u}}]}}}}}]}}}",
-	  "spec: {template: {spec: {failurePolicy: {restartStrategy: Recreate}, "
-	  "replicatedJobs: "
-	  "[{name: a, groupName: default, replicas: 1, template: {spec: {template: "
-	  "{spec: "
-	  "{containers: [{name: c, ports: [{containerPort: 1, protocol: TCP}], "
-	  "livenessProbe: "
-	  "{grpc: {port: 2, service: ''}}}], volumes: [{name: v, azureDisk: {diskName: "
-	  "d, "
+	  "spec: {template: {spec: {failurePolicy: {}, "
+	  "replicatedJobs: [{name: a, template: {spec: {template: "
+	  "{spec: {containers: [{name: c, ports: [{containerPort: "
+	  "1}], livenessProbe: {grpc: {port: 2}}}], volumes: [{name: "
+	  "v, azureDisk: {diskName: d, diskURI: u}}]}}}}}]}}}",
+	  "spec: {template: {spec: {failurePolicy: {restartStrategy: "
+	  "Recreate}, replicatedJobs: [{name: a, groupName: default, "
+	  "replicas: 1, template: {spec: {template: {spec: "
+	  "{containers: [{name: c, ports: [{containerPort: 1, "
+	  "protocol: TCP}], livenessProbe: {grpc: {port: 2, service: "
+	  "''}}}], volumes: [{name: v, azureDisk: {diskName: d, "
 	  "diskURI: u, fsType: ext4, readOnly: false}}]}}}}}]}}}" },
 	{ "wrong types are left alone", "TrainJob", "spec: [1, {runtimeRef: {}}]",
 	  "spec: [1, {runtimeRef: {}}]" },
@@ -86,20 +79,20 @@ static const struct row {
 
 static const struct row prunes[] = {
 	{ "unknown fields, anywhere", "TrainJob",
-	  "spec: {x: 1, runtimeRef: {name: rt, y: {}}, trainer: {env: [{name: A, z: "
-	  "1}]}}\nw: 2",
+	  "spec: {x: 1, runtimeRef: {name: rt, y: {}}, trainer: {env: [{name: A, z: 1}]}}\n"
+	  "w: 2",
 	  "spec: {runtimeRef: {name: rt}, trainer: {env: [{name: A}]}}" },
 	{ "an object without fields", "TrainingRuntime",
 	  "spec: {mlPolicy: {jax: {a: 1}}}", "spec: {mlPolicy: {jax: {}}}" },
 	{ "maps keep their keys", "TrainJob",
-	  "spec: {trainer: {resourcesPerNode: {limits: {any.thing/x: 1}, limit: {cpu: "
-	  "1}}}}",
+	  "spec: {trainer: {resourcesPerNode: {limits: {any.thing/x: "
+	  "1}, limit: {cpu: 1}}}}",
 	  "spec: {trainer: {resourcesPerNode: {limits: {any.thing/x: 1}}}}" },
 	{ "metadata inside is labels, annotations, finalizers, name, namespace",
 	  "TrainingRuntime",
-	  "spec: {template: {metadata: {name: a, namespace: b, labels: {c: d}, uid: e, "
-	  "finalizers: [f], annotations: {g: h}, generateName: i, creationTimestamp: "
-	  "null}}}",
+	  "spec: {template: {metadata: {name: a, namespace: b, "
+	  "labels: {c: d}, uid: e, finalizers: [f], annotations: {g: "
+	  "h}, generateName: i, creationTimestamp: null}}}",
 	  "spec: {template: {metadata: {name: a, namespace: b, labels: {c: d}, "
 	  "finalizers: [f], annotations: {g: h}}}}" },
 	{ "an object where a list or a text belongs", "TrainJob",
@@ -154,11 +147,18 @@ static void test_metadata_of_the_root(void **state)
 static void test_defaults_of_a_default(void **state)
 {
 	static const char text[] =
-		"group: g\nversion: v1\nkinds:\n  Thing: {plural: things, scope: "
-		"Namespaced, schema: {$ref: Thing}}\ndefinitions:\n  Thing:\n    type: "
-		"object\n    properties:\n      o:\n        type: object\n        "
-		"default: "
-		"{}\n        properties: {x: {type: string, default: d}}\n";
+		"group: g\n"
+		"version: v1\n"
+		"kinds:\n"
+		"  Thing: {plural: things, scope: Namespaced, schema: {$ref: Thing}}\n"
+		"definitions:\n"
+		"  Thing:\n"
+		"    type: object\n"
+		"    properties:\n"
+		"      o:\n"
+		"        type: object\n"
+		"        default: {}\n"
+		"        properties: {x: {type: string, default: d}}\n";
 	cleanup_json cJSON *none = yaml_doc("{apiVersion: g/v1, kind: Thing}");
 	cleanup_json cJSON *null = yaml_doc("{apiVersion: g/v1, kind: Thing, o: null}");
 	struct error err = { 0 };

@@ -105,17 +105,16 @@ static void test_an_error_in_the_source_is_said(void **state)
 		{ HEAD
 		  "{type: object, x-kubernetes-validations: [{rule: x, message: m}]}" TAIL
 			  CLOSE,
-		  "schema: kinds: K: x-kubernetes-validations: not a value of this "
-		  "keyword: "
-		  "[{\"rule\":\"x\",\"message\":\"m\"}]" },
+		  "schema: kinds: K: x-kubernetes-validations: not a value "
+		  "of this keyword: [{\"rule\":\"x\",\"message\":\"m\"}]" },
 		{ HEAD "{type: object, format: float}" TAIL CLOSE,
 		  "schema: kinds: K: format: not a value of this keyword: \"float\"" },
 		{ HEAD "{type: object, x-kubernetes-list-type: bag}" TAIL CLOSE,
 		  "schema: kinds: K: x-kubernetes-list-type: not a value of this "
 		  "keyword: \"bag\"" },
 		{ HEAD "{type: object, x-kubernetes-map-type: round}" TAIL CLOSE,
-		  "schema: kinds: K: x-kubernetes-map-type: not a value of this keyword: "
-		  "\"round\"" },
+		  "schema: kinds: K: x-kubernetes-map-type: not a value of "
+		  "this keyword: \"round\"" },
 		{ HEAD "{type: object, x-kubernetes-int-or-string: false}" TAIL CLOSE,
 		  "schema: kinds: K: x-kubernetes-int-or-string: not a value of this "
 		  "keyword: false" },
@@ -153,10 +152,10 @@ static void test_an_error_in_the_source_is_said(void **state)
 static void test_other_keywords(void **state)
 {
 	static const char text[] =
-		HEAD "{type: object, properties: {apiVersion: {type: string}, kind: "
-		     "{type: string}, metadata: {type: object, "
-		     "x-kubernetes-preserve-unknown-fields: true}, spec: {type: object, "
-		     "maxProperties: 1, additionalProperties: {type: "
+		HEAD "{type: object, properties: {apiVersion: {type: string}, "
+		     "kind: {type: string}, metadata: {type: object, "
+		     "x-kubernetes-preserve-unknown-fields: true}, spec: {type: "
+		     "object, maxProperties: 1, additionalProperties: {type: "
 		     "string}}}}" TAIL CLOSE;
 	static const struct {
 		const char *spec, *want;

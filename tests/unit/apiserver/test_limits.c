@@ -309,10 +309,10 @@ static void test_large_list(void **state)
 	(void)state;
 	for (int i = 0; i < 3; i++) {
 		buf_clear(&body);
-		buf_printf(&body,
-			   "{\"metadata\":{\"name\":\"l%d\"},\"data\":{\"a\":\"%"
-			   "0500000d\"}}",
-			   i, 0);
+		buf_printf(
+			&body,
+			"{\"metadata\":{\"name\":\"l%d\"},\"data\":{\"a\":\"%0500000d\"}}",
+			i, 0);
 		assert_int_equal(ask("POST", MAPS, JSON, (const char *)body.data), 201);
 	}
 	run(&r);

@@ -175,11 +175,8 @@ static const struct row {
 	{ 400, "GET", MAPS "?watch=1&resourceVersion=-1", "" },
 	{ 400, "POST", JOBS, "{\"metadata\":{\"name\":\"a\"}}" },
 	{ 201, "POST", RUNTIMES "?fieldValidation=Strict",
-	  "{" TYPE("TrainingRuntime") ",\"metadata\":{\"name\":\"unset\","
-				      "\"creationTimestamp\":null},\"spec\":{"
-				      "\"template\":{\"metadata\":{\"creationTimestamp\":"
-				      "null},\"spec\":{"
-				      "\"replicatedJobs\":[]}}},\"status\":{}}" },
+	  "{" TYPE(
+		  "TrainingRuntime") ",\"metadata\":{\"name\":\"unset\",\"creationTimestamp\":null},\"spec\":{\"template\":{\"metadata\":{\"creationTimestamp\":null},\"spec\":{\"replicatedJobs\":[]}}},\"status\":{}}" },
 	{ 201, "POST", JOBS "?fieldValidation=Strict",
 	  "{" TYPE("TrainJob") ",\"metadata\":{\"name\":\"unset\","
 			       "\"creationTimestamp\":null},\"spec\":{\"runtimeRef\":{"
@@ -206,14 +203,16 @@ static void test_rows(void **state)
 /* kubectl apply --server-side of what a Go program wrote. */
 static void test_apply_unset(void **state)
 {
-	struct answer a = send_as(
-		"secret", "PATCH",
-		RUNTIMES "/applied?fieldManager=m&fieldValidation=Strict",
-		"application/apply-patch+yaml",
-		"apiVersion: trainer.kubeflow.org/v1alpha1\nkind: TrainingRuntime\n"
-		"metadata: {name: applied, creationTimestamp: null}\n"
-		"spec: {template: {metadata: {creationTimestamp: null}, spec: "
-		"{replicatedJobs: []}}}\nstatus: {}\n");
+	struct answer a =
+		send_as("secret", "PATCH",
+			RUNTIMES "/applied?fieldManager=m&fieldValidation=Strict",
+			"application/apply-patch+yaml",
+			"apiVersion: trainer.kubeflow.org/v1alpha1\n"
+			"kind: TrainingRuntime\n"
+			"metadata: {name: applied, creationTimestamp: null}\n"
+			"spec: {template: {metadata: {creationTimestamp: null}, spec: "
+			"{replicatedJobs: []}}}\n"
+			"status: {}\n");
 
 	(void)state;
 	assert_int_equal(a.status, 201);

@@ -22,9 +22,8 @@ static const struct opt opts[] = {
 	OPT_INT(0, "nodes", "N", "how many nodes", struct values, nodes, 1, 1000),
 	OPT_STR('n', "namespace", "NS", "where the TrainJob is", struct values, ns),
 	OPT_STRS('e', "env", "NAME=VALUE",
-		 "one more environment variable for the training process; may be "
-		 "repeated, "
-		 "and the last of a name counts",
+		 "one more environment variable for the training process; "
+		 "may be repeated, and the last of a name counts",
 		 struct values, env),
 	OPT_DURATION(0, "wait", "TIME", "how long to wait", struct values, wait, 0,
 		     3600000),
@@ -125,9 +124,9 @@ static void test_messages(void **state)
 		{ "x --verbose=1", "--verbose takes no value" },
 		{ "x --nodes two", "--nodes: 'two' is not a whole number" },
 		{ "x --nodes 0", "--nodes: 0 is not between 1 and 1000" },
-		{ "x --wait 90", "--wait: '90' is not a duration like 90s or 1h30m: "
-				 "units are h, m, s and "
-				 "ms" },
+		{ "x --wait 90",
+		  "--wait: '90' is not a duration like 90s or 1h30m: units "
+		  "are h, m, s and ms" },
 		{ "x --wait 2h", "--wait: 2h is not between 0s and 1h0m0s" },
 		{ "x -o xml", "--output: 'xml' is not one of table, json, yaml" },
 	};
@@ -150,10 +149,8 @@ static void test_help_fits_the_terminal(void **state)
 		"  -v, --verbose               say more\n"
 		"      --nodes N               how many nodes\n"
 		"  -n, --namespace NS          where the TrainJob is\n"
-		"  -e, --env NAME=VALUE        one more environment variable for the "
-		"training\n"
-		"                              process; may be repeated, and the last of "
-		"a name\n"
+		"  -e, --env NAME=VALUE        one more environment variable for the training\n"
+		"                              process; may be repeated, and the last of a name\n"
 		"                              counts\n"
 		"      --wait TIME             how long to wait\n"
 		"  -o, --output FORMAT         how to print (table, json, yaml)\n"

@@ -60,8 +60,15 @@ static void test_json_objects(void **state)
 		  "a: 1\n---\n\xef\xbb\xbf"
 		  "b: 2\nc: 3\n",
 		  "[{\"a\":1},{\"b\":2,\"c\":3}]" },
-		{ "# x\n{\"a\":1} # y\n--- # z\n{\"b\":2}\n...\n---\nc: "
-		  "3\n---\n{\"d\":4}",
+		{ "# x\n"
+		  "{\"a\":1} # y\n"
+		  "--- # z\n"
+		  "{\"b\":2}\n"
+		  "...\n"
+		  "---\n"
+		  "c: 3\n"
+		  "---\n"
+		  "{\"d\":4}",
 		  "[{\"a\":1},{\"b\":2},{\"c\":3},{\"d\":4}]" },
 		{ "{\"a\":1}{\"b\":2}\n---\n{c: 3,}\n",
 		  "[{\"a\":1},{\"b\":2},{\"c\":3}]" },
@@ -79,8 +86,8 @@ static void test_json_objects(void **state)
 		{ "{\"a\": [1,\n]}",
 		  "ERROR: 2:1: a value expected, found ']'; remove the ',' before it" },
 		{ "{\"a\": 1,}",
-		  "ERROR: 1:9: a key in quotes expected, found '}'; remove the ',' "
-		  "before it" },
+		  "ERROR: 1:9: a key in quotes expected, found '}'; remove "
+		  "the ',' before it" },
 		{ "{\"a\": x,}", "[{\"a\":\"x\"}]" },
 	};
 
@@ -221,12 +228,10 @@ static void test_messages(void **state)
 		{ "- a\nb: c\n",
 		  "ERROR: 2:1: expected '- ' here: check the indentation of "
 		  "this list (in what began at 1:1)" },
-		{ "a: 1\nb\n",
-		  "ERROR: 3:1: this line has no ':' after its key (in what began "
-		  "at 2:1)" },
-		{ "a: [1, 2\n",
-		  "ERROR: 2:1: ',' or ']' expected in the list (in what began "
-		  "at 1:4)" },
+		{ "a: 1\nb\n", "ERROR: 3:1: this line has no ':' after its key (in what "
+			       "began at 2:1)" },
+		{ "a: [1, 2\n", "ERROR: 2:1: ',' or ']' expected in the list (in what "
+				"began at 1:4)" },
 		{ "a: [1, 2", "ERROR: 1:9: ',' or ']' expected in the list" },
 		{ "\xc3\xa9: \xc3\xa9\nb:\n\tc: 1\n",
 		  "ERROR: 3:1: tab used for indentation; use spaces" },
@@ -236,9 +241,9 @@ static void test_messages(void **state)
 			     "quote the value" },
 		{ "a: \"x\n", "ERROR: 2:1: the text ends within a quoted string (in what "
 			      "began at 1:4)" },
-		{ "a: \"\\q\"\n", "ERROR: 1:5: unknown escape in a string in double "
-				  "quotes (write \\\\ for a "
-				  "backslash)" },
+		{ "a: \"\\q\"\n",
+		  "ERROR: 1:5: unknown escape in a string in double quotes "
+		  "(write \\\\ for a backslash)" },
 		{ "a: 'x' y\n",
 		  "ERROR: 1:8: expected a key here: check the indentation, or "
 		  "put the text before in quotes" },
@@ -313,18 +318,7 @@ static void test_billion_laughs(void **state)
 static void test_prints_as_kubectl_does(void **state)
 {
 	cleanup_json cJSON *doc = doc_of(
-		"{\"apiVersion\":\"v1\",\"metadata\":{\"labels\":{\"a.b/c\":\"yes\"},"
-		"\"annotations\":{}},\"count\":9007199254740993,\"list\":[1,null,true,"
-		"\"x\",["
-		"],"
-		"[\"a\",\"b\"],{\"name\":\"A\",\"value\":\"1\"},[{\"k\":\"v\",\"l\":[1]}]"
-		"],"
-		"\"args\":[\"--n=1\",\"-c\",\"a: b\",\"\",\"# x\",\"10Gi\",\"12:30\",\" "
-		"x\"],"
-		"\"script\":\"#!/bin/sh\\necho "
-		"x\\n\",\"keep\":\"a\\n\\n\",\"strip\":\"a\\nb\","
-		"\"lead\":\"  a\\nb\\n\",\"cr\":\"a\\r\\nb\",\"blank\":\"\\n\","
-		"\"nested\":[\"a\\nb\"],\"yes\":1,\"1\":2,\"\":3}");
+		"{\"apiVersion\":\"v1\",\"metadata\":{\"labels\":{\"a.b/c\":\"yes\"},\"annotations\":{}},\"count\":9007199254740993,\"list\":[1,null,true,\"x\",[],[\"a\",\"b\"],{\"name\":\"A\",\"value\":\"1\"},[{\"k\":\"v\",\"l\":[1]}]],\"args\":[\"--n=1\",\"-c\",\"a: b\",\"\",\"# x\",\"10Gi\",\"12:30\",\" x\"],\"script\":\"#!/bin/sh\\necho x\\n\",\"keep\":\"a\\n\\n\",\"strip\":\"a\\nb\",\"lead\":\"  a\\nb\\n\",\"cr\":\"a\\r\\nb\",\"blank\":\"\\n\",\"nested\":[\"a\\nb\"],\"yes\":1,\"1\":2,\"\":3}");
 	cleanup_buf struct buf out = { .max = 10000 };
 
 	(void)state;

@@ -250,9 +250,8 @@ static void test_what_json_cannot_hold(void **state)
 		  "1:1: !!binary: not text, and JSON holds only text; write "
 		  "the base64 as a plain string" },
 		{ "\"a\\0b\"", "1:1: a string may not hold NUL" },
-		{ "{~: x}",
-		  "1:2: a key is missing (null); put it in quotes if it is meant as "
-		  "text" },
+		{ "{~: x}", "1:2: a key is missing (null); put it in quotes if it is "
+			    "meant as text" },
 		{ "{? [a] : b}", "1:4: a key may not be a list" },
 		{ "{? {a: b} : c}", "1:4: a key may not be a mapping" },
 	};

@@ -74,9 +74,8 @@ static cJSON *quoted(const char *text)
 
 static cJSON *job_of(const char *secret)
 {
-	cJSON *job = quoted("{'apiVersion':'trainer.kubeflow.org/v1alpha1','kind':"
-			    "'TrainJob','metadata':{'name':'tj','namespace':'a',"
-			    "'uid':'u1'}}");
+	cJSON *job = quoted(
+		"{'apiVersion':'trainer.kubeflow.org/v1alpha1','kind':'TrainJob','metadata':{'name':'tj','namespace':'a','uid':'u1'}}");
 
 	if (secret)
 		json_put_str(job, secret, "spec", "initializer", "dataset", "secretRef",

@@ -7,8 +7,8 @@ static const char objects[] =
 	"[{'apiVersion':'v1','kind':'ConfigMap','metadata':{'name':'" INSTALL_CONFIG
 	"','namespace':'" INSTALL_NAMESPACE "'},'data':{'a':'1'}},"
 	"{'apiVersion':'apps/v1','kind':'Deployment','metadata':{'name':'d',"
-	"'namespace':'" INSTALL_NAMESPACE "'},"
-	"'spec':{'selector':{'matchLabels':{'new':'1'}}}}]";
+	"'namespace':'" INSTALL_NAMESPACE
+	"'},'spec':{'selector':{'matchLabels':{'new':'1'}}}}]";
 
 struct world {
 	struct apiserver server;

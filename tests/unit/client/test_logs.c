@@ -215,11 +215,7 @@ static void test_a_job_of_another_controller(void **state)
 	static const char *const workloads[] = {
 		NULL,
 		"{'metadata':{'name':'w1','namespace':'a'}}",
-		"{'metadata':{'name':'w2','namespace':'a','ownerReferences':[{'"
-		"controller':"
-		"true,'uid':'job','kind':'TrainJob','name':'j'}]},'status':{'clusterName'"
-		":"
-		"'east'}}",
+		"{'metadata':{'name':'w2','namespace':'a','ownerReferences':[{'controller':true,'uid':'job','kind':'TrainJob','name':'j'}]},'status':{'clusterName':'east'}}",
 	};
 	const struct logs_out out = { 0 };
 	struct apiserver s;
@@ -228,9 +224,7 @@ static void test_a_job_of_another_controller(void **state)
 	(void)state;
 	apiserver_start(&s);
 	create(s.kube, TRAINER, "TrainJob",
-	       "{'metadata':{'name':'j','namespace':'a','uid':'job'},'spec':{'runtimeRef'"
-	       ":"
-	       "{'name':'rt'},'managedBy':'kueue.x-k8s.io/multikueue'}}");
+	       "{'metadata':{'name':'j','namespace':'a','uid':'job'},'spec':{'runtimeRef':{'name':'rt'},'managedBy':'kueue.x-k8s.io/multikueue'}}");
 	for (size_t i = 0; i < sizeof(workloads) / sizeof(*workloads); i++) {
 		if (workloads[i]) {
 			apiserver_do(&s, "{\"op\":\"serve_kueue\"}");

@@ -93,8 +93,8 @@ static const struct {
 	  "2 pods, first node-1 (node rank 1): container node: exit code 3" },
 	/* Those of another job that had the name before. */
 	{ "{kind: TrainJob, metadata: {creationTimestamp: "
-	  "\"2026-01-01T00:01:00Z\"}}\n" JOBSET
-	  "---\n{kind: Pod, metadata: {name: a-node-0-0-x, creationTimestamp: "
+	  "\"2026-01-01T00:01:00Z\"}}\n" JOBSET "---\n"
+	  "{kind: Pod, metadata: {name: a-node-0-0-x, creationTimestamp: "
 	  "\"2026-01-01T00:00:57Z\"}, status: " READY "}",
 	  false, PHASE_STARTING, "pods starting: 0/2 ready", NULL },
 	{ "kind: TrainJob\n" JOBSET POD("node", "0", READY) POD("node", "1", READY),
@@ -112,8 +112,9 @@ static const struct {
 	  "estimatedRemainingSeconds: 190}}}\n" JOBSET POD("node", "0", READY)
 		  POD("node", "1", READY),
 	  false, PHASE_RUNNING, "running: 42 %, 3m10s left", NULL },
-	{ "{kind: TrainJob, status: {trainerStatus: {estimatedRemainingSeconds: "
-	  "5}}}\n" JOBSET POD("node", "0", READY) POD("node", "1", READY),
+	{ "{kind: TrainJob, status: {trainerStatus: "
+	  "{estimatedRemainingSeconds: 5}}}\n" JOBSET POD("node", "0", READY)
+		  POD("node", "1", READY),
 	  false, PHASE_RUNNING, "running: 5s left", NULL },
 	{ "kind: TrainJob\n" WITH_DATA, false, PHASE_INITIALIZING,
 	  "initializers: dataset-initializer is starting", NULL },
@@ -127,18 +128,19 @@ static const struct {
 	  PHASE_RUNNING, "running", NULL },
 	{ "{kind: TrainJob, status: {conditions: [{type: Complete, status: \"True\"}]}}",
 	  true, PHASE_COMPLETE, "complete", NULL },
-	{ "{kind: TrainJob, status: {conditions: [{type: Failed, status: \"True\", "
-	  "reason: "
-	  "r}]}}",
+	{ "{kind: TrainJob, status: {conditions: [{type: Failed, "
+	  "status: \"True\", reason: r}]}}",
 	  true, PHASE_FAILED, "failed: r", NULL },
-	{ "{kind: TrainJob, status: {conditions: [{type: Failed, status: \"True\", "
-	  "reason: "
-	  "r, message: why}]}, spec: {suspend: true}}",
+	{ "{kind: TrainJob, status: {conditions: [{type: Failed, "
+	  "status: \"True\", reason: r, message: why}]}, spec: "
+	  "{suspend: true}}",
 	  true, PHASE_FAILED, "failed: why", NULL },
 	/* Documents of any shape. */
-	{ "{kind: TrainJob, metadata: 1, spec: [], status: {conditions: {}, jobsStatus: "
-	  "x}}\n---\n{kind: JobSet, spec: {replicatedJobs: [1, null]}}\n---\n{kind: Pod, "
-	  "metadata: 3, status: [1]}",
+	{ "{kind: TrainJob, metadata: 1, spec: [], status: {conditions: {}, jobsStatus: x}}\n"
+	  "---\n"
+	  "{kind: JobSet, spec: {replicatedJobs: [1, null]}}\n"
+	  "---\n"
+	  "{kind: Pod, metadata: 3, status: [1]}",
 	  false, PHASE_STARTING, "pods starting: 0/2 ready", NULL },
 };
 

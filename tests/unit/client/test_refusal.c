@@ -17,11 +17,7 @@
 
 /* That of the paths with keys. */
 static const char object[] =
-	"{\"spec\":{\"jobs\":[{\"name\":\"a\"},{\"name\":\"node\",\"env\":[{\"name\":"
-	"\"b\"},"
-	"{\"name\":\"a]: "
-	"\\\"b\"}],\"ports\":[{\"port\":8},{\"port\":80,\"protocol\":\"UDP\"},"
-	"{\"port\":80}],\"set\":[\"u\",\"v\"]}]}}";
+	"{\"spec\":{\"jobs\":[{\"name\":\"a\"},{\"name\":\"node\",\"env\":[{\"name\":\"b\"},{\"name\":\"a]: \\\"b\"}],\"ports\":[{\"port\":8},{\"port\":80,\"protocol\":\"UDP\"},{\"port\":80}],\"set\":[\"u\",\"v\"]}]}}";
 
 /* Recorded from an API server 1.34 with Trainer's CRDs and webhooks. */
 static const struct {
@@ -54,16 +50,15 @@ static const struct {
 	      "spec.trainer.resourceClaimsPerNode: Unknown field: the TrainJob CRD in "
 	      "the cluster lacks it: run 'kftrainer install', or remove the field" } } },
 	{ "{\"message\":\"admission webhook "
-	  "\\\"validator.trainjob.trainer.kubeflow.org\\\" "
-	  "denied the request: spec.RuntimeRef: Invalid value: {\\\"a\\\":1}: not "
-	  "found\"}",
+	  "\\\"validator.trainjob.trainer.kubeflow.org\\\" denied "
+	  "the request: spec.RuntimeRef: Invalid value: "
+	  "{\\\"a\\\":1}: not found\"}",
 	  { { "spec.runtimeRef",
 	      "spec.RuntimeRef: Invalid value: {\"a\":1}: not found" } } },
-	{ "{\"message\":\"admission webhook \\\"v\\\" denied the request: "
-	  "[spec.trainer.env: "
-	  "Invalid value: [\\\"A\\\", \\\"B\\\"]: reserved, spec.trainer.env[1]: "
-	  "Forbidden: "
-	  "x, y and z: never, metadata.labels: Invalid value: 1]\"}",
+	{ "{\"message\":\"admission webhook \\\"v\\\" denied the "
+	  "request: [spec.trainer.env: Invalid value: [\\\"A\\\", "
+	  "\\\"B\\\"]: reserved, spec.trainer.env[1]: Forbidden: x, "
+	  "y and z: never, metadata.labels: Invalid value: 1]\"}",
 	  { { "spec.trainer.env",
 	      "spec.trainer.env: Invalid value: [\"A\", \"B\"]: reserved" },
 	    { "spec.trainer.env[1]",
@@ -76,25 +71,24 @@ static const struct {
 	/* Of server-side apply, which is a 500. */
 	{ UNTYPED ".spec.bogus: field not declared in schema\"}",
 	  { { "spec.bogus", "spec.bogus: Unknown field" } } },
-	{ UNTYPED "errors:\\n  .spec.jobs[name=\\\"node\\\"].env[name=\\\"a]: \\\\\\\"b"
-		  "\\\"].valeu: field not declared in schema\\n  .spec.jobs[name=\\\"node"
-		  "\\\"].ports[port=80,protocol=\\\"TCP\\\"].x: expected string, got "
-		  "&value.A{1}\\n"
-		  "  .spec.jobs[name=\\\"node\\\"].set[=\\\"v\\\"]: y\"}",
+	{ UNTYPED "errors:\\n  .spec.jobs[name=\\\"node\\\"].env[name=\\\"a]: "
+		  "\\\\\\\"b\\\"].valeu: field not declared in schema\\n  "
+		  ".spec.jobs[name=\\\"node\\\"].ports[port=80,protocol=\\\"TCP\\\"].x: "
+		  "expected string, got &value.A{1}\\n  "
+		  ".spec.jobs[name=\\\"node\\\"].set[=\\\"v\\\"]: y\"}",
 	  { { "spec.jobs[1].env[1].valeu", "spec.jobs[1].env[1].valeu: Unknown field" },
 	    { "spec.jobs[1].ports[2].x", "spec.jobs[1].ports[2].x: expected string" },
 	    { "spec.jobs[1].set[1]", "spec.jobs[1].set[1]: y" } } },
-	{ UNTYPED
-	  "errors:\\n  .spec.jobs[name=\\\"gone\\\"].a[1].b: x\\n  .spec.jobs[1].c: "
-	  "y\\n  .spec.jobs[name: z\"}",
+	{ UNTYPED "errors:\\n  .spec.jobs[name=\\\"gone\\\"].a[1].b: x\\n  "
+		  ".spec.jobs[1].c: y\\n  .spec.jobs[name: z\"}",
 	  { { "spec.jobs[name=\"gone\"].a[1].b", "spec.jobs[name=\"gone\"].a[1].b: x" },
 	    { "spec.jobs[1].c", "spec.jobs[1].c: y" },
 	    { "spec.jobs[name", "spec.jobs[name: z" } } },
 	{ UNTYPED "errors:\\n  .spec.a[name=\\\"\\n\\\"].b: x\\n  .spec.c: y\"}",
 	  { { "spec.c", "spec.c: y" } } },
 	{ UNTYPED "no field\"}",
-	  { { "", "failed to create typed patch object (default/mine; a/v1, Kind=A): no "
-		  "field" } } },
+	  { { "", "failed to create typed patch object (default/mine; a/v1, "
+		  "Kind=A): no field" } } },
 	{ "{\"details\":{\"causes\":[{},{\"message\":\"\"},{\"field\":\"spec\"}]}}",
 	  { { "", "words" } } },
 	{ "{\"message\":\"strict decoding error: unknown field \\\"\"}",

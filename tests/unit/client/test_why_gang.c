@@ -46,10 +46,10 @@ static void test_room(void **state)
 			  "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) were "
 			  "unschedulable. preemption: 0/2 nodes are available."),
 		  PENDING
-		  "room for 2 (cpu)" NONE ": 0/2 nodes are available: 1 "
-		  "Insufficient cpu, 1 node(s) were unschedulable (a pod requests 1 cpu, "
-		  "but no node has more than 2 free (of 4)).\nMore: kubectl describe "
-		  "podgroup bert -n a\n" },
+		  "room for 2 (cpu)" NONE
+		  ": 0/2 nodes are available: 1 Insufficient cpu, 1 node(s) were "
+		  "unschedulable (a pod requests 1 cpu, but no node has more than 2 free (of 4)).\n"
+		  "More: kubectl describe podgroup bert -n a\n" },
 		{ "memory",
 		  GANG FOUR("cpu: 0, memory: 3Gi")
 			  THREE(ASKS("cpu: 1, memory: 2Gi"),
@@ -83,10 +83,10 @@ static void test_room(void **state)
 			  "affinity/selector (its nodeSelector is pool=b)." },
 		{ "node affinity",
 		  GANG ON("n2", "", "pool: b", "cpu: 1", "") FOUR("")
-			  THREE("affinity: {nodeAffinity: {requiredDuringScheduling"
-				"IgnoredDuringExecution: {nodeSelectorTerms: "
-				"[{matchExpressions: [{key: pool, operator: In, values: "
-				"[b]}]}]}}}, " CPU,
+			  THREE("affinity: {nodeAffinity: "
+				"{requiredDuringSchedulingIgnoredDuringExecution: "
+				"{nodeSelectorTerms: [{matchExpressions: [{key: pool, "
+				"operator: In, values: [b]}]}]}}}, " CPU,
 				"0/2 nodes are available: 1 Insufficient cpu, 1 node(s) "
 				"didn''t match Pod''s node affinity/selector."),
 		  "bert is pending: its gang needs 3 " OF ", but all nodes together have "
@@ -94,13 +94,12 @@ static void test_room(void **state)
 		  "fewer nodes.\nMore: kubectl describe podgroup bert -n a\n" },
 		{ "no claim of a volume is bound",
 		  GANG FOUR("") THREE(
-			  CPU,
-			  "0/1 nodes are available: pod has unbound immediate "
-			  "PersistentVolumeClaims.") "kind: "
-						     "PersistentVolumeClaim\nmetadata: "
-						     "{name: c}\nspec: "
-						     "{storageClassName: s}\nstatus: "
-						     "{phase: Pending}\n---\n",
+			  CPU, "0/1 nodes are available: pod has unbound immediate "
+			       "PersistentVolumeClaims.") "kind: PersistentVolumeClaim\n"
+							  "metadata: {name: c}\n"
+							  "spec: {storageClassName: s}\n"
+							  "status: {phase: Pending}\n"
+							  "---\n",
 		  PENDING "room for 0 (volume claims): its PersistentVolumeClaim c is "
 			  "Pending (storage class s).\n" },
 		{ "another gang has the room",
@@ -112,26 +111,22 @@ static void test_room(void **state)
 			  "resources.\n" },
 		{ "a ResourceQuota",
 		  JOB("", STATUS) JOBSET "kind: Job\n" META(
-			  "bert-node-0") "}\nspec: {parallelism: 3}\nstatus: {active: "
-					 "2}\n---\n" GROUP("3") FOUR("") MEMBER(
+			  "bert-node-0") "}\n"
+					 "spec: {parallelism: 3}\n"
+					 "status: {active: 2}\n"
+					 "---\n" GROUP("3") FOUR("") MEMBER(
 						 "0", CPU,
 						 UNSCHEDULABLE(
-							 "0/1 nodes are available: "
-							 "pre-filter "
-							 "pod x cannot find enough "
-							 "sibling "
-							 "pods, current pods number: 2, "
-							 "minMember of group: 3."))
-						 MEMBER("1", CPU, UNSCHEDULABLE("-"))
-							 EVENT("Job", "bert-node-0",
-							       "Warning", "FailedCreate",
-							       "Error creating: pods "
-							       "\"x\" is forbidden: "
-							       "exceeded "
-							       "quota: q, requested: "
-							       "requests.cpu=1, used: "
-							       "requests.cpu=2, limited: "
-							       "requests.cpu=2"),
+							 "0/1 nodes are available: pre-filter pod x cannot find "
+							 "enough sibling pods, current pods number: 2, minMember of "
+							 "group: 3.")) MEMBER("1", CPU,
+									      UNSCHEDULABLE(
+										      "-"))
+						 EVENT("Job", "bert-node-0", "Warning",
+						       "FailedCreate",
+						       "Error creating: pods \"x\" is forbidden: exceeded quota: "
+						       "q, requested: requests.cpu=1, used: requests.cpu=2, "
+						       "limited: requests.cpu=2"),
 		  PENDING
 		  "room for 2 (quota): its pods cannot be created: a ResourceQuota "
 		  "of the namespace is used up: exceeded quota: q, requested: "
@@ -149,18 +144,18 @@ static void test_room(void **state)
 		  GANG THREE(CPU, "0/1 nodes are available: 1 Insufficient cpu."),
 		  "bert is pending: its gang is not complete: 0 of its 3 pods have a "
 		  "node, and at least 3 must be placed together " OF
-		  ". Also: no node can "
-		  "run its 3 pods: " },
+		  ". Also: no node can run its 3 pods: " },
 		{ "Volcano's words",
 		  JOB("", STATUS) JOBSET JOBS
-		  "kind: PodGroup\nspec: {minMember: 2}\nstatus: "
-		  "{conditions: [{type: Unschedulable, status: "
-		  "'True', message: no room.}]}\n---\n" MEMBER("0", "nodeName: n1, " CPU,
-							       "phase: Pending")
+		  "kind: PodGroup\n"
+		  "spec: {minMember: 2}\n"
+		  "status: {conditions: [{type: Unschedulable, status: 'True', message: no room.}]}\n"
+		  "---\n" MEMBER("0", "nodeName: n1, " CPU, "phase: Pending")
 			  MEMBER("1", CPU, UNSCHEDULABLE("1 Insufficient gpu")),
 		  "bert is pending: its gang is not complete: 1 of its 2 pods have a "
-		  "node, and at least 2 must be placed together " OF ": no room. Also: "
-		  "no node can run 1 of its 2 pods: 1 Insufficient gpu.\n" },
+		  "node, and at least 2 must be placed together " OF
+		  ": no room. Also: no node can run 1 of its 2 pods: 1 "
+		  "Insufficient gpu.\n" },
 		{ "all are placed", GANG PLACED("0", READY) PLACED("1", READY),
 		  "bert is running: no problem found" },
 	};
@@ -183,9 +178,8 @@ static void test_too_much(void **state)
 		{ "scheduleTimeoutSeconds",
 		  GANG FOUR("cpu: 2") MEMBER(
 			  "0", CPU,
-			  UNSCHEDULABLE("rejected due to timeout after "
-					"waiting 10s at plugin "
-					"Coscheduling"))
+			  UNSCHEDULABLE(
+				  "rejected due to timeout after waiting 10s at plugin Coscheduling"))
 			  MEMBER("1", CPU, UNSCHEDULABLE("rejection in Unreserve"))
 				  MEMBER("2", CPU, UNSCHEDULABLE("optimistic rejection")),
 		  PENDING "room for 2 (cpu)" NONE
@@ -232,9 +226,9 @@ static void test_yunikorn(void **state)
 		{ "the limit of its queue",
 		  TASKS BOUND WAITING("tg-1") WAITING("tg-2") FOUR("") EVENT(
 			  "Pod", "tg-1", "Normal", "Informational",
-			  "Request ''x'' does not fit in queue ''root.team'' (requested "
-			  "map[pods:1 vcore:1000], available map[memory:9 pods:18 "
-			  "vcore:1500])"),
+			  "Request ''x'' does not fit in queue ''root.team'' "
+			  "(requested map[pods:1 vcore:1000], available map[memory:9 "
+			  "pods:18 vcore:1500])"),
 		  PENDING "room for 2 (vcore of queue root.team)" OF_TASKS
 			  ": request is waiting for cluster resources become available" },
 		{ "the number of applications in its queue",
@@ -250,8 +244,8 @@ static void test_yunikorn(void **state)
 			  "to place application u-bert'"),
 		  "bert has failed: YuniKorn refuses it: the queue root.team does not "
 		  "exist, or is not open to its user (label yunikorn.apache.org/queue): "
-		  "failed to place application u-bert.\nMore: kubectl describe pod "
-		  "bert-node-0-0-x -n a\n" },
+		  "failed to place application u-bert.\n"
+		  "More: kubectl describe pod bert-node-0-0-x -n a\n" },
 		{ "a queue that is too small",
 		  JOB("", FAILED) JOBSET JOBS TASK(
 			  "0", "",
@@ -286,8 +280,8 @@ static void test_devices(void **state)
 		  BLOCKED("resourceClaims: [{name: gpu, resourceClaimName: all}], " CPU)
 			  MISSING("ResourceClaim all"),
 		  "bert is pending: its pods claim devices with the ResourceClaim all, "
-		  "which does not exist in namespace a.\nMore: kubectl get "
-		  "resourceclaims -n a\n" },
+		  "which does not exist in namespace a.\n"
+		  "More: kubectl get resourceclaims -n a\n" },
 		{ "no such class",
 		  JOB("", STATUS) JOBSET JOBS MEMBER(
 			  "0", CLAIMS,
@@ -295,8 +289,8 @@ static void test_devices(void **state)
 				  "0/1 nodes are available: request a: device class "
 				  "gpu does not exist.")),
 		  "bert is pending: its pods claim devices of the DeviceClass gpu, which "
-		  "does not exist: is the driver installed?\nMore: kubectl get "
-		  "deviceclasses\n" },
+		  "does not exist: is the driver installed?\n"
+		  "More: kubectl get deviceclasses\n" },
 		{ "no devices left for a gang",
 		  GANG ON("n1", "", "", "cpu: 64, devices of d: 5", "devices of d: 1")
 			  MEMBER_WITH("0", CLAIMS,
@@ -313,8 +307,8 @@ static void test_devices(void **state)
 			  "available: 1 cannot allocate all claims" },
 		{ "... of a class that is not counted",
 		  GANG FOUR("")
-			  THREE(CLAIMS, "0/1 nodes are available: 1 cannot allocate "
-					"all claims."),
+			  THREE(CLAIMS,
+				"0/1 nodes are available: 1 cannot allocate all claims."),
 		  PENDING
 		  "room for 0 (devices): no node has free devices for the claims of " },
 	};

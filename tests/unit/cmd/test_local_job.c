@@ -97,21 +97,36 @@ static void test_objects(void **state)
 	const cJSON *jobset, *tj;
 
 	(void)state;
-	setup(&s, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: used}\n"
-		  "data: {k: v}\n---\n"
-		  "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: other}\n---\n"
-		  "apiVersion: trainer.kubeflow.org/v1alpha1\nkind: TrainingRuntime\n"
-		  "metadata: {name: gang}\nspec:\n"
+	setup(&s, "apiVersion: v1\n"
+		  "kind: ConfigMap\n"
+		  "metadata: {name: used}\n"
+		  "data: {k: v}\n"
+		  "---\n"
+		  "apiVersion: v1\n"
+		  "kind: ConfigMap\n"
+		  "metadata: {name: other}\n"
+		  "---\n"
+		  "apiVersion: trainer.kubeflow.org/v1alpha1\n"
+		  "kind: TrainingRuntime\n"
+		  "metadata: {name: gang}\n"
+		  "spec:\n"
 		  "  mlPolicy: {numNodes: 1}\n"
 		  "  podGroupPolicy: {coscheduling: {scheduleTimeoutSeconds: 5}}\n"
-		  "  template:\n    spec:\n      replicatedJobs:\n      - name: node\n"
-		  "        template:\n          metadata:\n            labels:\n"
+		  "  template:\n"
+		  "    spec:\n"
+		  "      replicatedJobs:\n"
+		  "      - name: node\n"
+		  "        template:\n"
+		  "          metadata:\n"
+		  "            labels:\n"
 		  "              trainer.kubeflow.org/trainjob-ancestor-step: trainer\n"
-		  "          spec:\n            template:\n              spec:\n"
+		  "          spec:\n"
+		  "            template:\n"
+		  "              spec:\n"
 		  "                containers:\n"
 		  "                - {name: node, image: i, command: [\"true\"],\n"
-		  "                   envFrom: [{configMapRef: {name: "
-		  "used}}]}\n---\n" JOB_HEAD "metadata: {name: one, namespace: team}\n"
+		  "                   envFrom: [{configMapRef: {name: used}}]}\n"
+		  "---\n" JOB_HEAD "metadata: {name: one, namespace: team}\n"
 		  "spec:\n  managedBy: kueue.x-k8s.io/multikueue\n"
 		  "  runtimeRef: {kind: TrainingRuntime, name: gang}\n");
 	assert_int_equal(s.rc, 0);
@@ -197,17 +212,7 @@ static void test_deadline(void **state)
 static void test_pods(void **state)
 {
 	static const char pod[] =
-		"{\"kind\":\"Pod\",\"metadata\":{\"name\":\"one-node-0-1-x\","
-		"\"namespace\":\"team\",\"uid\":\"u\","
-		"\"creationTimestamp\":\"2099-01-01T00:00:00Z\",\"labels\":{"
-		"\"jobset.sigs.k8s.io/jobset-name\":\"one\","
-		"\"jobset.sigs.k8s.io/replicatedjob-name\":\"node\","
-		"\"batch.kubernetes.io/job-completion-index\":\"1\"}},"
-		"\"spec\":{\"nodeName\":\"here\",\"containers\":[{\"name\":\"node\"}]},"
-		"\"status\":{\"phase\":\"Failed\",\"containerStatuses\":[{\"name\":"
-		"\"node\","
-		"\"state\":{\"terminated\":{\"exitCode\":3,\"reason\":\"Error\","
-		"\"finishedAt\":\"2099-01-01T00:00:01Z\"}}}]}}";
+		"{\"kind\":\"Pod\",\"metadata\":{\"name\":\"one-node-0-1-x\",\"namespace\":\"team\",\"uid\":\"u\",\"creationTimestamp\":\"2099-01-01T00:00:00Z\",\"labels\":{\"jobset.sigs.k8s.io/jobset-name\":\"one\",\"jobset.sigs.k8s.io/replicatedjob-name\":\"node\",\"batch.kubernetes.io/job-completion-index\":\"1\"}},\"spec\":{\"nodeName\":\"here\",\"containers\":[{\"name\":\"node\"}]},\"status\":{\"phase\":\"Failed\",\"containerStatuses\":[{\"name\":\"node\",\"state\":{\"terminated\":{\"exitCode\":3,\"reason\":\"Error\",\"finishedAt\":\"2099-01-01T00:00:01Z\"}}}]}}";
 	cleanup_json cJSON *now = NULL;
 	struct stage s;
 
@@ -253,12 +258,12 @@ static void test_refused(void **state)
 		{ "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"
 		  "data: {\"a b\": c}\n---\n" JOB(COMMAND),
 		  "ConfigMap \"a\" is invalid: data[a b]: Invalid value" },
-		{ "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: "
-		  "one-runtime-snapshot}\n"
+		{ "apiVersion: v1\n"
+		  "kind: ConfigMap\n"
+		  "metadata: {name: one-runtime-snapshot}\n"
 		  "---\n" JOB(COMMAND),
-		  "ConfigMap one-runtime-snapshot exists and is not controlled by "
-		  "TrainJob "
-		  "one" },
+		  "ConfigMap one-runtime-snapshot exists and is not "
+		  "controlled by TrainJob one" },
 	};
 
 	(void)state;

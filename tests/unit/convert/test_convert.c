@@ -125,11 +125,10 @@ static void test_grades(void **state)
 		{ HEAD("JAXJob") WORKER("jaxReplicaSpecs",
 					"jax") "  runPolicy: {cleanPodPolicy: None}\n",
 		  "spec.runPolicy.cleanPodPolicy", GRADE_LOST },
-		{ HEAD("JAXJob") "  jaxReplicaSpecs: {Worker: {replicas: 2, template: "
-				 "{metadata: {creationTimestamp: null}, spec: "
-				 "{containers: "
-				 "[{name: jax, image: i, resources: {}}]}}}}\nstatus: "
-				 "{conditions: null, replicaStatuses: {}}\n",
+		{ HEAD("JAXJob") "  jaxReplicaSpecs: {Worker: {replicas: 2, template: {metadata: "
+				 "{creationTimestamp: null}, spec: {containers: [{name: jax, image: i, "
+				 "resources: {}}]}}}}\n"
+				 "status: {conditions: null, replicaStatuses: {}}\n",
 		  NULL, GRADE_EXACT },
 		{ HEAD("JAXJob") WORKER("jaxReplicaSpecs", "jax") "status: {a: 1}\n",
 		  "status", GRADE_APPROXIMATE },

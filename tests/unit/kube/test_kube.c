@@ -360,10 +360,9 @@ static void test_delete(void **state)
 	assert_int_equal(kube_delete(k, &pod, "Background", "u-1", &err), 0);
 	check_text("method", sent(0, "method"), "DELETE");
 	check_text("path", sent(0, "path"), "/api/v1/namespaces/team-a/pods/bert");
-	check_text("body", sent(0, "body"),
-		   "{\"apiVersion\":\"v1\",\"kind\":\"DeleteOptions\","
-		   "\"propagationPolicy\":\"Background\",\"preconditions\":{\"uid\":\"u-"
-		   "1\"}}");
+	check_text(
+		"body", sent(0, "body"),
+		"{\"apiVersion\":\"v1\",\"kind\":\"DeleteOptions\",\"propagationPolicy\":\"Background\",\"preconditions\":{\"uid\":\"u-1\"}}");
 	assert_int_equal(kube_delete(k, &pod, NULL, NULL, &err), 0);
 	assert_int_equal(kube_delete(k, &pods, NULL, NULL, &err), -1); /* never all */
 	assert_int_equal(scripted_count(&server), 2);
@@ -511,13 +510,12 @@ static void test_exec_plugin(void **state)
 
 	(void)state;
 	assert_non_null(mkdtemp(dir));
-	put_file(path_join(&a, dir, "plugin"),
-		 "#!/bin/sh\ncd \"${0%/*}\"; echo x >> calls\n"
-		 "[ -e forever ] || "
-		 "e=',\"expirationTimestamp\":\"2020-01-01T00:00:00Z\"'\n"
-		 "echo \"{\\\"apiVersion\\\":\\\"client.authentication.k8s.io/v1\\\","
-		 "\\\"kind\\\":\\\"ExecCredential\\\",\\\"status\\\":{\\\"token\\\":"
-		 "\\\"t$(wc -l < calls)\\\"$e}}\"\n");
+	put_file(
+		path_join(&a, dir, "plugin"),
+		"#!/bin/sh\n"
+		"cd \"${0%/*}\"; echo x >> calls\n"
+		"[ -e forever ] || e=',\"expirationTimestamp\":\"2020-01-01T00:00:00Z\"'\n"
+		"echo \"{\\\"apiVersion\\\":\\\"client.authentication.k8s.io/v1\\\",\\\"kind\\\":\\\"ExecCredential\\\",\\\"status\\\":{\\\"token\\\":\\\"t$(wc -l < calls)\\\"$e}}\"\n");
 	k = kube_with(&config, NULL);
 	scripted_script(&server,
 			"[{'body':'{}'},{'body':'{}'},{'status':401},{'body':'{}'},"
@@ -650,17 +648,10 @@ static void test_list_pages(void **state)
 	(void)state;
 	scripted_script(
 		&server,
-		"[{'body':'" LIST(
-			AT("7") NEXT("t/1"),
-			ITEM("a") "," ITEM(
-				"b")) "'},"
-				      "{'body':'" LIST(
-					      AT("7") NEXT("t2"),
-					      ITEM("c") "," ITEM(
-						      "d")) "'},"
-							    "{'body':'" LIST(
-								    AT("7"),
-								    ITEM("e")) "'}]");
+		"[{'body':'" LIST(AT("7") NEXT("t/1"), ITEM("a") "," ITEM("b")) "'},{'body':'" LIST(
+			AT("7") NEXT("t2"),
+			ITEM("c") "," ITEM("d")) "'},{'body':'" LIST(AT("7"),
+								     ITEM("e")) "'}]");
 	check_text("names", list_with(&a, &select, "7"), "a b c d e ");
 	check_text("first", sent(0, "path"),
 		   "/api/v1/namespaces/team-a/pods?labelSelector=a%3Db%2Cc%20in%20%28d%29"
@@ -677,16 +668,10 @@ static void test_list_expired(void **state)
 	(void)state;
 	scripted_script(
 		&server,
-		"[{'body':'" LIST(
-			AT("7") NEXT("t"),
-			ITEM("a")) "'},"
-				   "{'status':410,'body':'" STATUS(
-					   "Expired",
-					   "too old") "'},"
-						      "{'body':'" LIST(
-							      AT("9"),
-							      ITEM("a") "," ITEM(
-								      "b")) "'}]");
+		"[{'body':'" LIST(AT("7") NEXT("t"), ITEM("a")) "'},{'status':410,'body':'" STATUS(
+			"Expired",
+			"too old") "'},{'body':'" LIST(AT("9"),
+						       ITEM("a") "," ITEM("b")) "'}]");
 	check_text("names", list_with(&a, NULL, "9"), "a a b ");
 	check_text("first", sent(0, "path"), "/api/v1/namespaces/team-a/pods?limit=500");
 	check_text("last", sent(2, "path"), "/api/v1/namespaces/team-a/pods");
@@ -698,10 +683,11 @@ static void test_list_as_metadata(void **state)
 	cleanup_arena struct arena a = { 0 };
 
 	(void)state;
-	scripted_script(&server,
-			"[{'body':'" LIST(AT("7"), "{\\\"kind\\\":\\\"X\\\","
-						   "\\\"metadata\\\":{"
-						   "\\\"name\\\":\\\"a\\\"}}") "'}]");
+	scripted_script(
+		&server,
+		"[{'body':'" LIST(
+			AT("7"),
+			"{\\\"kind\\\":\\\"X\\\",\\\"metadata\\\":{\\\"name\\\":\\\"a\\\"}}") "'}]");
 	check_text("names", list_with(&a, &select, "7"), "a ");
 	check_text("accept", sent_header(0, "accept"),
 		   "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1");
@@ -711,11 +697,9 @@ static void test_list_as_metadata(void **state)
 static void test_list_in_pieces(void **state)
 {
 	static const char *const text =
-		"{\"kind\":\"items\",\"x\":{\"items\":[{\"no\":1}]},\"a\\\"items\":[1,{"
-		"\"n\":2}],"
-		"\"items\":\n[ {\"metadata\":{\"name\":\"]},{\"},\"items\":[[],{}]} ,"
-		"{\"metadata\":{\"name\":\"\\\\\"},\"s\":\"\\\"items\\\":[\"}],"
-		"\"itemsx\":[{}],\"metadata\":{\"resourceVersion\":\"3\"}}";
+		"{\"kind\":\"items\",\"x\":{\"items\":[{\"no\":1}]},\"a\\\"items\":[1,{\"n\":2}],\"items\":\n"
+		"[ {\"metadata\":{\"name\":\"]},{\"},\"items\":[[],{}]} "
+		",{\"metadata\":{\"name\":\"\\\\\"},\"s\":\"\\\"items\\\":[\"}],\"itemsx\":[{}],\"metadata\":{\"resourceVersion\":\"3\"}}";
 
 	(void)state;
 	for (size_t step = 1; step < 12; step++) {
@@ -756,9 +740,7 @@ static void test_list_failures(void **state)
 		  "list pods team-a: no" },
 		{ "[{'status':410,'body':'" STATUS("Expired", "old") "'}]",
 		  "list pods team-a: old" },
-		{ "[{'body':'{\\\"items\\\":[{\\\"a\\\":[0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,"
-		  "',"
-		  "'times':600000}]",
+		{ "[{'body':'{\\\"items\\\":[{\\\"a\\\":[0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,','times':600000}]",
 		  "an object of the list: over 16777216 bytes" },
 		{ "[{'body':'0123456789','times':200000}]",
 		  "what is around the objects of the list: over 1048576 bytes" },
@@ -814,16 +796,12 @@ static void test_watch(void **state)
 		{ "[{'chunks':['" EVENT("ADDED", "a") "\\n" EVENT("MODIFIED",
 								  "b") "\\n']}]",
 		  "ADDED:a MODIFIED:b ", ERR_NONE, "" },
-		{ "[{'chunks':['{\\\"type\\\":\\\"DEL',0.05,'ETED\\\",\\\"object\\\":',0."
-		  "05,'" ITEM("a") "}','\\n{',0.05,'\\\"type\\\":\\\"BOOKMARK\\\","
-				   "\\\"object\\\":{}}\\n"
-				   "']}]",
+		{ "[{'chunks':['{\\\"type\\\":\\\"DEL',0.05,'ETED\\\",\\\"object\\\":',0.05,'" ITEM(
+			  "a") "}','\\n{',0.05,'\\\"type\\\":\\\"BOOKMARK\\\",\\\"object\\\":{}}\\n']}]",
 		  "DELETED:a BOOKMARK:(null) ", ERR_NONE, "" },
-		{ "[{'chunks':['" EVENT("ADDED",
-					"a") "\\n{\\\"type\\\":\\\"ERROR\\\",\\\"object"
-					     "\\\":{\\\"kind\\\":\\\"Status\\\","
-					     "\\\"code\\\":410,\\\"message\\\":"
-					     "\\\"too old\\\"}}\\n']}]",
+		{ "[{'chunks':['" EVENT(
+			  "ADDED",
+			  "a") "\\n{\\\"type\\\":\\\"ERROR\\\",\\\"object\\\":{\\\"kind\\\":\\\"Status\\\",\\\"code\\\":410,\\\"message\\\":\\\"too old\\\"}}\\n']}]",
 		  "ADDED:a ", ERR_EXPIRED,
 		  "watch pods team-a: the watch ended: too old" },
 		{ "[{'status':410,'body':'" STATUS("Expired", "old") "'}]", "",
@@ -895,12 +873,11 @@ static void test_unreadable(void **state)
 	(void)state;
 	scripted_script(
 		&server,
-		"[{'body':'" LIST(AT("7"),
-				  ITEM("a") "," NUL_ITEM "," ITEM(
-					  "c")) "'},"
-						"{'chunks':['{\\\"type\\\":\\\"ADDED\\\","
-						"\\\"object\\\":" NUL_ITEM
-						"}\\n" EVENT("ADDED", "d") "\\n']}]");
+		"[{'body':'" LIST(
+			AT("7"),
+			ITEM("a") "," NUL_ITEM "," ITEM(
+				"c")) "'},{'chunks':['{\\\"type\\\":\\\"ADDED\\\",\\\"object\\\":" NUL_ITEM
+				      "}\\n" EVENT("ADDED", "d") "\\n']}]");
 	assert_int_equal(kube_list(k, &pods, NULL, &sink, NULL, &err), 0);
 	assert_int_equal(kube_watch(k, &pods, &opts, &err), 0);
 	check_text("seen", (char *)seen.names.data, "a ? c ? ADDED:d ");
@@ -1028,9 +1005,9 @@ static void test_metrics(void **state)
 	struct error err = { 0 };
 
 	(void)state;
-	scripted_script(&server,
-			"[{'status':200},{'status':404},{'status':200},{'raw':''},"
-			"{'raw':''}]");
+	scripted_script(
+		&server,
+		"[{'status':200},{'status':404},{'status':200},{'raw':''},{'raw':''}]");
 	for (int i = 0; i < 4; i++)
 		(void)!kube_delete(k, &pod, NULL, NULL, &err);
 	metrics_print(&out, m);

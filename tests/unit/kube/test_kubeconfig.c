@@ -224,11 +224,15 @@ static void test_merging(void **state)
 	const char *one = put(p, "one/config",
 			      "clusters:\n- name: c\n  cluster: {server: https://first}\n"
 			      "contexts:\n- name: x\n  context: {cluster: c, user: u}\n");
-	const char *two = put(p, "two/config",
-			      "current-context: x\n"
-			      "clusters:\n- name: c\n  cluster: {server: https://second, "
-			      "certificate-authority: nowhere}\n"
-			      "users:\n- name: u\n  user: {tokenFile: t}\n");
+	const char *two = put(
+		p, "two/config",
+		"current-context: x\n"
+		"clusters:\n"
+		"- name: c\n"
+		"  cluster: {server: https://second, certificate-authority: nowhere}\n"
+		"users:\n"
+		"- name: u\n"
+		"  user: {tokenFile: t}\n");
 	const char *three = put(p, "three/config", "current-context: z\n");
 	cleanup_kube_config struct kube_config c = { 0 };
 
@@ -311,15 +315,20 @@ static void test_schemes(void **state)
 
 	for (size_t i = 0; i < N_ROWS(rows); i++) {
 		const struct kube_config_flags flags = {
-			.kubeconfig = put(
-				p, "config",
-				arena_printf(
-					&p->arena,
-					"current-context: x\ncontexts:\n- name: x\n  "
-					"context: {cluster: c, user: u}\nclusters:\n- "
-					"name: c\n  cluster: {server: 'h:1'%s}\n"
-					"users:\n- name: u\n  user: {%s}\n",
-					rows[i].cluster, rows[i].user))
+			.kubeconfig =
+				put(p, "config",
+				    arena_printf(&p->arena,
+						 "current-context: x\n"
+						 "contexts:\n"
+						 "- name: x\n"
+						 "  context: {cluster: c, user: u}\n"
+						 "clusters:\n"
+						 "- name: c\n"
+						 "  cluster: {server: 'h:1'%s}\n"
+						 "users:\n"
+						 "- name: u\n"
+						 "  user: {%s}\n",
+						 rows[i].cluster, rows[i].user))
 		};
 		cleanup_kube_config struct kube_config c = { 0 };
 
@@ -334,9 +343,13 @@ static void test_home(void **state)
 	cleanup_kube_config struct kube_config c = { 0 };
 
 	put(p, ".kube/config",
-	    "current-context: x\nclusters:\n- name: c\n  cluster: {server: 'h:1', "
-	    "insecure-skip-tls-verify: true}\ncontexts:\n- name: x\n  context: {cluster: "
-	    "c}\n");
+	    "current-context: x\n"
+	    "clusters:\n"
+	    "- name: c\n"
+	    "  cluster: {server: 'h:1', insecure-skip-tls-verify: true}\n"
+	    "contexts:\n"
+	    "- name: x\n"
+	    "  context: {cluster: c}\n");
 	load(&c, NULL);
 	check_text("server", c.server, "https://h:1"); /* there is something of TLS */
 	assert_true(c.insecure);
@@ -418,8 +431,8 @@ static void test_errors(void **state)
 		  "config:3:3: users[0].user: must be a mapping" },
 		{ "users: {}\n", "config:1:1: users: must be a list" },
 		{ "clusters:\n- name: c\ncontexts:\n- name: dev\n- name: prod\n",
-		  "config: current-context is not set; pass --context; available: dev, "
-		  "prod" },
+		  "config: current-context is not set; pass --context; "
+		  "available: dev, prod" },
 		{ "current-context: pord\ncontexts:\n- name: dev\n- name: prod\n",
 		  "config: no context 'pord'; did you mean 'prod'?" },
 		{ "current-context: x\ncontexts:\n- name: x\n",
@@ -427,54 +440,51 @@ static void test_errors(void **state)
 		{ "current-context: x\ncontexts:\n- name: x\n"
 		  "  context: {cluster: '', user: ''}\n",
 		  "config:4:13: contexts[0].context.cluster: missing: name a cluster" },
-		{ "current-context: x\ncontexts:\n- name: x\n  context: {cluster: c, "
-		  "user: u}\n",
-		  "config:4:13: contexts[0].context.cluster: no cluster 'c'; the file "
-		  "has no "
-		  "clusters\n"
-		  "config:4:25: contexts[0].context.user: no user 'u'; the file has no "
-		  "users" },
+		{ "current-context: x\n"
+		  "contexts:\n"
+		  "- name: x\n"
+		  "  context: {cluster: c, user: u}\n",
+		  "config:4:13: contexts[0].context.cluster: no cluster 'c'; the file has no clusters\n"
+		  "config:4:25: contexts[0].context.user: no user 'u'; the file has no users" },
 		{ "current-context: x\ncontexts:\n- name: x\n  context: {cluster: c}\n"
 		  "clusters:\n- name: c\n  cluster: {}\n",
-		  "config:7:3: clusters[0].cluster.server: the API server's address is "
-		  "not set" },
+		  "config:7:3: clusters[0].cluster.server: the API server's "
+		  "address is not set" },
 		{ "current-context: x\ncontexts:\n- name: x\n  context: {cluster: c}\n"
 		  "clusters:\n- name: c\n  cluster:\n    server: ftp://a\n"
 		  "    certificate-authority-data: '%'\n    proxy-url: 7\n",
-		  "config:9:5: clusters[0].cluster.certificate-authority-data: not "
-		  "base64\n"
+		  "config:9:5: clusters[0].cluster.certificate-authority-data: not base64\n"
 		  "config:10:5: clusters[0].cluster.proxy-url: must be a string\n"
 		  "config:8:5: clusters[0].cluster.server: not a URL with http:// or "
-		  "https:// "
-		  "and a host" },
+		  "https:// and a host" },
 		{ "current-context: x\ncontexts:\n- name: x\n  context: {cluster: c}\n"
 		  "clusters:\n- name: c\n  cluster:\n    server: https://a\n"
 		  "    certificate-authority-data: " CERT_DATA "\n"
 		  "    insecure-skip-tls-verify: true\n",
-		  "config:10:5: clusters[0].cluster.insecure-skip-tls-verify: not "
-		  "together with a "
-		  "certificate-authority" },
+		  "config:10:5: clusters[0].cluster.insecure-skip-tls-verify: not together with a certificate-authority" },
 		{ "current-context: x\ncontexts:\n- name: x\n  context: {cluster: c}\n"
 		  "clusters:\n- name: c\n  cluster:\n    server: https://a\n"
 		  "    certificate-authority: missing\n",
-		  "config:9:5: clusters[0].cluster.certificate-authority: missing: No "
-		  "such file or "
-		  "directory" },
+		  "config:9:5: clusters[0].cluster.certificate-authority: "
+		  "missing: No such file or directory" },
 		{ "current-context: x\ncontexts:\n- name: x\n  context: {cluster: c}\n"
 		  "clusters:\n- name: c\n  cluster:\n    server: https://a\n"
 		  "    certificate-authority: config\n",
-		  "config:9:5: clusters[0].cluster.certificate-authority: config: "
-		  "contains "
-		  "no certificate in PEM" },
-		{ "current-context: x\ncontexts:\n- name: x\n  context: {cluster: c}\n"
-		  "clusters:\n- name: c\n  cluster:\n    server: https://a\n"
-		  "    insecure-skip-tls-verify: 'yes'\n    certificate-authority-data: "
-		  "' '\n",
+		  "config:9:5: clusters[0].cluster.certificate-authority: "
+		  "config: contains no certificate in PEM" },
+		{ "current-context: x\n"
+		  "contexts:\n"
+		  "- name: x\n"
+		  "  context: {cluster: c}\n"
+		  "clusters:\n"
+		  "- name: c\n"
+		  "  cluster:\n"
+		  "    server: https://a\n"
+		  "    insecure-skip-tls-verify: 'yes'\n"
+		  "    certificate-authority-data: ' '\n",
 		  "config:10:5: clusters[0].cluster.certificate-authority-data: contains "
 		  "no certificate in PEM\n"
-		  "config:9:5: clusters[0].cluster.insecure-skip-tls-verify: must be "
-		  "true "
-		  "or false" },
+		  "config:9:5: clusters[0].cluster.insecure-skip-tls-verify: must be true or false" },
 		{ "contexts:\n- name: dev\n- {}\n",
 		  "config:3:3: contexts[1]: must have a name" },
 		{ "apiVersion: v1\nkind: Secret\ndata: {value: aGk=}\n",
@@ -485,8 +495,8 @@ static void test_errors(void **state)
 		  "config:1:1: current-context: must be a string" },
 		{ "current-context: x\ncontexts:\n- name: x\n  context: {cluster: c}\n"
 		  "clusters:\n- name: c\n  cluster: {server: 'a b'}\n",
-		  "the API server's address is not a URL with http:// or https:// and a "
-		  "host" },
+		  "the API server's address is not a URL with http:// or "
+		  "https:// and a host" },
 	};
 	struct place *p = *state;
 
@@ -524,10 +534,16 @@ static void test_credentials_without_tls(void **state)
 		struct kube_config c = { 0 };
 
 		buf_printf(&text,
-			   "current-context: x\ncontexts:\n- name: x\n  context: "
-			   "{cluster: c, user: u}\nclusters:\n- name: c\n  cluster: "
-			   "{server: '%s'}\nusers:\n- name: u\n  user: {token: t, "
-			   "tokenFile: f, as: j}\n",
+			   "current-context: x\n"
+			   "contexts:\n"
+			   "- name: x\n"
+			   "  context: {cluster: c, user: u}\n"
+			   "clusters:\n"
+			   "- name: c\n"
+			   "  cluster: {server: '%s'}\n"
+			   "users:\n"
+			   "- name: u\n"
+			   "  user: {token: t, tokenFile: f, as: j}\n",
 			   rows[i].server);
 		flags.kubeconfig = put(p, "config", (char *)text.data);
 		load(&c, &flags);
@@ -587,15 +603,14 @@ static void test_errors_of_users(void **state)
 		{ "{as: b, as-groups: [1]}", ".as-groups: must be a list of strings" },
 		{ "{exec: 1}", ".exec: must be a mapping" },
 		{ "{exec: {command: x}}", ".exec.apiVersion: must be " },
-		{ "{exec: {apiVersion: client.authentication.k8s.io/v1alpha1, command: "
-		  "x}}",
+		{ "{exec: {apiVersion: client.authentication.k8s.io/v1alpha1, command: x}}",
 		  ".exec.apiVersion: client.authentication.k8s.io/v1alpha1 was removed" },
 		{ "{exec: {apiVersion: client.authentication.k8s.io/v1, command: x}}",
 		  ".exec.interactiveMode: must be Never, IfAvailable or Always" },
 		{ "{exec: {apiVersion: client.authentication.k8s.io/v1}}",
 		  ".exec.command: missing" },
-		{ "{exec: {apiVersion: client.authentication.k8s.io/v1beta1, command: x, "
-		  "args: x}}",
+		{ "{exec: {apiVersion: client.authentication.k8s.io/v1beta1, "
+		  "command: x, args: x}}",
 		  ".exec.args: must be a list of strings" },
 		{ "{exec: {apiVersion: client.authentication.k8s.io/v1beta1, command: x, "
 		  "env: [{value: a}]}}",
@@ -625,14 +640,19 @@ static void test_errors_of_users(void **state)
 		struct kube_config_flags flags = { 0 };
 		const char *got;
 
-		flags.kubeconfig = put(
-			p, "config",
-			arena_printf(
-				&p->arena,
-				"current-context: x\ncontexts:\n- name: x\n  context: "
-				"{cluster: c, user: u}\nclusters:\n- name: c\n  cluster: "
-				"{server: https://a}\nusers:\n- name: u\n  user: %s\n",
-				rows[i].user));
+		flags.kubeconfig = put(p, "config",
+				       arena_printf(&p->arena,
+						    "current-context: x\n"
+						    "contexts:\n"
+						    "- name: x\n"
+						    "  context: {cluster: c, user: u}\n"
+						    "clusters:\n"
+						    "- name: c\n"
+						    "  cluster: {server: https://a}\n"
+						    "users:\n"
+						    "- name: u\n"
+						    "  user: %s\n",
+						    rows[i].user));
 		got = load_error(p, &flags, ERR_INVALID);
 		if (!str_starts(got, "config:10:") ||
 		    !strstr(got, arena_printf(&p->arena, ": users[0].user%s",
@@ -721,8 +741,8 @@ static void test_exec_answers(void **state)
 		{ PREFIX "echo '" ANSWER "\"token\":\"geheim\"}}' | "
 			 "sed 's/\"kind[^,]*,//'",
 		  "" },
-		{ PREFIX "echo '---'; echo 'apiVersion: " V1 "'; "
-			 "echo 'status: {token: geheim}'",
+		{ PREFIX "echo '---'; echo 'apiVersion: " V1
+			 "'; echo 'status: {token: geheim}'",
 		  "" },
 		{ PREFIX "exec head -c 2000000 /dev/zero",
 		  "its output: over 1048576 bytes" },
@@ -804,10 +824,11 @@ static void test_plugins_that_cannot_run(void **state)
 		      "\"interactiveMode\":\"Never\",\"installHint\":\"get "
 		      "it\\nthere\\u001b\"}",
 		      &got);
-	check_text("hint", message,
-		   "exec plugin kft-no-such-plugin: cannot be started: No such file or "
-		   "directory\n"
-		   "get it\nthere\\x1b");
+	check_text(
+		"hint", message,
+		"exec plugin kft-no-such-plugin: cannot be started: No such file or directory\n"
+		"get it\n"
+		"there\\x1b");
 	message = ask(p, "",
 		      "{\"apiVersion\":\"" V1 "\",\"command\":\"/\","
 		      "\"interactiveMode\":\"Never\",\"installHint\":\"get it\"}",
@@ -846,13 +867,19 @@ static void test_a_plugin_of_the_file(void **state)
 	put(p, "bin/plugin", TELLS_INFO);
 	flags.kubeconfig = put(
 		p, "config",
-		"current-context: x\ncontexts:\n- name: x\n  context: {cluster: c, user: "
-		"u}\nclusters:\n- name: c\n  cluster: {server: https://a, "
-		"tls-server-name: "
-		"sni, insecure-skip-tls-verify: true, extensions: [{name: other, "
-		"extension: 1}, {name: client.authentication.k8s.io/exec, "
-		"extension: {audience: b}}]}\nusers:\n- name: u\n  user: {exec: "
-		"{apiVersion: " V1 ", command: bin/plugin, interactiveMode: Never, "
+		"current-context: x\n"
+		"contexts:\n"
+		"- name: x\n"
+		"  context: {cluster: c, user: u}\n"
+		"clusters:\n"
+		"- name: c\n"
+		"  cluster: {server: https://a, tls-server-name: sni, "
+		"insecure-skip-tls-verify: true, extensions: [{name: other, extension: "
+		"1}, {name: client.authentication.k8s.io/exec, extension: {audience: b}}]}\n"
+		"users:\n"
+		"- name: u\n"
+		"  user: {exec: {apiVersion: " V1
+		", command: bin/plugin, interactiveMode: Never, "
 		"provideClusterInfo: true}}\n");
 	load(&c, &flags);
 	check_text("dir", c.dir, p->dir);
@@ -930,8 +957,8 @@ static void test_in_a_pod(void **state)
 		{ "", "443", "t", CERT, "n", "not in a pod", NULL, NULL },
 		{ "10.0.0.1", "", "t", CERT, "n", "not in a pod", NULL, NULL },
 		{ "10.0.0.1", "443", NULL, CERT, "n",
-		  "token does not exist; does the pod set automountServiceAccountToken: "
-		  "false?",
+		  "token does not exist; does the pod set "
+		  "automountServiceAccountToken: false?",
 		  NULL, NULL },
 		{ "10.0.0.1", "443", "t", NULL, "n", "ca.crt: No such file", NULL, NULL },
 		{ "10.0.0.1", "443", "t", "", "n", "ca.crt: contains no certificate",

@@ -353,11 +353,10 @@ static void test_odd_records(void **state)
 		struct error err = { 0 };
 		struct lease *l;
 
-		snprintf(text, sizeof(text),
-			 "{\"apiVersion\":\"coordination.k8s.io/v1\",\"kind\":\"Lease\","
-			 "\"metadata\":{\"name\":\"lead\",\"namespace\":\"sys\"},"
-			 "\"spec\":%s}",
-			 rows[i]);
+		snprintf(
+			text, sizeof(text),
+			"{\"apiVersion\":\"coordination.k8s.io/v1\",\"kind\":\"Lease\",\"metadata\":{\"name\":\"lead\",\"namespace\":\"sys\"},\"spec\":%s}",
+			rows[i]);
 		doc = doc_of(text);
 		if (i ? kube_update(s.kube, doc, &plain, NULL, &err)
 		      : kube_create(s.kube, doc, &plain, NULL, &err))

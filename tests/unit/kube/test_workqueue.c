@@ -422,11 +422,9 @@ static void test_metrics(void **state)
 		"workqueue_retries_total{name=\"jobs\",controller=\"jobs\"} 1\n",
 		"workqueue_queue_duration_seconds_count{name=\"jobs\",controller="
 		"\"jobs\"} 3\n",
-		"workqueue_work_duration_seconds_count{name=\"jobs\",controller=\"jobs\"}"
-		" 1\n",
+		"workqueue_work_duration_seconds_count{name=\"jobs\",controller=\"jobs\"} 1\n",
 		"workqueue_unfinished_work_seconds{name=\"jobs\",controller=\"jobs\"} 0.",
-		"workqueue_longest_running_processor_seconds{name=\"jobs\",controller="
-		"\"jobs\"} 0.",
+		"workqueue_longest_running_processor_seconds{name=\"jobs\",controller=\"jobs\"} 0.",
 		NULL,
 	};
 	struct metrics *m = metrics_new(workqueue_metrics);

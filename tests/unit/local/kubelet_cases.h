@@ -140,20 +140,7 @@ static void test_environment(void **state)
 	setenv("CALLERS", "callers", 1);
 	setenv("BOTH", "callers", 1);
 	podtest_open(&t, NULL);
-	pod = "{'metadata':{'name':'p','namespace':'ns','uid':'u','labels':{'l/"
-	      "x':'label'},"
-	      "'annotations':{'batch.kubernetes.io/job-completion-index':'1'}},"
-	      "'spec':{'restartPolicy':'Never','hostname':'host-1',"
-	      "'containers':[{'name':'c','envFrom':[{'prefix':'P_','configMapRef':{'name'"
-	      ":'cm'}}],"
-	      "'env':[{'name':'BOTH','value':'pods'},{'name':'A','value':'$(P_a), "
-	      "$(BOTH)'},"
-	      "{'name':'RANK','valueFrom':{'fieldRef':{'fieldPath':"
-	      "'metadata.annotations[\\\"batch.kubernetes.io/"
-	      "job-completion-index\\\"]'}}},"
-	      "{'name':'TOKEN','valueFrom':{'secretKeyRef':{'name':'s','key':'token'}}}],"
-	      "'command':['sh','-c','echo $0: $CALLERS $BOTH $A $RANK $TOKEN $HOSTNAME'],"
-	      "'args':['arg-$(RANK)-$(NONE)-$$(A)']}]}}";
+	pod = "{'metadata':{'name':'p','namespace':'ns','uid':'u','labels':{'l/x':'label'},'annotations':{'batch.kubernetes.io/job-completion-index':'1'}},'spec':{'restartPolicy':'Never','hostname':'host-1','containers':[{'name':'c','envFrom':[{'prefix':'P_','configMapRef':{'name':'cm'}}],'env':[{'name':'BOTH','value':'pods'},{'name':'A','value':'$(P_a), $(BOTH)'},{'name':'RANK','valueFrom':{'fieldRef':{'fieldPath':'metadata.annotations[\\\"batch.kubernetes.io/job-completion-index\\\"]'}}},{'name':'TOKEN','valueFrom':{'secretKeyRef':{'name':'s','key':'token'}}}],'command':['sh','-c','echo $0: $CALLERS $BOTH $A $RANK $TOKEN $HOSTNAME'],'args':['arg-$(RANK)-$(NONE)-$$(A)']}]}}";
 	pod = arena_strdup(&t.arena, pod);
 	for (char *p = (char *)(uintptr_t)pod; (p = strstr(p, "\\\"")) != NULL;) {
 		/* a quotation mark inside of a path is a single one */
@@ -257,14 +244,15 @@ static void test_port(void **state)
 	(void)state;
 	podtest_open(&t, NULL);
 	kubelet_map_port(t.k, 29500, 31234);
-	podtest_run(&t, script(&t, "",
-			       "'env':[{'name':'PET_MASTER_PORT','value':'29500'},"
-			       "{'name':'JAX_COORDINATOR_ADDRESS','value':'a.b:29500'},"
-			       "{'name':'MINE','value':'29500'},"
-			       "{'name':'URL','value':'http://x:$(PET_MASTER_PORT)'}],"
-			       "'args':['--rdzv_endpoint=n.j:29500','--port=29500'],",
-			       "echo $PET_MASTER_PORT $JAX_COORDINATOR_ADDRESS $MINE "
-			       "$URL $0 $1"));
+	podtest_run(
+		&t,
+		script(&t, "",
+		       "'env':[{'name':'PET_MASTER_PORT','value':'29500'},"
+		       "{'name':'JAX_COORDINATOR_ADDRESS','value':'a.b:29500'},"
+		       "{'name':'MINE','value':'29500'},"
+		       "{'name':'URL','value':'http://x:$(PET_MASTER_PORT)'}],"
+		       "'args':['--rdzv_endpoint=n.j:29500','--port=29500'],",
+		       "echo $PET_MASTER_PORT $JAX_COORDINATOR_ADDRESS $MINE $URL $0 $1"));
 	assert_lines(&t, "p/c: 31234 a.b:31234 29500 http://x:31234 "
 			 "--rdzv_endpoint=n.j:31234 --port=29500\n");
 	podtest_close(&t);
@@ -277,14 +265,9 @@ static void test_sidecar(void **state)
 
 	(void)state;
 	podtest_open(&t, NULL);
-	podtest_run(&t,
-		    "{'metadata':{'name':'p'},'spec':{'restartPolicy':'Never','"
-		    "initContainers':["
-		    "{'name':'side','restartPolicy':'Always','command':['sh','-c',"
-		    "'trap \\u0022echo bye; exit 0\\u0022 TERM; echo here; touch here; "
-		    "while :; do sleep 0.05; done']}],"
-		    "'containers':[{'name':'c','command':['sh','-c',"
-		    "'while ! test -e here; do sleep 0.02; done; echo work']}]}}");
+	podtest_run(
+		&t,
+		"{'metadata':{'name':'p'},'spec':{'restartPolicy':'Never','initContainers':[{'name':'side','restartPolicy':'Always','command':['sh','-c','trap \\u0022echo bye; exit 0\\u0022 TERM; echo here; touch here; while :; do sleep 0.05; done']}],'containers':[{'name':'c','command':['sh','-c','while ! test -e here; do sleep 0.02; done; echo work']}]}}");
 	assert_string_equal(phase_of(&t, "p"), "Succeeded");
 	assert_lines(&t, "p/side: here\np/c: work\np/side: bye\n");
 	podtest_close(&t);
@@ -333,8 +316,8 @@ static bool anybody(const char *mark)
 	char command[200];
 
 	snprintf(command, sizeof(command),
-		 "grep -lsa -e %s /proc/[0-9]*/cmdline 2>/dev/null | grep -v self "
-		 ">/dev/null",
+		 "grep -lsa -e %s /proc/[0-9]*/cmdline 2>/dev/null | grep "
+		 "-v self >/dev/null",
 		 mark);
 	return system(command) == 0;
 }
@@ -422,9 +405,7 @@ static void test_many(void **state)
 			&t,
 			arena_printf(
 				&t.arena,
-				"{'metadata':{'name':'p%d'},'spec':{'restartPolicy':'"
-				"Never',"
-				"'containers':[{'name':'c','command':['echo','%d']}]}}",
+				"{'metadata':{'name':'p%d'},'spec':{'restartPolicy':'Never','containers':[{'name':'c','command':['echo','%d']}]}}",
 				i, i));
 	for (int i = 0; i < 40; i++) {
 		const char *name = arena_printf(&t.arena, "p%d", i);
@@ -461,11 +442,10 @@ static void test_check(void **state)
 		  "p/c: lifecycle.preStop is not applied: only exec and sleep are" },
 		{ "'volumes':[{'name':'v','emptyDir':{'sizeLimit':'1Gi'}}],", "",
 		  "volume v: emptyDir.sizeLimit is not applied" },
-		{ "'volumes':[{'name':'v','projected':{'sources':[{'serviceAccountToken':"
-		  "{}}]}}],",
+		{ "'volumes':[{'name':'v','projected':{'sources':[{'serviceAccountToken':{}}]}}],",
 		  "",
-		  "volume v: projected serviceAccountToken is not applied: no API "
-		  "server" },
+		  "volume v: projected serviceAccountToken is not applied: "
+		  "no API server" },
 		{ "", "'resources':{'limits':{'amd.com/gpu':1}},",
 		  "p/c: resources.limits.amd.com/gpu is not applied: this machine does "
 		  "not manage this resource" },
@@ -606,12 +586,11 @@ static void test_hooks(void **state)
 	(void)state;
 	podtest_open(&t, NULL);
 	podtest_start(
-		&t, script(&t, "",
-			   "'lifecycle':{'postStart':{'exec':{'command':['sh','-c','echo "
-			   "post >>h']}},"
-			   "'preStop':{'exec':{'command':['sh','-c','echo pre >>h']}}},",
-			   "trap \\\"echo term >>h; exit 0\\\" TERM; while :; do sleep "
-			   "0.05; done"));
+		&t,
+		script(&t, "",
+		       "'lifecycle':{'postStart':{'exec':{'command':['sh','-c','echo post >>h']}},'preStop':{'exec':{'command':['sh','-c','echo pre >>h']}}},",
+		       "trap \\\"echo term >>h; exit 0\\\" TERM; while :; do "
+		       "sleep 0.05; done"));
 	while (!ready(&t))
 		podtest_poll(&t);
 	kubelet_stop(t.k, "p", -1);

@@ -123,18 +123,15 @@ static void publish(const struct state_run *run, const char *name, const char *u
 		    const char *phase, const char *status)
 {
 	cleanup_arena struct arena a = { 0 };
-	cleanup_json cJSON *pod = parse(
-		arena_printf(&a,
-			     "{'apiVersion':'v1','kind':'Pod','metadata':{'name':'p',"
-			     "'namespace':'default','uid':'p','labels':{"
-			     "'" JOBSET_UID_LABEL "':'%s'}},'status':{'phase':'%s'}}",
-			     uid, phase));
-	cleanup_json cJSON *jobset = parse(
-		arena_printf(&a,
-			     "{'apiVersion':'jobset.x-k8s.io/v1alpha2','kind':'JobSet',"
-			     "'metadata':{'name':'%s','namespace':'default','uid':'%s'},"
-			     "'status':%s}",
-			     name, uid, status));
+	cleanup_json cJSON *pod = parse(arena_printf(
+		&a,
+		"{'apiVersion':'v1','kind':'Pod','metadata':{'name':'p','namespace':'default','uid':'p','labels':{'" JOBSET_UID_LABEL
+		"':'%s'}},'status':{'phase':'%s'}}",
+		uid, phase));
+	cleanup_json cJSON *jobset = parse(arena_printf(
+		&a,
+		"{'apiVersion':'jobset.x-k8s.io/v1alpha2','kind':'JobSet','metadata':{'name':'%s','namespace':'default','uid':'%s'},'status':%s}",
+		name, uid, status));
 
 	state_publish(run, "Pod", "p", pod);
 	state_publish(run, JOBSET_KIND, name, jobset);
@@ -181,12 +178,11 @@ static void test_killed(void **state)
 	open_fixture(&f, "x", false);
 	begin(&run, "x", f.uid, 1);
 	publish(&run, "x", f.uid, "Running", "{}");
-	job = parse(
-		arena_printf(&a,
-			     "{'apiVersion':'batch/v1','kind':'Job','metadata':{'name':"
-			     "'x-node-0','namespace':'default','uid':'j','labels':{"
-			     "'" JOBSET_UID_LABEL "':'%s'}},'status':{'active':1}}",
-			     f.uid));
+	job = parse(arena_printf(
+		&a,
+		"{'apiVersion':'batch/v1','kind':'Job','metadata':{'name':'x-node-0','namespace':'default','uid':'j','labels':{'" JOBSET_UID_LABEL
+		"':'%s'}},'status':{'active':1}}",
+		f.uid));
 	state_publish(&run, "Job", "x-node-0", job);
 	state_end(&run);
 	start(&f);

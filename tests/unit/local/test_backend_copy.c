@@ -91,9 +91,8 @@ static void publish_pod(struct scene *s, const char *name, const char *uid,
 	cleanup_json cJSON *pod = parse(arena_printf(
 		&s->arena,
 		"{'apiVersion':'v1','kind':'Pod','metadata':{'name':'%s','namespace':"
-		"'default','uid':'%s','labels':{'" JOBSET_UID_LABEL "':'%s'}},'status':{"
-		"'phase':'%s','containerStatuses':[{'name':'c','state':{'running':{"
-		"'startedAt':'2026-01-01T00:00:00Z'}}}]}}",
+		"'default','uid':'%s','labels':{'" JOBSET_UID_LABEL
+		"':'%s'}},'status':{'phase':'%s','containerStatuses':[{'name':'c','state':{'running':{'startedAt':'2026-01-01T00:00:00Z'}}}]}}",
 		name, uid, s->uid, phase));
 	cleanup_free char *text = json_text(pod);
 

@@ -206,25 +206,18 @@ static void test_words_of_the_conditions(void **state)
 		ONE_JOB("'failurePolicy':{'rules':[{'action':'FailJobSet'}]},", ""), bad,
 		"Failed",
 		"2023-11-14T22:13:21Z True FailJobSetFailurePolicyAction | "
-		"applying FailJobSet failure policy action (first failed job: "
-		"t-w-0)");
+		"applying FailJobSet failure policy action (first failed "
+		"job: t-w-0)");
 	expect_condition(ONE_JOB("'failurePolicy':{'maxRestarts':1},", ""), bad,
 			 "RestartingJobSet",
 			 "2023-11-14T22:13:21Z True DefaultFailurePolicy | applying "
 			 "RestartJobSet failure policy action (first failed job: t-w-0)");
 	/* the message of podFailurePolicy is what patterns are matched against */
 	expect_condition(
-		ONE_JOB("'failurePolicy':{'maxRestarts':9,'rules':[{'action':'FailJobSet'"
-			","
-			"'onJobFailureMessagePatterns':['^Container c for pod "
-			"default/t-w-0-"
-			"0-[a-z0-9]+ failed with exit code 42 matching FailJob rule at "
-			"index 0$']}]},",
+		ONE_JOB("'failurePolicy':{'maxRestarts':9,'rules':[{'action':'FailJobSet','onJobFailureMessagePatterns':['^Container c for pod default/t-w-0-0-[a-z0-9]+ failed with exit code 42 matching FailJob rule at index 0$']}]},",
 			"'podFailurePolicy':{'rules':[{'action':'FailJob','onExitCodes':"
 			"{'operator':'In','values':[42]}}]},"),
-		"{'phase':'Failed','containerStatuses':[{'name':'c','state':{'terminated'"
-		":"
-		"{'exitCode':42}}}]}",
+		"{'phase':'Failed','containerStatuses':[{'name':'c','state':{'terminated':{'exitCode':42}}}]}",
 		"Failed",
 		"2023-11-14T22:13:21Z True FailJobSetFailurePolicyAction | applying "
 		"FailJobSet failure policy action (first failed job: t-w-0)");
@@ -269,15 +262,12 @@ static void test_refused(void **state)
 		  "when completion mode is Indexed" },
 		{ "{'metadata':{'name':'t'},'spec':{'replicatedJobs':[{'name':'w',"
 		  "'template':{'spec':{'completions':-1,'template':{'spec':{}}}}}]}}",
-		  "JobSet t: replicatedJob w: completions: want an integer from 0 to "
-		  "2147483647" },
+		  "JobSet t: replicatedJob w: completions: want an integer "
+		  "from 0 to 2147483647" },
 		{ "{'metadata':{'name':'t'},'spec':{'replicatedJobs':[{'name':'w',"
 		  "'template':{'spec':{'completions':20000,'template':{'spec':{}}}}}]}}",
 		  "JobSet t: replicatedJob w: more than 10000 pods on one machine" },
-		{ "{'metadata':{'name':'a-name-that-is-long-but-not-too-long-as-a-name-"
-		  "itself'"
-		  "},'spec':{'replicatedJobs':[{'name':'trainer','template':{'spec':{"
-		  "'completions':11,'template':{'spec':{}}}}}]}}",
+		{ "{'metadata':{'name':'a-name-that-is-long-but-not-too-long-as-a-name-itself'},'spec':{'replicatedJobs':[{'name':'trainer','template':{'spec':{'completions':11,'template':{'spec':{}}}}}]}}",
 		  "JobSet a-name-that-is-long-but-not-too-long-as-a-name-itself: name "
 		  "too long: pods of replicatedJob trainer would have names of 72 "
 		  "characters (at most 63)" },
@@ -289,19 +279,19 @@ static void test_refused(void **state)
 		  "JobSet t: replicatedJob w: restartPolicy: backoffLimitPerIndex "
 		  "requires Never" },
 		{ WITH("", "", "'podFailurePolicy':{},", "OnFailure"),
-		  "JobSet t: replicatedJob w: restartPolicy: podFailurePolicy requires "
-		  "Never" },
-		{ WITH("", "", "", "Always"), "JobSet t: replicatedJob w: restartPolicy: "
-					      "must be OnFailure or Never, as "
-					      "in every Job" },
+		  "JobSet t: replicatedJob w: restartPolicy: "
+		  "podFailurePolicy requires Never" },
+		{ WITH("", "", "", "Always"),
+		  "JobSet t: replicatedJob w: restartPolicy: must be "
+		  "OnFailure or Never, as in every Job" },
 		{ WITH("", "", "'completionMode':'NonIndexed','backoffLimitPerIndex':1,",
 		       "Never"),
 		  "JobSet t: replicatedJob w: completionMode: backoffLimitPerIndex "
 		  "requires Indexed" },
 		{ WITH("", "", "'completionMode':'NonIndexed','successPolicy':{},",
 		       "Never"),
-		  "JobSet t: replicatedJob w: completionMode: successPolicy requires "
-		  "Indexed" },
+		  "JobSet t: replicatedJob w: completionMode: successPolicy "
+		  "requires Indexed" },
 		{ WITH("", "", "'maxFailedIndexes':1,", "Never"),
 		  "JobSet t: replicatedJob w: backoffLimitPerIndex: required with "
 		  "maxFailedIndexes" },

@@ -41,10 +41,7 @@ static void test_restarts(void **state)
 	assert_string_equal(
 		podtest_run(
 			&t,
-			"{'metadata':{'name':'p'},'spec':{'restartPolicy':'OnFailure',"
-			"'containers':[{'name':'c','command':['sh','-c',"
-			"'echo x >>count; echo run $(wc -l <count); test $(wc -l <count) "
-			"= 3']}]}}"),
+			"{'metadata':{'name':'p'},'spec':{'restartPolicy':'OnFailure','containers':[{'name':'c','command':['sh','-c','echo x >>count; echo run $(wc -l <count); test $(wc -l <count) = 3']}]}}"),
 		"Succeeded");
 	assert_lines(&t, "p/c: run 1\np/c: run 2\np/c: run 3\n");
 	c = container_of(&t, "p", "c");
@@ -60,18 +57,15 @@ static void test_init_containers(void **state)
 
 	(void)state;
 	podtest_open(&t, NULL);
-	podtest_run(&t, "{'metadata':{'name':'p'},'spec':{'restartPolicy':'Never','"
-			"initContainers':["
-			"{'name':'i1','command':['sh','-c','sleep 0.1; echo first']},"
-			"{'name':'i2','command':['echo','second']}],"
-			"'containers':[{'name':'c','command':['echo','third']}]}}");
+	podtest_run(
+		&t,
+		"{'metadata':{'name':'p'},'spec':{'restartPolicy':'Never','initContainers':[{'name':'i1','command':['sh','-c','sleep 0.1; echo first']},{'name':'i2','command':['echo','second']}],'containers':[{'name':'c','command':['echo','third']}]}}");
 	assert_string_equal(phase_of(&t, "p"), "Succeeded");
 	assert_lines(&t, "p/i1: first\np/i2: second\np/c: third\n");
 	buf_clear(&t.lines);
-	podtest_run(&t, "{'metadata':{'name':'q'},'spec':{'restartPolicy':'Never','"
-			"initContainers':["
-			"{'name':'i1','command':['false']}],"
-			"'containers':[{'name':'c','command':['echo','never']}]}}");
+	podtest_run(
+		&t,
+		"{'metadata':{'name':'q'},'spec':{'restartPolicy':'Never','initContainers':[{'name':'i1','command':['false']}],'containers':[{'name':'c','command':['echo','never']}]}}");
 	assert_string_equal(phase_of(&t, "q"), "Failed");
 	assert_int_equal(t.lines.len, 0);
 	assert_string_equal(
@@ -101,19 +95,15 @@ static void test_config_errors(void **state)
 	static const struct {
 		const char *container, *message;
 	} rows[] = {
-		{ "'env':[{'name':'A','valueFrom':{'configMapKeyRef':{'name':'no','key':'"
-		  "k'}}}]",
+		{ "'env':[{'name':'A','valueFrom':{'configMapKeyRef':{'name':'no','key':'k'}}}]",
 		  "env A: ConfigMap ns/no not found" },
-		{ "'env':[{'name':'A','valueFrom':{'configMapKeyRef':{'name':'cm','key':'"
-		  "k'}}}]",
+		{ "'env':[{'name':'A','valueFrom':{'configMapKeyRef':{'name':'cm','key':'k'}}}]",
 		  "env A: couldn't find key k in ConfigMap ns/cm" },
-		{ "'env':[{'name':'A','valueFrom':{'secretKeyRef':{'name':'no','key':'k'}"
-		  "}}]",
+		{ "'env':[{'name':'A','valueFrom':{'secretKeyRef':{'name':'no','key':'k'}}}]",
 		  "env A: Secret ns/no not found" },
 		{ "'envFrom':[{'secretRef':{'name':'no'}}]",
 		  "envFrom: Secret ns/no not found" },
-		{ "'env':[{'name':'A','valueFrom':{'fieldRef':{'fieldPath':'metadata."
-		  "nope'}}}]",
+		{ "'env':[{'name':'A','valueFrom':{'fieldRef':{'fieldPath':'metadata.nope'}}}]",
 		  "unsupported field path metadata.nope" },
 		{ "'env':[{'name':'A=B','value':'x'}]", "invalid variable name" },
 		{ "'volumeMounts':[{'name':'v','mountPath':'/tmp/kubelet-test-x'}]",

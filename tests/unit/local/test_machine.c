@@ -256,9 +256,7 @@ static void test_ended_in_parts(void **state)
 static void test_stopped(void **state)
 {
 	cleanup_json cJSON *pod = parse(
-		"{'apiVersion':'v1','kind':'Pod','metadata':{'name':'p','namespace':'ns',"
-		"'deletionTimestamp':'2026-01-01T00:00:00Z'},'status':{'phase':'Failed'}"
-		"}");
+		"{'apiVersion':'v1','kind':'Pod','metadata':{'name':'p','namespace':'ns','deletionTimestamp':'2026-01-01T00:00:00Z'},'status':{'phase':'Failed'}}");
 	cleanup_json cJSON *job = parse(
 		"{'apiVersion':'batch/v1','kind':'Job','metadata':{'name':'x-node-0',"
 		"'namespace':'ns'},'status':{'active':1,'ready':1}}");

@@ -113,12 +113,7 @@ static void test_peers(void **state)
 }
 
 static const char objects[] =
-	"[{'kind':'ConfigMap','metadata':{'name':'cm','namespace':'ns'},"
-	"'data':{'key':'value','other':'o','bad name=':'x'}},"
-	"{'kind':'ConfigMap','metadata':{'name':'cm','namespace':'elsewhere'},'data':{'"
-	"key':'no'}},"
-	"{'kind':'Secret','metadata':{'name':'s','namespace':'ns'},"
-	"'data':{'token':'aHVudGVyMg==','broken':'!!'},'stringData':{'plain':'p'}}]";
+	"[{'kind':'ConfigMap','metadata':{'name':'cm','namespace':'ns'},'data':{'key':'value','other':'o','bad name=':'x'}},{'kind':'ConfigMap','metadata':{'name':'cm','namespace':'elsewhere'},'data':{'key':'no'}},{'kind':'Secret','metadata':{'name':'s','namespace':'ns'},'data':{'token':'aHVudGVyMg==','broken':'!!'},'stringData':{'plain':'p'}}]";
 
 static const char pod_text[] =
 	"{'metadata':{'name':'p-0','namespace':'ns','uid':'uid-1','labels':{'a/b':'c'},"
@@ -162,8 +157,7 @@ static const struct row rows[] = {
 	  "env V: fieldRef.fieldPath: unsupported field path spec.hostname" },
 	{ "{'name':'V','valueFrom':{'resourceFieldRef':{'resource':'limits.cpu'}}}",
 	  "V=3", NULL },
-	{ "{'name':'V','valueFrom':{'resourceFieldRef':{'resource':'limits.cpu','divisor'"
-	  ":'1m'}}}",
+	{ "{'name':'V','valueFrom':{'resourceFieldRef':{'resource':'limits.cpu','divisor':'1m'}}}",
 	  "V=2500", NULL },
 	{ "{'name':'V','valueFrom':{'resourceFieldRef':{'resource':'requests.cpu'}}}",
 	  "V=1", NULL },
@@ -182,11 +176,9 @@ static const struct row rows[] = {
 	  NULL, "container x not found" },
 	{ "{'name':'V','valueFrom':{'configMapKeyRef':{'name':'cm','key':'key'}}}",
 	  "V=value", NULL },
-	{ "{'name':'V','valueFrom':{'configMapKeyRef':{'name':'cm','key':'no','optional':"
-	  "true}}}",
+	{ "{'name':'V','valueFrom':{'configMapKeyRef':{'name':'cm','key':'no','optional':true}}}",
 	  NULL, NULL },
-	{ "{'name':'V','valueFrom':{'configMapKeyRef':{'name':'no','key':'no','optional':"
-	  "true}}}",
+	{ "{'name':'V','valueFrom':{'configMapKeyRef':{'name':'no','key':'no','optional':true}}}",
 	  NULL, NULL },
 	{ "{'name':'V','valueFrom':{'configMapKeyRef':{'name':'no','key':'k'}}}", NULL,
 	  "env V: ConfigMap ns/no not found" },

@@ -67,8 +67,9 @@ static void test_first_in_time_not_in_rank(void **state)
 	end(r, 1, 3100, 3);
 	end(r, 0, 3200, 1);
 	expect(r, 3,
-	       "node-1 failed first, after 2.1 s: exit code 3\nlast line:\n    "
-	       "boom\n" TAIL);
+	       "node-1 failed first, after 2.1 s: exit code 3\n"
+	       "last line:\n"
+	       "    boom\n" TAIL);
 	report_free(r);
 }
 
@@ -136,8 +137,8 @@ static void test_causes(void **state)
 		const char *want;
 	} rows[] = {
 		{ "", "'exitCode':137,'signal':9,'reason':'OOMKilled'", 137,
-		  "out of memory (killed by the kernel)\nhint: needs more memory than "
-		  "its limit of 64Mi: raise resources.limits.memory" },
+		  "out of memory (killed by the kernel)\n"
+		  "hint: needs more memory than its limit of 64Mi: raise resources.limits.memory" },
 		{ "", "'exitCode':139,'signal':11", 139,
 		  "killed by SIGSEGV (signal 11)\nlast line" },
 		{ "", "'exitCode':137,'signal':9", 137,
@@ -248,11 +249,12 @@ static void test_victims(void **state)
 	/* the other is not over yet, or was stopped for it */
 	report_forget(r, pods[1]);
 	expect(r, 1,
-	       "node-1 failed first, after 0.5 s\nerror: ValueError: boom\n"
-	       "node-0 then lost that peer: exit code 1\nlast lines:\n"
-	       "    ValueError: boom\n    "
-	       "torch.distributed.elastic.multiprocessing.errors."
-	       "ChildFailedError: \n" TAIL);
+	       "node-1 failed first, after 0.5 s\n"
+	       "error: ValueError: boom\n"
+	       "node-0 then lost that peer: exit code 1\n"
+	       "last lines:\n"
+	       "    ValueError: boom\n"
+	       "    torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n" TAIL);
 	report_free(r);
 
 	r = report_new(jobset, 0);

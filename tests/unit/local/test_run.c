@@ -264,14 +264,10 @@ static void test_depends_on(void **state)
 	(void)state;
 	run(&g, "deps",
 	    OBJECTS("",
-		    JOB_("first", "1", "", "", "Never",
-			 "sleep 0.1; echo 1 >> $D/order") "," JOB_("second", "1",
-								   "'dependsOn':[{'name':"
-								   "'first','status':'"
-								   "Complete'}],",
-								   "", "Never",
-								   "cat $D/order; echo "
-								   "2")));
+		    JOB_("first", "1", "", "", "Never", "sleep 0.1; echo 1 >> $D/order") "," JOB_(
+			    "second", "1",
+			    "'dependsOn':[{'name':'first','status':'Complete'}],", "",
+			    "Never", "cat $D/order; echo 2")));
 	assert_int_equal(g.result->exit_code, 0);
 	has(&g.lines, "second-0: 1\nsecond-0: 2\n");
 	end_game(&g);
@@ -347,12 +343,9 @@ static int clerk_pass(void *ctx, const cJSON *jobset_status, struct local_pass *
 	ret->after_ms = c->due_ms && !c->deleted ? c->due_ms - clock_ms() : 0;
 	ret->deleted = c->deleted;
 	ret->trainjob = parse(
-		c->deleted ? "{'kind':'TrainJob','metadata':{'name':'late','namespace':'"
-			     "ns'},"
-			     "'status':{'conditions':[{'type':'Failed','status':'True',"
-			     "'reason':'DeadlineExceeded','message':'too late'}]}}"
-			   : "{'kind':'TrainJob','metadata':{'name':'late','namespace':'"
-			     "ns'}}");
+		c->deleted
+			? "{'kind':'TrainJob','metadata':{'name':'late','namespace':'ns'},'status':{'conditions':[{'type':'Failed','status':'True','reason':'DeadlineExceeded','message':'too late'}]}}"
+			: "{'kind':'TrainJob','metadata':{'name':'late','namespace':'ns'}}");
 	ret->events = parse("[{'metadata':{'name':'e'},'reason':'Passed'}]");
 	snprintf(c->active, sizeof(c->active), "%d",
 		 (int)json_int(
@@ -440,13 +433,10 @@ static void test_numbers_beyond_any_clock(void **state)
 	     "[{'apiVersion':'jobset.x-k8s.io/v1alpha2','kind':'JobSet',"
 	     "'metadata':{'name':'j'},'spec':{'replicatedJobs':[{'name':'node',"
 	     "'template':{'spec':{'template':{'spec':{'restartPolicy':'Never',"
-	     "'terminationGracePeriodSeconds':" MOST ",'activeDeadlineSeconds':" MOST ","
-	     "'containers':[{'name':'a','command':['true'],"
-	     "'resources':{'limits':{'cpu':'9E'}},"
-	     "'lifecycle':{'postStart':{'sleep':{'seconds':" MOST "}}}},"
-	     "{'name':'b','command':['sleep','0.1'],'startupProbe':"
-	     "{'exec':{'command':['false']},'periodSeconds':" MOST ","
-	     "'initialDelaySeconds':" MOST ",'timeoutSeconds':" MOST "}}]}}}}}]}}]");
+	     "'terminationGracePeriodSeconds':" MOST ",'activeDeadlineSeconds':" MOST
+	     ",'containers':[{'name':'a','command':['true'],'resources':{'limits':{'cpu':'9E'}},'lifecycle':{'postStart':{'sleep':{'seconds':" MOST
+	     "}}}},{'name':'b','command':['sleep','0.1'],'startupProbe':{'exec':{'command':['false']},'periodSeconds':" MOST
+	     ",'initialDelaySeconds':" MOST ",'timeoutSeconds':" MOST "}}]}}}}}]}}]");
 	assert_int_equal(g.rc, 0);
 	assert_int_equal(g.result->exit_code, 0);
 	end_game(&g);
@@ -586,8 +576,7 @@ static void test_killed(void **state)
 	(void)state;
 	pid = run_in_child(
 		"kill9",
-		OBJECTS("", NODES("1", "while :; do echo x >> beat; sleep 0.01; "
-				       "done")),
+		OBJECTS("", NODES("1", "while :; do echo x >> beat; sleep 0.01; done")),
 		"beat");
 	kill(pid, SIGKILL);
 	assert_int_equal(exit_of(pid), -SIGKILL);

@@ -203,13 +203,13 @@ static void test_launcher(void **state)
 	(void)state;
 	begin(&p, false);
 	/* Paths of the carried program, and only those. */
-	assert_string_equal(command_of(&p, LAUNCHER_POD),
-			    arena_printf(&p.arena,
-					 "%s/pods/mpi/bin/mpi-launch --watch "
-					 "/etc/mpi/hostfile -- mpirun "
-					 "/opt/kftrainer-2/x "
-					 "%s/pods/mpi/bin/a:%s/pods/mpi/bin/b",
-					 p.dir, p.dir, p.dir));
+	assert_string_equal(
+		command_of(&p, LAUNCHER_POD),
+		arena_printf(
+			&p.arena,
+			"%s/pods/mpi/bin/mpi-launch --watch /etc/mpi/hostfile -- "
+			"mpirun /opt/kftrainer-2/x %s/pods/mpi/bin/a:%s/pods/mpi/bin/b",
+			p.dir, p.dir, p.dir));
 	assert_string_equal(env_of(&p, LAUNCHER_POD, "OMPI_MCA_btl_tcp_if_include"),
 			    "eth7"); /* the job's */
 	assert_string_equal(env_of(&p, LAUNCHER_POD, "MPIR_CVAR_CH4_NETMOD"), "ofi");

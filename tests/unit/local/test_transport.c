@@ -55,14 +55,12 @@ static const struct row {
 	  { 0 } },
 	{ "create",
 	  { 0 },
-	  "{" M_DOC "'metadata':{'name':'c','namespace':'default'},"
-	  "'odd':1}",
+	  "{" M_DOC "'metadata':{'name':'c','namespace':'default'},'odd':1}",
 	  NULL,
 	  { .manager = "me" } },
 	{ "create",
 	  { 0 },
-	  "{" M_DOC "'metadata':{'name':'d','namespace':'default'},"
-	  "'odd':1}",
+	  "{" M_DOC "'metadata':{'name':'d','namespace':'default'},'odd':1}",
 	  NULL,
 	  { .strict = true } },
 	{ "create",
@@ -79,8 +77,7 @@ static const struct row {
 	  { 0 } },
 	{ "create",
 	  { 0 },
-	  "{" TJ_DOC "'metadata':{'name':'u','namespace':'default'},"
-	  "'spec':{}}",
+	  "{" TJ_DOC "'metadata':{'name':'u','namespace':'default'},'spec':{}}",
 	  NULL,
 	  { 0 } },
 	{ "create",

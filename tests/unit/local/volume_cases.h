@@ -16,10 +16,7 @@
 bool no_namespaces;
 
 static const char objects[] =
-	"[{'kind':'ConfigMap','metadata':{'name':'cm','namespace':'ns'},"
-	"'data':{'a.txt':'A\\n','b.txt':'B\\n'},'binaryData':{'bin':'AAH/'}},"
-	"{'kind':'Secret','metadata':{'name':'key','namespace':'ns'},"
-	"'data':{'id':'c2VjcmV0Cg=='},'stringData':{'pub':'public\\n'}}]";
+	"[{'kind':'ConfigMap','metadata':{'name':'cm','namespace':'ns'},'data':{'a.txt':'A\\n','b.txt':'B\\n'},'binaryData':{'bin':'AAH/'}},{'kind':'Secret','metadata':{'name':'key','namespace':'ns'},'data':{'id':'c2VjcmV0Cg=='},'stringData':{'pub':'public\\n'}}]";
 
 static void open_with_objects(struct podtest *t)
 {
@@ -102,9 +99,9 @@ static void test_config_map(void **state)
 	assert_string_equal(
 		see(&t, "{'name':'v','configMap':{'name':'cm'}}",
 		    "{'name':'v','mountPath':'/opt/kft-test/cm'}",
-		    "cd /opt/kft-test/cm && ls && cat a.txt && od -An -tx1 bin && stat "
-		    "-c %a a.txt && "
-		    "(echo x >a.txt) 2>/dev/null || echo read-only"),
+		    "cd /opt/kft-test/cm && ls && cat a.txt && od -An -tx1 bin "
+		    "&& stat -c %a a.txt && (echo x >a.txt) 2>/dev/null || "
+		    "echo read-only"),
 		"p/c: a.txt\np/c: b.txt\np/c: bin\np/c: A\np/c:  00 01 ff\np/c: 644\n"
 		"p/c: read-only\n");
 	assert_string_equal(
@@ -153,15 +150,7 @@ static void test_projected_and_downward(void **state)
 	open_with_objects(&t);
 	assert_string_equal(
 		see(&t,
-		    "{'name':'v','projected':{'sources':[{'configMap':{'name':'cm','"
-		    "items':["
-		    "{'key':'a.txt','path':'a'}]}},{'secret':{'name':'key','items':["
-		    "{'key':'id','path':'id'}]}},{'downwardAPI':{'items':[{'path':'"
-		    "labels',"
-		    "'fieldRef':{'fieldPath':'metadata.labels'}},{'path':'cpu',"
-		    "'resourceFieldRef':{'containerName':'c','resource':'requests.cpu'}}]"
-		    "}},"
-		    "{'serviceAccountToken':{'path':'token'}}]}}",
+		    "{'name':'v','projected':{'sources':[{'configMap':{'name':'cm','items':[{'key':'a.txt','path':'a'}]}},{'secret':{'name':'key','items':[{'key':'id','path':'id'}]}},{'downwardAPI':{'items':[{'path':'labels','fieldRef':{'fieldPath':'metadata.labels'}},{'path':'cpu','resourceFieldRef':{'containerName':'c','resource':'requests.cpu'}}]}},{'serviceAccountToken':{'path':'token'}}]}}",
 		    "{'name':'v','mountPath':'/opt/kft-test/all'}",
 		    "cd /opt/kft-test/all && ls && cat a id labels && echo && cat cpu"),
 		"p/c: a\np/c: cpu\np/c: id\np/c: labels\np/c: A\np/c: secret\n"
@@ -173,19 +162,7 @@ static void test_empty_dir(void **state)
 {
 	struct podtest t;
 	const char *spec =
-		"{'metadata':{'name':'p'},'spec':{'restartPolicy':'Never','volumes':["
-		"{'name':'d'},{'name':'m','emptyDir':{'medium':'Memory'}}],"
-		"'initContainers':[{'name':'i','command':['sh','-c','echo 1 "
-		">/opt/kft-test/d/x; "
-		"echo 2 "
-		">/dev/shm/x'],'volumeMounts':[{'name':'d','mountPath':'/opt/kft-test/"
-		"d'},"
-		"{'name':'m','mountPath':'/dev/shm'}]}],"
-		"'containers':[{'name':'c','command':['sh','-c','cat /kft-test-2/x/x "
-		"/dev/shm/x; "
-		"stat -f -c %T /dev/shm; ls /dev/shm'],'volumeMounts':["
-		"{'name':'d','mountPath':'/kft-test-2/x'},{'name':'m','mountPath':'/dev/"
-		"shm'}]}]}}";
+		"{'metadata':{'name':'p'},'spec':{'restartPolicy':'Never','volumes':[{'name':'d'},{'name':'m','emptyDir':{'medium':'Memory'}}],'initContainers':[{'name':'i','command':['sh','-c','echo 1 >/opt/kft-test/d/x; echo 2 >/dev/shm/x'],'volumeMounts':[{'name':'d','mountPath':'/opt/kft-test/d'},{'name':'m','mountPath':'/dev/shm'}]}],'containers':[{'name':'c','command':['sh','-c','cat /kft-test-2/x/x /dev/shm/x; stat -f -c %T /dev/shm; ls /dev/shm'],'volumeMounts':[{'name':'d','mountPath':'/kft-test-2/x'},{'name':'m','mountPath':'/dev/shm'}]}]}}";
 
 	(void)state;
 	open_with_objects(&t);
@@ -268,9 +245,9 @@ static void test_nested_and_sub_paths(void **state)
 		    "one.txt','subPath':'b.txt'},"
 		    "{'name':'cm','mountPath':'/etc/kft-test.conf','subPath':'a.txt'},"
 		    "{'name':'v','mountPath':'/opt/kft-test/e','subPath':'made/here'}",
-		    "cat /opt/kft-test/d/conf/inner/a.txt /opt/kft-test/d/one.txt "
-		    "/etc/kft-test.conf; "
-		    "touch /opt/kft-test/e/f; ls /opt/kft-test/d/made/here"),
+		    "cat /opt/kft-test/d/conf/inner/a.txt "
+		    "/opt/kft-test/d/one.txt /etc/kft-test.conf; touch "
+		    "/opt/kft-test/e/f; ls /opt/kft-test/d/made/here"),
 		"p/c: A\np/c: B\np/c: A\np/c: f\n");
 	assert_non_null(strstr(
 		refusal(&t, "{'name':'v'}",
@@ -392,9 +369,7 @@ static void test_hidden_sources(void **state)
 	assert_string_equal(
 		see(&t,
 		    "{'name':'tmp','emptyDir':{}},{'name':'v','configMap':{'name':'cm'}}",
-		    "{'name':'tmp','mountPath':'/tmp'},{'name':'v','mountPath':'/opt/"
-		    "kft-test/cm'},"
-		    "{'name':'v','mountPath':'/tmp/cm'}],'workingDir':'/','x':[",
+		    "{'name':'tmp','mountPath':'/tmp'},{'name':'v','mountPath':'/opt/kft-test/cm'},{'name':'v','mountPath':'/tmp/cm'}],'workingDir':'/','x':[",
 		    "ls /tmp; cat /opt/kft-test/cm/a.txt /tmp/cm/b.txt; touch "
 		    "/tmp/kft-test-x"),
 		"p/c: cm\np/c: A\np/c: B\n");
@@ -431,14 +406,14 @@ static void test_secrets_are_in_memory(void **state)
 
 	(void)state;
 	open_with_objects(&t);
-	podtest_start(&t, pod_with(&t,
-				   "{'name':'v','secret':{'secretName':'key'}},"
-				   "{'name':'w','projected':{'sources':[{'configMap':"
-				   "{'name':'cm'}},{'secret':{'name':'key'}}]}}",
-				   "{'name':'w','mountPath':'/opt/kft-test/w'},"
-				   "{'name':'v','mountPath':'/opt/kft-test/s'}",
-				   "cat /opt/kft-test/s/id /opt/kft-test/w/id; "
-				   "sleep 100"));
+	podtest_start(&t,
+		      pod_with(&t,
+			       "{'name':'v','secret':{'secretName':'key'}},"
+			       "{'name':'w','projected':{'sources':[{'configMap':"
+			       "{'name':'cm'}},{'secret':{'name':'key'}}]}}",
+			       "{'name':'w','mountPath':'/opt/kft-test/w'},"
+			       "{'name':'v','mountPath':'/opt/kft-test/s'}",
+			       "cat /opt/kft-test/s/id /opt/kft-test/w/id; sleep 100"));
 	while (t.lines.len == 0)
 		podtest_poll(&t);
 	snprintf(command, sizeof(command), "test -z \"$(grep -rl secret %s/run)\"",

@@ -67,8 +67,8 @@ static inline void standin_handle(void *ctx, const struct httpd_request *req,
 		body = standin_doc(a->body ? a->body : "{}");
 	} else {
 		resp->status = 404;
-		body = standin_doc("{kind: Status, reason: NotFound, message: it is not "
-				   "there}");
+		body = standin_doc(
+			"{kind: Status, reason: NotFound, message: it is not there}");
 	}
 	json_print(&resp->body, body);
 }

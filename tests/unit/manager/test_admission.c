@@ -27,10 +27,10 @@ static cJSON *doc(const char *text)
 
 static void test_what_is_asked(void **state)
 {
-	static const char body[] = REQUEST(
-		", \"operation\": \"UPDATE\", \"namespace\": \"ns\", \"name\": \"a\", "
-		"\"subResource\": \"status\", \"object\": {\"a\": 1}, \"oldObject\": "
-		"{\"a\": 2}");
+	static const char body[] =
+		REQUEST(", \"operation\": \"UPDATE\", \"namespace\": \"ns\", "
+			"\"name\": \"a\", \"subResource\": \"status\", \"object\": "
+			"{\"a\": 1}, \"oldObject\": {\"a\": 2}");
 	cleanup_admission struct admission_request req = { 0 };
 	struct error err = { 0 };
 
@@ -82,15 +82,14 @@ static void test_what_is_no_question(void **state)
 		  "request.object is not an object", "u-1" },
 		{ REQUEST(", \"operation\": \"UPDATE\", \"object\": {}"),
 		  "request.oldObject: there is no", "u-1" },
-		{ REQUEST(", \"operation\": \"UPDATE\", \"object\": {}, \"oldObject\": "
-			  "1"),
+		{ REQUEST(", \"operation\": \"UPDATE\", \"object\": {}, \"oldObject\": 1"),
 		  "request.oldObject is not an object", "u-1" },
 		{ REQUEST(", \"operation\": \"DELETE\", \"oldObject\": {}"), NULL,
 		  "u-1" },
 		{ REQUEST(", \"operation\": \"CONNECT\""), NULL, "u-1" },
 		{ REQUEST(OBJECT ", \"object\": {}"), "duplicate key", "" },
-		{ "{\"apiVersion\": \"admission.k8s.io/v2\", \"request\": {\"uid\": "
-		  "\"u\"}}",
+		{ "{\"apiVersion\": \"admission.k8s.io/v2\", \"request\": "
+		  "{\"uid\": \"u\"}}",
 		  "of another version", "u" },
 		{ "{\"kind\":\"AdmissionReview\",\"request\":{\"uid\":\"u-7\",\"a\":"
 		  "\"\\u0000\"}}",

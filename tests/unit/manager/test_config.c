@@ -142,28 +142,28 @@ static void test_everything(void **state)
 	struct manager_config c;
 
 	(void)state;
-	load_well(&c,
-		  HEAD
-		  "webhook: {port: 9444, host: localhost}\n"
-		  "metrics: {bindAddress: '[::1]:9090', secureServing: false,\n"
-		  "  auth: {enabled: true}}\n"
-		  "health: {healthProbeBindAddress: '0', readinessEndpointName: "
-		  "ready,\n  livenessEndpointName: alive}\n"
-		  "leaderElection: {leaderElect: true, resourceLock: leases,\n"
-		  "  resourceName: l, resourceNamespace: ns1, leaseDuration: 1m30s,\n"
-		  "  renewDeadline: 1m, retryPeriod: 500ms}\n"
-		  "controller: {groupKindConcurrency: {\n"
-		  "  TrainJob.trainer.kubeflow.org: 10, Other.example.org: 3,\n"
-		  "  TrainingRuntime.trainer.kubeflow.org: 2000000000,\n"
-		  "  ClusterTrainingRuntime.trainer.kubeflow.org: 3}}\n"
-		  "certManagement: {enable: false, webhookServiceName: s,\n"
-		  "  webhookSecretName: t}\n"
-		  "clientConnection: {qps: 0.5, burst: 0}\n"
-		  "statusServer: {port: 1, qps: 0, burst: 7}\n"
-		  "featureGates: {TrainJobStatus: true}\n"
-		  "tls: {minVersion: '1.3', cipherSuites: [A, B], nextProtos: "
-		  "[h2, http/1.1]}\n",
-		  NULL);
+	load_well(
+		&c,
+		HEAD
+		"webhook: {port: 9444, host: localhost}\n"
+		"metrics: {bindAddress: '[::1]:9090', secureServing: false,\n"
+		"  auth: {enabled: true}}\n"
+		"health: {healthProbeBindAddress: '0', readinessEndpointName: ready,\n"
+		"  livenessEndpointName: alive}\n"
+		"leaderElection: {leaderElect: true, resourceLock: leases,\n"
+		"  resourceName: l, resourceNamespace: ns1, leaseDuration: 1m30s,\n"
+		"  renewDeadline: 1m, retryPeriod: 500ms}\n"
+		"controller: {groupKindConcurrency: {\n"
+		"  TrainJob.trainer.kubeflow.org: 10, Other.example.org: 3,\n"
+		"  TrainingRuntime.trainer.kubeflow.org: 2000000000,\n"
+		"  ClusterTrainingRuntime.trainer.kubeflow.org: 3}}\n"
+		"certManagement: {enable: false, webhookServiceName: s,\n"
+		"  webhookSecretName: t}\n"
+		"clientConnection: {qps: 0.5, burst: 0}\n"
+		"statusServer: {port: 1, qps: 0, burst: 7}\n"
+		"featureGates: {TrainJobStatus: true}\n"
+		"tls: {minVersion: '1.3', cipherSuites: [A, B], nextProtos: [h2, http/1.1]}\n",
+		NULL);
 	check_int("webhook.port", c.webhook.port, 9444);
 	check_text("webhook.host", c.webhook.host, "localhost");
 	check_text("metrics.bind", c.metrics.bind, "[::1]:9090");
@@ -232,8 +232,8 @@ static const struct {
 	{ HEAD "metrics: {bindAddress: ':123456'}\n", "3:11: metrics.bindAddress", 1 },
 	{ HEAD "metrics: {secureServing: 'true'}\n", "3:11: metrics.secureServing", 1 },
 	{ HEAD "clientConnection: {qps: -10, burst: -1}\n",
-	  "3:20: clientConnection.qps: Invalid value: -10: must be greater than or "
-	  "equal to 0",
+	  "3:20: clientConnection.qps: Invalid value: -10: must be "
+	  "greater than or equal to 0",
 	  2 },
 	{ HEAD "statusServer: {port: 0, qps: -1, burst: 1.5}\n",
 	  "3:16: statusServer.port: Invalid value: 0", 3 },

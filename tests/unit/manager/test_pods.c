@@ -139,18 +139,16 @@ static void test_causes(void **state)
 		  "container node: image img:1: ImagePullBackOff on gpu-7", NULL },
 		{ WAITS("CreateContainerConfigError", "no secret"),
 		  "ContainerStartFailed", "Warning",
-		  "container node does not start: CreateContainerConfigError on gpu-7: "
-		  "no secret",
+		  "container node does not start: CreateContainerConfigError "
+		  "on gpu-7: no secret",
 		  NULL },
 		{ ENDED_AT("128", "StartError", "no such file", "01"),
 		  "ContainerStartFailed", "Warning",
 		  "container node does not start: StartError on gpu-7: no such file",
 		  "container node does not start: StartError on gpu-7: no such file" },
 		{ ENDED_AT("137", "OOMKilled", "", "01"), "OOMKilled", "Warning",
-		  "container node: exit code 137 (SIGKILL), out of memory on "
-		  "gpu-7",
-		  "container node: exit code 137 (SIGKILL), out of memory on "
-		  "gpu-7" },
+		  "container node: exit code 137 (SIGKILL), out of memory on gpu-7",
+		  "container node: exit code 137 (SIGKILL), out of memory on gpu-7" },
 		{ ENDED("3"), "ContainerFailed", "Warning",
 		  "container node: exit code 3 on gpu-7",
 		  "container node: exit code 3 on gpu-7" },
@@ -170,10 +168,10 @@ static void test_causes(void **state)
 		  "'status':'True','reason':'PreemptionByScheduler',"
 		  "'message':'default-scheduler: preempting'}]}",
 		  "PodDisrupted", "Warning",
-		  "disrupted: PreemptionByScheduler on gpu-7: default-scheduler: "
-		  "preempting",
-		  "disrupted: PreemptionByScheduler on gpu-7: default-scheduler: "
-		  "preempting" },
+		  "disrupted: PreemptionByScheduler on gpu-7: "
+		  "default-scheduler: preempting",
+		  "disrupted: PreemptionByScheduler on gpu-7: "
+		  "default-scheduler: preempting" },
 		{ "{'phase':'Failed','reason':'Evicted','message':'low on memory'}",
 		  "PodDisrupted", "Warning", "disrupted: Evicted on gpu-7: low on memory",
 		  "disrupted: Evicted on gpu-7: low on memory" },
@@ -265,9 +263,8 @@ static void test_one_pod_over_time(void **state)
 		"{'containerStatuses':[{'name':'node','restartCount':1,"
 		"'state':{'terminated':" SECOND "},'lastState':{'terminated':" FIRST
 		"}}]}",
-		"{'containerStatuses':[{'name':'node','restartCount':1,'state':"
-		"{'waiting':{'reason':'CrashLoopBackOff'}},'lastState':{'terminated'"
-		":" SECOND "}}]}",
+		"{'containerStatuses':[{'name':'node','restartCount':1,'state':{'waiting':{'reason':'CrashLoopBackOff'}},'lastState':{'terminated':" SECOND
+		"}}]}",
 	};
 
 	(void)state;

@@ -132,10 +132,10 @@ static void test_paths_and_methods(void **state)
 		{ "POST", PATH "/" },
 		{ "POST", "/" },
 		{ "POST", "" },
-		{ "POST", "/apis/trainer.kubeflow.org/v1alpha1/namespaces//trainjobs/tj/"
-			  "status" },
-		{ "POST", "/apis/trainer.kubeflow.org/v1alpha1/namespaces/ns/trainjobs//"
-			  "status" },
+		{ "POST",
+		  "/apis/trainer.kubeflow.org/v1alpha1/namespaces//trainjobs/tj/status" },
+		{ "POST",
+		  "/apis/trainer.kubeflow.org/v1alpha1/namespaces/ns/trainjobs//status" },
 		{ "POST",
 		  "/apis/trainer.kubeflow.org/v1/namespaces/ns/trainjobs/tj/status" },
 		{ "POST",
@@ -177,8 +177,7 @@ static void test_without_a_token(void **state)
 	static const char *const rows[] = { NULL, "",        "Bearer",    "Bearer ",
 					    "t",  "Basic t", "Bearer t t" };
 	static const char *const paths[] = {
-		"/apis/trainer.kubeflow.org/v1alpha1/namespaces/n%20s/trainjobs/tj/"
-		"status",
+		"/apis/trainer.kubeflow.org/v1alpha1/namespaces/n%20s/trainjobs/tj/status",
 		"/apis/trainer.kubeflow.org/v1alpha1/namespaces/ns/trainjobs/t_j/status",
 	};
 	const struct httpd_header headers[] = { { "Authorization", "Bearer t" },
@@ -234,8 +233,7 @@ static void test_who_may_report(void **state)
 		{ GOOD_USER, "{metadata: {name: tj-p, uid: u}}", GOOD_JOBSET, false },
 		{ GOOD_USER,
 		  "{metadata: {name: tj-p, uid: u, labels: "
-		  "{jobset.sigs.k8s.io/jobset-name: "
-		  "tj2}}}",
+		  "{jobset.sigs.k8s.io/jobset-name: tj2}}}",
 		  GOOD_JOBSET, false },
 		{ GOOD_USER, GOOD_POD, NULL, false },
 		{ GOOD_USER, GOOD_POD, "{metadata: {name: tj}}", false },

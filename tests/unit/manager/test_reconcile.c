@@ -606,9 +606,9 @@ static void test_what_is_not_ours(void **state)
 		  "data: {hostfile: mine}}",
 		  true, false },
 		{ "foreign-d", "keys",
-		  "{apiVersion: v1, kind: Secret, metadata: {name: tj-mpi-ssh-auth, "
-		  "ownerReferences: [{kind: TrainJob, name: other, uid: u, controller: "
-		  "true}]}}",
+		  "{apiVersion: v1, kind: Secret, metadata: {name: "
+		  "tj-mpi-ssh-auth, ownerReferences: [{kind: TrainJob, name: "
+		  "other, uid: u, controller: true}]}}",
 		  true, false },
 	};
 
@@ -646,13 +646,15 @@ static void test_a_snapshot_that_is_there(void **state)
 	EVENTUALLY(told(p, "TrainJobResourcesCreationFailed") == 1);
 	tj = get(p, "trainjob");
 	create(p.w, p.ns,
-	       arena_printf(
-		       &arena,
-		       "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: "
-		       "tj-runtime-snapshot\n  ownerReferences: [{apiVersion: " TRAINER
-		       ", kind: TrainJob, name: tj, uid: %s, controller: true}]\n"
-		       "data:\n  runtime: |\n    %s\n",
-		       meta_uid(tj), RUNTIME("numNodes: 3, torch: {}")));
+	       arena_printf(&arena,
+			    "apiVersion: v1\n"
+			    "kind: ConfigMap\n"
+			    "metadata:\n"
+			    "  name: tj-runtime-snapshot\n"
+			    "  ownerReferences: [{apiVersion: " TRAINER
+			    ", kind: TrainJob, name: tj, uid: %s, controller: true}]\n"
+			    "data:\n  runtime: |\n    %s\n",
+			    meta_uid(tj), RUNTIME("numNodes: 3, torch: {}")));
 	change(p, "trainjob", "{metadata: {annotations: {look: again}}}");
 	EVENTUALLY(exists(p, "jobset"));
 	jobset = get(p, "jobset");
@@ -913,11 +915,11 @@ static void test_whose_it_is(void **state)
 		{ "{ownerReferences: [{uid: u1}, {uid: u2, controller: true}]}",
 		  ERR_EXISTS },
 		{ "{name: x}", ERR_EXISTS },
-		{ "{ownerReferences: [{kind: TrainJob, name: tj, uid: u0, controller: "
-		  "true}]}",
+		{ "{ownerReferences: [{kind: TrainJob, name: tj, uid: u0, "
+		  "controller: true}]}",
 		  ERR_CONFLICT },
-		{ "{ownerReferences: [{kind: TrainJob, name: tk, uid: u0, controller: "
-		  "true}]}",
+		{ "{ownerReferences: [{kind: TrainJob, name: tk, uid: u0, "
+		  "controller: true}]}",
 		  ERR_EXISTS },
 		{ "{deletionTimestamp: x}", ERR_CONFLICT },
 	};

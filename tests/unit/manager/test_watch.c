@@ -341,8 +341,8 @@ static void test_runtime_classes(void **state)
 		   is_shown(w, "TrainingRuntime", "f") &&
 		   is_shown(w, "ClusterTrainingRuntime", NULL));
 	create(w, NULL,
-	       "{apiVersion: node.k8s.io/v1, kind: RuntimeClass, metadata: {name: kata}, "
-	       "handler: x}");
+	       "{apiVersion: node.k8s.io/v1, kind: RuntimeClass, "
+	       "metadata: {name: kata}, handler: x}");
 	expect(w->queue, 3, "e/named e/named2 f/cluster ");
 }
 

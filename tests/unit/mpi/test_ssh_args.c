@@ -45,8 +45,8 @@ static const struct row {
 	/* sh or ksh: words of a subshell. */
 	{ W("ssh", "w0", "(", "test", "!", "-r", "./.profile", "||", ".", "./.profile;",
 	    " PATH=/o ; orted", ")"),
-	  "@w0:0 i= t=0*0 0ms: ( test ! -r ./.profile || . ./.profile;  PATH=/o ; "
-	  "orted )" },
+	  "@w0:0 i= t=0*0 0ms: ( test ! -r ./.profile || . "
+	  "./.profile;  PATH=/o ; orted )" },
 	/* Hydra: quotes meant for the remote shell. */
 	{ W("/opt/kftrainer/mpi-launch", "-x", "w1", "\"/usr/bin/hydra_pmi_proxy\"",
 	    "--control-port", "l:1"),

@@ -19,8 +19,8 @@ static void test_search_lines(void **state)
 		{ "search ns.svc.cluster.local svc.cluster.local cluster.local\n"
 		  "nameserver 10.96.0.10\noptions ndots:5\n",
 		  "cluster.local" },
-		{ "nameserver 10.0.0.1\nsearch ns.svc.k8s.example svc.k8s.example "
-		  "k8s.example corp.example",
+		{ "nameserver 10.0.0.1\n"
+		  "search ns.svc.k8s.example svc.k8s.example k8s.example corp.example",
 		  "k8s.example" },
 		{ "search\tns.svc.a\tsvc.a a\n", "a" },
 		{ "search svc.a\nsearch svc.b\n", "b" },

@@ -445,8 +445,13 @@ static void test_pipelining(void **state)
 			buf_printf(&in, "GET /%d HTTP/1.1\r\n" H "\r\n", i);
 		else
 			buf_printf(&in,
-				   "POST /%d HTTP/1.1\r\n" H "Transfer-Encoding: "
-				   "chunked\r\n\r\n4\r\nbody\r\n0\r\n\r\n",
+				   "POST /%d HTTP/1.1\r\n" H
+				   "Transfer-Encoding: chunked\r\n"
+				   "\r\n"
+				   "4\r\n"
+				   "body\r\n"
+				   "0\r\n"
+				   "\r\n",
 				   i);
 	exchange(&w, (char *)in.data, in.len, &out);
 	at = (char *)out.data;

@@ -162,8 +162,8 @@ static void test_variables(void **state)
 		{ "HTTPS_PROXY=a:1 REQUEST_METHOD=GET", "https", "http://a:1 HTTPS_PROXY",
 		  false },
 		{ "HTTPS_PROXY=quic://a", "https",
-		  "HTTPS_PROXY: unsupported scheme 'quic'; expected http, https or "
-		  "socks5",
+		  "HTTPS_PROXY: unsupported scheme 'quic'; expected http, "
+		  "https or socks5",
 		  false },
 	};
 

@@ -119,8 +119,8 @@ static void test_rules(void **state)
 		if (rules[i].rc)
 			check_text(rules[i].location, r.url, "https://a/x");
 		if (rules[i].rc && rules[i].stay)
-			assert_non_null(strstr(err.msg, "https://b/y, another server: "
-							"do that"));
+			assert_non_null(
+				strstr(err.msg, "https://b/y, another server: do that"));
 		assert_true((redirect_headers(&r, secret) == NULL) == r.cross_origin);
 	}
 }

@@ -202,14 +202,22 @@ static void test_foreign_ca(void **state)
 
 	(void)state;
 	command_setup(&c, "openssl");
-	command_run(&c,
-		    "printf '[req]\nstring_mask=default\ndistinguished_name=dn\n"
-		    "x509_extensions=v3\nprompt=no\n[dn]\nO=kubeflow-trainer\n"
-		    "CN=a.ca\n[v3]\nbasicConstraints=critical,CA:TRUE\n"
-		    "keyUsage=critical,keyCertSign\nsubjectKeyIdentifier=0102030405\n' "
-		    ">conf && openssl req -x509 -config conf -newkey rsa:2048 -nodes "
-		    "-days 30 -keyout key8 -out ca.crt && openssl rsa -traditional "
-		    "-in key8 -out ca.key");
+	command_run(
+		&c,
+		"printf '[req]\n"
+		"string_mask=default\n"
+		"distinguished_name=dn\n"
+		"x509_extensions=v3\n"
+		"prompt=no\n"
+		"[dn]\n"
+		"O=kubeflow-trainer\n"
+		"CN=a.ca\n"
+		"[v3]\n"
+		"basicConstraints=critical,CA:TRUE\n"
+		"keyUsage=critical,keyCertSign\n"
+		"subjectKeyIdentifier=0102030405\n"
+		"' >conf && openssl req -x509 -config conf -newkey rsa:2048 -nodes -days "
+		"30 -keyout key8 -out ca.crt && openssl rsa -traditional -in key8 -out ca.key");
 	ca.cert_pem = command_read(&c, "ca.crt");
 	ca.key_pem = command_read(&c, "ca.key");
 	now = clock_now(); /* openssl's certificate is valid from when it was made */

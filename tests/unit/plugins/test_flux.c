@@ -38,10 +38,11 @@ static void test_scripts_decide(void **state)
 		cleanup_arena struct arena a = { 0 };
 		cleanup_json cJSON *o = build(
 			arena_printf(&a, "{trainer: %s}", rows[i].trainer),
-			arena_printf(&a,
-				     "{mlPolicy: {%s}, template: {spec: {replicatedJobs: "
-				     "[" RJOB("node", TRAINS, WITH("node", "%s")) "]}}}",
-				     rows[i].policy, rows[i].node));
+			arena_printf(
+				&a,
+				"{mlPolicy: {%s}, template: {spec: {replicatedJobs: [" RJOB(
+					"node", TRAINS, WITH("node", "%s")) "]}}}",
+				rows[i].policy, rows[i].node));
 
 		assert_in(script(o, "init.sh"), rows[i].hosts);
 		assert_in(script(o, "init.sh"), "tcp://eth0:%p");
@@ -70,33 +71,31 @@ static void test_pod(void **state)
 	assert_doc(json_get(node, "args"), "[old]");
 	assert_doc(container(o, "node", "flux-installer"),
 		   "{name: flux-installer, image: 'v:1', command: [/bin/bash, "
-		   "/etc/flux-config/init.sh], volumeMounts: [{name: flux-install, "
-		   "mountPath: "
-		   "/mnt/flux}, {name: tj-flux-entrypoint, mountPath: /etc/flux-config, "
+		   "/etc/flux-config/init.sh], volumeMounts: [{name: "
+		   "flux-install, mountPath: /mnt/flux}, {name: "
+		   "tj-flux-entrypoint, mountPath: /etc/flux-config, "
 		   "readOnly: true}]}");
-	assert_doc(
-		json_get(pod(o, "node"), "volumes"),
-		"[{name: spack-install, emptyDir: {}}, {name: flux-install, emptyDir: "
-		"{}}, "
-		"{name: tj-flux-entrypoint, configMap: {name: tj-flux-entrypoint, "
-		"defaultMode: 493}}, {name: shared-memory, emptyDir: {medium: Memory}}, "
-		"{name: flux-curve, secret: {secretName: tj-flux-curve, defaultMode: "
-		"256}}]");
-	assert_doc(
-		json_get(node, "volumeMounts"),
-		"[{name: flux-install, mountPath: /mnt/flux}, {name: spack-install, "
-		"mountPath: /opt/software}, {name: tj-flux-entrypoint, mountPath: "
-		"/etc/flux-config, readOnly: true}, {name: flux-curve, mountPath: "
-		"/curve, "
-		"readOnly: true}, {name: shared-memory, mountPath: /dev/shm, readOnly: "
-		"true}]");
+	assert_doc(json_get(pod(o, "node"), "volumes"),
+		   "[{name: spack-install, emptyDir: {}}, {name: "
+		   "flux-install, emptyDir: {}}, {name: tj-flux-entrypoint, "
+		   "configMap: {name: tj-flux-entrypoint, defaultMode: 493}}, "
+		   "{name: shared-memory, emptyDir: {medium: Memory}}, {name: "
+		   "flux-curve, secret: {secretName: tj-flux-curve, "
+		   "defaultMode: 256}}]");
+	assert_doc(json_get(node, "volumeMounts"),
+		   "[{name: flux-install, mountPath: /mnt/flux}, {name: "
+		   "spack-install, mountPath: /opt/software}, {name: "
+		   "tj-flux-entrypoint, mountPath: /etc/flux-config, "
+		   "readOnly: true}, {name: flux-curve, mountPath: /curve, "
+		   "readOnly: true}, {name: shared-memory, mountPath: "
+		   "/dev/shm, readOnly: true}]");
 }
 
 static void test_settings(void **state)
 {
 	cleanup_json cJSON *o =
-		build("{trainer: {numNodes: 1, env: [{name: FLUX_NETWORK_DEVICE, value: "
-		      "ib0}]}}",
+		build("{trainer: {numNodes: 1, env: [{name: FLUX_NETWORK_DEVICE, "
+		      "value: ib0}]}}",
 		      RUNTIME("flux: {}", "env: [{name: FLUX_NETWORK_DEVICE, value: x}, "
 					  "{name: FLUX_QUEUE_POLICY, value: easy}]"));
 

@@ -17,21 +17,12 @@ static void test_all_pods_count(void **state)
 	cleanup_json cJSON *o = build(
 		"{trainer: {numNodes: 100}}",
 		GANG(COSCHEDULING,
-		     RJOB("dataset-initializer", ROLE("dataset-initializer"),
-			  ASKS("dataset-initializer",
-			       "{cpu: 1, memory: 4Gi}")) ", " RJOB("model-initializer",
-								   ROLE("model-"
-									"initializer"),
-								   ASKS("model-"
-									"initializer",
-									"{cpu: 1, "
-									"memory: "
-									"4Gi}")) ","
-										 " " RJOB(
-											 "node",
-											 TRAINS,
-											 ASKS("node",
-											      "{cpu: 1, memory: 4Gi}"))));
+		     RJOB("dataset-initializer", ROLE("dataset-initializer"), ASKS("dataset-initializer", "{cpu: 1, memory: 4Gi}")) ", " RJOB(
+			     "model-initializer", ROLE("model-initializer"),
+			     ASKS("model-initializer",
+				  "{cpu: 1, memory: 4Gi}")) ", " RJOB("node", TRAINS,
+								      ASKS("node",
+									   "{cpu: 1, memory: 4Gi}"))));
 
 	(void)state;
 	assert_doc(group(o),
@@ -134,12 +125,12 @@ static void test_steps(void **state)
 /* Upstream ignores replicas. */
 static void test_replicas_count(void **state)
 {
-	cleanup_json cJSON *o = build(
-		"{trainer: {numNodes: 2}}",
-		GANG(COSCHEDULING, "{name: db, replicas: 3, template: {spec: "
-				   "{parallelism: 2, template: "
-				   "{spec: {" ASKS("db", "{cpu: 500m}") "}}}}}, " RJOB(
-					   "node", TRAINS, ASKS("node", "{cpu: 1}"))));
+	cleanup_json cJSON *o =
+		build("{trainer: {numNodes: 2}}",
+		      GANG(COSCHEDULING,
+			   "{name: db, replicas: 3, template: {spec: {parallelism: 2, "
+			   "template: {spec: {" ASKS("db", "{cpu: 500m}") "}}}}}, " RJOB(
+				   "node", TRAINS, ASKS("node", "{cpu: 1}"))));
 
 	(void)state;
 	assert_int_equal(json_int(group(o), -1, "minMember"), 8);
@@ -206,9 +197,9 @@ static void test_volcano(void **state)
 {
 	cleanup_json cJSON *o = build(
 		"{trainer: {numNodes: 2}}",
-		"{mlPolicy: {torch: {}}, podGroupPolicy: {volcano: {networkTopology: "
-		"{mode: "
-		"soft, highestTierAllowed: 2}}}, template: {metadata: {annotations: "
+		"{mlPolicy: {torch: {}}, podGroupPolicy: {volcano: "
+		"{networkTopology: {mode: soft, highestTierAllowed: 2}}}, "
+		"template: {metadata: {annotations: "
 		"{scheduling.volcano.sh/queue-name: q}}, spec: {replicatedJobs: [" RJOB(
 			"a", "",
 			"priorityClassName: low, " ONE(

@@ -7,11 +7,10 @@ static void test_the_object(void **state)
 {
 	cleanup_json cJSON *o = build(
 		"{trainer: {}, suspend: true}",
-		"{mlPolicy: {torch: {}}, template: {metadata: {labels: {l: '1'}, "
-		"annotations: "
-		"{a: '2'}}, spec: {suspend: false, ttlSecondsAfterFinished: 5, "
-		"replicatedJobs: "
-		"[{name: node, replicas: 3, groupName: g, template: {" TRAINS
+		"{mlPolicy: {torch: {}}, template: {metadata: {labels: {l: "
+		"'1'}, annotations: {a: '2'}}, spec: {suspend: false, "
+		"ttlSecondsAfterFinished: 5, replicatedJobs: [{name: node, "
+		"replicas: 3, groupName: g, template: {" TRAINS
 		" spec: {backoffLimit: 2, template: {spec: {" ONE("node") "}}}}}]}}}");
 	const cJSON *jobset = object(o, "JobSet");
 
@@ -78,9 +77,9 @@ static void test_two_runs_are_equal(void **state)
 		cleanup_arena struct arena a = { 0 };
 		const char *rt = arena_printf(
 			&a,
-			"{mlPolicy: {%s}, podGroupPolicy: {coscheduling: {}}, template: "
-			"{spec: "
-			"{replicatedJobs: [" RJOB("node", TRAINS, ONE("node")) "]}}}",
+			"{mlPolicy: {%s}, podGroupPolicy: {coscheduling: {}}, "
+			"template: {spec: {replicatedJobs: [" RJOB("node", TRAINS,
+								   ONE("node")) "]}}}",
 			policies[i]);
 		const char *tj = "{trainer: {numNodes: 2, env: [{name: A, value: b}]}}";
 		cleanup_json cJSON *one = build(tj, rt), *two = build(tj, rt);
@@ -174,14 +173,12 @@ static void test_correction_04_empty_metadata_is_left_out(void **state)
 {
 	cleanup_json cJSON *o =
 		build("{runtimePatches: [{manager: a.b/c, trainingRuntimeSpec: "
-		      "{template: {spec: "
-		      "{replicatedJobs: [{name: node, template: {metadata: {annotations: "
-		      "{}}, spec: "
-		      "{template: {metadata: {labels: {}, annotations: null}}}}}]}}}}]}",
-		      "{template: {metadata: {labels: {}}, spec: {replicatedJobs: "
-		      "[{name: node, "
-		      "template: {spec: {template: {metadata: {}, spec: {" ONE(
-			      "node") "}}}}}]}}}");
+		      "{template: {spec: {replicatedJobs: [{name: node, "
+		      "template: {metadata: {annotations: {}}, spec: {template: "
+		      "{metadata: {labels: {}, annotations: null}}}}}]}}}}]}",
+		      "{template: {metadata: {labels: {}}, spec: "
+		      "{replicatedJobs: [{name: node, template: {spec: "
+		      "{template: {metadata: {}, spec: {" ONE("node") "}}}}}]}}}");
 
 	(void)state;
 	assert_null(json_get(object(o, "JobSet"), "metadata", "labels"));
@@ -241,9 +238,8 @@ static void test_status_server(void **state)
 	cleanup_json cJSON *rt =
 		runtime("{mlPolicy: {jax: {}}, template: {spec: {replicatedJobs: [" RJOB(
 			"node", TRAINS,
-			"initContainers: [{name: init}], containers: [{name: node}, "
-			"{name: "
-			"side}]") "]}}}");
+			"initContainers: [{name: init}], containers: [{name: "
+			"node}, {name: side}]") "]}}}");
 	struct error err = { 0 };
 	cleanup_json cJSON *o = NULL;
 

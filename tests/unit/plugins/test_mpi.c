@@ -26,13 +26,11 @@ static void test_launcher_and_nodes(void **state)
 	cleanup_json cJSON *o = build("{trainer: {numNodes: 2, image: j, args: [x], env: "
 				      "[{name: U, value: '1'}]}}",
 				      MPI("mpi: {mpiImplementation: OpenMPI}", BOTH));
-	const char *ssh = "{name: mpi-ssh-auth, secret: {secretName: tj-mpi-ssh-auth, "
-			  "defaultMode: 256, "
-			  "items: [{key: ssh-privatekey, path: id_rsa, mode: 416}, {key: "
-			  "ssh-publickey, "
-			  "path: id_rsa.pub, mode: 420}, {key: ssh-publickey, path: "
-			  "authorized_keys, "
-			  "mode: 420}]}}";
+	const char *ssh = "{name: mpi-ssh-auth, secret: {secretName: "
+			  "tj-mpi-ssh-auth, defaultMode: 256, items: [{key: "
+			  "ssh-privatekey, path: id_rsa, mode: 416}, {key: "
+			  "ssh-publickey, path: id_rsa.pub, mode: 420}, {key: "
+			  "ssh-publickey, path: authorized_keys, mode: 420}]}}";
 	cleanup_arena struct arena a = { 0 };
 
 	(void)state;
@@ -59,9 +57,8 @@ static void test_launcher_and_nodes(void **state)
 static void test_launcher_is_a_node(void **state)
 {
 	cleanup_json cJSON *o = build(
-		"{trainer: {numNodes: 3, numProcPerNode: 2, env: [{name: U, value: "
-		"'1'}], "
-		"resourcesPerNode: {limits: {cpu: 2}}}}",
+		"{trainer: {numNodes: 3, numProcPerNode: 2, env: [{name: "
+		"U, value: '1'}], resourcesPerNode: {limits: {cpu: 2}}}}",
 		"{mlPolicy: {mpi: {runLauncherAsNode: true, sshAuthMountPath: /h/.ssh}}, "
 		"template: {spec: {network: {subdomain: ring}, replicatedJobs: [" NODE_JOB
 		", " LAUNCH_JOB "]}}}");
@@ -167,16 +164,9 @@ static void test_correction_03_slots_from_the_gpus_of_the_nodes(void **state)
 	cleanup_json cJSON *o = build(
 		"{trainer: {numNodes: 2}}",
 		MPI("mpi: {}",
-		    RJOB("launcher", TRAINS,
-			 WITH("node",
-			      "resources: {limits: {cpu: 1}}")) ", " RJOB("node", "",
-									  WITH("node",
-									       "resources"
-									       ": "
-									       "{limits: "
-									       "{nvidia."
-									       "com/gpu: "
-									       "8}}"))));
+		    RJOB("launcher", TRAINS, WITH("node", "resources: {limits: {cpu: 1}}")) ", " RJOB(
+			    "node", "",
+			    WITH("node", "resources: {limits: {nvidia.com/gpu: 8}}"))));
 
 	(void)state;
 	assert_env(container(o, "launcher", "node"), OMPI("8"));
@@ -254,8 +244,8 @@ static void test_agent_own_variables(void **state)
 		"{trainer: {env: [{name: I_MPI_PERHOST, value: '7'}]}}",
 		AGENT("ssh", "mpi: {mpiImplementation: Intel}",
 		      RJOB("launcher", TRAINS,
-			   WITH("node", "env: [{name: I_MPI_HYDRA_BOOTSTRAP, value: "
-					"ssh}]")) ", " NODE_JOB));
+			   WITH("node",
+				"env: [{name: I_MPI_HYDRA_BOOTSTRAP, value: ssh}]")) ", " NODE_JOB));
 
 	(void)state;
 	assert_env(container(o, "launcher", "node"),
@@ -269,8 +259,8 @@ static void test_agent_own_variables(void **state)
 	assert_env(container(o, "launcher", "mpi-wait"), "KFTRAINER_MPI_KEY=/k");
 	assert_env(container(o, "node", "node"), KEY);
 	assert_env(container(intel, "launcher", "node"),
-		   "I_MPI_HYDRA_BOOTSTRAP=ssh I_MPI_HYDRA_HOST_FILE=/etc/mpi/hostfile "
-		   "I_MPI_PERHOST=7 "
+		   "I_MPI_HYDRA_BOOTSTRAP=ssh "
+		   "I_MPI_HYDRA_HOST_FILE=/etc/mpi/hostfile I_MPI_PERHOST=7 "
 		   "I_MPI_HYDRA_BOOTSTRAP_EXEC=/opt/kftrainer/mpi-launch " KEY);
 }
 
@@ -306,11 +296,12 @@ static void test_worker_port(void **state)
 static void test_worker_keeps_no_probe_of_sshd(void **state)
 {
 	cleanup_json cJSON *o = build(
-		"{}", AGENT("worker", "mpi: {}",
-			    RJOB("node", "",
-				 WITH("node", "command: [/usr/sbin/sshd], args: [-De], "
-					      "readinessProbe: {exec: {command: [pgrep, "
-					      "sshd]}}")) ", " LAUNCH_JOB));
+		"{}",
+		AGENT("worker", "mpi: {}",
+		      RJOB("node", "",
+			   WITH("node",
+				"command: [/usr/sbin/sshd], args: [-De], readinessProbe: "
+				"{exec: {command: [pgrep, sshd]}}")) ", " LAUNCH_JOB));
 
 	(void)state;
 	assert_doc(json_get(container(o, "node", "node"), "readinessProbe"),
@@ -331,10 +322,9 @@ static void test_init_containers(void **state)
 	const cJSON *c;
 
 	(void)state;
-	meta_set_annotation(tj, "kftrainer.io/workspace",
-			    "sha256:"
-			    "0123456789abcdef0123456789abcdef"
-			    "0123456789abcdef0123456789abcdef");
+	meta_set_annotation(
+		tj, "kftrainer.io/workspace",
+		"sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef");
 	o = build_with(&env, tj, rt, &err);
 	c = json_get(pod(o, "launcher"), "initContainers");
 	c = c ? c->child : NULL;
@@ -374,15 +364,15 @@ static void test_launcher_is_watched(void **state)
 		cleanup_arena struct arena a = { 0 };
 		cleanup_json cJSON *o = build(
 			arena_printf(&a, "{trainer: {%s}}", rows[i].trainer),
-			arena_printf(&a,
-				     "{mlPolicy: {mpi: {}}, template: {metadata: "
-				     "{annotations: {kftrainer.io/mpi: ssh}}, spec: "
-				     "{replicatedJobs: [" NODE_JOB ", "
-				     "{name: launcher, template: {metadata: {labels: "
-				     "{trainer.kubeflow.org/trainjob-ancestor-step: "
-				     "trainer}}, spec: {template: {spec: "
-				     "{containers: [{name: node, %s}]}}}}}]}}}",
-				     rows[i].launcher));
+			arena_printf(
+				&a,
+				"{mlPolicy: {mpi: {}}, template: {metadata: "
+				"{annotations: {kftrainer.io/mpi: ssh}}, spec: "
+				"{replicatedJobs: [" NODE_JOB
+				", {name: launcher, template: {metadata: {labels: "
+				"{trainer.kubeflow.org/trainjob-ancestor-step: trainer}}, "
+				"spec: {template: {spec: {containers: [{name: node, %s}]}}}}}]}}}",
+				rows[i].launcher));
 		const cJSON *c = container(o, "launcher", "node");
 
 		if (rows[i].command)

@@ -5,14 +5,14 @@
 
 static void test_plain_without_policy(void **state)
 {
-	cleanup_json cJSON *o = build(
-		"{trainer: {numNodes: 3, command: [c], resourcesPerNode: {requests: "
-		"{cpu: 4}}, " JOB_ENV "}}",
-		"{template: {spec: {replicatedJobs: [" RJOB(
-			"node", TRAINS,
-			WITH("node",
-			     "env: [{name: A, value: '1'}], args: [x], resources: "
-			     "{requests: {cpu: 1}}")) "]}}}");
+	cleanup_json cJSON *o =
+		build("{trainer: {numNodes: 3, command: [c], resourcesPerNode: "
+		      "{requests: {cpu: 4}}, " JOB_ENV "}}",
+		      "{template: {spec: {replicatedJobs: [" RJOB(
+			      "node", TRAINS,
+			      WITH("node",
+				   "env: [{name: A, value: '1'}], args: [x], resources: "
+				   "{requests: {cpu: 1}}")) "]}}}");
 	const cJSON *node = container(o, "node", "node");
 
 	(void)state;
@@ -202,8 +202,8 @@ static void test_paddle_ports(void **state)
 			"paddle", "{trainer: {}}",
 			arena_printf(
 				&a,
-				"{template: {spec: {replicatedJobs: [{name: node, "
-				"template: {" TRAINS " spec: {template: {spec: "
+				"{template: {spec: {replicatedJobs: [{name: node, template: {" TRAINS
+				" spec: {template: {spec: "
 				"{containers: [{%s}, {name: side, image: i}]}}}}}]}}}",
 				rows[i].node));
 

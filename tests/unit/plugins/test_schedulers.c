@@ -94,21 +94,13 @@ static void test_yunikorn(void **state)
 		QUEUED,
 		"{trainer: {numNodes: 3, resourcesPerNode: {limits: {nvidia.com/gpu: 2}, "
 		"requests: {cpu: 500m, memory: 1Gi}}}}",
-		RT(RJOB("dataset-initializer", ROLE("dataset-initializer"),
-			YUNIKORN ONE(
-				"dataset-initializer")) ", " RJOB("node", TRAINS,
-								  YUNIKORN
-								  "overhead: {cpu: "
-								  "100m}, "
-								  "initContainers: "
-								  "[{name: i, image: "
-								  "i, resources: "
-								  "{requests: {cpu: 2, "
-								  "memory: 1Mi}}}], "
-								  "nodeSelector: {zone: "
-								  "a}, tolerations: "
-								  "[{key: t}], " ONE(
-									  "node"))));
+		RT(RJOB("dataset-initializer", ROLE("dataset-initializer"), YUNIKORN ONE("dataset-initializer")) ", " RJOB(
+			"node", TRAINS,
+			YUNIKORN
+			"overhead: {cpu: 100m}, initContainers: [{name: i, image: "
+			"i, resources: {requests: {cpu: 2, memory: 1Mi}}}], "
+			"nodeSelector: {zone: a}, tolerations: [{key: t}], " ONE(
+				"node"))));
 	cleanup_json cJSON *groups = groups_of(o, "node");
 
 	(void)state;
@@ -119,10 +111,9 @@ static void test_yunikorn(void **state)
 	assert_string_equal(
 		json_str(pod_metadata(o, "node"), "annotations", Y "task-group-name"),
 		"node");
-	assert_doc(groups,
-		   "[{name: node, minMember: 3, minResource: {cpu: 2100m, memory: 1Gi, "
-		   "nvidia.com/gpu: '2'}, nodeSelector: {zone: a}, tolerations: [{key: "
-		   "t}]}]");
+	assert_doc(groups, "[{name: node, minMember: 3, minResource: {cpu: 2100m, "
+			   "memory: 1Gi, nvidia.com/gpu: '2'}, nodeSelector: {zone: "
+			   "a}, tolerations: [{key: t}]}]");
 }
 
 static void test_yunikorn_without_requests(void **state)
@@ -140,9 +131,8 @@ static void test_yunikorn_of_mpi(void **state)
 {
 	cleanup_json cJSON *o = build_of(
 		"{}", "{trainer: {numNodes: 3, resourcesPerNode: {requests: {cpu: 1}}}}",
-		"{mlPolicy: {mpi: {mpiImplementation: OpenMPI, runLauncherAsNode: "
-		"true}}, "
-		"template: {spec: {replicatedJobs: [" RJOB(
+		"{mlPolicy: {mpi: {mpiImplementation: OpenMPI, "
+		"runLauncherAsNode: true}}, template: {spec: {replicatedJobs: [" RJOB(
 			"launcher", TRAINS,
 			YUNIKORN ONE("node")) ", " RJOB("node", "",
 							YUNIKORN ONE("node")) "]}}}");
@@ -197,11 +187,11 @@ static void test_yunikorn_leaves_alone(void **state)
 static void test_yunikorn_bad_request(void **state)
 {
 	(void)state;
-	assert_build_fails("{}",
-			   RT(RJOB("node", TRAINS,
-				   YUNIKORN WITH("node", "resources: {requests: {cpu: "
-							 "lots}}"))),
-			   "cpu");
+	assert_build_fails(
+		"{}",
+		RT(RJOB("node", TRAINS,
+			YUNIKORN WITH("node", "resources: {requests: {cpu: lots}}"))),
+		"cpu");
 }
 
 int main(void)

@@ -148,8 +148,8 @@ static void test_port_replaces_its_number(void **state)
 static void test_defect_07_claims_are_kept(void **state)
 {
 	cleanup_json cJSON *o = build(
-		"{trainer: {resourcesPerNode: {limits: {cpu: 0.5}, claims: [{name: "
-		"b}]}}}",
+		"{trainer: {resourcesPerNode: {limits: {cpu: 0.5}, claims: "
+		"[{name: b}]}}}",
 		RUNTIME("torch: {}", "resources: {limits: {cpu: 2, memory: 1024Mi}, "
 				     "claims: [{name: a}]}"));
 

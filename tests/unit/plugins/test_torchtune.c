@@ -19,8 +19,8 @@ static void assert_command(const char *trainer, const char *resources, const cha
 	cleanup_json cJSON *tj = tune_job("llama3.2-1b", trainer);
 	cleanup_json cJSON *rt = runtime(arena_printf(
 		&a,
-		"{mlPolicy: {torch: {}}, template: {spec: {replicatedJobs: [{name: node, "
-		"template: {" TRAINS
+		"{mlPolicy: {torch: {}}, template: {spec: {replicatedJobs: "
+		"[{name: node, template: {" TRAINS
 		" spec: {template: {spec: {containers: [{name: node, "
 		"command: [tune, run, x, output_dir=/o, tokenizer.path=/t, other=1], "
 		"resources: %s}]}}}}}]}}}",
@@ -123,13 +123,13 @@ static void assert_tune_errors(const char *name, const char *trainer,
 {
 	cleanup_arena struct arena a = { 0 };
 	cleanup_json cJSON *tj = tune_job(name, trainer);
-	cleanup_json cJSON *rt = runtime(arena_printf(
-		&a,
-		"{mlPolicy: {torch: {}}, template: {spec: {replicatedJobs: [{name: node, "
-		"template: {" TRAINS
-		" spec: {template: {spec: {containers: [{name: node, "
-		"resources: %s}]}}}}}]}}}",
-		resources));
+	cleanup_json cJSON *rt = runtime(
+		arena_printf(&a,
+			     "{mlPolicy: {torch: {}}, template: {spec: {replicatedJobs: "
+			     "[{name: node, template: {" TRAINS
+			     " spec: {template: {spec: {containers: [{name: node, "
+			     "resources: %s}]}}}}}]}}}",
+			     resources));
 	cleanup_free char *text = admission_with(&offline, NULL, tj, rt);
 	size_t n = 0;
 

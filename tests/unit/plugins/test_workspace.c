@@ -286,9 +286,10 @@ static void test_what_unpacks(void **state)
 	cleanup_json cJSON *args = workspace_unpack_args(&w);
 
 	(void)state;
-	assert_doc(args, "[runtime, unpack-workspace, --from, 's3://b/k', --sha256, "
-			 "'" DIGEST "', --to, /mnt/workspace, --download, "
-			 "/mnt/workspace-archive]");
+	assert_doc(args,
+		   "[runtime, unpack-workspace, --from, 's3://b/k', --sha256, '" DIGEST
+		   "', --to, /mnt/workspace, --download, "
+		   "/mnt/workspace-archive]");
 }
 
 /* The webhook marks TrainJobs with a workspace, a client takes the mark away again. */
@@ -307,8 +308,8 @@ static void test_who_serves(void **state)
 	assert_doc(json_get(tj, "metadata", "annotations"),
 		   "{kftrainer.io/workspace: 'sha256:" DIGEST
 		   "', kftrainer.io/workspace-from: 's3://b/k', "
-		   "kftrainer.io/workspace-secret: s, kftrainer.io/workspace-served: "
-		   "kftrainer}");
+		   "kftrainer.io/workspace-secret: s, "
+		   "kftrainer.io/workspace-served: kftrainer}");
 	meta_set_annotation(tj, WORKSPACE_AWAITED_ANNOTATION, "false");
 	workspace_annotate(tj, &w);
 	assert_false(workspace_is_served(tj));

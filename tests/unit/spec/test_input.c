@@ -35,11 +35,13 @@ static void test_json_objects_and_typed_lists(void **state)
 
 	(void)state;
 	write_text("stream.json",
-		   "{\"kind\": \"X\",\n \"metadata\": {\"n\\u0061me\": \"a\"}}"
-		   "{\"apiVersion\": \"v9\", \"kind\": \"YList\", \"items\": [\n"
-		   "{\"metadata\": {\"name\": \"b\"}}, {\"kind\": \"Z\", "
-		   "\"metadata\": {\"name\": \"c\"}}]}\n"
-		   "{\"kind\": \"YList\", \"items\": null}\n---\n"
+		   "{\"kind\": \"X\",\n"
+		   " \"metadata\": {\"n\\u0061me\": \"a\"}}{\"apiVersion\": \"v9\", "
+		   "\"kind\": \"YList\", \"items\": [\n"
+		   "{\"metadata\": {\"name\": \"b\"}}, {\"kind\": \"Z\", \"metadata\": "
+		   "{\"name\": \"c\"}}]}\n"
+		   "{\"kind\": \"YList\", \"items\": null}\n"
+		   "---\n"
 		   "metadata: {name: d}\n");
 	assert_int_equal(input_read(&in, "stream.json", &err), 0);
 	assert_int_equal(in.n, 4);

@@ -148,12 +148,12 @@ static void test_sent_without_unset_times(void **state)
 	struct error err = { 0 };
 
 	(void)state;
-	write_text("go.yaml",
-		   JOB_HEAD "metadata: {name: a, creationTimestamp: null}\n"
-			    "spec: {runtimeRef: {name: torch-distributed}, "
-			    "runtimePatches: [{manager: a.b/c, trainingRuntimeSpec: "
-			    "{template: {metadata: {creationTimestamp: null}}}}]}\n"
-			    "status: {}\n");
+	write_text("go.yaml", JOB_HEAD
+		   "metadata: {name: a, creationTimestamp: null}\n"
+		   "spec: {runtimeRef: {name: torch-distributed}, runtimePatches: "
+		   "[{manager: a.b/c, trainingRuntimeSpec: {template: {metadata: "
+		   "{creationTimestamp: null}}}}]}\n"
+		   "status: {}\n");
 	assert_int_equal(job_set_read(&set, &opts, &to, &err), 0);
 	assert_int_equal(set.input.docs[0].errs.n, 0);
 	for (int sent = 0; sent < 2; sent++) {

@@ -110,8 +110,8 @@ static void test_claims(void **state)
 		  "[{name: data, persistentVolumeClaim: {claimName: data-j}}]" },
 		{ "initContainers: [{name: c, volumeMounts: [{name: data, mountPath: "
 		  "/d}]}], volumes: [{name: other}]",
-		  "[{name: other}, {name: data, persistentVolumeClaim: {claimName: "
-		  "data-j}}]" },
+		  "[{name: other}, {name: data, persistentVolumeClaim: "
+		  "{claimName: data-j}}]" },
 		{ "containers: [{name: c, volumeMounts: [{name: data, mountPath: /d}]}], "
 		  "volumes: [{name: data, emptyDir: {}}]",
 		  "[{name: data, emptyDir: {}}]" },

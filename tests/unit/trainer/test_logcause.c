@@ -35,73 +35,74 @@ static const struct row {
 	enum log_side side;
 } rows[] = {
 	{ "ModuleNotFoundError: No module named 'a.b'",
-	  "Python module a.b is not installed for the interpreter that "
-	  "ran",
-	  LOG_OWN },
+	  "Python module a.b is not installed for the interpreter that ran", LOG_OWN },
 	/* What explains more, wherever it stands. */
 	{ "Connection reset by peer; CUDA out of memory",
 	  "the memory of a GPU or other device is full", LOG_OWN },
 	/* NCCL: what stands after 'Last error:' decides. */
 	{ "torch.distributed.DistBackendError: NCCL error in: "
-	  "../torch/csrc/distributed/c10d/NCCLUtils.hpp:275, invalid "
-	  "usage (run with NCCL_DEBUG=WARN for details), NCCL version "
-	  "2.20.5\nncclInvalidUsage: This usually reflects invalid usage "
-	  "of NCCL library.\nLast error:\nDuplicate GPU detected : rank "
-	  "1 and rank 0 both on CUDA device 10",
+	  "../torch/csrc/distributed/c10d/NCCLUtils.hpp:275, invalid usage (run "
+	  "with NCCL_DEBUG=WARN for details), NCCL version 2.20.5\n"
+	  "ncclInvalidUsage: This usually reflects invalid usage of NCCL library.\n"
+	  "Last error:\n"
+	  "Duplicate GPU detected : rank 1 and rank 0 both on CUDA device 10",
 	  "two ranks use the same GPU", LOG_OWN },
-	{ "Duplicate GPU detected : rank 9 and rank 1 both on CUDA "
-	  "device 34000\n Last error:\nncclInvalidUsage: This usually "
-	  "reflects invalid usage of NCCL library.",
+	{ "Duplicate GPU detected : rank 9 and rank 1 both on CUDA device 34000\n"
+	  " Last error:\n"
+	  "ncclInvalidUsage: This usually reflects invalid usage of NCCL library.",
 	  "two ranks use the same GPU", LOG_OWN },
 	{ "[rank0]: torch.distributed.DistBackendError: NCCL error in: "
-	  "/pytorch/torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp:2588"
-	  ", internal error - please report this issue to the NCCL "
-	  "developers, NCCL version 2.21.5\n[rank0]: ncclInternalError: "
-	  "Internal check failed.\n[rank0]: Last error:\n[rank0]: "
-	  "Bootstrap : no socket interface found",
+	  "/pytorch/torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp:2588, "
+	  "internal error - please report this issue to the NCCL developers, NCCL "
+	  "version 2.21.5\n"
+	  "[rank0]: ncclInternalError: Internal check failed.\n"
+	  "[rank0]: Last error:\n"
+	  "[rank0]: Bootstrap : no socket interface found",
 	  "NCCL found no network interface: check NCCL_SOCKET_IFNAME", LOG_OWN },
-	{ "[trainer0|0]:ncclInternalError: Internal check "
-	  "failed.\n[trainer0|0]:Last "
-	  "error:\n[trainer0|0]:ncclSocketInit: connecting to address  "
-	  "with family 59936 is neither AF_INET(2) nor AF_INET6(10)",
+	{ "[trainer0|0]:ncclInternalError: Internal check failed.\n"
+	  "[trainer0|0]:Last error:\n"
+	  "[trainer0|0]:ncclSocketInit: connecting to address  with family 59936 "
+	  "is neither AF_INET(2) nor AF_INET6(10)",
 	  "NCCL got no valid address from a rank", LOG_OWN },
 	{ "include/socket.h:344 WARN Socket creation failed : Address "
 	  "family not supported by protocol",
 	  "NCCL could not open a socket of its address family", LOG_OWN },
-	{ "ncclSystemError: System call (e.g. socket, malloc) or "
-	  "external library call failed or device error.\nLast "
-	  "error:\nError while creating shared memory segment "
-	  "/dev/shm/nccl-1Zdj7D (size 9637888)",
-	  "NCCL could not create its segment in /dev/shm, as when that "
-	  "is full",
+	{ "ncclSystemError: System call (e.g. socket, malloc) or external library "
+	  "call failed or device error.\n"
+	  "Last error:\n"
+	  "Error while creating shared memory segment /dev/shm/nccl-1Zdj7D (size 9637888)",
+	  "NCCL could not create its segment in /dev/shm, as when "
+	  "that is full",
 	  LOG_OWN },
 	{ "misc/shmutils.cc:71 NCCL WARN Error: failed to extend "
 	  "/dev/shm/nccl-fjwOOB to 5967876 bytes",
 	  "shared memory is full or too small", LOG_OWN },
-	{ "ncclUnhandledCudaError: Call to CUDA function failed.\nLast "
-	  "error:\nCuda failure 2 'out of memory'",
+	{ "ncclUnhandledCudaError: Call to CUDA function failed.\n"
+	  "Last error:\n"
+	  "Cuda failure 2 'out of memory'",
 	  "the memory of a GPU or other device is full", LOG_OWN },
-	{ "[rank7]: ncclUnhandledCudaError: Call to CUDA function "
-	  "failed.\n[rank7]: Last error:\n[rank7]: Cuda failure 1 "
-	  "'invalid argument'",
+	{ "[rank7]: ncclUnhandledCudaError: Call to CUDA function failed.\n"
+	  "[rank7]: Last error:\n"
+	  "[rank7]: Cuda failure 1 'invalid argument'",
 	  "NCCL: Cuda failure 1 'invalid argument'", LOG_PEER },
 	{ "RuntimeError: NCCL error in: x.cpp:1, unhandled system "
 	  "error\nncclSystemError: System call failed.\nLast error:\n",
 	  "NCCL failed: set NCCL_DEBUG=INFO in env to see why", LOG_PEER },
-	{ "RuntimeError: NCCL error in: x.cpp:1, unhandled system "
-	  "error\nncclSystemError: System call failed.\nLast "
-	  "error:\nsocketStartConnect: Connect to 127.0.0.1<45069> "
-	  "failed : Software caused connection abort",
+	{ "RuntimeError: NCCL error in: x.cpp:1, unhandled system error\n"
+	  "ncclSystemError: System call failed.\n"
+	  "Last error:\n"
+	  "socketStartConnect: Connect to 127.0.0.1<45069> failed : Software "
+	  "caused connection abort",
 	  "NCCL could not connect to 127.0.0.1<45069>: ", LOG_PEER },
 	{ "misc/socket.cc:533 NCCL WARN socketPollConnect: Connect to "
 	  "10.0.0.4<56849> returned 113(No route to host) errno "
 	  "115(Operation now in progress)",
 	  "NCCL could not connect to 10.0.0.4<56849>: ", LOG_PEER },
-	{ "ncclRemoteError: A call failed possibly due to a network "
-	  "error or a remote process exiting prematurely.\nLast "
-	  "error:\nNET/IB : Got completion from peer "
-	  "10.216.210.236<54862> with status=12 opcode=0 len=0 vendor "
-	  "err 129 (Recv)",
+	{ "ncclRemoteError: A call failed possibly due to a network error or a "
+	  "remote process exiting prematurely.\n"
+	  "Last error:\n"
+	  "NET/IB : Got completion from peer 10.216.210.236<54862> with status=12 "
+	  "opcode=0 len=0 vendor err 129 (Recv)",
 	  "the RDMA connection to 10.216.210.236<54862> failed", LOG_PEER },
 	{ "misc/socket.cc:49 NCCL WARN socketProgress: Connection closed "
 	  "by remote peer node1<57557>",
@@ -125,9 +126,9 @@ static const struct row {
 	  "socketProgress: Connection closed by remote peer node1<57557>",
 	  "the memory of a GPU or other device is full", LOG_OWN },
 	{ "[Rank 0] Watchdog caught collective operation timeout: "
-	  "WorkNCCL(SeqNum=1580, OpType=ALLREDUCE, NumelIn=466119168, "
-	  "Timeout(ms)=600000) ran for 600060 milliseconds before timing "
-	  "out.",
+	  "WorkNCCL(SeqNum=1580, OpType=ALLREDUCE, "
+	  "NumelIn=466119168, Timeout(ms)=600000) ran for 600060 "
+	  "milliseconds before timing out.",
 	  "a collective operation timed out", LOG_PEER },
 	{ "RuntimeError: Gloo connectFullMesh failed with "
 	  "[../third_party/gloo/gloo/transport/tcp/pair.cc:144] no error",
@@ -135,9 +136,7 @@ static const struct row {
 	{ "RuntimeError: [../third_party/gloo/gloo/transport/tcp/pair.cc:"
 	  "534] Connection closed by peer [127.0.0.1]:10895",
 	  "the other side closed the connection", LOG_PEER },
-	{ "RuntimeError: [../third_party/gloo/gloo/transport/tcp/pair.cc:"
-	  "589] Read error [192.168.70.92]:25266: Connection reset by "
-	  "peer",
+	{ "RuntimeError: [../third_party/gloo/gloo/transport/tcp/pair.cc:589] Read error [192.168.70.92]:25266: Connection reset by peer",
 	  "the other side closed the connection", LOG_PEER },
 	{ "RuntimeError: [enforce fail at "
 	  "/pytorch/third_party/gloo/gloo/transport/tcp/device.cc:83] "
@@ -152,11 +151,11 @@ static const struct row {
 	{ "RuntimeError: [/pytorch/third_party/gloo/gloo/transport/tcp/pa"
 	  "ir.cc:210] address family mismatch",
 	  "the ranks have addresses of IPv4 and of IPv6", LOG_OWN },
-	{ "RuntimeError: Timed out waiting 1800000ms for recv operation "
-	  "to complete",
+	{ "RuntimeError: Timed out waiting 1800000ms for recv "
+	  "operation to complete",
 	  "a collective operation timed out", LOG_PEER },
-	{ "RuntimeError: Timed out waiting 1800000ms for send operation "
-	  "to complete",
+	{ "RuntimeError: Timed out waiting 1800000ms for send "
+	  "operation to complete",
 	  "a collective operation timed out", LOG_PEER },
 	/* Torchrun, of its children. */
 	{ "E0120 torch/distributed/elastic/multiprocessing/api.py:826] "
@@ -181,11 +180,10 @@ static const struct row {
 	  "after 60s while trying to connect to (IP1, 2222).",
 	  "the ranks did not find each other in time", LOG_PEER },
 	{ "torch.distributed.DistNetworkError: The client socket has "
-	  "failed to connect to any network address of (tj-node-0-0.tj, "
-	  "29500).",
+	  "failed to connect to any network address of "
+	  "(tj-node-0-0.tj, 29500).",
 	  "the ranks did not find each other in time", LOG_PEER },
-	{ "torch.distributed.elastic.rendezvous.api.RendezvousTimeoutErro"
-	  "r",
+	{ "torch.distributed.elastic.rendezvous.api.RendezvousTimeoutError",
 	  "the ranks did not find each other in time", LOG_PEER },
 	{ "RendezvousConnectionError: The connection to the C10d store "
 	  "has failed. See inner exception for details.",
@@ -214,29 +212,28 @@ static const struct row {
 	{ "NameResolutionError: Failed to resolve 'huggingface.co' "
 	  "([Errno -3] Temporary failure in name resolution)",
 	  "a host name does not resolve", LOG_NAME },
-	{ "socket.gaierror: [Errno -5] No address associated with "
-	  "hostname",
+	{ "socket.gaierror: [Errno -5] No address associated with hostname",
 	  "a host name does not resolve", LOG_NAME },
 	{ "ssh: Could not resolve hostname tj-node-0-0.tj: Try again",
 	  "a host name does not resolve", LOG_NAME },
 	/* Memory of a device, of the pod, shared. */
-	{ "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate "
-	  "2.00 GiB.",
+	{ "torch.OutOfMemoryError: CUDA out of memory. Tried to "
+	  "allocate 2.00 GiB.",
 	  "the memory of a GPU or other device is full", LOG_OWN },
 	{ "torch.cuda.OutOfMemoryError: Allocation on device",
 	  "the memory of a GPU or other device is full", LOG_OWN },
 	{ "torch.OutOfMemoryError: Allocation on device 0 would exceed "
 	  "allowed memory.",
 	  "the memory of a GPU or other device is full", LOG_OWN },
-	{ "torch.OutOfMemoryError: HIP out of memory. Tried to allocate "
-	  "20.00 MiB.",
+	{ "torch.OutOfMemoryError: HIP out of memory. Tried to "
+	  "allocate 20.00 MiB.",
 	  "the memory of a GPU or other device is full", LOG_OWN },
 	{ "RuntimeError: XPU out of memory.",
 	  "the memory of a GPU or other device is full", LOG_OWN },
 	{ "RuntimeError: CUDA error: out of memory",
 	  "the memory of a GPU or other device is full", LOG_OWN },
-	{ "INTERNAL: Failed to allocate: CUDA_ERROR_OUT_OF_MEMORY: out "
-	  "of memory",
+	{ "INTERNAL: Failed to allocate: CUDA_ERROR_OUT_OF_MEMORY: "
+	  "out of memory",
 	  "the memory of a GPU or other device is full", LOG_OWN },
 	{ "RuntimeError: CUDA error: CUBLAS_STATUS_ALLOC_FAILED when "
 	  "calling `cublasCreate(handle)`",
@@ -259,8 +256,8 @@ static const struct row {
 	/* No GPU's. */
 	{ "java.lang.OutOfMemoryError: Java heap space", "the process got no more memory",
 	  LOG_OWN },
-	{ "numpy.core._exceptions._ArrayMemoryError: Unable to allocate "
-	  "29.8 GiB",
+	{ "numpy.core._exceptions._ArrayMemoryError: Unable to "
+	  "allocate 29.8 GiB",
 	  "the process got no more memory", LOG_OWN },
 	{ "RuntimeError: [enforce fail at alloc_cpu.cpp:117] "
 	  "DefaultCPUAllocator: can't allocate memory: you tried to "
@@ -278,8 +275,8 @@ static const struct row {
 	{ "ERROR: Unexpected bus error encountered in worker. This might "
 	  "be caused by insufficient shared memory (shm).",
 	  "a process got SIGBUS, as when shared memory is full", LOG_OWN },
-	{ "RuntimeError: DataLoader worker (pid 94) is killed by signal: "
-	  "Killed.",
+	{ "RuntimeError: DataLoader worker (pid 94) is killed by "
+	  "signal: Killed.",
 	  "a worker of the DataLoader was killed by SIGKILL", LOG_OWN },
 	{ "RuntimeError: unable to write to file </torch_1021_2>: No "
 	  "space left on device (28)",
@@ -301,8 +298,7 @@ static const struct row {
 	  "the limit of inotify watches is reached", LOG_OWN },
 	{ "OSError: [Errno 28] inotify watch limit reached",
 	  "the limit of inotify watches is reached", LOG_OWN },
-	{ "Error: ENOSPC: System limit for number of file watchers "
-	  "reached",
+	{ "Error: ENOSPC: System limit for number of file watchers reached",
 	  "the limit of inotify watches is reached", LOG_OWN },
 	{ "OSError: [Errno 122] Disk quota exceeded: '/ckpt/14.pt'",
 	  "a disk quota is used up", LOG_OWN },
@@ -342,13 +338,13 @@ static const struct row {
 	{ "RuntimeError: The NVIDIA driver on your system is too old "
 	  "(found version 11040).",
 	  "the node's NVIDIA driver is older", LOG_OWN },
-	{ "Last error:\nCuda failure 'CUDA driver version is "
-	  "insufficient for CUDA runtime version'",
+	{ "Last error:\n"
+	  "Cuda failure 'CUDA driver version is insufficient for CUDA runtime version'",
 	  "the node's NVIDIA driver is older", LOG_OWN },
 	{ "RuntimeError: Found no NVIDIA driver on your system.",
 	  "the process sees no GPU", LOG_OWN },
-	{ "UserWarning: CUDA initialization: Found no NVIDIA driver on "
-	  "your system.",
+	{ "UserWarning: CUDA initialization: Found no NVIDIA driver "
+	  "on your system.",
 	  NULL, LOG_OWN },
 	{ "failed call to cuInit: CUDA_ERROR_NO_DEVICE: no CUDA-capable "
 	  "device is detected",
@@ -371,8 +367,8 @@ static const struct row {
 	  "a GPU kernel used an invalid address", LOG_OWN },
 	{ "RuntimeError: CUDA error: uncorrectable ECC error encountered",
 	  "the GPU reports a hardware error", LOG_OWN },
-	{ "CUDA error: uncorrectable NVLink error detected during the "
-	  "execution",
+	{ "CUDA error: uncorrectable NVLink error detected during "
+	  "the execution",
 	  "the GPU reports a hardware error", LOG_OWN },
 	{ "GPU 00000000:0A:00.0: GPU has fallen off the bus.",
 	  "the GPU reports a hardware error", LOG_OWN },
@@ -394,13 +390,10 @@ static const struct row {
 	  "12.1 does not match the version torch was compiled with 11.8",
 	  "nvcc and PyTorch of the image are of different CUDA versions", LOG_OWN },
 	/* Hubs. */
-	{ "huggingface_hub.errors.GatedRepoError: 401 Client Error. "
-	  "(Request ID: Root=1)\nCannot access gated repo for url "
-	  "https://huggingface.co/black-forest-labs/FLUX.1-dev/resolve/ma"
-	  "in/ae.safetensors.",
-	  "the server denies access to the account: for a gated "
-	  "repository",
-	  LOG_OWN },
+	{ "huggingface_hub.errors.GatedRepoError: 401 Client Error. (Request ID: Root=1)\n"
+	  "Cannot access gated repo for url "
+	  "https://huggingface.co/black-forest-labs/FLUX.1-dev/resolve/main/ae.safetensors.",
+	  "the server denies access to the account: for a gated repository", LOG_OWN },
 	{ "Access to model google/gemma-3-4b-pt is restricted and you "
 	  "are not in the authorized list.",
 	  "the server denies access to the account", LOG_OWN },
@@ -428,28 +421,27 @@ static const struct row {
 	{ "Exception: data did not match any variant of untagged enum "
 	  "ModelWrapper at line 757479 column 3",
 	  "the tokenizer's file needs a newer version", LOG_OWN },
-	{ "ValueError: Couldn't instantiate the backend tokenizer from "
-	  "one of:",
+	{ "ValueError: Couldn't instantiate the backend tokenizer "
+	  "from one of:",
 	  "the tokenizer needs the package sentencepiece", LOG_OWN },
 	{ "huggingface/tokenizers: The current process just got forked, "
 	  "after parallelism has already been used.",
 	  NULL, LOG_OWN },
 	/* JAX. */
 	{ "jaxlib.xla_extension.XlaRuntimeError: DEADLINE_EXCEEDED: "
-	  "Barrier timed out. Barrier_id: PjRT_Client_Connect. Timed out "
-	  "task names:",
+	  "Barrier timed out. Barrier_id: PjRT_Client_Connect. Timed "
+	  "out task names:",
 	  "not all processes reached a barrier in time", LOG_PEER },
 	{ "F0929 client.h:77] Terminating process because the JAX "
 	  "distributed service detected fatal errors. This most likely "
 	  "indicates that another task died; see the other task logs for "
 	  "more details.",
 	  "JAX ended this process, most likely since another one ended", LOG_PEER },
-	{ "The following tasks are unhealthy (stopped sending "
-	  "heartbeats):",
+	{ "The following tasks are unhealthy (stopped sending heartbeats):",
 	  "tasks no longer answer JAX's coordination service", LOG_PEER },
 	/* MPI. */
-	{ "There are not enough slots available in the system to satisfy "
-	  "the 16",
+	{ "There are not enough slots available in the system to "
+	  "satisfy the 16",
 	  "mpirun starts more processes than the host file has slots", LOG_OWN },
 	{ "mpirun has detected an attempt to run as root.",
 	  "Open MPI does not run as root", LOG_OWN },
@@ -475,15 +467,14 @@ static const struct row {
 	{ "mpirun noticed that process rank 1 with PID 0 on node x "
 	  "exited on signal 7 (Bus error).",
 	  "a process got SIGBUS", LOG_OWN },
-	{ "include/shm.h:28 NCCL WARN Call to posix_fallocate failed "
-	  ": No space left on device\ninclude/shm.h:48 NCCL WARN Erro"
-	  "r while creating shared memory segment nccl-shm-recv-14624"
-	  "45a6f01cbfc-1-2-3 (size 9637888)",
+	{ "include/shm.h:28 NCCL WARN Call to posix_fallocate failed : No space "
+	  "left on device\n"
+	  "include/shm.h:48 NCCL WARN Error while creating shared memory segment "
+	  "nccl-shm-recv-1462445a6f01cbfc-1-2-3 (size 9637888)",
 	  "NCCL could not create its segment in /dev/shm", LOG_OWN },
 	{ "RuntimeError: received 0 items of ancdata",
 	  "the limit of open files is reached", LOG_OWN },
-	{ "Error: system limit exceeded on number of pipes that can b"
-	  "e open",
+	{ "Error: system limit exceeded on number of pipes that can be open",
 	  "the limit of open files is reached", LOG_OWN },
 	{ "RuntimeError: Unexpected error from cudaGetDeviceCount(). "
 	  "Error 802: system not yet initialized",
@@ -499,8 +490,8 @@ static const struct row {
 	  "the ranks have different versions of NCCL", LOG_OWN },
 	{ "DistBackendError: [3] is setting up NCCL communicator and "
 	  "retrieving ncclUniqueId from [0] via c10d key-value store "
-	  "by key '0', but store->get('0') got error: wait timeout af"
-	  "ter 600000ms",
+	  "by key '0', but store->get('0') got error: wait timeout "
+	  "after 600000ms",
 	  "a rank got no NCCL ID", LOG_PEER },
 	{ "remote target unknown_target_for_coordination_leader while"
 	  " calling /tensorflow.CoordinationService/RegisterTask:",
@@ -517,15 +508,13 @@ static const struct row {
 	{ "NCCL WARN Mismatched collective detected, please check you"
 	  "r collective calls at and around rank 39.",
 	  "the ranks called different collective operations", LOG_OWN },
-	{ "NCCL WARN NET/IB : req 0/1 tag 0 peer 10.10.23.6<58683> co"
-	  "llective mismatch error, local size 496640 remote size 655"
-	  "36",
+	{ "NCCL WARN NET/IB : req 0/1 tag 0 peer 10.10.23.6<58683> "
+	  "collective mismatch error, local size 496640 remote size 65536",
 	  "the ranks called different collective operations", LOG_OWN },
-	{ "Message truncated : receiving 524288 bytes instead of 6553"
-	  "6",
+	{ "Message truncated : receiving 524288 bytes instead of 65536",
 	  "the ranks called different collective operations", LOG_OWN },
-	{ "Error 804: forward compatibility was attempted on non supp"
-	  "orted HW",
+	{ "Error 804: forward compatibility was attempted on non "
+	  "supported HW",
 	  "the node's NVIDIA driver is older", LOG_OWN },
 	{ "NCCL WARN NET/OFI Request 0x7fbb completed with error. RC:"
 	  " 20. Error: unknown error.",
@@ -535,9 +524,8 @@ static const struct row {
 	{ "[PG 0 Rank 1] ProcessGroupNCCL's watchdog got stuck for 60"
 	  "0 seconds without making progress",
 	  "a call of NCCL or CUDA hangs", LOG_PEER },
-	{ "ssh: Could not resolve hostname a-launcher-0-0.a: Name or "
-	  "service not known\nORTE was unable to reliably start one o"
-	  "r more daemons.",
+	{ "ssh: Could not resolve hostname a-launcher-0-0.a: Name or service not known\n"
+	  "ORTE was unable to reliably start one or more daemons.",
 	  "a host name does not resolve", LOG_NAME },
 	/* No end of the word; a text that is cut; none. */
 	{ "ModuleNotFoundError: No module named 'a.b", NULL, LOG_OWN },

@@ -29,10 +29,11 @@ static void assert_merge(const char *template, const char *patches, const char *
 static void test_metadata_is_an_overlay(void **state)
 {
 	(void)state;
-	assert_merge("{metadata: {labels: {a: '1', b: '1'}}}",
-		     "[" P("{metadata: {labels: {b: '2', c: '2'}, annotations: {x: "
-			   "q}}}") ", " P("{metadata: {labels: {c: '3'}}}") "]",
-		     "{labels: {a: '1', b: '2', c: '3'}, annotations: {x: q}, spec: {}}");
+	assert_merge(
+		"{metadata: {labels: {a: '1', b: '1'}}}",
+		"[" P("{metadata: {labels: {b: '2', c: '2'}, annotations: {x: q}}}") ", " P(
+			"{metadata: {labels: {c: '3'}}}") "]",
+		"{labels: {a: '1', b: '2', c: '3'}, annotations: {x: q}, spec: {}}");
 }
 
 static void test_jobs_keep_their_order(void **state)
@@ -67,35 +68,31 @@ static void assert_pod(const char *pod, const char *want)
 static void test_quantities_are_canonical(void **state)
 {
 	(void)state;
-	assert_pod("{overhead: {cpu: 0.25}, volumes: [{name: v, emptyDir: {sizeLimit: "
-		   "1024Mi}}]}",
-		   "{overhead: {cpu: 250m}, volumes: [{name: v, emptyDir: {sizeLimit: "
-		   "1Gi}}]}");
-	assert_pod(
-		"{containers: [{name: c, resources: {limits: {cpu: 2000m, memory: 1.5Gi, "
-		"divisor: 1}}, env: [{name: E, valueFrom: {resourceFieldRef: {divisor: "
-		"1000m}}}]}]}",
-		"{containers: [{name: c, resources: {limits: {cpu: '2', memory: 1536Mi, "
-		"divisor: '1'}}, env: [{name: E, valueFrom: {resourceFieldRef: {divisor: "
-		"'1'}}}]}]}");
+	assert_pod("{overhead: {cpu: 0.25}, volumes: [{name: v, emptyDir: "
+		   "{sizeLimit: 1024Mi}}]}",
+		   "{overhead: {cpu: 250m}, volumes: [{name: v, emptyDir: "
+		   "{sizeLimit: 1Gi}}]}");
+	assert_pod("{containers: [{name: c, resources: {limits: {cpu: 2000m, "
+		   "memory: 1.5Gi, divisor: 1}}, env: [{name: E, valueFrom: "
+		   "{resourceFieldRef: {divisor: 1000m}}}]}]}",
+		   "{containers: [{name: c, resources: {limits: {cpu: '2', "
+		   "memory: 1536Mi, divisor: '1'}}, env: [{name: E, "
+		   "valueFrom: {resourceFieldRef: {divisor: '1'}}}]}]}");
 }
 
 /* What typed clients leave out, so that a JobSet made by one can be resumed by the other. */
 static void test_what_says_nothing_is_left_out(void **state)
 {
 	(void)state;
-	assert_pod("{nodeSelector: {}, hostNetwork: false, tolerations: [], dnsConfig: "
-		   "null, "
-		   "containers: [{name: c, args: [], tty: false, image: null, resources: "
-		   "{limits: {}}, volumeMounts: [{name: v, mountPath: /v, readOnly: "
-		   "false}]}], "
-		   "volumes: [{name: v, emptyDir: {}}], automountServiceAccountToken: "
-		   "false}",
-		   "{containers: [{name: c, resources: {}, volumeMounts: [{name: v, "
-		   "mountPath: "
-		   "/v}]}], volumes: [{name: v, emptyDir: {}}], "
-		   "automountServiceAccountToken: "
-		   "false}");
+	assert_pod("{nodeSelector: {}, hostNetwork: false, tolerations: [], "
+		   "dnsConfig: null, containers: [{name: c, args: [], tty: "
+		   "false, image: null, resources: {limits: {}}, "
+		   "volumeMounts: [{name: v, mountPath: /v, readOnly: "
+		   "false}]}], volumes: [{name: v, emptyDir: {}}], "
+		   "automountServiceAccountToken: false}",
+		   "{containers: [{name: c, resources: {}, volumeMounts: "
+		   "[{name: v, mountPath: /v}]}], volumes: [{name: v, "
+		   "emptyDir: {}}], automountServiceAccountToken: false}");
 	/* Fields that are pointers in Go are sent, and keys of a map are the user's. */
 	assert_pod("{serviceAccountName: '', priorityClassName: '', restartPolicy: '', "
 		   "runtimeClassName: '', terminationGracePeriodSeconds: 0, "
@@ -121,13 +118,12 @@ static void test_what_says_nothing_is_left_out(void **state)
 		     "[]",
 		     "{labels: {}, annotations: {}, spec: {coordinator: {replicatedJob: "
 		     "a}, failurePolicy: {}, ttlSecondsAfterFinished: 0}}");
-	assert_merge("{spec: {network: null, replicatedJobs: [{name: a, replicas: 0, "
-		     "dependsOn: "
-		     "[], template: {spec: {backoffLimit: 0, template: {}}}}]}}",
+	assert_merge("{spec: {network: null, replicatedJobs: [{name: a, "
+		     "replicas: 0, dependsOn: [], template: {spec: "
+		     "{backoffLimit: 0, template: {}}}}]}}",
 		     "[]",
-		     "{labels: {}, annotations: {}, spec: {replicatedJobs: [{name: a, "
-		     "template: "
-		     "{spec: {backoffLimit: 0, template: {}}}}]}}");
+		     "{labels: {}, annotations: {}, spec: {replicatedJobs: "
+		     "[{name: a, template: {spec: {backoffLimit: 0, template: {}}}}]}}");
 }
 
 static void test_later_patches_win(void **state)
@@ -136,18 +132,15 @@ static void test_later_patches_win(void **state)
 	P("{spec: {replicatedJobs: [{name: a, template: {spec: {template: {spec: " x \
 	  "}}}}]}}")
 	(void)state;
-	assert_merge("{spec: {replicatedJobs: [{name: a, template: {spec: {template: "
-		     "{spec: "
-		     "{nodeSelector: {k: '0'}}}}}}]}}",
-		     "[" POD("{nodeSelector: {k: '1', l: '1'}, tolerations: [{key: x}], "
-			     "serviceAccountName: s}") ", " POD("{nodeSelector: {k: "
-								"'2'}, tolerations: "
-								"[{key: z}]}") "]",
-		     "{labels: {}, annotations: {}, spec: {replicatedJobs: [{name: a, "
-		     "template: "
-		     "{spec: {template: {spec: {nodeSelector: {k: '2', l: '1'}, "
-		     "tolerations: "
-		     "[{key: z}], serviceAccountName: s}}}}}]}}");
+	assert_merge(
+		"{spec: {replicatedJobs: [{name: a, template: {spec: "
+		"{template: {spec: {nodeSelector: {k: '0'}}}}}}]}}",
+		"[" POD("{nodeSelector: {k: '1', l: '1'}, tolerations: [{key: x}], "
+			"serviceAccountName: s}") ", " POD("{nodeSelector: {k: '2'}, tolerations: [{key: z}]}") "]",
+		"{labels: {}, annotations: {}, spec: {replicatedJobs: "
+		"[{name: a, template: {spec: {template: {spec: "
+		"{nodeSelector: {k: '2', l: '1'}, tolerations: [{key: z}], "
+		"serviceAccountName: s}}}}}]}}");
 }
 
 /* Upstream reads a patch into typed structs and writes it again before it merges. */
@@ -155,20 +148,18 @@ static void test_what_says_nothing_takes_nothing_away(void **state)
 {
 	(void)state;
 	assert_merge(
-		SPEC_OF("{nodeSelector: {k: '0'}, tolerations: [{key: x}], containers: "
-			"[{name: c, env: [{name: A, value: '1'}], volumeMounts: [{name: "
-			"v, "
-			"mountPath: /v, readOnly: true}]}]}"),
+		SPEC_OF("{nodeSelector: {k: '0'}, tolerations: [{key: x}], "
+			"containers: [{name: c, env: [{name: A, value: '1'}], "
+			"volumeMounts: [{name: v, mountPath: /v, readOnly: true}]}]}"),
 		"[" POD("{nodeSelector: {}, tolerations: [], containers: [{name: c, env: "
 			"[{name: A, value: ''}], volumeMounts: [{name: v, mountPath: /v, "
 			"readOnly: false}]}]}") "]",
-		"{labels: {}, annotations: {}, spec: {replicatedJobs: [{name: a, "
-		"template: "
-		"{spec: {template: {spec: {nodeSelector: {k: '0'}, tolerations: [{key: "
-		"x}], "
-		"containers: [{name: c, env: [{name: A, value: '1'}], volumeMounts: "
-		"[{name: "
-		"v, mountPath: /v, readOnly: true}]}]}}}}}]}}");
+		"{labels: {}, annotations: {}, spec: {replicatedJobs: "
+		"[{name: a, template: {spec: {template: {spec: "
+		"{nodeSelector: {k: '0'}, tolerations: [{key: x}], "
+		"containers: [{name: c, env: [{name: A, value: '1'}], "
+		"volumeMounts: [{name: v, mountPath: /v, readOnly: "
+		"true}]}]}}}}}]}}");
 	assert_merge(
 		SPEC_OF("{containers: [{name: c, env: [{name: A, valueFrom: "
 			"{configMapKeyRef: {name: cm, key: k}}}]}]}"),
@@ -205,9 +196,9 @@ static void test_what_says_nothing_takes_nothing_away(void **state)
 		"'0'}}}]}]}}}}}]}}");
 	assert_merge(SPEC_OF("{nodeSelector: {value: x}}"),
 		     "[" POD("{nodeSelector: {value: ''}}") "]",
-		     "{labels: {}, annotations: {}, spec: {replicatedJobs: [{name: a, "
-		     "template: "
-		     "{spec: {template: {spec: {nodeSelector: {value: ''}}}}}}]}}");
+		     "{labels: {}, annotations: {}, spec: {replicatedJobs: "
+		     "[{name: a, template: {spec: {template: {spec: "
+		     "{nodeSelector: {value: ''}}}}}}]}}");
 }
 
 static const struct plugin *const no_plugins[] = { NULL };
@@ -224,41 +215,37 @@ static void test_wrong_types_are_named(void **state)
 		{ "{metadata: {name: 1}, spec: {}}", "{}",
 		  "TrainJob: metadata.name: Invalid value: 1: must be a string" },
 		{ "{" TJ ", trainer: {numNodes: '2'}}}", "{}",
-		  "TrainJob: spec.trainer.numNodes: Invalid value: \"2\": must be an "
-		  "integer" },
+		  "TrainJob: spec.trainer.numNodes: Invalid value: \"2\": "
+		  "must be an integer" },
 		{ "{" TJ ", trainer: {numNodes: -1}}}", "{}",
-		  "TrainJob: spec.trainer.numNodes: Invalid value: -1: must be from 0 to "
-		  "2147483647" },
+		  "TrainJob: spec.trainer.numNodes: Invalid value: -1: must "
+		  "be from 0 to 2147483647" },
 		{ "{" TJ ", trainer: {env: {}}}}", "{}",
 		  "TrainJob: spec.trainer.env: Invalid value: {}: must be a list" },
 		{ "{" TJ ", trainer: {env: [{name: A}, x]}}}", "{}",
-		  "TrainJob: spec.trainer.env[1]: Invalid value: \"x\": must be an "
-		  "object" },
+		  "TrainJob: spec.trainer.env[1]: Invalid value: \"x\": must "
+		  "be an object" },
 		{ "{" TJ ", trainer: {env: [{value: A}]}}}", "{}",
 		  "TrainJob: spec.trainer.env[0].name: Required value" },
 		{ "{" TJ ", trainer: {command: [a, 1]}}}", "{}",
-		  "TrainJob: spec.trainer.command[1]: Invalid value: 1: must be a "
-		  "string" },
+		  "TrainJob: spec.trainer.command[1]: Invalid value: 1: must "
+		  "be a string" },
 		{ "{" TJ ", trainer: {resourcesPerNode: {limits: {cpu: lots}}}}}", "{}",
-		  "TrainJob: spec.trainer.resourcesPerNode.limits[cpu]: Invalid value: "
-		  "\"lots\": " },
+		  "TrainJob: spec.trainer.resourcesPerNode.limits[cpu]: "
+		  "Invalid value: \"lots\": " },
 		{ "{" TJ "}}", "{spec: 1}",
 		  "runtime: spec: Invalid value: 1: must be an object" },
 		{ "{" TJ "}}", "{spec: {mlPolicy: 1, template: {}}}",
 		  "runtime: spec.mlPolicy: Invalid value: 1: must be an object" },
 		{ "{" TJ "}}", "{spec: {template: {metadata: {labels: {a: 1}}}}}",
-		  "runtime: spec.template.metadata.labels[a]: Invalid value: 1: must be "
-		  "a "
-		  "string" },
+		  "runtime: spec.template.metadata.labels[a]: Invalid value: "
+		  "1: must be a string" },
 		{ "{" TJ "}}", "{spec: {template: {spec: {replicatedJobs: [{}]}}}}",
 		  "runtime: spec.template.spec.replicatedJobs[0].name: Required value" },
 		{ "{" TJ "}}",
 		  "{spec: {template: {spec: {replicatedJobs: [{name: a, template: {spec: "
 		  "{parallelism: 3000000000}}}]}}}}",
-		  "runtime: "
-		  "spec.template.spec.replicatedJobs[0].template.spec.parallelism: "
-		  "Invalid "
-		  "value: 3000000000: " },
+		  "runtime: spec.template.spec.replicatedJobs[0].template.spec.parallelism: Invalid value: 3000000000: " },
 	};
 
 	(void)state;

@@ -152,11 +152,12 @@ static void test_many_containers(void **state)
 	cleanup_json cJSON *pod = NULL;
 
 	(void)state;
-	buf_adds(&text,
-		 "{metadata: {name: p, labels: {jobset.sigs.k8s.io/jobset-name: "
-		 "j}, " JOB("Job", "j-node-0",
-			    "controller: true") "}, status: "
-						"{phase: Failed, containerStatuses: [");
+	buf_adds(
+		&text,
+		"{metadata: {name: p, labels: "
+		"{jobset.sigs.k8s.io/jobset-name: j}, " JOB(
+			"Job", "j-node-0",
+			"controller: true") "}, status: {phase: Failed, containerStatuses: [");
 	for (int i = 0; i < 300; i++)
 		buf_printf(&text,
 			   "%s{name: c%d, state: {terminated: {exitCode: 3}}, lastState: "

@@ -19,8 +19,8 @@ static void test_what_is_taken(void **state)
 		  "lastUpdatedTime: null}}",
 		  "{}" },
 		{ "{trainerStatus: {metrics: []}}", "{}" },
-		{ "{trainerStatus: {metrics: [{name: loss, value: '0.5', x: y}, {name: "
-		  "a}, null]}}",
+		{ "{trainerStatus: {metrics: [{name: loss, value: '0.5', x: "
+		  "y}, {name: a}, null]}}",
 		  "{metrics: [{name: loss, value: '0.5'}, {name: a, value: ''}, {name: "
 		  "'', value: ''}]}" },
 		{ "{trainerStatus: {lastUpdatedTime: "

@@ -39,12 +39,10 @@ static void test_pods(void **state)
 			  "{cpu: 2}") "]}",
 		  "{cpu: '3'}" },
 		{ "{initContainers: [" SIDECAR("{cpu: 1}") ", " C(
-			  "{cpu: 4}") "], "
-				      "containers: [" C("{cpu: 2}") "]}",
+			  "{cpu: 4}") "], containers: [" C("{cpu: 2}") "]}",
 		  "{cpu: '5'}" },
 		{ "{initContainers: [" C("{cpu: 4}") ", " SIDECAR(
-			  "{cpu: 1}") "], "
-				      "containers: [" C("{cpu: 2}") "]}",
+			  "{cpu: 1}") "], containers: [" C("{cpu: 2}") "]}",
 		  "{cpu: '4'}" },
 		{ "{initContainers: [" SIDECAR("{cpu: 1}") ", " SIDECAR("{cpu: 3}") "]}",
 		  "{cpu: '4'}" },

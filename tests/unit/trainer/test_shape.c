@@ -24,8 +24,8 @@ static void test_faults(void **state)
 		{ shape_trainjob, TRAINER("env: [{value: b}]"),
 		  "spec.trainer.env[0].name: Required value\n" },
 		{ shape_trainjob, TRAINER("resourcesPerNode: {limits: a}"),
-		  "spec.trainer.resourcesPerNode.limits: Invalid value: \"a\": must be "
-		  "an object\n" },
+		  "spec.trainer.resourcesPerNode.limits: Invalid value: "
+		  "\"a\": must be an object\n" },
 		{ shape_trainjob, TRAINER("resourcesPerNode: {claims: [{}]}"),
 		  "spec.trainer.resourcesPerNode.claims[0].name: Required value\n" },
 		{ shape_pod_template, POD("volumes: [{name: v, emptyDir: {}}]"), "" },

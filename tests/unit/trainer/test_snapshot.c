@@ -30,8 +30,7 @@ static void test_what_is_made_is_read(void **state)
 		"annotations: {note: \"yes: 'no'\\nand 0x1F\\n\"}}, spec: {mlPolicy: "
 		"{torch: {}}, template: {spec: {replicatedJobs: [{name: node, template: "
 		"{spec: {template: {spec: {containers: [{name: node, args: ['1e3', "
-		"'null', '~', 'on', ''], resources: {limits: {cpu: 4, memory: "
-		"0.5Gi}}}]}}}}}]}}}}");
+		"'null', '~', 'on', ''], resources: {limits: {cpu: 4, memory: 0.5Gi}}}]}}}}}]}}}}");
 	cleanup_json cJSON *map = NULL;
 	cleanup_json cJSON *back = NULL;
 	struct error err = { 0 };

@@ -135,15 +135,12 @@ static void test_one_from_options(void **state)
 	tj_add_command(tj, "sh");
 	tj_add_command(tj, "-c");
 	tj_set_resource(tj, "cpu", "2");
-	assert_doc(tj, "{apiVersion: trainer.kubeflow.org/v1alpha1, kind: TrainJob, "
-		       "metadata: {name: "
-		       "j}, spec: {runtimeRef: {name: rt, kind: TrainingRuntime}, "
-		       "trainer: {image: "
-		       "img, numNodes: 3, numProcPerNode: 2, env: [{name: A, value: "
-		       "'3'}, {name: B, "
-		       "value: '2'}], command: [sh, '-c'], resourcesPerNode: {limits: "
-		       "{cpu: '2'}, "
-		       "requests: {cpu: '2'}}}}}");
+	assert_doc(tj, "{apiVersion: trainer.kubeflow.org/v1alpha1, kind: "
+		       "TrainJob, metadata: {name: j}, spec: {runtimeRef: {name: "
+		       "rt, kind: TrainingRuntime}, trainer: {image: img, "
+		       "numNodes: 3, numProcPerNode: 2, env: [{name: A, value: "
+		       "'3'}, {name: B, value: '2'}], command: [sh, '-c'], "
+		       "resourcesPerNode: {limits: {cpu: '2'}, requests: {cpu: '2'}}}}}");
 }
 
 int main(void)

@@ -46,10 +46,10 @@ static void test_from_the_jobset(void **state)
 		"{trainerStatus: {progressPercentage: 5}, conditions: [{type: Complete, "
 		"status: 'True', reason: AllJobsCompleted, message: done, "
 		"lastTransitionTime: '" NOW
-		"', observedGeneration: 3}], jobsStatus: [{name: "
-		"node, ready: 1, succeeded: 2, failed: 0, active: 0, suspended: 0}, "
-		"{name: a, "
-		"ready: 0, succeeded: 0, failed: 0, active: 0, suspended: 0}]}");
+		"', observedGeneration: 3}], jobsStatus: [{name: node, "
+		"ready: 1, succeeded: 2, failed: 0, active: 0, suspended: "
+		"0}, {name: a, ready: 0, succeeded: 0, failed: 0, active: "
+		"0, suspended: 0}]}");
 }
 
 static void test_blocked(void **state)
@@ -132,9 +132,10 @@ static void test_time_changes_with_the_status_only(void **state)
 
 static void test_deadline_starts(void **state)
 {
-	cleanup_json cJSON *tj = doc("{metadata: {creationTimestamp: '" NOW "'}, status: "
-				     "{conditions: [{type: Suspended, status: 'True', "
-				     "lastTransitionTime: '" LATER "'}]}}");
+	cleanup_json cJSON *tj =
+		doc("{metadata: {creationTimestamp: '" NOW
+		    "'}, status: {conditions: [{type: Suspended, status: "
+		    "'True', lastTransitionTime: '" LATER "'}]}}");
 
 	(void)state;
 	assert_string_equal(status_deadline_start(tj), NOW);
@@ -193,21 +194,17 @@ static void test_one_word(void **state)
 		  "Running" },
 		{ "{state: Running, jobsStatus: [{name: a, active: 1}]}", "Running" },
 		{ "{state: Running, jobsStatus: [{name: a, active: 0}]}", "Created" },
-		{ "{conditions: [{type: Suspended, status: 'True'}], jobsStatus: [{name: "
-		  "a, "
-		  "active: 1}]}",
+		{ "{conditions: [{type: Suspended, status: 'True'}], "
+		  "jobsStatus: [{name: a, active: 1}]}",
 		  "Suspended" },
-		{ "{conditions: [{type: Suspended, status: 'False'}], jobsStatus: "
-		  "[{name: a, "
-		  "ready: 1}]}",
+		{ "{conditions: [{type: Suspended, status: 'False'}], "
+		  "jobsStatus: [{name: a, ready: 1}]}",
 		  "Running" },
-		{ "{conditions: [{type: Suspended, status: 'True'}, {type: Complete, "
-		  "status: "
-		  "'True'}]}",
+		{ "{conditions: [{type: Suspended, status: 'True'}, {type: "
+		  "Complete, status: 'True'}]}",
 		  "Complete" },
-		{ "{conditions: [{type: Complete, status: 'True'}, {type: Failed, "
-		  "status: "
-		  "'True'}]}",
+		{ "{conditions: [{type: Complete, status: 'True'}, {type: "
+		  "Failed, status: 'True'}]}",
 		  "Failed" },
 	};
 
@@ -243,8 +240,8 @@ static void test_events(void **state)
 		{ NULL, "{conditions: [{type: Complete, status: 'True', message: m}]}",
 		  "more", "Completed: m; " },
 		{ "{}",
-		  "{conditions: [{type: Failed, status: 'True', reason: R, message: "
-		  "m}]}",
+		  "{conditions: [{type: Failed, status: 'True', reason: R, "
+		  "message: m}]}",
 		  " on gpu-7", "!Failed: R: m on gpu-7; " },
 		{ "{}", "{conditions: [{type: Failed, status: 'True'}]}", NULL,
 		  "!Failed: Failed: ; " },
@@ -276,11 +273,11 @@ static void test_when_it_ended(void **state)
 		const char *status, *want;
 	} rows[] = {
 		{ "{}", NULL },
-		{ "{conditions: [{type: Suspended, status: 'True', lastTransitionTime: "
-		  "t}]}",
+		{ "{conditions: [{type: Suspended, status: 'True', "
+		  "lastTransitionTime: t}]}",
 		  NULL },
-		{ "{conditions: [{type: Complete, status: 'False', lastTransitionTime: "
-		  "t}]}",
+		{ "{conditions: [{type: Complete, status: 'False', "
+		  "lastTransitionTime: t}]}",
 		  NULL },
 		{ "{conditions: [{type: Suspended, status: 'True', lastTransitionTime: "
 		  "s}, {type: Complete, status: 'True', lastTransitionTime: t}]}",

@@ -26,13 +26,12 @@ static cJSON *job(const char *patches, bool suspend)
 {
 	cleanup_arena struct arena a = { 0 };
 
-	return doc(arena_printf(&a,
-				"{metadata: {name: tj, namespace: ns}, spec: {suspend: "
-				"%s, runtimeRef: {name: "
-				"rt, kind: TrainingRuntime, apiGroup: "
-				"trainer.kubeflow.org}, runtimePatches: "
-				"%s}}",
-				suspend ? "true" : "false", patches));
+	return doc(
+		arena_printf(&a,
+			     "{metadata: {name: tj, namespace: ns}, spec: {suspend: %s, "
+			     "runtimeRef: {name: rt, kind: TrainingRuntime, apiGroup: "
+			     "trainer.kubeflow.org}, runtimePatches: %s}}",
+			     suspend ? "true" : "false", patches));
 }
 
 static char *admission(const struct plugin_env *env, const cJSON *old, const cJSON *tj,
@@ -71,12 +70,10 @@ static void test_correction_01_unknown_names_are_refused(void **state)
 	assert_error("[" PATCH("a.b/c", "other", "{containers: [{name: side}]}") "]",
 		     "no container \"side\"");
 	assert_error(
-		"[" PATCH(
-			"a.b/c", "node",
-			"{initContainers: [{name: prep, env: [{name: A}]}], containers: "
-			"[{name: side, env: [{name: A}]}, {name: node, volumeMounts: "
-			"[]}], "
-			"nodeSelector: {a: b}}") "]",
+		"[" PATCH("a.b/c", "node",
+			  "{initContainers: [{name: prep, env: [{name: A}]}], "
+			  "containers: [{name: side, env: [{name: A}]}, {name: node, "
+			  "volumeMounts: []}], nodeSelector: {a: b}}") "]",
 		NULL);
 }
 
@@ -98,9 +95,9 @@ static void test_env_of_containers_that_are_the_jobs(void **state)
 			      "[{name: A}]}], containers: [{name: node, env: []}]}") "]",
 		    false);
 	cleanup_json cJSON *rt =
-		doc("{kind: TrainingRuntime, spec: {template: {spec: {replicatedJobs: "
-		    "[{name: "
-		    "data, template: {spec: {template: {spec: {initContainers: [{name: "
+		doc("{kind: TrainingRuntime, spec: {template: {spec: "
+		    "{replicatedJobs: [{name: data, template: {spec: "
+		    "{template: {spec: {initContainers: [{name: "
 		    "model-initializer}], containers: [{name: node}]}}}}}]}}}}");
 	cleanup_free char *text = admission(&offline, NULL, tj, rt);
 
@@ -275,15 +272,14 @@ static void test_runtimes(void **state)
 	} rows[] = {
 		{ ROLE("trainer", ""),
 		  AT ".template.spec.template.spec.containers: Invalid value: "
-		     "[{\"name\":\"c\"}]: "
-		     "a job labelled trainer must have a container \"node\"\n" },
+		     "[{\"name\":\"c\"}]: a job labelled trainer must have a "
+		     "container \"node\"\n" },
 		{ ROLE("model-initializer", ", replicas: 2"),
 		  AT ".replicas: Invalid value: 2: must be 1 for a job labelled "
 		     "model-initializer\n" AT
-		     ".template.spec.template.spec.containers: Invalid "
-		     "value: [{\"name\":\"c\"}]: a job labelled model-initializer must "
-		     "have a "
-		     "container \"model-initializer\"\n" },
+		     ".template.spec.template.spec.containers: Invalid value: "
+		     "[{\"name\":\"c\"}]: a job labelled model-initializer must "
+		     "have a container \"model-initializer\"\n" },
 		{ ROLE("something", ", replicas: 2"), "" },
 		{ "{spec: {mlPolicy: {numNodes: 0}, template: {}}}",
 		  "spec.mlPolicy.numNodes: Invalid value: 0: must be 1 or more: without "
@@ -293,10 +289,10 @@ static void test_runtimes(void **state)
 		  "nodes nothing trains\n" },
 		{ "{spec: {template: 1}}",
 		  "spec.template: Invalid value: 1: must be an object\n" },
-		{ "{spec: {mlPolicy: {torch: {envInjection: {targets: [{}]}}}, template: "
-		  "{}}}",
-		  "spec.mlPolicy.torch.envInjection.targets[0].jobName: Required "
-		  "value\n" },
+		{ "{spec: {mlPolicy: {torch: {envInjection: {targets: "
+		  "[{}]}}}, template: {}}}",
+		  "spec.mlPolicy.torch.envInjection.targets[0].jobName: "
+		  "Required value\n" },
 		{ "{spec: {template: {spec: {replicatedJobs: [{name: a, template: "
 		  "{metadata: {labels: {trainer.kubeflow.org/trainjob-ancestor-step: "
 		  "trainer}}}}]}}}}",
@@ -370,8 +366,8 @@ static void test_long_names(void **state)
 		{ LONG "nnnnnnnn", "NonIndexed", "" },
 		{ LONG "nnnnnnnnn", "NonIndexed",
 		  "Job a would be called " LONG
-		  "nnnnnnnnn-a-0, 64 characters, where 63 are allowed: make the name 1 "
-		  "shorter" },
+		  "nnnnnnnnn-a-0, 64 characters, where 63 are allowed: make "
+		  "the name 1 shorter" },
 	};
 	cleanup_arena struct arena a = { 0 };
 

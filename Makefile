@@ -49,7 +49,7 @@ HDR     := $(wildcard core/*/*.h plugins/*.h gpu/*.h gpu/helper/*.h cmd/*.h cmd/
 
 WARN    := -Wall -Wextra -Wshadow -Wvla -Wformat=2 -Wundef -Wpointer-arith -Wstrict-prototypes \
            -Wmissing-prototypes -Wold-style-definition -Wwrite-strings -Wimplicit-fallthrough \
-           -Wnull-dereference -Werror
+           -Wnull-dereference -Wno-unused-parameter -Werror
 CODE    := -std=gnu11 $(WARN) -fno-strict-aliasing -D_GNU_SOURCE -DVERSION='"$(VERSION)"' -I. -Icore
 REPRO   := '-ffile-prefix-map=$(CURDIR)=.'
 CFLAGS  ?= -O2

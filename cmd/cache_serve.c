@@ -315,7 +315,6 @@ static int cat_server(const struct cat_opts *opts, int argc, const char *uri,
 
 static void say(void *ctx, const char *line)
 {
-	(void)ctx;
 	fprintf(stderr, "%s\n", line);
 }
 

@@ -459,7 +459,6 @@ static const struct {
 
 static int run(const void *opts, int argc, char **argv, struct error *err)
 {
-	(void)opts;
 	for (size_t i = 0; argc == 1 && i < sizeof(shells) / sizeof(*shells); i++) {
 		if (str_eq(argv[0], shells[i].name)) {
 			shells[i].print();

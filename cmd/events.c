@@ -175,7 +175,6 @@ static int take_event(void *ctx, cJSON *take_obj, struct error *err)
 {
 	struct showing *s = ctx;
 
-	(void)err;
 	event_slim(take_obj);
 	if (is_wanted(s, take_obj))
 		cJSON_AddItemToArray(s->events, take_obj);

@@ -74,29 +74,21 @@ static const char *nodes(struct arena *arena, struct getting *g, const cJSON *jo
 
 static const char *ns_of(struct arena *arena, struct getting *g, const cJSON *job)
 {
-	(void)arena;
-	(void)g;
 	return meta_namespace(job);
 }
 
 static const char *name(struct arena *arena, struct getting *g, const cJSON *job)
 {
-	(void)arena;
-	(void)g;
 	return meta_name(job);
 }
 
 static const char *state(struct arena *arena, struct getting *g, const cJSON *job)
 {
-	(void)arena;
-	(void)g;
 	return meta_is_deleted(job) ? "Terminating" : status_state(tj_status(job));
 }
 
 static const char *runtime(struct arena *arena, struct getting *g, const cJSON *job)
 {
-	(void)arena;
-	(void)g;
 	return tj_runtime_ref(job).name;
 }
 
@@ -109,7 +101,6 @@ static const char *span(struct arena *arena, int64_t from, int64_t to)
 
 static const char *age(struct arena *arena, struct getting *g, const cJSON *job)
 {
-	(void)g;
 	return span(arena, seconds(meta_created(job)), clock_now());
 }
 
@@ -117,7 +108,6 @@ static const char *duration(struct arena *arena, struct getting *g, const cJSON 
 {
 	int64_t end = seconds(status_end_time(tj_status(job)));
 
-	(void)g;
 	return span(arena, seconds(meta_created(job)), end >= 0 ? end : clock_now());
 }
 
@@ -125,14 +115,11 @@ static const char *progress(struct arena *arena, struct getting *g, const cJSON 
 {
 	int64_t percent = progress_percentage(job);
 
-	(void)g;
 	return percent >= 0 ? arena_printf(arena, "%" PRId64 "%%", percent) : "";
 }
 
 static const char *queue(struct arena *arena, struct getting *g, const cJSON *job)
 {
-	(void)arena;
-	(void)g;
 	return queue_of(job);
 }
 
@@ -142,8 +129,6 @@ static const char *reason(struct arena *arena, struct getting *g, const cJSON *j
 	const cJSON *status = tj_status(job);
 	const char *const types[] = { COND_FAILED, COND_COMPLETE, COND_SUSPENDED };
 
-	(void)arena;
-	(void)g;
 	for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++)
 		if (status_is_true(status, types[i]))
 			return json_str(status_condition(status, types[i]), "reason");

@@ -54,7 +54,6 @@ static const char *pcie(struct arena *arena, const cJSON *device, const char *un
 		width = json_int(device, 0, "pcie", "width"),
 		max_width = json_int(device, width, "pcie", "maxWidth");
 
-	(void)unused;
 	if (!gen || !width)
 		return NULL;
 	return arena_printf(arena, "%" PRId64 "/%" PRId64 " x%" PRId64 "/%" PRId64, gen,
@@ -65,7 +64,6 @@ static const char *nvlinks(struct arena *arena, const cJSON *device, const char 
 {
 	int64_t total = json_int(device, 0, "nvlinks", "total");
 
-	(void)unused;
 	if (!total)
 		return NULL;
 	return arena_printf(arena, "%" PRId64 "/%" PRId64,
@@ -77,7 +75,6 @@ static const char *holders(struct arena *arena, const cJSON *device, const char 
 	cleanup_buf struct buf pids = { .max = 4096 };
 	const cJSON *process;
 
-	(void)unused;
 	json_each(process, json_get(device, "processes"))
 		buf_printf(&pids, "%s%" PRId64, pids.len ? "," : "",
 			   json_int(process, 0, "pid"));
@@ -89,8 +86,6 @@ static const char *state(struct arena *arena, const cJSON *device, const char *u
 	struct gpu_finding findings[GPU_FINDINGS_MAX];
 	const char *fault = gpu_fault(device), *why = json_str(device, "notUsable");
 
-	(void)arena;
-	(void)unused;
 	if (fault)
 		return fault;
 	if (why)

@@ -316,7 +316,6 @@ static int choose_gpus(struct gpu_feed_conf *conf, const char *list, struct erro
 
 static void say(void *ctx, const char *line)
 {
-	(void)ctx;
 	cmd_complain("gpu-feed", "%s", line);
 }
 

@@ -80,7 +80,6 @@ static int run(const void *opts, int argc, char **argv, struct error *err)
 	const struct cmd *const *list = cmds;
 	const struct cmd *cmd = NULL;
 
-	(void)opts;
 	buf_adds(&where, "kftrainer");
 	for (int i = 0; i < argc; i++) {
 		if (!list)

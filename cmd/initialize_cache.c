@@ -9,7 +9,6 @@
 
 static void say(void *ctx, const char *line)
 {
-	(void)ctx;
 	cmd_complain("initialize-dataset", "%s", line);
 }
 

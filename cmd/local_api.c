@@ -234,13 +234,11 @@ static int read_log(void *ctx, const cJSON *pod, const struct log_options *o,
 
 static int write_run(void *ctx, const cJSON *old, const cJSON *obj, struct error *err)
 {
-	(void)ctx;
 	return mirror_write(old, obj, err);
 }
 
 static int remove_run(void *ctx, const cJSON *obj, struct error *err)
 {
-	(void)ctx;
 	return mirror_remove(obj, err);
 }
 

@@ -62,14 +62,12 @@ static void on_line(void *ctx, const char *prefix, const char *line, size_t len)
 
 static void on_note(void *ctx, const char *text)
 {
-	(void)ctx;
 	cmd_complain("logs", "%s", text);
 }
 
 /* main reports errors of stdout. */
 static int on_pause(void *ctx, struct error *err)
 {
-	(void)ctx;
 	return fflush(stdout) ? error_set(err, ERR_STOPPED, "output closed") : 0;
 }
 

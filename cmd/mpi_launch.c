@@ -48,7 +48,6 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 	cleanup_arena struct arena arena = { 0 };
 	struct ssh_args args;
 
-	(void)values;
 	if (ssh_args_parse(&args, &arena, argc, argv, err)) {
 		cmd_complain("mpi-launch", "%s", err->msg);
 		return LAUNCH_FAILED;

@@ -34,7 +34,6 @@ static const struct opt opts_table[] = {
 
 static void on_listening(void *ctx, int port)
 {
-	(void)ctx;
 	log_info("listening", LOG_INT("port", port));
 }
 

@@ -211,7 +211,6 @@ static const char *job_name(void *ctx, struct arena *arena, uint32_t rank)
 
 static void refused(void *ctx, const char *peer, const char *why)
 {
-	(void)ctx;
 	cmd_complain("preflight", "%s: refused: %s", peer, why);
 }
 

@@ -38,7 +38,6 @@ static int read_input(cJSON **ret, struct error *err)
 
 static void on_begin(void *ctx, const cJSON *trainjob)
 {
-	(void)trainjob;
 	detach_say(ctx, EXIT_OK);
 }
 
@@ -89,8 +88,6 @@ static int run(const void *opts, int argc, char **argv, struct error *err)
 	cleanup_json cJSON *doc = NULL;
 	int to, code;
 
-	(void)opts;
-	(void)argv;
 	if (argc)
 		return error_set(err, ERR_USAGE, "takes no arguments");
 	if (read_input(&doc, err))

@@ -471,9 +471,6 @@ static int submit_local(struct job_set *set, const struct submit_opts *opts,
 
 static void print_nothing(void *ctx, const cJSON *obj, const char *outcome)
 {
-	(void)ctx;
-	(void)obj;
-	(void)outcome;
 }
 
 static int connect_to(struct kube **ret, const struct submit_opts *opts,

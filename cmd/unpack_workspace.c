@@ -70,7 +70,6 @@ static void on_file(void *ctx, enum fetch_event event, const char *path, int64_t
 {
 	struct download *d = ctx;
 
-	(void)bytes;
 	if (event != FETCH_PRESENT && event != FETCH_DONE)
 		return;
 	d->path = path_join(d->arena, d->dir, path);

@@ -92,7 +92,6 @@ static int read_rest(void *ctx, void *data, size_t len, size_t *ret_len,
 {
 	struct rest *r = ctx;
 
-	(void)err;
 	*ret_len = len < r->len ? len : r->len;
 	memcpy(data, r->data, *ret_len);
 	r->data += *ret_len;

@@ -108,8 +108,6 @@ static void validate(const struct plugin_env *env, struct info *info, const cJSO
 	cJSON *container;
 	int64_t size;
 
-	(void)env;
-	(void)old;
 	if (find(info, &ps, &container, &err))
 		field_error_add(errs, FIELD_INVALID, "spec.runtimeRef", NULL, "%s",
 				err.msg);
@@ -207,7 +205,6 @@ static int build(const struct plugin_env *env, struct info *info, const cJSON *t
 	struct pod_set *ps;
 	cJSON *container, *service;
 
-	(void)env;
 	if (find(info, &ps, &container, err))
 		return -1;
 	if (!ps)

@@ -14,9 +14,6 @@
 static int enforce_pod_group_policy(const struct plugin_env *env, struct info *info,
 				    const cJSON *tj, struct error *err)
 {
-	(void)env;
-	(void)tj;
-	(void)err;
 	podgroup_mark(info, pod_template_label, GROUP_LABEL);
 	return 0;
 }

@@ -52,9 +52,6 @@ static void validate(const struct plugin_env *env, struct info *info, const cJSO
 	struct pod_set *node = info_by_name(info, NODE);
 	const cJSON *taken;
 
-	(void)env;
-	(void)old;
-	(void)tj;
 	if (!node)
 		return;
 	taken = pod_init_container(node->pod_spec, INSTALLER);
@@ -145,8 +142,6 @@ static int enforce_ml_policy(const struct plugin_env *env, struct info *info,
 	struct pod_set *ps = info_by_name(info, NODE);
 	cJSON *node;
 
-	(void)env;
-	(void)err;
 	info_set_plain_nodes(info, tj);
 	info_set_command(info, words("/bin/bash", CONFIG_DIR "/entrypoint.sh",
 				     wrapped_command(info, tj)));

@@ -14,8 +14,6 @@ static int enforce_ml_policy(const struct plugin_env *env, struct info *info,
 {
 	cJSON *node = info_trainer_container(info);
 
-	(void)env;
-	(void)err;
 	info_set_nodes(info, tj);
 	if (!tj_trainer(tj) || !node)
 		return 0;

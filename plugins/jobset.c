@@ -122,9 +122,6 @@ static int build(const struct plugin_env *env, struct info *info, const cJSON *t
 static int status(const struct plugin_env *env, const cJSON *tj, const cJSON *jobset,
 		  cJSON *ret_status, struct error *err)
 {
-	(void)env;
-	(void)tj;
-	(void)err;
 	status_of_jobset(ret_status, jobset);
 	return 0;
 }

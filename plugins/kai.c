@@ -34,8 +34,6 @@ static int enforce_pod_group_policy(const struct plugin_env *env, struct info *i
 	const cJSON *entry;
 	bool used = false;
 
-	(void)env;
-	(void)err;
 	for (size_t i = 0; i < info->n_pod_sets; i++) {
 		const struct pod_set *ps = &info->pod_sets[i];
 

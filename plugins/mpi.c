@@ -177,8 +177,6 @@ static void validate(const struct plugin_env *env, struct info *info, const cJSO
 	const struct mpi_flavor *flavor = flavor_of(mpi);
 	bool both = info_by_name(info, LAUNCHER) && info_by_name(info, NODE);
 
-	(void)env;
-	(void)old;
 	if (tj_num_nodes(tj) >= 2 && mpi_launcher_is_node(mpi) && !both)
 		field_error_add(
 			errs, FIELD_INVALID, "spec.trainer.numNodes",

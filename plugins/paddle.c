@@ -42,9 +42,6 @@ static int enforce_ml_policy(const struct plugin_env *env, struct info *info,
 {
 	struct peers peers = { .job = info->name, .subdomain = info->subdomain };
 
-	(void)env;
-	(void)tj;
-	(void)err;
 	if (!is_framework(info, FRAMEWORK_PADDLE) || !find_peers(info, &peers))
 		return 0;
 	for (size_t i = 0; i < peers.n; i++) {

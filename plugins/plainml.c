@@ -9,8 +9,6 @@
 static int enforce_ml_policy(const struct plugin_env *env, struct info *info,
 			     const cJSON *tj, struct error *err)
 {
-	(void)env;
-	(void)err;
 	for (size_t i = 0; plugins[i]; i++)
 		if (plugins[i]->policy && json_get(info->ml_policy, plugins[i]->policy))
 			return 0;

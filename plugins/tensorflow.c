@@ -56,8 +56,6 @@ static int enforce_ml_policy(const struct plugin_env *env, struct info *info,
 {
 	struct peers peers = { .job = info->name, .subdomain = info->subdomain };
 
-	(void)env;
-	(void)tj;
 	if (!is_framework(info, FRAMEWORK_TENSORFLOW) || find_peers(info, &peers) < 2)
 		return 0;
 	peers.sparse =

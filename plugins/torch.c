@@ -69,8 +69,6 @@ static void validate(const struct plugin_env *env, struct info *info, const cJSO
 {
 	const cJSON *torch = policy_torch(info->ml_policy), *target, *name;
 
-	(void)env;
-	(void)old;
 	json_each(target, torch_env_targets(torch)) {
 		json_each(name, env_target_containers(target)) {
 			const char *lack =
@@ -128,7 +126,6 @@ static int enforce_ml_policy(const struct plugin_env *env, struct info *info,
 	cJSON *node = info_trainer_container(info);
 	struct torch_plan plan;
 
-	(void)env;
 	info_set_nodes(info, tj);
 	plan = torch_plan(info, tj);
 	if (tj_trainer(tj) && node) {

@@ -181,8 +181,6 @@ static void validate(const struct plugin_env *env, struct info *info, const cJSO
 	struct torch_plan plan = torch_plan(info, tj);
 	struct tune t;
 
-	(void)env;
-	(void)old;
 	if (!is_torchtune(tj))
 		return;
 	plan.nodes = tj_num_nodes(tj) == ABSENT ? 1 : tj_num_nodes(tj);
@@ -240,8 +238,6 @@ static int enforce_ml_policy(const struct plugin_env *env, struct info *info,
 	struct tune t;
 	cJSON *command;
 
-	(void)env;
-	(void)err;
 	if (!is_torchtune(tj) || !info_trainer_container(info))
 		return 0;
 	plan = torch_plan(info, tj);

@@ -55,7 +55,6 @@ static void give(const struct plugin_env *env, struct info *info, cJSON *c)
 
 static bool is_any(const cJSON *c)
 {
-	(void)c;
 	return true;
 }
 
@@ -83,7 +82,6 @@ static const struct {
 static int enforce_pod_spec(const struct plugin_env *env, struct info *info,
 			    const cJSON *tj, struct error *err)
 {
-	(void)tj;
 	if (!env->status_server)
 		return 0;
 	for (size_t i = 0; i < sizeof(receivers) / sizeof(*receivers); i++) {
@@ -113,7 +111,6 @@ static int build(const struct plugin_env *env, struct info *info, const cJSON *t
 {
 	cJSON *map;
 
-	(void)info;
 	if (!env->status_server)
 		return 0;
 	if (!env->status_server_ca || !*env->status_server_ca)

@@ -40,8 +40,6 @@ static void validate(const struct plugin_env *env, struct info *info, const cJSO
 {
 	const cJSON *queue = json_get(info->annotations, QUEUE_ANNOTATION);
 
-	(void)old;
-	(void)tj;
 	if (queue && str_eq(cJSON_GetStringValue(queue), ""))
 		field_error_add(errs, FIELD_INVALID,
 				field_key(errs, "spec.annotations", QUEUE_ANNOTATION),
@@ -59,9 +57,6 @@ static void validate(const struct plugin_env *env, struct info *info, const cJSO
 static int enforce_pod_group_policy(const struct plugin_env *env, struct info *info,
 				    const cJSON *tj, struct error *err)
 {
-	(void)env;
-	(void)tj;
-	(void)err;
 	podgroup_mark(info, pod_template_annotate, GROUP_ANNOTATION);
 	return 0;
 }

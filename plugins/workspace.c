@@ -23,9 +23,6 @@ static void validate(const struct plugin_env *env, struct info *info, const cJSO
 	struct workspace w;
 	struct error err = { 0 };
 
-	(void)env;
-	(void)info;
-	(void)old;
 	if (workspace_of(&w, tj, &err))
 		field_error_add(errs, FIELD_INVALID, "metadata.annotations", NULL, "%s",
 				err.msg);
@@ -112,7 +109,6 @@ static int build(const struct plugin_env *env, struct info *info, const cJSON *t
 	const cJSON *existing;
 	struct workspace w;
 
-	(void)objects;
 	if (workspace_of(&w, tj, err))
 		return -1;
 	if (!w.digest || w.uri || !env->get || tj_suspend(tj))

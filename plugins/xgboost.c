@@ -23,9 +23,6 @@ static void validate(const struct plugin_env *env, struct info *info, const cJSO
 	const cJSON *var;
 	size_t i = 0;
 
-	(void)env;
-	(void)info;
-	(void)old;
 	json_each(var, tj_env(tj)) {
 		if (str_in(element_name(var), reserved))
 			field_error_add(errs, FIELD_FORBIDDEN,
@@ -42,7 +39,6 @@ static int enforce_ml_policy(const struct plugin_env *env, struct info *info,
 	cJSON *node = info_trainer_container(info);
 	int64_t gpus, workers;
 
-	(void)env;
 	info_set_plain_nodes(info, tj);
 	if (!tj_trainer(tj) || !node)
 		return 0;

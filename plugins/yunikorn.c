@@ -71,7 +71,6 @@ static int pre_build_sync(const struct plugin_env *env, struct info *info,
 	cleanup_free char *text = NULL;
 	bool theirs = false;
 
-	(void)env;
 	for (size_t i = 0; i < info->n_pod_sets; i++) {
 		const struct pod_set *ps = &info->pod_sets[i];
 

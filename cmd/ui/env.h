@@ -11,7 +11,6 @@ static inline const char *variable(void *ctx, const char *name)
 {
 	const char *value = getenv(name);
 
-	(void)ctx;
 	return value && *value ? value : NULL;
 }
 

@@ -48,16 +48,10 @@ static void on_line(void *ctx, const char *prefix, const char *line, size_t len)
 
 static void no_progress(void *ctx, const char *line)
 {
-	(void)ctx;
-	(void)line;
 }
 
 static void no_line(void *ctx, const char *prefix, const char *line, size_t len)
 {
-	(void)ctx;
-	(void)prefix;
-	(void)line;
-	(void)len;
 }
 
 /* The exit code if following ended, but not the job. */

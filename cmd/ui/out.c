@@ -44,7 +44,6 @@ static void print_outcome(void *ctx, const cJSON *obj, const char *outcome)
 {
 	cleanup_arena struct arena arena = { 0 };
 
-	(void)ctx;
 	if (obj)
 		printf("%s: ", meta_title(&arena, obj));
 	puts(outcome);

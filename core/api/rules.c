@@ -16,7 +16,6 @@
 static bool immutable(const struct rule *rule, const struct node *node, const cJSON *self,
 		      const cJSON *old)
 {
-	(void)rule;
 	return node_equal(node, self, old);
 }
 
@@ -30,7 +29,6 @@ static bool has(const cJSON *obj, const char *name)
 static bool same_presence(const struct rule *rule, const struct node *node,
 			  const cJSON *self, const cJSON *old)
 {
-	(void)node;
 	return has(self, rule->field) == has(old, rule->field);
 }
 
@@ -39,9 +37,6 @@ static bool at_least_one(const struct rule *rule, const struct node *node,
 {
 	int64_t i;
 
-	(void)rule;
-	(void)node;
-	(void)old;
 	return json_int_of(self, &i) && i >= 1;
 }
 
@@ -51,9 +46,6 @@ static bool trainjob_name(const struct rule *rule, const struct node *node,
 {
 	const char *name = json_str(self, "metadata", "name");
 
-	(void)rule;
-	(void)node;
-	(void)old;
 	return !name || name_is_dns1035(name);
 }
 
@@ -62,9 +54,6 @@ static bool trainjob_name_length(const struct rule *rule, const struct node *nod
 {
 	const char *name = json_str(self, "metadata", "name");
 
-	(void)rule;
-	(void)node;
-	(void)old;
 	return !name || strlen(name) <= 63;
 }
 
@@ -76,9 +65,6 @@ static bool storage_uri(const struct rule *rule, const struct node *node,
 		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
 	const char *s = cJSON_GetStringValue(self), *rest;
 
-	(void)rule;
-	(void)node;
-	(void)old;
 	if (!s || !*s)
 		return s != NULL;
 	if (!strchr(letters, *s))
@@ -98,18 +84,12 @@ static bool managed_by(const struct rule *rule, const struct node *node,
 	};
 	const char *s = cJSON_GetStringValue(self);
 
-	(void)rule;
-	(void)node;
-	(void)old;
 	return s && str_in(s, managers);
 }
 
 static bool trainer_status_time(const struct rule *rule, const struct node *node,
 				const cJSON *self, const cJSON *old)
 {
-	(void)rule;
-	(void)node;
-	(void)old;
 	return has(self, "lastUpdatedTime");
 }
 
@@ -119,9 +99,6 @@ static bool one_ml_policy(const struct rule *rule, const struct node *node,
 	const cJSON *member;
 	int policies = 0;
 
-	(void)rule;
-	(void)node;
-	(void)old;
 	json_each(member, self)
 		policies += cJSON_IsObject(member);
 	return policies <= 1;
@@ -130,9 +107,6 @@ static bool one_ml_policy(const struct rule *rule, const struct node *node,
 static bool one_claim_source(const struct rule *rule, const struct node *node,
 			     const cJSON *self, const cJSON *old)
 {
-	(void)rule;
-	(void)node;
-	(void)old;
 	return has(self, "resourceClaimName") != has(self, "resourceClaimTemplateName");
 }
 
@@ -141,9 +115,6 @@ static bool env_injection_node(const struct rule *rule, const struct node *node,
 {
 	const cJSON *name;
 
-	(void)rule;
-	(void)node;
-	(void)old;
 	json_each(name, self)
 		if (str_eq(cJSON_GetStringValue(name), "node"))
 			return false;
@@ -155,9 +126,6 @@ static bool startup_or_depends(const struct rule *rule, const struct node *node,
 {
 	const cJSON *job;
 
-	(void)rule;
-	(void)node;
-	(void)old;
 	if (!str_eq(json_str(self, "startupPolicy", "startupPolicyOrder"), "InOrder"))
 		return true;
 	if (!has(self, "replicatedJobs"))
@@ -173,9 +141,6 @@ static bool claim_namespace(const struct rule *rule, const struct node *node,
 {
 	const cJSON *claim, *namespace;
 
-	(void)rule;
-	(void)node;
-	(void)old;
 	if (!has(self, "templates"))
 		return false;
 	json_each(claim, json_get(self, "templates")) {

@@ -65,7 +65,6 @@ static int set_type(struct schema *schema, struct node *node, const cJSON *value
 	};
 	int i = word_index(value, names);
 
-	(void)schema;
 	if (i < 0)
 		return wrong_value(value, err);
 	node->type = (enum node_type)i;
@@ -82,7 +81,6 @@ static int set_format(struct schema *schema, struct node *node, const cJSON *val
 					     NULL };
 	int i = word_index(value, names);
 
-	(void)schema;
 	if (i < 0)
 		return wrong_value(value, err);
 	node->format = (enum node_format)i;
@@ -97,7 +95,6 @@ static int set_list_type(struct schema *schema, struct node *node, const cJSON *
 	};
 	int i = word_index(value, names);
 
-	(void)schema;
 	if (i < 0)
 		return wrong_value(value, err);
 	node->list = (enum node_list)i;
@@ -107,8 +104,6 @@ static int set_list_type(struct schema *schema, struct node *node, const cJSON *
 static int set_nullable(struct schema *schema, struct node *node, const cJSON *value,
 			struct error *err)
 {
-	(void)schema;
-	(void)err;
 	node->nullable = cJSON_IsTrue(value);
 	return 0;
 }
@@ -116,8 +111,6 @@ static int set_nullable(struct schema *schema, struct node *node, const cJSON *v
 static int set_preserve(struct schema *schema, struct node *node, const cJSON *value,
 			struct error *err)
 {
-	(void)schema;
-	(void)err;
 	node->preserves_unknown = cJSON_IsTrue(value);
 	return 0;
 }
@@ -128,7 +121,6 @@ static int set_map_type(struct schema *schema, struct node *node, const cJSON *v
 	static const char *const names[] = { "granular", "atomic", NULL };
 	int i = word_index(value, names);
 
-	(void)schema;
 	if (i < 0)
 		return wrong_value(value, err);
 	node->atomic = i == 1;
@@ -138,7 +130,6 @@ static int set_map_type(struct schema *schema, struct node *node, const cJSON *v
 static int set_int_or_string(struct schema *schema, struct node *node, const cJSON *value,
 			     struct error *err)
 {
-	(void)schema;
 	if (!cJSON_IsTrue(value))
 		return wrong_value(value, err);
 	node->type = NODE_INT_OR_STRING;
@@ -150,7 +141,6 @@ static int set_limit(struct schema *schema, struct node *node, const cJSON *valu
 {
 	int64_t limit;
 
-	(void)schema;
 	if (!json_int_of(value, &limit))
 		return wrong_value(value, err);
 	if (str_eq(value->string, "minimum"))
@@ -167,8 +157,6 @@ static int set_limit(struct schema *schema, struct node *node, const cJSON *valu
 static int set_default(struct schema *schema, struct node *node, const cJSON *value,
 		       struct error *err)
 {
-	(void)schema;
-	(void)err;
 	node->fallback = value;
 	return 0;
 }
@@ -176,7 +164,6 @@ static int set_default(struct schema *schema, struct node *node, const cJSON *va
 static int set_hint(struct schema *schema, struct node *node, const cJSON *value,
 		    struct error *err)
 {
-	(void)schema;
 	node->hint = cJSON_GetStringValue(value);
 	return node->hint ? 0 : wrong_value(value, err);
 }
@@ -184,7 +171,6 @@ static int set_hint(struct schema *schema, struct node *node, const cJSON *value
 static int set_instead(struct schema *schema, struct node *node, const cJSON *value,
 		       struct error *err)
 {
-	(void)schema;
 	node->instead = value;
 	return cJSON_IsObject(value) ? 0 : wrong_value(value, err);
 }
@@ -192,7 +178,6 @@ static int set_instead(struct schema *schema, struct node *node, const cJSON *va
 static int set_enum(struct schema *schema, struct node *node, const cJSON *value,
 		    struct error *err)
 {
-	(void)schema;
 	if (!cJSON_IsArray(value))
 		return wrong_value(value, err);
 	node->enums = value;
@@ -225,7 +210,6 @@ static int set_pattern(struct schema *schema, struct node *node, const cJSON *va
 static int set_keys(struct schema *schema, struct node *node, const cJSON *value,
 		    struct error *err)
 {
-	(void)err;
 	node->keys = string_list(schema, value);
 	return 0;
 }
@@ -233,7 +217,6 @@ static int set_keys(struct schema *schema, struct node *node, const cJSON *value
 static int set_required(struct schema *schema, struct node *node, const cJSON *value,
 			struct error *err)
 {
-	(void)err;
 	node->required = string_list(schema, value);
 	return 0;
 }

@@ -178,8 +178,6 @@ static bool waits(const cJSON *obj)
 static bool is_dependent(struct works *w, const struct stored *st, cJSON *obj,
 			 const char *uid)
 {
-	(void)w;
-	(void)st;
 	return is_owned(obj, uid);
 }
 

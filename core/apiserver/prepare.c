@@ -685,7 +685,6 @@ static void check_event(const cJSON *old, const cJSON *obj, struct field_errors 
 	bool none = !ns || !*ns; /* of a kind without: events about it are in default */
 	cleanup_json cJSON *value = cJSON_CreateString(none ? "" : ns);
 
-	(void)old;
 	if (!str_eq(none ? "default" : ns, meta_namespace(obj)))
 		field_error_add(errs, FIELD_INVALID, "involvedObject.namespace", value,
 				"does not match event.namespace");
@@ -696,7 +695,6 @@ static void check_lease(const cJSON *old, const cJSON *obj, struct field_errors 
 	const cJSON *seconds = json_get(obj, "spec", "leaseDurationSeconds");
 	const cJSON *transitions = json_get(obj, "spec", "leaseTransitions");
 
-	(void)old;
 	if (cJSON_IsNumber(seconds) && seconds->valuedouble <= 0)
 		field_error_add(errs, FIELD_INVALID, "spec.leaseDurationSeconds", seconds,
 				"must be greater than 0");

@@ -118,13 +118,11 @@ static cJSON *age_cell(const char *time)
 
 static cJSON *age(struct arena *arena, const cJSON *obj)
 {
-	(void)arena;
 	return age_cell(meta_created(obj));
 }
 
 static cJSON *data_count(struct arena *arena, const cJSON *obj)
 {
-	(void)arena;
 	return json_new_int(cJSON_GetArraySize(json_get(obj, "data")) +
 			    cJSON_GetArraySize(json_get(obj, "binaryData")));
 }
@@ -133,7 +131,6 @@ static cJSON *last_seen(struct arena *arena, const cJSON *obj)
 {
 	const char *time = json_str(obj, "series", "lastObservedTime");
 
-	(void)arena;
 	time = time ? time : json_str(obj, "lastTimestamp");
 	return age_cell(time ? time : json_str(obj, "eventTime"));
 }
@@ -142,7 +139,6 @@ static cJSON *event_count(struct arena *arena, const cJSON *obj)
 {
 	int64_t series = json_int(obj, 0, "series", "count");
 
-	(void)arena;
 	return json_new_int(series ? series : json_int(obj, 1, "count"));
 }
 
@@ -150,7 +146,6 @@ static cJSON *first_seen(struct arena *arena, const cJSON *obj)
 {
 	const char *time = json_str(obj, "firstTimestamp");
 
-	(void)arena;
 	return age_cell(time ? time : json_str(obj, "eventTime"));
 }
 
@@ -188,7 +183,6 @@ static bool has_condition(const cJSON *obj, const char *type)
 
 static cJSON *completed(struct arena *arena, const cJSON *obj)
 {
-	(void)arena;
 	return has_condition(obj, "Completed") ? cJSON_CreateString("True")
 					       : cJSON_CreateNull();
 }
@@ -221,7 +215,6 @@ static cJSON *pod_status(struct arena *arena, const cJSON *obj)
 	const char *phase = json_str(obj, "status", "phase");
 	const cJSON *c;
 
-	(void)arena;
 	json_each(c, json_get(obj, "status", "containerStatuses")) {
 		const char *why = json_str(c, "state", "waiting", "reason");
 
@@ -237,7 +230,6 @@ static cJSON *job_status(struct arena *arena, const cJSON *obj)
 {
 	static const char *const types[] = { "Complete", "Failed", "Suspended", NULL };
 
-	(void)arena;
 	for (const char *const *t = types; *t; t++)
 		if (has_condition(obj, *t))
 			return cJSON_CreateString(*t);
@@ -259,7 +251,6 @@ static cJSON *duration(struct arena *arena, const cJSON *obj)
 	int64_t from, to = clock_now();
 	struct error none = { 0 };
 
-	(void)arena;
 	if (!start || time_parse(&from, start, &none) ||
 	    (end && time_parse(&to, end, &none)))
 		return cJSON_CreateString("");
@@ -353,19 +344,16 @@ static cJSON *ports(struct arena *arena, const cJSON *obj)
 
 static cJSON *cluster_ip(struct arena *arena, const cJSON *obj)
 {
-	(void)arena;
 	return text_cell(json_str(obj, "spec", "clusterIP"));
 }
 
 static cJSON *pod_ip(struct arena *arena, const cJSON *obj)
 {
-	(void)arena;
 	return text_cell(json_str(obj, "status", "podIP"));
 }
 
 static cJSON *pod_node(struct arena *arena, const cJSON *obj)
 {
-	(void)arena;
 	return text_cell(json_str(obj, "spec", "nodeName"));
 }
 
@@ -373,7 +361,6 @@ static cJSON *internal_ip(struct arena *arena, const cJSON *obj)
 {
 	const cJSON *list = json_get(obj, "status", "addresses");
 
-	(void)arena;
 	return text_cell(
 		json_str(json_find_const(list, "type", "InternalIP"), "address"));
 }
@@ -381,14 +368,11 @@ static cJSON *internal_ip(struct arena *arena, const cJSON *obj)
 /* For columns that never have a value here. */
 static cJSON *no_value(struct arena *arena, const cJSON *obj)
 {
-	(void)arena;
-	(void)obj;
 	return text_cell(NULL);
 }
 
 static cJSON *node_status(struct arena *arena, const cJSON *obj)
 {
-	(void)arena;
 	return cJSON_CreateString(has_condition(obj, "Ready") ? "Ready" : "NotReady");
 }
 

@@ -233,7 +233,6 @@ static int read_bytes(void *ctx, void *data, size_t len, size_t *ret_len,
 {
 	struct bytes *from = ctx;
 
-	(void)err;
 	*ret_len = len < from->len ? len : from->len;
 	memcpy(data, from->data, *ret_len);
 	from->data += *ret_len;

@@ -9,14 +9,12 @@ enum { EPOCH_JULIAN = 2440588 };
 
 static void narrow_1(const struct leaf_type *leaf, void *to, const void *from, size_t n)
 {
-	(void)leaf;
 	for (size_t i = 0; i < n; i++)
 		((uint8_t *)to)[i] = ((const uint8_t *)from)[4 * i];
 }
 
 static void narrow_2(const struct leaf_type *leaf, void *to, const void *from, size_t n)
 {
-	(void)leaf;
 	for (size_t i = 0; i < n; i++)
 		memcpy((uint8_t *)to + 2 * i, (const uint8_t *)from + 4 * i, 2);
 }
@@ -26,7 +24,6 @@ static void int96(const struct leaf_type *leaf, void *to, const void *from, size
 {
 	const uint8_t *p = from;
 
-	(void)leaf;
 	for (size_t i = 0; i < n; i++, p += 12) {
 		uint64_t days = (uint64_t)((int64_t)load_u32(p + 8) - EPOCH_JULIAN);
 		uint64_t ns = days * UINT64_C(86400000000000) + load_u64(p);

@@ -36,7 +36,6 @@ static void put_decimal(struct flat *f, const struct field *field)
 
 static void put_days(struct flat *f, const struct field *field)
 {
-	(void)field;
 	flat_int(f, 0, 2, 0);
 }
 

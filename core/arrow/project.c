@@ -79,7 +79,6 @@ static bool divide_1000(void *to, const void *from, int64_t n, const uint8_t *bi
 	const int64_t *a = from;
 	int64_t *b = to;
 
-	(void)bits;
 	for (int64_t i = 0; i < n; i++)
 		b[i] = a[i] / 1000 - (a[i] % 1000 < 0);
 	return true;
@@ -104,7 +103,6 @@ static bool ms_us(void *to, const void *from, int64_t n, const uint8_t *bits)
 	const int32_t *a = from;
 	int64_t *b = to;
 
-	(void)bits;
 	for (int64_t i = 0; i < n; i++)
 		b[i] = (int64_t)a[i] * 1000;
 	return true;

@@ -70,7 +70,6 @@ static int begin_split(struct values *v, struct error *err)
 
 static int begin_plain(struct values *v, struct error *err)
 {
-	(void)err;
 	v->hybrid = (struct hybrid){ .p = v->p, .end = v->end, .width = 1 };
 	v->hybrid.packed = (uint64_t)(v->end - v->p) * 8;
 	return 0;

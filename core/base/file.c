@@ -151,9 +151,6 @@ int dir_make(const char *path, mode_t mode, struct error *err)
 
 static int remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
 {
-	(void)st;
-	(void)type;
-	(void)at;
 	return remove(path);
 }
 

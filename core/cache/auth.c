@@ -63,7 +63,6 @@ static int judge(void *ctx, const char *peer, const char *authorization,
 	struct auth *a = ctx;
 	bool right;
 
-	(void)peer;
 	pthread_mutex_lock(&a->lock);
 	look_again(a);
 	right = authorization && bearer_is(authorization, a->token);

@@ -168,7 +168,6 @@ static bool note_named(void *ctx, const char *name, bool named)
 {
 	bool *any = ctx;
 
-	(void)name;
 	*any |= named;
 	return true;
 }

@@ -20,9 +20,6 @@ static int count(void *ctx, const void *data, size_t len, struct error *err)
 {
 	int *n = ctx;
 
-	(void)data;
-	(void)len;
-	(void)err;
 	++*n;
 	return 0;
 }

@@ -128,7 +128,6 @@ static int look_at(void *ctx, cJSON *take_obj, struct error *err)
 	struct arena *arena = &look->s->arena;
 	struct pod_fact_list facts;
 
-	(void)err;
 	pod_facts_of(pod, &facts);
 	if (!look->why && facts.n && !pod_is_ready(pod))
 		look->why =

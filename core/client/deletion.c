@@ -13,7 +13,6 @@ static int count_one(void *ctx, cJSON *take_obj, struct error *err)
 {
 	int64_t *n = ctx;
 
-	(void)err;
 	cJSON_Delete(take_obj);
 	++*n;
 	return 0;

@@ -52,7 +52,6 @@ static int take_slice(void *ctx, cJSON *take_slice, struct error *err)
 	const char *name = json_str(take_slice, "spec", "nodeName");
 	cJSON *node = node_named(c->v, name);
 
-	(void)err;
 	if (driver && pool && node) {
 		json_put_str(c->pools, name, arena_printf(a, "%s/%s", driver, pool));
 		node_add(node, resource_of(a, driver),
@@ -69,7 +68,6 @@ static int take_claim(void *ctx, cJSON *take_claim, struct error *err)
 	struct arena *a = &c->v->arena;
 	const cJSON *r;
 
-	(void)err;
 	json_each(r, json_get(take_claim, "status", "allocation", "devices", "results")) {
 		const char *driver = json_str(r, "driver"), *pool = json_str(r, "pool");
 		cJSON *node;

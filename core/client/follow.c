@@ -114,14 +114,10 @@ static void on_line(void *ctx, const char *prefix, const char *line, size_t len)
 /* The phases show what it waits for. */
 static void on_note(void *ctx, const char *text)
 {
-	(void)ctx;
-	(void)text;
 }
 
 static int on_pause(void *ctx, struct error *err)
 {
-	(void)ctx;
-	(void)err;
 	return 0;
 }
 
@@ -179,8 +175,6 @@ static bool keep_pod(cJSON *pod)
 
 static int count(void *ctx, cJSON *take_obj, struct error *err)
 {
-	(void)ctx;
-	(void)err;
 	cJSON_Delete(take_obj);
 	return 0;
 }

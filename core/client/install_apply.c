@@ -226,7 +226,6 @@ static int look_at_pod(void *ctx, cJSON *take_pod, struct error *err)
 	cleanup_json cJSON *pod = take_pod;
 	struct troubled *t = ctx;
 
-	(void)err;
 	if (!t->why)
 		t->why = trouble(&t->arena, pod);
 	return 0;

@@ -79,7 +79,6 @@ static int on_job(void *ctx, cJSON *take_obj, struct error *err)
 	struct users *u = ctx;
 	const cJSON *r;
 
-	(void)err;
 	json_each(r, u->runtimes) {
 		if (!runtime_ref_is_cluster(&ref) || !str_eq(meta_name(r), ref.name))
 			continue;
@@ -120,7 +119,6 @@ static int on_account(void *ctx, cJSON *take_obj, struct error *err)
 	cleanup_json cJSON *account = take_obj;
 	struct namespaces *n = ctx;
 
-	(void)err;
 	if (!str_eq(meta_name(account), CACHE_ACCOUNT))
 		return 0;
 	if (n->found->n + 1 >= n->max) {

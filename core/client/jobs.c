@@ -24,7 +24,6 @@ struct kube_ref job_ref(const char *ns, const char *name)
 
 static int add_item(void *ctx, cJSON *take_obj, struct error *err)
 {
-	(void)err;
 	cJSON_AddItemToArray(ctx, take_obj);
 	return 0;
 }

@@ -200,7 +200,6 @@ static int on_pod(void *ctx, cJSON *take_obj, struct error *err)
 {
 	cleanup_json cJSON *pod = take_obj;
 
-	(void)err;
 	log_pod_keep(pod);
 	take_pod(ctx, pod);
 	return 0;

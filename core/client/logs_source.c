@@ -102,7 +102,6 @@ static int on_data(void *ctx, const void *data, size_t len, struct error *err)
 {
 	struct source *s = ctx;
 
-	(void)err;
 	if (!s->heard) {
 		s->heard = true;
 		s->failures = 0;

@@ -136,7 +136,6 @@ static void settle_deployment(cJSON *doc, const struct manifests_opts *opts)
 
 static void settle_public(cJSON *doc, const struct manifests_opts *opts)
 {
-	(void)opts;
 	json_put_str(doc, "v" VERSION "+kftrainer", "data", "kubeflow_trainer_version");
 }
 

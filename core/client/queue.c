@@ -44,7 +44,6 @@ static int take(void *ctx, cJSON *take_obj, struct error *err)
 {
 	struct search *s = ctx;
 
-	(void)err;
 	if (!s->found && str_eq(owner_uid(meta_controller(take_obj)), s->uid))
 		s->found = take_obj;
 	else

@@ -14,7 +14,6 @@ struct kube_ref runtime_ref_at(const char *kind, const char *ns, const char *nam
 
 static int add_item(void *list, cJSON *take_obj, struct error *err)
 {
-	(void)err;
 	cJSON_AddItemToArray(list, take_obj);
 	return 0;
 }

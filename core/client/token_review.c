@@ -104,7 +104,6 @@ static int review(void *ctx, struct arena *arena, const struct authenticator_req
 	struct token_review *t = ctx;
 	cleanup_json cJSON *user = NULL;
 
-	(void)arena;
 	if (token_review(t->conf.kube, r->token, t->conf.audience, &user, why, err)) {
 		permission_explain(err);
 		error_wrap(err, "the API server cannot review tokens");

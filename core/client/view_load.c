@@ -103,7 +103,6 @@ static int take_item(void *ctx, cJSON *take_obj, struct error *err)
 {
 	struct loader *l = ctx;
 
-	(void)err;
 	if (str_eq(meta_kind(take_obj), "Pod"))
 		pod_slim(take_obj);
 	if (str_eq(meta_kind(take_obj), "Node"))
@@ -134,7 +133,6 @@ static int take_name(void *ctx, cJSON *take_obj, struct error *err)
 {
 	struct names *names = ctx;
 
-	(void)err;
 	if (names->n < MAX_NAMES && meta_name(take_obj))
 		names->list[names->n++] =
 			arena_strdup(&names->arena, meta_name(take_obj));
@@ -293,7 +291,6 @@ static int take_placeholder(void *ctx, cJSON *take_obj, struct error *err)
 {
 	struct loader *l = ctx;
 
-	(void)err;
 	if (!pod_is_placeholder(take_obj, l->v->trainjob)) {
 		cJSON_Delete(take_obj);
 		return 0;
@@ -361,7 +358,6 @@ static int take_workload(void *ctx, cJSON *take_obj, struct error *err)
 {
 	struct loader *l = ctx;
 
-	(void)err;
 	if (!is_owned(l->v, take_obj)) {
 		if (!str_eq(workload_queue(take_obj), l->queue) ||
 		    !workload_waits(take_obj) ||
@@ -477,7 +473,6 @@ static int use_node(void *ctx, cJSON *take_obj, struct error *err)
 	const char *name = pod_node(take_obj);
 	cJSON *node;
 
-	(void)err;
 	for (node = l->v->nodes->child; node; node = node->next)
 		if (str_eq(meta_name(node), name))
 			break;
@@ -607,7 +602,6 @@ static int look_controller(struct loader *l, struct error *err)
 
 static int add_text(void *ctx, const void *data, size_t len, struct error *err)
 {
-	(void)err;
 	buf_add(ctx, data, len);
 	return 0;
 }

@@ -179,7 +179,6 @@ static int sts_refused(struct aws_credentials *c, const struct http_response *re
 	struct aws_error e = aws_error_read(&arena, &resp->body);
 	const char *hint = "";
 
-	(void)c;
 	if (strstr(e.code, "AccessDenied"))
 		hint = "; does the role's trust policy name this identity?";
 	else if (strstr(e.code, "InvalidIdentityToken") || strstr(e.code, "IDPComm"))

@@ -26,7 +26,6 @@ static int on_end(void *ctx, const char *path, const char *text, struct error *e
 
 	struct error ignored = { 0 };
 
-	(void)err;
 	name = name ? name : path;
 	if (!strcmp(name, "Code"))
 		r->error.code = shown(r->arena, text, SHOWN_CODE);

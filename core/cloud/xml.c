@@ -44,7 +44,6 @@ static void on_start(void *ctx, const XML_Char *name, const XML_Char **attribute
 	const char *local = strrchr(name, ':');
 	size_t len = strlen(r->path);
 
-	(void)attributes;
 	if (r->failed)
 		return;
 	local = local ? local + 1 : name;
@@ -95,7 +94,6 @@ static void on_end(void *ctx, const XML_Char *name)
 	struct reading *r = ctx;
 	size_t start;
 
-	(void)name;
 	if (r->failed)
 		return;
 	start = r->texts[--r->depth];

@@ -235,7 +235,6 @@ void env_pytorch(struct v1_job *j, const struct role *role, cJSON *c)
 {
 	int64_t procs = numeric_procs(j);
 
-	(void)role;
 	container_set_env(c, "PYTHONUNBUFFERED", "1");
 	if (role_find(j, "Master")) {
 		container_set_env(c, "MASTER_ADDR", pod_host(j, NODE, 0));
@@ -265,7 +264,6 @@ static const char *worker_addresses(struct v1_job *j)
 
 void env_xgboost(struct v1_job *j, const struct role *role, cJSON *c)
 {
-	(void)role;
 	container_set_env(c, "MASTER_ADDR", pod_host(j, NODE, 0));
 	set_port(c, "MASTER_PORT");
 	container_set_env_int(c, "WORLD_SIZE", j->pods);
@@ -279,7 +277,6 @@ void env_xgboost(struct v1_job *j, const struct role *role, cJSON *c)
 
 void env_jax(struct v1_job *j, const struct role *role, cJSON *c)
 {
-	(void)role;
 	container_set_env(c, "PYTHONUNBUFFERED", "1");
 	set_port(c, "COORDINATOR_PORT");
 	container_set_env(c, "COORDINATOR_ADDRESS", pod_host(j, NODE, 0));

@@ -169,7 +169,6 @@ void build_xgboost(struct v1_job *j)
 
 void build_jax(struct v1_job *j)
 {
-	(void)j;
 }
 
 /* ---- TensorFlow, Paddle ---- */

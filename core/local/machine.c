@@ -602,7 +602,6 @@ int machine_check_write(const cJSON *old, const cJSON *obj, struct error *err)
 
 static int write_object(void *ctx, const cJSON *old, const cJSON *obj, struct error *err)
 {
-	(void)ctx;
 	if (!machine_check_write(old, obj, err))
 		return state_suspend(meta_namespace(obj), meta_name(obj), tj_suspend(obj),
 				     err);
@@ -616,7 +615,6 @@ static int write_object(void *ctx, const cJSON *old, const cJSON *obj, struct er
  */
 static int remove_job(void *ctx, const cJSON *obj, struct error *err)
 {
-	(void)ctx;
 	if (!str_eq(meta_kind(obj), TRAINJOB_KIND))
 		return error_set(err, ERR_UNSUPPORTED,
 				 "only the TrainJob of a local job can be deleted");

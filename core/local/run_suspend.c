@@ -18,7 +18,6 @@ static void on_signal(int signum)
 	static const uint64_t one = 1;
 	int saved = errno;
 
-	(void)signum;
 	asked = true;
 	(void)!write(event, &one, sizeof(one)); /* EAGAIN: it is already readable */
 	errno = saved;

@@ -400,8 +400,6 @@ static void on_touched(void *ctx, const cJSON *old, const cJSON *current)
 {
 	struct cert_manager *c = ctx;
 
-	(void)old;
-	(void)current;
 	pthread_mutex_lock(&c->lock);
 	c->woken = true;
 	pthread_cond_signal(&c->wake);

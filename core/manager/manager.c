@@ -240,14 +240,12 @@ static void on_leader(void *ctx, const char *holder)
 
 static void on_lease_error(void *ctx, const struct error *err)
 {
-	(void)ctx;
 	if (!outage_logged(err))
 		log_warn("cannot read or write the lease", LOG_ERR(err));
 }
 
 static void on_event_drop(void *ctx, const struct error *err)
 {
-	(void)ctx;
 	if (!outage_logged(err))
 		log_warn("cannot send an event", LOG_ERR(err));
 }

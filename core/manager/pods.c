@@ -143,7 +143,6 @@ static int look_at_failed(void *ctx, cJSON *take_pod, struct error *err)
 	cleanup_json cJSON *pod = take_pod;
 	struct job_facts *j;
 
-	(void)err;
 	if (!meta_name(pod) || !pod_is_of_jobset(pod, s->job) ||
 	    !str_eq(meta_label(pod, POD_JOBSET_LABEL), s->job) || !meta_created(pod) ||
 	    (s->since && strcmp(meta_created(pod), s->since) < 0))

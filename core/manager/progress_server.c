@@ -217,8 +217,6 @@ void progress_server_handle(void *progress_server, const struct httpd_request *r
 void progress_server_large(void *progress_server, const struct httpd_request *req,
 			   struct httpd_response *resp)
 {
-	(void)progress_server;
-	(void)req;
 	fail(resp, 413, "RequestEntityTooLarge", "Payload too large");
 }
 

@@ -131,15 +131,12 @@ static int get(void *ctx, const struct object_ref *what, const cJSON **ret,
 static int make_ssh(void *ctx, struct arena *arena, const char **ret_private_pem,
 		    const char **ret_authorized_key, struct error *err)
 {
-	(void)ctx;
 	return keypair_ssh(arena, ret_private_pem, ret_authorized_key, err);
 }
 
 static int make_curve(void *ctx, struct arena *arena, char ret_public_z85[41],
 		      char ret_secret_z85[41], struct error *err)
 {
-	(void)ctx;
-	(void)arena;
 	return keypair_curve(ret_public_z85, ret_secret_z85, err);
 }
 

@@ -33,14 +33,12 @@ static bool show(void *runtimes, const cJSON *runtime)
 
 static void on_event(void *ctx, const cJSON *old, const cJSON *current)
 {
-	(void)old;
 	if (current)
 		show(ctx, current);
 }
 
 static void on_error(void *ctx, const struct error *err)
 {
-	(void)ctx;
 	if (!outage_logged(err))
 		log_warn("cannot watch", LOG_STR("kind", "runtimes"), LOG_ERR(err));
 }

@@ -32,7 +32,6 @@ static int review(void *ctx, struct arena *arena, const struct authenticator_req
 	cleanup_json cJSON *user = NULL;
 	bool may = false;
 
-	(void)arena;
 	if (token_review(s->conf.kube, r->token, NULL, &user, why, err) ||
 	    (user && access_review(s->conf.kube, user, PATH, "get", &may, err)))
 		return -1;

@@ -221,7 +221,6 @@ static void on_written(struct source *s, const cJSON *old, const cJSON *current)
 /* Metadata does not show which data changed. */
 static void on_config_map(struct source *s, const cJSON *old, const cJSON *current)
 {
-	(void)current;
 	if (old)
 		lose(s, meta_namespace(old), owner_name(meta_controller(old)));
 }

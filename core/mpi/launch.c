@@ -179,7 +179,6 @@ static int finish(const struct agent *a, struct launch_end *ret, struct error *e
 
 static void on_hangup(int signum)
 {
-	(void)signum;
 	stop_request();
 }
 

@@ -46,7 +46,6 @@ static int status(const void *self, int *ret_status, struct error *err)
 /* The peer owns the connection. */
 static void release(void *self)
 {
-	(void)self;
 }
 
 static const struct remote_ops ops = {

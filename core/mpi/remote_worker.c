@@ -194,7 +194,6 @@ static int status(const void *self, int *ret_status, struct error *err)
 {
 	const struct worker_remote *r = self;
 
-	(void)err;
 	*ret_status = r->status;
 	return 0;
 }

@@ -35,14 +35,12 @@ static int set_port(struct ssh_args *a, const char *value, struct error *err)
 
 static int set_user(struct ssh_args *a, const char *value, struct error *err)
 {
-	(void)err;
 	a->user = value;
 	return 0;
 }
 
 static int set_key_file(struct ssh_args *a, const char *value, struct error *err)
 {
-	(void)err;
 	a->key_file = value;
 	return 0;
 }
@@ -61,7 +59,6 @@ static int set_attempts(struct ssh_args *a, const char *value, struct error *err
 
 static int set_checking(struct ssh_args *a, const char *value, struct error *err)
 {
-	(void)err;
 	a->any_host_key = !strcasecmp(value, "no") || !strcasecmp(value, "off");
 	return 0;
 }
@@ -150,14 +147,12 @@ static int set_own_timeout(struct ssh_args *a, const char *value, struct error *
 
 static int set_wait(struct ssh_args *a, const char *value, struct error *err)
 {
-	(void)err;
 	a->wait_file = value;
 	return 0;
 }
 
 static int set_watch(struct ssh_args *a, const char *value, struct error *err)
 {
-	(void)err;
 	a->watch_file = value;
 	return 0;
 }

@@ -80,7 +80,6 @@ static void on_output(void *ctx, int stream, const void *data, size_t len)
 {
 	struct node *n = ctx;
 
-	(void)data;
 	if (stream == REMOTE_STDOUT && len && n->state == NODE_STARTS)
 		n->state = NODE_RUNS;
 }

@@ -117,7 +117,6 @@ static uint64_t crc_folded(enum crc_type type, uint64_t crc, const unsigned char
 
 static bool can_fold(size_t len)
 {
-	(void)len;
 	return false;
 }
 #endif

@@ -31,7 +31,6 @@ int crypto_random(void *unused, unsigned char *data, size_t len)
 {
 	struct error err = { 0 };
 
-	(void)unused;
 	return random_bytes(data, len, &err) ? MBEDTLS_ERR_ENTROPY_SOURCE_FAILED : 0;
 }
 

@@ -269,7 +269,6 @@ static void refuse(void *ctx, struct h2_stream *s, bool too_large)
 {
 	struct grpc_call call = { .stream = s };
 
-	(void)ctx;
 	grpc_fail(&call, GRPC_RESOURCE_EXHAUSTED, "%s",
 		  too_large ? "the request is larger than this method allows"
 			    : "too many requests wait; try again later");
@@ -290,7 +289,6 @@ static enum h2_verdict begin_unavailable(void *ctx, struct h2_stream *s, size_t 
 {
 	struct grpc_call call = { .stream = s };
 
-	(void)unused;
 	if (is_grpc(s)) {
 		grpc_fail(&call, GRPC_UNAVAILABLE, "%s", (const char *)ctx);
 		respond(&call);

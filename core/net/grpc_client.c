@@ -46,7 +46,6 @@ static int on_header(void *ctx, int status, const char *name, const char *value,
 {
 	struct answer *a = ctx;
 
-	(void)status;
 	if (!strcasecmp(name, "content-type"))
 		a->grpc = str_starts(value, "application/grpc");
 	if (!strcasecmp(name, "grpc-status"))

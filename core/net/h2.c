@@ -184,8 +184,6 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame,
 	struct h2_stream *s =
 		nghttp2_session_get_stream_user_data(session, frame->hd.stream_id);
 
-	(void)flags;
-	(void)ctx;
 	if (!s || frame->headers.cat != NGHTTP2_HCAT_REQUEST)
 		return 0;
 	s->header_bytes += name_len + value_len + HEADER_OVERHEAD;
@@ -211,7 +209,6 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t id,
 	struct h2_stream *s = nghttp2_session_get_stream_user_data(session, id);
 	bool too_large;
 
-	(void)flags;
 	if (!s || s->answered)
 		return 0;
 	too_large = len > s->request.max - s->request.len;
@@ -253,7 +250,6 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
 	bool headers = frame->hd.type == NGHTTP2_HEADERS;
 	struct h2_stream *s;
 
-	(void)ctx;
 	if (!headers && (frame->hd.type != NGHTTP2_DATA || !end))
 		return 0;
 	s = nghttp2_session_get_stream_user_data(session, frame->hd.stream_id);
@@ -272,7 +268,6 @@ static int on_frame_sent(nghttp2_session *session, const nghttp2_frame *frame, v
 {
 	struct h2_stream *s;
 
-	(void)ctx;
 	if ((frame->hd.type != NGHTTP2_HEADERS && frame->hd.type != NGHTTP2_DATA) ||
 	    !(frame->hd.flags & NGHTTP2_FLAG_END_STREAM))
 		return 0;
@@ -338,8 +333,6 @@ static nghttp2_ssize on_send(nghttp2_session *session, const uint8_t *data, size
 {
 	struct h2_conn *c = ctx;
 
-	(void)session;
-	(void)flags;
 	if (is_full(c, 1))
 		return NGHTTP2_ERR_WOULDBLOCK;
 	add_control(c, data, len);
@@ -353,8 +346,6 @@ static int on_send_data(nghttp2_session *session, nghttp2_frame *frame,
 	struct h2_conn *c = ctx;
 	struct h2_stream *s = source->ptr;
 
-	(void)session;
-	(void)frame;
 	if (is_full(c, 2))
 		return NGHTTP2_ERR_WOULDBLOCK;
 	add_control(c, head, 9);
@@ -374,10 +365,6 @@ static nghttp2_ssize frame_size(nghttp2_session *session, uint8_t type, int32_t 
 {
 	int64_t n = session_window < stream_window ? session_window : stream_window;
 
-	(void)session;
-	(void)type;
-	(void)id;
-	(void)ctx;
 	return (nghttp2_ssize)(n < max_frame ? n : max_frame);
 }
 
@@ -405,8 +392,6 @@ static nghttp2_ssize read_body(nghttp2_session *session, int32_t id, uint8_t *da
 	struct h2_stream *s = source->ptr;
 	nghttp2_nv nv[MAX_RESPONSE_HEADERS];
 
-	(void)data;
-	(void)ctx;
 	*flags |= NGHTTP2_DATA_FLAG_NO_COPY;
 	if (!s->piece.len) {
 		spend(s->conn, s->piece.take);

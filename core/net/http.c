@@ -68,8 +68,6 @@ static void sessions_lock(CURL *easy, curl_lock_data which, curl_lock_access how
 {
 	struct http_sessions *s = ctx;
 
-	(void)easy;
-	(void)how;
 	pthread_mutex_lock(&s->locks[which]);
 }
 
@@ -77,7 +75,6 @@ static void sessions_unlock(CURL *easy, curl_lock_data which, void *ctx)
 {
 	struct http_sessions *s = ctx;
 
-	(void)easy;
 	pthread_mutex_unlock(&s->locks[which]);
 }
 

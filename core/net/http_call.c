@@ -261,7 +261,6 @@ static int on_socket(void *ctx, curl_socket_t fd, curlsocktype purpose)
 {
 	int ms = 30000;
 
-	(void)ctx;
 	if (purpose == CURLSOCKTYPE_IPCXN)
 		setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof(ms));
 	return CURL_SOCKOPT_OK;
@@ -293,7 +292,6 @@ static CURLcode on_handshake(CURL *easy, void *config, void *ctx)
 	struct call *c = ctx;
 	const char *name = c->client->server_name;
 
-	(void)easy;
 	c->handshakes++;
 	c->check = (struct trust_check){ .trust = c->client->trust };
 	if (call_is_with_proxy(c))

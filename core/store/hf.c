@@ -221,7 +221,6 @@ static int locate(struct store *s, const struct store_object *o, int refused,
 {
 	cleanup_buf struct buf url = { .max = MAX_URL };
 
-	(void)refused; /* the hub returns a new signed URL each time */
 	buf_printf(&url, "%s/resolve/%s/", hf_repo_page(arena, &s->hub, &s->repo),
 		   s->commit);
 	http_escape_path(&url, o->key);
@@ -239,7 +238,6 @@ static int explain(struct store *s, const struct store_object *o, int status,
 	cleanup_arena struct arena arena = { 0 };
 	struct store_call call = { 0 };
 
-	(void)body;
 	if (status != 401 && status != 403 && status != 404)
 		return hf_hub_refused(&s->hub, &s->repo, status, "", "", err);
 	if (locate(s, o, status, &arena, &call, err) ||

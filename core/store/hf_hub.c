@@ -243,7 +243,6 @@ static int on_header(void *ctx, int status, const char *name, const char *value,
 		{ "x-error-message", &a->message },
 	};
 
-	(void)err;
 	if (a->status != status)
 		*a = (struct answer){ .arena = a->arena,
 				      .head = a->head,

@@ -401,7 +401,6 @@ static int make_commit(void *ctx, struct arena *arena, struct http_request *req,
 	struct putting *p = ctx;
 	cJSON *head = cJSON_CreateObject();
 
-	(void)arena;
 	json_put_str(head, "Upload by kftrainer", "summary");
 	json_put_str(head, "", "description");
 	if (*p->parent)

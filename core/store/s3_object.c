@@ -101,7 +101,6 @@ static void on_encryption(struct headers *h, const char *value)
 
 static void on_customer_key(struct headers *h, const char *value)
 {
-	(void)value;
 	h->head.etag_is_sum = false;
 }
 

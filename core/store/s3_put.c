@@ -97,7 +97,6 @@ static int on_upload_id(void *ctx, const char *path, const char *text, struct er
 {
 	struct listed *b = ctx;
 
-	(void)err;
 	if (!strcmp(path, "UploadId") && *text)
 		b->id = arena_strdup(b->arena, text);
 	return 0;
@@ -244,7 +243,6 @@ static int on_end(void *ctx, const char *path, const char *text, struct error *e
 	char *etag = ctx;
 	size_t len = strlen(text), quoted = *text == '"';
 
-	(void)err;
 	if (!strcmp(path, "ETag") && len > 2 * quoted && len < S3_ETAG_SIZE)
 		snprintf(etag, len + 1 - 2 * quoted, "%s", text + quoted);
 	return 0;

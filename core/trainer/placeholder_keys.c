@@ -9,9 +9,6 @@
 static int placeholder_ssh(void *ctx, struct arena *arena, const char **ret_private_pem,
 			   const char **ret_authorized_key, struct error *err)
 {
-	(void)ctx;
-	(void)arena;
-	(void)err;
 	*ret_private_pem = "PLACEHOLDER: the controller makes the private key\n";
 	*ret_authorized_key = "PLACEHOLDER: the controller makes the public key\n";
 	return 0;
@@ -20,9 +17,6 @@ static int placeholder_ssh(void *ctx, struct arena *arena, const char **ret_priv
 static int placeholder_curve(void *ctx, struct arena *arena, char ret_public_z85[41],
 			     char ret_secret_z85[41], struct error *err)
 {
-	(void)ctx;
-	(void)arena;
-	(void)err;
 	memcpy(ret_public_z85, "PLACEHOLDER.public.key.by.the.controller", 41);
 	memcpy(ret_secret_z85, "PLACEHOLDER.secret.key.by.the.controller", 41);
 	return 0;

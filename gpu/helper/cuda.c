@@ -50,7 +50,6 @@ int op_runtime(struct helper *h, const struct gpu_request *q)
 {
 	int driver = 0, runtime = 0;
 
-	(void)q;
 	if ((!h->library[CUDA] && lib_open(h, CUDA)) ||
 	    TRY(h, CUDA, cuDriverGetVersion, &driver))
 		return -1;
@@ -79,7 +78,6 @@ void cuda_say_uuid(struct helper *h, const CUuuid *id)
 
 int op_cuda(struct helper *h, const struct gpu_request *q)
 {
-	(void)q;
 	if (open_cuda(h))
 		return -1;
 	say_begin(&h->say, "devices", '[');

@@ -171,7 +171,6 @@ int op_feed_wait(struct helper *h, const struct gpu_request *q)
 
 int op_feed_close(struct helper *h, const struct gpu_request *q)
 {
-	(void)q;
 	if (h->feed)
 		close_all(h);
 	return 0;

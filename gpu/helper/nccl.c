@@ -203,7 +203,6 @@ int op_nccl_id(struct helper *h, const struct gpu_request *q)
 	char text[2 * sizeof(ncclUniqueId) + 1];
 	ncclUniqueId id;
 
-	(void)q;
 	if ((!h->library[NCCL] && lib_open(h, NCCL)) ||
 	    TRY(h, NCCL, ncclGetUniqueId, &id))
 		return -1;

@@ -28,7 +28,6 @@ int op_system(struct helper *h, const struct gpu_request *q)
 	unsigned int n = 0;
 	int version = 0;
 
-	(void)q;
 	if (nvml_ready(h) || TRY(h, NVML, nvmlDeviceGetCount_v2, &n))
 		return -1;
 	if (ASK(h, NVML, nvmlSystemGetDriverVersion, text, TEXT))
@@ -277,7 +276,6 @@ int op_links(struct helper *h, const struct gpu_request *q)
 {
 	unsigned int n = 0;
 
-	(void)q;
 	if (nvml_ready(h) || TRY(h, NVML, nvmlDeviceGetCount_v2, &n))
 		return -1;
 	say_begin(&h->say, "links", '[');

@@ -65,7 +65,6 @@ static void test_numbers_are_printed_as_written(void **state)
 		"[1,2.50,{\"a\":1.0,\"b\":[5000000000]}]",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
 		cJSON *doc = parse(texts[i]), *copy;
 
@@ -89,7 +88,6 @@ static void test_only_what_an_int_does_not_hold_has_a_literal(void **state)
 		{ "1.0", 1 },        { "1e0", 1 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		cJSON *doc = parse(rows[i].text);
 
@@ -134,7 +132,6 @@ static void test_what_the_rfc_forbids_is_refused(void **state)
 		"{\"a\":1,}",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
 		if (parse(texts[i]))
 			fail_msg("row %zu, %s: taken", i, texts[i]);
@@ -144,7 +141,6 @@ static void test_whitespace_is_taken(void **state)
 {
 	cJSON *doc = parse("{ \"a\" :\t1 ,\r\n\"b\":[ ] }");
 
-	(void)state;
 	assert_prints(doc, "{\"a\":1,\"b\":[]}");
 	cJSON_Delete(doc);
 }
@@ -163,7 +159,6 @@ static void test_integers_are_compared_by_their_digits(void **state)
 		{ "2147483648", "2147483649", 0 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		cJSON *a = parse(rows[i].a), *b = parse(rows[i].b);
 
@@ -177,7 +172,6 @@ static void test_a_new_value_drops_the_literal(void **state)
 {
 	cJSON *doc = parse("1.50"), *holder = cJSON_CreateObject();
 
-	(void)state;
 	cJSON_SetNumberValue(doc, 7);
 	assert_prints(doc, "7");
 	cJSON_Delete(doc);
@@ -201,7 +195,6 @@ static void test_nesting_has_a_limit(void **state)
 	char text[2 * 1001 + 1] = "";
 	cJSON *doc;
 
-	(void)state;
 	memset(text, '[', 1001);
 	memset(text + 1001, ']', 1001);
 	assert_null(parse(text));

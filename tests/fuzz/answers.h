@@ -67,7 +67,6 @@ static void *answers_run(void *ctx)
 {
 	char rest[4096];
 
-	(void)ctx;
 	for (;;) {
 		const struct timeval most = { .tv_sec = 1 };
 		int fd = accept(answers.fd, NULL, NULL);

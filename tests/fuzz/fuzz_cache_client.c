@@ -19,7 +19,6 @@ static void send_info(void *ctx, struct grpc_call *call)
 {
 	size_t n = input[0];
 
-	(void)ctx;
 	grpc_send(call, input + 1, n < input_len ? n : input_len - 1);
 }
 
@@ -27,7 +26,6 @@ static void send_rows(void *ctx, struct grpc_call *call)
 {
 	size_t at = 1 + (size_t)input[0];
 
-	(void)ctx;
 	while (at < input_len) {
 		size_t n = input[at++];
 
@@ -46,8 +44,6 @@ static const struct grpc_method methods[] = {
 
 static int on_schema(void *ctx, const struct field *fields, size_t n, struct error *err)
 {
-	(void)ctx;
-	(void)err;
 	for (size_t i = 0; i < n; i++)
 		FUZZ_CHECK(fields[i].name);
 	return 0;
@@ -55,8 +51,6 @@ static int on_schema(void *ctx, const struct field *fields, size_t n, struct err
 
 static int on_batch(void *ctx, const struct batch *b, struct error *err)
 {
-	(void)ctx;
-	(void)err;
 	FUZZ_CHECK(b->n >= 0);
 	for (size_t i = 0; i < b->n_columns; i++)
 		FUZZ_CHECK(b->columns[i].n == b->n);

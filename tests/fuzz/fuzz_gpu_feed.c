@@ -24,7 +24,6 @@ static struct consumer {
 
 static void say(void *ctx, const char *line)
 {
-	(void)ctx;
 	FUZZ_CHECK(*line);
 }
 

@@ -68,7 +68,6 @@ static void handle(void *ctx, struct h2_stream *s)
 				      .release = free,
 				      .ctx = answer_new() };
 
-	(void)ctx;
 	h2_respond(s, headers, 2, &body);
 }
 
@@ -76,8 +75,6 @@ static int on_message(void *ctx, const void *data, size_t len, struct error *err
 {
 	size_t *n = ctx;
 
-	(void)data;
-	(void)err;
 	FUZZ_CHECK(len <= MAX_MESSAGE);
 	*n += len + GRPC_PREFIX;
 	return 0;

@@ -36,7 +36,6 @@ static void run(void *ctx, struct grpc_call *call)
 	struct grpc_source source = { next, release, xcalloc(1, sizeof(int)) };
 	struct iovec m;
 
-	(void)ctx;
 	open_bodies++;
 	*(int *)source.ctx = 5;
 	while (grpc_next(call, &m))
@@ -50,7 +49,6 @@ static enum grpc_verdict admit(void *ctx, struct grpc_call *call)
 	const char *token = grpc_metadata(call, "authorization");
 	static unsigned n;
 
-	(void)ctx;
 	if (!token)
 		return GRPC_ADMITTED;
 	if (token[0] == 'l')

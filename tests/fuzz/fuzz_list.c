@@ -11,7 +11,6 @@
 
 static int on_item(void *ctx, char *text, size_t len, struct error *err)
 {
-	(void)err;
 	buf_add(ctx, text, len);
 	buf_adds(ctx, "\n");
 	return 0;

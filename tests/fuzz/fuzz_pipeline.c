@@ -22,7 +22,6 @@ static int get(void *ctx, const struct object_ref *what, const cJSON **ret,
 {
 	const cJSON *obj;
 
-	(void)err;
 	*ret = NULL;
 	json_each(obj, *(cJSON **)ctx)
 		if (!*ret && str_eq(meta_kind(obj), what->kind))

@@ -25,7 +25,6 @@ static void no_bytes(const void *data, size_t len)
 
 static int on_send(struct httpd_stream *s, const void *data, size_t len)
 {
-	(void)s;
 	no_bytes(data, len);
 	return 0;
 }
@@ -33,7 +32,6 @@ static int on_send(struct httpd_stream *s, const void *data, size_t len)
 /* One look at the peer: it has gone. */
 static bool on_listens(struct httpd_stream *s)
 {
-	(void)s;
 	return false;
 }
 

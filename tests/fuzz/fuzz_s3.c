@@ -31,7 +31,6 @@ static int on_end(void *ctx, const char *path, const char *text, struct error *e
 	struct seen *seen = ctx;
 	size_t depth = 0;
 
-	(void)err;
 	for (const char *p = path; *p; p++)
 		depth += *p == '/';
 	FUZZ_CHECK(depth < XML_MAX_DEPTH);

@@ -21,7 +21,6 @@ static int take(void *ctx, void *data, size_t len, size_t *ret_len, struct error
 	struct source *s = ctx;
 	size_t n = len < s->len ? len : s->len;
 
-	(void)err;
 	memcpy(data, s->data, n);
 	s->data += n;
 	s->len -= n;

@@ -66,7 +66,6 @@ static int get(void *ctx, const struct object_ref *ref, const cJSON **ret,
 	if (!obj)
 		obj = find_built(ctx, ref->kind, ref->api_version, ref->name);
 
-	(void)err;
 	*ret = obj && str_eq(meta_api_version(obj), ref->api_version) ? obj : NULL;
 	return 0;
 }

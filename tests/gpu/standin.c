@@ -248,7 +248,6 @@ EXPORT CUresult cuInit(unsigned int flags)
 {
 	int list[MAX];
 
-	(void)flags;
 	ENTER();
 	return visible(list) ? 0 : CUDA_ERROR_NO_DEVICE;
 }
@@ -283,7 +282,6 @@ EXPORT CUresult cuDeviceGet(CUdevice *ret, int ordinal)
 }
 EXPORT CUresult cuDeviceGetName(char *name, int len, CUdevice device)
 {
-	(void)device;
 	ENTER();
 	snprintf(name, (size_t)len, "Stand-in GPU");
 	return 0;
@@ -302,7 +300,6 @@ EXPORT CUresult cuDeviceGetUuid_v2(CUuuid *ret, CUdevice device)
 }
 EXPORT CUresult cuDeviceTotalMem_v2(size_t *ret, CUdevice device)
 {
-	(void)device;
 	ENTER();
 	*ret = (size_t)number("memory", 64) << 20;
 	return 0;
@@ -318,7 +315,6 @@ EXPORT CUresult cuDevicePrimaryCtxRetain(CUcontext *ret, CUdevice device)
 }
 EXPORT CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device)
 {
-	(void)device;
 	ENTER();
 	return 0;
 }
@@ -432,7 +428,6 @@ CUresult cuIpcOpenMemHandle_v2(CUdeviceptr *ret, CUipcMemHandle handle,
 EXPORT CUresult cuIpcCloseMemHandle(CUdeviceptr at);
 CUresult cuIpcCloseMemHandle(CUdeviceptr at)
 {
-	(void)at;
 	ENTER();
 	ledger("opened", -1);
 	return 0;
@@ -460,7 +455,6 @@ CUresult cuCtxSynchronize(void)
 }
 EXPORT CUresult cuMemHostRegister_v2(void *p, size_t size, unsigned int flags)
 {
-	(void)p;
 	ENTER();
 	if (!current || !size || flags != CU_MEMHOSTREGISTER_PORTABLE)
 		return 1;
@@ -469,14 +463,12 @@ EXPORT CUresult cuMemHostRegister_v2(void *p, size_t size, unsigned int flags)
 }
 EXPORT CUresult cuMemHostUnregister(void *p)
 {
-	(void)p;
 	ENTER();
 	ledger("pinned", -1);
 	return 0;
 }
 EXPORT CUresult cuEventCreate(CUevent *ret, unsigned int flags)
 {
-	(void)flags;
 	ENTER();
 	*ret = calloc(1, sizeof(**ret));
 	ledger("event", 1);
@@ -504,7 +496,6 @@ EXPORT CUresult cuEventSynchronize(CUevent event)
 }
 EXPORT CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int flags)
 {
-	(void)flags;
 	ENTER();
 	return later(stream, (struct operation){ .after = *event });
 }
@@ -573,7 +564,6 @@ EXPORT CUresult cuMemcpyPeerAsync(CUdeviceptr to, CUcontext to_context, CUdevice
 }
 EXPORT CUresult cuStreamCreate(CUstream *ret, unsigned int flags)
 {
-	(void)flags;
 	ENTER();
 	*ret = calloc(1, sizeof(**ret));
 	(*ret)->last = &(*ret)->first;
@@ -684,7 +674,6 @@ EXPORT nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t d, nvmlMemory_t *ret)
 EXPORT nvmlReturn_t nvmlDeviceGetCudaComputeCapability(nvmlDevice_t d, int *major,
 						       int *minor)
 {
-	(void)d;
 	ENTER();
 	*major = 9;
 	*minor = 0;
@@ -699,14 +688,12 @@ EXPORT nvmlReturn_t nvmlDeviceGetPciInfo_v3(nvmlDevice_t d, nvmlPciInfo_t *ret)
 }
 EXPORT nvmlReturn_t nvmlDeviceGetCurrPcieLinkGeneration(nvmlDevice_t d, unsigned int *ret)
 {
-	(void)d;
 	ENTER();
 	*ret = 5;
 	return 0;
 }
 EXPORT nvmlReturn_t nvmlDeviceGetMaxPcieLinkGeneration(nvmlDevice_t d, unsigned int *ret)
 {
-	(void)d;
 	ENTER();
 	*ret = 5;
 	return 0;
@@ -719,7 +706,6 @@ EXPORT nvmlReturn_t nvmlDeviceGetCurrPcieLinkWidth(nvmlDevice_t d, unsigned int 
 }
 EXPORT nvmlReturn_t nvmlDeviceGetMaxPcieLinkWidth(nvmlDevice_t d, unsigned int *ret)
 {
-	(void)d;
 	ENTER();
 	*ret = 16;
 	return 0;
@@ -727,7 +713,6 @@ EXPORT nvmlReturn_t nvmlDeviceGetMaxPcieLinkWidth(nvmlDevice_t d, unsigned int *
 EXPORT nvmlReturn_t nvmlDeviceGetEccMode(nvmlDevice_t d, nvmlEnableState_t *now,
 					 nvmlEnableState_t *later)
 {
-	(void)d;
 	ENTER();
 	*now = *later = 1;
 	return 0;
@@ -737,7 +722,6 @@ EXPORT nvmlReturn_t nvmlDeviceGetTotalEccErrors(nvmlDevice_t d,
 						nvmlEccCounterType_t counter,
 						unsigned long long *ret)
 {
-	(void)counter;
 	ENTER();
 	*ret = type ? (unsigned long long)of_device("ecc", d->number, 0) : 0;
 	return 0;
@@ -747,7 +731,6 @@ EXPORT nvmlReturn_t nvmlDeviceGetRetiredPages(nvmlDevice_t d,
 					      unsigned int *n,
 					      unsigned long long *addresses)
 {
-	(void)addresses;
 	ENTER();
 	*n = cause ? (unsigned int)of_device("retired", d->number, 0) : 0;
 	return *n ? NVML_ERROR_INSUFFICIENT_SIZE : 0;
@@ -781,8 +764,6 @@ EXPORT nvmlReturn_t nvmlDeviceGetNvLinkState(nvmlDevice_t d, unsigned int link,
 EXPORT nvmlReturn_t nvmlDeviceGetNvLinkRemotePciInfo_v2(nvmlDevice_t d, unsigned int link,
 							nvmlPciInfo_t *ret)
 {
-	(void)d;
-	(void)link;
 	ENTER();
 	memset(ret, 0, sizeof(*ret)); /* a switch */
 	return 0;
@@ -791,7 +772,6 @@ EXPORT nvmlReturn_t nvmlDeviceGetP2PStatus(nvmlDevice_t a, nvmlDevice_t b,
 					   nvmlGpuP2PCapsIndex_t what,
 					   nvmlGpuP2PStatus_t *ret)
 {
-	(void)what;
 	ENTER();
 	*ret = a->number / 2 != b->number / 2;
 	return 0;
@@ -799,8 +779,6 @@ EXPORT nvmlReturn_t nvmlDeviceGetP2PStatus(nvmlDevice_t a, nvmlDevice_t b,
 EXPORT nvmlReturn_t nvmlDeviceGetTopologyCommonAncestor(nvmlDevice_t a, nvmlDevice_t b,
 							nvmlGpuTopologyLevel_t *ret)
 {
-	(void)a;
-	(void)b;
 	ENTER();
 	*ret = 50;
 	return 0;
@@ -828,7 +806,6 @@ EXPORT nvmlReturn_t nvmlDeviceGetMigMode(nvmlDevice_t d, unsigned int *now,
 }
 EXPORT nvmlReturn_t nvmlDeviceGetMaxMigDeviceCount(nvmlDevice_t d, unsigned int *ret)
 {
-	(void)d;
 	ENTER();
 	*ret = MAX_INSTANCES - 1;
 	return 0;
@@ -920,7 +897,6 @@ EXPORT ncclResult_t ncclGetVersion(int *ret)
 }
 EXPORT const char *ncclGetErrorString(ncclResult_t code)
 {
-	(void)code;
 	return "unhandled system error";
 }
 EXPORT ncclResult_t ncclGetUniqueId(ncclUniqueId *ret)
@@ -951,7 +927,6 @@ EXPORT ncclResult_t ncclAllReduce(const void *in, void *out, size_t n,
 				  ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm,
 				  cudaStream_t stream)
 {
-	(void)stream;
 	ENTER();
 	if (type != ncclFloat32 || op != ncclSum || n_queued == MAX)
 		return 4;

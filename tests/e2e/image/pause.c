@@ -6,13 +6,11 @@
 
 static void end(int signal)
 {
-	(void)signal;
 	_exit(0);
 }
 
 static void reap(int signal)
 {
-	(void)signal;
 	while (waitpid(-1, NULL, WNOHANG) > 0)
 		;
 }

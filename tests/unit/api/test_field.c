@@ -30,7 +30,6 @@ static const struct line {
 
 static void test_an_error_is_one_line(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++) {
 		const struct line *l = &lines[i];
 		struct field_errors errs = { 0 };
@@ -48,7 +47,6 @@ static void test_paths(void **state)
 {
 	struct field_errors errs = { 0 };
 
-	(void)state;
 	assert_string_equal(field_child(&errs, "", "spec"), "spec");
 	assert_string_equal(field_child(&errs, "spec", "x"), "spec.x");
 	assert_string_equal(field_index(&errs, "a.b", 12), "a.b[12]");
@@ -64,7 +62,6 @@ static void test_a_long_value_is_shortened(void **state)
 	char text[1000];
 	cJSON *value;
 
-	(void)state;
 	for (int odd = 0; odd < 2; odd++) {
 		memset(text, 'a', sizeof(text));
 		for (size_t i = (size_t)odd; i + 2 < sizeof(text); i += 2)
@@ -87,7 +84,6 @@ static void test_a_value_of_the_longest_length(void **state)
 	cleanup_field_errors struct field_errors errs = { 0 };
 	char text[200];
 
-	(void)state;
 	for (size_t len = 198; len < 200; len++) {
 		cleanup_json cJSON *value = NULL;
 
@@ -106,7 +102,6 @@ static void test_many_errors(void **state)
 {
 	struct field_errors errs = { 0 };
 
-	(void)state;
 	for (int i = 0; i < 1000; i++)
 		field_error_add(&errs, FIELD_INVALID, "a", NULL, "%d", i);
 	assert_int_equal(errs.n, 1000);
@@ -119,7 +114,6 @@ static void test_errors_beyond_the_limit_are_counted(void **state)
 {
 	struct field_errors errs = { .max = 3 };
 
-	(void)state;
 	for (int i = 0; i < 5; i++) {
 		assert_int_equal(field_errors_full(&errs), i >= 3);
 		field_error_add(&errs, FIELD_INVALID, "a", NULL, "%d", i);
@@ -163,7 +157,6 @@ static const struct name {
 
 static void test_names(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
 		const struct name *n = &names[i];
 
@@ -180,7 +173,6 @@ static void test_the_longest_subdomain(void **state)
 {
 	char text[300];
 
-	(void)state;
 	memset(text, 'a', sizeof(text));
 	text[253] = 0;
 	assert_null(name_subdomain_fault(text));
@@ -191,7 +183,6 @@ static void test_the_longest_subdomain(void **state)
 
 static void test_same_paths(void **state)
 {
-	(void)state;
 	assert_true(field_path_same("limits[cpu]", "limits.cpu"));
 	assert_true(field_path_same("a.b[1].c", "a.b[1].c"));
 	assert_true(field_path_same("", ""));

@@ -50,7 +50,6 @@ static int setup(void **state)
 {
 	struct error err = { 0 };
 
-	(void)state;
 	if (schema_load(&schema, shape, strlen(shape), &err))
 		fail_msg("%s", err.msg);
 	type = typed_of(schema, "g/v1", "Thing");
@@ -59,7 +58,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	(void)state;
 	schema_free(schema);
 	return 0;
 }
@@ -141,7 +139,6 @@ static const struct {
 
 static void test_migrates(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		const struct manager_of who = by(rows[i].manager);
 		cleanup_json cJSON *live = stored(rows[i].live, rows[i].annotation);
@@ -172,7 +169,6 @@ static void test_takes_over(void **state)
 	struct error err = { 0 };
 	cleanup_free char *managers = NULL;
 
-	(void)state;
 	assert_int_equal(managers_apply(&who, live, config, &obj, &causes, &err), 0);
 	managers = json_text(json_get(obj, "metadata", "managedFields"));
 	assert_non_null(strstr(managers, "\"kubectl\",\"operation\":\"Apply\""));
@@ -196,7 +192,6 @@ static void test_updates_the_annotation(void **state)
 		{ NULL, "{a: x}", NULL },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(updates) / sizeof(*updates); i++) {
 		cleanup_json cJSON *obj = stored("{a: x}", updates[i].before);
 		cleanup_json cJSON *config = thing(updates[i].config);
@@ -214,7 +209,6 @@ static void test_too_large(void **state)
 {
 	static const size_t sizes[] = { META_ANNOTATIONS_MAX, META_ANNOTATIONS_MAX - 80 };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
 		cleanup_free char *text = xcalloc(1, sizes[i] + 1);
 		cleanup_json cJSON *obj = stored("{a: x}", "{}");

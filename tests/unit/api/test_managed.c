@@ -47,7 +47,6 @@ static const struct {
 
 static void test_cut(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		const char *want = rows[i].out ? rows[i].out : rows[i].in;
 		size_t len = strlen(rows[i].in);
@@ -73,7 +72,6 @@ static void test_list_cut(void **state)
 	char name[65] = "";
 	char text[sizeof(in)];
 
-	(void)state;
 	memcpy(text, in, sizeof(in));
 	memset(name, 'x', sizeof(name) - 1);
 	assert_int_equal(list_cut(text, sizeof(in) - 1, "nothing", 3), sizeof(in) - 1);

@@ -55,7 +55,6 @@ static int setup(void **state)
 {
 	struct error err = { 0 };
 
-	(void)state;
 	if (schema_load(&schema, shape, strlen(shape), &err))
 		fail_msg("%s", err.msg);
 	type = typed_of(schema, "g/v1", "Thing");
@@ -64,7 +63,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	(void)state;
 	schema_free(schema);
 	return 0;
 }
@@ -106,7 +104,6 @@ static void test_sets(void **state)
 		  "{'f:a': {}, 'v:\"1\"': {}}", "{'f:a': {}}", "{'v:\"1\"': {}}" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		cleanup_json cJSON *raw_a = doc(rows[i].a), *raw_b = doc(rows[i].b);
 		cleanup_json cJSON *a = fieldset_read(raw_a), *b = fieldset_read(raw_b);
@@ -125,7 +122,6 @@ static void test_bad_sets(void **state)
 	static const char *const bad[] = { "[]", "{a: {}}", "{'f:a': 1}",
 					   "{'f:a': {b: {}}}", "{'x:a': {}}" };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
 		cleanup_json cJSON *raw = doc(bad[i]);
 		cleanup_json cJSON *set = fieldset_read(raw);
@@ -152,7 +148,6 @@ static void test_fields(void **state)
 		{ "{}", "{}" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		cleanup_json cJSON *value = doc(rows[i].value);
 		cleanup_json cJSON *set = typed_fields(type, value);
@@ -174,7 +169,6 @@ static void test_named(void **state)
 		{ "{'v:1': {'f:a': {}}}", "{'v:1': {'f:a': {}}}" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		cleanup_json cJSON *raw = doc(rows[i].set);
 		cleanup_json cJSON *set = fieldset_read(raw);
@@ -200,7 +194,6 @@ static void test_merge(void **state)
 		  "{l: [{k: n}, {k: x}, {k: y}]}" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		cleanup_json cJSON *live = doc(rows[i].live);
 		cleanup_json cJSON *config = doc(rows[i].config);
@@ -229,7 +222,6 @@ static void test_check(void **state)
 		{ "{nope: 1}", true, ".nope: field not declared in schema" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		cleanup_json cJSON *value = doc(rows[i].value);
 		struct error err = { 0 };
@@ -328,7 +320,6 @@ static void test_apply(void **state)
 {
 	cleanup_json cJSON *live = cJSON_CreateObject();
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(steps) / sizeof(*steps); i++)
 		take_step(&live, &steps[i]);
 	same(json_get(live, "metadata", "managedFields"),
@@ -363,7 +354,6 @@ static void test_untracked(void **state)
 	cleanup_json cJSON *live = live_after(&first);
 	const cJSON *fields;
 
-	(void)state;
 	take_step(&untracked, &conflict);
 	take_step(&untracked, &beside);
 	same(json_get(untracked, "metadata", "managedFields"),
@@ -389,7 +379,6 @@ static void test_taken_over(void **state)
 	};
 	cleanup_json cJSON *live = live_after(&first);
 
-	(void)state;
 	take_step(&live, &second);
 	same(json_get(live, "metadata", "managedFields"),
 	     "[{manager: two, operation: Update, apiVersion: g/v1, time: "
@@ -411,7 +400,6 @@ static void test_conflicts(void **state)
 	cleanup_json cJSON *obj = NULL, *causes = NULL;
 	struct error err = { 0 };
 
-	(void)state;
 	take_step(&live, &hand);
 	assert_int_equal(managers_apply(&by, live, config, &obj, &causes, &err), -1);
 	assert_string_equal(err.msg,
@@ -437,7 +425,6 @@ static void test_ignored(void **state)
 	const struct manager_of by = by_manager("one", false, ignored);
 	struct error err = { 0 };
 
-	(void)state;
 	assert_int_equal(managers_apply(&by, live, config, &obj, &causes, &err), 0);
 	same(json_get(cJSON_GetArrayItem(json_get(obj, "metadata", "managedFields"), 0),
 		      "fieldsV1"),
@@ -454,7 +441,6 @@ static void test_updates_are_ignored_too(void **state)
 	} rows[] = { { "{p: '1', q: '2'}" }, { "{p: '3'}" }, { "{}" } };
 	cleanup_json cJSON *ignored = doc("{'f:m': {}}");
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		const struct manager_of by = by_manager("two", false, ignored);
 		cleanup_json cJSON *live = live_after(&first), *obj = json_dup(live);
@@ -476,7 +462,6 @@ static void test_caps(void **state)
 	char name[16], config[64], want[64];
 	const cJSON *ancient;
 
-	(void)state;
 	for (int i = 0; i < 2 * MANAGERS_MAX_UPDATES; i++) {
 		cleanup_json cJSON *obj = json_dup(live);
 		struct manager_of by = by_manager(name, false, NULL);
@@ -544,7 +529,6 @@ static void test_jsonpatch(void **state)
 		{ "{a: 1}", "{}", NULL },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		cleanup_json cJSON *patch = doc(rows[i].patch);
 		cJSON *have = doc(rows[i].doc);
@@ -568,7 +552,6 @@ static void test_jsonpatch_doubles(void **state)
 	struct error err = { 0 };
 	char text[4096] = "";
 
-	(void)state;
 	memset(text, 'x', sizeof(text) - 1);
 	cJSON_AddItemToArray(list, cJSON_CreateString(text));
 	for (int i = 0; i < 12; i++)
@@ -603,7 +586,6 @@ static void test_jsonpatch_diff(void **state)
 		{ "1", "2", "[{\"op\":\"replace\",\"path\":\"\",\"value\":2}]" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		cleanup_json cJSON *before = doc(rows[i].before),
 				   *after = doc(rows[i].after);
@@ -620,7 +602,6 @@ static void test_jsonpatch_diff(void **state)
 
 static void test_jsonpatch_steps(void **state)
 {
-	(void)state;
 	for (int n = JSONPATCH_MAX_STEPS; n <= JSONPATCH_MAX_STEPS + 1; n++) {
 		cleanup_json cJSON *obj = doc("{a: 1}"), *patch = cJSON_CreateArray();
 		cleanup_json cJSON *step = doc("{op: test, path: /a, value: 1}");
@@ -640,7 +621,6 @@ static void test_jsonpatch_steps(void **state)
 /* What a path adds to the depth of a value counts. */
 static void test_jsonpatch_depth(void **state)
 {
-	(void)state;
 	for (int deeper = 0; deeper < 2; deeper++) {
 		cleanup_json cJSON *obj = doc("{a: {}}"), *patch = cJSON_CreateArray();
 		cJSON *step = doc("{op: add}"), *value = cJSON_CreateObject();
@@ -675,7 +655,6 @@ static void test_paths(void **state)
 	cleanup_json cJSON *set = fieldset_read(raw);
 	cleanup_buf struct buf text = { .max = 4096 };
 
-	(void)state;
 	fieldset_each(set, add_line, &text);
 	assert_string_equal((const char *)text.data, ".a\n"
 						     ".l[k=\"x\",n=1]\n"
@@ -706,7 +685,6 @@ static void test_faults(void **state)
 	};
 	char name[MANAGER_NAME_MAX + 2];
 
-	(void)state;
 	assert_null(managers_fault(NULL));
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		cleanup_json cJSON *list = doc(rows[i].managed);
@@ -736,7 +714,6 @@ static void test_subresources(void **state)
 	cleanup_json cJSON *config = doc("{a: y}"), *ret = NULL, *causes = NULL;
 	struct error err = { 0 };
 
-	(void)state;
 	status.subresource = "status";
 	managers_update(&status, live, obj);
 	same(json_get(obj, "metadata", "managedFields"),
@@ -769,7 +746,6 @@ static void test_forgotten(void **state)
 		{ "{}", 1, "one" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		const struct manager_of by = by_manager("two", false, NULL);
 		cleanup_json cJSON *live = live_after(&first), *obj = json_dup(live);
@@ -805,7 +781,6 @@ static void test_same(void **state)
 		{ "{metadata: {name: a}}", "{metadata: {name: b}}", false },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		cleanup_json cJSON *a = doc(rows[i].a), *b = doc(rows[i].b);
 
@@ -820,7 +795,6 @@ static void test_fields_of_nobody(void **state)
 	const struct manager_of by = by_manager("one", false, NULL);
 	cleanup_json cJSON *live = doc("{a: x}"), *obj = json_dup(live);
 
-	(void)state;
 	json_put(
 		obj,
 		doc("[{manager: m, operation: Update, apiVersion: g/v1, time: "

@@ -24,7 +24,6 @@ static void test_groups(void **state)
 {
 	cleanup_arena struct arena arena = { 0 };
 
-	(void)state;
 	assert_string_equal(api_group(&arena, "apps/v1"), "apps");
 	assert_string_equal(api_group(&arena, "v1"), "");
 	assert_string_equal(api_group(&arena, NULL), "");
@@ -47,7 +46,6 @@ static void test_kinds(void **state)
 		{ "{\"apiVersion\":\"a.b/v1\"}", "a.b", "K", false },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		cleanup_json cJSON *obj = doc(rows[i].doc);
 
@@ -62,7 +60,6 @@ static void test_new_and_owner(void **state)
 	cleanup_json cJSON *cm = meta_new("v1", "ConfigMap", NULL, "cm");
 	const cJSON *ref;
 
-	(void)state;
 	assert_string_equal(meta_namespace(tj), "ns");
 	assert_null(meta_namespace(cm));
 	assert_null(meta_label(cm, "a/b"));
@@ -90,7 +87,6 @@ static void test_overlay(void **state)
 	cleanup_json cJSON *map = doc("{\"b\":\"3\",\"c\":\"4\"}");
 	cleanup_json cJSON *want = doc("{\"a\":\"1\",\"b\":\"3\",\"c\":\"4\"}");
 
-	(void)state;
 	meta_overlay(onto, map);
 	meta_overlay(onto, NULL);
 	assert_true(json_equal(onto, want));
@@ -106,7 +102,6 @@ static void test_digest(void **state)
 		"\"ownerReferences\":[{\"uid\":\"o\"}]},\"spec\":{}}");
 	cleanup_free char *text = NULL;
 
-	(void)state;
 	meta_digest(obj);
 	text = json_text(json_get(obj, "metadata"));
 	assert_string_equal(
@@ -174,7 +169,6 @@ static void test_resources(void **state)
 		{ "scheduling.volcano.sh/v1beta1", "PodGroup", "podgroups", true },
 	};
 
-	(void)state;
 	assert_null(kind_find("v1", "Deployment"));
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		const struct kind *k = kind_find(rows[i].api_version, rows[i].kind);
@@ -192,7 +186,6 @@ static void test_names_of_a_list(void **state)
 	cleanup_arena struct arena arena = { 0 };
 	const char **names = meta_names(&arena, list);
 
-	(void)state;
 	assert_string_equal(names[0], "a");
 	assert_string_equal(names[1], "b");
 	assert_null(names[2]);
@@ -213,7 +206,6 @@ static void test_version_numbers(void **state)
 		     { "", 0 } };
 	cleanup_json cJSON *none = doc("{}");
 
-	(void)state;
 	assert_int_equal(meta_version_number(none), 0);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		cleanup_json cJSON *obj = doc("{}");
@@ -240,7 +232,6 @@ static void test_same(void **state)
 		{ "{}", "{}", true },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		cleanup_json cJSON *a = doc(rows[i].a), *b = doc(rows[i].b);
 
@@ -258,7 +249,6 @@ static void test_an_event(void **state)
 		"{\"apiVersion\":\"v1\",\"kind\":\"Event\",\"metadata\":{\"name\":\"\",\"namespace\":\"ns\"},\"involvedObject\":{\"kind\":\"K\",\"namespace\":\"ns\",\"name\":\"n\",\"uid\":\"u\",\"apiVersion\":\"a/v1\"},\"reason\":\"R\",\"message\":\"m\",\"type\":\"Warning\",\"source\":{\"component\":\"c\"},\"reportingComponent\":\"c\"}");
 	cleanup_json cJSON *have = event_new(about, "c", true, "R", "m");
 
-	(void)state;
 	assert_true(json_equal(have, want));
 }
 

@@ -74,7 +74,6 @@ static void test_order_of_lists(void **state)
 		{ ENV("{name: A}"), ENV(""), ENV("{name: A}") },
 	};
 
-	(void)state;
 	RUN(rows, PATCH_POD_TEMPLATE);
 }
 
@@ -131,7 +130,6 @@ static void test_merge_keys(void **state)
 		{ SPEC("containers: [{name: a}]"), SPEC("containers: [text]"), NULL },
 	};
 
-	(void)state;
 	RUN(rows, PATCH_POD_TEMPLATE);
 }
 
@@ -155,7 +153,6 @@ static void test_maps_merge_deep_and_null_deletes(void **state)
 		  SPEC("securityContext: {fsGroup: 1}") },
 	};
 
-	(void)state;
 	RUN(rows, PATCH_POD_TEMPLATE);
 }
 
@@ -232,7 +229,6 @@ static void test_directives(void **state)
 		  "{metadata: {labels: {a: '1'}}}" },
 	};
 
-	(void)state;
 	RUN(rows, PATCH_POD_TEMPLATE);
 }
 
@@ -258,7 +254,6 @@ static void test_jobset(void **state)
 		  "{successPolicy: {operator: All, targetReplicatedJobs: [b]}}" },
 	};
 
-	(void)state;
 	RUN(rows, PATCH_JOBSET_SPEC);
 }
 
@@ -277,7 +272,6 @@ static void test_merge_patch(void **state)
 		{ "{}", "{a: {bb: {ccc: null}}}", "{a: {bb: {}}}" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		cleanup_json cJSON *have = doc(rows[i].doc);
 		cleanup_json cJSON *patch = doc(rows[i].patch);
@@ -326,7 +320,6 @@ static void test_every_list(void **state)
 		{ PATCH_OBJECT, "{metadata: {", "ownerReferences", "uid", "}}" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		cleanup_arena struct arena a = { 0 };
 		const char *k = rows[i].key;
@@ -349,13 +342,11 @@ static void test_no_objects(void **state)
 					   { "{}", "[]", NULL },
 					   { "1", "{}", NULL } };
 
-	(void)state;
 	RUN(rows, PATCH_OBJECT);
 }
 
 static void test_long_lists(void **state)
 {
-	(void)state;
 	for (int n = 10000; n <= 10001; n++) {
 		cleanup_json cJSON *have = doc("{metadata: {finalizers: [x]}}");
 		cleanup_json cJSON *patch = doc("{metadata: {finalizers: []}}");

@@ -127,7 +127,6 @@ static const struct row {
 
 static void test_rows(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		cleanup_json cJSON *got = NULL;
 		cleanup_free char *text = NULL;
@@ -159,7 +158,6 @@ static const struct refused {
 
 static void test_refused(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(refused) / sizeof(*refused); i++) {
 		cleanup_json cJSON *got = NULL;
 		struct error err = { 0 };
@@ -174,7 +172,6 @@ static void test_refused(void **state)
 
 static void test_how_an_object_begins(void **state)
 {
-	(void)state;
 	assert_true(proto_is_object("k8s\0", 4));
 	assert_true(proto_is_object("k8s\0abc", 7));
 	assert_false(proto_is_object("k8s", 3));

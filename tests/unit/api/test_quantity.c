@@ -73,7 +73,6 @@ static void test_canonical_form(void **state)
 		{ "-1.5Gi", "-1536Mi" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		struct quantity q = parsed(rows[i][0]);
 
@@ -91,7 +90,6 @@ static void test_what_is_no_quantity(void **state)
 	struct error err;
 	struct quantity q = { 7, QUANTITY_BINARY_SI };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		if (!quantity_parse(&q, rows[i], &err))
 			fail_msg("taken for a quantity: \"%s\"", rows[i]);
@@ -115,7 +113,6 @@ static void test_sum_takes_the_first_format(void **state)
 		{ "1", "-1", "0" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		struct quantity a = parsed(rows[i][0]), b = parsed(rows[i][1]);
 
@@ -128,7 +125,6 @@ static void test_mul_is_exact(void **state)
 {
 	struct quantity q = parsed("4Gi");
 
-	(void)state;
 	quantity_mul(&q, 102);
 	expect_text(&q, "408Gi", "4Gi x 102");
 	q = parsed("250m");
@@ -160,7 +156,6 @@ static void test_rounding_is_up(void **state)
 		{ "1e30", INT64_MAX, INT64_MAX },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		struct quantity q = parsed(rows[i].text);
 
@@ -173,7 +168,6 @@ static void test_compare(void **state)
 {
 	struct quantity a = parsed("1Gi"), b = parsed("1073741824"), c = parsed("1G");
 
-	(void)state;
 	assert_int_equal(quantity_cmp(&a, &b), 0);
 	assert_true(quantity_cmp(&a, &c) > 0);
 	assert_true(quantity_cmp(&c, &a) < 0);
@@ -190,7 +184,6 @@ static void test_of_a_document(void **state)
 	const cJSON *node;
 	size_t i = 0;
 
-	(void)state;
 	assert_int_equal(json_parse(&list, text, strlen(text), &err), 0);
 	json_each(node, list) {
 		assert_int_equal(quantity_of(&q, node, &err), i < 4 ? 0 : -1);
@@ -239,7 +232,6 @@ static void test_what_is_sent(void **state)
 	};
 	char buf[QUANTITY_TEXT_SIZE];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		cleanup_json cJSON *node = cJSON_CreateString(rows[i][0]);
 		struct quantity q = parsed(rows[i][0]);
@@ -254,7 +246,6 @@ static void test_a_number_is_sent_in_canonical_form(void **state)
 	struct quantity q = parsed("4000");
 	char buf[QUANTITY_TEXT_SIZE];
 
-	(void)state;
 	assert_string_equal(quantity_sent(&q, node, buf), "4k");
 }
 

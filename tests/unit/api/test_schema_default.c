@@ -164,7 +164,6 @@ static void test_defaults_of_a_default(void **state)
 	struct error err = { 0 };
 	struct schema *schema = NULL;
 
-	(void)state;
 	if (schema_load(&schema, text, strlen(text), &err))
 		fail_msg("%s", err.msg);
 	schema_default(schema, none);

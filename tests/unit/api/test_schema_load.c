@@ -134,7 +134,6 @@ static void test_an_error_in_the_source_is_said(void **state)
 		{ "[", NULL },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		struct error err = { 0 };
 		struct schema *schema = NULL;
@@ -166,7 +165,6 @@ static void test_other_keywords(void **state)
 	struct schema *schema = NULL;
 	struct error err = { 0 };
 
-	(void)state;
 	if (schema_load(&schema, text, strlen(text), &err))
 		fail_msg("%s", err.msg);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {

@@ -75,7 +75,6 @@ static const struct row {
 
 static void test_labels(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		cleanup_arena struct arena arena = { 0 };
 		cleanup_json cJSON *labels =
@@ -114,7 +113,6 @@ static const struct {
 
 static void test_fields(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++) {
 		cleanup_arena struct arena arena = { 0 };
 		const struct requirement *r = NULL;
@@ -138,7 +136,6 @@ static void test_limits(void **state)
 	const struct requirement *r = NULL;
 	struct error err = { 0 };
 
-	(void)state;
 	memset(text, 'a', SELECTOR_MAX_BYTES + 1);
 	assert_int_equal(selector_labels(&arena, text, &r, &err), -1);
 	assert_int_equal(err.kind, ERR_LIMIT);

@@ -43,7 +43,6 @@ static const struct row {
 
 static int keep(void *ctx, char *text, size_t len, struct error *err)
 {
-	(void)err;
 	buf_add(ctx, text, len);
 	buf_adds(ctx, ";");
 	return 0;
@@ -71,7 +70,6 @@ static void test_lists(void **state)
 		.item.max = 1000, .around.max = 1000, .on_item = keep, .ctx = &items
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		const struct row *r = &rows[i];
 		size_t len = strlen(r->list);
@@ -96,8 +94,6 @@ static void test_lists(void **state)
 
 static int refuse(void *ctx, char *text, size_t len, struct error *err)
 {
-	(void)text;
-	(void)len;
 	++*(int *)ctx;
 	return error_set(err, ERR_INVALID, "no more");
 }
@@ -120,7 +116,6 @@ static void test_what_ends_it(void **state)
 	};
 	int calls = 0;
 
-	(void)state;
 	expect_refusal(&s, "{\"items\":[{\"a\":\"123456789012345\"}]}",
 		       "an object of the list");
 	expect_refusal(&s, "{\"items\":[{\"a\":\"123456789012345",

@@ -29,7 +29,6 @@ static int open_server(void **state)
 	const struct apiserver_conf conf = { .dir = *dir ? dir : NULL };
 	struct error err = { 0 };
 
-	(void)state;
 	if (apiserver_new(&server, &conf, &err))
 		fail_msg("%s", err.msg);
 	return 0;
@@ -45,7 +44,6 @@ static int teardown(void **state)
 {
 	struct error err = { 0 };
 
-	(void)state;
 	apiserver_free(server);
 	if (*dir && dir_remove(dir, &err))
 		return -1;
@@ -159,7 +157,6 @@ static void create_chain(const char *finalizer)
 /* Each belongs to the one before it. */
 static void test_owners(void **state)
 {
-	(void)state;
 	create_chain("");
 	assert_int_equal(ask("DELETE", MAPS "/m0", JSON, ""), 200);
 	assert_int_equal(ask("GET", MAPS "/m1", JSON, ""), 404);
@@ -169,7 +166,6 @@ static void test_owners(void **state)
 /* All wait for the last one; then each goes when the one behind it is gone. */
 static void test_foreground(void **state)
 {
-	(void)state;
 	create_chain("\"a.b/c\"");
 	for (int i = CHAIN - 2; i >= 0; i--) {
 		cleanup_arena struct arena arena = { 0 };
@@ -239,7 +235,6 @@ static void test_deep_copies(void **state)
 {
 	cleanup_buf struct buf patch = { .max = 1024 * 1024 };
 
-	(void)state;
 	copy_often(&patch, 15);
 	free(create_map("deep", NULL, NULL, ""));
 	assert_int_equal(ask("PATCH", MAPS "/deep", PATCH, (const char *)patch.data),
@@ -253,7 +248,6 @@ static void test_deep_adds(void **state)
 	cleanup_buf struct buf patch = { .max = 3 * 1024 * 1024 };
 	cleanup_buf struct buf path = { .max = 65536 };
 
-	(void)state;
 	buf_adds(&patch, "[");
 	buf_adds(&path, "/data");
 	for (int i = 0; i < 60; i++) {
@@ -281,7 +275,6 @@ static void test_warnings(void **state)
 	struct request r = { "POST", MAPS, JSON, NULL, { 0 } };
 	const char *end;
 
-	(void)state;
 	buf_adds(&body, "{\"metadata\":{\"name\":\"w\"}");
 	for (int i = 0; i < 90; i++)
 		buf_printf(&body, ",\"u%d%01500d\":1", i, 0);
@@ -306,7 +299,6 @@ static void test_large_list(void **state)
 	cleanup_json cJSON *doc = NULL;
 	struct error err = { 0 };
 
-	(void)state;
 	for (int i = 0; i < 3; i++) {
 		buf_clear(&body);
 		buf_printf(

@@ -31,7 +31,6 @@ static int setup(void **state)
 	const struct apiserver_conf conf = { .token = "secret", .pod_key = "key" };
 	struct error err = { 0 };
 
-	(void)state;
 	if (apiserver_new(&server, &conf, &err))
 		fail_msg("%s", err.msg);
 	return 0;
@@ -39,7 +38,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	(void)state;
 	apiserver_free(server);
 	return 0;
 }
@@ -104,7 +102,6 @@ static void test_token(void **state)
 {
 	static const char *const wrong[] = { "", "secre", "secrets", "Secret", "\xff" };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
 		struct answer a = send_as(wrong[i], "GET", MAPS, "", "");
 
@@ -190,7 +187,6 @@ static const struct row {
 
 static void test_rows(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		int status = ask(rows[i].method, rows[i].target, rows[i].body);
 
@@ -214,7 +210,6 @@ static void test_apply_unset(void **state)
 			"{replicatedJobs: []}}}\n"
 			"status: {}\n");
 
-	(void)state;
 	assert_int_equal(a.status, 201);
 	assert_null(json_get(a.doc, "spec", "template", "metadata")->child);
 	cJSON_Delete(a.doc);
@@ -226,7 +221,6 @@ static void test_pages(void **state)
 	const char *token = "";
 	int pages = 0, items = 0;
 
-	(void)state;
 	for (int i = 0; i < 7; i++)
 		ask("POST", MAPS,
 		    arena_printf(
@@ -264,7 +258,6 @@ static void test_pages_version(void **state)
 	struct answer first, second;
 	const char *token;
 
-	(void)state;
 	for (int i = 0; i < 3; i++)
 		ask("POST", MAPS,
 		    arena_printf(&arena, "{\"metadata\":{\"name\":\"v%d\"}}", i));
@@ -307,7 +300,6 @@ static void test_owners(void **state)
 	const char *one = owner_ref(&arena, "owner", uid);
 	const char *two = owner_ref(&arena, "second", uid2);
 
-	(void)state;
 	assert_int_equal(ask("POST", MAPS,
 			     arena_printf(&arena,
 					  "{\"metadata\":{\"name\":\"child\","
@@ -337,7 +329,6 @@ static void test_foreground(void **state)
 				      "{\"metadata\":{\"name\":\"owner\"}}");
 	const char *uid = json_str(owner.doc, "metadata", "uid");
 
-	(void)state;
 	for (int held = 0; held < 2; held++)
 		assert_int_equal(
 			ask("POST", MAPS,
@@ -365,7 +356,6 @@ static void test_foreground(void **state)
 
 static void test_namespace(void **state)
 {
-	(void)state;
 	assert_int_equal(
 		ask("POST", "/api/v1/namespaces", "{\"metadata\":{\"name\":\"n\"}}"),
 		201);
@@ -407,7 +397,6 @@ static void test_held_namespace(void **state)
 		{ 201, "POST", "", "{\"metadata\":{\"name\":\"h\"}}", "Active" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		cleanup_arena struct arena arena = { 0 };
 		const char *path =
@@ -436,7 +425,6 @@ static void test_watch(void **state)
 {
 	struct answer a = send_as("secret", "GET", MAPS "?watch=true", "", "");
 
-	(void)state;
 	assert_int_equal(a.status, 200);
 	assert_true(a.streams);
 	cJSON_Delete(a.doc);
@@ -451,7 +439,6 @@ static void test_machine(void **state)
 	cleanup_json cJSON *stored = NULL;
 	struct error err = { 0 };
 
-	(void)state;
 	assert_int_equal(apiserver_write(server, "POST",
 					 "/api/v1/namespaces/default/pods", pod, &stored,
 					 &err),
@@ -472,7 +459,6 @@ static void test_subresources(void **state)
 	const cJSON *list = json_get((const cJSON *)a.doc, "resources");
 	const cJSON *log = json_find_const(list, "name", "pods/log");
 
-	(void)state;
 	assert_string_equal(json_str(log, "kind"), "Pod");
 	assert_string_equal(json_get(log, "verbs")->child->valuestring, "get");
 	assert_null(json_get(log, "verbs")->child->next);
@@ -538,7 +524,6 @@ static void test_protobuf(void **state)
 		{ "DELETE", MAPS "/a", "k8s", 400 }
 	};
 
-	(void)state;
 	assert_int_equal(ask("POST", MAPS, "{\"metadata\":{\"name\":\"a\"}}"), 201);
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
 		struct answer a = send_as("secret", bad[i].method, bad[i].target,
@@ -588,7 +573,6 @@ static void test_token_review(void **state)
 	struct error err = { 0 };
 	const cJSON *user;
 
-	(void)state;
 	pod_token_make(&token, "key", pod, "a");
 	pod_token_make(&foreign, "another key", pod, "a");
 	assert_false(is_known((char *)token.data, "a")); /* no such pod */
@@ -639,7 +623,6 @@ static void test_leftovers(void **state)
 	struct error err = { 0 };
 	struct apiserver *s;
 
-	(void)state;
 	assert_non_null(mkdtemp(dir));
 	assert_int_equal(apiserver_new(&s, &conf, &err), 0);
 	create_map(s, "owner", NULL);
@@ -666,7 +649,6 @@ static int change_it(void *ctx, const cJSON *obj, struct error *err)
 	cleanup_arena struct arena arena = { 0 };
 	cleanup_json cJSON *patch = cJSON_CreateObject();
 
-	(void)ctx;
 	if (meta_label(obj, "changed"))
 		return 0;
 	json_put_str(patch, "yes", "metadata", "labels", "changed");
@@ -682,7 +664,6 @@ static void test_collection(void **state)
 	struct error err = { 0 };
 	cJSON *answer = NULL;
 
-	(void)state;
 	assert_int_equal(apiserver_new(&busy_server, &conf, &err), 0);
 	create_map(busy_server, "a", NULL);
 	create_map(busy_server, "b", NULL);

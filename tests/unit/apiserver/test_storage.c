@@ -53,7 +53,6 @@ int fdatasync(int fd)
 
 static int setup(void **state)
 {
-	(void)state;
 	snprintf(dir, sizeof(dir), "/tmp/kft-storage.XXXXXX");
 	return mkdtemp(dir) ? 0 : -1;
 }
@@ -62,7 +61,6 @@ static int teardown(void **state)
 {
 	struct error err = { 0 };
 
-	(void)state;
 	return dir_remove(dir, &err);
 }
 
@@ -108,7 +106,6 @@ static void test_put(void **state)
 	struct error err = { 0 };
 	size_t remaining;
 
-	(void)state;
 	assert_int_equal(put(s, "b", "1", false, &err), 0);
 	assert_int_equal(put(s, "a", "1", false, &err), 0);
 	assert_int_equal(put(s, "b", "2", false, &err), -1);
@@ -133,7 +130,6 @@ static void test_too_large(void **state)
 	char *text = malloc(OBJECT_MAX_BYTES + 1);
 	struct error err = { 0 };
 
-	(void)state;
 	memset(text, 'x', OBJECT_MAX_BYTES);
 	text[OBJECT_MAX_BYTES] = 0;
 	assert_int_equal(put(s, "a", text, false, &err), -1);
@@ -151,7 +147,6 @@ static void test_changes(void **state)
 	int64_t start = storage_version(s), version;
 	cleanup_stored struct stored *st = NULL;
 
-	(void)state;
 	assert_int_equal(storage_next(s, start, clock_ms(), &c, &err), 0);
 	assert_int_equal(put(s, "a", "1", false, &err), 0);
 	assert_int_equal(put(s, "a", "2", true, &err), 0);
@@ -189,7 +184,6 @@ static void test_kept(void **state)
 	struct error err = { 0 };
 	int64_t version;
 
-	(void)state;
 	assert_int_equal(put(s, "a", "1", false, &err), 0);
 	assert_int_equal(put(s, "b", "1", false, &err), 0);
 	assert_int_equal(put(s, "a", "2", true, &err), 0);
@@ -211,7 +205,6 @@ static void test_one_server(void **state)
 	struct storage *s = opened(dir, 0), *other = NULL;
 	struct error err = { 0 };
 
-	(void)state;
 	assert_int_equal(storage_open(&other, &conf, &err), -1);
 	assert_int_equal(err.kind, ERR_EXISTS);
 	storage_close(s);
@@ -228,7 +221,6 @@ static void test_compaction(void **state)
 	char path[96];
 	struct stat st;
 
-	(void)state;
 	memset(text, 'x', 200000);
 	text[200000] = 0;
 	assert_int_equal(put(s, "small", "1", false, &err), 0);
@@ -257,7 +249,6 @@ static void test_version_after_compaction(void **state)
 	struct stat st;
 	int64_t last;
 
-	(void)state;
 	for (int i = 0; i < N; i++) {
 		char *text = memset(calloc(1, sizes[i] + 1), 'x', sizes[i]);
 
@@ -287,7 +278,6 @@ static void test_unsynced_compaction(void **state)
 	char *text = memset(calloc(1, 1000001), 'x', 1000000);
 	struct error err = { 0 };
 
-	(void)state;
 	dirs_fail = true;
 	for (int i = 0; i < 6 && !err.kind; i++)
 		(void)!put(s, "a", text, i > 0, &err);
@@ -329,7 +319,6 @@ static void test_writers(void **state)
 	struct error err = { 0 };
 	size_t remaining;
 
-	(void)state;
 	for (int i = 0; i < WRITERS; i++) {
 		w[i] = (struct writer){ .s = s, .n = i };
 		assert_int_equal(thread_start(&threads[i], write_some, &w[i], &err), 0);
@@ -364,8 +353,6 @@ static void read_log(struct buf *out)
 
 static int count(void *ctx, const struct journal_record *r, struct error *err)
 {
-	(void)r;
-	(void)err;
 	++*(size_t *)ctx;
 	return 0;
 }
@@ -437,7 +424,6 @@ static void test_reads_wait_for_the_disk(void **state)
 		{ READ_LIST, true, 0, 3 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		cleanup_arena struct arena arena = { 0 };
 		struct storage *s = opened(arena_printf(&arena, "%s/r%zu", dir, i), 0);
@@ -472,7 +458,6 @@ static void test_cut(void **state)
 	cleanup_buf struct buf log = { .max = 65536 };
 	size_t before = 0, whole = 0;
 
-	(void)state;
 	read_log(&log);
 	for (size_t len = strlen("kftrainer objects 1\n"); len <= log.len; len++) {
 		struct error err = { 0 };
@@ -492,7 +477,6 @@ static void test_damage(void **state)
 	cleanup_buf struct buf log = { .max = 65536 };
 	size_t magic = strlen("kftrainer objects 1\n"), refused = 0;
 
-	(void)state;
 	read_log(&log);
 	for (size_t at = 0; at < log.len; at++) {
 		struct error err = { 0 };
@@ -527,7 +511,6 @@ static void test_torn_tail(void **state)
 	struct error err = { 0 };
 	struct storage *s;
 
-	(void)state;
 	read_log(&log);
 	write_log(log.data, log.len - 3);
 	s = opened(dir, 0);
@@ -547,7 +530,6 @@ static void test_foreign(void **state)
 					     "something else entirely", "kftrainer" };
 	const struct storage_conf conf = { .dir = dir };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
 		struct storage *s = NULL;
 		struct error err = { 0 };

@@ -22,7 +22,6 @@ static void test_hybrid(void **state)
 	struct hybrid h = { .p = bytes, .end = bytes + 6, .width = 3 };
 	uint32_t v[20];
 
-	(void)state;
 	assert_int_equal(hybrid_u32(&h, v, 3), 3);
 	assert_int_equal(hybrid_u32(&h, v + 3, 17), 10);
 	for (uint32_t i = 0; i < 13; i++)
@@ -37,7 +36,6 @@ static void test_hybrid_bits(void **state)
 	struct hybrid h = { .p = bytes, .end = bytes + 7, .width = 1 };
 	uint8_t bits[64] = { 0 }, out[200];
 
-	(void)state;
 	assert_int_equal(hybrid_bits(&h, bits, 3, 200), 116);
 	assert_int_equal(bits_count(bits, 3, 116), 4 + 100 + 4);
 	h = (struct hybrid){ .p = bytes, .end = bytes + 7, .width = 1 };
@@ -60,7 +58,6 @@ static void test_hybrid_damaged(void **state)
 		{ { 0x02 }, 1 }, /* a run without its value */
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct hybrid h = {
 			.p = rows[i].bytes,
@@ -84,7 +81,6 @@ static void test_delta(void **state)
 	struct delta d;
 	uint64_t v[9];
 
-	(void)state;
 	assert_int_equal(delta_begin(&d, bytes, bytes + 18, &err), 0);
 	assert_int_equal(delta_take(&d, v, 2), 2);
 	assert_int_equal(delta_take(&d, v + 2, 7), 6);
@@ -104,7 +100,6 @@ static void test_delta_width(void **state)
 	struct delta d;
 	uint64_t v[9];
 
-	(void)state;
 	assert_int_equal(delta_begin(&d, bytes, bytes + 900, &err), 0);
 	assert_int_equal(delta_take(&d, v, 9), 1);
 	assert_int_equal(delta_take(&d, v, 9), 0);
@@ -119,7 +114,6 @@ static void test_delta_parts(void **state)
 	struct delta d;
 	uint64_t v[3];
 
-	(void)state;
 	assert_int_equal(delta_begin(&d, bytes, bytes + 100, &err), 0);
 	assert_int_equal(delta_take(&d, v, 3), 3);
 	assert_int_equal(v[2], 3);
@@ -159,7 +153,6 @@ static void test_snappy(void **state)
 	struct error err = { 0 };
 	char out[200];
 
-	(void)state;
 	assert_int_equal(decode(CODEC_SNAPPY, out, 24, good, sizeof(good), &err), 0);
 	assert_memory_equal(out, "abcabcabcabcabcccccabccc", 24);
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
@@ -180,7 +173,6 @@ static void test_lz4_framings(void **state)
 	struct error err = { 0 };
 	char out[200];
 
-	(void)state;
 	assert_int_equal(decode(CODEC_LZ4_RAW, out, 5, raw, sizeof(raw), &err), 0);
 	assert_int_equal(decode(CODEC_LZ4, out, 5, raw, sizeof(raw), &err), 0);
 	assert_int_equal(decode(CODEC_LZ4, out, 10, hadoop, sizeof(hadoop), &err), 0);
@@ -207,7 +199,6 @@ static void test_hostile_metadata(void **state)
 			   small[100] = { 0x29, 0xfc, 90 };
 	struct error err = { 0 };
 
-	(void)state;
 	memset(deep, 0x1c, sizeof(deep)); /* structs within structs */
 	assert_int_equal(read_footer(deep, sizeof(deep), 1 << 20, &err), -1);
 	assert_int_equal(err.kind, ERR_FORMAT);

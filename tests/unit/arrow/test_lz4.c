@@ -74,7 +74,6 @@ static void test_lengths(void **state)
 {
 	uint8_t data[600];
 
-	(void)state;
 	for (size_t period = 1; period < 20; period += 6) {
 		fill(data, sizeof(data), period, 0);
 		for (size_t n = 0; n <= sizeof(data); n++)
@@ -99,7 +98,6 @@ static void test_kinds(void **state)
 	};
 	cleanup_free uint8_t *data = xmalloc(LARGE);
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		size_t n;
 
@@ -115,7 +113,6 @@ static void test_offsets(void **state)
 {
 	uint8_t data[66000];
 
-	(void)state;
 	for (size_t apart = 65530; apart < 65540; apart++) {
 		memset(data, 0, sizeof(data));
 		memcpy(data, "kubeflow", 8);

@@ -74,7 +74,6 @@ static void test_in(void **state)
 {
 	long few = filter_steps(16), many = filter_steps(16 * 1024);
 
-	(void)state;
 	print_message("%d rows, 16 values: %ld steps; 16,384 values: %ld\n", ROWS, few,
 		      many);
 	assert_true(many < 6 * few);

@@ -38,7 +38,6 @@ static void test_once(void **state)
 	struct projection *p = NULL;
 	struct error err = { 0 };
 
-	(void)state;
 	inner->children = from;
 	inner->n_children = 2;
 	assert_int_equal(projection_new(&p, &flat, &err), -1);

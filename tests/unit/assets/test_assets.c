@@ -16,7 +16,6 @@
 
 static void test_sorted(void **state)
 {
-	(void)state;
 	for (const struct asset *a = assets; a->name && a[1].name; a++)
 		assert_true(strcmp(a->name, a[1].name) < 0);
 }
@@ -38,7 +37,6 @@ static void test_the_files_as_they_are(void **state)
 	glob_t found = { 0 };
 	const struct asset *asset;
 
-	(void)state;
 	assert_int_equal(glob(FOLDER "*.yaml", 0, NULL, &found), 0);
 	assert_int_equal(glob(FOLDER "*/*.yaml", GLOB_APPEND, NULL, &found), 0);
 	assert_int_equal(glob(FOLDER "VERSION", GLOB_APPEND, NULL, &found), 0);
@@ -53,7 +51,6 @@ static void test_the_files_as_they_are(void **state)
 
 static void test_what_is_not_there(void **state)
 {
-	(void)state;
 	assert_null(asset_find("schema"));
 	assert_null(asset_find(""));
 	assert_null(asset_find("runtimes/"));

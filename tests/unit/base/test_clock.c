@@ -17,7 +17,6 @@ static void test_time_text(void **state)
 	};
 	char text[TIME_TEXT_SIZE];
 
-	(void)state;
 	for (size_t i = 0; i < N_ROWS(rows); i++)
 		check_text(rows[i].text, time_text(rows[i].seconds, text), rows[i].text);
 }
@@ -55,7 +54,6 @@ static void test_time_parse(void **state)
 	};
 	struct error err = { 0 };
 
-	(void)state;
 	for (size_t i = 0; i < N_ROWS(rows); i++) {
 		int64_t v = 42;
 
@@ -98,7 +96,6 @@ static void test_duration_parse(void **state)
 	};
 	struct error err = { 0 };
 
-	(void)state;
 	for (size_t i = 0; i < N_ROWS(rows); i++) {
 		int64_t v = 42;
 
@@ -123,7 +120,6 @@ static void test_duration_text(void **state)
 	};
 	char text[DURATION_TEXT_SIZE];
 
-	(void)state;
 	for (size_t i = 0; i < N_ROWS(rows); i++)
 		check_text(rows[i].text, duration_text(rows[i].ms, text), rows[i].text);
 	assert_string_equal(duration_text(INT64_MIN, text), "-2562047788015h12m55.808s");
@@ -160,7 +156,6 @@ static void test_age(void **state)
 	};
 	char text[DURATION_TEXT_SIZE];
 
-	(void)state;
 	for (size_t i = 0; i < N_ROWS(rows); i++)
 		check_text(rows[i].text, duration_age(rows[i].seconds, text),
 			   rows[i].text);
@@ -168,7 +163,6 @@ static void test_age(void **state)
 
 static void test_seconds(void **state)
 {
-	(void)state;
 	assert_int_equal(seconds_ms(0), 0);
 	assert_int_equal(seconds_ms(90), 90000);
 	assert_int_equal(seconds_ms(-1), -1000);
@@ -181,7 +175,6 @@ static void test_clocks_go_on(void **state)
 {
 	int64_t before = clock_ms();
 
-	(void)state;
 	clock_sleep_ms(2);
 	assert_true(clock_ms() >= before + 2);
 	assert_true(clock_now() > 1700000000);
@@ -193,7 +186,6 @@ static void test_dice(void **state)
 {
 	int seen[3] = { 0 };
 
-	(void)state;
 	for (int i = 0; i < 1000; i++) {
 		int64_t n = clock_dice(3);
 

@@ -50,7 +50,6 @@ static void test_json(void **state)
 {
 	bool linear = true;
 
-	(void)state;
 	for (size_t i = 0; i < N_ROWS(rows); i++)
 		linear &= cost_is_linear(rows[i].what, cost_of_json, &rows[i], 500);
 	assert_true(linear);
@@ -60,7 +59,6 @@ static void test_yaml(void **state)
 {
 	bool linear = true;
 
-	(void)state;
 	for (size_t i = 0; i < N_ROWS(rows); i++)
 		linear &= cost_is_linear(rows[i].what, cost_of_yaml, &rows[i], 500);
 	assert_true(linear);
@@ -80,7 +78,6 @@ static uint64_t cost_of_search(const void *ctx, size_t n)
 
 static void test_what_is_not_linear_is_noticed(void **state)
 {
-	(void)state;
 	assert_false(cost_is_linear("(expected) a search in a loop", cost_of_search,
 				    "[<{'name':'#'}>]", 16));
 }

@@ -7,7 +7,6 @@ static void test_wrapping_puts_the_outermost_first(void **state)
 {
 	struct error err = { 0 };
 
-	(void)state;
 	assert_int_equal(error_errno(&err, ECONNREFUSED, "dial %s", "api"), -1);
 	assert_int_equal(err.kind, ERR_IO);
 	assert_int_equal(err.code, ECONNREFUSED);
@@ -23,7 +22,6 @@ static void test_setting_again_forgets(void **state)
 {
 	struct error err = { 0 };
 
-	(void)state;
 	error_errno(&err, EACCES, "x");
 	assert_int_equal(error_set(&err, ERR_LIMIT, "%d%%", 5), -1);
 	assert_string_equal(err.msg, "5%");
@@ -44,7 +42,6 @@ static void test_kinds_of_errno(void **state)
 	};
 	struct error err = { 0 };
 
-	(void)state;
 	for (size_t i = 0; i < N_ROWS(rows); i++) {
 		error_errno(&err, rows[i].errnum, "x");
 		check_int(rows[i].name, err.kind, rows[i].kind);
@@ -57,7 +54,6 @@ static void test_too_long_is_cut(void **state)
 	struct error err = { 0 };
 	char text[2000];
 
-	(void)state;
 	memset(text, 'x', sizeof(text) - 1);
 	text[sizeof(text) - 1] = 0;
 	error_set(&err, ERR_IO, "%s", text);
@@ -73,7 +69,6 @@ static void test_too_long_is_cut(void **state)
 /* Every kind has a name of its own. */
 static void test_names(void **state)
 {
-	(void)state;
 	for (int a = ERR_NONE; a <= ERR_STOPPED; a++)
 		for (int b = ERR_NONE; b < a; b++)
 			assert_string_not_equal(error_kind_name((enum error_kind)a),

@@ -11,7 +11,6 @@ static char dir[] = "/tmp/kftrainer-test-XXXXXX";
 
 static int make_dir(void **state)
 {
-	(void)state;
 	return mkdtemp(dir) ? 0 : -1;
 }
 
@@ -19,7 +18,6 @@ static int remove_dir(void **state)
 {
 	struct error err = { 0 };
 
-	(void)state;
 	return dir_remove(dir, &err);
 }
 
@@ -31,7 +29,6 @@ static void test_write_then_read(void **state)
 	struct error err = { 0 };
 	struct stat st;
 
-	(void)state;
 	assert_false(file_exists(path));
 	assert_int_equal(file_write(path, "one", 3, 0600, &err), 0);
 	assert_int_equal(file_write(path, "two!", 4, 0640, &err), 0);
@@ -46,7 +43,6 @@ static void test_reading_stops_at_the_limit(void **state)
 	cleanup_buf struct buf b = { .max = 1000 };
 	struct error err = { 0 };
 
-	(void)state;
 	assert_int_equal(file_read(&b, "/dev/zero", &err), -1);
 	assert_int_equal(err.kind, ERR_LIMIT);
 	assert_string_equal(err.msg, "/dev/zero: over 1000 bytes");
@@ -59,7 +55,6 @@ static void test_messages_name_the_path(void **state)
 	struct error err = { 0 };
 	char *under_file = path_join(&a, dir, "plain/x");
 
-	(void)state;
 	assert_int_equal(file_read(&b, "/nowhere/x", &err), -1);
 	assert_string_equal(err.msg, "/nowhere/x: No such file or directory");
 	assert_int_equal(err.kind, ERR_NOT_FOUND);
@@ -79,7 +74,6 @@ static void test_full_disk(void **state)
 	cleanup_fd int fd = open("/dev/full", O_WRONLY | O_CLOEXEC);
 	struct error err = { 0 };
 
-	(void)state;
 	assert_true(fd >= 0);
 	assert_int_equal(file_write_fd(fd, "x", 1, "state.json", &err), -1);
 	assert_string_equal(err.msg, "state.json: No space left on device");
@@ -93,7 +87,6 @@ static void test_a_failed_write_leaves_nothing(void **state)
 	char *target = path_join(&a, dir, "folder");
 	struct error err = { 0 };
 
-	(void)state;
 	assert_int_equal(dir_make(path_join(&a, target, "x"), 0700, &err), 0);
 	assert_int_equal(file_write(target, "x", 1, 0600, &err), -1);
 	assert_int_equal(dir_remove(path_join(&a, target, "x"), &err), 0);
@@ -108,7 +101,6 @@ static void test_folders(void **state)
 	char *deep = path_join(&a, dir, "a/b//c/");
 	struct error err = { 0 };
 
-	(void)state;
 	assert_int_equal(dir_make(deep, 0700, &err), 0);
 	assert_int_equal(dir_make(deep, 0700, &err), 0);
 	assert_true(file_exists(path_join(&a, dir, "a/b/c")));
@@ -123,7 +115,6 @@ static void test_paths(void **state)
 {
 	cleanup_arena struct arena a = { 0 };
 
-	(void)state;
 	assert_string_equal(path_join(&a, "a", "b"), "a/b");
 	assert_string_equal(path_join(&a, "a/", "b"), "a/b");
 	assert_string_equal(path_join(&a, "", "b"), "b");
@@ -150,7 +141,6 @@ static void test_first_line(void **state)
 	const char *path = path_join(&a, dir, "lines");
 	struct error err = { 0 };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		assert_int_equal(
 			file_write(path, rows[i][0], strlen(rows[i][0]), 0600, &err), 0);
@@ -168,7 +158,6 @@ static void test_reopen(void **state)
 	int fd = mkstemp(path), theirs = mkstemp(other), reading = -1;
 	struct error err = { 0 };
 
-	(void)state;
 	assert_true(fd >= 0 && theirs >= 0);
 	assert_int_equal(write(fd, "x", 1), 1);
 	assert_int_equal(write(theirs, "x", 1), 1);

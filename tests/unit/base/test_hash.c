@@ -50,7 +50,6 @@ static uint64_t hash_of(uint64_t before, const char *text)
 
 static void test_documents(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < N; i++) {
 		uint64_t hash = hash_of(0, docs[i]);
 
@@ -64,7 +63,6 @@ static void test_documents(void **state)
 
 static void test_texts(void **state)
 {
-	(void)state;
 	assert_true(hash_text(0, "") == UINT64_C(0xcbf29ce484222325));
 	assert_true(hash_text(0, "foobar") == UINT64_C(0x85944171f73967e8));
 	assert_true(hash_text(hash_text(0, "foo"), "bar") == hash_text(0, "foobar"));
@@ -75,7 +73,6 @@ static void test_lists_of_texts(void **state)
 	struct error err;
 	cJSON *list = NULL;
 
-	(void)state;
 	assert_int_equal(json_parse(&list, "[1,\"a\",null,[\"b\"]]", 18, &err), 0);
 	assert_true(json_has_str(list, "a"));
 	assert_false(json_has_str(list, "b"));

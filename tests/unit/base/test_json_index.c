@@ -16,7 +16,6 @@ static void test_members(void **state)
 	cleanup_json_index struct json_index ix = { .of = indexed };
 	unsigned seed = 1;
 
-	(void)state;
 	for (int i = 0; i < STEPS; i++) {
 		unsigned what = next_number(&seed) % 5;
 		char name[16];
@@ -45,7 +44,6 @@ static void test_elements(void **state)
 	cleanup_free char *a = NULL, *b = NULL;
 	unsigned seed = 2;
 
-	(void)state;
 	for (int i = 0; i < STEPS; i++) {
 		cJSON *element = cJSON_CreateObject();
 		char name[16];
@@ -68,7 +66,6 @@ static void test_nothing(void **state)
 {
 	cleanup_json_index struct json_index ix = { .of = NULL };
 
-	(void)state;
 	assert_null(json_index_get(&ix, "a"));
 	assert_null(json_index_get(&ix, NULL));
 	json_index_del(&ix, "a");
@@ -91,7 +88,6 @@ static void test_identity(void **state)
 		{ "9223372036854775807", "9223372036854775806" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < 2 * N_ROWS(equal); i++) {
 		const char *const *row =
 			i < N_ROWS(equal) ? equal[i] : other[i % N_ROWS(other)];

@@ -36,7 +36,6 @@ static void test_bytes_stay_while_it_grows(void **state)
 	uint8_t *p = NULL;
 	size_t old = 0;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
 		p = large_grow(p, old, sizes[i]);
 		assert_true(is_filled(p, old));
@@ -56,7 +55,6 @@ static void test_nothing_stays_mapped(void **state)
 	size_t size = 3 * LARGE + 5;
 	uint8_t *p = large_grow(NULL, 0, LARGE), *old = p;
 
-	(void)state;
 	fill(p, 0, LARGE);
 	p = large_grow(p, LARGE, size);
 	assert_true(p != old);
@@ -72,7 +70,6 @@ static void test_nothing_stays_mapped(void **state)
 
 static void test_round(void **state)
 {
-	(void)state;
 	assert_int_equal(large_round(0), 0);
 	assert_int_equal(large_round(LARGE - 1), LARGE - 1);
 	assert_int_equal(large_round(LARGE), LARGE);

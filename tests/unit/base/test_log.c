@@ -39,7 +39,6 @@ static void test_text(void **state)
 	cleanup_fd int fd = temporary();
 	char *line;
 
-	(void)state;
 	log_setup(LOG_LEVEL_INFO, LOG_FORMAT_TEXT, fd);
 	log_debug("not wanted");
 	assert_string_equal(logged(&a, fd), "");
@@ -61,7 +60,6 @@ static void test_json_lines(void **state)
 	cleanup_fd int fd = temporary();
 	cleanup_json cJSON *doc = NULL;
 
-	(void)state;
 	log_setup(LOG_LEVEL_DEBUG, LOG_FORMAT_JSON, fd);
 	log_debug("a \"b\"\n", LOG_STR("k", "\x01"), LOG_INT("n", INT64_MAX));
 	doc = doc_of(logged(&a, fd));
@@ -82,7 +80,6 @@ static void test_what_terminals_obey(void **state)
 	cleanup_fd int fd = temporary();
 	cleanup_json cJSON *doc = NULL;
 
-	(void)state;
 	log_setup(LOG_LEVEL_INFO, LOG_FORMAT_TEXT, fd);
 	log_info(HOSTILE,
 		 LOG_STR("a", "\xc2\x9b"
@@ -102,7 +99,6 @@ static void test_a_line_too_long_says_so(void **state)
 	cleanup_fd int fd = temporary();
 	char *field = arena_alloc(&a, 20001);
 
-	(void)state;
 	memset(field, 'x', 20000);
 	log_setup(LOG_LEVEL_INFO, LOG_FORMAT_TEXT, fd);
 	log_info("big", LOG_STR("k", field));
@@ -116,7 +112,6 @@ static void test_what_repeats_is_no_news(void **state)
 	struct log_last last = { 0 };
 	char text[400];
 
-	(void)state;
 	assert_true(log_is_news(&last, "a", 60000));
 	assert_false(log_is_news(&last, "a", 60000));
 	assert_true(log_is_news(&last, "b", 60000));
@@ -142,7 +137,6 @@ static void test_stop(void **state)
 	struct error err = { 0 };
 	pthread_t self = pthread_self(), killer;
 
-	(void)state;
 	assert_false(stop_requested());
 	assert_int_equal(stop_setup(&err), 0);
 	assert_false(stop_wait(1));

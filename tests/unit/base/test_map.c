@@ -8,7 +8,6 @@ static void test_keeps_the_order_of_arrival(void **state)
 	char order[16] = "";
 	int one = 1, two = 2;
 
-	(void)state;
 	assert_null(map_get(&m, "a"));
 	assert_null(map_del(&m, "a"));
 	assert_null(map_put(&m, "b", &one));
@@ -31,7 +30,6 @@ static void test_deleting_while_walking(void **state)
 	int value = 0, met = 0;
 	char key[16];
 
-	(void)state;
 	for (int i = 0; i < 100; i++) {
 		snprintf(key, sizeof(key), "%d", i);
 		map_put(&m, key, &value);
@@ -55,7 +53,6 @@ static void test_like_an_array(void **state)
 	size_t n = 0;
 	char key[16];
 
-	(void)state;
 	for (int i = 0; i < STEPS; i++) {
 		unsigned k = (seed = seed * 1103515245 + 12345) >> 16 & 0x7fff;
 		void *value = &want[k / 3 % KEYS];
@@ -80,7 +77,6 @@ static void test_release_frees_values(void **state)
 {
 	struct map m = { 0 };
 
-	(void)state;
 	for (int i = 0; i < 20; i++)
 		map_put(&m, (char[]){ 'a' + (char)i, 0 }, xmalloc(10));
 	free(map_del(&m, "c"));

@@ -40,7 +40,6 @@ static void test_what_has_no_labels_is_there_at_once(void **state)
 {
 	struct metrics *m = metrics_new(table);
 
-	(void)state;
 	check_print(m, "# HELP plain_total Counts.\n# TYPE plain_total counter\n"
 		       "plain_total 0\n" EMPTY_BARE);
 	metrics_free(m);
@@ -50,7 +49,6 @@ static void test_the_text(void **state)
 {
 	struct metrics *m = metrics_new(table);
 
-	(void)state;
 	metrics_add(m, &plain_total, 1);
 	metrics_add(m, &plain_total, 0.5);
 	metrics_set(m, &by_kind, 3, "b", "say \"hi\"\n\\");
@@ -93,7 +91,6 @@ static void test_numbers(void **state)
 		{ 1700000000, "1700000000" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N_ROWS(rows); i++) {
 		struct metrics *m = metrics_new(table);
 		cleanup_buf struct buf out = { .max = 10000 };
@@ -116,7 +113,6 @@ static void test_too_many_series(void **state)
 	cleanup_buf struct buf out = { .max = 1000000 };
 	size_t lines = 0;
 
-	(void)state;
 	for (int i = 0; i < 2 * METRICS_MAX_SERIES; i++) {
 		char name[20];
 
@@ -141,7 +137,6 @@ static void test_long_values_are_cut(void **state)
 	cleanup_buf struct buf out = { .max = 1000000 };
 	char value[1000];
 
-	(void)state;
 	memset(value, 'v', sizeof(value) - 1);
 	value[sizeof(value) - 1] = 0;
 	metrics_add(m, &by_kind, 1, value, "x");
@@ -163,7 +158,6 @@ static void test_threads(void **state)
 	cleanup_buf struct buf out = { .max = 10000 };
 	pthread_t threads[4];
 
-	(void)state;
 	for (size_t i = 0; i < N_ROWS(threads); i++)
 		pthread_create(&threads[i], NULL, add_many, m);
 	for (size_t i = 0; i < N_ROWS(threads); i++)
@@ -187,7 +181,6 @@ static void test_the_process(void **state)
 	cleanup_buf struct buf out = { .max = 10000 };
 	double started;
 
-	(void)state;
 	metrics_print_process(&out);
 	assert_true(value_of(&out, "\nprocess_open_fds ") >= 3);
 	assert_true(value_of(&out, "\nprocess_resident_memory_bytes ") > 1e6);

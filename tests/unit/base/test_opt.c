@@ -95,7 +95,6 @@ static void test_forms(void **state)
 	};
 	cleanup_arena struct arena a = { 0 };
 
-	(void)state;
 	for (size_t i = 0; i < N_ROWS(rows); i++)
 		check_text(rows[i].args, outcome(&a, rows[i].args, opts), rows[i].want);
 }
@@ -104,7 +103,6 @@ static void test_without_a_rest_dashes_only_end_options(void **state)
 {
 	cleanup_arena struct arena a = { 0 };
 
-	(void)state;
 	assert_string_equal(outcome(&a, "x a -- -A b", opts + 8),
 			    OUT("", "-1", "", "", "-1", "0", "a|-A|b", "-"));
 }
@@ -132,7 +130,6 @@ static void test_messages(void **state)
 	};
 	cleanup_arena struct arena a = { 0 };
 
-	(void)state;
 	for (size_t i = 0; i < N_ROWS(rows); i++)
 		check_text(rows[i].args, outcome(&a, rows[i].args, opts), rows[i].want);
 }
@@ -141,7 +138,6 @@ static void test_help_fits_the_terminal(void **state)
 {
 	cleanup_buf struct buf out = { .max = 10000 };
 
-	(void)state;
 	opt_help(&out, opts);
 	assert_string_equal(
 		out.data,
@@ -182,7 +178,6 @@ static void test_nearest_word(void **state)
 	};
 	char too_long[200];
 
-	(void)state;
 	for (size_t i = 0; i < N_ROWS(rows); i++)
 		check_text(rows[i].word, nearest_word(rows[i].word, words), rows[i].want);
 	memset(too_long, 'a', sizeof(too_long) - 1);
@@ -196,7 +191,6 @@ static void test_nearest_hint(void **state)
 	static const char *const words[] = { "logs", "list", NULL };
 	cleanup_arena struct arena arena = { 0 };
 
-	(void)state;
 	assert_string_equal(nearest_hint(&arena, "lgos", words),
 			    "; did you mean 'logs'?");
 	assert_string_equal(nearest_hint(&arena, "submit", words), "");
@@ -221,7 +215,6 @@ static void test_a_value_left_out(void **state)
 	cleanup_arena struct arena a = { 0 };
 	cleanup_buf struct buf out = { .max = 1000 };
 
-	(void)state;
 	assert_string_equal(outcome(&a, "x --dry-run yaml", table),
 			    OUT("", "-1", "", "", "-1", "1", "yaml", "-"));
 	assert_string_equal(outcome(&a, "x --dry-run=yaml", table),
@@ -241,7 +234,6 @@ static void test_help_of_a_long_name(void **state)
 	};
 	cleanup_buf struct buf out = { .max = 1000 };
 
-	(void)state;
 	opt_help(&out, table);
 	assert_string_equal(out.data, "      --a-name-of-many-words WITH-A-VALUE\n"
 				      "                              what it is\n");

@@ -25,7 +25,6 @@ static void test_fields(void **state)
 	struct error err = { 0 };
 	struct pb_field f[4];
 
-	(void)state;
 	for (size_t i = 0; i < 4; i++) {
 		assert_true(pb_more(&r));
 		assert_int_equal(pb_next(&r, &f[i], &err), 0);
@@ -63,7 +62,6 @@ static void test_bytes(void **state)
 		  NULL },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct error err = { 0 };
 		struct iovec got;
@@ -89,7 +87,6 @@ static void test_written(void **state)
 	struct pb_reader r;
 	struct iovec text;
 
-	(void)state;
 	pb_put_uint(&out, 1000, UINT64_MAX);
 	pb_put_str(&out, 3, "text");
 	r = pb_read(out.data, out.len);

@@ -12,7 +12,6 @@ static void test_path(void **state)
 	struct error err = { 0 };
 	char part[300];
 
-	(void)state;
 	for (int i = 0; good[i]; i++)
 		assert_int_equal(relpath_check(good[i], &err), 0);
 	for (int i = 0; bad[i]; i++)

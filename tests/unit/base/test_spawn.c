@@ -50,7 +50,6 @@ static void test_signals(void **state)
 	unsigned long long ignored;
 	sigset_t set;
 
-	(void)state;
 	sigemptyset(&set);
 	sigaddset(&set, SIGTERM);
 	sigprocmask(SIG_BLOCK, &set, NULL);

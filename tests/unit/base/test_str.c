@@ -3,7 +3,6 @@
 
 static void test_prefix_and_suffix(void **state)
 {
-	(void)state;
 	assert_true(str_starts("abc", "ab") && str_starts("abc", "") &&
 		    str_starts("", ""));
 	assert_false(str_starts("a", "ab"));
@@ -27,7 +26,6 @@ static void test_split_keeps_empty_parts(void **state)
 	};
 	cleanup_arena struct arena a = { 0 };
 
-	(void)state;
 	for (size_t i = 0; i < N_ROWS(rows); i++) {
 		size_t n = 0;
 		char **parts = str_split(&a, rows[i].text, ',', &n);
@@ -65,7 +63,6 @@ static void test_int(void **state)
 	};
 	struct error err = { 0 };
 
-	(void)state;
 	for (size_t i = 0; i < N_ROWS(rows); i++) {
 		int64_t v = 42;
 		int ret = str_int(&v, rows[i].text, INT64_MIN, INT64_MAX, &err);
@@ -104,7 +101,6 @@ static void test_visible(void **state)
 	};
 	cleanup_arena struct arena a = { 0 };
 
-	(void)state;
 	for (size_t i = 0; i < N_ROWS(rows); i++) {
 		check_text(rows[i].text, str_visible(&a, rows[i].text, false),
 			   rows[i].visible);
@@ -137,7 +133,6 @@ static void test_utf8(void **state)
 	};
 	cleanup_arena struct arena arena = { 0 };
 
-	(void)state;
 	for (size_t i = 0; i < N_ROWS(rows); i++) {
 		const char *p = rows[i].bytes;
 
@@ -175,7 +170,6 @@ static void test_size_text(void **state)
 	};
 	struct arena a = { 0 };
 
-	(void)state;
 	for (size_t i = 0; i < N_ROWS(rows); i++)
 		assert_string_equal(size_text(&a, rows[i].bytes), rows[i].text);
 	arena_clear(&a);
@@ -185,7 +179,6 @@ static void test_wipe(void **state)
 {
 	char secret[] = "token";
 
-	(void)state;
 	str_wipe(NULL);
 	str_wipe(secret);
 	assert_memory_equal(secret, "\0\0\0\0\0", sizeof(secret));
@@ -211,7 +204,6 @@ static void test_base64(void **state)
 					     "Zm9*", "Zm 9", "=Zg=", NULL };
 	struct error err = { 0 };
 
-	(void)state;
 	for (size_t i = 0; i < N_ROWS(rows); i++) {
 		cleanup_buf struct buf b = { .max = 100 }, back = { .max = 100 };
 		size_t len = strlen(rows[i].base64);
@@ -245,7 +237,6 @@ static void test_base64url(void **state)
 					     "Z",    "Zh",   "Z g" };
 	struct error err = { 0 };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		cleanup_buf struct buf b = { .max = 100 }, back = { .max = 100 };
 		const char *url = rows[i].base64url;
@@ -268,7 +259,6 @@ static void test_hex(void **state)
 	cleanup_buf struct buf b = { .max = 100 }, back = { .max = 100 };
 	struct error err = { 0 };
 
-	(void)state;
 	hex_encode(&b, "\x00\x9f\xff", 3);
 	assert_string_equal(b.data, "009fff");
 	assert_int_equal(hex_decode(&back, "009Fff", 6, &err), 0);

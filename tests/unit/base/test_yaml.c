@@ -45,7 +45,6 @@ static void test_documents(void **state)
 		{ "{\"a\": 1}\n---\nb: 2\n", "[{\"a\":1},{\"b\":2}]" },
 	};
 
-	(void)state;
 	check_rows(rows, N_ROWS(rows));
 }
 
@@ -91,7 +90,6 @@ static void test_json_objects(void **state)
 		{ "{\"a\": x,}", "[{\"a\":\"x\"}]" },
 	};
 
-	(void)state;
 	check_rows(rows, N_ROWS(rows));
 }
 
@@ -111,7 +109,6 @@ static void test_utf16(void **state)
 		ROW("\xff\xfe\"\0\x00\xde\"\0", NULL),
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N_ROWS(rows); i++) {
 		cleanup_json cJSON *docs = NULL;
 		cleanup_free char *json = NULL;
@@ -140,7 +137,6 @@ static void test_collections(void **state)
 		{ "a: b#c\n", "[{\"a\":\"b#c\"}]" },
 	};
 
-	(void)state;
 	check_rows(rows, N_ROWS(rows));
 }
 
@@ -158,7 +154,6 @@ static void test_block_scalars(void **state)
 		{ "a: |\n  1\n", "[{\"a\":\"1\\n\"}]" },
 	};
 
-	(void)state;
 	check_rows(rows, N_ROWS(rows));
 }
 
@@ -191,7 +186,6 @@ static void test_anchors_and_merges(void **state)
 		  "ERROR: 1:25: the alias '*z' is inside its own anchor" },
 	};
 
-	(void)state;
 	check_rows(rows, N_ROWS(rows));
 }
 
@@ -207,7 +201,6 @@ static void test_equal_keys(void **state)
 		{ "a: {x: 1}\nb: {x: 1}\n", "[{\"a\":{\"x\":1},\"b\":{\"x\":1}}]" },
 	};
 
-	(void)state;
 	check_rows(rows, N_ROWS(rows));
 }
 
@@ -255,7 +248,6 @@ static void test_messages(void **state)
 		{ "\xc3\xa9: x\ny: \xc3(\n", "ERROR: 2:5: invalid trailing UTF-8 octet" },
 	};
 
-	(void)state;
 	check_rows(rows, N_ROWS(rows));
 }
 
@@ -264,7 +256,6 @@ static void test_limits(void **state)
 	cleanup_buf struct buf deep = { .max = 10000 }, big = { .max = SIZE_MAX / 4 };
 	cleanup_arena struct arena a = { 0 };
 
-	(void)state;
 	for (int i = 0; i <= YAML_MAX_DEPTH; i++)
 		buf_adds(&deep, "[");
 	assert_string_equal(parsed(&a, (char *)deep.data),
@@ -285,7 +276,6 @@ static void test_billion_laughs(void **state)
 	cleanup_buf struct buf bytes = { .max = SIZE_MAX / 4 }, deep = { .max = 100000 };
 	cleanup_arena struct arena a = { 0 };
 
-	(void)state;
 	buf_adds(&lists, "l0: &l0 [x, x, x, x, x, x, x, x, x]\n");
 	buf_adds(&merges, "l0: &l0 {x: 1}\n");
 	buf_adds(&deep, "l0: &l0 [x]\n");
@@ -321,7 +311,6 @@ static void test_prints_as_kubectl_does(void **state)
 		"{\"apiVersion\":\"v1\",\"metadata\":{\"labels\":{\"a.b/c\":\"yes\"},\"annotations\":{}},\"count\":9007199254740993,\"list\":[1,null,true,\"x\",[],[\"a\",\"b\"],{\"name\":\"A\",\"value\":\"1\"},[{\"k\":\"v\",\"l\":[1]}]],\"args\":[\"--n=1\",\"-c\",\"a: b\",\"\",\"# x\",\"10Gi\",\"12:30\",\" x\"],\"script\":\"#!/bin/sh\\necho x\\n\",\"keep\":\"a\\n\\n\",\"strip\":\"a\\nb\",\"lead\":\"  a\\nb\\n\",\"cr\":\"a\\r\\nb\",\"blank\":\"\\n\",\"nested\":[\"a\\nb\"],\"yes\":1,\"1\":2,\"\":3}");
 	cleanup_buf struct buf out = { .max = 10000 };
 
-	(void)state;
 	yaml_print(&out, doc);
 	assert_string_equal(out.data, "apiVersion: v1\n"
 				      "metadata:\n"
@@ -424,7 +413,6 @@ static void test_prints_any_text(void **state)
 		", a",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N_ROWS(rows); i++) {
 		cleanup_json cJSON *doc = cJSON_CreateObject();
 		cleanup_json cJSON *docs = NULL;
@@ -451,7 +439,6 @@ static void test_prints_long_keys(void **state)
 	struct error err = { 0 };
 	char key[2001];
 
-	(void)state;
 	for (size_t len = 890; len < 2000; len += 10) {
 		memset(key, len % 20 ? 'k' : '"', len);
 		key[len] = 0;
@@ -476,7 +463,6 @@ static void test_prints_documents_that_are_no_mapping(void **state)
 		{ "null", "null\n" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N_ROWS(rows); i++) {
 		cleanup_json cJSON *doc = doc_of(rows[i][0]);
 		cleanup_buf struct buf out = { .max = 1000 };
@@ -527,7 +513,6 @@ static void test_locate(void **state)
 	};
 	cleanup_yaml_places struct yaml_places *places = yaml_places(text, strlen(text));
 
-	(void)state;
 	for (size_t i = 0; i < N_ROWS(rows); i++) {
 		int line = 0, column = 0;
 

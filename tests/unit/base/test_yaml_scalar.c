@@ -163,7 +163,6 @@ static const struct {
 
 static void test_scalars(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < N_ROWS(rows); i++) {
 		cleanup_buf struct buf text = { .max = 1000 };
 		cleanup_json cJSON *want = doc_of(rows[i].json);
@@ -183,7 +182,6 @@ static void test_scalars(void **state)
 /* Each text as a string is printed so that it is read back as a string. */
 static void test_strings_that_look_like_something_else(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < N_ROWS(rows); i++) {
 		cleanup_json cJSON *doc = cJSON_CreateArray();
 		cleanup_json cJSON *docs = NULL;
@@ -208,7 +206,6 @@ static void test_keys_become_text(void **state)
 	cleanup_free char *got = NULL;
 	struct error err = { 0 };
 
-	(void)state;
 	/* 1.0 is 1 as a key, too, and 1 stands there already. */
 	assert_int_equal(yaml_parse(&docs, text, strlen(text), &err), -1);
 	assert_string_equal(err.msg,
@@ -256,7 +253,6 @@ static void test_what_json_cannot_hold(void **state)
 		{ "{? {a: b} : c}", "1:4: a key may not be a mapping" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N_ROWS(refused); i++) {
 		struct error err = { 0 };
 		cJSON *docs = NULL;

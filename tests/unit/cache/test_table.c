@@ -26,7 +26,6 @@ static void test_shards(void **state)
 {
 	static const int64_t rows[] = { 0, 1, 7, 9, 63, 64, 65, 1000, 8000000 };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		for (int64_t world = 1; world <= 64; world++)
 			check_shards(rows[i], world);

@@ -96,7 +96,6 @@ static void test_objects(void **state)
 		{ &role, NULL, NULL },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N_ROWS(rows); i++) {
 		cleanup_arena struct arena arena = { 0 };
 		cleanup_json cJSON *job = job_of(rows[i].secret);
@@ -139,7 +138,6 @@ static void test_settings_that_are_wrong(void **state)
 		{ "cache://s/t", { "CACHE_TIMEOUT", "0s" }, "CACHE_TIMEOUT" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N_ROWS(rows); i++) {
 		cleanup_arena struct arena arena = { 0 };
 		struct setting other = rows[i].other;
@@ -228,7 +226,6 @@ static void test_twice(void **state)
 {
 	struct world w;
 
-	(void)state;
 	begin(&w);
 	assert_int_equal(start(&w, 200), -1);
 	assert_int_equal(w.err.kind, ERR_TIMEOUT);
@@ -254,7 +251,6 @@ static void test_a_foreign_object(void **state)
 {
 	struct world w;
 
-	(void)state;
 	begin(&w);
 	put(&w, meta_new("v1", "Service", "a", "tj-cache-service"));
 	assert_int_equal(start(&w, 60000), -1);
@@ -270,7 +266,6 @@ static void test_a_left_over(void **state)
 	cJSON *old = meta_new(LWS_API_VERSION, LWS_KIND, "a", "tj-cache");
 	struct world w;
 
-	(void)state;
 	json_put_str(earlier, "u0", "metadata", "uid");
 	meta_set_owner(old, earlier);
 	begin(&w);
@@ -285,7 +280,6 @@ static void test_what_is_missing(void **state)
 {
 	struct world w;
 
-	(void)state;
 	begin(&w);
 	apiserver_do(&w.server,
 		     "{'op':'unserved','on':true,'plural':'leaderworkersets'}");
@@ -333,7 +327,6 @@ static void test_a_contradiction(void **state)
 	struct kube_config config = { .server = "http://inside" };
 	struct world w = { 0 };
 
-	(void)state;
 	if (cache_wish_read(&w.wish, &w.arena, "cache://s/t", variable_of, NULL, &w.err))
 		fail_msg("%s", w.err.msg);
 	assert_int_equal(kube_new(&w.server.kube, &config, &opts, &w.err), 0);

@@ -41,7 +41,6 @@ static void test_suspend_and_resume(void **state)
 	};
 	struct apiserver s = { 0 };
 
-	(void)state;
 	apiserver_start(&s);
 	put(&s, TRAINER_API_VERSION, TRAINJOB_KIND, "a", "one");
 	for (size_t i = 0; i < N_ROWS(steps); i++) {
@@ -68,7 +67,6 @@ static void test_what_cannot_be_suspended(void **state)
 		"\"2026-01-01T00:00:00Z\"}}",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N_ROWS(jobs); i++) {
 		cleanup_json cJSON *job = doc_of(jobs[i]);
 		enum suspension result;
@@ -86,7 +84,6 @@ static void test_gone(void **state)
 	cleanup_json cJSON *job = NULL;
 	struct error err = { 0 };
 
-	(void)state;
 	apiserver_start(&s);
 	put(&s, TRAINER_API_VERSION, TRAINJOB_KIND, "a", "one");
 	job = job_now(&s);
@@ -103,7 +100,6 @@ static void test_pods(void **state)
 {
 	struct apiserver s = { 0 };
 
-	(void)state;
 	apiserver_start(&s);
 	assert_int_equal(deletion_pods(s.kube, "a", "one"), 0);
 	put(&s, "v1", "Pod", "a", "one-node-0-0");
@@ -119,7 +115,6 @@ static void test_runtimes(void **state)
 	cleanup_json cJSON *list = cJSON_CreateArray();
 	struct error err = { 0 };
 
-	(void)state;
 	apiserver_start(&s);
 	put(&s, TRAINER_API_VERSION, RUNTIME_KIND, "a", "mine");
 	put(&s, TRAINER_API_VERSION, CLUSTER_RUNTIME_KIND, NULL, "ours");

@@ -27,7 +27,6 @@ static void test_read(void **state)
 		{ "", -1, NULL, NULL },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N_ROWS(rows); i++) {
 		cleanup_arena struct arena arena = { 0 };
 		struct goal goal = { 0 };
@@ -78,7 +77,6 @@ static void test_judge(void **state)
 		  { WAIT_ON, WAIT_ON, WAIT_ON, MISSED, REACHED, MISSED } },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N_ROWS(rows); i++) {
 		cleanup_arena struct arena arena = { 0 };
 		struct error err = { 0 };

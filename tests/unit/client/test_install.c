@@ -61,7 +61,6 @@ static void test_created(void **state)
 {
 	struct world w;
 
-	(void)state;
 	begin(&w, objects);
 	assert_int_equal(apply(&w), 0);
 	assert_true(str_starts(w.told.text,
@@ -75,7 +74,6 @@ static void test_another_selector(void **state)
 {
 	struct world w;
 
-	(void)state;
 	begin(&w, objects);
 	put(&w, "{'apiVersion':'apps/v1','kind':'Deployment','metadata':{'name':'d',"
 		"'namespace':'kubeflow-system'},'spec':{'selector':{'matchLabels':{"
@@ -92,7 +90,6 @@ static void test_settings_of_another_writer(void **state)
 {
 	struct world w;
 
-	(void)state;
 	begin(&w, objects);
 	apiserver_do(&w.server,
 		     "{'op':'fail','status':409,'n':1,'of':'PATCH configmaps'}");
@@ -142,7 +139,6 @@ static void test_remove(void **state)
 {
 	struct world w;
 
-	(void)state;
 	put_all(&w);
 	remove_all(&w, true);
 	assert_non_null(strstr(w.told.text, "ConfigMap n/ours: would be removed\n"));

@@ -14,7 +14,6 @@ static void test_a_list_that_begins_again_shows_each_job_once(void **state)
 	struct error err = { 0 };
 	cleanup_json cJSON *list = NULL;
 
-	(void)state;
 	apiserver_start(&s);
 	for (int i = 0; i < N; i++) {
 		char name[16];

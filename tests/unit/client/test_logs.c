@@ -105,14 +105,10 @@ static void on_line(void *ctx, const char *prefix, const char *line, size_t len)
 
 static void on_note(void *ctx, const char *text)
 {
-	(void)ctx;
-	(void)text;
 }
 
 static int on_pause(void *ctx, struct error *err)
 {
-	(void)ctx;
-	(void)err;
 	return 0;
 }
 
@@ -142,7 +138,6 @@ static void test_a_pod_while_the_api_server_goes(void **state)
 {
 	cleanup_buf struct buf lines = { .max = 1000 };
 
-	(void)state;
 	follow_while(go_on, &(struct logs_out){ on_line, on_note, on_pause, &lines });
 	check_text("lines", (char *)lines.data, "hello;bye;");
 }
@@ -171,7 +166,6 @@ static void test_a_late_failure(void **state)
 {
 	cleanup_buf struct buf lines = { .max = 1000 };
 
-	(void)state;
 	follow_while(fail_late, &(struct logs_out){ on_line, on_note, on_pause, &lines });
 	check_text("lines", (char *)lines.data, "hello;bye;");
 }
@@ -203,7 +197,6 @@ static void test_progress_is_noted(void **state)
 {
 	cleanup_buf struct buf notes = { .max = 1000 };
 
-	(void)state;
 	follow_while(report_progress,
 		     &(struct logs_out){ on_line, add_note, on_pause, &notes });
 	check_text("notes", (char *)notes.data, "running: 40 %;running: 41 %, 90s left;");
@@ -221,7 +214,6 @@ static void test_a_job_of_another_controller(void **state)
 	struct apiserver s;
 	struct error err = { 0 };
 
-	(void)state;
 	apiserver_start(&s);
 	create(s.kube, TRAINER, "TrainJob",
 	       "{'metadata':{'name':'j','namespace':'a','uid':'job'},'spec':{'runtimeRef':{'name':'rt'},'managedBy':'kueue.x-k8s.io/multikueue'}}");

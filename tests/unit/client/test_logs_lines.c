@@ -63,7 +63,6 @@ static const struct {
 
 static void pieces(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
 		for (size_t piece = 1; piece < 130; piece++) {
 			shown(texts[i].text, piece, false, texts[i].want);
@@ -154,7 +153,6 @@ static void broken(void **state)
 {
 	struct line log[N_LINES];
 
-	(void)state;
 	for (unsigned seed = 0; seed < 200; seed++) {
 		write_log(log, seed);
 		read_broken(log, 0);
@@ -166,7 +164,6 @@ static void broken_tail(void **state)
 {
 	struct line log[N_LINES];
 
-	(void)state;
 	for (unsigned seed = 0; seed < 200; seed++) {
 		write_log(log, seed);
 		for (int i = 1; i < N_LINES; i++) /* no two equal, in order */
@@ -185,7 +182,6 @@ static void rotated(void **state)
 	cleanup_buf struct buf got = { .max = 1000 };
 	struct log_lines l = { .on_line = collect, .ctx = &got, .max = MAX };
 
-	(void)state;
 	log_lines_begin(&l);
 	log_lines_feed(&l, A "1\n" A "2\n" B "3\n", strlen(A A B) + 6);
 	log_lines_begin(&l);

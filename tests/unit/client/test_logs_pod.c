@@ -63,7 +63,6 @@ static void whose(void **state)
 {
 	cleanup_json cJSON *jobset = quoted(JOBSET);
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
 		cleanup_arena struct arena arena = { 0 };
 		cleanup_json cJSON *pod = quoted(places[i].pod);
@@ -102,7 +101,6 @@ static void counted(void **state)
 	};
 	cleanup_json cJSON *jobset = quoted(JOBSET);
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
 		assert_int_equal(log_count(&rows[i].want, jobset), rows[i].n);
 }
@@ -131,7 +129,6 @@ static const struct {
 
 static void run_of(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(runs) / sizeof(*runs); i++) {
 		cleanup_json cJSON *pod = quoted("{'metadata':{'name':'p'},'status':{}}");
 		struct log_run run;
@@ -173,7 +170,6 @@ static void owners(void **state)
 {
 	cleanup_json cJSON *jobs = quoted(JOBS);
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(events) / sizeof(*events); i++) {
 		cleanup_json cJSON *event = cJSON_CreateObject();
 		const cJSON *owner;

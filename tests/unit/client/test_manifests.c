@@ -28,7 +28,6 @@ static void test_registry(void **state)
 	};
 	cleanup_arena struct arena arena = { 0 };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
 		assert_string_equal(
 			image_with_registry(&arena, rows[i].image, rows[i].registry),
@@ -51,7 +50,6 @@ static bool asks(bool (*question)(const cJSON *), const char *text)
 
 static void test_deployment(void **state)
 {
-	(void)state;
 	assert_true(asks(deployment_done, STATUS(3, 2, 2, 2)));
 	assert_false(asks(deployment_done, STATUS(2, 2, 2, 2))); /* not looked at yet */
 	assert_false(asks(deployment_done, STATUS(3, 3, 2, 2))); /* an old pod remains */
@@ -66,7 +64,6 @@ static void test_deployment(void **state)
 
 static void test_crd(void **state)
 {
-	(void)state;
 	assert_true(asks(crd_established, CONDITIONS("Established", "True")));
 	assert_false(asks(crd_established, CONDITIONS("Established", "False")));
 	assert_false(asks(crd_established, CONDITIONS("Terminating", "True")));

@@ -41,7 +41,6 @@ static const char *const others[] = {
 
 static void refused(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(refusals) / sizeof(*refusals); i++) {
 		cleanup_arena struct arena arena = { 0 };
 		struct error err = { 0 };
@@ -61,7 +60,6 @@ static void refused(void **state)
 
 static void other(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
 		cleanup_arena struct arena arena = { 0 };
 		struct error err = { 0 };

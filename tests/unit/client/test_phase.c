@@ -146,7 +146,6 @@ static const struct {
 
 static void of_documents(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		cleanup_view struct view v = { 0 };
 		cleanup_json cJSON *docs = NULL;
@@ -177,7 +176,6 @@ static void of_this_machine(void **state)
 	cleanup_arena struct arena arena = { 0 };
 	struct error err = { 0 };
 
-	(void)state;
 	view_init(&v, "ns", "a");
 	v.here = true;
 	assert_int_equal(

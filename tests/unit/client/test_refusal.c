@@ -99,7 +99,6 @@ static const struct {
 
 static void read(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		cleanup_json cJSON *status = NULL, *obj = NULL;
 		cleanup_refusals struct refusals r = { 0 };
@@ -124,7 +123,6 @@ static void untyped(void **state)
 {
 	cleanup_json cJSON *status = cJSON_CreateObject();
 
-	(void)state;
 	assert_false(refusal_is_untyped(NULL));
 	assert_false(refusal_is_untyped(status));
 	json_put_str(status, "Internal error occurred: (x): .a: b", "message");
@@ -138,7 +136,6 @@ static void many(void **state)
 	cleanup_json cJSON *status = cJSON_CreateObject();
 	cleanup_refusals struct refusals r = { 0 };
 
-	(void)state;
 	for (int i = 0; i < 5000; i++) {
 		cJSON *cause = cJSON_CreateObject();
 		char text[20];

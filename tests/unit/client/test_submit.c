@@ -45,7 +45,6 @@ static void test_asked_then_stored(void **state)
 {
 	struct world w;
 
-	(void)state;
 	begin(&w, CONFIG JOB);
 	assert_int_equal(submission_jobs(&w.s), 1);
 	assert_int_equal(submission_ask(&w.s, &w.err), 0);
@@ -66,7 +65,6 @@ static void test_a_name_that_is_taken(void **state)
 	cleanup_json cJSON *other = NULL;
 	struct world w;
 
-	(void)state;
 	begin(&w, CONFIG JOB);
 	other = meta_new("trainer.kubeflow.org/v1alpha1", "TrainJob", "team", "one");
 	assert_int_equal(kube_create(w.server.kube, other, &plain, NULL, &w.err), 0);
@@ -82,7 +80,6 @@ static void test_own_warnings(void **state)
 {
 	struct world w;
 
-	(void)state;
 	begin(&w,
 	      "apiVersion: trainer.kubeflow.org/v1alpha1\nkind: TrainJob\n"
 	      "metadata: {name: one}\nspec:\n  runtimeRef: {name: torch-distributed}\n"
@@ -99,7 +96,6 @@ static void test_taken_back(void **state)
 {
 	struct world w;
 
-	(void)state;
 	begin(&w, CONFIG JOB);
 	assert_int_equal(submission_ask(&w.s, &w.err), 0);
 	apiserver_do(&w.server, "{'op':'fail','status':422,'n':1,'of':'POST trainjobs'}");
@@ -115,7 +111,6 @@ static void test_a_server_that_fails(void **state)
 {
 	struct world w;
 
-	(void)state;
 	begin(&w, JOB);
 	apiserver_do(&w.server, "{'op':'unserved','on':true,'plural':'trainjobs'}");
 	assert_int_equal(submission_ask(&w.s, &w.err), -1);

@@ -87,7 +87,6 @@ static void test_who_may_call(void **state)
 		{ NULL, anybody, USER("team"), ERR_NONE, "" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		const struct standin_answer answers[] = {
 			{ REVIEWS, 201, rows[i].review }, { NULL, 0, NULL }
@@ -117,7 +116,6 @@ static void test_random_tokens(void **state)
 	struct error err;
 	struct world w;
 
-	(void)state;
 	world_start(&w, accounts);
 	standin_set(&w.api, answers);
 	for (int i = 0; i < 1000; i++) {

@@ -147,7 +147,6 @@ static void test_start(void **state)
 		  "bert is being deleted: its finalizer x/y has not been removed" },
 	};
 
-	(void)state;
 	CHECK_ALL(rows);
 }
 
@@ -254,7 +253,6 @@ static void test_queue(void **state)
 		  "0.19 drops the resource claims" },
 	};
 
-	(void)state;
 	CHECK_ALL(rows);
 }
 
@@ -337,7 +335,6 @@ static void test_place(void **state)
 		  "(storage class s): no space left.\n" },
 	};
 
-	(void)state;
 	CHECK_ALL(rows);
 }
 
@@ -419,7 +416,6 @@ static void test_pods(void **state)
 		  "so far (created 60m ago).\n" },
 	};
 
-	(void)state;
 	CHECK_ALL(rows);
 }
 
@@ -510,7 +506,6 @@ static void test_end(void **state)
 		  "More: kubectl get clustertrainingruntimes\n" },
 	};
 
-	(void)state;
 	CHECK_ALL(rows);
 }
 
@@ -550,7 +545,6 @@ static void test_run(void **state)
 		  "bert is running: no problem found: " },
 	};
 
-	(void)state;
 	CHECK_ALL(rows);
 }
 
@@ -561,7 +555,6 @@ static void test_hostile(void **state)
 		"0", "phase: Failed, containerStatuses: [{name: node, state: "
 		     "{terminated: {exitCode: 1, message: \"a\\nb\\e[2Jc\"}}}]"));
 
-	(void)state;
 	if (!strstr(have, "its message is \"a b\\x1b[2Jc\""))
 		fail_msg("%s", have);
 }

@@ -160,7 +160,6 @@ static void test_room(void **state)
 		  "bert is running: no problem found" },
 	};
 
-	(void)state;
 	CHECK_ALL(rows);
 }
 
@@ -188,7 +187,6 @@ static void test_too_much(void **state)
 			  "Coscheduling.\n" },
 	};
 
-	(void)state;
 	CHECK_ALL(rows);
 }
 
@@ -255,7 +253,6 @@ static void test_yunikorn(void **state)
 		  "in total than its gang requests" },
 	};
 
-	(void)state;
 	CHECK_ALL(rows);
 }
 
@@ -313,7 +310,6 @@ static void test_devices(void **state)
 		  "room for 0 (devices): no node has free devices for the claims of " },
 	};
 
-	(void)state;
 	CHECK_ALL(rows);
 }
 
@@ -332,7 +328,6 @@ static void test_class(void **state)
 		{ "[]", NULL },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		cleanup_arena struct arena arena = { 0 };
 		const char *text = arena_printf(&arena, "{spec: {selectors: %s}}",

@@ -55,7 +55,6 @@ static void test_source(void **state)
 	struct httpd *d;
 	char url[64];
 
-	(void)state;
 	assert_int_equal(httpd_start(&d, &conf, &err), 0);
 	assert_int_equal(http_client_new(&http, &direct, &err), 0);
 	cloud.retry.http = http;

@@ -20,7 +20,6 @@ static void test_errors(void **state)
 		{ "", "", "", NULL },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N_ROWS(rows); i++) {
 		cleanup_arena struct arena arena = { 0 };
 		cleanup_buf struct buf body = { .max = 1000 };

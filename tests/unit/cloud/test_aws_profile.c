@@ -41,7 +41,6 @@ static void test_lines(void **state)
 		{ "an open bracket", "[b\nregion = a\n[", "b", "a", false, true },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		cleanup_arena struct arena arena = { 0 };
 		struct aws_profile p = { 0 };
@@ -93,7 +92,6 @@ static void test_services(void **state)
 		{ "nothing", "", NULL, NULL, false },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		cleanup_arena struct arena arena = { 0 };
 		struct aws_profile p = { 0 };
@@ -129,7 +127,6 @@ static void test_which(void **state)
 		{ "", "", "default", NULL },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		const char *pairs[] = { "AWS_PROFILE",
 					rows[i].first,

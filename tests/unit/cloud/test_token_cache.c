@@ -38,7 +38,6 @@ static void test_renewal(void **state)
 		{ "for ever", 0, 60000, true, false, 0, 0 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N_ROWS(rows); i++) {
 		struct source s = { 0 };
 		struct token_cache c;
@@ -68,7 +67,6 @@ static void test_a_source_that_fails_at_first_is_tried_again(void **state)
 	struct token_cache c;
 	struct error err = { 0 };
 
-	(void)state;
 	token_cache_init(&c, renew, &s);
 	assert_int_equal(token_cache_lock(&c, false, &err), -1);
 	s.fails = false;

@@ -26,14 +26,12 @@ static void test_duration(void **state)
 	};
 	cleanup_arena struct arena arena = { 0 };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
 		assert_string_equal(out_duration(&arena, rows[i].ms), rows[i].text);
 }
 
 static void test_variable(void **state)
 {
-	(void)state;
 	unsetenv("KFT_TEST");
 	assert_null(variable(NULL, "KFT_TEST"));
 	setenv("KFT_TEST", "", 1);
@@ -67,7 +65,6 @@ static void check_commands(const struct cmd *const *list)
 
 static void test_commands(void **state)
 {
-	(void)state;
 	check_commands(cmds);
 }
 

@@ -96,7 +96,6 @@ static void test_objects(void **state)
 	struct stage s;
 	const cJSON *jobset, *tj;
 
-	(void)state;
 	setup(&s, "apiVersion: v1\n"
 		  "kind: ConfigMap\n"
 		  "metadata: {name: used}\n"
@@ -154,7 +153,6 @@ static void test_passes(void **state)
 {
 	struct stage s;
 
-	(void)state;
 	setup(&s, JOB(COMMAND));
 	assert_int_equal(s.rc, 0);
 	pass(&s, "{}");
@@ -194,7 +192,6 @@ static void test_deadline(void **state)
 {
 	struct stage s;
 
-	(void)state;
 	setup(&s, JOB("  activeDeadlineSeconds: 10\n" COMMAND));
 	assert_int_equal(s.rc, 0);
 	for (pass(&s, ACTIVE); !s.last.deleted; pass(&s, ACTIVE)) {
@@ -216,7 +213,6 @@ static void test_pods(void **state)
 	cleanup_json cJSON *now = NULL;
 	struct stage s;
 
-	(void)state;
 	setup(&s, JOB(COMMAND));
 	assert_int_equal(json_parse(&now, pod, strlen(pod), &s.err), 0);
 	pass(&s, ACTIVE);
@@ -238,7 +234,6 @@ static void test_workspace(void **state)
 	struct stage s;
 	const cJSON *map;
 
-	(void)state;
 	setup(&s, JOB_HEAD "metadata:\n  name: one\n  namespace: team\n  annotations:\n"
 			   "    " WORKSPACE_ANNOTATION ": sha256:" DIGEST "\n"
 			   "spec:\n  runtimeRef: {name: torch-distributed}\n" COMMAND);
@@ -266,7 +261,6 @@ static void test_refused(void **state)
 		  "controlled by TrainJob one" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N_ROWS(rows); i++) {
 		struct stage s;
 

@@ -42,7 +42,6 @@ static struct convert_conf conf;
 
 static int group_setup(void **state)
 {
-	(void)state;
 	conf.v1 = load("core/assets/v1.yaml");
 	conf.v2beta1 = load("core/assets/v2beta1.yaml");
 	return 0;
@@ -50,7 +49,6 @@ static int group_setup(void **state)
 
 static int group_teardown(void **state)
 {
-	(void)state;
 	schema_free((struct schema *)conf.v1);
 	schema_free((struct schema *)conf.v2beta1);
 	return 0;
@@ -96,7 +94,6 @@ static void test_what_is_ours(void **state)
 		{ "[1]", CONVERT_OTHER, NULL },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		cleanup_json cJSON *doc = parse(rows[i].yaml);
 		cleanup_field_errors struct field_errors errs = { 0 };
@@ -134,7 +131,6 @@ static void test_grades(void **state)
 		  "status", GRADE_APPROXIMATE },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		cleanup_convert_result struct convert_result res = { 0 };
 		cleanup_json cJSON *doc = parse(rows[i].yaml);
@@ -167,7 +163,6 @@ static void test_refused(void **state)
 		  "spec.pytorchReplicaSpecs.Wroker" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		cleanup_convert_result struct convert_result res = { 0 };
 		cleanup_json cJSON *doc = parse(rows[i].yaml);
@@ -207,7 +202,6 @@ static void test_names(void **state)
 	cJSON *list = json_get(doc, "spec", "jaxReplicaSpecs", "Worker", "template",
 			       "spec", "containers");
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		cleanup_convert_result struct convert_result res = { 0 };
 		cleanup_free char *text = NULL, *want = NULL;
@@ -237,7 +231,6 @@ static void test_mentions(void **state)
 	cleanup_json cJSON *job = parse(HEAD("JAXJob") WORKER("jaxReplicaSpecs", "jax"));
 	cleanup_map struct map jobs = { 0 };
 
-	(void)state;
 	assert_true(convert_is_valid(&conf, job));
 	map_put(&jobs, "j", job);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
@@ -267,7 +260,6 @@ static void test_shared(void **state)
 	struct convert_conf shared = conf;
 	const cJSON *var;
 
-	(void)state;
 	shared.shared = runtime;
 	convert_job(&res, &shared, doc);
 	assert_null(res.runtime);

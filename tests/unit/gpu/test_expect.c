@@ -12,7 +12,6 @@ static void test_builtin(void **state)
 {
 	cleanup_json cJSON *doc = gpu_expect_builtin();
 
-	(void)state;
 	assert_non_null(doc);
 	assert_true(gpu_expected(doc, "NVIDIA H100 80GB HBM3", "deviceToDevice") >
 		    gpu_expected(doc, "NVIDIA H100 PCIe", "deviceToDevice"));

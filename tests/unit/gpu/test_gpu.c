@@ -28,7 +28,6 @@ static void test_callers_list(void **state)
 	};
 	cleanup_arena struct arena a = { 0 };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		assert_string_equal(
 			str_join(&a, gpu_visible_from(&a, rows[i].value, "/nowhere"),
@@ -44,7 +43,6 @@ static void test_device_files(void **state)
 	cleanup_arena struct arena a = { 0 };
 	struct error err;
 
-	(void)state;
 	assert_non_null(mkdtemp(dir));
 	assert_string_equal(str_join(&a, gpu_visible_from(&a, NULL, dir), " "), "");
 	for (size_t i = 0; i < 4; i++)

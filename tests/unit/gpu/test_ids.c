@@ -55,7 +55,6 @@ static void test_ids(void **state)
 	};
 	cleanup_json cJSON *doc = parse(four);
 
-	(void)state;
 	unsetenv("CUDA_DEVICE_ORDER");
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		cleanup_arena struct arena a = { 0 };
@@ -79,7 +78,6 @@ static void test_numbers_of_unlike_devices(void **state)
 	const char *const *ids = NULL;
 	struct error err;
 
-	(void)state;
 	assert_int_equal(gpu_ids(&a, &ids, doc, "1", &err), 0);
 	assert_string_equal(str_join(&a, ids, " "), "1");
 	setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 1);
@@ -116,7 +114,6 @@ static void test_findings(void **state)
 		  false },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		cleanup_json cJSON *device = parse(rows[i].device);
 		struct gpu_finding found[GPU_FINDINGS_MAX];
@@ -154,7 +151,6 @@ static void test_replies(void **state)
 		  "l: symbol" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		unsigned char data[200];
 		size_t len = strlen(rows[i].text);

@@ -23,8 +23,6 @@ static const char *none_if_empty(const char *s)
 
 static int print_name(void *ctx, cJSON *take_obj, struct error *err)
 {
-	(void)ctx;
-	(void)err;
 	puts(json_str(take_obj, "metadata", "name"));
 	cJSON_Delete(take_obj);
 	return 0;

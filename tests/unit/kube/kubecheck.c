@@ -28,7 +28,6 @@ static void on_event(void *ctx, const cJSON *was, const cJSON *is)
 {
 	const cJSON *obj = is ? is : was;
 
-	(void)ctx;
 	printf("%s %s/%s %s\n",
 	       !was ? "ADDED"
 	       : is ? "MODIFIED"
@@ -38,7 +37,6 @@ static void on_event(void *ctx, const cJSON *was, const cJSON *is)
 
 static void on_error(void *ctx, const struct error *err)
 {
-	(void)ctx;
 	printf("error: %s\n", err->msg);
 }
 
@@ -66,7 +64,6 @@ static int watch(struct kube *k, char **args, struct error *err)
 
 static void on_holder(void *ctx, const char *holder)
 {
-	(void)ctx;
 	printf("holder %s\n", holder);
 }
 

@@ -128,7 +128,6 @@ static void test_verdicts(void **state)
 	};
 	struct world w;
 
-	(void)state;
 	world_start(&w, 10, 1000 * 1000);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		char text[100];
@@ -190,7 +189,6 @@ static void check_flood(const char *known, const char *order)
 
 static void test_flood(void **state)
 {
-	(void)state;
 	check_flood("10.0.0.1", "ok-known ok-next ok-new ");
 	/* Behind one address with it, as with NAT: a token that was accepted before. */
 	check_flood(ATTACKER, "ok-known ok-next forged-0 ok-new ");
@@ -202,7 +200,6 @@ static void test_bounded(void **state)
 	struct world w;
 	char token[32];
 
-	(void)state;
 	world_start(&w, 10, 1000 * 1000);
 	assert_int_equal(wait_for(&w, "p", "ok"), AUTHENTICATOR_ACCEPTED);
 	for (int i = 0; i < 300; i++) {
@@ -229,7 +226,6 @@ static void test_away(void **state)
 {
 	struct world w;
 
-	(void)state;
 	world_start(&w, 10, 1000 * 1000);
 	world_hold(&w, true);
 	assert_int_equal(poll_for(&w, "p", "away"), AUTHENTICATOR_PENDING);

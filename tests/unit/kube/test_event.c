@@ -105,7 +105,6 @@ static void test_all_of_an_event(void **state)
 	cleanup_json cJSON *all = NULL;
 	const cJSON *got;
 
-	(void)state;
 	apiserver_start(&s);
 	r = recorder(&s);
 	record(r, "bert", &e);
@@ -135,7 +134,6 @@ static void test_the_same_again(void **state)
 	cleanup_json cJSON *all = NULL;
 	const cJSON *got;
 
-	(void)state;
 	apiserver_start(&s);
 	r = recorder(&s);
 	for (int i = 0; i < 30; i++)
@@ -164,7 +162,6 @@ static void test_series(void **state)
 	char text[64];
 	cleanup_json cJSON *all = NULL;
 
-	(void)state;
 	apiserver_start(&s);
 	r = recorder(&s);
 	for (int i = 1; i <= 500; i++) {
@@ -195,7 +192,6 @@ static void test_spam(void **state)
 	struct event_recorder *r;
 	char text[64];
 
-	(void)state;
 	apiserver_start(&s);
 	r = recorder(&s);
 	for (int i = 0; i < 100; i++) {
@@ -219,7 +215,6 @@ static void test_long_messages_and_names(void **state)
 	cleanup_json cJSON *all = NULL;
 	const char *got;
 
-	(void)state;
 	memset(name, 'n', sizeof(name) - 1);
 	name[235] = '.';
 	name[253] = 0;
@@ -265,7 +260,6 @@ static void test_failures(void **state)
 	const cJSON *first;
 	char op[256];
 
-	(void)state;
 	apiserver_start(&s);
 	r = recorder_with(&s, on_drop, &d);
 	apiserver_do(&s, "{'op':'fail','n':1,'status':403}");
@@ -305,7 +299,6 @@ static void test_made_although_it_seemed_not(void **state)
 	struct error err = { 0 };
 	struct kube *hasty;
 
-	(void)state;
 	apiserver_start(&s);
 	hasty = apiserver_client(&s, 300);
 	assert_int_equal(event_recorder_new(&r,
@@ -347,7 +340,6 @@ static void test_in_place_of_a_server(void **state)
 	struct event_recorder *r;
 	struct error err = { 0 };
 
-	(void)state;
 	assert_int_equal(event_recorder_new(&r, &conf, &err), 0);
 	record(r, "bert", &a);
 	record(r, "bert", &again);
@@ -375,7 +367,6 @@ static void test_flood_without_a_server(void **state)
 	int64_t begin = clock_ms();
 	char name[32];
 
-	(void)state;
 	apiserver_start(&s);
 	r = recorder(&s);
 	apiserver_do(&s, "{'op':'delay','seconds':1}");

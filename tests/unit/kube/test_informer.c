@@ -169,7 +169,6 @@ static void test_lists_and_watches(void **state)
 	char name[16];
 	int n = 0;
 
-	(void)state;
 	apiserver_start(&t.server);
 	for (int i = 0; i < 8; i++) { /* three pages */
 		snprintf(name, sizeof(name), "x%d", i);
@@ -226,7 +225,6 @@ static void test_keeps_what_keep_says(void **state)
 	struct told t = { 0 };
 	int before = open_files();
 
-	(void)state;
 	apiserver_start(&t.server);
 	create(&t, "even", 2);
 	create(&t, "odd", 1);
@@ -250,7 +248,6 @@ static void test_comes_back(void **state)
 {
 	struct told t = { 0 };
 
-	(void)state;
 	apiserver_start(&t.server);
 	create(&t, "x", 1);
 	create(&t, "y", 1);
@@ -289,7 +286,6 @@ static void test_a_list_that_begins_again_keeps_no_ghosts(void **state)
 	struct told t = { 0 };
 	char name[16];
 
-	(void)state;
 	apiserver_start(&t.server);
 	for (int i = 0; i < 5; i++) { /* two pages */
 		snprintf(name, sizeof(name), "x%d", i);
@@ -311,7 +307,6 @@ static void test_a_watch_that_ends_with_an_error_lists_again(void **state)
 {
 	struct told t = { 0 };
 
-	(void)state;
 	apiserver_start(&t.server);
 	create(&t, "x", 1);
 	create(&t, "y", 1);
@@ -335,7 +330,6 @@ static void test_a_watch_that_works_resets_the_delay(void **state)
 	struct told t = { 0 };
 	int64_t start;
 
-	(void)state;
 	apiserver_start(&t.server);
 	create(&t, "x", 1);
 	apiserver_do(&t.server, "{'op':'fail','n':7,'status':500}");
@@ -360,7 +354,6 @@ static void test_bookmarks(void **state)
 {
 	struct told t = { 0 };
 
-	(void)state;
 	apiserver_start(&t.server);
 	create(&t, "x", 1);
 	begin(&t, NULL, false);
@@ -379,7 +372,6 @@ static void test_errors_are_told_and_survived(void **state)
 {
 	struct told t = { 0 };
 
-	(void)state;
 	apiserver_start(&t.server);
 	create(&t, "x", 1);
 	apiserver_do(&t.server, "{'op':'fail','n':1,'status':403}");
@@ -396,7 +388,6 @@ static void test_a_kind_that_is_not_served(void **state)
 	struct told t = { 0 }, u = { 0 };
 	struct error err = { 0 };
 
-	(void)state;
 	apiserver_start(&t.server);
 	create(&t, "x", 1);
 	apiserver_do(&t.server, "{'op':'unserved','plural':'configmaps','on':true}");
@@ -439,7 +430,6 @@ static void test_waiting(void **state)
 	struct error err = { 0 };
 	int64_t begun, used;
 
-	(void)state;
 	apiserver_start(&t.server);
 	apiserver_do(&t.server, "{'op':'stall','plural':'configmaps','on':true}");
 	begin(&t, NULL, false);
@@ -459,7 +449,6 @@ static void test_readers(void **state)
 {
 	struct told t = { 0 };
 
-	(void)state;
 	apiserver_start(&t.server);
 	create(&t, "x", 0);
 	begin(&t, NULL, false);

@@ -10,14 +10,12 @@ static struct scripted server;
 
 static int start_server(void **state)
 {
-	(void)state;
 	scripted_start(&server, NULL);
 	return 0;
 }
 
 static int stop_server(void **state)
 {
-	(void)state;
 	scripted_stop(&server);
 	return 0;
 }
@@ -71,7 +69,6 @@ static void test_get(void **state)
 	cleanup_json cJSON *got = NULL;
 	struct error err = { 0 };
 
-	(void)state;
 	scripted_script(&server, "[{'body':'{\\\"kind\\\":\\\"JobSet\\\"}'}]");
 	if (kube_get(k, &jobset, &got, &err))
 		fail_msg("%s", err.msg);
@@ -96,7 +93,6 @@ static void test_basic_authentication(void **state)
 	struct error err = { 0 };
 	cleanup_json cJSON *got = NULL;
 
-	(void)state;
 	scripted_script(&server, "[{'body':'{}'}]");
 	assert_int_equal(kube_get(k, &pod, &got, &err), 0);
 	check_text("auth", sent_header(0, "authorization"), "Basic amFuZTpwOnc=");
@@ -123,7 +119,6 @@ static void test_paths(void **state)
 	};
 	struct kube *k = kube_with(&(struct kube_config){ .ns = "mine" }, NULL);
 
-	(void)state;
 	for (size_t i = 0; i < N_ROWS(rows); i++) {
 		cleanup_arena struct arena a = { 0 };
 		struct error err = { 0 };
@@ -154,7 +149,6 @@ static void test_names_that_cannot_be_in_a_path_are_not_sent(void **state)
 	};
 	struct kube *k = kube_with(&(struct kube_config){ .ns = "mine" }, NULL);
 
-	(void)state;
 	scripted_script(&server, "[]");
 	for (size_t i = 0; i < N_ROWS(rows); i++) {
 		struct kube_ref ref = { "v1", "Secret", rows[i].ns, rows[i].name };
@@ -206,7 +200,6 @@ static void test_errors(void **state)
 	};
 	struct kube *k = plain_kube();
 
-	(void)state;
 	for (size_t i = 0; i < N_ROWS(rows); i++) {
 		cleanup_arena struct arena a = { 0 };
 		struct error err = { 0 };
@@ -230,7 +223,6 @@ static void test_long_and_wrong_answers(void **state)
 	struct error err = { 0 };
 	cJSON *got = NULL;
 
-	(void)state;
 	scripted_script(&server, "[{'status':502,'body':'0123456789','times':1000},"
 				 "{'body':'<html>hello</html>'}]");
 	assert_int_equal(kube_get(k, &pod, &got, &err), -1);
@@ -247,7 +239,6 @@ static void test_no_secret_in_errors(void **state)
 	struct error err = { 0 };
 	cJSON *got = NULL;
 
-	(void)state;
 	scripted_script(&server, "[{'status':401,'body':'" STATUS("Unauthorized",
 								  "Unauthorized") "'}]");
 	assert_int_equal(kube_get(k, &pod, &got, &err), -1);
@@ -323,7 +314,6 @@ static void test_writes(void **state)
 	cleanup_json cJSON *obj = doc_of(object);
 	struct kube *k = plain_kube();
 
-	(void)state;
 	for (size_t i = 0; i < N_ROWS(rows); i++) {
 		cleanup_json cJSON *got = NULL, *warnings = NULL;
 		struct kube_write how = rows[i].how;
@@ -355,7 +345,6 @@ static void test_delete(void **state)
 	struct kube *k = plain_kube();
 	struct error err = { 0 };
 
-	(void)state;
 	scripted_script(&server, "[{'body':'{}'},{'body':'{}'}]");
 	assert_int_equal(kube_delete(k, &pod, "Background", "u-1", &err), 0);
 	check_text("method", sent(0, "method"), "DELETE");
@@ -378,7 +367,6 @@ static void test_busy_servers(void **state)
 	struct error err = { 0 };
 	int64_t start = clock_ms();
 
-	(void)state;
 	scripted_script(&server, "[{'status':429,'headers':{'Retry-After':'1'}},"
 				 "{'status':503,'headers':{'Retry-After':'0'}},"
 				 "{'status':500,'headers':{'Retry-After':'0'}},"
@@ -408,7 +396,6 @@ static void test_broken_connections(void **state)
 	struct kube_write how = { .manager = "m" };
 	struct error err = { 0 };
 
-	(void)state;
 	scripted_script(&server, "[{'raw':''},{'body':'{}'}]");
 	assert_int_equal(kube_get(k, &pod, &got, &err), 0);
 	scripted_script(&server, "[{'raw':''},{'body':'{}'}]");
@@ -456,7 +443,6 @@ static void test_a_tokens_file_is_read_again(void **state)
 	const char *path;
 	struct kube *k;
 
-	(void)state;
 	assert_non_null(mkdtemp(dir));
 	path = path_join(&a, dir, "token");
 	k = kube_with(&(struct kube_config){ .token_file = path }, NULL);
@@ -508,7 +494,6 @@ static void test_exec_plugin(void **state)
 	struct error err = { 0 };
 	struct kube *k;
 
-	(void)state;
 	assert_non_null(mkdtemp(dir));
 	put_file(
 		path_join(&a, dir, "plugin"),
@@ -541,7 +526,6 @@ static void test_limiter(void **state)
 	int64_t start = clock_ms();
 	struct error err = { 0 };
 
-	(void)state;
 	scripted_script(&server, "[{},{},{},{},{},{}]");
 	for (int i = 0; i < 6; i++)
 		assert_int_equal(kube_delete(k, &pod, NULL, NULL, &err), 0);
@@ -557,7 +541,6 @@ static void test_a_call_does_not_wait_longer_for_its_turn_than_it_may_take(void 
 		&(struct kube_opts){ .qps = 0.01, .burst = 1, .timeout_ms = 60000 });
 	struct error err = { 0 };
 
-	(void)state;
 	scripted_script(&server, "[{},{},{}]");
 	assert_int_equal(kube_delete(k, &pod, NULL, NULL, &err), 0);
 	for (int i = 0; i < 3; i++) { /* its turn would come after 100 s */
@@ -577,7 +560,6 @@ static void test_limited_calls_do_not_gather(void **state)
 	int64_t shortest = INT64_MAX;
 	struct error err = { 0 };
 
-	(void)state;
 	scripted_script(&server, "[{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}]");
 	for (int i = 0; i < 16; i++) {
 		int64_t start = clock_ms(), took;
@@ -645,7 +627,6 @@ static void test_list_pages(void **state)
 				      .page = 2 };
 	cleanup_arena struct arena a = { 0 };
 
-	(void)state;
 	scripted_script(
 		&server,
 		"[{'body':'" LIST(AT("7") NEXT("t/1"), ITEM("a") "," ITEM("b")) "'},{'body':'" LIST(
@@ -665,7 +646,6 @@ static void test_list_expired(void **state)
 {
 	cleanup_arena struct arena a = { 0 };
 
-	(void)state;
 	scripted_script(
 		&server,
 		"[{'body':'" LIST(AT("7") NEXT("t"), ITEM("a")) "'},{'status':410,'body':'" STATUS(
@@ -682,7 +662,6 @@ static void test_list_as_metadata(void **state)
 	struct kube_select select = { .meta_only = true };
 	cleanup_arena struct arena a = { 0 };
 
-	(void)state;
 	scripted_script(
 		&server,
 		"[{'body':'" LIST(
@@ -701,7 +680,6 @@ static void test_list_in_pieces(void **state)
 		"[ {\"metadata\":{\"name\":\"]},{\"},\"items\":[[],{}]} "
 		",{\"metadata\":{\"name\":\"\\\\\"},\"s\":\"\\\"items\\\":[\"}],\"itemsx\":[{}],\"metadata\":{\"resourceVersion\":\"3\"}}";
 
-	(void)state;
 	for (size_t step = 1; step < 12; step++) {
 		cleanup_json cJSON *script = cJSON_CreateArray();
 		cleanup_free char *body = NULL;
@@ -746,7 +724,6 @@ static void test_list_failures(void **state)
 		  "what is around the objects of the list: over 1048576 bytes" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N_ROWS(rows); i++) {
 		cleanup_arena struct arena a = { 0 };
 		const char *got;
@@ -764,7 +741,6 @@ static void test_list_broken(void **state)
 	cleanup_arena struct arena a = { 0 };
 	const char *got;
 
-	(void)state;
 	scripted_script(&server,
 			"[{'raw':'HTTP/1.1 200 OK\\r\\nContent-Length: 999\\r\\n\\r\\n"
 			"{\\\"items\\\":[" ITEM("a") ",'},{'body':'" LIST(
@@ -821,7 +797,6 @@ static void test_watch(void **state)
 		  "ADDED:a ", ERR_IO, "connection lost" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N_ROWS(rows); i++) {
 		struct kube *k = plain_kube();
 		struct seen seen = { .names = { .max = 10000 }, .fail_at = 3 };
@@ -870,7 +845,6 @@ static void test_unreadable(void **state)
 					.ctx = &seen };
 	struct error err = { 0 };
 
-	(void)state;
 	scripted_script(
 		&server,
 		"[{'body':'" LIST(
@@ -891,7 +865,6 @@ static void test_a_path_that_is_too_long(void **state)
 	cleanup_arena struct arena a = { 0 };
 	const struct kube_select select = { .label_selector = selector };
 
-	(void)state;
 	memset(selector, 'a', sizeof(selector) - 1);
 	scripted_script(&server, "[{'body':'" LIST("", "") "'}]");
 	check_text("error", list_with(&a, &select, NULL), "path: over 65536 bytes");
@@ -923,7 +896,6 @@ static void test_discovery(void **state)
 	struct error err = { 0 };
 	bool serves = false;
 
-	(void)state;
 	scripted_script(
 		&server,
 		"[{'headers':{'Content-Type':'application/json'},'body':'" RESOURCES
@@ -953,7 +925,6 @@ static void test_discovery_that_fails(void **state)
 	struct error err = { 0 };
 	bool serves = false;
 
-	(void)state;
 	scripted_script(&server, "[{'status':403},{'status':403},{'status':403}]");
 	assert_int_equal(kube_get(k, &w, NULL, &err), -1);
 	assert_int_equal(err.kind, ERR_DENIED);
@@ -965,7 +936,6 @@ static void test_discovery_that_fails(void **state)
 
 static int add_text(void *ctx, const void *data, size_t len, struct error *err)
 {
-	(void)err;
 	buf_add(ctx, data, len);
 	return 0;
 }
@@ -977,7 +947,6 @@ static void test_any_call(void **state)
 	cleanup_json cJSON *got = NULL, *body = doc_of("{\"a\":1}");
 	struct error err = { 0 };
 
-	(void)state;
 	scripted_script(
 		&server,
 		"[{'headers':{'Content-Type':'application/json'},'body':'{\\\"b\\\":2}'},"
@@ -1004,7 +973,6 @@ static void test_metrics(void **state)
 	cleanup_buf struct buf out = { .max = 10000 };
 	struct error err = { 0 };
 
-	(void)state;
 	scripted_script(
 		&server,
 		"[{'status':200},{'status':404},{'status':200},{'raw':''},{'raw':''}]");
@@ -1028,7 +996,6 @@ static void test_no_server(void **state)
 	struct error err = { 0 };
 	struct kube *k;
 
-	(void)state;
 	assert_int_equal(kube_new(&k, &(struct kube_config){ 0 }, &opts, &err), -1);
 	assert_int_equal(err.kind, ERR_INVALID);
 }
@@ -1041,7 +1008,6 @@ static void test_after_stop(void **state)
 				      &(struct kube_opts){ .after_stop = true });
 	struct error err = { 0 };
 
-	(void)state;
 	scripted_script(&server,
 			"[{'status':503,'headers':{'Retry-After':'1'}},{'body':'{}'}]");
 	assert_int_equal(stop_setup(&err), 0);
@@ -1068,7 +1034,6 @@ static void test_other_paths_that_are_too_long(void **state)
 	struct error err = { 0 };
 	bool serves;
 
-	(void)state;
 	memset(text, 'a', sizeof(text) - 1);
 	scripted_script(&server, "[]");
 	assert_int_equal(kube_get(k, &named, NULL, &err), -1);
@@ -1104,7 +1069,6 @@ static void test_what_is_not_sent(void **state)
 	struct kube *k = plain_kube(), *none = NULL;
 	struct error err = { 0 };
 
-	(void)state;
 	scripted_script(&server, "[]");
 	for (size_t i = 0; i < N_ROWS(refs); i++) {
 		assert_int_equal(kube_get(k, refs[i], NULL, &err), -1);
@@ -1142,7 +1106,6 @@ static void test_an_answer_to_a_write_that_is_wrong(void **state)
 	struct error err = { 0 };
 	cJSON *got = NULL;
 
-	(void)state;
 	scripted_script(&server, "[{'body':'<html>'},{'body':'<html>'}]");
 	assert_int_equal(kube_create(k, obj, &kube_plain, &got, &err), -1);
 	assert_int_equal(err.kind, ERR_FORMAT);
@@ -1179,7 +1142,6 @@ static void test_certificates_of_a_plugin(void **state)
 	struct error err = { 0 };
 	struct kube *k;
 
-	(void)state;
 	assert_non_null(mkdtemp(dir));
 	k = kube_with(&config, NULL);
 	scripted_script(&server, "[{'body':'{}'},{'body':'{}'}]");

@@ -911,7 +911,6 @@ static void test_secrets_are_wiped(void **state)
 	struct kube_config c = { .key_pem = key, .token = token, .password = password };
 	struct kube_credential got = { .token = token2, .key_pem = key2 };
 
-	(void)state;
 	kube_config_release(&c);
 	kube_credential_release(&got);
 	for (size_t i = 0; i < 3; i++)
@@ -1012,7 +1011,6 @@ static void test_in_a_pod(void **state)
 
 static void on_alarm(int signum)
 {
-	(void)signum;
 	stop_request();
 }
 

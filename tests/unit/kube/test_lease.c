@@ -104,7 +104,6 @@ static void test_rules(void **state)
 		{ 15000, 10000, 2000, "", "identity" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N_ROWS(rows); i++) {
 		struct lease_conf c = conf_of(NULL, rows[i].identity);
 		struct error err = { 0 };
@@ -130,7 +129,6 @@ static void test_names(void **state)
 		{ "ns", "", "me" },  { "ns", "l", NULL },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N_ROWS(rows); i++) {
 		struct lease_conf c = conf_of(NULL, rows[i].identity);
 		struct error err = { 0 };
@@ -150,7 +148,6 @@ static void test_taken_renewed_given_up(void **state)
 	struct lease *a, *b;
 	cleanup_json cJSON *first = NULL;
 
-	(void)state;
 	apiserver_start(&s);
 	c = conf_of(s.kube, "a");
 	a = lease_of(&c);
@@ -191,7 +188,6 @@ static void test_failover(void **state)
 	pthread_t thread;
 	struct error err;
 
-	(void)state;
 	apiserver_start(&s);
 	quick = apiserver_client(&s, 500);
 	c = conf_of(quick, "a");
@@ -248,7 +244,6 @@ static void test_taken_by_force(void **state)
 	struct lease_conf c;
 	struct lease *a;
 
-	(void)state;
 	apiserver_start(&s);
 	c = conf_of(s.kube, "a");
 	c.on_change = note_holder;
@@ -276,7 +271,6 @@ static void test_conflicts(void **state)
 	struct lease *a;
 	int64_t calls;
 
-	(void)state;
 	apiserver_start(&s);
 	c = conf_of(s.kube, "a");
 	c.duration_ms = 9500;
@@ -308,7 +302,6 @@ static void test_taken_when_its_time_is_over(void **state)
 		       "\"spec\":{\"holderIdentity\":\"x\",\"leaseDurationSeconds\":2}}");
 	pthread_t thread;
 
-	(void)state;
 	apiserver_start(&s);
 	if (kube_create(s.kube, doc, &plain, NULL, &err))
 		fail_msg("%s", err.msg);
@@ -343,7 +336,6 @@ static void test_odd_records(void **state)
 	};
 	struct apiserver s;
 
-	(void)state;
 	apiserver_start(&s);
 	for (size_t i = 0; i < N_ROWS(rows); i++) {
 		char text[512];
@@ -383,7 +375,6 @@ static void test_giving_up_that_fails(void **state)
 	struct lease *a;
 	int errors = 0;
 
-	(void)state;
 	apiserver_start(&s);
 	c = conf_of(s.kube, "a");
 	c.retry_ms = 10 * 60 * 1000; /* it is not renewed meanwhile */
@@ -421,7 +412,6 @@ static void test_stopped_while_waiting(void **state)
 	pthread_t thread;
 	struct error err;
 
-	(void)state;
 	assert_int_equal(stop_setup(&err), 0);
 	apiserver_start(&s);
 	c = conf_of(s.kube, "a");

@@ -132,7 +132,6 @@ static void test_pod(void **state)
 	cleanup_buf struct buf whole = object("Pod", &bytes);
 	struct error err = { 0 };
 
-	(void)state;
 	assert_true(proto_is_object(whole.data, whole.len));
 	if (proto_object(&got, whole.data, whole.len, proto_pod, &err))
 		fail_msg("%s", err.msg);
@@ -146,7 +145,6 @@ static void test_event(void **state)
 	cleanup_buf struct buf whole = event("MODIFIED", &obj);
 	struct error err = { 0 };
 
-	(void)state;
 	if (proto_event(&got, whole.data, whole.len, proto_pod, &err))
 		fail_msg("%s", err.msg);
 	expect(got, "{\"type\":\"MODIFIED\",\"object\":" POD "}");
@@ -162,7 +160,6 @@ static void test_status(void **state)
 	struct buf bytes = { .max = 256 };
 	struct error err = { 0 };
 
-	(void)state;
 	pb_put_str(&bytes, 3, "too old");
 	pb_put_str(&bytes, 4, "Expired");
 	pb_put_uint(&bytes, 6, 410);
@@ -193,7 +190,6 @@ static void test_cut(void **state)
 	cleanup_buf struct buf whole = event("ADDED", &obj);
 	struct error err;
 
-	(void)state;
 	for (size_t len = 0; len < whole.len; len++) {
 		assert_int_equal(read_copy(whole.data, len, &err), -1);
 		assert_int_equal(err.kind, ERR_FORMAT);
@@ -209,7 +205,6 @@ static void test_changed(void **state)
 	size_t read = 0, refused = 0;
 	struct error err;
 
-	(void)state;
 	for (size_t at = 0; at < whole.len; at++)
 		for (int bit = 0; bit < 8; bit++) {
 			whole.data[at] ^= (uint8_t)(1 << bit);
@@ -241,7 +236,6 @@ static void test_refused(void **state)
 	struct buf meta = { .max = 64 }, spec = { .max = 64 }, status = { .max = 64 },
 		   all = { .max = 256 }, huge = { .max = 64 };
 
-	(void)state;
 	pb_put_bytes(&meta, 1, "a\0b", 3);
 	put_message(&all, 1, &meta);
 	refuse(&all, "invalid text");
@@ -264,7 +258,6 @@ static void test_no_object(void **state)
 	cleanup_json cJSON *got = NULL;
 	struct error err = { 0 };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		assert_false(proto_is_object(rows[i].text, rows[i].len));
 		assert_int_equal(
@@ -310,7 +303,6 @@ static int on_event(void *ctx, const char *type, cJSON *take_obj, struct error *
 	cleanup_json cJSON *obj = take_obj;
 	struct watched *w = ctx;
 
-	(void)err;
 	buf_printf(&w->seen, "%s %s;", type, json_str(obj, "metadata", "name"));
 	return 0;
 }
@@ -319,7 +311,6 @@ static void on_unreadable(void *ctx, const struct error *err)
 {
 	struct watched *w = ctx;
 
-	(void)err;
 	w->unreadable++;
 }
 
@@ -375,7 +366,6 @@ static void test_frames(void **state)
 	struct watched w = { .sent.max = 65536, .seen.max = 4096 };
 	struct buf odd = { .max = 16 }, none = { .max = 16 };
 
-	(void)state;
 	send_pod(&w.sent, "ADDED");
 	buf_add(&odd, "\x0a\x7f", 2);
 	send_frame(&w.sent, &odd);
@@ -389,7 +379,6 @@ static void test_lines(void **state)
 {
 	struct watched w = { .sent.max = 65536, .seen.max = 4096 };
 
-	(void)state;
 	buf_printf(
 		&w.sent,
 		"{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"a\"}}}\n"

@@ -19,7 +19,6 @@ static void test_a_key_is_queued_once(void **state)
 {
 	struct workqueue *q = workqueue_new("t", NULL);
 
-	(void)state;
 	workqueue_add(q, "b");
 	workqueue_add(q, "a");
 	workqueue_add(q, "b");
@@ -38,7 +37,6 @@ static void test_added_while_worked_on(void **state)
 {
 	struct workqueue *q = workqueue_new("t", NULL);
 
-	(void)state;
 	workqueue_add(q, "a");
 	assert_next(q, "a");
 	workqueue_add(q, "a");
@@ -64,7 +62,6 @@ static void test_what_may_wait(void **state)
 {
 	struct workqueue *q = workqueue_new("t", NULL);
 
-	(void)state;
 	workqueue_add_with(q, "a", WORKQUEUE_LATER);
 	workqueue_add_with(q, "b", WORKQUEUE_LATER);
 	workqueue_add_with(q, "c", WORKQUEUE_LATER);
@@ -101,7 +98,6 @@ static void test_what_may_wait_is_not_forgotten(void **state)
 	int before = 0;
 	char key[16];
 
-	(void)state;
 	workqueue_add_with(q, "old", WORKQUEUE_LATER);
 	for (int i = 0; i < 100; i++) {
 		snprintf(key, sizeof(key), "new%d", i);
@@ -119,7 +115,6 @@ static void test_what_exists_goes_ahead_of_a_wave(void **state)
 	struct workqueue *q = workqueue_new("t", NULL);
 	char key[16];
 
-	(void)state;
 	for (int i = 0; i < 500; i++) {
 		snprintf(key, sizeof(key), "a/new%d", i);
 		workqueue_add(q, key);
@@ -144,7 +139,6 @@ static void test_every_way_gets_its_turn(void **state)
 	const char *got;
 	char key[16];
 
-	(void)state;
 	for (int i = 0; i < 200; i++) {
 		snprintf(key, sizeof(key), "c%d", i);
 		workqueue_add_with(q, key, WORKQUEUE_FIRST);
@@ -171,7 +165,6 @@ static void test_namespaces_take_turns(void **state)
 					    "a/3", "c/y", "a/4", "none" };
 	char key[16];
 
-	(void)state;
 	for (int i = 0; i < 5; i++) {
 		snprintf(key, sizeof(key), "a/%d", i);
 		workqueue_add(q, key);
@@ -195,7 +188,6 @@ static void test_delays_keep_the_earliest(void **state)
 	struct workqueue *q = workqueue_new("t", NULL);
 	int64_t start = clock_ms();
 
-	(void)state;
 	workqueue_add_after(q, "later", 60 * 1000);
 	workqueue_add_after(q, "never", INT64_MAX);
 	workqueue_add_after(q, "c", 90);
@@ -231,7 +223,6 @@ static void test_heap(void **state)
 	unsigned seed = 7;
 	char key[16];
 
-	(void)state;
 	for (int round = 0; round < 3; round++)
 		for (int i = 0; i < N; i++) {
 			int64_t now = clock_ms(), took, ms;
@@ -270,7 +261,6 @@ static void test_retries_back_off(void **state)
 	struct workqueue *q = workqueue_new("t", NULL);
 	int64_t start;
 
-	(void)state;
 	for (int64_t want = 5; want <= 160; want *= 2) {
 		start = clock_ms();
 		workqueue_retry(q, "a");
@@ -294,7 +284,6 @@ static void test_shut_down_drains(void **state)
 {
 	struct workqueue *q = workqueue_new("t", NULL);
 
-	(void)state;
 	workqueue_add(q, "a");
 	workqueue_add(q, "b");
 	workqueue_add_after(q, "late", 1);
@@ -351,7 +340,6 @@ static void test_workers(void **state)
 	struct error err;
 	char key[16];
 
-	(void)state;
 	for (int i = 0; i < WORKERS; i++)
 		assert_int_equal(thread_start(&threads[i], work, &s, &err), 0);
 	for (int i = 0; i < ADDS; i++) {
@@ -401,7 +389,6 @@ static void test_depths(void **state)
 	struct metrics *m = metrics_new(workqueue_metrics);
 	struct workqueue *q = workqueue_new("jobs", m);
 
-	(void)state;
 	workqueue_add_with(q, "a", WORKQUEUE_LATER);
 	workqueue_add_with(q, "b", WORKQUEUE_LATER);
 	assert_depths(m, 0, 2);
@@ -430,7 +417,6 @@ static void test_metrics(void **state)
 	struct metrics *m = metrics_new(workqueue_metrics);
 	struct workqueue *q = workqueue_new("jobs", m);
 
-	(void)state;
 	workqueue_add(q, "a");
 	workqueue_add(q, "a");
 	workqueue_add(q, "b");
@@ -462,7 +448,6 @@ static void test_an_earlier_one_wakes(void **state)
 	struct error err;
 	void *got;
 
-	(void)state;
 	workqueue_add_after(q, "late", 60 * 1000);
 	assert_int_equal(thread_start(&thread, get_one, q, &err), 0);
 	clock_sleep_ms(50);
@@ -486,7 +471,6 @@ static void test_metrics_of_an_empty_one(void **state)
 	struct workqueue *q = workqueue_new("jobs", m);
 	cleanup_buf struct buf out = { .max = 65536 };
 
-	(void)state;
 	workqueue_free(NULL);
 	assert_lines(m, want);
 	metrics_print(&out, m);

@@ -29,7 +29,6 @@ static void test_output(void **state)
 	struct error err;
 	const cJSON *c;
 
-	(void)state;
 	podtest_open(&t, NULL);
 	assert_string_equal(
 		podtest_run(&t,
@@ -51,7 +50,6 @@ static void test_long_and_binary_lines(void **state)
 	struct podtest t = { 0 };
 	struct stat st;
 
-	(void)state;
 	podtest_open(&t, NULL);
 	podtest_run(
 		&t,
@@ -96,7 +94,6 @@ static void test_how_it_ends(void **state)
 	struct podtest t = { 0 };
 	struct error err;
 
-	(void)state;
 	podtest_open(&t, NULL);
 	assert_int_equal(file_write(path_join(&t.arena, t.dir, "no-interpreter"),
 				    "#!/no/such/sh\n", 14, 0755, &err),
@@ -131,7 +128,6 @@ static void test_environment(void **state)
 	struct podtest t = { 0 };
 	const char *pod;
 
-	(void)state;
 	t.objects = json_of(
 		&t, "[{'kind':'ConfigMap','metadata':{'name':'cm','namespace':'ns'},"
 		    "'data':{'a':'from cm'}},"
@@ -170,7 +166,6 @@ static void test_names(void **state)
 	struct error err;
 	const char *ip;
 
-	(void)state;
 	podtest_open(&t, NULL);
 	assert_int_equal(kubelet_add_name(t.k, "p",
 					  (const char *[]){ "j-node-0-0.j", NULL }, &err),
@@ -210,7 +205,6 @@ static void test_names_stay(void **state)
 	const char *first;
 	const char *const names[] = { "j-node-0-0.j", NULL };
 
-	(void)state;
 	podtest_open(&t, NULL);
 	assert_int_equal(kubelet_add_name(t.k, "j-node-0-0-aaaaa", names, &err), 0);
 	podtest_run(
@@ -241,7 +235,6 @@ static void test_port(void **state)
 {
 	struct podtest t = { 0 };
 
-	(void)state;
 	podtest_open(&t, NULL);
 	kubelet_map_port(t.k, 29500, 31234);
 	podtest_run(
@@ -263,7 +256,6 @@ static void test_sidecar(void **state)
 {
 	struct podtest t = { 0 };
 
-	(void)state;
 	podtest_open(&t, NULL);
 	podtest_run(
 		&t,
@@ -278,7 +270,6 @@ static void test_stop(void **state)
 	struct podtest t = { 0 };
 	const cJSON *s;
 
-	(void)state;
 	podtest_open(&t, NULL);
 	/* the polite one */
 	podtest_start(&t, script(&t, "", "",
@@ -336,7 +327,6 @@ static void test_leftovers(void **state)
 	struct podtest t = { 0 };
 	const char *mark;
 
-	(void)state;
 	podtest_open(&t, NULL);
 	mark = mark_of(&t);
 	podtest_run(
@@ -362,7 +352,6 @@ static void test_killed(void **state)
 	char dir[64] = "";
 	struct error err;
 
-	(void)state;
 	mark = mark_of(&t);
 	pattern = arena_printf(&t.arena, "%.3s[%c]%s", mark, mark[3], mark + 4);
 	assert_int_equal(pipe(fds), 0);
@@ -398,7 +387,6 @@ static void test_many(void **state)
 {
 	struct podtest t = { 0 };
 
-	(void)state;
 	podtest_open(&t, NULL);
 	for (int i = 0; i < 40; i++)
 		podtest_start(
@@ -454,7 +442,6 @@ static void test_check(void **state)
 	struct error err = { 0 };
 	cJSON *doc;
 
-	(void)state;
 	podtest_open(&t, NULL);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		cJSON *notes = cJSON_CreateArray(), *n;
@@ -511,7 +498,6 @@ static void test_readiness(void **state)
 {
 	struct podtest t = { 0 };
 
-	(void)state;
 	podtest_open(&t, NULL);
 	podtest_start(&t,
 		      script(&t, "'terminationGracePeriodSeconds':0,",
@@ -533,7 +519,6 @@ static void test_liveness(void **state)
 	struct podtest t = { 0 };
 	const cJSON *s;
 
-	(void)state;
 	podtest_open(&t, NULL);
 	podtest_run(
 		&t,
@@ -551,7 +536,6 @@ static void test_probe_that_hangs(void **state)
 {
 	static const char *const probes[] = { "livenessProbe", "startupProbe" };
 
-	(void)state;
 	for (size_t i = 0; i < 2; i++) {
 		cleanup_buf struct buf b = { .max = 100 };
 		struct podtest t = { 0 };
@@ -583,7 +567,6 @@ static void test_hooks(void **state)
 	struct error err;
 	cleanup_buf struct buf b = { .max = 100 };
 
-	(void)state;
 	podtest_open(&t, NULL);
 	podtest_start(
 		&t,
@@ -604,14 +587,12 @@ static void test_hooks(void **state)
 
 static int with_namespaces(void **state)
 {
-	(void)state;
 	no_namespaces = false;
 	return 0;
 }
 
 static int without_namespaces(void **state)
 {
-	(void)state;
 	no_namespaces = true;
 	return 0;
 }

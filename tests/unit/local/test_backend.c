@@ -153,7 +153,6 @@ static void test_ended(void **state)
 	struct state_run run;
 	struct fixture f;
 
-	(void)state;
 	open_fixture(&f, "x", false);
 	begin(&run, "x", f.uid, 1);
 	publish(&run, "x", f.uid, "Succeeded", "{'terminalState':'Completed'}");
@@ -174,7 +173,6 @@ static void test_killed(void **state)
 	struct state_run run;
 	struct fixture f;
 
-	(void)state;
 	open_fixture(&f, "x", false);
 	begin(&run, "x", f.uid, 1);
 	publish(&run, "x", f.uid, "Running", "{}");
@@ -207,7 +205,6 @@ static void test_running(void **state)
 	struct state_run run;
 	struct fixture f;
 
-	(void)state;
 	open_fixture(&f, "x", false);
 	begin(&run, "x", f.uid, 1);
 	publish(&run, "x", f.uid, "Pending", "{}");
@@ -233,7 +230,6 @@ static void test_suspended(void **state)
 	cleanup_arena struct arena a = { 0 };
 	struct fixture f;
 
-	(void)state;
 	open_fixture(&f, "x", true);
 	start(&f);
 	while (!condition(&f, &a, "x", "Suspended", NULL))
@@ -262,7 +258,6 @@ static void test_suspended_run(void **state)
 	int64_t version;
 	char *key = NULL;
 
-	(void)state;
 	open_fixture(&f, "x", true);
 	begin(&run, "x", f.uid, 1);
 	publish(&run, "x", f.uid, "Running",
@@ -291,7 +286,6 @@ static void test_stale(void **state)
 	struct state_run run;
 	struct fixture f;
 
-	(void)state;
 	open_fixture(&f, "x", true);
 	begin(&run, "x", "another", 1);
 	publish(&run, "x", "another", "Running", "{}");
@@ -336,7 +330,6 @@ static void test_launched(void **state)
 	cleanup_arena struct arena a = { 0 };
 	struct fixture f;
 
-	(void)state;
 	open_fixture(&f, "x", false);
 	start(&f);
 	await(&f, "x", "terminalState", "Completed");

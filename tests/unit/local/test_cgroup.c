@@ -53,7 +53,6 @@ static void test_memory(void **state)
 	struct podtest t = { 0 };
 	const cJSON *s;
 
-	(void)state;
 	need_limits();
 	podtest_open(&t, NULL);
 	podtest_run(&t, limited(&t, "'memory':'48Mi'", take(&t, 400)));
@@ -82,7 +81,6 @@ static void test_cpu(void **state)
 	struct podtest t = { 0 };
 	int64_t start = clock_ms(), used = children_cpu_ms();
 
-	(void)state;
 	need_limits();
 	podtest_open(&t, NULL);
 	podtest_run(&t, limited(&t, "'cpu':'50m'",
@@ -103,7 +101,6 @@ static void test_nothing_is_left(void **state)
 	char command[200];
 	struct error err;
 
-	(void)state;
 	need_limits();
 	assert_int_equal(file_read(&before, "/proc/self/cgroup", &err), 0);
 	podtest_open(&t, NULL);
@@ -128,7 +125,6 @@ static void test_notes(void **state)
 	const char *pod;
 	int said = 0;
 
-	(void)state;
 	podtest_open(&t, NULL);
 	pod = limited(&t, "'memory':'64Mi','cpu':1", "true");
 	doc = json_of(&t, pod);

@@ -58,7 +58,6 @@ static void test_which(void **state)
 		{ "\"image\":\"\"", NULL },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N_ROWS(rows); i++) {
 		cleanup_json cJSON *objects = objects_with(rows[i].container);
 		cleanup_json cJSON *before = json_dup(objects);
@@ -90,7 +89,6 @@ static void test_cache(void **state)
 	struct error err = { 0 };
 	const cJSON *c;
 
-	(void)state;
 	assert_int_equal(initializers_map(pods, &err), 0);
 	c = container_of(pods);
 	assert_true(json_get(c, "command")->child->valuestring[0] == '/');

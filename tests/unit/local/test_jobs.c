@@ -289,7 +289,6 @@ static const struct row completions[] = {
 
 static void test_completions(void **state)
 {
-	(void)state;
 	PLAY(completions);
 }
 
@@ -361,7 +360,6 @@ static const struct row failures[] = {
 
 static void test_failures(void **state)
 {
-	(void)state;
 	PLAY(failures);
 }
 
@@ -450,7 +448,6 @@ static const struct row policies[] = {
 
 static void test_job_policies(void **state)
 {
-	(void)state;
 	PLAY(policies);
 }
 
@@ -509,7 +506,6 @@ static const struct row start_order[] = {
 
 static void test_start_order(void **state)
 {
-	(void)state;
 	PLAY(start_order);
 }
 
@@ -626,7 +622,6 @@ static const struct row outcome[] = {
 
 static void test_outcome(void **state)
 {
-	(void)state;
 	PLAY(outcome);
 }
 
@@ -672,7 +667,6 @@ static const struct row suspended[] = {
 
 static void test_suspended(void **state)
 {
-	(void)state;
 	PLAY(suspended);
 }
 

@@ -70,7 +70,6 @@ static void test_pod_has_the_controllers_marks(void **state)
 	struct jobs *j = machine(TWO_NODES);
 	const cJSON *pod = last_pod(j);
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(marks) / sizeof(*marks); i++) {
 		const char *label = json_str(pod, "metadata", "labels", marks[i].key);
 		const char *note = json_str(pod, "metadata", "annotations", marks[i].key);
@@ -97,7 +96,6 @@ static void test_pod_has_its_place(void **state)
 	const char *name = json_str(pod, "metadata", "name");
 	const cJSON *env = json_get(containers->child, "env");
 
-	(void)state;
 	assert_string_equal(json_str(pod, "spec", "hostname"), "tj-node-1-1");
 	assert_string_equal(json_str(pod, "spec", "subdomain"), "tj");
 	assert_string_equal(json_str(pod, "spec", "restartPolicy"), "OnFailure");
@@ -131,7 +129,6 @@ static void test_names(void **state)
 	struct jobs *j = machine(TWO_NODES), *k;
 	const char *pod, *const *names;
 
-	(void)state;
 	expect_names(j, 0,
 		     "tj-init-0-0.tj tj-init-0-0.tj.ns tj-init-0-0.tj.ns.svc "
 		     "tj-init-0-0.tj.ns.svc.cluster.local tj-init-0-0");
@@ -190,7 +187,6 @@ static void test_words_of_the_conditions(void **state)
 {
 	const char *ok = "{'phase':'Succeeded'}", *bad = "{'phase':'Failed'}";
 
-	(void)state;
 	expect_condition(ONE_JOB("", ""), ok, "Completed",
 			 "2023-11-14T22:13:21Z True AllJobsCompleted | "
 			 "jobset completed successfully");
@@ -230,7 +226,6 @@ static void test_terminal_state_and_restarts(void **state)
 	const struct jobs_action *act;
 	int64_t wake;
 
-	(void)state;
 	assert_null(json_str(jobs_status(j), "terminalState"));
 	assert_int_equal(jobs_step(j, 0, &act, &wake), 1);
 	assert_int_equal(jobs_phase(j), JOBS_RUNNING);
@@ -314,7 +309,6 @@ static void test_refused(void **state)
 		  "JobSet t: replicatedJob: w cannot depend on replicatedJob: w" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		cleanup_json cJSON *doc = parse(rows[i].jobset);
 		struct error err = { 0 };

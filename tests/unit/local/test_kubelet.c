@@ -12,7 +12,6 @@ static void test_full_disk(void **state)
 	struct podtest t = { 0 };
 	struct rlimit old, small;
 
-	(void)state;
 	podtest_open(&t, NULL);
 	podtest_start(&t,
 		      script(&t, "", "",
@@ -36,7 +35,6 @@ static void test_restarts(void **state)
 	struct podtest t = { 0 };
 	const cJSON *c;
 
-	(void)state;
 	podtest_open(&t, NULL);
 	assert_string_equal(
 		podtest_run(
@@ -55,7 +53,6 @@ static void test_init_containers(void **state)
 {
 	struct podtest t = { 0 };
 
-	(void)state;
 	podtest_open(&t, NULL);
 	podtest_run(
 		&t,
@@ -78,7 +75,6 @@ static void test_deadline(void **state)
 {
 	struct podtest t = { 0 };
 
-	(void)state;
 	podtest_open(&t, NULL);
 	podtest_run(&t,
 		    script(&t,
@@ -111,7 +107,6 @@ static void test_config_errors(void **state)
 	};
 	struct podtest t = { 0 };
 
-	(void)state;
 	t.objects = json_of(
 		&t, "[{'kind':'ConfigMap','metadata':{'name':'cm','namespace':'ns'},"
 		    "'data':{'a':'b'}}]");
@@ -157,7 +152,6 @@ static void test_hostile_pods(void **state)
 	};
 	struct podtest t = { 0 };
 
-	(void)state;
 	podtest_open(&t, NULL);
 	for (size_t i = 0; i < sizeof(pods) / sizeof(pods[0]); i++) {
 		cJSON *doc = json_of(&t, pods[i]);
@@ -177,7 +171,6 @@ static void test_huge_environment(void **state)
 	cleanup_buf struct buf b = { .max = 64 << 20 };
 	const cJSON *s;
 
-	(void)state;
 	podtest_open(&t, NULL);
 	buf_adds(
 		&b,
@@ -222,7 +215,6 @@ static void test_gpus(void **state)
 	cJSON *notes = cJSON_CreateArray(), *doc;
 	struct error err = { 0 };
 
-	(void)state;
 	podtest_open(&t, ids);
 	podtest_start(&t, gpu_pod(&t, "a", 2,
 				  "echo $CUDA_VISIBLE_DEVICES; while ! test -e go; do "
@@ -262,7 +254,6 @@ static void test_gpus_of_two_runs(void **state)
 	struct podtest a = { 0 }, b = { 0 };
 	const char *const ids[] = { gpu_id(&a, "a"), NULL };
 
-	(void)state;
 	podtest_open(&a, ids);
 	podtest_open(&b, ids);
 	podtest_start(&a, gpu_pod(&a, "a", 1, "sleep 100"));
@@ -284,7 +275,6 @@ static void test_ready_at_once(void **state)
 	struct podtest t = { 0 };
 	const cJSON *conditions;
 
-	(void)state;
 	podtest_open(&t, NULL);
 	podtest_start(&t, script(&t, "", "", "sleep 100"));
 	while (!ready(&t))
@@ -350,7 +340,6 @@ static void test_network_probes(void **state)
 	int port;
 	pid_t pid = serve(&port);
 
-	(void)state;
 	podtest_open(&t, NULL);
 	/* A startup probe that fails ends the container: so both answers are seen. */
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {

@@ -23,7 +23,6 @@ static int setup(void **state)
 	static int n;
 	struct arena a = { 0 };
 
-	(void)state;
 	setenv("XDG_STATE_HOME", arena_printf(&a, "%s/%d", home, n++), 1);
 	arena_clear(&a);
 	return 0;
@@ -75,7 +74,6 @@ static void finish(struct state_run *run, const char *name)
 
 static int add_name(void *ctx, cJSON *take_obj, struct error *err)
 {
-	(void)err;
 	buf_printf(ctx, "%s/%s ", meta_namespace(take_obj), meta_name(take_obj));
 	cJSON_Delete(take_obj);
 	return 0;
@@ -114,7 +112,6 @@ static void test_lists(void **state)
 	struct state_run a, b, c;
 	struct error err = { 0 };
 
-	(void)state;
 	expect_names(k, TRAINJOB_KIND, NULL, NULL, "");
 	begin(&b, "ns", "b");
 	begin(&a, "ns", "a");
@@ -141,7 +138,6 @@ static void test_killed(void **state)
 	struct kube *k = connect_it();
 	struct state_run run;
 
-	(void)state;
 	begin(&run, "ns", "x");
 	assert_string_not_equal(state_of(k, "ns", "x"), "Failed");
 	state_end(&run);
@@ -196,7 +192,6 @@ static void test_parts(void **state)
 	struct state_run run;
 	cJSON *got;
 
-	(void)state;
 	begin(&run, "ns", "x");
 	state_publish(&run, "Pod", "p", pod);
 	state_publish(&run, "Pod", "q", pod);
@@ -242,7 +237,6 @@ static void test_ended_in_parts(void **state)
 	struct kube *k = connect_it();
 	struct state_run run;
 
-	(void)state;
 	begin(&run, "ns", "x");
 	state_publish(&run, "Pod", "p", pod);
 	assert_string_equal(get_str(k, "Pod", "p", "phase", &a), "Running");
@@ -269,7 +263,6 @@ static void test_stopped(void **state)
 	struct state_run run;
 	cJSON *got;
 
-	(void)state;
 	begin(&run, "ns", "x");
 	state_publish(&run, "Pod", "p", pod);
 	state_publish(&run, "Job", "x-node-0", job);
@@ -323,7 +316,6 @@ static void test_writes(void **state)
 	struct error err = { 0 };
 	struct state_run run;
 
-	(void)state;
 	begin(&run, "ns", "x");
 	assert_int_equal(state_save(&run, tj, false, &err), 0);
 	assert_int_equal(patch(k, "{'spec':{'suspend':true}}", true), 0);
@@ -345,7 +337,6 @@ static void test_writes(void **state)
 
 static int count_item(void *ctx, cJSON *take_obj, struct error *err)
 {
-	(void)err;
 	++*(int *)ctx;
 	cJSON_Delete(take_obj);
 	return 0;
@@ -385,7 +376,6 @@ static void test_torn(void **state)
 	cleanup_arena struct arena a = { 0 };
 	struct state_run run, good;
 
-	(void)state;
 	begin(&good, "ns", "good");
 	begin(&run, "ns", "x");
 	state_publish(&run, "Pod", "p", pod);
@@ -427,7 +417,6 @@ static void test_runtimes(void **state)
 	struct state_run run;
 	struct error err = { 0 };
 
-	(void)state;
 	assert_int_equal(kube_get(k, &builtin, &got, &err), 0);
 	begin(&run, "ns", "x");
 	state_save_runtime(&run, runtime);
@@ -447,7 +436,6 @@ static void test_unreadable(void **state)
 	struct kube *k = connect_it();
 	struct error err = { 0 };
 
-	(void)state;
 	assert_int_equal(dir_make(dir, 0700, &err), 0);
 	assert_int_equal(file_write(path_join(&a, dir, "jobs"), "", 0, 0600, &err), 0);
 	assert_int_equal(kube_list(k, &jobs, NULL, &sink, NULL, &err), -1);
@@ -469,7 +457,6 @@ static void test_half_read(void **state)
 	struct kube *k = connect_it();
 	struct error err = { 0 };
 
-	(void)state;
 	assert_int_equal(dir_make(path_join(&a, dir, "a/x"), 0700, &err), 0);
 	assert_int_equal(file_write(path_join(&a, dir, "b"), "", 0, 0600, &err), 0);
 	assert_int_equal(kube_list(k, &jobs, NULL, &sink, NULL, &err), -1);
@@ -491,7 +478,6 @@ static int on_event(void *ctx, const char *type, cJSON *take_obj, struct error *
 	struct watching *w = ctx;
 	size_t len;
 
-	(void)err;
 	pthread_mutex_lock(&w->lock);
 	len = strlen(w->text);
 	snprintf(w->text + len, sizeof(w->text) - len, "%s %s %s\n", type,
@@ -531,7 +517,6 @@ static void test_watch(void **state)
 	struct error err = { 0 };
 	pthread_t thread;
 
-	(void)state;
 	begin(&run, "ns", "x");
 	assert_int_equal(pthread_create(&thread, NULL, watch, &w), 0);
 	await(&w, "ADDED x ");

@@ -108,7 +108,6 @@ static void test_life(void **state)
 	struct error err = { 0 };
 	cJSON *obj;
 
-	(void)state;
 	open_fixture(&f);
 	start(&f);
 	assert_null(get(&f, TRAINJOB_KIND, "x"));
@@ -156,7 +155,6 @@ static void test_events_are_cut(void **state)
 	struct error err = { 0 };
 	cJSON *obj;
 
-	(void)state;
 	open_fixture(&f);
 	start(&f);
 	begin(&run);
@@ -182,7 +180,6 @@ static void test_writes(void **state)
 	struct fixture f;
 	cJSON *old, *now, *pod;
 
-	(void)state;
 	open_fixture(&f);
 	begin(&run);
 	publish_pod(&run);
@@ -234,7 +231,6 @@ static void test_name_taken(void **state)
 	struct fixture f;
 	cJSON *obj;
 
-	(void)state;
 	open_fixture(&f);
 	store(&f, NULL);
 	begin(&run);
@@ -260,7 +256,6 @@ static void test_of_server(void **state)
 	struct state_run run;
 	struct fixture f;
 
-	(void)state;
 	open_fixture(&f);
 	begin(&run);
 	assert_int_equal(state_own(&run, "default", "x", &owner, &err), 0);
@@ -278,7 +273,6 @@ static void test_strangers(void **state)
 {
 	struct fixture f;
 
-	(void)state;
 	open_fixture(&f);
 	store(&f, "/nowhere");
 	start(&f);
@@ -293,7 +287,6 @@ static void test_by_itself(void **state)
 	struct fixture f;
 	cJSON *obj;
 
-	(void)state;
 	open_fixture(&f);
 	start(&f);
 	begin(&run);

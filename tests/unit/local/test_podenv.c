@@ -51,7 +51,6 @@ static void test_expansion(void **state)
 	cleanup_arena struct arena a = { 0 };
 	cleanup_map struct map vars = { 0 };
 
-	(void)state;
 	map_put(&vars, "A", (void *)(uintptr_t) "a");
 	map_put(&vars, "B", (void *)(uintptr_t) "$(C)");
 	map_put(&vars, "C", (void *)(uintptr_t) "c");
@@ -78,7 +77,6 @@ static void test_names(void **state)
 	cleanup_arena struct arena a = { 0 };
 	cleanup_map struct map names = { 0 };
 
-	(void)state;
 	map_put(&names, "j-node-0-0.j", (void *)(uintptr_t) "127.1.2.1");
 	map_put(&names, "j-node-0-1.j", (void *)(uintptr_t) "127.1.2.2");
 	map_put(&names, "j-node-0-0", (void *)(uintptr_t) "127.1.2.1");
@@ -104,7 +102,6 @@ static void test_peers(void **state)
 	cleanup_arena struct arena a = { 0 };
 	cleanup_map struct map peers = { 0 };
 
-	(void)state;
 	map_put(&peers, "j-node-0-0.j", (void *)(uintptr_t) "5000");
 	map_put(&peers, "j-node-0-1.j", (void *)(uintptr_t) "5001");
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
@@ -241,7 +238,6 @@ static void check_row(const struct row *row)
 
 static void test_variables(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		check_row(&rows[i]);
 }
@@ -257,7 +253,6 @@ static void test_gpu_numbers(void **state)
 		{ "GPU-x", "4,5", "GPU-x" }, { "0", "", "0" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(gpu_rows) / sizeof(gpu_rows[0]); i++) {
 		cleanup_arena struct arena a = { 0 };
 		cleanup_json cJSON *c = json_of(
@@ -308,7 +303,6 @@ static void test_env_file(void **state)
 		{ "K='a'b\n", NULL, "line 1: text after the closing quotation mark" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(file_rows) / sizeof(file_rows[0]); i++) {
 		cleanup_arena struct arena a = { 0 };
 		const char *got = NULL;
@@ -343,7 +337,6 @@ static void test_file_key(void **state)
 	struct error err = { 0 };
 	cleanup_arena struct arena a = { 0 };
 
-	(void)state;
 	assert_non_null(mkdtemp(dir));
 	assert_int_equal(dir_make(path_join(&a, dir, "v"), 0700, &err), 0);
 	assert_int_equal(file_write(path_join(&a, dir, "v/env"), "K=1\n", 4, 0600, &err),

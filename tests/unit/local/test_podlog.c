@@ -132,7 +132,6 @@ static int on_data(void *ctx, const void *data, size_t len, struct error *err)
 {
 	struct answer *a = ctx;
 
-	(void)err;
 	buf_add(&a->text, data, len);
 	return 0;
 }

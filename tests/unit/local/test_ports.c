@@ -23,7 +23,6 @@ static void test_ports_are_different(void **state)
 	int ports[MANY], locks[MANY];
 	struct error err = { 0 };
 
-	(void)state;
 	for (int i = 0; i < MANY; i++) {
 		struct sockaddr_in a = { .sin_family = AF_INET };
 		int fd = socket(AF_INET, SOCK_STREAM, 0);
@@ -47,7 +46,6 @@ static void test_between_processes(void **state)
 	int lock, in[2], out[2];
 	pid_t pid;
 
-	(void)state;
 	assert_int_equal(pipe(in), 0);
 	assert_int_equal(pipe(out), 0);
 	pid = fork();
@@ -78,7 +76,6 @@ static void test_blocks_answer(void **state)
 	struct error err = { 0 };
 	int lock, fd = socket(AF_INET, SOCK_STREAM, 0);
 
-	(void)state;
 	assert_int_equal(address_block_reserve(block, &lock, &err), 0);
 	assert_true(str_starts(block, "127."));
 	assert_false(str_starts(block, "127.0."));
@@ -97,7 +94,6 @@ static void test_holders(void **state)
 	pid_t pid;
 	char c;
 
-	(void)state;
 	own = gpu_reserve("GPU-own");
 	assert_true(own >= 0);
 	assert_int_equal(gpu_reserve("GPU-own"), -1);
@@ -154,7 +150,6 @@ static void test_replace(void **state)
 	};
 	cleanup_arena struct arena arena = { 0 };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		assert_string_equal(
 			port_replace(&arena, rows[i].name, rows[i].value, 29500, 31000),

@@ -55,7 +55,6 @@ static void test_an_id_of_something_else(void **state)
 		{ NUMBER, "2147483646", -1, NULL, PROCID_ENDED },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		char host[PROCID_HOST_SIZE] = "";
 		int pid = 0;
@@ -75,7 +74,6 @@ static void test_what_is_no_id(void **state)
 	char host[PROCID_HOST_SIZE];
 	int pid;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
 		assert_int_equal(procid_find(texts[i], &pid, host), PROCID_UNREADABLE);
 }
@@ -85,7 +83,6 @@ static void test_a_process_that_has_ended(void **state)
 	char text[PROCID_SIZE] = "", host[PROCID_HOST_SIZE];
 	int pipe_[2], pid, found;
 
-	(void)state;
 	assert_int_equal(pipe(pipe_), 0);
 	pid = fork();
 	if (!pid) {

@@ -60,7 +60,6 @@ static void test_first_in_time_not_in_rank(void **state)
 	cleanup_json cJSON *jobset = parse(JOBSET);
 	struct report *r = report_new(jobset, 1000);
 
-	(void)state;
 	expect(r, 0, "");
 	line(r, 0, "peer is gone");
 	line(r, 1, "boom");
@@ -78,7 +77,6 @@ static void test_success_is_no_failure(void **state)
 	cleanup_json cJSON *jobset = parse(JOBSET);
 	struct report *r = report_new(jobset, 0);
 
-	(void)state;
 	end(r, 0, 100, 0);
 	expect(r, 0, "");
 	report_free(r);
@@ -91,7 +89,6 @@ static void test_error_above_the_last_lines(void **state)
 	cleanup_buf struct buf have = { .max = 65536 };
 	struct report *r = report_new(jobset, 0);
 
-	(void)state;
 	line(r, 0, "[rank2]: ValueError: boom");
 	line(r, 0, "[rank3]: RuntimeError: Connection closed by peer");
 	for (int i = 0; i < 30; i++)
@@ -112,7 +109,6 @@ static void test_twenty_lines(void **state)
 	struct report *r = report_new(jobset, 0);
 	char text[32];
 
-	(void)state;
 	buf_adds(&want, "node-0 failed first, after 0.1 s: exit code 1\n"
 			"last 20 lines:\n");
 	for (int i = 0; i < 50; i++) {
@@ -168,7 +164,6 @@ static void test_causes(void **state)
 		  "exit code 1\nhint: nothing accepts connections" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		cleanup_arena struct arena a = { 0 };
 		cleanup_json cJSON *jobset = parse(JOBSET);
@@ -194,7 +189,6 @@ static void test_better_cause_wins(void **state)
 	struct report *r = report_new(jobset, 0);
 	cleanup_buf struct buf have = { .max = 65536 };
 
-	(void)state;
 	line(r, 0, "ModuleNotFoundError: No module named 'x'");
 	line(r, 0, "Connection refused");
 	end(r, 0, 1, 1);
@@ -222,7 +216,6 @@ static void test_last_error_of_nccl(void **state)
 	struct report *r = report_new(jobset, 0);
 	cleanup_buf struct buf have = { .max = 65536 };
 
-	(void)state;
 	line(r, 0, "RuntimeError: NCCL error in: x.cpp:1, unhandled cuda error");
 	line(r, 0, "Last error:");
 	line(r, 1, "Last error:");
@@ -241,7 +234,6 @@ static void test_victims(void **state)
 	cleanup_json cJSON *jobset = parse(JOBSET);
 	struct report *r = report_new(jobset, 0);
 
-	(void)state;
 	line(r, 1, "ValueError: boom");
 	line(r, 1, "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: ");
 	line(r, 0, "RuntimeError: [gloo] Connection closed by peer [127.0.0.1]");
@@ -282,7 +274,6 @@ static void test_restarts(void **state)
 	cleanup_json cJSON *jobset = parse(JOBSET);
 	struct report *r = report_new(jobset, 0);
 
-	(void)state;
 	/* seen only after it was started again */
 	status(r, 1, 1000,
 	       "'restartCount':1,'state':{'running':{}},"
@@ -306,7 +297,6 @@ static void test_overcome(void **state)
 	cleanup_json cJSON *jobset = parse(JOBSET);
 	struct report *r = report_new(jobset, 0);
 
-	(void)state;
 	status(r, 1, 1000,
 	       "'restartCount':1,'state':{'running':{}},"
 	       "'lastState':{'terminated':{'exitCode':5}}");
@@ -320,7 +310,6 @@ static void test_a_restart_of_the_jobset_starts_over(void **state)
 	cleanup_json cJSON *jobset = parse(JOBSET);
 	struct report *r = report_new(jobset, 0);
 
-	(void)state;
 	end(r, 0, 1000, 5);
 	report_restart(r);
 	report_forget(r, pods[0]);
@@ -338,7 +327,6 @@ static void test_prefix(void **state)
 	cleanup_json cJSON *jobset = parse(JOBSET);
 	struct report *r = report_new(jobset, 0);
 
-	(void)state;
 	assert_string_equal(report_line(r, pods[1], "node", "x", 1, 0), "node-1");
 	assert_string_equal(report_line(r, "who", "node", "x", 1, 0), "who");
 	report_free(r);
@@ -350,7 +338,6 @@ static void test_many_failures_stay_bounded(void **state)
 	struct report *r = report_new(jobset, 0);
 	cleanup_arena struct arena a = { 0 };
 
-	(void)state;
 	for (int i = 1; i < 2 * REPORT_FAILURES; i++)
 		status(r, 0, i,
 		       arena_printf(

@@ -172,7 +172,6 @@ static void test_success(void **state)
 	struct game g;
 	const cJSON *job;
 
-	(void)state;
 	run(&g, "ok", OBJECTS("", NODES("2", "echo hello $JOB_COMPLETION_INDEX")));
 	assert_int_equal(g.result->exit_code, 0);
 	assert_string_equal(g.result->report, "");
@@ -195,7 +194,6 @@ static void test_first_failing_rank(void **state)
 {
 	struct game g;
 
-	(void)state;
 	run(&g, "fails",
 	    OBJECTS("",
 		    NODES("2", "if [ $JOB_COMPLETION_INDEX = 1 ]; then echo boom >&2; "
@@ -213,7 +211,6 @@ static void test_cause_on_another_rank(void **state)
 {
 	struct game g;
 
-	(void)state;
 	run(&g, "victim",
 	    OBJECTS("",
 		    NODES("2", "if [ $JOB_COMPLETION_INDEX = 1 ]; then echo ValueError: "
@@ -231,7 +228,6 @@ static void test_command_not_found(void **state)
 {
 	struct game g;
 
-	(void)state;
 	run(&g, "missing",
 	    "[{'kind':'JobSet','metadata':{'name':'j'},'spec':{'replicatedJobs':[{'name':"
 	    "'node','template':{'spec':{'backoffLimit':0,'template':{'spec':{"
@@ -248,7 +244,6 @@ static void test_killed_by_signal(void **state)
 {
 	struct game g;
 
-	(void)state;
 	run(&g, "segv", OBJECTS("", NODES("1", "kill -SEGV $$$$")));
 	assert_int_equal(g.result->exit_code, 139);
 	report_has(&g, "killed by SIGSEGV (signal 11)");
@@ -261,7 +256,6 @@ static void test_depends_on(void **state)
 {
 	struct game g;
 
-	(void)state;
 	run(&g, "deps",
 	    OBJECTS("",
 		    JOB_("first", "1", "", "", "Never", "sleep 0.1; echo 1 >> $D/order") "," JOB_(
@@ -277,7 +271,6 @@ static void test_restart_in_place(void **state)
 {
 	struct game g;
 
-	(void)state;
 	run(&g, "onfailure",
 	    OBJECTS("", JOB_("node", "1", "", "'backoffLimit':3,", "OnFailure",
 			     "test -e $D/was || { touch $D/was; exit 4; }; echo again")));
@@ -291,7 +284,6 @@ static void test_jobset_restart(void **state)
 {
 	struct game g;
 
-	(void)state;
 	run(&g, "restart",
 	    OBJECTS("'failurePolicy':{'maxRestarts':2},",
 		    NODES("2",
@@ -308,7 +300,6 @@ static void test_out_of_restarts(void **state)
 {
 	struct game g;
 
-	(void)state;
 	run(&g, "norestart",
 	    OBJECTS("'failurePolicy':{'maxRestarts':1},", NODES("1", "exit 7")));
 	assert_int_equal(g.result->exit_code, 7);
@@ -391,7 +382,6 @@ static void test_controller_deletes(void **state)
 						     .ctx = &clerk };
 	struct game g;
 
-	(void)state;
 	setup_game(&g);
 	play_with(&g, "late", "", OBJECTS("", NODES("1", "sleep 60")), &controller);
 	assert_int_equal(g.rc, 0);
@@ -427,7 +417,6 @@ static void test_numbers_beyond_any_clock(void **state)
 #define MOST "9223372036854775807"
 	struct game g;
 
-	(void)state;
 	setup_game(&g);
 	play(&g, "most", "'activeDeadlineSeconds':" MOST,
 	     "[{'apiVersion':'jobset.x-k8s.io/v1alpha2','kind':'JobSet',"
@@ -447,7 +436,6 @@ static void test_refused(void **state)
 	cleanup_json cJSON *tj = NULL;
 	struct error err = { 0 };
 
-	(void)state;
 	expect_refused("r", "", "[]", ERR_INVALID, "no JobSet to run");
 	/* both, at once */
 	expect_refused("r", "",
@@ -463,7 +451,6 @@ static void test_notes(void **state)
 {
 	struct game g;
 
-	(void)state;
 	run(&g, "notes",
 	    "[{'kind':'PodGroup','metadata':{'name':'pg'}},{'kind':'JobSet','metadata':"
 	    "{'name':'j'},'spec':{'ttlSecondsAfterFinished':5,'replicatedJobs':["
@@ -484,7 +471,6 @@ static void test_many_pods(void **state)
 {
 	struct game g;
 
-	(void)state;
 	run(&g, "many", OBJECTS("", NODES("40", "true")));
 	assert_int_equal(g.result->exit_code, 0);
 	end_game(&g);
@@ -531,7 +517,6 @@ static void test_interrupted(void **state)
 {
 	pid_t pid;
 
-	(void)state;
 	pid = run_in_child(
 		"int",
 		OBJECTS("", NODES("2", "trap \\\"echo bye > $D/bye-"
@@ -550,7 +535,6 @@ static void test_impatient(void **state)
 {
 	pid_t pid;
 
-	(void)state;
 	pid = run_in_child(
 		"imp",
 		"[{'kind':'JobSet','metadata':{'name':'j'},'spec':{"
@@ -573,7 +557,6 @@ static void test_killed(void **state)
 	struct stat before, now = { 0 };
 	pid_t pid;
 
-	(void)state;
 	pid = run_in_child(
 		"kill9",
 		OBJECTS("", NODES("1", "while :; do echo x >> beat; sleep 0.01; done")),
@@ -592,7 +575,6 @@ static void test_runs_already(void **state)
 {
 	pid_t pid;
 
-	(void)state;
 	pid = run_in_child("twice", OBJECTS("", NODES("1", "touch twice; sleep 60")),
 			   "twice");
 	expect_refused("twice", "", OBJECTS("", NODES("1", "true")), ERR_EXISTS,

@@ -154,7 +154,6 @@ static void test_worker_replaces_sshd(void **state)
 	struct play p;
 	const char *port;
 
-	(void)state;
 	begin(&p, false);
 	assert_string_equal(command_of(&p, NODE_POD),
 			    arena_printf(&p.arena,
@@ -187,7 +186,6 @@ static void test_two_runs_have_two_ports(void **state)
 {
 	struct play one, two;
 
-	(void)state;
 	begin(&one, false);
 	begin(&two, false);
 	assert_string_not_equal(env_of(&one, NODE_POD, "KFTRAINER_MPI_PORT"),
@@ -200,7 +198,6 @@ static void test_launcher(void **state)
 {
 	struct play p;
 
-	(void)state;
 	begin(&p, false);
 	/* Paths of the carried program, and only those. */
 	assert_string_equal(
@@ -229,7 +226,6 @@ static void test_files(void **state)
 	const char *links[] = { "mpi-launch", "mpi-worker" };
 	struct stat st;
 
-	(void)state;
 	begin(&p, false);
 	for (size_t i = 0; i < 2; i++) {
 		const char *to =
@@ -256,7 +252,6 @@ static void test_plain(void **state)
 	struct stat st;
 	struct play p;
 
-	(void)state;
 	begin(&p, true);
 	gethostname(host, sizeof(host) - 1);
 	assert_string_equal(file_of(&p, "pods/mpi/id_rsa"), "key\n");
@@ -287,7 +282,6 @@ static void test_other_jobs_are_left_alone(void **state)
 	struct run r = { .jobset = jobset, .state.dir = none };
 	struct error err = { 0 };
 
-	(void)state;
 	json_del(jobset, JSON_PATH("metadata", "annotations"));
 	before = json_dup(jobset);
 	assert_int_equal(run_mpi_edit(&r, &err), 0);

@@ -116,7 +116,6 @@ static const unsigned kinds[] = {
 
 static void test_kinds(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < 4; i++) {
 		struct fixture f;
 		unsigned kind = kinds[i];
@@ -147,7 +146,6 @@ static void test_kinds(void **state)
 
 static void test_signals(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < 4; i++) {
 		struct fixture f;
 
@@ -174,7 +172,6 @@ static void test_signals(void **state)
 /* A process sees what a container should, and no descriptor of ours. */
 static void test_what_it_gets(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < 4; i++) {
 		struct fixture f;
 

@@ -42,7 +42,6 @@ static int setup(void **state)
 	struct arena a = { 0 };
 	char *dir = arena_printf(&a, "%s/%d", home, n++);
 
-	(void)state;
 	setenv("XDG_STATE_HOME", dir, 1);
 	arena_clear(&a);
 	return 0;
@@ -105,7 +104,6 @@ static void test_runs_are_private(void **state)
 	struct error err = { 0 };
 	struct state_run run;
 
-	(void)state;
 	begin(&run, "x");
 	assert_true(is_running("ns", "x"));
 	assert_int_equal(mode_of(in_state(&a, "kftrainer")), 0700);
@@ -129,7 +127,6 @@ static void test_one_run_at_a_time(void **state)
 	struct state_run run, other;
 	struct error err = { 0 };
 
-	(void)state;
 	begin(&run, "x");
 	assert_int_equal(state_begin(&other, "ns", "x", tj, objects, &err), -1);
 	assert_int_equal(err.kind, ERR_EXISTS);
@@ -148,7 +145,6 @@ static void test_get(void **state)
 	struct state_run a;
 	struct error err = { 0 };
 
-	(void)state;
 	begin(&a, "a");
 	finish(&a);
 	assert_int_equal(state_get(&one, "ns", "a", &err), 0);
@@ -182,7 +178,6 @@ static void test_killed_run_reads_as_interrupted(void **state)
 	struct state_run run;
 	struct error err = { 0 };
 
-	(void)state;
 	begin(&run, "x");
 	assert_int_equal(state_get(&tj, "ns", "x", &err), 0);
 	assert_null(json_get(tj, "status", "conditions"));
@@ -216,7 +211,6 @@ static void test_suspend(void **state)
 	struct state_run run;
 	struct error err = { 0 };
 
-	(void)state;
 	assert_int_equal(state_suspend("ns", "x", true, &err), -1);
 	assert_int_equal(err.kind, ERR_CONFLICT);
 	begin(&run, "x");
@@ -240,7 +234,6 @@ static void test_not_found(void **state)
 	struct error err = { 0 };
 	cJSON *tj = NULL;
 
-	(void)state;
 	assert_int_equal(state_get(&tj, "ns", "x", &err), -1);
 	assert_int_equal(err.kind, ERR_NOT_FOUND);
 	assert_null(tj);
@@ -252,7 +245,6 @@ static void test_history_is_kept_for_ten_runs(void **state)
 	struct state_run run;
 	char *first = NULL, *second = NULL;
 
-	(void)state;
 	for (int i = 0; i < STATE_KEEP_RUNS + 1; i++) {
 		begin(&run, "x");
 		if (!i)
@@ -273,7 +265,6 @@ static void test_pods_of_killed_runs_go(void **state)
 	struct error err = { 0 };
 	char *pods, *claims, *log;
 
-	(void)state;
 	begin(&killed, "x");
 	pods = path_join(&a, killed.dir, "pods");
 	claims = path_join(&a, killed.dir, "claims");
@@ -296,7 +287,6 @@ static void test_cancelled_run_leaves_nothing(void **state)
 	struct state_run run;
 	char *before;
 
-	(void)state;
 	begin(&run, "x");
 	state_cancel(&run);
 	assert_false(file_exists(in_state(&a, "kftrainer/jobs/ns/x")));
@@ -334,7 +324,6 @@ static void test_lock_of_another(void **state)
 	struct state_run run;
 	int taken;
 
-	(void)state;
 	begin(&run, "x");
 	assert_int_equal(state_own(&run, "ns", "x", &owner, &err), 0);
 	state_end(&run);
@@ -355,7 +344,6 @@ static void test_bad_folders(void **state)
 	struct error err = { 0 };
 	const char *claims;
 
-	(void)state;
 	assert_int_equal(dir_make(in_state(&a, "kftrainer/jobs"), 0700, &err), 0);
 	assert_int_equal(symlink("/tmp", in_state(&a, "kftrainer/jobs/ns")), 0);
 	expect_refused("ns", "x",
@@ -416,7 +404,6 @@ static void test_full_disk(void **state)
 	pid_t pid = fork();
 	int status;
 
-	(void)state;
 	assert_true(pid >= 0);
 	if (!pid)
 		_exit(on_a_full_disk());
@@ -434,7 +421,6 @@ static void test_linked_root(void **state)
 	struct error err = { 0 };
 	struct state_run run;
 
-	(void)state;
 	assert_int_equal(dir_make(in_state(&a, "elsewhere"), 0700, &err), 0);
 	assert_int_equal(symlink("elsewhere", in_state(&a, "kftrainer")), 0);
 	begin(&run, "x");
@@ -461,7 +447,6 @@ static void test_place_of_a_name(void **state)
 		parse("{'metadata':{'name':'j'},'spec':{'replicatedJobs':"
 		      "[{'name':'node'},{'name':'node-1'}]}}");
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		struct place p = { 0 };
 

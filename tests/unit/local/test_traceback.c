@@ -48,7 +48,6 @@ static void expect(const char *in, const char *want)
 
 static void test_the_same_error_of_another_rank_is_one_line(void **state)
 {
-	(void)state;
 	expect("a|before\n" FIRST("a") "a|ValueError: x\n" FIRST(
 		       "b") "b|ValueError: x\nb|z\n",
 	       "a|before\n" FIRST("a") "a|ValueError: x\nb|ValueError: x\nb|z\n");
@@ -58,14 +57,12 @@ static void test_the_same_error_of_another_rank_is_one_line(void **state)
 
 static void test_a_launchers_traceback_is_one_line(void **state)
 {
-	(void)state;
 	expect(FIRST("a") "a|torch.distributed.elastic.x.ChildFailedError: \na|====\n",
 	       "a|torch.distributed.elastic.x.ChildFailedError: \na|====\n");
 }
 
 static void test_lines_of_two_ranks_in_turn_and_behind_a_rank(void **state)
 {
-	(void)state;
 	expect("a|[rank0]: Traceback (most recent call last):\n"
 	       "b|[rank1]: Traceback (most recent call last):\n"
 	       "a|[rank0]:   File\nb|[rank1]:   File\nb|[rank1]: E: x\na|[rank0]: E: x\n",
@@ -80,7 +77,6 @@ static void test_no_line_is_lost_or_waits_forever(void **state)
 	char wide[1001];
 	int64_t now = 0;
 
-	(void)state;
 	memset(wide, ' ', 1000);
 	wide[1000] = 0;
 	traceback_line(f, "a", "Traceback (most recent call last):", 34, 5);

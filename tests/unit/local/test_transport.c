@@ -210,7 +210,6 @@ static void put_doc(struct buf *out, cJSON *take_doc)
 
 static int on_item(void *ctx, cJSON *take_obj, struct error *err)
 {
-	(void)err;
 	put_doc(ctx, take_obj);
 	return 0;
 }
@@ -307,7 +306,6 @@ static void test_equal(void **state)
 	struct side http, inside;
 	size_t failed = 0;
 
-	(void)state;
 	side_start(&http, true);
 	side_start(&inside, false);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
@@ -337,9 +335,6 @@ struct waiting {
 
 static int on_bookmark(void *ctx, const char *type, cJSON *take_obj, struct error *err)
 {
-	(void)ctx;
-	(void)type;
-	(void)err;
 	cJSON_Delete(take_obj);
 	return 0;
 }
@@ -361,7 +356,6 @@ static void test_cancel(void **state)
 	struct waiting w = { 0 };
 	pthread_t thread;
 
-	(void)state;
 	side_start(&w.side, false);
 	assert_int_equal(pthread_create(&thread, NULL, wait_for, &w), 0);
 	__atomic_store_n(&w.cancel, true, __ATOMIC_RELEASE);

@@ -46,7 +46,6 @@ static void test_shared(void **state)
 	struct error err = { 0 };
 	bool shared = false;
 
-	(void)state;
 	assert_non_null(mkdtemp(folder));
 	setenv("KFTRAINER_ISOLATION", "none", 1);
 	make(&summary, &arena);

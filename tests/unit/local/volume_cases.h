@@ -94,7 +94,6 @@ static void test_config_map(void **state)
 {
 	struct podtest t;
 
-	(void)state;
 	open_with_objects(&t);
 	assert_string_equal(
 		see(&t, "{'name':'v','configMap':{'name':'cm'}}",
@@ -123,7 +122,6 @@ static void test_secret(void **state)
 {
 	struct podtest t;
 
-	(void)state;
 	open_with_objects(&t);
 	assert_string_equal(
 		see(&t, "{'name':'v','secret':{'secretName':'key'}}",
@@ -146,7 +144,6 @@ static void test_projected_and_downward(void **state)
 {
 	struct podtest t;
 
-	(void)state;
 	open_with_objects(&t);
 	assert_string_equal(
 		see(&t,
@@ -164,7 +161,6 @@ static void test_empty_dir(void **state)
 	const char *spec =
 		"{'metadata':{'name':'p'},'spec':{'restartPolicy':'Never','volumes':[{'name':'d'},{'name':'m','emptyDir':{'medium':'Memory'}}],'initContainers':[{'name':'i','command':['sh','-c','echo 1 >/opt/kft-test/d/x; echo 2 >/dev/shm/x'],'volumeMounts':[{'name':'d','mountPath':'/opt/kft-test/d'},{'name':'m','mountPath':'/dev/shm'}]}],'containers':[{'name':'c','command':['sh','-c','cat /kft-test-2/x/x /dev/shm/x; stat -f -c %T /dev/shm; ls /dev/shm'],'volumeMounts':[{'name':'d','mountPath':'/kft-test-2/x'},{'name':'m','mountPath':'/dev/shm'}]}]}}";
 
-	(void)state;
 	open_with_objects(&t);
 	assert_string_equal(podtest_run(&t, spec), "Succeeded");
 	assert_lines(&t, "p/c: 1\np/c: 2\np/c: tmpfs\np/c: x\n");
@@ -183,7 +179,6 @@ static void test_mount_points(void **state)
 	const char *before[6], *mounts = "";
 	struct podtest t;
 
-	(void)state;
 	open_with_objects(&t);
 	for (size_t i = 0; i < 6; i++)
 		before[i] = listing(&t, folders[i]);
@@ -219,7 +214,6 @@ static void test_in_working_folder(void **state)
 {
 	struct podtest t;
 
-	(void)state;
 	open_with_objects(&t);
 	see(&t, "{'name':'v'}",
 	    arena_printf(&t.arena, "{'name':'v','mountPath':'%s/data/set'}", t.dir),
@@ -235,7 +229,6 @@ static void test_nested_and_sub_paths(void **state)
 {
 	struct podtest t;
 
-	(void)state;
 	open_with_objects(&t);
 	assert_string_equal(
 		see(&t, "{'name':'v'},{'name':'cm','configMap':{'name':'cm'}}",
@@ -275,7 +268,6 @@ static void test_host_path(void **state)
 		{ "there", "Nonsense", "unknown type Nonsense" },
 	};
 
-	(void)state;
 	open_with_objects(&t);
 	file = path_join(&t.arena, t.dir, "there");
 	assert_int_equal(file_write(file, "host\n", 5, 0644, &err), 0);
@@ -315,7 +307,6 @@ static void test_claim(void **state)
 	const char *v = "{'name':'v','persistentVolumeClaim':{'claimName':'data'}}";
 	const char *m = "{'name':'v','mountPath':'/kft-test-workspace/set'}";
 
-	(void)state;
 	open_with_objects(&t);
 	see(&t, v, m, "echo kept >/kft-test-workspace/set/x");
 	assert_string_equal(see(&t, v, m, "cat /kft-test-workspace/set/x"),
@@ -344,7 +335,6 @@ static void test_refused_paths(void **state)
 	};
 	struct podtest t;
 
-	(void)state;
 	open_with_objects(&t);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		const char *m = arena_printf(&t.arena, "{'name':'v','mountPath':'%s'}",
@@ -364,7 +354,6 @@ static void test_hidden_sources(void **state)
 {
 	struct podtest t;
 
-	(void)state;
 	open_with_objects(&t);
 	assert_string_equal(
 		see(&t,
@@ -384,7 +373,6 @@ static void test_stale_memory(void **state)
 	const char *dir, *hidden;
 	struct error err;
 
-	(void)state;
 	open_with_objects(&t);
 	dir = arena_printf(&t.arena, "/dev/shm/kftrainer-%u-stale", (unsigned)geteuid());
 	/* Hidden first, as no other test that runs now may sweep it half made. */
@@ -404,7 +392,6 @@ static void test_secrets_are_in_memory(void **state)
 	struct podtest t;
 	char command[300];
 
-	(void)state;
 	open_with_objects(&t);
 	podtest_start(&t,
 		      pod_with(&t,
@@ -434,7 +421,6 @@ static void test_links(void **state)
 	const char *free_path, *m;
 	struct error err = { 0 };
 
-	(void)state;
 	no_namespaces = true;
 	open_with_objects(&t);
 	free_path = arena_printf(&t.arena, "%s/links/at", t.dir);

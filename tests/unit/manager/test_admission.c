@@ -34,7 +34,6 @@ static void test_what_is_asked(void **state)
 	cleanup_admission struct admission_request req = { 0 };
 	struct error err = { 0 };
 
-	(void)state;
 	assert_int_equal(admission_read(&req, body, strlen(body), &err), 0);
 	assert_string_equal(req.uid, "u-1");
 	assert_int_equal(req.operation, ADMISSION_UPDATE);
@@ -102,7 +101,6 @@ static void test_what_is_no_question(void **state)
 		{ "{\"a\": \"\xff\"}", "UTF-8", "" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		cleanup_admission struct admission_request req = { 0 };
 		cleanup_admission_answer struct admission_answer answer = { 0 };
@@ -137,7 +135,6 @@ static void test_versions_are_answered_in_kind(void **state)
 	cleanup_buf struct buf out = { .max = 65536 };
 	struct error err = { 0 };
 
-	(void)state;
 	assert_int_equal(admission_read(&req, body, strlen(body), &err), 0);
 	admission_print(&out, &req, &answer);
 	assert_string_equal(
@@ -160,7 +157,6 @@ static void test_answers(void **state)
 	};
 	struct admission_request none = { 0 };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		cleanup_admission_answer struct admission_answer answer = {
 			.patch = doc("[{\"op\": \"remove\", \"path\": \"/a\"}]"),
@@ -193,7 +189,6 @@ static void test_the_patch_is_base64(void **state)
 	struct error err = { 0 };
 	const char *text;
 
-	(void)state;
 	admission_print(&out, &none, &answer);
 	said = doc((const char *)out.data);
 	assert_string_equal(json_str(said, "response", "patchType"), "JSONPatch");

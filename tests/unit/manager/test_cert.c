@@ -47,7 +47,6 @@ static int make_good(void **state)
 	struct error why = { 0 }, err = { 0 };
 	int64_t ends;
 
-	(void)state;
 	assert_int_equal(renew(&good, DNS, NOW, &why), CERT_NEW_CA);
 	check_text("why", why.msg, "no CA");
 	assert_int_equal(x509_check_ca(&good.ca, NOW, &err), 0);
@@ -60,7 +59,6 @@ static int make_good(void **state)
 
 static int drop_good(void **state)
 {
-	(void)state;
 	cert_set_release(&good);
 	return 0;
 }
@@ -79,7 +77,6 @@ static const struct {
 
 static void test_renewal(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < N_ROWS(renew_rows); i++) {
 		struct cert_set set = copy_set(&good);
 		struct error why = { 0 };
@@ -110,7 +107,6 @@ static void test_new_ca(void **state)
 		{ "the clock went back", -700, false },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N_ROWS(rows); i++) {
 		struct cert_set set = copy_set(&good);
 		struct error why = { 0 }, err = { 0 };
@@ -131,7 +127,6 @@ static void test_broken(void **state)
 	struct cert_set set = copy_set(&good);
 	struct error why = { 0 };
 
-	(void)state;
 	free(STEAL(set.ca.key_pem)); /* kept elsewhere: fine while it is not needed */
 	assert_int_equal(renew(&set, DNS, NOW, &why), CERT_KEPT);
 	free(set.server.key_pem);
@@ -151,7 +146,6 @@ static void test_secret(void **state)
 	cleanup_json cJSON *none = doc_of("{}");
 	cleanup_cert_set struct cert_set set = { 0 };
 
-	(void)state;
 	cert_set_write(&good, secret);
 	check_text("other", json_str(secret, "data", "other"), "eA==");
 	cert_set_read(&set, secret);
@@ -281,7 +275,6 @@ static void test_first_start(void **state)
 	cleanup_cert_set struct cert_set set = { 0 };
 	struct error err = { 0 };
 
-	(void)state;
 	apiserver_start(&s);
 	create_hooks(&s, "MutatingWebhookConfiguration", MANAGER_MUTATING);
 	create_hooks(&s, "ValidatingWebhookConfiguration", MANAGER_VALIDATING);
@@ -322,7 +315,6 @@ static void test_a_touched_bundle_is_put_back_at_once(void **state)
 	struct replica one;
 	struct error err = { 0 };
 
-	(void)state;
 	apiserver_start(&s);
 	start_looking(&one, s.kube, NULL, 60 * 60 * 1000);
 	EVENTUALLY(cert_manager_ready(one.certs));
@@ -359,7 +351,6 @@ static void test_slow_cluster(void **state)
 	struct replica one;
 	cleanup_json cJSON *secret = NULL;
 
-	(void)state;
 	apiserver_start(&s);
 	create(&s,
 	       "{\"apiVersion\": \"v1\", \"kind\": \"Secret\", \"metadata\": "
@@ -391,7 +382,6 @@ static void test_changed_secret(void **state)
 	struct error err = { 0 };
 	cleanup_free char *before = NULL;
 
-	(void)state;
 	renew(&set, DNS, clock_now(), &err);
 	cert_set_write(&set, secret);
 	apiserver_start(&s);
@@ -425,7 +415,6 @@ static void test_deleted_secret(void **state)
 	cleanup_free char *ca = NULL;
 	struct error err = { 0 };
 
-	(void)state;
 	apiserver_start(&s);
 	start(&one, s.kube, NULL);
 	EVENTUALLY(cert_manager_ready(one.certs));
@@ -456,7 +445,6 @@ static void test_folder(void **state)
 	struct error err = { 0 };
 	struct replica one;
 
-	(void)state;
 	assert_non_null(mkdtemp(dir));
 	start(&one, NULL, dir);
 	clock_sleep_ms(3 * LOOK_MS);

@@ -73,7 +73,6 @@ static void test_defaults(void **state)
 		HEAD "metrics: {bindAddress: '', auth: {enabled: null}}\n",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N_ROWS(texts); i++) {
 		struct manager_config c;
 
@@ -91,7 +90,6 @@ static void test_shipped(void **state)
 {
 	struct manager_config c;
 
-	(void)state;
 	load_well(&c,
 		  HEAD "health:\n"
 		       "  healthProbeBindAddress: :8081\n"
@@ -141,7 +139,6 @@ static void test_everything(void **state)
 {
 	struct manager_config c;
 
-	(void)state;
 	load_well(
 		&c,
 		HEAD
@@ -265,7 +262,6 @@ static const struct {
 
 static void test_bad(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < N_ROWS(bad_rows); i++) {
 		struct manager_config c;
 		struct error err = { 0 };
@@ -300,7 +296,6 @@ static void test_which_client_limit_is_applied(void **state)
 		{ 0, 100, 0 },  { 1000, 1, 1000 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N_ROWS(rows); i++) {
 		const struct manager_config c = { .client = { rows[i].qps,
 							      rows[i].burst } };
@@ -313,7 +308,6 @@ static void test_no_file(void **state)
 {
 	static const char *const paths[] = { "/nonexistent/file.yaml", "." };
 
-	(void)state;
 	for (size_t i = 0; i < N_ROWS(paths); i++) {
 		struct manager_config c;
 		struct error err = { 0 };
@@ -353,7 +347,6 @@ static void test_gate_of_claims(void **state)
 		{ NULL, "TrainJobStatus=true", true },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N_ROWS(of_claims); i++) {
 		struct manager_config c;
 
@@ -368,7 +361,6 @@ static void test_gates(void **state)
 	static const char *const bad[] = { "TrainJobStatus", "TrainJobStatus=yes",
 					   "TrainJobState=true", "=true" };
 
-	(void)state;
 	for (size_t i = 0; i < N_ROWS(gate_rows); i++) {
 		struct manager_config c;
 

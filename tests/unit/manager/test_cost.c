@@ -110,7 +110,6 @@ static void test_reviews(void **state)
 {
 	bool within = true;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		const struct row *row = &rows[i];
 		uint64_t cost = cost_of(row);
@@ -130,7 +129,6 @@ static void test_bodies(void **state)
 					      "\"",   "a" };
 	cleanup_free char *body = xcalloc(1, BODY + 1);
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(pieces) / sizeof(*pieces); i++) {
 		const char *piece = pieces[i], *start = i % 2 ? "{\"request\":[\"" : "[";
 		size_t len = strlen(start), n = strlen(piece);

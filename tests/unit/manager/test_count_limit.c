@@ -65,7 +65,6 @@ static void test_alone(void **state)
 		  { 1010, 1020, 1030, 1040, 5000, 5001, 5002, 5003, 5250 } },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		struct sim s = { .limit.lock = PTHREAD_MUTEX_INITIALIZER };
 		size_t next = 0, n = 0;
@@ -94,7 +93,6 @@ static void test_wave(void **state)
 {
 	struct sim s = { .limit.lock = PTHREAD_MUTEX_INITIALIZER };
 
-	(void)state;
 	for (int64_t now = 1000; now < 4000; now++) {
 		tick(&s, now);
 		for (size_t job = 0; job < MAX_JOBS; job++) {
@@ -115,7 +113,6 @@ static void test_two(void **state)
 {
 	struct sim s = { .limit.lock = PTHREAD_MUTEX_INITIALIZER };
 
-	(void)state;
 	write_now(&s, 0, false, 1000);
 	write_now(&s, 1, false, 1100);
 	write_now(&s, 0, false, 1110);

@@ -188,7 +188,6 @@ static void test_causes(void **state)
 		  NULL, NULL, NULL, NULL },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N_ROWS(rows); i++) {
 		char want[512];
 		struct world w;
@@ -224,7 +223,6 @@ static void test_many_pods(void **state)
 	cleanup_json cJSON *told = NULL;
 	const cJSON *e;
 
-	(void)state;
 	begin(&w);
 	for (int i = 0; i < 10; i++)
 		show(&w, i, i % 2 ? PENDING : NULL, UNSCHEDULABLE);
@@ -267,7 +265,6 @@ static void test_one_pod_over_time(void **state)
 		"}}]}",
 	};
 
-	(void)state;
 	begin(&w);
 	show(&w, 0, NULL, life[0]);
 	for (size_t i = 1; i < N_ROWS(life); i++)
@@ -289,7 +286,6 @@ static void test_first_failure(void **state)
 {
 	struct world w;
 
-	(void)state;
 	begin(&w);
 	check_failure(&w, "none yet", NULL);
 	show(&w, 0, RUNNING, ENDED_AT("143", "Error", "", "10"));
@@ -321,7 +317,6 @@ static void test_nobody_to_tell(void **state)
 	struct world w;
 	cleanup_json cJSON *told = NULL;
 
-	(void)state;
 	begin(&w);
 	w.gone = true; /* a JobSet of somebody else */
 	show(&w, 0, RUNNING, ENDED("1"));
@@ -351,7 +346,6 @@ static void test_keep(void **state)
 	cleanup_json cJSON *pending = pod(3, PENDING);
 	cleanup_free char *text = json_text(pending);
 
-	(void)state;
 	assert_null(pod(3, SUCCEEDED));
 	assert_null(pod(3, RUNNING));
 	assert_true(strlen(text) < 160);

@@ -61,14 +61,12 @@ static const char *bearer(const char *claims, const char *id)
 
 static int start(void **state)
 {
-	(void)state;
 	standin_start(&api);
 	return 0;
 }
 
 static int stop(void **state)
 {
-	(void)state;
 	standin_stop(&api);
 	arena_clear(&tokens);
 	return 0;
@@ -144,7 +142,6 @@ static void test_paths_and_methods(void **state)
 	struct progress_server *s = new_server();
 	const struct httpd_header none = { NULL, NULL };
 
-	(void)state;
 	standin_set(&api, NULL);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		cleanup_reply struct reply r = { 0 };
@@ -165,7 +162,6 @@ static void test_too_large(void **state)
 	cleanup_reply struct reply r = { 0 };
 	const struct httpd_request req = { .method = "POST", .path = PATH };
 
-	(void)state;
 	progress_server_large(NULL, &req, &r.resp);
 	r.doc = standin_doc((const char *)r.resp.body.data);
 	assert_failure(&r, 413, "RequestEntityTooLarge", "Payload too large");
@@ -184,7 +180,6 @@ static void test_without_a_token(void **state)
 						{ NULL, NULL } };
 	struct progress_server *s = new_server();
 
-	(void)state;
 	standin_set(&api, NULL);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		cleanup_reply struct reply r;
@@ -247,7 +242,6 @@ static void test_who_may_report(void **state)
 		  OWNER("acme.io/v1", "TrainJob", "tj", ", controller: true"), false },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		const struct standin_answer answers[] = {
 			{ REVIEWS, 201, rows[i].review },
@@ -277,7 +271,6 @@ static void test_when_the_api_server_fails(void **state)
 {
 	static const char *const paths[] = { REVIEWS, POD, JOBSET, PATH };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(paths) / sizeof(*paths); i++) {
 		const struct standin_answer answers[] = {
 			{ paths[i], 403, "{kind: Status, message: no rights}" },
@@ -309,7 +302,6 @@ static void test_what_is_written(void **state)
 	cleanup_reply struct reply r;
 	cleanup_json cJSON *want = NULL;
 
-	(void)state;
 	standin_set(&api, fine);
 	ask(s, arena_printf(&tokens, "  bearer \t %s ", token),
 	    "{\"trainerStatus\": {\"lastUpdatedTime\": "
@@ -339,7 +331,6 @@ static void test_nothing_to_report(void **state)
 					    "{\"more\": 1}" };
 	struct progress_server *s = new_server();
 
-	(void)state;
 	standin_set(&api, fine);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		cleanup_reply struct reply r;
@@ -369,7 +360,6 @@ static void test_bad_bodies(void **state)
 	};
 	struct progress_server *s = new_server();
 
-	(void)state;
 	standin_set(&api, fine);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		cleanup_reply struct reply r;
@@ -399,7 +389,6 @@ static void test_what_the_api_server_says_of_it(void **state)
 		  "Forbidden", "Forbidden" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		const struct standin_answer answers[] = {
 			{ REVIEWS, 201, GOOD_USER },
@@ -436,7 +425,6 @@ static void test_a_verdict_is_remembered(void **state)
 		size_t status, patches;
 	} rows[] = { { GOOD_USER, 200, 4 }, { "{status: {error: forged}}", 403, 0 } };
 
-	(void)state;
 	for (size_t i = 0; i < 2; i++) {
 		const struct standin_answer answers[] = {
 			{ REVIEWS, 201, rows[i].review },
@@ -500,7 +488,6 @@ static void test_claims_that_do_not_fit(void **state)
 					     "e30.e30.eA" };
 	struct progress_server *s = new_server();
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		cleanup_reply struct reply r;
 

@@ -56,9 +56,6 @@ static void *work(void *ctx)
 
 static cJSON *find_trainjob(void *ctx, const char *ns, const char *name)
 {
-	(void)ctx;
-	(void)ns;
-	(void)name;
 	return NULL;
 }
 
@@ -891,7 +888,6 @@ static void test_status_patch(void **state)
 		  "{a: null}" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N_ROWS(rows); i++) {
 		cleanup_json cJSON *was = yaml(rows[i].was);
 		cleanup_json cJSON *is = yaml(rows[i].is);
@@ -925,7 +921,6 @@ static void test_whose_it_is(void **state)
 	};
 	cleanup_json cJSON *tj = yaml("{metadata: {name: tj, uid: u1}}");
 
-	(void)state;
 	for (size_t i = 0; i < N_ROWS(rows); i++) {
 		cleanup_json cJSON *obj = yaml("{kind: ConfigMap}");
 		struct error err = { 0 };
@@ -948,7 +943,6 @@ static void test_preconditions_and_sameness(void **state)
 			       .msg = "x: unable to create new content in namespace a "
 				      "because it is being terminated" };
 
-	(void)state;
 	assert_true(meta_has_members(have, want, NULL));
 	json_put_str(have, "z", "data", "x");
 	assert_false(meta_has_members(have, want, NULL));

@@ -47,7 +47,6 @@ static void test_read_from_the_watch_and_asked_for_on_a_miss(void **state)
 	struct error err = { 0 };
 	int64_t reads;
 
-	(void)state;
 	apiserver_start(&s);
 	assert_int_equal(runtimes_start(&r, s.kube, &err), 0);
 	for (size_t i = 0; i < N_ROWS(refs); i++)
@@ -83,7 +82,6 @@ static void test_a_change_is_seen(void **state)
 	struct error err = { 0 };
 	bool changed = false;
 
-	(void)state;
 	apiserver_start(&s);
 	assert_int_equal(runtimes_start(&r, s.kube, &err), 0);
 	create(&s, "TrainingRuntime", "a", "rt");

@@ -75,7 +75,6 @@ static void check_health(const struct health_check *checks, const struct health_
 
 static void test_health(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < N_ROWS(health_rows); i++)
 		check_health(ready, &health_rows[i]);
 	for (size_t i = 0; i < N_ROWS(half_rows); i++)
@@ -128,7 +127,6 @@ static void test_open_metrics(void **state)
 	struct scrape *s = new_scrape(&conf);
 	char body[8192];
 
-	(void)state;
 	assert_int_equal(ask(s, "GET", "/metrics", NULL, body, sizeof(body)), 200);
 	assert_non_null(strstr(body, "\none 1\n"));
 	assert_non_null(strstr(body, "\nprocess_open_fds "));
@@ -166,7 +164,6 @@ static void test_reviewed_metrics(void **state)
 {
 	char body[8192];
 
-	(void)state;
 	for (size_t i = 0; i < N_ROWS(review_rows); i++) {
 		struct standin api;
 		struct metrics *m = metrics_new(table);

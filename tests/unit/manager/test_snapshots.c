@@ -31,7 +31,6 @@ static void test_texts_that_are_kept(void **state)
 	cleanup_free char *bare = NULL;
 	struct snapshots s;
 
-	(void)state;
 	snapshots_init(&s);
 	first = text_of(&s, "x", one);
 	kept = text_of(&s, "y", one);
@@ -55,7 +54,6 @@ static void test_a_full_cache_of_texts_forgets_one(void **state)
 	enum { HELD = 32 };
 	struct snapshots s;
 
-	(void)state;
 	snapshots_init(&s);
 	for (int i = 0; i < HELD + 10; i++) {
 		cleanup_json cJSON *rt =

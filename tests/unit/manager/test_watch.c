@@ -224,8 +224,6 @@ static void change(struct world *w, const char *kind, const char *ns, const char
 
 static int drop(void *ctx, cJSON *take_obj, struct error *err)
 {
-	(void)ctx;
-	(void)err;
 	cJSON_Delete(take_obj);
 	return 0;
 }

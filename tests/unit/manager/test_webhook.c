@@ -43,14 +43,12 @@ static struct standin api;
 
 static int start(void **state)
 {
-	(void)state;
 	standin_start(&api);
 	return 0;
 }
 
 static int stop(void **state)
 {
-	(void)state;
 	standin_stop(&api);
 	return 0;
 }
@@ -175,7 +173,6 @@ static void assert_patch(const char *object, const char *old, const char *want)
 
 static void test_times_of_patches(void **state)
 {
-	(void)state;
 	standin_set(&api, NULL);
 	assert_patch(TJ(""), NULL, NULL);
 	assert_patch(PATCHES(TIMED), NULL, NULL);
@@ -201,7 +198,6 @@ static void test_times_of_patches(void **state)
 /* The schema says what is wrong, with its path: 422 instead of upstream's bare 400. */
 static void test_correction_07_wrong_types_are_the_schemas(void **state)
 {
-	(void)state;
 	assert_patch(TJ(", trainer: {numNodes: '2'}"), NULL, NULL);
 	assert_patch(TJ(", runtimePatches: {a: b}"), NULL, NULL);
 	assert_patch(TJ(", runtimePatches: [1, null, [], x]"), NULL, NULL);
@@ -214,7 +210,6 @@ static void test_correction_07_wrong_types_are_the_schemas(void **state)
 
 static void test_trainjobs_that_are_created(void **state)
 {
-	(void)state;
 	standin_set(&api, with_runtime);
 	assert_review(VALIDATE, TJ(""), NULL, NULL, 0);
 	assert_non_null(strstr((const char *)api.asked.data, "GET " RUNTIME "\n"));
@@ -255,7 +250,6 @@ static void test_trainjobs_that_are_created(void **state)
 /* Not a 500 with what the API server says of another path. */
 static void test_a_runtime_whose_name_is_a_path_is_not_there(void **state)
 {
-	(void)state;
 	standin_set(&api, with_runtime);
 	assert_review(VALIDATE, ODD, NULL, "spec.runtimeRef: Invalid value: ", 0);
 	assert_string_equal((const char *)api.asked.data, "");
@@ -266,7 +260,6 @@ static void test_several_errors_are_one_list(void **state)
 	cleanup_json cJSON *r = NULL;
 	const char *message;
 
-	(void)state;
 	standin_set(&api, with_runtime);
 	r = review(VALIDATE,
 		   TJ(", initializer: {dataset: {}, model: {}}, runtimePatches: "
@@ -296,7 +289,6 @@ static void test_trainjobs_that_are_changed(void **state)
 		{ NULL, 0, NULL },
 	};
 
-	(void)state;
 	standin_set(&api, with_runtime);
 	assert_review(VALIDATE, CHANGED, STORED, NULL, 0);
 	assert_review(VALIDATE, GATED, TJ(""), "spec.runtimePatches: Forbidden: ", 0);
@@ -313,7 +305,6 @@ static void test_updates_that_change_nothing_of_it(void **state)
 		{ NULL, 0, NULL },
 	};
 
-	(void)state;
 	for (int i = 0; i < 3; i++) {
 		standin_set(&api, i == 0 ? NULL : i == 1 ? failing : with_runtime);
 		assert_review(
@@ -350,7 +341,6 @@ static void test_a_runtime_that_is_gone_has_a_snapshot(void **state)
 		{ NULL, 0, NULL },
 	};
 
-	(void)state;
 	standin_set(&api, snapshot);
 	assert_review(VALIDATE, CHANGED, STORED, NULL, 0);
 	assert_review(VALIDATE,
@@ -373,7 +363,6 @@ static void test_when_the_api_server_fails(void **state)
 	};
 	cleanup_json cJSON *r = NULL;
 
-	(void)state;
 	standin_set(&api, failing);
 	r = review(VALIDATE, TJ(""), NULL);
 	assert_false(json_bool(r, true, "allowed"));
@@ -435,7 +424,6 @@ static void test_runtimes(void **state)
 		  "spec.template.metadata.annotations", 0 },
 	};
 
-	(void)state;
 	standin_set(&api, NULL);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
 		assert_review(rows[i].path, rows[i].object, rows[i].old, rows[i].want,
@@ -447,7 +435,6 @@ static void test_the_built_in_runtimes(void **state)
 {
 	size_t n = 0;
 
-	(void)state;
 	for (const struct asset *a = assets; a->name; a++) {
 		cleanup_json cJSON *docs = NULL;
 		struct error err = { 0 };
@@ -478,7 +465,6 @@ static void test_objects_of_another_kind(void **state)
 		RT,
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		cleanup_json cJSON *r = review(VALIDATE, rows[i], NULL);
 
@@ -511,7 +497,6 @@ static void test_requests_that_are_none(void **state)
 	cleanup_buf struct buf deep = { .max = 65536 }, many = { .max = 4000000 };
 	cleanup_buf struct buf text = { .max = 4000000 };
 
-	(void)state;
 	for (int i = 0; i < 1000; i++)
 		buf_adds(&deep, "[");
 	for (int i = 0; i < 100001; i++)
@@ -540,7 +525,6 @@ static void test_figures(void **state)
 	cleanup_buf struct buf text = { .max = 65536 };
 	struct httpd_response resp;
 
-	(void)state;
 	post(NULL, metrics, MUTATE, "application/json", "{}", &resp);
 	buf_release(&resp.body);
 	metrics_print(&text, metrics);
@@ -632,7 +616,6 @@ static void test_what_is_too_much_at_once_waits(void **state)
 	struct webhook *w = webhook_new(&conf);
 	struct caller first[MANY] = { 0 }, large = { 0 }, small = { 0 };
 
-	(void)state;
 	standin_set(&api, with_runtime);
 	call_many(first, w);
 	call_with(&large, w, "Other", 100000 - 100, 200);
@@ -654,7 +637,6 @@ static void test_what_is_too_much_at_once_does_not_wait_for_ever(void **state)
 	struct webhook *w = webhook_new(&conf);
 	struct caller first[MANY] = { 0 }, large = { 0 };
 
-	(void)state;
 	standin_set(&api, with_runtime);
 	call_many(first, w);
 	call_with(&large, w, "Other", 100000 - 100, 503);
@@ -667,7 +649,6 @@ static void test_what_is_too_much_at_once_does_not_wait_for_ever(void **state)
 
 static bool is_gone(struct httpd_stream *s)
 {
-	(void)s;
 	return false;
 }
 
@@ -679,7 +660,6 @@ static void test_a_review_that_nobody_waits_for_is_dropped(void **state)
 	struct httpd_stream gone = { .listens = is_gone };
 	struct caller first[MANY] = { 0 }, late;
 
-	(void)state;
 	standin_set(&api, with_runtime);
 	call_many(first, w);
 	late = (struct caller){ .query = "timeout=1s" };

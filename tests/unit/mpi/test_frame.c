@@ -30,7 +30,6 @@ static void test_each_type(void **state)
 	struct error err = { 0 };
 	char types[32] = "";
 
-	(void)state;
 	frame_add_command(&b, "orted -mca x \"y\"");
 	frame_add(&b, FRAME_STDIN, "abc", 3);
 	frame_add(&b, FRAME_STDOUT, "\0\1", 2);
@@ -51,7 +50,6 @@ static void test_numbers(void **state)
 	struct frame f;
 	size_t used;
 
-	(void)state;
 	frame_add_credit(&b, FRAME_STDERR, 0x01020304);
 	assert_int_equal(frame_decode(&f, &used, b.data, b.len, &err), 0);
 	assert_int_equal(frame_stream(&f), FRAME_STDERR);
@@ -82,7 +80,6 @@ static void test_refused(void **state)
 		{ "\6\0\0\0\5\5abcd", "frame for unknown stream 5", 10 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct error err = { 0 };
 		struct frame f;
@@ -115,7 +112,6 @@ static void test_commands(void **state)
 		0, 1, 65531, 65532, 65536, 122879, FRAME_COMMAND_MAX
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
 		struct frame_command c = { .text.max = FRAME_COMMAND_MAX };
 		cleanup_buf struct buf b = { .max = 1 << 20 };
@@ -154,7 +150,6 @@ static void test_bad_commands(void **state)
 		  ERR_FORMAT },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct frame_command c = { .text.max = FRAME_COMMAND_MAX };
 		cleanup_buf struct buf b = { .max = 1000 };

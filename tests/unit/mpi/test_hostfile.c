@@ -38,7 +38,6 @@ static const struct {
 
 static void test_forms(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		cleanup_arena struct arena arena = { 0 };
 		struct error err = { 0 };
@@ -79,7 +78,6 @@ static void test_bad_files(void **state)
 	struct error err = { 0 };
 	struct hostfile f;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		err = (struct error){ 0 };
 		if (!parse(&f, &arena, bad[i].text, &err))
@@ -97,7 +95,6 @@ static void test_ten_thousand_lines(void **state)
 	struct error err = { 0 };
 	struct hostfile f;
 
-	(void)state;
 	for (int i = 0; i < 10000; i++)
 		buf_printf(&text, "n-node-0-%d.n slots=8\n", i % 9000);
 	assert_int_equal(hostfile_parse(&f, &arena, (char *)text.data, text.len, &err),
@@ -108,7 +105,6 @@ static void test_ten_thousand_lines(void **state)
 
 static void test_own_name(void **state)
 {
-	(void)state;
 	assert_true(wait_is_own_name("j-launcher-0-0", "j-launcher-0-0"));
 	assert_true(wait_is_own_name("j-launcher-0-0.j", "j-launcher-0-0"));
 	assert_true(wait_is_own_name("j-launcher-0-0.j.ns.svc", "j-launcher-0-0.other"));

@@ -83,7 +83,6 @@ static const struct row {
 
 static void test_command_lines(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		cleanup_arena struct arena arena = { 0 };
 		struct error err = { 0 };
@@ -117,7 +116,6 @@ static const struct row bad[] = {
 
 static void test_bad_command_lines(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		cleanup_arena struct arena arena = { 0 };
 		struct error err = { 0 };

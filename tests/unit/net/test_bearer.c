@@ -27,7 +27,6 @@ static const struct {
 
 static void test_token(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		cleanup_arena struct arena a = { 0 };
 		const char *got = bearer_token(&a, rows[i].value);
@@ -40,7 +39,6 @@ static void test_token(void **state)
 
 static void test_compare(void **state)
 {
-	(void)state;
 	assert_true(bearer_is("Bearer abc", "abc"));
 	assert_false(bearer_is("Bearer abd", "abc"));
 	assert_false(bearer_is("Bearer bbc", "abc"));

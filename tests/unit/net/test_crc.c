@@ -36,7 +36,6 @@ static uint64_t bit_by_bit(size_t row, const unsigned char *data, size_t len)
 
 static void test_check(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < N_ROWS; i++) {
 		assert_true(crc_add(rows[i].type, 0, "123456789", 9) == rows[i].check);
 		assert_true(crc_add(rows[i].type, 0, "", 0) == 0);
@@ -60,7 +59,6 @@ static void test_lengths(void **state)
 {
 	static unsigned char data[1024 + 16];
 
-	(void)state;
 	fill(data, sizeof(data));
 	for (size_t i = 0; i < N_ROWS; i++)
 		for (size_t len = 0; len <= 1024; len++)
@@ -73,7 +71,6 @@ static void test_pieces(void **state)
 {
 	static unsigned char data[700];
 
-	(void)state;
 	fill(data, sizeof(data));
 	for (size_t i = 0; i < N_ROWS; i++) {
 		uint64_t want = bit_by_bit(i, data, sizeof(data));

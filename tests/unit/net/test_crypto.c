@@ -234,7 +234,6 @@ static void gcm_open(struct gcm *g, const struct vector *v)
 
 static void test_gcm_whole(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(vectors) / sizeof(vectors[0]); i++) {
 		unsigned char out[MAX], tag[16];
 		struct gcm g;
@@ -261,7 +260,6 @@ static void test_gcm_forged(void **state)
 {
 	static const unsigned char none[MAX];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(vectors) / sizeof(vectors[0]); i++) {
 		unsigned char out[MAX];
 		struct gcm g;
@@ -310,7 +308,6 @@ static void in_pieces(struct gcm *g, int mode, const unsigned char *in,
 
 static void test_gcm_pieces(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(vectors) / sizeof(vectors[0]); i++) {
 		struct gcm g;
 
@@ -335,7 +332,6 @@ static void test_gcm_long(void **state)
 	unsigned char *a = xmalloc(LONG + 64), *b = xmalloc(LONG + 64), tag[2][16];
 	struct gcm g;
 
-	(void)state;
 	gcm_open(&g, &vectors[3]);
 	for (size_t len = LONG - 17; len < LONG; len++) {
 		for (size_t i = 0; i < len; i++)
@@ -363,7 +359,6 @@ static void test_gcm_refused(void **state)
 	mbedtls_gcm_context ctx;
 	size_t n;
 
-	(void)state;
 	mbedtls_gcm_init(&ctx);
 	assert_int_not_equal(mbedtls_gcm_starts(&ctx, MBEDTLS_GCM_ENCRYPT, data, 12), 0);
 	assert_int_not_equal(
@@ -405,7 +400,6 @@ static const struct {
 
 static void test_sums(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(sums) / sizeof(sums[0]); i++) {
 		cleanup_digest struct digest *d = digest_new(sums[i].type);
 		char hex[DIGEST_HEX_SIZE];
@@ -436,7 +430,6 @@ static void test_clone(void **state)
 	};
 	unsigned char out[2][32];
 
-	(void)state;
 	for (int is224 = 0; is224 < 2; is224++) {
 		mbedtls_sha256_context a, b;
 
@@ -516,7 +509,6 @@ static void test_x25519(void **state)
 {
 	unsigned char got[32], want[MAX];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(products) / sizeof(*products); i++) {
 		bytes(want, products[i].product);
 		assert_int_equal(multiply(products[i].scalar, products[i].point, got), 0);
@@ -543,7 +535,6 @@ static void test_x25519_small_order(void **state)
 	unsigned char got[32];
 	char high[65];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(small_order) / sizeof(*small_order); i++) {
 		assert_int_not_equal(multiply(products[0].scalar, small_order[i], got),
 				     0);
@@ -562,7 +553,6 @@ static void test_x25519_small_order_from_a_peer(void **state)
 	unsigned char point[MAX], secret[32];
 	size_t len;
 
-	(void)state;
 	psa_set_key_usage_flags(&how, PSA_KEY_USAGE_DERIVE);
 	psa_set_key_algorithm(&how, PSA_ALG_ECDH);
 	psa_set_key_type(&how, PSA_KEY_TYPE_ECC_KEY_PAIR(PSA_ECC_FAMILY_MONTGOMERY));
@@ -590,7 +580,6 @@ static void test_plain_cpu(void **state)
 	pid_t pid;
 	int status;
 
-	(void)state;
 	if (getenv(name))
 		return;
 	pid = fork();

@@ -33,7 +33,6 @@ static void test_rows(void **state)
 {
 	char hex[DIGEST_HEX_SIZE];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		struct digest *d = digest_new(rows[i].type);
 

@@ -33,7 +33,6 @@ static void test_search_lines(void **state)
 	char path[] = "/tmp/domain-XXXXXX";
 	int fd = mkstemp(path);
 
-	(void)state;
 	assert_true(fd >= 0);
 	close(fd);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
@@ -56,7 +55,6 @@ static void test_no_file(void **state)
 {
 	struct arena arena = { 0 };
 
-	(void)state;
 	assert_null(domain_in(&arena, "/nonexistent/resolv.conf"));
 	arena_clear(&arena);
 }

@@ -55,7 +55,6 @@ static void handle(void *ctx, struct h2_stream *s)
 	static const struct h2_header headers[] = { { ":status", "200" } };
 	struct h2_body body = { next, release, current };
 
-	(void)ctx;
 	h2_respond(s, headers, 1, h2_header(s, "x-body") ? &body : NULL);
 }
 
@@ -66,7 +65,6 @@ static enum h2_verdict begin(void *ctx, struct h2_stream *s, size_t *max_body)
 {
 	static const struct h2_header headers[] = { { ":status", "403" } };
 
-	(void)ctx;
 	assert_int_equal(*max_body, MAX_BODY);
 	if (!h2_header(s, "x-no"))
 		return H2_ACCEPTED;
@@ -196,7 +194,6 @@ static void test_body(void **state)
 {
 	struct peer p;
 
-	(void)state;
 	for (size_t step = 999; step < 1 << 20; step *= 40) {
 		open_peer(&p, 1 << 20);
 		request(&p, 1, "x-body", END_HEADERS | END_STREAM);
@@ -216,7 +213,6 @@ static void test_small_frames(void **state)
 {
 	struct peer p;
 
-	(void)state;
 	open_peer(&p, 16384);
 	request(&p, 1, "x-body", END_HEADERS | END_STREAM);
 	run(&p, 1 << 20);
@@ -230,7 +226,6 @@ static void test_stalled(void **state)
 {
 	struct peer p;
 
-	(void)state;
 	open_peer(&p, 1 << 20);
 	buf_clear(&p.out);
 	buf_adds(&p.out, PREFACE);
@@ -250,7 +245,6 @@ static void test_goaway(void **state)
 {
 	struct peer p;
 
-	(void)state;
 	open_peer(&p, 1 << 20);
 	request(&p, 1, NULL, END_HEADERS | END_STREAM);
 	run(&p, 1 << 20);
@@ -351,7 +345,6 @@ static void test_hostile(void **state)
 		{ "DATA of no stream", data_of_no_stream, false, true, 1, 0 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		struct peer p;
 
@@ -378,7 +371,6 @@ static void test_provoked_resets(void **state)
 	struct peer p;
 	uint32_t i = 0;
 
-	(void)state;
 	open_peer(&p, 1 << 20);
 	while (!p.goaway && i < 5000) {
 		request(&p, 2 * i + 1, "x-body", END_HEADERS | END_STREAM);
@@ -407,7 +399,6 @@ static void test_early(void **state)
 {
 	struct peer p;
 
-	(void)state;
 	open_peer(&p, 1 << 20);
 	request(&p, 1, "x-no", END_HEADERS);
 	for (int i = 0; i < 60; i++)
@@ -435,7 +426,6 @@ static void test_budget(void **state)
 {
 	struct peer many[3];
 
-	(void)state;
 	budget.max = 2 * MAX_BODY;
 	for (size_t i = 0; i < 3; i++) {
 		open_peer(&many[i], 1 << 20);
@@ -514,7 +504,6 @@ static void test_unread(void **state)
 {
 	struct peer p;
 
-	(void)state;
 	assert_in_range(kept(&p, 900, ended_requests), 0, 500);
 	assert_int_equal(p.broken, 0);
 	close_peer(&p);

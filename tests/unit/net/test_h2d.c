@@ -28,7 +28,6 @@ static void reply(void *ctx, struct grpc_call *call)
 {
 	uint8_t *data = malloc(REPLY);
 
-	(void)ctx;
 	for (size_t i = 0; i < REPLY; i++)
 		data[i] = (uint8_t)(i * 2654435761u >> 24);
 	grpc_send(call, data, REPLY);
@@ -101,7 +100,6 @@ static int on_message(void *ctx, const void *data, size_t len, struct error *err
 	const uint8_t *bytes = data;
 	int *n = ctx;
 
-	(void)err;
 	assert_int_equal(len, REPLY);
 	for (size_t i = 0; i < len; i++)
 		if (bytes[i] != (uint8_t)(i * 2654435761u >> 24))
@@ -138,7 +136,6 @@ static void test_tls(void **state)
 	struct error err = { 0 };
 	struct server s;
 
-	(void)state;
 	start(&s, 0, 0);
 	for (int i = 0; i < 3; i++)
 		assert_int_equal(request(&s, s.origin, &err), 0);
@@ -152,7 +149,6 @@ static void test_plain(void **state)
 	struct error err = { 0 };
 	struct server s;
 
-	(void)state;
 	start(&s, 0, 0);
 	snprintf(origin, sizeof(origin), "http://%s", strstr(s.origin, "//") + 2);
 	assert_int_equal(request(&s, origin, &err), -1);
@@ -177,7 +173,6 @@ static void test_later(void **state)
 	pthread_t thread;
 	void *failed;
 
-	(void)state;
 	start(&s, 0, 0);
 	s.admitted = 0;
 	assert_int_equal(pthread_create(&thread, NULL, request_later, &s), 0);
@@ -233,7 +228,6 @@ static void test_garbage(void **state)
 	struct error err = { 0 };
 	struct server s;
 
-	(void)state;
 	start(&s, 0, 0);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		int fd = dial(&s);
@@ -254,7 +248,6 @@ static void test_half_open(void **state)
 	struct server s;
 	int fds[MANY];
 
-	(void)state;
 	start(&s, 3600 * 1000, 8);
 	for (int i = 0; i < MANY; i++) {
 		fds[i] = dial(&s);
@@ -322,7 +315,6 @@ static void test_deadlines(void **state)
 	struct server s;
 	int silent, preface, half, pings;
 
-	(void)state;
 	start_plain(&s, (struct h2d_conf){ .request_ms = 40, .idle_ms = 40 });
 	silent = dial(&s);
 	preface = dial(&s);
@@ -358,7 +350,6 @@ static void test_peers(void **state)
 	struct server s;
 	int fds[PER_PEER], fd;
 
-	(void)state;
 	start_plain(&s, (struct h2d_conf){ .max_per_peer = PER_PEER, .threads = 3 });
 	for (int i = 0; i < PER_PEER; i++) {
 		fds[i] = dial(&s);

@@ -18,14 +18,12 @@ static struct scripted server;
 
 static int start_plain(void **state)
 {
-	(void)state;
 	scripted_start(&server, NULL);
 	return 0;
 }
 
 static int stop_server(void **state)
 {
-	(void)state;
 	scripted_stop(&server);
 	return 0;
 }
@@ -81,7 +79,6 @@ static void test_what_is_sent_and_what_comes(void **state)
 	struct error err = { 0 };
 	const cJSON *r;
 
-	(void)state;
 	scripted_script(
 		&server,
 		"[{'status':201,'body':'hello','headers':{'Content-Type':'application/json; charset=utf-8','Retry-After':'7','Warning':['299 - \\\"one \\\\\\\"1\\\\\\\"\\\"','199 - \\\"not\\\"','299 a \\\"two\\\" \\\"date\\\"']}}]");
@@ -113,7 +110,6 @@ static void test_a_line_break_in_a_header_is_not_sent(void **state)
 	};
 	struct http_client *client = plain_client();
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
 		const char *const headers[] = { "Accept: a", bad[i], NULL };
 		const struct http_request req = { .method = "GET",
@@ -141,7 +137,6 @@ static void test_a_query_is_in_no_message(void **state)
 	struct http_response resp = { 0 };
 	struct error err = { 0 };
 
-	(void)state;
 	assert_int_equal(http_do(client,
 				 &(struct http_request){
 					 .method = "GET",
@@ -161,7 +156,6 @@ static void test_entity_tags(void **state)
 					   "\"a\"b",   "\"a\"b\"", "\"a b\"", "\"a\tb\"",
 					   "\"\r\n\"", "\"\x7f\"", "W/ \"a\"" };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(good) / sizeof(*good); i++)
 		if (!http_is_etag(good[i]))
 			fail_msg("%s is one", good[i]);
@@ -193,7 +187,6 @@ static void test_rate_limits(void **state)
 	};
 	struct http_client *client = plain_client();
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		cleanup_arena struct arena a = { 0 };
 		cleanup_http_response struct http_response resp = { 0 };
@@ -214,7 +207,6 @@ static void test_methods(void **state)
 					       "PUT", "HEAD",   NULL };
 	struct http_client *client = plain_client();
 
-	(void)state;
 	for (const char *const *m = methods; *m; m++) {
 		cleanup_http_response struct http_response resp = { 0 };
 		struct http_request req = { .method = *m,
@@ -238,7 +230,6 @@ static void test_a_connection_is_used_again(void **state)
 	struct http_client *client = plain_client();
 	const char *url = scripted_url(&server, "http", "/");
 
-	(void)state;
 	scripted_script(&server, "[{},{},{'status':500,'body':'no'},{}]");
 	for (int i = 0; i < 4; i++) {
 		cleanup_http_response struct http_response resp = { 0 };
@@ -257,7 +248,6 @@ static void test_a_kept_connection_that_was_closed(void **state)
 	struct http_client *client = plain_client();
 	const char *url = scripted_url(&server, "http", "/");
 
-	(void)state;
 	scripted_script(&server, "[{'close':true},{'body':'again'}]");
 	for (int i = 0; i < 2; i++) {
 		cleanup_http_response struct http_response resp = { 0 };
@@ -273,7 +263,6 @@ static void test_what_is_not_idempotent_is_sent_once(void **state)
 {
 	struct http_client *client = plain_client();
 
-	(void)state;
 	for (int once = 0; once < 2; once++) {
 		struct http_response resp = { 0 };
 		const struct http_request post = { .method = "POST",
@@ -330,7 +319,6 @@ static void test_a_body_that_is_read(void **state)
 	struct error err = { 0 };
 	const char *body;
 
-	(void)state;
 	scripted_script(&server, "[{'body':'ok'}]");
 	if (http_do(client, &put, &resp, &err))
 		fail_msg("%s", err.msg);
@@ -353,7 +341,6 @@ static void test_limits(void **state)
 	cleanup_http_response struct http_response resp = { 0 };
 	struct error err = { 0 };
 
-	(void)state;
 	scripted_script(&server, "[{'body':'0123456789','times':100},"
 				 "{'body':'0123456789','times':101},"
 				 "{'headers':{'X-Long':'0'},'chunks':['0123456789',"
@@ -373,7 +360,6 @@ static void test_a_header_without_end(void **state)
 				    .url = scripted_url(&server, "http", "/") };
 	cleanup_buf struct buf script = { .max = 1024 * 1024 };
 
-	(void)state;
 	buf_adds(&script, "[{'headers':{'X-Long':[''");
 	for (int i = 0; i < 200; i++)
 		buf_printf(&script, ",'%0500d'", i);
@@ -410,7 +396,6 @@ static void test_pieces_as_they_come(void **state)
 	cleanup_http_response struct http_response resp = { 0 };
 	struct error err = { 0 };
 
-	(void)state;
 	scripted_script(&server, "[{'chunks':['one',0.1,'two',0.1,'three']},"
 				 "{'chunks':['one',0.1,'two',0.1,'three']},"
 				 "{'status':404,'body':'no!'}]");
@@ -440,7 +425,6 @@ static void test_time_limits(void **state)
 				    .url = scripted_url(&server, "http", "/"),
 				    .timeout_ms = 200 };
 
-	(void)state;
 	scripted_script(&server, "[{'hang':20},{'chunks':['a',20]},{'chunks':['a',20]}]");
 	get_fails(client, &req, ERR_TIMEOUT, "no response within 200 ms");
 	get_fails(client, &req, ERR_TIMEOUT, "no response within 200 ms");
@@ -454,7 +438,6 @@ static bool cancelled;
 
 static void on_alarm(int signum)
 {
-	(void)signum;
 	__atomic_store_n(&cancelled, true, __ATOMIC_RELEASE);
 }
 
@@ -474,7 +457,6 @@ static void test_cancelled(void **state)
 				    .url = scripted_url(&server, "http", "/"),
 				    .cancel = &cancelled };
 
-	(void)state;
 	scripted_script(&server, "[{'hang':60}]");
 	alarm_in(100, on_alarm);
 	get_fails(client, &req, ERR_STOPPED, "stopped");
@@ -503,7 +485,6 @@ static void test_broken_answers(void **state)
 				    .url = scripted_url(&server, "http", "/"),
 				    .timeout_ms = 30000 };
 
-	(void)state;
 	for (size_t i = 0; i < N_ROWS(rows); i++) {
 		scripted_script(&server, rows[i].script);
 		get_fails(client, &req, rows[i].kind, rows[i].words);
@@ -534,7 +515,6 @@ static void test_no_way_there(void **state)
 	struct error err = { 0 };
 	int fd, port = bound_port(&fd);
 
-	(void)state;
 	req.url = arena_printf(&a, "http://127.0.0.1:%d/", port);
 	get_fails(client, &req, ERR_IO,
 		  arena_printf(&a, "127.0.0.1:%d: connection refused", port));
@@ -580,7 +560,6 @@ static void test_many_threads(void **state)
 	};
 	pthread_t threads[8];
 
-	(void)state;
 	scripted_script(&server, "[]");
 	for (size_t i = 0; i < N_ROWS(threads); i++)
 		pthread_create(&threads[i], NULL, many_calls, &many);
@@ -594,7 +573,6 @@ static void test_escape(void **state)
 {
 	cleanup_buf struct buf out = { .max = 100 };
 
-	(void)state;
 	http_escape(&out, "aZ09-._~/ ?&=%\xc3\xa4");
 	check_text("escaped", (char *)out.data, "aZ09-._~%2F%20%3F%26%3D%25%C3%A4");
 }
@@ -622,7 +600,6 @@ static int make_certificates(void **state)
 	int64_t now = clock_now(), day = 24 * 3600;
 	struct error err = { 0 };
 
-	(void)state;
 	snprintf(folder.dir, sizeof(folder.dir), "/tmp/http-test-XXXXXX");
 	assert_non_null(mkdtemp(folder.dir));
 	if (x509_new_ca(&ca, "test", "test", now - 100 * day, now + day, &err) ||
@@ -636,7 +613,6 @@ static int make_certificates(void **state)
 
 static int remove_certificates(void **state)
 {
-	(void)state;
 	x509_pair_release(&ca);
 	x509_pair_release(&other_ca);
 	command_release(&folder);
@@ -682,7 +658,6 @@ static void test_trust(void **state)
 {
 	struct http_conf conf = { .proxy = "", .ca_pem = ca.cert_pem };
 
-	(void)state;
 	start_tls("good", NULL);
 	get_works(&conf);
 	conf.ca_pem = other_ca.cert_pem;
@@ -711,7 +686,6 @@ static void test_the_systems_trust(void **state)
 	cleanup_arena struct arena a = { 0 };
 	struct http_conf conf = { .proxy = "" };
 
-	(void)state;
 	start_tls("good", NULL);
 	command_file(&folder, "bundle", ca.cert_pem);
 	setenv("SSL_CERT_FILE", arena_printf(&a, "%s/bundle", folder.dir), 1);
@@ -726,7 +700,6 @@ static void test_names(void **state)
 	struct http_conf conf = { .proxy = "", .ca_pem = ca.cert_pem };
 	const cJSON *r;
 
-	(void)state;
 	start_tls("other", NULL);
 	get_is_refused(&conf, ERR_UNTRUSTED, "for another name");
 	conf.server_name = "other.example";
@@ -760,7 +733,6 @@ static void test_client_certificate(void **state)
 	struct http_client *client;
 	struct error err = { 0 };
 
-	(void)state;
 	make_client_certificate();
 	cert = command_read(&folder, "client.crt");
 	key = command_read(&folder, "client.key");
@@ -782,7 +754,6 @@ static void test_the_other_protocol(void **state)
 	struct http_client *client = client_of(&conf);
 	struct http_request req = { .method = "GET", .timeout_ms = 30000 };
 
-	(void)state;
 	start_tls("good", NULL);
 	req.url = scripted_url(&server, "http", "/");
 	get_fails(client, &req, ERR_IO, "localhost:");
@@ -805,8 +776,6 @@ static int call_again(void *ctx, const void *data, size_t len, struct error *err
 	struct http_response resp = { 0 };
 	int rc;
 
-	(void)data;
-	(void)len;
 	rc = http_do(inner->client, &req, &resp, err);
 	http_response_release(&resp);
 	return rc;
@@ -823,7 +792,6 @@ static void test_a_further_connection_resumes_a_session(void **state)
 	struct http_response resp = { 0 };
 	struct error err = { 0 };
 
-	(void)state;
 	start_tls("good", NULL);
 	inner.url = req.url = scripted_url(&server, "https", "/");
 	if (http_do(client, &req, &resp, &err))
@@ -846,7 +814,6 @@ static void test_proxy(void **state)
 	struct scripted proxy;
 	const char *url;
 
-	(void)state;
 	scripted_start(&proxy, NULL);
 	start_tls("good", NULL);
 	conf.proxy = arena_printf(&proxy.arena, "http://127.0.0.1:%d", proxy.port);
@@ -870,7 +837,6 @@ static int on_large(void *ctx, const void *data, size_t len, struct error *err)
 {
 	struct large *l = ctx;
 
-	(void)err;
 	for (size_t i = 0; i < len; i++)
 		l->wrong |= ((const char *)data)[i] != "0123456789"[(l->len + i) % 10];
 	l->len += len;
@@ -891,7 +857,6 @@ static void test_many_records(void **state)
 	cleanup_http_response struct http_response resp = { 0 };
 	struct error err = { 0 };
 
-	(void)state;
 	start_tls("good", NULL);
 	scripted_script(
 		&server,
@@ -920,7 +885,6 @@ static void test_many_records(void **state)
 
 static void on_stop(int signum)
 {
-	(void)signum;
 	stop_request();
 }
 
@@ -935,7 +899,6 @@ static void test_stop(void **state)
 	struct error err = { 0 };
 	int64_t start = clock_ms();
 
-	(void)state;
 	assert_int_equal(stop_setup(&err), 0);
 	/* the control's client would stop, too: one script for all */
 	scripted_script(&server, "[{'hang':60},{'hang':0.3,'body':'bye'}]");

@@ -190,13 +190,11 @@ static void check_rows(const struct row *rows, size_t n)
 
 static void test_good_requests(void **state)
 {
-	(void)state;
 	check_rows(good, sizeof(good) / sizeof(good[0]));
 }
 
 static void test_bad_requests(void **state)
 {
-	(void)state;
 	check_rows(bad, sizeof(bad) / sizeof(bad[0]));
 	check_rows(bad_chunks, sizeof(bad_chunks) / sizeof(bad_chunks[0]));
 }
@@ -206,7 +204,6 @@ static void test_byte_by_byte(void **state)
 {
 	struct world w = { 0 };
 
-	(void)state;
 	world_start(&w, (struct httpd_conf){ 0 });
 	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
 		cleanup_buf struct buf out = { .max = 65536 };
@@ -229,7 +226,6 @@ static void test_request(void **state)
 {
 	struct world w = { 0 };
 
-	(void)state;
 	world_start(&w, (struct httpd_conf){ 0 });
 	expect_answer(&w, "GET /a%2fb/../c?d=e?f HTTP/1.1\r\n" H "X-TEST:  v w \r\n\r\n",
 		      "<GET /a%2fb/../c d=e?f 0 127.0.0.1 v w>HTTP/1.1 200");
@@ -263,7 +259,6 @@ static void test_head_limits(void **state)
 	};
 	struct world w = { 0 };
 
-	(void)state;
 	world_start(&w, (struct httpd_conf){ 0 });
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		cleanup_buf struct buf out = { .max = 65536 },
@@ -317,7 +312,6 @@ static void test_body_limits(void **state)
 	static const int chunks[] = { 0, 1, 64, 4096, 65536 };
 	struct world w = { 0 };
 
-	(void)state;
 	world_start(&w, (struct httpd_conf){ .max_body = LIMIT });
 	for (size_t i = 0; i < 2 * sizeof(chunks) / sizeof(chunks[0]); i++) {
 		cleanup_buf struct buf out = { .max = 1024 * 1024 },
@@ -350,7 +344,6 @@ static void test_chunk_extras(void **state)
 	};
 	struct world w = { 0 };
 
-	(void)state;
 	world_start(&w, (struct httpd_conf){ 0 });
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		cleanup_buf struct buf out = { .max = 65536 },
@@ -375,7 +368,6 @@ static void test_large(void **state)
 	struct world w = { 0 };
 	int fd;
 
-	(void)state;
 	world_start(&w, (struct httpd_conf){ .max_body = 10, .on_large = world_large });
 	expect_answer(&w, "POST /x HTTP/1.1\r\n" H "Content-Length: 11\r\n\r\n",
 		      "{\"length\":11}");
@@ -412,7 +404,6 @@ static void test_continue(void **state)
 	struct world w = { 0 };
 	int fd;
 
-	(void)state;
 	world_start(&w, (struct httpd_conf){ 0 });
 	fd = client_connect(w.port, NULL);
 	client_say(fd, "POST /c HTTP/1.1\r\n" H "Content-Length: 2\r\n"
@@ -438,7 +429,6 @@ static void test_pipelining(void **state)
 	struct world w = { 0 };
 	const char *at;
 
-	(void)state;
 	world_start(&w, (struct httpd_conf){ 0 });
 	for (int i = 0; i < N; i++)
 		if (i % 3)
@@ -474,7 +464,6 @@ static void send_pieces(void *ctx, struct httpd_stream *s)
 {
 	char piece[1000];
 
-	(void)ctx;
 	memset(piece, 'x', sizeof(piece));
 	for (int i = 0; i < PIECES && httpd_listens(s); i++)
 		if (httpd_send(s, piece, sizeof(piece)))
@@ -491,7 +480,6 @@ static void send_forever(void *ctx, struct httpd_stream *s)
 {
 	char piece[65536] = "";
 
-	(void)ctx;
 	while (!httpd_send(s, piece, sizeof(piece)))
 		;
 }
@@ -547,7 +535,6 @@ static void test_stream(void **state)
 	const char *body;
 	int fd;
 
-	(void)state;
 	assert_int_equal(httpd_start(&d, &conf, &err), 0);
 	fd = client_connect(httpd_port(d), NULL);
 	assert_true(client_send(fd, ask, strlen(ask)));
@@ -573,7 +560,6 @@ static void test_slow_reader(void **state)
 	struct error err = { 0 };
 	int fd;
 
-	(void)state;
 	assert_int_equal(httpd_start(&d, &conf, &err), 0);
 	fd = client_connect(httpd_port(d), NULL);
 	assert_true(client_send(fd, ask, strlen(ask)));

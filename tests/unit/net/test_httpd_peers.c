@@ -16,7 +16,6 @@ static void test_slow_request(void **state)
 	};
 	struct world w = { 0 };
 
-	(void)state;
 	world_start(&w, (struct httpd_conf){ .request_ms = 300 });
 	for (size_t i = 0; i < sizeof(begin) / sizeof(begin[0]); i++) {
 		cleanup_buf struct buf out = { .max = 65536 };
@@ -42,7 +41,6 @@ static void test_idle(void **state)
 	struct world w = { 0 };
 	int fd;
 
-	(void)state;
 	world_start(&w, (struct httpd_conf){ .idle_ms = 200 });
 	fd = client_connect(w.port, NULL);
 	assert_true(client_is_cut(fd));
@@ -113,7 +111,6 @@ static void makes_room(int max_per_peer)
 
 static void test_makes_room(void **state)
 {
-	(void)state;
 	makes_room(0);
 	makes_room(5); /* where all peers have one address */
 }
@@ -125,7 +122,6 @@ static void test_makes_room_fairly(void **state)
 	struct world w = { 0 };
 	int fds[PLACES], late;
 
-	(void)state;
 	world_start(&w, (struct httpd_conf){ .max_connections = PLACES });
 	connect_all(w.port, PLACES, fds, "127.0.0.2");
 	for (int i = 1; i < 3; i++) {
@@ -167,7 +163,6 @@ static void test_bodies_together(void **state)
 	struct world w = { .hold = true };
 	int fds[FIT], late;
 
-	(void)state;
 	world_start(&w, (struct httpd_conf){ .max_body = LARGE });
 	for (int i = 0; i < FIT; i++) {
 		fds[i] = client_connect(w.port, NULL);
@@ -208,7 +203,6 @@ static void test_all_busy(void **state)
 	struct world w = { .hold = true };
 	int fds[PLACES], late;
 
-	(void)state;
 	world_start(&w, (struct httpd_conf){ .max_connections = PLACES });
 	for (int i = 0; i < PLACES; i++) {
 		fds[i] = client_connect(w.port, NULL);
@@ -231,7 +225,6 @@ static void test_per_peer(void **state)
 	struct world w = { 0 };
 	int fds[3], other, late;
 
-	(void)state;
 	world_start(&w, (struct httpd_conf){ .max_per_peer = 3 });
 	for (int i = 0; i < 3; i++) {
 		fds[i] = client_connect(w.port, NULL);
@@ -287,7 +280,6 @@ static void test_many(void **state)
 	struct world w = { 0 };
 	pthread_t threads[PEERS];
 
-	(void)state;
 	world_start(&w, (struct httpd_conf){ 0 });
 	for (int i = 0; i < PEERS; i++)
 		pthread_create(&threads[i], NULL, peer_main, &w);
@@ -321,7 +313,6 @@ static void test_reset(void **state)
 	struct world w = { 0 };
 	int fd;
 
-	(void)state;
 	world_start(&w, (struct httpd_conf){ 0 });
 	for (int i = 0; i < 70; i++) {
 		fd = client_connect(w.port, NULL);
@@ -359,7 +350,6 @@ static void test_big_answer(void **state)
 	struct world w = { 0 };
 	int fd;
 
-	(void)state;
 	world_start(&w, (struct httpd_conf){ .request_ms = PATIENCE_MS });
 	fd = client_connect(w.port, NULL);
 	client_say(fd, "GET /big HTTP/1.1\r\n" H "Connection: close\r\n\r\n");
@@ -383,7 +373,6 @@ static void test_no_descriptors(void **state)
 	int fds[8], low;
 	double spent;
 
-	(void)state;
 	world_start(&w, (struct httpd_conf){ 0 });
 	getrlimit(RLIMIT_NOFILE, &before);
 	for (int i = 0; i < 8; i++)
@@ -432,7 +421,6 @@ static void test_stop_with_grace(void **state)
 	int idle, busy, half;
 	pthread_t stopper;
 
-	(void)state;
 	world_start(&w, (struct httpd_conf){ 0 });
 	idle = client_connect(w.port, NULL);
 	request_on(idle);
@@ -466,7 +454,6 @@ static void test_stop_without_grace(void **state)
 	struct world w = { 0 };
 	int fds[20];
 
-	(void)state;
 	world_start(&w, (struct httpd_conf){ 0 });
 	for (int i = 0; i < 20; i++) {
 		fds[i] = client_connect(w.port, NULL);
@@ -487,7 +474,6 @@ static void test_addresses(void **state)
 	struct httpd *d = NULL;
 	int fd;
 
-	(void)state;
 	assert_int_equal(httpd_start(&d, &conf, &err), -1);
 	assert_null(d);
 	/* All addresses, and IPv4 as such. */

@@ -20,7 +20,6 @@ static void test_made(void **state)
 	cleanup_buf struct buf token = { .max = 4096 };
 	cleanup_json cJSON *claims = cJSON_CreateObject(), *got = NULL;
 
-	(void)state;
 	json_put_int(claims, 1, "a");
 	jwt_make(&token, "secret", claims);
 	assert_string_equal((char *)token.data, KNOWN);
@@ -45,7 +44,6 @@ static void test_refused(void **state)
 		KNOWN "." KNOWN,
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(tokens) / sizeof(*tokens); i++)
 		assert_null(jwt_read("secret", tokens[i]));
 	assert_null(jwt_read("Secret", KNOWN));
@@ -55,7 +53,6 @@ static void test_refused(void **state)
 /* Each byte of a token counts. */
 static void test_changed(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < strlen(KNOWN); i++) {
 		char token[] = KNOWN;
 
@@ -87,7 +84,6 @@ static void test_unverified(void **state)
 	};
 	cleanup_json cJSON *got = jwt_unverified("eyJhbGciOiJSUzI1NiJ9.eyJhIjoxfQ.eB");
 
-	(void)state;
 	assert_int_equal(json_int(got, 0, "a"), 1);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
 		if (jwt_unverified(rows[i]))

@@ -25,7 +25,6 @@ static void test_ssh(void **state)
 	struct command c = { 0 };
 	struct error err = { 0 };
 
-	(void)state;
 	command_setup(&c, "ssh-keygen");
 	for (int i = 0; i < MANY; i++) {
 		const char *private = NULL, *public = NULL;
@@ -58,7 +57,6 @@ static void test_ssh_public(void **state)
 	};
 	struct command c = { 0 };
 
-	(void)state;
 	command_setup(&c, "ssh-keygen");
 	for (size_t i = 0; i < sizeof(made_by) / sizeof(made_by[0]); i++) {
 		cleanup_arena struct arena a = { 0 };
@@ -87,7 +85,6 @@ static void test_ssh_public_of_no_key(void **state)
 	struct error err = { 0 };
 	const char *public;
 
-	(void)state;
 	assert_int_equal(keypair_ssh_public(&a, "", &public, &err), -1);
 	assert_int_equal(err.kind, ERR_FORMAT);
 	assert_int_equal(keypair_ssh_public(&a, ed25519, &public, &err), -1);
@@ -99,7 +96,6 @@ static void test_ssh_shape(void **state)
 	cleanup_arena struct arena a = { 0 };
 	struct error err = { 0 };
 
-	(void)state;
 	for (int i = 0; i < MANY; i++) {
 		const char *private = NULL, *public = NULL, *blob;
 		cleanup_buf struct buf der = { .max = 1024 }, key = { .max = 1024 },
@@ -159,7 +155,6 @@ static void test_z85(void **state)
 					       0xb5, 0x59, 0xf7, 0x5b };
 	unsigned char out[32];
 
-	(void)state;
 	assert_true(z85_decode(out, "HelloWorldHelloWorldHelloWorldHelloWorld"));
 	for (size_t i = 0; i < sizeof(out); i++)
 		assert_int_equal(out[i], hello[i % sizeof(hello)]);
@@ -173,7 +168,6 @@ static void test_curve(void **state)
 	struct command c = { 0 };
 	struct error err = { 0 };
 
-	(void)state;
 	command_setup(&c, "openssl");
 	for (int i = 0; i < MANY; i++) {
 		char public[41], secret[41];
@@ -205,7 +199,6 @@ static void test_random(void **state)
 	unsigned char a[64] = { 0 }, b[64] = { 0 };
 	struct error err = { 0 };
 
-	(void)state;
 	assert_int_equal(random_bytes(a, sizeof(a), &err), 0);
 	assert_int_equal(random_bytes(b, sizeof(b), &err), 0);
 	assert_memory_not_equal(a, b, sizeof(a));

@@ -162,7 +162,6 @@ static void test_silent_strangers(void **state)
 	struct scene s = { .strangers = STRANGERS };
 	struct refusals r = { 0 };
 
-	(void)state;
 	play(&s, &r);
 	assert_true(r.waiting >= STRANGERS - PLACES);
 }
@@ -182,7 +181,6 @@ static void test_impostors(void **state)
 		{ "{\"rank\":1}", true, "" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N_ROWS(rows); i++) {
 		struct node impostor = { .rank = 1,
 					 .hello = rows[i].hello,

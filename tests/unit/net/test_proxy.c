@@ -11,7 +11,6 @@ static const char *const names[] = { "HTTPS_PROXY", "https_proxy", "HTTP_PROXY",
 
 static int clear_environment(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < N_ROWS(names); i++)
 		unsetenv(names[i]);
 	return 0;
@@ -45,7 +44,6 @@ static void test_urls(void **state)
 		{ "http://geheim\r\n@p:1", NULL, NULL, "not a URL of a proxy" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N_ROWS(rows); i++) {
 		cleanup_arena struct arena a = { 0 };
 		struct error err = { 0 };
@@ -102,7 +100,6 @@ static void test_no_proxy(void **state)
 		{ "2.3", "10.1.2.3", "443", false },
 	};
 
-	(void)state;
 	setenv("HTTPS_PROXY", "p:1", 1);
 	for (size_t i = 0; i < N_ROWS(rows); i++) {
 		struct proxy_target t = { "https", rows[i].host, rows[i].port, false };
@@ -167,7 +164,6 @@ static void test_variables(void **state)
 		  false },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N_ROWS(rows); i++) {
 		struct proxy_target t = { rows[i].scheme, "h", "443", rows[i].all };
 		cleanup_arena struct arena a = { 0 };

@@ -70,7 +70,6 @@ static void test_same_key(void **state)
 	char text[10];
 	size_t n = 0;
 
-	(void)state;
 	assert_int_equal(keypair_ssh(&arena, &pem, &public, err), 0);
 	derive(key, pem);
 	begin(&e, key, key);
@@ -99,7 +98,6 @@ static void test_another_key(void **state)
 	enum psk_state states[2];
 	struct ends e;
 
-	(void)state;
 	begin(&e, keys[0], keys[1]);
 	shake(&e, states, err);
 	for (int i = 0; i < 2; i++) {
@@ -165,7 +163,6 @@ static void test_plain_psk_is_refused(void **state)
 {
 	struct error err = { 0 };
 
-	(void)state;
 	assert_int_equal(
 		client_with(MBEDTLS_SSL_TLS1_3_KEY_EXCHANGE_MODE_PSK_EPHEMERAL, &err),
 		PSK_OK);
@@ -180,7 +177,6 @@ static void test_a_peer_that_leaves(void **state)
 	struct error err[2] = { 0 };
 	struct ends e;
 
-	(void)state;
 	begin(&e, key, key);
 	assert_int_equal(psk_handshake(e.conn[0], err), PSK_WANT_READ);
 	shutdown(e.fds[1], SHUT_RDWR);
@@ -197,7 +193,6 @@ static void test_keys(void **state)
 	struct error err = { 0 };
 	char *damaged;
 
-	(void)state;
 	assert_int_equal(keypair_ssh(&arena, &pem, &public, &err), 0);
 	derive(key, pem);
 	derive(again, arena_printf(&arena, "a comment\n%s\n", pem));

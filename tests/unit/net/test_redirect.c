@@ -55,7 +55,6 @@ static int follow(struct redirect *r, const char *location, struct error *err)
 
 static void test_where_redirects_lead_and_with_what(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		cleanup_arena struct arena a = { 0 };
 		struct redirect r = { .arena = &a, .url = rows[i].url };
@@ -77,7 +76,6 @@ static void test_where_none_may_lead(void **state)
 					   "https://a@b/", "https://a/\r\nX: y",
 					   "https://a b/", "javascript:alert(1)" };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
 		cleanup_arena struct arena a = { 0 };
 		struct redirect r = { .arena = &a, .url = "https://a/x" };
@@ -104,7 +102,6 @@ static void test_rules(void **state)
 		{ "http://a/y", false, true, -1 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N_ROWS(rules); i++) {
 		static const char *const secret[] = { "Authorization: x", NULL };
 		cleanup_arena struct arena a = { 0 };
@@ -132,7 +129,6 @@ static void test_what_is_no_redirect(void **state)
 		const char *location;
 	} answers[] = { { 200, "/y" }, { 302, NULL }, { 304, "/y" }, { 300, "/y" } };
 
-	(void)state;
 	for (size_t i = 0; i < N_ROWS(answers); i++) {
 		const struct http_response answer = {
 			.status = answers[i].status,
@@ -155,7 +151,6 @@ static void test_a_loop_ends(void **state)
 	struct error err = { 0 };
 	int n = 0;
 
-	(void)state;
 	while (!follow(&r, "/x", &err))
 		n++;
 	assert_int_equal(n, 10);
@@ -187,7 +182,6 @@ static void test_same_server(void **state)
 		{ "ftp://h/a", "ftp://h/a", false },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(pairs) / sizeof(*pairs); i++)
 		if (http_same_server(pairs[i].a, pairs[i].b) != pairs[i].same)
 			fail_msg("%s, %s", pairs[i].a, pairs[i].b);

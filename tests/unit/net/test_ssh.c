@@ -67,7 +67,6 @@ static void test_peers(void **state)
 	struct error err = { 0 };
 	const char *pem, *public;
 
-	(void)state;
 	assert_int_equal(keypair_ssh(&arena, &pem, &public, &err), 0);
 	for (size_t i = 0; i < N_ROWS(rows); i++) {
 		enum error_kind kind =
@@ -85,7 +84,6 @@ static void test_a_banner_without_end(void **state)
 	const char *pem, *public;
 	char text[16 * 1024];
 
-	(void)state;
 	assert_int_equal(keypair_ssh(&arena, &pem, &public, &err), 0);
 	memset(text, 'x', sizeof(text));
 	open_with(pem, text, sizeof(text), true);
@@ -95,7 +93,6 @@ static void test_a_banner_without_end(void **state)
 
 static void test_keys(void **state)
 {
-	(void)state;
 	assert_int_equal(open_with("", "", 0, true), ERR_FORMAT);
 	assert_int_equal(open_with("-----BEGIN EC PRIVATE KEY-----\nAAAA\n"
 				   "-----END EC PRIVATE KEY-----\n",

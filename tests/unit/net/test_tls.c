@@ -230,7 +230,6 @@ static void test_ciphers(void **state)
 	struct tls_server *s = NULL;
 	struct error err = { 0 };
 
-	(void)state;
 	assert_true(tls_knows_cipher("TLS_AES_128_GCM_SHA256"));
 	assert_true(tls_knows_cipher("TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305"));
 	assert_true(tls_knows_cipher("TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256"));
@@ -307,7 +306,6 @@ static void test_not_ready(void **state)
 	struct error err = { 0 };
 	int fd;
 
-	(void)state;
 	assert_int_equal(tls_server_new(&s, &(struct tls_conf){ 0 }, &err), 0);
 	world_start(&w, (struct httpd_conf){ .tls = s });
 	fd = client_connect(w.port, NULL);

@@ -45,7 +45,6 @@ static void test_parse(void **state)
 	};
 	cleanup_arena struct arena a = { 0 };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		struct error err = { 0 };
 		struct uri u = { 0 };
@@ -85,7 +84,6 @@ static void test_resolve(void **state)
 	cleanup_arena struct arena a = { 0 };
 	struct error err = { 0 };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		const char *got = NULL;
 
@@ -102,7 +100,6 @@ static void test_shown(void **state)
 	const char *got = NULL;
 	struct error err = { 0 };
 
-	(void)state;
 	assert_string_equal(uri_shown(&a, "https://u:secret@h/p?sig=secret#secret"),
 			    "https://h/p");
 	assert_string_equal(uri_shown(&a, "https://h/p@x"), "https://h/p@x");

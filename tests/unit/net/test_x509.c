@@ -39,7 +39,6 @@ static void test_p256_ca(void **state)
 	int64_t now = clock_now();
 	struct error err = { 0 };
 
-	(void)state;
 	assert_int_equal(x509_new_p256_ca(&ca, "quick", "tests", now, now + YEAR, &err),
 			 0);
 	assert_non_null(strstr(ca.key_pem, "BEGIN EC PRIVATE KEY"));
@@ -54,7 +53,6 @@ static void test_own_checks(void **state)
 	int64_t now = clock_now(), expiry = 0;
 	struct error err = { 0 };
 
-	(void)state;
 	new_ca(&ca, now);
 	new_ca(&other, now);
 	new_server(&p, &ca, now);
@@ -97,7 +95,6 @@ static void test_other_key(void **state)
 	struct error err = { 0 };
 	struct x509_pair mixed;
 
-	(void)state;
 	new_ca(&ca, now);
 	new_server(&p, &ca, now);
 	new_server(&q, &ca, now);
@@ -132,7 +129,6 @@ static void test_not_pem(void **state)
 	int64_t now = clock_now(), expiry = 0;
 	struct error err = { 0 };
 
-	(void)state;
 	new_ca(&ca, now);
 	new_server(&p, &ca, now);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -163,7 +159,6 @@ static void test_openssl(void **state)
 	struct command c = { 0 };
 	int64_t now = clock_now();
 
-	(void)state;
 	command_setup(&c, "openssl");
 	for (int i = 0; i < 20; i++) {
 		x509_pair_release(&p);
@@ -200,7 +195,6 @@ static void test_foreign_ca(void **state)
 	struct error err = { 0 };
 	int64_t now;
 
-	(void)state;
 	command_setup(&c, "openssl");
 	command_run(
 		&c,

@@ -106,7 +106,6 @@ static bool is_out(const struct ignore *ig, const char *path, bool is_dir)
 
 static void test_rows(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < N_ROWS(rows); i++) {
 		cleanup_ignore struct ignore ig = { 0 };
 		struct error err = { 0 };
@@ -128,7 +127,6 @@ static void test_folders_of_their_own(void **state)
 	struct error err = { 0 };
 	size_t above;
 
-	(void)state;
 	assert_int_equal(ignore_add(&ig, "", "*.log\n", 6, &err), 0);
 	above = ig.n;
 	assert_int_equal(ignore_add(&ig, "a", "!x.log\n/y\n", 10, &err), 0);
@@ -149,7 +147,6 @@ static void test_time_is_bounded(void **state)
 	struct error err = { 0 };
 	char path[4000];
 
-	(void)state;
 	while (!pattern.overflowed)
 		buf_adds(&pattern, "*a");
 	memset(path, 'a', sizeof(path) - 2);
@@ -165,7 +162,6 @@ static void test_too_many(void **state)
 	cleanup_buf struct buf text = { .max = IGNORE_MAX_BYTES };
 	struct error err = { 0 };
 
-	(void)state;
 	for (int i = 0; i <= IGNORE_MAX_RULES; i++)
 		buf_adds(&text, "a\n");
 	assert_int_equal(ignore_add(&ig, "", (char *)text.data, text.len, &err), -1);
@@ -202,7 +198,6 @@ static void test_git_agrees(void **state)
 	cleanup_arena struct arena a = { 0 };
 	struct error err = { 0 };
 
-	(void)state;
 	if (system("git --version >/dev/null 2>&1") != 0)
 		skip();
 	assert_non_null(mkdtemp(dir));

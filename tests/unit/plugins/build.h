@@ -212,7 +212,6 @@ static inline int cluster_get(void *ctx, const struct object_ref *ref, const cJS
 {
 	const cJSON *obj;
 
-	(void)err;
 	*ret = NULL;
 	json_each(obj, (const cJSON *)ctx)
 		if (str_eq(meta_api_version(obj), ref->api_version) &&

@@ -27,7 +27,6 @@ static void test_who_names_the_table(void **state)
 		{ "{}", CACHED("tty: false"), true },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		cleanup_json cJSON *tj = job(rows[i].job), *rt = runtime(rows[i].runtime);
 		cleanup_free char *text = admission_with(&offline, NULL, tj, rt);
@@ -39,7 +38,6 @@ static void test_who_names_the_table(void **state)
 
 static void test_sizes(void **state)
 {
-	(void)state;
 	assert_errors(DATASET(", env: [{name: METADATA_LOC, value: a}, {name: "
 			      "CLUSTER_SIZE, value: many}, {name: WORKER_CPU, value: "
 			      "lots}, {name: WORKER_MEM, value: 1X}]"),
@@ -57,7 +55,6 @@ static void test_images(void **state)
 {
 	static const char *const given[] = { "", "image: i, " };
 
-	(void)state;
 	for (size_t i = 0; i < 2; i++) {
 		cleanup_arena struct arena a = { 0 };
 		cleanup_json cJSON *o = build(

@@ -45,7 +45,6 @@ static void test_devices(void **state)
 		  "resources: {limits: {nvidia.com/gpu: 1}}", "auto" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		cleanup_arena struct arena a = { 0 };
 		cleanup_json cJSON *have =
@@ -67,7 +66,6 @@ static void test_without_a_cluster(void **state)
 {
 	cleanup_json cJSON *o = build(JOB, RUNTIME("torch: {}", PLAIN_NODE));
 
-	(void)state;
 	assert_string_equal(procs(o), "1");
 	assert_doc(json_get(pod(o, "node"), "resourceClaims"),
 		   "[{name: gpu, resourceClaimTemplateName: t}]");
@@ -78,7 +76,6 @@ static void test_without_a_cluster(void **state)
 static int broken_get(void *ctx, const struct object_ref *ref, const cJSON **ret,
 		      struct error *err)
 {
-	(void)ctx;
 	*ret = NULL;
 	if (!str_eq(ref->kind, "ResourceClaimTemplate"))
 		return 0;
@@ -94,7 +91,6 @@ static void test_cluster_does_not_answer(void **state)
 	struct error err = { 0 };
 	cleanup_json cJSON *o = build_with(&env, tj, rt, &err);
 
-	(void)state;
 	assert_null(o);
 	assert_string_equal(err.msg, "ResourceClaimTemplate t: no right to get it");
 	assert_non_null(strstr(said, "ResourceClaimTemplate t: no right to get it"));
@@ -116,7 +112,6 @@ static void test_mpi(void **state)
 	cleanup_json cJSON *o = build_with(&env, tj, rt, &err);
 	const char *hosts = json_str(object(o, "ConfigMap"), "data", "hostfile");
 
-	(void)state;
 	assert_non_null(hosts);
 	assert_non_null(strstr(hosts, "slots=4"));
 	assert_doc(json_get(pod(o, "launcher"), "resourceClaims"),
@@ -134,7 +129,6 @@ static void test_update(void **state)
 	cleanup_free char *created = admission_with(&offline, NULL, tj, rt);
 	cleanup_free char *updated = admission_with(&offline, tj, tj, rt);
 
-	(void)state;
 	assert_non_null(
 		strstr(created, "spec.trainer.resourcesPerNode.claims: Forbidden"));
 	assert_string_equal(updated, "");
@@ -157,7 +151,6 @@ static void test_given(void **state)
 		{ PATCHED("resourceClaims: [{name: gpu}]"), true },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		cleanup_json cJSON *tj = job(rows[i].spec);
 

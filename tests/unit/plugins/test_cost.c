@@ -122,7 +122,6 @@ static void test_jobs(void **state)
 {
 	bool linear = true;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
 		linear &= cost_is_linear(rows[i].what, cost_of, &rows[i], 200);
 	assert_true(linear);

@@ -28,7 +28,6 @@ static const struct {
 
 static void test_a_cluster_that_does_not_answer(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(jobs) / sizeof(*jobs); i++) {
 		cleanup_json cJSON *tj = job(jobs[i].spec);
 		cleanup_json cJSON *rt = runtime(jobs[i].runtime);
@@ -51,20 +50,12 @@ static void test_a_cluster_that_does_not_answer(void **state)
 static int no_ssh(void *ctx, struct arena *arena, const char **ret_private_pem,
 		  const char **ret_authorized_key, struct error *err)
 {
-	(void)ctx;
-	(void)arena;
-	(void)ret_private_pem;
-	(void)ret_authorized_key;
 	return error_set(err, ERR_IO, "no entropy");
 }
 
 static int no_curve(void *ctx, struct arena *arena, char ret_public_z85[41],
 		    char ret_secret_z85[41], struct error *err)
 {
-	(void)ctx;
-	(void)arena;
-	(void)ret_public_z85;
-	(void)ret_secret_z85;
 	return error_set(err, ERR_IO, "no entropy");
 }
 
@@ -82,7 +73,6 @@ static void test_keys_that_cannot_be_made(void **state)
 		{ RUNTIME("flux: {}", PLAIN_NODE), &broken, "curve key: no entropy" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		const struct plugin_env env = { .keys = rows[i].keys };
 		cleanup_json cJSON *tj = job("{}"), *rt = runtime(rows[i].runtime);
@@ -109,7 +99,6 @@ static void test_requests_that_are_none(void **state)
 			"node", TRAINS, "schedulerName: yunikorn, " BAD_CPU) "]}}}" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
 		assert_build_fails("{}", rows[i].runtime, "many");
 }
@@ -124,7 +113,6 @@ static void test_a_cache_without_its_job(void **state)
 			      ONE("other")) ", " RJOB("node", TRAINS, ONE("node"))) },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		assert_build_fails("{}", rows[i].runtime,
 				   "has no job labelled dataset-initializer with a "
@@ -140,7 +128,6 @@ static void test_a_cache_of_no_size(void **state)
 	static const char *const sizes[] = { "0", "many", "100000" };
 	cleanup_arena struct arena arena = { 0 };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++)
 		assert_build_fails(
 			arena_printf(
@@ -161,7 +148,6 @@ static void test_no_status_server(void **state)
 	struct error err = { 0 };
 	cleanup_json cJSON *objects = build_with(&env, tj, rt, &err);
 
-	(void)state;
 	assert_null(objects);
 	assert_non_null(strstr(err.msg, "the status server has no address"));
 }

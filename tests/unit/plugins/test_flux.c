@@ -33,7 +33,6 @@ static void test_scripts_decide(void **state)
 		  "resources: {limits: {nvidia.com/gpu: 2}}" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		cleanup_arena struct arena a = { 0 };
 		cleanup_json cJSON *o = build(
@@ -65,7 +64,6 @@ static void test_pod(void **state)
 		      RUNTIME("flux: {}", "args: [old]"));
 	const cJSON *node = container(o, "node", "node");
 
-	(void)state;
 	assert_doc(json_get(node, "command"),
 		   "[/bin/bash, /etc/flux-config/entrypoint.sh, lmp -v -in f]");
 	assert_doc(json_get(node, "args"), "[old]");
@@ -99,7 +97,6 @@ static void test_settings(void **state)
 		      RUNTIME("flux: {}", "env: [{name: FLUX_NETWORK_DEVICE, value: x}, "
 					  "{name: FLUX_QUEUE_POLICY, value: easy}]"));
 
-	(void)state;
 	assert_in(script(o, "init.sh"), "tcp://ib0:%p");
 	assert_in(script(o, "init.sh"), "queue-policy = \"easy\"");
 }
@@ -112,7 +109,6 @@ static void test_empty_settings(void **state)
 		      RUNTIME("flux: {}", "env: [{name: FLUX_NETWORK_DEVICE, value: x}, "
 					  "{name: FLUX_QUEUE_POLICY, value: ''}]"));
 
-	(void)state;
 	assert_in(script(o, "init.sh"), "tcp://:%p");
 	assert_in(script(o, "init.sh"), "queue-policy = \"fcfs\"");
 }
@@ -128,7 +124,6 @@ static void test_every_container_keeps_its_args(void **state)
 							     WITH("node",
 								  "args: [b]")) "]}}}");
 
-	(void)state;
 	assert_doc(json_get(container(o, "lead", "node"), "args"), "[a]");
 	assert_doc(json_get(container(o, "node", "node"), "args"), "[b]");
 }
@@ -141,7 +136,6 @@ static void test_hosts_follow_the_job(void **state)
 		      "{mlPolicy: {flux: {}}, template: {spec: {replicatedJobs: [" RJOB(
 			      "node", "", ONE("node")) "]}}}");
 
-	(void)state;
 	assert_in(script(o, "init.sh"), "tj-node-0-[0-2]");
 	assert_in(script(o, "entrypoint.sh"), " -N 3 -n 3 ");
 }
@@ -154,7 +148,6 @@ static void test_defect_02_flux_without_trainer(void **state)
 	cleanup_json cJSON *no_nodes =
 		build("{trainer: {image: j}}", RUNTIME("flux: {}", PLAIN_NODE));
 
-	(void)state;
 	assert_in(script(o, "entrypoint.sh"), " -N 2 -n 2 ");
 	assert_doc(json_get(container(o, "node", "node"), "command"),
 		   "[/bin/bash, /etc/flux-config/entrypoint.sh, run it]");
@@ -169,7 +162,6 @@ static void test_subdomain(void **state)
 		"{mlPolicy: {flux: {}}, template: {spec: {network: {subdomain: ring}, "
 		"replicatedJobs: [" RJOB("node", TRAINS, ONE("node")) "]}}}");
 
-	(void)state;
 	assert_in(script(o, "init.sh"), "tcp://%h.ring.ns.svc.cluster.local:%p");
 }
 
@@ -187,7 +179,6 @@ static void test_key_is_the_callers_and_made_once(void **state)
 	cleanup_buf struct buf cert = { .max = 4096 };
 	const char *data = json_str(object(first, "Secret"), "data", "curve.cert");
 
-	(void)state;
 	assert_int_equal(base64_decode(&cert, data, strlen(data), &err), 0);
 	assert_in((const char *)cert.data, "\nmetadata\n    name = \"tj\"\ncurve\n");
 	assert_in((const char *)cert.data, "    secret-key = \"PLACEHOLDER");
@@ -197,7 +188,6 @@ static void test_key_is_the_callers_and_made_once(void **state)
 
 static void test_installer_is_reserved(void **state)
 {
-	(void)state;
 	assert_errors(
 		"{trainer: {numNodes: 1}}",
 		"{mlPolicy: {flux: {}}, template: {spec: {replicatedJobs: [" RJOB(
@@ -217,7 +207,6 @@ static void test_scripts_have_a_limit(void **state)
 	cJSON *var = doc("{name: FLUX_QUEUE_POLICY}"), *env = cJSON_CreateArray();
 	struct error err = { 0 };
 
-	(void)state;
 	memset(policy, 'p', sizeof(policy) - 1);
 	json_put_str(var, policy, "value");
 	cJSON_AddItemToArray(env, var);

@@ -24,7 +24,6 @@ static void test_all_pods_count(void **state)
 								      ASKS("node",
 									   "{cpu: 1, memory: 4Gi}"))));
 
-	(void)state;
 	assert_doc(group(o),
 		   "{minMember: 102, minResources: {cpu: '102', memory: 408Gi}, "
 		   "scheduleTimeoutSeconds: 30}");
@@ -102,7 +101,6 @@ static void test_steps(void **state)
 		  { "i", "node" } },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		cleanup_arena struct arena a = { 0 };
 		const char *co = arena_printf(&a, GANG(COSCHEDULING, "%s"), rows[i].jobs);
@@ -132,7 +130,6 @@ static void test_replicas_count(void **state)
 			   "template: {spec: {" ASKS("db", "{cpu: 500m}") "}}}}}, " RJOB(
 				   "node", TRAINS, ASKS("node", "{cpu: 1}"))));
 
-	(void)state;
 	assert_int_equal(json_int(group(o), -1, "minMember"), 8);
 	assert_doc(json_get(group(o), "minResources"), "{cpu: '5'}");
 }
@@ -146,7 +143,6 @@ static void test_a_role_has_one_replica(void **state)
 		     "{name: node, replicas: 3, template: {" TRAINS
 		     " spec: {template: {spec: {" ASKS("node", "{cpu: 1}") "}}}}}"));
 
-	(void)state;
 	assert_int_equal(json_int(group(o), -1, "minMember"), 2);
 	assert_doc(json_get(group(o), "minResources"), "{cpu: '2'}");
 }
@@ -159,7 +155,6 @@ static void test_limits_are_requests(void **state)
 		"cpu: 8}, requests: {cpu: 2}}}}",
 		GANG(COSCHEDULING, RJOB("node", TRAINS, ONE("node"))));
 
-	(void)state;
 	assert_doc(json_get(group(o), "minResources"), "{cpu: '4', nvidia.com/gpu: '8'}");
 }
 
@@ -170,7 +165,6 @@ static void test_correction_05_at_least_one_member(void **state)
 		build("{trainer: {numNodes: 0}}",
 		      GANG(COSCHEDULING, RJOB("node", TRAINS, ONE("node"))));
 
-	(void)state;
 	assert_int_equal(json_int(group(o), -1, "minMember"), 1);
 	assert_int_equal(count(o, "node"), 0);
 }
@@ -186,7 +180,6 @@ static void test_defect_02_no_timeout_and_no_tier(void **state)
 	cleanup_json cJSON *none =
 		build("{}", GANG("volcano: {}", RJOB("node", TRAINS, ONE("node"))));
 
-	(void)state;
 	assert_int_equal(json_int(group(co), -1, "scheduleTimeoutSeconds"), 60);
 	assert_doc(json_get(group(volcano), "networkTopology"),
 		   "{mode: hard, highestTierAllowed: 1}");
@@ -207,7 +200,6 @@ static void test_volcano(void **state)
 						"priorityClassName: high, " ONE(
 							"node")) "]}}}");
 
-	(void)state;
 	assert_doc(group(o),
 		   "{minMember: 3, minResources: {}, queue: q, priorityClassName: "
 		   "high, networkTopology: {mode: soft, highestTierAllowed: 2}}");
@@ -232,7 +224,6 @@ static void test_left_alone_while_the_job_runs(void **state)
 	cleanup_json cJSON *a = build_with(&env, running, rt, &err);
 	cleanup_json cJSON *b = build_with(&env, suspended, rt, &err);
 
-	(void)state;
 	assert_null(object(a, "PodGroup"));
 	assert_non_null(object(b, "PodGroup"));
 }
@@ -258,7 +249,6 @@ static void test_volcano_admission(void **state)
 		  "" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		cleanup_arena struct arena a = { 0 };
 		cleanup_json cJSON *tj = job("{trainer: {}}");

@@ -14,7 +14,6 @@ static void test_the_object(void **state)
 		" spec: {backoffLimit: 2, template: {spec: {" ONE("node") "}}}}}]}}}");
 	const cJSON *jobset = object(o, "JobSet");
 
-	(void)state;
 	assert_doc(json_get(jobset, "metadata"),
 		   "{name: tj, namespace: ns, ownerReferences: [{apiVersion: "
 		   "trainer.kubeflow.org/v1alpha1, kind: TrainJob, name: tj, uid: u-1, "
@@ -37,7 +36,6 @@ static void test_no_owner_without_uid(void **state)
 	cleanup_json cJSON *o = NULL;
 	const cJSON *obj;
 
-	(void)state;
 	json_del(tj, JSON_PATH("metadata", "uid"));
 	o = build_with(&offline, tj, rt, &err);
 	json_each(obj, o)
@@ -61,7 +59,6 @@ static void test_order_of_objects(void **state)
 	const cJSON *obj;
 	size_t i = 0;
 
-	(void)state;
 	json_each(obj, o)
 		assert_string_equal(meta_kind(obj), want[i++]);
 	assert_int_equal(i, 5);
@@ -72,7 +69,6 @@ static void test_two_runs_are_equal(void **state)
 	static const char *const policies[] = { "torch: {}", "jax: {}",  "xgboost: {}",
 						"mpi: {}",   "flux: {}", "numNodes: 1" };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(policies) / sizeof(*policies); i++) {
 		cleanup_arena struct arena a = { 0 };
 		const char *rt = arena_printf(
@@ -101,7 +97,6 @@ static void test_what_runs_is_left_alone(void **state)
 		{ "{suspend: false}", "{suspend: true}", true },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		cleanup_arena struct arena a = { 0 };
 		cleanup_json cJSON *have = doc(arena_printf(
@@ -141,7 +136,6 @@ static void test_initializers(void **state)
 		INITIALIZERS);
 	const cJSON *c = container(o, "dataset-initializer", "dataset-initializer");
 
-	(void)state;
 	assert_env(c, "A=1 STORAGE_URI=mine B=2");
 	assert_doc(json_get(c, "envFrom"),
 		   "[{configMapRef: {name: c}}, {secretRef: {name: s}}]");
@@ -151,7 +145,6 @@ static void test_initializers(void **state)
 
 static void test_initializers_need_their_jobs(void **state)
 {
-	(void)state;
 	assert_errors(
 		"{initializer: {dataset: {}, model: {}}}",
 		RUNTIME("torch: {}", PLAIN_NODE),
@@ -180,7 +173,6 @@ static void test_correction_04_empty_metadata_is_left_out(void **state)
 		      "{replicatedJobs: [{name: node, template: {spec: "
 		      "{template: {metadata: {}, spec: {" ONE("node") "}}}}}]}}}");
 
-	(void)state;
 	assert_null(json_get(object(o, "JobSet"), "metadata", "labels"));
 	assert_false(
 		cJSON_HasObjectItem(json_get(rjob(o, "node"), "template"), "metadata"));
@@ -206,7 +198,6 @@ static void test_names_that_jobset_refuses(void **state)
 		{ "1tj", "node", "1", false },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		cleanup_arena struct arena a = { 0 };
 		cleanup_json cJSON *tj =
@@ -243,7 +234,6 @@ static void test_status_server(void **state)
 	struct error err = { 0 };
 	cleanup_json cJSON *o = NULL;
 
-	(void)state;
 	assert_null(build_with(&env, tj, rt, &err)); /* no CA yet */
 	env.status_server_ca = "CA";
 	o = build_with(&env, tj, rt, &err);
@@ -276,7 +266,6 @@ static void test_status(void **state)
 	cJSON *jobset = cJSON_CreateObject(), *c = cJSON_CreateObject();
 	struct error err = { 0 };
 
-	(void)state;
 	assert_ptr_equal(p, &plugin_jobset);
 	assert_null(framework_status_plugin(none));
 	json_put_str(c, "Completed", "type");
@@ -291,7 +280,6 @@ static void test_the_list(void **state)
 {
 	size_t n = 0, with_status = 0;
 
-	(void)state;
 	for (; plugins[n]; n++) {
 		with_status += plugins[n]->status != NULL;
 		for (size_t k = 0; k < n; k++)

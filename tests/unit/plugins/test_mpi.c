@@ -33,7 +33,6 @@ static void test_launcher_and_nodes(void **state)
 			  "ssh-publickey, path: authorized_keys, mode: 420}]}}";
 	cleanup_arena struct arena a = { 0 };
 
-	(void)state;
 	assert_env(container(o, "launcher", "node"), OMPI("1") " U=1");
 	assert_env(container(o, "node", "node"), "");
 	assert_string_equal(json_str(container(o, "launcher", "node"), "image"), "j");
@@ -63,7 +62,6 @@ static void test_launcher_is_a_node(void **state)
 		"template: {spec: {network: {subdomain: ring}, replicatedJobs: [" NODE_JOB
 		", " LAUNCH_JOB "]}}}");
 
-	(void)state;
 	assert_int_equal(count(o, "node"), 2);
 	assert_int_equal(count(o, "launcher"), 1);
 	assert_string_equal(hostfile(o),
@@ -89,7 +87,6 @@ static void test_defect_16_one_node_is_the_launcher(void **state)
 		build("{trainer: {numNodes: 1}}", MPI("mpi: {runLauncherAsNode: true}",
 						      RJOB("node", TRAINS, ONE("node"))));
 
-	(void)state;
 	assert_int_equal(count(o, "node"), 0);
 	assert_string_equal(hostfile(o), "tj-launcher-0-0.tj slots=1\n");
 	assert_int_equal(count(alone, "node"), 1);
@@ -101,7 +98,6 @@ static void test_defect_16_no_implementation_is_open_mpi(void **state)
 	cleanup_json cJSON *o = build("{trainer: {numNodes: 2}}",
 				      MPI("mpi: {mpiImplementation: ''}", BOTH));
 
-	(void)state;
 	assert_env(container(o, "launcher", "node"), OMPI("1"));
 	assert_build_fails("{}", MPI("mpi: {mpiImplementation: LAM}", BOTH), "\"LAM\"");
 }
@@ -115,7 +111,6 @@ static void test_defect_16_nodes_of_the_runtime_are_the_workers(void **state)
 	cleanup_json cJSON *own =
 		build("{trainer: {numNodes: 2}}", MPI("numNodes: 4, mpi: {}", BOTH));
 
-	(void)state;
 	assert_int_equal(count(o, "launcher"), 1);
 	assert_int_equal(count(o, "node"), 4);
 	assert_int_equal(count(as_node, "launcher"), 1);
@@ -139,7 +134,6 @@ static void test_slots(void **state)
 		  "mpi: {}", "1" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		cleanup_arena struct arena a = { 0 };
 		cleanup_json cJSON *o =
@@ -168,7 +162,6 @@ static void test_correction_03_slots_from_the_gpus_of_the_nodes(void **state)
 			    "node", "",
 			    WITH("node", "resources: {limits: {nvidia.com/gpu: 8}}"))));
 
-	(void)state;
 	assert_env(container(o, "launcher", "node"), OMPI("8"));
 	assert_string_equal(hostfile(o),
 			    "tj-node-0-0.tj slots=8\ntj-node-0-1.tj slots=8\n");
@@ -190,7 +183,6 @@ static void test_defect_19_slots_follow_the_container(void **state)
 	cleanup_json cJSON *mpich =
 		build(job, GPU_NODE("mpi: {mpiImplementation: MPICH}"));
 
-	(void)state;
 	assert_env(container(open, "launcher", "node"), OMPI("4"));
 	assert_string_equal(hostfile(open), "tj-node-0-0.tj slots=4\n");
 	assert_string_equal(hostfile(ring), "tj-launcher-0-0.tj slots=4\n");
@@ -205,7 +197,6 @@ static void test_other_implementations(void **state)
 	cleanup_json cJSON *mpich = build("{trainer: {numNodes: 1, numProcPerNode: 2}}",
 					  MPI("mpi: {mpiImplementation: MPICH}", BOTH));
 
-	(void)state;
 	assert_env(container(intel, "launcher", "node"),
 		   "I_MPI_HYDRA_HOST_FILE=/etc/mpi/hostfile I_MPI_PERHOST=2 "
 		   "I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS=-o ConnectionAttempts=10");
@@ -247,7 +238,6 @@ static void test_agent_own_variables(void **state)
 			   WITH("node",
 				"env: [{name: I_MPI_HYDRA_BOOTSTRAP, value: ssh}]")) ", " NODE_JOB));
 
-	(void)state;
 	assert_env(container(o, "launcher", "node"),
 		   "OMPI_MCA_orte_default_hostfile=/etc/mpi/hostfile "
 		   "OMPI_MCA_plm_rsh_agent=/usr/bin/ssh OMPI_MCA_plm_rsh_args=-v "
@@ -284,7 +274,6 @@ static int64_t probed_port(const char *tj, const char *node)
 static void test_worker_port(void **state)
 {
 #define PORT(value) "{name: KFTRAINER_MPI_PORT, value: '" value "'}"
-	(void)state;
 	assert_int_equal(probed_port("{}", ""), 2222);
 	assert_int_equal(probed_port("{}", PORT("2300")), 2300);
 	assert_int_equal(
@@ -303,7 +292,6 @@ static void test_worker_keeps_no_probe_of_sshd(void **state)
 				"command: [/usr/sbin/sshd], args: [-De], readinessProbe: "
 				"{exec: {command: [pgrep, sshd]}}")) ", " LAUNCH_JOB));
 
-	(void)state;
 	assert_doc(json_get(container(o, "node", "node"), "readinessProbe"),
 		   "{tcpSocket: {port: 2222}, periodSeconds: 2}");
 	assert_doc(json_get(container(o, "node", "node"), "command"),
@@ -321,7 +309,6 @@ static void test_init_containers(void **state)
 	cleanup_json cJSON *o = NULL;
 	const cJSON *c;
 
-	(void)state;
 	meta_set_annotation(
 		tj, "kftrainer.io/workspace",
 		"sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef");
@@ -342,7 +329,6 @@ static void test_wait_timeout(void **state)
 				      "value: 1h}]}}",
 				      AGENT("ssh", "mpi: {}", BOTH));
 
-	(void)state;
 	assert_doc(json_get(container(o, "launcher", "mpi-wait"), "args"),
 		   "[--wait, /etc/mpi/hostfile, --timeout, 1h]");
 }
@@ -359,7 +345,6 @@ static void test_launcher_is_watched(void **state)
 		{ "numNodes: 2", "command: []", NULL, NULL },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		cleanup_arena struct arena a = { 0 };
 		cleanup_json cJSON *o = build(
@@ -403,7 +388,6 @@ static void test_search_domains(void **state)
 	struct error err = { 0 };
 	cleanup_json cJSON *o = build_with(&env, tj, r, &err);
 
-	(void)state;
 	assert_doc(json_get(pod(o, "node"), "dnsConfig"),
 		   "{searches: [a.b, ring.ns.svc.k8s.example]}");
 	assert_null(json_get(pod(o, "launcher"), "dnsConfig"));
@@ -416,7 +400,6 @@ static void test_agent_by_a_patch(void **state)
 		"{metadata: {annotations: {kftrainer.io/mpi: worker}}}}}]}",
 		MPI("mpi: {}", BOTH));
 
-	(void)state;
 	assert_doc(json_get(container(o, "node", "node"), "command"),
 		   "[/opt/kftrainer/mpi-worker]");
 	assert_non_null(container(o, "launcher", "mpi-wait"));
@@ -424,7 +407,6 @@ static void test_agent_by_a_patch(void **state)
 
 static void test_agent_refused(void **state)
 {
-	(void)state;
 	assert_build_fails("{}", AGENT("sshd", "mpi: {}", BOTH),
 			   "kftrainer.io/mpi: 'sshd' is neither ssh nor worker");
 	assert_build_fails(
@@ -465,7 +447,6 @@ static void test_key_is_made_once(void **state)
 	cleanup_json cJSON *later = build_with(&env, tj, rt, &err);
 	const cJSON *secret = object(first, "Secret");
 
-	(void)state;
 	assert_string_equal(meta_name(secret), "tj-mpi-ssh-auth");
 	assert_string_equal(json_str(secret, "type"), "kubernetes.io/ssh-auth");
 	assert_true(json_bool(secret, false, "immutable"));
@@ -479,7 +460,6 @@ static void test_admission(void **state)
 {
 	const char *as_node = MPI("mpi: {runLauncherAsNode: true}", LAUNCH_JOB);
 
-	(void)state;
 	assert_errors("{trainer: {env: [{name: OMPI_MCA_plm_rsh_args}, {name: X}, "
 		      "{name: OMPI_MCA_orte_default_hostfile}]}}",
 		      MPI("mpi: {}", BOTH),
@@ -506,7 +486,6 @@ static void test_a_host_file_has_an_end(void **state)
 	cleanup_json cJSON *rt = runtime(MPI("mpi: {}", BOTH));
 	struct error err = { 0 };
 
-	(void)state;
 	assert_null(build_with(&offline, tj, rt, &err));
 	assert_int_equal(err.kind, ERR_LIMIT);
 }

@@ -15,7 +15,6 @@ static void test_plain_without_policy(void **state)
 				   "{requests: {cpu: 1}}")) "]}}}");
 	const cJSON *node = container(o, "node", "node");
 
-	(void)state;
 	assert_env(node, "A=3 B=2");
 	assert_int_equal(count(o, "node"), 3);
 	assert_doc(json_get(node, "command"), "[c]");
@@ -30,7 +29,6 @@ static void test_explicit_empty_lists_clear(void **state)
 	cleanup_json cJSON *o = build("{trainer: {command: [], args: []}}",
 				      RUNTIME("numNodes: 1", "command: [c], args: [x]"));
 
-	(void)state;
 	assert_null(json_get(container(o, "node", "node"), "command"));
 	assert_null(json_get(container(o, "node", "node"), "args"));
 }
@@ -44,7 +42,6 @@ static void test_jax(void **state)
 	cleanup_json cJSON *none =
 		build("{}", RUNTIME("jax: {}, numNodes: 2", PLAIN_NODE));
 
-	(void)state;
 	/* the job's variables come last and win */
 	assert_env(container(o, "node", "node"),
 		   "JAX_NUM_PROCESSES=9 JAX_PROCESS_ID<" INDEX
@@ -74,7 +71,6 @@ static void test_xgboost_workers(void **state)
 	};
 	cleanup_json cJSON *more_memory = NULL;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		cleanup_arena struct arena a = { 0 };
 		cleanup_json cJSON *o =
@@ -119,7 +115,6 @@ static void test_tensorflow_of_two_pods(void **state)
 			"chief", "", ONE("node")) ", " RJOB("node", TRAINS,
 							    ONE("node")) "]}}}");
 
-	(void)state;
 	assert_non_null(
 		json_find_const(json_get(container(objects, "chief", "node"), "env"),
 				"name", "TF_CONFIG"));
@@ -133,7 +128,6 @@ static void test_defect_06_order_is_fixed(void **state)
 {
 	cleanup_free char *first = NULL;
 
-	(void)state;
 	for (int i = 0; i < 20; i++) {
 		cleanup_json cJSON *o = build("{trainer: {" JOB_ENV "}}",
 					      RUNTIME("xgboost: {}", PLAIN_NODE));
@@ -149,7 +143,6 @@ static void test_defect_06_order_is_fixed(void **state)
 
 static void test_xgboost_reserved(void **state)
 {
-	(void)state;
 	assert_errors("{trainer: {env: [{name: A}, {name: DMLC_TASK_ID}, "
 		      "{name: DMLC_NUM_WORKER}]}}",
 		      RUNTIME("xgboost: {}", PLAIN_NODE),
@@ -169,7 +162,6 @@ static void test_addresses(void **state)
 		{ ELSEWHERE("xgboost"), "DMLC_TRACKER_URI", "tj-w-0-0.d" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		cleanup_json cJSON *o = build("{trainer: {}}", rows[i].runtime);
 
@@ -195,7 +187,6 @@ static void test_paddle_ports(void **state)
 		  "[{containerPort: 7}, {containerPort: 36543}]" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		cleanup_arena struct arena a = { 0 };
 		cleanup_json cJSON *o = build_of(
@@ -238,7 +229,6 @@ static void test_tasks_of_tensorflow(void **state)
 		  NULL, "chief" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		cleanup_arena struct arena a = { 0 };
 		cleanup_json cJSON *o = build_of(

@@ -41,7 +41,6 @@ static void test_kai(void **state)
 					 RT(RJOB("side", "", ONE("side")) ", " RJOB(
 						 "node", TRAINS, KAI ONE("node"))));
 
-	(void)state;
 	assert_doc(pod_metadata(o, "node"),
 		   "{labels: {kai.scheduler/queue: q, priorityClassName: train}, "
 		   "annotations: {kai.scheduler/topology: t}}");
@@ -58,7 +57,6 @@ static void test_kai_is_not_used(void **state)
 	cleanup_json cJSON *o =
 		build_of(KAI_METADATA, "{}", RT(RJOB("node", TRAINS, ONE("node"))));
 
-	(void)state;
 	assert_null(pod_metadata(o, "node"));
 	assert_null(json_get(object(o, "JobSet"), "metadata", "labels"));
 	assert_null(json_get(object(o, "JobSet"), "metadata", "annotations"));
@@ -72,7 +70,6 @@ static void test_kai_over_the_runtime(void **state)
 		"{template: {metadata: {labels: {kai.scheduler/queue: r, a: b}}, spec: "
 		"{replicatedJobs: [" RJOB("node", TRAINS, KAI ONE("node")) "]}}}");
 
-	(void)state;
 	assert_doc(json_get(object(o, "JobSet"), "metadata", "labels"),
 		   "{kai.scheduler/queue: q, a: b, priorityClassName: train}");
 }
@@ -103,7 +100,6 @@ static void test_yunikorn(void **state)
 				"node"))));
 	cleanup_json cJSON *groups = groups_of(o, "node");
 
-	(void)state;
 	assert_doc(pod_metadata(o, "dataset-initializer"),
 		   "{labels: {" Y "app-id: u-1, queue: root.a, " Y "queue: root.b}}");
 	assert_doc(json_get(pod_metadata(o, "node"), "labels"),
@@ -122,7 +118,6 @@ static void test_yunikorn_without_requests(void **state)
 		build_of("{}", "{}", RT(RJOB("node", TRAINS, YUNIKORN ONE("node"))));
 	cleanup_json cJSON *groups = groups_of(o, "node");
 
-	(void)state;
 	assert_doc(groups, "[{name: node, minMember: 1, minResource: {}}]");
 }
 
@@ -139,7 +134,6 @@ static void test_yunikorn_of_mpi(void **state)
 	cleanup_json cJSON *of_launcher = groups_of(o, "launcher");
 	cleanup_json cJSON *of_node = groups_of(o, "node");
 
-	(void)state;
 	assert_doc(
 		of_launcher,
 		"[{name: launcher, minMember: 1, minResource: {cpu: '1'}}, {name: node, "
@@ -171,7 +165,6 @@ static void test_yunikorn_leaves_alone(void **state)
 		{ RJOB("node", TRAINS, ONE("node")), "{}", NULL },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		cleanup_arena struct arena a = { 0 };
 		cleanup_json cJSON *o = build_of(
@@ -186,7 +179,6 @@ static void test_yunikorn_leaves_alone(void **state)
 
 static void test_yunikorn_bad_request(void **state)
 {
-	(void)state;
 	assert_build_fails(
 		"{}",
 		RT(RJOB("node", TRAINS,

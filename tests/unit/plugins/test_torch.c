@@ -14,7 +14,6 @@ static void test_env_in_order(void **state)
 					   " {name: PET_NNODES, value: x}]"));
 	const cJSON *node = container(o, "node", "node");
 
-	(void)state;
 	/* what stands keeps its place; the job's come before the policy's */
 	assert_env(node, "A=3 PET_NNODES=3 B=2 PET_NPROC_PER_NODE=2 PET_NODE_RANK<" INDEX
 			 " PET_MASTER_ADDR=tj-node-0-0.tj PET_MASTER_PORT=29500");
@@ -27,7 +26,6 @@ static void test_nothing_without_trainer(void **state)
 	cleanup_json cJSON *o =
 		build("{}", RUNTIME("torch: {}, numNodes: 2", PLAIN_NODE));
 
-	(void)state;
 	assert_null(json_get(container(o, "node", "node"), "env"));
 	assert_null(json_get(container(o, "node", "node"), "ports"));
 	assert_int_equal(count(o, "node"), 2);
@@ -69,7 +67,6 @@ static void test_processes_on_a_node(void **state)
 		  "resources: {limits: {amd.com/gpu: 4}}", "auto" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		cleanup_arena struct arena a = { 0 };
 		cleanup_json cJSON *o = build(
@@ -100,7 +97,6 @@ static void test_inject_into_other_containers(void **state)
 			"{name: side}]") ", " RJOB("eval", "", ONE("e")) "]}}}";
 	cleanup_json cJSON *o = build("{}", rt);
 
-	(void)state;
 	assert_env(container(o, "node", "side"), PET("1", "1"));
 	assert_env(container(o, "node", "init"), PET("1", "1"));
 	assert_env(container(o, "eval", "e"), PET("1", "1"));
@@ -114,7 +110,6 @@ static void test_addresses_follow_subdomain_and_job(void **state)
 		"{mlPolicy: {torch: {}}, template: {spec: {network: {subdomain: ring}, "
 		"replicatedJobs: [" RJOB("worker", TRAINS, ONE("node")) "]}}}");
 
-	(void)state;
 	assert_env(container(o, "worker", "node"),
 		   "PET_NNODES=1 PET_NPROC_PER_NODE=1 PET_NODE_RANK<" INDEX
 		   " PET_MASTER_ADDR=tj-worker-0-0.ring PET_MASTER_PORT=29500");
@@ -128,7 +123,6 @@ static void test_defect_03_unnamed_ports_stay(void **state)
 		      RUNTIME("torch: {}",
 			      "ports: [{containerPort: 8080}, {containerPort: 9}]"));
 
-	(void)state;
 	assert_doc(json_get(container(o, "node", "node"), "ports"),
 		   "[{containerPort: 8080}, {containerPort: 9}, {containerPort: 29500}]");
 }
@@ -140,7 +134,6 @@ static void test_port_replaces_its_number(void **state)
 		      RUNTIME("torch: {}", "ports: [{containerPort: 29500, name: x}, "
 					   "{containerPort: 1, name: q}]"));
 
-	(void)state;
 	assert_doc(json_get(container(o, "node", "node"), "ports"),
 		   "[{containerPort: 29500}, {containerPort: 1, name: q}]");
 }
@@ -153,7 +146,6 @@ static void test_defect_07_claims_are_kept(void **state)
 		RUNTIME("torch: {}", "resources: {limits: {cpu: 2, memory: 1024Mi}, "
 				     "claims: [{name: a}]}"));
 
-	(void)state;
 	/* merged key by key, canonical */
 	assert_doc(json_get(container(o, "node", "node"), "resources"),
 		   "{limits: {cpu: 500m, memory: 1Gi}, claims: [{name: a}, {name: b}]}");
@@ -170,7 +162,6 @@ static void test_defect_08_env_sources_are_kept(void **state)
 				      "{template: {spec: {replicatedJobs: [" RJOB(
 					      "node", TRAINS, ONE("node")) "]}}}");
 
-	(void)state;
 	assert_doc(json_get(container(o, "node", "node"), "env"), env);
 }
 
@@ -182,7 +173,6 @@ static void test_env_without_the_default_version(void **state)
 		      "{template: {spec: {replicatedJobs: [" RJOB("node", TRAINS,
 								  ONE("node")) "]}}}");
 
-	(void)state;
 	assert_doc(json_get(container(o, "node", "node"), "env"),
 		   "[{name: P, valueFrom: {fieldRef: {fieldPath: metadata.name}}}, "
 		   "{name: E, value: ''}]");
@@ -190,7 +180,6 @@ static void test_env_without_the_default_version(void **state)
 
 static void test_reserved_env_is_refused(void **state)
 {
-	(void)state;
 	assert_errors("{trainer: {env: [{name: PET_NODE_RANK}, {name: OK}, "
 		      "{name: PET_MASTER_ADDR}]}}",
 		      RUNTIME("torch: {}", PLAIN_NODE),
@@ -203,7 +192,6 @@ static void test_reserved_env_is_refused(void **state)
 /* Upstream says of an unknown job that its container is not found. */
 static void test_correction_08_unknown_job_is_named(void **state)
 {
-	(void)state;
 #define TARGET(j, c)                                                                    \
 	RUNTIME("torch: {envInjection: {targets: [{jobName: " j ", containerNames: [" c \
 		"]}]}}",                                                                \

@@ -86,7 +86,6 @@ static void test_recipe_and_config(void **state)
 		  RDZV "full_finetune_distributed" CONF "_full_multinode" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		cleanup_arena struct arena a = { 0 };
 
@@ -103,7 +102,6 @@ static void test_env_has_no_master(void **state)
 	cleanup_json cJSON *o = build_with(&offline, tj, rt, &err);
 	const cJSON *node = container(o, "node", "node");
 
-	(void)state;
 	assert_env(node, "PET_NNODES=1 PET_NPROC_PER_NODE=1 PET_NODE_RANK<" INDEX);
 	assert_doc(json_get(node, "args"), "[a=b]");
 	assert_doc(json_get(node, "ports"), "[{containerPort: 29500}]");
@@ -114,7 +112,6 @@ static void test_another_command_is_left_alone(void **state)
 	cleanup_json cJSON *o = build("{trainer: {command: [tune, run, x]}}",
 				      RUNTIME("torch: {}", PLAIN_NODE));
 
-	(void)state;
 	assert_doc(json_get(container(o, "node", "node"), "command"), "[tune, run, x]");
 }
 
@@ -149,7 +146,6 @@ static void test_admission(void **state)
 {
 	const char *qlora = "{args: [model.quantize_base=True]}";
 
-	(void)state;
 	assert_tune_errors("llama3.2-1b", "{}", GPUS("2"), NO_ERRORS);
 	assert_tune_errors("llama3.3-70b", "{numNodes: 2}", GPUS("2"), NO_ERRORS);
 	assert_tune_errors("gemma-2b", "{}", GPUS("1"), ERRORS(MODEL));

@@ -16,7 +16,6 @@ static int get(void *ctx, const struct object_ref *ref, const cJSON **ret,
 {
 	struct cluster *c = ctx;
 
-	(void)err;
 	*ret = NULL;
 	if (str_eq(ref->kind, "JobSet"))
 		*ret = c->jobset;
@@ -47,7 +46,6 @@ static void test_what_is_waited_for(void **state)
 	cleanup_json cJSON *map = doc("{kind: ConfigMap}");
 	cleanup_json cJSON *rt = runtime(RUNTIME("torch: {}", PLAIN_NODE));
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		struct cluster c = { .jobset = rows[i].running  ? running
 					       : rows[i].paused ? paused
@@ -86,7 +84,6 @@ static void test_the_secret(void **state)
 	};
 	cleanup_json cJSON *rt = runtime(RUNTIME("torch: {}", PLAIN_NODE));
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		const struct workspace w = { .digest = DIGEST,
 					     .uri = rows[i].uri,
@@ -115,7 +112,6 @@ static void test_our_image(void **state)
 	cleanup_json cJSON *unnamed = NULL;
 	struct error err = { 0 };
 
-	(void)state;
 	workspace_annotate(tj, &w);
 	named = build_with(&env, tj, rt, &err);
 	unnamed = build_with(&offline, tj, rt, &err);
@@ -137,7 +133,6 @@ static void test_a_container_of_that_name(void **state)
 	cleanup_json cJSON *objects = NULL;
 	struct error err = { 0 };
 
-	(void)state;
 	workspace_annotate(tj, &w);
 	objects = build_with(&offline, tj, rt, &err);
 	assert_null(objects);
@@ -163,7 +158,6 @@ static void test_annotations(void **state)
 		{ "", NULL, false },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		cleanup_json cJSON *tj = job("{}");
 		struct error err = { 0 };
@@ -185,7 +179,6 @@ static void test_a_long_place(void **state)
 	struct workspace w;
 	struct error err = { 0 };
 
-	(void)state;
 	for (size_t len = 2048; len <= 2049; len++) {
 		cleanup_json cJSON *tj = job("{}");
 
@@ -204,7 +197,6 @@ static void test_the_configmap(void **state)
 	cleanup_json cJSON *tj = job("{}");
 	cleanup_json cJSON *map = workspace_configmap(tj, DIGEST, "\x01\x02\x03\x04", 4);
 
-	(void)state;
 	assert_doc(map, "{apiVersion: v1, kind: ConfigMap, metadata: {name: "
 			"tj-workspace-0123456789ab, namespace: ns, annotations: {"
 			"kftrainer.io/workspace: 'sha256:" DIGEST "'}, ownerReferences: "
@@ -239,7 +231,6 @@ static void test_on_this_machine(void **state)
 	cleanup_json cJSON *before = json_dup(objects);
 	const cJSON *c, *volumes;
 
-	(void)state;
 	workspace_bind_local(objects, "/usr/bin/kftrainer", "/tmp/archive");
 	c = container(objects, "node", "workspace");
 	assert_doc(json_get(c, "command"), "[/usr/bin/kftrainer]");
@@ -264,7 +255,6 @@ static void test_where_nothing_can_be_mounted(void **state)
 	cleanup_json cJSON *before = json_dup(objects);
 	const cJSON *c;
 
-	(void)state;
 	assert_string_equal(json_str(container(objects, "node", "node"), "workingDir"),
 			    WORKSPACE_PATH);
 	workspace_bind_shared(objects, "/tmp/unpacked");
@@ -285,7 +275,6 @@ static void test_what_unpacks(void **state)
 	const struct workspace w = { .digest = DIGEST, .uri = "s3://b/k" };
 	cleanup_json cJSON *args = workspace_unpack_args(&w);
 
-	(void)state;
 	assert_doc(args,
 		   "[runtime, unpack-workspace, --from, 's3://b/k', --sha256, '" DIGEST
 		   "', --to, /mnt/workspace, --download, "
@@ -299,7 +288,6 @@ static void test_who_serves(void **state)
 	const struct workspace none = { 0 };
 	cleanup_json cJSON *tj = job("{}");
 
-	(void)state;
 	workspace_served(tj);
 	assert_false(workspace_is_served(tj));
 	workspace_annotate(tj, &w);
@@ -325,7 +313,6 @@ static void test_a_cluster_that_does_not_answer(void **state)
 	cleanup_json cJSON *rt = runtime(RUNTIME("torch: {}", PLAIN_NODE));
 	cleanup_json cJSON *tj = job("{}");
 
-	(void)state;
 	workspace_annotate(tj, &w);
 	for (size_t i = 0; i < 2; i++) {
 		struct failing cluster = { .answers = i };
@@ -346,7 +333,6 @@ static void test_an_annotation_that_is_wrong(void **state)
 	cleanup_json cJSON *objects = NULL;
 	struct error err = { 0 };
 
-	(void)state;
 	meta_set_annotation(tj, WORKSPACE_ANNOTATION, "sha256:0");
 	objects = build_with(&offline, tj, rt, &err);
 	assert_null(objects);

@@ -28,7 +28,6 @@ static char folder[] = "/tmp/kftrainer-spec-XXXXXX";
 
 static inline int enter_folder(void **state)
 {
-	(void)state;
 	return mkdtemp(folder) ? chdir(folder) : -1;
 }
 
@@ -36,7 +35,6 @@ static inline int leave_folder(void **state)
 {
 	struct error err = { 0 };
 
-	(void)state;
 	return chdir("/") || dir_remove(folder, &err) ? -1 : 0;
 }
 

@@ -41,7 +41,6 @@ static void test_by_name(void **state)
 	cleanup_input struct input in = { 0 };
 	cleanup_schema struct schema *schema = NULL;
 
-	(void)state;
 	read_file_into(&in, &schema);
 	for (size_t i = 0; i < N_ROWS(rows); i++) {
 		cleanup_json cJSON *obj = NULL;
@@ -71,7 +70,6 @@ static void test_scope(void **state)
 	cleanup_input struct input in = { 0 };
 	cleanup_schema struct schema *schema = NULL;
 
-	(void)state;
 	read_file_into(&in, &schema);
 	for (size_t i = 0; i < N_ROWS(rows); i++) {
 		assert_int_equal(runtime_exists(&in, &rows[i].which, false),
@@ -99,7 +97,6 @@ static void test_all(void **state)
 	cleanup_schema struct schema *schema = NULL;
 	struct error err = { 0 };
 
-	(void)state;
 	read_file_into(&in, &schema);
 	for (size_t i = 0; i < 2; i++) {
 		cJSON *obj = meta_new(TRAINER_API_VERSION, CLUSTER_RUNTIME_KIND, NULL,
@@ -125,7 +122,6 @@ static void test_generated(void **state)
 	cleanup_schema struct schema *schema = NULL;
 	struct error err = { 0 };
 
-	(void)state;
 	write_text("generated.yaml", RUNTIME("TrainingRuntime", "generateName: mine-"));
 	assert_int_equal(input_read(&in, "generated.yaml", &err), 0);
 	assert_int_equal(input_schema(&schema, &err), 0);
@@ -159,7 +155,6 @@ static void test_of_api(void **state)
 	cleanup_input struct input in = { 0 };
 	cleanup_schema struct schema *schema = NULL;
 
-	(void)state;
 	read_file_into(&in, &schema);
 	for (size_t i = 0; i < N_ROWS(names); i++) {
 		cJSON *obj = meta_new(TRAINER_API_VERSION, CLUSTER_RUNTIME_KIND, NULL,

@@ -10,7 +10,6 @@ static void test_lists_are_their_items(void **state)
 	cleanup_input struct input in = { 0 };
 	struct error err = { 0 };
 
-	(void)state;
 	write_text("list.yaml", "kind: ConfigMap\nmetadata: {name: a}\n---\n"
 				"apiVersion: v1\nkind: List\nitems:\n"
 				"- metadata: {name: b}\n"
@@ -33,7 +32,6 @@ static void test_json_objects_and_typed_lists(void **state)
 	cleanup_input struct input in = { 0 };
 	struct error err = { 0 };
 
-	(void)state;
 	write_text("stream.json",
 		   "{\"kind\": \"X\",\n"
 		   " \"metadata\": {\"n\\u0061me\": \"a\"}}{\"apiVersion\": \"v9\", "
@@ -68,7 +66,6 @@ static void test_what_cannot_be_read(void **state)
 		{ "twice.yaml", "a: 1\na: 2\n", "twice.yaml:2:1: ", ERR_FORMAT },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N_ROWS(rows); i++) {
 		cleanup_input struct input in = { 0 };
 		struct error err = { 0 };
@@ -102,7 +99,6 @@ static void test_known_kinds(void **state)
 	cleanup_schema struct schema *schema = NULL;
 	struct error err = { 0 };
 
-	(void)state;
 	assert_int_equal(input_schema(&schema, &err), 0);
 	for (size_t i = 0; i < N_ROWS(rows); i++) {
 		cleanup_input struct input in = { 0 };
@@ -127,7 +123,6 @@ static void test_many_errors(void **state)
 	const struct reporter to = { add_line, &lines };
 	struct error err = { 0 };
 
-	(void)state;
 	write_text("many.yaml", JOB_HEAD);
 	assert_int_equal(input_read(&in, "many.yaml", &err), 0);
 	for (int i = 0; i < INPUT_ERRORS_MAX + 7; i++)

@@ -20,7 +20,6 @@ static void test_a_file(void **state)
 	const cJSON *obj;
 	bool jobset = false;
 
-	(void)state;
 	write_text("job.yaml", JOB("one") "---\napiVersion: v1\nkind: ConfigMap\n"
 					  "metadata: {name: c}\n---\n"
 					  "apiVersion: v1\nkind: Service\n"
@@ -51,7 +50,6 @@ static void test_all_errors(void **state)
 	const struct reporter to = { add_line, &lines };
 	struct error err = { 0 };
 
-	(void)state;
 	write_text("bad.yaml", JOB_HEAD
 		   "metadata: {name: a}\n"
 		   "spec:\n  runtimeRef: {name: torch-distributd}\n---\n" JOB_HEAD
@@ -75,7 +73,6 @@ static void test_names(void **state)
 		{ NAMES_RANDOM, "" },
 	};
 
-	(void)state;
 	write_text("job.yaml", JOB("one"));
 	for (size_t i = 0; i < N_ROWS(rows); i++) {
 		struct job_opts opts = { .runtime = "torch-distributed",
@@ -103,7 +100,6 @@ static void test_names(void **state)
 /* A mere name: the nearer scope counts, which the cluster is asked for. */
 static int has(void *ctx, const struct runtime_name *which, struct error *err)
 {
-	(void)err;
 	return str_eq(ctx, "both") || str_eq(ctx, which->kind);
 }
 
@@ -119,7 +115,6 @@ static void test_which_kind(void **state)
 		{ "none", "ClusterTrainingRuntime", 0 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N_ROWS(rows); i++) {
 		const struct job_opts opts = {
 			.runtime = "mine",
@@ -147,7 +142,6 @@ static void test_sent_without_unset_times(void **state)
 	const struct reporter to = { add_line, &lines };
 	struct error err = { 0 };
 
-	(void)state;
 	write_text("go.yaml", JOB_HEAD
 		   "metadata: {name: a, creationTimestamp: null}\n"
 		   "spec: {runtimeRef: {name: torch-distributed}, runtimePatches: "
@@ -176,7 +170,6 @@ static void test_options_that_contradict(void **state)
 		{ { .file = "none.yaml" }, ERR_INVALID },
 	};
 
-	(void)state;
 	write_text("job.yaml", JOB("one"));
 	write_text("two.yaml", JOB("one") "---\n" JOB("two"));
 	write_text("none.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n");

@@ -27,7 +27,6 @@ static void test_names(void **state)
 		{ "", "a-runtime" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		cleanup_arena struct arena arena = { 0 };
 		cleanup_json cJSON *job = NULL;
@@ -54,7 +53,6 @@ static void test_verbatim(void **state)
 		{ "$$", "$$$" },      { "$(date)", "$$(date)" }, { "a$$(x)", "a$$$$(x)" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		cleanup_json cJSON *job = NULL;
 		struct error err = { 0 };

@@ -38,7 +38,6 @@ static void test_refer_jobs(void **state)
 		{ "../digits", NULL },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		char first[] = "first", text[64];
 		char *names[] = { first, text, NULL };
@@ -71,7 +70,6 @@ static void test_refer_runtime(void **state)
 		{ "runtime/mine", NULL, NULL },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		const char *name = rows[i].text, *kind = "unset";
 		struct error err = { 0 };

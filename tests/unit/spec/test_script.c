@@ -24,7 +24,6 @@ static void test_text(void **state)
 	struct error err = { 0 };
 	const cJSON *words;
 
-	(void)state;
 	write_text("train.py", "print('$(A) $$')\n");
 	assert_int_equal(script_put(job, "./train.py", args, &err), 0);
 	words = words_of(job);
@@ -47,7 +46,6 @@ static void test_pieces(void **state)
 	struct error err = { 0 };
 	int64_t n;
 
-	(void)state;
 	buf_adds(&code, "#");
 	while (code.len < 2 * SCRIPT_PIECE)
 		buf_adds(&code, "\xc3\xa9");
@@ -71,7 +69,6 @@ static void test_bytes(void **state)
 	cleanup_json cJSON *job = tj_new("j", "r");
 	struct error err = { 0 };
 
-	(void)state;
 	write_file("latin.py", "\xe9\0", 2);
 	assert_int_equal(script_put(job, "latin.py", NULL, &err), 0);
 	assert_string_equal(word(words_of(job), 4), "base64");
@@ -84,7 +81,6 @@ static void test_refused(void **state)
 	cleanup_json cJSON *job = tj_new("j", "r");
 	struct error err = { 0 };
 
-	(void)state;
 	memset(large, '#', sizeof(large));
 	write_file("large.py", large, sizeof(large));
 	assert_int_equal(script_put(job, "large.py", NULL, &err), -1);

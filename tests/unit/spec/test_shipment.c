@@ -26,7 +26,6 @@ static void test_options(void **state)
 		{ { .dir = "d", .to = "/tmp/x" }, false, false },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N_ROWS(rows); i++) {
 		struct error err = { 0 };
 		int rc = workspace_check_opts(&rows[i].opts, rows[i].local, &err);
@@ -63,7 +62,6 @@ static void test_by_configmap(void **state)
 	struct error err = { 0 };
 	char packed[200];
 
-	(void)state;
 	make_folder_with("small", 2000);
 	assert_int_equal(shipment_pack(&s, &opts, false, &to, &err), 0);
 	assert_non_null(s.says.digest);
@@ -85,7 +83,6 @@ static void test_too_large(void **state)
 	const struct workspace_opts by_uri = { .dir = "large", .to = "s3://b/p" };
 	struct error err = { 0 };
 
-	(void)state;
 	make_folder_with("large", WORKSPACE_CONFIGMAP_MAX + 4096);
 	for (int local = 0; local < 2; local++) {
 		cleanup_shipment struct shipment s = { 0 };
@@ -112,7 +109,6 @@ static void test_nothing(void **state)
 	cleanup_shipment struct shipment s = { 0 };
 	struct error err = { 0 };
 
-	(void)state;
 	assert_int_equal(shipment_pack(&s, &opts, false, NULL, &err), 0);
 	assert_null(s.says.digest);
 	assert_null(s.folder);

@@ -47,7 +47,6 @@ static void test_fnmatch(void **state)
 		{ "a\\*", "a\\b", true },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
 		if (fnmatch_case(rows[i].pattern, rows[i].name) != rows[i].fits)
 			fail_msg("'%s' and '%s'", rows[i].pattern, rows[i].name);
@@ -59,7 +58,6 @@ static void test_filter(void **state)
 	struct filter f = { .allow = filter_list(&a, FILTER_MODEL_ALLOW),
 			    .ignore = filter_list(&a, " *.h5 ,, old/ ,") };
 
-	(void)state;
 	assert_true(filter_wants(&f, "x/config.json", false));
 	assert_false(filter_wants(&f, "pytorch_model.bin", false));
 	assert_false(filter_wants(&f, "old/a/config.json", false));
@@ -77,7 +75,6 @@ static void test_defaults_leave_out_nothing_that_was_named(void **state)
 	struct filter f = { .allow = filter_list(&a, FILTER_MODEL_ALLOW),
 			    .ignore = filter_list(&a, FILTER_MODEL_IGNORE) };
 
-	(void)state;
 	assert_false(filter_wants(&f, "a/x.bin", false));
 	assert_true(filter_wants(&f, "a/x.bin", true));
 	f.ignore_given = true;
@@ -106,7 +103,6 @@ static void test_a_model_keeps_its_weights(void **state)
 		{ "config.json,model.gguf", true, true, NULL, 0 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		cleanup_arena struct arena a = { 0 };
 		struct filter f = { .allow = filter_list(&a, FILTER_MODEL_ALLOW),

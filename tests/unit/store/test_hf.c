@@ -94,7 +94,6 @@ static const struct {
 
 static void test_uris(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(good) / sizeof(*good); i++) {
 		cleanup_arena struct arena a = { 0 };
 		struct hf_repo r = { 0 };
@@ -111,7 +110,6 @@ static void test_uris(void **state)
 
 static void test_uris_refused(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
 		cleanup_arena struct arena a = { 0 };
 		struct hf_repo r = { 0 };
@@ -162,14 +160,11 @@ static const struct {
 
 static bool not_skipped(void *ctx, const char *name, bool named)
 {
-	(void)ctx;
-	(void)named;
 	return !str_starts(name, "skip/");
 }
 
 static void test_trees(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(trees) / sizeof(*trees); i++) {
 		struct hf_tree_want want = { .folder = trees[i].folder,
 					     .file = trees[i].file,
@@ -203,7 +198,6 @@ static void test_lists_that_never_end(void **state)
 		{ { "[" BLOB("a") "]", "[]", "[]", "[]", "[]" }, "empty pages" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		struct hf_tree_walk walk = { 0 };
 		struct hf_tree_want want = { .folder = "none", .walk = &walk };
@@ -232,7 +226,6 @@ static void test_sums(void **state)
 	struct store_listing l = { 0 };
 	struct error err = { 0 };
 
-	(void)state;
 	assert_int_equal(hf_tree_page(&l, page, sizeof(page) - 1, &want, &err), 0);
 	assert_int_equal(hf_tree_end(&l, &err), 0);
 	assert_int_equal(l.n, 4);
@@ -266,7 +259,6 @@ static const struct {
 
 static void test_links(void **state)
 {
-	(void)state;
 	assert_null(hf_tree_next(NULL, NULL));
 	for (size_t i = 0; i < sizeof(links) / sizeof(*links); i++) {
 		cleanup_arena struct arena a = { 0 };
@@ -325,7 +317,6 @@ static const struct {
 
 static void test_hubs(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(hubs) / sizeof(*hubs); i++) {
 		struct store_conf conf = { .env = env_of, .ctx = (void *)hubs[i].env };
 		cleanup_arena struct arena a = { 0 };
@@ -376,7 +367,6 @@ static void test_refusals(void **state)
 {
 	const struct hf_repo repo = { "models", "org/name", "v9", "" };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(refusals) / sizeof(*refusals); i++) {
 		struct hf_hub hub = { .endpoint = "https://huggingface.co",
 				      .host = "huggingface.co",

@@ -38,7 +38,6 @@ static void test_round(void **state)
 	cleanup_buf struct buf b = { .max = 4096 };
 	cleanup_free struct range *list = NULL;
 
-	(void)state;
 	begin(&b);
 	add(&b, 500, 600);
 	add(&b, 0, 100);
@@ -58,7 +57,6 @@ static void test_hostile(void **state)
 	cleanup_buf struct buf b = { .max = 4096 };
 	struct range *list = NULL;
 
-	(void)state;
 	begin(&b);
 	add(&b, 0, 100);
 	add(&b, 50, 150);   /* overlaps */
@@ -108,7 +106,6 @@ static void test_verify(void **state)
 		{ STORE_CRC32C, 0, "353dd8be", true },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
 		for (size_t piece = 1; piece < 7; piece++) {
 			const struct store_object o = { .size = 6,
@@ -131,7 +128,6 @@ static void test_parts(void **state)
 {
 	static const char text[] = "0123456789";
 
-	(void)state;
 	for (int64_t size = 1; size <= 11; size++) {
 		struct digest *all = digest_new(DIGEST_MD5);
 		unsigned char raw[DIGEST_MAX];
@@ -165,7 +161,6 @@ static void test_nothing(void **state)
 {
 	struct store_object o = { .size = 6, .digest = STORE_MD5_PARTS, .sum = "x-1" };
 
-	(void)state;
 	assert_null(verify_new(&o)); /* nobody knows the parts */
 	o.digest = STORE_SHA256;
 	o.size = -1;

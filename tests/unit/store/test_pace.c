@@ -50,7 +50,6 @@ static void test_links(void **state)
 		{ "nothing comes for long", 0, 0, 16 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(links) / sizeof(*links); i++)
 		if (run(&links[i], 16) != links[i].wanted)
 			fail_msg("%s: %u, wanted %u", links[i].what, run(&links[i], 16),
@@ -64,7 +63,6 @@ static void test_pauses(void **state)
 	unsigned now = FEW, tries = 0;
 	int64_t bytes = 0;
 
-	(void)state;
 	for (int64_t ms = TICK; ms <= 60000; ms += TICK) {
 		unsigned before = now;
 
@@ -83,7 +81,6 @@ static void test_max(void **state)
 	unsigned now = 1;
 	int64_t bytes = 0;
 
-	(void)state;
 	for (int64_t ms = TICK; ms <= 2000; ms += TICK) {
 		bytes += now * MB;
 		now = pace_look(&p, now, 3, bytes, ms);
@@ -99,7 +96,6 @@ static void test_short_of_processors(void **state)
 	unsigned now = FEW;
 	int64_t bytes = 0, ms = TICK;
 
-	(void)state;
 	for (; ms <= 5000; ms += TICK) {
 		bytes += MB;
 		now = pace_look(&p, now, MAX, bytes, ms);
@@ -129,7 +125,6 @@ static void test_waiting_for_processors(void **state)
 	bool over = false;
 	struct error err;
 
-	(void)state;
 	if (access("/proc/self/schedstat", R_OK) || n > 256)
 		skip();
 	cpu_wait_high(&s, clock_ms()); /* all the time there has been */
@@ -147,7 +142,6 @@ static void test_waiting_for_processors(void **state)
 
 static void test_receive_bytes(void **state)
 {
-	(void)state;
 	assert_int_equal(fetch_receive_bytes(1), 1 << 20);
 	assert_int_equal(fetch_receive_bytes(0), fetch_receive_bytes(FETCH_CONNECTIONS));
 	for (unsigned n = 1; n <= 2 * FETCH_MAX_CONNECTIONS; n++) {

@@ -46,7 +46,6 @@ static void test_pages(void **state)
 		  "deeper" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N_ROWS(rows); i++) {
 		cleanup_arena struct arena arena = { 0 };
 		cleanup_buf struct buf keys = { .max = 1000 };
@@ -78,7 +77,6 @@ static void test_page_goes_on(void **state)
 	struct s3_page page;
 	struct error err = { 0 };
 
-	(void)state;
 	assert_int_equal(s3_page_read(&page, &arena, xml, sizeof(xml) - 1, &err), 0);
 	assert_true(page.truncated);
 	check_text("token", page.next, " t/=+ ");
@@ -107,7 +105,6 @@ static void test_etags(void **state)
 					 { .md5 = "7d793037a0760186574b0282f2f435e7" } };
 	char etag[64];
 
-	(void)state;
 	for (size_t i = 0; i < N_ROWS(rows); i++)
 		check_int(rows[i].etag, s3_etag_parts(rows[i].etag), rows[i].parts);
 	s3_multipart_etag(parts, 2, etag); /* of "hello" and "world", by md5sum */

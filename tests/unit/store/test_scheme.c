@@ -27,7 +27,6 @@ static void test_find(void **state)
 		{ "cache://a/b", NULL, false },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N_ROWS(rows); i++) {
 		const struct scheme *scheme = NULL;
 		struct error err = { 0 };
@@ -47,7 +46,6 @@ static void test_list_put(void **state)
 {
 	cleanup_arena struct arena arena = { 0 };
 
-	(void)state;
 	check_text("put", scheme_list_put(&arena), "hf:// or s3://");
 }
 
@@ -63,7 +61,6 @@ static void test_object_copy(void **state)
 					.digest = STORE_MD5 };
 	struct store_object copy = store_object_copy(&arena, &o);
 
-	(void)state;
 	key[0] = generation[0] = etag[1] = '?';
 	check_text("key", copy.key, "dir/a");
 	check_text("generation", copy.generation, "1700000000000001");
@@ -99,7 +96,6 @@ static void test_http_new(void **state)
 		{ "unknown scheme", "ftp://h", { "AWS_CA_BUNDLE", "/none" }, NULL },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N_ROWS(rows); i++) {
 		const struct store_conf conf = { .uri = rows[i].uri,
 						 .env = env,
@@ -136,7 +132,6 @@ static void test_put_file(void **state)
 	struct error err = { 0 };
 	struct stat st;
 
-	(void)state;
 	assert_non_null(mkdtemp(dir));
 	name = arena_printf(&a, "%s/file", dir);
 	link = arena_printf(&a, "%s/link", dir);

@@ -32,18 +32,12 @@ EDIT(sync_b, 'e')
 static int give_up(const struct plugin_env *env, struct info *info, const cJSON *tj,
 		   struct error *err)
 {
-	(void)env;
-	(void)info;
-	(void)tj;
 	return error_set(err, ERR_INVALID, "no way");
 }
 
 static int build_trace(const struct plugin_env *env, struct info *info, const cJSON *tj,
 		       cJSON *objects, struct error *err)
 {
-	(void)env;
-	(void)tj;
-	(void)err;
 	cJSON_AddItemToArray(objects, json_dup(info->labels));
 	return 0;
 }
@@ -80,7 +74,6 @@ static void test_phase_by_phase_in_the_order_of_the_list(void **state)
 	struct error err = { 0 };
 	cleanup_json cJSON *one = NULL, *two = NULL;
 
-	(void)state;
 	assert_int_equal(run(list, &one, &err), 0);
 	assert_int_equal(run(turned, &two, &err), 0);
 	assert_doc(one, "[{trace: abcde}]");
@@ -93,7 +86,6 @@ static void test_a_failure_says_where(void **state)
 	struct error err = { 0 };
 	cJSON *objects = NULL;
 
-	(void)state;
 	assert_int_equal(run(list, &objects, &err), -1);
 	assert_null(objects);
 	assert_string_equal(err.msg, "C EnforcePodSpec: no way");
@@ -108,7 +100,6 @@ static void test_what_only_a_cluster_can_do(void **state)
 	static const struct plugin *const list[] = { &here, &there, NULL };
 	cleanup_json cJSON *one = doc("{a: {}}"), *both = doc("{a: {}, b: {}}");
 
-	(void)state;
 	assert_null(framework_cluster_only(list, one));
 	assert_null(framework_cluster_only(list, NULL));
 	assert_string_equal(framework_cluster_only(list, both), "B");

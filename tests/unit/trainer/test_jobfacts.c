@@ -58,7 +58,6 @@ static void test_they_are_counted(void **state)
 	cleanup_json cJSON *a = failed(0, "Error", 3, "2026-01-01T00:00:02Z");
 	cleanup_json cJSON *b = failed(1, "Error", 3, "2026-01-01T00:00:03Z");
 
-	(void)state;
 	assert_true(job_facts_is_empty(j));
 	take(j, NULL, a, &told);
 	expect(&told, "ContainerFailed: j-node-0-0-abcde, node-0 (node rank 0): "
@@ -94,7 +93,6 @@ static void test_the_first(void **state)
 	cleanup_json cJSON *next = failed(3, "Error", 6, "2026-01-01T00:00:09Z");
 	size_t brief;
 
-	(void)state;
 	assert_null(job_facts_first(j, &brief));
 	take(j, NULL, killed, &told);
 	expect_first(j, "exit code 143");
@@ -118,7 +116,6 @@ static void test_never_started(void **state)
 	struct job_facts *j = job_facts_new();
 	cleanup_json cJSON *pod = failed(0, "StartError", 128, "2026-01-01T00:00:02Z");
 
-	(void)state;
 	job_facts_look(j, pod);
 	expect_first(j, "does not start: StartError");
 	job_facts_free(j);
@@ -131,7 +128,6 @@ static void test_after_the_end(void **state)
 	cleanup_json cJSON *a = failed(0, "Error", 3, "2026-01-01T00:00:02Z");
 	struct pod_change c;
 
-	(void)state;
 	pod_change_of(&c, NULL, a);
 	assert_true(pod_change_has_new(&c));
 	job_facts_take(j, &c, NULL);

@@ -15,7 +15,6 @@ static void test_as_written(void **state)
 					 "status: {conditions: [{type: Suspended}]}}");
 	cleanup_json cJSON *fresh = jobset_as_written(meta, false, NULL);
 
-	(void)state;
 	for (int suspend = 0; suspend < 2; suspend++) {
 		cleanup_json cJSON *have = jobset_as_written(meta, suspend, before);
 		cleanup_json cJSON *watched = doc(
@@ -47,7 +46,6 @@ static void test_counts(void **state)
 		  true, true, 0 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		cleanup_json cJSON *jobset = doc(rows[i].jobset);
 
@@ -81,7 +79,6 @@ static void test_order(void **state)
 		{ "[]", "[a]", "[]" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		cleanup_arena struct arena arena = { 0 };
 		cleanup_json cJSON *have =
@@ -118,7 +115,6 @@ static void test_claims(void **state)
 		{ "containers: [{name: c}], volumes: []", "[]" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		cleanup_arena struct arena arena = { 0 };
 		cleanup_json cJSON *jobset =

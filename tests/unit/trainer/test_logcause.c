@@ -23,7 +23,6 @@ static void test_exceptions(void **state)
 		{ "SignalException: Process 7 got signal: 15 Error: ", false },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
 		if (log_is_exception(rows[i].line, strlen(rows[i].line)) != rows[i].is)
 			fail_msg("%s", rows[i].line);
@@ -547,7 +546,6 @@ static void read_all(struct log_reader *r, const char *log)
 
 static void test_causes(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		struct log_reader r = { 0 };
 		cleanup_buf struct buf out = { .max = 1000 };
@@ -571,7 +569,6 @@ static void test_later_lines(void **state)
 	struct log_reader r = { 0 };
 	bool better;
 
-	(void)state;
 	assert_non_null(log_read(&r, "No module named 'x'; MemoryError", 32, &better));
 	assert_true(better);
 	read_all(&r, "ModuleNotFoundError: No module named 'x'\n"

@@ -28,7 +28,6 @@ static void assert_merge(const char *template, const char *patches, const char *
 
 static void test_metadata_is_an_overlay(void **state)
 {
-	(void)state;
 	assert_merge(
 		"{metadata: {labels: {a: '1', b: '1'}}}",
 		"[" P("{metadata: {labels: {b: '2', c: '2'}, annotations: {x: q}}}") ", " P(
@@ -38,7 +37,6 @@ static void test_metadata_is_an_overlay(void **state)
 
 static void test_jobs_keep_their_order(void **state)
 {
-	(void)state;
 	assert_merge(
 		"{spec: {replicatedJobs: [{name: a}, {name: b}, {name: c}]}}",
 		"[" P("{spec: {replicatedJobs: [{name: c, groupName: g}, {name: a, "
@@ -67,7 +65,6 @@ static void assert_pod(const char *pod, const char *want)
 
 static void test_quantities_are_canonical(void **state)
 {
-	(void)state;
 	assert_pod("{overhead: {cpu: 0.25}, volumes: [{name: v, emptyDir: "
 		   "{sizeLimit: 1024Mi}}]}",
 		   "{overhead: {cpu: 250m}, volumes: [{name: v, emptyDir: "
@@ -83,7 +80,6 @@ static void test_quantities_are_canonical(void **state)
 /* What typed clients leave out, so that a JobSet made by one can be resumed by the other. */
 static void test_what_says_nothing_is_left_out(void **state)
 {
-	(void)state;
 	assert_pod("{nodeSelector: {}, hostNetwork: false, tolerations: [], "
 		   "dnsConfig: null, containers: [{name: c, args: [], tty: "
 		   "false, image: null, resources: {limits: {}}, "
@@ -131,7 +127,6 @@ static void test_later_patches_win(void **state)
 #define POD(x)                                                                       \
 	P("{spec: {replicatedJobs: [{name: a, template: {spec: {template: {spec: " x \
 	  "}}}}]}}")
-	(void)state;
 	assert_merge(
 		"{spec: {replicatedJobs: [{name: a, template: {spec: "
 		"{template: {spec: {nodeSelector: {k: '0'}}}}}}]}}",
@@ -146,7 +141,6 @@ static void test_later_patches_win(void **state)
 /* Upstream reads a patch into typed structs and writes it again before it merges. */
 static void test_what_says_nothing_takes_nothing_away(void **state)
 {
-	(void)state;
 	assert_merge(
 		SPEC_OF("{nodeSelector: {k: '0'}, tolerations: [{key: x}], "
 			"containers: [{name: c, env: [{name: A, value: '1'}], "
@@ -248,7 +242,6 @@ static void test_wrong_types_are_named(void **state)
 		  "runtime: spec.template.spec.replicatedJobs[0].template.spec.parallelism: Invalid value: 3000000000: " },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		cleanup_json cJSON *tj = doc(rows[i].tj), *rt = doc(rows[i].runtime);
 		struct pipeline p = { no_plugins, &offline };
@@ -270,7 +263,6 @@ static void test_too_many_jobs(void **state)
 	struct runtime_template t = { 0 };
 	struct error err = { 0 };
 
-	(void)state;
 	for (int i = 0; i < 1001; i++)
 		cJSON_AddItemToArray(jobs, doc("{name: a}"));
 	assert_int_equal(runtime_merge(&t, rt, tj, &err), -1);
@@ -297,7 +289,6 @@ static void test_variables_are_merged_by_name(void **state)
 		{ "[{value: x}]", "[{value: y}]", "{env: [{value: x}, {value: y}]}" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		cleanup_json cJSON *c = cJSON_CreateObject(), *given = doc(rows[i].given);
 
@@ -315,7 +306,6 @@ static void test_finalizers_of_older_versions(void **state)
 				     "trainer.kubeflow.org/resource-in-use, b]}}");
 	cleanup_json cJSON *patch = runtime_finalizer_patch(rt);
 
-	(void)state;
 	assert_false(runtime_has_old_finalizer(none));
 	assert_true(runtime_has_old_finalizer(rt));
 	assert_doc(patch, "{metadata: {finalizers: [a, b], resourceVersion: '7'}}");
@@ -326,7 +316,6 @@ static void test_who_starts_mpi(void **state)
 	cleanup_json cJSON *rt =
 		doc("{spec: {template: {metadata: {annotations: {a: b}}}}}");
 
-	(void)state;
 	runtime_use_mpi_worker(rt);
 	assert_doc(rt, "{spec: {template: {metadata: {annotations: {a: b, "
 		       "kftrainer.io/mpi: worker}}}}}");

@@ -41,7 +41,6 @@ static void test_names(void **state)
 	};
 	cleanup_json cJSON *js = doc(jobset);
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		cleanup_arena struct arena a = { 0 };
 		struct place p;

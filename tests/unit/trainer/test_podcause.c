@@ -44,7 +44,6 @@ static void test_what_is_kept(void **state)
 		  false },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		cleanup_json cJSON *pod = doc(rows[i].pod);
 
@@ -77,7 +76,6 @@ static size_t facts_in(const char *statuses)
 /* One of a run of a container, whichever place of the status it is in. */
 static void test_facts(void **state)
 {
-	(void)state;
 	assert_int_equal(facts_in(""), 0);
 	assert_int_equal(facts_in(DEAD("a", "t1")), 1);
 	assert_int_equal(facts_in(DEAD("a", "t1") ", " DEAD("b", "t1")), 2);
@@ -115,7 +113,6 @@ static void test_words(void **state)
 		  "pod: disrupted: EvictionByEvictionAPI" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		cleanup_arena struct arena a = { 0 };
 		cleanup_json cJSON *pod =
@@ -137,7 +134,6 @@ static void test_as_many_as_there_is_room_for(void **state)
 	cleanup_arena struct arena a = { 0 };
 	const char *text = "";
 
-	(void)state;
 	for (size_t i = 0; i < MAX_POD_FACTS + 4; i++)
 		text = arena_printf(
 			&a, "%s%s{name: c%zu, state: {terminated: {exitCode: 3}}}", text,
@@ -151,7 +147,6 @@ static void test_many_containers(void **state)
 	cleanup_buf struct buf text = { .max = 65536 };
 	cleanup_json cJSON *pod = NULL;
 
-	(void)state;
 	buf_adds(
 		&text,
 		"{metadata: {name: p, labels: "
@@ -194,7 +189,6 @@ static void test_which_was_first(void **state)
 		{ { true, "1", "a" }, { true, "2", "b" }, true, true },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
 		if (pod_failure_is_sooner(&rows[i].a, &rows[i].b) != rows[i].sooner ||
 		    pod_failure_explains(&rows[i].a, &rows[i].b) != rows[i].explains)
@@ -220,7 +214,6 @@ static void test_steps(void **state)
 		  "node-3 (node rank 3)" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		cleanup_arena struct arena a = { 0 };
 		cleanup_json cJSON *pod =

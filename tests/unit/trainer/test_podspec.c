@@ -13,7 +13,6 @@
 
 static void test_volumes(void **state)
 {
-	(void)state;
 	EDITED("{}", pod_set_volume(o, doc("{name: a}")), "{volumes: [{name: a}]}");
 	EDITED("{volumes: [{name: a, emptyDir: {}}, {name: b}]}",
 	       pod_set_volume(o, doc("{name: a, secret: {}}")),
@@ -42,7 +41,6 @@ static void test_what_mounts(void **state)
 		  true, true },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		cleanup_json cJSON *spec = doc(rows[i].pod);
 
@@ -54,7 +52,6 @@ static void test_what_mounts(void **state)
 
 static void test_mounts(void **state)
 {
-	(void)state;
 	EDITED("{}", container_mount(o, "v", "/p", false),
 	       "{volumeMounts: [{name: v, mountPath: /p}]}");
 	/* by the path, not by the volume */
@@ -70,7 +67,6 @@ static void test_mounts(void **state)
 
 static void test_working_directories(void **state)
 {
-	(void)state;
 	EDITED("{}", container_default_workdir(o, "/w"), "{workingDir: /w}");
 	EDITED("{workingDir: ''}", container_default_workdir(o, "/w"),
 	       "{workingDir: /w}");
@@ -85,7 +81,6 @@ static void test_working_directories(void **state)
 
 static void test_variables(void **state)
 {
-	(void)state;
 	EDITED("{env: [{name: A, value: a}, {name: B}]}", container_set_env(o, "A", "b"),
 	       "{env: [{name: A, value: b}, {name: B}]}");
 	EDITED("{env: [{name: A, value: a}]}", container_default_env(o, "A", "b"),
@@ -102,7 +97,6 @@ static void test_variables(void **state)
 
 static void test_search_domains(void **state)
 {
-	(void)state;
 	EDITED("{}", pod_add_search(o, "a.b"), "{dnsConfig: {searches: [a.b]}}");
 	EDITED("{dnsConfig: {searches: [c]}}", pod_add_search(o, "a.b"),
 	       "{dnsConfig: {searches: [c, a.b]}}");
@@ -115,7 +109,6 @@ static void test_init_containers(void **state)
 	cleanup_json cJSON *spec =
 		doc("{initContainers: [{name: a}, {name: b}], containers: [{name: c}]}");
 
-	(void)state;
 	assert_non_null(pod_any_container(spec, "a"));
 	assert_non_null(pod_any_container(spec, "c"));
 	assert_null(pod_any_container(spec, "d"));
@@ -129,7 +122,6 @@ static void test_init_containers(void **state)
 /* What the strictest of the Pod Security Standards asks of a container, and back. */
 static void test_rights(void **state)
 {
-	(void)state;
 	EDITED("{name: a}", container_harden(o),
 	       "{name: a, securityContext: {allowPrivilegeEscalation: false, "
 	       "capabilities: {drop: [ALL]}, seccompProfile: {type: RuntimeDefault}}}");
@@ -147,7 +139,6 @@ static void test_copies(void **state)
 		    "{limits: {cpu: 1, memory: 2Gi, gpu: 3}, requests: {memory: 1Gi}}}");
 	cleanup_json cJSON *none = doc("{}");
 
-	(void)state;
 	EDITED("{image: j, command: [a]}", container_copy_image(o, from),
 	       "{image: i, command: [a], imagePullPolicy: Never}");
 	EDITED("{securityContext: {runAsUser: 1, readOnlyRootFilesystem: true}}",
@@ -162,7 +153,6 @@ static void test_copies(void **state)
 
 static void test_probes(void **state)
 {
-	(void)state;
 	EDITED("{}", container_probe_port(o, 22, 5),
 	       "{readinessProbe: {tcpSocket: {port: 22}, periodSeconds: 5}}");
 	EDITED("{readinessProbe: {tcpSocket: {port: 22}}, livenessProbe: {exec: {}}, "
@@ -174,7 +164,6 @@ static void test_probes(void **state)
 
 static void test_ports(void **state)
 {
-	(void)state;
 	EDITED("{}", container_add_port(o, 80), "{ports: [{containerPort: 80}]}");
 	EDITED("{ports: [{containerPort: 80, name: http}]}", container_add_port(o, 80),
 	       "{ports: [{containerPort: 80}]}");

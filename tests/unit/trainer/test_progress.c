@@ -30,7 +30,6 @@ static void test_what_is_taken(void **state)
 		  "{lastUpdatedTime: '2026-11-21T04:48:17Z'}" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		cleanup_json cJSON *body = doc(rows[i].body), *progress = NULL;
 		cleanup_json cJSON *echo = NULL, *tj = cJSON_CreateObject();
@@ -69,7 +68,6 @@ static void test_what_a_local_run_reports(void **state)
 		  "lastUpdatedTime: '1970-01-01T00:00:00Z'}" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		cleanup_json cJSON *progress =
 			progress_new(rows[i].percent, rows[i].left, rows[i].now);
@@ -101,7 +99,6 @@ static void test_what_is_not(void **state)
 		"{trainerStatus: {lastUpdatedTime: 'yesterday'}}",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		cleanup_json cJSON *body = doc(rows[i]), *progress = NULL;
 		struct error err = { 0 };

@@ -69,7 +69,6 @@ static void test_pods(void **state)
 		  "{nvidia.com/gpu: '2'}" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
 		assert_requests(rows[i].pod, 1, rows[i].want);
 	assert_requests("{containers: [" C("{cpu: 1500m, memory: '128974848'}") "]}", 2,
@@ -91,7 +90,6 @@ static void test_a_bad_quantity_is_named(void **state)
 		{ "{overhead: {cpu: lots}}", "overhead: cpu: " },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		cleanup_resource_list struct resource_list sum = { 0 };
 		cleanup_json cJSON *spec = doc(rows[i].pod);
@@ -131,7 +129,6 @@ static void test_gpus(void **state)
 		{ "{limits: {aliyun.com/gpu-mem: 3}}", 3 },
 	};
 
-	(void)state;
 	assert_int_equal(resources_gpus(NULL), 0);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		cleanup_json cJSON *r = doc(rows[i].resources);
@@ -149,7 +146,6 @@ static void test_merge(void **state)
 		    "{memory: 3072Mi, cpu: '0.5'}}");
 	struct error err = { 0 };
 
-	(void)state;
 	assert_int_equal(resources_merge(c, from, &err), 0);
 	assert_doc(json_get(c, "resources"),
 		   "{limits: {cpu: '4', memory: 4Gi, example.com/fpga: '1'}, requests: "
@@ -161,7 +157,6 @@ static void test_a_merge_that_fails(void **state)
 	static const char *const rows[] = { "{limits: {cpu: many}}",
 					    "{requests: {cpu: many}}" };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		cleanup_json cJSON *c = doc("{name: c}"), *from = doc(rows[i]);
 		struct error err = { 0 };
@@ -179,7 +174,6 @@ static void test_a_merge_of_null(void **state)
 	cleanup_json cJSON *from = doc("{limits: {cpu: null}}");
 	struct error err = { 0 };
 
-	(void)state;
 	assert_int_equal(resources_merge(c, from, &err), 0);
 	assert_doc(json_get(c, "resources"), "{limits: {cpu: '2'}}");
 }

@@ -53,7 +53,6 @@ static void test_what_it_cannot_read(void **state)
 		{ "a", "[]" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		cleanup_json cJSON *runtime = doc(rows[i].runtime);
 		cleanup_free char *text = said(runtime);

@@ -54,7 +54,6 @@ static void test_faults(void **state)
 		  "annotations[a]: Invalid value: 1: must be a string\n" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		cleanup_json cJSON *obj = doc(rows[i].doc);
 		struct field_errors errs = { 0 };

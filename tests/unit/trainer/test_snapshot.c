@@ -36,7 +36,6 @@ static void test_what_is_made_is_read(void **state)
 	struct error err = { 0 };
 	const cJSON *c;
 
-	(void)state;
 	assert_int_equal(snapshot_make(&map, tj, rt, &err), 0);
 	check_text("name", json_str(map, "metadata", "name"), "tj-runtime-snapshot");
 	if (snapshot_read(&back, tj, map, &err))
@@ -115,7 +114,6 @@ static void test_what_upstream_wrote(void **state)
 	struct error err = { 0 };
 	const cJSON *c;
 
-	(void)state;
 	json_put_str(map, text, "data", "runtime");
 	if (snapshot_read(&back, tj, map, &err))
 		fail_msg("%s", err.msg);
@@ -151,7 +149,6 @@ static void test_what_is_not_its_own(void **state)
 		{ "{name: rt}", OWNED("u1"), "{kind: Any, metadata: {name: rt}}", NULL },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N_ROWS(rows); i++) {
 		cleanup_json cJSON *tj = job(rows[i].ref);
 		cleanup_json cJSON *map = doc(rows[i].owner);
@@ -178,7 +175,6 @@ static void test_what_does_not_fit(void **state)
 	cleanup_free char *large = calloc(1, 1100000);
 	struct error err = { 0 };
 
-	(void)state;
 	memset(large, 'x', 1099999);
 	json_put_str(rt, large, "spec", "large");
 	assert_int_equal(snapshot_make(&map, tj, rt, &err), -1);

@@ -38,7 +38,6 @@ static void test_times_of_patches(void **state)
 		  "[{manager: a}]" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		cleanup_json cJSON *tj = cJSON_CreateObject(), *old = NULL;
 
@@ -70,7 +69,6 @@ static void test_runtime_ref(void **state)
 		{ "{}", "unsupported runtime: " },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		cleanup_json cJSON *tj = doc(rows[i].tj);
 		struct error err = { 0 };
@@ -87,7 +85,6 @@ static void test_absent_and_wrong_types(void **state)
 		doc("{spec: {trainer: {numNodes: '2', image: 1}, suspend: "
 		    "'x', managedBy: 3}}");
 
-	(void)state;
 	assert_null(tj_trainer(none));
 	assert_int_equal(tj_num_nodes(none), ABSENT);
 	assert_int_equal(tj_active_deadline(none), ABSENT);
@@ -111,7 +108,6 @@ static void test_same_but_suspend(void **state)
 		{ "{spec: 3}", "{spec: 3}", true },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		cleanup_json cJSON *a = doc(rows[i].a), *b = doc(rows[i].b);
 
@@ -124,7 +120,6 @@ static void test_one_from_options(void **state)
 {
 	cleanup_json cJSON *tj = tj_new("j", "rt");
 
-	(void)state;
 	tj_set_runtime_kind(tj, "TrainingRuntime");
 	tj_set_image(tj, "img");
 	tj_set_num_nodes(tj, 3);

@@ -12,7 +12,6 @@ static void test_suspend_and_resume(void **state)
 	cleanup_json cJSON *off = doc("{spec: {suspend: true}}");
 	cleanup_json cJSON *on = doc("{spec: {suspend: false}}");
 
-	(void)state;
 	status_suspend(status, on, NOW);
 	assert_doc(status, "{}"); /* never suspended: no condition */
 	status_suspend(status, off, NOW);
@@ -39,7 +38,6 @@ static void test_from_the_jobset(void **state)
 					 "replicatedJobsStatus: [{name: node, ready: 1, "
 					 "succeeded: 2}, {name: a}]}}");
 
-	(void)state;
 	status_of_jobset(status, jobset);
 	assert_doc(
 		status,
@@ -60,7 +58,6 @@ static void test_blocked(void **state)
 	cleanup_json cJSON *status = doc("{}");
 	cleanup_json cJSON *off = doc("{spec: {suspend: true}}");
 
-	(void)state;
 	status_unblock(status);
 	assert_doc(status, "{}");
 	status_block(status, "R", "m", NOW);
@@ -89,7 +86,6 @@ static void test_active(void **state)
 		{ "{jobsStatus: [{name: a, active: 0}, {name: b, active: 2}]}", true },
 	};
 
-	(void)state;
 	assert_false(status_is_active(NULL));
 	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
 		cleanup_json cJSON *status = doc(row[i].status);
@@ -106,7 +102,6 @@ static void test_deadline_survives(void **state)
 	cleanup_json cJSON *jobset = doc("{status: {conditions: [{type: Failed, status: "
 					 "'True', reason: FailedJobs, message: m}]}}");
 
-	(void)state;
 	status_exceed_deadline(status, NOW);
 	status_of_jobset(status, jobset);
 	assert_string_equal(json_str(status_condition(status, "Failed"), "reason"),
@@ -120,7 +115,6 @@ static void test_time_changes_with_the_status_only(void **state)
 		doc("{conditions: [{type: Failed, status: 'True', reason: "
 		    "a, message: b, lastTransitionTime: '" NOW "'}]}");
 
-	(void)state;
 	status_set_condition(status,
 			     doc("{type: Failed, status: 'True', reason: c, message: d, "
 				 "lastTransitionTime: '" LATER "'}"),
@@ -137,7 +131,6 @@ static void test_deadline_starts(void **state)
 		    "'}, status: {conditions: [{type: Suspended, status: "
 		    "'True', lastTransitionTime: '" LATER "'}]}}");
 
-	(void)state;
 	assert_string_equal(status_deadline_start(tj), NOW);
 	json_put_str((cJSON *)status_condition(tj_status(tj), "Suspended"), "False",
 		     "status");
@@ -168,7 +161,6 @@ static void test_the_failed_condition_ends_with_who_was_first(void **state)
 		{ "{conditions: []}", FAILED_SAYS("x"), true, "{conditions: []}" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		cleanup_json cJSON *is = doc(rows[i].is), *was = doc(rows[i].was);
 
@@ -208,7 +200,6 @@ static void test_one_word(void **state)
 		  "Failed" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		cleanup_json cJSON *status = doc(rows[i].status);
 
@@ -254,7 +245,6 @@ static void test_events(void **state)
 		  NULL, "Resumed: m; Completed: k; " },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		cleanup_json cJSON *before = rows[i].before ? doc(rows[i].before) : NULL;
 		cleanup_json cJSON *now = doc(rows[i].now);
@@ -286,7 +276,6 @@ static void test_when_it_ended(void **state)
 		  "t" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		cleanup_json cJSON *status = doc(rows[i].status);
 		const char *have = status_end_time(status);

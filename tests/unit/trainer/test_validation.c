@@ -58,7 +58,6 @@ static void assert_error(const char *patches, const char *want)
 /* Upstream validates the template after the merge, in which every name exists. */
 static void test_correction_01_unknown_names_are_refused(void **state)
 {
-	(void)state;
 	assert_error("[" PATCH("a.b/c", "nope", "{nodeSelector: {a: b}}") "]",
 		     "no job \"nope\"");
 	assert_error("[" PATCH("a.b/c", "node", "{containers: [{name: nope}]}") "]",
@@ -80,7 +79,6 @@ static void test_correction_01_unknown_names_are_refused(void **state)
 /* Upstream looks for init containers among all names, and at env of regular ones only. */
 static void test_defect_17_init_containers(void **state)
 {
-	(void)state;
 	assert_error("[" PATCH("a.b/c", "node", "{initContainers: [{name: side}]}") "]",
 		     "no init container \"side\"");
 	assert_error("[" PATCH("a.b/c", "node", "{containers: [{name: prep}]}") "]",
@@ -101,7 +99,6 @@ static void test_env_of_containers_that_are_the_jobs(void **state)
 		    "model-initializer}], containers: [{name: node}]}}}}}]}}}}");
 	cleanup_free char *text = admission(&offline, NULL, tj, rt);
 
-	(void)state;
 	assert_error("[" PATCH("a.b/c", "node",
 			       "{containers: [{name: node, env: [{name: A}]}]}") "]",
 		     "env of container \"node\"");
@@ -131,7 +128,6 @@ static void test_managers(void **state)
 		{ "", ": Required value" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		cleanup_arena struct arena a = { 0 };
 
@@ -146,7 +142,6 @@ static void test_managers(void **state)
 static int jobset_get(void *ctx, const struct object_ref *ref, const cJSON **ret,
 		      struct error *err)
 {
-	(void)ref;
 	*ret = ctx;
 	return ctx ? 0 : error_set(err, ERR_IO, "connection refused");
 }
@@ -183,7 +178,6 @@ static void test_changes_while_pods_run(void **state)
 		{ BAD, BAD, false, true, "{}", "" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		cleanup_json cJSON *old = job(rows[i].old, rows[i].before);
 		cleanup_json cJSON *now = job(rows[i].now, rows[i].after);
@@ -215,7 +209,6 @@ static void test_the_runtime_must_be_there(void **state)
 	cleanup_free char *shape = admission(&offline, NULL, tj, broken);
 	cleanup_free char *cluster = NULL, *other = NULL;
 
-	(void)state;
 	assert_true(str_starts(
 		ns, "spec.runtimeRef: Invalid value: {\"name\":\"rt\",\"apiGroup"
 		    "\":\"trainer.kubeflow.org\",\"kind\":\"TrainingRuntime\"}: "
@@ -244,7 +237,6 @@ static void test_warnings(void **state)
 	struct pipeline p = { no_plugins, &env };
 	cleanup_field_errors struct field_errors errs = { 0 };
 
-	(void)state;
 	json_put_str(rt, "ClusterTrainingRuntime", "kind");
 	json_put_str(rt, "deprecated", "metadata", "labels",
 		     "trainer.kubeflow.org/support");
@@ -300,7 +292,6 @@ static void test_runtimes(void **state)
 		     "a job labelled trainer must have a container \"node\"\n" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		cleanup_json cJSON *rt = doc(rows[i].runtime);
 		cleanup_free char *text = NULL;
@@ -322,7 +313,6 @@ static void test_defect_20_no_nodes(void **state)
 		bool refused;
 	} rows[] = { { NULL, true }, { one, true }, { none, false } };
 
-	(void)state;
 	json_put_int(none, 0, "spec", "trainer", "numNodes");
 	json_put_int(one, 1, "spec", "trainer", "numNodes");
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
@@ -345,7 +335,6 @@ static void test_a_job_that_does_not_exist(void **state)
 	cleanup_json cJSON *rt = doc(RT);
 	cleanup_free char *text = admission(&offline, NULL, tj, rt);
 
-	(void)state;
 	assert_one_error(text);
 }
 
@@ -371,7 +360,6 @@ static void test_long_names(void **state)
 	};
 	cleanup_arena struct arena a = { 0 };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		cleanup_json cJSON *tj = job("[]", false);
 		cleanup_json cJSON *rt = doc(arena_printf(

@@ -70,10 +70,9 @@ static void print_table(const cJSON *claims)
 		const cJSON *notes = json_get(c, "metadata", "annotations");
 		const char *changed = json_str(notes, CLAIM_CHANGED_ANNOTATION);
 		char age[DURATION_TEXT_SIZE] = "";
-		struct error unused = { 0 };
 		int64_t at;
 
-		if (changed && !time_parse(&at, changed, &unused))
+		if (changed && !time_parse(&at, changed, IGNORED))
 			duration_age(clock_now() - at, age);
 		OUT_ROW(&t, meta_namespace(c), meta_name(c), age,
 			json_str(notes, CLAIM_PATH_ANNOTATION));

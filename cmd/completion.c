@@ -459,7 +459,7 @@ static const struct {
 
 static int run(const void *opts, int argc, char **argv, struct error *err)
 {
-	for (size_t i = 0; argc == 1 && i < sizeof(shells) / sizeof(*shells); i++) {
+	for (size_t i = 0; argc == 1 && i < N_ELEMENTS(shells); i++) {
 		if (str_eq(argv[0], shells[i].name)) {
 			shells[i].print();
 			return EXIT_OK;

@@ -90,18 +90,17 @@ static int set_level(const struct controller_opts *o, enum log_level *ret,
 		{ "error", LOG_LEVEL_ERROR },
 		{ "panic", LOG_LEVEL_ERROR },
 	};
-	struct error unused = { 0 };
 	int64_t verbosity;
 
 	*ret = o->zap_devel ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO;
 	if (!o->zap_level)
 		return 0;
-	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+	for (size_t i = 0; i < N_ELEMENTS(words); i++)
 		if (str_eq(o->zap_level, words[i].word)) {
 			*ret = words[i].level;
 			return 0;
 		}
-	if (str_int(&verbosity, o->zap_level, 1, MAX_VERBOSITY, &unused))
+	if (str_int(&verbosity, o->zap_level, 1, MAX_VERBOSITY, IGNORED))
 		return error_set(err, ERR_USAGE,
 				 "--zap-log-level: invalid level '%.100s': want debug, "
 				 "info, error, panic or a number above 0",

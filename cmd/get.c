@@ -59,10 +59,9 @@ struct getting {
 /* A time in the document, in seconds since 1970, or -1. */
 static int64_t seconds(const char *text)
 {
-	struct error unused = { 0 };
 	int64_t t;
 
-	return text && !time_parse(&t, text, &unused) ? t : -1;
+	return text && !time_parse(&t, text, IGNORED) ? t : -1;
 }
 
 static const char *nodes(struct arena *arena, struct getting *g, const cJSON *job)
@@ -129,7 +128,7 @@ static const char *reason(struct arena *arena, struct getting *g, const cJSON *j
 	const cJSON *status = tj_status(job);
 	const char *const types[] = { COND_FAILED, COND_COMPLETE, COND_SUSPENDED };
 
-	for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++)
+	for (size_t i = 0; i < N_ELEMENTS(types); i++)
 		if (status_is_true(status, types[i]))
 			return json_str(status_condition(status, types[i]), "reason");
 	return "";
@@ -147,7 +146,7 @@ static const struct {
 	{ "DURATION", duration, ALWAYS }, { "PROGRESS", progress, IF_WIDE },
 	{ "QUEUE", queue, IF_WIDE },      { "REASON", reason, IF_WIDE },
 };
-enum { N_COLUMNS = sizeof(columns) / sizeof(*columns) };
+enum { N_COLUMNS = N_ELEMENTS(columns) };
 
 static bool shown(const struct getting *g, size_t column)
 {

@@ -112,7 +112,7 @@ static const struct {
 	{ "PIDS", holders, NULL, true },
 	{ "STATE", state, NULL, false },
 };
-enum { N_COLUMNS = sizeof(columns) / sizeof(*columns) };
+enum { N_COLUMNS = N_ELEMENTS(columns) };
 
 static void add_row(struct out_table *t, const cJSON *device, bool wide)
 {

@@ -218,7 +218,7 @@ static int validate(void *ctx, struct admission *a, struct error *err)
 {
 	if (is_of_run(a))
 		return 0;
-	for (size_t i = 0; i < sizeof(validators) / sizeof(*validators); i++)
+	for (size_t i = 0; i < N_ELEMENTS(validators); i++)
 		if (meta_is(a->obj, TRAINER_GROUP, validators[i].kind))
 			return ask(ctx, &validators[i], a, err);
 	return 0;
@@ -247,9 +247,8 @@ static int remove_run(void *ctx, const cJSON *obj, struct error *err)
 static int read_text(struct local_api *l, const char *name, char **ret)
 {
 	cleanup_buf struct buf text = { .max = 65536 };
-	struct error none = { 0 };
 
-	if (file_read(&text, path_join(&l->arena, l->dir, name), &none) || !text.len)
+	if (file_read(&text, path_join(&l->arena, l->dir, name), IGNORED) || !text.len)
 		return -1;
 	*ret = strdup((const char *)text.data);
 	return 0;
@@ -266,11 +265,10 @@ static int write_text(struct local_api *l, const char *name, const char *text,
 static int make_ca(struct local_api *l, struct error *err)
 {
 	int64_t now = clock_now();
-	struct error none = { 0 };
 
 	if (!read_text(l, "ca.crt", &l->ca.cert_pem) &&
 	    !read_text(l, "ca.key", &l->ca.key_pem) &&
-	    !x509_check_ca(&l->ca, now + YEAR, &none))
+	    !x509_check_ca(&l->ca, now + YEAR, IGNORED))
 		return 0;
 	x509_pair_release(&l->ca);
 	if (x509_new_p256_ca(&l->ca, "kftrainer", "kftrainer", now,
@@ -527,14 +525,13 @@ static void handle_large(void *ctx, const struct httpd_request *req,
 static int listen_on(struct local_api *l, struct httpd_conf *conf, struct error *err)
 {
 	cleanup_free char *kept = NULL;
-	struct error none = { 0 };
 	int64_t port;
 
 	conf->port = (int)l->port;
 	if (!conf->port && !read_text(l, "port", &kept) &&
-	    !str_int(&port, kept, 1, 65535, &none)) {
+	    !str_int(&port, kept, 1, 65535, IGNORED)) {
 		conf->port = (int)port;
-		if (!httpd_start(&l->httpd, conf, &none))
+		if (!httpd_start(&l->httpd, conf, IGNORED))
 			return 0;
 		log_warn("the previous port is in use: copies of the kubeconfig and "
 			 "progress reports of running jobs do not reach this server",

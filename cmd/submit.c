@@ -197,7 +197,7 @@ static int check_opts(const struct submit_opts *opts, struct error *err)
 
 	if (check_detach(opts, err))
 		return -1;
-	for (size_t i = 0; i < sizeof(of_cluster) / sizeof(*of_cluster); i++)
+	for (size_t i = 0; i < N_ELEMENTS(of_cluster); i++)
 		if (opts->local && of_cluster[i].given)
 			return error_set(err, ERR_USAGE,
 					 "%s cannot be combined with --local",

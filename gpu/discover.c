@@ -28,7 +28,7 @@ static const struct {
 	{ 0, "PIX" },  { 10, "PIX" },  { 20, "PXB" },
 	{ 30, "PHB" }, { 40, "NODE" }, { 50, "SYS" },
 };
-enum { THROTTLE_BITS = sizeof(throttle_reasons) / sizeof(*throttle_reasons) };
+enum { THROTTLE_BITS = N_ELEMENTS(throttle_reasons) };
 
 /* ---- without a driver ------------------------------------------------------------------ */
 
@@ -63,7 +63,7 @@ const char *gpu_absence(struct arena *arena, const char *dev)
 		{ "davinci_manager", "Huawei Ascend" },
 	};
 
-	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+	for (size_t i = 0; i < N_ELEMENTS(others); i++)
 		if (file_exists(path_join(arena, dev, others[i].file)))
 			return arena_printf(arena,
 					    "no NVIDIA GPU: %s/nvidia* not found (%s/%s: "
@@ -78,10 +78,9 @@ const char *gpu_absence(struct arena *arena, const char *dev)
 static const char *sysfs(struct arena *arena, const char *bus, const char *name)
 {
 	cleanup_buf struct buf text = { .max = SMALL_FILE };
-	struct error absent;
 
 	if (file_read(&text, arena_printf(arena, "/sys/bus/pci/devices/%s/%s", bus, name),
-		      &absent))
+		      IGNORED))
 		return NULL;
 	return str_trim(arena, text.data ? (const char *)text.data : "");
 }
@@ -239,7 +238,7 @@ static const char *link_name(struct arena *arena, const cJSON *link)
 
 	if (nvlinks > 0)
 		return arena_printf(arena, "NV%lld", (long long)nvlinks);
-	for (size_t i = 0; i < sizeof(levels) / sizeof(*levels); i++)
+	for (size_t i = 0; i < N_ELEMENTS(levels); i++)
 		if (levels[i].level == level)
 			return levels[i].name;
 	return "?";
@@ -275,7 +274,6 @@ static int discover(struct discovery *d, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
 	cleanup_json cJSON *system = NULL, *links = NULL;
-	struct error unused;
 	int64_t version;
 
 	if (ask(d, GPU_OP_SYSTEM, 0, &system, err))
@@ -294,7 +292,7 @@ static int discover(struct discovery *d, struct error *err)
 	for (int64_t i = 0; i < d->n; i++)
 		add_device(d, (uint32_t)i);
 	/* A lost device has no links. Failures are ignored: the matrix is optional. */
-	if (!ask(d, GPU_OP_LINKS, 0, &links, &unused))
+	if (!ask(d, GPU_OP_LINKS, 0, &links, IGNORED))
 		shape_links(d, links);
 	return 0;
 }

@@ -326,8 +326,6 @@ static void end_copier(struct gpu_feed *f)
 
 void gpu_feed_free(struct gpu_feed *f)
 {
-	struct error unused;
-
 	if (!f)
 		return;
 	end_copier(f);
@@ -336,7 +334,7 @@ void gpu_feed_free(struct gpu_feed *f)
 
 		(void)!gpu_helper_call(&f->helper,
 				       &(struct gpu_request){ .op = GPU_OP_FEED_CLOSE },
-				       &answer, &unused);
+				       &answer, IGNORED);
 	}
 	gpu_helper_stop(&f->helper);
 	gpu_helper_unpin(&f->helper);

@@ -54,7 +54,7 @@ static bool has(const cJSON *list, const char *word)
 
 static void find_counters(const cJSON *device, struct gpu_finding *list, size_t *n)
 {
-	for (size_t i = 0; i < sizeof(counters) / sizeof(*counters); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(counters); i++) {
 		const struct counter *c = &counters[i];
 		int64_t value = json_int(device, 0, c->group, c->key);
 
@@ -68,7 +68,7 @@ static void find_counters(const cJSON *device, struct gpu_finding *list, size_t 
 /* If all links are down, the machine does not use them; that is common. */
 static void find_limits(const cJSON *device, struct gpu_finding *list, size_t *n)
 {
-	for (size_t i = 0; i < sizeof(limits) / sizeof(*limits); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(limits); i++) {
 		const struct limit *l = &limits[i];
 		int64_t now = json_int(device, 0, l->group, l->now);
 		int64_t max = json_int(device, 0, l->group, l->max);
@@ -87,7 +87,7 @@ size_t gpu_findings(const cJSON *device, struct gpu_finding findings[GPU_FINDING
 
 	find_counters(device, findings, &n);
 	find_limits(device, findings, &n);
-	for (size_t i = 0; i < sizeof(throttles) / sizeof(*throttles); i++)
+	for (size_t i = 0; i < N_ELEMENTS(throttles); i++)
 		if (has(reasons, throttles[i].reason))
 			add(findings, &n,
 			    (struct gpu_finding){ GPU_WARNING, "throttle",

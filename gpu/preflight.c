@@ -65,7 +65,7 @@ void preflight_relay(struct preflight *p, const cJSON *row)
 						 GPU_FATAL };
 	const char *result = json_str(row, "result");
 
-	for (size_t i = 0; i < sizeof(grades) / sizeof(*grades); i++)
+	for (size_t i = 0; i < N_ELEMENTS(grades); i++)
 		if (str_eq(result, gpu_grade_name(grades[i])) && grades[i] > p->worst)
 			p->worst = grades[i];
 	p->report(p->ctx, row);
@@ -357,7 +357,7 @@ static void check_bandwidth(struct preflight *p)
 			preflight_failed(p, "bandwidth", label, &err);
 			continue;
 		}
-		for (size_t w = 0; w < sizeof(ways) / sizeof(*ways); w++)
+		for (size_t w = 0; w < N_ELEMENTS(ways); w++)
 			preflight_rate(
 				p,
 				(struct preflight_row){ .check = "bandwidth",

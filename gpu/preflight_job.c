@@ -374,12 +374,11 @@ static void keep_row(void *ctx, const cJSON *row)
 static void tell_rows(struct job *j)
 {
 	cleanup_json cJSON *end = cJSON_CreateObject();
-	struct error unused;
 
 	json_put(end, STEAL(j->rows), "rows");
 	for (uint32_t i = 1; i < j->conf->n; i++)
 		if (j->hellos[i])
-			(void)!j->conf->tell(j->conf->ctx, i, end, &unused);
+			(void)!j->conf->tell(j->conf->ctx, i, end, IGNORED);
 }
 
 static void lead(struct job *j)

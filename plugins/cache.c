@@ -150,7 +150,7 @@ static void set_resources(const cJSON *tj, cJSON *container)
 		{ CACHE_WORKER_MEM_ENV, "memory" },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		const char *value = setting(tj, container, rows[i].env);
 
 		if (value && *value)

@@ -122,7 +122,7 @@ struct plan {
 /* NULL: unknown name. */
 static const struct mpi_flavor *flavor_of(const cJSON *mpi)
 {
-	for (size_t i = 0; i < sizeof(flavors) / sizeof(*flavors); i++)
+	for (size_t i = 0; i < N_ELEMENTS(flavors); i++)
 		if (str_eq(flavors[i].name, mpi_implementation(mpi)))
 			return &flavors[i];
 	return NULL;
@@ -280,10 +280,9 @@ static const char *env_given(const struct plan *p, const cJSON *c, const char *n
 static int worker_port(const struct plan *p, const cJSON *c)
 {
 	const char *given = env_given(p, c, PORT_ENV);
-	struct error none = { 0 };
 	int64_t port;
 
-	if (!given || str_int(&port, given, 1, 65535, &none))
+	if (!given || str_int(&port, given, 1, 65535, IGNORED))
 		return WORKER_PORT;
 	return (int)port;
 }

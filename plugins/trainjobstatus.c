@@ -84,7 +84,7 @@ static int enforce_pod_spec(const struct plugin_env *env, struct info *info,
 {
 	if (!env->status_server)
 		return 0;
-	for (size_t i = 0; i < sizeof(receivers) / sizeof(*receivers); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(receivers); i++) {
 		struct pod_set *set = info_by_ancestor(info, receivers[i].ancestor);
 		bool given = i == 0;
 		cJSON *c;

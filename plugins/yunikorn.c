@@ -57,7 +57,7 @@ static void add_labels(const struct pod_set *ps, const cJSON *tj)
 {
 	if (meta_uid(tj) && !meta_label(ps->pod_template, APP_ID))
 		pod_template_label(ps->pod_template, APP_ID, meta_uid(tj));
-	for (size_t i = 0; i < sizeof(queue_labels) / sizeof(*queue_labels); i++)
+	for (size_t i = 0; i < N_ELEMENTS(queue_labels); i++)
 		if (meta_label(tj, queue_labels[i]))
 			pod_template_label(ps->pod_template, queue_labels[i],
 					   meta_label(tj, queue_labels[i]));

@@ -59,7 +59,7 @@ enum out_format out_format(const char *word)
 {
 	static const char *const words[] = { "table", "yaml", "json", "name" };
 
-	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+	for (size_t i = 0; i < N_ELEMENTS(words); i++)
 		if (str_eq(word, words[i]))
 			return (enum out_format)i;
 	return OUT_TABLE;

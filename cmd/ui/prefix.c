@@ -5,9 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
+
 /* Cyan, yellow, green, magenta, blue, red: in the order of ranks. */
 static const int colours[] = { 36, 33, 32, 35, 34, 31 };
-enum { N_COLOURS = sizeof(colours) / sizeof(*colours) };
+enum { N_COLOURS = N_ELEMENTS(colours) };
 
 /* "node-3" is rank 3; what has no rank (an initializer) counts as 0. */
 static int colour_of(const char *prefix)

@@ -19,7 +19,7 @@ static cJSON *reference(const cJSON *about)
 	};
 	cJSON *ref = cJSON_CreateObject();
 
-	for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++)
+	for (size_t i = 0; i < N_ELEMENTS(fields); i++)
 		if (fields[i].value)
 			json_put_str(ref, fields[i].value, fields[i].key);
 	return ref;

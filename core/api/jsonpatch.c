@@ -43,10 +43,9 @@ struct place {
 
 static cJSON *element(const cJSON *list, const char *step)
 {
-	struct error none = { 0 };
 	int64_t i;
 
-	if (str_int(&i, step, 0, INT32_MAX, &none))
+	if (str_int(&i, step, 0, INT32_MAX, IGNORED))
 		return NULL;
 	return cJSON_GetArrayItem(list, (int)i);
 }
@@ -98,7 +97,6 @@ static int missing(const char *path, struct error *err)
 
 static int add(cJSON **doc, const struct place *p, cJSON *take_value, struct error *err)
 {
-	struct error none = { 0 };
 	int64_t i;
 
 	if (!p->parent) {
@@ -108,7 +106,7 @@ static int add(cJSON **doc, const struct place *p, cJSON *take_value, struct err
 		json_put(p->parent, take_value, p->step);
 	} else if (str_eq(p->step, "-")) {
 		cJSON_AddItemToArray(p->parent, take_value);
-	} else if (str_int(&i, p->step, 0, cJSON_GetArraySize(p->parent), &none)) {
+	} else if (str_int(&i, p->step, 0, cJSON_GetArraySize(p->parent), IGNORED)) {
 		cJSON_Delete(take_value);
 		return error_set(err, ERR_INVALID, "invalid index \"%.60s\"", p->step);
 	} else {

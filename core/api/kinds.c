@@ -4,6 +4,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/error.h"
+
 #define TRAINER  "trainer.kubeflow.org/v1alpha1"
 #define RBAC     "rbac.authorization.k8s.io/v1"
 #define WEBHOOKS "admissionregistration.k8s.io/v1"
@@ -55,7 +57,7 @@ static const struct kind known[] = {
 
 const struct kind *kind_find(const char *api_version, const char *kind)
 {
-	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+	for (size_t i = 0; i < N_ELEMENTS(known); i++)
 		if (!strcmp(known[i].kind, kind) &&
 		    !strcmp(known[i].api_version, api_version))
 			return &known[i];

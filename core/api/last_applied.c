@@ -12,14 +12,13 @@ static cJSON *annotated(const struct node *type, const cJSON *live)
 {
 	const char *text = meta_annotation(live, LAST_APPLIED);
 	cleanup_json cJSON *ret = NULL;
-	struct error unused = { 0 };
 
-	if (!text || !*text || json_parse(&ret, text, strlen(text), &unused))
+	if (!text || !*text || json_parse(&ret, text, strlen(text), IGNORED))
 		return NULL;
 	if (!cJSON_IsObject(ret) ||
 	    !str_eq(meta_api_version(ret), meta_api_version(live)) ||
 	    !str_eq(meta_kind(ret), meta_kind(live)) ||
-	    typed_check(type, ret, true, &unused))
+	    typed_check(type, ret, true, IGNORED))
 		return NULL;
 	return STEAL(ret);
 }

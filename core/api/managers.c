@@ -174,7 +174,7 @@ static cJSON *stripped_fields(void)
 	cJSON *set = cJSON_CreateObject(), *below = cJSON_CreateObject();
 	char step[64];
 
-	for (size_t i = 0; i < sizeof(metadata) / sizeof(*metadata); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(metadata); i++) {
 		snprintf(step, sizeof(step), "f:%s", metadata[i]);
 		cJSON_AddItemToObject(below, step, cJSON_CreateObject());
 	}

@@ -87,10 +87,9 @@ void meta_set_generate_name(cJSON *obj, const char *prefix)
 uint64_t meta_version_number(const cJSON *obj)
 {
 	const char *text = meta_version(obj);
-	struct error not_a_number = { 0 };
 	int64_t n;
 
-	if (!text || str_int(&n, text, 0, INT64_MAX, &not_a_number))
+	if (!text || str_int(&n, text, 0, INT64_MAX, IGNORED))
 		return 0;
 	return (uint64_t)n;
 }
@@ -127,7 +126,7 @@ void meta_digest(cJSON *obj)
 	const cJSON *full = json_get(obj, "metadata");
 	cJSON *is = cJSON_CreateObject();
 
-	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
+	for (size_t i = 0; i < N_ELEMENTS(keys); i++)
 		json_put(is, json_dup(json_get(full, keys[i])), keys[i]);
 	json_put(obj, is, "metadata");
 }
@@ -137,7 +136,7 @@ void meta_drop_server_fields(cJSON *obj)
 	static const char *const keys[] = { "creationTimestamp", "generation",
 					    "managedFields", "resourceVersion", "uid" };
 
-	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
+	for (size_t i = 0; i < N_ELEMENTS(keys); i++)
 		json_del(obj, JSON_PATH("metadata", keys[i]));
 }
 

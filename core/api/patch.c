@@ -67,7 +67,7 @@ static struct patch_field field_of(enum patch_of of, const char *name)
 {
 	struct patch_field none = { of, name, ANY_TYPE, false, NULL };
 
-	for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++)
+	for (size_t i = 0; i < N_ELEMENTS(fields); i++)
 		if ((fields[i].of == of || !fields[i].of) && str_eq(fields[i].name, name))
 			return fields[i];
 	return none;

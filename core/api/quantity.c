@@ -30,7 +30,7 @@ static const struct suffix {
 
 static const char *suffix_text(enum quantity_format format, int exponent)
 {
-	for (size_t i = 0; i < sizeof(suffixes) / sizeof(*suffixes); i++)
+	for (size_t i = 0; i < N_ELEMENTS(suffixes); i++)
 		if (suffixes[i].format == format && suffixes[i].exponent == exponent)
 			return suffixes[i].text;
 	return "";
@@ -74,7 +74,7 @@ static bool read_exponent(const char *s, int *ret)
 
 static bool read_suffix(const char *s, struct suffix *ret)
 {
-	for (size_t i = 0; i < sizeof(suffixes) / sizeof(*suffixes); i++)
+	for (size_t i = 0; i < N_ELEMENTS(suffixes); i++)
 		if (str_eq(s, suffixes[i].text)) {
 			*ret = suffixes[i];
 			return true;

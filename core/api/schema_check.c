@@ -186,10 +186,9 @@ static int64_t count_characters(const char *s)
 
 static bool is_date_time(const char *s)
 {
-	struct error ignored;
 	int64_t seconds;
 
-	return !time_parse(&seconds, s, &ignored);
+	return !time_parse(&seconds, s, IGNORED);
 }
 
 static void check_string(struct check *c, const struct at *at, const struct node *node,

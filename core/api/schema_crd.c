@@ -75,7 +75,7 @@ static cJSON *crd_version(const struct schema *schema, const struct kind *kind)
 	json_put_str(version, schema->version, "name");
 	json_put_bool(version, true, "served");
 	json_put_bool(version, true, "storage");
-	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(parts); i++) {
 		part = json_get(kind->source, parts[i]);
 		if (part)
 			json_put(version, json_dup(part), parts[i]);

@@ -109,7 +109,7 @@ static int scan_rest(struct scan *s, struct requirement *r, struct error *err)
 	r->op = SELECTOR_EXISTS;
 	if (!*s->at || *s->at == ',')
 		return 0;
-	for (size_t i = 0; i < sizeof(signs) / sizeof(*signs); i++)
+	for (size_t i = 0; i < N_ELEMENTS(signs); i++)
 		if (scan_sign(s, signs[i].sign)) {
 			r->op = signs[i].op;
 			return scan_value(s, r);
@@ -127,14 +127,13 @@ static int check_requirement(const struct requirement *r, struct error *err)
 {
 	const char *fault = name_key_fault(r->key);
 	bool number = r->op == SELECTOR_GREATER || r->op == SELECTOR_LESS;
-	struct error none = { 0 };
 	int64_t v;
 
 	if (fault)
 		return error_set(err, ERR_INVALID, "key: Invalid value: \"%.100s\": %s",
 				 r->key, fault);
 	for (const char *const *s = r->values; s && *s; s++) {
-		if (number && str_int(&v, *s, INT64_MIN, INT64_MAX, &none))
+		if (number && str_int(&v, *s, INT64_MIN, INT64_MAX, IGNORED))
 			return error_set(
 				err, ERR_INVALID,
 				"values[0]: Invalid value: \"%.100s\": for 'Gt', "
@@ -271,11 +270,10 @@ int selector_fields(struct arena *arena, const char *text, const struct requirem
 
 static bool compare_holds(const struct requirement *r, const char *value)
 {
-	struct error none = { 0 };
 	int64_t a, b;
 
-	if (!value || str_int(&a, value, INT64_MIN, INT64_MAX, &none) ||
-	    str_int(&b, r->values[0], INT64_MIN, INT64_MAX, &none))
+	if (!value || str_int(&a, value, INT64_MIN, INT64_MAX, IGNORED) ||
+	    str_int(&b, r->values[0], INT64_MIN, INT64_MAX, IGNORED))
 		return false;
 	return r->op == SELECTOR_GREATER ? a > b : a < b;
 }

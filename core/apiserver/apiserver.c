@@ -166,7 +166,7 @@ static const char *verb_of(const struct exchange *x)
 						{ "PUT", "update" },
 						{ "PATCH", "patch" } };
 
-	for (size_t i = 0; i < sizeof(verbs) / sizeof(*verbs); i++)
+	for (size_t i = 0; i < N_ELEMENTS(verbs); i++)
 		if (str_eq(verbs[i][0], x->http->method))
 			return verbs[i][1];
 	return *x->name ? "delete" : "deletecollection";
@@ -238,7 +238,7 @@ static const struct route *find_route(const struct exchange *x, const char *meth
 		return NULL;
 	if (str_eq(x->subresource, "log") && !read)
 		return NULL;
-	for (size_t i = 0; i < sizeof(routes) / sizeof(*routes); i++)
+	for (size_t i = 0; i < N_ELEMENTS(routes); i++)
 		if (str_eq(routes[i].method, method) && routes[i].named == !!*x->name)
 			return &routes[i];
 	return NULL;
@@ -415,7 +415,6 @@ int exchange_write(const struct exchange *by, const char *method, const char *pa
 	};
 	struct httpd_response resp = { .body.max = (size_t)64 * 1024 * 1024 };
 	cleanup_json cJSON *doc = NULL;
-	struct error none = { 0 };
 	int rc = 0;
 
 	handle(&(struct exchange){ .server = by->server,
@@ -424,7 +423,7 @@ int exchange_write(const struct exchange *by, const char *method, const char *pa
 				   .internal = true,
 				   .trusted = true,
 				   .works = by->works });
-	if (json_parse(&doc, resp.body.data, resp.body.len, &none))
+	if (json_parse(&doc, resp.body.data, resp.body.len, IGNORED))
 		rc = error_set(err, ERR_FORMAT, "%s %s: not JSON", method, path);
 	else if (resp.status >= 400)
 		rc = error_set(err,
@@ -454,7 +453,7 @@ static int make_namespaces(struct apiserver *s, struct error *err)
 	static const char *const names[] = { "default", "kube-system",
 					     "kubeflow-system" };
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(names); i++) {
 		cleanup_json cJSON *ns = meta_new("v1", "Namespace", NULL, names[i]);
 
 		if (apiserver_write(s, "POST", "/api/v1/namespaces", ns, NULL, err) &&

@@ -49,10 +49,9 @@ static bool is_text(const cJSON *value)
 
 static bool is_time(const cJSON *value)
 {
-	struct error none = { 0 };
 	int64_t time;
 
-	return is_text(value) && !time_parse(&time, value->valuestring, &none);
+	return is_text(value) && !time_parse(&time, value->valuestring, IGNORED);
 }
 
 static bool is_integer(const cJSON *value)
@@ -89,7 +88,7 @@ static const struct {
 
 int prepare_meta_types(struct exchange *x, const cJSON *obj)
 {
-	for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(types); i++) {
 		const cJSON *value = json_get(obj, "metadata", types[i].key);
 		enum meta_type type = types[i].type;
 

@@ -277,7 +277,7 @@ static const struct {
 	{ COLLECT_WAITING, collect_waiting },
 	{ COLLECT_ORPHAN, collect_orphan },
 };
-enum { STEPS = sizeof(steps) / sizeof(steps[0]) };
+enum { STEPS = N_ELEMENTS(steps) };
 
 static void add_work(struct works *w, const cJSON *obj, unsigned what)
 {

@@ -46,7 +46,7 @@ static int check_types(struct exchange *x)
 		     { "preconditions", cJSON_Object } };
 	const cJSON *orphan = json_get((const cJSON *)x->body, "orphanDependents");
 
-	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(keys); i++) {
 		const cJSON *value = json_get((const cJSON *)x->body, keys[i].key);
 
 		if (value && !cJSON_IsNull(value) && (value->type & 0xff) != keys[i].type)

@@ -34,7 +34,7 @@ static const struct {
 	const char *name;
 	unsigned flag;
 } subresources[] = { { "log", RESOURCE_LOG }, { "status", RESOURCE_STATUS } };
-enum { N_SUBRESOURCES = sizeof(subresources) / sizeof(*subresources) };
+enum { N_SUBRESOURCES = N_ELEMENTS(subresources) };
 
 static const char *const *verbs_of(const struct resource *r)
 {
@@ -248,7 +248,7 @@ static cJSON *version_doc(void)
 	};
 	cJSON *doc = cJSON_CreateObject();
 
-	for (size_t i = 0; i < sizeof(members) / sizeof(*members); i++)
+	for (size_t i = 0; i < N_ELEMENTS(members); i++)
 		json_put_str(doc, members[i][1], members[i][0]);
 	return doc;
 }

@@ -230,7 +230,7 @@ int exchange_bad_option(struct exchange *x, enum field_error_type type, const ch
 	cleanup_field_errors struct field_errors errs = { 0 };
 	const char *kind = "GetOptions";
 
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
+	for (size_t i = 0; i < N_ELEMENTS(kinds); i++)
 		if (str_eq(kinds[i][0], x->http->method))
 			kind = kinds[i][1];
 	field_error_add(&errs, type, field, value, "%s", detail);

@@ -76,10 +76,10 @@ static void add_paths(struct exchange *x, const struct resource *r, cJSON *paths
 		r->plural);
 	cJSON *item = cJSON_CreateObject();
 
-	for (size_t i = 0; i < sizeof(methods) / sizeof(*methods); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(methods); i++) {
 		cJSON *op = operation(x, r, methods[i][1]);
 
-		for (size_t q = 0; q < sizeof(queries) / sizeof(*queries); q++)
+		for (size_t q = 0; q < N_ELEMENTS(queries); q++)
 			cJSON_AddItemToArray(json_list(op, "parameters"),
 					     parameter(queries[q], "query"));
 		json_put(item, op, methods[i][0]);

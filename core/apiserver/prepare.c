@@ -500,7 +500,7 @@ int prepare_update(struct exchange *x, const cJSON *old, cJSON *obj)
 		keep_member(obj, old, "status");
 	if (meta_is(obj, "", "Namespace"))
 		keep_member(obj, old, "spec");
-	for (size_t i = 0; i < sizeof(fixed) / sizeof(*fixed); i++)
+	for (size_t i = 0; i < N_ELEMENTS(fixed); i++)
 		keep(obj, old, fixed[i]);
 	meta_set_version(obj, meta_version(old));
 	if (resource_is(x->resource, RESOURCE_CUSTOM) && spec_changed(x, old, obj))
@@ -663,7 +663,7 @@ static void check_secret(const cJSON *old, const cJSON *obj, struct field_errors
 		field_error_add(errs, FIELD_REQUIRED, "data[username]", NULL, "%s", "");
 		field_error_add(errs, FIELD_REQUIRED, "data[password]", NULL, "%s", "");
 	}
-	for (size_t i = 0; i < sizeof(needs) / sizeof(*needs); i++)
+	for (size_t i = 0; i < N_ELEMENTS(needs); i++)
 		if (str_eq(type, needs[i].type) && !json_get(obj, "data", needs[i].key))
 			field_error_add(errs, FIELD_REQUIRED,
 					field_key(errs, "data", needs[i].key), NULL, "%s",
@@ -715,7 +715,7 @@ static void check_own(const cJSON *old, const cJSON *obj, struct field_errors *e
 		       { "", "Event", check_event },
 		       { "coordination.k8s.io", "Lease", check_lease } };
 
-	for (size_t i = 0; i < sizeof(checks) / sizeof(*checks); i++)
+	for (size_t i = 0; i < N_ELEMENTS(checks); i++)
 		if (meta_is(obj, checks[i].group, checks[i].kind))
 			checks[i].check(old, obj, errs);
 }

@@ -104,9 +104,9 @@ static int check_version(struct exchange *x)
 {
 	int64_t wanted, now = storage_version(x->server->storage);
 	cJSON *details, *cause;
-	struct error none = { 0 };
 
-	if (str_int(&wanted, exchange_query(x, "resourceVersion"), 0, INT64_MAX, &none) ||
+	if (str_int(&wanted, exchange_query(x, "resourceVersion"), 0, INT64_MAX,
+		    IGNORED) ||
 	    wanted <= now)
 		return 0;
 	details = cJSON_CreateObject();
@@ -197,10 +197,9 @@ static int check_exact(struct exchange *x)
 {
 	const char *match = exchange_query(x, "resourceVersionMatch");
 	const char *version = exchange_query(x, "resourceVersion");
-	struct error none = { 0 };
 	int64_t wanted;
 
-	if (!str_eq(match, "Exact") || str_int(&wanted, version, 1, INT64_MAX, &none) ||
+	if (!str_eq(match, "Exact") || str_int(&wanted, version, 1, INT64_MAX, IGNORED) ||
 	    wanted == storage_version(x->server->storage))
 		return 0;
 	return exchange_refuse(x, 410, "Expired",

@@ -145,7 +145,7 @@ static void answer_review(struct exchange *x, const struct review *r, cJSON *doc
 
 void review_create(struct exchange *x)
 {
-	for (size_t i = 0; i < sizeof(reviews) / sizeof(*reviews); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(reviews); i++) {
 		const struct review *r = &reviews[i];
 
 		if (!str_eq(x->path[1], r->group) || !str_eq(x->path[2], "v1") ||

@@ -47,7 +47,7 @@ static bool form_of(struct arena *arena, const char *type, enum form *ret, bool 
 	if (!str_eq(parameter(arena, type, "g"), "meta.k8s.io") ||
 	    !str_eq(parameter(arena, type, "v"), "v1"))
 		return false;
-	for (size_t i = 0; i < sizeof(forms) / sizeof(*forms); i++)
+	for (size_t i = 0; i < N_ELEMENTS(forms); i++)
 		if (str_eq(parameter(arena, type, "as"), forms[i].as)) {
 			*ret = forms[i].form;
 			*ret_list = forms[i].list;
@@ -108,10 +108,9 @@ static cJSON *text_cell(const char *text)
 static cJSON *age_cell(const char *time)
 {
 	char text[DURATION_TEXT_SIZE];
-	struct error none = { 0 };
 	int64_t seconds;
 
-	if (!time || time_parse(&seconds, time, &none))
+	if (!time || time_parse(&seconds, time, IGNORED))
 		return cJSON_CreateString("<unknown>");
 	return cJSON_CreateString(duration_age(clock_now() - seconds, text));
 }
@@ -249,10 +248,9 @@ static cJSON *duration(struct arena *arena, const cJSON *obj)
 	const char *end = json_str(obj, "status", "completionTime");
 	char text[DURATION_TEXT_SIZE];
 	int64_t from, to = clock_now();
-	struct error none = { 0 };
 
-	if (!start || time_parse(&from, start, &none) ||
-	    (end && time_parse(&to, end, &none)))
+	if (!start || time_parse(&from, start, IGNORED) ||
+	    (end && time_parse(&to, end, IGNORED)))
 		return cJSON_CreateString("");
 	return cJSON_CreateString(duration_age(to - from, text));
 }
@@ -438,7 +436,7 @@ static cJSON *path_cell(struct arena *arena, const struct resource *r,
 static cJSON *make_cell(struct arena *arena, const struct resource *r,
 			const struct column *c, const cJSON *obj)
 {
-	for (size_t i = 0; i < sizeof(cells) / sizeof(*cells); i++)
+	for (size_t i = 0; i < N_ELEMENTS(cells); i++)
 		if (str_eq(cells[i].name, c->path))
 			return cells[i].make(arena, obj);
 	return path_cell(arena, r, c, obj);

@@ -273,7 +273,7 @@ static int find_codec(struct avro *a, struct error *err)
 
 	if (!name || str_eq(name, "null"))
 		return 0;
-	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+	for (size_t i = 0; i < N_ELEMENTS(known); i++)
 		if (str_eq(name, known[i].name)) {
 			a->compressed = true;
 			a->stream = known[i].stream;

@@ -38,7 +38,7 @@ static const struct avro_type *type_named(struct builder *b, const char *name)
 	cleanup_arena struct arena arena = { 0 };
 	const struct avro_type *t;
 
-	for (size_t i = 0; i < sizeof(plain_names) / sizeof(*plain_names); i++)
+	for (size_t i = 0; i < N_ELEMENTS(plain_names); i++)
 		if (str_eq(name, plain_names[i]))
 			return &plain[i];
 	t = map_get(&b->names, name);

@@ -146,12 +146,11 @@ static int choose(struct iceberg *t, const cJSON *doc, const char *name,
 {
 	const cJSON *refs = json_member(doc, "refs");
 	const cJSON *ref = name && refs ? json_member(refs, name) : NULL;
-	struct error ignored = { 0 };
 	int64_t id = json_int(doc, -1, "current-snapshot-id"), own;
 
 	if (ref)
 		id = json_int(ref, -1, "snapshot-id");
-	else if (name && str_int(&id, name, 0, INT64_MAX, &ignored))
+	else if (name && str_int(&id, name, 0, INT64_MAX, IGNORED))
 		return unknown_snapshot(doc, name, err);
 	*ret = id == -1 ? NULL : find_snapshot(doc, id);
 	if (!*ret && name)

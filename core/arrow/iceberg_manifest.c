@@ -309,10 +309,9 @@ static int add_entry(struct iceberg *t, const struct iceberg_manifest *m,
 static int32_t spec_of(const struct iceberg_manifest *m, const struct avro *a)
 {
 	const char *text = avro_meta(a, "partition-spec-id");
-	struct error ignored = { 0 };
 	int64_t id = 0;
 
-	if (m->spec < 0 && text && str_int(&id, text, 0, INT32_MAX, &ignored))
+	if (m->spec < 0 && text && str_int(&id, text, 0, INT32_MAX, IGNORED))
 		id = 0;
 	return m->spec < 0 ? (int32_t)id : m->spec;
 }

@@ -51,7 +51,7 @@ static int build_primitive(struct builder *b, struct field *f, const char *type)
 	cleanup_arena struct arena arena = { 0 };
 	int precision, scale, width, end = 0;
 
-	for (size_t i = 0; i < sizeof(primitives) / sizeof(*primitives); i++)
+	for (size_t i = 0; i < N_ELEMENTS(primitives); i++)
 		if (str_eq(type, primitives[i].name)) {
 			set_type(f, &primitives[i].is);
 			return 0;

@@ -160,7 +160,7 @@ static const struct {
 	{ TYPE_MAP, ARROW_MAP, 1, NULL },
 	{ TYPE_LARGE_BINARY, ARROW_BINARY, 0, NULL },
 };
-enum { N_TYPES = sizeof(types) / sizeof(types[0]) };
+enum { N_TYPES = N_ELEMENTS(types) };
 
 static int read_type(struct reader *r, struct field *f, const struct flat_table *t,
 		     struct error *err)
@@ -235,11 +235,10 @@ static int read_fields(struct reader *r, const struct flat_table *t, int slot,
 bool ipc_is_schema(struct bytes metadata)
 {
 	struct flat_table message;
-	struct error ignored = { 0 };
 	int64_t type;
 
-	return !flat_open(&message, metadata.data, metadata.len, &ignored) &&
-	       !flat_get_int(&message, 1, 1, 0, &type, &ignored) && type == HEADER_SCHEMA;
+	return !flat_open(&message, metadata.data, metadata.len, IGNORED) &&
+	       !flat_get_int(&message, 1, 1, 0, &type, IGNORED) && type == HEADER_SCHEMA;
 }
 
 int ipc_schema_read(struct field **ret, size_t *ret_n, struct ipc_form *ret_form,

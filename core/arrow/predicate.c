@@ -62,7 +62,7 @@ static int find_column(struct condition *c, const struct field *columns, size_t 
 
 static int find_op(struct condition *c, const cJSON *op, struct error *err)
 {
-	for (size_t i = 0; i < sizeof(ops) / sizeof(*ops); i++)
+	for (size_t i = 0; i < N_ELEMENTS(ops); i++)
 		if (cJSON_IsString(op) && str_eq(op->valuestring, ops[i])) {
 			c->op = (enum op)i;
 			return 0;

@@ -138,7 +138,7 @@ static bool find_change(const struct field *to, const struct field *from, change
 	*ret = NULL;
 	if (find_time(to, from, ret))
 		return true;
-	for (size_t i = 0; i < sizeof(widenings) / sizeof(*widenings); i++)
+	for (size_t i = 0; i < N_ELEMENTS(widenings); i++)
 		if (from->kind == widenings[i].from && to->kind == widenings[i].to) {
 			*ret = widenings[i].change;
 			return true;

@@ -258,27 +258,25 @@ static int keep_bytes(struct scalar *ret, struct arena *arena, const struct buf 
 static int read_uuid(struct buf *to, const char *s)
 {
 	cleanup_buf struct buf hex = { .max = 40 };
-	struct error ignored = { 0 };
 
 	for (; *s; s++)
 		if (*s != '-')
 			buf_add(&hex, s, 1);
 	return hex.overflowed || hex.len != 32 ||
-	       hex_decode(to, (const char *)hex.data, hex.len, &ignored);
+	       hex_decode(to, (const char *)hex.data, hex.len, IGNORED);
 }
 
 static int read_bytes(struct scalar *ret, struct arena *arena, const struct field *f,
 		      const cJSON *v, struct error *err)
 {
 	cleanup_buf struct buf b = { .max = MAX_LITERAL };
-	struct error ignored = { 0 };
 	const char *s = v->valuestring;
 
 	if (!cJSON_IsString(v))
 		return bad(f, "a string", err);
 	if (f->kind == ARROW_STRING)
 		buf_adds(&b, s);
-	else if (f->uuid ? read_uuid(&b, s) : base64_decode(&b, s, strlen(s), &ignored))
+	else if (f->uuid ? read_uuid(&b, s) : base64_decode(&b, s, strlen(s), IGNORED))
 		return bad(f, f->uuid ? "a UUID" : "bytes in base64", err);
 	if (buf_check(&b, "a literal", err))
 		return -1;

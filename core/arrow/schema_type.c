@@ -33,7 +33,7 @@ struct logical schema_logical(const struct schema_element *e)
 	struct logical l = e->logical;
 
 	if (l.id == LOGICAL_NONE && e->converted >= 0 &&
-	    (size_t)e->converted < sizeof(converted) / sizeof(converted[0])) {
+	    (size_t)e->converted < N_ELEMENTS(converted)) {
 		l = converted[e->converted];
 		l.precision = e->precision;
 		l.scale = e->scale;
@@ -124,7 +124,7 @@ static const unsigned allowed[] = {
 
 static int check_physical(const struct logical *l, int32_t physical, struct error *err)
 {
-	if (l->id < 0 || (size_t)l->id >= sizeof(allowed) / sizeof(allowed[0]))
+	if (l->id < 0 || (size_t)l->id >= N_ELEMENTS(allowed))
 		return error_set(err, ERR_UNSUPPORTED, "logical type %d", l->id);
 	if (!(allowed[l->id] & ON(physical)))
 		return error_set(err, ERR_FORMAT, "logical type %d on physical type %d",

@@ -175,7 +175,7 @@ static int64_t unit(const char **s)
 {
 	size_t len = strcspn(*s, "0123456789.");
 
-	for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++)
+	for (size_t i = 0; i < N_ELEMENTS(units); i++)
 		if (strlen(units[i].name) == len && !strncmp(*s, units[i].name, len)) {
 			*s += len;
 			return units[i].ns;

@@ -44,9 +44,8 @@ int file_read(struct buf *out, const char *path, struct error *err)
 const char *file_first_line(struct arena *arena, const char *path)
 {
 	cleanup_buf struct buf text = { .max = 4096 };
-	struct error none = { 0 };
 
-	if (file_read(&text, path, &none) || !text.len)
+	if (file_read(&text, path, IGNORED) || !text.len)
 		return "";
 	return str_slice(arena, (const char *)text.data,
 			 strcspn((const char *)text.data, "\n"));

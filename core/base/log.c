@@ -108,7 +108,6 @@ void log_line(enum log_level level, const char *msg, const struct log_field *fie
 	static const struct log_field too_long[] = { LOG_STR("fields", "too long"),
 						     { 0 } };
 	cleanup_buf struct buf line = { .max = MAX_LINE };
-	struct error unused = { 0 };
 	char head[200];
 
 	if (!log_wanted(level))
@@ -121,7 +120,7 @@ void log_line(enum log_level level, const char *msg, const struct log_field *fie
 	}
 	buf_adds(&line, "\n");
 	/* A log that cannot be written cannot be reported. */
-	if (file_write_fd(log_fd, line.data, line.len, "log", &unused))
+	if (file_write_fd(log_fd, line.data, line.len, "log", IGNORED))
 		return;
 }
 

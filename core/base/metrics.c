@@ -366,10 +366,9 @@ static double stat_field(const struct buf *stat, int n)
 static double boot_seconds(void)
 {
 	cleanup_buf struct buf text = { .max = 1024 * 1024 };
-	struct error ignored = { 0 };
 	const char *line;
 
-	if (file_read(&text, "/proc/stat", &ignored) || !text.data)
+	if (file_read(&text, "/proc/stat", IGNORED) || !text.data)
 		return 0;
 	line = strstr((char *)text.data, "\nbtime ");
 	return line ? strtod(line + strlen("\nbtime "), NULL) : 0;
@@ -387,10 +386,9 @@ static double limit_of(int resource)
 void metrics_print_process(struct buf *out)
 {
 	cleanup_buf struct buf stat = { .max = 64 * 1024 };
-	struct error ignored = { 0 };
 	double tick = (double)sysconf(_SC_CLK_TCK), page = (double)sysconf(_SC_PAGESIZE);
 
-	if (file_read(&stat, "/proc/self/stat", &ignored))
+	if (file_read(&stat, "/proc/self/stat", IGNORED))
 		return;
 	print_one(out, "process_cpu_seconds_total",
 		  "Total user and system CPU time spent in seconds.", "counter",

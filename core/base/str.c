@@ -231,7 +231,7 @@ static bool is_obeyed(uint32_t c)
 		{ 0xe0000, 0xe007f },
 	};
 
-	for (size_t i = 0; i < sizeof(ranges) / sizeof(*ranges); i++)
+	for (size_t i = 0; i < N_ELEMENTS(ranges); i++)
 		if (c >= ranges[i][0] && c <= ranges[i][1])
 			return true;
 	return false;

@@ -75,7 +75,7 @@ static const char *sentence(const struct composer *c, size_t at)
 			return "tab used for indentation; use spaces";
 		return "a value cannot begin with this character; quote the value";
 	}
-	for (size_t i = 0; i < sizeof(sentences) / sizeof(*sentences); i++)
+	for (size_t i = 0; i < N_ELEMENTS(sentences); i++)
 		if (!strcmp(problem, sentences[i].problem))
 			return sentences[i].say;
 	return problem;

@@ -191,11 +191,10 @@ struct yaml_node **yaml_json_places(struct yaml_node **to, struct arena *arena,
 {
 	struct json_stream s = { .text = text, .len = len };
 	struct reader r = { .arena = arena, .p = text, .line = 1, .column = 1 };
-	struct error unused = { 0 };
 	cJSON *doc = NULL;
 	size_t from;
 
-	while (next_object(&s, &doc, &from, &unused) > 0) {
+	while (next_object(&s, &doc, &from, IGNORED) > 0) {
 		cJSON_Delete(doc);
 		step(&r, text + from);
 		*to = read_node(&r);

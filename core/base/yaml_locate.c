@@ -97,11 +97,10 @@ static bool follow(const struct step *s, const struct yaml_node **at,
 /* Documents that yaml_parse() leaves out do not count. */
 static bool is_empty(const struct yaml_node *node)
 {
-	struct error unused = { 0 };
 	cleanup_json cJSON *value = NULL;
 
 	node = resolved(node);
-	return node->kind == YAML_SCALAR && !yaml_scalar(&value, node, &unused) &&
+	return node->kind == YAML_SCALAR && !yaml_scalar(&value, node, IGNORED) &&
 	       cJSON_IsNull(value);
 }
 
@@ -115,11 +114,10 @@ struct yaml_places *yaml_places(const void *data, size_t len)
 	struct yaml_places *places = xcalloc(1, sizeof(*places));
 	const char *text = yaml_text(&places->arena, data, &len);
 	struct yaml_node **to = &places->roots;
-	struct error unused = { 0 };
 	size_t rest;
 
 	to = yaml_json_places(to, &places->arena, text, len, &rest);
-	if (!yaml_compose(to, &places->arena, text, len, rest, &unused))
+	if (!yaml_compose(to, &places->arena, text, len, rest, IGNORED))
 		return places;
 	yaml_places_free(places);
 	return NULL;

@@ -288,7 +288,7 @@ static const struct {
 static int check_tag(const struct yaml_node *node, const struct meaning *m,
 		     struct error *err)
 {
-	for (size_t i = 0; i < sizeof(tags) / sizeof(*tags); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(tags); i++) {
 		if (strcmp(tags[i].tag, node->tag))
 			continue;
 		if (tags[i].types & 1u << m->type)

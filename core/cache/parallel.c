@@ -40,13 +40,12 @@ int in_parallel(size_t threads, size_t n,
 {
 	struct work w = { work, ctx, n, 0, n, PTHREAD_MUTEX_INITIALIZER, { 0 } };
 	pthread_t others[PARALLEL_MAX];
-	struct error ignored = { 0 };
 	size_t started = 0;
 
 	if (threads > PARALLEL_MAX)
 		threads = PARALLEL_MAX;
 	while (started + 1 < threads && started + 1 < n &&
-	       !thread_start(&others[started], work_some, &w, &ignored))
+	       !thread_start(&others[started], work_some, &w, IGNORED))
 		started++;
 	work_some(&w);
 	while (started)

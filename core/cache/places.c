@@ -111,7 +111,7 @@ static const char *usual(struct arena *arena, const char *uri)
 {
 	static const char *const same[] = { "s3a://", "s3n://" };
 
-	for (size_t i = 0; i < sizeof(same) / sizeof(*same); i++)
+	for (size_t i = 0; i < N_ELEMENTS(same); i++)
 		if (str_after(uri, same[i]))
 			return arena_printf(arena, "s3://%s", str_after(uri, same[i]));
 	return uri;
@@ -276,7 +276,7 @@ static int check_lakes(const struct place_files *f, const char *uri, struct erro
 		const char *path =
 			arena_printf(&arena, "/%s", f->listing.objects[i].path);
 
-		for (size_t k = 0; k < sizeof(lakes) / sizeof(*lakes); k++)
+		for (size_t k = 0; k < N_ELEMENTS(lakes); k++)
 			if (fnmatch_case(lakes[k].mark, path) && !is_table_file(path + 1))
 				return error_set(
 					err, ERR_UNSUPPORTED,
@@ -292,7 +292,6 @@ static int check_lakes(const struct place_files *f, const char *uri, struct erro
 static const char *below(struct arena *arena, const char *uri, const char *name,
 			 const struct store_object *named)
 {
-	struct error ignored = { 0 };
 	size_t len = strlen(uri);
 	const char *path;
 
@@ -303,7 +302,7 @@ static const char *below(struct arena *arena, const char *uri, const char *name,
 	path = strstr(named->key, "://"); /* a URL is the key of its file */
 	path = path ? strchr(path + 3, '/') : named->key;
 	if (path != named->key)
-		(void)!uri_decode(&path, arena, path ? path : "", &ignored);
+		(void)!uri_decode(&path, arena, path ? path : "", IGNORED);
 	return path;
 }
 

@@ -17,9 +17,8 @@ enum { MAX_FILE = 64 * 1024, MAX_PATH = 4096 };
 static const char *text_of(struct arena *arena, const char *path)
 {
 	cleanup_buf struct buf b = { .max = MAX_FILE };
-	struct error ignored = { 0 };
 
-	if (file_read(&b, path, &ignored))
+	if (file_read(&b, path, IGNORED))
 		return "";
 	return str_slice(arena, (const char *)b.data, b.len);
 }

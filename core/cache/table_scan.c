@@ -116,7 +116,6 @@ static bool constant_may_match(const struct table_scan *s, const struct file *f,
 			       size_t condition)
 {
 	struct batch row = { .n = 1 };
-	struct error ignored = { 0 };
 	cleanup_free bool *columns = NULL;
 	uint8_t keep = 1;
 	size_t n;
@@ -124,7 +123,7 @@ static bool constant_may_match(const struct table_scan *s, const struct file *f,
 	table_columns(s->t, &n);
 	columns = xcalloc(n, sizeof(*columns));
 	columns[predicate_column(s->filter, condition)] = true;
-	if (!projection_apply(f->projection, columns, &row, s->t->budget, &ignored))
+	if (!projection_apply(f->projection, columns, &row, s->t->budget, IGNORED))
 		predicate_rows(s->filter, condition, &row.columns[0], &keep);
 	batch_release(&row);
 	return keep;

@@ -38,11 +38,10 @@ static int read_pem(struct buf *ret, const char *name, struct stat *ret_stat,
 
 static void log_shown(const char *cert)
 {
-	struct error why = { 0 };
 	char when[TIME_TEXT_SIZE];
 	int64_t ends;
 
-	if (!x509_expiry(&ends, cert, &why))
+	if (!x509_expiry(&ends, cert, IGNORED))
 		log_info("serving a certificate", LOG_STR("ends", time_text(ends, when)));
 }
 

@@ -76,7 +76,7 @@ static const struct {
 	{ "filter", read_filter },
 	{ "batchRows", read_batch_rows },
 };
-enum { N_KEYS = sizeof(keys) / sizeof(keys[0]) };
+enum { N_KEYS = N_ELEMENTS(keys) };
 
 bool view_has_key(const char *key)
 {

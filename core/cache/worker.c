@@ -140,14 +140,12 @@ static void do_put(void *ctx, struct grpc_call *call)
 static int answer_head(struct worker *w, struct grpc_call *call, const char *type,
 		       struct iovec body, struct error *err)
 {
-	struct error unused;
-
 	if (str_eq(type, ACTION_ASSIGN))
 		return check_claim(w, call, false, err) ||
 				       do_assign(w->holdings, body, err)
 			       ? -1
 			       : 0;
-	if (!check_claim(w, call, false, &unused))
+	if (!check_claim(w, call, false, IGNORED))
 		holdings_report(w->holdings);
 	return 0;
 }

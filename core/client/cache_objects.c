@@ -73,7 +73,7 @@ static int read_numbers(struct cache_wish *w, const struct reader *r, struct err
 		{ "READINESS_FAILURE_THRESHOLD", 1, INT_MAX, 3, &w->failures },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		const char *text = r->env(r->ctx, rows[i].name);
 
 		*rows[i].ret = rows[i].other;
@@ -97,7 +97,7 @@ static int read_quantities(struct cache_wish *w, const struct reader *r,
 		{ CACHE_WORKER_MEM_ENV, "2Gi", &w->memory[CACHE_WORKER] },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++)
 		if (read_quantity(r, rows[i].name, rows[i].other, rows[i].ret, err))
 			return -1;
 	return 0;

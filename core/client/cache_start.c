@@ -146,9 +146,8 @@ static const char *why_pods(struct starting *s, const cJSON *lws)
 	};
 	struct look look = { .s = s };
 	const struct kube_sink sink = { .on_item = look_at, .ctx = &look };
-	struct error unused = { 0 };
 
-	if (kube_list(s->conf->kube, &pods, &select, &sink, NULL, &unused) || !look.why)
+	if (kube_list(s->conf->kube, &pods, &select, &sink, NULL, IGNORED) || !look.why)
 		return "";
 	return look.why;
 }

@@ -28,9 +28,8 @@ int64_t deletion_pods(struct kube *k, const char *ns, const char *name)
 	};
 	int64_t n = 0;
 	const struct kube_sink sink = { .on_item = count_one, .ctx = &n };
-	struct error unused = { 0 };
 
-	return kube_list(k, &pods, &select, &sink, NULL, &unused) ? -1 : n;
+	return kube_list(k, &pods, &select, &sink, NULL, IGNORED) ? -1 : n;
 }
 
 int deletion_wait(struct kube *k, const cJSON *obj, int64_t until, struct error *err)

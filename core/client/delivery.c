@@ -28,11 +28,10 @@ void workspace_hold(cJSON *tj, bool stays)
 
 bool workspace_is_awaited(const cJSON *tj, const char *digest)
 {
-	struct error ignored = { 0 };
 	struct workspace w;
 
 	return meta_annotation(tj, WORKSPACE_AWAITED_ANNOTATION) &&
-	       !workspace_of(&w, tj, &ignored) && str_eq(w.digest, digest);
+	       !workspace_of(&w, tj, IGNORED) && str_eq(w.digest, digest);
 }
 
 /* It exists: ours, from an earlier run, or another's? */

@@ -243,11 +243,10 @@ static int explain(struct applying *a, const cJSON *deployment, struct error *er
 	};
 	struct troubled t = { 0 };
 	const struct kube_sink sink = { .on_item = look_at_pod, .ctx = &t };
-	struct error ignored = { 0 };
 	enum error_kind kind = err->kind;
 
 	if (kind == ERR_TIMEOUT &&
-	    !kube_list(a->kube, &pods, &select, &sink, NULL, &ignored) && t.why)
+	    !kube_list(a->kube, &pods, &select, &sink, NULL, IGNORED) && t.why)
 		error_set(err, kind, "%s: %s", arena_strdup(&t.arena, err->msg), t.why);
 	arena_clear(&t.arena);
 	return -1;
@@ -279,10 +278,9 @@ static int wait_until_ready(struct applying *a, const cJSON *list, struct error 
 
 static void tell_jobset(struct applying *a)
 {
-	struct error ignored = { 0 };
 	bool served = true;
 
-	if (!kube_serves(a->kube, JOBSET_API_VERSION, JOBSET_KIND, &served, &ignored) &&
+	if (!kube_serves(a->kube, JOBSET_API_VERSION, JOBSET_KIND, &served, IGNORED) &&
 	    !served)
 		reporter_line(&a->out->notes,
 			      "JobSet is not installed in this cluster; TrainJobs need "

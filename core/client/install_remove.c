@@ -95,10 +95,9 @@ static void warn_of_users(struct removing *r)
 	const struct kube_ref jobs = job_ref(NULL, NULL);
 	struct users u = { .runtimes = r->runtimes };
 	const struct kube_sink sink = { .on_item = on_job, .ctx = &u };
-	struct error ignored = { 0 };
 
 	if (r->runtimes->child &&
-	    !kube_list(r->kube, &jobs, NULL, &sink, NULL, &ignored) && u.n)
+	    !kube_list(r->kube, &jobs, NULL, &sink, NULL, IGNORED) && u.n)
 		reporter_line(&r->opts->out.notes,
 			      "warning: %zu TrainJob%s still refer%s to a removed "
 			      "runtime (%s%s); list_jobs() of the Python SDK fails until "

@@ -45,11 +45,10 @@ static int not_found(struct kube *k, const char *ns, const char *name, struct er
 	const struct kube_sink sink = { .on_item = add_item, .ctx = list };
 	cleanup_arena struct arena arena = { 0 };
 	const char *here = kube_is_inside(k) ? " --local" : "";
-	struct error unused = { 0 };
 	const char **names, *hint;
 	size_t n = 0;
 
-	if (kube_list(k, &all, &select, &sink, NULL, &unused))
+	if (kube_list(k, &all, &select, &sink, NULL, IGNORED))
 		return error_set(err, ERR_NOT_FOUND, "no TrainJob %s in namespace %s",
 				 name, ns);
 	names = meta_names(&arena, list);
@@ -156,13 +155,12 @@ static int64_t runtime_nodes(struct kube *k, struct map *cache, const cJSON *job
 		arena_printf(&arena, "%s/%s/%s", at.kind, at.ns ? at.ns : "", ref.name);
 	int64_t *known = map_get(cache, key);
 	cleanup_json cJSON *runtime = NULL;
-	struct error unused = { 0 };
 
 	if (known)
 		return *known;
 	known = xcalloc(1, sizeof(*known));
 	*known = ABSENT;
-	if (*ref.name && !kube_get(k, &at, &runtime, &unused)) {
+	if (*ref.name && !kube_get(k, &at, &runtime, IGNORED)) {
 		int64_t n = policy_num_nodes(runtime_ml_policy(runtime));
 
 		*known = n == ABSENT ? 1 : n;
@@ -181,7 +179,6 @@ int64_t job_nodes(struct kube *k, struct map *cache, const cJSON *job)
 int job_exit_code(struct kube *k, const char *ns, const char *name)
 {
 	cleanup_view struct view v = { 0 };
-	struct error unused = { 0 };
 
-	return view_load(&v, k, ns, name, &unused) ? 1 : view_exit_code(&v);
+	return view_load(&v, k, ns, name, IGNORED) ? 1 : view_exit_code(&v);
 }

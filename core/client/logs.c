@@ -62,7 +62,7 @@ static int compare(const struct source *a, const struct source *b)
 	};
 	int names;
 
-	for (size_t i = 0; i < sizeof(order) / sizeof(*order); i++)
+	for (size_t i = 0; i < N_ELEMENTS(order); i++)
 		if (order[i][0] != order[i][1])
 			return order[i][0] < order[i][1] ? -1 : 1;
 	names = strcmp(a->created, b->created);

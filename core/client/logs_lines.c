@@ -37,7 +37,6 @@ static bool read_second(struct log_lines *l, const char *second, const char *zon
 			size_t zone_len)
 {
 	char text[SECOND + MAX_ZONE + 1];
-	struct error unused = { 0 };
 
 	if (!memcmp(l->second, second, SECOND) && strlen(l->zone) == zone_len &&
 	    !memcmp(l->zone, zone, zone_len))
@@ -45,7 +44,7 @@ static bool read_second(struct log_lines *l, const char *second, const char *zon
 	memcpy(text, second, SECOND);
 	memcpy(text + SECOND, zone, zone_len);
 	text[SECOND + zone_len] = 0;
-	if (time_parse(&l->sec, text, &unused)) {
+	if (time_parse(&l->sec, text, IGNORED)) {
 		l->second[0] = 0;
 		return false;
 	}

@@ -65,10 +65,9 @@ bool log_pod_ended(const cJSON *pod)
 static int label_number(const cJSON *pod, const char *label, int absent)
 {
 	const char *text = meta_label(pod, label);
-	struct error unused = { 0 };
 	int64_t n;
 
-	return text && !str_int(&n, text, 0, INT_MAX, &unused) ? (int)n : absent;
+	return text && !str_int(&n, text, 0, INT_MAX, IGNORED) ? (int)n : absent;
 }
 
 static bool is_ranked(const char *step, const cJSON *rjob)

@@ -169,7 +169,7 @@ static void settle_object(cJSON *doc, const struct manifests_opts *opts)
 		{ "ClusterRoleBinding", CACHE_REVIEWERS, settle_reviewers },
 	};
 
-	for (size_t i = 0; i < sizeof(rules) / sizeof(*rules); i++)
+	for (size_t i = 0; i < N_ELEMENTS(rules); i++)
 		if (str_eq(meta_kind(doc), rules[i].kind) &&
 		    str_eq(meta_name(doc), rules[i].name))
 			rules[i].settle(doc, opts);
@@ -218,7 +218,7 @@ static int add_controller(cJSON *list, const struct manifests_opts *opts,
 		{ "manifests/manager.yaml", false },
 	};
 
-	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++)
+	for (size_t i = 0; i < N_ELEMENTS(files); i++)
 		if ((!files[i].strict || opts->strict) &&
 		    add_file(list, files[i].file, opts, err))
 			return -1;
@@ -280,7 +280,7 @@ static void use_our_initializers(cJSON *runtime, const char *image)
 	cJSON *job, *c;
 
 	json_each(job, (cJSON *)runtime_jobs(runtime)) {
-		for (size_t i = 0; i < sizeof(ours) / sizeof(*ours); i++) {
+		for (size_t i = 0; i < N_ELEMENTS(ours); i++) {
 			c = pod_container(rjob_pod_spec(job), ours[i].container);
 			if (!c || !str_eq(rjob_ancestor(job), ours[i].container))
 				continue;
@@ -372,7 +372,7 @@ int manifests_build(cJSON **ret, const struct schema *schema,
 	cleanup_json cJSON *list = cJSON_CreateArray();
 
 	if (opts->parts & INSTALL_CRDS)
-		for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
+		for (size_t i = 0; i < N_ELEMENTS(kinds); i++)
 			cJSON_AddItemToArray(list, schema_crd(schema, kinds[i]));
 	if (opts->parts & INSTALL_CONTROLLER && add_controller(list, opts, err))
 		return -1;

@@ -18,10 +18,9 @@ static const char *or_empty(const char *s)
 
 int64_t time_of(const char *text)
 {
-	struct error unreadable = { 0 };
 	int64_t t;
 
-	return text && !time_parse(&t, text, &unreadable) ? t : -1;
+	return text && !time_parse(&t, text, IGNORED) ? t : -1;
 }
 
 /* ---- conditions ---- */
@@ -92,7 +91,7 @@ int64_t event_last(const cJSON *event)
 		meta_created(event),
 	};
 
-	for (size_t i = 0; i < sizeof(times) / sizeof(*times); i++)
+	for (size_t i = 0; i < N_ELEMENTS(times); i++)
 		if (time_of(times[i]) >= 0)
 			return time_of(times[i]);
 	return -1;
@@ -109,7 +108,7 @@ static int64_t newest_of(const cJSON *state)
 	};
 	int64_t ret = -1;
 
-	for (size_t i = 0; i < sizeof(times) / sizeof(*times); i++)
+	for (size_t i = 0; i < N_ELEMENTS(times); i++)
 		if (time_of(times[i]) > ret)
 			ret = time_of(times[i]);
 	return ret;
@@ -282,14 +281,13 @@ bool node_is_closed(const cJSON *node)
 bool node_has(const cJSON *node, const char *resource, struct quantity *ret_all,
 	      struct quantity *ret_used)
 {
-	struct error unreadable = { 0 };
 	const cJSON *all = json_get(node, "status", "allocatable", resource);
 	const cJSON *used = json_get(node, USED, resource);
 
 	*ret_used = (struct quantity){ 0 };
-	if (!all || quantity_of(ret_all, all, &unreadable))
+	if (!all || quantity_of(ret_all, all, IGNORED))
 		return false;
-	if (used && quantity_of(ret_used, used, &unreadable))
+	if (used && quantity_of(ret_used, used, IGNORED))
 		return false;
 	return true;
 }
@@ -297,11 +295,10 @@ bool node_has(const cJSON *node, const char *resource, struct quantity *ret_all,
 static void use(cJSON *node, const char *resource, const struct quantity *more)
 {
 	const cJSON *old = json_get(node, USED, resource);
-	struct error unreadable = { 0 };
 	char text[QUANTITY_TEXT_SIZE];
 	struct quantity sum = { 0 };
 
-	if (old && quantity_of(&sum, old, &unreadable))
+	if (old && quantity_of(&sum, old, IGNORED))
 		return;
 	quantity_add(&sum, more);
 	json_put_str(node, quantity_text(&sum, text), USED, resource);
@@ -311,9 +308,8 @@ void node_use(cJSON *node, const cJSON *pod)
 {
 	static const struct quantity one = { .nano = 1000000000 };
 	cleanup_resource_list struct resource_list list = { 0 };
-	struct error unreadable = { 0 };
 
-	if (pod_requests_add(&list, json_get(pod, "spec"), 1, &unreadable))
+	if (pod_requests_add(&list, json_get(pod, "spec"), 1, IGNORED))
 		return;
 	for (size_t i = 0; i < list.n; i++)
 		use(node, list.list[i].name, &list.list[i].amount);
@@ -406,7 +402,7 @@ const char *workload_topology(const cJSON *workload, const char **ret_request)
 	const cJSON *set;
 
 	json_each(set, json_get(workload, "spec", "podSets"))
-		for (size_t i = 0; i < sizeof(requests) / sizeof(*requests); i++) {
+		for (size_t i = 0; i < N_ELEMENTS(requests); i++) {
 			*ret_request = requests[i].request;
 			if (json_str(set, "topologyRequest", requests[i].field))
 				return json_str(set, "topologyRequest",

@@ -32,12 +32,11 @@ const char *pod_task_group(const cJSON *pod)
 int64_t task_group_min(const cJSON *pod)
 {
 	const char *text = meta_annotation(pod, YUNIKORN "task-groups");
-	struct error unreadable = { 0 };
 	cleanup_json cJSON *groups = NULL;
 	const cJSON *group;
 	int64_t n = 0;
 
-	if (!text || json_parse(&groups, text, strlen(text), &unreadable))
+	if (!text || json_parse(&groups, text, strlen(text), IGNORED))
 		return 0;
 	json_each(group, groups)
 		n += json_int(group, 0, "minMember");
@@ -146,12 +145,11 @@ static bool is_among(const cJSON *values, const char *value)
 
 static bool is_beyond(const cJSON *values, const char *value, bool greater)
 {
-	struct error unreadable = { 0 };
 	const char *bound = values && values->child ? values->child->valuestring : NULL;
 	int64_t a, b;
 
-	if (!value || !bound || str_int(&a, value, INT64_MIN, INT64_MAX, &unreadable) ||
-	    str_int(&b, bound, INT64_MIN, INT64_MAX, &unreadable))
+	if (!value || !bound || str_int(&a, value, INT64_MIN, INT64_MAX, IGNORED) ||
+	    str_int(&b, bound, INT64_MIN, INT64_MAX, IGNORED))
 		return false;
 	return greater ? a > b : a < b;
 }

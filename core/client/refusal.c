@@ -74,7 +74,7 @@ static const char *newer(const char *path)
 	static const char *const fields[] = { "spec.trainer.resourceClaimsPerNode",
 					      "resourceClaims" };
 
-	for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++)
+	for (size_t i = 0; i < N_ELEMENTS(fields); i++)
 		if (strstr(path, fields[i]))
 			return ": the TrainJob CRD in the cluster lacks it: run "
 			       "'kftrainer install', or remove the field";
@@ -91,7 +91,7 @@ static void read_strict(struct refusals *r, const char *message)
 	const char *s = strstr(message, "strict decoding error: ");
 
 	for (; s && *s; s++)
-		for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
+		for (size_t i = 0; i < N_ELEMENTS(kinds); i++) {
 			const char *path = str_after(s, kinds[i].words);
 
 			if (!path)

@@ -38,13 +38,12 @@ static bool has_key(const cJSON *element, const char *key, size_t len,
 	size_t n = span(key, "=,]");
 	const cJSON *there = n ? json_get(element, str_slice(arena, key, n)) : element;
 	cleanup_json cJSON *value = NULL;
-	struct error unread = { 0 };
 
 	if (n == len)
 		return false;
 	if (!there)
 		return true;
-	return !json_parse(&value, key + n + 1, len - n - 1, &unread) &&
+	return !json_parse(&value, key + n + 1, len - n - 1, IGNORED) &&
 	       json_equal(there, value);
 }
 

@@ -52,7 +52,6 @@ static int64_t times(const cJSON *node, const cJSON *pod, const struct resource_
 		     bool empty, const char **ret_limit)
 {
 	struct quantity all, used, n;
-	struct error unreadable = { 0 };
 	int64_t ret = MANY;
 	const cJSON *d;
 
@@ -61,7 +60,7 @@ static int64_t times(const cJSON *node, const cJSON *pod, const struct resource_
 		cut(&ret, ret_limit, node, one->list[i].name, one->list[i].amount.nano,
 		    empty);
 	json_each(d, pod_devices(pod))
-		if (!quantity_of(&n, d, &unreadable))
+		if (!quantity_of(&n, d, IGNORED))
 			cut(&ret, ret_limit, node, d->string, n.nano, empty);
 	if (node_has(node, "pods", &all, &used))
 		cut(&ret, ret_limit, node, "pods", ONE, empty);
@@ -101,7 +100,7 @@ static const char *first_of(struct arena *arena, const struct names *resources,
 	const struct names *const lists[] = { resources, &t->taints, &t->refused,
 					      &t->shut };
 
-	for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++)
+	for (size_t i = 0; i < N_ELEMENTS(lists); i++)
 		if (lists[i]->n)
 			return join(arena, lists[i]);
 	return "no nodes";
@@ -111,14 +110,13 @@ bool room_of(struct room *ret, struct arena *arena, const struct view *v,
 	     const cJSON *pod)
 {
 	cleanup_resource_list struct resource_list one = { 0 };
-	struct error unreadable = { 0 };
 	struct tally t = { 0 };
 	const cJSON *node;
 
 	*ret = (struct room){ 0 };
 	if (!v->nodes->child || view_is_missing(v, "PodsOfAll") ||
 	    view_is_denied(v, "pods of all namespaces") ||
-	    pod_requests_add(&one, pod_spec_of(pod), 1, &unreadable))
+	    pod_requests_add(&one, pod_spec_of(pod), 1, IGNORED))
 		return false;
 	json_each(node, v->nodes)
 		count(ret, &t, node, pod, &one);

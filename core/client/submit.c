@@ -136,11 +136,10 @@ static const char *runtime_hint(struct arena *arena, struct submission *s,
 	cleanup_json cJSON *list = cJSON_CreateArray();
 	/* a mere name might be of either kind */
 	bool either = !job_opts_file(&s->job) && !s->job.runtime_kind;
-	struct error ignored = { 0 };
 	const char **names;
 
-	if (runtime_list(s->kube, ref.kind, ns, true, list, &ignored) ||
-	    (either && runtime_list(s->kube, RUNTIME_KIND, ns, true, list, &ignored)))
+	if (runtime_list(s->kube, ref.kind, ns, true, list, IGNORED) ||
+	    (either && runtime_list(s->kube, RUNTIME_KIND, ns, true, list, IGNORED)))
 		return "";
 	if (!list->child)
 		return "; the cluster has no runtimes: 'kftrainer install --runtimes' "
@@ -287,10 +286,9 @@ static bool take_up(struct submission *s, struct submit_item *item)
 {
 	const struct kube_ref ref = kube_ref_of(item->obj);
 	cleanup_json cJSON *stored = NULL;
-	struct error ignored = { 0 };
 
 	if (!item->job || !s->conf->cargo || !ref.name ||
-	    kube_get(s->kube, &ref, &stored, &ignored) ||
+	    kube_get(s->kube, &ref, &stored, IGNORED) ||
 	    !workspace_is_awaited(stored, s->conf->cargo->digest))
 		return false;
 	cJSON_Delete(item->stored);
@@ -443,13 +441,12 @@ static void take_back(struct submission *s)
 	for (size_t i = s->n; i-- > 0;) {
 		struct submit_item *item = &s->list[i];
 		const struct kube_ref ref = kube_ref_of(item->stored);
-		struct error why = { 0 };
 		bool stays;
 
 		if (!item->created)
 			continue;
 		stays = kube_delete(s->kube, &ref, "Background", meta_uid(item->stored),
-				    &why);
+				    IGNORED);
 		say(s, item,
 		    stays ? "created, but could not be deleted again" : "deleted again");
 	}

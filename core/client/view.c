@@ -51,7 +51,7 @@ static const struct slot {
 	LIST("Denied", denied),
 };
 enum { MAX_EXIT_CODE = 255 };
-enum { N_SLOTS = sizeof(slots) / sizeof(*slots) };
+enum { N_SLOTS = N_ELEMENTS(slots) };
 
 static cJSON **member(struct view *v, const struct slot *slot)
 {
@@ -229,7 +229,7 @@ static bool is_old(const struct view *v, const cJSON *event)
 {
 	const cJSON *const objects[] = { v->trainjob, v->jobset };
 
-	for (size_t i = 0; i < sizeof(objects) / sizeof(*objects); i++)
+	for (size_t i = 0; i < N_ELEMENTS(objects); i++)
 		if (str_eq(event_kind(event), meta_kind(objects[i])) &&
 		    str_eq(event_object(event), meta_name(objects[i])) &&
 		    event_uid(event) && meta_uid(objects[i]) &&

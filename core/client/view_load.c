@@ -189,12 +189,11 @@ static int look_trainjob(struct loader *l, struct error *err)
 static int look_runtime(struct loader *l, struct error *err)
 {
 	struct runtime_ref ref = tj_runtime_ref(l->v->trainjob);
-	struct error unsupported = { 0 };
 	bool cluster = runtime_ref_is_cluster(&ref);
 	const struct kube_ref at = { TRAINER_API_VERSION, ref.kind,
 				     cluster ? NULL : l->v->ns, ref.name };
 
-	if (tj_check_runtime_ref(l->v->trainjob, &unsupported))
+	if (tj_check_runtime_ref(l->v->trainjob, IGNORED))
 		return 0;
 	return look(l, &at, cluster ? "clustertrainingruntimes" : "trainingruntimes",
 		    err);
@@ -676,7 +675,7 @@ int view_load(struct view *ret, struct kube *k, const char *ns, const char *name
 
 	view_init(&v, ns, name);
 	v.here = kube_is_inside(k);
-	for (size_t i = 0; i < sizeof(steps) / sizeof(*steps); i++)
+	for (size_t i = 0; i < N_ELEMENTS(steps); i++)
 		if (steps[i](&l, err)) {
 			view_release(&v);
 			return -1;

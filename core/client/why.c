@@ -167,7 +167,7 @@ static const struct {
 	{ WHY_PENDING, "Pending", "is pending" },
 	{ WHY_RUNNING, "Running", "is running" },
 };
-enum { N_STATES = sizeof(states) / sizeof(*states) };
+enum { N_STATES = N_ELEMENTS(states) };
 
 static bool trains(const struct view *v)
 {
@@ -216,7 +216,7 @@ cJSON *why_explain(const struct view *v)
 			json_put_str(ret, states[i].name, "state");
 	w.causes = json_list(ret, "causes");
 	unknown = json_list(ret, "unknown");
-	for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++)
+	for (size_t i = 0; i < N_ELEMENTS(table); i++)
 		if (table[i].states & w.state && !(table[i].only && w.causes->child))
 			table[i].look(&w);
 	json_each(d, v->denied) {

@@ -158,7 +158,7 @@ static const char *disrupted(struct why *w, const struct pod_fact *fact)
 	const char *what = arena_printf(w->arena, "was ended from outside (%s)",
 					fact->reason ? fact->reason : "no reason given");
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++)
 		if (str_eq(rows[i].reason, fact->reason))
 			what = arena_printf(w->arena, "%s (%s)", rows[i].what,
 					    fact->reason);
@@ -246,7 +246,7 @@ static void from_events(struct why *w)
 			why_words(w, first + strlen(STATUS_FIRST)));
 		return;
 	}
-	for (size_t i = 0; i < sizeof(reasons) / sizeof(*reasons); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(reasons); i++) {
 		e = view_event(w->v, TRAINJOB_KIND, w->v->name, reasons[i], true);
 		if (!e)
 			continue;

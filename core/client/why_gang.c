@@ -95,13 +95,12 @@ static bool number_of(struct why *w, const char *map, const char *key, int64_t *
 	const char *end = strchr(map, ']');
 	const char *text = end ? str_slice(w->arena, map, (size_t)(end - map)) : "";
 	const char *at = strstr(text, arena_printf(w->arena, "%s:", key));
-	struct error unreadable = { 0 };
 
 	if (!at)
 		return false;
 	at += strlen(key) + 1;
 	return !str_int(ret, str_slice(w->arena, at, strcspn(at, " ")), INT64_MIN,
-			INT64_MAX, &unreadable);
+			INT64_MAX, IGNORED);
 }
 
 /*
@@ -123,7 +122,7 @@ static bool queue_room(struct why *w, int64_t *ret, const char **ret_limit)
 	if (!queue || !asked || !left)
 		return false;
 	queue += strlen(" does not fit in queue '");
-	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(keys); i++) {
 		if (!number_of(w, asked, keys[i], &a) || a <= 0 ||
 		    !number_of(w, left, keys[i], &b) || (b < 0 ? 0 : b / a) >= *ret)
 			continue;
@@ -154,7 +153,7 @@ static const struct {
 
 static const char *uncounted_limit(const char *message)
 {
-	for (size_t i = 0; i < sizeof(uncounted) / sizeof(*uncounted); i++)
+	for (size_t i = 0; i < N_ELEMENTS(uncounted); i++)
 		if (strstr(message, uncounted[i].words))
 			return uncounted[i].limit;
 	return NULL;

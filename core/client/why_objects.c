@@ -142,7 +142,7 @@ static const struct refusal refusals[] = {
 
 static const struct refusal *refusal_of(const char *message)
 {
-	for (size_t i = 0; i < sizeof(refusals) / sizeof(*refusals); i++)
+	for (size_t i = 0; i < N_ELEMENTS(refusals); i++)
 		if (strstr(message, refusals[i].in))
 			return &refusals[i];
 	return NULL;

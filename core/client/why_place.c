@@ -71,10 +71,9 @@ static const char *rooms(struct why *w, const cJSON *pod, const char *message)
 {
 	cleanup_resource_list struct resource_list asked = { 0 };
 	cleanup_buf struct buf out = { .max = 4096 };
-	struct error unreadable = { 0 };
 	size_t n = 0;
 
-	if (pod_requests_add(&asked, pod_spec_of(pod), 1, &unreadable))
+	if (pod_requests_add(&asked, pod_spec_of(pod), 1, IGNORED))
 		return "";
 	for (size_t i = 0; i < asked.n && n < MAX_RESOURCES; i++) {
 		const char *words =
@@ -114,7 +113,7 @@ static const char *scheduler_words(struct why *w, const char *message)
 					    "resource gap: " };
 	size_t len = strlen(message);
 
-	for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(ends); i++) {
 		const char *end = strstr(message, ends[i]);
 
 		if (end && (size_t)(end - message) < len)

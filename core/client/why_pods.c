@@ -107,7 +107,7 @@ static const char *pull_hint(const char *message)
 		{ "too many requests", "; the registry limits the pull rate" },
 	};
 
-	for (size_t i = 0; i < sizeof(hints) / sizeof(*hints); i++)
+	for (size_t i = 0; i < N_ELEMENTS(hints); i++)
 		if (strstr(message, hints[i].words))
 			return hints[i].hint;
 	return "";
@@ -163,7 +163,7 @@ void why_mount(struct why *w)
 	const cJSON *pod;
 
 	json_each(pod, w->v->pods)
-		for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 			const cJSON *e = view_event(w->v, "Pod", meta_name(pod),
 						    rows[i].event, true);
 			int64_t ran = pod_last_ran(pod);
@@ -199,7 +199,7 @@ void why_restarts(struct why *w)
 			f.fact.restarted ? "; it has been restarted" : "");
 		return;
 	}
-	for (size_t i = 0; i < sizeof(reasons) / sizeof(*reasons) && restarts && !e; i++)
+	for (size_t i = 0; i < N_ELEMENTS(reasons) && restarts && !e; i++)
 		e = view_event(w->v, TRAINJOB_KIND, w->v->name, reasons[i], true);
 	if (restarts)
 		why_add(w, "JobSetRestarts", why_describe(w, "jobset", w->v->name),

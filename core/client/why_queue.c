@@ -128,7 +128,7 @@ static bool topology_is_at_fault(struct why *w, const char *message, const char 
 
 	if (!level)
 		return false;
-	for (size_t i = 0; i < sizeof(unknown) / sizeof(*unknown); i++)
+	for (size_t i = 0; i < N_ELEMENTS(unknown); i++)
 		if (strstr(message, unknown[i])) {
 			why_add(w, "TopologyLevelNotFound",
 				"kubectl get topologies -o yaml",

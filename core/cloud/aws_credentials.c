@@ -351,7 +351,7 @@ static bool may_have_token(const char *url)
 
 	if (str_starts(url, "https://"))
 		return true;
-	for (size_t i = 0; i < sizeof(near) / sizeof(*near); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(near); i++) {
 		const char *rest = str_after(url, near[i]);
 
 		if (rest && strchr(":/", *rest))
@@ -439,12 +439,11 @@ static int from_machine(struct aws_credentials *c, struct found *f, struct error
 						   key = { 0 };
 	const char *disabled = c->set.AWS_EC2_METADATA_DISABLED;
 	cleanup_arena struct arena arena = { 0 };
-	struct error ignored = { 0 };
 	const char *with, *path;
 
 	if (disabled && !strcasecmp(disabled, "true"))
 		return 0;
-	if (imds_get(c, NULL, "/latest/api/token", &token, &ignored) ||
+	if (imds_get(c, NULL, "/latest/api/token", &token, IGNORED) ||
 	    token.status != 200)
 		return 0;
 	with = word_of(&arena, &token);
@@ -576,8 +575,7 @@ static int (*const sources[])(struct aws_credentials *c, struct found *f,
 
 static int find(struct aws_credentials *c, struct found *f, struct error *err)
 {
-	for (size_t i = 0; i < sizeof(sources) / sizeof(*sources) && !f->key.access;
-	     i++) {
+	for (size_t i = 0; i < N_ELEMENTS(sources) && !f->key.access; i++) {
 		f->role = f->source = NULL;
 		if (sources[i](c, f, err))
 			return -1;

@@ -24,8 +24,6 @@ static int on_end(void *ctx, const char *path, const char *text, struct error *e
 	struct reading *r = ctx;
 	const char *name = str_after(path, "Error/");
 
-	struct error ignored = { 0 };
-
 	name = name ? name : path;
 	if (!strcmp(name, "Code"))
 		r->error.code = shown(r->arena, text, SHOWN_CODE);
@@ -34,7 +32,7 @@ static int on_end(void *ctx, const char *path, const char *text, struct error *e
 	else if (!strcmp(name, "Region") && *text)
 		r->error.region = shown(r->arena, text, SHOWN_CODE);
 	else if (!strcmp(name, "ServerTime") &&
-		 time_parse(&r->error.server_time, text, &ignored))
+		 time_parse(&r->error.server_time, text, IGNORED))
 		r->error.server_time = 0;
 	return 0;
 }
@@ -43,9 +41,8 @@ struct aws_error aws_error_read(struct arena *arena, const struct buf *body)
 {
 	struct reading r = { .arena = arena, .error = { .code = "", .message = "" } };
 	const struct xml_reader reader = { on_end, &r };
-	struct error ignored = { 0 };
 
-	if (body->len && xml_read(body->data, body->len, &reader, &ignored))
+	if (body->len && xml_read(body->data, body->len, &reader, IGNORED))
 		return (struct aws_error){ .code = "", .message = "" };
 	return r.error;
 }

@@ -89,7 +89,7 @@ static void put_profile(void *profile, const char *within, const char *key,
 	};
 
 	if (!within)
-		put(rows, sizeof(rows) / sizeof(*rows), key, value);
+		put(rows, N_ELEMENTS(rows), key, value);
 }
 
 static void put_services(void *profile, const char *within, const char *key,
@@ -100,7 +100,7 @@ static void put_services(void *profile, const char *within, const char *key,
 				    { "sts", &p->sts_endpoint } };
 
 	if (within && !strcasecmp(key, "endpoint_url"))
-		put(rows, sizeof(rows) / sizeof(*rows), within, value);
+		put(rows, N_ELEMENTS(rows), within, value);
 }
 
 struct section {

@@ -252,7 +252,6 @@ static int from_metadata(struct gs_token *t, struct error *err)
 	const struct http_conf conf = { .proxy = "", .http1 = true };
 	cleanup_http_response struct http_response resp = { 0 };
 	cleanup_arena struct arena arena = { 0 };
-	struct error ignored = { 0 };
 	bool is_google = false;
 	const struct http_request req = {
 		.method = "GET",
@@ -269,7 +268,7 @@ static int from_metadata(struct gs_token *t, struct error *err)
 		return 0;
 	if (!t->direct && http_client_new(&t->direct, &conf, err))
 		return -1;
-	if (http_do(t->direct, &req, &resp, &ignored) || resp.status == 404 || !is_google)
+	if (http_do(t->direct, &req, &resp, IGNORED) || resp.status == 404 || !is_google)
 		return 0;
 	t->source = "the metadata server";
 	return take_answer(

@@ -109,7 +109,7 @@ const char *mpi_of(const struct v1_job *j)
 
 static bool is_mpi2s(const struct v1_job *j, const char *name)
 {
-	for (size_t i = 0; i < sizeof(mpi2_env) / sizeof(*mpi2_env); i++)
+	for (size_t i = 0; i < N_ELEMENTS(mpi2_env); i++)
 		if (str_eq(mpi2_env[i].implementation, mpi_of(j)) &&
 		    str_eq(mpi2_env[i].name, name))
 			return true;
@@ -151,14 +151,14 @@ static bool applies(const struct v1_job *j, const struct role *role,
 enum env_owner env_owner(const struct v1_job *j, const struct role *role,
 			 const char *container, const char *name)
 {
-	for (size_t i = 0; i < sizeof(v1_env) / sizeof(*v1_env); i++)
+	for (size_t i = 0; i < N_ELEMENTS(v1_env); i++)
 		if (v1_env[i].kinds & j->kind->bit && str_eq(v1_env[i].name, name) &&
 		    applies(j, role, container, v1_env[i].when))
 			return ENV_V1S;
 	if (j->kind->bit == MPI2 && is_mpi2s(j, name) &&
 	    applies(j, role, container, MAIN | AT_LAUNCHER))
 		return ENV_V1S;
-	for (size_t i = 0; i < sizeof(policys_env) / sizeof(*policys_env); i++)
+	for (size_t i = 0; i < N_ELEMENTS(policys_env); i++)
 		if (policys_env[i].kinds & j->kind->bit &&
 		    str_eq(policys_env[i].name, name) &&
 		    applies(j, role, container, policys_env[i].when))
@@ -212,7 +212,7 @@ static void set_rendezvous(struct v1_job *j, cJSON *c)
 	const cJSON *e;
 
 	container_set_env(c, plain[0].env, "c10d");
-	for (size_t i = 0; i < sizeof(plain) / sizeof(*plain); i++)
+	for (size_t i = 0; i < N_ELEMENTS(plain); i++)
 		if (json_str(j->elastic, plain[i].field))
 			container_set_env(c, plain[i].env,
 					  json_str(j->elastic, plain[i].field));

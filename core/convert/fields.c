@@ -386,7 +386,7 @@ static bool fits(const char *pattern, const char *path)
 /* False: no row applies; descend. */
 static bool judged(const struct field *f)
 {
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		const struct row *row = &rows[i];
 		const char *says = row->says;
 		int grade = row->grade;

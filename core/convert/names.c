@@ -202,7 +202,7 @@ static const struct {
 
 static struct name object_at(const struct v1_job *j, const char *text)
 {
-	for (size_t i = 0; i < sizeof(objects) / sizeof(*objects); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(objects); i++) {
 		const char *end = str_after(text, objects[i].suffix);
 
 		if (end && objects[i].kinds & j->kind->bit && !is_word(*end))

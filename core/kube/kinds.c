@@ -186,12 +186,11 @@ int kube_path(struct arena *arena, struct kube *k, const struct kube_ref *ref,
 const char *kube_what(struct arena *arena, struct kube *k, const char *verb,
 		      const struct kube_ref *ref)
 {
-	struct error ignored = { 0 };
 	const struct kind *kind;
 	const char *group = api_group(arena, ref->api_version);
 	const char *plural = "objects", *ns = ref->ns;
 
-	if (!kube_kind(k, ref->api_version, ref->kind, &kind, &ignored)) {
+	if (!kube_kind(k, ref->api_version, ref->kind, &kind, IGNORED)) {
 		plural = kind->plural;
 		ns = !kind->namespaced ? NULL : ns ? ns : ref->name ? k->config.ns : NULL;
 	}

@@ -209,7 +209,7 @@ static enum error_kind kind_of_status(int code, const char *reason, const char *
 		return ERR_INVALID;
 	if (code == 409 && str_eq(reason, "AlreadyExists"))
 		return ERR_EXISTS;
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
+	for (size_t i = 0; i < N_ELEMENTS(kinds); i++)
 		if (kinds[i].code == code)
 			return kinds[i].kind;
 	return code >= 500 ? ERR_BUSY : ERR_IO;
@@ -272,9 +272,8 @@ int kube_answer_error(const struct kube_request *req, const struct http_response
 		      struct error *err)
 {
 	cleanup_json cJSON *status = NULL;
-	struct error ignored = { 0 };
 
-	if (read_status(&status, &resp->body, &ignored) ||
+	if (read_status(&status, &resp->body, IGNORED) ||
 	    !str_eq(json_str(status, "kind"), "Status"))
 		return fail_text(req->what, resp, err);
 	kube_status_error(req->what, resp->status, status, err);

@@ -199,7 +199,7 @@ static void check_top(struct load *l, const struct source *s)
 		     { "kind", "Config" },
 		     { "current-context", NULL } };
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		const cJSON *node = json_get(s->doc, rows[i].key);
 		const char *got = cJSON_GetStringValue(node);
 
@@ -734,10 +734,9 @@ int kube_config_load(struct kube_config *ret, const struct kube_config_flags *fl
 const char *kube_pod_namespace(struct arena *arena)
 {
 	cleanup_buf struct buf text = { .max = 1000 };
-	struct error ignored = { 0 };
 	const char *ns;
 
-	if (file_read(&text, ACCOUNT_DIR "/namespace", &ignored) || !text.data)
+	if (file_read(&text, ACCOUNT_DIR "/namespace", IGNORED) || !text.data)
 		return NULL;
 	ns = str_trim(arena, (char *)text.data);
 	return *ns ? ns : NULL;

@@ -199,7 +199,7 @@ static enum pod_phase phase_of(const cJSON *status)
 		       { "Failed", POD_FAILED } };
 	const char *name = json_str(status, "phase");
 
-	for (size_t i = 0; i < sizeof(phases) / sizeof(*phases); i++)
+	for (size_t i = 0; i < N_ELEMENTS(phases); i++)
 		if (str_eq(name, phases[i].name))
 			return phases[i].phase;
 	return POD_PENDING;

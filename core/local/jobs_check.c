@@ -48,7 +48,7 @@ static int check_job(const struct jobs_rjob *r, struct error *err)
 		  "backoffLimitPerIndex: required with the action FailIndex" },
 	};
 
-	for (size_t i = 0; i < sizeof(rules) / sizeof(*rules); i++)
+	for (size_t i = 0; i < N_ELEMENTS(rules); i++)
 		if (rules[i].wrong)
 			return error_set(err, ERR_INVALID, "replicatedJob %s: %s",
 					 r->name, rules[i].what);

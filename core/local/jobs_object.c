@@ -62,7 +62,7 @@ static void put_status(cJSON *doc, const struct jobs_job *job)
 
 	if (job->start_ms >= 0)
 		put_time(status, "startTime", job->start_ms);
-	for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++)
+	for (size_t i = 0; i < N_ELEMENTS(counts); i++)
 		if (counts[i].n)
 			json_put_int(status, counts[i].n, counts[i].key);
 	json_put_int(status, n.ready, "ready");

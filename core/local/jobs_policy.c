@@ -100,7 +100,7 @@ enum pod_failure pod_failure_match(const struct jobs *j, const struct jobs_rjob 
 		number++;
 		if (!match_rule(j, pod, rule, number, &message))
 			continue;
-		for (size_t i = 0; i < sizeof(actions) / sizeof(*actions); i++) {
+		for (size_t i = 0; i < N_ELEMENTS(actions); i++) {
 			if (!str_eq(action, actions[i].action))
 				continue;
 			/* counts as "no rule": FailIndex without limits per index */

@@ -114,7 +114,7 @@ static int read_numbers(struct jobs_rjob *r, struct error *err)
 		  JSON_PATH("template", "spec", "maxFailedIndexes"), "maxFailedIndexes" },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++)
 		if (read_int(rows[i].to, r->doc, rows[i].path, rows[i].field, err))
 			return -1;
 	r->replicas = (int)replicas;

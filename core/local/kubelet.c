@@ -144,7 +144,7 @@ void kubelet_map_peer(struct kubelet *k, const char *name, int port)
 
 static int next_block(struct kubelet *k, struct error *err)
 {
-	if (k->n_locks == sizeof(k->locks) / sizeof(k->locks[0]))
+	if (k->n_locks == N_ELEMENTS(k->locks))
 		return error_set(err, ERR_LIMIT, "more than %zu pods in one run",
 				 k->n_locks * BLOCK_ADDRESSES);
 	if (address_block_reserve(k->block, &k->locks[k->n_locks], err) < 0) {

@@ -111,13 +111,12 @@ static bool store_trainjob(struct machine *m, struct job *j, bool running)
 {
 	cleanup_arena struct arena a = { 0 };
 	const char *mark = state_mark(&a, path_join(&a, j->run, STATE_TRAINJOB));
-	struct error unreadable = { 0 };
 	cleanup_json cJSON *doc = NULL;
 
 	mark = arena_printf(&a, "%s%s%s", running ? "" : "ended ", mark,
 			    state_suspended(j->run) ? " suspended" : "");
 	if (str_eq(mark, j->trainjob_mark) ||
-	    state_read_job(&doc, j->run, running, &unreadable))
+	    state_read_job(&doc, j->run, running, IGNORED))
 		return true;
 	put_identity(doc, TRAINER_API_VERSION, TRAINJOB_KIND, j);
 	if (!put(m, j, doc))
@@ -159,9 +158,8 @@ static void store_jobset(struct machine *m, struct job *j, const cJSON *trainjob
 					j->run, j->name);
 	const cJSON *c = running ? NULL : killed(trainjob);
 	cleanup_json cJSON *doc = NULL, *said = NULL;
-	struct error unreadable = { 0 };
 
-	if (!is_new(j, path, running) || state_read_jobset(&doc, j->run, &unreadable))
+	if (!is_new(j, path, running) || state_read_jobset(&doc, j->run, IGNORED))
 		return;
 	put_identity(doc, JOBSET_API_VERSION, JOBSET_KIND, j);
 	if (meta_created(trainjob))
@@ -226,17 +224,16 @@ static void store_events(struct machine *m, struct job *j)
 	cleanup_arena struct arena a = { 0 };
 	cleanup_buf struct buf text = { .max = JSON_MAX_BYTES };
 	const char *path = path_join(&a, j->run, STATE_EVENTS);
-	struct error none = { 0 };
 	const char *line, *end;
 
-	if (!is_new(j, path, true) || state_read_file(&text, path, &none) ||
+	if (!is_new(j, path, true) || state_read_file(&text, path, IGNORED) ||
 	    text.len <= j->events) /* or it was cut */
 		return;
 	line = (const char *)text.data + j->events;
 	for (; (end = strchr(line, '\n')); line = end + 1) {
 		cleanup_json cJSON *doc = NULL;
 
-		if (json_parse(&doc, line, (size_t)(end - line), &none) ||
+		if (json_parse(&doc, line, (size_t)(end - line), IGNORED) ||
 		    !meta_name(doc))
 			continue;
 		free(map_put(&j->files, arena_printf(&a, "Event.%s.json", meta_name(doc)),
@@ -285,9 +282,8 @@ static void store_whole(struct machine *m, struct job *j, bool running)
 static void mirror_runtime(struct machine *m, struct job *j)
 {
 	cleanup_json cJSON *doc = NULL;
-	struct error none = { 0 };
 
-	if (!m->mirrors || j->runtime || state_read_runtime(&doc, j->run, &none))
+	if (!m->mirrors || j->runtime || state_read_runtime(&doc, j->run, IGNORED))
 		return;
 	if (str_eq(meta_kind(doc), RUNTIME_KIND))
 		json_put_str(doc, j->ns, "metadata", "namespace");
@@ -507,9 +503,8 @@ static int refresh_runtimes(struct machine *m, const struct wanted *which,
 	map_each(e, &m->jobs) {
 		const struct job *j = e->value;
 		cleanup_json cJSON *doc = NULL;
-		struct error none = { 0 };
 
-		if (!j->run || state_read_runtime(&doc, j->run, &none) ||
+		if (!j->run || state_read_runtime(&doc, j->run, IGNORED) ||
 		    !str_eq(meta_kind(doc), which->kind))
 			continue;
 		if (str_eq(which->kind, RUNTIME_KIND))

@@ -113,7 +113,7 @@ static void drop_strangers(struct mirror *m)
 	};
 	const cJSON *obj;
 
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(kinds); i++) {
 		cleanup_json cJSON *list =
 			apiserver_list(m->machine.api, kinds[i][0], kinds[i][1], NULL);
 

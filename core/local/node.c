@@ -74,7 +74,7 @@ static void put_info(struct arena *a, cJSON *status, const char *version)
 	};
 
 	(void)uname(&kernel);
-	for (size_t i = 0; i < sizeof(info) / sizeof(*info); i++)
+	for (size_t i = 0; i < N_ELEMENTS(info); i++)
 		json_put_str(status, info[i][1], "nodeInfo", info[i][0]);
 }
 

@@ -13,13 +13,12 @@ static void mark(struct output *o, bool begins)
 {
 	struct output_mark m = { .offset = o->size, .begins = begins };
 	struct timespec now;
-	struct error ignored;
 
 	if (o->marks < 0)
 		return;
 	(void)clock_gettime(CLOCK_REALTIME, &now);
 	m.time_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-	if (file_write_fd(o->marks, &m, sizeof(m), o->marks_path, &ignored)) {
+	if (file_write_fd(o->marks, &m, sizeof(m), o->marks_path, IGNORED)) {
 		close(o->marks);
 		o->marks = -1;
 	}

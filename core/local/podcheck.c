@@ -313,8 +313,7 @@ static int check_container(const struct kubelet *k, const cJSON *pod, const cJSO
 	if (check_volumes(k, pod, c, where, err) < 0 ||
 	    check_config(k, pod, c, notes, err) < 0)
 		return -1;
-	note_fields(notes, c, container_fields,
-		    sizeof(container_fields) / sizeof(container_fields[0]), where);
+	note_fields(notes, c, container_fields, N_ELEMENTS(container_fields), where);
 	note_resources(k, notes, c, where);
 	note_probes(notes, c, where);
 	return 0;
@@ -341,8 +340,7 @@ int kubelet_check(const struct kubelet *k, const cJSON *pod, cJSON *notes,
 					 ? json_get(pod, "spec", "containers")->child
 					 : NULL),
 			(long long)gpus, k->n_gpus);
-	note_fields(notes, json_get(pod, "spec"), pod_fields,
-		    sizeof(pod_fields) / sizeof(pod_fields[0]), "");
+	note_fields(notes, json_get(pod, "spec"), pod_fields, N_ELEMENTS(pod_fields), "");
 	note_volumes(k, notes, pod);
 	if (kubelet_isolation(k) == ISOLATION_NONE)
 		note(notes, "no namespaces on this machine: pods see each other's "

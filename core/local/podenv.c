@@ -172,7 +172,7 @@ int podenv_field(struct arena *arena, const struct podenv_host *host,
 	};
 	const char *key;
 
-	for (size_t i = 0; path && i < sizeof(fields) / sizeof(fields[0]); i++) {
+	for (size_t i = 0; path && i < N_ELEMENTS(fields); i++) {
 		if (!str_eq(path, fields[i].path))
 			continue;
 		*ret = fields[i].value ? fields[i].value : "";

@@ -198,7 +198,7 @@ static const struct port_place port_places[] = {
 const char *port_replace(struct arena *arena, const char *name, const char *value,
 			 int from, int to)
 {
-	for (size_t i = 0; i < sizeof(port_places) / sizeof(port_places[0]); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(port_places); i++) {
 		const struct port_place *p = &port_places[i];
 		const char *at = value;
 		char text[16];

@@ -25,13 +25,12 @@ static uint64_t start_of(int pid)
 {
 	enum { AFTER_NAME = 20 }; /* field 22, counted from the one behind the name */
 	cleanup_buf struct buf b = { .max = 4096 };
-	struct error unused = { 0 };
 	char path[64];
 	const char *p;
 	uint64_t ret = 0;
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	if (file_read(&b, path, &unused) || !b.data)
+	if (file_read(&b, path, IGNORED) || !b.data)
 		return 0;
 	p = strrchr((const char *)b.data, ')');
 	for (int i = 0; p && i < AFTER_NAME; i++)

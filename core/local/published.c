@@ -35,11 +35,10 @@ const struct published *published_kind(struct arena *a, const char *file,
 cJSON *published_read(const char *path)
 {
 	cleanup_buf struct buf text = { .max = JSON_MAX_BYTES };
-	struct error none = { 0 };
 	cJSON *doc = NULL;
 
-	if (state_read_file(&text, path, &none) ||
-	    json_parse(&doc, text.data, text.len, &none))
+	if (state_read_file(&text, path, IGNORED) ||
+	    json_parse(&doc, text.data, text.len, IGNORED))
 		return NULL;
 	return doc;
 }

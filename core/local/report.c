@@ -191,7 +191,7 @@ static const char *signal_name(int sig)
 		{ SIGSYS, "SIGSYS" },
 	};
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+	for (size_t i = 0; i < N_ELEMENTS(names); i++)
 		if (names[i].sig == sig)
 			return names[i].name;
 	return "a signal";

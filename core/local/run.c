@@ -268,7 +268,7 @@ static int timeout_ms(const struct run *r)
 		return IMPATIENCE_MS;
 	if (r->end != RUN_ON)
 		return -1;
-	for (size_t i = 0; i < sizeof(times) / sizeof(*times); i++)
+	for (size_t i = 0; i < N_ELEMENTS(times); i++)
 		if (times[i] >= 0 && (until < 0 || times[i] < until))
 			until = times[i];
 	if (until < 0)
@@ -341,12 +341,10 @@ static void pause_lines(struct run *r)
 /* A full disk does not end the job: it is reported once, at the end. */
 static void update(struct run *r)
 {
-	struct error save = { 0 };
-
 	if (!run_must_pass(r))
 		return;
 	run_publish(r);
-	(void)!run_control(r, false, &save);
+	(void)!run_control(r, false, IGNORED);
 }
 
 static int loop(struct run *r, struct error *err)
@@ -547,12 +545,11 @@ static void fill_result(struct run *r, struct local_result *ret)
 static void release(struct run *r)
 {
 	cleanup_arena struct arena a = { 0 };
-	struct error unused = { 0 };
 
 	kubelet_free(r->kubelet);
 	traceback_free(r->fold);
 	if (r->state.dir)
-		(void)!dir_remove(path_join(&a, r->state.dir, "pods"), &unused);
+		(void)!dir_remove(path_join(&a, r->state.dir, "pods"), IGNORED);
 	map_release(&r->pods, run_pod_free);
 	map_release(&r->deleted_pods, run_pod_free);
 	jobs_free(r->jobs);

@@ -59,7 +59,7 @@ static void note_jobset(struct arena *a, const cJSON *jobset, cJSON *notes)
 		  "exclusive-topology", "this machine is the only node" },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++)
 		if (json_at(jobset, rows[i].path))
 			add(notes, arena_printf(a, "%s is not applied: %s", rows[i].field,
 						rows[i].why));

@@ -135,8 +135,7 @@ static void add_env(const struct edit *e, cJSON *c, bool launcher)
 	container_set_env_field(c, ADDRESS_ENV, "status.podIP");
 	container_set_env(c, PORT_ENV, arena_printf(e->arena, "%d", e->port));
 	container_default_env(c, "TMPDIR", path_join(e->arena, e->dir, "tmp-" ADDRESS));
-	for (size_t i = 0; launcher && i < sizeof(launcher_env) / sizeof(*launcher_env);
-	     i++)
+	for (size_t i = 0; launcher && i < N_ELEMENTS(launcher_env); i++)
 		if (applies(e, launcher_env[i].where))
 			container_default_env(c, launcher_env[i].name,
 					      launcher_env[i].value);

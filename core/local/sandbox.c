@@ -526,7 +526,7 @@ unsigned sandbox_probe(const char *stage)
 		SANDBOX_USER | SANDBOX_MOUNT, /* in a container whose /proc is masked */
 	};
 
-	for (size_t i = geteuid() == 0 ? 0 : 1; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+	for (size_t i = geteuid() == 0 ? 0 : 1; i < N_ELEMENTS(kinds); i++)
 		if (kind_works(kinds[i], stage))
 			return kinds[i];
 	return 0;

@@ -133,7 +133,7 @@ static int make_read_only(const char *target)
 
 	if (statvfs(target, &st) < 0)
 		return -1;
-	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++)
+	for (size_t i = 0; i < N_ELEMENTS(flags); i++)
 		if (st.f_flag & flags[i].statfs)
 			keep |= flags[i].mount;
 	return mount(NULL, target, NULL, keep, NULL);

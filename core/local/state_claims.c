@@ -121,17 +121,16 @@ static bool uses(cJSON *jobset, const char *claim)
 /* A running job that uses it, or NULL. */
 static const char *user_of(struct arena *a, const char *ns, const char *claim)
 {
-	struct error unused = { 0 };
 	const char *dir;
 	char **jobs;
 
-	if (state_dir(a, &dir, ns, NULL, &unused))
+	if (state_dir(a, &dir, ns, NULL, IGNORED))
 		return NULL;
 	for (jobs = state_entries(a, dir); *jobs; jobs++) {
 		cleanup_json cJSON *jobset = NULL;
 
 		if (state_locked(path_join(a, dir, *jobs)) &&
-		    !state_jobset(&jobset, ns, *jobs, &unused) && uses(jobset, claim))
+		    !state_jobset(&jobset, ns, *jobs, IGNORED) && uses(jobset, claim))
 			return *jobs;
 	}
 	return NULL;

@@ -22,9 +22,8 @@ static enum procid_place runner_of(const char *lock, int *ret_pid,
 				   char ret_host[PROCID_HOST_SIZE])
 {
 	cleanup_buf struct buf text = { .max = PROCID_SIZE };
-	struct error unused = { 0 };
 
-	if (state_read_file(&text, lock, &unused) || !text.len)
+	if (state_read_file(&text, lock, IGNORED) || !text.len)
 		return PROCID_UNREADABLE;
 	return procid_find((const char *)text.data, ret_pid, ret_host);
 }

@@ -17,10 +17,9 @@ static bool read_owner(struct arena *arena, const char *dir, struct state_owner 
 {
 	cleanup_buf struct buf text = { .max = 65536 };
 	cleanup_json cJSON *doc = NULL;
-	struct error none = { 0 };
 
-	if (state_read_file(&text, path_join(arena, dir, STATE_OWNER), &none) ||
-	    json_parse(&doc, text.data, text.len, &none) || !json_str(doc, "server") ||
+	if (state_read_file(&text, path_join(arena, dir, STATE_OWNER), IGNORED) ||
+	    json_parse(&doc, text.data, text.len, IGNORED) || !json_str(doc, "server") ||
 	    !json_str(doc, "uid"))
 		return false;
 	*ret = (struct state_owner){
@@ -36,11 +35,10 @@ static struct state_owned *add_job(struct arena *arena, const char *server,
 				   const char *ns, const char *name,
 				   struct state_owned *list)
 {
-	struct error none = { 0 };
 	const char *job_dir, *newest;
 	bool locked;
 
-	if (state_dir(arena, &job_dir, ns, name, &none))
+	if (state_dir(arena, &job_dir, ns, name, IGNORED))
 		return list;
 	locked = state_locked(job_dir); /* checked first: it may end at any time */
 	newest = state_newest(arena, job_dir);
@@ -71,12 +69,11 @@ struct state_owned *state_owned(struct arena *arena, const char *server, const c
 				const char *name)
 {
 	struct state_owned *list = NULL;
-	struct error none = { 0 };
 	const char *root;
 
 	if (name)
 		return add_job(arena, server, ns, name, NULL);
-	if (state_root(arena, &root, &none))
+	if (state_root(arena, &root, IGNORED))
 		return NULL;
 	for (char **n = state_entries(arena, root); *n; n++)
 		for (char **job = state_entries(arena, path_join(arena, root, *n)); *job;
@@ -124,13 +121,12 @@ void state_owned_remove(const struct state_owned *run)
 {
 	cleanup_arena struct arena a = { 0 };
 	struct state_run gone = { .lock = -1 };
-	struct error unused = { 0 };
 
 	for (char **e = state_entries(&a, run->dir); *e; e++) {
 		const char *path = path_join(&a, run->dir, *e);
 
 		if (!str_eq(*e, STATE_OWNER) && unlink(path))
-			(void)!dir_remove(path, &unused);
+			(void)!dir_remove(path, IGNORED);
 	}
 	gone.dir = xstrdup(run->dir);
 	gone.job_dir = xstrdup(path_dir(&a, run->dir));
@@ -162,10 +158,9 @@ static void sweep_job(const char *job_dir)
 void state_owned_sweep(void)
 {
 	cleanup_arena struct arena a = { 0 };
-	struct error none = { 0 };
 	const char *root;
 
-	if (state_root(&a, &root, &none))
+	if (state_root(&a, &root, IGNORED))
 		return;
 	for (char **ns = state_entries(&a, root); *ns; ns++) {
 		const char *dir = path_join(&a, root, *ns);
@@ -214,13 +209,12 @@ void state_record(const struct state_run *run, const cJSON *event)
 	cleanup_fd int fd =
 		open(path_join(&a, run->dir, STATE_EVENTS),
 		     O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
-	struct error unused = { 0 };
 	struct stat st;
 
 	json_print(&line, event);
 	buf_adds(&line, "\n");
 	if (fd >= 0 && !line.overflowed && !fstat(fd, &st) && st.st_size < EVENTS_BYTES)
-		(void)!file_write_fd(fd, line.data, line.len, STATE_EVENTS, &unused);
+		(void)!file_write_fd(fd, line.data, line.len, STATE_EVENTS, IGNORED);
 }
 
 void state_publish(const struct state_run *run, const char *kind, const char *name,
@@ -228,10 +222,9 @@ void state_publish(const struct state_run *run, const char *kind, const char *na
 {
 	cleanup_arena struct arena a = { 0 };
 	const char *file = arena_printf(&a, STATE_API "/%s.%s.json", kind, name);
-	struct error unused = { 0 };
 
 	if (obj)
-		(void)!state_write(run->dir, file, obj, false, &unused);
+		(void)!state_write(run->dir, file, obj, false, IGNORED);
 	else
 		(void)unlink(path_join(&a, run->dir, file));
 }

@@ -62,7 +62,7 @@ static int make_dirs(struct arena *a, const char *job_dir, struct error *err)
 
 	if (dir_make(path_dir(a, root), 0700, err))
 		return -1;
-	for (size_t i = 0; i < sizeof(dirs) / sizeof(*dirs); i++)
+	for (size_t i = 0; i < N_ELEMENTS(dirs); i++)
 		if (own_dir(dirs[i], !i, err))
 			return -1;
 	return 0;
@@ -204,11 +204,10 @@ static int write_reserved(const char *dir, const void *data, size_t len)
 	cleanup_arena struct arena a = { 0 };
 	const char *path = path_join(&a, dir, STATE_RESERVE);
 	cleanup_fd int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
-	struct error unused = { 0 };
 	struct stat st;
 
 	if (fd < 0 || fstat(fd, &st) || (size_t)st.st_size < len ||
-	    file_write_fd(fd, data, len, path, &unused) || ftruncate(fd, (off_t)len) ||
+	    file_write_fd(fd, data, len, path, IGNORED) || ftruncate(fd, (off_t)len) ||
 	    fsync(fd))
 		return -1;
 	return rename(path, path_join(&a, dir, STATE_TRAINJOB));
@@ -271,7 +270,6 @@ static void sweep(const char *job_dir)
 {
 	cleanup_arena struct arena a = { 0 };
 	char **entries = state_entries(&a, job_dir);
-	struct error unused = { 0 };
 
 	for (; *entries; entries++) {
 		const char *run = path_join(&a, job_dir, *entries);
@@ -280,7 +278,7 @@ static void sweep(const char *job_dir)
 			continue;
 		undolog_run(run);
 		(void)unlink(path_join(&a, run, STATE_RESERVE));
-		(void)!dir_remove(path_join(&a, run, "pods"), &unused);
+		(void)!dir_remove(path_join(&a, run, "pods"), IGNORED);
 	}
 }
 
@@ -307,11 +305,10 @@ static void sweep_job(const char *job_dir)
 	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
 	const char *path = path_join(&a, job_dir, STATE_LOCK);
 	char host[PROCID_HOST_SIZE] = "";
-	struct error unused = { 0 };
 	cleanup_fd int fd = -1;
 	int pid;
 
-	if (!has_leftovers(job_dir) || state_read_file(&mark, path, &unused) ||
+	if (!has_leftovers(job_dir) || state_read_file(&mark, path, IGNORED) ||
 	    !mark.data ||
 	    procid_find((const char *)mark.data, &pid, host) == PROCID_OTHER_HOST)
 		return;
@@ -324,13 +321,12 @@ void state_sweep(void)
 {
 	cleanup_arena struct arena a = { 0 };
 	const char *tmp = getenv("TMPDIR"), *root;
-	struct error unused = { 0 };
 
 	tempdir_sweep("/dev/shm");
 	tempdir_sweep("/tmp");
 	if (tmp && *tmp == '/' && !str_eq(tmp, "/tmp"))
 		tempdir_sweep(tmp);
-	if (state_root(&a, &root, &unused))
+	if (state_root(&a, &root, IGNORED))
 		return;
 	for (char **ns = state_entries(&a, root); *ns; ns++) {
 		const char *dir = path_join(&a, root, *ns);
@@ -399,9 +395,7 @@ int state_save(const struct state_run *run, const cJSON *trainjob, bool last,
 
 void state_save_runtime(const struct state_run *run, const cJSON *runtime)
 {
-	struct error unused = { 0 };
-
-	(void)!state_write(run->dir, STATE_RUNTIME, runtime, false, &unused);
+	(void)!state_write(run->dir, STATE_RUNTIME, runtime, false, IGNORED);
 }
 
 void state_save_report(const struct state_run *run, const char *report)
@@ -418,14 +412,13 @@ static void prune(const char *job_dir)
 {
 	cleanup_arena struct arena a = { 0 };
 	char **entries = state_entries(&a, job_dir);
-	struct error unused = { 0 };
 	size_t n = 0;
 
 	for (char **e = entries; *e; e++)
 		n += **e >= '0' && **e <= '9';
 	for (; *entries && n > STATE_KEEP_RUNS; entries++)
 		if (**entries >= '0' && **entries <= '9') {
-			(void)!dir_remove(path_join(&a, job_dir, *entries), &unused);
+			(void)!dir_remove(path_join(&a, job_dir, *entries), IGNORED);
 			n--;
 		}
 }
@@ -441,12 +434,11 @@ void state_end(struct state_run *run)
 void state_cancel(struct state_run *run)
 {
 	cleanup_arena struct arena a = { 0 };
-	struct error unused = { 0 };
 	struct state_run before = { .lock = -1 };
 	char **entries;
 
 	if (run->dir)
-		(void)!dir_remove(run->dir, &unused);
+		(void)!dir_remove(run->dir, IGNORED);
 	if (run->job_dir) {
 		before.job_dir = run->job_dir;
 		(void)unlink(path_join(&a, run->job_dir, STATE_LATEST));
@@ -454,7 +446,7 @@ void state_cancel(struct state_run *run)
 			if (**entries >= '0' && **entries <= '9')
 				before.dir = *entries;
 		if (before.dir) {
-			(void)!link_latest(&before, &unused);
+			(void)!link_latest(&before, IGNORED);
 		} else if (run->lock >= 0) {
 			(void)unlink(path_join(&a, run->job_dir, STATE_LOCK));
 			(void)rmdir(run->job_dir);

@@ -95,14 +95,13 @@ static const char *torchrun_word(const struct podenv *env)
 static int64_t minor_of(const char *python)
 {
 	char real[PATH_MAX];
-	struct error unused = { 0 };
 	const char *minor;
 	int64_t ret;
 
 	if (!realpath(python, real))
 		return -1;
 	minor = str_after(path_base(real), "python3.");
-	return minor && !str_int(&ret, minor, 0, 1000, &unused) ? ret : -1;
+	return minor && !str_int(&ret, minor, 0, 1000, IGNORED) ? ret : -1;
 }
 
 static bool has_faulty_torch(struct arena *a, const char *python, int64_t minor)
@@ -115,7 +114,7 @@ static bool has_faulty_torch(struct arena *a, const char *python, int64_t minor)
 		arena_printf(a, "%s/lib/python3/dist-packages", prefix),
 	};
 
-	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(places); i++) {
 		const char *file = path_join(a, places[i], "torch/version.py");
 
 		if (file_exists(file))

@@ -23,7 +23,6 @@ void undolog_add(const char *dir, enum undo_kind kind, const char *path,
 		 const char *source)
 {
 	cleanup_arena struct arena a = { 0 };
-	struct error unused = { 0 };
 	const char *line;
 
 	if (!dir || strpbrk(path, "\t\n") || strpbrk(source, "\t\n"))
@@ -33,7 +32,7 @@ void undolog_add(const char *dir, enum undo_kind kind, const char *path,
 		     O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
 	line = arena_printf(&a, "%c %s\t%s\n", kind, path, source);
 	if (fd >= 0)
-		(void)!file_write_fd(fd, line, strlen(line), dir, &unused);
+		(void)!file_write_fd(fd, line, strlen(line), dir, IGNORED);
 }
 
 bool undolog_exists(const char *dir)
@@ -91,14 +90,13 @@ void undolog_run(const char *dir)
 {
 	cleanup_arena struct arena a = { 0 };
 	cleanup_buf struct buf text = { .max = MAX_NOTES };
-	struct error unused = { 0 };
 	bool all = true;
 	size_t n = 0;
 	char **lines;
 
 	if (!undolog_exists(dir))
 		return;
-	if (!file_read(&text, notes_of(&a, dir), &unused) && text.data) {
+	if (!file_read(&text, notes_of(&a, dir), IGNORED) && text.data) {
 		lines = str_split(&a, (const char *)text.data, '\n', &n);
 		while (n > 0)
 			all &= remove_noted(&a, lines[--n]);

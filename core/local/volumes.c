@@ -312,7 +312,7 @@ static int make_host_path(const char *path, const struct host_type *want,
 
 static const struct host_type *host_type_named(const char *name)
 {
-	for (size_t i = 0; i < sizeof(host_types) / sizeof(host_types[0]); i++)
+	for (size_t i = 0; i < N_ELEMENTS(host_types); i++)
 		if (str_eq(name, host_types[i].name))
 			return &host_types[i];
 	return NULL;

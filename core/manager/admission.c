@@ -30,7 +30,7 @@ static int read_version(struct admission_request *req, struct error *err)
 		return error_set(err, ERR_FORMAT, "not an AdmissionReview");
 	if (!version)
 		return 0;
-	for (size_t i = 0; i < sizeof(versions) / sizeof(*versions); i++)
+	for (size_t i = 0; i < N_ELEMENTS(versions); i++)
 		if (str_eq(version, versions[i])) {
 			req->api_version = versions[i];
 			return 0;
@@ -50,7 +50,7 @@ static const char *text_of(const cJSON *request, const char *key)
 static int read_operation(struct admission_request *req, const char *text,
 			  struct error *err)
 {
-	for (size_t i = 0; i < sizeof(operations) / sizeof(*operations); i++)
+	for (size_t i = 0; i < N_ELEMENTS(operations); i++)
 		if (str_eq(text, operations[i])) {
 			req->operation = (enum admission_operation)i;
 			return 0;

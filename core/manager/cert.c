@@ -51,7 +51,7 @@ static const struct hook_config {
 	{ "MutatingWebhookConfiguration", MANAGER_MUTATING },
 };
 
-enum { N_HOOK_CONFIGS = sizeof(hook_configs) / sizeof(*hook_configs) };
+enum { N_HOOK_CONFIGS = N_ELEMENTS(hook_configs) };
 
 struct cert_manager {
 	struct arena arena; /* of the strings in conf, and dns_name */
@@ -176,9 +176,7 @@ static int read_pem(char **ret, const char *dir, const char *name, struct error 
 
 static int read_dir(struct cert_manager *c, struct cert_set *set, struct error *err)
 {
-	struct error unused = { 0 };
-
-	if (read_pem(&set->ca.cert_pem, c->conf.dir, "ca.crt", &unused))
+	if (read_pem(&set->ca.cert_pem, c->conf.dir, "ca.crt", IGNORED))
 		set->ca.cert_pem = NULL;
 	if (read_pem(&set->server.cert_pem, c->conf.dir, "tls.crt", err) ||
 	    read_pem(&set->server.key_pem, c->conf.dir, "tls.key", err))
@@ -190,11 +188,10 @@ static int read_dir(struct cert_manager *c, struct cert_set *set, struct error *
 
 static void log_shown(const struct cert_set *set)
 {
-	struct error why = { 0 };
 	char text[TIME_TEXT_SIZE];
 	int64_t ends;
 
-	if (x509_expiry(&ends, set->server.cert_pem, &why))
+	if (x509_expiry(&ends, set->server.cert_pem, IGNORED))
 		log_info("serving a certificate");
 	else
 		log_info("serving a certificate", LOG_STR("ends", time_text(ends, text)));

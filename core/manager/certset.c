@@ -24,11 +24,10 @@ static char *read_member(const cJSON *secret, const char *key)
 {
 	struct buf pem = { .max = MAX_PEM };
 	const char *text = json_str(secret, "data", key);
-	struct error unused = { 0 };
 	char *ret = NULL;
 
-	if (text && *text && !base64_decode(&pem, text, strlen(text), &unused) &&
-	    !buf_check(&pem, key, &unused) && !memchr(pem.data, 0, pem.len))
+	if (text && *text && !base64_decode(&pem, text, strlen(text), IGNORED) &&
+	    !buf_check(&pem, key, IGNORED) && !memchr(pem.data, 0, pem.len))
 		ret = xstrdup((const char *)pem.data);
 	if (pem.data)
 		explicit_bzero(pem.data, pem.len);
@@ -92,10 +91,9 @@ static char *old_ca(const struct cert_set *set, int64_t now)
 {
 	char *pem = set->ca.cert_pem ? set->ca.cert_pem : (char *)set->served;
 	const struct x509_pair cert = { .cert_pem = pem };
-	struct error unused = { 0 };
 	char *end, *ret;
 
-	if (!pem || x509_check_ca(&cert, now, &unused))
+	if (!pem || x509_check_ca(&cert, now, IGNORED))
 		return NULL;
 	ret = xstrdup(pem);
 	end = strstr(ret, PEM_END);
@@ -146,7 +144,6 @@ int cert_set_renew(struct cert_set *set, const char *dns_name, int64_t now,
 		   enum cert_change *ret, struct error *why, struct error *err)
 {
 	const struct x509_pair ca = { .cert_pem = set->ca.cert_pem };
-	struct error of_ca = { 0 };
 	bool is_new;
 
 	if (!check_ca(&ca, now, why) && !check_server(set, dns_name, now, why)) {
@@ -156,7 +153,7 @@ int cert_set_renew(struct cert_set *set, const char *dns_name, int64_t now,
 	if (!set->ca.key_pem)
 		is_new = true;
 	else
-		is_new = check_ca(&set->ca, now, &of_ca) != 0;
+		is_new = check_ca(&set->ca, now, IGNORED) != 0;
 	if (is_new && new_ca(set, now, err))
 		return -1;
 	if (new_server(set, dns_name, now, err))

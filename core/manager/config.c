@@ -94,7 +94,7 @@ static const struct setting settings[] = {
 	SETTING("tls.nextProtos", STRS, tls.alpn, .max = 10),
 };
 
-enum { N_SETTINGS = sizeof(settings) / sizeof(*settings) };
+enum { N_SETTINGS = N_ELEMENTS(settings) };
 
 static const struct manager_config defaults = {
 	.webhook = { .port = 9443, .host = "" },
@@ -187,7 +187,6 @@ static void read_duration(struct reader *r, const char *path, const cJSON *node,
 static void read_bind(struct reader *r, const char *path, const cJSON *node,
 		      const char **ret)
 {
-	struct error why = { 0 };
 	const char *colon;
 	int64_t port;
 
@@ -195,7 +194,7 @@ static void read_bind(struct reader *r, const char *path, const cJSON *node,
 		return;
 	colon = strrchr(node->valuestring, ':');
 	if (!str_eq(node->valuestring, "0") &&
-	    (!colon || str_int(&port, colon + 1, 0, 65535, &why)))
+	    (!colon || str_int(&port, colon + 1, 0, 65535, IGNORED)))
 		field_error_add(&r->errs, FIELD_INVALID, path, node,
 				"must be \"host:port\", \":port\", or \"0\" for none");
 	else
@@ -256,7 +255,7 @@ static void read_workers(struct reader *r, const cJSON *map)
 			continue;
 		if (workers > MANAGER_MAX_WORKERS)
 			workers = MANAGER_MAX_WORKERS;
-		for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+		for (size_t i = 0; i < N_ELEMENTS(known); i++)
 			if (str_eq(node->string, known[i].kind))
 				*known[i].field = workers;
 	}
@@ -272,7 +271,7 @@ static const struct gate {
 	  offsetof(struct manager_config, gate_resource_claims) },
 };
 
-enum { N_GATES = sizeof(known_gates) / sizeof(*known_gates) };
+enum { N_GATES = N_ELEMENTS(known_gates) };
 
 #define KNOWN_GATES "TrainJobStatus, " GATE_RESOURCE_CLAIMS
 

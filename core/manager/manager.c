@@ -114,7 +114,7 @@ static void new_metrics(struct manager *m)
 	};
 	size_t n = 0;
 
-	for (size_t i = 0; i < sizeof(tables) / sizeof(*tables); i++)
+	for (size_t i = 0; i < N_ELEMENTS(tables); i++)
 		for (const struct metric *const *from = tables[i]; *from; from++) {
 			m->table = xreallocarray(m->table, n + 2, sizeof(*m->table));
 			m->table[n++] = *from;

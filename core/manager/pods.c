@@ -165,9 +165,8 @@ static void look(struct kube *k, const char *ns, struct search *s)
 		.field_selector = "status.phase=Failed",
 	};
 	const struct kube_sink sink = { .on_item = look_at_failed, .ctx = s };
-	struct error ignored = { 0 };
 
-	if (kube_list(k, &pods, &select, &sink, NULL, &ignored))
+	if (kube_list(k, &pods, &select, &sink, NULL, IGNORED))
 		return;
 }
 

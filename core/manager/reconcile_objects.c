@@ -249,13 +249,12 @@ static bool would_be_taken(struct pass *p, const cJSON *obj)
 	cleanup_json cJSON *meta = NULL;
 	char *name = arena_strdup(&p->arena, p->name);
 	char *last = name + strlen(name) - 1;
-	struct error no = { 0 };
 
 	*last = *last == 'x' ? 'y' : 'x';
 	meta_set_name(copy, name);
 	meta_set_uid(copy, NULL);
 	write_precondition(copy, NULL);
-	return kube_apply(p->r->conf.kube, copy, &how, &meta, &no) == 0;
+	return kube_apply(p->r->conf.kube, copy, &how, &meta, IGNORED) == 0;
 }
 
 /*
@@ -282,12 +281,11 @@ static int replace_jobset(struct pass *p, const cJSON *obj, const struct error *
 static void jobset_was_made(struct pass *p, bool suspended)
 {
 	int64_t created, now = clock_now();
-	struct error unreadable = { 0 };
 	const char *text = meta_created(p->tj);
 
 	pass_event(p, false, JOBSET_CREATED,
 		   suspended ? "created the JobSet, suspended" : JOBSET_CREATED_WORDS);
-	if (!p->status.before && text && !time_parse(&created, text, &unreadable))
+	if (!p->status.before && text && !time_parse(&created, text, IGNORED))
 		metrics_observe(p->r->conf.metrics, &jobset_seconds,
 				now > created ? (double)(now - created) : 0);
 }

@@ -31,7 +31,7 @@ const struct metric jobset_seconds = {
 	.name = "trainer_trainjob_jobset_seconds",
 	.help = "Time from the creation of a TrainJob to that of its JobSet.",
 	.buckets = to_jobset_s,
-	.n_buckets = sizeof(to_jobset_s) / sizeof(*to_jobset_s),
+	.n_buckets = N_ELEMENTS(to_jobset_s),
 };
 const struct metric failures_total = {
 	.type = METRIC_COUNTER,
@@ -115,10 +115,9 @@ static void check_deadline(struct pass *p, cJSON *status)
 {
 	int64_t seconds = tj_active_deadline(p->tj), start, left;
 	const char *text = status_deadline_start(p->tj);
-	struct error unreadable = { 0 };
 
 	if (seconds <= 0 || status_finished(status) || tj_suspend(p->tj) || !text ||
-	    time_parse(&start, text, &unreadable))
+	    time_parse(&start, text, IGNORED))
 		return;
 	left = seconds - (clock_now() - start);
 	if (left <= 0) {

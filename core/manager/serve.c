@@ -46,7 +46,7 @@ static enum tls_version min_version(const char *text)
 		{ "1.2", TLS_1_2 },  { "1.3", TLS_1_3 },
 	};
 
-	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+	for (size_t i = 0; i < N_ELEMENTS(known); i++)
 		if (str_eq(text, known[i].text))
 			return known[i].version;
 	log_warn("ignoring unknown tls.minVersion", LOG_STR("value", text));

@@ -26,10 +26,9 @@ static cJSON *find_trainjob(void *ctx, const char *ns, const char *name)
 {
 	const struct single *s = ctx;
 	const struct kube_ref ref = { TRAINER_API_VERSION, TRAINJOB_KIND, ns, name };
-	struct error unused = { 0 };
 	cJSON *ret = NULL;
 
-	return kube_get(s->kube, &ref, &ret, &unused) ? NULL : ret;
+	return kube_get(s->kube, &ref, &ret, IGNORED) ? NULL : ret;
 }
 
 int single_new(struct single **ret, const struct single_conf *conf, struct error *err)

@@ -440,7 +440,7 @@ int watches_wait(struct watches *w, struct error *err)
 {
 	static const enum watch_kind needed[] = { WATCH_TRAINJOB, WATCH_JOBSET };
 
-	for (size_t i = 0; i < sizeof(needed) / sizeof(*needed); i++)
+	for (size_t i = 0; i < N_ELEMENTS(needed); i++)
 		if (informer_wait(w->sources[needed[i]].informer, INT32_MAX, err))
 			return -1;
 	return 0;
@@ -462,7 +462,7 @@ const char *watches_lack_groups(struct watches *w, const char *api_version)
 {
 	static const enum watch_kind groups[] = { WATCH_COSCHEDULING, WATCH_VOLCANO };
 
-	for (size_t i = 0; i < sizeof(groups) / sizeof(*groups); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(groups); i++) {
 		struct source *s = &w->sources[groups[i]];
 		int64_t now = clock_ms();
 

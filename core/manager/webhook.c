@@ -140,11 +140,10 @@ static int fetch_runtime(struct call *c, const cJSON **ret, struct error *err)
 				 ref.name };
 	struct object_ref copy = { "v1", "ConfigMap", namespace_of(c),
 				   snapshot_name(&arena, tj) };
-	struct error none = { 0 };
 	cJSON *runtime = NULL;
 
 	*ret = NULL;
-	if (tj_check_runtime_ref(tj, &none))
+	if (tj_check_runtime_ref(tj, IGNORED))
 		return 0;
 	if (runtime_ref_is_cluster(&ref))
 		live.ns = NULL;
@@ -154,7 +153,7 @@ static int fetch_runtime(struct call *c, const cJSON **ret, struct error *err)
 		return 0;
 	if (fetch(c, &copy, &map, err))
 		return -1;
-	if (map && !snapshot_read(&runtime, tj, map, &none))
+	if (map && !snapshot_read(&runtime, tj, map, IGNORED))
 		*ret = lend(c, runtime);
 	return 0;
 }
@@ -249,7 +248,7 @@ static const struct hook {
 
 static const struct hook *find_hook(const char *path)
 {
-	for (size_t i = 0; i < sizeof(hooks) / sizeof(*hooks); i++)
+	for (size_t i = 0; i < N_ELEMENTS(hooks); i++)
 		if (str_eq(hooks[i].path, path))
 			return &hooks[i];
 	return NULL;
@@ -457,7 +456,7 @@ struct webhook *webhook_new(const struct webhook_conf *conf)
 	pthread_mutex_init(&w->lock, NULL);
 	cond_init(&w->fewer);
 	w->runtimes = conf->runtimes;
-	for (size_t i = 0; i < sizeof(hooks) / sizeof(*hooks); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(hooks); i++) {
 		metrics_add(w->metrics, &requests_total, 0, hooks[i].path, "200");
 		metrics_add(w->metrics, &requests_total, 0, hooks[i].path, "500");
 	}

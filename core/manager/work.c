@@ -42,7 +42,7 @@ static const struct metric reconcile_time = {
 	"Length of time per reconciliation per controller",
 	.labels = { "controller" },
 	.buckets = seconds,
-	.n_buckets = sizeof(seconds) / sizeof(*seconds),
+	.n_buckets = N_ELEMENTS(seconds),
 };
 static const struct metric max_concurrent = {
 	METRIC_GAUGE, "controller_runtime_max_concurrent_reconciles",
@@ -176,12 +176,11 @@ static cJSON *find_trainjob(void *ctx, const char *ns, const char *name)
 	struct work *w = ctx;
 	struct informer *store = w->trainjobs;
 	const struct kube_ref ref = { TRAINER_API_VERSION, TRAINJOB_KIND, ns, name };
-	struct error unused = { 0 };
 	cJSON *ret = NULL;
 
 	if (store)
 		return informer_get(store, ns, name);
-	return kube_get(w->conf.watch, &ref, &ret, &unused) ? NULL : ret;
+	return kube_get(w->conf.watch, &ref, &ret, IGNORED) ? NULL : ret;
 }
 
 static void set_controllers(struct work *w)
@@ -255,9 +254,7 @@ static void new_reconciler(struct work *w)
 /* All workers wait for the first lists; one of them creates the reconciler. */
 static bool begin(struct work *w)
 {
-	struct error stopped;
-
-	if (watches_wait(w->watches, &stopped))
+	if (watches_wait(w->watches, IGNORED))
 		return false;
 	pthread_mutex_lock(&w->begin);
 	if (!w->reconciler)

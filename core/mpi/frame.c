@@ -16,7 +16,7 @@ static const struct {
 	[FRAME_SIGNAL] = { 1, 1 },
 	[FRAME_EXIT] = { 5, 5 },
 };
-enum { N_TYPES = sizeof(sizes) / sizeof(sizes[0]), COMMAND_HEADER = 5 };
+enum { N_TYPES = N_ELEMENTS(sizes), COMMAND_HEADER = 5 };
 
 static uint32_t get32(const unsigned char *p)
 {

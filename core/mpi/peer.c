@@ -51,7 +51,7 @@ static const struct {
 
 static enum answer classify(const char *text)
 {
-	for (size_t i = 0; i < sizeof(greetings) / sizeof(greetings[0]); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(greetings); i++) {
 		if (str_starts(text, greetings[i].text))
 			return greetings[i].answer;
 		if (str_starts(greetings[i].text, text))

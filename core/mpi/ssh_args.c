@@ -87,7 +87,7 @@ static int read_keyword(struct reader *r, const char *text, struct error *err)
 	value = text + len + strspn(text + len, " \t");
 	if (*value == '=')
 		value++;
-	for (size_t i = 0; i < sizeof(keywords) / sizeof(keywords[0]); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(keywords); i++) {
 		const struct keyword *k = &keywords[i];
 
 		if (strlen(k->name) == len && !strncasecmp(k->name, text, len))
@@ -169,7 +169,7 @@ static int read_own(struct reader *r, const char *text, struct error *err)
 	size_t len = strcspn(text, "=");
 	const char *value = text[len] ? text + len + 1 : NULL;
 
-	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(own); i++) {
 		if (strlen(own[i].name) != len || strncmp(own[i].name, text, len))
 			continue;
 		if (!value && r->at + 1 >= r->argc)

@@ -232,7 +232,7 @@ static int open_signals(struct watch *w, struct error *err)
 	sigset_t set;
 
 	sigemptyset(&set);
-	for (size_t i = 0; i < sizeof(heard) / sizeof(*heard); i++)
+	for (size_t i = 0; i < N_ELEMENTS(heard); i++)
 		sigaddset(&set, heard[i]);
 	sigprocmask(SIG_BLOCK, &set, &w->mask);
 	w->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);

@@ -359,7 +359,7 @@ static void release(struct worker *w)
 		next = s->next;
 		session_free(s);
 	}
-	for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)
+	for (size_t i = 0; i < N_ELEMENTS(fds); i++)
 		if (fds[i] >= 0)
 			close(fds[i]);
 	psk_free(w->psk);

@@ -23,7 +23,6 @@
 static int decode(struct buf *ret_der, const char *text, const char *end)
 {
 	cleanup_buf struct buf bare = { .max = CERT_MAX_PEM };
-	struct error ignored = { 0 };
 
 	for (const char *p = text; p < end; p += strcspn(p, "\r\n")) {
 		p += strspn(p, " \t\r\n");
@@ -34,7 +33,7 @@ static int decode(struct buf *ret_der, const char *text, const char *end)
 	buf_clear(ret_der);
 	if (!bare.len || bare.overflowed)
 		return -1;
-	return base64_decode(ret_der, (char *)bare.data, bare.len, &ignored);
+	return base64_decode(ret_der, (char *)bare.data, bare.len, IGNORED);
 }
 
 /* A BEGIN without an END is followed by another one at times: the last one counts. */
@@ -82,7 +81,7 @@ static void name_of(char ret[CERT_OID], const mbedtls_asn1_buf *oid)
 {
 	if (mbedtls_oid_get_numeric_string(ret, CERT_OID, oid) < 0)
 		snprintf(ret, CERT_OID, "unknown");
-	for (size_t i = 0; i < sizeof(algorithms) / sizeof(*algorithms); i++)
+	for (size_t i = 0; i < N_ELEMENTS(algorithms); i++)
 		if (!strcmp(algorithms[i].oid, ret))
 			snprintf(ret, CERT_OID, "%s", algorithms[i].name);
 }

@@ -153,14 +153,14 @@ static void respond_error(struct grpc_call *call)
 		{ "grpc-status", code },
 		{ "grpc-message", "" },
 	};
-	struct h2_header all[sizeof(headers) / sizeof(*headers)];
+	struct h2_header all[N_ELEMENTS(headers)];
 
 	snprintf(code, sizeof(code), "%d", (int)call->code);
 	escape(&text, call->text);
 	memcpy(all, headers, sizeof(headers));
 	if (text.len)
 		all[3].value = (const char *)text.data;
-	h2_respond(call->stream, all, sizeof(all) / sizeof(*all), NULL);
+	h2_respond(call->stream, all, N_ELEMENTS(all), NULL);
 	if (call->source.release)
 		call->source.release(call->source.ctx);
 	buf_release(&call->reply);
@@ -185,7 +185,7 @@ static void respond(struct grpc_call *call)
 	a->reply = call->reply;
 	a->source = call->source;
 	body.ctx = a;
-	h2_respond(call->stream, headers, sizeof(headers) / sizeof(*headers), &body);
+	h2_respond(call->stream, headers, N_ELEMENTS(headers), &body);
 }
 
 /* Answer requests that are not gRPC with an HTTP status; then false. */

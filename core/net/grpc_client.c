@@ -114,7 +114,7 @@ static int judge(const struct answer *a, int http_status, struct error *err)
 	if (a->status < 0)
 		return error_set(err, ERR_FORMAT, "no gRPC server: HTTP status %d",
 				 http_status);
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
+	for (size_t i = 0; i < N_ELEMENTS(kinds); i++)
 		if (kinds[i].code == (enum grpc_code)a->status)
 			kind = kinds[i].kind;
 	error_set(err, kind, "%s", a->text[0] ? a->text : "the server gave no reason");

@@ -471,7 +471,7 @@ struct h2_conn *h2_conn_new(const struct h2_conf *conf, struct h2_budget *budget
 	c->control.max = SIZE_MAX / 2; /* is_full() has the limit */
 	c->session = session_new(c);
 	if (nghttp2_submit_settings(c->session, NGHTTP2_FLAG_NONE, settings,
-				    sizeof(settings) / sizeof(*settings)) ||
+				    N_ELEMENTS(settings)) ||
 	    nghttp2_session_set_local_window_size(c->session, NGHTTP2_FLAG_NONE, 0,
 						  WINDOW))
 		abort();

@@ -141,24 +141,22 @@ static void add_limit(struct http_response *r, const char *value)
 {
 	cleanup_arena struct arena arena = { 0 };
 	const char *t = strstr(value, ";t=");
-	struct error ignored = { 0 };
 	int64_t seconds;
 
 	if (r->status != 429 || r->retry_after_ms >= 0 || !t)
 		return;
 	t += strlen(";t=");
 	if (!str_int(&seconds, str_slice(&arena, t, strcspn(t, ",; ")), 0, 1000000,
-		     &ignored))
+		     IGNORED))
 		r->retry_after_ms = (seconds + 1) * 1000;
 }
 
 /* RFC 9110, 10.2.3: seconds, or a date. */
 static int64_t retry_after_ms(const char *value)
 {
-	struct error ignored = { 0 };
 	int64_t seconds;
 
-	if (str_int(&seconds, value, 0, MAX_RETRY_AFTER, &ignored)) {
+	if (str_int(&seconds, value, 0, MAX_RETRY_AFTER, IGNORED)) {
 		seconds = curl_getdate(value, NULL);
 		if (seconds < 0)
 			return -1;
@@ -195,7 +193,7 @@ static bool is_wanted(const struct call *c, const char *line, size_t len)
 		return true;
 	if (!memchr("RrWwCcLl", *line, 8))
 		return false;
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+	for (size_t i = 0; i < N_ELEMENTS(names); i++)
 		if (len > strlen(names[i]) &&
 		    !strncasecmp(line, names[i], strlen(names[i])))
 			return true;

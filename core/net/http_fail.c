@@ -51,7 +51,7 @@ static int fail_handshake(struct call *c)
 {
 	const char *help = "";
 
-	for (size_t i = 0; !*help && i < sizeof(handshakes) / sizeof(*handshakes); i++)
+	for (size_t i = 0; !*help && i < N_ELEMENTS(handshakes); i++)
 		if (strstr(c->why, handshakes[i].said))
 			help = handshakes[i].help;
 	return error_set(c->err, ERR_IO, "%s: TLS handshake failed: %s%s", peer_of(c),
@@ -169,7 +169,7 @@ static int fail_code(struct call *c, CURLcode code)
 	curl_easy_getinfo(c->easy, CURLINFO_HTTP_CONNECTCODE, &tunnel);
 	if (tunnel >= 300)
 		return fail_tunnel(c, tunnel);
-	for (size_t i = 0; i < sizeof(failures) / sizeof(*failures); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(failures); i++) {
 		if (failures[i].code != code)
 			continue;
 		if (failures[i].tell)

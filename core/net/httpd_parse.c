@@ -428,7 +428,7 @@ const char *httpd_reason(int status)
 		{ 505, "HTTP Version Not Supported" },
 	};
 
-	for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++)
+	for (size_t i = 0; i < N_ELEMENTS(reasons); i++)
 		if (reasons[i].status == status)
 			return reasons[i].reason;
 	return "";

@@ -33,11 +33,10 @@ static bool is_signed(const char *key, const char *token, size_t len)
 {
 	cleanup_buf struct buf have = { .max = SIGN_SHA256_SIZE };
 	unsigned char want[SIGN_SHA256_SIZE];
-	struct error none = { 0 };
 
 	sign_hmac(key, strlen(key), token, len, want);
 	return !base64url_decode(&have, token + len + 1, strlen(token) - len - 1,
-				 &none) &&
+				 IGNORED) &&
 	       have.len == sizeof(want) && sign_equal(have.data, want);
 }
 
@@ -45,11 +44,10 @@ static bool is_signed(const char *key, const char *token, size_t len)
 static cJSON *read_part(const char *part, size_t len)
 {
 	cleanup_buf struct buf text = { .max = MAX_TOKEN };
-	struct error none = { 0 };
 	cJSON *ret = NULL;
 
-	if (base64url_decode(&text, part, len, &none) ||
-	    json_parse(&ret, text.data, text.len, &none))
+	if (base64url_decode(&text, part, len, IGNORED) ||
+	    json_parse(&ret, text.data, text.len, IGNORED))
 		return NULL;
 	if (cJSON_IsObject(ret))
 		return ret;

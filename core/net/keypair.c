@@ -79,7 +79,7 @@ static int ecdsa_blob(struct buf *blob, const mbedtls_ecp_keypair *key,
 	size_t len = 0;
 	int rc;
 
-	for (size_t i = 0; i < sizeof(ssh_curves) / sizeof(ssh_curves[0]); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(ssh_curves); i++) {
 		const struct ssh_curve *c = &ssh_curves[i];
 
 		if (c->id != id)

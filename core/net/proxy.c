@@ -22,7 +22,7 @@ static const struct {
 	{ "socks5", "socks5h", 1080 },
 	{ "socks5h", "socks5h", 1080 },
 };
-enum { N_SCHEMES = sizeof(schemes) / sizeof(*schemes) };
+enum { N_SCHEMES = N_ELEMENTS(schemes) };
 
 static int find_scheme(const char *name)
 {
@@ -156,14 +156,13 @@ static bool is_network(struct arena *arena, const char *entry, const struct addr
 		       bool *ret_within)
 {
 	const char *slash = strchr(entry, '/');
-	struct error ignored = { 0 };
 	struct address network;
 	int64_t bits;
 
 	if (!slash)
 		return false;
 	network = address_of(str_slice(arena, entry, (size_t)(slash - entry)));
-	if (!network.bits || str_int(&bits, slash + 1, 0, network.bits, &ignored))
+	if (!network.bits || str_int(&bits, slash + 1, 0, network.bits, IGNORED))
 		return false;
 	*ret_within = is_within(a, &network, (int)bits);
 	return true;

@@ -17,10 +17,9 @@ bool retry_error(const struct error *err)
 int64_t retry_pause(int tried, int64_t retry_after_ms)
 {
 	int64_t ms = (int64_t)500 << (tried < 5 ? tried : 5);
-	struct error ignored = { 0 };
 	uint16_t chance = 0;
 
-	if (random_bytes(&chance, sizeof(chance), &ignored))
+	if (random_bytes(&chance, sizeof(chance), IGNORED))
 		chance = 0;
 	ms += ms / 4 * chance / 65536;
 	if (ms < retry_after_ms)
@@ -46,7 +45,7 @@ int retry_fail(struct error *err, int status)
 		{ 451, ERR_DENIED, "unavailable for legal reasons" },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++)
 		if (rows[i].status == status) {
 			error_set(err, rows[i].kind, "HTTP %d: %s", status,
 				  rows[i].meaning);

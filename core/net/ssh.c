@@ -57,7 +57,7 @@ static const struct {
 	{ "SEGV", SIGSEGV }, { "TERM", SIGTERM }, { "USR1", SIGUSR1 },
 	{ "USR2", SIGUSR2 },
 };
-enum { SIGNALS = sizeof(signals) / sizeof(signals[0]) };
+enum { SIGNALS = N_ELEMENTS(signals) };
 
 /* ---- errors --------------------------------------------------------------------- */
 
@@ -90,7 +90,7 @@ static int fail(const struct ssh *s, int rc, const char *what, struct error *err
 	char *text = NULL;
 
 	libssh2_session_last_error(s->session, &text, NULL, 0);
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+	for (size_t i = 0; i < N_ELEMENTS(kinds); i++)
 		if (kinds[i].code == rc)
 			kind = kinds[i].kind;
 	if (kind == ERR_IO || (rc == LIBSSH2_ERROR_SOCKET_NONE && is_gone(s)))
@@ -175,7 +175,7 @@ static int prefer(struct ssh *s, const char *key_type, struct error *err)
 		  "hmac-sha2-256,hmac-sha2-512" },
 	};
 
-	for (size_t i = 0; i < sizeof(prefs) / sizeof(prefs[0]); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(prefs); i++) {
 		int rc = libssh2_session_method_pref(s->session, prefs[i].method,
 						     prefs[i].list);
 
@@ -447,7 +447,7 @@ int ssh_pump(struct ssh *s, ssh_output *output, void *ctx, struct error *err)
 					       CALL_READ, CALL_READ_STDERR };
 
 	s->more = false;
-	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(order); i++) {
 		enum ssh_call call = order[i];
 		int stream = call == CALL_READ ? SSH_STDOUT : SSH_STDERR;
 

@@ -78,7 +78,7 @@ static const struct cipher {
 	{ "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305",
 	  MBEDTLS_TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256 },
 };
-enum { N_CIPHERS = sizeof(ciphers) / sizeof(ciphers[0]), N_CIPHERS_1_3 = 3 };
+enum { N_CIPHERS = N_ELEMENTS(ciphers), N_CIPHERS_1_3 = 3 };
 
 bool tls_knows_cipher(const char *name)
 {

@@ -63,7 +63,7 @@ static const char *add_class(uint32_t *set, const char *p, const char *end)
 	};
 	size_t len = (size_t)(end - p);
 
-	for (size_t i = 0; i < sizeof(classes) / sizeof(*classes); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(classes); i++) {
 		if (strlen(classes[i].name) != len || memcmp(classes[i].name, p, len))
 			continue;
 		for (int c = 0; c < 128; c++)

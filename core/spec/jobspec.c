@@ -27,7 +27,7 @@ const char *job_opts_flag(const struct job_opts *opts)
 		{ opts->command, "a command" },
 	};
 
-	for (size_t i = 0; i < sizeof(flags) / sizeof(*flags); i++)
+	for (size_t i = 0; i < N_ELEMENTS(flags); i++)
 		if (flags[i].given)
 			return flags[i].name;
 	return NULL;

@@ -18,7 +18,7 @@ static bool is_kind(const char *text, size_t len, const char *kind)
 		return false;
 	if (len > n && (text[n] == 's' || text[n] == 'S'))
 		n++;
-	for (size_t i = 0; i < sizeof(groups) / sizeof(*groups); i++)
+	for (size_t i = 0; i < N_ELEMENTS(groups); i++)
 		if (len - n == strlen(groups[i]) &&
 		    !strncasecmp(text + n, groups[i], len - n))
 			return true;

@@ -23,7 +23,7 @@ int workspace_check_opts(const struct workspace_opts *o, bool local, struct erro
 		{ o->keep, false, "--keep" },
 	};
 
-	for (size_t i = 0; i < sizeof(rest) / sizeof(*rest); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rest); i++) {
 		if (rest[i].given && !o->dir)
 			return error_set(err, ERR_USAGE, "%s requires --workspace",
 					 rest[i].name);

@@ -55,9 +55,8 @@ static int fail(struct fetch *f, struct error *err)
 static void add_boot(struct digest *d)
 {
 	cleanup_buf struct buf boot = { .max = 64 };
-	struct error ignored = { 0 };
 
-	if (!file_read(&boot, "/proc/sys/kernel/random/boot_id", &ignored))
+	if (!file_read(&boot, "/proc/sys/kernel/random/boot_id", IGNORED))
 		digest_add(d, boot.data, boot.len);
 }
 
@@ -85,22 +84,21 @@ static void read_note(struct fetch *f, struct file *file)
 	int fd = openat(f->target.state, file->note,
 			O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
 	cleanup_buf struct buf text = { .max = 4096 };
-	struct error ignored = { 0 };
 	char *blank;
 	int64_t size;
 
 	if (fd < 0)
 		return;
-	if (!file_read_fd(&text, fd, file->note, &ignored) && text.len &&
+	if (!file_read_fd(&text, fd, file->note, IGNORED) && text.len &&
 	    (blank = strchr((char *)text.data, ' '))) {
 		*blank = 0;
-		if (!str_int(&size, (char *)text.data, 0, STORE_MAX_SIZE, &ignored) &&
+		if (!str_int(&size, (char *)text.data, 0, STORE_MAX_SIZE, IGNORED) &&
 		    (file->o.size < 0 || file->o.size == size) &&
 		    !strpbrk(blank + 1, "\r\n")) {
 			if (!str_eq(blank + 1, "-"))
 				file->etag = arena_strdup(&file->arena, blank + 1);
 			file->resumed = true;
-			if (file->o.size < 0 && !plan_size_known(f, file, size, &ignored))
+			if (file->o.size < 0 && !plan_size_known(f, file, size, IGNORED))
 				file->n_left = 0;
 		}
 	}
@@ -114,10 +112,9 @@ static void note_etag(struct fetch *f, struct file *file)
 					file->etag ? file->etag : "-");
 	int fd = openat(f->target.state, file->note,
 			O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
-	struct error ignored = { 0 };
 
 	/* without it the next run starts over */
-	if (fd >= 0 && file_write_fd(fd, text, strlen(text), file->note, &ignored))
+	if (fd >= 0 && file_write_fd(fd, text, strlen(text), file->note, IGNORED))
 		unlinkat(f->target.state, file->note, 0);
 	if (fd >= 0)
 		close(fd);
@@ -197,14 +194,13 @@ static void resume(struct fetch *f, struct file *file, const struct buf *journal
 static void look_back(struct fetch *f, struct file *file)
 {
 	cleanup_buf struct buf journal = { .max = JOURNAL_MAX };
-	struct error ignored = { 0 };
 	int fd = openat(f->target.state, file->journal,
 			O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
 	size_t torn;
 
 	if (fd < 0)
 		return;
-	if (!file_read_fd(&journal, fd, file->journal, &ignored) && file->o.size > 0)
+	if (!file_read_fd(&journal, fd, file->journal, IGNORED) && file->o.size > 0)
 		resume(f, file, &journal);
 	close(fd);
 	torn = journal.len % JOURNAL_RECORD_SIZE !=
@@ -266,12 +262,11 @@ int file_reserve(struct fetch *f, struct file *file, struct error *err)
 static int is_right(struct fetch *f, struct file *file, bool *ret, struct error *err)
 {
 	struct store_object there = file->o;
-	struct error ignored = { 0 };
 	cleanup_fd int fd = -1;
 	struct stat st;
 	int rc;
 
-	if (target_read(&f->target, file->o.path, &fd, &ignored) || fstat(fd, &st))
+	if (target_read(&f->target, file->o.path, &fd, IGNORED) || fstat(fd, &st))
 		return 0;
 	there.size = st.st_size;
 	rc = verify_fd(&there, fd, err);
@@ -350,7 +345,6 @@ int file_reset(struct fetch *f, struct file *file, struct error *err)
 static void open_journal(struct fetch *f, struct file *file)
 {
 	unsigned char id[JOURNAL_ID_SIZE], header[JOURNAL_HEADER_SIZE];
-	struct error ignored = { 0 };
 
 	identify(f, file, id);
 	journal_header(header, id, file->o.size);
@@ -359,7 +353,7 @@ static void open_journal(struct fetch *f, struct file *file)
 		f->target.state, file->journal,
 		O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0666);
 	if (file->journal_fd >= 0 &&
-	    file_write_fd(file->journal_fd, header, sizeof(header), "", &ignored)) {
+	    file_write_fd(file->journal_fd, header, sizeof(header), "", IGNORED)) {
 		close(file->journal_fd);
 		file->journal_fd = -1;
 	}
@@ -385,14 +379,13 @@ void file_record(struct fetch *f, struct piece *p)
 {
 	const struct range r = { .from = p->recorded, .to = p->pos, .crc = p->crc };
 	unsigned char record[JOURNAL_RECORD_SIZE];
-	struct error ignored = { 0 };
 	int fd;
 
 	if (r.from >= r.to)
 		return;
 	fd = journal_of(f, p->f);
 	journal_record(record, &r);
-	if (fd >= 0 && file_write_fd(fd, record, sizeof(record), "", &ignored))
+	if (fd >= 0 && file_write_fd(fd, record, sizeof(record), "", IGNORED))
 		return;
 	p->recorded = p->pos;
 	p->crc = 0;

@@ -263,12 +263,11 @@ static void list_again(struct fetch *f, struct file *file)
 	const struct fetch_conf *c = f->conf;
 	struct filter_look look = { .filter = &f->filter };
 	struct store_listing list = { 0 };
-	struct error ignored = { 0 };
 
 	if (!file->o.etag && file->o.digest == STORE_DIGEST_NONE && file->o.size < 0)
 		return;
 	pthread_mutex_lock(&f->listing);
-	if (!fetch_list(c, &look, &list, &ignored))
+	if (!fetch_list(c, &look, &list, IGNORED))
 		for (size_t i = 0; i < list.n; i++) {
 			const struct store_object *o = &list.objects[i];
 

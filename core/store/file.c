@@ -70,11 +70,10 @@ static struct store *new_store(const struct store_conf *conf, const char *path)
 /* The name of a file or directory below `dir` that a URI's path means. */
 static const char *name_below(struct arena *arena, const char *dir, const char *path)
 {
-	struct error ignored = { 0 };
 	const char *decoded;
 
 	if (!strchr(path, '%') || file_exists(path_join(arena, dir, path)) ||
-	    uri_decode(&decoded, arena, path, &ignored) ||
+	    uri_decode(&decoded, arena, path, IGNORED) ||
 	    !file_exists(path_join(arena, dir, decoded)))
 		return path;
 	return decoded;

@@ -116,9 +116,8 @@ static int refused(struct store *s, const char *key, int status, const char *bod
 	cleanup_arena struct arena arena = { 0 };
 	cleanup_json cJSON *doc = NULL;
 	const char *source = gs_token_source(s->token), *why = NULL, *what;
-	struct error ignored = { 0 };
 
-	if (*body && !json_parse(&doc, body, strlen(body), &ignored))
+	if (*body && !json_parse(&doc, body, strlen(body), IGNORED))
 		why = json_str(doc, "error", "message");
 	why = why ? str_visible(&arena, why, false) : "";
 	what = arena_printf(&arena, "gs://%s/%s", s->bucket,
@@ -172,9 +171,8 @@ static int get_json(struct store *s, const char *name, const struct sigv4_pair *
 static const char *hex_of(struct arena *arena, const char *base64, size_t bytes)
 {
 	cleanup_buf struct buf raw = { .max = 64 }, text = { .max = 128 };
-	struct error ignored = { 0 };
 
-	if (!base64 || base64_decode(&raw, base64, strlen(base64), &ignored) ||
+	if (!base64 || base64_decode(&raw, base64, strlen(base64), IGNORED) ||
 	    raw.len != bytes)
 		return NULL;
 	hex_encode(&text, raw.data, raw.len);
@@ -189,9 +187,8 @@ static int add_item(struct gathering *g, const cJSON *item, const char *name,
 	struct store_object o = { .path = arena_strdup(arena, path),
 				  .key = arena_strdup(arena, name) };
 	const char *generation = json_str(item, "generation");
-	struct error why = { 0 };
 
-	if (!size || str_int(&o.size, size, 0, INT64_MAX, &why))
+	if (!size || str_int(&o.size, size, 0, INT64_MAX, IGNORED))
 		return error_set(err, ERR_FORMAT, "gs: object without a size");
 	o.generation = generation ? arena_strdup(arena, generation) : NULL;
 	o.sum = hex_of(arena, json_str(item, "md5Hash"), 16);

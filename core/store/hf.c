@@ -185,17 +185,16 @@ static int read_named(struct store *s, struct hf_tree_want *want, struct store_l
 		      struct error *err)
 {
 	const char *given = s->repo.folder, *decoded = NULL;
-	struct error ignored = { 0 };
 	int rc;
 
 	want->folder = given;
 	rc = read_all(s, want, l, err);
 	if (!rc || err->kind != ERR_NOT_FOUND || !strchr(given, '%') ||
-	    uri_decode(&decoded, &s->arena, given, &ignored) ||
-	    relpath_check(decoded, &ignored))
+	    uri_decode(&decoded, &s->arena, given, IGNORED) ||
+	    relpath_check(decoded, IGNORED))
 		return rc;
 	want->folder = s->repo.folder = decoded;
-	rc = read_all(s, want, l, &ignored);
+	rc = read_all(s, want, l, IGNORED);
 	if (rc)
 		s->repo.folder = given;
 	return rc;

@@ -247,7 +247,7 @@ static int on_header(void *ctx, int status, const char *name, const char *value,
 		*a = (struct answer){ .arena = a->arena,
 				      .head = a->head,
 				      .status = status };
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++)
 		if (!strcasecmp(name, rows[i].name))
 			*rows[i].to = arena_strdup(&a->arena, value);
 	return 0;
@@ -289,12 +289,11 @@ static const char *message_of(struct arena *arena, const struct answer *a,
 			      const struct http_response *r)
 {
 	cleanup_json cJSON *doc = NULL;
-	struct error ignored = { 0 };
 	const char *text;
 
 	if (a->message)
 		return a->message;
-	if (!r->body.len || json_parse(&doc, r->body.data, r->body.len, &ignored))
+	if (!r->body.len || json_parse(&doc, r->body.data, r->body.len, IGNORED))
 		return "";
 	text = json_str(doc, "error");
 	return text ? arena_strdup(arena, text) : "";

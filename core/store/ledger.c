@@ -55,11 +55,10 @@ static void put_entry(struct ledger *l, const char *path, struct ledger_entry e)
 static void take_line(struct ledger *l, const char *line, size_t len, bool *same)
 {
 	cleanup_json cJSON *doc = NULL;
-	struct error ignored = { 0 };
 	struct ledger_entry e;
 	const char *path;
 
-	if (!len || json_parse(&doc, line, len, &ignored))
+	if (!len || json_parse(&doc, line, len, IGNORED))
 		return;
 	path = json_str(doc, "path");
 	if (!path)
@@ -197,7 +196,6 @@ int ledger_drop_stale(struct ledger *l, const struct store_listing *list, size_t
 		      struct error *err)
 {
 	cleanup_map struct map wanted = { 0 };
-	struct error ignored = { 0 };
 
 	*ret_n = 0;
 	for (size_t i = 0; i < list->n; i++)
@@ -207,8 +205,8 @@ int ledger_drop_stale(struct ledger *l, const struct store_listing *list, size_t
 		struct stat st;
 
 		if (!entry->same_source || map_get(&wanted, e->key) ||
-		    target_reserved(e->key) || relpath_check(e->key, &ignored) ||
-		    target_stat(l->target, e->key, &st, &ignored) || !st.st_nlink ||
+		    target_reserved(e->key) || relpath_check(e->key, IGNORED) ||
+		    target_stat(l->target, e->key, &st, IGNORED) || !st.st_nlink ||
 		    entry->size != st.st_size || entry->mtime != mtime_of(&st))
 			continue;
 		if (target_remove(l->target, e->key, err))

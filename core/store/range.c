@@ -116,11 +116,10 @@ static unsigned most(const struct range_object *o)
 static int read_pieces(struct range_object *o, struct pieces *p, struct error *err)
 {
 	pthread_t threads[MAX_CONNECTIONS];
-	struct error ignored = { 0 };
 	unsigned n = 0;
 
 	while (n + 1 < most(o) && n + 1 < p->n &&
-	       !thread_start(&threads[n], run_some, p, &ignored))
+	       !thread_start(&threads[n], run_some, p, IGNORED))
 		n++;
 	run_some(p);
 	while (n)

@@ -16,9 +16,7 @@ static int broken(struct error *err, const char *what)
 
 static int read_bytes(int64_t *ret, const char *text, struct error *err)
 {
-	struct error ignored = { 0 };
-
-	if (str_int(ret, text, 0, INT64_MAX, &ignored))
+	if (str_int(ret, text, 0, INT64_MAX, IGNORED))
 		return broken(err, "invalid length");
 	return 0;
 }

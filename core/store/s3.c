@@ -179,10 +179,9 @@ static bool needs_request(const struct store_object *o)
 /* Get a checksum of the whole object, valid even if the ETag is not an MD5. */
 static bool request_checksum(struct checksums *a, struct store_object *o)
 {
-	struct error ignored = { 0 };
 	struct s3_head head;
 
-	if (s3_head(&head, a->s->bucket, o->key, 0, &ignored) || head.status != 200 ||
+	if (s3_head(&head, a->s->bucket, o->key, 0, IGNORED) || head.status != 200 ||
 	    !*head.sum || head.size != o->size)
 		return false;
 	pthread_mutex_lock(&a->lock);
@@ -196,10 +195,9 @@ static bool request_checksum(struct checksums *a, struct store_object *o)
 /* The first part's size, if it gives the number of parts of the ETag. */
 static void request_part_size(struct store *s, struct store_object *o)
 {
-	struct error ignored = { 0 };
 	struct s3_head head;
 
-	if (s3_head(&head, s->bucket, o->key, 1, &ignored) ||
+	if (s3_head(&head, s->bucket, o->key, 1, IGNORED) ||
 	    (head.status != 206 && head.status != 200) || head.size <= 0)
 		return;
 	if (n_parts(o->size, head.size) == s3_etag_parts(o->sum))
@@ -224,14 +222,13 @@ static void *request_some(void *ctx)
 static void request_sums(struct store *s, struct store_listing *l)
 {
 	struct checksums a = { .s = s, .l = l, .lock = PTHREAD_MUTEX_INITIALIZER };
-	struct error ignored = { 0 };
 	pthread_t threads[REQUEST_THREADS];
 	size_t wanted = 0, n = 0;
 
 	for (size_t i = 0; i < l->n; i++)
 		wanted += needs_request(&l->objects[i]);
 	while (n < REQUEST_THREADS && n + 1 < wanted &&
-	       !thread_start(&threads[n], request_some, &a, &ignored))
+	       !thread_start(&threads[n], request_some, &a, IGNORED))
 		n++;
 	if (wanted)
 		request_some(&a);
@@ -275,11 +272,10 @@ static int s3_locate(struct store *s, const struct store_object *o, int refused,
 static bool is_even(struct store *s, const struct store_object *o)
 {
 	int parts = s3_etag_parts(o->sum);
-	struct error ignored = { 0 };
 	struct s3_head head;
 
 	for (int i = 2; i < parts; i++)
-		if (s3_head(&head, s->bucket, o->key, i, &ignored) ||
+		if (s3_head(&head, s->bucket, o->key, i, IGNORED) ||
 		    head.size != o->part_size)
 			return false;
 	return true;

@@ -508,7 +508,7 @@ static int refused(struct s3_bucket *b, const char *key, int status,
 		return refused_access(what, source, &e, err);
 	if (!strcmp(code, "RequestTimeTooSkewed"))
 		return refused_clock(what, &e, err);
-	for (size_t i = 0; i < sizeof(refusals) / sizeof(*refusals); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(refusals); i++) {
 		if (strcmp(code, refusals[i].code))
 			continue;
 		words = strstr(refusals[i].words, "%s");

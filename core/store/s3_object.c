@@ -11,7 +11,6 @@ enum { MD5_HEX = 32, MAX_PARTS = 10000 };
 
 int s3_etag_parts(const char *etag)
 {
-	struct error ignored = { 0 };
 	int64_t n = 0;
 
 	for (int i = 0; i < MD5_HEX; i++)
@@ -20,7 +19,7 @@ int s3_etag_parts(const char *etag)
 	if (!etag[MD5_HEX])
 		return 0;
 	if (etag[MD5_HEX] != '-' ||
-	    str_int(&n, etag + MD5_HEX + 1, 1, MAX_PARTS, &ignored))
+	    str_int(&n, etag + MD5_HEX + 1, 1, MAX_PARTS, IGNORED))
 		return -1;
 	return (int)n;
 }
@@ -29,9 +28,8 @@ int s3_etag_parts(const char *etag)
 static void take_checksum(char ret[S3_SUM_SIZE], size_t digits, const char *value)
 {
 	cleanup_buf struct buf raw = { .max = 64 }, text = { .max = 128 };
-	struct error ignored = { 0 };
 
-	if (strchr(value, '-') || base64_decode(&raw, value, strlen(value), &ignored) ||
+	if (strchr(value, '-') || base64_decode(&raw, value, strlen(value), IGNORED) ||
 	    raw.len * 2 != digits)
 		return;
 	hex_encode(&text, raw.data, raw.len);
@@ -50,7 +48,7 @@ static const struct {
 	{ "x-amz-checksum-crc32", STORE_CRC32, 8 },
 };
 
-enum { N_CHECKSUMS = sizeof(checksums) / sizeof(*checksums) };
+enum { N_CHECKSUMS = N_ELEMENTS(checksums) };
 
 struct headers {
 	struct s3_head head;
@@ -60,17 +58,13 @@ struct headers {
 
 static void on_size(struct headers *h, const char *value)
 {
-	struct error ignored = { 0 };
-
-	if (str_int(&h->head.size, value, 0, INT64_MAX, &ignored))
+	if (str_int(&h->head.size, value, 0, INT64_MAX, IGNORED))
 		h->head.size = -1;
 }
 
 static void on_parts(struct headers *h, const char *value)
 {
-	struct error ignored = { 0 };
-
-	if (str_int(&h->head.parts, value, 1, MAX_PARTS, &ignored))
+	if (str_int(&h->head.parts, value, 1, MAX_PARTS, IGNORED))
 		h->head.parts = 0;
 }
 
@@ -124,7 +118,7 @@ static void on_header(void *ctx, const char *name, const char *value)
 	for (size_t i = 0; i < N_CHECKSUMS; i++)
 		if (!strcasecmp(name, checksums[i].header))
 			take_checksum(h->sums[i], checksums[i].digits, value);
-	for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++)
+	for (size_t i = 0; i < N_ELEMENTS(fields); i++)
 		if (!strcasecmp(name, fields[i].name))
 			fields[i].take(h, value);
 }

@@ -180,9 +180,8 @@ int s3_multipart_begin(struct s3_multipart *u, const char *unfinished,
 			    .number = -1,
 			    .size = -1,
 			    .next = -1 };
-	struct error ignored = { 0 };
 
-	if (b.id && list_parts(u, &b, &ignored))
+	if (b.id && list_parts(u, &b, IGNORED))
 		b.id = NULL;
 	if (!b.id) {
 		for (size_t i = 0; i < u->n; i++)
@@ -229,11 +228,10 @@ void s3_multipart_etag(const struct s3_part *parts, size_t n, char ret[64])
 {
 	cleanup_buf struct buf all = { .max = (size_t)16 * S3_PARTS_MAX };
 	char hex[DIGEST_HEX_SIZE];
-	struct error ignored = { 0 };
 
 	*ret = 0;
 	for (size_t i = 0; i < n; i++)
-		if (hex_decode(&all, parts[i].md5, S3_MD5_SIZE - 1, &ignored))
+		if (hex_decode(&all, parts[i].md5, S3_MD5_SIZE - 1, IGNORED))
 			return;
 	snprintf(ret, 64, "%s-%zu", digest_hex_of(DIGEST_MD5, all.data, all.len, hex), n);
 }
@@ -288,10 +286,9 @@ static int is_made(void *ctx, bool *ret, struct error *err)
 /* The server no longer has the upload: did an earlier try succeed? */
 static bool was_made(struct ending *e, const struct error *err)
 {
-	struct error ignored = { 0 };
 	bool made = false;
 
-	return err->code == 404 && !is_made(e, &made, &ignored) && made;
+	return err->code == 404 && !is_made(e, &made, IGNORED) && made;
 }
 
 int s3_multipart_complete(const struct s3_multipart *u, struct error *err)

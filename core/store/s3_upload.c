@@ -419,13 +419,12 @@ static bool is_resumable(const struct error *err)
 static void end_unfinished(struct upload *up, int rc, const struct error *err)
 {
 	bool keep = rc && up->log.ids.n;
-	struct error ignored = { 0 };
 
 	for (size_t i = 0; rc && up->files && i < up->conf->n; i++) {
 		const struct s3_multipart *m = &up->files[i].multipart;
 		bool resumable = up->log.fd >= 0 && is_resumable(err);
 
-		if (m->id && (resumable || s3_multipart_abort(m, &ignored)))
+		if (m->id && (resumable || s3_multipart_abort(m, IGNORED)))
 			keep = true;
 	}
 	upload_log_close(&up->log, !keep);

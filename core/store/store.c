@@ -88,7 +88,7 @@ void store_listing_release(struct store_listing *l)
 /* NULL: unknown. */
 static const struct scheme *named_scheme(const char *name)
 {
-	for (size_t i = 0; i < sizeof(schemes) / sizeof(*schemes); i++)
+	for (size_t i = 0; i < N_ELEMENTS(schemes); i++)
 		if (str_eq(name, schemes[i]->name))
 			return schemes[i];
 	return NULL;
@@ -105,7 +105,7 @@ int scheme_find(const struct scheme **ret, const char *uri, struct error *err)
 	*ret = named_scheme(u.scheme);
 	if (*ret)
 		return 0;
-	for (size_t i = 0; i < sizeof(schemes) / sizeof(*schemes); i++)
+	for (size_t i = 0; i < N_ELEMENTS(schemes); i++)
 		buf_printf(&known, "%s%s://", i ? ", " : "", schemes[i]->name);
 	if (str_eq(u.scheme, "cache"))
 		return error_set(err, ERR_UNSUPPORTED,
@@ -118,10 +118,10 @@ int scheme_find(const struct scheme **ret, const char *uri, struct error *err)
 
 const char *scheme_list_put(struct arena *arena)
 {
-	const char *names[sizeof(schemes) / sizeof(*schemes) + 1] = { 0 };
+	const char *names[N_ELEMENTS(schemes) + 1] = { 0 };
 	size_t n = 0;
 
-	for (size_t i = 0; i < sizeof(schemes) / sizeof(*schemes); i++)
+	for (size_t i = 0; i < N_ELEMENTS(schemes); i++)
 		if (schemes[i]->put)
 			names[n++] = arena_printf(arena, "%s://", schemes[i]->name);
 	return str_join(arena, names, " or ");

@@ -65,7 +65,7 @@ void target_close(struct target *t)
 {
 	const int fds[] = { t->lock, t->state, t->root };
 
-	for (size_t i = 0; i < sizeof(fds) / sizeof(*fds); i++)
+	for (size_t i = 0; i < N_ELEMENTS(fds); i++)
 		if (fds[i] >= 0)
 			close(fds[i]);
 	t->root = t->state = t->lock = -1;

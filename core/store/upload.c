@@ -216,12 +216,11 @@ static int send_all(struct upload *up, struct error *err)
 
 static int find_scheme(struct upload *up, struct error *err)
 {
-	struct error ignored = { 0 };
 	struct uri uri;
 
 	if (uri_parse(&uri, &up->arena, up->conf->uri, err))
 		return -1;
-	if (!scheme_find(&up->scheme, up->conf->uri, &ignored) && up->scheme->put)
+	if (!scheme_find(&up->scheme, up->conf->uri, IGNORED) && up->scheme->put)
 		return 0;
 	return error_set(err, ERR_UNSUPPORTED, "'%s': cannot upload there: use %s",
 			 uri_shown(&up->arena, up->conf->uri),

@@ -30,10 +30,9 @@ static bool is_id(const char *s)
 static void take_line(struct upload_log *b, const char *line, size_t len)
 {
 	cleanup_json cJSON *doc = NULL;
-	struct error ignored = { 0 };
 	const char *object, *id;
 
-	if (!len || json_parse(&doc, line, len, &ignored))
+	if (!len || json_parse(&doc, line, len, IGNORED))
 		return;
 	object = json_str(doc, "object");
 	id = json_str(doc, "id");
@@ -44,15 +43,14 @@ static void take_line(struct upload_log *b, const char *line, size_t len)
 static void read_back(struct upload_log *b)
 {
 	cleanup_buf struct buf text = { .max = MAX_STATE };
-	struct error ignored = { 0 };
 	const char *line, *end;
 
 	buf_adds(&text, "");
-	if (file_read_fd(&text, b->fd, NAME, &ignored))
+	if (file_read_fd(&text, b->fd, NAME, IGNORED))
 		return;
 	/* end a line that a kill has truncated */
 	if (text.len && text.data[text.len - 1] != '\n' &&
-	    file_write_fd(b->fd, "\n", 1, NAME, &ignored))
+	    file_write_fd(b->fd, "\n", 1, NAME, IGNORED))
 		return;
 	/* A file system that lost power may leave zeros in a line: only that one is lost. */
 	line = (const char *)text.data;
@@ -110,7 +108,6 @@ void upload_log_add(struct upload_log *b, const char *object, const char *id)
 {
 	cleanup_buf struct buf line = { .max = MAX_STATE };
 	cleanup_json cJSON *doc = cJSON_CreateObject();
-	struct error ignored = { 0 };
 
 	if (b->fd < 0)
 		return;
@@ -119,6 +116,6 @@ void upload_log_add(struct upload_log *b, const char *object, const char *id)
 	json_print(&line, doc);
 	buf_adds(&line, "\n");
 	/* an upload that is not logged starts over */
-	if (file_write_fd(b->fd, line.data, line.len, NAME, &ignored))
+	if (file_write_fd(b->fd, line.data, line.len, NAME, IGNORED))
 		return;
 }

@@ -193,7 +193,7 @@ static bool is_other_digest(const char *word)
 	static const char *const rows[] = { "sha1=",  "sha224=", "sha384=", "sha512=",
 					    "crc32=", "crc32c=", "blake3=", "etag=" };
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++)
 		if (str_starts(word, rows[i]))
 			return true;
 	return false;

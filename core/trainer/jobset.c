@@ -306,7 +306,7 @@ static void drop_empty_metadata(cJSON *template_of)
 	static const char *const maps[] = { "labels", "annotations" };
 	cJSON *metadata = json_get(template_of, "metadata");
 
-	for (size_t i = 0; metadata && i < sizeof(maps) / sizeof(*maps); i++) {
+	for (size_t i = 0; metadata && i < N_ELEMENTS(maps); i++) {
 		const cJSON *map = json_get(metadata, maps[i]);
 
 		if (map && !map->child)

@@ -362,8 +362,8 @@ static const struct log_cause causes[] = {
 	  "logs of the others",
 	  LOG_PEER },
 };
-enum { N_CAUSES = sizeof(causes) / sizeof(*causes) };
-_Static_assert(sizeof(causes) / sizeof(*causes) <= (size_t)LOG_CAUSES_MAX,
+enum { N_CAUSES = N_ELEMENTS(causes) };
+_Static_assert(N_ELEMENTS(causes) <= (size_t)LOG_CAUSES_MAX,
 	       "raise LOG_CAUSES_MAX; a row has a byte");
 
 /* Jobs write hundreds of megabytes: a byte of a line costs a look into `first`. */
@@ -490,7 +490,7 @@ bool log_is_exception(const char *line, size_t len)
 
 	if (!has(line, len, "Error: ") && !has(line, len, "Exception: "))
 		return false;
-	for (size_t i = 0; i < sizeof(launchers) / sizeof(*launchers); i++)
+	for (size_t i = 0; i < N_ELEMENTS(launchers); i++)
 		if (has(line, len, launchers[i]))
 			return false;
 	return true;

@@ -127,7 +127,7 @@ static bool is_plain_string(const char *key, const char *in, enum what what)
 {
 	if (what == PATCH_NOTHINGS && str_eq(key, "serviceAccountName"))
 		return false;
-	for (size_t i = 0; i < sizeof(placed) / sizeof(*placed); i++)
+	for (size_t i = 0; i < N_ELEMENTS(placed); i++)
 		if (str_eq(key, placed[i].key))
 			return in && str_in(in, placed[i].in);
 	return str_in(key, strings);

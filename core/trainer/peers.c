@@ -23,7 +23,7 @@ const char *tf_task(const char *rjob)
 		{ "worker", "worker" }, { "evaluator", "evaluator" },
 	};
 
-	for (size_t i = 0; i < sizeof(tasks) / sizeof(*tasks); i++)
+	for (size_t i = 0; i < N_ELEMENTS(tasks); i++)
 		if (str_eq(tasks[i].rjob, rjob))
 			return tasks[i].task;
 	return NULL;

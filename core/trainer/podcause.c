@@ -55,8 +55,7 @@ static const struct {
 
 static enum pod_cause container_cause(const char *reason, enum pod_cause otherwise)
 {
-	for (size_t i = 0; i < sizeof(container_reasons) / sizeof(*container_reasons);
-	     i++)
+	for (size_t i = 0; i < N_ELEMENTS(container_reasons); i++)
 		if (str_eq(reason, container_reasons[i].reason))
 			return container_reasons[i].cause;
 	return otherwise;
@@ -73,7 +72,7 @@ const char *exit_signal(int64_t exit_code)
 		{ 139, "SIGSEGV" }, { 143, "SIGTERM" },
 	};
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+	for (size_t i = 0; i < N_ELEMENTS(names); i++)
 		if (names[i].exit_code == exit_code)
 			return names[i].name;
 	return NULL;
@@ -122,10 +121,9 @@ const char *pod_job(const cJSON *pod)
 int64_t pod_node_rank(const cJSON *pod)
 {
 	const char *rank = meta_label(pod, LABEL_RANK);
-	struct error unused = { 0 };
 	int64_t n;
 
-	return rank && !str_int(&n, rank, 0, INT32_MAX, &unused) ? n : -1;
+	return rank && !str_int(&n, rank, 0, INT32_MAX, IGNORED) ? n : -1;
 }
 
 const char *pod_at_init(const cJSON *pod, const char **ret_since)
@@ -188,7 +186,7 @@ static cJSON *keep_state(const cJSON *state)
 		return NULL;
 	ret = cJSON_CreateObject();
 	to = json_obj(ret, from->string);
-	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+	for (size_t i = 0; i < N_ELEMENTS(words); i++)
 		keep_str(to, from, words[i]);
 	if (str_eq(from->string, "terminated"))
 		json_put_int(to, json_int(from, 0, "exitCode"), "exitCode");
@@ -257,7 +255,7 @@ static void keep_names(cJSON *to, const cJSON *pod)
 	static const char *const labels[] = { LABEL_JOB, LABEL_INDEX, LABEL_RANK };
 	const char *node = json_str(pod, "spec", "nodeName");
 
-	for (size_t i = 0; i < sizeof(labels) / sizeof(*labels); i++)
+	for (size_t i = 0; i < N_ELEMENTS(labels); i++)
 		if (meta_label(pod, labels[i]))
 			meta_set_label(to, labels[i], meta_label(pod, labels[i]));
 	if (node)

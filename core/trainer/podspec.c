@@ -173,7 +173,7 @@ void pod_spec_copy_placement(cJSON *to, const cJSON *pod_spec)
 	static const char *const keys[] = { "nodeSelector", "tolerations", "affinity",
 					    "topologySpreadConstraints" };
 
-	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
+	for (size_t i = 0; i < N_ELEMENTS(keys); i++)
 		json_put(to, json_dup(json_get(pod_spec, keys[i])), keys[i]);
 }
 
@@ -595,7 +595,7 @@ void pod_add_claim(cJSON *pod_spec, const cJSON *from)
 					    "resourceClaimTemplateName" };
 	cJSON *copy = cJSON_CreateObject();
 
-	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
+	for (size_t i = 0; i < N_ELEMENTS(keys); i++)
 		json_put(copy, json_dup(json_get(from, keys[i])), keys[i]);
 	json_upsert(json_list(pod_spec, "resourceClaims"), "name", copy);
 }

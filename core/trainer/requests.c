@@ -219,7 +219,7 @@ static int gpu_rank(const char *name)
 		return 0;
 	if (!strcasestr(name, "gpu"))
 		return -1;
-	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++)
+	for (size_t i = 0; i < N_ELEMENTS(parts); i++)
 		if (strcasestr(name, parts[i]))
 			return 2;
 	return 1;

@@ -45,7 +45,7 @@ static const cJSON *device_of(const cJSON *limits)
 {
 	const cJSON *child;
 
-	for (size_t i = 0; i < sizeof(devices) / sizeof(*devices); i++)
+	for (size_t i = 0; i < N_ELEMENTS(devices); i++)
 		json_each(child, limits)
 			if (str_eq(devices[i], MIG_PREFIX)
 				    ? str_starts(child->string, MIG_PREFIX)

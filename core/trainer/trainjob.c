@@ -129,7 +129,7 @@ cJSON *tj_runtime_ref_value(const cJSON *tj)
 	const cJSON *ref = json_get(tj, "spec", "runtimeRef");
 	cJSON *ret = cJSON_CreateObject();
 
-	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
+	for (size_t i = 0; i < N_ELEMENTS(keys); i++)
 		if (json_str(ref, keys[i]))
 			json_put_str(ret, json_str(ref, keys[i]), keys[i]);
 	return ret;
@@ -374,7 +374,7 @@ void tj_set_resource(cJSON *tj, const char *resource, const char *quantity)
 {
 	static const char *const both[] = { "limits", "requests" };
 
-	for (size_t i = 0; i < sizeof(both) / sizeof(*both); i++)
+	for (size_t i = 0; i < N_ELEMENTS(both); i++)
 		json_put_str(tj, quantity, "spec", "trainer", "resourcesPerNode", both[i],
 			     resource);
 }

@@ -110,7 +110,7 @@ static cJSON *jobs_status(const cJSON *jobset)
 
 		json_put_str(ours, element_name(theirs) ? element_name(theirs) : "",
 			     "name");
-		for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++)
+		for (size_t i = 0; i < N_ELEMENTS(counts); i++)
 			json_put_int(ours, json_int(theirs, 0, counts[i]), counts[i]);
 		cJSON_AddItemToArray(list, ours);
 	}
@@ -231,7 +231,7 @@ void status_events(const cJSON *before, const cJSON *now, const char *more,
 		{ COND_FAILED, "True", "Failed" },
 	};
 
-	for (size_t i = before ? 0 : 1; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = before ? 0 : 1; i < N_ELEMENTS(rows); i++) {
 		const cJSON *c = status_condition(now, rows[i].condition);
 		const cJSON *was = status_condition(before, rows[i].condition);
 		const char *message = json_str(c, "message"),

@@ -100,7 +100,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static const struct webhook_conf conf;
 	struct webhook *w = webhook_new(&conf);
 
-	for (size_t i = 0; i < sizeof(paths) / sizeof(*paths); i++)
+	for (size_t i = 0; i < N_ELEMENTS(paths); i++)
 		review(w, paths[i], data, size);
 	webhook_free(w);
 	report(data, size);

@@ -83,7 +83,7 @@ static void check_codec(int codec, size_t len, const uint8_t *data, size_t size)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	cleanup_free uint8_t *page = xcalloc(1, size + BLOCK_SLACK);
-	size_t which = size ? data[0] % (sizeof(types) / sizeof(types[0])) : 0;
+	size_t which = size ? data[0] % (N_ELEMENTS(types)) : 0;
 	struct field f = { .kind = types[which].kind, .width = types[which].width };
 	struct leaf_type type = {
 		.field = &f,

@@ -42,11 +42,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct error err = { 0 };
 	uint64_t v = 0;
 
-	if (!predicate_parse(&p, data, size, columns, sizeof(columns) / sizeof(*columns),
-			     &err))
+	if (!predicate_parse(&p, data, size, columns, N_ELEMENTS(columns), &err))
 		for (size_t i = 0; i < predicate_conditions(p); i++)
-			FUZZ_CHECK(predicate_column(p, i) <
-				   sizeof(columns) / sizeof(*columns));
+			FUZZ_CHECK(predicate_column(p, i) < N_ELEMENTS(columns));
 	predicate_free(p);
 	memcpy(&v, data, size < sizeof(v) ? size : sizeof(v));
 	check_moment(from * 1000000 + (int64_t)(v % ((uint64_t)seconds * 1000000)),

@@ -84,7 +84,7 @@ static void check_chunks(const char *data, size_t size)
 	size_t used = 0;
 	int status = chunks(data, size, size + 1, &used, &whole);
 
-	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(steps); i++) {
 		cleanup_buf struct buf body = { .max = MAX_BODY };
 		size_t other = 0;
 

@@ -41,7 +41,7 @@ static const struct field fields[] = {
 	  .n_children = 1 },
 	{ .name = (char *)"null", .kind = ARROW_NULL, .id = -1 },
 };
-enum { N = sizeof(fields) / sizeof(*fields) };
+enum { N = N_ELEMENTS(fields) };
 
 /* Written, it is what its plan says and can be read again. */
 static void check_rows(const struct batch *b, int64_t first, int64_t n,

@@ -25,9 +25,7 @@ static int top = -1;
 
 static void remove_dir(void)
 {
-	struct error ignored = { 0 };
-
-	FUZZ_CHECK(!dir_remove(dir, &ignored));
+	FUZZ_CHECK(!dir_remove(dir, IGNORED));
 }
 
 static void make(int at, const char *path, const void *data, size_t len)

@@ -75,7 +75,7 @@ static void check_column(const struct parquet *p, const uint8_t *data, size_t gr
 			      : !index.pages[i].first_row));
 	if (index.rows > MAX_ROWS)
 		return;
-	for (size_t i = 0; i < sizeof(filters) / sizeof(filters[0]); i++)
+	for (size_t i = 0; i < N_ELEMENTS(filters); i++)
 		check_filter(filters[i], &index, &parquet_columns(p, &n)[column]);
 }
 

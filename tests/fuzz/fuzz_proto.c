@@ -51,7 +51,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	FUZZ_CHECK(proto_object(&obj, data, size, proto_pod, &err) ||
 		   proto_is_object(data, size));
-	for (size_t i = 0; i < sizeof(written) / sizeof(*written); i++)
+	for (size_t i = 0; i < N_ELEMENTS(written); i++)
 		check_body(written[i], data, size);
 	return 0;
 }

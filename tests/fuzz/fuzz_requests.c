@@ -84,7 +84,7 @@ static void fill(struct apiserver *api)
 
 	call(api, "DELETE", MAPS, "", &a);
 	buf_release(&a.text);
-	for (size_t i = 0; i < sizeof(objects) / sizeof(*objects); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(objects); i++) {
 		call(api, "POST", objects[i][0], objects[i][1], &a);
 		buf_release(&a.text);
 	}

@@ -20,9 +20,7 @@ static char dir[] = "/tmp/kft-fuzz-uploads-XXXXXX";
 
 static void remove_dir(void)
 {
-	struct error ignored = { 0 };
-
-	FUZZ_CHECK(!dir_remove(dir, &ignored));
+	FUZZ_CHECK(!dir_remove(dir, IGNORED));
 }
 
 static void write_log(const uint8_t *data, size_t size)

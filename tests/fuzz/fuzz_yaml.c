@@ -50,7 +50,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	json_each(doc, docs)
 		check_document(doc);
 	places = yaml_places(data, size);
-	for (size_t i = 0; i < sizeof(paths) / sizeof(*paths); i++)
+	for (size_t i = 0; i < N_ELEMENTS(paths); i++)
 		if (yaml_locate(places, 0, paths[i], &line, &column))
 			FUZZ_CHECK(line >= 1 && column >= 1);
 	if (size && *data == '{' && !json_parse(&json, data, size, &unused))

@@ -64,7 +64,7 @@ static void drop_given(cJSON *node, const char *path, const cJSON *value)
 
 static void drop_givens(cJSON *spec, const char *kind)
 {
-	for (size_t i = 0; i < sizeof(givens) / sizeof(*givens); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(givens); i++) {
 		struct error err = { 0 };
 		cleanup_json cJSON *value = NULL;
 
@@ -238,7 +238,7 @@ static cJSON *script_facts(const char *text)
 {
 	cJSON *facts = cJSON_CreateObject();
 
-	for (size_t i = 0; i < sizeof(flux_facts) / sizeof(*flux_facts); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(flux_facts); i++) {
 		cJSON *found = matches(text, &flux_facts[i]);
 
 		if (found->child)
@@ -270,7 +270,7 @@ static cJSON *curve_facts(const char *text)
 	char **lines = str_split(&arena, text, '\n', NULL);
 
 	for (size_t i = 0; lines[i]; i++)
-		for (size_t k = 0; k < sizeof(of) / sizeof(*of); k++) {
+		for (size_t k = 0; k < N_ELEMENTS(of); k++) {
 			cleanup_json cJSON *found = matches(lines[i], &of[k]);
 
 			while (found->child)

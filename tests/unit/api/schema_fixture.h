@@ -7,18 +7,11 @@
 #ifndef TESTS_SCHEMA_FIXTURE_H
 #define TESTS_SCHEMA_FIXTURE_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "api/schema.h"
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/yaml.h"
+#include "tests/unit/unit.h"
 
 #define FIXTURE __attribute__((unused)) static
 

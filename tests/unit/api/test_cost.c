@@ -65,7 +65,7 @@ static void test_strategic_merge(void **state)
 	};
 	bool linear = true;
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++)
 		linear &= cost_is_linear(rows[i].what, cost_of_strategic, &rows[i], 100);
 	assert_true(linear);
 }
@@ -111,7 +111,7 @@ static void test_merge_and_diff(void **state)
 	};
 	bool linear = true;
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		linear &= cost_is_linear(rows[i].what, cost_of_merge, &rows[i], 200);
 		linear &= cost_is_linear(rows[i].what, cost_of_diff, &rows[i], 200);
 		linear &= cost_is_linear(rows[i].what, cost_of_equal, &rows[i], 200);
@@ -131,7 +131,7 @@ static void test_json_patch(void **state)
 		{ "inserts", "{'m':[]}", "[<{'op':'add','path':'/m/0','value':1}>]", 0 },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_json cJSON *patch = cost_doc(rows[i].b, 10000);
 		cJSON *doc = cost_doc(rows[i].a, 10000);
 		struct error err = { 0 };
@@ -239,7 +239,7 @@ static void test_server_side_apply(void **state)
 {
 	bool linear = true;
 
-	for (size_t i = 0; i < sizeof(trainjobs) / sizeof(*trainjobs); i++)
+	for (size_t i = 0; i < N_ELEMENTS(trainjobs); i++)
 		linear &= cost_is_linear(trainjobs[i].what, cost_of_apply, &trainjobs[i],
 					 60);
 	assert_true(linear);
@@ -249,7 +249,7 @@ static void test_checks(void **state)
 {
 	bool linear = true;
 
-	for (size_t i = 0; i < sizeof(trainjobs) / sizeof(*trainjobs); i++)
+	for (size_t i = 0; i < N_ELEMENTS(trainjobs); i++)
 		linear &= cost_is_linear(trainjobs[i].what, cost_of_checks, &trainjobs[i],
 					 100);
 	assert_true(linear);

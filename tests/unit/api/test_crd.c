@@ -105,7 +105,7 @@ static const cJSON *at_path(const cJSON *crd, const char *path)
 
 static void test_facts(void **state)
 {
-	for (size_t i = 0; i < sizeof(facts) / sizeof(*facts); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(facts); i++) {
 		cleanup_json cJSON *crd = schema_crd(*state, facts[i].kind);
 		const cJSON *node = at_path(crd, facts[i].path);
 		cleanup_free char *text = node ? json_text(node) : NULL;
@@ -201,7 +201,7 @@ static void test_pod_fields(void **state)
 			 "template.spec.replicatedJobs[].template.spec.template.spec");
 
 	assert_non_null(pod);
-	for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(fields); i++) {
 		const cJSON *node = field_at(pod, fields[i].path);
 		const char *type = json_bool(node, false, "x-kubernetes-int-or-string")
 					   ? "int-or-string"

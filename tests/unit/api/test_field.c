@@ -30,7 +30,7 @@ static const struct line {
 
 static void test_an_error_is_one_line(void **state)
 {
-	for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(lines); i++) {
 		const struct line *l = &lines[i];
 		struct field_errors errs = { 0 };
 		cleanup_buf struct buf out = { .max = 1000 };
@@ -157,7 +157,7 @@ static const struct name {
 
 static void test_names(void **state)
 {
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(names); i++) {
 		const struct name *n = &names[i];
 
 		print_message("# %s\n", n->name);

@@ -2,13 +2,6 @@
  * Server-side apply by kubectl of what it applied client-side: it takes over the fields
  * that nobody has changed since, and updates its annotation.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "api/last_applied.h"
 #include "api/managers.h"
@@ -17,6 +10,7 @@
 #include "base/str.h"
 #include "base/xmalloc.h"
 #include "base/yaml.h"
+#include "tests/unit/unit.h"
 
 static const char shape[] =
 	"group: g\n"
@@ -139,7 +133,7 @@ static const struct {
 
 static void test_migrates(void **state)
 {
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		const struct manager_of who = by(rows[i].manager);
 		cleanup_json cJSON *live = stored(rows[i].live, rows[i].annotation);
 		cleanup_json cJSON *config = thing(rows[i].config);
@@ -192,7 +186,7 @@ static void test_updates_the_annotation(void **state)
 		{ NULL, "{a: x}", NULL },
 	};
 
-	for (size_t i = 0; i < sizeof(updates) / sizeof(*updates); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(updates); i++) {
 		cleanup_json cJSON *obj = stored("{a: x}", updates[i].before);
 		cleanup_json cJSON *config = thing(updates[i].config);
 		const char *after;
@@ -209,7 +203,7 @@ static void test_too_large(void **state)
 {
 	static const size_t sizes[] = { META_ANNOTATIONS_MAX, META_ANNOTATIONS_MAX - 80 };
 
-	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(sizes); i++) {
 		cleanup_free char *text = xcalloc(1, sizes[i] + 1);
 		cleanup_json cJSON *obj = stored("{a: x}", "{}");
 		cleanup_json cJSON *config = thing("{a: x}");

@@ -1,14 +1,8 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "api/managed.h"
 #include "base/xmalloc.h"
+#include "tests/unit/unit.h"
 
 #define FIELDS                                                                         \
 	"\"managedFields\":[{\"f:a\":{\"k:{\\\"n\\\":\\\"]\\\"}\":{}},\"m\":\"]\\\"[{" \
@@ -47,7 +41,7 @@ static const struct {
 
 static void test_cut(void **state)
 {
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		const char *want = rows[i].out ? rows[i].out : rows[i].in;
 		size_t len = strlen(rows[i].in);
 		char *text = memcpy(xmalloc(len), rows[i].in, len);

@@ -2,19 +2,13 @@
  * Who set which field, merges by type, JSON Patch. tests/cluster/apiserver.py compares the
  * same with a real API server.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "api/jsonpatch.h"
 #include "api/managers.h"
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "base/yaml.h"
+#include "tests/unit/unit.h"
 
 static const char shape[] =
 	"group: g\n"
@@ -104,7 +98,7 @@ static void test_sets(void **state)
 		  "{'f:a': {}, 'v:\"1\"': {}}", "{'f:a': {}}", "{'v:\"1\"': {}}" },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_json cJSON *raw_a = doc(rows[i].a), *raw_b = doc(rows[i].b);
 		cleanup_json cJSON *a = fieldset_read(raw_a), *b = fieldset_read(raw_b);
 		cleanup_json cJSON *both = fieldset_union(a, b);
@@ -122,7 +116,7 @@ static void test_bad_sets(void **state)
 	static const char *const bad[] = { "[]", "{a: {}}", "{'f:a': 1}",
 					   "{'f:a': {b: {}}}", "{'x:a': {}}" };
 
-	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(bad); i++) {
 		cleanup_json cJSON *raw = doc(bad[i]);
 		cleanup_json cJSON *set = fieldset_read(raw);
 
@@ -148,7 +142,7 @@ static void test_fields(void **state)
 		{ "{}", "{}" },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_json cJSON *value = doc(rows[i].value);
 		cleanup_json cJSON *set = typed_fields(type, value);
 
@@ -169,7 +163,7 @@ static void test_named(void **state)
 		{ "{'v:1': {'f:a': {}}}", "{'v:1': {'f:a': {}}}" },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_json cJSON *raw = doc(rows[i].set);
 		cleanup_json cJSON *set = fieldset_read(raw);
 		cleanup_json cJSON *named = typed_named(type, set);
@@ -194,7 +188,7 @@ static void test_merge(void **state)
 		  "{l: [{k: n}, {k: x}, {k: y}]}" },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_json cJSON *live = doc(rows[i].live);
 		cleanup_json cJSON *config = doc(rows[i].config);
 		cleanup_json cJSON *merged = typed_merge(type, live, config);
@@ -222,7 +216,7 @@ static void test_check(void **state)
 		{ "{nope: 1}", true, ".nope: field not declared in schema" },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_json cJSON *value = doc(rows[i].value);
 		struct error err = { 0 };
 		int rc = typed_check(type, value, rows[i].strict, &err);
@@ -320,7 +314,7 @@ static void test_apply(void **state)
 {
 	cleanup_json cJSON *live = cJSON_CreateObject();
 
-	for (size_t i = 0; i < sizeof(steps) / sizeof(*steps); i++)
+	for (size_t i = 0; i < N_ELEMENTS(steps); i++)
 		take_step(&live, &steps[i]);
 	same(json_get(live, "metadata", "managedFields"),
 	     "[{manager: hand, operation: Update, apiVersion: g/v1, time: "
@@ -441,7 +435,7 @@ static void test_updates_are_ignored_too(void **state)
 	} rows[] = { { "{p: '1', q: '2'}" }, { "{p: '3'}" }, { "{}" } };
 	cleanup_json cJSON *ignored = doc("{'f:m': {}}");
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		const struct manager_of by = by_manager("two", false, ignored);
 		cleanup_json cJSON *live = live_after(&first), *obj = json_dup(live);
 		const cJSON *left;
@@ -529,7 +523,7 @@ static void test_jsonpatch(void **state)
 		{ "{a: 1}", "{}", NULL },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_json cJSON *patch = doc(rows[i].patch);
 		cJSON *have = doc(rows[i].doc);
 		struct error err = { 0 };
@@ -586,7 +580,7 @@ static void test_jsonpatch_diff(void **state)
 		{ "1", "2", "[{\"op\":\"replace\",\"path\":\"\",\"value\":2}]" },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_json cJSON *before = doc(rows[i].before),
 				   *after = doc(rows[i].after);
 		cleanup_json cJSON *ops = jsonpatch_diff(before, after);
@@ -686,7 +680,7 @@ static void test_faults(void **state)
 	char name[MANAGER_NAME_MAX + 2];
 
 	assert_null(managers_fault(NULL));
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_json cJSON *list = doc(rows[i].managed);
 		const char *fault = managers_fault(list);
 
@@ -746,7 +740,7 @@ static void test_forgotten(void **state)
 		{ "{}", 1, "one" },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		const struct manager_of by = by_manager("two", false, NULL);
 		cleanup_json cJSON *live = live_after(&first), *obj = json_dup(live);
 		const cJSON *left;
@@ -781,7 +775,7 @@ static void test_same(void **state)
 		{ "{metadata: {name: a}}", "{metadata: {name: b}}", false },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_json cJSON *a = doc(rows[i].a), *b = doc(rows[i].b);
 
 		if (managers_same(a, b) != rows[i].same)

@@ -1,15 +1,8 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "api/event.h"
 #include "api/kinds.h"
 #include "api/meta.h"
 #include "base/cleanup.h"
+#include "tests/unit/unit.h"
 
 static cJSON *doc(const char *text)
 {
@@ -46,7 +39,7 @@ static void test_kinds(void **state)
 		{ "{\"apiVersion\":\"a.b/v1\"}", "a.b", "K", false },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_json cJSON *obj = doc(rows[i].doc);
 
 		assert_true(meta_is(obj, rows[i].group, rows[i].kind) == rows[i].is);
@@ -170,7 +163,7 @@ static void test_resources(void **state)
 	};
 
 	assert_null(kind_find("v1", "Deployment"));
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		const struct kind *k = kind_find(rows[i].api_version, rows[i].kind);
 
 		if (!k || k->namespaced != rows[i].namespaced)
@@ -207,7 +200,7 @@ static void test_version_numbers(void **state)
 	cleanup_json cJSON *none = doc("{}");
 
 	assert_int_equal(meta_version_number(none), 0);
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_json cJSON *obj = doc("{}");
 
 		json_put_str(obj, rows[i].version, "metadata", "resourceVersion");
@@ -232,7 +225,7 @@ static void test_same(void **state)
 		{ "{}", "{}", true },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_json cJSON *a = doc(rows[i].a), *b = doc(rows[i].b);
 
 		assert_true(meta_is_same(a, b) == rows[i].same);

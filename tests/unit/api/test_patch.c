@@ -1,16 +1,10 @@
 /* Expected results: k8s.io/apimachinery v0.36 pkg/util/strategicpatch on the Go types. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "api/patch.h"
 #include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/yaml.h"
+#include "tests/unit/unit.h"
 
 /* YAML keeps the rows readable. */
 static cJSON *doc(const char *text)
@@ -272,7 +266,7 @@ static void test_merge_patch(void **state)
 		{ "{}", "{a: {bb: {ccc: null}}}", "{a: {bb: {}}}" },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_json cJSON *have = doc(rows[i].doc);
 		cleanup_json cJSON *patch = doc(rows[i].patch);
 		cleanup_json cJSON *want = doc(rows[i].want);
@@ -320,7 +314,7 @@ static void test_every_list(void **state)
 		{ PATCH_OBJECT, "{metadata: {", "ownerReferences", "uid", "}}" },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_arena struct arena a = { 0 };
 		const char *k = rows[i].key;
 		const struct row row = {

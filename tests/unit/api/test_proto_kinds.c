@@ -127,7 +127,7 @@ static const struct row {
 
 static void test_rows(void **state)
 {
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_json cJSON *got = NULL;
 		cleanup_free char *text = NULL;
 		struct error err = { 0 };
@@ -158,7 +158,7 @@ static const struct refused {
 
 static void test_refused(void **state)
 {
-	for (size_t i = 0; i < sizeof(refused) / sizeof(*refused); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(refused); i++) {
 		cleanup_json cJSON *got = NULL;
 		struct error err = { 0 };
 

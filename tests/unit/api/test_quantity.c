@@ -1,14 +1,8 @@
 /* Expected values: k8s.io/apimachinery v0.36 pkg/api/resource, or its documentation. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "api/quantity.h"
 #include "base/cleanup.h"
+#include "tests/unit/unit.h"
 
 static struct quantity parsed(const char *text)
 {
@@ -73,7 +67,7 @@ static void test_canonical_form(void **state)
 		{ "-1.5Gi", "-1536Mi" },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		struct quantity q = parsed(rows[i][0]);
 
 		expect_text(&q, rows[i][1], rows[i][0]);
@@ -90,7 +84,7 @@ static void test_what_is_no_quantity(void **state)
 	struct error err;
 	struct quantity q = { 7, QUANTITY_BINARY_SI };
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		if (!quantity_parse(&q, rows[i], &err))
 			fail_msg("taken for a quantity: \"%s\"", rows[i]);
 		assert_int_equal(err.kind, ERR_INVALID);
@@ -113,7 +107,7 @@ static void test_sum_takes_the_first_format(void **state)
 		{ "1", "-1", "0" },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		struct quantity a = parsed(rows[i][0]), b = parsed(rows[i][1]);
 
 		quantity_add(&a, &b);
@@ -156,7 +150,7 @@ static void test_rounding_is_up(void **state)
 		{ "1e30", INT64_MAX, INT64_MAX },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		struct quantity q = parsed(rows[i].text);
 
 		assert_int_equal(quantity_ceil(&q), rows[i].whole);
@@ -232,7 +226,7 @@ static void test_what_is_sent(void **state)
 	};
 	char buf[QUANTITY_TEXT_SIZE];
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_json cJSON *node = cJSON_CreateString(rows[i][0]);
 		struct quantity q = parsed(rows[i][0]);
 

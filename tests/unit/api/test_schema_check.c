@@ -289,7 +289,7 @@ static void test_faults(void **state)
 {
 	cleanup_buf struct buf text = { .max = 1 << 20 };
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_json cJSON *obj = object(rows[i].kind, rows[i].body);
 		cleanup_field_errors struct field_errors errs = { 0 };
 
@@ -330,7 +330,7 @@ static void test_whole_objects(void **state)
 {
 	cleanup_buf struct buf text = { .max = 1 << 20 };
 
-	for (size_t i = 0; i < sizeof(wholes) / sizeof(*wholes); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(wholes); i++) {
 		cleanup_json cJSON *obj = yaml_doc(wholes[i].text);
 		cleanup_field_errors struct field_errors errs = { 0 };
 
@@ -414,7 +414,7 @@ static void test_metadata(void **state)
 {
 	cleanup_buf struct buf text = { .max = 1 << 20 };
 
-	for (size_t i = 0; i < sizeof(metas) / sizeof(*metas); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(metas); i++) {
 		cleanup_arena struct arena arena = { 0 };
 		cleanup_field_errors struct field_errors errs = { 0 };
 		cleanup_json cJSON *obj = yaml_doc(
@@ -537,7 +537,7 @@ static void test_updates(void **state)
 {
 	cleanup_buf struct buf text = { .max = 1 << 20 };
 
-	for (size_t i = 0; i < sizeof(updates) / sizeof(*updates); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(updates); i++) {
 		cleanup_json cJSON *before = object("TrainJob", updates[i].before);
 		cleanup_json cJSON *after = object("TrainJob", updates[i].after);
 		cleanup_json cJSON *copy = json_dup(after);

@@ -117,13 +117,13 @@ static void check(const struct schema *schema, const struct row *row,
 
 static void test_defaults(void **state)
 {
-	for (size_t i = 0; i < sizeof(defaults) / sizeof(*defaults); i++)
+	for (size_t i = 0; i < N_ELEMENTS(defaults); i++)
 		check(*state, &defaults[i], schema_default);
 }
 
 static void test_pruning(void **state)
 {
-	for (size_t i = 0; i < sizeof(prunes) / sizeof(*prunes); i++)
+	for (size_t i = 0; i < N_ELEMENTS(prunes); i++)
 		check(*state, &prunes[i], schema_prune);
 }
 

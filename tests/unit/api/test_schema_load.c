@@ -70,7 +70,7 @@ static void test_knows(void **state)
 		{ "[]", false },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_json cJSON *doc = yaml_doc(rows[i].text);
 
 		assert_int_equal(schema_knows(*state, doc), rows[i].known);
@@ -134,7 +134,7 @@ static void test_an_error_in_the_source_is_said(void **state)
 		{ "[", NULL },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		struct error err = { 0 };
 		struct schema *schema = NULL;
 
@@ -167,7 +167,7 @@ static void test_other_keywords(void **state)
 
 	if (schema_load(&schema, text, strlen(text), &err))
 		fail_msg("%s", err.msg);
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_field_errors struct field_errors errs = { 0 };
 		cleanup_buf struct buf out = { .max = 4096 };
 		cleanup_json cJSON *obj =

@@ -1,15 +1,9 @@
 /* Selectors: what k8s.io/apimachinery v0.34 pkg/labels and pkg/fields say of the same texts. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "api/selector.h"
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "tests/unit/unit.h"
 
 static const struct row {
 	const char *selector, *labels;
@@ -75,7 +69,7 @@ static const struct row {
 
 static void test_labels(void **state)
 {
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_arena struct arena arena = { 0 };
 		cleanup_json cJSON *labels =
 			rows[i].labels ? json_reread(rows[i].labels) : NULL;
@@ -113,7 +107,7 @@ static const struct {
 
 static void test_fields(void **state)
 {
-	for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(fields); i++) {
 		cleanup_arena struct arena arena = { 0 };
 		const struct requirement *r = NULL;
 		struct error err = { 0 };

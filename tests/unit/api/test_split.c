@@ -1,15 +1,9 @@
 /* A list into its objects, wherever its text is cut. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "api/split.h"
 #include "base/cleanup.h"
+#include "tests/unit/unit.h"
 
 static const struct row {
 	const char *list, *items /* each ends with ; */, *around;
@@ -70,7 +64,7 @@ static void test_lists(void **state)
 		.item.max = 1000, .around.max = 1000, .on_item = keep, .ctx = &items
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		const struct row *r = &rows[i];
 		size_t len = strlen(r->list);
 

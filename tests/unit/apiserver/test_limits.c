@@ -2,14 +2,7 @@
  * Requests that are valid and too much of something: on the stack of a connection's thread
  * nothing grows with what clients write, and what is stored can be read again.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "api/meta.h"
 #include "apiserver/apiserver.h"
@@ -17,6 +10,7 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "base/thread.h"
+#include "tests/unit/unit.h"
 
 #define MAPS     "/api/v1/namespaces/default/configmaps"
 #define SERVICES "/api/v1/namespaces/default/services"
@@ -199,7 +193,7 @@ static void test_deep(void **state)
 {
 	static const int levels[] = { 150, 190, 195, 196, 197, 198 };
 
-	for (size_t i = 0; i < sizeof(levels) / sizeof(*levels); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(levels); i++) {
 		cleanup_buf struct buf body = { .max = 65536 };
 		int status;
 

@@ -2,14 +2,7 @@
  * Requests as the HTTP server hands them over, good and bad. That answers are an API server's
  * is what tests/cluster/test_apiserver.sh compares; here is what must hold whatever is asked.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "api/meta.h"
 #include "api/proto.h"
@@ -19,6 +12,7 @@
 #include "base/file.h"
 #include "base/protobuf.h"
 #include "base/str.h"
+#include "tests/unit/unit.h"
 
 #define MAPS     "/api/v1/namespaces/default/configmaps"
 #define RUNTIMES "/apis/trainer.kubeflow.org/v1alpha1/namespaces/default/trainingruntimes"
@@ -102,7 +96,7 @@ static void test_token(void **state)
 {
 	static const char *const wrong[] = { "", "secre", "secrets", "Secret", "\xff" };
 
-	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(wrong); i++) {
 		struct answer a = send_as(wrong[i], "GET", MAPS, "", "");
 
 		assert_int_equal(a.status, 401);
@@ -187,7 +181,7 @@ static const struct row {
 
 static void test_rows(void **state)
 {
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		int status = ask(rows[i].method, rows[i].target, rows[i].body);
 
 		if (status != rows[i].status)
@@ -397,7 +391,7 @@ static void test_held_namespace(void **state)
 		{ 201, "POST", "", "{\"metadata\":{\"name\":\"h\"}}", "Active" },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_arena struct arena arena = { 0 };
 		const char *path =
 			arena_printf(&arena, "/api/v1/namespaces%s", rows[i].path);
@@ -525,7 +519,7 @@ static void test_protobuf(void **state)
 	};
 
 	assert_int_equal(ask("POST", MAPS, "{\"metadata\":{\"name\":\"a\"}}"), 201);
-	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(bad); i++) {
 		struct answer a = send_as("secret", bad[i].method, bad[i].target,
 					  PROTO_TYPE, bad[i].body);
 

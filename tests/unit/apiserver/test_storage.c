@@ -2,17 +2,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "api/meta.h"
 #include "apiserver/storage.h"
@@ -21,6 +14,7 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "base/thread.h"
+#include "tests/unit/unit.h"
 
 static char dir[64];
 static bool dirs_fail; /* they cannot be synced */
@@ -241,7 +235,7 @@ static void test_version_after_compaction(void **state)
 {
 	/* Without the last one the log is mostly history. */
 	static const size_t sizes[] = { 1000000, 1000000, 1000000, 1000000, 1400000 };
-	enum { N = sizeof(sizes) / sizeof(*sizes) };
+	enum { N = N_ELEMENTS(sizes) };
 	struct storage *s = opened(dir, 0);
 	cleanup_arena struct arena arena = { 0 };
 	struct error err = { 0 };
@@ -424,7 +418,7 @@ static void test_reads_wait_for_the_disk(void **state)
 		{ READ_LIST, true, 0, 3 },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_arena struct arena arena = { 0 };
 		struct storage *s = opened(arena_printf(&arena, "%s/r%zu", dir, i), 0);
 		struct reader r = { .s = s, .how = rows[i].how };
@@ -530,7 +524,7 @@ static void test_foreign(void **state)
 					     "something else entirely", "kftrainer" };
 	const struct storage_conf conf = { .dir = dir };
 
-	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(texts); i++) {
 		struct storage *s = NULL;
 		struct error err = { 0 };
 		int rc;

@@ -1,17 +1,10 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "arrow/bits.h"
 #include "arrow/codec.h"
 #include "arrow/delta.h"
 #include "arrow/footer.h"
 #include "arrow/hybrid.h"
 #include "base/cleanup.h"
+#include "tests/unit/unit.h"
 
 /* ---- runs and groups (the examples of Encodings.md, "RLE") ---- */
 
@@ -58,7 +51,7 @@ static void test_hybrid_damaged(void **state)
 		{ { 0x02 }, 1 }, /* a run without its value */
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		struct hybrid h = {
 			.p = rows[i].bytes,
 			.end = rows[i].bytes + rows[i].n,
@@ -155,7 +148,7 @@ static void test_snappy(void **state)
 
 	assert_int_equal(decode(CODEC_SNAPPY, out, 24, good, sizeof(good), &err), 0);
 	assert_memory_equal(out, "abcabcabcabcabcccccabccc", 24);
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+	for (size_t i = 0; i < N_ELEMENTS(bad); i++)
 		assert_int_equal(
 			decode(CODEC_SNAPPY, out, bad[i][0], bad[i], lengths[i], &err),
 			-1);

@@ -1,17 +1,11 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "arrow/bits.h"
 #include "arrow/budget.h"
 #include "arrow/lz4.h"
 #include "base/cleanup.h"
 #include "base/xmalloc.h"
+#include "tests/unit/unit.h"
 
 enum { LARGE = 9 * 1024 * 1024, HEADER = 7 };
 
@@ -98,7 +92,7 @@ static void test_kinds(void **state)
 	};
 	cleanup_free uint8_t *data = xmalloc(LARGE);
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		size_t n;
 
 		fill(data, rows[i].len, rows[i].period, rows[i].noise);

@@ -1,18 +1,13 @@
 /* The work of a filter: instructions, counted by single steps of another process. */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "arrow/predicate.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "tests/unit/unit.h"
 
 enum { ROWS = 2, MAX_STEPS = 100000 };
 

@@ -1,12 +1,5 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "arrow/project.h"
+#include "tests/unit/unit.h"
 
 #define NAME(s) ((char *)(uintptr_t)(s))
 

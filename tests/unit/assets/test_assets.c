@@ -1,16 +1,11 @@
 /* The embedded files: all there, in order, byte for byte. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
 #include <glob.h>
 
 #include "assets/assets.h"
+#include "tests/unit/unit.h"
 
 #define FOLDER "core/assets/"
 

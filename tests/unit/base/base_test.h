@@ -5,18 +5,9 @@
 #ifndef BASE_TEST_H
 #define BASE_TEST_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "base/cleanup.h"
 #include "base/json.h"
-
-#define N_ROWS(table) (sizeof(table) / sizeof(*(table)))
+#include "tests/unit/unit.h"
 
 /* Fails naming the row when got and want differ; NULL is equal to NULL. */
 static inline void check_text(const char *row, const char *got, const char *want)

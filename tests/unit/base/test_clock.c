@@ -17,7 +17,7 @@ static void test_time_text(void **state)
 	};
 	char text[TIME_TEXT_SIZE];
 
-	for (size_t i = 0; i < N_ROWS(rows); i++)
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++)
 		check_text(rows[i].text, time_text(rows[i].seconds, text), rows[i].text);
 }
 
@@ -54,7 +54,7 @@ static void test_time_parse(void **state)
 	};
 	struct error err = { 0 };
 
-	for (size_t i = 0; i < N_ROWS(rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		int64_t v = 42;
 
 		check_int(rows[i].text, time_parse(&v, rows[i].text, &err),
@@ -96,7 +96,7 @@ static void test_duration_parse(void **state)
 	};
 	struct error err = { 0 };
 
-	for (size_t i = 0; i < N_ROWS(rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		int64_t v = 42;
 
 		check_int(rows[i].text, duration_parse(&v, rows[i].text, &err),
@@ -120,7 +120,7 @@ static void test_duration_text(void **state)
 	};
 	char text[DURATION_TEXT_SIZE];
 
-	for (size_t i = 0; i < N_ROWS(rows); i++)
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++)
 		check_text(rows[i].text, duration_text(rows[i].ms, text), rows[i].text);
 	assert_string_equal(duration_text(INT64_MIN, text), "-2562047788015h12m55.808s");
 }
@@ -156,7 +156,7 @@ static void test_age(void **state)
 	};
 	char text[DURATION_TEXT_SIZE];
 
-	for (size_t i = 0; i < N_ROWS(rows); i++)
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++)
 		check_text(rows[i].text, duration_age(rows[i].seconds, text),
 			   rows[i].text);
 }

@@ -50,7 +50,7 @@ static void test_json(void **state)
 {
 	bool linear = true;
 
-	for (size_t i = 0; i < N_ROWS(rows); i++)
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++)
 		linear &= cost_is_linear(rows[i].what, cost_of_json, &rows[i], 500);
 	assert_true(linear);
 }
@@ -59,7 +59,7 @@ static void test_yaml(void **state)
 {
 	bool linear = true;
 
-	for (size_t i = 0; i < N_ROWS(rows); i++)
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++)
 		linear &= cost_is_linear(rows[i].what, cost_of_yaml, &rows[i], 500);
 	assert_true(linear);
 }

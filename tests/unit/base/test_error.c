@@ -42,7 +42,7 @@ static void test_kinds_of_errno(void **state)
 	};
 	struct error err = { 0 };
 
-	for (size_t i = 0; i < N_ROWS(rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		error_errno(&err, rows[i].errnum, "x");
 		check_int(rows[i].name, err.kind, rows[i].kind);
 		check_text(rows[i].name, error_kind_name(err.kind), rows[i].name);

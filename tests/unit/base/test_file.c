@@ -141,7 +141,7 @@ static void test_first_line(void **state)
 	const char *path = path_join(&a, dir, "lines");
 	struct error err = { 0 };
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		assert_int_equal(
 			file_write(path, rows[i][0], strlen(rows[i][0]), 0600, &err), 0);
 		assert_string_equal(file_first_line(&a, path), rows[i][1]);

@@ -1,12 +1,5 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "base/hash.h"
+#include "tests/unit/unit.h"
 
 /* Each with another hash than the others. */
 static const char *const docs[] = {
@@ -34,7 +27,7 @@ static const char *const docs[] = {
 	"{\"a\":[1,2]}",
 	"{\"a\":{\"b\":1}}",
 };
-enum { N = sizeof(docs) / sizeof(*docs) };
+enum { N = N_ELEMENTS(docs) };
 
 static uint64_t hash_of(uint64_t before, const char *text)
 {

@@ -88,9 +88,9 @@ static void test_identity(void **state)
 		{ "9223372036854775807", "9223372036854775806" },
 	};
 
-	for (size_t i = 0; i < 2 * N_ROWS(equal); i++) {
+	for (size_t i = 0; i < 2 * N_ELEMENTS(equal); i++) {
 		const char *const *row =
-			i < N_ROWS(equal) ? equal[i] : other[i % N_ROWS(other)];
+			i < N_ELEMENTS(equal) ? equal[i] : other[i % N_ELEMENTS(other)];
 		cleanup_buf struct buf x = { .max = 100 }, y = { .max = 100 };
 		cleanup_json cJSON *a = json_reread(row[0]), *b = json_reread(row[1]);
 
@@ -98,7 +98,7 @@ static void test_identity(void **state)
 		json_print_identity(&y, b);
 		assert_int_equal(json_equal(a, b),
 				 !strcmp((char *)x.data, (char *)y.data));
-		assert_int_equal(json_equal(a, b), i < N_ROWS(equal));
+		assert_int_equal(json_equal(a, b), i < N_ELEMENTS(equal));
 	}
 }
 

@@ -1,16 +1,10 @@
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/mman.h>
 
-#include <cmocka.h>
-
 #include "base/large.h"
+#include "tests/unit/unit.h"
 
 enum { MB = 1024 * 1024 };
 
@@ -36,7 +30,7 @@ static void test_bytes_stay_while_it_grows(void **state)
 	uint8_t *p = NULL;
 	size_t old = 0;
 
-	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(sizes); i++) {
 		p = large_grow(p, old, sizes[i]);
 		assert_true(is_filled(p, old));
 		fill(p, old, sizes[i]);

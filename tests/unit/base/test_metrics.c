@@ -91,7 +91,7 @@ static void test_numbers(void **state)
 		{ 1700000000, "1700000000" },
 	};
 
-	for (size_t i = 0; i < N_ROWS(rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		struct metrics *m = metrics_new(table);
 		cleanup_buf struct buf out = { .max = 10000 };
 		char want[100];
@@ -158,9 +158,9 @@ static void test_threads(void **state)
 	cleanup_buf struct buf out = { .max = 10000 };
 	pthread_t threads[4];
 
-	for (size_t i = 0; i < N_ROWS(threads); i++)
+	for (size_t i = 0; i < N_ELEMENTS(threads); i++)
 		pthread_create(&threads[i], NULL, add_many, m);
-	for (size_t i = 0; i < N_ROWS(threads); i++)
+	for (size_t i = 0; i < N_ELEMENTS(threads); i++)
 		pthread_join(threads[i], NULL);
 	metrics_print(&out, m);
 	assert_non_null(strstr((char *)out.data, "kind=\"odd\",result=\"x\"} 20000\n"));

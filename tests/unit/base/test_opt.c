@@ -95,7 +95,7 @@ static void test_forms(void **state)
 	};
 	cleanup_arena struct arena a = { 0 };
 
-	for (size_t i = 0; i < N_ROWS(rows); i++)
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++)
 		check_text(rows[i].args, outcome(&a, rows[i].args, opts), rows[i].want);
 }
 
@@ -130,7 +130,7 @@ static void test_messages(void **state)
 	};
 	cleanup_arena struct arena a = { 0 };
 
-	for (size_t i = 0; i < N_ROWS(rows); i++)
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++)
 		check_text(rows[i].args, outcome(&a, rows[i].args, opts), rows[i].want);
 }
 
@@ -178,7 +178,7 @@ static void test_nearest_word(void **state)
 	};
 	char too_long[200];
 
-	for (size_t i = 0; i < N_ROWS(rows); i++)
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++)
 		check_text(rows[i].word, nearest_word(rows[i].word, words), rows[i].want);
 	memset(too_long, 'a', sizeof(too_long) - 1);
 	too_long[sizeof(too_long) - 1] = 0;

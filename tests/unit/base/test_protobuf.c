@@ -1,13 +1,6 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "base/cleanup.h"
 #include "base/protobuf.h"
+#include "tests/unit/unit.h"
 
 #define BYTES(...)                                                             \
 	(struct iovec)                                                         \
@@ -62,7 +55,7 @@ static void test_bytes(void **state)
 		  NULL },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		struct error err = { 0 };
 		struct iovec got;
 		int rc = pb_bytes(&got, rows[i].message, 1, &err);

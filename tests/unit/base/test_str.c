@@ -26,7 +26,7 @@ static void test_split_keeps_empty_parts(void **state)
 	};
 	cleanup_arena struct arena a = { 0 };
 
-	for (size_t i = 0; i < N_ROWS(rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		size_t n = 0;
 		char **parts = str_split(&a, rows[i].text, ',', &n);
 
@@ -63,7 +63,7 @@ static void test_int(void **state)
 	};
 	struct error err = { 0 };
 
-	for (size_t i = 0; i < N_ROWS(rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		int64_t v = 42;
 		int ret = str_int(&v, rows[i].text, INT64_MIN, INT64_MAX, &err);
 
@@ -101,7 +101,7 @@ static void test_visible(void **state)
 	};
 	cleanup_arena struct arena a = { 0 };
 
-	for (size_t i = 0; i < N_ROWS(rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		check_text(rows[i].text, str_visible(&a, rows[i].text, false),
 			   rows[i].visible);
 		check_text(rows[i].text, str_visible(&a, rows[i].text, true),
@@ -133,7 +133,7 @@ static void test_utf8(void **state)
 	};
 	cleanup_arena struct arena arena = { 0 };
 
-	for (size_t i = 0; i < N_ROWS(rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		const char *p = rows[i].bytes;
 
 		check_int(rows[i].name, (long long)utf8_length(p, p + strlen(p)),
@@ -170,7 +170,7 @@ static void test_size_text(void **state)
 	};
 	struct arena a = { 0 };
 
-	for (size_t i = 0; i < N_ROWS(rows); i++)
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++)
 		assert_string_equal(size_text(&a, rows[i].bytes), rows[i].text);
 	arena_clear(&a);
 }
@@ -204,7 +204,7 @@ static void test_base64(void **state)
 					     "Zm9*", "Zm 9", "=Zg=", NULL };
 	struct error err = { 0 };
 
-	for (size_t i = 0; i < N_ROWS(rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_buf struct buf b = { .max = 100 }, back = { .max = 100 };
 		size_t len = strlen(rows[i].base64);
 
@@ -237,7 +237,7 @@ static void test_base64url(void **state)
 					     "Z",    "Zh",   "Z g" };
 	struct error err = { 0 };
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_buf struct buf b = { .max = 100 }, back = { .max = 100 };
 		const char *url = rows[i].base64url;
 
@@ -246,7 +246,7 @@ static void test_base64url(void **state)
 		check_int(url, base64url_decode(&back, url, strlen(url), &err), 0);
 		check_text(url, back.data ? (char *)back.data : "", rows[i].text);
 	}
-	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(wrong); i++) {
 		cleanup_buf struct buf b = { .max = 100 };
 
 		check_int(wrong[i],

@@ -45,7 +45,7 @@ static void test_documents(void **state)
 		{ "{\"a\": 1}\n---\nb: 2\n", "[{\"a\":1},{\"b\":2}]" },
 	};
 
-	check_rows(rows, N_ROWS(rows));
+	check_rows(rows, N_ELEMENTS(rows));
 }
 
 /* JSON objects one after another, as kubectl and jq write them. */
@@ -90,7 +90,7 @@ static void test_json_objects(void **state)
 		{ "{\"a\": x,}", "[{\"a\":\"x\"}]" },
 	};
 
-	check_rows(rows, N_ROWS(rows));
+	check_rows(rows, N_ELEMENTS(rows));
 }
 
 /* As Windows writes text. */
@@ -109,7 +109,7 @@ static void test_utf16(void **state)
 		ROW("\xff\xfe\"\0\x00\xde\"\0", NULL),
 	};
 
-	for (size_t i = 0; i < N_ROWS(rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_json cJSON *docs = NULL;
 		cleanup_free char *json = NULL;
 		struct error err = { 0 };
@@ -137,7 +137,7 @@ static void test_collections(void **state)
 		{ "a: b#c\n", "[{\"a\":\"b#c\"}]" },
 	};
 
-	check_rows(rows, N_ROWS(rows));
+	check_rows(rows, N_ELEMENTS(rows));
 }
 
 static void test_block_scalars(void **state)
@@ -154,7 +154,7 @@ static void test_block_scalars(void **state)
 		{ "a: |\n  1\n", "[{\"a\":\"1\\n\"}]" },
 	};
 
-	check_rows(rows, N_ROWS(rows));
+	check_rows(rows, N_ELEMENTS(rows));
 }
 
 /* https://yaml.org/type/merge.html: a mapping's own keys win, then the earlier map. */
@@ -186,7 +186,7 @@ static void test_anchors_and_merges(void **state)
 		  "ERROR: 1:25: the alias '*z' is inside its own anchor" },
 	};
 
-	check_rows(rows, N_ROWS(rows));
+	check_rows(rows, N_ELEMENTS(rows));
 }
 
 static void test_equal_keys(void **state)
@@ -201,7 +201,7 @@ static void test_equal_keys(void **state)
 		{ "a: {x: 1}\nb: {x: 1}\n", "[{\"a\":{\"x\":1},\"b\":{\"x\":1}}]" },
 	};
 
-	check_rows(rows, N_ROWS(rows));
+	check_rows(rows, N_ELEMENTS(rows));
 }
 
 /* What people get wrong, in one sentence each. */
@@ -248,7 +248,7 @@ static void test_messages(void **state)
 		{ "\xc3\xa9: x\ny: \xc3(\n", "ERROR: 2:5: invalid trailing UTF-8 octet" },
 	};
 
-	check_rows(rows, N_ROWS(rows));
+	check_rows(rows, N_ELEMENTS(rows));
 }
 
 static void test_limits(void **state)
@@ -413,7 +413,7 @@ static void test_prints_any_text(void **state)
 		", a",
 	};
 
-	for (size_t i = 0; i < N_ROWS(rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_json cJSON *doc = cJSON_CreateObject();
 		cleanup_json cJSON *docs = NULL;
 		cleanup_buf struct buf text = { .max = 10000 };
@@ -463,7 +463,7 @@ static void test_prints_documents_that_are_no_mapping(void **state)
 		{ "null", "null\n" },
 	};
 
-	for (size_t i = 0; i < N_ROWS(rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_json cJSON *doc = doc_of(rows[i][0]);
 		cleanup_buf struct buf out = { .max = 1000 };
 
@@ -513,7 +513,7 @@ static void test_locate(void **state)
 	};
 	cleanup_yaml_places struct yaml_places *places = yaml_places(text, strlen(text));
 
-	for (size_t i = 0; i < N_ROWS(rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		int line = 0, column = 0;
 
 		check_int(rows[i].path,

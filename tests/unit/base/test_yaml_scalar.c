@@ -163,7 +163,7 @@ static const struct {
 
 static void test_scalars(void **state)
 {
-	for (size_t i = 0; i < N_ROWS(rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_buf struct buf text = { .max = 1000 };
 		cleanup_json cJSON *want = doc_of(rows[i].json);
 		cleanup_json cJSON *docs = NULL;
@@ -182,7 +182,7 @@ static void test_scalars(void **state)
 /* Each text as a string is printed so that it is read back as a string. */
 static void test_strings_that_look_like_something_else(void **state)
 {
-	for (size_t i = 0; i < N_ROWS(rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_json cJSON *doc = cJSON_CreateArray();
 		cleanup_json cJSON *docs = NULL;
 		cleanup_buf struct buf text = { .max = 10000 };
@@ -253,7 +253,7 @@ static void test_what_json_cannot_hold(void **state)
 		{ "{? {a: b} : c}", "1:4: a key may not be a mapping" },
 	};
 
-	for (size_t i = 0; i < N_ROWS(refused); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(refused); i++) {
 		struct error err = { 0 };
 		cJSON *docs = NULL;
 

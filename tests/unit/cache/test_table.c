@@ -1,11 +1,5 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "cache/table.h"
+#include "tests/unit/unit.h"
 
 /* Every row in one shard, in order; floor or ceil of n / world rows each. */
 static void check_shards(int64_t n, int64_t world)
@@ -26,7 +20,7 @@ static void test_shards(void **state)
 {
 	static const int64_t rows[] = { 0, 1, 7, 9, 63, 64, 65, 1000, 8000000 };
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++)
 		for (int64_t world = 1; world <= 64; world++)
 			check_shards(rows[i], world);
 	check_shards(INT64_MAX, 3);

@@ -96,7 +96,7 @@ static void test_objects(void **state)
 		{ &role, NULL, NULL },
 	};
 
-	for (size_t i = 0; i < N_ROWS(rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_arena struct arena arena = { 0 };
 		cleanup_json cJSON *job = job_of(rows[i].secret);
 		cleanup_json cJSON *want = rows[i].want ? quoted(rows[i].want) : NULL;
@@ -138,7 +138,7 @@ static void test_settings_that_are_wrong(void **state)
 		{ "cache://s/t", { "CACHE_TIMEOUT", "0s" }, "CACHE_TIMEOUT" },
 	};
 
-	for (size_t i = 0; i < N_ROWS(rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_arena struct arena arena = { 0 };
 		struct setting other = rows[i].other;
 		struct cache_wish wish;

@@ -43,7 +43,7 @@ static void test_suspend_and_resume(void **state)
 
 	apiserver_start(&s);
 	put(&s, TRAINER_API_VERSION, TRAINJOB_KIND, "a", "one");
-	for (size_t i = 0; i < N_ROWS(steps); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(steps); i++) {
 		cleanup_json cJSON *before = job_now(&s), *after = NULL;
 		enum suspension result;
 		struct error err = { 0 };
@@ -67,7 +67,7 @@ static void test_what_cannot_be_suspended(void **state)
 		"\"2026-01-01T00:00:00Z\"}}",
 	};
 
-	for (size_t i = 0; i < N_ROWS(jobs); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(jobs); i++) {
 		cleanup_json cJSON *job = doc_of(jobs[i]);
 		enum suspension result;
 		struct error err = { 0 };

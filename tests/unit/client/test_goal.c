@@ -27,7 +27,7 @@ static void test_read(void **state)
 		{ "", -1, NULL, NULL },
 	};
 
-	for (size_t i = 0; i < N_ROWS(rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_arena struct arena arena = { 0 };
 		struct goal goal = { 0 };
 		struct error err = { 0 };
@@ -77,7 +77,7 @@ static void test_judge(void **state)
 		  { WAIT_ON, WAIT_ON, WAIT_ON, MISSED, REACHED, MISSED } },
 	};
 
-	for (size_t i = 0; i < N_ROWS(rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_arena struct arena arena = { 0 };
 		struct error err = { 0 };
 		struct goal goal;

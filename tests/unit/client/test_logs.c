@@ -181,7 +181,7 @@ static void *report_progress(void *ctx)
 	struct apiserver *s = ctx;
 
 	EVENTUALLY(apiserver_seen(s, "watch trainjobs") == 1);
-	for (size_t i = 0; i < sizeof(reports) / sizeof(*reports); i++)
+	for (size_t i = 0; i < N_ELEMENTS(reports); i++)
 		patch_status(s, reports[i]);
 	return NULL;
 }
@@ -217,7 +217,7 @@ static void test_a_job_of_another_controller(void **state)
 	apiserver_start(&s);
 	create(s.kube, TRAINER, "TrainJob",
 	       "{'metadata':{'name':'j','namespace':'a','uid':'job'},'spec':{'runtimeRef':{'name':'rt'},'managedBy':'kueue.x-k8s.io/multikueue'}}");
-	for (size_t i = 0; i < sizeof(workloads) / sizeof(*workloads); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(workloads); i++) {
 		if (workloads[i]) {
 			apiserver_do(&s, "{\"op\":\"serve_kueue\"}");
 			create(s.kube, "kueue.x-k8s.io/v1beta2", "Workload",

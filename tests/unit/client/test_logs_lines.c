@@ -1,20 +1,14 @@
 /*
  * A log in pieces, broken off and taken up again anywhere: each line once.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/str.h"
 #include "client/logs_lines.h"
+#include "tests/unit/unit.h"
 
 enum { MAX = 100 };
 
@@ -63,7 +57,7 @@ static const struct {
 
 static void pieces(void **state)
 {
-	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
+	for (size_t i = 0; i < N_ELEMENTS(texts); i++)
 		for (size_t piece = 1; piece < 130; piece++) {
 			shown(texts[i].text, piece, false, texts[i].want);
 			shown(texts[i].text, piece, true, texts[i].stamped);

@@ -1,19 +1,13 @@
 /*
  * Whose lines they are, which are wanted, and which of a container's runs has a log.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "client/events.h"
 #include "client/logs_pod.h"
 #include "tests/unit/base/base_test.h"
+#include "tests/unit/unit.h"
 
 /* With ' for ". */
 static cJSON *quoted(const char *text)
@@ -63,7 +57,7 @@ static void whose(void **state)
 {
 	cleanup_json cJSON *jobset = quoted(JOBSET);
 
-	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(places); i++) {
 		cleanup_arena struct arena arena = { 0 };
 		cleanup_json cJSON *pod = quoted(places[i].pod);
 		struct log_place with =
@@ -101,7 +95,7 @@ static void counted(void **state)
 	};
 	cleanup_json cJSON *jobset = quoted(JOBSET);
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++)
 		assert_int_equal(log_count(&rows[i].want, jobset), rows[i].n);
 }
 
@@ -129,7 +123,7 @@ static const struct {
 
 static void run_of(void **state)
 {
-	for (size_t i = 0; i < sizeof(runs) / sizeof(*runs); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(runs); i++) {
 		cleanup_json cJSON *pod = quoted("{'metadata':{'name':'p'},'status':{}}");
 		struct log_run run;
 
@@ -170,7 +164,7 @@ static void owners(void **state)
 {
 	cleanup_json cJSON *jobs = quoted(JOBS);
 
-	for (size_t i = 0; i < sizeof(events) / sizeof(*events); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(events); i++) {
 		cleanup_json cJSON *event = cJSON_CreateObject();
 		const cJSON *owner;
 

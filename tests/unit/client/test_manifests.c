@@ -1,14 +1,8 @@
 /* What install knows of images, Deployments and CRDs. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "base/cleanup.h"
 #include "client/manifests.h"
+#include "tests/unit/unit.h"
 
 static void test_registry(void **state)
 {
@@ -28,7 +22,7 @@ static void test_registry(void **state)
 	};
 	cleanup_arena struct arena arena = { 0 };
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++)
 		assert_string_equal(
 			image_with_registry(&arena, rows[i].image, rows[i].registry),
 			rows[i].want);

@@ -1,16 +1,10 @@
 /*
  * A refusal of the API server, parsed and worded for users.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "base/cleanup.h"
 #include "client/permission.h"
+#include "tests/unit/unit.h"
 
 static const struct {
 	const char *text, *what, *check;
@@ -41,7 +35,7 @@ static const char *const others[] = {
 
 static void refused(void **state)
 {
-	for (size_t i = 0; i < sizeof(refusals) / sizeof(*refusals); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(refusals); i++) {
 		cleanup_arena struct arena arena = { 0 };
 		struct error err = { 0 };
 		struct permission p;
@@ -60,7 +54,7 @@ static void refused(void **state)
 
 static void other(void **state)
 {
-	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(others); i++) {
 		cleanup_arena struct arena arena = { 0 };
 		struct error err = { 0 };
 		struct permission p;

@@ -1,17 +1,11 @@
 /*
  * Where a TrainJob stands, of documents as controllers and kubelets write them.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "base/cleanup.h"
 #include "base/yaml.h"
 #include "client/phase.h"
+#include "tests/unit/unit.h"
 
 #define JOBSET                                                                      \
 	"---\nkind: JobSet\nspec: {replicatedJobs: [{name: node, template: {spec: " \
@@ -146,7 +140,7 @@ static const struct {
 
 static void of_documents(void **state)
 {
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
 		cleanup_view struct view v = { 0 };
 		cleanup_json cJSON *docs = NULL;
 		cleanup_arena struct arena arena = { 0 };

@@ -1,15 +1,9 @@
 /*
  * What an API server has against an object, as it says so, taken apart.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "client/refusal.h"
+#include "tests/unit/unit.h"
 
 #define UNTYPED                                                                    \
 	"{\"message\":\"failed to create typed patch object (default/mine; a/v1, " \
@@ -97,9 +91,9 @@ static const struct {
 	{ "{}", { { "", "words" } } },
 };
 
-static void read(void **state)
+static void listed(void **state)
 {
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
 		cleanup_json cJSON *status = NULL, *obj = NULL;
 		cleanup_refusals struct refusals r = { 0 };
 		struct error err = { 0 };
@@ -151,7 +145,7 @@ static void many(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(read),
+		cmocka_unit_test(listed),
 		cmocka_unit_test(untyped),
 		cmocka_unit_test(many),
 	};

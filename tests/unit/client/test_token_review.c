@@ -87,7 +87,7 @@ static void test_who_may_call(void **state)
 		{ NULL, anybody, USER("team"), ERR_NONE, "" },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		const struct standin_answer answers[] = {
 			{ REVIEWS, 201, rows[i].review }, { NULL, 0, NULL }
 		};

@@ -328,7 +328,7 @@ static void test_class(void **state)
 		{ "[]", NULL },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_arena struct arena arena = { 0 };
 		const char *text = arena_printf(&arena, "{spec: {selectors: %s}}",
 						rows[i].selectors);

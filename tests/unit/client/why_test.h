@@ -5,19 +5,12 @@
 #ifndef TESTS_UNIT_CLIENT_WHY_TEST_H
 #define TESTS_UNIT_CLIENT_WHY_TEST_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/str.h"
 #include "base/yaml.h"
 #include "client/why.h"
+#include "tests/unit/unit.h"
 
 #define NOW "2026-01-01T01:00:00Z"
 
@@ -127,6 +120,6 @@ static inline void check_all(const struct row *rows, size_t n)
 	for (size_t i = 0; i < n; i++)
 		check(rows[i].what, rows[i].yaml, rows[i].want);
 }
-#define CHECK_ALL(rows) check_all(rows, sizeof(rows) / sizeof(*rows))
+#define CHECK_ALL(rows) check_all(rows, N_ELEMENTS(rows))
 
 #endif

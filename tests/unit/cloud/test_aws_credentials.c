@@ -35,7 +35,7 @@ static const char *env(void *ctx, const char *name)
 		{ "AWS_ENDPOINT_URL_STS", ctx },
 	};
 
-	for (size_t i = 0; i < N_ROWS(rows); i++)
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++)
 		if (!strcmp(name, rows[i][0]))
 			return rows[i][1];
 	return NULL;

@@ -20,7 +20,7 @@ static void test_errors(void **state)
 		{ "", "", "", NULL },
 	};
 
-	for (size_t i = 0; i < N_ROWS(rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_arena struct arena arena = { 0 };
 		cleanup_buf struct buf body = { .max = 1000 };
 		struct aws_error e;

@@ -41,7 +41,7 @@ static void test_lines(void **state)
 		{ "an open bracket", "[b\nregion = a\n[", "b", "a", false, true },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_arena struct arena arena = { 0 };
 		struct aws_profile p = { 0 };
 		bool found = aws_profile_read(&p, &arena, rows[i].text, rows[i].config,
@@ -92,7 +92,7 @@ static void test_services(void **state)
 		{ "nothing", "", NULL, NULL, false },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_arena struct arena arena = { 0 };
 		struct aws_profile p = { 0 };
 		bool found = aws_services_read(&p, &arena, rows[i].text, "a");
@@ -127,7 +127,7 @@ static void test_which(void **state)
 		{ "", "", "default", NULL },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		const char *pairs[] = { "AWS_PROFILE",
 					rows[i].first,
 					"AWS_DEFAULT_PROFILE",

@@ -44,7 +44,7 @@ static void test_suite(void **state)
 		  "c5410059b04c1ee005303aed430f6e6645f61f4dc9e1461ec8f8916fdf18852c" },
 	};
 
-	for (size_t i = 0; i < N_ROWS(rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_arena struct arena arena = { 0 };
 		const struct sigv4_request r = {
 			.method = rows[i].method,
@@ -88,7 +88,7 @@ static void test_s3(void **state)
 		  "34b48302e7b5fa45bde8084f4b7868a86f0a534bc59db6670ed5711ef69dc6f7" },
 	};
 
-	for (size_t i = 0; i < N_ROWS(rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_arena struct arena arena = { 0 };
 		const struct sigv4_request r = {
 			.method = rows[i].method,
@@ -149,7 +149,7 @@ static void test_escape(void **state)
 		{ "%41*'()", "%2541%2A%27%28%29", "%2541%2A%27%28%29" },
 	};
 
-	for (size_t i = 0; i < N_ROWS(rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_buf struct buf path = { .max = 100 }, value = { .max = 100 };
 
 		buf_adds(&path, "");

@@ -38,7 +38,7 @@ static void test_renewal(void **state)
 		{ "for ever", 0, 60000, true, false, 0, 0 },
 	};
 
-	for (size_t i = 0; i < N_ROWS(rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		struct source s = { 0 };
 		struct token_cache c;
 		struct error err = { 0 };

@@ -1,16 +1,9 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "cmd/cmd.h"
 #include "cmd/ui/env.h"
 #include "cmd/ui/out.h"
+#include "tests/unit/unit.h"
 
 static void test_duration(void **state)
 {
@@ -26,7 +19,7 @@ static void test_duration(void **state)
 	};
 	cleanup_arena struct arena arena = { 0 };
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++)
 		assert_string_equal(out_duration(&arena, rows[i].ms), rows[i].text);
 }
 

@@ -261,7 +261,7 @@ static void test_refused(void **state)
 		  "controlled by TrainJob one" },
 	};
 
-	for (size_t i = 0; i < N_ROWS(rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		struct stage s;
 
 		setup(&s, rows[i].text);

@@ -1,11 +1,4 @@
 /* Rules: the tables of docs/migrate-v1.md; what each row becomes is in tests/cli/test_convert.py. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "api/meta.h"
 #include "api/schema.h"
@@ -14,6 +7,7 @@
 #include "base/str.h"
 #include "base/yaml.h"
 #include "convert/convert.h"
+#include "tests/unit/unit.h"
 
 static struct schema *load(const char *name)
 {
@@ -94,7 +88,7 @@ static void test_what_is_ours(void **state)
 		{ "[1]", CONVERT_OTHER, NULL },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_json cJSON *doc = parse(rows[i].yaml);
 		cleanup_field_errors struct field_errors errs = { 0 };
 
@@ -131,7 +125,7 @@ static void test_grades(void **state)
 		  "status", GRADE_APPROXIMATE },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_convert_result struct convert_result res = { 0 };
 		cleanup_json cJSON *doc = parse(rows[i].yaml);
 		cleanup_json cJSON *before = json_dup(doc);
@@ -163,7 +157,7 @@ static void test_refused(void **state)
 		  "spec.pytorchReplicaSpecs.Wroker" },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_convert_result struct convert_result res = { 0 };
 		cleanup_json cJSON *doc = parse(rows[i].yaml);
 
@@ -202,7 +196,7 @@ static void test_names(void **state)
 	cJSON *list = json_get(doc, "spec", "jaxReplicaSpecs", "Worker", "template",
 			       "spec", "containers");
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_convert_result struct convert_result res = { 0 };
 		cleanup_free char *text = NULL, *want = NULL;
 		cJSON *arg = json_get(list->child, "args")->child;
@@ -233,7 +227,7 @@ static void test_mentions(void **state)
 
 	assert_true(convert_is_valid(&conf, job));
 	map_put(&jobs, "j", job);
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_convert_result struct convert_result res = { 0 };
 		cleanup_json cJSON *other =
 			parse("{metadata: {name: j-worker-0}, data: {a.b: [x]}}");

@@ -1,12 +1,5 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "gpu/expect.h"
+#include "tests/unit/unit.h"
 
 static void test_builtin(void **state)
 {

@@ -1,16 +1,11 @@
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/str.h"
 #include "gpu/gpu.h"
+#include "tests/unit/unit.h"
 
 static void test_callers_list(void **state)
 {
@@ -28,7 +23,7 @@ static void test_callers_list(void **state)
 	};
 	cleanup_arena struct arena a = { 0 };
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++)
 		assert_string_equal(
 			str_join(&a, gpu_visible_from(&a, rows[i].value, "/nowhere"),
 				 " "),

@@ -1,17 +1,11 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "gpu/discover.h"
 #include "gpu/health.h"
 #include "gpu/helper.h"
+#include "tests/unit/unit.h"
 
 static cJSON *parse(const char *text)
 {
@@ -56,7 +50,7 @@ static void test_ids(void **state)
 	cleanup_json cJSON *doc = parse(four);
 
 	unsetenv("CUDA_DEVICE_ORDER");
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_arena struct arena a = { 0 };
 		const char *const *ids = NULL;
 		struct error err;
@@ -114,7 +108,7 @@ static void test_findings(void **state)
 		  false },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_json cJSON *device = parse(rows[i].device);
 		struct gpu_finding found[GPU_FINDINGS_MAX];
 		size_t n = gpu_findings(device, found);
@@ -151,7 +145,7 @@ static void test_replies(void **state)
 		  "l: symbol" },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		unsigned char data[200];
 		size_t len = strlen(rows[i].text);
 		struct gpu_reply head = rows[i].head;

@@ -150,9 +150,9 @@ static int run(char **argv, struct error *err)
 	size_t i = 0;
 	int rc;
 
-	while (i < sizeof(modes) / sizeof(*modes) && strcmp(argv[2], modes[i].name))
+	while (i < N_ELEMENTS(modes) && strcmp(argv[2], modes[i].name))
 		i++;
-	if (i == sizeof(modes) / sizeof(*modes))
+	if (i == N_ELEMENTS(modes))
 		return error_set(err, ERR_USAGE, "%s: not a mode", argv[2]);
 	opts.timeout_ms = modes[i].timeout_ms;
 	opts.after_stop = modes[i].run != watch;

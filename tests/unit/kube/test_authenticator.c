@@ -1,17 +1,11 @@
 /* What holds of authenticator.h: verdicts are remembered, and a flood delays nobody. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/str.h"
 #include "base/thread.h"
 #include "kube/authenticator.h"
+#include "tests/unit/unit.h"
 
 #define ATTACKER "10.0.0.66"
 
@@ -129,7 +123,7 @@ static void test_verdicts(void **state)
 	struct world w;
 
 	world_start(&w, 10, 1000 * 1000);
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		char text[100];
 
 		assert_int_equal(judge(&w, true, "p", rows[i].token, text),

@@ -111,7 +111,7 @@ static void test_all_of_an_event(void **state)
 	event_recorder_free(r, 60 * 1000);
 	all = events(&s);
 	got = json_get((const cJSON *)all, "items")->child;
-	for (size_t i = 0; i < N_ROWS(rows); i++)
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++)
 		if (!matches(json_str_at(got, rows[i].path), rows[i].want))
 			fail_msg("%s: %s", rows[i].want, json_str_at(got, rows[i].path));
 	assert_int_equal(json_int(got, 0, "count"), 1);
@@ -141,7 +141,7 @@ static void test_the_same_again(void **state)
 	EVENTUALLY(count(&s) == 1);
 	for (int i = 0; i < 30; i++)
 		record(r, "x", &rows[0]);
-	for (size_t i = 1; i < N_ROWS(rows); i++)
+	for (size_t i = 1; i < N_ELEMENTS(rows); i++)
 		record(r, "x", &rows[i]);
 	record(r, "y", &rows[0]);
 	event_recorder_free(r, 60 * 1000);

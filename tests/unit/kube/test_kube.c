@@ -119,7 +119,7 @@ static void test_paths(void **state)
 	};
 	struct kube *k = kube_with(&(struct kube_config){ .ns = "mine" }, NULL);
 
-	for (size_t i = 0; i < N_ROWS(rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_arena struct arena a = { 0 };
 		struct error err = { 0 };
 		const char *path = NULL;
@@ -150,7 +150,7 @@ static void test_names_that_cannot_be_in_a_path_are_not_sent(void **state)
 	struct kube *k = kube_with(&(struct kube_config){ .ns = "mine" }, NULL);
 
 	scripted_script(&server, "[]");
-	for (size_t i = 0; i < N_ROWS(rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		struct kube_ref ref = { "v1", "Secret", rows[i].ns, rows[i].name };
 		struct error err = { 0 };
 		cJSON *got = NULL;
@@ -200,7 +200,7 @@ static void test_errors(void **state)
 	};
 	struct kube *k = plain_kube();
 
-	for (size_t i = 0; i < N_ROWS(rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_arena struct arena a = { 0 };
 		struct error err = { 0 };
 		cJSON *got = NULL;
@@ -314,7 +314,7 @@ static void test_writes(void **state)
 	cleanup_json cJSON *obj = doc_of(object);
 	struct kube *k = plain_kube();
 
-	for (size_t i = 0; i < N_ROWS(rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_json cJSON *got = NULL, *warnings = NULL;
 		struct kube_write how = rows[i].how;
 		struct error err = { 0 };
@@ -724,7 +724,7 @@ static void test_list_failures(void **state)
 		  "what is around the objects of the list: over 1048576 bytes" },
 	};
 
-	for (size_t i = 0; i < N_ROWS(rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_arena struct arena a = { 0 };
 		const char *got;
 
@@ -797,7 +797,7 @@ static void test_watch(void **state)
 		  "ADDED:a ", ERR_IO, "connection lost" },
 	};
 
-	for (size_t i = 0; i < N_ROWS(rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		struct kube *k = plain_kube();
 		struct seen seen = { .names = { .max = 10000 }, .fail_at = 3 };
 		struct kube_watch_opts opts = { .version = "77",
@@ -1070,7 +1070,7 @@ static void test_what_is_not_sent(void **state)
 	struct error err = { 0 };
 
 	scripted_script(&server, "[]");
-	for (size_t i = 0; i < N_ROWS(refs); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(refs); i++) {
 		assert_int_equal(kube_get(k, refs[i], NULL, &err), -1);
 		check_text("get", err.msg, "the object has no apiVersion or kind");
 	}

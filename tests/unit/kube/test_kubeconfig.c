@@ -313,7 +313,7 @@ static void test_schemes(void **state)
 	};
 	struct place *p = *state;
 
-	for (size_t i = 0; i < N_ROWS(rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		const struct kube_config_flags flags = {
 			.kubeconfig =
 				put(p, "config",
@@ -400,7 +400,7 @@ static void test_no_clusters(void **state)
 	const char *want = "no kubeconfig: config has no clusters; pass --kubeconfig "
 			   "FILE, or run jobs on this machine (submit --local)";
 
-	for (size_t i = 0; i < N_ROWS(empty); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(empty); i++) {
 		flags.kubeconfig = put(p, "config", empty[i]);
 		check_text(empty[i], load_error(p, &flags, ERR_NOT_FOUND), want);
 	}
@@ -500,7 +500,7 @@ static void test_errors(void **state)
 	};
 	struct place *p = *state;
 
-	for (size_t i = 0; i < N_ROWS(rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		struct kube_config_flags flags = { .kubeconfig = put(p, "config",
 								     rows[i].text) };
 		struct kube_config c = { 0 };
@@ -528,7 +528,7 @@ static void test_credentials_without_tls(void **state)
 	};
 	struct place *p = *state;
 
-	for (size_t i = 0; i < N_ROWS(rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_buf struct buf text = { .max = 1000 };
 		struct kube_config_flags flags = { 0 };
 		struct kube_config c = { 0 };
@@ -636,7 +636,7 @@ static void test_errors_of_users(void **state)
 	put(p, "bad.key",
 	    "-----BEGIN PRIVATE KEY-----\nQUJD\n"
 	    "-----END PRIVATE KEY-----\n");
-	for (size_t i = 0; i < N_ROWS(rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		struct kube_config_flags flags = { 0 };
 		const char *got;
 
@@ -750,7 +750,7 @@ static void test_exec_answers(void **state)
 	};
 	struct place *p = *state;
 
-	for (size_t i = 0; i < N_ROWS(rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		struct kube_credential got = { 0 };
 		const char *message = ask(p, rows[i].script, NULL, &got);
 
@@ -977,7 +977,7 @@ static void test_in_a_pod(void **state)
 
 	if (make_account())
 		skip(); /* no user namespaces here */
-	for (size_t i = 0; i < N_ROWS(rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_kube_config struct kube_config c = { 0 };
 		struct error err = { 0 };
 

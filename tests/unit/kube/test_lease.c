@@ -104,7 +104,7 @@ static void test_rules(void **state)
 		{ 15000, 10000, 2000, "", "identity" },
 	};
 
-	for (size_t i = 0; i < N_ROWS(rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		struct lease_conf c = conf_of(NULL, rows[i].identity);
 		struct error err = { 0 };
 		struct lease *l = NULL;
@@ -129,7 +129,7 @@ static void test_names(void **state)
 		{ "ns", "", "me" },  { "ns", "l", NULL },
 	};
 
-	for (size_t i = 0; i < N_ROWS(rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		struct lease_conf c = conf_of(NULL, rows[i].identity);
 		struct error err = { 0 };
 		struct lease *l = NULL;
@@ -337,7 +337,7 @@ static void test_odd_records(void **state)
 	struct apiserver s;
 
 	apiserver_start(&s);
-	for (size_t i = 0; i < N_ROWS(rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		char text[512];
 		cleanup_json cJSON *doc = NULL;
 		struct kube_write plain = { 0 };

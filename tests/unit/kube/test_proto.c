@@ -258,7 +258,7 @@ static void test_no_object(void **state)
 	cleanup_json cJSON *got = NULL;
 	struct error err = { 0 };
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		assert_false(proto_is_object(rows[i].text, rows[i].len));
 		assert_int_equal(
 			proto_object(&got, rows[i].text, rows[i].len, proto_pod, &err),

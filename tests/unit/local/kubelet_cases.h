@@ -101,7 +101,7 @@ static void test_how_it_ends(void **state)
 	assert_int_equal(file_write(path_join(&t.arena, t.dir, "no-format"), "hello\n", 6,
 				    0755, &err),
 			 0);
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		const char *pod = arena_printf(
 			&t.arena,
 			"{'metadata':{'name':'p%zu'},'spec':{'restartPolicy':'Never',"
@@ -443,7 +443,7 @@ static void test_check(void **state)
 	cJSON *doc;
 
 	podtest_open(&t, NULL);
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cJSON *notes = cJSON_CreateArray(), *n;
 		bool found = !rows[i].note;
 

@@ -6,22 +6,16 @@
 #ifndef TEST_PODTEST_H
 #define TEST_PODTEST_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/str.h"
 #include "local/kubelet.h"
+#include "tests/unit/unit.h"
 
 struct podtest {
 	struct arena arena;

@@ -2,15 +2,9 @@
 #ifndef TESTS_UNIT_LOCAL_QUOTED_H
 #define TESTS_UNIT_LOCAL_QUOTED_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "base/cleanup.h"
 #include "base/json.h"
+#include "tests/unit/unit.h"
 
 /* The caller's. */
 static inline cJSON *parse(const char *text)

@@ -249,7 +249,7 @@ static void test_file_names(void **state)
 	};
 	struct scene *s = *state;
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		const char *name = NULL;
 		const struct published *p =
 			published_kind(&s->arena, rows[i].file, &name);

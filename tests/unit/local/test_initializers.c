@@ -1,19 +1,11 @@
 /* Which containers become this program on this machine, by image or argument. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/str.h"
 #include "local/initializers.h"
-
-#define N_ROWS(table) (sizeof(table) / sizeof(*(table)))
+#include "tests/unit/unit.h"
 
 static cJSON *objects_with(const char *container)
 {
@@ -58,7 +50,7 @@ static void test_which(void **state)
 		{ "\"image\":\"\"", NULL },
 	};
 
-	for (size_t i = 0; i < N_ROWS(rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_json cJSON *objects = objects_with(rows[i].container);
 		cleanup_json cJSON *before = json_dup(objects);
 		struct error err = { 0 };

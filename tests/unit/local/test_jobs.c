@@ -12,19 +12,13 @@
  * and the actions it must give: "+w-0-1" a pod is made, "-w-0-1" deleted,
  * "wake:1500" when it wants to be called again.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/str.h"
 #include "local/jobs.h"
 #include "tests/unit/local/quoted.h"
+#include "tests/unit/unit.h"
 
 struct step {
 	const char *events, *actions;

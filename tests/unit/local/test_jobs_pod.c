@@ -1,16 +1,9 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/str.h"
 #include "local/jobs.h"
 #include "tests/unit/local/quoted.h"
+#include "tests/unit/unit.h"
 
 static struct jobs *machine(const char *text)
 {
@@ -70,7 +63,7 @@ static void test_pod_has_the_controllers_marks(void **state)
 	struct jobs *j = machine(TWO_NODES);
 	const cJSON *pod = last_pod(j);
 
-	for (size_t i = 0; i < sizeof(marks) / sizeof(*marks); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(marks); i++) {
 		const char *label = json_str(pod, "metadata", "labels", marks[i].key);
 		const char *note = json_str(pod, "metadata", "annotations", marks[i].key);
 
@@ -309,7 +302,7 @@ static void test_refused(void **state)
 		  "JobSet t: replicatedJob: w cannot depend on replicatedJob: w" },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_json cJSON *doc = parse(rows[i].jobset);
 		struct error err = { 0 };
 		struct jobs *j = NULL;

@@ -111,7 +111,7 @@ static void test_config_errors(void **state)
 		&t, "[{'kind':'ConfigMap','metadata':{'name':'cm','namespace':'ns'},"
 		    "'data':{'a':'b'}}]");
 	podtest_open(&t, NULL);
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		const cJSON *e;
 
 		podtest_run(&t, script(&t, "",
@@ -153,7 +153,7 @@ static void test_hostile_pods(void **state)
 	struct podtest t = { 0 };
 
 	podtest_open(&t, NULL);
-	for (size_t i = 0; i < sizeof(pods) / sizeof(pods[0]); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(pods); i++) {
 		cJSON *doc = json_of(&t, pods[i]);
 		struct error err = { 0 };
 
@@ -342,7 +342,7 @@ static void test_network_probes(void **state)
 
 	podtest_open(&t, NULL);
 	/* A startup probe that fails ends the container: so both answers are seen. */
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		const char *at = strstr(rows[i].probe, "%d");
 		const char *probe =
 			arena_printf(&t.arena, "%.*s%d%s", (int)(at - rows[i].probe),

@@ -351,7 +351,7 @@ static void ask_all(void)
 						{ "v1", "Event" } };
 	struct kube *k = connect_it();
 
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(kinds); i++) {
 		const struct kube_ref ref = { kinds[i][0], kinds[i][1], NULL, NULL };
 		int n = 0;
 		const struct kube_sink sink = { .on_item = count_item, .ctx = &n };
@@ -381,7 +381,7 @@ static void test_torn(void **state)
 	state_publish(&run, "Pod", "p", pod);
 	state_publish(&run, JOBSET_KIND, "x", pod);
 	state_record(&run, event);
-	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(files); i++) {
 		const char *path = path_join(&a, run.dir, files[i]);
 		cleanup_buf struct buf text = { .max = 65536 };
 		struct error err = { 0 };

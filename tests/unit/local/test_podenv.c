@@ -1,16 +1,11 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/str.h"
 #include "local/envfile.h"
 #include "local/podenv.h"
+#include "tests/unit/unit.h"
 
 static cJSON *json_of(struct arena *a, const char *text)
 {
@@ -55,7 +50,7 @@ static void test_expansion(void **state)
 	map_put(&vars, "B", (void *)(uintptr_t) "$(C)");
 	map_put(&vars, "C", (void *)(uintptr_t) "c");
 	map_put(&vars, "EMPTY", (void *)(uintptr_t) "");
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++)
 		assert_string_equal(podenv_expand(&a, rows[i].text, &vars), rows[i].want);
 }
 
@@ -80,7 +75,7 @@ static void test_names(void **state)
 	map_put(&names, "j-node-0-0.j", (void *)(uintptr_t) "127.1.2.1");
 	map_put(&names, "j-node-0-1.j", (void *)(uintptr_t) "127.1.2.2");
 	map_put(&names, "j-node-0-0", (void *)(uintptr_t) "127.1.2.1");
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		assert_string_equal(podenv_names(&a, rows[i].text, &names), rows[i].want);
 		assert_string_equal(podenv_names(&a, rows[i].text, NULL), rows[i].text);
 	}
@@ -104,7 +99,7 @@ static void test_peers(void **state)
 
 	map_put(&peers, "j-node-0-0.j", (void *)(uintptr_t) "5000");
 	map_put(&peers, "j-node-0-1.j", (void *)(uintptr_t) "5001");
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+	for (size_t i = 0; i < N_ELEMENTS(cases); i++)
 		assert_string_equal(podenv_peers(&a, cases[i].text, &peers),
 				    cases[i].want);
 }
@@ -238,7 +233,7 @@ static void check_row(const struct row *row)
 
 static void test_variables(void **state)
 {
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++)
 		check_row(&rows[i]);
 }
 
@@ -253,7 +248,7 @@ static void test_gpu_numbers(void **state)
 		{ "GPU-x", "4,5", "GPU-x" }, { "0", "", "0" },
 	};
 
-	for (size_t i = 0; i < sizeof(gpu_rows) / sizeof(gpu_rows[0]); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(gpu_rows); i++) {
 		cleanup_arena struct arena a = { 0 };
 		cleanup_json cJSON *c = json_of(
 			&a,
@@ -303,7 +298,7 @@ static void test_env_file(void **state)
 		{ "K='a'b\n", NULL, "line 1: text after the closing quotation mark" },
 	};
 
-	for (size_t i = 0; i < sizeof(file_rows) / sizeof(file_rows[0]); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(file_rows); i++) {
 		cleanup_arena struct arena a = { 0 };
 		const char *got = NULL;
 		struct error err = { 0 };
@@ -341,7 +336,7 @@ static void test_file_key(void **state)
 	assert_int_equal(dir_make(path_join(&a, dir, "v"), 0700, &err), 0);
 	assert_int_equal(file_write(path_join(&a, dir, "v/env"), "K=1\n", 4, 0600, &err),
 			 0);
-	for (size_t i = 0; i < sizeof(key_rows) / sizeof(key_rows[0]); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(key_rows); i++) {
 		cleanup_json cJSON *c = NULL;
 		char text[400];
 		struct podenv_host host = { 0 };

@@ -55,7 +55,7 @@ static void write_pieces(const struct fixture *f)
 {
 	int64_t offset = 0;
 
-	for (size_t i = 0; i < sizeof(pieces) / sizeof(*pieces); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(pieces); i++) {
 		const struct output_mark mark = { .offset = offset,
 						  .time_ns =
 							  pieces[i].second * 1000000000,
@@ -207,7 +207,7 @@ static void test_what_is_asked_for(void **state)
 	};
 	struct fixture *f = *state;
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		struct answer a;
 
 		ask(f, &a, rows[i].query);
@@ -233,7 +233,7 @@ static void test_refused(void **state)
 	};
 	struct fixture *f = *state;
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		struct answer a;
 
 		ask(f, &a, rows[i].query);

@@ -1,19 +1,14 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "local/holders.h"
 #include "local/ports.h"
+#include "tests/unit/unit.h"
 
 enum { MANY = 200 };
 
@@ -150,7 +145,7 @@ static void test_replace(void **state)
 	};
 	cleanup_arena struct arena arena = { 0 };
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++)
 		assert_string_equal(
 			port_replace(&arena, rows[i].name, rows[i].value, 29500, 31000),
 			rows[i].want);

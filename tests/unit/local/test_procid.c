@@ -1,16 +1,10 @@
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "local/procid.h"
+#include "tests/unit/unit.h"
 
 enum { FIELDS = 5 }; /* of an id: number, PID namespace, start, boot, host */
 enum { NUMBER, NAMESPACE, START, BOOT, HOST };
@@ -19,15 +13,16 @@ enum { NUMBER, NAMESPACE, START, BOOT, HOST };
 static enum procid_place find(int which, const char *value, int also, const char *other,
 			      int *ret_pid, char host[PROCID_HOST_SIZE])
 {
-	char self[PROCID_SIZE], text[2 * PROCID_SIZE] = "", *save = NULL;
-	int i = 0;
+	char self[PROCID_SIZE], text[2 * PROCID_SIZE], *save = NULL;
+	int i = 0, len = 0;
 
 	procid_self(self);
 	for (char *word = strtok_r(self, " ", &save); word;
-	     word = strtok_r(NULL, " ", &save), i++) {
-		strcat(text, i ? " " : "");
-		strcat(text, i == which ? value : i == also ? other : word);
-	}
+	     word = strtok_r(NULL, " ", &save), i++)
+		len += snprintf(text + len, sizeof(text) - len, "%s%s", i ? " " : "",
+				i == which  ? value
+				: i == also ? other
+					    : word);
 	assert_int_equal(i, FIELDS);
 	return procid_find(text, ret_pid, host);
 }
@@ -55,7 +50,7 @@ static void test_an_id_of_something_else(void **state)
 		{ NUMBER, "2147483646", -1, NULL, PROCID_ENDED },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		char host[PROCID_HOST_SIZE] = "";
 		int pid = 0;
 
@@ -74,7 +69,7 @@ static void test_what_is_no_id(void **state)
 	char host[PROCID_HOST_SIZE];
 	int pid;
 
-	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
+	for (size_t i = 0; i < N_ELEMENTS(texts); i++)
 		assert_int_equal(procid_find(texts[i], &pid, host), PROCID_UNREADABLE);
 }
 

@@ -1,16 +1,9 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/str.h"
 #include "local/report.h"
 #include "tests/unit/local/quoted.h"
+#include "tests/unit/unit.h"
 
 #define JOBSET                                                                      \
 	"{'metadata':{'name':'j'},'spec':{'replicatedJobs':[{'name':'node',"        \
@@ -164,7 +157,7 @@ static void test_causes(void **state)
 		  "exit code 1\nhint: nothing accepts connections" },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_arena struct arena a = { 0 };
 		cleanup_json cJSON *jobset = parse(JOBSET);
 		cleanup_buf struct buf have = { .max = 65536 };

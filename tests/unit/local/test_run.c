@@ -1,16 +1,9 @@
 #include <errno.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -22,6 +15,7 @@
 #include "local/run.h"
 #include "local/state.h"
 #include "tests/unit/local/quoted.h"
+#include "tests/unit/unit.h"
 
 /* Real processes: sh, true, sleep. A container's script sees its folder as $D. */
 

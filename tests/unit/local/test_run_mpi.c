@@ -1,19 +1,13 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/str.h"
 #include "local/run_impl.h"
 #include "tests/unit/local/quoted.h"
+#include "tests/unit/unit.h"
 #include "trainer/carry.h"
 
 enum { NODE_POD, LAUNCHER_POD };

@@ -1,20 +1,14 @@
 /* Each kind of sandbox that a machine may allow, not only the best one. */
 #include <errno.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "local/process.h"
+#include "tests/unit/unit.h"
 
 extern char **environ;
 

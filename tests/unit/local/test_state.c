@@ -1,18 +1,11 @@
 #include <fcntl.h>
 #include <pwd.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/cleanup.h"
 #include "base/file.h"
@@ -22,6 +15,7 @@
 #include "local/state_impl.h"
 #include "local/state_owned.h"
 #include "tests/unit/local/quoted.h"
+#include "tests/unit/unit.h"
 #include "trainer/places.h"
 
 static char home[] = "/tmp/kftrainer-state-XXXXXX"; /* of this test program */
@@ -447,7 +441,7 @@ static void test_place_of_a_name(void **state)
 		parse("{'metadata':{'name':'j'},'spec':{'replicatedJobs':"
 		      "[{'name':'node'},{'name':'node-1'}]}}");
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		struct place p = { 0 };
 
 		assert_int_equal(place_of(&p, jobset, rows[i].pod), rows[i].step != NULL);

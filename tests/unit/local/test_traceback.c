@@ -1,13 +1,6 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "base/buf.h"
 #include "local/traceback.h"
+#include "tests/unit/unit.h"
 
 static void collect(void *ctx, const char *prefix, const char *line, size_t len)
 {

@@ -308,7 +308,7 @@ static void test_equal(void **state)
 
 	side_start(&http, true);
 	side_start(&inside, false);
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_buf struct buf a = { .max = 1 << 20 };
 		cleanup_buf struct buf b = { .max = 1 << 20 };
 

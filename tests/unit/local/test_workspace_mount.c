@@ -1,22 +1,16 @@
 /* Where pods cannot mount, one unpacked copy serves all; a wrong digest unpacks nothing. */
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "local/workspace_mount.h"
 #include "pack/pack.h"
+#include "tests/unit/unit.h"
 #include "trainer/workspace_spec.h"
 
 static char folder[] = "/tmp/kftrainer-mount-XXXXXX";

@@ -271,7 +271,7 @@ static void test_host_path(void **state)
 	open_with_objects(&t);
 	file = path_join(&t.arena, t.dir, "there");
 	assert_int_equal(file_write(file, "host\n", 5, 0644, &err), 0);
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		volume = arena_printf(
 			&t.arena, "{'name':'v','hostPath':{'path':'%s/%s','type':'%s'}}",
 			t.dir, rows[i].path, rows[i].type);
@@ -336,7 +336,7 @@ static void test_refused_paths(void **state)
 	struct podtest t;
 
 	open_with_objects(&t);
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		const char *m = arena_printf(&t.arena, "{'name':'v','mountPath':'%s'}",
 					     rows[i].path);
 

@@ -7,19 +7,13 @@
 #define TESTS_UNIT_MANAGER_STANDIN_H
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "base/yaml.h"
 #include "kube/kube.h"
 #include "net/httpd.h"
+#include "tests/unit/unit.h"
 
 struct standin_answer {
 	const char *path;

@@ -1,15 +1,9 @@
 /* Rules: controller-runtime pkg/webhook/admission. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "manager/admission.h"
+#include "tests/unit/unit.h"
 
 #define REVIEW(rest) \
 	"{\"apiVersion\": \"admission.k8s.io/v1\", \"kind\": \"AdmissionReview\"" rest "}"
@@ -101,7 +95,7 @@ static void test_what_is_no_question(void **state)
 		{ "{\"a\": \"\xff\"}", "UTF-8", "" },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_admission struct admission_request req = { 0 };
 		cleanup_admission_answer struct admission_answer answer = { 0 };
 		cleanup_buf struct buf out = { .max = 65536 };
@@ -157,7 +151,7 @@ static void test_answers(void **state)
 	};
 	struct admission_request none = { 0 };
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_admission_answer struct admission_answer answer = {
 			.patch = doc("[{\"op\": \"remove\", \"path\": \"/a\"}]"),
 			.warnings = doc("[\"w\"]"),

@@ -77,7 +77,7 @@ static const struct {
 
 static void test_renewal(void **state)
 {
-	for (size_t i = 0; i < N_ROWS(renew_rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(renew_rows); i++) {
 		struct cert_set set = copy_set(&good);
 		struct error why = { 0 };
 
@@ -107,7 +107,7 @@ static void test_new_ca(void **state)
 		{ "the clock went back", -700, false },
 	};
 
-	for (size_t i = 0; i < N_ROWS(rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		struct cert_set set = copy_set(&good);
 		struct error why = { 0 }, err = { 0 };
 
@@ -318,13 +318,13 @@ static void test_a_touched_bundle_is_put_back_at_once(void **state)
 	apiserver_start(&s);
 	start_looking(&one, s.kube, NULL, 60 * 60 * 1000);
 	EVENTUALLY(cert_manager_ready(one.certs));
-	for (size_t i = 0; i < N_ROWS(rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		const char *kind = rows[i][0], *name = rows[i][1];
 		const struct kube_ref ref = { ADMISSION, kind, NULL, name };
 
 		create_hooks(&s, kind, name);
 		EVENTUALLY(is_injected(&s, kind, name));
-		for (size_t n = 0; n < N_ROWS(bundles); n++) {
+		for (size_t n = 0; n < N_ELEMENTS(bundles); n++) {
 			cleanup_json cJSON *config = get(&s, ADMISSION, kind, NULL, name);
 			cJSON *hook = json_get(config, "webhooks")->child;
 

@@ -73,7 +73,7 @@ static void test_defaults(void **state)
 		HEAD "metrics: {bindAddress: '', auth: {enabled: null}}\n",
 	};
 
-	for (size_t i = 0; i < N_ROWS(texts); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(texts); i++) {
 		struct manager_config c;
 
 		load_well(&c, texts[i], NULL);
@@ -262,7 +262,7 @@ static const struct {
 
 static void test_bad(void **state)
 {
-	for (size_t i = 0; i < N_ROWS(bad_rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(bad_rows); i++) {
 		struct manager_config c;
 		struct error err = { 0 };
 		char **errors, want[500];
@@ -296,7 +296,7 @@ static void test_which_client_limit_is_applied(void **state)
 		{ 0, 100, 0 },  { 1000, 1, 1000 },
 	};
 
-	for (size_t i = 0; i < N_ROWS(rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		const struct manager_config c = { .client = { rows[i].qps,
 							      rows[i].burst } };
 
@@ -308,7 +308,7 @@ static void test_no_file(void **state)
 {
 	static const char *const paths[] = { "/nonexistent/file.yaml", "." };
 
-	for (size_t i = 0; i < N_ROWS(paths); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(paths); i++) {
 		struct manager_config c;
 		struct error err = { 0 };
 		char **errors;
@@ -347,7 +347,7 @@ static void test_gate_of_claims(void **state)
 		{ NULL, "TrainJobStatus=true", true },
 	};
 
-	for (size_t i = 0; i < N_ROWS(of_claims); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(of_claims); i++) {
 		struct manager_config c;
 
 		load_well(&c, of_claims[i].text, of_claims[i].gates);
@@ -361,7 +361,7 @@ static void test_gates(void **state)
 	static const char *const bad[] = { "TrainJobStatus", "TrainJobStatus=yes",
 					   "TrainJobState=true", "=true" };
 
-	for (size_t i = 0; i < N_ROWS(gate_rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(gate_rows); i++) {
 		struct manager_config c;
 
 		load_well(&c, gate_rows[i].text, gate_rows[i].gates);
@@ -369,7 +369,7 @@ static void test_gates(void **state)
 			  c.gate_trainjob_status, gate_rows[i].want);
 		manager_config_release(&c);
 	}
-	for (size_t i = 0; i < N_ROWS(bad); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(bad); i++) {
 		struct manager_config c;
 		struct error err = { 0 };
 		char **errors;

@@ -2,18 +2,12 @@
  * The work of a review of 3 MB (tests/unit/cost.h): 70 million are about 50 ms of the
  * released program on a slow machine.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "base/cleanup.h"
 #include "base/xmalloc.h"
 #include "manager/webhook.h"
 #include "tests/unit/cost.h"
+#include "tests/unit/unit.h"
 
 enum { MAX_COST = 70000000, BODY = 3 * 1024 * 1024, VALUES = 100000 };
 
@@ -110,7 +104,7 @@ static void test_reviews(void **state)
 {
 	bool within = true;
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		const struct row *row = &rows[i];
 		uint64_t cost = cost_of(row);
 
@@ -129,7 +123,7 @@ static void test_bodies(void **state)
 					      "\"",   "a" };
 	cleanup_free char *body = xcalloc(1, BODY + 1);
 
-	for (size_t i = 0; i < sizeof(pieces) / sizeof(*pieces); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(pieces); i++) {
 		const char *piece = pieces[i], *start = i % 2 ? "{\"request\":[\"" : "[";
 		size_t len = strlen(start), n = strlen(piece);
 

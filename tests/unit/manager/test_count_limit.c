@@ -1,13 +1,7 @@
 /* When statuses that only count pods are written: by a clock of the test's own. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "manager/count_limit.h"
+#include "tests/unit/unit.h"
 
 enum { MAX_JOBS = 100, MAX_WRITES = 64 };
 
@@ -65,7 +59,7 @@ static void test_alone(void **state)
 		  { 1010, 1020, 1030, 1040, 5000, 5001, 5002, 5003, 5250 } },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		struct sim s = { .limit.lock = PTHREAD_MUTEX_INITIALIZER };
 		size_t next = 0, n = 0;
 

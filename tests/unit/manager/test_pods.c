@@ -188,7 +188,7 @@ static void test_causes(void **state)
 		  NULL, NULL, NULL, NULL },
 	};
 
-	for (size_t i = 0; i < N_ROWS(rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		char want[512];
 		struct world w;
 		cleanup_json cJSON *told = NULL;
@@ -267,7 +267,7 @@ static void test_one_pod_over_time(void **state)
 
 	begin(&w);
 	show(&w, 0, NULL, life[0]);
-	for (size_t i = 1; i < N_ROWS(life); i++)
+	for (size_t i = 1; i < N_ELEMENTS(life); i++)
 		show(&w, 0, life[i - 1], life[i]);
 	told = end(&w);
 	e = json_get((const cJSON *)told, "items")->child;
@@ -350,7 +350,7 @@ static void test_keep(void **state)
 	assert_null(pod(3, RUNNING));
 	assert_true(strlen(text) < 160);
 	begin(&w);
-	for (size_t i = 0; i < N_ROWS(odd); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(odd); i++) {
 		show(&w, 0, NULL, odd[i]);
 		show(&w, 0, odd[i], RUNNING);
 	}

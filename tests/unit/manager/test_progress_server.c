@@ -143,7 +143,7 @@ static void test_paths_and_methods(void **state)
 	const struct httpd_header none = { NULL, NULL };
 
 	standin_set(&api, NULL);
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_reply struct reply r = { 0 };
 		const struct httpd_request req = { .method = rows[i].method,
 						   .path = rows[i].path,
@@ -181,13 +181,13 @@ static void test_without_a_token(void **state)
 	struct progress_server *s = new_server();
 
 	standin_set(&api, NULL);
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_reply struct reply r;
 
 		ask(s, rows[i], "{}", &r);
 		assert_failure(&r, 403, "Forbidden", "Forbidden");
 	}
-	for (size_t i = 0; i < sizeof(paths) / sizeof(*paths); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(paths); i++) {
 		cleanup_reply struct reply r = { 0 };
 		const struct httpd_request req = { .method = "POST",
 						   .path = paths[i],
@@ -242,7 +242,7 @@ static void test_who_may_report(void **state)
 		  OWNER("acme.io/v1", "TrainJob", "tj", ", controller: true"), false },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		const struct standin_answer answers[] = {
 			{ REVIEWS, 201, rows[i].review },
 			{ rows[i].pod ? POD : "-", 200, rows[i].pod },
@@ -271,7 +271,7 @@ static void test_when_the_api_server_fails(void **state)
 {
 	static const char *const paths[] = { REVIEWS, POD, JOBSET, PATH };
 
-	for (size_t i = 0; i < sizeof(paths) / sizeof(*paths); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(paths); i++) {
 		const struct standin_answer answers[] = {
 			{ paths[i], 403, "{kind: Status, message: no rights}" },
 			{ REVIEWS, 201, GOOD_USER },
@@ -332,7 +332,7 @@ static void test_nothing_to_report(void **state)
 	struct progress_server *s = new_server();
 
 	standin_set(&api, fine);
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_reply struct reply r;
 
 		ask(s, GOOD_BEARER, rows[i], &r);
@@ -361,7 +361,7 @@ static void test_bad_bodies(void **state)
 	struct progress_server *s = new_server();
 
 	standin_set(&api, fine);
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_reply struct reply r;
 
 		ask(s, GOOD_BEARER, rows[i], &r);
@@ -389,7 +389,7 @@ static void test_what_the_api_server_says_of_it(void **state)
 		  "Forbidden", "Forbidden" },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		const struct standin_answer answers[] = {
 			{ REVIEWS, 201, GOOD_USER },
 			{ POD, 200, GOOD_POD },
@@ -436,7 +436,7 @@ static void test_a_verdict_is_remembered(void **state)
 		struct progress_server *s = new_server();
 
 		standin_set(&api, answers);
-		for (size_t j = 0; j < sizeof(ids) / sizeof(*ids); j++) {
+		for (size_t j = 0; j < N_ELEMENTS(ids); j++) {
 			cleanup_reply struct reply r;
 
 			ask(s, bearer(CLAIMS, ids[j]), "{\"trainerStatus\": {}}", &r);
@@ -488,7 +488,7 @@ static void test_claims_that_do_not_fit(void **state)
 					     "e30.e30.eA" };
 	struct progress_server *s = new_server();
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_reply struct reply r;
 
 		standin_set(&api, fine);
@@ -497,7 +497,7 @@ static void test_claims_that_do_not_fit(void **state)
 		    !rows[i].asked != !api.asked.len)
 			fail_msg("%s: %d", rows[i].claims, r.resp.status);
 	}
-	for (size_t i = 0; i < sizeof(forms) / sizeof(*forms); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(forms); i++) {
 		cleanup_reply struct reply r;
 
 		ask(s, arena_printf(&tokens, "Bearer %s", forms[i]), "{}", &r);

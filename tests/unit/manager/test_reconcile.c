@@ -178,7 +178,7 @@ static struct kube_ref at(struct place p, const char *what)
 		{ "waiting", "v1", "Pod", "waiting" },
 	};
 
-	for (size_t i = 0; i < N_ROWS(known); i++)
+	for (size_t i = 0; i < N_ELEMENTS(known); i++)
 		if (str_eq(known[i].what, what))
 			return (struct kube_ref){ known[i].api_version, known[i].kind,
 						  p.ns, known[i].name };
@@ -497,10 +497,10 @@ static void test_a_status_that_somebody_changed_is_mended(void **state)
 
 	create(p.w, p.ns, RUNTIME("torch: {}"));
 	create(p.w, p.ns, TRAINJOB("", ", suspend: true"));
-	for (size_t i = 0; i <= N_ROWS(changes); i++) {
+	for (size_t i = 0; i <= N_ELEMENTS(changes); i++) {
 		EVENTUALLY(has_state(p, "Suspended") && !has_jobs_status(p) &&
 			   has_condition(p, "Suspended", "True", "Suspended"));
-		if (i < N_ROWS(changes))
+		if (i < N_ELEMENTS(changes))
 			change(p, "trainjob", changes[i]);
 	}
 }
@@ -609,7 +609,7 @@ static void test_what_is_not_ours(void **state)
 		  true, false },
 	};
 
-	for (size_t i = 0; i < N_ROWS(rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		struct place p = { *state, rows[i].ns };
 		cleanup_json cJSON *before = NULL;
 		cleanup_json cJSON *after = NULL;
@@ -751,7 +751,7 @@ static void test_left_alone(void **state)
 	};
 	struct place last = { *state, "last" };
 
-	for (size_t i = 0; i < N_ROWS(rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		create(*state, rows[i].ns, RUNTIME("torch: {}"));
 		create(*state, rows[i].ns, rows[i].tj);
 	}
@@ -759,7 +759,7 @@ static void test_left_alone(void **state)
 	create(last.w, last.ns, RUNTIME("torch: {}"));
 	create(last.w, last.ns, TRAINJOB("", ""));
 	EVENTUALLY(exists(last, "jobset"));
-	for (size_t i = 0; i < N_ROWS(rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		struct place p = { *state, rows[i].ns };
 		cleanup_json cJSON *tj = get(p, "trainjob");
 
@@ -888,7 +888,7 @@ static void test_status_patch(void **state)
 		  "{a: null}" },
 	};
 
-	for (size_t i = 0; i < N_ROWS(rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_json cJSON *was = yaml(rows[i].was);
 		cleanup_json cJSON *is = yaml(rows[i].is);
 		cleanup_json cJSON *want = rows[i].want ? yaml(rows[i].want) : NULL;
@@ -921,7 +921,7 @@ static void test_whose_it_is(void **state)
 	};
 	cleanup_json cJSON *tj = yaml("{metadata: {name: tj, uid: u1}}");
 
-	for (size_t i = 0; i < N_ROWS(rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_json cJSON *obj = yaml("{kind: ConfigMap}");
 		struct error err = { 0 };
 

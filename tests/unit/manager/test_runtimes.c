@@ -49,9 +49,9 @@ static void test_read_from_the_watch_and_asked_for_on_a_miss(void **state)
 
 	apiserver_start(&s);
 	assert_int_equal(runtimes_start(&r, s.kube, &err), 0);
-	for (size_t i = 0; i < N_ROWS(refs); i++)
+	for (size_t i = 0; i < N_ELEMENTS(refs); i++)
 		create(&s, refs[i].kind, refs[i].ns, refs[i].name);
-	for (size_t i = 0; i < N_ROWS(refs); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(refs); i++) {
 		cleanup_json cJSON *first = found(&s, r, &refs[i]);
 
 		assert_non_null(first);

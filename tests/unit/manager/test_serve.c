@@ -3,8 +3,6 @@
 #include "manager/scrape.h"
 #include "tests/unit/manager/standin.h"
 
-#define N_ROWS(table) (sizeof(table) / sizeof(*(table)))
-
 /* ---- health ---- */
 
 static const char *unless_set(void *ctx)
@@ -75,9 +73,9 @@ static void check_health(const struct health_check *checks, const struct health_
 
 static void test_health(void **state)
 {
-	for (size_t i = 0; i < N_ROWS(health_rows); i++)
+	for (size_t i = 0; i < N_ELEMENTS(health_rows); i++)
 		check_health(ready, &health_rows[i]);
-	for (size_t i = 0; i < N_ROWS(half_rows); i++)
+	for (size_t i = 0; i < N_ELEMENTS(half_rows); i++)
 		check_health(half, &half_rows[i]);
 }
 
@@ -164,7 +162,7 @@ static void test_reviewed_metrics(void **state)
 {
 	char body[8192];
 
-	for (size_t i = 0; i < N_ROWS(review_rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(review_rows); i++) {
 		struct standin api;
 		struct metrics *m = metrics_new(table);
 		struct scrape_conf conf = { .metrics = m };

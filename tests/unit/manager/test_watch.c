@@ -168,7 +168,7 @@ static void test_owners(void **state)
 	struct world *w = *state;
 	cleanup_arena struct arena arena = { 0 };
 
-	for (size_t i = 0; i < N_ROWS(kinds); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(kinds); i++) {
 		const char *name = arena_printf(&arena, "o%zu", i);
 		const char *key = arena_printf(&arena, "a/%s", name);
 
@@ -269,7 +269,7 @@ static void test_what_asks_for_nothing(void **state)
 	create(w, "da",
 	       "{apiVersion: " JOBSET
 	       ", kind: JobSet, metadata: {name: x, " OWNER("x") "}}");
-	for (size_t i = 0; i < N_ROWS(rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		note_of(&w->notes, "da/x")->written.trainjob_version =
 			rows[i].ours ? next_version(w) : 0;
 		change(w, rows[i].kind, "da", rows[i].patch);

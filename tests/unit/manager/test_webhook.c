@@ -425,7 +425,7 @@ static void test_runtimes(void **state)
 	};
 
 	standin_set(&api, NULL);
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++)
 		assert_review(rows[i].path, rows[i].object, rows[i].old, rows[i].want,
 			      rows[i].warnings);
 	assert_string_equal((const char *)api.asked.data, "");
@@ -465,7 +465,7 @@ static void test_objects_of_another_kind(void **state)
 		RT,
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_json cJSON *r = review(VALIDATE, rows[i], NULL);
 
 		assert_false(json_bool(r, true, "allowed"));

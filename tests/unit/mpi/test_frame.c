@@ -80,7 +80,7 @@ static void test_refused(void **state)
 		{ "\6\0\0\0\5\5abcd", "frame for unknown stream 5", 10 },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		struct error err = { 0 };
 		struct frame f;
 		size_t used;
@@ -112,7 +112,7 @@ static void test_commands(void **state)
 		0, 1, 65531, 65532, 65536, 122879, FRAME_COMMAND_MAX
 	};
 
-	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(lengths); i++) {
 		struct frame_command c = { .text.max = FRAME_COMMAND_MAX };
 		cleanup_buf struct buf b = { .max = 1 << 20 };
 		cleanup_free char *text = calloc(1, lengths[i] + 1);
@@ -150,7 +150,7 @@ static void test_bad_commands(void **state)
 		  ERR_FORMAT },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		struct frame_command c = { .text.max = FRAME_COMMAND_MAX };
 		cleanup_buf struct buf b = { .max = 1000 };
 		struct error err = { 0 };

@@ -38,7 +38,7 @@ static const struct {
 
 static void test_forms(void **state)
 {
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_arena struct arena arena = { 0 };
 		struct error err = { 0 };
 		struct hostfile f;
@@ -78,7 +78,7 @@ static void test_bad_files(void **state)
 	struct error err = { 0 };
 	struct hostfile f;
 
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(bad); i++) {
 		err = (struct error){ 0 };
 		if (!parse(&f, &arena, bad[i].text, &err))
 			fail_msg("accepted: %s", bad[i].text);

@@ -83,7 +83,7 @@ static const struct row {
 
 static void test_command_lines(void **state)
 {
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_arena struct arena arena = { 0 };
 		struct error err = { 0 };
 		struct ssh_args args;
@@ -116,7 +116,7 @@ static const struct row bad[] = {
 
 static void test_bad_command_lines(void **state)
 {
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(bad); i++) {
 		cleanup_arena struct arena arena = { 0 };
 		struct error err = { 0 };
 		struct ssh_args args;

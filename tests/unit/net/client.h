@@ -10,20 +10,15 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/str.h"
 #include "net/httpd.h"
+#include "tests/unit/unit.h"
 
 enum { PATIENCE_MS = 30000 }; /* after which something that should happen has not */
 

@@ -4,17 +4,12 @@
 #ifndef TESTS_UNIT_NET_COMMAND_H
 #define TESTS_UNIT_NET_COMMAND_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <sys/wait.h>
 
-#include <cmocka.h>
-
 #include "base/cleanup.h"
 #include "base/file.h"
+#include "tests/unit/unit.h"
 
 enum { COMMAND_TEXT = 64 * 1024 };
 

@@ -1,14 +1,8 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "net/bearer.h"
+#include "tests/unit/unit.h"
 
 static const struct {
 	const char *value, *want;
@@ -27,7 +21,7 @@ static const struct {
 
 static void test_token(void **state)
 {
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_arena struct arena a = { 0 };
 		const char *got = bearer_token(&a, rows[i].value);
 

@@ -1,12 +1,5 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-#include <string.h>
-
 #include "net/crc.h"
+#include "tests/unit/unit.h"
 
 /* The published check values: of the digits 1 to 9. */
 static const struct {
@@ -20,7 +13,7 @@ static const struct {
 	{ CRC_64NVME, 64, 0x9a6c9329ac4bc9b5, 0xae8b14860a799888 },
 };
 
-enum { N_ROWS = sizeof(rows) / sizeof(*rows) };
+enum { N_ROWS = N_ELEMENTS(rows) };
 
 static uint64_t bit_by_bit(size_t row, const unsigned char *data, size_t len)
 {

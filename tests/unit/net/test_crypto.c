@@ -4,17 +4,11 @@
  * and, once more, without. X25519 (vendor/patches/mbedtls-x25519.patch): those of RFC
  * 7748, and what TLS must not accept.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
 #include <mbedtls/ecp.h>
 #include <mbedtls/gcm.h>
 #include <mbedtls/sha256.h>
@@ -23,6 +17,7 @@
 #include "base/xmalloc.h"
 #include "net/crypto.h"
 #include "net/digest.h"
+#include "tests/unit/unit.h"
 
 enum { MAX = 512, LONG = 100 * 1000 };
 
@@ -234,7 +229,7 @@ static void gcm_open(struct gcm *g, const struct vector *v)
 
 static void test_gcm_whole(void **state)
 {
-	for (size_t i = 0; i < sizeof(vectors) / sizeof(vectors[0]); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(vectors); i++) {
 		unsigned char out[MAX], tag[16];
 		struct gcm g;
 
@@ -260,7 +255,7 @@ static void test_gcm_forged(void **state)
 {
 	static const unsigned char none[MAX];
 
-	for (size_t i = 0; i < sizeof(vectors) / sizeof(vectors[0]); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(vectors); i++) {
 		unsigned char out[MAX];
 		struct gcm g;
 
@@ -308,7 +303,7 @@ static void in_pieces(struct gcm *g, int mode, const unsigned char *in,
 
 static void test_gcm_pieces(void **state)
 {
-	for (size_t i = 0; i < sizeof(vectors) / sizeof(vectors[0]); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(vectors); i++) {
 		struct gcm g;
 
 		gcm_open(&g, &vectors[i]);
@@ -400,7 +395,7 @@ static const struct {
 
 static void test_sums(void **state)
 {
-	for (size_t i = 0; i < sizeof(sums) / sizeof(sums[0]); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(sums); i++) {
 		cleanup_digest struct digest *d = digest_new(sums[i].type);
 		char hex[DIGEST_HEX_SIZE];
 		size_t len = strlen(sums[i].text), all = len * sums[i].times;
@@ -509,7 +504,7 @@ static void test_x25519(void **state)
 {
 	unsigned char got[32], want[MAX];
 
-	for (size_t i = 0; i < sizeof(products) / sizeof(*products); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(products); i++) {
 		bytes(want, products[i].product);
 		assert_int_equal(multiply(products[i].scalar, products[i].point, got), 0);
 		assert_memory_equal(got, want, 32);
@@ -535,7 +530,7 @@ static void test_x25519_small_order(void **state)
 	unsigned char got[32];
 	char high[65];
 
-	for (size_t i = 0; i < sizeof(small_order) / sizeof(*small_order); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(small_order); i++) {
 		assert_int_not_equal(multiply(products[0].scalar, small_order[i], got),
 				     0);
 		/* The highest bit does not count. */
@@ -563,7 +558,7 @@ static void test_x25519_small_order_from_a_peer(void **state)
 	assert_int_equal(psa_raw_key_agreement(PSA_ALG_ECDH, key, point, 32, secret,
 					       sizeof(secret), &len),
 			 PSA_SUCCESS);
-	for (size_t i = 0; i < sizeof(small_order) / sizeof(*small_order); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(small_order); i++) {
 		bytes(point, small_order[i]);
 		assert_int_not_equal(psa_raw_key_agreement(PSA_ALG_ECDH, key, point, 32,
 							   secret, sizeof(secret), &len),

@@ -1,12 +1,5 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-#include <string.h>
-
 #include "net/digest.h"
+#include "tests/unit/unit.h"
 
 /* FIPS 180-4's and RFC 1321's own examples; the CRCs' check values. */
 static const struct {
@@ -33,7 +26,7 @@ static void test_rows(void **state)
 {
 	char hex[DIGEST_HEX_SIZE];
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		struct digest *d = digest_new(rows[i].type);
 
 		assert_string_equal(digest_hex_of(rows[i].type, rows[i].text,

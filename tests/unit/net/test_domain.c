@@ -1,15 +1,9 @@
 /* The cluster's domain, from what a kubelet writes into a pod's resolv.conf. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/file.h"
 #include "net/domain.h"
+#include "tests/unit/unit.h"
 
 static void test_search_lines(void **state)
 {
@@ -35,7 +29,7 @@ static void test_search_lines(void **state)
 
 	assert_true(fd >= 0);
 	close(fd);
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		struct arena arena = { 0 };
 		struct error err = { 0 };
 		const char *got;

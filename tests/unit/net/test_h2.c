@@ -1,16 +1,10 @@
 /* One connection, frame by frame: what it answers, and what a hostile peer gets. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "base/cleanup.h"
 #include "net/grpc.h"
 #include "net/h2.h"
+#include "tests/unit/unit.h"
 
 enum { DATA, HEADERS, RST = 3, SETTINGS, PING = 6, GOAWAY, WINDOW = 8, CONTINUATION };
 enum { END_STREAM = 1, END_HEADERS = 4 };
@@ -345,7 +339,7 @@ static void test_hostile(void **state)
 		{ "DATA of no stream", data_of_no_stream, false, true, 1, 0 },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		struct peer p;
 
 		open_peer(&p, 1 << 20);

@@ -229,7 +229,7 @@ static void test_garbage(void **state)
 	struct server s;
 
 	start(&s, 0, 0);
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		int fd = dial(&s);
 
 		assert_int_equal(send(fd, rows[i].data, rows[i].len, MSG_NOSIGNAL),

@@ -110,7 +110,7 @@ static void test_a_line_break_in_a_header_is_not_sent(void **state)
 	};
 	struct http_client *client = plain_client();
 
-	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(bad); i++) {
 		const char *const headers[] = { "Accept: a", bad[i], NULL };
 		const struct http_request req = { .method = "GET",
 						  .url = scripted_url(&server, "http",
@@ -156,10 +156,10 @@ static void test_entity_tags(void **state)
 					   "\"a\"b",   "\"a\"b\"", "\"a b\"", "\"a\tb\"",
 					   "\"\r\n\"", "\"\x7f\"", "W/ \"a\"" };
 
-	for (size_t i = 0; i < sizeof(good) / sizeof(*good); i++)
+	for (size_t i = 0; i < N_ELEMENTS(good); i++)
 		if (!http_is_etag(good[i]))
 			fail_msg("%s is one", good[i]);
-	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
+	for (size_t i = 0; i < N_ELEMENTS(bad); i++)
 		if (http_is_etag(bad[i]))
 			fail_msg("%s is none", bad[i]);
 }
@@ -187,7 +187,7 @@ static void test_rate_limits(void **state)
 	};
 	struct http_client *client = plain_client();
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_arena struct arena a = { 0 };
 		cleanup_http_response struct http_response resp = { 0 };
 		struct http_request req = { .method = "GET",
@@ -485,7 +485,7 @@ static void test_broken_answers(void **state)
 				    .url = scripted_url(&server, "http", "/"),
 				    .timeout_ms = 30000 };
 
-	for (size_t i = 0; i < N_ROWS(rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		scripted_script(&server, rows[i].script);
 		get_fails(client, &req, rows[i].kind, rows[i].words);
 	}
@@ -561,9 +561,9 @@ static void test_many_threads(void **state)
 	pthread_t threads[8];
 
 	scripted_script(&server, "[]");
-	for (size_t i = 0; i < N_ROWS(threads); i++)
+	for (size_t i = 0; i < N_ELEMENTS(threads); i++)
 		pthread_create(&threads[i], NULL, many_calls, &many);
-	for (size_t i = 0; i < N_ROWS(threads); i++)
+	for (size_t i = 0; i < N_ELEMENTS(threads); i++)
 		pthread_join(threads[i], NULL);
 	assert_int_equal(scripted_count(&server), 160);
 	http_client_free(many.client);

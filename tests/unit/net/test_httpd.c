@@ -190,13 +190,13 @@ static void check_rows(const struct row *rows, size_t n)
 
 static void test_good_requests(void **state)
 {
-	check_rows(good, sizeof(good) / sizeof(good[0]));
+	check_rows(good, N_ELEMENTS(good));
 }
 
 static void test_bad_requests(void **state)
 {
-	check_rows(bad, sizeof(bad) / sizeof(bad[0]));
-	check_rows(bad_chunks, sizeof(bad_chunks) / sizeof(bad_chunks[0]));
+	check_rows(bad, N_ELEMENTS(bad));
+	check_rows(bad_chunks, N_ELEMENTS(bad_chunks));
 }
 
 /* The same answers when each byte comes alone. */
@@ -205,7 +205,7 @@ static void test_byte_by_byte(void **state)
 	struct world w = { 0 };
 
 	world_start(&w, (struct httpd_conf){ 0 });
-	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(good); i++) {
 		cleanup_buf struct buf out = { .max = 65536 };
 		int fd = client_connect(w.port, NULL);
 		char statuses[64];
@@ -260,7 +260,7 @@ static void test_head_limits(void **state)
 	struct world w = { 0 };
 
 	world_start(&w, (struct httpd_conf){ 0 });
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_buf struct buf out = { .max = 65536 },
 				       request = { .max = 1024 * 1024 };
 		char statuses[64];
@@ -313,7 +313,7 @@ static void test_body_limits(void **state)
 	struct world w = { 0 };
 
 	world_start(&w, (struct httpd_conf){ .max_body = LIMIT });
-	for (size_t i = 0; i < 2 * sizeof(chunks) / sizeof(chunks[0]); i++) {
+	for (size_t i = 0; i < 2 * N_ELEMENTS(chunks); i++) {
 		cleanup_buf struct buf out = { .max = 1024 * 1024 },
 				       request = { .max = 1024 * 1024 };
 		const char *body;
@@ -345,7 +345,7 @@ static void test_chunk_extras(void **state)
 	struct world w = { 0 };
 
 	world_start(&w, (struct httpd_conf){ 0 });
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_buf struct buf out = { .max = 65536 },
 				       request = { .max = 1024 * 1024 };
 		char statuses[64];

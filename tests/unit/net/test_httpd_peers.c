@@ -17,7 +17,7 @@ static void test_slow_request(void **state)
 	struct world w = { 0 };
 
 	world_start(&w, (struct httpd_conf){ .request_ms = 300 });
-	for (size_t i = 0; i < sizeof(begin) / sizeof(begin[0]); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(begin); i++) {
 		cleanup_buf struct buf out = { .max = 65536 };
 		int fd = client_connect(w.port, NULL);
 		struct pollfd p = { .fd = fd, .events = POLLIN };

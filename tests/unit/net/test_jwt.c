@@ -1,14 +1,9 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "net/jwt.h"
+#include "tests/unit/unit.h"
 
 /* {"alg":"HS256","typ":"JWT"} and {"a":1}, signed by openssl dgst -sha256 -hmac secret. */
 #define KNOWN                                              \
@@ -44,7 +39,7 @@ static void test_refused(void **state)
 		KNOWN "." KNOWN,
 	};
 
-	for (size_t i = 0; i < sizeof(tokens) / sizeof(*tokens); i++)
+	for (size_t i = 0; i < N_ELEMENTS(tokens); i++)
 		assert_null(jwt_read("secret", tokens[i]));
 	assert_null(jwt_read("Secret", KNOWN));
 	assert_null(jwt_read("", KNOWN));
@@ -85,7 +80,7 @@ static void test_unverified(void **state)
 	cleanup_json cJSON *got = jwt_unverified("eyJhbGciOiJSUzI1NiJ9.eyJhIjoxfQ.eB");
 
 	assert_int_equal(json_int(got, 0, "a"), 1);
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++)
 		if (jwt_unverified(rows[i]))
 			fail_msg("%s", rows[i]);
 }

@@ -1,15 +1,9 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "base/cleanup.h"
 #include "base/map.h"
 #include "base/str.h"
 #include "net/keypair.h"
 #include "tests/unit/net/command.h"
+#include "tests/unit/unit.h"
 
 enum { MANY = 50 };
 
@@ -58,7 +52,7 @@ static void test_ssh_public(void **state)
 	struct command c = { 0 };
 
 	command_setup(&c, "ssh-keygen");
-	for (size_t i = 0; i < sizeof(made_by) / sizeof(made_by[0]); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(made_by); i++) {
 		cleanup_arena struct arena a = { 0 };
 		struct error err = { 0 };
 		const char *public;

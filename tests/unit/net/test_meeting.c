@@ -181,7 +181,7 @@ static void test_impostors(void **state)
 		{ "{\"rank\":1}", true, "" },
 	};
 
-	for (size_t i = 0; i < N_ROWS(rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		struct node impostor = { .rank = 1,
 					 .hello = rows[i].hello,
 					 .other_key = rows[i].other_key };

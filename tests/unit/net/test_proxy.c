@@ -11,7 +11,7 @@ static const char *const names[] = { "HTTPS_PROXY", "https_proxy", "HTTP_PROXY",
 
 static int clear_environment(void **state)
 {
-	for (size_t i = 0; i < N_ROWS(names); i++)
+	for (size_t i = 0; i < N_ELEMENTS(names); i++)
 		unsetenv(names[i]);
 	return 0;
 }
@@ -44,7 +44,7 @@ static void test_urls(void **state)
 		{ "http://geheim\r\n@p:1", NULL, NULL, "not a URL of a proxy" },
 	};
 
-	for (size_t i = 0; i < N_ROWS(rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_arena struct arena a = { 0 };
 		struct error err = { 0 };
 		struct proxy got;
@@ -101,7 +101,7 @@ static void test_no_proxy(void **state)
 	};
 
 	setenv("HTTPS_PROXY", "p:1", 1);
-	for (size_t i = 0; i < N_ROWS(rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		struct proxy_target t = { "https", rows[i].host, rows[i].port, false };
 		cleanup_arena struct arena a = { 0 };
 		struct error err = { 0 };
@@ -164,7 +164,7 @@ static void test_variables(void **state)
 		  false },
 	};
 
-	for (size_t i = 0; i < N_ROWS(rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		struct proxy_target t = { rows[i].scheme, "h", "443", rows[i].all };
 		cleanup_arena struct arena a = { 0 };
 		struct error err = { 0 };

@@ -55,7 +55,7 @@ static int follow(struct redirect *r, const char *location, struct error *err)
 
 static void test_where_redirects_lead_and_with_what(void **state)
 {
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_arena struct arena a = { 0 };
 		struct redirect r = { .arena = &a, .url = rows[i].url };
 		struct error err = { 0 };
@@ -76,7 +76,7 @@ static void test_where_none_may_lead(void **state)
 					   "https://a@b/", "https://a/\r\nX: y",
 					   "https://a b/", "javascript:alert(1)" };
 
-	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(bad); i++) {
 		cleanup_arena struct arena a = { 0 };
 		struct redirect r = { .arena = &a, .url = "https://a/x" };
 		struct error err = { 0 };
@@ -102,7 +102,7 @@ static void test_rules(void **state)
 		{ "http://a/y", false, true, -1 },
 	};
 
-	for (size_t i = 0; i < N_ROWS(rules); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rules); i++) {
 		static const char *const secret[] = { "Authorization: x", NULL };
 		cleanup_arena struct arena a = { 0 };
 		struct redirect r = { .arena = &a,
@@ -129,7 +129,7 @@ static void test_what_is_no_redirect(void **state)
 		const char *location;
 	} answers[] = { { 200, "/y" }, { 302, NULL }, { 304, "/y" }, { 300, "/y" } };
 
-	for (size_t i = 0; i < N_ROWS(answers); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(answers); i++) {
 		const struct http_response answer = {
 			.status = answers[i].status,
 			.location = (char *)answers[i].location
@@ -182,7 +182,7 @@ static void test_same_server(void **state)
 		{ "ftp://h/a", "ftp://h/a", false },
 	};
 
-	for (size_t i = 0; i < sizeof(pairs) / sizeof(*pairs); i++)
+	for (size_t i = 0; i < N_ELEMENTS(pairs); i++)
 		if (http_same_server(pairs[i].a, pairs[i].b) != pairs[i].same)
 			fail_msg("%s, %s", pairs[i].a, pairs[i].b);
 }

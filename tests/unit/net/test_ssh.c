@@ -68,7 +68,7 @@ static void test_peers(void **state)
 	const char *pem, *public;
 
 	assert_int_equal(keypair_ssh(&arena, &pem, &public, &err), 0);
-	for (size_t i = 0; i < N_ROWS(rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		enum error_kind kind =
 			open_with(pem, rows[i].says, rows[i].len, rows[i].closes);
 

@@ -157,8 +157,8 @@ static void test_client_certificates(void **state)
 	command_run(&f.c, "cat client-ca.crt");
 	assert_int_equal(tls_client_ca_new(&ca, f.c.text, &err), 0);
 	start(&f, (struct tls_conf){ 0 }, (struct httpd_conf){ .client_ca = ca });
-	for (size_t v = 0; v < N_ROWS(versions); v++)
-		for (size_t i = 0; i < N_ROWS(rows); i++) {
+	for (size_t v = 0; v < N_ELEMENTS(versions); v++)
+		for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 			const char *options =
 				arena_printf(&a, "%s %s -o answer -w %%{http_code}",
 					     versions[v], rows[i].options);
@@ -207,7 +207,7 @@ static void test_settings(void **state)
 		{ { .alpn = h2 }, "-alpn h2", 0, "ALPN protocol: h2" },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		struct fixture f = { .ca = *state };
 		int status;
 
@@ -276,7 +276,7 @@ static void test_identities(void **state)
 	assert_int_equal(tls_server_identity(f.tls, p.cert_pem, "nonsense", &err), -1);
 	assert_int_equal(err.kind, ERR_FORMAT);
 	assert_null(strstr(err.msg, "nonsense"));
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_free char *key = NULL, *cert = NULL;
 		int rc;
 
@@ -430,11 +430,11 @@ static void test_bad_peers(void **state)
 		{ "\0\0\0\0\0\0\0\0\0\0", 10 },
 	};
 	struct fixture f = { .ca = *state };
-	int fds[sizeof(rows) / sizeof(rows[0])];
+	int fds[N_ELEMENTS(rows)];
 
 	command_setup(&f.c, "curl");
 	start(&f, (struct tls_conf){ 0 }, (struct httpd_conf){ .idle_ms = 300 });
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		struct linger now = { .l_onoff = 1 };
 		int fd = client_connect(f.w.port, NULL);
 
@@ -446,7 +446,7 @@ static void test_bad_peers(void **state)
 		client_send(fds[i], rows[i].data, rows[i].len);
 	}
 	/* Each is cut off when a handshake has had its time. */
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_buf struct buf out = { .max = 65536 };
 
 		client_read_all(fds[i], &out);

@@ -1,14 +1,7 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-#include <string.h>
-
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "net/uri.h"
+#include "tests/unit/unit.h"
 
 static void test_parse(void **state)
 {
@@ -45,7 +38,7 @@ static void test_parse(void **state)
 	};
 	cleanup_arena struct arena a = { 0 };
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		struct error err = { 0 };
 		struct uri u = { 0 };
 		int rc = uri_parse(&u, &a, rows[i].text, &err);
@@ -84,7 +77,7 @@ static void test_resolve(void **state)
 	cleanup_arena struct arena a = { 0 };
 	struct error err = { 0 };
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		const char *got = NULL;
 
 		assert_int_equal(uri_resolve(&got, &a, "http://a/b/c/d;p?q",

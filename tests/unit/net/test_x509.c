@@ -1,16 +1,11 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/str.h"
 #include "net/x509.h"
 #include "tests/unit/net/command.h"
+#include "tests/unit/unit.h"
 
 #define NAME "trainer.kubeflow-system.svc"
 enum { DAY = 24 * 3600 };
@@ -131,7 +126,7 @@ static void test_not_pem(void **state)
 
 	new_ca(&ca, now);
 	new_server(&p, &ca, now);
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		struct x509_pair cert = { (char *)rows[i], p.key_pem };
 		struct x509_pair key = { p.cert_pem, (char *)rows[i] };
 

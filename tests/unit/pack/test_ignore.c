@@ -106,7 +106,7 @@ static bool is_out(const struct ignore *ig, const char *path, bool is_dir)
 
 static void test_rows(void **state)
 {
-	for (size_t i = 0; i < N_ROWS(rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_ignore struct ignore ig = { 0 };
 		struct error err = { 0 };
 		char name[200];
@@ -202,7 +202,7 @@ static void test_git_agrees(void **state)
 		skip();
 	assert_non_null(mkdtemp(dir));
 	assert_int_equal(system(arena_printf(&a, "git init -q %s", dir)), 0);
-	for (size_t i = 0; i < N_ROWS(rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		const struct row *r = &rows[i];
 		const char *path = r->path;
 

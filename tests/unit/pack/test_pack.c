@@ -251,7 +251,7 @@ static void test_refused(void **state)
 	struct error err;
 	int fd;
 
-	for (size_t i = 0; i < N_ROWS(links); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(links); i++) {
 		const char *path = arena_printf(&f->arena, "l%zu/%s", i, links[i].link);
 
 		put(f, arena_printf(&f->arena, "l%zu/d/file", i), "", 0644);
@@ -383,7 +383,7 @@ static void test_hostile(void **state)
 	struct fixture *f = *state;
 	struct error err;
 
-	for (size_t i = 0; i < N_ROWS(rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		size_t n = 0;
 		const char *digest, *to = arena_printf(&f->arena, "to%zu/x", i);
 		char name[40];

@@ -8,14 +8,6 @@
 #ifndef TESTS_UNIT_PLUGINS_BUILD_H
 #define TESTS_UNIT_PLUGINS_BUILD_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "api/meta.h"
 #include "base/cleanup.h"
 #include "base/str.h"
@@ -23,6 +15,7 @@
 #include "base/yaml.h"
 #include "plugins/plugins.h"
 #include "tests/unit/trainer/yaml_doc.h"
+#include "tests/unit/unit.h"
 #include "trainer/api.h"
 #include "trainer/pipeline.h"
 

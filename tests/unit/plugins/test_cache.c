@@ -27,7 +27,7 @@ static void test_who_names_the_table(void **state)
 		{ "{}", CACHED("tty: false"), true },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_json cJSON *tj = job(rows[i].job), *rt = runtime(rows[i].runtime);
 		cleanup_free char *text = admission_with(&offline, NULL, tj, rt);
 

@@ -45,7 +45,7 @@ static void test_devices(void **state)
 		  "resources: {limits: {nvidia.com/gpu: 1}}", "auto" },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_arena struct arena a = { 0 };
 		cleanup_json cJSON *have =
 			doc(arena_printf(&a, TEMPLATE("%s"), rows[i].requests));
@@ -151,7 +151,7 @@ static void test_given(void **state)
 		{ PATCHED("resourceClaims: [{name: gpu}]"), true },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_json cJSON *tj = job(rows[i].spec);
 
 		if (claims_given(tj) != rows[i].given)

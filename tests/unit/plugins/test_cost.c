@@ -1,16 +1,10 @@
 /* The work of a review and of a JobSet grows as the job does (tests/unit/cost.h). */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "api/meta.h"
 #include "base/cleanup.h"
 #include "plugins/plugins.h"
 #include "tests/unit/cost.h"
+#include "tests/unit/unit.h"
 #include "trainer/pipeline.h"
 #include "trainer/sdkcheck.h"
 #include "trainer/trainjob.h"
@@ -122,7 +116,7 @@ static void test_jobs(void **state)
 {
 	bool linear = true;
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++)
 		linear &= cost_is_linear(rows[i].what, cost_of, &rows[i], 200);
 	assert_true(linear);
 }

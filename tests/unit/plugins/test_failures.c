@@ -28,7 +28,7 @@ static const struct {
 
 static void test_a_cluster_that_does_not_answer(void **state)
 {
-	for (size_t i = 0; i < sizeof(jobs) / sizeof(*jobs); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(jobs); i++) {
 		cleanup_json cJSON *tj = job(jobs[i].spec);
 		cleanup_json cJSON *rt = runtime(jobs[i].runtime);
 
@@ -73,7 +73,7 @@ static void test_keys_that_cannot_be_made(void **state)
 		{ RUNTIME("flux: {}", PLAIN_NODE), &broken, "curve key: no entropy" },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		const struct plugin_env env = { .keys = rows[i].keys };
 		cleanup_json cJSON *tj = job("{}"), *rt = runtime(rows[i].runtime);
 		struct error err = { 0 };
@@ -99,7 +99,7 @@ static void test_requests_that_are_none(void **state)
 			"node", TRAINS, "schedulerName: yunikorn, " BAD_CPU) "]}}}" },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++)
 		assert_build_fails("{}", rows[i].runtime, "many");
 }
 
@@ -113,7 +113,7 @@ static void test_a_cache_without_its_job(void **state)
 			      ONE("other")) ", " RJOB("node", TRAINS, ONE("node"))) },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		assert_build_fails("{}", rows[i].runtime,
 				   "has no job labelled dataset-initializer with a "
 				   "container of that name");
@@ -128,7 +128,7 @@ static void test_a_cache_of_no_size(void **state)
 	static const char *const sizes[] = { "0", "many", "100000" };
 	cleanup_arena struct arena arena = { 0 };
 
-	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++)
+	for (size_t i = 0; i < N_ELEMENTS(sizes); i++)
 		assert_build_fails(
 			arena_printf(
 				&arena,

@@ -33,7 +33,7 @@ static void test_scripts_decide(void **state)
 		  "resources: {limits: {nvidia.com/gpu: 2}}" },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_arena struct arena a = { 0 };
 		cleanup_json cJSON *o = build(
 			arena_printf(&a, "{trainer: %s}", rows[i].trainer),

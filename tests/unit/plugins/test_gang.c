@@ -101,7 +101,7 @@ static void test_steps(void **state)
 		  { "i", "node" } },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_arena struct arena a = { 0 };
 		const char *co = arena_printf(&a, GANG(COSCHEDULING, "%s"), rows[i].jobs);
 		const char *vo =
@@ -249,7 +249,7 @@ static void test_volcano_admission(void **state)
 		  "" },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_arena struct arena a = { 0 };
 		cleanup_json cJSON *tj = job("{trainer: {}}");
 		cleanup_json cJSON *rt = runtime(

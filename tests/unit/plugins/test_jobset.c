@@ -69,7 +69,7 @@ static void test_two_runs_are_equal(void **state)
 	static const char *const policies[] = { "torch: {}", "jax: {}",  "xgboost: {}",
 						"mpi: {}",   "flux: {}", "numNodes: 1" };
 
-	for (size_t i = 0; i < sizeof(policies) / sizeof(*policies); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(policies); i++) {
 		cleanup_arena struct arena a = { 0 };
 		const char *rt = arena_printf(
 			&a,
@@ -97,7 +97,7 @@ static void test_what_runs_is_left_alone(void **state)
 		{ "{suspend: false}", "{suspend: true}", true },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_arena struct arena a = { 0 };
 		cleanup_json cJSON *have = doc(arena_printf(
 			&a,
@@ -198,7 +198,7 @@ static void test_names_that_jobset_refuses(void **state)
 		{ "1tj", "node", "1", false },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_arena struct arena a = { 0 };
 		cleanup_json cJSON *tj =
 			job(arena_printf(&a, "{trainer: {numNodes: %s}}", rows[i].nodes));

@@ -134,7 +134,7 @@ static void test_slots(void **state)
 		  "mpi: {}", "1" },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_arena struct arena a = { 0 };
 		cleanup_json cJSON *o =
 			build(arena_printf(&a, "{trainer: %s}", rows[i].trainer),
@@ -345,7 +345,7 @@ static void test_launcher_is_watched(void **state)
 		{ "numNodes: 2", "command: []", NULL, NULL },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_arena struct arena a = { 0 };
 		cleanup_json cJSON *o = build(
 			arena_printf(&a, "{trainer: {%s}}", rows[i].trainer),

@@ -71,7 +71,7 @@ static void test_xgboost_workers(void **state)
 	};
 	cleanup_json cJSON *more_memory = NULL;
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_arena struct arena a = { 0 };
 		cleanup_json cJSON *o =
 			build(arena_printf(&a, "{trainer: %s}", rows[i].trainer),
@@ -162,7 +162,7 @@ static void test_addresses(void **state)
 		{ ELSEWHERE("xgboost"), "DMLC_TRACKER_URI", "tj-w-0-0.d" },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_json cJSON *o = build("{trainer: {}}", rows[i].runtime);
 
 		assert_string_equal(
@@ -187,7 +187,7 @@ static void test_paddle_ports(void **state)
 		  "[{containerPort: 7}, {containerPort: 36543}]" },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_arena struct arena a = { 0 };
 		cleanup_json cJSON *o = build_of(
 			"paddle", "{trainer: {}}",
@@ -229,7 +229,7 @@ static void test_tasks_of_tensorflow(void **state)
 		  NULL, "chief" },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_arena struct arena a = { 0 };
 		cleanup_json cJSON *o = build_of(
 			"tensorflow", "{}",

@@ -165,7 +165,7 @@ static void test_yunikorn_leaves_alone(void **state)
 		{ RJOB("node", TRAINS, ONE("node")), "{}", NULL },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_arena struct arena a = { 0 };
 		cleanup_json cJSON *o = build_of(
 			"{}", rows[i].spec, arena_printf(&a, RT("%s"), rows[i].jobs));

@@ -67,7 +67,7 @@ static void test_processes_on_a_node(void **state)
 		  "resources: {limits: {amd.com/gpu: 4}}", "auto" },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_arena struct arena a = { 0 };
 		cleanup_json cJSON *o = build(
 			arena_printf(&a, "{trainer: %s}", rows[i].trainer),

@@ -86,7 +86,7 @@ static void test_recipe_and_config(void **state)
 		  RDZV "full_finetune_distributed" CONF "_full_multinode" },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_arena struct arena a = { 0 };
 
 		assert_command(rows[i].trainer, rows[i].resources,

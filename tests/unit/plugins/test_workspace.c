@@ -46,7 +46,7 @@ static void test_what_is_waited_for(void **state)
 	cleanup_json cJSON *map = doc("{kind: ConfigMap}");
 	cleanup_json cJSON *rt = runtime(RUNTIME("torch: {}", PLAIN_NODE));
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		struct cluster c = { .jobset = rows[i].running  ? running
 					       : rows[i].paused ? paused
 								: NULL,
@@ -84,7 +84,7 @@ static void test_the_secret(void **state)
 	};
 	cleanup_json cJSON *rt = runtime(RUNTIME("torch: {}", PLAIN_NODE));
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		const struct workspace w = { .digest = DIGEST,
 					     .uri = rows[i].uri,
 					     .secret = rows[i].secret };
@@ -158,7 +158,7 @@ static void test_annotations(void **state)
 		{ "", NULL, false },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_json cJSON *tj = job("{}");
 		struct error err = { 0 };
 		struct workspace w;

@@ -4,24 +4,17 @@
 #ifndef SPEC_TEST_H
 #define SPEC_TEST_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/str.h"
 #include "spec/reporter.h"
+#include "tests/unit/unit.h"
 
-#define N_ROWS(table) (sizeof(table) / sizeof(*(table)))
-#define JOB_HEAD      "apiVersion: trainer.kubeflow.org/v1alpha1\nkind: TrainJob\n"
+#define JOB_HEAD "apiVersion: trainer.kubeflow.org/v1alpha1\nkind: TrainJob\n"
 
 /* The tests run in a folder of their own, so that messages have plain names. */
 static char folder[] = "/tmp/kftrainer-spec-XXXXXX";

@@ -42,7 +42,7 @@ static void test_by_name(void **state)
 	cleanup_schema struct schema *schema = NULL;
 
 	read_file_into(&in, &schema);
-	for (size_t i = 0; i < N_ROWS(rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_json cJSON *obj = NULL;
 		struct error err = { 0 };
 		int rc = runtime_by_name(&obj, &in, NULL, schema, rows[i].name, &err);
@@ -71,7 +71,7 @@ static void test_scope(void **state)
 	cleanup_schema struct schema *schema = NULL;
 
 	read_file_into(&in, &schema);
-	for (size_t i = 0; i < N_ROWS(rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		assert_int_equal(runtime_exists(&in, &rows[i].which, false),
 				 rows[i].in_files);
 		assert_int_equal(runtime_exists(&in, &rows[i].which, true),
@@ -156,7 +156,7 @@ static void test_of_api(void **state)
 	cleanup_schema struct schema *schema = NULL;
 
 	read_file_into(&in, &schema);
-	for (size_t i = 0; i < N_ROWS(names); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(names); i++) {
 		cJSON *obj = meta_new(TRAINER_API_VERSION, CLUSTER_RUNTIME_KIND, NULL,
 				      names[i]);
 
@@ -165,7 +165,7 @@ static void test_of_api(void **state)
 		meta_set_version(obj, "1");
 		cJSON_AddItemToArray(api, obj);
 	}
-	for (size_t i = 0; i < N_ROWS(rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_json cJSON *obj = NULL;
 		struct error err = { 0 };
 		int rc = runtime_by_name(&obj, &in, api, schema, rows[i].name, &err);

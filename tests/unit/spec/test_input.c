@@ -66,7 +66,7 @@ static void test_what_cannot_be_read(void **state)
 		{ "twice.yaml", "a: 1\na: 2\n", "twice.yaml:2:1: ", ERR_FORMAT },
 	};
 
-	for (size_t i = 0; i < N_ROWS(rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_input struct input in = { 0 };
 		struct error err = { 0 };
 
@@ -100,7 +100,7 @@ static void test_known_kinds(void **state)
 	struct error err = { 0 };
 
 	assert_int_equal(input_schema(&schema, &err), 0);
-	for (size_t i = 0; i < N_ROWS(rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_input struct input in = { 0 };
 		struct lines lines = { 0 };
 		const struct reporter to = { add_line, &lines };

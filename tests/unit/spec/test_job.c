@@ -74,7 +74,7 @@ static void test_names(void **state)
 	};
 
 	write_text("job.yaml", JOB("one"));
-	for (size_t i = 0; i < N_ROWS(rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		struct job_opts opts = { .runtime = "torch-distributed",
 					 .generate_name = "run-" };
 		cleanup_job_set struct job_set set = { 0 };
@@ -115,7 +115,7 @@ static void test_which_kind(void **state)
 		{ "none", "ClusterTrainingRuntime", 0 },
 	};
 
-	for (size_t i = 0; i < N_ROWS(rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		const struct job_opts opts = {
 			.runtime = "mine",
 			.has_runtime = has,
@@ -173,7 +173,7 @@ static void test_options_that_contradict(void **state)
 	write_text("job.yaml", JOB("one"));
 	write_text("two.yaml", JOB("one") "---\n" JOB("two"));
 	write_text("none.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n");
-	for (size_t i = 0; i < N_ROWS(rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_job_set struct job_set set = { 0 };
 		struct lines lines = { 0 };
 		const struct reporter to = { add_line, &lines };

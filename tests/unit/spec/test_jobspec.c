@@ -1,15 +1,9 @@
 /* A TrainJob from options. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "spec/job.h"
+#include "tests/unit/unit.h"
 
 /* The name that a command line gives its job. */
 static void test_names(void **state)
@@ -27,7 +21,7 @@ static void test_names(void **state)
 		{ "", "a-runtime" },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_arena struct arena arena = { 0 };
 		cleanup_json cJSON *job = NULL;
 		struct error err = { 0 };
@@ -53,7 +47,7 @@ static void test_verbatim(void **state)
 		{ "$$", "$$$" },      { "$(date)", "$$(date)" }, { "a$$(x)", "a$$$$(x)" },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_json cJSON *job = NULL;
 		struct error err = { 0 };
 		struct job_opts opts = {

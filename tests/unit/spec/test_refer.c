@@ -1,15 +1,9 @@
 /* KIND/NAME as commands take it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "spec/refer.h"
+#include "tests/unit/unit.h"
 #include "trainer/api.h"
 
 /* As -o name prints them, and as kubectl takes them. */
@@ -38,7 +32,7 @@ static void test_refer_jobs(void **state)
 		{ "../digits", NULL },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		char first[] = "first", text[64];
 		char *names[] = { first, text, NULL };
 		struct error err = { 0 };
@@ -70,7 +64,7 @@ static void test_refer_runtime(void **state)
 		{ "runtime/mine", NULL, NULL },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		const char *name = rows[i].text, *kind = "unset";
 		struct error err = { 0 };
 		int rc = refer_runtime(&name, &kind, &err);

@@ -26,7 +26,7 @@ static void test_options(void **state)
 		{ { .dir = "d", .to = "/tmp/x" }, false, false },
 	};
 
-	for (size_t i = 0; i < N_ROWS(rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		struct error err = { 0 };
 		int rc = workspace_check_opts(&rows[i].opts, rows[i].local, &err);
 

@@ -1,15 +1,9 @@
 /* Patterns: which files of a place are fetched. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-#include <string.h>
 
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "store/filter.h"
+#include "tests/unit/unit.h"
 
 static void test_fnmatch(void **state)
 {
@@ -47,7 +41,7 @@ static void test_fnmatch(void **state)
 		{ "a\\*", "a\\b", true },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++)
 		if (fnmatch_case(rows[i].pattern, rows[i].name) != rows[i].fits)
 			fail_msg("'%s' and '%s'", rows[i].pattern, rows[i].name);
 }
@@ -103,7 +97,7 @@ static void test_a_model_keeps_its_weights(void **state)
 		{ "config.json,model.gguf", true, true, NULL, 0 },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_arena struct arena a = { 0 };
 		struct filter f = { .allow = filter_list(&a, FILTER_MODEL_ALLOW),
 				    .ignore = filter_list(&a, FILTER_MODEL_IGNORE),

@@ -1,18 +1,13 @@
 /*
  * What an hf:// URI means, and what the hub's answers do.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "store/hf_hub.h"
 #include "store/hf_tree.h"
 #include "store/hf_uri.h"
+#include "tests/unit/unit.h"
 
 static const struct {
 	const char *uri;
@@ -94,7 +89,7 @@ static const struct {
 
 static void test_uris(void **state)
 {
-	for (size_t i = 0; i < sizeof(good) / sizeof(*good); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(good); i++) {
 		cleanup_arena struct arena a = { 0 };
 		struct hf_repo r = { 0 };
 		struct error err = { 0 };
@@ -110,7 +105,7 @@ static void test_uris(void **state)
 
 static void test_uris_refused(void **state)
 {
-	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(bad); i++) {
 		cleanup_arena struct arena a = { 0 };
 		struct hf_repo r = { 0 };
 		struct error err = { 0 };
@@ -165,7 +160,7 @@ static bool not_skipped(void *ctx, const char *name, bool named)
 
 static void test_trees(void **state)
 {
-	for (size_t i = 0; i < sizeof(trees) / sizeof(*trees); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(trees); i++) {
 		struct hf_tree_want want = { .folder = trees[i].folder,
 					     .file = trees[i].file,
 					     .wanted = not_skipped };
@@ -198,7 +193,7 @@ static void test_lists_that_never_end(void **state)
 		{ { "[" BLOB("a") "]", "[]", "[]", "[]", "[]" }, "empty pages" },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		struct hf_tree_walk walk = { 0 };
 		struct hf_tree_want want = { .folder = "none", .walk = &walk };
 		struct store_listing l = { 0 };
@@ -260,7 +255,7 @@ static const struct {
 static void test_links(void **state)
 {
 	assert_null(hf_tree_next(NULL, NULL));
-	for (size_t i = 0; i < sizeof(links) / sizeof(*links); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(links); i++) {
 		cleanup_arena struct arena a = { 0 };
 		const char *next = hf_tree_next(&a, links[i].header);
 
@@ -317,7 +312,7 @@ static const struct {
 
 static void test_hubs(void **state)
 {
-	for (size_t i = 0; i < sizeof(hubs) / sizeof(*hubs); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(hubs); i++) {
 		struct store_conf conf = { .env = env_of, .ctx = (void *)hubs[i].env };
 		cleanup_arena struct arena a = { 0 };
 		struct error err = { 0 };
@@ -367,7 +362,7 @@ static void test_refusals(void **state)
 {
 	const struct hf_repo repo = { "models", "org/name", "v9", "" };
 
-	for (size_t i = 0; i < sizeof(refusals) / sizeof(*refusals); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(refusals); i++) {
 		struct hf_hub hub = { .endpoint = "https://huggingface.co",
 				      .host = "huggingface.co",
 				      .token_from = refusals[i].token };

@@ -1,16 +1,10 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/cleanup.h"
 #include "net/digest.h"
 #include "store/journal.h"
 #include "store/verify.h"
+#include "tests/unit/unit.h"
 
 enum { SIZE = 1000 };
 static const unsigned char id[JOURNAL_ID_SIZE] = "whose",
@@ -106,7 +100,7 @@ static void test_verify(void **state)
 		{ STORE_CRC32C, 0, "353dd8be", true },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++)
 		for (size_t piece = 1; piece < 7; piece++) {
 			const struct store_object o = { .size = 6,
 							.digest = rows[i].digest,

@@ -1,9 +1,3 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <pthread.h>
 #include <unistd.h>
 
@@ -12,6 +6,7 @@
 #include "store/cpu_wait.h"
 #include "store/fetch.h"
 #include "store/fetch_pace.h"
+#include "tests/unit/unit.h"
 
 enum { MB = 1000000, TICK = 100, FEW = 4, MAX = 16 };
 
@@ -50,7 +45,7 @@ static void test_links(void **state)
 		{ "nothing comes for long", 0, 0, 16 },
 	};
 
-	for (size_t i = 0; i < sizeof(links) / sizeof(*links); i++)
+	for (size_t i = 0; i < N_ELEMENTS(links); i++)
 		if (run(&links[i], 16) != links[i].wanted)
 			fail_msg("%s: %u, wanted %u", links[i].what, run(&links[i], 16),
 				 links[i].wanted);

@@ -46,7 +46,7 @@ static void test_pages(void **state)
 		  "deeper" },
 	};
 
-	for (size_t i = 0; i < N_ROWS(rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_arena struct arena arena = { 0 };
 		cleanup_buf struct buf keys = { .max = 1000 };
 		struct s3_page page = { 0 };
@@ -105,7 +105,7 @@ static void test_etags(void **state)
 					 { .md5 = "7d793037a0760186574b0282f2f435e7" } };
 	char etag[64];
 
-	for (size_t i = 0; i < N_ROWS(rows); i++)
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++)
 		check_int(rows[i].etag, s3_etag_parts(rows[i].etag), rows[i].parts);
 	s3_multipart_etag(parts, 2, etag); /* of "hello" and "world", by md5sum */
 	check_text("two parts", etag, "065947336a2f2a95ba8899f3675c3be6-2");

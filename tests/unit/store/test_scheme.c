@@ -27,7 +27,7 @@ static void test_find(void **state)
 		{ "cache://a/b", NULL, false },
 	};
 
-	for (size_t i = 0; i < N_ROWS(rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		const struct scheme *scheme = NULL;
 		struct error err = { 0 };
 		int rc = scheme_find(&scheme, rows[i].uri, &err);
@@ -96,7 +96,7 @@ static void test_http_new(void **state)
 		{ "unknown scheme", "ftp://h", { "AWS_CA_BUNDLE", "/none" }, NULL },
 	};
 
-	for (size_t i = 0; i < N_ROWS(rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		const struct store_conf conf = { .uri = rows[i].uri,
 						 .env = env,
 						 .ctx = (void *)rows[i].pairs };

@@ -46,7 +46,7 @@ static void test_counts(void **state)
 		  true, true, 0 },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_json cJSON *jobset = doc(rows[i].jobset);
 
 		assert_true(jobset_has_status(jobset) == rows[i].has_status);
@@ -79,7 +79,7 @@ static void test_order(void **state)
 		{ "[]", "[a]", "[]" },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_arena struct arena arena = { 0 };
 		cleanup_json cJSON *have =
 			sorted(arena_printf(&arena, "{replicatedJobs: %s}", rows[i].jobs),
@@ -115,7 +115,7 @@ static void test_claims(void **state)
 		{ "containers: [{name: c}], volumes: []", "[]" },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_arena struct arena arena = { 0 };
 		cleanup_json cJSON *jobset =
 			doc(arena_printf(&arena,

@@ -23,7 +23,7 @@ static void test_exceptions(void **state)
 		{ "SignalException: Process 7 got signal: 15 Error: ", false },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++)
 		if (log_is_exception(rows[i].line, strlen(rows[i].line)) != rows[i].is)
 			fail_msg("%s", rows[i].line);
 }
@@ -546,7 +546,7 @@ static void read_all(struct log_reader *r, const char *log)
 
 static void test_causes(void **state)
 {
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		struct log_reader r = { 0 };
 		cleanup_buf struct buf out = { .max = 1000 };
 

@@ -242,7 +242,7 @@ static void test_wrong_types_are_named(void **state)
 		  "runtime: spec.template.spec.replicatedJobs[0].template.spec.parallelism: Invalid value: 3000000000: " },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_json cJSON *tj = doc(rows[i].tj), *rt = doc(rows[i].runtime);
 		struct pipeline p = { no_plugins, &offline };
 		struct error err = { 0 };
@@ -289,7 +289,7 @@ static void test_variables_are_merged_by_name(void **state)
 		{ "[{value: x}]", "[{value: y}]", "{env: [{value: x}, {value: y}]}" },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_json cJSON *c = cJSON_CreateObject(), *given = doc(rows[i].given);
 
 		json_put(c, doc(rows[i].env), "env");

@@ -41,7 +41,7 @@ static void test_names(void **state)
 	};
 	cleanup_json cJSON *js = doc(jobset);
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_arena struct arena a = { 0 };
 		struct place p;
 

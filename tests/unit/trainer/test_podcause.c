@@ -44,7 +44,7 @@ static void test_what_is_kept(void **state)
 		  false },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_json cJSON *pod = doc(rows[i].pod);
 
 		if (pod_facts_keep(pod) != rows[i].kept)
@@ -113,7 +113,7 @@ static void test_words(void **state)
 		  "pod: disrupted: EvictionByEvictionAPI" },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_arena struct arena a = { 0 };
 		cleanup_json cJSON *pod =
 			doc(arena_printf(&a, POD("Failed", "%s"), rows[i].status));
@@ -189,7 +189,7 @@ static void test_which_was_first(void **state)
 		{ { true, "1", "a" }, { true, "2", "b" }, true, true },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++)
 		if (pod_failure_is_sooner(&rows[i].a, &rows[i].b) != rows[i].sooner ||
 		    pod_failure_explains(&rows[i].a, &rows[i].b) != rows[i].explains)
 			fail_msg("row %zu", i);
@@ -214,7 +214,7 @@ static void test_steps(void **state)
 		  "node-3 (node rank 3)" },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_arena struct arena a = { 0 };
 		cleanup_json cJSON *pod =
 			doc(arena_printf(&a, "{metadata: {labels: %s}}", rows[i].labels));

@@ -41,7 +41,7 @@ static void test_what_mounts(void **state)
 		  true, true },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_json cJSON *spec = doc(rows[i].pod);
 
 		if (pod_mounts(spec, "v") != rows[i].mounts ||

@@ -30,7 +30,7 @@ static void test_what_is_taken(void **state)
 		  "{lastUpdatedTime: '2026-11-21T04:48:17Z'}" },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_json cJSON *body = doc(rows[i].body), *progress = NULL;
 		cleanup_json cJSON *echo = NULL, *tj = cJSON_CreateObject();
 		struct error err = { 0 };
@@ -68,7 +68,7 @@ static void test_what_a_local_run_reports(void **state)
 		  "lastUpdatedTime: '1970-01-01T00:00:00Z'}" },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_json cJSON *progress =
 			progress_new(rows[i].percent, rows[i].left, rows[i].now);
 
@@ -99,7 +99,7 @@ static void test_what_is_not(void **state)
 		"{trainerStatus: {lastUpdatedTime: 'yesterday'}}",
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_json cJSON *body = doc(rows[i]), *progress = NULL;
 		struct error err = { 0 };
 

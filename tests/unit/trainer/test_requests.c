@@ -69,7 +69,7 @@ static void test_pods(void **state)
 		  "{nvidia.com/gpu: '2'}" },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++)
 		assert_requests(rows[i].pod, 1, rows[i].want);
 	assert_requests("{containers: [" C("{cpu: 1500m, memory: '128974848'}") "]}", 2,
 			"{cpu: '3', memory: '257949696'}");
@@ -90,7 +90,7 @@ static void test_a_bad_quantity_is_named(void **state)
 		{ "{overhead: {cpu: lots}}", "overhead: cpu: " },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_resource_list struct resource_list sum = { 0 };
 		cleanup_json cJSON *spec = doc(rows[i].pod);
 		struct error err = { 0 };
@@ -130,7 +130,7 @@ static void test_gpus(void **state)
 	};
 
 	assert_int_equal(resources_gpus(NULL), 0);
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_json cJSON *r = doc(rows[i].resources);
 
 		assert_int_equal(resources_gpus(r), rows[i].want);
@@ -157,7 +157,7 @@ static void test_a_merge_that_fails(void **state)
 	static const char *const rows[] = { "{limits: {cpu: many}}",
 					    "{requests: {cpu: many}}" };
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_json cJSON *c = doc("{name: c}"), *from = doc(rows[i]);
 		struct error err = { 0 };
 

@@ -53,7 +53,7 @@ static void test_what_it_cannot_read(void **state)
 		{ "a", "[]" },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_json cJSON *runtime = doc(rows[i].runtime);
 		cleanup_free char *text = said(runtime);
 

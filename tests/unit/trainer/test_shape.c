@@ -54,7 +54,7 @@ static void test_faults(void **state)
 		  "annotations[a]: Invalid value: 1: must be a string\n" },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_json cJSON *obj = doc(rows[i].doc);
 		struct field_errors errs = { 0 };
 		cleanup_free char *text = NULL;

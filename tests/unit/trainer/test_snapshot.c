@@ -149,7 +149,7 @@ static void test_what_is_not_its_own(void **state)
 		{ "{name: rt}", OWNED("u1"), "{kind: Any, metadata: {name: rt}}", NULL },
 	};
 
-	for (size_t i = 0; i < N_ROWS(rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_json cJSON *tj = job(rows[i].ref);
 		cleanup_json cJSON *map = doc(rows[i].owner);
 		cleanup_json cJSON *back = NULL;

@@ -38,7 +38,7 @@ static void test_times_of_patches(void **state)
 		  "[{manager: a}]" },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_json cJSON *tj = cJSON_CreateObject(), *old = NULL;
 
 		if (rows[i].old) {
@@ -69,7 +69,7 @@ static void test_runtime_ref(void **state)
 		{ "{}", "unsupported runtime: " },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_json cJSON *tj = doc(rows[i].tj);
 		struct error err = { 0 };
 
@@ -108,7 +108,7 @@ static void test_same_but_suspend(void **state)
 		{ "{spec: 3}", "{spec: 3}", true },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_json cJSON *a = doc(rows[i].a), *b = doc(rows[i].b);
 
 		assert_int_equal(tj_same_but_suspend(a, b), rows[i].same);

@@ -87,7 +87,7 @@ static void test_active(void **state)
 	};
 
 	assert_false(status_is_active(NULL));
-	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(row); i++) {
 		cleanup_json cJSON *status = doc(row[i].status);
 
 		assert_int_equal(status_is_active(status), row[i].active);
@@ -161,7 +161,7 @@ static void test_the_failed_condition_ends_with_who_was_first(void **state)
 		{ "{conditions: []}", FAILED_SAYS("x"), true, "{conditions: []}" },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_json cJSON *is = doc(rows[i].is), *was = doc(rows[i].was);
 
 		assert_int_equal(status_keep_first(is, was), rows[i].kept);
@@ -200,7 +200,7 @@ static void test_one_word(void **state)
 		  "Failed" },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_json cJSON *status = doc(rows[i].status);
 
 		assert_string_equal(status_state(status), rows[i].want);
@@ -245,7 +245,7 @@ static void test_events(void **state)
 		  NULL, "Resumed: m; Completed: k; " },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_json cJSON *before = rows[i].before ? doc(rows[i].before) : NULL;
 		cleanup_json cJSON *now = doc(rows[i].now);
 		cleanup_buf struct buf said = { .max = 4096 };
@@ -276,7 +276,7 @@ static void test_when_it_ended(void **state)
 		  "t" },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_json cJSON *status = doc(rows[i].status);
 		const char *have = status_end_time(status);
 

@@ -128,7 +128,7 @@ static void test_managers(void **state)
 		{ "", ": Required value" },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_arena struct arena a = { 0 };
 
 		assert_error(arena_printf(&a, "[{manager: '%s'}]", rows[i].manager),
@@ -178,7 +178,7 @@ static void test_changes_while_pods_run(void **state)
 		{ BAD, BAD, false, true, "{}", "" },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_json cJSON *old = job(rows[i].old, rows[i].before);
 		cleanup_json cJSON *now = job(rows[i].now, rows[i].after);
 		cleanup_json cJSON *rt = doc(RT);
@@ -292,7 +292,7 @@ static void test_runtimes(void **state)
 		     "a job labelled trainer must have a container \"node\"\n" },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_json cJSON *rt = doc(rows[i].runtime);
 		cleanup_free char *text = NULL;
 		struct field_errors errs = { 0 };
@@ -315,7 +315,7 @@ static void test_defect_20_no_nodes(void **state)
 
 	json_put_int(none, 0, "spec", "trainer", "numNodes");
 	json_put_int(one, 1, "spec", "trainer", "numNodes");
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_free char *text = admission(&offline, rows[i].old, none, rt);
 
 		assert_int_equal(str_starts(text, "spec.trainer.numNodes: Invalid value: "
@@ -360,7 +360,7 @@ static void test_long_names(void **state)
 	};
 	cleanup_arena struct arena a = { 0 };
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_json cJSON *tj = job("[]", false);
 		cleanup_json cJSON *rt = doc(arena_printf(
 			&a,

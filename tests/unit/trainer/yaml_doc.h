@@ -2,19 +2,12 @@
 #ifndef TESTS_UNIT_TRAINER_YAML_DOC_H
 #define TESTS_UNIT_TRAINER_YAML_DOC_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "api/field.h"
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
 #include "base/yaml.h"
+#include "tests/unit/unit.h"
 
 static inline cJSON *doc(const char *yaml)
 {

@@ -5,6 +5,7 @@
 #ifndef CMD_CLUSTER_H
 #define CMD_CLUSTER_H
 
+#include "base/cleanup.h"
 #include "base/opt.h"
 #include "kube/kube.h"
 
@@ -54,11 +55,7 @@ struct where_opts {
 MUST_CHECK int where_connect(struct kube **ret, const char **ret_ns, struct arena *arena,
 			     const struct where_opts *opts, struct error *err);
 
-static inline void cleanup_kubep(struct kube **k)
-{
-	if (*k)
-		kube_free(*k);
-}
+CLEANUP(kube, struct kube *, kube_free);
 #define cleanup_kube __attribute__((cleanup(cleanup_kubep)))
 
 #endif

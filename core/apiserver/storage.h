@@ -16,6 +16,7 @@
 
 #include "apiserver/journal.h"
 #include "apiserver/resources.h"
+#include "base/cleanup.h"
 
 struct stored {
 	atomic_int users;
@@ -27,10 +28,7 @@ struct stored {
 };
 struct stored *stored_use(struct stored *s);
 void stored_drop(struct stored *s); /* NULL is fine */
-static inline void cleanup_storedp(struct stored **s)
-{
-	stored_drop(*s);
-}
+CLEANUP(stored, struct stored *, stored_drop);
 #define cleanup_stored __attribute__((cleanup(cleanup_storedp)))
 cJSON *stored_read(const struct stored *s); /* the caller's */
 

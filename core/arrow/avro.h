@@ -10,6 +10,7 @@
 #define ARROW_AVRO_H
 
 #include "arrow/codec.h"
+#include "base/cleanup.h"
 
 enum avro_kind {
 	AVRO_NULL,
@@ -68,10 +69,7 @@ MUST_CHECK int avro_next(struct avro *a, const struct avro_value **ret,
 /* The member of that id; NULL: absent, or null, or `v` is no record. */
 const struct avro_value *avro_get(const struct avro_value *v, int32_t id);
 
-static inline void cleanup_avrop(struct avro **a)
-{
-	avro_free(*a);
-}
+CLEANUP(avro, struct avro *, avro_free);
 #define cleanup_avro __attribute__((cleanup(cleanup_avrop)))
 
 #endif

@@ -66,10 +66,6 @@ MUST_CHECK int flat_get_vector(const struct flat_table *t, int slot, size_t size
 MUST_CHECK int flat_element(const struct flat_table *t, const struct flat_vector *v,
 			    size_t i, struct flat_table *ret, struct error *err);
 
-static inline void cleanup_flatp(struct flat *f)
-{
-	flat_release(f);
-}
-#define cleanup_flat __attribute__((cleanup(cleanup_flatp)))
+#define cleanup_flat __attribute__((cleanup(flat_release)))
 
 #endif

@@ -19,6 +19,7 @@
 #include "arrow/array.h"
 #include "arrow/codec.h"
 #include "arrow/project.h"
+#include "base/cleanup.h"
 
 enum iceberg_content { ICEBERG_DATA, ICEBERG_POSITIONS, ICEBERG_EQUALITY };
 
@@ -73,10 +74,7 @@ const struct iceberg_file *iceberg_files(const struct iceberg *t, size_t *ret_n)
 MUST_CHECK int iceberg_map_names(const struct iceberg *t, struct field *columns, size_t n,
 				 struct error *err);
 
-static inline void cleanup_icebergp(struct iceberg **t)
-{
-	iceberg_free(*t);
-}
+CLEANUP(iceberg, struct iceberg *, iceberg_free);
 #define cleanup_iceberg __attribute__((cleanup(cleanup_icebergp)))
 
 #endif

@@ -74,11 +74,7 @@ MUST_CHECK int ipc_view(struct batch *ret, const struct field *fields, size_t n,
 			struct error *err);
 void ipc_view_release(struct batch *b);
 
-static inline void cleanup_ipc_planp(struct ipc_plan *p)
-{
-	ipc_plan_release(p);
-}
-#define cleanup_ipc_plan __attribute__((cleanup(cleanup_ipc_planp)))
+#define cleanup_ipc_plan __attribute__((cleanup(ipc_plan_release)))
 #define cleanup_ipc_view __attribute__((cleanup(ipc_view_release)))
 
 #endif

@@ -20,6 +20,7 @@
 
 #include "arrow/array.h"
 #include "arrow/codec.h"
+#include "base/cleanup.h"
 
 enum { PARQUET_TAIL = 8, PARQUET_SLACK = BLOCK_SLACK };
 
@@ -84,15 +85,8 @@ MUST_CHECK int parquet_next(struct parquet_scan *s, struct batch *ret, int64_t r
 			    struct error *err);
 void batch_release(struct batch *b);
 
-static inline void cleanup_parquetp(struct parquet **p)
-{
-	parquet_free(*p);
-}
-
-static inline void cleanup_parquet_scanp(struct parquet_scan **s)
-{
-	parquet_scan_free(*s);
-}
+CLEANUP(parquet, struct parquet *, parquet_free);
+CLEANUP(parquet_scan, struct parquet_scan *, parquet_scan_free);
 #define cleanup_parquet      __attribute__((cleanup(cleanup_parquetp)))
 #define cleanup_parquet_scan __attribute__((cleanup(cleanup_parquet_scanp)))
 #define cleanup_batch        __attribute__((cleanup(batch_release)))

@@ -11,6 +11,7 @@
 #define ARROW_PREDICATE_H
 
 #include "arrow/parquet.h"
+#include "base/cleanup.h"
 
 struct predicate;
 
@@ -38,10 +39,7 @@ struct page_index;
 void predicate_pages(const struct predicate *p, size_t condition,
 		     const struct page_index *index, uint8_t *keep);
 
-static inline void cleanup_predicatep(struct predicate **p)
-{
-	predicate_free(*p);
-}
+CLEANUP(predicate, struct predicate *, predicate_free);
 #define cleanup_predicate __attribute__((cleanup(cleanup_predicatep)))
 
 #endif

@@ -10,6 +10,7 @@
 
 #include "arrow/codec.h"
 #include "arrow/parquet.h"
+#include "base/cleanup.h"
 
 /* The value of a column in all rows of a file. */
 struct project_constant {
@@ -51,10 +52,7 @@ MUST_CHECK int projection_apply(const struct projection *p, const bool *columns,
 				struct batch *b, struct budget *budget,
 				struct error *err);
 
-static inline void cleanup_projectionp(struct projection **p)
-{
-	projection_free(*p);
-}
+CLEANUP(projection, struct projection *, projection_free);
 #define cleanup_projection __attribute__((cleanup(cleanup_projectionp)))
 
 #endif

@@ -32,6 +32,7 @@
 #include <cjson/cJSON.h>
 
 #include "base/buf.h"
+#include "base/cleanup.h"
 #include "base/error.h"
 
 #define JSON_PATH(...) ((const char *const[]){ __VA_ARGS__, NULL })
@@ -138,10 +139,7 @@ const char *json_number_text(const cJSON *node, char text[JSON_MAX_NUMBER + 1]);
 /* The text of a number, a bool or null. */
 const char *json_scalar_text(const cJSON *node, char text[JSON_MAX_NUMBER + 1]);
 
-static inline void cleanup_jsonp(cJSON **doc)
-{
-	cJSON_Delete(*doc);
-}
+CLEANUP(json, cJSON *, cJSON_Delete);
 #define cleanup_json __attribute__((cleanup(cleanup_jsonp)))
 
 #define json_each(node, parent) \

@@ -18,6 +18,7 @@
 #ifndef BASE_YAML_H
 #define BASE_YAML_H
 
+#include "base/cleanup.h"
 #include "base/json.h"
 
 enum { YAML_MAX_DEPTH = 200, YAML_MAX_NODES = 1000000 };
@@ -40,10 +41,7 @@ void yaml_places_free(struct yaml_places *places); /* NULL is fine */
 bool yaml_locate(const struct yaml_places *places, int doc, const char *path,
 		 int *ret_line, int *ret_column);
 
-static inline void cleanup_yaml_placesp(struct yaml_places **places)
-{
-	yaml_places_free(*places);
-}
+CLEANUP(yaml_places, struct yaml_places *, yaml_places_free);
 #define cleanup_yaml_places __attribute__((cleanup(cleanup_yaml_placesp)))
 
 /*

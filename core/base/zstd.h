@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/cleanup.h"
 #include "base/error.h"
 
 /* 8 MiB, also the limit for reading. */
@@ -69,15 +70,8 @@ size_t zstd_frame(struct zstd_frame **ctx, void *dst, const void *src, size_t le
 size_t zstd_frame_bound(size_t len);
 void zstd_frame_free(struct zstd_frame *ctx); /* NULL is fine */
 
-static inline void cleanup_zstd_writerp(struct zstd_writer **w)
-{
-	zstd_writer_free(*w);
-}
-
-static inline void cleanup_zstd_readerp(struct zstd_reader **r)
-{
-	zstd_reader_free(*r);
-}
+CLEANUP(zstd_writer, struct zstd_writer *, zstd_writer_free);
+CLEANUP(zstd_reader, struct zstd_reader *, zstd_reader_free);
 #define cleanup_zstd_writer __attribute__((cleanup(cleanup_zstd_writerp)))
 #define cleanup_zstd_reader __attribute__((cleanup(cleanup_zstd_readerp)))
 

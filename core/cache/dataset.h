@@ -5,6 +5,7 @@
 #define CACHE_DATASET_H
 
 #include "arrow/ipc.h"
+#include "base/cleanup.h"
 #include "cache/table.h"
 
 struct dataset;
@@ -36,10 +37,7 @@ uint64_t dataset_memory(const struct dataset *d); /* the limit for decoding */
 struct rows dataset_part(const struct dataset *d, struct rows rows, int64_t i, int64_t n);
 struct rows dataset_file_part(const struct dataset *d, int64_t i, int64_t n);
 
-static inline void cleanup_datasetp(struct dataset **d)
-{
-	dataset_free(*d);
-}
+CLEANUP(dataset, struct dataset *, dataset_free);
 #define cleanup_dataset __attribute__((cleanup(cleanup_datasetp)))
 
 #endif

@@ -10,6 +10,7 @@
 #define CACHE_PLACES_H
 
 #include "arrow/budget.h"
+#include "base/cleanup.h"
 #include "store/range.h"
 
 struct places;
@@ -54,10 +55,7 @@ void place_files_release(struct place_files *f);
 MUST_CHECK int places_read(struct range_object *o, uint64_t max, struct block *to,
 			   struct budget *budget, size_t *ret_len, struct error *err);
 
-static inline void cleanup_placesp(struct places **s)
-{
-	places_free(*s);
-}
+CLEANUP(places, struct places *, places_free);
 #define cleanup_places      __attribute__((cleanup(cleanup_placesp)))
 #define cleanup_place_files __attribute__((cleanup(place_files_release)))
 

@@ -11,6 +11,7 @@
 
 #include "arrow/parquet.h"
 #include "arrow/predicate.h"
+#include "base/cleanup.h"
 #include "cache/places.h"
 
 struct table;
@@ -92,15 +93,8 @@ void table_scan_filter(struct table_scan *s, const struct predicate *filter);
 /* The next rows, of one row group; ret->n is 0 at the end. batch_release() it. */
 MUST_CHECK int table_next(struct table_scan *s, struct batch *ret, struct error *err);
 
-static inline void cleanup_tablep(struct table **t)
-{
-	table_free(*t);
-}
-
-static inline void cleanup_table_scanp(struct table_scan **s)
-{
-	table_scan_free(*s);
-}
+CLEANUP(table, struct table *, table_free);
+CLEANUP(table_scan, struct table_scan *, table_scan_free);
 #define cleanup_table      __attribute__((cleanup(cleanup_tablep)))
 #define cleanup_table_scan __attribute__((cleanup(cleanup_table_scanp)))
 

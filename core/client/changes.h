@@ -13,6 +13,7 @@
 #ifndef CLIENT_CHANGES_H
 #define CLIENT_CHANGES_H
 
+#include "base/cleanup.h"
 #include "kube/informer.h"
 
 enum { CHANGES_MAX = 1024 }; /* that wait; then the informers do */
@@ -41,10 +42,7 @@ struct changes;
 MUST_CHECK int changes_new(struct changes **ret, struct kube *k, void (*wake)(void *ctx),
 			   void *ctx, struct error *err);
 void changes_free(struct changes *c);
-static inline void cleanup_changesp(struct changes **c)
-{
-	changes_free(*c);
-}
+CLEANUP(changes, struct changes *, changes_free);
 #define cleanup_changes __attribute__((cleanup(cleanup_changesp)))
 
 /* An informer of ref's kind: of one object (ref->name), or those of the selector. */

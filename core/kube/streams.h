@@ -8,6 +8,7 @@
 #ifndef KUBE_STREAMS_H
 #define KUBE_STREAMS_H
 
+#include "base/cleanup.h"
 #include "kube/kube.h"
 
 struct kube_streams;
@@ -17,10 +18,7 @@ MUST_CHECK int kube_streams_new(struct kube_streams **ret, struct kube *k,
 				struct error *err);
 void kube_streams_free(
 	struct kube_streams *s); /* drops open streams without calling on_end */
-static inline void cleanup_kube_streamsp(struct kube_streams **s)
-{
-	kube_streams_free(*s);
-}
+CLEANUP(kube_streams, struct kube_streams *, kube_streams_free);
 #define cleanup_kube_streams __attribute__((cleanup(cleanup_kube_streamsp)))
 
 /* Called in kube_streams_run(). */

@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/cleanup.h"
+
 enum digest_type {
 	DIGEST_SHA256,
 	DIGEST_SHA1,
@@ -30,10 +32,7 @@ const char *digest_end_hex(struct digest *d, char hex[DIGEST_HEX_SIZE]); /* lowe
 void digest_reset(struct digest *d);
 void digest_free(struct digest *d); /* NULL is fine */
 
-static inline void cleanup_digestp(struct digest **d)
-{
-	digest_free(*d);
-}
+CLEANUP(digest, struct digest *, digest_free);
 #define cleanup_digest __attribute__((cleanup(cleanup_digestp)))
 
 /* All at once. */

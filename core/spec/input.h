@@ -13,6 +13,7 @@
 #include "api/schema.h"
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/cleanup.h"
 #include "base/yaml.h"
 #include "spec/reporter.h"
 
@@ -105,11 +106,7 @@ const char *doc_place(struct arena *arena, const struct doc *doc, const char *pa
 /* The schema inside this binary. */
 MUST_CHECK int input_schema(struct schema **ret, struct error *err);
 
-static inline void cleanup_schemap(struct schema **schema)
-{
-	if (*schema)
-		schema_free(*schema);
-}
+CLEANUP(schema, struct schema *, schema_free);
 #define cleanup_schema __attribute__((cleanup(cleanup_schemap)))
 
 void input_release(struct input *in);

@@ -14,6 +14,7 @@
 #ifndef STORE_RANGE_H
 #define STORE_RANGE_H
 
+#include "base/cleanup.h"
 #include "store/scheme.h"
 
 /* The source of objects, which it must outlive. */
@@ -49,10 +50,7 @@ struct range_want {
 MUST_CHECK int range_read(struct range_object *o, const struct range_want *wants,
 			  size_t n, struct error *err);
 
-static inline void cleanup_rangep(struct range_object **o)
-{
-	range_close(*o);
-}
+CLEANUP(range, struct range_object *, range_close);
 #define cleanup_range __attribute__((cleanup(cleanup_rangep)))
 
 #endif

@@ -18,7 +18,7 @@ OUT     := build/rel
 SANOUT  := build/san
 
 # Who may include, and so link, whom (besides itself): tests/lint/layers.awk reads this table.
-ROOMS         := base net cloud pack arrow api kube store trainer convert plugins spec client manager local cache mpi gpu assets apiserver supervise ui cmd
+ROOMS         := base net cloud pack arrow api kube store trainer convert plugins spec why client manager jobs apiserver kubelet local machine cache mpi gpu assets cmd
 NEEDS_net     := base
 NEEDS_cloud   := net base
 NEEDS_pack    := net base
@@ -30,17 +30,19 @@ NEEDS_trainer := api base
 NEEDS_convert := trainer api base
 NEEDS_plugins := trainer api base
 NEEDS_spec    := plugins trainer pack net api assets base
-NEEDS_client  := kube spec plugins trainer pack net api assets base
+NEEDS_why     := kube trainer net api base
+NEEDS_client  := why kube spec plugins trainer pack net api assets base
 NEEDS_manager := kube plugins trainer net api assets base
-NEEDS_local   := apiserver kube trainer pack net api assets base
+NEEDS_jobs    := trainer net api base
+NEEDS_kubelet := apiserver jobs trainer pack net api assets base
+NEEDS_local   := kubelet jobs apiserver trainer pack net api assets base
+NEEDS_machine := local kubelet jobs apiserver manager kube spec plugins trainer pack net api assets base
 NEEDS_cache   := store cloud arrow net base
 NEEDS_mpi     := net base
 NEEDS_gpu     := base
 NEEDS_assets  :=
 NEEDS_apiserver := trainer net api assets base
-NEEDS_supervise := base
-NEEDS_ui      := net base
-NEEDS_cmd     := apiserver supervise ui manager local client convert spec cache mpi gpu store cloud pack kube plugins trainer arrow net api assets base
+NEEDS_cmd     := machine manager local kubelet jobs apiserver client why convert spec cache mpi gpu store cloud pack kube plugins trainer arrow net api assets base
 
 dir_of   = $(firstword $(wildcard $(1) core/$(1)))
 src_of   = $(sort $(wildcard $(addprefix $(call dir_of,$(1))/,*.c ui/*.c *.S)))
@@ -199,7 +201,7 @@ cli: kftrainer $(SANOUT)/tests/golden/golden
 	@LANES=$${LANES:-2} tests/run.sh cli $(call ordered,cli,install.sh convert.py mpi_watch.py mpi_ssh.py docs.py,)
 # tests/fuzz/README says what a target is. Unit tests run each over its corpus.
 FUZZ    := $(wildcard tests/fuzz/fuzz_*.c)
-FUZZED  := local apiserver gpu cache arrow mpi client spec manager kube store cloud pack plugins convert trainer net api assets base
+FUZZED  := machine gpu cache arrow mpi client why spec manager kube store cloud local kubelet jobs apiserver pack plugins convert trainer net api assets base
 $(FUZZ:%.c=$(SANOUT)/%): $(SANOUT)/%: $(SANOUT)/%.c.o $(SANOUT)/tests/fuzz/replay.c.o \
   $(foreach r,$(FUZZED),$(SANOUT)/lib$(r).a)
 	$(call say,LD,$@) clang $(SANLINK) -o $@ $^ -L$(SANROOT)/lib $(LIBS) -lm

@@ -9,9 +9,9 @@
 #include "base/xmalloc.h"
 #include "cache/auth.h"
 #include "cache/serve.h"
-#include "client/token_review.h"
 #include "cmd/cmd.h"
 #include "cmd/ui/env.h"
+#include "kube/token_review.h"
 #include "trainer/cache_names.h"
 
 enum { MAX_PORT = 65535, MAX_WORKERS = CACHE_MAX_SIZE - 1 };

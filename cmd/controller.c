@@ -8,7 +8,7 @@
 #include "base/stop.h"
 #include "base/str.h"
 #include "cmd/cmd.h"
-#include "cmd/local_api.h"
+#include "machine/local_api.h"
 #include "manager/manager.h"
 
 /* Numeric levels from here on enable debug lines (logr's V-levels). */
@@ -158,6 +158,13 @@ static int run_with(const struct controller_opts *o, const struct manager_config
 	_exit(EXIT_FAILED);
 }
 
+/* The one line on stdout is for scripts: export KUBECONFIG="$(...)" */
+static void print_path(const char *kubeconfig)
+{
+	printf("%s\n", kubeconfig);
+	fflush(stdout);
+}
+
 static int check_local(const struct controller_opts *o, struct error *err)
 {
 	if (!o->local && (o->api.data || o->api.listen || o->api.idle_ms))
@@ -175,6 +182,7 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 {
 	const struct controller_opts *o = values;
 	struct manager_config config = { 0 };
+	struct local_api_opts api = o->api;
 	int code;
 
 	if (argc)
@@ -185,8 +193,9 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 	config.image = o->image;
 	config.webhook_client_ca = o->webhook_client_ca;
 	config.strict = getenv("KFTRAINER_STRICT") != NULL;
+	api.on_ready = print_path;
 	if (!code && o->local)
-		code = local_api_run(&o->api, &config, err);
+		code = local_api_run(&api, &config, err);
 	else if (!code)
 		code = run_with(o, &config, err);
 	manager_config_release(&config);

@@ -14,13 +14,13 @@
 #include "client/changes.h"
 #include "client/events.h"
 #include "client/jobs.h"
-#include "client/observed.h"
-#include "client/permission.h"
 #include "cmd/cmd.h"
 #include "cmd/ui/cluster.h"
 #include "cmd/ui/out.h"
+#include "kube/permission.h"
 #include "spec/refer.h"
 #include "trainer/api.h"
+#include "why/foreign.h"
 
 enum { MAX_EARLY = 1000 };
 

@@ -1,4 +1,4 @@
-/* run_jobset.c - run the JobSet on standard input, detached (local/backend.h). */
+/* run_jobset.c - run the JobSet on standard input, detached (machine/backend.h). */
 #include <errno.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -13,10 +13,10 @@
 #include "base/xmalloc.h"
 #include "cmd/cmd.h"
 #include "cmd/gpus.h"
-#include "local/backend.h"
 #include "local/initializers.h"
 #include "local/run.h"
 #include "local/state_owned.h"
+#include "machine/backend.h"
 
 static int read_input(cJSON **ret, struct error *err)
 {

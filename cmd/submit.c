@@ -19,18 +19,18 @@
 #include "client/submit.h"
 #include "cmd/cmd.h"
 #include "cmd/gpus.h"
-#include "cmd/local_job.h"
 #include "cmd/ui/cluster.h"
 #include "cmd/ui/follow.h"
 #include "cmd/ui/out.h"
 #include "cmd/ui/render.h"
 #include "cmd/ui/shipment_view.h"
 #include "cmd/ui/viewer.h"
+#include "kubelet/shmdir.h"
+#include "kubelet/workspace_mount.h"
 #include "local/initializers.h"
 #include "local/run.h"
-#include "local/shmdir.h"
 #include "local/state.h"
-#include "local/workspace_mount.h"
+#include "machine/local_job.h"
 #include "plugins/plugins.h"
 #include "spec/job.h"
 #include "spec/refer.h"
@@ -462,6 +462,9 @@ static int submit_local(struct job_set *set, const struct submit_opts *opts,
 	state_sweep();
 	if (refuse(&set->list[0], err) || local_job_new(&stored, set, &set->list[0], err))
 		return -1;
+	if (local_job_no_progress(stored))
+		cmd_complain("submit", "pods cannot report progress: %s",
+			     local_job_no_progress(stored));
 	code = run_with_code(set, opts, shipment, stored, err);
 	local_job_free(stored);
 	return code;

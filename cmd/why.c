@@ -1,4 +1,4 @@
-/* why.c - why a TrainJob waits, is slow or failed (client/why.h). */
+/* why.c - why a TrainJob waits, is slow or failed (why/why.h). */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -6,13 +6,13 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "base/terminal.h"
-#include "client/why.h"
 #include "cmd/cmd.h"
 #include "cmd/ui/cluster.h"
 #include "cmd/ui/out.h"
 #include "cmd/ui/pick.h"
 #include "local/state.h"
 #include "spec/refer.h"
+#include "why/why.h"
 
 enum { MIN_WIDTH = 40, MAX_TEXT = 256 * 1024 };
 

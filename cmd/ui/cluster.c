@@ -5,8 +5,8 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/stop.h"
-#include "local/machine.h"
 #include "local/state.h"
+#include "machine/machine.h"
 
 static const struct kube_opts how = { .user_agent = "kftrainer/" VERSION };
 

@@ -48,7 +48,7 @@ struct where_opts {
 			 "use local jobs (submit --local)")
 
 /*
- * Connect to the cluster, or to this machine's API (local/machine.h; kube_is_inside()).
+ * Connect to the cluster, or to this machine's API (machine/machine.h; kube_is_inside()).
  * *ret_ns (in the arena) is the namespace of the option, else the context's, else
  * "default".
  */

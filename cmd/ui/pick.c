@@ -6,8 +6,8 @@
 #include "api/meta.h"
 #include "base/stop.h"
 #include "client/jobs.h"
-#include "client/permission.h"
 #include "cmd/cmd.h"
+#include "kube/permission.h"
 #include "spec/refer.h"
 
 int pick_check(const struct pick_opts *opts, int argc, char **argv, struct error *err)

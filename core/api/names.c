@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/str.h"
+
 #define LOWER "abcdefghijklmnopqrstuvwxyz"
 #define UPPER "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 #define DIGIT "0123456789"
@@ -88,4 +90,11 @@ const char *name_value_fault(const char *s)
 		return NULL;
 	return "must be empty or consist of letters, digits, '-', '_' and "
 	       "'.', and start and end with a letter or a digit";
+}
+
+int name_check_job(const char *name, struct error *err)
+{
+	if (*name && !str_eq(name, ".") && !str_eq(name, "..") && !strpbrk(name, "/%"))
+		return 0;
+	return error_set(err, ERR_USAGE, "invalid TrainJob name '%s'", name);
 }

@@ -10,6 +10,8 @@
 
 #include <stdbool.h>
 
+#include "base/error.h"
+
 enum {
 	NAME_LABEL_MAX = 63,      /* DNS label, label value, name part of a key */
 	NAME_SUBDOMAIN_MAX = 253, /* names of most objects */
@@ -20,5 +22,11 @@ const char *name_label_fault(const char *s);     /* DNS-1123 label: "my-name" */
 const char *name_subdomain_fault(const char *s); /* DNS-1123 subdomain: "my.name" */
 const char *name_key_fault(const char *s);       /* label or annotation key: "a.b/Name" */
 const char *name_value_fault(const char *s);     /* label value; empty is valid */
+
+/*
+ * ERR_USAGE: the name of a TrainJob that is empty, or would be another path in a URL
+ * (apimachinery pkg/api/validation/path).
+ */
+MUST_CHECK int name_check_job(const char *name, struct error *err);
 
 #endif

@@ -8,7 +8,7 @@
 #include "base/str.h"
 #include "client/changes.h"
 #include "client/deletion.h"
-#include "client/permission.h"
+#include "kube/permission.h"
 #include "trainer/api.h"
 #include "trainer/podcause.h"
 

@@ -13,7 +13,7 @@
 #include "base/stop.h"
 #include "base/thread.h"
 #include "base/xmalloc.h"
-#include "client/permission.h"
+#include "kube/permission.h"
 
 enum { MAX_WATCHES = 4, POKE_MS = 2000, RESYNC_MS = 1000 };
 

@@ -5,8 +5,8 @@
 
 #include "api/meta.h"
 #include "base/str.h"
-#include "client/observed.h"
 #include "trainer/api.h"
+#include "why/foreign.h"
 
 /* Workloads of Kueue are called after the kind and the name of their owner. */
 #define WORKLOAD_PREFIX "trainjob-"

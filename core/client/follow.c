@@ -13,10 +13,10 @@
 #include "client/changes.h"
 #include "client/jobs.h"
 #include "client/logs.h"
-#include "client/observed.h"
-#include "client/permission.h"
-#include "client/phase.h"
+#include "kube/permission.h"
 #include "trainer/api.h"
+#include "why/foreign.h"
+#include "why/phase.h"
 
 enum {
 	GATHER_MS = 50, /* changes that come together are one */

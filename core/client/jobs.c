@@ -4,16 +4,17 @@
 #include <string.h>
 
 #include "api/meta.h"
+#include "api/names.h"
 #include "base/cleanup.h"
 #include "base/map.h"
 #include "base/nearest.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
-#include "client/permission.h"
-#include "client/view.h"
+#include "kube/permission.h"
 #include "trainer/api.h"
 #include "trainer/runtime.h"
 #include "trainer/trainjob.h"
+#include "why/view.h"
 
 enum { SHOWN_NAMES = 8 };
 
@@ -73,19 +74,12 @@ static int not_found(struct kube *k, const char *ns, const char *name, struct er
 			 name, ns, here);
 }
 
-int job_name_check(const char *name, struct error *err)
-{
-	if (*name && !str_eq(name, ".") && !str_eq(name, "..") && !strpbrk(name, "/%"))
-		return 0;
-	return error_set(err, ERR_USAGE, "invalid TrainJob name '%s'", name);
-}
-
 int job_get(struct kube *k, const char *ns, const char *name, cJSON **ret,
 	    struct error *err)
 {
 	const struct kube_ref ref = job_ref(ns, name);
 
-	if (job_name_check(name, err))
+	if (name_check_job(name, err))
 		return -1;
 	if (!kube_get(k, &ref, ret, err))
 		return 0;

@@ -10,9 +10,6 @@
 
 struct kube_ref job_ref(const char *ns, const char *name); /* name NULL: all of ns */
 
-/* ERR_USAGE: it is empty, or would be another place in a URL. */
-MUST_CHECK int job_name_check(const char *name, struct error *err);
-
 /* ERR_NOT_FOUND suggests the nearest name, or lists the namespace's jobs. */
 MUST_CHECK int job_get(struct kube *k, const char *ns, const char *name, cJSON **ret,
 		       struct error *err);

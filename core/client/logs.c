@@ -14,14 +14,14 @@
 #include "base/xmalloc.h"
 #include "client/jobs.h"
 #include "client/logs_impl.h"
-#include "client/observed.h"
-#include "client/permission.h"
 #include "client/queue.h"
+#include "kube/permission.h"
 #include "trainer/api.h"
 #include "trainer/podcause.h"
 #include "trainer/progress.h"
 #include "trainer/trainjob.h"
 #include "trainer/trainjob_status.h"
+#include "why/foreign.h"
 
 enum {
 	ROUND_MS = 1000,

@@ -16,7 +16,7 @@
 #include "base/str.h"
 #include "base/xmalloc.h"
 #include "client/logs_impl.h"
-#include "client/permission.h"
+#include "kube/permission.h"
 #include "net/http.h"
 #include "trainer/podcause.h"
 

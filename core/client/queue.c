@@ -4,7 +4,7 @@
 #include "api/meta.h"
 #include "base/cleanup.h"
 #include "base/str.h"
-#include "client/observed.h"
+#include "why/foreign.h"
 
 #define GROUP       "kueue.x-k8s.io"
 #define QUEUE_LABEL GROUP "/queue-name"

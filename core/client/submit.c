@@ -6,14 +6,14 @@
 #include <string.h>
 
 #include "api/meta.h"
+#include "api/names.h"
 #include "base/cleanup.h"
 #include "base/nearest.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
-#include "client/jobs.h"
-#include "client/permission.h"
 #include "client/refusal.h"
 #include "client/runtimes.h"
+#include "kube/permission.h"
 #include "trainer/api.h"
 #include "trainer/trainjob.h"
 
@@ -472,7 +472,7 @@ static int has_runtime(void *ctx, const struct runtime_name *which, struct error
 	cleanup_json cJSON *stored = NULL;
 	struct error why = { 0 };
 
-	if (job_name_check(which->name, &why))
+	if (name_check_job(which->name, &why))
 		return 0; /* the API server says what is wrong with it */
 	if (!kube_get(s->kube, &ref, &stored, &why))
 		return 1;

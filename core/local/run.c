@@ -14,7 +14,7 @@
 #include "base/stop.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
-#include "local/ports.h"
+#include "kubelet/ports.h"
 #include "local/run_impl.h"
 #include "trainer/api.h"
 #include "trainer/jobset.h"

@@ -4,7 +4,7 @@
 #include "api/meta.h"
 #include "base/cleanup.h"
 #include "base/str.h"
-#include "local/ports.h"
+#include "kubelet/ports.h"
 #include "local/run_impl.h"
 #include "trainer/api.h"
 #include "trainer/jobset.h"

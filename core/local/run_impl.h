@@ -5,9 +5,9 @@
 #define LOCAL_RUN_IMPL_H
 
 #include "base/map.h"
-#include "local/events.h"
-#include "local/jobs.h"
-#include "local/kubelet.h"
+#include "jobs/events.h"
+#include "jobs/jobs.h"
+#include "kubelet/kubelet.h"
 #include "local/report.h"
 #include "local/run.h"
 #include "local/state_owned.h"

@@ -7,7 +7,7 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/str.h"
-#include "local/podenv.h"
+#include "kubelet/podenv.h"
 #include "local/run_impl.h"
 #include "trainer/api.h"
 #include "trainer/carry.h"

@@ -4,7 +4,7 @@
 
 #include "base/cleanup.h"
 #include "base/xmalloc.h"
-#include "local/ports.h"
+#include "kubelet/ports.h"
 #include "local/run_impl.h"
 #include "trainer/api.h"
 #include "trainer/jobset.h"

@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/stop.h"
-#include "local/procid.h"
+#include "kubelet/procid.h"
 #include "local/state.h"
 #include "local/state_impl.h"
 #include "local/state_owned.h"

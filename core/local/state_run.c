@@ -14,12 +14,12 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
-#include "local/procid.h"
-#include "local/shmdir.h"
+#include "kubelet/procid.h"
+#include "kubelet/shmdir.h"
+#include "kubelet/undolog.h"
 #include "local/state.h"
 #include "local/state_impl.h"
 #include "local/state_owned.h"
-#include "local/undolog.h"
 #include "trainer/trainjob.h"
 
 /* With less free space a job could not even record why it stopped. */

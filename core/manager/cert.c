@@ -14,7 +14,7 @@
 #include "base/xmalloc.h"
 #include "kube/informer.h"
 #include "manager/certset.h"
-#include "manager/manager.h"
+#include "manager/names.h"
 #include "manager/outage.h"
 
 #define ADMISSION "admissionregistration.k8s.io/v1"

@@ -1,5 +1,6 @@
 /* Starts the controller's parts in order, leads, and stops them: manager.h. */
 #include "manager/manager.h"
+#include "manager/names.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -17,15 +17,6 @@
 #include "kube/kubeconfig.h"
 #include "manager/config.h"
 
-/* Names under which upstream's manager is known to others. */
-#define MANAGER_NAMESPACE    "kubeflow-system" /* outside a pod */
-#define MANAGER_FIELD_OWNER  "trainer"
-#define MANAGER_STATUS_OWNER "trainer-status"
-#define MANAGER_COMPONENT    "trainer-trainjob-controller" /* of events */
-#define MANAGER_CONTROLLER   "trainjob_controller"         /* of metrics */
-#define MANAGER_MUTATING     "defaulter.trainer.kubeflow.org"
-#define MANAGER_VALIDATING   "validator.trainer.kubeflow.org"
-
 /*
  * Until the process is stopping (0) or cannot go on. -1, when the lease was lost or
  * work under way did not end: threads may still run, so that the caller must end the

@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
-#include "manager/manager.h"
+#include "manager/names.h"
 #include "manager/progress_auth.h"
 #include "net/bearer.h"
 #include "trainer/api.h"

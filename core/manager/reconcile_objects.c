@@ -5,7 +5,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
-#include "manager/manager.h"
+#include "manager/names.h"
 #include "manager/reconcile_impl.h"
 #include "net/keypair.h"
 #include "plugins/plugins.h"

@@ -3,7 +3,7 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
-#include "manager/manager.h"
+#include "manager/names.h"
 #include "manager/reconcile_impl.h"
 #include "plugins/plugins.h"
 #include "trainer/api.h"

@@ -6,7 +6,7 @@
 #include "base/arena.h"
 #include "base/xmalloc.h"
 #include "kube/informer.h"
-#include "manager/manager.h"
+#include "manager/names.h"
 #include "manager/notes.h"
 #include "manager/pods.h"
 #include "manager/reconcile.h"

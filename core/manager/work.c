@@ -13,7 +13,7 @@
 #include "base/xmalloc.h"
 #include "kube/workqueue.h"
 #include "manager/image.h"
-#include "manager/manager.h"
+#include "manager/names.h"
 #include "manager/notes.h"
 #include "manager/outage.h"
 #include "manager/reconcile.h"

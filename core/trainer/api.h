@@ -50,7 +50,7 @@
 #define CACHE_ANNOTATION "kftrainer.io/cache"
 /*
  * On objects of a run of `submit --local` in the API of `controller --local`: the run's
- * directory. No controller works on them (local/mirror.h).
+ * directory. No controller works on them (machine/mirror.h).
  */
 #define LOCAL_RUN_ANNOTATION "kftrainer.io/local-run"
 /* A pod's token for the status server; only variables refer to its files. */

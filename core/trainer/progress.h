@@ -34,7 +34,7 @@ const char *progress_updated(const cJSON *tj); /* RFC 3339, or NULL */
 
 /*
  * "running: 42 %, 3m10s left", as far as reported; in the arena, or static. Shown by
- * client/phase.c (submit --follow), client/logs.c (logs -f), local/run_show.c (submit
+ * why/phase.c (submit --follow), client/logs.c (logs -f), local/run_show.c (submit
  * --local); cmd/get.c has columns.
  */
 const char *progress_line(struct arena *arena, const cJSON *tj);

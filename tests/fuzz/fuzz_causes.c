@@ -7,7 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/str.h"
-#include "client/permission.h"
+#include "kube/permission.h"
 #include "local/traceback.h"
 #include "tests/fuzz/fuzz.h"
 #include "trainer/logcause.h"

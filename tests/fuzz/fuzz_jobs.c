@@ -8,7 +8,7 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
-#include "local/jobs.h"
+#include "jobs/jobs.h"
 #include "tests/fuzz/fuzz.h"
 
 enum { MAX_PODS = 300, MAX_EVENTS = 100 };

@@ -8,8 +8,8 @@
 
 #include "base/cleanup.h"
 #include "base/str.h"
-#include "local/envfile.h"
-#include "local/podenv.h"
+#include "kubelet/envfile.h"
+#include "kubelet/podenv.h"
 #include "tests/fuzz/fuzz.h"
 
 static const char *const names[] = { "A", "B", "PET_MASTER_PORT", NULL };

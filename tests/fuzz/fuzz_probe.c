@@ -1,7 +1,7 @@
 /* An answer to a probe: once a status is known, more bytes do not change it. */
 #include <string.h>
 
-#include "local/probe.h"
+#include "kubelet/probe.h"
 #include "tests/fuzz/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

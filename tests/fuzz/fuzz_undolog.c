@@ -12,7 +12,7 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/str.h"
-#include "local/undolog.h"
+#include "kubelet/undolog.h"
 #include "tests/fuzz/fuzz.h"
 
 static char top[] = "/tmp/kft-fuzz-undolog-XXXXXX";

@@ -7,9 +7,9 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "base/yaml.h"
-#include "client/observed.h"
-#include "client/why.h"
 #include "tests/fuzz/fuzz.h"
+#include "why/foreign.h"
+#include "why/why.h"
 
 enum { MAX_DOCS = 200 };
 

@@ -1,7 +1,7 @@
 """Lets the torchrun of PyTorch 1.13 run under Python 3.11 (both are Debian 12's).
 
 `kftrainer submit --local` puts its folder on PYTHONPATH of pods that need it
-(core/local/torchfix.h). torch.distributed.elastic looks its redirect option up by iterating over a Flag, which since Python 3.11 yields neither the zero member
+(core/kubelet/torchfix.h). torch.distributed.elastic looks its redirect option up by iterating over a Flag, which since Python 3.11 yields neither the zero member
 nor the combined ones: "0", the default, becomes None, and torchrun dies of
 "'NoneType' object has no attribute 'get'". Where the installed PyTorch has that
 fault its lookup is corrected right after the module is loaded; nothing else changes.

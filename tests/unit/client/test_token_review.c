@@ -1,6 +1,6 @@
 /* What holds of token_review.h: who may call, and that random tokens keep nobody out. */
 #include "base/clock.h"
-#include "client/token_review.h"
+#include "kube/token_review.h"
 #include "net/jwt.h"
 #include "tests/unit/manager/standin.h"
 

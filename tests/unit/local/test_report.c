@@ -2,7 +2,7 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "local/report.h"
-#include "tests/unit/local/quoted.h"
+#include "tests/unit/kubelet/quoted.h"
 #include "tests/unit/unit.h"
 
 #define JOBSET                                                                      \

@@ -14,7 +14,7 @@
 #include "base/xmalloc.h"
 #include "local/run.h"
 #include "local/state.h"
-#include "tests/unit/local/quoted.h"
+#include "tests/unit/kubelet/quoted.h"
 #include "tests/unit/unit.h"
 
 /* Real processes: sh, true, sleep. A container's script sees its folder as $D. */

@@ -6,7 +6,7 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "local/run_impl.h"
-#include "tests/unit/local/quoted.h"
+#include "tests/unit/kubelet/quoted.h"
 #include "tests/unit/unit.h"
 #include "trainer/carry.h"
 

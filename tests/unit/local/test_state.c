@@ -14,7 +14,7 @@
 #include "local/state.h"
 #include "local/state_impl.h"
 #include "local/state_owned.h"
-#include "tests/unit/local/quoted.h"
+#include "tests/unit/kubelet/quoted.h"
 #include "tests/unit/unit.h"
 #include "trainer/places.h"
 

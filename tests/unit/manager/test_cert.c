@@ -4,7 +4,7 @@
 #include "base/xmalloc.h"
 #include "manager/cert.h"
 #include "manager/certset.h"
-#include "manager/manager.h"
+#include "manager/names.h"
 #include "tests/unit/kube/apiserver.h"
 
 #define DNS       "kubeflow-trainer-controller-manager.sys.svc"

@@ -1,0 +1,149 @@
+/*
+ * jobs_impl.h - what the parts of jobs.h share. For jobs*.c only.
+ *
+ * jobs_spec.c sets defaults and reads the JobSet once, jobs_check.c refuses what a
+ * cluster would refuse, jobs_jobset.c is the JobSet controller, jobs_job.c the Job
+ * controller, jobs_policy.c the Job's policies; jobs_pod.c makes pods, jobs_object.c
+ * Jobs; jobs.c is the loop between them.
+ */
+#ifndef JOBS_JOBS_IMPL_H
+#define JOBS_JOBS_IMPL_H
+
+#include "base/json.h"
+#include "jobs/jobs.h"
+#include "jobs/pod_phase.h"
+
+/* The Job controller's rules of one replicatedJob. Strings are the JobSet's. */
+struct jobs_rjob {
+	const char *name, *group;
+	const cJSON *doc; /* spec.replicatedJobs[i] */
+	int replicas;
+	bool indexed, on_failure, replace_failed_only;
+	int parallelism, completions;                                 /* -1: nil */
+	int64_t backoff_limit, backoff_per_index, max_failed_indexes; /* -1: nil */
+	int64_t deadline_ms;                                          /* -1: nil */
+	const cJSON *failure_policy, *success_policy, *depends_on;
+	struct jobs_job *jobs; /* `replicas` of them */
+};
+
+struct jobs_pod {
+	struct jobs_pod *next; /* in the order of creation */
+	char *name;
+	int index; /* completion index; -1 when the Job is not Indexed */
+	cJSON *doc, *status;
+	enum pod_phase phase;
+	bool ready;
+	bool deleting; /* has a deletionTimestamp */
+	bool gone;     /* no longer exists */
+	bool counted;  /* the Job has seen it end */
+	int64_t restarts, finished_ms;
+};
+
+/* One completion index of a Job. */
+struct jobs_index {
+	enum { INDEX_OPEN, INDEX_SUCCEEDED, INDEX_FAILED } state;
+	bool busy;            /* scratch: a pod has it now */
+	int64_t failures;     /* that count against backoffLimitPerIndex */
+	int64_t all_failures; /* including ignored ones, which delay, too */
+	int64_t last_failure_ms;
+};
+
+enum job_end { JOB_OPEN, JOB_COMPLETE, JOB_FAILED };
+
+/* One Job. Its name never changes; the object is deleted and recreated by restarts. */
+struct jobs_job {
+	struct jobs_rjob *rjob;
+	int replica;
+	char *name, *uid;
+	bool exists, deleting, suspended;
+	int attempt, own_attempt; /* restart-attempt, job-restart-attempt of the object */
+	int own_restarts, own_counted; /* status.jobRestarts of this replica */
+
+	int64_t created_ms;
+	int64_t start_ms; /* -1: not started */
+	enum job_end target, end;
+	const char *reason; /* static */
+	char *message;
+	int64_t end_ms;
+
+	int64_t succeeded, failed;
+	struct jobs_index *indexes; /* `completions` of them when indexed */
+	int64_t backoff_failures, backoff_last_ms;
+	unsigned serial; /* pods made so far, over all objects of this name */
+	struct jobs_pod *pods, **tail;
+};
+
+struct jobs {
+	cJSON *jobset; /* with defaults */
+	const char *name, *ns, *uid, *subdomain;
+	cJSON *status;
+	struct jobs_rjob *rjobs;
+	size_t n_rjobs;
+	bool suspended, completed, failed;
+	int restarts, restarts_counted;
+	int64_t backoff_first_ms, backoff_max_ms;
+
+	char **first_pods; /* names by slot, for jobs_pod_names() */
+	char ***names;
+	size_t n_names;
+
+	int64_t now_ms, wake_ms; /* of the running step */
+	bool changed;
+	struct jobs_action *actions;
+	size_t n_actions, cap_actions;
+};
+
+#define jobs_each_job(job, j)                                                     \
+	for (size_t r_ = 0; r_ < (j)->n_rjobs; r_++)                              \
+		for (struct jobs_job *job = (j)->rjobs[r_].jobs,                  \
+				     *job##_end_ = job + (j)->rjobs[r_].replicas; \
+		     job < job##_end_; job++)
+
+/* jobs_spec.c: set the defaults of JobSet's and Kubernetes' admission; then read it. */
+void jobs_default(cJSON *jobset);
+MUST_CHECK int jobs_read(struct jobs *j, struct error *err);
+
+/* jobs_check.c: what a cluster would refuse */
+MUST_CHECK int jobs_check(const struct jobs *j, struct error *err);
+
+/* jobs_jobset.c */
+void jobset_sync(struct jobs *j);
+void jobset_write_status(struct jobs *j);
+
+/* jobs_job.c */
+void job_create(struct jobs *j, struct jobs_job *job);
+void job_delete(struct jobs *j, struct jobs_job *job);
+void job_sync(struct jobs *j, struct jobs_job *job);
+void job_forget(struct jobs_job *job); /* the object no longer exists */
+struct job_pods {
+	int active, ready, terminating, total;
+	int64_t restarts; /* of the containers of pods that have not ended */
+};
+struct job_pods job_count(const struct jobs_job *job);
+
+/* jobs_policy.c */
+enum pod_failure { FAILURE_COUNT, FAILURE_IGNORE, FAILURE_FAIL_INDEX, FAILURE_FAIL_JOB };
+/* *ret_message: with FAILURE_FAIL_JOB only; free() it. */
+enum pod_failure pod_failure_match(const struct jobs *j, const struct jobs_rjob *rjob,
+				   const struct jobs_pod *pod, char **ret_message);
+/* The number of the rule of the Job's successPolicy that is met, or -1. */
+int success_policy_match(const struct jobs_job *job);
+
+/* jobs_pod.c */
+char *pod_new_name(const struct jobs_job *job, int index, unsigned serial);
+char **pod_dns_names(const struct jobs *j, const struct jobs_job *job, int index,
+		     const char *pod);
+cJSON *pod_new(const struct jobs *j, const struct jobs_job *job, int index,
+	       const char *name, int64_t failures);
+
+/* labelAndAnnotateObject() of the JobSet controller: the same into both maps. */
+void put_jobset_keys(const struct jobs *j, const struct jobs_job *job, cJSON *map);
+
+char *jobs_uid(const char *space, const char *name); /* RFC 4122 version 5; free() it */
+
+/* jobs.c */
+void jobs_act(struct jobs *j, enum jobs_action_type type, struct jobs_pod *pod);
+void jobs_wake_at(struct jobs *j, int64_t ms);
+char *jobs_printf(const char *fmt, ...) PRINTF_LIKE(1, 2); /* free() it */
+
+#endif

@@ -1,0 +1,28 @@
+/*
+ * hosts.h - the hosts file of a pod: how its processes find each other by name.
+ *
+ * Every pod has its own file, <pod's directory>/hosts, which its containers see as
+ * /etc/hosts: its own name, its hostAliases, then the lines of this machine and the
+ * names of all pods of the run (kubelet_add_name()). The first match counts.
+ */
+#ifndef KUBELET_HOSTS_H
+#define KUBELET_HOSTS_H
+
+#include <stdbool.h>
+
+#include "base/buf.h"
+
+struct pod;
+
+enum { HOSTS_MAX = 16 << 20 };
+
+/* The lines of this machine's /etc/hosts; without one, those of localhost. */
+void hosts_begin(struct buf *hosts);
+
+/* Write the pod's file: ERR_LIMIT, ERR_IO. */
+MUST_CHECK int hosts_write(struct pod *p, struct error *err);
+
+/* Is it a DNS subdomain (RFC 1123)? Then it is a valid file name, too. */
+bool dns_name_valid(const char *name);
+
+#endif

@@ -1,0 +1,46 @@
+/*
+ * output.h - what a container writes: into its log file, and line by line.
+ *
+ * The file gets every byte as it was written. Lines go to a callback without their
+ * newline; a line longer than OUTPUT_MAX_LINE is cut there and its rest dropped; NUL and
+ * other bytes pass. If the file cannot be written (full disk), one line to the callback
+ * reports it and logging stops; the container never waits for the disk. A file of marks
+ * beside it may record when each piece was read (struct output_mark).
+ */
+#ifndef KUBELET_OUTPUT_H
+#define KUBELET_OUTPUT_H
+
+#include <stdint.h>
+
+#include "base/buf.h"
+
+enum { OUTPUT_MAX_LINE = 65536 };
+
+/* In the machine's byte order. Readers ignore an incomplete last record. */
+struct output_mark {
+	int64_t offset;  /* of the log */
+	int64_t time_ns; /* since 1970 */
+	int64_t begins;  /* 1: here the container (re)starts */
+};
+
+struct output {
+	int fd; /* -1: closed or given up */
+	const char *path;
+	const char *marks_path; /* NULL: no marks; must live as long */
+	int marks;              /* -1: none */
+	int64_t size;           /* of the file */
+	struct buf line;        /* begun, without newline yet */
+	bool cut;               /* the rest of this line is left out */
+	bool unended;           /* the file's last byte is no newline */
+	void (*on_line)(void *ctx, const char *line, size_t len);
+	void *ctx;
+};
+
+/* Open for appending, 0600. `path` must live as long. */
+MUST_CHECK int output_open(struct output *o, const char *path, struct error *err);
+void output_add(struct output *o, const char *data, size_t len);
+
+/* The container has ended: a line without newline is a line, too. */
+void output_close(struct output *o);
+
+#endif

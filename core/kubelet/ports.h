@@ -1,0 +1,51 @@
+/*
+ * ports.h - reserves addresses, ports and GPUs of this machine for one job.
+ *
+ * All jobs share the machine's network, so a job needs its own TCP port in
+ * place of 29500 and loopback addresses of its own (Linux answers to all of
+ * 127.0.0.0/8). The lock is a name in the abstract Unix socket namespace: its
+ * scope is the network namespace, just as a port's; taking it is one bind();
+ * and the kernel lets go of it when the process ends, however it ends. Jobs of
+ * other users and of containers that share the host's network count, too.
+ */
+#ifndef KUBELET_PORTS_H
+#define KUBELET_PORTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/error.h"
+
+enum { PORT_ADDRESS_SIZE = 16 };
+
+/*
+ * A TCP port on which nobody listens, outside the range from which the kernel
+ * gives ports to outgoing connections where there is room beside it. Held while
+ * *ret_lock is open; the caller closes it.
+ */
+MUST_CHECK int port_reserve(int *ret_port, int *ret_lock, struct error *err);
+
+/*
+ * A block of addresses: 127.b.c.1 to 127.b.c.254. Held while *ret_lock is open.
+ * ret_block becomes "127.b.c.".
+ */
+MUST_CHECK int address_block_reserve(char ret_block[PORT_ADDRESS_SIZE], int *ret_lock,
+				     struct error *err);
+
+/*
+ * Reserve the GPU of that id (gpu.h) while the returned descriptor is open; -1: another
+ * run has it.
+ */
+int gpu_reserve(const char *id);
+
+/*
+ * If `value` is what the pipeline wrote for the rendezvous port `from`, returns it with
+ * `to` in its place; otherwise returns `value`. `name` is an environment variable's, or
+ * NULL for an argument. A table of exact places (upstream: pkg/constants, plugins torch,
+ * jax, xgboost), so that a user's own 29500 stays.
+ */
+struct arena;
+const char *port_replace(struct arena *arena, const char *name, const char *value,
+			 int from, int to);
+
+#endif

@@ -1,0 +1,84 @@
+/* procid.c - identify a process across boots, namespaces and hosts (kubelet/procid.h). */
+#include "kubelet/procid.h"
+
+#include <inttypes.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/str.h"
+
+struct procid {
+	int pid;
+	uint64_t ns, start;
+	char boot[40], host[PROCID_HOST_SIZE];
+};
+
+/* Clock ticks after the boot; 0: no such process. */
+static uint64_t start_of(int pid)
+{
+	enum { AFTER_NAME = 20 }; /* field 22, counted from the one behind the name */
+	cleanup_buf struct buf b = { .max = 4096 };
+	char path[64];
+	const char *p;
+	uint64_t ret = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	if (file_read(&b, path, IGNORED) || !b.data)
+		return 0;
+	p = strrchr((const char *)b.data, ')');
+	for (int i = 0; p && i < AFTER_NAME; i++)
+		p = strchr(p + 1, ' ');
+	return p && sscanf(p, " %" SCNu64, &ret) == 1 ? ret : 0;
+}
+
+static struct procid own(void)
+{
+	cleanup_arena struct arena a = { 0 };
+	const char *boot = file_first_line(&a, "/proc/sys/kernel/random/boot_id");
+	struct procid m = { .pid = getpid(), .boot = "-", .host = "-" };
+	struct utsname u;
+	struct stat st;
+
+	if (*boot)
+		snprintf(m.boot, sizeof(m.boot), "%s", boot);
+	if (!uname(&u) && *u.nodename)
+		snprintf(m.host, sizeof(m.host), "%.64s", u.nodename);
+	if (!stat("/proc/self/ns/pid", &st))
+		m.ns = st.st_ino;
+	m.start = start_of(m.pid);
+	return m;
+}
+
+const char *procid_self(char text[PROCID_SIZE])
+{
+	struct procid m = own();
+
+	snprintf(text, PROCID_SIZE, "%d %" PRIu64 " %" PRIu64 " %s %s", m.pid, m.ns,
+		 m.start, m.boot, m.host);
+	return text;
+}
+
+enum procid_place procid_find(const char *text, int *ret_pid,
+			      char ret_host[PROCID_HOST_SIZE])
+{
+	struct procid self = own(), m = { 0 };
+
+	if (sscanf(text, "%d %" SCNu64 " %" SCNu64 " %39s %64s", &m.pid, &m.ns, &m.start,
+		   m.boot, m.host) != 5 ||
+	    m.pid <= 1)
+		return PROCID_UNREADABLE;
+	memcpy(ret_host, m.host, PROCID_HOST_SIZE);
+	if (!str_eq(m.boot, self.boot))
+		return str_eq(m.host, self.host) ? PROCID_ENDED : PROCID_OTHER_HOST;
+	if (m.ns != self.ns)
+		return PROCID_OTHER_NAMESPACE;
+	*ret_pid = m.pid;
+	return start_of(m.pid) == m.start ? PROCID_RUNNING : PROCID_ENDED;
+}

@@ -1,0 +1,30 @@
+/*
+ * procid.h - identify a process by more than its number, which is reused.
+ *
+ * After a reboot, in another container, on another host that shares the home directory,
+ * or after wraparound, the same number names another process. It is therefore stored
+ * with the host's name and boot (/proc/sys/kernel/random/boot_id), the PID namespace
+ * (/proc/self/ns/pid) and when the process started (/proc/PID/stat, field 22).
+ */
+#ifndef KUBELET_PROCID_H
+#define KUBELET_PROCID_H
+
+#include <stdbool.h>
+
+enum { PROCID_SIZE = 256, PROCID_HOST_SIZE = 65 };
+
+/* The id of this process, one line without a newline; returns `text`. */
+const char *procid_self(char text[PROCID_SIZE]);
+
+enum procid_place {
+	PROCID_UNREADABLE,      /* not an id */
+	PROCID_RUNNING,         /* it runs; *ret_pid is its number */
+	PROCID_ENDED,           /* it ran on this host and has ended */
+	PROCID_OTHER_NAMESPACE, /* on this host, in another PID namespace */
+	PROCID_OTHER_HOST       /* ret_host */
+};
+
+enum procid_place procid_find(const char *text, int *ret_pid,
+			      char ret_host[PROCID_HOST_SIZE]);
+
+#endif

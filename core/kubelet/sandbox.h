@@ -1,0 +1,112 @@
+/*
+ * sandbox.h - a container as a tree of processes that dies as one.
+ *
+ * Two processes stand at its root. The keeper is a copy of this process that
+ * never executes anything: it makes the namespaces, does the mounts, starts the
+ * main process, hands signals on to it, reaps, reports. The main process is the
+ * container's command, leader of a session of its own.
+ *
+ *     with SANDBOX_PID   the keeper is process 1 of a PID namespace: whatever
+ *                        ends the keeper ends everything in the container, and
+ *                        the death of our thread ends the keeper
+ *                        (PR_SET_PDEATHSIG, SIGKILL)
+ *     without            the keeper is a subreaper (PR_SET_CHILD_SUBREAPER): on
+ *                        our death it gets SIGUSR1, kills its children until it
+ *                        has none left (orphans become its children) and ends.
+ *                        Weaker: KILL sent to the keeper itself leaves what the
+ *                        main process had started; and processes see each other
+ *
+ * As in a pod, all remaining processes are killed when the main process ends. When
+ * waitpid() says that the keeper has ended, no process of the container is left
+ * and every write end of its output is closed.
+ *
+ * Nothing allocates memory after the clone, so the caller may have threads; but the
+ * parent-death signal is bound to the thread that spawns, which must live as long.
+ *
+ * The user namespace maps the caller's own uid and gid to themselves, and is used only
+ * if the caller may not mount without it: root keeps all its capabilities (locked
+ * memory, other users' files) in its pods.
+ *
+ * Linux 5.3 or later (CLONE_PIDFD, pidfds that can be polled); commands in a
+ * running container need 5.8 (setns by pidfd).
+ */
+#ifndef KUBELET_SANDBOX_H
+#define KUBELET_SANDBOX_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+
+enum {
+	SANDBOX_USER = 1,  /* a user namespace */
+	SANDBOX_MOUNT = 2, /* mount, UTS and IPC namespaces */
+	SANDBOX_PID = 4,   /* a PID namespace, and a /proc of its own */
+};
+
+enum { MOUNT_MAX = 1024 }; /* operations in a plan */
+
+enum mount_op_type {
+	MOUNT_VIEW, /* replace the directory `target` by a tmpfs with the same entries */
+	MOUNT_DIR,  /* make a directory (in a view) */
+	MOUNT_FILE, /* make an empty file (in a view) */
+	MOUNT_BIND, /* `source`, with all below it, at `target` */
+};
+
+struct mount_op {
+	enum mount_op_type type;
+	bool read_only;     /* MOUNT_BIND */
+	const char *source; /* MOUNT_BIND */
+	const char *target; /* absolute, without symbolic links */
+};
+
+struct sandbox_plan {
+	uint64_t id;   /* comes back in reports */
+	unsigned kind; /* SANDBOX_... */
+	int join;      /* pid of the keeper whose namespaces to enter, 0: make new ones */
+	const char *const *argv;
+	const char *const *envp; /* its PATH is searched for argv[0] */
+	const char *workdir;
+	const char *hostname;
+	const char *stage; /* an empty directory to build views in */
+	const struct mount_op *mounts;
+	size_t n_mounts;
+	int output;    /* becomes stdout and stderr */
+	int report;    /* write end of the pipe for reports */
+	int cgroup[2]; /* open cgroup.procs to enter, or -1 */
+	struct rlimit nofile;
+};
+
+enum report_type {
+	REPORT_FAILED = 1, /* could not start: err (errno), code (exit code), what */
+	REPORT_STARTED,    /* the command runs */
+	REPORT_EXITED,     /* the main process ended: code is its wait status */
+};
+
+/* Smaller than PIPE_BUF: written whole or not at all. */
+struct sandbox_report {
+	uint64_t id;
+	int32_t type, code, err;
+	char what[244]; /* "command not found: foo" */
+};
+
+/*
+ * Start the container. *ret_pid is the keeper; *ret_pidfd becomes readable when it has
+ * ended. Failures after the clone are reported as REPORT_FAILED.
+ */
+MUST_CHECK int sandbox_spawn(const struct sandbox_plan *plan, pid_t *ret_pid,
+			     int *ret_pidfd, struct error *err);
+
+/* Send a signal to the main process. SIGKILL: kill all processes of the container. */
+void sandbox_signal(const struct sandbox_plan *plan, pid_t keeper, int sig);
+
+/*
+ * The strongest kind that this machine allows, found by trying; 0: none.
+ * `stage` is an empty directory.
+ */
+unsigned sandbox_probe(const char *stage);
+
+#endif

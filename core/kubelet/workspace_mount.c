@@ -1,0 +1,67 @@
+/* workspace_mount.c - give pods their workspace (kubelet/workspace_mount.h). */
+#include "kubelet/workspace_mount.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/str.h"
+#include "kubelet/sandbox.h"
+#include "pack/pack.h"
+#include "trainer/workspace_spec.h"
+
+/* Can pods of this machine mount a folder at another path? */
+static bool can_mount(struct arena *arena, const char *folder)
+{
+	const char *stage = path_join(arena, folder, "stage");
+	bool ret;
+
+	if (str_eq(getenv("KFTRAINER_ISOLATION"), "none") || mkdir(stage, 0700))
+		return false;
+	ret = sandbox_probe(stage) & SANDBOX_MOUNT;
+	rmdir(stage);
+	return ret;
+}
+
+static int share(struct arena *arena, cJSON *objects, const char *folder,
+		 const char *digest, struct error *err)
+{
+	const char *archive = path_join(arena, folder, WORKSPACE_FILE);
+	const struct unpack_opts how = { .to = path_join(arena, folder, "files"),
+					 .digest = digest,
+					 .limits = PACK_LIMITS };
+	cleanup_fd int fd = open(archive, O_RDONLY | O_CLOEXEC);
+	struct pack_summary summary;
+	bool before;
+
+	if (fd < 0)
+		return error_errno(err, errno, "%s", archive);
+	if (unpack_folder(fd, &how, &summary, &before, err))
+		return -1;
+	workspace_bind_shared(objects, how.to);
+	return 0;
+}
+
+int workspace_mount(cJSON *objects, const char *folder, const char *digest,
+		    bool *ret_shared, struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	char program[PATH_MAX];
+	ssize_t n;
+
+	*ret_shared = !can_mount(&arena, folder);
+	if (*ret_shared)
+		return share(&arena, objects, folder, digest, err);
+	n = readlink("/proc/self/exe", program, sizeof(program) - 1);
+	if (n < 0)
+		return error_errno(err, errno, "/proc/self/exe");
+	program[n] = 0;
+	workspace_bind_local(objects, program, folder);
+	return 0;
+}

@@ -1,0 +1,60 @@
+/*
+ * backend_impl.h - what the parts of backend.h share. For backend*.c only.
+ */
+#ifndef MACHINE_BACKEND_IMPL_H
+#define MACHINE_BACKEND_IMPL_H
+
+#include <pthread.h>
+
+#include "base/map.h"
+#include "local/state_owned.h"
+#include "machine/backend.h"
+
+/* A JobSet that has a run, or needs one. */
+struct backend_run {
+	char *ns, *name;
+	char *dir;        /* of the run whose files were copied; or NULL */
+	char *ending_dir; /* the run that was asked to end; or NULL */
+	struct map files; /* name in STATE_API -> its mark when it was copied */
+	int watches[2]; /* inotify watches of the files and of the job's lock; -1: none */
+	int64_t due_ms; /* sync again then; 0: when something happens */
+};
+
+struct backend {
+	struct backend_conf conf;
+	char *server;
+	struct map runs; /* "NS/NAME" -> struct backend_run */
+	int inotify;
+	pthread_t threads[2];
+	int n_threads;
+
+	pthread_mutex_t lock;
+	struct map changed; /* "NS/NAME" of JobSets to look at; guarded by lock */
+	bool stopping;      /* likewise */
+	int wake;           /* an eventfd */
+};
+
+#define JOBSET_PATH "/apis/jobset.x-k8s.io/v1alpha2/namespaces/%s/jobsets/%s/status"
+
+/*
+ * backend_copy.c: copy the run's files into the API. `over`: copy only if they say how
+ * the run ended (the API's JobSet has ended, or the run is of a suspended one). Returns
+ * whether they say so.
+ */
+bool backend_copy(struct backend *b, struct backend_run *r, const struct state_owned *run,
+		  bool over);
+/* Remove the objects of a JobSet (uid) from the API; kind NULL: pods and Jobs. */
+void backend_clear(struct backend *b, const char *ns, const char *uid, const char *kind);
+/* Fail the JobSet and its running pods for a reason that no controller gave. */
+void backend_fail(struct backend *b, const char *ns, const char *name, const char *reason,
+		  const char *message);
+/* Write the status of a suspended JobSet and of its Jobs. */
+void backend_park(struct backend *b, const cJSON *jobset);
+
+/*
+ * backend_start.c: start the run process. 0: the run has begun; RUN_BUSY; -1: err has the
+ * cause.
+ */
+int backend_launch(struct backend *b, const cJSON *jobset, struct error *err);
+
+#endif

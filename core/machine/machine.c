@@ -1,0 +1,673 @@
+/* machine.c - fill an API from the run directories of this machine (machine/machine.h). */
+#include "machine/machine.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+
+#include "api/meta.h"
+#include "assets/assets.h"
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/str.h"
+#include "base/xmalloc.h"
+#include "base/yaml.h"
+#include "kubelet/node.h"
+#include "kubelet/podlog.h"
+#include "local/state_impl.h"
+#include "local/state_owned.h"
+#include "machine/machine_impl.h"
+#include "machine/published.h"
+#include "trainer/api.h"
+#include "trainer/trainjob.h"
+#include "trainer/trainjob_status.h"
+
+enum { STOP_MS = 60 * 1000 }; /* from SIGTERM to the end of a run that is deleted */
+
+static void job_free(void *p)
+{
+	struct job *j = p;
+
+	free(j->ns);
+	free(j->name);
+	free(j->mark);
+	free(j->run);
+	free(j->trainjob_mark);
+	cJSON_Delete(j->runtime);
+	map_release(&j->files, free);
+	free(j);
+}
+
+/* ---- one job ------------------------------------------------------------------------- */
+
+static void store(struct machine *m, const cJSON *obj)
+{
+	struct error ignored = { 0 }; /* too large: it is not shown */
+
+	if (apiserver_store(m->api, obj, &ignored) < 0)
+		error_clear_if(&ignored, ignored.kind);
+}
+
+/* Store an object of the run. False: a server has another one of that name. */
+static bool put(struct machine *m, const struct job *j, cJSON *obj)
+{
+	struct error err = { 0 };
+
+	if (!m->mirrors) {
+		store(m, obj);
+		return true;
+	}
+	meta_set_annotation(obj, LOCAL_RUN_ANNOTATION, j->run);
+	return apiserver_mirror(m->api, obj, &err) >= 0 || err.kind != ERR_EXISTS;
+}
+
+static void drop(struct machine *m, const struct job *j, const char *api_version,
+		 const char *kind, const char *name)
+{
+	if (!m->mirrors)
+		apiserver_drop(m->api, api_version, kind, j->ns, name, NULL);
+	else if (j->run)
+		apiserver_unmirror(m->api, api_version, kind, j->ns, name, j->run);
+}
+
+/* Watch before reading, so that no change is missed. */
+static int watch(const struct machine *m, const char *dir, uint32_t mask)
+{
+	return m->inotify < 0 ? -1 : inotify_add_watch(m->inotify, dir, mask);
+}
+
+static void unwatch(const struct machine *m, struct job *j)
+{
+	for (int i = 0; i < 2; i++) {
+		if (j->watches[i] >= 0)
+			inotify_rm_watch(m->inotify, j->watches[i]);
+		j->watches[i] = -1;
+	}
+}
+
+static void watch_run(const struct machine *m, struct job *j)
+{
+	cleanup_arena struct arena a = { 0 };
+
+	if (j->watches[0] >= 0)
+		return;
+	j->watches[0] = watch(m, j->run, IN_MOVED_TO | IN_MODIFY);
+	j->watches[1] =
+		watch(m, path_join(&a, j->run, STATE_API), IN_MOVED_TO | IN_DELETE);
+}
+
+/* Documents of older versions have neither kind nor namespace. */
+static void put_identity(cJSON *doc, const char *api_version, const char *kind,
+			 const struct job *j)
+{
+	json_put_str(doc, api_version, "apiVersion");
+	json_put_str(doc, kind, "kind");
+	json_put_str(doc, j->ns, "metadata", "namespace");
+	json_put_str(doc, j->name, "metadata", "name");
+}
+
+/* Store the TrainJob. `running`: it has not ended. False: its name is taken. */
+static bool store_trainjob(struct machine *m, struct job *j, bool running)
+{
+	cleanup_arena struct arena a = { 0 };
+	const char *mark = state_mark(&a, path_join(&a, j->run, STATE_TRAINJOB));
+	cleanup_json cJSON *doc = NULL;
+
+	mark = arena_printf(&a, "%s%s%s", running ? "" : "ended ", mark,
+			    state_suspended(j->run) ? " suspended" : "");
+	if (str_eq(mark, j->trainjob_mark) ||
+	    state_read_job(&doc, j->run, running, IGNORED))
+		return true;
+	put_identity(doc, TRAINER_API_VERSION, TRAINJOB_KIND, j);
+	if (!put(m, j, doc))
+		return false;
+	free(j->trainjob_mark);
+	j->trainjob_mark = xstrdup(mark);
+	return true;
+}
+
+/* ---- JobSet, Jobs, pods and events of a run -------------------------------------- */
+
+/* Has the file changed since it was last read, or the run ended? Remembers its mark. */
+static bool is_new(struct job *j, const char *path, bool running)
+{
+	cleanup_arena struct arena a = { 0 };
+	const char *mark =
+		arena_printf(&a, "%s%s", running ? "" : "ended ", state_mark(&a, path));
+	const char *file = path_base(path);
+
+	if (str_eq(map_get(&j->files, file), mark))
+		return false;
+	free(map_put(&j->files, file, xstrdup(mark)));
+	return true;
+}
+
+/* Complete the objects of a killed run, which could not publish its end. */
+static const cJSON *killed(const cJSON *trainjob)
+{
+	const cJSON *c = status_condition(tj_status(trainjob), COND_FAILED);
+
+	return str_eq(json_str(c, "reason"), REASON_INTERRUPTED) ? c : NULL;
+}
+
+static void store_jobset(struct machine *m, struct job *j, const cJSON *trainjob,
+			 bool running)
+{
+	cleanup_arena struct arena a = { 0 };
+	const char *path = arena_printf(&a, "%s/" STATE_API "/" JOBSET_KIND ".%s.json",
+					j->run, j->name);
+	const cJSON *c = running ? NULL : killed(trainjob);
+	cleanup_json cJSON *doc = NULL, *said = NULL;
+
+	if (!is_new(j, path, running) || state_read_jobset(&doc, j->run, IGNORED))
+		return;
+	put_identity(doc, JOBSET_API_VERSION, JOBSET_KIND, j);
+	if (meta_created(trainjob))
+		json_put_str(doc, meta_created(trainjob), "metadata",
+			     "creationTimestamp");
+	meta_set_owner(doc, trainjob);
+	if (tj_suspend(trainjob))
+		json_put_bool(doc, true, "spec", "suspend");
+	said = published_read(path);
+	if (said) {
+		meta_set_uid(doc, meta_uid(said));
+		json_put(doc, json_dup(json_get(said, "status")), "status");
+	}
+	if (c && !json_str(doc, "status", "terminalState"))
+		published_fail(json_obj(doc, "status"), json_str(c, "reason"),
+			       json_str(c, "message"), json_str(c, "lastTransitionTime"));
+	(void)put(m, j, doc);
+}
+
+static void end_job(cJSON *job, const cJSON *trainjob)
+{
+	const cJSON *c = status_condition(tj_status(trainjob), COND_FAILED);
+
+	if (!c)
+		c = status_condition(tj_status(trainjob), COND_COMPLETE);
+	if (c)
+		(void)published_end_job(job, json_str(c, "type"), json_str(c, "reason"),
+					json_str(c, "message"),
+					json_str(c, "lastTransitionTime"));
+}
+
+static void end_pod(cJSON *pod, const cJSON *trainjob)
+{
+	const cJSON *c = killed(trainjob);
+
+	json_del(pod, JSON_PATH("metadata", "deletionTimestamp"));
+	if (c)
+		(void)published_kill(pod, json_str(c, "reason"), json_str(c, "message"),
+				     json_str(c, "lastTransitionTime"));
+}
+
+static void store_file(struct machine *m, struct job *j, const char *path,
+		       const cJSON *trainjob, bool running)
+{
+	cleanup_json cJSON *doc = NULL;
+
+	if (!is_new(j, path, running))
+		return;
+	doc = published_read(path);
+	if (!doc)
+		return;
+	if (!running && str_eq(meta_kind(doc), "Pod"))
+		end_pod(doc, trainjob);
+	else if (!running && str_eq(meta_kind(doc), "Job"))
+		end_job(doc, trainjob);
+	(void)put(m, j, doc);
+}
+
+/* Read the events that were appended since the last time: lines of JSON. */
+static void store_events(struct machine *m, struct job *j)
+{
+	cleanup_arena struct arena a = { 0 };
+	cleanup_buf struct buf text = { .max = JSON_MAX_BYTES };
+	const char *path = path_join(&a, j->run, STATE_EVENTS);
+	const char *line, *end;
+
+	if (!is_new(j, path, true) || state_read_file(&text, path, IGNORED) ||
+	    text.len <= j->events) /* or it was cut */
+		return;
+	line = (const char *)text.data + j->events;
+	for (; (end = strchr(line, '\n')); line = end + 1) {
+		cleanup_json cJSON *doc = NULL;
+
+		if (json_parse(&doc, line, (size_t)(end - line), IGNORED) ||
+		    !meta_name(doc))
+			continue;
+		free(map_put(&j->files, arena_printf(&a, "Event.%s.json", meta_name(doc)),
+			     xstrdup("")));
+		(void)put(m, j, doc);
+	}
+	j->events = (size_t)(line - (const char *)text.data);
+}
+
+static void drop_file(struct machine *m, struct job *j, const char *file)
+{
+	cleanup_arena struct arena a = { 0 };
+	const char *name;
+	const struct published *p = published_kind(&a, file, &name);
+
+	if (p)
+		drop(m, j, p->api_version, p->kind, name);
+	free(map_del(&j->files, file));
+}
+
+static void store_whole(struct machine *m, struct job *j, bool running)
+{
+	cleanup_arena struct arena a = { 0 };
+	const char *dir = path_join(&a, j->run, STATE_API);
+	cleanup_json cJSON *trainjob =
+		apiserver_get(m->api, TRAINER_API_VERSION, TRAINJOB_KIND, j->ns, j->name);
+
+	if (!trainjob)
+		return;
+	store_events(m, j);
+	for (char **e = state_entries(&a, dir); *e; e++)
+		if (str_ends(*e, ".json") && !str_starts(*e, JOBSET_KIND "."))
+			store_file(m, j, path_join(&a, dir, *e), trainjob, running);
+	map_each(e, &j->files)
+		if (str_starts(e->key, "Pod.") &&
+		    !file_exists(path_join(&a, dir, e->key)))
+			drop_file(m, j, e->key);
+	store_jobset(m, j, trainjob, running);
+	j->has_objects = true;
+}
+
+/*
+ * Only for a server's API (mirror.h); without a server refresh_runtimes() reads them on
+ * request.
+ */
+static void mirror_runtime(struct machine *m, struct job *j)
+{
+	cleanup_json cJSON *doc = NULL;
+
+	if (!m->mirrors || j->runtime || state_read_runtime(&doc, j->run, IGNORED))
+		return;
+	if (str_eq(meta_kind(doc), RUNTIME_KIND))
+		json_put_str(doc, j->ns, "metadata", "namespace");
+	(void)put(m, j, doc);
+	j->runtime = STEAL(doc);
+}
+
+/* Drop the objects of the stored run; another run or none replaces it. */
+static void drop_run(struct machine *m, struct job *j)
+{
+	map_each(e, &j->files)
+		drop_file(m, j, e->key);
+	if (m->mirrors)
+		drop(m, j, TRAINER_API_VERSION, TRAINJOB_KIND, j->name);
+	if (j->runtime)
+		drop(m, j, TRAINER_API_VERSION, meta_kind(j->runtime),
+		     meta_name(j->runtime));
+	cJSON_Delete(j->runtime);
+	j->runtime = NULL;
+	unwatch(m, j);
+	free(j->run);
+	free(j->trainjob_mark);
+	j->run = j->trainjob_mark = NULL;
+	j->has_objects = false;
+	j->events = 0;
+}
+
+static bool is_of_server(struct arena *a, const char *run)
+{
+	return file_exists(path_join(a, run, STATE_OWNER));
+}
+
+/* A server's jobs are in its own API. */
+static void hide(struct machine *m, struct job *j, const char *mark)
+{
+	drop_run(m, j);
+	j->hidden = true;
+	free(j->mark);
+	j->mark = xstrdup(mark);
+}
+
+/* A server's has a uid. */
+static void add_namespace(struct machine *m, const char *ns)
+{
+	cleanup_json cJSON *doc = meta_new("v1", "Namespace", NULL, ns);
+	cleanup_json cJSON *old = NULL;
+	struct error ignored = { 0 };
+
+	if (!m->mirrors) {
+		store(m, doc);
+		return;
+	}
+	old = apiserver_get(m->api, "v1", "Namespace", NULL, ns);
+	if (!old &&
+	    apiserver_write(m->api, "POST", "/api/v1/namespaces", doc, NULL, &ignored))
+		error_clear_if(&ignored, ignored.kind);
+}
+
+static void load_job(struct machine *m, struct job *j, const char *dir, bool objects_too)
+{
+	cleanup_arena struct arena a = { 0 };
+	const char *mark, *run;
+	bool running;
+
+	(void)watch(m, dir, IN_CREATE | IN_MOVED_TO | IN_DELETE | IN_CLOSE_WRITE);
+	mark = state_mark(&a, dir);
+	running = state_locked(dir); /* checked first: it may end at any time */
+	run = state_newest(&a, dir);
+	if (!run)
+		return;
+	j->last_round = m->round;
+	if (m->mirrors && is_of_server(&a, run)) {
+		hide(m, j, mark);
+		return;
+	}
+	j->hidden = false;
+	if (m->mirrors)
+		add_namespace(m, j->ns);
+	if (!str_eq(j->run, run)) {
+		drop_run(m, j);
+		j->run = xstrdup(run);
+	}
+	if (running)
+		watch_run(m, j);
+	j->has_objects = false; /* some of what was stored may have changed meanwhile */
+	if (store_trainjob(m, j, running) && objects_too) {
+		mirror_runtime(m, j);
+		store_whole(m, j, running);
+	}
+	free(j->mark);
+	j->mark = running || (m->mirrors && !j->trainjob_mark) ? NULL : xstrdup(mark);
+	if (!running)
+		unwatch(m, j);
+}
+
+/* An ended job changes only when its directory does: with another run. */
+static void refresh_job(struct machine *m, const char *ns, const char *name,
+			const char *dir, bool objects_too)
+{
+	cleanup_arena struct arena a = { 0 };
+	const char *key = arena_printf(&a, "%s/%s", ns, name);
+	struct job *j = map_get(&m->jobs, key);
+
+	if (j && j->mark && (j->has_objects || !objects_too || j->hidden) &&
+	    str_eq(j->mark, state_mark(&a, dir))) {
+		j->last_round = m->round;
+		return;
+	}
+	if (!j) {
+		j = xcalloc(1, sizeof(*j));
+		j->ns = xstrdup(ns);
+		j->name = xstrdup(name);
+		j->watches[0] = j->watches[1] = -1;
+		map_put(&m->jobs, key, j);
+	}
+	load_job(m, j, dir, objects_too);
+}
+
+/* ---- all of them --------------------------------------------------------------------- */
+
+static int refresh_namespace(struct machine *m, const char *ns, const char *name,
+			     bool objects_too, struct error *err)
+{
+	cleanup_arena struct arena a = { 0 };
+	const char *dir;
+	char **names;
+
+	if (state_dir(&a, &dir, ns, NULL, err) || state_readable(dir, err))
+		return -1;
+	(void)watch(m, dir, IN_CREATE | IN_DELETE | IN_MOVED_TO);
+	names = state_entries(&a, dir);
+	if (*names && !m->mirrors)
+		add_namespace(m, ns);
+	for (; *names; names++)
+		if (!*name || str_eq(*names, name))
+			refresh_job(m, ns, *names, path_join(&a, dir, *names),
+				    objects_too);
+	return 0;
+}
+
+/* Drop the jobs that no longer exist. */
+static void drop_missing(struct machine *m, const char *ns, const char *name)
+{
+	struct job *gone;
+
+	do {
+		cleanup_arena struct arena a = { 0 };
+
+		gone = NULL;
+		map_each(e, &m->jobs) {
+			struct job *j = e->value;
+
+			if (j->last_round != m->round && (!*ns || str_eq(j->ns, ns)) &&
+			    (!*name || str_eq(j->name, name)))
+				gone = j;
+		}
+		if (!gone)
+			return;
+		drop(m, gone, TRAINER_API_VERSION, TRAINJOB_KIND, gone->name);
+		drop_run(m, gone);
+		map_del(&m->jobs, arena_printf(&a, "%s/%s", gone->ns, gone->name));
+		job_free(gone);
+	} while (true);
+}
+
+static int refresh_jobs(struct machine *m, const char *ns, const char *name,
+			bool objects_too, struct error *err)
+{
+	cleanup_arena struct arena a = { 0 };
+	const char *root;
+
+	m->round++;
+	if (*ns) {
+		if (refresh_namespace(m, ns, name, objects_too, err))
+			return -1;
+	} else {
+		if (state_root(&a, &root, err) || state_readable(root, err))
+			return -1;
+		(void)watch(m, root, IN_CREATE | IN_DELETE | IN_MOVED_TO);
+		for (char **all = state_entries(&a, root); *all; all++)
+			if (state_is_name(*all) &&
+			    refresh_namespace(m, *all, name, objects_too, err))
+				return -1;
+	}
+	drop_missing(m, ns, name);
+	return 0;
+}
+
+/* ---- runtimes ------------------------------------------------------------------------ */
+
+static int load_builtin(struct machine *m, const char *name, struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	const char *file = arena_printf(&arena, "runtimes/%s.yaml", name);
+
+	for (const struct asset *a = assets; a->name; a++) {
+		cleanup_json cJSON *docs = NULL;
+		const cJSON *doc;
+
+		if (*name ? !str_eq(a->name, file) : !str_starts(a->name, "runtimes/"))
+			continue;
+		if (yaml_parse(&docs, a->data, a->len, err))
+			return error_wrap(err, "%s", a->name);
+		json_each(doc, docs)
+			store(m, doc);
+	}
+	return 0;
+}
+
+/* Runtimes from files are stored with their runs: add those of the jobs read so far. */
+static int refresh_runtimes(struct machine *m, const struct wanted *which,
+			    struct error *err)
+{
+	if (str_eq(which->kind, CLUSTER_RUNTIME_KIND) &&
+	    load_builtin(m, which->name, err))
+		return -1;
+	map_each(e, &m->jobs) {
+		const struct job *j = e->value;
+		cleanup_json cJSON *doc = NULL;
+
+		if (!j->run || state_read_runtime(&doc, j->run, IGNORED) ||
+		    !str_eq(meta_kind(doc), which->kind))
+			continue;
+		if (str_eq(which->kind, RUNTIME_KIND))
+			json_put_str(doc, j->ns, "metadata", "namespace");
+		store(m, doc);
+	}
+	return 0;
+}
+
+static void store_node(struct machine *m)
+{
+	cleanup_json cJSON *node = node_object(APISERVER_KUBERNETES);
+
+	store(m, node);
+}
+
+/* What must be read before a request for each kind. */
+static int refresh(void *ctx, const struct wanted *which, struct error *err)
+{
+	static const char *const runtimes[] = { RUNTIME_KIND, CLUSTER_RUNTIME_KIND,
+						NULL };
+	static const char *const parts[] = { "Pod", "Job", "Event", NULL };
+	struct machine *m = ctx;
+	int rc = 0;
+
+	pthread_mutex_lock(&m->lock);
+	if (str_in(which->kind, runtimes))
+		rc = refresh_runtimes(m, which, err);
+	else if (str_eq(which->kind, TRAINJOB_KIND))
+		rc = refresh_jobs(m, which->ns, which->name, false, err);
+	else if (str_eq(which->kind, JOBSET_KIND))
+		rc = refresh_jobs(m, which->ns, which->name, true, err);
+	else if (str_in(which->kind, parts))
+		rc = refresh_jobs(m, which->ns, "", true, err);
+	else if (str_eq(which->kind, "Namespace"))
+		rc = refresh_jobs(m, "", "", false, err);
+	else if (str_eq(which->kind, "Node"))
+		store_node(m);
+	pthread_mutex_unlock(&m->lock);
+	return rc;
+}
+
+/* ---- start and end ------------------------------------------------------------------- */
+
+static void handle(void *ctx, const struct httpd_request *req,
+		   struct httpd_response *resp)
+{
+	struct machine *m = ctx;
+
+	apiserver_handle(m->api, req, resp);
+}
+
+static int read_log(void *ctx, const cJSON *pod, const struct log_options *o,
+		    struct httpd_response *resp, struct error *err)
+{
+	struct machine *m = ctx;
+
+	return podlog_open(m->api, pod, o, resp, err);
+}
+
+int machine_delete(const char *ns, const char *name, struct error *err)
+{
+	if (state_stop(ns, name, STOP_MS, err))
+		return -1;
+	return state_remove(ns, name, err) ? error_clear_if(err, ERR_NOT_FOUND) : 0;
+}
+
+/* Everything but spec.suspend and what the server itself writes must be equal. */
+static bool is_same_but_suspend(const cJSON *old, const cJSON *obj)
+{
+	cleanup_json cJSON *a = json_dup(old), *b = json_dup(obj);
+	cJSON *const both[] = { a, b };
+
+	for (size_t i = 0; i < 2; i++) {
+		json_del(both[i], JSON_PATH("metadata", "generation"));
+		json_del(both[i], JSON_PATH("metadata", "resourceVersion"));
+		json_del(both[i], JSON_PATH("metadata", "managedFields"));
+		tj_set_suspend(both[i], false);
+	}
+	return json_equal(a, b);
+}
+
+int machine_check_write(const cJSON *old, const cJSON *obj, struct error *err)
+{
+	if (old && str_eq(meta_kind(obj), TRAINJOB_KIND) && is_same_but_suspend(old, obj))
+		return 0;
+	return error_set(err, ERR_UNSUPPORTED,
+			 "only spec.suspend of a local job's TrainJob can be changed");
+}
+
+static int write_object(void *ctx, const cJSON *old, const cJSON *obj, struct error *err)
+{
+	if (!machine_check_write(old, obj, err))
+		return state_suspend(meta_namespace(obj), meta_name(obj), tj_suspend(obj),
+				     err);
+	err->code = 422;
+	return -1;
+}
+
+/*
+ * Deleting a TrainJob deletes its run and logs. Its other objects cannot be deleted
+ * alone.
+ */
+static int remove_job(void *ctx, const cJSON *obj, struct error *err)
+{
+	if (!str_eq(meta_kind(obj), TRAINJOB_KIND))
+		return error_set(err, ERR_UNSUPPORTED,
+				 "only the TrainJob of a local job can be deleted");
+	if (state_owned_check(meta_namespace(obj), meta_name(obj), err))
+		return -1;
+	return machine_delete(meta_namespace(obj), meta_name(obj), err);
+}
+
+void machine_init(struct machine *m, struct apiserver *api, int inotify, bool mirrors)
+{
+	*m = (struct machine){ .api = api, .inotify = inotify, .mirrors = mirrors };
+	pthread_mutex_init(&m->lock, NULL);
+}
+
+void machine_release(struct machine *m)
+{
+	map_release(&m->jobs, job_free);
+	pthread_mutex_destroy(&m->lock);
+}
+
+int machine_read_all(struct machine *m, struct error *err)
+{
+	int rc;
+
+	pthread_mutex_lock(&m->lock);
+	rc = refresh_jobs(m, "", "", true, err);
+	pthread_mutex_unlock(&m->lock);
+	return rc;
+}
+
+static void release(void *ctx)
+{
+	struct machine *m = ctx;
+
+	apiserver_free(m->api);
+	machine_release(m);
+	free(m);
+}
+
+int machine_connect(struct kube **ret, const struct kube_opts *opts, struct error *err)
+{
+	struct machine *m = xcalloc(1, sizeof(*m));
+	const struct apiserver_conf conf = {
+		.log = read_log,
+		.refresh = refresh,
+		.write = write_object,
+		.remove = remove_job,
+		.ctx = m,
+	};
+	const struct kube_config config = { .ns = "default" };
+	struct kube_opts how = *opts;
+
+	machine_init(m, NULL, -1, false);
+	how.inside =
+		(struct inside_server){ .handle = handle, .release = release, .ctx = m };
+	if (apiserver_new(&m->api, &conf, err) || kube_new(ret, &config, &how, err)) {
+		release(m);
+		return -1;
+	}
+	return 0;
+}

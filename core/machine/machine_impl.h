@@ -1,0 +1,46 @@
+/*
+ * machine_impl.h - what machine.c and mirror.c share.
+ */
+#ifndef MACHINE_MACHINE_IMPL_H
+#define MACHINE_MACHINE_IMPL_H
+
+#include <pthread.h>
+
+#include "apiserver/apiserver.h"
+#include "base/map.h"
+
+/* A job and what the API has of it. */
+struct job {
+	char *ns, *name;
+	char *mark; /* of its directory when the job had ended; NULL: not ended */
+	char *run;  /* the directory of the run that the API shows */
+	char *trainjob_mark; /* mark of its TrainJob's file when it was read */
+	bool has_objects;    /* its JobSet, Jobs, pods and events are stored, too */
+	struct map files;    /* name in STATE_API -> its mark when it was read */
+	size_t events;       /* bytes of STATE_EVENTS that have been read */
+	unsigned last_round; /* of the machine, in which it was found */
+	cJSON *runtime;      /* stored for it, if it came from a file; or NULL */
+	bool hidden;         /* belongs to a server: not mirrored */
+	int watches[2];      /* inotify watches of a running run; -1: none */
+};
+
+struct machine {
+	struct apiserver *api;
+	pthread_mutex_t lock; /* guards what follows */
+	struct map jobs;      /* "NS/NAME" -> struct job */
+	unsigned round;
+	int inotify;  /* -1: nothing is watched */
+	bool mirrors; /* the API is a server's and has other objects, too */
+};
+
+/* `api` stays the caller's; inotify may be -1. */
+void machine_init(struct machine *m, struct apiserver *api, int inotify, bool mirrors);
+void machine_release(struct machine *m);
+/* Read all jobs with their JobSets, Jobs, pods and events. */
+MUST_CHECK int machine_read_all(struct machine *m, struct error *err);
+/* ERR_UNSUPPORTED unless the write changes only spec.suspend of a TrainJob. */
+MUST_CHECK int machine_check_write(const cJSON *old, const cJSON *obj, struct error *err);
+/* End the run of a TrainJob and delete it with its logs. */
+MUST_CHECK int machine_delete(const char *ns, const char *name, struct error *err);
+
+#endif

@@ -1,0 +1,13 @@
+/* names.h - the names under which upstream's manager is known to others. */
+#ifndef MANAGER_NAMES_H
+#define MANAGER_NAMES_H
+
+#define MANAGER_NAMESPACE    "kubeflow-system" /* outside a pod */
+#define MANAGER_FIELD_OWNER  "trainer"
+#define MANAGER_STATUS_OWNER "trainer-status"
+#define MANAGER_COMPONENT    "trainer-trainjob-controller" /* of events */
+#define MANAGER_CONTROLLER   "trainjob_controller"         /* of metrics */
+#define MANAGER_MUTATING     "defaulter.trainer.kubeflow.org"
+#define MANAGER_VALIDATING   "validator.trainer.kubeflow.org"
+
+#endif

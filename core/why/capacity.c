@@ -1,0 +1,126 @@
+/* capacity.c - count how many pods of a kind fit on nodes (why/capacity.h). */
+#include "why/capacity.h"
+
+#include "api/meta.h"
+#include "base/str.h"
+#include "trainer/requests.h"
+#include "why/foreign.h"
+
+enum { MAX_LIMITS = 8, MANY = 1000000, ONE = 1000000000 /* nano */ };
+
+/* Names, in the order in which they came. */
+struct names {
+	const char *list[MAX_LIMITS + 1];
+	size_t n;
+};
+
+static void add(struct names *names, const char *name)
+{
+	if (name && names->n < MAX_LIMITS && !str_in(name, names->list))
+		names->list[names->n++] = name;
+}
+
+static const char *join(struct arena *arena, const struct names *names)
+{
+	const char *ret = "";
+
+	for (size_t i = 0; i < names->n; i++)
+		ret = arena_printf(arena, "%s%s%s", ret, i ? ", " : "", names->list[i]);
+	return ret;
+}
+
+/* Less of `*ret`, if the resource allows no more; what a node does not have is 0. */
+static void cut(int64_t *ret, const char **ret_limit, const cJSON *node, const char *name,
+		__int128 asked, bool empty)
+{
+	struct quantity all = { 0 }, used = { 0 };
+	__int128 left;
+
+	if (asked <= 0)
+		return;
+	if (!node_has(node, name, &all, &used))
+		all = used = (struct quantity){ 0 };
+	left = all.nano - (empty ? 0 : used.nano);
+	left = left > 0 ? left / asked : 0;
+	if (left >= *ret)
+		return;
+	*ret = (int64_t)left;
+	*ret_limit = name;
+}
+
+static int64_t times(const cJSON *node, const cJSON *pod, const struct resource_list *one,
+		     bool empty, const char **ret_limit)
+{
+	struct quantity all, used, n;
+	int64_t ret = MANY;
+	const cJSON *d;
+
+	*ret_limit = NULL;
+	for (size_t i = 0; i < one->n; i++)
+		cut(&ret, ret_limit, node, one->list[i].name, one->list[i].amount.nano,
+		    empty);
+	json_each(d, pod_devices(pod))
+		if (!quantity_of(&n, d, IGNORED))
+			cut(&ret, ret_limit, node, d->string, n.nano, empty);
+	if (node_has(node, "pods", &all, &used))
+		cut(&ret, ret_limit, node, "pods", ONE, empty);
+	return ret;
+}
+
+/* What keeps it from more: resources, what nodes refuse, and nodes that are shut. */
+struct tally {
+	struct names now, empty, taints, refused, shut;
+};
+
+static void count(struct room *room, struct tally *t, const cJSON *node, const cJSON *pod,
+		  const struct resource_list *one)
+{
+	const char *limit, *refusal = node_refuses(node, pod);
+
+	if (!node_is_ready(node) || node_is_closed(node)) {
+		add(&t->shut,
+		    node_is_ready(node) ? "cordoned nodes" : "nodes that are not ready");
+		return;
+	}
+	if (refusal) {
+		add(str_eq(refusal, NODE_TAINTS) ? &t->taints : &t->refused, refusal);
+		return;
+	}
+	room->eligible = true;
+	room->now += times(node, pod, one, false, &limit);
+	add(&t->now, limit);
+	room->empty += times(node, pod, one, true, &limit);
+	add(&t->empty, limit);
+}
+
+/* Of the nodes that come nearest to taking it. */
+static const char *first_of(struct arena *arena, const struct names *resources,
+			    const struct tally *t)
+{
+	const struct names *const lists[] = { resources, &t->taints, &t->refused,
+					      &t->shut };
+
+	for (size_t i = 0; i < N_ELEMENTS(lists); i++)
+		if (lists[i]->n)
+			return join(arena, lists[i]);
+	return "no nodes";
+}
+
+bool room_of(struct room *ret, struct arena *arena, const struct view *v,
+	     const cJSON *pod)
+{
+	cleanup_resource_list struct resource_list one = { 0 };
+	struct tally t = { 0 };
+	const cJSON *node;
+
+	*ret = (struct room){ 0 };
+	if (!v->nodes->child || view_is_missing(v, "PodsOfAll") ||
+	    view_is_denied(v, "pods of all namespaces") ||
+	    pod_requests_add(&one, pod_spec_of(pod), 1, IGNORED))
+		return false;
+	json_each(node, v->nodes)
+		count(ret, &t, node, pod, &one);
+	ret->limit = first_of(arena, &t.now, &t);
+	ret->empty_limit = first_of(arena, &t.empty, &t);
+	return true;
+}

@@ -1,0 +1,685 @@
+/*
+ * view_load.c - the calls of view_load(), in the order in which they are made.
+ */
+#include <string.h>
+
+#include "api/meta.h"
+#include "api/names.h"
+#include "base/cleanup.h"
+#include "base/nearest.h"
+#include "base/str.h"
+#include "base/xmalloc.h"
+#include "kube/permission.h"
+#include "net/http.h"
+#include "trainer/api.h"
+#include "trainer/jobset.h"
+#include "trainer/runtime.h"
+#include "trainer/trainjob.h"
+#include "trainer/trainjob_status.h"
+#include "why/devices.h"
+#include "why/foreign.h"
+#include "why/view.h"
+
+enum {
+	MAX_NAMES = 1000, /* for "did you mean" */
+	MAX_SUSPECTS = 3, /* pods, and Jobs, whose events are asked for */
+	MAX_CLAIMS = 4,
+	MAX_WORKLOADS = 10000,
+	SETTLED_SECONDS = 5, /* a controller that runs has acted by then */
+};
+
+#define KUEUE_GROUP  "kueue.x-k8s.io"
+#define QUEUE_LABEL  KUEUE_GROUP "/queue-name"
+#define DEPLOYMENT   "kubeflow-trainer-controller-manager"
+#define LEASE        TRAINER_GROUP
+#define SYSTEM_SPACE "kubeflow-system"
+#define PODS_OF_ALL  "pods of all namespaces"
+
+struct loader {
+	struct view *v;
+	struct kube *k;
+	const char *queue; /* whose Workloads are looked for */
+};
+
+/* ---- one call ---- */
+
+static void note(struct view *v, const char *kind, const char *key, const char *value)
+{
+	cJSON *doc = cJSON_CreateObject();
+
+	json_put_str(doc, kind, "kind");
+	json_put_str(doc, value, key);
+	view_take(v, doc);
+}
+
+static void deny(struct view *v, const char *resource, const struct error *why)
+{
+	struct permission p;
+	cJSON *doc;
+
+	if (view_is_denied(v, resource))
+		return;
+	doc = cJSON_CreateObject();
+	json_put_str(doc, "Denied", "kind");
+	json_put_str(doc, resource, "resource");
+	if (str_eq(resource, PODS_OF_ALL)) {
+		json_put_str(doc, "list " PODS_OF_ALL, "what");
+		json_put_str(doc, "kubectl auth can-i list pods -A", "check");
+	} else if (permission_read(&v->arena, why->msg, &p)) {
+		json_put_str(doc, permission_what(&v->arena, &p), "what");
+		json_put_str(doc, permission_check(&v->arena, &p), "check");
+	} else {
+		json_put_str(doc, why->msg, "what");
+	}
+	view_take(v, doc);
+}
+
+/* 0: there it is, or it is not there, or may not be seen, and that is remembered. */
+static int settle(struct loader *l, const char *kind, const char *resource,
+		  struct error *err)
+{
+	if (err->kind == ERR_NOT_FOUND)
+		note(l->v, "Missing", "of", kind);
+	else if (err->kind == ERR_DENIED && err->code == 403)
+		deny(l->v, resource, err);
+	else
+		return -1;
+	*err = (struct error){ 0 };
+	return 0;
+}
+
+static int look(struct loader *l, const struct kube_ref *ref, const char *resource,
+		struct error *err)
+{
+	cJSON *obj;
+
+	if (kube_get(l->k, ref, &obj, err))
+		return settle(l, ref->kind, resource, err);
+	view_take(l->v, obj);
+	return 0;
+}
+
+static int take_item(void *ctx, cJSON *take_obj, struct error *err)
+{
+	struct loader *l = ctx;
+
+	if (str_eq(meta_kind(take_obj), "Pod"))
+		pod_slim(take_obj);
+	if (str_eq(meta_kind(take_obj), "Node"))
+		node_slim(take_obj);
+	view_take(l->v, take_obj);
+	return 0;
+}
+
+static int look_all(struct loader *l, const struct kube_ref *ref, const char *resource,
+		    const struct kube_select *select, struct error *err)
+{
+	const struct kube_sink sink = { .on_item = take_item, .ctx = l };
+
+	if (kube_list(l->k, ref, select, &sink, NULL, err))
+		return settle(l, ref->kind, resource, err);
+	return 0;
+}
+
+/* ---- the job and what it is made of ---- */
+
+struct names {
+	struct arena arena;
+	const char *list[MAX_NAMES + 1];
+	size_t n;
+};
+
+static int take_name(void *ctx, cJSON *take_obj, struct error *err)
+{
+	struct names *names = ctx;
+
+	if (names->n < MAX_NAMES && meta_name(take_obj))
+		names->list[names->n++] =
+			arena_strdup(&names->arena, meta_name(take_obj));
+	cJSON_Delete(take_obj);
+	return 0;
+}
+
+static int no_such_job(struct loader *l, struct error *err)
+{
+	const struct kube_ref all = { TRAINER_API_VERSION, TRAINJOB_KIND, l->v->ns,
+				      NULL };
+	const struct kube_select select = { .meta_only = true };
+	struct names *names = xcalloc(1, sizeof(*names));
+	const struct kube_sink sink = { .on_item = take_name, .ctx = names };
+	struct error unused = { 0 };
+	const char *hint = "";
+
+	if (strstr(err->msg, "could not find the requested resource"))
+		error_set(err, ERR_NOT_FOUND,
+			  "Kubeflow Trainer is not installed in this cluster: run "
+			  "'kftrainer install'");
+	else if (!kube_list(l->k, &all, &select, &sink, NULL, &unused) && names->n)
+		hint = nearest_hint(&names->arena, l->v->name, names->list);
+	if (*hint)
+		error_set(err, ERR_NOT_FOUND, "no TrainJob %s in namespace %s%s",
+			  l->v->name, l->v->ns, hint);
+	else if (names->n || !unused.kind)
+		error_set(err, ERR_NOT_FOUND, "no TrainJob %s in namespace %s%s",
+			  l->v->name, l->v->ns,
+			  names->n ? "; list its jobs with 'kftrainer get'"
+				   : ", which has no TrainJobs");
+	arena_clear(&names->arena);
+	free(names);
+	return -1;
+}
+
+static int look_trainjob(struct loader *l, struct error *err)
+{
+	const struct kube_ref ref = { TRAINER_API_VERSION, TRAINJOB_KIND, l->v->ns,
+				      l->v->name };
+	cJSON *tj;
+
+	if (name_check_job(l->v->name, err))
+		return -1;
+	if (kube_get(l->k, &ref, &tj, err)) {
+		if (err->kind == ERR_NOT_FOUND)
+			return no_such_job(l, err);
+		return permission_explain(err);
+	}
+	view_take(l->v, tj);
+	return 0;
+}
+
+static int look_runtime(struct loader *l, struct error *err)
+{
+	struct runtime_ref ref = tj_runtime_ref(l->v->trainjob);
+	bool cluster = runtime_ref_is_cluster(&ref);
+	const struct kube_ref at = { TRAINER_API_VERSION, ref.kind,
+				     cluster ? NULL : l->v->ns, ref.name };
+
+	if (tj_check_runtime_ref(l->v->trainjob, IGNORED))
+		return 0;
+	return look(l, &at, cluster ? "clustertrainingruntimes" : "trainingruntimes",
+		    err);
+}
+
+static int look_objects(struct loader *l, struct error *err)
+{
+	const char *ns = l->v->ns, *name = l->v->name;
+	const struct kube_ref jobset = { JOBSET_API_VERSION, JOBSET_KIND, ns, name };
+	const struct kube_ref jobs = { "batch/v1", "Job", ns, NULL };
+	const struct kube_ref pods = { "v1", "Pod", ns, NULL };
+	const struct kube_select select = {
+		.label_selector = arena_printf(&l->v->arena, POD_JOBSET_LABEL "=%s", name)
+	};
+
+	if (look(l, &jobset, "jobsets", err) ||
+	    look_all(l, &jobs, "jobs", &select, err) ||
+	    look_all(l, &pods, "pods", &select, err))
+		return -1;
+	view_drop_others(l->v);
+	return 0;
+}
+
+/* ---- events ---- */
+
+static int look_events(struct loader *l, const char *name, struct error *err)
+{
+	const struct kube_ref events = { "v1", "Event", l->v->ns, NULL };
+	const struct kube_select select = { .field_selector = arena_printf(
+						    &l->v->arena,
+						    "involvedObject.name=%s", name) };
+
+	return look_all(l, &events, "events", &select, err);
+}
+
+static int look_events_of_job(struct loader *l, struct error *err)
+{
+	return look_events(l, l->v->name, err);
+}
+
+/* Of Jobs whose pods are not all there. */
+static int look_events_of_jobs(struct loader *l, struct error *err)
+{
+	const cJSON *job;
+	int n = 0;
+
+	json_each(job, l->v->jobs)
+		if (job_active(job) + job_ended(job) < job_parallelism(job_spec(job)) &&
+		    n++ < MAX_SUSPECTS && look_events(l, meta_name(job), err))
+			return -1;
+	return 0;
+}
+
+static bool is_suspect(const cJSON *pod)
+{
+	return pod_node(pod) && !pod_is_ready(pod) &&
+	       !str_eq(pod_phase(pod), "Succeeded");
+}
+
+static int look_events_of_pods(struct loader *l, struct error *err)
+{
+	const cJSON *pod;
+	int n = 0;
+
+	json_each(pod, l->v->pods)
+		if (is_suspect(pod) && n++ < MAX_SUSPECTS &&
+		    look_events(l, meta_name(pod), err))
+			return -1;
+	return 0;
+}
+
+/* ---- gangs and queues ---- */
+
+static int look_groups(struct loader *l, struct error *err)
+{
+	const char *const versions[] = { "scheduling.x-k8s.io/v1alpha1",
+					 "scheduling.volcano.sh/v1beta1" };
+	bool gang = runtime_pod_group_policy(l->v->runtime) != NULL;
+	const cJSON *pod;
+
+	json_each(pod, l->v->pods)
+		gang |= pod_group_of(pod) != NULL;
+	for (size_t i = 0; gang && i < 2 && !l->v->podgroup; i++) {
+		const struct kube_ref ref = { versions[i], "PodGroup", l->v->ns,
+					      l->v->name };
+
+		if (look(l, &ref, "podgroups", err))
+			return -1;
+	}
+	return 0;
+}
+
+static int take_placeholder(void *ctx, cJSON *take_obj, struct error *err)
+{
+	struct loader *l = ctx;
+
+	if (!pod_is_placeholder(take_obj, l->v->trainjob)) {
+		cJSON_Delete(take_obj);
+		return 0;
+	}
+	pod_slim(take_obj);
+	json_put_str(take_obj, "Placeholder", "kind");
+	view_take(l->v, take_obj);
+	return 0;
+}
+
+/* YuniKorn reserves room with pods of its own, and says of those why they wait. */
+static int look_placeholders(struct loader *l, struct error *err)
+{
+	const struct kube_ref pods = { "v1", "Pod", l->v->ns, NULL };
+	const struct kube_select select = { .label_selector = arena_printf(
+						    &l->v->arena, YUNIKORN_APP "=%s",
+						    meta_uid(l->v->trainjob)) };
+	const struct kube_sink sink = { .on_item = take_placeholder, .ctx = l };
+	const cJSON *pod, *waits = NULL;
+
+	json_each(pod, l->v->pods)
+		if (!waits && !pod_node(pod) && pod_task_group(pod))
+			waits = pod;
+	if (!waits || !meta_uid(l->v->trainjob))
+		return 0;
+	if (kube_list(l->k, &pods, &select, &sink, NULL, err))
+		return settle(l, "Placeholder", "pods", err);
+	json_each(pod, l->v->placeholders)
+		if (!pod_node(pod) && str_eq(pod_phase(pod), "Pending"))
+			waits = pod;
+	return look_events(l, meta_name(waits), err);
+}
+
+/* "kueue.x-k8s.io/v1beta2" of the group; NULL: the group is not served. */
+static int preferred(struct loader *l, const char *group, const char **ret,
+		     struct error *err)
+{
+	const char *path = arena_printf(&l->v->arena, "/apis/%s", group);
+	cleanup_json cJSON *doc = NULL;
+	const char *version;
+
+	*ret = NULL;
+	if (kube_call(l->k, "GET", path, NULL, &doc, err)) {
+		if (err->kind == ERR_STOPPED || err->kind == ERR_IO ||
+		    err->kind == ERR_UNTRUSTED)
+			return -1;
+		*err = (struct error){ 0 }; /* 403, or 503 of one that is aggregated */
+		return 0;
+	}
+	version = json_str(doc, "preferredVersion", "groupVersion");
+	*ret = version ? arena_strdup(&l->v->arena, version) : NULL;
+	return 0;
+}
+
+static bool is_owned(const struct view *v, const cJSON *obj)
+{
+	const char *uid = owner_uid(meta_controller(obj));
+
+	return uid &&
+	       (str_eq(uid, meta_uid(v->trainjob)) || str_eq(uid, meta_uid(v->jobset)));
+}
+
+/* Its own; of others those that wait in a queue of that name. */
+static int take_workload(void *ctx, cJSON *take_obj, struct error *err)
+{
+	struct loader *l = ctx;
+
+	if (!is_owned(l->v, take_obj)) {
+		if (!str_eq(workload_queue(take_obj), l->queue) ||
+		    !workload_waits(take_obj) ||
+		    cJSON_GetArraySize(l->v->workloads) >= MAX_WORKLOADS) {
+			cJSON_Delete(take_obj);
+			return 0;
+		}
+		json_del(take_obj, JSON_PATH("spec", "podSets"));
+		json_put_str(take_obj, "WaitingWorkload", "kind");
+	}
+	view_take(l->v, take_obj);
+	return 0;
+}
+
+/* Places in the queue, if Kueue serves them. */
+static int look_places(struct loader *l, const char *queue, struct error *err)
+{
+	cJSON *doc = NULL;
+	const char *version, *path;
+
+	if (preferred(l, "visibility." KUEUE_GROUP, &version, err))
+		return -1;
+	if (!version)
+		return 0;
+	path = arena_printf(&l->v->arena,
+			    "/apis/%s/namespaces/%s/localqueues/%s/pendingworkloads",
+			    version, l->v->ns, queue);
+	if (kube_call(l->k, "GET", path, NULL, &doc, err)) {
+		*err = (struct error){ 0 }; /* the list above does */
+		return 0;
+	}
+	json_put_str(doc, "PendingWorkloadsSummary", "kind");
+	view_take(l->v, doc);
+	return 0;
+}
+
+/* Few may read it: it only helps. */
+static int look_worker(struct loader *l, const char *version, struct error *err)
+{
+	const struct kube_ref ref = { version, "MultiKueueCluster", NULL,
+				      workload_cluster(l->v->workload) };
+	cJSON *obj;
+
+	if (!ref.name)
+		return 0;
+	if (!kube_get(l->k, &ref, &obj, err)) {
+		view_take(l->v, obj);
+		return 0;
+	}
+	if (err->kind == ERR_STOPPED)
+		return -1;
+	*err = (struct error){ 0 };
+	return 0;
+}
+
+static int look_queue(struct loader *l, struct error *err)
+{
+	const char *label = meta_label(l->v->trainjob, QUEUE_LABEL), *version;
+	const struct kube_sink sink = { .on_item = take_workload, .ctx = l };
+	const struct kube_select select = { 0 };
+	struct kube_ref ref = { .kind = "Workload", .ns = l->v->ns };
+	const char *queue;
+
+	if (!label && !tj_suspend(l->v->trainjob) && tj_is_ours(l->v->trainjob))
+		return 0;
+	if (preferred(l, KUEUE_GROUP, &version, err))
+		return -1;
+	if (!version) {
+		note(l->v, "Missing", "of", "Kueue");
+		return 0;
+	}
+	l->queue = label;
+	ref.api_version = version;
+	if (kube_list(l->k, &ref, &select, &sink, NULL, err) &&
+	    settle(l, ref.kind, "workloads", err))
+		return -1;
+	if (look_worker(l, version, err))
+		return -1;
+	queue = l->v->workload ? workload_queue(l->v->workload) : label;
+	if (!queue || !*queue || (l->v->workload && !workload_waits(l->v->workload)))
+		return 0;
+	ref.kind = "LocalQueue";
+	ref.name = queue;
+	return look(l, &ref, "localqueues", err) || look_places(l, queue, err);
+}
+
+/* ---- nodes, claims ---- */
+
+static bool has_cause(const cJSON *pod, enum pod_cause cause)
+{
+	struct pod_fact_list facts;
+
+	pod_facts_of(pod, &facts);
+	for (size_t i = 0; i < facts.n; i++)
+		if (facts.list[i].cause == cause)
+			return true;
+	return false;
+}
+
+static const cJSON *pod_with(const struct view *v, enum pod_cause cause)
+{
+	const cJSON *pod;
+
+	json_each(pod, v->pods)
+		if (has_cause(pod, cause))
+			return pod;
+	return NULL;
+}
+
+static int use_node(void *ctx, cJSON *take_obj, struct error *err)
+{
+	struct loader *l = ctx;
+	const char *name = pod_node(take_obj);
+	cJSON *node;
+
+	for (node = l->v->nodes->child; node; node = node->next)
+		if (str_eq(meta_name(node), name))
+			break;
+	if (node && !pod_is_placeholder(take_obj, l->v->trainjob))
+		node_use(node, take_obj);
+	cJSON_Delete(take_obj);
+	return 0;
+}
+
+/* How much is free on a node follows from the pods of all namespaces. */
+static int look_room(struct loader *l, struct error *err)
+{
+	const struct kube_ref pods = { "v1", "Pod", NULL, NULL };
+	const struct kube_select running = {
+		.field_selector =
+			"spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed"
+	};
+	const struct kube_sink sink = { .on_item = use_node, .ctx = l };
+
+	if (kube_list(l->k, &pods, &running, &sink, NULL, err))
+		return settle(l, "PodsOfAll", PODS_OF_ALL, err);
+	return 0;
+}
+
+static int look_nodes(struct loader *l, struct error *err)
+{
+	const struct kube_ref nodes = { "v1", "Node", NULL, NULL };
+	const struct kube_select all = { 0 };
+	bool full = pod_with(l->v, POD_UNSCHEDULABLE), lost = false;
+	const cJSON *pod;
+
+	json_each(pod, l->v->pods)
+		full |= !pod_node(pod) && pod_task_group(pod);
+	json_each(pod, l->v->pods)
+		lost |= pod_node(pod) && !pod_is_ready(pod) &&
+			(meta_is_deleted(pod) || str_eq(pod_phase(pod), "Running"));
+	if (!full && !lost)
+		return 0;
+	if (look_all(l, &nodes, "nodes", &all, err))
+		return -1;
+	return full && l->v->nodes->child ? look_room(l, err) : 0;
+}
+
+static int look_claims(struct loader *l, struct error *err)
+{
+	const cJSON *pod, *volume;
+	int n = 0;
+
+	json_each(pod, l->v->pods) {
+		if (!str_eq(pod_phase(pod), "Pending"))
+			continue;
+		json_each(volume, pod_volumes(pod)) {
+			const struct kube_ref ref = { "v1", "PersistentVolumeClaim",
+						      l->v->ns, volume_claim(volume) };
+
+			if (!ref.name || n++ >= MAX_CLAIMS)
+				continue;
+			if (look(l, &ref, "persistentvolumeclaims", err) ||
+			    look_events(l, ref.name, err))
+				return -1;
+		}
+		break; /* they are all alike */
+	}
+	return 0;
+}
+
+/* One that is missing is remembered with its name. */
+static int look_device(struct loader *l, const char *kind, const char *resource,
+		       const char *name, struct error *err)
+{
+	const struct kube_ref ref = { "resource.k8s.io/v1", kind, l->v->ns, name };
+	cJSON *obj;
+
+	if (!kube_get(l->k, &ref, &obj, err)) {
+		view_take(l->v, obj);
+		return 0;
+	}
+	return settle(l, arena_printf(&l->v->arena, "%s %s", kind, name), resource, err);
+}
+
+/* Of claims of devices that keep a pod from the scheduler, it says nothing. */
+static int look_device_claims(struct loader *l, struct error *err)
+{
+	const cJSON *pod, *claim;
+	int n = 0;
+
+	json_each(pod, l->v->pods) {
+		if (pod_node(pod) || !pod_device_claims(pod))
+			continue;
+		json_each(claim, pod_device_claims(pod)) {
+			const char *made = pod_device_claim(pod, claim);
+			const char *template = claim_template(claim);
+
+			if (n++ >= MAX_CLAIMS)
+				break;
+			if (made ? look_device(l, "ResourceClaim", "resourceclaims", made,
+					       err)
+				 : template && look_device(l, "ResourceClaimTemplate",
+							   "resourceclaimtemplates",
+							   template, err))
+				return -1;
+		}
+		if (look_events(l, meta_name(pod), err)) /* they are all alike */
+			return -1;
+		return l->v->nodes->child ? devices_look(l->v, l->k, err) : 0;
+	}
+	return 0;
+}
+
+/* ---- who should act ---- */
+
+static int look_controller(struct loader *l, struct error *err)
+{
+	const char *ns = getenv("KUBEFLOW_SYSTEM_NAMESPACE");
+	const struct kube_ref lease = { "coordination.k8s.io/v1", "Lease",
+					ns && *ns ? ns : SYSTEM_SPACE, LEASE };
+	const struct kube_ref deployment = { "apps/v1", "Deployment", lease.ns,
+					     DEPLOYMENT };
+
+	if (l->v->jobset ||
+	    l->v->now - time_of(meta_created(l->v->trainjob)) < SETTLED_SECONDS)
+		return 0;
+	return look(l, &deployment, "deployments", err) || look(l, &lease, "leases", err);
+}
+
+/* ---- logs ---- */
+
+static int add_text(void *ctx, const void *data, size_t len, struct error *err)
+{
+	buf_add(ctx, data, len);
+	return 0;
+}
+
+static int look_log(struct loader *l, const cJSON *pod, const char *container,
+		    bool previous, struct error *err)
+{
+	cleanup_buf struct buf text = { .max = VIEW_LOG_BYTES + 4096 };
+	struct arena *a = &l->v->arena;
+	const char *path =
+		arena_printf(a,
+			     "/api/v1/namespaces/%s/pods/%s/"
+			     "log?container=%s&tailLines=%d&limitBytes=%d"
+			     "&timestamps=true%s",
+			     l->v->ns, meta_name(pod), container, VIEW_LOG_LINES,
+			     VIEW_LOG_BYTES, previous ? "&previous=true" : "");
+	cJSON *doc;
+
+	if (kube_stream(l->k, path, add_text, &text, err)) {
+		/* A log only helps: its node may be gone. */
+		if (err->kind == ERR_DENIED && err->code == 403)
+			deny(l->v, "pods/log", err);
+		if (err->kind == ERR_STOPPED)
+			return -1;
+		*err = (struct error){ 0 };
+		return 0;
+	}
+	doc = cJSON_CreateObject();
+	json_put_str(doc, "Log", "kind");
+	json_put_str(doc, meta_name(pod), "pod");
+	json_put_str(doc, container, "container");
+	json_put_str(doc, str_visible(a, text.data ? (char *)text.data : "", true),
+		     "text");
+	view_take(l->v, doc);
+	return 0;
+}
+
+/* Of what failed first; of a job that runs, what its first rank says now. */
+static int look_logs(struct loader *l, struct error *err)
+{
+	struct failure failed[VIEW_LOGS];
+	size_t n = view_failures(l->v, failed, VIEW_LOGS);
+	const cJSON *pod;
+
+	for (size_t i = 0; i < n; i++)
+		if (failed[i].fact.container &&
+		    !json_find_const(l->v->logs, "pod", meta_name(failed[i].pod)) &&
+		    look_log(l, failed[i].pod, failed[i].fact.container,
+			     failed[i].fact.restarted, err))
+			return -1;
+	if (n || status_finished(tj_status(l->v->trainjob)))
+		return 0;
+	json_each(pod, l->v->pods)
+		if (str_eq(pod_phase(pod), "Running") && pod_node_rank(pod) == 0 &&
+		    str_eq(pod_job(pod), NODE))
+			return look_log(l, pod, NODE, false, err);
+	return 0;
+}
+
+int view_load(struct view *ret, struct kube *k, const char *ns, const char *name,
+	      struct error *err)
+{
+	static int (*const steps[])(struct loader * l, struct error * err) = {
+		look_trainjob,       look_runtime, look_objects,
+		look_events_of_job,  look_queue,   look_events_of_jobs,
+		look_events_of_pods, look_groups,  look_placeholders,
+		look_nodes,          look_claims,  look_device_claims,
+		look_controller,     look_logs,
+	};
+	struct view v;
+	struct loader l = { .v = &v, .k = k };
+
+	view_init(&v, ns, name);
+	v.here = kube_is_inside(k);
+	for (size_t i = 0; i < N_ELEMENTS(steps); i++)
+		if (steps[i](&l, err)) {
+			view_release(&v);
+			return -1;
+		}
+	*ret = v;
+	return 0;
+}

@@ -1,0 +1,299 @@
+/* why.c - the order of causes, and the paragraph (why/why.h). */
+#include "why/why.h"
+
+#include <string.h>
+
+#include "api/meta.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/str.h"
+#include "base/xmalloc.h"
+#include "trainer/trainjob.h"
+#include "trainer/trainjob_status.h"
+#include "why/foreign.h"
+#include "why/why_impl.h"
+
+enum { MAX_WORDS = 500, MAX_TOLD = 3, MAX_COMMANDS = 2, MAX_TEXT = 64 * 1024 };
+
+/* ---- the causes, the most likely first ---- */
+
+#define NOT_YET (WHY_PENDING | WHY_SUSPENDED)
+#define GOES_ON (WHY_PENDING | WHY_RUNNING)
+
+static const struct {
+	void (*look)(struct why *w);
+	unsigned states;
+	bool only; /* unless another was found before */
+} table[] = {
+	{ .look = why_deleted, WHY_DELETED },
+	{ .look = why_rejected, WHY_FAILED | GOES_ON },
+	{ .look = why_deadline, WHY_FAILED },
+	{ .look = why_first_failure, WHY_FAILED },
+	{ .look = why_gave_up, WHY_FAILED },
+	{ .look = why_complete, WHY_COMPLETE },
+	{ .look = why_elsewhere, NOT_YET | WHY_RUNNING },
+	{ .look = why_queued, NOT_YET },
+	{ .look = why_suspended, WHY_SUSPENDED, .only = true },
+	{ .look = why_no_runtime, NOT_YET },
+	{ .look = why_creation_failed, NOT_YET },
+	{ .look = why_no_controller, NOT_YET, .only = true },
+	{ .look = why_no_jobset_controller, WHY_PENDING },
+	{ .look = why_pods_refused, GOES_ON },
+	{ .look = why_node_lost, GOES_ON },
+	{ .look = why_claims, WHY_PENDING },
+	{ .look = why_devices, WHY_PENDING },
+	{ .look = why_gang, WHY_PENDING },
+	{ .look = why_unschedulable, GOES_ON },
+	{ .look = why_gated, WHY_PENDING },
+	{ .look = why_no_scheduler, WHY_PENDING },
+	{ .look = why_image, GOES_ON },
+	{ .look = why_container_start, GOES_ON },
+	{ .look = why_restarts, GOES_ON },
+	{ .look = why_mount, WHY_PENDING },
+	{ .look = why_init, WHY_PENDING },
+	{ .look = why_waiting_for_peers, WHY_RUNNING },
+	{ .look = why_stalled, WHY_RUNNING },
+	{ .look = why_warning, WHY_PENDING, .only = true },
+	{ .look = why_starting, WHY_PENDING, .only = true },
+	{ .look = why_running, WHY_RUNNING },
+	{ .look = why_runtime_gone, ~WHY_DELETED },
+};
+
+/* ---- words ---- */
+
+const char *why_words(struct why *w, const char *text)
+{
+	char *s = str_trim(w->arena, text ? text : "");
+	size_t len = strnlen(s, MAX_WORDS + 1);
+
+	for (char *c = s; *c; c++)
+		if (*c == '\n' || *c == '\r' || *c == '\t')
+			*c = ' ';
+	if (len > MAX_WORDS) {
+		s = str_slice(w->arena, s, utf8_cut(s, len, MAX_WORDS));
+		return arena_printf(w->arena, "%s ...", str_visible(w->arena, s, false));
+	}
+	while (len > 0 && (s[len - 1] == '.' || s[len - 1] == ' '))
+		s[--len] = 0;
+	return str_visible(w->arena, s, false);
+}
+
+const char *why_age(struct why *w, int64_t since)
+{
+	char text[DURATION_TEXT_SIZE];
+
+	if (since < 0)
+		return "some time";
+	return arena_strdup(
+		w->arena, duration_age(w->v->now > since ? w->v->now - since : 0, text));
+}
+
+const char *why_describe(struct why *w, const char *kind, const char *name)
+{
+	return arena_printf(w->arena, "kubectl describe %s %s%%n", kind, name);
+}
+
+const char *why_pod_count(struct why *w, int64_t n, int64_t all)
+{
+	if (all == 1)
+		return "its pod";
+	if (n == all)
+		return arena_printf(w->arena, "its %lld pods", (long long)all);
+	return arena_printf(w->arena, "%lld of its %lld pods", (long long)n,
+			    (long long)all);
+}
+
+int64_t why_job_age(const struct why *w)
+{
+	int64_t since = time_of(meta_created(w->v->trainjob));
+
+	return since < 0 || since > w->v->now ? 0 : w->v->now - since;
+}
+
+/* What kubectl would show of a cluster's job, by a command of ours. */
+static const char *command_here(struct why *w, const char *command)
+{
+	const char *own = str_after(command, "kftrainer ");
+	const char *verb = str_starts(command, "kubectl logs ") ? "logs" : "events";
+
+	if (!own)
+		return arena_printf(w->arena, "kftrainer %s --local %s%%n", verb,
+				    w->v->name);
+	verb = str_slice(w->arena, own, strcspn(own, " "));
+	return arena_printf(w->arena, "kftrainer %s --local%s", verb, own + strlen(verb));
+}
+
+/* "%n" of a command. */
+static const char *command_text(struct why *w, const char *text)
+{
+	const char *command = w->v->here ? command_here(w, text) : text;
+	const char *at = strstr(command, "%n");
+
+	if (!at)
+		return command;
+	return arena_printf(w->arena, "%s -n %s%s",
+			    str_slice(w->arena, command, (size_t)(at - command)),
+			    w->v->ns, at + 2);
+}
+
+void why_add(struct why *w, const char *reason, const char *command, const char *fmt, ...)
+{
+	cJSON *cause = cJSON_CreateObject();
+	cleanup_free char *text = NULL;
+	va_list ap;
+
+	va_start(ap, fmt);
+	text = xvasprintf(fmt, ap);
+	va_end(ap);
+	json_put_str(cause, reason, "reason");
+	json_put_str(cause, str_visible(w->arena, text, false), "message");
+	if (command)
+		json_put_str(cause,
+			     str_visible(w->arena, command_text(w, command), false),
+			     "command");
+	cJSON_AddItemToArray(w->causes, cause);
+}
+
+/* ---- what state it is in ---- */
+
+static const struct {
+	enum why_state state;
+	const char *name, *headline;
+} states[] = {
+	{ WHY_DELETED, "Deleted", "is being deleted" },
+	{ WHY_FAILED, "Failed", "has failed" },
+	{ WHY_COMPLETE, "Complete", "" },
+	{ WHY_SUSPENDED, "Suspended", "is suspended" },
+	{ WHY_PENDING, "Pending", "is pending" },
+	{ WHY_RUNNING, "Running", "is running" },
+};
+enum { N_STATES = N_ELEMENTS(states) };
+
+static bool trains(const struct view *v)
+{
+	const cJSON *pod;
+
+	json_each(pod, v->pods)
+		if (str_eq(pod_phase(pod), "Running") && pod_node_rank(pod) >= 0 &&
+		    !meta_is_deleted(pod) &&
+		    !str_eq(pod_job(pod), "dataset-initializer") &&
+		    !str_eq(pod_job(pod), "model-initializer"))
+			return true;
+	return false;
+}
+
+static enum why_state state_of(const struct view *v)
+{
+	const cJSON *status = tj_status(v->trainjob);
+	struct view_counts n = view_count(v);
+
+	if (meta_is_deleted(v->trainjob))
+		return WHY_DELETED;
+	if (status_is_true(status, "Failed"))
+		return WHY_FAILED;
+	if (status_finished(status))
+		return WHY_COMPLETE;
+	if (tj_suspend(v->trainjob))
+		return WHY_SUSPENDED;
+	if (!tj_is_ours(v->trainjob)) /* its pods are in another cluster */
+		return str_eq(status_state(status), "Running") ? WHY_RUNNING
+							       : WHY_PENDING;
+	return trains(v) && !n.pending && n.all >= view_pods_wanted(v) ? WHY_RUNNING
+								       : WHY_PENDING;
+}
+
+cJSON *why_explain(const struct view *v)
+{
+	cleanup_arena struct arena arena = { 0 };
+	struct why w = { .v = v, .arena = &arena, .state = state_of(v) };
+	cJSON *ret = cJSON_CreateObject(), *unknown;
+	const cJSON *d;
+
+	json_put_str(ret, v->ns, "namespace");
+	json_put_str(ret, v->name, "name");
+	for (size_t i = 0; i < N_STATES; i++)
+		if (states[i].state == w.state)
+			json_put_str(ret, states[i].name, "state");
+	w.causes = json_list(ret, "causes");
+	unknown = json_list(ret, "unknown");
+	for (size_t i = 0; i < N_ELEMENTS(table); i++)
+		if (table[i].states & w.state && !(table[i].only && w.causes->child))
+			table[i].look(&w);
+	json_each(d, v->denied) {
+		cJSON *one = cJSON_CreateObject();
+
+		json_put(one, json_dup(json_get(d, "what")), "what");
+		json_put(one, json_dup(json_get(d, "check")), "check");
+		cJSON_AddItemToArray(unknown, one);
+	}
+	return ret;
+}
+
+/* ---- the paragraph ---- */
+
+/* "bert is suspended"; of a complete job, whose cause has the verb, "bert ". */
+static const char *headline_of(struct arena *arena, const cJSON *why)
+{
+	const char *headline = "";
+
+	for (size_t i = 0; i < N_STATES; i++)
+		if (str_eq(states[i].name, json_str(why, "state")))
+			headline = states[i].headline;
+	return arena_printf(arena, "%s %s", json_str(why, "name"), headline);
+}
+
+static void put_sentence(struct buf *out, const char *before, const char *text)
+{
+	bool ended = str_ends(text, "?") || strchr(text, '\n'); /* or several lines */
+
+	buf_printf(out, "%s%s%s", before, text, ended ? "" : ".");
+}
+
+static void put_unknown(struct buf *out, const cJSON *why)
+{
+	const cJSON *list = json_get(why, "unknown"), *d;
+
+	json_each(d, list)
+		buf_printf(out, "%s%s",
+			   d == list->child ? " You are not allowed to " : " or ",
+			   json_str(d, "what"));
+	if (list && list->child)
+		buf_adds(out, ", so this answer may be incomplete.");
+}
+
+static void put_commands(struct buf *out, const cJSON *why)
+{
+	const char *told[MAX_COMMANDS + 1] = { 0 };
+	const cJSON *c;
+	size_t n = 0;
+
+	json_each(c, json_get(why, "causes")) {
+		const char *command = json_str(c, "command");
+
+		if (command && n < MAX_COMMANDS && !str_in(command, told))
+			told[n++] = command;
+	}
+	for (size_t i = 0; i < n; i++)
+		buf_printf(out, "More: %s\n", told[i]);
+	json_each(c, json_get(why, "unknown"))
+		if (json_str(c, "check"))
+			buf_printf(out, "Check: %s\n", json_str(c, "check"));
+}
+
+void why_text(struct buf *out, const cJSON *why)
+{
+	cleanup_arena struct arena arena = { 0 };
+	const char *headline = headline_of(&arena, why);
+	const char *colon = str_ends(headline, " ") ? "" : ": ";
+	const cJSON *c;
+	int n = 0;
+
+	buf_printf(out, "%s", headline);
+	json_each(c, json_get(why, "causes"))
+		if (n++ < MAX_TOLD)
+			put_sentence(out,
+				     n == 1 ? colon : " Also: ", json_str(c, "message"));
+	put_unknown(out, why);
+	buf_adds(out, "\n");
+	put_commands(out, why);
+}

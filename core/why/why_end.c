@@ -1,0 +1,324 @@
+/*
+ * why_end.c - the job has failed, or is complete; how a failure is worded.
+ */
+#include <string.h>
+
+#include "api/meta.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/str.h"
+#include "trainer/api.h"
+#include "trainer/logcause.h"
+#include "trainer/podspec.h"
+#include "trainer/trainjob.h"
+#include "trainer/trainjob_status.h"
+#include "why/foreign.h"
+#include "why/why_impl.h"
+
+enum { MAX_LINE = 300 };
+
+/* ---- logs ---- */
+
+/* What a log comes down to. Lines are in the arena, without their timestamps. */
+struct story {
+	const char *error; /* the last exception of its own */
+	struct log_reader reader;
+	const char *cause_line; /* that of its cause */
+	const char *last;
+};
+
+/* "2026-01-01T00:00:00.1Z text" */
+static const char *without_time(const char *line)
+{
+	const char *space = strchr(line, ' ');
+
+	return space && space > line && space[-1] == 'Z' ? space + 1 : line;
+}
+
+static const char *quoted(struct why *w, const char *line)
+{
+	return strlen(line) > MAX_LINE ? arena_printf(w->arena, "%s ...",
+						      str_slice(w->arena, line, MAX_LINE))
+				       : line;
+}
+
+static void add_line(struct story *s, const char *line)
+{
+	bool better;
+	const struct log_cause *c = log_read(&s->reader, line, strlen(line), &better);
+
+	if (*line)
+		s->last = line;
+	if (better)
+		s->cause_line = line;
+	if (!(c && c->side == LOG_PEER) && log_is_exception(line, strlen(line)))
+		s->error = line;
+}
+
+static struct story story_of(struct why *w, const cJSON *pod)
+{
+	const char *text = view_log(w->v, pod);
+	struct story s = { 0 };
+	char **lines;
+
+	if (!text)
+		return s;
+	lines = str_split(w->arena, text, '\n', NULL);
+	for (; *lines; lines++)
+		add_line(&s, str_trim(w->arena, without_time(*lines)));
+	return s;
+}
+
+static const char *hint(struct why *w, const struct story *s)
+{
+	cleanup_buf struct buf out = { .max = 1024 };
+
+	if (!s->reader.cause || (s->reader.cause->side == LOG_PEER && s->error))
+		return "";
+	log_hint(&out, &s->reader);
+	return arena_printf(w->arena, " (%s)", (char *)out.data);
+}
+
+const char *why_log_says(struct why *w, const cJSON *pod)
+{
+	struct story s = story_of(w, pod);
+	const char *line = s.error ? s.error : s.cause_line ? s.cause_line : s.last;
+
+	if (!line)
+		return "";
+	return arena_printf(w->arena, "; its log %s \"%s\"%s",
+			    s.error || s.cause_line ? "says" : "ends with",
+			    quoted(w, line), hint(w, &s));
+}
+
+/* ---- one failure ---- */
+
+static const char *limit_of(const struct failure *f)
+{
+	const cJSON *c = json_find_const(pod_containers_const(pod_spec_of(f->pod)),
+					 "name", f->fact.container);
+
+	if (!c)
+		c = json_find_const(pod_init_containers_const(pod_spec_of(f->pod)),
+				    "name", f->fact.container);
+	return json_str(container_limits(c), "memory");
+}
+
+static const char *exit_hint(int64_t code)
+{
+	switch (code) {
+	case 126:
+		return ": a command is not executable";
+	case 127:
+		return ": a command was not found";
+	case 137:
+		return ": check the node for an out-of-memory kill";
+	default:
+		return "";
+	}
+}
+
+static const char *ended(struct why *w, const struct failure *f)
+{
+	const struct pod_fact *fact = &f->fact;
+	const char *signal = exit_signal(fact->exit_code);
+	const char *limit = limit_of(f), *said = fact->message;
+	const char *more = said && *said
+				   ? arena_printf(w->arena, "; its message is \"%s\"",
+						  why_words(w, said))
+				   : "";
+
+	if (fact->cause == POD_OOM)
+		return arena_printf(
+			w->arena, "was killed for %s%s (OOMKilled, exit code %lld)%s",
+			limit ? "using more memory than its limit of " : "want of memory",
+			limit ? limit : "", (long long)fact->exit_code, more);
+	if (fact->cause == POD_START)
+		return arena_printf(w->arena, "could not be started: %s (%s)",
+				    why_words(w, said), fact->reason);
+	return arena_printf(w->arena, "ended with exit code %lld%s%s%s%s%s",
+			    (long long)fact->exit_code, signal ? " (" : "",
+			    signal ? signal : "", signal ? ")" : "",
+			    exit_hint(fact->exit_code), more);
+}
+
+static const char *disrupted(struct why *w, const struct pod_fact *fact)
+{
+	static const struct {
+		const char *reason, *what;
+	} rows[] = {
+		{ "Evicted", "was evicted by its node" },
+		{ "TerminationByKubelet", "was ended by its node" },
+		{ "PreemptionByScheduler", "was preempted by a pod of higher priority" },
+		{ "DeletionByTaintManager",
+		  "was ended because its node was lost or tainted" },
+		{ "EvictionByEvictionAPI", "was evicted, as when a node is drained" },
+		{ "DeletionByPodGC", "was on a node that no longer exists" },
+	};
+	const char *what = arena_printf(w->arena, "was ended from outside (%s)",
+					fact->reason ? fact->reason : "no reason given");
+
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++)
+		if (str_eq(rows[i].reason, fact->reason))
+			what = arena_printf(w->arena, "%s (%s)", rows[i].what,
+					    fact->reason);
+	return fact->message && *fact->message ? arena_printf(w->arena, "%s: %s", what,
+							      why_words(w, fact->message))
+					       : what;
+}
+
+const char *why_failure(struct why *w, const struct failure *f)
+{
+	const char *node = pod_node(f->pod);
+	const char *who = arena_printf(w->arena, "%s, pod %s%s%s",
+				       pod_step(w->arena, f->pod), meta_name(f->pod),
+				       node ? " on node " : "", node ? node : "");
+	int64_t again = f->fact.restarts;
+
+	if (f->fact.cause == POD_DISRUPTED)
+		return arena_printf(w->arena, "%s, %s", who, disrupted(w, &f->fact));
+	if (f->fact.cause == POD_REJECTED)
+		return arena_printf(w->arena, "%s, was refused by its node: %s (%s)", who,
+				    why_words(w, f->fact.message), f->fact.reason);
+	return arena_printf(w->arena, "%s: %scontainer %s %s%s", who,
+			    why_is_init(f->pod, f->fact.container) ? "init " : "",
+			    f->fact.container, ended(w, f),
+			    again ? arena_printf(w->arena, ", after %lld restart%s",
+						 (long long)again, again == 1 ? "" : "s")
+				  : "");
+}
+
+const char *why_logs(struct why *w, const struct failure *f)
+{
+	if (f->fact.cause == POD_DISRUPTED || f->fact.cause == POD_REJECTED)
+		return why_describe(w, "pod", meta_name(f->pod));
+	return arena_printf(w->arena, "kubectl logs %s -c %s%s%%n", meta_name(f->pod),
+			    f->fact.container, f->fact.restarted ? " --previous" : "");
+}
+
+/* ---- the job has failed ---- */
+
+void why_deadline(struct why *w)
+{
+	const struct view *v = w->v;
+	const char *start = status_deadline_start(v->trainjob);
+
+	if (!status_is_exceeded(tj_status(v->trainjob)))
+		return;
+	why_add(w, "DeadlineExceeded", why_describe(w, "trainjob", v->name),
+		"it was stopped because it exceeded its deadline of %lld s "
+		"(spec.activeDeadlineSeconds), counted from %s",
+		(long long)tj_active_deadline(v->trainjob), start ? start : "its start");
+}
+
+/* A rank that ended for want of another says nothing: who raised an error of its own? */
+static size_t culprit(struct why *w, const struct failure *list, size_t n)
+{
+	struct story first = story_of(w, list[0].pod);
+
+	if (first.error || !first.reader.cause || first.reader.cause->side != LOG_PEER)
+		return 0;
+	for (size_t i = 1; i < n; i++)
+		if (story_of(w, list[i].pod).error)
+			return i;
+	return 0;
+}
+
+static const char *reason_of(const struct failure *f)
+{
+	return f->fact.cause == POD_FAILED ? "ExitCode"
+					   : pod_causes[f->fact.cause].reason;
+}
+
+/* The pods are deleted: use the events of their failure. */
+static void from_events(struct why *w)
+{
+	static const char *const reasons[] = {
+		"OOMKilled",    "ContainerFailed",      "PodDisrupted",
+		"PodFailed",    "ContainerStartFailed", "ImagePullFailed",
+		"Unschedulable"
+	};
+	const cJSON *e = view_event(w->v, TRAINJOB_KIND, w->v->name, "Failed", true);
+	const char *first = strstr(event_message(e), STATUS_FIRST);
+
+	if (first) {
+		why_add(w, "FirstFailure", NULL, "the first failure was that of %s",
+			why_words(w, first + strlen(STATUS_FIRST)));
+		return;
+	}
+	for (size_t i = 0; i < N_ELEMENTS(reasons); i++) {
+		e = view_event(w->v, TRAINJOB_KIND, w->v->name, reasons[i], true);
+		if (!e)
+			continue;
+		why_add(w, reasons[i], why_describe(w, "trainjob", w->v->name),
+			"observed before: %s", why_words(w, event_message(e)));
+		return;
+	}
+}
+
+void why_first_failure(struct why *w)
+{
+	struct failure list[VIEW_LOGS];
+	size_t n = view_failures(w->v, list, VIEW_LOGS), i;
+
+	if (w->refused_told)
+		return;
+	if (!n) {
+		from_events(w);
+		return;
+	}
+	i = culprit(w, list, n);
+	if (i)
+		why_add(w, reason_of(&list[i]), why_logs(w, &list[i]),
+			"the first error that is not a lost connection is that of %s%s; "
+			"%s then lost that peer",
+			why_failure(w, &list[i]), why_log_says(w, list[i].pod),
+			pod_step(w->arena, list[0].pod));
+	else
+		why_add(w, reason_of(&list[0]), why_logs(w, &list[0]),
+			"the first failure is that of %s%s", why_failure(w, &list[0]),
+			why_log_says(w, list[0].pod));
+}
+
+/* A Job that failed, but for no better reason than that the TrainJob has. */
+static const cJSON *job_failed(const cJSON *job, const cJSON *trainjob_failed)
+{
+	const cJSON *c = condition_with(job, "Failed", "True");
+
+	return str_eq(condition_reason(c), condition_reason(trainjob_failed)) ? NULL : c;
+}
+
+void why_gave_up(struct why *w)
+{
+	const struct view *v = w->v;
+	const cJSON *failed = condition_with(v->trainjob, COND_FAILED, "True");
+	const cJSON *job, *c = NULL;
+	const char *name = NULL;
+
+	if (status_is_exceeded(tj_status(v->trainjob)) || w->refused_told)
+		return;
+	json_each(job, v->jobs)
+		if (!c && (c = job_failed(job, failed)))
+			name = meta_name(job);
+	if (c)
+		why_add(w, condition_reason(c), why_describe(w, "job", name),
+			"Job %s gave up, %s (%s)", name,
+			why_words(w, condition_message(c)), condition_reason(c));
+	else
+		why_add(w, condition_reason(failed), why_describe(w, "trainjob", v->name),
+			"its JobSet has failed: %s (%s)",
+			why_words(w, condition_message(failed)),
+			condition_reason(failed));
+}
+
+void why_complete(struct why *w)
+{
+	const cJSON *tj = w->v->trainjob;
+	int64_t end = time_of(status_end_time(tj_status(tj)));
+	int64_t start = time_of(meta_created(tj));
+	char took[DURATION_TEXT_SIZE];
+
+	duration_age(end > start ? end - start : 0, took);
+	why_add(w, "Complete", arena_printf(w->arena, "kftrainer logs %s%%n", w->v->name),
+		"completed %s ago, %s after it was created", why_age(w, end), took);
+}

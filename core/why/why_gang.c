@@ -1,0 +1,279 @@
+/*
+ * why_gang.c - a gang waits: how many pods it needs, and how many find room.
+ */
+#include <string.h>
+
+#include "api/meta.h"
+#include "base/str.h"
+#include "trainer/trainjob.h"
+#include "why/capacity.h"
+#include "why/foreign.h"
+#include "why/why_impl.h"
+
+#define TIMED_OUT "rejected due to timeout after waiting"
+
+/* ---- the gang ---- */
+
+/* `have`: its pods that have a node, or have one reserved. */
+struct gang {
+	int64_t need, all, have;
+	const cJSON *waits;  /* the first that waits */
+	const cJSON *says;   /* of which the scheduler says most; or NULL */
+	const char *message; /* what it says; "" */
+	bool timed_out;      /* some waited for the others in vain */
+	const char *of;      /* where `need` is from */
+};
+
+/* How much a message says: of nodes, of a timeout, of the cluster, of another attempt. */
+static int weight(const char *message)
+{
+	if (strstr(message, TIMED_OUT))
+		return 4;
+	if (strstr(message, "resource gap"))
+		return 3;
+	return strstr(message, " failed recently")      ? 1
+	       : strstr(message, "nodes are available") ? 5
+	       : *message                               ? 2
+							: 0;
+}
+
+static void look_at(struct gang *g, const cJSON *pod)
+{
+	struct pod_fact_list facts;
+
+	if (pod_node(pod))
+		return;
+	pod_facts_of(pod, &facts);
+	for (size_t i = 0; i < facts.n; i++) {
+		const struct pod_fact *f = &facts.list[i];
+
+		if (f->cause != POD_UNSCHEDULABLE || !f->message)
+			continue;
+		g->timed_out |= strstr(f->message, TIMED_OUT) != NULL;
+		if (weight(f->message) <= weight(g->message))
+			continue;
+		g->says = pod;
+		g->message = f->message;
+	}
+}
+
+static bool gang_of(struct why *w, struct gang *ret)
+{
+	const struct view *v = w->v;
+	bool yunikorn = false;
+	const cJSON *pod;
+
+	*ret = (struct gang){ .message = "", .need = group_min_member(v->podgroup) };
+	json_each(pod, v->pods) {
+		bool group = pod_task_group(pod);
+
+		if (meta_is_deleted(pod) || !(group || pod_group_of(pod)))
+			continue;
+		yunikorn |= group;
+		ret->all++;
+		ret->have += pod_node(pod) != NULL;
+		if (!pod_node(pod) && !ret->waits)
+			ret->waits = pod;
+		if (group && !pod_node(pod))
+			ret->need = task_group_min(pod);
+		look_at(ret, pod);
+	}
+	json_each(pod, v->placeholders) {
+		ret->have += pod_node(pod) != NULL;
+		look_at(ret, pod);
+	}
+	ret->of = yunikorn ? "minMember of its task groups"
+			   : arena_printf(w->arena, "minMember of PodGroup %s", v->name);
+	return ret->need > ret->have && ret->all && (ret->waits || ret->all < ret->need);
+}
+
+/* ---- YuniKorn's queue ---- */
+
+/* The number after "vcore:" of "map[memory:1 vcore:2]"; false: none. */
+static bool number_of(struct why *w, const char *map, const char *key, int64_t *ret)
+{
+	const char *end = strchr(map, ']');
+	const char *text = end ? str_slice(w->arena, map, (size_t)(end - map)) : "";
+	const char *at = strstr(text, arena_printf(w->arena, "%s:", key));
+
+	if (!at)
+		return false;
+	at += strlen(key) + 1;
+	return !str_int(ret, str_slice(w->arena, at, strcspn(at, " ")), INT64_MIN,
+			INT64_MAX, IGNORED);
+}
+
+/*
+ * "Request 'x' does not fit in queue 'root.a' (requested map[...], available map[...])":
+ * how often it fits, and what of it does not.
+ */
+static bool queue_room(struct why *w, int64_t *ret, const char **ret_limit)
+{
+	static const char *const keys[] = { "vcore", "memory", "pods", "nvidia.com/gpu",
+					    "amd.com/gpu" };
+	const cJSON *e = view_event(w->v, "Pod", NULL, "Informational", false);
+	const char *message = e ? event_message(e) : "";
+	const char *queue = strstr(message, " does not fit in queue '");
+	const char *asked = strstr(message, "requested map[");
+	const char *left = strstr(message, "available map[");
+	int64_t a, b;
+
+	*ret = INT64_MAX;
+	if (!queue || !asked || !left)
+		return false;
+	queue += strlen(" does not fit in queue '");
+	for (size_t i = 0; i < N_ELEMENTS(keys); i++) {
+		if (!number_of(w, asked, keys[i], &a) || a <= 0 ||
+		    !number_of(w, left, keys[i], &b) || (b < 0 ? 0 : b / a) >= *ret)
+			continue;
+		*ret = b < 0 ? 0 : b / a;
+		*ret_limit =
+			arena_printf(w->arena, "%s of queue %s", keys[i],
+				     str_slice(w->arena, queue, strcspn(queue, "'")));
+	}
+	return *ret != INT64_MAX;
+}
+
+/* ---- what it is that keeps it from starting ---- */
+
+/* What room_of() does not count: the scheduler's words for it, and ours. */
+static const struct {
+	const char *words, *limit;
+} uncounted[] = {
+	{ "ersistentVolumeClaims", "volume claims" },
+	{ "ersistentvolumeclaim", "volume claims" },
+	{ "persistent volumes", "volume claims" },
+	{ "volume node affinity", "volume claims" },
+	{ "device class", "devices" },
+	{ "pod anti-affinity", "pod anti-affinity" },
+	{ "pod affinity", "pod affinity" },
+	{ "topology spread", "topology spread" },
+	{ "free ports", "host ports" },
+};
+
+static const char *uncounted_limit(const char *message)
+{
+	for (size_t i = 0; i < N_ELEMENTS(uncounted); i++)
+		if (strstr(message, uncounted[i].words))
+			return uncounted[i].limit;
+	return NULL;
+}
+
+/* Pods that are not there: their Job says why. */
+static const char *unmade_limit(const struct view *v)
+{
+	const cJSON *job, *e;
+
+	json_each(job, v->jobs) {
+		e = view_event(v, "Job", meta_name(job), "FailedCreate", true);
+		if (e && strstr(event_message(e), "exceeded quota"))
+			return "quota";
+	}
+	return "pods that could not be created";
+}
+
+/*
+ * "room for 2 (cpu)"; NULL: that is not known. *ret_room: how many have a place, -1 where
+ * only a scheduler knows.
+ */
+static const char *room_text(struct why *w, const struct gang *g, struct room *ret_room)
+{
+	const char *limit = uncounted_limit(g->message);
+	bool devices = strstr(g->message, "cannot allocate all claims");
+	int64_t more = 0;
+
+	if (devices && g->waits && !pod_devices(g->waits))
+		limit = "devices";
+
+	*ret_room = (struct room){ .now = -1 };
+	if (g->all < g->need && !w->v->placeholders->child)
+		return arena_printf(w->arena, "room for %lld (%s)", (long long)g->all,
+				    unmade_limit(w->v));
+	if (!limit && !queue_room(w, &more, &limit)) {
+		if (!g->waits || !room_of(ret_room, w->arena, w->v, g->waits))
+			return NULL;
+		ret_room->now += g->have;
+		limit = ret_room->limit;
+		more = ret_room->now - g->have;
+	}
+	if (g->have + more >= g->need)
+		return arena_printf(w->arena, "room for %lld",
+				    (long long)(g->have + more));
+	return arena_printf(w->arena, "room for %lld (%s)", (long long)(g->have + more),
+			    limit);
+}
+
+const char *why_gang_needs(struct why *w)
+{
+	struct room room;
+	const char *text;
+	struct gang g;
+
+	if (!gang_of(w, &g) || !(text = room_text(w, &g, &room)))
+		return "";
+	w->gang_told = true;
+	return arena_printf(w->arena, "its gang needs %lld, %s: ", (long long)g.need,
+			    text);
+}
+
+/* What it comes to, where the numbers are known. */
+static const char *outcome(struct why *w, const struct gang *g, const struct room *room)
+{
+	if (room->now >= g->need && str_eq(pod_scheduler(g->waits), "yunikorn"))
+		return arena_printf(w->arena,
+				    "; queue %s runs its maximum number of applications, "
+				    "or YuniKorn has not retried it",
+				    pod_queue(g->waits));
+	if (room->now >= g->need)
+		return "; the scheduler has not retried it";
+	if (g->timed_out)
+		return "; scheduleTimeoutSeconds expired, and the scheduler will "
+		       "retry it";
+	return "";
+}
+
+static void tell(struct why *w, const struct gang *g, const struct room *room,
+		 const char *text)
+{
+	const char *words = g->says ? why_scheduler_says(w, g->says, g->message) : "";
+	const struct view *v = w->v;
+	const char *command = v->podgroup ? why_describe(w, "podgroup", v->name)
+					  : why_describe(w, "pod", meta_name(g->waits));
+
+	w->gang_told = true;
+	if (room->eligible && room->empty < g->need) {
+		why_add(w, "GangTooLarge", command,
+			"its gang needs %lld (%s), but all nodes together have "
+			"room for %lld (%s), without other pods: add nodes, "
+			"request less, or use fewer nodes",
+			(long long)g->need, g->of, (long long)room->empty,
+			room->empty_limit);
+		return;
+	}
+	why_add(w, g->timed_out ? "GangTimeout" : "Gang", command,
+		"its gang needs %lld, %s: %lld of its %lld pods have a node (%s)%s%s%s",
+		(long long)g->need, text, (long long)g->have, (long long)g->all, g->of,
+		outcome(w, g, room), *words ? ": " : "", words);
+}
+
+void why_gang(struct why *w)
+{
+	const cJSON *not_yet = condition_with(w->v->podgroup, "Unschedulable", "True");
+	const char *message = condition_message(not_yet), *text;
+	struct room room;
+	struct gang g;
+
+	if (w->gang_told || w->devices_told || !gang_of(w, &g))
+		return;
+	text = room_text(w, &g, &room);
+	if (text && g.waits) {
+		tell(w, &g, &room, text);
+		return;
+	}
+	why_add(w, "Gang",
+		w->v->podgroup ? why_describe(w, "podgroup", w->v->name) : NULL,
+		"its gang is not complete: %lld of its %lld pods have a node, and at "
+		"least %lld must be placed together (%s)%s%s",
+		(long long)g.have, (long long)g.all, (long long)g.need, g.of,
+		*message ? ": " : "", why_words(w, message));
+}

@@ -1,0 +1,274 @@
+/*
+ * why_objects.c - no controller acts on the job, or its objects are refused.
+ */
+#include <string.h>
+
+#include "api/meta.h"
+#include "base/str.h"
+#include "trainer/api.h"
+#include "trainer/jobset.h"
+#include "trainer/trainjob.h"
+#include "why/foreign.h"
+#include "why/why_impl.h"
+
+enum { ACTS_SECONDS = 5 }; /* a running controller has acted by then */
+
+#define CREATION_FAILED "TrainJobResourcesCreationFailed"
+
+void why_deleted(struct why *w)
+{
+	const cJSON *tj = w->v->trainjob, *finalizer = meta_finalizers(tj);
+	int64_t left = view_count(w->v).all;
+	const cJSON *pod, *late = NULL;
+
+	json_each(pod, w->v->pods)
+		if (meta_is_deleted(pod))
+			late = pod;
+	if (late)
+		why_add(w, "Deleting", why_describe(w, "pod", meta_name(late)),
+			"its pods are terminating; %s still exists%s%s", meta_name(late),
+			pod_node(late) ? " on node " : "",
+			pod_node(late) ? pod_node(late) : "");
+	else if (finalizer && finalizer->child)
+		why_add(w, "Finalizer", why_describe(w, "trainjob", w->v->name),
+			"its finalizer %s has not been removed by its owner",
+			finalizer->child->valuestring ? finalizer->child->valuestring
+						      : "");
+	else
+		why_add(w, "Deleting", NULL, "%lld of its pods remain", (long long)left);
+}
+
+void why_elsewhere(struct why *w)
+{
+	const struct view *v = w->v;
+	const char *cluster = workload_cluster(v->workload);
+	const cJSON *lost = condition_with(v->worker, "Active", "False");
+
+	if (tj_is_ours(v->trainjob))
+		return;
+	if (cluster && lost) {
+		why_add(w, "WorkerClusterLost",
+			arena_printf(w->arena, "kubectl describe multikueuecluster %s",
+				     cluster),
+			"for %s Kueue has had no connection to cluster %s, which runs "
+			"it; its status is out of date: %s",
+			why_age(w, condition_since(lost)), cluster,
+			why_words(w, condition_message(lost)));
+		return;
+	}
+	if (cluster) {
+		why_add(w, "ManagedBy",
+			why_describe(w, "workload", meta_name(v->workload)),
+			"its pods run in cluster %s, which MultiKueue chose; use that "
+			"cluster's kubeconfig to see %s",
+			cluster, w->state == WHY_RUNNING ? "them" : "why they wait");
+		return;
+	}
+	if (v->workload) /* why_queued() */
+		return;
+	why_add(w, "ManagedBy", why_describe(w, "trainjob", w->v->name),
+		"spec.managedBy names another controller, so Kubeflow "
+		"Trainer ignores the job; that controller must start it "
+		"(MultiKueue does so in a worker cluster)");
+}
+
+static const char *list_runtimes(const struct runtime_ref *ref)
+{
+	return runtime_ref_is_cluster(ref) ? "kubectl get clustertrainingruntimes"
+					   : "kubectl get trainingruntimes%n";
+}
+
+void why_no_runtime(struct why *w)
+{
+	struct runtime_ref ref = tj_runtime_ref(w->v->trainjob);
+
+	if (w->v->jobset || !view_is_missing(w->v, ref.kind))
+		return;
+	why_add(w, "RuntimeNotFound", list_runtimes(&ref),
+		"the %s %s that it refers to does not exist%s%s", ref.kind, ref.name,
+		runtime_ref_is_cluster(&ref) ? "" : " in namespace ",
+		runtime_ref_is_cluster(&ref) ? "" : w->v->ns);
+}
+
+/* Its objects exist: only other programs still need the runtime. */
+void why_runtime_gone(struct why *w)
+{
+	struct runtime_ref ref = tj_runtime_ref(w->v->trainjob);
+
+	if (!view_is_missing(w->v, ref.kind) ||
+	    !(w->v->jobset || w->state & (WHY_COMPLETE | WHY_FAILED)))
+		return;
+	why_add(w, "RuntimeGone", list_runtimes(&ref),
+		"its %s %s has been deleted: the job no longer needs it, "
+		"but list_jobs() of the Python SDK fails until the runtime "
+		"exists again or the job is deleted",
+		ref.kind, ref.name);
+}
+
+/* ---- refusals, in the API server's words ---- */
+
+struct refusal {
+	const char *in; /* the words */
+	const char *reason;
+	const char *what; /* NULL: the words say so */
+	const char *command;
+};
+
+static const struct refusal refusals[] = {
+	{ "exceeded quota: ", "ResourceQuota",
+	  "a ResourceQuota of the namespace is used up",
+	  "kubectl describe resourcequota%n" },
+	{ "usage per ", "LimitRange", "a LimitRange of the namespace does not allow them",
+	  "kubectl describe limitrange%n" },
+	{ "limit to request ratio per ", "LimitRange",
+	  "a LimitRange of the namespace does not allow them",
+	  "kubectl describe limitrange%n" },
+	{ "violates PodSecurity", "PodSecurity",
+	  "the namespace's Pod Security level does not allow them",
+	  "kubectl get namespace -o yaml%n" },
+	{ "denied the request", "WebhookDenied", "an admission webhook refuses them",
+	  NULL },
+	{ "failed calling webhook", "WebhookUnreachable",
+	  "an admission webhook does not answer", NULL },
+	{ "error looking up service account", "ServiceAccountNotFound",
+	  "their service account does not exist", "kubectl get serviceaccounts%n" },
+	{ "no PriorityClass with name", "PriorityClassNotFound",
+	  "their priority class does not exist", "kubectl get priorityclasses" },
+	{ JOBSET_MISSING, "JobSetNotInstalled", JOBSET_MISSING,
+	  "kubectl get crd jobsets.jobset.x-k8s.io" },
+	{ PODGROUP_MISSING_WORDS, "PodGroupNotInstalled", NULL,
+	  "kubectl get crds | grep podgroups" },
+};
+
+static const struct refusal *refusal_of(const char *message)
+{
+	for (size_t i = 0; i < N_ELEMENTS(refusals); i++)
+		if (strstr(message, refusals[i].in))
+			return &refusals[i];
+	return NULL;
+}
+
+/* "exceeded quota: q, requested: cpu=2, used: ..." of `pods "x" is forbidden: exceeded ...`. */
+static const char *words_of(struct why *w, const struct refusal *r, const char *message)
+{
+	const char *forbidden = strstr(message, "is forbidden: ");
+	const char *at = r ? strstr(message, r->in) : NULL;
+
+	if (at && str_eq(r->reason, "ResourceQuota"))
+		return why_words(w, at);
+	return why_words(w, forbidden ? forbidden + strlen("is forbidden: ") : message);
+}
+
+static void add_refusal(struct why *w, const char *what, const char *message,
+			const char *command)
+{
+	const struct refusal *r = refusal_of(message);
+	const char *words = words_of(w, r, message);
+	bool repeats = r && str_eq(words, r->what);
+	const char *kind = r && r->what ? r->what : "";
+
+	why_add(w, r ? r->reason : "CreationFailed",
+		r && r->command ? r->command : command, "%s cannot be created%s%s%s%s",
+		what, *kind ? ": " : "", kind, repeats ? "" : ": ", repeats ? "" : words);
+}
+
+/* Only as long as there is no JobSet, or not the one that is wanted. */
+void why_creation_failed(struct why *w)
+{
+	static const char prefix[] = "TrainJob resources reconciliation failed: ";
+	const cJSON *e =
+		view_event(w->v, TRAINJOB_KIND, w->v->name, CREATION_FAILED, true);
+	const cJSON *jobset = w->v->jobset;
+	const char *message, *rest;
+
+	if (!e || (jobset && jobset_suspended(jobset) == tj_suspend(w->v->trainjob)))
+		return;
+	message = event_message(e);
+	rest = str_after(message, prefix);
+	if (view_is_missing(w->v, tj_runtime_ref(w->v->trainjob).kind) && !jobset)
+		return; /* that is why */
+	add_refusal(w, "its objects", rest ? rest : message,
+		    why_describe(w, "trainjob", w->v->name));
+}
+
+/* ---- no controller ---- */
+
+static const char *controller_fault(struct why *w)
+{
+	const struct view *v = w->v;
+	int64_t renewed = lease_renewed(v->lease);
+
+	if (view_is_missing(v, "Deployment") && view_is_missing(v, "Lease"))
+		return "the cluster has neither its Deployment nor its Lease: is it "
+		       "installed (kftrainer install)?";
+	if (v->lease && renewed >= 0 && v->now - renewed > 2 * lease_seconds(v->lease))
+		return arena_printf(w->arena, "its Lease, of %s, was last renewed %s ago",
+				    *lease_holder(v->lease) ? lease_holder(v->lease)
+							    : "nobody",
+				    why_age(w, renewed));
+	if (v->lease && !*lease_holder(v->lease))
+		return "its Lease has no holder";
+	if (v->deployment && !deployment_available(v->deployment))
+		return "its Deployment has no available pod";
+	return NULL;
+}
+
+void why_no_controller(struct why *w)
+{
+	const struct view *v = w->v;
+	const cJSON *own = view_event(v, TRAINJOB_KIND, v->name, NULL, false);
+	const char *fault, *ns;
+
+	if (v->jobset || own || why_job_age(w) < ACTS_SECONDS ||
+	    view_is_missing(v, tj_runtime_ref(v->trainjob).kind) ||
+	    tj_status(v->trainjob) || !tj_is_ours(v->trainjob))
+		return;
+	fault = controller_fault(w);
+	ns = meta_namespace(v->deployment ? v->deployment : v->lease);
+	why_add(w, "ControllerNotRunning",
+		arena_printf(w->arena, "kubectl get pods -n %s",
+			     ns ? ns : "kubeflow-system"),
+		"the Kubeflow Trainer controller has not processed it for %s: it has "
+		"neither a status nor a JobSet%s%s",
+		why_age(w, v->now - why_job_age(w)), fault ? "; " : "",
+		fault ? fault : "");
+}
+
+void why_no_jobset_controller(struct why *w)
+{
+	const struct view *v = w->v;
+	int64_t since = time_of(meta_created(v->jobset));
+
+	if (!v->jobset || v->jobs->child || jobset_suspended(v->jobset) ||
+	    v->now - since < ACTS_SECONDS || jobset_has_status(v->jobset) ||
+	    view_event(v, JOBSET_KIND, v->name, NULL, false))
+		return;
+	why_add(w, "JobSetControllerNotRunning",
+		"kubectl get pods -A -l control-plane=controller-manager",
+		"the JobSet controller has not processed the JobSet for %s: it has "
+		"neither a status nor Jobs; is the controller running?",
+		why_age(w, since));
+}
+
+/* ---- pods ---- */
+
+/* A Job whose pods cannot be made says so in an event; a JobSet of its Jobs likewise. */
+void why_pods_refused(struct why *w)
+{
+	const struct view *v = w->v;
+	const cJSON *job, *e;
+
+	json_each(job, v->jobs) {
+		e = view_event(v, "Job", meta_name(job), "FailedCreate", true);
+		if (!e ||
+		    job_active(job) + job_ended(job) >= job_parallelism(job_spec(job)))
+			continue;
+		add_refusal(w, arena_printf(w->arena, "%sits pods", why_gang_needs(w)),
+			    event_message(e), why_describe(w, "job", meta_name(job)));
+		return;
+	}
+	e = v->jobset ? view_event(v, JOBSET_KIND, v->name, NULL, true) : NULL;
+	if (e && !v->jobs->child)
+		add_refusal(w, "the Jobs of its JobSet", event_message(e),
+			    why_describe(w, "jobset", v->name));
+}

@@ -1,0 +1,246 @@
+/*
+ * why_pods.c - pods have a node, and their containers do not start, or not for long.
+ */
+#include <string.h>
+
+#include "api/meta.h"
+#include "base/str.h"
+#include "trainer/api.h"
+#include "trainer/jobset.h"
+#include "why/foreign.h"
+#include "why/why_impl.h"
+
+/* ---- nodes ---- */
+
+static const cJSON *node_named(const struct view *v, const char *name)
+{
+	const cJSON *node;
+
+	json_each(node, v->nodes)
+		if (str_eq(meta_name(node), name))
+			return node;
+	return NULL;
+}
+
+void why_node_lost(struct why *w)
+{
+	const struct view *v = w->v;
+	const cJSON *pod, *node, *ready;
+
+	if (!v->nodes->child)
+		return;
+	json_each(pod, v->pods) {
+		if (!pod_node(pod) || pod_is_ready(pod) ||
+		    str_eq(pod_phase(pod), "Succeeded"))
+			continue;
+		node = node_named(v, pod_node(pod));
+		if (node && node_is_ready(node))
+			continue;
+		ready = condition_with(node, "Ready", "Unknown");
+		if (!ready)
+			ready = condition_with(node, "Ready", "False");
+		why_add(w, "NodeNotReady",
+			arena_printf(w->arena, "kubectl describe node %s", pod_node(pod)),
+			"node %s, on which %s is, %s%s%s%s", pod_node(pod),
+			pod_step(w->arena, pod),
+			node ? "has not been ready for " : "is no longer in the cluster",
+			node ? why_age(w, condition_since(ready)) : "", ready ? ": " : "",
+			why_words(w, condition_message(ready)));
+		return;
+	}
+}
+
+/* ---- containers that do not start ---- */
+
+int64_t why_pods_with(const struct view *v, enum pod_cause cause, struct failure *ret)
+{
+	const cJSON *pod;
+	int64_t n = 0;
+
+	json_each(pod, v->pods) {
+		struct pod_fact_list facts;
+
+		pod_facts_of(pod, &facts);
+		for (size_t i = 0; i < facts.n; i++) {
+			const struct pod_fact *fact = &facts.list[i];
+
+			if (fact->cause != cause || (fact->container && !fact->waits))
+				continue;
+			/* What was tried last says more than that it is retried later. */
+			if (!n || str_eq(ret->fact.reason, "ImagePullBackOff"))
+				*ret = (struct failure){ pod, *fact };
+			n++;
+			break;
+		}
+	}
+	return n;
+}
+
+bool why_is_init(const cJSON *pod, const char *container)
+{
+	return json_find_const(json_get(pod_spec_of(pod), "initContainers"), "name",
+			       container) != NULL;
+}
+
+/* "container node of node-1 (node rank 1) on node gpu-7" */
+static const char *whose(struct why *w, const struct failure *f)
+{
+	const char *node = pod_node(f->pod);
+
+	return arena_printf(w->arena, "%scontainer %s of %s%s%s",
+			    why_is_init(f->pod, f->fact.container) ? "init " : "",
+			    f->fact.container ? f->fact.container : "",
+			    pod_step(w->arena, f->pod), node ? " on node " : "",
+			    node ? node : "");
+}
+
+static const char *pull_hint(const char *message)
+{
+	static const struct {
+		const char *words, *hint;
+	} hints[] = {
+		{ "not found", "; check its name" },
+		{ "unauthorized", "; does the pod need imagePullSecrets?" },
+		{ "authorization failed", "; does the pod need imagePullSecrets?" },
+		{ "denied", "; does the pod need imagePullSecrets?" },
+		{ "no such host", "; check the registry's name" },
+		{ "too many requests", "; the registry limits the pull rate" },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(hints); i++)
+		if (strstr(message, hints[i].words))
+			return hints[i].hint;
+	return "";
+}
+
+void why_image(struct why *w)
+{
+	struct failure f = { 0 };
+	int64_t n = why_pods_with(w->v, POD_IMAGE, &f);
+	const char *message = f.fact.message ? f.fact.message : "";
+	const cJSON *e =
+		n ? view_event(w->v, "Pod", meta_name(f.pod), "Failed", true) : NULL;
+
+	if (!n)
+		return;
+	/* A back-off only says that it is one. */
+	if (e && !strstr(message, ": ") && strstr(event_message(e), "pull"))
+		message = event_message(e);
+	why_add(w, "ImagePull", why_describe(w, "pod", meta_name(f.pod)),
+		"the image %s cannot be pulled for %s, %s: %s (%s)%s", f.fact.image,
+		why_pod_count(w, n, view_count(w->v).all), whose(w, &f),
+		why_words(w, message), f.fact.reason, pull_hint(message));
+}
+
+void why_container_start(struct why *w)
+{
+	struct failure f = { 0 };
+	int64_t n = why_pods_with(w->v, POD_START, &f);
+
+	if (n)
+		why_add(w,
+			str_eq(f.fact.reason, "CreateContainerConfigError")
+				? "ContainerConfig"
+				: "ContainerStart",
+			why_describe(w, "pod", meta_name(f.pod)),
+			"%s has not started for %s: %s (%s)", whose(w, &f),
+			why_pod_count(w, n, view_count(w->v).all),
+			why_words(w, f.fact.message), f.fact.reason);
+}
+
+/* What was in the way before a container of it ran is so no longer. */
+void why_mount(struct why *w)
+{
+	static const struct {
+		const char *event, *reason, *what;
+	} rows[] = {
+		{ "FailedMount", "VolumeMount", "a volume cannot be mounted" },
+		{ "FailedAttachVolume", "VolumeMount", "a volume cannot be attached" },
+		{ "FailedMapVolume", "VolumeMount", "a volume cannot be mapped" },
+		{ "FailedCreatePodSandBox", "Sandbox",
+		  "the node cannot set up its network or sandbox" },
+	};
+	const cJSON *pod;
+
+	json_each(pod, w->v->pods)
+		for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
+			const cJSON *e = view_event(w->v, "Pod", meta_name(pod),
+						    rows[i].event, true);
+			int64_t ran = pod_last_ran(pod);
+
+			if (!e || !str_eq(pod_phase(pod), "Pending") ||
+			    (ran >= 0 && event_last(e) <= ran))
+				continue;
+			why_add(w, rows[i].reason, why_describe(w, "pod", meta_name(pod)),
+				"%s cannot start on node %s: %s: %s",
+				pod_step(w->arena, pod), pod_node(pod), rows[i].what,
+				why_words(w, event_message(e)));
+			return;
+		}
+}
+
+/* ---- those that start and end ---- */
+
+/* Of a job that continues. */
+void why_restarts(struct why *w)
+{
+	static const char *const reasons[] = { "OOMKilled", "ContainerFailed",
+					       "PodDisrupted", "PodFailed" };
+	struct failure f;
+	int64_t restarts = jobset_restarts(w->v->jobset);
+	const cJSON *e = NULL;
+
+	if (w->refused_told)
+		return;
+	if (view_failures(w->v, &f, 1)) {
+		why_add(w, f.fact.cause == POD_OOM ? "OOMKilled" : "Restarts",
+			why_logs(w, &f), "%s%s%s", why_failure(w, &f),
+			why_log_says(w, f.pod),
+			f.fact.restarted ? "; it has been restarted" : "");
+		return;
+	}
+	for (size_t i = 0; i < N_ELEMENTS(reasons) && restarts && !e; i++)
+		e = view_event(w->v, TRAINJOB_KIND, w->v->name, reasons[i], true);
+	if (restarts)
+		why_add(w, "JobSetRestarts", why_describe(w, "jobset", w->v->name),
+			"all its pods have been restarted %lld time%s%s%s",
+			(long long)restarts, restarts == 1 ? "" : "s", e ? ": " : "",
+			why_words(w, event_message(e)));
+}
+
+/* ---- what has to be done first ---- */
+
+static bool is_initializer(const cJSON *pod)
+{
+	return str_eq(pod_job(pod), DATASET_INITIALIZER) ||
+	       str_eq(pod_job(pod), MODEL_INITIALIZER);
+}
+
+void why_init(struct why *w)
+{
+	const cJSON *pod;
+	const char *since, *name;
+
+	json_each(pod, w->v->pods) {
+		name = pod_at_init(pod, &since);
+		if (is_initializer(pod) && str_eq(pod_phase(pod), "Running")) {
+			why_add(w, "Initializer",
+				arena_printf(w->arena, "kftrainer logs %s --step %s%%n",
+					     w->v->name, pod_job(pod)),
+				"its %s, which must finish before its nodes start, has "
+				"been running for %s",
+				pod_job(pod), why_age(w, time_of(meta_created(pod))));
+			return;
+		}
+		if (name && since && str_eq(pod_phase(pod), "Pending")) {
+			why_add(w, "InitContainer",
+				arena_printf(w->arena, "kubectl logs %s -c %s%%n",
+					     meta_name(pod), name),
+				"init container %s of %s has been running for %s; the "
+				"others start after it",
+				name, pod_step(w->arena, pod),
+				why_age(w, time_of(since)));
+			return;
+		}
+	}
+}

@@ -1,0 +1,225 @@
+/*
+ * why_queue.c - the job is suspended: by Kueue, or by a user.
+ */
+#include <string.h>
+
+#include "api/meta.h"
+#include "base/str.h"
+#include "trainer/claims.h"
+#include "trainer/trainjob.h"
+#include "trainer/trainjob_status.h"
+#include "trainer/workspace_spec.h"
+#include "why/foreign.h"
+#include "why/why_impl.h"
+
+#define QUEUE_LABEL "kueue.x-k8s.io/queue-name"
+#define PODSET      "kueue.x-k8s.io/podset-"
+
+enum { ACTS_SECONDS = 5 };
+
+static const char *ordinal(struct arena *a, int64_t n)
+{
+	const char *end = n % 10 == 1 && n % 100 != 11   ? "st"
+			  : n % 10 == 2 && n % 100 != 12 ? "nd"
+			  : n % 10 == 3 && n % 100 != 13 ? "rd"
+							 : "th";
+
+	return arena_printf(a, "%lld%s", (long long)n, end);
+}
+
+/* Kueue's own order: priority, then age. */
+static bool is_before(const cJSON *other, const cJSON *own)
+{
+	int64_t a = workload_priority(other), b = workload_priority(own);
+	const char *at = meta_created(other), *own_at = meta_created(own);
+
+	if (a != b)
+		return a > b;
+	return at && own_at && strcmp(at, own_at) < 0;
+}
+
+/* ", as 2nd of 5 in LocalQueue team-a"; "" when that is not known. */
+static const char *place(struct why *w)
+{
+	const struct view *v = w->v;
+	const char *queue = workload_queue(v->workload);
+	int64_t at = pending_place(v->pending, meta_name(v->workload), false) + 1;
+	int64_t all = pending_count(v->pending);
+	int64_t everywhere = pending_place(v->pending, meta_name(v->workload), true) + 1;
+	const cJSON *other;
+
+	if (!at) {
+		at = all = 1;
+		json_each(other, v->workloads) {
+			at += is_before(other, v->workload);
+			all++;
+		}
+	}
+	return arena_printf(w->arena, ", as %s of %lld in LocalQueue %s%s%s",
+			    ordinal(w->arena, at), (long long)all, queue,
+			    everywhere ? ", and in its ClusterQueue " : "",
+			    everywhere ? ordinal(w->arena, everywhere) : "");
+}
+
+/* The first admission check that is not ready. */
+static const cJSON *check_of(const cJSON *workload)
+{
+	const cJSON *c;
+
+	json_each(c, workload_checks(workload))
+		if (!str_eq(json_str(c, "state"), "Ready"))
+			return c;
+	return NULL;
+}
+
+static void admission(struct why *w)
+{
+	const cJSON *workload = w->v->workload, *check = check_of(workload);
+	const cJSON *admitted = condition_with(workload, "Admitted", "True");
+	const char *message = condition_message(check);
+
+	if (check)
+		why_add(w, "AdmissionCheck",
+			why_describe(w, "workload", meta_name(workload)),
+			"Kueue has reserved quota and is waiting for the admission check "
+			"%s, which is %s%s%s",
+			json_str(check, "name"), json_str(check, "state"),
+			*message ? ": " : "", why_words(w, message));
+	else if (w->state == WHY_SUSPENDED && claims_given(w->v->trainjob) &&
+		 w->v->now - condition_since(admitted) >= ACTS_SECONDS)
+		why_add(w, "ClaimsNotKnownToKueue",
+			why_describe(w, "workload", meta_name(workload)),
+			"Kueue has admitted it and cannot resume it: Kueue 0.19 "
+			"drops the resource claims of a TrainJob, which are "
+			"immutable; put them into its runtime");
+	else if (w->state == WHY_SUSPENDED)
+		why_add(w, "Admitted", why_describe(w, "workload", meta_name(workload)),
+			"Kueue has admitted it and is about to resume it");
+}
+
+static bool queue_is_at_fault(struct why *w, const char *queue)
+{
+	const struct view *v = w->v;
+	const cJSON *inactive = condition_with(v->queue, "Active", "False");
+
+	if (view_is_missing(v, "LocalQueue")) {
+		why_add(w, "LocalQueueNotFound", "kubectl get localqueues%n",
+			"Kueue holds it back: no LocalQueue %s in namespace %s (label " QUEUE_LABEL
+			")",
+			queue, v->ns);
+		return true;
+	}
+	if (!inactive)
+		return false;
+	why_add(w, "LocalQueueInactive", why_describe(w, "localqueue", queue),
+		"Kueue holds it back: LocalQueue %s (ClusterQueue %s) is "
+		"not admitting: %s",
+		queue, queue_cluster_queue(v->queue),
+		why_words(w, condition_message(inactive)));
+	return true;
+}
+
+/* Is it the topology, and not the quota, that has no place for it? In Kueue's words. */
+static bool topology_is_at_fault(struct why *w, const char *message, const char *command)
+{
+	static const char *const unknown[] = { "does not contain the requested level",
+					       "no requested topology level" };
+	const char *request, *level = workload_topology(w->v->workload, &request);
+
+	if (!level)
+		return false;
+	for (size_t i = 0; i < N_ELEMENTS(unknown); i++)
+		if (strstr(message, unknown[i])) {
+			why_add(w, "TopologyLevelNotFound",
+				"kubectl get topologies -o yaml",
+				"Kueue holds it back: no topology of its queue has the "
+				"level %s (annotation " PODSET "%s): %s",
+				level, request, why_words(w, message));
+			return true;
+		}
+	if (!strstr(message, "topology \""))
+		return false;
+	why_add(w, "TopologyFull", command,
+		"it is waiting for room in a topology in Kueue%s (annotation " PODSET
+		"%s: %s): %s",
+		place(w), request, level, why_words(w, message));
+	return true;
+}
+
+static void waits(struct why *w)
+{
+	const cJSON *workload = w->v->workload;
+	const cJSON *not_yet = condition_with(workload, "QuotaReserved", "False");
+	const cJSON *evicted = condition_with(workload, "Evicted", "True");
+	const char *message = condition_message(not_yet);
+	const char *reason = condition_reason(not_yet);
+	const char *command = why_describe(w, "workload", meta_name(workload));
+
+	if (!workload_is_active(workload)) {
+		why_add(w, "WorkloadInactive", command,
+			"Kueue holds it back: its Workload is deactivated "
+			"(spec.active: false)%s%s",
+			evicted ? ": " : "", why_words(w, condition_message(evicted)));
+		return;
+	}
+	if (queue_is_at_fault(w, workload_queue(workload)))
+		return;
+	if (evicted)
+		why_add(w, "Evicted", command, "Kueue has evicted it (%s): %s",
+			condition_reason(evicted),
+			why_words(w, condition_message(evicted)));
+	if (topology_is_at_fault(w, message, command))
+		return;
+	why_add(w, str_eq(reason, "Inadmissible") ? "Inadmissible" : "WaitsForQuota",
+		command, "it is waiting for quota in Kueue%s%s%s", place(w),
+		*message ? ": " : "", why_words(w, message));
+}
+
+void why_queued(struct why *w)
+{
+	const struct view *v = w->v;
+	const char *label = meta_label(v->trainjob, QUEUE_LABEL);
+
+	if (v->workload) {
+		if (workload_waits(v->workload))
+			waits(w);
+		else if (!condition_with(v->workload, "Admitted", "True") ||
+			 w->state == WHY_SUSPENDED)
+			admission(w);
+		return;
+	}
+	if (!label || w->state != WHY_SUSPENDED || view_is_denied(v, "workloads"))
+		return;
+	if (view_is_missing(v, "Kueue"))
+		why_add(w, "KueueNotInstalled",
+			"kubectl api-resources --api-group kueue.x-k8s.io",
+			"it is for Kueue's queue %s (label " QUEUE_LABEL
+			"), but Kueue is not installed in the cluster",
+			label);
+	else if (why_job_age(w) >= ACTS_SECONDS)
+		why_add(w, "NoWorkload", "kubectl get workloads%n",
+			"Kueue has not created a Workload for it for %s: is its "
+			"controller running, with the integration "
+			"trainer.kubeflow.org/trainjob?",
+			why_age(w, v->now - why_job_age(w)));
+}
+
+void why_suspended(struct why *w)
+{
+	const struct view *v = w->v;
+	const cJSON *c = condition_with(v->trainjob, "Suspended", "True");
+	int64_t since = c ? condition_since(c) : time_of(meta_created(v->trainjob));
+
+	if (meta_annotation(v->trainjob, WORKSPACE_AWAITED_ANNOTATION)) {
+		why_add(w, "AwaitsWorkspace", NULL,
+			"it has been suspended for %s because its workspace "
+			"(--workspace) was not delivered; repeat the 'kftrainer submit' "
+			"to deliver it",
+			why_age(w, since));
+		return;
+	}
+	why_add(w, "Suspended", arena_printf(w->arena, "kftrainer resume %s%%n", v->name),
+		"spec.suspend has been true for %s, not set by Kueue; "
+		"resume it to continue",
+		why_age(w, since));
+}

@@ -1,0 +1,174 @@
+/*
+ * why_run.c - the job runs, or is about to.
+ */
+#include <string.h>
+
+#include "api/meta.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/str.h"
+#include "trainer/api.h"
+#include "trainer/logcause.h"
+#include "trainer/progress.h"
+#include "trainer/trainjob.h"
+#include "why/foreign.h"
+#include "why/why_impl.h"
+
+enum { STALLED_SECONDS = 600, LAST_LINES = 20 };
+
+static const cJSON *first_rank(const struct view *v)
+{
+	const cJSON *pod;
+
+	json_each(pod, v->pods)
+		if (pod_node_rank(pod) == 0 && str_eq(pod_job(pod), NODE) &&
+		    str_eq(pod_phase(pod), "Running"))
+			return pod;
+	return NULL;
+}
+
+static const char *logs_command(struct why *w)
+{
+	return arena_printf(w->arena, "kftrainer logs %s --tail 50%%n", w->v->name);
+}
+
+/* The last line of the first rank's log that is about connections, if it is near the end. */
+void why_waiting_for_peers(struct why *w)
+{
+	const cJSON *pod = first_rank(w->v);
+	const char *text = pod ? view_log(w->v, pod) : NULL, *line, *found = NULL;
+	struct log_reader reader = { 0 };
+	const struct log_cause *c;
+	cleanup_buf struct buf out = { .max = 1024 };
+	char **lines;
+	bool better;
+	size_t n;
+
+	if (!text)
+		return;
+	lines = str_split(w->arena, text, '\n', &n);
+	for (size_t i = n > LAST_LINES ? n - LAST_LINES : 0; i < n; i++) {
+		line = strchr(lines[i], ' ');
+		line = line ? line + 1 : lines[i];
+		log_forget(&reader);
+		c = log_read(&reader, line, strlen(line), &better);
+		if (c && c->side != LOG_OWN) {
+			buf_clear(&out);
+			log_hint(&out, &reader);
+			found = line;
+		}
+	}
+	if (!found)
+		return;
+	why_add(w, "Connection", logs_command(w),
+		"the log of %s reports a connection problem: \"%s\" (%s)",
+		pod_step(w->arena, pod), why_words(w, found), (char *)out.data);
+}
+
+/* Since when the first rank has written nothing; -1: unknown. */
+static int64_t silent_since(const struct view *v)
+{
+	const cJSON *pod = first_rank(v);
+	const char *found = pod ? view_log(v, pod) : NULL;
+	const char *text = found ? found : "", *last;
+	cleanup_arena struct arena arena = { 0 };
+	size_t len = strlen(text);
+
+	while (len > 0 && text[len - 1] == '\n')
+		len--;
+	for (last = text + len; len > 0 && last > text && last[-1] != '\n';)
+		last--;
+	return len ? time_of(str_slice(&arena, last, strcspn(last, " \n"))) : -1;
+}
+
+void why_stalled(struct why *w)
+{
+	const struct view *v = w->v;
+	int64_t told = time_of(progress_updated(v->trainjob));
+	int64_t percent = progress_percentage(v->trainjob), since = told;
+	int64_t silent = silent_since(v);
+
+	if (told >= 0 && v->now - told >= STALLED_SECONDS) {
+		why_add(w, "Stalled", logs_command(w),
+			"its progress has not changed for %s%s", why_age(w, since),
+			percent < 0 ? ""
+				    : arena_printf(w->arena, ", at %lld %%",
+						   (long long)percent));
+	} else if (told < 0 && silent >= 0 && v->now - silent >= STALLED_SECONDS) {
+		why_add(w, "Silent", logs_command(w),
+			"its first rank has logged nothing for %s and reports no progress",
+			why_age(w, silent));
+	}
+}
+
+/* What was said last, where nothing else explains it. */
+void why_warning(struct why *w)
+{
+	const cJSON *e = view_event(w->v, NULL, NULL, NULL, true);
+
+	if (e)
+		why_add(w, event_reason(e),
+			why_describe(w, event_kind(e), event_object(e)),
+			"the last warning, of %s %s %s ago, is: %s (%s)", event_kind(e),
+			event_object(e), why_age(w, event_last(e)),
+			why_words(w, event_message(e)), event_reason(e));
+}
+
+void why_starting(struct why *w)
+{
+	struct view_counts n = view_count(w->v);
+	int64_t wanted = view_pods_wanted(w->v),
+		since = time_of(meta_created(w->v->trainjob));
+
+	if (!w->v->jobset || (!wanted && !n.all))
+		why_add(w, "Created", why_describe(w, "trainjob", w->v->name),
+			"it was created %s ago and has no %s yet", why_age(w, since),
+			w->v->jobset ? "pods" : "JobSet");
+	else
+		why_add(w, "Starting",
+			arena_printf(w->arena,
+				     "kubectl get pods -l " POD_JOBSET_LABEL "=%s%%n",
+				     w->v->name),
+			"its pods are starting: %lld of %lld are ready, no problem so "
+			"far (created %s ago)",
+			(long long)n.ready, (long long)(wanted > n.all ? wanted : n.all),
+			why_age(w, since));
+}
+
+static const char *progress(struct why *w)
+{
+	int64_t percent = progress_percentage(w->v->trainjob);
+	int64_t left = progress_remaining(w->v->trainjob);
+	char text[DURATION_TEXT_SIZE];
+
+	if (percent < 0 && left < 0)
+		return "; it reports no progress";
+	return arena_printf(
+		w->arena, "%s%s%s%s%s", percent < 0 ? "" : "; ",
+		percent < 0 ? ""
+			    : arena_printf(w->arena, "%lld %% done", (long long)percent),
+		left < 0      ? ""
+		: percent < 0 ? "; about "
+			      : ", about ",
+		left < 0 ? "" : duration_age(left, text), left < 0 ? "" : " are left");
+}
+
+void why_running(struct why *w)
+{
+	struct view_counts n = view_count(w->v);
+	int64_t running = n.all - n.succeeded - n.pending, oldest = -1;
+	const cJSON *pod;
+
+	if (!tj_is_ours(w->v->trainjob)) /* why_elsewhere() */
+		return;
+	json_each(pod, w->v->pods) {
+		int64_t t = time_of(meta_created(pod));
+
+		if (str_eq(pod_phase(pod), "Running") && (oldest < 0 || t < oldest))
+			oldest = t;
+	}
+	why_add(w, "Running", logs_command(w),
+		"%s%lld of %lld pods have been running for %s%s",
+		w->causes->child ? "" : "no problem found: ", (long long)running,
+		(long long)n.all, why_age(w, oldest), progress(w));
+}

@@ -1,0 +1,375 @@
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/str.h"
+#include "kubelet/envfile.h"
+#include "kubelet/podenv.h"
+#include "tests/unit/unit.h"
+
+static cJSON *json_of(struct arena *a, const char *text)
+{
+	char *q = arena_strdup(a, text);
+	struct error err = { 0 };
+	cJSON *doc = NULL;
+
+	for (char *p = q; *p; p++)
+		if (*p == '\'')
+			*p = '"';
+	if (json_parse(&doc, q, strlen(q), &err) < 0)
+		fail_msg("%s in %s", err.msg, q);
+	return doc;
+}
+
+/* k8s.io/kubernetes third_party/forked/golang/expansion: its rules, one a row. */
+static void test_expansion(void **state)
+{
+	static const struct {
+		const char *text, *want;
+	} rows[] = {
+		{ "", "" },
+		{ "plain", "plain" },
+		{ "$(A)", "a" },
+		{ "x-$(A)-$(B)-y", "x-a-$(C)-y" }, /* a value is not expanded again */
+		{ "$(NONE)", "$(NONE)" },
+		{ "$$(A)", "$(A)" },
+		{ "$$$(A)", "$a" },
+		{ "$$$$(A)", "$$(A)" },
+		{ "$A ${A} $", "$A ${A} $" },
+		{ "$(A", "$(A" },
+		{ "$(A$(A)", "$(A$(A)" }, /* one name, "A$(A", of which there is none */
+		{ "$()", "$()" },
+		{ "$(EMPTY)|", "|" },
+		{ "100$", "100$" },
+		{ "$$", "$" },
+	};
+	cleanup_arena struct arena a = { 0 };
+	cleanup_map struct map vars = { 0 };
+
+	map_put(&vars, "A", (void *)(uintptr_t) "a");
+	map_put(&vars, "B", (void *)(uintptr_t) "$(C)");
+	map_put(&vars, "C", (void *)(uintptr_t) "c");
+	map_put(&vars, "EMPTY", (void *)(uintptr_t) "");
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++)
+		assert_string_equal(podenv_expand(&a, rows[i].text, &vars), rows[i].want);
+}
+
+static void test_names(void **state)
+{
+	static const struct {
+		const char *text, *want;
+	} rows[] = {
+		{ "j-node-0-0.j", "127.1.2.1" },
+		{ "http://j-node-0-0.j:80/j-node-0-1.j",
+		  "http://127.1.2.1:80/127.1.2.2" },
+		{ "j-node-0-0", "j-node-0-0" }, /* no dot: may be anybody's word */
+		{ "xj-node-0-0.j", "xj-node-0-0.j" },
+		{ "j-node-0-0.jx", "j-node-0-0.jx" },
+		{ "j-node-0-0.j.svc", "j-node-0-0.j.svc" },
+		{ "a=j-node-0-0.j,b=j-node-0-1.j;", "a=127.1.2.1,b=127.1.2.2;" },
+		{ "1.5", "1.5" },
+	};
+	cleanup_arena struct arena a = { 0 };
+	cleanup_map struct map names = { 0 };
+
+	map_put(&names, "j-node-0-0.j", (void *)(uintptr_t) "127.1.2.1");
+	map_put(&names, "j-node-0-1.j", (void *)(uintptr_t) "127.1.2.2");
+	map_put(&names, "j-node-0-0", (void *)(uintptr_t) "127.1.2.1");
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
+		assert_string_equal(podenv_names(&a, rows[i].text, &names), rows[i].want);
+		assert_string_equal(podenv_names(&a, rows[i].text, NULL), rows[i].text);
+	}
+}
+
+/* Ours: pods share a machine, and TensorFlow listens on all of its addresses. */
+static void test_peers(void **state)
+{
+	static const struct {
+		const char *text, *want;
+	} cases[] = {
+		{ "[\"j-node-0-0.j:2222\",\"j-node-0-1.j:3333\"]",
+		  "[\"j-node-0-0.j:5000\",\"j-node-0-1.j:5001\"]" },
+		{ "{\"1\":\"j-node-0-1.j:2222\"}", "{\"1\":\"j-node-0-1.j:5001\"}" },
+		{ "j-node-0-0.j", "j-node-0-0.j" },
+		{ "other:2222", "other:2222" },
+		{ "", "" },
+	};
+	cleanup_arena struct arena a = { 0 };
+	cleanup_map struct map peers = { 0 };
+
+	map_put(&peers, "j-node-0-0.j", (void *)(uintptr_t) "5000");
+	map_put(&peers, "j-node-0-1.j", (void *)(uintptr_t) "5001");
+	for (size_t i = 0; i < N_ELEMENTS(cases); i++)
+		assert_string_equal(podenv_peers(&a, cases[i].text, &peers),
+				    cases[i].want);
+}
+
+static const char objects[] =
+	"[{'kind':'ConfigMap','metadata':{'name':'cm','namespace':'ns'},'data':{'key':'value','other':'o','bad name=':'x'}},{'kind':'ConfigMap','metadata':{'name':'cm','namespace':'elsewhere'},'data':{'key':'no'}},{'kind':'Secret','metadata':{'name':'s','namespace':'ns'},'data':{'token':'aHVudGVyMg==','broken':'!!'},'stringData':{'plain':'p'}}]";
+
+static const char pod_text[] =
+	"{'metadata':{'name':'p-0','namespace':'ns','uid':'uid-1','labels':{'a/b':'c'},"
+	"'annotations':{'x':'y'}},'spec':{'serviceAccountName':'sa','containers':[%s]}}";
+
+struct row {
+	const char *env, *want; /* env: an item; want: "NAME=value", or NULL: not set */
+	const char *error;      /* part of the message */
+};
+
+static const struct row rows[] = {
+	{ "{'name':'V','value':'1'}", "V=1", NULL },
+	{ "{'name':'V'}", "V=", NULL },
+	{ "{'name':'V','value':''}", "V=", NULL },
+	{ "{'name':'V','valueFrom':{'fieldRef':{'fieldPath':'metadata.name'}}}", "V=p-0",
+	  NULL },
+	{ "{'name':'V','valueFrom':{'fieldRef':{'fieldPath':'metadata.namespace'}}}",
+	  "V=ns", NULL },
+	{ "{'name':'V','valueFrom':{'fieldRef':{'fieldPath':'metadata.uid'}}}", "V=uid-1",
+	  NULL },
+	{ "{'name':'V','valueFrom':{'fieldRef':{'fieldPath':'metadata.labels[\\u0027a/"
+	  "b\\u0027]'}}}",
+	  "V=c", NULL },
+	{ "{'name':'V','valueFrom':{'fieldRef':{'fieldPath':'metadata.labels["
+	  "\\u0027no\\u0027]'}}}",
+	  "V=", NULL },
+	{ "{'name':'V','valueFrom':{'fieldRef':{'fieldPath':'metadata.annotations["
+	  "\\u0027x\\u0027]'}}}",
+	  "V=y", NULL },
+	{ "{'name':'V','valueFrom':{'fieldRef':{'fieldPath':'spec.nodeName'}}}",
+	  "V=node-a", NULL },
+	{ "{'name':'V','valueFrom':{'fieldRef':{'fieldPath':'spec.serviceAccountName'}}}",
+	  "V=sa", NULL },
+	{ "{'name':'V','valueFrom':{'fieldRef':{'fieldPath':'status.podIP'}}}",
+	  "V=127.1.2.3", NULL },
+	{ "{'name':'V','valueFrom':{'fieldRef':{'fieldPath':'status.podIPs'}}}",
+	  "V=127.1.2.3", NULL },
+	{ "{'name':'V','valueFrom':{'fieldRef':{'fieldPath':'status.hostIP'}}}",
+	  "V=127.0.0.1", NULL },
+	{ "{'name':'V','valueFrom':{'fieldRef':{'fieldPath':'spec.hostname'}}}", NULL,
+	  "env V: fieldRef.fieldPath: unsupported field path spec.hostname" },
+	{ "{'name':'V','valueFrom':{'resourceFieldRef':{'resource':'limits.cpu'}}}",
+	  "V=3", NULL },
+	{ "{'name':'V','valueFrom':{'resourceFieldRef':{'resource':'limits.cpu','divisor':'1m'}}}",
+	  "V=2500", NULL },
+	{ "{'name':'V','valueFrom':{'resourceFieldRef':{'resource':'requests.cpu'}}}",
+	  "V=1", NULL },
+	{ "{'name':'V','valueFrom':{'resourceFieldRef':{'resource':'limits.memory'}}}",
+	  "V=4294967296", NULL }, /* the node's */
+	{ "{'name':'V','valueFrom':{'resourceFieldRef':{'resource':'limits.memory',"
+	  "'divisor':'1Gi'}}}",
+	  "V=4", NULL },
+	{ "{'name':'V','valueFrom':{'resourceFieldRef':{'resource':'requests.memory',"
+	  "'divisor':'1Mi'}}}",
+	  "V=2", NULL }, /* 1.5Mi, rounded up */
+	{ "{'name':'V','valueFrom':{'resourceFieldRef':{'resource':'cpu'}}}", NULL,
+	  "unsupported resource cpu" },
+	{ "{'name':'V','valueFrom':{'resourceFieldRef':{'containerName':'x','resource':'"
+	  "limits.cpu'}}}",
+	  NULL, "container x not found" },
+	{ "{'name':'V','valueFrom':{'configMapKeyRef':{'name':'cm','key':'key'}}}",
+	  "V=value", NULL },
+	{ "{'name':'V','valueFrom':{'configMapKeyRef':{'name':'cm','key':'no','optional':true}}}",
+	  NULL, NULL },
+	{ "{'name':'V','valueFrom':{'configMapKeyRef':{'name':'no','key':'no','optional':true}}}",
+	  NULL, NULL },
+	{ "{'name':'V','valueFrom':{'configMapKeyRef':{'name':'no','key':'k'}}}", NULL,
+	  "env V: ConfigMap ns/no not found" },
+	{ "{'name':'V','valueFrom':{'secretKeyRef':{'name':'s','key':'token'}}}",
+	  "V=hunter2", NULL },
+	{ "{'name':'V','valueFrom':{'secretKeyRef':{'name':'s','key':'plain'}}}", "V=p",
+	  NULL },
+	{ "{'name':'V','valueFrom':{'secretKeyRef':{'name':'s','key':'broken'}}}", NULL,
+	  "env V: key broken in Secret ns/s is not base64" },
+	{ "{'name':'V','valueFrom':{}}", NULL, "valueFrom has no source" },
+	{ "{'name':'','value':'1'}", NULL, "invalid variable name" },
+	{ "{'value':'1'}", NULL, "invalid variable name" },
+	{ "{'name':'V','value':'$(key) $(P) $(LATER)'},{'name':'LATER','value':'1'}",
+	  "V=value $(P) $(LATER)", NULL }, /* the caller's variables are not for $( ) */
+};
+
+static void check_row(const struct row *row)
+{
+	cleanup_arena struct arena a = { 0 };
+	cleanup_json cJSON *list = json_of(&a, objects);
+	const char *c = arena_printf(
+		&a,
+		"{'name':'c','command':['x'],'resources':{'limits':{'cpu':'2500m'},"
+		"'requests':{'cpu':'250m','memory':'1536Ki'}},"
+		"'envFrom':[{'configMapRef':{'name':'cm'}}],'env':[%s]}",
+		row->env);
+	const char *at = strstr(pod_text, "%s");
+	cleanup_json cJSON *pod =
+		json_of(&a, arena_printf(&a, "%.*s%s%s", (int)(at - pod_text), pod_text,
+					 c, at + 2));
+	const char *const callers[] = { "P=from the caller", "V=callers", NULL };
+	struct podenv_host host = { .environ = callers,
+				    .objects = list,
+				    .node_name = "node-a",
+				    .cpus = 8,
+				    .memory = 4LL << 30 };
+	struct podenv_pod p = {
+		.pod = pod, .ip = "127.1.2.3", .hostname = "h", .volumes = "/nowhere"
+	};
+	struct podenv env = { 0 };
+	struct error err = { 0 };
+	const char *got = NULL;
+	int rc;
+
+	p.container = json_get((const cJSON *)pod, "spec", "containers")->child;
+	rc = podenv_build(&a, &host, &p, &env, &err);
+	if (row->error) {
+		assert_int_equal(rc, -1);
+		if (!strstr(err.msg, row->error))
+			fail_msg("%s: %s", row->env, err.msg);
+		return;
+	}
+	if (rc < 0)
+		fail_msg("%s: %s", row->env, err.msg);
+	for (size_t i = 0; env.envp[i]; i++)
+		if (str_starts(env.envp[i], "V="))
+			got = env.envp[i];
+	assert_string_equal(got, row->want ? row->want : "V=callers");
+}
+
+static void test_variables(void **state)
+{
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++)
+		check_row(&rows[i]);
+}
+
+static void test_gpu_numbers(void **state)
+{
+	static const struct {
+		const char *own, *gpus, *want;
+	} gpu_rows[] = {
+		{ NULL, "4,5", "4,5" },      { NULL, "", "" },
+		{ NULL, NULL, NULL },        { "1", "4,5", "5" },
+		{ "1,0", "4,5", "5,4" },     { "2", "4,5", "2" },
+		{ "GPU-x", "4,5", "GPU-x" }, { "0", "", "0" },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(gpu_rows); i++) {
+		cleanup_arena struct arena a = { 0 };
+		cleanup_json cJSON *c = json_of(
+			&a,
+			gpu_rows[i].own
+				? arena_printf(&a,
+					       "{'command':['x'],'env':[{'name':"
+					       "'CUDA_VISIBLE_DEVICES','value':'%s'}]}",
+					       gpu_rows[i].own)
+				: "{'command':['x']}");
+		struct podenv_host host = { 0 };
+		struct podenv_pod p = { .pod = c,
+					.container = c,
+					.ip = "127.1.2.3",
+					.hostname = "h",
+					.gpus = gpu_rows[i].gpus };
+		struct podenv env = { 0 };
+		struct error err = { 0 };
+		const char *got = NULL;
+
+		assert_int_equal(podenv_build(&a, &host, &p, &env, &err), 0);
+		for (size_t j = 0; env.envp[j]; j++)
+			if (str_after(env.envp[j], "CUDA_VISIBLE_DEVICES="))
+				got = str_after(env.envp[j], "CUDA_VISIBLE_DEVICES=");
+		if (!str_eq(got, gpu_rows[i].want))
+			fail_msg("row %zu: %s", i, got ? got : "not set");
+	}
+}
+
+static void test_env_file(void **state)
+{
+	static const struct {
+		const char *text, *want, *error;
+	} file_rows[] = {
+		{ "K=v\n", "v", NULL },
+		{ "K=v", "v", NULL },
+		{ "", NULL, NULL },
+		{ "# K=no\n\n  \nA=1\nK=v\n", "v", NULL },
+		{ "K=1\nK=2\n", "2", NULL },
+		{ "K='a b'\n", "a b", NULL },
+		{ "K='two\nlines'\n", "two\nlines", NULL },
+		{ "K='$(A) \\n'\n", "$(A) \\n", NULL },
+		{ "K=\"a\\\"b\\\\\" # said\n", "a\"b\\", NULL },
+		{ "K = v \r\n", "v", NULL },
+		{ "K=\n", "", NULL },
+		{ "K='open\n", NULL, "missing closing quotation mark" },
+		{ "A=1\nnonsense\n", NULL, "line 2: no '=' after the name" },
+		{ "K='a'b\n", NULL, "line 1: text after the closing quotation mark" },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(file_rows); i++) {
+		cleanup_arena struct arena a = { 0 };
+		const char *got = NULL;
+		struct error err = { 0 };
+		int rc = envfile_get(&a, file_rows[i].text, "K", &got, &err);
+
+		assert_int_equal(rc, file_rows[i].error ? -1 : 0);
+		if (file_rows[i].error ? !strstr(err.msg, file_rows[i].error)
+				       : !str_eq(got, file_rows[i].want))
+			fail_msg("row %zu: %s", i, rc ? err.msg : got ? got : "absent");
+	}
+}
+
+static void test_file_key(void **state)
+{
+	static const char item[] =
+		"{'command':['x'],'env':[{'name':'V','valueFrom':{'fileKeyRef':"
+		"{'volumeName':'%s','path':'%s','key':'%s'%s}}}]}";
+	static const struct {
+		const char *volume, *path, *key, *more, *want, *error;
+	} key_rows[] = {
+		{ "v", "env", "K", "", "1", NULL },
+		{ "v", "env", "NO", "", NULL,
+		  "couldn't find key NO in file env of volume v" },
+		{ "v", "env", "NO", ",'optional':true", NULL, NULL },
+		{ "v", "none", "K", ",'optional':true", NULL, NULL },
+		{ "v", "none", "K", "", NULL, "No such file" },
+		{ "v", "../../etc/passwd", "K", "", NULL, "must not contain .." },
+		{ "../x", "env", "K", "", NULL, "must not contain .." },
+	};
+	char dir[] = "/tmp/podenv-test-XXXXXX";
+	struct error err = { 0 };
+	cleanup_arena struct arena a = { 0 };
+
+	assert_non_null(mkdtemp(dir));
+	assert_int_equal(dir_make(path_join(&a, dir, "v"), 0700, &err), 0);
+	assert_int_equal(file_write(path_join(&a, dir, "v/env"), "K=1\n", 4, 0600, &err),
+			 0);
+	for (size_t i = 0; i < N_ELEMENTS(key_rows); i++) {
+		cleanup_json cJSON *c = NULL;
+		char text[400];
+		struct podenv_host host = { 0 };
+		struct podenv_pod p = { .ip = "127.1.2.3",
+					.hostname = "h",
+					.volumes = dir };
+		struct podenv env = { 0 };
+		const char *got = NULL;
+		int rc;
+
+		snprintf(text, sizeof(text), item, key_rows[i].volume, key_rows[i].path,
+			 key_rows[i].key, key_rows[i].more);
+		p.pod = p.container = c = json_of(&a, text);
+		rc = podenv_build(&a, &host, &p, &env, &err);
+		assert_int_equal(rc, key_rows[i].error ? -1 : 0);
+		for (size_t j = 0; rc == 0 && env.envp[j]; j++)
+			if (str_after(env.envp[j], "V="))
+				got = str_after(env.envp[j], "V=");
+		if (rc ? !strstr(err.msg, key_rows[i].error)
+		       : !str_eq(got, key_rows[i].want))
+			fail_msg("row %zu: %s", i, rc ? err.msg : got ? got : "absent");
+	}
+	assert_int_equal(dir_remove(dir, &err), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_peers),       cmocka_unit_test(test_expansion),
+		cmocka_unit_test(test_names),       cmocka_unit_test(test_variables),
+		cmocka_unit_test(test_gpu_numbers), cmocka_unit_test(test_env_file),
+		cmocka_unit_test(test_file_key),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,364 @@
+/* Which run each JobSet gets, by what run directories say (machine/backend.h). */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/unit/kubelet/quoted.h"
+
+#include "api/meta.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/str.h"
+#include "local/state_owned.h"
+#include "machine/backend.h"
+#include "machine/published.h"
+#include "trainer/api.h"
+
+static char home[] = "/tmp/kftrainer-backend-XXXXXX";
+
+#define PATH "/apis/jobset.x-k8s.io/v1alpha2/namespaces/default/jobsets"
+#define JOBSET                                                                         \
+	"{'apiVersion':'jobset.x-k8s.io/v1alpha2','kind':'JobSet','metadata':{'name':" \
+	"'%s','namespace':'default'},'spec':{'suspend':%s,'replicatedJobs':[{'name':"  \
+	"'node','replicas':1,'template':{'spec':{'template':{'spec':{'containers':[{"  \
+	"'name':'node','image':'x','command':['true']}]}}}}}]}}"
+
+struct fixture {
+	struct apiserver *api;
+	struct backend *backend;
+	char uid[64]; /* of the JobSet x */
+};
+
+static void add_jobset(struct fixture *f, const char *name, bool suspend)
+{
+	cleanup_arena struct arena a = { 0 };
+	cleanup_json cJSON *doc =
+		parse(arena_printf(&a, JOBSET, name, suspend ? "true" : "false"));
+	cleanup_json cJSON *made = NULL;
+	struct error err = { 0 };
+
+	if (apiserver_write(f->api, "POST", PATH, doc, &made, &err))
+		fail_msg("%s", err.msg);
+	snprintf(f->uid, sizeof(f->uid), "%s", meta_uid(made));
+}
+
+/* A state folder and an API of its own for each test, and the JobSet x. */
+static void open_fixture(struct fixture *f, const char *name, bool suspend)
+{
+	static int n;
+	const struct apiserver_conf conf = { 0 };
+	cleanup_arena struct arena a = { 0 };
+	struct error err = { 0 };
+
+	*f = (struct fixture){ 0 };
+	setenv("XDG_STATE_HOME", arena_printf(&a, "%s/%d", home, n++), 1);
+	assert_int_equal(apiserver_new(&f->api, &conf, &err), 0);
+	add_jobset(f, name, suspend);
+}
+
+static void start(struct fixture *f)
+{
+	const struct backend_conf conf = { .api = f->api, .server = home };
+	struct error err = { 0 };
+
+	if (backend_start(&f->backend, &conf, &err))
+		fail_msg("%s", err.msg);
+}
+
+static void close_fixture(struct fixture *f)
+{
+	apiserver_stop(f->api);
+	backend_stop(f->backend);
+	apiserver_free(f->api);
+}
+
+/* Until its status has that member with that value. */
+static void await(struct fixture *f, const char *name, const char *key, const char *value)
+{
+	for (bool is = false; !is; clock_sleep_ms(5)) {
+		cleanup_json cJSON *jobset = apiserver_get(f->api, JOBSET_API_VERSION,
+							   JOBSET_KIND, "default", name);
+
+		is = str_eq(json_str(jobset, "status", key), value);
+	}
+}
+
+/* The condition's message, in the arena; NULL: it is not true. */
+static const char *condition(struct fixture *f, struct arena *a, const char *name,
+			     const char *type, const char *reason)
+{
+	cleanup_json cJSON *jobset =
+		apiserver_get(f->api, JOBSET_API_VERSION, JOBSET_KIND, "default", name);
+	const cJSON *c =
+		json_find_const(json_get(jobset, "status", "conditions"), "type", type);
+
+	if (!str_eq(json_str(c, "status"), "True"))
+		return NULL;
+	if (reason)
+		assert_string_equal(json_str(c, "reason"), reason);
+	return arena_strdup(a, json_str(c, "message") ? json_str(c, "message") : "");
+}
+
+/* ---- runs -------------------------------------------------------------------------------- */
+
+static void begin(struct state_run *run, const char *name, const char *uid,
+		  int64_t generation)
+{
+	const struct state_owner owner = { home, uid, generation };
+	cleanup_arena struct arena a = { 0 };
+	cleanup_json cJSON *tj =
+		parse(arena_printf(&a, "{'metadata':{'name':'%s'}}", name));
+	cleanup_json cJSON *objects = parse("[]");
+	struct error err = { 0 };
+
+	if (state_begin(run, "default", name, tj, objects, &err) ||
+	    state_own(run, "default", name, &owner, &err)) {
+		fprintf(stderr, "%s\n", err.msg);
+		abort();
+	}
+}
+
+/* What it consists of: a pod, and its JobSet's status. */
+static void publish(const struct state_run *run, const char *name, const char *uid,
+		    const char *phase, const char *status)
+{
+	cleanup_arena struct arena a = { 0 };
+	cleanup_json cJSON *pod = parse(arena_printf(
+		&a,
+		"{'apiVersion':'v1','kind':'Pod','metadata':{'name':'p','namespace':'default','uid':'p','labels':{'" JOBSET_UID_LABEL
+		"':'%s'}},'status':{'phase':'%s'}}",
+		uid, phase));
+	cleanup_json cJSON *jobset = parse(arena_printf(
+		&a,
+		"{'apiVersion':'jobset.x-k8s.io/v1alpha2','kind':'JobSet','metadata':{'name':'%s','namespace':'default','uid':'%s'},'status':%s}",
+		name, uid, status));
+
+	state_publish(run, "Pod", "p", pod);
+	state_publish(run, JOBSET_KIND, name, jobset);
+}
+
+static const char *phase_of(struct fixture *f, struct arena *a)
+{
+	cleanup_json cJSON *pod = apiserver_get(f->api, "v1", "Pod", "default", "p");
+
+	return pod ? arena_strdup(a, json_str(pod, "status", "phase")) : "none";
+}
+
+/* ---- tests ------------------------------------------------------------------------------- */
+
+/* One that ended while no server was there: its files are copied, and no other begins. */
+static void test_ended(void **state)
+{
+	cleanup_arena struct arena a = { 0 };
+	struct state_run run;
+	struct fixture f;
+
+	open_fixture(&f, "x", false);
+	begin(&run, "x", f.uid, 1);
+	publish(&run, "x", f.uid, "Succeeded", "{'terminalState':'Completed'}");
+	state_end(&run);
+	start(&f);
+	await(&f, "x", "terminalState", "Completed");
+	assert_string_equal(phase_of(&f, &a), "Succeeded");
+	assert_false(backend_runs(f.backend));
+	assert_null(state_owned(&a, home, "default", "x")->next);
+	close_fixture(&f);
+}
+
+/* One that was killed has failed, with its pods and Jobs. */
+static void test_killed(void **state)
+{
+	cleanup_json cJSON *job = NULL;
+	cleanup_arena struct arena a = { 0 };
+	struct state_run run;
+	struct fixture f;
+
+	open_fixture(&f, "x", false);
+	begin(&run, "x", f.uid, 1);
+	publish(&run, "x", f.uid, "Running", "{}");
+	job = parse(arena_printf(
+		&a,
+		"{'apiVersion':'batch/v1','kind':'Job','metadata':{'name':'x-node-0','namespace':'default','uid':'j','labels':{'" JOBSET_UID_LABEL
+		"':'%s'}},'status':{'active':1}}",
+		f.uid));
+	state_publish(&run, "Job", "x-node-0", job);
+	state_end(&run);
+	start(&f);
+	await(&f, "x", "terminalState", "Failed");
+	assert_non_null(condition(&f, &a, "x", "Failed", REASON_INTERRUPTED));
+	assert_string_equal(phase_of(&f, &a), "Failed");
+	cJSON_Delete(job);
+	job = apiserver_get(f.api, "batch/v1", "Job", "default", "x-node-0");
+	assert_string_equal(
+		json_str(json_find_const(json_get(job, "status", "conditions"), "type",
+					 "Failed"),
+			 "reason"),
+		REASON_INTERRUPTED);
+	assert_null(json_get(job, "status", "active"));
+	close_fixture(&f);
+}
+
+/* What a run that goes on publishes is there as it comes. */
+static void test_running(void **state)
+{
+	cleanup_arena struct arena a = { 0 };
+	struct state_run run;
+	struct fixture f;
+
+	open_fixture(&f, "x", false);
+	begin(&run, "x", f.uid, 1);
+	publish(&run, "x", f.uid, "Pending", "{}");
+	start(&f);
+	while (!str_eq(phase_of(&f, &a), "Pending"))
+		clock_sleep_ms(5);
+	publish(&run, "x", f.uid, "Running", "{}");
+	while (!str_eq(phase_of(&f, &a), "Running"))
+		clock_sleep_ms(5);
+	assert_true(backend_runs(f.backend));
+	state_publish(&run, "Pod", "p", NULL);
+	while (!str_eq(phase_of(&f, &a), "none"))
+		clock_sleep_ms(5);
+	publish(&run, "x", f.uid, "Succeeded", "{'terminalState':'Completed'}");
+	state_end(&run);
+	await(&f, "x", "terminalState", "Completed");
+	close_fixture(&f);
+}
+
+/* A suspended JobSet has no run, but a status. */
+static void test_suspended(void **state)
+{
+	cleanup_arena struct arena a = { 0 };
+	struct fixture f;
+
+	open_fixture(&f, "x", true);
+	start(&f);
+	while (!condition(&f, &a, "x", "Suspended", NULL))
+		clock_sleep_ms(5);
+	assert_null(state_owned(&a, home, "default", "x"));
+	assert_false(backend_runs(f.backend));
+	close_fixture(&f);
+}
+
+/* Of the JobSet as it is read, which can be before its change is one to wait for. */
+static int64_t version_of(struct fixture *f, const char *name)
+{
+	cleanup_json cJSON *jobset =
+		apiserver_get(f->api, JOBSET_API_VERSION, JOBSET_KIND, "default", name);
+
+	return strtoll(json_str(jobset, "metadata", "resourceVersion"), NULL, 10);
+}
+
+/* What a run had when its JobSet was suspended is not copied any more: its status stays. */
+static void test_suspended_run(void **state)
+{
+	cleanup_arena struct arena a = { 0 };
+	struct error err = { 0 };
+	struct state_run run;
+	struct fixture f;
+	int64_t version;
+	char *key = NULL;
+
+	open_fixture(&f, "x", true);
+	begin(&run, "x", f.uid, 1);
+	publish(&run, "x", f.uid, "Running",
+		"{'replicatedJobsStatus':[{'name':'node','ready':1,'succeeded':0,"
+		"'failed':0,'active':1,'suspended':0}],'conditions':[]}");
+	state_end(&run);
+	state_owned_suspend(state_owned(&a, home, "default", "x"));
+	start(&f);
+	while (!condition(&f, &a, "x", "Suspended", NULL))
+		clock_sleep_ms(5);
+	assert_string_equal(phase_of(&f, &a), "none");
+	version = version_of(&f, "x");
+	while (apiserver_next(f.api, JOBSET_KIND, &version, clock_ms(), &key, &err))
+		free(key);
+	assert_int_equal(apiserver_next(f.api, JOBSET_KIND, &version, clock_ms() + 300,
+					&key, &err),
+			 0);
+	assert_non_null(condition(&f, &a, "x", "Suspended", NULL));
+	close_fixture(&f);
+}
+
+/* The run of a JobSet that is gone is removed. */
+static void test_stale(void **state)
+{
+	cleanup_arena struct arena a = { 0 };
+	struct state_run run;
+	struct fixture f;
+
+	open_fixture(&f, "x", true);
+	begin(&run, "x", "another", 1);
+	publish(&run, "x", "another", "Running", "{}");
+	state_end(&run);
+	start(&f);
+	while (state_owned(&a, home, "default", "x"))
+		clock_sleep_ms(5);
+	close_fixture(&f);
+}
+
+/* ---- run processes ----------------------------------------------------------------------- */
+
+/* Here in place of the program: what it is given decides what it does. */
+static int run_jobset(void)
+{
+	cleanup_buf struct buf text = { .max = JSON_MAX_BYTES };
+	cleanup_json cJSON *doc = NULL;
+	struct error err = { 0 };
+	struct state_run run;
+	const char *name, *uid;
+
+	if (file_read_fd(&text, STDIN_FILENO, "input", &err) ||
+	    json_parse(&doc, text.data, text.len, &err))
+		abort();
+	name = meta_name(json_get(doc, RUN_TRAINJOB));
+	uid = json_str(doc, RUN_UID);
+	if (!str_eq(json_str(doc, RUN_SERVER), home) ||
+	    !str_eq(meta_kind(json_get(doc, RUN_OBJECTS)->child), JOBSET_KIND))
+		abort();
+	if (str_eq(name, "refused")) {
+		fprintf(stderr, "node has no command\n");
+		return 1;
+	}
+	begin(&run, name, uid, json_int(doc, 0, RUN_GENERATION));
+	publish(&run, name, uid, "Succeeded", "{'terminalState':'Completed'}");
+	state_end(&run);
+	return 0;
+}
+
+static void test_launched(void **state)
+{
+	cleanup_arena struct arena a = { 0 };
+	struct fixture f;
+
+	open_fixture(&f, "x", false);
+	start(&f);
+	await(&f, "x", "terminalState", "Completed");
+	assert_int_equal(state_owned(&a, home, "default", "x")->owner.generation, 1);
+	add_jobset(&f, "refused", false); /* while it serves */
+	await(&f, "refused", "terminalState", "Failed");
+	assert_string_equal(condition(&f, &a, "refused", "Failed", "FailedToStart"),
+			    "node has no command");
+	close_fixture(&f);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_ended),         cmocka_unit_test(test_killed),
+		cmocka_unit_test(test_running),       cmocka_unit_test(test_suspended),
+		cmocka_unit_test(test_suspended_run), cmocka_unit_test(test_stale),
+		cmocka_unit_test(test_launched),
+	};
+	struct error err = { 0 };
+	int rc;
+
+	if (argc > 1 && str_eq(argv[1], "run-jobset")) {
+		snprintf(home, sizeof(home), "%s", getenv("TEST_BACKEND_HOME"));
+		return run_jobset();
+	}
+	if (!mkdtemp(home))
+		return 1;
+	setenv("TEST_BACKEND_HOME", home, 1);
+	rc = cmocka_run_group_tests(tests, NULL, NULL);
+	return dir_remove(home, &err) ? 1 : rc;
+}

@@ -1,0 +1,572 @@
+/* Each cause of why/why.h, from documents as API servers store them. */
+#include "tests/unit/why/why_test.h"
+
+#define ELSEWHERE(status)                                                  \
+	JOB(", managedBy: kueue.x-k8s.io/multikueue", status)              \
+	WORKLOAD("{clusterName: east, conditions: [{type: QuotaReserved, " \
+		 "status: 'True'}, {type: Admitted, status: 'True'}]}",    \
+		 "")
+#define TOPOLOGY(message)                                                               \
+	QUEUED WORKLOAD("{conditions: [{type: QuotaReserved, status: 'False', reason: " \
+			"Pending, message: '" message "'}]}",                           \
+			", podSets: [{name: a}, {name: node, topologyRequest: "         \
+			"{required: x/rack}}]")
+
+/* ---- nobody acts, objects are refused ---- */
+
+static void test_start(void **state)
+{
+	static const struct row rows[] = {
+		{ "no controller, none installed",
+		  JOB("", "") MISSING("Lease") MISSING("Deployment"),
+		  "bert is pending: the Kubeflow Trainer controller has not "
+		  "processed it for 60m: it has neither a status nor a "
+		  "JobSet; the cluster has neither its Deployment nor its "
+		  "Lease: is it installed (kftrainer install)?\n" },
+		{ "no controller, its lease is old",
+		  JOB("",
+		      "") "kind: Lease\n"
+			  "metadata: {namespace: kubeflow-system}\n"
+			  "spec: {holderIdentity: p1, renewTime: '2026-01-01T00:50:00.1Z'}\n",
+		  "bert is pending: the Kubeflow Trainer controller has not processed it "
+		  "for 60m: it has neither a status nor a JobSet; its Lease, of p1, was "
+		  "last renewed 10m ago.\nMore: kubectl get pods -n kubeflow-system\n" },
+		{ "no pod of the controller is available",
+		  JOB("", "") "kind: Deployment\nmetadata: {namespace: k}\n",
+		  "bert is pending: the Kubeflow Trainer controller has not processed it "
+		  "for 60m: it has neither a status nor a JobSet; its Deployment has no "
+		  "available pod.\nMore: kubectl get pods -n k\n" },
+		{ "no runtime", JOB("", "") MISSING("ClusterTrainingRuntime"),
+		  "bert is pending: the ClusterTrainingRuntime r that it refers to does not exist.\n"
+		  "More: kubectl get clustertrainingruntimes\n" },
+		{ "its runtime has been deleted",
+		  JOB("", STATUS) JOBSET MISSING("ClusterTrainingRuntime"),
+		  "bert is pending: it was created 60m ago and has no pods yet. Also: "
+		  "its ClusterTrainingRuntime r has been deleted: the" },
+		{ "another controller's", JOB(", managedBy: x", ""),
+		  "bert is pending: spec.managedBy names another controller" },
+		{ "in a worker cluster, not yet",
+		  JOB(", managedBy: kueue.x-k8s.io/multikueue, suspend: true", "")
+			  WORKLOAD(
+				  "{conditions: [{type: QuotaReserved, status: 'True'}], "
+				  "admissionChecks: [{name: mk, state: Pending, message: "
+				  "no cluster answers}]}",
+				  ""),
+		  "bert is suspended: Kueue has reserved quota and is waiting for the "
+		  "admission check mk" },
+		{ "in a worker cluster", ELSEWHERE(""),
+		  "bert is pending: its pods run in cluster east, which "
+		  "MultiKueue chose; use that cluster's kubeconfig" },
+		{ "in a worker cluster, where it runs",
+		  ELSEWHERE("status: {jobsStatus: [{name: node, ready: 1}]}"),
+		  "bert is running: its pods run in cluster east, which "
+		  "MultiKueue chose; use that cluster's kubeconfig to see them.\n" },
+		{ "in a worker cluster that does not answer",
+		  ELSEWHERE(
+			  "status: {jobsStatus: [{name: node, ready: 1}]}") "kind: MultiKueueCluster\n"
+									    "metadata: {name: east}\n"
+									    "status: {conditions: [{type: Active, status: 'False', message: "
+									    "connection refused., lastTransitionTime: '2026-01-01T00:58:00Z'}]}\n",
+		  "bert is running: for 2m Kueue has had no connection to cluster east, "
+		  "which runs it; its status is out of date: connection refused.\n"
+		  "More: kubectl describe multikueuecluster east\n" },
+		{ "refused by a webhook",
+		  JOB("", STATUS) EVENT(
+			  "TrainJob", "bert", "Warning",
+			  "TrainJobResourcesCreationFailed",
+			  "TrainJob resources reconciliation failed: apply: admission "
+			  "webhook \"v\" denied the request: too long."),
+		  "bert is pending: its objects cannot be created: an admission webhook "
+		  "refuses them: apply: admission webhook \"v\" denied the request: too "
+		  "long.\nMore: kubectl describe trainjob bert -n a\n" },
+		{ "a webhook is not there",
+		  JOB("", STATUS) EVENT("TrainJob", "bert", "Warning",
+					"TrainJobResourcesCreationFailed",
+					"failed calling webhook \"v\": no endpoints"),
+		  "bert is pending: its objects cannot be created: an admission webhook "
+		  "does not answer: failed calling" },
+		{ "no PodGroup kind",
+		  JOB("", STATUS)
+			  EVENT("TrainJob", "bert", "Warning",
+				"TrainJobResourcesCreationFailed",
+				"TrainJob resources reconciliation failed: PodGroup "
+				"(scheduling.x-k8s.io/v1alpha1), which the runtime''s "
+				"podGroupPolicy needs, is not installed in the cluster"),
+		  "bert is pending: its objects cannot be created: PodGroup "
+		  "(scheduling.x-k8s.io/v1alpha1), which the runtime's podGroupPolicy "
+		  "needs, is not installed in the cluster.\n"
+		  "More: kubectl get crds | grep podgroups\n" },
+		{ "that was before there was a JobSet",
+		  JOB("", STATUS) EVENT("TrainJob", "bert", "Warning",
+					"TrainJobResourcesCreationFailed", "conflict")
+			  JOBSET JOBS PLACED("0", READY) PLACED("1", READY),
+		  "bert is running: no problem found: 2 of 2 pods have been "
+		  "running for 60m; it reports no progress.\n" },
+		{ "JobSet's controller is not there",
+		  JOB("", STATUS) "kind: JobSet\n" META("bert") "}\n---\n",
+		  "bert is pending: the JobSet controller has not processed "
+		  "the JobSet for 60m: it has neither a status nor Jobs; is "
+		  "the controller running?\n" },
+		{ "its Jobs are refused",
+		  JOB("", STATUS) "kind: JobSet\n" META("bert") "}\n---\n" EVENT(
+			  "JobSet", "bert", "Warning", "JobCreationFailed", "invalid."),
+		  "bert is pending: the Jobs of its JobSet cannot be "
+		  "created: invalid.\n" },
+		{ "ResourceQuota",
+		  JOB("", STATUS) JOBSET "kind: Job\n" META(
+			  "bert-node-0") "}\n"
+					 "spec: {parallelism: 2}\n"
+					 "---\n" EVENT(
+						 "Job", "bert-node-0", "Warning",
+						 "FailedCreate",
+						 "Error creating: pods \"p\" is forbidden: exceeded quota: "
+						 "q, requested: cpu=2, used: cpu=1, limited: cpu=2"),
+		  "bert is pending: its pods cannot be created: a ResourceQuota of the "
+		  "namespace is used up: exceeded quota: q, requested: cpu=2, used: "
+		  "cpu=1, limited: cpu=2.\nMore: kubectl describe resourcequota -n a\n" },
+		{ "LimitRange",
+		  JOB("", STATUS) JOBSET "kind: Job\n" META(
+			  "bert-node-0") "}\n"
+					 "spec: {parallelism: 2}\n"
+					 "---\n" EVENT(
+						 "Job", "bert-node-0", "Warning",
+						 "FailedCreate",
+						 "Error creating: pods \"p\" is forbidden: maximum cpu "
+						 "usage per Container is 1, but limit is 2"),
+		  "bert is pending: its pods cannot be created: a LimitRange of the "
+		  "namespace does not allow them: maximum cpu usage per Container is 1" },
+		{ "it has just been made",
+		  "kind: TrainJob\n"
+		  "metadata: {name: bert, namespace: a, creationTimestamp: '2026-01-01T00:59:58Z'}\n"
+		  "spec: {runtimeRef: {name: r}}\n",
+		  "bert is pending: it was created 2s ago and has no JobSet yet" },
+		{ "a finalizer",
+		  "kind: TrainJob\n"
+		  "metadata: {name: bert, namespace: a, deletionTimestamp: "
+		  "'2026-01-01T00:59:58Z', finalizers: [x/y]}\n",
+		  "bert is being deleted: its finalizer x/y has not been removed" },
+	};
+
+	CHECK_ALL(rows);
+}
+
+/* ---- suspended, Kueue ---- */
+
+static void test_queue(void **state)
+{
+	static const struct row rows[] = {
+		{ "by somebody",
+		  JOB(", suspend: true",
+		      "status: {conditions: [{type: Suspended, status: 'True', "
+		      "lastTransitionTime: '2026-01-01T00:58:00Z'}]}"),
+		  "bert is suspended: spec.suspend has been true for 2m, not set by "
+		  "Kueue; resume it to continue.\nMore: kftrainer resume bert -n a\n" },
+		{ "no Kueue", QUEUED MISSING("Kueue"),
+		  "bert is suspended: it is for Kueue's queue q (label "
+		  "kueue.x-k8s.io/queue-name), but Kueue is not installed in "
+		  "the cluster" },
+		{ "no Workload", QUEUED,
+		  "bert is suspended: Kueue has not created a Workload for it for 60m: "
+		  "is its controller running" },
+		{ "no such queue", QUEUED WORKLOAD(NO_QUOTA, "") MISSING("LocalQueue"),
+		  "bert is suspended: Kueue holds it back: no LocalQueue q in namespace "
+		  "a (label kueue.x-k8s.io/queue-name).\n" },
+		{ "the queue is stopped",
+		  QUEUED WORKLOAD(
+			  NO_QUOTA,
+			  "") "kind: LocalQueue\n"
+			      "spec: {clusterQueue: c}\n"
+			      "status: {conditions: [{type: Active, status: 'False', message: "
+			      "ClusterQueue is stopped}]}\n",
+		  "bert is suspended: Kueue holds it back: LocalQueue q (ClusterQueue c) "
+		  "is not admitting: ClusterQueue is stopped.\n" },
+		{ "behind two others, by age and by priority",
+		  QUEUED WORKLOAD(
+			  NO_QUOTA,
+			  "") "kind: WaitingWorkload\n"
+			      "metadata: {creationTimestamp: '2025-12-31T00:00:00Z'}\n"
+			      "---\n"
+			      "kind: WaitingWorkload\n"
+			      "metadata: {creationTimestamp: '2026-01-01T00:30:00Z'}\n"
+			      "spec: {priority: 5}\n"
+			      "---\n"
+			      "kind: WaitingWorkload\n"
+			      "metadata: {creationTimestamp: '2026-01-01T00:30:00Z'}\n",
+		  "bert is suspended: it is waiting for quota in Kueue, as 3rd of 4 in "
+		  "LocalQueue q: insufficient quota for cpu.\n"
+		  "More: kubectl describe workload trainjob-bert-1 -n a\n" },
+		{ "as Kueue tells it",
+		  QUEUED WORKLOAD(
+			  NO_QUOTA,
+			  "") "kind: PendingWorkloadsSummary\n"
+			      "items: [{metadata: {name: z}}, {metadata: {name: trainjob-bert-1}, "
+			      "positionInLocalQueue: 1, positionInClusterQueue: 11}]\n",
+		  "bert is suspended: it is waiting for quota in Kueue, as 2nd of 2 in "
+		  "LocalQueue q, and in its ClusterQueue 12th: insufficient" },
+		{ "no rack has room",
+		  TOPOLOGY("topology \"t\" allows to fit only 1 out of 2 pod(s)"),
+		  "bert is suspended: it is waiting for room in a topology in Kueue, as "
+		  "1st of 1 in LocalQueue q (annotation "
+		  "kueue.x-k8s.io/podset-required-topology: x/rack): topology \"t\" allows "
+		  "to fit only 1 out of 2 pod(s).\n"
+		  "More: kubectl describe workload trainjob-bert-1 -n a\n" },
+		{ "no such level",
+		  TOPOLOGY("Flavor \"f\" does not contain the requested level"),
+		  "bert is suspended: Kueue holds it back: no topology of its queue has "
+		  "the level x/rack (annotation kueue.x-k8s.io/podset-required-topology): "
+		  "Flavor \"f\" does not contain the requested level.\n"
+		  "More: kubectl get topologies -o yaml\n" },
+		{ "room in the topology, but no quota",
+		  TOPOLOGY("insufficient unused quota for cpu"),
+		  "bert is suspended: it is waiting for quota in Kueue, as 1st of 1" },
+		{ "deactivated", QUEUED WORKLOAD(NO_QUOTA, ", active: false"),
+		  "bert is suspended: Kueue holds it back: its Workload is deactivated "
+		  "(spec.active: false).\n" },
+		{ "preempted",
+		  QUEUED WORKLOAD(
+			  "{conditions: [{type: Evicted, status: 'True', reason: "
+			  "Preempted, message: Preempted to accommodate x}, {type: "
+			  "QuotaReserved, status: 'False'}]}",
+			  ""),
+		  "bert is suspended: Kueue has evicted it (Preempted): Preempted to "
+		  "accommodate x. Also: it is waiting" },
+		{ "an admission check",
+		  QUEUED WORKLOAD(
+			  "{conditions: [{type: QuotaReserved, status: 'True'}], "
+			  "admissionChecks: [{name: p, state: Pending, message: booting}]}",
+			  ""),
+		  "bert is suspended: Kueue has reserved quota and is waiting for the "
+		  "admission check p, which is Pending: booting.\n" },
+		{ "admitted",
+		  QUEUED WORKLOAD("{conditions: [{type: QuotaReserved, status: 'True'}, "
+				  "{type: Admitted, status: 'True'}]}",
+				  ""),
+		  "bert is suspended: Kueue has admitted it and is about to "
+		  "resume it.\n" },
+		{ "admitted, with claims that Kueue does not know",
+		  JOB(", suspend: true, trainer: {resourceClaimsPerNode: [{name: g}]}",
+		      "") WORKLOAD("{conditions: [{type: QuotaReserved, status: "
+				   "'True'}, {type: Admitted, status: 'True', "
+				   "lastTransitionTime: '2026-01-01T00:50:00Z'}]}",
+				   ""),
+		  "bert is suspended: Kueue has admitted it and cannot resume it: Kueue "
+		  "0.19 drops the resource claims" },
+	};
+
+	CHECK_ALL(rows);
+}
+
+/* ---- places ---- */
+
+static void test_place(void **state)
+{
+	static const struct row rows[] = {
+		{ "no room",
+		  JOB("", STATUS) JOBSET JOBS PLACED("0", READY)
+			  POD_OF("1", "",
+				 UNSCHEDULABLE("0/1 nodes are available: 1 "
+					       "Insufficient cpu. preemption: x"))
+				  NODE_OF("n1", "'True'", "used: {cpu: '3'}\n"),
+		  "bert is pending: no node can run 1 of its 2 pods: 0/1 nodes are "
+		  "available: 1 Insufficient cpu (a pod requests 2 cpu, but no node has "
+		  "more than 1 free (of 4)).\n"
+		  "More: kubectl describe pod bert-node-0-1-x -n a\n" },
+		{ "no node is that large",
+		  JOB("", STATUS) JOBSET JOBS POD_OF(
+			  "0", "",
+			  UNSCHEDULABLE("0/1 nodes are available: 1 Insufficient cpu."))
+			  NODE_OF("n1", "'True'", "used: {}\n")
+				  NODE_OF("n2", "'Unknown'", ""),
+		  "bert is pending: no node can run its pod: 0/1 nodes are available: 1 "
+		  "Insufficient cpu (a pod requests 2 cpu, but no node has" },
+		{ "nodes may not be read",
+		  JOB("", STATUS) JOBSET JOBS POD_OF(
+			  "0", "",
+			  UNSCHEDULABLE(
+				  "0/1: 1 Insufficient cpu.")) "kind: Denied\n"
+							       "resource: nodes\n"
+							       "what: list nodes\n"
+							       "check: kubectl auth can-i list nodes\n",
+		  "bert is pending: no node can run its pod: 0/1: 1 Insufficient cpu (a "
+		  "pod requests 2 cpu). You are not allowed to list nodes, so this answer "
+		  "may be incomplete.\n"
+		  "More: kubectl describe pod bert-node-0-0-x -n a\n"
+		  "Check: kubectl auth can-i list nodes\n" },
+		{ "a selector",
+		  JOB("", STATUS) JOBSET JOBS POD_OF(
+			  "0", "nodeSelector: {gpu: a100}, ",
+			  UNSCHEDULABLE(
+				  "1 didn''t match Pod''s node affinity/selector.")),
+		  "bert is pending: no node can run its pod: 1 didn't match Pod's node "
+		  "affinity/selector (its nodeSelector is gpu=a100).\n" },
+		{ "gates",
+		  JOB("", STATUS) JOBSET JOBS POD_OF(
+			  "0", "",
+			  "phase: Pending, conditions: [{type: PodScheduled, status: "
+			  "'False', reason: SchedulingGated}]"),
+		  "bert is pending: its pod is not scheduled until its" },
+		{ "no scheduler",
+		  JOB("", STATUS) JOBSET JOBS POD_OF("0", "schedulerName: volcano, ",
+						     "phase: Pending"),
+		  "bert is pending: the scheduler volcano has not processed its pods for "
+		  "60m: is it running (spec.schedulerName)?\n" },
+		{ "no such claim",
+		  JOB("", STATUS) JOBSET JOBS POD_OF(
+			  "0", "",
+			  UNSCHEDULABLE("0/1 nodes are available: "
+					"persistentvolumeclaim \"c\" not found.")),
+		  "bert is pending: its pods use the PersistentVolumeClaim "
+		  "c, which does not exist.\n" },
+		{ "a claim that waits",
+		  JOB("", STATUS) JOBSET JOBS POD_OF(
+			  "0", "",
+			  UNSCHEDULABLE(
+				  "pod has unbound immediate "
+				  "PersistentVolumeClaims.")) "kind: PersistentVolumeClaim\n"
+							      "metadata: {name: c}\n"
+							      "spec: {storageClassName: s}\n"
+							      "status: {phase: Pending}\n"
+							      "---\n" EVENT(
+								      "PersistentVolumeClaim",
+								      "c", "Warning",
+								      "ProvisioningFailed",
+								      "no space left."),
+		  "bert is pending: its PersistentVolumeClaim c is Pending "
+		  "(storage class s): no space left.\n" },
+	};
+
+	CHECK_ALL(rows);
+}
+
+/* ---- containers ---- */
+
+static void test_pods(void **state)
+{
+	static const struct row rows[] = {
+		{ "an image",
+		  JOB("", STATUS) JOBSET JOBS PLACED("0", READY) PLACED(
+			  "1",
+			  "phase: Pending, " STATE(
+				  "waiting: {reason: ErrImagePull, message: 'i:1: not found'}")),
+		  "bert is pending: the image i:1 cannot be pulled for 1 of its 2 pods, "
+		  "container node of node-1 (node rank 1) on node n1: i:1: not found "
+		  "(ErrImagePull); check its name.\n" },
+		{ "a Secret",
+		  JOB("", STATUS) JOBSET JOBS PLACED(
+			  "0", "phase: Pending, " STATE(
+				       "waiting: {reason: CreateContainerConfigError, "
+				       "message: 'secret \"s\" not found'}")),
+		  "bert is pending: container node of node-0 (node rank 0) on node n1 "
+		  "has not started for its pod: secret \"s\" not found "
+		  "(CreateContainerConfigError).\n" },
+		{ "a mount",
+		  JOB("", STATUS) JOBSET JOBS PLACED(
+			  "0", "phase: Pending, " STATE(
+				       "waiting: {reason: ContainerCreating}"))
+			  EVENT("Pod", "bert-node-0-0-x", "Warning", "FailedMount",
+				"MountVolume.SetUp failed"),
+		  "bert is pending: node-0 (node rank 0) cannot start on node n1: a "
+		  "volume cannot be mounted: MountVolume.SetUp failed.\n" },
+		{ "a mount that came about",
+		  JOB("", STATUS) JOBSET JOBS PLACED(
+			  "0", "phase: Pending, initContainerStatuses: [{name: f, state: "
+			       "{running: {startedAt: '2026-01-01T00:59:00Z'}}}]")
+			  EVENT("Pod", "bert-node-0-0-x", "Warning", "FailedMount",
+				"timed out waiting for the condition"),
+		  "bert is pending: init container f of node-0 (node rank 0) has been "
+		  "running for 60s; the others start after it.\n" },
+		{ "a sandbox that is lost after a container ran",
+		  JOB("", STATUS) JOBSET JOBS PLACED(
+			  "0", "phase: Pending, initContainerStatuses: [{name: f, state: "
+			       "{terminated: {exitCode: 0, finishedAt: "
+			       "'2026-01-01T00:49:00Z'}}}]")
+			  EVENT("Pod", "bert-node-0-0-x", "Warning",
+				"FailedCreatePodSandBox", "no address left"),
+		  "bert is pending: node-0 (node rank 0) cannot start on node n1: the "
+		  "node cannot set up its network or sandbox: no address left.\n" },
+		{ "an init container",
+		  JOB("", STATUS) JOBSET JOBS PLACED(
+			  "0", "phase: Pending, initContainerStatuses: [{name: f, state: "
+			       "{running: {startedAt: '2026-01-01T00:59:00Z'}}}]"),
+		  "bert is pending: init container f of node-0 (node rank 0) has been "
+		  "running for 60s; the others start after it.\n" },
+		{ "a node that is gone",
+		  JOB("", STATUS) JOBSET JOBS PLACED("0", "phase: Running")
+			  PLACED("1", READY) NODE_OF("n1", "'Unknown'", ""),
+		  "bert is running: node n1, on which node-0 (node rank 0) "
+		  "is, has not been ready for 5m: stopped posting. Also: " },
+		{ "it restarts",
+		  JOB("", STATUS) JOBSET JOBS PLACED(
+			  "0",
+			  "phase: Running, containerStatuses: [{name: node, "
+			  "restartCount: 3, state: {waiting: {reason: "
+			  "CrashLoopBackOff}}, lastState: {terminated: {exitCode: 1, "
+			  "finishedAt: '2026-01-01T00:00:01Z'}}}]")
+			  LOG("bert-node-0-0-x",
+			      "2026-01-01T00:00:00.1Z KeyError: 'weights'\\n"),
+		  "bert is pending: node-0 (node rank 0), pod bert-node-0-0-x on node n1: "
+		  "container node ended with exit code 1, after 3 restarts; its log says "
+		  "\"KeyError: 'weights'\"; it has been restarted.\n"
+		  "More: kubectl logs bert-node-0-0-x -c node --previous -n a\n" },
+		{ "nothing is wrong so far",
+		  JOB("", STATUS) JOBSET JOBS PLACED(
+			  "0", "phase: Pending, " STATE(
+				       "waiting: {reason: ContainerCreating}")),
+		  "bert is pending: its pods are starting: 0 of 2 are ready, no problem "
+		  "so far (created 60m ago).\n" },
+	};
+
+	CHECK_ALL(rows);
+}
+
+/* ---- it has ended ---- */
+
+static void test_end(void **state)
+{
+	static const struct row rows[] = {
+		{ "the first in time",
+		  JOB("", FAILED) JOBSET JOBS PLACED("0", ENDED("5", "Error", "09"))
+			  PLACED("1", ENDED("139", "Error", "04")),
+		  "bert has failed: the first failure is that of node-1 (node rank 1), pod "
+		  "bert-node-0-1-x on node n1: container node ended with exit code 139 "
+		  "(SIGSEGV). Also: its JobSet has failed: jobset failed (FailedJobs).\n"
+		  "More: kubectl logs bert-node-0-1-x -c node -n a\n" },
+		{ "not one that was only ended with it",
+		  JOB("", FAILED) JOBSET JOBS PLACED("0", ENDED("143", "Error", "04"))
+			  PLACED("1", ENDED("3", "Error", "09")),
+		  "bert has failed: the first failure is that of node-1 "
+		  "(node rank 1), pod" },
+		{ "nor one that only missed its peer",
+		  JOB("", FAILED) JOBSET JOBS PLACED("0", ENDED("1", "Error", "04"))
+			  PLACED("1", ENDED("1", "Error", "09")) LOG(
+				  "bert-node-0-0-x", "RuntimeError: [gloo] Connection "
+						     "closed by peer\\n")
+				  LOG("bert-node-0-1-x", "ValueError: boom\\n"),
+		  "bert has failed: the first error that is not a lost "
+		  "connection is that of node-1 (node rank 1), pod "
+		  "bert-node-0-1-x on node n1: container node ended with "
+		  "exit code 1; its log says \"ValueError: boom\"; node-0 "
+		  "(node rank 0) then lost that peer. Also" },
+		{ "NCCL",
+		  JOB("", FAILED) JOBSET JOBS PLACED("0", ENDED("1", "Error", "04")) LOG(
+			  "bert-node-0-0-x",
+			  "a\\nRuntimeError: NCCL error in: x.cpp:1, unhandled\\nb\\n"),
+		  "bert has failed: the first failure is that of node-0 "
+		  "(node rank 0), pod bert-node-0-0-x on node n1: container "
+		  "node ended with exit code 1; its log says \"RuntimeError: "
+		  "NCCL error in: x.cpp:1, unhandled\" (NCCL failed: set NCCL_DEBUG" },
+		{ "out of memory",
+		  JOB("", FAILED)
+			  JOBSET JOBS PLACED("0", ENDED("137", "OOMKilled", "04")),
+		  "bert has failed: the first failure is that of node-0 "
+		  "(node rank 0), pod bert-node-0-0-x on node n1: container "
+		  "node was killed for using more memory than its limit of "
+		  "64Mi (OOMKilled, exit code 137). Also" },
+		{ "evicted",
+		  JOB("", FAILED) JOBSET JOBS PLACED(
+			  "0", "phase: Failed, reason: Evicted, message: low on memory."),
+		  "bert has failed: the first failure is that of node-0 "
+		  "(node rank 0), pod bert-node-0-0-x on node n1, was "
+		  "evicted by its node (Evicted): low on memory. Also" },
+		{ "the pods are gone",
+		  JOB("", FAILED)
+			  EVENT("TrainJob", "bert", "Warning", "Failed",
+				"FailedJobs: x; first: node-1 (node rank 1): container "
+				"node: exit code 3 on n1"),
+		  "bert has failed: the first failure was that of node-1 (node rank 1): "
+		  "container node: exit code 3 on n1. Also: its JobSet has failed" },
+		{ "a Job gave up",
+		  JOB("", FAILED) JOBSET "kind: Job\n" META(
+			  "bert-node-0") "}\n"
+					 "status: {conditions: [{type: Failed, status: 'True', reason: "
+					 "BackoffLimitExceeded, message: enough}]}\n",
+		  "bert has failed: Job bert-node-0 gave up, enough "
+		  "(BackoffLimitExceeded).\n" },
+		{ "too late",
+		  JOB(", activeDeadlineSeconds: 9",
+		      "status: {conditions: [{type: Failed, status: 'True', reason: "
+		      "DeadlineExceeded}]}"),
+		  "bert has failed: it was stopped because it exceeded its deadline "
+		  "of 9 s (spec.activeDeadlineSeconds), counted from "
+		  "2026-01-01T00:00:00Z.\n" },
+		{ "done",
+		  JOB("", "status: {conditions: [{type: Complete, status: 'True', "
+			  "lastTransitionTime: '2026-01-01T00:30:00Z'}]}"),
+		  "bert completed 30m ago, 30m after it was created.\n"
+		  "More: kftrainer logs bert -n a\n" },
+		{ "its runtime has been deleted",
+		  JOB("", "status: {conditions: [{type: Complete, status: 'True', "
+			  "lastTransitionTime: '2026-01-01T00:30:00Z'}]}")
+			  MISSING("ClusterTrainingRuntime"),
+		  "bert completed 30m ago, 30m after it was created. Also: its "
+		  "ClusterTrainingRuntime r has been deleted: the job no longer needs it, "
+		  "but list_jobs() of the Python SDK fails until the runtime exists again "
+		  "or the job is deleted.\n"
+		  "More: kftrainer logs bert -n a\n"
+		  "More: kubectl get clustertrainingruntimes\n" },
+	};
+
+	CHECK_ALL(rows);
+}
+
+static void test_run(void **state)
+{
+	static const struct row rows[] = {
+		{ "progress",
+		  JOB("", "status: {trainerStatus: {progressPercentage: 40, "
+			  "estimatedRemainingSeconds: 720, lastUpdatedTime: '" NOW "'}}")
+			  JOBSET JOBS PLACED("0", READY) PLACED("1", READY),
+		  "bert is running: no problem found: 2 of 2 pods have been "
+		  "running for 60m; 40 % done, about 12m are left.\n" },
+		{ "stalled",
+		  JOB("", "status: {trainerStatus: {progressPercentage: 40, "
+			  "lastUpdatedTime: '2026-01-01T00:35:00Z'}}")
+			  JOBSET JOBS PLACED("0", READY) PLACED("1", READY),
+		  "bert is running: its progress has not changed for 25m, at 40 %. Also: "
+		  "2 of 2 pods have been running for 60m; 40 % done.\n" },
+		{ "silent",
+		  JOB("", STATUS) JOBSET JOBS PLACED("0", READY) PLACED("1", READY)
+			  LOG("bert-node-0-0-x", "2026-01-01T00:30:00.1Z epoch 3\\n"),
+		  "bert is running: its first rank has logged nothing for 30m and "
+		  "reports no progress. Also" },
+		{ "it waits for its peers",
+		  JOB("", STATUS) JOBSET JOBS PLACED("0", READY) PLACED("1", READY) LOG(
+			  "bert-node-0-0-x",
+			  "2026-01-01T00:59:59.1Z [c10d] The client socket has failed to "
+			  "connect to [x]:29500\\n"),
+		  "bert is running: the log of node-0 (node rank 0) reports "
+		  "a connection problem: \"[c10d] The client socket has "
+		  "failed to connect to [x]:29500\" (node 0 does not accept "
+		  "connections yet" },
+		{ "what its log says is not about peers",
+		  JOB("", STATUS) JOBSET JOBS PLACED("0", READY) PLACED("1", READY)
+			  LOG("bert-node-0-0-x",
+			      "2026-01-01T00:59:59.1Z No space left on device\\n"),
+		  "bert is running: no problem found: " },
+	};
+
+	CHECK_ALL(rows);
+}
+
+/* What others wrote neither ends a line nor moves a cursor. */
+static void test_hostile(void **state)
+{
+	cleanup_free char *have = text_of(JOB("", FAILED) JOBSET JOBS PLACED(
+		"0", "phase: Failed, containerStatuses: [{name: node, state: "
+		     "{terminated: {exitCode: 1, message: \"a\\nb\\e[2Jc\"}}}]"));
+
+	if (!strstr(have, "its message is \"a b\\x1b[2Jc\""))
+		fail_msg("%s", have);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_start),   cmocka_unit_test(test_queue),
+		cmocka_unit_test(test_place),   cmocka_unit_test(test_pods),
+		cmocka_unit_test(test_end),     cmocka_unit_test(test_run),
+		cmocka_unit_test(test_hostile),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

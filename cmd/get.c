@@ -119,7 +119,7 @@ static const char *progress(struct arena *arena, struct getting *g, const cJSON 
 
 static const char *queue(struct arena *arena, struct getting *g, const cJSON *job)
 {
-	return queue_of(job);
+	return queue_name(job);
 }
 
 /* The message of the latest condition. */

@@ -190,12 +190,12 @@ static int job_open(void *ctx, const cJSON *hello, cJSON **ret, struct error *er
 
 static int job_tell(void *ctx, uint32_t rank, const cJSON *doc, struct error *err)
 {
-	return meeting_tell(&((struct together *)ctx)->meeting, rank, doc, err);
+	return meeting_send(&((struct together *)ctx)->meeting, rank, doc, err);
 }
 
 static int job_hear(void *ctx, uint32_t rank, cJSON **ret, struct error *err)
 {
-	return meeting_hear(&((struct together *)ctx)->meeting, rank, ret, err);
+	return meeting_receive(&((struct together *)ctx)->meeting, rank, ret, err);
 }
 
 /* Pods of a job are numbered: rank 2 beside "j-node-0-0.j" is "j-node-0-2.j". */

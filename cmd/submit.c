@@ -569,7 +569,7 @@ static int wait_all(const struct submission *s, const struct submit_opts *opts,
 static int store(struct submission *s, const struct submit_opts *opts,
 		 struct shipment *shipment, struct error *err)
 {
-	if (submission_ask(s, err))
+	if (submission_dry_run(s, err))
 		return -1;
 	if (opts->dry_run || s->refused || s->exist)
 		return 0;

@@ -41,7 +41,7 @@ static int set_suspend(void *ctx, const cJSON *job, struct error *err)
 	if (result == SUSPENSION_SET)
 		puts(word);
 	else if (result == SUSPENSION_SET_BY_QUEUE)
-		printf("%s (its Workload in queue %s is %s)\n", word, queue_of(job),
+		printf("%s (its Workload in queue %s is %s)\n", word, queue_name(job),
 		       s->suspend ? "not active" : "active again");
 	else if (s->suspend)
 		puts("already suspended");

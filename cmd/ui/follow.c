@@ -12,7 +12,7 @@
 #include "cmd/cmd.h"
 #include "cmd/ui/viewer.h"
 
-enum { BY_SIGNAL = 128 };
+enum { EXIT_SIGNAL_BASE = 128 };
 
 /* The last note, so that it is not repeated. */
 struct shown {
@@ -67,7 +67,7 @@ static int unfinished_code(const struct submit_follow *how, const char *where,
 		     "logs -f%s %s -n %s'",
 		     timeout ? "timed out" : "interrupted", how->name, where, how->name,
 		     how->ns);
-	return timeout ? EXIT_TIMED_OUT : BY_SIGNAL + stop_signal();
+	return timeout ? EXIT_TIMED_OUT : EXIT_SIGNAL_BASE + stop_signal();
 }
 
 static void tell_why(const struct submit_follow *how, const char *where,

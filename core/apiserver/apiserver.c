@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "api/meta.h"
-#include "apiserver/collect.h"
 #include "apiserver/exchange.h"
+#include "apiserver/gc.h"
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
@@ -422,7 +422,7 @@ int exchange_write(const struct exchange *by, const char *method, const char *pa
 				   .resp = &resp,
 				   .internal = true,
 				   .trusted = true,
-				   .works = by->works });
+				   .gc = by->gc });
 	if (json_parse(&doc, resp.body.data, resp.body.len, IGNORED))
 		rc = error_set(err, ERR_FORMAT, "%s %s: not JSON", method, path);
 	else if (resp.status >= 400)
@@ -480,7 +480,7 @@ int apiserver_new(struct apiserver **ret, const struct apiserver_conf *conf,
 		apiserver_free(s);
 		return -1;
 	}
-	collect_leftovers(s);
+	gc_resume(s);
 	*ret = s;
 	return 0;
 }

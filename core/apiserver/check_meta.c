@@ -3,7 +3,7 @@
 
 #include "api/meta.h"
 #include "api/names.h"
-#include "apiserver/collect.h"
+#include "apiserver/gc.h"
 #include "apiserver/prepare.h"
 #include "base/str.h"
 
@@ -104,8 +104,8 @@ int prepare_meta_types(struct exchange *x, const cJSON *obj)
 
 static bool is_standard(const char *finalizer)
 {
-	return str_in(finalizer,
-		      (const char *const[]){ "kubernetes", "orphan", FOREGROUND, NULL });
+	return str_in(finalizer, (const char *const[]){ "kubernetes", "orphan",
+							FOREGROUND_FINALIZER, NULL });
 }
 
 /* An API server's own kinds insist on a domain; custom ones warn. */
@@ -148,7 +148,7 @@ void prepare_check_finalizers(struct exchange *x, const cJSON *obj,
 			check_domain(x, text, i, f, errs);
 		i++;
 	}
-	if (json_has_str(list, "orphan") && json_has_str(list, FOREGROUND))
+	if (json_has_str(list, "orphan") && json_has_str(list, FOREGROUND_FINALIZER))
 		field_error_add(
 			errs, FIELD_INVALID, "metadata.finalizers", list,
 			"finalizer orphan and foregroundDeletion cannot be both set");

@@ -2,8 +2,8 @@
 #include <string.h>
 
 #include "api/meta.h"
-#include "apiserver/collect.h"
 #include "apiserver/exchange.h"
+#include "apiserver/gc.h"
 #include "base/cleanup.h"
 #include "base/str.h"
 
@@ -226,7 +226,7 @@ static int terminate(struct exchange *x, const struct stored *before, cJSON *obj
 	rc = storage_put(x->server->storage, x->resource, before->key, before, obj, &err);
 	if (rc)
 		return err.kind == ERR_CONFLICT ? 1 : exchange_error(x, &err);
-	collect(x, obj, COLLECT_DEPENDENTS);
+	gc_collect(x, obj, GC_DEPENDENTS);
 	return 0;
 }
 
@@ -244,9 +244,9 @@ static int delete_stored(struct exchange *x, const struct stored *before, cJSON 
 		return -1;
 	if (meta_is(obj, "", "Namespace"))
 		return terminate(x, before, obj);
-	set_finalizer(obj, FOREGROUND, foreground);
+	set_finalizer(obj, FOREGROUND_FINALIZER, foreground);
 	if (str_eq(o->propagation, "Orphan") && !x->dry_run)
-		collect_release(x->server, obj);
+		gc_release(x->server, obj);
 	finalizers = meta_finalizers(obj);
 	*ret_gone = !finalizers || !finalizers->child;
 	rc = *ret_gone ? remove_stored(x, before, &err) : mark(x, before, obj, &err);
@@ -255,9 +255,9 @@ static int delete_stored(struct exchange *x, const struct stored *before, cJSON 
 	if (rc)
 		return exchange_error(x, &err);
 	if (!x->dry_run)
-		collect(x, obj,
-			(*ret_gone || foreground ? COLLECT_DEPENDENTS : 0u) |
-				(*ret_gone ? COLLECT_OWNERS : COLLECT_WAITING));
+		gc_collect(x, obj,
+			   (*ret_gone || foreground ? GC_DEPENDENTS : 0u) |
+				   (*ret_gone ? GC_OWNERS : GC_FOREGROUND));
 	return 0;
 }
 

@@ -22,7 +22,7 @@ struct apiserver {
 	cJSON *openapi; /* {path: text}, made once */
 };
 
-struct works;
+struct gc;
 
 struct exchange {
 	struct apiserver *server;
@@ -40,7 +40,7 @@ struct exchange {
 	bool custom;         /* the path's group is of custom kinds */
 	bool internal;       /* the machine's own: may write read-only kinds */
 	bool trusted;        /* needs no token */
-	struct works *works; /* of the collection that asks this; NULL: somebody else */
+	struct gc *gc;       /* of the collection that asks this; NULL: somebody else */
 	const char *manager; /* fieldManager, or the agent's name */
 	char now[TIME_TEXT_SIZE];
 };

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "api/meta.h"
-#include "apiserver/collect.h"
+#include "apiserver/gc.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/str.h"
@@ -136,7 +136,7 @@ static int remove_once(struct apiserver *s, const struct stored *found, const ch
 	if (storage_delete(s->storage, found, NULL, err))
 		return -1;
 	if (ns)
-		collect_namespace_end(s, ns);
+		gc_namespace_end(s, ns);
 	return 0;
 }
 

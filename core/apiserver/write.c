@@ -5,8 +5,8 @@
 #include "api/last_applied.h"
 #include "api/meta.h"
 #include "api/patch.h"
-#include "apiserver/collect.h"
 #include "apiserver/exchange.h"
+#include "apiserver/gc.h"
 #include "apiserver/prepare.h"
 #include "base/cleanup.h"
 #include "base/map.h"
@@ -76,7 +76,7 @@ static bool is_terminating(struct exchange *x, const cJSON *obj)
 	return true;
 }
 
-static int carry_out(struct exchange *x, const cJSON *old, const cJSON *obj)
+static int run_write_hook(struct exchange *x, const cJSON *old, const cJSON *obj)
 {
 	const struct apiserver_conf *conf = &x->server->conf;
 	struct error err = { 0 };
@@ -101,7 +101,7 @@ static void create(struct exchange *x, cJSON *obj, bool applied)
 	if (!applied)
 		prepare_managers(x, NULL, obj);
 	prepare_owned(obj);
-	if (prepare_admission(x, NULL, obj) || carry_out(x, NULL, obj))
+	if (prepare_admission(x, NULL, obj) || run_write_hook(x, NULL, obj))
 		return;
 	if (x->dry_run) {
 		cleanup_stored struct stored *old = storage_get(
@@ -119,7 +119,7 @@ static void create(struct exchange *x, cJSON *obj, bool applied)
 		return;
 	}
 	if (!x->dry_run)
-		collect(x, obj, COLLECT_ORPHAN);
+		gc_collect(x, obj, GC_ORPHANS);
 	obj = form_object(x, form, json_dup(obj), true);
 	exchange_answer(x, 201, obj);
 	cJSON_Delete(obj);
@@ -142,7 +142,7 @@ static int store(struct exchange *x, const struct stored *before, const cJSON *o
 		 cJSON *obj, bool retry)
 {
 	struct error err = { 0 };
-	bool finished = collect_is_finished(obj);
+	bool finished = gc_is_finished(obj);
 	int64_t version;
 	int rc = 0;
 
@@ -150,17 +150,17 @@ static int store(struct exchange *x, const struct stored *before, const cJSON *o
 		answer_object(x, 200, old);
 		return 0;
 	}
-	if (carry_out(x, old, obj))
+	if (run_write_hook(x, old, obj))
 		return -1;
 	if (finished && !x->dry_run && !meta_is(obj, "", "Namespace")) {
 		rc = storage_delete(x->server->storage, before, &version, &err);
 		if (!rc)
-			collect(x, obj, COLLECT_DEPENDENTS | COLLECT_OWNERS);
+			gc_collect(x, obj, GC_DEPENDENTS | GC_OWNERS);
 	} else if (!x->dry_run) {
 		rc = storage_put(x->server->storage, x->resource, before->key, before,
 				 obj, &err);
 		if (!rc && finished)
-			collect(x, obj, COLLECT_DEPENDENTS); /* it goes if it is empty */
+			gc_collect(x, obj, GC_DEPENDENTS); /* it goes if it is empty */
 	}
 	if (rc && err.kind == ERR_CONFLICT && retry)
 		return 1;

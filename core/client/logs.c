@@ -497,7 +497,7 @@ static void list_last(struct logs *l)
 }
 
 /* The job is over, all its pods are known, all they wrote has been read. */
-static bool all_said(struct logs *l)
+static bool logs_complete(struct logs *l)
 {
 	if (!l->over_ms || l->dirty || !all_read(l))
 		return false;
@@ -579,7 +579,7 @@ static int follow(struct logs *l, struct error *err)
 			tell_waiting(l, clock_ms());
 	}
 	leave_out_replaced(l);
-	while (!all_said(l))
+	while (!logs_complete(l))
 		if (is_hopeless(l) ? none_there(l, err) : one_round(l, err))
 			return -1;
 	return 0;

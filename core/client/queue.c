@@ -9,7 +9,7 @@
 #define GROUP       "kueue.x-k8s.io"
 #define QUEUE_LABEL GROUP "/queue-name"
 
-const char *queue_of(const cJSON *job)
+const char *queue_name(const cJSON *job)
 {
 	const char *queue = meta_label(job, QUEUE_LABEL);
 

@@ -8,7 +8,7 @@
 #include "kube/kube.h"
 
 /* Of which queue; NULL: of none. */
-const char *queue_of(const cJSON *job);
+const char *queue_name(const cJSON *job);
 
 enum queue_answer {
 	QUEUE_NONE, /* Kueue has no Workload of it */

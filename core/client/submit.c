@@ -101,7 +101,7 @@ static void add_jobs(struct submission *s)
 		if (!doc_is(doc, TRAINJOB_KIND) || !doc->given)
 			continue;
 		add(s, doc, doc->given);
-		s->list[s->n - 1].comes_with =
+		s->list[s->n - 1].has_own_runtime =
 			runtime_in_files(in, doc->obj, meta_namespace(doc->obj)) != NULL;
 	}
 }
@@ -293,7 +293,7 @@ static bool take_up(struct submission *s, struct submit_item *item)
 		return false;
 	cJSON_Delete(item->stored);
 	item->stored = STEAL(stored);
-	item->awaited = true;
+	item->half_submitted = true;
 	return true;
 }
 
@@ -341,7 +341,7 @@ static int ask(struct submission *s, struct submit_item *item, enum asking askin
 	struct error why = { 0 };
 	int rc = item->job ? kube_create(s->kube, item->obj, &how, &stored, &why)
 			   : kube_apply(s->kube, item->obj, &how, &stored, &why);
-	bool unknown_runtime = asking == ASK_FIRST && item->comes_with;
+	bool unknown_runtime = asking == ASK_FIRST && item->has_own_runtime;
 
 	if (rc && unknown_runtime && why.kind == ERR_INVALID && why.code == 403)
 		return 0;
@@ -354,7 +354,7 @@ static int ask(struct submission *s, struct submit_item *item, enum asking askin
 		*err = why;
 		return explain(err);
 	}
-	if (asking == (item->comes_with ? ASK_AGAIN : ASK_FIRST))
+	if (asking == (item->has_own_runtime ? ASK_AGAIN : ASK_FIRST))
 		tell_warnings(s, item, warnings);
 	cJSON_Delete(item->stored);
 	item->stored = STEAL(stored);
@@ -367,7 +367,7 @@ static void check_here(struct submission *s, struct submit_item *item)
 	cleanup_arena struct arena arena = { 0 };
 	cJSON *runtime, *job = item->doc->obj;
 
-	if (!item->comes_with || item->doc->errs.n)
+	if (!item->has_own_runtime || item->doc->errs.n)
 		return;
 	if (!meta_name(job)) /* the API server makes one that is as long */
 		meta_set_name(job,
@@ -379,7 +379,7 @@ static void check_here(struct submission *s, struct submit_item *item)
 }
 
 /* Everything, before anything is stored. */
-int submission_ask(struct submission *s, struct error *err)
+int submission_dry_run(struct submission *s, struct error *err)
 {
 	const struct input *in = &s->set.input;
 
@@ -415,11 +415,12 @@ static int send_item(struct submission *s, struct submit_item *item, struct erro
 		*err = why;
 		return explain(err);
 	}
-	if (item->comes_with && !item->awaited && ask(s, item, ASK_AGAIN, err))
+	if (item->has_own_runtime && !item->half_submitted &&
+	    ask(s, item, ASK_AGAIN, err))
 		return -1;
 	if (s->refused + s->exist != refused)
 		return 0;
-	if (!item->awaited) {
+	if (!item->half_submitted) {
 		if (item->job && s->conf->cargo && s->conf->cargo->data)
 			workspace_hold(item->obj, tj_suspend(item->stored));
 		if (ask(s, item, SEND, err))

@@ -2,7 +2,7 @@
  * submit.h - TrainJobs, and what stands beside them in their file, to a cluster.
  *
  *     submission_read()  documents and options, in the order in which they are sent
- *     submission_ask()   the API server about all of it (dryRun=All,
+ *     submission_dry_run()   the API server about all of it (dryRun=All,
  *                        fieldValidation=Strict); nothing is stored
  *     submission_send()  runtimes, ConfigMaps and Secrets are applied server-side (nobody
  *                        else's fields are taken over), then the TrainJobs are created
@@ -32,9 +32,9 @@ struct submit_item {
 	cJSON *obj;    /* what is sent; the document's */
 	cJSON *stored; /* what the API server made of it; or NULL */
 	bool job;
-	bool comes_with; /* a TrainJob whose runtime is one of the files */
-	bool created;    /* now, by us */
-	bool awaited;    /* there already, from us, without its workspace */
+	bool has_own_runtime; /* a TrainJob whose runtime is one of the files */
+	bool created;         /* now, by us */
+	bool half_submitted;  /* there already, from us, without its workspace */
 };
 
 struct submission {
@@ -51,7 +51,7 @@ struct submission {
 MUST_CHECK int submission_read(struct submission *ret, struct kube *k,
 			       const struct submit_conf *conf, struct error *err);
 size_t submission_jobs(const struct submission *s);
-MUST_CHECK int submission_ask(struct submission *s, struct error *err);
+MUST_CHECK int submission_dry_run(struct submission *s, struct error *err);
 MUST_CHECK int submission_send(struct submission *s, struct error *err);
 void submission_release(struct submission *s);
 #define cleanup_submission __attribute__((cleanup(submission_release)))

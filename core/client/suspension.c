@@ -32,7 +32,7 @@ int suspension_set(struct kube *k, const cJSON *job, bool suspend, enum suspensi
 	enum queue_answer answer = QUEUE_NONE;
 
 	if (check(job, suspend, err) ||
-	    (queue_of(job) && queue_set_active(k, job, !suspend, &answer, err)))
+	    (queue_name(job) && queue_set_active(k, job, !suspend, &answer, err)))
 		return -1;
 	if (answer != QUEUE_NONE) {
 		*ret = answer == QUEUE_SET_ALREADY ? SUSPENSION_LEFT_TO_QUEUE

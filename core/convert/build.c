@@ -17,7 +17,7 @@
 /* For cleanPodPolicy All: long enough to read the status. */
 enum { CLEANED_AFTER = 60, LAST_PERMANENT_CODE = 127 };
 
-const char *pod_host(const struct v1_job *j, const char *rjob, int64_t index)
+const char *v1_pod_host(const struct v1_job *j, const char *rjob, int64_t index)
 {
 	const char *subdomain =
 		jobset_subdomain(json_get(j->conf->shared, "spec", "template", "spec"));
@@ -31,12 +31,12 @@ static cJSON *template_spec(struct v1_job *j)
 	return json_obj(j->runtime, "spec", "template", "spec");
 }
 
-cJSON *find_rjob(struct v1_job *j, const char *name)
+cJSON *v1_find_rjob(struct v1_job *j, const char *name)
 {
 	return json_find(json_list(template_spec(j), "replicatedJobs"), "name", name);
 }
 
-void succeed_with(struct v1_job *j, const char *rjob)
+void v1_succeed_with(struct v1_job *j, const char *rjob)
 {
 	cJSON *policy = json_obj(template_spec(j), "successPolicy");
 
@@ -45,9 +45,9 @@ void succeed_with(struct v1_job *j, const char *rjob)
 			     cJSON_CreateString(rjob));
 }
 
-void succeed_with_index(struct v1_job *j, const char *rule, cJSON *take_value)
+void v1_succeed_with_index(struct v1_job *j, const char *rule, cJSON *take_value)
 {
-	cJSON *job = rjob_job_spec(find_rjob(j, NODE));
+	cJSON *job = rjob_job_spec(v1_find_rjob(j, NODE));
 	cJSON *one = cJSON_CreateObject();
 
 	cJSON_AddItemToObject(one, rule, take_value);
@@ -95,7 +95,7 @@ static void set_restart(struct v1_job *j, const struct role *role, cJSON *rjob)
 
 /* ---- scheduling and cleaning up ---- */
 
-enum gang gang_of(const struct v1_job *j)
+enum v1_gang v1_gang_of(const struct v1_job *j)
 {
 	const cJSON *policy = json_get(j->policy, "schedulingPolicy");
 
@@ -116,10 +116,10 @@ static void set_gang(struct v1_job *j)
 	const cJSON *timeout = json_get(policy, "scheduleTimeoutSeconds");
 	cJSON *groups;
 
-	if (gang_of(j) == GANG_NONE)
+	if (v1_gang_of(j) == GANG_NONE)
 		return;
 	groups = json_obj(j->runtime, "spec", "podGroupPolicy");
-	if (gang_of(j) == GANG_COSCHEDULING) {
+	if (v1_gang_of(j) == GANG_COSCHEDULING) {
 		json_put(json_obj(groups, "coscheduling"), json_dup(timeout),
 			 "scheduleTimeoutSeconds");
 		return;
@@ -133,7 +133,7 @@ static void set_gang_of_pods(struct v1_job *j, cJSON *pod_spec)
 {
 	const cJSON *class = json_get(j->policy, "schedulingPolicy", "priorityClass");
 
-	if (gang_of(j) != GANG_VOLCANO)
+	if (v1_gang_of(j) != GANG_VOLCANO)
 		return;
 	if (!json_get(pod_spec, "schedulerName"))
 		json_put_str(pod_spec, VOLCANO, "schedulerName");
@@ -141,7 +141,7 @@ static void set_gang_of_pods(struct v1_job *j, cJSON *pod_spec)
 		json_put(pod_spec, json_dup(class), "priorityClassName");
 }
 
-const cJSON *clean_pod_policy(const struct v1_job *j)
+const cJSON *v1_clean_pod_policy(const struct v1_job *j)
 {
 	const cJSON *policy = json_get(j->policy, "cleanPodPolicy");
 
@@ -153,7 +153,7 @@ static void set_cleaning(struct v1_job *j)
 {
 	int64_t ttl = json_int(j->policy, -1, "ttlSecondsAfterFinished");
 
-	if (str_eq(cJSON_GetStringValue(clean_pod_policy(j)), "All") &&
+	if (str_eq(cJSON_GetStringValue(v1_clean_pod_policy(j)), "All") &&
 	    (ttl < 0 || ttl > CLEANED_AFTER))
 		ttl = CLEANED_AFTER;
 	if (ttl >= 0)
@@ -198,11 +198,12 @@ static void add_rjob(struct v1_job *j, const struct role *role, int64_t n,
 static void add_rjobs(struct v1_job *j)
 {
 	if (j->kind->one_template) {
-		add_rjob(j, &j->roles[0], j->pods, merged_template(j));
+		add_rjob(j, &j->roles[0], j->pods, v1_merged_template(j));
 		return;
 	}
 	for (size_t i = 0; i < j->n_roles; i++)
-		add_rjob(j, &j->roles[i], j->roles[i].n, role_template(j, &j->roles[i]));
+		add_rjob(j, &j->roles[i], j->roles[i].n,
+			 v1_role_template(j, &j->roles[i]));
 }
 
 static int64_t nodes(const struct v1_job *j)
@@ -248,7 +249,7 @@ static void set_run_policy(struct v1_job *j)
 			     "spec", "managedBy");
 }
 
-void build_job(struct v1_job *j)
+void v1_build_job(struct v1_job *j)
 {
 	cJSON *ml;
 

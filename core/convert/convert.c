@@ -14,7 +14,7 @@ enum { VALUE_MAX = 100, MAX_KINDS = 8 };
 
 const char *const grade_name[N_GRADES] = { "exact", "approximate", "lost" };
 
-const struct role *role_find(const struct v1_job *j, const char *name)
+const struct role *v1_role(const struct v1_job *j, const char *name)
 {
 	for (size_t i = 0; i < j->n_roles; i++)
 		if (str_eq(j->roles[i].name, name))
@@ -22,7 +22,8 @@ const struct role *role_find(const struct v1_job *j, const char *name)
 	return NULL;
 }
 
-void refuse(struct v1_job *j, const char *path, const cJSON *value, const char *fmt, ...)
+void v1_refuse(struct v1_job *j, const char *path, const cJSON *value, const char *fmt,
+	       ...)
 {
 	cleanup_free char *text = NULL;
 	va_list ap;
@@ -50,8 +51,8 @@ static const char *value_text(struct arena *arena, const cJSON *value)
 	return arena_printf(arena, "%.*s...", (int)len, (const char *)text.data);
 }
 
-void note(struct v1_job *j, enum grade grade, const char *path, const cJSON *value,
-	  const char *says)
+void v1_note(struct v1_job *j, enum grade grade, const char *path, const cJSON *value,
+	     const char *says)
 {
 	struct convert_result *r = j->ret;
 
@@ -184,10 +185,10 @@ static void find_roles(struct v1_job *j)
 
 static void convert(struct v1_job *j)
 {
-	check_job(j);
+	v1_check_job(j);
 	if (j->ret->errs.n)
 		return;
-	build_job(j);
+	v1_build_job(j);
 	if (j->ret->errs.n)
 		return;
 	grade_fields(j);

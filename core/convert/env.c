@@ -100,7 +100,7 @@ static const struct {
 	{ "MPICH", "HYDRA_LAUNCH_EXTRA_ARGS" },
 };
 
-const char *mpi_of(const struct v1_job *j)
+const char *v1_mpi_implementation(const struct v1_job *j)
 {
 	const char *name = json_str(j->spec, "mpiImplementation");
 
@@ -110,7 +110,7 @@ const char *mpi_of(const struct v1_job *j)
 static bool is_mpi2s(const struct v1_job *j, const char *name)
 {
 	for (size_t i = 0; i < N_ELEMENTS(mpi2_env); i++)
-		if (str_eq(mpi2_env[i].implementation, mpi_of(j)) &&
+		if (str_eq(mpi2_env[i].implementation, v1_mpi_implementation(j)) &&
 		    str_eq(mpi2_env[i].name, name))
 			return true;
 	return false;
@@ -139,7 +139,7 @@ static bool is_blind(const struct v1_job *j, const struct role *launcher)
 static bool applies(const struct v1_job *j, const struct role *role,
 		    const char *container, unsigned when)
 {
-	bool master = role_find(j, "Master") != NULL;
+	bool master = v1_role(j, "Master") != NULL;
 
 	return !((when & MAIN && !str_eq(container, role->container)) ||
 		 (when & AT_LAUNCHER && !str_eq(role->rjob, LAUNCHER)) ||
@@ -179,7 +179,7 @@ void env_drop(const struct v1_job *j, const struct role *role, cJSON *c)
 		json_del(c, JSON_PATH("env"));
 }
 
-int64_t numeric_procs(const struct v1_job *j)
+int64_t v1_numeric_procs(const struct v1_job *j)
 {
 	const char *text = json_str(j->spec, "nprocPerNode");
 	struct error err = { 0 };
@@ -216,7 +216,7 @@ static void set_rendezvous(struct v1_job *j, cJSON *c)
 		if (json_str(j->elastic, plain[i].field))
 			container_set_env(c, plain[i].env,
 					  json_str(j->elastic, plain[i].field));
-	host = host ? rename_in_text(j, host).now : pod_host(j, NODE, 0);
+	host = host ? rename_in_text(j, host).now : v1_pod_host(j, NODE, 0);
 	container_set_env(c, "PET_RDZV_ENDPOINT",
 			  arena_printf(j->arena, "%s:%" PRId64, host, port));
 	json_each(e, json_get(j->elastic, "rdzvConf"))
@@ -231,13 +231,13 @@ static void set_rendezvous(struct v1_job *j, cJSON *c)
 		container_set_env(c, "PET_STANDALONE", "");
 }
 
-void env_pytorch(struct v1_job *j, const struct role *role, cJSON *c)
+void v1_env_pytorch(struct v1_job *j, const struct role *role, cJSON *c)
 {
-	int64_t procs = numeric_procs(j);
+	int64_t procs = v1_numeric_procs(j);
 
 	container_set_env(c, "PYTHONUNBUFFERED", "1");
-	if (role_find(j, "Master")) {
-		container_set_env(c, "MASTER_ADDR", pod_host(j, NODE, 0));
+	if (v1_role(j, "Master")) {
+		container_set_env(c, "MASTER_ADDR", v1_pod_host(j, NODE, 0));
 		set_port(c, "MASTER_PORT");
 		container_set_env_int(c, "WORLD_SIZE", j->pods * (procs ? procs : 1));
 		container_set_env_field(c, "RANK", COMPLETION_INDEX_FIELD);
@@ -253,18 +253,18 @@ static const char *worker_addresses(struct v1_job *j)
 	cleanup_buf struct buf list = { .max = ENV_MAX };
 
 	for (int64_t i = 1; i < j->pods && !list.overflowed; i++)
-		buf_printf(&list, "%s%s", list.len ? "," : "", pod_host(j, NODE, i));
+		buf_printf(&list, "%s%s", list.len ? "," : "", v1_pod_host(j, NODE, i));
 	if (!list.overflowed)
 		return arena_strdup(j->arena, list.data ? (const char *)list.data : "");
-	refuse(j, arena_printf(j->arena, "%s.replicas", role_find(j, "Worker")->path),
-	       json_get(role_find(j, "Worker")->spec, "replicas"),
-	       "their addresses exceed the size of a variable (%d bytes)", ENV_MAX);
+	v1_refuse(j, arena_printf(j->arena, "%s.replicas", v1_role(j, "Worker")->path),
+		  json_get(v1_role(j, "Worker")->spec, "replicas"),
+		  "their addresses exceed the size of a variable (%d bytes)", ENV_MAX);
 	return "";
 }
 
-void env_xgboost(struct v1_job *j, const struct role *role, cJSON *c)
+void v1_env_xgboost(struct v1_job *j, const struct role *role, cJSON *c)
 {
-	container_set_env(c, "MASTER_ADDR", pod_host(j, NODE, 0));
+	container_set_env(c, "MASTER_ADDR", v1_pod_host(j, NODE, 0));
 	set_port(c, "MASTER_PORT");
 	container_set_env_int(c, "WORLD_SIZE", j->pods);
 	container_set_env_field(c, "RANK", COMPLETION_INDEX_FIELD);
@@ -275,11 +275,11 @@ void env_xgboost(struct v1_job *j, const struct role *role, cJSON *c)
 	container_set_env(c, "WORKER_ADDRS", worker_addresses(j));
 }
 
-void env_jax(struct v1_job *j, const struct role *role, cJSON *c)
+void v1_env_jax(struct v1_job *j, const struct role *role, cJSON *c)
 {
 	container_set_env(c, "PYTHONUNBUFFERED", "1");
 	set_port(c, "COORDINATOR_PORT");
-	container_set_env(c, "COORDINATOR_ADDRESS", pod_host(j, NODE, 0));
+	container_set_env(c, "COORDINATOR_ADDRESS", v1_pod_host(j, NODE, 0));
 	container_set_env_int(c, "NUM_PROCESSES", j->pods);
 	container_set_env_field(c, "PROCESS_ID", COMPLETION_INDEX_FIELD);
 }
@@ -314,7 +314,7 @@ static void peers_of(const struct v1_job *j, struct peers *p)
 	}
 }
 
-void env_tensorflow(struct v1_job *j, const struct role *role, cJSON *c)
+void v1_env_tensorflow(struct v1_job *j, const struct role *role, cJSON *c)
 {
 	struct error err = { 0 };
 	struct peers peers;
@@ -325,11 +325,11 @@ void env_tensorflow(struct v1_job *j, const struct role *role, cJSON *c)
 		return;
 	peers_of(j, &peers);
 	if (tf_env(c, &peers, &peers.groups[role - j->roles], &err))
-		refuse(j, arena_printf(j->arena, "%s.replicas", role->path),
-		       json_get(role->spec, "replicas"), "%s", err.msg);
+		v1_refuse(j, arena_printf(j->arena, "%s.replicas", role->path),
+			  json_get(role->spec, "replicas"), "%s", err.msg);
 }
 
-void env_paddle(struct v1_job *j, const struct role *role, cJSON *c)
+void v1_env_paddle(struct v1_job *j, const struct role *role, cJSON *c)
 {
 	struct peers peers;
 
@@ -342,7 +342,7 @@ void env_paddle(struct v1_job *j, const struct role *role, cJSON *c)
 
 /* ---- MPI ---- */
 
-void env_mpi(struct v1_job *j, const struct role *role, cJSON *c)
+void v1_env_mpi(struct v1_job *j, const struct role *role, cJSON *c)
 {
 	bool launcher = str_eq(role->rjob, LAUNCHER);
 

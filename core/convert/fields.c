@@ -30,7 +30,7 @@ struct field {
 };
 
 /* Beyond the grades of convert.h: this row does not apply. */
-enum { GO_ON = -1 };
+enum { NOT_THIS_RULE = -1 };
 
 struct row {
 	unsigned kinds;
@@ -69,7 +69,7 @@ static int judge_restart(const struct field *f, const char **says)
 static int judge_template_restart(const struct field *f, const char **says)
 {
 	*says = "left out: V1 overwrote it with the replica's restartPolicy";
-	return str_eq(text_of(f), f->role->restart) ? GO_ON : GRADE_EXACT;
+	return str_eq(text_of(f), f->role->restart) ? NOT_THIS_RULE : GRADE_EXACT;
 }
 
 static int judge_env(const struct field *f, const char **says)
@@ -83,7 +83,7 @@ static int judge_env(const struct field *f, const char **says)
 		*says = "left out: V1 overwrote it, and so does the runtime";
 		return GRADE_EXACT;
 	default:
-		return GO_ON;
+		return NOT_THIS_RULE;
 	}
 }
 
@@ -95,7 +95,7 @@ static int judge_port(const struct field *f, const char **says)
 
 	if (!is_it || f->j->kind->bit & (TENSORFLOW | PADDLE | MPI) ||
 	    port == TRAINER_PORT)
-		return GO_ON;
+		return NOT_THIS_RULE;
 	*says = arena_printf(f->j->arena, "rank 0 listens on port %d", TRAINER_PORT);
 	return GRADE_APPROXIMATE;
 }
@@ -118,13 +118,13 @@ static bool judge_text(const struct field *f)
 				      "the names of pods now end in random letters; a "
 				      "pod's host name is JOB-ROLE-0-N" };
 	if (r.why)
-		note(f->j, r.grade, f->path, f->value, r.why);
+		v1_note(f->j, r.grade, f->path, f->value, r.why);
 	else if (r.now != text)
-		note(f->j, GRADE_APPROXIMATE, f->path, f->value,
-		     arena_printf(f->j->arena, "%s %s",
-				  is_host(f, text) ? "the pod is now called"
-						   : "it is now",
-				  r.now));
+		v1_note(f->j, GRADE_APPROXIMATE, f->path, f->value,
+			arena_printf(f->j->arena, "%s %s",
+				     is_host(f, text) ? "the pod is now called"
+						      : "it is now",
+				     r.now));
 	return r.why || r.now != text;
 }
 
@@ -132,9 +132,9 @@ static int judge_worker_command(const struct field *f, const char **says)
 {
 	if (!f->role || !str_eq(f->role->rjob, NODE) ||
 	    !str_eq(json_str(f->value, "name"), f->role->container))
-		return GO_ON;
+		return NOT_THIS_RULE;
 	if (!json_get(f->value, "command") && !json_get(f->value, "args"))
-		return GO_ON;
+		return NOT_THIS_RULE;
 	*says = mpi_transport_of(f->j) ? "the command becomes mpi-worker"
 				       : "the command becomes /usr/sbin/sshd -De: the "
 					 "launcher reaches it by ssh";
@@ -154,7 +154,7 @@ static int judge_exec(const struct field *f, const char **says)
 
 static int judge_clean(const struct field *f, const char **says)
 {
-	if (f->value != clean_pod_policy(f->j)) {
+	if (f->value != v1_clean_pod_policy(f->j)) {
 		*says = "left out: runPolicy.cleanPodPolicy overrides it, as in V1";
 		return GRADE_EXACT;
 	}
@@ -188,7 +188,7 @@ static int judge_min_available(const struct field *f, const char **says)
 {
 	int64_t n = json_int(f->j->policy, 0, "schedulingPolicy", "minAvailable");
 
-	if (gang_of(f->j) == GANG_NONE) {
+	if (v1_gang_of(f->j) == GANG_NONE) {
 		*says = "left out: the job names no scheduler; set podGroupPolicy "
 			"in the runtime";
 		return GRADE_LOST;
@@ -202,7 +202,7 @@ static int judge_min_available(const struct field *f, const char **says)
 
 static int judge_schedule_timeout(const struct field *f, const char **says)
 {
-	if (gang_of(f->j) != GANG_VOLCANO)
+	if (v1_gang_of(f->j) != GANG_VOLCANO)
 		return GRADE_EXACT;
 	*says = "left out: queue and priorityClass select Volcano, which "
 		"has no such timeout";
@@ -213,7 +213,7 @@ static int judge_schedule_timeout(const struct field *f, const char **says)
 
 static int judge_procs(const struct field *f, const char **says)
 {
-	if (numeric_procs(f->j))
+	if (v1_numeric_procs(f->j))
 		return GRADE_EXACT;
 	if (str_eq(text_of(f), "gpu") &&
 	    json_int(f->j->job, 0, "spec", "trainer", "numProcPerNode")) {
@@ -231,7 +231,7 @@ static int judge_procs(const struct field *f, const char **says)
 
 static int judge_elastic_size(const struct field *f, const char **says)
 {
-	const struct role *workers = role_find(f->j, "Worker");
+	const struct role *workers = v1_role(f->j, "Worker");
 	int64_t n;
 
 	*says = arena_printf(f->j->arena, "the size of the job is fixed: %lld nodes",
@@ -245,7 +245,7 @@ static int judge_dynamic(const struct field *f, const char **says)
 {
 	*says = "a worker that fails does not stop the others, but the job fails at the "
 		"end unless worker 0 or the chief succeeds";
-	return cJSON_IsTrue(f->value) ? GRADE_APPROXIMATE : GO_ON;
+	return cJSON_IsTrue(f->value) ? GRADE_APPROXIMATE : NOT_THIS_RULE;
 }
 
 /* Go programs write `status: {}`. */
@@ -276,7 +276,7 @@ static int judge_container(const struct field *f, const char **says)
 	return f->j->conf->shared && f->role &&
 			       !str_eq(json_str(f->value, "name"), f->role->container)
 		       ? GRADE_LOST
-		       : GO_ON;
+		       : NOT_THIS_RULE;
 }
 
 static int judge_service_name(const struct field *f, const char **says)
@@ -394,16 +394,16 @@ static bool judged(const struct field *f)
 		if (!(row->kinds & f->j->kind->bit) || !fits(row->pattern, f->pattern))
 			continue;
 		if (f->j->conf->shared && row->shared) {
-			note(f->j, GRADE_LOST, f->path, f->value, row->shared);
+			v1_note(f->j, GRADE_LOST, f->path, f->value, row->shared);
 			return true;
 		}
 		if (row->judge)
 			grade = row->judge(f, &says);
-		if (grade == GO_ON)
+		if (grade == NOT_THIS_RULE)
 			continue;
 		if (says &&
 		    (grade != GRADE_EXACT || !row->judge || str_starts(says, "left out")))
-			note(f->j, (enum grade)grade, f->path, f->value, says);
+			v1_note(f->j, (enum grade)grade, f->path, f->value, says);
 		return true;
 	}
 	return false;
@@ -430,7 +430,7 @@ static bool judge_operator_label(const struct field *f)
 	else if (str_eq(f->key, "fieldPath") && (in = str_after(text, label)))
 		found |= is_operator_label(in);
 	if (found)
-		note(f->j, GRADE_LOST, f->path, f->value, NEW_LABELS);
+		v1_note(f->j, GRADE_LOST, f->path, f->value, NEW_LABELS);
 	return found;
 }
 
@@ -475,10 +475,10 @@ static void walk_members(const struct field *f)
 							   f->pattern, in_pattern)
 					    : key;
 		if (roles)
-			child.role = role_find(f->j, key);
+			child.role = v1_role(f->j, key);
 		if (roles && !child.role)
-			note(f->j, GRADE_EXACT, child.path, e,
-			     "left out: it has no replicas");
+			v1_note(f->j, GRADE_EXACT, child.path, e,
+				"left out: it has no replicas");
 		else
 			walk(&child);
 	}
@@ -494,9 +494,9 @@ static void walk(const struct field *f)
 		return;
 	if (f->j->conf->shared && in_template(f) && leaf &&
 	    !shared_carries(f->j, f->role, f->pattern))
-		note(f->j, GRADE_LOST, f->path, f->value, LEFT_TO_RUNTIME);
+		v1_note(f->j, GRADE_LOST, f->path, f->value, LEFT_TO_RUNTIME);
 	if (leaf && !in_template(f))
-		refuse(f->j, f->path, f->value, "there is no conversion rule for it");
+		v1_refuse(f->j, f->path, f->value, "there is no conversion rule for it");
 	walk_members(f);
 }
 

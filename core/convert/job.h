@@ -68,61 +68,62 @@ struct v1_job {
 /* The state of a job that the schema accepts. */
 void job_open(struct v1_job *j, const struct convert_conf *conf,
 	      struct convert_result *ret, const cJSON *obj);
-const struct role *role_find(const struct v1_job *j, const char *name); /* or NULL */
-void refuse(struct v1_job *j, const char *path, const cJSON *value, const char *fmt, ...)
-	PRINTF_LIKE(4, 5);
-void note(struct v1_job *j, enum grade grade, const char *path, const cJSON *value,
-	  const char *says);
+const struct role *v1_role(const struct v1_job *j, const char *name); /* or NULL */
+void v1_refuse(struct v1_job *j, const char *path, const cJSON *value, const char *fmt,
+	       ...) PRINTF_LIKE(4, 5);
+void v1_note(struct v1_job *j, enum grade grade, const char *path, const cJSON *value,
+	     const char *says);
 
 /* ---- check.c: what V1 refuses, or no TrainJob can do ---- */
-void check_job(struct v1_job *j);
-void check_pytorch(struct v1_job *j);
-void check_xgboost(struct v1_job *j);
-void check_tensorflow(struct v1_job *j);
-void check_mpi(struct v1_job *j);
+void v1_check_job(struct v1_job *j);
+void v1_check_pytorch(struct v1_job *j);
+void v1_check_xgboost(struct v1_job *j);
+void v1_check_tensorflow(struct v1_job *j);
+void v1_check_mpi(struct v1_job *j);
 
 /* ---- roles.c ---- */
 /* The role's pod template for the replicatedJob; owned by the caller. */
-cJSON *role_template(struct v1_job *j, const struct role *role);
+cJSON *v1_role_template(struct v1_job *j, const struct role *role);
 /* One template for all roles; differences are noted or refused. */
-cJSON *merged_template(struct v1_job *j);
+cJSON *v1_merged_template(struct v1_job *j);
 
 /* ---- build.c: the runtime and the TrainJob ---- */
-void build_job(struct v1_job *j);
-cJSON *find_rjob(struct v1_job *j, const char *name);
-const char *pod_host(const struct v1_job *j, const char *rjob, int64_t index);
+void v1_build_job(struct v1_job *j);
+cJSON *v1_find_rjob(struct v1_job *j, const char *name);
+const char *v1_pod_host(const struct v1_job *j, const char *rjob, int64_t index);
 /* The JobSet succeeds with this replicatedJob; or already with its first pod. */
-void succeed_with(struct v1_job *j, const char *rjob);
-void succeed_with_index(struct v1_job *j, const char *rule, cJSON *take_value);
+void v1_succeed_with(struct v1_job *j, const char *rjob);
+void v1_succeed_with_index(struct v1_job *j, const char *rule, cJSON *take_value);
 
 /* The gang scheduler that V1's schedulingPolicy means. */
-enum gang { GANG_NONE, GANG_VOLCANO, GANG_COSCHEDULING };
-enum gang gang_of(const struct v1_job *j);
-const cJSON *clean_pod_policy(const struct v1_job *j); /* the effective one, or NULL */
+enum v1_gang { GANG_NONE, GANG_VOLCANO, GANG_COSCHEDULING };
+enum v1_gang v1_gang_of(const struct v1_job *j);
+const cJSON *v1_clean_pod_policy(const struct v1_job *j); /* the effective one, or NULL */
 
 /* ---- env.c, kinds: variables that V1 set ---- */
-void env_pytorch(struct v1_job *j, const struct role *role, cJSON *container);
-void env_xgboost(struct v1_job *j, const struct role *role, cJSON *container);
-void env_jax(struct v1_job *j, const struct role *role, cJSON *container);
-void env_tensorflow(struct v1_job *j, const struct role *role, cJSON *container);
-void env_paddle(struct v1_job *j, const struct role *role, cJSON *container);
-void env_mpi(struct v1_job *j, const struct role *role, cJSON *container);
-const char *mpi_of(const struct v1_job *j); /* mpiImplementation, "OpenMPI" if absent */
+void v1_env_pytorch(struct v1_job *j, const struct role *role, cJSON *container);
+void v1_env_xgboost(struct v1_job *j, const struct role *role, cJSON *container);
+void v1_env_jax(struct v1_job *j, const struct role *role, cJSON *container);
+void v1_env_tensorflow(struct v1_job *j, const struct role *role, cJSON *container);
+void v1_env_paddle(struct v1_job *j, const struct role *role, cJSON *container);
+void v1_env_mpi(struct v1_job *j, const struct role *role, cJSON *container);
+const char *v1_mpi_implementation(
+	const struct v1_job *j); /* mpiImplementation, "OpenMPI" if absent */
 /* Who sets a variable of a container, overriding the user's? */
 enum env_owner { ENV_USERS, ENV_V1S, ENV_POLICYS /* not V1, but V2's policy */ };
 enum env_owner env_owner(const struct v1_job *j, const struct role *role,
 			 const char *container, const char *name);
 /* Drop those that are not the user's, while the container has the name that V1 knew. */
 void env_drop(const struct v1_job *j, const struct role *role, cJSON *container);
-int64_t numeric_procs(const struct v1_job *j); /* nprocPerNode as a number; 0: none */
+int64_t v1_numeric_procs(const struct v1_job *j); /* nprocPerNode as a number; 0: none */
 
 /* ---- kinds.c ---- */
-void build_pytorch(struct v1_job *j);
-void build_xgboost(struct v1_job *j);
-void build_jax(struct v1_job *j);
-void build_tensorflow(struct v1_job *j);
-void build_paddle(struct v1_job *j);
-void build_mpi(struct v1_job *j);
+void v1_build_pytorch(struct v1_job *j);
+void v1_build_xgboost(struct v1_job *j);
+void v1_build_jax(struct v1_job *j);
+void v1_build_tensorflow(struct v1_job *j);
+void v1_build_paddle(struct v1_job *j);
+void v1_build_mpi(struct v1_job *j);
 /* The value of MPI_ANNOTATION, or NULL: upstream's ssh. */
 const char *mpi_transport_of(const struct v1_job *j);
 
@@ -133,7 +134,7 @@ void grade_fields(struct v1_job *j);
 /* ---- shared.c ---- */
 /* Refuse the job unless conf->shared is a runtime for it. */
 void check_shared(struct v1_job *j);
-/* Turn build_job()'s result into a TrainJob of conf->shared. */
+/* Turn v1_build_job()'s result into a TrainJob of conf->shared. */
 void use_shared(struct v1_job *j);
 /* Does a TrainJob of a shared runtime carry this field of the template? */
 bool shared_carries(const struct v1_job *j, const struct role *role, const char *pattern);

@@ -22,9 +22,9 @@ const struct v1_kind v1_kinds[] = {
 	  "torch",
 	  true,
 	  { { "Master", NODE }, { "Worker", NODE } },
-	  check_pytorch,
-	  env_pytorch,
-	  build_pytorch },
+	  v1_check_pytorch,
+	  v1_env_pytorch,
+	  v1_build_pytorch },
 	{ TENSORFLOW,
 	  "TFJob",
 	  "v1",
@@ -40,9 +40,9 @@ const struct v1_kind v1_kinds[] = {
 	    { "PS", "ps" },
 	    { "Worker", NODE },
 	    { "Evaluator", "evaluator" } },
-	  check_tensorflow,
-	  env_tensorflow,
-	  build_tensorflow },
+	  v1_check_tensorflow,
+	  v1_env_tensorflow,
+	  v1_build_tensorflow },
 	{ XGBOOST,
 	  "XGBoostJob",
 	  "v1",
@@ -54,9 +54,9 @@ const struct v1_kind v1_kinds[] = {
 	  "xgboost",
 	  true,
 	  { { "Master", NODE }, { "Worker", NODE } },
-	  check_xgboost,
-	  env_xgboost,
-	  build_xgboost },
+	  v1_check_xgboost,
+	  v1_env_xgboost,
+	  v1_build_xgboost },
 	{ PADDLE,
 	  "PaddleJob",
 	  "v1",
@@ -69,8 +69,8 @@ const struct v1_kind v1_kinds[] = {
 	  false,
 	  { { "Master", "ps" }, { "Worker", NODE } },
 	  NULL,
-	  env_paddle,
-	  build_paddle },
+	  v1_env_paddle,
+	  v1_build_paddle },
 	{ JAX,
 	  "JAXJob",
 	  "v1",
@@ -83,8 +83,8 @@ const struct v1_kind v1_kinds[] = {
 	  true,
 	  { { "Worker", NODE } },
 	  NULL,
-	  env_jax,
-	  build_jax },
+	  v1_env_jax,
+	  v1_build_jax },
 	{ MPI,
 	  "MPIJob",
 	  "v1",
@@ -96,9 +96,9 @@ const struct v1_kind v1_kinds[] = {
 	  "mpi",
 	  false,
 	  { { "Worker", NODE }, { "Launcher", LAUNCHER } },
-	  check_mpi,
-	  env_mpi,
-	  build_mpi },
+	  v1_check_mpi,
+	  v1_env_mpi,
+	  v1_build_mpi },
 	{ MPI2,
 	  "MPIJob",
 	  "v2beta1",
@@ -110,9 +110,9 @@ const struct v1_kind v1_kinds[] = {
 	  "mpi",
 	  false,
 	  { { "Worker", NODE }, { "Launcher", LAUNCHER } },
-	  check_mpi,
-	  env_mpi,
-	  build_mpi },
+	  v1_check_mpi,
+	  v1_env_mpi,
+	  v1_build_mpi },
 	{ .kind = NULL },
 };
 
@@ -121,7 +121,8 @@ const struct v1_kind v1_kinds[] = {
 /* Give the policy's variables to the other containers, too. */
 static void inject_into_others(struct v1_job *j)
 {
-	const cJSON *c, *list = json_get(rjob_pod_spec(find_rjob(j, NODE)), "containers");
+	const cJSON *c,
+		*list = json_get(rjob_pod_spec(v1_find_rjob(j, NODE)), "containers");
 	cJSON *target = cJSON_CreateObject();
 	cJSON *names = json_list(target, "containerNames");
 	int n = 0;
@@ -142,32 +143,32 @@ static void inject_into_others(struct v1_job *j)
 /* "gpu" means as many processes as the pod requests GPUs. */
 static int64_t gpus(struct v1_job *j)
 {
-	cJSON *pod = rjob_pod_spec(find_rjob(j, NODE));
+	cJSON *pod = rjob_pod_spec(v1_find_rjob(j, NODE));
 
 	return resources_gpus(container_resources(pod_container(pod, NODE)));
 }
 
-void build_pytorch(struct v1_job *j)
+void v1_build_pytorch(struct v1_job *j)
 {
-	int64_t procs = numeric_procs(j);
+	int64_t procs = v1_numeric_procs(j);
 
 	if (!procs && str_eq(json_str(j->spec, "nprocPerNode"), "gpu"))
 		procs = gpus(j);
 	if (procs)
 		tj_set_num_proc_per_node(j->job, procs);
 	inject_into_others(j);
-	if (role_find(j, "Master"))
-		succeed_with_index(j, "succeededIndexes", cJSON_CreateString("0"));
+	if (v1_role(j, "Master"))
+		v1_succeed_with_index(j, "succeededIndexes", cJSON_CreateString("0"));
 	else if (j->elastic)
-		succeed_with_index(j, "succeededCount", json_new_int(1));
+		v1_succeed_with_index(j, "succeededCount", json_new_int(1));
 }
 
-void build_xgboost(struct v1_job *j)
+void v1_build_xgboost(struct v1_job *j)
 {
-	succeed_with_index(j, "succeededIndexes", cJSON_CreateString("0"));
+	v1_succeed_with_index(j, "succeededIndexes", cJSON_CreateString("0"));
 }
 
-void build_jax(struct v1_job *j)
+void v1_build_jax(struct v1_job *j)
 {
 }
 
@@ -176,38 +177,38 @@ void build_jax(struct v1_job *j)
 /* A failed worker does not end the others. */
 static void tolerate_failures(struct v1_job *j)
 {
-	cJSON *job = rjob_job_spec(find_rjob(j, NODE)), *limit;
+	cJSON *job = rjob_job_spec(v1_find_rjob(j, NODE)), *limit;
 
 	limit = json_dup(json_get(job, "backoffLimit"));
 	json_del(job, JSON_PATH("backoffLimit"));
 	json_put(job, limit, "backoffLimitPerIndex");
-	json_put_str(rjob_pod_spec(find_rjob(j, NODE)), "Never", "restartPolicy");
+	json_put_str(rjob_pod_spec(v1_find_rjob(j, NODE)), "Never", "restartPolicy");
 }
 
-void build_tensorflow(struct v1_job *j)
+void v1_build_tensorflow(struct v1_job *j)
 {
-	const char *lead = role_find(j, "Chief")    ? "chief"
-			   : role_find(j, "Master") ? "master"
-						    : NODE;
+	const char *lead = v1_role(j, "Chief")    ? "chief"
+			   : v1_role(j, "Master") ? "master"
+						  : NODE;
 	bool all = str_eq(json_str(j->spec, "successPolicy"), "AllWorkers");
 
 	if (j->n_roles > 1)
-		succeed_with(j, lead);
+		v1_succeed_with(j, lead);
 	if (str_eq(lead, NODE) && !all)
-		succeed_with_index(j, "succeededIndexes", cJSON_CreateString("0"));
+		v1_succeed_with_index(j, "succeededIndexes", cJSON_CreateString("0"));
 	if (!json_bool(j->spec, false, "enableDynamicWorker"))
 		return;
-	if (role_find(j, "Worker"))
+	if (v1_role(j, "Worker"))
 		tolerate_failures(j);
 	if (!j->conf->upstream)
 		json_put_str(j->runtime, "true", "metadata", "annotations",
 			     TF_DYNAMIC_ANNOTATION);
 }
 
-void build_paddle(struct v1_job *j)
+void v1_build_paddle(struct v1_job *j)
 {
-	if (role_find(j, "Master") && j->n_roles > 1)
-		succeed_with(j, "ps");
+	if (v1_role(j, "Master") && j->n_roles > 1)
+		v1_succeed_with(j, "ps");
 }
 
 /* ---- MPI ---- */
@@ -231,7 +232,7 @@ static void wait_for_workers(struct v1_job *j)
 
 	json_put_str(need, NODE, "name");
 	json_put_str(need, "Ready", "status");
-	cJSON_AddItemToArray(json_list(find_rjob(j, LAUNCHER), "dependsOn"), need);
+	cJSON_AddItemToArray(json_list(v1_find_rjob(j, LAUNCHER), "dependsOn"), need);
 }
 
 const char *mpi_transport_of(const struct v1_job *j)
@@ -240,7 +241,7 @@ const char *mpi_transport_of(const struct v1_job *j)
 		return NULL;
 	if (j->kind->bit == MPI)
 		return "worker";
-	return str_eq(mpi_of(j), "OpenMPI") ? NULL : "ssh";
+	return str_eq(v1_mpi_implementation(j), "OpenMPI") ? NULL : "ssh";
 }
 
 /* v1's workers are idle pods for kubectl exec; v2beta1's run sshd. */
@@ -255,18 +256,18 @@ static void start_worker(const struct v1_job *j, cJSON *node)
 		start_sshd(node);
 }
 
-void build_mpi(struct v1_job *j)
+void v1_build_mpi(struct v1_job *j)
 {
 	const char *transport = mpi_transport_of(j);
 	bool as_node = json_bool(j->spec, false, "runLauncherAsWorker");
 	int64_t slots = json_int(j->spec, 1, "slotsPerWorker");
-	int64_t n = role_find(j, "Worker")->n + as_node;
+	int64_t n = v1_role(j, "Worker")->n + as_node;
 	cJSON *mpi = json_obj(j->runtime, "spec", "mlPolicy", "mpi");
-	cJSON *node = pod_container(rjob_pod_spec(find_rjob(j, NODE)), NODE);
+	cJSON *node = pod_container(rjob_pod_spec(v1_find_rjob(j, NODE)), NODE);
 	const char *path = json_str(j->spec, "sshAuthMountPath");
 
 	json_put_int(j->runtime, n, "spec", "mlPolicy", "numNodes");
-	json_put_str(mpi, mpi_of(j), "mpiImplementation");
+	json_put_str(mpi, v1_mpi_implementation(j), "mpiImplementation");
 	json_put_int(mpi, slots, "numProcPerNode");
 	if (transport)
 		json_put_str(j->runtime, transport, "spec", "template", "metadata",
@@ -280,5 +281,5 @@ void build_mpi(struct v1_job *j)
 	start_worker(j, node);
 	if (str_eq(json_str(j->spec, "launcherCreationPolicy"), "WaitForWorkersReady"))
 		wait_for_workers(j);
-	succeed_with(j, LAUNCHER);
+	v1_succeed_with(j, LAUNCHER);
 }

@@ -49,10 +49,10 @@ static void note_names(struct search *s, const cJSON *job, const char *path,
 	job_open(&j, s->conf, s->ret, job);
 	r = rename_in_text(&j, value->valuestring);
 	if (r.now != value->valuestring)
-		note(&j, GRADE_LOST, path, value,
-		     "this document is not changed, but the names of the job's pods are");
+		v1_note(&j, GRADE_LOST, path, value,
+			"this document is not changed, but the names of the job's pods are");
 	else if (r.why)
-		note(&j, r.grade, path, value, r.why);
+		v1_note(&j, r.grade, path, value, r.why);
 }
 
 static void search_text(struct search *s, const char *path, const cJSON *value)
@@ -84,7 +84,7 @@ static void search_label(struct search *s, const char *path, const cJSON *value)
 	if (!job || !is_operator_label(value->string))
 		return;
 	job_open(&j, s->conf, s->ret, job);
-	note(&j, GRADE_LOST, path, value, NEW_LABELS);
+	v1_note(&j, GRADE_LOST, path, value, NEW_LABELS);
 }
 
 static void search_node(struct search *s, const char *path, const cJSON *node)

@@ -101,10 +101,10 @@ struct name {
 
 static const char *subdomain_of(const struct v1_job *j)
 {
-	return strchr(pod_host(j, NODE, 0), '.') + 1;
+	return strchr(v1_pod_host(j, NODE, 0), '.') + 1;
 }
 
-/* MPI Operator's service as the domain of a pod's name: pod_host() has the new one. */
+/* MPI Operator's service as the domain of a pod's name: v1_pod_host() has the new one. */
 static const char *after_service(const struct v1_job *j, const char *text)
 {
 	const char *rest = *text == '.' ? str_after(text + 1, j->name) : NULL;
@@ -140,7 +140,7 @@ static struct name pod_at(const struct v1_job *j, const struct role *r, const ch
 		ret.why = arena_printf(j->arena, "the job has no %s %.*s", r->name,
 				       (int)(end - text), text);
 	} else if (end && is_number) {
-		ret.now = pod_host(j, r->rjob, r->first + index);
+		ret.now = v1_pod_host(j, r->rjob, r->first + index);
 	} else if (end && r->first) {
 		ret.why = arena_printf(
 			j->arena,
@@ -163,7 +163,7 @@ static struct name role_at(const struct v1_job *j, const struct role *r, const c
 	if (is_word(*text))
 		return (struct name){ 0 };
 	if (str_eq(r->rjob, LAUNCHER)) {
-		ret.now = pod_host(j, LAUNCHER, 0);
+		ret.now = v1_pod_host(j, LAUNCHER, 0);
 		ret.end = after_service(j, text);
 	} else if (j->kind->bit & MPI_KINDS && *text == '.' && is_word(text[1])) {
 		ret.now = subdomain_of(j);

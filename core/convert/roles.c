@@ -30,7 +30,7 @@ static void rename_container(cJSON *node, const char *from)
 	}
 }
 
-cJSON *role_template(struct v1_job *j, const struct role *role)
+cJSON *v1_role_template(struct v1_job *j, const struct role *role)
 {
 	cJSON *ret = json_dup(role->template), *spec = json_obj(ret, "spec"), *c;
 
@@ -89,10 +89,10 @@ static void refuse_difference(const struct merge *m, const char *path, const cJS
 		buf_adds(&diff, " +");
 		json_print(&diff, theirs);
 	}
-	refuse(m->j, at, mine ? mine : theirs,
-	       "%s and %s differ, but all ranks of a TrainJob run the same:%s%s",
-	       m->from->name, m->into->name, diff.data ? (const char *)diff.data : "",
-	       diff.overflowed ? " ..." : "");
+	v1_refuse(m->j, at, mine ? mine : theirs,
+		  "%s and %s differ, but all ranks of a TrainJob run the same:%s%s",
+		  m->from->name, m->into->name, diff.data ? (const char *)diff.data : "",
+		  diff.overflowed ? " ..." : "");
 }
 
 /* What a container runs. */
@@ -143,10 +143,10 @@ static void note_own(const struct merge *m, const char *path, const cJSON *into,
 
 	json_each(e, into) {
 		if (!json_find_const(from, "name", element_name(e)))
-			note(m->j, GRADE_APPROXIMATE,
-			     under(m, m->into,
-				   arena_printf(m->j->arena, "%s[%zu]", path, i)),
-			     e, "all pods get it, including the master");
+			v1_note(m->j, GRADE_APPROXIMATE,
+				under(m, m->into,
+				      arena_printf(m->j->arena, "%s[%zu]", path, i)),
+				e, "all pods get it, including the master");
 		i++;
 	}
 }
@@ -169,8 +169,8 @@ static void merge_lists(const struct merge *m, const struct place *at, cJSON *in
 			merge_objects(m, &here, same, e);
 			continue;
 		}
-		note(m->j, GRADE_APPROXIMATE, under(m, m->from, here.path), e,
-		     "all pods get it, including the workers");
+		v1_note(m->j, GRADE_APPROXIMATE, under(m, m->from, here.path), e,
+			"all pods get it, including the workers");
 		cJSON_AddItemToArray(into, json_dup(e));
 	}
 }
@@ -185,8 +185,9 @@ static void merge_values(const struct merge *m, const struct place *at, cJSON *i
 	else if (is_named_list(into) && is_named_list(from))
 		merge_lists(m, at, into, from);
 	else
-		note(m->j, GRADE_LOST, under(m, m->from, at->path), from,
-		     arena_printf(m->j->arena, "all pods get the %s's", m->into->name));
+		v1_note(m->j, GRADE_LOST, under(m, m->from, at->path), from,
+			arena_printf(m->j->arena, "all pods get the %s's",
+				     m->into->name));
 }
 
 static void merge_member(const struct merge *m, const struct place *at, cJSON *into,
@@ -207,12 +208,12 @@ static void merge_member(const struct merge *m, const struct place *at, cJSON *i
 	} else if (mine && theirs) {
 		merge_values(m, &here, theirs, mine);
 	} else if (mine) {
-		note(m->j, GRADE_APPROXIMATE, under(m, m->from, here.path), mine,
-		     "all pods get it, including the workers");
+		v1_note(m->j, GRADE_APPROXIMATE, under(m, m->from, here.path), mine,
+			"all pods get it, including the workers");
 		cJSON_AddItemToObject(into, key, json_dup(mine));
 	} else {
-		note(m->j, GRADE_APPROXIMATE, under(m, m->into, here.path), theirs,
-		     "all pods get it, including the master");
+		v1_note(m->j, GRADE_APPROXIMATE, under(m, m->into, here.path), theirs,
+			"all pods get it, including the master");
 	}
 }
 
@@ -229,16 +230,16 @@ static void merge_objects(const struct merge *m, const struct place *at, cJSON *
 			merge_member(m, at, into, from, e->string);
 }
 
-cJSON *merged_template(struct v1_job *j)
+cJSON *v1_merged_template(struct v1_job *j)
 {
 	const struct role *worker = &j->roles[j->n_roles - 1];
 	struct merge m = { j, &j->roles[0], worker };
-	cJSON *ret = role_template(j, worker);
+	cJSON *ret = v1_role_template(j, worker);
 	cleanup_json cJSON *other = NULL;
 
 	if (m.from == m.into)
 		return ret;
-	other = role_template(j, m.from);
+	other = v1_role_template(j, m.from);
 	merge_objects(&m, &(struct place){ "", "" }, ret, other);
 	return ret;
 }

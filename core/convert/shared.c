@@ -170,7 +170,7 @@ void use_shared(struct v1_job *j)
 		json_del(j->job, JSON_PATH("spec", "runtimeRef", "kind"));
 	for (size_t i = 0; i < j->n_roles; i++)
 		if (trains(j, &j->roles[i]))
-			fill_trainer(j, pod_container(rjob_pod_spec(find_rjob(
+			fill_trainer(j, pod_container(rjob_pod_spec(v1_find_rjob(
 							      j, j->roles[i].rjob)),
 						      NODE));
 	patch(j);
@@ -202,14 +202,14 @@ void check_shared(struct v1_job *j)
 	const char *framework = framework_of(runtime);
 
 	if (!str_eq(framework, j->kind->framework)) {
-		refuse(j, "kind", json_get(j->obj, "kind"),
-		       "the shared runtime %s is for %s, not for %s", meta_name(runtime),
-		       framework, j->kind->framework);
+		v1_refuse(j, "kind", json_get(j->obj, "kind"),
+			  "the shared runtime %s is for %s, not for %s",
+			  meta_name(runtime), framework, j->kind->framework);
 		return;
 	}
 	for (size_t i = 0; i < j->n_roles; i++)
 		if (!json_find_const(runtime_jobs(runtime), "name", j->roles[i].rjob))
-			refuse(j, j->roles[i].path, j->roles[i].spec,
-			       "the shared runtime %s has no job \"%s\"",
-			       meta_name(runtime), j->roles[i].rjob);
+			v1_refuse(j, j->roles[i].path, j->roles[i].spec,
+				  "the shared runtime %s has no job \"%s\"",
+				  meta_name(runtime), j->roles[i].rjob);
 }

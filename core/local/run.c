@@ -46,8 +46,8 @@ static void on_line(void *ctx, const char *pod, const char *container, const cha
 	if (r->lines_ms < 0)
 		r->lines_ms = clock_ms();
 	prefix = report_line(r->report, pod, container, line, len, r->lines_ms);
-	if (r->fold)
-		traceback_line(r->fold, prefix, line, len, r->lines_ms);
+	if (r->traceback)
+		traceback_line(r->traceback, prefix, line, len, r->lines_ms);
 }
 
 /* ---- pods ------------------------------------------------------------------------ */
@@ -261,7 +261,7 @@ static bool is_over(const struct run *r)
 static int timeout_ms(const struct run *r)
 {
 	const int64_t times[] = { r->wake_ms, r->pass_ms, r->timeout_ms, r->running_ms,
-				  r->fold ? traceback_wake_ms(r->fold) : -1 };
+				  r->traceback ? traceback_wake_ms(r->traceback) : -1 };
 	int64_t now = clock_ms(), until = -1;
 
 	if (r->end == RUN_INTERRUPTED)
@@ -331,8 +331,8 @@ static void pause_lines(struct run *r)
 {
 	const struct local_observer *o = &r->opts->observer;
 
-	if (r->fold)
-		traceback_flush(r->fold, clock_ms() - TRACEBACK_WAIT_MS);
+	if (r->traceback)
+		traceback_flush(r->traceback, clock_ms() - TRACEBACK_WAIT_MS);
 	if (r->lines_ms >= 0 && o->on_pause)
 		o->on_pause(o->ctx);
 	r->lines_ms = -1;
@@ -462,7 +462,8 @@ static int begin(struct run *r, struct error *err)
 		return -1;
 	r->report = report_new(r->jobset, r->start_ms);
 	if (r->opts->observer.on_line)
-		r->fold = traceback_new(r->opts->observer.on_line, r->opts->observer.ctx);
+		r->traceback =
+			traceback_new(r->opts->observer.on_line, r->opts->observer.ctx);
 	if (open_kubelet(r, err) || run_mpi_edit(r, err) ||
 	    jobs_new(&r->jobs, r->jobset, err) || run_check(r, err))
 		return -1;
@@ -547,7 +548,7 @@ static void release(struct run *r)
 	cleanup_arena struct arena a = { 0 };
 
 	kubelet_free(r->kubelet);
-	traceback_free(r->fold);
+	traceback_free(r->traceback);
 	if (r->state.dir)
 		(void)!dir_remove(path_join(&a, r->state.dir, "pods"), IGNORED);
 	map_release(&r->pods, run_pod_free);
@@ -582,8 +583,8 @@ int local_run(const struct local_run_opts *opts, struct local_result *ret,
 	}
 	(void)!run_control(&r, false, &save);
 	failed = loop(&r, err);
-	if (r.fold)
-		traceback_flush(r.fold, INT64_MAX);
+	if (r.traceback)
+		traceback_flush(r.traceback, INT64_MAX);
 	r.changed = true;
 	run_publish(&r);
 	if (run_control(&r, true, &save))

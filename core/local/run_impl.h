@@ -35,7 +35,7 @@ struct run {
 	struct jobs *jobs;
 	struct kubelet *kubelet;
 	struct report *report;
-	struct traceback_filter *fold;
+	struct traceback_filter *traceback;
 	struct state_run state;
 	int wake_fd;             /* readable: stop_fd() is, or a signal came */
 	struct map pods;         /* name -> struct run_pod */
@@ -59,7 +59,7 @@ struct run {
 	bool suspended;
 	bool gives_up; /* a Job's backoffLimit is unset, and so 0 */
 	int64_t restarts;
-	char phase[512];     /* reported last */
+	char last_line[512]; /* reported last */
 	cJSON *saved_status; /* status written last */
 	cJSON *published;    /* the JobSet and its Jobs, as published last */
 };

@@ -78,7 +78,7 @@ void run_record(struct run *r, bool warning, const char *reason, const char *mes
 
 /* ---- pods --------------------------------------------------------------------------- */
 
-static void record_events(const struct run *r, const cJSON *old, const cJSON *now)
+static void notify_controller(const struct run *r, const cJSON *old, const cJSON *now)
 {
 	const struct local_controller *c = r->opts->controller;
 
@@ -102,7 +102,7 @@ void run_publish_pod(struct run *r, struct run_pod *pod, const cJSON *status)
 		json_put(pod->doc, json_dup(status), "status");
 	state_publish(&r->state, "Pod", pod->name, pod->doc);
 	record(r, old, pod->doc);
-	record_events(r, old, pod->doc);
+	notify_controller(r, old, pod->doc);
 }
 
 static void unpublish(struct run *r, struct run_pod *take_pod)
@@ -113,7 +113,7 @@ static void unpublish(struct run *r, struct run_pod *take_pod)
 
 void run_publish_gone(struct run *r, struct run_pod *take_pod)
 {
-	record_events(r, take_pod->doc, NULL);
+	notify_controller(r, take_pod->doc, NULL);
 	if (r->opts->owner || jobs_phase(r->jobs) == JOBS_SUSPENDED)
 		unpublish(r, take_pod);
 	else

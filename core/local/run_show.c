@@ -106,15 +106,15 @@ static void phase_of(const struct run *r, struct buf *out)
 void run_show(struct run *r)
 {
 	const struct local_observer *o = &r->opts->observer;
-	cleanup_buf struct buf b = { .max = sizeof(r->phase) - 1 };
+	cleanup_buf struct buf b = { .max = sizeof(r->last_line) - 1 };
 
 	if (r->end != RUN_ON)
 		buf_adds(&b, "stopping");
 	else if (jobs_phase(r->jobs) == JOBS_RUNNING)
 		phase_of(r, &b);
-	if (!b.len || str_eq(r->phase, (const char *)b.data))
+	if (!b.len || str_eq(r->last_line, (const char *)b.data))
 		return;
-	snprintf(r->phase, sizeof(r->phase), "%s", (const char *)b.data);
+	snprintf(r->last_line, sizeof(r->last_line), "%s", (const char *)b.data);
 	if (o->on_progress)
-		o->on_progress(o->ctx, r->phase);
+		o->on_progress(o->ctx, r->last_line);
 }

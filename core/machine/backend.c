@@ -53,7 +53,7 @@ static void drop_run(struct backend *b, struct backend_run *r)
 }
 
 /* Copy from a run that may have been removed meanwhile. */
-static void know_objects(struct backend *b, struct backend_run *r)
+static void list_copied(struct backend *b, struct backend_run *r)
 {
 	static const char *const kinds[][2] = { { "v1", "Pod" }, { "batch/v1", "Job" } };
 	cleanup_arena struct arena a = { 0 };
@@ -85,7 +85,7 @@ static struct backend_run *run_of(struct backend *b, const char *ns, const char 
 	r->name = xstrdup(name);
 	r->watches[0] = r->watches[1] = -1;
 	map_put(&b->runs, key, r);
-	know_objects(b, r);
+	list_copied(b, r);
 	return r;
 }
 
@@ -186,7 +186,7 @@ static void advance(struct backend *b, struct backend_run *r, const cJSON *jobse
 			     "the process that ran the job was killed");
 		state_sweep();
 	} else if (json_bool(jobset, false, "spec", "suspend")) {
-		backend_park(b, jobset);
+		backend_write_suspended(b, jobset);
 	} else {
 		launch(b, r, jobset);
 	}

@@ -150,7 +150,7 @@ bool backend_copy(struct backend *b, struct backend_run *r, const struct state_o
 	 */
 	last = published_read(jobset);
 	if (over && !json_str(last, "status", "terminalState"))
-		return false; /* keep what backend_fail() or backend_park() wrote */
+		return false; /* keep what backend_fail() or backend_write_suspended() wrote */
 	for (char **e = state_entries(&a, dir); *e; e++)
 		if (!str_starts(*e, JOBSET_KIND "."))
 			copy_file(b, r, path_join(&a, dir, *e));
@@ -200,7 +200,7 @@ void backend_fail(struct backend *b, const char *ns, const char *name, const cha
 	cJSON_Delete(status);
 }
 
-void backend_park(struct backend *b, const cJSON *jobset)
+void backend_write_suspended(struct backend *b, const cJSON *jobset)
 {
 	const cJSON *suspended = json_find_const(json_get(jobset, "status", "conditions"),
 						 "type", "Suspended");

@@ -49,7 +49,7 @@ void backend_clear(struct backend *b, const char *ns, const char *uid, const cha
 void backend_fail(struct backend *b, const char *ns, const char *name, const char *reason,
 		  const char *message);
 /* Write the status of a suspended JobSet and of its Jobs. */
-void backend_park(struct backend *b, const cJSON *jobset);
+void backend_write_suspended(struct backend *b, const cJSON *jobset);
 
 /*
  * backend_start.c: start the run process. 0: the run has begun; RUN_BUSY; -1: err has the

@@ -36,7 +36,7 @@ static const char *problem_of(const struct health *h, const struct health_check 
 static void answer_all(const struct health *h, const struct health_group *g,
 		       const char *query, struct httpd_response *resp)
 {
-	bool all = true, told = has_arg(query, "verbose");
+	bool all = true, verbose = has_arg(query, "verbose");
 
 	for (const struct health_check *c = g->checks; c->name; c++) {
 		bool excluded = is_excluded(query, c->name);
@@ -47,12 +47,12 @@ static void answer_all(const struct health *h, const struct health_group *g,
 				   excluded ? "excluded: " : "");
 			continue;
 		}
-		told = true;
+		verbose = true;
 		all = all && c->informational;
 		buf_printf(&resp->body, "[-]%s failed: %s\n", c->name, problem);
 	}
 	resp->status = all ? 200 : 500;
-	if (told) {
+	if (verbose) {
 		buf_printf(&resp->body, "%s check %s\n", g->path,
 			   all ? "passed" : "failed");
 	} else {

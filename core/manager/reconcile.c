@@ -17,11 +17,11 @@
 #define CREATION_FAILED_BYTES  950
 
 enum {
-	BACKOFF_MS = 200,           /* something changed meanwhile */
-	BACKOFF_DOUBLED = 6,        /* so often that is doubled */
-	WATCH_LAG_MS = 1000,        /* after which it should have shown it */
-	DYING_NAMESPACE_MS = 60000, /* one that is being deleted */
-	MISSING_KIND_MS = 1000,     /* PodGroup is not installed */
+	BACKOFF_MS = 200,                       /* something changed meanwhile */
+	BACKOFF_MAX_DOUBLINGS = 6,              /* so often that is doubled */
+	WATCH_LAG_MS = 1000,                    /* after which it should have shown it */
+	NAMESPACE_TERMINATING_RETRY_MS = 60000, /* one that is being deleted */
+	MISSING_KIND_MS = 1000,                 /* PodGroup is not installed */
 };
 
 struct reconciler *reconciler_new(const struct reconciler_conf *conf)
@@ -83,10 +83,10 @@ static void pass_release(struct pass *p)
 
 static void forget_trainjob(struct pass *p)
 {
-	struct note *n = note_of(p->r->conf.notes, p->key);
+	struct job_memory *n = job_memory_of(p->r->conf.notes, p->key);
 
 	uncount_state(p->r, n);
-	note_drop(p->r->conf.notes, p->key);
+	job_memory_drop(p->r->conf.notes, p->key);
 	if (p->r->conf.pods)
 		pod_facts_forget(p->r->conf.pods, p->ns, p->name);
 }
@@ -94,8 +94,9 @@ static void forget_trainjob(struct pass *p)
 /* 200 ms, doubling to 13 s. */
 static void requeue_backoff(struct pass *p)
 {
-	int shift = p->note->early_passes < BACKOFF_DOUBLED ? p->note->early_passes++
-							    : BACKOFF_DOUBLED;
+	int shift = p->note->stale_passes < BACKOFF_MAX_DOUBLINGS
+			    ? p->note->stale_passes++
+			    : BACKOFF_MAX_DOUBLINGS;
 
 	requeue_after(p, (int64_t)BACKOFF_MS << shift);
 }
@@ -129,7 +130,7 @@ static int read_jobset(struct pass *p, cJSON **ret, struct error *err)
 static int look_at_jobset(struct pass *p, bool *ret_early, struct error *err)
 {
 	struct informer *known = p->r->conf.jobsets;
-	struct note *n = p->note;
+	struct job_memory *n = p->note;
 	cJSON *jobset = NULL;
 
 	*ret_early = false;
@@ -192,7 +193,7 @@ static int make_objects(struct pass *p, bool *ret_built, struct error *err)
 	if (is_kind_missing(p))
 		return 0;
 	if (objects_reconcile(p, &why) == 0) {
-		p->note->early_passes = 0;
+		p->note->stale_passes = 0;
 		*ret_built = true;
 		return 0;
 	}
@@ -203,13 +204,13 @@ static int make_objects(struct pass *p, bool *ret_built, struct error *err)
 	}
 	if (why.kind == ERR_CONFLICT) {
 		requeue_backoff(p);
-		if (p->note->early_passes ==
-		    BACKOFF_DOUBLED) /* what should go does not */
+		if (p->note->stale_passes ==
+		    BACKOFF_MAX_DOUBLINGS) /* what should go does not */
 			tell_creation_failed(p, &why);
 		return 0;
 	}
 	if (is_namespace_dying(&why)) {
-		requeue_after(p, DYING_NAMESPACE_MS);
+		requeue_after(p, NAMESPACE_TERMINATING_RETRY_MS);
 		return 0;
 	}
 	if (why.kind != ERR_STOPPED)
@@ -225,7 +226,7 @@ static int make_and_report(struct pass *p, struct error *err)
 	bool built = true;
 
 	if (status_finished(status)) {
-		p->note->early_passes = 0; /* nothing is built any more */
+		p->note->stale_passes = 0; /* nothing is built any more */
 	} else if (tj_check_runtime_ref(p->tj, &why)) {
 		status_fail(status, REASON_NOT_SUPPORTED, why.msg, p->status.now);
 	} else {
@@ -255,16 +256,16 @@ static bool begin(struct pass *p)
 		forget_trainjob(p);
 		return false;
 	}
-	p->note = note_of(p->r->conf.notes, p->key);
+	p->note = job_memory_of(p->r->conf.notes, p->key);
 	if (!str_eq(p->note->uid, meta_uid(p->tj))) {
 		uncount_state(p->r, p->note);
-		note_reset(p->r->conf.notes, p->note, meta_uid(p->tj));
+		job_memory_reset(p->r->conf.notes, p->note, meta_uid(p->tj));
 	}
 	if (meta_version_number(p->tj) < p->note->written.trainjob_version) {
 		requeue_backoff(p);
 		return false;
 	}
-	p->objects.damage = p->note->damage;
+	p->objects.foreign_changes = p->note->foreign_changes;
 	p->status.before = json_dup(tj_status(p->tj));
 	p->objects.cache = cJSON_CreateArray();
 	time_text(clock_now(), p->status.now);

@@ -20,16 +20,16 @@
 #include "manager/runtimes.h"
 #include "manager/watch.h"
 
-struct notes;
+struct job_memories;
 struct reconciler;
 
 struct reconciler_conf {
 	struct kube *kube;
 	/* See watch.h for what they keep; NULL: read from the API server. */
 	struct informer *trainjobs, *jobsets;
-	struct watches *watches;   /* theirs; NULL with `local` only */
-	struct notes *notes;       /* theirs, too */
-	struct runtimes *runtimes; /* NULL: read from the API server */
+	struct watches *watches;    /* theirs; NULL with `local` only */
+	struct job_memories *notes; /* theirs, too */
+	struct runtimes *runtimes;  /* NULL: read from the API server */
 	struct event_recorder *events;
 	struct pod_facts *pods; /* the cause of a failure; may be NULL */
 	struct metrics *metrics;

@@ -11,7 +11,7 @@
 #define MANAGER_RECONCILE_IMPL_H
 
 #include "base/clock.h"
-#include "manager/notes.h"
+#include "manager/job_memory.h"
 #include "manager/reconcile.h"
 #include "manager/snapshots.h"
 
@@ -20,7 +20,7 @@ struct reconciler {
 	struct reconciler_conf conf;
 	struct snapshots snapshots;
 	struct count_limit counts;
-	atomic_bool stateless; /* the CRD, upstream's, knows no status.state */
+	atomic_bool crd_lacks_state; /* the CRD, upstream's, knows no status.state */
 };
 
 /* The JobSet of the TrainJob's name. */
@@ -35,13 +35,13 @@ struct pass_objects {
 	bool create_only; /* a new TrainJob has none: do not read, create */
 	const cJSON
 		*unknown_snapshot; /* check it before the JobSet is written; or NULL */
-	unsigned damage;           /* the note's, when the pass began */
+	unsigned foreign_changes;  /* the note's, when the pass began */
 };
 
 struct pass_status {
-	cJSON *before;       /* NULL: there was none */
-	char *first_failure; /* the one that explains the others; NULL: not known */
-	size_t brief_len;    /* so much of it is in the status */
+	cJSON *before;            /* NULL: there was none */
+	char *first_failure;      /* the one that explains the others; NULL: not known */
+	size_t first_failure_len; /* so much of it is in the status */
 	char now[TIME_TEXT_SIZE];
 };
 
@@ -49,7 +49,7 @@ struct pass {
 	struct reconciler *r;
 	const char *key, *ns, *name;
 	struct arena arena;
-	struct note *note;
+	struct job_memory *note;
 	cJSON *tj; /* its status is edited in place */
 	struct pass_jobset jobset;
 	struct pass_objects objects;
@@ -85,7 +85,7 @@ MUST_CHECK int status_reconcile(struct pass *p, bool built, struct error *err);
 cJSON *status_patch(const cJSON *before, const cJSON *is);
 /* Remove the one that counts from the gauge, add another; NULL: none. */
 void count_state(struct pass *p, const char *state);
-void uncount_state(struct reconciler *r, struct note *n);
+void uncount_state(struct reconciler *r, struct job_memory *n);
 
 extern const struct metric trainjobs_gauge, jobset_seconds, failures_total;
 

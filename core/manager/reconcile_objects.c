@@ -196,7 +196,7 @@ static int write_plain(struct pass *p, cJSON *obj, struct error *err)
 	if (fetch_own(p, &ref, &existing, err))
 		return -1;
 	if (str_eq(ref.kind, "Secret")) {
-		note_set_secret(p->r->conf.notes, p->note, ref.name);
+		job_memory_set_secret(p->r->conf.notes, p->note, ref.name);
 		if (!tj_suspend(p->tj))
 			requeue_after(p, SECRET_MS);
 	}
@@ -221,7 +221,7 @@ static int pod_group_failed(struct pass *p, const cJSON *obj, struct error *err)
 
 static int write_pod_group(struct pass *p, cJSON *obj, struct error *err)
 {
-	struct sent *last = &p->note->written.podgroup;
+	struct last_write *last = &p->note->written.podgroup;
 	uint64_t hash = hash_json(0, obj);
 	cleanup_json cJSON *meta = NULL;
 	struct kube_ref ref = kube_ref_of(obj);
@@ -234,12 +234,12 @@ static int write_pod_group(struct pass *p, cJSON *obj, struct error *err)
 		return 0;
 	if (apply(p, obj, existing, &meta, err))
 		return pod_group_failed(p, obj, err);
-	*last = (struct sent){ hash, meta_generation(meta) };
+	*last = (struct last_write){ hash, meta_generation(meta) };
 	return 0;
 }
 
 /* Would the API server accept this as a new object? Tried with a name of that length. */
-static bool would_be_taken(struct pass *p, const cJSON *obj)
+static bool api_would_accept(struct pass *p, const cJSON *obj)
 {
 	const struct kube_write how = { .manager = MANAGER_FIELD_OWNER,
 					.force = true,
@@ -266,7 +266,7 @@ static int replace_jobset(struct pass *p, const cJSON *obj, const struct error *
 {
 	if (why->kind != ERR_INVALID || !p->jobset.own ||
 	    !jobset_suspended(p->jobset.own) || jobset_is_active(p->jobset.own) ||
-	    !would_be_taken(p, obj)) {
+	    !api_would_accept(p, obj)) {
 		*err = *why;
 		return -1;
 	}
@@ -308,7 +308,7 @@ static bool has_labels(const cJSON *existing, const cJSON *wanted)
 
 static int write_jobset(struct pass *p, cJSON *obj, struct error *err)
 {
-	struct sent *last = &p->note->written.jobset;
+	struct last_write *last = &p->note->written.jobset;
 	uint64_t hash = hash_json(0, obj);
 	bool suspended = jobset_suspended(obj);
 	struct error why = { 0 };
@@ -322,7 +322,7 @@ static int write_jobset(struct pass *p, cJSON *obj, struct error *err)
 		return 0;
 	if (apply(p, obj, before, &meta, &why))
 		return replace_jobset(p, obj, &why, err);
-	*last = (struct sent){ hash, meta_generation(meta) };
+	*last = (struct last_write){ hash, meta_generation(meta) };
 	p->note->written.jobset_version = meta_version_number(meta);
 	p->note->written.jobset_ms = clock_ms();
 	p->jobset.own = jobset_as_written(meta, suspended, before);
@@ -554,7 +554,7 @@ static uint64_t inputs_hash(const struct pass *p, const char *ca)
 	json_each(member, json_get(p->tj, "metadata"))
 		if (!str_eq(member->string, "resourceVersion"))
 			hash = hash_json(hash, member);
-	hash = hash_json(hash, json_get(p->tj, "spec")) + p->objects.damage;
+	hash = hash_json(hash, json_get(p->tj, "spec")) + p->objects.foreign_changes;
 	if (!p->jobset.own)
 		return hash_text(hash, "none");
 	hash = hash_text(hash, meta_uid(p->jobset.own) ? meta_uid(p->jobset.own) : "");
@@ -568,7 +568,7 @@ static uint64_t inputs_hash(const struct pass *p, const char *ca)
 /* *ret: some object may have to be written. */
 static int has_work(struct pass *p, const char *ca, bool *ret, struct error *err)
 {
-	struct note *n = p->note;
+	struct job_memory *n = p->note;
 	struct kube_ref ref = { "v1", "Secret", p->ns, n->secret.name };
 	int64_t left = n->secret.checked_ms + SECRET_MS - clock_ms();
 	const cJSON *existing;
@@ -623,7 +623,7 @@ static int get_certificate(const struct pass *p, char **ret, struct error *err)
 int objects_reconcile(struct pass *p, struct error *err)
 {
 	cleanup_free char *ca = NULL;
-	struct note *n = p->note;
+	struct job_memory *n = p->note;
 	bool work;
 	int rc;
 
@@ -638,7 +638,7 @@ int objects_reconcile(struct pass *p, struct error *err)
 	if (!work)
 		return 0;
 	p->objects.create_only = !n->objects_tried && !p->status.before && !p->jobset.own;
-	if (!p->objects.create_only && (!p->jobset.own || p->objects.damage) &&
+	if (!p->objects.create_only && (!p->jobset.own || p->objects.foreign_changes) &&
 	    check_alive(p, err))
 		return -1;
 	n->objects_tried = true;

@@ -42,7 +42,7 @@ const struct metric failures_total = {
 const struct metric *const reconcile_metrics[] = { &trainjobs_gauge, &jobset_seconds,
 						   &failures_total, NULL };
 
-void uncount_state(struct reconciler *r, struct note *n)
+void uncount_state(struct reconciler *r, struct job_memory *n)
 {
 	if (!n->counted.runtime)
 		return;
@@ -55,7 +55,7 @@ void uncount_state(struct reconciler *r, struct note *n)
 void count_state(struct pass *p, const char *state)
 {
 	const char *runtime = tj_runtime_ref(p->tj).name;
-	struct note *n = p->note;
+	struct job_memory *n = p->note;
 
 	if (n->counted.runtime && str_eq(n->counted.state, state) &&
 	    str_eq(n->counted.runtime, runtime))
@@ -104,7 +104,7 @@ static void tell(struct pass *p)
 	const char *first = p->status.first_failure;
 
 	status_events(p->status.before, tj_status(p->tj),
-		      first ? first + p->status.brief_len : NULL,
+		      first ? first + p->status.first_failure_len : NULL,
 		      &(struct status_sink){ on_event, p });
 }
 
@@ -142,14 +142,15 @@ static void name_first(struct pass *p, cJSON *status)
 	struct pod_facts *pods = p->r->conf.pods;
 	cleanup_arena struct arena arena = { 0 };
 
-	if (status_is_exceeded(status) || status_keep_first(status, p->status.before) ||
-	    !pods)
+	if (status_is_exceeded(status) ||
+	    status_keep_first_failure(status, p->status.before) || !pods)
 		return;
 	p->status.first_failure = pod_facts_first_failure(pods, p->r->conf.kube, p->tj,
-							  &p->status.brief_len);
+							  &p->status.first_failure_len);
 	if (p->status.first_failure)
-		status_add_first(status, str_slice(&arena, p->status.first_failure,
-						   p->status.brief_len));
+		status_append_first_failure(status,
+					    str_slice(&arena, p->status.first_failure,
+						      p->status.first_failure_len));
 }
 
 /* A job that only the installation of a kind keeps back. */
@@ -180,7 +181,7 @@ static int compute(struct pass *p, bool built, struct error *err)
 	if (!p->jobset.own && status_is_exceeded(status))
 		status_idle(status);
 	check_deadline(p, status);
-	if (!p->r->stateless)
+	if (!p->r->crd_lacks_state)
 		status_set_state(status);
 	count_state(p, status_state(status));
 	return 0;
@@ -233,9 +234,9 @@ static int write_status(struct pass *p, const cJSON *change, struct error *err)
 		return -1;
 	rc = kube_merge_patch(p->r->conf.kube, &ref, patch, &how, &answer, err);
 	if (state_alone && is_state_dropped(answer, err))
-		p->r->stateless = true;
+		p->r->crd_lacks_state = true;
 	if (rc)
-		return p->r->stateless && state_alone ? 0 : -1;
+		return p->r->crd_lacks_state && state_alone ? 0 : -1;
 	p->note->written.trainjob_version = meta_version_number(answer);
 	count_limit_wrote(&p->r->counts, &p->note->written.status,
 			  is_count_only(p, change), clock_ms());

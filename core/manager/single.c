@@ -6,8 +6,8 @@
 #include "base/arena.h"
 #include "base/xmalloc.h"
 #include "kube/informer.h"
+#include "manager/job_memory.h"
 #include "manager/names.h"
-#include "manager/notes.h"
 #include "manager/pods.h"
 #include "manager/reconcile.h"
 #include "trainer/api.h"
@@ -16,7 +16,7 @@ struct single {
 	struct arena arena;
 	struct kube *kube;
 	const char *key; /* "ns/name" */
-	struct notes notes;
+	struct job_memories notes;
 	struct event_recorder *events;
 	struct pod_facts *pods;
 	struct reconciler *reconciler;
@@ -46,7 +46,7 @@ int single_new(struct single **ret, const struct single_conf *conf, struct error
 		.status_server_ca = conf->status_server_ca,
 	};
 
-	notes_init(&s->notes);
+	job_memories_init(&s->notes);
 	s->kube = conf->kube;
 	s->key = informer_key(&s->arena, conf->ns, conf->name);
 	if (event_recorder_new(&s->events, &events, err)) {
@@ -65,7 +65,7 @@ void single_free(struct single *s)
 	if (!s)
 		return;
 	reconciler_free(s->reconciler);
-	notes_release(&s->notes);
+	job_memories_release(&s->notes);
 	pod_facts_free(s->pods);
 	event_recorder_free(s->events, 0);
 	arena_clear(&s->arena);

@@ -12,7 +12,7 @@
 #include "base/stop.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
-#include "manager/notes.h"
+#include "manager/job_memory.h"
 #include "manager/outage.h"
 #include "manager/pods.h"
 #include "trainer/api.h"
@@ -143,9 +143,9 @@ static bool is_our_write(const struct source *s, const cJSON *tj)
 {
 	cleanup_arena struct arena arena = { 0 };
 
-	return notes_is_own(s->w->conf.notes,
-			    informer_key(&arena, meta_namespace(tj), meta_name(tj)),
-			    meta_version_number(tj));
+	return job_memory_is_own(s->w->conf.notes,
+				 informer_key(&arena, meta_namespace(tj), meta_name(tj)),
+				 meta_version_number(tj));
 }
 
 /* A status changed by others is repaired. */
@@ -204,7 +204,8 @@ static void lose(struct source *s, const char *ns, const char *name)
 	cleanup_arena struct arena arena = { 0 };
 
 	if (name)
-		notes_notice(s->w->conf.notes, informer_key(&arena, ns, name), false);
+		job_memory_mark_dirty(s->w->conf.notes, informer_key(&arena, ns, name),
+				      false);
 	add_known(s, ns, name);
 }
 
@@ -235,7 +236,7 @@ static void on_pod(struct source *s, const cJSON *old, const cJSON *current)
 
 	pod_facts_event(conf->pods, old, current);
 	if (name && str_eq(pod_phase(current), "Pending") &&
-	    notes_notice(conf->notes, informer_key(&arena, ns, name), true))
+	    job_memory_mark_dirty(conf->notes, informer_key(&arena, ns, name), true))
 		add_known(s, ns, name);
 }
 

@@ -20,7 +20,7 @@
 #include "manager/runtimes.h"
 
 struct watches;
-struct notes;
+struct job_memories;
 struct pod_facts;
 
 struct watches_conf {
@@ -29,8 +29,8 @@ struct watches_conf {
 	/* Runtimes with the old finalizer: keys "ns/name", and "name". */
 	struct workqueue *runtimes, *cluster_runtimes;
 	struct runtimes *runtime_docs;
-	struct pod_facts *pods; /* fed with pods; may be NULL */
-	struct notes *notes;    /* the reconciler's */
+	struct pod_facts *pods;     /* fed with pods; may be NULL */
+	struct job_memories *notes; /* the reconciler's */
 };
 
 /* Starts them all; only TrainJob and JobSet are waited for by watches_wait(). */

@@ -13,8 +13,8 @@
 #include "base/xmalloc.h"
 #include "kube/workqueue.h"
 #include "manager/image.h"
+#include "manager/job_memory.h"
 #include "manager/names.h"
-#include "manager/notes.h"
 #include "manager/outage.h"
 #include "manager/reconcile.h"
 #include "manager/watch.h"
@@ -72,7 +72,7 @@ struct controller {
 
 struct work {
 	struct work_conf conf;
-	struct notes notes;
+	struct job_memories notes;
 	struct pod_facts *pods;
 	_Atomic(struct informer *) trainjobs; /* NULL until the watches run */
 	struct watches *watches;
@@ -315,7 +315,7 @@ int work_start(struct work **ret, const struct work_conf *conf, struct error *er
 	w->conf = *conf;
 	pthread_mutex_init(&w->lock, NULL);
 	pthread_mutex_init(&w->begin, NULL);
-	notes_init(&w->notes);
+	job_memories_init(&w->notes);
 	cond_init(&w->idle);
 	w->pods = pod_facts_new(conf->events, find_trainjob, w);
 	set_controllers(w);
@@ -364,7 +364,7 @@ void work_free(struct work *w)
 	}
 	watches_stop(w->watches);
 	reconciler_free(w->reconciler);
-	notes_release(&w->notes);
+	job_memories_release(&w->notes);
 	pod_facts_free(w->pods);
 	for (int i = 0; i < CONTROLLERS; i++)
 		workqueue_free(w->list[i].queue);

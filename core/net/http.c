@@ -266,10 +266,11 @@ static unsigned wake_fds(const struct call *c, struct curl_waitfd fds[2])
 static int look_ms(const struct call *c)
 {
 	const struct http_request *req = c->req;
-	bool told = stop_fd() >= 0 || c->client->after_stop;
+	bool has_wakeup = stop_fd() >= 0 || c->client->after_stop;
 
-	return told && !req->idle_ms && (!req->cancel || req->cancel_fd) ? HTTP_REST_MS
-									 : HTTP_LOOK_MS;
+	return has_wakeup && !req->idle_ms && (!req->cancel || req->cancel_fd)
+		       ? HTTP_REST_MS
+		       : HTTP_LOOK_MS;
 }
 
 static CURLcode drive(struct call *c, CURLM *multi)

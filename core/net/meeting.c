@@ -342,7 +342,7 @@ static struct meeting_link *link_to(struct meeting *m, uint32_t rank)
 	return &m->links[m->rank ? 0 : rank];
 }
 
-int meeting_tell(struct meeting *m, uint32_t rank, const cJSON *doc, struct error *err)
+int meeting_send(struct meeting *m, uint32_t rank, const cJSON *doc, struct error *err)
 {
 	struct meeting_link *l = link_to(m, rank);
 
@@ -351,7 +351,7 @@ int meeting_tell(struct meeting *m, uint32_t rank, const cJSON *doc, struct erro
 	return link_write(l, doc, m->deadline, err);
 }
 
-int meeting_hear(struct meeting *m, uint32_t rank, cJSON **ret, struct error *err)
+int meeting_receive(struct meeting *m, uint32_t rank, cJSON **ret, struct error *err)
 {
 	struct meeting_link *l = link_to(m, rank);
 

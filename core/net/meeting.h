@@ -33,10 +33,10 @@ struct meeting {
 MUST_CHECK int meeting_open(struct meeting *m, const cJSON *hello, cJSON **ret,
 			    struct error *err);
 /* Send to, receive from a rank; other ranks than 0 always use rank 0. */
-MUST_CHECK int meeting_tell(struct meeting *m, uint32_t rank, const cJSON *doc,
+MUST_CHECK int meeting_send(struct meeting *m, uint32_t rank, const cJSON *doc,
 			    struct error *err);
-MUST_CHECK int meeting_hear(struct meeting *m, uint32_t rank, cJSON **ret,
-			    struct error *err);
+MUST_CHECK int meeting_receive(struct meeting *m, uint32_t rank, cJSON **ret,
+			       struct error *err);
 void meeting_close(struct meeting *m); /* { 0 } is fine */
 
 /*

@@ -253,7 +253,7 @@ static enum exclude_reason ask_files(struct exclude *l, const char *path, bool i
 	enum ignore_says own = ignore_ask(&l->own, path, is_dir);
 	cleanup_arena struct arena a = { 0 };
 
-	if (own != IGNORE_SILENT)
+	if (own != IGNORE_NO_MATCH)
 		return own == IGNORE_OUT ? EXCLUDE_OWN : EXCLUDE_NOT;
 	if (*l->prefix)
 		path = arena_printf(&a, "%s%s", l->prefix, path);
@@ -271,9 +271,9 @@ enum exclude_reason exclude_ask(struct exclude *l, const char *path, bool is_dir
 	if (asked.exactly)
 		return EXCLUDE_NOT;
 	if (str_eq(path, PACK_MARKER))
-		return EXCLUDE_UNSAID;
+		return EXCLUDE_NO_MATCH;
 	if (aside)
-		why = EXCLUDE_UNSAID;
+		why = EXCLUDE_NO_MATCH;
 	else if (ignore_ask(&l->keys, path, is_dir) == IGNORE_OUT)
 		why = EXCLUDE_KEY;
 	else if (!asked.within)

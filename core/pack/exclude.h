@@ -21,7 +21,7 @@ enum exclude_reason {
 	EXCLUDE_OWN, /* .kftrainerignore */
 	EXCLUDE_GIT, /* .gitignore */
 	EXCLUDE_REASONS,
-	EXCLUDE_UNSAID =
+	EXCLUDE_NO_MATCH =
 		EXCLUDE_REASONS, /* not reported: our own files, or below an excluded directory */
 };
 

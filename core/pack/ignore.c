@@ -356,7 +356,7 @@ enum ignore_says ignore_ask(const struct ignore *ig, const char *path, bool is_d
 	for (size_t i = ig->n; i-- > 0;)
 		if (applies(ig->rules[i], path, is_dir))
 			return ig->rules[i]->negated ? IGNORE_IN : IGNORE_OUT;
-	return IGNORE_SILENT;
+	return IGNORE_NO_MATCH;
 }
 
 void ignore_release(struct ignore *ig)

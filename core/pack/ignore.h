@@ -36,7 +36,7 @@ MUST_CHECK int ignore_add(struct ignore *ig, const char *dir, const char *text,
  * directories above it first.
  */
 enum ignore_says {
-	IGNORE_SILENT, /* no pattern matches */
+	IGNORE_NO_MATCH, /* no pattern matches */
 	IGNORE_OUT,
 	IGNORE_IN, /* "!" */
 };

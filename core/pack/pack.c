@@ -140,7 +140,7 @@ static void note_left(struct packer *p, const char *path, bool is_dir,
 {
 	struct pack_left *left;
 
-	if (why == EXCLUDE_NOT || why == EXCLUDE_UNSAID)
+	if (why == EXCLUDE_NOT || why == EXCLUDE_NO_MATCH)
 		return;
 	left = &p->summary->left[why];
 	if (left->n < PACK_LEFT)

@@ -213,7 +213,7 @@ static int look_at(struct fetch *f, size_t i, struct error *err)
 	const struct store_object *o = &f->list.objects[i];
 	cleanup_arena struct arena arena = { 0 };
 	struct store_object there = *o;
-	struct known *known = &f->known[i];
+	struct prior *known = &f->known[i];
 	struct stat st;
 
 	if (target_stat(&f->target, o->path, &st, err))

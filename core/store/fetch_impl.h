@@ -73,7 +73,7 @@ struct fetch {
 	struct ledger ledger;
 	struct filter filter; /* conf's, plus filter_rescue()'s */
 	struct store_listing list;
-	struct known {
+	struct prior {
 		bool check, present;
 		const char *validator;
 	} * known; /* of each object */

@@ -385,6 +385,6 @@ void jobset_tidy(cJSON *jobset_spec)
 		if (!json_int(rjob, 1, "replicas"))
 			json_del(rjob, JSON_PATH("replicas"));
 	}
-	drop_nothings(jobset_spec);
+	drop_omitempty(jobset_spec);
 	complete_claims(jobset_spec);
 }

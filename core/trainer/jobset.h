@@ -59,7 +59,7 @@ void jobset_sort_jobs(cJSON *spec, const cJSON *names);
 cJSON *jobset_job_names(const cJSON *spec); /* the caller's */
 
 /*
- * Omit what typed clients omit (drop_nothings(), replicas 0, empty metadata of Job and
+ * Omit what typed clients omit (drop_omitempty(), replicas 0, empty metadata of Job and
  * pod templates), and write what they and JobSet's webhook always write (resources,
  * status and retention of claims).
  */

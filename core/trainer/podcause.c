@@ -159,7 +159,7 @@ static void keep_str(cJSON *to, const cJSON *from, const char *key)
 }
 
 /* The part of a container's state to report, waiting or terminated; NULL: none. */
-static const cJSON *told_state(const cJSON *state)
+static const cJSON *reported_state(const cJSON *state)
 {
 	const cJSON *waits = json_get(state, "waiting");
 	const cJSON *ended = json_get(state, "terminated");
@@ -179,7 +179,7 @@ static const cJSON *told_state(const cJSON *state)
 static cJSON *keep_state(const cJSON *state)
 {
 	static const char *const words[] = { "reason", "message", "finishedAt" };
-	const cJSON *from = told_state(state);
+	const cJSON *from = reported_state(state);
 	cJSON *ret, *to;
 
 	if (!from)
@@ -221,7 +221,7 @@ static void keep_containers(cJSON *to_status, const cJSON *status, const char *l
 	}
 }
 
-static bool is_told(const cJSON *condition)
+static bool is_reported(const cJSON *condition)
 {
 	const char *type = json_str(condition, "type");
 	const char *value = json_str(condition, "status");
@@ -237,7 +237,7 @@ static void keep_conditions(cJSON *to_status, const cJSON *status)
 	json_each(c, json_get(status, "conditions")) {
 		cJSON *to;
 
-		if (!is_told(c))
+		if (!is_reported(c))
 			continue;
 		to = cJSON_CreateObject();
 		keep_str(to, c, "type");
@@ -352,7 +352,7 @@ static void add(struct pod_fact_list *facts, const struct pod_fact *f)
 static void add_state(struct pod_fact_list *facts, const cJSON *container,
 		      const char *which)
 {
-	const cJSON *of = told_state(json_get(container, which));
+	const cJSON *of = reported_state(json_get(container, which));
 	struct pod_fact f = {
 		.container = json_str(container, "name"),
 		.image = json_str(container, "image"),
@@ -386,7 +386,7 @@ static void add_conditions(struct pod_fact_list *facts, const cJSON *status)
 		f.cause = !str_eq(json_str(c, "type"), "PodScheduled") ? POD_DISRUPTED
 			  : str_eq(f.reason, "SchedulingGated")        ? POD_GATED
 								: POD_UNSCHEDULABLE;
-		if (is_told(c))
+		if (is_reported(c))
 			add(facts, &f);
 	}
 }

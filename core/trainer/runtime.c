@@ -277,7 +277,7 @@ static int merge_patch(struct runtime_template *t, const cJSON *patch, struct er
 	cleanup_json cJSON *spec_patch = json_dup(given);
 
 	/* Fields that a typed client omits must not delete anything, and vice versa. */
-	drop_patch_nothings(spec_patch);
+	drop_omitempty_of_patch(spec_patch);
 	spell_divisors(spec_patch);
 	meta_overlay(t->labels, json_get(metadata, "labels"));
 	meta_overlay(t->annotations, json_get(metadata, "annotations"));

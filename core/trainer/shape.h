@@ -62,15 +62,15 @@ void shape_canonical(struct field_errors *errs, const char *path, cJSON *doc,
 		     const struct shape *members);
 
 /*
- * Remove every member that is null, at any depth. drop_nothings() also removes
+ * Remove every member that is null, at any depth. drop_omitempty() also removes
  * what Kubernetes' typed clients leave out of a JobSet, because it says nothing:
  * empty lists, empty maps, and the "", 0 and false of fields that mean the same when
- * they are absent. drop_patch_nothings(): the same in what a runtimePatch holds,
+ * they are absent. drop_omitempty_of_patch(): the same in what a runtimePatch holds,
  * where an empty serviceAccountName says that there is none (nothing.c).
  */
 void drop_nulls(cJSON *doc);
-void drop_nothings(cJSON *doc);
-void drop_patch_nothings(cJSON *doc);
+void drop_omitempty(cJSON *doc);
+void drop_omitempty_of_patch(cJSON *doc);
 
 /* 0, or -1 with ERR_INVALID and the text of the first error. */
 int shape_first_error(const struct field_errors *errs, struct error *err);

@@ -284,7 +284,7 @@ static cJSON *patch_contents(const cJSON *patch)
 	cJSON *ret = json_dup(patch);
 
 	cJSON_DeleteItemFromObjectCaseSensitive(ret, "time");
-	drop_patch_nothings(ret);
+	drop_omitempty_of_patch(ret);
 	return ret;
 }
 

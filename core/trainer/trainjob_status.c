@@ -193,7 +193,7 @@ static void set_message(cJSON *status, const char *message)
 		     message, "message");
 }
 
-void status_add_first(cJSON *status, const char *who)
+void status_append_first_failure(cJSON *status, const char *who)
 {
 	const cJSON *failed = status_condition(status, COND_FAILED);
 	cleanup_arena struct arena arena = { 0 };
@@ -203,7 +203,7 @@ void status_add_first(cJSON *status, const char *who)
 					 message ? message : "", who));
 }
 
-bool status_keep_first(cJSON *status, const cJSON *previous)
+bool status_keep_first_failure(cJSON *status, const cJSON *previous)
 {
 	const cJSON *failed = status_condition(status, COND_FAILED);
 	const cJSON *before = status_condition(previous, COND_FAILED);

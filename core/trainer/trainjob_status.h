@@ -54,12 +54,12 @@ bool status_is_exceeded(const cJSON *status); /* it failed by its deadline */
  * (node rank 1): container node: exit code 3".
  */
 #define STATUS_FIRST "; first: "
-void status_add_first(cJSON *status, const char *who);
+void status_append_first_failure(cJSON *status, const char *who);
 /*
  * Keep the first failure of `previous` if its text is the same. False: failed, and not
  * kept.
  */
-bool status_keep_first(cJSON *status, const cJSON *previous);
+bool status_keep_first_failure(cJSON *status, const cJSON *previous);
 
 /*
  * Emit the events of a change: Suspended (not at creation, when its JobSet's event says

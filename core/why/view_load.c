@@ -75,8 +75,8 @@ static void deny(struct view *v, const char *resource, const struct error *why)
 }
 
 /* 0: there it is, or it is not there, or may not be seen, and that is remembered. */
-static int settle(struct loader *l, const char *kind, const char *resource,
-		  struct error *err)
+static int note_absence(struct loader *l, const char *kind, const char *resource,
+			struct error *err)
 {
 	if (err->kind == ERR_NOT_FOUND)
 		note(l->v, "Missing", "of", kind);
@@ -88,13 +88,13 @@ static int settle(struct loader *l, const char *kind, const char *resource,
 	return 0;
 }
 
-static int look(struct loader *l, const struct kube_ref *ref, const char *resource,
-		struct error *err)
+static int load_one(struct loader *l, const struct kube_ref *ref, const char *resource,
+		    struct error *err)
 {
 	cJSON *obj;
 
 	if (kube_get(l->k, ref, &obj, err))
-		return settle(l, ref->kind, resource, err);
+		return note_absence(l, ref->kind, resource, err);
 	view_take(l->v, obj);
 	return 0;
 }
@@ -111,13 +111,13 @@ static int take_item(void *ctx, cJSON *take_obj, struct error *err)
 	return 0;
 }
 
-static int look_all(struct loader *l, const struct kube_ref *ref, const char *resource,
-		    const struct kube_select *select, struct error *err)
+static int load_list(struct loader *l, const struct kube_ref *ref, const char *resource,
+		     const struct kube_select *select, struct error *err)
 {
 	const struct kube_sink sink = { .on_item = take_item, .ctx = l };
 
 	if (kube_list(l->k, ref, select, &sink, NULL, err))
-		return settle(l, ref->kind, resource, err);
+		return note_absence(l, ref->kind, resource, err);
 	return 0;
 }
 
@@ -195,8 +195,8 @@ static int look_runtime(struct loader *l, struct error *err)
 
 	if (tj_check_runtime_ref(l->v->trainjob, IGNORED))
 		return 0;
-	return look(l, &at, cluster ? "clustertrainingruntimes" : "trainingruntimes",
-		    err);
+	return load_one(l, &at, cluster ? "clustertrainingruntimes" : "trainingruntimes",
+			err);
 }
 
 static int look_objects(struct loader *l, struct error *err)
@@ -209,9 +209,9 @@ static int look_objects(struct loader *l, struct error *err)
 		.label_selector = arena_printf(&l->v->arena, POD_JOBSET_LABEL "=%s", name)
 	};
 
-	if (look(l, &jobset, "jobsets", err) ||
-	    look_all(l, &jobs, "jobs", &select, err) ||
-	    look_all(l, &pods, "pods", &select, err))
+	if (load_one(l, &jobset, "jobsets", err) ||
+	    load_list(l, &jobs, "jobs", &select, err) ||
+	    load_list(l, &pods, "pods", &select, err))
 		return -1;
 	view_drop_others(l->v);
 	return 0;
@@ -226,7 +226,7 @@ static int look_events(struct loader *l, const char *name, struct error *err)
 						    &l->v->arena,
 						    "involvedObject.name=%s", name) };
 
-	return look_all(l, &events, "events", &select, err);
+	return load_list(l, &events, "events", &select, err);
 }
 
 static int look_events_of_job(struct loader *l, struct error *err)
@@ -280,7 +280,7 @@ static int look_groups(struct loader *l, struct error *err)
 		const struct kube_ref ref = { versions[i], "PodGroup", l->v->ns,
 					      l->v->name };
 
-		if (look(l, &ref, "podgroups", err))
+		if (load_one(l, &ref, "podgroups", err))
 			return -1;
 	}
 	return 0;
@@ -316,7 +316,7 @@ static int look_placeholders(struct loader *l, struct error *err)
 	if (!waits || !meta_uid(l->v->trainjob))
 		return 0;
 	if (kube_list(l->k, &pods, &select, &sink, NULL, err))
-		return settle(l, "Placeholder", "pods", err);
+		return note_absence(l, "Placeholder", "pods", err);
 	json_each(pod, l->v->placeholders)
 		if (!pod_node(pod) && str_eq(pod_phase(pod), "Pending"))
 			waits = pod;
@@ -431,7 +431,7 @@ static int look_queue(struct loader *l, struct error *err)
 	l->queue = label;
 	ref.api_version = version;
 	if (kube_list(l->k, &ref, &select, &sink, NULL, err) &&
-	    settle(l, ref.kind, "workloads", err))
+	    note_absence(l, ref.kind, "workloads", err))
 		return -1;
 	if (look_worker(l, version, err))
 		return -1;
@@ -440,7 +440,7 @@ static int look_queue(struct loader *l, struct error *err)
 		return 0;
 	ref.kind = "LocalQueue";
 	ref.name = queue;
-	return look(l, &ref, "localqueues", err) || look_places(l, queue, err);
+	return load_one(l, &ref, "localqueues", err) || look_places(l, queue, err);
 }
 
 /* ---- nodes, claims ---- */
@@ -492,7 +492,7 @@ static int look_room(struct loader *l, struct error *err)
 	const struct kube_sink sink = { .on_item = use_node, .ctx = l };
 
 	if (kube_list(l->k, &pods, &running, &sink, NULL, err))
-		return settle(l, "PodsOfAll", PODS_OF_ALL, err);
+		return note_absence(l, "PodsOfAll", PODS_OF_ALL, err);
 	return 0;
 }
 
@@ -510,7 +510,7 @@ static int look_nodes(struct loader *l, struct error *err)
 			(meta_is_deleted(pod) || str_eq(pod_phase(pod), "Running"));
 	if (!full && !lost)
 		return 0;
-	if (look_all(l, &nodes, "nodes", &all, err))
+	if (load_list(l, &nodes, "nodes", &all, err))
 		return -1;
 	return full && l->v->nodes->child ? look_room(l, err) : 0;
 }
@@ -529,7 +529,7 @@ static int look_claims(struct loader *l, struct error *err)
 
 			if (!ref.name || n++ >= MAX_CLAIMS)
 				continue;
-			if (look(l, &ref, "persistentvolumeclaims", err) ||
+			if (load_one(l, &ref, "persistentvolumeclaims", err) ||
 			    look_events(l, ref.name, err))
 				return -1;
 		}
@@ -549,7 +549,8 @@ static int look_device(struct loader *l, const char *kind, const char *resource,
 		view_take(l->v, obj);
 		return 0;
 	}
-	return settle(l, arena_printf(&l->v->arena, "%s %s", kind, name), resource, err);
+	return note_absence(l, arena_printf(&l->v->arena, "%s %s", kind, name), resource,
+			    err);
 }
 
 /* Of claims of devices that keep a pod from the scheduler, it says nothing. */
@@ -594,7 +595,8 @@ static int look_controller(struct loader *l, struct error *err)
 	if (l->v->jobset ||
 	    l->v->now - time_of(meta_created(l->v->trainjob)) < SETTLED_SECONDS)
 		return 0;
-	return look(l, &deployment, "deployments", err) || look(l, &lease, "leases", err);
+	return load_one(l, &deployment, "deployments", err) ||
+	       load_one(l, &lease, "leases", err);
 }
 
 /* ---- logs ---- */

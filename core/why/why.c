@@ -13,12 +13,12 @@
 #include "why/foreign.h"
 #include "why/why_impl.h"
 
-enum { MAX_WORDS = 500, MAX_TOLD = 3, MAX_COMMANDS = 2, MAX_TEXT = 64 * 1024 };
+enum { MAX_WORDS = 500, MAX_CAUSES = 3, MAX_COMMANDS = 2, MAX_TEXT = 64 * 1024 };
 
 /* ---- the causes, the most likely first ---- */
 
-#define NOT_YET (WHY_PENDING | WHY_SUSPENDED)
-#define GOES_ON (WHY_PENDING | WHY_RUNNING)
+#define NOT_STARTED (WHY_PENDING | WHY_SUSPENDED)
+#define ACTIVE      (WHY_PENDING | WHY_RUNNING)
 
 static const struct {
 	void (*look)(struct why *w);
@@ -26,29 +26,29 @@ static const struct {
 	bool only; /* unless another was found before */
 } table[] = {
 	{ .look = why_deleted, WHY_DELETED },
-	{ .look = why_rejected, WHY_FAILED | GOES_ON },
+	{ .look = why_rejected, WHY_FAILED | ACTIVE },
 	{ .look = why_deadline, WHY_FAILED },
 	{ .look = why_first_failure, WHY_FAILED },
 	{ .look = why_gave_up, WHY_FAILED },
 	{ .look = why_complete, WHY_COMPLETE },
-	{ .look = why_elsewhere, NOT_YET | WHY_RUNNING },
-	{ .look = why_queued, NOT_YET },
+	{ .look = why_elsewhere, NOT_STARTED | WHY_RUNNING },
+	{ .look = why_queued, NOT_STARTED },
 	{ .look = why_suspended, WHY_SUSPENDED, .only = true },
-	{ .look = why_no_runtime, NOT_YET },
-	{ .look = why_creation_failed, NOT_YET },
-	{ .look = why_no_controller, NOT_YET, .only = true },
+	{ .look = why_no_runtime, NOT_STARTED },
+	{ .look = why_creation_failed, NOT_STARTED },
+	{ .look = why_no_controller, NOT_STARTED, .only = true },
 	{ .look = why_no_jobset_controller, WHY_PENDING },
-	{ .look = why_pods_refused, GOES_ON },
-	{ .look = why_node_lost, GOES_ON },
+	{ .look = why_pods_refused, ACTIVE },
+	{ .look = why_node_lost, ACTIVE },
 	{ .look = why_claims, WHY_PENDING },
 	{ .look = why_devices, WHY_PENDING },
 	{ .look = why_gang, WHY_PENDING },
-	{ .look = why_unschedulable, GOES_ON },
+	{ .look = why_unschedulable, ACTIVE },
 	{ .look = why_gated, WHY_PENDING },
 	{ .look = why_no_scheduler, WHY_PENDING },
-	{ .look = why_image, GOES_ON },
-	{ .look = why_container_start, GOES_ON },
-	{ .look = why_restarts, GOES_ON },
+	{ .look = why_image, ACTIVE },
+	{ .look = why_container_start, ACTIVE },
+	{ .look = why_restarts, ACTIVE },
 	{ .look = why_mount, WHY_PENDING },
 	{ .look = why_init, WHY_PENDING },
 	{ .look = why_waiting_for_peers, WHY_RUNNING },
@@ -290,7 +290,7 @@ void why_text(struct buf *out, const cJSON *why)
 
 	buf_printf(out, "%s", headline);
 	json_each(c, json_get(why, "causes"))
-		if (n++ < MAX_TOLD)
+		if (n++ < MAX_CAUSES)
 			put_sentence(out,
 				     n == 1 ? colon : " Also: ", json_str(c, "message"));
 	put_unknown(out, why);

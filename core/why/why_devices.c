@@ -36,7 +36,7 @@ static bool missing(struct why *w, const cJSON *pod)
 				"its pods claim devices with the %s %s, which does not "
 				"exist in namespace %s",
 				kinds[i].kind, names[i], w->v->ns);
-			w->devices_told = true;
+			w->devices_covered = true;
 			return true;
 		}
 	}
@@ -56,7 +56,7 @@ static bool no_class(struct why *w, const char *message)
 		"its pods claim devices of the DeviceClass %s, which does "
 		"not exist: is the driver installed?",
 		str_slice(w->arena, at, strcspn(at, " ")));
-	w->devices_told = true;
+	w->devices_covered = true;
 	return true;
 }
 
@@ -77,7 +77,7 @@ static bool none_free(struct why *w, const cJSON *pod, const char *message)
 		"%sno node has free devices for the claims of %s%s%s: %s",
 		why_gang_needs(w), meta_name(pod), asked, *asked ? ")" : "",
 		why_scheduler_says(w, pod, message));
-	w->devices_told = true;
+	w->devices_covered = true;
 	return true;
 }
 
@@ -106,7 +106,7 @@ void why_devices(struct why *w)
 		why_add(w, "DeviceClaimFailed", why_describe(w, "pod", meta_name(pod)),
 			"its device claims cannot be created: %s",
 			why_words(w, event_message(e)));
-		w->devices_told = true;
+		w->devices_covered = true;
 		return;
 	}
 }
@@ -141,7 +141,7 @@ void why_rejected(struct why *w)
 			"yunikorn.apache.org/queue): %s",
 			*queue ? queue : "root.default", rows[i].what,
 			why_words(w, message));
-		w->refused_told = true;
+		w->refusal_covered = true;
 		return;
 	}
 }

@@ -261,7 +261,7 @@ void why_first_failure(struct why *w)
 	struct failure list[VIEW_LOGS];
 	size_t n = view_failures(w->v, list, VIEW_LOGS), i;
 
-	if (w->refused_told)
+	if (w->refusal_covered)
 		return;
 	if (!n) {
 		from_events(w);
@@ -295,7 +295,7 @@ void why_gave_up(struct why *w)
 	const cJSON *job, *c = NULL;
 	const char *name = NULL;
 
-	if (status_is_exceeded(tj_status(v->trainjob)) || w->refused_told)
+	if (status_is_exceeded(tj_status(v->trainjob)) || w->refusal_covered)
 		return;
 	json_each(job, v->jobs)
 		if (!c && (c = job_failed(job, failed)))

@@ -211,13 +211,14 @@ const char *why_gang_needs(struct why *w)
 
 	if (!gang_of(w, &g) || !(text = room_text(w, &g, &room)))
 		return "";
-	w->gang_told = true;
+	w->gang_covered = true;
 	return arena_printf(w->arena, "its gang needs %lld, %s: ", (long long)g.need,
 			    text);
 }
 
 /* What it comes to, where the numbers are known. */
-static const char *outcome(struct why *w, const struct gang *g, const struct room *room)
+static const char *gang_verdict(struct why *w, const struct gang *g,
+				const struct room *room)
 {
 	if (room->now >= g->need && str_eq(pod_scheduler(g->waits), "yunikorn"))
 		return arena_printf(w->arena,
@@ -240,7 +241,7 @@ static void tell(struct why *w, const struct gang *g, const struct room *room,
 	const char *command = v->podgroup ? why_describe(w, "podgroup", v->name)
 					  : why_describe(w, "pod", meta_name(g->waits));
 
-	w->gang_told = true;
+	w->gang_covered = true;
 	if (room->eligible && room->empty < g->need) {
 		why_add(w, "GangTooLarge", command,
 			"its gang needs %lld (%s), but all nodes together have "
@@ -253,7 +254,7 @@ static void tell(struct why *w, const struct gang *g, const struct room *room,
 	why_add(w, g->timed_out ? "GangTimeout" : "Gang", command,
 		"its gang needs %lld, %s: %lld of its %lld pods have a node (%s)%s%s%s",
 		(long long)g->need, text, (long long)g->have, (long long)g->all, g->of,
-		outcome(w, g, room), *words ? ": " : "", words);
+		gang_verdict(w, g, room), *words ? ": " : "", words);
 }
 
 void why_gang(struct why *w)
@@ -263,7 +264,7 @@ void why_gang(struct why *w)
 	struct room room;
 	struct gang g;
 
-	if (w->gang_told || w->devices_told || !gang_of(w, &g))
+	if (w->gang_covered || w->devices_covered || !gang_of(w, &g))
 		return;
 	text = room_text(w, &g, &room);
 	if (text && g.waits) {

@@ -24,7 +24,7 @@ struct why {
 	struct arena *arena;
 	enum why_state state;
 	/* Causes that say more than others do: why_gang.c, why_devices.c. */
-	bool gang_told, devices_told, refused_told;
+	bool gang_covered, devices_covered, refusal_covered;
 	cJSON *causes;
 };
 

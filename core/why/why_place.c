@@ -137,7 +137,7 @@ void why_unschedulable(struct why *w)
 	int64_t n = why_pods_with(w->v, POD_UNSCHEDULABLE, &first);
 	const char *message = first.fact.message ? first.fact.message : "";
 
-	if (!n || w->gang_told || w->devices_told ||
+	if (!n || w->gang_covered || w->devices_covered ||
 	    strstr(message, "ersistentvolumeclaim") ||
 	    strstr(message, "PersistentVolumeClaim"))
 		return; /* why_gang(), why_devices(), why_claims() */

@@ -190,7 +190,7 @@ void why_restarts(struct why *w)
 	int64_t restarts = jobset_restarts(w->v->jobset);
 	const cJSON *e = NULL;
 
-	if (w->refused_told)
+	if (w->refusal_covered)
 		return;
 	if (view_failures(w->v, &f, 1)) {
 		why_add(w, f.fact.cause == POD_OOM ? "OOMKilled" : "Restarts",

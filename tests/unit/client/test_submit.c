@@ -47,7 +47,7 @@ static void test_asked_then_stored(void **state)
 
 	begin(&w, CONFIG JOB);
 	assert_int_equal(submission_jobs(&w.s), 1);
-	assert_int_equal(submission_ask(&w.s, &w.err), 0);
+	assert_int_equal(submission_dry_run(&w.s, &w.err), 0);
 	assert_int_equal(w.s.refused + w.s.exist, 0);
 	assert_int_equal(objects_of(&w.server, "trainjobs"), 0);
 	assert_int_equal(objects_of(&w.server, "configmaps"), 0);
@@ -68,7 +68,7 @@ static void test_a_name_that_is_taken(void **state)
 	begin(&w, CONFIG JOB);
 	other = meta_new("trainer.kubeflow.org/v1alpha1", "TrainJob", "team", "one");
 	assert_int_equal(kube_create(w.server.kube, other, &plain, NULL, &w.err), 0);
-	assert_int_equal(submission_ask(&w.s, &w.err), 0);
+	assert_int_equal(submission_dry_run(&w.s, &w.err), 0);
 	assert_int_equal(w.s.exist, 1);
 	assert_int_equal(w.s.refused, 0);
 	assert_non_null(strstr(w.told.text, ":7:12: TrainJob team/one"));
@@ -84,7 +84,7 @@ static void test_own_warnings(void **state)
 	      "apiVersion: trainer.kubeflow.org/v1alpha1\nkind: TrainJob\n"
 	      "metadata: {name: one}\nspec:\n  runtimeRef: {name: torch-distributed}\n"
 	      "  trainer: {numNode: 2}\n");
-	assert_int_equal(submission_ask(&w.s, &w.err), 0);
+	assert_int_equal(submission_dry_run(&w.s, &w.err), 0);
 	assert_int_equal(w.s.refused, 0);
 	assert_non_null(strstr(w.told.text, ":6:13: spec.trainer.numNode"));
 	assert_non_null(strstr(w.told.text, "numNodes"));
@@ -97,7 +97,7 @@ static void test_taken_back(void **state)
 	struct world w;
 
 	begin(&w, CONFIG JOB);
-	assert_int_equal(submission_ask(&w.s, &w.err), 0);
+	assert_int_equal(submission_dry_run(&w.s, &w.err), 0);
 	apiserver_do(&w.server, "{'op':'fail','status':422,'n':1,'of':'POST trainjobs'}");
 	assert_int_equal(submission_send(&w.s, &w.err), 0);
 	assert_int_equal(w.s.refused, 1);
@@ -113,7 +113,7 @@ static void test_a_server_that_fails(void **state)
 
 	begin(&w, JOB);
 	apiserver_do(&w.server, "{'op':'unserved','on':true,'plural':'trainjobs'}");
-	assert_int_equal(submission_ask(&w.s, &w.err), -1);
+	assert_int_equal(submission_dry_run(&w.s, &w.err), -1);
 	assert_int_equal(w.err.kind, ERR_NOT_FOUND);
 	assert_non_null(strstr(w.err.msg, "kftrainer install"));
 	assert_int_equal(w.s.refused, 0);

@@ -7,7 +7,7 @@
 #include "base/map.h"
 #include "base/str.h"
 #include "base/yaml.h"
-#include "manager/notes.h"
+#include "manager/job_memory.h"
 #include "tests/unit/kube/apiserver.h"
 
 #define TRAINER "trainer.kubeflow.org/v1alpha1"
@@ -18,7 +18,7 @@ struct world {
 	struct workqueue *queue, *runtimes, *cluster_runtimes;
 	struct runtimes *docs;
 	struct watches *watches;
-	struct notes notes;
+	struct job_memories notes;
 };
 
 static void create(struct world *w, const char *ns, const char *text)
@@ -76,7 +76,7 @@ static int serve(void **state)
 	w.cluster_runtimes = workqueue_new("c", NULL);
 	if (runtimes_start(&w.docs, w.server.kube, &err))
 		fail_msg("%s", err.msg);
-	notes_init(&w.notes);
+	job_memories_init(&w.notes);
 	*state = &w;
 	return 0;
 }
@@ -107,7 +107,7 @@ static int end(void **state)
 	struct world *w = *state;
 
 	watches_stop(w->watches);
-	notes_release(&w->notes);
+	job_memories_release(&w->notes);
 	runtimes_stop(w->docs);
 	workqueue_free(w->queue);
 	workqueue_free(w->runtimes);
@@ -270,7 +270,7 @@ static void test_what_asks_for_nothing(void **state)
 	       "{apiVersion: " JOBSET
 	       ", kind: JobSet, metadata: {name: x, " OWNER("x") "}}");
 	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
-		note_of(&w->notes, "da/x")->written.trainjob_version =
+		job_memory_of(&w->notes, "da/x")->written.trainjob_version =
 			rows[i].ours ? next_version(w) : 0;
 		change(w, rows[i].kind, "da", rows[i].patch);
 		if (rows[i].wakes) {

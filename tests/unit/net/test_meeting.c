@@ -54,7 +54,7 @@ static void *node_main(void *ctx)
 	setup_node(&m, n->rank, n->port);
 	m.key[0] += n->other_key;
 	n->rc = meeting_open(&m, hello, NULL, &n->err) ||
-		meeting_hear(&m, 0, &n->heard, &n->err);
+		meeting_receive(&m, 0, &n->heard, &n->err);
 	meeting_close(&m);
 	return NULL;
 }
@@ -144,7 +144,7 @@ static void play(struct scene *s, struct refusals *r)
 	for (uint32_t i = 0; i < 2; i++) {
 		struct node *n = &s->nodes[i];
 
-		assert_int_equal(meeting_tell(&m, n->rank, doc, &err), 0);
+		assert_int_equal(meeting_send(&m, n->rank, doc, &err), 0);
 		pthread_join(n->thread, NULL);
 		check_text("node", n->rc ? n->err.msg : NULL, NULL);
 		assert_true(json_bool(n->heard, false, "go"));

@@ -131,7 +131,7 @@ static void test_folders_of_their_own(void **state)
 	above = ig.n;
 	assert_int_equal(ignore_add(&ig, "a", "!x.log\n/y\n", 10, &err), 0);
 	assert_int_equal(ignore_ask(&ig, "a/x.log", false), IGNORE_IN);
-	assert_int_equal(ignore_ask(&ig, "a/x.txt", false), IGNORE_SILENT);
+	assert_int_equal(ignore_ask(&ig, "a/x.txt", false), IGNORE_NO_MATCH);
 	assert_false(is_out(&ig, "a/b/x.log", false));
 	assert_true(is_out(&ig, "ab/x.log", false));
 	assert_true(is_out(&ig, "a/y", false));

@@ -164,9 +164,9 @@ static void test_the_failed_condition_ends_with_who_was_first(void **state)
 	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_json cJSON *is = doc(rows[i].is), *was = doc(rows[i].was);
 
-		assert_int_equal(status_keep_first(is, was), rows[i].kept);
+		assert_int_equal(status_keep_first_failure(is, was), rows[i].kept);
 		if (!rows[i].kept)
-			status_add_first(is, "x");
+			status_append_first_failure(is, "x");
 		assert_doc(is, rows[i].want);
 	}
 }

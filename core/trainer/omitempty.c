@@ -1,5 +1,5 @@
 /*
- * nothing.c - leave out what Kubernetes' typed clients leave out (trainer/shape.h).
+ * omitempty.c - leave out what Kubernetes' typed clients leave out (trainer/shape.h).
  *
  * Follows the Go types of jobset.x-k8s.io/v1alpha2, batch/v1 and core/v1: a field that
  * is no pointer and has `omitempty` is not sent when it is "", 0 or false; one that is a
@@ -121,11 +121,11 @@ static const struct {
 /* Where readOnly is a pointer. */
 static const char *const read_only_sent[] = { "azureDisk", "csi", NULL };
 
-enum what { NULLS, NOTHINGS, PATCH_NOTHINGS };
+enum omit { OMIT_NULL, OMIT_EMPTY, OMIT_EMPTY_PATCH };
 
-static bool is_plain_string(const char *key, const char *in, enum what what)
+static bool is_plain_string(const char *key, const char *in, enum omit omit)
 {
-	if (what == PATCH_NOTHINGS && str_eq(key, "serviceAccountName"))
+	if (omit == OMIT_EMPTY_PATCH && str_eq(key, "serviceAccountName"))
 		return false;
 	for (size_t i = 0; i < N_ELEMENTS(placed); i++)
 		if (str_eq(key, placed[i].key))
@@ -140,7 +140,7 @@ static bool is_plain_flag(const char *key, const char *in)
 	return str_in(key, flags);
 }
 
-static bool says_nothing(const cJSON *member, const char *in, enum what what)
+static bool is_omitted(const cJSON *member, const char *in, enum omit omit)
 {
 	int64_t n;
 
@@ -149,7 +149,7 @@ static bool says_nothing(const cJSON *member, const char *in, enum what what)
 	if (cJSON_IsObject(member))
 		return !member->child && str_in(member->string, plain_maps);
 	if (cJSON_IsString(member))
-		return !*member->valuestring && is_plain_string(member->string, in, what);
+		return !*member->valuestring && is_plain_string(member->string, in, omit);
 	if (cJSON_IsNumber(member))
 		return json_int_of(member, &n) && n == 0 &&
 		       str_in(member->string, numbers);
@@ -157,33 +157,33 @@ static bool says_nothing(const cJSON *member, const char *in, enum what what)
 }
 
 /* `in`: the key of this object, or of the list it stands in. */
-static void drop(cJSON *doc, enum what what, const char *in)
+static void drop(cJSON *doc, enum omit omit, const char *in)
 {
 	cJSON *child = doc ? doc->child : NULL, *next;
 
 	if (cJSON_IsObject(doc) && in && str_in(in, maps) && str_eq(doc->string, in))
-		what = NULLS;
+		omit = OMIT_NULL;
 	for (; child; child = next) {
 		next = child->next;
-		drop(child, what, cJSON_IsArray(doc) ? in : child->string);
+		drop(child, omit, cJSON_IsArray(doc) ? in : child->string);
 		if (cJSON_IsObject(doc) &&
 		    (cJSON_IsNull(child) ||
-		     (what != NULLS && says_nothing(child, in, what))))
+		     (omit != OMIT_NULL && is_omitted(child, in, omit))))
 			cJSON_Delete(cJSON_DetachItemViaPointer(doc, child));
 	}
 }
 
 void drop_nulls(cJSON *doc)
 {
-	drop(doc, NULLS, NULL);
+	drop(doc, OMIT_NULL, NULL);
 }
 
-void drop_nothings(cJSON *doc)
+void drop_omitempty(cJSON *doc)
 {
-	drop(doc, NOTHINGS, NULL);
+	drop(doc, OMIT_EMPTY, NULL);
 }
 
-void drop_patch_nothings(cJSON *doc)
+void drop_omitempty_of_patch(cJSON *doc)
 {
-	drop(doc, PATCH_NOTHINGS, NULL);
+	drop(doc, OMIT_EMPTY_PATCH, NULL);
 }

@@ -1,18 +1,18 @@
 /* Remembers the controller's own writes: notes.h. */
-#include "manager/notes.h"
+#include "manager/job_memory.h"
 
 #include "base/clock.h"
 #include "base/xmalloc.h"
 
-void notes_init(struct notes *n)
+void job_memories_init(struct job_memories *n)
 {
-	*n = (struct notes){ 0 };
+	*n = (struct job_memories){ 0 };
 	pthread_mutex_init(&n->lock, NULL);
 }
 
 static void free_note(void *p)
 {
-	struct note *note = p;
+	struct job_memory *note = p;
 
 	free(note->uid);
 	free(note->counted.runtime);
@@ -20,15 +20,15 @@ static void free_note(void *p)
 	free(note);
 }
 
-void notes_release(struct notes *n)
+void job_memories_release(struct job_memories *n)
 {
 	map_release(&n->map, free_note);
 	pthread_mutex_destroy(&n->lock);
 }
 
-struct note *note_of(struct notes *n, const char *key)
+struct job_memory *job_memory_of(struct job_memories *n, const char *key)
 {
-	struct note *note;
+	struct job_memory *note;
 
 	pthread_mutex_lock(&n->lock);
 	note = map_get(&n->map, key);
@@ -40,19 +40,19 @@ struct note *note_of(struct notes *n, const char *key)
 	return note;
 }
 
-void note_reset(struct notes *n, struct note *note, const char *uid)
+void job_memory_reset(struct job_memories *n, struct job_memory *note, const char *uid)
 {
 	pthread_mutex_lock(&n->lock);
 	free(note->uid);
 	free(note->counted.runtime);
 	free(note->secret.name);
-	*note = (struct note){ .uid = uid ? xstrdup(uid) : NULL };
+	*note = (struct job_memory){ .uid = uid ? xstrdup(uid) : NULL };
 	pthread_mutex_unlock(&n->lock);
 }
 
-bool notes_notice(struct notes *n, const char *key, bool pod_waits)
+bool job_memory_mark_dirty(struct job_memories *n, const char *key, bool pod_waits)
 {
-	struct note *note;
+	struct job_memory *note;
 	bool ret;
 
 	pthread_mutex_lock(&n->lock);
@@ -61,25 +61,26 @@ bool notes_notice(struct notes *n, const char *key, bool pod_waits)
 	if (ret && pod_waits)
 		note->secret.pod_waits = true;
 	else if (ret)
-		note->damage++;
+		note->foreign_changes++;
 	pthread_mutex_unlock(&n->lock);
 	return ret;
 }
 
-bool notes_is_own(struct notes *n, const char *key, uint64_t version)
+bool job_memory_is_own(struct job_memories *n, const char *key, uint64_t version)
 {
-	const struct note *note;
+	const struct job_memory *note;
 	bool ret;
 
 	pthread_mutex_lock(&n->lock);
 	note = map_get(&n->map, key);
-	ret = note && !note->early_passes && version &&
+	ret = note && !note->stale_passes && version &&
 	      note->written.trainjob_version == version;
 	pthread_mutex_unlock(&n->lock);
 	return ret;
 }
 
-void note_set_secret(struct notes *n, struct note *note, const char *name)
+void job_memory_set_secret(struct job_memories *n, struct job_memory *note,
+			   const char *name)
 {
 	pthread_mutex_lock(&n->lock);
 	free(note->secret.name);
@@ -88,9 +89,9 @@ void note_set_secret(struct notes *n, struct note *note, const char *name)
 	note->secret.checked_ms = clock_ms();
 }
 
-void note_drop(struct notes *n, const char *key)
+void job_memory_drop(struct job_memories *n, const char *key)
 {
-	struct note *note;
+	struct job_memory *note;
 
 	pthread_mutex_lock(&n->lock);
 	note = map_del(&n->map, key);

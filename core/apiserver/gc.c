@@ -7,7 +7,7 @@
  * Follows kube-controller-manager's garbage collector and namespace controller, at once
  * instead of after a while.
  */
-#include "apiserver/collect.h"
+#include "apiserver/gc.h"
 
 #include <string.h>
 
@@ -19,11 +19,11 @@
 /* Begun by one request, and added to by those that it makes: in the order they came. */
 struct work {
 	cJSON *obj;
-	enum collect what;
+	enum gc_step what;
 	struct work *next;
 };
 
-struct works {
+struct gc {
 	struct apiserver *server;
 	struct work *first, **end;
 };
@@ -76,9 +76,9 @@ static const char *path_of(struct arena *arena, const struct resource *r,
 			    ns ? ns : "", r->plural, meta_name(obj));
 }
 
-static void remove_object(struct works *w, const struct stored *st, const cJSON *obj)
+static void remove_object(struct gc *w, const struct stored *st, const cJSON *obj)
 {
-	const struct exchange by = { .server = w->server, .works = w };
+	const struct exchange by = { .server = w->server, .gc = w };
 	cleanup_arena struct arena arena = { 0 };
 	cleanup_json cJSON *options = cJSON_CreateObject();
 	struct error ignored = { 0 };
@@ -93,8 +93,8 @@ static void remove_object(struct works *w, const struct stored *st, const cJSON 
 }
 
 /* Those that may be owned, until one for which `use` is true: was there one? */
-static bool any_object(struct works *w, const cJSON *owner,
-		       bool (*use)(struct works *w, const struct stored *st, cJSON *obj,
+static bool any_object(struct gc *w, const cJSON *owner,
+		       bool (*use)(struct gc *w, const struct stored *st, cJSON *obj,
 				   const char *uid))
 {
 	cleanup_stored_list struct stored_list all = { 0 };
@@ -114,7 +114,7 @@ static bool any_object(struct works *w, const cJSON *owner,
 	return false;
 }
 
-static bool collect_one(struct works *w, const struct stored *st, cJSON *obj,
+static bool collect_one(struct gc *w, const struct stored *st, cJSON *obj,
 			const char *uid)
 {
 	if (is_owned(obj, uid) && !has_owner(w->server, obj, uid))
@@ -122,7 +122,7 @@ static bool collect_one(struct works *w, const struct stored *st, cJSON *obj,
 	return false;
 }
 
-static void collect_namespace(struct works *w, const char *ns)
+static void collect_namespace(struct gc *w, const char *ns)
 {
 	cleanup_stored_list struct stored_list all = { 0 };
 	size_t remaining;
@@ -136,14 +136,14 @@ static void collect_namespace(struct works *w, const char *ns)
 	}
 }
 
-bool collect_is_finished(const cJSON *obj)
+bool gc_is_finished(const cJSON *obj)
 {
 	const cJSON *finalizers = meta_finalizers(obj);
 
 	return meta_is_deleted(obj) && (!finalizers || !finalizers->child);
 }
 
-void collect_namespace_end(struct apiserver *s, const char *name)
+void gc_namespace_end(struct apiserver *s, const char *name)
 {
 	struct exchange x = { .server = s };
 	const char *key = exchange_key(&x, resource_find("v1", "namespaces"), "", name);
@@ -152,17 +152,17 @@ void collect_namespace_end(struct apiserver *s, const char *name)
 	struct error ignored = { 0 };
 
 	arena_clear(&x.arena);
-	if (!collect_is_finished(ns) || storage_has_namespaced(s->storage, name))
+	if (!gc_is_finished(ns) || storage_has_namespaced(s->storage, name))
 		return;
 	if (storage_delete(s->storage, st, NULL, &ignored))
 		error_clear_if(&ignored, ignored.kind); /* somebody was quicker */
 }
 
-static void collect_dependents(struct works *w, const cJSON *gone)
+static void collect_dependents(struct gc *w, const cJSON *gone)
 {
 	if (meta_is(gone, "", "Namespace")) {
 		collect_namespace(w, meta_name(gone));
-		collect_namespace_end(w->server, meta_name(gone));
+		gc_namespace_end(w->server, meta_name(gone));
 	}
 	if (meta_uid(gone))
 		(void)any_object(w, gone, collect_one);
@@ -172,18 +172,19 @@ static void collect_dependents(struct works *w, const cJSON *gone)
 
 static bool waits(const cJSON *obj)
 {
-	return meta_is_deleted(obj) && json_has_str(meta_finalizers(obj), FOREGROUND);
+	return meta_is_deleted(obj) &&
+	       json_has_str(meta_finalizers(obj), FOREGROUND_FINALIZER);
 }
 
-static bool is_dependent(struct works *w, const struct stored *st, cJSON *obj,
+static bool is_dependent(struct gc *w, const struct stored *st, cJSON *obj,
 			 const char *uid)
 {
 	return is_owned(obj, uid);
 }
 
-static void collect_waiting(struct works *w, const cJSON *obj)
+static void collect_waiting(struct gc *w, const cJSON *obj)
 {
-	const struct exchange by = { .server = w->server, .works = w };
+	const struct exchange by = { .server = w->server, .gc = w };
 	const struct resource *r =
 		resource_of_kind(meta_api_version(obj), meta_kind(obj));
 	cleanup_arena struct arena arena = { 0 };
@@ -196,19 +197,19 @@ static void collect_waiting(struct works *w, const cJSON *obj)
 	json_put_str(patch, meta_uid(obj), "metadata", "uid");
 	json_list(patch, "metadata", "finalizers");
 	json_each(f, meta_finalizers(obj))
-		if (!str_eq(f->valuestring, FOREGROUND))
+		if (!str_eq(f->valuestring, FOREGROUND_FINALIZER))
 			cJSON_AddItemToArray(json_list(patch, "metadata", "finalizers"),
 					     json_dup(f));
 	if (exchange_write(&by, "PATCH", path_of(&arena, r, obj), patch, NULL, &ignored))
 		error_clear_if(&ignored, ignored.kind); /* somebody was quicker */
 }
 
-static void collect_owners(struct works *w, const cJSON *gone)
+static void collect_owners(struct gc *w, const cJSON *gone)
 {
 	const cJSON *ref;
 
 	if (meta_namespace(gone))
-		collect_namespace_end(w->server, meta_namespace(gone));
+		gc_namespace_end(w->server, meta_namespace(gone));
 	json_each(ref, json_get(gone, "metadata", "ownerReferences")) {
 		const char *version = json_str(ref, "apiVersion");
 		const char *kind = json_str(ref, "kind");
@@ -222,7 +223,7 @@ static void collect_owners(struct works *w, const cJSON *gone)
 	}
 }
 
-static bool release_one(struct works *w, const struct stored *st, cJSON *obj,
+static bool release_one(struct gc *w, const struct stored *st, cJSON *obj,
 			const char *uid)
 {
 	cJSON *refs = json_get(obj, "metadata", "ownerReferences");
@@ -239,15 +240,15 @@ static bool release_one(struct works *w, const struct stored *st, cJSON *obj,
 	return false;
 }
 
-void collect_release(struct apiserver *s, const cJSON *owner)
+void gc_release(struct apiserver *s, const cJSON *owner)
 {
-	struct works w = { .server = s };
+	struct gc w = { .server = s };
 
 	if (meta_uid(owner))
 		(void)any_object(&w, owner, release_one);
 }
 
-static void collect_orphan(struct works *w, const cJSON *obj)
+static void collect_orphan(struct gc *w, const cJSON *obj)
 {
 	const struct resource *r =
 		resource_of_kind(meta_api_version(obj), meta_kind(obj));
@@ -269,17 +270,17 @@ static void collect_orphan(struct works *w, const cJSON *obj)
 /* ---- one after the other ------------------------------------------------------------ */
 
 static const struct {
-	enum collect what;
-	void (*run)(struct works *w, const cJSON *obj);
+	enum gc_step what;
+	void (*run)(struct gc *w, const cJSON *obj);
 } steps[] = {
-	{ COLLECT_DEPENDENTS, collect_dependents },
-	{ COLLECT_OWNERS, collect_owners },
-	{ COLLECT_WAITING, collect_waiting },
-	{ COLLECT_ORPHAN, collect_orphan },
+	{ GC_DEPENDENTS, collect_dependents },
+	{ GC_OWNERS, collect_owners },
+	{ GC_FOREGROUND, collect_waiting },
+	{ GC_ORPHANS, collect_orphan },
 };
 enum { STEPS = N_ELEMENTS(steps) };
 
-static void add_work(struct works *w, const cJSON *obj, unsigned what)
+static void gc_add(struct gc *w, const cJSON *obj, unsigned what)
 {
 	for (size_t i = 0; i < STEPS; i++) {
 		struct work *one;
@@ -294,7 +295,7 @@ static void add_work(struct works *w, const cJSON *obj, unsigned what)
 	}
 }
 
-static void do_works(struct works *w)
+static void gc_run(struct gc *w)
 {
 	while (w->first) {
 		struct work *one = w->first;
@@ -310,18 +311,18 @@ static void do_works(struct works *w)
 	}
 }
 
-void collect(struct exchange *x, const cJSON *obj, unsigned what)
+void gc_collect(struct exchange *x, const cJSON *obj, unsigned what)
 {
-	struct works own = { .server = x->server, .end = &own.first };
+	struct gc own = { .server = x->server, .end = &own.first };
 
-	add_work(x->works ? x->works : &own, obj, what);
-	do_works(&own);
+	gc_add(x->gc ? x->gc : &own, obj, what);
+	gc_run(&own);
 }
 
-void collect_leftovers(struct apiserver *s)
+void gc_resume(struct apiserver *s)
 {
 	cleanup_stored_list struct stored_list all = { 0 };
-	struct works w = { .server = s, .end = &w.first };
+	struct gc w = { .server = s, .end = &w.first };
 	size_t remaining;
 
 	storage_list(s->storage, "", NULL, 0, &all, &remaining);
@@ -336,6 +337,6 @@ void collect_leftovers(struct apiserver *s)
 		collect_orphan(&w, obj);
 		if (meta_is(obj, "", "Namespace") && meta_is_deleted(obj))
 			collect_dependents(&w, obj);
-		do_works(&w);
+		gc_run(&w);
 	}
 }

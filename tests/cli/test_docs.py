@@ -97,7 +97,7 @@ def differ(said, true):
 
 def check_why():
     words, causes = set(), set()
-    for path in sorted(glob.glob(f"{ROOT}/core/client/why*.c")):
+    for path in sorted(glob.glob(f"{ROOT}/core/why/why*.c")):
         with open(path, encoding="utf-8") as file:
             words |= set(re.findall(r'"([A-Z][A-Za-z]+)"', file.read()))
     causes = set(re.findall(r'reason = "(\w+)",\s*\.fails|\{ "(\w+)", \.fails', read("core/trainer/podcause.c")))

@@ -232,6 +232,8 @@ def fail_job(api, name, codes):
         api.call("POST", "/api/v1/namespaces/a/pods", {
             "apiVersion": "v1", "kind": "Pod", "spec": {"nodeName": f"n{rank}"},
             "metadata": {"name": f"{name}-node-0-{rank}-x", "namespace": "a", "creationTimestamp": "2026-01-01T00:00:01Z",
+                         "ownerReferences": [{"apiVersion": "batch/v1", "kind": "Job", "name": f"{name}-node-0",
+                                              "uid": f"job-{name}", "controller": True}],
                          "labels": {"jobset.sigs.k8s.io/jobset-name": name, "jobset.sigs.k8s.io/replicatedjob-name": "node",
                                     "jobset.sigs.k8s.io/job-index": "0", "batch.kubernetes.io/job-completion-index": str(rank)}},
             "status": {"phase": "Failed", "containerStatuses": [{"name": "node", "state": {"terminated": {

@@ -78,7 +78,7 @@ LINK     = -static-pie -Wl,--gc-sections,-z,relro,-z,now,-z,noexecstack,-z,stack
 
 .SECONDARY:
 .DELETE_ON_ERROR:
-.PHONY: all vendor demo check quick unit programs golden cli local store mpi mpi-short cache gpu cluster e2e build repro cross lint layers budget text lint-self headers \
+.PHONY: all vendor demo check quick unit programs golden cli local store mpi mpi-short cache gpu cluster e2e build repro cross lint layers budget text comments lint-self headers \
         style fuzz bench soak format compdb dist sources install image chart clean help crds FORCE
 all: kftrainer
 
@@ -190,6 +190,8 @@ budget:
 	@awk -f tests/lint/budget.awk $(filter %.c,$(SRC)) $(HDR) $(HELPER)
 text:
 	@tests/lint/text.sh
+comments:
+	@awk -f tests/lint/subject.awk $(filter %.c,$(SRC)) $(HDR) $(HELPER)
 lint-self:
 	@tests/run.sh lint tests/lint/test_lint.sh
 headers: $(HDR:%=$(SANOUT)/%.ok)

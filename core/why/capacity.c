@@ -8,7 +8,7 @@
 
 enum { MAX_LIMITS = 8, MANY = 1000000, ONE = 1000000000 /* nano */ };
 
-/* Names, in the order in which they came. */
+/* Distinct names, in the order in which they were added. */
 struct names {
 	const char *list[MAX_LIMITS + 1];
 	size_t n;
@@ -29,7 +29,7 @@ static const char *join(struct arena *arena, const struct names *names)
 	return ret;
 }
 
-/* Less of `*ret`, if the resource allows no more; what a node does not have is 0. */
+/* Lower *ret to the pods that the resource allows; a node that lacks it allows none. */
 static void cut(int64_t *ret, const char **ret_limit, const cJSON *node, const char *name,
 		__int128 asked, bool empty)
 {
@@ -67,7 +67,7 @@ static int64_t times(const cJSON *node, const cJSON *pod, const struct resource_
 	return ret;
 }
 
-/* What keeps it from more: resources, what nodes refuse, and nodes that are shut. */
+/* Why no more pods fit: resources (now, and on empty nodes), refusals, unusable nodes. */
 struct tally {
 	struct names now, empty, taints, refused, shut;
 };
@@ -93,7 +93,7 @@ static void count(struct room *room, struct tally *t, const cJSON *node, const c
 	add(&t->empty, limit);
 }
 
-/* Of the nodes that come nearest to taking it. */
+/* The limits of the nodes that come nearest to running such a pod. */
 static const char *first_of(struct arena *arena, const struct names *resources,
 			    const struct tally *t)
 {

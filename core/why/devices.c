@@ -32,7 +32,7 @@ static cJSON *node_named(const struct view *v, const char *name)
 	return NULL;
 }
 
-/* 0 of an error that only means that it is not counted. */
+/* 0, with err cleared: the object does not exist or may not be read. */
 static int settle(struct error *err)
 {
 	if (err->kind != ERR_NOT_FOUND && err->kind != ERR_DENIED)
@@ -41,7 +41,7 @@ static int settle(struct error *err)
 	return 0;
 }
 
-/* ---- what nodes have ---- */
+/* ---- devices of nodes ---- */
 
 static int take_slice(void *ctx, cJSON *take_slice, struct error *err)
 {
@@ -94,7 +94,7 @@ static int list(struct count *c, const char *kind,
 	return kube_list(c->k, &ref, &all, &sink, NULL, err) ? settle(err) : 0;
 }
 
-/* ---- what pods claim ---- */
+/* ---- devices that pods claim ---- */
 
 const char *device_class_driver(struct arena *arena, const cJSON *class)
 {
@@ -133,7 +133,7 @@ static int driver_of(struct count *c, const char *class, const char **ret,
 	return 0;
 }
 
-/* Of a claim, or of a template's. */
+/* spec: the ResourceClaimSpec of a claim or of a template. */
 static int count_requests(struct count *c, cJSON *pod, const cJSON *spec,
 			  struct error *err)
 {
@@ -165,7 +165,7 @@ static int count_claims(struct count *c, cJSON *pod, struct error *err)
 		cleanup_json cJSON *obj = NULL;
 
 		if (!template)
-			continue; /* shared: one for all pods */
+			continue; /* a claim that all pods share */
 		if (kube_get(c->k, &ref, &obj, err)) {
 			if (settle(err))
 				return -1;
@@ -188,7 +188,7 @@ int devices_look(struct view *v, struct kube *k, struct error *err)
 	    list(&c, "ResourceClaim", take_claim, err))
 		return -1;
 	for (pod = v->pods->child; pod; pod = pod->next)
-		if (!pod_node(pod) && pod_device_claims(pod)) /* the others are alike */
+		if (!pod_node(pod) && pod_device_claims(pod)) /* all pods claim alike */
 			return count_claims(&c, pod, err);
 	return 0;
 }

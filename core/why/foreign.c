@@ -80,7 +80,7 @@ const char *event_uid(const cJSON *event)
 	return json_str(event, "involvedObject", "uid");
 }
 
-/* Those of the newer events API have other times. */
+/* Events of events.k8s.io/v1 have other times than those of core/v1. */
 int64_t event_last(const cJSON *event)
 {
 	const char *const times[] = {
@@ -155,7 +155,7 @@ bool job_is_suspended(const cJSON *job)
 
 /* ---- pods ---- */
 
-enum { CLOCKS_DIFFER_SECONDS = 2 }; /* those of several API servers */
+enum { CLOCKS_DIFFER_SECONDS = 2 }; /* several API servers set creationTimestamp */
 
 bool is_former(const cJSON *pod_or_job, const cJSON *trainjob)
 {
@@ -192,7 +192,7 @@ const cJSON *pod_node_selector(const cJSON *pod)
 	return json_get(pod, "spec", "nodeSelector");
 }
 
-/* Nothing is left but the members of these names. */
+/* Remove the other members. */
 static void keep_only(cJSON *obj, const char *const *keys)
 {
 	cJSON *next;
@@ -214,7 +214,7 @@ static void slim_containers(cJSON *list)
 		keep_only(c, keys);
 }
 
-/* Of a pod that is well. */
+/* The only annotations that are left of a pod with nothing wrong. */
 static const char *const group_annotations[] = { GROUP_VOLCANO, GROUP_YUNIKORN, NULL };
 
 static void slim_metadata(cJSON *obj)
@@ -266,7 +266,7 @@ void pod_slim(cJSON *pod)
 
 /* ---- nodes ---- */
 
-#define USED "used" /* ours: the sum of the pods' requests */
+#define USED "used" /* our own member of a node: the sum of its pods' requests */
 
 bool node_is_ready(const cJSON *node)
 {

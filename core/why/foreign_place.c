@@ -1,5 +1,6 @@
 /*
- * foreign_place.c - gangs and claims of pods, and nodes that take them (why/foreign.h).
+ * foreign_place.c - gangs and claims of pods, and whether a node accepts a pod
+ * (why/foreign.h).
  *
  * Follows k8s.io/component-helpers/scheduling/corev1 (tolerations, nodeaffinity).
  */

@@ -1,4 +1,4 @@
-/* phase.c - one line on where a job stands (why/phase.h). */
+/* phase.c - the progress of a job in one line (why/phase.h). */
 #include "why/phase.h"
 
 #include "api/meta.h"
@@ -26,10 +26,10 @@ static bool has_succeeded(const cJSON *pod)
 	return str_eq(pod_phase(pod), "Succeeded");
 }
 
-/* Those of one replicatedJob, or of all that train (NULL). */
+/* The pods of one replicatedJob, or of all but the initializers (NULL). */
 struct count {
-	int64_t all, ready; /* ready: or done */
-	int64_t begun;      /* whatever has become of them */
+	int64_t all, ready; /* ready: or succeeded */
+	int64_t begun;      /* no longer Pending */
 };
 static struct count count_pods(const struct view *v, const char *job)
 {
@@ -58,14 +58,15 @@ static int64_t pods_wanted(const struct view *v)
 	return n;
 }
 
-/* ---- what is wrong ------------------------------------------------------------------- */
+/* ---- problems of pods -------------------------------------------------------------- */
 
+/* One cause: the fact to report, and how many facts have the cause. */
 struct worst {
 	struct failure first;
-	size_t pods; /* that have it, too */
+	size_t pods;
 };
 
-/* What holds most pods; what waits counts more than what is over. */
+/* A fact of a pod that waits is reported before one that has ended; else the earliest. */
 static void weigh(struct worst *list, const cJSON *pod)
 {
 	struct pod_fact_list facts;
@@ -113,7 +114,7 @@ static const char *trouble_of(struct arena *arena, const struct view *v,
 	return pod_fact_words(arena, who, most->first.pod, &most->first.fact);
 }
 
-/* ---- the phases ---------------------------------------------------------------------- */
+/* ---- the phases -------------------------------------------------------------------- */
 
 static struct phase ended(struct arena *arena, const cJSON *status)
 {
@@ -143,7 +144,7 @@ static struct phase suspended(struct arena *arena, const struct view *v)
 	return ret;
 }
 
-/* "dataset-initializer runs"; NULL: the job has none, or it is done. */
+/* "dataset-initializer runs"; NULL: the job has none, or it has succeeded. */
 static const char *initializer_line(struct arena *arena, const struct view *v,
 				    const char *job)
 {
@@ -164,7 +165,7 @@ static const char *initializer_line(struct arena *arena, const struct view *v,
 	return arena_printf(arena, "%s %s", job, running ? "runs" : "is starting");
 }
 
-/* NULL: there are none, or what trains has begun. */
+/* NULL: the job has no initializer that is due, or its training pods exist. */
 static const char *initializers_line(struct arena *arena, const struct view *v,
 				     const struct count *trainer)
 {
@@ -177,7 +178,7 @@ static const char *initializers_line(struct arena *arena, const struct view *v,
 			    dataset && model ? ", " : "", model ? model : "");
 }
 
-/* Has the cluster's controller seen all of them run, though pods may not be read? */
+/* Without pods in the view (they may not be read), the job's status decides. */
 static bool is_running(const struct view *v, const struct count *n, int64_t wanted,
 		       bool ran)
 {

@@ -1,8 +1,8 @@
 /*
  * phase.h - the progress of a TrainJob in one line.
  *
- * Pure: of a view (why/view.h) the TrainJob, the JobSet and the pods count; without
- * a JobSet that may be read, the pods that are there are all there are.
+ * Pure: depends on the TrainJob, the JobSet and the pods of a view (why/view.h). Without
+ * a JobSet, the number of pods that exist is the number that is wanted.
  */
 #ifndef WHY_PHASE_H
 #define WHY_PHASE_H
@@ -23,16 +23,16 @@ struct phase {
 	enum phase_kind kind;
 	const char *line; /* "pods starting: 1/4 ready" */
 	/*
-	 * What keeps it from going on, or has restarted it: "2 pods, first node-0
+	 * The problem that most pods wait for, or had: "2 pods, first node-0
 	 * (node rank 0): waits for a node: ..."; or NULL.
 	 */
 	const char *trouble;
-	enum pod_cause cause; /* of that */
+	enum pod_cause cause; /* of `trouble`; valid only with it */
 };
 
 /*
- * Strings are in the arena. The view must have a TrainJob. `ran`: it has been seen
- * running, so that pods which end or restart do not look as at its start.
+ * Strings are in the arena, or the view's. The view must have a TrainJob. `ran`: the
+ * caller has seen the job run; pods that end or restart then leave it PHASE_RUNNING.
  */
 struct phase phase_of(struct arena *arena, const struct view *v, bool ran);
 

@@ -1,4 +1,4 @@
-/* view.c - questions to a loaded view of a TrainJob (why/view.h). */
+/* view.c - store documents in a view, and derive facts from it (why/view.h). */
 #include "why/view.h"
 
 #include <stddef.h>
@@ -12,7 +12,7 @@
 #include "trainer/jobset.h"
 #include "why/foreign.h"
 
-/* ---- where documents are ---- */
+/* ---- the members by kind ---- */
 
 #define LIST(kind, member)                                \
 	{                                                 \
@@ -95,7 +95,7 @@ static bool is_own_job(const struct view *v, const cJSON *job)
 	       (!meta_uid(v->jobset) || str_eq(owner_uid(owner), meta_uid(v->jobset)));
 }
 
-/* A pod that is being deleted may be of a Job that was replaced. jobs: Jobs by name. */
+/* A pod that is being deleted may belong to a Job that was replaced. jobs: by name. */
 static bool is_own_pod(const struct view *v, const struct map *jobs, const cJSON *pod)
 {
 	const cJSON *owner = meta_controller(pod), *job;
@@ -151,7 +151,7 @@ const char *view_log(const struct view *v, const cJSON *pod)
 	return json_str(log, "text");
 }
 
-/* ---- what follows at once ---- */
+/* ---- derived from the view ---- */
 
 static bool explains_more(const struct failure *a, const struct failure *b)
 {
@@ -224,7 +224,7 @@ struct view_counts view_count(const struct view *v)
 	return n;
 }
 
-/* Is it about an object of that name that was there before this one? */
+/* Is the event about a former object of the same name, with another uid? */
 static bool is_old(const struct view *v, const cJSON *event)
 {
 	const cJSON *const objects[] = { v->trainjob, v->jobset };

@@ -1,10 +1,10 @@
 /*
- * view.h - what a cluster has of one TrainJob: the objects, their events, their logs.
+ * view.h - a snapshot of one TrainJob in a cluster: objects, events, logs.
  *
- * view_load() asks for what there is in a few calls, and for what is further away
- * (nodes, claims, queues, leases, logs) only when the rest gives a reason to. What
- * this person may not read is remembered and no failure. What reads a view is pure, so
- * that a view made of documents (view_take()) does for a test.
+ * view_load() reads the job's own objects always, and others (nodes, claims, queues,
+ * leases, logs) only if the first give a reason. Objects that the user may not read are
+ * recorded in `denied`, without an error. All functions but view_load() are pure: tests
+ * make a view of documents (view_take()).
  */
 #ifndef WHY_VIEW_H
 #define WHY_VIEW_H
@@ -23,64 +23,74 @@ enum {
 struct view {
 	const char *ns, *name; /* in the arena */
 	int64_t now;           /* seconds since 1970 */
-	bool here;             /* a job of this machine: kubectl does not know it */
+	bool here;             /* a job of this machine, which kubectl cannot read */
 	/* One of a kind, or NULL. */
 	cJSON *trainjob, *runtime, *jobset, *podgroup, *workload, *queue, *pending;
-	cJSON *lease, *deployment; /* of our controller */
+	cJSON *lease, *deployment; /* the Kubeflow Trainer controller's */
 	cJSON *worker;             /* MultiKueueCluster that runs it */
-	/* Arrays, never NULL. Pods are pod_slim(), nodes node_slim(). */
+	/* Arrays, never NULL. Pods are reduced by pod_slim(), nodes by node_slim(). */
 	cJSON *jobs, *pods, *events, *nodes, *claims;
-	cJSON *placeholders; /* pods with which YuniKorn reserves room */
-	cJSON *workloads;    /* others that wait in the same queue */
-	cJSON *logs;         /* {pod, container, previous, text} */
-	cJSON *missing;      /* kinds of what was asked for and is not there */
-	cJSON *denied;       /* {what, check}: see kube/permission.h */
+	cJSON *placeholders; /* pods by which YuniKorn reserves resources */
+	cJSON *workloads;    /* other Workloads that wait in the same queue */
+	cJSON *logs;         /* {pod, container, text} */
+	cJSON *missing;      /* {of: KIND}: objects that answered 404 */
+	cJSON *denied;       /* {resource, what, check}: 403 (kube/permission.h) */
 	struct arena arena;
 };
 
-/* An empty one of that name. */
+/* Initializes an empty view of the job; view_release() frees it. */
 void view_init(struct view *v, const char *ns, const char *name);
-/* Puts a document where its kind belongs; one of no such kind is dropped. */
+/*
+ * Stores a document in the member of its kind, which it replaces or is appended to. A
+ * document of another kind is freed.
+ */
 void view_take(struct view *v, cJSON *take_obj);
 /*
- * Drops pods and Jobs that are left of another TrainJob of that name, is_former(), and
- * those that only have its labels: Jobs are the JobSet's, pods those of its Jobs.
+ * Removes pods and Jobs of a former TrainJob of the same name (is_former()), Jobs that
+ * the JobSet does not own, and pods that none of its Jobs owns. Anybody can set labels.
  */
 void view_drop_others(struct view *v);
 void view_release(struct view *v);
 #define cleanup_view __attribute__((cleanup(view_release)))
 
 /*
- * ERR_NOT_FOUND, with the nearest name of the namespace, when there is no such
- * TrainJob; ERR_DENIED when it may not be read; other errors as kube.h has them.
+ * On success the caller releases *ret. ERR_NOT_FOUND: no such TrainJob; the message has
+ * the nearest name of the namespace. ERR_DENIED: it may not be read. Others: kube.h.
  */
 MUST_CHECK int view_load(struct view *ret, struct kube *k, const char *ns,
 			 const char *name, struct error *err);
 
-bool view_is_missing(const struct view *v, const char *kind);
+bool view_is_missing(const struct view *v, const char *kind); /* the API: 404 */
 /* May objects of that resource ("nodes") not be read? */
 bool view_is_denied(const struct view *v, const char *resource);
-const char *view_log(const struct view *v, const cJSON *pod); /* its text, or NULL */
+const char *view_log(const struct view *v,
+		     const cJSON *pod); /* the log's text, or NULL */
 
-/* ---- what follows from it at once ---- */
+/* ---- derived from the view ---- */
 
-/* A container or pod that failed. */
+/* A fact about a pod or one of its containers. Strings are owned by the pod. */
 struct failure {
 	const cJSON *pod;
 	struct pod_fact fact;
 };
-/* The one that explains the others first; returns how many, at most max. */
+/*
+ * Pods and containers that failed, the best explanation first (pod_failure_explains());
+ * returns how many, at most max.
+ */
 size_t view_failures(const struct view *v, struct failure *ret, size_t max);
-/* Of a failed job: the exit code of the process that failed first; 1 where unknown. */
+/* The exit code of the process that failed first: 1 to 255; 1: unknown. */
 int view_exit_code(const struct view *v);
 
-int64_t view_pods_wanted(const struct view *v); /* of all jobs that have been made */
-/* The pods of the job together, of all its replicatedJobs. */
+int64_t view_pods_wanted(const struct view *v); /* parallelism of all active Jobs */
+/* Pods of all replicatedJobs, without those being deleted. */
 struct view_counts {
 	int64_t all, placed, ready, succeeded, pending;
 };
 struct view_counts view_count(const struct view *v);
-/* The latest event of that reason (NULL: any) about such an object; NULL: none. */
+/*
+ * The latest event of that reason about an object of that kind and name (NULL: any), not
+ * of a former TrainJob or JobSet of the same name; `warning`: only warnings. NULL: none.
+ */
 const cJSON *view_event(const struct view *v, const char *kind, const char *name,
 			const char *reason, bool warning);
 

@@ -1,6 +1,4 @@
-/*
- * view_load.c - the calls of view_load(), in the order in which they are made.
- */
+/* view_load.c - the API calls of view_load(), in their order (why/view.h). */
 #include <string.h>
 
 #include "api/meta.h"
@@ -21,11 +19,11 @@
 #include "why/view.h"
 
 enum {
-	MAX_NAMES = 1000, /* for "did you mean" */
-	MAX_SUSPECTS = 3, /* pods, and Jobs, whose events are asked for */
+	MAX_NAMES = 1000, /* candidates for "did you mean" */
+	MAX_SUSPECTS = 3, /* pods, and Jobs, whose events are listed */
 	MAX_CLAIMS = 4,
 	MAX_WORKLOADS = 10000,
-	SETTLED_SECONDS = 5, /* a controller that runs has acted by then */
+	SETTLED_SECONDS = 5, /* a running controller has acted by then */
 };
 
 #define KUEUE_GROUP  "kueue.x-k8s.io"
@@ -38,7 +36,7 @@ enum {
 struct loader {
 	struct view *v;
 	struct kube *k;
-	const char *queue; /* whose Workloads are looked for */
+	const char *queue; /* the LocalQueue whose Workloads are loaded */
 };
 
 /* ---- one call ---- */
@@ -74,7 +72,7 @@ static void deny(struct view *v, const char *resource, const struct error *why)
 	view_take(v, doc);
 }
 
-/* 0: there it is, or it is not there, or may not be seen, and that is remembered. */
+/* 0, with err cleared: 404 and 403 are recorded in the view. -1: another error. */
 static int note_absence(struct loader *l, const char *kind, const char *resource,
 			struct error *err)
 {
@@ -121,7 +119,7 @@ static int load_list(struct loader *l, const struct kube_ref *ref, const char *r
 	return 0;
 }
 
-/* ---- the job and what it is made of ---- */
+/* ---- the job and its objects ---- */
 
 struct names {
 	struct arena arena;
@@ -234,7 +232,7 @@ static int look_events_of_job(struct loader *l, struct error *err)
 	return look_events(l, l->v->name, err);
 }
 
-/* Of Jobs whose pods are not all there. */
+/* Events of Jobs that lack pods. */
 static int look_events_of_jobs(struct loader *l, struct error *err)
 {
 	const cJSON *job;
@@ -300,7 +298,7 @@ static int take_placeholder(void *ctx, cJSON *take_obj, struct error *err)
 	return 0;
 }
 
-/* YuniKorn reserves room with pods of its own, and says of those why they wait. */
+/* YuniKorn reserves resources by placeholder pods; its messages are events of those. */
 static int look_placeholders(struct loader *l, struct error *err)
 {
 	const struct kube_ref pods = { "v1", "Pod", l->v->ns, NULL };
@@ -323,7 +321,7 @@ static int look_placeholders(struct loader *l, struct error *err)
 	return look_events(l, meta_name(waits), err);
 }
 
-/* "kueue.x-k8s.io/v1beta2" of the group; NULL: the group is not served. */
+/* The group's preferred version, "kueue.x-k8s.io/v1beta2"; NULL: it is not served. */
 static int preferred(struct loader *l, const char *group, const char **ret,
 		     struct error *err)
 {
@@ -336,7 +334,7 @@ static int preferred(struct loader *l, const char *group, const char **ret,
 		if (err->kind == ERR_STOPPED || err->kind == ERR_IO ||
 		    err->kind == ERR_UNTRUSTED)
 			return -1;
-		*err = (struct error){ 0 }; /* 403, or 503 of one that is aggregated */
+		*err = (struct error){ 0 }; /* 403, or 503 from an aggregated API */
 		return 0;
 	}
 	version = json_str(doc, "preferredVersion", "groupVersion");
@@ -352,7 +350,7 @@ static bool is_owned(const struct view *v, const cJSON *obj)
 	       (str_eq(uid, meta_uid(v->trainjob)) || str_eq(uid, meta_uid(v->jobset)));
 }
 
-/* Its own; of others those that wait in a queue of that name. */
+/* Store the job's own Workload, and others that wait in the same queue. */
 static int take_workload(void *ctx, cJSON *take_obj, struct error *err)
 {
 	struct loader *l = ctx;
@@ -371,7 +369,7 @@ static int take_workload(void *ctx, cJSON *take_obj, struct error *err)
 	return 0;
 }
 
-/* Places in the queue, if Kueue serves them. */
+/* Positions in the queue, if Kueue's visibility API is served. */
 static int look_places(struct loader *l, const char *queue, struct error *err)
 {
 	cJSON *doc = NULL;
@@ -385,7 +383,7 @@ static int look_places(struct loader *l, const char *queue, struct error *err)
 			    "/apis/%s/namespaces/%s/localqueues/%s/pendingworkloads",
 			    version, l->v->ns, queue);
 	if (kube_call(l->k, "GET", path, NULL, &doc, err)) {
-		*err = (struct error){ 0 }; /* the list above does */
+		*err = (struct error){ 0 }; /* positions follow from the Workloads */
 		return 0;
 	}
 	json_put_str(doc, "PendingWorkloadsSummary", "kind");
@@ -393,7 +391,7 @@ static int look_places(struct loader *l, const char *queue, struct error *err)
 	return 0;
 }
 
-/* Few may read it: it only helps. */
+/* Few users may read it; every error but ERR_STOPPED is ignored. */
 static int look_worker(struct loader *l, const char *version, struct error *err)
 {
 	const struct kube_ref ref = { version, "MultiKueueCluster", NULL,
@@ -481,7 +479,7 @@ static int use_node(void *ctx, cJSON *take_obj, struct error *err)
 	return 0;
 }
 
-/* How much is free on a node follows from the pods of all namespaces. */
+/* Count the requests of the pods of all namespaces on their nodes. */
 static int look_room(struct loader *l, struct error *err)
 {
 	const struct kube_ref pods = { "v1", "Pod", NULL, NULL };
@@ -533,12 +531,12 @@ static int look_claims(struct loader *l, struct error *err)
 			    look_events(l, ref.name, err))
 				return -1;
 		}
-		break; /* they are all alike */
+		break; /* all pods have the same claims */
 	}
 	return 0;
 }
 
-/* One that is missing is remembered with its name. */
+/* A missing object is recorded as "KIND NAME". */
 static int look_device(struct loader *l, const char *kind, const char *resource,
 		       const char *name, struct error *err)
 {
@@ -553,7 +551,7 @@ static int look_device(struct loader *l, const char *kind, const char *resource,
 			    err);
 }
 
-/* Of claims of devices that keep a pod from the scheduler, it says nothing. */
+/* The scheduler writes no message about pods whose device claims do not exist. */
 static int look_device_claims(struct loader *l, struct error *err)
 {
 	const cJSON *pod, *claim;
@@ -575,14 +573,14 @@ static int look_device_claims(struct loader *l, struct error *err)
 							   template, err))
 				return -1;
 		}
-		if (look_events(l, meta_name(pod), err)) /* they are all alike */
+		if (look_events(l, meta_name(pod), err)) /* all pods have the same */
 			return -1;
 		return l->v->nodes->child ? devices_look(l->v, l->k, err) : 0;
 	}
 	return 0;
 }
 
-/* ---- who should act ---- */
+/* ---- the controller ---- */
 
 static int look_controller(struct loader *l, struct error *err)
 {
@@ -622,7 +620,7 @@ static int look_log(struct loader *l, const cJSON *pod, const char *container,
 	cJSON *doc;
 
 	if (kube_stream(l->k, path, add_text, &text, err)) {
-		/* A log only helps: its node may be gone. */
+		/* Logs are optional: the node may be gone. */
 		if (err->kind == ERR_DENIED && err->code == 403)
 			deny(l->v, "pods/log", err);
 		if (err->kind == ERR_STOPPED)
@@ -640,7 +638,7 @@ static int look_log(struct loader *l, const cJSON *pod, const char *container,
 	return 0;
 }
 
-/* Of what failed first; of a job that runs, what its first rank says now. */
+/* The logs of the first failures; if there are none, rank 0's current log. */
 static int look_logs(struct loader *l, struct error *err)
 {
 	struct failure failed[VIEW_LOGS];

@@ -1,4 +1,4 @@
-/* why.c - the order of causes, and the paragraph (why/why.h). */
+/* why.c - the table of causes, and the text for users (why/why.h). */
 #include "why/why.h"
 
 #include <string.h>
@@ -23,7 +23,7 @@ enum { MAX_WORDS = 500, MAX_CAUSES = 3, MAX_COMMANDS = 2, MAX_TEXT = 64 * 1024 }
 static const struct {
 	void (*look)(struct why *w);
 	unsigned states;
-	bool only; /* unless another was found before */
+	bool only; /* only if no cause was found before */
 } table[] = {
 	{ .look = why_deleted, WHY_DELETED },
 	{ .look = why_rejected, WHY_FAILED | ACTIVE },
@@ -59,7 +59,7 @@ static const struct {
 	{ .look = why_runtime_gone, ~WHY_DELETED },
 };
 
-/* ---- words ---- */
+/* ---- parts of messages ---- */
 
 const char *why_words(struct why *w, const char *text)
 {
@@ -110,7 +110,7 @@ int64_t why_job_age(const struct why *w)
 	return since < 0 || since > w->v->now ? 0 : w->v->now - since;
 }
 
-/* What kubectl would show of a cluster's job, by a command of ours. */
+/* kubectl cannot read jobs of this machine: name the kftrainer command instead. */
 static const char *command_here(struct why *w, const char *command)
 {
 	const char *own = str_after(command, "kftrainer ");
@@ -123,7 +123,7 @@ static const char *command_here(struct why *w, const char *command)
 	return arena_printf(w->arena, "kftrainer %s --local%s", verb, own + strlen(verb));
 }
 
-/* "%n" of a command. */
+/* Replace "%n" by " -n NAMESPACE". */
 static const char *command_text(struct why *w, const char *text)
 {
 	const char *command = w->v->here ? command_here(w, text) : text;
@@ -154,7 +154,7 @@ void why_add(struct why *w, const char *reason, const char *command, const char 
 	cJSON_AddItemToArray(w->causes, cause);
 }
 
-/* ---- what state it is in ---- */
+/* ---- the job's state ---- */
 
 static const struct {
 	enum why_state state;
@@ -195,7 +195,7 @@ static enum why_state state_of(const struct view *v)
 		return WHY_COMPLETE;
 	if (tj_suspend(v->trainjob))
 		return WHY_SUSPENDED;
-	if (!tj_is_ours(v->trainjob)) /* its pods are in another cluster */
+	if (!tj_is_ours(v->trainjob)) /* the pods are in another cluster */
 		return str_eq(status_state(status), "Running") ? WHY_RUNNING
 							       : WHY_PENDING;
 	return trains(v) && !n.pending && n.all >= view_pods_wanted(v) ? WHY_RUNNING
@@ -229,9 +229,9 @@ cJSON *why_explain(const struct view *v)
 	return ret;
 }
 
-/* ---- the paragraph ---- */
+/* ---- the text ---- */
 
-/* "bert is suspended"; of a complete job, whose cause has the verb, "bert ". */
+/* "bert is suspended"; "bert " if the job is complete: the cause has the verb. */
 static const char *headline_of(struct arena *arena, const cJSON *why)
 {
 	const char *headline = "";
@@ -244,7 +244,7 @@ static const char *headline_of(struct arena *arena, const cJSON *why)
 
 static void put_sentence(struct buf *out, const char *before, const char *text)
 {
-	bool ended = str_ends(text, "?") || strchr(text, '\n'); /* or several lines */
+	bool ended = str_ends(text, "?") || strchr(text, '\n'); /* a quotation */
 
 	buf_printf(out, "%s%s%s", before, text, ended ? "" : ".");
 }

@@ -1,6 +1,4 @@
-/*
- * why_devices.c - claims of devices (DRA) that keep pods from a node, and YuniKorn's refusals.
- */
+/* why_devices.c - pods wait for device claims (DRA), or YuniKorn rejects the job. */
 #include <string.h>
 
 #include "api/meta.h"
@@ -113,7 +111,7 @@ void why_devices(struct why *w)
 
 /* ---- YuniKorn ---- */
 
-/* It fails the pods of an application that it does not accept, with such a message. */
+/* YuniKorn fails the pods of an application that it rejects, with such a message. */
 void why_rejected(struct why *w)
 {
 	static const struct {

@@ -1,6 +1,4 @@
-/*
- * why_end.c - the job has failed, or is complete; how a failure is worded.
- */
+/* why_end.c - the job has failed, or is complete; the words for a failure. */
 #include <string.h>
 
 #include "api/meta.h"
@@ -19,11 +17,11 @@ enum { MAX_LINE = 300 };
 
 /* ---- logs ---- */
 
-/* What a log comes down to. Lines are in the arena, without their timestamps. */
+/* The decisive lines of a log. They are in the arena, without their timestamps. */
 struct story {
-	const char *error; /* the last exception of its own */
+	const char *error; /* the last exception that is not about a lost peer */
 	struct log_reader reader;
-	const char *cause_line; /* that of its cause */
+	const char *cause_line; /* the line of reader.cause */
 	const char *last;
 };
 
@@ -211,7 +209,7 @@ void why_deadline(struct why *w)
 		(long long)tj_active_deadline(v->trainjob), start ? start : "its start");
 }
 
-/* A rank that ended for want of another says nothing: who raised an error of its own? */
+/* If the first failure only lost a peer: the index of a rank with an error of its own. */
 static size_t culprit(struct why *w, const struct failure *list, size_t n)
 {
 	struct story first = story_of(w, list[0].pod);
@@ -280,7 +278,7 @@ void why_first_failure(struct why *w)
 			why_log_says(w, list[0].pod));
 }
 
-/* A Job that failed, but for no better reason than that the TrainJob has. */
+/* The Job's Failed condition; NULL if it has the same reason as the TrainJob's. */
 static const cJSON *job_failed(const cJSON *job, const cJSON *trainjob_failed)
 {
 	const cJSON *c = condition_with(job, "Failed", "True");

@@ -1,6 +1,4 @@
-/*
- * why_gang.c - a gang waits: how many pods it needs, and how many find room.
- */
+/* why_gang.c - a gang waits: how many pods it needs, and how many of them fit. */
 #include <string.h>
 
 #include "api/meta.h"
@@ -14,17 +12,17 @@
 
 /* ---- the gang ---- */
 
-/* `have`: its pods that have a node, or have one reserved. */
+/* `have`: pods with a node, or with a placeholder on one. */
 struct gang {
 	int64_t need, all, have;
-	const cJSON *waits;  /* the first that waits */
-	const cJSON *says;   /* of which the scheduler says most; or NULL */
-	const char *message; /* what it says; "" */
-	bool timed_out;      /* some waited for the others in vain */
-	const char *of;      /* where `need` is from */
+	const cJSON *waits;  /* the first pod without a node */
+	const cJSON *says;   /* the pod with the most specific message; or NULL */
+	const char *message; /* the scheduler's message about that pod; "" */
+	bool timed_out;      /* a pod was rejected after scheduleTimeoutSeconds */
+	const char *of;      /* the source of `need` */
 };
 
-/* How much a message says: of nodes, of a timeout, of the cluster, of another attempt. */
+/* Rank scheduler messages, the most specific highest: nodes, timeout, cluster, retry. */
 static int weight(const char *message)
 {
 	if (strstr(message, TIMED_OUT))
@@ -89,7 +87,7 @@ static bool gang_of(struct why *w, struct gang *ret)
 
 /* ---- YuniKorn's queue ---- */
 
-/* The number after "vcore:" of "map[memory:1 vcore:2]"; false: none. */
+/* The number after "KEY:" in "map[memory:1 vcore:2]"; false: none. */
 static bool number_of(struct why *w, const char *map, const char *key, int64_t *ret)
 {
 	const char *end = strchr(map, ']');
@@ -104,8 +102,8 @@ static bool number_of(struct why *w, const char *map, const char *key, int64_t *
 }
 
 /*
- * "Request 'x' does not fit in queue 'root.a' (requested map[...], available map[...])":
- * how often it fits, and what of it does not.
+ * Parse "Request 'x' does not fit in queue 'root.a' (requested map[...], available
+ * map[...])": *ret is how many such requests fit, *ret_limit the resource that limits.
  */
 static bool queue_room(struct why *w, int64_t *ret, const char **ret_limit)
 {
@@ -134,9 +132,9 @@ static bool queue_room(struct why *w, int64_t *ret, const char **ret_limit)
 	return *ret != INT64_MAX;
 }
 
-/* ---- what it is that keeps it from starting ---- */
+/* ---- why the gang does not start ---- */
 
-/* What room_of() does not count: the scheduler's words for it, and ours. */
+/* Limits that room_of() does not count: words of the scheduler's message, and ours. */
 static const struct {
 	const char *words, *limit;
 } uncounted[] = {
@@ -159,7 +157,7 @@ static const char *uncounted_limit(const char *message)
 	return NULL;
 }
 
-/* Pods that are not there: their Job says why. */
+/* Why pods do not exist, by their Job's event. */
 static const char *unmade_limit(const struct view *v)
 {
 	const cJSON *job, *e;
@@ -173,8 +171,8 @@ static const char *unmade_limit(const struct view *v)
 }
 
 /*
- * "room for 2 (cpu)"; NULL: that is not known. *ret_room: how many have a place, -1 where
- * only a scheduler knows.
+ * "room for 2 (cpu)"; NULL: unknown. *ret_room, if nodes were counted: `now` includes the
+ * pods that have a node; else `now` is -1.
  */
 static const char *room_text(struct why *w, const struct gang *g, struct room *ret_room)
 {
@@ -216,7 +214,7 @@ const char *why_gang_needs(struct why *w)
 			    text);
 }
 
-/* What it comes to, where the numbers are known. */
+/* Why a gang that fits still waits, or that it timed out; else "". */
 static const char *gang_verdict(struct why *w, const struct gang *g,
 				const struct room *room)
 {

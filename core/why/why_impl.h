@@ -1,15 +1,17 @@
 /*
- * why_impl.h - what the files of why share: why_objects.c (no controller, objects refused),
- * why_queue.c (suspended, Kueue), why_place.c (scheduler, volume claims), why_gang.c,
- * why_devices.c (claims of devices), why_pods.c
- * (containers that do not start or end), why_end.c (failed, complete), why_run.c.
+ * why_impl.h - the causes of why.c's table, and the functions that word them.
+ *
+ * Causes by file: why_objects.c (no controller, objects refused), why_queue.c (suspended,
+ * Kueue), why_place.c (scheduler, volume claims), why_gang.c (gangs), why_devices.c
+ * (claims of devices), why_pods.c (containers that do not start or end), why_end.c
+ * (failed, complete), why_run.c (running). Strings are in the arena, or the view's.
  */
 #ifndef WHY_WHY_IMPL_H
 #define WHY_WHY_IMPL_H
 
 #include "why/view.h"
 
-/* What the job is at; bits, so that a cause can be of several. */
+/* The job's state; bits, so that a cause of the table can apply in several. */
 enum why_state {
 	WHY_DELETED = 1 << 0,
 	WHY_FAILED = 1 << 1,
@@ -23,42 +25,48 @@ struct why {
 	const struct view *v;
 	struct arena *arena;
 	enum why_state state;
-	/* Causes that say more than others do: why_gang.c, why_devices.c. */
+	/*
+	 * A cause was added that explains the pods' state better. General ones then add
+	 * nothing: why_unschedulable(), why_restarts(), why_first_failure(), ...
+	 */
 	bool gang_covered, devices_covered, refusal_covered;
 	cJSON *causes;
 };
 
 /*
- * One more cause: a clause without its full stop. `command` may be NULL; "%n" in it
- * is the namespace as an option, " -n team-a".
+ * Appends a cause; its message is a clause without a full stop. `command` may be NULL;
+ * "%n" in it becomes the namespace option, " -n team-a". All strings are copied.
  */
 void why_add(struct why *w, const char *reason, const char *command, const char *fmt, ...)
 	PRINTF_LIKE(4, 5);
-/* A quoted message for a sentence: one line, cut to length, without a period. */
+/* A message to quote: one line, at most MAX_WORDS bytes, without a period. NULL: "". */
 const char *why_words(struct why *w, const char *text);
-/* "3m20s"; `since` in seconds since 1970; "some time" when that is unknown. */
+/* The time from `since` (seconds since 1970) to now: "3m20s"; "some time" if < 0. */
 const char *why_age(struct why *w, int64_t since);
-/* "describe pod bert-node-0-0-x" as a command of kubectl's. */
+/* The command "kubectl describe pod bert-node-0-0-x%n". */
 const char *why_describe(struct why *w, const char *kind, const char *name);
-/* How many pods have that cause, as one that keeps them waiting; the first of them. */
+/* The number of pods that wait for that cause; *ret: the first, if there is one. */
 int64_t why_pods_with(const struct view *v, enum pod_cause cause, struct failure *ret);
-/* The scheduler's words of a pod, with what it requests and the most that is free. */
+/* The scheduler's message, with the pod's requests and the most that a node has free. */
 const char *why_scheduler_says(struct why *w, const cJSON *pod, const char *message);
-/* "its gang needs 3, room for 2 (quota): " before another cause; "": no gang waits. */
+/*
+ * A prefix for another cause: "its gang needs 3, room for 2 (quota): ", which sets
+ * gang_covered; "": no gang waits, or the free capacity is unknown.
+ */
 const char *why_gang_needs(struct why *w);
-/* "1 of 4 pods" of n such. */
+/* "1 of its 4 pods", "its 4 pods", "its pod". */
 const char *why_pod_count(struct why *w, int64_t n, int64_t all);
-int64_t why_job_age(const struct why *w); /* seconds */
+int64_t why_job_age(const struct why *w); /* seconds; 0: unknown */
 
 /* "node-1 (node rank 1), pod bert-node-0-1-x on node gpu-7: container node ended ...". */
 const char *why_failure(struct why *w, const struct failure *f);
-/* The command that shows what its container wrote. */
+/* The command that prints the container's log; if the node ended it, kubectl describe. */
 const char *why_logs(struct why *w, const struct failure *f);
-bool why_is_init(const cJSON *pod, const char *container);
-/* What its log says, as a clause with "; " before it; "" for nothing. */
+bool why_is_init(const cJSON *pod, const char *container); /* an init container */
+/* The decisive line of the pod's log as a clause that starts with "; "; "": no log. */
 const char *why_log_says(struct why *w, const cJSON *pod);
 
-/* Each adds a cause, or none. */
+/* The causes: each adds at most what it finds. */
 void why_deleted(struct why *w);
 void why_elsewhere(struct why *w);
 void why_no_runtime(struct why *w);

@@ -1,6 +1,4 @@
-/*
- * why_objects.c - no controller acts on the job, or its objects are refused.
- */
+/* why_objects.c - no controller acts on the job, or its objects are refused. */
 #include <string.h>
 
 #include "api/meta.h"
@@ -90,7 +88,7 @@ void why_no_runtime(struct why *w)
 		runtime_ref_is_cluster(&ref) ? "" : w->v->ns);
 }
 
-/* Its objects exist: only other programs still need the runtime. */
+/* The job's objects exist: only other programs still need the runtime. */
 void why_runtime_gone(struct why *w)
 {
 	struct runtime_ref ref = tj_runtime_ref(w->v->trainjob);
@@ -105,12 +103,12 @@ void why_runtime_gone(struct why *w)
 		ref.kind, ref.name);
 }
 
-/* ---- refusals, in the API server's words ---- */
+/* ---- refusals of the API server, by words of its messages ---- */
 
 struct refusal {
-	const char *in; /* the words */
+	const char *in; /* words of the message */
 	const char *reason;
-	const char *what; /* NULL: the words say so */
+	const char *what; /* NULL: the message suffices */
 	const char *command;
 };
 
@@ -148,7 +146,7 @@ static const struct refusal *refusal_of(const char *message)
 	return NULL;
 }
 
-/* "exceeded quota: q, requested: cpu=2, used: ..." of `pods "x" is forbidden: exceeded ...`. */
+/* "exceeded quota: q, ..." from `pods "x" is forbidden: exceeded quota: q, ...`. */
 static const char *words_of(struct why *w, const struct refusal *r, const char *message)
 {
 	const char *forbidden = strstr(message, "is forbidden: ");
@@ -172,7 +170,7 @@ static void add_refusal(struct why *w, const char *what, const char *message,
 		what, *kind ? ": " : "", kind, repeats ? "" : ": ", repeats ? "" : words);
 }
 
-/* Only as long as there is no JobSet, or not the one that is wanted. */
+/* Applies until the JobSet exists and has the TrainJob's spec.suspend. */
 void why_creation_failed(struct why *w)
 {
 	static const char prefix[] = "TrainJob resources reconciliation failed: ";
@@ -186,7 +184,7 @@ void why_creation_failed(struct why *w)
 	message = event_message(e);
 	rest = str_after(message, prefix);
 	if (view_is_missing(w->v, tj_runtime_ref(w->v->trainjob).kind) && !jobset)
-		return; /* that is why */
+		return; /* why_no_runtime() */
 	add_refusal(w, "its objects", rest ? rest : message,
 		    why_describe(w, "trainjob", w->v->name));
 }
@@ -252,7 +250,7 @@ void why_no_jobset_controller(struct why *w)
 
 /* ---- pods ---- */
 
-/* A Job whose pods cannot be made says so in an event; a JobSet of its Jobs likewise. */
+/* Jobs report pods that they cannot create by events; JobSets do the same for Jobs. */
 void why_pods_refused(struct why *w)
 {
 	const struct view *v = w->v;

@@ -1,6 +1,4 @@
-/*
- * why_place.c - the pods find no node: scheduler, gates, volume claims.
- */
+/* why_place.c - the pods find no node: scheduler, gates, volume claims. */
 #include <string.h>
 
 #include "api/meta.h"
@@ -12,9 +10,9 @@
 
 enum { SCHEDULES_SECONDS = 10, MAX_RESOURCES = 4 };
 
-/* ---- room ---- */
+/* ---- free capacity ---- */
 
-/* The most of a resource that a node has, and has free. */
+/* The most of a resource that one usable node has, and has free; false: none has it. */
 static bool most(const struct view *v, const char *resource, struct quantity *ret_all,
 		 struct quantity *ret_free)
 {
@@ -66,7 +64,7 @@ static const char *room(struct why *w, const struct resource *asked)
 		asked->name, left, all);
 }
 
-/* Of each "Insufficient RESOURCE" how much is asked for, and how much there is. */
+/* For each "Insufficient RESOURCE" of the message: the pod's request, the capacity. */
 static const char *rooms(struct why *w, const cJSON *pod, const char *message)
 {
 	cleanup_resource_list struct resource_list asked = { 0 };
@@ -89,7 +87,7 @@ static const char *rooms(struct why *w, const cJSON *pod, const char *message)
 	return n ? arena_strdup(w->arena, (char *)out.data) : "";
 }
 
-/* " (its pods have the nodeSelector gpu=a100)" */
+/* " (its nodeSelector is gpu=a100)"; "": the message is not about it. */
 static const char *selector(struct why *w, const cJSON *pod, const char *message)
 {
 	cleanup_buf struct buf out = { .max = 4096 };
@@ -106,7 +104,7 @@ static const char *selector(struct why *w, const cJSON *pod, const char *message
 	return arena_strdup(w->arena, (char *)out.data);
 }
 
-/* Without what the scheduler says of preemption and of devices' claims: no causes. */
+/* The message without its parts about preemption and device claims, which do not help. */
 static const char *scheduler_words(struct why *w, const char *message)
 {
 	static const char *const ends[] = { " preemption: ", " no new claims to ",
@@ -160,7 +158,7 @@ void why_gated(struct why *w)
 			why_pod_count(w, n, view_count(w->v).all));
 }
 
-/* No node, and no message from the scheduler. */
+/* A pod has no node and no message from the scheduler for SCHEDULES_SECONDS. */
 void why_no_scheduler(struct why *w)
 {
 	const struct view *v = w->v;
@@ -202,7 +200,7 @@ static void claim_missing(struct why *w, const struct failure *first)
 		strstr(at, "not found") ? "which does not exist" : why_words(w, message));
 }
 
-/* One that waits for its pod is not what the pod waits for. */
+/* A claim with WaitForFirstConsumer waits for the pod, not the pod for it. */
 static bool is_fault(const struct view *v, const cJSON *claim, const cJSON **ret_event)
 {
 	*ret_event =

@@ -1,6 +1,4 @@
-/*
- * why_pods.c - pods have a node, and their containers do not start, or not for long.
- */
+/* why_pods.c - pods have a node, but their containers do not start, or end early. */
 #include <string.h>
 
 #include "api/meta.h"
@@ -66,7 +64,7 @@ int64_t why_pods_with(const struct view *v, enum pod_cause cause, struct failure
 
 			if (fact->cause != cause || (fact->container && !fact->waits))
 				continue;
-			/* What was tried last says more than that it is retried later. */
+			/* ErrImagePull has the registry's error; a back-off does not. */
 			if (!n || str_eq(ret->fact.reason, "ImagePullBackOff"))
 				*ret = (struct failure){ pod, *fact };
 			n++;
@@ -123,7 +121,7 @@ void why_image(struct why *w)
 
 	if (!n)
 		return;
-	/* A back-off only says that it is one. */
+	/* The message of a back-off has no error: use that of the event. */
 	if (e && !strstr(message, ": ") && strstr(event_message(e), "pull"))
 		message = event_message(e);
 	why_add(w, "ImagePull", why_describe(w, "pod", meta_name(f.pod)),
@@ -148,7 +146,7 @@ void why_container_start(struct why *w)
 			why_words(w, f.fact.message), f.fact.reason);
 }
 
-/* What was in the way before a container of it ran is so no longer. */
+/* Events from before the last start of a container no longer matter. */
 void why_mount(struct why *w)
 {
 	static const struct {
@@ -179,9 +177,9 @@ void why_mount(struct why *w)
 		}
 }
 
-/* ---- those that start and end ---- */
+/* ---- containers that end ---- */
 
-/* Of a job that continues. */
+/* Restarts of a job that has not ended. */
 void why_restarts(struct why *w)
 {
 	static const char *const reasons[] = { "OOMKilled", "ContainerFailed",
@@ -208,7 +206,7 @@ void why_restarts(struct why *w)
 			why_words(w, event_message(e)));
 }
 
-/* ---- what has to be done first ---- */
+/* ---- initializers and init containers ---- */
 
 static bool is_initializer(const cJSON *pod)
 {

@@ -1,6 +1,4 @@
-/*
- * why_queue.c - the job is suspended: by Kueue, or by a user.
- */
+/* why_queue.c - the job is suspended: by Kueue, or by a user. */
 #include <string.h>
 
 #include "api/meta.h"
@@ -27,7 +25,7 @@ static const char *ordinal(struct arena *a, int64_t n)
 	return arena_printf(a, "%lld%s", (long long)n, end);
 }
 
-/* Kueue's own order: priority, then age. */
+/* The order of Kueue's queues: priority, then age. */
 static bool is_before(const cJSON *other, const cJSON *own)
 {
 	int64_t a = workload_priority(other), b = workload_priority(own);
@@ -38,7 +36,7 @@ static bool is_before(const cJSON *other, const cJSON *own)
 	return at && own_at && strcmp(at, own_at) < 0;
 }
 
-/* ", as 2nd of 5 in LocalQueue team-a"; "" when that is not known. */
+/* ", as 2nd of 5 in LocalQueue team-a", by Kueue's positions, or by is_before(). */
 static const char *place(struct why *w)
 {
 	const struct view *v = w->v;
@@ -119,7 +117,7 @@ static bool queue_is_at_fault(struct why *w, const char *queue)
 	return true;
 }
 
-/* Is it the topology, and not the quota, that has no place for it? In Kueue's words. */
+/* Adds a cause, and returns true, if Kueue's message is about topology, not quota. */
 static bool topology_is_at_fault(struct why *w, const char *message, const char *command)
 {
 	static const char *const unknown[] = { "does not contain the requested level",

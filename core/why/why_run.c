@@ -1,6 +1,4 @@
-/*
- * why_run.c - the job runs, or is about to.
- */
+/* why_run.c - the job runs, or its pods are starting. */
 #include <string.h>
 
 #include "api/meta.h"
@@ -32,7 +30,7 @@ static const char *logs_command(struct why *w)
 	return arena_printf(w->arena, "kftrainer logs %s --tail 50%%n", w->v->name);
 }
 
-/* The last line of the first rank's log that is about connections, if it is near the end. */
+/* The last connection problem in the last LAST_LINES lines of rank 0's log. */
 void why_waiting_for_peers(struct why *w)
 {
 	const cJSON *pod = first_rank(w->v);
@@ -65,7 +63,7 @@ void why_waiting_for_peers(struct why *w)
 		pod_step(w->arena, pod), why_words(w, found), (char *)out.data);
 }
 
-/* Since when the first rank has written nothing; -1: unknown. */
+/* The time of the last line of rank 0's log; -1: unknown. */
 static int64_t silent_since(const struct view *v)
 {
 	const cJSON *pod = first_rank(v);
@@ -101,7 +99,7 @@ void why_stalled(struct why *w)
 	}
 }
 
-/* What was said last, where nothing else explains it. */
+/* The latest warning event, if there is no other cause. */
 void why_warning(struct why *w)
 {
 	const cJSON *e = view_event(w->v, NULL, NULL, NULL, true);

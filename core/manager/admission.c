@@ -1,4 +1,4 @@
-/* Reads AdmissionReviews, prints their answers: admission.h. */
+/* admission.c - read AdmissionReviews and print the answers (manager/admission.h). */
 #include "manager/admission.h"
 
 #include <ctype.h>

@@ -1,4 +1,4 @@
-/* Keeps the webhooks' certificate valid, served and trusted: cert.h. */
+/* cert.c - keep the webhooks' certificate valid, served and trusted (manager/cert.h). */
 #include "manager/cert.h"
 
 #include <stdlib.h>

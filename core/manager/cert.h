@@ -28,21 +28,25 @@ struct cert_manager;
 
 struct cert_conf {
 	struct kube *kube;
-	const struct manager_config *config; /* outlives it, as kube and server */
+	const struct manager_config *config; /* borrowed until stop, as kube and server */
 	const char *ns;                      /* of the Secret and the Service */
 	const char *dir;                     /* certManagement off; NULL: CERT_DIR */
-	struct tls_server *server;           /* gets the certificate */
+	struct tls_server *server;           /* serves the certificate; borrowed */
 	struct metrics *metrics;             /* or NULL */
-	int64_t resync_ms; /* between two checks; 0: 15 s, of a directory 10 s */
+	int64_t resync_ms; /* between two checks; 0: 15 s (Secret), 10 s (directory) */
 };
 extern const struct metric *const cert_metrics[]; /* certwatcher_*; ends with NULL */
 
-/* Starts a thread, which logs changes. After a failure the process must exit. */
+/*
+ * Starts a thread, which logs changes and retries failures. After a failure the process
+ * must exit: nothing is freed.
+ */
 MUST_CHECK int cert_manager_start(struct cert_manager **ret, const struct cert_conf *conf,
 				  struct error *err);
 void cert_manager_stop(struct cert_manager *c); /* waits for the thread; frees */
 
-bool cert_manager_ready(struct cert_manager *c); /* an identity and, if ours, injected */
-char *cert_manager_ca(struct cert_manager *c);   /* PEM, malloc'ed; NULL: none yet */
+/* The server has a certificate and, with certManagement, the webhooks trust its CA. */
+bool cert_manager_ready(struct cert_manager *c);
+char *cert_manager_ca(struct cert_manager *c); /* PEM, malloc'ed; NULL: none yet */
 
 #endif

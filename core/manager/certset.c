@@ -1,4 +1,4 @@
-/* Reads, checks and renews the Secret of the webhooks' certificate: certset.h. */
+/* certset.c - read, check and renew the certificate's Secret (manager/certset.h). */
 #include "manager/certset.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Reads the controller's settings and feature gates: config.h. */
+/* config.c - read the controller's settings and feature gates (manager/config.h). */
 #include "manager/config.h"
 
 #include <stdlib.h>

@@ -19,7 +19,7 @@ enum { MANAGER_MAX_WORKERS = 256 };
 
 /* Durations are in ms. */
 struct manager_config {
-	struct arena arena; /* owns the strings */
+	struct arena arena; /* owns the strings that manager_config_load() sets */
 	struct {
 		int64_t port;     /* 9443 */
 		const char *host; /* "" */
@@ -39,8 +39,8 @@ struct manager_config {
 		int64_t lease_ms, renew_ms, retry_ms; /* 9 s, 7 s, 2 s */
 	} election;
 	/*
-	 * controller.groupKindConcurrency, of "<Kind>.trainer.kubeflow.org": 5, 1, 1;
-	 * more than MANAGER_MAX_WORKERS are that many.
+	 * controller.groupKindConcurrency of "<Kind>.trainer.kubeflow.org": 5, 1, 1;
+	 * at most MANAGER_MAX_WORKERS.
 	 */
 	int64_t trainjob_workers, runtime_workers, cluster_runtime_workers;
 	struct {
@@ -61,32 +61,31 @@ struct manager_config {
 		const char *min_version; /* "1.0" to "1.3"; anything else: default */
 		const char *const *ciphers, *const *alpn; /* end with NULL; or NULL */
 	} tls;
-	const char
-		*image; /* ours; NULL: that of this pod. No field of the file: --image */
-	const char *webhook_client_ca; /* a file; NULL: none. --webhook-client-ca */
+	const char *image; /* this program's, from --image; NULL: read from this pod */
+	const char *webhook_client_ca; /* a file, from --webhook-client-ca; or NULL */
 	bool gate_trainjob_status; /* featureGates.TrainJobStatus, or --feature-gates */
 	bool gate_resource_claims; /* featureGates.TrainJobResourceClaims; on */
 	/*
-	 * Of a machine's own API (controller --local): no listeners, certificates, lease
-	 * or tokens, for the API calls the webhooks in its process.
+	 * controller --local, in the process of a machine's own API: no listeners,
+	 * certificates, lease or tokens; the API calls the webhooks directly.
 	 */
 	bool local;
-	const struct inside_server *inside; /* that API, called without a socket */
+	const struct inside_server *inside; /* the machine's API, without a socket */
 	const char *local_url,
-		*local_ca; /* then, with TrainJobStatus: of that API, PEM */
-	bool strict;       /* the reconciler's; no field of the file: KFTRAINER_STRICT */
+		*local_ca; /* its URL and CA (PEM), with local and TrainJobStatus */
+	bool strict;       /* reconciler_conf.strict, from KFTRAINER_STRICT */
 };
 
 /*
  * `file` NULL: the defaults alone. `gates`: "TrainJobStatus=true,...", or NULL; it
- * wins over the file, and what is wrong with it is ERR_USAGE. ERR_INVALID: err has
- * the first line, and *ret_errors (the arena's, NULL-ended) all of them, or NULL when
- * there is but one. To be released in every case.
+ * overrides the file, and an error in it is ERR_USAGE. ERR_INVALID: err has the first
+ * line, *ret_errors (NULL-terminated, in ret's arena) all lines, or NULL if there is only
+ * one. Release *ret in every case, also after a failure.
  */
 MUST_CHECK int manager_config_load(struct manager_config *ret, const char *file,
 				   const char *gates, char ***ret_errors,
 				   struct error *err);
-/* clientConnection's, to be applied; 0: none. */
+/* The limit of requests per second to apply, from clientConnection; 0: no limit. */
 double manager_config_qps(const struct manager_config *c);
 void manager_config_release(struct manager_config *c);
 

@@ -1,4 +1,4 @@
-/* How often a status is written when only numbers of pods change: count_limit.h. */
+/* count_limit.c - limit the writes of pod counts to a status (manager/count_limit.h). */
 #include "manager/count_limit.h"
 
 /* Has no other TrainJob's status been written for a while? */

@@ -4,8 +4,8 @@
  *
  * While no other TrainJob's status is written, each change is written at once, up to
  * COUNT_BURST of them and then one each COUNT_MS (a token bucket, as client-go's
- * flowcontrol). Otherwise they are written COUNT_MS after the last write, so that many
- * TrainJobs at a time cost one write for several changes.
+ * flowcontrol). Otherwise a change is written COUNT_MS after the TrainJob's last write,
+ * so that with many active TrainJobs one write covers several changes.
  */
 #ifndef MANAGER_COUNT_LIMIT_H
 #define MANAGER_COUNT_LIMIT_H
@@ -16,23 +16,23 @@
 
 enum { COUNT_MS = 250, COUNT_BURST = 4 };
 
-/* Of one TrainJob; { 0 }: nothing was written. */
+/* The writes of one TrainJob's status; { 0 }: none yet. */
 struct count_bucket {
 	int64_t written_ms; /* of the last write; 0: none */
-	int64_t full_ms;    /* when all its tokens are back */
+	int64_t full_ms;    /* when the bucket is full again */
 };
 
-/* Of all TrainJobs, for any thread; { .lock = PTHREAD_MUTEX_INITIALIZER }. */
+/* Shared by all TrainJobs and threads; { .lock = PTHREAD_MUTEX_INITIALIZER }. */
 struct count_limit {
 	pthread_mutex_t lock;
 	const struct count_bucket *last; /* whose status was written last */
-	int64_t last_ms, other_ms;       /* when; and before that, another's */
+	int64_t last_ms, other_ms;       /* when; and the last write of any other's */
 };
 
-/* How long such a change has to wait, 0: not at all. now: clock_ms(). */
+/* The ms that a change of pod counts alone must wait; 0: none. now: clock_ms(). */
 int64_t count_limit_delay(struct count_limit *l, const struct count_bucket *b,
 			  int64_t now);
-/* A status was written. */
+/* Call after each write of a status; count_only: only numbers of pods changed. */
 void count_limit_wrote(struct count_limit *l, struct count_bucket *b, bool count_only,
 		       int64_t now);
 

@@ -1,4 +1,4 @@
-/* Answers the liveness and readiness probes: health.h. */
+/* health.c - answer liveness and readiness probes (manager/health.h). */
 #include "manager/health.h"
 
 #include <string.h>

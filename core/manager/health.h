@@ -12,8 +12,9 @@
 
 struct health_check {
 	const char *name;                  /* NULL ends a list */
-	const char *(*problem)(void *ctx); /* the failure, or NULL; NULL: never fails */
-	bool informational;                /* reported, but the group passes */
+	const char *(*problem)(void *ctx); /* returns the reason of a failure, or NULL;
+					    * NULL: never fails */
+	bool informational;                /* a failure is reported; the group passes */
 };
 
 struct health_group {

@@ -1,4 +1,4 @@
-/* Reads this pod's image from the API server: image.h. */
+/* image.c - read this pod's image from the API server (manager/image.h). */
 #include "manager/image.h"
 
 #include <errno.h>

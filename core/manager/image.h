@@ -7,7 +7,10 @@
 #include "base/arena.h"
 #include "kube/kube.h"
 
-/* That of this process's pod (`ns`, the host name). In the arena; NULL after a warning. */
+/*
+ * The image of this process's pod, which is named as the host, in `ns`. In the arena;
+ * NULL if it cannot be read, which is logged as a warning.
+ */
 const char *image_of_this_pod(struct arena *arena, struct kube *kube, const char *ns);
 
 #endif

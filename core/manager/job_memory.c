@@ -1,4 +1,4 @@
-/* Remembers the controller's own writes: notes.h. */
+/* job_memory.c - record the controller's own writes (manager/job_memory.h). */
 #include "manager/job_memory.h"
 
 #include "base/clock.h"

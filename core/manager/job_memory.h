@@ -1,8 +1,9 @@
 /*
- * job_memory.h - what this process remembers of its own writes, one note per TrainJob.
+ * job_memory.h - this process's record of its own writes, one entry per TrainJob.
  *
- * With it no pass acts on objects older than our own writes, and no object is written
- * twice unchanged. Losing a note costs calls, never correctness.
+ * With an entry, no pass acts on objects older than our own writes, and no object is
+ * written twice unchanged. Without it, the next pass makes more API calls; its result is
+ * the same.
  */
 #ifndef MANAGER_JOB_MEMORY_H
 #define MANAGER_JOB_MEMORY_H
@@ -16,42 +17,46 @@
 #include "net/digest.h"
 
 struct last_write {
-	uint64_t hash;      /* of what we sent; 0: nothing yet */
-	int64_t generation; /* what it was answered with */
+	uint64_t hash;      /* of the object that we sent; 0: none yet */
+	int64_t generation; /* metadata.generation in the API server's answer */
 };
 
-/* Of our last writes; times are clock_ms(), 0: none yet. */
+/* Our last writes for one TrainJob; times are clock_ms(), 0: none yet. */
 struct job_writes {
-	atomic_ullong trainjob_version; /* the informers must show these */
+	/* resourceVersions. A pass waits until the informers have these or later ones. */
+	atomic_ullong trainjob_version;
 	uint64_t jobset_version;
 	int64_t jobset_ms;
 	struct count_bucket status;
 	struct last_write jobset, podgroup;
-	char snapshot[DIGEST_HEX_SIZE]; /* the runtime snapshot's; "": not known */
-	uint64_t inputs_hash; /* of what the last whole pass depended on; 0: repeat it */
+	char snapshot[DIGEST_HEX_SIZE]; /* the runtime snapshot's SHA-256; "": unknown */
+	uint64_t inputs_hash; /* of the last complete pass; 0: do not skip the next */
 };
 
-/* A Secret among its objects: secrets are not watched. */
+/* The Secret among a TrainJob's objects. Secrets are not watched. */
 struct job_secret {
-	char *name; /* NULL: none; changed under notes.lock */
+	char *name; /* NULL: none; written under job_memories.lock */
 	int64_t checked_ms;
-	atomic_bool pod_waits; /* set by any thread, under notes.lock */
+	atomic_bool pod_waits; /* set by any thread, under job_memories.lock */
 };
 
+/*
+ * Used without the lock by the one thread that has the key. Other threads use only the
+ * atomics, and the members that name the lock.
+ */
 struct job_memory {
-	char *uid; /* of the TrainJob */
+	char *uid; /* of the TrainJob; written under job_memories.lock */
 	struct job_writes written;
 	struct job_secret secret;
 	struct {
 		char *runtime; /* NULL: not counted */
 		const char *state;
-	} counted; /* in the gauge */
-	/* PodGroups that the API server lacks: watches_groups(); NULL: none. */
+	} counted; /* the labels under which trainer_trainjobs counts the TrainJob */
+	/* The apiVersion of PodGroups from watches_lack_groups(); NULL: none missing. */
 	const char *missing_group;
-	bool objects_tried;      /* a pass has tried to write them */
-	atomic_int stale_passes; /* that found the past, one after the other */
-	atomic_uint
-		foreign_changes; /* counts objects that others changed; under notes.lock */
+	bool objects_tried;      /* a pass has tried to write the objects */
+	atomic_int stale_passes; /* in a row: the watch or an object was out of date */
+	atomic_uint foreign_changes; /* by others to our objects; under the lock */
 };
 
 struct job_memories {
@@ -63,20 +68,27 @@ void job_memories_init(struct job_memories *n);
 void job_memories_release(struct job_memories *n);
 
 /*
- * The note of that key, created if needed. It lives until job_memory_drop(); one thread at a
- * time uses a key.
+ * The entry of that key, created if needed; never NULL. Owned by `n` and valid until
+ * job_memory_drop(). Only one thread at a time may use a key (workqueue.h).
  */
 struct job_memory *job_memory_of(struct job_memories *n, const char *key);
+/* Empties the entry for the TrainJob with that uid. Call uncount_state() first. */
 void job_memory_reset(struct job_memories *n, struct job_memory *note, const char *uid);
+/* Removes and frees the entry, if there is one. Call uncount_state() first. */
 void job_memory_drop(struct job_memories *n, const char *key);
 
 /*
- * From any thread: the next pass repairs what somebody changed of that TrainJob's objects,
- * or creates the Secret that its pod waits for. False: no pass is needed.
+ * From any thread: makes the next pass write objects that others changed or deleted or,
+ * with pod_waits, check the Secret that a pod waits for. False: the TrainJob has no entry
+ * or no Secret, so that no pass is needed.
  */
 bool job_memory_mark_dirty(struct job_memories *n, const char *key, bool pod_waits);
-/* Is that version of the TrainJob our own write, which no pass waits for? */
+/*
+ * From any thread. True: that resourceVersion of the TrainJob is our last write of its
+ * status, and no pass waits for the watch to deliver it.
+ */
 bool job_memory_is_own(struct job_memories *n, const char *key, uint64_t version);
+/* The TrainJob has the Secret `name` (copied), which was checked now. */
 void job_memory_set_secret(struct job_memories *n, struct job_memory *note,
 			   const char *name);
 

@@ -1,4 +1,4 @@
-/* Starts the controller's parts in order, leads, and stops them: manager.h. */
+/* manager.c - start, lead, and stop in order (manager/manager.h). */
 #include "manager/manager.h"
 #include "manager/names.h"
 

@@ -6,7 +6,7 @@
  *     certificates    cert.h                                  (all replicas)
  *     lead            kube/lease.h
  *     watch, queue    watch.h -> kube/workqueue.h -> workers -> reconcile.h
- *     stop            SIGTERM: the lease is given up, requests under way end
+ *     stop            SIGTERM: the lease is released, requests under way finish
  *
  * Reconciling starts once the API server answers and the lease is held; it does not wait
  * for certificates.
@@ -18,9 +18,9 @@
 #include "manager/config.h"
 
 /*
- * Until the process is stopping (0) or cannot go on. -1, when the lease was lost or
- * work under way did not end: threads may still run, so that the caller must end the
- * process without waiting for anything (_exit).
+ * Runs until the process is asked to stop. -1: the controller could not start, lost the
+ * lease, or work under way did not finish in time. Threads may then still run: the caller
+ * must call _exit(), without waiting for anything.
  */
 MUST_CHECK int manager_run(const struct manager_config *config,
 			   const struct kube_config *kube_config, struct error *err);

@@ -1,4 +1,4 @@
-/* names.h - the names under which upstream's manager is known to others. */
+/* names.h - names of upstream's manager in the API, events, metrics and webhooks. */
 #ifndef MANAGER_NAMES_H
 #define MANAGER_NAMES_H
 

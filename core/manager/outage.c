@@ -1,4 +1,4 @@
-/* Logs an unreachable API server once a minute: outage.h. */
+/* outage.c - log an unreachable API server once a minute (manager/outage.h). */
 #include "manager/outage.h"
 
 #include "base/log.h"

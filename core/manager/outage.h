@@ -1,6 +1,6 @@
 /*
- * outage.h - an unreachable API server is one line in the log, and one a minute while it
- * lasts, however many threads and TrainJobs meet it.
+ * outage.h - log an unreachable API server once, and then once a minute, however many
+ * threads and TrainJobs fail because of it.
  */
 #ifndef MANAGER_OUTAGE_H
 #define MANAGER_OUTAGE_H
@@ -9,7 +9,10 @@
 
 #include "base/error.h"
 
-/* True: the error is such an outage, and has been logged within the last minute. */
+/*
+ * True: the error is such an outage, and was logged within the last minute, possibly by
+ * this call: the caller need not log it. From any thread.
+ */
 bool outage_logged(const struct error *err);
 
 #endif

@@ -1,4 +1,4 @@
-/* Turns what happens to pods into events on their TrainJob: pods.h. */
+/* pods.c - turn changes of pods into events on their TrainJob (manager/pods.h). */
 #include "manager/pods.h"
 
 #include <pthread.h>

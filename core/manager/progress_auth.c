@@ -1,4 +1,4 @@
-/* Decides whose token may report for which TrainJob: progress_auth.h. */
+/* progress_auth.c - whose token may report for a TrainJob (manager/progress_auth.h). */
 #include "manager/progress_auth.h"
 
 #include <stdlib.h>

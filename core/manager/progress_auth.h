@@ -1,14 +1,14 @@
 /*
  * progress_auth.h - whose token may report for which TrainJob.
  *
- * The chain: the API server knows the token, with the TrainJob's endpoint as audience
- * (TokenReview); it is a service account's of the TrainJob's namespace, bound to a pod
- * (name and uid); that very pod exists and carries the label of the TrainJob's JobSet;
- * and that JobSet is controlled by a TrainJob of that name. A token whose claims do not
- * fit (kube/service_token.h) is refused without asking. A verdict holds for 10 s, so that
- * frequent reports do not cost four calls each; those who wait for one do so in the order
- * of kube/authenticator.h, so that a flood delays nobody else.
- * Upstream's pkg/statusserver/auth.go stops at the namespace.
+ * A token is accepted if all of this holds: TokenReview accepts it with the TrainJob's
+ * endpoint as audience; it belongs to a service account of the TrainJob's namespace and
+ * is bound to a pod (name and uid); that pod exists and has the label of the TrainJob's
+ * JobSet; a TrainJob of that name controls that JobSet. A token whose claims do not
+ * match (kube/service_token.h) is refused without an API call. A verdict is cached for
+ * 10 s, so that frequent reports do not cost four calls each. Callers wait for a verdict
+ * in the order of kube/authenticator.h, so that a flood from one delays no other.
+ * Upstream's pkg/statusserver/auth.go checks only the namespace.
  */
 #ifndef MANAGER_PROGRESS_AUTH_H
 #define MANAGER_PROGRESS_AUTH_H
@@ -18,7 +18,7 @@
 
 struct progress_auth;
 
-/* Starts threads. */
+/* Starts threads; k must outlive them. */
 MUST_CHECK int progress_auth_new(struct progress_auth **ret, struct kube *k,
 				 struct error *err);
 void progress_auth_free(struct progress_auth *a);
@@ -29,8 +29,8 @@ struct progress_claim {
 };
 
 /*
- * *ret_uid: that of the TrainJob, in the arena; NULL: denied. -1 only when the API
- * server could not be asked; err->code is 429 when too many wait. Any number of threads.
+ * *ret_uid: the TrainJob's uid, in the arena; NULL: the token is denied. -1: the API
+ * server could not be reached, or (err->code 429) too many callers wait. Thread-safe.
  */
 MUST_CHECK int progress_authorize(struct progress_auth *a, struct arena *arena,
 				  const struct progress_claim *claim,

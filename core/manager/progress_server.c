@@ -1,4 +1,4 @@
-/* Takes progress reports of training processes: progress_server.h. */
+/* progress_server.c - accept progress of training (manager/progress_server.h). */
 #include "manager/progress_server.h"
 #include "manager/outage.h"
 

@@ -1,13 +1,13 @@
 /*
- * progress_server.h - where training processes report progress (KEP-2779, feature gate
- * TrainJobStatus).
+ * progress_server.h - the endpoint to which training processes report progress (KEP-2779,
+ * feature gate TrainJobStatus).
  *
  *     POST /apis/trainer.kubeflow.org/v1alpha1/namespaces/{ns}/trainjobs/{name}/status
  *
- * Paths, statuses and bodies follow upstream's pkg/statusserver. The bearer token is
- * shown to the API server (TokenReview with that path as audience): it must be a
- * service account's of that namespace, bound to an existing pod of the TrainJob's
- * JobSet; anything else is 403, and 429 when too many wait for that. What is accepted is
+ * Paths, statuses and bodies follow upstream's pkg/statusserver. The bearer token must
+ * pass TokenReview with that path as audience, and belong to a service account of that
+ * namespace, bound to an existing pod of the TrainJob's JobSet; otherwise the answer is
+ * 403, and 429 when too many callers wait for a verdict. An accepted report is
  * applied to the status subresource by the field manager "trainer-status".
  */
 #ifndef MANAGER_PROGRESS_SERVER_H
@@ -19,9 +19,9 @@
 struct progress_server;
 
 /*
- * Clients with their own limits. `reads` authenticates callers, up to
- * PROGRESS_SERVER_READS calls per report: bad tokens use up that limit, not that of
- * callers who have been authenticated.
+ * Two clients with separate rate limits, which outlive the server: `writes` applies
+ * reports; `reads` authenticates callers, with up to PROGRESS_SERVER_READS calls per
+ * report. So bad tokens cannot use up the limit of authenticated callers.
  */
 enum { PROGRESS_SERVER_READS = 3 };
 MUST_CHECK int progress_server_new(struct progress_server **ret, struct kube *writes,

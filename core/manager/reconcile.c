@@ -1,4 +1,4 @@
-/* One pass over a TrainJob: its order, and when to repeat it: reconcile.h. */
+/* reconcile.c - the order of a pass, and when to repeat it (manager/reconcile.h). */
 #include "manager/reconcile.h"
 
 #include "api/meta.h"

@@ -1,10 +1,10 @@
 /*
- * reconcile.h - one TrainJob brought to where it should be.
+ * reconcile.h - reconcile one TrainJob.
  *
  * Follows upstream's pkg/controller/trainjob_controller.go and pkg/runtime/core:
- * runtime from the snapshot (made once, of the live one), pipeline_build(),
+ * runtime from the snapshot (made once, from the live runtime), pipeline_build(),
  * server-side apply of each object in order (field manager "trainer", forced), then
- * suspend, JobSet's status, deadline, and a merge patch of what changed in status.
+ * suspend, JobSet's status, deadline, and a merge patch of the changes of the status.
  * Unlike upstream: an object that the TrainJob does not control is never overwritten
  * (each write requires "absent", or the uid that was read); TrainJobs and namespaces that
  * are being deleted are left alone; unchanged objects are not written again; a suspended
@@ -25,39 +25,39 @@ struct reconciler;
 
 struct reconciler_conf {
 	struct kube *kube;
-	/* See watch.h for what they keep; NULL: read from the API server. */
+	/* The informers of `watches`; NULL: read from the API server. */
 	struct informer *trainjobs, *jobsets;
-	struct watches *watches;    /* theirs; NULL with `local` only */
-	struct job_memories *notes; /* theirs, too */
+	struct watches *watches;    /* may be NULL only with `local` */
+	struct job_memories *notes; /* the same as in watches_conf */
 	struct runtimes *runtimes;  /* NULL: read from the API server */
 	struct event_recorder *events;
 	struct pod_facts *pods; /* the cause of a failure; may be NULL */
 	struct metrics *metrics;
-	bool status_server; /* the gate */
+	bool status_server; /* the gate TrainJobStatus is on */
 	bool claims_off;    /* the gate TrainJobResourceClaims is off */
 	bool local;  /* this machine runs the pods: MPI by mpi-worker, no PodGroups */
 	bool strict; /* a field that the API server does not know is an error */
 	const char *status_server_url;
 	const char *image, *cluster_domain; /* plugin_env's */
 	struct cert_manager *certs;         /* the CA for <tj>-tls-config; may be NULL */
-	const char *status_server_ca; /* that CA, where there is no certs; or NULL */
+	const char *status_server_ca;       /* PEM, if certs is NULL; or NULL */
 };
 
-/* Everything in conf outlives it; strings are copied. */
+/* Pointers in conf must outlive the reconciler; strings are copied. Never fails. */
 struct reconciler *reconciler_new(const struct reconciler_conf *conf);
 void reconciler_free(struct reconciler *r);
 
 /*
- * key: "ns/name". *ret_after_ms: call again after that, 0: no need. -1: retry with
- * back-off; err says why and has been recorded as an event where a user should see it.
- * Any number of threads, never two with one key (workqueue.h).
+ * key: "ns/name". *ret_after_ms: call again after that time; 0: not until a change. -1:
+ * retry with back-off; if the user should see the error, an event has been recorded.
+ * Thread-safe, but never call it in two threads with the same key (workqueue.h).
  */
 MUST_CHECK int reconcile_trainjob(struct reconciler *r, const char *key,
 				  int64_t *ret_after_ms, struct error *err);
 
 /*
- * Upstream's other two controllers: removes the finalizer of releases up to v2.2.
- * The runtime with apiVersion, kind and metadata, or whole.
+ * Upstream's other two controllers: removes the finalizer of releases up to v2.2 from a
+ * runtime. Needs apiVersion, kind and metadata of it. A deleted runtime is no error.
  */
 MUST_CHECK int reconcile_runtime(struct reconciler *r, const cJSON *runtime,
 				 struct error *err);

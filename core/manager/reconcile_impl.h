@@ -1,11 +1,10 @@
 /*
- * reconcile_impl.h - one pass over one TrainJob; private to core/manager/reconcile*.c,
- * notes.c.
+ * reconcile_impl.h - one pass over one TrainJob; private to core/manager/reconcile*.c.
  *
- *     reconcile.c           the order, and when a pass is too early
+ *     reconcile.c           order of a pass; skipped if the watch lags behind our writes
  *     reconcile_objects.c   runtime, pipeline, writing the objects
  *     reconcile_status.c    status, deadline, events about both
- *     notes.c               what this process remembers of its own writes
+ *     job_memory.c          this process's record of its own writes
  */
 #ifndef MANAGER_RECONCILE_IMPL_H
 #define MANAGER_RECONCILE_IMPL_H
@@ -16,32 +15,31 @@
 #include "manager/snapshots.h"
 
 struct reconciler {
-	struct arena arena; /* of the strings in conf */
+	struct arena arena; /* owns the strings in conf */
 	struct reconciler_conf conf;
 	struct snapshots snapshots;
 	struct count_limit counts;
-	atomic_bool crd_lacks_state; /* the CRD, upstream's, knows no status.state */
+	atomic_bool crd_lacks_state; /* the CRD is upstream's, without status.state */
 };
 
-/* The JobSet of the TrainJob's name. */
+/* The JobSet with the TrainJob's name. */
 struct pass_jobset {
-	cJSON *own;          /* jobset_digest() of the TrainJob's; NULL: it has none */
-	bool name_taken;     /* by another owner */
-	bool of_predecessor; /* it is of a deleted TrainJob of that name */
+	cJSON *own;          /* jobset_digest() of the TrainJob's own; NULL: none */
+	bool name_taken;     /* another owner has a JobSet with that name */
+	bool of_predecessor; /* a deleted TrainJob of the same name owns the JobSet */
 };
 
 struct pass_objects {
-	cJSON *cache;     /* an array of what has been read; without a uid: absent */
-	bool create_only; /* a new TrainJob has none: do not read, create */
-	const cJSON
-		*unknown_snapshot; /* check it before the JobSet is written; or NULL */
-	unsigned foreign_changes;  /* the note's, when the pass began */
+	cJSON *cache;     /* array of the objects read; one without a uid is absent */
+	bool create_only; /* a new TrainJob has no objects: create without reading */
+	const cJSON *unknown_snapshot; /* to check before writing the JobSet; or NULL */
+	unsigned foreign_changes;      /* job_memory.foreign_changes at the start */
 };
 
 struct pass_status {
-	cJSON *before;            /* NULL: there was none */
-	char *first_failure;      /* the one that explains the others; NULL: not known */
-	size_t first_failure_len; /* so much of it is in the status */
+	cJSON *before;            /* the status at the start; NULL: none */
+	char *first_failure;      /* pod_facts_first_failure(); NULL: not known */
+	size_t first_failure_len; /* the part of it that is in the status */
 	char now[TIME_TEXT_SIZE];
 };
 
@@ -50,41 +48,50 @@ struct pass {
 	const char *key, *ns, *name;
 	struct arena arena;
 	struct job_memory *note;
-	cJSON *tj; /* its status is edited in place */
+	cJSON *tj; /* status is edited in place */
 	struct pass_jobset jobset;
 	struct pass_objects objects;
 	struct pass_status status;
-	int64_t requeue_ms; /* 0: no need */
+	int64_t requeue_ms; /* see requeue_after(); 0: none requested */
 };
 
-/* The earliest of those that were asked for. */
+/* Runs the next pass in ms; the earliest request of a pass wins. */
 void requeue_after(struct pass *p, int64_t ms);
+/* Records an event about the TrainJob; with no recorder in conf, does nothing. */
 void pass_event(struct pass *p, bool warning, const char *reason, const char *message);
 
 /*
- * Everything from the runtime to the written objects. ERR_CONFLICT: an object changed or
- * is being deleted: retry soon, without an event.
+ * Loads the runtime, runs the pipeline and writes the objects, or does nothing if the
+ * inputs are those of the last complete pass. ERR_CONFLICT: an object was changed or is
+ * being deleted: retry soon, without an event.
  */
 MUST_CHECK int objects_reconcile(struct pass *p, struct error *err);
-/* Reads the TrainJob. ERR_CONFLICT: it was deleted, or another has its name. */
+/* Reads the live TrainJob. ERR_CONFLICT: deleted, or another one has that name. */
 MUST_CHECK int check_alive(struct pass *p, struct error *err);
-/* The API server refuses because the namespace is being deleted. */
+/* True: the API server refused a write because the namespace is being deleted. */
 bool is_namespace_dying(const struct error *err);
-/* The TrainJob's own JobSet, by its uid; an absent one is no error. */
+/* Deletes the TrainJob's own JobSet, by uid. An absent JobSet is no error. */
 MUST_CHECK int objects_delete_jobset(struct pass *p, const char *propagation,
 				     struct error *err);
 
-/* Makes writing `obj` fail unless `existing` (NULL: nothing) is what it replaces. */
+/* A write of `obj` then fails unless it replaces `existing` (NULL: no object). */
 void write_precondition(cJSON *obj, const cJSON *existing);
-/* ERR_CONFLICT: a deleted TrainJob of that name owns it; ERR_EXISTS: another owner. */
+/*
+ * Fails unless `tj` controls `obj`. ERR_CONFLICT: `obj` is being deleted or belongs to a
+ * deleted TrainJob of that name; ERR_EXISTS: to another owner, or to none.
+ */
 MUST_CHECK int check_owner(const cJSON *obj, const cJSON *tj, struct error *err);
 
-/* `built`: the objects are as they should be. */
+/*
+ * Computes and writes the status, records its events and deletes the JobSet after the
+ * deadline. `built`: all objects are up to date. A deleted TrainJob is no error.
+ */
 MUST_CHECK int status_reconcile(struct pass *p, bool built, struct error *err);
-/* A merge patch of the status from `was` (may be NULL) to `is`; NULL: they are equal. */
+/* A merge patch from `before` (or NULL) to `is`, the caller's; NULL: they are equal. */
 cJSON *status_patch(const cJSON *before, const cJSON *is);
-/* Remove the one that counts from the gauge, add another; NULL: none. */
+/* The gauge trainer_trainjobs: counts the TrainJob as `state`, no longer as before. */
 void count_state(struct pass *p, const char *state);
+/* Removes the TrainJob from the gauge, if it is counted. */
 void uncount_state(struct reconciler *r, struct job_memory *n);
 
 extern const struct metric trainjobs_gauge, jobset_seconds, failures_total;

@@ -1,4 +1,4 @@
-/* Runs the pipeline and writes a TrainJob's objects: reconcile_impl.h. */
+/* reconcile_objects.c - build and write the objects (manager/reconcile_impl.h). */
 #include "api/meta.h"
 #include "base/cleanup.h"
 #include "base/hash.h"

@@ -1,4 +1,4 @@
-/* Computes and writes a TrainJob's status, deadline and events: reconcile_impl.h. */
+/* reconcile_status.c - status, deadline and events (manager/reconcile_impl.h). */
 #include "api/meta.h"
 #include "base/cleanup.h"
 #include "base/str.h"

@@ -1,4 +1,4 @@
-/* Watches runtimes, and reads those not seen yet: runtimes.h. */
+/* runtimes.c - watch runtimes, read those not listed yet (manager/runtimes.h). */
 #include "manager/runtimes.h"
 
 #include <pthread.h>

@@ -1,8 +1,8 @@
 /*
- * runtimes.h - TrainingRuntimes and ClusterTrainingRuntimes, watched.
+ * runtimes.h - a watch of TrainingRuntimes and ClusterTrainingRuntimes.
  *
- * As upstream's cache has them, but a runtime that the watch has not delivered yet is
- * read: it may be created together with its TrainJob.
+ * As upstream's cache, but a runtime that the watch has not delivered yet is read from
+ * the API server: users create a runtime together with its TrainJob.
  */
 #ifndef MANAGER_RUNTIMES_H
 #define MANAGER_RUNTIMES_H
@@ -11,17 +11,22 @@
 
 struct runtimes;
 
+/* Starts the watches and returns; see informer.h. kube outlives them. */
 MUST_CHECK int runtimes_start(struct runtimes **ret, struct kube *kube,
 			      struct error *err);
 void runtimes_stop(struct runtimes *r); /* NULL is fine */
 
-/* *ret is the caller's; errors as kube_get(). r NULL: always read; kube NULL: never. */
+/*
+ * The runtime, from the watch or else from the API server; *ret is the caller's. r NULL:
+ * not from the watch; kube NULL: only from it (ERR_NOT_FOUND). Errors as kube_get().
+ */
 MUST_CHECK int runtimes_get(struct runtimes *r, struct kube *kube,
 			    const struct kube_ref *ref, cJSON **ret, struct error *err);
 
 /*
- * Calls `see` for each runtime, now and when one is created or changed, in any thread but
- * never twice at once. NULL ends that: no call is under way afterwards.
+ * Calls `see` for each runtime now, and for each that is created or changed; from any
+ * thread, but never concurrently. With NULL, no more calls begin, and none is under way
+ * after the return.
  */
 void runtimes_show(struct runtimes *r, void (*see)(void *ctx, const cJSON *runtime),
 		   void *ctx);

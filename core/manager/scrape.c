@@ -1,4 +1,4 @@
-/* Serves /metrics, to authorized callers only: scrape.h. */
+/* scrape.c - serve /metrics to authorized callers only (manager/scrape.h). */
 #include "manager/scrape.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Opens the controller's listeners and wires health checks: serve.h. */
+/* serve.c - open the listeners and connect the health checks (manager/serve.h). */
 #include "manager/serve.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /*
  * serve.h - the listeners of the controller's process: health, metrics, webhooks, and
- * the status server where its gate is on. All replicas have them.
+ * the status server if its gate is on. All replicas have them.
  */
 #ifndef MANAGER_SERVE_H
 #define MANAGER_SERVE_H
@@ -10,11 +10,11 @@
 #include "manager/scrape.h"
 #include "manager/webhook.h"
 
-/* From config.tls; unknown names in it are ignored with a warning. */
+/* A TLS server with the settings of config.tls. Unknown names are logged and ignored. */
 MUST_CHECK int serve_tls(struct tls_server **ret, const struct manager_config *config,
 			 struct error *err);
 
-/* config.webhook_client_ca's certificates; *ret NULL: not set. ERR_INVALID names the file. */
+/* Loads config.webhook_client_ca; *ret NULL: not set. ERR_INVALID names the file. */
 MUST_CHECK int serve_client_ca(struct tls_client_ca **ret,
 			       const struct manager_config *config, struct error *err);
 
@@ -28,12 +28,12 @@ struct servers_conf {
 	struct scrape *scrape;
 	struct webhook *webhook;
 	struct progress_server *progress_server; /* NULL: the gate is off */
-	/* Why readiness reports JobSet as missing, or NULL. The function may be NULL. */
+	/* Returns why readiness reports JobSet as missing, or NULL. May be NULL. */
 	const char *(*jobset_problem)(void *ctx);
 	void *ctx;
 };
 
-/* All listen when it returns; everything in conf outlives them. */
+/* Returns when all servers listen; everything in conf outlives them. */
 MUST_CHECK int servers_start(struct servers **ret, const struct servers_conf *conf,
 			     struct error *err);
 void servers_stop(struct servers *s, int64_t grace_ms); /* frees */

@@ -1,4 +1,4 @@
-/* Passes over one TrainJob for a caller that has the pods: single.h. */
+/* single.c - passes over one TrainJob, without threads (manager/single.h). */
 #include "manager/single.h"
 
 #include <stdlib.h>

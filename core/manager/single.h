@@ -1,9 +1,9 @@
 /*
- * single.h - the controller of one TrainJob, without threads: who runs its pods calls it in
- * turn (local/run.h).
+ * single.h - the controller of one TrainJob, single-threaded: the caller that runs the
+ * pods also calls the passes (local/run.h).
  *
- * The same passes as the controller's (reconcile.h), over an API of this process, which has
- * answered when a call returns, so that nothing is watched or queued.
+ * The passes are those of reconcile.h. The API is in this process: an object is up to
+ * date as soon as a call returns, so that nothing is watched or queued.
  */
 #ifndef MANAGER_SINGLE_H
 #define MANAGER_SINGLE_H
@@ -13,11 +13,11 @@
 struct single;
 
 struct single_conf {
-	struct kube *kube;     /* the API's, with the namespace, runtime and TrainJob */
-	const char *ns, *name; /* copied, as the others */
-	/* Of the status server, and its CA (PEM); NULL: none. */
+	struct kube *kube;     /* has the namespace, runtime and TrainJob; borrowed */
+	const char *ns, *name; /* the TrainJob; all strings are copied */
+	/* The URL of the status server and its CA (PEM); NULL: no status server. */
 	const char *status_server_url, *status_server_ca;
-	/* An event (core/v1) about the TrainJob, as it is now: event.h. */
+	/* Called from single_pass() and single_pod() with each event, new or repeated. */
 	void (*on_event)(void *ctx, const cJSON *event);
 	void *ctx;
 };
@@ -27,11 +27,11 @@ MUST_CHECK int single_new(struct single **ret, const struct single_conf *conf,
 void single_free(struct single *s); /* NULL is fine */
 
 /*
- * One pass, after something has changed. *ret_after_ms: the next one is due then, though
- * nothing changes; 0: none is.
+ * Runs one pass; call it after each change. *ret_after_ms: also call it after that time;
+ * 0: not until the next change. Errors as reconcile_trainjob().
  */
 MUST_CHECK int single_pass(struct single *s, int64_t *ret_after_ms, struct error *err);
-/* A pod of it has changed; old, now: NULL before it is there, and when it is gone. */
+/* Call for each change of a pod; old is NULL for a new pod, now for a deleted one. */
 void single_pod(struct single *s, const cJSON *old, const cJSON *now);
 
 #endif

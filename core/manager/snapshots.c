@@ -1,4 +1,4 @@
-/* Keeps the texts of snapshots that were made last: snapshots.h. */
+/* snapshots.c - cache the texts of the latest snapshots (manager/snapshots.h). */
 #include "manager/snapshots.h"
 
 #include <stdlib.h>

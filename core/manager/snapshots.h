@@ -1,5 +1,5 @@
 /*
- * snapshots.h - the snapshots written last, for the many TrainJobs of one runtime.
+ * snapshots.h - a cache of runtime snapshots, shared by all TrainJobs of a runtime.
  */
 #ifndef MANAGER_SNAPSHOTS_H
 #define MANAGER_SNAPSHOTS_H
@@ -11,12 +11,12 @@
 
 struct snapshots {
 	pthread_mutex_t lock;
-	struct map map; /* "uid version" of a runtime -> its text; the oldest first */
+	struct map map; /* "uid version" of a runtime -> snapshot_text(); oldest first */
 };
 
 void snapshots_init(struct snapshots *s);
 void snapshots_release(struct snapshots *s);
-/* As snapshot_make(). */
+/* As snapshot_make(), but from the cache if it has that version. Thread-safe. */
 MUST_CHECK int snapshots_make(struct snapshots *s, cJSON **ret, const cJSON *tj,
 			      const cJSON *runtime, struct error *err);
 

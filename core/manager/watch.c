@@ -1,4 +1,4 @@
-/* What is watched, and which TrainJobs an event queues: watch.h. */
+/* watch.c - the watches, and which TrainJobs an event queues (manager/watch.h). */
 #include "manager/watch.h"
 
 #include <stdatomic.h>

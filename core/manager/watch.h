@@ -1,5 +1,5 @@
 /*
- * watch.h - what is watched, what of it is stored, and which TrainJobs an event queues.
+ * watch.h - the watches, the fields that they store, and which TrainJobs an event queues.
  *
  *     TrainJob                       itself
  *     JobSet, PodGroup (both kinds)  the controller in ownerReferences
@@ -7,7 +7,7 @@
  *     LimitRange                     suspended TrainJobs of its namespace
  *     RuntimeClass                   suspended TrainJobs whose runtime names it
  *     TrainingRuntime, Cluster...    runtimes.h, to remove upstream's old finalizer
- *     Pod (label of JobSet)          pods.h; until it has succeeded
+ *     Pod (label of JobSet)          pods.h; not watched after it has succeeded
  *
  * Secrets are read and written by name, never watched. A kind whose CRD is missing is
  * watched once the CRD exists.
@@ -29,22 +29,25 @@ struct watches_conf {
 	/* Runtimes with the old finalizer: keys "ns/name", and "name". */
 	struct workqueue *runtimes, *cluster_runtimes;
 	struct runtimes *runtime_docs;
-	struct pod_facts *pods;     /* fed with pods; may be NULL */
+	struct pod_facts *pods;     /* gets each change of a pod; NULL: no pod watch */
 	struct job_memories *notes; /* the reconciler's */
 };
 
-/* Starts them all; only TrainJob and JobSet are waited for by watches_wait(). */
+/* Starts all watches and returns. Everything in conf outlives them. */
 MUST_CHECK int watches_start(struct watches **ret, const struct watches_conf *conf,
 			     struct error *err);
-MUST_CHECK int watches_wait(struct watches *w, struct error *err); /* ERR_STOPPED */
-void watches_stop(struct watches *w);
+/* Waits for the first lists of TrainJobs and JobSets. ERR_STOPPED: shutting down. */
+MUST_CHECK int watches_wait(struct watches *w, struct error *err);
+void watches_stop(struct watches *w); /* frees; NULL is fine */
 
 /*
- * The apiVersion, as a constant, of PodGroups that the API server lacked when last
- * asked; NULL: it has them. It is asked again now, at most once a second.
+ * Does the API server lack this PodGroup kind? Its apiVersion, a constant, if the kind
+ * was missing at the last discovery; NULL: the kind is served. Triggers a new discovery,
+ * at most once a second.
  */
 const char *watches_lack_groups(struct watches *w, const char *api_version);
 
+/* Borrowed, valid until watches_stop(). */
 struct informer *watches_trainjobs(struct watches *w);
 struct informer *watches_jobsets(struct watches *w);
 

@@ -1,4 +1,4 @@
-/* The four admission webhooks: webhook.h. */
+/* webhook.c - the four admission webhooks (manager/webhook.h). */
 #include "manager/webhook.h"
 
 #include <pthread.h>

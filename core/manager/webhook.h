@@ -9,13 +9,14 @@
  *     /validate-trainer-kubeflow-org-v1alpha1-trainingruntime
  *     /validate-trainer-kubeflow-org-v1alpha1-clustertrainingruntime
  *
- * A TrainJob is checked against its runtime, or against its snapshot of a deleted one.
+ * A TrainJob is checked against its runtime or, if that was deleted, its snapshot.
  * Denials are 403 Forbidden as upstream's (several errors as "[a, b]", each once), bodies
  * that do not decode 400. Unlike upstream: an update of metadata or suspend alone, or of
  * an object being deleted, is never denied; a member of the wrong JSON type is left to the
  * schema (422, with its path); updates of TrainingRuntimes are validated, too.
  * Warnings: deprecated runtimes, names that JobSet will refuse, runtimes that the
- * Python SDK cannot read (trainer/sdkcheck.h), those in which Open MPI 5 runs on one node.
+ * Python SDK cannot read (trainer/sdkcheck.h), and runtimes in which Open MPI 5 would run
+ * on one node only.
  */
 #ifndef MANAGER_WEBHOOK_H
 #define MANAGER_WEBHOOK_H
@@ -27,12 +28,12 @@
 struct webhook;
 
 struct webhook_conf {
-	struct kube *kube;         /* NULL: as if nothing were in the cluster */
+	struct kube *kube;         /* NULL: as if the cluster had no objects */
 	struct runtimes *runtimes; /* NULL: read from the API server */
 	struct metrics *metrics;   /* webhook_metrics; may be NULL */
-	bool status_server;        /* as the reconciler's */
-	bool claims_off;           /* as the reconciler's */
-	int64_t wait_ms;           /* for room to review a large object; 0: 8 s */
+	bool status_server;        /* as in reconciler_conf */
+	bool claims_off;           /* as in reconciler_conf */
+	int64_t wait_ms;           /* at most, for memory for a large object; 0: 8 s */
 };
 struct webhook *webhook_new(const struct webhook_conf *conf);
 void webhook_free(struct webhook *w);
@@ -42,8 +43,8 @@ void webhook_handle(void *webhook, const struct httpd_request *req,
 		    struct httpd_response *resp); /* httpd_conf.handle */
 
 /*
- * The same without HTTP and text, by the path; answer->warnings is an array. false: there is
- * no such path.
+ * The review of webhook_handle() without HTTP and JSON text. answer->warnings is an
+ * array. False: no webhook has that path.
  */
 bool webhook_review(struct webhook *w, const char *path,
 		    const struct admission_request *req, struct admission_answer *answer);

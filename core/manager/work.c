@@ -1,4 +1,4 @@
-/* The leader's queues and workers: work.h. */
+/* work.c - the leader's queues and workers (manager/work.h). */
 #include "manager/work.h"
 
 #include <stdatomic.h>

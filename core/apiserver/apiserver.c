@@ -1,4 +1,4 @@
-/* Routes requests to their handlers: apiserver.h. */
+/* apiserver.c - routes requests to their handlers (apiserver/apiserver.h). */
 #include "apiserver/apiserver.h"
 
 #include <string.h>
@@ -16,7 +16,7 @@ enum { MAX_PARAMETERS = 100 };
 
 /* ---- reading a request -------------------------------------------------------------- */
 
-/* Decoded first: %2F parts segments as well, as in an API server. */
+/* Decode before splitting: as in an API server, %2F separates segments. */
 static int read_path(struct exchange *x, struct error *err)
 {
 	const char *path;
@@ -93,7 +93,7 @@ static int check_manager(struct exchange *x, const char *manager)
 			     (unsigned char)*c, (size_t)(c - manager)));
 }
 
-/* The segment of the resource in /api/v1/... and /apis/GROUP/VERSION/...; 0: none. */
+/* Index of the resource's segment in /api/v1/... and /apis/GROUP/VERSION/...; 0: none. */
 static size_t read_version(struct exchange *x, const char **ret)
 {
 	if (x->n_path > 2 && str_eq(x->path[0], "api")) {
@@ -112,7 +112,7 @@ static const char *segment(const struct exchange *x, size_t i)
 	return i < x->n_path ? x->path[i] : "";
 }
 
-/* Is it a group of custom kinds? */
+/* Does this version have custom kinds? True for versions that are not served. */
 static bool is_custom(const char *api_version)
 {
 	for (const struct resource *r = resources; r->kind; r++)
@@ -121,7 +121,7 @@ static bool is_custom(const char *api_version)
 	return true;
 }
 
-/* Is it a path of a kind? */
+/* Read resource, namespace, name and subresource; false: the path has no resource. */
 static bool read_resource(struct exchange *x)
 {
 	const char *version;
@@ -150,7 +150,7 @@ static bool read_resource(struct exchange *x)
 	return true;
 }
 
-/* ---- who answers ------------------------------------------------------------------- */
+/* ---- routes ------------------------------------------------------------------------ */
 
 static bool may_enter(const struct exchange *x)
 {
@@ -210,7 +210,7 @@ static bool has_subresource(const struct exchange *x)
 	       (str_eq(x->subresource, "log") && resource_is(x->resource, RESOURCE_LOG));
 }
 
-/* A collection across all namespaces can only be read. */
+/* A collection across all namespaces: it can only be read. */
 static bool is_everywhere(const struct exchange *x)
 {
 	return resource_is(x->resource, RESOURCE_NAMESPACED) && !*x->ns;
@@ -252,7 +252,7 @@ static void no_subresource(struct exchange *x)
 		exchange_no_such_resource(x);
 }
 
-/* A segment that no name can be: as IsValidPathSegmentName. */
+/* As IsValidPathSegmentName(). True: the request was refused. */
 static bool is_no_name(struct exchange *x)
 {
 	const char *what = str_eq(x->name, ".") || str_eq(x->name, "..") ? x->name

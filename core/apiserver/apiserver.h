@@ -3,9 +3,10 @@
  * kinds.
  *
  * Serves reads, writes, patches, server-side apply and watches of the kinds in
- * resources.h, with discovery and OpenAPI; any other path is a 404. Takes requests of
- * net/httpd.h, from any number of threads; no request can harm it. Every caller has all
- * rights; for a server that listens, apiserver_conf.token says who may call.
+ * resources.h, with discovery and OpenAPI; any other path is a 404. Handles requests of
+ * net/httpd.h, from any number of threads; requests are untrusted. There is no
+ * authorization: every caller has all rights. apiserver_conf.token authenticates callers
+ * of a server that listens.
  *
  * Differences from a cluster: answers are JSON only (request bodies may be YAML, and for
  * built-in kinds protobuf), duplicate keys in a body are refused, each kind has one
@@ -18,7 +19,7 @@
 #include "base/json.h"
 #include "net/httpd.h"
 
-#define APISERVER_KUBERNETES "v1.34.0" /* the version that it behaves like */
+#define APISERVER_KUBERNETES "v1.34.0" /* the emulated version */
 
 struct apiserver;
 
@@ -42,7 +43,7 @@ struct log_options {
 	int64_t limit; /* bytes; -1: none */
 };
 
-/* The objects of a request, by kind, namespace ("": all) and name ("": all). */
+/* The objects that a request reads: kind, namespace and name; "": all. */
 struct wanted {
 	const char *kind, *ns, *name;
 };
@@ -71,28 +72,29 @@ struct apiserver_conf {
 	 */
 	int (*refresh)(void *ctx, const struct wanted *which, struct error *err);
 	/*
-	 * Called before an object is stored, to apply the change to what the object
-	 * represents, such as a run; `old` NULL: a creation. -1: refused; err has the
-	 * message, and a code or 0. May be NULL.
+	 * Called before an object is stored, to apply the change to the run that it
+	 * represents; `old` NULL: a creation. -1: refused; err has the message, and a
+	 * code or 0. May be NULL.
 	 */
 	int (*write)(void *ctx, const cJSON *old, const cJSON *obj, struct error *err);
 	/* The same before an object is deleted. -1: the object is kept. May be NULL. */
 	int (*remove)(void *ctx, const cJSON *obj, struct error *err);
 	void *ctx;
-	size_t max_events; /* changes kept for watches; 0: 4096 */
+	size_t max_events; /* of the changes kept for watches; 0: 4096 */
 };
 enum { APISERVER_MAX_BODY = 3 * 1024 * 1024 };
 
+/* Load the objects. Copies conf's token and pod_key; the rest must outlive the server. */
 MUST_CHECK int apiserver_new(struct apiserver **ret, const struct apiserver_conf *conf,
 			     struct error *err);
-void apiserver_stop(struct apiserver *s); /* watches end */
+void apiserver_stop(struct apiserver *s); /* ends all watches */
 void apiserver_free(struct apiserver *s); /* after the last request */
 
 void apiserver_handle(void *apiserver, const struct httpd_request *req,
 		      struct httpd_response *resp); /* httpd_conf.handle */
 void apiserver_large(void *apiserver, const struct httpd_request *req,
 		     struct httpd_response *resp); /* httpd_conf.on_large */
-/* Of this process (net/inside.h): needs no token. */
+/* For requests from this process (net/inside.h): no token is required. */
 void apiserver_handle_inside(void *apiserver, const struct httpd_request *req,
 			     struct httpd_response *resp);
 
@@ -101,7 +103,7 @@ void apiserver_handle_inside(void *apiserver, const struct httpd_request *req,
  */
 int64_t apiserver_cut(const struct apiserver *s);
 
-/* ---- for the code that runs pods behind it ---------------------------------------- */
+/* ---- for the code that runs the pods ----------------------------------------------- */
 
 /* A stored object, owned by the caller; NULL: not found. */
 cJSON *apiserver_get(struct apiserver *s, const char *api_version, const char *kind,
@@ -136,8 +138,9 @@ MUST_CHECK int apiserver_next(struct apiserver *s, const char *kind, int64_t *ve
 			      int64_t deadline, char **ret_key, struct error *err);
 
 /*
- * A request in the machine's own name, which may write read-only kinds. On failure err
- * has the status code and message.
+ * Make a request as this process, which may write read-only kinds. *ret (ret NULL: not
+ * wanted) is the answer, owned by the caller. On failure err has the status code and
+ * message.
  */
 MUST_CHECK int apiserver_write(struct apiserver *s, const char *method, const char *path,
 			       const cJSON *body, cJSON **ret, struct error *err);

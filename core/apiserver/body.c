@@ -1,4 +1,4 @@
-/* Reads the bodies of requests: exchange.h. */
+/* body.c - reads the bodies of requests (apiserver/exchange.h). */
 #include <string.h>
 #include <strings.h>
 

@@ -1,4 +1,4 @@
-/* Types and rules of metadata that no schema has, for it is changed before: prepare.h. */
+/* check_meta.c - checks of metadata that no schema contains (apiserver/prepare.h). */
 #include <string.h>
 
 #include "api/meta.h"
@@ -108,7 +108,7 @@ static bool is_standard(const char *finalizer)
 							FOREGROUND_FINALIZER, NULL });
 }
 
-/* An API server's own kinds insist on a domain; custom ones warn. */
+/* A finalizer without a domain: an error for built-in kinds, else a warning. */
 static void check_domain(struct exchange *x, const char *text, size_t i,
 			 const cJSON *value, struct field_errors *errs)
 {

@@ -1,4 +1,6 @@
-/* Deletes objects, with preconditions and propagation: exchange.h. */
+/*
+ * delete.c - deletes objects, with preconditions and propagation (apiserver/exchange.h).
+ */
 #include <string.h>
 
 #include "api/meta.h"
@@ -34,7 +36,7 @@ static int both_ways(struct exchange *x, const char *policy)
 		"orphanDependents and deletionPropagation cannot be both set");
 }
 
-/* A dry run that is no list must not be a deletion. */
+/* A dryRun of the wrong type must not be ignored: the object would be deleted. */
 static int check_types(struct exchange *x)
 {
 	static const struct {
@@ -179,7 +181,7 @@ static int mark(struct exchange *x, const struct stored *before, cJSON *obj,
 			   err);
 }
 
-/* As the admission plugin NamespaceLifecycle. */
+/* Refuse to delete the immortal namespaces of the admission plugin NamespaceLifecycle. */
 static int check_mortal(struct exchange *x)
 {
 	static const char *const stay[] = { "default", "kube-system", "kube-public",
@@ -211,7 +213,10 @@ static int remove_stored(struct exchange *x, const struct stored *before,
 	return x->dry_run ? 0 : storage_delete(x->server->storage, before, NULL, err);
 }
 
-/* A namespace takes no new objects from now on, and goes with the last it has. */
+/*
+ * Mark a namespace as terminating: no object can be created in it, and it is removed with
+ * its last object. Returns as delete_stored().
+ */
 static int terminate(struct exchange *x, const struct stored *before, cJSON *obj)
 {
 	struct error err = { 0 };
@@ -230,7 +235,10 @@ static int terminate(struct exchange *x, const struct stored *before, cJSON *obj
 	return 0;
 }
 
-/* obj becomes what is sent. 1: somebody else was quicker. */
+/*
+ * One attempt; obj becomes the answer. 0: done, *ret_gone: removed, not only marked; 1: a
+ * concurrent write was first; -1: refused and answered.
+ */
 static int delete_stored(struct exchange *x, const struct stored *before, cJSON *obj,
 			 const struct options *o, bool *ret_gone)
 {
@@ -289,7 +297,7 @@ static int busy(struct exchange *x)
 void delete_one(struct exchange *x)
 {
 	const char *key = exchange_key(x, x->resource, x->ns, x->name);
-	cleanup_json cJSON *ended = NULL; /* what it represents no longer exists */
+	cleanup_json cJSON *ended = NULL; /* the object whose run has been removed */
 	struct options o;
 	int rc = 1;
 
@@ -317,7 +325,10 @@ void delete_one(struct exchange *x)
 		(void)busy(x);
 }
 
-/* One of many, also when it changes meanwhile. *ret: as it went; NULL: it is not meant. */
+/*
+ * Delete an object of a collection, even if it changes meanwhile. *ret: as last stored;
+ * NULL: it no longer exists or does not match. -1: answered.
+ */
 static int delete_listed(struct exchange *x, const struct stored *listed,
 			 const struct options *o, const struct selection *meant,
 			 cJSON **ret)

@@ -1,4 +1,4 @@
-/* What this API serves: /version, /api, /apis and /openapi/v3 (exchange.h). */
+/* discovery.c - serves /version, /api, /apis and /openapi/v3 (apiserver/exchange.h). */
 #include <string.h>
 
 #include "apiserver/exchange.h"
@@ -57,7 +57,7 @@ static void put_words(cJSON *doc, const char *const *words, const char *key)
 		json_put(doc, strings(words), key);
 }
 
-/* ---- version by version ------------------------------------------------------------- */
+/* ---- APIGroupList, APIResourceList -------------------------------------------------- */
 
 static cJSON *resource_entry(struct arena *arena, const struct resource *r,
 			     const char *sub, const char *const *verbs)
@@ -103,7 +103,7 @@ static cJSON *resource_list(struct arena *arena, const char *api_version)
 	return list;
 }
 
-/* Is it the first of its group in the table? */
+/* Is r the first resource of its group in the table? */
 static bool is_first(struct arena *arena, const struct resource *r)
 {
 	const char *group = resource_group(arena, r);
@@ -156,7 +156,7 @@ static cJSON *core_versions(void)
 
 /* ---- aggregated discovery -------------------------------------------------------- */
 
-/* Built-in kinds omit the group that their list names; custom ones repeat it. */
+/* responseKind of built-in kinds is without group and version, as in an API server. */
 static cJSON *kind_entry(struct arena *arena, const struct resource *r)
 {
 	bool custom = resource_is(r, RESOURCE_CUSTOM);

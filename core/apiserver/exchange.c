@@ -1,4 +1,4 @@
-/* Reads requests and builds answers: exchange.h. */
+/* exchange.c - reads requests and builds answers (apiserver/exchange.h). */
 #include "apiserver/exchange.h"
 
 #include <string.h>
@@ -33,7 +33,7 @@ bool exchange_header_has(const struct exchange *x, const char *header, const cha
 
 /* ---- answers ----------------------------------------------------------------------- */
 
-/* What does not fit is left out, as a whole: a head ends with the end of a line. */
+/* Add a Warning header, or omit it if it does not fit: headers are never truncated. */
 static void warn(struct exchange *x, const char *text)
 {
 	cleanup_json cJSON *quoted =

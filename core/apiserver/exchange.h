@@ -1,5 +1,5 @@
 /*
- * exchange.h - one request to this machine's API: what it asks, and its answer. Private to
+ * exchange.h - one request to this machine's API and its answer. Private to
  * core/apiserver.
  *
  * Answers and messages follow k8s.io/apiserver and k8s.io/apimachinery pkg/api/errors.
@@ -37,11 +37,11 @@ struct exchange {
 	cJSON *body;                         /* of the request; owned */
 	cJSON *warnings;                     /* array of strings; owned */
 	bool dry_run;
-	bool custom;         /* the path's group is of custom kinds */
-	bool internal;       /* the machine's own: may write read-only kinds */
+	bool custom;         /* the path's group has custom kinds */
+	bool internal;       /* by exchange_write(): may write read-only kinds */
 	bool trusted;        /* needs no token */
-	struct gc *gc;       /* of the collection that asks this; NULL: somebody else */
-	const char *manager; /* fieldManager, or the agent's name */
+	struct gc *gc;       /* the collection that makes this request; NULL: none */
+	const char *manager; /* fieldManager, or the name in User-Agent */
 	char now[TIME_TEXT_SIZE];
 };
 
@@ -49,24 +49,27 @@ const char *exchange_query(const struct exchange *x,
 			   const char *name); /* "" when absent */
 bool exchange_flag(const struct exchange *x,
 		   const char *name); /* present, and not "false" or "0" */
-/* The media type of a list (Accept, Content-Type) without its parameters. */
+/* Does the value of that header contain `word`, in any case? */
 bool exchange_header_has(const struct exchange *x, const char *header, const char *word);
 
-/* These answer the request. Those that return an int return -1. */
+/* ---- answers: each answers the request; an int is always -1 ----------------------- */
 void exchange_answer(struct exchange *x, int code, const cJSON *doc);
 void exchange_text(struct exchange *x, int code, const char *type, const char *text,
 		   size_t len);
+/* A metav1.Status with this code, reason (NULL: none) and message. */
 int exchange_refuse(struct exchange *x, int code, const char *reason, const char *fmt,
 		    ...) PRINTF_LIKE(4, 5);
-/* The same with details: {name, group, kind} of the object; or others. */
+/* The same with StatusDetails: those of the request's object. */
 int exchange_refuse_object(struct exchange *x, int code, const char *reason,
 			   const char *message);
+/* StatusDetails {name, group, kind}, without empty ones; owned by the caller. */
 cJSON *exchange_details(const char *name, const char *group, const char *kind);
 int exchange_refuse_with(struct exchange *x, int code, const char *reason,
 			 cJSON *take_details, const char *message);
 int exchange_not_found(struct exchange *x);        /* the named object */
 int exchange_no_such_resource(struct exchange *x); /* the path names no kind */
 void exchange_no_such_path(struct exchange *x);    /* the path serves no kinds */
+/* errors.NewInvalid: 422 with a cause for each error. */
 int exchange_invalid(struct exchange *x, const struct field_errors *errs);
 /* The same for another kind, such as "CreateOptions" of "meta.k8s.io". */
 int exchange_invalid_of(struct exchange *x, const char *group, const char *kind,
@@ -74,15 +77,17 @@ int exchange_invalid_of(struct exchange *x, const char *group, const char *kind,
 /* An invalid query parameter, a field of CreateOptions, DeleteOptions and others. */
 int exchange_bad_option(struct exchange *x, enum field_error_type type, const char *field,
 			const cJSON *value, const char *detail);
-int exchange_conflict(struct exchange *x, const char *why);
-/* The body is not an object of its kind; printf-like. */
+int exchange_conflict(struct exchange *x, const char *why); /* errors.NewConflict */
+/* 400: the body does not decode as an object of the resource's kind. */
 int exchange_not_of_kind(struct exchange *x, const char *fmt, ...) PRINTF_LIKE(2, 3);
-int exchange_error(struct exchange *x, const struct error *err); /* of the storage */
+/* An error of storage.h: 413, 409 or 500. */
+int exchange_error(struct exchange *x, const struct error *err);
+/* A metav1.Status, owned by the caller. reason, message: NULL: none. */
 cJSON *status_of(int code, const char *reason, const char *message);
 
 /*
- * Read the body into x->body; on failure the request is answered. body_object() decides
- * by the Content-Type; `fields` NULL: no protobuf. `kind` is for messages.
+ * Read the body into x->body; -1: answered. body_object() decodes by the Content-Type;
+ * `fields` NULL: no protobuf. `kind` is named in messages.
  */
 MUST_CHECK int body_object(struct exchange *x, const char *kind,
 			   const struct proto_field *fields);
@@ -97,12 +102,12 @@ int exchange_refresh(struct exchange *x);
 /* Keys of the storage, in the arena. */
 const char *exchange_key(struct exchange *x, const struct resource *r, const char *ns,
 			 const char *name);
-const char *exchange_prefix(struct exchange *x); /* of a list or a watch */
+const char *exchange_prefix(struct exchange *x); /* of the keys of a list or watch */
 
 /* ---- handlers; each answers the request ------------------------------------------- */
-void discovery_get(struct exchange *x); /* /version, /api, /apis */
-void openapi_get(struct exchange *x);   /* /openapi/v3 */
-bool discovery_has(const struct exchange *x);
+void discovery_get(struct exchange *x);       /* /version, /api, /apis */
+void openapi_get(struct exchange *x);         /* /openapi/v3 */
+bool discovery_has(const struct exchange *x); /* is the path one of discovery_get()? */
 void read_get(struct exchange *x);
 void read_list(struct exchange *x);
 void watch_start(struct exchange *x);
@@ -115,26 +120,29 @@ void log_get(struct exchange *x); /* pods/log */
 void review_create(
 	struct exchange *x); /* SelfSubjectAccessReview, TokenReview and others */
 
-/* Which objects a list or a watch selects. */
+/* The objects that a list, watch or deletecollection selects. */
 struct selection {
 	const struct requirement *labels, *fields;
-	const char *name; /* of the one object, or NULL */
+	const char *name; /* the only name, or NULL */
 	bool by_key;      /* selects by name and namespace only */
 };
+/* Parse labelSelector and fieldSelector; -1: answered. */
 MUST_CHECK int selection_read(struct exchange *x, struct selection *ret);
-/* resourceVersion and its match, of a list or a watch. */
+/* Check resourceVersion and resourceVersionMatch of a list or watch; -1: answered. */
 MUST_CHECK int version_check(struct exchange *x, bool watch);
 bool selection_matches(const struct selection *s, const cJSON *obj);
-/* The same for a stored object, which is parsed only if necessary. */
+/* As selection_matches(); parses the object only if necessary. */
 bool selection_has(const struct selection *s, const struct stored *obj);
 
-/* How objects are sent: whole, as a Table, as PartialObjectMetadata. */
+/* The form of objects in the answer: whole, a Table, or PartialObjectMetadata. */
 enum form { FORM_WHOLE, FORM_TABLE, FORM_META };
+/* Choose by the Accept header; -1: answered. */
 MUST_CHECK int form_read(struct exchange *x, enum form *ret);
+/* Convert an object or a list; owned by the caller. `first`: with columnDefinitions. */
 cJSON *form_object(struct exchange *x, enum form form, cJSON *take_obj, bool first);
 cJSON *form_list(struct exchange *x, enum form form, cJSON *take_list);
 
-/* As apiserver_write(), to the server of `by` and part of its works. */
+/* As apiserver_write(), to by->server and as a part of by->gc. */
 MUST_CHECK int exchange_write(const struct exchange *by, const char *method,
 			      const char *path, const cJSON *body, cJSON **ret,
 			      struct error *err);

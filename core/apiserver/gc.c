@@ -1,11 +1,8 @@
 /*
- * Deletes dependents with their owners: exchange.h.
+ * gc.c - garbage collection of dependents, owners and namespaces (apiserver/gc.h).
  *
- * These are dependents of deleted objects, the objects of a deleted namespace, and owners
- * that wait for their dependents (foreground).
- *
- * Follows kube-controller-manager's garbage collector and namespace controller, at once
- * instead of after a while.
+ * Follows kube-controller-manager's garbage collector and namespace controller, but acts
+ * within the request instead of later.
  */
 #include "apiserver/gc.h"
 
@@ -16,7 +13,7 @@
 #include "base/str.h"
 #include "base/xmalloc.h"
 
-/* Begun by one request, and added to by those that it makes: in the order they came. */
+/* A step to run, in the order of gc_add(). */
 struct work {
 	cJSON *obj;
 	enum gc_step what;
@@ -34,7 +31,7 @@ static bool is_owned(const cJSON *obj, const char *uid)
 	       json_find_const(json_get(obj, "metadata", "ownerReferences"), "uid", uid);
 }
 
-/* Find an owner by reference and uid; false: deleted, or another object now. */
+/* Is the owner stored, with the uid of the reference? */
 static bool owner_exists(struct apiserver *s, const cJSON *ref, const char *ns)
 {
 	const struct resource *r =
@@ -44,7 +41,7 @@ static bool owner_exists(struct apiserver *s, const cJSON *ref, const char *ns)
 	cleanup_json cJSON *obj = NULL;
 
 	if (!r || !owner_name(ref))
-		return true; /* a kind that is not served here: unknown */
+		return true; /* the kind is not served here: assume so */
 	found = storage_get(s->storage,
 			    exchange_key(&x, r, ns ? ns : "", owner_name(ref)));
 	arena_clear(&x.arena);
@@ -92,7 +89,10 @@ static void remove_object(struct gc *w, const struct stored *st, const cJSON *ob
 		error_clear_if(&ignored, ignored.kind); /* somebody was quicker */
 }
 
-/* Those that may be owned, until one for which `use` is true: was there one? */
+/*
+ * Call `use` for the objects whose text contains the owner's uid, until it returns true;
+ * returns whether it did.
+ */
 static bool any_object(struct gc *w, const cJSON *owner,
 		       bool (*use)(struct gc *w, const struct stored *st, cJSON *obj,
 				   const char *uid))
@@ -168,7 +168,7 @@ static void collect_dependents(struct gc *w, const cJSON *gone)
 		(void)any_object(w, gone, collect_one);
 }
 
-/* ---- owners that wait (foreground) -------------------------------------------------- */
+/* ---- foreground deletion ------------------------------------------------------------ */
 
 static bool waits(const cJSON *obj)
 {
@@ -267,7 +267,7 @@ static void collect_orphan(struct gc *w, const cJSON *obj)
 		remove_object(w, st, obj);
 }
 
-/* ---- one after the other ------------------------------------------------------------ */
+/* ---- the queue of steps ------------------------------------------------------------- */
 
 static const struct {
 	enum gc_step what;

@@ -1,9 +1,10 @@
 /*
- * gc.h - what is to be done about objects that belong to an object, or to which it
- * belongs, when it is stored or removed. Private to core/apiserver.
+ * gc.h - garbage collection of owned objects, and of the contents of namespaces, as
+ * kube-controller-manager does it. Private to core/apiserver.
  *
- * A request that is part of such work leaves what follows of it to whoever began, so that
- * no chain of owners, however long, is recursion.
+ * Runs within the request that stores or deletes an object. The requests of a collection
+ * only queue their steps (exchange.gc), so a chain of owners of any length needs no
+ * recursion. Errors, such as conflicts with other requests, are ignored.
  */
 #ifndef APISERVER_GC_H
 #define APISERVER_GC_H
@@ -11,22 +12,26 @@
 #include "apiserver/exchange.h"
 
 enum gc_step {
-	GC_DEPENDENTS = 1, /* it is gone or going: what belongs to it goes as well */
-	/* It is gone: those that wait for that go, owners (foreground) and its namespace. */
+	GC_DEPENDENTS = 1, /* delete the dependents that have no other owner */
+	/* The object is removed: end owners in foreground deletion, and its namespace. */
 	GC_OWNERS = 2,
-	GC_FOREGROUND = 4, /* it goes when nothing belongs to it any more */
-	GC_ORPHANS = 8,    /* it is new: without any of its owners it goes at once */
+	GC_FOREGROUND = 4, /* remove foregroundDeletion if no dependent exists */
+	GC_ORPHANS = 8,    /* the object is new: delete it if none of its owners exists */
 };
-#define FOREGROUND_FINALIZER "foregroundDeletion" /* the finalizer of one that waits */
+#define FOREGROUND_FINALIZER "foregroundDeletion" /* metav1.FinalizerDeleteDependents */
 
-/* Deleted, and no finalizer is left. */
+/* Does the object have a deletionTimestamp and no finalizer? */
 bool gc_is_finished(const cJSON *obj);
+/* Run these steps (GC_...) and all that follow; within a collection, queue them. */
 void gc_collect(struct exchange *x, const cJSON *obj, unsigned what);
-/* What belongs to it stays without it. */
+/* Orphan the dependents: remove their references to this owner. */
 void gc_release(struct apiserver *s, const cJSON *owner);
-/* An object of it is gone: a terminating namespace goes with its last. */
+/* Remove the namespace if it is terminating, without finalizers, and empty. */
 void gc_namespace_end(struct apiserver *s, const char *name);
-/* What the last server of the log did not come to do before it was killed. */
+/*
+ * At the start, for collections that a killed server did not finish: delete the objects
+ * whose owners do not exist, and the contents of terminating namespaces.
+ */
 void gc_resume(struct apiserver *s);
 
 #endif

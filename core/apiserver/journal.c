@@ -1,4 +1,4 @@
-/* An append-only log of changes: journal.h. */
+/* journal.c - an append-only log of changes (apiserver/journal.h). */
 #include "apiserver/journal.h"
 
 #include <errno.h>
@@ -106,7 +106,7 @@ static bool is_whole(const unsigned char *p, size_t left)
 	       get32(p + 4) == crc32c(0, p + HEAD, n);
 }
 
-/* Only the last record may be incomplete: does a complete one follow? */
+/* Does a complete record follow this incomplete one? Then it is not the log's last. */
 static bool is_damaged(const unsigned char *p, size_t left)
 {
 	for (p++, left--; left > HEAD; p++, left--)
@@ -389,7 +389,7 @@ int journal_rewrite(struct journal *j,
 	if (fsync(j->dir)) {
 		error_errno(err, errno, "%s", j->path);
 		close(fd);
-		/* Whether the old log or the new one is read after a crash, nobody knows. */
+		/* After a crash either the old or the new log may be read: fail. */
 		pthread_mutex_lock(&j->mutex);
 		j->failed = true;
 		pthread_cond_broadcast(&j->done);

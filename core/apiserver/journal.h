@@ -1,13 +1,13 @@
 /*
- * journal.h - an append-only log of changes; what is acknowledged is on disk.
+ * journal.h - an append-only log of changes; every acknowledged change is on disk.
  *
  *     DIR/lock       held (flock) by the one server of this directory
  *     DIR/objects    "kftrainer objects 1\n", then records: length (32 bits, little-endian),
  *                    CRC-32C of what follows, and "VERSION KEY\nOBJECT"; no object: deleted
  *
  * An incomplete last record (the process or the machine died while writing it) is cut off
- * and reported. Damage before the last record is ERR_FORMAT: no acknowledged change is
- * dropped silently. storage.c rewrites a log that is mostly history.
+ * and reported. Corruption before the last record is ERR_FORMAT: no acknowledged change
+ * is dropped silently. storage.c rewrites a log of which most is outdated.
  */
 #ifndef APISERVER_JOURNAL_H
 #define APISERVER_JOURNAL_H
@@ -34,7 +34,7 @@ struct journal_report {
 /*
  * Open or create the log and pass each record to on_record(), from the start. ERR_EXISTS:
  * another server uses the directory. ERR_FORMAT: not a log, of a newer version, or
- * damaged. The directory is created (0700).
+ * corrupt. The directory is created (0700).
  */
 MUST_CHECK int journal_open(struct journal **ret, const char *dir,
 			    int (*on_record)(void *ctx, const struct journal_record *r,
@@ -44,8 +44,8 @@ void journal_close(struct journal *j);
 const struct journal_report *journal_report(const struct journal *j);
 
 /*
- * Append a record; journal_sync() makes it durable. ERR_IO: nothing of it remains; after
- * a failed sync, always.
+ * Append a record; journal_sync() makes it durable. ERR_IO: nothing of the record remains
+ * in the log. After a failed journal_sync() all calls fail with ERR_IO.
  */
 MUST_CHECK int journal_add(struct journal *j, const struct journal_record *r,
 			   struct error *err);

@@ -1,5 +1,5 @@
 /*
- * Answers pods/log: exchange.h.
+ * log.c - answers pods/log (apiserver/exchange.h).
  *
  * Chooses the container and the options. Follows
  * k8s.io/kubernetes/pkg/registry/core/pod (LogLocation) and pkg/kubelet.

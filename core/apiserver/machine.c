@@ -1,4 +1,4 @@
-/* Reads and writes by the machine itself: pods, Jobs, its node (apiserver.h). */
+/* machine.c - reads and writes of this process, such as pods (apiserver/apiserver.h). */
 #include <errno.h>
 #include <string.h>
 
@@ -59,7 +59,7 @@ static bool is_stored(const struct stored *before, const cJSON *obj)
 	return json_equal(old, obj);
 }
 
-/* Does it belong to that run (NULL: any run)? */
+/* Does the object belong to that run (NULL: any run)? */
 static bool is_of_run(const struct stored *stored, const char *run)
 {
 	cleanup_json cJSON *obj = stored_read(stored);
@@ -68,7 +68,7 @@ static bool is_of_run(const struct stored *stored, const char *run)
 	return run ? str_eq(found, run) : found != NULL;
 }
 
-/* `runs`: replace only objects of runs. */
+/* `runs`: replace only objects of runs. 0: no change; 1: stored. */
 static int store_once(struct apiserver *s, const struct resource *r, const cJSON *obj,
 		      bool runs, struct error *err)
 {
@@ -129,7 +129,7 @@ int apiserver_mirror(struct apiserver *s, const cJSON *obj, struct error *err)
 	return put(s, obj, true, err);
 }
 
-/* ERR_CONFLICT: it was changed meanwhile. */
+/* ERR_CONFLICT: the object was changed meanwhile. */
 static int remove_once(struct apiserver *s, const struct stored *found, const char *ns,
 		       struct error *err)
 {

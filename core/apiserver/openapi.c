@@ -1,11 +1,11 @@
-/* Serves OpenAPI v3 of the kinds, for `kubectl explain` and others: exchange.h. */
+/* openapi.c - serves OpenAPI v3, for kubectl explain (apiserver/exchange.h). */
 #include <string.h>
 
 #include "apiserver/exchange.h"
 #include "base/cleanup.h"
 #include "base/str.h"
 
-/* "io.k8s.jobset.v1alpha2.JobSet": a name of the document's own. */
+/* The kind's key in components.schemas: "jobset.x-k8s.io.v1alpha2.JobSet". */
 static const char *component(struct arena *arena, const struct resource *r)
 {
 	const char *group = resource_group(arena, r);

@@ -1,4 +1,4 @@
-/* Makes and reads the tokens of pods: pod_token.h. */
+/* pod_token.c - makes and reads the tokens of pods (apiserver/pod_token.h). */
 #include "apiserver/pod_token.h"
 
 #include "api/meta.h"

@@ -3,10 +3,10 @@
  * of the namespace's account "default", bound to one pod (name and uid), for one
  * audience.
  *
- * They are signed with the server's key (apiserver_conf.pod_key), which the server keeps
- * in its directory and gives to the processes that run pods. A token does not expire; it
- * is valid as long as its pod exists in the API, because the files of a volume are
- * written once.
+ * They are signed with the server's key (apiserver_conf.pod_key), which the server stores
+ * in its directory and passes to the processes that run pods. A token does not expire,
+ * because the files of a volume are written once; it is valid while its pod exists in the
+ * API.
  */
 #ifndef APISERVER_POD_TOKEN_H
 #define APISERVER_POD_TOKEN_H
@@ -18,7 +18,7 @@ void pod_token_make(struct buf *out, const char *key, const cJSON *pod,
 		    const char *audience);
 
 struct pod_token {
-	cJSON *claims; /* owns the strings; delete it */
+	cJSON *claims; /* owns the strings; cJSON_Delete() it */
 	const char *ns, *pod, *uid, *audience;
 };
 /* False: not a token of this key. */

@@ -1,4 +1,4 @@
-/* Defaults, validation and metadata of what is written: prepare.h. */
+/* prepare.c - defaults, validation and metadata of objects (apiserver/prepare.h). */
 #include "apiserver/prepare.h"
 
 #include <string.h>
@@ -16,7 +16,7 @@ enum {
 	MAX_DATA = 1024 * 1024, /* bytes of a ConfigMap or Secret */
 };
 
-/* Members that the API server's Go type writes even if empty. */
+/* Members that the API server's Go type encodes even if empty. */
 static void default_event(cJSON *obj)
 {
 	static const char *const times[] = { "eventTime", "firstTimestamp",
@@ -77,7 +77,7 @@ static bool is_set(const char *text)
 	return text && *text;
 }
 
-/* Only for custom kinds both must be given. */
+/* Custom kinds require both kind and apiVersion. */
 static int check_type(struct exchange *x, cJSON *obj)
 {
 	const char *kind = meta_kind(obj), *version = meta_api_version(obj);
@@ -180,7 +180,7 @@ static void unknown_fields(const struct field_errors *errs, struct buf *out,
 	}
 }
 
-/* As base64(1) breaks them: a decoder passes over ends of lines. */
+/* Remove line breaks from base64, which Go's decoder ignores. */
 static void join_lines(cJSON *map)
 {
 	cJSON *value;
@@ -197,7 +197,7 @@ static void join_lines(cJSON *map)
 	}
 }
 
-/* stringData is write-only: it overrides data. */
+/* Move stringData, which is write-only, into data, which it overrides. */
 static void default_secret(cJSON *obj)
 {
 	cleanup_json_index struct json_index data = { 0 };
@@ -211,7 +211,7 @@ static void default_secret(cJSON *obj)
 			continue;
 		if (!data.of)
 			data.of = json_obj(obj, "data");
-		if (!cJSON_IsString(plain)) { /* refused with the others */
+		if (!cJSON_IsString(plain)) { /* validation refuses it */
 			json_index_put(&data, json_dup(plain), plain->string);
 			continue;
 		}
@@ -245,7 +245,7 @@ void prepare_owned(cJSON *obj)
 		cJSON_AddItemToArray(json_list(obj, "spec", "finalizers"),
 				     cJSON_CreateString("kubernetes"));
 	json_put_str(obj, "Active", "status", "phase");
-	label_namespace(obj); /* by now a generated name is known */
+	label_namespace(obj); /* again: a generated name is now set */
 }
 
 static void default_others(cJSON *obj)
@@ -364,7 +364,7 @@ static int random_uid(struct exchange *x, cJSON *obj)
 	return 0;
 }
 
-/* As names.SimpleNameGenerator: five letters after the prefix. */
+/* As names.SimpleNameGenerator: generateName and five random letters. */
 static int make_name(struct exchange *x, cJSON *obj)
 {
 	static const char letters[] = "bcdfghjklmnpqrstvwxz2456789";
@@ -443,7 +443,7 @@ static void keep_member(cJSON *obj, const cJSON *old, const char *key)
 		json_del(obj, JSON_PATH(key));
 }
 
-/* /status: keep the old object but for status and its managedFields. */
+/* A write to /status changes status only; the rest, managedFields too, is old's. */
 static void status_only(const cJSON *old, cJSON *obj)
 {
 	cJSON *copy = json_dup(old), *was = obj->child;
@@ -558,7 +558,7 @@ static int check_base64(struct exchange *x, const cJSON *obj)
 	return 0;
 }
 
-/* As IsConfigMapKey. */
+/* As IsConfigMapKey(). */
 static void check_keys(const cJSON *obj, struct field_errors *errs)
 {
 	static const char *const maps[] = { "data", "binaryData" };
@@ -614,7 +614,7 @@ static size_t bytes_of(const cJSON *map, bool encoded)
 	return n;
 }
 
-/* Check the data of a ConfigMap or Secret. */
+/* Limit the data of a ConfigMap or Secret, decoded. */
 static void check_size(const cJSON *obj, struct field_errors *errs)
 {
 	bool secret = meta_is(obj, "", "Secret");
@@ -682,7 +682,7 @@ static void check_namespace_name(const cJSON *old, const cJSON *obj,
 static void check_event(const cJSON *old, const cJSON *obj, struct field_errors *errs)
 {
 	const char *ns = json_str(obj, "involvedObject", "namespace");
-	bool none = !ns || !*ns; /* of a kind without: events about it are in default */
+	bool none = !ns || !*ns; /* a cluster-scoped object: its events are in default */
 	cleanup_json cJSON *value = cJSON_CreateString(none ? "" : ns);
 
 	if (!str_eq(none ? "default" : ns, meta_namespace(obj)))
@@ -703,7 +703,7 @@ static void check_lease(const cJSON *old, const cJSON *obj, struct field_errors 
 				"must be greater than or equal to 0");
 }
 
-/* Rules of the API server's own types that no schema has. */
+/* Validation of built-in kinds that their schemas cannot express. */
 static void check_own(const cJSON *old, const cJSON *obj, struct field_errors *errs)
 {
 	static const struct {

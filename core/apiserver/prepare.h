@@ -11,26 +11,32 @@
 
 /* Check kind, name and namespace against the path; fill in what is missing. */
 MUST_CHECK int prepare_identity(struct exchange *x, cJSON *obj);
-/* check_meta.c: what of metadata is of a wrong type is no object of any kind. */
+/* check_meta.c: refuse members of metadata that have the wrong type (400). */
 MUST_CHECK int prepare_meta_types(struct exchange *x, const cJSON *obj);
+/* Add the errors of metadata.finalizers and .ownerReferences, as apimachinery does. */
 void prepare_check_finalizers(struct exchange *x, const cJSON *obj,
 			      struct field_errors *errs);
 void prepare_check_owners(const cJSON *obj, struct field_errors *errs);
-/* Unknown fields by fieldValidation; then obj is without them. */
+/* Report unknown fields as fieldValidation demands, then remove them from obj. */
 MUST_CHECK int prepare_known(struct exchange *x, cJSON *obj);
+/* Set the defaults of the schema and of the API server's Go types. */
 void prepare_defaults(struct exchange *x, cJSON *obj);
 /* Update managedFields for a write over `old` (NULL: a creation) that is not an apply. */
 void prepare_managers(struct exchange *x, const cJSON *old, cJSON *obj);
-/* Set the fields of a new object that no manager owns, such as uid. */
+/* Set the fields of a new Namespace that no manager owns. */
 void prepare_owned(cJSON *obj);
+/* Set name (generateName), uid, creationTimestamp and generation of a new object. */
 MUST_CHECK int prepare_new(struct exchange *x, cJSON *obj);
 /*
- * Restore what an update may not change, status unless by /status; count the generation.
+ * Restore the fields that an update may not change, and status unless the request is to
+ * /status; increment metadata.generation if the spec of a custom kind changed. Refuses
+ * another uid or resourceVersion than old's (409).
  */
 MUST_CHECK int prepare_update(struct exchange *x, const cJSON *old, cJSON *obj);
-/* Webhooks and validation. */
+/* Call the defaulter, validate, call the validator. */
 MUST_CHECK int prepare_admission(struct exchange *x, const cJSON *old, cJSON *obj);
 
+/* The type of the request's kind (api/typed.h). */
 const struct node *prepare_type(const struct exchange *x);
 /* An object of the request's kind before its first write; owned by the caller. */
 cJSON *prepare_blank(const struct exchange *x);

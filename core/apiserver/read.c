@@ -1,4 +1,4 @@
-/* Gets and lists objects; selections: exchange.h. */
+/* read.c - gets, lists and selects objects (apiserver/exchange.h). */
 #include <string.h>
 
 #include "api/meta.h"
@@ -192,7 +192,7 @@ static int check_resource_version(struct exchange *x)
 			       err.msg);
 }
 
-/* What was there at an earlier version is not kept: better none than what it was not. */
+/* Old versions are not stored: answer 410 rather than another version's objects. */
 static int check_exact(struct exchange *x)
 {
 	const char *match = exchange_query(x, "resourceVersionMatch");
@@ -313,7 +313,7 @@ static cJSON *new_list(struct exchange *x, int64_t version)
 	return list;
 }
 
-/* As an API server: items of lists have a kind only if it is custom. */
+/* As in an API server, items of lists have apiVersion and kind only if custom. */
 static cJSON *list_item(const struct resource *r, cJSON *take_obj)
 {
 	if (!resource_is(r, RESOURCE_CUSTOM)) {
@@ -323,7 +323,7 @@ static cJSON *list_item(const struct resource *r, cJSON *take_obj)
 	return take_obj;
 }
 
-/* Appends those selected of `found`, at most `limit`; returns how many were looked at. */
+/* Append at most `limit` selected objects; returns how many of `found` were examined. */
 static size_t add_page(struct exchange *x, cJSON *items, const struct stored_list *found,
 		       const struct selection *selection, int64_t limit, bool whole)
 {
@@ -357,7 +357,7 @@ void read_list(struct exchange *x)
 		return;
 	storage_list(x->server->storage, exchange_prefix(x), after, 0, &found,
 		     &remaining);
-	/* The first page's version: a watch from it shows what changed meanwhile. */
+	/* All pages have the first's version: a watch from it reports later changes. */
 	if (first <= 0 || first > found.version)
 		first = found.version;
 	list = new_list(x, first);

@@ -1,4 +1,4 @@
-/* The table of kinds, and their schemas: resources.h. */
+/* resources.c - the table of kinds, and their schemas (apiserver/resources.h). */
 #include "apiserver/resources.h"
 
 #include <stdlib.h>

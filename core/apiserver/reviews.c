@@ -1,11 +1,11 @@
-/* Answers access reviews (every caller has all rights) and TokenReviews: exchange.h. */
+/* reviews.c - answers TokenReviews and access reviews (apiserver/exchange.h). */
 #include "api/meta.h"
 #include "apiserver/exchange.h"
 #include "apiserver/pod_token.h"
 #include "base/cleanup.h"
 #include "base/str.h"
 
-/* How long to wait for a pod that has just started: another process stores it. */
+/* Wait for the pod of a token: another process may not have stored it yet. */
 enum { POD_MS = 2000 };
 
 #define EXTRA "authentication.kubernetes.io/"
@@ -84,7 +84,7 @@ static void review_token(struct exchange *x, cJSON *doc)
 	cJSON_Delete(t.claims);
 }
 
-/* ---- access reviews ---------------------------------------------------------------- */
+/* ---- access reviews: every caller has all rights ----------------------------------- */
 
 static void review_access(struct exchange *x, cJSON *doc)
 {
@@ -116,7 +116,7 @@ static void review_rules(struct exchange *x, cJSON *doc)
 		 "nonResourceRules");
 	json_put_bool(doc, false, "status", "incomplete");
 	json_put(doc, cJSON_CreateObject(),
-		 "spec"); /* the code of an API server's answer */
+		 "spec"); /* an API server returns an empty spec */
 }
 
 static const struct review {

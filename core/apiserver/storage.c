@@ -1,4 +1,4 @@
-/* Keeps objects in memory, their changes, and a journal: storage.h. */
+/* storage.c - objects in memory, their changes, and the journal (apiserver/storage.h). */
 #include "apiserver/storage.h"
 
 #include <pthread.h>
@@ -15,7 +15,7 @@
 
 enum { MAX_EVENTS = 4096, COMPACT_MIN = 4 * 1024 * 1024, COMPACT_RATIO = 4 };
 #define EVENTS_MAX_BYTES ((size_t)32 * 1024 * 1024)
-#define NOTHING          "namespaces//" /* the key of no object */
+#define NOTHING          "namespaces//" /* a key that no object has */
 
 struct storage {
 	pthread_mutex_t lock;
@@ -187,7 +187,7 @@ const struct journal_report *storage_report(const struct storage *s)
 
 /* ---- reading ----------------------------------------------------------------------- */
 
-/* Waits until the changes up to this version are on disk, and shows them to watches. */
+/* Sync the changes up to this version to disk, then make them visible to watches. */
 static int settle(struct storage *s, int64_t version, struct error *err)
 {
 	int rc = s->journal ? journal_sync(s->journal, err) : 0;
@@ -200,10 +200,10 @@ static int settle(struct storage *s, int64_t version, struct error *err)
 	return rc;
 }
 
-/* What a reader has seen is not lost afterwards. */
+/* Never return a version that a crash could lose: sync it first. */
 static void settle_read(struct storage *s, int64_t version, bool pending)
 {
-	struct error ignored = { 0 }; /* its writer reports it */
+	struct error ignored = { 0 }; /* the writer reports the failure */
 
 	if (pending && settle(s, version, &ignored))
 		error_clear_if(&ignored, ignored.kind);
@@ -217,7 +217,7 @@ struct stored *storage_get(struct storage *s, const char *key)
 
 	pthread_mutex_lock(&s->lock);
 	found = stored_use(map_get(&s->objects, key));
-	version = found ? found->version : s->version; /* it may just have been deleted */
+	version = found ? found->version : s->version; /* absent: perhaps just deleted */
 	pending = version > s->committed;
 	pthread_mutex_unlock(&s->lock);
 	settle_read(s, version, pending);
@@ -308,7 +308,7 @@ struct live {
 	bool ended;
 };
 
-/* Last what is not there: versions go on from the last one, which may be of a deletion. */
+/* The last record has no object, only the last version, so that versions never repeat. */
 static bool next_live(void *ctx, struct journal_record *ret)
 {
 	struct live *l = ctx;
@@ -326,7 +326,7 @@ static bool next_live(void *ctx, struct journal_record *ret)
 	return true;
 }
 
-/* Rewrite a log that is mostly history. A failure is retried later. */
+/* With the lock held: rewrite a log of which most is outdated. Failures are retried. */
 static void compact(struct storage *s)
 {
 	struct live live = { .s = s };
@@ -394,7 +394,7 @@ int storage_put(struct storage *s, const struct resource *r, const char *key,
 	pthread_mutex_lock(&s->lock);
 	rc = check_before(map_get(&s->objects, key), before, key, err);
 	next = s->version + 1;
-	if (!rc && json_is_deeper(obj, JSON_MAX_DEPTH)) /* it could not be read again */
+	if (!rc && json_is_deeper(obj, JSON_MAX_DEPTH)) /* json_parse() would refuse it */
 		rc = error_set(err, ERR_LIMIT,
 			       "the object is nested deeper than %d levels",
 			       JSON_MAX_DEPTH);

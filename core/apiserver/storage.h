@@ -1,5 +1,5 @@
 /*
- * storage.h - the stored objects, and their latest changes for watches.
+ * storage.h - the stored objects, and their recent changes for watches.
  *
  * Keys are "PLURAL.GROUP/NAMESPACE/NAME" ("PLURAL.GROUP//NAME" of cluster-wide kinds). A
  * stored version is immutable and reference-counted. One counter gives the versions
@@ -21,28 +21,30 @@
 struct stored {
 	atomic_int users;
 	const struct resource *resource;
-	const char *key; /* behind the text */
+	const char *key; /* in the same memory, after the text */
 	int64_t version;
 	size_t len;
 	char text[]; /* JSON on one line, with its resourceVersion */
 };
-struct stored *stored_use(struct stored *s);
-void stored_drop(struct stored *s); /* NULL is fine */
+struct stored *stored_use(struct stored *s); /* another reference; NULL is fine */
+void stored_drop(struct stored *s);          /* NULL is fine */
 CLEANUP(stored, struct stored *, stored_drop);
 #define cleanup_stored __attribute__((cleanup(cleanup_storedp)))
-cJSON *stored_read(const struct stored *s); /* the caller's */
+cJSON *stored_read(const struct stored *s); /* owned by the caller */
 
 struct storage;
 struct storage_conf {
 	const char *dir;   /* the journal's directory; NULL: in memory only */
-	size_t max_events; /* changes kept for watches; 0: 4096 */
+	size_t max_events; /* of the changes kept for watches; 0: 4096 */
 };
 enum { OBJECT_MAX_BYTES = 1536 * 1024 }; /* of one object, as etcd's limit */
 
+/* Errors: those of journal_open(). */
 MUST_CHECK int storage_open(struct storage **ret, const struct storage_conf *conf,
 			    struct error *err);
 void storage_close(struct storage *s);
-const struct journal_report *storage_report(const struct storage *s); /* of its journal */
+const struct journal_report *storage_report(
+	const struct storage *s); /* zeros without a journal */
 
 /* A reference owned by the caller; NULL: not found. */
 struct stored *storage_get(struct storage *s, const char *key);
@@ -50,7 +52,7 @@ struct stored *storage_get(struct storage *s, const char *key);
 struct stored_list {
 	struct stored **list; /* in the order of their keys */
 	size_t n;
-	int64_t version; /* of the whole */
+	int64_t version; /* of the last change when the list was read */
 };
 /*
  * The objects whose key begins with `prefix` and is greater than `after` (or NULL), at
@@ -63,17 +65,18 @@ void stored_list_release(struct stored_list *l);
 
 /*
  * Replace `before` by `obj` (NULL: create it), and set obj's resourceVersion.
- * ERR_CONFLICT, ERR_EXISTS: the stored version is another one. ERR_LIMIT: too large;
- * ERR_IO: it could not be written to disk.
+ * ERR_EXISTS: `before` is NULL, but the key exists; ERR_CONFLICT: the stored version is
+ * not `before`; ERR_LIMIT: too large or nested too deep; ERR_IO: not written to disk.
  */
 MUST_CHECK int storage_put(struct storage *s, const struct resource *r, const char *key,
 			   const struct stored *before, cJSON *obj, struct error *err);
-/* ERR_CONFLICT: the stored version is another one. ret_version may be NULL. */
+/* ERR_CONFLICT: the stored version is not `before`; ERR_IO. ret_version may be NULL. */
 MUST_CHECK int storage_delete(struct storage *s, const struct stored *before,
 			      int64_t *ret_version, struct error *err);
 
-int64_t storage_version(struct storage *s);
-bool storage_has_namespaced(struct storage *s, const char *ns); /* anything in it? */
+int64_t storage_version(struct storage *s); /* of the last change on disk */
+/* Is any object in that namespace? */
+bool storage_has_namespaced(struct storage *s, const char *ns);
 
 /* One change: before NULL: created; now NULL: deleted. */
 struct storage_change {

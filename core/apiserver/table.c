@@ -1,4 +1,4 @@
-/* Objects as tables for kubectl, and as metadata alone: exchange.h. */
+/* table.c - converts objects to Tables and to metadata (apiserver/exchange.h). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -61,7 +61,7 @@ static int bad_form(struct exchange *x, const char *why)
 	return exchange_refuse(x, 406, "NotAcceptable", "you requested %s", why);
 }
 
-/* Check that the form fits the request: a list, a table of a kind. */
+/* Check that the form suits the request: a list or one object; -1: answered. */
 static int check_form(struct exchange *x, enum form form, bool of_list)
 {
 	static const char *const includes[] = { "", "Object", "Metadata", "None", NULL };
@@ -255,7 +255,7 @@ static cJSON *duration(struct arena *arena, const cJSON *obj)
 	return cJSON_CreateString(duration_age(to - from, text));
 }
 
-/* That key of each container. */
+/* The values of `key` in all containers, joined by commas. */
 static cJSON *of_containers(struct arena *arena, const cJSON *obj, const char *key)
 {
 	const char *all = "";
@@ -307,7 +307,7 @@ static cJSON *service_selector(struct arena *arena, const cJSON *obj)
 	return label_cell(arena, json_get(obj, "spec", "selector"));
 }
 
-/* pkg/printers/internalversion: getServiceExternalIP(); no load balancer is here. */
+/* As getServiceExternalIP() of pkg/printers/internalversion, without load balancers. */
 static cJSON *external_ip(struct arena *arena, const cJSON *obj)
 {
 	const char *type = json_str(obj, "spec", "type"), *all = NULL;
@@ -363,7 +363,7 @@ static cJSON *internal_ip(struct arena *arena, const cJSON *obj)
 		json_str(json_find_const(list, "type", "InternalIP"), "address"));
 }
 
-/* For columns that never have a value here. */
+/* For columns that never have a value on this machine. */
 static cJSON *no_value(struct arena *arena, const cJSON *obj)
 {
 	return text_cell(NULL);

@@ -1,4 +1,4 @@
-/* Streams the changes of objects, one JSON document a change: exchange.h. */
+/* watch.c - streams changes, one JSON document per change (apiserver/exchange.h). */
 #include <string.h>
 
 #include "api/meta.h"
@@ -13,7 +13,7 @@ enum {
 	REFRESH_MS = 100,         /* the same, with apiserver_conf.refresh */
 	BOOKMARK_MS = 60 * 1000,  /* between bookmarks */
 	TIMEOUT_MS = 1800 * 1000, /* timeout of a watch that sets none */
-	SEND_BYTES = 64 * 1024    /* to gather; one event more is possible */
+	SEND_BYTES = 64 * 1024    /* send when this many bytes of events are pending */
 };
 
 struct watch {
@@ -125,7 +125,7 @@ static int send_change(struct watch *w, const struct storage_change *c)
 	return send_object(w, "DELETED", gone);
 }
 
-/* Begin with all current objects, as ADDED events. */
+/* Send all current objects as ADDED events. */
 static int send_initial(struct watch *w)
 {
 	cleanup_stored_list struct stored_list found = { 0 };
@@ -144,7 +144,7 @@ static int send_initial(struct watch *w)
 	return 0;
 }
 
-/* Refresh; returns how long until the next time. Failures are retried then. */
+/* Refresh; returns the ms until the next refresh. Failures are retried then. */
 static int64_t refresh(const struct watch *w)
 {
 	const struct apiserver_conf *conf = &w->x.server->conf;
@@ -165,7 +165,7 @@ static int end(struct watch *w, const struct error *why)
 	return -1;
 }
 
-/* Gather one change, or send what was gathered and wait. -1: the end. */
+/* Append one change to `pending`, or send `pending` and wait. -1: the watch ends. */
 static int step(struct watch *w)
 {
 	bool idle = !w->pending.len;

@@ -1,4 +1,4 @@
-/* Creates, updates and patches objects: exchange.h. */
+/* write.c - creates, updates and patches objects (apiserver/exchange.h). */
 #include <string.h>
 
 #include "api/jsonpatch.h"
@@ -29,7 +29,7 @@ static void no_namespace(struct exchange *x)
 		arena_printf(&x->arena, "namespaces \"%s\" not found", x->ns));
 }
 
-/* As admission names an object: what it is called is not known yet. */
+/* Admission runs before a name is generated: it prints generateName or "Unknown". */
 static const char *name_in_forbidden(const cJSON *obj)
 {
 	const char *generated = json_str(obj, "metadata", "generateName");
@@ -87,7 +87,7 @@ static int run_write_hook(struct exchange *x, const cJSON *old, const cJSON *obj
 			       err.code ? "Invalid" : "InternalError", "%s", err.msg);
 }
 
-/* Store and answer in any case. `applied`: managedFields are set. */
+/* Store a new object, and answer. `applied`: managedFields are already set. */
 static void create(struct exchange *x, cJSON *obj, bool applied)
 {
 	struct error err = { 0 };
@@ -160,7 +160,8 @@ static int store(struct exchange *x, const struct stored *before, const cJSON *o
 		rc = storage_put(x->server->storage, x->resource, before->key, before,
 				 obj, &err);
 		if (!rc && finished)
-			gc_collect(x, obj, GC_DEPENDENTS); /* it goes if it is empty */
+			gc_collect(x, obj,
+				   GC_DEPENDENTS); /* an empty namespace is removed */
 	}
 	if (rc && err.kind == ERR_CONFLICT && retry)
 		return 1;
@@ -171,8 +172,8 @@ static int store(struct exchange *x, const struct stored *before, const cJSON *o
 }
 
 /*
- * Makes the new object from the old one; NULL: refused and answered. `applied`: its
- * managedFields are set.
+ * make() returns the new object (old NULL: a creation); NULL: refused and answered.
+ * `applied`: it sets managedFields. `creates`: a missing object is created.
  */
 struct maker {
 	cJSON *(*make)(struct exchange *x, const cJSON *old);
@@ -206,7 +207,7 @@ static int check_finalizers(struct exchange *x, const cJSON *old, const cJSON *o
 	return 0;
 }
 
-/* prepare_update() of /status restores the old managedFields: keep the new ones. */
+/* prepare_update() of /status restores the old managedFields: set the new ones again. */
 static int update_keeping_managers(struct exchange *x, const cJSON *old, cJSON *obj)
 {
 	cleanup_json cJSON *managers =
@@ -231,7 +232,7 @@ static int check_named(struct exchange *x, const cJSON *obj)
 			       x->name);
 }
 
-/* One attempt; as store(). */
+/* One attempt; returns as store(). */
 static int change_once(struct exchange *x, const struct maker *how,
 		       const struct stored *before, bool retry)
 {
@@ -381,7 +382,7 @@ static cJSON *strategic(struct exchange *x, const cJSON *old)
 	return NULL;
 }
 
-/* Can it be merged by its type? */
+/* Does the configuration conform to the kind's type, so that it can be merged? */
 static int check_typed(struct exchange *x, const cJSON *config)
 {
 	const char *ns = meta_namespace(config);
@@ -397,7 +398,7 @@ static int check_typed(struct exchange *x, const cJSON *config)
 		x->resource->kind, err.msg);
 }
 
-/* Check that it has a kind, and the uid of the stored object. */
+/* Check the kind; with a uid, the object must exist. */
 static int check_applied(struct exchange *x, const cJSON *old, const cJSON *config)
 {
 	const char *kind = meta_kind(config), *version = meta_api_version(config);
@@ -418,7 +419,7 @@ static int check_applied(struct exchange *x, const cJSON *old, const cJSON *conf
 				uid));
 }
 
-/* What Go programs write for unset fields is in no schema; more lenient than upstream. */
+/* Accept, unlike upstream, nulls and the empty status that Go encodes for unset fields. */
 static void drop_unset(const struct exchange *x, cJSON *config)
 {
 	const cJSON *status = json_member(config, "status");
@@ -450,7 +451,7 @@ static cJSON *applied(struct exchange *x, const cJSON *old)
 	if (check_applied(x, old, config) || check_typed(x, config) ||
 	    prepare_identity(x, config) || prepare_known(x, config))
 		return NULL;
-	drop_nulls(config); /* nobody has what is absent */
+	drop_nulls(config); /* a null must not be owned: the field is absent */
 	if (!managers_apply(&by, old ? old : blank, config, &obj, &causes, &err)) {
 		if (str_eq(x->manager, KUBECTL_MANAGER))
 			last_applied_update(obj, x->body);

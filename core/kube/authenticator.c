@@ -1,4 +1,4 @@
-/* Asks who may call, and remembers the answers: authenticator.h. */
+/* authenticator.c - token reviews: queue and cached verdicts (kube/authenticator.h). */
 #include "kube/authenticator.h"
 
 #include <pthread.h>
@@ -15,55 +15,57 @@
 
 enum {
 	MAX_WAITING = 64,
-	MAX_PEERS = 256, /* more than can wait */
+	MAX_PEERS = 256, /* more than MAX_WAITING */
 	MAX_THREADS = 8,
 	REFUSED_MS = 10 * 1000,
 	FAILED_MS = 1000,
-	WAIT_MS = 10 * 1000, /* in the queue */
+	WAIT_MS = 10 * 1000, /* longest wait in the queue */
 };
 
-/* What a peer's last verdict makes it. */
+/* The rank of a request in the queue; of a peer, from its last verdict. */
 enum rank { RANK_KNOWN_TOKEN, RANK_ACCEPTED, RANK_NEW, RANK_REFUSED };
 
 struct peer {
 	enum rank rank;
-	uint64_t turn; /* of its last review */
-	int waiting;   /* of its tokens */
+	uint64_t turn; /* authenticator.turn at its last review */
+	int waiting;   /* its requests in the queue */
 };
 
 enum state { ASKED, WAITING, REVIEWED };
 
-/* A token for a subject, by the digest of both. */
+/* A subject and token, under the digest of both. */
 struct entry {
 	char key[DIGEST_HEX_SIZE];
 	enum state state;
-	char *peer, *subject, *token; /* until it is decided; owned */
-	int64_t since;                /* when it began to wait */
-	int64_t until;                /* when its verdict ends */
-	int64_t accepted;             /* clock_ms() of its last review; 0: was not */
+	char *peer, *subject, *token; /* until the verdict; owned */
+	int64_t since;                /* when it was queued */
+	int64_t until;                /* when the verdict expires */
+	int64_t accepted; /* clock_ms() of the last review, if it accepted; else 0 */
 	enum authenticator_verdict verdict;
-	enum error_kind kind; /* unless accepted, with: */
+	enum error_kind kind; /* kind, code and text of the error, unless accepted */
 	int code;
-	char *text; /* or the value; owned */
+	char *text; /* the error's, or the accepted value; owned */
 };
 
 struct authenticator {
 	struct authenticator_conf conf;
 	pthread_t threads[MAX_THREADS];
 	int n_threads;
-	pthread_mutex_t lock; /* of what follows */
+	pthread_mutex_t lock; /* guards the following members */
 	pthread_cond_t wanted, decided;
 	bool stopping;
 	void (*news)(void *arg);
 	void *arg;
 	struct map accepted, others; /* entries, the oldest first */
-	struct map peers;            /* likewise, by their last request */
+	struct map peers;            /* the least recently queued first */
 	uint64_t turn;
 	struct entry *queue[MAX_WAITING]; /* in order of arrival */
 	int n_queue;
 };
 
-/* ---- entries and peers, under the lock ---------------------------------------------- */
+/*
+ * ---- entries and peers, under the lock ----------------------------------------------
+ */
 
 static void forget_request(struct entry *e)
 {
@@ -84,7 +86,7 @@ static void entry_free(void *entry)
 	free(e);
 }
 
-/* At the end of that list, whose oldest make room. */
+/* Append to a cache; evict its oldest entries that are not in use. */
 static void put_entry(struct authenticator *a, struct map *list, struct entry *e)
 {
 	map_put(list, e->key, e);
@@ -105,7 +107,7 @@ static struct entry *find_entry(struct authenticator *a, const char *key)
 	return e ? e : map_get(&a->others, key);
 }
 
-/* It becomes the latest; those who did not ask for longest make room. */
+/* Find or create a peer, now the most recent. Evicts the least recent idle peers. */
 static struct peer *peer_of(struct authenticator *a, const char *name)
 {
 	struct peer *p = map_del(&a->peers, name);
@@ -124,7 +126,9 @@ static struct peer *peer_of(struct authenticator *a, const char *name)
 	return p;
 }
 
-/* ---- the queue, under the lock ------------------------------------------------------ */
+/*
+ * ---- the queue, under the lock ------------------------------------------------------
+ */
 
 static enum rank rank_of(const struct entry *e, const struct peer *p)
 {
@@ -174,7 +178,9 @@ static void give_up(struct authenticator *a, int at)
 	pthread_cond_broadcast(&a->decided);
 }
 
-/* The one whose turn comes last: of the peer with the most, its latest. */
+/*
+ * Index of the request with the lowest rank; of equals, the latest of the busiest peer.
+ */
 static int last_in_queue(const struct authenticator *a)
 {
 	const struct peer *worst = NULL;
@@ -194,7 +200,7 @@ static int last_in_queue(const struct authenticator *a)
 	return ret;
 }
 
-/* Is there a place for it, or one that another leaves? */
+/* True: the queue has a free slot, if need be because a request of lower rank failed. */
 static bool make_place(struct authenticator *a, enum rank rank, const struct peer *p)
 {
 	const struct peer *other;
@@ -238,7 +244,7 @@ static int enqueue(struct authenticator *a, const struct authenticator_request *
 	return 0;
 }
 
-/* Whose turn it is; -1: nobody's. */
+/* Fail expired requests; return the index of the next one to review, or -1. */
 static int next_in_queue(struct authenticator *a)
 {
 	const struct peer *best = NULL;
@@ -260,7 +266,9 @@ static int next_in_queue(struct authenticator *a)
 	return ret;
 }
 
-/* ---- reviews ------------------------------------------------------------------------ */
+/*
+ * ---- reviews ------------------------------------------------------------------------
+ */
 
 static void move(struct authenticator *a, struct entry *e)
 {
@@ -269,7 +277,7 @@ static void move(struct authenticator *a, struct entry *e)
 	put_entry(a, e->accepted ? &a->accepted : &a->others, e);
 }
 
-/* What was accepted stays so for a while when nobody can be asked. */
+/* A review failed: an accepted verdict remains valid for stale_ms after its review. */
 static void fail(struct authenticator *a, struct entry *e, const struct error *err)
 {
 	int64_t now = clock_ms();
@@ -283,7 +291,7 @@ static void fail(struct authenticator *a, struct entry *e, const struct error *e
 	set_verdict(e, AUTHENTICATOR_FAILED, err, NULL, now + FAILED_MS);
 }
 
-/* Nobody waits for a server that is away: those in the queue neither. */
+/* The API server is not available: fail all queued requests at once. */
 static void fail_all(struct authenticator *a, const struct error *err)
 {
 	if (err->kind != ERR_IO && err->kind != ERR_TIMEOUT && err->kind != ERR_BUSY)
@@ -300,7 +308,7 @@ static void decide(struct authenticator *a, struct entry *e, const char *value,
 
 	int64_t now = clock_ms(), until = since + a->conf.accepted_ms;
 
-	if (until < now + FAILED_MS) /* for those who wait for it */
+	if (until < now + FAILED_MS) /* at least until waiting callers have read it */
 		until = now + FAILED_MS;
 	p->rank = yes ? RANK_ACCEPTED : RANK_REFUSED;
 	e->accepted = yes ? since : 0;
@@ -309,7 +317,7 @@ static void decide(struct authenticator *a, struct entry *e, const char *value,
 	move(a, e);
 }
 
-/* Under the lock, which it leaves meanwhile. */
+/* Called with the lock, which is released during conf.review(). */
 static void review(struct authenticator *a, struct entry *e)
 {
 	const struct authenticator_request r = { e->peer, e->subject, e->token };
@@ -354,7 +362,9 @@ static void *run(void *ctx)
 	return NULL;
 }
 
-/* ---- callers ------------------------------------------------------------------------ */
+/*
+ * ---- callers ------------------------------------------------------------------------
+ */
 
 static void key_of(const struct authenticator_request *r, char key[DIGEST_HEX_SIZE])
 {

@@ -1,12 +1,14 @@
 /*
- * authenticator.h - who may call a server: asks, and remembers the answers.
+ * authenticator.h - authentication of a server's callers by token review, with a cache of
+ * verdicts (the token cache and webhook authenticator of k8s.io/apiserver).
  *
- * A flood of invalid tokens delays nobody else. Verdicts are kept by the SHA-256 of what
- * was asked, accepted and refused ones apart, so that neither displaces the other. What
- * has none waits in a short queue. Its order: tokens that were accepted before, peers whose
- * last token was accepted, peers that are new, peers whose last token was refused; among
- * equals, peers take turns. When the queue is full, the last in that order is not asked
- * about: of the peer with the most. A token is in memory only while it waits.
+ * A flood of invalid tokens delays no other caller. Verdicts are cached under the SHA-256
+ * of subject and token, accepted and refused ones in separate caches, so that neither
+ * evicts the other. A request without a verdict waits in a short queue, in this order:
+ * tokens accepted before, peers whose last token was accepted, new peers, peers whose
+ * last token was refused; among equals, round robin over peers. When the queue is full,
+ * the last in that order fails with 429, of equals the latest of the peer with the most
+ * requests. A token is in memory only until its verdict.
  */
 #ifndef KUBE_AUTHENTICATOR_H
 #define KUBE_AUTHENTICATOR_H
@@ -20,52 +22,50 @@
 struct authenticator;
 
 struct authenticator_request {
-	const char *peer;    /* its address; NULL: all are one */
-	const char *subject; /* what the token is for, or NULL */
+	const char *peer;    /* the caller's address; NULL: all callers are one peer */
+	const char *subject; /* the purpose of the token, passed to review(); or NULL */
 	const char *token;
 };
 
 struct authenticator_conf {
 	/*
-	 * From one of the threads. 0: accepted, with a value in the arena, or NULL: refused,
-	 * and *why says so (ERR_INVALID: the token; ERR_DENIED: its user). -1: could not ask.
+	 * Called in one of the threads. 0: reviewed; *ret_value, in the arena: accepted,
+	 * or NULL: refused, and *why is filled (ERR_INVALID: the token; ERR_DENIED: its
+	 * user). -1 with err filled: no review was possible.
 	 */
 	int (*review)(void *ctx, struct arena *arena,
 		      const struct authenticator_request *r, const char **ret_value,
 		      struct error *why, struct error *err);
 	void *ctx;
-	int threads;         /* reviews at once; 0: 1 */
-	size_t max;          /* verdicts of each sort */
-	int64_t accepted_ms; /* so long a verdict holds; refused: 10 s, not asked: 1 s */
-	int64_t stale_ms;    /* so long an accepted one does while nobody can be asked */
+	int threads;         /* concurrent reviews, at most 8; 0: 1 */
+	size_t max;          /* entries of each cache */
+	int64_t accepted_ms; /* lifetime if accepted; refused: 10 s, failed: 1 s */
+	int64_t stale_ms;    /* lifetime if accepted, while reviews fail */
 };
 
 MUST_CHECK int authenticator_new(struct authenticator **ret,
 				 const struct authenticator_conf *conf,
 				 struct error *err);
-void authenticator_free(struct authenticator *a); /* nobody waits; NULL is fine */
+void authenticator_free(struct authenticator *a); /* no caller may wait; NULL is fine */
 
-/*
- * AUTHENTICATOR_FAILED: could not ask; err->code is 429 where too many wait.
- */
 enum authenticator_verdict {
 	AUTHENTICATOR_ACCEPTED, /* *ret_value, in the arena */
 	AUTHENTICATOR_REFUSED,  /* err: ERR_INVALID, ERR_DENIED */
-	AUTHENTICATOR_FAILED,
-	AUTHENTICATOR_PENDING,
+	AUTHENTICATOR_FAILED,   /* err: the review failed; err->code 429: too many wait */
+	AUTHENTICATOR_PENDING,  /* the request is queued: poll again */
 };
-/* Does not block. */
+/* Never blocks: the cached verdict, else the request is queued. */
 enum authenticator_verdict authenticator_poll(struct authenticator *a,
 					      struct arena *arena,
 					      const struct authenticator_request *r,
 					      const char **ret_value, struct error *err);
-/* Until there is a verdict. */
+/* Blocks until there is a verdict: never AUTHENTICATOR_PENDING. */
 enum authenticator_verdict authenticator_wait(struct authenticator *a,
 					      struct arena *arena,
 					      const struct authenticator_request *r,
 					      const char **ret_value, struct error *err);
 
-/* Called after each review, from its thread; NULL: no more. */
+/* Call news after each review, in its thread, under the lock; NULL: stop calling it. */
 void authenticator_watch(struct authenticator *a, void (*news)(void *arg), void *arg);
 
 #endif

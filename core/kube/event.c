@@ -1,4 +1,4 @@
-/* Records events and sends them from a thread: event.h. */
+/* event.c - records Events and sends them from a thread (kube/event.h). */
 #include "kube/event.h"
 
 #include <stdlib.h>
@@ -15,30 +15,30 @@
 #include "base/xmalloc.h"
 
 enum {
-	MAX_SERIES = 2048,  /* remembered; the least recently used is dropped */
-	MAX_WAITING = 1000, /* to be sent; more are dropped */
+	MAX_SERIES = 2048,  /* in memory; the least recently used is evicted */
+	MAX_WAITING = 1000, /* series to send; further events are dropped */
 	MAX_TRIES = 5,
 	MAX_MESSAGE = 1024,
 	MAX_INSTANCE = 128,
-	BURST = 25, /* new events of an object */
+	BURST = 25, /* new series per object */
 	REFILL_MS = 300 * 1000,
-	GAP_FIRST_MS = 1000, /* between two calls for a series */
+	GAP_FIRST_MS = 1000, /* between two requests for a series */
 	GAP_MOST_MS = 300 * 1000,
-	PEACE_MS = 600 * 1000, /* after that, the first gap again */
+	PEACE_MS = 600 * 1000, /* without an event: resets the gap */
 	NAME_ROOM = 253 - 17,
 };
 
-/* What is one Event: the same object, type, reason and series. */
+/* All events with the same object, type, reason and series: one Event. */
 struct series {
 	char *key;
-	char *name;    /* the Event's; NULL: not made yet */
-	int64_t stamp; /* of that name, from the first try on; 0: none yet */
-	cJSON *doc;    /* to be sent; NULL: nothing is new */
+	char *name;    /* the Event's; NULL: not created yet */
+	int64_t stamp; /* suffix of the name, set at the first attempt; 0: not set */
+	cJSON *doc;    /* to send; NULL: the Event is up to date */
 	int64_t first, last, count;
 	int64_t gap_ms, not_before_ms, due_ms;
 	int tries;
-	bool busy;           /* the sender has it */
-	struct series *next; /* of those that wait */
+	bool busy;           /* a request is in progress */
+	struct series *next; /* in event_recorder.waiting */
 };
 
 struct bucket {
@@ -57,9 +57,9 @@ struct event_recorder {
 	struct series *waiting;     /* in order of arrival */
 	struct series **waiting_end;
 	size_t n_waiting;
-	int64_t until;  /* so long the sender sleeps; -1: for ever; 0: it does not */
-	int64_t end_ms; /* >= 0: send what waits until then, and end */
-	int64_t stamp;  /* nanoseconds, never twice the same */
+	int64_t until;  /* when the sender wakes; -1: never; 0: it is awake */
+	int64_t end_ms; /* >= 0: send pending events until then, and end */
+	int64_t stamp;  /* nanoseconds; unique */
 };
 
 /* ---- the document ---------------------------------------------------------------- */
@@ -69,7 +69,7 @@ static char *cut(struct arena *arena, const char *s, size_t max)
 	return str_slice(arena, s, utf8_cut(s, strnlen(s, max + 1), max));
 }
 
-/* Without name, times and count: those are the series'. */
+/* An Event without name, times and count, which the series has. */
 static cJSON *document(const struct event_recorder *r, const cJSON *about,
 		       const struct event *e)
 {
@@ -83,10 +83,10 @@ static cJSON *document(const struct event_recorder *r, const cJSON *about,
 	return doc;
 }
 
-/* What the sender works on, without the lock. */
+/* A copy of a series' state, used by the sender without the lock. */
 struct outgoing {
 	cJSON *doc;
-	const char *name; /* NULL: to be made */
+	const char *name; /* NULL: create it */
 	int64_t first, last, count;
 	int64_t stamp;
 };
@@ -142,7 +142,7 @@ static void make_room(struct event_recorder *r)
 	}
 }
 
-/* client-go's spam filter: may this object have one more event? */
+/* client-go's EventSourceObjectSpamFilter. False: the object has too many new events. */
 static bool take_token(struct event_recorder *r, const char *object)
 {
 	struct bucket *b = map_del(&r->buckets, object);
@@ -164,7 +164,7 @@ static bool take_token(struct event_recorder *r, const char *object)
 	return true;
 }
 
-/* The series of that key, now the one used last; NULL: no more of it is taken. */
+/* Find or create a series, now the most recently used. NULL: the object has too many. */
 static struct series *series_of(struct event_recorder *r, const char *key,
 				const char *object)
 {
@@ -192,7 +192,7 @@ static void append(struct event_recorder *r, struct series *s)
 		pthread_cond_signal(&r->wake);
 }
 
-/* Without a server: it is taken at once. */
+/* Pass the complete Event to on_event. */
 static void hand_over(struct event_recorder *r, struct series *s, cJSON *take_doc)
 {
 	const struct outgoing l = { .doc = take_doc,
@@ -230,7 +230,7 @@ static void take_document(struct event_recorder *r, struct series *s, cJSON *tak
 	append(r, s);
 }
 
-/* One that is due, or NULL; *ret_until: when that changes, -1: never. */
+/* A series that is due, or NULL; *ret_until: when the next one is, -1: never. */
 static struct series *next_due(struct event_recorder *r, int64_t *ret_until)
 {
 	struct series *first = NULL;
@@ -289,7 +289,9 @@ static int deliver(struct event_recorder *r, const struct outgoing *l, char **re
 	const char *name = l->name ? l->name : new_name(&arena, l);
 	int rc = l->name ? patch(r, l, name, err) : create(r, l, name, err);
 
-	/* Events expire; and one that seemed not to be made may have been. */
+	/*
+	 * The Event may have expired, or a create without a response may have succeeded.
+	 */
 	if (rc && l->name && err->kind == ERR_NOT_FOUND)
 		rc = create(r, l, name, err);
 	else if (rc && !l->name && err->kind == ERR_EXISTS)
@@ -305,7 +307,7 @@ static bool is_worth_a_retry(const struct error *err)
 	       err->kind == ERR_STOPPED;
 }
 
-/* Under the lock: what became of it. True: it is dropped. */
+/* Record the result of a request; under the lock. True: the event is given up. */
 static bool settle(struct event_recorder *r, struct series *s, cJSON *take_doc, int rc,
 		   const struct error *err)
 {
@@ -335,7 +337,7 @@ static bool settle(struct event_recorder *r, struct series *s, cJSON *take_doc, 
 	return true;
 }
 
-/* Under the lock, which is not held during the call. */
+/* Send a series; called with the lock, which is released during the request. */
 static void send_one(struct event_recorder *r, struct series *s)
 {
 	struct outgoing l = { .doc = STEAL(s->doc), .name = s->name };
@@ -387,7 +389,7 @@ static void *keep_sending(void *ctx)
 	return NULL;
 }
 
-/* ---- the doors ------------------------------------------------------------------- */
+/* ---- event.h --------------------------------------------------------------------- */
 
 static void release(struct event_recorder *r)
 {

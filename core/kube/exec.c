@@ -1,9 +1,8 @@
 /*
- * exec.c - credential plugins: the keys of a user's `exec` and of ExecCredential
- * stand here.
+ * exec.c - runs exec credential plugins and decodes their ExecCredential.
  *
- * The plugin's standard error is ours, so that it can speak to the user; standard
- * input is only passed on where its settings allow it and there is a terminal.
+ * A plugin inherits standard error, to prompt the user, and standard input only if
+ * interactiveMode allows it and it is a terminal.
  */
 #include "kube/exec.h"
 
@@ -25,7 +24,7 @@
 #include "kube/kubeconfig.h"
 #include "net/x509.h"
 
-/* A login in a browser takes a while; client-go waits without end. */
+/* RUN_MS is enough for a login in a browser; client-go has no limit. */
 enum { MAX_OUTPUT = 1024 * 1024, RUN_MS = 10 * 60 * 1000, MAX_WORDS = 1000 };
 
 #define GROUP "client.authentication.k8s.io/"
@@ -39,7 +38,7 @@ static bool is_list(const cJSON *list)
 	return !list || (cJSON_IsArray(list) && cJSON_GetArraySize(list) <= MAX_WORDS);
 }
 
-/* A string, or null, which is "" to Go. */
+/* True for a string, or null, which Go decodes as "". */
 static bool is_text(const cJSON *node)
 {
 	return !node || cJSON_IsNull(node) || cJSON_IsString(node);
@@ -151,7 +150,7 @@ static char *exec_info(const struct kube_config *c, bool interactive)
 
 /* ---- running it ---- */
 
-/* The index of a variable among the first n; n: not there. */
+/* The index of a variable in the first n entries; n: there is none. */
 static size_t find_variable(char **list, size_t n, const char *variable)
 {
 	size_t len = strcspn(variable, "="), i = 0;
@@ -162,7 +161,10 @@ static size_t find_variable(char **list, size_t n, const char *variable)
 	return i;
 }
 
-/* The last setting of a name counts, as os/exec has it; ours is the very last. */
+/*
+ * The plugin's environment: ours, overridden by `env` of the settings (the last value of
+ * a name wins, as in Go's os/exec), overridden by KUBERNETES_EXEC_INFO.
+ */
 static char **environment(struct arena *arena, const struct kube_config *c, char *info)
 {
 	const cJSON *list = json_get(c->exec, "env"), *e;
@@ -226,7 +228,7 @@ static int fail_late(struct error *err)
 	return error_set(err, ERR_TIMEOUT, "did not exit within %d s", RUN_MS / 1000);
 }
 
-/* Until the end of its output; -1 with err when it must not go on. */
+/* Read the plugin's output until EOF, the deadline (0: none) or a stop of the process. */
 static int read_output(struct buf *out, int fd, int64_t deadline, struct error *err)
 {
 	struct pollfd fds[] = { { .fd = fd, .events = POLLIN },
@@ -258,7 +260,7 @@ static int read_output(struct buf *out, int fd, int64_t deadline, struct error *
 	}
 }
 
-/* It has closed its output: wait for its end, which a signal to us or the deadline brings. */
+/* Wait for the plugin to exit, until the deadline (0: none) or a stop of the process. */
 static int reap(int *ret_status, pid_t pid, int64_t deadline, struct error *err)
 {
 	while (waitpid(pid, ret_status, WNOHANG) == 0) {
@@ -309,14 +311,14 @@ static int run_plugin(struct buf *out, const struct kube_config *c, bool interac
 	return 0;
 }
 
-/* ---- what it answers ---- */
+/* ---- ExecCredential ---- */
 
 static bool is_line(const char *s)
 {
 	return !strpbrk(s, "\r\n");
 }
 
-/* A kind that is not there is the one expected; an apiVersion must be the one asked for. */
+/* `kind` may be absent; apiVersion must be the one in the kubeconfig. */
 static int check_type(const cJSON *doc, const char *version, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
@@ -357,7 +359,7 @@ static int status_text(const char **ret, const cJSON *doc, const char *key,
 	return 0;
 }
 
-/* Year 1 is Go's zero time: never, as null. */
+/* Read the expiry; 0: never. Year 1 is Go's zero time, the same as null. */
 static int read_expiry(int64_t *ret, const cJSON *doc, struct error *err)
 {
 	static const int64_t year_1 = -62135596800;
@@ -375,7 +377,7 @@ static int read_expiry(int64_t *ret, const cJSON *doc, struct error *err)
 	return 0;
 }
 
-/* Neither, or both, which belong together. */
+/* Certificate and key must both be absent, or match. */
 static int check_pair(const char *cert, const char *key, struct error *err)
 {
 	bool of_key;
@@ -417,7 +419,7 @@ static int read_credential(struct kube_credential *ret, const cJSON *doc,
 	return 0;
 }
 
-/* JSON begins with '{'; anything else is YAML, as in apimachinery's decoder. */
+/* Parse JSON, which begins with '{', or YAML, as apimachinery's decoder does. */
 static int parse_answer(cJSON **ret, const struct buf *out, struct error *err)
 {
 	const char *text = out->data ? (char *)out->data : "";
@@ -433,7 +435,7 @@ static int parse_answer(cJSON **ret, const struct buf *out, struct error *err)
 		*ret = cJSON_DetachItemFromArray(docs, 0);
 		return 0;
 	}
-	/* without the parser's words, which may have parts of the secret */
+	/* The parser's message is left out: it may contain parts of the secret. */
 	return error_set(
 		err, ERR_FORMAT,
 		"printed no JSON: expected an ExecCredential on standard output, "

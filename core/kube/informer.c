@@ -1,4 +1,4 @@
-/* Lists, watches and stores one kind: informer.h. */
+/* informer.c - the list-and-watch loop and the store of one kind (kube/informer.h). */
 #include "kube/informer.h"
 
 #include <errno.h>
@@ -18,31 +18,31 @@
 #include "base/thread.h"
 #include "base/xmalloc.h"
 
-/* client-go's reflector has the first two. */
+/* The first two are those of client-go's Reflector. */
 enum {
 	DELAY_FIRST_MS = 800,
 	DELAY_MOST_MS = 30 * 1000,
-	PEACE_MS = 60 * 1000, /* after that, the first delay again */
-	SHORT_MS = 1000,      /* a watch that ends before, without a word, is a failure */
+	PEACE_MS = 60 * 1000, /* without a failure: resets the delay */
+	SHORT_MS = 1000, /* a watch that ends sooner, without an event, is a failure */
 	UNSERVED_MS = 30 * 1000,
 };
 
 struct object {
-	unsigned round; /* of the list that saw it last */
-	char data[];    /* resourceVersion, NUL, the text */
+	unsigned round; /* of the last list that contained it */
+	char data[];    /* resourceVersion, NUL, JSON, NUL */
 };
 
 struct informer {
 	struct informer_conf conf;
 	pthread_t thread;
 	pthread_mutex_t lock;
-	struct map objects; /* key -> struct object; changed by the thread alone */
-	/* The thread's own. */
-	char *version; /* where to watch from; NULL: list */
+	struct map objects; /* key -> struct object; only the thread writes */
+	/* Used by the thread only. */
+	char *version; /* resourceVersion to watch from; NULL: list */
 	unsigned round;
 	int64_t delay_ms, failed_ms;
-	bool heard;   /* something since the watch began */
-	bool expired; /* 410 Gone, and no good watch since */
+	bool heard;   /* the current watch had an event */
+	bool expired; /* 410 Gone, and no successful watch since */
 	bool stop;
 	atomic_bool synced, unserved;
 	int wake_fd, synced_fd, stop_fd;
@@ -73,7 +73,7 @@ static struct object *object_new(struct informer *inf, const char *version,
 	return o;
 }
 
-/* `o` NULL: delete. Returns what was there, the caller's. */
+/* Replace the object of a key; `o` NULL: delete it. Returns the old one, the caller's. */
 static struct object *exchange(struct informer *inf, const char *key, struct object *o)
 {
 	struct object *old;
@@ -165,7 +165,7 @@ static void raise_fd(int fd)
 {
 	static const uint64_t one = 1;
 
-	/* Full: readable it is. */
+	/* EAGAIN: the counter is at its maximum, and so the fd is readable. */
 	if (write(fd, &one, sizeof(one)) < 0)
 		return;
 }
@@ -195,7 +195,7 @@ static int on_item(void *ctx, cJSON *take_obj, struct error *err)
 	return 0;
 }
 
-/* An unreadable object is skipped; what is stored of it stays until the next list. */
+/* Skip an unreadable object; its stored version remains until the next list. */
 static void on_problem(void *ctx, const struct error *err)
 {
 	const struct informer *inf = ctx;
@@ -212,7 +212,7 @@ static void on_answer(void *ctx)
 		inf->conf.on_answer(inf->conf.ctx);
 }
 
-/* Deletes objects that the list of this round did not contain. */
+/* Delete the objects that the list of this round did not contain. */
 static void sweep(struct informer *inf)
 {
 	map_each(e, &inf->objects)
@@ -307,7 +307,7 @@ static void wait_ms(struct informer *inf, int64_t ms)
 
 	if (poll(fds, 2, (int)ms) > 0 && fds[0].revents &&
 	    read(inf->wake_fd, &count, sizeof(count)) < 0)
-		return; /* read by another thread; there is none */
+		return; /* cannot fail: no other thread reads it */
 }
 
 static bool is_unserved(const struct informer *inf, const struct error *err)
@@ -315,7 +315,7 @@ static bool is_unserved(const struct informer *inf, const struct error *err)
 	return err->kind == ERR_NOT_FOUND && inf->conf.optional;
 }
 
-/* A kind that is not served has no objects. */
+/* Empty the store of a kind that is not served. Returns the delay until the next list. */
 static int64_t wait_for_kind(struct informer *inf)
 {
 	set_version(inf, NULL);
@@ -326,7 +326,7 @@ static int64_t wait_for_kind(struct informer *inf)
 	return inf->conf.ask_ms ? inf->conf.ask_ms : UNSERVED_MS;
 }
 
-/* List at once after a first 410; after a second one, or another error, with a delay. */
+/* The delay before a new list: none after a first 410, else the back-off. */
 static int64_t relist_delay(struct informer *inf, const struct error *err)
 {
 	bool again = inf->expired || err->code != 410;
@@ -338,7 +338,7 @@ static int64_t relist_delay(struct informer *inf, const struct error *err)
 	return again ? next_delay(inf) : 0;
 }
 
-/* One list or one watch; returns how long to wait before the next. */
+/* One list or one watch. Returns the delay before the next, in ms. */
 static int64_t step(struct informer *inf)
 {
 	struct error err = { 0 };

@@ -1,13 +1,15 @@
 /*
- * informer.h - the objects of one kind, kept up to date (client-go's reflector and store
- * in one).
+ * informer.h - a local cache of the objects of one kind (client-go's Reflector and
+ * Store).
  *
- * The store has what the server last said, in its order; a deleted object leaves the
- * store, at the latest with the list that follows an interrupted watch (410 Gone, an
- * ERROR event, a lost connection). Failures are retried after 0.8 s doubling to 30 s, with
- * jitter, and after 0.8 s again once a watch had events or a minute passed without one.
+ * A thread lists and watches. The store has each object as the API server last sent it,
+ * updated in the server's order; a deleted object leaves the store, at the latest with
+ * the list that follows an interrupted watch (410 Gone, an ERROR event, a lost
+ * connection). Failures are retried after 0.8 s doubling to 30 s, with jitter, and after
+ * 0.8 s again once a watch had events or a minute passed without a failure.
  *
- * An object is stored as compact JSON of what keep() leaves of it. Readers get a copy.
+ * An object is stored as compact JSON, after the transform keep(). Readers get a copy;
+ * any thread may read, callbacks included.
  */
 #ifndef KUBE_INFORMER_H
 #define KUBE_INFORMER_H
@@ -19,55 +21,64 @@ struct informer;
 struct informer_conf {
 	struct kube *kube;
 	const char *api_version, *kind;
-	const char *ns; /* NULL: of all namespaces */
+	const char *ns; /* NULL: all namespaces */
 	struct kube_select select;
 	/*
-	 * Edits an object down to what is stored. false: as if it did not exist. NULL:
-	 * everything but metadata.managedFields is stored.
+	 * client-go's TransformFunc: removes from an object what is not to be stored.
+	 * False: the object is treated as absent. NULL: only metadata.managedFields is
+	 * removed.
 	 */
 	bool (*keep)(cJSON *obj);
 	/*
-	 * After the store has changed, in the informer's thread. What keep() left: `old`
-	 * is NULL when it is new, as with all of the first list, `current` when it is gone.
-	 * Each change once, also across relists; one that was recreated (another uid) is
-	 * gone, then new.
+	 * The event handler, called in the informer's thread after the store has changed;
+	 * both objects are the informer's, as keep() left them. Add: `old` is NULL, as
+	 * for the whole first list. Delete: `current` is NULL. A change is reported once,
+	 * also across relists; an object recreated with another uid is a delete, then an
+	 * add.
 	 */
 	void (*on_event)(void *ctx, const cJSON *old, const cJSON *current);
 	void *ctx;
 	/*
-	 * A kind that the API server does not serve (no CRD) is empty, and tried again every
-	 * ask_ms or upon informer_poke(). false: that is an error like any other.
+	 * A kind that the API server does not serve (no CRD) has an empty store, and is
+	 * retried every ask_ms or upon informer_poke(). False: such a kind is an error.
 	 */
 	bool optional;
 	int64_t ask_ms; /* 0: 30 s */
-	/* The kind became served or unserved; before its events. Or NULL. */
+	/*
+	 * The kind became served or unserved; when unserved, before the deletes. Or NULL.
+	 */
 	void (*on_served)(void *ctx, bool current);
-	/* Each failed call, each object that json_parse() refuses; or NULL. */
+	/*
+	 * Called for each failed request, each object that json_parse() refuses; or NULL.
+	 */
 	void (*on_error)(void *ctx, const struct error *err);
-	/* Each complete list, each watch that the server accepted; or NULL. */
+	/* Called for each complete list, each watch that the server accepted; or NULL. */
 	void (*on_answer)(void *ctx);
 };
 
-/* Starts the thread. conf's strings must outlive it. */
+/* Starts the thread. conf->kube and conf's strings must outlive the informer. */
 MUST_CHECK int informer_start(struct informer **ret, const struct informer_conf *conf,
 			      struct error *err);
-void informer_stop(struct informer *inf); /* waits for the thread; frees */
+void informer_stop(struct informer *inf); /* no callback runs after it; NULL is fine */
 
-/* The first list is in the store, or the kind is not served and optional. */
+/* HasSynced: the first list is in the store, or the kind is optional and not served. */
 bool informer_synced(struct informer *inf);
-/* Wait for that: ERR_STOPPED, ERR_TIMEOUT. */
+/* WaitForCacheSync, for at most ms: ERR_STOPPED, ERR_TIMEOUT. */
 MUST_CHECK int informer_wait(struct informer *inf, int64_t ms, struct error *err);
-void informer_poke(struct informer *inf); /* try again now */
-/* False: the API server did not know the kind when last asked. */
+void informer_poke(struct informer *inf); /* end a retry delay now */
+/* False: at the last list, the API server did not serve the kind. */
 bool informer_served(struct informer *inf);
 
 /* "ns/name", or "name". In the arena. */
 const char *informer_key(struct arena *arena, const char *ns, const char *name);
 
-/* A copy of what is stored, the caller's; NULL: not in the store. */
+/* A copy of the stored object, the caller's; NULL: not in the store. */
 cJSON *informer_get(struct informer *inf, const char *ns, const char *name);
 size_t informer_count(struct informer *inf);
-/* A copy of each, until visit returns false; visit may use the store. */
+/*
+ * Calls visit with a copy of each object until it returns false. No lock is held: objects
+ * deleted meanwhile are left out, and so are those that are added.
+ */
 void informer_each(struct informer *inf, bool (*visit)(void *ctx, const cJSON *obj),
 		   void *ctx);
 

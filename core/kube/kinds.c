@@ -1,5 +1,5 @@
 /*
- * kinds.c - paths of kinds: known ones of api/kinds.h, others by discovery (remembered).
+ * kinds.c - paths of kinds: of api/kinds.h, or by discovery, then cached (kube_impl.h).
  */
 #include <string.h>
 
@@ -14,7 +14,7 @@ static const char *root_of(const char *api_version)
 	return strchr(api_version, '/') ? "/apis/" : "/api/";
 }
 
-/* APIResourceList's members are named here only. NULL: not served. */
+/* Find a kind in an APIResourceList. NULL: not served. */
 static const cJSON *resource_of(const cJSON *list, const char *kind)
 {
 	const cJSON *r;
@@ -28,7 +28,7 @@ static const cJSON *resource_of(const cJSON *list, const char *kind)
 	return NULL;
 }
 
-/* *ret: the APIResourceList, or NULL when there is no such group and version. */
+/* *ret: the APIResourceList, the caller's; NULL: the group and version is not served. */
 static int discover(struct kube *k, const char *api_version, cJSON **ret,
 		    struct error *err)
 {
@@ -137,8 +137,9 @@ void kube_kinds_release(struct kube *k)
 }
 
 /*
- * Names as apimachinery's IsValidPathSegmentName has them: escaped or not, others lead a
- * proxy or the API server to another path. No object has such a name.
+ * Append a name that apimachinery's IsValidPathSegmentName accepts. Others, escaped or
+ * not, lead a proxy or the API server to another path, and no object has one:
+ * ERR_NOT_FOUND.
  */
 static int add_name(struct buf *path, const char *plural, const char *name,
 		    struct error *err)

@@ -1,6 +1,6 @@
 /*
- * kube.c - the client itself: its life, the limiter, and how a call is sent,
- * repeated and judged.
+ * kube.c - struct kube: the rate limit, sending of requests with retries, and the errors
+ * of responses.
  */
 #include "kube/kube.h"
 
@@ -18,7 +18,7 @@
 enum {
 	DEFAULT_TIMEOUT_MS = 30 * 1000,
 	BUSY_TRIES = 5,
-	BUSY_MOST_MS = 60 * 1000, /* of one Retry-After */
+	BUSY_MOST_MS = 60 * 1000, /* longest wait for one Retry-After */
 	AGAIN_MS = 200,
 	SHOWN_BODY = 200,
 };
@@ -47,7 +47,7 @@ static const char *const *copy_list(struct kube_config *to, const char *const *l
 	return ret;
 }
 
-/* `doc` of the copy holds what exec plugins need and nothing else. */
+/* `doc` of the copy has only the settings of the exec plugin. */
 static void copy_config(struct kube_config *to, const struct kube_config *from)
 {
 	*to = (struct kube_config){ .insecure = from->insecure };
@@ -134,7 +134,7 @@ bool kube_is_inside(const struct kube *k)
 	return k->opts.inside.handle != NULL;
 }
 
-/* A wait that ends with the process; after that, last words wait a second at most. */
+/* Sleep. When the process is asked to stop: ERR_STOPPED, or after_stop: 1 s at most. */
 static int pause_ms(struct kube *k, const struct kube_request *req, int64_t ms,
 		    struct error *err)
 {
@@ -149,7 +149,7 @@ static int pause_ms(struct kube *k, const struct kube_request *req, int64_t ms,
 	return 0;
 }
 
-/* Takes a token, which may be one that is still to come; returns how long that takes. */
+/* Reserve a token of the rate limit, perhaps a future one. Returns ms until it is due. */
 static int64_t take_token(struct kube *k)
 {
 	double most = (double)k->opts.burst;
@@ -172,7 +172,7 @@ static void give_token(struct kube *k)
 	pthread_mutex_unlock(&k->lock);
 }
 
-/* A call waits for its turn no longer than it may take in all. */
+/* Wait for a token of the rate limit; ERR_BUSY if that exceeds the client's timeout. */
 static int limit(struct kube *k, const struct kube_request *req, struct error *err)
 {
 	int64_t ms;
@@ -188,7 +188,7 @@ static int limit(struct kube *k, const struct kube_request *req, struct error *e
 			 req->what);
 }
 
-/* ---- what an answer means ---- */
+/* ---- errors of responses ---- */
 
 static enum error_kind kind_of_status(int code, const char *reason, const char *message)
 {
@@ -232,10 +232,10 @@ int kube_status_error(const char *what, int code, const cJSON *status, struct er
 	return -1;
 }
 
-/* What an API server says of a group or version it does not serve; in client-go's words. */
+/* The API server's body for a group or version that it does not serve. */
 #define NO_SUCH_GROUP "404 page not found"
 
-/* An answer that is no Status: from a proxy on the way, or no API server at all. */
+/* Error of a response that is no Status: from a proxy, or from no API server at all. */
 static int fail_text(const char *what, const struct http_response *resp,
 		     struct error *err)
 {
@@ -260,7 +260,7 @@ static int fail_text(const char *what, const struct http_response *resp,
 	return -1;
 }
 
-/* In the format of the answer that was asked for. */
+/* Decode a Status in protobuf or JSON, whichever the server sent. */
 static int read_status(cJSON **ret, const struct buf *body, struct error *err)
 {
 	if (proto_is_object(body->data, body->len))
@@ -287,7 +287,7 @@ int kube_answer_error(const struct kube_request *req, const struct http_response
 struct attempt {
 	const struct kube_request *req;
 	bool answered; /* on_answer has been called */
-	bool began;    /* some of the answer has been handed out */
+	bool began;    /* on_data has been called: do not resend */
 };
 
 static int on_header(void *ctx, int status, const char *name, const char *value,
@@ -329,7 +329,7 @@ static size_t count_of(const char *const *list)
 	return n;
 }
 
-/* The headers for whom the call is made. */
+/* Append the headers of impersonation, user first. */
 static void add_impersonation(const char **ret, struct arena *arena,
 			      const struct kube_config *c)
 {
@@ -347,7 +347,6 @@ static void add_impersonation(const char **ret, struct arena *arena,
 		ret[n++] = *extra;
 }
 
-/* The headers of a call, for the authorization that is the turn's. */
 const char *const *kube_headers(struct arena *arena, const struct kube *k,
 				const struct kube_request *req, const char *authorization)
 {
@@ -405,7 +404,7 @@ static int send_once(struct kube *k, struct attempt *attempt,
 	return rc;
 }
 
-/* With what credentials there are; those that are refused are renewed once. */
+/* Send with the current credentials; after a 401, once more with renewed ones. */
 static int send_as(struct kube *k, struct attempt *attempt, struct http_response *ret,
 		   struct error *err)
 {
@@ -424,7 +423,7 @@ static int send_as(struct kube *k, struct attempt *attempt, struct http_response
 	}
 }
 
-/* A connection that broke: is the call to be sent once more? */
+/* May the call be resent after this error? */
 static bool may_repeat(const struct attempt *attempt, const struct error *err)
 {
 	if (err->kind != ERR_IO || attempt->began)
@@ -432,7 +431,7 @@ static bool may_repeat(const struct attempt *attempt, const struct error *err)
 	return attempt->req->again || err->code == ECONNREFUSED;
 }
 
-/* How long the server wants us to wait, or -1 when it does not. */
+/* Ms to wait before a retry, or -1: do not retry. */
 static int64_t busy_ms(const struct http_response *resp)
 {
 	if (resp->status != 429 && resp->status < 500)

@@ -1,11 +1,11 @@
 /*
  * kube.h - one API server, as client-go's dynamic client sees it. JSON, but for proto.h.
  *
- * A struct kube may be used by any number of threads. Objects are documents, without
- * metadata.managedFields (managed.h); what is returned is the caller's. Names of
- * resources come from api/kinds.h, and from discovery for kinds that are not there.
+ * A struct kube may be used by any number of threads; each call blocks. Objects are
+ * documents, without metadata.managedFields (managed.h); a returned object is the
+ * caller's. Names of resources come from api/kinds.h, for other kinds from discovery.
  *
- * Errors carry the API server's own words: "get deployments.apps team-a/bert:
+ * Errors carry the Status message of the API server: "get deployments.apps team-a/bert:
  * <message>". Kinds: ERR_NOT_FOUND 404, ERR_DENIED 401 403, ERR_CONFLICT 409,
  * ERR_EXISTS 409 AlreadyExists, ERR_EXPIRED 410, ERR_INVALID 400 422 and 403 of an
  * admission webhook, ERR_BUSY 429 503 504 500 after the retries that Retry-After
@@ -22,43 +22,52 @@
 struct kube;
 struct kube_opts {
 	/*
-	 * Calls a second on average, watches not counted (0: no limit), and calls at once
-	 * above that. When those are used up each call waits for its turn, and no longer;
-	 * with a timeout_ms, one whose turn comes later than that is ERR_BUSY at once.
+	 * The client-side rate limit (client-go's QPS and Burst): requests per second on
+	 * average (0: no limit) and the size of a burst. Watches and logs do not count. A
+	 * call over the limit waits for its token; if timeout_ms is set and the wait
+	 * would be longer, the call fails with ERR_BUSY at once.
 	 */
 	double qps;
 	int64_t burst;
 	const char *user_agent;
 	struct metrics *metrics; /* rest_client_requests_total; or NULL */
-	int64_t timeout_ms;      /* of a call; 0: 30 s. A page of a list: 60 s */
-	bool after_stop;         /* calls go on when the process is stopping */
-	/* Not HTTP/2; for the controller: a quarter less CPU, 0.8 MB less of 6.3 idle. */
+	int64_t timeout_ms; /* of one HTTP request; 0: 30 s. A page of a list: 60 s */
+	bool after_stop;    /* calls continue when the process is asked to stop */
+	/* Do not offer HTTP/2: saves the controller 25 % of its CPU, 0.8 of 6.3 MB. */
 	bool http1;
-	struct http_sessions *sessions; /* outlives it; or NULL */
-	struct inside_server inside;    /* instead of config->server; it is released */
+	struct http_sessions *sessions; /* must outlive the client; or NULL */
+	struct inside_server inside; /* replaces config->server; kube_free() frees it */
 };
 extern const struct metric kube_requests_total; /* labels code, host, method */
 
+/*
+ * config is copied, and no request is sent. ERR_INVALID: no server; or
+ * http_client_new()'s.
+ */
 MUST_CHECK int kube_new(struct kube **ret, const struct kube_config *config,
 			const struct kube_opts *opts, struct error *err);
-void kube_free(struct kube *k);
+void kube_free(struct kube *k); /* no call may be in progress; NULL is fine */
+/* True: the API server is opts->inside, in this process. */
 bool kube_is_inside(const struct kube *k);
 
 struct kube_ref {
 	const char *api_version, *kind, *ns, *name; /* ns NULL: cluster-wide, or all */
 };
 struct kube_ref kube_ref_of(const cJSON *obj); /* borrows obj's strings */
-/* "/apis/apps/v1/namespaces/a/deployments/b"; name may be NULL. In the arena. */
+/*
+ * "/apis/apps/v1/namespaces/a/deployments/b", in the arena. name NULL: the collection; a
+ * name without ns: the config's namespace. ERR_NOT_FOUND: no such kind, no valid name.
+ */
 MUST_CHECK int kube_path(struct arena *arena, struct kube *k, const struct kube_ref *ref,
 			 const char **ret, struct error *err);
-/* Asks the server's discovery each time. */
+/* Requests the API server's discovery document each time; nothing is cached. */
 MUST_CHECK int kube_serves(struct kube *k, const char *api_version, const char *kind,
 			   bool *ret, struct error *err);
 
 MUST_CHECK int kube_get(struct kube *k, const struct kube_ref *ref, cJSON **ret,
 			struct error *err);
 
-/* The same, but an absent object is no error: *ret is NULL then. */
+/* As kube_get(), but 404 is no error: *ret is NULL then. */
 MUST_CHECK int kube_find(struct kube *k, const struct kube_ref *ref, cJSON **ret,
 			 struct error *err);
 
@@ -66,52 +75,60 @@ struct kube_write {
 	const char *manager;     /* fieldManager */
 	const char *subresource; /* "status" */
 	bool force, dry_run;
-	bool meta_only;       /* the answer as PartialObjectMetadata: cheaper */
-	bool strict;          /* refuse what the API server would drop, or read twice */
-	bool exists_ok;       /* ERR_EXISTS is handled: a create may be repeated */
-	cJSON **ret_warnings; /* array of strings; or NULL */
-	cJSON **ret_refusal;  /* of a refused call: its metav1.Status; or NULL */
+	bool meta_only; /* the response is PartialObjectMetadata: cheaper */
+	bool strict;    /* fieldValidation=Strict: refuse unknown and duplicate fields */
+	bool exists_ok; /* the caller handles ERR_EXISTS: a create may be retried */
+	cJSON **ret_warnings; /* upon success: texts of the Warning headers; or NULL */
+	cJSON **ret_refusal;  /* upon failure: the metav1.Status, if any; or NULL */
 };
 extern const struct kube_write kube_plain; /* { 0 } */
-/* ret may be NULL in each. A create is sent once, unless how->exists_ok. */
+/* ret may be NULL. A create is resent after a broken connection only with exists_ok. */
 MUST_CHECK int kube_create(struct kube *k, const cJSON *obj, const struct kube_write *how,
 			   cJSON **ret, struct error *err);
 MUST_CHECK int kube_update(struct kube *k, const cJSON *obj, const struct kube_write *how,
 			   cJSON **ret, struct error *err);
-/* Server-side apply, which needs how->manager. */
+/* Server-side apply. ERR_INVALID without how->manager, the field manager. */
 MUST_CHECK int kube_apply(struct kube *k, const cJSON *obj, const struct kube_write *how,
 			  cJSON **ret, struct error *err);
 MUST_CHECK int kube_merge_patch(struct kube *k, const struct kube_ref *ref,
 				const cJSON *patch, const struct kube_write *how,
 				cJSON **ret, struct error *err);
 
-/* propagation: "Background", ..., NULL for the server's choice; uid: only that one, or NULL. */
+/*
+ * propagation: "Background", "Foreground", "Orphan"; NULL: the API server's default. uid:
+ * the precondition, ERR_CONFLICT if the object has another one; or NULL.
+ */
 MUST_CHECK int kube_delete(struct kube *k, const struct kube_ref *ref,
 			   const char *propagation, const char *uid, struct error *err);
 
 struct kube_select {
 	const char *label_selector, *field_selector; /* or NULL */
 	bool meta_only;                              /* PartialObjectMetadata */
-	int64_t page;                                /* objects a page; 0: 500 */
-	const char *without; /* a list in spec that is not read: "containers"; or NULL */
-	const struct proto_field *fields; /* a watch reads these, in protobuf; or NULL */
+	int64_t page;        /* objects per page (`limit`); 0: 500 */
+	const char *without; /* a list in spec that is dropped: "containers"; or NULL */
+	const struct proto_field *fields; /* watch in protobuf, only these; or NULL */
 };
 /*
- * Each object of all pages (ref->name is not looked at); it belongs to on_item.
- * Items get the apiVersion and kind of the request. *ret_version (may be NULL): the
- * list's resourceVersion, malloc'ed. An expired continue token begins again by itself.
+ * List all pages of a collection; ref->name is ignored. *ret_version (may be NULL): the
+ * list's resourceVersion, the caller's to free. If a continue token expires (410), the
+ * list restarts, without pages; see on_restart.
  */
 struct kube_sink {
+	/*
+	 * Called for each object, which it owns, with apiVersion and kind of the request.
+	 * Returns -1 with err filled to end the list with that error.
+	 */
 	int (*on_item)(void *ctx, cJSON *take_obj, struct error *err);
 	void *ctx;
 	/*
-	 * Of an object that json_parse() refuses (the API server stores NUL in strings, and
-	 * 100,000 labels): it is left out. NULL: that ends it all. In watches as well.
+	 * Called instead of on_item for an object that json_parse() refuses (the API
+	 * server stores NUL in strings, and 100,000 labels). NULL: such an object is an
+	 * error. Watches have the same rule.
 	 */
 	void (*on_unreadable)(void *ctx, const struct error *err);
 	/*
-	 * It begins again: what on_item has seen so far may be gone, and what is not comes
-	 * a second time. NULL: that does no harm.
+	 * The list restarts: objects seen so far may no longer exist, and the others are
+	 * passed to on_item again. NULL: duplicates are harmless.
 	 */
 	void (*on_restart)(void *ctx);
 };
@@ -120,28 +137,32 @@ MUST_CHECK int kube_list(struct kube *k, const struct kube_ref *ref,
 			 char **ret_version, struct error *err);
 
 /*
- * One watch from that resourceVersion until the server, an error or *cancel ends it
- * (allowWatchBookmarks). 0: the server ended it in order; ERR_EXPIRED: list again, for
- * the server sent an ERROR (410 or whatever err->code is).
- * on_event: type is "ADDED", "MODIFIED", "DELETED" or "BOOKMARK".
+ * One watch from resourceVersion `version`, with bookmarks, until the server, an error or
+ * *cancel ends it. 0: the server ended it (timeoutSeconds). ERR_EXPIRED: the server
+ * answered 410 or sent an ERROR event, whose code is err->code: list again.
+ * on_event: type is "ADDED", "MODIFIED", "DELETED" or "BOOKMARK"; it owns the object, and
+ * ends the watch as on_item does a list.
  */
 struct kube_watch_opts {
 	struct kube_select select;
 	const char *version;
 	const bool *cancel;
-	const int *cancel_fd; /* readable once that is set; NULL: checked each second */
+	const int *cancel_fd; /* readable once *cancel is set; NULL: poll each second */
 	int (*on_event)(void *ctx, const char *type, cJSON *take_obj, struct error *err);
 	void (*on_unreadable)(void *ctx, const struct error *err);
-	void (*on_answer)(void *ctx); /* the watch has begun; or NULL */
+	void (*on_answer)(void *ctx); /* the server accepted the watch (2xx); or NULL */
 	void *ctx;
 };
 MUST_CHECK int kube_watch(struct kube *k, const struct kube_ref *ref,
 			  const struct kube_watch_opts *opts, struct error *err);
 
-/* Any call: "GET" "/version", reviews, logs. `body` may be NULL; *ret NULL if not JSON. */
+/*
+ * Any other call: "GET" "/version", reviews. `body` and `ret` may be NULL; *ret is NULL
+ * unless the response is JSON. Only a GET is retried after a broken connection.
+ */
 MUST_CHECK int kube_call(struct kube *k, const char *method, const char *path,
 			 const cJSON *body, cJSON **ret, struct error *err);
-/* A text answer, piece by piece: GET .../log?follow=true. */
+/* Pass a text response to on_data piece by piece: GET .../log?follow=true. No timeout. */
 MUST_CHECK int kube_stream(struct kube *k, const char *path,
 			   int (*on_data)(void *ctx, const void *data, size_t len,
 					  struct error *err),

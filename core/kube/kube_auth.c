@@ -1,11 +1,11 @@
 /*
- * kube_auth.c - who we are to the API server: tokens, basic authentication, client
- * certificates, what an exec plugin gives.
+ * kube_auth.c - credentials of a client: tokens, basic authentication, client
+ * certificates, exec plugins.
  *
- * A token's file is read again when what we have is a minute old, and when the
- * server refuses it. An exec plugin is asked when there is nothing yet, when what
- * it gave has expired, and when that is refused. Another client certificate means
- * another http_client, because a connection stands for who opened it.
+ * A token's file is read again when the token is a minute old or the server refuses it.
+ * An exec plugin runs for the first request, and when its credential has expired or is
+ * refused. A new client certificate needs a new http_client: a connection authenticates
+ * as the certificate that opened it.
  */
 #include <string.h>
 
@@ -74,7 +74,7 @@ static int token_of_file(const char *path, char **ret, struct error *err)
 	return *ret ? 0 : error_set(err, ERR_FORMAT, "%s: not a token", path);
 }
 
-/* A failure to read again does not matter while there is an old one. */
+/* Read the token's file. A failure is ignored while there is an older token. */
 static int read_token(struct kube *k, struct error *err)
 {
 	struct kube_auth *a = &k->auth;
@@ -129,7 +129,7 @@ static int ask_plugin(struct kube *k, struct error *err)
 	return 0;
 }
 
-/* With a->lock. */
+/* Renew credentials that are due; under a->lock. */
 static int refresh(struct kube *k, struct error *err)
 {
 	struct kube_auth *a = &k->auth;
@@ -181,7 +181,7 @@ bool kube_turn_end(struct kube *k, struct kube_turn *turn, bool refused)
 
 	pthread_mutex_lock(&a->lock);
 	conn_put(turn->conn);
-	/* unless another thread has renewed them since */
+	/* Another thread may have renewed them since. */
 	if (refused && can && turn->generation == a->generation)
 		a->read_ms = 0;
 	pthread_mutex_unlock(&a->lock);

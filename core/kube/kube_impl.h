@@ -1,5 +1,8 @@
 /*
- * kube_impl.h - what the files of the client (kube*.c, kinds.c) share.
+ * kube_impl.h - the parts of struct kube, shared by kube*.c, kinds.c and streams.c.
+ *
+ * kube.c: requests, retries, the rate limit; kube_auth.c: credentials; kinds.c: paths of
+ * resources; kube_objects.c and kube_list.c: the verbs of kube.h.
  */
 #ifndef KUBE_IMPL_H
 #define KUBE_IMPL_H
@@ -13,7 +16,7 @@
 
 #define AS_METADATA "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 
-/* An http_client with the certificate that belongs to it; counted. */
+/* An http_client with the client certificate of its connections, reference counted. */
 struct kube_conn {
 	struct http_client *http;
 	int refs; /* under kube_auth.lock */
@@ -23,10 +26,10 @@ struct kube_conn {
 struct kube_auth {
 	pthread_mutex_t lock;
 	struct kube_conn *conn;
-	char *token;                       /* the bearer token as last read, or NULL */
-	int64_t read_ms;                   /* clock_ms() of that; 0: read it now */
-	struct kube_credential credential; /* of the exec plugin */
-	unsigned generation;               /* counts what was read */
+	char *token;     /* the current bearer token, or NULL */
+	int64_t read_ms; /* clock_ms() of the last read; 0: read it now */
+	struct kube_credential credential; /* from the exec plugin */
+	unsigned generation;               /* counts the credentials read */
 };
 
 struct kube {
@@ -35,23 +38,24 @@ struct kube {
 	char *user_agent;
 	const char *host; /* "host:port" of config.server, for metrics; in config.arena */
 	struct kube_auth auth;
-	pthread_mutex_t lock; /* of what follows */
-	double tokens; /* of the limiter; below 0: that many calls wait for theirs */
-	int64_t patience_ms; /* that a call may wait for its turn; 0: no limit */
+	pthread_mutex_t lock; /* guards the following members */
+	double tokens;        /* of the rate limit; below 0: calls that wait for one */
+	int64_t patience_ms;  /* the longest wait for a token; 0: no limit */
 	int64_t refilled_ms;
 	struct map kinds; /* discovered: "apiVersion/kind" to struct kind */
 };
 
 /* ---- kube_auth.c ---- */
 
-/* One attempt's connections and credentials. */
+/* The connection and credentials of one attempt. */
 struct kube_turn {
 	struct kube_conn *conn;
 	char *authorization; /* "Authorization: ...", or NULL */
 	unsigned generation;
 };
+/* Renews the credentials if they are due. *ret is released by kube_turn_end(). */
 MUST_CHECK int kube_turn_begin(struct kube *k, struct kube_turn *ret, struct error *err);
-/* refused: with a 401. True: other credentials are available: retry. */
+/* refused: the answer was 401. True: the credentials can be renewed: retry. */
 bool kube_turn_end(struct kube *k, struct kube_turn *turn, bool refused);
 MUST_CHECK int kube_auth_init(struct kube *k, struct error *err);
 void kube_auth_release(struct kube *k);
@@ -63,44 +67,47 @@ struct kube_request {
 	const char *method, *path; /* path with the query */
 	const char *accept, *content_type;
 	const char *body;     /* or NULL */
-	bool again;           /* doing it twice does no harm */
-	bool once;            /* doing it twice does harm */
-	bool open_ended;      /* a watch, a log: not counted by the limiter */
-	int64_t timeout_ms;   /* 0: the client's; with open_ended: none */
-	size_t receive_bytes; /* at once; 0: the client's */
+	bool again;           /* idempotent: resent once if the connection breaks */
+	bool once;            /* not idempotent: libcurl must not resend it either */
+	bool open_ended;      /* a watch, a log: no rate limit, no default timeout */
+	int64_t timeout_ms;   /* 0: the client's; open_ended: none */
+	size_t receive_bytes; /* most per on_data; 0: the client's */
 	const bool *cancel;
 	const int *cancel_fd;
-	cJSON **ret_refusal; /* the Status of an error, where there is one; or NULL */
+	cJSON **ret_refusal; /* upon an error: its Status, if any; or NULL */
 	int (*on_data)(void *ctx, const void *data, size_t len, struct error *err);
-	void (*on_answer)(void *ctx); /* with a 2xx, before on_data; or NULL */
+	void (*on_answer)(void *ctx); /* upon a 2xx, before on_data; or NULL */
 	void *ctx;
 };
-/* A status of 400 and more is an error here. */
+/*
+ * Send a request, with rate limit, retries and renewal of refused credentials. A status
+ * of 400 or more is an error. Upon success *ret is the caller's, to be released.
+ */
 MUST_CHECK int kube_send(struct kube *k, const struct kube_request *req,
 			 struct http_response *ret, struct error *err);
 
-/* From a Status object, or for a bare code. Returns -1. */
+/* Fill err from a metav1.Status; NULL: from the code alone. Returns -1. */
 int kube_status_error(const char *what, int code, const cJSON *status, struct error *err);
 
-/* Of an answer of 400 and more. Returns -1. */
+/* Fill err, and *req->ret_refusal, from an answer of 400 or more. Returns -1. */
 int kube_answer_error(const struct kube_request *req, const struct http_response *resp,
 		      struct error *err);
-/* The headers of a call, for the authorization that is the turn's. In the arena. */
+/* The headers of a request, NULL-ended, in the arena; authorization is the turn's. */
 const char *const *kube_headers(struct arena *arena, const struct kube *k,
 				const struct kube_request *req,
 				const char *authorization);
 
-/* Adds "?name=value" or "&name=value", escaped; nothing for a value of NULL or "". */
+/* Append "?name=value" or "&name=value", escaped; nothing if value is NULL or "". */
 void kube_add_query(struct buf *out, const char *name, const char *value);
 
 /* ---- kinds.c ---- */
 
-/* A known kind, or a discovered one, which lives as long as k. */
+/* A kind of api/kinds.h, or one from discovery, k's. ERR_NOT_FOUND: not served. */
 MUST_CHECK int kube_kind(struct kube *k, const char *api_version, const char *kind,
 			 const struct kind **ret, struct error *err);
 void kube_kinds_release(struct kube *k);
 
-/* "get deployments.apps team-a/bert" */
+/* "get deployments.apps team-a/bert", in the arena. */
 const char *kube_what(struct arena *arena, struct kube *k, const char *verb,
 		      const struct kube_ref *ref);
 

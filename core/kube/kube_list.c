@@ -1,5 +1,5 @@
 /*
- * kube_list.c - many objects: lists, page by page and object by object, and watches.
+ * kube_list.c - lists, decoded object by object while pages arrive, and watches.
  */
 #include <string.h>
 
@@ -13,26 +13,27 @@
 #include "kube/kube_impl.h"
 
 #define AS_LIST "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
-/* etcd's 1.5 MiB, when each byte of it is written as \u00xx; and managedFields. */
+/* etcd's limit of 1.5 MiB, each byte escaped as \u00xx, and managedFields. */
 #define MAX_OBJECT ((size_t)16 * 1024 * 1024)
 #define MAX_AROUND ((size_t)1024 * 1024)
 
 enum {
 	PAGE = 500,
-	PAGE_MS = 60 * 1000, /* so long the API server works on one */
+	PAGE_MS = 60 * 1000, /* the API server's own limit for a request */
 	/*
-	 * To twice that; a watch that has not ended then has lost its server.
-	 * Bookmarks say nothing of it: kinds of which nothing happens have none.
+	 * timeoutSeconds of a watch is between this and its double. A watch open for
+	 * longer has lost its server. Missing bookmarks do not prove that: a kind without
+	 * changes has none.
 	 */
 	WATCH_SECONDS = 120,
 	WATCH_MORE_MS = 30 * 1000,
 	MAX_PAGES = 100000,
-	MANY_BYTES = 64 * 1024, /* received at once from a watch of large objects */
+	MANY_BYTES = 64 * 1024, /* most per on_data, for watches in protobuf */
 };
 
 struct listing {
 	const struct kube_ref *ref;
-	const char *path, *accept; /* of a page, without the place to go on */
+	const char *path, *accept; /* of a page, without its continue token */
 	const struct kube_sink *sink;
 	const char *without;
 	struct split split;
@@ -44,7 +45,7 @@ static size_t drop_unread(char *text, size_t len, const char *without, int depth
 	return without ? list_cut(text, len, without, depth) : len;
 }
 
-/* One bad object must not hide all others. */
+/* Report an unreadable object and continue, or without a callback end with the error. */
 static int unreadable(void (*tell)(void *ctx, const struct error *err), void *ctx,
 		      struct error *err)
 {
@@ -87,7 +88,7 @@ void kube_add_query(struct buf *out, const char *name, const char *value)
 	http_escape(out, value);
 }
 
-/* The list around the items, whose keys stand here only. */
+/* Decode ListMeta, from the text around the items. */
 static int read_around(struct split *s, const char *what, char **ret_continue,
 		       char **ret_version, struct error *err)
 {
@@ -109,7 +110,7 @@ static int read_around(struct split *s, const char *what, char **ret_continue,
 	return 0;
 }
 
-/* One page; *token goes in as the place to go on and comes out as the next one. */
+/* One page, from the continue token *token (NULL: the first), replaced by the next. */
 static int list_page(struct kube *k, struct listing *l, char **token, char **version,
 		     struct error *err)
 {
@@ -141,7 +142,7 @@ static int list_page(struct kube *k, struct listing *l, char **token, char **ver
 	return 0;
 }
 
-/* The collection's path: for a list or a watch, of all namespaces or one. */
+/* The path of a list or watch, with its selectors. */
 static int collection_path(struct buf *out, struct kube *k, const struct kube_ref *ref,
 			   const struct kube_select *select, struct error *err)
 {
@@ -159,8 +160,8 @@ static int collection_path(struct buf *out, struct kube *k, const struct kube_re
 }
 
 /*
- * Pages until there is no more. A token that has expired (410) means another list
- * from the start, then in one piece: what takes so long does not fit into pages.
+ * List all pages. If the continue token expires (410), list again from the start, in one
+ * response: a list that slow would expire again.
  */
 static int list_pages(struct kube *k, struct listing *l, int64_t page, char **version,
 		      struct error *err)
@@ -228,18 +229,18 @@ int kube_list(struct kube *k, const struct kube_ref *ref,
 struct watching {
 	const struct kube_watch_opts *opts;
 	const struct kube_ref *ref;
-	struct buf line; /* what has come of an event whose end has not */
+	struct buf line; /* an incomplete event */
 	bool began, framed;
 };
 
-/* An event that does not parse is skipped. */
+/* Skip an event that does not parse. */
 static int skip_event(const struct watching *w, struct error *err)
 {
 	error_wrap(err, "an event of the watch");
 	return unreadable(w->opts->on_unreadable, w->opts->ctx, err);
 }
 
-/* Keys of a WatchEvent stand here only. */
+/* Decode a WatchEvent and pass it to on_event; ERROR: ERR_EXPIRED. */
 static int deliver(const struct watching *w, cJSON *take_event, struct error *err)
 {
 	cleanup_json cJSON *event = take_event;
@@ -289,7 +290,7 @@ static void clear_line(struct watching *w)
 	buf_clear(&w->line);
 }
 
-/* How much of the next frame, or of its head, is still to come. */
+/* Bytes missing of the current frame, or of its head. */
 static size_t frame_missing(const struct watching *w)
 {
 	size_t len = w->line.len;
@@ -358,7 +359,7 @@ static void on_watch_answer(void *ctx)
 		w->opts->on_answer(w->opts->ctx);
 }
 
-/* Watches that were opened together are not to end together. */
+/* timeoutSeconds with jitter, so that watches opened together end at different times. */
 static int64_t watch_seconds(const void *salt)
 {
 	uint64_t x = ((uint64_t)clock_ms() ^ (uintptr_t)salt) * 0x9e3779b97f4a7c15U;

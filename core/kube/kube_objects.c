@@ -1,5 +1,5 @@
 /*
- * kube_objects.c - one object: read, written, deleted; and any other call.
+ * kube_objects.c - get, create, update, patch and delete of one object; other calls.
  */
 #include <string.h>
 
@@ -72,7 +72,7 @@ static int write_path(struct arena *arena, const char *path, const struct kube_w
 
 const struct kube_write kube_plain;
 
-/* A way to write. */
+/* A verb that writes. */
 struct manner {
 	const char *verb, *method, *content_type;
 	bool named, again;
@@ -84,7 +84,7 @@ static const struct manner apply = { "apply", "PATCH", "application/apply-patch+
 static const struct manner merge = { "patch", "PATCH", "application/merge-patch+json",
 				     true, true };
 
-/* What is sent, where, how, and the answer. */
+/* The arguments of one write. */
 struct writing {
 	const struct manner *manner;
 	const struct kube_ref *ref;

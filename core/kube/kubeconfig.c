@@ -1,6 +1,6 @@
 /*
- * kubeconfig.c - files found, merged and read; the keys of a kubeconfig stand here
- * and, for exec plugins, in exec.c.
+ * kubeconfig.c - finds, merges and reads kubeconfig files (kube/kubeconfig.h). The keys
+ * of `exec` are in exec.c, all others here.
  */
 #include "kube/kubeconfig.h"
 
@@ -33,13 +33,13 @@ struct source {
 struct load {
 	struct kube_config *to;
 	const struct kube_config_flags *flags;
-	struct source sources[MAX_FILES]; /* the first to set a value wins */
+	struct source sources[MAX_FILES]; /* the first file that sets a value wins */
 	size_t n;
 	struct arena arena;
-	struct buf problems; /* a line each */
+	struct buf problems; /* one line per problem */
 };
 
-/* A named entry: clusters[i].cluster and so on. `node` NULL: absent. */
+/* A named entry, such as clusters[i].cluster. `node` NULL: absent. */
 struct entry {
 	const struct source *source;
 	const cJSON *node;
@@ -66,7 +66,7 @@ static int problem(struct load *l, const struct source *s, const char *field,
 	return -1;
 }
 
-/* "users[0].user.token", for a problem. */
+/* "users[0].user.token", for problem(). */
 static const char *in(struct load *l, const struct entry *e, const char *key)
 {
 	return arena_printf(&l->arena, "%s.%s", e->at, key);
@@ -118,7 +118,7 @@ static int read_source(struct load *l, const char *path, struct error *err)
 	return 0;
 }
 
-/* $KUBECONFIG's files need not be there; one that is named outright must. */
+/* Files of $KUBECONFIG and ~/.kube/config may be absent; that of --kubeconfig may not. */
 static int read_listed(struct load *l, const char *list, struct error *err)
 {
 	char **paths = str_split(&l->arena, list, ':', NULL);
@@ -159,7 +159,7 @@ static const struct {
 		 { "users", "user" } };
 enum section { CLUSTERS, CONTEXTS, USERS };
 
-/* Lists are lists of objects with a name of their own. */
+/* Each section is a list of objects with unique names. */
 static void check_section(struct load *l, const struct source *s, enum section section)
 {
 	const char *list = sections[section].list;
@@ -190,7 +190,10 @@ static void check_section(struct load *l, const struct source *s, enum section s
 	}
 }
 
-/* A Secret with a kubeconfig in it, or a job, is no kubeconfig without clusters. */
+/*
+ * Refuse files of other kinds, such as a Secret: they are not a kubeconfig without
+ * clusters.
+ */
 static void check_top(struct load *l, const struct source *s)
 {
 	static const struct {
@@ -261,7 +264,7 @@ static const char *what_there_is(struct load *l, enum section section, const cha
 
 /* ---- values ---- */
 
-/* `key`-data in base64, or else the file that `key` names. */
+/* The PEM of KEY-data, in base64, or of the file that KEY names; NULL: neither. */
 static const char *pem_of(struct load *l, const struct entry *e, const char *key)
 {
 	const char *data_key = arena_printf(&l->arena, "%s-data", key);
@@ -294,7 +297,7 @@ static const char *pem_of(struct load *l, const struct entry *e, const char *key
 	return ret;
 }
 
-/* Where the PEM is: in the kubeconfig, or in a file that the message names. */
+/* Report invalid PEM in KEY-data, or in the file of KEY. */
 static void pem_problem(struct load *l, const struct entry *e, const char *key,
 			const struct error *why)
 {
@@ -317,7 +320,7 @@ static bool flag_of(struct load *l, const struct entry *e, const char *key)
 	return cJSON_IsTrue(node);
 }
 
-/* Without a scheme it is https where there is anything of TLS, as client-go has it. */
+/* The server's URL. Without a scheme: https if TLS is configured, as in client-go. */
 static const char *server_url(struct kube_config *to, const char *given)
 {
 	char *url = arena_strdup(&to->arena, given);
@@ -395,7 +398,7 @@ static void read_groups(struct load *l, const struct entry *e)
 	l->to->impersonate_groups = list;
 }
 
-/* A key within a header's name: other bytes than RFC 9110's token, and '%', as %XX. */
+/* Escape a key for a header's name: '%' and bytes outside RFC 9110's token as %XX. */
 static const char *header_key(struct load *l, const char *key)
 {
 	static const char token[] = "!#$&'*+-.^_`|~";
@@ -496,7 +499,7 @@ static void read_user(struct load *l, const struct entry *e)
 			"is no longer supported, by kubectl neither; use an exec plugin");
 }
 
-/* The extension of the cluster that is meant for exec plugins. */
+/* The cluster's extension for exec plugins (ExecCluster.config), or NULL. */
 static const cJSON *exec_config(const struct entry *cluster)
 {
 	return json_get(json_find_const(json_get(cluster->node, "extensions"), "name",
@@ -529,7 +532,7 @@ static void read_exec(struct load *l, const struct entry *user,
 	to->dir = user->source->dir;
 }
 
-/* ---- the whole ---- */
+/* ---- the chosen context ---- */
 
 static struct entry member_of(const struct entry *e, enum section section)
 {
@@ -612,8 +615,8 @@ static int choose(struct load *l, struct error *err)
 }
 
 /*
- * Without clusters and without a chosen context, as tools leave a kubeconfig when they
- * delete the last cluster: clientcmd's "empty configuration", the same as no file.
+ * True: no clusters and no chosen context, as tools leave a kubeconfig when they delete
+ * the last cluster. clientcmd's "empty configuration", the same as no file.
  */
 static bool is_empty(const struct load *l)
 {
@@ -687,7 +690,7 @@ static int load(struct load *l, struct error *err)
 	return 0;
 }
 
-/* Credentials are for TLS alone, as in clientcmd. */
+/* Remove credentials, which are never sent without TLS, as in clientcmd. */
 static void drop_credentials(struct kube_config *c)
 {
 	str_wipe(c->token);

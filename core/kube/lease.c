@@ -1,4 +1,4 @@
-/* Acquires, renews and releases a Lease: lease.h. */
+/* lease.c - acquires, renews and releases a Lease (kube/lease.h). */
 #include "kube/lease.h"
 
 #include <errno.h>
@@ -28,18 +28,18 @@ struct lease {
 	int lost_fd;
 	pthread_t thread;
 	bool running; /* the thread is to be joined */
-	/* Of lease_acquire(), then the thread's, then lease_free()'s. */
-	cJSON *record;      /* the Lease as last read or written; NULL: none yet */
+	/* Used by one function at a time: lease_acquire(), the thread, lease_free(). */
+	cJSON *record;      /* the Lease as last read or written; NULL: there is none */
 	int64_t changed_ms; /* when its spec was seen to change */
 	char *reported;     /* the holder last passed to on_change */
-	/* Under the lock. */
+	/* Guarded by lock. */
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
 	bool leads, ending;
 	int64_t renewed_ms;
 };
 
-/* The time this machine sleeps counts: the others' leases run on meanwhile. */
+/* CLOCK_BOOTTIME includes suspend: leases of other replicas expire meanwhile. */
 static int64_t boot_ms(void)
 {
 	struct timespec t;
@@ -89,7 +89,7 @@ static void take_record(struct lease *l, cJSON *take_doc)
 		l->conf.on_change(l->conf.ctx, holder);
 }
 
-/* How long another still holds it; 0: none does. */
+/* Ms until the lease of another holder expires; 0: no other replica holds it. */
 static int64_t ms_of_another(const struct lease *l)
 {
 	int64_t ms = seconds_ms(json_int(l->record, 0, DURATION)), left;
@@ -100,7 +100,7 @@ static int64_t ms_of_another(const struct lease *l)
 	return left > 0 ? left : 0;
 }
 
-/* What we would write now, the caller's. */
+/* The Lease with this replica as its holder, renewed now; the caller's. */
 static cJSON *claim(const struct lease *l)
 {
 	cJSON *doc = l->record ? json_dup(l->record)
@@ -117,7 +117,7 @@ static cJSON *claim(const struct lease *l)
 					      : transitions + 1;
 	}
 	json_put_str(doc, l->conf.identity, HOLDER);
-	/* Others must not count it as over before we do. */
+	/* Rounded up: it must not expire for others before it does here. */
 	json_put_int(doc, (l->conf.duration_ms + 999) / 1000, DURATION);
 	json_put_str(doc, now, RENEW_TIME);
 	json_put_int(doc, transitions, TRANSITIONS);
@@ -152,7 +152,9 @@ static int read_record(struct lease *l, struct error *err)
 	return 0;
 }
 
-/* *ret_ours: we hold it now. A -1 says nothing about who does. */
+/*
+ * Acquire or renew. *ret_ours: this replica holds it. After a -1 the holder is unknown.
+ */
 static int try_once(struct lease *l, bool *ret_ours, struct error *err)
 {
 	*ret_ours = false;
@@ -172,13 +174,13 @@ static int try_once(struct lease *l, bool *ret_ours, struct error *err)
 		*ret_ours = true;
 		return 0;
 	}
-	/* Another replica was quicker: it is seen at the next try. */
+	/* Another replica acquired it first: the next try reads its record. */
 	return err->kind == ERR_CONFLICT || err->kind == ERR_EXISTS ? 0 : -1;
 }
 
-/* ---- holding it ------------------------------------------------------------------ */
+/* ---- renewal --------------------------------------------------------------------- */
 
-/* Readable at that time of CLOCK_BOOTTIME; 1 is at once. */
+/* Make lost_fd readable at at_ms of CLOCK_BOOTTIME; 1: at once. */
 static void arm(struct lease *l, int64_t at_ms)
 {
 	struct itimerspec t = { .it_value = { .tv_sec = at_ms / 1000,
@@ -193,7 +195,9 @@ static bool in_time(const struct lease *l)
 	return l->leads && boot_ms() < l->renewed_ms + l->conf.renew_ms;
 }
 
-/* The call that renewed it began at start_ms. False: too late, it counts as lost. */
+/*
+ * Extend the lease from start_ms, when its write began. False: the deadline has passed.
+ */
 static bool renewed(struct lease *l, int64_t start_ms)
 {
 	bool held;
@@ -241,7 +245,10 @@ static void *keep_renewing(void *ctx)
 
 		if (rc && l->conf.on_error)
 			l->conf.on_error(l->conf.ctx, &err);
-		/* Not written, or changed by a client that does not lead. */
+		/*
+		 * The write failed, or another client changed the Lease but not its
+		 * holder.
+		 */
 		unclear = rc || (!ours && is_ours(l));
 		if (unclear ? !lease_held(l) : !ours || !renewed(l, start)) {
 			lose(l);
@@ -256,7 +263,7 @@ static int64_t jittered(int64_t ms)
 	return ms + clock_dice(1000) * ms * 12 / 10000;
 }
 
-/* Its holder may be frozen: when its time is over there is nothing to wait for. */
+/* Wait retry_ms with jitter, but not beyond the expiry of the holder's lease. */
 static void wait_for_turn(struct lease *l)
 {
 	int64_t ms = jittered(l->conf.retry_ms), left = ms_of_another(l);
@@ -305,7 +312,7 @@ int lease_lost_fd(struct lease *l)
 	return l->lost_fd;
 }
 
-/* ---- begin and end --------------------------------------------------------------- */
+/* ---- new and free ---------------------------------------------------------------- */
 
 static int check(const struct lease_conf *c, struct error *err)
 {
@@ -352,7 +359,7 @@ int lease_new(struct lease **ret, const struct lease_conf *conf, struct error *e
 	return 0;
 }
 
-/* No holder and a duration of 1 s: the next replica to try acquires it. */
+/* Write no holder and a duration of 1 s: any replica may acquire it at once. */
 static int write_release(struct lease *l, struct error *err)
 {
 	cleanup_json cJSON *doc = json_dup(l->record);
@@ -370,7 +377,9 @@ static void give_up(struct lease *l)
 	struct error err = { 0 };
 	int rc = -1;
 
-	/* A write that seemed to fail may have succeeded. */
+	/*
+	 * A conflict may come from an own write whose response was lost: read and retry.
+	 */
 	for (int tries = 0; tries < 2 && rc && is_ours(l); tries++) {
 		rc = write_release(l, &err);
 		if (rc && (err.kind != ERR_CONFLICT || read_record(l, &err)))

@@ -1,10 +1,11 @@
 /*
- * lease.h - who of several replicas leads (client-go's tools/leaderelection with a
+ * lease.h - leader election among replicas (client-go's tools/leaderelection with a
  * coordination.k8s.io/v1 Lease).
  *
- * Correct whatever the clocks of the replicas say: times count from when this process saw
- * the record change, on its monotonic clock. A stopping leader releases the lease, and the
- * next one takes over at once.
+ * At most one replica leads, also with skewed clocks: a lease expires
+ * leaseDurationSeconds after this process saw its spec change, on its own CLOCK_BOOTTIME.
+ * A leader that stops releases the lease (ReleaseOnCancel), and another replica acquires
+ * it at its next try.
  */
 #ifndef KUBE_LEASE_H
 #define KUBE_LEASE_H
@@ -12,35 +13,39 @@
 #include "kube/kube.h"
 
 /*
- * kube: a client of its own, without a limit of calls, with a timeout of at most
- * renew_ms / 2, and after_stop.
+ * kube: a client used for nothing else, without a rate limit, with a timeout_ms of at
+ * most renew_ms / 2, and after_stop. It must outlive the lease.
  */
 struct lease_conf {
 	struct kube *kube;
-	const char *ns, *name, *identity;        /* identity: "<host>_<uuid>" */
-	int64_t duration_ms, renew_ms, retry_ms; /* 9 s, 7 s, 2 s */
-	/* In whichever thread notices; both may be NULL. */
-	void (*on_change)(void *ctx, const char *holder);     /* a new one, perhaps we */
-	void (*on_error)(void *ctx, const struct error *err); /* each failed try */
+	const char *ns, *name, *identity; /* copied; identity: "<host>_<uuid>" */
+	/* LeaseDuration (9 s), RenewDeadline (7 s), RetryPeriod (2 s). */
+	int64_t duration_ms, renew_ms, retry_ms;
+	/* Called in lease_acquire(), the renewing thread or lease_free(); may be NULL. */
+	void (*on_change)(void *ctx, const char *holder);     /* OnNewLeader */
+	void (*on_error)(void *ctx, const struct error *err); /* each failed attempt */
 	void *ctx;
 };
 
 struct lease;
 
-/* lease_conf's rules: duration > renew > retry x 1.2. */
+/* ERR_INVALID unless duration > renew > retry x 1.2 and duration is at least 1 s. */
 MUST_CHECK int lease_new(struct lease **ret, const struct lease_conf *conf,
 			 struct error *err);
 /*
- * Waits until we lead, trying every retry_ms and when the holder's time is over; then a
- * thread renews the lease. ERR_STOPPED.
+ * Blocks until this replica leads: tries every retry_ms, with jitter, and as soon as the
+ * holder's lease expires. A thread then renews the lease every retry_ms. ERR_STOPPED: the
+ * process is asked to stop. Failed attempts are reported to on_error and retried.
  */
 MUST_CHECK int lease_acquire(struct lease *l, struct error *err);
+/* True: this replica leads, and renewed the lease less than renew_ms ago. */
 bool lease_held(struct lease *l);
 /*
- * Readable for good once the lease is lost, even while a call hangs: the process must
- * stop its work at once. Poll it; never read it.
+ * OnStoppedLeading: readable from the moment that the lease is lost, also while a renewal
+ * hangs; the process must stop its work at once. The lease's: poll it, never read it.
  */
 int lease_lost_fd(struct lease *l);
-void lease_free(struct lease *l); /* gives it up if it is ours */
+/* Ends the thread and releases the lease, if it is held. NULL is fine. */
+void lease_free(struct lease *l);
 
 #endif

@@ -1,4 +1,4 @@
-/* permission.c - turn a 403 into who may not do what (kube/permission.h). */
+/* permission.c - the message of a 403, parsed and explained (kube/permission.h). */
 #include "kube/permission.h"
 
 #include <string.h>
@@ -8,7 +8,7 @@
 
 enum { FORBIDDEN = 403 };
 
-/* What stands in quotes after the words, which *text is moved behind; or NULL. */
+/* The quoted string after `words`, which moves *text behind it; NULL: none. */
 static const char *quoted(struct arena *arena, const char **text, const char *words)
 {
 	const char *begin = strstr(*text, words), *end;

@@ -1,8 +1,8 @@
 /*
- * permission.h - what a person may not do in a cluster, in words that help.
+ * permission.h - RBAC refusals of the API server, explained to the user.
  *
- * The API server says of a refusal (403): User "jane" cannot get resource "pods/log"
- * in API group "" in the namespace "x". permission_read() takes that apart.
+ * The message of a 403: User "jane" cannot get resource "pods/log" in API group "" in the
+ * namespace "x". permission_read() parses it.
  */
 #ifndef KUBE_PERMISSION_H
 #define KUBE_PERMISSION_H
@@ -11,7 +11,7 @@
 
 #include "base/arena.h"
 
-/* Strings live in the arena of the call. */
+/* Strings are in the arena of permission_read(). */
 struct permission {
 	const char *user, *verb;
 	const char *resource;    /* "pods" */
@@ -20,7 +20,7 @@ struct permission {
 	const char *ns;          /* NULL: cluster-wide */
 };
 
-/* false: the text is no such refusal. */
+/* Parse a message. False: it is no such refusal; *ret is untouched. */
 bool permission_read(struct arena *arena, const char *text, struct permission *ret);
 
 /* "get pods/log in namespace x"; "list nodes". In the arena. */
@@ -30,8 +30,8 @@ const char *permission_what(struct arena *arena, const struct permission *p);
 const char *permission_check(struct arena *arena, const struct permission *p);
 
 /*
- * A refusal as one line: who may not do what, how to check, whom to ask. Every other
- * error stays as it is. Returns -1, so that it may end a function.
+ * Replace the message of such a refusal by one line: who may not do what, how to check,
+ * whom to ask. Other errors are not changed. Returns -1, for the caller to return.
  */
 int permission_explain(struct error *err);
 

@@ -1,4 +1,4 @@
-/* Asks the API server who a caller is and what it may do: review.h. */
+/* review.c - requests TokenReviews and SubjectAccessReviews (kube/review.h). */
 #include "kube/review.h"
 
 #include <string.h>
@@ -17,7 +17,7 @@ static cJSON *review_new(const char *api_version, const char *kind)
 	return review;
 }
 
-/* The API server's words, unless they have the token in them. */
+/* Fill *why from the review's status, but never with a text that contains the token. */
 static void explain(const cJSON *status, const char *token, const char *audience,
 		    struct error *why)
 {

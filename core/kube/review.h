@@ -1,8 +1,8 @@
 /*
- * review.h - who a caller is and what it may do, by the API server.
+ * review.h - TokenReview (authentication.k8s.io/v1) and SubjectAccessReview
+ * (authorization.k8s.io/v1): authentication and authorization by the API server.
  *
- * TokenReview (authentication.k8s.io/v1) and SubjectAccessReview (authorization.k8s.io/
- * v1). No token is ever part of an error.
+ * Errors never contain a token.
  */
 #ifndef KUBE_REVIEW_H
 #define KUBE_REVIEW_H
@@ -10,13 +10,14 @@
 #include "kube/kube.h"
 
 /*
- * *ret_user: the review's status.user, the caller's; NULL for an invalid token, or one for
- * another audience (NULL: the API server's own), and *why says which.
+ * audience NULL: the API server's own. *ret_user: the review's status.user, the caller's
+ * to delete. NULL: the token is invalid or for another audience, and *why is filled
+ * (ERR_INVALID). Errors: those of kube_call().
  */
 MUST_CHECK int token_review(struct kube *k, const char *token, const char *audience,
 			    cJSON **ret_user, struct error *why, struct error *err);
 
-/* *ret: may that user `verb` ("get") the non-resource URL `path`? */
+/* *ret: that user (status.user) may `verb` ("get") the non-resource URL `path`. */
 MUST_CHECK int access_review(struct kube *k, const cJSON *user, const char *path,
 			     const char *verb, bool *ret, struct error *err);
 

@@ -1,4 +1,4 @@
-/* Reads the claims of a ServiceAccount's token: service_token.h. */
+/* service_token.c - the claims of a ServiceAccount token (kube/service_token.h). */
 #include "kube/service_token.h"
 
 #include <string.h>
@@ -12,7 +12,7 @@
 
 enum { SKEW_S = 5 * 60 };
 
-/* The namespace in a user's name. */
+/* The namespace of "system:serviceaccount:NAMESPACE:NAME", or NULL. */
 static const char *namespace_of(struct arena *arena, const char *user)
 {
 	const char *ns = str_after(user, USER_PREFIX);
@@ -50,7 +50,7 @@ static bool is_for(const struct service_token *t, const char *audience)
 				  : str_eq(cJSON_GetStringValue(aud), audience);
 }
 
-/* A NumericDate, which may have a fraction; false: it is there and no number. */
+/* Read a NumericDate, which may have a fraction. False: the claim is not a number. */
 static bool read_date(const struct service_token *t, const char *claim, double absent,
 		      double *ret)
 {

@@ -1,9 +1,10 @@
 /*
- * service_token.h - what the token of a ServiceAccount claims, before it is verified.
+ * service_token.h - the unverified claims of a ServiceAccount token.
  *
- * Only for refusing: what the API server cannot accept for a request is refused without a
- * TokenReview. The claims are those of Kubernetes' pkg/serviceaccount, also of the tokens
- * in Secrets, which have neither an audience nor an end.
+ * They may only be used to refuse a request, without a TokenReview, if the API server
+ * cannot accept its token. Never accept a request because of them. The claims are those
+ * of Kubernetes' pkg/serviceaccount, also of legacy tokens in Secrets, which have neither
+ * audience nor expiry.
  */
 #ifndef KUBE_SERVICE_TOKEN_H
 #define KUBE_SERVICE_TOKEN_H
@@ -12,19 +13,20 @@
 #include "base/json.h"
 
 struct service_token {
-	cJSON *claims;    /* owns user and pod; delete it */
+	cJSON *claims;    /* owns user and pod; the caller deletes it */
 	const char *user; /* system:serviceaccount:NAMESPACE:NAME; or NULL */
-	const char *ns;   /* the claims' or in the arena */
-	const char *pod;  /* the name of the pod that it is bound to, or NULL */
+	const char *ns;   /* owned by claims or the arena */
+	const char *pod;  /* name of the pod that the token is bound to, or NULL */
 };
 
-/* False, and nothing to delete: not a JSON Web Token of a ServiceAccount. */
+/* False: no JSON Web Token of a ServiceAccount; *ret is untouched. */
 bool service_token_read(struct service_token *ret, struct arena *arena,
 			const char *token);
 
 /*
- * Why it cannot be valid for that audience (NULL: any) at that time in seconds, as "it has
- * expired"; NULL: it may be. Clocks may differ by 5 minutes.
+ * NULL: the token may be valid for that audience (NULL: any) at `now`, in seconds since
+ * 1970. Otherwise why it cannot be, a constant: "it has expired". Clocks may differ by 5
+ * minutes.
  */
 const char *service_token_fault(const struct service_token *t, const char *audience,
 				int64_t now);

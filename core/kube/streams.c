@@ -1,4 +1,4 @@
-/* Many open GETs on one thread: streams.h. */
+/* streams.c - many open GETs on one thread (kube/streams.h). */
 #include "kube/streams.h"
 
 #include "base/cleanup.h"
@@ -8,26 +8,26 @@
 
 enum {
 	MAX_ERROR_BODY = 64 * 1024,
-	LOOK_MS = 100, /* how often an API of this process is asked for more */
+	LOOK_MS = 100, /* interval between steps of an API server in this process */
 };
 
 struct kube_streams {
 	struct kube *kube;
 	struct http_streams *http;
 	struct kube_stream *first;
-	unsigned round; /* of those of this process */
+	unsigned round; /* counts calls of step_inside() */
 };
 
 struct kube_stream {
 	struct kube_streams *streams;
 	struct arena arena;
-	struct kube_request req; /* what it asks for, for messages */
+	struct kube_request req; /* the request, for messages */
 	struct kube_stream_sink sink;
 	struct kube_turn turn;
-	struct http_stream *http; /* or: */
-	struct inside_call *inside;
-	unsigned round; /* the last in which it was asked */
-	bool heard;     /* something came meanwhile */
+	struct http_stream *http;   /* to an API server elsewhere, or */
+	struct inside_call *inside; /* to one in this process */
+	unsigned round;             /* the last round in which it was stepped */
+	bool heard;                 /* on_data was called in this step */
 	struct kube_stream *next, **prev;
 };
 
@@ -100,7 +100,7 @@ static void on_end(void *ctx, const struct http_response *resp, const struct err
 	sink.on_end(sink.ctx, why.kind ? &why : NULL);
 }
 
-/* Its connection, or the API of this process. */
+/* Start the request, over the client's connection or within this process. */
 static int begin(struct kube_stream *stream, struct error *err)
 {
 	struct kube *k = stream->streams->kube;
@@ -153,9 +153,11 @@ int kube_stream_open(struct kube_stream **ret, struct kube_streams *s, const cha
 	return 0;
 }
 
-/* ---- of this process ------------------------------------------------------------------ */
+/*
+ * ---- an API server in this process ----------------------------------------------------
+ */
 
-/* The next that has not been asked in this round; ends may have changed the list. */
+/* The next stream not yet stepped in this round; callbacks may have changed the list. */
 static struct kube_stream *next_inside(struct kube_streams *s)
 {
 	for (struct kube_stream *stream = s->first; stream; stream = stream->next)
@@ -166,7 +168,7 @@ static struct kube_stream *next_inside(struct kube_streams *s)
 	return NULL;
 }
 
-/* Ask each once. True: something has come. */
+/* Step each stream once. True: one of them had data or ended. */
 static bool step_inside(struct kube_streams *s)
 {
 	struct kube_stream *stream;

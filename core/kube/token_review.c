@@ -1,4 +1,4 @@
-/* Has tokens reviewed for a server: token_review.h. */
+/* token_review.c - tokens of a server's callers, reviewed (kube/token_review.h). */
 #include "kube/token_review.h"
 
 #include <stdlib.h>
@@ -21,7 +21,7 @@ enum {
 	MAX_TOKENS = 1024,
 	ACCEPTED_MS = 60 * 1000,
 	STALE_MS = 10 * 60 * 1000,
-	SAME_MS = 60 * 1000, /* before the same trouble is logged again */
+	SAME_MS = 60 * 1000, /* between two logs of the same error */
 };
 
 struct token_review {
@@ -38,9 +38,9 @@ static int refuse_user(const struct token_review *t, const char *user, struct er
 			 t->conf.groups[1] ? ", ..." : "");
 }
 
-/* ---- before it is verified ---- */
+/* ---- unverified claims ---- */
 
-/* Can only ServiceAccounts be in the groups? */
+/* True: only ServiceAccounts can be in the groups. */
 static bool is_for_accounts(const struct token_review *t)
 {
 	for (const char *const *g = t->conf.groups; *g; g++) {
@@ -63,7 +63,7 @@ static bool is_in_groups(const struct token_review *t, const char *ns)
 	return false;
 }
 
-/* Can the API server accept it? */
+/* Refuses a token that the API server cannot accept, or whose account may not call. */
 static int check_claims(const struct token_review *t, struct arena *arena,
 			const char *token, struct error *err)
 {

@@ -1,4 +1,4 @@
-/* Keys to work on, with priorities, delays and back-off: workqueue.h. */
+/* workqueue.c - a queue of keys with priorities, delays, back-off (kube/workqueue.h). */
 #include "kube/workqueue.h"
 
 #include <stdlib.h>
@@ -14,33 +14,33 @@
 enum { RETRY_FIRST_MS = 5, RETRY_MOST_MS = 1000 * 1000, RETRY_MOST_DOUBLED = 18 };
 enum {
 	N_PRIORITIES = WORKQUEUE_LATER + 1,
-	TURNS = 8 /* one of them for lower priorities */
+	TURNS = 8 /* every TURNS-th get serves a lower priority */
 };
 
-/* There is one for a key as long as anything of it is set. */
+/* One per key, from the first add until done() leaves neither failures nor a due time. */
 struct item {
 	bool dirty, processing;
-	enum workqueue_priority priority; /* where it is dirty */
+	enum workqueue_priority priority; /* if dirty */
 	unsigned failures;
-	struct lane *lane;                 /* that it waits in; NULL: in none */
-	struct item *next, **link;         /* there */
-	size_t at;                         /* in the heap, plus 1; 0: not there */
-	int64_t ready_ms;                  /* in the heap: when it is due */
+	struct lane *lane;                 /* the lane that it is queued in, or NULL */
+	struct item *next, **link;         /* in the lane */
+	size_t at;                         /* index in the heap, plus 1; 0: not in it */
+	int64_t ready_ms;                  /* if in the heap: its due time */
 	double added, started;             /* seconds */
-	struct item *next_working, **back; /* in the list of work under way */
+	struct item *next_working, **back; /* in workqueue.working */
 	char key[];
 };
 
-/* The waiting keys of one namespace; never empty. */
+/* The queued keys of one namespace; never empty. */
 struct lane {
 	struct item *first, **last;
 	char ns[];
 };
 
 struct queue {
-	struct map lanes; /* the next one's turn is the first's */
+	struct map lanes; /* by namespace; the first one is served next */
 	size_t n;
-	unsigned turn; /* counts what is taken while others stand behind */
+	unsigned turn; /* counts gets while lower priorities have keys */
 };
 
 struct workqueue {
@@ -48,11 +48,11 @@ struct workqueue {
 	pthread_cond_t more;
 	struct map items;
 	struct queue queues[N_PRIORITIES];
-	struct item **heap; /* delayed ones, the earliest first */
+	struct item **heap; /* delayed items, a min-heap by ready_ms */
 	size_t n_heap, cap_heap;
 	struct item *working;
 	size_t dirty[N_PRIORITIES];
-	bool used[N_PRIORITIES]; /* there was one */
+	bool used[N_PRIORITIES]; /* a key had this priority: print its depth */
 	bool shut;
 	struct metrics *metrics;
 	char name[];
@@ -66,7 +66,7 @@ struct workqueue {
 static const double seconds_buckets[] = { 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3,
 					  1e-2, 1e-1, 1,    10,   100,  1000 };
 
-/* controller-runtime's pkg/metrics/workqueue.go, pkg/handler (LowPriority). */
+/* As in controller-runtime's pkg/metrics/workqueue.go and pkg/handler (LowPriority). */
 static const char *const priorities[N_PRIORITIES] = { "100", "0", "-100" };
 static const struct metric depth = {
 	METRIC_GAUGE, "workqueue_depth", "Keys that wait, by workqueue and priority",
@@ -210,7 +210,7 @@ static bool is_empty(const struct workqueue *q)
 	return !behind(q, WORKQUEUE_FIRST - 1);
 }
 
-/* Lower priorities get a turn, however many keys of higher ones wait. */
+/* The highest priority with keys, but each TURNS-th time a lower one. */
 static struct queue *next_queue(struct workqueue *q)
 {
 	int priority = WORKQUEUE_FIRST;
@@ -228,7 +228,7 @@ static struct item *dequeue(struct workqueue *q)
 	struct lane *lane = map_next(&from->lanes, NULL)->value;
 	struct item *it = lane->first;
 
-	if (it->next) { /* the namespace's next one waits for the others' */
+	if (it->next) { /* more keys: move the namespace to the end */
 		map_del(&from->lanes, lane->ns);
 		map_put(&from->lanes, lane->ns, lane);
 	}
@@ -244,7 +244,7 @@ static void set_depth(struct workqueue *q)
 				    q->name, priorities[i]);
 }
 
-/* It is dirty; it goes that way from now on. */
+/* Move a dirty item, queued or being processed, to another priority. */
 static void redirect(struct workqueue *q, struct item *it,
 		     enum workqueue_priority priority)
 {
@@ -338,7 +338,7 @@ static void delay(struct workqueue *q, struct item *it, int64_t ready_ms)
 		heap_set(q, q->n_heap++, it);
 	}
 	heap_up(q, it->at - 1);
-	/* Every worker that waits has to wait for less now. */
+	/* The earliest due time has changed: wake all waiting workers. */
 	if (q->heap[0] == it)
 		pthread_cond_broadcast(&q->more);
 }
@@ -396,7 +396,7 @@ static void end_work(struct workqueue *q, struct item *it)
 		drop_if_idle(q, it);
 }
 
-/* ---- the doors ------------------------------------------------------------------- */
+/* ---- workqueue.h ----------------------------------------------------------------- */
 
 void workqueue_add_with(struct workqueue *q, const char *key,
 			enum workqueue_priority priority)

@@ -1,10 +1,13 @@
 /*
- * workqueue.h - keys to work on (client-go's util/workqueue).
+ * workqueue.h - keys to reconcile (client-go's util/workqueue, rate limiting and
+ * delaying).
  *
- * A key is queued at most once, and never given to two workers at once: added while one
- * has it, it is queued when that worker is done. workqueue_retry() adds after 5 ms
- * doubling to 1000 s per key, workqueue_forget() resets that. Of several delayed adds the
- * earliest counts; a worker that gets the key cancels them all.
+ * A key is queued at most once, and never processed by two workers at once: a key added
+ * while a worker has it is queued when that worker calls workqueue_done(). Of several
+ * delayed adds the earliest counts; workqueue_get() of a key cancels its delayed adds.
+ *
+ * Any number of threads may add and get. Keys are copied. After workqueue_shut_down() an
+ * add does nothing.
  */
 #ifndef KUBE_WORKQUEUE_H
 #define KUBE_WORKQUEUE_H
@@ -15,41 +18,48 @@
 
 struct workqueue;
 
-/* name: controller-runtime's labels name and controller; metrics may be NULL. */
+/* name (copied): the metrics' labels name and controller; metrics may be NULL. */
 struct workqueue *workqueue_new(const char *name, struct metrics *metrics);
-void workqueue_free(struct workqueue *q); /* no worker may be waiting */
+void workqueue_free(struct workqueue *q); /* no thread may use it; NULL is fine */
 
 /*
- * Three priorities: first for changes of what exists, later for what a starting controller
- * finds (controller-runtime's LowPriority). Every eighth turn goes to a lower one, so that
- * none starves. Within one, namespaces ("ns/name") take turns. A key has the highest
- * priority with which it was added.
+ * Three priorities: FIRST for changes of existing objects, LATER for the first list of a
+ * starting controller (controller-runtime's LowPriority). Every eighth get serves a lower
+ * priority, so that none starves; within one, namespaces ("ns/name") are served in turn.
+ * A queued key has the highest priority with which it was added.
  */
 enum workqueue_priority { WORKQUEUE_FIRST, WORKQUEUE_NORMAL, WORKQUEUE_LATER };
 void workqueue_add_with(struct workqueue *q, const char *key,
 			enum workqueue_priority priority);
 void workqueue_add(struct workqueue *q, const char *key); /* WORKQUEUE_NORMAL */
+/* AddAfter: added with WORKQUEUE_NORMAL when ms have passed. */
 void workqueue_add_after(struct workqueue *q, const char *key, int64_t ms);
+/* AddRateLimited: after 5 ms, doubling per key with each call to 1000 s. */
 void workqueue_retry(struct workqueue *q, const char *key);
-/* After at most that long: of a failure that is not the key's. */
+/* The same, but after most_ms at most: for failures that are not specific to the key. */
 void workqueue_retry_within(struct workqueue *q, const char *key, int64_t most_ms);
+/* Reset the key's back-off; delayed adds remain. */
 void workqueue_forget(struct workqueue *q, const char *key);
 
 /*
- * Waits for a key; the queue's, until workqueue_done(). NULL: the queue was shut down
- * and is drained.
+ * Get: waits for a key. The string is the queue's and valid until workqueue_done(), which
+ * each key needs. NULL: the queue was shut down and has no more keys.
  */
 const char *workqueue_get(struct workqueue *q);
 void workqueue_done(struct workqueue *q, const char *key);
 
-void workqueue_shut_down(struct workqueue *q); /* delayed keys are dropped */
-size_t workqueue_length(struct workqueue *q);  /* ready ones, without the later ones */
+void workqueue_shut_down(
+	struct workqueue *q); /* queued keys remain; delayed ones are dropped */
+size_t workqueue_length(
+	struct workqueue *q); /* keys ready to get, without WORKQUEUE_LATER */
 
-/* Sets the gauges of work under way: before metrics_print(). */
+/* Set the gauges about keys being processed; call it before metrics_print(). */
 void workqueue_measure(struct workqueue *q);
 
-/* depth, adds_total, queue_duration_seconds, work_duration_seconds, retries_total,
- * unfinished_work_seconds, longest_running_processor_seconds; ends with NULL. */
+/*
+ * depth, adds_total, queue_duration_seconds, work_duration_seconds, retries_total,
+ * unfinished_work_seconds, longest_running_processor_seconds; ends with NULL.
+ */
 extern const struct metric *const workqueue_metrics[];
 
 #endif

@@ -19,7 +19,7 @@ static const char *const operations[] = {
 	[ADMISSION_CONNECT] = "CONNECT",
 };
 
-/* ---- the question ---------------------------------------------------------------- */
+/* ---- the request ----------------------------------------------------------------- */
 
 static int read_version(struct admission_request *req, struct error *err)
 {
@@ -80,8 +80,8 @@ static int read_documents(struct admission_request *req, const cJSON *request,
 }
 
 /*
- * A review that json_parse() refuses (the API server takes NUL in strings): it wants the
- * uid in the answer all the same, and writes it first.
+ * The API server requires the uid in the answer, also to a review that json_parse()
+ * refuses (for example NUL in a string). The API server prints the uid first.
  */
 static void find_uid(struct admission_request *req, const char *body, size_t len)
 {
@@ -181,7 +181,7 @@ static const char *reason_of(int code)
 	case 500:
 		return "InternalError";
 	default:
-		return NULL; /* as upstream's for what cannot be decoded */
+		return NULL; /* as upstream for a review that cannot be decoded */
 	}
 }
 

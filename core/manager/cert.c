@@ -22,13 +22,14 @@
 enum {
 	RESYNC_MS = 15000,
 	DIR_RESYNC_MS = 10000,
-	SETTLE_MS = 3000,  /* in which API servers hear of a changed configuration */
-	CHANGE_MS = 60000, /* in which all replicas show what is in the Secret */
-	LEAST_MS = 500,    /* between two looks: another writer may write as often */
+	SETTLE_MS = 3000,  /* until all API servers use a changed configuration */
+	CHANGE_MS = 60000, /* until all replicas serve the Secret's certificate */
+	LEAST_MS = 500,    /* between two checks, however often another writer writes */
 	FIRST_RETRY_MS = 100,
 	MAX_RETRY_MS = 30000,
-	NOT_READY_RETRY_MS = 2000, /* at most, as long as nothing is served */
-	CONFLICTS = 10,            /* in a row */
+	NOT_READY_RETRY_MS =
+		2000,   /* the maximum before the first certificate is served */
+	CONFLICTS = 10, /* in a row, of one write */
 	MAX_FILE = 256 * 1024,
 };
 
@@ -54,28 +55,28 @@ static const struct hook_config {
 enum { N_HOOK_CONFIGS = N_ELEMENTS(hook_configs) };
 
 struct cert_manager {
-	struct arena arena; /* of the strings in conf, and dns_name */
+	struct arena arena; /* owns dns_name and the strings in conf */
 	struct cert_conf conf;
 	const char *dns_name;
 
 	pthread_t thread;
-	pthread_mutex_t lock; /* of what follows, to the next blank line */
+	pthread_mutex_t lock; /* protects the members up to the next blank line */
 	pthread_cond_t wake;
 	bool stop, injected, woken;
 	char *ca;
 
 	struct informer *watches[N_HOOK_CONFIGS];
 
-	/* The thread's own. */
-	struct cert_set shown;           /* what the server has; no CA's key */
+	/* Used by the thread only. */
+	struct cert_set shown;           /* served now; without the CA's key */
 	bool changed;                    /* a webhook configuration was written */
-	char *before;                    /* the CA of what was shown before */
-	int64_t before_until;            /* it is trusted, too: clock_ms() */
-	bool is_missing[N_HOOK_CONFIGS]; /* said so in the log */
+	char *before;                    /* the CA of the certificate served before */
+	int64_t before_until;            /* clock_ms() until which `before` is trusted */
+	bool is_missing[N_HOOK_CONFIGS]; /* a missing configuration was logged */
 	struct log_last complaint;
 };
 
-/* False: stop. `look`: it ends, too, when a configuration changes. */
+/* Waits for ms; with `look`, also until a configuration changes. False: stopping. */
 static bool wait_ms(struct cert_manager *c, int64_t ms, bool look)
 {
 	int64_t until = clock_ms() + ms;
@@ -97,7 +98,7 @@ static bool sleep_ms(struct cert_manager *c, int64_t ms)
 	return wait_ms(c, ms, false);
 }
 
-/* Another replica, say, was faster with its write. */
+/* Retry after a conflict: another replica has written first, for example. */
 static bool may_try_again(struct cert_manager *c, int tried, const struct error *err)
 {
 	return (err->kind == ERR_CONFLICT || err->kind == ERR_EXISTS) &&
@@ -149,7 +150,7 @@ static int try_secret(struct cert_manager *c, struct cert_set *set, struct error
 	return 0;
 }
 
-/* Another replica's certificate is ours, too. */
+/* Retries conflicts: then the certificate that another replica wrote is used. */
 static int read_secret(struct cert_manager *c, struct cert_set *set, struct error *err)
 {
 	for (int i = 0; try_secret(c, set, err); i++)
@@ -158,7 +159,7 @@ static int read_secret(struct cert_manager *c, struct cert_set *set, struct erro
 	return 0;
 }
 
-/* ---- certManagement off: a folder ---- */
+/* ---- certManagement off: a directory ---- */
 
 static int read_pem(char **ret, const char *dir, const char *name, struct error *err)
 {
@@ -184,7 +185,7 @@ static int read_dir(struct cert_manager *c, struct cert_set *set, struct error *
 	return 0;
 }
 
-/* ---- what is read is shown, and its CA injected ---- */
+/* ---- serve the certificate, inject its CA ---- */
 
 static void log_shown(const struct cert_set *set)
 {
@@ -223,7 +224,7 @@ static int show(struct cert_manager *c, struct cert_set *set, struct error *err)
 	return 0;
 }
 
-/* Puts the bundle into each entry that has another; how many those were. */
+/* Sets the caBundle of each entry that differs. Returns their number. */
 static int put_bundle(cJSON *config, const char *bundle)
 {
 	cJSON *hook;
@@ -255,7 +256,7 @@ static int try_inject(struct cert_manager *c, const struct hook_config *hc,
 	return 0;
 }
 
-/* A missing one is no failure: it may be installed later. */
+/* A missing configuration is no failure: it may be installed later. */
 static int inject_one(struct cert_manager *c, size_t which, const char *bundle,
 		      struct error *err)
 {
@@ -292,8 +293,8 @@ static int inject(struct cert_manager *c, const char *ca, struct error *err)
 }
 
 /*
- * What API servers are to trust: the Secret's CA, and until every replica shows a
- * certificate of that one, the CA of what was served before.
+ * The caBundle: the Secret's CA and, until every replica serves a certificate of that CA,
+ * the CA of the certificate served before.
  */
 static void print_bundle(struct cert_manager *c, const char *ca, struct buf *out)
 {
@@ -326,8 +327,8 @@ static int look_at_secret(struct cert_manager *c, struct error *err)
 		return -1;
 	other = c->shown.ca.cert_pem && !str_eq(c->shown.ca.cert_pem, set.ca.cert_pem);
 	/*
-	 * A certificate of a new CA is shown once the API server trusts that one: its
-	 * admission reads the configurations by a watch.
+	 * Serve a certificate of a new CA only once the API servers trust that CA: they
+	 * watch the configurations, so that a change reaches them with a delay.
 	 */
 	c->changed = false;
 	print_bundle(c, set.ca.cert_pem, &bundle);
@@ -358,7 +359,7 @@ static int look(struct cert_manager *c, int64_t *ret_next_ms, struct error *err)
 	return 0;
 }
 
-/* A failure that lasts is one line in the log, not one for each try. */
+/* A failure that lasts is logged once, not at each retry. */
 static void complain(struct cert_manager *c, const struct error *err)
 {
 	if (err->kind == ERR_STOPPED)
@@ -391,7 +392,7 @@ static void *keep_current(void *arg)
 	return NULL;
 }
 
-/* ---- what is watched ---- */
+/* ---- the watches ---- */
 
 static void on_touched(void *ctx, const cJSON *old, const cJSON *current)
 {
@@ -403,7 +404,7 @@ static void on_touched(void *ctx, const cJSON *old, const cJSON *current)
 	pthread_mutex_unlock(&c->lock);
 }
 
-/* Without the right to watch them, they are checked as often as the Secret. */
+/* If RBAC denies these watches, configurations are checked as often as the Secret. */
 static int watch_hooks(struct cert_manager *c, struct error *err)
 {
 	for (size_t i = 0; i < N_HOOK_CONFIGS; i++) {

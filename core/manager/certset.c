@@ -62,7 +62,7 @@ void cert_set_write(const struct cert_set *set, cJSON *secret)
 	write_member(secret, "tls.key", set->server.key_pem);
 }
 
-/* A clock that went back is as bad as a certificate that ends: both ends count. */
+/* Checks both times: a CA that is not valid yet (the clock was set back) fails, too. */
 static int check_ca(const struct x509_pair *ca, int64_t now, struct error *why)
 {
 	if (!ca->cert_pem)
@@ -86,7 +86,7 @@ static int check_server(const struct cert_set *set, const char *dns, int64_t now
 	return 0;
 }
 
-/* The CA before this one, if it still is of use: its first certificate. */
+/* The first certificate of the CA to be replaced, if that is still valid; or NULL. */
 static char *old_ca(const struct cert_set *set, int64_t now)
 {
 	char *pem = set->ca.cert_pem ? set->ca.cert_pem : (char *)set->served;
@@ -137,8 +137,8 @@ static int new_server(struct cert_set *set, const char *dns, int64_t now,
 }
 
 /*
- * The CA's key is checked only when it is needed: a valid certificate is served without
- * it, too.
+ * The CA's key is checked only when it has to sign: a valid certificate is served without
+ * a valid key of the CA.
  */
 int cert_set_renew(struct cert_set *set, const char *dns_name, int64_t now,
 		   enum cert_change *ret, struct error *why, struct error *err)

@@ -14,7 +14,7 @@
 #include "trainer/api.h"
 
 #define FILE_MAX      ((size_t)1024 * 1024) /* no ConfigMap is larger */
-#define GATE_ALL      "AllAlpha"            /* component-base: all gates that are alpha */
+#define GATE_ALL      "AllAlpha"            /* component-base: all alpha gates */
 #define GATE_ALL_BETA "AllBeta"
 
 enum { MAX_LINE = 4096, MAX_ERRORS = 1000 };
@@ -24,10 +24,10 @@ enum setting_type {
 	SET_INT,      /* int64_t within [min, max] */
 	SET_RATE,     /* double, not negative */
 	SET_STR,      /* "" leaves the default */
-	SET_FIXED,    /* one of the words; not kept */
+	SET_FIXED,    /* one of the words; checked, then ignored */
 	SET_BIND,     /* "host:port", or "0"; "" leaves the default */
 	SET_DURATION, /* int64_t in ms; 0 leaves the default */
-	SET_STRS,     /* at most max of them; none at all is NULL */
+	SET_STRS,     /* at most max strings; an empty list is NULL */
 	SET_MAP,      /* read by fill() below */
 };
 
@@ -262,7 +262,7 @@ static void read_workers(struct reader *r, const cJSON *map)
 }
 
 static const struct gate {
-	const char *name, *all; /* which of the two sets it, too */
+	const char *name, *all; /* all: AllAlpha or AllBeta, which sets it as well */
 	size_t offset;
 } known_gates[] = {
 	{ "TrainJobStatus", GATE_ALL,
@@ -275,7 +275,7 @@ enum { N_GATES = N_ELEMENTS(known_gates) };
 
 #define KNOWN_GATES "TrainJobStatus, " GATE_RESOURCE_CLAIMS
 
-/* A gate by name: what is given for it wins over what is given for all. */
+/* Sets the gate of that name. A gate's own value overrides AllAlpha and AllBeta. */
 static int set_gate(struct manager_config *c, const char *name, bool on,
 		    bool named[N_GATES])
 {
@@ -368,7 +368,7 @@ static const struct setting *find_setting(const char *path)
 	return NULL;
 }
 
-/* What stands in `path` itself: "port" of "webhook.port" below "webhook". */
+/* The next part of `full` below `path`: "port" of "webhook.port" below "webhook". */
 static const char *member_below(struct arena *arena, const char *full, const char *path)
 {
 	const char *rest = *path ? str_after(full, path) : full;
@@ -405,7 +405,7 @@ static void unknown(struct reader *r, const char *parent, const char *key)
 			near ? did_you_mean(&r->errs.arena, near) : "");
 }
 
-/* The table has three levels at most, and so has what is walked. */
+/* The recursion is as deep as the table of settings: three levels. */
 static void read_group(struct reader *r, const char *path, const cJSON *group)
 {
 	const cJSON *node;
@@ -437,7 +437,7 @@ static void check_present(struct reader *r, const cJSON *doc, const char *key)
 		field_error_add(&r->errs, FIELD_REQUIRED, key, NULL, "%s", "");
 }
 
-/* client-go's leaderelection asks the same. */
+/* The rules of client-go's leaderelection. */
 static void check_election(struct reader *r)
 {
 	const struct manager_config *c = r->config;
@@ -483,7 +483,7 @@ static int report(struct reader *r, const char *file, const struct buf *text,
 	return error_set(err, ERR_INVALID, "%s", lines[0]);
 }
 
-/* yaml_parse() says where in the text, we say of which file. */
+/* Puts the file's name before the position that yaml_parse() reports. */
 static int parse(cJSON **ret, const char *file, const struct buf *text, struct error *err)
 {
 	struct error why = { 0 };
@@ -569,7 +569,7 @@ int manager_config_load(struct manager_config *ret, const char *file, const char
 	return gates ? read_gate_flags(ret, gates, err) : 0;
 }
 
-/* Upstream's manager never applies its own figures; others were set on purpose. */
+/* Upstream's manager does not apply the default figures; others were set on purpose. */
 double manager_config_qps(const struct manager_config *c)
 {
 	return c->client.qps == defaults.client.qps &&

@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "trainer/podspec.h"
 
-#define CONTAINER "manager" /* as upstream's Deployment has it */
+#define CONTAINER "manager" /* as in upstream's Deployment */
 
 enum { TRIES = 3, PAUSE_MS = 300 };
 

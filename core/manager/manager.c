@@ -32,8 +32,8 @@ enum {
 	GRACE_MS = 5000,
 	LAST_EVENTS_MS = 1000,
 	LINGER_MS = 2000,
-	ASKED_MS = 8000, /* callers give up after 10 s */
-	/* Creating TrainJobs makes us read runtimes: limit that. */
+	ASKED_MS = 8000, /* for an admission request; API servers wait for 10 s */
+	/* The limit of reads of runtimes, which users cause by creating TrainJobs. */
 	ADMIT_QPS = 100,
 	ADMIT_BURST = 500,
 	REVIEW_QPS = 5,
@@ -64,7 +64,7 @@ struct manager {
 	const struct metric **table;
 	struct metrics *metrics;
 	struct kube *clients[N_CLIENTS];
-	struct http_sessions *sessions; /* all of them have the same server */
+	struct http_sessions *sessions; /* TLS sessions, shared by all clients */
 	struct tls_server *tls;
 	struct tls_client_ca *client_ca;
 	struct cert_manager *certs;
@@ -75,7 +75,7 @@ struct manager {
 	struct servers *servers;
 	struct lease *lease;
 	struct event_recorder *events;
-	pthread_mutex_t lock; /* of work, which a scrape and a probe look at */
+	pthread_mutex_t lock; /* protects work, which scrapes and probes read */
 	struct work *work;
 };
 
@@ -251,7 +251,7 @@ static void on_event_drop(void *ctx, const struct error *err)
 		log_warn("cannot send an event", LOG_ERR(err));
 }
 
-/* "<host>_<random>": another one each time, as client-go's users make it. */
+/* "<host>_<random>", different in each process, as in controller-runtime. */
 static int new_identity(struct arena *arena, const char **ret, struct error *err)
 {
 	cleanup_buf struct buf text = { .max = 512 };
@@ -320,7 +320,7 @@ static int start_work(struct manager *m, struct error *err)
 	return 0;
 }
 
-/* Until stopping; -1: we lead no more. */
+/* Waits until the process is asked to stop. ERR_TIMEOUT: the lease was lost. */
 static int wait_for_end(struct manager *m, struct error *err)
 {
 	struct pollfd fds[] = {
@@ -392,7 +392,7 @@ static int end_work(struct manager *m, struct error *err)
 		return error_set(err, ERR_TIMEOUT, "the workers did not stop within %d s",
 				 GRACE_MS / 1000);
 	set_work(m, NULL);
-	if (m->lease) /* the next one need not wait for what follows */
+	if (m->lease) /* release it first: the next leader need not wait for the rest */
 		lease_free(m->lease);
 	if (work)
 		work_free(work);
@@ -402,8 +402,8 @@ static int end_work(struct manager *m, struct error *err)
 }
 
 /*
- * A terminating pod stays in its Service for a moment: answer webhooks until no API server
- * calls this pod. A second signal skips that.
+ * A terminating pod stays in its Service for a moment: wait, so that API servers that
+ * still call this pod's webhooks get an answer. A second signal ends the wait.
  */
 static void linger(const struct manager *m)
 {

@@ -5,7 +5,7 @@
 
 enum { AGAIN_MS = 60000 };
 
-/* 502 to 504 are a load balancer's words, or those of an API server that starts or ends. */
+/* 502 to 504 come from load balancers, or from API servers that start or shut down. */
 static bool is_outage(const struct error *err)
 {
 	return err->kind == ERR_IO || err->kind == ERR_TIMEOUT ||

@@ -23,7 +23,7 @@ struct pod_facts {
 	cJSON *(*trainjob)(void *ctx, const char *ns, const char *name);
 	void *ctx;
 	pthread_mutex_t lock;
-	struct map jobs; /* "ns/name" -> struct job_facts, from the first fact on */
+	struct map jobs; /* "ns/name" -> struct job_facts, if there are any facts */
 };
 
 struct pod_facts *pod_facts_new(struct event_recorder *events,
@@ -49,7 +49,7 @@ void pod_facts_free(struct pod_facts *p)
 	free(p);
 }
 
-/* Under the lock; NULL: there are too many. */
+/* The job's facts, created if needed. Call under the lock. NULL: more than MAX_JOBS. */
 static struct job_facts *job_of(struct pod_facts *p, const char *key)
 {
 	struct job_facts *j = map_get(&p->jobs, key);
@@ -61,7 +61,7 @@ static struct job_facts *job_of(struct pod_facts *p, const char *key)
 	return j;
 }
 
-/* The events are the TrainJob's. */
+/* The context of on_fact(): the TrainJob that gets the events. */
 struct about {
 	struct pod_facts *facts;
 	const cJSON *tj;
@@ -110,7 +110,7 @@ void pod_facts_event(struct pod_facts *p, const cJSON *old, const cJSON *current
 		return;
 	if (pod_change_has_new(&change))
 		tj = p->trainjob(p->ctx, ns, name);
-	/* A run of this machine records its own. */
+	/* A local run records its own events. */
 	if (tj && (status_finished(tj_status(tj)) ||
 		   meta_annotation(tj, LOCAL_RUN_ANNOTATION))) {
 		cJSON_Delete(tj);
@@ -134,7 +134,7 @@ void pod_facts_forget(struct pod_facts *p, const char *ns, const char *trainjob)
 
 struct search {
 	struct pod_facts *facts;
-	const char *key, *job, *since; /* pods from before are of another of that name */
+	const char *key, *job, *since; /* older pods belong to a deleted TrainJob */
 };
 
 static int look_at_failed(void *ctx, cJSON *take_pod, struct error *err)
@@ -155,7 +155,10 @@ static int look_at_failed(void *ctx, cJSON *take_pod, struct error *err)
 	return 0;
 }
 
-/* Their watch may be behind that of JobSets, or be denied, or we have just started. */
+/*
+ * Adds the failed pods in the API server. The watch may lag behind that of JobSets, be
+ * denied, or have just started. A failed list is ignored.
+ */
 static void look(struct kube *k, const char *ns, struct search *s)
 {
 	cleanup_arena struct arena arena = { 0 };

@@ -21,17 +21,17 @@ enum {
 	GRANT_MS = 10 * 1000,
 	MAX_GRANTS = 1024,
 	THREADS = 2,
-	MAX_POD_PREFIX = 50, /* of a job's name, a pod's has at least as much */
+	MAX_POD_PREFIX = 50, /* bytes of the job's name that a pod's name has at least */
 };
 
 struct progress_auth {
 	struct kube *kube;
-	struct authenticator *tokens; /* for "ns/name": the TrainJob's uid */
+	struct authenticator *tokens; /* subject "ns/name"; value: the TrainJob's uid */
 };
 
-/* ---- the chain -------------------------------------------------------------------- */
+/* ---- the checks ------------------------------------------------------------------- */
 
-/* The only value of an extra of the user, or NULL. */
+/* The value of userInfo.extra[key], if there is exactly one; else NULL. */
 static const char *extra(const cJSON *user, const char *key)
 {
 	const cJSON *values = json_get(user, "extra", key);
@@ -48,7 +48,7 @@ static bool is_of_namespace(struct arena *arena, const cJSON *user, const char *
 			  arena_printf(arena, "system:serviceaccount:%s:", ns));
 }
 
-/* Is that pod there, and one of the JobSet's? */
+/* *ret: the pod to which the token is bound exists and belongs to the JobSet. */
 static int check_pod(struct progress_auth *a, const struct progress_claim *claim,
 		     const cJSON *user, bool *ret, struct error *err)
 {
@@ -67,7 +67,7 @@ static int check_pod(struct progress_auth *a, const struct progress_claim *claim
 	return 0;
 }
 
-/* The uid of the TrainJob whose JobSet it is. */
+/* *ret_uid: the uid of the TrainJob that controls the JobSet; unchanged without one. */
 static int check_jobset(struct progress_auth *a, struct arena *arena,
 			const struct progress_claim *claim, const char **ret_uid,
 			struct error *err)
@@ -85,7 +85,7 @@ static int check_jobset(struct progress_auth *a, struct arena *arena,
 	return 0;
 }
 
-/* The endpoint's: what TrainJobs' pods have in their tokens. */
+/* The audience of the tokens in a TrainJob's pods: the path of the endpoint. */
 static const char *audience_of(struct arena *arena, const struct progress_claim *claim)
 {
 	return arena_printf(arena,
@@ -93,7 +93,9 @@ static const char *audience_of(struct arena *arena, const struct progress_claim 
 			    claim->ns, claim->name);
 }
 
-/* authenticator_conf.review: all refusals are one answer. */
+/*
+ * authenticator_conf.review; callers see no difference between the causes of a refusal.
+ */
 static int ask(void *ctx, struct arena *arena, const struct authenticator_request *r,
 	       const char **ret_uid, struct error *why, struct error *err)
 {
@@ -117,7 +119,10 @@ static int ask(void *ctx, struct arena *arena, const struct authenticator_reques
 	return good ? check_jobset(a, arena, &claim, ret_uid, err) : 0;
 }
 
-/* Can the API server accept it? A pod's name begins with that of its JobSet. */
+/*
+ * False: the API server would refuse the token, or its pod is not one of the JobSet's,
+ * whose names begin with the JobSet's name. No API call.
+ */
 static bool may_be(struct arena *arena, const struct progress_claim *claim)
 {
 	struct service_token token;

@@ -72,7 +72,7 @@ static void fail_inside(struct httpd_response *resp, const struct progress_claim
 
 /* ---- the request ------------------------------------------------------------------ */
 
-/* The TrainJob that the path names. */
+/* Reads the TrainJob from the path; false: not this endpoint. */
 static bool read_path(struct arena *arena, const struct httpd_request *req,
 		      struct progress_claim *claim)
 {
@@ -91,7 +91,7 @@ static bool read_path(struct arena *arena, const struct httpd_request *req,
 	return true;
 }
 
-/* How far the first value of the text goes; what follows it is ignored, as by upstream. */
+/* The length of the first JSON value. Text after it is ignored, as by upstream. */
 static size_t first_value(const char *text, size_t len)
 {
 	bool quoted = false;
@@ -135,7 +135,7 @@ static int apply(struct progress_server *s, const struct progress_claim *claim,
 	return kube_apply(s->kube, tj, &how, NULL, err);
 }
 
-/* The API server's own words: without what we were doing. */
+/* The API server's message, without the context that this program put before it. */
 static const char *api_message(struct arena *arena, const struct progress_claim *claim,
 			       const struct error *err)
 {

@@ -17,11 +17,11 @@
 #define CREATION_FAILED_BYTES  950
 
 enum {
-	BACKOFF_MS = 200,                       /* something changed meanwhile */
-	BACKOFF_MAX_DOUBLINGS = 6,              /* so often that is doubled */
-	WATCH_LAG_MS = 1000,                    /* after which it should have shown it */
-	NAMESPACE_TERMINATING_RETRY_MS = 60000, /* one that is being deleted */
-	MISSING_KIND_MS = 1000,                 /* PodGroup is not installed */
+	BACKOFF_MS = 200,          /* the first retry after a stale read or a conflict */
+	BACKOFF_MAX_DOUBLINGS = 6, /* 200 ms to 12.8 s */
+	WATCH_LAG_MS = 1000,       /* after which an absent JobSet is read, not awaited */
+	NAMESPACE_TERMINATING_RETRY_MS = 60000,
+	MISSING_KIND_MS = 1000, /* between two checks while PodGroup is not installed */
 };
 
 struct reconciler *reconciler_new(const struct reconciler_conf *conf)
@@ -91,7 +91,7 @@ static void forget_trainjob(struct pass *p)
 		pod_facts_forget(p->r->conf.pods, p->ns, p->name);
 }
 
-/* 200 ms, doubling to 13 s. */
+/* Runs the next pass after 200 ms, doubled for each stale pass in a row up to 12.8 s. */
 static void requeue_backoff(struct pass *p)
 {
 	int shift = p->note->stale_passes < BACKOFF_MAX_DOUBLINGS
@@ -101,7 +101,7 @@ static void requeue_backoff(struct pass *p)
 	requeue_after(p, (int64_t)BACKOFF_MS << shift);
 }
 
-/* The JobSet of that name as the informer has it; foreign ones are only noticed. */
+/* Takes ownership of the JobSet with the TrainJob's name, or records another owner. */
 static void take_jobset(struct pass *p, cJSON *take)
 {
 	struct error not_ours = { 0 };
@@ -126,7 +126,7 @@ static int read_jobset(struct pass *p, cJSON **ret, struct error *err)
 	return 0;
 }
 
-/* *ret_early: the informer lags behind our own write, whose event will queue the key. */
+/* *ret_early: the watch lags behind our own write: the pass must be repeated later. */
 static int look_at_jobset(struct pass *p, bool *ret_early, struct error *err)
 {
 	struct informer *known = p->r->conf.jobsets;
@@ -145,7 +145,7 @@ static int look_at_jobset(struct pass *p, bool *ret_early, struct error *err)
 	}
 	if (!jobset && known && n->written.jobset_version &&
 	    !status_finished(tj_status(p->tj))) {
-		/* Not in the store yet, or deleted? */
+		/* The JobSet was deleted, or the watch has not delivered it yet. */
 		if (clock_ms() - n->written.jobset_ms < WATCH_LAG_MS) {
 			*ret_early = true;
 			return 0;
@@ -168,7 +168,7 @@ static void tell_creation_failed(struct pass *p, const struct error *err)
 				strlen(err->msg) > CREATION_FAILED_BYTES ? " ..." : ""));
 }
 
-/* Waits for the PodGroup kind of a TrainJob that needs it: no call, a second each. */
+/* True: PodGroup is not installed; the pass is repeated each second, without API calls. */
 static bool is_kind_missing(struct pass *p)
 {
 	if (p->note->missing_group)
@@ -179,7 +179,7 @@ static bool is_kind_missing(struct pass *p)
 	return p->note->missing_group;
 }
 
-/* 0: done, or to be retried without an event (*ret_built is false). */
+/* 0 with *ret_built false: a retry is scheduled. -1: an event has been recorded. */
 static int make_objects(struct pass *p, bool *ret_built, struct error *err)
 {
 	struct error why = { 0 };
@@ -205,7 +205,7 @@ static int make_objects(struct pass *p, bool *ret_built, struct error *err)
 	if (why.kind == ERR_CONFLICT) {
 		requeue_backoff(p);
 		if (p->note->stale_passes ==
-		    BACKOFF_MAX_DOUBLINGS) /* what should go does not */
+		    BACKOFF_MAX_DOUBLINGS) /* the conflict lasts: report it */
 			tell_creation_failed(p, &why);
 		return 0;
 	}
@@ -248,7 +248,7 @@ static int make_and_report(struct pass *p, struct error *err)
 	return failed.kind ? -1 : 0;
 }
 
-/* False: not ours to work on, or the informer lags behind our own write. */
+/* False: not ours to reconcile, or the watch lags behind our own write. */
 static bool begin(struct pass *p)
 {
 	if (meta_is_deleted(p->tj) || !tj_is_ours(p->tj) ||

@@ -16,12 +16,12 @@
 #include "trainer/trainjob.h"
 
 /*
- * A version that no object has: an apply with it creates, and fails with 409 if the object
- * exists.
+ * A resourceVersion that no object has: an apply with it creates the object, or fails
+ * with 409 if the object exists.
  */
 #define VERSION_OF_NONE "1"
 
-/* ---- whose objects are these ---- */
+/* ---- the owner of an object ---- */
 
 int check_owner(const cJSON *obj, const cJSON *tj, struct error *err)
 {
@@ -54,7 +54,7 @@ static bool is_ref(const cJSON *obj, const struct kube_ref *ref)
 	       str_eq(meta_api_version(obj), ref->api_version);
 }
 
-/* Each object is read at most once per pass; without a uid: absent. */
+/* Each object is read at most once per pass. A cached object without uid is absent. */
 static const cJSON *find_cached(const struct pass *p, const struct kube_ref *ref)
 {
 	const cJSON *obj;
@@ -83,7 +83,7 @@ static int fetch(struct pass *p, const struct kube_ref *ref, const cJSON **ret,
 	return 0;
 }
 
-/* One of the TrainJob's own objects, or NULL. Another owner's is an error. */
+/* Reads an object that the TrainJob owns; NULL: absent. Errors as check_owner(). */
 static int fetch_given(struct pass *p, const struct kube_ref *ref, const cJSON **ret,
 		       struct error *err)
 {
@@ -92,7 +92,7 @@ static int fetch_given(struct pass *p, const struct kube_ref *ref, const cJSON *
 	return *ret ? check_owner(*ret, p->tj, err) : 0;
 }
 
-/* The same of what we make: a new TrainJob has none. */
+/* As fetch_given() for objects that we create: a new TrainJob has none to read. */
 static int fetch_own(struct pass *p, const struct kube_ref *ref, const cJSON **ret,
 		     struct error *err)
 {
@@ -100,7 +100,7 @@ static int fetch_own(struct pass *p, const struct kube_ref *ref, const cJSON **r
 	return p->objects.create_only ? 0 : fetch_given(p, ref, ret, err);
 }
 
-/* ---- what plugins may ask for ---- */
+/* ---- the environment of plugins ---- */
 
 static bool is_own_name(const struct pass *p, const char *ns, const char *name)
 {
@@ -119,9 +119,9 @@ static int get(void *ctx, const struct object_ref *what, const cJSON **ret,
 		*ret = p->jobset.own;
 		return 0;
 	}
-	if (str_eq(ref.kind, "ConfigMap")) /* of a user, made after the TrainJob */
+	if (str_eq(ref.kind, "ConfigMap")) /* users create it after the TrainJob */
 		return fetch_given(p, &ref, ret, err);
-	if (str_eq(ref.kind, "ResourceClaimTemplate")) /* of a user, by any name */
+	if (str_eq(ref.kind, "ResourceClaimTemplate")) /* the user's, with any name */
 		return fetch(p, &ref, ret, err);
 	if (is_own_name(p, ref.ns, ref.name))
 		return fetch_own(p, &ref, ret, err);
@@ -144,7 +144,7 @@ static const struct key_source real_keys = { .ssh = make_ssh, .curve = make_curv
 
 /* ---- writing ---- */
 
-/* A field that the API server does not know, say: of ours, or of the runtime. */
+/* For example an unknown field, of this program or of the runtime. */
 static void log_warnings(const struct pass *p, const cJSON *obj, const cJSON *warnings)
 {
 	const cJSON *w;
@@ -175,10 +175,12 @@ static int apply(struct pass *p, cJSON *obj, const cJSON *existing, cJSON **ret_
 	return -1;
 }
 
-/* Secrets are not watched: checked when a pod waits for one, and that often. */
+/* Secrets are not watched: read one when a pod waits for it, and at this interval. */
 enum { SECRET_MS = 50000 };
 
-/* The API server adds to the spec of a Service. */
+/*
+ * True: `existing` has all fields of `obj`. API servers add fields to a Service's spec.
+ */
 static bool is_written(const cJSON *obj, const cJSON *existing)
 {
 	if (str_eq(meta_kind(obj), "Service"))
@@ -187,7 +189,7 @@ static bool is_written(const cJSON *obj, const cJSON *existing)
 	return meta_has_members(existing, obj, NULL);
 }
 
-/* ConfigMaps, Secrets, Services: read, and written if they differ. */
+/* Reads a ConfigMap, Secret or Service, and writes it if it differs. */
 static int write_plain(struct pass *p, cJSON *obj, struct error *err)
 {
 	struct kube_ref ref = kube_ref_of(obj);
@@ -205,7 +207,7 @@ static int write_plain(struct pass *p, cJSON *obj, struct error *err)
 	return apply(p, obj, existing, NULL, err);
 }
 
-/* Its kind is not served: that is remembered, and said in our words. */
+/* If the PodGroup kind is not served, records that and returns PODGROUP_MISSING. */
 static int pod_group_failed(struct pass *p, const cJSON *obj, struct error *err)
 {
 	if (err->kind != ERR_NOT_FOUND)
@@ -238,7 +240,10 @@ static int write_pod_group(struct pass *p, cJSON *obj, struct error *err)
 	return 0;
 }
 
-/* Would the API server accept this as a new object? Tried with a name of that length. */
+/*
+ * True: the API server would accept `obj` as a new object. A dry run with another name of
+ * the same length.
+ */
 static bool api_would_accept(struct pass *p, const cJSON *obj)
 {
 	const struct kube_write how = { .manager = MANAGER_FIELD_OWNER,
@@ -258,8 +263,8 @@ static bool api_would_accept(struct pass *p, const cJSON *obj)
 }
 
 /*
- * Most fields of a JobSet are immutable. A suspended one without pods is deleted; the next
- * pass recreates it.
+ * Most fields of a JobSet are immutable. A suspended JobSet without pods is deleted, and
+ * the next pass recreates it. Otherwise fails with `why`.
  */
 static int replace_jobset(struct pass *p, const cJSON *obj, const struct error *why,
 			  struct error *err)
@@ -293,7 +298,9 @@ static void jobset_was_made(struct pass *p, bool suspended)
 enum { N_LABELS = 2 };
 static const char *const labels[N_LABELS] = { "labels", "annotations" };
 
-/* A change of labels does not raise the generation. */
+/*
+ * True: all labels and annotations are there. Their changes do not raise the generation.
+ */
 static bool has_labels(const cJSON *existing, const cJSON *wanted)
 {
 	const cJSON *label;
@@ -316,7 +323,7 @@ static int write_jobset(struct pass *p, cJSON *obj, struct error *err)
 	cJSON *before = p->jobset.own;
 
 	if (before && meta_is_deleted(before))
-		return 0; /* its end wakes us */
+		return 0; /* the watch queues the TrainJob once the JobSet is gone */
 	if (before && last->hash == hash && last->generation == meta_generation(before) &&
 	    jobset_suspended(before) == suspended && has_labels(before, obj))
 		return 0;
@@ -336,7 +343,7 @@ static int write_object(struct pass *p, cJSON *obj, struct error *err)
 {
 	if (str_eq(meta_kind(obj), JOBSET_KIND))
 		return write_jobset(p, obj, err);
-	if (str_eq(meta_kind(obj), "PodGroup")) /* one machine starts all pods at once */
+	if (str_eq(meta_kind(obj), "PodGroup")) /* a local run starts all pods at once */
 		return p->r->conf.local ? 0 : write_pod_group(p, obj, err);
 	return write_plain(p, obj, err);
 }
@@ -355,7 +362,7 @@ int objects_delete_jobset(struct pass *p, const char *propagation, struct error 
 
 /* ---- from the runtime to the objects ---- */
 
-/* As it is now; from the watch where that is `cached`. */
+/* The runtime as it is now. cached: from the watch, if that has it. */
 static int live_runtime(struct pass *p, bool cached, cJSON **ret, struct error *err)
 {
 	struct runtime_ref want = tj_runtime_ref(p->tj);
@@ -370,9 +377,10 @@ static int live_runtime(struct pass *p, bool cached, cJSON **ret, struct error *
 }
 
 /*
- * Whoever may write ConfigMaps may not choose what a TrainJob runs. A snapshot is used if
- * this process knows its digest, if it is that of the live runtime, or if the JobSet was
- * built from it: applying what it gives changes nothing of the JobSet but spec.suspend.
+ * A user who may write ConfigMaps must not thereby choose what a TrainJob runs. So a
+ * snapshot is used only if this process knows its digest, if it equals that of the live
+ * runtime, or if the JobSet was built from it, that is, a dry run of the apply changes
+ * nothing of the JobSet but spec.suspend.
  */
 static void snapshot_digest(const cJSON *map, char ret[DIGEST_HEX_SIZE])
 {
@@ -403,7 +411,7 @@ static int read_known(struct pass *p, const cJSON *existing, cJSON **ret,
 	return snapshot_read(ret, p->tj, existing, err);
 }
 
-/* From this runtime, unless `existing` is that already. */
+/* Writes the snapshot of `runtime`, unless `existing` is equal. *ret is the runtime. */
 static int make_snapshot(struct pass *p, const cJSON *runtime, const cJSON *existing,
 			 cJSON **ret, struct error *err)
 {
@@ -419,7 +427,7 @@ static int make_snapshot(struct pass *p, const cJSON *runtime, const cJSON *exis
 	return 0;
 }
 
-/* A JobSet exists, and this process does not know the snapshot. */
+/* Reads a snapshot whose digest this process does not know, though a JobSet exists. */
 static int read_unknown(struct pass *p, const cJSON *existing, cJSON **ret,
 			struct error *err)
 {
@@ -439,7 +447,7 @@ static int read_unknown(struct pass *p, const cJSON *existing, cJSON **ret,
 	return snapshot_read(ret, p->tj, existing, err);
 }
 
-/* A snapshot that no JobSet was built from counts only where there is no live runtime. */
+/* A snapshot from which no JobSet was built is used only if the runtime was deleted. */
 static int load_runtime(struct pass *p, cJSON **ret, struct error *err)
 {
 	struct kube_ref ref = { "v1", "ConfigMap", p->ns,
@@ -463,7 +471,7 @@ static int load_runtime(struct pass *p, cJSON **ret, struct error *err)
 	return make_snapshot(p, runtime, existing, ret, err);
 }
 
-/* Upstream also sends maps that are empty: `resources: {}`. */
+/* Upstream also sends empty maps, as `resources: {}`. */
 static void drop_empty_maps(cJSON *node)
 {
 	cJSON *child = node ? node->child : NULL, *next;
@@ -476,7 +484,7 @@ static void drop_empty_maps(cJSON *node)
 	}
 }
 
-/* Was the JobSet built from the snapshot that this one was built from? */
+/* Fails unless the live JobSet was built from the snapshot from which `obj` was built. */
 static int check_snapshot(struct pass *p, const cJSON *obj, struct error *err)
 {
 	const struct kube_write how = { .manager = MANAGER_FIELD_OWNER,
@@ -539,13 +547,13 @@ static int build_and_write(struct pass *p, const char *ca, struct error *err)
 				 "JobSet %s exists and is not controlled by TrainJob %s",
 				 p->name, p->name);
 	if (p->r->conf.local && policy_mpi(runtime_ml_policy(runtime)))
-		runtime_use_mpi_worker(runtime); /* no sshd runs on a machine */
+		runtime_use_mpi_worker(runtime); /* a local run has no sshd */
 	if (pipeline_build(&pipeline, p->tj, runtime, &objects, err))
 		return -1;
 	return write_objects(p, objects, err);
 }
 
-/* Of all that a whole pass depends on: unchanged, there is nothing to do. */
+/* Hash of a pass's inputs. If it equals the last pass's, the pass can be skipped. */
 static uint64_t inputs_hash(const struct pass *p, const char *ca)
 {
 	uint64_t hash = hash_text(0, ca ? ca : "");
@@ -565,7 +573,7 @@ static uint64_t inputs_hash(const struct pass *p, const char *ca)
 	       (meta_is_deleted(p->jobset.own) ? 1 : 0);
 }
 
-/* *ret: some object may have to be written. */
+/* *ret: the inputs have changed or the Secret is missing, so that objects are written. */
 static int has_work(struct pass *p, const char *ca, bool *ret, struct error *err)
 {
 	struct job_memory *n = p->note;
@@ -589,8 +597,8 @@ static int has_work(struct pass *p, const char *ca, bool *ret, struct error *err
 }
 
 /*
- * Objects may be missing because their TrainJob was deleted, which another watch shows
- * later: do not recreate them then.
+ * Objects may be missing because their TrainJob was deleted, which its watch has not
+ * delivered yet: then they must not be recreated.
  */
 int check_alive(struct pass *p, struct error *err)
 {
@@ -604,7 +612,7 @@ int check_alive(struct pass *p, struct error *err)
 	return error_set(err, ERR_CONFLICT, "the TrainJob was deleted");
 }
 
-/* Of the status server, which pods are to trust; NULL without the gate. */
+/* The CA of the status server, for the pods; NULL: the gate is off. */
 static int get_certificate(const struct pass *p, char **ret, struct error *err)
 {
 	const struct reconciler_conf *conf = &p->r->conf;

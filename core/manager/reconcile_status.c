@@ -13,7 +13,7 @@
 #include "trainer/trainjob_status.h"
 
 enum {
-	DEADLINE_CHECK_MS = 300000, /* the wall clock may jump: look at it so often */
+	DEADLINE_CHECK_MS = 300000, /* at most: the wall clock may be set */
 };
 
 /* ---- counting ---- */
@@ -128,7 +128,7 @@ static void check_deadline(struct pass *p, cJSON *status)
 	requeue_after(p, left < DEADLINE_CHECK_MS ? left : DEADLINE_CHECK_MS);
 }
 
-/* While objects could not be written, the JobSet is not what spec.suspend says. */
+/* False: objects could not be written, so that spec.suspend is not in effect yet. */
 static bool says_suspend(const struct pass *p, bool built)
 {
 	if (built || status_finished(tj_status(p->tj)))
@@ -136,7 +136,7 @@ static bool says_suspend(const struct pass *p, bool built)
 	return tj_suspend(p->tj) && (!p->jobset.own || jobset_suspended(p->jobset.own));
 }
 
-/* All that users of the SDK see of a failure. */
+/* Adds the first failed pod to the message, all that the SDK shows of a failure. */
 static void name_first(struct pass *p, cJSON *status)
 {
 	struct pod_facts *pods = p->r->conf.pods;
@@ -153,7 +153,7 @@ static void name_first(struct pass *p, cJSON *status)
 						      p->status.first_failure_len));
 }
 
-/* A job that only the installation of a kind keeps back. */
+/* Sets or clears the condition of a job that waits for the PodGroup kind. */
 static void check_missing(struct pass *p, bool built, cJSON *status)
 {
 	const char *version = p->note->missing_group;
@@ -188,8 +188,8 @@ static int compute(struct pass *p, bool built, struct error *err)
 }
 
 /*
- * Upstream's CRD drops `state`, and so refuses a status that has nothing else: minProperties
- * of status. A TrainJob that is refused for anything else says nothing about the CRD.
+ * True: upstream's CRD is installed. API servers then drop `state`, and refuse a status
+ * that has nothing else (minProperties). Other refusals do not depend on the CRD.
  */
 static bool is_state_dropped(const cJSON *answer, const struct error *err)
 {
@@ -199,8 +199,8 @@ static bool is_state_dropped(const cJSON *answer, const struct error *err)
 }
 
 /*
- * Nothing but numbers of pods, and in a cluster what follows from them: on one machine
- * people look as soon as they are told that it runs.
+ * True: only numbers of pods change and, in a cluster, the state that follows from them.
+ * A local run writes a new state at once, as its user waits for it.
  */
 static bool is_count_only(const struct pass *p, const cJSON *change)
 {
@@ -226,8 +226,9 @@ static int write_status(struct pass *p, const cJSON *change, struct error *err)
 
 	json_put(patch, json_dup(change), "status");
 	/*
-	 * Its end is not written onto another TrainJob of that name. A resourceVersion
-	 * would say so, too, but who posts progress all the time would keep it off.
+	 * Do not write the end of this TrainJob to a new one of the same name. A
+	 * resourceVersion would ensure that, too, but would fail while a process posts
+	 * progress all the time.
 	 */
 	if (status_finished(tj_status(p->tj)) && !status_finished(p->status.before) &&
 	    check_alive(p, err))
@@ -243,14 +244,14 @@ static int write_status(struct pass *p, const cJSON *change, struct error *err)
 	return 0;
 }
 
-/* Its last pod is waited for: Kueue then gives the quota to the next. */
+/* The last pod of a suspended job has ended: Kueue waits for that to free the quota. */
 static bool has_stopped(const struct pass *p)
 {
 	return tj_suspend(p->tj) && status_is_active(p->status.before) &&
 	       !status_is_active(tj_status(p->tj));
 }
 
-/* The pods of a large job become ready one after the other: 0, or how long to wait. */
+/* The ms to wait, or 0: the pods of a large job become ready one after the other. */
 static int64_t status_delay_ms(const struct pass *p, const cJSON *change)
 {
 	if (has_stopped(p) || !is_count_only(p, change))
@@ -272,7 +273,7 @@ int status_reconcile(struct pass *p, bool built, struct error *err)
 		return 0;
 	}
 	if (change && write_status(p, change, err))
-		return error_clear_if(err, ERR_NOT_FOUND); /* it has just gone */
+		return error_clear_if(err, ERR_NOT_FOUND); /* the TrainJob was deleted */
 	if (change)
 		tell(p);
 	if (status_is_exceeded(tj_status(p->tj)))

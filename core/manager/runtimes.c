@@ -15,7 +15,7 @@ static const char *const kinds[N_KINDS] = { RUNTIME_KIND, CLUSTER_RUNTIME_KIND }
 
 struct runtimes {
 	struct informer *informers[N_KINDS];
-	pthread_mutex_t lock; /* of what follows */
+	pthread_mutex_t lock; /* protects see and ctx, also during a call of see */
 	void (*see)(void *ctx, const cJSON *runtime);
 	void *ctx;
 };

@@ -20,7 +20,7 @@ enum { MAX_VERDICTS = 64, ACCEPTED_MS = 60000, SAME_MS = 60000 };
 
 struct scrape {
 	struct scrape_conf conf;
-	struct authenticator *tokens; /* NULL: for everybody */
+	struct authenticator *tokens; /* NULL: no authentication */
 	struct log_last logged;
 };
 
@@ -94,7 +94,7 @@ static void refuse(struct scrape *s, struct httpd_response *resp,
 	}
 }
 
-/* Fills resp when not. */
+/* False: the request is refused, and resp is the answer. */
 static bool may_read(struct scrape *s, const struct httpd_request *req,
 		     struct httpd_response *resp)
 {

@@ -13,8 +13,8 @@
 #include "manager/health.h"
 
 /*
- * API servers are few peers with many calls at once, and an admission call that finds
- * no place is an error of a user's: places for all that they may have in flight.
+ * API servers are few peers with many concurrent calls, and an admission call without a
+ * connection fails a user's request: allow as many as API servers have in flight.
  */
 enum {
 	MAX_LIST = 100,
@@ -53,7 +53,7 @@ static enum tls_version min_version(const char *text)
 	return TLS_DEFAULT;
 }
 
-/* HTTP/1.1 is what the servers speak, whatever else a client would be offered. */
+/* The servers support only HTTP/1.1; config.tls may list other protocols, too. */
 static bool speaks(const char *protocol)
 {
 	return str_eq(protocol, "http/1.1");
@@ -114,7 +114,7 @@ static const char *certs_problem(void *ctx)
 		       : "the webhooks' certificate is not ready";
 }
 
-/* Whatever is in the list listens; a handshake needs an identity as well. */
+/* The server listens before it is checked; handshakes also need a certificate. */
 static const char *status_problem(void *ctx)
 {
 	const struct servers *s = ctx;
@@ -129,7 +129,7 @@ static const char *jobset_problem(void *ctx)
 	return s->conf.jobset_problem ? s->conf.jobset_problem(s->conf.ctx) : NULL;
 }
 
-/* Without JobSet the webhooks answer all the same: TrainJobs may come, and wait for it. */
+/* Informational: without JobSet, webhooks still answer, and TrainJobs wait for it. */
 #define JOBSET_CHECK                           \
 	{                                      \
 		"jobset", jobset_problem, true \
@@ -176,7 +176,7 @@ static void set_health(struct servers *s)
 
 /* ---- listening ---- */
 
-/* "[::1]:8443", ":8443"; the address is the arena's. config.c has checked it. */
+/* "[::1]:8443", ":8443", checked by config.c. The address is in the arena. */
 static int split_bind(struct arena *a, const char *bind, struct httpd_conf *conf,
 		      struct error *err)
 {
@@ -270,7 +270,7 @@ int servers_start(struct servers **ret, const struct servers_conf *conf,
 
 	s->conf = *conf;
 	set_health(s);
-	/* Health last: once it answers, the others listen. */
+	/* Health comes last: once it answers, the other servers listen. */
 	if (start_webhook(s, err) || start_status(s, err) || start_metrics(s, &a, err) ||
 	    start_health(s, &a, err)) {
 		servers_stop(s, 0);
@@ -288,7 +288,7 @@ static void stop_one(struct httpd *d, int64_t until)
 		httpd_stop(d, left > 0 ? left : 0);
 }
 
-/* The kubelet may ask until the end. */
+/* Stops the health server last: the kubelet probes until the end. */
 void servers_stop(struct servers *s, int64_t grace_ms)
 {
 	int64_t until = clock_ms() + grace_ms;

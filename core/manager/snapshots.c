@@ -33,7 +33,7 @@ static cJSON *find(struct snapshots *s, const char *key, const cJSON *tj)
 	return ret;
 }
 
-/* One for one: many runtimes of one user must not evict all others' at once. */
+/* Evicts one entry for each new one: a user's many runtimes do not empty the cache. */
 static void hold(struct snapshots *s, const char *key, const char *text)
 {
 	pthread_mutex_lock(&s->lock);

@@ -34,11 +34,11 @@ enum watch_kind {
 };
 
 enum {
-	REPEAT_MS = 24 * 3600 * 1000, /* of a failure that lasts */
-	ASK_MS = 1000,                /* while TrainJobs wait for a kind */
+	REPEAT_MS = 24 * 3600 * 1000, /* between two lines about a failure that lasts */
+	ASK_MS = 1000, /* between two discoveries while TrainJobs wait for a kind */
 };
 
-/* One watch, as its informer's thread knows it. */
+/* One watch: the context of its informer's callbacks. */
 struct source {
 	struct watches *w;
 	enum watch_kind which;
@@ -52,7 +52,7 @@ struct watches {
 	struct source sources[N_WATCHES];
 };
 
-/* ---- what is kept ---- */
+/* ---- the stored fields of an object ---- */
 
 static bool keep_trainjob(cJSON *obj)
 {
@@ -88,7 +88,7 @@ static bool keep_name(cJSON *obj)
 	return true;
 }
 
-/* ---- which TrainJobs it concerns ---- */
+/* ---- the TrainJobs that an event queues ---- */
 
 static void add_with(struct workqueue *q, const char *ns, const char *name,
 		     enum workqueue_priority priority)
@@ -104,7 +104,7 @@ static void add(struct workqueue *q, const char *ns, const char *name)
 	add_with(q, ns, name, WORKQUEUE_NORMAL);
 }
 
-/* A known TrainJob goes ahead of new ones; at the start it goes behind them. */
+/* Queues a known TrainJob before new ones; during the first list, behind them. */
 static void add_known(struct source *s, const char *ns, const char *name)
 {
 	bool synced = s->informer && informer_synced(s->informer);
@@ -113,7 +113,7 @@ static void add_known(struct source *s, const char *ns, const char *name)
 		 synced ? WORKQUEUE_FIRST : WORKQUEUE_LATER);
 }
 
-/* Has nothing of what is kept changed, a member aside (or NULL)? */
+/* True: the stored fields are equal, without the member `aside` (or NULL). */
 static bool is_unchanged(const cJSON *old, const cJSON *current, const char *aside)
 {
 	return old && current && meta_is_same(old, current) &&
@@ -129,7 +129,7 @@ static bool is_status_same(const cJSON *old, const cJSON *current)
 	       meta_has_members(now, before, "trainerStatus");
 }
 
-/* Does its status say what is asked for? */
+/* True: the status has conditions, and Suspended equals spec.suspend. */
 static bool is_settled(const cJSON *tj)
 {
 	const cJSON *status = json_get(tj, "status");
@@ -148,7 +148,7 @@ static bool is_our_write(const struct source *s, const cJSON *tj)
 				 meta_version_number(tj));
 }
 
-/* A status changed by others is repaired. */
+/* A status that others changed is reconciled; our own write is not. */
 static void on_trainjob(struct source *s, const cJSON *old, const cJSON *current)
 {
 	const cJSON *obj = current ? current : old;
@@ -168,7 +168,7 @@ static void wake_owner(struct source *s, const cJSON *obj)
 		add_known(s, meta_namespace(obj), owner_name(meta_controller(obj)));
 }
 
-/* An object of a TrainJob's name that it did not own had blocked it. */
+/* Queues the TrainJob with the object's name, which another owner may have blocked. */
 static void wake_namesake(struct source *s, const cJSON *obj)
 {
 	cleanup_json cJSON *tj = informer_get(s->w->sources[WATCH_TRAINJOB].informer,
@@ -190,7 +190,7 @@ static void on_owned(struct source *s, const cJSON *old, const cJSON *current)
 	wake_namesake(s, old);
 }
 
-/* A new one without status is our own write. */
+/* A new JobSet without status is our own write. */
 static void on_jobset(struct source *s, const cJSON *old, const cJSON *current)
 {
 	if (is_unchanged(old, current, NULL) ||
@@ -209,7 +209,7 @@ static void lose(struct source *s, const char *ns, const char *name)
 	add_known(s, ns, name);
 }
 
-/* A new one is our own write; one that changes or disappears is repaired. */
+/* A new object is our own write; one that is changed or deleted is written again. */
 static void on_written(struct source *s, const cJSON *old, const cJSON *current)
 {
 	if (!old || is_unchanged(old, current, NULL))
@@ -219,7 +219,7 @@ static void on_written(struct source *s, const cJSON *old, const cJSON *current)
 		wake_namesake(s, old);
 }
 
-/* Metadata does not show which data changed. */
+/* Any change counts: only metadata is stored, which does not show changes of the data. */
 static void on_config_map(struct source *s, const cJSON *old, const cJSON *current)
 {
 	if (old)
@@ -240,7 +240,7 @@ static void on_pod(struct source *s, const cJSON *old, const cJSON *current)
 		add_known(s, ns, name);
 }
 
-/* JobSet was installed or removed. */
+/* Queues each TrainJob that has not finished, after JobSet was installed. */
 static bool wake_unfinished(void *ctx, const cJSON *tj)
 {
 	if (!status_finished(json_get(tj, "status")))
@@ -263,11 +263,11 @@ static void on_served(void *ctx, bool current)
 
 struct suspended {
 	struct source *s;
-	const char *ns;    /* of these only; NULL: all */
-	const char *class; /* whose runtime names it; NULL: any */
+	const char *ns;    /* only TrainJobs of this namespace; NULL: all */
+	const char *class; /* only if the runtime names this RuntimeClass; NULL: all */
 };
 
-/* One that has not been seen counts as naming it. */
+/* True, too, if the watch has not delivered the runtime. */
 static bool job_names_class(struct suspended *to, const cJSON *tj)
 {
 	struct runtime_ref want = tj_runtime_ref(tj);
@@ -291,7 +291,7 @@ static bool wake_suspended(void *ctx, const cJSON *tj)
 	return !stop_requested();
 }
 
-/* Before the first list everything is queued anyway. */
+/* During the first list, do nothing: all TrainJobs are queued anyway. */
 static void wake_all_suspended(struct suspended *to)
 {
 	struct informer *trainjobs = to->s->w->sources[WATCH_TRAINJOB].informer;
@@ -326,7 +326,7 @@ static void see_runtime(void *ctx, const cJSON *runtime)
 
 /* ---- the table ---- */
 
-/* TrainJobs first: the handlers of the others read them. */
+/* TrainJobs come first: the handlers of other kinds read them. */
 static const struct watch_row {
 	const char *api_version, *kind;
 	struct kube_select select;
@@ -452,7 +452,7 @@ void watches_stop(struct watches *w)
 	if (!w)
 		return;
 	runtimes_show(w->conf.runtime_docs, NULL, NULL);
-	/* The others look at the TrainJobs: these go last. */
+	/* Stop the watch of TrainJobs last: the handlers of other kinds read it. */
 	for (int i = N_WATCHES - 1; i >= 0; i--)
 		if (w->sources[i].informer)
 			informer_stop(w->sources[i].informer);

@@ -30,15 +30,15 @@
 
 enum {
 	/*
-	 * JSON values in a body, and in all reviews under way: one takes about 100 bytes.
-	 * Further reviews wait, at most as long as their caller does.
+	 * JSON values in one body, and in all reviews under way, of about 100 bytes each.
+	 * Further reviews wait, at most as long as their caller.
 	 */
 	MAX_VALUES = 100000,
-	MAX_OBJECT_VALUES = MAX_VALUES / 2, /* its update brings it twice */
+	MAX_OBJECT_VALUES = MAX_VALUES / 2, /* an update contains the object twice */
 	MAX_VALUES_AT_ONCE = 1000000,
-	WAIT_MS = 8000, /* the API server gives up after 10 s */
+	WAIT_MS = 8000, /* the API server waits for 10 s */
 	MAX_TIMEOUT_S = 30,
-	LOOK_MS = 200,    /* how often: is the caller still there? */
+	LOOK_MS = 200,    /* between two checks whether the caller has disconnected */
 	MAX_PATCHES = 16, /* of a TrainJob, by its schema */
 	MAX_ERRORS = 100, /* in an answer */
 	MAX_MESSAGE = 32768,
@@ -53,10 +53,10 @@ struct webhook {
 	struct runtimes *runtimes;
 	pthread_mutex_t lock;
 	pthread_cond_t fewer;
-	size_t values; /* of the reviews under way; under the lock */
+	size_t values; /* in all reviews under way; protected by lock */
 };
 
-/* ---- figures --------------------------------------------------------------------- */
+/* ---- metrics --------------------------------------------------------------------- */
 
 static const double latency_buckets[] = { 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3,
 					  1e-2, 1e-1, 1,    10,   100,  1000 };
@@ -80,17 +80,17 @@ static const struct metric requests_in_flight = {
 const struct metric *const webhook_metrics[] = { &requests_in_flight, &requests_total,
 						 &latency_seconds, NULL };
 
-/* ---- what a request may ask of the cluster ---------------------------------------- */
+/* ---- objects of the cluster that a request needs ---------------------------------- */
 
 struct call {
 	struct webhook *w;
 	const struct admission_request *req;
 	struct admission_answer *answer;
-	cJSON *fetched; /* array: what was read, until the request ends */
+	cJSON *fetched; /* array of the objects read; freed when the request ends */
 	struct plugin_env env;
 };
 
-/* Lent until the request ends. */
+/* Takes ownership of obj (may be NULL) until the request ends. */
 static const cJSON *lend(struct call *c, cJSON *obj)
 {
 	if (obj)
@@ -160,7 +160,7 @@ static int fetch_runtime(struct call *c, const cJSON **ret, struct error *err)
 
 /* ---- answers ---------------------------------------------------------------------- */
 
-/* As apimachinery's aggregate: one bare, several "[a, b]", each text once. */
+/* As apimachinery's Aggregate: "a" or "[a, b]", each message once. */
 static void refuse(struct call *c, const struct field_errors *errs)
 {
 	cleanup_map struct map messages = { 0 };
@@ -182,7 +182,7 @@ static void refuse(struct call *c, const struct field_errors *errs)
 		   all.data ? (const char *)all.data : "");
 }
 
-/* ---- the four ---------------------------------------------------------------------- */
+/* ---- the four webhooks ------------------------------------------------------------- */
 
 static void default_trainjob(struct call *c)
 {
@@ -254,7 +254,7 @@ static const struct hook *find_hook(const char *path)
 	return NULL;
 }
 
-/* ---- a request ---------------------------------------------------------------------- */
+/* ---- a request --------------------------------------------------------------------- */
 
 static int check_content_type(const struct httpd_request *req, struct error *err)
 {
@@ -267,7 +267,7 @@ static int check_content_type(const struct httpd_request *req, struct error *err
 			 type ? type : "");
 }
 
-/* An upper bound of how many values the JSON has: what is in a string counts for nothing. */
+/* An upper bound of the number of JSON values; the contents of strings do not count. */
 static size_t count_values(const struct httpd_request *req)
 {
 	const unsigned char *p = req->body, *end = p + req->body_len;
@@ -285,7 +285,7 @@ static size_t count_values(const struct httpd_request *req)
 	return n;
 }
 
-/* The API server tells how long it waits: "timeout=10s", the timeoutSeconds. */
+/* The caller's timeoutSeconds, from the query ("timeout=10s"), but at most w->wait_ms. */
 static int64_t wait_ms(const struct webhook *w, const struct httpd_request *req)
 {
 	const char *text = str_after(req->query, "timeout=");
@@ -302,7 +302,7 @@ static bool is_awaited(const struct httpd_request *req, int64_t until)
 	return clock_ms() < until && (!req->client || httpd_listens(req->client));
 }
 
-/* false: no room for it while its caller waits. */
+/* Waits until the review's values fit. False: the caller has stopped waiting. */
 static bool enter(struct webhook *w, size_t values, const struct httpd_request *req)
 {
 	int64_t until = clock_ms() + wait_ms(w, req), look;
@@ -428,7 +428,7 @@ void webhook_handle(void *webhook, const struct httpd_request *req,
 	}
 	metrics_add(w->metrics, &requests_in_flight, 1, hook->path);
 	values = count_values(req);
-	held = values > MAX_VALUES ? 0 : values; /* those are not read */
+	held = values > MAX_VALUES ? 0 : values; /* too large: refused, not parsed */
 	fits = enter(w, held, req);
 	if (fits) {
 		answer_to(w, hook, req, values, &resp->body);

@@ -60,7 +60,7 @@ const struct metric *const work_metrics[] = { &reconcile_total, &reconcile_error
 enum { CONTROLLERS = 3 };
 
 struct controller {
-	const char *name; /* of metrics */
+	const char *name; /* in metrics */
 	const char *kind;
 	struct workqueue *queue;
 	struct work *work;
@@ -76,14 +76,14 @@ struct work {
 	struct pod_facts *pods;
 	_Atomic(struct informer *) trainjobs; /* NULL until the watches run */
 	struct watches *watches;
-	pthread_mutex_t begin; /* of creating the reconciler */
+	pthread_mutex_t begin; /* protects the creation of the reconciler */
 	struct reconciler *reconciler;
 	struct controller list[CONTROLLERS];
 	atomic_bool ending;
 
 	pthread_mutex_t lock;
 	pthread_cond_t idle;
-	int64_t running; /* workers */
+	int64_t running; /* number of workers, protected by lock */
 };
 
 /* ---- one key ---- */
@@ -113,17 +113,17 @@ static int on_runtime(struct controller *c, const char *key, int64_t *ret_after_
 	return runtime ? reconcile_runtime(c->work->reconciler, runtime, err) : 0;
 }
 
-/* Once the API server responds again, no key waits much longer. */
+/* The maximum of the back-off while the API server does not respond. */
 enum { OUTAGE_RETRY_MS = 30 * 1000 };
 
-/* Logs it, and adds the key again. */
+/* Logs the failure, and queues the key again with back-off. */
 static void retry(const struct controller *c, const char *key, const struct error *err)
 {
 	if (outage_logged(err)) {
 		workqueue_retry_within(c->queue, key, OUTAGE_RETRY_MS);
 		return;
 	}
-	/* A concurrent write: the next attempt sees it. */
+	/* Another writer's change: the next attempt reads it. */
 	if (err->kind == ERR_CONFLICT)
 		log_info("reconciling again", LOG_STR("controller", c->name),
 			 LOG_STR("key", key), LOG_ERR(err));
@@ -170,7 +170,7 @@ static void work_on(struct controller *c, const char *key)
 
 /* ---- from start to end ---- */
 
-/* For events of pods, which may come before the store of TrainJobs exists. */
+/* pod_facts_new().trainjob; pods may be listed before the store of TrainJobs exists. */
 static cJSON *find_trainjob(void *ctx, const char *ns, const char *name)
 {
 	struct work *w = ctx;

@@ -15,7 +15,7 @@
 
 #define LWS_API_VERSION "leaderworkerset.x-k8s.io/v1"
 #define LWS_KIND        "LeaderWorkerSet"
-#define LWS_NAME_LABEL  "leaderworkerset.sigs.k8s.io/name" /* of its pods */
+#define LWS_NAME_LABEL  "leaderworkerset.sigs.k8s.io/name" /* on its pods */
 
 enum { CACHE_HEAD, CACHE_WORKER, N_CACHE_ROLES };
 
@@ -23,26 +23,31 @@ struct cache_wish {
 	const char *schema, *table;
 	const char *job, *image, *location;
 	const char *iam_role; /* NULL: none */
-	int64_t size;         /* pods, the head among them */
+	int64_t size;         /* pods, including the head */
 	const char *cpu[N_CACHE_ROLES], *memory[N_CACHE_ROLES];
 	int64_t delay, period, timeout, failures; /* of the readiness probe */
 	int64_t deadline_ms;                      /* CACHE_TIMEOUT */
 };
 
 /*
- * Of the URI and the environment (`env`: empty is NULL). Strings are the environment's or
- * in the arena. ERR_INVALID names the variable.
+ * Read the wish from the URI and the environment; env() returns NULL for a variable that
+ * is unset or empty. Strings are the environment's or in the arena. ERR_INVALID names the
+ * URI or the variable.
  */
 MUST_CHECK int cache_wish_read(struct cache_wish *ret, struct arena *arena,
 			       const char *uri,
 			       const char *(*env)(void *ctx, const char *name), void *ctx,
 			       struct error *err);
 
-/* An array in the order of upstream's requests; the caller's. */
+/* The objects, an array in the order of upstream's requests, owned by the caller. */
 cJSON *cache_objects(const struct cache_wish *wish, const cJSON *trainjob);
 
-/* Available=True; else (if not NULL) what its conditions say: "" or in the arena. */
+/* Is the condition Available true? */
 bool lws_available(const cJSON *lws);
+/*
+ * The message of the condition Progressing, in the arena; a hint if there are no
+ * conditions at all; otherwise "".
+ */
 const char *lws_progress(struct arena *arena, const cJSON *lws);
 
 #endif

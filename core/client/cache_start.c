@@ -29,7 +29,10 @@ static void say(struct starting *s, const cJSON *obj, const char *what)
 
 /* ---- get or create ---- */
 
-/* Of a TrainJob of this name that is gone: the garbage collector will delete it. */
+/*
+ * Is the object being deleted, or owned by an earlier TrainJob of this name? The garbage
+ * collector deletes the latter.
+ */
 static bool is_left_over(const struct starting *s, const cJSON *obj)
 {
 	const cJSON *owner = meta_controller(obj);
@@ -39,7 +42,7 @@ static bool is_left_over(const struct starting *s, const cJSON *obj)
 		str_eq(owner_name(owner), meta_name(s->trainjob)));
 }
 
-/* 1: it is ours; 0: it is gone, create it again. */
+/* 1: the object belongs to the TrainJob; 0: the object is gone, create it again. */
 static int judge(struct starting *s, const cJSON *existing, struct error *err)
 {
 	const char *title = meta_title(&s->arena, existing);
@@ -74,7 +77,10 @@ static int explain(const cJSON *obj, struct error *err)
 	return permission_explain(err);
 }
 
-/* It was there and is not: it has just gone, or will not be shown. */
+/*
+ * Create answered AlreadyExists, but get NotFound: the object was deleted in between, or
+ * this user cannot see it. Wait before the next try.
+ */
 static int pause_between(struct starting *s, const cJSON *obj, struct error *err)
 {
 	if (clock_ms() >= s->until)
@@ -118,7 +124,7 @@ static int get_or_create(struct starting *s, const cJSON *obj, struct error *err
 
 struct look {
 	struct starting *s;
-	const char *why; /* of the first pod that says one */
+	const char *why; /* the cause of the first pod that has one */
 };
 
 static int look_at(void *ctx, cJSON *take_obj, struct error *err)
@@ -136,7 +142,9 @@ static int look_at(void *ctx, cJSON *take_obj, struct error *err)
 	return 0;
 }
 
-/* What keeps the pods of the set; "" when they do not say, or may not be read. */
+/*
+ * Why a pod of the set is not ready; "" if no pod has a cause, or pods cannot be listed.
+ */
 static const char *why_pods(struct starting *s, const cJSON *lws)
 {
 	const struct kube_ref pods = { "v1", "Pod", s->conf->ns, NULL };
@@ -152,7 +160,7 @@ static const char *why_pods(struct starting *s, const cJSON *lws)
 	return look.why;
 }
 
-/* The watch may not have shown it yet: read it once more. */
+/* The deadline has passed, but the watch may lag: read the object once more. */
 static int too_late(struct starting *s, const cJSON *wanted, struct error *err)
 {
 	const struct kube_ref ref = kube_ref_of(wanted);
@@ -205,7 +213,7 @@ static int wait_for(struct starting *s, const cJSON *wanted, struct error *err)
 	}
 }
 
-/* ---- the whole ---- */
+/* ---- all objects ---- */
 
 static int start(struct starting *s, const cJSON *objects, struct error *err)
 {

@@ -1,4 +1,4 @@
-/* changes.c - a queue of what informers see, for one reader (client/changes.h). */
+/* changes.c - a queue of informers' events with one reader (client/changes.h). */
 #include "client/changes.h"
 
 #include <errno.h>
@@ -20,7 +20,7 @@ enum { MAX_WATCHES = 4, POKE_MS = 2000, RESYNC_MS = 1000 };
 struct watch {
 	struct changes *changes;
 	struct informer *informer;
-	struct arena arena; /* of its conf's strings */
+	struct arena arena; /* the strings of the informer's conf */
 };
 
 struct changes {
@@ -29,10 +29,10 @@ struct changes {
 	void *ctx;
 	struct watch watches[MAX_WATCHES];
 	size_t n_watches;
-	bool synced;          /* CHANGE_SYNCED has been queued */
-	int64_t poke_ms;      /* when to make the informers retry; 0: not */
-	int event;            /* readable while there may be something */
-	pthread_mutex_t lock; /* of what follows */
+	bool synced;          /* CHANGE_SYNCED has been returned */
+	int64_t poke_ms;      /* when to make the informers retry; 0: never */
+	int event;            /* an eventfd, readable while changes may be queued */
+	pthread_mutex_t lock; /* guards the members below */
 	pthread_cond_t room;
 	struct change *first, **last;
 	size_t n;
@@ -76,7 +76,7 @@ static void signal_event(struct changes *c)
 		c->wake(c->ctx);
 }
 
-/* With c->lock. */
+/* The caller holds c->lock. Waits while the queue is full, until it is closed. */
 static void push(struct changes *c, enum change_kind kind, const cJSON *obj,
 		 const struct error *err)
 {
@@ -96,7 +96,7 @@ static void push(struct changes *c, enum change_kind kind, const cJSON *obj,
 	c->n++;
 }
 
-/* In an informer's thread, as the next one. */
+/* Called in an informer's thread, as the next two functions. */
 static void on_event(void *ctx, const cJSON *before, const cJSON *is)
 {
 	enum change_kind kind = !before ? CHANGE_ADDED
@@ -110,7 +110,7 @@ static void on_event(void *ctx, const cJSON *before, const cJSON *is)
 	signal_event(c);
 }
 
-/* Whether or not anything has happened meanwhile. */
+/* The first answer after CHANGE_LOST queues CHANGE_FOUND, even if no object changed. */
 static void on_answer(void *ctx)
 {
 	struct changes *c = ((struct watch *)ctx)->changes;
@@ -126,7 +126,7 @@ static void on_answer(void *ctx)
 		signal_event(c);
 }
 
-/* What another try does not mend. */
+/* Errors that a retry cannot fix. */
 static bool is_fatal(const struct error *err)
 {
 	return err->kind == ERR_DENIED || err->kind == ERR_NOT_FOUND ||
@@ -138,7 +138,7 @@ static void on_error(void *ctx, const struct error *err)
 	struct changes *c = ((struct watch *)ctx)->changes;
 
 	if (err->kind == ERR_STOPPED || err->kind == ERR_FORMAT || err->kind == ERR_LIMIT)
-		return; /* asked to end; an object that cannot be read */
+		return; /* a shutdown; an object that cannot be parsed */
 	pthread_mutex_lock(&c->lock);
 	if (is_fatal(err)) {
 		if (!c->fatal.kind)
@@ -181,7 +181,9 @@ int changes_watch(struct changes *c, const struct kube_ref *ref,
 	return 0;
 }
 
-/* Once all informers have delivered their first list, and it was read: CHANGE_SYNCED. */
+/*
+ * Have all informers delivered their first list, and was CHANGE_SYNCED not returned yet?
+ */
 static bool now_synced(struct changes *c)
 {
 	if (c->synced || !c->n_watches)
@@ -192,10 +194,10 @@ static bool now_synced(struct changes *c)
 	return true;
 }
 
-/* 1: something is in *ret; 0: nothing yet. */
+/* 1: *ret is the next change; 0: none yet; -1: a permanent failure. */
 static int take(struct changes *c, struct change *ret, struct error *err)
 {
-	bool synced = now_synced(c); /* before the look at what is left to take */
+	bool synced = now_synced(c); /* before the queue is read, which then has all */
 	struct change *change;
 	uint64_t drained;
 	ssize_t unused = read(c->event, &drained, sizeof(drained));
@@ -230,7 +232,7 @@ static int take(struct changes *c, struct change *ret, struct error *err)
 	return 1;
 }
 
-/* Informers wait longer and longer; a person does not want to. */
+/* Informers back off up to 30 s, too long for a person: make them retry earlier. */
 static void poke(struct changes *c)
 {
 	if (!c->poke_ms || clock_ms() < c->poke_ms)
@@ -264,7 +266,7 @@ int changes_next(struct changes *c, int64_t ms, struct change *ret, struct error
 		rc = take(c, ret, err);
 		if (rc || left <= 0)
 			return rc;
-		/* No descriptor reports that all is synced. */
+		/* No descriptor becomes readable when all informers are synced: poll. */
 		if (!c->synced && left > 10)
 			left = 10;
 		wait_event(c, left < RESYNC_MS ? left : RESYNC_MS);

@@ -1,5 +1,5 @@
 /*
- * changes.h - what informers see, one change after another, for a thread that waits.
+ * changes.h - the events of several informers as one queue, for one reading thread.
  *
  *     changes_new(&c, k, NULL, NULL, err)
  *     changes_watch(c, &conf, err)            // for each kind
@@ -16,20 +16,20 @@
 #include "base/cleanup.h"
 #include "kube/informer.h"
 
-enum { CHANGES_MAX = 1024 }; /* that wait; then the informers do */
+enum { CHANGES_MAX = 1024 }; /* in the queue; a full one blocks the informers */
 
 enum change_kind {
 	CHANGE_ADDED,
 	CHANGE_MODIFIED,
-	CHANGE_DELETED, /* `obj` is as it was last */
+	CHANGE_DELETED, /* `obj` is its last known state */
 	CHANGE_SYNCED,  /* the first lists of all informers have been delivered */
-	CHANGE_LOST,    /* `err` says why */
-	CHANGE_FOUND,
+	CHANGE_LOST,    /* the API server does not answer; `err` is the failure */
+	CHANGE_FOUND,   /* the API server answers again */
 };
 
 struct change {
 	enum change_kind kind;
-	cJSON *obj; /* the caller's: change_release() */
+	cJSON *obj; /* owned by the caller: change_release() */
 	struct error err;
 	struct change *next;
 };
@@ -38,21 +38,29 @@ void change_release(struct change *change);
 
 struct changes;
 
-/* `wake` (or NULL) is called in an informer's thread when there is something new. */
+/*
+ * `wake`, unless NULL, is called in an informer's thread when changes_next() has
+ * something to return.
+ */
 MUST_CHECK int changes_new(struct changes **ret, struct kube *k, void (*wake)(void *ctx),
 			   void *ctx, struct error *err);
+/* Stops the informers; drops what is queued. `c` may be NULL. */
 void changes_free(struct changes *c);
 CLEANUP(changes, struct changes *, changes_free);
 #define cleanup_changes __attribute__((cleanup(cleanup_changesp)))
 
-/* An informer of ref's kind: of one object (ref->name), or those of the selector. */
+/*
+ * Start an informer of ref's kind: of one object (ref->name), or of those that the
+ * selector matches (NULL: all). keep() as in informer_conf; strings are copied.
+ * ERR_LIMIT: more than four informers.
+ */
 MUST_CHECK int changes_watch(struct changes *c, const struct kube_ref *ref,
 			     const char *label_selector, bool (*keep)(cJSON *obj),
 			     struct error *err);
 
 /*
- * 1: *ret is one; 0: none within ms (< 0: for ever). -1: ERR_STOPPED, or what will not
- * get better.
+ * 1: *ret is the next change; 0: none within ms (< 0: no limit). -1: ERR_STOPPED, or a
+ * permanent failure; ERR_DENIED as permission_explain() words it.
  */
 MUST_CHECK int changes_next(struct changes *c, int64_t ms, struct change *ret,
 			    struct error *err);

@@ -1,4 +1,4 @@
-/* deletion.c - count its pods, watch it go (client/deletion.h). */
+/* deletion.c - count a job's pods, wait for a deletion (client/deletion.h). */
 #include "client/deletion.h"
 
 #include "api/meta.h"
@@ -49,7 +49,7 @@ int deletion_wait(struct kube *k, const cJSON *obj, int64_t until, struct error 
 
 		if (rc <= 0)
 			return rc;
-		/* One of the same name with another uid is not ours to wait for. */
+		/* Another uid: the object is gone, and a new one has its name. */
 		if (change.kind == CHANGE_ADDED || change.kind == CHANGE_MODIFIED)
 			there = str_eq(meta_uid(change.obj), meta_uid(obj));
 		else if (change.kind == CHANGE_DELETED)

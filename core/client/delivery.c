@@ -1,4 +1,6 @@
-/* delivery.c - the ConfigMap of a workspace, then the TrainJob resumed (client/delivery.h). */
+/*
+ * delivery.c - create a workspace's ConfigMap, resume its TrainJob (client/delivery.h).
+ */
 #include "client/delivery.h"
 
 #include "api/meta.h"
@@ -8,7 +10,7 @@
 
 #define FIELD_MANAGER "kftrainer"
 #define RESUME        "resume"
-#define STAY          "stay" /* suspended */
+#define STAY          "stay" /* the TrainJob stays suspended */
 
 int workspace_check_served(const cJSON *answer, struct error *err)
 {
@@ -34,7 +36,7 @@ bool workspace_is_awaited(const cJSON *tj, const char *digest)
 	       !workspace_of(&w, tj, IGNORED) && str_eq(w.digest, digest);
 }
 
-/* It exists: ours, from an earlier run, or another's? */
+/* The ConfigMap exists. 0: it is ours, from an earlier run; ERR_EXISTS: it is not. */
 static int check_there(struct kube *k, const cJSON *map, const cJSON *tj,
 		       struct error *err)
 {

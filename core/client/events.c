@@ -8,7 +8,7 @@
 #include "trainer/api.h"
 #include "why/foreign.h"
 
-/* Workloads of Kueue are called after the kind and the name of their owner. */
+/* Kueue names a Workload after the kind and the name of its owner. */
 #define WORKLOAD_PREFIX "trainjob-"
 
 static const char *const kinds[] = { TRAINJOB_KIND,
@@ -23,7 +23,7 @@ static const char *const kinds[] = { TRAINJOB_KIND,
 				     "Secret",
 				     NULL };
 
-/* How much of the object's name is the job's; 0: it is not of this job. */
+/* The length of the job's name in the object's; 0: not an object of this job. */
 static size_t fits(const char *kind, const char *object, const char *job)
 {
 	size_t len = strlen(job);

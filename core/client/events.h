@@ -1,24 +1,23 @@
 /*
- * events.h - which events are about a TrainJob: its own, and those of the JobSet, Jobs,
- * pods, PodGroup, Workload and claims that were made for it, also when they are gone.
+ * events.h - match events with TrainJobs: their own events, and those of the JobSet,
+ * Jobs, pods, PodGroup, Workload and claims that were made for them, even if these are
+ * gone.
  *
- * The owner of an event follows from object names, as the controllers make them: the
- * job's name, or that and a dash. Of several TrainJobs that fit, the longest name has it;
- * what happened before the job was created belongs to an older one of its name.
+ * The owner of an event follows from object names as the controllers form them: the job's
+ * name, alone or before a dash. If several TrainJobs match, the longest name wins. Events
+ * from before a job's creation belong to an older job of its name.
  */
 #ifndef CLIENT_EVENTS_H
 #define CLIENT_EVENTS_H
 
 #include "base/json.h"
 
-/*
- * The TrainJob of `jobs` (an array, of all namespaces or one) that the event is of; NULL.
- */
+/* The TrainJob among `jobs` (an array) that the event belongs to, or NULL. */
 const cJSON *event_owner(const cJSON *jobs, const cJSON *event);
 
-int64_t event_count(const cJSON *event); /* how often; at least 1 */
+int64_t event_count(const cJSON *event); /* occurrences; at least 1 */
 
-/* Leave what is shown: times, type, reason, object, message, count. Always true. */
+/* Drop annotations and labels, which are never shown. Always true, as keep() must be. */
 bool event_slim(cJSON *event);
 
 #endif

@@ -1,4 +1,4 @@
-/* follow.c - watch a TrainJob, its JobSet and pods to its end (client/follow.h). */
+/* follow.c - watch a TrainJob, its JobSet and pods until it ends (client/follow.h). */
 #include "client/follow.h"
 
 #include <pthread.h>
@@ -19,29 +19,29 @@
 #include "why/phase.h"
 
 enum {
-	GATHER_MS = 50, /* changes that come together are one */
-	MOST_GATHER_MS = 500,
-	SAME_TROUBLE_MS = 60 * 1000,
-	LAST_LINES_MS = 10 * 1000, /* after its end, for the rest of the output */
+	GATHER_MS = 50,       /* changes less than this apart are handled together */
+	MOST_GATHER_MS = 500, /* in total */
+	SAME_TROUBLE_MS = 60 * 1000, /* one cause is reported at most this often */
+	LAST_LINES_MS = 10 * 1000,   /* after the job's end, for the rest of its output */
 };
 
 struct follow {
 	struct kube *kube;
 	const struct follow_opts *opts;
 	const struct follow_out *out;
-	struct view view;               /* what the watches have shown so far */
-	char line[1000], trouble[1000]; /* reported last */
+	struct view view;               /* the objects that the watches have delivered */
+	char line[1000], trouble[1000]; /* the last ones reported */
 	enum pod_cause cause;
 	int64_t trouble_ms;
-	int64_t until; /* clock_ms(); 0: for ever */
+	int64_t until; /* clock_ms(); 0: no limit */
 	bool ran;
-	pthread_mutex_t lock; /* of `out` and of what follows */
+	pthread_mutex_t lock; /* guards `out` and the members below */
 	pthread_cond_t ended;
 	pthread_t reader;
 	bool reading, cancel, read_all;
 };
 
-/* ---- telling ------------------------------------------------------------------------- */
+/* ---- reports ----------------------------------------------------------------------- */
 
 static void note(struct follow *f, const char *fmt, ...) PRINTF_LIKE(2, 3);
 static void note(struct follow *f, const char *fmt, ...)
@@ -57,7 +57,7 @@ static void note(struct follow *f, const char *fmt, ...)
 	pthread_mutex_unlock(&f->lock);
 }
 
-/* Is it news? Then it is remembered. */
+/* Does the text differ from the last one? Then store it. */
 static bool is_new(char *last, size_t size, const char *text)
 {
 	if (!strncmp(last, text, size - 1))
@@ -66,7 +66,7 @@ static bool is_new(char *last, size_t size, const char *text)
 	return true;
 }
 
-/* One cause has many words: of what is pulled, tried, counted. Not all of them at once. */
+/* A cause has many messages (images pulled, retries, counts): report one a minute. */
 static void tell_trouble(struct follow *f, const struct phase *phase)
 {
 	int64_t now = clock_ms();
@@ -100,7 +100,7 @@ static enum phase_kind tell(struct follow *f)
 	return phase.kind;
 }
 
-/* ---- its output ---------------------------------------------------------------------- */
+/* ---- output ------------------------------------------------------------------------ */
 
 static void on_line(void *ctx, const char *prefix, const char *line, size_t len)
 {
@@ -111,7 +111,7 @@ static void on_line(void *ctx, const char *prefix, const char *line, size_t len)
 	pthread_mutex_unlock(&f->lock);
 }
 
-/* The phases show what it waits for. */
+/* Ignored: on_progress() already reports what the job waits for. */
 static void on_note(void *ctx, const char *text)
 {
 }
@@ -165,7 +165,7 @@ static void end_reading(struct follow *f, int64_t ms)
 	f->reading = false;
 }
 
-/* ---- what is watched ------------------------------------------------------------------ */
+/* ---- watches ----------------------------------------------------------------------- */
 
 static bool keep_pod(cJSON *pod)
 {
@@ -179,7 +179,7 @@ static int count(void *ctx, cJSON *take_obj, struct error *err)
 	return 0;
 }
 
-/* May this user read the kind, and is it served? Otherwise note that it is skipped. */
+/* May this user read the kind, and is it served? If not, report that it is skipped. */
 static bool may_watch(struct follow *f, const struct kube_ref *ref, const char *labels)
 {
 	const struct kube_select select = { .label_selector = labels, .meta_only = true };
@@ -214,7 +214,7 @@ static int watch_all(struct follow *f, struct changes *c, struct error *err)
 		       : 0;
 }
 
-/* ---- what they show ------------------------------------------------------------------- */
+/* ---- changes ----------------------------------------------------------------------- */
 
 static void drop_pod(struct view *v, const char *name)
 {
@@ -228,7 +228,7 @@ static void drop_pod(struct view *v, const char *name)
 	}
 }
 
-/* false: it is the TrainJob, and it is gone. */
+/* false: the TrainJob was deleted. */
 static bool apply(struct follow *f, struct change *change)
 {
 	bool deleted = change->kind == CHANGE_DELETED;
@@ -273,7 +273,7 @@ static int on_change(struct follow *f, struct change *change, struct error *err)
 			 f->opts->name);
 }
 
-/* How long to wait for the next change; 0: no time is left. -1: for ever. */
+/* Milliseconds to wait for the next change; 0: the time is up; -1: no limit. */
 static int64_t patience(const struct follow *f)
 {
 	int64_t left = f->until ? f->until - clock_ms() : -1;
@@ -281,7 +281,7 @@ static int64_t patience(const struct follow *f)
 	return f->until && left < 0 ? 0 : left;
 }
 
-/* Changes that come together, to 1; 0: none came. */
+/* Apply the next changes. 1: at least one; 0: none came in time. */
 static int gather(struct follow *f, struct changes *c, struct error *err)
 {
 	int64_t ms = patience(f), end = 0;
@@ -301,7 +301,7 @@ static int gather(struct follow *f, struct changes *c, struct error *err)
 	return n ? 1 : 0;
 }
 
-/* Until it has ended. */
+/* 0: the job has ended. */
 static int watch(struct follow *f, struct changes *c, struct error *err)
 {
 	for (;;) {
@@ -319,7 +319,7 @@ static int watch(struct follow *f, struct changes *c, struct error *err)
 	}
 }
 
-/* ---- how it ended ---------------------------------------------------------------------- */
+/* ---- the end ----------------------------------------------------------------------- */
 
 static void explain(struct follow *f, struct follow_end *ret)
 {

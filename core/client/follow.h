@@ -1,8 +1,9 @@
 /*
  * follow.h - watch a TrainJob of a cluster until it has ended.
  *
- * Watches, no polling. What this user may not read (JobSets, pods, logs) is skipped with a
- * note. An API server that fails is retried until it answers, with one note.
+ * Uses watches, no polling. Kinds that this user may not read (JobSets, pods, logs) are
+ * skipped, and reported once. An API server that fails is retried until it answers, and
+ * reported once.
  */
 #ifndef CLIENT_FOLLOW_H
 #define CLIENT_FOLLOW_H
@@ -11,29 +12,29 @@
 
 struct follow_opts {
 	const char *ns, *name;
-	bool logs;          /* the lines of its processes, too */
-	int64_t timeout_ms; /* 0: none */
+	bool logs;          /* report the output of its processes, too */
+	int64_t timeout_ms; /* 0: no limit */
 };
 
-/* Never called twice at once, but from different threads. */
+/* Called from different threads, but never concurrently. */
 struct follow_out {
-	/* Where it stands now: in place of the line before. */
+	/* The current state; replaces the previous one. */
 	void (*on_progress)(void *ctx, const char *line);
-	void (*on_note)(void *ctx, const char *line); /* to be kept */
-	/* prefix NULL: there is one process only. */
+	void (*on_note)(void *ctx, const char *line); /* a message to print */
+	/* prefix NULL: the job has only one process. */
 	void (*on_line)(void *ctx, const char *prefix, const char *line, size_t len);
 	void *ctx;
 };
 
 struct follow_end {
 	bool complete;
-	int exit_code;  /* of a job that failed: of the process that failed first, or 1 */
-	char why[1000]; /* what it failed of; "" */
+	int exit_code;  /* of the process that failed first; 1: unknown */
+	char why[1000]; /* the cause of the failure; "" if complete */
 };
 
 /*
- * ERR_TIMEOUT; ERR_STOPPED: asked to end; ERR_NOT_FOUND: it has been deleted; ERR_DENIED.
- * The job goes on in any case.
+ * 0: the job has ended, and *ret is set. ERR_TIMEOUT; ERR_STOPPED: interrupted;
+ * ERR_NOT_FOUND: the job has been deleted; ERR_DENIED. None of them affects the job.
  */
 MUST_CHECK int follow_job(struct kube *k, const struct follow_opts *opts,
 			  const struct follow_out *out, struct follow_end *ret,

@@ -1,4 +1,4 @@
-/* goal.c - what a state is called, and whether a job has reached it (client/goal.h). */
+/* goal.c - parse a goal, and judge whether a job has reached it (client/goal.h). */
 #include "client/goal.h"
 
 #include <string.h>

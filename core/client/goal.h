@@ -24,13 +24,15 @@ struct goal {
 };
 
 /*
- * "complete", ..., "deleted" in any case, "delete", "condition=TYPE[=STATUS]"; NULL is
- * complete. ERR_USAGE lists them.
+ * Parse "complete", ..., "deleted" or "delete", in any case, or
+ * "condition=TYPE[=STATUS]"; NULL is complete. ERR_USAGE lists them.
  */
 MUST_CHECK int goal_read(struct goal *ret, struct arena *arena, const char *text,
 			 struct error *err);
 
-/* MISSED: it has ended otherwise, or is deleted, and cannot reach it any more. */
+/*
+ * MISSED: the job has ended otherwise or was deleted, and cannot reach the goal any more.
+ */
 enum verdict { WAIT_ON, REACHED, MISSED };
 enum verdict goal_judge(const struct goal *goal, const cJSON *job); /* NULL: deleted */
 

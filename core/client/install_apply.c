@@ -1,4 +1,4 @@
-/* install_apply.c - apply the objects in their order, then wait for them (install_apply.h). */
+/* install_apply.c - apply objects in order, wait for them (client/install_apply.h). */
 #include "client/install_apply.h"
 
 #include "api/meta.h"
@@ -27,8 +27,8 @@ static bool try_later(const struct error *why)
 }
 
 /*
- * Ask again and again until `look` says so (*ret_is) or there is no time left; what
- * may pass, as a kind that is not served yet, is no failure before that.
+ * Call `look` every LOOK_MS until it sets *ret_is; ERR_TIMEOUT after a->timeout_ms.
+ * Errors that may pass, such as a kind that is not served yet, are retried until then.
  */
 static int wait_for(struct applying *a, const cJSON *obj, const char *what,
 		    int (*look)(struct applying *a, const cJSON *obj, bool *ret_is,
@@ -58,7 +58,7 @@ static int wait_for(struct applying *a, const cJSON *obj, const char *what,
 	}
 }
 
-/* *ret: NULL when it is not there. */
+/* *ret: the stored object, or NULL if there is none. */
 static int get(struct applying *a, const cJSON *obj, cJSON **ret, struct error *err)
 {
 	const struct kube_ref ref = kube_ref_of(obj);
@@ -104,7 +104,7 @@ static int look_done(struct applying *a, const cJSON *obj, bool *ret_is,
 	return 0;
 }
 
-/* A runtime, created only for show: the webhook refuses it, or not; either is an answer. */
+/* Create a runtime as a dry run: the webhooks answer if they accept or deny it. */
 static int look_answers(struct applying *a, const cJSON *obj, bool *ret_is,
 			struct error *err)
 {
@@ -126,7 +126,10 @@ static bool is_config(const cJSON *obj)
 	       str_eq(meta_name(obj), INSTALL_CONFIG);
 }
 
-/* What is on its way out, and a Deployment that cannot become ours where it stands. */
+/*
+ * Wait until an object that is being deleted is gone, and delete a Deployment whose
+ * selector differs, which is immutable. Then *before is NULL.
+ */
 static int make_room(struct applying *a, const cJSON *obj, cJSON **before,
 		     struct error *err)
 {
@@ -199,7 +202,7 @@ static int wait_until_served(struct applying *a, const cJSON *list, struct error
 	return 0;
 }
 
-/* What keeps a pod from running, in its own words; NULL: nothing that it knows of. */
+/* The message why a pod does not run, from its status, or NULL. */
 static const char *trouble(struct arena *arena, const cJSON *pod)
 {
 	const cJSON *status = json_get(pod, "status"), *c, *why;
@@ -231,7 +234,7 @@ static int look_at_pod(void *ctx, cJSON *take_pod, struct error *err)
 	return 0;
 }
 
-/* Not in time, and why, as far as its pods show. */
+/* After a timeout, append the reason that the controller's pods have. Always -1. */
 static int explain(struct applying *a, const cJSON *deployment, struct error *err)
 {
 	const struct kube_ref pods = { .api_version = "v1",

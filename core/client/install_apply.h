@@ -2,10 +2,10 @@
  * install_apply.h - apply the objects of `kftrainer install` to a cluster, server-side
  * and in their order, with an outcome reported for each.
  *
- * Fields that others have set and the manifests omit stay. Two things are not
+ * Fields that others have set and the manifests omit are left alone. Two objects are not
  * overwritten by force: the controller's settings, once another writer has changed them
- * (unchanged, which is reported), and a Deployment with a different selector, which is
- * immutable (it is deleted and created again).
+ * (they stay as they are, which is reported), and a Deployment with a different selector,
+ * which is immutable (deleted and created again).
  */
 #ifndef CLIENT_INSTALL_APPLY_H
 #define CLIENT_INSTALL_APPLY_H

@@ -1,4 +1,4 @@
-/* install_remove.c - delete what is ours, in an order that works (install_remove.h). */
+/* install_remove.c - delete our objects, webhooks first (client/install_remove.h). */
 #include "client/install_remove.h"
 
 #include "api/meta.h"
@@ -9,8 +9,8 @@
 #include "trainer/trainjob.h"
 
 /*
- * Ours, or upstream's of the same name? Upstream's plain manifests label hardly
- * anything: there the name has to do.
+ * Why the object must not be removed; NULL: it is ours, or upstream's of the same name.
+ * Upstream's plain manifests have few labels: without any, the name decides.
  */
 static const char *why_not(struct arena *arena, const cJSON *obj)
 {
@@ -31,7 +31,7 @@ static const char *why_not(struct arena *arena, const cJSON *obj)
 struct removing {
 	struct kube *kube;
 	const struct remove_opts *opts;
-	cJSON *runtimes; /* copies of those that are removed, or would be */
+	cJSON *runtimes; /* copies of the runtimes that are removed, or would be */
 	bool crds;
 };
 
@@ -89,7 +89,7 @@ static int on_job(void *ctx, cJSON *take_obj, struct error *err)
 	return 0;
 }
 
-/* TrainJobs stay, and the SDK's list_jobs() looks for the runtime of each. */
+/* TrainJobs remain, and the SDK's list_jobs() reads the runtime of each. */
 static void warn_of_users(struct removing *r)
 {
 	const struct kube_ref jobs = job_ref(NULL, NULL);
@@ -147,7 +147,7 @@ int install_cache_namespaces(struct kube *k, struct arena *arena, struct opt_str
 	return kube_list(k, &accounts, &ours, &sink, NULL, err);
 }
 
-/* The order of removal: no webhook may stand in the way, then the last made first. */
+/* The order of removal: webhooks first, as they could deny the others; CRDs last. */
 static int rank(const cJSON *obj)
 {
 	const char *kind = meta_kind(obj);

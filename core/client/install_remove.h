@@ -16,13 +16,15 @@ struct remove_opts {
 };
 
 /*
- * `list` as manifests_build() returns it. Webhooks go first, CRDs last. Without CRDs among
- * them TrainJobs stay: a warning names those whose runtime is gone.
+ * `list` as manifests_build() returns it. Webhooks are deleted first, CRDs last. Without
+ * CRDs in the list, TrainJobs remain: a warning counts those whose runtime was removed.
  */
 MUST_CHECK int install_remove(struct kube *k, const cJSON *list,
 			      const struct remove_opts *opts, struct error *err);
 
-/* The namespaces of manifests_opts.cache_namespaces at the last install; in the arena. */
+/*
+ * manifests_opts.cache_namespaces of the last install, by their accounts; in the arena.
+ */
 MUST_CHECK int install_cache_namespaces(struct kube *k, struct arena *arena,
 					struct opt_strs *ret, struct error *err);
 

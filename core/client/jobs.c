@@ -1,4 +1,4 @@
-/* jobs.c - get and list TrainJobs, and word what is missing (client/jobs.h). */
+/* jobs.c - get and list TrainJobs, suggest names (client/jobs.h). */
 #include "client/jobs.h"
 
 #include <string.h>
@@ -35,9 +35,9 @@ static void drop_items(void *ctx)
 	((cJSON *)ctx)->child = NULL;
 }
 
-/* ---- one that is not there ------------------------------------------------------------ */
+/* ---- not found --------------------------------------------------------------------- */
 
-/* All names of the namespace, to suggest the nearest or the first of them. */
+/* ERR_NOT_FOUND, with the nearest name of the namespace, or with a few names. */
 static int not_found(struct kube *k, const char *ns, const char *name, struct error *err)
 {
 	const struct kube_ref all = job_ref(ns, NULL);
@@ -83,13 +83,15 @@ int job_get(struct kube *k, const char *ns, const char *name, cJSON **ret,
 		return -1;
 	if (!kube_get(k, &ref, ret, err))
 		return 0;
-	/* Not a cluster without TrainJobs: the API server names the object then. */
+	/*
+	 * The API server names a missing object, but not if the cluster has no TrainJobs.
+	 */
 	if (err->kind == ERR_NOT_FOUND && strstr(err->msg, "\" not found"))
 		return not_found(k, ns, name, err);
 	return permission_explain(err);
 }
 
-/* ---- all of them ------------------------------------------------------------------------ */
+/* ---- lists ------------------------------------------------------------------------- */
 
 static int compare(const void *x, const void *y)
 {
@@ -131,9 +133,9 @@ int job_list(struct kube *k, const char *ns, const char *label_selector, cJSON *
 	return 0;
 }
 
-/* ---- what is asked of others --------------------------------------------------------------- */
+/* ---- nodes and exit code ----------------------------------------------------------- */
 
-/* In the cache as a number in decimal, so that it can say unknown, too. */
+/* The runtime's numNodes (1 if unset) or, if unreadable, ABSENT; either is cached. */
 static int64_t runtime_nodes(struct kube *k, struct map *cache, const cJSON *job)
 {
 	struct runtime_ref ref = tj_runtime_ref(job);

@@ -1,7 +1,7 @@
 /*
- * jobs.h - TrainJobs of a cluster, as commands find and name them.
+ * jobs.h - get and list the TrainJobs of a cluster.
  *
- * Errors are those of kube.h, a refusal as permission_explain() says it.
+ * Errors are those of kube.h, ERR_DENIED as permission_explain() words it.
  */
 #ifndef CLIENT_JOBS_H
 #define CLIENT_JOBS_H
@@ -10,22 +10,25 @@
 
 struct kube_ref job_ref(const char *ns, const char *name); /* name NULL: all of ns */
 
-/* ERR_NOT_FOUND suggests the nearest name, or lists the namespace's jobs. */
+/* *ret: owned by the caller. ERR_NOT_FOUND suggests the nearest name, or lists a few. */
 MUST_CHECK int job_get(struct kube *k, const char *ns, const char *name, cJSON **ret,
 		       struct error *err);
 
-/* A JSON array, by namespace and name; ns NULL: of all. label_selector may be NULL. */
+/*
+ * *ret: a JSON array, sorted by namespace and name, owned by the caller. ns NULL: of all
+ * namespaces. label_selector may be NULL.
+ */
 MUST_CHECK int job_list(struct kube *k, const char *ns, const char *label_selector,
 			cJSON **ret, struct error *err);
 
 /*
- * How many nodes: the job's own number, or its runtime's; ABSENT: unknown. Runtimes are
- * asked for once each; `cache` ({ 0 }) remembers them: map_release(cache, free).
+ * The number of nodes: the job's own, or its runtime's; ABSENT: unknown. Each runtime is
+ * read once: `cache` starts as { 0 } and ends with map_release(cache, free).
  */
 struct map;
 int64_t job_nodes(struct kube *k, struct map *cache, const cJSON *job);
 
-/* Of a failed job: the exit code of the process that failed first; 1: unknown. */
+/* The exit code of the process of a failed job that failed first; 1: unknown. */
 int job_exit_code(struct kube *k, const char *ns, const char *name);
 
 #endif

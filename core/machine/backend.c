@@ -23,8 +23,8 @@
 #include "trainer/podcause.h"
 
 enum {
-	LOOK_MS = 100,  /* while a process ends */
-	BUSY_MS = 2000, /* while another job has the name */
+	LOOK_MS = 100,  /* between checks whether a process has ended */
+	BUSY_MS = 2000, /* between tries while another job has the name */
 };
 
 /* ---- runs ---------------------------------------------------------------------------- */
@@ -52,7 +52,7 @@ static void drop_run(struct backend *b, struct backend_run *r)
 	free(r);
 }
 
-/* Copy from a run that may have been removed meanwhile. */
+/* Record the API's pods and Jobs, so that those whose files are gone will be removed. */
 static void list_copied(struct backend *b, struct backend_run *r)
 {
 	static const char *const kinds[][2] = { { "v1", "Pod" }, { "batch/v1", "Job" } };
@@ -166,7 +166,7 @@ static void follow(struct backend *b, struct backend_run *r, const cJSON *jobset
 		end_run(r, run);
 }
 
-/* `run`: the newest run of this JobSet, or NULL. */
+/* Start, watch or end the run. `run`: the newest of this JobSet, or NULL. */
 static void advance(struct backend *b, struct backend_run *r, const cJSON *jobset,
 		    const struct state_owned *run)
 {
@@ -270,7 +270,7 @@ static void note_runs(struct backend *b)
 		note_change(b, run->ns, run->name);
 }
 
-/* Sync the runs whose files changed, whose process ended, or that are due. */
+/* Mark the runs to sync: files changed, process ended, or due. */
 static void note_watched(struct backend *b)
 {
 	char events[64 * 1024] __attribute__((aligned(8)));

@@ -3,10 +3,10 @@
  * place of a cluster's JobSet and Job controllers, scheduler and kubelet.
  *
  * For each JobSet that is not suspended there is one run: a process in a session of its
- * own (run.h, started as "kftrainer run-jobset") that does what `submit --local` does. It
- * knows no API: it publishes its JobSet's status, its Jobs and its pods as files of its
- * run directory (state_owned.h), and ends on SIGTERM. The backend copies those files into
- * the API, and ends runs whose JobSet is suspended or deleted. A run therefore outlives
+ * own (run.h, started as "kftrainer run-jobset") that runs as `submit --local` does. It
+ * makes no requests: it publishes its JobSet's status, Jobs and pods as files of its run
+ * directory (state_owned.h), and ends on SIGTERM. The backend copies those files into the
+ * API, and ends runs whose JobSet is suspended or deleted. A run therefore outlives
  * the server, and a restarted server recognizes its runs by the state of their lock and
  * files:
  *
@@ -34,6 +34,7 @@ struct backend_conf {
 	const char *pod_key; /* as apiserver_conf.pod_key */
 };
 
+/* Start the threads. conf's strings and the API must outlive backend_stop(). */
 MUST_CHECK int backend_start(struct backend **ret, const struct backend_conf *conf,
 			     struct error *err);
 /* Is any JobSet neither suspended nor ended? */
@@ -42,7 +43,7 @@ bool backend_runs(struct backend *b);
 void backend_stop(struct backend *b);
 
 /*
- * What a run process reads from its standard input: a JSON object with these members;
+ * The input of a run process: a JSON object with these members on its standard input;
  * trainjob and objects as in local_run_opts.
  */
 #define RUN_SERVER     "server"
@@ -52,8 +53,9 @@ void backend_stop(struct backend *b);
 #define RUN_OBJECTS    "objects"
 #define RUN_POD_KEY    "podKey"
 /*
- * Its exit code: 0 once the run has begun; RUN_BUSY if another job of that name runs on
- * this machine; anything else is a failure, with the cause in one line on stderr.
+ * The exit code of the started process: 0 once the run has begun; RUN_BUSY if another job
+ * of that name runs on this machine; all others are failures, with the cause in one line
+ * on stderr.
  */
 enum { RUN_BUSY = 75 };
 

@@ -1,6 +1,4 @@
-/*
- * backend_impl.h - what the parts of backend.h share. For backend*.c only.
- */
+/* backend_impl.h - shared by the parts of backend.h. For backend*.c only. */
 #ifndef MACHINE_BACKEND_IMPL_H
 #define MACHINE_BACKEND_IMPL_H
 
@@ -17,7 +15,7 @@ struct backend_run {
 	char *ending_dir; /* the run that was asked to end; or NULL */
 	struct map files; /* name in STATE_API -> its mark when it was copied */
 	int watches[2]; /* inotify watches of the files and of the job's lock; -1: none */
-	int64_t due_ms; /* sync again then; 0: when something happens */
+	int64_t due_ms; /* sync again at that time; 0: at the next change */
 };
 
 struct backend {
@@ -29,7 +27,7 @@ struct backend {
 	int n_threads;
 
 	pthread_mutex_t lock;
-	struct map changed; /* "NS/NAME" of JobSets to look at; guarded by lock */
+	struct map changed; /* "NS/NAME" of JobSets to sync; guarded by lock */
 	bool stopping;      /* likewise */
 	int wake;           /* an eventfd */
 };
@@ -37,15 +35,14 @@ struct backend {
 #define JOBSET_PATH "/apis/jobset.x-k8s.io/v1alpha2/namespaces/%s/jobsets/%s/status"
 
 /*
- * backend_copy.c: copy the run's files into the API. `over`: copy only if they say how
- * the run ended (the API's JobSet has ended, or the run is of a suspended one). Returns
- * whether they say so.
+ * backend_copy.c: copy the run's files into the API. `over`: only if they contain a
+ * terminal state (the API's JobSet has ended or is suspended). Returns whether they do.
  */
 bool backend_copy(struct backend *b, struct backend_run *r, const struct state_owned *run,
 		  bool over);
 /* Remove the objects of a JobSet (uid) from the API; kind NULL: pods and Jobs. */
 void backend_clear(struct backend *b, const char *ns, const char *uid, const char *kind);
-/* Fail the JobSet and its running pods for a reason that no controller gave. */
+/* Fail the JobSet and its running pods for a reason that no controller reports. */
 void backend_fail(struct backend *b, const char *ns, const char *name, const char *reason,
 		  const char *message);
 /* Write the status of a suspended JobSet and of its Jobs. */

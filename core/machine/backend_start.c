@@ -54,7 +54,7 @@ static cJSON *input_of(struct backend *b, const cJSON *jobset)
 	return doc;
 }
 
-/* A memfd, never a file: the input has Secrets. */
+/* A memfd: the input contains Secrets, which must not reach the disk. */
 static int open_input(int *ret, const cJSON *doc, struct error *err)
 {
 	cleanup_buf struct buf text = { .max = JSON_MAX_BYTES };

@@ -1,4 +1,7 @@
-/* Serves this machine's API over HTTPS and runs the manager against it: local_api.h. */
+/*
+ * local_api.c - serves this machine's API over HTTPS and runs the manager against it
+ * (machine/local_api.h).
+ */
 #include "machine/local_api.h"
 
 #include <errno.h>
@@ -54,15 +57,15 @@ struct local_api {
 	struct tls_server *tls;
 	struct apiserver *api;
 	struct backend *backend;
-	_Atomic(struct mirror *) mirror; /* NULL: not yet */
+	_Atomic(struct mirror *) mirror; /* NULL: not started */
 	struct httpd *httpd;
 	struct kube_config config;
 	struct inside_server inside;
 	struct kube *kube;
 	_Atomic(struct webhook *) webhook;          /* NULL: not yet */
 	_Atomic(struct progress_server *) progress; /* likewise */
-	atomic_int requests;                        /* with its token, in progress */
-	_Atomic int64_t idle_since;                 /* clock_ms() */
+	atomic_int requests;        /* with the server's token, in progress */
+	_Atomic int64_t idle_since; /* clock_ms() */
 	pthread_t idle_thread;
 	bool has_idle_thread;
 };
@@ -82,7 +85,7 @@ static int choose_dir(struct local_api *l, struct error *err)
 	return 0;
 }
 
-/* Loads and stores keys there. */
+/* Create the directory of the stored keys, 0700. */
 static int make_dir(const struct local_api *l, struct error *err)
 {
 	struct stat st;
@@ -129,7 +132,7 @@ static int choose_address(struct local_api *l, struct error *err)
 
 /* ---- webhooks in process ----------------------------------------------------------- */
 
-/* As assets/manifests/webhooks.yaml has them. */
+/* The webhooks of assets/manifests/webhooks.yaml. */
 static const struct hook {
 	const char *kind, *path, *name;
 	bool selective; /* objects with this label are not sent to it */
@@ -150,7 +153,7 @@ static bool opts_out(const cJSON *obj)
 		      "disabled");
 }
 
-/* An objectSelector excludes an update if it excludes the old object and the new one. */
+/* As an objectSelector: an update is excluded only if both old and new object are. */
 static bool is_excluded(const struct hook *hook, const struct admission *a)
 {
 	return hook->selective && opts_out(a->obj) && (!a->old || opts_out(a->old));
@@ -191,7 +194,7 @@ static int ask(struct local_api *l, const struct hook *hook, struct admission *a
 	return answer.patch ? jsonpatch_apply(&a->obj, answer.patch, err) : 0;
 }
 
-/* Remove the mark from a new object, which may be a copy of one that was read. */
+/* A new object may be a copy of a run's: remove LOCAL_RUN_ANNOTATION. */
 static void drop_mark(const struct admission *a)
 {
 	if (!a->old)
@@ -423,15 +426,15 @@ static int start_api(struct local_api *l, struct error *err)
 	return 0;
 }
 
-/* Has it the server's own token? Other users of the machine have not. */
+/* Has the request the server's token, which other users of the machine cannot read? */
 static bool is_ours(const struct local_api *l, const struct httpd_request *req)
 {
 	return bearer_is(httpd_header(req, "Authorization"), l->token);
 }
 
 /*
- * A pod's report of progress; with the server's own token the answer is an API server's
- * 405.
+ * Is the request a pod's progress report? With the server's token it is not: the API
+ * answers 405.
  */
 static bool is_report(const struct local_api *l, const struct httpd_request *req)
 {
@@ -521,7 +524,7 @@ static void handle_large(void *ctx, const struct httpd_request *req,
 		apiserver_large(l->api, req, resp);
 }
 
-/* The last one, if no other was asked for: kubeconfigs and pods that run name it. */
+/* Listen on the previous port, unless one is given: kubeconfigs and pods contain it. */
 static int listen_on(struct local_api *l, struct httpd_conf *conf, struct error *err)
 {
 	cleanup_free char *kept = NULL;
@@ -629,7 +632,7 @@ static int start_idle(struct local_api *l, struct error *err)
 
 /* ---- run ------------------------------------------------------------------------- */
 
-/* What of the manager answers requests, and the objects that it needs. */
+/* Start the manager's webhooks and progress server, and create the objects they need. */
 static int start_manager(struct local_api *l, struct error *err)
 {
 	const struct webhook_conf hooks = { .status_server = true, .kube = l->kube };

@@ -1,4 +1,4 @@
-/* local_job.c - a TrainJob, its API and its controller in this process (machine/local_job.h). */
+/* local_job.c - a TrainJob, its API and its controller (machine/local_job.h). */
 #include "machine/local_job.h"
 
 #include <stdlib.h>
@@ -152,7 +152,7 @@ static int create_runtime(struct local_job *j, const struct job *job, struct err
 	return create(j, runtime, err);
 }
 
-/* Drop spec.managedBy: here this controller manages the job. */
+/* Remove spec.managedBy: this controller manages the job. */
 static int create_trainjob(struct local_job *j, const struct job *job, struct error *err)
 {
 	cleanup_json cJSON *tj = json_dup(job->trainjob);

@@ -42,13 +42,13 @@ static void job_free(void *p)
 
 static void store(struct machine *m, const cJSON *obj)
 {
-	struct error ignored = { 0 }; /* too large: it is not shown */
+	struct error ignored = { 0 }; /* too large objects are omitted */
 
 	if (apiserver_store(m->api, obj, &ignored) < 0)
 		error_clear_if(&ignored, ignored.kind);
 }
 
-/* Store an object of the run. False: a server has another one of that name. */
+/* Store an object of the run. False: the server has another object of that name. */
 static bool put(struct machine *m, const struct job *j, cJSON *obj)
 {
 	struct error err = { 0 };
@@ -106,7 +106,7 @@ static void put_identity(cJSON *doc, const char *api_version, const char *kind,
 	json_put_str(doc, j->name, "metadata", "name");
 }
 
-/* Store the TrainJob. `running`: it has not ended. False: its name is taken. */
+/* Store the TrainJob. `running`: the run has not ended. False: the name is in use. */
 static bool store_trainjob(struct machine *m, struct job *j, bool running)
 {
 	cleanup_arena struct arena a = { 0 };
@@ -128,7 +128,7 @@ static bool store_trainjob(struct machine *m, struct job *j, bool running)
 
 /* ---- JobSet, Jobs, pods and events of a run -------------------------------------- */
 
-/* Has the file changed since it was last read, or the run ended? Remembers its mark. */
+/* Has the file changed since the last call, or the run ended? Records its mark. */
 static bool is_new(struct job *j, const char *path, bool running)
 {
 	cleanup_arena struct arena a = { 0 };
@@ -142,7 +142,7 @@ static bool is_new(struct job *j, const char *path, bool running)
 	return true;
 }
 
-/* Complete the objects of a killed run, which could not publish its end. */
+/* The condition with which to end the objects of a killed run; NULL: not killed. */
 static const cJSON *killed(const cJSON *trainjob)
 {
 	const cJSON *c = status_condition(tj_status(trainjob), COND_FAILED);
@@ -227,7 +227,7 @@ static void store_events(struct machine *m, struct job *j)
 	const char *line, *end;
 
 	if (!is_new(j, path, true) || state_read_file(&text, path, IGNORED) ||
-	    text.len <= j->events) /* or it was cut */
+	    text.len <= j->events) /* or the file was truncated */
 		return;
 	line = (const char *)text.data + j->events;
 	for (; (end = strchr(line, '\n')); line = end + 1) {
@@ -276,8 +276,8 @@ static void store_whole(struct machine *m, struct job *j, bool running)
 }
 
 /*
- * Only for a server's API (mirror.h); without a server refresh_runtimes() reads them on
- * request.
+ * For a server's API (mirror.h): store the runtime. Without a server, refresh_runtimes()
+ * reads runtimes on request.
  */
 static void mirror_runtime(struct machine *m, struct job *j)
 {
@@ -316,7 +316,7 @@ static bool is_of_server(struct arena *a, const char *run)
 	return file_exists(path_join(a, run, STATE_OWNER));
 }
 
-/* A server's jobs are in its own API. */
+/* Omit a job that belongs to a server: it is in that server's API. */
 static void hide(struct machine *m, struct job *j, const char *mark)
 {
 	drop_run(m, j);
@@ -325,7 +325,7 @@ static void hide(struct machine *m, struct job *j, const char *mark)
 	j->mark = xstrdup(mark);
 }
 
-/* A server's has a uid. */
+/* Add the namespace, unless the API has it. */
 static void add_namespace(struct machine *m, const char *ns)
 {
 	cleanup_json cJSON *doc = meta_new("v1", "Namespace", NULL, ns);
@@ -368,7 +368,7 @@ static void load_job(struct machine *m, struct job *j, const char *dir, bool obj
 	}
 	if (running)
 		watch_run(m, j);
-	j->has_objects = false; /* some of what was stored may have changed meanwhile */
+	j->has_objects = false; /* stored objects may be outdated */
 	if (store_trainjob(m, j, running) && objects_too) {
 		mirror_runtime(m, j);
 		store_whole(m, j, running);
@@ -521,7 +521,7 @@ static void store_node(struct machine *m)
 	store(m, node);
 }
 
-/* What must be read before a request for each kind. */
+/* apiserver_conf.refresh: read the directories that the requested kind comes from. */
 static int refresh(void *ctx, const struct wanted *which, struct error *err)
 {
 	static const char *const runtimes[] = { RUNTIME_KIND, CLUSTER_RUNTIME_KIND,
@@ -572,7 +572,7 @@ int machine_delete(const char *ns, const char *name, struct error *err)
 	return state_remove(ns, name, err) ? error_clear_if(err, ERR_NOT_FOUND) : 0;
 }
 
-/* Everything but spec.suspend and what the server itself writes must be equal. */
+/* Are both equal but for spec.suspend and the fields that the server sets? */
 static bool is_same_but_suspend(const cJSON *old, const cJSON *obj)
 {
 	cleanup_json cJSON *a = json_dup(old), *b = json_dup(obj);

@@ -4,7 +4,7 @@
  *
  * A TrainJob is the newest run of its name (state.h), with the JobSet, Jobs, pods and
  * events that the run published (state_owned.h). Runtimes are the built-in ones, and
- * those that jobs took from files. Objects are read from the run directories when a
+ * those that jobs read from files. Objects are read from the run directories when a
  * request asks for their kind, and every 100 ms while the kind is watched, so the jobs of
  * all terminals are visible. Nothing is stored. Writes: spec.suspend of a TrainJob
  * (state_suspend()) and its deletion, which deletes the run; all others are a 422.

@@ -1,6 +1,4 @@
-/*
- * machine_impl.h - what machine.c and mirror.c share.
- */
+/* machine_impl.h - shared by machine.c and mirror.c. */
 #ifndef MACHINE_MACHINE_IMPL_H
 #define MACHINE_MACHINE_IMPL_H
 
@@ -9,7 +7,7 @@
 #include "apiserver/apiserver.h"
 #include "base/map.h"
 
-/* A job and what the API has of it. */
+/* A job, and the state of its objects in the API. */
 struct job {
 	char *ns, *name;
 	char *mark; /* of its directory when the job had ended; NULL: not ended */
@@ -26,14 +24,14 @@ struct job {
 
 struct machine {
 	struct apiserver *api;
-	pthread_mutex_t lock; /* guards what follows */
+	pthread_mutex_t lock; /* guards the members below */
 	struct map jobs;      /* "NS/NAME" -> struct job */
 	unsigned round;
 	int inotify;  /* -1: nothing is watched */
 	bool mirrors; /* the API is a server's and has other objects, too */
 };
 
-/* `api` stays the caller's; inotify may be -1. */
+/* `api` remains the caller's; inotify may be -1. */
 void machine_init(struct machine *m, struct apiserver *api, int inotify, bool mirrors);
 void machine_release(struct machine *m);
 /* Read all jobs with their JobSets, Jobs, pods and events. */

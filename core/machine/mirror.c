@@ -1,4 +1,4 @@
-/* mirror.c - copy what run directories have into a server's API (machine/mirror.h). */
+/* mirror.c - copy the objects of run directories into an API (machine/mirror.h). */
 #include "machine/mirror.h"
 
 #include <poll.h>
@@ -28,7 +28,7 @@ enum {
 
 struct mirror {
 	struct machine machine;
-	pthread_mutex_t lock; /* guards reading: waiters see what was read */
+	pthread_mutex_t lock; /* held while the directories are read */
 	pthread_t thread;
 	bool has_thread;
 	int inotify, stop;

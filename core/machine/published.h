@@ -25,10 +25,10 @@ cJSON *published_read(const char *path); /* NULL: it cannot be read */
  * condition DisruptionTarget with that reason. False: it had already ended.
  */
 bool published_kill(cJSON *pod, const char *reason, const char *message, const char *now);
-/* A Job that was left open ends as what it is part of: Complete or Failed (type); false: it had ended. */
+/* End a Job that has not ended as Complete or Failed (type). False: it had ended. */
 bool published_end_job(cJSON *job, const char *type, const char *reason,
 		       const char *message, const char *now);
-/* The JobSet has failed for a reason that no controller gave. */
+/* Set Failed in a JobSet's status, for a reason that no controller reports. */
 void published_fail(cJSON *status, const char *reason, const char *message,
 		    const char *now);
 

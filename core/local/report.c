@@ -1,4 +1,4 @@
-/* report.c - find the rank that failed first, and say why (local/report.h). */
+/* report.c - find the rank that failed first, and the cause (local/report.h). */
 #include "local/report.h"
 
 #include <signal.h>
@@ -15,7 +15,7 @@
 #include "trainer/logcause.h"
 #include "trainer/places.h"
 
-/* Lines further from the end than this are not taken for the cause. */
+/* A line further from the end than this is not the cause. */
 enum { CAUSE_LINES = 200 };
 
 /* ---- containers and ranks -------------------------------------------------------- */
@@ -36,7 +36,7 @@ struct stream {
 	int64_t error_ms;
 	int64_t ends; /* restarts of the container that were processed */
 	bool ended;
-	bool in_traceback; /* whose lines are not kept, but for the last */
+	bool in_traceback; /* only the last line of a traceback is stored */
 };
 
 struct failure {
@@ -44,8 +44,8 @@ struct failure {
 	char *what;   /* "exit code 3" */
 	char *error, *hint, *lines;
 	int code;
-	bool victim; /* its output says that it ended because a peer had ended: */
-	char *cause; /* that peer, if it raised an error; then error and lines are the peer's */
+	bool victim; /* its output blames the end of a peer */
+	char *cause; /* that peer, if it raised an error: error, lines are its own then */
 	int64_t cause_ms;
 	int64_t at_ms;
 };
@@ -226,7 +226,7 @@ static bool is_oom(const cJSON *end)
 	return str_eq(json_str(end, "reason"), "OOMKilled");
 }
 
-/* Of "killed by signal 9 (Killed): its probe failed" what the signal alone does not say. */
+/* The message without "killed by signal 9 (Killed): "; "" if nothing else remains. */
 static const char *more_than_signal(const char *message)
 {
 	const char *end = message && str_starts(message, "killed by signal ")
@@ -399,7 +399,7 @@ static bool runs(const struct report *r, const char *prefix)
 	return false;
 }
 
-/* Did its rank run on for REPORT_OVERCOME_MS after the failure? */
+/* Did the rank of failure i run for REPORT_OVERCOME_MS after it? */
 static bool overcome(const struct report *r, size_t i)
 {
 	const struct failure *f = &r->list[i], *last = &r->list[r->n - 1];

@@ -1,5 +1,5 @@
 /*
- * report.h - find out which rank failed first, and say so at the end.
+ * report.h - find the rank that failed first, and report it at the end.
  *
  * Follows the output and the exit of containers. Reports the rank that failed first
  * (when one rank fails, launchers and peers end the others: their errors are noise),
@@ -21,14 +21,14 @@
 enum {
 	REPORT_LINES = 20,     /* of a container, before it failed */
 	REPORT_LINE_MAX = 512, /* bytes of each; the rest is in the log */
-	REPORT_FAILURES = 256, /* kept; beyond that the oldest are dropped */
+	REPORT_FAILURES = 256, /* stored; the oldest are dropped */
 	REPORT_OVERCOME_MS = 60000,
 	REPORT_TOGETHER_MS = 15000,
 };
 
 struct report;
 
-/* The JobSet must live as long. Times are any clock's, in ms. */
+/* The JobSet must outlive the report. Times are in ms, of any one clock. */
 struct report *report_new(const cJSON *jobset, int64_t start_ms);
 void report_free(struct report *r);
 

@@ -313,7 +313,7 @@ static bool all_run(const struct run *r)
 	return r->pods.n;
 }
 
-/* Not for a job that is about to end: its result is reported instead. */
+/* Call on_running(), unless the job is about to end: then its result is reported. */
 static void say_running(struct run *r)
 {
 	const struct local_observer *o = &r->opts->observer;
@@ -355,7 +355,7 @@ static int loop(struct run *r, struct error *err)
 		else
 			take_changes(r);
 		update(r);
-		run_show(r); /* with the progress that the pass has found */
+		run_show(r); /* with the progress of this pass */
 		if (is_over(r))
 			return 0;
 		if (r->step_again && r->end == RUN_ON)
@@ -477,7 +477,7 @@ static int begin(struct run *r, struct error *err)
 
 /* ---- result ---------------------------------------------------------------------- */
 
-/* The report already names the rank that failed first. */
+/* Print a message up to STATUS_FIRST: the report already names the first failure. */
 static void print_words(struct buf *out, const char *reason, const char *message)
 {
 	const char *end = strstr(message, STATUS_FIRST);
@@ -486,7 +486,7 @@ static void print_words(struct buf *out, const char *reason, const char *message
 	buf_printf(out, "%s: %.*s\n", reason, (int)len, message);
 }
 
-/* Why, when no container failed: the Job's condition, the JobSet's or the TrainJob's. */
+/* Print the failure of a Job, unless a container failed, and that of the TrainJob. */
 static void print_condition(struct buf *out, const struct run *r)
 {
 	const cJSON *status = json_get((const cJSON *)r->trainjob, "status");

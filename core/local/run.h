@@ -1,9 +1,9 @@
 /*
  * run.h - one TrainJob on this machine, from objects to result.
  *
- * Runs the JobSet that a controller made of it (jobs.h on kubelet.h), keeps status, logs
- * and history under the state directory (state.h), and returns the result. Prints
- * nothing: the caller's callbacks do.
+ * Runs the JobSet that a controller made of it (jobs.h on kubelet.h), stores status, logs
+ * and history in the state directory (state.h), and returns the result. Prints nothing:
+ * the caller's callbacks do.
  */
 #ifndef LOCAL_RUN_H
 #define LOCAL_RUN_H
@@ -19,8 +19,8 @@ struct local_observer {
 	void (*on_pause)(void *ctx);
 	void *ctx;
 	/*
-	 * A fact to keep visible: what is not applied locally, a restart. NULL: passed
-	 * to on_progress.
+	 * A fact that must remain visible, such as a restart or a field that is not
+	 * applied locally. NULL: passed to on_progress.
 	 */
 	void (*on_note)(void *ctx, const char *line);
 	/* Called before anything runs, with the TrainJob as stored. May be NULL. */
@@ -32,10 +32,10 @@ struct local_observer {
 	void (*on_running)(void *ctx, bool late);
 };
 
-/* What a pass of the controller returns; the caller owns the documents. */
+/* The result of a pass of the controller; the caller owns the documents. */
 struct local_pass {
 	cJSON *trainjob;  /* as it is now */
-	cJSON *events;    /* a JSON array: those since the last pass */
+	cJSON *events;    /* a JSON array: the events since the last pass */
 	bool suspended;   /* the JobSet must be suspended */
 	bool deleted;     /* the JobSet was deleted: its pods must end */
 	int64_t after_ms; /* when the next pass is due even if nothing changes; 0: none */
@@ -64,16 +64,16 @@ struct local_controller {
 struct state_owner;
 
 struct local_run_opts {
-	const char *ns, *name;   /* the TrainJob's */
-	const cJSON *trainjob;   /* as stored in its API */
-	const cJSON *objects;    /* as inputs_of() returns them */
-	const cJSON *runtime;    /* if it came from a file: kept with the run; or NULL */
+	const char *ns, *name; /* the TrainJob's */
+	const cJSON *trainjob; /* as stored in its API */
+	const cJSON *objects;  /* as inputs_of() returns them */
+	const cJSON *runtime;  /* if it came from a file: stored with the run; or NULL */
 	const char *const *gpus; /* see kubelet.h */
 	const char *workdir;
 	const char *torch_fix; /* see kubelet.h */
 	int64_t timeout_ms;    /* after which the job is stopped; 0: no limit */
 	int64_t running_ms;    /* when to call on_running() at the latest; 0: no limit */
-	int64_t max_restarts;  /* of the job as a whole; 0: as the JobSet says */
+	int64_t max_restarts;  /* of the job as a whole; 0: the JobSet's */
 	bool no_namespaces;
 	bool dry_run; /* check everything, call on_begin(), and run and store nothing */
 	/*
@@ -82,8 +82,8 @@ struct local_run_opts {
 	 */
 	const struct state_owner *owner;
 	/*
-	 * NULL: the server's manager is the controller, and the status kept here follows
-	 * the JobSet.
+	 * NULL: the server's manager is the controller, and the stored status follows the
+	 * JobSet's.
 	 */
 	const struct local_controller *controller;
 	const char *pod_key; /* likewise; see kubelet.h */
@@ -94,18 +94,17 @@ struct local_result {
 	int exit_code;    /* 0, or the first failing rank's (128+N for a signal), or 1 */
 	bool timed_out;   /* timeout_ms expired: exit_code is 124 */
 	bool interrupted; /* by a signal: exit_code is 128+N */
-	char report[16384]; /* why it failed, the last lines, where the logs are */
+	char report[16384]; /* the cause, the last lines, and the path of the logs */
 };
 
 /*
- * Run to the end. -1 when it could not start (nothing has run then): ERR_EXISTS
- * when a job of that name runs already, ERR_UNSUPPORTED for what cannot run
- * locally (all of it at once), ERR_IO and others for the state directory. A suspended
- * job waits until it is resumed.
+ * Run to the end. -1: nothing has run: ERR_EXISTS: a job of that name runs already;
+ * ERR_UNSUPPORTED: fields that cannot be applied locally, all in one message; ERR_IO and
+ * others: the state directory. A suspended job waits until it is resumed.
  *
  * After stop_setup() (base/stop.h) a SIGINT or SIGTERM sends TERM to every
  * process, waits for the pods' grace period and then kills them; a second one
- * kills at once. The state then says Failed, "Interrupted".
+ * kills at once. The TrainJob is then Failed, with reason "Interrupted".
  */
 MUST_CHECK int local_run(const struct local_run_opts *opts, struct local_result *ret,
 			 struct error *err);

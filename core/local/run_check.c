@@ -1,4 +1,4 @@
-/* run_check.c - refuse what cannot run, note what is not applied (local/run_impl.h). */
+/* run_check.c - refuse or report fields that do not apply here (local/run_impl.h). */
 #include <stdio.h>
 
 #include "api/meta.h"
@@ -19,7 +19,7 @@ static void add(cJSON *notes, const char *line)
 	cJSON_AddItemToArray(notes, cJSON_CreateString(line));
 }
 
-/* Kinds that need a controller of a cluster. */
+/* Report the kinds that need a controller of a cluster. */
 static void note_objects(struct arena *a, const cJSON *objects, cJSON *notes)
 {
 	static const char *const used[] = { JOBSET_KIND, "ConfigMap", "Secret", "Service",
@@ -43,7 +43,7 @@ struct row {
 	const char *field, *why;
 };
 
-/* Fields of the JobSet that mean nothing on one machine. */
+/* Report the fields of the JobSet that have no meaning on one machine. */
 static void note_jobset(struct arena *a, const cJSON *jobset, cJSON *notes)
 {
 	const struct row rows[] = {

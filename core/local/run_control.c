@@ -100,7 +100,7 @@ static void on_event(void *ctx, bool warning, const char *reason, const char *me
 	run_record(ctx, warning, reason, message);
 }
 
-/* The run was stopped from outside, which the JobSet's status does not show. */
+/* The run was stopped from outside, which the JobSet's status does not contain. */
 static void end_status(struct run *r)
 {
 	cJSON *status = json_obj(r->trainjob, "status");
@@ -131,7 +131,7 @@ int run_control(struct run *r, bool last, struct error *err)
 	if (failed || (!last && json_equal(status, r->saved_status)))
 		return failed;
 	if (state_save(&r->state, r->trainjob, last, err)) {
-		int64_t then = clock_ms() + RETRY_MS; /* there may be room again */
+		int64_t then = clock_ms() + RETRY_MS; /* the disk may have space again */
 
 		r->pass_ms = r->pass_ms < 0 || r->pass_ms > then ? then : r->pass_ms;
 		return -1;

@@ -1,6 +1,4 @@
-/*
- * run_impl.h - what the parts of run.h share. For run*.c only.
- */
+/* run_impl.h - shared by the parts of run.h. For run*.c only. */
 #ifndef LOCAL_RUN_IMPL_H
 #define LOCAL_RUN_IMPL_H
 
@@ -37,10 +35,11 @@ struct run {
 	struct report *report;
 	struct traceback_filter *traceback;
 	struct state_run state;
-	int wake_fd;             /* readable: stop_fd() is, or a signal came */
-	struct map pods;         /* name -> struct run_pod */
-	struct map deleted_pods; /* likewise: kept until replaced, for their logs */
-	int *port_locks;         /* the ports are reserved while these are open */
+	int wake_fd;     /* readable: stop_fd() is, or a signal came */
+	struct map pods; /* name -> struct run_pod */
+	struct map
+		deleted_pods; /* likewise, until replaced: clients may read their logs */
+	int *port_locks;      /* the ports are reserved while these are open */
 	size_t n_port_locks;
 
 	int64_t start_ms, start_s; /* the monotonic clock's, and since 1970 */
@@ -59,7 +58,7 @@ struct run {
 	bool suspended;
 	bool gives_up; /* a Job's backoffLimit is unset, and so 0 */
 	int64_t restarts;
-	char last_line[512]; /* reported last */
+	char last_line[512]; /* the last one reported */
 	cJSON *saved_status; /* status written last */
 	cJSON *published;    /* the JobSet and its Jobs, as published last */
 };
@@ -67,7 +66,7 @@ struct run {
 void run_note(const struct run *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
 /*
- * run_retry.c: set how often failures are retried; at the end, say if a cluster would
+ * run_retry.c: set how often failures are retried; at the end, report if a cluster would
  * have retried.
  */
 void run_set_restarts(struct run *r);
@@ -84,7 +83,7 @@ MUST_CHECK int run_reserve_port(struct run *r, int *ret_port, struct error *err)
 MUST_CHECK int run_map_ports(struct run *r, struct error *err);
 void run_free_ports(struct run *r);
 
-/* run_check.c: refuse all that cannot run here in one error; note what is not applied. */
+/* run_check.c: refuse what cannot run here in one error; report what is not applied. */
 MUST_CHECK int run_check(struct run *r, struct error *err);
 
 /*

@@ -46,7 +46,7 @@ static const struct {
 
 /* A directory in a pod, and its replacement on this machine. */
 struct place_here {
-	const char *from, *to; /* from NULL: keep the pod's */
+	const char *from, *to; /* from NULL: unchanged */
 };
 
 struct edit {
@@ -187,7 +187,7 @@ static void edit_pod(struct edit *e, cJSON *pod_spec, const char *rjob)
 
 /* ---- files ---- */
 
-/* The links that `runtime carry` makes, to the running program. */
+/* Create the links of `runtime carry`, to the running program. */
 static int make_links(struct arena *a, const char *dir, struct error *err)
 {
 	cleanup_free char *self = realpath("/proc/self/exe", NULL);

@@ -78,7 +78,7 @@ static int map_rendezvous(struct run *r, struct error *err)
 	return 0;
 }
 
-/* One port for each pod: they all listen on every address of the machine. */
+/* One port for each pod: all pods listen on every address of the machine. */
 static int map_peers(struct run *r, struct error *err)
 {
 	const char *pod, *const *names;

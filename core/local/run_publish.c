@@ -42,7 +42,7 @@ static void record(const struct run *r, const cJSON *old, const cJSON *now)
 		events_of(old, now, &(struct event_sink){ append, (void *)r });
 }
 
-/* The JobSet last: readers must find what led to its status. */
+/* Publish the JobSet last: readers must find the Jobs that led to its status. */
 void run_publish(struct run *r)
 {
 	cleanup_json cJSON *list = NULL;

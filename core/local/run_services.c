@@ -30,7 +30,7 @@ static const char *first_pod(const struct run *r, const cJSON *service)
 	return NULL;
 }
 
-/* A hosts file cannot map targetPort: note it. */
+/* Report a targetPort: a hosts file cannot map it. */
 static void note_ports(const struct run *r, const cJSON *service)
 {
 	const cJSON *port;

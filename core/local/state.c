@@ -197,7 +197,7 @@ static int64_t later(int64_t time, const char *path)
 							       : time;
 }
 
-/* When it wrote last: its status, or a line of a pod. */
+/* The time of the run's last write: its status, or a line of a pod. */
 static int64_t last_sign(const char *run)
 {
 	cleanup_arena struct arena a = { 0 };
@@ -213,7 +213,7 @@ static int64_t last_sign(const char *run)
 	return time;
 }
 
-/* It was killed before it could save its final status. */
+/* Complete the status of a run that was killed before it could save the final one. */
 static void mark_killed(cJSON *trainjob, const char *run)
 {
 	cJSON *status = json_obj(trainjob, "status");
@@ -236,7 +236,7 @@ int state_read_job(cJSON **ret, const char *run, bool running, struct error *err
 		*ret = NULL;
 		return error_set(err, ERR_FORMAT, "%s: not an object", path);
 	}
-	/* As it was asked for last: the run may not have heard of it yet. */
+	/* The last request to suspend or resume: the run may not have applied it yet. */
 	if (state_suspended(run) != json_bool(*ret, false, "spec", "suspend"))
 		json_put_bool(*ret, state_suspended(run), "spec", "suspend");
 	if (!running && !status_finished(json_get((const cJSON *)*ret, "status")))
@@ -245,7 +245,7 @@ int state_read_job(cJSON **ret, const char *run, bool running, struct error *err
 	return 0;
 }
 
-/* The directory of the newest run; *ret_running (may be NULL): it has not ended. */
+/* The directory of the newest run; *ret_running (may be NULL): the run has not ended. */
 static int find_run(struct arena *a, const char **ret, bool *ret_running, const char *ns,
 		    const char *name, struct error *err)
 {

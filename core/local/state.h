@@ -3,20 +3,20 @@
  * ~/.local/state/kftrainer/.
  *
  *     <state>/jobs/<namespace>/<name>/
- *         lock             held while it runs; free and not finished: it was killed
+ *         lock             held while the job runs; free but not finished: killed
  *         latest           link to the newest run
  *         <run>/           one directory a run, named after its time and a number
  *             trainjob.json    the TrainJob with status, rewritten atomically
- *             objects.json     what the pipeline made; of Secrets the keys alone
- *             runtime.json     what it was made of, when that came from a file
- *             suspended        while spec.suspend is to be true
- *             report.txt       why it failed, for people
+ *             objects.json     the pipeline's objects; of Secrets only the keys
+ *             runtime.json     the runtime, if it came from a file
+ *             suspended        exists while spec.suspend is to be true
+ *             report.txt       the cause of a failure, for people
  *             logs/<pod>/<container>.log   lines as the process wrote them
- *     <state>/claims/<namespace>/<name>/   a volume claim: kept when runs are removed
+ *     <state>/claims/<namespace>/<name>/   a volume claim; outlives the runs
  *
  * Directories are 0700, files 0600. Readers never need the running process. The lock
  * is one of the open file (fcntl(2), F_OFD_SETLK): it ends with the process,
- * however that ends, and readers can ask for it without taking it.
+ * however that ends, and readers can test the lock without acquiring it.
  */
 #ifndef LOCAL_STATE_H
 #define LOCAL_STATE_H
@@ -99,7 +99,7 @@ struct state_run {
 };
 
 /*
- * Create the directory of a new run, take the lock, remove what killed runs left, and
+ * Create the directory of a new run, acquire the lock, clean up after killed runs, and
  * write both documents. Every problem with the state directory is reported here, before
  * anything runs: ERR_EXISTS if the job is running; ERR_IO, ERR_DENIED, ERR_INVALID with
  * one line that names the directory. On failure nothing is left behind.

@@ -104,7 +104,7 @@ int state_claim(cJSON **ret, const char *ns, const char *name, struct error *err
 			     (const char *const *)state_entries(&a, path_dir(&a, dir))));
 }
 
-/* Do the pods of this JobSet mount it? */
+/* Do the pods of this JobSet mount the claim? */
 static bool uses(cJSON *jobset, const char *claim)
 {
 	const cJSON *rjob, *volume;
@@ -118,7 +118,7 @@ static bool uses(cJSON *jobset, const char *claim)
 	return false;
 }
 
-/* A running job that uses it, or NULL. */
+/* A running job that uses the claim, or NULL. */
 static const char *user_of(struct arena *a, const char *ns, const char *claim)
 {
 	const char *dir;

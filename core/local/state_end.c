@@ -17,7 +17,7 @@
 
 enum { LOOK_MS = 50 };
 
-/* The holder of the lock has written its process id into the file. */
+/* Find the lock's holder, which has written its process id into the file. */
 static enum procid_place runner_of(const char *lock, int *ret_pid,
 				   char ret_host[PROCID_HOST_SIZE])
 {
@@ -45,7 +45,7 @@ static int not_here(const char *name, enum procid_place place, const char *host,
 			 name);
 }
 
-/* *ret: a pidfd of the process that runs the job; -1: it does not run. */
+/* *ret: a pidfd of the process that runs the job; -1: the job does not run. */
 static int open_runner(int *ret, const char *dir, const char *name, struct error *err)
 {
 	cleanup_arena struct arena a = { 0 };

@@ -1,6 +1,4 @@
-/*
- * state_impl.h - what state.c (readers) and state_run.c (the writer) share.
- */
+/* state_impl.h - shared by state.c (readers) and state_run.c (the writer). */
 #ifndef LOCAL_STATE_IMPL_H
 #define LOCAL_STATE_IMPL_H
 
@@ -49,7 +47,7 @@ MUST_CHECK int state_jobset(cJSON **ret, const char *ns, const char *name,
 /* Is the directory's lock held by some process? */
 bool state_locked(const char *job_dir);
 
-/* A descriptor that holds it; -1: some process does. */
+/* A descriptor that holds the lock; -1: another process holds it. */
 int state_try_lock(const char *job_dir);
 
 /* The newest run's directory, or NULL. A run's name begins with a digit. */
@@ -73,8 +71,8 @@ MUST_CHECK int state_write(const char *dir, const char *name, const cJSON *doc, 
 MUST_CHECK int state_mark_suspended(const char *run, bool suspend, struct error *err);
 
 /*
- * Tells the process that runs a job to check STATE_SUSPEND. Other processes ignore it by
- * default.
+ * Sent to the process that runs a job, to make it check STATE_SUSPEND. Other processes
+ * ignore it by default.
  */
 #define STATE_SIGNAL SIGURG
 

@@ -5,8 +5,8 @@
  *     <run>/api/<Kind>.<name>.json    its objects, as an API has them, each replaced
  *                                     atomically
  *     <run>/events        a line of JSON each; of runs that no server owns
- *     <run>/owner.json    for whom it is
- *     <run>/suspended     it ends because its JobSet is suspended
+ *     <run>/owner.json    the server and the JobSet that own the run
+ *     <run>/suspended     the run ends because its JobSet is suspended
  */
 #ifndef LOCAL_STATE_OWNED_H
 #define LOCAL_STATE_OWNED_H
@@ -49,7 +49,7 @@ void state_owned_sweep(void);
 #define STATE_API    "api"
 #define STATE_EVENTS "events"
 
-/* ---- for the process that runs it -------------------------------------------------- */
+/* ---- for the process of a run ------------------------------------------------------ */
 
 /*
  * After state_begin(): record the owner. ERR_EXISTS with code EALREADY: that generation

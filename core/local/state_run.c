@@ -80,7 +80,7 @@ static int check_room(const char *dir, struct error *err)
 	return 0;
 }
 
-/* Is the open file still at that path? Another process may have removed it. */
+/* Is this open file still the one at `path`? Another process may have removed it. */
 static bool is_at(int fd, const char *path)
 {
 	struct stat open_file, named;
@@ -182,8 +182,8 @@ static int write_quick(const char *path, const void *data, size_t len, struct er
 }
 
 /*
- * Reserve room for the final status, so that a job that completes on a full disk does
- * not look killed. If that fails (some file systems), the status is written like any
+ * Reserve space for the final status, so that a job that completes on a full disk is not
+ * reported as killed. If that fails (some file systems), the status is written like any
  * other file.
  */
 static void reserve(const char *dir, const cJSON *trainjob)
@@ -198,7 +198,7 @@ static void reserve(const char *dir, const cJSON *trainjob)
 		(void)unlink(path_join(&a, dir, STATE_RESERVE));
 }
 
-/* Write into the reserved room, if it suffices. */
+/* Write into the reserved space, if it suffices. */
 static int write_reserved(const char *dir, const void *data, size_t len)
 {
 	cleanup_arena struct arena a = { 0 };
@@ -407,7 +407,7 @@ void state_save_report(const struct state_run *run, const char *report)
 			  0600, &unused);
 }
 
-/* Delete the oldest runs, and keep STATE_KEEP_RUNS. */
+/* Delete all but the newest STATE_KEEP_RUNS runs. */
 static void prune(const char *job_dir)
 {
 	cleanup_arena struct arena a = { 0 };
@@ -430,7 +430,7 @@ void state_end(struct state_run *run)
 	release(run);
 }
 
-/* The link then points to the previous run, or is removed with the directory, if locked. */
+/* Also restore the link to the previous run; without one, remove the job's directory. */
 void state_cancel(struct state_run *run)
 {
 	cleanup_arena struct arena a = { 0 };

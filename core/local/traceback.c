@@ -23,7 +23,7 @@ struct traceback_filter {
 	void (*on_line)(void *ctx, const char *prefix, const char *line, size_t len);
 	void *ctx;
 	struct map streams; /* prefix -> struct held */
-	size_t holding;     /* how many of them have lines */
+	size_t holding;     /* number of streams with lines */
 	struct map shown;   /* the last line of a traceback -> int64_t, when */
 };
 
@@ -89,7 +89,7 @@ bool traceback_goes_on(const char *line, size_t len)
 	return !len || *line == ' ' || *line == '\t' || traceback_begins(line, len);
 }
 
-/* Is it the summary of a launcher? */
+/* Does the line belong to a launcher's summary? */
 static bool is_launchers(const char *line)
 {
 	return str_starts(line, "torch.distributed.elastic.");

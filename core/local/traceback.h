@@ -29,14 +29,14 @@ void traceback_line(struct traceback_filter *f, const char *prefix, const char *
 		    size_t len, int64_t now_ms);
 
 /*
- * When traceback_flush() has something to do, in the clock of traceback_line(); -1:
- * never.
+ * When to call traceback_flush(), in the clock of traceback_line(); -1: no lines are
+ * held.
  */
 int64_t traceback_wake_ms(const struct traceback_filter *f);
 /* Pass on lines held since before `before_ms`. */
 void traceback_flush(struct traceback_filter *f, int64_t before_ms);
 
-/* Is it the first line of a traceback; a line within it that is not the last? */
+/* Is this the first line of a traceback; a line within one, but not the last? */
 bool traceback_begins(const char *line, size_t len);
 bool traceback_goes_on(const char *line, size_t len);
 

@@ -1,10 +1,10 @@
-/* Makes Events: event.h. */
+/* event.c - makes Events (api/event.h). */
 #include "api/event.h"
 
 #include "api/meta.h"
 #include "base/clock.h"
 
-/* What Kubernetes calls an object reference. */
+/* A v1.ObjectReference. */
 static cJSON *reference(const cJSON *about)
 {
 	const struct {

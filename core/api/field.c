@@ -1,4 +1,4 @@
-/* Collects and prints errors of fields: field.h. */
+/* field.c - collects and prints errors of fields (api/field.h). */
 #include "api/field.h"
 
 #include <stdlib.h>

@@ -38,8 +38,8 @@ struct field_errors {
 	struct arena arena;
 	struct field_error *list; /* in the order of adding */
 	size_t n, cap;
-	size_t max;  /* errors to keep; 0: all */
-	size_t more; /* errors that were counted, but not kept */
+	size_t max;  /* errors to store; 0: all */
+	size_t more; /* further errors, which were only counted */
 };
 
 /* value may be NULL. detail: printf-like; "" for none. */

@@ -1,4 +1,4 @@
-/* Combines sets of fields: fieldset.h. */
+/* fieldset.c - combines sets of fields (api/fieldset.h). */
 #include "api/fieldset.h"
 
 #include <stdlib.h>
@@ -51,7 +51,7 @@ void fieldset_sort(cJSON *set)
 		all[i++] = cJSON_DetachItemViaPointer(set, set->child);
 	qsort(all, n, sizeof(*all), by_name);
 	for (i = 0; i < n; i++)
-		cJSON_AddItemToArray(set, all[i]); /* cJSON keeps its name */
+		cJSON_AddItemToArray(set, all[i]); /* with its name */
 }
 
 void fieldset_add(cJSON *set, const char *step, cJSON *take_children, bool self)
@@ -73,11 +73,11 @@ void fieldset_add(cJSON *set, const char *step, cJSON *take_children, bool self)
 
 /* ---- combine two sets -------------------------------------------------------------- */
 
-/* Which places the result keeps: those in a, in b, or in both. */
+/* An operation on two sets: the paths of a, b or both that the result has. */
 struct op {
-	bool only_a, only_b; /* keep places that only one has? */
+	bool only_a, only_b; /* include the paths that only a, only b has? */
 	bool (*self)(bool a, bool b);
-	bool below; /* drop also what is below a field of b? */
+	bool below; /* exclude the paths below a field of b, too? */
 };
 
 static const cJSON *first(const cJSON *set)

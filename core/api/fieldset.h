@@ -4,7 +4,7 @@
  * A set is a document in the form of FieldsV1: the keys of an object are the steps of a
  * path: "f:NAME" is a member, "k:{...}" the element of a list with those keys, "v:VALUE"
  * an element of a list that is a set, "i:N" an element by its index. {} is a field of the
- * set; "." beside other keys says that the place itself is one, too. Keys are sorted as
+ * set; "." beside other keys: the path itself is one, too. Keys are sorted as
  * by strcmp(), so that two sets can be walked in parallel.
  *
  * Follows sigs.k8s.io/structured-merge-diff/v6 fieldpath (Set). NULL and an empty root
@@ -25,12 +25,12 @@ cJSON *fieldset_without(const cJSON *a, const cJSON *b);
 /* A copy with sorted keys; NULL: not a set of fields. */
 cJSON *fieldset_read(const cJSON *from_outside);
 
-/* Is the place of this node itself in the set? */
+/* Is the path of this node itself in the set? */
 bool fieldset_has(const cJSON *node);
 
-/* Attach `children` at `step` of `set`, and the place itself if `self`; nothing if neither. */
+/* Add `children` below `step`, and with `self` the step itself; nothing if neither. */
 void fieldset_add(cJSON *set, const char *step, cJSON *take_children, bool self);
-void fieldset_sort(cJSON *set); /* this level */
+void fieldset_sort(cJSON *set); /* the keys of this level only */
 
 /* Each field as text: ".spec.containers[name=\"a\"].image". */
 void fieldset_each(const cJSON *set, void (*use)(void *ctx, const char *path), void *ctx);

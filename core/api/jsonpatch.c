@@ -1,4 +1,4 @@
-/* Applies and makes JSON Patches: jsonpatch.h. */
+/* jsonpatch.c - applies and makes JSON Patches (api/jsonpatch.h). */
 #include "api/jsonpatch.h"
 
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "base/json_index.h"
 #include "base/str.h"
 
-/* Of one patch: bytes that it copies, siblings that its steps go past. */
+/* Limits of one patch: bytes that it copies, siblings that its steps pass. */
 enum { MAX_COPY = 3 * 1024 * 1024, MAX_SIBLINGS = 20000000 };
 
 /* "/a~1b" is the key "a/b". */
@@ -27,7 +27,7 @@ static char *unescape(struct arena *arena, const char *step)
 
 struct run {
 	struct arena arena;
-	size_t passed; /* siblings of the places so far */
+	size_t passed; /* siblings passed so far */
 };
 
 static void run_release(struct run *run)
@@ -55,7 +55,7 @@ static cJSON *child_at(const cJSON *parent, const char *step)
 	return cJSON_IsArray(parent) ? element(parent, step) : json_member(parent, step);
 }
 
-/* ERR_INVALID when something on the way is missing. */
+/* ERR_INVALID: a part of the path does not exist. */
 static int find(struct run *run, cJSON *doc, const char *path, struct place *ret,
 		struct error *err)
 {
@@ -168,7 +168,7 @@ static int test(const cJSON *node, const cJSON *want, const char *path, struct e
 	return error_set(err, ERR_INVALID, "testing value %.200s failed", path);
 }
 
-/* What steps add to what steps have added must not grow without a limit. */
+/* Limit the depth of the result: steps may add below values that steps added. */
 static int check_depth(const char *path, const cJSON *value, struct error *err)
 {
 	int levels = 0;
@@ -266,7 +266,7 @@ static void add_op(struct diff *d, const char *op, const cJSON *value)
 	cJSON_AddItemToArray(d->ops, step);
 }
 
-/* Returns the length to come back to. */
+/* Append a key to the path; returns the length to restore afterwards. */
 static size_t enter(struct diff *d, const char *key)
 {
 	size_t len = d->path.len;

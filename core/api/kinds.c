@@ -1,4 +1,4 @@
-/* The table of kinds and their resource names: kinds.h. */
+/* kinds.c - the table of kinds and their resource names (api/kinds.h). */
 #include "api/kinds.h"
 
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* last_applied.c - the annotation of `kubectl apply`: last_applied.h. */
+/* last_applied.c - the annotation of `kubectl apply` (api/last_applied.h). */
 #include "api/last_applied.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /*
- * last_applied.h - the annotation in which `kubectl apply` stores what it applied, as
+ * last_applied.h - the annotation in which `kubectl apply` stores its configuration, as
  * server-side apply by kubectl reads and updates it.
  *
  * Follows k8s.io/apimachinery pkg/util/managedfields (lastAppliedManager and
@@ -18,8 +18,8 @@
 struct node;
 
 /*
- * The fields of the annotation that `live` has with the same value; a field set, the
- * caller's. NULL: there is no annotation, or it is not an object of this version and
+ * The fields of the annotation that `live` has with the same value: a field set, owned by
+ * the caller. NULL: there is no annotation, or it is not an object of this version and
  * type.
  */
 cJSON *last_applied_fields(const struct node *type, const cJSON *live);

@@ -1,4 +1,4 @@
-/* Cuts managedFields, and unused lists, out of JSON text: managed.h. */
+/* managed.c - cuts managedFields, and unused lists, out of JSON text (api/managed.h). */
 #include "api/managed.h"
 
 #include <stdbool.h>
@@ -7,7 +7,7 @@
 
 enum { MAX_NAME = 63 };
 
-/* The end of the string that begins at p, behind its quote; or `end`. */
+/* The byte after the string that begins at p; or `end`. */
 static const char *skip_string(const char *p, const char *end)
 {
 	for (p++; p < end && *p != '"'; p++)
@@ -16,7 +16,7 @@ static const char *skip_string(const char *p, const char *end)
 	return p < end ? p + 1 : end;
 }
 
-/* How deep the text is nested where `to` stands. */
+/* The nesting depth of the text at `to`. */
 static int depth_at(const char *p, const char *to)
 {
 	int depth = 0;
@@ -33,7 +33,7 @@ static int depth_at(const char *p, const char *to)
 	return depth;
 }
 
-/* Behind the list that begins at p, or NULL. */
+/* The byte after the list that begins at p; NULL: the list has no end. */
 static const char *skip_list(const char *p, const char *end)
 {
 	int depth = 0;
@@ -53,9 +53,9 @@ static const char *skip_list(const char *p, const char *end)
 }
 
 /*
- * `key` is "\"name\":[". Within a string its quotes would be escaped: where it is found,
- * it is a key. Its object is metadata or spec when it is so deep, as all else of that
- * depth stands behind metadata and has other lists.
+ * `key` is "\"name\":[". Within a string its quotes would be escaped, so every match is a
+ * key. At this depth its object is metadata or spec, because all other members of that
+ * depth follow metadata and have other lists.
  */
 static size_t cut(char *text, size_t len, const char *key, int depth)
 {

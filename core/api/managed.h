@@ -1,8 +1,6 @@
 /*
- * managed.h - an object's metadata.managedFields, and other unused lists,
- * taken out of its text.
- *
- * They are half of what an API server sends: what is not parsed costs nothing.
+ * managed.h - remove metadata.managedFields, and other unused lists, from the text of an
+ * object before it is parsed. They are half of an API server's answers.
  */
 #ifndef API_MANAGED_H
 #define API_MANAGED_H
@@ -10,13 +8,12 @@
 #include <stddef.h>
 
 /*
- * In place; returns the new length. `depth` is how many '{' stand before the key:
- * 2 in an object, 3 in a watch event. Only text as apimachinery prints it, without
- * spaces, is looked into, and nothing is checked: what is not found, or is no JSON,
- * stays as it is, for json_parse().
+ * Edits the text in place; returns the new length. `depth`: the number of '{' before the
+ * key: 2 in an object, 3 in a watch event. Only text without spaces, as apimachinery
+ * prints it, is recognized; other text, valid or not, remains unchanged for json_parse().
  */
 size_t managed_cut(char *text, size_t len, int depth);
-/* The same of a list of that name (at most 63 bytes) in spec. */
+/* The same for a list of that name (at most 63 bytes) in spec. */
 size_t list_cut(char *text, size_t len, const char *name, int depth);
 
 #endif

@@ -1,4 +1,4 @@
-/* Updates managedFields, and applies objects: managers.h. */
+/* managers.c - updates managedFields, and applies objects (api/managers.h). */
 #include "api/managers.h"
 
 #include <stdlib.h>
@@ -184,7 +184,7 @@ static cJSON *stripped_fields(void)
 	return set;
 }
 
-/* set = take_set */
+/* Free *set and replace it by take_set. */
 static void replace(cJSON **set, cJSON *take_set)
 {
 	cJSON_Delete(*set);
@@ -343,7 +343,7 @@ void managers_update(const struct manager_of *by, const cJSON *live, cJSON *obj)
 	entries_before(by, live, obj, &es);
 	json_del(obj, JSON_PATH("metadata", "managedFields"));
 	if (!es.n && json_get(live, "metadata", "uid"))
-		return; /* the object is not tracked */
+		return; /* the object has no managedFields */
 	compare(by, live, obj, &c);
 	taken = fieldset_union(c.added, c.modified);
 	gone = fieldset_union(taken, c.removed);
@@ -452,14 +452,14 @@ static int by_name(const void *a, const void *b)
 	return strcmp((*x)->manager, (*y)->manager);
 }
 
-/* What kubectl may change of other managers: what it stored by client-side apply. */
+/* Fields that kubectl may change without a conflict: those of its client-side apply. */
 static cJSON *migrated(const struct manager_of *by, const cJSON *live)
 {
 	return str_eq(by->manager, KUBECTL_MANAGER) ? last_applied_fields(by->type, live)
 						    : NULL;
 }
 
-/* ERR_CONFLICT: others have some of these fields. */
+/* ERR_CONFLICT: other managers have some of these fields. */
 static int check_conflicts(const struct entries *es, const struct entry *own,
 			   const cJSON *contested, cJSON **ret_causes, struct error *err)
 {
@@ -495,7 +495,7 @@ static int check_conflicts(const struct entries *es, const struct entry *own,
 	return -1;
 }
 
-/* An untracked object: attribute its fields to "before-first-apply". */
+/* Attribute the fields of an object without managedFields to "before-first-apply". */
 static void track_before(const struct manager_of *by, const cJSON *live,
 			 struct entries *es)
 {

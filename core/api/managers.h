@@ -4,9 +4,9 @@
  *
  * There is one set of fields for each manager, operation, version and subresource. A
  * field that a manager applied before and now omits is removed, unless another manager
- * has it; changing a field of another manager is a conflict unless forced, which takes
- * the field over. No conflict: what kubectl changes of its own client-side apply
- * (last_applied.h).
+ * has it; changing a field of another manager is a conflict unless forced, which makes
+ * the field this manager's. It is no conflict if kubectl changes fields of its own
+ * client-side apply (last_applied.h).
  *
  * Follows sigs.k8s.io/structured-merge-diff/v6 merge (Updater) and k8s.io/apimachinery
  * pkg/util/managedfields. The only file with the keys of an entry.
@@ -46,7 +46,7 @@ MUST_CHECK int managers_apply(const struct manager_of *by, const cJSON *live,
 /* Are they equal except for the times of managedFields and the resourceVersion? */
 bool managers_same(const cJSON *a, const cJSON *b);
 
-/* What is wrong with an entry, or NULL. */
+/* The error of the first invalid entry, as the end of a sentence; NULL: all are valid. */
 const char *managers_fault(const cJSON *managed_fields);
 
 #endif

@@ -1,4 +1,4 @@
-/* Reads and writes metadata, the only file with its keys: meta.h. */
+/* meta.c - reads and writes metadata, the only file with its keys (api/meta.h). */
 #include "api/meta.h"
 
 #include <string.h>

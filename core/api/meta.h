@@ -32,7 +32,7 @@ bool meta_is_same(const cJSON *a, const cJSON *b); /* equal except for resourceV
  * NULL)?
  */
 bool meta_has_members(const cJSON *obj, const cJSON *wanted, const char *aside);
-bool meta_is_deleted(const cJSON *obj);         /* it has a deletionTimestamp */
+bool meta_is_deleted(const cJSON *obj);         /* has a deletionTimestamp */
 const cJSON *meta_finalizers(const cJSON *obj); /* or NULL */
 const cJSON *meta_controller(
 	const cJSON *obj);                /* its entry of ownerReferences, or NULL */
@@ -43,7 +43,7 @@ bool meta_is_controlled(const cJSON *obj,
 void meta_set_version(cJSON *obj, const char *version); /* a precondition of a write */
 void meta_set_uid(cJSON *obj, const char *uid);         /* likewise; NULL: none */
 
-/* {apiVersion, kind, metadata: {name, namespace}}; ns may be NULL. The caller's. */
+/* A new object, owned by the caller: apiVersion, kind, name, namespace (may be NULL). */
 cJSON *meta_new(const char *api_version, const char *kind, const char *ns,
 		const char *name);
 
@@ -64,11 +64,12 @@ void meta_drop_server_fields(cJSON *obj);
  * Go programs write it also where strict validation knows no such field.
  */
 void meta_drop_unset(cJSON *obj);
-void meta_drop_unset_times(cJSON *node); /* the second alone, at and below a node */
-/* Leave of metadata only names, uid, versions, deletion and owners. */
+void meta_drop_unset_times(
+	cJSON *node); /* only creationTimestamp: null, at and below a node */
+/* Reduce metadata to names, uid, versions, deletion and owners. */
 void meta_digest(cJSON *obj);
 
-/* The controller's owner reference to `owner`; nothing when owner has no uid. */
+/* Set the controller's owner reference to `owner`; no change if owner has no uid. */
 void meta_set_owner(cJSON *obj, const cJSON *owner);
 
 /*

@@ -1,4 +1,4 @@
-/* Checks names, labels and keys: names.h. */
+/* names.c - checks names, labels and keys (api/names.h). */
 #include "api/names.h"
 
 #include <string.h>

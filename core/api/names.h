@@ -1,9 +1,9 @@
 /*
- * names.h - the kinds of names that Kubernetes has.
+ * names.h - check names, labels and keys of Kubernetes objects.
  *
  * Follows k8s.io/apimachinery pkg/util/validation and pkg/api/validation. The
- * _fault functions return what is wrong, as the end of a sentence ("must ..."),
- * or NULL for a valid one.
+ * _fault functions return the error as the end of a sentence ("must ..."), or NULL
+ * for a valid name.
  */
 #ifndef API_NAMES_H
 #define API_NAMES_H

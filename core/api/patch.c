@@ -1,4 +1,4 @@
-/* Applies strategic merge patches: patch.h. */
+/* patch.c - applies strategic merge patches (api/patch.h). */
 #include "api/patch.h"
 
 #include <stdlib.h>
@@ -11,8 +11,8 @@
 #include "base/xmalloc.h"
 
 /*
- * The types whose fields have patch tags, and those on the way to them. Any
- * other field is ANY_TYPE: maps merge deep, lists are replaced.
+ * The types whose fields have patch tags, and the types that contain them. All others
+ * are ANY_TYPE: maps are merged recursively, lists are replaced.
  */
 enum patch_of {
 	ANY_TYPE,
@@ -78,13 +78,13 @@ static struct patch_field field_of(enum patch_of of, const char *name)
 #define ELEMENT_ORDER "$setElementOrder/"
 #define DELETE_VALUES "$deleteFromPrimitiveList/"
 
-/* The longest list to merge, no list of a pod is longer; the longest value of a key. */
+/* Limits: elements of a list to merge (no list of a pod has more), bytes of a key. */
 enum { MAX_ELEMENTS = 10000, MAX_IDENTITY = JSON_MAX_BYTES + 1 };
 
 static int merge_map(cJSON *doc, const cJSON *patch, enum patch_of type,
 		     struct error *err);
 
-/* In every map, those whose keys are the user's among them. */
+/* The $patch of a map, also of a map whose keys are the user's, such as labels. */
 static const char *directive_of(const cJSON *map)
 {
 	return json_str(map, DIRECTIVE);
@@ -127,8 +127,8 @@ static cJSON *taken_members(const cJSON *value, enum patch_of type)
 }
 
 /*
- * A patch's value for a place without a value: without nulls and directives. NULL if the
- * value itself is a directive.
+ * A patch's value for a field that the document lacks: without nulls and directives.
+ * NULL: the value itself is a directive.
  */
 static cJSON *taken(const cJSON *value, enum patch_of type)
 {
@@ -139,7 +139,7 @@ static cJSON *taken(const cJSON *value, enum patch_of type)
 
 /* ---- lists that merge ------------------------------------------------------------ */
 
-/* What identifies an element: the merge key's value, or the scalar itself. */
+/* The identity of an element: the merge key's value, or the scalar itself. */
 static const cJSON *identity(const cJSON *element, const char *key)
 {
 	return key ? json_get(element, key) : element;
@@ -192,8 +192,8 @@ static struct places places_of(const cJSON *list, const char *key)
 
 struct item {
 	cJSON *node;
-	size_t server; /* place of its key in the document's list, 0: it is new */
-	size_t patch;  /* place of its key in the patch (or $setElementOrder), 0: none */
+	size_t server; /* position of its key in the document's list; 0: new */
+	size_t patch;  /* position of its key in the patch or $setElementOrder; 0: none */
 	size_t number; /* among all items */
 };
 
@@ -212,7 +212,7 @@ static void items_release(struct items *items)
 }
 #define cleanup_items __attribute__((cleanup(items_release)))
 
-/* Every element a map with the merge key, or every one a scalar. */
+/* All elements must be maps with the merge key, or all scalars. */
 static int check_elements(const cJSON *list, const struct patch_field *f,
 			  struct error *err)
 {
@@ -238,8 +238,8 @@ static int check_elements(const cJSON *list, const struct patch_field *f,
 }
 
 /*
- * Elements of the patch that are directives: delete takes those of its key out
- * of the list, replace (anywhere) empties it first.
+ * Apply the elements of the patch that are directives: delete removes the elements with
+ * its key; replace (anywhere) empties the list first.
  */
 static int apply_element_directives(cJSON *list, const cJSON *patch,
 				    const struct patch_field *f, struct error *err)
@@ -326,7 +326,7 @@ static int by_patch(const void *a, const void *b)
 	return (*x)->number < (*y)->number ? -1 : 1;
 }
 
-/* By place in the document, where those that are new come last. */
+/* By position in the document; new elements last. */
 static int by_server(const void *a, const void *b)
 {
 	const struct item *const *x = a, *const *y = b;
@@ -485,7 +485,7 @@ static int merge_member(struct json_index *doc, const cJSON *patch, const cJSON 
 
 		buf_printf(&order, "%s%s", ELEMENT_ORDER, key);
 		if (json_get(patch, (const char *)order.data))
-			return 0; /* is merged already */
+			return 0; /* set_element_order() has merged the list */
 		return merge_list(existing, value, value, &f, err);
 	}
 	copy = cJSON_IsNull(value) ? NULL : taken(value, f.type);

@@ -1,4 +1,4 @@
-/* Reads objects and events of watches in protobuf: proto.h. */
+/* proto.c - reads objects and events of watches in protobuf (api/proto.h). */
 #include "api/proto.h"
 
 #include <string.h>

@@ -7,7 +7,7 @@
  *
  * An object is "k8s\0" and a runtime.Unknown (apimachinery, pkg/runtime). An event of a
  * watch is four bytes of length, most significant first, and a metav1.WatchEvent. Values
- * are those of the JSON encoding; strings and times that are empty are left out.
+ * are those of the JSON encoding; empty strings and times are omitted.
  *
  * ERR_FORMAT: not such an object, or truncated; ERR_LIMIT: beyond json_parse()'s limits.
  */
@@ -25,20 +25,20 @@ enum { PROTO_HEAD = 4 }; /* bytes of an event's length */
 
 enum proto_type {
 	PROTO_STRING,
-	PROTO_TEXT, /* a string, also when it is empty */
+	PROTO_TEXT, /* a string, even if empty */
 	PROTO_INT,
-	PROTO_NONZERO, /* an integer that is left out when it is 0 */
+	PROTO_NONZERO, /* an integer; omitted if 0 */
 	PROTO_BOOL,
-	PROTO_TRUE, /* a bool that is left out when it is false */
+	PROTO_TRUE, /* a bool; omitted if false */
 	PROTO_TIME,
 	PROTO_MICRO_TIME,
 	PROTO_MAP,           /* of strings */
 	PROTO_BYTES,         /* a map of bytes: base64 */
-	PROTO_STRINGS,       /* a list of them */
+	PROTO_STRINGS,       /* a list of strings */
 	PROTO_INT_OR_STRING, /* intstr.IntOrString */
 	PROTO_JSON,          /* metav1.FieldsV1 */
 	PROTO_OBJECT,        /* with `fields` */
-	PROTO_LIST,          /* of such objects */
+	PROTO_LIST,          /* of objects, with `fields` */
 };
 
 struct proto_field {
@@ -61,7 +61,7 @@ MUST_CHECK int proto_object(cJSON **ret, const void *data, size_t len,
 			    const struct proto_field *fields, struct error *err);
 
 size_t proto_length(const uint8_t head[PROTO_HEAD]);
-/* Without its head. {"type": ..., "object": ...} */
+/* An event without its length, as {"type": ..., "object": ...}; owned by the caller. */
 MUST_CHECK int proto_event(cJSON **ret, const void *data, size_t len,
 			   const struct proto_field *fields, struct error *err);
 

@@ -1,9 +1,9 @@
-/* The protobuf fields of objects that clients write: proto.h. */
+/* proto_kinds.c - the protobuf fields of objects that clients write (api/proto.h). */
 #include "api/proto.h"
 
 /*
- * Numbers are from k8s.io/api .../generated.proto; types.go says which fields are omitted
- * when empty. Status is included if its endpoint is served.
+ * Field numbers are from k8s.io/api .../generated.proto, omitempty is from types.go.
+ * Status is included if its endpoint is served.
  */
 
 /* ---- apimachinery/pkg/apis/meta/v1 ---- */

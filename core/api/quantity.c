@@ -1,4 +1,4 @@
-/* Parses, adds and prints quantities: quantity.h. */
+/* quantity.c - parses, adds and prints quantities (api/quantity.h). */
 #include "api/quantity.h"
 
 #include <stdio.h>
@@ -16,7 +16,7 @@
 static const struct suffix {
 	const char *text;
 	enum quantity_format format;
-	int exponent; /* of 10, or of 2 where the format is binary */
+	int exponent; /* of 10; of 2 if the format is binary */
 } suffixes[] = {
 	{ "", QUANTITY_DECIMAL_SI, 0 },   { "n", QUANTITY_DECIMAL_SI, -9 },
 	{ "u", QUANTITY_DECIMAL_SI, -6 }, { "m", QUANTITY_DECIMAL_SI, -3 },
@@ -36,7 +36,7 @@ static const char *suffix_text(enum quantity_format format, int exponent)
 	return "";
 }
 
-/* A number as it is written: [sign] whole [. fraction] suffix. */
+/* A number's text: [sign] whole [. fraction] suffix. */
 struct spelling {
 	bool negative;
 	const char *whole, *fraction;
@@ -116,9 +116,9 @@ static __int128 decimal_nano(const struct spelling *s, int exponent)
 }
 
 /*
- * The digits times 2^exponent units, in nano, rounded up. The fraction is
- * worked from its last digit: floor((floor(x) + k) / 10) = floor((x + k) / 10),
- * and any remainder on the way means that the whole is not exact.
+ * The digits times 2^exponent units, in nano, rounded up. The fraction is computed
+ * from its last digit: floor((floor(x) + k) / 10) = floor((x + k) / 10), and a
+ * remainder of any step means that the result is not exact.
  */
 static __int128 binary_nano(const struct spelling *s, int exponent)
 {
@@ -289,7 +289,7 @@ const char *quantity_text(const struct quantity *q, char buf[QUANTITY_TEXT_SIZE]
 	return print(buf, negative, v, suffix);
 }
 
-/* Upstream finds multiples of 1000 by the last digits. */
+/* Upstream decides by the last digits whether a number is a multiple of 1000. */
 static bool keeps_decimal(const struct spelling *s, int exponent)
 {
 	size_t n = s->n_whole + s->n_fraction;

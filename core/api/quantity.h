@@ -2,7 +2,7 @@
  * quantity.h - resource quantities, exactly.
  *
  * Follows k8s.io/apimachinery/pkg/api/resource (Quantity): decimal SI (n u m "" k M G T P
- * E), binary SI (Ki Mi Gi Ti Pi Ei), decimal exponent (e3, E3). Values are kept exactly
+ * E), binary SI (Ki Mi Gi Ti Pi Ei), decimal exponent (e3, E3). Values are stored exactly
  * in nano units as a 128-bit integer. Finer values are rounded away from zero. BinarySI
  * is capped at 2^63-1 as upstream's; the other formats at 10^28 units, where upstream has
  * no limit. The canonical form is upstream's: no fractional digits, the largest suffix
@@ -31,7 +31,7 @@ MUST_CHECK int quantity_parse(struct quantity *ret, const char *text, struct err
 /* From a document's node: a string, or a number as Kubernetes accepts it. */
 MUST_CHECK int quantity_of(struct quantity *ret, const cJSON *node, struct error *err);
 
-/* If `to` is zero it takes q's format. */
+/* Add q to `to`; a zero `to` gets q's format. */
 void quantity_add(struct quantity *to, const struct quantity *q);
 void quantity_mul(struct quantity *q, int64_t factor);
 int quantity_cmp(const struct quantity *a, const struct quantity *b); /* <0, 0, >0 */
@@ -44,9 +44,9 @@ enum { QUANTITY_TEXT_SIZE = 64 };
 const char *quantity_text(const struct quantity *q, char buf[QUANTITY_TEXT_SIZE]);
 
 /*
- * What Kubernetes' typed clients send for the node that q was read from: its own
- * text where their parser finds that near enough to canonical ("1.125", "+1",
- * "1E3"), else quantity_text(). The node's or buf.
+ * The text that Kubernetes' typed clients send for the node that q was read from: the
+ * node's own if their parser accepts it as canonical ("1.125", "+1", "1E3"), else
+ * quantity_text() in buf.
  */
 const char *quantity_sent(const struct quantity *q, const cJSON *node,
 			  char buf[QUANTITY_TEXT_SIZE]);

@@ -177,14 +177,14 @@ const struct rule_check *rule_find(const char *id)
 	return c->id ? c : NULL;
 }
 
-/* Its keys, or itself: equal elements have the same. */
+/* Equal elements have the same text: of the keys (LIST_MAP), or of the element itself. */
 static char *element_text(const struct node *list, const cJSON *element)
 {
 	return list->list == LIST_MAP ? node_keys_text(list, element)
 				      : json_text(element);
 }
 
-/* Mostly they are in the same order. Without regard to it, they are found by text. */
+/* Equal in any order. The common case, the same order, needs no search by text. */
 static bool sets_equal(const struct node *list, const cJSON *a, const cJSON *b)
 {
 	cleanup_map struct map in_b = { 0 };

@@ -1,9 +1,9 @@
 /*
  * schema.c - compile schema.yaml to nodes (api/schema.h, api/schema_node.h).
  *
- * Each definition becomes one node, shared by the places that refer to it, or copied
- * where a place adds to it. Unknown keywords are refused, so that a typo in the source
- * cannot disable a check.
+ * Each definition becomes one node, shared by all references to it, or copied for a
+ * reference that adds keywords. Unknown keywords are refused, so that a typo in the
+ * source cannot disable a check.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@
 static const struct node *compile(struct schema *schema, const cJSON *source,
 				  struct error *err);
 
-/* The value of one keyword, into the node. */
+/* A keyword; set() stores its value in the node. */
 struct keyword {
 	const char *name;
 	int (*set)(struct schema *schema, struct node *node, const cJSON *value,

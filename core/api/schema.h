@@ -29,14 +29,14 @@ MUST_CHECK int schema_load_texts(struct schema **ret, const struct schema_text *
 				 size_t n, struct error *err);
 void schema_free(struct schema *schema);
 
-/* Is it one of ours? (apiVersion and kind) */
+/* Has the schema this object's apiVersion and kind? */
 bool schema_knows(const struct schema *schema, const cJSON *obj);
 
 /*
  * Structural validation of what the user wrote, all errors at once: types, required,
  * enums, patterns, limits, duplicate list-map keys, the CEL rules (as functions),
  * metadata, and unknown fields (FIELD_UNKNOWN, "did you mean ..."). Defaults need not be
- * filled in. Paths and wording are the API server's; ours in addition: unknown fields,
+ * filled in. Paths and wording are the API server's, which does not report unknown fields
  * and integers beyond their format. With old != NULL also the transition rules ("field is
  * immutable"); unlike an API server, unchanged invalid fields are errors, too.
  */
@@ -47,7 +47,7 @@ void schema_validate(const struct schema *schema, const cJSON *obj, const cJSON 
 void schema_default(const struct schema *schema, cJSON *obj);
 void schema_prune(const struct schema *schema, cJSON *obj);
 
-/* The CustomResourceDefinition of "TrainJob", ...; the caller's. NULL: no such kind. */
+/* The CRD of "TrainJob" or another kind, owned by the caller. NULL: no such kind. */
 cJSON *schema_crd(const struct schema *schema, const char *kind);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * schema_check.c - validate an object; has the "did you mean" of fields (api/schema.h).
+ * schema_check.c - validate an object, with suggestions for fields (api/schema.h).
  *
  * Paths, types and wording follow the API server: kube-openapi
  * pkg/validation/validate and errors, apiextensions-apiserver
@@ -463,7 +463,7 @@ static void check_members(struct check *c, const struct at *at, const struct nod
 			unknown_field(c, &here, node, member);
 		else if (child == node->each && json_str(node->instead, here.key))
 			foreign_key(c, &here, json_str(node->instead, here.key));
-		if (child && !cJSON_IsNull(member)) /* else it counts as absent */
+		if (child && !cJSON_IsNull(member)) /* null counts as absent */
 			check_value(c, &here, child, member,
 				    json_index_get(&before, member->string));
 	}

@@ -50,7 +50,7 @@ static cJSON *expand(const struct schema *schema, const cJSON *source)
 	return copy;
 }
 
-/* Ids and places of rules are our own keys. */
+/* Remove `id` and `at` from rules: a CRD does not have these keys. */
 static void drop_ids(cJSON *node)
 {
 	cJSON *child, *rule;

@@ -25,7 +25,7 @@ static bool is_bad_null(const struct node *node, const cJSON *value)
 
 /*
  * A null that is not allowed counts as absent: it is replaced by the default or removed.
- * In a list it stays, and validation reports it.
+ * In a list it remains, and validation reports it.
  */
 static void fill_object(const struct node *node, cJSON *obj)
 {

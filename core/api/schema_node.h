@@ -1,10 +1,10 @@
 /*
  * schema_node.h - the schema in memory: private to core/api/schema*.c, rules.c.
  *
- * A `struct node` is one structural schema: a type of `definitions`, or a place
- * that refers to one and says more (its default, its rules). Nodes are shared
- * and never recursive; all of them live in the schema's arena, and what they
- * point to (texts, defaults) in the schema's document.
+ * A `struct node` is one structural schema: a type of `definitions`, or a reference to
+ * one with keywords of its own (default, rules). Nodes are shared and never recursive;
+ * all are in the schema's arena, and the texts and defaults that they point to in the
+ * schema's document.
  */
 #ifndef API_SCHEMA_NODE_H
 #define API_SCHEMA_NODE_H
@@ -36,10 +36,10 @@ struct pattern {
 	struct pattern *next;
 };
 
-/* One x-kubernetes-validations entry at one place. */
+/* One entry of a node's x-kubernetes-validations. */
 struct rule {
 	const char *id, *message;
-	const char *field;     /* fieldPath without its dot; NULL: the place itself */
+	const char *field;     /* fieldPath without its dot; NULL: the value itself */
 	const char *const *at; /* the keys down to the field to blame; NULL: none */
 	bool is_transition;    /* mentions oldSelf */
 	const struct rule_check *check;

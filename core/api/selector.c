@@ -1,4 +1,4 @@
-/* Parses and matches label and field selectors: selector.h. */
+/* selector.c - parses and matches label and field selectors (api/selector.h). */
 #include "api/selector.h"
 
 #include <string.h>

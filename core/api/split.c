@@ -1,4 +1,4 @@
-/* Splits the JSON of a list into its items as it arrives: split.h. */
+/* split.c - splits the JSON of a list into its items as it arrives (api/split.h). */
 #include "api/split.h"
 
 #include <string.h>
@@ -27,7 +27,7 @@ static void in_string(struct split *s, char c)
 	}
 }
 
-/* What a character outside of strings changes. */
+/* Update the state by a character outside of strings. */
 static void in_structure(struct split *s, char c)
 {
 	switch (c) {
@@ -66,7 +66,7 @@ static int item_done(struct split *s, struct error *err)
 	return rc;
 }
 
-/* Bytes of one kind are added in one piece: `from` is where the piece begins. */
+/* Consecutive bytes for the same buffer are added at once; `from` is the first. */
 int split_feed(struct split *s, const void *data, size_t len, struct error *err)
 {
 	const char *p = data, *end = p + len, *from = p;

@@ -1,11 +1,11 @@
 /*
- * split.h - the text of a list, as it arrives, into its objects and what is around
- * them: a list is never in memory as a whole.
+ * split.h - split the text of a list, as it arrives, into its items and the text around
+ * them, so that a list is never in memory as a whole.
  *
- * The objects are the elements of the array that is the list's member "items"; what
- * is around them is the list with those left out. Nothing is checked here: each
- * object and the rest are for json_parse(). What is no list comes out as some text
- * that does not parse, or has no objects.
+ * The items are the elements of the array "items" of the list; the text around them is
+ * the list without its items. Nothing is validated: the caller passes each item and the
+ * rest to json_parse(). Text that is not a list results in no items, or in text that
+ * does not parse.
  */
 #ifndef API_SPLIT_H
 #define API_SPLIT_H
@@ -16,19 +16,19 @@
 
 struct split {
 	struct buf item, around; /* set their max; release them at the end */
-	/* an object is whole, and may be written into; -1 with err to end it all */
+	/* Called with each complete item, which may be modified; -1 with err: stop. */
 	int (*on_item)(void *ctx, char *text, size_t len, struct error *err);
 	void *ctx;
-	/* where we are */
+	/* the state of the parser */
 	int depth;
 	bool in_string, escaped;
-	bool in_items; /* within that array */
-	char key[8];   /* the last string at depth 1, if it is a short one */
+	bool in_items; /* within the array "items" */
+	char key[8];   /* the last string at depth 1, if it is short */
 	size_t key_len;
 };
 
 MUST_CHECK int split_feed(struct split *s, const void *data, size_t len,
 			  struct error *err);
-void split_reset(struct split *s); /* for another list; keeps the memory */
+void split_reset(struct split *s); /* for another list; reuses the memory */
 
 #endif

@@ -1,4 +1,4 @@
-/* Merges and compares objects by the structure of their type: typed.h. */
+/* typed.c - merges and compares objects by the structure of their type (api/typed.h). */
 #include "api/typed.h"
 
 #include <stdlib.h>
@@ -40,7 +40,7 @@ static bool is_structure_field(const struct node *type, const char *name)
 	return type && node_prop(type, name);
 }
 
-/* Is it a single value (atomic)? */
+/* Is `value` atomic: merged and owned as a single value? */
 static bool is_atomic(const struct node *type, const cJSON *value)
 {
 	if (cJSON_IsObject(value))
@@ -144,7 +144,7 @@ static bool is_empty_map(const cJSON *value)
 	return cJSON_IsNull(value) || (cJSON_IsObject(value) && !value->child);
 }
 
-/* The fields below a value; *ret_self: is its place itself a field? */
+/* The fields below a value; *ret_self: is the value itself a field? */
 static cJSON *fields_of(const struct node *type, const cJSON *value, bool *ret_self)
 {
 	cJSON *set = cJSON_CreateObject();
@@ -316,7 +316,7 @@ struct list_merge {
 	const struct node *element;
 	struct side live, config;
 	struct map merged; /* steps of config that are in `out` */
-	size_t shared;     /* the next of config's elements that live has, too */
+	size_t shared;     /* the next of config's elements that is also in live */
 	cJSON *out;
 };
 
@@ -340,7 +340,7 @@ static void take_config(struct list_merge *m)
 						  : json_dup(config));
 }
 
-/* Is it an element of both, but not the next one in config's order? */
+/* Is the element in both lists, but not the next one in config's order? */
 static bool comes_later(struct list_merge *m, const char *live)
 {
 	const char *shared = next_shared(m);

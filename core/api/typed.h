@@ -20,7 +20,7 @@ struct node;
 const struct node *typed_of(const struct schema *schema, const char *api_version,
 			    const char *kind);
 
-/* All fields of `value`; a field set. */
+/* All fields of `value`: a field set, owned by the caller. */
 cJSON *typed_fields(const struct node *type, const cJSON *value);
 
 struct typed_changes {
@@ -31,7 +31,7 @@ void typed_compare(const struct node *type, const cJSON *before, const cJSON *af
 void typed_changes_release(struct typed_changes *c);
 #define cleanup_typed_changes __attribute__((cleanup(typed_changes_release)))
 
-/* `config` over `live`; the caller's. */
+/* `config` merged over `live`; owned by the caller. */
 cJSON *typed_merge(const struct node *type, const cJSON *live, const cJSON *config);
 
 /*

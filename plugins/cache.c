@@ -1,13 +1,13 @@
 /*
- * cache.c - run the data cache in pods of the job (plugin.h, cache_names.h).
+ * cache.c - run the data cache in pods of the job (trainer/plugin.h).
  *
- * Ours; upstream's initializer makes a LeaderWorkerSet (core/client/cache_start.c), and a
- * runtime without CACHE_ANNOTATION still does. Here the pods of the job labelled
- * dataset-initializer are the cache: index 0 is the head. They run while the nodes read,
- * so nodes wait for them to be Ready, and the JobSet succeeds with its nodes. Clients of
- * upstream's find the head by the same Service, "<TrainJob>-cache-service".
+ * Not in upstream, whose initializer creates a LeaderWorkerSet, as ours does for a
+ * runtime without CACHE_ANNOTATION (core/client/cache_start.c). Here the pods of the job
+ * labelled dataset-initializer are the cache: index 0 is the head. They run while the
+ * nodes read, so nodes wait until they are Ready, and the JobSet succeeds with its nodes.
+ * Upstream's clients find the head by the same Service, "<TrainJob>-cache-service".
  *
- * The settings are those of the initializer's variables that the Python SDK sets.
+ * The settings are the initializer's variables that the Python SDK sets.
  */
 #include "api/meta.h"
 #include "api/quantity.h"
@@ -26,7 +26,7 @@
 #define ENV_PATH "spec.initializer.dataset.env"
 
 enum {
-	DEFAULT_SIZE = 3, /* upstream's */
+	DEFAULT_SIZE = 3, /* as in upstream */
 	WORKERS_MAX = 256 * 1024,
 };
 
@@ -140,7 +140,7 @@ static int add_workers(struct info *info, const struct pod_set *ps, cJSON *conta
 	return 0;
 }
 
-/* Head and workers share a template, whose size is the workers'. */
+/* Head and workers share a pod template; it gets the resources of a worker. */
 static void set_resources(const cJSON *tj, cJSON *container)
 {
 	const struct {

@@ -1,4 +1,4 @@
-/* Builds objects, keys and refusals for several plugins: common.h. */
+/* common.c - objects, keys and refusals for several plugins (plugins/common.h). */
 #include "plugins/common.h"
 
 #include <string.h>

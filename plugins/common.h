@@ -10,12 +10,12 @@
 cJSON *add_object(cJSON *objects, const cJSON *tj, const char *api_version,
 		  const char *kind, const char *suffix);
 
-/* The name of such an object, in the arena. */
+/* The name that add_object() gives for that suffix, in the arena. */
 const char *object_name(struct info *info, const char *suffix);
 
 /*
- * *ret: the existing object, or NULL if it is absent or the pipeline runs without a
- * cluster.
+ * *ret: the existing object, owned by env, or NULL if it is absent or the pipeline runs
+ * without a cluster.
  */
 MUST_CHECK int object_find(const struct plugin_env *env, const struct object_ref *ref,
 			   const cJSON **ret, struct error *err);

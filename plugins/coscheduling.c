@@ -1,5 +1,5 @@
 /*
- * coscheduling.c - add the PodGroup of scheduler-plugins (plugin.h, podgroup.h).
+ * coscheduling.c - add the PodGroup of scheduler-plugins (trainer/plugin.h).
  *
  * Follows upstream's plugins/coscheduling.
  */

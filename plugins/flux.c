@@ -1,10 +1,9 @@
 /*
- * flux.c - run the command in a Flux instance over the nodes (plugin.h).
+ * flux.c - run the command in a Flux instance over the nodes (trainer/plugin.h).
  *
- * Follows upstream's plugins/flux in all that its scripts decide: hosts, tasks,
- * resources, addresses, paths. An init container brings Flux into the pod (a "view",
- * copied to an emptyDir); the main container starts a broker on every node, and the first
- * one runs the command.
+ * Follows upstream's plugins/flux in hosts, tasks, resources, addresses and paths. An
+ * init container copies Flux (a "view") to an emptyDir of the pod; the main container
+ * starts a broker on every node, and the first node runs the command.
  */
 #include <inttypes.h>
 
@@ -23,7 +22,7 @@
 #define CURVE_SUFFIX  "-flux-curve"
 #define CONFIG_DIR    "/etc/flux-config"
 
-/* Defaults of settings that a variable of the job or the runtime may change. */
+/* Settings with defaults, which a variable of the job or the runtime overrides. */
 enum setting { VIEW_IMAGE, NETWORK_DEVICE, QUEUE_POLICY, N_SETTINGS };
 static const struct {
 	const char *name, *value;
@@ -40,7 +39,7 @@ static const char *setting(struct info *info, const cJSON *tj, enum setting whic
 	const cJSON *given = json_find_const(tj_env(tj), "name", name);
 	const char *value = env_value(tj_env(tj), name);
 
-	if (given) /* even without a value, as upstream has it */
+	if (given) /* even without a value, as in upstream */
 		return value ? value : "";
 	value = env_value(container_env(info_trainer_container(info)), name);
 	return value && *value ? value : settings[which].value;
@@ -145,7 +144,7 @@ static int enforce_ml_policy(const struct plugin_env *env, struct info *info,
 	info_set_plain_nodes(info, tj);
 	info_set_command(info, words("/bin/bash", CONFIG_DIR "/entrypoint.sh",
 				     wrapped_command(info, tj)));
-	info->args_used = true; /* keep the runtime's in place */
+	info->args_used = true; /* the runtime's args remain */
 	if (!ps)
 		return 0;
 	add_volumes(info, ps->pod_spec);
@@ -224,7 +223,7 @@ static int add_curve(const struct plugin_env *env, struct info *info, const cJSO
 	if (object_find(env, &ref, &old, err))
 		return -1;
 	if (old)
-		return 0; /* made once, from random bytes only */
+		return 0; /* random: created once, never changed */
 	if (!env->keys)
 		return error_set(err, ERR_INVALID, "no source of CURVE keys");
 	if (env->keys->curve(env->keys->ctx, &info->arena, public_z85, secret_z85, err))

@@ -1,10 +1,10 @@
-/* The shell scripts of Flux's pods: flux_scripts.h. */
+/* flux_scripts.c - the shell scripts of Flux's pods (plugins/flux_scripts.h). */
 #include "plugins/flux_scripts.h"
 
 /*
  * /mnt/flux is an emptyDir shared by both containers: config/ is written by the
- * installer, view/ and software/ hold a copy of the image's Flux. The paths are
- * those that Flux's views are built for.
+ * installer, view/ and software/ hold a copy of the image's Flux. Flux's views are built
+ * for these paths.
  */
 void flux_init_script(struct buf *out, const struct flux_facts *f)
 {

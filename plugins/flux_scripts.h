@@ -6,19 +6,19 @@
 
 /* The parameters of the scripts. */
 struct flux_facts {
-	const char *device;       /* "eth0": where brokers listen */
+	const char *device;       /* brokers listen there: "eth0" */
 	const char *queue_policy; /* "fcfs" */
-	const char *domain;       /* of the pods' full names */
-	const char *hosts;        /* "job-node-0-[0-3]": all brokers */
-	const char *lead;         /* "job-node-0-0": the one that runs the command */
-	const char *flags;        /* of `flux run`: "-N 4 -n 8" */
-	const char *resources;    /* of `flux R encode`: "--cores=0-1" */
+	const char *domain;       /* the domain of the pods' names */
+	const char *hosts;        /* all brokers: "job-node-0-[0-3]" */
+	const char *lead;         /* runs the command: "job-node-0-0" */
+	const char *flags;        /* for `flux run`: "-N 4 -n 8" */
+	const char *resources;    /* for `flux R encode`: "--cores=0-1" */
 };
 
-/* The installer's script: write the configuration, copy Flux. */
+/* Appends the init container's script: write the configuration, copy Flux. */
 void flux_init_script(struct buf *out, const struct flux_facts *f);
 
-/* The main container's script: start the broker, and on the lead the command ("$@"). */
+/* Appends the main container's script: start the broker, the lead also the command "$@". */
 void flux_entrypoint_script(struct buf *out, const struct flux_facts *f);
 
 #endif

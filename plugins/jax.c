@@ -1,5 +1,5 @@
 /*
- * jax.c - set JAX_* variables for jax.distributed (plugin.h).
+ * jax.c - set JAX_* variables for jax.distributed (trainer/plugin.h).
  *
  * Follows upstream's plugins/jax. The job's own variables are added later, with the
  * JobSet, and override these.

@@ -1,5 +1,5 @@
 /*
- * jobset.c - build the JobSet, and the TrainJob's status from it (plugin.h).
+ * jobset.c - build the JobSet, and the TrainJob's status from it (trainer/plugin.h).
  *
  * Follows upstream's plugins/jobset. Applies spec.initializer and spec.trainer to the
  * template that the other plugins have edited.
@@ -60,7 +60,7 @@ static void apply_trainer_env(const struct info *info, const struct pod_set *ps,
 		container_merge_env(node, tj_env(tj));
 }
 
-/* Nothing can be put before an image's own command, which is unknown here. */
+/* Prepend ps->runner to the command. An image's own command is unknown: left as it is. */
 static void apply_runner(const struct pod_set *ps)
 {
 	cJSON *node = pod_container(ps->pod_spec, NODE);

@@ -1,9 +1,9 @@
 /*
- * kai.c - labels and annotations for the KAI scheduler (plugin.h).
+ * kai.c - labels and annotations for the KAI scheduler (trainer/plugin.h).
  *
- * Ours; upstream's guide promises it. KAI's pod grouper makes the PodGroup from the
- * JobSet and its pods, ignoring the TrainJob, so its labels and annotations are copied to
- * them.
+ * Not in upstream's code, but in its guide. KAI's pod grouper builds the PodGroup from
+ * the JobSet and its pods, and ignores the TrainJob: so the TrainJob's labels and
+ * annotations for KAI are copied to them.
  */
 #include "api/meta.h"
 #include "base/str.h"

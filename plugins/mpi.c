@@ -1,15 +1,15 @@
 /*
- * mpi.c - give mpirun a host file, variables and ssh to the nodes (plugin.h).
+ * mpi.c - give mpirun a host file, variables and ssh to the nodes (trainer/plugin.h).
  *
  * Follows upstream's plugins/mpi, keyed as there on the jobs called "node" and
  * "launcher". Intel MPI and MPICH, which upstream does not have, follow the MPI Operator
  * (v2beta1).
  *
  * The command line of mpirun is the job's or the runtime's command; its options are given
- * as variables (flavors[]). Ours: MPI_ANNOTATION replaces ssh by mpi-launch and,
- * depending on its value, the nodes' sshd by mpi-worker; then `mpi-launch --watch`
- * precedes the command (pre_build_sync(), and apply_runner() in jobset.c). Without it all
- * objects equal upstream's.
+ * as variables (flavors[]). Not in upstream: MPI_ANNOTATION replaces ssh by mpi-launch
+ * and, depending on its value, the nodes' sshd by mpi-worker; then `mpi-launch --watch`
+ * precedes the command (pre_build_sync(), and apply_runner() in jobset.c). Without the
+ * annotation all objects equal upstream's.
  */
 #include <inttypes.h>
 
@@ -33,7 +33,7 @@
 enum {
 	HOSTFILE_MAX = 1024 * 1024, /* the limit of a ConfigMap */
 	WORKER_PORT = 2222,
-	PROBE_SECONDS = 2, /* poll often: the launcher may depend on it */
+	PROBE_SECONDS = 2, /* short: the launcher may wait for the nodes to be Ready */
 };
 
 #define AGENT        CARRY_PATH "/mpi-launch"
@@ -44,17 +44,17 @@ enum {
 #define PORT_ENV     "KFTRAINER_MPI_PORT"
 #define TIMEOUT_ENV  "KFTRAINER_MPI_TIMEOUT"
 
-/* A variable for mpirun, if its agent is ssh, ours, or either. */
+/* A variable for mpirun, and the agents with which it is set: ssh, mpi-launch, both. */
 enum agent { SSH = 1, OURS = 2, EITHER = SSH | OURS };
 struct mpi_env {
 	enum agent agent;
-	const char *name, *value; /* value NULL: the slots */
+	const char *name, *value; /* value NULL: the number of slots */
 };
 
 /*
- * Open MPI 4 (OMPI_) and 5 (PRTE_): in 5, mpirun translates none of the old names, and
- * what it passes on to the nodes must not contain '='. Its keep_fqdn_hostnames is false:
- * else it takes the launcher's own name for that of another host.
+ * Open MPI 4 (OMPI_) and 5 (PRTE_): mpirun of 5 translates none of the old names, and
+ * values that it passes on to the nodes must not contain '='. keep_fqdn_hostnames is
+ * false in 5: otherwise mpirun treats the launcher's own name as another host.
  */
 static const struct mpi_env open_mpi[] = {
 	{ EITHER, "OMPI_MCA_orte_default_hostfile", HOSTFILE_DIR "/" HOSTFILE },
@@ -68,7 +68,7 @@ static const struct mpi_env open_mpi[] = {
 	{ OURS, "PRTE_MCA_plm_ssh_agent", AGENT },
 	{ 0 },
 };
-/* Ignores the slots of a host file. */
+/* Intel MPI ignores the slots of a host file. */
 static const struct mpi_env intel[] = {
 	{ EITHER, "I_MPI_HYDRA_HOST_FILE", HOSTFILE_DIR "/" HOSTFILE },
 	{ EITHER, "I_MPI_PERHOST", NULL },
@@ -77,7 +77,7 @@ static const struct mpi_env intel[] = {
 	{ OURS, "I_MPI_HYDRA_BOOTSTRAP_EXEC", AGENT },
 	{ 0 },
 };
-/* With an rsh agent it does not pace itself for sshd's MaxStartups. */
+/* MPICH: with an rsh agent, mpirun does not pace itself for sshd's MaxStartups. */
 static const struct mpi_env mpich[] = {
 	{ EITHER, "HYDRA_HOST_FILE", HOSTFILE_DIR "/" HOSTFILE },
 	{ SSH, "HYDRA_LAUNCHER_EXTRA_ARGS", SSH_ARGS },
@@ -99,7 +99,7 @@ struct mpi_flavor {
 	const char *name;
 	const struct mpi_env *env;
 	const char *const *reserved; /* NULL: none */
-	const char *separator; /* format of a host file's line, from host and slots */
+	const char *separator; /* format of a host file's line, with host and slots */
 	bool calls_back;       /* nodes connect to the launcher's short name */
 	bool in_tree; /* nodes start other nodes, also mpirun's own unless it is the first */
 };
@@ -142,9 +142,7 @@ static int make_plan(struct plan *ret, const struct plugin_env *env, struct info
 	return mpi_transport(&ret->transport, info->annotations, err);
 }
 
-/*
- * Processes on a node: the job's; else the runtime's, where 1 means the number of GPUs.
- */
+/* Processes on a node: the job's, else the runtime's; 1 there means the number of GPUs. */
 static int64_t slots(const struct plan *p)
 {
 	int64_t n = tj_num_proc_per_node(p->tj), gpus;
@@ -155,7 +153,7 @@ static int64_t slots(const struct plan *p)
 	if (n != 1)
 		return n;
 	gpus = info_gpus(p->info, NODE);
-	if (gpus == 0) /* upstream gives resourcesPerNode to the trainer's job alone */
+	if (gpus == 0) /* upstream applies resourcesPerNode only to the trainer's job */
 		gpus = info_gpus(p->info, NULL);
 	return gpus > 1 ? gpus : 1;
 }
@@ -257,7 +255,7 @@ static void set_env(const struct plan *p, cJSON *c)
 	}
 }
 
-/* `c`: the container "node", or NULL. */
+/* c: the container "node", or NULL. */
 static void edit_launcher(const struct plan *p, struct pod_set *ps, cJSON *c)
 {
 	pod_set_volume(ps->pod_spec, hostfile_volume(p->info));
@@ -276,7 +274,7 @@ static const char *env_given(const struct plan *p, const cJSON *c, const char *n
 			 name);
 }
 
-/* Where mpi-worker listens. */
+/* The port of mpi-worker. */
 static int worker_port(const struct plan *p, const cJSON *c)
 {
 	const char *given = env_given(p, c, PORT_ENV);
@@ -411,7 +409,7 @@ static cJSON *wait_container(const struct plan *p, const struct pod_set *ps,
 static const char *const watch[] = { AGENT, "--watch", HOSTFILE_DIR "/" HOSTFILE, "--",
 				     NULL };
 
-/* The last init container, so that other plugins' run meanwhile. */
+/* The container that waits is the last: nodes start while the other plugins' run. */
 static int pre_build_sync(const struct plugin_env *env, struct info *info,
 			  const cJSON *tj, struct error *err)
 {
@@ -438,8 +436,8 @@ static int pre_build_sync(const struct plugin_env *env, struct info *info,
 /* ---- objects ---- */
 
 /*
- * With our agent, list the launcher by its own name, which always resolves: MPICH and
- * Intel MPI take any other name for another host.
+ * With mpi-launch, list the launcher by its own name, which always resolves: MPICH and
+ * Intel MPI treat any other name as another host.
  */
 static void add_hosts(const struct plan *p, const struct pod_set *ps, struct buf *out)
 {
@@ -499,7 +497,7 @@ static int add_keys(const struct plugin_env *env, struct info *info, const cJSON
 	if (object_find(env, &ref, &old, err))
 		return -1;
 	if (old)
-		return 0; /* a key is made once */
+		return 0; /* a key is created once */
 	if (!env->keys)
 		return error_set(err, ERR_INVALID, "no source of ssh keys");
 	if (env->keys->ssh(env->keys->ctx, &info->arena, &private_pem, &authorized_key,

@@ -1,10 +1,10 @@
 /*
- * paddle.c - set PADDLE_* variables for paddle.distributed.launch (plugin.h).
+ * paddle.c - set PADDLE_* variables for paddle.distributed.launch (trainer/plugin.h).
  *
- * Ours: upstream has no such policy. Acts on a plain mlPolicy where the runtime's label
- * LABEL_FRAMEWORK says so, which upstream's CRDs store. The trainers are the job node;
- * with a job ps there are parameter servers, too, as in Training Operator V1. A container
- * that has a PADDLE_MASTER is left alone.
+ * Upstream has no such policy. Applies to a runtime whose label LABEL_FRAMEWORK names the
+ * framework, and whose mlPolicy names none: upstream's CRDs accept both. The trainers are
+ * the job node; a job ps has the parameter servers, as in Training Operator V1. A
+ * container that has a PADDLE_MASTER is not changed.
  */
 #include "base/str.h"
 #include "plugins/common.h"
@@ -13,10 +13,10 @@
 #include "trainer/peers.h"
 #include "trainer/podspec.h"
 
-#define PORT_NAME "master" /* V1's */
+#define PORT_NAME "master" /* as in V1 */
 #define SERVERS   "ps"
 
-/* Servers first: the first one is the master. False: no such peers. */
+/* Servers come first: the first peer is the master. False: this job has no such peers. */
 static bool find_peers(struct info *info, struct peers *p)
 {
 	static const char *const jobs[] = { SERVERS, NODE };

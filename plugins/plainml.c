@@ -1,8 +1,8 @@
 /*
- * plainml.c - no framework: set the number of nodes and the job's variables (plugin.h).
+ * plainml.c - no framework: set the nodes and the job's variables (trainer/plugin.h).
  *
- * Follows upstream's plugins/plainml, which also acts for XGBoost and Flux: here these
- * call info_set_plain_nodes() themselves.
+ * Follows upstream's plugins/plainml, which also applies to XGBoost and Flux: here those
+ * plugins call info_set_plain_nodes() themselves.
  */
 #include "plugins/plugins.h"
 

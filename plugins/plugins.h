@@ -3,9 +3,9 @@
  *
  * The order of the rows is the order within every phase:
  *
- * - torchtune after torch, which counts the processes.
- * - Objects come in this order too: ConfigMaps and Secrets, which pods refer
- *   to, then the PodGroup, and the JobSet last.
+ * - torchtune follows torch, which sets the number of processes.
+ * - Objects are in this order, too: ConfigMaps and Secrets, to which pods refer, then
+ *   the PodGroup, and the JobSet last.
  */
 #ifndef PLUGINS_PLUGINS_H
 #define PLUGINS_PLUGINS_H

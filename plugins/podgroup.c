@@ -1,4 +1,4 @@
-/* Builds the PodGroup of a gang: podgroup.h. */
+/* podgroup.c - build the PodGroup of a gang (plugins/podgroup.h). */
 #include "plugins/podgroup.h"
 
 #include "plugins/common.h"

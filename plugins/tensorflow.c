@@ -1,10 +1,10 @@
 /*
- * tensorflow.c - set TF_CONFIG for tf.distribute (plugin.h).
+ * tensorflow.c - set TF_CONFIG for tf.distribute (trainer/plugin.h).
  *
- * Ours: upstream has no such policy. Acts on a plain mlPolicy where the runtime's label
- * LABEL_FRAMEWORK says so, which upstream's CRDs store. The jobs chief, master, ps, node
- * (or worker) and evaluator are TensorFlow's tasks, as in Training Operator V1; a job
- * of one pod gets nothing, and an existing TF_CONFIG is kept.
+ * Upstream has no such policy. Applies to a runtime whose label LABEL_FRAMEWORK names the
+ * framework, and whose mlPolicy names none: upstream's CRDs accept both. The jobs chief,
+ * master, ps, node (or worker) and evaluator are TensorFlow's tasks, as in Training
+ * Operator V1. A TrainJob with one pod gets no TF_CONFIG; an existing one is not changed.
  */
 #include "api/meta.h"
 #include "base/str.h"
@@ -14,7 +14,7 @@
 #include "trainer/peers.h"
 #include "trainer/podspec.h"
 
-#define PORT_NAME "tfjob-port" /* V1's */
+#define PORT_NAME "tfjob-port" /* as in V1 */
 
 static cJSON *container_of(const struct pod_set *ps)
 {

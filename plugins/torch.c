@@ -1,8 +1,8 @@
 /*
- * torch.c - set PET_* variables for torchrun (plugin.h, torch.h).
+ * torch.c - set PET_* variables for torchrun (trainer/plugin.h, plugins/torch.h).
  *
- * Follows upstream's plugins/torch. Without spec.trainer the main container gets nothing;
- * the containers of envInjection always get their variables.
+ * Follows upstream's plugins/torch. Without spec.trainer the main container gets no
+ * variables; the containers of envInjection always get theirs.
  */
 #include "plugins/torch.h"
 
@@ -33,7 +33,7 @@ struct torch_plan torch_plan(struct info *info, const cJSON *tj)
 	else if (plan.gpus == 0)
 		plan.procs = cpus > 1 ? cpus : 1;
 	else if (resources_gpus(resources) == 0)
-		plan.procs = plan.gpus; /* claimed */
+		plan.procs = plan.gpus; /* GPUs of resource claims */
 	return plan;
 }
 
@@ -131,7 +131,7 @@ static int enforce_ml_policy(const struct plugin_env *env, struct info *info,
 	if (tj_trainer(tj) && node) {
 		container_merge_env(node, tj_env(tj));
 		set_nodes_env(node, &plan);
-		if (!is_torchtune(tj)) /* which has --rdzv_endpoint */
+		if (!is_torchtune(tj)) /* torchtune has --rdzv_endpoint */
 			set_master_env(info, node);
 		container_add_port(node, TRAINER_PORT);
 	}

@@ -1,8 +1,8 @@
 /*
- * torchtune.c - give `tune run` the recipe and config of the job (plugin.h, torch.h).
+ * torchtune.c - give `tune run` the recipe and config of the job (trainer/plugin.h).
  *
- * Follows upstream's plugins/torch (torchtune.go) and KEP-2401. The model is in
- * the runtime's name: torchtune-llama3.2-1b is llama3_2/1B.
+ * Follows upstream's plugins/torch (torchtune.go) and KEP-2401. The runtime's name
+ * contains the model: torchtune-llama3.2-1b is llama3_2/1B.
  */
 #include <ctype.h>
 #include <string.h>
@@ -60,7 +60,7 @@ static const char *model_of(struct arena *arena, const cJSON *tj)
 	return arena_printf(arena, "%s/%s", part[1], part[2]);
 }
 
-/* Is there an argument key=value with this in the key and a true value? */
+/* Is there an argument KEY=VALUE whose key contains `config` and whose value is true? */
 static bool switched_on(struct arena *arena, const cJSON *args, const char *config)
 {
 	const cJSON *arg;
@@ -105,7 +105,7 @@ static struct tune tune_of(struct arena *arena, const cJSON *tj,
 		.one_device = plan->nodes == 1 && (plan->procs == 1 || plan->gpus == 1),
 		.many_nodes = plan->nodes > 1,
 	};
-	/* LoRA works on a single node only; validation refuses more. */
+	/* LoRA supports a single node; validation refuses more. */
 	enum method m = plan->nodes == 1 ? t.method : FULL;
 	const char *devices = t.one_device ? "_single_device" : "";
 
@@ -123,7 +123,7 @@ static const char *config_key(struct arena *arena, const char *arg)
 
 /* ---- admission ---- */
 
-/* spec.trainer[key] as a number. */
+/* Add an error at spec.trainer[key]. */
 static void refuse(struct field_errors *errs, const cJSON *tj, const char *key,
 		   const char *detail)
 {

@@ -1,10 +1,10 @@
 /*
- * trainjobstatus.c - let training processes report progress (plugin.h).
+ * trainjobstatus.c - let training processes report progress (trainer/plugin.h).
  *
  * Follows upstream's plugins/trainjobstatus (feature gate TrainJobStatus): every
  * container of the trainer gets the status server's address, its CA and a token that is
- * good for this TrainJob only. Ours: initializers that run our command get them, too, to
- * report the download's progress.
+ * valid for this TrainJob only. Not in upstream: initializers that run our command get
+ * them, too, to report the download's progress.
  */
 #include "api/meta.h"
 #include "base/str.h"
@@ -18,7 +18,7 @@
 
 enum { TOKEN_SECONDS = 3600 };
 
-/* Below the API group: the path of the endpoint and the token's audience. */
+/* The endpoint's path from the API group on, which is also the token's audience. */
 static const char *endpoint(struct info *info)
 {
 	return arena_printf(&info->arena,
@@ -58,7 +58,7 @@ static bool is_any(const cJSON *c)
 	return true;
 }
 
-/* Not for upstream's images, which do not report. */
+/* Upstream's initializer images do not report progress; our command does. */
 static bool runs_our_command(const cJSON *c)
 {
 	const cJSON *arg;

@@ -1,5 +1,5 @@
 /*
- * volcano.c - add Volcano's PodGroup (plugin.h, podgroup.h).
+ * volcano.c - add Volcano's PodGroup (trainer/plugin.h).
  *
  * Follows upstream's plugins/volcano. The queue comes from an annotation of the
  * runtime's template (a runtimePatch may set it), the priority class from the
@@ -16,7 +16,7 @@
 #define GROUP_ANNOTATION "scheduling.k8s.io/group-name"
 #define QUEUE_ANNOTATION "scheduling.volcano.sh/queue-name"
 
-/* Built into Kubernetes, without an object. */
+/* Priority classes that always exist. */
 static const char *const built_in_classes[] = { "system-cluster-critical",
 						"system-node-critical", NULL };
 

@@ -1,9 +1,9 @@
 /*
- * workspace.c - unpack the submitted directory in training pods (plugin.h).
+ * workspace.c - unpack the submitted directory in training pods (trainer/plugin.h).
  *
- * Ours; upstream has nothing like it. Each pod gets a copy of its own, so that ranks do
- * not write into each other's files. It is the working directory of the container "node",
- * unless the runtime sets another.
+ * Not in upstream. Each pod gets a copy of its own, so that ranks do not write into each
+ * other's files. The copy is the working directory of the container "node", unless the
+ * runtime sets another.
  */
 #include "api/meta.h"
 #include "base/str.h"
@@ -35,7 +35,7 @@ static bool trains(const struct info *info, const struct pod_set *ps)
 	       (policy_mpi(info->ml_policy) && str_eq(ps->name, NODE));
 }
 
-/* The archive's volume: its ConfigMap, or a place for the download. */
+/* The archive's volume: its ConfigMap, or an emptyDir for the download. */
 static cJSON *archive_volume(struct info *info, const struct workspace *w)
 {
 	cJSON *volume = volume_new(WORKSPACE_ARCHIVE);
@@ -99,7 +99,7 @@ static int enforce_pod_spec(const struct plugin_env *env, struct info *info,
 	return 0;
 }
 
-/* Pods would wait forever for a ConfigMap that does not exist. */
+/* Fail if the workspace's ConfigMap does not exist: pods would wait for it forever. */
 static int build(const struct plugin_env *env, struct info *info, const cJSON *tj,
 		 cJSON *objects, struct error *err)
 {

@@ -1,9 +1,9 @@
 /*
- * xgboost.c - set DMLC_* variables for the Rabit tracker of rank 0 (plugin.h).
+ * xgboost.c - set DMLC_* variables for the Rabit tracker of rank 0 (trainer/plugin.h).
  *
  * Follows upstream's plugins/xgboost: one worker for each GPU, else one for each node.
- * The job's variables precede the policy's, as for Torch. (Upstream's order is random at
- * each start; a JobSet built in one order cannot be resumed in the other.)
+ * The job's variables precede the policy's, as for Torch. (Upstream's order is random per
+ * process; a JobSet built in one order cannot be resumed in the other.)
  */
 #include <inttypes.h>
 

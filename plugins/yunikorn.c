@@ -1,9 +1,9 @@
 /*
- * yunikorn.c - labels and task groups for YuniKorn (plugin.h).
+ * yunikorn.c - labels and task groups for YuniKorn (trainer/plugin.h).
  *
- * Ours; upstream has nothing like it. Follows yunikorn-k8shim 1.8 (pkg/common/constants,
+ * Not in upstream. Follows yunikorn-k8shim 1.8 (pkg/common/constants,
  * pkg/cache/utils.go): an application is a TrainJob; its task groups are reserved
- * together, by placeholder pods that must fit where the pods do.
+ * together, by placeholder pods that must fit wherever the pods do.
  */
 #include <stdlib.h>
 
@@ -63,7 +63,7 @@ static void add_labels(const struct pod_set *ps, const cJSON *tj)
 					   meta_label(tj, queue_labels[i]));
 }
 
-/* In the last phase, when requests are complete. */
+/* This is the last phase: the pods' requests are complete. */
 static int pre_build_sync(const struct plugin_env *env, struct info *info,
 			  const cJSON *tj, struct error *err)
 {

@@ -19,7 +19,7 @@
 #include "base/xmalloc.h"
 #include "cmd/cmd.h"
 
-/* What was asked for: a command, its full name, and the arguments from its own name on. */
+/* A command, its full name ("kftrainer runtime list"), and argv from its own name on. */
 struct call {
 	const struct cmd *cmd;
 	char where[100];
@@ -28,8 +28,8 @@ struct call {
 };
 
 /*
- * A file that is opened while 0, 1 or 2 is closed would take that number and
- * get our output. The stand-in fails on use, as the closed one would.
+ * A file that is opened while 0, 1 or 2 is closed would get that number, and our output.
+ * /dev/null gets it instead. Reading 0 and writing to 1 fail, as if they were closed.
  */
 static void fill_std_fds(void)
 {
@@ -45,7 +45,7 @@ static bool is_help(const char *arg)
 	return !strcmp(arg, "--help") || !strcmp(arg, "-h");
 }
 
-/* Anywhere before "--", so that a user who is half through a command can ask. */
+/* --help counts anywhere before "--", so that it can be appended to a command line. */
 static bool wants_help(const struct call *call)
 {
 	char **argv = call->argv;
@@ -66,7 +66,7 @@ static void step_into(struct call *call, const struct cmd *cmd)
 	snprintf(call->where + len, sizeof(call->where) - len, " %s", cmd->name);
 }
 
-/* Of the link that was called; of the data cache, as upstream calls it. */
+/* The command for a link's name; upstream calls the data cache as `head` and `worker`. */
 static const struct cmd *by_link(struct call *call, const char *argv0)
 {
 	const char *slash = strrchr(argv0, '/');
@@ -95,7 +95,7 @@ static int find_command(struct call *call, struct error *err)
 	return 0;
 }
 
-/* `runtime list`: one level down, unless help for the group is what is wanted. */
+/* `runtime list`: one level down; `runtime --help` remains at the group. */
 static int find_subcommand(struct call *call, struct error *err)
 {
 	const struct cmd *sub;
@@ -128,7 +128,7 @@ static int run(const struct call *call, struct error *err)
 	return code;
 }
 
-/* Where the fault lies decides the exit code: in what was given, or elsewhere. */
+/* Errors in the user's input have an exit code of their own. */
 static int exit_code(enum error_kind kind)
 {
 	switch (kind) {
@@ -154,7 +154,7 @@ static int report(const struct call *call, const struct error *err)
 	return exit_code(err->kind);
 }
 
-/* `| head`: who read it has what it wanted. */
+/* Has the reader of the pipe closed it, as in `| head`? */
 static bool reader_is_gone(void)
 {
 	struct pollfd fd = { .fd = STDOUT_FILENO, .events = POLLOUT };
@@ -162,7 +162,7 @@ static bool reader_is_gone(void)
 	return poll(&fd, 1, 0) == 1 && fd.revents & POLLERR;
 }
 
-/* A full disk or a closed pipe shows at the latest here. */
+/* Returns the exit code: `code`, unless output was lost: disk full, or pipe closed. */
 static int finish_output(const struct call *call, int code)
 {
 	bool now = fflush(stdout) != 0;
@@ -172,7 +172,7 @@ static int finish_output(const struct call *call, int code)
 		return code;
 	if ((now && why == EPIPE) || reader_is_gone())
 		return 128 + SIGPIPE;
-	/* Why an earlier write failed is not known any more. */
+	/* The errno of an earlier write is lost. */
 	fprintf(stderr, "%s: writing the output failed%s%s\n", call->where,
 		now ? ": " : "", now ? strerror(why) : "");
 	return code ? code : EXIT_FAILED;

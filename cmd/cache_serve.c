@@ -1,6 +1,4 @@
-/*
- * cache_serve.c - cache-serve: print a table; cache_servers.c serves it (cache/serve.h).
- */
+/* cache_serve.c - cache-serve: print rows of a table or of a server (cache/serve.h). */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -242,7 +240,7 @@ static int on_batch(void *ctx, const struct batch *b, struct error *err)
 	return print_batch(&r->out, b, r->opts->output == 1, err);
 }
 
-/* NULL: a path suffices, which upstream's heads understand. */
+/* *ret NULL: no command is needed; upstream's heads only support paths. */
 static int command_of(const struct cat_opts *opts, char **ret, struct error *err)
 {
 	cleanup_json cJSON *doc = cJSON_CreateObject();

@@ -15,9 +15,9 @@
 #include "trainer/cache_names.h"
 
 enum { MAX_PORT = 65535, MAX_WORKERS = CACHE_MAX_SIZE - 1 };
-/* Upstream's variable for the workers' addresses without a LeaderWorkerSet. */
+/* If RUNTIME_ENV is set, as in upstream: workers on localhost, at ports from this one. */
 enum { LOCAL_WORKERS = 2, LOCAL_PORT = 50052 };
-/* The pod's ServiceAccount. */
+/* The token of the pod's ServiceAccount. */
 #define SERVICE_TOKEN "/var/run/secrets/kubernetes.io/serviceaccount/token"
 enum { REVIEW_MS = 10 * 1000 };
 enum { TAKEOVER = 30, MAX_TAKEOVER = 86400 };
@@ -31,7 +31,7 @@ struct server_opts {
 	bool token_review;
 	struct opt_strs workers, groups;
 	int log_format;
-	bool pod; /* of a job: cache-serve pod */
+	bool pod; /* `cache-serve pod`: in a pod of a job */
 };
 
 #define LOG_FORMAT                                                              \
@@ -168,7 +168,7 @@ static const char *header(void *ctx, struct arena *arena)
 	return file.header(file.ctx, arena);
 }
 
-/* The ServiceAccounts of the options, or all of the namespace. */
+/* Accept the groups of the options, or all ServiceAccounts of the namespace. */
 static void read_groups(struct access *a, const struct opt_strs *groups)
 {
 	struct buf name = { .max = 512 };
@@ -269,7 +269,7 @@ static void add_worker(struct cache_conf *conf, char *take_host, int port)
 	conf->workers[conf->n_workers++] = (struct cache_worker_place){ take_host, port };
 }
 
-/* "[::1]:50051" and "host:50051". */
+/* Parse one worker: "[::1]:50051" or "host:50051". */
 static int add_place(struct cache_conf *conf, const char *where, const char *text,
 		     struct error *err)
 {
@@ -380,7 +380,7 @@ static int run_worker(const void *values, int argc, char **argv, struct error *e
 	return rc ? -1 : EXIT_OK;
 }
 
-/* The pod's index in the job says whether it is the head. */
+/* The pod with index 0 of the Job is the head. */
 static int run_pod(const void *values, int argc, char **argv, struct error *err)
 {
 	struct server_opts o = *(const struct server_opts *)values;

@@ -29,7 +29,7 @@ static int copy_self(const char *path, struct error *err)
 	return file_write(path, program.data, program.len, 0755, err);
 }
 
-/* Replace an existing link atomically, so that it always works. */
+/* Replace an existing link atomically: other containers always find the program. */
 static int link_to_program(struct arena *arena, const char *path, struct error *err)
 {
 	const char *temp = arena_printf(arena, "%s.%ld", path, (long)getpid());

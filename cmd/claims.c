@@ -10,7 +10,7 @@
 #include "cmd/cmd.h"
 #include "local/state.h"
 
-/* NAME of "claim/NAME" or "claims/NAME", or NULL. */
+/* The NAME in "claim/NAME" or "claims/NAME", or NULL. */
 static const char *name_of(const char *word)
 {
 	const char *rest = str_after(word, "claim/");
@@ -32,7 +32,7 @@ static int check(const struct where_opts *where, struct error *err)
 			 "persistentvolumeclaims'");
 }
 
-/* Of several claims, those that exist; *ret_code: EXIT_FAILED if one is missing. */
+/* Missing claims, if several are named, are reported; *ret_code is then EXIT_FAILED. */
 static int find(cJSON **ret, int *ret_code, const char *ns, char **names,
 		struct error *err)
 {

@@ -7,10 +7,10 @@
 #include "cmd/ui/cluster.h"
 #include "cmd/ui/out.h"
 
-/* Do the names ask for claims: "claims", "claim/NAME" or "claims/NAME"? */
+/* Are the arguments about claims: "claims", "claim/NAME" or "claims/NAME"? */
 bool claims_asked(char **names);
 
-/* `names` as for claims_asked(); all: of every namespace. */
+/* Prints the claims; returns the exit code, or -1. all: the claims of all namespaces. */
 MUST_CHECK int claims_show(const struct where_opts *where, bool all,
 			   enum out_format format, char **names, struct error *err);
 

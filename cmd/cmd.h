@@ -17,8 +17,8 @@
 
 enum cmd_flags {
 	CMD_DAEMON = 1 << 0, /* runs until SIGTERM; logs in JSON lines */
-	CMD_IN_POD = 1 << 1, /* meant for a container's command, listed apart */
-	CMD_HIDDEN = 1 << 2, /* run only by our own objects and programs: in no list */
+	CMD_IN_POD = 1 << 1, /* for a container's command; help lists it apart */
+	CMD_HIDDEN = 1 << 2, /* run only by our own objects and programs; not listed */
 	/*
 	 * Parses its arguments itself (argv[0] is its name); --help works only as the
 	 * first.
@@ -29,7 +29,7 @@ enum cmd_flags {
 /* Exit codes; kftrainer(1) lists them. */
 enum {
 	EXIT_OK = 0,
-	EXIT_FAILED = 1,      /* the job, or the thing asked for, failed */
+	EXIT_FAILED = 1,      /* the job or the operation failed */
 	EXIT_BAD_INPUT = 2,   /* command line or file is wrong; nothing was done */
 	EXIT_APPROXIMATE = 3, /* converted; some fields behave slightly differently */
 	EXIT_LOST = 4,        /* converted; some fields are lost */
@@ -55,12 +55,12 @@ struct cmd {
 
 extern const struct cmd *const cmds[]; /* sorted by name, ends with NULL */
 
-/* The next command to show, from this place of a list on; NULL at the end. */
+/* The next command that is not hidden, from this element of a list on; NULL: none. */
 const struct cmd *const *cmd_shown(const struct cmd *const *list);
 
 /*
- * A command of a list by name, or NULL; the error for an unknown one, with the nearest
- * name: -1.
+ * cmd_find() returns the command of that name, or NULL. cmd_unknown() sets the error for
+ * an unknown name, with the nearest name of the list, and returns -1.
  */
 const struct cmd *cmd_find(const struct cmd *const *list, const char *name);
 int cmd_unknown(const struct cmd *const *list, const char *name, struct error *err);
@@ -69,7 +69,7 @@ int cmd_unknown(const struct cmd *const *list, const char *name, struct error *e
 void cmd_help(const char *where, const struct cmd *cmd); /* to stdout */
 void cmd_usage(FILE *out);                               /* the list of commands */
 
-/* "kftrainer submit: <message>", one line to stderr, as str_visible(). */
+/* Prints "kftrainer submit: <message>" to stderr, one line, escaped by str_visible(). */
 void cmd_complain(const char *cmd, const char *fmt, ...) PRINTF_LIKE(2, 3);
 struct reporter cmd_reporter(const char *cmd); /* reports by cmd_complain() */
 

@@ -1,9 +1,9 @@
 /*
  * completion.c - print completion scripts for bash, zsh and fish (cmd/cmd.h).
  *
- * They are generated from the table of commands (cmd/cmd.h). An option's value or an
- * argument is completed by its name in the table: FILE, RUNTIME, JOB, COMMAND or words
- * separated by '|'.
+ * The scripts are generated from the table of commands (cmd/cmd.h). An option's value or
+ * an argument is completed by its name in the table: FILE, RUNTIME, JOB, COMMAND or
+ * words separated by '|'.
  */
 #include <stdio.h>
 #include <string.h>
@@ -29,8 +29,8 @@ static void walk(const struct cmd *const *list, const char *above,
 }
 
 /*
- * Print the names. `where` has the command line's --local, -n, --kubeconfig and
- * --context, as shell words.
+ * Shell commands that print names. `where` has the command line's --local, -n,
+ * --kubeconfig and --context, as shell words.
  */
 #define JOBS(where) "kftrainer get -o name " where " 2>/dev/null | cut -d / -f 2"
 #define RUNTIMES(where) \
@@ -58,7 +58,7 @@ static enum value_kind value_kind(const char *text)
 	return strchr(text, '|') ? VALUE_WORDS : VALUE_NONE;
 }
 
-/* Does the command look for runtimes in a cluster? */
+/* Does the command read runtimes from a cluster? */
 static bool asks_cluster(const struct cmd *cmd)
 {
 	for (const struct opt *o = cmd->opts; o && o->type; o++)
@@ -206,7 +206,7 @@ static void bash(void)
 
 /* ---- zsh ---------------------------------------------------------------------- */
 
-/* In '...:...' of _arguments: a colon or bracket ends a part, a quote the string. */
+/* Escape for '...:...' of _arguments: colons and brackets end a part, a quote all. */
 static void zsh_text(const char *text)
 {
 	for (; *text; text++) {
@@ -380,7 +380,7 @@ static void fish_value(const struct cmd *cmd, const char *text)
 	}
 }
 
-/* The condition that all words of the command's path precede. */
+/* Begin a rule that applies after all words of the command's path. */
 static void fish_start(const char *path)
 {
 	cleanup_arena struct arena arena = { 0 };

@@ -128,7 +128,7 @@ static int set_log(const struct controller_opts *o, struct error *err)
 	return 0;
 }
 
-/* Print all errors of the settings, a line each. */
+/* Load the settings. EXIT_BAD_INPUT: all their errors were printed, a line each. */
 static int load(const struct controller_opts *o, struct manager_config *config,
 		struct error *err)
 {
@@ -153,12 +153,12 @@ static int run_with(const struct controller_opts *o, const struct manager_config
 		return -1;
 	if (!manager_run(config, &kube_config, err))
 		return EXIT_OK;
-	/* Another replica may lead now: make no more calls. */
+	/* Another replica may lead now: end without any more API calls. */
 	log_error("cannot go on", LOG_ERR(err));
 	_exit(EXIT_FAILED);
 }
 
-/* The one line on stdout is for scripts: export KUBECONFIG="$(...)" */
+/* Only this line goes to stdout, for scripts: export KUBECONFIG="$(...)" */
 static void print_path(const char *kubeconfig)
 {
 	printf("%s\n", kubeconfig);

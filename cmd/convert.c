@@ -1,8 +1,8 @@
 /*
  * convert.c - convert jobs of Training Operator V1 and MPI Operator (convert/convert.h).
  *
- * Prints all documents in order; those that are not such jobs unchanged. Grades of fields
- * go to stderr. If a job is refused, nothing is printed.
+ * Prints all documents in order; documents that are not such jobs remain unchanged.
+ * Grades of fields go to stderr. If a job is refused, nothing is printed.
  */
 #include <stdio.h>
 #include <string.h>
@@ -59,8 +59,8 @@ struct run {
 	struct convert_conf conf;
 	cJSON *shared, *items, *report; /* arrays, except shared */
 	struct reporter to;
-	struct map names; /* the printed documents -> themselves */
-	struct map jobs;  /* by name, those that are valid */
+	struct map names; /* printed documents, by "KIND NAMESPACE/NAME" */
+	struct map jobs;  /* valid jobs, by name */
 	size_t refused;
 	enum grade grade;
 };
@@ -186,7 +186,7 @@ static void report_job(struct doc *doc, const struct convert_result *res)
 		char *line;
 
 		if (n->grade == GRADE_EXACT)
-			continue; /* only in the report: nothing differs */
+			continue; /* nothing differs: only in the report */
 		line = arena_printf(&arena, "%s%s: %s: %s: %s",
 				    doc_place(&arena, doc, n->path), n->path, n->value,
 				    grade_name[n->grade], n->says);

@@ -39,7 +39,7 @@ static const struct opt opts_table[] = {
 struct deleting {
 	struct kube *kube;
 	const struct delete_opts *opts;
-	cJSON *going; /* {name, namespace, uid} of the jobs to wait for */
+	cJSON *going; /* the deleted jobs, to wait for */
 };
 
 static int delete_one(void *ctx, const cJSON *job, struct error *err)

@@ -45,7 +45,7 @@ static const struct opt opts_table[] = {
 struct showing {
 	struct kube *kube;
 	const struct events_opts *opts;
-	const char *ns, *name; /* NULL: of all namespaces; of every job */
+	const char *ns, *name; /* NULL: all namespaces; all jobs */
 	cJSON *jobs, *events;
 	cJSON *early; /* events that arrived before their job */
 	struct out_table table;
@@ -250,7 +250,7 @@ static int take_change(struct showing *s, struct change *change, bool *synced,
 	case CHANGE_SYNCED:
 		*synced = true;
 		return print_all(s, err);
-	case CHANGE_DELETED: /* events expire; jobs remember theirs */
+	case CHANGE_DELETED: /* events expire; those of a deleted job remain */
 		return 0;
 	default:
 		break;
@@ -283,7 +283,7 @@ static int watch(struct showing *s, struct error *err)
 		    take_change(s, &change, &synced, err))
 			return -1;
 		if (fflush(stdout))
-			return 0; /* main reports errors of stdout */
+			return 0; /* main() reports errors of stdout */
 	}
 }
 
@@ -299,7 +299,7 @@ static int load_jobs(struct showing *s, struct error *err)
 		return 0;
 	if (!s->name || err->kind != ERR_DENIED)
 		return -1;
-	*err = (struct error){ 0 }; /* then it is the only one */
+	*err = (struct error){ 0 }; /* show only the named job */
 	s->jobs = cJSON_CreateArray();
 	cJSON_AddItemToArray(s->jobs, STEAL(job));
 	return 0;

@@ -1,8 +1,8 @@
 /*
- * export_model.c - upload what a job has trained (store/upload.h).
+ * export_model.c - upload the files that a job has trained (store/upload.h).
  *
- * For a step of the runtime after the trainer's (dependsOn), and for users. Configured
- * like the initializers: by variables, and by options, which take precedence.
+ * Runs as a step of the runtime after the trainer's (dependsOn), or by hand. Configured
+ * like the initializers: by environment variables, and by options, which take precedence.
  */
 
 #include "base/cleanup.h"

@@ -49,14 +49,14 @@ struct getting {
 	struct kube *kube;
 	const struct get_opts *opts;
 	const char *ns;      /* NULL: all namespaces */
-	struct map runtimes; /* of job_nodes() */
-	cJSON *failures;     /* an array: why jobs that were named are not shown */
+	struct map runtimes; /* the cache of job_nodes() */
+	cJSON *failures;     /* array of messages: named jobs that are not shown */
 	struct out_table table;
 };
 
 /* ---- columns ---------------------------------------------------------------------- */
 
-/* A time in the document, in seconds since 1970, or -1. */
+/* RFC 3339 as seconds since 1970; -1: NULL or invalid. */
 static int64_t seconds(const char *text)
 {
 	int64_t t;
@@ -122,7 +122,7 @@ static const char *queue(struct arena *arena, struct getting *g, const cJSON *jo
 	return queue_name(job);
 }
 
-/* The message of the latest condition. */
+/* The reason of Failed, Complete or Suspended, the first that is True; "": none is. */
 static const char *reason(struct arena *arena, struct getting *g, const cJSON *job)
 {
 	const cJSON *status = tj_status(job);
@@ -269,7 +269,7 @@ static int print_change(struct getting *g, const cJSON *job, struct error *err)
 	return 0;
 }
 
-/* Print the existing jobs together, so that columns fit. */
+/* Print the existing jobs together, so that columns are aligned, then each change. */
 static int take_change(struct getting *g, struct change *change, cJSON *first,
 		       bool *synced, struct error *err)
 {
@@ -311,7 +311,7 @@ static int watch(struct getting *g, const char *only, struct error *err)
 		    take_change(g, &change, first, &synced, err))
 			return -1;
 		if (fflush(stdout))
-			return 0; /* main reports errors of stdout */
+			return 0; /* main() reports errors of stdout */
 	}
 }
 
@@ -329,7 +329,7 @@ static int check(const struct get_opts *opts, int argc, struct error *err)
 	return 0;
 }
 
-/* As kubectl: the jobs that were found, then the failures. */
+/* Print the jobs that exist, then the failures, as kubectl does. */
 static int show(struct getting *g, int argc, char **argv, struct error *err)
 {
 	const cJSON *failure;

@@ -25,7 +25,7 @@ struct feed_opts {
 enum {
 	PAGE = 4096,
 	RING = 4,
-	ALIGN = 64, /* of arrays in a buffer */
+	ALIGN = 64, /* bytes: arrays that are copied within a buffer */
 	MAX_TEXT = 1 << 24,
 	MINUTE_MS = 60000,
 };
@@ -118,12 +118,12 @@ static cJSON *describe_all(const struct field *fields, size_t n)
 
 struct filling {
 	uint8_t *buffer;
-	size_t body, used, size; /* of the buffer: the message's body, all, its end */
+	size_t body, used, size; /* bytes: the message's body; in use; the buffer */
 	struct buf *out;
 	bool full;
 };
 
-/* Usually within the body; other data is appended to it. */
+/* Append ",OFFSET,LENGTH" of the data. Data outside the body is copied behind it. */
 static void place_bytes(struct filling *to, const uint8_t *data, size_t len)
 {
 	size_t at = (to->used + ALIGN - 1) / ALIGN * ALIGN;
@@ -143,7 +143,7 @@ static void place_bytes(struct filling *to, const uint8_t *data, size_t len)
 	buf_printf(to->out, ",%zu,%zu", at, len);
 }
 
-/* The number of elements in each row; -1: not all equal. */
+/* The number of elements in each row; -1: rows differ. */
 static int64_t list_size(const struct array *a)
 {
 	const uint32_t *offsets = (const uint32_t *)(const void *)a->offsets.data;
@@ -172,7 +172,7 @@ static size_t values_len(const struct array *a)
 	}
 }
 
-/* [rows, nulls, size, validity, bytes, offsets, bytes, values, bytes], then the children's. */
+/* [rows, nulls, size, validity, len, offsets, len, values, len], then the children's. */
 static void place_array(struct filling *to, const struct array *a)
 {
 	const struct field *f = a->field;
@@ -350,7 +350,7 @@ static int configure(struct gpu_feed_conf *conf, const struct feed_opts *opts, i
 	return 0;
 }
 
-/* The source ends first if the feed has failed or the process is stopped. */
+/* Run the feed; the thread of the source has ended when this returns. */
 static int feed(struct source *s, const struct gpu_feed_conf *conf, struct error *err)
 {
 	int64_t began = clock_ms();

@@ -10,7 +10,7 @@
 #include "gpu/gpu.h"
 #include "gpu/health.h"
 
-/* Search everywhere: requests and limits of all kinds of containers. */
+/* Is there a member nvidia.com/gpu at any depth: requests, limits, any container? */
 static bool requests_gpu(const cJSON *node)
 {
 	const cJSON *child;

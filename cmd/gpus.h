@@ -8,9 +8,9 @@
 #include "base/json.h"
 
 /*
- * Ids for CUDA_VISIBLE_DEVICES, ends with NULL: UUIDs (gpu/discover.h) if an object
- * requests GPUs and the driver answers, with broken devices excluded and reported on
- * stderr; otherwise the numbers of /dev/nvidia* (gpu/gpu.h).
+ * *ret: ids for CUDA_VISIBLE_DEVICES, in the arena, ends with NULL. UUIDs
+ * (gpu/discover.h) if an object requests GPUs and the driver answers, without broken
+ * devices, which are reported on stderr; otherwise the ids of gpu_visible() (gpu/gpu.h).
  */
 MUST_CHECK int gpus_for(struct arena *arena, const char *const **ret,
 			const cJSON *objects, struct error *err);

@@ -47,7 +47,7 @@ static const struct kind model = {
 	.model = true,
 };
 
-/* The receivers of progress. */
+/* The context of the fetch's callbacks: the terminal, and the status server. */
 struct watch {
 	struct fetchview view;
 	struct fetchpost *post;
@@ -95,7 +95,7 @@ static struct filter make_filter(struct arena *a, const struct kind *k,
 		.allow = filter_list(a, o->allow ? o->allow : allow),
 		.ignore = filter_list(a, ignore),
 		.allow_given = o->allow,
-		/* the Python SDK always sets the variable, by default to the default */
+		/* the Python SDK always sets the variable, also to the default */
 		.ignore_given = o->ignore || !str_eq(ignore, k->ignore),
 		.has_weights = k->model,
 	};

@@ -65,7 +65,7 @@ static void on_note(void *ctx, const char *text)
 	cmd_complain("logs", "%s", text);
 }
 
-/* main reports errors of stdout. */
+/* main() reports errors of stdout. */
 static int on_pause(void *ctx, struct error *err)
 {
 	return fflush(stdout) ? error_set(err, ERR_STOPPED, "output closed") : 0;

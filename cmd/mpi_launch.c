@@ -7,7 +7,7 @@
 #include "mpi/launch.h"
 #include "mpi/ssh_args.h"
 
-/* The shell's exit code for a missing program, which it has named, but not explained. */
+/* The exit code of a shell that did not find the program. */
 enum { EXIT_NOT_FOUND = 127 };
 
 static void explain_not_found(const struct ssh_args *args, bool by_sshd)

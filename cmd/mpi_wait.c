@@ -16,7 +16,7 @@
 #include "mpi/watch.h"
 
 enum { TABLE_MAX = 16 * 1024 * 1024, TAIL = 64 };
-enum { EXIT_CANNOT_RUN = 126, EXIT_NOT_FOUND = 127 }; /* as a shell's */
+enum { EXIT_CANNOT_RUN = 126, EXIT_NOT_FOUND = 127 }; /* as in a shell */
 
 static size_t count_missing(const struct wait_host *hosts, size_t n)
 {
@@ -68,7 +68,7 @@ static void add_table(struct buf *b, const struct wait_host *hosts, size_t n, si
 	}
 }
 
-/* Print one hint: that of the first host that has one. */
+/* The hint for the first host that has one, or NULL. */
 static const char *find_hint(const struct peer_settings *s, const struct wait_host *hosts,
 			     size_t n)
 {
@@ -163,7 +163,7 @@ static void say_lost(void *ctx, const char *host, const struct error *why)
 	buf_printf(words, "%s: %s\n", host, why->msg);
 }
 
-/* A launcher that reports success despite lost nodes is wrong. */
+/* The exit code: the command's; LAUNCH_FAILED if it is 0 although nodes were lost. */
 static int judge(const struct watch_end *end, const struct buf *words)
 {
 	cleanup_buf struct buf last = { .max = LAST_WORDS_MAX };

@@ -70,7 +70,7 @@ static const struct opt opts_table[] = {
 	{ .type = OPT_END },
 };
 
-/* How rows are printed, and the first of the worst ones. */
+/* The output format, the worst grade so far, and the first row with that grade. */
 struct printing {
 	int format, worst;
 	char words[LAST_WORDS_MAX];
@@ -179,7 +179,7 @@ static int job_open(void *ctx, const cJSON *hello, cJSON **ret, struct error *er
 	struct together *t = ctx;
 	int64_t now = clock_ms();
 
-	/* Rank 0 may take this time to wait for the others, and again for the check. */
+	/* Rank 0 needs up to check_ms to wait for the others, and again for the check. */
 	t->meeting.deadline = now + t->check_ms * (t->meeting.rank ? 2 : 1);
 	if (meeting_open(&t->meeting, hello, ret, err))
 		return -1;
@@ -326,7 +326,7 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 	p.expect = expect;
 	code = (int)preflight_run(&p);
 	meeting_close(&together.meeting);
-	if (to.worst) /* for `why` and events, if this is an init container of a job */
+	if (to.worst) /* `why` and events show it, if this is an init container */
 		last_words(to.words);
 	return code;
 }

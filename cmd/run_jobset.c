@@ -78,7 +78,7 @@ static int run_detached(cJSON *doc, int to)
 	if (!stop_setup(&err) && !run_job(doc, &to, &err))
 		return EXIT_OK;
 	if (err.kind == ERR_EXISTS && err.code == EALREADY)
-		return EXIT_OK; /* another process was first: the job runs */
+		return EXIT_OK; /* another process already runs the job */
 	fprintf(stderr, "%s\n", err.msg);
 	return err.kind == ERR_EXISTS ? RUN_BUSY : EXIT_FAILED;
 }

@@ -41,7 +41,7 @@ static const struct opt list_table[] = {
 	{ .type = OPT_END },
 };
 
-/* The files of --runtime-file, checked. EXIT_BAD_INPUT: errors were printed. */
+/* Read and check the files of --runtime-file. EXIT_BAD_INPUT: errors were printed. */
 static int load(struct input *in, struct schema **schema, const struct opt_strs *files,
 		const char *cmd, struct error *err)
 {
@@ -69,9 +69,7 @@ static int load(struct input *in, struct schema **schema, const struct opt_strs 
 	return bad ? EXIT_BAD_INPUT : 0;
 }
 
-/*
- * Add the cluster's runtimes: of the namespace and cluster-wide. None without the CRDs.
- */
+/* Append the namespace's and the cluster's runtimes; none if the CRDs do not exist. */
 static int list_api(cJSON *ret, const struct where_opts *where, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
@@ -134,7 +132,7 @@ static int print_list(cJSON **list, const struct input *in, enum out_format form
 	return out_doc(format, *list = out_list(*list), err);
 }
 
-/* Report a cluster that does not answer after printing what is known without it. */
+/* If the cluster does not answer, the other runtimes are printed before the error. */
 static int run_list(const void *values, int argc, char **argv, struct error *err)
 {
 	const struct list_opts *opts = values;
@@ -283,9 +281,7 @@ static void tell_valid(const struct job_set *set)
 	}
 }
 
-/*
- * Each file is separate: its TrainJobs may refer to its runtimes and the built-in ones.
- */
+/* Files are independent: TrainJobs may use the file's runtimes, and built-in ones. */
 static int validate_file(const char *file, const struct validate_opts *how)
 {
 	const struct reporter to = cmd_reporter("runtime validate");

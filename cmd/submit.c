@@ -45,7 +45,7 @@
 enum dry_run { DRY_RUN_NONE, DRY_RUN_CLIENT, DRY_RUN_SERVER };
 static const char *const dry_runs[] = { "none", "client", "server", NULL };
 
-/* The TrainJob of a background process, in memory that the waiting one shares. */
+/* The TrainJob that a background process created, in memory shared with its parent. */
 struct created {
 	char ns[64], name[256];
 };
@@ -58,8 +58,8 @@ struct submit_opts {
 	int64_t timeout_ms, max_restarts;
 	int dry_run;
 	int output; /* 0: not given; else the index in render_formats, from 1 */
-	int to;     /* in a background process: for detach_say() */
-	struct created *created; /* likewise */
+	int to;     /* in a background process: the context of detach_say() */
+	struct created *created; /* in a background process; else NULL */
 };
 
 static const struct opt opts_table[] = {
@@ -105,7 +105,7 @@ static const struct opt opts_table[] = {
 	{ .type = OPT_END },
 };
 
-/* Is FILE Python code, to be carried by the job? */
+/* Is FILE Python code, which becomes part of the job? */
 static int settle_script(struct job_opts *job, struct error *err)
 {
 	const char *first = job_opts_file(job), *script = NULL;
@@ -221,14 +221,14 @@ static const char *format_of(const struct submit_opts *opts)
 
 /* ---- on this machine --------------------------------------------------------------- */
 
-/* The run's callbacks get the viewer as context: the first member. */
+/* The context of the run's callbacks. viewer_*() need the viewer as the first member. */
 struct watcher {
 	struct viewer viewer;
 	const struct job *job;
 	const char *format;
-	const char *outcome; /* at the start; NULL: none is reported */
+	const char *outcome; /* reported when the run begins; NULL: none */
 	bool quiet;
-	int to; /* for detach_say() */
+	int to; /* the context of detach_say() */
 	struct created *created;
 };
 
@@ -295,7 +295,7 @@ static void tell_end(struct viewer *v, const struct local_result *result, int64_
 		   result->exit_code, ms);
 }
 
-/* Refuse what cannot run locally on any machine, one line each. */
+/* Refuse frameworks that run only in a cluster. */
 static int refuse(const struct job *job, struct error *err)
 {
 	const char *kind =
@@ -309,7 +309,7 @@ static int refuse(const struct job *job, struct error *err)
 	return 0;
 }
 
-/* The error for a job of that name that already runs, with what to do. */
+/* Append a hint to the error that a job of that name already runs. */
 static void add_hint(struct error *err, const struct job *job)
 {
 	bool elsewhere = !str_eq(job->ns, "default");
@@ -320,7 +320,7 @@ static void add_hint(struct error *err, const struct job *job)
 		 job->name, elsewhere ? " -n " : "", elsewhere ? job->ns : "");
 }
 
-/* As in a cluster: the job exists before this command waits for it, or returns. */
+/* As in a cluster, the job then exists before this command waits for it, or returns. */
 static bool is_created_first(const struct submit_opts *opts)
 {
 	return opts->local && !opts->dry_run &&
@@ -340,7 +340,7 @@ static void plan_background(struct local_run_opts *run, struct watcher *w,
 		run->observer.on_running = on_running;
 	}
 	if (opts->detach || opts->follow || opts->wait)
-		run->timeout_ms = 0; /* that of the command alone */
+		run->timeout_ms = 0; /* --timeout ends the command, not the job */
 }
 
 static int run_local(const struct job_set *set, const struct submit_opts *opts,
@@ -537,7 +537,7 @@ static int show(const struct submission *s, const struct submit_opts *opts,
 	return 0;
 }
 
-/* The exit code is that of the first failed job, in their order. */
+/* Wait for the jobs in order; returns the exit code of the first that failed. */
 static int wait_all(const struct submission *s, const struct submit_opts *opts,
 		    struct error *err)
 {
@@ -565,7 +565,7 @@ static int wait_all(const struct submission *s, const struct submit_opts *opts,
 	return ret;
 }
 
-/* Dry-run all objects, then create them, unless one is refused or this is a dry run. */
+/* Dry-run all objects; create them unless one is refused or exists, or --dry-run. */
 static int store(struct submission *s, const struct submit_opts *opts,
 		 struct shipment *shipment, struct error *err)
 {
@@ -651,7 +651,7 @@ static int follow_local(const struct submit_opts *opts, int64_t start_ms,
 	return submit_follow(kube, &how, err);
 }
 
-/* A child runs the job, in a session of its own. */
+/* A child process in a session of its own runs the job. */
 static int submit_in_background(struct submit_opts *opts, struct error *err)
 {
 	int64_t start_ms = clock_ms();
@@ -678,7 +678,7 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 	if (settle_file(&opts.job, argc, argv, err) || check_opts(&opts, err))
 		return -1;
 	if (opts.dry_run == DRY_RUN_CLIENT)
-		opts.local = false; /* the objects of a cluster */
+		opts.local = false; /* prints a cluster's objects */
 	if (opts.detach || is_created_first(&opts))
 		return submit_in_background(&opts, err);
 	return submit(&opts, err);

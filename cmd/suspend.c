@@ -1,4 +1,4 @@
-/* suspend.c - suspend TrainJobs: end their pods, keep the jobs (cmd/suspend.h). */
+/* suspend.c - suspend TrainJobs: their pods end, the jobs remain (cmd/suspend.h). */
 #include "cmd/suspend.h"
 
 #include <stdio.h>
@@ -21,7 +21,7 @@ const struct opt suspend_options[] = {
 struct suspending {
 	struct kube *kube;
 	bool suspend;
-	bool named;   /* by name: report each job */
+	bool named;   /* jobs were named: report each */
 	size_t ended; /* finished jobs that --all and --selector skip */
 };
 

@@ -1,5 +1,5 @@
 /*
- * suspend.h - what `suspend` and `resume` share.
+ * suspend.h - the options and the implementation of `suspend` and `resume`.
  */
 #ifndef CMD_SUSPEND_H
 #define CMD_SUSPEND_H
@@ -13,7 +13,7 @@ struct suspend_opts {
 };
 extern const struct opt suspend_options[];
 
-/* Set spec.suspend of each job. Returns the exit code, or -1. */
+/* Sets spec.suspend of each job and prints the result. Returns the exit code, or -1. */
 int suspend_run(const struct suspend_opts *opts, bool suspend, int argc, char **argv,
 		struct error *err);
 

@@ -60,7 +60,7 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 	if (argc)
 		return error_set(err, ERR_USAGE, "unexpected argument '%s'", argv[0]);
 	opts.what.parts = parts_of(&opts);
-	opts.what.strict = true; /* if it exists */
+	opts.what.strict = true; /* include its objects, in case they exist */
 	if (input_schema(&schema, err) || cluster_connect(&kube, &opts.cluster, err))
 		return -1;
 	if (opts.what.parts & INSTALL_CONTROLLER &&

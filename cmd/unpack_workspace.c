@@ -80,7 +80,7 @@ static int fetch_with(struct fetch_conf *conf, struct download *d, struct error 
 {
 	const struct store_conf store = {
 		.uri = conf->uri, .env = variable, .http = conf->http, .model = true
-	}; /* as uploads name it */
+	}; /* model: URIs mean the same as for uploads */
 	struct fetch_now now = { 0 };
 	int rc;
 
@@ -162,7 +162,7 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 	if (download(&d, o->from, err))
 		return -1;
 	code = unpack(o, d.path, err);
-	unlink(d.path); /* its space may be needed */
+	unlink(d.path); /* frees its disk space */
 	return code;
 }
 

@@ -13,10 +13,10 @@
 #ifndef LIBRARIES
 #define LIBRARIES ""
 #endif
-#ifndef UNPINNED /* libraries that are not of the revision in vendor/lock */
+#ifndef UNPINNED /* libraries of other revisions than in vendor/lock */
 #define UNPINNED ""
 #endif
-#ifndef COMMIT /* only where the builder says: make COMMIT=... */
+#ifndef COMMIT /* set by make COMMIT=... */
 #define COMMIT ""
 #endif
 
@@ -81,7 +81,7 @@ static void print_lines(const cJSON *doc)
 		       lib->string, lib->valuestring);
 }
 
-/* The rest of an embedded file: a struct zstd_source. */
+/* The unread part of an embedded file: the context of a struct zstd_source. */
 struct rest {
 	const unsigned char *data;
 	size_t len;

@@ -42,7 +42,7 @@ struct waiting {
 	const char *ns, *name;
 	struct goal goal;
 	int64_t until; /* clock_ms(); < 0: forever */
-	cJSON *job;    /* its last version; NULL: deleted */
+	cJSON *job;    /* the last version; NULL: deleted */
 };
 
 static int timed_out(const struct waiting *w)
@@ -53,7 +53,7 @@ static int timed_out(const struct waiting *w)
 	return EXIT_TIMED_OUT;
 }
 
-/* Does the change concern the job? */
+/* Apply the change; returns whether the job may have another state now. */
 static bool take_change(struct waiting *w, struct change *change)
 {
 	switch (change->kind) {
@@ -64,7 +64,7 @@ static bool take_change(struct waiting *w, struct change *change)
 		cmd_complain("wait", "connected again");
 		return false;
 	case CHANGE_SYNCED:
-		return !w->job; /* it does not exist and never did */
+		return !w->job; /* the job does not exist */
 	default:
 		break;
 	}
@@ -73,7 +73,7 @@ static bool take_change(struct waiting *w, struct change *change)
 	return true;
 }
 
-/* 1: decided; 0: timed out. */
+/* 1: the goal is reached or missed; 0: timed out. */
 static int watch(struct waiting *w, struct error *err)
 {
 	const struct kube_ref ref = job_ref(w->ns, w->name);
@@ -141,7 +141,7 @@ static int wait_for(struct waiting *w, struct error *err)
 	return EXIT_OK;
 }
 
-/* As kubectl: one that fails does not end the others. The first failure's exit code. */
+/* As kubectl, wait for all jobs even if one fails; returns the first failure's code. */
 static int wait_all(struct waiting *w, char **names, struct error *err)
 {
 	bool several = *names && names[1];

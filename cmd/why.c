@@ -22,7 +22,7 @@ struct why_opts {
 };
 
 static const char *const formats[] = { "text", "yaml", "json", NULL };
-static const char *const separators[] = { "\n", "---\n", "" }; /* of several jobs */
+static const char *const separators[] = { "\n", "---\n", "" }; /* between jobs */
 
 static const struct opt opts_table[] = {
 	WHERE_OPTIONS(struct why_opts),
@@ -33,7 +33,7 @@ static const struct opt opts_table[] = {
 
 /* ---- printing ---- */
 
-/* Break lines between words at the terminal's width. */
+/* Print a line, broken between words at that width. */
 static void put_wrapped(const char *line, size_t len, size_t width)
 {
 	while (len > width) {
@@ -73,14 +73,14 @@ static int print(const struct why_opts *opts, const cJSON *why, struct error *er
 		return -1;
 	width = text_width();
 	for (line = (char *)text.data; (end = strchr(line, '\n')); line = end + 1) {
-		/* Commands are not broken, so that they can be copied. */
+		/* Commands follow the first line; unbroken, they can be copied. */
 		put_wrapped(line, (size_t)(end - line), first ? width : MAX_TEXT);
 		first = false;
 	}
 	return EXIT_OK;
 }
 
-/* Hint if a local job has that name. */
+/* Append a hint to ERR_NOT_FOUND if a local job has that name. Returns -1. */
 static int hint_at_local(const char *ns, const char *name, struct error *err)
 {
 	cleanup_json cJSON *job = NULL;

@@ -1,4 +1,4 @@
-/* cluster.c - connect to the cluster of the options, or none (cmd/ui/cluster.h). */
+/* cluster.c - connect to the options' cluster, or to this machine (cmd/ui/cluster.h). */
 #include "cmd/ui/cluster.h"
 
 #include "api/names.h"
@@ -21,7 +21,7 @@ int cluster_connect(struct kube **ret, const struct cluster_opts *opts, struct e
 	return kube_new(ret, &config, &how, err);
 }
 
-/* A context, or a file that does not exist; a file without clusters names none. */
+/* Does an option require a cluster: --context, or a --kubeconfig that does not exist? */
 static bool names_cluster(const struct where_opts *opts)
 {
 	const char *file = opts->cluster.kubeconfig;
@@ -29,7 +29,7 @@ static bool names_cluster(const struct where_opts *opts)
 	return opts->cluster.context || (file && *file && !file_exists(file));
 }
 
-/* 1: no cluster is configured. */
+/* 0: *config is loaded; 1: no cluster is configured. */
 static int find_cluster(struct kube_config *config, const struct where_opts *opts,
 			struct error *err)
 {

@@ -20,7 +20,7 @@ struct cluster_opts {
 		OPT_STR(0, "context", "NAME", "context in the kubeconfig", s,  \
 			cluster.context)
 
-/* Without a kubeconfig, in a pod: the pod's cluster. Also calls stop_setup(). */
+/* Without a kubeconfig, in a pod, uses the pod's cluster. Also calls stop_setup(). */
 MUST_CHECK int cluster_connect(struct kube **ret, const struct cluster_opts *opts,
 			       struct error *err);
 

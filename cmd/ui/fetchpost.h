@@ -12,10 +12,11 @@
 
 struct fetchpost;
 
-/* NULL: the variables are not set. */
+/* Starts the thread. NULL: the variables are not set, or the setup failed (reported). */
 struct fetchpost *fetchpost_start(const char *(*env)(void *ctx, const char *name));
+/* Sets the values of the next post; < 0: unknown. NULL is fine. */
 void fetchpost_tick(struct fetchpost *p, int percent, int64_t seconds_left);
-/* A last post with that percentage; < 0: none. Frees; NULL is fine. */
+/* Ends the thread, posts that percentage last (< 0: no post), frees. NULL is fine. */
 void fetchpost_stop(struct fetchpost *p, int percent);
 
 #endif

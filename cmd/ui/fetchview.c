@@ -31,7 +31,7 @@ int fetch_percent(const struct fetch_now *now)
 	return now->bytes_done < 0 ? 0 : (int)(now->bytes_done * 100 / now->bytes);
 }
 
-/* Bytes a second over the last six or so. */
+/* Bytes a second over the last seconds (speeds[]). */
 static int64_t speed(const struct fetchview *v, const struct fetch_now *now)
 {
 	const struct speed *old =

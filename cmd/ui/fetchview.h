@@ -13,27 +13,27 @@ extern const char *const fetchview_words[]; /* for OPT_ENUM */
 struct fetchview {
 	enum fetchview_kind kind;
 	const char *what; /* "initialize-model" */
-	const char *verb; /* what was done to the bytes: "fetched" */
-	int64_t shown_ms; /* when a line was printed last */
+	const char *verb; /* for the result: "fetched" */
+	int64_t shown_ms; /* time of the last printed line */
 	struct speed {
 		int64_t ms, bytes;
-	} speeds[64]; /* of the last seconds */
+	} speeds[64]; /* samples of the last seconds */
 	unsigned n_speeds;
 	bool drawn; /* the bar is on the screen */
 };
 
-/* VIEW_AUTO becomes a bar where stderr is a terminal, else lines. */
+/* VIEW_AUTO becomes VIEW_BAR if stderr is a terminal, else VIEW_LINES. */
 void fetchview_begin(struct fetchview *v, enum fetchview_kind kind, const char *what);
 
-/* For struct fetch_conf; ctx is the view. */
+/* Callbacks for struct fetch_conf; ctx is the view. */
 void fetchview_tick(void *ctx, const struct fetch_now *now);
-/* The same for struct upload_conf: an upload is shown like a fetch. */
+/* The callback for struct upload_conf, and an upload's state as that of a fetch. */
 void fetchview_upload_tick(void *ctx, const struct upload_now *now);
 struct fetch_now fetchview_upload(const struct upload_now *now);
 void fetchview_file(void *ctx, enum fetch_event event, const char *path, int64_t bytes);
 void fetchview_say(void *ctx, const char *line);
 
-/* Print the result; err NULL: success. */
+/* Erases the bar and prints the result; err NULL: success. */
 void fetchview_end(struct fetchview *v, const struct fetch_now *now,
 		   const struct error *err);
 

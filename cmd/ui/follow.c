@@ -14,7 +14,7 @@
 
 enum { EXIT_SIGNAL_BASE = 128 };
 
-/* The last note, so that it is not repeated. */
+/* last: the last note, so that tell_why() does not print the same reason again. */
 struct shown {
 	struct viewer viewer;
 	char last[1000];
@@ -54,7 +54,7 @@ static void no_line(void *ctx, const char *prefix, const char *line, size_t len)
 {
 }
 
-/* The exit code if following ended, but not the job. */
+/* The exit code if following has ended before the job. */
 static int unfinished_code(const struct submit_follow *how, const char *where,
 			   struct error *err)
 {

@@ -7,9 +7,9 @@
 #ifndef CMD_LAST_WORDS_H
 #define CMD_LAST_WORDS_H
 
-enum { LAST_WORDS_MAX = 4096 }; /* the kubelet keeps only the end of a longer one */
+enum { LAST_WORDS_MAX = 4096 }; /* bytes; the kubelet truncates a longer message */
 
-/* Does nothing outside a container. */
+/* Writes the message; ignores all failures. Does nothing outside a container. */
 void last_words(const char *text);
 
 #endif

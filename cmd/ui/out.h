@@ -16,36 +16,36 @@ enum out_format { OUT_TABLE, OUT_YAML, OUT_JSON, OUT_NAME };
 /* The format that the word after -o names. */
 enum out_format out_format(const char *word);
 
-/* A document as YAML or JSON, to stdout. */
+/* Prints a document as YAML or JSON. */
 MUST_CHECK int out_doc(enum out_format format, const cJSON *doc, struct error *err);
 
-/* "trainjob.trainer.kubeflow.org/NAME" and a newline, as kubectl's -o name has it. */
+/* Prints the line "trainjob.trainer.kubeflow.org/NAME", as kubectl's -o name. */
 void out_name(const char *api_version, const char *kind, const char *name);
 
-/* {apiVersion: v1, kind: List, items}. */
+/* {apiVersion: v1, kind: List, items}. Frees the items with the list: the caller's. */
 cJSON *out_list(cJSON *take_items);
 
-/* Outcomes as lines of stdout, "KIND NAMESPACE/NAME: created"; notes to stderr. */
+/* Prints outcomes to stdout, "KIND NAMESPACE/NAME: created", and notes to stderr. */
 struct outcomes cmd_outcomes(const char *cmd);
 
-/* Columns like kubectl's: as wide as needed, three spaces between. */
+/* Rows with columns like kubectl's: as wide as needed, three spaces between. */
 struct out_table {
 	struct arena arena;
 	const char **cells;
 	size_t n, cap;
 	size_t columns; /* set before the first row */
-	size_t *width;  /* of the columns that have been printed */
+	size_t *width;  /* of each column, at least as printed before */
 };
 
-/* A row; missing cells and NULLs are shown as "-". Copies. */
+/* Adds a row, ends with NULL; empty and missing cells are shown as "-". Copies. */
 void out_row(struct out_table *t, const char *const *cells);
 #define OUT_ROW(t, ...) out_row((t), (const char *const[]){ __VA_ARGS__, NULL })
-/* Print the rows, and be ready for more of the same table. */
+/* Prints the rows and drops them; rows added later have the same columns. */
 void out_table(struct out_table *t);
 void out_table_release(struct out_table *t);
 #define cleanup_out_table __attribute__((cleanup(out_table_release)))
 
-/* Is it a terminal that can erase a line? Should colors be used, too (NO_COLOR)? */
+/* Is fd a terminal that can erase a line? Should it get colors, too (NO_COLOR)? */
 bool out_terminal(int fd);
 bool out_colour(int fd);
 

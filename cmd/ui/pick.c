@@ -25,7 +25,7 @@ int pick_check(const struct pick_opts *opts, int argc, char **argv, struct error
 			      : "specify job names, --all or --selector");
 }
 
-/* Report a failure and set *code. -1: stop. */
+/* Call `each`. A failure is reported and sets *code; -1: the process was stopped. */
 static int one(const struct pick *p,
 	       int (*each)(void *ctx, const cJSON *job, struct error *err), void *ctx,
 	       const cJSON *job, int *code, struct error *err)

@@ -31,15 +31,15 @@ MUST_CHECK int pick_check(const struct pick_opts *opts, int argc, char **argv,
 			  struct error *err);
 
 /*
- * Call `each` for every job. Failures (-1, or a missing job) are reported, and the others
- * go on. Returns EXIT_OK, or EXIT_FAILED after a failure; -1 if the API server failed, or
- * the process was stopped.
+ * Calls `each` for every job. Failures (-1, or a missing job) are reported, and the next
+ * job follows. Returns EXIT_OK, or EXIT_FAILED after a failure; -1 if the API server
+ * failed, or the process was stopped.
  */
 int pick_each(const struct pick *p,
 	      int (*each)(void *ctx, const cJSON *job, struct error *err), void *ctx,
 	      struct error *err);
 
-/* Is it an answer about one of several jobs (missing, denied), so that the others go on? */
+/* Is the error about one job only (missing, denied), so that the next can be tried? */
 bool pick_goes_on(const struct error *err);
 
 #endif

@@ -11,7 +11,7 @@
 static const int colours[] = { 36, 33, 32, 35, 34, 31 };
 enum { N_COLOURS = N_ELEMENTS(colours) };
 
-/* "node-3" is rank 3; what has no rank (an initializer) counts as 0. */
+/* "node-3" is rank 3; a name without a rank (an initializer) counts as 0. */
 static int colour_of(const char *prefix)
 {
 	const char *dash = strrchr(prefix, '-');
@@ -20,7 +20,7 @@ static int colour_of(const char *prefix)
 	return colours[rank % N_COLOURS];
 }
 
-/* printf() would take longer than everything else for a line. */
+/* printf() would need more time than all other work for a line. */
 static void put_plain(const char *prefix, size_t len)
 {
 	putchar_unlocked('[');

@@ -13,7 +13,7 @@ struct prefixes {
 	bool colour;  /* a color for each rank */
 };
 
-/* One line to stdout, with its newline. Prefix NULL: none. */
+/* Prints a line and a newline to stdout. Prefix NULL: none. */
 void prefix_line(struct prefixes *p, const char *prefix, const char *line, size_t len);
 
 #endif

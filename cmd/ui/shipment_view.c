@@ -1,4 +1,4 @@
-/* shipment_view.c - say what was packed, show the upload (cmd/ui/shipment_view.h). */
+/* shipment_view.c - report the packing, show the upload (cmd/ui/shipment_view.h). */
 #include "cmd/ui/shipment_view.h"
 
 #include <errno.h>
@@ -47,7 +47,7 @@ void shipment_tell(struct shipment *s)
 		tell_left(s, &s->summary.left[i], why[i]);
 }
 
-/* Put it into a new directory, under its final name. */
+/* Upload a directory with only the archive, linked under its final name. */
 static int upload(struct shipment *s, struct upload_conf *conf, struct upload_now *now,
 		  struct error *err)
 {

@@ -6,10 +6,10 @@
 
 #include "spec/shipment.h"
 
-/* Print to stderr its size and what was excluded; nothing without a workspace. */
+/* Prints the archive's size and excluded files to stderr; nothing without a workspace. */
 void shipment_tell(struct shipment *s);
 
-/* Upload it to its URI, if it has one, unless the URI already has the archive. */
+/* Uploads the archive to its URI, if it has one, unless it already exists there. */
 MUST_CHECK int shipment_upload(struct shipment *s, bool quiet, struct error *err);
 
 #endif

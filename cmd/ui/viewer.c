@@ -32,7 +32,7 @@ static void erase_status(struct viewer *v)
 	v->drawn = false;
 }
 
-/* Truncate it to one line, so that it can be erased. */
+/* Truncate the status to one line of the terminal, so that it can be erased. */
 static void draw_status(struct viewer *v)
 {
 	int columns = terminal_columns(STDOUT_FILENO);

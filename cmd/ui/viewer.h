@@ -14,26 +14,26 @@
 
 struct viewer {
 	struct prefixes prefixes;
-	const char *name;   /* of the job */
-	bool quiet;         /* show only its output */
-	bool live;          /* the last line of the terminal shows the phase */
-	bool stdout_closed; /* its lines are dropped */
+	const char *name;   /* the job's */
+	bool quiet;         /* show only the job's output */
+	bool live;          /* show the phase in the terminal's last line */
+	bool stdout_closed; /* drop the job's lines */
 	bool drawn;         /* the status line is on the screen */
 	char status[512];   /* the status line; "" for none */
 };
 
 void viewer_begin(struct viewer *v, const char *name, bool quiet);
 
-/* For the observers of local/run.h and client/follow.h; ctx is the viewer. */
+/* Callbacks for the observers of local/run.h and client/follow.h; ctx is the viewer. */
 void viewer_progress(void *ctx, const char *line);
 void viewer_note(void *ctx, const char *line);
 void viewer_line(void *ctx, const char *prefix, const char *line, size_t len);
-/* No more lines for now: flush. */
+/* Flushes stdout: no lines follow for now. */
 void viewer_pause(void *ctx);
 
-/* Erase the status line. */
+/* Erases the status line, so that others can print. */
 void viewer_erase(struct viewer *v);
-/* "NAME: failed in 3m 05s, exit code 3"; word: complete, failed, interrupted. */
+/* Prints "NAME: failed in 3m 05s, exit code 3". word: complete, failed, interrupted. */
 void viewer_end(struct viewer *v, const char *word, int exit_code, int64_t ms);
 
 #endif

@@ -1,5 +1,6 @@
 /*
- * logs.c - which containers a job has, which of them are read when, and when all is said.
+ * logs.c - find a job's containers, decide which to read when, and when all is read
+ * (client/logs_impl.h).
  */
 #include "client/logs.h"
 
@@ -25,10 +26,10 @@
 
 enum {
 	ROUND_MS = 1000,
-	FIRST_NOTE_MS = 700, /* a reason that has lasted so long is printed */
-	NOTE_MS = 5000,      /* and no oftener than that */
-	SHOWN = 3,           /* places that are named in a note */
-	AGAIN_MS = 250,      /* the last list */
+	FIRST_NOTE_MS = 700, /* a reason is reported once it has lasted this long */
+	NOTE_MS = 5000,      /* at most one reason in this time */
+	SHOWN = 3,           /* containers that a message names */
+	AGAIN_MS = 250,      /* between tries of the last list */
 	GIVE_UP_MS = 15000,
 };
 
@@ -43,7 +44,7 @@ void logs_note(const struct logs *l, const char *fmt, ...)
 	l->out->on_note(l->out->ctx, text);
 }
 
-/* ---- the containers there are ------------------------------------------------------------------ */
+/* ---- containers -------------------------------------------------------------------- */
 
 static void on_line(void *ctx, const char *line, size_t len)
 {
@@ -94,7 +95,7 @@ static struct source *source_new(struct logs *l, const cJSON *pod, const char *c
 	s->container = xstrdup(container);
 	s->number = number;
 	s->place = log_place_of(&s->arena, l->jobset, pod, container);
-	/* the JobSet may be read again */
+	/* copies: the strings may be the pod's */
 	s->place.step = arena_strdup(&s->arena, s->place.step);
 	s->place.prefix = arena_strdup(&s->arena, s->place.prefix);
 	s->created = arena_strdup(&s->arena, created ? created : "");
@@ -142,8 +143,8 @@ static bool passes(const struct error *err)
 }
 
 /*
- * The JobSet tells the steps, how many pods each has, and so whether to say whose a line
- * is. False: it cannot be asked for just now.
+ * Read the JobSet once: its steps and their pods decide whether lines have a prefix.
+ * false: the API server does not answer at the moment.
  */
 static bool read_jobset(struct logs *l)
 {
@@ -157,7 +158,7 @@ static bool read_jobset(struct logs *l)
 	if (!kube_get(l->kube, &ref, &l->jobset, &err))
 		l->several = log_count(l->want, l->jobset) != 1;
 	else if (!l->want->follow || !passes(&err))
-		l->several = true; /* it may not be read, or is gone */
+		l->several = true; /* denied, or deleted */
 	else
 		l->why_missed = err;
 	return !l->why_missed.kind;
@@ -222,7 +223,7 @@ static int list_pods(struct logs *l, struct error *err)
 	return 0;
 }
 
-/* Of pods that had the same place one after another, the newest is what is asked for. */
+/* Read only the newest of the pods that had the same rank, unless want->all. */
 static void leave_out_replaced(struct logs *l)
 {
 	if (l->want->all)
@@ -246,7 +247,7 @@ static bool is_over(const struct logs *l)
 	return l->job_gone || status_finished(tj_status(l->job));
 }
 
-/* Once a percentage: some report after each step. */
+/* Report each percentage once: some trainers report after every step. */
 static void tell_progress(struct logs *l)
 {
 	cleanup_arena struct arena arena = { 0 };
@@ -348,7 +349,7 @@ static int watch(struct logs *l, struct error *err)
 		       : 0;
 }
 
-/* ---- what is waited for ------------------------------------------------------------------------------ */
+/* ---- reasons to wait --------------------------------------------------------------- */
 
 static bool waits(const struct source *s)
 {
@@ -394,7 +395,7 @@ static const char *waited_for(struct arena *arena, const struct logs *l)
 	return ret;
 }
 
-/* Printed when it has lasted a moment; not each step of a quick start. */
+/* Report a reason once it has lasted FIRST_NOTE_MS: a quick start is silent. */
 static void tell_waiting(struct logs *l, int64_t now)
 {
 	cleanup_arena struct arena arena = { 0 };
@@ -416,7 +417,7 @@ static void tell_waiting(struct logs *l, int64_t now)
 
 /* ---- rounds --------------------------------------------------------------------------------------------- */
 
-/* false: there may be pods that are not among the sources. */
+/* List the pods. false: some may not be among the sources. */
 static bool relist(struct logs *l, struct error *err)
 {
 	l->missed = false;
@@ -427,7 +428,7 @@ static bool relist(struct logs *l, struct error *err)
 	return !l->missed;
 }
 
-/* After connections broke nothing is asked for before it is known what the pods do now. */
+/* List the pods after broken connections. false: it failed, thus make no requests now. */
 static bool refresh(struct logs *l, int64_t now)
 {
 	struct error err = { 0 };
@@ -479,7 +480,7 @@ static bool all_read(const struct logs *l)
 	return true;
 }
 
-/* An unknown pod may have written, too: without the list the logs are incomplete. */
+/* After the job's end, list the pods once more: an unknown one may have a log, too. */
 static void list_last(struct logs *l)
 {
 	struct error err = { 0 };
@@ -496,7 +497,7 @@ static void list_last(struct logs *l)
 	}
 }
 
-/* The job is over, all its pods are known, all they wrote has been read. */
+/* Has the job ended, are all its pods known, and are their logs read? */
 static bool logs_complete(struct logs *l)
 {
 	if (!l->over_ms || l->dirty || !all_read(l))
@@ -508,7 +509,7 @@ static bool logs_complete(struct logs *l)
 	return l->over_listed && all_read(l);
 }
 
-/* So long nothing is to be done but for what comes. */
+/* How long to wait for data until the next round has something to do. */
 static int64_t idle_ms(const struct logs *l, int64_t now)
 {
 	int64_t wait = ROUND_MS;
@@ -544,7 +545,7 @@ static int one_round(struct logs *l, struct error *err)
 	return -1;
 }
 
-/* The job is not to have what is asked for, and no pod that there is has it. */
+/* Has neither the JobSet nor any existing pod a container that matches? */
 static bool is_hopeless(const struct logs *l)
 {
 	return !l->sources && l->jobset && !log_count(l->want, l->jobset);
@@ -571,7 +572,7 @@ static int follow(struct logs *l, struct error *err)
 
 	if (watch(l, err))
 		return -1;
-	/* Existing pods first: of later ones everything is shown. */
+	/* Wait for the first lists: pods that appear later are read from their start. */
 	while (!l->watching) {
 		if (take_changes(l, err) || kube_streams_run(l->streams, 20, err))
 			return -1;
@@ -595,7 +596,7 @@ static bool any_readable(const struct logs *l)
 	return false;
 }
 
-/* Nothing has begun to write, but may: wait for the first that does. */
+/* If no container has started yet, but one may, wait for the first. */
 static int wait_for_first(struct logs *l, struct error *err)
 {
 	if (any_readable(l) || is_over(l) || tj_suspend(l->job) || is_hopeless(l))
@@ -621,7 +622,7 @@ static bool any_previous(const struct logs *l)
 	return false;
 }
 
-/* One after another: their order is always the same. */
+/* Read one container after another, so that the order is always the same. */
 static int read_once(struct logs *l, struct error *err)
 {
 	for (struct source *s = l->sources; s; s = s->next) {
@@ -644,7 +645,7 @@ static int read_once(struct logs *l, struct error *err)
 	return l->out->on_pause(l->out->ctx, err);
 }
 
-/* The run before may be that of a pod that was replaced. */
+/* --previous: leave only restarted containers of pods that were not replaced. */
 static void choose_previous(struct logs *l)
 {
 	for (struct source *s = l->sources; s; s = s->next) {
@@ -693,7 +694,7 @@ static void release(struct logs *l)
 	free(l->note);
 }
 
-/* Pods of a job that another controller manages are not in this cluster. */
+/* ERR_NOT_FOUND for a job of another controller: its pods are not in this cluster. */
 static int refuse_elsewhere(const struct logs *l, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };

@@ -1,17 +1,16 @@
 /*
- * logs.h - what the containers of a TrainJob in a cluster write.
+ * logs.h - read the logs of a TrainJob's containers in a cluster.
  *
- * One thread reads all of them at once (kube/streams.h), two more watch the job and its
- * pods. A container is read from where it was left whenever its connection breaks or
- * it is restarted: lines are asked for with their timestamps from the second before the
- * last one on, and those that were shown are counted off, so that none is lost or shown
- * twice, equal timestamps and lines that stand a little out of order included. What the
- * kubelet has thrown away meanwhile (a file that was rotated, a pod that is gone) is
- * lost.
+ * One thread reads all containers concurrently (kube/streams.h), two more watch the job
+ * and its pods. After a broken connection or a restart of the container, reading resumes:
+ * lines are requested with their timestamps, from the second before the last line on, and
+ * as many as were already shown are skipped. So no line is lost or shown twice, even with
+ * equal timestamps or lines slightly out of order. Lines that the kubelet has discarded
+ * meanwhile (a rotated file, a deleted pod) are lost.
  *
- * Per container a line is held, at most LOGS_MAX_LINE bytes of it: what is longer is cut
- * there and marked. At most LOGS_MAX_OPEN are followed at once; those beyond are looked
- * at every few seconds.
+ * One line per container is buffered, up to LOGS_MAX_LINE bytes; a longer one is
+ * truncated and marked. At most LOGS_MAX_OPEN containers are followed at once; the others
+ * are polled every few seconds.
  */
 #ifndef CLIENT_LOGS_H
 #define CLIENT_LOGS_H
@@ -20,36 +19,40 @@
 
 enum { LOGS_MAX_LINE = 1024 * 1024, LOGS_MAX_OPEN = 512 };
 
-/* Which lines. `{ .rank = -1, .tail = -1 }` is all that the job's newest pods write. */
+/* The lines to read. `{ .rank = -1, .tail = -1 }`: all lines of the job's newest pods. */
 struct logs_want {
 	const char *ns, *job;
-	int64_t rank;          /* of the steps that have ranks; -1: all */
-	const char *step;      /* a replicatedJob, or "initializer": both; NULL: all */
-	const char *container; /* only of this name; NULL: all but init containers */
-	bool all;      /* init containers, and pods that newer ones have replaced, too */
-	bool previous; /* instead: of each the run before the last restart */
-	bool follow;   /* until the job has ended; waits for pods */
-	bool timestamps;    /* before each line, as the kubelet wrote it */
-	int64_t tail;       /* of each container the last so many lines; -1: all */
-	int64_t since_ms;   /* not older than that; 0: all */
-	const bool *cancel; /* set by another thread: ends with ERR_STOPPED; or NULL */
+	int64_t rank;     /* only this rank, of steps with ranks; -1: all */
+	const char *step; /* a replicatedJob; "initializer": both of them; NULL: all */
+	const char *container; /* only this name; NULL: all but init containers */
+	bool all;      /* also init containers, and pods that newer ones have replaced */
+	bool previous; /* instead, each container's run before its last restart */
+	bool follow;   /* wait for pods, read until the job has ended */
+	bool timestamps;    /* begin each line with the kubelet's timestamp */
+	int64_t tail;       /* only the last N lines of each container; -1: all */
+	int64_t since_ms;   /* only lines that are not older; 0: all */
+	const bool *cancel; /* set by another thread to end with ERR_STOPPED; or NULL */
 };
 
 /* Called in the thread of logs_run(). */
 struct logs_out {
-	/* A line without its newline; prefix "node-0", or NULL: there is one container only. */
+	/* A line without its newline; prefix "node-0", or NULL: the only container. */
 	void (*on_line)(void *ctx, const char *prefix, const char *line, size_t len);
-	/* What is waited for, what went wrong: a sentence for stderr, said once. */
+	/* A message for stderr, reported once: a reason to wait, or a failure. */
 	void (*on_note)(void *ctx, const char *text);
-	/* Nothing more comes at the moment; -1 with err ends it all (the output is closed). */
+	/*
+	 * No more lines for now: flush. -1 with err ends logs_run() (the output is
+	 * closed).
+	 */
 	int (*on_pause)(void *ctx, struct error *err);
 	void *ctx;
 };
 
 /*
- * 0: all there was has been shown (with `follow`: the job has ended). ERR_NOT_FOUND: no
- * such job (with the nearest name), nothing that fits `want`. ERR_DENIED, ... as of
- * kube.h; later failures are retried, with a note. ERR_STOPPED: asked to end.
+ * 0: all lines have been read (with `follow`: the job has ended). ERR_NOT_FOUND: no such
+ * job (with the nearest name), or no container that matches `want`. ERR_DENIED and others
+ * as in kube.h; once lines are read, other failures are retried and reported. ERR_IO:
+ * some logs could not be read. ERR_STOPPED: interrupted or cancelled.
  */
 MUST_CHECK int logs_run(struct kube *k, const struct logs_want *want,
 			const struct logs_out *out, struct error *err);

@@ -17,7 +17,7 @@ enum {
 
 /* ---- timestamps -------------------------------------------------------------------- */
 
-/* Digits after the point, at most nine of them count. */
+/* The number of digits after the point; the first nine are the nanoseconds. */
 static size_t read_fraction(const char *p, size_t len, int32_t *ret)
 {
 	size_t i = 0;
@@ -32,7 +32,7 @@ static size_t read_fraction(const char *p, size_t len, int32_t *ret)
 	return i;
 }
 
-/* Many lines have the second of the one before. */
+/* Set l->sec, without parsing if the last line had the same second. */
 static bool read_second(struct log_lines *l, const char *second, const char *zone,
 			size_t zone_len)
 {
@@ -54,7 +54,7 @@ static bool read_second(struct log_lines *l, const char *second, const char *zon
 	return true;
 }
 
-/* How long the stamp at the line's beginning is, with the space behind it; 0: none. */
+/* The length of the line's timestamp, including the space after it; 0: none. */
 static size_t read_stamp(struct log_lines *l, const char *line, size_t len,
 			 struct log_stamp *ret)
 {
@@ -106,13 +106,13 @@ static void remember(struct log_lines *l, const struct log_stamp *at)
 		l->newest = *at;
 }
 
-/* Was it shown before? */
+/* Was the line already shown? */
 static bool known(struct log_lines *l, const struct log_stamp *at)
 {
 	if (!l->skip)
 		return false;
 	if (compare(at, &l->newest) > 0) {
-		l->skip = 0; /* the file was rotated: what was counted is not there */
+		l->skip = 0; /* the file was rotated: the lines to skip are gone */
 		return false;
 	}
 	if (at->sec >= log_lines_since(l) && !(l->partial && compare(at, &l->first) < 0))
@@ -142,7 +142,7 @@ static void take_part(struct log_lines *l)
 	buf_clear(&l->part);
 }
 
-/* More of a line whose end has not come. */
+/* Append to an incomplete line; cut it at l->max. */
 static void add_part(struct log_lines *l, const char *data, size_t len)
 {
 	size_t room = l->max - l->part.len;
@@ -182,7 +182,7 @@ void log_lines_feed(struct log_lines *l, const char *data, size_t len)
 
 void log_lines_begin(struct log_lines *l)
 {
-	buf_clear(&l->part); /* it comes again, whole */
+	buf_clear(&l->part); /* will be sent again, whole */
 	l->cut = false;
 	l->skip = l->any ? l->n_last + l->n_before : 0;
 }

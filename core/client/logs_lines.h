@@ -1,13 +1,13 @@
 /*
- * logs_lines.h - the bytes of a container's log into its lines, each of them once,
- * however often the connection breaks.
+ * logs_lines.h - split a container's log into lines and report each once, however often
+ * the connection breaks.
  *
- * Each line comes with its timestamp ("2026-01-31T23:59:59.123456789Z text"). A request
- * that goes on asks from log_lines_since() on, a whole second as the API has it; of what
- * comes again as many lines are left out as were shown since then, at most those that are
- * not newer than the newest. So neither equal timestamps nor lines a little out of order
- * (stdout and stderr are written by two threads) are lost or shown twice. A line without
- * a timestamp (words of the kubelet) is shown as it is.
+ * Each line begins with its timestamp ("2026-01-31T23:59:59.123456789Z text"). A further
+ * request asks from log_lines_since() on, a whole second as the API has it. As many of
+ * the repeated lines are skipped as were shown since then, at most those that are not
+ * newer than the newest one. So neither lines with equal timestamps nor lines slightly
+ * out of order (two threads write stdout and stderr) are lost or shown twice. A line
+ * without a timestamp (a message of the kubelet) is reported as it is.
  */
 #ifndef CLIENT_LOGS_LINES_H
 #define CLIENT_LOGS_LINES_H
@@ -26,28 +26,29 @@ struct log_lines {
 	/* a line without its newline and, unless `timestamps`, without its stamp */
 	void (*on_line)(void *ctx, const char *line, size_t len);
 	void *ctx;
-	size_t max; /* bytes of a line, the rest is left out and marked */
+	size_t max; /* bytes of a line; the rest is dropped, which is marked */
 	bool timestamps;
-	bool partial; /* the first request leaves out what came before (--tail, --since) */
+	bool partial; /* the first request omits older lines (--tail, --since) */
 
-	struct buf part; /* a line whose end is still to come */
-	bool cut;        /* its rest is left out */
-	bool any;        /* there is a first and a newest: */
+	struct buf part; /* an incomplete line */
+	bool cut;        /* drop the rest of the line */
+	bool any;        /* `first` and `newest` are set */
 	struct log_stamp first, newest;
-	uint64_t n_last,
-		n_before;         /* lines shown of newest.sec and of the second before */
-	uint64_t skip;            /* so many of them are to come again */
-	char second[24], zone[8]; /* of the last stamp, as text, and what they mean: */
+	/* Lines shown of newest.sec, and of the second before. */
+	uint64_t n_last, n_before;
+	uint64_t skip;            /* this many of them are to be skipped */
+	char second[24], zone[8]; /* the last timestamp's text; its value: */
 	int64_t sec;
 };
 
-/* Another request begins. */
+/* Call before each request: an incomplete line is dropped, as it will be sent again. */
 void log_lines_begin(struct log_lines *l);
-/* From which second on it asks; -1: from where the first one did. */
+/* The second (since 1970) from which the request asks; -1: the same as the first one. */
 int64_t log_lines_since(const struct log_lines *l);
+/* Report the complete lines of these bytes; the rest is buffered. */
 void log_lines_feed(struct log_lines *l, const char *data, size_t len);
-/* Nothing comes any more: a line without newline is a line, too. Gives its memory back. */
+/* The log has ended: report a last line without a newline, and free the buffer. */
 void log_lines_end(struct log_lines *l);
-void log_lines_release(struct log_lines *l);
+void log_lines_release(struct log_lines *l); /* reports nothing */
 
 #endif

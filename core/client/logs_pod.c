@@ -1,4 +1,4 @@
-/* logs_pod.c - which step and rank a container is, and its runs (client/logs_pod.h). */
+/* logs_pod.c - find the step, rank and runs of a container (client/logs_pod.h). */
 #include "client/logs_pod.h"
 
 #include <limits.h>
@@ -18,7 +18,7 @@
 static const char *const initializers[] = { DATASET_INITIALIZER, MODEL_INITIALIZER,
 					    NULL };
 
-/* ---- what is kept ------------------------------------------------------------------------ */
+/* ---- fields ------------------------------------------------------------------------ */
 
 static cJSON *names_only(const cJSON *containers)
 {
@@ -60,7 +60,7 @@ bool log_pod_ended(const cJSON *pod)
 	return str_eq(phase, "Succeeded") || str_eq(phase, "Failed");
 }
 
-/* ---- whose lines --------------------------------------------------------------------------- */
+/* ---- step and rank ----------------------------------------------------------------- */
 
 static int label_number(const cJSON *pod, const char *label, int absent)
 {
@@ -166,14 +166,14 @@ int64_t log_count(const struct logs_want *want, const cJSON *jobset)
 	return n;
 }
 
-/* ---- what its containers do ---------------------------------------------------------------- */
+/* ---- runs -------------------------------------------------------------------------- */
 
 const cJSON *log_containers(const cJSON *pod, bool init)
 {
 	return json_get(pod, "spec", init ? "initContainers" : "containers");
 }
 
-/* In CrashLoopBackOff the kubelet gives the log of the run that has ended. */
+/* In CrashLoopBackOff the kubelet returns the log of the run that has ended. */
 struct log_run log_run_of(const cJSON *pod, const char *container)
 {
 	const cJSON *status = pod_container_status(pod, container);

@@ -1,5 +1,5 @@
 /*
- * logs_pod.h - what reading logs needs to know of a pod. Pure.
+ * logs_pod.h - a pod's step, rank, containers and their runs, for reading logs. Pure.
  */
 #ifndef CLIENT_LOGS_POD_H
 #define CLIENT_LOGS_POD_H
@@ -8,40 +8,42 @@
 #include "base/json.h"
 #include "client/logs.h"
 
-/* Leave of a pod what is asked of it here and by trainer/podcause.h. Always true. */
+/* Drop the fields that neither this file nor trainer/podcause.h reads. Always true. */
 bool log_pod_keep(cJSON *pod);
 
-bool log_pod_ended(const cJSON *pod); /* none of its containers starts again */
+bool log_pod_ended(const cJSON *pod); /* no container starts again */
 
-/* Whose lines they are. Strings are in the arena of the call, or the JobSet's. */
+/*
+ * The step and rank of a container. Strings are the arena's, the pod's or the JobSet's.
+ */
 struct log_place {
 	const char *step;
-	size_t number; /* of the step in the JobSet; initializers first without it */
+	size_t number; /* of the step in the JobSet; without one, initializers first */
 	int replica;
-	int rank;    /* -1: the step's pods are not told apart */
-	bool ranked; /* --rank means it: a node, not an initializer or a launcher */
-	const char *prefix; /* of the container: "node-0" */
+	int rank;           /* -1: the pods of the step have no ranks */
+	bool ranked;        /* --rank applies: a node, not an initializer or a launcher */
+	const char *prefix; /* for the container's lines: "node-0" */
 };
-/* jobset NULL: by the labels alone. */
+/* From the JobSet (or NULL) and the pod's name; else from the pod's labels. */
 struct log_place log_place_of(struct arena *arena, const cJSON *jobset, const cJSON *pod,
 			      const char *container);
 
-/* Does `want` mean containers there? */
+/* Does `want` select this step and rank; a container of this name? */
 bool log_place_wanted(const struct logs_want *want, const struct log_place *place);
 bool log_container_wanted(const struct logs_want *want, const char *name, bool init);
 
-/* How many containers `want` means of all that the JobSet is to have. */
+/* How many of all containers that the JobSet will create `want` selects. */
 int64_t log_count(const struct logs_want *want, const cJSON *jobset);
 
-/* Each container's name: those of the pod's spec, init containers first. */
+/* The array spec.initContainers or spec.containers of the pod, or NULL. */
 const cJSON *log_containers(const cJSON *pod, bool init);
 
-/* What a container does: its runs are counted from 0, as restartCount does. */
+/* The newest run of a container; runs are counted from 0, as restartCount does. */
 struct log_run {
-	bool started; /* there is a run that has a log: */
+	bool started; /* the run has a log */
 	int64_t number;
-	bool ended;        /* that run */
-	const char *waits; /* "ContainerCreating", why there is none; or NULL */
+	bool ended;        /* the run has ended */
+	const char *waits; /* why there is none ("ContainerCreating"), or NULL */
 };
 struct log_run log_run_of(const cJSON *pod, const char *container);
 

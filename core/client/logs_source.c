@@ -1,10 +1,11 @@
 /*
- * logs_source.c - a container's log from its first line to its last, over as many
- * requests as that takes.
+ * logs_source.c - read a container's log from its first line to its last, over several
+ * requests (client/logs_impl.h).
  *
- * A request cannot name the run it means: it is the current one, or the one before. So
- * what came of which run does not count but the order of timestamps (logs_lines.h), and
- * before a later run is asked for, the rest of the one before is.
+ * A request cannot name a run: the API server returns the current one or, with
+ * previous=true, the one before, and the container may restart meanwhile. So lines are
+ * matched by the order of their timestamps (logs_lines.h), not by run, and before a later
+ * run is requested, the rest of the previous one is.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -23,9 +24,9 @@
 enum {
 	AGAIN_MS = 250, /* doubles with each failure */
 	AGAIN_MOST_MS = 5000,
-	EOF_MS = 1000,      /* a log ended, of a container that runs: look again */
-	POLL_MS = 5000,     /* of those beyond LOGS_MAX_OPEN */
-	GIVE_UP_MS = 15000, /* once the job is over: of failures alone */
+	EOF_MS = 1000,  /* before the next try, if the log of a running container ended */
+	POLL_MS = 5000, /* between reads of containers beyond LOGS_MAX_OPEN */
+	GIVE_UP_MS = 15000, /* of failures only, once the job is over */
 	TRIES = 5,          /* without --follow */
 };
 
@@ -121,7 +122,7 @@ static void finish(struct source *s)
 	log_lines_end(&s->lines);
 }
 
-/* The answer came to its end. */
+/* The response is complete. */
 static void ended(struct source *s)
 {
 	bool follow = s->logs->want->follow;
@@ -136,13 +137,13 @@ static void ended(struct source *s)
 	}
 	if (s->whole || (s->run.ended && s->run.number == s->asked))
 		return;
-	/* Or the API server is going; whichever, the pod as it is now decides. */
+	/* The container has ended, or the API server is restarting: list the pods. */
 	if (s->followed)
 		s->logs->stale = true;
 	s->due_ms = clock_ms() + (s->followed ? EOF_MS : POLL_MS);
 }
 
-/* Of the whole connection, or of this pod alone? */
+/* Is the API server out of reach, rather than only this log? */
 static bool is_lost(const struct error *err)
 {
 	return err->kind == ERR_IO || err->kind == ERR_TIMEOUT;
@@ -182,7 +183,7 @@ static void try_again(struct source *s, const struct error *err)
 	s->due_ms = now + (wait < AGAIN_MOST_MS ? wait : AGAIN_MOST_MS);
 }
 
-/* 400: there is no such run yet, or any more. */
+/* Status 400: the run does not exist yet, or any more. */
 static void not_there(struct source *s, const struct error *err)
 {
 	if (s->previous) {
@@ -259,9 +260,9 @@ static void ask(struct source *s, int64_t run, bool previous)
 	l->n_open++;
 }
 
-/* ---- what is next --------------------------------------------------------------------------------- */
+/* ---- next request ------------------------------------------------------------------ */
 
-/* --previous: the run before, of each container that has one. */
+/* --previous: read the run before the current one, if there is one. */
 static void step_previous(struct source *s)
 {
 	if (s->asked_any && !s->failures)
@@ -281,7 +282,7 @@ static void step_run(struct source *s)
 			finish(s);
 		return;
 	}
-	/* A run that was not read, or not to its end, before the one there is now? */
+	/* Before the current run, read an earlier one that was not read to its end. */
 	if (!first && s->run.number > (s->asked_any ? s->asked + s->whole : 0))
 		ask(s, s->run.number - 1, true);
 	else

@@ -19,7 +19,7 @@
 
 #define CACHE_REVIEWERS "kubeflow-trainer-cache-token-review"
 
-/* It needs LeaderWorkerSet, and rights in each namespace: cache_namespaces. */
+/* Requires LeaderWorkerSet, and rights in each namespace (cache_namespaces). */
 static const char *const left_out[] = { "torch-distributed-with-cache", NULL };
 
 const cJSON *deployment_selector(const cJSON *deployment)
@@ -77,7 +77,7 @@ static void change_namespace(cJSON *node, const struct manifests_opts *opts)
 		cJSON_SetValuestring(node, opts->ns);
 }
 
-/* Our own image is as it was asked for. */
+/* Replace the registry, except in opts->image, which is used as given. */
 static void change_image(cJSON *node, const struct manifests_opts *opts)
 {
 	cleanup_arena struct arena arena = { 0 };
@@ -87,7 +87,7 @@ static void change_image(cJSON *node, const struct manifests_opts *opts)
 							       opts->registry));
 }
 
-/* In an expression the namespace is a word among others. */
+/* Replace the namespace wherever an expression contains it. */
 static void change_expression(cJSON *node, const struct manifests_opts *opts)
 {
 	cleanup_buf struct buf text = { .max = 16384 };
@@ -139,7 +139,7 @@ static void settle_public(cJSON *doc, const struct manifests_opts *opts)
 	json_put_str(doc, "v" VERSION "+kftrainer", "data", "kubeflow_trainer_version");
 }
 
-/* The ServiceAccounts of all these namespaces. */
+/* Bind the group of all ServiceAccounts of each cache namespace. */
 static void settle_reviewers(cJSON *doc, const struct manifests_opts *opts)
 {
 	const cJSON *one = cJSON_GetArrayItem(json_get(doc, "subjects"), 0);
@@ -208,10 +208,10 @@ static int add_file(cJSON *list, const char *file, const struct manifests_opts *
 static int add_controller(cJSON *list, const struct manifests_opts *opts,
 			  struct error *err)
 {
-	/* The webhooks before the pods, which put their CA into them as they start. */
+	/* Webhooks come before the pods, which write their CA into them at startup. */
 	static const struct {
 		const char *file;
-		bool strict; /* only then */
+		bool strict; /* only with opts->strict */
 	} files[] = {
 		{ "manifests/access.yaml", false },  { "manifests/strict.yaml", true },
 		{ "manifests/config.yaml", false },  { "manifests/webhooks.yaml", false },
@@ -239,7 +239,7 @@ static void add_cache_doc(cJSON *list, const cJSON *doc, const char *ns,
 	cJSON_AddItemToArray(list, copy);
 }
 
-/* What is in a namespace, in each of them. */
+/* Add the namespaced objects once for each cache namespace, the others once. */
 static int add_cache(cJSON *list, const struct manifests_opts *opts, struct error *err)
 {
 	cleanup_json cJSON *docs = NULL;
@@ -265,9 +265,9 @@ static int add_cache(cJSON *list, const struct manifests_opts *opts, struct erro
 }
 
 /*
- * The containers that download, as commands of our own image: by args, which upstream's
- * images do not mind should they be put back. As root, as upstream's are: volumes are
- * root's as most provisioners make them, and our image's own user could not write there.
+ * Run the containers that download with our image: by args, which upstream's images
+ * ignore if they are put back. As root, like upstream's: most provisioners create volumes
+ * that belong to root, so that our image's own user could not write there.
  */
 static void use_our_initializers(cJSON *runtime, const char *image)
 {
@@ -293,7 +293,7 @@ static void use_our_initializers(cJSON *runtime, const char *image)
 	}
 }
 
-/* Upstream has no image for it. */
+/* Set our image, as upstream has none. false: the runtime makes no data cache. */
 static bool use_our_cache(cJSON *runtime, const char *image)
 {
 	cJSON *job, *c;
@@ -317,7 +317,7 @@ static void add_runtime(cJSON *list, cJSON *take_runtime,
 	cJSON_AddItemToArray(list, take_runtime);
 }
 
-/* "NAME" or "NAME=IMAGE", the image of what trains. */
+/* Add the runtime "NAME" or "NAME=IMAGE", the image of its training containers. */
 static int add_runtime_of(cJSON *list, const struct schema *schema, const char *text,
 			  const struct manifests_opts *opts, struct error *err)
 {

@@ -1,9 +1,9 @@
 /*
- * manifests.h - what a cluster gets of us, as documents, in the order in which it
- * can be applied: CRDs, namespace, rights, settings, webhooks, pods, runtimes.
+ * manifests.h - the objects that `install` applies, in the order of application: CRDs,
+ * namespace, rights, settings, webhooks, pods, runtimes.
  *
  * Names, ports and selectors are those of upstream's manifests/overlays/manager and
- * runtimes, so that what is there is replaced in place.
+ * runtimes, so that upstream's objects are replaced in place.
  */
 #ifndef CLIENT_MANIFESTS_H
 #define CLIENT_MANIFESTS_H
@@ -30,34 +30,40 @@ enum install_parts {
 
 #define CACHE_ACCOUNT "kubeflow-trainer-cache-initializer"
 
-/* NULL and 0: as the manifests have it. */
+/* NULL and 0: the manifests' value. */
 struct manifests_opts {
 	enum install_parts parts;
 	const char *ns, *image;
-	const char *
-		registry; /* in place of every other image's: "registry.example/mirror" */
+	/* Replaces the registry of all images but `image`: "registry.example/mirror". */
+	const char *registry;
 	const char *gates; /* --feature-gates of the controller */
 	const char *pull_policy;
 	int64_t replicas;
-	bool upstream_images; /* of initializers: theirs, not ours */
-	bool strict;          /* a policy of what the controller may write */
-	struct opt_strs
-		runtimes; /* names; none: all but those that need more than this */
-	/* Where torch-distributed-with-cache may make data caches: CACHE_ACCOUNT is in each. */
+	bool upstream_images; /* of initializers: upstream's instead of ours */
+	bool strict;          /* add an admission policy for the controller's writes */
+	/* "NAME" or "NAME=IMAGE"; none: all but those with further requirements. */
+	struct opt_strs runtimes;
+	/*
+	 * Namespaces where torch-distributed-with-cache may create caches, by
+	 * CACHE_ACCOUNT.
+	 */
 	struct opt_strs cache_namespaces;
-	bool cache_token_review; /* the caches there may have tokens reviewed */
+	bool cache_token_review; /* allow these caches to create TokenReviews */
 };
 
-/* *ret: an array, the caller's. ERR_USAGE for a runtime that there is not. */
+/* *ret: an array, owned by the caller. ERR_USAGE: an unknown runtime. */
 MUST_CHECK int manifests_build(cJSON **ret, const struct schema *schema,
 			       const struct manifests_opts *opts, struct error *err);
 
-/* "pytorch/pytorch:2", "ghcr.io/a/b@sha256:..." with that registry in place of its own. */
+/*
+ * An image, "pytorch/pytorch:2" or "ghcr.io/a/b@sha256:...", with this registry in place
+ * of its own; in the arena.
+ */
 char *image_with_registry(struct arena *arena, const char *image, const char *registry);
 
-/* Of a Deployment: two with different selectors cannot follow one another in place. */
+/* The pod selector of a Deployment, which is immutable. */
 const cJSON *deployment_selector(const cJSON *deployment);
-/* Have as many pods of this very generation become available as are wanted? */
+/* Are all pods that are wanted available, in the current generation? */
 bool deployment_done(const cJSON *deployment);
 bool crd_established(const cJSON *crd);
 

@@ -1,4 +1,4 @@
-/* outcomes.c - what an apply did, by the versions of the object (client/outcomes.h). */
+/* outcomes.c - the outcome of an apply, by resourceVersion (client/outcomes.h). */
 #include "client/outcomes.h"
 
 #include "api/meta.h"

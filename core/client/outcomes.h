@@ -1,6 +1,6 @@
 /*
- * outcomes.h - what a command that changes objects of a cluster reports while it works.
- * The caller decides how it is shown.
+ * outcomes.h - the caller's functions to which a command reports the outcome for each
+ * object of a cluster, and messages.
  */
 #ifndef CLIENT_OUTCOMES_H
 #define CLIENT_OUTCOMES_H
@@ -9,7 +9,7 @@
 #include "spec/reporter.h"
 
 struct outcomes {
-	/* "created", ...; obj NULL: a line about all of them */
+	/* "created", ...; obj NULL: a line about all objects */
 	void (*object)(void *ctx, const cJSON *obj, const char *outcome);
 	void *ctx;
 	struct reporter notes; /* refusals, warnings */
@@ -21,7 +21,7 @@ static inline void outcome_report(const struct outcomes *to, const cJSON *obj,
 	to->object(to->ctx, obj, outcome);
 }
 
-/* Of an apply: "created" (before NULL), "unchanged" or "changed". */
+/* The outcome of an apply: "created" (`before` is NULL), "unchanged" or "changed". */
 const char *outcome_of(const cJSON *before, const cJSON *after);
 
 #endif

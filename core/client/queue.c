@@ -51,7 +51,7 @@ static int take(void *ctx, cJSON *take_obj, struct error *err)
 	return 0;
 }
 
-/* *ret: the job's, the caller's, or NULL. */
+/* *ret: the job's Workload, owned by the caller, or NULL. *ref gets its version. */
 static int find(struct kube *k, const cJSON *job, struct arena *arena,
 		struct kube_ref *ref, cJSON **ret, struct error *err)
 {

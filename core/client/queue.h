@@ -1,27 +1,25 @@
 /*
- * queue.h - a TrainJob in a queue of Kueue, which starts and stops it: whoever wants to
- * stop one sets spec.active of its Workload, as kueuectl does; spec.suspend is the queue's.
+ * queue.h - a TrainJob in a queue of Kueue. Kueue owns its spec.suspend: to stop or start
+ * the job, set spec.active of its Workload, as kueuectl does. Errors are those of kube.h.
  */
 #ifndef CLIENT_QUEUE_H
 #define CLIENT_QUEUE_H
 
 #include "kube/kube.h"
 
-/* Of which queue; NULL: of none. */
+/* The job's LocalQueue, or NULL. */
 const char *queue_name(const cJSON *job);
 
 enum queue_answer {
-	QUEUE_NONE, /* Kueue has no Workload of it */
+	QUEUE_NONE, /* the job has no Workload */
 	QUEUE_SET,
 	QUEUE_SET_ALREADY,
 };
+/* Set spec.active of the job's Workload. */
 MUST_CHECK int queue_set_active(struct kube *k, const cJSON *job, bool active,
 				enum queue_answer *ret, struct error *err);
 
-/*
- * *ret: the worker cluster to which MultiKueue has given the job, in the arena, or NULL
- * when it has not.
- */
+/* *ret: the worker cluster that MultiKueue chose for the job, in the arena, or NULL. */
 MUST_CHECK int queue_worker(struct kube *k, const cJSON *job, struct arena *arena,
 			    const char **ret, struct error *err);
 

@@ -6,7 +6,7 @@
 
 #include "base/str.h"
 
-/* More than this is noise. */
+/* Further refusals are dropped. */
 enum { MAX_REFUSALS = 100 };
 
 #define DENIED     "denied the request: "
@@ -33,7 +33,7 @@ static void add(struct refusals *r, const char *path, const char *text)
 	r->list[r->n++] = (struct refusal){ path, text };
 }
 
-/* "spec.a[0].b" in front of ": ", or 0: what follows is not about a field. */
+/* The length of a path, "spec.a[0].b" before ": "; 0: the text names no field. */
 static size_t path_length(const char *s)
 {
 	size_t n = strcspn(s, ": ");
@@ -68,7 +68,7 @@ static void read_causes(struct refusals *r, const cJSON *status)
 	}
 }
 
-/* More about an unknown field: our CRDs have some that upstream has not released. */
+/* A hint about fields that our CRDs have and upstream's released ones lack, or "". */
 static const char *newer(const char *path)
 {
 	static const char *const fields[] = { "spec.trainer.resourceClaimsPerNode",
@@ -113,7 +113,7 @@ bool refusal_is_untyped(const cJSON *status)
 static const char *untyped_words(struct arena *arena, const char *s, size_t len)
 {
 	const char *said = str_slice(arena, s, len);
-	const char *got = strstr(said, ", got &value."); /* Go's own: a dump of memory */
+	const char *got = strstr(said, ", got &value."); /* a Go value as %#v prints it */
 
 	if (str_eq(said, UNDECLARED))
 		return UNKNOWN;
@@ -141,7 +141,7 @@ static void read_untyped(struct refusals *r, const char *message, const cJSON *o
 	}
 }
 
-/* Where the next of "a, spec.b: ..., spec.c: ..." begins; NULL: there is none. */
+/* The next error in "a, spec.b: ..., spec.c: ...", or NULL. */
 static const char *next_in_list(const char *s)
 {
 	while ((s = strstr(s, ", "))) {
@@ -173,7 +173,7 @@ static void read_list(struct refusals *r, const char *s)
 	}
 }
 
-/* The field comes first, so that the line can be put beside its place. */
+/* Cut off the webhook's name, so that the text begins with the field. */
 static void read_denial(struct refusals *r, const char *message)
 {
 	const char *said = strstr(message, DENIED);

@@ -1,11 +1,10 @@
 /*
- * refusal.h - what an API server has against an object, field by field.
+ * refusal.h - split an API server's refusal of an object into errors of fields. Pure.
  *
- * Pure. From a metav1.Status: the causes of a 422, the fields that strict decoding
- * (fieldValidation=Strict) does not know or finds twice, what server-side apply finds
- * that does not fit the schema, and what an admission webhook denies, whose words begin
- * with a field: "spec.runtimeRef: Invalid value: ...", or several of them, "[spec.a: ...,
- * spec.b: ...]", as apimachinery's ErrorList has it.
+ * Reads a metav1.Status: the causes of a 422; unknown and duplicate fields of strict
+ * decoding (fieldValidation=Strict); schema errors of server-side apply; and denials of
+ * admission webhooks that begin with a field: "spec.runtimeRef: Invalid value: ...", or
+ * several, "[spec.a: ..., spec.b: ...]", as apimachinery's ErrorList prints them.
  */
 #ifndef CLIENT_REFUSAL_H
 #define CLIENT_REFUSAL_H
@@ -14,8 +13,8 @@
 #include "base/json.h"
 
 struct refusal {
-	const char *path; /* "spec.trainer.env[1].name"; "" when it names no field */
-	const char *text; /* the message, with the path in front */
+	const char *path; /* "spec.trainer.env[1].name"; "": no field */
+	const char *text; /* the message, which begins with the path */
 };
 
 struct refusals {
@@ -25,20 +24,22 @@ struct refusals {
 };
 
 /*
- * At least one: where the Status tells of no field, its message; without one, `words`.
- * `obj` is what was refused: server-side apply tells its lists' elements by their keys.
+ * Always returns at least one refusal: the message of a Status that names no field;
+ * without a message, `words`. `obj` is the refused object: server-side apply identifies
+ * elements of its lists by their keys. Release with refusals_release().
  */
 void refusals_read(struct refusals *ret, const cJSON *status, const cJSON *obj,
 		   const char *words);
 void refusals_release(struct refusals *r);
 #define cleanup_refusals __attribute__((cleanup(refusals_release)))
 
-/* Does the object not fit the schema? Of server-side apply that is a 500. */
+/* Is this a schema error of server-side apply, which has the status 500? */
 bool refusal_is_untyped(const cJSON *status);
 
 /*
- * ".a[name="b"].c" in front of ": ", as server-side apply writes it, or 0; and such a path
- * as "a[1].c", as all others are. What the object does not have stays as it is.
+ * The length of a path of server-side apply, ".a[name="b"].c" before ": "; 0: none. And
+ * the path as all others are written, "a[1].c", in the arena: elements that the object
+ * lacks stay as they are.
  */
 size_t refusal_path_length(const char *s);
 const char *refusal_path(struct arena *arena, const cJSON *obj, const char *s,

@@ -1,5 +1,6 @@
 /*
- * refusal_path.c - paths of server-side apply, which tells elements of a list by keys.
+ * refusal_path.c - convert paths of server-side apply, which identifies elements of a
+ * list by their keys (client/refusal.h).
  */
 #include <string.h>
 
@@ -9,7 +10,7 @@
 
 enum { MAX_PATH = 1 << 16 };
 
-/* How far to one of `ends`, past what stands in quotes. */
+/* The length up to one of `ends`, ignoring those within quotes. */
 static size_t span(const char *s, const char *ends)
 {
 	bool quoted = false;
@@ -31,7 +32,7 @@ size_t refusal_path_length(const char *s)
 	return s[n] == ':' && s[n + 1] == ' ' && !memchr(s, '\n', n) ? n : 0;
 }
 
-/* One of them, "name=value"; an element that lacks it has the default. */
+/* Has the element this key, "name=value"? One without it has the default: true. */
 static bool has_key(const cJSON *element, const char *key, size_t len,
 		    struct arena *arena)
 {
@@ -60,7 +61,7 @@ static bool has_keys(const cJSON *element, const char *keys, struct arena *arena
 	}
 }
 
-/* "[name="a"]" as "[1]"; an unknown element is kept. */
+/* Append "[1]" for "[name="a"]"; NULL: not found, `step` is appended unchanged. */
 static const cJSON *element(struct buf *ret, const cJSON *list, const char *step,
 			    size_t len, struct arena *arena)
 {

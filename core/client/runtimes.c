@@ -1,4 +1,4 @@
-/* runtimes.c - list them, page by page (client/runtimes.h). */
+/* runtimes.c - list the runtimes of a cluster (client/runtimes.h). */
 #include "client/runtimes.h"
 
 #include "base/cleanup.h"

@@ -6,10 +6,10 @@
 
 #include "kube/kube.h"
 
-/* name NULL: all. A ClusterTrainingRuntime is in no namespace, whatever `ns` is. */
+/* A reference to a runtime (name NULL: to all). ClusterTrainingRuntimes ignore `ns`. */
 struct kube_ref runtime_ref_at(const char *kind, const char *ns, const char *name);
 
-/* Those of that kind join `list` (a JSON array), which is as it was after an error. */
+/* Append the runtimes of that kind to `list` (a JSON array); unchanged on an error. */
 MUST_CHECK int runtime_list(struct kube *k, const char *kind, const char *ns,
 			    bool meta_only, cJSON *list, struct error *err);
 

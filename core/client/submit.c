@@ -1,4 +1,4 @@
-/* submit.c - ask an API server about a submission, then store it (client/submit.h). */
+/* submit.c - send a submission as a dry run, then store it (client/submit.h). */
 #include "client/submit.h"
 
 #include <stdio.h>
@@ -32,9 +32,9 @@ static const struct reporter *notes(const struct submission *s)
 	return &s->conf->out.notes;
 }
 
-/* ---- what is sent ----------------------------------------------------------------- */
+/* ---- documents -------------------------------------------------------------------- */
 
-/* A TrainingRuntime without a namespace is in that of the job that refers to it. */
+/* Put a TrainingRuntime without a namespace into that of the job that refers to it. */
 static void settle_runtime(struct doc *runtime, const char *ns)
 {
 	if (doc_is(runtime, CLUSTER_RUNTIME_KIND) || meta_namespace(runtime->given) ||
@@ -51,7 +51,7 @@ static void add(struct submission *s, struct doc *doc, cJSON *obj)
 						.job = doc_is(doc, TRAINJOB_KIND) };
 }
 
-/* Of --runtime-file only what a job refers to. */
+/* Runtimes of --runtime-file are sent only if a job refers to them. */
 static void add_runtimes(struct submission *s, const char *ns)
 {
 	struct input *in = &s->set.input;
@@ -115,7 +115,7 @@ size_t submission_jobs(const struct submission *s)
 	return n;
 }
 
-/* Everything, in the order in which it is sent. */
+/* List the documents in the sending order. */
 static void gather(struct submission *s, const char *ns)
 {
 	s->list = xcalloc(s->set.input.n, sizeof(*s->list));
@@ -125,16 +125,16 @@ static void gather(struct submission *s, const char *ns)
 	job_tell_left_out(&s->set, notes(s));
 }
 
-/* ---- what is reported ------------------------------------------------------------- */
+/* ---- reports ---------------------------------------------------------------------- */
 
-/* "; did you mean 'a'?", where the cluster lacks the runtime; or "". */
+/* "; did you mean 'a'?" if the cluster lacks the runtime; else "". */
 static const char *runtime_hint(struct arena *arena, struct submission *s,
 				const struct submit_item *item)
 {
 	struct runtime_ref ref = tj_runtime_ref(item->doc->obj);
 	const char *ns = meta_namespace(item->doc->obj), *hint;
 	cleanup_json cJSON *list = cJSON_CreateArray();
-	/* a mere name might be of either kind */
+	/* a name without a kind may be of either kind */
 	bool either = !job_opts_file(&s->job) && !s->job.runtime_kind;
 	const char **names;
 
@@ -168,7 +168,7 @@ static bool has_advice(const struct field_error *e)
 	       (e->type == FIELD_TYPE_INVALID && strstr(e->detail, "\"; "));
 }
 
-/* What this program finds, too, in the API server's words. */
+/* Report our own errors, unless `told` has one of the field and ours has no advice. */
 static void tell_own(const struct submission *s, const struct doc *doc,
 		     const struct refusals *told, const char *word)
 {
@@ -252,9 +252,9 @@ static void say(const struct submission *s, const struct submit_item *item,
 	outcome_report(&s->conf->out, item->stored ? item->stored : item->obj, what);
 }
 
-/* ---- asking and sending ----------------------------------------------------------- */
+/* ---- dry run and sending ---------------------------------------------------------- */
 
-/* Is it the object that is at fault? Otherwise: the way to the API server, or we. */
+/* Was the object refused? Other errors concern the connection, rights or this program. */
 static bool is_refusal(const struct error *err, const cJSON *status)
 {
 	return refusal_is_untyped(status) || err->kind == ERR_INVALID ||
@@ -262,7 +262,7 @@ static bool is_refusal(const struct error *err, const cJSON *status)
 	       err->kind == ERR_LIMIT;
 }
 
-/* What to do about it, behind the API server's words. */
+/* Append advice to the API server's message. Always -1. */
 static int explain(struct error *err)
 {
 	const char *hint = NULL;
@@ -281,7 +281,9 @@ static int explain(struct error *err)
 
 enum asking { ASK_FIRST, ASK_AGAIN, SEND };
 
-/* A TrainJob that a submit was stopped at before its workspace had arrived. */
+/*
+ * Does the TrainJob exist, from a submit that stopped before its upload? Then resume it.
+ */
 static bool take_up(struct submission *s, struct submit_item *item)
 {
 	const struct kube_ref ref = kube_ref_of(item->obj);
@@ -297,7 +299,7 @@ static bool take_up(struct submission *s, struct submit_item *item)
 	return true;
 }
 
-/* Will the workspace be taken, once the TrainJob is there? */
+/* Will the API server accept the workspace once the TrainJob exists? */
 static int ask_workspace(struct submission *s, const struct submit_item *item,
 			 struct error *err)
 {
@@ -309,7 +311,7 @@ static int ask_workspace(struct submission *s, const struct submit_item *item,
 	return 0;
 }
 
-/* What comes after the TrainJob itself. */
+/* Upload the workspace of a stored TrainJob. */
 static int deliver(struct submission *s, struct submit_item *item, struct error *err)
 {
 	if (!item->job || !s->conf->cargo ||
@@ -324,8 +326,9 @@ static int deliver(struct submission *s, struct submit_item *item, struct error 
 }
 
 /*
- * -1: give up. Refusals are reported and counted. A first denial by webhooks that do not
- * know the runtime yet is ignored.
+ * Send one document, or try to by a dry run. 0, also after a refusal, which is reported
+ * and counted. With ASK_FIRST, a denial by webhooks that do not know the job's own
+ * runtime yet is ignored.
  */
 static int ask(struct submission *s, struct submit_item *item, enum asking asking,
 	       struct error *err)
@@ -361,7 +364,7 @@ static int ask(struct submission *s, struct submit_item *item, enum asking askin
 	return asking == SEND ? 0 : ask_workspace(s, item, err);
 }
 
-/* A job whose runtime comes with it, by our own rules: the webhooks cannot judge yet. */
+/* Check a job with its own runtime by our rules: the webhooks do not know it yet. */
 static void check_here(struct submission *s, struct submit_item *item)
 {
 	cleanup_arena struct arena arena = { 0 };
@@ -369,7 +372,7 @@ static void check_here(struct submission *s, struct submit_item *item)
 
 	if (!item->has_own_runtime || item->doc->errs.n)
 		return;
-	if (!meta_name(job)) /* the API server makes one that is as long */
+	if (!meta_name(job)) /* the API server generates one of this length */
 		meta_set_name(job,
 			      arena_printf(&arena, "%sxxxxx", meta_generate_name(job)));
 	runtime = job_resolve(&s->set, item->doc, notes(s));
@@ -378,7 +381,6 @@ static void check_here(struct submission *s, struct submit_item *item)
 	s->refused += item->doc->errs.n;
 }
 
-/* Everything, before anything is stored. */
 int submission_dry_run(struct submission *s, struct error *err)
 {
 	const struct input *in = &s->set.input;
@@ -436,7 +438,7 @@ static int send_item(struct submission *s, struct submit_item *item, struct erro
 	return 0;
 }
 
-/* What was created before something went wrong. */
+/* Delete the objects that were created before a failure, the last one first. */
 static void take_back(struct submission *s)
 {
 	for (size_t i = s->n; i-- > 0;) {
@@ -465,7 +467,7 @@ int submission_send(struct submission *s, struct error *err)
 
 /* ---- reading -------------------------------------------------------------------------- */
 
-/* Who may not ask is taken to mean what all can see. */
+/* A runtime that this user may not read counts as absent. */
 static int has_runtime(void *ctx, const struct runtime_name *which, struct error *err)
 {
 	const struct submission *s = ctx;
@@ -474,7 +476,7 @@ static int has_runtime(void *ctx, const struct runtime_name *which, struct error
 	struct error why = { 0 };
 
 	if (name_check_job(which->name, &why))
-		return 0; /* the API server says what is wrong with it */
+		return 0; /* the API server reports the invalid name */
 	if (!kube_get(s->kube, &ref, &stored, &why))
 		return 1;
 	if (why.kind == ERR_NOT_FOUND || why.kind == ERR_DENIED)

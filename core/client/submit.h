@@ -1,15 +1,15 @@
 /*
- * submit.h - TrainJobs, and what stands beside them in their file, to a cluster.
+ * submit.h - submit TrainJobs, and the other documents of their files, to a cluster.
  *
- *     submission_read()  documents and options, in the order in which they are sent
- *     submission_dry_run()   the API server about all of it (dryRun=All,
- *                        fieldValidation=Strict); nothing is stored
- *     submission_send()  runtimes, ConfigMaps and Secrets are applied server-side (nobody
- *                        else's fields are taken over), then the TrainJobs are created
+ *     submission_read()     reads documents and options, and orders them for sending
+ *     submission_dry_run()  sends all with dryRun=All and fieldValidation=Strict; nothing
+ *                           is stored
+ *     submission_send()     applies runtimes, ConfigMaps and Secrets server-side, without
+ *                           force, then creates the TrainJobs
  *
- * What the API server refuses is reported at once, each with file, line and column. A
- * TrainJob whose runtime comes with it is asked about again once that is there. When
- * something is refused after all, what was created is deleted again.
+ * All refusals are reported, each with file, line and column. A TrainJob with its own
+ * runtime is validated again once the runtime is stored. If sending fails, the objects
+ * that were created are deleted again.
  */
 #ifndef CLIENT_SUBMIT_H
 #define CLIENT_SUBMIT_H
@@ -21,20 +21,20 @@
 
 struct submit_conf {
 	struct job_opts job;                 /* its has_runtime is set here */
-	const struct workspace_cargo *cargo; /* that goes with each TrainJob; or NULL */
-	bool keep;                           /* a TrainJob whose cargo did not arrive */
+	const struct workspace_cargo *cargo; /* uploaded with each TrainJob; or NULL */
+	bool keep; /* leave a TrainJob, suspended, if its upload failed */
 	struct outcomes out;
 };
 
-/* A document on its way. */
+/* A document to send. */
 struct submit_item {
 	struct doc *doc;
-	cJSON *obj;    /* what is sent; the document's */
-	cJSON *stored; /* what the API server made of it; or NULL */
+	cJSON *obj;    /* the object to send; owned by the document */
+	cJSON *stored; /* the API server's answer; owned; or NULL */
 	bool job;
 	bool has_own_runtime; /* a TrainJob whose runtime is one of the files */
-	bool created;         /* now, by us */
-	bool half_submitted;  /* there already, from us, without its workspace */
+	bool created;         /* by this submission */
+	bool half_submitted;  /* exists, from an earlier submit, without its workspace */
 };
 
 struct submission {
@@ -44,13 +44,20 @@ struct submission {
 	struct job_set set;
 	struct submit_item *list; /* in the order in which they are sent */
 	size_t n;
-	size_t refused, exist; /* how many; with either nothing is stored */
+	size_t refused, exist; /* how many; if any, nothing remains stored */
 };
 
-/* 0, or -1 with err. `conf` is borrowed. */
+/*
+ * Errors of documents are stored in them, for submission_dry_run() to report. `conf` and
+ * `k` are borrowed. Release in every case.
+ */
 MUST_CHECK int submission_read(struct submission *ret, struct kube *k,
 			       const struct submit_conf *conf, struct error *err);
-size_t submission_jobs(const struct submission *s);
+size_t submission_jobs(const struct submission *s); /* the number of TrainJobs */
+/*
+ * Both: 0, also after refusals, which have been reported and counted in `refused` and
+ * `exist`; -1: the API server could not be asked, or a right is missing.
+ */
 MUST_CHECK int submission_dry_run(struct submission *s, struct error *err);
 MUST_CHECK int submission_send(struct submission *s, struct error *err);
 void submission_release(struct submission *s);

@@ -1,6 +1,6 @@
 /*
- * suspension.h - suspend a TrainJob of a cluster, or resume it: by its queue where it has
- * one (Kueue decides over spec.suspend of what it admits), by spec.suspend elsewhere.
+ * suspension.h - suspend or resume a TrainJob of a cluster: by its queue if it has one
+ * (Kueue owns spec.suspend of the jobs that it admits), else by spec.suspend.
  */
 #ifndef CLIENT_SUSPENSION_H
 #define CLIENT_SUSPENSION_H
@@ -10,12 +10,13 @@
 enum suspension {
 	SUSPENSION_SET,
 	SUSPENSION_UNCHANGED,
-	SUSPENSION_SET_BY_QUEUE,  /* its Workload is active, or not, now */
-	SUSPENSION_LEFT_TO_QUEUE, /* as before: resuming, the queue starts it */
+	SUSPENSION_SET_BY_QUEUE,  /* spec.active of its Workload was changed */
+	SUSPENSION_LEFT_TO_QUEUE, /* spec.active is unchanged: the queue starts the job */
 };
 
 /*
- * `job` as the API server has it. ERR_CONFLICT: it has finished, or is being deleted.
+ * `job` as the API server returned it. ERR_CONFLICT: it has finished, or is being
+ * deleted; other errors as in kube.h.
  */
 MUST_CHECK int suspension_set(struct kube *k, const cJSON *job, bool suspend,
 			      enum suspension *ret, struct error *err);

@@ -16,7 +16,7 @@
 
 enum { CPU_PERIOD_US = 100000, MAX_TEXT = 1 << 20 };
 
-/* Of a million CPUs; the kernel refuses quotas beyond 2^44 us. */
+/* A million CPUs: the kernel refuses quotas beyond 2^44 us. */
 enum { MOST_CPU_MILLI = 1000000000 };
 
 static int put(const char *dir, const char *file, const char *text)
@@ -67,7 +67,7 @@ int64_t oom_kills(void)
 /* ---- find the hierarchies -------------------------------------------------------- */
 
 /*
- * Where the tree with `controller` ("" for version 2) is mounted, from
+ * The mount point of the tree with `controller` ("" for version 2), from
  * /proc/self/mountinfo: "36 35 98:0 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu".
  */
 static const char *mount_point(struct arena *a, const char *mountinfo,
@@ -254,7 +254,7 @@ static int limit_cpu(const struct cgroup *cg, int64_t milli)
 			(CPU_PERIOD_US / 1000);
 	char text[64];
 
-	if (quota < 1000) /* the kernel's least */
+	if (quota < 1000) /* the kernel's minimum */
 		quota = 1000;
 	if (cg->root->version == 2) {
 		snprintf(text, sizeof(text), "%lld %d", (long long)quota, CPU_PERIOD_US);

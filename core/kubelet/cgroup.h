@@ -20,9 +20,9 @@ enum { CGROUP_CPU, CGROUP_MEMORY, CGROUP_TREES };
 
 struct cgroup_root {
 	bool probed;                 /* cgroup_open() was called */
-	int version;                 /* 0: limits cannot be set; then `why` */
+	int version;                 /* 0: limits cannot be set; `why` has the cause */
 	char dir[CGROUP_TREES][512]; /* our groups; version 2: the same twice */
-	bool cpu, memory;            /* which resources can be limited */
+	bool cpu, memory;            /* can this resource be limited? */
 	char why[256];
 	unsigned made;
 	/*
@@ -43,15 +43,15 @@ struct cgroup_limits {
 	int64_t memory;    /* bytes, 0: none */
 };
 
-/* Probe once for a usable hierarchy. On failure root->why says why. */
+/* Probe once for a usable hierarchy; root->version is 0 if there is none. */
 void cgroup_open(struct cgroup_root *root);
 void cgroup_close(struct cgroup_root *root); /* remove the groups */
 
-/* A group with these limits. */
+/* Make a group with these limits. -1: the group or a limit cannot be set up. */
 MUST_CHECK int cgroup_make(struct cgroup *cg, struct cgroup_root *root,
 			   const struct cgroup_limits *limits, struct error *err);
 
-void cgroup_started(struct cgroup *cg); /* call once the process is in it */
+void cgroup_started(struct cgroup *cg); /* call once the process is in the group */
 
 /* Did the kernel kill a process of the group because of its memory limit? */
 bool cgroup_oom(const struct cgroup *cg);

@@ -1,4 +1,4 @@
-/* holders.c - ask the kernel who has bound sockets (kubelet/holders.h): sock_diag(7). */
+/* holders.c - list the users of bound sockets by sock_diag(7) (kubelet/holders.h). */
 #include "kubelet/holders.h"
 
 #include <linux/netlink.h>
@@ -70,7 +70,7 @@ static void read_socket(struct users *u, const struct nlmsghdr *h, const char *p
 		count(u, uid);
 }
 
-/* False: that was the last. */
+/* Count the sockets of one answer. False: it was the last answer. */
 static bool read_answer(struct users *u, const char *bytes, size_t len,
 			const char *prefix)
 {

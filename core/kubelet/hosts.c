@@ -38,7 +38,7 @@ void hosts_begin(struct buf *hosts)
 		buf_adds(hosts, "\n");
 }
 
-/* Not file_write(): nobody needs this file after a crash, and syncing takes time. */
+/* Unlike file_write(), without fsync(): the file is useless after a crash. */
 static int write_plain(const char *path, const void *data, size_t len, struct error *err)
 {
 	cleanup_fd int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
@@ -48,7 +48,7 @@ static int write_plain(const char *path, const void *data, size_t len, struct er
 	return file_write_fd(fd, data, len, path, err);
 }
 
-/* The pod's own name comes first: the first matching line counts. */
+/* The pod's own name is first, because the first matching line counts. */
 int hosts_write(struct pod *p, struct error *err)
 {
 	const cJSON *alias, *name;

@@ -1,5 +1,5 @@
 /*
- * hosts.h - the hosts file of a pod: how its processes find each other by name.
+ * hosts.h - the hosts file of a pod, which resolves the names of all pods of the run.
  *
  * Every pod has its own file, <pod's directory>/hosts, which its containers see as
  * /etc/hosts: its own name, its hostAliases, then the lines of this machine and the
@@ -22,7 +22,7 @@ void hosts_begin(struct buf *hosts);
 /* Write the pod's file: ERR_LIMIT, ERR_IO. */
 MUST_CHECK int hosts_write(struct pod *p, struct error *err);
 
-/* Is it a DNS subdomain (RFC 1123)? Then it is a valid file name, too. */
+/* Is `name` a DNS subdomain (RFC 1123), and thus also a valid file name? */
 bool dns_name_valid(const char *name);
 
 #endif

@@ -183,7 +183,7 @@ int kubelet_add_name(struct kubelet *k, const char *pod, const char *const *name
 	if (!dns_name_valid(pod))
 		return error_set(err, ERR_INVALID, "pod name \"%.80s\": not a DNS name",
 				 pod);
-	/* Known names: a replacement of the pod that had them. */
+	/* The names exist: this pod replaces the pod that had them. */
 	if (names && names[0] && !map_get(&k->addresses, pod))
 		ip = map_get(&k->names, names[0]);
 	if (ip)
@@ -214,7 +214,7 @@ const char *kubelet_address(const struct kubelet *k, const char *name)
 
 /* ---- GPUs ------------------------------------------------------------------------ */
 
-/* Reserve up to `want` GPUs that no pod of any run uses. */
+/* Reserve up to `want` GPUs that no pod of any run uses; returns their number. */
 static int64_t take_free(struct pod *p, int64_t want)
 {
 	struct kubelet *k = p->k;
@@ -283,7 +283,7 @@ void kubelet_take_gpus(struct pod *p)
 	put_back(p);
 	for (struct pod *other = p->k->pods; other; other = other->next)
 		if (!other->admitted)
-			other->wake = 0; /* it may have waited for them */
+			other->wake = 0; /* perhaps that pod waits for GPUs */
 }
 
 /* ---- pods ------------------------------------------------------------------------ */
@@ -406,8 +406,7 @@ static void free_pod(struct pod *p)
 	symlinks_remove(&p->symlinks);
 	kubelet_take_gpus(p);
 	if (p->dir && dir_remove(p->dir, &err) < 0)
-		p->dir =
-			NULL; /* unreadable files of a job are left for their owner to remove */
+		p->dir = NULL; /* files that cannot be removed remain for their owner */
 	if (p->k->memory_dir && p->dir &&
 	    dir_remove(path_join(&p->arena, p->k->memory_dir, p->folder), &err) < 0)
 		p->dir = NULL;
@@ -438,7 +437,7 @@ int kubelet_start(struct kubelet *k, const cJSON *pod, struct error *err)
 		return -1;
 	}
 	for (last = &k->pods; *last; last = &(*last)->next)
-		; /* in order of arrival: first come, first served for GPUs */
+		; /* in the order of creation, in which pods get GPUs */
 	*last = p;
 	pod_changed(p);
 	pod_sync(p, clock_ms());
@@ -589,7 +588,7 @@ void kubelet_free(struct kubelet *k)
 	map_release(&k->names, NULL);
 	map_release(&k->peers, free);
 	buf_release(&k->hosts);
-	/* rmdir() fails unless empty: other contents are not ours to remove. */
+	/* rmdir() fails unless empty: the contents of others must remain. */
 	rmdir(path_join(&k->arena, k->opts.dir, "stage"));
 	rmdir(path_join(&k->arena, k->opts.dir, "pods"));
 	arena_clear(&k->arena);

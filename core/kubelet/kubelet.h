@@ -2,20 +2,19 @@
  * kubelet.h - runs pods as processes of this machine.
  *
  * A node's kubelet without a container engine: it takes v1 Pod documents, runs their
- * containers, and reports their state as v1.PodStatus. It knows nothing of Jobs or
- * JobSets (jobs.h does).
+ * containers, and reports their state as v1.PodStatus. Jobs and JobSets are jobs.h's.
  *
  * A pod's containers share its hostname, its address (127.b.c.d, its own), its
  * names (a hosts file that resolves all pods) and its volumes. Each container has
  * namespaces of its own, as in a pod: mount, UTS, IPC and PID, and a user
- * namespace where the caller is not root; its /proc shows its processes alone, and
+ * namespace if the caller is not root; its /proc shows only its own processes, and
  * all of them end with its command. The network is the machine's. An image is not
  * pulled: command and args run on the machine's filesystem with the caller's
  * environment plus the pod's, standard input empty. Init containers, sidecars,
  * restartPolicy, probes, hooks, env as kubelet's (podenv.h, probe.h, volumes.h).
  *
- * Where the kernel allows no namespaces (kubelet_isolation says so) the same runs as
- * plain processes, and is weaker in this: processes see each other; the hostname is the
+ * Where the kernel allows no namespaces (ISOLATION_NONE), containers are plain processes
+ * with these differences: processes see each other; the hostname is the
  * machine's, and in env values and args addresses replace pod names that contain a dot;
  * a volume needs an unused mount path, which becomes a symbolic link (for one pod at a
  * time), or is refused; what a container started survives if its keeper (sandbox.h) is
@@ -46,19 +45,19 @@ struct kubelet_opts {
 	const char *claims;  /* volume claims are directories of it; NULL: <dir>/claims */
 	bool no_namespaces;  /* force the fallback (tests) */
 	const char *const *gpus; /* ids to split, ends with NULL; NULL: none */
-	const char *workdir;     /* where processes start unless workingDir says else */
+	const char *workdir;     /* the working directory of containers without one */
 	/* Run by a server: each pod gets a working directory of its own. */
 	bool served;
 	const cJSON *objects;  /* ConfigMaps and Secrets of the job, a JSON array */
 	const char *pod_key;   /* see volumes.h */
-	const char *torch_fix; /* see torchfix.h; NULL: pods are left as they are */
+	const char *torch_fix; /* see torchfix.h; NULL: pods are unchanged */
 	/*
 	 * One output line of a container (without newline; cut at 64 KiB).
 	 * Called from kubelet_poll().
 	 */
 	void (*on_line)(void *ctx, const char *pod, const char *container,
 			const char *line, size_t len);
-	/* The pod's status changed: ask kubelet_status(). From kubelet_poll(). */
+	/* The pod's status changed (kubelet_status()). Called from kubelet_poll(). */
 	void (*on_status)(void *ctx, const char *pod);
 	void *ctx;
 };
@@ -69,10 +68,10 @@ enum isolation kubelet_isolation(const struct kubelet *k);
 
 /*
  * Check a pod (v1 Pod or PodTemplateSpec) before it runs. Appends to `notes` (JSON array
- * of strings, each line once) what is not applied locally. Errors are what cannot run at
- * all: a container without a command, an unsupported volume (ERR_UNSUPPORTED), more GPUs
- * than the machine has, a ConfigMap, Secret or key that is not among the objects
- * (ERR_NOT_FOUND).
+ * of strings, each line once) the fields that are not applied locally. Errors mean that
+ * the pod cannot run at all: a container without a command, an unsupported volume
+ * (ERR_UNSUPPORTED), more GPUs than the machine has, a ConfigMap, Secret or key that is
+ * not among the objects (ERR_NOT_FOUND).
  */
 MUST_CHECK int kubelet_check(const struct kubelet *k, const cJSON *pod, cJSON *notes,
 			     struct error *err);
@@ -99,12 +98,12 @@ void kubelet_map_peer(struct kubelet *k, const char *name, int port);
 /*
  * Start a pod: v1 Pod with metadata.name, .namespace, .uid, .labels,
  * .annotations, spec (with hostname, subdomain). Returns when the processes are
- * started or starting; what goes wrong later is in the status, as in a cluster
+ * started or starting; later failures are in the status, as in a cluster
  * (StartError, exit codes 126 and 127 for not executable and not found).
  */
 MUST_CHECK int kubelet_start(struct kubelet *k, const cJSON *pod, struct error *err);
 
-/* TERM, and KILL after `grace_ms` (-1: the pod's terminationGracePeriodSeconds). */
+/* Send TERM, and KILL after grace_ms (-1: the pod's terminationGracePeriodSeconds). */
 void kubelet_stop(struct kubelet *k, const char *pod, int64_t grace_ms);
 
 /*
@@ -112,19 +111,18 @@ void kubelet_stop(struct kubelet *k, const char *pod, int64_t grace_ms);
  * initContainerStatuses, containerStatuses (state, lastState with exitCode, signal,
  * reason "OOMKilled" | "Error" | "Completed" | "StartError", started, ready,
  * restartCount). A command that is not found is StartError with exit code 127, one that
- * cannot be executed 126, all else that keeps a container from starting 128. A pod that
+ * cannot be executed 126, any other failure to start 128. A pod that
  * waits for GPUs is Pending with reason Unschedulable. NULL: no such pod. Owned by the
  * kubelet; valid until the next kubelet_poll().
  */
 const cJSON *kubelet_status(struct kubelet *k, const char *pod);
 
-/* Drop a pod that has ended; its logs stay. */
+/* Drop a pod that has ended; its logs remain. */
 void kubelet_remove(struct kubelet *k, const char *pod);
 
 /*
- * Wait for something to happen, at most timeout_ms (-1: no limit), and do what
- * is due. `extra_fd` (or -1) also ends the wait when it is readable. Returns 0;
- * -1 on failure of the loop itself.
+ * Wait for an event, at most timeout_ms (-1: no limit), and handle all that are due.
+ * The wait also ends when `extra_fd` (or -1) is readable. -1: the loop itself failed.
  */
 MUST_CHECK int kubelet_poll(struct kubelet *k, int timeout_ms, int extra_fd,
 			    struct error *err);

@@ -15,7 +15,7 @@ struct plan {
 	struct arena *arena;
 	const char *workdir;
 	const struct volume_mount **sorted;
-	const char **resolved; /* where sorted[i] is mounted, without links */
+	const char **resolved; /* the mount point of sorted[i], without links */
 	struct mount_op *ops;
 	size_t n, cap;
 };

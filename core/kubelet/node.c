@@ -55,7 +55,7 @@ static void put_pair(cJSON *list, const char *key, const char *value, const char
 	cJSON_AddItemToArray(list, e);
 }
 
-/* All that a v1 NodeSystemInfo must have: clients check it. */
+/* All required members of v1 NodeSystemInfo: clients check them. */
 static void put_info(struct arena *a, cJSON *status, const char *version)
 {
 	struct utsname kernel = { 0 };

@@ -61,7 +61,7 @@ static void write_log(struct output *o, const char *data, size_t len)
 	o->on_line(o->ctx, err.msg, strlen(err.msg));
 }
 
-/* Emit a line from its kept beginning and its end. */
+/* Pass the buffered line to the callback. */
 static void end_line(struct output *o)
 {
 	o->on_line(o->ctx, o->line.data ? (const char *)o->line.data : "", o->line.len);

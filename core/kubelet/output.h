@@ -1,5 +1,5 @@
 /*
- * output.h - what a container writes: into its log file, and line by line.
+ * output.h - write a container's output to its log file, and split it into lines.
  *
  * The file gets every byte as it was written. Lines go to a callback without their
  * newline; a line longer than OUTPUT_MAX_LINE is cut there and its rest dropped; NUL and
@@ -24,19 +24,19 @@ struct output_mark {
 };
 
 struct output {
-	int fd; /* -1: closed or given up */
+	int fd; /* -1: closed, also after a failure */
 	const char *path;
-	const char *marks_path; /* NULL: no marks; must live as long */
+	const char *marks_path; /* NULL: no marks; must outlive the output */
 	int marks;              /* -1: none */
 	int64_t size;           /* of the file */
 	struct buf line;        /* begun, without newline yet */
-	bool cut;               /* the rest of this line is left out */
+	bool cut;               /* the rest of this line is dropped */
 	bool unended;           /* the file's last byte is no newline */
 	void (*on_line)(void *ctx, const char *line, size_t len);
 	void *ctx;
 };
 
-/* Open for appending, 0600. `path` must live as long. */
+/* Open for appending, 0600. `path` must outlive the output. */
 MUST_CHECK int output_open(struct output *o, const char *path, struct error *err);
 void output_add(struct output *o, const char *data, size_t len);
 

@@ -9,8 +9,8 @@
 #include "kubelet/probe.h"
 
 /*
- * Delays between restarts, shorter than those of a node's kubelet, which spares
- * registries and neighbors: here a user waits for the result.
+ * Delays between restarts. A node's kubelet waits longer, for the sake of registries and
+ * other pods: here a user waits for the result.
  */
 enum { BACKOFF_FIRST_MS = 100, BACKOFF_MOST_MS = 60000, BACKOFF_FORGET_MS = 600000 };
 enum { GRACE_SECONDS = 30 };
@@ -82,7 +82,7 @@ static void restart_when_due(struct container *c, int64_t now)
 
 /* ---- stopping ----------------------------------------------------------------------- */
 
-/* preStop, then TERM, and KILL at kill_at, whatever hook runs then. */
+/* Run preStop, then send TERM, and KILL at kill_at, even if a hook still runs. */
 static void container_stop(struct container *c, int64_t now, int64_t kill_at)
 {
 	if (!container_alive(c))
@@ -107,7 +107,7 @@ static void container_stop(struct container *c, int64_t now, int64_t kill_at)
 	wake_at(c->pod, c->kill_at);
 }
 
-/* Stop one step further: sidecars last, in reverse order. */
+/* One step of stopping all containers: sidecars last, in reverse order. */
 static bool all_stopped(struct pod *p, int64_t now, int64_t kill_at)
 {
 	bool running = false;
@@ -161,7 +161,7 @@ static void finish(struct pod *p, int64_t now, bool failed)
 
 /* ---- running ------------------------------------------------------------------------ */
 
-/* Probes and hooks of a running container, and their consequences. */
+/* Run the probes and hooks of a running container, and act on their results. */
 static void attend(struct container *c, int64_t now)
 {
 	struct pod *p = c->pod;

@@ -1,16 +1,16 @@
 /*
- * pod.h - a pod while it is here: what the kubelet's files share.
+ * pod.h - a pod of the kubelet; shared by the kubelet's files:
  *
  *     kubelet.c    the interface; the node: addresses, GPUs, the loop
  *     pod.c        decides the next step of a pod (pod_sync)
  *     podstart.c   one container: from its spec to a running process
  *     podstatus.c  v1.PodStatus
- *     podcheck.c   what of a pod is not applied here
- *     hosts.c      its hosts file
+ *     podcheck.c   the fields of a pod that are refused or not applied
+ *     hosts.c      the pod's hosts file
  *     probe.c      probes and lifecycle hooks
  *
- * Level-triggered, as kubelet's own syncPod: pod_sync() looks at what is and
- * does the next step; it may be called at any time, any number of times.
+ * Level-triggered, as kubelet's own syncPod: pod_sync() does the next step from the
+ * current state; it may be called at any time, any number of times.
  */
 #ifndef KUBELET_POD_H
 #define KUBELET_POD_H
@@ -46,16 +46,16 @@ struct container {
 	const char *name;
 	enum container_kind kind;
 	enum container_state state;
-	bool broken; /* it can never start: the configuration is wrong */
+	bool broken; /* CreateContainerConfigError: can never start */
 
 	struct process process;
 	struct output output;
-	struct arena arena; /* what one run needs */
+	struct arena arena; /* memory of the current run */
 	struct cgroup cgroup;
 	int64_t oom_kills;      /* the machine's count when it started */
 	int64_t began;          /* seconds since 1970 */
 	int64_t began_ms;       /* monotonic */
-	struct ended now, last; /* how this run ended; how the one before did */
+	struct ended now, last; /* the end of this run, of the one before */
 	int restarts;
 	int64_t backoff_ms, restart_at; /* restart_at: 0 when no restart is due */
 
@@ -83,12 +83,12 @@ struct pod {
 	char message[700];
 	struct symlinks symlinks; /* where there are no mount namespaces */
 	bool admitted;            /* its GPUs are reserved */
-	const char *gpus;         /* for CUDA_VISIBLE_DEVICES; NULL: leave it alone */
+	const char *gpus;         /* for CUDA_VISIBLE_DEVICES; NULL: unchanged */
 	bool stopping;
 	int64_t kill_at;  /* when stopping */
 	int64_t started;  /* seconds since 1970 */
 	int64_t deadline; /* monotonic ms, 0: none */
-	int64_t wake;     /* when to sync again, -1: when something happens */
+	int64_t wake;     /* when to sync again; -1: at the next event */
 	bool dirty;       /* the status changed since on_status was called */
 	bool removed;     /* freed once the loop is not inside a callback */
 	cJSON *status;
@@ -131,15 +131,15 @@ void pod_sync(struct pod *p, int64_t now);
 void pod_changed(struct pod *p); /* mark its status as changed, and sync it */
 bool pod_ended(const struct pod *p);
 int64_t pod_grace_ms(const struct pod *p); /* terminationGracePeriodSeconds */
-void wake_at(struct pod *p, int64_t when); /* sync it then, if not before */
+void wake_at(struct pod *p, int64_t when); /* sync the pod then at the latest */
 cJSON *pod_status(const struct pod *p);
 
 bool container_alive(const struct container *c);
 bool container_started(const struct container *c);
 void container_start(struct container *c);
 
-bool kubelet_give_gpus(struct pod *p); /* false: it has to wait */
+bool kubelet_give_gpus(struct pod *p); /* reserve; false: the pod has to wait */
 void kubelet_take_gpus(struct pod *p);
-int64_t pod_gpus(const cJSON *pod); /* how many nvidia.com/gpu; -1: nonsense */
+int64_t pod_gpus(const cJSON *pod); /* number of nvidia.com/gpu; -1: invalid */
 
 #endif

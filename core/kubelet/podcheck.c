@@ -1,4 +1,4 @@
-/* podcheck.c - refuse pods that cannot run, note what is not applied (kubelet/kubelet.h). */
+/* podcheck.c - refuse pods that cannot run, list ignored fields (kubelet/kubelet.h). */
 #include <stdio.h>
 #include <string.h>
 

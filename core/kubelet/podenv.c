@@ -141,7 +141,7 @@ const char *podenv_peers(struct arena *arena, const char *text, const struct map
 
 /* ---- valueFrom ------------------------------------------------------------------ */
 
-/* "metadata.labels['a/b']": the key between the quotes, when `path` is of that map. */
+/* "metadata.labels['a/b']": the key between the quotes, if `path` begins with `map`. */
 static const char *subscript(struct arena *arena, const char *path, const char *map)
 {
 	const char *rest = str_after(path, map);
@@ -241,7 +241,7 @@ int podenv_resource(struct arena *arena, const struct podenv_host *host,
 	return 0;
 }
 
-/* "Secret ns/name", as far as it is known. */
+/* "Secret ns/name", without the parts that are unknown. */
 static const char *object_text(const struct env *e, const char *kind, const char *name)
 {
 	const char *ns = meta_namespace(e->pod->pod);
@@ -250,7 +250,7 @@ static const char *object_text(const struct env *e, const char *kind, const char
 			    name ? name : "\"\"");
 }
 
-/* configMapKeyRef, secretKeyRef. *ret stays NULL for what is optional and absent. */
+/* configMapKeyRef, secretKeyRef. *ret remains NULL if the key is optional and absent. */
 static int key_ref(struct env *e, const cJSON *ref, const char *kind, const char **ret,
 		   struct error *err)
 {
@@ -359,7 +359,7 @@ static bool name_ok(const char *name)
 	return true;
 }
 
-/* Keys that cannot be names are left out, as kubelet does. */
+/* Skip keys that are not valid names, as kubelet does. */
 static void add_entry(struct env *e, const char *prefix, const cJSON *object,
 		      const char *key)
 {

@@ -3,10 +3,10 @@
  *
  * Follows k8s.io/kubernetes pkg/kubelet/kubelet_pods.go (makeEnvironmentVariables),
  * pkg/fieldpath, pkg/api/v1/resource and third_party/forked/golang/expansion:
- * envFrom first, then env, later over earlier; $(NAME) is replaced by what was
- * defined before it, $$ is $, a reference to nothing stays as it is. Local
- * differences: the caller's own environment lies under it all, the rendezvous
- * port is the job's (ports.h), and, without namespaces, addresses replace pod names.
+ * envFrom first, then env, later over earlier; $(NAME) is replaced by the value defined
+ * before it, $$ is $, an undefined reference remains unchanged. Local differences: the
+ * result is added to the caller's own environment, the rendezvous port is the job's
+ * (ports.h), and, without namespaces, addresses replace pod names.
  */
 #ifndef KUBELET_PODENV_H
 #define KUBELET_PODENV_H
@@ -57,7 +57,7 @@ MUST_CHECK int podenv_resource(struct arena *arena, const struct podenv_host *ho
 			       const cJSON *container, const cJSON *ref, const char **ret,
 			       struct error *err);
 
-/* $(NAME) and $$; vars: name -> char *. */
+/* `text` with $(NAME) and $$ replaced; vars: name -> char *. */
 const char *podenv_expand(struct arena *arena, const char *text, const struct map *vars);
 
 /*

@@ -67,7 +67,7 @@ static bool find_start(const struct podlog *l, int back, size_t *ret)
 	return false;
 }
 
-/* The next start behind the mark, or -1. */
+/* The next start after the mark, or -1. */
 static int64_t next_start(const struct podlog *l, size_t from)
 {
 	for (size_t i = from + 1; i < l->n; i++)
@@ -94,7 +94,7 @@ static int64_t size_of(const struct podlog *l)
 	return l->fd >= 0 && !fstat(l->fd, &st) ? st.st_size : 0;
 }
 
-/* The start of the first line at or behind pos. */
+/* The start of the first line at or after pos. */
 static int64_t line_start(const struct podlog *l, int64_t pos)
 {
 	char c = '\n';
@@ -196,7 +196,7 @@ static int send_timed(struct podlog *l, const char *data, size_t len)
 	return send(l, (const char *)out.data, out.len);
 }
 
-/* Send what the file has now. 1: sent something; 0: nothing new; -1: stop. */
+/* Send the bytes that the file has now. 1: sent some; 0: none are new; -1: stop. */
 static int send_more(struct podlog *l)
 {
 	int64_t n = l->end < 0 ? CHUNK : l->end - l->pos;

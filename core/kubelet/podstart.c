@@ -1,4 +1,4 @@
-/* podstart.c - start a container, and record how it ends (kubelet/pod.h). */
+/* podstart.c - start a container, and record its end (kubelet/pod.h). */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -24,7 +24,7 @@ static void failed_to_start(struct container *c, const char *reason, const char 
 	pod_changed(c->pod);
 }
 
-/* In a cluster it would wait until the configuration is corrected; here it fails. */
+/* Fail the pod. In a cluster it would wait until the configuration is corrected. */
 static void misconfigured(struct container *c, const char *message)
 {
 	struct pod *p = c->pod;
@@ -141,8 +141,8 @@ struct starting {
 };
 
 /*
- * nsswitch.conf may ask a daemon before the hosts file, and a daemon does not know the
- * pod.
+ * nsswitch.conf may name a daemon before the hosts file, and daemons cannot resolve the
+ * names of pods.
  */
 static const char *nsswitch(struct container *c)
 {
@@ -168,7 +168,7 @@ static const char *nsswitch(struct container *c)
 	return path;
 }
 
-/* Mount /etc/hosts, and hide what would resolve names before it. */
+/* Mount /etc/hosts, and hide the services that would resolve names before it. */
 static void add_names(struct container *c, struct starting *s)
 {
 	struct volume_mount *m = s->list.mounts + s->list.n;
@@ -264,7 +264,7 @@ static int find_workdir(struct container *c, struct starting *s, struct error *e
 	return dir_make(s->plan.workdir, 0700, err);
 }
 
-/* Without a mount namespace: the source's path in place of the target's. */
+/* Without a mount namespace: replace the target's path by the source's. */
 static const char *name_source(struct arena *arena, const char *variable,
 			       const struct volume_mount *m)
 {

@@ -21,7 +21,7 @@
 enum { FIRST_PORT = 20000, LAST_PORT = 65000, PORT_TRIES = 2000 };
 enum { BLOCK_TRIES = 2000 };
 
-/* Reserve a name: the descriptor that holds it, or -1 with errno (in use). */
+/* Reserve a name: returns the descriptor that holds the name; -1 with errno: in use. */
 static int take_name(const char *kind, const char *which)
 {
 	struct sockaddr_un a = { .sun_family = AF_UNIX };
@@ -62,7 +62,7 @@ static bool is_free(int family, const void *addr, socklen_t len)
 		return errno == EAFNOSUPPORT;
 	if (family == AF_INET6)
 		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on));
-	/* Without SO_REUSEADDR: a port in TIME_WAIT counts as taken. */
+	/* Without SO_REUSEADDR: a port in TIME_WAIT counts as in use. */
 	if (bind(fd, addr, len) == 0)
 		return true;
 	return errno == EADDRNOTAVAIL;
@@ -133,7 +133,7 @@ int port_reserve(int *ret_port, int *ret_lock, struct error *err)
 			 PORT_TRIES, holders_text("port", held));
 }
 
-/* Can the address be bound? Always on Linux, but not in every sandbox. */
+/* Can addresses of the block be bound? Always on Linux, but not in every sandbox. */
 static bool block_works(unsigned block)
 {
 	struct sockaddr_in a = { .sin_family = AF_INET };
@@ -146,7 +146,7 @@ static bool block_works(unsigned block)
 int address_block_reserve(char ret_block[PORT_ADDRESS_SIZE], int *ret_lock,
 			  struct error *err)
 {
-	/* 127.0.* is left alone: resolvers and distributions have addresses there. */
+	/* Not 127.0.*: resolvers and distributions have addresses there. */
 	unsigned first = random_number();
 	char held[HOLDERS_TEXT_SIZE];
 
@@ -176,8 +176,8 @@ int address_block_reserve(char ret_block[PORT_ADDRESS_SIZE], int *ret_lock,
 }
 
 struct port_place {
-	const char *env;    /* of this variable */
-	const char *prefix; /* or of an argument that begins so */
+	const char *env;    /* the name of a variable */
+	const char *prefix; /* or the beginning of an argument */
 	bool after_colon; /* the port ends the value, after a ':'; else it is the value */
 	int port;         /* expected instead of `from`; 0: `from` */
 };

@@ -23,7 +23,7 @@ struct probe {
 	const cJSON *spec;
 	bool passes, failed; /* after the thresholds */
 	int64_t successes, failures;
-	int64_t next, timeout_at; /* timeout_at: 0 when none is under way */
+	int64_t next, timeout_at; /* timeout_at: 0: no attempt is running */
 	struct process exec;
 	struct watch sock;
 	bool http, asked;
@@ -86,7 +86,7 @@ bool probe_failed(const struct probe *p)
 	return p && p->failed;
 }
 
-/* As the API server has it: 0 is the default, too. */
+/* As in the API server, 0 also means the default. */
 static int64_t setting(const struct probe *p, const char *key, int64_t fallback)
 {
 	int64_t v = json_int_at(p->spec, JSON_PATH(key), 0);
@@ -139,7 +139,7 @@ static void result(struct probe *p, bool ok)
 
 /* ---- exec ------------------------------------------------------------------------- */
 
-/* A command in the container: its namespaces, environment and working directory. */
+/* Run a command in the container's namespaces, environment and working directory. */
 static int run_inside(struct container *c, struct arena *arena, struct process *to,
 		      const cJSON *command, struct error *err)
 {
@@ -338,7 +338,7 @@ void probe_sync(struct probe *p, int64_t now, int64_t *ret_wake)
 struct hook {
 	struct container *c;
 	bool running, failed;
-	int64_t until; /* sleep: when it ends */
+	int64_t until; /* sleep: the time of its end */
 	struct process exec;
 	struct arena arena;
 };

@@ -1,9 +1,9 @@
 /*
  * process.h - running sandboxes, and the loop that watches them.
  *
- * A struct process is one sandbox (sandbox.h) from start to end: it calls back with what
- * the container writes, when the command runs, when it could not be started, and when all
- * of it has ended. The owner may free it only while the loop is not inside loop_poll().
+ * A struct process is one sandbox (sandbox.h) from start to end: it calls back with the
+ * container's output, when the command runs, when it could not be started, and when all
+ * processes have ended. The owner may free it only outside loop_poll().
  */
 #ifndef KUBELET_PROCESS_H
 #define KUBELET_PROCESS_H
@@ -19,7 +19,7 @@ struct watch {
 
 struct loop {
 	int epoll;
-	int report_out; /* what keepers write to */
+	int report_out; /* the write end of the keepers' pipe */
 	struct watch reports, extra;
 	struct process *running;
 	uint64_t last_id;
@@ -30,12 +30,12 @@ enum process_state { PROCESS_NONE, PROCESS_STARTING, PROCESS_RUNNING, PROCESS_EN
 struct process {
 	struct loop *loop;
 	struct process *prev, *next;
-	struct sandbox_plan plan; /* what it points to need not outlive process_start() */
+	struct sandbox_plan plan; /* its pointers need not outlive process_start() */
 	pid_t keeper;
 	struct watch end, output;
 	enum process_state state;
-	bool reported; /* how it ended was reported */
-	bool failed;   /* it could not be started: code, err and what say why */
+	bool reported; /* the keeper has reported the end */
+	bool failed;   /* the command could not be started: code, err and what */
 	bool killed;   /* we sent SIGKILL */
 	int code;      /* exit code: 128 + N for a signal, 126, 127, 128 for failures */
 	int signal, err;
@@ -49,18 +49,18 @@ struct process {
 MUST_CHECK int loop_init(struct loop *l, struct error *err);
 void loop_release(struct loop *l); /* call it when no process runs */
 
-/* Takes fd; closes it on failure. */
+/* Watch fd, which the loop owns from now on; on failure it is closed. */
 MUST_CHECK int loop_watch(struct loop *l, struct watch *w, int fd, bool for_writing,
 			  struct error *err);
-void loop_unwatch(struct loop *l, struct watch *w); /* also closes it */
+void loop_unwatch(struct loop *l, struct watch *w); /* also closes w->fd */
 
 /* Wait (ms < 0: no limit) and call back. `extra_fd`, or -1, also ends the wait. */
 MUST_CHECK int loop_poll(struct loop *l, int64_t ms, int extra_fd, struct error *err);
 
-/* plan.id, .output and .report are filled in here. */
+/* Start the sandbox. Sets plan.id, .output and .report itself. */
 MUST_CHECK int process_start(struct loop *l, struct process *p,
 			     const struct sandbox_plan *plan, struct error *err);
-void process_signal(struct process *p, int sig); /* nothing when it does not run */
+void process_signal(struct process *p, int sig); /* ignored unless it runs */
 
 static inline bool process_alive(const struct process *p)
 {

@@ -23,7 +23,7 @@ struct procid {
 /* Clock ticks after the boot; 0: no such process. */
 static uint64_t start_of(int pid)
 {
-	enum { AFTER_NAME = 20 }; /* field 22, counted from the one behind the name */
+	enum { AFTER_NAME = 20 }; /* field 22, counted from the one after the name */
 	cleanup_buf struct buf b = { .max = 4096 };
 	char path[64];
 	const char *p;

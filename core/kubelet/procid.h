@@ -18,8 +18,8 @@ const char *procid_self(char text[PROCID_SIZE]);
 
 enum procid_place {
 	PROCID_UNREADABLE,      /* not an id */
-	PROCID_RUNNING,         /* it runs; *ret_pid is its number */
-	PROCID_ENDED,           /* it ran on this host and has ended */
+	PROCID_RUNNING,         /* runs; *ret_pid is its number */
+	PROCID_ENDED,           /* ran on this host and has ended */
 	PROCID_OTHER_NAMESPACE, /* on this host, in another PID namespace */
 	PROCID_OTHER_HOST       /* ret_host */
 };

@@ -115,7 +115,7 @@ static int map_ids(uid_t uid, gid_t gid)
 	return write_file("/proc/self/gid_map", line);
 }
 
-/* fds 0, 1, 2 as the container has them; of all others only the reports' stays. */
+/* Set up fds 0, 1, 2; close all others but that of the reports, which is returned. */
 static int keep_fds(const struct sandbox_plan *plan)
 {
 	int to = fcntl(plan->report, F_DUPFD_CLOEXEC, 10);
@@ -126,7 +126,7 @@ static int keep_fds(const struct sandbox_plan *plan)
 	if (to < 0 || out < 0 || high < 0 || dup2(high, 0) < 0 || dup2(out, 1) < 0 ||
 	    dup2(out, 2) < 0)
 		return -1;
-	/* ENOSYS (before Linux 5.9): they are all close-on-exec anyway. */
+	/* ENOSYS (before Linux 5.9) is harmless: all are close-on-exec. */
 	syscall(SYS_close_range, 3, to - 1, 0);
 	syscall(SYS_close_range, to + 1, ~0U, 0);
 	return to;
@@ -321,9 +321,9 @@ static bool reap(pid_t main_pid, int *ret)
 }
 
 /*
- * Of a command in a container's PID namespace: /proc belongs to the container, with
- * other process numbers. Kill the command's process group; processes that left it end
- * with the container.
+ * Kill a command that was run in a container's PID namespace: its process group, because
+ * /proc has the container's process numbers. Processes that left the group end with the
+ * container.
  */
 static void kill_main(pid_t main_pid)
 {
@@ -459,7 +459,7 @@ int sandbox_spawn(const struct sandbox_plan *plan, pid_t *ret_pid, int *ret_pidf
 				 ? CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC
 				 : 0;
 	}
-	/* Signals stay blocked in the keeper, which uses sigwaitinfo(). */
+	/* Signals remain blocked in the keeper, which uses sigwaitinfo(). */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	pid = clone_process(flags, &pidfd);

@@ -1,9 +1,9 @@
 /*
  * sandbox.h - a container as a tree of processes that dies as one.
  *
- * Two processes stand at its root. The keeper is a copy of this process that
+ * Two processes are at its root. The keeper is a copy of this process that
  * never executes anything: it makes the namespaces, does the mounts, starts the
- * main process, hands signals on to it, reaps, reports. The main process is the
+ * main process, forwards signals to it, reaps, reports. The main process is the
  * container's command, leader of a session of its own.
  *
  *     with SANDBOX_PID   the keeper is process 1 of a PID namespace: whatever
@@ -16,8 +16,8 @@
  *                        Weaker: KILL sent to the keeper itself leaves what the
  *                        main process had started; and processes see each other
  *
- * As in a pod, all remaining processes are killed when the main process ends. When
- * waitpid() says that the keeper has ended, no process of the container is left
+ * As in a pod, all remaining processes are killed when the main process ends. Once
+ * waitpid() has reported the end of the keeper, no process of the container is left
  * and every write end of its output is closed.
  *
  * Nothing allocates memory after the clone, so the caller may have threads; but the
@@ -53,7 +53,7 @@ enum mount_op_type {
 	MOUNT_VIEW, /* replace the directory `target` by a tmpfs with the same entries */
 	MOUNT_DIR,  /* make a directory (in a view) */
 	MOUNT_FILE, /* make an empty file (in a view) */
-	MOUNT_BIND, /* `source`, with all below it, at `target` */
+	MOUNT_BIND, /* bind `source` at `target`, recursively */
 };
 
 struct mount_op {
@@ -64,7 +64,7 @@ struct mount_op {
 };
 
 struct sandbox_plan {
-	uint64_t id;   /* comes back in reports */
+	uint64_t id;   /* returned in reports */
 	unsigned kind; /* SANDBOX_... */
 	int join;      /* pid of the keeper whose namespaces to enter, 0: make new ones */
 	const char *const *argv;

@@ -104,7 +104,7 @@ static int make_view(const char *stage, const char *target)
 
 	if (dir < 0 && errno != EACCES)
 		return -1;
-	/* A directory that the user may not read can stay empty. */
+	/* A directory that the user may not read can remain empty. */
 	view_options(options, sizeof(options),
 		     dir >= 0 && fstat(dir, &st) == 0 ? st.st_mode & 07777 : 0755);
 	if (mount("tmpfs", stage, "tmpfs", MS_NOSUID | MS_NODEV, options) < 0)
@@ -118,7 +118,7 @@ static int make_view(const char *stage, const char *target)
 	return mount(stage, target, NULL, MS_MOVE, NULL);
 }
 
-/* A remount in a user namespace must keep the flags that the mount came with. */
+/* A remount in a user namespace must preserve the mount's flags. */
 static int make_read_only(const char *target)
 {
 	static const struct {
@@ -139,7 +139,7 @@ static int make_read_only(const char *target)
 	return mount(NULL, target, NULL, keep, NULL);
 }
 
-/* Sources are taken first: a mount may hide the path of the next one's source. */
+/* Open all sources before mounting: a mount may hide the source of a later one. */
 static int take_sources(const struct sandbox_plan *plan, int *trees)
 {
 	for (size_t i = 0; i < plan->n_mounts; i++) {
@@ -192,7 +192,7 @@ int sandbox_mounts(const struct sandbox_plan *plan, char *what, size_t size)
 	int trees[MOUNT_MAX], bad;
 
 	sandbox_join(what, size, "making mounts private", "", "");
-	/* slave: what the machine mounts later (NFS, autofs) is seen, not the reverse */
+	/* slave: the container sees later mounts (NFS, autofs), not the reverse */
 	if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
 		return -1;
 	bad = take_sources(plan, trees);

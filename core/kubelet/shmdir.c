@@ -23,7 +23,7 @@ static const char shm[] = "/dev/shm";
 /* More than the time between mkdir() and flock(). */
 enum { UNLOCKED_SECONDS = 60 };
 
-/* `made`: it has its final name, so it has been locked. */
+/* `made`: the directory has its final name, so it has been locked. */
 static void remove_if_stale(const char *path, bool made)
 {
 	cleanup_fd int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -58,7 +58,7 @@ void tempdir_sweep(const char *below)
 		closedir(d);
 }
 
-/* Hidden until it is locked, so that no sweep takes it for stale. */
+/* The name is hidden until the directory is locked, so that no sweep removes it. */
 const char *tempdir_make(struct arena *arena, const char *below, int *ret_lock)
 {
 	uint64_t number = 0;

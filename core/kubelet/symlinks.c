@@ -1,4 +1,4 @@
-/* symlinks.c - symbolic links in place of mounts (kubelet/volumes.h). */
+/* symlinks.c - symbolic links instead of mounts (kubelet/volumes.h). */
 #include <errno.h>
 #include <limits.h>
 #include <string.h>

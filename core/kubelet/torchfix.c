@@ -76,7 +76,7 @@ static const char *interpreter(struct arena *a, const struct podenv *env,
 	return program(a, env, str_slice(a, line, strcspn(line, " \t\r\n")));
 }
 
-/* "torchrun", or its path in the command; NULL: not mentioned. */
+/* "torchrun", or its path in the command; NULL: not in the command. */
 static const char *torchrun_word(const struct podenv *env)
 {
 	const char *ret = NULL;

@@ -1,4 +1,4 @@
-/* undolog.c - record what a run makes elsewhere, and remove it (kubelet/undolog.h). */
+/* undolog.c - record what a run creates elsewhere, and remove it (kubelet/undolog.h). */
 #include "kubelet/undolog.h"
 
 #include <dirent.h>
@@ -18,7 +18,7 @@ static const char *notes_of(struct arena *a, const char *dir)
 	return path_join(a, dir, "leftovers");
 }
 
-/* A line each: the kind, a blank, the path, a tab, the source. */
+/* Append a line: the kind, a blank, the path, a tab, the source. */
 void undolog_add(const char *dir, enum undo_kind kind, const char *path,
 		 const char *source)
 {
@@ -69,7 +69,7 @@ static void remove_cgroup(const char *path)
 	rmdir(path);
 }
 
-/* False: a control group stays, because its processes have not ended yet. */
+/* False: a control group remains, because its processes have not ended yet. */
 static bool remove_noted(struct arena *a, const char *line)
 {
 	const char *tab = strchr(line, '\t'), *path = line + 2;

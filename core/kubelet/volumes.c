@@ -22,11 +22,11 @@ struct making {
 	struct arena *arena;
 	const struct volumes *v;
 	const char *name; /* the volume's directory */
-	const char *dir;  /* where its files go */
+	const char *dir;  /* the directory of its files */
 	int64_t mode;     /* its defaultMode, -1: none */
 };
 
-/* Relative, and stays below: no "..", no empty name. */
+/* Is the path relative, without ".." and empty names? */
 static bool stays_below(const char *path)
 {
 	if (!*path || *path == '/')

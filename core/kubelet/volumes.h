@@ -3,7 +3,7 @@
  *
  *     emptyDir               a new directory; medium Memory: one on a tmpfs
  *     configMap, secret,     files, written once, mounted read-only; a secret's are
- *     projected, downwardAPI 0600 unless the pod says a mode, and on a tmpfs
+ *     projected, downwardAPI 0600 unless the pod sets a mode, and on a tmpfs
  *     hostPath               that path, checked against its type
  *     persistentVolumeClaim  a directory that outlives the run, one a claim
  *     ephemeral              a directory of the run
@@ -11,8 +11,8 @@
  * Anything else is refused. Paths inside a volume may not leave it.
  *
  * A missing mount point in the working directory (or, for a caller who is not root, in
- * any writable directory) is created, and stays, because files that the job writes next
- * to it must stay, too. Elsewhere the container, and only the container, sees a view of
+ * any writable directory) is created, and remains, because files that the job writes next
+ * to it must remain, too. Elsewhere the container, and only the container, sees a view of
  * the nearest directory with the mount point in it.
  */
 #ifndef KUBELET_VOLUMES_H
@@ -26,8 +26,8 @@ struct volumes {
 	const struct podenv_pod *pod;
 	const char *dir;     /* the pod's */
 	const char *memory;  /* the pod's, on a tmpfs; NULL: none */
-	const char *claims;  /* the directory of those that outlive the run */
-	const char *run;     /* the directory of those that end with the run */
+	const char *claims;  /* the directory of volumes that outlive the run */
+	const char *run;     /* the directory of volumes that end with the run */
 	const char *pod_key; /* of apiserver/pod_token.h; NULL: no tokens */
 };
 
@@ -44,30 +44,30 @@ struct volume_mount {
 struct mount_list {
 	struct volume_mount *mounts;
 	size_t n;
-	const char *workdir; /* see above */
+	const char *workdir; /* mount points in it may be created, see above */
 };
 
 /*
  * Make the volumes that the container's volumeMounts name; ret->mounts is in their order,
- * and has room for three more. ERR_INVALID, ERR_NOT_FOUND, ERR_UNSUPPORTED, ERR_IO.
+ * and has space for three more. ERR_INVALID, ERR_NOT_FOUND, ERR_UNSUPPORTED, ERR_IO.
  */
 MUST_CHECK int volumes_make(struct arena *arena, const struct volumes *v,
 			    const struct podenv *env, struct mount_list *ret,
 			    struct error *err);
 
-/* NULL, or why this volume of a pod is not supported locally. */
+/* The reason why this volume of a pod is not supported locally; NULL: it is. */
 const char *volume_refusal(const cJSON *volume);
 
 /* NULL, or the name of the missing ConfigMap or Secret of a volume. */
 const char *volume_missing(const struct podenv_host *host, const cJSON *pod,
 			   const cJSON *volume);
 
-/* "emptyDir", "configMap", ...: the member that says what a volume is, or NULL. */
+/* The member of a volume with its source, such as "emptyDir"; or NULL. */
 const cJSON *volume_source(const cJSON *volume);
 
 /*
- * NULL if a volume can be mounted there, else why not: the path must be absolute, without
- * "..", and not one that the kernel needs.
+ * The reason why no volume can be mounted at this path, or NULL: the path must be
+ * absolute, without "..", and not one that the kernel needs.
  */
 const char *mount_path_refusal(const char *path);
 
@@ -78,7 +78,7 @@ MUST_CHECK int mountplan_build(struct arena *arena, const struct mount_list *lis
 /*
  * Without a mount namespace: create symbolic links at unused mount points. A volume that
  * is at its path already (hostPath at its own path; a Memory emptyDir at /dev/shm) needs
- * none. *made lists what symlinks_remove() must remove.
+ * none. *made lists the links that symlinks_remove() must remove.
  */
 struct symlinks {
 	const char *undo_dir; /* of their undo log (undolog.h), or NULL */

@@ -1,4 +1,4 @@
-/* events.c - which events a change of an object stands for (jobs/events.h). */
+/* events.c - make the events of a change of an object (jobs/events.h). */
 #include "jobs/events.h"
 
 #include <stdio.h>
@@ -28,9 +28,9 @@ static void about(const struct event_sink *to, const cJSON *obj, const char *com
 	to->on_event(to->ctx, event);
 }
 
-/* ---- pods ---------------------------------------------------------------------------- */
+/* ---- pods -------------------------------------------------------------------------- */
 
-/* Of the Job, which only the pod's owner reference shows. */
+/* An event about the Job, which is known only from the pod's owner reference. */
 static void pod_created(const struct event_sink *to, const cJSON *pod)
 {
 	const cJSON *owner = meta_controller(pod);
@@ -116,7 +116,7 @@ static void pod_events(const struct event_sink *to, const cJSON *old, const cJSO
 		about(to, pod, "kubelet", "Killing", "Stopping all containers", false);
 }
 
-/* ---- Jobs and JobSets: what their conditions say ------------------------------------- */
+/* ---- Jobs and JobSets: changes of conditions --------------------------------------- */
 
 static void condition_events(const struct event_sink *to, const cJSON *old,
 			     const cJSON *now)

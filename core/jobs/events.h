@@ -1,6 +1,6 @@
 /*
- * events.h - the events (core/v1) that a change of an object stands for, as a cluster's
- * scheduler, kubelet and controllers record them. No I/O.
+ * events.h - make the events (core/v1) that a cluster's scheduler, kubelet and
+ * controllers would record about a change of an object. No I/O.
  */
 #ifndef JOBS_EVENTS_H
 #define JOBS_EVENTS_H
@@ -8,12 +8,13 @@
 #include "base/clock.h"
 #include "base/json.h"
 
+/* on_event: called for each event, which is valid only during the call. */
 struct event_sink {
 	void (*on_event)(void *ctx, const cJSON *event);
 	void *ctx;
 };
 
-/* From `old` (NULL: it is new) to `now`: a pod, a Job or a JobSet. */
+/* The events of a change of a Pod, Job or JobSet from `old` (NULL: created) to `now`. */
 void events_of(const cJSON *old, const cJSON *now, const struct event_sink *to);
 
 /* An event about the TrainJob, with the manager as its source. */

@@ -264,7 +264,7 @@ const char *const *jobs_names_of(const struct jobs *j, const char *name)
 	return NULL;
 }
 
-/* ---- deciding -------------------------------------------------------------------- */
+/* ---- a step ---------------------------------------------------------------------- */
 
 /* Free pods that no longer exist, and Jobs whose deletion waited for them. */
 static void prune(struct jobs *j, struct jobs_job *job)

@@ -1,5 +1,5 @@
 /*
- * jobs.h - what the JobSet and Job controllers do, as a pure state machine.
+ * jobs.h - the JobSet and Job controllers, as a pure state machine.
  *
  * Input: a JobSet (jobset.x-k8s.io/v1alpha2, defaulted by jobs_new()) and the status of
  * its pods. Output: which pods to create and to delete, and the JobSet's status. No I/O
@@ -19,9 +19,8 @@ struct jobs;
 enum { JOBS_MAX_PODS = 10000 };
 
 /*
- * A pod that failed is replaced after a pause that doubles with each failure in
- * a row. In a cluster it is 10 s, at most 10 min
- * (DefaultJobPodFailureBackOff); one machine has no other node to try.
+ * A failed pod is replaced after a pause that doubles with each failure in a row. In a
+ * cluster the pause is 10 s at first and 10 min at most (DefaultJobPodFailureBackOff).
  */
 enum { JOBS_BACKOFF_FIRST_MS = 100, JOBS_BACKOFF_MAX_MS = 60000 };
 
@@ -36,9 +35,11 @@ struct jobs_action {
 
 enum jobs_phase { JOBS_RUNNING, JOBS_SUSPENDED, JOBS_COMPLETED, JOBS_FAILED };
 
+/* Copies the JobSet. ERR_INVALID, ERR_LIMIT: a cluster, or this program, refuses it. */
 MUST_CHECK int jobs_new(struct jobs **ret, const cJSON *jobset, struct error *err);
-void jobs_free(struct jobs *j);
+void jobs_free(struct jobs *j); /* NULL is fine */
 
+/* Replaces JOBS_BACKOFF_FIRST_MS and JOBS_BACKOFF_MAX_MS. */
 void jobs_set_backoff(struct jobs *j, int64_t first_ms, int64_t max_ms);
 void jobs_set_suspend(struct jobs *j, bool suspend); /* spec.suspend changes */
 
@@ -56,7 +57,7 @@ const char *const *jobs_names_of(const struct jobs *j, const char *pod);
 /*
  * Report a pod's current v1.PodStatus; NULL: the pod no longer exists, which must be
  * reported for each JOBS_DELETE_POD, even if the pod had ended before. Times are
- * milliseconds since the Unix epoch, of a clock that never goes back.
+ * milliseconds since the Unix epoch, from a clock that is never set back.
  */
 void jobs_pod_status(struct jobs *j, const char *pod, const cJSON *status,
 		     int64_t now_ms);
@@ -75,8 +76,8 @@ size_t jobs_step(struct jobs *j, int64_t now_ms, const struct jobs_action **ret_
 enum jobs_phase jobs_phase(const struct jobs *j);
 
 /*
- * JobSet .status as the controller writes it: conditions, replicatedJobsStatus,
- * restarts.
+ * The JobSet's status as the controller writes it (conditions, replicatedJobsStatus,
+ * restarts), owned by j and valid until the next jobs_step().
  */
 const cJSON *jobs_status(struct jobs *j);
 
@@ -84,8 +85,8 @@ const cJSON *jobs_status(struct jobs *j);
 cJSON *jobs_objects(struct jobs *j);
 
 /*
- * Of a failed JobSet: the Job that failed first, and the reason and message of its
- * condition Failed. False: no Job failed.
+ * The Job of a failed JobSet that failed first, and the reason and message of its
+ * condition Failed; owned by j. False: no Job failed.
  */
 bool jobs_first_failed(struct jobs *j, const char **ret_job, const char **ret_reason,
 		       const char **ret_message);

@@ -99,7 +99,7 @@ static int check_targets(const struct jobs *j, const cJSON *policy, const char *
 	return 0;
 }
 
-/* A pattern that cannot be compiled here would silently match nothing. */
+/* Refuses patterns that cannot be compiled here: they would silently match nothing. */
 static int check_patterns(const cJSON *rule, struct error *err)
 {
 	const cJSON *node;
@@ -125,7 +125,7 @@ static int check_patterns(const cJSON *rule, struct error *err)
 	return 0;
 }
 
-/* The longest name that a pod will have: JobSet's GenPodName and five letters. */
+/* Checks the longest name of a pod: JobSet's GenPodName and five letters. */
 static int check_names(const struct jobs *j, const struct jobs_rjob *r, struct error *err)
 {
 	cleanup_free char *tail = r->indexed ? jobs_printf("-%d", r->completions - 1)

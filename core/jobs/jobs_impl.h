@@ -1,10 +1,14 @@
 /*
- * jobs_impl.h - what the parts of jobs.h share. For jobs*.c only.
+ * jobs_impl.h - shared by the files of jobs.h. For jobs*.c only.
  *
- * jobs_spec.c sets defaults and reads the JobSet once, jobs_check.c refuses what a
- * cluster would refuse, jobs_jobset.c is the JobSet controller, jobs_job.c the Job
- * controller, jobs_policy.c the Job's policies; jobs_pod.c makes pods, jobs_object.c
- * Jobs; jobs.c is the loop between them.
+ *     jobs.c          the loop between the two controllers
+ *     jobs_spec.c     set defaults, read the JobSet once
+ *     jobs_check.c    refuse JobSets that a cluster would refuse
+ *     jobs_jobset.c   the JobSet controller
+ *     jobs_job.c      the Job controller
+ *     jobs_policy.c   pod failure and success policies of a Job
+ *     jobs_pod.c      make pods
+ *     jobs_object.c   make Job objects
  */
 #ifndef JOBS_JOBS_IMPL_H
 #define JOBS_JOBS_IMPL_H
@@ -13,7 +17,7 @@
 #include "jobs/jobs.h"
 #include "jobs/pod_phase.h"
 
-/* The Job controller's rules of one replicatedJob. Strings are the JobSet's. */
+/* The Job controller's rules for one replicatedJob. Strings are owned by the JobSet. */
 struct jobs_rjob {
 	const char *name, *group;
 	const cJSON *doc; /* spec.replicatedJobs[i] */
@@ -23,28 +27,28 @@ struct jobs_rjob {
 	int64_t backoff_limit, backoff_per_index, max_failed_indexes; /* -1: nil */
 	int64_t deadline_ms;                                          /* -1: nil */
 	const cJSON *failure_policy, *success_policy, *depends_on;
-	struct jobs_job *jobs; /* `replicas` of them */
+	struct jobs_job *jobs; /* array of `replicas` Jobs */
 };
 
 struct jobs_pod {
 	struct jobs_pod *next; /* in the order of creation */
 	char *name;
-	int index; /* completion index; -1 when the Job is not Indexed */
+	int index; /* completion index; -1: the Job is not Indexed */
 	cJSON *doc, *status;
 	enum pod_phase phase;
 	bool ready;
 	bool deleting; /* has a deletionTimestamp */
 	bool gone;     /* no longer exists */
-	bool counted;  /* the Job has seen it end */
+	bool counted;  /* in the Job's succeeded or failed */
 	int64_t restarts, finished_ms;
 };
 
 /* One completion index of a Job. */
 struct jobs_index {
 	enum { INDEX_OPEN, INDEX_SUCCEEDED, INDEX_FAILED } state;
-	bool busy;            /* scratch: a pod has it now */
-	int64_t failures;     /* that count against backoffLimitPerIndex */
-	int64_t all_failures; /* including ignored ones, which delay, too */
+	bool busy;            /* scratch: ended, or has a pod now */
+	int64_t failures;     /* counted against backoffLimitPerIndex */
+	int64_t all_failures; /* also ignored failures, which delay the next pod, too */
 	int64_t last_failure_ms;
 };
 
@@ -67,7 +71,7 @@ struct jobs_job {
 	int64_t end_ms;
 
 	int64_t succeeded, failed;
-	struct jobs_index *indexes; /* `completions` of them when indexed */
+	struct jobs_index *indexes; /* array of `completions`, if indexed */
 	int64_t backoff_failures, backoff_last_ms;
 	unsigned serial; /* pods made so far, over all objects of this name */
 	struct jobs_pod *pods, **tail;
@@ -87,7 +91,7 @@ struct jobs {
 	char ***names;
 	size_t n_names;
 
-	int64_t now_ms, wake_ms; /* of the running step */
+	int64_t now_ms, wake_ms; /* during jobs_step() */
 	bool changed;
 	struct jobs_action *actions;
 	size_t n_actions, cap_actions;
@@ -99,18 +103,19 @@ struct jobs {
 				     *job##_end_ = job + (j)->rjobs[r_].replicas; \
 		     job < job##_end_; job++)
 
-/* jobs_spec.c: set the defaults of JobSet's and Kubernetes' admission; then read it. */
+/* jobs_spec.c: set the defaults of JobSet's and Kubernetes' admission. */
 void jobs_default(cJSON *jobset);
+/* jobs_spec.c: check j->jobset, which has its defaults, and read it into *j. */
 MUST_CHECK int jobs_read(struct jobs *j, struct error *err);
 
-/* jobs_check.c: what a cluster would refuse */
+/* jobs_check.c: fails if a cluster would refuse the JobSet. */
 MUST_CHECK int jobs_check(const struct jobs *j, struct error *err);
 
-/* jobs_jobset.c */
+/* jobs_jobset.c: one reconcile of the JobSet controller, without its status. */
 void jobset_sync(struct jobs *j);
 void jobset_write_status(struct jobs *j);
 
-/* jobs_job.c */
+/* jobs_job.c: create the object, delete it, and one reconcile of the Job controller. */
 void job_create(struct jobs *j, struct jobs_job *job);
 void job_delete(struct jobs *j, struct jobs_job *job);
 void job_sync(struct jobs *j, struct jobs_job *job);
@@ -123,7 +128,7 @@ struct job_pods job_count(const struct jobs_job *job);
 
 /* jobs_policy.c */
 enum pod_failure { FAILURE_COUNT, FAILURE_IGNORE, FAILURE_FAIL_INDEX, FAILURE_FAIL_JOB };
-/* *ret_message: with FAILURE_FAIL_JOB only; free() it. */
+/* The action for a failed pod. *ret_message: with FAILURE_FAIL_JOB only; free() it. */
 enum pod_failure pod_failure_match(const struct jobs *j, const struct jobs_rjob *rjob,
 				   const struct jobs_pod *pod, char **ret_message);
 /* The number of the rule of the Job's successPolicy that is met, or -1. */
@@ -136,12 +141,12 @@ char **pod_dns_names(const struct jobs *j, const struct jobs_job *job, int index
 cJSON *pod_new(const struct jobs *j, const struct jobs_job *job, int index,
 	       const char *name, int64_t failures);
 
-/* labelAndAnnotateObject() of the JobSet controller: the same into both maps. */
+/* labelAndAnnotateObject() of the JobSet controller; labels and annotations are equal. */
 void put_jobset_keys(const struct jobs *j, const struct jobs_job *job, cJSON *map);
 
 char *jobs_uid(const char *space, const char *name); /* RFC 4122 version 5; free() it */
 
-/* jobs.c */
+/* jobs.c: add an action to this step; make the next step run at `ms` at the latest. */
 void jobs_act(struct jobs *j, enum jobs_action_type type, struct jobs_pod *pod);
 void jobs_wake_at(struct jobs *j, int64_t ms);
 char *jobs_printf(const char *fmt, ...) PRINTF_LIKE(1, 2); /* free() it */

@@ -7,9 +7,9 @@
 #include "jobs/jobs_impl.h"
 
 /*
- * The Job controller: pkg/controller/job/job_controller.go of Kubernetes,
- * syncJob() and manageJob(), without finalizers, informers and expectations,
- * which exist because an API server stands between controller and pods.
+ * The Job controller: pkg/controller/job/job_controller.go of Kubernetes, syncJob() and
+ * manageJob(), without finalizers, informers and expectations, which only a controller
+ * behind an API server needs.
  */
 
 static bool ended(const struct jobs_pod *pod)
@@ -41,7 +41,7 @@ struct job_pods job_count(const struct jobs_job *job)
 	return n;
 }
 
-/* Has it ended, uncounted? The end of a pod that we deleted does not count. */
+/* True: the pod's end is to be counted. The end of a pod that we deleted is not. */
 static bool is_news(const struct jobs_pod *pod)
 {
 	return ended(pod) && !pod->counted && !pod->deleting;
@@ -181,7 +181,7 @@ static void count_ended(struct jobs *j, struct jobs_job *job)
 	}
 }
 
-/* ---- is it over? ------------------------------------------------------------- */
+/* ---- the end of a Job -------------------------------------------------------- */
 
 static bool too_many_failures(const struct jobs_job *job, const struct job_pods *n)
 {
@@ -246,7 +246,7 @@ static void judge(struct jobs *j, struct jobs_job *job, const struct job_pods *n
 		judge_indexes(job);
 }
 
-/* ---- how many pods there should be ------------------------------------------- */
+/* ---- the number of pods ------------------------------------------------------ */
 
 /* getRemainingTimeForFailuresCount(): the delay doubles with each failure. */
 static int64_t ready_again_ms(const struct jobs *j, int64_t failures, int64_t last_ms)

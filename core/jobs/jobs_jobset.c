@@ -141,7 +141,7 @@ static bool str_in_list(const cJSON *list, const char *s)
 	return false;
 }
 
-/* Go's regexp syntax in the part that POSIX extended expressions share. */
+/* Patterns are POSIX extended expressions: the common part with Go's regexp syntax. */
 static bool matches_any(const cJSON *patterns, const char *message)
 {
 	const cJSON *node;
@@ -172,7 +172,7 @@ static bool rule_applies(const cJSON *rule, const struct jobs_job *job)
 	       (!cJSON_GetArraySize(targets) || str_in_list(targets, job->rjob->name));
 }
 
-/* The Job that failed first, among those that the rule applies to (NULL: all). */
+/* The Job that failed first, of those to which the rule applies (NULL: of all). */
 static struct jobs_job *first_failed(struct jobs *j, const cJSON *rule)
 {
 	struct jobs_job *first = NULL;
@@ -283,7 +283,7 @@ static bool success_policy_met(struct jobs *j)
 	return done >= all;
 }
 
-/* ---- making, starting and stopping Jobs -------------------------------------------- */
+/* ---- create, resume and suspend Jobs ----------------------------------------------- */
 
 /* dependencyReachedStatus() */
 static bool dependencies_met(struct jobs *j, const struct jobs_rjob *r)
@@ -486,7 +486,7 @@ static int by_name_descending(const void *a, const void *b)
 	return strcmp((*y)->name, (*x)->name);
 }
 
-/* The controller stores the list sorted by name, the last first. */
+/* As the controller, writes replicatedJobsStatus in descending order of names. */
 void jobset_write_status(struct jobs *j)
 {
 	cleanup_free const struct jobs_rjob **order = xcalloc(j->n_rjobs, sizeof(*order));

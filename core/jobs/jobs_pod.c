@@ -11,12 +11,12 @@
 #define JS    "jobset.sigs.k8s.io/"
 #define BATCH "batch.kubernetes.io/"
 
-/* k8s.io/apiserver/pkg/storage/names: what fits before the random part. */
+/* k8s.io/apiserver/pkg/storage/names: the maximum length before the random suffix. */
 enum { MAX_GENERATED = 63 - 5, SUFFIX = 5 };
 
 /*
- * The five characters an API server would draw at random, here from the pod's
- * place and number, so that the same events give the same names.
+ * The five characters that an API server would choose at random. Here they are a hash of
+ * the Job, index and serial, so that the same events give the same names.
  */
 static void suffix(char ret[SUFFIX + 1], const char *job, int index, unsigned serial)
 {
@@ -30,7 +30,7 @@ static void suffix(char ret[SUFFIX + 1], const char *job, int index, unsigned se
 	ret[SUFFIX] = 0;
 }
 
-/* As an API server's uid, but the same for the same names. */
+/* A uid like an API server's, but equal names have equal uids. */
 char *jobs_uid(const char *space, const char *name)
 {
 	cleanup_free char *seed = jobs_printf("%s/%s", space, name);
@@ -45,7 +45,7 @@ char *jobs_uid(const char *space, const char *name)
 			   s[10], s[11], s[12], s[13], s[14], s[15]);
 }
 
-/* podGenerateNameWithIndex() of the Job controller, and the API server's part. */
+/* podGenerateNameWithIndex() of the Job controller, and the API server's suffix. */
 char *pod_new_name(const struct jobs_job *job, int index, unsigned serial)
 {
 	cleanup_free char *tail =
@@ -67,6 +67,7 @@ static bool has_dns(const struct jobs *j)
 
 /*
  * The names that a cluster's DNS and the pod's hosts file would resolve; ends with NULL.
+ * The list and its names are the caller's.
  */
 char **pod_dns_names(const struct jobs *j, const struct jobs_job *job, int index,
 		     const char *pod)

@@ -49,7 +49,7 @@ static const char *match_condition(const cJSON *status, const cJSON *patterns)
 	return NULL;
 }
 
-/* Does the rule match? Then *ret_message says how, as a Job's condition does. */
+/* True: the rule matches; *ret_message is the message of the Job's condition. */
 static bool match_rule(const struct jobs *j, const struct jobs_pod *pod,
 		       const cJSON *rule, int number, char **ret_message)
 {
@@ -103,7 +103,7 @@ enum pod_failure pod_failure_match(const struct jobs *j, const struct jobs_rjob 
 		for (size_t i = 0; i < N_ELEMENTS(actions); i++) {
 			if (!str_eq(action, actions[i].action))
 				continue;
-			/* counts as "no rule": FailIndex without limits per index */
+			/* FailIndex without backoffLimitPerIndex: ignore the rule */
 			if (actions[i].result == FAILURE_FAIL_INDEX &&
 			    rjob->backoff_per_index < 0)
 				break;

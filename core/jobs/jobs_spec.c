@@ -75,7 +75,7 @@ void jobs_default(cJSON *jobset)
 		default_rules(json_get(spec, "failurePolicy"));
 }
 
-/* An integer of a Job's spec: absent is -1, out of range an error. */
+/* Reads an integer of a Job's spec: -1 if absent; an error if out of range. */
 static int read_int(int64_t *ret, const cJSON *rjob, const char *const *path,
 		    const char *field, struct error *err)
 {

@@ -17,7 +17,7 @@
 #define JOBSET_API_VERSION   "jobset.x-k8s.io/v1alpha2"
 #define JOBSET_KIND          "JobSet"
 
-/* Who reconciles a TrainJob: spec.managedBy. */
+/* The value of spec.managedBy for our controller. */
 #define MANAGED_BY_TRAINER TRAINER_GROUP "/trainjob-controller"
 
 /* On the Job template of a replicatedJob: its step in the TrainJob. */
@@ -35,7 +35,7 @@
 
 #define GATE_RESOURCE_CLAIMS "TrainJobResourceClaims" /* feature gate: claims.h */
 
-#define NODE                 "node" /* the container that trains; the job of that name in MPI */
+#define NODE                 "node"     /* the container that trains; MPI: also its job */
 #define LAUNCHER             "launcher" /* the job that calls mpirun */
 
 /*
@@ -50,7 +50,7 @@
 #define CACHE_ANNOTATION "kftrainer.io/cache"
 /*
  * On objects of a run of `submit --local` in the API of `controller --local`: the run's
- * directory. No controller works on them (machine/mirror.h).
+ * directory. No controller reconciles them (machine/mirror.h).
  */
 #define LOCAL_RUN_ANNOTATION "kftrainer.io/local-run"
 /* A pod's token for the status server; only variables refer to its files. */
@@ -66,11 +66,11 @@
 
 enum { TRAINER_PORT = 29500 };
 
-/* Where a pod of an indexed Job reads its index (downward API). */
+/* The field with the index of a pod of an indexed Job, for the downward API. */
 #define COMPLETION_INDEX_FIELD \
 	"metadata.annotations['batch.kubernetes.io/job-completion-index']"
 
-/* Condition types of a TrainJob and the reasons we give. */
+/* Condition types of a TrainJob, and the reasons that we set. */
 #define COND_SUSPENDED   "Suspended"
 #define COND_COMPLETE    "Complete"
 #define COND_FAILED      "Failed"

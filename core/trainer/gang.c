@@ -56,7 +56,7 @@ static void fill(struct waits *w, const struct info *info)
 	}
 }
 
-/* A launcher that is also a node starts after the workers, which are the gang. */
+/* An MPI launcher that is also a node starts after the workers, so these are the gang. */
 static const struct pod_set *trainer_of(struct info *info)
 {
 	const struct pod_set *ret = NULL;

@@ -1,5 +1,5 @@
 /*
- * gang.h - which pods of a TrainJob start together, for a gang scheduler.
+ * gang.h - find the pods of a TrainJob that a gang scheduler must start together.
  *
  * A gang of all pods, as in upstream, never starts if a job waits for another to be
  * Complete (dependsOn), because their pods never exist at the same time. In that case the

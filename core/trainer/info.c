@@ -148,8 +148,8 @@ static int merge_resources(const struct info *info, const struct pod_set *ps,
 }
 
 /*
- * Every job that trains gets a copy of these. More than an API server stores (1.5 MB) is
- * refused before it is in memory.
+ * Every job that trains gets a copy of spec.trainer's env and resources. If the copies
+ * exceed what an API server stores (1.5 MB), fails before they are made.
  */
 static int check_copies(const struct info *info, const cJSON *tj, struct error *err)
 {

@@ -2,9 +2,9 @@
  * info.h - the pipeline's state: a TrainJob while its objects are built.
  *
  * Info is the runtime's template with the job's patches merged in, and an index
- * into it. The index points at nodes of the template itself: there is one copy
- * of every container and of every count, so nothing has to be kept in sync with
- * anything (upstream's Info copies them, and its JobSet plugin copies back).
+ * into it. The index points at nodes of the template itself: there is only one
+ * copy of every container and of every count (upstream's Info copies them, and
+ * its JobSet plugin copies them back).
  */
 #ifndef TRAINER_INFO_H
 #define TRAINER_INFO_H
@@ -25,7 +25,7 @@ struct pod_set {
 
 struct info {
 	struct arena arena;          /* for the strings of this request */
-	const char *name, *ns;       /* the TrainJob's; ns is NULL when it has none */
+	const char *name, *ns;       /* the TrainJob's; ns is NULL if it has none */
 	const char *subdomain;       /* network.subdomain, else the TrainJob's name */
 	cJSON *jobset_spec;          /* owned */
 	cJSON *labels, *annotations; /* of the JobSet; owned */
@@ -35,7 +35,7 @@ struct info {
 	const cJSON *ml_policy, *pod_group_policy; /* the runtime's, or NULL */
 	struct pod_set *pod_sets;
 	size_t n_pod_sets;
-	int64_t claimed_gpus; /* of a node: claims.h */
+	int64_t claimed_gpus; /* per node; set by claims_count() */
 };
 
 /*
@@ -48,6 +48,7 @@ MUST_CHECK int info_make(struct info *info, const cJSON *tj, const cJSON *runtim
 void info_release(struct info *info);
 #define cleanup_info __attribute__((cleanup(info_release)))
 
+/* The first job with that ancestor label, or that name; borrowed, or NULL. */
 struct pod_set *info_by_ancestor(struct info *info, const char *ancestor);
 struct pod_set *info_by_name(struct info *info, const char *name);
 
@@ -60,9 +61,7 @@ void info_set_command(struct info *info, cJSON *take_command);
 /* The number of pods in each replica: parallelism, which completions follow. */
 int64_t pod_set_count(const struct pod_set *ps);
 void pod_set_set_count(struct pod_set *ps, int64_t count);
-/*
- * Do processes of spec.trainer run in it? True for the trainer's job and MPI's workers.
- */
+/* True for jobs that run processes of spec.trainer: the trainer's job, MPI's workers. */
 bool pod_set_trains(const struct info *info, const struct pod_set *ps);
 /*
  * The JobSet's replicas: 1 for a job with an ancestor label, regardless of the template.
@@ -72,7 +71,7 @@ int64_t pod_set_replicas(const struct pod_set *ps);
 /* The trainer's count, 1 without a trainer; set it to the job's numNodes if given. */
 int64_t info_nodes(struct info *info);
 void info_set_nodes(struct info *info, const cJSON *tj);
-/* The same, and the job's variables in its container, ahead of a policy's own. */
+/* As info_set_nodes(), and adds spec.trainer's env to the trainer's container. */
 void info_set_plain_nodes(struct info *info, const cJSON *tj);
 
 /*

@@ -1,6 +1,4 @@
-/*
- * jobfacts.c - count pods' facts by cause, keep the first failure (trainer/jobfacts.h).
- */
+/* jobfacts.c - count pods' facts, find the first failure (trainer/jobfacts.h). */
 #include "trainer/jobfacts.h"
 
 #include <stdlib.h>
@@ -12,8 +10,8 @@
 #include "base/xmalloc.h"
 
 struct job_facts {
-	size_t pods[N_POD_CAUSES]; /* pods that have it now */
-	char *first[N_POD_CAUSES]; /* the first of them, in words */
+	size_t pods[N_POD_CAUSES]; /* number of pods with the cause now */
+	char *first[N_POD_CAUSES]; /* pod_fact_words() of the first of these pods */
 	char *failure, *failed_pod, *failed_at;
 	size_t brief; /* length of `failure` without the node and message */
 	bool weak;    /* killed from outside, restarted, or its pod was deleted */
@@ -38,7 +36,7 @@ void job_facts_free(void *job_facts)
 	free(j);
 }
 
-/* ---- one change of a pod ------------------------------------------------------------- */
+/* ---- one change of a pod ----------------------------------------------------------- */
 
 void pod_change_of(struct pod_change *ret, const cJSON *old, const cJSON *now)
 {
@@ -65,7 +63,7 @@ static unsigned causes_of(const struct pod_fact_list *facts)
 	return ret;
 }
 
-/* The failure that best explains the others. */
+/* Stores the failure if it explains the others better than the stored one. */
 static void note_failure(struct job_facts *j, const cJSON *pod, const struct pod_fact *f)
 {
 	cleanup_arena struct arena arena = { 0 };
@@ -85,7 +83,7 @@ static void note_failure(struct job_facts *j, const cJSON *pod, const struct pod
 	j->weak = it.weak;
 }
 
-/* For one pod its latest fact, for several their number. */
+/* The event's message: with one pod its latest fact, with several also their number. */
 static const char *words(struct arena *arena, const struct job_facts *j,
 			 enum pod_cause cause, const char *latest)
 {

@@ -21,8 +21,9 @@ struct pod_change {
 	struct pod_fact_list before, now;
 };
 
-/* old NULL: created; now NULL: deleted. */
+/* old NULL: created; now NULL: deleted. *ret borrows from both. */
 void pod_change_of(struct pod_change *ret, const cJSON *old, const cJSON *now);
+/* True: the pod has a fact that it did not have before. */
 bool pod_change_has_new(const struct pod_change *c);
 
 struct fact_sink {
@@ -35,13 +36,13 @@ void job_facts_take(struct job_facts *j, const struct pod_change *c,
 		    const struct fact_sink *to);
 /* Add a failed pod whose changes were missed, which may explain the failure. */
 void job_facts_look(struct job_facts *j, const cJSON *pod);
-/* A pod was deleted: failures of the next attempt take precedence over its own. */
+/* A pod was deleted: failures of the next attempt now take precedence over this pod's. */
 void job_facts_gone(struct job_facts *j, const cJSON *pod);
 bool job_facts_is_empty(const struct job_facts *j);
 
 /*
- * "node-1 (node rank 1): container node: exit code 3 on gpu-7": the earliest failure; NULL:
- * no pod failed. *ret_brief: its length without " on gpu-7".
+ * "node-1 (node rank 1): container node: exit code 3 on gpu-7": the earliest failure,
+ * owned by j; NULL: no pod failed. *ret_brief: the length without " on gpu-7".
  */
 const char *job_facts_first(const struct job_facts *j, size_t *ret_brief);
 

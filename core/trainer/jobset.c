@@ -317,8 +317,9 @@ static void drop_empty_metadata(cJSON *template_of)
 }
 
 /*
- * JobSet's webhook adds them to a new JobSet, and the policies are immutable: without
- * them a suspended JobSet could not be applied again.
+ * Adds the defaults of volumeClaimPolicies, as JobSet's webhook does to a new JobSet. The
+ * policies are immutable: without the defaults a suspended JobSet could not be applied
+ * again.
  */
 static void complete_claims(cJSON *jobset_spec)
 {

@@ -13,7 +13,7 @@
 #define JOBSET_CREATED       "JobSetCreated" /* an event of the TrainJob */
 #define JOBSET_CREATED_WORDS "created the JobSet"
 
-/* The wording of this error. */
+/* The error if the API server does not serve JobSets. */
 #define JOBSET_MISSING \
 	"JobSet, which Kubeflow Trainer needs, is not installed in the cluster"
 
@@ -73,14 +73,15 @@ void jobset_add_claims(cJSON *jobset);
 /* status.replicatedJobsStatus of a whole JobSet, and of one element the active pods. */
 const cJSON *jobset_jobs_status(const cJSON *jobset);
 int64_t job_status_active(const cJSON *status);
-bool jobset_has_status(const cJSON *jobset);  /* its controller has processed it */
+bool jobset_has_status(const cJSON *jobset);  /* JobSet's controller has processed it */
 int64_t jobset_restarts(const cJSON *jobset); /* of all its Jobs together */
 bool jobset_is_active(const cJSON *jobset);   /* some job has active pods */
 
 /*
- * Reduce a JobSet to what observers keep: names, labels, owner, versions, spec.suspend,
- * status.conditions and replicatedJobsStatus. jobset_as_written() makes that for one just
- * written: `meta` is the answer, `previous` what was observed before, or NULL.
+ * Reduce a JobSet to the fields that a watch stores: names, labels, annotations, owner,
+ * versions, spec.suspend, status.conditions, replicatedJobsStatus. jobset_as_written()
+ * returns them, owned by the caller, for a JobSet just written: `meta` is the API
+ * server's answer, `previous` the JobSet before the write, or NULL.
  */
 void jobset_digest(cJSON *jobset);
 cJSON *jobset_as_written(const cJSON *meta, bool suspend, const cJSON *previous);

@@ -88,16 +88,16 @@
 	"accept "                                                                   \
 	"the launcher's ssh"
 
-#define LAST_ERROR "Last error:" /* of NCCL, on the next line */
+#define LAST_ERROR "Last error:" /* NCCL's error is on the next line */
 
-/* Found by the first character of the second part, which few lines have. */
+/* The first character of `rest`, which few lines have, is the one for the search. */
 #define AT(before, rest) .text = (before rest), .at = sizeof(before) - 1
 
 /* Best explanation first: of two that are present, the earlier one is reported. */
 static const struct log_cause causes[] = {
 	/*
-	 * PyTorch tries IPv6 first; joblib does without semaphores; TensorFlow and
-	 * PyTorch with CUDA look for GPUs where a job wants none.
+	 * No failures: PyTorch tries IPv6 first; joblib can run without semaphores;
+	 * TensorFlow and PyTorch with CUDA search for GPUs though a job has none.
 	 */
 	{ AT("(errno: 97 ", "- Address family") },
 	{ AT("", "joblib will operate in serial mode") },
@@ -275,7 +275,7 @@ static const struct log_cause causes[] = {
 	{ AT("collective mism", "atch error"), 0, OUT_OF_STEP },
 	{ AT("Mism", "atched collective detected"), 0, OUT_OF_STEP },
 
-	/* What a process says of itself or a child ends a rank; then come its peers. */
+	/* First failures of the process or its children, then those of its peers. */
 	{ AT("", "Signal 9 (SIGKILL) received"), 0, KILLED },
 	{ AT("e", "xitcode: -9)"), 0, KILLED },
 	{ AT("e", "xited on signal 9"), 0, KILLED },
@@ -366,7 +366,7 @@ enum { N_CAUSES = N_ELEMENTS(causes) };
 _Static_assert(N_ELEMENTS(causes) <= (size_t)LOG_CAUSES_MAX,
 	       "raise LOG_CAUSES_MAX; a row has a byte");
 
-/* Jobs write hundreds of megabytes: a byte of a line costs a look into `first`. */
+/* Jobs log hundreds of megabytes: with this index a byte costs one access to `first`. */
 static void make_index(struct log_reader *r)
 {
 	for (size_t i = N_CAUSES; i-- > 0;) {
@@ -383,7 +383,7 @@ struct word {
 	size_t len;
 };
 
-/* Is the row's text around p, and its word after it? */
+/* True: p is character `at` of the row's text in the line. *ret: the word after it. */
 static bool matches(const struct log_cause *c, const char *line, const char *end,
 		    const char *p, struct word *ret)
 {
@@ -421,7 +421,7 @@ static const struct log_cause *find(const struct log_reader *r, const char *line
 	return best;
 }
 
-/* "[rank0]: text", as torchrun has it. */
+/* The text after torchrun's prefix "[rank0]: ", if the line has one. */
 static struct word without_rank(const char *line, size_t len)
 {
 	const char *end = line + len, *p = line;

@@ -2,8 +2,8 @@
  * logcause.h - recognize the causes of failures in log lines.
  *
  * The texts are those of NCCL, gloo, PyTorch, CUDA, DeepSpeed, JAX, TensorFlow, MPI,
- * Hugging Face's libraries, Python and the C library. A hint states what the line states;
- * what else may be the reason is advice.
+ * Hugging Face's libraries, Python and the C library. A hint states only what the line
+ * proves; other possible reasons are worded as advice.
  */
 #ifndef TRAINER_LOGCAUSE_H
 #define TRAINER_LOGCAUSE_H
@@ -13,14 +13,14 @@
 #include "base/buf.h"
 
 enum log_side {
-	LOG_OWN,  /* the process's own */
+	LOG_OWN,  /* a failure of the process itself */
 	LOG_PEER, /* also written by ranks whose peer has failed */
-	LOG_NAME, /* of a host name, which may be a peer's */
+	LOG_NAME, /* about a host name, which may be a peer's */
 };
 
 struct log_cause {
-	const char *text; /* in the line */
-	unsigned char at; /* of the character in it by which it is found: a rare one */
+	const char *text; /* a part of the line */
+	unsigned char at; /* offset of a rare character of `text`, for the search */
 	char until; /* %s of the hint is what follows, up to this ('\n': or to the end);
 		       0: no %s */
 	const char *hint; /* NULL: nothing is wrong */
@@ -31,12 +31,12 @@ enum { LOG_CAUSES_MAX = 160, LOG_WORD_MAX = 160 };
 
 /* Reads a log line by line. */
 struct log_reader {
-	const struct log_cause *cause; /* of all lines, what explains most; or NULL */
+	const struct log_cause *cause; /* the best explanation so far; or NULL */
 	char word[LOG_WORD_MAX];       /* for %s of its hint */
 	bool last_error;               /* the next line is NCCL's last error */
 	bool warned;                   /* the cause is in a warning of NCCL */
 	bool indexed;
-	unsigned char first[256], next[LOG_CAUSES_MAX]; /* rows by their character, + 1 */
+	unsigned char first[256], next[LOG_CAUSES_MAX]; /* rows + 1, by character `at` */
 };
 
 /*
@@ -52,8 +52,8 @@ void log_forget(struct log_reader *r);
 void log_hint(struct buf *out, const struct log_reader *r);
 
 /*
- * Is it the last line of a Python traceback, "ValueError: boom", and not a launcher's
- * report of other processes?
+ * True for the last line of a Python traceback, "ValueError: boom", but not for a
+ * launcher's report of other processes.
  */
 bool log_is_exception(const char *line, size_t len);
 

@@ -1,21 +1,21 @@
 /*
  * omitempty.c - leave out what Kubernetes' typed clients leave out (trainer/shape.h).
  *
- * Follows the Go types of jobset.x-k8s.io/v1alpha2, batch/v1 and core/v1: a field that
- * is no pointer and has `omitempty` is not sent when it is "", 0 or false; one that is a
- * pointer is. What such a field is called decides, and where the same name is both, the
- * object that it stands in.
+ * Follows the Go types of jobset.x-k8s.io/v1alpha2, batch/v1 and core/v1: a "", 0 or
+ * false is not sent if the field has `omitempty` and is no pointer. The tables below list
+ * these fields by name; a name that is both kinds is listed with the objects in which it
+ * is no pointer.
  */
 #include "base/str.h"
 #include "trainer/shape.h"
 
-/* Keys in these are the user's. */
+/* Maps with keys of the user. */
 static const char *const maps[] = {
 	"annotations", "labels",   "limits",   "matchLabels",      "nodeSelector",
 	"options",     "overhead", "requests", "volumeAttributes", NULL,
 };
 
-/* Of these an empty one is not sent (an empty object can mean something). */
+/* Maps that are not sent if empty. Other empty objects are sent: they have a meaning. */
 static const char *const plain_maps[] = {
 	"limits",   "matchLabels", "nodeSelector",     "options",
 	"overhead", "requests",    "volumeAttributes", NULL,
@@ -87,7 +87,7 @@ static const char *const strings[] = {
 	NULL,
 };
 
-/* Strings that are sent when they stand elsewhere. `in`: the object, or the list. */
+/* Strings that are omitted only in these objects, or elements of these lists. */
 static const struct {
 	const char *key;
 	const char *const *in;
@@ -118,7 +118,7 @@ static const struct {
 #undef IN
 };
 
-/* Where readOnly is a pointer. */
+/* Objects in which readOnly is a pointer, so that false is sent. */
 static const char *const read_only_sent[] = { "azureDisk", "csi", NULL };
 
 enum omit { OMIT_NULL, OMIT_EMPTY, OMIT_EMPTY_PATCH };
@@ -156,7 +156,7 @@ static bool is_omitted(const cJSON *member, const char *in, enum omit omit)
 	return cJSON_IsFalse(member) && is_plain_flag(member->string, in);
 }
 
-/* `in`: the key of this object, or of the list it stands in. */
+/* `in`: the key of this object, or of the list that has it as an element. */
 static void drop(cJSON *doc, enum omit omit, const char *in)
 {
 	cJSON *child = doc ? doc->child : NULL, *next;

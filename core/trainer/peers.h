@@ -34,7 +34,7 @@ struct peers {
 	const char *job, *subdomain; /* the TrainJob's */
 	struct peer_group groups[MAX_PEER_GROUPS];
 	size_t n;
-	bool sparse; /* of TensorFlow: TF_DYNAMIC_ANNOTATION */
+	bool sparse; /* TensorFlow with TF_DYNAMIC_ANNOTATION */
 };
 
 /* The task of a replicatedJob: "worker" for "node"; NULL: not one of TensorFlow's. */

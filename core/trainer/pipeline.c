@@ -50,7 +50,7 @@ static void refuse_runtime(const cJSON *tj, const char *path, const char *detail
 	field_error_add(errs, FIELD_INVALID, path, ref, "%s", detail);
 }
 
-/* Is there a valid runtime? */
+/* False: the TrainJob names no valid runtime, which is added to errs. */
 static bool usable_runtime(const cJSON *tj, const cJSON *runtime,
 			   struct field_errors *errs)
 {

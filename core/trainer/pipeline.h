@@ -6,7 +6,7 @@
  * all call pipeline_build(), so what is rendered is what runs.
  *
  *     schema_default(tj), schema_default(runtime)     the caller (core/api/schema.h)
- *     pipeline_validate(...)                          what upstream's webhooks refuse
+ *     pipeline_validate(...)                          the rules of upstream's webhooks
  *     pipeline_build(...)                             the objects, in the order to apply
  */
 #ifndef TRAINER_PIPELINE_H
@@ -17,19 +17,19 @@
 
 struct pipeline {
 	const struct plugin *const *plugins; /* plugins/plugins.h */
-	const struct plugin_env *env;        /* what plugins may request */
+	const struct plugin_env *env;        /* passed to the plugins */
 };
 
 /*
- * Everything that upstream's validating webhook refuses on a TrainJob: rules of the
- * plugins and of the runtime's shape; `old` is NULL on create. `runtime` is the live
- * one, without patches; NULL: not found. `warnings` (may be NULL): a cJSON array that
- * gets admission warnings as strings.
+ * Check a TrainJob as upstream's validating webhook does: rules of the plugins and of the
+ * runtime's shape. Each violation is added to `errs`. `old` is NULL on create. `runtime`
+ * is the live one, without patches; NULL: not found. `warnings` (may be NULL): a cJSON
+ * array to which admission warnings are added as strings.
  */
 void pipeline_validate(const struct pipeline *p, const cJSON *old, const cJSON *tj,
 		       const cJSON *runtime, struct field_errors *errs, cJSON *warnings);
 
-/* What the webhook of TrainingRuntime and ClusterTrainingRuntime refuses. */
+/* Check a runtime as the webhooks of TrainingRuntime and ClusterTrainingRuntime do. */
 void pipeline_validate_runtime(const cJSON *runtime, struct field_errors *errs,
 			       cJSON *warnings);
 

@@ -20,7 +20,7 @@ struct place {
 	int rank;  /* -1: not Indexed */
 };
 
-/* False: not the name of a pod of this JobSet. */
+/* False: not the name of a pod of this JobSet. *ret borrows from the JobSet. */
 bool place_of(struct place *ret, const cJSON *jobset, const char *pod);
 
 /*

@@ -1,9 +1,9 @@
 /*
  * plugin.h - the interface of policies: how a plugin validates and builds a TrainJob.
  *
- * A plugin is a constant struct; a NULL member means that it takes no part in that phase.
- * plugins/plugins.c lists them, and within a phase they run in the order of that list
- * (upstream's order is random per process; any fixed order is one of its orders).
+ * A plugin is a constant struct; in a phase whose member is NULL, it does nothing.
+ * plugins/plugins.c lists the plugins, and within a phase they run in the order of that
+ * list (upstream's order is random per process; any fixed order is one of its orders).
  *
  *     when        here                             upstream's extension point
  *     admission   validate                         CustomValidation
@@ -14,8 +14,8 @@
  *                 build                            ComponentBuilder
  *     afterwards  status                           TrainJobStatus
  *
- * Upstream's WatchExtension is the table of manager/watch.c. Plugins do not log, keep no
- * state and do not know each other. They reach the outside only through env.
+ * Upstream's WatchExtension is the table of manager/watch.c. Plugins do not log, have no
+ * state and do not know each other. They do I/O only through env.
  */
 #ifndef TRAINER_PLUGIN_H
 #define TRAINER_PLUGIN_H
@@ -40,7 +40,7 @@ struct object_ref {
 	const char *api_version, *kind, *ns, *name; /* ns NULL: cluster-wide */
 };
 
-/* What a plugin may request from its environment. Empty members are not available. */
+/* The environment of a plugin. A member that is empty is not available. */
 struct plugin_env {
 	const struct key_source *keys;
 	/*

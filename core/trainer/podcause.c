@@ -28,8 +28,10 @@ const struct pod_cause_kind pod_causes[N_POD_CAUSES] = {
 	[POD_REJECTED] = { "PodFailed", .fails = true },
 };
 
-/* The kubelet's reasons of a container that waits or has ended: pkg/kubelet/images and
- * pkg/kubelet/kuberuntime; the last two are containerd's and Docker's. */
+/*
+ * The kubelet's reasons of a container that waits or has ended: pkg/kubelet/images and
+ * pkg/kubelet/kuberuntime; the last two are containerd's and Docker's.
+ */
 static const struct {
 	const char *reason;
 	enum pod_cause cause;
@@ -328,7 +330,7 @@ bool pod_facts_keep(cJSON *pod)
 
 /* ---- facts ------------------------------------------------------------------------ */
 
-/* One fact per cause and run of a container. */
+/* True for equal cause and equal run of a container: these are one fact. */
 static bool facts_equal(const struct pod_fact *a, const struct pod_fact *b)
 {
 	return a->cause == b->cause && str_eq(a->run, b->run) && a->waits == b->waits &&

@@ -20,15 +20,15 @@ enum pod_cause {
 	POD_START, /* no such command, Secret, ConfigMap, ... */
 	POD_OOM,
 	POD_FAILED,    /* an exit code or a signal */
-	POD_DISRUPTED, /* evicted, preempted, its node lost */
-	POD_REJECTED,  /* the kubelet refused it */
+	POD_DISRUPTED, /* evicted, preempted, or the node was lost */
+	POD_REJECTED,  /* the kubelet refused to run the pod */
 	N_POD_CAUSES
 };
 
 struct pod_cause_kind {
 	const char *reason; /* of an event: "ImagePullFailed" */
 	bool normal;
-	bool fails; /* it may be why the job failed */
+	bool fails; /* may be the reason of the job's failure */
 };
 extern const struct pod_cause_kind pod_causes[N_POD_CAUSES];
 
@@ -40,7 +40,7 @@ struct pod_fact {
 	const char *finished; /* RFC 3339; NULL */
 	const char *run;      /* identifies the container's run, by its end; or NULL */
 	bool restarted;       /* the container was started again later */
-	bool waits;           /* it has not ended */
+	bool waits;           /* the container has not ended */
 };
 
 enum { MAX_POD_FACTS = 16 };
@@ -55,18 +55,19 @@ const char *pod_phase(const cJSON *pod); /* "" when absent */
 bool pod_is_ready(const cJSON *pod);
 const char *pod_node(const cJSON *pod); /* NULL: none yet */
 const char *pod_job(const cJSON *pod);  /* the replicatedJob: "node"; "" */
-/* Of that container or init container; NULL: none yet. */
+/* The status of the container or init container of that name; NULL: none yet. */
 const cJSON *pod_container_status(const cJSON *pod, const char *name);
 int64_t pod_node_rank(const cJSON *pod); /* completion index; -1: none */
 /*
- * The init container that the pod waits for, and since when it runs (or NULL); NULL:
- * none.
+ * The name of the init container that the pod waits for; NULL: none. *ret_since: the time
+ * since which that container runs, RFC 3339, or NULL.
  */
 const char *pod_at_init(const cJSON *pod, const char **ret_since);
 
 /*
- * Does a Job of that JobSet own the pod, and is it the one that its labels name? Anybody
- * can set labels; the garbage collector deletes a pod whose owner's uid does not exist.
+ * True: a Job of that JobSet owns the pod, and is the one that the pod's labels name.
+ * Labels alone prove nothing, as any user can set them; a false owner does not last, as
+ * the garbage collector deletes a pod whose owner's uid does not exist.
  */
 bool pod_is_of_jobset(const cJSON *pod, const char *jobset);
 
@@ -91,8 +92,8 @@ struct pod_failure pod_failure_of(const cJSON *pod, const struct pod_fact *f);
 /* Order by time, then by name. */
 bool pod_failure_is_sooner(const struct pod_failure *a, const struct pod_failure *b);
 /*
- * Is `a` the better explanation? Own failures precede kills, then earlier ones precede
- * later ones.
+ * True: `a` is the better explanation. A failure of the pod itself is better than a kill,
+ * otherwise the earlier failure is better.
  */
 bool pod_failure_explains(const struct pod_failure *a, const struct pod_failure *b);
 
@@ -101,10 +102,10 @@ const char *pod_step(struct arena *arena, const cJSON *pod);
 /* "STEP: WHAT": "node-1 (node rank 1): container node: exit code 3". */
 const char *pod_fact_brief(struct arena *arena, const cJSON *pod,
 			   const struct pod_fact *f);
-/* `who`, then that, then " on NODE: MESSAGE". */
+/* `who`, then pod_fact_brief(), then " on NODE: MESSAGE". */
 const char *pod_fact_words(struct arena *arena, const char *who, const cJSON *pod,
 			   const struct pod_fact *f);
-/* "SIGKILL" for exit code 137; NULL: not a signal's. */
+/* "SIGKILL" for exit code 137; NULL: not the exit code of a signal. */
 const char *exit_signal(int64_t exit_code);
 
 #endif

@@ -357,12 +357,12 @@ void container_drop_env(cJSON *c, const char *name)
 	drop_named(json_get(c, "env"), "name", name);
 }
 
-/* As Kubernetes' typed clients write it: a single source, without defaults. */
+/* The variable as Kubernetes' typed clients write it: one source, without defaults. */
 static cJSON *canonical_env(const cJSON *given)
 {
 	cleanup_field_errors struct field_errors none = {
 		0
-	}; /* shape_check() has checked it */
+	}; /* the document has passed shape_check() */
 	cJSON *var = json_dup(given);
 
 	drop_nulls(var);

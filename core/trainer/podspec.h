@@ -1,11 +1,11 @@
 /*
  * podspec.h - read and edit pod templates, whose lists are maps.
  *
- * Follows core/v1. An upsert replaces the element of the same key where it
- * stands, else appends: env and volumes by name, mounts by mountPath, ports by
- * number or, when both have one, by name (two ports without a name are two
- * ports: upstream's pkg/apply takes them for one). podspec.c is the only file
- * with these keys.
+ * Follows core/v1. An upsert replaces the element of the same key at the same
+ * index, else appends: env and volumes by name, mounts by mountPath, ports by
+ * number or, if both have one, by name (two ports without a name remain two
+ * ports: upstream's pkg/apply merges them). podspec.c is the only file with
+ * these keys.
  *
  * Pod templates must have passed shape_check().
  */
@@ -24,7 +24,7 @@ cJSON *pod_containers(cJSON *pod_spec);      /* the list, or NULL */
 cJSON *pod_init_containers(cJSON *pod_spec); /* the list, made when absent */
 const char *pod_priority_class(const cJSON *pod_spec);
 const char *pod_spec_scheduler(const cJSON *pod_spec); /* or NULL */
-/* nodeSelector, tolerations, affinity, topologySpreadConstraints: where it may run. */
+/* Copy nodeSelector, tolerations, affinity and topologySpreadConstraints. */
 void pod_spec_copy_placement(cJSON *to, const cJSON *pod_spec);
 const char *element_name(const cJSON *element); /* its "name" */
 
@@ -83,12 +83,12 @@ void container_default_workdir(cJSON *container, const char *path); /* if it has
 void container_move_workdir(cJSON *container, const char *from, const char *to);
 void container_drop_mount(cJSON *container, const char *volume);
 /*
- * For our container in a user's pod: only the rights that the strictest policy allows
- * (the pod's user runs it), and the CPU and memory of another container, so that neither
- * the pod's QoS class nor its requests change.
+ * For our container in a user's pod: only the rights that Pod Security's restricted
+ * policy allows (the pod's user runs it), and the CPU and memory of another container, so
+ * that neither the pod's QoS class nor its requests change.
  */
 void container_harden(cJSON *container);
-void container_soften(cJSON *container); /* the opposite */
+void container_soften(cJSON *container); /* removes the securityContext */
 void container_tell_log(
 	cJSON *container); /* terminationMessagePolicy FallbackToLogsOnError */
 void container_copy_size(cJSON *container, const cJSON *from);

@@ -64,7 +64,7 @@ static void max(struct resource_list *to, const struct resource_list *from)
 	}
 }
 
-/* The quantities of an object that `to` does not have yet. */
+/* Adds the quantities of an object that `to` does not have yet. */
 static int add_missing(struct resource_list *to, const cJSON *quantities,
 		       struct error *err)
 {

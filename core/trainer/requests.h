@@ -35,13 +35,14 @@ void resource_list_release(struct resource_list *list);
 #define cleanup_resource_list __attribute__((cleanup(resource_list_release)))
 
 /*
- * The GPUs and CPUs of ResourceRequirements (may be NULL), rounded up: of requests, else
- * limits. A GPU is a resource called <vendor>/gpu, else the first by name with "gpu" in
- * it, of those that are not 0 or, unless there is no other, memory and cores of a GPU. 0 when unreadable.
+ * The number of GPUs and of CPUs in ResourceRequirements (may be NULL), rounded up: from
+ * the requests, else the limits. GPUs are the resource called <vendor>/gpu, else the
+ * first by name that contains "gpu". Resources with amount 0 are ignored; GPU memory and
+ * cores are used only if no other resource matches. 0 if unreadable.
  */
 int64_t resources_gpus(const cJSON *resources);
 int64_t resources_cpus(const cJSON *resources);
-bool resources_claim(const cJSON *resources); /* claims, or parts of them */
+bool resources_claim(const cJSON *resources); /* `claims` has entries */
 
 /*
  * Merge ResourceRequirements key by key into those of a container: `from`

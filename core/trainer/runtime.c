@@ -121,7 +121,7 @@ bool runtime_has_old_finalizer(const cJSON *runtime)
 	return json_has_str(meta_finalizers(runtime), OLD_FINALIZER);
 }
 
-/* A list is replaced as a whole: not if it was changed by others. */
+/* A merge patch replaces the whole list: it fails if others have changed the runtime. */
 cJSON *runtime_finalizer_patch(const cJSON *runtime)
 {
 	cJSON *patch = cJSON_CreateObject(), *left = cJSON_CreateArray();
@@ -261,7 +261,7 @@ cJSON *volcano_topology(const cJSON *policy)
 	return ret;
 }
 
-/* A copy, or an empty object. */
+/* A copy of obj; NULL: a new empty object. */
 static cJSON *dup_object(const cJSON *obj)
 {
 	cJSON *ret = obj ? json_dup(obj) : cJSON_CreateObject();

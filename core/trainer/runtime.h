@@ -18,12 +18,12 @@ bool runtime_is_deprecated(const cJSON *runtime);
 bool runtime_names_class(const cJSON *runtime, const char *class); /* a RuntimeClass */
 bool runtime_same_spec(const cJSON *a, const cJSON *b);
 
-/* Upstream's releases up to v2.2 kept runtimes in use from being deleted. */
+/* The finalizer by which upstream's releases up to v2.2 protected runtimes in use. */
 bool runtime_has_old_finalizer(const cJSON *runtime);
 /* The merge patch that removes it, from this version of the runtime. The caller's. */
 cJSON *runtime_finalizer_patch(const cJSON *runtime);
 
-/* Of an mlPolicy. ABSENT (trainjob.h) for missing integers. */
+/* Members of an mlPolicy. A missing integer is ABSENT (trainjob.h). */
 int64_t policy_num_nodes(const cJSON *ml);
 const cJSON *policy_torch(const cJSON *ml);
 const cJSON *policy_mpi(const cJSON *ml);
@@ -40,7 +40,7 @@ bool mpi_launcher_is_node(const cJSON *mpi);
 
 /* How mpirun reaches the nodes: MPI_ANNOTATION among the template's annotations. */
 enum mpi_transport {
-	MPI_UPSTREAM, /* none: ssh of the image, to its sshd */
+	MPI_UPSTREAM, /* no annotation: the image's ssh, to its sshd */
 	MPI_SSH,      /* mpi-launch, to the image's sshd */
 	MPI_WORKER,   /* mpi-launch, to mpi-worker */
 };
@@ -60,7 +60,7 @@ int64_t flux_num_proc_per_node(const cJSON *flux); /* 1 when absent */
 const cJSON *policy_coscheduling(const cJSON *pod_group);
 const cJSON *policy_volcano(const cJSON *pod_group);
 int64_t coscheduling_timeout(const cJSON *coscheduling); /* seconds; 60 when absent */
-/* {mode, highestTierAllowed}, "hard" and 1 when absent; NULL without. The caller's. */
+/* {mode, highestTierAllowed}, "hard" and 1 when absent, the caller's; NULL: none. */
 cJSON *volcano_topology(const cJSON *volcano);
 
 /* The patched template, from which the JobSet is made. All owned by the caller. */
@@ -71,8 +71,8 @@ struct runtime_template {
 
 /*
  * The template with the job's runtimePatches merged in, in their order (api/patch.h);
- * metadata is a plain overlay; replicatedJobs keep the runtime's order. It has no nulls.
- * ERR_INVALID: a patch does not fit.
+ * metadata is a plain overlay; replicatedJobs have the runtime's order. *ret has no
+ * nulls. ERR_INVALID: a patch does not fit.
  */
 MUST_CHECK int runtime_merge(struct runtime_template *ret, const cJSON *runtime,
 			     const cJSON *tj, struct error *err);

@@ -11,11 +11,11 @@
 
 #define MIG_PREFIX "nvidia.com/mig-"
 
-/* Devices that it can count, the first match; MIG slices come after the second. */
+/* Devices that the SDK can count; the first match counts. MIG: after the second. */
 static const char *const devices[] = { "nvidia.com/gpu", "google.com/tpu", MIG_PREFIX,
 				       "huawei.com/Ascend910", "cpu" };
 
-/* The container that it regards as the trainer. */
+/* The container that the SDK regards as the trainer. */
 static const cJSON *trainer_container(const cJSON *runtime)
 {
 	const cJSON *rjob, *c;

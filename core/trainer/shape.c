@@ -64,12 +64,12 @@ static void too_many(const struct walk *w, const struct step *at, const cJSON *l
 	complain(w, at, FIELD_TOO_MANY, n, text);
 }
 
-/* The node becomes a text where it stands. */
+/* Turns the node into a string, in place. */
 static void rewrite(cJSON *node, const char *text)
 {
 	char *old = node->valuestring;
 
-	node->valuestring = xstrdup(text); /* `text` may be the old one's */
+	node->valuestring = xstrdup(text); /* first: `text` may be the old value */
 	node->type = cJSON_String;
 	free(old);
 }

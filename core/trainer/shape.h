@@ -55,7 +55,7 @@ void shape_check(struct field_errors *errs, const char *path, const cJSON *doc,
 		 const struct shape *members);
 
 /*
- * The same, for a document that we own: quantities are rewritten as Kubernetes'
+ * As shape_check(), but also edits the document: quantities are rewritten as Kubernetes'
  * typed clients do ("0.5" becomes "500m"; quantity_sent()).
  */
 void shape_canonical(struct field_errors *errs, const char *path, cJSON *doc,
@@ -63,10 +63,10 @@ void shape_canonical(struct field_errors *errs, const char *path, cJSON *doc,
 
 /*
  * Remove every member that is null, at any depth. drop_omitempty() also removes
- * what Kubernetes' typed clients leave out of a JobSet, because it says nothing:
- * empty lists, empty maps, and the "", 0 and false of fields that mean the same when
- * they are absent. drop_omitempty_of_patch(): the same in what a runtimePatch holds,
- * where an empty serviceAccountName says that there is none (nothing.c).
+ * the members that Kubernetes' typed clients omit from a JobSet: empty lists, empty maps,
+ * and the "", 0 and false of fields for which absence means the same (omitempty.c).
+ * drop_omitempty_of_patch(): the same in a runtimePatch, but an empty serviceAccountName
+ * stays, as it removes the runtime's.
  */
 void drop_nulls(cJSON *doc);
 void drop_omitempty(cJSON *doc);

@@ -1,4 +1,4 @@
-/* Makes and reads a TrainJob's copy of its runtime: snapshot.h. */
+/* snapshot.c - write and read a TrainJob's copy of its runtime (trainer/snapshot.h). */
 #include "trainer/snapshot.h"
 
 #include "api/meta.h"
@@ -10,7 +10,7 @@
 
 #define KEY "runtime"
 
-/* What a ConfigMap holds, and something for its metadata. */
+/* The API server's limit of a ConfigMap, less 4 KiB for its metadata. */
 enum { SNAPSHOT_MAX = 1024 * 1024 - 4096 };
 
 const char *snapshot_name(struct arena *arena, const cJSON *tj)
@@ -22,7 +22,7 @@ static int print(struct buf *ret, const cJSON *runtime, struct error *err)
 {
 	cleanup_field_errors struct field_errors unlike = {
 		0
-	}; /* the pipeline says so */
+	}; /* ignored: pipeline_build() reports these errors */
 	cleanup_json cJSON *copy = json_dup(runtime);
 
 	meta_drop_managed_fields(copy);
@@ -64,7 +64,7 @@ static int invalid(struct error *err, const char *what)
 	return error_set(err, ERR_INVALID, "invalid runtime snapshot: %s", what);
 }
 
-/* What the reference leaves out may be anything. */
+/* A part that the reference leaves out matches any value. */
 static bool fits(const char *wanted, const char *actual)
 {
 	return !*wanted || str_eq(wanted, actual);

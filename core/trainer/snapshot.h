@@ -13,20 +13,22 @@
 #include "base/arena.h"
 #include "base/json.h"
 
+/* The name of the ConfigMap. */
 const char *snapshot_name(struct arena *arena, const cJSON *tj);
 
 /* The ConfigMap to write; the caller's. ERR_LIMIT: the runtime does not fit. */
 MUST_CHECK int snapshot_make(cJSON **ret, const cJSON *tj, const cJSON *runtime,
 			     struct error *err);
 
-/* Its text (NULL: it has none), and the ConfigMap of another TrainJob with that one. */
+/* The runtime's YAML in the ConfigMap; NULL: none. */
 const char *snapshot_text(const cJSON *configmap);
+/* The ConfigMap of `tj` with that text, as snapshot_make() returns it; the caller's. */
 cJSON *snapshot_of_text(const cJSON *tj, const char *text);
 
 /*
- * The runtime in it; the caller's. ERR_INVALID "invalid runtime snapshot: ...": another
- * object owns it, it does not parse, or it holds another runtime than the TrainJob's. The
- * live runtime is no substitute.
+ * The runtime in the ConfigMap; the caller's. ERR_INVALID "invalid runtime snapshot:
+ * ...": another object owns the ConfigMap, or the text does not parse, or is another
+ * runtime than the TrainJob's. Callers must not use the live runtime instead.
  */
 MUST_CHECK int snapshot_read(cJSON **ret, const cJSON *tj, const cJSON *configmap,
 			     struct error *err);

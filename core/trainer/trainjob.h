@@ -1,8 +1,8 @@
 /*
  * trainjob.h - the fields of a TrainJob, v1alpha1.
  *
- * trainjob.c is the only file with TrainJob's keys. What is absent, null or of another
- * type is NULL (ABSENT for an integer). Results are owned by the document.
+ * trainjob.c is the only file with TrainJob's keys. A member that is absent, null or of
+ * another type is NULL (ABSENT for an integer). Results are owned by the document.
  */
 #ifndef TRAINER_TRAINJOB_H
 #define TRAINER_TRAINJOB_H
@@ -18,10 +18,7 @@ struct runtime_ref {
 struct runtime_ref tj_runtime_ref(const cJSON *tj);
 bool runtime_ref_is_cluster(const struct runtime_ref *ref);
 
-/*
- * -1, ERR_INVALID "unsupported runtime: <kind>.<group>" for any other kind than our
- * two.
- */
+/* ERR_INVALID "unsupported runtime: <kind>.<group>": not one of the two runtime kinds. */
 MUST_CHECK int tj_check_runtime_ref(const cJSON *tj, struct error *err);
 
 /* A new object with the members in upstream's order, for error messages. */
@@ -60,17 +57,17 @@ int64_t tj_active_deadline(const cJSON *tj);   /* seconds, or ABSENT */
 bool tj_is_ours(const cJSON *tj);              /* spec.managedBy is ours or absent */
 const cJSON *tj_status(const cJSON *tj);
 
-/* Are the specs equal except for suspend? */
+/* True: the specs are equal except for suspend. */
 bool tj_same_but_suspend(const cJSON *a, const cJSON *b);
 
 /*
  * As upstream's mutating webhook, set the time of each of runtimePatches. `old` is NULL
- * on create; `now` is RFC 3339. On update, unchanged patches keep their old time,
- * regardless of what the user sent.
+ * on create; `now` is RFC 3339. On update, an unchanged patch has its old time,
+ * regardless of the time that the user sent.
  */
 void tj_default_patch_times(cJSON *tj, const cJSON *old, const char *now);
 
-/* Make one from options instead of a file (spec/jobspec.c). Owned by the caller. */
+/* Make a TrainJob from options instead of a file (spec/jobspec.c); the caller's. */
 cJSON *tj_new(const char *name, const char *runtime);
 void tj_set_runtime_kind(cJSON *tj, const char *kind);
 void tj_set_image(cJSON *tj, const char *image);

@@ -16,8 +16,8 @@ bool status_finished(const cJSON *status);        /* Complete or Failed is True 
 const char *status_end_time(const cJSON *status); /* when it ended; NULL: not yet */
 
 /*
- * apimachinery's meta.SetStatusCondition: the time of the last transition
- * changes only with the condition's status; `now` is used if `take` has none.
+ * apimachinery's meta.SetStatusCondition: lastTransitionTime changes only with the
+ * condition's status; `now` is used if `take`, which is owned from now on, has no time.
  */
 void status_set_condition(cJSON *status, cJSON *take, const char *now);
 
@@ -35,8 +35,8 @@ void status_fail(cJSON *status, const char *reason, const char *message, const c
 
 /*
  * Set ResourcesCreated to False: objects cannot be created until someone acts.
- * status_unblock() removes the condition, because the Python SDK takes a job with any
- * condition but Complete and Failed for one that does not run.
+ * status_unblock() removes the condition, because for the Python SDK a job with any
+ * condition but Complete and Failed does not run.
  */
 void status_block(cJSON *status, const char *reason, const char *message,
 		  const char *now);
@@ -47,7 +47,7 @@ void status_idle(cJSON *status);
 bool status_is_active(const cJSON *status); /* some job has active pods */
 
 void status_exceed_deadline(cJSON *status, const char *now);
-bool status_is_exceeded(const cJSON *status); /* it failed by its deadline */
+bool status_is_exceeded(const cJSON *status); /* Failed, by the deadline */
 
 /*
  * The message of Failed, JobSet's text, ends with the first failure: "...; first: node-1
@@ -56,15 +56,15 @@ bool status_is_exceeded(const cJSON *status); /* it failed by its deadline */
 #define STATUS_FIRST "; first: "
 void status_append_first_failure(cJSON *status, const char *who);
 /*
- * Keep the first failure of `previous` if its text is the same. False: failed, and not
- * kept.
+ * Append the first failure of `previous` again, if JobSet's text is the same. False: the
+ * job has failed, and its first failure is still to be found.
  */
 bool status_keep_first_failure(cJSON *status, const cJSON *previous);
 
 /*
- * Emit the events of a change: Suspended (not at creation, when its JobSet's event says
- * so), Resumed, Completed, Failed (a warning). `more` is appended to the last one's
- * message; or NULL.
+ * Emit the events of a change: Suspended (not at creation, when JobSetCreated reports
+ * it), Resumed, Completed, Failed (a warning). `more` (or NULL) is appended to the
+ * message of Failed.
  */
 struct status_sink {
 	void (*on_event)(void *ctx, bool warning, const char *reason,

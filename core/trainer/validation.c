@@ -18,7 +18,8 @@
 
 #define PATCHES "spec.runtimePatches"
 
-enum { MAX_SUGGESTED = 100, SUGGESTIONS = 10 }; /* names to compare; errors with one */
+/* Names to compare with; errors that get a suggestion. */
+enum { MAX_SUGGESTED = 100, SUGGESTIONS = 10 };
 
 /* ---- managers: a domain, a slash, a path ---- */
 
@@ -348,7 +349,7 @@ void validate_nodes(const cJSON *old, const cJSON *tj, struct field_errors *errs
 	if (tj_num_nodes(tj) == 0 && (!old || tj_num_nodes(old) != 0))
 		field_error_add(errs, FIELD_INVALID, "spec.trainer.numNodes",
 				tj_trainer_member(tj, "numNodes"), ONE_NODE);
-	/* A rule of our CRD; upstream's has it in the webhook, for Flux. */
+	/* A rule of our CRD. Upstream's webhook has the rule, but only for Flux. */
 	if (tj_num_proc_per_node(tj) == 0 && (!old || tj_num_proc_per_node(old) != 0))
 		field_error_add(errs, FIELD_INVALID, "spec.trainer.numProcPerNode",
 				tj_trainer_member(tj, "numProcPerNode"),

@@ -1,7 +1,7 @@
 /*
  * validation.h - the rules of upstream's webhooks that belong to no policy.
  *
- * Paths are upstream's, without index where upstream has none. Follows
+ * Paths are upstream's, without an index if upstream's have none. Follows
  * pkg/webhooks and pkg/runtime/framework/plugins/jobset (Validate).
  */
 #ifndef TRAINER_VALIDATION_H
@@ -20,8 +20,9 @@ bool validate_patches(const cJSON *runtime, const cJSON *old, const cJSON *tj,
 		      const struct plugin_env *env, struct field_errors *errs);
 
 /*
- * Refuse numNodes 0, which upstream's CRDs store: JobSet ends a job without nodes at once,
- * as complete; and numProcPerNode 0, a rule of our CRDs and of upstream's webhook. Objects that were stored before keep it: `old`, or NULL on creation.
+ * Refuse numNodes 0, which upstream's CRDs accept: JobSet completes a job without nodes
+ * at once; and numProcPerNode 0, a rule of our CRDs and of upstream's webhook. A 0 that
+ * `old` (NULL on creation) has is accepted.
  */
 void validate_nodes(const cJSON *old, const cJSON *tj, struct field_errors *errs);
 void validate_runtime_nodes(const cJSON *runtime, struct field_errors *errs);

@@ -23,7 +23,7 @@
 /* Until the ConfigMap exists: the value that spec.suspend will get. */
 #define WORKSPACE_AWAITED_ANNOTATION "kftrainer.io/workspace-awaited"
 
-#define WORKSPACE_PATH               "/mnt/workspace" /* in the pods; the working directory */
+#define WORKSPACE_PATH               "/mnt/workspace" /* pods' working directory */
 #define WORKSPACE_ARCHIVE_PATH       "/mnt/workspace-archive"
 #define WORKSPACE_FILE               "workspace.tar.zst"
 #define WORKSPACE_CONTAINER          "workspace"
@@ -61,8 +61,8 @@ cJSON *workspace_configmap(const cJSON *tj, const char *digest, const void *data
 cJSON *workspace_unpack_args(const struct workspace *w);
 
 /*
- * The same objects for this machine: the init containers run `program`, and the archive
- * is the file WORKSPACE_FILE in the directory `dir`. Of the JSON array `objects`.
+ * Edit the JSON array `objects` for a local run: the init containers run `program`, and
+ * the archive is the file WORKSPACE_FILE in the directory `dir`.
  */
 void workspace_bind_local(cJSON *objects, const char *program, const char *dir);
 /* If nothing can be mounted: all pods start in `dir`, which has the unpacked files. */

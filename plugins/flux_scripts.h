@@ -18,7 +18,7 @@ struct flux_facts {
 /* Appends the init container's script: write the configuration, copy Flux. */
 void flux_init_script(struct buf *out, const struct flux_facts *f);
 
-/* Appends the main container's script: start the broker, the lead also the command "$@". */
+/* Appends the main container's script: start the broker, on the lead also "$@". */
 void flux_entrypoint_script(struct buf *out, const struct flux_facts *f);
 
 #endif

@@ -142,7 +142,7 @@ static int make_plan(struct plan *ret, const struct plugin_env *env, struct info
 	return mpi_transport(&ret->transport, info->annotations, err);
 }
 
-/* Processes on a node: the job's, else the runtime's; 1 there means the number of GPUs. */
+/* Processes on a node: the job's, else the runtime's; its 1 means the number of GPUs. */
 static int64_t slots(const struct plan *p)
 {
 	int64_t n = tj_num_proc_per_node(p->tj), gpus;

@@ -1,4 +1,4 @@
-/* Builds the document of this machine's GPUs from the helper's answers: discover.h. */
+/* discover.c - describe this machine's GPUs by the helper's answers (gpu/discover.h). */
 #include "gpu/discover.h"
 
 #include <ctype.h>
@@ -85,7 +85,7 @@ static const char *sysfs(struct arena *arena, const char *bus, const char *name)
 	return str_trim(arena, text.data ? (const char *)text.data : "");
 }
 
-/* NVML's "00000000:65:00.0" is "0000:65:00.0" in sysfs. */
+/* Add the NUMA node and CPUs. NVML's "00000000:65:00.0" is "0000:65:00.0" in sysfs. */
 static void add_place(cJSON *device)
 {
 	cleanup_arena struct arena arena = { 0 };
@@ -170,7 +170,7 @@ static void shape(cJSON *device)
 	add_place(device);
 }
 
-/* A container's cgroup denies devices that its device plugin did not allow: EPERM. */
+/* EPERM: the container's cgroup denies devices that the device plugin did not allow. */
 static void add_usable(cJSON *device, const char *dev)
 {
 	cleanup_arena struct arena arena = { 0 };
@@ -244,7 +244,7 @@ static const char *link_name(struct arena *arena, const cJSON *link)
 	return "?";
 }
 
-/* The answer has each pair once, the matrix twice. */
+/* Add the matrix of links; the answer has each pair of devices once. */
 static void shape_links(struct discovery *d, const cJSON *answer)
 {
 	cleanup_arena struct arena arena = { 0 };

@@ -4,8 +4,9 @@
  * The document: {driver, cuda, nvml, devices, links}. A device: {index, uuid, name,
  * memory {total, used, free}, minor (of /dev/nvidiaN), computeCapability, mig, pcie, ecc,
  * remappedRows or retiredPages, throttle, nvlinks {active, total}, numaNode, cpus,
- * processes, usable, notUsable}; what a device or driver does not support is absent. A
- * device that does not answer has {index, error}. `links` has a row of texts for each
+ * processes, usable, notUsable}; fields that a device or driver does not support are
+ * absent. A device that does not answer has {index, error, usable: false}. `links` has a
+ * row of texts for each
  * device, as nvidia-smi's topology: "NV4", "PIX", "SYS", "X" for itself. Memory is in
  * bytes.
  */
@@ -19,7 +20,7 @@
 
 enum { GPU_CALL_MS = 10000 }; /* default time limit of a call of a library */
 
-/* Where device files are: /dev, or the environment's KFTRAINER_GPU_DEV, for tests. */
+/* The directory of device files: /dev, or for tests $KFTRAINER_GPU_DEV. */
 const char *gpu_dev(void);
 
 /* Does `dev` have a file nvidia*? Otherwise no helper is started. */
@@ -29,25 +30,24 @@ bool gpu_present(const char *dev);
 const char *gpu_absence(struct arena *arena, const char *dev);
 
 /*
- * Ask the driver. `call_ms` limits each call. Devices that fail are in the document; -1
- * only if there is no library or driver at all.
+ * Reads the document from the driver; the caller owns *ret. `call_ms` limits each call of
+ * a library. Devices that fail are in the document; -1 only if there is no library or
+ * driver at all.
  */
 MUST_CHECK int gpu_discover(cJSON **ret, const char *dev, int64_t call_ms,
 			    struct error *err);
 
 /*
- * The ids that local jobs may use, for CUDA_VISIBLE_DEVICES: UUIDs of devices and MIG
- * instances, except unusable (`usable` is false) and broken ones (gpu_fault()).
+ * *ret: the ids that local jobs may use, for CUDA_VISIBLE_DEVICES, in the arena: UUIDs of
+ * devices and MIG instances, without unusable (`usable` is false) and broken ones
+ * (gpu_fault()).
  * `cuda_visible_devices` (NULL: not set) selects among them by UUID, a prefix of one, or
  * CUDA's number. ERR_INVALID: an unknown UUID.
  */
 MUST_CHECK int gpu_ids(struct arena *arena, const char *const **ret, const cJSON *found,
 		       const char *cuda_visible_devices, struct error *err);
 
-/*
- * Set `usable` to false for devices that CUDA_VISIBLE_DEVICES of the environment
- * excludes.
- */
+/* Sets `usable` to false for devices that $CUDA_VISIBLE_DEVICES excludes. */
 MUST_CHECK int gpu_mark_visible(cJSON *found, struct error *err);
 
 #endif

@@ -1,4 +1,4 @@
-/* Reads the thresholds of preflight: expect.h. */
+/* expect.c - read the thresholds of preflight (gpu/expect.h). */
 #include "gpu/expect.h"
 
 #include <string.h>

@@ -2,9 +2,9 @@
  * expect.h - the minimum speeds of a device, by its name.
  *
  * A document {devices: {NAME: {hostToDevice, deviceToHost, deviceToDevice, peer,
- * allReduce, jobAllReduce}}} in GB/s (10^9 bytes); the longest NAME that the device's name begins with
- * counts, and MIG instances and devices without one have no expectation. The built-in one,
- * thresholds.json, is half of what the device's data sheet gives for its bus and memory.
+ * allReduce, jobAllReduce}}} in GB/s (10^9 bytes). The longest NAME with which the
+ * device's name begins counts; MIG instances and other devices have no expectation. The
+ * built-in document, thresholds.json, has half of the data sheets' bus and memory speeds.
  */
 #ifndef GPU_EXPECT_H
 #define GPU_EXPECT_H
@@ -13,11 +13,14 @@
 
 cJSON *gpu_expect_builtin(void);
 
-/* ERR_FORMAT, ERR_INVALID: the message has the place and what is expected there. */
+/*
+ * The caller owns *ret. ERR_FORMAT: not JSON; ERR_INVALID: the message has the field and
+ * the expected value.
+ */
 MUST_CHECK int gpu_expect_parse(cJSON **ret, const void *data, size_t len,
 				struct error *err);
 
-/* The expectation for the device of that name; 0: none. */
+/* The expectation in GB/s for the device of that name; 0: none. */
 double gpu_expected(const cJSON *expect, const char *device, const char *key);
 
 #endif

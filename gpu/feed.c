@@ -1,4 +1,4 @@
-/* Moves a feed's batches from the source through pinned memory to devices: feed.h. */
+/* feed.c - copy a feed's batches from pinned memory to devices (gpu/feed.h). */
 #include "gpu/feed_impl.h"
 
 #include <errno.h>
@@ -54,7 +54,7 @@ static int free_slot(const struct feed_rank *r, uint32_t n)
 	return NONE;
 }
 
-/* Find a slot of each rank for the next batch; false: no batch, or no free slot. */
+/* Reserve a slot of each rank for the next batch; false: no batch, or no free slot. */
 static bool choose_slots(struct gpu_feed *f)
 {
 	struct feed_buffer *b = buffer_of(f, f->copied);
@@ -80,7 +80,7 @@ static bool choose_slots(struct gpu_feed *f)
 	return true;
 }
 
-/* Call it with the lock held; the lock is released during the helper's call. */
+/* The caller holds the lock, which is released during the helper's call. */
 static int ask(struct gpu_feed *f, struct gpu_request q)
 {
 	cleanup_json cJSON *answer = NULL;
@@ -113,10 +113,7 @@ static void release_buffer(struct feed_buffer *b)
 	*b = (struct feed_buffer){ 0 };
 }
 
-/*
- * Wait for the copies of the oldest batch, free its pinned buffer and offer it to the
- * ranks.
- */
+/* Wait for the copies of the oldest batch, free its pinned buffer, wake the server. */
 static int end_copy(struct gpu_feed *f)
 {
 	int64_t at = f->waited % f->conf.ring;
@@ -133,7 +130,7 @@ static int end_copy(struct gpu_feed *f)
 	return 0;
 }
 
-/* Begin all possible copies before waiting for the oldest. */
+/* The copier's thread: begins all possible copies before it waits for the oldest. */
 static void *copy_all(void *ctx)
 {
 	struct gpu_feed *f = ctx;
@@ -232,7 +229,7 @@ int64_t gpu_feed_batches(const struct gpu_feed *f)
 
 /* ---- begin and end --------------------------------------------------------------------- */
 
-/* Both become part of JSON messages without quoting. */
+/* Only characters that need no escaping: both are copied into JSON messages. */
 static bool is_rank(const char *uuid, const char *handle)
 {
 	static const char hex[] = "0123456789abcdef",

@@ -5,8 +5,8 @@
  * of its device, all of `size` bytes. The source fills a pinned buffer (gpu_feed_take(),
  * gpu_feed_give()); the helper copies it to the device of rank 0, and from there to the
  * other ranks' devices (cuMemcpyPeerAsync; NCCL is not needed), while the source fills
- * the next one. A rank's process, the consumer, gets each batch in order and gives its
- * buffer back. Memory is fixed: if a consumer keeps all of its buffers, or is absent, the
+ * the next one. A rank's process, the consumer, gets each batch in order and returns its
+ * buffer. Memory is fixed: if a consumer does not return its buffers, or is absent, the
  * source waits.
  *
  * The socket: SOCK_SEQPACKET at a path with mode 0600; a peer with another uid than ours
@@ -15,9 +15,10 @@
  *
  *     {version, rank, ranks, uuid, handle, bytes, columns}    to FEED_JOIN: open the
  *           CUipcMemHandle (hex) on the device of that UUID; `columns` is the source's
- *     {batch, offset, rows, arrays}   the batch is at `offset` of that memory. It is the
+ *     {batch, offset, rows, arrays}   the batch is at `offset` of that memory, and the
  *           consumer's until FEED_GIVE_BACK with its number, in any order
- *     {end, batches}    no more: close the memory, then the socket. Until then it stays
+ *     {end, batches}    the last message: close the memory, which is valid until then,
+ *           and then the socket
  *     {error}           the feed or the request failed; the socket is closed next
  *
  * {error} for this consumer only: a request of another size or version, an unknown one, a
@@ -49,16 +50,16 @@ enum feed_op { FEED_JOIN = 1, FEED_GIVE_BACK };
 
 struct feed_request {
 	uint32_t version, op;
-	uint64_t value; /* the rank, the batch */
+	uint64_t value; /* FEED_JOIN: the rank; FEED_GIVE_BACK: the batch */
 };
 
 struct gpu_feed;
 
 struct gpu_feed_conf {
-	const char *path;                /* of the socket: at most 107 bytes */
+	const char *path;                /* the socket's, at most 107 bytes */
 	uint8_t devices[FEED_RANKS_MAX]; /* CUDA's device number for each rank */
 	uint32_t n_ranks, ring;          /* 1 to FEED_RANKS_MAX, 2 to FEED_RING_MAX */
-	size_t size;                     /* of a buffer: a multiple of 4096 */
+	size_t size;                     /* bytes of a buffer: a multiple of 4096 */
 	int64_t call_ms, source_ms, join_ms;
 	/* Called by gpu_feed_run() with a line about a consumer. */
 	void (*say)(void *ctx, const char *line);
@@ -66,8 +67,8 @@ struct gpu_feed_conf {
 };
 
 /*
- * Start the helper, allocate, listen. ERR_EXISTS: another feed listens there. Copies
- * `conf`; the path must live as long.
+ * Starts the helper, allocates the buffers, listens. ERR_EXISTS: another process listens
+ * at the path. Copies `conf`, but conf->path must remain valid until gpu_feed_free().
  */
 MUST_CHECK int gpu_feed_new(struct gpu_feed **ret, const struct gpu_feed_conf *conf,
 			    struct error *err);
@@ -76,12 +77,12 @@ void gpu_feed_free(struct gpu_feed *f);
 
 /* ---- the source: one thread, not the one in gpu_feed_run() --------------------------- */
 
-/* Once, before the first batch: the JSON of `columns`. ERR_LIMIT. */
+/* Sets the JSON of `columns`, once, before the first batch. ERR_LIMIT: too long. */
 MUST_CHECK int gpu_feed_columns(struct gpu_feed *f, const char *columns,
 				struct error *err);
-/* A pinned buffer of conf.size bytes; waits for one. ERR_STOPPED: the feed has failed. */
+/* Waits for a free pinned buffer of conf.size bytes. ERR_STOPPED: the feed has failed. */
 MUST_CHECK int gpu_feed_take(struct gpu_feed *f, uint8_t **ret, struct error *err);
-/* Give the buffer back with `len` bytes; `arrays` is JSON. 0 rows: it is not sent. */
+/* Sends the buffer, `len` bytes; `arrays` is JSON. With 0 rows it is only released. */
 MUST_CHECK int gpu_feed_give(struct gpu_feed *f, size_t len, int64_t rows,
 			     const char *arrays, struct error *err);
 void gpu_feed_end(struct gpu_feed *f); /* no more batches */
@@ -91,11 +92,11 @@ void gpu_feed_fail(struct gpu_feed *f,
 /* ---- the consumers ---------------------------------------------------------------------- */
 
 /*
- * Serve consumers until each has got all batches and closed its socket: 0. -1: the first
- * failure, which is also sent to consumers; ERR_STOPPED: the process was asked to stop.
+ * Serves consumers until each has got all batches and closed its socket: 0. -1: the first
+ * failure, which is also sent to consumers; ERR_STOPPED: the process is to stop.
  */
 MUST_CHECK int gpu_feed_run(struct gpu_feed *f, struct error *err);
 
-int64_t gpu_feed_batches(const struct gpu_feed *f); /* batches given so far */
+int64_t gpu_feed_batches(const struct gpu_feed *f); /* batches of the source so far */
 
 #endif

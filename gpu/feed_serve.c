@@ -1,4 +1,4 @@
-/* Serves a feed's consumers over a socket: feed.h. */
+/* feed_serve.c - serve a feed's consumers over a socket (gpu/feed.h). */
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
@@ -67,9 +67,7 @@ int feed_listen(struct gpu_feed *f, struct error *err)
 	return 0;
 }
 
-/*
- * Read all requests first: otherwise the peer gets ECONNRESET instead of its last answer.
- */
+/* With unread requests, the peer would get ECONNRESET instead of its last answer. */
 static void close_peer(int fd)
 {
 	struct feed_request unread;
@@ -93,7 +91,7 @@ void feed_hang_up(struct gpu_feed *f)
 
 /* ---- answers --------------------------------------------------------------------- */
 
-/* False: not now. A closed peer is detected when it is read from. */
+/* False: not sent; p->blocked: the buffer is full. feed_read() detects a closed peer. */
 static bool send_text(struct feed_peer *p, const struct buf *text)
 {
 	ssize_t n = send(p->fd, text->data, text->len, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -185,7 +183,7 @@ static void free_slot(struct gpu_feed *f, struct feed_slot *s)
 	pthread_cond_broadcast(&f->changed);
 }
 
-/* Free the buffers of a consumer that closed. */
+/* Close the connection and free the buffers that the consumer holds. */
 static void drop(struct gpu_feed *f, struct feed_peer *p, const char *why)
 {
 	char line[400];
@@ -320,7 +318,7 @@ static int64_t sooner(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
-/* End what is too late; returns when to check again. */
+/* Drop late connections, set *err for a late source or rank; return the next deadline. */
 static int64_t check_deadlines(struct gpu_feed *f, struct error *err)
 {
 	int64_t now = clock_ms(), next = now + f->conf.join_ms;
@@ -363,7 +361,7 @@ static bool all_done(const struct gpu_feed *f)
 	return true;
 }
 
-/* With the lock held. 1: all done; -1: failed. */
+/* The caller holds the lock. 1: all ranks are done; 0: continue; -1: failed. */
 static int step(struct gpu_feed *f, int64_t *ret_next, struct error *err)
 {
 	struct error late = { 0 };

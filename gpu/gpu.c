@@ -1,4 +1,4 @@
-/* Counts the GPUs that this process may use, without NVIDIA's libraries: gpu.h. */
+/* gpu.c - count the GPUs that this process may use, by device files (gpu/gpu.h). */
 #include "gpu/gpu.h"
 
 #include <dirent.h>
@@ -21,7 +21,7 @@ static bool is_device(const char *name)
 	return digits && *digits && digits[strspn(digits, "0123456789")] == 0;
 }
 
-/* The device file may exist but be denied to us. */
+/* Only device files that this process may open count. */
 static size_t count_devices(const char *path)
 {
 	DIR *dir = opendir(path);
@@ -47,7 +47,7 @@ static const char *const *devices(struct arena *arena, const char *dir)
 	return ids;
 }
 
-/* As the CUDA runtime: up to the first invalid entry ("-1", ""). */
+/* Entries up to the first invalid one ("-1", ""), as in the CUDA runtime. */
 static const char *const *listed(struct arena *arena, const char *text)
 {
 	size_t n = 0, kept = 0;

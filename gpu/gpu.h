@@ -1,5 +1,5 @@
 /*
- * gpu.h - which GPUs a process of this machine may use.
+ * gpu.h - the GPUs that this process may use.
  */
 #ifndef GPU_GPU_H
 #define GPU_GPU_H
@@ -7,10 +7,10 @@
 #include "base/arena.h"
 
 /*
- * Ids to put into CUDA_VISIBLE_DEVICES, ends with NULL: those of the caller's own
- * CUDA_VISIBLE_DEVICES when it is set (also when empty: none), else 0..n-1 for
- * the n files /dev/nvidia0, ... that may be opened: CUDA numbers the devices it
- * can open. Ids may be UUIDs ("GPU-...", "MIG-..."), as the caller wrote them.
+ * Ids for CUDA_VISIBLE_DEVICES, in the arena, ends with NULL: the ids of this process's
+ * own CUDA_VISIBLE_DEVICES if it is set (empty: none), else 0..n-1 for the n files
+ * /dev/nvidia0, ... that may be opened: CUDA numbers the devices that it can open. Ids
+ * may be UUIDs ("GPU-...", "MIG-..."), as in the variable.
  */
 const char *const *gpu_visible(struct arena *arena);
 

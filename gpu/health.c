@@ -1,4 +1,4 @@
-/* Grades a device's counters: health.h. */
+/* health.c - grade a device's counters (gpu/health.h). */
 #include "gpu/health.h"
 
 #include "base/str.h"
@@ -65,7 +65,7 @@ static void find_counters(const cJSON *device, struct gpu_finding *list, size_t 
 	}
 }
 
-/* If all links are down, the machine does not use them; that is common. */
+/* If all NVLinks are down, the machine does not use them, which is no problem. */
 static void find_limits(const cJSON *device, struct gpu_finding *list, size_t *n)
 {
 	for (size_t i = 0; i < N_ELEMENTS(limits); i++) {

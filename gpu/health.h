@@ -8,7 +8,7 @@
 
 #include "base/json.h"
 
-/* How bad: also the exit codes of `kftrainer preflight`. */
+/* Grades of findings; also the exit codes of `kftrainer preflight`. */
 enum gpu_grade {
 	GPU_PASS = 0,
 	GPU_WARNING = 10,
@@ -25,12 +25,10 @@ struct gpu_finding {
 
 enum { GPU_FINDINGS_MAX = 16 };
 
-/* The findings of one element of "devices" (discover.h); returns their number. */
+/* Fills in the findings about an element of "devices" (discover.h); returns how many. */
 size_t gpu_findings(const cJSON *device, struct gpu_finding findings[GPU_FINDINGS_MAX]);
 
-/*
- * Why no job should get the device (it does not answer, or has a fatal finding); or NULL.
- */
+/* Why no job may use the device: it does not answer, or has a fatal finding; or NULL. */
 const char *gpu_fault(const cJSON *device);
 
 #endif

@@ -1,4 +1,4 @@
-/* Starts the GPU helper, calls it, and survives its crashes: helper.h. */
+/* helper.c - start the GPU helper, call it, survive its crashes (gpu/helper.h). */
 #include "gpu/helper.h"
 
 #include <errno.h>
@@ -31,7 +31,7 @@ extern const unsigned char gpu_helper_elf[], gpu_helper_end[]; /* in helper.S */
 
 /* ---- the program, as a descriptor ------------------------------------------------------ */
 
-/* Kernels before 6.3 do not know the flag, and let any memfd run. */
+/* Kernels before 6.3 reject the flag; they allow every memfd to be executed. */
 static int memory_file(const char *name, unsigned int flag)
 {
 	int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING | flag);
@@ -58,7 +58,7 @@ static int in_memory(int fd, struct error *err)
 	return 0;
 }
 
-/* Does the descriptor to execute contain our bytes? */
+/* ERR_FORMAT unless the descriptor to execute contains our program. */
 static int verify(int fd, const char *path, struct error *err)
 {
 	size_t size = (size_t)(gpu_helper_end - gpu_helper_elf);
@@ -74,7 +74,7 @@ static int verify(int fd, const char *path, struct error *err)
 	return 0;
 }
 
-/* A file open for writing cannot be executed: reopen it and check it. */
+/* Write the program to an unlinked file. ETXTBSY while open for writing: reopened. */
 static int in_directory(int *ret, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
@@ -133,7 +133,7 @@ static void become_helper(int program_fd, int socket, int shared, int report)
 	dup2(shared, GPU_FD_SHARED);
 	close(socket);
 	close(shared);
-	dup2(STDERR_FILENO, STDOUT_FILENO); /* keep NCCL's log out of our output */
+	dup2(STDERR_FILENO, STDOUT_FILENO); /* NCCL's log must not be in our output */
 	syscall(SYS_execveat, program_fd, "", argv, environ, AT_EMPTY_PATH);
 	why = errno;
 	(void)!write(report, &why, sizeof(why));
@@ -196,7 +196,7 @@ static int start_child(struct gpu_helper *h, int program_fd, int shared,
 	return exec_error(why, err);
 }
 
-/* Sealed against shrinking, which would crash this process. */
+/* Map the shared memory. The seals prevent shrinking, which would crash this process. */
 static int share(struct gpu_helper *h, int fd, size_t pinned, struct error *err)
 {
 	size_t size = GPU_SHARED_SIZE + pinned;
@@ -313,10 +313,7 @@ static uint64_t calls(const struct gpu_helper *h)
 	return __atomic_load_n(&h->shared->calls, __ATOMIC_ACQUIRE);
 }
 
-/*
- * Wait until there is something to read. The limit starts anew with each call of a
- * library.
- */
+/* Wait for the reply. The time limit starts again with each call of a library. */
 static int wait_for(struct gpu_helper *h, struct error *err)
 {
 	struct pollfd fd = { .fd = h->socket, .events = POLLIN };

@@ -1,4 +1,4 @@
-/* Selects the devices that local jobs may use, by UUID: discover.h. */
+/* ids.c - select the devices that local jobs may use, by UUID (gpu/discover.h). */
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -52,7 +52,7 @@ static void add_device(struct ids *ids, const cJSON *device, bool first_only)
 	}
 }
 
-/* The device of an entry; *ret_n: the number of ids that begin with it. */
+/* The device whose UUID, or whose instance's, begins with `text`; *ret_n: the matches. */
 static const cJSON *by_uuid(const struct ids *ids, const char *text, size_t *ret_n,
 			    const cJSON **ret_instance)
 {
@@ -98,8 +98,8 @@ static int add_uuid(struct ids *ids, const char *text, struct error *err)
 }
 
 /*
- * CUDA numbers the fastest devices first: the same as NVML if all are of one model.
- * Otherwise keep the number, for CUDA to resolve.
+ * CUDA numbers the fastest devices first: NVML's order, if all are of one model.
+ * Otherwise the number remains in the list, and CUDA resolves it.
  */
 static bool numbered_alike(const cJSON *found)
 {
@@ -130,7 +130,7 @@ static int add_number(struct ids *ids, const char *text, bool *ret_end, struct e
 			add_device(ids, device, true);
 			return 0;
 		}
-	*ret_end = true; /* as CUDA: ignore everything after an invalid number */
+	*ret_end = true; /* CUDA, too, ignores everything after an invalid number */
 	return 0;
 }
 

@@ -1,4 +1,4 @@
-/* Runs the checks; has those of single devices: preflight.h. */
+/* preflight.c - run the checks; the checks of single devices (gpu/preflight.h). */
 #include "gpu/preflight.h"
 
 #include <inttypes.h>
@@ -126,7 +126,7 @@ static const cJSON *cuda_device(const struct preflight *p, uint32_t ordinal)
 	return NULL;
 }
 
-/* CUDA has one prefix for UUIDs, NVML two: GPU- and MIG-. */
+/* Compare without the prefix: NVML has GPU- and MIG-, CUDA only one. */
 static bool same_uuid(const cJSON *a, const cJSON *b)
 {
 	const char *x = json_str(a, "uuid"), *y = json_str(b, "uuid");
@@ -175,7 +175,7 @@ static bool shown_by_cuda(const struct preflight *p, const cJSON *device)
 	return false;
 }
 
-/* Skip devices that this job may not use. */
+/* Report devices that fail, or that CUDA does not list; others' devices are skipped. */
 static void check_found(struct preflight *p)
 {
 	const cJSON *device;

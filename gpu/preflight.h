@@ -11,13 +11,13 @@
 enum preflight_depth { PREFLIGHT_NORMAL, PREFLIGHT_QUICK, PREFLIGHT_FULL };
 
 /*
- * The nodes of the job, led by rank 0. tell() and hear() send to and receive from `rank`;
- * other ranks only use them with rank 0. open() connects: rank 0 gets the first message
- * of each other node, NULL for those that do not come in time.
+ * The nodes of the job, led by rank 0. open() connects: *ret of rank 0 has the first
+ * message (`hello`) of each node, null for nodes that are late. tell() and hear() send to
+ * and receive from `rank`; ranks other than 0 use them only with rank 0.
  */
 struct preflight_job {
 	uint32_t n, rank;
-	int64_t call_ms; /* limit of a call of NCCL: other nodes may start later */
+	int64_t call_ms; /* limit of a call of NCCL, which waits for the other nodes */
 	int (*open)(void *ctx, const cJSON *hello, cJSON **ret, struct error *err);
 	int (*tell)(void *ctx, uint32_t rank, const cJSON *doc, struct error *err);
 	int (*hear)(void *ctx, uint32_t rank, cJSON **ret, struct error *err);
@@ -26,10 +26,10 @@ struct preflight_job {
 };
 
 struct preflight {
-	const char *node, *dev;          /* its name; the directory of device files */
-	const char *const *only;         /* names of checks, ends with NULL; NULL: all */
-	const cJSON *expect;             /* expect.h */
-	enum preflight_depth depth;      /* how much memory and which pairs to test */
+	const char *node, *dev;     /* this node's name; the directory of device files */
+	const char *const *only;    /* names of checks, ends with NULL; NULL: all */
+	const cJSON *expect;        /* expect.h */
+	enum preflight_depth depth; /* how much memory and which pairs to test */
 	const struct preflight_job *job; /* NULL: this node alone */
 	int64_t wanted;                  /* devices required; 0: none */
 	int64_t call_ms, check_ms; /* limits of a call of a library, and of a check */
@@ -37,14 +37,14 @@ struct preflight {
 	void (*report)(void *ctx, const cJSON *row);
 	void *ctx;
 
-	/* of the run */
+	/* The state of preflight_run(). */
 	struct gpu_helper helper;
 	cJSON *found, *cuda; /* discover.h's document; CUDA's devices */
 	int64_t began, deadline;
 	enum gpu_grade worst;
 };
 
-/* Run all checks and report rows, failures included. Returns the worst grade. */
+/* Runs the checks and reports rows, failures included. Returns the worst grade. */
 enum gpu_grade preflight_run(struct preflight *p);
 
 /* Names of the checks, in order, ends with NULL. */
@@ -73,7 +73,7 @@ void preflight_relay(struct preflight *p, const cJSON *row);
 void preflight_failed(struct preflight *p, const char *check, const char *device,
 		      const struct error *err);
 
-/* CUDA's devices: their number, a device's name in rows, and its model. */
+/* CUDA's devices: their number; the name of one in rows; the name of its model. */
 uint32_t preflight_devices(const struct preflight *p);
 const char *preflight_label(struct arena *arena, const struct preflight *p,
 			    uint32_t ordinal);
@@ -86,7 +86,7 @@ void preflight_rate(struct preflight *p, struct preflight_row row, int64_t rate,
 /* Checks in files of their own. Not called without a device. */
 void preflight_peers(struct preflight *p);
 void preflight_nccl(struct preflight *p);
-/* Also called without a device: the other nodes wait for this one. */
+/* Called even without a device: the other nodes wait for this one. */
 void preflight_job(struct preflight *p);
 
 #endif

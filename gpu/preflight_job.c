@@ -1,4 +1,4 @@
-/* Tests all nodes of the job with NCCL, and finds what is to blame: preflight.h. */
+/* preflight_job.c - test the job's nodes with NCCL, find bad ones (gpu/preflight.h). */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,10 +17,10 @@ struct job {
 	struct preflight *p;
 	const struct preflight_job *conf;
 	struct arena arena;
-	cJSON **hellos;     /* of each rank */
-	const char **names; /* of the nodes */
-	const char **gone;  /* why each node was lost; NULL: it was not */
-	cJSON *rows;        /* rows that the other nodes report, too */
+	cJSON **hellos;     /* each rank's first message */
+	const char **names; /* each node's name */
+	const char **gone;  /* why each node was lost; NULL: it is not lost */
+	cJSON *rows;        /* rows that are sent to the other nodes */
 	void (*report)(void *ctx, const cJSON *row);
 	void *report_ctx;
 };
@@ -45,7 +45,7 @@ static bool read_id(uint8_t *to, const char *hex)
 	return !hex[ID_HEX];
 }
 
-/* {rate, wrong: [{device, wrong}]} or {error, late}. */
+/* Run this node's part of an all-reduce: {rate, error?} or {error, late}. */
 static cJSON *take_part(struct preflight *p, const cJSON *what)
 {
 	cleanup_arena struct arena arena = { 0 };
@@ -118,7 +118,7 @@ static uint32_t devices_of(const struct job *j, uint32_t node)
 	return n < 0 ? 0 : n > MASK_BITS ? MASK_BITS : (uint32_t)n;
 }
 
-/* Keep the first reason; replace a timeout by any other. */
+/* Record the failure of a pair: the first reason, but a timeout yields to any other. */
 static void note(const struct job *j, struct pair *to, uint32_t node, const char *why,
 		 bool late)
 {
@@ -237,14 +237,15 @@ static void blame_device(struct job *j, uint32_t node, uint32_t device,
 							    "others' rate: exclude it" });
 }
 
-/* If any pair failed, ignore the others' speeds. */
+/* Bad: failed; or, if no pair failed, less than half of the usual rate. */
 static bool is_bad(const struct pair *found, bool failed, int64_t usual)
 {
 	return failed ? found->failed : found->rate < usual / 2;
 }
 
 /*
- * Pair each device of a bad node with one of a good node. If all are bad, blame the node.
+ * Pair each device of a bad node with one of a good node. If all are bad, only the node
+ * is reported.
  */
 static void search_devices(struct job *j, uint32_t node, uint32_t good, int64_t usual)
 {
@@ -296,7 +297,7 @@ static void blame_node(struct job *j, uint32_t node, const char *why)
 						      node, j->names[node], why) });
 }
 
-/* Skip the search, each step of which would wait for the lost nodes. */
+/* Report lost nodes; true: any. A search would wait for them in each step. */
 static bool report_gone(struct job *j)
 {
 	bool any = false;
@@ -342,7 +343,7 @@ static void reduce_all(struct job *j)
 		search(j, t);
 }
 
-/* Report nodes that did not come, and those whose own checks failed. */
+/* Report nodes that did not connect, or whose own checks failed; true: none. */
 static bool nodes_are_ready(struct job *j)
 {
 	bool good = true;

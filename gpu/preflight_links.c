@@ -1,4 +1,4 @@
-/* Tests links between devices, and finds which is to blame: preflight_pairs.h. */
+/* preflight_links.c - test links between devices, find bad ones (preflight_pairs.h). */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,7 +48,7 @@ static const struct pair *between(const struct pairs *t, uint32_t a, uint32_t b)
 	return a < b ? &t->pair[a][b] : &t->pair[b][a];
 }
 
-/* Bad with every other device: blame the device, not its links. */
+/* Is the device bad with every other one? Then it is reported, and not its links. */
 static bool all_bad(const struct pairs *t, uint32_t device, int64_t middle)
 {
 	for (uint32_t i = 0; i < t->n; i++)
@@ -249,7 +249,7 @@ static void reduce_pair(struct pairs *t, uint32_t a, uint32_t b)
 {
 	struct error err;
 
-	/* The pair has the error. */
+	/* pair[a][b] records the error. */
 	(void)!reduce(t->p, UINT64_C(1) << a | UINT64_C(1) << b, &t->pair[a][b], &err);
 }
 

@@ -1,5 +1,5 @@
 /*
- * preflight_pairs.h - measurements of pairs of devices or nodes, and which is to blame.
+ * preflight_pairs.h - measure pairs of devices or nodes, and find the bad ones.
  */
 #ifndef GPU_PREFLIGHT_PAIRS_H
 #define GPU_PREFLIGHT_PAIRS_H
@@ -12,8 +12,8 @@ struct pairs {
 	struct preflight *p;
 	const char *check;
 	uint32_t n;
-	void *ctx;                /* the caller's */
-	const char *const *names; /* of nodes; NULL: pairs of this node's devices */
+	void *ctx;                /* for measure(), not used here */
+	const char *const *names; /* names of nodes; NULL: pairs of this node's devices */
 	struct pair {
 		int64_t rate;
 		bool failed;    /* an error, or wrong sums */
@@ -22,34 +22,32 @@ struct pairs {
 	} pair[PAIRS_MAX][PAIRS_MAX]; /* [a][b] with a < b */
 };
 
-/* The caller frees it. */
+/* The caller frees the result, with free(). */
 struct pairs *pairs_new(struct preflight *p, const char *check, uint32_t n);
 
 /*
- * Measure slow pairs up to twice more, and keep the best: other load makes a link slow at
- * times, a bad link is always slow.
+ * Measures slow pairs up to twice more; the best rate counts: other load makes a link
+ * slow at times, a bad link is always slow.
  */
 void pairs_measure_again(struct pairs *t,
 			 void (*measure)(struct pairs *t, uint32_t a, uint32_t b));
 
 /*
- * Is a ring's rate that of a single slow link or participant? A ring is as slow as its
- * slowest link; measures two disjoint pairs for comparison. False for fewer than three.
+ * Is a ring slow because of one link or member? A ring is as slow as its slowest link;
+ * two disjoint pairs are measured for comparison. False for fewer than three members.
  */
 bool pairs_are_faster(struct pairs *t, int64_t rate,
 		      void (*measure)(struct pairs *t, uint32_t a, uint32_t b));
 
 /*
- * Report devices or nodes that are bad with every other one, and then the other bad
+ * Reports devices or nodes that are bad with every other one, and then the other bad
  * links. Bad: failed, or, if none failed, less than half of the usual rate. Returns the
  * number of rows; sets bad[i] (PAIRS_MAX elements, or NULL) for the reported devices or
  * nodes.
  */
 size_t pairs_blame(struct pairs *t, bool *bad);
 
-/*
- * The usual rate: the upper quartile, since one slow node of three makes two pairs slow.
- */
+/* The upper quartile of the rates, since one slow node of three makes two pairs slow. */
 int64_t pairs_usual(const struct pairs *t);
 
 #endif

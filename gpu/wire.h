@@ -1,12 +1,12 @@
 /*
  * wire.h - the protocol between this program and its GPU helper.
  *
- * One request, one reply, in turn, each a message of a SEQPACKET socket (the helper's
+ * Each request has one reply; both are messages of a SEQPACKET socket (the helper's
  * descriptor GPU_FD_SOCKET). A reply is its head and a JSON object: the result, or, with
  * a status other than GPU_DONE, {library, call, code, message}. Before each call of a
  * library the helper writes the library's and the call's name into a page of shared
  * memory (GPU_FD_SHARED), so that the parent can report them even if the helper dies.
- * Both ends must be of the same build, which the version checks.
+ * Both ends must be of the same build; the version is compared.
  */
 #ifndef GPU_WIRE_H
 #define GPU_WIRE_H
@@ -17,16 +17,16 @@ enum {
 	GPU_FD_SOCKET = 3,
 	GPU_FD_SHARED = 4,
 	GPU_WIRE_VERSION = 0x4b475001,
-	GPU_REPLY_MAX = 128 * 1024, /* head and text */
+	GPU_REPLY_MAX = 128 * 1024, /* bytes of head and text */
 	GPU_NAME_SIZE = 64,
 	GPU_DATA_SIZE = 128,
-	GPU_SHARED_SIZE = 4096, /* of struct gpu_shared; a feed's pinned buffers follow */
+	GPU_SHARED_SIZE = 4096, /* struct gpu_shared; a feed's pinned buffers follow */
 };
 
 enum gpu_op {
 	GPU_OP_SYSTEM = 1, /* {driver, nvml, cudaVersion, devices} */
-	GPU_OP_DEVICE,     /* NVML's device `device`: all that is known */
-	GPU_OP_LINKS,      /* {links}: how each device reaches each other one */
+	GPU_OP_DEVICE,     /* NVML's device `device`: all its properties */
+	GPU_OP_LINKS,   /* {links}: NVLinks or topology level of each pair of devices */
 	GPU_OP_RUNTIME, /* {driverVersion, runtimeVersion, runtime}: libcuda, libcudart */
 	GPU_OP_CUDA,    /* {devices: [{uuid, name, free, total}]}: CUDA's devices */
 	GPU_OP_ANSWER,  /* copy a few bytes to CUDA's device and back */
@@ -35,8 +35,8 @@ enum gpu_op {
 	GPU_OP_PEER, /* {rate}: bytes/s from `device` to arg[1], of arg[0] bytes */
 	/*
 	 * NCCL's all-reduce of arg[0] bytes over the devices in the bit set arg[1].
-	 * device 0: these are all ranks; else `device` is the total number of ranks,
-	 * these are those from arg[2] on, and the unique id is in `data`
+	 * device 0: these are all ranks; else `device` is the total number of ranks, the
+	 * first of these is rank arg[2], and the unique id is in `data`
 	 */
 	GPU_OP_ALLREDUCE,
 	GPU_OP_NCCL_ID, /* {id}: in hex */

@@ -1,9 +1,9 @@
 /*
  * abi.h - the types and constants of NVIDIA's libraries that the helper uses.
  *
- * Our own declarations of a stable ABI, so that no header of NVIDIA's is needed to
- * build. tests/gpu/abi.c defines GPU_REAL_HEADERS, includes the real headers and lets
- * the compiler compare each row, here and in calls.h, with them.
+ * Our own declarations of a stable ABI: the build needs no header of NVIDIA's.
+ * tests/gpu/abi.c defines GPU_REAL_HEADERS and includes the real headers, so that the
+ * compiler compares each row, here and in calls.h, with them.
  */
 #ifndef GPU_HELPER_ABI_H
 #define GPU_HELPER_ABI_H

@@ -1,4 +1,4 @@
-/* Calls CUDA's driver library: devices, memory test, bandwidths (helper.h). */
+/* cuda.c - call CUDA's driver library: devices, memory, speeds (gpu/helper/helper.h). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -62,7 +62,7 @@ int op_runtime(struct helper *h, const struct gpu_request *q)
 	return 0;
 }
 
-/* As NVML and CUDA_VISIBLE_DEVICES, except for the prefix of a MIG instance. */
+/* Write the UUID as NVML does, except for the prefix of a MIG instance. */
 void cuda_say_uuid(struct helper *h, const CUuuid *id)
 {
 	char text[44] = "GPU-", *to = text + 4;
@@ -105,7 +105,7 @@ struct memory_test {
 	struct cuda_device *d;
 	CUdeviceptr block[MAX_BLOCKS];
 	size_t size[MAX_BLOCKS], n, total;
-	unsigned char *written, *read; /* pinned, of CHUNK bytes */
+	unsigned char *written, *read; /* pinned, CHUNK bytes each */
 	uint64_t wrong_pages, first_wrong;
 };
 
@@ -130,7 +130,7 @@ static int allocate(struct memory_test *t, size_t want)
 	return t->n ? 0 : TRY(h, CUDA, cuMemAlloc_v2, &t->block[0], PAGE);
 }
 
-/* Each page begins with its address, to detect two addresses of one cell. */
+/* Begin each page with its address, to detect two addresses of the same cell. */
 static void mark(unsigned char *chunk, size_t len, uint64_t at)
 {
 	for (size_t i = 0; i + sizeof(at) <= len; i += PAGE) {

@@ -1,4 +1,4 @@
-/* Copies a feed's buffers to the ranks' devices (helper.h, feed.h). */
+/* feed.c - copy a feed's buffers to the ranks' devices (gpu/helper/helper.h). */
 #include <stdlib.h>
 #include <sys/mman.h>
 
@@ -12,10 +12,10 @@ struct feed {
 	char *pinned;
 	bool registered;
 	struct feed_rank {
-		uint32_t number; /* CUDA's */
+		uint32_t number; /* CUDA's number of the device */
 		struct cuda_device *d;
-		CUdeviceptr memory;          /* n_buffers of them */
-		CUevent copied[MAX_BUFFERS]; /* the copies of each pinned buffer */
+		CUdeviceptr memory;          /* n_buffers buffers */
+		CUevent copied[MAX_BUFFERS]; /* each pinned buffer's copy is complete */
 	} rank[MAX_RANKS];
 };
 

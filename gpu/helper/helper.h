@@ -22,7 +22,7 @@ struct calls {
 	GPU_CALLS(GPU_CALL_FIELD)
 };
 
-/* A reply's JSON, written in order. */
+/* The JSON of a reply, written in order. */
 struct say {
 	char text[GPU_REPLY_MAX - sizeof(struct gpu_reply)];
 	size_t len;
@@ -31,7 +31,7 @@ struct say {
 
 struct cuda_device {
 	CUdevice device;
-	CUcontext context; /* its primary one; current while it is used */
+	CUcontext context; /* the primary context; current while it is used */
 	CUstream stream;
 };
 
@@ -40,8 +40,8 @@ struct helper {
 	struct calls f;
 	void *library[N_LIBRARIES];
 	bool nvml_ready;
-	struct feed *feed; /* NULL: none is open */
-	int n_devices;     /* of CUDA */
+	struct feed *feed; /* NULL: no feed is open */
+	int n_devices;     /* number of CUDA's devices */
 	struct cuda_device devices[MAX_DEVICES];
 	struct say say;
 	enum gpu_status status;
@@ -52,16 +52,16 @@ void say_begin(struct say *s, const char *key, char bracket); /* '{' or '[' */
 void say_end(struct say *s, char bracket);                    /* '}' or ']' */
 void say_str(struct say *s, const char *key, const char *value);
 void say_num(struct say *s, const char *key, uint64_t value);
-void say_hex(char *to, const char *from, size_t n); /* 2 * n digits, and a 0 */
-/* Replace the reply by this failure. Returns -1. */
+void say_hex(char *to, const char *from, size_t n); /* 2 * n digits, and a null byte */
+/* Replaces the reply by this failure. Returns -1. */
 int say_error(struct helper *h, enum gpu_status status, const char *message, int code);
 
 /* ---- libs.c ------------------------------------------------------------------------- */
-int lib_open(struct helper *h, enum library library); /* -1: the reply says why */
+int lib_open(struct helper *h, enum library library); /* -1: the reply is the error */
 const char *lib_path(struct helper *h, enum library library);
 /*
- * Note a call in the shared page before it. False if the library lacks it; the reply is
- * then the error.
+ * Records a call in the shared page, before it is made. False: the library lacks the
+ * function; the reply is then the error.
  */
 bool call_begin(struct helper *h, enum library library, const char *name, bool present);
 int call_result(struct helper *h, enum library library, int code);
@@ -71,7 +71,7 @@ int call_result(struct helper *h, enum library library, int code);
 	(call_begin(h, library, #name, (h)->f.name != NULL)          \
 		 ? call_result(h, library, (h)->f.name(__VA_ARGS__)) \
 		 : -1)
-/* Call a function that may be unsupported; whether it succeeded. */
+/* Call a function that may be unsupported; true: it succeeded. */
 #define ASK(h, library, name, ...)                                     \
 	((h)->f.name && (call_begin(h, library, #name, true), true) && \
 	 (h)->f.name(__VA_ARGS__) == 0)
@@ -92,7 +92,7 @@ int op_feed_copy(struct helper *h, const struct gpu_request *q);
 int op_feed_wait(struct helper *h, const struct gpu_request *q);
 int op_feed_close(struct helper *h, const struct gpu_request *q);
 
-/* Get the device and make its context current. */
+/* *ret: the device, whose context is now current. */
 int cuda_use(struct helper *h, uint32_t number, struct cuda_device **ret);
 void cuda_say_uuid(struct helper *h, const CUuuid *id);
 int cuda_sync(struct helper *h, const struct cuda_device *d);

@@ -1,4 +1,4 @@
-/* Finds and calls NVIDIA's libraries: helper.h. */
+/* libs.c - find and call NVIDIA's libraries (gpu/helper/helper.h). */
 #include <dlfcn.h>
 #include <glob.h>
 #include <limits.h>
@@ -28,10 +28,7 @@ static void note(struct helper *h, const char *library, const char *call)
 
 /* ---- where to look -------------------------------------------------------------------- */
 
-/*
- * Open the first file that matches the pattern; keep its dlerror(), which says more than
- * "not found".
- */
+/* Open the first file that matches the pattern. *why: its dlerror(), if it failed. */
 static void *open_matching(const char *pattern, const char **why)
 {
 	glob_t found;
@@ -93,7 +90,7 @@ static void *open_in_wheels(const char *python, const char *name, const char **w
 	return library;
 }
 
-/* A venv's own packages come before those of the Python that it is a link to. */
+/* Packages of a venv precede those of the Python to which its python3 is a link. */
 static void *open_by_python(const char *name, const char **why)
 {
 	const char *path = getenv("PATH");

@@ -1,4 +1,4 @@
-/* The GPU helper's loop: request, operation, reply (helper.h, wire.h). */
+/* main.c - the GPU helper's loop: request, operation, reply (gpu/wire.h). */
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>

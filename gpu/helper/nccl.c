@@ -1,4 +1,4 @@
-/* Runs NCCL's all-reduce on this node's devices and checks the sums (helper.h). */
+/* nccl.c - run NCCL's all-reduce and check the sums (gpu/helper/helper.h). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 enum { REPEATS = 5, PERIOD = 251 };
 
 struct rank {
-	uint32_t number; /* CUDA's */
+	uint32_t number; /* CUDA's number of the device */
 	struct cuda_device *d;
 	ncclComm_t comm;
 	CUdeviceptr in, out;
@@ -16,10 +16,10 @@ struct rank {
 struct reduction {
 	struct helper *h;
 	struct rank rank[MAX_DEVICES];
-	int n;            /* number of these devices */
-	int first, total; /* of all ranks */
+	int n;            /* number of this node's ranks */
+	int first, total; /* this node's first rank; the number of all ranks */
 	ncclUniqueId id;  /* if there are other nodes */
-	size_t len;       /* bytes, a multiple of a float */
+	size_t len;       /* bytes, a multiple of sizeof(float) */
 	float *host;      /* pinned */
 };
 
@@ -143,7 +143,7 @@ static int run_allreduce(struct reduction *r)
 			return -1;
 	if (wait_all(r))
 		return -1;
-	/* nccl-tests, PERFORMANCE.md: what each link carries. */
+	/* The bus bandwidth, as in PERFORMANCE.md of nccl-tests. */
 	bus = (double)r->len * REPEATS / (seconds() - start + 1e-9) * 2 * (r->total - 1) /
 	      r->total;
 	say_num(&h->say, "busBandwidth", (uint64_t)bus);

@@ -1,4 +1,4 @@
-/* Asks NVML about devices, for discovery and health (helper.h). */
+/* nvml.c - read devices' properties and health from NVML (gpu/helper/helper.h). */
 #include <string.h>
 
 #include "gpu/helper/helper.h"
@@ -42,7 +42,7 @@ int op_system(struct helper *h, const struct gpu_request *q)
 
 /* ---- one device ------------------------------------------------------------------------ */
 
-/* Values that some devices do not have: then `key` is absent. */
+/* For values that some devices do not have: `key` is then absent. */
 #define SAY_IF(h, key, call, device)                     \
 	do {                                             \
 		unsigned int value_ = 0;                 \
@@ -153,7 +153,7 @@ static void say_processes(struct helper *h, nvmlDevice_t device)
 	say_end(&h->say, ']');
 }
 
-/* Required values: a device or MIG instance without them is broken. */
+/* Add the values without which a device or MIG instance is broken. */
 static int say_identity(struct helper *h, nvmlDevice_t device)
 {
 	char text[TEXT] = "";

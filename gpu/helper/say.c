@@ -1,4 +1,4 @@
-/* Writes the helper's replies as JSON: helper.h. */
+/* say.c - write the helper's replies as JSON (gpu/helper/helper.h). */
 #include <stdio.h>
 #include <string.h>
 

@@ -27,9 +27,8 @@ enum {
 	LEAST_MS = 500,    /* between two checks, however often another writer writes */
 	FIRST_RETRY_MS = 100,
 	MAX_RETRY_MS = 30000,
-	NOT_READY_RETRY_MS =
-		2000,   /* the maximum before the first certificate is served */
-	CONFLICTS = 10, /* in a row, of one write */
+	NOT_READY_RETRY_MS = 2000, /* at most, before the first certificate */
+	CONFLICTS = 10,            /* in a row, of one write */
 	MAX_FILE = 256 * 1024,
 };
 

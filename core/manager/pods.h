@@ -25,8 +25,8 @@
 struct pod_facts;
 
 /*
- * `trainjob` returns the TrainJob of that name, owned by the caller, or NULL. It is
- * called from any thread. Never fails.
+ * Never fails. `trainjob` is called from any thread; it returns the TrainJob of that
+ * name, owned by the caller, or NULL.
  */
 struct pod_facts *pod_facts_new(struct event_recorder *events,
 				cJSON *(*trainjob)(void *ctx, const char *ns,

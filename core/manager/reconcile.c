@@ -168,7 +168,7 @@ static void tell_creation_failed(struct pass *p, const struct error *err)
 				strlen(err->msg) > CREATION_FAILED_BYTES ? " ..." : ""));
 }
 
-/* True: PodGroup is not installed; the pass is repeated each second, without API calls. */
+/* True: PodGroup is not installed; the pass is repeated each second, without calls. */
 static bool is_kind_missing(struct pass *p)
 {
 	if (p->note->missing_group)
@@ -179,7 +179,7 @@ static bool is_kind_missing(struct pass *p)
 	return p->note->missing_group;
 }
 
-/* 0 with *ret_built false: a retry is scheduled. -1: an event has been recorded. */
+/* 0 with *ret_built false: a later pass writes the objects. -1: retry with back-off. */
 static int make_objects(struct pass *p, bool *ret_built, struct error *err)
 {
 	struct error why = { 0 };

@@ -3,8 +3,8 @@
  *
  * Follows the Go types of jobset.x-k8s.io/v1alpha2, batch/v1 and core/v1: a "", 0 or
  * false is not sent if the field has `omitempty` and is no pointer. The tables below list
- * these fields by name; a name that is both kinds is listed with the objects in which it
- * is no pointer.
+ * these fields by name; a name that is a pointer in other objects is listed with its own
+ * objects.
  */
 #include "base/str.h"
 #include "trainer/shape.h"

@@ -281,9 +281,7 @@ static int explain(struct error *err)
 
 enum asking { ASK_FIRST, ASK_AGAIN, SEND };
 
-/*
- * Does the TrainJob exist, from a submit that stopped before its upload? Then resume it.
- */
+/* Does the TrainJob exist, from a submit that stopped before its upload? Continue it. */
 static bool take_up(struct submission *s, struct submit_item *item)
 {
 	const struct kube_ref ref = kube_ref_of(item->obj);

@@ -79,7 +79,7 @@ static void set_restart(struct v1_job *j, const struct role *role, cJSON *rjob)
 	json_put_str(rjob_pod_spec(rjob), never || exit_code ? "Never" : "OnFailure",
 		     "restartPolicy");
 	if (j->kind->bit == MPI2 && str_eq(role->name, "Launcher")) {
-		if (limit) /* it already was a Job's field */
+		if (limit) /* MPI Operator's launcher is a Job with this field, too */
 			json_put(job, json_dup(limit), "backoffLimit");
 		return;
 	}

@@ -1,4 +1,4 @@
-/* check.c - v1_refuse what V1 refuses and what no TrainJob can do (convert/job.h). */
+/* check.c - refuse jobs that V1 refuses, or that no TrainJob can do (convert/job.h). */
 #include <string.h>
 
 #include "api/meta.h"
@@ -72,7 +72,7 @@ void v1_check_job(struct v1_job *j)
 		check_shared(j);
 }
 
-/* There is at most one. */
+/* Refuse a role with more than one replica. */
 static void check_one(struct v1_job *j, const char *role)
 {
 	const struct role *r = v1_role(j, role);

@@ -3,8 +3,8 @@
  *
  * A job becomes a TrainingRuntime of its name with its pod templates, and a small
  * TrainJob; or a TrainJob of an existing runtime. Pure: documents in, documents out. A
- * table (fields.c) grades every field of the input: it is kept, does nearly the same, is
- * lost, or the job is refused.
+ * table (fields.c) grades every field of the input: its effect is the same, nearly the
+ * same, or lost, or the job is refused.
  *
  * Follows kubeflow/training-operator v1.9 pkg/controller.v1 and pkg/webhooks, and
  * kubeflow/mpi-operator v0.8 pkg/controller.
@@ -18,7 +18,7 @@
 #include "base/map.h"
 
 enum convert_what {
-	CONVERT_OTHER,   /* not ours: passed on unchanged */
+	CONVERT_OTHER,   /* another kind: passed on unchanged */
 	CONVERT_JOB,     /* one of the kinds below */
 	CONVERT_UNKNOWN, /* nearly one: another version, or a similar name */
 };
@@ -27,10 +27,10 @@ enum convert_what {
 enum grade { GRADE_EXACT, GRADE_APPROXIMATE, GRADE_LOST, N_GRADES };
 extern const char *const grade_name[N_GRADES]; /* "exact", "approximate", "lost" */
 
-/* The grade of a field. Exact fields have a note only if they are dropped. */
+/* The grade of a field. An exact field is only listed if it was dropped. */
 struct convert_note {
 	enum grade grade;
-	const char *path, *value, *says; /* owned by the result */
+	const char *path, *value, *says; /* in the result's arena */
 };
 
 struct convert_conf {
@@ -41,7 +41,7 @@ struct convert_conf {
 
 struct convert_result {
 	struct arena arena;
-	cJSON *runtime, *job; /* NULL when refused; runtime also with a shared one */
+	cJSON *runtime, *job; /* NULL if refused; no runtime with a shared one */
 	struct convert_note *notes;
 	size_t n, cap;
 	enum grade grade;
@@ -51,15 +51,15 @@ struct convert_result {
 /* Classify an object; adds an error for CONVERT_UNKNOWN. */
 enum convert_what convert_what(const cJSON *obj, struct field_errors *errs);
 
-/* Does the schema accept a CONVERT_JOB? */
+/* Does the schema accept this CONVERT_JOB? */
 bool convert_is_valid(const struct convert_conf *conf, const cJSON *obj);
 
 /* Convert a CONVERT_JOB. Release the result in every case. */
 void convert_job(struct convert_result *ret, const struct convert_conf *conf,
 		 const cJSON *obj);
 /*
- * Note in `ret` where another document, which is passed on unchanged, names pods, objects
- * or labels of the jobs (a map of names to valid objects) in its namespace.
+ * Add to `ret` each field of another document, which is passed on unchanged, that names
+ * pods, objects or labels of the jobs (a map of names to valid objects) in its namespace.
  */
 void convert_mentions(struct convert_result *ret, const struct convert_conf *conf,
 		      const struct map *jobs, const cJSON *other);

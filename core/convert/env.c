@@ -18,14 +18,14 @@
 
 enum { ENV_MAX = 128 * 1024 - 64, PROCS_MAX = 100000 };
 
-/* In which containers, and when. */
+/* The containers that get a variable, and the condition. */
 enum {
-	MAIN = 1 << 0,        /* the main container alone */
-	AT_LAUNCHER = 1 << 1, /* of the launcher */
+	MAIN = 1 << 0,        /* only the main container */
+	AT_LAUNCHER = 1 << 1, /* only containers of the launcher */
 	WITH_MASTER = 1 << 2, /* if there is a master */
 	NO_MASTER = 1 << 3,
 	ELASTIC = 1 << 4,
-	SEVERAL = 1 << 5, /* pods */
+	SEVERAL = 1 << 5, /* more than one pod */
 	BLIND = 1 << 6,   /* a launcher without GPUs */
 };
 
@@ -68,7 +68,7 @@ static const struct {
 	{ MPI | MPI2, MAIN | AT_LAUNCHER | BLIND, "NVIDIA_DRIVER_CAPABILITIES" },
 };
 
-/* Set by the policy in the main container only. */
+/* Variables that V2's policy sets, in the main container only. */
 static const struct {
 	unsigned kinds, when;
 	const char *name;

@@ -3,7 +3,7 @@
  *
  * A pattern is the field's path with R for the member that holds the replicas, * for a
  * replica type and [] for an index. The first matching row decides. A field without a row
- * is kept if it is in the pod template, and refused anywhere else, so that nothing is
+ * remains if it is in the pod template, and is refused anywhere else, so that nothing is
  * dropped silently.
  */
 #include <string.h>
@@ -26,7 +26,7 @@ struct field {
 	const char *path, *pattern;
 	const char *parent, *key; /* the last two keys of the path */
 	const cJSON *value;
-	const cJSON *container; /* that it belongs to, or NULL */
+	const cJSON *container; /* the container of the field, or NULL */
 };
 
 /* Beyond the grades of convert.h: this row does not apply. */
@@ -36,7 +36,7 @@ struct row {
 	unsigned kinds;
 	const char *pattern;
 	int grade;
-	const char *says; /* NULL: no note, the field is kept */
+	const char *says; /* the note; NULL: none, the field remains */
 	int (*judge)(const struct field *f, const char **says); /* instead of both */
 	const char *shared; /* why it is lost with a shared runtime; NULL: as without */
 };
@@ -100,14 +100,14 @@ static int judge_port(const struct field *f, const char **says)
 	return GRADE_APPROXIMATE;
 }
 
-/* Not a script, a path or the name of an object? */
+/* Is the text a host name, not a script, a path or the name of an object? */
 static bool is_host(const struct field *f, const char *text)
 {
 	return !str_eq(f->key, "name") && !str_eq(f->key, "secretName") &&
 	       !text[strcspn(text, " \t\n/")];
 }
 
-/* Of a pod template. */
+/* Grade the names in a text of a pod template; true: a note was added. */
 static bool judge_text(const struct field *f)
 {
 	const char *text = text_of(f);
@@ -248,7 +248,7 @@ static int judge_dynamic(const struct field *f, const char **says)
 	return cJSON_IsTrue(f->value) ? GRADE_APPROXIMATE : NOT_THIS_RULE;
 }
 
-/* Go programs write `status: {}`. */
+/* An empty status is exact: Go programs write `status: {}`. */
 static int judge_status(const struct field *f, const char **says)
 {
 	const cJSON *e;
@@ -383,7 +383,7 @@ static bool fits(const char *pattern, const char *path)
 	return str_eq(pattern, path);
 }
 
-/* False: no row applies; descend. */
+/* false: no row applies; grade the members instead. */
 static bool judged(const struct field *f)
 {
 	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
@@ -414,7 +414,10 @@ static bool in_template(const struct field *f)
 	return str_starts(f->pattern, T);
 }
 
-/* In a selector, in the downward API, or of kubectl's -l. */
+/*
+ * Grade V1's labels in a selector, the downward API or kubectl -l; true: a note was
+ * added.
+ */
 static bool judge_operator_label(const struct field *f)
 {
 	static const char label[] = "metadata.labels['";
@@ -434,7 +437,7 @@ static bool judge_operator_label(const struct field *f)
 	return found;
 }
 
-/* True: it has its only note. */
+/* true: the field has a note, and gets no other. */
 static bool judge_names(const struct field *f, bool leaf)
 {
 	return judge_operator_label(f) || (leaf && judge_text(f) && !f->j->conf->shared);

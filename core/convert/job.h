@@ -10,12 +10,12 @@ enum { MAX_ROLES = 5, NO_LIMIT = 2147483647 };
 
 /* A replica type of a job, and what its pods become. */
 struct role {
-	const char *name;  /* "Master"; NULL ends a kind's list */
+	const char *name;  /* "Master" */
 	const char *rjob;  /* the replicatedJob that they become */
 	const char *path;  /* "spec.pytorchReplicaSpecs.Master" */
 	const cJSON *spec; /* the ReplicaSpec */
 	const cJSON *template;
-	const char *container; /* the container that becomes "node" */
+	const char *container; /* the container that becomes "node", or NULL */
 	const char *restart;   /* restart policy; the kind's default if unset */
 	int64_t n;
 	int64_t first; /* index of its first pod in the replicatedJob */
@@ -26,18 +26,20 @@ struct v1_kind {
 	unsigned bit; /* its bit in the table of fields */
 	const char *kind, *version;
 	const char *roles_key; /* "pytorchReplicaSpecs" */
-	const char *container,
-		*port; /* the name of the container that pods must have; of its port */
+	/* The container that pods must have, and the name of its port. */
+	const char *container, *port;
 	const char *restart;   /* default restart policy of replicas */
 	const char *framework; /* LABEL_FRAMEWORK */
 	const char *policy;    /* member of mlPolicy; NULL: a plain one */
 	bool one_template;     /* all roles are ranks of one replicatedJob */
 	struct {
 		const char *name, *rjob;
-	} roles[MAX_ROLES + 1];
-	void (*check)(struct v1_job *j);
+	} roles[MAX_ROLES + 1]; /* ends with name NULL */
+	void (*check)(
+		struct v1_job *j); /* may refuse the job; NULL: no rules of its own */
+	/* Sets V1's variables in a container of the role. */
 	void (*env)(struct v1_job *j, const struct role *role, cJSON *container);
-	void (*build)(struct v1_job *j);
+	void (*build)(struct v1_job *j); /* completes the runtime */
 };
 extern const struct v1_kind v1_kinds[]; /* ends with kind NULL */
 
@@ -60,21 +62,24 @@ struct v1_job {
 	const cJSON *obj, *spec, *policy /* runPolicy */, *elastic;
 	const char *name;
 	struct role roles[MAX_ROLES];
-	size_t n_roles; /* those with pods */
-	int64_t pods;
+	size_t n_roles; /* only roles with pods are in `roles` */
+	int64_t pods;   /* of all roles */
 	cJSON *runtime, *job;
 };
 
-/* The state of a job that the schema accepts. */
+/* Initialize `j` for a job that the schema accepts; all pointers are borrowed. */
 void job_open(struct v1_job *j, const struct convert_conf *conf,
 	      struct convert_result *ret, const cJSON *obj);
-const struct role *v1_role(const struct v1_job *j, const char *name); /* or NULL */
+/* The role of that name, or NULL if it has no pods. */
+const struct role *v1_role(const struct v1_job *j, const char *name);
+/* Refuse the job with an error of this field; value NULL: the field is missing. */
 void v1_refuse(struct v1_job *j, const char *path, const cJSON *value, const char *fmt,
 	       ...) PRINTF_LIKE(4, 5);
+/* Add a note about a field to the result, which gets at least this grade. */
 void v1_note(struct v1_job *j, enum grade grade, const char *path, const cJSON *value,
 	     const char *says);
 
-/* ---- check.c: what V1 refuses, or no TrainJob can do ---- */
+/* ---- check.c: refuse jobs that V1 refuses, or that no TrainJob can do ---- */
 void v1_check_job(struct v1_job *j);
 void v1_check_pytorch(struct v1_job *j);
 void v1_check_xgboost(struct v1_job *j);
@@ -84,40 +89,49 @@ void v1_check_mpi(struct v1_job *j);
 /* ---- roles.c ---- */
 /* The role's pod template for the replicatedJob; owned by the caller. */
 cJSON *v1_role_template(struct v1_job *j, const struct role *role);
-/* One template for all roles; differences are noted or refused. */
+/* One template for all roles, owned by the caller; differences are noted or refused. */
 cJSON *v1_merged_template(struct v1_job *j);
 
-/* ---- build.c: the runtime and the TrainJob ---- */
+/* ---- build.c ---- */
+/* Build j->runtime and j->job, or refuse the job. */
 void v1_build_job(struct v1_job *j);
+/* The runtime's replicatedJob of that name, owned by the runtime, or NULL. */
 cJSON *v1_find_rjob(struct v1_job *j, const char *name);
+/* The host name that a pod of the TrainJob will have; in the arena. */
 const char *v1_pod_host(const struct v1_job *j, const char *rjob, int64_t index);
-/* The JobSet succeeds with this replicatedJob; or already with its first pod. */
+/* The JobSet succeeds when this replicatedJob does. */
 void v1_succeed_with(struct v1_job *j, const char *rjob);
+/* The Job "node" succeeds by this rule: "succeededIndexes" or "succeededCount". */
 void v1_succeed_with_index(struct v1_job *j, const char *rule, cJSON *take_value);
 
-/* The gang scheduler that V1's schedulingPolicy means. */
+/* The gang scheduler that V1's schedulingPolicy implies. */
 enum v1_gang { GANG_NONE, GANG_VOLCANO, GANG_COSCHEDULING };
 enum v1_gang v1_gang_of(const struct v1_job *j);
 const cJSON *v1_clean_pod_policy(const struct v1_job *j); /* the effective one, or NULL */
 
-/* ---- env.c, kinds: variables that V1 set ---- */
+/* ---- env.c ---- */
+/* Set the variables that V1 set, and that no policy sets, in a container of the role. */
 void v1_env_pytorch(struct v1_job *j, const struct role *role, cJSON *container);
 void v1_env_xgboost(struct v1_job *j, const struct role *role, cJSON *container);
 void v1_env_jax(struct v1_job *j, const struct role *role, cJSON *container);
 void v1_env_tensorflow(struct v1_job *j, const struct role *role, cJSON *container);
 void v1_env_paddle(struct v1_job *j, const struct role *role, cJSON *container);
 void v1_env_mpi(struct v1_job *j, const struct role *role, cJSON *container);
-const char *v1_mpi_implementation(
-	const struct v1_job *j); /* mpiImplementation, "OpenMPI" if absent */
-/* Who sets a variable of a container, overriding the user's? */
+/* mpiImplementation; "OpenMPI" if absent. */
+const char *v1_mpi_implementation(const struct v1_job *j);
+/* The owner of a container's variable: all but the user override the user's value. */
 enum env_owner { ENV_USERS, ENV_V1S, ENV_POLICYS /* not V1, but V2's policy */ };
 enum env_owner env_owner(const struct v1_job *j, const struct role *role,
 			 const char *container, const char *name);
-/* Drop those that are not the user's, while the container has the name that V1 knew. */
+/*
+ * Drop the variables that are not the user's. The container must still have V1's name,
+ * not "node".
+ */
 void env_drop(const struct v1_job *j, const struct role *role, cJSON *container);
 int64_t v1_numeric_procs(const struct v1_job *j); /* nprocPerNode as a number; 0: none */
 
 /* ---- kinds.c ---- */
+/* Complete the runtime with what is special for the kind. */
 void v1_build_pytorch(struct v1_job *j);
 void v1_build_xgboost(struct v1_job *j);
 void v1_build_jax(struct v1_job *j);
@@ -128,7 +142,7 @@ void v1_build_mpi(struct v1_job *j);
 const char *mpi_transport_of(const struct v1_job *j);
 
 /* ---- fields.c ---- */
-/* Grades every field of the input. */
+/* Grade every field of the input, once the runtime and the job are built. */
 void grade_fields(struct v1_job *j);
 
 /* ---- shared.c ---- */

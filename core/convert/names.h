@@ -9,18 +9,18 @@
 /* A text with new names; the same pointer if none changed. */
 struct renamed {
 	const char *now;
-	enum grade grade; /* with why */
+	enum grade grade; /* of the field, if `why` is set */
 	const char *why;  /* why a name in it is not translated; NULL: all are */
 };
 struct renamed rename_in_text(const struct v1_job *j, const char *text);
 /* The same for a field of a pod template, by its key and that of its parent. */
 struct renamed rename_field(const struct v1_job *j, const char *parent, const char *key,
 			    const char *text);
-/* In all fields. parent, key: of the node; NULL: the root. */
+/* Rename in all fields below the node; its parent's key and its own, NULL at the root. */
 void rename_fields(const struct v1_job *j, const char *parent, const char *key,
 		   cJSON *node);
 
-/* A label that the operators set on pods, those of old versions, too. */
+/* Is this a label that the operators, in any version, set on pods? */
 bool is_operator_label(const char *text);
 #define NEW_LABELS                                              \
 	"pods have the labels jobset.sigs.k8s.io/jobset-name, " \

@@ -56,7 +56,7 @@ struct merge {
 	const struct role *from, *into;
 };
 
-/* The names or words that only one of them has: " -a +b". */
+/* Append the names or words of `list` that `other` lacks: " -a", " +b". */
 static void add_missing(struct buf *out, char sign, const cJSON *list, const cJSON *other)
 {
 	const cJSON *e, *o;
@@ -95,7 +95,7 @@ static void refuse_difference(const struct merge *m, const char *path, const cJS
 		  diff.overflowed ? " ..." : "");
 }
 
-/* What a container runs. */
+/* Does the field decide what a container runs? */
 static bool is_run(const char *pattern)
 {
 	static const char *const fields[] = {

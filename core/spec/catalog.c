@@ -195,7 +195,7 @@ static void sort_by_name(cJSON *list)
 		cJSON_AddItemToArray(list, items[i]);
 }
 
-/* kind NULL: of any. */
+/* The API's runtime of that name (kind NULL: of either kind), or NULL. */
 static const cJSON *in_api(const cJSON *api, const char *kind, const char *name)
 {
 	const cJSON *obj;

@@ -14,7 +14,7 @@ struct runtime_name {
 /*
  * The runtime that the TrainJob's runtimeRef names, with defaults; owned by the caller.
  * NULL, and an error in errs, if there is none. `ns` is the job's; a TrainingRuntime of a
- * file without a namespace is taken to be in it.
+ * file without a namespace is assumed to be in it.
  */
 cJSON *runtime_resolve(const struct input *in, const struct schema *schema,
 		       const cJSON *trainjob, const char *ns, struct field_errors *errs);
@@ -31,15 +31,17 @@ const struct doc *runtime_in_files(const struct input *in, const cJSON *trainjob
 				   const char *ns);
 
 /*
- * All that have a name, by name: those of the files, of an API (an array, or NULL; what a
- * file has, too, is left out), and the built-in ones that neither has.
+ * All runtimes that have a name, sorted by name: those of the files, those of an API (an
+ * array, or NULL) that no file has, and the built-in ones that neither has. *ret: an
+ * array owned by the caller.
  */
 MUST_CHECK int runtime_all(cJSON **ret, const struct input *in, const cJSON *api,
 			   const struct schema *schema, struct error *err);
 
 /*
- * One of them by NAME or KIND/NAME (refer_runtime()): the first in that order, without
- * server-set fields, so that it can be applied. ERR_NOT_FOUND suggests the nearest name.
+ * One of them by NAME or KIND/NAME (refer_runtime()): files first, then the API, then
+ * built-in ones; without server-set fields, so that it can be applied. *ret: owned by the
+ * caller. ERR_NOT_FOUND suggests the nearest name.
  */
 MUST_CHECK int runtime_by_name(cJSON **ret, const struct input *in, const cJSON *api,
 			       const struct schema *schema, const char *name,

@@ -1,4 +1,4 @@
-/* input.c - read documents, check them, report errors with their place (spec/input.h). */
+/* input.c - read documents, check them, report errors by file and line (spec/input.h). */
 #include "spec/input.h"
 
 #include <stdio.h>

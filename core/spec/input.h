@@ -1,8 +1,8 @@
 /*
- * input.h - the documents of a submission, with their places in files, and their errors.
+ * input.h - the documents of a submission, their positions in files, and their errors.
  *
- * A file holds any number of documents, or lists of them (`v1 List`, TrainJobList). All errors are reported at
- * once, a line each:
+ * A file holds any number of documents, or lists of them (`v1 List`, TrainJobList). All
+ * errors are reported at once, a line each:
  *
  *     kftrainer submit: job.yaml:3:5: spec.trainer.numNodes: Invalid value: ...
  */
@@ -38,7 +38,7 @@ struct source {
 struct doc {
 	cJSON *obj;            /* the source's */
 	cJSON *given;          /* a copy without defaults, owned by the doc; or NULL */
-	struct source *source; /* without a name: not from a file */
+	struct source *source; /* its name is NULL if not from a file */
 	int index;             /* the document's number in its source */
 	const char *prefix;    /* "items[2]" within a List, or "" */
 	struct field_errors errs;
@@ -54,14 +54,14 @@ struct input {
 };
 
 /*
- * Add the documents of a file, a directory or a URL (files.h); "-" is stdin. What is none
- * of them may be several, separated by commas, or a pattern of glob(3).
+ * Add the documents of a file, a directory or a URL (files.h); "-" is stdin. Any other
+ * path may be a list separated by commas, or a pattern of glob(3).
  */
 MUST_CHECK int input_read(struct input *in, const char *path, struct error *err);
 /* After the last one: an error if all were directories without a file. */
 MUST_CHECK int input_end(const struct input *in, struct error *err);
 
-/* Add a document that is in no file; the input takes it. */
+/* Add a document that is in no file; the input owns it, and the returned doc. */
 struct doc *input_add(struct input *in, cJSON *take_obj);
 
 /* Is it of this kind ("TrainJob") in Trainer's API group? */
@@ -97,13 +97,13 @@ void doc_tell_left_out(const struct doc *doc, const char *counts,
 		       const struct reporter *to);
 
 /*
- * The place of a field: line and column, or "job.yaml:3:5: " ("" for a document without a
- * file).
+ * The position of a field: line and column (false: unknown), or "job.yaml:3:5: " ("" for
+ * a document without a file), in the arena.
  */
 bool doc_locate(const struct doc *doc, const char *path, int *ret_line, int *ret_column);
 const char *doc_place(struct arena *arena, const struct doc *doc, const char *path);
 
-/* The schema inside this binary. */
+/* The schema inside this binary; free with schema_free(). */
 MUST_CHECK int input_schema(struct schema **ret, struct error *err);
 
 CLEANUP(schema, struct schema *, schema_free);

@@ -52,7 +52,7 @@ static void settle_name(struct job_set *set, cJSON *job, const struct job_opts *
 						 names == NAMES_RANDOM));
 }
 
-/* check_pairs() has checked the pairs. The schema refuses what is not a map. */
+/* The pairs are valid (check_pairs()). The schema reports a member that is not a map. */
 static void settle_pairs(cJSON *job, const char *map, const struct opt_strs *pairs,
 			 void (*set)(cJSON *obj, const char *key, const char *value))
 {
@@ -74,7 +74,7 @@ static const char *namespace_of(const struct job_opts *opts)
 				  : DEFAULT_NAMESPACE;
 }
 
-/* Options that override the file. */
+/* Apply the options that override the file. */
 static void settle_job(struct job_set *set, struct doc *doc, const struct job_opts *opts,
 		       enum job_names names)
 {

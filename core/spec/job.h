@@ -21,14 +21,14 @@ struct job_opts {
 	const struct workspace *workspace; /* submitted with the jobs; or NULL */
 	bool suspend, recursive;
 	/*
-	 * Does the cluster have the runtime? 1, 0, or -1 with err. NULL: look among the
-	 * built-in ones.
+	 * Does the cluster have the runtime? 1, 0, or -1 with err. NULL: search only
+	 * the built-in ones.
 	 */
 	int (*has_runtime)(void *ctx, const struct runtime_name *which,
 			   struct error *err);
 	void *ctx;
 	/* For a TrainJob without a file. Runtimes of its namespace are preferred. */
-	const char *script; /* file with Python code to carry; or NULL */
+	const char *script; /* a Python file to send in the TrainJob; or NULL */
 	const char *runtime, *image, *cpu, *memory, *gpu;
 	const char *runtime_kind; /* NULL: not given */
 	int64_t nodes, nproc;
@@ -36,14 +36,14 @@ struct job_opts {
 	char **command; /* or the script's arguments */
 };
 
-/* Who generates a name from metadata.generateName? */
+/* How metadata.generateName becomes a name. */
 enum job_names {
-	NAMES_FIXED,  /* it ends in xxxxx: two dry runs are equal */
-	NAMES_RANDOM, /* as an API server would */
-	NAMES_LATER,  /* the API server */
+	NAMES_FIXED,  /* ends in xxxxx: two dry runs are equal */
+	NAMES_RANDOM, /* random, as an API server generates it */
+	NAMES_LATER,  /* the API server generates it */
 };
 
-/* Their rows in a table of options; `s` has a member `struct job_opts job`. */
+/* Rows of a table of options; `s` has a member `struct job_opts job`. */
 /* clang-format off */
 #define JOB_FILE_OPTIONS(s) \
 	OPT_STRS('f', "filename", "FILE", \
@@ -78,14 +78,14 @@ enum job_names {
 struct job {
 	const struct doc *doc;
 	const char *ns, *name;
-	cJSON *trainjob; /* the document's, with defaults */
-	cJSON *runtime, *objects;
+	cJSON *trainjob;          /* the document's, with defaults */
+	cJSON *runtime, *objects; /* owned by the job */
 };
 
 struct job_set {
 	struct input input;
 	struct schema *schema;
-	size_t own; /* the first `own` documents are of the job's files, the others of --runtime-file */
+	size_t own; /* documents of the job's files; those of --runtime-file follow */
 	struct job *list;
 	size_t n;
 };
@@ -98,17 +98,18 @@ MUST_CHECK int job_set_load(struct job_set *ret, const struct job_opts *opts,
 			    enum job_names names, const struct reporter *to,
 			    struct error *err);
 /*
- * For a cluster, which decides: only read, and check against the schema. Errors stay in
- * the documents; `given` of each TrainJob and runtime is the object to send.
+ * For submission to a cluster: only read, and check against the schema. Errors are stored
+ * in the documents; `given` of each TrainJob and runtime is the object to send.
  */
 MUST_CHECK int job_set_read(struct job_set *ret, const struct job_opts *opts,
 			    const struct reporter *to, struct error *err);
 /*
- * A copy of the job's runtime, from files or built in; errors are added to the document.
+ * A copy of the job's runtime, from files or built in, owned by the caller, or NULL;
+ * errors are added to the document.
  */
 cJSON *job_resolve(struct job_set *set, struct doc *doc, const struct reporter *to);
 
-/* The same, but a file without a TrainJob is fine (`runtime validate`). */
+/* As job_set_load(), but a file without a TrainJob is valid (`runtime validate`). */
 MUST_CHECK int job_set_check(struct job_set *ret, const struct job_opts *opts,
 			     const struct reporter *to, struct error *err);
 void job_set_release(struct job_set *set);
@@ -120,7 +121,7 @@ void job_set_release(struct job_set *set);
  */
 cJSON *job_config(const struct job_set *set, const struct job *job);
 
-/* The TrainJob that the options describe (jobspec.c). */
+/* The TrainJob that the options describe, owned by the caller (jobspec.c). */
 MUST_CHECK int job_from_opts(cJSON **ret, const struct job_opts *opts, struct error *err);
 
 /* Append a literal word to its command: "$(A)" is not expanded. */

@@ -1,6 +1,6 @@
 /*
- * reporter.h - the caller's function that shows the lines of a submission: errors with
- * their place in a file, and warnings.
+ * reporter.h - the caller's function that prints messages about a submission: errors with
+ * file, line and column, and warnings.
  */
 #ifndef SPEC_REPORTER_H
 #define SPEC_REPORTER_H

@@ -1,5 +1,5 @@
 /*
- * script.h - Python code that travels inside a TrainJob.
+ * script.h - send Python code inside a TrainJob.
  *
  * The command is `sh -c LAUNCH NAME FORM N PIECE... ARGUMENT...`: the code is in
  * arguments, which no shell interprets, so that every byte arrives. LAUNCH, a constant,
@@ -17,11 +17,14 @@
 #include "base/json.h"
 
 enum {
-	SCRIPT_MAX = 512 * 1024, /* it is stored in TrainJob, JobSet, Job and each pod */
+	SCRIPT_MAX = 512 * 1024, /* stored in TrainJob, JobSet, Job and each pod */
 	SCRIPT_PIECE = 96 * 1024,
 };
 
-/* ERR_LIMIT: too long; ERR_INVALID: unreadable. args end with NULL; or NULL. */
+/*
+ * Set the TrainJob's command to run the code of a file with these arguments (ended by
+ * NULL, or NULL). ERR_LIMIT: the code is too long; ERR_INVALID: it is unreadable.
+ */
 MUST_CHECK int script_put(cJSON *trainjob, const char *path, char **args,
 			  struct error *err);
 

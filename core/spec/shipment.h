@@ -1,5 +1,5 @@
 /*
- * shipment.h - `submit --workspace DIR`: pack the directory for its way to the pods.
+ * shipment.h - `submit --workspace DIR`: pack a directory, to upload it for the pods.
  */
 #ifndef SPEC_SHIPMENT_H
 #define SPEC_SHIPMENT_H
@@ -15,7 +15,7 @@ struct workspace_opts {
 	bool keep;
 };
 
-/* Their rows in a table of options; `s` has a member `struct workspace_opts workspace`. */
+/* Rows of a table of options; `s` has a member `struct workspace_opts workspace`. */
 /* clang-format off */
 #define WORKSPACE_OPTIONS(s) \
 	OPT_STR(0, "workspace", "DIR", "ship a directory as the job's working directory", \
@@ -30,17 +30,17 @@ struct workspace_opts {
 		 s, workspace.keep)
 /* clang-format on */
 
-/* A packed directory to deliver into a cluster with its TrainJob (client/delivery.h). */
+/* A packed directory to upload with its TrainJob (client/delivery.h). */
 struct workspace_cargo {
 	const char *digest;
-	const void *data; /* the archive; NULL: it is at a URI, deliver nothing */
+	const void *data; /* the archive; NULL: it is at a URI, upload nothing */
 	size_t len;
 };
 
 struct shipment {
 	struct arena arena;
 	struct pack_summary summary;
-	struct workspace says; /* what to record in the TrainJob; no digest: nothing */
+	struct workspace says; /* the TrainJob's annotations; no digest: no workspace */
 	struct workspace_cargo cargo; /* the contents of the ConfigMap */
 	const char *dir;              /* the user's */
 	const char *to, *name; /* the URI, and the archive's name below it; or NULL */

@@ -2,9 +2,9 @@
  * token_review.h - authenticates and authorizes the callers of a server in a cluster by
  * TokenReview.
  *
- * Verdicts are cached, of 1024 tokens each: accepted ones for 60 s, refused ones for 10 s,
- * failed reviews for 1 s. While reviews fail, a token accepted less than 10 minutes ago
- * remains accepted. If all groups are of ServiceAccounts, a token whose claims do not
+ * Verdicts are cached, of 1024 tokens each: accepted ones for 60 s, refused ones for 10
+ * s, failed reviews for 1 s. While reviews fail, a token accepted less than 10 minutes
+ * ago remains accepted. If all groups are of ServiceAccounts, a token whose claims do not
  * match is refused without a review. Requests wait in the order of kube/authenticator.h.
  * A token is never logged.
  */

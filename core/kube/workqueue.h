@@ -48,10 +48,12 @@ void workqueue_forget(struct workqueue *q, const char *key);
 const char *workqueue_get(struct workqueue *q);
 void workqueue_done(struct workqueue *q, const char *key);
 
-void workqueue_shut_down(
-	struct workqueue *q); /* queued keys remain; delayed ones are dropped */
-size_t workqueue_length(
-	struct workqueue *q); /* keys ready to get, without WORKQUEUE_LATER */
+/*
+ * Refuse further adds, drop delayed keys; queued ones are still returned. Wakes workers.
+ */
+void workqueue_shut_down(struct workqueue *q);
+/* The number of keys ready to get, without WORKQUEUE_LATER. */
+size_t workqueue_length(struct workqueue *q);
 
 /* Set the gauges about keys being processed; call it before metrics_print(). */
 void workqueue_measure(struct workqueue *q);

@@ -1,4 +1,4 @@
-/* Reads and compares the tokens of Authorization headers: bearer.h. */
+/* bearer.c - reads and compares tokens of Authorization headers (net/bearer.h). */
 #include "net/bearer.h"
 
 #include <string.h>
@@ -10,7 +10,7 @@
 
 #define SPACE " \t"
 
-/* The token within `text`, *len bytes; NULL: none. */
+/* The token in `text`, *len bytes; NULL: none. */
 static const char *find_token(const char *text, size_t *len)
 {
 	size_t scheme;

@@ -16,7 +16,7 @@
 const char *bearer_token(struct arena *arena, const char *authorization);
 
 /*
- * Does the value carry this token? The time of the comparison reveals at most the length.
+ * True: the value has this token. The time of the comparison reveals at most the length.
  */
 bool bearer_is(const char *authorization, const char *token);
 

@@ -1,4 +1,4 @@
-/* Reads PEM and extensions, and explains what mbedTLS cannot read: cert.h. */
+/* cert.c - reads PEM and extensions, explains errors of mbedTLS (net/cert.h). */
 #include "net/cert.h"
 
 #include <stdio.h>
@@ -19,7 +19,7 @@
 
 /* ---- PEM ------------------------------------------------------------------------ */
 
-/* Base64 with line breaks; anything else in it is an error. */
+/* Decode base64 with line breaks; any other character is an error. */
 static int decode(struct buf *ret_der, const char *text, const char *end)
 {
 	cleanup_buf struct buf bare = { .max = CERT_MAX_PEM };
@@ -36,7 +36,7 @@ static int decode(struct buf *ret_der, const char *text, const char *end)
 	return base64_decode(ret_der, (char *)bare.data, bare.len, IGNORED);
 }
 
-/* A BEGIN without an END is followed by another one at times: the last one counts. */
+/* After a BEGIN without an END, the block begins at the last BEGIN before the END. */
 bool cert_next_pem(const char **pem, struct buf *ret_der)
 {
 	for (const char *begin = strstr(*pem, BEGIN); begin;
@@ -55,7 +55,7 @@ bool cert_next_pem(const char **pem, struct buf *ret_der)
 	return false;
 }
 
-/* ---- what does not parse -------------------------------------------------------- */
+/* ---- errors of the parser ------------------------------------------------------- */
 
 static const struct {
 	const char *oid, *name;
@@ -86,7 +86,7 @@ static void name_of(char ret[CERT_OID], const mbedtls_asn1_buf *oid)
 			snprintf(ret, CERT_OID, "%s", algorithms[i].name);
 }
 
-/* Skip one element. */
+/* Skip one ASN.1 element. */
 static int skip(unsigned char **p, const unsigned char *end)
 {
 	size_t len;
@@ -109,7 +109,7 @@ static int enter(unsigned char **p, const unsigned char **end)
 	return 0;
 }
 
-/* AlgorithmIdentifier: of a curve, the curve. */
+/* The name of an AlgorithmIdentifier; of an EC key, that of its curve. */
 static int algorithm(char ret[CERT_OID], unsigned char **p, const unsigned char *end)
 {
 	mbedtls_asn1_buf oid, curve;
@@ -130,7 +130,7 @@ static int algorithm(char ret[CERT_OID], unsigned char **p, const unsigned char 
 	return 0;
 }
 
-/* Of its signature and of its key, RFC 5280 4.1. */
+/* The algorithms of a certificate's signature and key (RFC 5280, 4.1). */
 static int algorithms_of(char ret_signature[CERT_OID], char ret_key[CERT_OID],
 			 const struct buf *der)
 {
@@ -195,7 +195,7 @@ void cert_read_pem(mbedtls_x509_crt *chain, const char *pem, struct cert_count *
 
 /* ---- extensions ----------------------------------------------------------------- */
 
-/* id-ce-*, the last number of 2.5.29.*, that Go knows. */
+/* True for the extensions id-ce-* that Go handles, by the last number of 2.5.29.*. */
 static bool is_known(const mbedtls_asn1_buf *oid)
 {
 	static const unsigned char known[] = { 14, 15, 17, 19, 30, 31,

@@ -22,7 +22,7 @@ enum { CERT_MAX_PEM = 1024 * 1024, CERT_MAX_DER = 64 * 1024, CERT_WHY = 240 };
  */
 bool cert_next_pem(const char **pem, struct buf *ret_der);
 
-/* What was read, and what was skipped. */
+/* The numbers of certificates read and skipped. */
 struct cert_count {
 	size_t used, skipped;
 	char why[CERT_WHY]; /* of the first skipped: "certificate 2: its key is Ed25519" */
@@ -35,18 +35,21 @@ struct cert_count {
 void cert_read_pem(struct mbedtls_x509_crt *chain, const char *pem,
 		   struct cert_count *ret);
 
-/* Why a certificate in DER did not parse with mbedTLS's result rc; names the algorithm. */
+/* Why a certificate in DER failed to parse with mbedTLS's rc; names the algorithm. */
 void cert_explain(char ret_why[CERT_WHY], const struct buf *der, int rc);
 
-/* What mbedTLS has not read of a certificate. */
+/* Extensions that mbedTLS does not parse. */
 enum { CERT_OID = 80 };
 struct cert_extensions {
-	char unknown
-		[CERT_OID]; /* the first critical one that Go does not know either; "" */
+	/*
+	 * The OID of the first critical extension that Go does not handle either, or "".
+	 */
+	char unknown[CERT_OID];
 	const unsigned char *constraints; /* the value of nameConstraints; NULL: none */
 	size_t constraints_len;
 	bool constraints_critical;
 };
+/* ret->constraints points into crt. */
 void cert_extensions(struct cert_extensions *ret, const struct mbedtls_x509_crt *crt);
 
 #endif

@@ -1,4 +1,4 @@
-/* Computes CRC-32, CRC-32C and CRC-64/NVME; see crc.h. */
+/* crc.c - CRC-32, CRC-32C and CRC-64/NVME, by PCLMULQDQ or a table (net/crc.h). */
 #include "net/crc.h"
 
 #include <stdbool.h>
@@ -9,7 +9,7 @@
 #endif
 
 /*
- * table: the CRC of each four bits. fold: the factors that move 128 bits by 512 and by
+ * table: the CRC of each 4-bit value. fold: the factors that move 128 bits by 512 and by
  * 128, for the low and the high half: x^(64+D-1) and x^(D-1) modulo the polynomial, bit i
  * being the coefficient of x^(63-i). tests/unit/net/test_crc.c verifies them by the
  * definition.

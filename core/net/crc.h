@@ -18,7 +18,7 @@
 
 enum crc_type { CRC_32, CRC_32C, CRC_64NVME, CRC_TYPES };
 
-/* The CRC of the bytes so far (`crc`; 0 at first) and these. */
+/* Extend the CRC of the bytes so far (`crc`; 0 at first) by these. */
 uint64_t crc_add(enum crc_type type, uint64_t crc, const void *data, size_t len);
 
 static inline uint32_t crc32c(uint32_t crc, const void *data, size_t len)

@@ -1,4 +1,4 @@
-/* Starts mbedTLS, words its errors, and reads certificates in a handshake: crypto.h. */
+/* crypto.c - initializes mbedTLS, converts its errors, parses chains (net/crypto.h). */
 #include "net/crypto.h"
 
 #include <stddef.h>
@@ -34,7 +34,7 @@ int crypto_random(void *unused, unsigned char *data, size_t len)
 	return random_bytes(data, len, &err) ? MBEDTLS_ERR_ENTROPY_SOURCE_FAILED : 0;
 }
 
-/* Leave what mbedTLS does not know to the verification: cert_extensions() finds it. */
+/* Accept unknown extensions here; the verification uses cert_extensions() (cert.h). */
 static int skip_extension(void *unused, const mbedtls_x509_crt *crt,
 			  const mbedtls_x509_buf *oid, int critical,
 			  const unsigned char *p, const unsigned char *end)
@@ -51,8 +51,8 @@ int crypto_parse_certificate(mbedtls_x509_crt *chain, const unsigned char *der,
 }
 
 /*
- * For mbedTLS's handshake (the linker's --wrap, see LIBS in the Makefile): it refuses a
- * chain with a critical extension that it does not know, such as name constraints.
+ * Called by mbedTLS's handshake (the linker's --wrap, see LIBS in the Makefile), whose
+ * own parser refuses chains with unknown critical extensions, such as name constraints.
  */
 int __wrap_mbedtls_x509_crt_parse_der(mbedtls_x509_crt *chain, const unsigned char *der,
 				      size_t len);

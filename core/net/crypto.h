@@ -12,7 +12,7 @@
  */
 MUST_CHECK int crypto_start(struct error *err);
 
-/* "what: mbedTLS's own words" for a result of its functions. Returns -1. */
+/* Fill err with "what: mbedTLS's message" for a result of its functions. Returns -1. */
 int crypto_fail(struct error *err, enum error_kind kind, int rc, const char *what);
 
 /*
@@ -22,9 +22,9 @@ int crypto_fail(struct error *err, enum error_kind kind, int rc, const char *wha
 int crypto_random(void *unused, unsigned char *data, size_t len);
 
 /*
- * Append a certificate in DER to a chain. Unlike with mbedtls_x509_crt_parse_der(), and
- * as in Go, critical extensions that are not known are no error yet: whoever verifies the
- * certificate asks cert_extensions() (cert.h). The result is mbedTLS's.
+ * Append a certificate in DER to a chain. Unlike in mbedtls_x509_crt_parse_der(), and as
+ * in Go, an unknown critical extension is not an error: the code that verifies the
+ * certificate must call cert_extensions() (cert.h). The result is mbedTLS's.
  */
 struct mbedtls_x509_crt;
 int crypto_parse_certificate(struct mbedtls_x509_crt *chain, const unsigned char *der,

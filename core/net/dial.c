@@ -62,7 +62,7 @@ static int connect_to(int *ret, const struct addrinfo *a, int64_t deadline,
 	return 0;
 }
 
-/* Keep time for the other addresses if one drops packets. */
+/* The deadline for one address: an equal share of the time, in case it drops packets. */
 static int64_t share(int64_t deadline, const struct addrinfo *list)
 {
 	int64_t now = clock_ms(), n = 0;

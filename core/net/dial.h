@@ -14,15 +14,15 @@
 enum dial_stage { DIAL_RESOLVE, DIAL_CONNECT };
 
 /*
- * A connected, non-blocking socket, owned by the caller. All addresses of the name are
+ * *ret: a connected, non-blocking socket, the caller's. All addresses of the name are
  * tried once and share the time. A lookup may exceed the deadline by the resolver's own
- * timeout. ERR_NOT_FOUND (no such name), ERR_BUSY (the resolver fails now), ERR_TIMEOUT,
- * ERR_IO with the errno.
+ * timeout. ERR_NOT_FOUND (no such name), ERR_BUSY (a temporary failure of the resolver),
+ * ERR_TIMEOUT, ERR_IO with the errno.
  */
 MUST_CHECK int dial(int *ret, const char *host, int port, int64_t deadline,
 		    enum dial_stage *ret_stage, struct error *err);
 
-/* Make the connection fail about that many seconds after its peer has vanished. */
+/* TCP keepalive: the connection fails about `seconds` after its peer has vanished. */
 void dial_watch(int fd, int seconds);
 
 #endif

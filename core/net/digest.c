@@ -1,4 +1,4 @@
-/* Computes SHA-256, SHA-1, MD5 and CRCs piece by piece; see digest.h. */
+/* digest.c - SHA-256, SHA-1, MD5 and CRCs, piece by piece (net/digest.h). */
 #include "net/digest.h"
 
 #include <stdbool.h>
@@ -30,7 +30,7 @@ static enum crc_type crc_of(enum digest_type type)
 				      : CRC_64NVME;
 }
 
-/* These calls of mbedTLS fail only with hardware accelerators. */
+/* For calls of mbedTLS that can only fail with hardware accelerators. */
 static void must(int rc)
 {
 	if (rc)

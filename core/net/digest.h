@@ -35,7 +35,7 @@ void digest_free(struct digest *d); /* NULL is fine */
 CLEANUP(digest, struct digest *, digest_free);
 #define cleanup_digest __attribute__((cleanup(cleanup_digestp)))
 
-/* All at once. */
+/* The digest of one piece of data. */
 size_t digest_of(enum digest_type type, const void *data, size_t len,
 		 unsigned char out[DIGEST_MAX]);
 const char *digest_hex_of(enum digest_type type, const void *data, size_t len,

@@ -1,4 +1,4 @@
-/* Reads the cluster's domain from resolv.conf: domain.h. */
+/* domain.c - reads the cluster's domain from resolv.conf (net/domain.h). */
 #include "net/domain.h"
 
 #include "base/cleanup.h"

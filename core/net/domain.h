@@ -11,7 +11,7 @@
 
 /*
  * "cluster.local" if the file, in the form of resolv.conf(5), searches
- * "svc.cluster.local". In the arena; NULL: it does not, or is unreadable.
+ * "svc.cluster.local", in the arena. NULL: the file does not, or is unreadable.
  */
 const char *domain_in(struct arena *arena, const char *path);
 

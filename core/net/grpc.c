@@ -1,4 +1,4 @@
-/* Implements the server side of gRPC: grpc.h. */
+/* grpc.c - the server side of gRPC (net/grpc.h). */
 #include "net/grpc.h"
 
 #include <endian.h>
@@ -16,7 +16,7 @@
 enum {
 	MAX_REPLY = 64 * 1024 * 1024,
 	MAX_REQUEST = 256 * 1024,
-	MAX_WAITING = 64 * 1024, /* of a request whose caller is not admitted yet */
+	MAX_WAITING = 64 * 1024, /* bytes of a request whose caller is not admitted yet */
 	CODE_TEXT = 12,
 };
 
@@ -29,7 +29,7 @@ struct grpc_call {
 	struct grpc_source source;
 };
 
-/* The response body of a call: its replies, or the source's. */
+/* The response body of a call: its replies, or those of a source. */
 struct answer {
 	struct buf reply;
 	struct grpc_source source;
@@ -133,7 +133,7 @@ static void answer_release(void *ctx)
 	free(a);
 }
 
-/* Percent-encoded, as grpc-message is. */
+/* Percent-encode a grpc-message. */
 static void escape(struct buf *out, const char *text)
 {
 	for (; *text; text++)
@@ -188,7 +188,7 @@ static void respond(struct grpc_call *call)
 	h2_respond(call->stream, headers, N_ELEMENTS(headers), &body);
 }
 
-/* Answer requests that are not gRPC with an HTTP status; then false. */
+/* False: not gRPC; the request was answered with an HTTP status. */
 static bool is_grpc(struct h2_stream *s)
 {
 	const char *type = h2_header(s, "content-type");
@@ -254,7 +254,7 @@ static void handle(void *ctx, struct h2_stream *s)
 	respond(&call);
 }
 
-/* Is what its first message says that it is larger than allowed? */
+/* True: the length prefix of the first message exceeds the method's limit. */
 static bool is_too_large(const struct buf *body, size_t max)
 {
 	uint32_t len;

@@ -44,11 +44,14 @@ struct grpc_method {
 	const char *path; /* "/package.Service/Method" */
 	void (*run)(void *ctx, struct grpc_call *call);
 	size_t max_request; /* 0: 256 KiB */
-	/* Called with the headers of an admitted caller; false after grpc_fail(); or NULL. */
+	/*
+	 * Called with the headers of an admitted caller; false after grpc_fail(); or
+	 * NULL.
+	 */
 	bool (*begin)(void *ctx, struct grpc_call *call);
 };
 
-/* GRPC_REFUSED: after grpc_fail(). GRPC_LATER: h2_resume() asks again. */
+/* GRPC_REFUSED: after grpc_fail(). GRPC_LATER: admit() is called again by h2_resume(). */
 enum grpc_verdict { GRPC_ADMITTED, GRPC_REFUSED, GRPC_LATER };
 
 struct grpc_conf {
@@ -61,11 +64,12 @@ struct grpc_conf {
 
 /* An h2 server; conf must outlive it. */
 struct h2_conf grpc_h2(const struct grpc_conf *conf, size_t max_body);
-/* One that answers UNAVAILABLE with this message. */
+/* An h2 server that answers UNAVAILABLE with this message to every request. */
 struct h2_conf grpc_h2_unavailable(char *message);
 
-/* The next message of the request: false at its end. Borrowed until the method returns. */
+/* The next message of the request, valid until the method returns. False: no more. */
 bool grpc_next(struct grpc_call *call, struct iovec *ret);
+/* A header of the request, by its name in lower case; NULL: missing. */
 const char *grpc_metadata(const struct grpc_call *call, const char *name);
 const char *grpc_peer(const struct grpc_call *call); /* address; "": unknown */
 

@@ -1,4 +1,4 @@
-/* Calls gRPC servers: grpc_client.h. */
+/* grpc_client.c - calls gRPC servers (net/grpc_client.h). */
 #include "net/grpc_client.h"
 
 #include <endian.h>
@@ -14,7 +14,7 @@ enum { MAX_MESSAGE = 4 * 1024 * 1024 };
 struct answer {
 	const struct grpc_request *req;
 	int64_t status; /* -1: none received */
-	bool grpc;      /* the answer is of a gRPC server */
+	bool grpc;      /* the content type is that of gRPC */
 	char text[GRPC_MESSAGE_MAX];
 	struct buf pending; /* an incomplete message */
 };
@@ -55,7 +55,7 @@ static int on_header(void *ctx, int status, const char *name, const char *value,
 	return 0;
 }
 
-/* Pass on all complete messages. */
+/* Pass all complete messages to on_message. */
 static int take_messages(struct answer *a, struct error *err)
 {
 	size_t max = a->req->max_message ? a->req->max_message : MAX_MESSAGE;

@@ -1,4 +1,4 @@
-/* Implements an HTTP/2 connection with nghttp2: h2.h. */
+/* h2.c - an HTTP/2 connection with nghttp2 (net/h2.h). */
 #include "net/h2.h"
 
 #include <nghttp2/nghttp2.h>
@@ -12,16 +12,16 @@
 enum {
 	MAX_HEADERS = 16 * 1024, /* of a request, counted as in RFC 9113 */
 	HEADER_OVERHEAD = 32,
-	SMALL = 4096, /* of a request that a full budget still allows */
+	SMALL = 4096, /* bytes of a request that an exhausted budget still allows */
 	MAX_STREAMS = 100,
 	MAX_RESPONSE_HEADERS = 16,
 	MAX_PARTS = 64,           /* parts queued at a time */
-	FULL = 1024 * 1024,       /* queued bytes above which no more are requested */
+	FULL = 1024 * 1024,       /* queued bytes, above which no more are requested */
 	MAX_CONTROL = 256 * 1024, /* bytes of frames other than DATA */
 	MAX_CONTINUATIONS = 4,
-	WINDOW = 1024 * 1024, /* of a request's body */
-	MAX_FRAMES = 10000,   /* that wait for a peer that does not read */
-	RESETS = 1000,        /* of streams, by either side: at once, and one in ... */
+	WINDOW = 1024 * 1024, /* flow-control window of a request's body */
+	MAX_FRAMES = 10000,   /* control frames queued for a peer that does not read */
+	RESETS = 1000,        /* streams reset by either side: burst; then one in ... */
 	RESET_MS = 30,
 };
 
@@ -37,7 +37,7 @@ struct h2_stream {
 	bool headed, complete;   /* all of the headers, of the request were received */
 	bool accepted, answered; /* by begin(); h2_respond() was called */
 	struct h2_body body;
-	struct h2_piece piece; /* what is left of the current one */
+	struct h2_piece piece; /* the rest of the current one */
 	uint64_t listed;       /* the last queue that has parts of its body */
 };
 
@@ -65,7 +65,7 @@ struct h2_conn {
 
 /* ---- streams ----------------------------------------------------------------------- */
 
-/* Free a piece once all that is queued now is sent. */
+/* Free a piece once everything that is queued now has been sent. */
 static void spend(struct h2_conn *c, void *take_piece)
 {
 	if (!take_piece)
@@ -263,7 +263,7 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
 	return 0;
 }
 
-/* Of an answer before the end of the request, the rest is not wanted (RFC 9113, 8.1). */
+/* Reset a stream answered before the request's end (NO_ERROR, RFC 9113, 8.1). */
 static int on_frame_sent(nghttp2_session *session, const nghttp2_frame *frame, void *ctx)
 {
 	struct h2_stream *s;
@@ -278,7 +278,7 @@ static int on_frame_sent(nghttp2_session *session, const nghttp2_frame *frame, v
 	return 0;
 }
 
-/* nghttp2 limits only those by the peer, which can also provoke ours (CVE-2025-8671). */
+/* Limit resets by both sides: a peer can provoke ours (CVE-2025-8671), too. */
 static void count_reset(struct h2_conn *c)
 {
 	int64_t now = clock_ms();
@@ -300,7 +300,10 @@ static int on_close(nghttp2_session *session, int32_t id, uint32_t code, void *c
 	drop_request(s);
 	c->n_streams--;
 	stream_unlink(&c->streams, s);
-	/* A peer that does not read what is queued must not fill memory with ended ones. */
+	/*
+	 * Only streams in the current queue remain in memory, in case the peer does not
+	 * read.
+	 */
 	if (s->listed == c->queue)
 		stream_link(&c->ended, s);
 	else
@@ -384,7 +387,7 @@ static size_t pairs(nghttp2_nv *to, const struct h2_header *headers, size_t n)
 	return n;
 }
 
-/* Send at most a piece or its rest in a frame. */
+/* Queue a DATA frame with at most the rest of the current piece. */
 static nghttp2_ssize read_body(nghttp2_session *session, int32_t id, uint8_t *data,
 			       size_t len, uint32_t *flags, nghttp2_data_source *source,
 			       void *ctx)

@@ -3,10 +3,10 @@
  *
  * The caller feeds received bytes, sends what h2_next() lists, and reports with h2_sent()
  * how much was sent. A request is judged by its headers and handled once it is complete;
- * an answer that comes before ends it, and nothing of it is stored any more. The body of
- * a response is requested piece by piece and never copied: the caller sends the pieces in
- * DATA frames as large as the peer allows, and no piece is requested before the peer's
- * window has room. One thread at a time.
+ * an answer before that ends it, and its body is no longer stored. The body of a response
+ * is requested piece by piece and never copied: the caller sends the pieces in DATA
+ * frames as large as the peer allows, and no piece is requested before the peer's
+ * flow-control window is open. One thread at a time.
  *
  * Protection against hostile peers: limits on streams, headers and bodies, also over all
  * connections, on resets, and nghttp2's on CONTINUATION, SETTINGS and answers to PING.
@@ -67,10 +67,10 @@ struct h2_conf {
 	enum h2_verdict (*begin)(void *ctx, struct h2_stream *s, size_t *max_body);
 	/* Called when an accepted request is complete; answers with h2_respond(). */
 	void (*handle)(void *ctx, struct h2_stream *s);
-	/* Will this part of a body become larger than `max`? Asked for each; or NULL. */
+	/* True: the body that begins with this part will exceed `max`. Or NULL. */
 	bool (*is_too_large)(const struct buf *part, size_t max);
 	/*
-	 * Answers a request whose body is too large, or one of too many that wait. NULL:
+	 * Answers a request whose body is too large, or that exceeds the budget. NULL:
 	 * it is reset.
 	 */
 	void (*refuse)(void *ctx, struct h2_stream *s, bool too_large);
@@ -84,20 +84,20 @@ void h2_conn_free(struct h2_conn *c); /* NULL is fine */
 void h2_set_peer(struct h2_conn *c, const char *address);
 
 /*
- * ERR_FORMAT: the peer speaks no HTTP/2, or breaks it beyond what a GOAWAY says. ERR_LIMIT:
- * it asks for answers and reads none.
+ * Process received bytes. ERR_FORMAT: the peer does not speak HTTP/2, or violates it so
+ * that no GOAWAY can be sent. ERR_LIMIT: the peer provokes frames and reads none.
  */
 MUST_CHECK int h2_feed(struct h2_conn *c, const void *data, size_t len,
 		       struct error *err);
 
-/* What to send next, at most `max` parts; *ret_n 0: nothing. ERR_IO. */
+/* List the bytes to send next, at most `max` parts; *ret_n 0: nothing. ERR_IO. */
 MUST_CHECK int h2_next(struct h2_conn *c, struct iovec *iov, int max, int *ret_n,
 		       struct error *err);
 void h2_sent(struct h2_conn *c, size_t n); /* n bytes of that were sent */
 
 bool h2_is_done(const struct h2_conn *c); /* nothing more to read or send: close it */
 size_t h2_streams(const struct h2_conn *c);
-void h2_resume(struct h2_conn *c); /* judge requests again that wait for it */
+void h2_resume(struct h2_conn *c); /* judge again requests with H2_LATER */
 /*
  * The time of clock_ms() since which the oldest request is incomplete, or waits to be
  * judged; 0: none.

@@ -1,4 +1,4 @@
-/* Serves HTTP/2: sockets and threads; see h2d.h. */
+/* h2d.c - an HTTP/2 server: sockets and threads (net/h2d.h). */
 #include "net/h2d.h"
 
 #include <errno.h>
@@ -24,8 +24,8 @@ enum {
 	EVENTS = 64,
 	IOVECS = 64,
 	IN_SIZE = 64 * 1024,
-	TURN = 4 * 1024 * 1024, /* bytes to send before others get their turn */
-	READS = 16,             /* reads, likewise */
+	TURN = 4 * 1024 * 1024, /* bytes to send before other connections are served */
+	READS = 16,             /* reads, for the same reason */
 	ACCEPT_BACKOFF_MS = 100,
 	HANDSHAKE_MS = 10 * 1000,
 	MAX_HANDSHAKES = 256,
@@ -34,7 +34,7 @@ enum {
 	PEER_SHARE = 4,    /* of connections */
 	WAITING_SHARE = 2, /* of max_waiting */
 	PEERS = 4096,      /* counters of connections, by a hash of the address */
-	SWEEPS = 8,        /* looks for late connections, in the time that they have */
+	SWEEPS = 8,        /* checks for late connections within the shortest timeout */
 };
 enum { TLS_HELLO = 0x16, HTTP2_PREFACE = 'P' }; /* the first byte of a record */
 
@@ -48,11 +48,11 @@ struct conn {
 	struct h2_conn *h2; /* NULL: before or in the handshake */
 	struct peer *peer;
 	char address[SOCK_ADDRESS_SIZE]; /* of the peer */
-	bool used;                       /* it had a request */
-	int64_t since;                   /* when it last had one, or was accepted */
+	bool used;                       /* had a request */
+	int64_t since; /* when its last request ended, or it was accepted */
 };
 
-/* An address. */
+/* The counters of one address. */
 struct peer {
 	atomic_int n; /* connections */
 	struct h2_budget budget;
@@ -72,7 +72,7 @@ struct loop {
 	struct conns beginning; /* in the handshake; the oldest last */
 	int64_t swept;
 	char in[IN_SIZE];
-	char record[TLS_RECORD]; /* to be sent */
+	char record[TLS_RECORD]; /* the TLS record to send */
 };
 
 struct h2d {
@@ -146,8 +146,8 @@ static int conn_watch(struct loop *l, struct conn *c, bool writing)
 }
 
 /*
- * Close the connection that is idle longest and has no stream, of this peer (NULL: any);
- * false: this loop has none.
+ * Close the longest idle connection without a stream, of this peer (NULL: any). False:
+ * this loop has none.
  */
 static bool make_room(struct loop *l, const struct peer *peer)
 {
@@ -159,7 +159,7 @@ static bool make_room(struct loop *l, const struct peer *peer)
 	return false;
 }
 
-/* Refuse one if max_connections have streams, or max_per_peer of its peer. */
+/* False: max_connections, or max_per_peer of this peer, have streams: refuse another. */
 static bool has_room(struct loop *l, const struct peer *peer)
 {
 	const struct h2d_conf *conf = &l->d->conf;
@@ -172,8 +172,8 @@ static bool has_room(struct loop *l, const struct peer *peer)
 }
 
 /*
- * Of IPv6 only four groups count, or those before "::". Two addresses may share a
- * counter, but nobody can choose which.
+ * The counters of an address, by a keyed hash; of IPv6, only the first four groups count,
+ * or those before "::". Two addresses may share counters, but no peer can choose which.
  */
 static struct peer *peer_of(struct h2d *d, const char text[SOCK_ADDRESS_SIZE])
 {
@@ -226,7 +226,7 @@ static void conn_add(struct loop *l, int fd, const char address[SOCK_ADDRESS_SIZ
 		conn_close(l, c);
 }
 
-/* Peek at the first byte; 0: none yet; -1: closed. */
+/* Peek at the first byte received. 0: none yet; -1: closed. */
 static int first_byte(const struct conn *c)
 {
 	char first;
@@ -237,7 +237,7 @@ static int first_byte(const struct conn *c)
 	return n < 0 && (errno == EAGAIN || errno == EINTR) ? 0 : -1;
 }
 
-/* Continue the handshake. TLS_DONE: open. */
+/* Continue the handshake. TLS_DONE: the connection is open. */
 static enum tls_turn conn_begin(struct loop *l, struct conn *c, struct error *err)
 {
 	const struct h2d_conf *conf = &l->d->conf;
@@ -317,7 +317,7 @@ static int conn_send(struct loop *l, struct conn *c)
 	return 0;
 }
 
-/* As recv(2). */
+/* Receive as recv(2), decrypted. */
 static ssize_t receive_some(struct loop *l, struct conn *c)
 {
 	struct error err = { 0 };
@@ -333,7 +333,7 @@ static ssize_t receive_some(struct loop *l, struct conn *c)
 	return -1;
 }
 
-/* -1: the peer has closed, or broke the protocol. */
+/* Receive and feed bytes. -1: the peer has closed, or violated the protocol. */
 static int conn_receive(struct loop *l, struct conn *c)
 {
 	struct error err = { 0 };
@@ -441,7 +441,7 @@ static void resume_all(struct loop *l)
 	}
 }
 
-/* Is a request late, or the connection idle for too long? */
+/* True: a request exceeds request_ms, or the connection was idle for too long. */
 static bool is_late(const struct loop *l, struct conn *c, int64_t now)
 {
 	const struct h2d_conf *conf = &l->d->conf;
@@ -508,7 +508,7 @@ static void take_events(struct loop *l, int timeout)
 		else
 			conn_turn(l, events[i].data.ptr, events[i].events);
 	}
-	/* Last, because it may close connections that have pending events. */
+	/* Last, because these may close connections that have pending events. */
 	if (woken)
 		resume_all(l);
 	if (incoming)

@@ -22,18 +22,17 @@ struct h2d_conf {
 	int max_connections; /* 0: 1024; beyond it, the longest idle one is closed */
 	int max_per_peer;    /* of an address (IPv6: of a /64), likewise; 0: a quarter */
 	/*
-	 * Bytes of requests that wait, of all connections; of an address, half. 0: no
-	 * limit.
+	 * Bytes of requests that wait to be handled, of all connections; one address may
+	 * have half of them. 0: no limit.
 	 */
 	size_t max_waiting;
 	int64_t request_ms; /* for a request to be complete, also the first; 0: 30 s */
 	int64_t idle_ms;    /* without a request; 0: 60 s */
 	struct h2_conf h2;
 	struct tls_server *tls; /* must outlive it; NULL: no TLS */
-	struct h2_conf
-		plain; /* serves peers without TLS of a server with TLS; or { 0 } */
-	int64_t handshake_ms; /* 0: 10 s */
-	int max_handshakes;   /* at a time; 0: 256 */
+	struct h2_conf plain;   /* with tls: serves peers that do not use TLS; or { 0 } */
+	int64_t handshake_ms;   /* 0: 10 s */
+	int max_handshakes;     /* at a time; 0: 256 */
 	/* Called with the protocol error of a connection; or NULL. */
 	void (*on_broken)(void *ctx, const struct error *err);
 	void *ctx;
@@ -42,7 +41,7 @@ struct h2d_conf {
 /* The server listens when it returns. */
 MUST_CHECK int h2d_start(struct h2d **ret, const struct h2d_conf *conf,
 			 struct error *err);
-/* Soon handle requests without an answer again; from any thread. */
+/* Judge again, soon, requests with H2_LATER; from any thread. */
 void h2d_resume(struct h2d *d);
 int h2d_port(const struct h2d *d);
 

@@ -3,7 +3,7 @@
  *
  * Only http*.c know libcurl. A slot is an easy handle with its own multi handle, and so
  * its own connection cache; a call uses one slot exclusively. The most recently used slot
- * is taken first, so that connections opened in a burst age and are closed. All slots
+ * is reused first, so that connections opened in a burst age and are closed. All slots
  * share the TLS sessions.
  */
 #include <errno.h>
@@ -20,7 +20,7 @@
 
 enum {
 	DEFAULT_IDLE = 16,
-	KEEP_MS = 90 * 1000, /* an idle connection; shorter than servers keep them */
+	KEEP_MS = 90 * 1000, /* idle connections; servers close them later */
 	RECEIVE_BYTES = 16 * 1024,
 };
 
@@ -44,7 +44,7 @@ static char *copy(const char *s)
 	return s ? xstrdup(s) : NULL;
 }
 
-/* Debian, RHEL, Alpine and the BSDs, SUSE. */
+/* The CA bundle of Debian, RHEL, Alpine and the BSDs, or SUSE. */
 static const char *system_ca(void)
 {
 	static const char *const files[] = { "/etc/ssl/certs/ca-certificates.crt",
@@ -221,7 +221,7 @@ static struct slot *slot_take(struct http_client *client)
 	return s;
 }
 
-/* The newest is first; cut off those that are too old or too many. */
+/* Detach the idle slots that are too old or too many; the newest is first. */
 static struct slot *cut_old(struct http_client *client, int64_t now)
 {
 	struct slot **at = &client->idle, *old;

@@ -1,9 +1,9 @@
 /*
  * http.h - an HTTP/1.1 and HTTP/2 client (libcurl), blocking, thread-safe.
  *
- * A client keeps connections: a call takes an idle one or opens one. Any number of
- * threads may call at once. A call ends early with ERR_STOPPED when the process is asked
- * to stop (base/stop.h).
+ * A client has a pool of connections: a call reuses an idle one or opens one. Any number
+ * of threads may call at once. A call ends early with ERR_STOPPED when the process is
+ * asked to stop (base/stop.h).
  *
  * Redirects are not followed (redirect.h); no cookies, no credentials in URLs; only http
  * and https. Proxies: conf->proxy, or by the environment when it is NULL (proxy.h).
@@ -50,7 +50,7 @@ struct http_conf {
 	bool http1;      /* do not offer HTTP/2 */
 	bool h2c;        /* http is HTTP/2, without asking (RFC 9113, 3.3) */
 	bool after_stop; /* calls continue when the process is asked to stop */
-	size_t max_idle; /* connections kept; 0: 16 */
+	size_t max_idle; /* idle connections in the pool; 0: 16 */
 	struct http_sessions *sessions; /* NULL: its own */
 	size_t receive_bytes;           /* most that on_data gets at once; 0: 16 KiB */
 };
@@ -62,7 +62,9 @@ void http_client_free(struct http_client *client); /* no call may be in progress
 struct http_request {
 	const char *method; /* "GET" */
 	const char *url;
-	/* "Name: value"; ends with NULL. With a line break in one: ERR_INVALID, unsent. */
+	/*
+	 * "Name: value"; ends with NULL. With a line break in one: ERR_INVALID, unsent.
+	 */
 	const char *const *headers;
 	const void *body;
 	size_t body_len;
@@ -75,13 +77,13 @@ struct http_request {
 		    struct error *err);
 	void *read_ctx;
 	/*
-	 * Not idempotent: sent on a new connection. On a kept one libcurl sends it again
-	 * if the connection breaks before the first byte of the response.
+	 * Not idempotent: sent on a new connection. On a reused one libcurl resends the
+	 * request if the connection breaks before the first byte of the response.
 	 */
 	bool once;
 	int64_t timeout_ms; /* for all of it; 0: none */
-	int64_t idle_ms; /* without a byte from the server, after its first one; 0: none */
-	size_t max_body;      /* of the answer; 0: 64 MiB */
+	int64_t idle_ms;    /* without a byte from the server, after the first; 0: none */
+	size_t max_body;    /* of the answer; 0: 64 MiB */
 	size_t receive_bytes; /* most that on_data gets at once; 0: the client's */
 	/*
 	 * Instead of collecting the body of a 2xx response: called with each piece.
@@ -89,9 +91,10 @@ struct http_request {
 	 */
 	int (*on_data)(void *ctx, const void *data, size_t len, struct error *err);
 	/*
-	 * Each header of the response (of the last one, if 100 Continue came before),
-	 * before any of the body, without line breaks; `status` is its status. -1 ends the call as on_data's
-	 * does, so that a wrong Content-Range or ETag costs no body. Or NULL.
+	 * Called with each header of the response (the final one, after 100 Continue),
+	 * before any of the body, without line breaks; `status` is the response's. -1
+	 * ends the call as on_data's does, so that a wrong Content-Range or ETag costs no
+	 * body. Or NULL.
 	 */
 	int (*on_header)(void *ctx, int status, const char *name, const char *value,
 			 struct error *err);
@@ -104,7 +107,7 @@ struct http_response {
 	int status;
 	struct buf body;        /* its data ends with 0 */
 	int64_t retry_after_ms; /* Retry-After, else of 429 RateLimit; -1: none */
-	char **warnings; /* texts of Warning headers (RFC 7234, code 299); NULL-ended, or NULL */
+	char **warnings; /* texts of Warning headers (code 299); ends with NULL; or NULL */
 	char *content_type; /* without parameters; or NULL */
 	char *location;     /* Location, as it was sent; or NULL */
 };
@@ -115,14 +118,15 @@ void http_response_release(struct http_response *r);
 void http_response_field(struct http_response *r, const char *name, char *value);
 #define cleanup_http_response __attribute__((cleanup(http_response_release)))
 
+/* Make a call. Upon success, with any status, *ret is the caller's, to be released. */
 MUST_CHECK int http_do(struct http_client *client, const struct http_request *req,
 		       struct http_response *ret, struct error *err);
 
-/* Is it an entity tag, such as "x" or W/"x", quotes included (RFC 9110, 8.8.3)? */
+/* True for an entity tag, such as "x" or W/"x", with its quotes (RFC 9110, 8.8.3). */
 bool http_is_etag(const char *s);
 
 /* Percent-encode for a path segment or a query value (RFC 3986, 2.3). */
 void http_escape(struct buf *out, const char *s);
-void http_escape_path(struct buf *out, const char *path); /* '/' stays */
+void http_escape_path(struct buf *out, const char *path); /* without '/' */
 
 #endif

@@ -1,4 +1,4 @@
-/* http_call.c - make one call with libcurl (net/http.h). */
+/* http_call.c - makes one call with libcurl (net/http.h). */
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -59,7 +59,7 @@ static size_t on_body(char *data, size_t size, size_t n, void *ctx)
 	return CURL_WRITEFUNC_ERROR;
 }
 
-/* The body's next bytes. */
+/* Pass the next bytes of the body to libcurl. */
 static size_t on_read(char *data, size_t size, size_t n, void *ctx)
 {
 	struct call *c = ctx;
@@ -77,7 +77,7 @@ static size_t on_read(char *data, size_t size, size_t n, void *ctx)
 	return got;
 }
 
-/* A kept connection was closed meanwhile: libcurl resends from the beginning. */
+/* Rewind the body: a reused connection was closed, and libcurl resends the request. */
 static int on_seek(void *ctx, curl_off_t offset, int origin)
 {
 	struct call *c = ctx;
@@ -111,7 +111,7 @@ static void set_body(struct call *c)
 	}
 }
 
-/* 299 - "text" or 299 agent "text" "date"; anything else is ignored. */
+/* Store the text of 299 - "text" or 299 agent "text" "date"; ignore other values. */
 static void add_warning(struct http_response *r, const char *value)
 {
 	const char *p = str_after(value, "299 ");
@@ -151,7 +151,7 @@ static void add_limit(struct http_response *r, const char *value)
 		r->retry_after_ms = (seconds + 1) * 1000;
 }
 
-/* RFC 9110, 10.2.3: seconds, or a date. */
+/* Parse Retry-After: seconds, or a date (RFC 9110, 10.2.3). */
 static int64_t retry_after_ms(const char *value)
 {
 	int64_t seconds;
@@ -222,7 +222,7 @@ static int take_field(struct call *c, const char *data, size_t len)
 	return 0;
 }
 
-/* Start over at each status line: 100 Continue has headers, too. */
+/* Reset the response at each status line: 100 Continue has headers, too. */
 static void on_status(struct call *c)
 {
 	long status = 0;
@@ -254,7 +254,7 @@ static size_t on_header(char *data, size_t size, size_t n, void *ctx)
 	return len;
 }
 
-/* Fail if bytes are not acknowledged for 30 s. */
+/* Make the connection fail if bytes are not acknowledged for 30 s. */
 static int on_socket(void *ctx, curl_socket_t fd, curlsocktype purpose)
 {
 	int ms = 30000;
@@ -274,7 +274,7 @@ static void set_blob(CURL *easy, CURLoption option, char *text, size_t extra)
 		curl_easy_setopt(easy, option, &blob);
 }
 
-/* "h:443" and "[::1]:443" without port and brackets. */
+/* The host of "h:443" or "[::1]:443", without port and brackets. */
 static const char *host_of(struct arena *arena, const char *host)
 {
 	const char *colon = strrchr(host, ':');
@@ -284,7 +284,7 @@ static const char *host_of(struct arena *arena, const char *host)
 			 colon ? (size_t)(colon - host) - 2 * v6 : strlen(host));
 }
 
-/* With a proxy that speaks TLS, its handshake is the first of a connection. */
+/* Set the check of a handshake: of a TLS proxy, which is the first, or of the server. */
 static CURLcode on_handshake(CURL *easy, void *config, void *ctx)
 {
 	struct call *c = ctx;
@@ -300,7 +300,7 @@ static CURLcode on_handshake(CURL *easy, void *config, void *ctx)
 	return CURLE_OK;
 }
 
-/* Which CA: only distinguishes sessions and connections; on_handshake() has the pool. */
+/* Pass the CA to libcurl, only to separate its sessions; on_handshake() verifies. */
 static void set_trust(struct call *c, CURLoption verify_peer, CURLoption verify_host,
 		      CURLoption distinguish)
 {
@@ -326,7 +326,7 @@ static void set_tls(struct call *c)
 	curl_easy_setopt(easy, CURLOPT_SSL_CTX_DATA, c);
 	curl_easy_setopt(easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
 	set_blob(easy, CURLOPT_SSLCERT_BLOB, client->cert_pem, 0);
-	/* mbedTLS recognizes PEM by the closing 0 */
+	/* mbedTLS recognizes PEM by its final NUL. */
 	set_blob(easy, CURLOPT_SSLKEY_BLOB, client->key_pem, 1);
 	curl_easy_setopt(easy, CURLOPT_HTTP_VERSION,
 			 client->http1 ? (long)CURL_HTTP_VERSION_1_1
@@ -383,7 +383,7 @@ static void set_request(struct call *c)
 	curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, c->why);
 }
 
-/* net/proxy.h decides; libcurl would look into the environment. */
+/* Set the proxy chosen by net/proxy.h; libcurl must not read the environment. */
 static void set_proxy(struct call *c)
 {
 	struct http_client *client = c->client;
@@ -429,7 +429,7 @@ static void target_release(struct target *t)
 }
 
 /*
- * For a different server name: curl gets it in the URL, for SNI and verification, but
+ * Apply client->server_name: curl gets it in the URL, for SNI and verification, but
  * connects to the host, which is also in the Host header.
  */
 static void set_server_name(struct call *c, struct target *t, const char *name)
@@ -448,7 +448,7 @@ static void set_server_name(struct call *c, struct target *t, const char *name)
 	curl_easy_setopt(c->easy, CURLOPT_URL, t->whole);
 }
 
-/* Most calls have the same origin as the last one: "https://host:6443". */
+/* True: the URL has the origin of the slot's last call, "https://host:6443". */
 static bool is_same_origin(const struct slot *s, const char *url)
 {
 	const char *path = s->origin ? str_after(url, s->origin) : NULL;
@@ -481,7 +481,7 @@ static const char *without_query(struct arena *a, const char *url)
 	return str_visible(a, str_slice(a, url, strcspn(url, "?#")), false);
 }
 
-/* The text of the file, or the one that was given. */
+/* Read the pool from the configured text or file. */
 static int read_trust(struct trust **ret, const struct http_client *client,
 		      struct error *err)
 {
@@ -494,7 +494,7 @@ static int read_trust(struct trust **ret, const struct http_client *client,
 	return trust_new(ret, text.data ? (char *)text.data : "", err);
 }
 
-/* With the first https call. */
+/* Load the pool at the first https call. */
 static int load_trust(struct call *c)
 {
 	struct http_client *client = c->client;
@@ -567,7 +567,6 @@ static int check_headers(struct call *c)
 	return 0;
 }
 
-/* Must the call end for a reason that curl does not know? */
 bool call_must_end(struct call *c)
 {
 	const struct http_request *req = c->req;
@@ -614,7 +613,7 @@ int call_prepare(struct call *c, struct slot *s)
 
 static void release(struct call *c)
 {
-	curl_easy_reset(c->easy); /* it must not refer to this call */
+	curl_easy_reset(c->easy); /* remove pointers to this call */
 	curl_slist_free_all(c->headers);
 	curl_slist_free_all(c->connect_to);
 	arena_clear(&c->arena);

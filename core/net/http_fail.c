@@ -1,4 +1,4 @@
-/* http_fail.c - the words of calls that failed (net/http.h). */
+/* http_fail.c - error messages of failed calls (net/http.h). */
 #include <errno.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@ bool call_is_with_proxy(const struct call *c)
 	return c->proxy->tls && c->handshakes % 2;
 }
 
-/* Whose certificate or handshake it is: "h:443", or "h:443: its proxy p:443". */
+/* The peer of the last handshake: "h:443", or "h:443: its proxy p:443". */
 static const char *peer_of(struct call *c)
 {
 	if (!call_is_with_proxy(c))
@@ -36,7 +36,7 @@ static int fail_certificate(struct call *c)
 			 peer_of(c), c->why);
 }
 
-/* What the handshake can fail of, in mbedTLS's words, and what helps. */
+/* Parts of mbedTLS's messages of failed handshakes, and advice for each. */
 static const struct {
 	const char *said, *help;
 } handshakes[] = {
@@ -58,7 +58,7 @@ static int fail_handshake(struct call *c)
 			 c->why, help);
 }
 
-/* It did not let us through. */
+/* The proxy refused the CONNECT request. */
 static int fail_tunnel(struct call *c, long status)
 {
 	return error_set(c->err, status == 407 ? ERR_DENIED : ERR_IO,
@@ -137,10 +137,10 @@ static int fail_certificates(struct call *c)
 
 static const struct {
 	CURLcode code;
-	int (*tell)(struct call *c); /* or else: */
+	int (*tell)(struct call *c); /* or NULL: */
 	enum error_kind kind;
-	const char *meaning; /* before curl's words, if they help */
-	bool alone;          /* they do not */
+	const char *meaning; /* printed before curl's message */
+	bool alone;          /* curl's message is left out */
 } failures[] = {
 	{ CURLE_COULDNT_CONNECT, fail_connect, 0, NULL, false },
 	{ CURLE_OPERATION_TIMEDOUT, fail_timeout, 0, NULL, false },

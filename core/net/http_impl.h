@@ -1,5 +1,6 @@
 /*
- * http_impl.h - what the files of the client (http*.c) share, and libcurl with it.
+ * http_impl.h - the parts of the HTTP client shared by http*.c, the only users of
+ * libcurl.
  */
 #ifndef NET_HTTP_IMPL_H
 #define NET_HTTP_IMPL_H
@@ -22,7 +23,7 @@ struct slot {
 	CURLM *multi;
 	struct slot *next;
 	int64_t used_ms; /* when it was last used */
-	/* Of the last URL: "https://h", "h:443" and its proxy; NULL: none. In the arena. */
+	/* Parts of the last URL, "https://h" and "h:443", and its proxy; NULL: none. */
 	const char *origin, *host;
 	struct proxy proxy;
 	struct arena arena;
@@ -42,9 +43,9 @@ struct http_client {
 	size_t max_idle, receive_bytes;
 	struct http_sessions *sessions;
 	bool own_sessions;
-	pthread_mutex_t lock; /* guards what follows */
+	pthread_mutex_t lock; /* guards the following members */
 	struct slot *idle;
-	struct trust *trust; /* NULL: not read yet, or insecure */
+	struct trust *trust; /* NULL: not loaded yet, or insecure */
 };
 
 struct call {
@@ -54,16 +55,16 @@ struct call {
 	struct curl_slist *headers, *connect_to;
 	struct arena arena;
 	const char *host;          /* "host:port", for messages */
-	const struct proxy *proxy; /* of the slot */
+	const struct proxy *proxy; /* the slot's */
 	struct trust_check check;  /* of the last handshake */
 	unsigned handshakes;
 	struct http_response resp;
 	size_t header_bytes;
-	size_t sent;       /* bytes of a body that is read by callback */
+	size_t sent;       /* bytes of req->read()'s body sent so far */
 	int64_t heard_ms;  /* when the server last sent bytes; 0: not yet */
 	struct error *err; /* filled when `failed` */
 	bool failed;
-	char why[CURL_ERROR_SIZE]; /* curl's words */
+	char why[CURL_ERROR_SIZE]; /* curl's message */
 };
 
 /* ---- http_call.c: one call ---- */
@@ -72,11 +73,11 @@ void call_init(struct call *c, struct http_client *client, const struct http_req
 	       struct error *err);
 /* Set all options of the slot's handle, which becomes c->easy. */
 MUST_CHECK int call_prepare(struct call *c, struct slot *s);
-/* Must the call end for a reason that curl does not know (stop, cancel, idle_ms)? */
+/* True: the call must end for a reason unknown to curl (stop, cancel, idle_ms). */
 bool call_must_end(struct call *c);
 /* Finish a call: 0 with *ret, or -1 with the call's error. Resets the handle. */
 MUST_CHECK int call_finish(struct call *c, CURLcode code, struct http_response *ret);
-/* Is the last handshake that with a proxy? It comes before the server's. */
+/* True: the last handshake is that with a TLS proxy, which precedes the server's. */
 bool call_is_with_proxy(const struct call *c);
 /* Fill the call's error, unless a callback has done so (http_fail.c). */
 void call_fail(struct call *c, CURLcode code);

@@ -1,4 +1,4 @@
-/* Retries HTTP calls; see http_retry.h. */
+/* http_retry.c - retries HTTP calls (net/http_retry.h). */
 #include "net/http_retry.h"
 
 #include <errno.h>
@@ -26,7 +26,7 @@ struct http_retrier *http_retrier_new(struct arena *arena,
 	return ret;
 }
 
-/* Can a retry succeed? Otherwise the response or error is final. */
+/* True: a retry can succeed. False: the response or error is final. */
 static bool is_passing(int rc, const struct http_response *r, const struct error *err)
 {
 	return rc ? retry_error(err) : retry_status(r->status);
@@ -43,7 +43,7 @@ static int give_up(const char *what, int tried, struct error *err)
 	return error_wrap(err, "%s", what);
 }
 
-/* Only one of all waiting threads reports. */
+/* Report a pause, once for all waiting threads. */
 static void tell_pause(struct http_retrier *retrier, const char *what, int64_t ms,
 		       const struct error *why)
 {
@@ -74,15 +74,15 @@ static int ask_once(struct http_retrier *retrier, const struct http_retry_call *
 	return http_do(retrier->conf.http, &req, ret, err);
 }
 
-/* The server did not process it. */
+/* True: the server certainly did not process the request. */
 static bool is_refused(int rc, const struct http_response *r, const struct error *err)
 {
 	return rc ? err->code == ECONNREFUSED : r->status == 429;
 }
 
 /*
- * After a retriable failure. 0: retry; 1: the lost response was a success; -1: neither,
- * see *err.
+ * Pause after a retriable failure. 0: retry; 1: is_done() found that the lost request
+ * succeeded; -1: give up, err is filled.
  */
 static int go_on(struct http_retrier *retrier, const struct http_retry_call *q, int tried,
 		 bool look, int64_t pause, struct error *err)

@@ -11,12 +11,12 @@
 struct http_retry_conf {
 	struct http_client *http; /* must outlive the retrier */
 	int tries;                /* repetitions at most; 0: RETRY_TRIES */
-	/* Called from any thread with a line about a long pause; or NULL. */
+	/* Called in any thread with a line about a long pause; or NULL. */
 	void (*say)(void *ctx, const char *line);
 	void *ctx;
 };
 
-struct http_retrier; /* thread-safe */
+struct http_retrier; /* thread-safe; conf is copied */
 struct http_retrier *http_retrier_new(struct arena *arena,
 				      const struct http_retry_conf *conf);
 
@@ -34,12 +34,15 @@ MUST_CHECK int http_retry(struct http_retrier *retrier, const char *what,
 struct http_retry_call {
 	const char *what;
 	const struct http_request *req;
-	/* Called before each try, to set what expires, such as a signature. Or NULL. */
+	/*
+	 * Called before each try, to renew expiring headers, such as a signature. Or
+	 * NULL.
+	 */
 	int (*prepare)(void *ctx, struct arena *arena, struct http_request *req,
 		       struct error *err);
 	/*
-	 * For a call that is not idempotent, before a retry: did the lost try succeed?
-	 * Then the response has status 0. NULL: idempotent.
+	 * For a call that is not idempotent: called before a retry, sets *ret if the lost
+	 * try succeeded; the response then has status 0. NULL: the call is idempotent.
 	 */
 	int (*is_done)(void *ctx, bool *ret, struct error *err);
 	void *ctx;

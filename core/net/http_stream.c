@@ -1,4 +1,4 @@
-/* Runs many HTTP calls in one thread; see http_stream.h. */
+/* http_stream.c - many HTTP calls in one thread (net/http_stream.h). */
 #include "net/http_stream.h"
 
 #include <errno.h>
@@ -24,7 +24,7 @@ struct http_stream {
 struct http_streams {
 	CURLM *multi;
 	struct http_stream *first;
-	int64_t looked_ms; /* when calls were last asked whether they must end */
+	int64_t looked_ms; /* when call_must_end() was last checked */
 };
 
 int http_streams_new(struct http_streams **ret, struct error *err)
@@ -42,7 +42,7 @@ int http_streams_new(struct http_streams **ret, struct error *err)
 	return 0;
 }
 
-/* Take an ended call off the list. */
+/* Remove an ended call from the list. */
 static void unlink_stream(struct http_stream *stream)
 {
 	*stream->prev = stream->next;
@@ -79,7 +79,7 @@ static int begin(struct http_stream *stream, struct error *err)
 		return -1;
 	}
 	curl_easy_setopt(stream->slot.easy, CURLOPT_PRIVATE, stream);
-	/* Wait for a connection that can be shared rather than open one for each. */
+	/* Prefer waiting for a connection that can be shared to opening another. */
 	curl_easy_setopt(stream->slot.easy, CURLOPT_PIPEWAIT, 1L);
 	if (curl_multi_add_handle(stream->streams->multi, stream->slot.easy))
 		return error_set(err, ERR_IO, "%s: cannot start a request",
@@ -147,7 +147,7 @@ static void end_finished(struct http_streams *s)
 	}
 }
 
-/* End the calls that were idle for too long. */
+/* End the calls that exceed idle_ms. */
 static void end_idle(struct http_streams *s)
 {
 	int64_t now = clock_ms();
@@ -159,7 +159,7 @@ static void end_idle(struct http_streams *s)
 		next = stream->next;
 		if (stream->req.idle_ms && call_must_end(&stream->call)) {
 			end(stream, CURLE_ABORTED_BY_CALLBACK);
-			next = s->first; /* start over: on_end may have changed the list */
+			next = s->first; /* restart: on_end may have changed the list */
 			s->looked_ms = now - HTTP_LOOK_MS;
 		}
 	}

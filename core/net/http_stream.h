@@ -15,14 +15,14 @@ struct http_streams;
 struct http_stream;
 
 MUST_CHECK int http_streams_new(struct http_streams **ret, struct error *err);
-void http_streams_free(
-	struct http_streams *s); /* drops open streams without calling on_end */
+/* Drops open streams, without on_end. */
+void http_streams_free(struct http_streams *s);
 
 /*
  * Begin a call. The client and what the request points to must live until it ends; the
  * request itself is copied. req->cancel is ignored. on_end is called once, in
  * http_streams_run(), unless the stream is dropped before, with either `resp` or `err`,
- * both borrowed; the other is NULL. It may open and drop streams.
+ * valid during the call; the other is NULL. on_end may open and drop streams.
  */
 MUST_CHECK int http_stream_open(struct http_stream **ret, struct http_streams *s,
 				struct http_client *client,

@@ -1,4 +1,4 @@
-/* Serves HTTP/1.1: connections, limits, responses; see httpd.h. */
+/* httpd.c - an HTTP/1.1 server: connections, limits, responses (net/httpd.h). */
 #include "net/httpd.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@
 #include "net/tls.h"
 
 enum {
-	IN_SIZE = HTTPD_MAX_HEAD + 8 * 1024, /* a head, and room for pieces of a body */
+	IN_SIZE = HTTPD_MAX_HEAD + 8 * 1024, /* a head, and pieces of a body */
 	HANDSHAKE_MS = 10 * 1000,
 	MAX_EMPTY_LINES = 2, /* before a request */
 	LARGE_BODY =
@@ -34,7 +34,7 @@ enum {
 
 enum phase {
 	WAITING, /* waits for a request, a handshake or the end: may be closed */
-	READING, /* a request is incomplete: may be closed to make room */
+	READING, /* a request is incomplete: may be closed for another connection */
 	HANDLING,
 	DONE, /* the thread is about to end */
 };
@@ -45,15 +45,15 @@ struct conn {
 	pthread_t thread;
 	struct tls_conn *tls; /* NULL: plain */
 	char peer[SOCK_ADDRESS_SIZE];
-	int of_peer; /* connections of that peer, this one too; the acceptor's */
+	int of_peer; /* connections of that peer, with this one; used by the acceptor */
 
 	/* Guarded by the server's lock. */
 	enum phase phase;
 	int fd;        /* -1: closed */
 	int64_t since; /* waiting for a complete request */
-	bool cut;      /* shut down to make room, or for the end */
+	bool cut;      /* shut down, for another connection or by httpd_stop() */
 
-	size_t counted; /* of the server's `bodies` */
+	size_t counted; /* its part of the server's `bodies` */
 
 	/* Received: [0, head) is the request's head, [start, len) is unused. */
 	size_t head, start, len;
@@ -68,7 +68,7 @@ struct httpd {
 	atomic_size_t bodies; /* bytes of large bodies that are in memory */
 	pthread_mutex_t lock;
 	pthread_cond_t changed; /* a connection is done */
-	struct conn *conns;     /* the list is the acceptor's, and then httpd_stop()'s */
+	struct conn *conns;     /* used by the acceptor, then by httpd_stop() */
 };
 
 /* ---- a connection's bytes ---------------------------------------------------------- */
@@ -106,7 +106,7 @@ static bool conn_enter(struct conn *c, enum phase phase)
 	return go_on;
 }
 
-/* More bytes: 0, a status to refuse with, or -1 if the peer closed. */
+/* Receive more bytes. 0; a status to refuse the request with; -1: the peer closed. */
 static int conn_fill(struct conn *c, int64_t deadline)
 {
 	struct error err = { 0 };
@@ -120,7 +120,7 @@ static int conn_fill(struct conn *c, int64_t deadline)
 
 /*
  * Closing while the peer still sends would reset the connection and lose the response:
- * shut down our side and let it finish, within limits.
+ * shut down our side and read what the peer sends, within limits.
  */
 static void conn_linger(struct conn *c)
 {
@@ -136,7 +136,7 @@ static void conn_linger(struct conn *c)
 		total += n;
 }
 
-/* ---- answers ----------------------------------------------------------------------- */
+/* ---- responses --------------------------------------------------------------------- */
 
 static int conn_answer(struct conn *c, const struct httpd_head *head,
 		       const struct httpd_response *resp, bool close)
@@ -198,7 +198,8 @@ static bool stream_listens(struct httpd_stream *stream)
 	if (s->failed || cut || c->server->stopping)
 		return false;
 	/*
-	 * Bytes that arrive are the next request, except a TLS alert, which ends it, too.
+	 * Received bytes are the next request, or a TLS alert, which also ends the
+	 * stream.
 	 */
 	return poll(&p, 1, 0) <= 0 || !(p.revents & (POLLRDHUP | POLLHUP | POLLERR));
 }
@@ -261,7 +262,7 @@ static void conn_drop_body(struct conn *c, struct buf *body)
 	c->counted = 0;
 }
 
-/* Does the connection continue? `body`: NULL if too large. */
+/* Handle a request; `body` NULL: too large. True: the connection continues. */
 static bool conn_handle(struct conn *c, struct httpd_head *head, struct buf *body)
 {
 	const struct httpd_conf *conf = &c->server->conf;
@@ -300,7 +301,7 @@ static bool conn_handle(struct conn *c, struct httpd_head *head, struct buf *bod
 
 /* ---- requests ---------------------------------------------------------------------- */
 
-/* RFC 9112, 2.2: skip empty lines before a request; *left: how many more are allowed. */
+/* Skip empty lines before a request (RFC 9112, 2.2), at most *left. */
 static void skip_empty_lines(struct conn *c, int *left)
 {
 	size_t n = 0;
@@ -331,8 +332,8 @@ static int conn_read_head(struct conn *c, struct httpd_head *head, int64_t deadl
 }
 
 /*
- * Bodies at their maximum on all connections would take too much memory: bytes beyond
- * SMALL_BODY count against a common limit.
+ * Count the bytes of a body beyond SMALL_BODY against a common limit, because bodies at
+ * their maximum on all connections would need too much memory.
  */
 static int conn_count_body(struct conn *c, const struct buf *body)
 {
@@ -348,7 +349,7 @@ static int conn_count_body(struct conn *c, const struct buf *body)
 	return 503;
 }
 
-/* Receive more of the body; 0 if bytes are at c->start. */
+/* Receive more of the body. 0: there are bytes at c->start. */
 static int conn_more_body(struct conn *c, int64_t deadline)
 {
 	if (c->start < c->len)
@@ -414,7 +415,7 @@ static int conn_read_body(struct conn *c, const struct httpd_head *head, struct 
 	return conn_read_length(c, (size_t)length, body, deadline);
 }
 
-/* Wait for the first bytes of a request. An idle thread keeps no freed memory. */
+/* Wait for the first bytes of a request; an idle thread returns freed memory. */
 static int conn_wait(struct conn *c)
 {
 	int64_t now = clock_ms(), idle = c->server->conf.idle_ms;
@@ -426,7 +427,7 @@ static int conn_wait(struct conn *c)
 	return conn_fill(c, now + idle);
 }
 
-/* One request, with an empty buf for its body; may another follow? */
+/* Serve one request, with an empty buf for its body. True: another may follow. */
 static bool conn_serve(struct conn *c, struct buf *body)
 {
 	const struct httpd_conf *conf = &c->server->conf;
@@ -468,7 +469,7 @@ static void wake(struct httpd *d)
 {
 	static const uint64_t one = 1;
 
-	/* Fails only if the counter is full, and so readable. */
+	/* Fails only if the counter is at its maximum, and so the fd is readable. */
 	if (write(d->wake, &one, sizeof(one)) < 0)
 		return;
 }
@@ -511,7 +512,7 @@ static void conn_cut(struct conn *c)
 		shutdown(c->fd, SHUT_RDWR);
 }
 
-/* After a connection of that peer opened or closed. */
+/* Update of_peer of a peer's connections, after one was opened or closed. */
 static void count_peer(struct httpd *d, const char *peer)
 {
 	int n = 0;
@@ -554,7 +555,9 @@ static void reap(struct httpd *d)
 	}
 }
 
-/* Close peers with many connections first, so that no peer can take all. */
+/*
+ * The order of closing: first of the peer with the most, so that none can have them all.
+ */
 static bool goes_before(const struct conn *c, const struct conn *other)
 {
 	if (!other || c->of_peer != other->of_peer)
@@ -562,7 +565,7 @@ static bool goes_before(const struct conn *c, const struct conn *other)
 	return c->since <= other->since;
 }
 
-/* Close one that serves no request, if any: of that peer (NULL: of any). */
+/* Close a connection that handles no request, of that peer (NULL: any). False: none. */
 static bool make_room(struct httpd *d, const char *peer)
 {
 	struct conn *victim = NULL;
@@ -594,7 +597,7 @@ static bool has_place(struct httpd *d, const char *peer)
 	return n < d->conf.max_connections || make_room(d, NULL);
 }
 
-/* Takes the descriptor. False: no thread could be started. */
+/* Serve a connection; closes fd upon failure, too. False: no thread could be started. */
 static bool admit(struct httpd *d, int fd, const char *peer)
 {
 	struct error err = { 0 };
@@ -620,7 +623,7 @@ static bool admit(struct httpd *d, int fd, const char *peer)
 	return true;
 }
 
-/* False: cannot serve another connection now. */
+/* Accept a connection. False: the process has no resources for another one now. */
 static bool accept_one(struct httpd *d)
 {
 	char peer[SOCK_ADDRESS_SIZE];
@@ -655,7 +658,9 @@ static void *accept_main(void *ctx)
 	return NULL;
 }
 
-/* ---- start and end ------------------------------------------------------------------- */
+/*
+ * ---- start and stop ------------------------------------------------------------------
+ */
 
 static void set_defaults(struct httpd_conf *conf)
 {
@@ -669,7 +674,7 @@ static void set_defaults(struct httpd_conf *conf)
 		conf->request_ms = 10 * 1000;
 	if (conf->idle_ms <= 0)
 		conf->idle_ms = 120 * 1000;
-	conf->host = NULL; /* the caller's; not used later */
+	conf->host = NULL; /* the caller's string; not used later */
 }
 
 static void httpd_free(struct httpd *d)

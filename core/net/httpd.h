@@ -1,9 +1,9 @@
 /*
  * httpd.h - a small HTTP/1.1 server (RFC 9112), with or without TLS.
  *
- * For a few clients that keep connections (an API server, kubelets, Prometheus, training
+ * For a few clients with long connections (an API server, kubelets, Prometheus, training
  * processes), and safe against anything else that reaches the port: every size and wait
- * is limited, slow connections are closed, and when all slots are taken an idle
+ * is limited, slow connections are closed, and when all slots are in use an idle
  * connection is closed: of the peer with the most, the one idle longest. One thread per
  * connection.
  *
@@ -38,7 +38,7 @@ struct httpd_request {
 struct httpd_header {
 	const char *name, *value;
 };
-/* Case-insensitive; NULL: missing, or duplicated. */
+/* The value of a header, by its name in any case; NULL: missing, or duplicated. */
 const char *httpd_header(const struct httpd_request *req, const char *name);
 
 /*
@@ -55,7 +55,7 @@ MUST_CHECK static inline int httpd_send(struct httpd_stream *s, const void *data
 {
 	return s->send(s, data, len);
 }
-/* Is the peer still connected, and the server not stopping? Does not block. */
+/* True: the peer is still connected, and the server not stopping. Does not block. */
 static inline bool httpd_listens(struct httpd_stream *s)
 {
 	return s->listens(s);
@@ -80,19 +80,21 @@ struct httpd_conf {
 	int port;               /* 0: any, see httpd_port() */
 	struct tls_server *tls; /* NULL: plain */
 	const struct tls_client_ca
-		*client_ca; /* with tls: required of clients; or NULL */
+		*client_ca; /* with tls: require certificates; or NULL */
 	/*
-	 * 0: 64 KiB. More: on_large, or 413. What bodies have beyond 64 KiB each may
-	 * together be 4 * max_body + 16 MiB; more: 503.
+	 * 0: 64 KiB. A larger body: on_large, or 413. The bytes beyond 64 KiB of all
+	 * bodies together may be 4 * max_body + 16 MiB; beyond that: 503.
 	 */
 	size_t max_body;
-	/* 0: 128, and 64: of a peer that has as many, a new one closes an idle one. */
+	/*
+	 * 0: 128 and 64. At a limit, a new connection closes an idle one, or is refused.
+	 */
 	int max_connections, max_per_peer;
 	int64_t request_ms; /* for a request to arrive, from its first byte; 0: 10 s */
 	int64_t idle_ms;    /* between requests; 0: 120 s. A handshake: 10 s at most */
 	void (*handle)(void *ctx, const struct httpd_request *req,
 		       struct httpd_response *resp);
-	/* The head of a request whose body is too large (body NULL), or NULL. */
+	/* Called instead of handle() with a request whose body is too large; or NULL. */
 	void (*on_large)(void *ctx, const struct httpd_request *req,
 			 struct httpd_response *resp);
 	void *ctx;

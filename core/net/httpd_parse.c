@@ -1,4 +1,4 @@
-/* Parses HTTP requests; see httpd_parse.h. */
+/* httpd_parse.c - parses HTTP requests (net/httpd_parse.h). */
 #include "net/httpd_parse.h"
 
 #include <strings.h>
@@ -15,7 +15,7 @@ static bool is_token_char(unsigned char c)
 	       (c >= 'A' && c <= 'Z') || (c && strchr(others, c));
 }
 
-/* RFC 9110, 5.5: valid characters of a header's value. */
+/* True for valid characters of a header's value (RFC 9110, 5.5). */
 static bool is_value_char(unsigned char c)
 {
 	return c == '\t' || (c >= ' ' && c != 0x7f);
@@ -53,7 +53,7 @@ int httpd_find_head(const char *data, size_t len, size_t *scanned, size_t *ret_e
 
 /* ---- the request's line ---------------------------------------------------------- */
 
-/* "http://host/path" is "/path"; requests for a proxy or a tunnel are refused. */
+/* The path in "/path" or "http://host/path". NULL: invalid, or for a proxy or tunnel. */
 static char *path_of(char *target)
 {
 	char *path = target;
@@ -84,7 +84,7 @@ static int parse_version(struct httpd_head *ret, const char *version)
 		       : 400;
 }
 
-/* "GET /path?query HTTP/1.1", one blank between and nothing else. */
+/* Parse "GET /path?query HTTP/1.1", with exactly one blank between the parts. */
 static int parse_line(struct httpd_head *ret, char *line, size_t len)
 {
 	char *target = strchr(line, ' '), *version, *path, *query;
@@ -114,7 +114,7 @@ static int parse_line(struct httpd_head *ret, char *line, size_t len)
 
 /* ---- headers --------------------------------------------------------------------- */
 
-/* Is the word among those of a list like "close, upgrade"? */
+/* True: the word is in a list such as "close, upgrade". */
 static bool list_has(const char *list, const char *word)
 {
 	size_t len = strlen(word);
@@ -154,7 +154,7 @@ const char *httpd_header(const struct httpd_request *req, const char *name)
 	return value;
 }
 
-/* Parse "name: value" of `len` bytes, and terminate the strings in place. */
+/* Parse "name: value" of `len` bytes, and terminate both strings within it. */
 static int parse_header(struct httpd_head *ret, char *line, size_t len)
 {
 	char *colon = memchr(line, ':', len), *value, *end = line + len;
@@ -209,7 +209,7 @@ static int parse_length(int64_t *ret, const char *text)
 }
 
 /*
- * RFC 9112, 6: the length of the body. 400 for anything that parsers could interpret
+ * The length of the body (RFC 9112, 6). 400 for anything that parsers could interpret
  * differently.
  */
 static int parse_framing(struct httpd_head *ret)
@@ -284,7 +284,7 @@ static int hex_digit(char c)
 	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* A byte of the chunk's size, or the first byte after it. */
+/* Process a byte of the chunk's size, or the first byte after it. */
 static int add_size(struct httpd_chunks *c, char byte)
 {
 	int digit = hex_digit(byte);

@@ -31,9 +31,7 @@ struct httpd_head {
 	bool http_1_0, keep_alive, chunked, expect_continue;
 };
 
-/*
- * Parse a complete head with its empty line, in place: strings of *ret point into data.
- */
+/* Parse a complete head with its empty line. Strings of *ret point into data. */
 int httpd_parse_head(struct httpd_head *ret, char *data, size_t len);
 
 enum httpd_chunk_state {
@@ -53,9 +51,9 @@ enum httpd_chunk_state {
 /* The state of a chunked body. { 0 } before the first byte. */
 struct httpd_chunks {
 	enum httpd_chunk_state state;
-	size_t left;   /* of this chunk's data */
+	size_t left;   /* bytes of this chunk's data to come */
 	size_t line;   /* bytes of this line */
-	size_t digits; /* of its size */
+	size_t digits; /* digits of the chunk's size */
 	size_t extra;  /* bytes of extensions and trailers so far */
 	bool last;
 };

@@ -1,4 +1,4 @@
-/* inside.c - call a handler as a client calls a server (net/inside.h). */
+/* inside.c - calls a handler as a client calls a server (net/inside.h). */
 #include "net/inside.h"
 
 #include <stdlib.h>
@@ -21,11 +21,13 @@ struct visit {
 	struct http_response answer;
 	struct error *err;
 	bool failed; /* err has the cause */
-	bool steps;  /* for inside_step(): */
-	bool paused; /* it would have waited */
+	bool steps;  /* called by inside_step(): */
+	bool paused; /* the handler had no more data for now */
 };
 
-/* ---- the answer ---------------------------------------------------------------------- */
+/*
+ * ---- the answer ----------------------------------------------------------------------
+ */
 
 static bool cancelled(struct visit *v)
 {
@@ -90,7 +92,7 @@ static void take_headers(struct visit *v, const struct httpd_response *resp)
 		v->failed = true;
 }
 
-/* Move a body that is not streamed. */
+/* Move the body of a response that is not streamed. */
 static void take_body(struct visit *v, struct httpd_response *resp)
 {
 	if (resp->stream) {
@@ -103,7 +105,9 @@ static void take_body(struct visit *v, struct httpd_response *resp)
 	}
 }
 
-/* ---- the request --------------------------------------------------------------------- */
+/*
+ * ---- the request ---------------------------------------------------------------------
+ */
 
 static const struct httpd_header *headers_of(struct arena *arena,
 					     const char *const *lines)

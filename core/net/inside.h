@@ -14,9 +14,8 @@ struct inside_server {
 	void (*handle)(void *ctx, const struct httpd_request *req,
 		       struct httpd_response *resp);
 	void *ctx;
-	void (*release)(
-		void *ctx); /* called by the owner of this struct at its end; or NULL */
-	bool after_stop;    /* calls continue when the process is asked to stop */
+	void (*release)(void *ctx); /* called by the owner of this struct; or NULL */
+	bool after_stop;            /* calls continue when the process is asked to stop */
 };
 
 /*
@@ -32,12 +31,12 @@ MUST_CHECK int inside_do(const struct inside_server *server,
  * would wait for more data, it must call httpd_listens(), get false and return; the next
  * step calls it again. It may only call httpd_listens() if there may be more data.
  *
- * What server and req point to must live until the call is closed.
+ * Everything that server and req point to must live until the call is closed.
  */
 struct inside_call;
 struct inside_call *inside_open(const struct inside_server *server,
 				const struct http_request *req);
-/* 1: no more for now; 0: the end, *ret is filled; -1: failed. */
+/* Run the handler. 1: no more data for now; 0: the end, *ret is filled; -1: failed. */
 MUST_CHECK int inside_step(struct inside_call *call, struct http_response *ret,
 			   struct error *err);
 void inside_close(struct inside_call *call);

@@ -1,4 +1,4 @@
-/* Makes and verifies JSON Web Tokens: jwt.h. */
+/* jwt.c - makes and verifies JSON Web Tokens (net/jwt.h). */
 #include "net/jwt.h"
 
 #include <string.h>
@@ -28,7 +28,7 @@ void jwt_make(struct buf *out, const char *key, const cJSON *claims)
 	base64url_encode(out, mac, sizeof(mac));
 }
 
-/* Sign the first len bytes of a token, which "." and the signature follow. */
+/* Verify the signature, which follows the first len bytes of a token and ".". */
 static bool is_signed(const char *key, const char *token, size_t len)
 {
 	cleanup_buf struct buf have = { .max = SIGN_SHA256_SIZE };
@@ -40,7 +40,7 @@ static bool is_signed(const char *key, const char *token, size_t len)
 	       have.len == sizeof(want) && sign_equal(have.data, want);
 }
 
-/* The JSON object of a part, len bytes of base64url; NULL: it is none. */
+/* Decode a part, len bytes of base64url, to its JSON object; NULL: invalid. */
 static cJSON *read_part(const char *part, size_t len)
 {
 	cleanup_buf struct buf text = { .max = MAX_TOKEN };
@@ -55,7 +55,7 @@ static cJSON *read_part(const char *part, size_t len)
 	return NULL;
 }
 
-/* Three parts; the two dots. */
+/* Find the two dots between the three parts. */
 static bool find_parts(const char *token, const char **ret_middle, const char **ret_last)
 {
 	*ret_middle = strchr(token, '.');

@@ -17,8 +17,8 @@ void jwt_make(struct buf *out, const char *key, const cJSON *claims);
 cJSON *jwt_read(const char *key, const char *token);
 
 /*
- * What a token claims that anybody may have made; NULL: it has not the form of a signed
- * token ("none" is no signature). For refusing it, never for accepting it.
+ * The unverified claims of a token, owned by the caller; NULL: the token has not the form
+ * of a signed one ("none" is no signature). Use them to refuse a token, never to accept.
  */
 cJSON *jwt_unverified(const char *token);
 

@@ -1,4 +1,4 @@
-/* Generates keys for SSH and CURVE, and random bytes; see keypair.h. */
+/* keypair.c - generates keys for SSH and CURVE, and random bytes (net/keypair.h). */
 #include "net/keypair.h"
 
 #include <errno.h>
@@ -22,7 +22,7 @@ enum {
 	CURVE_KEY_SIZE = 32,
 };
 
-/* RFC 5656, 6.1 and 10.1. */
+/* The curves of RFC 5656, 6.1 and 10.1. */
 static const struct ssh_curve {
 	mbedtls_ecp_group_id id;
 	const char *type, *name;
@@ -49,7 +49,7 @@ int random_bytes(void *data, size_t len, struct error *err)
 	return 0;
 }
 
-/* RFC 4251, 5: a string is its length and its bytes. */
+/* Append a string: its length and its bytes (RFC 4251, 5). */
 static void add_string(struct buf *b, const void *data, size_t len)
 {
 	const unsigned char size[] = { (unsigned char)(len >> 24),
@@ -60,7 +60,7 @@ static void add_string(struct buf *b, const void *data, size_t len)
 	buf_add(b, data, len);
 }
 
-/* RFC 4253, 6.6: the key's type, then what makes it. */
+/* A line of authorized_keys: the key's type and its blob (RFC 4253, 6.6). */
 static const char *authorized_key(struct arena *arena, const char *type,
 				  const struct buf *blob)
 {
@@ -70,7 +70,7 @@ static const char *authorized_key(struct arena *arena, const char *type,
 	return arena_printf(arena, "%s %s\n", type, (const char *)text.data);
 }
 
-/* RFC 5656, 3.1. *ret_type: NULL for a curve that SSH does not have. */
+/* The blob of an ECDSA key (RFC 5656, 3.1). *ret_type NULL: no curve of SSH. */
 static int ecdsa_blob(struct buf *blob, const mbedtls_ecp_keypair *key,
 		      const char **ret_type, struct error *err)
 {
@@ -96,7 +96,7 @@ static int ecdsa_blob(struct buf *blob, const mbedtls_ecp_keypair *key,
 	return 0;
 }
 
-/* RFC 4251, 5: an mpint begins with a bit that is 0. */
+/* Append an mpint, whose first bit is 0 (RFC 4251, 5). */
 static void add_number(struct buf *blob, const unsigned char *number, size_t len)
 {
 	cleanup_buf struct buf b = { .max = RSA_MAX + 1 };
@@ -119,7 +119,7 @@ static int export_number(struct buf *blob, const mbedtls_mpi *number)
 	return rc;
 }
 
-/* RFC 4253, 6.6. */
+/* The blob of an RSA key (RFC 4253, 6.6). */
 static int rsa_blob(struct buf *blob, const mbedtls_rsa_context *key, struct error *err)
 {
 	mbedtls_mpi n, e;
@@ -209,7 +209,7 @@ int keypair_ssh(struct arena *arena, const char **ret_private_pem,
 	return rc;
 }
 
-/* ZMQ RFC 32: four bytes, most significant first, are five digits of base 85. */
+/* Encode four bytes, most significant first, as five digits of base 85 (ZMQ RFC 32). */
 static void z85(char text[41], const unsigned char data[CURVE_KEY_SIZE])
 {
 	static const char digits[] = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNO"

@@ -1,4 +1,4 @@
-/* meeting.c - connect nodes with rank 0, and exchange lines (net/meeting.h). */
+/* meeting.c - connects nodes with rank 0, exchanges JSON lines (net/meeting.h). */
 #include "net/meeting.h"
 
 #include <errno.h>
@@ -39,7 +39,7 @@ static int check_state(enum psk_state state, struct error *err)
 	return state == PSK_FAILED ? -1 : 0;
 }
 
-/* Waits where the state says so: then the call must be made again. */
+/* Wait for the descriptor if the state demands it; *ret_again: repeat the call. */
 static int settle(const struct meeting_link *l, enum psk_state state, int64_t deadline,
 		  bool *ret_again, struct error *err)
 {
@@ -129,7 +129,9 @@ static int link_read(struct meeting_link *l, cJSON **ret, int64_t deadline,
 	}
 }
 
-/* ---- rank 0: whoever connects; nobody waits for a guest that says nothing -------------- */
+/*
+ * ---- rank 0: accepts guests, without waiting for a silent one -------------------------
+ */
 
 struct guest {
 	struct meeting_link link;
@@ -142,11 +144,11 @@ struct guest {
 struct gate {
 	struct meeting *m;
 	cJSON **hellos;                  /* [m->n] */
-	struct guest guests[GUESTS_MAX]; /* the one that has waited longest first */
+	struct guest guests[GUESTS_MAX]; /* in order of arrival */
 	size_t n;
 };
 
-/* The link is not closed. */
+/* Remove a guest, without closing its link. */
 static void gate_remove(struct gate *g, size_t i)
 {
 	g->n--;
@@ -163,7 +165,7 @@ static void refuse(struct gate *g, size_t i, const char *why)
 	gate_remove(g, i);
 }
 
-/* Goes on until the first message is in *ret; NULL: wait for guest->events. */
+/* Receive the first message of a guest. *ret NULL: wait for guest->events. */
 static int hear_guest(struct guest *guest, cJSON **ret, struct error *err)
 {
 	struct meeting_link *l = &guest->link;
@@ -195,7 +197,7 @@ static int check_rank(const struct gate *g, const cJSON *hello, uint32_t *ret,
 	return 0;
 }
 
-/* A guest has sent something, or has just arrived. */
+/* Handle a guest that has sent bytes, or has just connected. */
 static void attend(struct gate *g, size_t i)
 {
 	struct error err = { 0 };
@@ -240,13 +242,13 @@ static bool complete(const struct gate *g)
 	return true;
 }
 
-/* Must the next one wait? All places are taken, and nobody has had one for long. */
+/* True: do not accept now: all slots are in use, and none for longer than PLACE_MS. */
 static bool is_full(const struct gate *g, int64_t now)
 {
 	return g->n == GUESTS_MAX && now - g->guests[0].since < PLACE_MS;
 }
 
-/* Waits for the listener and all guests, until the first one's time is over. */
+/* Wait for the listener and all guests, until the timeout of the oldest. */
 static int gate_wait(const struct gate *g, struct pollfd *p, int64_t now,
 		     struct error *err)
 {
@@ -277,7 +279,7 @@ static int gate_watch(struct gate *g, int listener, struct error *err)
 
 		if (gate_wait(g, p, now, err))
 			return -1;
-		/* From the last: those behind one that leaves move. */
+		/* Backwards, because removal moves the later guests. */
 		for (size_t i = g->n; i-- > 0;) {
 			if (now - g->guests[i].since >= HELLO_MS)
 				refuse(g, i, "timed out waiting for the peer");
@@ -304,7 +306,9 @@ static int gather(struct meeting *m, cJSON **ret, struct error *err)
 	return rc;
 }
 
-/* ---- the others ---------------------------------------------------------------------- */
+/*
+ * ---- other ranks ---------------------------------------------------------------------
+ */
 
 static int join(struct meeting *m, const cJSON *hello, struct error *err)
 {
@@ -321,7 +325,9 @@ static int join(struct meeting *m, const cJSON *hello, struct error *err)
 	return link_write(&m->links[0], hello, m->deadline, err);
 }
 
-/* ---- all ------------------------------------------------------------------------------ */
+/*
+ * ---- all ranks ------------------------------------------------------------------------
+ */
 
 int meeting_open(struct meeting *m, const cJSON *hello, cJSON **ret, struct error *err)
 {

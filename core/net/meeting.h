@@ -25,14 +25,15 @@ struct meeting {
 };
 
 /*
- * On rank 0: wait for all others; ret[rank] is each one's first message, NULL for those
- * that did not come by the deadline. Strangers delay nobody: a connection has 5 s for its
- * message, and of 256 that have sent none the oldest is refused for the next, after 1 s.
- * On others: connect and send `hello`. ERR_UNTRUSTED: rank 0 has another key.
+ * On rank 0: wait for all others; ret[rank] is the first message of each, the caller's;
+ * NULL for those that did not connect by the deadline. Strangers delay no rank: a
+ * connection has 5 s for its message, and of 256 that have sent none the oldest is
+ * refused for the next, after 1 s. On others: connect and send `hello`. ERR_UNTRUSTED:
+ * rank 0 has another key.
  */
 MUST_CHECK int meeting_open(struct meeting *m, const cJSON *hello, cJSON **ret,
 			    struct error *err);
-/* Send to, receive from a rank; other ranks than 0 always use rank 0. */
+/* Send to, receive from a rank; ranks other than 0 always use rank 0. */
 MUST_CHECK int meeting_send(struct meeting *m, uint32_t rank, const cJSON *doc,
 			    struct error *err);
 MUST_CHECK int meeting_receive(struct meeting *m, uint32_t rank, cJSON **ret,
@@ -40,8 +41,8 @@ MUST_CHECK int meeting_receive(struct meeting *m, uint32_t rank, cJSON **ret,
 void meeting_close(struct meeting *m); /* { 0 } is fine */
 
 /*
- * Take the first line off `in`, which has MEETING_LINE_MAX as its maximum: *ret is NULL
- * if no whole one has arrived.
+ * Remove the first line from `in`, whose maximum is MEETING_LINE_MAX, and parse it. *ret
+ * NULL: no complete line has arrived.
  */
 MUST_CHECK int meeting_line(struct buf *in, cJSON **ret, struct error *err);
 

@@ -1,4 +1,4 @@
-/* Parses URLs of proxies, and decides by the environment: proxy.h. */
+/* proxy.c - URLs of proxies, and the variables of the environment (net/proxy.h). */
 #include "net/proxy.h"
 
 #include <arpa/inet.h>
@@ -14,7 +14,7 @@ enum { MAX_PORT = 65535 };
 /* ---- URLs ----------------------------------------------------------------------- */
 
 static const struct {
-	const char *name, *curl; /* ours, and libcurl's with the same meaning */
+	const char *name, *curl; /* in settings, and in libcurl with the same meaning */
 	int port;
 } schemes[] = {
 	{ "http", "http", 80 },
@@ -33,7 +33,7 @@ static int find_scheme(const char *name)
 	return i;
 }
 
-/* "host", "host:port" and "[v6]:port"; *ret_port is "" for none. */
+/* Split "host", "host:port" or "[v6]:port"; *ret_port "": none. */
 static int split_port(struct arena *arena, const char *authority, const char **ret_host,
 		      const char **ret_port)
 {
@@ -60,7 +60,7 @@ static bool is_host(const char *host)
 	return *host && strcmp(host, "[]") != 0;
 }
 
-/* A user name and a password, as they may stand in a URL. */
+/* True for a valid "user:password" of a URL. */
 static bool is_userinfo(const char *s)
 {
 	for (const unsigned char *p = (const unsigned char *)s; *p; p++)
@@ -117,7 +117,7 @@ struct address {
 	unsigned char bytes[16];
 };
 
-/* A mapped address (::ffff:10.0.0.1) is IPv4, as in Go. */
+/* Parse an address; a mapped one (::ffff:10.0.0.1) is IPv4, as in Go. */
 static struct address address_of(const char *text)
 {
 	static const unsigned char mapped[12] = { [10] = 0xff, [11] = 0xff };
@@ -151,7 +151,7 @@ static bool is_loopback(const struct address *a)
 	return is_within(a, &v4, 8) || is_within(a, &v6, 128);
 }
 
-/* "10.0.0.0/8": is it one, and is the address in it? */
+/* True for a network, "10.0.0.0/8"; *ret_within: the address is in it. */
 static bool is_network(struct arena *arena, const char *entry, const struct address *a,
 		       bool *ret_within)
 {
@@ -168,7 +168,7 @@ static bool is_network(struct arena *arena, const char *entry, const struct addr
 	return true;
 }
 
-/* "b.c" is c.b.c, too; ".b.c" and "*.b.c" only that. */
+/* "b.c" matches b.c and its subdomains; ".b.c" and "*.b.c" only the subdomains. */
 static bool has_domain(const char *host, const char *domain)
 {
 	size_t len = strlen(host), tail;

@@ -1,5 +1,5 @@
 /*
- * proxy.h - through which proxy a server is reached, by the rules of Go's net/http and
+ * proxy.h - the proxy of a server, chosen by the rules of Go's net/http and
  * golang.org/x/net/http/httpproxy.
  *
  * A proxy that is set for a server (proxy-url of a kubeconfig) is always used. The
@@ -19,24 +19,26 @@ struct proxy {
 	const char *url;   /* for libcurl; may have a password. NULL: there is no proxy */
 	const char *shown; /* "host:port", for messages */
 	const char *setting; /* where it is set: "proxy-url", "HTTPS_PROXY" */
-	bool tls;            /* it is reached by TLS */
+	bool tls;            /* connect to the proxy by TLS */
 };
 
 /*
- * Schemes http, https, socks5 and socks5h, which both resolve names at the proxy. Without
- * a port: 80, 443 or 1080. ERR_INVALID; the message has no part of the URL but its scheme.
+ * Parse a proxy's URL. Schemes: http, https, socks5 and socks5h; the last two resolve
+ * names at the proxy. Default ports: 80, 443, 1080. ERR_INVALID; of the URL, the message
+ * has only the scheme.
  */
 MUST_CHECK int proxy_parse(struct proxy *ret, struct arena *arena, const char *url,
 			   struct error *err);
 
 struct proxy_target {
 	const char *scheme, *host, *port; /* of the server's URL */
-	bool all; /* ALL_PROXY counts, too: for curl and Python it does, not for Go */
+	bool all; /* use ALL_PROXY, as curl and Python do, but Go does not */
 };
 
 /*
- * By the variables of the environment. ERR_INVALID (a URL; HTTP_PROXY in a CGI program,
- * where a client can set it); the message names the variable.
+ * Choose the proxy by the variables of the environment; ret->url NULL: none. ERR_INVALID
+ * (a URL; HTTP_PROXY in a CGI program, where a client can set it); the message names the
+ * variable.
  */
 MUST_CHECK int proxy_of_environment(struct proxy *ret, struct arena *arena,
 				    const struct proxy_target *target, struct error *err);

@@ -42,7 +42,7 @@ static int pem_body(struct buf *out, const char *pem, struct error *err)
 	return buf_check(out, "the private key", err);
 }
 
-/* Check the key: a damaged one would give a key that only this end has. */
+/* Parse the private key: a corrupt one would derive a key that only this end has. */
 static int check_key(const struct buf *der, struct error *err)
 {
 	mbedtls_pk_context key;
@@ -90,7 +90,7 @@ int psk_key(unsigned char ret[PSK_KEY_SIZE], const char *pem, const char *info,
 	return rc;
 }
 
-/* ---- one end -------------------------------------------------------------------- */
+/* ---- settings of one end -------------------------------------------------------- */
 
 static void only_psk_dhe(mbedtls_ssl_config *conf)
 {

@@ -6,8 +6,8 @@
  * later does not decrypt recorded connections.
  *
  * A psk has the settings of one end; its connections must be freed before it. A psk_conn
- * works on a non-blocking descriptor owned by the caller and never blocks: it returns
- * which event to wait for. One thread at a time may use a psk.
+ * uses a non-blocking descriptor owned by the caller and never blocks: it returns the
+ * event to wait for. One thread at a time may use a psk.
  */
 #ifndef NET_PSK_H
 #define NET_PSK_H
@@ -29,7 +29,7 @@ enum psk_state {
 	PSK_WANT_READ,  /* call again when the descriptor is readable */
 	PSK_WANT_WRITE, /* call again, with the same arguments, when it is writable */
 	PSK_END,        /* the peer has closed the connection properly */
-	PSK_FAILED, /* err is filled: ERR_UNTRUSTED (another key, another protocol), ERR_IO */
+	PSK_FAILED,     /* err: ERR_UNTRUSTED (another key, another protocol), ERR_IO */
 };
 
 /*
@@ -57,7 +57,7 @@ enum psk_state psk_read(struct psk_conn *c, void *data, size_t max, size_t *ret_
 			struct error *err);
 enum psk_state psk_write(struct psk_conn *c, const void *data, size_t len, size_t *ret_n,
 			 struct error *err);
-/* Are there buffered bytes, which poll(2) does not report? */
+/* True: there are buffered bytes, which poll(2) does not report. */
 bool psk_pending(const struct psk_conn *c);
 
 #endif

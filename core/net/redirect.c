@@ -1,4 +1,4 @@
-/* Follows redirects, with one rule for every scheme; see redirect.h. */
+/* redirect.c - follows redirects, by one rule for all callers (net/redirect.h). */
 #include "net/redirect.h"
 
 #include <string.h>
@@ -29,7 +29,7 @@ static void url_release(CURLU **u)
 }
 #define cleanup_url __attribute__((cleanup(url_release)))
 
-/* Release *ret in any case. */
+/* Parse the origin. False: no http or https URL. *ret must be released in any case. */
 static bool origin_of(struct origin *ret, CURLU *u)
 {
 	return u && !curl_url_get(u, CURLUPART_SCHEME, &ret->scheme, 0) &&
@@ -38,7 +38,9 @@ static bool origin_of(struct origin *ret, CURLU *u)
 	       (!strcmp(ret->scheme, "http") || !strcmp(ret->scheme, "https"));
 }
 
-/* A server of http that redirects to https has given away what it was sent already. */
+/*
+ * An upgrade from http to https is the same server: the secrets were sent there already.
+ */
 static bool is_same_server(const struct origin *from, const struct origin *to)
 {
 	bool upgrade = !strcmp(from->scheme, "http") && !strcmp(to->scheme, "https");
@@ -48,7 +50,7 @@ static bool is_same_server(const struct origin *from, const struct origin *to)
 		(!strcmp(from->scheme, to->scheme) && !strcmp(from->port, to->port)));
 }
 
-/* An absolute URL, or one relative to the current one. */
+/* Set an absolute URL, or one relative to the current one. False: invalid. */
 static bool go_to(CURLU *u, const char *url)
 {
 	return u && !curl_url_set(u, CURLUPART_URL, url, CURLU_DISALLOW_USER);

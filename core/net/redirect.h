@@ -1,5 +1,5 @@
 /*
- * redirect.h - the only rule for redirects: which are followed, and with which headers.
+ * redirect.h - the only rule for redirects: when to follow, and with which headers.
  *
  * URLs are parsed by libcurl, which also sends the request, so the compared origin is the
  * real target.
@@ -18,19 +18,19 @@ struct redirect {
 	const char *stay;    /* if set: leaving the server is an error with this advice */
 	bool secure_only;    /* going from https to http is an error */
 	/*
-	 * It left the server: send no credentials from now on, not even back at the first
-	 * one, because the server in between chose what is requested there.
+	 * A redirect has left the server: send no credentials from now on, not even back
+	 * at the first one, because the server in between chose what is requested there.
 	 */
 	bool cross_origin;
-	bool downgraded; /* it went from https to http: anyone may have changed the answer */
+	bool downgraded; /* from https to http: anyone may have changed the answer */
 	int hops;
 };
 
 /*
- * If the answer is a redirect (301, 302, 303, 307, 308 with Location), go on to r->url;
- * else *ret_again is false. On an error *r is unchanged. ERR_FORMAT: not a URL
- * of http or https, or with a user in it; ERR_LIMIT: more than ten redirects; ERR_DENIED:
- * refused by `stay` or secure_only.
+ * If the answer is a redirect (301, 302, 303, 307, 308 with Location), *ret_again is true
+ * and r->url the next request's; else it is false. On an error *r is unchanged.
+ * ERR_FORMAT: not a URL of http or https, or with a user in it; ERR_LIMIT: more than ten
+ * redirects; ERR_DENIED: refused by `stay` or secure_only.
  */
 MUST_CHECK int redirect_follow(struct redirect *r, const struct http_response *answer,
 			       bool *ret_again, struct error *err);
@@ -48,8 +48,9 @@ MUST_CHECK int redirect_retry(struct redirect *r, struct http_retrier *retrier,
 			      struct http_response *ret, struct error *err);
 
 /*
- * May `to` get what was meant for `from`: has it the same scheme, host and port, or https
- * of the same host instead of http? What is no URL of http or https has no server.
+ * True: `to` may get credentials meant for `from`, because it has the same scheme, host
+ * and port, or https of the same host instead of http. False if one is no URL of http or
+ * https.
  */
 bool http_same_server(const char *from, const char *to);
 

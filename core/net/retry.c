@@ -1,4 +1,4 @@
-/* Decides which failures to retry, and when; see retry.h. */
+/* retry.c - failures that are retried, and the pauses (net/retry.h). */
 #include "net/retry.h"
 
 #include "net/keypair.h"

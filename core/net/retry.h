@@ -1,5 +1,5 @@
 /*
- * retry.h - which failures to retry, and when.
+ * retry.h - failures of HTTP calls that are retried, and the pauses between tries.
  */
 #ifndef NET_RETRY_H
 #define NET_RETRY_H
@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 
-/* Without progress: pauses of 0.5, 1, 2, 4, 8 and 16 s. */
+/* RETRY_TRIES retries: pauses of 0.5, 1, 2, 4, 8 and 16 s. */
 enum {
 	RETRY_TRIES = 6,
 	RETRY_LONGEST_MS = 10 * 60 * 1000,
@@ -22,11 +22,11 @@ bool retry_error(const struct error *err); /* of http_do() */
 
 /*
  * Milliseconds to wait after the given try (0: the first), with 25 % jitter; at least
- * what the server asked for (< 0: nothing), at most ten minutes.
+ * retry_after_ms, the server's Retry-After (< 0: none), at most ten minutes.
  */
 int64_t retry_pause(int tried, int64_t retry_after_ms);
 
-/* The error for an HTTP status. Returns -1. */
+/* Fill err for an HTTP status. Returns -1. */
 int retry_fail(struct error *err, int status);
 
 #endif

@@ -1,4 +1,4 @@
-/* Signs with HMAC-SHA256 and RS256; see sign.h. */
+/* sign.c - signs with HMAC-SHA256 and RS256 (net/sign.h). */
 #include "net/sign.h"
 
 #include <mbedtls/constant_time.h>

@@ -9,7 +9,7 @@
 
 enum { SIGN_SHA256_SIZE = 32 };
 
-/* The SHA-256 of a few bytes; files go through digest.h. */
+/* The SHA-256 of a few bytes; for files use digest.h. */
 void sign_sha256(const void *data, size_t len, unsigned char ret[SIGN_SHA256_SIZE]);
 
 void sign_hmac(const void *key, size_t key_len, const void *data, size_t len,

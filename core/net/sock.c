@@ -1,4 +1,4 @@
-/* Reads and writes TCP sockets with deadlines; see sock.h. */
+/* sock.c - reads and writes TCP sockets with deadlines (net/sock.h). */
 #include "net/sock.h"
 
 #include <arpa/inet.h>
@@ -102,7 +102,7 @@ static int listen_at(const struct addrinfo *a)
 	return ret;
 }
 
-/* Listen on the first address that works, IPv6 first if `v6_first`. */
+/* Listen on the first address that can be bound, IPv6 first if `v6_first`. */
 static int listen_first(const struct addrinfo *list, bool v6_first)
 {
 	for (int pass = 0; pass < 2; pass++)
@@ -131,7 +131,7 @@ int sock_listen(int *ret, const char *host, int port, struct error *err)
 	if (rc)
 		return error_set(err, ERR_IO, "listen on %s:%d: %s", any ? "" : host,
 				 port, gai_strerror(rc));
-	/* An IPv6 socket accepts both; without IPv6 use IPv4. */
+	/* An IPv6 socket accepts IPv4, too; without IPv6 in the kernel use IPv4. */
 	fd = listen_first(list, any);
 	rc = errno;
 	freeaddrinfo(list);

@@ -1,4 +1,4 @@
-/* ssh.c - run a command over ssh by libssh2 (net/ssh.h). */
+/* ssh.c - runs a command over SSH with libssh2 (net/ssh.h). */
 #include "net/ssh.h"
 
 #include <poll.h>
@@ -19,8 +19,8 @@ enum {
 	WINDOW = 256 * 1024,
 	PACKET = 32 * 1024,
 	PIECE = 16 * 1024,
-	PIECES = 64,              /* rounds of a pump, which must return to its caller */
-	MEMORY_MAX = 1024 * 1024, /* of one piece of libssh2's */
+	PIECES = 64,              /* rounds of one ssh_pump(), which must return */
+	MEMORY_MAX = 1024 * 1024, /* of one allocation of libssh2 */
 	STATUS_UNKNOWN = -1,      /* vendor/patches/libssh2-exit-status.patch */
 };
 
@@ -42,11 +42,11 @@ struct ssh {
 	size_t sending; /* bytes of `input` passed to libssh2; 0: none */
 	enum ssh_call blocked;
 	bool input_ending, input_ended, ended;
-	bool more; /* read at once: libssh2 may have buffered data, which poll(2) does not report */
+	bool more;  /* libssh2 may have buffered data, which poll(2) does not report */
 	int signum; /* signal to send; 0: none */
 };
 
-/* RFC 4254, 6.10. */
+/* The signals of RFC 4254, 6.10. */
 static const struct {
 	const char *name;
 	int signum;
@@ -102,8 +102,8 @@ static int fail(const struct ssh *s, int rc, const char *what, struct error *err
 /* ---- opening -------------------------------------------------------------------- */
 
 /*
- * Zeroed, because libssh2 1.11.1 assumes a 0 after its copy of an ECDSA key. Also refuses
- * sizes beyond a packet, which a peer may claim.
+ * Allocate for libssh2. Zeroed, because libssh2 1.11.1 assumes a 0 after its copy of an
+ * ECDSA key. Refuses sizes beyond a packet, which a peer may claim.
  */
 static LIBSSH2_ALLOC_FUNC(allocate)
 {
@@ -346,7 +346,7 @@ static int settle(struct ssh *s, enum ssh_call call, int rc, struct error *err)
 	return 0;
 }
 
-/* An ended command takes no input. */
+/* True: the command has ended, and its input is discarded. */
 static bool is_input_closed(ssize_t rc)
 {
 	return rc == LIBSSH2_ERROR_CHANNEL_CLOSED || rc == LIBSSH2_ERROR_CHANNEL_EOF_SENT;
@@ -416,7 +416,7 @@ static int read_stream(struct ssh *s, int stream, ssh_output *output, void *ctx,
 	return 0;
 }
 
-/* All is read and the server has closed, so the exit status has arrived. */
+/* Set `ended` once all is read and the server has closed: the exit status has arrived. */
 static int look_for_end(struct ssh *s, struct error *err)
 {
 	int rc;
@@ -459,7 +459,7 @@ int ssh_pump(struct ssh *s, ssh_output *output, void *ctx, struct error *err)
 	}
 	/*
 	 * A read may also receive data of other streams: reading stderr may receive
-	 * stdout after its turn. Read again, because the server may wait for room in the
+	 * stdout after its turn. Read again, because the server may wait for a larger
 	 * window.
 	 */
 	s->more |= libssh2_poll_channel_read(s->channel, 1);

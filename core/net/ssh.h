@@ -1,7 +1,7 @@
 /*
  * ssh.h - run one command by an sshd (libssh2; RFC 4251 to 4254).
  *
- * A struct ssh works on a connected, non-blocking socket owned by the caller. Opening it
+ * A struct ssh uses a connected, non-blocking socket owned by the caller. Opening it
  * and starting the command block until a deadline of clock_ms(). After that nothing
  * blocks: input is queued, and ssh_pump() sends and receives what is possible.
  *

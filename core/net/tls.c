@@ -1,4 +1,4 @@
-/* Implements TLS servers with mbedTLS; see tls.h. */
+/* tls.c - TLS servers with mbedTLS (net/tls.h). */
 #include "net/tls.h"
 
 #include <poll.h>
@@ -25,7 +25,7 @@
 
 enum { MAX_PEM = 256 * 1024, MAX_CIPHERS = 32, MAX_ALPN = 8 };
 
-/* Connections keep the identity that they began with. */
+/* A certificate chain and its key; connections hold a reference to theirs. */
 struct identity {
 	atomic_int refs;
 	mbedtls_x509_crt chain;
@@ -36,7 +36,7 @@ struct tls_server {
 	mbedtls_ssl_config conf;
 	int ciphers[MAX_CIPHERS + 1];
 	char *alpn[MAX_ALPN + 1];
-	pthread_mutex_t lock; /* guards what follows */
+	pthread_mutex_t lock; /* guards the following members */
 	struct identity *identity;
 };
 
@@ -88,7 +88,7 @@ bool tls_knows_cipher(const char *name)
 	return false;
 }
 
-/* In the order of the table: like Go, ignore the configured order. */
+/* Enable suites in the order of the table: Go ignores the configured order, too. */
 static int set_ciphers(struct tls_server *s, const char *const *names, struct error *err)
 {
 	size_t n = 0;
@@ -157,7 +157,7 @@ static int set_alpn(struct tls_server *s, const char *const *names, struct error
 	return rc ? crypto_fail(err, ERR_INVALID, rc, "ALPN") : 0;
 }
 
-/* What the handshake has read of a client's certificate without knowing: crypto.h. */
+/* Refuse client certificates with extensions that crypto_parse_certificate() skipped. */
 static int refuse_unknown(void *unused, mbedtls_x509_crt *crt, int depth, uint32_t *flags)
 {
 	struct cert_extensions extensions;
@@ -316,7 +316,7 @@ static enum tls_turn turn_of(int rc, const char *what, struct error *err)
 	return fail(rc, what, err);
 }
 
-/* After a result: 0: call again; -1: give up. */
+/* Wait after a negative result of mbedTLS. 0: repeat the call; -1: failed. */
 static int wait_for(struct tls_conn *c, int rc, const char *what, int64_t deadline,
 		    struct error *err)
 {

@@ -23,7 +23,8 @@
 struct tls_server;
 struct tls_conn;
 
-enum tls_version { TLS_DEFAULT = 0, TLS_1_2, TLS_1_3 }; /* least; 1.0 and 1.1: 1.2 */
+/* The minimum version; TLS_1_2 also for settings of 1.0 and 1.1. */
+enum tls_version { TLS_DEFAULT = 0, TLS_1_2, TLS_1_3 };
 
 /* Everything is copied. */
 struct tls_conf {
@@ -36,17 +37,17 @@ struct tls_conf {
 	const char *const *alpn; /* NULL: "http/1.1" */
 };
 
-/* Is it a supported cipher suite, by its name in Go's crypto/tls? */
+/* True for a supported cipher suite, by its name in Go's crypto/tls. */
 bool tls_knows_cipher(const char *name);
 
 MUST_CHECK int tls_server_new(struct tls_server **ret, const struct tls_conf *conf,
 			      struct error *err);
 void tls_server_free(struct tls_server *s); /* after its last connection */
 
-/* PEM; from any thread. ERR_FORMAT when they do not parse or belong together. */
+/* Set the identity, from any thread. ERR_FORMAT: the PEM is invalid, or no pair. */
 MUST_CHECK int tls_server_identity(struct tls_server *s, const char *cert_pem,
 				   const char *key_pem, struct error *err);
-bool tls_server_ready(const struct tls_server *s); /* it has an identity */
+bool tls_server_ready(const struct tls_server *s); /* an identity is set */
 
 /*
  * CAs whose client certificates are accepted, as PEM. Immutable and thread-safe; must
@@ -70,7 +71,9 @@ MUST_CHECK int tls_read(struct tls_conn *c, void *data, size_t max, size_t *ret_
 MUST_CHECK int tls_write(struct tls_conn *c, const void *data, size_t len,
 			 int64_t deadline, struct error *err);
 
-/* The same without waiting. After TLS_WANTS_*, repeat the call with the same arguments. */
+/*
+ * The same without waiting. After TLS_WANTS_*, repeat the call with the same arguments.
+ */
 enum tls_turn { TLS_FAILED = -1, TLS_DONE, TLS_WANTS_READ, TLS_WANTS_WRITE };
 
 MUST_CHECK int tls_begin(struct tls_conn **ret, struct tls_server *s,

@@ -1,4 +1,4 @@
-/* Builds and checks chains of certificates: trust.h. */
+/* trust.c - builds and verifies chains of certificates (net/trust.h). */
 #include "net/trust.h"
 
 #include <arpa/inet.h>
@@ -24,7 +24,7 @@
 enum {
 	MAX_PATH = 16,
 	MAX_SIGNATURES = 100,
-	MAX_WORK = 8 * 1024 * 1024, /* bytes of constraints, once for each name */
+	MAX_WORK = 8 * 1024 * 1024, /* bytes of constraints, counted per name */
 	MIN_RSA_BITS = 1024,
 	MAX_EXPONENT_BITS = 31, /* as in Go; a large one costs seconds */
 	SHOWN_NAMES = 5,
@@ -141,7 +141,7 @@ static bool is_signed_by(const mbedtls_x509_crt *child, const mbedtls_x509_crt *
 				      mbedtls_md_get_size(info), sig->p, sig->len);
 }
 
-/* Go's CheckSignatureFrom(). */
+/* Verify a signature as Go's CheckSignatureFrom(). */
 static int check_signature(struct search *s, const mbedtls_x509_crt *child,
 			   const mbedtls_x509_crt *parent, const char *name)
 {
@@ -191,7 +191,7 @@ static bool is_in_domain(const mbedtls_x509_buf *name, const mbedtls_x509_buf *d
 	return name->len == len ? !below : p[name->len - len - 1] == '.';
 }
 
-/* Could a name that "*.c" stands for be within "b.c"? */
+/* True: the wildcard "*.c" matches names that are within "b.c". */
 static bool is_wildcard_above(const mbedtls_x509_buf *name,
 			      const mbedtls_x509_buf *domain)
 {
@@ -216,7 +216,9 @@ static bool is_in_network(const mbedtls_x509_buf *ip, const mbedtls_x509_buf *ne
 	return true;
 }
 
-/* Of one list of subtrees: is one of the name's type there, and does one match? */
+/*
+ * Search a list of subtrees. *ret_any: one has the name's type; *ret_match: one matches.
+ */
 static int match_subtrees(const mbedtls_x509_buf *name, bool excluded, unsigned char *p,
 			  const unsigned char *end, bool *ret_any, bool *ret_match)
 {
@@ -248,7 +250,7 @@ static int match_subtrees(const mbedtls_x509_buf *name, bool excluded, unsigned 
 	return 0;
 }
 
-/* Go checks these four, and knows no others. */
+/* True for the types of names that Go checks: email, DNS, URI and IP. */
 static bool is_checked(const mbedtls_x509_buf *name)
 {
 	return TYPE_OF(name) == 1 || TYPE_OF(name) == NAME_DNS || TYPE_OF(name) == 6 ||
@@ -279,7 +281,7 @@ static bool is_permitted(const mbedtls_x509_buf *name, const struct cert_extensi
 	return p == end;
 }
 
-/* All names below a CA are within its constraints. */
+/* Check that all names below a CA are within its constraints. */
 static int check_constraints(struct search *s, const struct cert_extensions *e,
 			     const char *name)
 {
@@ -325,11 +327,11 @@ static int check_extensions(struct search *s, const struct cert_extensions *e,
 		    e->unknown);
 }
 
-/* Go's isValid() of a CA above the path. */
+/* Check a CA above the path, as Go's isValid(). */
 static int check_ca(struct search *s, const mbedtls_x509_crt *ca, bool is_root,
 		    const char *name)
 {
-	int most = ca->MBEDTLS_PRIVATE(max_pathlen); /* one more than it says */
+	int most = ca->MBEDTLS_PRIVATE(max_pathlen); /* pathLenConstraint + 1; 0: none */
 	struct cert_extensions e;
 	char what[CERT_WHY + 8];
 
@@ -345,7 +347,7 @@ static int check_ca(struct search *s, const mbedtls_x509_crt *ca, bool is_root,
 	return 0;
 }
 
-/* Each certificate of the path is for servers, or says nothing of that. */
+/* Check that no certificate of the path has an extended key usage without serverAuth. */
 static int check_usage(struct search *s)
 {
 	static const char server[] = MBEDTLS_OID_SERVER_AUTH;
@@ -370,7 +372,7 @@ static bool is_on_path(const struct search *s, const mbedtls_x509_crt *crt)
 
 static bool climb(struct search *s);
 
-/* Does a path lead over this CA? */
+/* Try to extend the path by this CA. True: it leads to the pool. */
 static bool climb_over(struct search *s, const mbedtls_x509_crt *ca, bool is_root)
 {
 	const mbedtls_x509_crt *child = s->path[s->n - 1];
@@ -437,7 +439,7 @@ static int fail_name(struct search *s, const mbedtls_x509_crt *crt)
 		    names.len ? (char *)names.data : "");
 }
 
-/* An address is no DNS name, though mbedTLS would find it there. */
+/* True: host is no address, or an IP SAN has it. mbedTLS would accept a DNS name, too. */
 static bool has_address(const mbedtls_x509_crt *crt, const char *host)
 {
 	const mbedtls_x509_sequence *san = &crt->subject_alt_names;
@@ -527,7 +529,9 @@ int trust_verify(void *ctx, mbedtls_x509_crt *crt, int depth, uint32_t *flags)
 	c->unknown_ca = false;
 	if (c->trust && !is_accepted(c, crt, other_name))
 		*flags = MBEDTLS_X509_BADCERT_OTHER;
-	/* The handshake looks at the usages once more, by rules that Go does not have. */
+	/*
+	 * Without these bits the handshake skips its own checks of usages, unlike Go's.
+	 */
 	crt->MBEDTLS_PRIVATE(ext_types) &=
 		~(MBEDTLS_X509_EXT_KEY_USAGE | MBEDTLS_X509_EXT_EXTENDED_KEY_USAGE);
 	return 0;

@@ -1,4 +1,4 @@
-/* Parses, resolves and shows URIs; see uri.h. */
+/* uri.c - parses, resolves and prints URIs (net/uri.h). */
 #include "net/uri.h"
 
 #include <ctype.h>
@@ -26,13 +26,13 @@ static size_t scheme_length(const char *s)
 	return s[len] == ':' && is_scheme(s, len) ? len : 0;
 }
 
-/* URLs that are sent unencoded have no blanks; names of objects and files may. */
+/* True: blanks are allowed, in names of objects and files; http URLs are sent as is. */
 static bool has_blanks(const char *text)
 {
 	return strncasecmp(text, "http:", 5) && strncasecmp(text, "https:", 6);
 }
 
-/* Is what follows the host a file's or an object's name, with '?' and '#' in it? */
+/* True: the host is followed by the name of a file or object, which may have '?', '#'. */
 static bool has_name(const char *text)
 {
 	static const char *const schemes[] = { "file", "pvc", "hf", "s3",

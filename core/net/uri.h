@@ -23,7 +23,7 @@ struct uri {
 	const char *query, *fragment; /* without '?', '#'; NULL: none, or in the path */
 };
 
-/* "SCHEME://..." */
+/* Parse "SCHEME://...". ERR_INVALID; ERR_LIMIT: longer than URI_MAX. */
 MUST_CHECK int uri_parse(struct uri *ret, struct arena *arena, const char *text,
 			 struct error *err);
 
@@ -31,10 +31,10 @@ MUST_CHECK int uri_parse(struct uri *ret, struct arena *arena, const char *text,
 MUST_CHECK int uri_resolve(const char **ret, struct arena *arena, const char *base,
 			   const char *reference, struct error *err);
 
-/* scheme://host/path, without user, query and fragment; for messages. */
+/* scheme://host/path, without user, query and fragment, for messages. In the arena. */
 const char *uri_shown(struct arena *arena, const char *text);
 
-/* %41 becomes A. ERR_INVALID: %00, % without two digits. */
+/* Percent-decode: %41 becomes A. ERR_INVALID: %00, % without two digits. */
 MUST_CHECK int uri_decode(const char **ret, struct arena *arena, const char *text,
 			  struct error *err);
 

@@ -1,4 +1,4 @@
-/* Makes and checks certificates; see x509.h. */
+/* x509.c - makes and checks certificates (net/x509.h). */
 #include "net/x509.h"
 
 #include <arpa/inet.h>
@@ -24,7 +24,7 @@ enum {
 	CERT_PEM_SIZE = 4096,
 	KEY_PEM_SIZE = 4096,
 	SERIAL_SIZE = 16,
-	MAX_NAME_PART = 127, /* one byte of DER has its length */
+	MAX_NAME_PART = 127, /* its length fits into one byte of DER */
 	CN_SIZE = 64,        /* RFC 5280, ub-common-name */
 	DNS_NAME_SIZE = 253,
 	AN_HOUR = 3600,
@@ -187,7 +187,7 @@ static int set_name(mbedtls_x509write_cert *w, const char *name)
 	return mbedtls_x509write_crt_set_subject_alternative_name(w, &list);
 }
 
-/* AuthorityKeyIdentifier, RFC 5280, 4.2.1.1: copied from the CA's certificate. */
+/* Set AuthorityKeyIdentifier (RFC 5280, 4.2.1.1), copied from the CA's certificate. */
 static int set_issuer_key_id(mbedtls_x509write_cert *w, const mbedtls_x509_buf *id)
 {
 	unsigned char der[4 + MAX_NAME_PART - 4] = { 0x30, 0, 0x80, 0 };
@@ -246,7 +246,7 @@ static int fill_in(mbedtls_x509write_cert *w, const struct plan *p)
 	return rc ? rc : set_name(w, p->dns_name);
 }
 
-/* Both as PEM. */
+/* Write certificate and key as PEM. */
 static int write_pair(struct x509_pair *ret, const struct plan *p, struct error *err)
 {
 	unsigned char cert[CERT_PEM_SIZE], key[KEY_PEM_SIZE];
@@ -398,7 +398,7 @@ static int check_pair(const mbedtls_x509_crt *crt, const char *key_pem, const ch
 	return 0;
 }
 
-/* mbedTLS only checks the current time: ignore that; check_chain() checks `at`. */
+/* Ignore mbedTLS's check, against the current time; check_chain() checks `at`. */
 static int ignore_time(void *unused, mbedtls_x509_crt *crt, int depth, uint32_t *flags)
 {
 	*flags &= ~(uint32_t)(MBEDTLS_X509_BADCERT_EXPIRED | MBEDTLS_X509_BADCERT_FUTURE);
@@ -433,7 +433,7 @@ static int check_chain(mbedtls_x509_crt *crt, mbedtls_x509_crt *ca, const char *
 	return 0;
 }
 
-/* If there are several CAs, one valid at that time suffices. */
+/* Check that at least one CA of the PEM is valid at that time. */
 static int check_ca_time(const mbedtls_x509_crt *ca, int64_t at, struct error *err)
 {
 	const mbedtls_x509_crt *any;
@@ -474,7 +474,7 @@ int x509_check_ca(const struct x509_pair *p, int64_t at, struct error *err)
 	return p->key_pem ? check_pair(&crt, p->key_pem, "the CA", err) : 0;
 }
 
-/* The first certificate, without the rest of its chain. */
+/* Parse the first certificate, without the rest of its chain. */
 static int parse_leaf(mbedtls_x509_crt *ret, const char *pem, struct error *err)
 {
 	cleanup_buf struct buf der = { .max = CERT_MAX_DER };

@@ -44,16 +44,15 @@ MUST_CHECK int x509_check_server(const struct x509_pair *p, const char *ca_pem,
 MUST_CHECK int x509_check_ca(const struct x509_pair *p, int64_t at, struct error *err);
 
 /*
- * Check a client's certificate (the first of the PEM) and its key: Go's
+ * Check a client's certificate (the first of the PEM) and its key as Go's
  * tls.X509KeyPair(). Other blocks of the texts are skipped. ERR_FORMAT, ERR_UNSUPPORTED
- * (names the algorithm), ERR_INVALID (they do not belong together); *ret_of_key: the key
- * is what is wrong.
+ * (names the algorithm), ERR_INVALID (not a pair); *ret_of_key: the error is in the key.
  */
 MUST_CHECK int x509_check_client(const char *cert_pem, const char *key_pem,
 				 bool *ret_of_key, struct error *err);
 /*
  * Check that a PEM text has a certificate that can be used as a CA; others are skipped.
- * ERR_FORMAT: none; the message says why not the first.
+ * ERR_FORMAT: none; the message explains the first.
  */
 MUST_CHECK int x509_check_bundle(const char *pem, struct error *err);
 

@@ -1,5 +1,5 @@
 /*
- * cache_objects.h - the data cache that upstream's dataset initializer makes for
+ * cache_objects.h - the data cache that upstream's dataset initializer creates for
  * cache://SCHEMA/TABLE: a ServiceAccount and a LeaderWorkerSet "<TrainJob>-cache" and a
  * Service "<TrainJob>-cache-service", which the TrainJob controls. Pure.
  *

@@ -1,5 +1,5 @@
 /*
- * cache_start.h - make the data cache of a TrainJob in a cluster, and wait for it.
+ * cache_start.h - create the data cache of a TrainJob in a cluster, and wait for it.
  *
  * Objects that already belong to the TrainJob are reused, so that a restarted pod
  * succeeds like the first. Objects of an earlier TrainJob of the same name: wait for

@@ -66,7 +66,7 @@ static bool is_new(char *last, size_t size, const char *text)
 	return true;
 }
 
-/* A cause has many messages (images pulled, retries, counts): report one a minute. */
+/* A cause has many messages (retries, counts): report one of them in SAME_TROUBLE_MS. */
 static void tell_trouble(struct follow *f, const struct phase *phase)
 {
 	int64_t now = clock_ms();

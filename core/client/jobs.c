@@ -83,9 +83,7 @@ int job_get(struct kube *k, const char *ns, const char *name, cJSON **ret,
 		return -1;
 	if (!kube_get(k, &ref, ret, err))
 		return 0;
-	/*
-	 * The API server names a missing object, but not if the cluster has no TrainJobs.
-	 */
+	/* The API server names a missing object, but not a kind that is not served. */
 	if (err->kind == ERR_NOT_FOUND && strstr(err->msg, "\" not found"))
 		return not_found(k, ns, name, err);
 	return permission_explain(err);

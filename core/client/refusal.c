@@ -81,7 +81,7 @@ static const char *newer(const char *path)
 	return "";
 }
 
-/* strict decoding error: unknown field "spec.a", duplicate field "spec.b" */
+/* Parse: strict decoding error: unknown field "spec.a", duplicate field "spec.b" */
 static void read_strict(struct refusals *r, const char *message)
 {
 	static const struct {
@@ -120,7 +120,7 @@ static const char *untyped_words(struct arena *arena, const char *s, size_t len)
 	return got ? str_slice(arena, said, (size_t)(got - said)) : said;
 }
 
-/* ... Kind=A): .a[name="b"].c: why, or ... Kind=A): errors:\n  .a: why\n  .b: why */
+/* Parse: ...): .a[name="b"].c: why, or ...): errors:\n  .a: why\n  .b: why */
 static void read_untyped(struct refusals *r, const char *message, const cJSON *obj)
 {
 	const char *s = strstr(message, "): ");

@@ -14,7 +14,7 @@
 #define VOLCANO          "volcano"
 #define QUEUE_ANNOTATION "scheduling.volcano.sh/queue-name"
 
-/* For cleanPodPolicy All: long enough to read the status. */
+/* For cleanPodPolicy All: seconds to read the status; V1 retries greater exit codes. */
 enum { CLEANED_AFTER = 60, LAST_PERMANENT_CODE = 127 };
 
 const char *v1_pod_host(const struct v1_job *j, const char *rjob, int64_t index)

@@ -1,8 +1,8 @@
 /*
  * env.c - set the variables that V1's controllers set (convert/job.h).
  *
- * Variables that a runtime's policy sets are not here. Indexes and addresses are the new
- * ones. As in V1, they override the user's.
+ * Variables that a runtime's policy sets are omitted. Indexes and addresses are those of
+ * the new pods. As in V1, these variables override the user's.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -26,7 +26,7 @@ enum {
 	NO_MASTER = 1 << 3,
 	ELASTIC = 1 << 4,
 	SEVERAL = 1 << 5, /* more than one pod */
-	BLIND = 1 << 6,   /* a launcher without GPUs */
+	BLIND = 1 << 6,   /* a launcher from which GPUs are hidden */
 };
 
 static const struct {

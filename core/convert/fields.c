@@ -29,7 +29,7 @@ struct field {
 	const cJSON *container; /* the container of the field, or NULL */
 };
 
-/* Beyond the grades of convert.h: this row does not apply. */
+/* A judge's further result besides the grades of convert.h: this row does not apply. */
 enum { NOT_THIS_RULE = -1 };
 
 struct row {
@@ -38,7 +38,8 @@ struct row {
 	int grade;
 	const char *says; /* the note; NULL: none, the field remains */
 	int (*judge)(const struct field *f, const char **says); /* instead of both */
-	const char *shared; /* why it is lost with a shared runtime; NULL: as without */
+	const char *
+		shared; /* why it is lost with a shared runtime; NULL: graded as without */
 };
 
 static const char *text_of(const struct field *f)

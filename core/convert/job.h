@@ -34,9 +34,8 @@ struct v1_kind {
 	bool one_template;     /* all roles are ranks of one replicatedJob */
 	struct {
 		const char *name, *rjob;
-	} roles[MAX_ROLES + 1]; /* ends with name NULL */
-	void (*check)(
-		struct v1_job *j); /* may refuse the job; NULL: no rules of its own */
+	} roles[MAX_ROLES + 1];          /* ends with name NULL */
+	void (*check)(struct v1_job *j); /* may refuse the job; or NULL */
 	/* Sets V1's variables in a container of the role. */
 	void (*env)(struct v1_job *j, const struct role *role, cJSON *container);
 	void (*build)(struct v1_job *j); /* completes the runtime */
@@ -138,7 +137,7 @@ void v1_build_jax(struct v1_job *j);
 void v1_build_tensorflow(struct v1_job *j);
 void v1_build_paddle(struct v1_job *j);
 void v1_build_mpi(struct v1_job *j);
-/* The value of MPI_ANNOTATION, or NULL: upstream's ssh. */
+/* The value of MPI_ANNOTATION; NULL: ssh, as upstream's. */
 const char *mpi_transport_of(const struct v1_job *j);
 
 /* ---- fields.c ---- */
@@ -150,7 +149,7 @@ void grade_fields(struct v1_job *j);
 void check_shared(struct v1_job *j);
 /* Turn v1_build_job()'s result into a TrainJob of conf->shared. */
 void use_shared(struct v1_job *j);
-/* Does a TrainJob of a shared runtime carry this field of the template? */
+/* Can a TrainJob of a shared runtime set this field of the role's pod template? */
 bool shared_carries(const struct v1_job *j, const struct role *role, const char *pattern);
 
 #endif

@@ -140,7 +140,7 @@ static void inject_into_others(struct v1_job *j)
 			     target);
 }
 
-/* "gpu" means as many processes as the pod requests GPUs. */
+/* The processes of V1's nprocPerNode "gpu": the number of GPUs that the pod requests. */
 static int64_t gpus(struct v1_job *j)
 {
 	cJSON *pod = rjob_pod_spec(v1_find_rjob(j, NODE));
@@ -174,7 +174,7 @@ void v1_build_jax(struct v1_job *j)
 
 /* ---- TensorFlow, Paddle ---- */
 
-/* A failed worker does not end the others. */
+/* Limit failures per index, so that a failed worker does not end the others. */
 static void tolerate_failures(struct v1_job *j)
 {
 	cJSON *job = rjob_job_spec(v1_find_rjob(j, NODE)), *limit;

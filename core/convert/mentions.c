@@ -12,7 +12,7 @@ struct search {
 	struct convert_result *ret;
 	const struct convert_conf *conf;
 	const struct map *jobs;
-	const char *ns; /* of the document, or NULL */
+	const char *ns; /* the document's, or NULL */
 };
 
 static bool is_name(char c)
@@ -75,7 +75,7 @@ static void search_text(struct search *s, const char *path, const cJSON *value)
 	}
 }
 
-/* `selector: {training.kubeflow.org/job-name: JOB}` */
+/* Grade a selector of a job's pods, `training.kubeflow.org/job-name: JOB`. */
 static void search_label(struct search *s, const char *path, const cJSON *value)
 {
 	const cJSON *job = map_get(s->jobs, value->valuestring);

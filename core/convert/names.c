@@ -79,7 +79,7 @@ static const char *after_piece(const char *p)
 	}
 }
 
-/* The end of an index, which a word does not go on after; NULL: there is none. */
+/* The end of an index that no word character follows; NULL: none. */
 static const char *after_index(const char *text, bool *ret_is_number)
 {
 	const char *p = text, *next;
@@ -93,10 +93,10 @@ static const char *after_index(const char *text, bool *ret_is_number)
 
 /* ---- hosts ---- */
 
-/* A name at the text: its end (NULL: none), and what replaces it, or why it stays. */
+/* A name that begins a text: its end (NULL: no name), and its new name, or why none. */
 struct name {
 	const char *end, *now, *why;
-	enum grade grade; /* of one that stays */
+	enum grade grade; /* of a name that stays as it is */
 };
 
 static const char *subdomain_of(const struct v1_job *j)
@@ -104,7 +104,7 @@ static const char *subdomain_of(const struct v1_job *j)
 	return strchr(v1_pod_host(j, NODE, 0), '.') + 1;
 }
 
-/* MPI Operator's service as the domain of a pod's name: v1_pod_host() has the new one. */
+/* Skip MPI Operator's service as the domain of a pod: v1_pod_host() has the new one. */
 static const char *after_service(const struct v1_job *j, const char *text)
 {
 	const char *rest = *text == '.' ? str_after(text + 1, j->name) : NULL;
@@ -122,7 +122,7 @@ static const char *pods_of(const struct v1_job *j, const struct role *r)
 	return arena_printf(j->arena, "%s-%s-0-N.%s", j->name, r->rjob, subdomain_of(j));
 }
 
-/* "-N" follows the role's name. */
+/* The name of a pod; `text` is what follows the role's name and "-": an index. */
 static struct name pod_at(const struct v1_job *j, const struct role *r, const char *text)
 {
 	bool is_number;
@@ -155,7 +155,7 @@ static struct name pod_at(const struct v1_job *j, const struct role *r, const ch
 	return ret;
 }
 
-/* Nothing, or a domain, follows the role's name. */
+/* A role's name without an index; `text` follows it: a domain, or no name. */
 static struct name role_at(const struct v1_job *j, const struct role *r, const char *text)
 {
 	struct name ret = { .end = text, .grade = GRADE_APPROXIMATE };

@@ -17,7 +17,7 @@
 
 /* ---- the template of one role ---- */
 
-/* A resourceFieldRef may name the container. */
+/* Rename the container in all references, such as those of resourceFieldRef. */
 static void rename_container(cJSON *node, const char *from)
 {
 	cJSON *child;

@@ -1,8 +1,8 @@
 /*
  * shared.c - use an existing runtime instead of one for each job (convert/job.h).
  *
- * spec.trainer has what runs, runtimePatches what a patch may contain; the rest of the
- * pod templates is lost.
+ * spec.trainer gets image, command, variables and resources, runtimePatches the fields
+ * that a patch may contain; the rest of the pod templates is lost.
  */
 #include "api/meta.h"
 #include "base/str.h"
@@ -86,7 +86,7 @@ static bool is_reserved(const char *name)
 	       str_starts(name, "OMPI_MCA_plm_") || str_starts(name, "DMLC_");
 }
 
-/* Variables that the runtime's policy sets would be refused by its webhook. */
+/* Omits variables that the runtime's policy sets: the webhook would refuse them. */
 static void fill_trainer(struct v1_job *j, const cJSON *node)
 {
 	cJSON *trainer = json_obj(j->job, "spec", "trainer");

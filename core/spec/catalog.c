@@ -99,7 +99,8 @@ static const char **names(struct arena *arena, const struct input *in, const cJS
 }
 
 /*
- * A similar name of the other kind, unless `near` (or NULL), of this kind, is as similar.
+ * The nearest name of the other kind, or NULL if there is none or `near`, the nearest of
+ * this kind (or NULL), is as similar.
  */
 static const char *nearer(const char **others, const char *name, const char *near)
 {

@@ -126,7 +126,7 @@ const char *const *files_matching(struct arena *arena, const char *pattern)
 
 /* ---- URLs ---- */
 
-/* One attempt. The answer is that after all redirects. */
+/* Make one attempt; *ret is the response after all redirects. */
 static int get(struct http_client *http, const char *url, size_t max,
 	       struct http_response *ret, struct error *err)
 {

@@ -1,5 +1,6 @@
 /*
- * files.h - find and read what -f names, as kubectl does: a file, stdin, a directory, a URL.
+ * files.h - find and read files of -f, as kubectl does: a file, stdin, a directory, a
+ * URL.
  *
  * Follows k8s.io/cli-runtime pkg/resource.
  */
@@ -23,7 +24,7 @@ bool files_is_url(const char *path); /* http:// or https:// */
 MUST_CHECK int files_in(struct arena *arena, const char *dir, bool recursive,
 			const char ***ret, struct error *err);
 
-/* The paths that match a pattern of glob(3), ended by NULL; NULL: none. */
+/* The paths that match a pattern of glob(3), in the arena, ended by NULL; NULL: none. */
 const char *const *files_matching(struct arena *arena, const char *pattern);
 
 /*

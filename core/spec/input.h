@@ -17,7 +17,7 @@
 #include "base/yaml.h"
 #include "spec/reporter.h"
 
-/* Larger than any valid file. */
+/* The largest file, and all files together: larger than any valid ones. */
 #define INPUT_MAX     ((size_t)16 * 1024 * 1024)
 #define INPUT_ALL_MAX (4 * INPUT_MAX)
 enum { INPUT_ERRORS_MAX = 100 };
@@ -31,7 +31,7 @@ struct source {
 	struct buf text;
 	cJSON *docs;                 /* an array */
 	struct yaml_places *places;  /* made on first use */
-	size_t reported, unreported; /* errors in it */
+	size_t reported, unreported; /* errors of its documents */
 	struct source *next;
 };
 
@@ -64,13 +64,13 @@ MUST_CHECK int input_end(const struct input *in, struct error *err);
 /* Add a document that is in no file; the input owns it, and the returned doc. */
 struct doc *input_add(struct input *in, cJSON *take_obj);
 
-/* Is it of this kind ("TrainJob") in Trainer's API group? */
+/* Is the object of this kind ("TrainJob") in Trainer's API group? */
 bool doc_is(const struct doc *doc, const char *kind);
 bool doc_is_runtime(const struct doc *doc); /* of either kind */
 
 /*
- * Is it a runtime or a TrainJob? Adds an error if it is nearly one (a misspelled kind) or
- * has no kind.
+ * Is the object a runtime or a TrainJob? Adds an error if the kind is nearly one of them
+ * (misspelled) or missing.
  */
 bool doc_is_known(struct doc *doc, const struct schema *schema);
 
@@ -83,8 +83,8 @@ void doc_check(struct doc *doc, const struct schema *schema);
 void doc_add_errors(struct doc *doc, const struct field_errors *more);
 
 /*
- * Report its errors, each after `word`; returns their number. At most INPUT_ERRORS_MAX of
- * a file are reported; input_tell_rest() reports how many more.
+ * Report the document's errors, each after `word`; returns their number. At most
+ * INPUT_ERRORS_MAX of a file are reported; input_tell_rest() reports how many more.
  */
 size_t doc_tell(const struct doc *doc, const char *word, const struct reporter *to);
 void doc_tell_error(const struct doc *doc, const struct field_error *e, const char *word,

@@ -22,8 +22,8 @@
 #define DEFAULT_NAMESPACE "default"
 
 /*
- * The API server appends five random characters to metadata.generateName; a dry run
- * always the same, so that its output is reproducible.
+ * The API server appends five random characters to metadata.generateName. A dry run
+ * appends always the same ones, so that its output is reproducible.
  */
 static const char *generate_name(struct arena *arena, const char *base, bool unique)
 {
@@ -157,7 +157,9 @@ static void check_docs(struct job_set *set, const struct job_opts *opts,
 	}
 }
 
-/* Then check jobs against their runtimes; report all errors, return how many. */
+/*
+ * Check jobs against their runtimes; report the errors of all documents, return how many.
+ */
 static size_t check_jobs(struct job_set *set, const struct reporter *to)
 {
 	size_t bad = 0;
@@ -202,7 +204,7 @@ static int has_runtime(const struct job_set *set, const struct job_opts *opts,
 	return opts->has_runtime ? opts->has_runtime(opts->ctx, &which, err) : 0;
 }
 
-/* A name without a kind: prefer the TrainingRuntime of the job's namespace. */
+/* For a name without a kind, prefer the TrainingRuntime of the job's namespace. */
 static int settle_runtime(struct job_set *set, const struct job_opts *opts, cJSON *job,
 			  const struct reporter *to, struct error *err)
 {
@@ -313,7 +315,7 @@ static int no_job(const struct job_opts *opts, struct error *err)
 			 job_opts_files(&arena, opts));
 }
 
-/* An API server writes stringData into data. */
+/* Move stringData into data, as an API server does. */
 static void settle_secret(cJSON *secret)
 {
 	const cJSON *text;

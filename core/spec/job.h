@@ -16,7 +16,7 @@ struct job_opts {
 	const char *file;      /* the argument; NULL: none */
 	struct opt_strs files; /* of -f; read together with `file` */
 	const char *ns, *name, *generate_name;
-	const char *default_ns; /* without a file's or an option's; NULL: "default" */
+	const char *default_ns; /* if neither file nor option has one; NULL: "default" */
 	struct opt_strs runtime_files, labels, annotations;
 	const struct workspace *workspace; /* submitted with the jobs; or NULL */
 	bool suspend, recursive;
@@ -91,8 +91,8 @@ struct job_set {
 };
 
 /*
- * Read, check, resolve and build. Returns 0; 1 if the documents have errors, which have
- * all been reported; -1 with err.
+ * Read, check, resolve and build. 0; 1: the documents have errors, which have all been
+ * reported; -1 with err. Release in every case.
  */
 MUST_CHECK int job_set_load(struct job_set *ret, const struct job_opts *opts,
 			    enum job_names names, const struct reporter *to,
@@ -124,7 +124,7 @@ cJSON *job_config(const struct job_set *set, const struct job *job);
 /* The TrainJob that the options describe, owned by the caller (jobspec.c). */
 MUST_CHECK int job_from_opts(cJSON **ret, const struct job_opts *opts, struct error *err);
 
-/* Append a literal word to its command: "$(A)" is not expanded. */
+/* Append a literal word to the job's command: "$(A)" is not expanded. */
 void job_add_word(cJSON *job, const char *word);
 
 /* The first file, or NULL; all files, for messages. */
@@ -134,11 +134,11 @@ const char *job_opts_files(struct arena *arena, const struct job_opts *opts);
 /* The name of a given option that is only allowed without a file, or NULL. */
 const char *job_opts_flag(const struct job_opts *opts);
 
-/* Split an option's "KEY=VALUE", in the arena. */
+/* Split an option's "KEY=VALUE", in the arena; `option` is for the error. */
 MUST_CHECK int job_pair(struct arena *arena, const char *option, const char *text,
 			const char **ret_key, const char **ret_value, struct error *err);
 
-/* A ConfigMap or a Secret? */
+/* Is the document a ConfigMap or a Secret? */
 bool doc_is_config(const struct doc *doc);
 /* Warn of each document that is ignored: no TrainJob, runtime, ConfigMap or Secret. */
 void job_tell_left_out(const struct job_set *set, const struct reporter *to);

@@ -98,7 +98,7 @@ static int load(struct shipment *s, struct error *err)
 	return 0;
 }
 
-/* Named after the contents: equal directories are stored once. */
+/* Name the archive after its contents: equal directories are stored once. */
 static void address(struct shipment *s, const struct workspace_opts *o)
 {
 	size_t len = strlen(o->to);

@@ -3,7 +3,7 @@
  *
  * A command is one file in cmd/ with one constant struct in it, and one line
  * in cmd/cmds.c. help, completion and the man page check read that table.
- * cmd/ is the only place that prints to stdout.
+ * Only files of cmd/ print to stdout.
  */
 #ifndef CMD_CMD_H
 #define CMD_CMD_H
@@ -20,8 +20,8 @@ enum cmd_flags {
 	CMD_IN_POD = 1 << 1, /* for a container's command; help lists it apart */
 	CMD_HIDDEN = 1 << 2, /* run only by our own objects and programs; not listed */
 	/*
-	 * Parses its arguments itself (argv[0] is its name); --help works only as the
-	 * first.
+	 * Parses its arguments itself (argv[0] is its name); --help is only recognized as
+	 * the first.
 	 */
 	CMD_OWN_ARGS = 1 << 3,
 };

@@ -114,7 +114,7 @@ static cJSON *describe_all(const struct field *fields, size_t n)
 	return list;
 }
 
-/* ---- places of a batch's arrays in its buffer ------------------------------------ */
+/* ---- offsets of a batch's arrays in its buffer ----------------------------------- */
 
 struct filling {
 	uint8_t *buffer;

@@ -11,7 +11,7 @@
 
 #include "base/json.h"
 
-cJSON *gpu_expect_builtin(void);
+cJSON *gpu_expect_builtin(void); /* the caller's; NULL: the file is invalid */
 
 /*
  * The caller owns *ret. ERR_FORMAT: not JSON; ERR_INVALID: the message has the field and

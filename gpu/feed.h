@@ -28,7 +28,7 @@
  *
  * Time limits: `call_ms` for a call of CUDA's library, `source_ms` for the source's next
  * batch, `join_ms` for a rank without a consumer and for a connection that has not
- * joined. A joined consumer has none: a training step may take any time.
+ * joined. A joined consumer has no limit: training steps may be long.
  */
 #ifndef GPU_FEED_H
 #define GPU_FEED_H

@@ -11,8 +11,8 @@
 enum preflight_depth { PREFLIGHT_NORMAL, PREFLIGHT_QUICK, PREFLIGHT_FULL };
 
 /*
- * The nodes of the job, led by rank 0. open() connects: *ret of rank 0 has the first
- * message (`hello`) of each node, null for nodes that are late. tell() and hear() send to
+ * The nodes of the job, led by rank 0. open() connects: on rank 0, ret[i] is the first
+ * message (`hello`) of each other node i, NULL if it is late. tell() and hear() send to
  * and receive from `rank`; ranks other than 0 use them only with rank 0.
  */
 struct preflight_job {

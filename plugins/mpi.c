@@ -101,7 +101,7 @@ struct mpi_flavor {
 	const char *const *reserved; /* NULL: none */
 	const char *separator; /* format of a host file's line, with host and slots */
 	bool calls_back;       /* nodes connect to the launcher's short name */
-	bool in_tree; /* nodes start other nodes, also mpirun's own unless it is the first */
+	bool in_tree; /* nodes start other nodes, also mpirun's own if it is not first */
 };
 
 static const struct mpi_flavor flavors[] = {
@@ -454,7 +454,8 @@ static void add_hosts(const struct plan *p, const struct pod_set *ps, struct buf
 }
 
 /*
- * Nodes cannot start processes on the launcher, which runs neither sshd nor mpi-worker.
+ * Must the pods precede all others in the host file? Nodes cannot start processes on the
+ * launcher, which runs neither sshd nor mpi-worker.
  */
 static bool comes_first(const struct plan *p, const struct pod_set *ps)
 {

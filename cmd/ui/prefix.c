@@ -20,7 +20,7 @@ static int colour_of(const char *prefix)
 	return colours[rank % N_COLOURS];
 }
 
-/* printf() would need more time than all other work for a line. */
+/* Called for each line of output: printf() would take most of the time. */
 static void put_plain(const char *prefix, size_t len)
 {
 	putchar_unlocked('[');

@@ -22,6 +22,7 @@ struct viewer {
 	char status[512];   /* the status line; "" for none */
 };
 
+/* Initializes the viewer and gives stdout a large buffer. `name` must remain valid. */
 void viewer_begin(struct viewer *v, const char *name, bool quiet);
 
 /* Callbacks for the observers of local/run.h and client/follow.h; ctx is the viewer. */

@@ -15,7 +15,7 @@
 
 int64_t time_of(const char *text); /* of RFC 3339; -1: NULL or invalid */
 
-/* The condition of that type, if its status is `status` ("True"); NULL: it is not. */
+/* The condition of that type, if it has that status ("True"); else NULL. */
 const cJSON *condition_with(const cJSON *obj, const char *type, const char *status);
 const char *condition_message(const cJSON *condition); /* "" when absent */
 const char *condition_reason(const cJSON *condition);  /* "" when absent */

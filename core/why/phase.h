@@ -27,7 +27,7 @@ struct phase {
 	 * (node rank 0): waits for a node: ..."; or NULL.
 	 */
 	const char *trouble;
-	enum pod_cause cause; /* of `trouble`; valid only with it */
+	enum pod_cause cause; /* the cause of `trouble`; valid only with it */
 };
 
 /*

@@ -64,7 +64,7 @@ int64_t why_pods_with(const struct view *v, enum pod_cause cause, struct failure
 
 			if (fact->cause != cause || (fact->container && !fact->waits))
 				continue;
-			/* ErrImagePull has the registry's error; a back-off does not. */
+			/* ErrImagePull has the registry's error, a back-off has not. */
 			if (!n || str_eq(ret->fact.reason, "ImagePullBackOff"))
 				*ret = (struct failure){ pod, *fact };
 			n++;

@@ -26,7 +26,7 @@ static void note(struct helper *h, const char *library, const char *call)
 	__atomic_add_fetch(&h->shared->calls, 1, __ATOMIC_RELEASE);
 }
 
-/* ---- where to look -------------------------------------------------------------------- */
+/* ---- find a library ------------------------------------------------------------------ */
 
 /* Open the first file that matches the pattern. *why: its dlerror(), if it failed. */
 static void *open_matching(const char *pattern, const char **why)

@@ -63,9 +63,7 @@ struct authenticator {
 	int n_queue;
 };
 
-/*
- * ---- entries and peers, under the lock ----------------------------------------------
- */
+/* ---- entries and peers, under the lock ----------------------------------------- */
 
 static void forget_request(struct entry *e)
 {
@@ -126,9 +124,7 @@ static struct peer *peer_of(struct authenticator *a, const char *name)
 	return p;
 }
 
-/*
- * ---- the queue, under the lock ------------------------------------------------------
- */
+/* ---- the queue, under the lock ------------------------------------------------- */
 
 static enum rank rank_of(const struct entry *e, const struct peer *p)
 {
@@ -178,9 +174,7 @@ static void give_up(struct authenticator *a, int at)
 	pthread_cond_broadcast(&a->decided);
 }
 
-/*
- * Index of the request with the lowest rank; of equals, the latest of the busiest peer.
- */
+/* The index of the lowest rank; of equals, the latest of the peer with the most. */
 static int last_in_queue(const struct authenticator *a)
 {
 	const struct peer *worst = NULL;
@@ -266,9 +260,7 @@ static int next_in_queue(struct authenticator *a)
 	return ret;
 }
 
-/*
- * ---- reviews ------------------------------------------------------------------------
- */
+/* ---- reviews ------------------------------------------------------------------- */
 
 static void move(struct authenticator *a, struct entry *e)
 {
@@ -362,9 +354,7 @@ static void *run(void *ctx)
 	return NULL;
 }
 
-/*
- * ---- callers ------------------------------------------------------------------------
- */
+/* ---- callers ------------------------------------------------------------------- */
 
 static void key_of(const struct authenticator_request *r, char key[DIGEST_HEX_SIZE])
 {

@@ -1,6 +1,6 @@
 /*
- * authenticator.h - authentication of a server's callers by token review, with a cache of
- * verdicts (the token cache and webhook authenticator of k8s.io/apiserver).
+ * authenticator.h - authenticates a server's callers by token review, with a cache of
+ * verdicts (k8s.io/apiserver's webhook authenticator and token cache).
  *
  * A flood of invalid tokens delays no other caller. Verdicts are cached under the SHA-256
  * of subject and token, accepted and refused ones in separate caches, so that neither
@@ -22,8 +22,9 @@
 struct authenticator;
 
 struct authenticator_request {
-	const char *peer;    /* the caller's address; NULL: all callers are one peer */
-	const char *subject; /* the purpose of the token, passed to review(); or NULL */
+	const char *peer; /* the caller's address; NULL: all callers are one peer */
+	const char
+		*subject; /* the purpose of the token, part of the cache key; or NULL */
 	const char *token;
 };
 

@@ -289,9 +289,7 @@ static int deliver(struct event_recorder *r, const struct outgoing *l, char **re
 	const char *name = l->name ? l->name : new_name(&arena, l);
 	int rc = l->name ? patch(r, l, name, err) : create(r, l, name, err);
 
-	/*
-	 * The Event may have expired, or a create without a response may have succeeded.
-	 */
+	/* The Event has expired, or a create without a response has succeeded. */
 	if (rc && l->name && err->kind == ERR_NOT_FOUND)
 		rc = create(r, l, name, err);
 	else if (rc && !l->name && err->kind == ERR_EXISTS)

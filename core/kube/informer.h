@@ -1,6 +1,5 @@
 /*
- * informer.h - a local cache of the objects of one kind (client-go's Reflector and
- * Store).
+ * informer.h - a cache of the objects of one kind (client-go's Reflector and Store).
  *
  * A thread lists and watches. The store has each object as the API server last sent it,
  * updated in the server's order; a deleted object leaves the store, at the latest with
@@ -44,13 +43,9 @@ struct informer_conf {
 	 */
 	bool optional;
 	int64_t ask_ms; /* 0: 30 s */
-	/*
-	 * The kind became served or unserved; when unserved, before the deletes. Or NULL.
-	 */
+	/* Called when the kind is served or no longer served, before deletes; or NULL. */
 	void (*on_served)(void *ctx, bool current);
-	/*
-	 * Called for each failed request, each object that json_parse() refuses; or NULL.
-	 */
+	/* Called for each failed request and each unreadable object; or NULL. */
 	void (*on_error)(void *ctx, const struct error *err);
 	/* Called for each complete list, each watch that the server accepted; or NULL. */
 	void (*on_answer)(void *ctx);

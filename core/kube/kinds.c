@@ -1,6 +1,4 @@
-/*
- * kinds.c - paths of kinds: of api/kinds.h, or by discovery, then cached (kube_impl.h).
- */
+/* kinds.c - paths of kinds: of api/kinds.h, or by discovery, then cached (kube.h). */
 #include <string.h>
 
 #include "api/meta.h"

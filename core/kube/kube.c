@@ -423,7 +423,7 @@ static int send_as(struct kube *k, struct attempt *attempt, struct http_response
 	}
 }
 
-/* May the call be resent after this error? */
+/* True: the call may be resent after this error. */
 static bool may_repeat(const struct attempt *attempt, const struct error *err)
 {
 	if (err->kind != ERR_IO || attempt->began)

@@ -40,10 +40,7 @@ struct kube_opts {
 };
 extern const struct metric kube_requests_total; /* labels code, host, method */
 
-/*
- * config is copied, and no request is sent. ERR_INVALID: no server; or
- * http_client_new()'s.
- */
+/* Copies config; sends no request. ERR_INVALID: no server; else http_client_new()'s. */
 MUST_CHECK int kube_new(struct kube **ret, const struct kube_config *config,
 			const struct kube_opts *opts, struct error *err);
 void kube_free(struct kube *k); /* no call may be in progress; NULL is fine */

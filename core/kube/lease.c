@@ -152,9 +152,7 @@ static int read_record(struct lease *l, struct error *err)
 	return 0;
 }
 
-/*
- * Acquire or renew. *ret_ours: this replica holds it. After a -1 the holder is unknown.
- */
+/* Acquire or renew. *ret_ours: this replica holds it. -1: the holder is unknown. */
 static int try_once(struct lease *l, bool *ret_ours, struct error *err)
 {
 	*ret_ours = false;
@@ -195,9 +193,7 @@ static bool in_time(const struct lease *l)
 	return l->leads && boot_ms() < l->renewed_ms + l->conf.renew_ms;
 }
 
-/*
- * Extend the lease from start_ms, when its write began. False: the deadline has passed.
- */
+/* Extend the lease from start_ms, when its write began. False: too late. */
 static bool renewed(struct lease *l, int64_t start_ms)
 {
 	bool held;
@@ -377,9 +373,7 @@ static void give_up(struct lease *l)
 	struct error err = { 0 };
 	int rc = -1;
 
-	/*
-	 * A conflict may come from an own write whose response was lost: read and retry.
-	 */
+	/* An own write without a response may cause a conflict: read and retry. */
 	for (int tries = 0; tries < 2 && rc && is_ours(l); tries++) {
 		rc = write_release(l, &err);
 		if (rc && (err.kind != ERR_CONFLICT || read_record(l, &err)))

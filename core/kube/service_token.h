@@ -1,9 +1,9 @@
 /*
  * service_token.h - the unverified claims of a ServiceAccount token.
  *
- * They may only be used to refuse a request, without a TokenReview, if the API server
- * cannot accept its token. Never accept a request because of them. The claims are those
- * of Kubernetes' pkg/serviceaccount, also of legacy tokens in Secrets, which have neither
+ * Unverified claims may only be used to refuse a request, without a TokenReview, if the
+ * API server cannot accept its token; never to accept one. The claims are those of
+ * Kubernetes' pkg/serviceaccount, also of legacy tokens in Secrets, which have neither
  * audience nor expiry.
  */
 #ifndef KUBE_SERVICE_TOKEN_H

@@ -153,9 +153,7 @@ int kube_stream_open(struct kube_stream **ret, struct kube_streams *s, const cha
 	return 0;
 }
 
-/*
- * ---- an API server in this process ----------------------------------------------------
- */
+/* ---- an API server in this process --------------------------------------------- */
 
 /* The next stream not yet stepped in this round; callbacks may have changed the list. */
 static struct kube_stream *next_inside(struct kube_streams *s)

@@ -1,6 +1,5 @@
 /*
- * workqueue.h - keys to reconcile (client-go's util/workqueue, rate limiting and
- * delaying).
+ * workqueue.h - a rate-limited, delaying queue of keys (client-go's util/workqueue).
  *
  * A key is queued at most once, and never processed by two workers at once: a key added
  * while a worker has it is queued when that worker calls workqueue_done(). Of several
@@ -48,9 +47,7 @@ void workqueue_forget(struct workqueue *q, const char *key);
 const char *workqueue_get(struct workqueue *q);
 void workqueue_done(struct workqueue *q, const char *key);
 
-/*
- * Refuse further adds, drop delayed keys; queued ones are still returned. Wakes workers.
- */
+/* Refuse further adds and drop delayed keys; queued ones are still returned. */
 void workqueue_shut_down(struct workqueue *q);
 /* The number of keys ready to get, without WORKQUEUE_LATER. */
 size_t workqueue_length(struct workqueue *q);

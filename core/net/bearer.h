@@ -15,9 +15,7 @@
  */
 const char *bearer_token(struct arena *arena, const char *authorization);
 
-/*
- * True: the value has this token. The time of the comparison reveals at most the length.
- */
+/* True: the value has this token. The time reveals at most the length. */
 bool bearer_is(const char *authorization, const char *token);
 
 #endif

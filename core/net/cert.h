@@ -25,7 +25,7 @@ bool cert_next_pem(const char **pem, struct buf *ret_der);
 /* The numbers of certificates read and skipped. */
 struct cert_count {
 	size_t used, skipped;
-	char why[CERT_WHY]; /* of the first skipped: "certificate 2: its key is Ed25519" */
+	char why[CERT_WHY]; /* of the first skipped: "certificate 2: ..." */
 };
 
 /*
@@ -41,9 +41,7 @@ void cert_explain(char ret_why[CERT_WHY], const struct buf *der, int rc);
 /* Extensions that mbedTLS does not parse. */
 enum { CERT_OID = 80 };
 struct cert_extensions {
-	/*
-	 * The OID of the first critical extension that Go does not handle either, or "".
-	 */
+	/* The first critical extension that Go does not handle either, or "". */
 	char unknown[CERT_OID];
 	const unsigned char *constraints; /* the value of nameConstraints; NULL: none */
 	size_t constraints_len;

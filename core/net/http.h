@@ -62,9 +62,7 @@ void http_client_free(struct http_client *client); /* no call may be in progress
 struct http_request {
 	const char *method; /* "GET" */
 	const char *url;
-	/*
-	 * "Name: value"; ends with NULL. With a line break in one: ERR_INVALID, unsent.
-	 */
+	/* "Name: value"; ends with NULL. A line break in one: ERR_INVALID, unsent. */
 	const char *const *headers;
 	const void *body;
 	size_t body_len;
@@ -107,7 +105,7 @@ struct http_response {
 	int status;
 	struct buf body;        /* its data ends with 0 */
 	int64_t retry_after_ms; /* Retry-After, else of 429 RateLimit; -1: none */
-	char **warnings; /* texts of Warning headers (code 299); ends with NULL; or NULL */
+	char **warnings;    /* texts of Warning headers (code 299), NULL-ended; or NULL */
 	char *content_type; /* without parameters; or NULL */
 	char *location;     /* Location, as it was sent; or NULL */
 };
@@ -127,6 +125,6 @@ bool http_is_etag(const char *s);
 
 /* Percent-encode for a path segment or a query value (RFC 3986, 2.3). */
 void http_escape(struct buf *out, const char *s);
-void http_escape_path(struct buf *out, const char *path); /* without '/' */
+void http_escape_path(struct buf *out, const char *path); /* leaves '/' as it is */
 
 #endif

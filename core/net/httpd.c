@@ -555,9 +555,7 @@ static void reap(struct httpd *d)
 	}
 }
 
-/*
- * The order of closing: first of the peer with the most, so that none can have them all.
- */
+/* Close connections of the peer with the most first, so that none can have all. */
 static bool goes_before(const struct conn *c, const struct conn *other)
 {
 	if (!other || c->of_peer != other->of_peer)
@@ -658,9 +656,7 @@ static void *accept_main(void *ctx)
 	return NULL;
 }
 
-/*
- * ---- start and stop ------------------------------------------------------------------
- */
+/* ---- start and stop ------------------------------------------------------------ */
 
 static void set_defaults(struct httpd_conf *conf)
 {

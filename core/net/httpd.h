@@ -86,9 +86,7 @@ struct httpd_conf {
 	 * bodies together may be 4 * max_body + 16 MiB; beyond that: 503.
 	 */
 	size_t max_body;
-	/*
-	 * 0: 128 and 64. At a limit, a new connection closes an idle one, or is refused.
-	 */
+	/* 0: 128, 64. At a limit, a new connection closes an idle one or is refused. */
 	int max_connections, max_per_peer;
 	int64_t request_ms; /* for a request to arrive, from its first byte; 0: 10 s */
 	int64_t idle_ms;    /* between requests; 0: 120 s. A handshake: 10 s at most */

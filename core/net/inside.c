@@ -25,9 +25,7 @@ struct visit {
 	bool paused; /* the handler had no more data for now */
 };
 
-/*
- * ---- the answer ----------------------------------------------------------------------
- */
+/* ---- the answer ---------------------------------------------------------------- */
 
 static bool cancelled(struct visit *v)
 {
@@ -105,9 +103,7 @@ static void take_body(struct visit *v, struct httpd_response *resp)
 	}
 }
 
-/*
- * ---- the request ---------------------------------------------------------------------
- */
+/* ---- the request --------------------------------------------------------------- */
 
 static const struct httpd_header *headers_of(struct arena *arena,
 					     const char *const *lines)

@@ -129,9 +129,7 @@ static int link_read(struct meeting_link *l, cJSON **ret, int64_t deadline,
 	}
 }
 
-/*
- * ---- rank 0: accepts guests, without waiting for a silent one -------------------------
- */
+/* ---- rank 0: accepts guests, without waiting for a silent one ------------------ */
 
 struct guest {
 	struct meeting_link link;
@@ -306,9 +304,7 @@ static int gather(struct meeting *m, cJSON **ret, struct error *err)
 	return rc;
 }
 
-/*
- * ---- other ranks ---------------------------------------------------------------------
- */
+/* ---- other ranks --------------------------------------------------------------- */
 
 static int join(struct meeting *m, const cJSON *hello, struct error *err)
 {
@@ -325,9 +321,7 @@ static int join(struct meeting *m, const cJSON *hello, struct error *err)
 	return link_write(&m->links[0], hello, m->deadline, err);
 }
 
-/*
- * ---- all ranks ------------------------------------------------------------------------
- */
+/* ---- all ranks ----------------------------------------------------------------- */
 
 int meeting_open(struct meeting *m, const cJSON *hello, cJSON **ret, struct error *err)
 {

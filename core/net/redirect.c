@@ -38,9 +38,7 @@ static bool origin_of(struct origin *ret, CURLU *u)
 	       (!strcmp(ret->scheme, "http") || !strcmp(ret->scheme, "https"));
 }
 
-/*
- * An upgrade from http to https is the same server: the secrets were sent there already.
- */
+/* An upgrade to https is the same server: the secrets were already sent there. */
 static bool is_same_server(const struct origin *from, const struct origin *to)
 {
 	bool upgrade = !strcmp(from->scheme, "http") && !strcmp(to->scheme, "https");

@@ -22,9 +22,7 @@ MUST_CHECK int sock_read(int fd, void *data, size_t max, size_t *ret_n, int64_t 
 MUST_CHECK int sock_write(int fd, const void *data, size_t len, int64_t deadline,
 			  struct error *err);
 
-/*
- * *ret: a listening socket. host "" or NULL: all addresses, IPv6 and IPv4. port 0: any.
- */
+/* *ret: a listening socket. host "", NULL: all of IPv6 and IPv4. port 0: any. */
 MUST_CHECK int sock_listen(int *ret, const char *host, int port, struct error *err);
 int sock_port(int fd); /* the port to which it is bound */
 

@@ -216,9 +216,7 @@ static bool is_in_network(const mbedtls_x509_buf *ip, const mbedtls_x509_buf *ne
 	return true;
 }
 
-/*
- * Search a list of subtrees. *ret_any: one has the name's type; *ret_match: one matches.
- */
+/* Search subtrees. *ret_any: one has the name's type; *ret_match: one matches. */
 static int match_subtrees(const mbedtls_x509_buf *name, bool excluded, unsigned char *p,
 			  const unsigned char *end, bool *ret_any, bool *ret_match)
 {
@@ -529,9 +527,7 @@ int trust_verify(void *ctx, mbedtls_x509_crt *crt, int depth, uint32_t *flags)
 	c->unknown_ca = false;
 	if (c->trust && !is_accepted(c, crt, other_name))
 		*flags = MBEDTLS_X509_BADCERT_OTHER;
-	/*
-	 * Without these bits the handshake skips its own checks of usages, unlike Go's.
-	 */
+	/* Without these bits the handshake skips its own checks of usages. */
 	crt->MBEDTLS_PRIVATE(ext_types) &=
 		~(MBEDTLS_X509_EXT_KEY_USAGE | MBEDTLS_X509_EXT_EXTENDED_KEY_USAGE);
 	return 0;

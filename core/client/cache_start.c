@@ -142,9 +142,7 @@ static int look_at(void *ctx, cJSON *take_obj, struct error *err)
 	return 0;
 }
 
-/*
- * Why a pod of the set is not ready; "" if no pod has a cause, or pods cannot be listed.
- */
+/* Why a pod of the set is not ready; "": no pod has a cause, or no right to list pods. */
 static const char *why_pods(struct starting *s, const cJSON *lws)
 {
 	const struct kube_ref pods = { "v1", "Pod", s->conf->ns, NULL };

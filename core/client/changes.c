@@ -181,9 +181,7 @@ int changes_watch(struct changes *c, const struct kube_ref *ref,
 	return 0;
 }
 
-/*
- * Have all informers delivered their first list, and was CHANGE_SYNCED not returned yet?
- */
+/* Have all informers delivered their first list, with CHANGE_SYNCED still to return? */
 static bool now_synced(struct changes *c)
 {
 	if (c->synced || !c->n_watches)

@@ -2,7 +2,7 @@
  * changes.h - the events of several informers as one queue, for one reading thread.
  *
  *     changes_new(&c, k, NULL, NULL, err)
- *     changes_watch(c, &conf, err)            // for each kind
+ *     changes_watch(c, &ref, NULL, NULL, err)  // for each kind
  *     while ((rc = changes_next(c, ms, &change, err)) > 0)
  *             ...; change_release(&change);
  *

@@ -1,6 +1,4 @@
-/*
- * delivery.c - create a workspace's ConfigMap, resume its TrainJob (client/delivery.h).
- */
+/* delivery.c - create a workspace's ConfigMap, resume the job (client/delivery.h). */
 #include "client/delivery.h"
 
 #include "api/meta.h"

@@ -25,9 +25,7 @@ MUST_CHECK int workspace_check_served(const cJSON *answer, struct error *err);
 MUST_CHECK int workspace_ask(struct kube *k, const struct workspace_cargo *cargo,
 			     const cJSON *answer, struct error *err);
 
-/*
- * `stays`: leave the TrainJob suspended after the upload, as its user or a queue wants.
- */
+/* `stays`: its user or a queue wants the TrainJob suspended after the upload, too. */
 void workspace_hold(cJSON *tj, bool stays);
 /* Does the TrainJob wait for the workspace with this digest? */
 bool workspace_is_awaited(const cJSON *tj, const char *digest);

@@ -20,7 +20,7 @@ enum goal_kind {
 
 struct goal {
 	enum goal_kind kind;
-	const char *type, *status; /* of a condition; in the arena of goal_read() */
+	const char *type, *status; /* GOAL_CONDITION: in the arena of goal_read() */
 };
 
 /*
@@ -31,7 +31,7 @@ MUST_CHECK int goal_read(struct goal *ret, struct arena *arena, const char *text
 			 struct error *err);
 
 /*
- * MISSED: the job has ended otherwise or was deleted, and cannot reach the goal any more.
+ * MISSED: the job has ended otherwise or was deleted, so that it cannot reach the goal.
  */
 enum verdict { WAIT_ON, REACHED, MISSED };
 enum verdict goal_judge(const struct goal *goal, const cJSON *job); /* NULL: deleted */

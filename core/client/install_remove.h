@@ -22,9 +22,7 @@ struct remove_opts {
 MUST_CHECK int install_remove(struct kube *k, const cJSON *list,
 			      const struct remove_opts *opts, struct error *err);
 
-/*
- * manifests_opts.cache_namespaces of the last install, by their accounts; in the arena.
- */
+/* The cache_namespaces of the last install, found by their accounts; in the arena. */
 MUST_CHECK int install_cache_namespaces(struct kube *k, struct arena *arena,
 					struct opt_strs *ret, struct error *err);
 

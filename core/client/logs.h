@@ -41,8 +41,7 @@ struct logs_out {
 	/* A message for stderr, reported once: a reason to wait, or a failure. */
 	void (*on_note)(void *ctx, const char *text);
 	/*
-	 * No more lines for now: flush. -1 with err ends logs_run() (the output is
-	 * closed).
+	 * No more lines for now: flush. -1 with err, on a closed output, ends logs_run().
 	 */
 	int (*on_pause)(void *ctx, struct error *err);
 	void *ctx;

@@ -13,9 +13,7 @@ bool log_pod_keep(cJSON *pod);
 
 bool log_pod_ended(const cJSON *pod); /* no container starts again */
 
-/*
- * The step and rank of a container. Strings are the arena's, the pod's or the JobSet's.
- */
+/* A container's step and rank. Strings are the arena's, the pod's or the JobSet's. */
 struct log_place {
 	const char *step;
 	size_t number; /* of the step in the JobSet; without one, initializers first */

@@ -44,8 +44,8 @@ struct manifests_opts {
 	/* "NAME" or "NAME=IMAGE"; none: all but those with further requirements. */
 	struct opt_strs runtimes;
 	/*
-	 * Namespaces where torch-distributed-with-cache may create caches, by
-	 * CACHE_ACCOUNT.
+	 * Namespaces where CACHE_ACCOUNT may create torch-distributed-with-cache's
+	 * caches.
 	 */
 	struct opt_strs cache_namespaces;
 	bool cache_token_review; /* allow these caches to create TokenReviews */

@@ -38,8 +38,7 @@ struct row {
 	int grade;
 	const char *says; /* the note; NULL: none, the field remains */
 	int (*judge)(const struct field *f, const char **says); /* instead of both */
-	const char *
-		shared; /* why it is lost with a shared runtime; NULL: graded as without */
+	const char *shared; /* why it is lost with a shared runtime; NULL: as without */
 };
 
 static const char *text_of(const struct field *f)
@@ -415,10 +414,7 @@ static bool in_template(const struct field *f)
 	return str_starts(f->pattern, T);
 }
 
-/*
- * Grade V1's labels in a selector, the downward API or kubectl -l; true: a note was
- * added.
- */
+/* Grade V1's labels in a selector, the downward API or kubectl -l; true: note added. */
 static bool judge_operator_label(const struct field *f)
 {
 	static const char label[] = "metadata.labels['";

@@ -29,7 +29,8 @@ const char *const *files_matching(struct arena *arena, const char *pattern);
 
 /*
  * GET, up to ret->max bytes; redirects are followed, no credentials are sent. Three
- * attempts, a second apart, while the server cannot be reached or answers 5xx.
+ * attempts, a second apart, while the server cannot be reached or answers 5xx. Any
+ * other status than 200 is ERR_IO.
  */
 MUST_CHECK int files_fetch(struct buf *ret, const char *url, struct error *err);
 

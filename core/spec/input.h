@@ -55,13 +55,17 @@ struct input {
 
 /*
  * Add the documents of a file, a directory or a URL (files.h); "-" is stdin. Any other
- * path may be a list separated by commas, or a pattern of glob(3).
+ * path may be a list separated by commas, or a pattern of glob(3). ERR_LIMIT: too large;
+ * ERR_INVALID: unreadable, or without a document; syntax errors begin with the line.
  */
 MUST_CHECK int input_read(struct input *in, const char *path, struct error *err);
 /* After the last one: an error if all were directories without a file. */
 MUST_CHECK int input_end(const struct input *in, struct error *err);
 
-/* Add a document that is in no file; the input owns it, and the returned doc. */
+/*
+ * Add a document that is in no file; the input owns both it and the returned doc, which
+ * is valid until the next document is added.
+ */
 struct doc *input_add(struct input *in, cJSON *take_obj);
 
 /* Is the object of this kind ("TrainJob") in Trainer's API group? */

@@ -21,8 +21,8 @@ struct job_opts {
 	const struct workspace *workspace; /* submitted with the jobs; or NULL */
 	bool suspend, recursive;
 	/*
-	 * Does the cluster have the runtime? 1, 0, or -1 with err. NULL: search only
-	 * the built-in ones.
+	 * Does the cluster have the runtime, if the files lack it? 1, 0, or -1 with err.
+	 * NULL: search the built-in ones instead.
 	 */
 	int (*has_runtime)(void *ctx, const struct runtime_name *which,
 			   struct error *err);
@@ -121,7 +121,9 @@ void job_set_release(struct job_set *set);
  */
 cJSON *job_config(const struct job_set *set, const struct job *job);
 
-/* The TrainJob that the options describe, owned by the caller (jobspec.c). */
+/*
+ * The options' TrainJob, owned by the caller (jobspec.c). ERR_USAGE: invalid KEY=VALUE.
+ */
 MUST_CHECK int job_from_opts(cJSON **ret, const struct job_opts *opts, struct error *err);
 
 /* Append a literal word to the job's command: "$(A)" is not expanded. */

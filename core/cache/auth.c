@@ -1,4 +1,4 @@
-/* The token in a file: auth.h. */
+/* auth.c - check bearer tokens against a file (cache/auth.h). */
 #include "cache/auth.h"
 
 #include <pthread.h>
@@ -17,7 +17,7 @@ enum { MAX_TOKEN = 16 * 1024, SAME_MS = 60 * 1000 };
 
 struct auth {
 	const char *path;
-	pthread_mutex_t lock; /* guards what follows */
+	pthread_mutex_t lock; /* guards the members below */
 	char *token;
 	struct stat read; /* stat of the file when it was read */
 	struct log_last logged;
@@ -42,7 +42,7 @@ static int read_token(struct auth *a, struct error *err)
 	return 0;
 }
 
-/* Call it with the lock held. */
+/* With the lock held: read the file again if it has changed. */
 static void look_again(struct auth *a)
 {
 	struct error err = { 0 };

@@ -1,8 +1,8 @@
 /*
- * auth.h - who may call the data cache's servers: those with the bearer token in a file.
+ * auth.h - authenticate the callers of the data cache's servers by a bearer token.
  *
- * The file is read again when it changes, so the token can be replaced while servers run;
- * if it cannot be read then, the last token remains valid.
+ * The token is in a file, which is read again when it changes, so the token can be
+ * replaced while servers run; while the file is unreadable, the last token is valid.
  */
 #ifndef CACHE_AUTH_H
 #define CACHE_AUTH_H

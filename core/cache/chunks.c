@@ -1,11 +1,11 @@
-/* Reads the column chunks of a row group: table_impl.h. */
+/* chunks.c - reads the column chunks of a row group (cache/table_impl.h). */
 #include <stdlib.h>
 
 #include "base/cleanup.h"
 #include "base/xmalloc.h"
 #include "cache/table_impl.h"
 
-enum { GAP = 256 * 1024 }; /* a gap that is cheaper to read than another request */
+enum { GAP = 256 * 1024 }; /* a gap of this size is cheaper to read than a request */
 
 struct chunk {
 	size_t leaf;
@@ -24,7 +24,7 @@ static uint64_t end_of(struct range r)
 	return r.offset + r.len;
 }
 
-/* Adjacent chunks are read at once: returns how many of the n, and their range. */
+/* Adjacent chunks are read by one request: returns their number, and the range. */
 static size_t join(const struct chunk *c, size_t n, struct range *ret)
 {
 	size_t k = 1;

@@ -1,4 +1,4 @@
-/* Judges who assigns rows: claim.h. */
+/* claim.c - decides which head assigns rows (cache/claim.h). */
 #include "cache/claim.h"
 
 #include <inttypes.h>
@@ -15,9 +15,9 @@ enum { SILENT_MS = 10 * 1000 };
 
 struct claim {
 	const struct cache_conf *conf;
-	pthread_mutex_t lock; /* guards what follows */
+	pthread_mutex_t lock; /* guards the members below */
 	char *secret;         /* of the head that called last; NULL: none has */
-	int64_t called_ms;    /* when it did */
+	int64_t called_ms;    /* the time of that call */
 };
 
 struct claim *claim_new(const struct cache_conf *conf)

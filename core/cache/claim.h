@@ -1,10 +1,10 @@
 /*
- * claim.h - which head may assign the rows of a worker.
+ * claim.h - decide which head may assign the rows of a worker.
  *
  * A head sends a secret with each call to its workers: the token in a file, if there is
- * one, or random bytes. Without a file, a worker obeys the head that called last, and
- * another one only after that has been silent for 10 s. Upstream's head has no secret; it
- * is obeyed if neither a file nor authentication is required and no head of ours calls.
+ * one, or random bytes. Without a file, a worker accepts only the head that called last;
+ * after 10 s without a call, also another one. Upstream's head has no secret: it is
+ * accepted if neither a file nor authentication is required and no head of ours calls.
  */
 #ifndef CACHE_CLAIM_H
 #define CACHE_CLAIM_H
@@ -20,7 +20,7 @@ void claim_free(struct claim *c);
 
 /*
  * May a caller with this value of the header (NULL: none) assign rows? `puts`: by DoPut,
- * as upstream's head. Such a call, of a head, is also its sign of life. ERR_DENIED.
+ * as upstream's head. A call renews the head's claim. ERR_DENIED.
  */
 MUST_CHECK int claim_check(struct claim *c, const char *value, bool puts,
 			   struct error *err);

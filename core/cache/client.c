@@ -1,4 +1,4 @@
-/* Reads from the data cache's servers: client.h. */
+/* client.c - reads from the data cache's servers (cache/client.h). */
 #include "cache/client.h"
 
 #include <inttypes.h>
@@ -19,7 +19,7 @@ enum { TYPE_COMMAND = 2 };
 
 enum { MAX_LOCATIONS = 8, MAX_ENDPOINTS = 100000 };
 
-/* Its locations are equivalent; none: the head. */
+/* A FlightEndpoint. Its locations are equivalent; without any, the head serves it. */
 struct endpoint {
 	const char *uris[MAX_LOCATIONS];
 	size_t n;
@@ -39,7 +39,7 @@ struct reader {
 	int64_t total, rows; /* announced, -1: unknown; received */
 };
 
-/* The rest after the scheme; NULL: not one of ours. */
+/* The rest after the scheme; NULL: an unsupported scheme. */
 static const char *address(const char *uri, bool *tls)
 {
 	*tls = str_starts(uri, FLIGHT_TLS);
@@ -176,7 +176,7 @@ static int take_schema(struct reader *r, struct bytes metadata, struct error *er
 	return r->conf->on_schema(r->conf->ctx, r->fields, r->n_fields, err);
 }
 
-/* Copied: within a gRPC message a body is not aligned. */
+/* Copy the body, which is not aligned within a gRPC message, and pass on the batch. */
 static int take_batch(struct reader *r, struct bytes metadata, struct bytes body,
 		      struct error *err)
 {
@@ -212,7 +212,7 @@ static int on_data(void *ctx, const void *data, size_t len, struct error *err)
 				       : take_batch(ctx, metadata, body, err);
 }
 
-/* Another location is tried only if this one has sent nothing. */
+/* Read an endpoint; try another location only if this one has sent nothing. */
 static int read_endpoint(struct reader *r, const struct endpoint *e, struct error *err)
 {
 	int rc = -1;

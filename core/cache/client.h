@@ -20,7 +20,7 @@ struct client_conf {
 			 struct error *err);
 	int (*on_batch)(void *ctx, const struct batch *b, struct error *err);
 	/*
-	 * Provides memory for the body of the next batch: `len` bytes and BLOCK_SLACK,
+	 * Returns memory for the body of the next batch: `len` bytes and BLOCK_SLACK,
 	 * aligned to 8; owned by the callee. NULL: the client uses its own memory.
 	 */
 	int (*place)(void *ctx, uint8_t **ret, size_t len, struct error *err);

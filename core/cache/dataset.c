@@ -1,4 +1,4 @@
-/* Opens a table with what is needed to read it: dataset.h. */
+/* dataset.c - opens a table, and divides its rows (cache/dataset.h). */
 #include "cache/dataset.h"
 
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /*
- * dataset.h - an open table with the places, memory budget and form to read it.
+ * dataset.h - an open table with the storage clients, memory budget and IPC form to read
+ * it.
  */
 #ifndef CACHE_DATASET_H
 #define CACHE_DATASET_H
@@ -10,7 +11,7 @@
 
 struct dataset;
 
-/* Data files of a table, by their names there. */
+/* Data files of a table, by their names in it. */
 struct dataset_files {
 	char *const *at;
 	size_t n;
@@ -25,6 +26,7 @@ struct dataset_conf {
 	const struct dataset_files *only; /* NULL: all; ERR_NOT_FOUND: one is missing */
 };
 
+/* Errors: those of table_open(). */
 MUST_CHECK int dataset_open(struct dataset **ret, const struct dataset_conf *conf,
 			    struct error *err);
 void dataset_free(struct dataset *d); /* NULL is fine */

@@ -1,5 +1,5 @@
 /*
- * deletes.c - find the deleted rows of an Iceberg table: table_impl.h.
+ * deletes.c - find the deleted rows of an Iceberg table (cache/table_impl.h).
  *
  * A position delete applies to data files of its partition that are not newer; an
  * equality delete to older ones of its partition, or without a partition to all older
@@ -389,7 +389,7 @@ static int by_key(const void *a, const void *b)
 	return c ? c : (x->sequence < y->sequence) - (x->sequence > y->sequence);
 }
 
-/* Keep each key once, with its newest delete. */
+/* Sort the keys and remove duplicates but the newest. */
 static void sort_keys(struct equality *e)
 {
 	size_t n = 0;

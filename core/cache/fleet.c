@@ -1,4 +1,4 @@
-/* Assigns rows to the head's workers, and polls them: fleet.h. */
+/* fleet.c - assigns rows to the head's workers, and polls them (cache/fleet.h). */
 #include "cache/fleet.h"
 
 #include <inttypes.h>
@@ -24,7 +24,7 @@ enum {
 	READY_LOOK_MS = 1000, /* between polls of a ready worker */
 	CALL_MS = 10 * 1000,
 	SAME_MS = 60 * 1000, /* before the same message is logged again */
-	STAY_MS = 10 * 1000, /* of loans, at least */
+	STAY_MS = 10 * 1000, /* minimum time of loans after their worker's return */
 };
 
 #define LOADING "loading" /* prefix of `trouble` while a worker loads normally */
@@ -97,7 +97,7 @@ static bool has_rows(const struct remote *r, const cJSON *doc)
 	       str_eq(json_str(doc, "snapshot"), r->fleet->conf->snapshot);
 }
 
-/* Let a failed worker try again: its files may be readable by now. */
+/* Must its rows be assigned? A failed worker's again: its files may now be readable. */
 static bool needs_rows(struct remote *r, const cJSON *doc, const char *state)
 {
 	if (!str_eq(state, cache_state_words[CACHE_FAILED])) {
@@ -111,7 +111,7 @@ static bool needs_rows(struct remote *r, const cJSON *doc, const char *state)
 	return true;
 }
 
-/* Does the worker hold exactly the loans that it should? */
+/* Does the worker hold exactly the loans that are assigned to it? */
 static bool has_loans(struct remote *r, const cJSON *doc)
 {
 	bool same;
@@ -152,7 +152,7 @@ static bool found_upstream(struct remote *r, char trouble[FLEET_TEXT])
 	return false;
 }
 
-/* Poll a worker. True if it has its rows; else `trouble` says why not. */
+/* Poll a worker. True: the worker has its rows; else `trouble` is the cause. */
 static bool poll_worker(struct remote *r, char trouble[FLEET_TEXT])
 {
 	cleanup_json cJSON *doc = NULL, *given = NULL;
@@ -205,7 +205,7 @@ static bool is_gone(const struct remote *r)
 	       clock_ms() - r->unanswered_ms >= wait;
 }
 
-/* End the loans of a worker that is back, after a while. */
+/* End the loans of a worker that has had its rows for takeover_ms. */
 static void note_back(struct remote *r)
 {
 	int64_t wait = r->fleet->conf->takeover_ms;
@@ -216,7 +216,7 @@ static void note_back(struct remote *r)
 		loans_end(r);
 }
 
-/* Unless its rows were reassigned meanwhile. */
+/* Are the worker's rows still those of this poll, and not reassigned meanwhile? */
 static bool has_goal(const struct remote *r)
 {
 	return r->goal.first == r->rows.first && r->goal.end == r->rows.end;
@@ -348,7 +348,7 @@ static bool meet(struct rows a, struct rows b)
 	return a.first < b.end && b.first < a.end;
 }
 
-/* For no rows the first worker has the schema. */
+/* Has the worker some of the rows? The first one also serves requests for no rows. */
 static bool concerns(const struct remote *r, struct rows rows)
 {
 	if (rows.first == rows.end)

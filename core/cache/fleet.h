@@ -1,11 +1,11 @@
 /*
- * fleet.h - the head's view of its workers: which one has which rows.
+ * fleet.h - the head's workers and the rows that each has.
  *
  * Each worker has rows of its own, assigned when it appears and again when it restarts.
  * If a worker does not answer for conf->takeover_ms, its rows are lent to the others, a
- * part to each; what does not fit in one is offered to the next. Once the worker has its
- * rows again, the loans stay for as long as it was waited for, at least 10 s, unless their
- * memory is needed: readers may still have their tickets.
+ * part to each; a part that does not fit in one is lent to the next. Once the worker has
+ * its rows again, the loans remain for takeover_ms, at least 10 s, unless their memory is
+ * needed: readers may still have their tickets.
  */
 #ifndef CACHE_FLEET_H
 #define CACHE_FLEET_H
@@ -23,7 +23,7 @@ void fleet_stop(struct fleet *f); /* after stop_request(); frees */
 
 bool fleet_ready(struct fleet *f); /* fleet_find() finds all rows */
 
-/* Where a client reads `rows`, which become the ticket: the holder has all of them. */
+/* The worker from which a client reads `rows`, all of which it has: an endpoint. */
 struct holder {
 	const struct cache_worker_place *place;
 	struct rows rows;

@@ -1,4 +1,4 @@
-/* fleet_impl.h - what the files of fleet.h share. */
+/* fleet_impl.h - shared by the files of fleet.h. */
 #ifndef CACHE_FLEET_IMPL_H
 #define CACHE_FLEET_IMPL_H
 
@@ -12,20 +12,19 @@
 #include "net/http.h"
 
 enum { FLEET_TEXT = 1000, MAX_ORIGIN = 300, FLEET_SECRET = 80 };
-enum { FAILED_MS = 5000 }; /* after which a failed worker is asked to load again */
+enum { FAILED_MS = 5000 }; /* after which a failed worker's rows are assigned again */
 
 /* Rows of a missing worker, lent to another one. */
 struct loan {
 	struct rows rows;
 	struct remote *holder;
-	int tries; /* workers that were asked to hold it */
+	int tries; /* number of workers tried as its holder */
 	bool ready;
 	char error[FLEET_TEXT]; /* why the last of them failed */
 };
 
 /*
- * What the head knows about a worker. Members that change are guarded by the fleet's
- * lock.
+ * The head's state of a worker. Members that change are guarded by the fleet's lock.
  */
 struct remote {
 	struct fleet *fleet;
@@ -35,9 +34,9 @@ struct remote {
 	struct http_client *http;
 	struct log_last logged;
 	struct rows goal;      /* `rows` when this poll began */
-	int64_t failed_ms;     /* since when it has failed; 0: it has not */
-	int64_t unanswered_ms; /* since when it has not answered; 0: it answers */
-	int64_t back_ms;       /* since when it has its rows; 0: it has not */
+	int64_t failed_ms;     /* when it failed; 0: it has not */
+	int64_t unanswered_ms; /* when it stopped answering; 0: it answers */
+	int64_t back_ms;       /* when it got its rows again; 0: it has not */
 
 	struct rows rows; /* its own */
 	bool ready;       /* as of the last poll */
@@ -84,7 +83,7 @@ static inline const char *remote_address(const struct remote *r)
 
 /* ---- upstream.c ---- */
 
-/* Is it upstream's worker? It is if it answers but has no actions. */
+/* Is this upstream's worker: does it answer, but without any actions? */
 bool upstream_is(struct remote *r);
 /* As poll_worker() for our workers; assigns its rows if it has none. */
 bool upstream_look(struct remote *r, char trouble[FLEET_TEXT]);
@@ -96,7 +95,7 @@ void loans_make(
 void loans_end(struct remote *r);
 /* The loans that a worker shall hold, for "assign": [[first, end], ...]. */
 cJSON *loans_with(const struct remote *holder);
-/* Note the state of loans that the worker reports; false: it holds other ones. */
+/* Record the reported state of the holder's loans; false: it holds other ones. */
 bool loans_note(struct remote *holder, const cJSON *more);
 bool loans_ready(const struct remote *r,
 		 struct rows rows); /* are all of these lent and loaded? */

@@ -1,4 +1,4 @@
-/* Arrow Flight's messages: flight.h. */
+/* flight.c - encodes and decodes Arrow Flight's messages (cache/flight.h). */
 #include "cache/flight.h"
 
 #include <stdio.h>
@@ -122,7 +122,7 @@ bool flight_message(struct grpc_call *call, struct iovec *ret)
 	return false;
 }
 
-/* Flight itself has no field for it. */
+/* Read the codec from a header: Flight has no field for it. */
 bool flight_codec(struct grpc_call *call, enum ipc_codec *ret)
 {
 	static const char *const words[] = { "none", "lz4", "zstd" };

@@ -41,7 +41,7 @@ MUST_CHECK int flight_action(char ret_type[FLIGHT_ACTION_MAX], struct iovec *ret
 #define FLIGHT_PLAIN "grpc://"
 #define FLIGHT_TCP   "grpc+tcp://" /* the same */
 #define FLIGHT_TLS   "grpc+tls://"
-#define FLIGHT_REUSE "arrow-flight-reuse-connection://" /* the server that was asked */
+#define FLIGHT_REUSE "arrow-flight-reuse-connection://" /* the server of the request */
 
 /* A server's location: "grpc://HOST:PORT" or "grpc+tls://HOST:PORT". */
 struct flight_place {

@@ -1,4 +1,4 @@
-/* The head of the data cache: serve.h. */
+/* head.c - the head of the data cache (cache/serve.h). */
 #include "base/cleanup.h"
 #include "base/protobuf.h"
 #include "base/stop.h"
@@ -83,7 +83,7 @@ static void get_flight_info(void *ctx, struct grpc_call *c)
 	plan_release(&plan);
 }
 
-/* ListFlights has one flight: all rows, as for a single rank. */
+/* ListFlights returns one flight: all rows, as for a single rank. */
 static void list_flights(void *ctx, struct grpc_call *c)
 {
 	cleanup_buf struct buf descriptor = { .max = 64 };

@@ -1,4 +1,4 @@
-/* Holds and loads the rows of a worker: holdings.h. */
+/* holdings.c - holds and loads the rows of a worker (cache/holdings.h). */
 #include "cache/holdings.h"
 
 #include <inttypes.h>
@@ -16,7 +16,7 @@
 #include "cache/serve_impl.h"
 
 enum { TEXT_MAX = 1000 };
-enum { OTHER = 4 * 1024 * 1024 }; /* memory beyond rows and decoding */
+enum { OTHER = 4 * 1024 * 1024 }; /* memory of the process besides rows and decoding */
 
 struct holding {
 	struct rows rows;
@@ -28,7 +28,7 @@ struct holding {
 	char error[TEXT_MAX];
 };
 
-/* What is assigned. */
+/* An assignment, and the state of its rows. */
 struct held {
 	struct holding *list; /* the own rows, then loans */
 	size_t n;
@@ -41,7 +41,7 @@ struct holdings {
 	atomic_bool cancel;          /* stops the running load */
 	atomic_int_least64_t loaded; /* rows of the running load */
 	pthread_t loader;
-	pthread_mutex_t lock; /* guards what follows */
+	pthread_mutex_t lock; /* guards the members below */
 	pthread_cond_t news;
 	bool has_loader, stopping;
 	struct held now;   /* the list is changed only by the loader */
@@ -90,7 +90,7 @@ static struct held *held_new(const struct assignment *a)
 	return ret;
 }
 
-/* The rows of files are known once they are loaded. */
+/* Compared by files, if any: their rows are known only once they are loaded. */
 static bool is_same_holding(const struct holding *a, const struct holding *b)
 {
 	if (!a->files != !b->files || a->n_files != b->n_files ||
@@ -112,7 +112,7 @@ static bool is_same_table(const struct held *a, const struct held *b)
 	return a->total == b->total && str_eq(a->snapshot, b->snapshot);
 }
 
-/* Is this the current assignment, without own rows that failed to load? */
+/* Is this the current assignment, and have its own rows not failed to load? */
 static bool is_assigned(const struct holdings *h, const struct held *wanted)
 {
 	const struct held *has = h->next ? h->next : &h->now;
@@ -202,7 +202,7 @@ static void load_one(struct holdings *h, size_t i)
 	log_info("loading", LOG_INT("first", it->rows.first),
 		 LOG_INT("end", it->rows.end));
 	rc = load(h, i, &table, &err);
-	xmalloc_trim(); /* what decoding needed */
+	xmalloc_trim(); /* return the memory of decoding */
 	pthread_mutex_lock(&h->lock);
 	if (!rc)
 		it->rows = memtable_rows(table);
@@ -214,7 +214,7 @@ static void load_one(struct holdings *h, size_t i)
 	log_loaded(it->rows, table, start, &err);
 }
 
-/* Move holdings that are also assigned now, with their last errors. */
+/* Move the holdings that both assignments have, with their last errors. */
 static void keep_same(struct held *now, struct held *old)
 {
 	if (!is_same_table(now, old))
@@ -316,7 +316,7 @@ void holdings_free(struct holdings *h)
 	free(h);
 }
 
-/* Upstream's head does not ask. */
+/* Rows that upstream's head assigned need not be reported: that head never polls. */
 bool holdings_ready(struct holdings *h)
 {
 	const struct holding *own;
@@ -388,8 +388,8 @@ static int not_loaded(const struct holdings *h, const struct holding *it,
 }
 
 /*
- * Upstream's head names the rows of a whole shard in each ticket, and its workers send
- * what they have of them.
+ * Has this holding all of the rows? With files, any rows count: upstream's tickets have
+ * the rows of a whole shard, of which each worker sends those that it has.
  */
 static bool has_all(const struct holding *it, struct rows rows)
 {

@@ -2,8 +2,8 @@
  * holdings.h - the rows that a worker has or is loading: its own, and those of missing
  * workers.
  *
- * A thread loads them one after another. A new assignment keeps rows that it also has;
- * others are freed once their last reader is done.
+ * A thread loads them one after another. Rows that a new assignment also has remain
+ * loaded; others are freed once their last reader is done.
  */
 #ifndef CACHE_HOLDINGS_H
 #define CACHE_HOLDINGS_H
@@ -16,7 +16,7 @@
 
 struct holdings;
 
-/* What a worker shall hold. rows[0] are its own, the others are loans. */
+/* The rows to hold: rows[0] are the worker's own, the others are loans. */
 struct assignment {
 	const struct rows *rows;
 	size_t n;
@@ -31,7 +31,7 @@ struct assignment {
 };
 
 struct holdings *holdings_new(const struct cache_conf *conf); /* must outlive it */
-void holdings_free(struct holdings *h); /* waits for what is being loaded to stop */
+void holdings_free(struct holdings *h); /* waits until the running load has stopped */
 
 /*
  * Assign rows, which a thread then loads; the same assignment only retries own rows that
@@ -40,14 +40,14 @@ void holdings_free(struct holdings *h); /* waits for what is being loaded to sto
 MUST_CHECK int holdings_assign(struct holdings *h, const struct assignment *a,
 			       struct error *err);
 
-bool holdings_ready(struct holdings *h);  /* own rows are loaded, and the head knows */
-void holdings_report(struct holdings *h); /* the head is answered with the state */
+bool holdings_ready(struct holdings *h);      /* own rows are loaded, as the head knows */
+void holdings_report(struct holdings *h);     /* the head is sent the state */
 cJSON *holdings_describe(struct holdings *h); /* "state", "first", ... of serve_impl.h */
 
 /*
- * Begin a read (memtable_read()) of these rows; of files, only of those rows that they
- * have. No rows: the schema. `view`: JSON of view.h, or empty. ERR_BUSY: no holding has
- * all of the rows, or it is not loaded; the message says why. ERR_INVALID: the view.
+ * Begin a read (memtable_read()) of these rows; if files are assigned, of the rows that
+ * they have. No rows: the schema. `view`: JSON of view.h, or empty. ERR_BUSY, with the
+ * cause: no holding has all of the rows, or it is not loaded. ERR_INVALID: the view.
  */
 MUST_CHECK int holdings_read(struct holdings *h, struct rows rows, struct iovec view,
 			     enum ipc_codec codec, void **ret, struct error *err);

@@ -1,4 +1,4 @@
-/* Reads and writes upstream's index table: index.h. */
+/* index.c - reads and writes upstream's index table (cache/index.h). */
 #include "cache/index.h"
 
 #include <string.h>
@@ -87,7 +87,7 @@ static int check_schema(const struct flat_table *schema, struct error *err)
 struct buffers {
 	struct flat_vector list;
 	struct bytes body;
-	size_t left; /* bytes of the body that strings may still name */
+	size_t left; /* bytes of the body that strings may still have */
 };
 
 /* Get a buffer of at least `min` bytes. */
@@ -107,7 +107,7 @@ static int buffer_at(struct bytes *ret, const struct buffers *from, size_t i,
 	return 0;
 }
 
-/* Views may overlap: all together name no more bytes than the body has. */
+/* Views may overlap: limit the sum of their lengths to the size of the body. */
 static int take_string(char **ret, const uint8_t *view, struct buffers *from,
 		       struct arena *arena, struct error *err)
 {

@@ -1,5 +1,5 @@
 /*
- * index.h - the table with which upstream's head assigns files to a worker
+ * index.h - the table by which upstream's head assigns files to a worker
  * (pkg/data_cache).
  *
  * DoPut with one record batch: worker_ids, row_start_indexes and row_end_indexes (UInt64),
@@ -22,8 +22,8 @@ struct index {
 };
 
 /*
- * Read the next FlightData; *ret_done is true after the one with rows. ERR_FORMAT: not
- * such a table. Safe for any bytes.
+ * Read the next FlightData; *ret_done is true after the message with rows. ERR_FORMAT:
+ * not such a table. Safe for any bytes.
  */
 MUST_CHECK int index_read(struct index *ret, struct iovec message, bool *ret_done,
 			  struct arena *arena, struct error *err);

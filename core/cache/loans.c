@@ -1,4 +1,4 @@
-/* Lends the rows of missing workers to others: fleet.h. */
+/* loans.c - lends the rows of missing workers to others (cache/fleet.h). */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "cache/fleet_impl.h"
 #include "cache/serve_impl.h"
 
-/* Upstream's workers hold only their own files. */
+/* Can the worker hold loans? Upstream's workers hold only their own files. */
 static bool may_hold(const struct remote *r)
 {
 	return r->ready && !r->upstream;
@@ -32,7 +32,7 @@ static int index_of(const struct remote *r)
 	return (int)(r - r->fleet->remotes);
 }
 
-/* Make room: loans of workers that have their rows again are only for old tickets. */
+/* Free memory: loans of workers that have their rows again only serve old tickets. */
 static void end_spare(struct fleet *f)
 {
 	for (int i = 0; i < f->n_remotes; i++)

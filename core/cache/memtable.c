@@ -1,4 +1,4 @@
-/* Keeps rows as messages ready to be sent: memtable.h. */
+/* memtable.c - stores rows as messages ready to be sent (cache/memtable.h). */
 #include "cache/memtable_impl.h"
 
 #include <errno.h>
@@ -39,7 +39,7 @@ struct loading {
 	const struct memtable_conf *conf;
 	struct piece *pieces;
 	size_t n;
-	pthread_mutex_t lock; /* guards the slabs and what follows */
+	pthread_mutex_t lock; /* guards the slabs and `done` */
 	int64_t done;         /* rows */
 };
 
@@ -74,7 +74,7 @@ static int too_large(uint64_t need, const char *how, uint64_t limit, struct erro
 			 size_text(&arena, (int64_t)limit));
 }
 
-/* Estimate the total size from what is loaded. */
+/* ERR_LIMIT if the rows do not fit; estimates their total size from the loaded ones. */
 static int is_full(const struct loading *l, size_t more, struct error *err)
 {
 	const struct memtable *m = l->m;
@@ -137,8 +137,8 @@ static void slab_free(struct slab *s)
 }
 
 /*
- * Allocate `size` bytes with those from `body` on aligned, and slack, for bits are read
- * in words.
+ * Allocate `size` bytes of which those from `body` on are aligned, with slack, because
+ * bits are read in words.
  */
 static int slab_take(struct loading *l, uint8_t **ret, size_t size, size_t body,
 		     struct error *err)

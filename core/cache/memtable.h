@@ -25,9 +25,9 @@ struct memtable_conf {
 };
 
 /*
- * Decode these rows in several threads. Takes the dataset, also on failure, and keeps it
- * as long as the memtable. ERR_LIMIT: the rows do not fit; reported before anything is
- * read if that is certain.
+ * Decode these rows in several threads. The memtable owns the dataset from now on, also
+ * on failure. ERR_LIMIT: the rows do not fit; reported before anything is read if that is
+ * certain.
  */
 MUST_CHECK int memtable_load(struct memtable **ret, struct dataset *take_dataset,
 			     struct rows rows, const struct memtable_conf *conf,
@@ -36,12 +36,11 @@ struct memtable *memtable_ref(struct memtable *m);
 void memtable_unref(struct memtable *m); /* NULL is fine */
 
 struct rows memtable_rows(const struct memtable *m);
-uint64_t memtable_bytes(const struct memtable *m); /* of messages */
-uint64_t memtable_spilled(
-	const struct memtable *m); /* the part of them that is in files */
+uint64_t memtable_bytes(const struct memtable *m);   /* of messages */
+uint64_t memtable_spilled(const struct memtable *m); /* of messages that are in files */
 
 /*
- * Begin a read: the schema, then those of the rows that the memtable has, through the
+ * Begin a read: the schema, then the requested rows that the memtable has, through the
  * view (NULL: all columns and rows). The read holds a reference; it is the ctx of a
  * grpc_source.
  */

@@ -1,4 +1,4 @@
-/* memtable_impl.h - what the files of memtable.h share. */
+/* memtable_impl.h - shared by the files of memtable.h. */
 #ifndef CACHE_MEMTABLE_IMPL_H
 #define CACHE_MEMTABLE_IMPL_H
 
@@ -10,7 +10,7 @@ struct message {
 	int64_t first, n;
 };
 
-/* A piece of memory that messages are in, one after another. */
+/* Memory in which messages are stored, one after another. */
 struct slab {
 	uint8_t *data;
 	size_t cap, used;
@@ -32,7 +32,7 @@ struct memtable {
 	uint64_t bytes, spilled;
 };
 
-/* The rows that both have; { 0 }: none. */
+/* The intersection; { 0 }: empty. */
 static inline struct rows rows_meet(struct rows a, struct rows b)
 {
 	struct rows both = { a.first > b.first ? a.first : b.first,
@@ -42,8 +42,8 @@ static inline struct rows rows_meet(struct rows a, struct rows b)
 }
 
 /*
- * Write what precedes the body: prefix, metadata, the body's tag and length; returns its
- * size. `to` may be NULL.
+ * Write the bytes before the body: prefix, metadata, the body's tag and length; returns
+ * their size. `to` may be NULL.
  */
 size_t message_head(uint8_t *to, const struct ipc_plan *p, uint32_t *ret_metadata);
 

@@ -1,4 +1,4 @@
-/* Runs a function in several threads: parallel.h. */
+/* parallel.c - runs a function in several threads (cache/parallel.h). */
 #include "cache/parallel.h"
 
 #include <sched.h>

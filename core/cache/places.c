@@ -1,4 +1,4 @@
-/* Opens and lists a table's files: places.h. */
+/* places.c - opens and lists a table's files (cache/places.h). */
 #include "cache/places.h"
 
 #include <errno.h>
@@ -23,7 +23,7 @@ struct place {
 
 struct places {
 	struct places_conf conf;
-	pthread_mutex_t lock; /* guards what follows */
+	pthread_mutex_t lock; /* guards the members below */
 	struct arena arena;
 	struct map places; /* struct place, by URI */
 };
@@ -188,7 +188,7 @@ static bool is_table_file(const char *path)
 	       (str_ends(path, ".parquet") || str_ends(path, ".parq"));
 }
 
-/* A hub's paths are relative to the repository, even when listing a folder. */
+/* The file's URI. A hub's paths are relative to the repository, even of a folder. */
 static const char *name_of(struct arena *arena, const char *uri, const char *path)
 {
 	size_t len = strlen(uri);
@@ -209,8 +209,8 @@ static const char *name_of(struct arena *arena, const char *uri, const char *pat
 }
 
 /*
- * Directories of tables whose data files alone may lack rows or have deleted ones, by
- * what "/" and a file's path match.
+ * Formats whose data files alone may lack rows or have deleted ones, by a pattern for "/"
+ * and a file's path.
  */
 static const struct {
 	const char *format, *mark;

@@ -1,9 +1,9 @@
 /*
  * places.h - open and list a table's files, local or remote.
  *
- * A URI is what users write: file, pvc, s3 (s3a and s3n are the same), gs, http, https or
- * hf; without a scheme it is a local path. A location is what a table's metadata has:
- * nothing in it is decoded. Credentials come from the environment, as for
+ * A URI is the user's text: file, pvc, s3 (s3a and s3n are the same), gs, http, https or
+ * hf; without a scheme it is a local path. A location is a text of a table's metadata, of
+ * which nothing is decoded. Credentials come from the environment, as for
  * initialize-dataset.
  */
 #ifndef CACHE_PLACES_H
@@ -37,7 +37,7 @@ MUST_CHECK int places_open(struct places *s, const char *location, int64_t size,
  */
 struct place_file {
 	const char *name;  /* the URI, and the path below it */
-	const char *below; /* that path; of a file that the URI names, the URI's */
+	const char *below; /* the path below the URI; the URI's own if it names a file */
 	const struct range_conf *place;
 	struct store_object o;
 };

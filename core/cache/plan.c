@@ -1,4 +1,4 @@
-/* Computes the rows that a descriptor asks for: plan.h. */
+/* plan.c - computes the rows that a descriptor requests (cache/plan.h). */
 #include "cache/plan.h"
 
 #include <stdlib.h>

@@ -1,11 +1,11 @@
 /*
- * plan.h - which rows a descriptor asks for.
+ * plan.h - compute the rows that a FlightDescriptor requests.
  *
  * A path is upstream's: [rank, world], further elements ignored. A command is JSON:
  *
  *     {"rank": 3, "world": 8, "start": 1000, "equal": "drop", "columns": ["id"]}
  *
- * `start`: skip so many rows of the shard (they were read before). `equal`: "drop" gives
+ * `start`: rows of the shard to skip (they were read before). `equal`: "drop" gives
  * every rank floor(rows / world) rows, "pad" ceil(rows / world), padded from the
  * beginning. `snapshot`: refused unless it is the loaded one. The other keys are
  * view.h's; ranks and rows are counted before the filter.
@@ -21,7 +21,7 @@ enum { PLAN_PARTS = 2 };
 struct plan {
 	struct rows parts[PLAN_PARTS]; /* in order; a single empty one if no rows */
 	size_t n;
-	struct view *view; /* NULL: rows as they are */
+	struct view *view; /* NULL: rows as stored */
 	char *view_text;   /* as JSON, for tickets */
 };
 

@@ -1,4 +1,6 @@
-/* Sends rows of a memtable, as stored or through a view: memtable.h. */
+/*
+ * reading.c - sends rows of a memtable, as stored or through a view (cache/memtable.h).
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +10,7 @@
 #include "base/xmalloc.h"
 #include "cache/memtable_impl.h"
 
-enum { SKIP = 8 }; /* messages to filter in a row without a result, before yielding */
+enum { SKIP = 8 }; /* messages to filter without a result, before yielding */
 
 struct reading {
 	struct memtable *m;
@@ -74,7 +76,7 @@ static struct h2_piece make(const struct reading *r, const struct batch *b, int6
 	return (struct h2_piece){ .data = to, .len = head + p.body, .take = to };
 }
 
-/* Cannot fail: we wrote the message. */
+/* View a message as a batch. Cannot fail: the message is our own. */
 static void view_message(const struct reading *r, const struct message *msg,
 			 const uint8_t *body, struct batch *ret)
 {

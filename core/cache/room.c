@@ -1,4 +1,4 @@
-/* Measures the memory that this process may still use: room.h. */
+/* room.c - measures the memory that this process may still use (cache/room.h). */
 #include "cache/room.h"
 
 #include <stdio.h>

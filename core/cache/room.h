@@ -1,6 +1,6 @@
 /*
- * room.h - how much memory this process may still use, by the limits of its control
- * groups (version 2) and the machine's free memory.
+ * room.h - compute the memory that this process may still use, from the limits of its
+ * control groups (version 2) and the machine's free memory.
  */
 #ifndef CACHE_ROOM_H
 #define CACHE_ROOM_H

@@ -1,4 +1,4 @@
-/* Runs the servers of head and worker: serve_impl.h. */
+/* serve.c - runs the servers of head and worker (cache/serve_impl.h). */
 #include "cache/serve_impl.h"
 
 #include <pthread.h>
@@ -29,7 +29,7 @@ struct cache_servers {
 	struct httpd *health;
 	struct tls_files *tls; /* NULL: no TLS */
 	struct h2d *flight;
-	pthread_mutex_t lock; /* guards what follows */
+	pthread_mutex_t lock; /* guards the members below */
 	struct log_last logged;
 };
 

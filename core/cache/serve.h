@@ -1,10 +1,10 @@
 /*
  * serve.h - the data cache's two servers, as upstream's LeaderWorkerSet runs them.
  *
- * The head tells clients which worker has which rows (GetFlightInfo); workers hold rows
- * in memory and send them (DoGet). The head assigns rows to workers when they appear, in
- * any order, and again when they restart. Both speak Arrow Flight and answer GET /ready
- * on a separate port.
+ * The head answers GetFlightInfo with the workers and their rows; workers hold rows in
+ * memory and send them (DoGet). The head assigns rows to workers when they appear, in any
+ * order, and again when they restart. Both serve Arrow Flight, and GET /ready on a
+ * separate port.
  */
 #ifndef CACHE_SERVE_H
 #define CACHE_SERVE_H
@@ -52,7 +52,7 @@ struct cache_conf {
 	struct cache_worker_place *workers; /* of a head */
 	int n_workers;
 	struct cache_auth auth;      /* { NULL }: everyone may call */
-	struct cache_auth head_auth; /* of those who assign rows; { NULL }: claim.h */
+	struct cache_auth head_auth; /* of heads that assign rows; { NULL }: claim.h */
 	/*
 	 * PEM files: the server's certificate and key, NULL: no TLS; and the CAs that a
 	 * head trusts, NULL: the system's. A head with TLS calls its workers with it.

@@ -1,8 +1,8 @@
 /*
  * serve_impl.h - shared by head and worker, with the messages between them.
  *
- * The head asks for a worker's state (action "health") and assigns rows (action
- * "assign"), both as JSON. "assign" takes {"first", "end", "rows", "snapshot", "more":
+ * The head reads a worker's state (action "health") and assigns rows (action
+ * "assign"), both as JSON. "assign" has {"first", "end", "rows", "snapshot", "more":
  * [[first, end], ...]}: the worker's own rows, the number of rows of the table, its
  * snapshot unless it is the current one, and loans. Both answer {"state", "first", "end",
  * "rows", "loaded", "bytes", "error", "more": [{"state", "first", "end", ...}, ...]}.
@@ -19,7 +19,9 @@
 #define ACTION_STATS  "stats"
 #define ACTION_ASSIGN "assign"
 
-enum { CACHE_MAX_REQUEST = 64 << 20 }; /* upstream's head lists all files in one */
+enum {
+	CACHE_MAX_REQUEST = 64 << 20
+}; /* upstream's head lists all files in one request */
 
 enum cache_state { CACHE_WAITING, CACHE_LOADING, CACHE_READY, CACHE_FAILED };
 extern const char *const cache_state_words[]; /* ends with NULL */

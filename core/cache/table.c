@@ -1,4 +1,4 @@
-/* Opens tables: table.h. */
+/* table.c - opens tables (cache/table.h). */
 #include "cache/table.h"
 
 #include <string.h>
@@ -25,7 +25,7 @@ static int read_range(struct file *f, struct block *to, struct range at,
 	return range_read(f->object, &want, 1, err);
 }
 
-/* Most footers are within the file's last TAIL bytes: then one request is enough. */
+/* One request suffices for most files: the footer is within the last TAIL bytes. */
 int file_open_parquet(struct file *f, struct budget *budget, struct error *err)
 {
 	__attribute__((cleanup(block_free))) struct block tail = { 0 };
@@ -69,7 +69,7 @@ static bool same_names(const struct field *a, const struct field *b)
 	return true;
 }
 
-/* What differs in two columns. */
+/* The difference of two columns, for the error. */
 struct difference {
 	struct arena arena;
 	const char *path;

@@ -1,5 +1,5 @@
 /*
- * table.h - Parquet files, or an Iceberg table, as one table, and its rows in one order.
+ * table.h - Parquet files, or an Iceberg table, as one table with numbered rows.
  *
  * Rows are numbered in the order of (data file, row group, row), files by the bytes of
  * their names; deleted rows are not counted. The numbers are the same at each start, for
@@ -51,7 +51,7 @@ struct rows {
 	int64_t first, end;
 };
 
-/* A row group: the unit of work. In the order of the rows; without rows, none. */
+/* A row group with rows: the unit of work. Units are in the order of the rows. */
 struct table_unit {
 	const char *file;
 	size_t group;

@@ -1,4 +1,4 @@
-/* Finds partitions in the names of directories: table_impl.h. */
+/* table_hive.c - finds partitions in the names of directories (cache/table_impl.h). */
 #include <ctype.h>
 #include <string.h>
 
@@ -27,7 +27,7 @@ static int hex_digit(char c)
 					    : -1;
 }
 
-/* %41 becomes A; a % that begins no such code stays. */
+/* %41 becomes A; a % that begins no such code remains. */
 static const char *decode(struct arena *arena, const char *text, size_t len)
 {
 	char *copy = str_slice(arena, text, len), *to = copy;
@@ -47,7 +47,7 @@ static const char *decode(struct arena *arena, const char *text, size_t len)
 	return copy;
 }
 
-/* The next directory KEY=VALUE of *path, which moves past it. False: there is none. */
+/* The next directory KEY=VALUE of *path, which is advanced. False: there is none. */
 static bool next_pair(struct pair *ret, struct arena *arena, const char **path)
 {
 	const char *slash, *equals;
@@ -164,7 +164,7 @@ static void merge_nullable(struct table *t)
 	}
 }
 
-/* The files' columns, of which a partition replaces the one of its name, and the others. */
+/* The files' columns, and the partitions', which replace columns of the same name. */
 static int add_columns(struct table *t, struct error *err)
 {
 	const struct file *f = &t->files[0];

@@ -1,4 +1,4 @@
-/* Opens Iceberg tables: metadata, manifests, data and delete files (table_impl.h). */
+/* table_iceberg.c - opens Iceberg tables (cache/table_impl.h). */
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -38,7 +38,7 @@ static int read_at(struct table *t, const char *location, int64_t size,
 	return places_read(o, MAX_METADATA, &ret->bytes, t->budget, &ret->len, err);
 }
 
-/* The metadata file is what the user named: a URI. */
+/* Read the metadata file, which the user named by its URI. */
 static int read_metadata(struct table *t, const struct table_conf *conf,
 			 struct content *ret, struct error *err)
 {

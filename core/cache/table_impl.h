@@ -1,4 +1,4 @@
-/* table_impl.h - what the files of table.h share. */
+/* table_impl.h - shared by the files of table.h. */
 #ifndef CACHE_TABLE_IMPL_H
 #define CACHE_TABLE_IMPL_H
 
@@ -43,11 +43,11 @@ struct table {
 MUST_CHECK int file_open_parquet(struct file *f, struct budget *budget,
 				 struct error *err);
 
-/* Has a column of `path` the type that it has in `other`? Names what differs. */
+/* ERR_INVALID, with the difference: a column's type differs in `path` and `other`. */
 MUST_CHECK int column_check(const char *path, const struct field *b, const char *other,
 			    const struct field *a, struct error *err);
 
-/* Keep only the files of conf->only; files are sorted by path. */
+/* Remove all files but those of conf->only; files are sorted by path. */
 MUST_CHECK int files_keep(struct table *t, const struct table_conf *conf,
 			  struct error *err);
 int file_by_path(const void *a, const void *b);
@@ -56,13 +56,13 @@ int file_by_path(const void *a, const void *b);
  * Partitions of plain Parquet: a directory "year=2023" is a column of the files below it,
  * as in pyarrow.dataset with partitioning="hive". An int32 if all its values are, else a
  * string; null where it is __HIVE_DEFAULT_PARTITION__ or a file is in no such directory.
- * Keys and values are percent-decoded. hive_find() looks at all files of the table, which
- * need not be open; hive_columns() fills t->columns when those that are kept are.
+ * Keys and values are percent-decoded. hive_find() reads the paths of all files, which
+ * need not be open; hive_columns() fills t->columns once the remaining files are open.
  */
 MUST_CHECK int hive_find(struct table *t, struct error *err);
 MUST_CHECK int hive_columns(struct table *t, struct error *err);
 
-/* Is it an Iceberg table's metadata file? */
+/* Is this the URI of an Iceberg table's metadata file? */
 bool is_iceberg(const char *uri);
 /* Fill t->iceberg and t->files with their projections and deletes. */
 MUST_CHECK int iceberg_open_files(struct table *t, const struct table_conf *conf,
@@ -76,7 +76,7 @@ MUST_CHECK int deletes_apply(const struct deletes *d, struct table *t, struct fi
 void deletes_free(struct deletes *d); /* NULL is fine */
 
 /*
- * Read the bytes of a row group's column chunks into blocks, and give them to the scan.
+ * Read the bytes of a row group's column chunks into blocks, and pass them to the scan.
  */
 struct chunks {
 	struct budget *budget;

@@ -1,4 +1,4 @@
-/* Reads a table's rows: table.h. */
+/* table_scan.c - reads a table's rows (cache/table.h). */
 #include <stdlib.h>
 #include <string.h>
 

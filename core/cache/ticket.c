@@ -1,4 +1,4 @@
-/* Encodes and decodes tickets: ticket.h. */
+/* ticket.c - encodes and decodes tickets (cache/ticket.h). */
 #include "cache/ticket.h"
 
 #include <string.h>
@@ -27,7 +27,7 @@ size_t ticket_write(uint8_t to[TICKET_MAX], struct rows rows)
 	return n + put(to + n, none ? 0 : (uint64_t)rows.end - 1);
 }
 
-/* 0: not a number. */
+/* Decode a number; returns its size, 0: not a number. */
 static size_t take_number(uint64_t *ret, const uint8_t *from, size_t len)
 {
 	size_t size;

@@ -1,5 +1,5 @@
 /*
- * ticket.h - the names of rows between head, client and worker, as upstream encodes them.
+ * ticket.h - Flight tickets: rows as upstream encodes them for head, client and worker.
  *
  * Two numbers, the first and the last row, in bincode 2's standard form: each one byte up
  * to 250, else 251, 252 or 253 and 2, 4 or 8 bytes. No rows: the first is greater than
@@ -18,7 +18,7 @@ enum { TICKET_MAX = 18 };
 
 size_t ticket_write(uint8_t to[TICKET_MAX], struct rows rows);
 
-/* ERR_FORMAT. A ticket without rows is { 0, 0 }; rows from 2^63 - 2 on are one. */
+/* ERR_FORMAT. Without rows: { 0, 0 }. All rows from 2^63 - 2 on count as one row. */
 MUST_CHECK int ticket_read(struct rows *ret, const void *data, size_t len,
 			   struct error *err);
 

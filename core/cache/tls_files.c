@@ -1,4 +1,4 @@
-/* Reloads a certificate from two files: tls_files.h. */
+/* tls_files.c - reloads a certificate from two files (cache/tls_files.h). */
 #include "cache/tls_files.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Serves upstream's workers, which only have DoPut and DoGet: fleet_impl.h. */
+/* upstream.c - upstream's workers, with only DoPut and DoGet (cache/fleet_impl.h). */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -25,8 +25,8 @@ static int count(void *ctx, const void *data, size_t len, struct error *err)
 }
 
 /*
- * The number of messages of a DoGet of one row: the schema, and the row if the worker has
- * it.
+ * Read one row by DoGet. *ret_n: the number of messages: 1, the schema, or 2 if the
+ * worker has the row.
  */
 static int read_row(struct remote *r, int64_t at, int *ret_n, struct error *err)
 {
@@ -67,7 +67,7 @@ static char **files_of(const struct remote *r, size_t *ret_n, struct arena *aren
 	return list;
 }
 
-/* DoPut answers once the rows are loaded, however long that takes. */
+/* Assign files by DoPut, which upstream answers only once the rows are loaded. */
 static int give_files(struct remote *r, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
@@ -113,7 +113,7 @@ bool upstream_is(struct remote *r)
 	return err.code != 0 && err.kind != ERR_BUSY;
 }
 
-/* It does not answer: it may be replaced, perhaps by one of our workers. */
+/* Record that the worker does not answer: another, perhaps ours, may replace it. */
 static bool is_away(struct remote *r)
 {
 	pthread_mutex_lock(&r->fleet->lock);
@@ -123,7 +123,7 @@ static bool is_away(struct remote *r)
 	return false;
 }
 
-/* 0: the rows are loaded. Failures are retried after a pause. */
+/* Assign the rows. 0: the rows are loaded. Failures are retried after a pause. */
 static int give(struct remote *r, bool *has, struct error *err)
 {
 	if (r->failed_ms && clock_ms() - r->failed_ms < FAILED_MS)

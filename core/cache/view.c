@@ -1,4 +1,4 @@
-/* Parses and applies views: view.h. */
+/* view.c - parses and applies views (cache/view.h). */
 #include "cache/view.h"
 
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "base/str.h"
 #include "base/xmalloc.h"
 
-enum { MAX_CONDITIONS = 64 }; /* each costs time for each row */
+enum { MAX_CONDITIONS = 64 }; /* each is evaluated for every row */
 
 struct reading {
 	struct view *view;

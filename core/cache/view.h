@@ -1,11 +1,11 @@
 /*
- * view.h - how a reader wants rows: columns, a filter, and the maximum of rows in a
+ * view.h - a reader's view of rows: columns, a filter, and the maximum of rows in a
  * batch.
  *
  *     {"columns": ["id", "text"], "filter": [["age", ">=", 18]], "batchRows": 1000}
  *
- * Columns are in the table's order. The head takes the view from the command and passes
- * it to the workers in the ticket. Immutable.
+ * Columns are in the table's order. The head copies the view from the command to the
+ * ticket, which clients send to the workers. Immutable.
  */
 #ifndef CACHE_VIEW_H
 #define CACHE_VIEW_H
@@ -21,7 +21,7 @@ struct view {
 	enum ipc_codec codec;     /* not in the JSON: set for each call */
 };
 
-/* One of the keys above? */
+/* Is `key` one of the keys above? */
 bool view_has_key(const char *key);
 
 /*

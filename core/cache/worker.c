@@ -1,4 +1,4 @@
-/* A worker of the data cache: serve.h. */
+/* worker.c - a worker of the data cache (cache/serve.h). */
 #include <stdlib.h>
 
 #include "base/cleanup.h"
@@ -48,14 +48,14 @@ static int read_more(struct rows *to, size_t *ret_n, const cJSON *more, int64_t 
 	return 0;
 }
 
-/* A head also calls "health" again and again. */
+/* Check the caller's claim, which a head renews by polling "health". */
 static int check_claim(struct worker *w, const struct grpc_call *call, bool puts,
 		       struct error *err)
 {
 	return claim_check(w->claim, grpc_metadata(call, CLAIM_HEADER), puts, err);
 }
 
-/* Reads into `rows`; the snapshot is the document's. */
+/* Read an assignment into `rows`; the snapshot is in the document. */
 static int read_assignment(struct assignment *a, struct rows *rows, cJSON **doc,
 			   struct iovec body, struct error *err)
 {
@@ -83,7 +83,7 @@ static int do_assign(struct holdings *h, struct iovec body, struct error *err)
 	return holdings_assign(h, &a, err);
 }
 
-/* From upstream's head: files, loaded in the order of their names. */
+/* An assignment of upstream's head: files, loaded in the order of their names. */
 static int do_put_files(struct worker *w, struct grpc_call *call, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
@@ -136,7 +136,7 @@ static void do_put(void *ctx, struct grpc_call *call)
 		grpc_send(call, "", 0);
 }
 
-/* The head learns the state from the answer. */
+/* Answer the head's actions; the answer has the worker's state. */
 static int answer_head(struct worker *w, struct grpc_call *call, const char *type,
 		       struct iovec body, struct error *err)
 {

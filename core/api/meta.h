@@ -64,8 +64,8 @@ void meta_drop_server_fields(cJSON *obj);
  * Go programs write it also where strict validation knows no such field.
  */
 void meta_drop_unset(cJSON *obj);
-void meta_drop_unset_times(
-	cJSON *node); /* only creationTimestamp: null, at and below a node */
+/* Drop only `creationTimestamp: null`, at and below a node. */
+void meta_drop_unset_times(cJSON *node);
 /* Reduce metadata to names, uid, versions, deletion and owners. */
 void meta_digest(cJSON *obj);
 

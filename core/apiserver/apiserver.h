@@ -77,10 +77,10 @@ struct apiserver_conf {
 	 * code or 0. May be NULL.
 	 */
 	int (*write)(void *ctx, const cJSON *old, const cJSON *obj, struct error *err);
-	/* The same before an object is deleted. -1: the object is kept. May be NULL. */
+	/* The same before an object is deleted. -1: the object remains. May be NULL. */
 	int (*remove)(void *ctx, const cJSON *obj, struct error *err);
 	void *ctx;
-	size_t max_events; /* of the changes kept for watches; 0: 4096 */
+	size_t max_events; /* number of changes stored for watches; 0: 4096 */
 };
 enum { APISERVER_MAX_BODY = 3 * 1024 * 1024 };
 

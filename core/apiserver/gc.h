@@ -12,7 +12,7 @@
 #include "apiserver/exchange.h"
 
 enum gc_step {
-	GC_DEPENDENTS = 1, /* delete the dependents that have no other owner */
+	GC_DEPENDENTS = 1, /* delete the dependents without another existing owner */
 	/* The object is removed: end owners in foreground deletion, and its namespace. */
 	GC_OWNERS = 2,
 	GC_FOREGROUND = 4, /* remove foregroundDeletion if no dependent exists */

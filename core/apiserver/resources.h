@@ -26,8 +26,7 @@ enum resource_flags {
 	RESOURCE_CUSTOM = 8,    /* defined by a CustomResourceDefinition in a cluster */
 	RESOURCE_LOG = 16,      /* has /log */
 	RESOURCE_PUT_CREATES = 32, /* an update of a missing object creates it */
-	RESOURCE_VERSIONED =
-		64, /* updates need a resourceVersion, as those of custom kinds */
+	RESOURCE_VERSIONED = 64, /* updates need a resourceVersion, as custom kinds' do */
 	RESOURCE_ONE_BY_ONE = 128, /* no deletecollection */
 };
 
@@ -36,8 +35,7 @@ struct resource {
 	unsigned flags;
 	const char *const *short_names, *const *categories; /* end with NULL; or NULL */
 	const struct column *columns;                       /* ends with { NULL } */
-	const char *const
-		*fields; /* of field selectors, besides metadata.name, .namespace */
+	const char *const *fields; /* of field selectors, besides name and namespace */
 	const char *const *always; /* members that the Go type encodes even if empty */
 	const struct proto_field *proto; /* of protobuf bodies; NULL: none */
 };

@@ -3,7 +3,7 @@
  *
  * Keys are "PLURAL.GROUP/NAMESPACE/NAME" ("PLURAL.GROUP//NAME" of cluster-wide kinds). A
  * stored version is immutable and reference-counted. One counter gives the versions
- * (resourceVersion) of all objects. The last max_events changes are kept for watches;
+ * (resourceVersion) of all objects. The last max_events changes are stored for watches;
  * asking for older ones is ERR_EXPIRED. With a journal, a change is acknowledged and
  * visible, to readers as to watches, once it is on disk; all who wait share one fsync.
  *
@@ -35,7 +35,7 @@ cJSON *stored_read(const struct stored *s); /* owned by the caller */
 struct storage;
 struct storage_conf {
 	const char *dir;   /* the journal's directory; NULL: in memory only */
-	size_t max_events; /* of the changes kept for watches; 0: 4096 */
+	size_t max_events; /* number of changes stored for watches; 0: 4096 */
 };
 enum { OBJECT_MAX_BYTES = 1536 * 1024 }; /* of one object, as etcd's limit */
 
@@ -43,8 +43,8 @@ enum { OBJECT_MAX_BYTES = 1536 * 1024 }; /* of one object, as etcd's limit */
 MUST_CHECK int storage_open(struct storage **ret, const struct storage_conf *conf,
 			    struct error *err);
 void storage_close(struct storage *s);
-const struct journal_report *storage_report(
-	const struct storage *s); /* zeros without a journal */
+/* The report of the journal; zeros without one. */
+const struct journal_report *storage_report(const struct storage *s);
 
 /* A reference owned by the caller; NULL: not found. */
 struct stored *storage_get(struct storage *s, const char *key);

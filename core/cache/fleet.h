@@ -36,7 +36,7 @@ void holders_release(struct holders *h);
 
 /*
  * Append the holders of these rows, in the order of the rows; for no rows, a holder of
- * the schema. ERR_BUSY: some rows cannot be read now; the message says why.
+ * the schema. ERR_BUSY, with the cause: some rows cannot be read now.
  */
 MUST_CHECK int fleet_find(struct fleet *f, struct rows rows, struct holders *ret,
 			  struct error *err);

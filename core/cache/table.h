@@ -85,7 +85,7 @@ struct table_scan *table_scan_new(const struct table *t, struct rows rows,
 void table_scan_free(struct table_scan *s); /* NULL is fine */
 
 /*
- * Return only rows that pass the filter; they keep their numbers. Call it before the
+ * Return only rows that pass the filter, with their numbers. Call it before the
  * first table_next(). Row groups and pages that statistics exclude are not read.
  */
 void table_scan_filter(struct table_scan *s, const struct predicate *filter);

@@ -324,7 +324,7 @@ static int add_containers(struct pod *p, const char *list, bool init, struct err
 
 /*
  * A recreated pod has a new name but the same hostname, and so the same DNS name: it
- * keeps the address of that name.
+ * gets the address of that name.
  */
 static int take_address(struct pod *p, struct error *err)
 {

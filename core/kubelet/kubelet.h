@@ -1,7 +1,7 @@
 /*
  * kubelet.h - runs pods as processes of this machine.
  *
- * A node's kubelet without a container engine: it takes v1 Pod documents, runs their
+ * A node's kubelet without a container engine: it reads v1 Pod documents, runs their
  * containers, and reports their state as v1.PodStatus. Jobs and JobSets are jobs.h's.
  *
  * A pod's containers share its hostname, its address (127.b.c.d, its own), its

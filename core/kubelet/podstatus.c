@@ -122,7 +122,7 @@ static void put_condition(cJSON *list, const char *type, bool status, const char
 	cJSON_AddItemToArray(list, c);
 }
 
-/* As kubelet's status.GeneratePodReadyCondition: of init containers only sidecars count. */
+/* As kubelet's status.GeneratePodReadyCondition: main containers and sidecars count. */
 static bool all_ready(const struct pod *p)
 {
 	for (size_t i = 0; i < p->n; i++)

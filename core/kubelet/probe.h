@@ -36,8 +36,8 @@ void probe_sync(struct probe *p, int64_t now, int64_t *ret_wake);
 int probe_http_status(const char *answer, size_t len);
 
 bool probe_passes(const struct probe *p); /* true for NULL */
-bool probe_failed(
-	const struct probe *p); /* failureThreshold reached: kill the container */
+/* Has failureThreshold been reached, so that the container must be killed? */
+bool probe_failed(const struct probe *p);
 
 /* The member with the handler, such as "exec", if it is applied; else NULL. */
 const char *probe_handler(const cJSON *probe);

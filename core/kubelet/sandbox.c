@@ -300,7 +300,7 @@ static void kill_all(void)
 			sandbox_each_entry(ctx.proc, kill_if_child, &ctx);
 			close(ctx.proc);
 		}
-		/* Each exit may hand over more children: scan again. */
+		/* The children of each become ours: scan again. */
 	} while (waitpid(-1, NULL, 0) > 0);
 }
 

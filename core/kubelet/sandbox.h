@@ -24,7 +24,7 @@
  * parent-death signal is bound to the thread that spawns, which must live as long.
  *
  * The user namespace maps the caller's own uid and gid to themselves, and is used only
- * if the caller may not mount without it: root keeps all its capabilities (locked
+ * if the caller may not mount without it: root has all its capabilities (locked
  * memory, other users' files) in its pods.
  *
  * Linux 5.3 or later (CLONE_PIDFD, pidfds that can be polled); commands in a

@@ -26,7 +26,7 @@ static const char *variable(const struct podenv *env, const char *name)
 	return NULL;
 }
 
-/* Look up a program in PATH; NULL: not found. */
+/* Find a program in PATH; NULL: not found. */
 static const char *program(struct arena *a, const struct podenv *env, const char *name)
 {
 	const char *path = variable(env, "PATH");

@@ -3,7 +3,7 @@
  * 12.
  *
  * Its torchrun fails there with "'NoneType' object has no attribute 'get'" before it
- * starts anything. System files stay unchanged: a container that would start this
+ * starts anything. System files are not changed: a container that would start this
  * torchrun gets a directory with a sitecustomize.py (core/assets/torch) at the front of
  * its PYTHONPATH.
  */

@@ -45,7 +45,7 @@ struct failure {
 	char *error, *hint, *lines;
 	int code;
 	bool victim; /* its output blames the end of a peer */
-	char *cause; /* that peer, if it raised an error: error, lines are its own then */
+	char *cause; /* the peer, if it raised an error; error and lines are its own */
 	int64_t cause_ms;
 	int64_t at_ms;
 };

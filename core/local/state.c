@@ -241,7 +241,7 @@ int state_read_job(cJSON **ret, const char *run, bool running, struct error *err
 		json_put_bool(*ret, state_suspended(run), "spec", "suspend");
 	if (!running && !status_finished(json_get((const cJSON *)*ret, "status")))
 		mark_killed(*ret, run);
-	status_set_state(json_obj(*ret, "status")); /* old runs say none */
+	status_set_state(json_obj(*ret, "status")); /* absent in runs of old versions */
 	return 0;
 }
 

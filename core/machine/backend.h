@@ -1,6 +1,6 @@
 /*
- * backend.h - runs the JobSets of this machine's API: behind core/apiserver it takes the
- * place of a cluster's JobSet and Job controllers, scheduler and kubelet.
+ * backend.h - runs the JobSets of this machine's API: behind core/apiserver it replaces a
+ * cluster's JobSet and Job controllers, scheduler and kubelet.
  *
  * For each JobSet that is not suspended there is one run: a process in a session of its
  * own (run.h, started as "kftrainer run-jobset") that runs as `submit --local` does. It

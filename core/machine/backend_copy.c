@@ -145,12 +145,13 @@ bool backend_copy(struct backend *b, struct backend_run *r, const struct state_o
 		r->dir = xstrdup(run->dir);
 	}
 	/*
-	 * Read before the other files: it is published last, so what led to it is copied
-	 * before it.
+	 * Read the JobSet first: it is published last, so the pods and Jobs that led to
+	 * its status are copied before it.
 	 */
 	last = published_read(jobset);
+	/* The status that backend_fail() or backend_write_suspended() wrote remains. */
 	if (over && !json_str(last, "status", "terminalState"))
-		return false; /* keep what backend_fail() or backend_write_suspended() wrote */
+		return false;
 	for (char **e = state_entries(&a, dir); *e; e++)
 		if (!str_starts(*e, JOBSET_KIND "."))
 			copy_file(b, r, path_join(&a, dir, *e));

@@ -264,7 +264,7 @@ static int write_text(struct local_api *l, const char *name, const char *text,
 			  err);
 }
 
-/* Reuse a stored CA, so that copied kubeconfigs stay valid. */
+/* Reuse a stored CA, so that copied kubeconfigs remain valid. */
 static int make_ca(struct local_api *l, struct error *err)
 {
 	int64_t now = clock_now();

@@ -91,7 +91,7 @@ check "--wait --timeout: 124, and the job goes on" ends 124 "timed out: TrainJob
 	--name late --wait --timeout 1s -- sh -c "cat $scratch/go-on"
 check "... under this name one runs" ends 1 'already running' --name late --wait -- true
 check "... which --dry-run=server reports as well" ends 1 'already running' --name late --dry-run=server -- true
-echo done >go-on
+echo "done" >go-on
 check "... to its end" says 0 'late is Complete' wait late
 check "--suspend: it is created, suspended" ends 0 'created$' --name later --suspend -- echo resumed
 check "... and waits" says 0 'later is Suspended' wait later --for suspended

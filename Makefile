@@ -78,7 +78,7 @@ LINK     = -static-pie -Wl,--gc-sections,-z,relro,-z,now,-z,noexecstack,-z,stack
 
 .SECONDARY:
 .DELETE_ON_ERROR:
-.PHONY: all vendor demo check quick unit programs golden cli local store mpi mpi-short cache gpu cluster e2e build repro cross lint layers budget text comments lint-self headers \
+.PHONY: all vendor demo check quick unit programs golden cli local store mpi mpi-short cache gpu cluster e2e build repro cross lint layers budget text lint-self comments headers \
         style fuzz bench soak format compdb dist sources install image chart clean help crds FORCE
 all: kftrainer
 

@@ -1,6 +1,4 @@
-/*
- * job.h - state of a V1 job's conversion. Private to core/convert.
- */
+/* job.h - state of a V1 job's conversion. Private to core/convert. */
 #ifndef CONVERT_JOB_H
 #define CONVERT_JOB_H
 
@@ -25,18 +23,16 @@ struct v1_job;
 struct v1_kind {
 	unsigned bit; /* its bit in the table of fields */
 	const char *kind, *version;
-	const char *roles_key; /* "pytorchReplicaSpecs" */
-	/* The container that pods must have, and the name of its port. */
-	const char *container, *port;
-	const char *restart;   /* default restart policy of replicas */
-	const char *framework; /* LABEL_FRAMEWORK */
-	const char *policy;    /* member of mlPolicy; NULL: a plain one */
-	bool one_template;     /* all roles are ranks of one replicatedJob */
+	const char *roles_key;        /* "pytorchReplicaSpecs" */
+	const char *container, *port; /* that pods must have; the name of its port */
+	const char *restart;          /* default restart policy of replicas */
+	const char *framework;        /* LABEL_FRAMEWORK */
+	const char *policy;           /* member of mlPolicy; NULL: a plain one */
+	bool one_template;            /* all roles are ranks of one replicatedJob */
 	struct {
 		const char *name, *rjob;
 	} roles[MAX_ROLES + 1];          /* ends with name NULL */
 	void (*check)(struct v1_job *j); /* may refuse the job; or NULL */
-	/* Sets V1's variables in a container of the role. */
 	void (*env)(struct v1_job *j, const struct role *role, cJSON *container);
 	void (*build)(struct v1_job *j); /* completes the runtime */
 };
@@ -69,8 +65,7 @@ struct v1_job {
 /* Initialize `j` for a job that the schema accepts; all pointers are borrowed. */
 void job_open(struct v1_job *j, const struct convert_conf *conf,
 	      struct convert_result *ret, const cJSON *obj);
-/* The role of that name, or NULL if it has no pods. */
-const struct role *v1_role(const struct v1_job *j, const char *name);
+const struct role *v1_role(const struct v1_job *j, const char *name); /* NULL: no pods */
 /* Refuse the job with an error of this field; value NULL: the field is missing. */
 void v1_refuse(struct v1_job *j, const char *path, const cJSON *value, const char *fmt,
 	       ...) PRINTF_LIKE(4, 5);

@@ -1,14 +1,12 @@
 /*
  * jobs_impl.h - shared by the files of jobs.h. For jobs*.c only.
- *
  *     jobs.c          the loop between the two controllers
  *     jobs_spec.c     set defaults, read the JobSet once
  *     jobs_check.c    refuse JobSets that a cluster would refuse
  *     jobs_jobset.c   the JobSet controller
  *     jobs_job.c      the Job controller
  *     jobs_policy.c   pod failure and success policies of a Job
- *     jobs_pod.c      make pods
- *     jobs_object.c   make Job objects
+ *     jobs_pod.c, jobs_object.c   make pods and Job objects
  */
 #ifndef JOBS_JOBS_IMPL_H
 #define JOBS_JOBS_IMPL_H
@@ -37,13 +35,11 @@ struct jobs_pod {
 	cJSON *doc, *status;
 	enum pod_phase phase;
 	bool ready;
-	bool deleting; /* has a deletionTimestamp */
-	bool gone;     /* no longer exists */
-	bool counted;  /* in the Job's succeeded or failed */
+	bool deleting, gone; /* has a deletionTimestamp; no longer exists */
+	bool counted;        /* in the Job's succeeded or failed */
 	int64_t restarts, finished_ms;
 };
 
-/* One completion index of a Job. */
 struct jobs_index {
 	enum { INDEX_OPEN, INDEX_SUCCEEDED, INDEX_FAILED } state;
 	bool busy;            /* scratch: ended, or has a pod now */

@@ -22,10 +22,8 @@
 struct kube;
 struct kube_opts {
 	/*
-	 * The client-side rate limit (client-go's QPS and Burst): requests per second on
-	 * average (0: no limit) and the size of a burst. Watches and logs do not count. A
-	 * call over the limit waits for its token; if timeout_ms is set and the wait
-	 * would be longer, the call fails with ERR_BUSY at once.
+	 * client-go's QPS (0: no limit) and Burst; watches and logs do not count. A call
+	 * that would wait for longer than a timeout_ms that is set is ERR_BUSY at once.
 	 */
 	double qps;
 	int64_t burst;
@@ -33,8 +31,7 @@ struct kube_opts {
 	struct metrics *metrics; /* rest_client_requests_total; or NULL */
 	int64_t timeout_ms; /* of one HTTP request; 0: 30 s. A page of a list: 60 s */
 	bool after_stop;    /* calls continue when the process is asked to stop */
-	/* Do not offer HTTP/2: saves the controller 25 % of its CPU, 0.8 of 6.3 MB. */
-	bool http1;
+	bool http1; /* without HTTP/2: saves the controller 25 % of its CPU, 0.8 of 6.3 MB */
 	struct http_sessions *sessions; /* must outlive the client; or NULL */
 	struct inside_server inside; /* replaces config->server; kube_free() frees it */
 };
@@ -43,9 +40,8 @@ extern const struct metric kube_requests_total; /* labels code, host, method */
 /* Copies config; sends no request. ERR_INVALID: no server; else http_client_new()'s. */
 MUST_CHECK int kube_new(struct kube **ret, const struct kube_config *config,
 			const struct kube_opts *opts, struct error *err);
-void kube_free(struct kube *k); /* no call may be in progress; NULL is fine */
-/* True: the API server is opts->inside, in this process. */
-bool kube_is_inside(const struct kube *k);
+void kube_free(struct kube *k);            /* no call may be in progress; NULL is fine */
+bool kube_is_inside(const struct kube *k); /* in this process: opts->inside */
 
 struct kube_ref {
 	const char *api_version, *kind, *ns, *name; /* ns NULL: cluster-wide, or all */
@@ -63,7 +59,6 @@ MUST_CHECK int kube_serves(struct kube *k, const char *api_version, const char *
 
 MUST_CHECK int kube_get(struct kube *k, const struct kube_ref *ref, cJSON **ret,
 			struct error *err);
-
 /* As kube_get(), but 404 is no error: *ret is NULL then. */
 MUST_CHECK int kube_find(struct kube *k, const struct kube_ref *ref, cJSON **ret,
 			 struct error *err);
@@ -90,10 +85,9 @@ MUST_CHECK int kube_apply(struct kube *k, const cJSON *obj, const struct kube_wr
 MUST_CHECK int kube_merge_patch(struct kube *k, const struct kube_ref *ref,
 				const cJSON *patch, const struct kube_write *how,
 				cJSON **ret, struct error *err);
-
 /*
  * propagation: "Background", "Foreground", "Orphan"; NULL: the API server's default. uid:
- * the precondition, ERR_CONFLICT if the object has another one; or NULL.
+ * ERR_CONFLICT if the object has another one; or NULL.
  */
 MUST_CHECK int kube_delete(struct kube *k, const struct kube_ref *ref,
 			   const char *propagation, const char *uid, struct error *err);
@@ -107,26 +101,14 @@ struct kube_select {
 };
 /*
  * List all pages of a collection; ref->name is ignored. *ret_version (may be NULL): the
- * list's resourceVersion, the caller's to free. If a continue token expires (410), the
- * list restarts, without pages; see on_restart.
+ * list's resourceVersion, the caller's to free. on_item owns each object; -1 ends the list.
  */
 struct kube_sink {
-	/*
-	 * Called for each object, which it owns, with apiVersion and kind of the request.
-	 * Returns -1 with err filled to end the list with that error.
-	 */
 	int (*on_item)(void *ctx, cJSON *take_obj, struct error *err);
 	void *ctx;
-	/*
-	 * Called instead of on_item for an object that json_parse() refuses (the API
-	 * server stores NUL in strings, and 100,000 labels). NULL: such an object is an
-	 * error. Watches have the same rule.
-	 */
+	/* For an object that json_parse() refuses, as in watches. NULL: an error. */
 	void (*on_unreadable)(void *ctx, const struct error *err);
-	/*
-	 * The list restarts: objects seen so far may no longer exist, and the others are
-	 * passed to on_item again. NULL: duplicates are harmless.
-	 */
+	/* A continue token expired (410): discard what was seen. NULL: duplicates are fine. */
 	void (*on_restart)(void *ctx);
 };
 MUST_CHECK int kube_list(struct kube *k, const struct kube_ref *ref,
@@ -154,12 +136,12 @@ MUST_CHECK int kube_watch(struct kube *k, const struct kube_ref *ref,
 			  const struct kube_watch_opts *opts, struct error *err);
 
 /*
- * Any other call: "GET" "/version", reviews. `body` and `ret` may be NULL; *ret is NULL
- * unless the response is JSON. Only a GET is retried after a broken connection.
+ * Any other call: "GET" "/version". `body` and `ret` may be NULL; *ret is NULL unless the
+ * response is JSON. Only a GET is retried after a broken connection.
  */
 MUST_CHECK int kube_call(struct kube *k, const char *method, const char *path,
 			 const cJSON *body, cJSON **ret, struct error *err);
-/* Pass a text response to on_data piece by piece: GET .../log?follow=true. No timeout. */
+/* Passes a text response to on_data in pieces: GET .../log?follow=true. No timeout. */
 MUST_CHECK int kube_stream(struct kube *k, const char *path,
 			   int (*on_data)(void *ctx, const void *data, size_t len,
 					  struct error *err),

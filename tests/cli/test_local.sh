@@ -97,7 +97,7 @@ check "--suspend: it is created, suspended" ends 0 'created$' --name later --sus
 check "... and waits" says 0 'later is Suspended' wait later --for suspended
 check "... until it is resumed" eval 'says 0 "later resumed" resume later && says 0 "is Complete" wait later && says 0 "^resumed$" logs later'
 check "--suspend --wait --timeout: it stays suspended" eval 'ends 124 "keeps running" --name never --suspend --wait --timeout 1s -- true && shows Suspended never'
-check "wait --timeout of several: one limit, and the state of each" eval 'ends 0 created --name never2 --suspend -- true && says 124 "never is Suspended" wait never never2 --timeout 100ms && grep -q "never2 is Suspended" "$scratch/err"'
+check "wait --timeout of several: one limit, and the state of each" eval 'ends 0 created --name never2 --suspend -- true && says 124 "never is Suspended" wait never never2 --timeout 2s && grep -q "never2 is Suspended" "$scratch/err"'
 check "... and can be deleted" says 0 'trainjob never is gone' delete --wait never never2
 check "--follow: what cannot run is refused" ends 2 'does not support Flux' --runtime flux-distributed --follow -- true
 

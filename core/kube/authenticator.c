@@ -387,25 +387,11 @@ static enum authenticator_verdict judge(struct authenticator *a, struct arena *a
 	return enqueue(a, r, key, err) ? AUTHENTICATOR_FAILED : AUTHENTICATOR_PENDING;
 }
 
-enum authenticator_verdict authenticator_poll(struct authenticator *a,
+static enum authenticator_verdict get_verdict(struct authenticator *a,
 					      struct arena *arena,
 					      const struct authenticator_request *r,
-					      const char **ret_value, struct error *err)
-{
-	enum authenticator_verdict ret;
-	char key[DIGEST_HEX_SIZE];
-
-	key_of(r, key);
-	pthread_mutex_lock(&a->lock);
-	ret = judge(a, arena, r, key, ret_value, err);
-	pthread_mutex_unlock(&a->lock);
-	return ret;
-}
-
-enum authenticator_verdict authenticator_wait(struct authenticator *a,
-					      struct arena *arena,
-					      const struct authenticator_request *r,
-					      const char **ret_value, struct error *err)
+					      bool wait, const char **ret_value,
+					      struct error *err)
 {
 	enum authenticator_verdict ret;
 	char key[DIGEST_HEX_SIZE];
@@ -414,12 +400,28 @@ enum authenticator_verdict authenticator_wait(struct authenticator *a,
 	pthread_mutex_lock(&a->lock);
 	for (;;) {
 		ret = judge(a, arena, r, key, ret_value, err);
-		if (ret != AUTHENTICATOR_PENDING)
+		if (!wait || ret != AUTHENTICATOR_PENDING)
 			break;
 		cond_wait_until(&a->decided, &a->lock, -1);
 	}
 	pthread_mutex_unlock(&a->lock);
 	return ret;
+}
+
+enum authenticator_verdict authenticator_poll(struct authenticator *a,
+					      struct arena *arena,
+					      const struct authenticator_request *r,
+					      const char **ret_value, struct error *err)
+{
+	return get_verdict(a, arena, r, false, ret_value, err);
+}
+
+enum authenticator_verdict authenticator_wait(struct authenticator *a,
+					      struct arena *arena,
+					      const struct authenticator_request *r,
+					      const char **ret_value, struct error *err)
+{
+	return get_verdict(a, arena, r, true, ret_value, err);
 }
 
 void authenticator_watch(struct authenticator *a, void (*news)(void *arg), void *arg)

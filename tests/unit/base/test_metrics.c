@@ -183,7 +183,7 @@ static void test_the_process(void **state)
 
 	metrics_print_process(&out);
 	assert_true(value_of(&out, "\nprocess_open_fds ") >= 3);
-	assert_true(value_of(&out, "\nprocess_resident_memory_bytes ") > 1e6);
+	assert_true(value_of(&out, "\nprocess_resident_memory_bytes ") > 1e5);
 	assert_true(value_of(&out, "\nprocess_virtual_memory_bytes ") > 1e6);
 	assert_true(value_of(&out, "\nprocess_max_fds ") >= 3);
 	started = value_of(&out, "\nprocess_start_time_seconds ");

@@ -34,6 +34,7 @@ void shipment_tell(struct shipment *s)
 	static const char *const why[EXCLUDE_REASONS] = {
 		[EXCLUDE_KEY] = "by name (--include PATH adds one)",
 		[EXCLUDE_OWN] = "by " PACK_IGNORE_FILE,
+		[EXCLUDE_ENV] = "environments and caches (--include PATH adds one)",
 		[EXCLUDE_GIT] = "by .gitignore",
 	};
 

@@ -31,6 +31,10 @@ static const char keys[] = ".git\n"
 			   "*.[pP][pP][kK]\n*.[pP]8\n*.pk8\n*.jks\n*.keystore\n*.kdbx\n"
 			   "*.kubeconfig\nkubeconfig\n";
 
+/* What tools make again by themselves, and nobody's code is in. */
+static const char caches[] = "__pycache__/\n.ipynb_checkpoints/\nwandb/\n"
+			     ".mypy_cache/\n.pytest_cache/\n.ruff_cache/\n";
+
 /* ---- files of patterns ---- */
 
 /* .kftrainerignore must be a regular file; git ignores anything else. */
@@ -218,6 +222,7 @@ int exclude_begin(struct exclude *l, const char *dir,
 		  const struct exclude_includes *includes, struct error *err)
 {
 	return ignore_add(&l->keys, "", keys, strlen(keys), err) ||
+			       ignore_add(&l->caches, "", caches, strlen(caches), err) ||
 			       add_includes(l, dir, includes, err) ||
 			       add_repository(l, dir, err)
 		       ? -1
@@ -248,21 +253,39 @@ void exclude_exit(struct exclude *l, const struct exclude_mark *mark)
 	l->git.n = mark->git;
 }
 
-static enum exclude_reason ask_files(struct exclude *l, const char *path, bool is_dir)
+/* A venv (PEP 405), a conda environment, or a link to one. */
+static bool is_environment(int root, const char *path)
+{
+	static const char *const marks[] = { "pyvenv.cfg", "conda-meta" };
+	char file[PATH_MAX];
+
+	for (size_t i = 0; i < N_ELEMENTS(marks); i++)
+		if (snprintf(file, sizeof(file), "%s/%s", path, marks[i]) <
+			    (int)sizeof(file) &&
+		    !faccessat(root, file, F_OK, 0))
+			return true;
+	return false;
+}
+
+static enum exclude_reason ask_files(struct exclude *l, int root, const char *path,
+				     bool is_dir)
 {
 	enum ignore_says own = ignore_ask(&l->own, path, is_dir);
 	cleanup_arena struct arena a = { 0 };
 
 	if (own != IGNORE_NO_MATCH)
 		return own == IGNORE_OUT ? EXCLUDE_OWN : EXCLUDE_NOT;
+	if (ignore_ask(&l->caches, path, is_dir) == IGNORE_OUT ||
+	    is_environment(root, path))
+		return EXCLUDE_ENV;
 	if (*l->prefix)
 		path = arena_printf(&a, "%s%s", l->prefix, path);
 	return ignore_ask(&l->git, path, is_dir) == IGNORE_OUT ? EXCLUDE_GIT
 							       : EXCLUDE_NOT;
 }
 
-enum exclude_reason exclude_ask(struct exclude *l, const char *path, bool is_dir,
-				bool aside, bool *ret_enter)
+enum exclude_reason exclude_ask(struct exclude *l, int root, const char *path,
+				bool is_dir, bool aside, bool *ret_enter)
 {
 	struct asked asked = asked_for(l, path);
 	enum exclude_reason why = EXCLUDE_NOT;
@@ -277,7 +300,7 @@ enum exclude_reason exclude_ask(struct exclude *l, const char *path, bool is_dir
 	else if (ignore_ask(&l->keys, path, is_dir) == IGNORE_OUT)
 		why = EXCLUDE_KEY;
 	else if (!asked.within)
-		why = ask_files(l, path, is_dir);
+		why = ask_files(l, root, path, is_dir);
 	*ret_enter = why != EXCLUDE_NOT && is_dir && asked.above;
 	return why;
 }
@@ -286,6 +309,7 @@ void exclude_release(struct exclude *l)
 {
 	ignore_release(&l->keys);
 	ignore_release(&l->own);
+	ignore_release(&l->caches);
 	ignore_release(&l->git);
 	arena_clear(&l->arena);
 	*l = (struct exclude){ 0 };

@@ -127,9 +127,12 @@ static int add_link(struct packer *p, const char *path, int depth, struct error 
 		return fail(p, path, err);
 	target[n] = 0;
 	if (!pack_link_stays(target, depth))
-		return error_set(err, ERR_INVALID,
-				 "%s/%s: symbolic link may leave the directory: %.200s",
-				 p->dir, path, target);
+		return error_set(
+			err, ERR_INVALID,
+			"%s/%s: symbolic link to %.200s may leave the directory; "
+			"copy the files in its place, or list it in " PACK_IGNORE_FILE
+			" and let pods mount or download them",
+			p->dir, path, target);
 	e.target = arena_strdup(p->arena, target);
 	return add(p, &e, err);
 }
@@ -212,7 +215,7 @@ static int add_one(struct packer *p, const struct place *in, const char *path,
 	if (fstatat(p->root, path, &st, AT_SYMLINK_NOFOLLOW))
 		return fail(p, path, err);
 	is_dir = S_ISDIR(st.st_mode);
-	why = exclude_ask(&p->exclude, path, is_dir, in->aside, &enter);
+	why = exclude_ask(&p->exclude, p->root, path, is_dir, in->aside, &enter);
 	note_left(p, path, is_dir, why);
 	if (why != EXCLUDE_NOT && !enter)
 		return 0;

@@ -126,6 +126,23 @@ check "--include without a folder" bad '--include requires --workspace' --includ
 check "a folder that its repository ignores is no part of it" eval 'dry "$w/out" && [ "$(packed)" = model ]'
 echo '*' >"$repo/.gitignore"
 check "... in a repository that ignores everything, too" eval 'dry "$w" && packed | grep -q train.py'
+# An ordinary environment: links that lead out of it, thousands of files.
+mkdir -p "$w/data"
+/usr/bin/python3 -m venv --without-pip "$w/.venv"
+mkdir -p "$w/conda/conda-meta" "$w/src/__pycache__" "$w/src/.ipynb_checkpoints" "$w/.mypy_cache" "$w/wandb/run-1"
+for d in conda src/__pycache__ src/.ipynb_checkpoints .mypy_cache wandb/run-1; do echo x >"$w/$d/file"; done
+ln -s .venv "$w/env"
+: >"$repo/.gitignore"
+check "environments and caches are left out" eval 'dry "$w" && ! packed | grep -qE "venv|conda|cache|check|wandb|env/"'
+check "... and listed" grep -Fqx 'excluded environments and caches (--include PATH adds one): .mypy_cache/, .venv/, conda/, env, src/.ipynb_checkpoints/, src/__pycache__/, wandb/' "$scratch/err"
+check "... --include adds one" eval 'dry "$w" --include wandb && packed | grep -q wandb/run-1/file'
+cp "$w/.kftrainerignore" "$scratch/ignore"
+echo '!wandb/' >>"$w/.kftrainerignore"
+check "... and so does .kftrainerignore" eval 'dry "$w" && packed | grep -q wandb/run-1/file'
+mv "$scratch/ignore" "$w/.kftrainerignore"
+ln -s /usr/share "$w/data/set"
+check "a linked directory of data: what to do" bad 'data/set: symbolic link to /usr/share may leave the directory; copy the files in its place, or list it in \.kftrainerignore and let pods mount' --workspace "$w"
+rm "$w/data/set"
 mkdir "$scratch/onlykeys"
 echo x >"$scratch/onlykeys/.env"
 check "nothing but keys: one line says so" bad 'no files to pack: all are excluded \(.env' --workspace "$scratch/onlykeys"

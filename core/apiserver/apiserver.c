@@ -152,7 +152,7 @@ static bool read_resource(struct exchange *x)
 
 /* ---- routes ------------------------------------------------------------------------ */
 
-static bool may_enter(const struct exchange *x)
+static bool is_authenticated(const struct exchange *x)
 {
 	const char *token = x->server->conf.token;
 
@@ -185,7 +185,7 @@ static void not_allowed(struct exchange *x)
 		json_put_str(details, resource_group(&x->arena, x->resource), "group");
 		json_put_str(details, x->resource->plural, "kind");
 	}
-	exchange_refuse_with(x, 405, "MethodNotAllowed", details, text);
+	exchange_refuse_details(x, 405, "MethodNotAllowed", details, text);
 }
 
 static const struct route {
@@ -327,7 +327,7 @@ static void route(struct exchange *x)
 {
 	struct error err = { 0 };
 
-	if (!may_enter(x))
+	if (!is_authenticated(x))
 		exchange_refuse(x, 401, "Unauthorized", "Unauthorized");
 	else if (read_path(x, &err) || read_query(x, &err))
 		exchange_refuse(x, 400, "BadRequest", "%s", err.msg);
@@ -376,7 +376,7 @@ void apiserver_large(void *apiserver, const struct httpd_request *req,
 {
 	struct exchange x = { .server = apiserver, .http = req, .resp = resp };
 
-	if (!may_enter(&x))
+	if (!is_authenticated(&x))
 		exchange_refuse(&x, 401, "Unauthorized", "Unauthorized");
 	else
 		exchange_refuse(&x, 413, "RequestEntityTooLarge",

@@ -126,7 +126,7 @@ static int precondition(struct exchange *x, const char *what, const char *wanted
 	if (*group)
 		json_put_str(details, group, "group");
 	json_put_str(details, x->resource->kind, "kind");
-	return exchange_refuse_with(
+	return exchange_refuse_details(
 		x, 409, "Conflict", details,
 		arena_printf(
 			&x->arena,
@@ -197,7 +197,7 @@ static int check_mortal(struct exchange *x)
 			     x->name));
 }
 
-static int end_it(struct exchange *x, const cJSON *obj)
+static int run_remove_hook(struct exchange *x, const cJSON *obj)
 {
 	const struct apiserver_conf *conf = &x->server->conf;
 	struct error err = { 0 };
@@ -248,13 +248,13 @@ static int delete_stored(struct exchange *x, const struct stored *before, cJSON 
 	int rc;
 
 	*ret_gone = false;
-	if (check_mortal(x) || end_it(x, obj))
+	if (check_mortal(x) || run_remove_hook(x, obj))
 		return -1;
 	if (meta_is(obj, "", "Namespace"))
 		return terminate(x, before, obj);
 	set_finalizer(obj, FOREGROUND_FINALIZER, foreground);
 	if (str_eq(o->propagation, "Orphan") && !x->dry_run)
-		gc_release(x->server, obj);
+		gc_orphan_dependents(x->server, obj);
 	finalizers = meta_finalizers(obj);
 	*ret_gone = !finalizers || !finalizers->child;
 	rc = *ret_gone ? remove_stored(x, before, &err) : mark(x, before, obj, &err);

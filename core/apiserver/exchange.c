@@ -108,8 +108,8 @@ int exchange_refuse(struct exchange *x, int code, const char *reason, const char
 		status_of(code, reason, message.data ? (char *)message.data : ""));
 }
 
-int exchange_refuse_with(struct exchange *x, int code, const char *reason,
-			 cJSON *take_details, const char *message)
+int exchange_refuse_details(struct exchange *x, int code, const char *reason,
+			    cJSON *take_details, const char *message)
 {
 	cJSON *status = status_of(code, reason, str_visible(&x->arena, message, true));
 
@@ -132,7 +132,7 @@ cJSON *exchange_details(const char *name, const char *group, const char *kind)
 int exchange_refuse_object(struct exchange *x, int code, const char *reason,
 			   const char *message)
 {
-	return exchange_refuse_with(
+	return exchange_refuse_details(
 		x, code, reason,
 		exchange_details(x->name, resource_group(&x->arena, x->resource),
 				 x->resource->plural),
@@ -149,8 +149,9 @@ int exchange_not_found(struct exchange *x)
 
 int exchange_no_such_resource(struct exchange *x)
 {
-	return exchange_refuse_with(x, 404, "NotFound", cJSON_CreateObject(),
-				    "the server could not find the requested resource");
+	return exchange_refuse_details(
+		x, 404, "NotFound", cJSON_CreateObject(),
+		"the server could not find the requested resource");
 }
 
 void exchange_no_such_path(struct exchange *x)
@@ -211,7 +212,7 @@ int exchange_invalid_of(struct exchange *x, const char *group, const char *kind,
 	}
 	buf_adds(&all, errs->n > 1 ? "]" : "");
 	json_put(details, causes, "causes");
-	return exchange_refuse_with(x, 422, "Invalid", details, (char *)all.data);
+	return exchange_refuse_details(x, 422, "Invalid", details, (char *)all.data);
 }
 
 int exchange_invalid(struct exchange *x, const struct field_errors *errs)

@@ -64,8 +64,8 @@ int exchange_refuse_object(struct exchange *x, int code, const char *reason,
 			   const char *message);
 /* StatusDetails {name, group, kind}, without empty ones; owned by the caller. */
 cJSON *exchange_details(const char *name, const char *group, const char *kind);
-int exchange_refuse_with(struct exchange *x, int code, const char *reason,
-			 cJSON *take_details, const char *message);
+int exchange_refuse_details(struct exchange *x, int code, const char *reason,
+			    cJSON *take_details, const char *message);
 int exchange_not_found(struct exchange *x);        /* the named object */
 int exchange_no_such_resource(struct exchange *x); /* the path names no kind */
 void exchange_no_such_path(struct exchange *x);    /* the path serves no kinds */

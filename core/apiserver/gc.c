@@ -240,7 +240,7 @@ static bool release_one(struct gc *w, const struct stored *st, cJSON *obj,
 	return false;
 }
 
-void gc_release(struct apiserver *s, const cJSON *owner)
+void gc_orphan_dependents(struct apiserver *s, const cJSON *owner)
 {
 	struct gc w = { .server = s };
 

@@ -25,7 +25,7 @@ bool gc_is_finished(const cJSON *obj);
 /* Run these steps (GC_...) and all that follow; within a collection, queue them. */
 void gc_collect(struct exchange *x, const cJSON *obj, unsigned what);
 /* Orphan the dependents: remove their references to this owner. */
-void gc_release(struct apiserver *s, const cJSON *owner);
+void gc_orphan_dependents(struct apiserver *s, const cJSON *owner);
 /* Remove the namespace if it is terminating, without finalizers, and empty. */
 void gc_namespace_end(struct apiserver *s, const char *name);
 /*

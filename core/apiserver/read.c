@@ -115,7 +115,7 @@ static int check_version(struct exchange *x)
 	json_put_str(cause, "Too large resource version", "message");
 	cJSON_AddItemToArray(json_list(details, "causes"), cause);
 	json_put_int(details, 1, "retryAfterSeconds");
-	return exchange_refuse_with(
+	return exchange_refuse_details(
 		x, 504, "Timeout", details,
 		arena_printf(&x->arena,
 			     "Timeout: Too large resource version: %lld, current: %lld",

@@ -152,9 +152,9 @@ static const char *const pod_fields[] = { "spec.nodeName",
 					  "status.nominatedNodeName",
 					  NULL };
 
-#define CUSTOM  (RESOURCE_CUSTOM | RESOURCE_NAMESPACED)
-#define INSIDE  RESOURCE_NAMESPACED
-#define MACHINE (RESOURCE_READ_ONLY | RESOURCE_STATUS)
+#define CUSTOM     (RESOURCE_CUSTOM | RESOURCE_NAMESPACED)
+#define NAMESPACED RESOURCE_NAMESPACED
+#define READ_ONLY  (RESOURCE_READ_ONLY | RESOURCE_STATUS)
 
 const struct resource resources[] = {
 	{ TRAINER, "TrainJob", "trainjobs", "trainjob", CUSTOM | RESOURCE_STATUS, NULL,
@@ -169,23 +169,23 @@ const struct resource resources[] = {
 	{ "v1", "Namespace", "namespaces", "namespace",
 	  RESOURCE_STATUS | RESOURCE_ONE_BY_ONE, WORDS("ns"), NULL, namespace_columns,
 	  WORDS("status.phase"), WORDS("spec", "status"), proto_namespace },
-	{ "v1", "ConfigMap", "configmaps", "configmap", INSIDE, WORDS("cm"), NULL,
+	{ "v1", "ConfigMap", "configmaps", "configmap", NAMESPACED, WORDS("cm"), NULL,
 	  configmap_columns, NULL, NULL, proto_config_map },
-	{ "v1", "Secret", "secrets", "secret", INSIDE, NULL, NULL, secret_columns,
+	{ "v1", "Secret", "secrets", "secret", NAMESPACED, NULL, NULL, secret_columns,
 	  WORDS("type"), NULL, proto_secret },
-	{ "v1", "Service", "services", "service", INSIDE, WORDS("svc"), WORDS("all"),
+	{ "v1", "Service", "services", "service", NAMESPACED, WORDS("svc"), WORDS("all"),
 	  service_columns, NULL, WORDS("spec", "status"), proto_service },
-	{ "v1", "Event", "events", "event", INSIDE | RESOURCE_PUT_CREATES, WORDS("ev"),
-	  NULL, event_columns, event_fields, WORDS("involvedObject", "source"),
-	  proto_event_object },
+	{ "v1", "Event", "events", "event", NAMESPACED | RESOURCE_PUT_CREATES,
+	  WORDS("ev"), NULL, event_columns, event_fields,
+	  WORDS("involvedObject", "source"), proto_event_object },
 	{ "coordination.k8s.io/v1", "Lease", "leases", "lease",
-	  INSIDE | RESOURCE_PUT_CREATES | RESOURCE_VERSIONED, NULL, NULL, lease_columns,
-	  NULL, WORDS("spec"), proto_lease },
-	{ "v1", "Pod", "pods", "pod", INSIDE | MACHINE | RESOURCE_LOG, WORDS("po"),
+	  NAMESPACED | RESOURCE_PUT_CREATES | RESOURCE_VERSIONED, NULL, NULL,
+	  lease_columns, NULL, WORDS("spec"), proto_lease },
+	{ "v1", "Pod", "pods", "pod", NAMESPACED | READ_ONLY | RESOURCE_LOG, WORDS("po"),
 	  WORDS("all"), pod_columns, pod_fields, WORDS("spec", "status"), NULL },
-	{ "v1", "Node", "nodes", "node", MACHINE, WORDS("no"), NULL, node_columns,
+	{ "v1", "Node", "nodes", "node", READ_ONLY, WORDS("no"), NULL, node_columns,
 	  WORDS("spec.unschedulable"), WORDS("spec", "status"), NULL },
-	{ "batch/v1", "Job", "jobs", "job", INSIDE | MACHINE, NULL, WORDS("all"),
+	{ "batch/v1", "Job", "jobs", "job", NAMESPACED | READ_ONLY, NULL, WORDS("all"),
 	  job_columns, WORDS("status.successful"), WORDS("spec", "status"), NULL },
 	{ .kind = NULL },
 };

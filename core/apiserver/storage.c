@@ -15,7 +15,7 @@
 
 enum { MAX_EVENTS = 4096, COMPACT_MIN = 4 * 1024 * 1024, COMPACT_RATIO = 4 };
 #define EVENTS_MAX_BYTES ((size_t)32 * 1024 * 1024)
-#define NOTHING          "namespaces//" /* a key that no object has */
+#define VERSION_KEY      "namespaces//" /* a key that no object has */
 
 struct storage {
 	pthread_mutex_t lock;
@@ -33,14 +33,14 @@ struct storage {
 
 /* ---- one version ------------------------------------------------------------------- */
 
-struct stored *stored_use(struct stored *s)
+struct stored *stored_ref(struct stored *s)
 {
 	if (s)
 		atomic_fetch_add(&s->users, 1);
 	return s;
 }
 
-void stored_drop(struct stored *s)
+void stored_unref(struct stored *s)
 {
 	if (s && atomic_fetch_sub(&s->users, 1) == 1)
 		free(s);
@@ -69,15 +69,15 @@ cJSON *stored_read(const struct stored *s)
 
 static void drop_stored(void *s)
 {
-	stored_drop(s);
+	stored_unref(s);
 }
 
 /* ---- changes ----------------------------------------------------------------------- */
 
 void storage_change_release(struct storage_change *c)
 {
-	stored_drop(c->before);
-	stored_drop(c->now);
+	stored_unref(c->before);
+	stored_unref(c->now);
 	*c = (struct storage_change){ 0 };
 }
 
@@ -140,7 +140,7 @@ static int load_record(void *ctx, const struct journal_record *rec, struct error
 					     rec->len))
 			: map_del(&s->objects, rec->key);
 	s->live_bytes += (int64_t)rec->len - (int64_t)(old ? old->len : 0);
-	stored_drop(old);
+	stored_unref(old);
 	if (rec->version > s->version)
 		s->version = rec->version;
 	return 0;
@@ -188,7 +188,7 @@ const struct journal_report *storage_report(const struct storage *s)
 /* ---- reading ----------------------------------------------------------------------- */
 
 /* Sync the changes up to this version to disk, then make them visible to watches. */
-static int settle(struct storage *s, int64_t version, struct error *err)
+static int sync_to_disk(struct storage *s, int64_t version, struct error *err)
 {
 	int rc = s->journal ? journal_sync(s->journal, err) : 0;
 
@@ -201,11 +201,11 @@ static int settle(struct storage *s, int64_t version, struct error *err)
 }
 
 /* Never return a version that a crash could lose: sync it first. */
-static void settle_read(struct storage *s, int64_t version, bool pending)
+static void sync_before_read(struct storage *s, int64_t version, bool pending)
 {
 	struct error ignored = { 0 }; /* the writer reports the failure */
 
-	if (pending && settle(s, version, &ignored))
+	if (pending && sync_to_disk(s, version, &ignored))
 		error_clear_if(&ignored, ignored.kind);
 }
 
@@ -216,11 +216,11 @@ struct stored *storage_get(struct storage *s, const char *key)
 	bool pending;
 
 	pthread_mutex_lock(&s->lock);
-	found = stored_use(map_get(&s->objects, key));
+	found = stored_ref(map_get(&s->objects, key));
 	version = found ? found->version : s->version; /* absent: perhaps just deleted */
 	pending = version > s->committed;
 	pthread_mutex_unlock(&s->lock);
-	settle_read(s, version, pending);
+	sync_before_read(s, version, pending);
 	return found;
 }
 
@@ -247,16 +247,16 @@ void storage_list(struct storage *s, const char *prefix, const char *after, size
 			cap = cap ? 2 * cap : 64;
 			ret->list = xreallocarray(ret->list, cap, sizeof(*ret->list));
 		}
-		ret->list[ret->n++] = stored_use(e->value);
+		ret->list[ret->n++] = stored_ref(e->value);
 	}
 	ret->version = s->version;
 	pending = s->version > s->committed;
 	pthread_mutex_unlock(&s->lock);
-	settle_read(s, ret->version, pending);
+	sync_before_read(s, ret->version, pending);
 	if (ret->n)
 		qsort(ret->list, ret->n, sizeof(*ret->list), by_key);
 	while (max && ret->n > max) {
-		stored_drop(ret->list[--ret->n]);
+		stored_unref(ret->list[--ret->n]);
 		++*ret_remaining;
 	}
 }
@@ -264,7 +264,7 @@ void storage_list(struct storage *s, const char *prefix, const char *after, size
 void stored_list_release(struct stored_list *l)
 {
 	for (size_t i = 0; i < l->n; i++)
-		stored_drop(l->list[i]);
+		stored_unref(l->list[i]);
 	free(l->list);
 	*l = (struct stored_list){ 0 };
 }
@@ -318,7 +318,7 @@ static bool next_live(void *ctx, struct journal_record *ret)
 		return false;
 	l->at = map_next(&l->s->objects, l->at);
 	l->ended = !l->at;
-	*ret = (struct journal_record){ .version = l->s->version, .key = NOTHING };
+	*ret = (struct journal_record){ .version = l->s->version, .key = VERSION_KEY };
 	if (l->ended)
 		return true;
 	obj = l->at->value;
@@ -350,22 +350,22 @@ static int commit(struct storage *s, const char *key, struct stored *before,
 		rec.len = take_now->len;
 	}
 	if (s->journal && journal_add(s->journal, &rec, err)) {
-		stored_drop(take_now);
+		stored_unref(take_now);
 		return -1;
 	}
 	s->version = version;
 	s->live_bytes += (int64_t)rec.len - (int64_t)(before ? before->len : 0);
-	stored_use(before);
-	stored_use(take_now);
-	stored_drop(take_now ? map_put(&s->objects, key, take_now)
-			     : map_del(&s->objects, key));
+	stored_ref(before);
+	stored_ref(take_now);
+	stored_unref(take_now ? map_put(&s->objects, key, take_now)
+			      : map_del(&s->objects, key));
 	remember(s, (struct storage_change){ version, before, take_now });
 	return 0;
 }
 
 static int publish(struct storage *s, int64_t version, struct error *err)
 {
-	if (settle(s, version, err))
+	if (sync_to_disk(s, version, err))
 		return -1;
 	pthread_mutex_lock(&s->lock);
 	compact(s);
@@ -470,8 +470,8 @@ int storage_next(struct storage *s, int64_t after, int64_t deadline,
 			c = find_change(s, after);
 	} while (!rc && !c && cond_wait_until(&s->changed, &s->lock, deadline));
 	if (c) {
-		*ret = (struct storage_change){ c->version, stored_use(c->before),
-						stored_use(c->now) };
+		*ret = (struct storage_change){ c->version, stored_ref(c->before),
+						stored_ref(c->now) };
 		rc = 1;
 	}
 	pthread_mutex_unlock(&s->lock);

@@ -26,9 +26,9 @@ struct stored {
 	size_t len;
 	char text[]; /* JSON on one line, with its resourceVersion */
 };
-struct stored *stored_use(struct stored *s); /* another reference; NULL is fine */
-void stored_drop(struct stored *s);          /* NULL is fine */
-CLEANUP(stored, struct stored *, stored_drop);
+struct stored *stored_ref(struct stored *s); /* another reference; NULL is fine */
+void stored_unref(struct stored *s);         /* NULL is fine */
+CLEANUP(stored, struct stored *, stored_unref);
 #define cleanup_stored __attribute__((cleanup(cleanup_storedp)))
 cJSON *stored_read(const struct stored *s); /* owned by the caller */
 

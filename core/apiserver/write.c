@@ -24,7 +24,7 @@ static int read_object(struct exchange *x)
 
 static void no_namespace(struct exchange *x)
 {
-	exchange_refuse_with(
+	exchange_refuse_details(
 		x, 404, "NotFound", exchange_details(x->ns, "", "namespaces"),
 		arena_printf(&x->arena, "namespaces \"%s\" not found", x->ns));
 }
@@ -52,7 +52,7 @@ static void terminating(struct exchange *x, const cJSON *obj)
 		     "message");
 	json_put_str(cause, "metadata.namespace", "field");
 	cJSON_AddItemToArray(json_list(details, "causes"), cause);
-	exchange_refuse_with(
+	exchange_refuse_details(
 		x, 403, "Forbidden", details,
 		arena_printf(&x->arena,
 			     "%s \"%s\" is forbidden: unable to create new content in "
@@ -175,7 +175,7 @@ static int store(struct exchange *x, const struct stored *before, const cJSON *o
  * make() returns the new object (old NULL: a creation); NULL: refused and answered.
  * `applied`: it sets managedFields. `creates`: a missing object is created.
  */
-struct maker {
+struct update {
 	cJSON *(*make)(struct exchange *x, const cJSON *old);
 	bool applied, creates;
 };
@@ -233,7 +233,7 @@ static int check_named(struct exchange *x, const cJSON *obj)
 }
 
 /* One attempt; returns as store(). */
-static int change_once(struct exchange *x, const struct maker *how,
+static int change_once(struct exchange *x, const struct update *how,
 		       const struct stored *before, bool retry)
 {
 	cleanup_json cJSON *old = stored_read(before);
@@ -255,7 +255,7 @@ static int change_once(struct exchange *x, const struct maker *how,
 	return store(x, before, old, obj, retry);
 }
 
-static void change(struct exchange *x, const struct maker *how)
+static void change(struct exchange *x, const struct update *how)
 {
 	const char *key = exchange_key(x, x->resource, x->ns, x->name);
 	int rc = 1;
@@ -328,8 +328,8 @@ static cJSON *replacement(struct exchange *x, const cJSON *old)
 
 void write_update(struct exchange *x)
 {
-	const struct maker how = { replacement, false,
-				   resource_is(x->resource, RESOURCE_PUT_CREATES) };
+	const struct update how = { replacement, false,
+				    resource_is(x->resource, RESOURCE_PUT_CREATES) };
 
 	if (!read_object(x))
 		change(x, &how);
@@ -346,7 +346,7 @@ static cJSON *json_patched(struct exchange *x, const cJSON *old)
 		return obj;
 	cJSON_Delete(obj);
 	if (err.kind == ERR_INVALID)
-		exchange_refuse_with(
+		exchange_refuse_details(
 			x, 422, "Invalid", cJSON_CreateObject(),
 			"the server rejected our request due to an error in our request");
 	else
@@ -357,7 +357,7 @@ static cJSON *json_patched(struct exchange *x, const cJSON *old)
 	return NULL;
 }
 
-static cJSON *merged(struct exchange *x, const cJSON *old)
+static cJSON *apply_merge_patch(struct exchange *x, const cJSON *old)
 {
 	cJSON *obj = json_dup(old);
 
@@ -430,7 +430,7 @@ static void drop_unset(const struct exchange *x, cJSON *config)
 		json_del(config, JSON_PATH("status"));
 }
 
-static cJSON *applied(struct exchange *x, const cJSON *old)
+static cJSON *apply_config(struct exchange *x, const cJSON *old)
 {
 	cleanup_json cJSON *blank = prepare_blank(x);
 	cleanup_json cJSON *ignored = prepare_ignored(x);
@@ -459,18 +459,18 @@ static cJSON *applied(struct exchange *x, const cJSON *old)
 	}
 	details = cJSON_CreateObject();
 	json_put(details, causes, "causes");
-	exchange_refuse_with(x, 409, "Conflict", details, err.msg);
+	exchange_refuse_details(x, 409, "Conflict", details, err.msg);
 	return NULL;
 }
 
 static const struct patch_form {
 	const char *type;
-	struct maker how;
+	struct update how;
 	bool yaml;
 } patch_forms[] = {
 	{ "application/json-patch+json", { json_patched, false, false }, false },
-	{ "application/merge-patch+json", { merged, false, false }, false },
-	{ "application/apply-patch+yaml", { applied, true, true }, true },
+	{ "application/merge-patch+json", { apply_merge_patch, false, false }, false },
+	{ "application/apply-patch+yaml", { apply_config, true, true }, true },
 	{ "application/strategic-merge-patch+json", { strategic, false, false }, false },
 };
 enum { APPLY_FORM = 2, STRATEGIC_FORM = 3 };

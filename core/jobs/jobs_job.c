@@ -42,7 +42,7 @@ struct job_pods job_count(const struct jobs_job *job)
 }
 
 /* True: the pod's end is to be counted. The end of a pod that we deleted is not. */
-static bool is_news(const struct jobs_pod *pod)
+static bool is_uncounted_end(const struct jobs_pod *pod)
 {
 	return ended(pod) && !pod->counted && !pod->deleting;
 }
@@ -151,13 +151,13 @@ static void count_backoff(struct jobs_job *job)
 	int64_t last_success = -1;
 
 	for (struct jobs_pod *pod = job->pods; pod; pod = pod->next)
-		if (is_news(pod) && pod->phase == POD_SUCCEEDED &&
+		if (is_uncounted_end(pod) && pod->phase == POD_SUCCEEDED &&
 		    pod->finished_ms > last_success)
 			last_success = pod->finished_ms;
 	if (last_success >= 0)
 		job->backoff_failures = 0;
 	for (struct jobs_pod *pod = job->pods; pod; pod = pod->next) {
-		if (!is_news(pod) || pod->phase == POD_SUCCEEDED ||
+		if (!is_uncounted_end(pod) || pod->phase == POD_SUCCEEDED ||
 		    pod->finished_ms <= last_success)
 			continue;
 		job->backoff_failures++;
@@ -170,7 +170,7 @@ static void count_ended(struct jobs *j, struct jobs_job *job)
 {
 	count_backoff(job);
 	for (struct jobs_pod *pod = job->pods; pod; pod = pod->next) {
-		if (!is_news(pod))
+		if (!is_uncounted_end(pod))
 			continue;
 		pod->counted = true;
 		j->changed = true;

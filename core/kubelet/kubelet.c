@@ -87,7 +87,7 @@ static int set_up(struct kubelet *k, struct error *err)
 	return 0;
 }
 
-static void note_cgroup(void *ctx, const char *dir)
+static void log_cgroup(void *ctx, const char *dir)
 {
 	const struct kubelet *k = ctx;
 
@@ -100,7 +100,7 @@ int kubelet_new(struct kubelet **ret, const struct kubelet_opts *opts, struct er
 
 	k->opts = *opts;
 	k->memory_lock = -1;
-	k->cgroups.on_make = note_cgroup;
+	k->cgroups.on_make = log_cgroup;
 	k->cgroups.ctx = k;
 	k->loop.epoll = k->loop.report_out = k->loop.reports.fd = -1;
 	k->opts.dir = arena_strdup(&k->arena, opts->dir);
@@ -215,7 +215,7 @@ const char *kubelet_address(const struct kubelet *k, const char *name)
 /* ---- GPUs ------------------------------------------------------------------------ */
 
 /* Reserve up to `want` GPUs that no pod of any run uses; returns their number. */
-static int64_t take_free(struct pod *p, int64_t want)
+static int64_t reserve_gpus(struct pod *p, int64_t want)
 {
 	struct kubelet *k = p->k;
 	int64_t taken = 0;
@@ -231,7 +231,7 @@ static int64_t take_free(struct pod *p, int64_t want)
 	return taken;
 }
 
-static void put_back(struct pod *p)
+static void release_gpus(struct pod *p)
 {
 	for (size_t i = 0; i < p->k->n_gpus; i++) {
 		struct gpu_slot *gpu = &p->k->gpus[i];
@@ -247,7 +247,7 @@ static void put_back(struct pod *p)
  * As a device plugin: a pod gets the devices that its containers request, each for one
  * pod only; a pod that requests none sees none.
  */
-bool kubelet_give_gpus(struct pod *p)
+bool kubelet_reserve_gpus(struct pod *p)
 {
 	struct kubelet *k = p->k;
 	int64_t want = pod_gpus(p->doc), got;
@@ -256,9 +256,9 @@ bool kubelet_give_gpus(struct pod *p)
 
 	if (k->n_gpus == 0 && want == 0)
 		return true;
-	got = take_free(p, want);
+	got = reserve_gpus(p, want);
 	if (got < want) {
-		put_back(p);
+		release_gpus(p);
 		p->reason = "Unschedulable";
 		snprintf(p->message, sizeof(p->message),
 			 "waiting for %lld nvidia.com/gpu: this machine has %zu, "
@@ -278,9 +278,9 @@ bool kubelet_give_gpus(struct pod *p)
 	return true;
 }
 
-void kubelet_take_gpus(struct pod *p)
+void kubelet_release_gpus(struct pod *p)
 {
-	put_back(p);
+	release_gpus(p);
 	for (struct pod *other = p->k->pods; other; other = other->next)
 		if (!other->admitted)
 			other->wake = 0; /* perhaps that pod waits for GPUs */
@@ -326,7 +326,7 @@ static int add_containers(struct pod *p, const char *list, bool init, struct err
  * A recreated pod has a new name but the same hostname, and so the same DNS name: it
  * gets the address of that name.
  */
-static int take_address(struct pod *p, struct error *err)
+static int assign_address(struct pod *p, struct error *err)
 {
 	const char *sub = json_str(p->doc, "spec", "subdomain");
 	const char *host = json_str(p->doc, "spec", "hostname");
@@ -366,7 +366,7 @@ static int fill_pod(struct pod *p, struct error *err)
 	p->log_dir = arena_printf(&p->arena, "%s/%s", k->opts.log_dir, p->name);
 	p->started = clock_now();
 	p->deadline = deadline > 0 ? clock_ms() + seconds_ms(deadline) : 0;
-	if (take_address(p, err) < 0 ||
+	if (assign_address(p, err) < 0 ||
 	    dir_make(path_join(&p->arena, p->dir, "stage"), 0700, err) < 0 ||
 	    dir_make(p->log_dir, 0700, err) < 0 || hosts_write(p, err) < 0)
 		return -1;
@@ -404,7 +404,7 @@ static void free_pod(struct pod *p)
 		arena_clear(&c->arena);
 	}
 	symlinks_remove(&p->symlinks);
-	kubelet_take_gpus(p);
+	kubelet_release_gpus(p);
 	if (p->dir && dir_remove(p->dir, &err) < 0)
 		p->dir = NULL; /* files that cannot be removed remain for their owner */
 	if (p->k->memory_dir && p->dir &&

@@ -45,7 +45,7 @@ static void set_phase(struct pod *p, enum pod_phase phase)
 	p->phase = phase;
 	pod_changed(p);
 	if (pod_ended(p))
-		kubelet_take_gpus(p);
+		kubelet_release_gpus(p);
 }
 
 /* ---- restarts ----------------------------------------------------------------------- */
@@ -162,7 +162,7 @@ static void finish(struct pod *p, int64_t now, bool failed)
 /* ---- running ------------------------------------------------------------------------ */
 
 /* Run the probes and hooks of a running container, and act on their results. */
-static void attend(struct container *c, int64_t now)
+static void sync_probes_and_hooks(struct container *c, int64_t now)
 {
 	struct pod *p = c->pod;
 	bool bad;
@@ -194,7 +194,7 @@ static bool never_ran(const struct container *c)
 static bool keep_running(struct container *c, int64_t now)
 {
 	if (container_alive(c)) {
-		attend(c, now);
+		sync_probes_and_hooks(c, now);
 		return true;
 	}
 	if (never_ran(c)) {
@@ -303,7 +303,7 @@ void pod_sync(struct pod *p, int64_t now)
 		return;
 	}
 	if (!p->admitted) {
-		p->admitted = kubelet_give_gpus(p);
+		p->admitted = kubelet_reserve_gpus(p);
 		if (!p->admitted)
 			return;
 		pod_changed(p);

@@ -138,8 +138,8 @@ bool container_alive(const struct container *c);
 bool container_started(const struct container *c);
 void container_start(struct container *c);
 
-bool kubelet_give_gpus(struct pod *p); /* reserve; false: the pod has to wait */
-void kubelet_take_gpus(struct pod *p);
+bool kubelet_reserve_gpus(struct pod *p); /* reserve; false: the pod has to wait */
+void kubelet_release_gpus(struct pod *p);
 int64_t pod_gpus(const cJSON *pod); /* number of nvidia.com/gpu; -1: invalid */
 
 #endif

@@ -107,23 +107,23 @@ static void note(cJSON *notes, const char *fmt, ...)
 }
 
 /* Does the field request anything? An empty object does not. */
-static bool says_something(const cJSON *node)
+static bool has_value(const cJSON *node)
 {
 	return node && !cJSON_IsNull(node) && !cJSON_IsFalse(node) &&
 	       !((cJSON_IsObject(node) || cJSON_IsArray(node)) && !node->child);
 }
 
-static void note_fields(cJSON *notes, const cJSON *of, const struct row *rows, size_t n,
-			const char *where)
+static void report_fields(cJSON *notes, const cJSON *of, const struct row *rows, size_t n,
+			  const char *where)
 {
 	for (size_t i = 0; i < n; i++)
-		if (says_something(json_at(of, JSON_PATH(rows[i].field))))
+		if (has_value(json_at(of, JSON_PATH(rows[i].field))))
 			note(notes, "%s%s is not applied: %s", where, rows[i].field,
 			     rows[i].why);
 }
 
-static void note_resources(const struct kubelet *k, cJSON *notes, const cJSON *c,
-			   const char *where)
+static void report_resources(const struct kubelet *k, cJSON *notes, const cJSON *c,
+			     const char *where)
 {
 	struct cgroup_root *root = (struct cgroup_root *)(uintptr_t)&k->cgroups;
 	const cJSON *limits = json_get(c, "resources", "limits"), *r;
@@ -152,7 +152,7 @@ static void note_resources(const struct kubelet *k, cJSON *notes, const cJSON *c
 		     where);
 }
 
-static void note_probes(cJSON *notes, const cJSON *c, const char *where)
+static void report_probes(cJSON *notes, const cJSON *c, const char *where)
 {
 	static const char *const probes[] = { "startupProbe", "readinessProbe",
 					      "livenessProbe" };
@@ -180,7 +180,7 @@ static void note_probes(cJSON *notes, const cJSON *c, const char *where)
 		     where);
 }
 
-static void note_volumes(const struct kubelet *k, cJSON *notes, const cJSON *pod)
+static void report_volumes(const struct kubelet *k, cJSON *notes, const cJSON *pod)
 {
 	const cJSON *v, *s;
 
@@ -313,9 +313,9 @@ static int check_container(const struct kubelet *k, const cJSON *pod, const cJSO
 	if (check_volumes(k, pod, c, where, err) < 0 ||
 	    check_config(k, pod, c, notes, err) < 0)
 		return -1;
-	note_fields(notes, c, container_fields, N_ELEMENTS(container_fields), where);
-	note_resources(k, notes, c, where);
-	note_probes(notes, c, where);
+	report_fields(notes, c, container_fields, N_ELEMENTS(container_fields), where);
+	report_resources(k, notes, c, where);
+	report_probes(notes, c, where);
 	return 0;
 }
 
@@ -340,8 +340,9 @@ int kubelet_check(const struct kubelet *k, const cJSON *pod, cJSON *notes,
 					 ? json_get(pod, "spec", "containers")->child
 					 : NULL),
 			(long long)gpus, k->n_gpus);
-	note_fields(notes, json_get(pod, "spec"), pod_fields, N_ELEMENTS(pod_fields), "");
-	note_volumes(k, notes, pod);
+	report_fields(notes, json_get(pod, "spec"), pod_fields, N_ELEMENTS(pod_fields),
+		      "");
+	report_volumes(k, notes, pod);
 	if (kubelet_isolation(k) == ISOLATION_NONE)
 		note(notes, "no namespaces on this machine: pods see each other's "
 			    "processes, and addresses replace pod names");

@@ -497,7 +497,7 @@ static void set_gpus(struct env *e)
 }
 
 /* The caller's variables that the container does not set, then the container's. */
-static void lay_over(struct env *e, struct podenv *ret)
+static void merge_environ(struct env *e, struct podenv *ret)
 {
 	size_t n = 0;
 	const char **envp;
@@ -538,7 +538,7 @@ static int fill(struct env *e, struct podenv *ret, struct error *err)
 	set_gpus(e);
 	if (expand_args(e, ret, err) < 0)
 		return -1;
-	lay_over(e, ret);
+	merge_environ(e, ret);
 	return 0;
 }
 

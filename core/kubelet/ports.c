@@ -22,7 +22,7 @@ enum { FIRST_PORT = 20000, LAST_PORT = 65000, PORT_TRIES = 2000 };
 enum { BLOCK_TRIES = 2000 };
 
 /* Reserve a name: returns the descriptor that holds the name; -1 with errno: in use. */
-static int take_name(const char *kind, const char *which)
+static int reserve_name(const char *kind, const char *which)
 {
 	struct sockaddr_un a = { .sun_family = AF_UNIX };
 	cleanup_fd int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -40,17 +40,17 @@ static int take_name(const char *kind, const char *which)
 	return held;
 }
 
-static int take_number(const char *kind, unsigned number)
+static int reserve_number(const char *kind, unsigned number)
 {
 	char text[16];
 
 	snprintf(text, sizeof(text), "%u", number);
-	return take_name(kind, text);
+	return reserve_name(kind, text);
 }
 
 int gpu_reserve(const char *id)
 {
-	return take_name("gpu", id);
+	return reserve_name("gpu", id);
 }
 
 static bool is_free(int family, const void *addr, socklen_t len)
@@ -119,7 +119,7 @@ int port_reserve(int *ret_port, int *ret_lock, struct error *err)
 			port = high + 1;
 		if (port > LAST_PORT)
 			port = FIRST_PORT;
-		lock = take_number("port", (unsigned)port);
+		lock = reserve_number("port", (unsigned)port);
 		if (lock < 0)
 			continue;
 		if (port_is_free(port)) {
@@ -156,7 +156,7 @@ int address_block_reserve(char ret_block[PORT_ADDRESS_SIZE], int *ret_lock,
 
 		if ((block >> 8) == 255)
 			continue;
-		lock = take_number("address", block);
+		lock = reserve_number("address", block);
 		if (lock < 0)
 			continue;
 		if (!block_works(block)) {

@@ -118,13 +118,13 @@ static void change(struct process *p, enum process_state to)
 		p->on_change(p->ctx);
 }
 
-static void take_status(struct process *p, int status)
+static void set_exit(struct process *p, int status)
 {
 	p->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 	p->code = p->signal ? 128 + p->signal : WEXITSTATUS(status);
 }
 
-static void take_report(struct process *p, const struct sandbox_report *r)
+static void apply_report(struct process *p, const struct sandbox_report *r)
 {
 	switch ((enum report_type)r->type) {
 	case REPORT_FAILED:
@@ -140,7 +140,7 @@ static void take_report(struct process *p, const struct sandbox_report *r)
 		break;
 	case REPORT_EXITED:
 		p->reported = true;
-		take_status(p, r->code);
+		set_exit(p, r->code);
 		break;
 	}
 }
@@ -153,7 +153,7 @@ static void read_reports(void *ctx)
 	while (read(l->reports.fd, &r, sizeof(r)) == sizeof(r)) {
 		for (struct process *p = l->running; p; p = p->next) {
 			if (p->plan.id == r.id) {
-				take_report(p, &r);
+				apply_report(p, &r);
 				break;
 			}
 		}
@@ -202,7 +202,7 @@ static void ended(void *ctx)
 		;
 	if (WIFSIGNALED(
 		    status)) { /* killed before it could report, and with it the container */
-		take_status(p, status);
+		set_exit(p, status);
 	} else if (!p->reported) {
 		p->failed = true;
 		p->code = NOT_STARTED;

@@ -65,7 +65,7 @@ const char *procid_self(char text[PROCID_SIZE])
 	return text;
 }
 
-enum procid_place procid_find(const char *text, int *ret_pid,
+enum procid_state procid_find(const char *text, int *ret_pid,
 			      char ret_host[PROCID_HOST_SIZE])
 {
 	struct procid self = own(), m = { 0 };

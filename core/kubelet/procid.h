@@ -16,7 +16,7 @@ enum { PROCID_SIZE = 256, PROCID_HOST_SIZE = 65 };
 /* The id of this process, one line without a newline; returns `text`. */
 const char *procid_self(char text[PROCID_SIZE]);
 
-enum procid_place {
+enum procid_state {
 	PROCID_UNREADABLE,      /* not an id */
 	PROCID_RUNNING,         /* runs; *ret_pid is its number */
 	PROCID_ENDED,           /* ran on this host and has ended */
@@ -24,7 +24,7 @@ enum procid_place {
 	PROCID_OTHER_HOST       /* ret_host */
 };
 
-enum procid_place procid_find(const char *text, int *ret_pid,
+enum procid_state procid_find(const char *text, int *ret_pid,
 			      char ret_host[PROCID_HOST_SIZE]);
 
 #endif

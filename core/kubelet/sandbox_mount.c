@@ -140,7 +140,7 @@ static int make_read_only(const char *target)
 }
 
 /* Open all sources before mounting: a mount may hide the source of a later one. */
-static int take_sources(const struct sandbox_plan *plan, int *trees)
+static int open_sources(const struct sandbox_plan *plan, int *trees)
 {
 	for (size_t i = 0; i < plan->n_mounts; i++) {
 		trees[i] = -1;
@@ -195,7 +195,7 @@ int sandbox_mounts(const struct sandbox_plan *plan, char *what, size_t size)
 	/* slave: the container sees later mounts (NFS, autofs), not the reverse */
 	if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
 		return -1;
-	bad = take_sources(plan, trees);
+	bad = open_sources(plan, trees);
 	if (bad >= 0) {
 		sandbox_join(what, size, "mounting ", plan->mounts[bad].source, "");
 		return -1;

@@ -11,9 +11,9 @@
 #include "base/file.h"
 #include "base/str.h"
 
-enum { MAX_NOTES = 4 << 20 };
+enum { MAX_LOG = 4 << 20 };
 
-static const char *notes_of(struct arena *a, const char *dir)
+static const char *log_path(struct arena *a, const char *dir)
 {
 	return path_join(a, dir, "leftovers");
 }
@@ -28,7 +28,7 @@ void undolog_add(const char *dir, enum undo_kind kind, const char *path,
 	if (!dir || strpbrk(path, "\t\n") || strpbrk(source, "\t\n"))
 		return;
 	cleanup_fd int fd =
-		open(notes_of(&a, dir),
+		open(log_path(&a, dir),
 		     O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
 	line = arena_printf(&a, "%c %s\t%s\n", kind, path, source);
 	if (fd >= 0)
@@ -39,7 +39,7 @@ bool undolog_exists(const char *dir)
 {
 	cleanup_arena struct arena a = { 0 };
 
-	return file_exists(notes_of(&a, dir));
+	return file_exists(log_path(&a, dir));
 }
 
 static void remove_link(const char *path, const char *source)
@@ -70,7 +70,7 @@ static void remove_cgroup(const char *path)
 }
 
 /* False: a control group remains, because its processes have not ended yet. */
-static bool remove_noted(struct arena *a, const char *line)
+static bool undo_line(struct arena *a, const char *line)
 {
 	const char *tab = strchr(line, '\t'), *path = line + 2;
 
@@ -89,18 +89,18 @@ static bool remove_noted(struct arena *a, const char *line)
 void undolog_run(const char *dir)
 {
 	cleanup_arena struct arena a = { 0 };
-	cleanup_buf struct buf text = { .max = MAX_NOTES };
+	cleanup_buf struct buf text = { .max = MAX_LOG };
 	bool all = true;
 	size_t n = 0;
 	char **lines;
 
 	if (!undolog_exists(dir))
 		return;
-	if (!file_read(&text, notes_of(&a, dir), IGNORED) && text.data) {
+	if (!file_read(&text, log_path(&a, dir), IGNORED) && text.data) {
 		lines = str_split(&a, (const char *)text.data, '\n', &n);
 		while (n > 0)
-			all &= remove_noted(&a, lines[--n]);
+			all &= undo_line(&a, lines[--n]);
 	}
 	if (all)
-		unlink(notes_of(&a, dir));
+		unlink(log_path(&a, dir));
 }

@@ -150,7 +150,7 @@ const char *report_line(struct report *r, const char *pod, const char *container
 		log_forget(&s->reader);
 	c = log_read(&s->reader, line, len, &better);
 	r->last = s;
-	s->in_traceback = s->in_traceback ? traceback_goes_on(line, len)
+	s->in_traceback = s->in_traceback ? traceback_continues(line, len)
 					  : traceback_begins(line, len);
 	if (!s->in_traceback)
 		keep_line(&s->lines[s->n++ % REPORT_LINES], line, len);
@@ -298,7 +298,7 @@ static char *last_lines(const struct stream *s)
 }
 
 /* The first rank that recently raised an error of its own; or NULL. */
-static const struct stream *culprit(const struct report *r, int64_t now_ms)
+static const struct stream *first_own_error(const struct report *r, int64_t now_ms)
 {
 	const struct stream *ret = NULL;
 
@@ -324,7 +324,7 @@ static struct failure describe(const struct report *r, const struct stream *s,
 	};
 
 	if (f.victim)
-		by = culprit(r, r->now_ms);
+		by = first_own_error(r, r->now_ms);
 	if (f.victim && by) {
 		f.cause = xstrdup(by->prefix);
 		f.cause_ms = by->error_ms;
@@ -344,8 +344,8 @@ static void add_failure(struct report *r, const struct failure *f)
 	r->list[r->n++] = *f;
 }
 
-static void look_at(struct report *r, const char *pod, const cJSON *status,
-		    const cJSON *c)
+static void add_container_status(struct report *r, const char *pod, const cJSON *status,
+				 const cJSON *c)
 {
 	const char *name = json_str(c, "name") ? json_str(c, "name") : "";
 	struct stream *s = stream_of(r, pod, name);
@@ -381,9 +381,9 @@ void report_status(struct report *r, const char *pod, const cJSON *status, int64
 
 	r->now_ms = now_ms;
 	json_each(c, json_get(status, "initContainerStatuses"))
-		look_at(r, pod, status, c);
+		add_container_status(r, pod, status, c);
 	json_each(c, json_get(status, "containerStatuses"))
-		look_at(r, pod, status, c);
+		add_container_status(r, pod, status, c);
 }
 
 /* ---- the report ------------------------------------------------------------------ */

@@ -90,19 +90,19 @@ static int64_t count_restarts(const cJSON *status)
 	return n;
 }
 
-static void say_restart(const struct run *r, struct run_pod *pod, const cJSON *status)
+static void report_restarts(const struct run *r, struct run_pod *pod, const cJSON *status)
 {
 	cleanup_arena struct arena a = { 0 };
 	int64_t n = count_restarts(status);
 
-	if (n > pod->restarts && r->end == RUN_ON && !pod->stopping)
+	if (n > pod->restarts && r->end == RUN_ACTIVE && !pod->stopping)
 		run_note(r, "%s failed; restarting it (restart %lld)",
 			 place_prefix(&a, &pod->place, NULL), (long long)n);
 	pod->restarts = n;
 }
 
 /* Process a status change; the exit of a pod that is being stopped is not a failure. */
-static void take_status(struct run *r, struct run_pod *pod, const cJSON *status)
+static void apply_status(struct run *r, struct run_pod *pod, const cJSON *status)
 {
 	const char *phase = json_str(status, "phase");
 
@@ -114,17 +114,17 @@ static void take_status(struct run *r, struct run_pod *pod, const cJSON *status)
 	if (str_eq(json_str(status, "reason"), "Unschedulable") &&
 	    json_str(status, "message"))
 		pod->waits = xstrdup(json_str(status, "message"));
-	if (!pod->stopping && r->end == RUN_ON)
+	if (!pod->stopping && r->end == RUN_ACTIVE)
 		report_status(r->report, pod->name, status, clock_ms());
-	say_restart(r, pod, status);
+	report_restarts(r, pod, status);
 	jobs_pod_status(r->jobs, pod->name, status, jobs_now(r));
 	run_publish_pod(r, pod, status);
 	r->step_again = r->changed = true;
-	if (pod->ended && pod->stopping && r->end == RUN_ON)
+	if (pod->ended && pod->stopping && r->end == RUN_ACTIVE)
 		drop(r, pod);
 }
 
-static void take_changes(struct run *r)
+static void apply_changes(struct run *r)
 {
 	map_each(e, &r->pods) {
 		struct run_pod *pod = e->value;
@@ -134,7 +134,7 @@ static void take_changes(struct run *r)
 			continue;
 		status = kubelet_status(r->kubelet, pod->name);
 		if (status)
-			take_status(r, pod, status);
+			apply_status(r, pod, status);
 		else
 			drop(r, pod);
 	}
@@ -189,7 +189,7 @@ static void create(struct run *r, const struct jobs_action *act)
 	if (start(r, act, &err)) {
 		cleanup_json cJSON *status = start_error(act->pod, err.msg);
 
-		take_status(r, pod, status);
+		apply_status(r, pod, status);
 	}
 }
 
@@ -213,7 +213,7 @@ void run_stop_all(struct run *r, int64_t grace_ms)
 
 /* ---- the loop -------------------------------------------------------------------- */
 
-static void say_jobset_restart(struct run *r)
+static void report_jobset_restart(struct run *r)
 {
 	int64_t n = json_int(jobs_status(r->jobs), 0, "restarts");
 
@@ -235,7 +235,7 @@ static void step(struct run *r)
 		r->step_again = false;
 		r->changed |= n || (r->wake_ms >= 0 && r->wake_ms <= clock_ms());
 		r->wake_ms = wake < 0 ? -1 : wake - r->start_s * 1000 + r->start_ms;
-		say_jobset_restart(r);
+		report_jobset_restart(r);
 		for (size_t i = 0; i < n; i++) {
 			struct run_pod *pod = map_get(&r->pods, act[i].pod_name);
 
@@ -244,8 +244,8 @@ static void step(struct run *r)
 			else if (pod)
 				stop(r, pod, -1);
 		}
-		take_changes(r);
-	} while (r->step_again && r->end == RUN_ON);
+		apply_changes(r);
+	} while (r->step_again && r->end == RUN_ACTIVE);
 }
 
 static bool is_over(const struct run *r)
@@ -254,7 +254,7 @@ static bool is_over(const struct run *r)
 
 	if (any_runs(r))
 		return false;
-	return r->end != RUN_ON || phase == JOBS_COMPLETED || phase == JOBS_FAILED ||
+	return r->end != RUN_ACTIVE || phase == JOBS_COMPLETED || phase == JOBS_FAILED ||
 	       (r->wake_ms < 0 && phase != JOBS_SUSPENDED);
 }
 
@@ -266,7 +266,7 @@ static int timeout_ms(const struct run *r)
 
 	if (r->end == RUN_INTERRUPTED)
 		return IMPATIENCE_MS;
-	if (r->end != RUN_ON)
+	if (r->end != RUN_ACTIVE)
 		return -1;
 	for (size_t i = 0; i < N_ELEMENTS(times); i++)
 		if (times[i] >= 0 && (until < 0 || times[i] < until))
@@ -294,7 +294,7 @@ static void interrupt(struct run *r)
 
 static void check_timeout(struct run *r)
 {
-	if (r->end != RUN_ON || r->timeout_ms < 0 || clock_ms() < r->timeout_ms ||
+	if (r->end != RUN_ACTIVE || r->timeout_ms < 0 || clock_ms() < r->timeout_ms ||
 	    jobs_phase(r->jobs) > JOBS_SUSPENDED)
 		return;
 	r->end = RUN_TIMED_OUT;
@@ -314,12 +314,12 @@ static bool all_run(const struct run *r)
 }
 
 /* Call on_running(), unless the job is about to end: then its result is reported. */
-static void say_running(struct run *r)
+static void report_running(struct run *r)
 {
 	const struct local_observer *o = &r->opts->observer;
 	bool late = r->running_ms >= 0 && clock_ms() >= r->running_ms;
 
-	if (!o->on_running || r->reported_running || r->end != RUN_ON ||
+	if (!o->on_running || r->reported_running || r->end != RUN_ACTIVE ||
 	    jobs_phase(r->jobs) != JOBS_RUNNING || !(late || all_run(r)))
 		return;
 	r->reported_running = true;
@@ -350,23 +350,23 @@ static void update(struct run *r)
 static int loop(struct run *r, struct error *err)
 {
 	for (;;) {
-		if (r->end == RUN_ON)
+		if (r->end == RUN_ACTIVE)
 			step(r);
 		else
-			take_changes(r);
+			apply_changes(r);
 		update(r);
 		run_show(r); /* with the progress of this pass */
 		if (is_over(r))
 			return 0;
-		if (r->step_again && r->end == RUN_ON)
+		if (r->step_again && r->end == RUN_ACTIVE)
 			continue;
-		say_running(r);
+		report_running(r);
 		if (kubelet_poll(r->kubelet, timeout_ms(r),
 				 r->end == RUN_INTERRUPTED ? -1 : r->wake_fd, err))
 			return -1;
 		run_check_suspend(r);
 		pause_lines(r);
-		take_changes(r);
+		apply_changes(r);
 		interrupt(r);
 		check_timeout(r);
 	}
@@ -374,7 +374,7 @@ static int loop(struct run *r, struct error *err)
 
 /* ---- begin ----------------------------------------------------------------------- */
 
-static int take_documents(struct run *r, struct error *err)
+static int copy_documents(struct run *r, struct error *err)
 {
 	const struct local_run_opts *opts = r->opts;
 	const cJSON *o;
@@ -456,7 +456,7 @@ static int begin(struct run *r, struct error *err)
 	r->changed = true;
 	start_clocks(r);
 	r->state.lock = r->wake_fd = -1;
-	if (take_documents(r, err) || run_listen(r, err))
+	if (copy_documents(r, err) || run_listen(r, err))
 		return -1;
 	if (begin_state(r, err))
 		return -1;
@@ -478,7 +478,7 @@ static int begin(struct run *r, struct error *err)
 /* ---- result ---------------------------------------------------------------------- */
 
 /* Print a message up to STATUS_FIRST: the report already names the first failure. */
-static void print_words(struct buf *out, const char *reason, const char *message)
+static void print_message(struct buf *out, const char *reason, const char *message)
 {
 	const char *end = strstr(message, STATUS_FIRST);
 	size_t len = end ? (size_t)(end - message) : strlen(message);
@@ -498,7 +498,7 @@ static void print_condition(struct buf *out, const struct run *r)
 		buf_printf(out, "%s: %s: %s\n", job, reason, message);
 
 	if (c && status_is_true(status, COND_FAILED))
-		print_words(out, json_str(c, "reason"), json_str(c, "message"));
+		print_message(out, json_str(c, "reason"), json_str(c, "message"));
 	else
 		buf_adds(
 			out,
@@ -589,7 +589,7 @@ int local_run(const struct local_run_opts *opts, struct local_result *ret,
 	run_publish(&r);
 	if (run_control(&r, true, &save))
 		run_note(&r, "cannot save the final status: %s", save.msg);
-	run_say_no_restart(&r);
+	run_report_no_retry(&r);
 	if (!failed)
 		fill_result(&r, ret);
 	if (!failed && *ret->report)

@@ -20,7 +20,7 @@ static void add(cJSON *notes, const char *line)
 }
 
 /* Report the kinds that need a controller of a cluster. */
-static void note_objects(struct arena *a, const cJSON *objects, cJSON *notes)
+static void report_objects(struct arena *a, const cJSON *objects, cJSON *notes)
 {
 	static const char *const used[] = { JOBSET_KIND, "ConfigMap", "Secret", "Service",
 					    NULL };
@@ -44,7 +44,7 @@ struct row {
 };
 
 /* Report the fields of the JobSet that have no meaning on one machine. */
-static void note_jobset(struct arena *a, const cJSON *jobset, cJSON *notes)
+static void report_jobset(struct arena *a, const cJSON *jobset, cJSON *notes)
 {
 	const struct row rows[] = {
 		{ JSON_PATH("spec", "ttlSecondsAfterFinished"), "ttlSecondsAfterFinished",
@@ -80,7 +80,7 @@ static cJSON *template_of(const cJSON *rjob)
 	return ret;
 }
 
-static void say_notes(const struct run *r, const cJSON *notes)
+static void print_notes(const struct run *r, const cJSON *notes)
 {
 	const cJSON *note;
 
@@ -96,8 +96,8 @@ int run_check(struct run *r, struct error *err)
 	enum error_kind kind = ERR_NONE;
 	const cJSON *rjob;
 
-	note_objects(&a, r->opts->objects, notes);
-	note_jobset(&a, r->jobset, notes);
+	report_objects(&a, r->opts->objects, notes);
+	report_jobset(&a, r->jobset, notes);
 	json_each(rjob, json_get((const cJSON *)r->jobset, "spec", "replicatedJobs")) {
 		cleanup_json cJSON *tmpl = template_of(rjob);
 		struct error one = { 0 };
@@ -111,6 +111,6 @@ int run_check(struct run *r, struct error *err)
 		return error_set(err, kind, "%s",
 				 refused.overflowed ? "too many errors to list"
 						    : (const char *)refused.data);
-	say_notes(r, notes);
+	print_notes(r, notes);
 	return 0;
 }

@@ -29,7 +29,7 @@ static void set_suspend(struct run *r, bool suspend)
 		run_note(r, "resumed");
 }
 
-static void take_pass(struct run *r, const struct local_pass *p)
+static void apply_pass(struct run *r, const struct local_pass *p)
 {
 	const cJSON *event;
 
@@ -39,7 +39,7 @@ static void take_pass(struct run *r, const struct local_pass *p)
 	cJSON_Delete(r->trainjob);
 	r->trainjob = p->trainjob;
 	r->pass_ms = p->after_ms ? clock_ms() + p->after_ms : -1;
-	if (r->end != RUN_ON)
+	if (r->end != RUN_ACTIVE)
 		return;
 	if (p->deleted) {
 		r->end = RUN_DELETED;
@@ -73,7 +73,7 @@ static int ask(struct run *r, struct error *err)
 	}
 	if (!c->pass(c->ctx, jobs_status(r->jobs), &p, err)) {
 		r->failing = false;
-		take_pass(r, &p);
+		apply_pass(r, &p);
 		return 0;
 	}
 	if (!r->failing)
@@ -125,7 +125,7 @@ int run_control(struct run *r, bool last, struct error *err)
 	const cJSON *status;
 	int failed = ask(r, err);
 
-	if (last && r->end != RUN_ON)
+	if (last && r->end != RUN_ACTIVE)
 		end_status(r);
 	status = tj_status(r->trainjob);
 	if (failed || (!last && json_equal(status, r->saved_status)))

@@ -25,7 +25,7 @@ struct run_pod {
 	int64_t restarts;
 };
 
-enum run_end { RUN_ON, RUN_INTERRUPTED, RUN_DELETED, RUN_TIMED_OUT };
+enum run_end { RUN_ACTIVE, RUN_INTERRUPTED, RUN_DELETED, RUN_TIMED_OUT };
 
 struct run {
 	const struct local_run_opts *opts;
@@ -70,7 +70,7 @@ void run_note(const struct run *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
  * have retried.
  */
 void run_set_restarts(struct run *r);
-void run_say_no_restart(const struct run *r);
+void run_report_no_retry(const struct run *r);
 
 /* run_suspend.c: get notified of changes of STATE_SUSPEND; apply one, if any. */
 MUST_CHECK int run_listen(struct run *r, struct error *err);

@@ -45,7 +45,7 @@ static const struct {
 };
 
 /* A directory in a pod, and its replacement on this machine. */
-struct place_here {
+struct local_dir {
 	const char *from, *to; /* from NULL: unchanged */
 };
 
@@ -54,7 +54,7 @@ struct edit {
 	const char *dir; /* of this run's files for MPI */
 	bool plain;      /* no mount namespaces: use paths in `dir` */
 	int port;        /* the workers' port, replacing the job's */
-	struct place_here places[3];
+	struct local_dir places[3];
 };
 
 static bool is_mpi(const struct run *r)
@@ -142,23 +142,23 @@ static void add_env(const struct edit *e, cJSON *c, bool launcher)
 }
 
 /* Without mount namespaces, skip the volumes that the pipeline added. */
-static void take_mount(struct edit *e, cJSON *c, size_t place, const char *volume)
+static void move_mount(struct edit *e, cJSON *c, size_t place, const char *volume)
 {
 	const cJSON *mount = json_find_const(json_get(c, "volumeMounts"), "name", volume);
 
 	if (!mount)
 		return;
-	e->places[place] = (struct place_here){ json_str(mount, "mountPath"), e->dir };
+	e->places[place] = (struct local_dir){ json_str(mount, "mountPath"), e->dir };
 	e->places[place].from = arena_strdup(e->arena, e->places[place].from);
 	container_drop_mount(c, volume);
 }
 
 static void edit_container(struct edit *e, cJSON *c, bool launcher)
 {
-	e->places[1] = e->places[2] = (struct place_here){ 0 };
+	e->places[1] = e->places[2] = (struct local_dir){ 0 };
 	if (e->plain) {
-		take_mount(e, c, 1, MPI_KEY_VOLUME);
-		take_mount(e, c, 2, MPI_HOSTFILE_VOLUME);
+		move_mount(e, c, 1, MPI_KEY_VOLUME);
+		move_mount(e, c, 2, MPI_HOSTFILE_VOLUME);
 	}
 	container_drop_mount(c, CARRY_VOLUME);
 	move_words(e, c);
@@ -267,7 +267,7 @@ int run_mpi_edit(struct run *r, struct error *err)
 	if (!is_mpi(r))
 		return 0;
 	e.plain = kubelet_isolation(r->kubelet) == ISOLATION_NONE;
-	e.places[0] = (struct place_here){ CARRY_PATH, path_join(&a, e.dir, "bin") };
+	e.places[0] = (struct local_dir){ CARRY_PATH, path_join(&a, e.dir, "bin") };
 	if (dir_make(e.dir, 0700, err) || make_links(&a, e.places[0].to, err) ||
 	    (e.plain && write_value(&a, r, "ssh-privatekey", e.dir, KEY_FILE, err)) ||
 	    run_reserve_port(r, &e.port, err))

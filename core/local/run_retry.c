@@ -36,9 +36,9 @@ void run_set_restarts(struct run *r)
 	}
 }
 
-void run_say_no_restart(const struct run *r)
+void run_report_no_retry(const struct run *r)
 {
-	if (r->gives_up && !r->opts->max_restarts && r->end == RUN_ON &&
+	if (r->gives_up && !r->opts->max_restarts && r->end == RUN_ACTIVE &&
 	    jobs_phase(r->jobs) == JOBS_FAILED && report_exit_code(r->report))
 		run_note(r,
 			 "not retried: backoffLimit is not set and defaults to 0 on this "

@@ -31,7 +31,7 @@ static const char *first_pod(const struct run *r, const cJSON *service)
 }
 
 /* Report a targetPort: a hosts file cannot map it. */
-static void note_ports(const struct run *r, const cJSON *service)
+static void report_ports(const struct run *r, const cJSON *service)
 {
 	const cJSON *port;
 
@@ -60,7 +60,7 @@ static int add(struct run *r, const cJSON *service, struct error *err)
 		run_note(r, "Service %s selects no pods", name);
 		return 0;
 	}
-	note_ports(r, service);
+	report_ports(r, service);
 	if (kubelet_isolation(r->kubelet) == ISOLATION_NONE)
 		run_note(r,
 			 "Service %s: without namespaces its name resolves only in "

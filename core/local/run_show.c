@@ -108,7 +108,7 @@ void run_show(struct run *r)
 	const struct local_observer *o = &r->opts->observer;
 	cleanup_buf struct buf b = { .max = sizeof(r->last_line) - 1 };
 
-	if (r->end != RUN_ON)
+	if (r->end != RUN_ACTIVE)
 		buf_adds(&b, "stopping");
 	else if (jobs_phase(r->jobs) == JOBS_RUNNING)
 		phase_of(r, &b);

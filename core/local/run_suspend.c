@@ -34,7 +34,7 @@ int run_listen(struct run *r, struct error *err)
 {
 	const struct local_controller *controller = r->opts->controller;
 	struct sigaction act = { .sa_handler = on_signal };
-	sigset_t heard;
+	sigset_t signals;
 
 	if (event < 0)
 		event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -44,9 +44,9 @@ int run_listen(struct run *r, struct error *err)
 	    (controller && controller->wake_fd && add(r->wake_fd, controller->wake_fd)))
 		return error_errno(err, errno, "cannot wait for signals");
 	sigaction(STATE_SIGNAL, &act, NULL);
-	sigemptyset(&heard);
-	sigaddset(&heard, STATE_SIGNAL);
-	sigprocmask(SIG_UNBLOCK, &heard, NULL);
+	sigemptyset(&signals);
+	sigaddset(&signals, STATE_SIGNAL);
+	sigprocmask(SIG_UNBLOCK, &signals, NULL);
 	return 0;
 }
 
@@ -61,7 +61,7 @@ void run_check_suspend(struct run *r)
 		return;
 	(void)!read(event, &n, sizeof(n));
 	suspend = state_suspended(r->state.dir);
-	if (!c || r->end != RUN_ON || suspend == r->suspended ||
+	if (!c || r->end != RUN_ACTIVE || suspend == r->suspended ||
 	    jobs_phase(r->jobs) > JOBS_SUSPENDED)
 		return;
 	if (c->suspend(c->ctx, suspend, &err))

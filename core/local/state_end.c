@@ -18,7 +18,7 @@
 enum { LOOK_MS = 50 };
 
 /* Find the lock's holder, which has written its process id into the file. */
-static enum procid_place runner_of(const char *lock, int *ret_pid,
+static enum procid_state runner_of(const char *lock, int *ret_pid,
 				   char ret_host[PROCID_HOST_SIZE])
 {
 	cleanup_buf struct buf text = { .max = PROCID_SIZE };
@@ -28,8 +28,8 @@ static enum procid_place runner_of(const char *lock, int *ret_pid,
 	return procid_find((const char *)text.data, ret_pid, ret_host);
 }
 
-static int not_here(const char *name, enum procid_place place, const char *host,
-		    struct error *err)
+static int cannot_reach(const char *name, enum procid_state place, const char *host,
+			struct error *err)
 {
 	if (place == PROCID_OTHER_HOST)
 		return error_set(err, ERR_UNSUPPORTED,
@@ -52,7 +52,7 @@ static int open_runner(int *ret, const char *dir, const char *name, struct error
 	const char *lock = path_join(&a, dir, STATE_LOCK);
 	char host[PROCID_HOST_SIZE] = "";
 	cleanup_fd int process = -1;
-	enum procid_place place;
+	enum procid_state place;
 	int pid = 0;
 
 	*ret = -1;
@@ -62,13 +62,13 @@ static int open_runner(int *ret, const char *dir, const char *name, struct error
 		return 0;
 	/* Check again: the number may have been reused before pidfd_open(). */
 	if (process < 0 || runner_of(lock, &pid, host) != PROCID_RUNNING)
-		return not_here(name, place, host, err);
+		return cannot_reach(name, place, host, err);
 	*ret = process;
 	process = -1;
 	return 0;
 }
 
-static int tell_runner(int process, int signal, const char *name, struct error *err)
+static int signal_runner(int process, int signal, const char *name, struct error *err)
 {
 	if (syscall(SYS_pidfd_send_signal, process, signal, NULL, 0))
 		return error_errno(err, errno, "cannot send a signal to job %s", name);
@@ -86,7 +86,7 @@ int state_stop(const char *ns, const char *name, int64_t ms, struct error *err)
 		return -1;
 	if (process < 0)
 		return 0;
-	if (tell_runner(process, SIGTERM, name, err))
+	if (signal_runner(process, SIGTERM, name, err))
 		return -1;
 	while (state_locked(dir)) {
 		if (clock_ms() >= until)
@@ -132,7 +132,7 @@ int state_suspend(const char *ns, const char *name, bool suspend, struct error *
 		return -1;
 	if (state_mark_suspended(run, suspend, err))
 		return -1;
-	return tell_runner(process, STATE_SIGNAL, name, err);
+	return signal_runner(process, STATE_SIGNAL, name, err);
 }
 
 int state_remove(const char *ns, const char *name, struct error *err)

@@ -96,8 +96,8 @@ static int already_runs(const char *ns, const char *name, struct error *err)
 			 name, ns);
 }
 
-static int take_lock(int *ret, const char *job_dir, const char *ns, const char *name,
-		     struct error *err)
+static int acquire_lock(int *ret, const char *job_dir, const char *ns, const char *name,
+			struct error *err)
 {
 	cleanup_arena struct arena a = { 0 };
 	const char *path = path_join(&a, job_dir, STATE_LOCK);
@@ -349,7 +349,7 @@ int state_begin(struct state_run *ret, const char *ns, const char *name,
 	if (make_dirs(&a, job_dir, err))
 		return error_wrap(err, "state of local jobs");
 	run.job_dir = xstrdup(job_dir);
-	if (take_lock(&run.lock, job_dir, ns, name, err)) {
+	if (acquire_lock(&run.lock, job_dir, ns, name, err)) {
 		release(&run);
 		return -1;
 	}

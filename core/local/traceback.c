@@ -83,7 +83,7 @@ bool traceback_begins(const char *line, size_t len)
 	return len >= sizeof(first) - 1 && !memcmp(line, first, sizeof(first) - 1);
 }
 
-bool traceback_goes_on(const char *line, size_t len)
+bool traceback_continues(const char *line, size_t len)
 {
 	line = unranked(line, &len);
 	return !len || *line == ' ' || *line == '\t' || traceback_begins(line, len);
@@ -185,7 +185,7 @@ void traceback_line(struct traceback_filter *f, const char *prefix, const char *
 			begin(f, prefix, line, len, now_ms);
 		else
 			f->on_line(f->ctx, prefix, line, len);
-	} else if (traceback_goes_on(line, len)) {
+	} else if (traceback_continues(line, len)) {
 		hold(f, prefix, h, line, len);
 	} else {
 		end(f, prefix, h, line, len, now_ms);

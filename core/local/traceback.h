@@ -38,6 +38,6 @@ void traceback_flush(struct traceback_filter *f, int64_t before_ms);
 
 /* Is this the first line of a traceback; a line within one, but not the last? */
 bool traceback_begins(const char *line, size_t len);
-bool traceback_goes_on(const char *line, size_t len);
+bool traceback_continues(const char *line, size_t len);
 
 #endif

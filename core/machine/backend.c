@@ -23,7 +23,7 @@
 #include "trainer/podcause.h"
 
 enum {
-	LOOK_MS = 100,  /* between checks whether a process has ended */
+	POLL_MS = 100,  /* between checks whether a process has ended */
 	BUSY_MS = 2000, /* between tries while another job has the name */
 };
 
@@ -72,7 +72,7 @@ static void list_copied(struct backend *b, struct backend_run *r)
 	}
 }
 
-static struct backend_run *run_of(struct backend *b, const char *ns, const char *name)
+static struct backend_run *get_run(struct backend *b, const char *ns, const char *name)
 {
 	cleanup_arena struct arena a = { 0 };
 	const char *key = arena_printf(&a, "%s/%s", ns, name);
@@ -101,12 +101,12 @@ static void watch(struct backend *b, struct backend_run *r, const struct state_o
 					  IN_MOVED_TO | IN_DELETE);
 	r->watches[1] =
 		inotify_add_watch(b->inotify, path_dir(&a, run->dir), IN_CLOSE_WRITE);
-	r->due_ms = clock_ms() + LOOK_MS;
+	r->due_ms = clock_ms() + POLL_MS;
 }
 
 static void end_run(struct backend_run *r, const struct state_owned *run)
 {
-	r->due_ms = clock_ms() + LOOK_MS;
+	r->due_ms = clock_ms() + POLL_MS;
 	if (str_eq(r->ending_dir, run->dir))
 		return;
 	free(r->ending_dir);
@@ -153,8 +153,8 @@ static void launch(struct backend *b, struct backend_run *r, const cJSON *jobset
 		backend_fail(b, r->ns, r->name, "FailedToStart", err.msg);
 }
 
-static void follow(struct backend *b, struct backend_run *r, const cJSON *jobset,
-		   const struct state_owned *run)
+static void sync_running(struct backend *b, struct backend_run *r, const cJSON *jobset,
+			 const struct state_owned *run)
 {
 	bool suspend = json_bool(jobset, false, "spec", "suspend");
 
@@ -167,13 +167,13 @@ static void follow(struct backend *b, struct backend_run *r, const cJSON *jobset
 }
 
 /* Start, watch or end the run. `run`: the newest of this JobSet, or NULL. */
-static void advance(struct backend *b, struct backend_run *r, const cJSON *jobset,
-		    const struct state_owned *run)
+static void sync_run(struct backend *b, struct backend_run *r, const cJSON *jobset,
+		     const struct state_owned *run)
 {
 	bool ended = json_str(jobset, "status", "terminalState") != NULL;
 
 	if (run && run->running) {
-		follow(b, r, jobset, run);
+		sync_running(b, r, jobset, run);
 		return;
 	}
 	unwatch(b, r);
@@ -219,7 +219,7 @@ static void sync_jobset(struct backend *b, const char *ns, const char *name)
 	cleanup_json cJSON *jobset =
 		apiserver_get(b->conf.api, JOBSET_API_VERSION, JOBSET_KIND, ns, name);
 	const struct state_owned *runs = state_owned(&a, b->server, ns, name), *run;
-	struct backend_run *r = run_of(b, ns, name);
+	struct backend_run *r = get_run(b, ns, name);
 	bool gone = !jobset || meta_is_deleted(jobset);
 	const char *uid = gone ? "" : meta_uid(jobset);
 
@@ -229,14 +229,14 @@ static void sync_jobset(struct backend *b, const char *ns, const char *name)
 	for (run = runs; run && !str_eq(run->owner.uid, uid);)
 		run = run->next;
 	if (!gone && is_ours(jobset))
-		advance(b, r, jobset, run);
+		sync_run(b, r, jobset, run);
 	if (r->watches[0] < 0 && !r->due_ms)
 		drop_run(b, r);
 }
 
 /* ---- the loop ------------------------------------------------------------------------ */
 
-static void note_key(struct backend *b, const char *key)
+static void mark_key(struct backend *b, const char *key)
 {
 	pthread_mutex_lock(&b->lock);
 	map_put(&b->changed, key, b);
@@ -244,34 +244,34 @@ static void note_key(struct backend *b, const char *key)
 	(void)!eventfd_write(b->wake, 1);
 }
 
-static void note_change(struct backend *b, const char *ns, const char *name)
+static void mark_changed(struct backend *b, const char *ns, const char *name)
 {
 	cleanup_arena struct arena a = { 0 };
 
-	note_key(b, arena_printf(&a, "%s/%s", ns, name));
+	mark_key(b, arena_printf(&a, "%s/%s", ns, name));
 }
 
-static void note_all(struct backend *b)
+static void mark_all(struct backend *b)
 {
 	cleanup_json cJSON *list =
 		apiserver_list(b->conf.api, JOBSET_API_VERSION, JOBSET_KIND, NULL);
 	const cJSON *jobset;
 
 	json_each(jobset, list)
-		note_change(b, meta_namespace(jobset), meta_name(jobset));
+		mark_changed(b, meta_namespace(jobset), meta_name(jobset));
 }
 
-static void note_runs(struct backend *b)
+static void mark_runs(struct backend *b)
 {
 	cleanup_arena struct arena a = { 0 };
 
 	for (const struct state_owned *run = state_owned(&a, b->server, NULL, NULL); run;
 	     run = run->next)
-		note_change(b, run->ns, run->name);
+		mark_changed(b, run->ns, run->name);
 }
 
 /* Mark the runs to sync: files changed, process ended, or due. */
-static void note_watched(struct backend *b)
+static void mark_watched(struct backend *b)
 {
 	char events[64 * 1024] __attribute__((aligned(8)));
 	int64_t now = clock_ms();
@@ -294,11 +294,11 @@ static void note_watched(struct backend *b)
 		const struct backend_run *r = entry->value;
 
 		if (r->due_ms && r->due_ms <= now)
-			note_change(b, r->ns, r->name);
+			mark_changed(b, r->ns, r->name);
 	}
 }
 
-static bool take_changes(struct backend *b, struct map *ret)
+static bool next_changes(struct backend *b, struct map *ret)
 {
 	bool stopping;
 
@@ -333,7 +333,7 @@ static void wait_for_changes(struct backend *b)
 
 	(void)!poll(fds, 2, timeout_ms(b));
 	(void)!eventfd_read(b->wake, &n);
-	note_watched(b);
+	mark_watched(b);
 }
 
 static void store_node(struct backend *b)
@@ -358,8 +358,8 @@ static void *work(void *ctx)
 	store_node(b);
 	state_sweep();
 	state_owned_sweep();
-	note_runs(b);
-	while (take_changes(b, &changed)) {
+	mark_runs(b);
+	while (next_changes(b, &changed)) {
 		map_each(e, &changed) {
 			char **parts;
 			cleanup_arena struct arena a = { 0 };
@@ -388,9 +388,9 @@ static void *watch_jobsets(void *ctx)
 		if (rc < 0 && err.kind != ERR_EXPIRED)
 			return NULL;
 		if (rc > 0)
-			note_key(b, key);
+			mark_key(b, key);
 		if (rc < 0 || all)
-			note_all(b);
+			mark_all(b);
 		all = false;
 	}
 }

@@ -100,7 +100,7 @@ static int wait_for(pid_t pid, int out, struct error *err)
 	cleanup_buf struct buf text = { .max = 4096 };
 	cleanup_arena struct arena a = { 0 };
 	struct error unread = { 0 };
-	const char *said;
+	const char *output;
 	int status = 0;
 
 	if (file_read_fd(&text, out, "run-jobset", &unread))
@@ -109,9 +109,9 @@ static int wait_for(pid_t pid, int out, struct error *err)
 		;
 	if (WIFEXITED(status) && !WEXITSTATUS(status))
 		return 0;
-	said = str_trim(&a, text.data ? (const char *)text.data : "");
+	output = str_trim(&a, text.data ? (const char *)text.data : "");
 	error_set(err, ERR_UNSUPPORTED, "%s",
-		  *said ? said : "the run process exited before the job started");
+		  *output ? output : "the run process exited before the job started");
 	return WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_FAILURE;
 }
 

@@ -157,7 +157,7 @@ static void store_jobset(struct machine *m, struct job *j, const cJSON *trainjob
 	const char *path = arena_printf(&a, "%s/" STATE_API "/" JOBSET_KIND ".%s.json",
 					j->run, j->name);
 	const cJSON *c = running ? NULL : killed(trainjob);
-	cleanup_json cJSON *doc = NULL, *said = NULL;
+	cleanup_json cJSON *doc = NULL, *stored = NULL;
 
 	if (!is_new(j, path, running) || state_read_jobset(&doc, j->run, IGNORED))
 		return;
@@ -168,10 +168,10 @@ static void store_jobset(struct machine *m, struct job *j, const cJSON *trainjob
 	meta_set_owner(doc, trainjob);
 	if (tj_suspend(trainjob))
 		json_put_bool(doc, true, "spec", "suspend");
-	said = published_read(path);
-	if (said) {
-		meta_set_uid(doc, meta_uid(said));
-		json_put(doc, json_dup(json_get(said, "status")), "status");
+	stored = published_read(path);
+	if (stored) {
+		meta_set_uid(doc, meta_uid(stored));
+		json_put(doc, json_dup(json_get(stored, "status")), "status");
 	}
 	if (c && !json_str(doc, "status", "terminalState"))
 		published_fail(json_obj(doc, "status"), json_str(c, "reason"),

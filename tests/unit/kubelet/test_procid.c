@@ -10,7 +10,7 @@ enum { FIELDS = 5 }; /* of an id: number, PID namespace, start, boot, host */
 enum { NUMBER, NAMESPACE, START, BOOT, HOST };
 
 /* Our own id with one field or two changed. */
-static enum procid_place find(int which, const char *value, int also, const char *other,
+static enum procid_state find(int which, const char *value, int also, const char *other,
 			      int *ret_pid, char host[PROCID_HOST_SIZE])
 {
 	char self[PROCID_SIZE], text[2 * PROCID_SIZE], *save = NULL;
@@ -34,7 +34,7 @@ static void test_an_id_of_something_else(void **state)
 		const char *value;
 		int also;
 		const char *other;
-		enum procid_place want;
+		enum procid_state want;
 	} rows[] = {
 		{ -1, NULL, -1, NULL, PROCID_RUNNING },
 		{ START, "1", -1, NULL, PROCID_ENDED }, /* a recycled number */

@@ -1,4 +1,4 @@
-/* machine.c - reads and writes of this process, such as pods (apiserver/apiserver.h). */
+/* builtin.c - reads and writes of this process, such as pods (apiserver/apiserver.h). */
 #include <errno.h>
 #include <string.h>
 

@@ -18,31 +18,32 @@ OUT     := build/rel
 SANOUT  := build/san
 
 # Who may include, and so link, whom (besides itself): tests/lint/layers.awk reads this table.
-ROOMS         := base net cloud pack arrow api kube store trainer convert plugins spec why client manager jobs apiserver kubelet local machine cache mpi gpu assets cmd
-NEEDS_net     := base
-NEEDS_cloud   := net base
-NEEDS_pack    := net base
+ROOMS         := base crypto net cloud pack arrow api kube store trainer convert plugins spec why client manager jobs apiserver kubelet local machine cache mpi gpu assets cmd
+NEEDS_crypto  := base
+NEEDS_net     := crypto base
+NEEDS_cloud   := net crypto base
+NEEDS_pack    := crypto base
 NEEDS_arrow   := base
 NEEDS_api     := base
-NEEDS_kube    := net api base
-NEEDS_store   := cloud net base
+NEEDS_kube    := net crypto api base
+NEEDS_store   := cloud net crypto base
 NEEDS_trainer := api base
 NEEDS_convert := trainer api base
 NEEDS_plugins := trainer api base
-NEEDS_spec    := plugins trainer pack net api assets base
-NEEDS_why     := kube trainer net api base
-NEEDS_client  := why kube spec plugins trainer pack net api assets base
-NEEDS_manager := kube plugins trainer net api assets base
-NEEDS_jobs    := trainer net api base
-NEEDS_kubelet := apiserver jobs trainer pack net api assets base
-NEEDS_local   := kubelet jobs apiserver trainer pack net api assets base
-NEEDS_machine := local kubelet jobs apiserver manager kube spec plugins trainer pack net api assets base
-NEEDS_cache   := store cloud arrow net base
-NEEDS_mpi     := net base
+NEEDS_spec    := plugins trainer pack net crypto api assets base
+NEEDS_why     := kube trainer net crypto api base
+NEEDS_client  := why kube spec plugins trainer pack net crypto api assets base
+NEEDS_manager := kube plugins trainer net crypto api assets base
+NEEDS_jobs    := trainer crypto api base
+NEEDS_kubelet := apiserver jobs trainer pack net crypto api assets base
+NEEDS_local   := kubelet jobs apiserver trainer pack net crypto api assets base
+NEEDS_machine := local kubelet jobs apiserver manager kube spec plugins trainer pack net crypto api assets base
+NEEDS_cache   := store cloud arrow net crypto base
+NEEDS_mpi     := net crypto base
 NEEDS_gpu     := base
 NEEDS_assets  :=
-NEEDS_apiserver := trainer net api assets base
-NEEDS_cmd     := machine manager local kubelet jobs apiserver client why convert spec cache mpi gpu store cloud pack kube plugins trainer arrow net api assets base
+NEEDS_apiserver := trainer net crypto api assets base
+NEEDS_cmd     := machine manager local kubelet jobs apiserver client why convert spec cache mpi gpu store cloud pack kube plugins trainer arrow net crypto api assets base
 
 dir_of   = $(firstword $(wildcard $(1) core/$(1)))
 src_of   = $(sort $(wildcard $(addprefix $(call dir_of,$(1))/,*.c ui/*.c *.S)))
@@ -67,7 +68,7 @@ SAN      = $(CODE) -gline-tables-only -O0 -fsanitize=address,undefined -fno-sani
            -fno-omit-frame-pointer -Wno-unused-command-line-argument -isystem $(SANROOT)/include $(SANMORE)
 # tests/unit/cost.h counts the work of code that is compiled with it.
 COUNTED := -fsanitize-coverage=trace-pc-guard
-# The handshake of mbedTLS reads certificates by core/net/crypto.c.
+# The handshake of mbedTLS reads certificates by core/crypto/crypto.c.
 LIBS     = -Wl,--wrap=mbedtls_x509_crt_parse_der -lcurl -lnghttp2 -lssh2 -lmbedtls -lmbedx509 -lmbedcrypto -lzstd \
            -lbrotli -lz -lyaml -lcjson -lexpat -lpthread
 # What `kftrainer version` says is inside; cmd/version.c has the form.
@@ -213,7 +214,7 @@ cli: kftrainer $(SANOUT)/tests/golden/golden
 	@LANES=$${LANES:-2} tests/run.sh cli $(call ordered,cli,install.sh convert.py mpi_watch.py mpi_ssh.py docs.py,)
 # tests/fuzz/README says what a target is. Unit tests run each over its corpus.
 FUZZ    := $(wildcard tests/fuzz/fuzz_*.c)
-FUZZED  := machine gpu cache arrow mpi client why spec manager kube store cloud local kubelet jobs apiserver pack plugins convert trainer net api assets base
+FUZZED  := machine gpu cache arrow mpi client why spec manager kube store cloud local kubelet jobs apiserver pack plugins convert trainer net crypto api assets base
 $(FUZZ:%.c=$(SANOUT)/%): $(SANOUT)/%: $(SANOUT)/%.c.o $(SANOUT)/tests/fuzz/replay.c.o \
   $(foreach r,$(FUZZED),$(SANOUT)/lib$(r).a)
 	$(call say,LD,$@) clang $(SANLINK) -o $@ $^ -L$(SANROOT)/lib $(LIBS) -lm

@@ -10,11 +10,11 @@
 #include "base/str.h"
 #include "cmd/cmd.h"
 #include "cmd/ui/last_words.h"
+#include "crypto/sign.h"
 #include "gpu/discover.h"
 #include "gpu/expect.h"
 #include "gpu/preflight.h"
 #include "net/meeting.h"
-#include "net/sign.h"
 
 struct preflight_opts {
 	const char *checks, *expect, *leader, *job_key;

@@ -9,7 +9,7 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
-#include "net/bearer.h"
+#include "crypto/bearer.h"
 #include "net/uri.h"
 
 enum { MAX_PARAMETERS = 100 };

@@ -12,7 +12,7 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
-#include "net/crc.h"
+#include "crypto/crc.h"
 
 #define MAGIC      "kftrainer objects 1\n"
 #define MAGIC_LEN  (sizeof(MAGIC) - 1)

@@ -3,7 +3,7 @@
 
 #include "api/meta.h"
 #include "base/clock.h"
-#include "net/jwt.h"
+#include "crypto/jwt.h"
 
 #define ISSUER "kftrainer"
 #define OWN    "kubernetes.io"

@@ -8,7 +8,7 @@
 #include "base/cleanup.h"
 #include "base/json_index.h"
 #include "base/str.h"
-#include "net/keypair.h"
+#include "crypto/keypair.h"
 #include "trainer/shape.h"
 
 enum {

@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
-#include "net/bearer.h"
+#include "crypto/bearer.h"
 
 enum { MAX_TOKEN = 16 * 1024, SAME_MS = 60 * 1000 };
 

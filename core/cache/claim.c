@@ -9,7 +9,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/xmalloc.h"
-#include "net/bearer.h"
+#include "crypto/bearer.h"
 
 enum { SILENT_MS = 10 * 1000 };
 

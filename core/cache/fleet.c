@@ -16,8 +16,8 @@
 #include "cache/fleet_impl.h"
 #include "cache/flight.h"
 #include "cache/serve_impl.h"
+#include "crypto/keypair.h"
 #include "net/grpc_client.h"
-#include "net/keypair.h"
 
 enum {
 	LOOK_MS = 100,        /* between polls of a worker that loads */

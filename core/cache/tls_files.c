@@ -12,7 +12,7 @@
 #include "base/stop.h"
 #include "base/thread.h"
 #include "base/xmalloc.h"
-#include "net/x509.h"
+#include "crypto/x509.h"
 
 enum { LOOK_MS = 2000, SAME_MS = 60 * 1000, MAX_FILE = 256 * 1024 };
 

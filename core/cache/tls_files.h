@@ -8,7 +8,7 @@
 #ifndef CACHE_TLS_FILES_H
 #define CACHE_TLS_FILES_H
 
-#include "net/tls.h"
+#include "crypto/tls.h"
 
 struct tls_files;
 

@@ -12,7 +12,7 @@
 #include "cloud/secret.h"
 #include "cloud/token_cache.h"
 #include "cloud/xml.h"
-#include "net/sign.h"
+#include "crypto/sign.h"
 
 #define ECS_HOST   "http://169.254.170.2"
 #define IMDS       "http://169.254.169.254"

@@ -11,7 +11,7 @@
 #include "base/xmalloc.h"
 #include "cloud/sigv4.h"
 #include "cloud/token_cache.h"
-#include "net/sign.h"
+#include "crypto/sign.h"
 
 #define METADATA_HOST "169.254.169.254"
 #define METADATA_PATH "/computeMetadata/v1/instance/service-accounts/default/token"

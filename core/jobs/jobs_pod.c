@@ -5,8 +5,8 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
+#include "crypto/digest.h"
 #include "jobs/jobs_impl.h"
-#include "net/digest.h"
 
 #define JS    "jobset.sigs.k8s.io/"
 #define BATCH "batch.kubernetes.io/"

@@ -11,7 +11,7 @@
 #include "base/str.h"
 #include "base/thread.h"
 #include "base/xmalloc.h"
-#include "net/digest.h"
+#include "crypto/digest.h"
 
 enum {
 	MAX_WAITING = 64,

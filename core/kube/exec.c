@@ -21,8 +21,8 @@
 #include "base/str.h"
 #include "base/xmalloc.h"
 #include "base/yaml.h"
+#include "crypto/x509.h"
 #include "kube/kubeconfig.h"
-#include "net/x509.h"
 
 /* RUN_MS is enough for a login in a browser; client-go has no limit. */
 enum { MAX_OUTPUT = 1024 * 1024, RUN_MS = 10 * 60 * 1000, MAX_WORDS = 1000 };

@@ -14,9 +14,9 @@
 #include "base/nearest.h"
 #include "base/str.h"
 #include "base/yaml.h"
+#include "crypto/x509.h"
 #include "kube/exec.h"
 #include "net/proxy.h"
-#include "net/x509.h"
 
 #define MAX_CONFIG  ((size_t)4 * 1024 * 1024)
 #define MAX_SECRET  ((size_t)1024 * 1024)

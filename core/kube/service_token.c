@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "net/jwt.h"
+#include "crypto/jwt.h"
 
 #define USER_PREFIX   "system:serviceaccount:"
 #define LEGACY_ISSUER "kubernetes/serviceaccount"

@@ -9,11 +9,11 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
+#include "crypto/bearer.h"
 #include "kube/authenticator.h"
 #include "kube/permission.h"
 #include "kube/review.h"
 #include "kube/service_token.h"
-#include "net/bearer.h"
 
 #define ACCOUNTS "system:serviceaccounts"
 

@@ -9,9 +9,9 @@
 
 #include "base/clock.h"
 #include "base/xmalloc.h"
+#include "crypto/tls.h"
+#include "crypto/x509.h"
 #include "manager/progress_server.h"
-#include "net/tls.h"
-#include "net/x509.h"
 
 #define HOST "127.0.0.1"
 

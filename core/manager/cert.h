@@ -18,9 +18,9 @@
 #ifndef MANAGER_CERT_H
 #define MANAGER_CERT_H
 
+#include "crypto/tls.h"
 #include "kube/kube.h"
 #include "manager/config.h"
-#include "net/tls.h"
 
 #define CERT_DIR "/tmp/k8s-webhook-server/serving-certs"
 

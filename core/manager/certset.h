@@ -8,7 +8,7 @@
 #define MANAGER_CERTSET_H
 
 #include "base/json.h"
-#include "net/x509.h"
+#include "crypto/x509.h"
 
 /* Seconds: a certificate that expires within this time is renewed. */
 enum { CERT_LOOKAHEAD = 90 * 24 * 3600 };

@@ -13,8 +13,8 @@
 
 #include "base/json.h"
 #include "base/map.h"
+#include "crypto/digest.h"
 #include "manager/count_limit.h"
-#include "net/digest.h"
 
 struct last_write {
 	uint64_t hash;      /* of the object that we sent; 0: none yet */

@@ -15,6 +15,7 @@
 #include "base/stop.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
+#include "crypto/keypair.h"
 #include "kube/lease.h"
 #include "kube/workqueue.h"
 #include "manager/outage.h"
@@ -22,7 +23,6 @@
 #include "manager/serve.h"
 #include "manager/work.h"
 #include "net/http.h"
-#include "net/keypair.h"
 #include "trainer/api.h"
 #include "trainer/jobset.h"
 

@@ -11,9 +11,9 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
+#include "crypto/bearer.h"
 #include "manager/names.h"
 #include "manager/progress_auth.h"
-#include "net/bearer.h"
 #include "trainer/api.h"
 #include "trainer/progress.h"
 

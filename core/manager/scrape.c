@@ -8,9 +8,9 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
+#include "crypto/bearer.h"
 #include "kube/authenticator.h"
 #include "kube/review.h"
-#include "net/bearer.h"
 
 #define PATH      "/metrics"
 #define MAX_TEXT  ((size_t)8 * 1024 * 1024)

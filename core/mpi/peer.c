@@ -9,12 +9,12 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/sock.h"
 #include "base/stop.h"
 #include "base/str.h"
 #include "mpi/settings.h"
 #include "mpi/worker.h"
 #include "net/dial.h"
-#include "net/sock.h"
 
 enum {
 	FIRST_PAUSE_MS = 20,

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "net/psk.h"
+#include "crypto/psk.h"
 #include "net/ssh.h"
 
 /* PEER_COMMAND is not a stage of peer_open(): connected, but a command did not start. */

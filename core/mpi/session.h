@@ -14,8 +14,8 @@
 #include <sys/types.h>
 
 #include "base/buf.h"
+#include "crypto/psk.h"
 #include "mpi/frame.h"
-#include "net/psk.h"
 
 enum session_fd { SESSION_SOCKET, SESSION_STDIN, SESSION_STDOUT, SESSION_STDERR };
 enum { SESSION_FDS = 4 };

@@ -12,7 +12,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/error.h"
-#include "net/psk.h"
+#include "crypto/psk.h"
 
 enum { MPI_PORT = 2222, MPI_KEY_MAX = 64 * 1024 };
 

@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/sock.h"
 #include "base/stop.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
@@ -20,7 +21,6 @@
 #include "mpi/session.h"
 #include "mpi/settings.h"
 #include "net/dial.h"
-#include "net/sock.h"
 
 enum {
 	EVENTS = 64,

@@ -15,7 +15,7 @@
 #define MPI_WORKER_H
 
 #include "base/error.h"
-#include "net/psk.h"
+#include "crypto/psk.h"
 
 #define MPI_GREETING "KFT-MPI 1\r\n"
 

@@ -11,7 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "net/sock.h"
+#include "base/sock.h"
 
 static int resolve(struct addrinfo **ret, const char *host, int port, struct error *err)
 {

@@ -11,11 +11,11 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/sock.h"
 #include "base/thread.h"
 #include "base/xmalloc.h"
-#include "net/keypair.h"
-#include "net/sock.h"
-#include "net/tls.h"
+#include "crypto/keypair.h"
+#include "crypto/tls.h"
 
 enum {
 	THREADS = 2,

@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "net/cert.h"
+#include "crypto/cert.h"
 #include "net/http_impl.h"
 
 bool call_is_with_proxy(const struct call *c)

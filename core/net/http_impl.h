@@ -9,9 +9,9 @@
 #include <pthread.h>
 
 #include "base/arena.h"
+#include "crypto/trust.h"
 #include "net/http.h"
 #include "net/proxy.h"
-#include "net/trust.h"
 
 /*
  * How often a call checks for events that no descriptor reports; and if all are reported.

@@ -10,12 +10,12 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/sock.h"
 #include "base/str.h"
 #include "base/thread.h"
 #include "base/xmalloc.h"
+#include "crypto/tls.h"
 #include "net/httpd_parse.h"
-#include "net/sock.h"
-#include "net/tls.h"
 
 enum {
 	IN_SIZE = HTTPD_MAX_HEAD + 8 * 1024, /* a head, and pieces of a body */

@@ -9,9 +9,9 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/sock.h"
 #include "base/xmalloc.h"
 #include "net/dial.h"
-#include "net/sock.h"
 
 enum { HELLO_MS = 5000, PLACE_MS = 1000, GUESTS_MAX = 256, RETRY_MS = 200, WATCH_S = 30 };
 static const char IDENTITY[] = "kftrainer meeting";

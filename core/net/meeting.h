@@ -1,12 +1,12 @@
 /*
  * meeting.h - connect the nodes of a job with rank 0, to exchange JSON lines over TLS
- * with a pre-shared key (net/psk.h), which authenticates both ends.
+ * with a pre-shared key (crypto/psk.h), which authenticates both ends.
  */
 #ifndef NET_MEETING_H
 #define NET_MEETING_H
 
 #include "base/json.h"
-#include "net/psk.h"
+#include "crypto/psk.h"
 
 enum { MEETING_MAX = 1024, MEETING_LINE_MAX = 1 << 20 };
 

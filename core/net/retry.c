@@ -1,7 +1,7 @@
 /* retry.c - failures that are retried, and the pauses (net/retry.h). */
 #include "net/retry.h"
 
-#include "net/keypair.h"
+#include "crypto/keypair.h"
 
 bool retry_status(int status)
 {

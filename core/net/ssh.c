@@ -10,10 +10,10 @@
 #include <libssh2.h>
 
 #include "base/cleanup.h"
+#include "base/sock.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
-#include "net/keypair.h"
-#include "net/sock.h"
+#include "crypto/keypair.h"
 
 enum {
 	WINDOW = 256 * 1024,

@@ -15,7 +15,7 @@
 #include "base/str.h"
 #include "base/xmalloc.h"
 #include "base/zstd.h"
-#include "net/digest.h"
+#include "crypto/digest.h"
 #include "pack/exclude.h"
 #include "pack/tar.h"
 

@@ -12,7 +12,7 @@
 #include "base/str.h"
 #include "base/xmalloc.h"
 #include "base/zstd.h"
-#include "net/digest.h"
+#include "crypto/digest.h"
 #include "pack/pack.h"
 #include "pack/tar.h"
 

@@ -12,8 +12,8 @@
 #include "base/stop.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
-#include "net/crc.h"
-#include "net/digest.h"
+#include "crypto/crc.h"
+#include "crypto/digest.h"
 #include "store/fetch_impl.h"
 
 int disk_full(struct fetch *f, int64_t need, struct error *err)

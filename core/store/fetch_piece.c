@@ -12,7 +12,7 @@
 #include "base/stop.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
-#include "net/crc.h"
+#include "crypto/crc.h"
 #include "net/redirect.h"
 #include "net/retry.h"
 #include "net/uri.h"

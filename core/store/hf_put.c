@@ -9,7 +9,7 @@
 #include "base/stop.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
-#include "net/digest.h"
+#include "crypto/digest.h"
 #include "net/http_retry.h"
 #include "net/redirect.h"
 #include "net/uri.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/xmalloc.h"
-#include "net/crc.h"
+#include "crypto/crc.h"
 
 /* header: magic 8, size 8, id 32, nothing 12, crc 4; record: from 8, length 8, crc 4, own crc 4 */
 static const char magic[8] = "kftjrn1\n";

@@ -6,7 +6,7 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "cloud/xml.h"
-#include "net/digest.h"
+#include "crypto/digest.h"
 #include "store/s3_object.h"
 
 enum { MAX_LISTS = 1000, MAX_COMPLETE = 4 * 1024 * 1024 };

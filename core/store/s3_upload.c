@@ -10,7 +10,7 @@
 #include "base/str.h"
 #include "base/thread.h"
 #include "base/xmalloc.h"
-#include "net/digest.h"
+#include "crypto/digest.h"
 #include "net/uri.h"
 #include "store/s3_list.h"
 #include "store/s3_object.h"

@@ -12,7 +12,7 @@
 #include "base/file.h"
 #include "base/relpath.h"
 #include "base/str.h"
-#include "net/digest.h"
+#include "crypto/digest.h"
 
 /* A new volume may belong to root, while securityContext sets another user. */
 static int fail_write(struct error *err)

@@ -11,7 +11,7 @@
 #include "base/stop.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
-#include "net/digest.h"
+#include "crypto/digest.h"
 
 struct verify {
 	const struct store_object *o;

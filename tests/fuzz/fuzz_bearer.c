@@ -7,7 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/str.h"
-#include "net/bearer.h"
+#include "crypto/bearer.h"
 #include "tests/fuzz/fuzz.h"
 
 /* The words between blanks and tabs; 3 means more than two. */

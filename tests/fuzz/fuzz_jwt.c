@@ -7,9 +7,9 @@
 
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "crypto/bearer.h"
+#include "crypto/jwt.h"
 #include "kube/service_token.h"
-#include "net/bearer.h"
-#include "net/jwt.h"
 #include "tests/fuzz/fuzz.h"
 
 #define KEY      "key"

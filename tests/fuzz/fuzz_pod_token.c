@@ -8,7 +8,7 @@
 #include "apiserver/pod_token.h"
 #include "base/cleanup.h"
 #include "base/str.h"
-#include "net/jwt.h"
+#include "crypto/jwt.h"
 #include "tests/fuzz/fuzz.h"
 
 #define KEY "key"

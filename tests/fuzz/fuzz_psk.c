@@ -6,7 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "net/psk.h"
+#include "crypto/psk.h"
 #include "tests/fuzz/fuzz.h"
 
 static struct psk *new_psk(enum psk_side side)

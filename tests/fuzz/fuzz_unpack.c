@@ -14,7 +14,7 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "base/zstd.h"
-#include "net/digest.h"
+#include "crypto/digest.h"
 #include "pack/pack.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -9,10 +9,10 @@
 
 #include "base/cleanup.h"
 #include "base/str.h"
-#include "net/cert.h"
-#include "net/crypto.h"
-#include "net/trust.h"
-#include "net/x509.h"
+#include "crypto/cert.h"
+#include "crypto/crypto.h"
+#include "crypto/trust.h"
+#include "crypto/x509.h"
 #include "tests/fuzz/fuzz.h"
 
 static void check_text(const char *text, size_t size)

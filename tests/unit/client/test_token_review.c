@@ -1,7 +1,7 @@
 /* What holds of token_review.h: who may call, and that random tokens keep nobody out. */
 #include "base/clock.h"
+#include "crypto/jwt.h"
 #include "kube/token_review.h"
-#include "net/jwt.h"
 #include "tests/unit/manager/standin.h"
 
 #define REVIEWS          "/apis/authentication.k8s.io/v1/tokenreviews"

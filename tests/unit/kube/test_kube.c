@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/stop.h"
-#include "net/x509.h"
+#include "crypto/x509.h"
 #include "tests/unit/net/scripted.h"
 
 static struct scripted server;

@@ -11,7 +11,7 @@
 #include "base/file.h"
 #include "base/stop.h"
 #include "base/str.h"
-#include "net/x509.h"
+#include "crypto/x509.h"
 #include "tests/unit/base/base_test.h"
 
 #define MOST_FILES 64 /* as many of $KUBECONFIG are read */

@@ -1,8 +1,8 @@
 /* Rules: upstream pkg/statusserver; KEP-2779 for who may report. */
 #include "base/clock.h"
 #include "base/xmalloc.h"
+#include "crypto/jwt.h"
 #include "manager/progress_server.h"
-#include "net/jwt.h"
 #include "tests/unit/manager/standin.h"
 
 #define PATH     "/apis/trainer.kubeflow.org/v1alpha1/namespaces/ns/trainjobs/tj/status"

@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "crypto/tls.h"
+#include "crypto/x509.h"
 #include "net/grpc_client.h"
-#include "net/tls.h"
-#include "net/x509.h"
 #include "tests/unit/base/base_test.h"
 
 enum { REPLY = 3 << 20, MANY = 40 };

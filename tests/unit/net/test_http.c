@@ -10,8 +10,8 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/stop.h"
-#include "net/x509.h"
-#include "tests/unit/net/command.h"
+#include "crypto/x509.h"
+#include "tests/unit/command.h"
 #include "tests/unit/net/scripted.h"
 
 static struct scripted server;

@@ -5,7 +5,7 @@
 
 #include "base/arena.h"
 #include "base/clock.h"
-#include "net/keypair.h"
+#include "crypto/keypair.h"
 #include "tests/unit/base/base_test.h"
 
 #define BANNER "SSH-2.0-peer\r\n"

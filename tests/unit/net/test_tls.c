@@ -1,11 +1,11 @@
-#include "net/tls.h"
+#include "crypto/tls.h"
 
 #include <sys/stat.h>
 
-#include "net/x509.h"
+#include "crypto/x509.h"
 #include "tests/unit/base/base_test.h"
+#include "tests/unit/command.h"
 #include "tests/unit/net/client.h"
-#include "tests/unit/net/command.h"
 
 struct fixture {
 	struct world w;

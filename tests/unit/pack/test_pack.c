@@ -15,7 +15,7 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "base/zstd.h"
-#include "net/digest.h"
+#include "crypto/digest.h"
 #include "pack/pack.h"
 #include "pack/tar.h"
 #include "tests/unit/base/base_test.h"

@@ -1,7 +1,7 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
-#include "net/digest.h"
+#include "crypto/digest.h"
 #include "store/journal.h"
 #include "store/verify.h"
 #include "tests/unit/unit.h"

@@ -1,0 +1,37 @@
+/*
+ * sock.h - TCP sockets that never block, with deadlines.
+ *
+ * A deadline is a time of clock_ms(). Waiting is poll(2) on only this descriptor: another
+ * thread can end it with shutdown(2). No SIGPIPE.
+ */
+#ifndef BASE_SOCK_H
+#define BASE_SOCK_H
+
+#include <stdint.h>
+
+#include "base/error.h"
+
+/*
+ * Wait for POLLIN or POLLOUT. ERR_TIMEOUT at the deadline. Also 0 if the peer has closed.
+ */
+MUST_CHECK int sock_wait(int fd, short events, int64_t deadline, struct error *err);
+
+/* *ret_n is 0 at the end of the stream. */
+MUST_CHECK int sock_read(int fd, void *data, size_t max, size_t *ret_n, int64_t deadline,
+			 struct error *err);
+MUST_CHECK int sock_write(int fd, const void *data, size_t len, int64_t deadline,
+			  struct error *err);
+
+/* *ret: a listening socket. host "", NULL: all of IPv6 and IPv4. port 0: any. */
+MUST_CHECK int sock_listen(int *ret, const char *host, int port, struct error *err);
+int sock_port(int fd); /* the port to which it is bound */
+
+enum { SOCK_ADDRESS_SIZE = 48 };
+
+/*
+ * Accept a connection, non-blocking, with its peer's address (IPv4-mapped addresses as
+ * IPv4). -1 with errno.
+ */
+int sock_accept(int fd, char ret_peer[SOCK_ADDRESS_SIZE]);
+
+#endif

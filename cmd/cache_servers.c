@@ -11,7 +11,7 @@
 #include "cache/serve.h"
 #include "cmd/cmd.h"
 #include "cmd/ui/env.h"
-#include "kube/token_review.h"
+#include "kube/token_authenticator.h"
 #include "trainer/cache_names.h"
 
 enum { MAX_PORT = 65535, MAX_WORKERS = CACHE_MAX_SIZE - 1 };
@@ -127,7 +127,7 @@ static int read_port(int *ret, const char *name, const char *text, int64_t min,
 /* With TokenReviews, the head sends the token in the file to its workers. */
 struct access {
 	struct auth *file, *head_file;
-	struct token_review *review;
+	struct token_authenticator *review;
 	struct kube_config config;
 	struct kube *kube;
 	const char **groups;
@@ -136,7 +136,7 @@ struct access {
 
 static void access_release(struct access *a)
 {
-	token_review_free(a->review);
+	token_authenticator_free(a->review);
 	if (a->kube)
 		kube_free(a->kube);
 	kube_config_release(&a->config);
@@ -151,14 +151,14 @@ static int judge(void *ctx, const char *peer, const char *authorization,
 {
 	struct access *a = ctx;
 
-	return token_review_judge(a->review, peer, authorization, err);
+	return token_authenticator_judge(a->review, peer, authorization, err);
 }
 
 static void watch(void *ctx, void (*news)(void *arg), void *arg)
 {
 	struct access *a = ctx;
 
-	token_review_watch(a->review, news, arg);
+	token_authenticator_watch(a->review, news, arg);
 }
 
 static const char *header(void *ctx, struct arena *arena)
@@ -189,7 +189,7 @@ static int start_review(struct access *a, const struct server_opts *o, struct er
 	const struct kube_config_flags flags = { 0 };
 	const struct kube_opts opts = { .user_agent = "kftrainer/" VERSION,
 					.timeout_ms = REVIEW_MS };
-	struct token_review_conf conf = { .audience = o->audience };
+	struct token_authenticator_conf conf = { .audience = o->audience };
 
 	if (kube_config_load(&a->config, &flags, err) ||
 	    kube_new(&a->kube, &a->config, &opts, err))
@@ -197,7 +197,7 @@ static int start_review(struct access *a, const struct server_opts *o, struct er
 	read_groups(a, &o->groups);
 	conf.kube = a->kube;
 	conf.groups = a->groups;
-	return token_review_new(&a->review, &conf, err);
+	return token_authenticator_new(&a->review, &conf, err);
 }
 
 static int read_access(struct cache_conf *conf, const struct server_opts *o,

@@ -152,7 +152,8 @@ static void on_error(void *ctx, const struct error *err)
 }
 
 int changes_watch(struct changes *c, const struct kube_ref *ref,
-		  const char *label_selector, bool (*keep)(cJSON *obj), struct error *err)
+		  const char *label_selector, bool (*transform)(cJSON *obj),
+		  struct error *err)
 {
 	struct watch *w = &c->watches[c->n_watches];
 	struct informer_conf conf = {
@@ -161,7 +162,7 @@ int changes_watch(struct changes *c, const struct kube_ref *ref,
 		.kind = arena_strdup(&w->arena, ref->kind),
 		.ns = arena_strdup(&w->arena, ref->ns),
 		.select = { .label_selector = arena_strdup(&w->arena, label_selector) },
-		.keep = keep,
+		.transform = transform,
 		.on_event = on_event,
 		.on_error = on_error,
 		.on_answer = on_answer,
@@ -237,7 +238,7 @@ static void poke(struct changes *c)
 		return;
 	c->poke_ms = 0;
 	for (size_t i = 0; i < c->n_watches; i++)
-		informer_poke(c->watches[i].informer);
+		informer_retry_now(c->watches[i].informer);
 }
 
 static void wait_event(struct changes *c, int64_t ms)

@@ -51,11 +51,11 @@ CLEANUP(changes, struct changes *, changes_free);
 
 /*
  * Start an informer of ref's kind: of one object (ref->name), or of those that the
- * selector matches (NULL: all). keep() as in informer_conf; strings are copied.
+ * selector matches (NULL: all). transform() as in informer_conf; strings are copied.
  * ERR_LIMIT: more than four informers.
  */
 MUST_CHECK int changes_watch(struct changes *c, const struct kube_ref *ref,
-			     const char *label_selector, bool (*keep)(cJSON *obj),
+			     const char *label_selector, bool (*transform)(cJSON *obj),
 			     struct error *err);
 
 /*

@@ -17,7 +17,7 @@ const cJSON *event_owner(const cJSON *jobs, const cJSON *event);
 
 int64_t event_count(const cJSON *event); /* occurrences; at least 1 */
 
-/* Drop annotations and labels, which are never shown. Always true, as keep() must be. */
+/* Drop annotations and labels, which are never shown. Always true (informer_conf). */
 bool event_slim(cJSON *event);
 
 #endif

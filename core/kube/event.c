@@ -24,7 +24,7 @@ enum {
 	REFILL_MS = 300 * 1000,
 	GAP_FIRST_MS = 1000, /* between two requests for a series */
 	GAP_MOST_MS = 300 * 1000,
-	PEACE_MS = 600 * 1000, /* without an event: resets the gap */
+	BACKOFF_RESET_MS = 600 * 1000, /* without an event: resets the gap */
 	NAME_ROOM = 253 - 17,
 };
 
@@ -224,7 +224,7 @@ static void take_document(struct event_recorder *r, struct series *s, cJSON *tak
 	s->doc = take_doc;
 	if (waits)
 		return;
-	if (now - s->not_before_ms > PEACE_MS)
+	if (now - s->not_before_ms > BACKOFF_RESET_MS)
 		s->gap_ms = 0;
 	s->due_ms = now > s->not_before_ms ? now : s->not_before_ms;
 	append(r, s);
@@ -306,8 +306,8 @@ static bool is_worth_a_retry(const struct error *err)
 }
 
 /* Record the result of a request; under the lock. True: the event is given up. */
-static bool settle(struct event_recorder *r, struct series *s, cJSON *take_doc, int rc,
-		   const struct error *err)
+static bool record_result(struct event_recorder *r, struct series *s, cJSON *take_doc,
+			  int rc, const struct error *err)
 {
 	cleanup_json cJSON *doc = take_doc;
 	int64_t now = clock_ms();
@@ -359,7 +359,7 @@ static void send_one(struct event_recorder *r, struct series *s)
 		free(s->name);
 		s->name = name;
 	}
-	dropped = settle(r, s, l.doc, rc, &err);
+	dropped = record_result(r, s, l.doc, rc, &err);
 	if (!dropped || !r->conf.on_drop)
 		return;
 	pthread_mutex_unlock(&r->lock);

@@ -74,7 +74,7 @@ static bool are_variables(const cJSON *list)
 
 #define V1ALPHA1 GROUP "v1alpha1"
 
-const char *exec_problem(const cJSON *exec, const char **ret_field)
+const char *exec_validate(const cJSON *exec, const char **ret_field)
 {
 	static const char *const versions[] = { GROUP "v1", GROUP "v1beta1", NULL };
 	const char *version = json_str(exec, "apiVersion");
@@ -442,7 +442,7 @@ static int parse_answer(cJSON **ret, const struct buf *out, struct error *err)
 		"and nothing else");
 }
 
-int exec_answer(struct kube_credential *ret, const struct buf *out, const char *version,
+int exec_decode(struct kube_credential *ret, const struct buf *out, const char *version,
 		struct error *err)
 {
 	cleanup_json cJSON *doc = NULL;
@@ -465,7 +465,7 @@ static int ask(struct kube_credential *ret, const struct kube_config *c,
 			"needs a terminal on standard input (interactiveMode: Always)");
 	if (run_plugin(&out, c, interactive, err))
 		return -1;
-	rc = exec_answer(ret, &out, json_str(c->exec, "apiVersion"), err);
+	rc = exec_decode(ret, &out, json_str(c->exec, "apiVersion"), err);
 	if (out.data)
 		explicit_bzero(out.data, out.len);
 	return rc;
@@ -476,7 +476,7 @@ int kube_exec_credential(struct kube_credential *ret, const struct kube_config *
 {
 	cleanup_arena struct arena arena = { 0 };
 	const char *field;
-	const char *what = c->exec ? exec_problem(c->exec, &field) : "missing";
+	const char *what = c->exec ? exec_validate(c->exec, &field) : "missing";
 
 	if (what)
 		return error_set(err, ERR_INVALID, "exec plugin: %s", what);

@@ -22,7 +22,7 @@
 enum {
 	DELAY_FIRST_MS = 800,
 	DELAY_MOST_MS = 30 * 1000,
-	PEACE_MS = 60 * 1000, /* without a failure: resets the delay */
+	BACKOFF_RESET_MS = 60 * 1000, /* without a failure: resets the delay */
 	SHORT_MS = 1000, /* a watch that ends sooner, without an event, is a failure */
 	UNSERVED_MS = 30 * 1000,
 };
@@ -84,7 +84,7 @@ static struct object *exchange(struct informer *inf, const char *key, struct obj
 	return old;
 }
 
-static void tell(struct informer *inf, const cJSON *old, const cJSON *current)
+static void notify_handler(struct informer *inf, const cJSON *old, const cJSON *current)
 {
 	const char *old_uid = meta_uid(old), *uid = meta_uid(current);
 
@@ -96,10 +96,10 @@ static void tell(struct informer *inf, const cJSON *old, const cJSON *current)
 		inf->conf.on_event(inf->conf.ctx, old, current);
 }
 
-static bool keep(struct informer *inf, cJSON *obj)
+static bool transform(struct informer *inf, cJSON *obj)
 {
-	if (inf->conf.keep)
-		return inf->conf.keep(obj);
+	if (inf->conf.transform)
+		return inf->conf.transform(obj);
 	meta_drop_managed_fields(obj);
 	return true;
 }
@@ -112,7 +112,7 @@ static void drop(struct informer *inf, const char *key)
 	if (!old || !inf->conf.on_event)
 		return;
 	stored = json_reread(text_of(old));
-	tell(inf, stored, NULL);
+	notify_handler(inf, stored, NULL);
 }
 
 static void put(struct informer *inf, const char *key, cJSON *obj)
@@ -127,7 +127,7 @@ static void put(struct informer *inf, const char *key, cJSON *obj)
 		o->round = inf->round;
 		return;
 	}
-	if (!keep(inf, obj)) {
+	if (!transform(inf, obj)) {
 		drop(inf, key);
 		return;
 	}
@@ -136,7 +136,7 @@ static void put(struct informer *inf, const char *key, cJSON *obj)
 	if (!inf->conf.on_event)
 		return;
 	stored = old ? json_reread(text_of(old)) : NULL;
-	tell(inf, stored, obj);
+	notify_handler(inf, stored, obj);
 }
 
 /* ---- list and watch -------------------------------------------------------------- */
@@ -291,7 +291,7 @@ static int64_t next_delay(struct informer *inf)
 {
 	int64_t now = clock_ms(), ms;
 
-	if (!inf->delay_ms || now - inf->failed_ms > PEACE_MS + inf->delay_ms)
+	if (!inf->delay_ms || now - inf->failed_ms > BACKOFF_RESET_MS + inf->delay_ms)
 		inf->delay_ms = DELAY_FIRST_MS;
 	inf->failed_ms = now;
 	ms = inf->delay_ms;
@@ -424,7 +424,7 @@ void informer_stop(struct informer *inf)
 	release(inf);
 }
 
-void informer_poke(struct informer *inf)
+void informer_retry_now(struct informer *inf)
 {
 	raise_fd(inf->wake_fd);
 }

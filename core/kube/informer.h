@@ -27,10 +27,10 @@ struct informer_conf {
 	 * False: the object is treated as absent. NULL: only metadata.managedFields is
 	 * removed.
 	 */
-	bool (*keep)(cJSON *obj);
+	bool (*transform)(cJSON *obj);
 	/*
 	 * The event handler, called in the informer's thread after the store has changed;
-	 * both objects are the informer's, as keep() left them. Add: `old` is NULL, as
+	 * both objects are the informer's, as transform() left them. Add: `old` is NULL, as
 	 * for the whole first list. Delete: `current` is NULL. A change is reported once,
 	 * also across relists; an object recreated with another uid is a delete, then an
 	 * add.
@@ -39,7 +39,7 @@ struct informer_conf {
 	void *ctx;
 	/*
 	 * A kind that the API server does not serve (no CRD) has an empty store, and is
-	 * retried every ask_ms or upon informer_poke(). False: such a kind is an error.
+	 * retried every ask_ms or upon informer_retry_now(). False: such a kind is an error.
 	 */
 	bool optional;
 	int64_t ask_ms; /* 0: 30 s */
@@ -60,7 +60,7 @@ void informer_stop(struct informer *inf); /* no callback runs after it; NULL is 
 bool informer_synced(struct informer *inf);
 /* WaitForCacheSync, for at most ms: ERR_STOPPED, ERR_TIMEOUT. */
 MUST_CHECK int informer_wait(struct informer *inf, int64_t ms, struct error *err);
-void informer_poke(struct informer *inf); /* end a retry delay now */
+void informer_retry_now(struct informer *inf); /* end a retry delay now */
 /* False: at the last list, the API server did not serve the kind. */
 bool informer_served(struct informer *inf);
 

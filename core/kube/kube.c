@@ -93,7 +93,7 @@ int kube_new(struct kube **ret, const struct kube_config *config,
 	k = xcalloc(1, sizeof(*k));
 	copy_config(&k->config, config);
 	k->opts = *opts;
-	k->patience_ms = opts->timeout_ms;
+	k->max_wait_ms = opts->timeout_ms;
 	if (!k->opts.timeout_ms)
 		k->opts.timeout_ms = DEFAULT_TIMEOUT_MS;
 	if (k->opts.burst < 1)
@@ -180,7 +180,7 @@ static int limit(struct kube *k, const struct kube_request *req, struct error *e
 	if (k->opts.qps <= 0 || req->open_ended)
 		return 0;
 	ms = take_token(k);
-	if (!k->patience_ms || ms <= k->patience_ms)
+	if (!k->max_wait_ms || ms <= k->max_wait_ms)
 		return pause_ms(k, req, ms, err);
 	give_token(k);
 	return error_set(err, ERR_BUSY,
@@ -284,7 +284,7 @@ int kube_answer_error(const struct kube_request *req, const struct http_response
 
 /* ---- sending ---- */
 
-struct attempt {
+struct request_state {
 	const struct kube_request *req;
 	bool answered; /* on_answer has been called */
 	bool began;    /* on_data has been called: do not resend */
@@ -293,7 +293,7 @@ struct attempt {
 static int on_header(void *ctx, int status, const char *name, const char *value,
 		     struct error *err)
 {
-	struct attempt *a = ctx;
+	struct request_state *a = ctx;
 
 	(void)name, (void)value, (void)err;
 	if (status < 300 && !a->answered && a->req->on_answer) {
@@ -305,7 +305,7 @@ static int on_header(void *ctx, int status, const char *name, const char *value,
 
 static int on_data(void *ctx, const void *data, size_t len, struct error *err)
 {
-	struct attempt *a = ctx;
+	struct request_state *a = ctx;
 
 	a->began = true;
 	return a->req->on_data(a->req->ctx, data, len, err);
@@ -370,25 +370,25 @@ const char *const *kube_headers(struct arena *arena, const struct kube *k,
 	return ret;
 }
 
-static int send_once(struct kube *k, struct attempt *attempt,
-		     const struct kube_turn *turn, struct http_response *ret,
+static int send_once(struct kube *k, struct request_state *state,
+		     const struct kube_attempt *attempt, struct http_response *ret,
 		     struct error *err)
 {
-	const struct kube_request *req = attempt->req;
+	const struct kube_request *req = state->req;
 	cleanup_arena struct arena arena = { 0 };
 	struct http_request h = {
 		.method = req->method,
 		.url = arena_printf(&arena, "%s%s", k->config.server, req->path),
-		.headers =
-			kube_headers(&arena, k, req, turn ? turn->authorization : NULL),
+		.headers = kube_headers(&arena, k, req,
+					attempt ? attempt->authorization : NULL),
 		.body = req->body,
 		.body_len = req->body ? strlen(req->body) : 0,
-		.once = req->once,
+		.once = req->retry == KUBE_RETRY_NEVER,
 		.timeout_ms = req->timeout_ms,
 		.receive_bytes = req->receive_bytes,
 		.on_data = req->on_data ? on_data : NULL,
 		.on_header = req->on_answer ? on_header : NULL,
-		.ctx = attempt,
+		.ctx = state,
 		.cancel = req->cancel,
 		.cancel_fd = req->cancel_fd,
 	};
@@ -399,36 +399,36 @@ static int send_once(struct kube *k, struct attempt *attempt,
 	if (k->opts.inside.handle)
 		rc = inside_do(&k->opts.inside, &h, ret, err);
 	else
-		rc = http_do(turn->conn->http, &h, ret, err);
+		rc = http_do(attempt->conn->http, &h, ret, err);
 	count(k, req, rc ? 0 : ret->status);
 	return rc;
 }
 
 /* Send with the current credentials; after a 401, once more with renewed ones. */
-static int send_as(struct kube *k, struct attempt *attempt, struct http_response *ret,
+static int send_as(struct kube *k, struct request_state *state, struct http_response *ret,
 		   struct error *err)
 {
 	if (k->opts.inside.handle)
-		return send_once(k, attempt, NULL, ret, err);
+		return send_once(k, state, NULL, ret, err);
 	for (int tries = 0;; tries++) {
-		struct kube_turn turn = { 0 };
+		struct kube_attempt attempt = { 0 };
 		int rc;
 
-		if (kube_turn_begin(k, &turn, err))
+		if (kube_attempt_begin(k, &attempt, err))
 			return -1;
-		rc = send_once(k, attempt, &turn, ret, err);
-		if (!kube_turn_end(k, &turn, !rc && ret->status == 401) || tries)
+		rc = send_once(k, state, &attempt, ret, err);
+		if (!kube_attempt_end(k, &attempt, !rc && ret->status == 401) || tries)
 			return rc;
 		http_response_release(ret);
 	}
 }
 
 /* True: the call may be resent after this error. */
-static bool may_repeat(const struct attempt *attempt, const struct error *err)
+static bool may_repeat(const struct request_state *state, const struct error *err)
 {
-	if (err->kind != ERR_IO || attempt->began)
+	if (err->kind != ERR_IO || state->began)
 		return false;
-	return attempt->req->again || err->code == ECONNREFUSED;
+	return state->req->retry == KUBE_RETRY_ALWAYS || err->code == ECONNREFUSED;
 }
 
 /* Ms to wait before a retry, or -1: do not retry. */
@@ -442,7 +442,7 @@ static int64_t busy_ms(const struct http_response *resp)
 int kube_send(struct kube *k, const struct kube_request *req, struct http_response *ret,
 	      struct error *err)
 {
-	struct attempt attempt = { .req = req };
+	struct request_state state = { .req = req };
 	bool repeated = false;
 
 	if (limit(k, req, err))
@@ -451,8 +451,8 @@ int kube_send(struct kube *k, const struct kube_request *req, struct http_respon
 		struct http_response resp = { 0 };
 		int64_t wait;
 
-		if (send_as(k, &attempt, &resp, err)) {
-			if (repeated || !may_repeat(&attempt, err))
+		if (send_as(k, &state, &resp, err)) {
+			if (repeated || !may_repeat(&state, err))
 				return error_wrap(err, "%s", req->what);
 			repeated = true;
 			*err = (struct error){ 0 };

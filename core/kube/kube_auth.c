@@ -159,7 +159,7 @@ static char *authorization(const struct kube *k)
 	return (char *)STEAL(out.data);
 }
 
-int kube_turn_begin(struct kube *k, struct kube_turn *ret, struct error *err)
+int kube_attempt_begin(struct kube *k, struct kube_attempt *ret, struct error *err)
 {
 	struct kube_auth *a = &k->auth;
 	int rc;
@@ -168,25 +168,25 @@ int kube_turn_begin(struct kube *k, struct kube_turn *ret, struct error *err)
 	rc = refresh(k, err);
 	if (!rc) {
 		a->conn->refs++;
-		*ret = (struct kube_turn){ a->conn, authorization(k), a->generation };
+		*ret = (struct kube_attempt){ a->conn, authorization(k), a->generation };
 	}
 	pthread_mutex_unlock(&a->lock);
 	return rc;
 }
 
-bool kube_turn_end(struct kube *k, struct kube_turn *turn, bool refused)
+bool kube_attempt_end(struct kube *k, struct kube_attempt *attempt, bool refused)
 {
 	struct kube_auth *a = &k->auth;
 	bool can = k->config.token_file || uses_exec(k);
 
 	pthread_mutex_lock(&a->lock);
-	conn_put(turn->conn);
+	conn_put(attempt->conn);
 	/* Another thread may have renewed them since. */
-	if (refused && can && turn->generation == a->generation)
+	if (refused && can && attempt->generation == a->generation)
 		a->read_ms = 0;
 	pthread_mutex_unlock(&a->lock);
-	str_wipe_free(turn->authorization);
-	*turn = (struct kube_turn){ 0 };
+	str_wipe_free(attempt->authorization);
+	*attempt = (struct kube_attempt){ 0 };
 	return refused && can;
 }
 

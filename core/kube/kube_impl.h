@@ -40,7 +40,7 @@ struct kube {
 	struct kube_auth auth;
 	pthread_mutex_t lock; /* guards the following members */
 	double tokens;        /* of the rate limit; below 0: calls that wait for one */
-	int64_t patience_ms;  /* the longest wait for a token; 0: no limit */
+	int64_t max_wait_ms;  /* the longest wait for a token; 0: no limit */
 	int64_t refilled_ms;
 	struct map kinds; /* discovered: "apiVersion/kind" to struct kind */
 };
@@ -48,27 +48,34 @@ struct kube {
 /* ---- kube_auth.c ---- */
 
 /* The connection and credentials of one attempt. */
-struct kube_turn {
+struct kube_attempt {
 	struct kube_conn *conn;
 	char *authorization; /* "Authorization: ...", or NULL */
 	unsigned generation;
 };
-/* Renews the credentials if they are due. *ret is released by kube_turn_end(). */
-MUST_CHECK int kube_turn_begin(struct kube *k, struct kube_turn *ret, struct error *err);
+/* Renews the credentials if they are due. *ret is released by kube_attempt_end(). */
+MUST_CHECK int kube_attempt_begin(struct kube *k, struct kube_attempt *ret,
+				  struct error *err);
 /* refused: the answer was 401. True: the credentials can be renewed: retry. */
-bool kube_turn_end(struct kube *k, struct kube_turn *turn, bool refused);
+bool kube_attempt_end(struct kube *k, struct kube_attempt *turn, bool refused);
 MUST_CHECK int kube_auth_init(struct kube *k, struct error *err);
 void kube_auth_release(struct kube *k);
 
 /* ---- kube.c ---- */
 
+/* Whether a request is resent, once, if the connection breaks. */
+enum kube_retry {
+	KUBE_RETRY_BY_METHOD, /* only by libcurl, as HTTP allows for the method */
+	KUBE_RETRY_ALWAYS,    /* it is idempotent */
+	KUBE_RETRY_NEVER,     /* it is not: libcurl must not resend it either */
+};
+
 struct kube_request {
 	const char *what;          /* "get pods a/b", for messages */
 	const char *method, *path; /* path with the query */
 	const char *accept, *content_type;
-	const char *body;     /* or NULL */
-	bool again;           /* idempotent: resent once if the connection breaks */
-	bool once;            /* not idempotent: libcurl must not resend it either */
+	const char *body; /* or NULL */
+	enum kube_retry retry;
 	bool open_ended;      /* a watch, a log: no rate limit, no default timeout */
 	int64_t timeout_ms;   /* 0: the client's; open_ended: none */
 	size_t receive_bytes; /* most per on_data; 0: the client's */
@@ -92,7 +99,7 @@ int kube_status_error(const char *what, int code, const cJSON *status, struct er
 /* Fill err, and *req->ret_refusal, from an answer of 400 or more. Returns -1. */
 int kube_answer_error(const struct kube_request *req, const struct http_response *resp,
 		      struct error *err);
-/* The headers of a request, NULL-ended, in the arena; authorization is the turn's. */
+/* The headers of a request, NULL-ended, in the arena; authorization is the attempt's. */
 const char *const *kube_headers(struct arena *arena, const struct kube *k,
 				const struct kube_request *req,
 				const char *authorization);

@@ -121,7 +121,7 @@ static int list_page(struct kube *k, struct listing *l, char **token, char **ver
 		.what = kube_what(&arena, k, "list", l->ref),
 		.method = "GET",
 		.accept = l->accept,
-		.again = true,
+		.retry = KUBE_RETRY_ALWAYS,
 		.timeout_ms = PAGE_MS,
 		.on_data = on_list_data,
 		.ctx = l,
@@ -385,7 +385,7 @@ int kube_watch(struct kube *k, const struct kube_ref *ref,
 		.accept = opts->select.meta_only ? AS_METADATA
 			  : opts->select.fields  ? PROTO_TYPE ", application/json"
 						 : NULL,
-		.again = true,
+		.retry = KUBE_RETRY_ALWAYS,
 		.open_ended = true,
 		.timeout_ms = seconds * 1000 + WATCH_MORE_MS,
 		.receive_bytes = opts->select.fields ? MANY_BYTES : 0,

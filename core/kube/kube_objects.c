@@ -26,7 +26,7 @@ int kube_get(struct kube *k, const struct kube_ref *ref, cJSON **ret, struct err
 {
 	cleanup_arena struct arena arena = { 0 };
 	cleanup_http_response struct http_response resp = { 0 };
-	struct kube_request req = { .method = "GET", .again = true };
+	struct kube_request req = { .method = "GET", .retry = KUBE_RETRY_ALWAYS };
 
 	if (kube_path(&arena, k, ref, &req.path, err))
 		return -1;
@@ -73,43 +73,45 @@ static int write_path(struct arena *arena, const char *path, const struct kube_w
 const struct kube_write kube_plain;
 
 /* A verb that writes. */
-struct manner {
+struct verb {
 	const char *verb, *method, *content_type;
-	bool named, again;
+	bool named;
+	enum kube_retry retry;
 };
-static const struct manner create = { "create", "POST", NULL, false, false };
-static const struct manner update = { "update", "PUT", NULL, true, false };
-static const struct manner apply = { "apply", "PATCH", "application/apply-patch+yaml",
-				     true, true };
-static const struct manner merge = { "patch", "PATCH", "application/merge-patch+json",
-				     true, true };
+static const struct verb create = { "create", "POST", NULL, false, KUBE_RETRY_NEVER };
+static const struct verb update = { "update", "PUT", NULL, true, KUBE_RETRY_BY_METHOD };
+static const struct verb apply = { "apply", "PATCH", "application/apply-patch+yaml", true,
+				   KUBE_RETRY_ALWAYS };
+static const struct verb merge = { "patch", "PATCH", "application/merge-patch+json", true,
+				   KUBE_RETRY_ALWAYS };
 
 /* The arguments of one write. */
-struct writing {
-	const struct manner *manner;
+struct write_request {
+	const struct verb *verb;
 	const struct kube_ref *ref;
 	const cJSON *body;
 	const struct kube_write *how;
 };
 
-static int write_object(struct kube *k, const struct writing *w, cJSON **ret,
+static int write_object(struct kube *k, const struct write_request *w, cJSON **ret,
 			struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
 	cleanup_http_response struct http_response resp = { 0 };
 	cleanup_free char *body = json_text(w->body);
-	const struct manner *m = w->manner;
+	const struct verb *m = w->verb;
 	struct kube_ref at = *w->ref;
 	struct kube_request req = {
 		.method = m->method,
 		.content_type = m->content_type,
 		.body = body,
 		.accept = w->how->meta_only ? AS_METADATA : NULL,
-		.again = m->again || w->how->exists_ok,
-		.once = m == &create && !w->how->exists_ok && !w->how->dry_run,
+		.retry = w->how->exists_ok ? KUBE_RETRY_ALWAYS : m->retry,
 		.ret_refusal = w->how->ret_refusal,
 	};
 
+	if (m == &create && w->how->dry_run && !w->how->exists_ok)
+		req.retry = KUBE_RETRY_BY_METHOD;
 	if (m->named && !at.name)
 		return error_set(err, ERR_INVALID, "%s: the object has no name", m->verb);
 	if (!at.ns)
@@ -134,7 +136,8 @@ int kube_create(struct kube *k, const cJSON *obj, const struct kube_write *how,
 {
 	struct kube_ref ref = kube_ref_of(obj);
 
-	return write_object(k, &(struct writing){ &create, &ref, obj, how }, ret, err);
+	return write_object(k, &(struct write_request){ &create, &ref, obj, how }, ret,
+			    err);
 }
 
 int kube_update(struct kube *k, const cJSON *obj, const struct kube_write *how,
@@ -142,7 +145,8 @@ int kube_update(struct kube *k, const cJSON *obj, const struct kube_write *how,
 {
 	struct kube_ref ref = kube_ref_of(obj);
 
-	return write_object(k, &(struct writing){ &update, &ref, obj, how }, ret, err);
+	return write_object(k, &(struct write_request){ &update, &ref, obj, how }, ret,
+			    err);
 }
 
 int kube_apply(struct kube *k, const cJSON *obj, const struct kube_write *how,
@@ -152,13 +156,15 @@ int kube_apply(struct kube *k, const cJSON *obj, const struct kube_write *how,
 
 	if (!how->manager)
 		return error_set(err, ERR_INVALID, "apply: no field manager");
-	return write_object(k, &(struct writing){ &apply, &ref, obj, how }, ret, err);
+	return write_object(k, &(struct write_request){ &apply, &ref, obj, how }, ret,
+			    err);
 }
 
 int kube_merge_patch(struct kube *k, const struct kube_ref *ref, const cJSON *patch,
 		     const struct kube_write *how, cJSON **ret, struct error *err)
 {
-	return write_object(k, &(struct writing){ &merge, ref, patch, how }, ret, err);
+	return write_object(k, &(struct write_request){ &merge, ref, patch, how }, ret,
+			    err);
 }
 
 int kube_delete(struct kube *k, const struct kube_ref *ref, const char *propagation,
@@ -167,7 +173,7 @@ int kube_delete(struct kube *k, const struct kube_ref *ref, const char *propagat
 	cleanup_arena struct arena arena = { 0 };
 	cleanup_http_response struct http_response resp = { 0 };
 	cleanup_json cJSON *options = cJSON_CreateObject();
-	struct kube_request req = { .method = "DELETE", .again = true };
+	struct kube_request req = { .method = "DELETE", .retry = KUBE_RETRY_ALWAYS };
 	cleanup_free char *body = NULL;
 
 	if (!ref->name)
@@ -193,7 +199,8 @@ int kube_call(struct kube *k, const char *method, const char *path, const cJSON 
 	cleanup_free char *text = body ? json_text(body) : NULL;
 	struct kube_request req = { .method = method, .path = path, .body = text };
 
-	req.again = !strcmp(method, "GET");
+	if (!strcmp(method, "GET"))
+		req.retry = KUBE_RETRY_ALWAYS;
 	req.what = arena_printf(&arena, "%s %s", method, path);
 	if (kube_send(k, &req, &resp, err))
 		return -1;
@@ -218,7 +225,7 @@ int kube_stream(struct kube *k, const char *path,
 		.method = "GET",
 		.path = path,
 		.accept = "*/*",
-		.again = true,
+		.retry = KUBE_RETRY_ALWAYS,
 		.open_ended = true,
 		.on_data = on_data,
 		.ctx = ctx,

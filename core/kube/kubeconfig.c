@@ -516,7 +516,7 @@ static void read_exec(struct load *l, const struct entry *user,
 
 	if (!exec)
 		return;
-	what = exec_problem(exec, &field);
+	what = exec_validate(exec, &field);
 	if (what) {
 		problem(l, user->source,
 			arena_printf(&l->arena, "%s.exec%s%s", user->at,

@@ -72,7 +72,7 @@ struct kube_credential {
  * Run the plugin of c->exec and wait for it. *ret is the caller's, to be released.
  * ERR_INVALID: its settings; ERR_NOT_FOUND: no such program, with its installHint;
  * ERR_DENIED: its exit status, or no terminal; ERR_TIMEOUT: 10 minutes without a
- * terminal; ERR_STOPPED; others as exec_answer().
+ * terminal; ERR_STOPPED; others as exec_decode().
  */
 MUST_CHECK int kube_exec_credential(struct kube_credential *ret,
 				    const struct kube_config *c, struct error *err);

@@ -70,7 +70,7 @@ static bool is_ours(const struct lease *l)
 	return l->record && str_eq(holder_of(l->record), l->conf.identity);
 }
 
-static void take_record(struct lease *l, cJSON *take_doc)
+static void set_record(struct lease *l, cJSON *take_doc)
 {
 	bool unchanged =
 		l->record && json_equal(json_get((const cJSON *)l->record, "spec"),
@@ -101,7 +101,7 @@ static int64_t ms_of_another(const struct lease *l)
 }
 
 /* The Lease with this replica as its holder, renewed now; the caller's. */
-static cJSON *claim(const struct lease *l)
+static cJSON *renewed_record(const struct lease *l)
 {
 	cJSON *doc = l->record ? json_dup(l->record)
 			       : meta_new(API_VERSION, "Lease", l->conf.ns, l->conf.name);
@@ -124,15 +124,15 @@ static cJSON *claim(const struct lease *l)
 	return doc;
 }
 
-static int write_claim(struct lease *l, struct error *err)
+static int write_record(struct lease *l, struct error *err)
 {
-	cleanup_json cJSON *doc = claim(l);
+	cleanup_json cJSON *doc = renewed_record(l);
 	cJSON *ret = NULL;
 
 	if (l->record ? kube_update(l->conf.kube, doc, &kube_plain, &ret, err)
 		      : kube_create(l->conf.kube, doc, &kube_plain, &ret, err))
 		return -1;
-	take_record(l, ret ? ret : STEAL(doc));
+	set_record(l, ret ? ret : STEAL(doc));
 	return 0;
 }
 
@@ -144,7 +144,7 @@ static int read_record(struct lease *l, struct error *err)
 	if (kube_find(l->conf.kube, &ref, &doc, err))
 		return -1;
 	if (doc) {
-		take_record(l, doc);
+		set_record(l, doc);
 		return 0;
 	}
 	cJSON_Delete(l->record);
@@ -157,7 +157,7 @@ static int try_once(struct lease *l, bool *ret_ours, struct error *err)
 {
 	*ret_ours = false;
 	if (is_ours(l)) {
-		if (write_claim(l, err) == 0) {
+		if (write_record(l, err) == 0) {
 			*ret_ours = true;
 			return 0;
 		}
@@ -168,7 +168,7 @@ static int try_once(struct lease *l, bool *ret_ours, struct error *err)
 		return -1;
 	if (ms_of_another(l))
 		return 0;
-	if (write_claim(l, err) == 0) {
+	if (write_record(l, err) == 0) {
 		*ret_ours = true;
 		return 0;
 	}
@@ -368,7 +368,7 @@ static int write_release(struct lease *l, struct error *err)
 	return kube_update(l->conf.kube, doc, &kube_plain, NULL, err);
 }
 
-static void give_up(struct lease *l)
+static void release(struct lease *l)
 {
 	struct error err = { 0 };
 	int rc = -1;
@@ -394,7 +394,7 @@ void lease_free(struct lease *l)
 	if (l->running)
 		pthread_join(l->thread, NULL);
 	if (lease_held(l))
-		give_up(l);
+		release(l);
 	close(l->lost_fd);
 	cJSON_Delete(l->record);
 	free(l->reported);

@@ -23,7 +23,7 @@ struct kube_stream {
 	struct arena arena;
 	struct kube_request req; /* the request, for messages */
 	struct kube_stream_sink sink;
-	struct kube_turn turn;
+	struct kube_attempt attempt;
 	struct http_stream *http;   /* to an API server elsewhere, or */
 	struct inside_call *inside; /* to one in this process */
 	unsigned round;             /* the last round in which it was stepped */
@@ -51,8 +51,8 @@ static void stream_free(struct kube_stream *stream, bool refused)
 		stream->next->prev = stream->prev;
 	if (stream->inside)
 		inside_close(stream->inside);
-	if (stream->turn.conn)
-		kube_turn_end(stream->streams->kube, &stream->turn, refused);
+	if (stream->attempt.conn)
+		kube_attempt_end(stream->streams->kube, &stream->attempt, refused);
 	arena_clear(&stream->arena);
 	free(stream);
 }
@@ -109,7 +109,7 @@ static int begin(struct kube_stream *stream, struct error *err)
 		.url = arena_printf(&stream->arena, "%s%s", k->config.server,
 				    stream->req.path),
 		.headers = kube_headers(&stream->arena, k, &stream->req,
-					stream->turn.authorization),
+					stream->attempt.authorization),
 		.max_body = MAX_ERROR_BODY,
 		.on_data = on_data,
 		.ctx = stream,
@@ -117,7 +117,7 @@ static int begin(struct kube_stream *stream, struct error *err)
 
 	if (!kube_is_inside(k))
 		return http_stream_open(&stream->http, stream->streams->http,
-					stream->turn.conn->http, &req, on_end, err);
+					stream->attempt.conn->http, &req, on_end, err);
 	stream->inside = inside_open(&k->opts.inside, &req);
 	return 0;
 }
@@ -126,14 +126,14 @@ int kube_stream_open(struct kube_stream **ret, struct kube_streams *s, const cha
 		     const struct kube_stream_sink *sink, struct error *err)
 {
 	struct kube_stream *stream;
-	struct kube_turn turn = { 0 };
+	struct kube_attempt attempt = { 0 };
 
-	if (!kube_is_inside(s->kube) && kube_turn_begin(s->kube, &turn, err))
+	if (!kube_is_inside(s->kube) && kube_attempt_begin(s->kube, &attempt, err))
 		return error_wrap(err, "%s", sink->what);
 	stream = xcalloc(1, sizeof(*stream));
 	stream->streams = s;
 	stream->sink = *sink;
-	stream->turn = turn;
+	stream->attempt = attempt;
 	stream->round = s->round;
 	stream->req.method = "GET";
 	stream->req.accept = "*/*";

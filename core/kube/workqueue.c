@@ -14,7 +14,8 @@
 enum { RETRY_FIRST_MS = 5, RETRY_MOST_MS = 1000 * 1000, RETRY_MOST_DOUBLED = 18 };
 enum {
 	N_PRIORITIES = WORKQUEUE_LATER + 1,
-	TURNS = 8 /* every TURNS-th get serves a lower priority */
+	LOWER_PRIORITY_EVERY =
+		8 /* every LOWER_PRIORITY_EVERY-th get serves a lower priority */
 };
 
 /* One per key, from the first add until done() leaves neither failures nor a due time. */
@@ -210,14 +211,15 @@ static bool is_empty(const struct workqueue *q)
 	return !behind(q, WORKQUEUE_FIRST - 1);
 }
 
-/* The highest priority with keys, but each TURNS-th time a lower one. */
+/* The highest priority with keys, but each LOWER_PRIORITY_EVERY-th time a lower one. */
 static struct queue *next_queue(struct workqueue *q)
 {
 	int priority = WORKQUEUE_FIRST;
 
 	for (; priority < WORKQUEUE_LATER; priority++)
 		if (q->queues[priority].n &&
-		    (!behind(q, priority) || ++q->queues[priority].turn % TURNS))
+		    (!behind(q, priority) ||
+		     ++q->queues[priority].turn % LOWER_PRIORITY_EVERY))
 			break;
 	return &q->queues[priority];
 }
@@ -245,8 +247,8 @@ static void set_depth(struct workqueue *q)
 }
 
 /* Move a dirty item, queued or being processed, to another priority. */
-static void redirect(struct workqueue *q, struct item *it,
-		     enum workqueue_priority priority)
+static void reprioritize(struct workqueue *q, struct item *it,
+			 enum workqueue_priority priority)
 {
 	bool queued = it->lane != NULL;
 
@@ -265,7 +267,7 @@ static void mark_dirty(struct workqueue *q, struct item *it,
 	q->used[priority] = true;
 	if (it->dirty) {
 		if (priority < it->priority)
-			redirect(q, it, priority);
+			reprioritize(q, it, priority);
 		set_depth(q);
 		return;
 	}

@@ -54,14 +54,14 @@ struct watches {
 
 /* ---- the stored fields of an object ---- */
 
-static bool keep_trainjob(cJSON *obj)
+static bool transform_trainjob(cJSON *obj)
 {
 	meta_drop_managed_fields(obj);
 	json_del(obj, JSON_PATH("metadata", "annotations", LAST_APPLIED));
 	return true;
 }
 
-static bool keep_jobset(cJSON *obj)
+static bool transform_jobset(cJSON *obj)
 {
 	jobset_digest(obj);
 	return true;
@@ -74,7 +74,7 @@ static bool is_of_trainjob(const cJSON *obj)
 	return meta_is(owner, TRAINER_GROUP, TRAINJOB_KIND);
 }
 
-static bool keep_owned(cJSON *obj)
+static bool transform_owned(cJSON *obj)
 {
 	if (!is_of_trainjob(obj))
 		return false;
@@ -82,7 +82,7 @@ static bool keep_owned(cJSON *obj)
 	return true;
 }
 
-static bool keep_name(cJSON *obj)
+static bool transform_name(cJSON *obj)
 {
 	meta_digest(obj);
 	return true;
@@ -130,7 +130,7 @@ static bool is_status_same(const cJSON *old, const cJSON *current)
 }
 
 /* True: the status has conditions, and Suspended equals spec.suspend. */
-static bool is_settled(const cJSON *tj)
+static bool status_is_current(const cJSON *tj)
 {
 	const cJSON *status = json_get(tj, "status");
 	const cJSON *suspended = status_condition(status, COND_SUSPENDED);
@@ -156,7 +156,7 @@ static void on_trainjob(struct source *s, const cJSON *old, const cJSON *current
 	if (is_unchanged(old, current, "status") &&
 	    (is_status_same(old, current) || is_our_write(s, current)))
 		return;
-	if (old || is_settled(obj))
+	if (old || status_is_current(obj))
 		add_known(s, meta_namespace(obj), meta_name(obj));
 	else
 		add(s->w->conf.trainjobs, meta_namespace(obj), meta_name(obj));
@@ -199,7 +199,7 @@ static void on_jobset(struct source *s, const cJSON *old, const cJSON *current)
 	on_owned(s, old, current);
 }
 
-static void lose(struct source *s, const char *ns, const char *name)
+static void mark_dirty(struct source *s, const char *ns, const char *name)
 {
 	cleanup_arena struct arena arena = { 0 };
 
@@ -214,7 +214,7 @@ static void on_written(struct source *s, const cJSON *old, const cJSON *current)
 {
 	if (!old || is_unchanged(old, current, NULL))
 		return;
-	lose(s, meta_namespace(old), owner_name(meta_controller(old)));
+	mark_dirty(s, meta_namespace(old), owner_name(meta_controller(old)));
 	if (!current)
 		wake_namesake(s, old);
 }
@@ -223,7 +223,7 @@ static void on_written(struct source *s, const cJSON *old, const cJSON *current)
 static void on_config_map(struct source *s, const cJSON *old, const cJSON *current)
 {
 	if (old)
-		lose(s, meta_namespace(old), owner_name(meta_controller(old)));
+		mark_dirty(s, meta_namespace(old), owner_name(meta_controller(old)));
 }
 
 /* A pending pod may wait for a Secret, which is not watched. */
@@ -287,7 +287,7 @@ static bool wake_suspended(void *ctx, const cJSON *tj)
 
 	if (tj_suspend(tj) && (!to->ns || str_eq(meta_namespace(tj), to->ns)) &&
 	    (!to->class || job_names_class(to, tj)))
-		lose(to->s, meta_namespace(tj), meta_name(tj));
+		mark_dirty(to->s, meta_namespace(tj), meta_name(tj));
 	return !stop_requested();
 }
 
@@ -314,7 +314,7 @@ static void on_class(struct source *s, const cJSON *old, const cJSON *current)
 
 /* ---- runtimes ---- */
 
-static void see_runtime(void *ctx, const cJSON *runtime)
+static void on_runtime(void *ctx, const cJSON *runtime)
 {
 	const struct watches_conf *conf = ctx;
 	bool cluster = str_eq(meta_kind(runtime), CLUSTER_RUNTIME_KIND);
@@ -330,40 +330,40 @@ static void see_runtime(void *ctx, const cJSON *runtime)
 static const struct watch_row {
 	const char *api_version, *kind;
 	struct kube_select select;
-	bool (*keep)(cJSON *obj);
+	bool (*transform)(cJSON *obj);
 	void (*on)(struct source *s, const cJSON *old, const cJSON *current);
 } rows[N_WATCHES] = {
-	[WATCH_TRAINJOB] = { TRAINER_API_VERSION, TRAINJOB_KIND, .keep = keep_trainjob,
-			     .on = on_trainjob },
+	[WATCH_TRAINJOB] = { TRAINER_API_VERSION, TRAINJOB_KIND,
+			     .transform = transform_trainjob, .on = on_trainjob },
 	[WATCH_JOBSET] = { JOBSET_API_VERSION,
 			   JOBSET_KIND,
 			   { .without = "replicatedJobs" },
-			   keep_jobset,
+			   transform_jobset,
 			   on_jobset },
 	[WATCH_COSCHEDULING] = { "scheduling.x-k8s.io/v1alpha1",
 				 "PodGroup",
 				 { .meta_only = true },
-				 keep_owned,
+				 transform_owned,
 				 on_written },
 	[WATCH_VOLCANO] = { "scheduling.volcano.sh/v1beta1",
 			    "PodGroup",
 			    { .meta_only = true },
-			    keep_owned,
+			    transform_owned,
 			    on_written },
 	[WATCH_CONFIG_MAP] = { "v1",
 			       "ConfigMap",
 			       { .meta_only = true },
-			       keep_owned,
+			       transform_owned,
 			       on_config_map },
 	[WATCH_LIMIT_RANGE] = { "v1",
 				"LimitRange",
 				{ .meta_only = true },
-				keep_name,
+				transform_name,
 				on_limit_range },
 	[WATCH_CLASS] = { "node.k8s.io/v1",
 			  "RuntimeClass",
 			  { .meta_only = true },
-			  keep_name,
+			  transform_name,
 			  on_class },
 	[WATCH_POD] = { "v1",
 			"Pod",
@@ -404,7 +404,7 @@ static int start(struct source *s, struct error *err)
 		.api_version = row->api_version,
 		.kind = row->kind,
 		.select = row->select,
-		.keep = row->keep,
+		.transform = row->transform,
 		.on_event = on_event,
 		.ctx = s,
 		.optional = s->which != WATCH_TRAINJOB,
@@ -432,7 +432,7 @@ int watches_start(struct watches **ret, const struct watches_conf *conf,
 			return error_wrap(err, "watch %s", rows[i].kind);
 		}
 	}
-	runtimes_show(conf->runtime_docs, see_runtime, &w->conf);
+	runtimes_show(conf->runtime_docs, on_runtime, &w->conf);
 	*ret = w;
 	return 0;
 }
@@ -472,7 +472,7 @@ const char *watches_lack_groups(struct watches *w, const char *api_version)
 			continue;
 		if (now - atomic_load(&s->asked_ms) >= ASK_MS) {
 			atomic_store(&s->asked_ms, now);
-			informer_poke(s->informer);
+			informer_retry_now(s->informer);
 		}
 		return rows[s->which].api_version;
 	}

@@ -16,7 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	buf_add(&out, data, size);
 	buf_adds(&out, ""); /* plugins may print nothing */
-	if (exec_answer(&got, &out, "client.authentication.k8s.io/v1", &err)) {
+	if (exec_decode(&got, &out, "client.authentication.k8s.io/v1", &err)) {
 		FUZZ_CHECK(err.kind && *err.msg && !got.token && !got.key_pem);
 		return 0;
 	}

@@ -73,13 +73,13 @@ static int errors(struct told *t)
 	return n;
 }
 
-static void begin(struct told *t, bool (*keep)(cJSON *obj), bool optional)
+static void begin(struct told *t, bool (*transform)(cJSON *obj), bool optional)
 {
 	struct informer_conf conf = { .kube = t->server.kube,
 				      .api_version = "v1",
 				      .kind = "ConfigMap",
 				      .select = { .page = 3 },
-				      .keep = keep,
+				      .transform = transform,
 				      .on_event = on_event,
 				      .ctx = t,
 				      .optional = optional,
@@ -336,7 +336,7 @@ static void test_a_watch_that_works_resets_the_delay(void **state)
 	begin(&t, NULL, false);
 	for (int i = 1; i <= FAILURES; i++) {
 		EVENTUALLY(errors(&t) == i);
-		informer_poke(t.inf);
+		informer_retry_now(t.inf);
 	}
 	sync_up(&t);
 	change(&t, "x", 2);
@@ -396,7 +396,7 @@ static void test_a_kind_that_is_not_served(void **state)
 	assert_int_equal(informer_count(t.inf), 0);
 	assert_false(informer_served(t.inf));
 	apiserver_do(&t.server, "{'op':'unserved','plural':'configmaps','on':false}");
-	informer_poke(t.inf);
+	informer_retry_now(t.inf);
 	EVENTUALLY(has_told(&t, "A a/x is 1\n"));
 	EVENTUALLY(informer_served(t.inf));
 	apiserver_do(&t.server, "{'op':'unserved','plural':'configmaps','on':true}");

@@ -1,7 +1,7 @@
-/* What holds of token_review.h: who may call, and that random tokens keep nobody out. */
+/* What holds of token_authenticator.h: who may call; random tokens keep nobody out. */
 #include "base/clock.h"
 #include "crypto/jwt.h"
-#include "kube/token_review.h"
+#include "kube/token_authenticator.h"
 #include "tests/unit/manager/standin.h"
 
 #define REVIEWS          "/apis/authentication.k8s.io/v1/tokenreviews"
@@ -15,25 +15,25 @@ static const char *const anybody[] = { "system:serviceaccounts:ns", "team", NULL
 
 struct world {
 	struct standin api;
-	struct token_review *review;
+	struct token_authenticator *review;
 	struct arena arena;
 };
 
 static void world_start(struct world *w, const char *const *groups)
 {
-	struct token_review_conf conf = { .audience = "cache", .groups = groups };
+	struct token_authenticator_conf conf = { .audience = "cache", .groups = groups };
 	struct error err = { 0 };
 
 	*w = (struct world){ 0 };
 	standin_start(&w->api);
 	conf.kube = w->api.kube;
-	if (token_review_new(&w->review, &conf, &err))
+	if (token_authenticator_new(&w->review, &conf, &err))
 		fail_msg("%s", err.msg);
 }
 
 static void world_stop(struct world *w)
 {
-	token_review_free(w->review);
+	token_authenticator_free(w->review);
 	standin_stop(&w->api);
 	arena_clear(&w->arena);
 }
@@ -54,7 +54,8 @@ static int judge(struct world *w, const char *authorization, struct error *err)
 	int rc;
 
 	*err = (struct error){ 0 };
-	while ((rc = token_review_judge(w->review, "10.0.0.1", authorization, err)) > 0)
+	while ((rc = token_authenticator_judge(w->review, "10.0.0.1", authorization,
+					       err)) > 0)
 		clock_sleep_ms(1);
 	return rc;
 }
@@ -120,7 +121,7 @@ static void test_random_tokens(void **state)
 	standin_set(&w.api, answers);
 	for (int i = 0; i < 1000; i++) {
 		err = (struct error){ 0 };
-		assert_int_equal(token_review_judge(
+		assert_int_equal(token_authenticator_judge(
 					 w.review, "10.0.0.1",
 					 arena_printf(&w.arena, "Bearer random.%d.x", i),
 					 &err),
@@ -134,7 +135,7 @@ static void test_random_tokens(void **state)
 		const char *forged = bearer(
 			&w, arena_printf(&w.arena, CLAIMS("ns", ", jti: '%d'"), i));
 
-		token_review_judge(w.review, "10.0.0.66", forged, &err);
+		token_authenticator_judge(w.review, "10.0.0.66", forged, &err);
 	}
 	assert_int_equal(judge(&w, bearer(&w, CLAIMS("ns", ", jti: new")), &err), 0);
 	world_stop(&w);

@@ -1,5 +1,5 @@
-/* token_review.c - tokens of a server's callers, reviewed (kube/token_review.h). */
-#include "kube/token_review.h"
+/* token_authenticator.c - callers by TokenReview (kube/token_authenticator.h). */
+#include "kube/token_authenticator.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -24,13 +24,14 @@ enum {
 	SAME_MS = 60 * 1000, /* between two logs of the same error */
 };
 
-struct token_review {
-	struct token_review_conf conf;
+struct token_authenticator {
+	struct token_authenticator_conf conf;
 	struct authenticator *tokens;
 	struct log_last logged; /* the reviewing thread's */
 };
 
-static int refuse_user(const struct token_review *t, const char *user, struct error *err)
+static int refuse_user(const struct token_authenticator *t, const char *user,
+		       struct error *err)
 {
 	return error_set(err, ERR_DENIED,
 			 "%.100s is in none of the groups that can read: %.100s%s",
@@ -41,7 +42,7 @@ static int refuse_user(const struct token_review *t, const char *user, struct er
 /* ---- unverified claims ---- */
 
 /* True: only ServiceAccounts can be in the groups. */
-static bool is_for_accounts(const struct token_review *t)
+static bool is_for_accounts(const struct token_authenticator *t)
 {
 	for (const char *const *g = t->conf.groups; *g; g++) {
 		const char *rest = str_after(*g, ACCOUNTS);
@@ -52,7 +53,7 @@ static bool is_for_accounts(const struct token_review *t)
 	return true;
 }
 
-static bool is_in_groups(const struct token_review *t, const char *ns)
+static bool is_in_groups(const struct token_authenticator *t, const char *ns)
 {
 	for (const char *const *g = t->conf.groups; *g; g++) {
 		const char *rest = str_after(*g, ACCOUNTS);
@@ -64,7 +65,7 @@ static bool is_in_groups(const struct token_review *t, const char *ns)
 }
 
 /* Refuses a token that the API server cannot accept, or whose account may not call. */
-static int check_claims(const struct token_review *t, struct arena *arena,
+static int check_claims(const struct token_authenticator *t, struct arena *arena,
 			const char *token, struct error *err)
 {
 	struct service_token claims;
@@ -89,7 +90,7 @@ static int check_claims(const struct token_review *t, struct arena *arena,
 
 /* ---- a review ---- */
 
-static bool in_groups(const struct token_review *t, const cJSON *groups)
+static bool in_groups(const struct token_authenticator *t, const cJSON *groups)
 {
 	for (const char *const *g = t->conf.groups; *g; g++)
 		if (json_has_str(groups, *g))
@@ -101,7 +102,7 @@ static bool in_groups(const struct token_review *t, const cJSON *groups)
 static int review(void *ctx, struct arena *arena, const struct authenticator_request *r,
 		  const char **ret_value, struct error *why, struct error *err)
 {
-	struct token_review *t = ctx;
+	struct token_authenticator *t = ctx;
 	cleanup_json cJSON *user = NULL;
 
 	if (token_review(t->conf.kube, r->token, t->conf.audience, &user, why, err)) {
@@ -122,8 +123,8 @@ static int review(void *ctx, struct arena *arena, const struct authenticator_req
 
 /* ---- callers ---- */
 
-int token_review_judge(struct token_review *t, const char *peer,
-		       const char *authorization, struct error *err)
+int token_authenticator_judge(struct token_authenticator *t, const char *peer,
+			      const char *authorization, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
 	const struct authenticator_request r = {
@@ -151,15 +152,17 @@ int token_review_judge(struct token_review *t, const char *peer,
 	return -1;
 }
 
-void token_review_watch(struct token_review *t, void (*news)(void *arg), void *arg)
+void token_authenticator_watch(struct token_authenticator *t, void (*news)(void *arg),
+			       void *arg)
 {
 	authenticator_watch(t->tokens, news, arg);
 }
 
-int token_review_new(struct token_review **ret, const struct token_review_conf *conf,
-		     struct error *err)
+int token_authenticator_new(struct token_authenticator **ret,
+			    const struct token_authenticator_conf *conf,
+			    struct error *err)
 {
-	struct token_review *t = xcalloc(1, sizeof(*t));
+	struct token_authenticator *t = xcalloc(1, sizeof(*t));
 	const struct authenticator_conf tokens = {
 		.review = review,
 		.ctx = t,
@@ -177,7 +180,7 @@ int token_review_new(struct token_review **ret, const struct token_review_conf *
 	return 0;
 }
 
-void token_review_free(struct token_review *t)
+void token_authenticator_free(struct token_authenticator *t)
 {
 	if (!t)
 		return;

@@ -3,12 +3,10 @@
  *
  * The schema checks values; only the syntax of options is checked here.
  */
-#include <ctype.h>
 #include <string.h>
 
 #include "api/meta.h"
 #include "base/cleanup.h"
-#include "base/file.h"
 #include "base/str.h"
 #include "spec/job.h"
 #include "spec/script.h"
@@ -87,42 +85,11 @@ void job_add_word(cJSON *job, const char *word)
 	tj_add_command(job, text.data ? (const char *)text.data : "");
 }
 
-/*
- * The program that the command runs: its first argument that is a script, or its first
- * word.
- */
-static const char *program_of(const struct job_opts *opts)
-{
-	if (opts->script)
-		return opts->script;
-	for (char **arg = opts->command; arg && *arg; arg++)
-		if (str_ends(*arg, ".py") || str_ends(*arg, ".sh"))
-			return *arg;
-	return opts->command && *opts->command ? *opts->command : opts->runtime;
-}
-
-/* A job name from the command: "train-big" for "torchrun train_big.py --x". */
-static const char *name_of(struct arena *arena, const struct job_opts *opts)
-{
-	char *name = arena_strdup(arena, path_base(program_of(opts)));
-	char *end = strrchr(name, '.');
-
-	if (end && end != name)
-		*end = 0;
-	for (char *c = name; *c; c++)
-		*c = isalnum((unsigned char)*c) ? (char)tolower((unsigned char)*c) : '-';
-	while (*name && !islower((unsigned char)*name))
-		name++;
-	for (end = name + strlen(name); end > name && end[-1] == '-';)
-		*--end = 0;
-	return *name ? name : "job";
-}
-
 int job_from_opts(cJSON **ret, const struct job_opts *opts, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
-	cleanup_json cJSON *job =
-		tj_new(opts->name ? opts->name : name_of(&arena, opts), opts->runtime);
+	cleanup_json cJSON *job = tj_new(
+		opts->name ? opts->name : job_default_name(&arena, opts), opts->runtime);
 
 	if (put_env(job, &opts->env, err))
 		return -1;

@@ -19,6 +19,22 @@ static void test_names(void **state)
 		{ "3d-train", "d-train" },
 		{ "___", "job" },
 		{ "", "a-runtime" },
+		{ "sh|-c|cd code && python3 -u ./My_Train.py --lr 1", "my-train" },
+		{ "bash|-lc|echo hello; sleep 5", "echo" },
+		{ "torchrun|-m|pkg.sub.train|--lr|1", "train" },
+		{ "torchrun|--nproc_per_node|2|--module|pkg.train", "train" },
+		{ "python|-m|torch.distributed.run|-m|pkg.finetune", "finetune" },
+		{ "python3|-m|torch.distributed.run|train.py", "train" },
+		{ "accelerate|launch|--num_processes|2|a/run_clm.py", "run-clm" },
+		{ "tune|run|--nproc_per_node|2|lora_finetune_distributed|--config|x",
+		  "lora-finetune-distributed" },
+		{ "mpirun|-np|2|./a.out", "a" },
+		{ "env|OMP_NUM_THREADS=1|trl|sft", "trl" },
+		{ "python3|-c|import torch; print(torch.ones(1))", "python3" },
+		{ "uv|run|train.py", "train" },
+		{ "a__very--long_name_that_goes_on_and_on_and_on_and_on.py",
+		  "a-very-long-name-that-goes-on-and-on-and" },
+		{ "sh|-c|", "sh" },
 	};
 
 	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
@@ -27,7 +43,9 @@ static void test_names(void **state)
 		struct error err = { 0 };
 		struct job_opts opts = {
 			.runtime = "a-runtime",
-			.command = str_split(&arena, rows[i].command, ' ', NULL),
+			.command =
+				str_split(&arena, rows[i].command,
+					  strchr(rows[i].command, '|') ? '|' : ' ', NULL),
 		};
 
 		if (!*rows[i].command)

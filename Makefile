@@ -112,7 +112,13 @@ $(OUT)/kftrainer: $(SRC:%=$(OUT)/%.o)
 
 $(OUT)/core/assets/assets.S.o $(SANOUT)/core/assets/assets.S.o: core/assets/VERSION \
   $(wildcard core/assets/*.yaml core/assets/*/*.yaml core/assets/*/*.py)
-$(OUT)/core/assets/assets.S.o $(SANOUT)/core/assets/assets.S.o build/aarch64/core/assets/assets.S.o: build/licenses.zst
+$(OUT)/core/assets/assets.S.o $(SANOUT)/core/assets/assets.S.o build/aarch64/core/assets/assets.S.o: \
+  build/licenses.zst build/schema.json build/machine.json
+# The schemas as JSON: every command that checks a TrainJob parses them.
+build/%.json: core/assets/%.yaml $(OUT)/core/assets/tool/yaml2json
+	@$(OUT)/core/assets/tool/yaml2json <$< >$@
+$(OUT)/core/assets/tool/yaml2json: $(patsubst %,$(OUT)/%.o,core/assets/tool/yaml2json.c $(call src_of,base))
+	$(call say,LD,$@) $(SYSROOT)/bin/musl-gcc $(CFLAGS) -o $@ $(SYSROOT)/lib/*.o $^ -L$(SYSROOT)/lib $(LIBS) $(LINK)
 # What talks to NVIDIA's libraries: dynamic, by the machine's own gcc, embedded by gpu/helper.S.
 HELPER  := $(wildcard gpu/helper/*.c)
 HELPED   = $(HELPER) $(wildcard gpu/helper/*.h) gpu/wire.h Makefile

@@ -271,7 +271,7 @@ static void find_jobs(struct run *r)
 
 static int load_schema(struct schema **ret, const char *name, struct error *err)
 {
-	const char *const names[] = { name, "v1.yaml", "schema.yaml" };
+	const char *const names[] = { name, "v1.yaml", "schema.json" };
 	struct schema_text texts[3];
 
 	for (size_t i = 0; i < 3; i++) {

@@ -1,7 +1,7 @@
 /*
  * schema.h - the shape of our kinds: defaults, validation, CRDs.
  *
- * One source, core/assets/schema.yaml (embedded), has every field of TrainJob,
+ * One source, core/assets/schema.yaml (embedded as JSON), has every field of TrainJob,
  * TrainingRuntime and ClusterTrainingRuntime v1alpha1, with types, defaults, limits, list
  * types and the CEL rules of the CRD. The CRDs and all checks without a cluster come from
  * it, so that they agree. Follows apiextensions.k8s.io/v1 structural schemas and
@@ -17,7 +17,7 @@
 
 struct schema; /* parsed once; immutable afterwards */
 
-/* From the text of schema.yaml (core/assets). Free with schema_free(). */
+/* From the text of schema.yaml or its JSON. Free with schema_free(). */
 MUST_CHECK int schema_load(struct schema **ret, const void *text, size_t len,
 			   struct error *err);
 /* The kinds of the first text; it may use the definitions of the others. */

@@ -239,8 +239,8 @@ const struct resource *resource_of_kind(const char *api_version, const char *kin
 
 int schemas_load(struct schemas *ret, struct error *err)
 {
-	const struct asset *ours = asset_find("schema.yaml");
-	const struct asset *others = asset_find("machine.yaml");
+	const struct asset *ours = asset_find("schema.json");
+	const struct asset *others = asset_find("machine.json");
 	const struct schema_text texts[] = { { others->data, others->len },
 					     { ours->data, ours->len } };
 
@@ -248,7 +248,7 @@ int schemas_load(struct schemas *ret, struct error *err)
 		return -1;
 	if (schema_load_texts(&ret->others, texts, 2, err)) {
 		schemas_release(ret);
-		return error_wrap(err, "machine.yaml");
+		return error_wrap(err, "machine.json");
 	}
 	return 0;
 }

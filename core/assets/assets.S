@@ -3,7 +3,7 @@
  *
  * The paths are seen from the root of the repository. Add a file here, in the
  * order of the names; the Makefile finds that this depends on it. licenses.zst is
- * made there, by vendor/licenses.py.
+ * made there, by vendor/licenses.py; the schemas are made JSON by tool/yaml2json.c.
  */
 	.macro	asset name, from="core/assets/"
 	.section .rodata.assets,"a",%progbits
@@ -21,7 +21,7 @@ end\@:	.byte	0
 assets:
 	asset	"VERSION"
 	asset	"licenses.zst", "build/"
-	asset	"machine.yaml"
+	asset	"machine.json", "build/"
 	asset	"manifests/access.yaml"
 	asset	"manifests/cache-tokens.yaml"
 	asset	"manifests/cache.yaml"
@@ -40,7 +40,7 @@ assets:
 	asset	"runtimes/torchtune-llama3.2-3b.yaml"
 	asset	"runtimes/torchtune-qwen2.5-1.5b.yaml"
 	asset	"runtimes/xgboost-distributed.yaml"
-	asset	"schema.yaml"
+	asset	"schema.json", "build/"
 	asset	"torch/sitecustomize.py"
 	asset	"v1.yaml"
 	asset	"v2beta1.yaml"

@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 struct asset {
-	const char *name; /* "runtimes/torch-distributed.yaml", "schema.yaml" */
+	const char *name; /* "runtimes/torch-distributed.yaml", "schema.json" */
 	const unsigned char *data;
 	size_t len;
 };

@@ -388,10 +388,10 @@ void doc_check(struct doc *doc, const struct schema *schema)
 
 int input_schema(struct schema **ret, struct error *err)
 {
-	const struct asset *asset = asset_find("schema.yaml");
+	const struct asset *asset = asset_find("schema.json");
 
 	if (!asset)
-		return error_set(err, ERR_NOT_FOUND, "schema.yaml is not in this binary");
+		return error_set(err, ERR_NOT_FOUND, "schema.json is not in this binary");
 	return schema_load(ret, asset->data, asset->len, err);
 }
 

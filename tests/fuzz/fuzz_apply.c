@@ -16,7 +16,7 @@
 static const struct node *type_of(void)
 {
 	static struct schema *schema;
-	const struct asset *text = asset_find("schema.yaml");
+	const struct asset *text = asset_find("schema.json");
 	struct error err = { 0 };
 
 	if (!schema)

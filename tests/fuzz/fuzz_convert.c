@@ -18,7 +18,7 @@ static const struct pipeline pipeline = { plugins, &env };
 static struct schema *load(const char *name)
 {
 	const struct asset *own = asset_find(name), *v1 = asset_find("v1.yaml"),
-			   *all = asset_find("schema.yaml");
+			   *all = asset_find("schema.json");
 	const struct schema_text texts[] = { { own->data, own->len },
 					     { v1->data, v1->len },
 					     { all->data, all->len } };
@@ -250,7 +250,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!schemas.v1) {
 		schemas.v1 = load("v1.yaml");
 		schemas.v2beta1 = load("v2beta1.yaml");
-		schemas.ours = load("schema.yaml");
+		schemas.ours = load("schema.json");
 	}
 	if (!size)
 		return 0;

@@ -126,7 +126,7 @@ static void run(const cJSON *tj, const cJSON *runtime, const cJSON *old)
 static const struct schema *schema(void)
 {
 	static struct schema *loaded;
-	const struct asset *file = asset_find("schema.yaml");
+	const struct asset *file = asset_find("schema.json");
 	struct error err = { 0 };
 
 	if (!loaded)

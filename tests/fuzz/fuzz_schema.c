@@ -14,7 +14,7 @@ static const struct schema *the_schema(void)
 {
 	static struct schema *schema;
 	struct error err = { 0 };
-	const struct asset *source = asset_find("schema.yaml");
+	const struct asset *source = asset_find("schema.json");
 
 	if (!schema)
 		FUZZ_CHECK(!schema_load(&schema, source->data, source->len, &err));

@@ -457,11 +457,11 @@ int main(int argc, char **argv)
 	static const char *const usual[] = { "tests/golden/upstream",
 					     "tests/golden/own" };
 	struct golden g = { .show = getenv("GOLDEN_SHOW") != NULL };
-	const struct asset *source = asset_find("schema.yaml");
+	const struct asset *source = asset_find("schema.json");
 	struct error err = { 0 };
 
 	if (schema_load(&g.schema, source->data, source->len, &err)) {
-		fprintf(stderr, "schema.yaml: %s\n", err.msg);
+		fprintf(stderr, "schema.json: %s\n", err.msg);
 		return 2;
 	}
 	if (argc == 4 && str_eq(argv[1], "--export")) {

@@ -1,4 +1,5 @@
 /* The embedded files: all there, in order, byte for byte. */
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -27,6 +28,13 @@ static void check_same(const struct asset *asset, const char *path)
 	free(text);
 }
 
+/* Embedded as JSON: tests/unit/apiserver/test_schemas.c. */
+static bool is_schema(const char *path)
+{
+	return !strcmp(path, FOLDER "schema.yaml") ||
+	       !strcmp(path, FOLDER "machine.yaml");
+}
+
 static void test_the_files_as_they_are(void **state)
 {
 	glob_t found = { 0 };
@@ -36,6 +44,8 @@ static void test_the_files_as_they_are(void **state)
 	assert_int_equal(glob(FOLDER "*/*.yaml", GLOB_APPEND, NULL, &found), 0);
 	assert_int_equal(glob(FOLDER "VERSION", GLOB_APPEND, NULL, &found), 0);
 	for (size_t i = 0; i < found.gl_pathc; i++) {
+		if (is_schema(found.gl_pathv[i]))
+			continue;
 		asset = asset_find(found.gl_pathv[i] + strlen(FOLDER));
 		if (!asset)
 			fail_msg("%s: not in assets.S", found.gl_pathv[i]);

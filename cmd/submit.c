@@ -54,7 +54,7 @@ struct submit_opts {
 	struct job_opts job;
 	struct cluster_opts cluster;
 	struct workspace_opts workspace;
-	bool local, detach, quiet, wait, follow;
+	bool local, detach, quiet, verbose, wait, follow;
 	int64_t timeout_ms, max_restarts;
 	int dry_run;
 	int output; /* 0: not given; else the index in render_formats, from 1 */
@@ -99,6 +99,8 @@ static const struct opt opts_table[] = {
 	CLUSTER_OPTIONS(struct submit_opts),
 	OPT_BOOL('q', "quiet", "print only the job's own output", struct submit_opts,
 		 quiet),
+	OPT_BOOL('v', "verbose", "with --local: also print which ports are mapped",
+		 struct submit_opts, verbose),
 	OPT_STR(0, "runtime", "RUNTIME", "runtime of a TrainJob without a file",
 		struct submit_opts, job.runtime),
 	JOB_FLAG_OPTIONS(struct submit_opts),
@@ -161,6 +163,8 @@ static int check_limits(const struct submit_opts *opts, struct error *err)
 	if (opts->timeout_ms && !opts->follow && !opts->wait && !opts->local)
 		return error_set(err, ERR_USAGE,
 				 "--timeout requires --follow, --wait or --local");
+	if (opts->verbose && !opts->local)
+		return error_set(err, ERR_USAGE, "--verbose requires --local");
 	if (opts->max_restarts && !opts->local)
 		return error_set(err, ERR_USAGE,
 				 "--max-restarts requires --local; in a cluster set "
@@ -374,6 +378,7 @@ static int run_local(const struct job_set *set, const struct submit_opts *opts,
 		.dry_run = opts->dry_run == DRY_RUN_SERVER,
 		.observer = { .on_progress = viewer_progress,
 			      .on_note = viewer_note,
+			      .on_detail = opts->verbose ? viewer_note : NULL,
 			      .on_line = viewer_line,
 			      .on_pause = viewer_pause,
 			      .on_begin = on_begin,

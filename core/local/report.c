@@ -57,6 +57,7 @@ struct report {
 	struct stream *last; /* wrote last, and often writes the next line, too */
 	struct failure list[REPORT_FAILURES];
 	size_t n;
+	int port_from, port_to; /* 0: no port is mapped */
 };
 
 struct report *report_new(const cJSON *jobset, int64_t start_ms)
@@ -105,6 +106,12 @@ void report_free(struct report *r)
 	report_restart(r);
 	map_release(&r->streams, stream_free);
 	free(r);
+}
+
+void report_mapped_port(struct report *r, int from, int to)
+{
+	r->port_from = from;
+	r->port_to = to;
 }
 
 static struct stream *stream_of(struct report *r, const char *pod, const char *container)
@@ -259,6 +266,15 @@ static char *what_happened(const cJSON *end, const cJSON *status)
 	return text(&b);
 }
 
+static void add_log_hint(struct buf *out, const struct report *r, const struct stream *s)
+{
+	enum log_side side = s->reader.cause->side;
+
+	log_hint(out, &s->reader);
+	if (r->port_to && (side == LOG_NAME || side == LOG_PORT))
+		buf_printf(out, "; port %d is mapped to %d", r->port_from, r->port_to);
+}
+
 /* The hint, "" for none. */
 static char *hint_of(const struct report *r, const struct stream *s, const char *pod,
 		     const char *container, const cJSON *end)
@@ -275,7 +291,7 @@ static char *hint_of(const struct report *r, const struct stream *s, const char 
 			   limit ? "its limit of " : "is available", limit ? limit : "");
 	else if (s->reader.cause && s->n - s->cause_at <= CAUSE_LINES &&
 		 !(s->reader.cause->side == LOG_PEER && s->error))
-		log_hint(&b, &s->reader);
+		add_log_hint(&b, r, s);
 	else if (code == 127)
 		buf_adds(&b, "command not found: install it on this machine and check "
 			     "PATH; images are not pulled");

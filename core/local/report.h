@@ -32,6 +32,9 @@ struct report;
 struct report *report_new(const cJSON *jobset, int64_t start_ms);
 void report_free(struct report *r);
 
+/* The hints about host names and ports in use say that `from` is mapped to `to`. */
+void report_mapped_port(struct report *r, int from, int to);
+
 /*
  * Record a line of a container. Returns the label to show with it, such as "node-0"
  * (places.h).

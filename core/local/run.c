@@ -24,7 +24,10 @@
 /* While stopping: how often to check for a second Ctrl-C. */
 enum { IMPATIENCE_MS = 100 };
 
-enum { TIMED_OUT = 124 }; /* as timeout(1) */
+enum {
+	TIMED_OUT = 124,           /* as timeout(1) */
+	CLUSTER_BACKOFF_LIMIT = 6, /* Kubernetes' default */
+};
 
 /* ---- the kubelet's callbacks ----------------------------------------------------- */
 
@@ -522,6 +525,16 @@ static void fill_report(struct run *r, struct local_result *ret)
 	snprintf(ret->report, sizeof(ret->report), "%s", (const char *)b.data);
 }
 
+static void report_no_retry(const struct run *r)
+{
+	if (r->gives_up && !r->opts->max_restarts && r->end == RUN_ACTIVE &&
+	    jobs_phase(r->jobs) == JOBS_FAILED && report_exit_code(r->report))
+		run_note(r,
+			 "not retried: backoffLimit is not set and defaults to 0 on this "
+			 "machine (%d on a cluster); retry with --max-restarts N",
+			 CLUSTER_BACKOFF_LIMIT);
+}
+
 static void fill_result(struct run *r, struct local_result *ret)
 {
 	*ret = (struct local_result){ 0 };
@@ -589,7 +602,7 @@ int local_run(const struct local_run_opts *opts, struct local_result *ret,
 	run_publish(&r);
 	if (run_control(&r, true, &save))
 		run_note(&r, "cannot save the final status: %s", save.msg);
-	run_report_no_retry(&r);
+	report_no_retry(&r);
 	if (!failed)
 		fill_result(&r, ret);
 	if (!failed && *ret->report)

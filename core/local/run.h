@@ -23,6 +23,8 @@ struct local_observer {
 	 * applied locally. NULL: passed to on_progress.
 	 */
 	void (*on_note)(void *ctx, const char *line);
+	/* A detail, such as the port that replaces one of the runtime. May be NULL. */
+	void (*on_detail)(void *ctx, const char *line);
 	/* Called before anything runs, with the TrainJob as stored. May be NULL. */
 	void (*on_begin)(void *ctx, const cJSON *trainjob);
 	/*

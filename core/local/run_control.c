@@ -1,11 +1,21 @@
-/* run_control.c - update the TrainJob of a run (local/run_impl.h). */
+/*
+ * run_control.c - update the TrainJob of a run, and suspend or resume the run when asked
+ * (local/run_impl.h).
+ */
+#include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include "base/clock.h"
+#include "base/stop.h"
 #include "base/str.h"
 #include "local/run_impl.h"
+#include "local/state_impl.h"
 #include "trainer/api.h"
 #include "trainer/trainjob.h"
 #include "trainer/trainjob_status.h"
@@ -62,7 +72,7 @@ static void follow_jobset(struct run *r)
 	status_set_state(status);
 }
 
-static int ask(struct run *r, struct error *err)
+static int pass(struct run *r, struct error *err)
 {
 	const struct local_controller *c = r->opts->controller;
 	struct local_pass p = { 0 };
@@ -123,7 +133,7 @@ static void end_status(struct run *r)
 int run_control(struct run *r, bool last, struct error *err)
 {
 	const cJSON *status;
-	int failed = ask(r, err);
+	int failed = pass(r, err);
 
 	if (last && r->end != RUN_ACTIVE)
 		end_status(r);
@@ -139,4 +149,67 @@ int run_control(struct run *r, bool last, struct error *err)
 	cJSON_Delete(r->saved_status);
 	r->saved_status = json_dup(status);
 	return 0;
+}
+
+/* ---- suspend and resume -------------------------------------------------------------- */
+
+static atomic_int signal_fd = -1;
+static atomic_bool signaled;
+
+static void on_signal(int signum)
+{
+	static const uint64_t one = 1;
+	int saved = errno;
+
+	signaled = true;
+	(void)!write(signal_fd, &one, sizeof(one)); /* EAGAIN: it is already readable */
+	errno = saved;
+}
+
+static int epoll_add(int epoll, int fd)
+{
+	struct epoll_event e = { .events = EPOLLIN };
+
+	return fd < 0 ? 0 : epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &e);
+}
+
+int run_listen(struct run *r, struct error *err)
+{
+	const struct local_controller *controller = r->opts->controller;
+	struct sigaction act = { .sa_handler = on_signal };
+	sigset_t signals;
+
+	if (signal_fd < 0)
+		signal_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	r->wake_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (signal_fd < 0 || r->wake_fd < 0 || epoll_add(r->wake_fd, signal_fd) ||
+	    epoll_add(r->wake_fd, stop_fd()) ||
+	    (controller && controller->wake_fd &&
+	     epoll_add(r->wake_fd, controller->wake_fd)))
+		return error_errno(err, errno, "cannot wait for signals");
+	sigaction(STATE_SIGNAL, &act, NULL);
+	sigemptyset(&signals);
+	sigaddset(&signals, STATE_SIGNAL);
+	sigprocmask(SIG_UNBLOCK, &signals, NULL);
+	return 0;
+}
+
+void run_check_suspend(struct run *r)
+{
+	const struct local_controller *c = r->opts->controller;
+	struct error err = { 0 };
+	uint64_t n;
+	bool suspend;
+
+	if (!atomic_exchange(&signaled, false))
+		return;
+	(void)!read(signal_fd, &n, sizeof(n));
+	suspend = state_suspended(r->state.dir);
+	if (!c || r->end != RUN_ACTIVE || suspend == r->suspended ||
+	    jobs_phase(r->jobs) > JOBS_SUSPENDED)
+		return;
+	if (c->suspend(c->ctx, suspend, &err))
+		run_note(r, "cannot %s: %s", suspend ? "suspend" : "resume", err.msg);
+	else if (run_control(r, false, &err))
+		r->changed = true;
 }

@@ -63,28 +63,23 @@ struct run {
 	cJSON *published;    /* the JobSet and its Jobs, as published last */
 };
 
-void run_note(const struct run *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
-
-/*
- * run_retry.c: set how often failures are retried; at the end, report if a cluster would
- * have retried.
- */
-void run_set_restarts(struct run *r);
-void run_report_no_retry(const struct run *r);
-
-/* run_suspend.c: get notified of changes of STATE_SUSPEND; apply one, if any. */
-MUST_CHECK int run_listen(struct run *r, struct error *err);
-void run_check_suspend(struct run *r);
 /* run.c: end all running pods. grace_ms -1: with their own grace periods. */
 void run_stop_all(struct run *r, int64_t grace_ms);
+void run_pod_free(void *pod);
 
-/* run_ports.c: reserve a port until the run ends; replace the pipeline's ports. */
-MUST_CHECK int run_reserve_port(struct run *r, int *ret_port, struct error *err);
-MUST_CHECK int run_map_ports(struct run *r, struct error *err);
-void run_free_ports(struct run *r);
-
-/* run_check.c: refuse what cannot run here in one error; report what is not applied. */
+/*
+ * run_prepare.c. run_set_restarts() sets how often failures are retried. run_check()
+ * refuses what cannot run here in one error, and reports what is not applied.
+ * run_map_ports() replaces the pipeline's ports by reserved ones; run_reserve_port()
+ * reserves one until the run ends. run_add_services(), once pods have names, makes the
+ * names of each Service resolve to the first pod that it selects.
+ */
+void run_set_restarts(struct run *r);
 MUST_CHECK int run_check(struct run *r, struct error *err);
+MUST_CHECK int run_map_ports(struct run *r, struct error *err);
+MUST_CHECK int run_reserve_port(struct run *r, int *ret_port, struct error *err);
+void run_free_ports(struct run *r);
+MUST_CHECK int run_add_services(struct run *r, struct error *err);
 
 /*
  * run_mpi.c: make mpirun start its processes on this machine. run_mpi_edit(), before the
@@ -95,23 +90,24 @@ MUST_CHECK int run_mpi_edit(struct run *r, struct error *err);
 MUST_CHECK int run_mpi_files(struct run *r, struct error *err);
 
 /*
- * run_services.c: make the names of each Service resolve to the first pod that it
- * selects. Call it after the pods have their names.
+ * run_control.c. run_listen() makes r->wake_fd readable when a stop, a suspend or resume
+ * (STATE_SUSPEND) or a pass of the controller is requested; run_check_suspend() applies
+ * a suspend or resume, if any. run_control() lets the controller reconcile, and saves the
+ * TrainJob if it changed; `last`: the run has ended.
  */
-MUST_CHECK int run_add_services(struct run *r, struct error *err);
-
-void run_show(struct run *r); /* run_show.c: report a changed phase */
-
-/*
- * run_control.c: let the controller reconcile, and save the TrainJob if it changed;
- * `last`: the run has ended.
- */
+MUST_CHECK int run_listen(struct run *r, struct error *err);
+void run_check_suspend(struct run *r);
 MUST_CHECK int run_control(struct run *r, bool last, struct error *err);
 bool run_must_pass(const struct run *r); /* is a pass of the controller due? */
 
+/* run_publish.c: show a line to the user, and store it in the run's directory. */
+void run_note(const struct run *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
+/* Likewise a detail, which only -v shows. */
+void run_detail(const struct run *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
+void run_show(struct run *r); /* show the phase, if it changed */
 /*
- * run_publish.c: write the run's objects into its directory (state_owned.h) and, unless a
- * server owns the run, their events.
+ * Write the run's objects into its directory (state_owned.h) and, unless a server owns
+ * the run, their events.
  */
 void run_publish(struct run *r);
 /* Record an event about the TrainJob that the controller does not record. */
@@ -119,6 +115,5 @@ void run_record(struct run *r, bool warning, const char *reason, const char *mes
 void run_publish_pod(struct run *r, struct run_pod *pod, const cJSON *status);
 void run_publish_gone(struct run *r, struct run_pod *take_pod);
 void run_publish_replaced(struct run *r, const struct run_pod *by);
-void run_pod_free(void *pod);
 
 #endif

@@ -11,6 +11,7 @@
  *             runtime.json     the runtime, if it came from a file
  *             suspended        exists while spec.suspend is to be true
  *             report.txt       the cause of a failure, for people
+ *             notes.txt        what the run reported, and what only -v shows
  *             logs/<pod>/<container>.log   lines as the process wrote them
  *     <state>/claims/<namespace>/<name>/   a volume claim; outlives the runs
  *

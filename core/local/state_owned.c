@@ -11,7 +11,7 @@
 #include "local/state_impl.h"
 #include "local/state_owned.h"
 
-enum { EVENTS_BYTES = 1024 * 1024 }; /* per run; later events are dropped */
+enum { APPEND_BYTES = 1024 * 1024 }; /* of each file; later lines are dropped */
 
 static bool read_owner(struct arena *arena, const char *dir, struct state_owner *ret)
 {
@@ -202,19 +202,36 @@ int state_own(const struct state_run *run, const char *ns, const char *name,
 	return state_write(run->dir, STATE_OWNER, doc, false, err);
 }
 
-void state_record(const struct state_run *run, const cJSON *event)
+/* Append a line to a file of the run. */
+static void append(const struct state_run *run, const char *file, struct buf *line)
 {
 	cleanup_arena struct arena a = { 0 };
-	cleanup_buf struct buf line = { .max = 65536 };
 	cleanup_fd int fd =
-		open(path_join(&a, run->dir, STATE_EVENTS),
+		open(path_join(&a, run->dir, file),
 		     O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
 	struct stat st;
 
+	buf_adds(line, "\n");
+	if (fd >= 0 && !line->overflowed && !fstat(fd, &st) && st.st_size < APPEND_BYTES)
+		(void)!file_write_fd(fd, line->data, line->len, file, IGNORED);
+}
+
+void state_record(const struct state_run *run, const cJSON *event)
+{
+	cleanup_buf struct buf line = { .max = 65536 };
+
 	json_print(&line, event);
-	buf_adds(&line, "\n");
-	if (fd >= 0 && !line.overflowed && !fstat(fd, &st) && st.st_size < EVENTS_BYTES)
-		(void)!file_write_fd(fd, line.data, line.len, STATE_EVENTS, IGNORED);
+	append(run, STATE_EVENTS, &line);
+}
+
+void state_note(const struct state_run *run, const char *text)
+{
+	cleanup_buf struct buf line = { .max = 65536 };
+
+	if (!run->dir)
+		return;
+	buf_adds(&line, text);
+	append(run, STATE_NOTES, &line);
 }
 
 void state_publish(const struct state_run *run, const char *kind, const char *name,

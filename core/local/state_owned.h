@@ -48,6 +48,7 @@ void state_owned_sweep(void);
 
 #define STATE_API    "api"
 #define STATE_EVENTS "events"
+#define STATE_NOTES  "notes.txt"
 
 /* ---- for the process of a run ------------------------------------------------------ */
 
@@ -59,10 +60,11 @@ MUST_CHECK int state_own(const struct state_run *run, const char *ns, const char
 			 const struct state_owner *owner, struct error *err);
 
 /*
- * Append an event to STATE_EVENTS; write an object of the run into STATE_API, or remove
+ * Append an event to STATE_EVENTS, a text to STATE_NOTES; write an object of the run into STATE_API, or remove
  * it (NULL). Failures are ignored, not retried.
  */
 void state_record(const struct state_run *run, const cJSON *event);
+void state_note(const struct state_run *run, const char *text);
 void state_publish(const struct state_run *run, const char *kind, const char *name,
 		   const cJSON *obj);
 

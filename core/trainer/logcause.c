@@ -167,8 +167,8 @@ static const struct log_cause causes[] = {
 	{ AT("limit exceeded on number of ", "pipes"), 0, NO_FILES },
 	{ AT("", "Stale file handle"), 0,
 	  "the file on the network file system was deleted or replaced" },
-	{ AT("", "EADDRINUSE"), 0, PORT_IN_USE },
-	{ AT("ddress alread", "y in use"), 0, PORT_IN_USE },
+	{ AT("", "EADDRINUSE"), 0, PORT_IN_USE, LOG_PORT },
+	{ AT("ddress alread", "y in use"), 0, PORT_IN_USE, LOG_PORT },
 
 	/* CUDA. */
 	{ AT("no ", "kernel image is available"), 0,

@@ -16,6 +16,7 @@ enum log_side {
 	LOG_OWN,  /* a failure of the process itself */
 	LOG_PEER, /* also written by ranks whose peer has failed */
 	LOG_NAME, /* about a host name, which may be a peer's */
+	LOG_PORT, /* a failure of the process itself: its port is in use */
 };
 
 struct log_cause {

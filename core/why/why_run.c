@@ -50,7 +50,7 @@ void why_waiting_for_peers(struct why *w)
 		line = line ? line + 1 : lines[i];
 		log_forget(&reader);
 		c = log_read(&reader, line, strlen(line), &better);
-		if (c && c->side != LOG_OWN) {
+		if (c && (c->side == LOG_PEER || c->side == LOG_NAME)) {
 			buf_clear(&out);
 			log_hint(&out, &reader);
 			found = line;

@@ -36,7 +36,14 @@ check "the current folder" ends 0 "^\\[node-0\\] $scratch\$" --name folder2 -- p
 check "--quiet: only the job's output" bash -c '[ "$("$1" submit --local -q --runtime-file once.yaml --runtime once -- echo x 2>&1)" = "[node-0] x" ]' - "$kftrainer"
 check "no colours into a file" bash -c '! grep -q "$(printf "\033")" "$1"' - "$scratch/out"
 
-check "the rendezvous port is printed" ends 0 '^port 29500 is mapped to [0-9]+' --name port -- true
+check "-v: which port is mapped" ends 0 '^port 29500 is mapped to [0-9]+$' --name port -v -- true
+check "without -v it is not printed" eval 'ends 0 "^port: complete" --name port -- true && ! grep -q mapped "$scratch/out" "$scratch/err"'
+check "... but stored" grep -qxE 'port 29500 is mapped to [0-9]+' "$XDG_STATE_HOME/kftrainer/jobs/default/port/latest/notes.txt"
+check "... and in the hint if it is in use" ends 1 '^hint: the port .* is in use.*; port 29500 is mapped to [0-9]+$' --name port -- \
+	sh -c 'echo "OSError: [Errno 98] Address already in use"; exit 1'
+check "... or a name does not resolve" ends 1 '^hint: a host name does not resolve.*; port 29500 is mapped to [0-9]+$' --name port -- \
+	sh -c 'echo "gaierror: Name or service not known"; exit 1'
+check "-v on a cluster" refuses '--verbose requires --local' submit -v --runtime torch-distributed -- true
 cat >plain.yaml <<'Y'
 apiVersion: trainer.kubeflow.org/v1alpha1
 kind: TrainingRuntime

@@ -117,6 +117,35 @@ static void test_twenty_lines(void **state)
 	report_free(r);
 }
 
+/* Hints about names and ports in use, and no others, name the mapped port. */
+static void test_mapped_port(void **state)
+{
+	static const struct {
+		const char *line, *want;
+	} rows[] = {
+		{ "OSError: [Errno 98] Address already in use",
+		  "; port 29500 is mapped to 31000\n" },
+		{ "gaierror: Name or service not known",
+		  "; port 29500 is mapped to 31000\n" },
+		{ "torch.OutOfMemoryError: CUDA out of memory. Tried", NULL },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
+		cleanup_json cJSON *jobset = parse(JOBSET);
+		cleanup_buf struct buf have = { .max = 65536 };
+		struct report *r = report_new(jobset, 0);
+
+		report_mapped_port(r, 29500, 31000);
+		line(r, 0, rows[i].line);
+		end(r, 0, 1, 1);
+		report_print(&have, r, "/logs", "j");
+		if (rows[i].want ? !strstr((char *)have.data, rows[i].want)
+				 : strstr((char *)have.data, "mapped") != NULL)
+			fail_msg("have: %s", have.data);
+		report_free(r);
+	}
+}
+
 /* One row: what the container wrote, how it ended, what the report says first. */
 static void test_causes(void **state)
 {
@@ -350,6 +379,7 @@ int main(void)
 		cmocka_unit_test(test_twenty_lines),
 		cmocka_unit_test(test_error_above_the_last_lines),
 		cmocka_unit_test(test_causes),
+		cmocka_unit_test(test_mapped_port),
 		cmocka_unit_test(test_better_cause_wins),
 		cmocka_unit_test(test_last_error_of_nccl),
 		cmocka_unit_test(test_victims),

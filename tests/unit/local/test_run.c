@@ -25,7 +25,7 @@ static bool flat; /* the second time: as where namespaces are not allowed */
 /* ---- a job, and what is seen of it ---------------------------------------------------- */
 
 struct game {
-	struct buf lines, progress, notes;
+	struct buf lines, progress, notes, details;
 	struct local_result *result;
 	struct error err;
 	int rc;
@@ -45,6 +45,13 @@ static void on_note(void *ctx, const char *line)
 	buf_printf(&g->notes, "%s\n", line);
 }
 
+static void on_detail(void *ctx, const char *line)
+{
+	struct game *g = ctx;
+
+	buf_printf(&g->details, "%s\n", line);
+}
+
 static void on_line(void *ctx, const char *prefix, const char *line, size_t len)
 {
 	struct game *g = ctx;
@@ -56,12 +63,14 @@ static void setup_game(struct game *g)
 {
 	*g = (struct game){ .lines.max = 65536,
 			    .progress.max = 65536,
-			    .notes.max = 65536 };
+			    .notes.max = 65536,
+			    .details.max = 65536 };
 	g->result = xcalloc(1, sizeof(*g->result));
 	/* so that ->data is a string */
 	buf_adds(&g->lines, "");
 	buf_adds(&g->progress, "");
 	buf_adds(&g->notes, "");
+	buf_adds(&g->details, "");
 }
 
 static void end_game(struct game *g)
@@ -69,6 +78,7 @@ static void end_game(struct game *g)
 	buf_release(&g->lines);
 	buf_release(&g->progress);
 	buf_release(&g->notes);
+	buf_release(&g->details);
 	free(g->result);
 }
 
@@ -108,6 +118,7 @@ static void play_with(struct game *g, const char *name, const char *spec,
 		.observer = { .on_progress = on_progress,
 			      .on_line = on_line,
 			      .on_note = on_note,
+			      .on_detail = on_detail,
 			      .ctx = g },
 	};
 
@@ -455,7 +466,8 @@ static void test_notes(void **state)
 	has(&g.notes, "PodGroup pg is not applied");
 	has(&g.notes, "ttlSecondsAfterFinished is not applied");
 	has(&g.notes, "nodeSelector is not applied");
-	has(&g.notes, "port 29500 is ");
+	has(&g.details, "port 29500 is mapped to ");
+	assert_null(strstr((char *)g.notes.data, "port "));
 	end_game(&g);
 }
 

@@ -201,9 +201,9 @@ static const struct row {
 	{ "The server socket has failed to listen on any local network "
 	  "address. port: 29500, useIpv6: false, code: -98, name: "
 	  "EADDRINUSE, message: address already in use",
-	  "the port on which the script listens is in use", LOG_OWN },
+	  "the port on which the script listens is in use", LOG_PORT },
 	{ "[Errno 98] Address already in use",
-	  "the port on which the script listens is in use", LOG_OWN },
+	  "the port on which the script listens is in use", LOG_PORT },
 	{ "could not connect to server: Connection refused",
 	  "nothing accepts connections at that address", LOG_PEER },
 	{ "socket.gaierror: [Errno -2] Name or service not known",

@@ -368,10 +368,10 @@ static bool is_on_path(const struct search *s, const mbedtls_x509_crt *crt)
 	return false;
 }
 
-static bool climb(struct search *s);
+static bool build_chain(struct search *s);
 
 /* Try to extend the path by this CA. True: it leads to the pool. */
-static bool climb_over(struct search *s, const mbedtls_x509_crt *ca, bool is_root)
+static bool extend_chain(struct search *s, const mbedtls_x509_crt *ca, bool is_root)
 {
 	const mbedtls_x509_crt *child = s->path[s->n - 1];
 	char name[CERT_WHY];
@@ -387,18 +387,18 @@ static bool climb_over(struct search *s, const mbedtls_x509_crt *ca, bool is_roo
 	if (check_signature(s, child, ca, name) || check_ca(s, ca, is_root, name))
 		return false;
 	s->path[s->n++] = ca;
-	found = is_root ? !check_usage(s) : climb(s);
+	found = is_root ? !check_usage(s) : build_chain(s);
 	s->n--;
 	return found;
 }
 
-static bool climb(struct search *s)
+static bool build_chain(struct search *s)
 {
 	for (const mbedtls_x509_crt *ca = &s->check->trust->pool; ca; ca = ca->next)
-		if (climb_over(s, ca, true))
+		if (extend_chain(s, ca, true))
 			return true;
 	for (const mbedtls_x509_crt *ca = s->path[0]->next; ca; ca = ca->next)
-		if (climb_over(s, ca, false))
+		if (extend_chain(s, ca, false))
 			return true;
 	return false;
 }
@@ -505,7 +505,7 @@ static bool is_accepted(struct trust_check *c, const mbedtls_x509_crt *crt,
 		return false;
 	if (is_in_pool(c->trust, crt))
 		return !check_usage(&s);
-	if (climb(&s)) {
+	if (build_chain(&s)) {
 		*c->why = '\0';
 		c->unknown_ca = false;
 		return true;

@@ -56,7 +56,7 @@ static int on_header(void *ctx, int status, const char *name, const char *value,
 }
 
 /* Pass all complete messages to on_message. */
-static int take_messages(struct answer *a, struct error *err)
+static int pass_messages(struct answer *a, struct error *err)
 {
 	size_t max = a->req->max_message ? a->req->max_message : MAX_MESSAGE;
 
@@ -87,7 +87,7 @@ static int on_data(void *ctx, const void *data, size_t len, struct error *err)
 	buf_add(&a->pending, data, len);
 	if (buf_check(&a->pending, "gRPC: a message", err))
 		return -1;
-	return take_messages(a, err);
+	return pass_messages(a, err);
 }
 
 static int judge(const struct answer *a, int http_status, struct error *err)

@@ -59,28 +59,29 @@ struct h2_conn {
 	struct part parts[MAX_PARTS];
 	size_t first, n, queued; /* parts not sent yet, and their bytes */
 	uint64_t queue;          /* the number of this queue, from 1 */
-	void **spent;            /* pieces that are in the queue to their end */
-	size_t n_spent, cap_spent;
+	void **to_free;          /* pieces that are in the queue to their end */
+	size_t n_to_free, cap_to_free;
 };
 
 /* ---- streams ----------------------------------------------------------------------- */
 
 /* Free a piece once everything that is queued now has been sent. */
-static void spend(struct h2_conn *c, void *take_piece)
+static void free_after_send(struct h2_conn *c, void *piece)
 {
-	if (!take_piece)
+	if (!piece)
 		return;
-	if (c->n_spent == c->cap_spent) {
-		c->cap_spent = 2 * c->cap_spent + 8;
-		c->spent = xreallocarray(c->spent, c->cap_spent, sizeof(*c->spent));
+	if (c->n_to_free == c->cap_to_free) {
+		c->cap_to_free = 2 * c->cap_to_free + 8;
+		c->to_free =
+			xreallocarray(c->to_free, c->cap_to_free, sizeof(*c->to_free));
 	}
-	c->spent[c->n_spent++] = take_piece;
+	c->to_free[c->n_to_free++] = piece;
 }
 
-static void free_spent(struct h2_conn *c)
+static void free_sent(struct h2_conn *c)
 {
-	while (c->n_spent)
-		free(c->spent[--c->n_spent]);
+	while (c->n_to_free)
+		free(c->to_free[--c->n_to_free]);
 }
 
 static void stream_link(struct h2_stream **list, struct h2_stream *s)
@@ -102,14 +103,14 @@ static void stream_unlink(struct h2_stream **list, struct h2_stream *s)
 		s->next->prev = s->prev;
 }
 
-static void give_back(struct h2_budget *b, size_t n)
+static void refund(struct h2_budget *b, size_t n)
 {
 	for (; b; b = b->all)
 		atomic_fetch_sub(&b->used, n);
 }
 
 /* Count bytes of a request; false: that would exceed a limit. */
-static bool hold(struct h2_stream *s, size_t n)
+static bool charge(struct h2_stream *s, size_t n)
 {
 	struct h2_conn *c = s->conn;
 	bool small = s->held + n <= SMALL, full = false;
@@ -120,7 +121,7 @@ static bool hold(struct h2_stream *s, size_t n)
 		full |= atomic_fetch_add(&b->used, n) + n >
 			b->max + (small ? b->max / 4 : 0);
 	if (full) {
-		give_back(c->budget, n);
+		refund(c->budget, n);
 		return false;
 	}
 	c->held += n;
@@ -133,7 +134,7 @@ static void drop_request(struct h2_stream *s)
 	buf_release(&s->headers);
 	buf_release(&s->request);
 	s->conn->held -= s->held;
-	give_back(s->conn->budget, s->held);
+	refund(s->conn->budget, s->held);
 	s->held = 0;
 }
 
@@ -187,7 +188,7 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame,
 	if (!s || frame->headers.cat != NGHTTP2_HCAT_REQUEST)
 		return 0;
 	s->header_bytes += name_len + value_len + HEADER_OVERHEAD;
-	if (s->header_bytes > MAX_HEADERS || !hold(s, name_len + value_len + 2))
+	if (s->header_bytes > MAX_HEADERS || !charge(s, name_len + value_len + 2))
 		return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
 	buf_add(&s->headers, name, name_len);
 	buf_add(&s->headers, "", 1);
@@ -212,7 +213,7 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t id,
 	if (!s || s->answered)
 		return 0;
 	too_large = len > s->request.max - s->request.len;
-	if (!too_large && hold(s, len)) {
+	if (!too_large && charge(s, len)) {
 		buf_add(&s->request, data, len);
 		too_large = c->conf->is_too_large &&
 			    c->conf->is_too_large(&s->request, s->request.max);
@@ -397,7 +398,7 @@ static nghttp2_ssize read_body(nghttp2_session *session, int32_t id, uint8_t *da
 
 	*flags |= NGHTTP2_DATA_FLAG_NO_COPY;
 	if (!s->piece.len) {
-		spend(s->conn, s->piece.take);
+		free_after_send(s->conn, s->piece.take);
 		s->piece = (struct h2_piece){ 0 };
 		s->body.next(s->body.ctx, &s->piece);
 	}
@@ -488,8 +489,8 @@ void h2_conn_free(struct h2_conn *c)
 	nghttp2_session_del(c->session);
 	streams_free(&c->streams);
 	streams_free(&c->ended);
-	free_spent(c);
-	free(c->spent);
+	free_sent(c);
+	free(c->to_free);
 	buf_release(&c->control);
 	free(c);
 }
@@ -517,7 +518,7 @@ int h2_next(struct h2_conn *c, struct iovec *iov, int max, int *ret_n, struct er
 		c->queue++;
 		buf_clear(&c->control);
 		streams_free(&c->ended);
-		free_spent(c);
+		free_sent(c);
 		rc = nghttp2_session_send(c->session);
 		if (rc)
 			return error_set(err, ERR_IO, "HTTP/2: %s", nghttp2_strerror(rc));

@@ -149,7 +149,7 @@ static int conn_watch(struct loop *l, struct conn *c, bool writing)
  * Close the longest idle connection without a stream, of this peer (NULL: any). False:
  * this loop has none.
  */
-static bool make_room(struct loop *l, const struct peer *peer)
+static bool evict(struct loop *l, const struct peer *peer)
 {
 	for (struct conn *c = l->open.last; c; c = c->prev)
 		if (!h2_streams(c->h2) && (!peer || c->peer == peer)) {
@@ -160,15 +160,15 @@ static bool make_room(struct loop *l, const struct peer *peer)
 }
 
 /* False: max_connections, or max_per_peer of this peer, have streams: refuse another. */
-static bool has_room(struct loop *l, const struct peer *peer)
+static bool has_slot(struct loop *l, const struct peer *peer)
 {
 	const struct h2d_conf *conf = &l->d->conf;
 
 	if (l->beginning.n >=
 	    (conf->max_handshakes + l->d->n_threads - 1) / l->d->n_threads)
 		conn_close(l, l->beginning.last);
-	return (peer->n < conf->max_per_peer || make_room(l, peer)) &&
-	       (l->d->n < conf->max_connections || make_room(l, NULL));
+	return (peer->n < conf->max_per_peer || evict(l, peer)) &&
+	       (l->d->n < conf->max_connections || evict(l, NULL));
 }
 
 /*
@@ -202,7 +202,7 @@ static void conn_add(struct loop *l, int fd, const char address[SOCK_ADDRESS_SIZ
 	struct peer *peer = peer_of(l->d, address);
 	struct conn *c;
 
-	if (!has_room(l, peer)) {
+	if (!has_slot(l, peer)) {
 		close(fd);
 		return;
 	}
@@ -406,7 +406,7 @@ static void accept_all(struct loop *l)
 	while ((fd = sock_accept(l->d->listener, peer)) >= 0)
 		conn_add(l, fd, peer);
 	if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
-		if (!make_room(l, NULL))
+		if (!evict(l, NULL))
 			clock_sleep_ms(ACCEPT_BACKOFF_MS);
 }
 
@@ -416,7 +416,7 @@ static void close_all(struct loop *l, struct conns *list)
 		conn_close(l, list->first);
 }
 
-static void say_goaway(struct loop *l)
+static void send_goaway(struct loop *l)
 {
 	struct conn *next;
 
@@ -494,7 +494,7 @@ static bool drain(int fd)
 	return read(fd, &n, sizeof(n)) == sizeof(n);
 }
 
-static void take_events(struct loop *l, int timeout)
+static void handle_events(struct loop *l, int timeout)
 {
 	struct epoll_event events[EVENTS];
 	int n = epoll_wait(l->epoll, events, EVENTS, timeout);
@@ -540,11 +540,11 @@ static void *run_loop(void *ctx)
 	for (;;) {
 		if (atomic_load(&d->stopping)) {
 			if (!l->goaway_sent)
-				say_goaway(l);
+				send_goaway(l);
 			if (clock_ms() >= d->until || !l->open.first)
 				break;
 		}
-		take_events(l, time_left(l));
+		handle_events(l, time_left(l));
 	}
 	close_all(l, &l->open);
 	close_all(l, &l->beginning);

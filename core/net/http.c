@@ -263,14 +263,14 @@ static unsigned wake_fds(const struct call *c, struct curl_waitfd fds[2])
 	return n;
 }
 
-static int look_ms(const struct call *c)
+static int poll_ms(const struct call *c)
 {
 	const struct http_request *req = c->req;
 	bool has_wakeup = stop_fd() >= 0 || c->client->after_stop;
 
 	return has_wakeup && !req->idle_ms && (!req->cancel || req->cancel_fd)
-		       ? HTTP_REST_MS
-		       : HTTP_LOOK_MS;
+		       ? HTTP_POLL_IDLE_MS
+		       : HTTP_POLL_MS;
 }
 
 static CURLcode drive(struct call *c, CURLM *multi)
@@ -292,7 +292,7 @@ static CURLcode drive(struct call *c, CURLM *multi)
 							      : CURLE_FAILED_INIT;
 			break;
 		}
-		if (curl_multi_poll(multi, fds, n_fds, look_ms(c), NULL))
+		if (curl_multi_poll(multi, fds, n_fds, poll_ms(c), NULL))
 			break;
 	}
 	curl_multi_remove_handle(multi, c->easy);

@@ -200,7 +200,7 @@ static bool is_wanted(const struct call *c, const char *line, size_t len)
 	return false;
 }
 
-static int take_field(struct call *c, const char *data, size_t len)
+static int save_field(struct call *c, const char *data, size_t len)
 {
 	cleanup_arena struct arena arena = { 0 };
 	char *line = str_slice(&arena, data, len);
@@ -249,7 +249,7 @@ static size_t on_header(char *data, size_t size, size_t n, void *ctx)
 	}
 	if (len > 5 && !memcmp(data, "HTTP/", 5))
 		on_status(c);
-	else if (is_wanted(c, data, len) && take_field(c, data, len))
+	else if (is_wanted(c, data, len) && save_field(c, data, len))
 		return CURL_WRITEFUNC_ERROR;
 	return len;
 }

@@ -137,7 +137,7 @@ static int fail_certificates(struct call *c)
 
 static const struct {
 	CURLcode code;
-	int (*tell)(struct call *c); /* or NULL: */
+	int (*report)(struct call *c); /* or NULL: */
 	enum error_kind kind;
 	const char *meaning; /* printed before curl's message */
 	bool alone;          /* curl's message is left out */
@@ -172,8 +172,8 @@ static int fail_code(struct call *c, CURLcode code)
 	for (size_t i = 0; i < N_ELEMENTS(failures); i++) {
 		if (failures[i].code != code)
 			continue;
-		if (failures[i].tell)
-			return failures[i].tell(c);
+		if (failures[i].report)
+			return failures[i].report(c);
 		return error_set(c->err, failures[i].kind, "%s: %s%s%s", c->host,
 				 failures[i].meaning, failures[i].alone ? "" : ": ",
 				 failures[i].alone ? "" : c->why);

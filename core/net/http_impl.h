@@ -16,7 +16,7 @@
 /*
  * How often a call checks for events that no descriptor reports; and if all are reported.
  */
-enum { HTTP_LOOK_MS = 1000, HTTP_REST_MS = 60 * 1000 };
+enum { HTTP_POLL_MS = 1000, HTTP_POLL_IDLE_MS = 60 * 1000 };
 
 struct slot {
 	CURL *easy;

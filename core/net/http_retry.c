@@ -12,7 +12,7 @@
 
 struct http_retrier {
 	struct http_retry_conf conf;
-	int64_t tell_next; /* atomic */
+	int64_t report_next; /* atomic */
 };
 
 struct http_retrier *http_retrier_new(struct arena *arena,
@@ -44,26 +44,26 @@ static int give_up(const char *what, int tried, struct error *err)
 }
 
 /* Report a pause, once for all waiting threads. */
-static void tell_pause(struct http_retrier *retrier, const char *what, int64_t ms,
-		       const struct error *why)
+static void report_pause(struct http_retrier *retrier, const char *what, int64_t ms,
+			 const struct error *why)
 {
 	int64_t now = clock_ms(), next;
 	cleanup_arena struct arena arena = { 0 };
 
-	if (!retrier->conf.say || ms < TELL_FROM_MS)
+	if (!retrier->conf.on_pause || ms < REPORT_FROM_MS)
 		return;
-	next = __atomic_load_n(&retrier->tell_next, __ATOMIC_RELAXED);
-	if (now < next ||
-	    !__atomic_compare_exchange_n(&retrier->tell_next, &next, now + TELL_EVERY_MS,
-					 false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+	next = __atomic_load_n(&retrier->report_next, __ATOMIC_RELAXED);
+	if (now < next || !__atomic_compare_exchange_n(
+				  &retrier->report_next, &next, now + REPORT_EVERY_MS,
+				  false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 		return;
-	retrier->conf.say(retrier->conf.ctx,
-			  arena_printf(&arena, "%s: %s; retrying in %lld s", what,
-				       why->msg, (long long)(ms + 999) / 1000));
+	retrier->conf.on_pause(retrier->conf.ctx,
+			       arena_printf(&arena, "%s: %s; retrying in %lld s", what,
+					    why->msg, (long long)(ms + 999) / 1000));
 }
 
-static int ask_once(struct http_retrier *retrier, const struct http_retry_call *q,
-		    struct http_response *ret, struct error *err)
+static int call_once(struct http_retrier *retrier, const struct http_retry_call *q,
+		     struct http_response *ret, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
 	struct http_request req = *q->req;
@@ -84,21 +84,22 @@ static bool is_refused(int rc, const struct http_response *r, const struct error
  * Pause after a retriable failure. 0: retry; 1: is_done() found that the lost request
  * succeeded; -1: give up, err is filled.
  */
-static int go_on(struct http_retrier *retrier, const struct http_retry_call *q, int tried,
-		 bool look, int64_t pause, struct error *err)
+static int pause_before_retry(struct http_retrier *retrier,
+			      const struct http_retry_call *q, int tried, bool check_done,
+			      int64_t pause, struct error *err)
 {
 	bool last = tried >= retrier->conf.tries || stop_requested(), done = false;
 	struct error why = { 0 };
 
-	if (last && !look)
+	if (last && !check_done)
 		return give_up(q->what, tried, err);
 	if (!last)
-		tell_pause(retrier, q->what, pause, err);
+		report_pause(retrier, q->what, pause, err);
 	if (!last && stop_wait(pause)) {
 		err->kind = ERR_STOPPED;
 		return error_wrap(err, "%s: stopped before a retry", q->what);
 	}
-	if (look && q->is_done(q->ctx, &done, &why)) {
+	if (check_done && q->is_done(q->ctx, &done, &why)) {
 		*err = why;
 		return error_wrap(err, "%s", q->what);
 	}
@@ -113,9 +114,9 @@ int http_retry_call(struct http_retrier *retrier, const struct http_retry_call *
 	for (int tried = 0, next;; tried++) {
 		struct http_response r = { .retry_after_ms = -1 };
 		struct error why = { 0 };
-		int rc = ask_once(retrier, q, &r, &why);
+		int rc = call_once(retrier, q, &r, &why);
 		int64_t pause = retry_pause(tried, r.retry_after_ms);
-		bool look = q->is_done && !is_refused(rc, &r, &why);
+		bool check_done = q->is_done && !is_refused(rc, &r, &why);
 
 		if (!is_passing(rc, &r, &why)) {
 			if (!rc)
@@ -128,7 +129,7 @@ int http_retry_call(struct http_retrier *retrier, const struct http_retry_call *
 			retry_fail(&why, r.status);
 		http_response_release(&r);
 		*err = why;
-		next = go_on(retrier, q, tried, look, pause, err);
+		next = pause_before_retry(retrier, q, tried, check_done, pause, err);
 		if (next > 0)
 			*ret = r;
 		if (next)

@@ -12,7 +12,7 @@ struct http_retry_conf {
 	struct http_client *http; /* must outlive the retrier */
 	int tries;                /* repetitions at most; 0: RETRY_TRIES */
 	/* Called in any thread with a line about a long pause; or NULL. */
-	void (*say)(void *ctx, const char *line);
+	void (*on_pause)(void *ctx, const char *line);
 	void *ctx;
 };
 

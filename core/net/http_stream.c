@@ -24,7 +24,7 @@ struct http_stream {
 struct http_streams {
 	CURLM *multi;
 	struct http_stream *first;
-	int64_t looked_ms; /* when call_must_end() was last checked */
+	int64_t checked_ms; /* when call_must_end() was last checked */
 };
 
 int http_streams_new(struct http_streams **ret, struct error *err)
@@ -152,15 +152,15 @@ static void end_idle(struct http_streams *s)
 {
 	int64_t now = clock_ms();
 
-	if (now - s->looked_ms < HTTP_LOOK_MS)
+	if (now - s->checked_ms < HTTP_POLL_MS)
 		return;
-	s->looked_ms = now;
+	s->checked_ms = now;
 	for (struct http_stream *stream = s->first, *next; stream; stream = next) {
 		next = stream->next;
 		if (stream->req.idle_ms && call_must_end(&stream->call)) {
 			end(stream, CURLE_ABORTED_BY_CALLBACK);
 			next = s->first; /* restart: on_end may have changed the list */
-			s->looked_ms = now - HTTP_LOOK_MS;
+			s->checked_ms = now - HTTP_POLL_MS;
 		}
 	}
 }
@@ -172,7 +172,7 @@ int http_streams_run(struct http_streams *s, int64_t ms, struct error *err)
 
 	if (!stop_requested() &&
 	    curl_multi_poll(s->multi, &stop, stop.fd >= 0,
-			    ms > HTTP_LOOK_MS ? HTTP_LOOK_MS : (int)ms, NULL))
+			    ms > HTTP_POLL_MS ? HTTP_POLL_MS : (int)ms, NULL))
 		return error_set(err, ERR_IO, "cannot wait for connections");
 	if (stop_requested())
 		return error_set(err, ERR_STOPPED, "stopped");

@@ -564,7 +564,7 @@ static bool goes_before(const struct conn *c, const struct conn *other)
 }
 
 /* Close a connection that handles no request, of that peer (NULL: any). False: none. */
-static bool make_room(struct httpd *d, const char *peer)
+static bool evict(struct httpd *d, const char *peer)
 {
 	struct conn *victim = NULL;
 
@@ -581,7 +581,7 @@ static bool make_room(struct httpd *d, const char *peer)
 	return victim;
 }
 
-static bool has_place(struct httpd *d, const char *peer)
+static bool has_slot(struct httpd *d, const char *peer)
 {
 	int n = 0, of_peer = 0;
 
@@ -591,8 +591,8 @@ static bool has_place(struct httpd *d, const char *peer)
 		of_peer += str_eq(c->peer, peer);
 	}
 	if (of_peer >= d->conf.max_per_peer)
-		return make_room(d, peer);
-	return n < d->conf.max_connections || make_room(d, NULL);
+		return evict(d, peer);
+	return n < d->conf.max_connections || evict(d, NULL);
 }
 
 /* Serve a connection; closes fd upon failure, too. False: no thread could be started. */
@@ -601,7 +601,7 @@ static bool admit(struct httpd *d, int fd, const char *peer)
 	struct error err = { 0 };
 	struct conn *c;
 
-	if (!has_place(d, peer)) {
+	if (!has_slot(d, peer)) {
 		close(fd);
 		return true;
 	}
@@ -631,7 +631,7 @@ static bool accept_one(struct httpd *d)
 		return admit(d, fd, peer);
 	if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED)
 		return true;
-	make_room(d, NULL);
+	evict(d, NULL);
 	return false;
 }
 

@@ -38,7 +38,7 @@ static bool cancelled(struct visit *v)
 	return true;
 }
 
-static int take_piece(struct httpd_stream *s, const void *data, size_t len)
+static int receive_piece(struct httpd_stream *s, const void *data, size_t len)
 {
 	struct visit *v = (struct visit *)s;
 	struct buf *body = &v->answer.body;
@@ -67,7 +67,7 @@ static bool listens(struct httpd_stream *s)
 	return !v->failed && !v->paused;
 }
 
-static void take_headers(struct visit *v, const struct httpd_response *resp)
+static void copy_headers(struct visit *v, const struct httpd_response *resp)
 {
 	cleanup_arena struct arena arena = { 0 };
 	char *line = arena_strdup(
@@ -91,12 +91,12 @@ static void take_headers(struct visit *v, const struct httpd_response *resp)
 }
 
 /* Move the body of a response that is not streamed. */
-static void take_body(struct visit *v, struct httpd_response *resp)
+static void move_body(struct visit *v, struct httpd_response *resp)
 {
 	if (resp->stream) {
 		resp->stream(resp->stream_ctx, &v->stream);
 	} else if (v->req->on_data && v->answer.status < 300) {
-		(void)!take_piece(&v->stream, resp->body.data, resp->body.len);
+		(void)!receive_piece(&v->stream, resp->body.data, resp->body.len);
 	} else {
 		v->answer.body = resp->body;
 		resp->body = (struct buf){ 0 };
@@ -155,7 +155,7 @@ static void begin(struct inside_call *c)
 	v->answer.status = c->resp.status ? c->resp.status : 404;
 	v->failed = buf_check(&c->resp.body, "the response", v->err);
 	if (!v->failed)
-		take_headers(v, &c->resp);
+		copy_headers(v, &c->resp);
 }
 
 static void call_init(struct inside_call *c, const struct inside_server *server,
@@ -164,7 +164,7 @@ static void call_init(struct inside_call *c, const struct inside_server *server,
 	*c = (struct inside_call){ .req = *req };
 	c->resp.body.max = req->max_body ? req->max_body : DEFAULT_BODY;
 	c->visit = (struct visit){
-		.stream = { .send = take_piece, .listens = listens },
+		.stream = { .send = receive_piece, .listens = listens },
 		.server = server,
 		.req = &c->req,
 		.deadline = req->timeout_ms ? clock_ms() + req->timeout_ms : -1,
@@ -181,7 +181,7 @@ int inside_step(struct inside_call *c, struct http_response *ret, struct error *
 	if (!c->begun)
 		begin(c);
 	if (!v->failed)
-		take_body(v, &c->resp);
+		move_body(v, &c->resp);
 	if (v->failed)
 		return -1;
 	if (v->paused)

@@ -13,7 +13,7 @@
 #include "base/xmalloc.h"
 #include "net/dial.h"
 
-enum { HELLO_MS = 5000, PLACE_MS = 1000, GUESTS_MAX = 256, RETRY_MS = 200, WATCH_S = 30 };
+enum { HELLO_MS = 5000, SLOT_MS = 1000, PENDING_MAX = 256, RETRY_MS = 200, WATCH_S = 30 };
 static const char IDENTITY[] = "kftrainer meeting";
 
 struct meeting_link {
@@ -40,8 +40,8 @@ static int check_state(enum psk_state state, struct error *err)
 }
 
 /* Wait for the descriptor if the state demands it; *ret_again: repeat the call. */
-static int settle(const struct meeting_link *l, enum psk_state state, int64_t deadline,
-		  bool *ret_again, struct error *err)
+static int wait_for_state(const struct meeting_link *l, enum psk_state state,
+			  int64_t deadline, bool *ret_again, struct error *err)
 {
 	*ret_again = state == PSK_WANT_READ || state == PSK_WANT_WRITE;
 	if (*ret_again)
@@ -65,7 +65,7 @@ static int link_open(struct meeting_link *l, struct psk *psk, int fd, int64_t de
 	if (link_start(l, psk, fd, err))
 		return -1;
 	while (again)
-		if (settle(l, psk_handshake(l->conn, err), deadline, &again, err))
+		if (wait_for_state(l, psk_handshake(l->conn, err), deadline, &again, err))
 			return -1;
 	return 0;
 }
@@ -82,9 +82,10 @@ static int link_write(struct meeting_link *l, const cJSON *doc, int64_t deadline
 	if (buf_check(&line, "a message to a node", err))
 		return -1;
 	for (size_t done = 0; done < line.len; done += again ? 0 : n)
-		if (settle(l,
-			   psk_write(l->conn, line.data + done, line.len - done, &n, err),
-			   deadline, &again, err))
+		if (wait_for_state(l,
+				   psk_write(l->conn, line.data + done, line.len - done,
+					     &n, err),
+				   deadline, &again, err))
 			return -1;
 	return 0;
 }
@@ -124,14 +125,14 @@ static int link_read(struct meeting_link *l, cJSON **ret, int64_t deadline,
 			return -1;
 		if (*ret)
 			return 0;
-		if (settle(l, link_fill(l, err), deadline, &again, err))
+		if (wait_for_state(l, link_fill(l, err), deadline, &again, err))
 			return -1;
 	}
 }
 
-/* ---- rank 0: accepts guests, without waiting for a silent one ------------------ */
+/* ---- rank 0: accepts connections, without waiting for a silent one --------------- */
 
-struct guest {
+struct pending {
 	struct meeting_link link;
 	char peer[SOCK_ADDRESS_SIZE];
 	int64_t since; /* clock_ms() */
@@ -139,153 +140,152 @@ struct guest {
 	bool secured;  /* the handshake is done */
 };
 
-struct gate {
+struct acceptor {
 	struct meeting *m;
-	cJSON **hellos;                  /* [m->n] */
-	struct guest guests[GUESTS_MAX]; /* in order of arrival */
+	cJSON **hellos;                      /* [m->n] */
+	struct pending pending[PENDING_MAX]; /* in order of arrival */
 	size_t n;
 };
 
-/* Remove a guest, without closing its link. */
-static void gate_remove(struct gate *g, size_t i)
+/* Remove a connection, without closing its link. */
+static void acceptor_remove(struct acceptor *a, size_t i)
 {
-	g->n--;
-	memmove(&g->guests[i], &g->guests[i + 1], (g->n - i) * sizeof(g->guests[0]));
+	a->n--;
+	memmove(&a->pending[i], &a->pending[i + 1], (a->n - i) * sizeof(a->pending[0]));
 }
 
-static void refuse(struct gate *g, size_t i, const char *why)
+static void refuse(struct acceptor *a, size_t i, const char *why)
 {
-	struct guest *guest = &g->guests[i];
+	struct pending *conn = &a->pending[i];
 
-	link_close(&guest->link);
-	if (g->m->refused)
-		g->m->refused(g->m->ctx, guest->peer, why);
-	gate_remove(g, i);
+	link_close(&conn->link);
+	if (a->m->refused)
+		a->m->refused(a->m->ctx, conn->peer, why);
+	acceptor_remove(a, i);
 }
 
-/* Receive the first message of a guest. *ret NULL: wait for guest->events. */
-static int hear_guest(struct guest *guest, cJSON **ret, struct error *err)
+/* Receive the first message of a connection. *ret NULL: wait for conn->events. */
+static int receive_hello(struct pending *conn, cJSON **ret, struct error *err)
 {
-	struct meeting_link *l = &guest->link;
+	struct meeting_link *l = &conn->link;
 	enum psk_state state = PSK_OK;
 
 	*ret = NULL;
 	while (state == PSK_OK && !*ret) {
-		if (guest->secured)
+		if (conn->secured)
 			state = link_fill(l, err);
 		else
 			state = psk_handshake(l->conn, err);
-		guest->secured |= state == PSK_OK;
+		conn->secured |= state == PSK_OK;
 		if (state == PSK_OK && meeting_line(&l->in, ret, err))
 			return -1;
 	}
-	guest->events = state == PSK_WANT_WRITE ? POLLOUT : POLLIN;
+	conn->events = state == PSK_WANT_WRITE ? POLLOUT : POLLIN;
 	return check_state(state, err);
 }
 
-static int check_rank(const struct gate *g, const cJSON *hello, uint32_t *ret,
+static int check_rank(const struct acceptor *a, const cJSON *hello, uint32_t *ret,
 		      struct error *err)
 {
 	int64_t rank = json_int(hello, -1, "rank");
 
-	if (rank < 1 || rank >= g->m->n || g->hellos[rank])
+	if (rank < 1 || rank >= a->m->n || a->hellos[rank])
 		return error_set(err, ERR_INVALID, "rank %lld: not expected",
 				 (long long)rank);
 	*ret = (uint32_t)rank;
 	return 0;
 }
 
-/* Handle a guest that has sent bytes, or has just connected. */
-static void attend(struct gate *g, size_t i)
+/* Handle a connection that has sent bytes, or has just connected. */
+static void serve_pending(struct acceptor *a, size_t i)
 {
 	struct error err = { 0 };
-	struct guest *guest = &g->guests[i];
+	struct pending *conn = &a->pending[i];
 	cleanup_json cJSON *hello = NULL;
 	uint32_t rank = 0;
 
-	if (hear_guest(guest, &hello, &err) ||
-	    (hello && check_rank(g, hello, &rank, &err))) {
-		refuse(g, i, err.msg);
+	if (receive_hello(conn, &hello, &err) ||
+	    (hello && check_rank(a, hello, &rank, &err))) {
+		refuse(a, i, err.msg);
 	} else if (hello) {
-		g->m->links[rank] = guest->link;
-		g->hellos[rank] = STEAL(hello);
-		gate_remove(g, i);
+		a->m->links[rank] = conn->link;
+		a->hellos[rank] = STEAL(hello);
+		acceptor_remove(a, i);
 	}
 }
 
-static void receive(struct gate *g, int listener)
+static void accept_pending(struct acceptor *a, int listener)
 {
-	struct guest guest = { .since = clock_ms() };
+	struct pending conn = { .since = clock_ms() };
 	struct error err = { 0 };
-	int fd = sock_accept(listener, guest.peer);
+	int fd = sock_accept(listener, conn.peer);
 
 	if (fd < 0)
 		return;
-	if (g->n == GUESTS_MAX)
-		refuse(g, 0, "has sent nothing, and others are waiting");
-	if (link_start(&guest.link, g->m->psk, fd, &err)) {
-		g->guests[g->n++] = guest;
-		refuse(g, g->n - 1, err.msg);
+	if (a->n == PENDING_MAX)
+		refuse(a, 0, "has sent nothing, and others are waiting");
+	if (link_start(&conn.link, a->m->psk, fd, &err)) {
+		a->pending[a->n++] = conn;
+		refuse(a, a->n - 1, err.msg);
 	} else {
-		g->guests[g->n++] = guest;
-		attend(g, g->n - 1);
+		a->pending[a->n++] = conn;
+		serve_pending(a, a->n - 1);
 	}
 }
 
-static bool complete(const struct gate *g)
+static bool is_complete(const struct acceptor *a)
 {
-	for (uint32_t i = 1; i < g->m->n; i++)
-		if (!g->hellos[i])
+	for (uint32_t i = 1; i < a->m->n; i++)
+		if (!a->hellos[i])
 			return false;
 	return true;
 }
 
-/* True: do not accept now: all slots are in use, and none for longer than PLACE_MS. */
-static bool is_full(const struct gate *g, int64_t now)
+/* True: do not accept now: all slots are in use, and none for longer than SLOT_MS. */
+static bool is_full(const struct acceptor *a, int64_t now)
 {
-	return g->n == GUESTS_MAX && now - g->guests[0].since < PLACE_MS;
+	return a->n == PENDING_MAX && now - a->pending[0].since < SLOT_MS;
 }
 
-/* Wait for the listener and all guests, until the timeout of the oldest. */
-static int gate_wait(const struct gate *g, struct pollfd *p, int64_t now,
-		     struct error *err)
+/* Wait for the listener and all pending connections, until the timeout of the oldest. */
+static int acceptor_wait(const struct acceptor *a, struct pollfd *p, int64_t now,
+			 struct error *err)
 {
-	int64_t left = g->m->deadline - now, place;
+	int64_t left = a->m->deadline - now, next;
 
-	for (size_t i = 0; i < g->n; i++)
-		p[i + 1] = (struct pollfd){ .fd = g->guests[i].link.fd,
-					    .events = g->guests[i].events };
-	if (g->n) {
-		place = g->guests[0].since + (is_full(g, now) ? PLACE_MS : HELLO_MS) -
-			now;
-		left = place < left ? place : left;
+	for (size_t i = 0; i < a->n; i++)
+		p[i + 1] = (struct pollfd){ .fd = a->pending[i].link.fd,
+					    .events = a->pending[i].events };
+	if (a->n) {
+		next = a->pending[0].since + (is_full(a, now) ? SLOT_MS : HELLO_MS) - now;
+		left = next < left ? next : left;
 	}
 	left = left < 0 ? 0 : left > 60000 ? 60000 : left;
-	if (poll(p, g->n + 1, (int)left) < 0 && errno != EINTR)
+	if (poll(p, a->n + 1, (int)left) < 0 && errno != EINTR)
 		return error_errno(err, errno, "poll");
 	return 0;
 }
 
-static int gate_watch(struct gate *g, int listener, struct error *err)
+static int acceptor_run(struct acceptor *a, int listener, struct error *err)
 {
 	int64_t now;
 
-	while (!complete(g) && (now = clock_ms()) < g->m->deadline) {
-		struct pollfd p[GUESTS_MAX + 1] = {
-			{ .fd = is_full(g, now) ? -1 : listener, .events = POLLIN }
+	while (!is_complete(a) && (now = clock_ms()) < a->m->deadline) {
+		struct pollfd p[PENDING_MAX + 1] = {
+			{ .fd = is_full(a, now) ? -1 : listener, .events = POLLIN }
 		};
 
-		if (gate_wait(g, p, now, err))
+		if (acceptor_wait(a, p, now, err))
 			return -1;
-		/* Backwards, because removal moves the later guests. */
-		for (size_t i = g->n; i-- > 0;) {
-			if (now - g->guests[i].since >= HELLO_MS)
-				refuse(g, i, "timed out waiting for the peer");
+		/* Backwards, because removal moves the later connections. */
+		for (size_t i = a->n; i-- > 0;) {
+			if (now - a->pending[i].since >= HELLO_MS)
+				refuse(a, i, "timed out waiting for the peer");
 			else if (p[i + 1].revents)
-				attend(g, i);
+				serve_pending(a, i);
 		}
 		if (p[0].revents)
-			receive(g, listener);
+			accept_pending(a, listener);
 	}
 	return 0;
 }
@@ -293,14 +293,14 @@ static int gate_watch(struct gate *g, int listener, struct error *err)
 static int gather(struct meeting *m, cJSON **ret, struct error *err)
 {
 	cleanup_fd int listener = -1;
-	struct gate g = { .m = m, .hellos = ret };
+	struct acceptor a = { .m = m, .hellos = ret };
 	int rc;
 
 	if (sock_listen(&listener, NULL, m->port, err))
 		return -1;
-	rc = gate_watch(&g, listener, err);
-	while (g.n)
-		link_close(&g.guests[--g.n].link);
+	rc = acceptor_run(&a, listener, err);
+	while (a.n)
+		link_close(&a.pending[--a.n].link);
 	return rc;
 }
 

@@ -76,9 +76,9 @@ static int check_rules(const struct redirect *r, const struct redirect *next,
 {
 	cleanup_arena struct arena arena = { 0 };
 
-	if (r->stay && next->cross_origin)
+	if (r->leave_advice && next->cross_origin)
 		return error_set(err, ERR_DENIED, "redirects to %s, another server: %s",
-				 uri_shown(&arena, next->url), r->stay);
+				 uri_shown(&arena, next->url), r->leave_advice);
 	if (r->secure_only && next->downgraded)
 		return error_set(err, ERR_DENIED,
 				 "redirects from https to http, where anyone can change "

@@ -15,8 +15,9 @@
 struct redirect {
 	struct arena *arena; /* of the URLs */
 	const char *url;     /* to request now; absolute */
-	const char *stay;    /* if set: leaving the server is an error with this advice */
-	bool secure_only;    /* going from https to http is an error */
+	const char *
+		leave_advice; /* if set: leaving the server is an error with this advice */
+	bool secure_only;     /* going from https to http is an error */
 	/*
 	 * A redirect has left the server: send no credentials from now on, not even back
 	 * at the first one, because the server in between chose what is requested there.
@@ -30,7 +31,7 @@ struct redirect {
  * If the answer is a redirect (301, 302, 303, 307, 308 with Location), *ret_again is true
  * and r->url the next request's; else it is false. On an error *r is unchanged.
  * ERR_FORMAT: not a URL of http or https, or with a user in it; ERR_LIMIT: more than ten
- * redirects; ERR_DENIED: refused by `stay` or secure_only.
+ * redirects; ERR_DENIED: refused by `leave_advice` or secure_only.
  */
 MUST_CHECK int redirect_follow(struct redirect *r, const struct http_response *answer,
 			       bool *ret_again, struct error *err);

@@ -13,8 +13,8 @@
 enum {
 	RETRY_TRIES = 6,
 	RETRY_LONGEST_MS = 10 * 60 * 1000,
-	TELL_FROM_MS = 1500, /* shorter pauses are not reported */
-	TELL_EVERY_MS = 5000,
+	REPORT_FROM_MS = 1500, /* shorter pauses are not reported */
+	REPORT_EVERY_MS = 5000,
 };
 
 bool retry_status(int status);             /* 408, 425, 429, 5xx except 501, 505 */

@@ -336,7 +336,7 @@ static const char *signal_name(int signum)
  * socket must be repeated next, with the same arguments, so that libssh2 sends the rest
  * of its packet.
  */
-static int settle(struct ssh *s, enum ssh_call call, int rc, struct error *err)
+static int call_failed(struct ssh *s, enum ssh_call call, int rc, struct error *err)
 {
 	s->blocked = CALL_NONE;
 	if (rc != LIBSSH2_ERROR_EAGAIN)
@@ -361,7 +361,7 @@ static int send_input(struct ssh *s, struct error *err)
 			s->sending = s->input.len < PIECE ? s->input.len : PIECE;
 		n = libssh2_channel_write(s->channel, (char *)s->input.data, s->sending);
 		if (n < 0 && !is_input_closed(n))
-			return settle(s, CALL_INPUT, (int)n, err);
+			return call_failed(s, CALL_INPUT, (int)n, err);
 		s->blocked = CALL_NONE;
 		if (n < 0)
 			n = (ssize_t)s->input.len;
@@ -376,7 +376,7 @@ static int send_end(struct ssh *s, struct error *err)
 	int rc = libssh2_channel_send_eof(s->channel);
 
 	if (rc && !is_input_closed(rc))
-		return settle(s, CALL_END, rc, err);
+		return call_failed(s, CALL_END, rc, err);
 	s->blocked = CALL_NONE;
 	s->input_ended = true;
 	return 0;
@@ -388,7 +388,7 @@ static int send_signal(struct ssh *s, struct error *err)
 	int rc = libssh2_channel_signal_ex(s->channel, name, strlen(name));
 
 	if (rc && !is_input_closed(rc))
-		return settle(s, CALL_SIGNAL, rc, err);
+		return call_failed(s, CALL_SIGNAL, rc, err);
 	s->blocked = CALL_NONE;
 	s->signum = 0;
 	return 0;
@@ -404,9 +404,9 @@ static int read_stream(struct ssh *s, int stream, ssh_output *output, void *ctx,
 		ssize_t n = libssh2_channel_read_ex(s->channel, id, data, sizeof(data));
 
 		if (n < 0)
-			return settle(s,
-				      stream == SSH_STDERR ? CALL_READ_STDERR : CALL_READ,
-				      (int)n, err);
+			return call_failed(
+				s, stream == SSH_STDERR ? CALL_READ_STDERR : CALL_READ,
+				(int)n, err);
 		s->blocked = CALL_NONE;
 		if (!n)
 			return 0;
@@ -417,7 +417,7 @@ static int read_stream(struct ssh *s, int stream, ssh_output *output, void *ctx,
 }
 
 /* Set `ended` once all is read and the server has closed: the exit status has arrived. */
-static int look_for_end(struct ssh *s, struct error *err)
+static int check_end(struct ssh *s, struct error *err)
 {
 	int rc;
 
@@ -463,7 +463,7 @@ int ssh_pump(struct ssh *s, ssh_output *output, void *ctx, struct error *err)
 	 * window.
 	 */
 	s->more |= libssh2_poll_channel_read(s->channel, 1);
-	return s->blocked || s->more ? 0 : look_for_end(s, err);
+	return s->blocked || s->more ? 0 : check_end(s, err);
 }
 
 short ssh_events(const struct ssh *s)

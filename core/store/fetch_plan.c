@@ -465,9 +465,9 @@ static int64_t pause_to_tell(struct fetch *f, const struct file *file)
 {
 	int64_t now = clock_ms(), ms = file->not_before - now;
 
-	if (f->failed || ms < TELL_FROM_MS || now < f->tell_next)
+	if (f->failed || ms < REPORT_FROM_MS || now < f->tell_next)
 		return 0;
-	f->tell_next = now + TELL_EVERY_MS;
+	f->tell_next = now + REPORT_EVERY_MS;
 	return (ms + 999) / 1000;
 }
 

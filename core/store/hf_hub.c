@@ -367,10 +367,11 @@ int hf_hub_get(struct hf_page *ret, const struct hf_hub *hub, const struct hf_re
 	struct redirect at = { .arena = &p.arena, .url = url, .secure_only = true };
 
 	if (hub->token_from)
-		at.stay = arena_printf(&p.arena,
-				       "the token in %s is not sent there; set "
-				       "HF_ENDPOINT to that server, or remove the token",
-				       hub->token_from);
+		at.leave_advice =
+			arena_printf(&p.arena,
+				     "the token in %s is not sent there; set "
+				     "HF_ENDPOINT to that server, or remove the token",
+				     hub->token_from);
 	if (get_page(&p, hub, repo, &at, err)) {
 		hf_page_release(&p);
 		return -1;

@@ -20,7 +20,7 @@ struct cloud_conf store_cloud_conf(const struct store_conf *conf)
 				    .ctx = conf->ctx,
 				    .retry = { .http = conf->http,
 					       .tries = conf->tries,
-					       .say = conf->say,
+					       .on_pause = conf->say,
 					       .ctx = conf->ctx } };
 }
 

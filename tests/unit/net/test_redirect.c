@@ -107,7 +107,7 @@ static void test_rules(void **state)
 		cleanup_arena struct arena a = { 0 };
 		struct redirect r = { .arena = &a,
 				      .url = "https://a/x",
-				      .stay = rules[i].stay ? "do that" : NULL,
+				      .leave_advice = rules[i].stay ? "do that" : NULL,
 				      .secure_only = rules[i].secure_only };
 		struct error err = { 0 };
 

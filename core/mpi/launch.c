@@ -27,6 +27,7 @@ struct agent {
 	bool stdin_ended;
 	bool is_pipe[2];    /* of stdout and stderr: a write may be partial */
 	bool broken[2];     /* their readers have closed */
+	int ended_by; /* the signal that was forwarded, or SIGPIPE: stdout's reader left */
 	int64_t stop_until; /* deadline after a forwarded signal; else INT64_MAX */
 };
 
@@ -95,6 +96,17 @@ static bool write_piece(struct agent *a, int stream, const unsigned char *data,
 	return n >= 0 || errno == EINTR || errno == EAGAIN;
 }
 
+/* Send the first signal on; the command then has STOP_MS to end. */
+static void end_command(struct agent *a, int signum)
+{
+	if (a->stop_until != INT64_MAX)
+		return;
+	a->ended_by = signum;
+	a->stop_until = clock_ms() + STOP_MS;
+	a->remote.ops->signal(a->remote.self, signum);
+}
+
+/* A command whose output nobody reads any more ends, as it would in a pipe. */
 static void write_output(void *ctx, int stream, const void *data, size_t len)
 {
 	const unsigned char *from = data;
@@ -104,22 +116,16 @@ static void write_output(void *ctx, int stream, const void *data, size_t len)
 	while (done < len && !a->broken[stream]) {
 		size_t n = len - done;
 
-		if (!write_piece(a, stream, from + done, &n))
+		if (!write_piece(a, stream, from + done, &n)) {
 			a->broken[stream] = true;
+			if (stream == 0 && errno == EPIPE)
+				end_command(a, SIGPIPE);
+		}
 		done += n;
 	}
 }
 
 /* ---- the loop ------------------------------------------------------------------- */
-
-/* Forward the first signal; the command then has ENDING_MS to end. */
-static void pass_signal(struct agent *a)
-{
-	if (a->stop_until != INT64_MAX)
-		return;
-	a->stop_until = clock_ms() + STOP_MS;
-	a->remote.ops->signal(a->remote.self, stop_signal() ? stop_signal() : SIGHUP);
-}
 
 static int time_left(const struct agent *a)
 {
@@ -143,7 +149,7 @@ static int step(struct agent *a, struct error *err)
 	if (p[1].revents)
 		read_stdin(a);
 	if (p[2].revents)
-		pass_signal(a);
+		end_command(a, stop_signal() ? stop_signal() : SIGHUP);
 	return a->remote.ops->pump(a->remote.self, write_output, a, err);
 }
 
@@ -167,10 +173,10 @@ static int serve(struct agent *a, struct error *err)
 	return 0;
 }
 
-/* The command's status, or this process's signal if it did not end in time. */
+/* The command's status, or the signal's if it did not end in time. */
 static int finish(const struct agent *a, struct launch_end *ret, struct error *err)
 {
-	ret->status = 128 + (stop_signal() ? stop_signal() : SIGHUP);
+	ret->status = 128 + a->ended_by;
 	ret->by_sshd = a->peer.ssh != NULL;
 	if (!a->remote.ops->ended(a->remote.self))
 		return 0;

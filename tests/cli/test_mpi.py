@@ -78,6 +78,14 @@ with subprocess.Popen(worker.command("yes"), stdout=subprocess.PIPE) as p:
           None if rss < 20000 else f"{rss} KB")
     p.kill()
 
+for what, command, status in (("a command", "MARK=piped; export MARK; yes", 141),
+                              ("one that ignores SIGPIPE, as Python does,",
+                               "MARK=piped; export MARK; trap '' PIPE; while sleep 0.01; do echo y; done 2>/dev/null", 141)):
+    r = subprocess.run(["bash", "-c", '"$@" | head -n 1; echo "${PIPESTATUS[0]}"', "bash", *worker.command(command)],
+                       capture_output=True, timeout=PATIENCE)
+    is_(f"{what} whose reader has left ends", (r.stdout.decode().split(), bool(until(lambda: not marked("piped")))),
+        (["y", str(status)], True))
+
 agents = [subprocess.Popen(worker.command(f"echo {i}"), stdout=subprocess.PIPE) for i in range(64)]
 is_("64 at once", [a.communicate(timeout=PATIENCE)[0] for a in agents],
     [b"%d\n" % i for i in range(64)])

@@ -319,12 +319,12 @@ static void say(void *ctx, const char *line)
 static int run_cat(const void *values, int argc, char **argv, struct error *err)
 {
 	const struct cat_opts *opts = values;
-	const struct places_conf where = { .env = variable,
-					   .say = say,
-					   .tries = (int)opts->retries };
+	const struct locations_conf where = { .env = variable,
+					      .say = say,
+					      .tries = (int)opts->retries };
 	struct budget budget = { .limit = opts->memory ? (size_t)opts->memory
 						       : (size_t)1 << 30 };
-	cleanup_places struct places *places = NULL;
+	cleanup_locations struct locations *locations = NULL;
 	cleanup_table struct table *t = NULL;
 	struct table_conf conf = { .budget = &budget,
 				   .uris = argv,
@@ -341,7 +341,7 @@ static int run_cat(const void *values, int argc, char **argv, struct error *err)
 				 opts->rank, opts->world ? opts->world : 1);
 	if (client_is_server(argv[0]))
 		return cat_server(opts, argc, argv[0], err) ? -1 : EXIT_OK;
-	conf.places = places = places_new(&where);
+	conf.locations = locations = locations_new(&where);
 	if (table_open(&t, &conf, err) || cat(opts, t, err))
 		return -1;
 	return EXIT_OK;

@@ -266,12 +266,12 @@ static void add_worker(struct cache_conf *conf, char *take_host, int port)
 {
 	conf->workers = xreallocarray(conf->workers, (size_t)conf->n_workers + 1,
 				      sizeof(*conf->workers));
-	conf->workers[conf->n_workers++] = (struct cache_worker_place){ take_host, port };
+	conf->workers[conf->n_workers++] = (struct cache_address){ take_host, port };
 }
 
 /* Parse one worker: "[::1]:50051" or "host:50051". */
-static int add_place(struct cache_conf *conf, const char *where, const char *text,
-		     struct error *err)
+static int add_address(struct cache_conf *conf, const char *where, const char *text,
+		       struct error *err)
 {
 	const char *colon = strrchr(text, ':');
 	bool bracket = text[0] == '[' && colon && colon[-1] == ']';
@@ -294,8 +294,8 @@ static int add_pods(struct cache_conf *conf, const char *list, struct error *err
 {
 	cleanup_arena struct arena arena = { 0 };
 
-	for (char **place = str_split(&arena, list, ',', NULL); *place; place++)
-		if (add_place(conf, CACHE_WORKERS_ENV, *place, err))
+	for (char **address = str_split(&arena, list, ',', NULL); *address; address++)
+		if (add_address(conf, CACHE_WORKERS_ENV, *address, err))
 			return -1;
 	return 0;
 }
@@ -328,7 +328,7 @@ static int read_workers(struct cache_conf *conf, const struct server_opts *o,
 	const char *leader = variable(NULL, "LWS_LEADER_ADDRESS");
 
 	for (size_t i = 0; i < o->workers.n; i++)
-		if (add_place(conf, "--worker", o->workers.list[i], err))
+		if (add_address(conf, "--worker", o->workers.list[i], err))
 			return -1;
 	if (conf->n_workers)
 		return 0;

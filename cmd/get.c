@@ -241,7 +241,7 @@ static int find(const struct getting *g, char **names, cJSON **ret, struct error
 			cJSON_AddItemToArray(jobs, job);
 			continue;
 		}
-		if (single || !pick_goes_on(err))
+		if (single || !pick_is_about_one(err))
 			return -1;
 		cJSON_AddItemToArray(g->failures, cJSON_CreateString(err->msg));
 		*err = (struct error){ 0 };

@@ -212,7 +212,7 @@ static int on_schema(void *ctx, const struct field *fields, size_t n, struct err
 	return gpu_feed_columns(s->feed, text, err);
 }
 
-static int place(void *ctx, uint8_t **ret, size_t len, struct error *err)
+static int allocate(void *ctx, uint8_t **ret, size_t len, struct error *err)
 {
 	struct source *s = ctx;
 
@@ -221,7 +221,7 @@ static int place(void *ctx, uint8_t **ret, size_t len, struct error *err)
 				 "a batch of %zu bytes does not fit in a buffer of %zu; "
 				 "use a larger --buffer-size",
 				 len, s->size);
-	if (gpu_feed_take(s->feed, &s->buffer, err))
+	if (gpu_feed_acquire(s->feed, &s->buffer, err))
 		return -1;
 	s->body = len;
 	*ret = s->buffer;
@@ -250,7 +250,7 @@ static int on_batch(void *ctx, const struct batch *b, struct error *err)
 				 "larger --buffer-size",
 				 s->size);
 	s->rows += b->n;
-	return gpu_feed_give(s->feed, to.used, b->n, (const char *)arrays.data, err);
+	return gpu_feed_send(s->feed, to.used, b->n, (const char *)arrays.data, err);
 }
 
 static void *read_cache(void *ctx)
@@ -265,7 +265,7 @@ static void *read_cache(void *ctx)
 		.header = s->header,
 		.on_schema = on_schema,
 		.on_batch = on_batch,
-		.place = place,
+		.allocate = allocate,
 		.ctx = s,
 	};
 	struct error err;

@@ -16,7 +16,7 @@
 #include "cmd/ui/env.h"
 #include "cmd/ui/fetchpost.h"
 #include "cmd/ui/fetchview.h"
-#include "cmd/ui/last_words.h"
+#include "cmd/ui/termination_message.h"
 #include "net/retry.h"
 #include "net/uri.h"
 #include "store/fetch.h"
@@ -175,7 +175,7 @@ static int run(const struct kind *k, const struct init_opts *o, int argc, char *
 static int ended(int rc, const struct error *err)
 {
 	if (rc)
-		last_words(err->msg);
+		termination_message(err->msg);
 	return rc;
 }
 

@@ -3,7 +3,7 @@
 #include "cmd/cmd.h"
 #include "cmd/mpi_wait.h"
 #include "cmd/ui/env.h"
-#include "cmd/ui/last_words.h"
+#include "cmd/ui/termination_message.h"
 #include "mpi/launch.h"
 #include "mpi/ssh_args.h"
 
@@ -39,7 +39,7 @@ static int use_hostfile(const struct ssh_args *args, struct error *err)
 
 	if (rc >= 0)
 		return rc;
-	last_words(err->msg);
+	termination_message(err->msg);
 	return -1;
 }
 

@@ -10,7 +10,7 @@
 #include "base/stop.h"
 #include "cmd/cmd.h"
 #include "cmd/ui/env.h"
-#include "cmd/ui/last_words.h"
+#include "cmd/ui/termination_message.h"
 #include "mpi/launch.h"
 #include "mpi/peer_settings.h"
 #include "mpi/watch.h"
@@ -87,7 +87,8 @@ static int report(const struct peer_settings *s, const struct wait_host *hosts, 
 	if (!count_missing(hosts, n))
 		return EXIT_OK;
 	add_table(&all, hosts, n, TABLE_MAX);
-	add_table(&last, hosts, n, LAST_WORDS_MAX - (hint ? strlen(hint) + 1 : 0));
+	add_table(&last, hosts, n,
+		  TERMINATION_MESSAGE_MAX - (hint ? strlen(hint) + 1 : 0));
 	if (hint)
 		buf_printf(&last, "%s\n", hint);
 	cmd_complain("mpi-launch", "%s",
@@ -95,7 +96,7 @@ static int report(const struct peer_settings *s, const struct wait_host *hosts, 
 				      : "timed out");
 	fprintf(stderr, "%s%s%s", (const char *)all.data, hint ? hint : "",
 		hint ? "\n" : "");
-	last_words((const char *)last.data);
+	termination_message((const char *)last.data);
 	return EXIT_FAILED;
 }
 
@@ -155,7 +156,7 @@ int mpi_wait(const struct ssh_args *args, struct error *err)
 
 /* ---- and a command ---------------------------------------------------------------- */
 
-static void say_lost(void *ctx, const char *host, const struct error *why)
+static void report_lost(void *ctx, const char *host, const struct error *why)
 {
 	struct buf *words = ctx;
 
@@ -164,9 +165,9 @@ static void say_lost(void *ctx, const char *host, const struct error *why)
 }
 
 /* The exit code: the command's; LAUNCH_FAILED if it is 0 although nodes were lost. */
-static int judge(const struct watch_end *end, const struct buf *words)
+static int exit_code_of(const struct watch_end *end, const struct buf *words)
 {
-	cleanup_buf struct buf last = { .max = LAST_WORDS_MAX };
+	cleanup_buf struct buf last = { .max = TERMINATION_MESSAGE_MAX };
 
 	if (end->ended)
 		cmd_complain("mpi-launch", "stopped the command: it was still running 30 "
@@ -176,8 +177,9 @@ static int judge(const struct watch_end *end, const struct buf *words)
 	buf_printf(&last, "exit status 0, but %zu of %zu nodes were lost before the end",
 		   end->lost, end->watched);
 	cmd_complain("mpi-launch", "%s", (const char *)last.data);
-	buf_printf(&last, "\n%.*s", LAST_WORDS_MAX - 128, (const char *)words->data);
-	last_words((const char *)last.data);
+	buf_printf(&last, "\n%.*s", TERMINATION_MESSAGE_MAX - 128,
+		   (const char *)words->data);
+	termination_message((const char *)last.data);
 	return LAUNCH_FAILED;
 }
 
@@ -189,7 +191,7 @@ static int run_command(struct watch *w, char *const *argv, const struct buf *wor
 	if (stop_requested())
 		return 128 + (stop_signal() ? stop_signal() : SIGHUP);
 	if (!watch_run(w, argv, &end, err))
-		return judge(&end, words);
+		return exit_code_of(&end, words);
 	cmd_complain("mpi-launch", "%s", err->msg);
 	return err->code == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
 }
@@ -198,7 +200,7 @@ static int watch_and_run(struct wait_host *hosts, size_t n, const struct peer_se
 			 char *const *argv, struct error *err)
 {
 	cleanup_buf struct buf words = { .max = TABLE_MAX };
-	struct watch_conf conf = { s->conf, say_lost, &words };
+	struct watch_conf conf = { s->conf, report_lost, &words };
 	struct watch *w = NULL;
 	int rc = -1;
 

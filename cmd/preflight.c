@@ -9,7 +9,7 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "cmd/cmd.h"
-#include "cmd/ui/last_words.h"
+#include "cmd/ui/termination_message.h"
 #include "crypto/sign.h"
 #include "gpu/discover.h"
 #include "gpu/expect.h"
@@ -73,7 +73,7 @@ static const struct opt opts_table[] = {
 /* The output format, the worst grade so far, and the first row with that grade. */
 struct printing {
 	int format, worst;
-	char words[LAST_WORDS_MAX];
+	char words[TERMINATION_MESSAGE_MAX];
 };
 
 static const char *text(const cJSON *row, const char *key)
@@ -327,7 +327,7 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 	code = (int)preflight_run(&p);
 	meeting_close(&together.meeting);
 	if (to.worst) /* `why` and events show it, if this is an init container */
-		last_words(to.words);
+		termination_message(to.words);
 	return code;
 }
 

@@ -264,7 +264,7 @@ static const struct opt validate_table[] = {
 	{ .type = OPT_END },
 };
 
-static void tell_valid(const struct job_set *set)
+static void print_valid(const struct job_set *set)
 {
 	cleanup_arena struct arena arena = { 0 };
 
@@ -295,7 +295,7 @@ static int validate_file(const char *file, const struct validate_opts *how)
 		return EXIT_BAD_INPUT;
 	}
 	if (!code && !how->quiet)
-		tell_valid(&set);
+		print_valid(&set);
 	return code;
 }
 

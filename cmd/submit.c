@@ -108,7 +108,7 @@ static const struct opt opts_table[] = {
 };
 
 /* Is FILE Python code, which becomes part of the job? */
-static int settle_script(struct job_opts *job, struct error *err)
+static int resolve_script(struct job_opts *job, struct error *err)
 {
 	const char *first = job_opts_file(job), *script = NULL;
 
@@ -133,7 +133,7 @@ static int settle_script(struct job_opts *job, struct error *err)
 }
 
 /* FILE may be an argument or given by -f; without a file there must be a runtime. */
-static int settle_file(struct job_opts *job, int argc, char **argv, struct error *err)
+static int resolve_file(struct job_opts *job, int argc, char **argv, struct error *err)
 {
 	const char *flag;
 
@@ -143,7 +143,7 @@ static int settle_file(struct job_opts *job, int argc, char **argv, struct error
 				 "command after '--'",
 				 argv[1]);
 	job->file = argc ? argv[0] : NULL;
-	if (settle_script(job, err))
+	if (resolve_script(job, err))
 		return -1;
 	flag = job_opts_flag(job);
 	if (job_opts_file(job) && flag)
@@ -283,7 +283,7 @@ static void on_running(void *ctx, bool late)
 	detach_say(&w->to, late ? EXIT_TIMED_OUT : EXIT_OK);
 }
 
-static void tell_end(struct viewer *v, const struct local_result *result, int64_t ms)
+static void print_end(struct viewer *v, const struct local_result *result, int64_t ms)
 {
 	cleanup_arena struct arena arena = { 0 };
 
@@ -404,7 +404,7 @@ static int run_local(const struct job_set *set, const struct submit_opts *opts,
 	}
 	if (run.dry_run)
 		return EXIT_OK;
-	tell_end(&w.viewer, result, clock_ms() - start);
+	print_end(&w.viewer, result, clock_ms() - start);
 	return result->exit_code;
 }
 
@@ -680,7 +680,7 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 {
 	struct submit_opts opts = *(const struct submit_opts *)values;
 
-	if (settle_file(&opts.job, argc, argv, err) || check_opts(&opts, err))
+	if (resolve_file(&opts.job, argc, argv, err) || check_opts(&opts, err))
 		return -1;
 	if (opts.dry_run == DRY_RUN_CLIENT)
 		opts.local = false; /* prints a cluster's objects */

@@ -96,7 +96,7 @@ static int watch(struct waiting *w, struct error *err)
 	}
 }
 
-static int tell_missed(const struct waiting *w)
+static int report_missed(const struct waiting *w)
 {
 	const cJSON *status = tj_status(w->job);
 	const char *why = json_str(status_condition(status, COND_FAILED), "message");
@@ -132,7 +132,7 @@ static int wait_for(struct waiting *w, struct error *err)
 	if (!rc)
 		return timed_out(w);
 	if (goal_judge(&w->goal, w->job) == MISSED)
-		return tell_missed(w);
+		return report_missed(w);
 	if (w->job)
 		printf("trainjob %s is %s\n", w->name, status_state(tj_status(w->job)));
 	else
@@ -153,7 +153,7 @@ static int wait_all(struct waiting *w, char **names, struct error *err)
 		w->name = *names;
 		code = wait_for(w, err);
 		cJSON_Delete(STEAL(w->job));
-		if (code < 0 && (!several || !pick_goes_on(err)))
+		if (code < 0 && (!several || !pick_is_about_one(err)))
 			return -1;
 		if (code < 0) {
 			cmd_complain("wait", "%s", err->msg);

@@ -127,7 +127,7 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 				return -1;
 			continue;
 		}
-		if (argc == 1 || !pick_goes_on(err))
+		if (argc == 1 || !pick_is_about_one(err))
 			return -1;
 		fflush(stdout);
 		cmd_complain("why", "%s", err->msg);

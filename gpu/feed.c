@@ -168,7 +168,7 @@ int gpu_feed_columns(struct gpu_feed *f, const char *columns, struct error *err)
 	return 0;
 }
 
-int gpu_feed_take(struct gpu_feed *f, uint8_t **ret, struct error *err)
+int gpu_feed_acquire(struct gpu_feed *f, uint8_t **ret, struct error *err)
 {
 	struct feed_buffer *b = buffer_of(f, f->given);
 	bool stopped;
@@ -188,7 +188,7 @@ int gpu_feed_take(struct gpu_feed *f, uint8_t **ret, struct error *err)
 	return 0;
 }
 
-int gpu_feed_give(struct gpu_feed *f, size_t len, int64_t rows, const char *arrays,
+int gpu_feed_send(struct gpu_feed *f, size_t len, int64_t rows, const char *arrays,
 		  struct error *err)
 {
 	enum { AROUND = 256 };

@@ -2,8 +2,8 @@
  * feed.h - share batches in device memory with processes of this node, without a copy.
  *
  * A feed has `ring` pinned buffers and, for each rank of the node, as many in the memory
- * of its device, all of `size` bytes. The source fills a pinned buffer (gpu_feed_take(),
- * gpu_feed_give()); the helper copies it to the device of rank 0, and from there to the
+ * of its device, all of `size` bytes. The source fills a pinned buffer (gpu_feed_acquire(),
+ * gpu_feed_send()); the helper copies it to the device of rank 0, and from there to the
  * other ranks' devices (cuMemcpyPeerAsync; NCCL is not needed), while the source fills
  * the next one. A rank's process, the consumer, gets each batch in order and returns its
  * buffer. Memory is fixed: if a consumer does not return its buffers, or is absent, the
@@ -81,9 +81,9 @@ void gpu_feed_free(struct gpu_feed *f);
 MUST_CHECK int gpu_feed_columns(struct gpu_feed *f, const char *columns,
 				struct error *err);
 /* Waits for a free pinned buffer of conf.size bytes. ERR_STOPPED: the feed has failed. */
-MUST_CHECK int gpu_feed_take(struct gpu_feed *f, uint8_t **ret, struct error *err);
+MUST_CHECK int gpu_feed_acquire(struct gpu_feed *f, uint8_t **ret, struct error *err);
 /* Sends the buffer, `len` bytes; `arrays` is JSON. With 0 rows it is only released. */
-MUST_CHECK int gpu_feed_give(struct gpu_feed *f, size_t len, int64_t rows,
+MUST_CHECK int gpu_feed_send(struct gpu_feed *f, size_t len, int64_t rows,
 			     const char *arrays, struct error *err);
 void gpu_feed_end(struct gpu_feed *f); /* no more batches */
 void gpu_feed_fail(struct gpu_feed *f,

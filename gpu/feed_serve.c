@@ -184,7 +184,7 @@ static void free_slot(struct gpu_feed *f, struct feed_slot *s)
 }
 
 /* Close the connection and free the buffers that the consumer holds. */
-static void drop(struct gpu_feed *f, struct feed_peer *p, const char *why)
+static void disconnect(struct gpu_feed *f, struct feed_peer *p, const char *why)
 {
 	char line[400];
 	struct feed_rank *r = p->rank;
@@ -240,8 +240,8 @@ static const char *give_back(struct gpu_feed *f, struct feed_peer *p, uint64_t b
 	return "returned a batch that it does not hold";
 }
 
-static const char *obey(struct gpu_feed *f, struct feed_peer *p,
-			const struct feed_request *q, size_t len)
+static const char *handle_request(struct gpu_feed *f, struct feed_peer *p,
+				  const struct feed_request *q, size_t len)
 {
 	if (len != sizeof(*q))
 		return "sent a request of an unexpected size";
@@ -268,13 +268,13 @@ void feed_read(struct gpu_feed *f, struct feed_peer *p)
 		if (n < 0 && (errno == EAGAIN || errno == EINTR))
 			return;
 		if (n <= 0) {
-			drop(f, p, "closed its connection");
+			disconnect(f, p, "closed its connection");
 			return;
 		}
-		why = obey(f, p, &q, (size_t)n);
+		why = handle_request(f, p, &q, (size_t)n);
 		if (why) {
 			send_error(p, why);
-			drop(f, p, why);
+			disconnect(f, p, why);
 		}
 	}
 }
@@ -299,7 +299,7 @@ static void accept_one(struct gpu_feed *f, int fd)
 	*p = (struct feed_peer){ .fd = fd, .pid = peer.pid, .since = clock_ms() };
 	if (peer.uid && peer.uid != geteuid()) {
 		send_error(p, "another user's process");
-		drop(f, p, "refused: belongs to another user");
+		disconnect(f, p, "refused: belongs to another user");
 	}
 }
 
@@ -330,7 +330,7 @@ static int64_t check_deadlines(struct gpu_feed *f, struct error *err)
 		if (p->fd >= 0 && !p->rank)
 			next = sooner(next, p->since + f->conf.join_ms);
 		if (p->fd >= 0 && !p->rank && now >= p->since + f->conf.join_ms)
-			drop(f, p, "connected, but did not join");
+			disconnect(f, p, "connected, but did not join");
 	}
 	if (f->last_batch_ms && !f->ended) {
 		next = sooner(next, f->last_batch_ms + f->conf.source_ms);
@@ -362,7 +362,7 @@ static bool all_done(const struct gpu_feed *f)
 }
 
 /* The caller holds the lock. 1: all ranks are done; 0: continue; -1: failed. */
-static int step(struct gpu_feed *f, int64_t *ret_next, struct error *err)
+static int serve_once(struct gpu_feed *f, int64_t *ret_next, struct error *err)
 {
 	struct error late = { 0 };
 
@@ -418,7 +418,7 @@ int gpu_feed_run(struct gpu_feed *f, struct error *err)
 
 	for (;;) {
 		pthread_mutex_lock(&f->lock);
-		rc = step(f, &next, err);
+		rc = serve_once(f, &next, err);
 		pthread_mutex_unlock(&f->lock);
 		if (rc)
 			return rc < 0 ? -1 : 0;

@@ -223,8 +223,8 @@ static void reduce_nodes(struct pairs *t, uint32_t a, uint32_t b)
 	free(devices);
 }
 
-static void blame_device(struct job *j, uint32_t node, uint32_t device,
-			 const struct pair *found)
+static void report_device(struct job *j, uint32_t node, uint32_t device,
+			  const struct pair *found)
 {
 	preflight_report(j->p,
 			 (struct preflight_row){
@@ -264,7 +264,7 @@ static void search_devices(struct job *j, uint32_t node, uint32_t good, int64_t 
 		n_bad += is_bad(&found[i], failed, usual);
 	for (uint32_t i = 0; i < n && n_bad < n; i++)
 		if (is_bad(&found[i], failed, usual))
-			blame_device(j, node, i, &found[i]);
+			report_device(j, node, i, &found[i]);
 	free(devices);
 	free(found);
 }
@@ -278,7 +278,7 @@ static void search(struct job *j, struct pairs *t)
 		for (uint32_t b = a + 1; b < t->n; b++)
 			reduce_nodes(t, a, b);
 	pairs_measure_again(t, reduce_nodes);
-	pairs_blame(t, bad);
+	pairs_report(t, bad);
 	while (good < t->n && bad[good])
 		good++;
 	for (uint32_t i = 0; i < t->n && good < t->n; i++)
@@ -286,7 +286,7 @@ static void search(struct job *j, struct pairs *t)
 			search_devices(j, i, good, pairs_usual(t));
 }
 
-static void blame_node(struct job *j, uint32_t node, const char *why)
+static void report_node(struct job *j, uint32_t node, const char *why)
 {
 	preflight_report(
 		j->p, (struct preflight_row){
@@ -305,8 +305,8 @@ static bool report_gone(struct job *j)
 	for (uint32_t i = 0; i < j->conf->n; i++) {
 		if (!j->gone[i])
 			continue;
-		blame_node(j, i,
-			   arena_printf(&j->arena, "%s: check its pod", j->gone[i]));
+		report_node(j, i,
+			    arena_printf(&j->arena, "%s: check its pod", j->gone[i]));
 		any = true;
 	}
 	return any;
@@ -358,7 +358,7 @@ static bool nodes_are_ready(struct job *j)
 
 		if (!why)
 			continue;
-		blame_node(j, i, why);
+		report_node(j, i, why);
 		good = false;
 	}
 	return good;
@@ -372,7 +372,7 @@ static void keep_row(void *ctx, const cJSON *row)
 	j->report(j->report_ctx, row);
 }
 
-static void tell_rows(struct job *j)
+static void send_rows(struct job *j)
 {
 	cleanup_json cJSON *end = cJSON_CreateObject();
 
@@ -400,7 +400,7 @@ static void lead(struct job *j)
 		reduce_all(j);
 	p->report = j->report;
 	p->ctx = j->report_ctx;
-	tell_rows(j);
+	send_rows(j);
 }
 
 void preflight_job(struct preflight *p)

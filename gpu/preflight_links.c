@@ -62,7 +62,7 @@ static const char *label(struct arena *arena, const struct pairs *t, uint32_t i)
 	return t->names ? t->names[i] : preflight_label(arena, t->p, i);
 }
 
-static void blame_device(struct pairs *t, uint32_t device)
+static void report_device(struct pairs *t, uint32_t device)
 {
 	cleanup_arena struct arena arena = { 0 };
 	const struct pair *one = between(t, device, device ? 0 : 1);
@@ -80,7 +80,7 @@ static void blame_device(struct pairs *t, uint32_t device)
 					    : "less than half of the others' rate") });
 }
 
-static void blame_link(struct pairs *t, uint32_t a, uint32_t b, int64_t middle)
+static void report_link(struct pairs *t, uint32_t a, uint32_t b, int64_t middle)
 {
 	cleanup_arena struct arena arena = { 0 };
 	const struct pair *pair = &t->pair[a][b];
@@ -112,7 +112,7 @@ static bool any_failed(const struct pairs *t)
 	return false;
 }
 
-size_t pairs_blame(struct pairs *t, bool *ret_bad)
+size_t pairs_report(struct pairs *t, bool *ret_bad)
 {
 	int64_t middle = any_failed(t) ? 0 : pairs_usual(t);
 	bool bad[PAIRS_MAX] = { false };
@@ -122,11 +122,11 @@ size_t pairs_blame(struct pairs *t, bool *ret_bad)
 		bad[i] = all_bad(t, i, middle);
 	for (uint32_t i = 0; i < t->n; i++)
 		if (bad[i] && ++n)
-			blame_device(t, i);
+			report_device(t, i);
 	for (uint32_t i = 0; i < t->n; i++)
 		for (uint32_t j = i + 1; j < t->n; j++)
 			if (!bad[i] && !bad[j] && is_bad(&t->pair[i][j], middle) && ++n)
-				blame_link(t, i, j, middle);
+				report_link(t, i, j, middle);
 	if (ret_bad)
 		memcpy(ret_bad, bad, sizeof(bad));
 	return n;
@@ -204,7 +204,7 @@ void preflight_peers(struct preflight *p)
 		for (uint32_t j = i + 1; j < t->n; j++)
 			measure_copy(t, i, j);
 	pairs_measure_again(t, measure_copy);
-	if (t->n > 1 && !pairs_blame(t, NULL))
+	if (t->n > 1 && !pairs_report(t, NULL))
 		preflight_rate(p,
 			       (struct preflight_row){ .check = "peers",
 						       .message = "median of all pairs" },
@@ -294,5 +294,5 @@ void preflight_nccl(struct preflight *p)
 		for (uint32_t j = i + 1; j < t->n; j++)
 			reduce_pair(t, i, j);
 	pairs_measure_again(t, reduce_pair);
-	pairs_blame(t, NULL);
+	pairs_report(t, NULL);
 }

@@ -45,7 +45,7 @@ bool pairs_are_faster(struct pairs *t, int64_t rate,
  * number of rows; sets bad[i] (PAIRS_MAX elements, or NULL) for the reported devices or
  * nodes.
  */
-size_t pairs_blame(struct pairs *t, bool *bad);
+size_t pairs_report(struct pairs *t, bool *bad);
 
 /* The upper quartile of the rates, since one slow node of three makes two pairs slow. */
 int64_t pairs_usual(const struct pairs *t);

@@ -49,7 +49,7 @@ static int find_cluster(struct kube_config *config, const struct where_opts *opt
 /* Refuse a namespace that would change a URL's path. */
 static int check_namespace(const char *ns, struct error *err)
 {
-	const char *fault = name_label_fault(ns);
+	const char *fault = name_label_invalid(ns);
 
 	if (!fault)
 		return 0;

@@ -14,7 +14,7 @@
 
 enum { EXIT_SIGNAL_BASE = 128 };
 
-/* last: the last note, so that tell_why() does not print the same reason again. */
+/* last: the last note, so that print_why() does not print the same reason again. */
 struct shown {
 	struct viewer viewer;
 	char last[1000];
@@ -70,8 +70,8 @@ static int unfinished_code(const struct submit_follow *how, const char *where,
 	return timeout ? EXIT_TIMED_OUT : EXIT_SIGNAL_BASE + stop_signal();
 }
 
-static void tell_why(const struct submit_follow *how, const char *where,
-		     const struct follow_end *end, const char *last)
+static void print_why(const struct submit_follow *how, const char *where,
+		      const struct follow_end *end, const char *last)
 {
 	cleanup_arena struct arena arena = { 0 };
 	const char *again = strstr(last, end->why);
@@ -104,7 +104,7 @@ int submit_follow(struct kube *k, const struct submit_follow *how, struct error 
 	}
 	viewer_erase(&s.viewer);
 	if (!end.complete)
-		tell_why(how, where, &end, s.last);
+		print_why(how, where, &end, s.last);
 	viewer_end(&s.viewer, end.complete ? "complete" : "failed", end.exit_code,
 		   clock_ms() - how->start_ms);
 	return end.exit_code;

@@ -41,7 +41,7 @@ static int one(const struct pick *p,
 	return 0;
 }
 
-bool pick_goes_on(const struct error *err)
+bool pick_is_about_one(const struct error *err)
 {
 	return err->kind == ERR_NOT_FOUND || err->kind == ERR_DENIED;
 }
@@ -56,7 +56,7 @@ static int by_name(const struct pick *p,
 		cleanup_json cJSON *job = NULL;
 
 		if (job_get(p->kube, p->ns, *name, &job, err)) {
-			if (!pick_goes_on(err))
+			if (!pick_is_about_one(err))
 				return -1;
 			if (!p->missing_ok || err->kind != ERR_NOT_FOUND) {
 				cmd_complain(p->cmd, "%s", err->msg);

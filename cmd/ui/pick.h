@@ -40,6 +40,6 @@ int pick_each(const struct pick *p,
 	      struct error *err);
 
 /* Is the error about one job only (missing, denied), so that the next can be tried? */
-bool pick_goes_on(const struct error *err);
+bool pick_is_about_one(const struct error *err);
 
 #endif

@@ -56,7 +56,7 @@ static void flush_lines(struct viewer *v)
 	clearerr(stdout);
 }
 
-static void tell(const char *line)
+static void print_line(const char *line)
 {
 	cleanup_arena struct arena arena = { 0 };
 
@@ -71,7 +71,7 @@ void viewer_progress(void *ctx, const char *line)
 	if (v->quiet)
 		return;
 	if (!v->live) {
-		tell(line);
+		print_line(line);
 		return;
 	}
 	erase_status(v);
@@ -88,7 +88,7 @@ void viewer_note(void *ctx, const char *line)
 		return;
 	erase_status(v);
 	flush_lines(v);
-	tell(line);
+	print_line(line);
 	draw_status(v);
 	flush_lines(v);
 }

@@ -68,7 +68,7 @@ static const char *text_of(const cJSON *entry, const char *key)
 	return s ? s : "";
 }
 
-static const char *entry_fault(const cJSON *e)
+static const char *entry_invalid(const cJSON *e)
 {
 	cleanup_json cJSON *set = NULL;
 
@@ -84,7 +84,7 @@ static const char *entry_fault(const cJSON *e)
 	return set || !json_get(e, "fieldsV1") ? NULL : "fieldsV1: not a set of fields";
 }
 
-const char *managers_fault(const cJSON *managed_fields)
+const char *managers_invalid(const cJSON *managed_fields)
 {
 	const char *fault = NULL;
 	const cJSON *e;
@@ -92,7 +92,7 @@ const char *managers_fault(const cJSON *managed_fields)
 	if (managed_fields && !cJSON_IsArray(managed_fields))
 		return "must be a list";
 	json_each(e, managed_fields)
-		fault = fault ? fault : entry_fault(e);
+		fault = fault ? fault : entry_invalid(e);
 	return fault;
 }
 
@@ -100,7 +100,7 @@ static void read_entries(struct entries *ret, const cJSON *list)
 {
 	const cJSON *e;
 
-	if (managers_fault(list))
+	if (managers_invalid(list))
 		return;
 	json_each(e, list) {
 		cJSON *set = fieldset_read(json_get(e, "fieldsV1"));

@@ -47,6 +47,6 @@ MUST_CHECK int managers_apply(const struct manager_of *by, const cJSON *live,
 bool managers_same(const cJSON *a, const cJSON *b);
 
 /* The error of the first invalid entry, as the end of a sentence; NULL: all are valid. */
-const char *managers_fault(const cJSON *managed_fields);
+const char *managers_invalid(const cJSON *managed_fields);
 
 #endif

@@ -43,7 +43,7 @@ bool name_is_dns1035(const char *s)
 	return *s && strchr(LOWER, *s) && is_label(s, strlen(s));
 }
 
-const char *name_label_fault(const char *s)
+const char *name_label_invalid(const char *s)
 {
 	if (strlen(s) > NAME_LABEL_MAX)
 		return "must have 63 characters at most";
@@ -55,7 +55,7 @@ const char *name_label_fault(const char *s)
 	       "start and end with a letter or a digit";
 }
 
-const char *name_subdomain_fault(const char *s)
+const char *name_subdomain_invalid(const char *s)
 {
 	if (strlen(s) > NAME_SUBDOMAIN_MAX)
 		return "must have 253 characters at most";
@@ -65,7 +65,7 @@ const char *name_subdomain_fault(const char *s)
 	       "and start and end with a letter or a digit";
 }
 
-const char *name_key_fault(const char *s)
+const char *name_key_invalid(const char *s)
 {
 	const char *slash = strchr(s, '/'), *name = slash ? slash + 1 : s;
 	size_t prefix = slash ? (size_t)(slash - s) : 0;
@@ -82,7 +82,7 @@ const char *name_key_fault(const char *s)
 	return NULL;
 }
 
-const char *name_value_fault(const char *s)
+const char *name_value_invalid(const char *s)
 {
 	if (strlen(s) > NAME_LABEL_MAX)
 		return "must have 63 characters at most";

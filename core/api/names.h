@@ -2,7 +2,7 @@
  * names.h - check names, labels and keys of Kubernetes objects.
  *
  * Follows k8s.io/apimachinery pkg/util/validation and pkg/api/validation. The
- * _fault functions return the error as the end of a sentence ("must ..."), or NULL
+ * _invalid functions return the error as the end of a sentence ("must ..."), or NULL
  * for a valid name.
  */
 #ifndef API_NAMES_H
@@ -17,11 +17,11 @@ enum {
 	NAME_SUBDOMAIN_MAX = 253, /* names of most objects */
 };
 
-bool name_is_dns1035(const char *s);             /* the characters, not the length */
-const char *name_label_fault(const char *s);     /* DNS-1123 label: "my-name" */
-const char *name_subdomain_fault(const char *s); /* DNS-1123 subdomain: "my.name" */
-const char *name_key_fault(const char *s);       /* label or annotation key: "a.b/Name" */
-const char *name_value_fault(const char *s);     /* label value; empty is valid */
+bool name_is_dns1035(const char *s);               /* the characters, not the length */
+const char *name_label_invalid(const char *s);     /* DNS-1123 label: "my-name" */
+const char *name_subdomain_invalid(const char *s); /* DNS-1123 subdomain: "my.name" */
+const char *name_key_invalid(const char *s);   /* label or annotation key: "a.b/Name" */
+const char *name_value_invalid(const char *s); /* label value; empty is valid */
 
 /*
  * ERR_USAGE: the name of a TrainJob that is empty, or would be another path in a URL

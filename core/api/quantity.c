@@ -312,8 +312,8 @@ static bool keeps_binary(const struct spelling *s, int exponent)
 	return last_three % 8 != 0;
 }
 
-const char *quantity_sent(const struct quantity *q, const cJSON *node,
-			  char buf[QUANTITY_TEXT_SIZE])
+const char *quantity_client_text(const struct quantity *q, const cJSON *node,
+				 char buf[QUANTITY_TEXT_SIZE])
 {
 	const char *text = cJSON_GetStringValue(node);
 	struct spelling s = spelling_of(text ? text : "");

@@ -48,7 +48,7 @@ const char *quantity_text(const struct quantity *q, char buf[QUANTITY_TEXT_SIZE]
  * node's own if their parser accepts it as canonical ("1.125", "+1", "1E3"), else
  * quantity_text() in buf.
  */
-const char *quantity_sent(const struct quantity *q, const cJSON *node,
-			  char buf[QUANTITY_TEXT_SIZE]);
+const char *quantity_client_text(const struct quantity *q, const cJSON *node,
+				 char buf[QUANTITY_TEXT_SIZE]);
 
 #endif

@@ -28,7 +28,7 @@ static void check_name(const cJSON *meta, struct field_errors *errs)
 					"name or generateName is required");
 		return;
 	}
-	fault = name_subdomain_fault(s);
+	fault = name_subdomain_invalid(s);
 	if (fault)
 		field_error_add(errs, FIELD_INVALID, "metadata.name", name, "%s", fault);
 }
@@ -47,7 +47,7 @@ static void check_generate_name(const cJSON *meta, struct field_errors *errs)
 	len = strlen(s);
 	if (s[len - 1] == '-')
 		s[len - 1] = 'a';
-	fault = name_subdomain_fault(s);
+	fault = name_subdomain_invalid(s);
 	if (fault)
 		field_error_add(errs, FIELD_INVALID, "metadata.generateName", prefix,
 				"%s", fault);
@@ -66,7 +66,7 @@ static void check_namespace(const struct kind *kind, const cJSON *meta,
 				"a %s belongs to no namespace", kind->name);
 		return;
 	}
-	fault = name_label_fault(s);
+	fault = name_label_invalid(s);
 	if (fault)
 		field_error_add(errs, FIELD_INVALID, "metadata.namespace", namespace,
 				"%s", fault);
@@ -86,10 +86,10 @@ static void check_labels(const cJSON *meta, struct field_errors *errs)
 	const char *fault;
 
 	json_each(label, json_get(meta, "labels")) {
-		fault = name_key_fault(label->string);
+		fault = name_key_invalid(label->string);
 		if (fault)
 			key_error(errs, "metadata.labels", label->string, fault);
-		fault = cJSON_IsString(label) ? name_value_fault(label->valuestring)
+		fault = cJSON_IsString(label) ? name_value_invalid(label->valuestring)
 					      : NULL;
 		if (fault)
 			field_error_add(errs, FIELD_INVALID, "metadata.labels", label,
@@ -109,7 +109,7 @@ static void check_annotations(const cJSON *meta, struct field_errors *errs)
 
 		for (char *c = key; *c; c++)
 			*c = (char)tolower((unsigned char)*c);
-		fault = name_key_fault(key);
+		fault = name_key_invalid(key);
 		if (fault)
 			key_error(errs, "metadata.annotations", annotation->string,
 				  fault);

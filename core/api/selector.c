@@ -125,7 +125,7 @@ static int scan_rest(struct scan *s, struct requirement *r, struct error *err)
 
 static int check_requirement(const struct requirement *r, struct error *err)
 {
-	const char *fault = name_key_fault(r->key);
+	const char *fault = name_key_invalid(r->key);
 	bool number = r->op == SELECTOR_GREATER || r->op == SELECTOR_LESS;
 	int64_t v;
 
@@ -139,7 +139,7 @@ static int check_requirement(const struct requirement *r, struct error *err)
 				"values[0]: Invalid value: \"%.100s\": for 'Gt', "
 				"'Lt' operators, the value must be an integer",
 				*s);
-		fault = name_value_fault(*s);
+		fault = name_value_invalid(*s);
 		if (fault)
 			return error_set(err, ERR_INVALID,
 					 "values[%d]: Invalid value: \"%.100s\": %s",

@@ -139,7 +139,7 @@ void prepare_check_finalizers(struct exchange *x, const cJSON *obj,
 
 	json_each(f, list) {
 		const char *text = cJSON_GetStringValue(f);
-		const char *fault = text ? name_key_fault(text) : NULL;
+		const char *fault = text ? name_key_invalid(text) : NULL;
 
 		if (fault)
 			field_error_add(errs, FIELD_INVALID, "metadata.finalizers", f,

@@ -59,8 +59,8 @@ static const struct leaf_type *leaf_of(const struct parquet *p, size_t column)
 	return field_has_children(f) ? NULL : &p->schema.leaves[f->first_leaf];
 }
 
-bool page_index_place(const struct parquet *p, size_t group, size_t column,
-		      struct range *ret_columns, struct range *ret_offsets)
+bool page_index_ranges(const struct parquet *p, size_t group, size_t column,
+		       struct range *ret_columns, struct range *ret_offsets)
 {
 	const struct leaf_type *leaf = leaf_of(p, column);
 	const struct column_chunk *c;

@@ -20,8 +20,8 @@ struct page_index {
 };
 
 /* The places of a column's two indexes in the file; false: none, or nested. */
-bool page_index_place(const struct parquet *p, size_t group, size_t column,
-		      struct range *ret_columns, struct range *ret_offsets);
+bool page_index_ranges(const struct parquet *p, size_t group, size_t column,
+		       struct range *ret_columns, struct range *ret_offsets);
 
 /* A column, and the bytes of its indexes, which must outlive the page_index. */
 struct page_index_source {

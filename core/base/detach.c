@@ -37,15 +37,15 @@ static int reported_code(pid_t child, int from)
 
 static int wait_for(pid_t child, int from)
 {
-	int told = 0, code = -1;
+	int n_sent = 0, code = -1;
 
 	while (code < 0) {
 		struct pollfd fds[] = { { .fd = from, .events = POLLIN },
-					{ .fd = told ? -1 : stop_fd(),
+					{ .fd = n_sent ? -1 : stop_fd(),
 					  .events = POLLIN } };
 
-		(void)!poll(fds, 2, told ? IMPATIENCE_MS : -1);
-		for (; told < stop_count(); told++)
+		(void)!poll(fds, 2, n_sent ? IMPATIENCE_MS : -1);
+		for (; n_sent < stop_count(); n_sent++)
 			kill(child, stop_signal() ? stop_signal() : SIGTERM);
 		if (fds[0].revents)
 			code = reported_code(child, from);

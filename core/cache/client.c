@@ -188,9 +188,9 @@ static int take_batch(struct reader *r, struct bytes metadata, struct bytes body
 	if (!r->begun)
 		return error_set(err, ERR_FORMAT,
 				 "invalid response: rows before their schema");
-	if (!conf->place)
+	if (!conf->allocate)
 		copy = own = xmalloc(body.len + BLOCK_SLACK);
-	else if (conf->place(conf->ctx, &copy, body.len, err))
+	else if (conf->allocate(conf->ctx, &copy, body.len, err))
 		return -1;
 	if (body.len)
 		memcpy(copy, body.data, body.len);

@@ -23,7 +23,7 @@ struct client_conf {
 	 * Returns memory for the body of the next batch: `len` bytes and BLOCK_SLACK,
 	 * aligned to 8; owned by the callee. NULL: the client uses its own memory.
 	 */
-	int (*place)(void *ctx, uint8_t **ret, size_t len, struct error *err);
+	int (*allocate)(void *ctx, uint8_t **ret, size_t len, struct error *err);
 	void *ctx;
 };
 

@@ -10,7 +10,7 @@
 
 struct dataset {
 	struct budget budget;
-	struct places *places;
+	struct locations *locations;
 	struct table *table;
 	char *location;
 	struct ipc_form form;
@@ -18,7 +18,7 @@ struct dataset {
 
 int dataset_open(struct dataset **ret, const struct dataset_conf *conf, struct error *err)
 {
-	const struct places_conf where = { .env = conf->env, .ctx = conf->env_ctx };
+	const struct locations_conf where = { .env = conf->env, .ctx = conf->env_ctx };
 	cleanup_dataset struct dataset *d = xcalloc(1, sizeof(*d));
 	struct table_conf table = { .budget = &d->budget, .uris = &d->location, .n = 1 };
 
@@ -30,7 +30,7 @@ int dataset_open(struct dataset **ret, const struct dataset_conf *conf, struct e
 	d->location = xstrdup(conf->location);
 	d->budget.limit = conf->memory;
 	d->form.iceberg = strstr(conf->location, ".metadata.json") != NULL;
-	table.places = d->places = places_new(&where);
+	table.locations = d->locations = locations_new(&where);
 	if (table_open(&d->table, &table, err))
 		return -1;
 	*ret = STEAL(d);
@@ -42,7 +42,7 @@ void dataset_free(struct dataset *d)
 	if (!d)
 		return;
 	table_free(d->table);
-	places_free(d->places);
+	locations_free(d->locations);
 	free(d->location);
 	free(d);
 }

@@ -21,7 +21,7 @@ struct dataset_conf {
 	const char *location;                            /* a URI, or a path */
 	const char *snapshot;                            /* as table_conf's */
 	uint64_t memory;                                 /* limit for decoding, bytes */
-	const char *(*env)(void *ctx, const char *name); /* as places_conf's */
+	const char *(*env)(void *ctx, const char *name); /* as locations_conf's */
 	void *env_ctx;
 	const struct dataset_files *only; /* NULL: all; ERR_NOT_FOUND: one is missing */
 };

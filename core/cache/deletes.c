@@ -157,7 +157,7 @@ static int read_delete_file(struct reading *r, const struct iceberg_file *entry,
 	int rc;
 
 	r->f = &f;
-	rc = places_open(r->t->places, f.path, entry->size, &f.object, err) ||
+	rc = locations_open(r->t->locations, f.path, entry->size, &f.object, err) ||
 	     file_open_parquet(&f, r->t->budget, err) || read_rows(r, err);
 	parquet_free(f.parquet);
 	range_close(f.object);

@@ -20,8 +20,8 @@
 #include "net/grpc_client.h"
 
 enum {
-	LOOK_MS = 100,        /* between polls of a worker that loads */
-	READY_LOOK_MS = 1000, /* between polls of a ready worker */
+	POLL_MS = 100,        /* between polls of a worker that loads */
+	READY_POLL_MS = 1000, /* between polls of a ready worker */
 	CALL_MS = 10 * 1000,
 	SAME_MS = 60 * 1000, /* before the same message is logged again */
 	STAY_MS = 10 * 1000, /* minimum time of loans after their worker's return */
@@ -72,13 +72,13 @@ static int call(struct remote *r, const char *action, const char *body, cJSON **
 	return -1;
 }
 
-static int give_rows(struct remote *r, cJSON **ret, struct error *err)
+static int assign_rows(struct remote *r, cJSON **ret, struct error *err)
 {
 	cleanup_json cJSON *doc = cJSON_CreateObject();
 	cleanup_free char *text = NULL;
 
-	json_put_int(doc, r->goal.first, "first");
-	json_put_int(doc, r->goal.end, "end");
+	json_put_int(doc, r->polled_rows.first, "first");
+	json_put_int(doc, r->polled_rows.end, "end");
 	json_put_int(doc, r->fleet->rows, "rows");
 	if (r->fleet->conf->snapshot)
 		json_put_str(doc, r->fleet->conf->snapshot, "snapshot");
@@ -91,8 +91,8 @@ static int give_rows(struct remote *r, cJSON **ret, struct error *err)
 
 static bool has_rows(const struct remote *r, const cJSON *doc)
 {
-	return json_int(doc, -1, "first") == r->goal.first &&
-	       json_int(doc, -1, "end") == r->goal.end &&
+	return json_int(doc, -1, "first") == r->polled_rows.first &&
+	       json_int(doc, -1, "end") == r->polled_rows.end &&
 	       json_int(doc, -1, "rows") == r->fleet->rows &&
 	       str_eq(json_str(doc, "snapshot"), r->fleet->conf->snapshot);
 }
@@ -117,7 +117,7 @@ static bool has_loans(struct remote *r, const cJSON *doc)
 	bool same;
 
 	pthread_mutex_lock(&r->fleet->lock);
-	same = loans_note(r, json_get(doc, "more"));
+	same = loans_record(r, json_get(doc, "more"));
 	pthread_mutex_unlock(&r->fleet->lock);
 	return same;
 }
@@ -131,7 +131,8 @@ static void describe_trouble(char trouble[FLEET_TEXT], const struct remote *r,
 		snprintf(trouble, FLEET_TEXT, "%s", why);
 	else
 		snprintf(trouble, FLEET_TEXT, LOADING ": %" PRId64 " of %" PRId64 " rows",
-			 json_int(doc, 0, "loaded"), r->goal.end - r->goal.first);
+			 json_int(doc, 0, "loaded"),
+			 r->polled_rows.end - r->polled_rows.first);
 }
 
 /* An upstream worker loads whole files: assign whole files to all from now on. */
@@ -162,10 +163,10 @@ static bool poll_worker(struct remote *r, char trouble[FLEET_TEXT])
 
 	trouble[0] = 0;
 	pthread_mutex_lock(&r->fleet->lock);
-	r->goal = r->rows;
+	r->polled_rows = r->rows;
 	pthread_mutex_unlock(&r->fleet->lock);
 	if (r->upstream)
-		return upstream_look(r, trouble);
+		return upstream_poll(r, trouble);
 	if (call(r, ACTION_HEALTH, "", &doc, &err)) {
 		if ((!err.code || err.kind == ERR_UNSUPPORTED) && upstream_is(r))
 			return found_upstream(r, trouble);
@@ -181,7 +182,7 @@ static bool poll_worker(struct remote *r, char trouble[FLEET_TEXT])
 	wants = !has_loans(r, doc);
 	if (!ready)
 		wants = needs_rows(r, doc, state);
-	if (wants && give_rows(r, &given, &err) && !ready)
+	if (wants && assign_rows(r, &given, &err) && !ready)
 		snprintf(trouble, FLEET_TEXT, "%s", err.msg);
 	return ready;
 }
@@ -206,7 +207,7 @@ static bool is_gone(const struct remote *r)
 }
 
 /* End the loans of a worker that has had its rows for takeover_ms. */
-static void note_back(struct remote *r)
+static void record_return(struct remote *r)
 {
 	int64_t wait = r->fleet->conf->takeover_ms;
 
@@ -217,19 +218,19 @@ static void note_back(struct remote *r)
 }
 
 /* Are the worker's rows still those of this poll, and not reassigned meanwhile? */
-static bool has_goal(const struct remote *r)
+static bool has_polled_rows(const struct remote *r)
 {
-	return r->goal.first == r->rows.first && r->goal.end == r->rows.end;
+	return r->polled_rows.first == r->rows.first && r->polled_rows.end == r->rows.end;
 }
 
-static void note(struct remote *r, bool ready, const char *trouble)
+static void record_poll(struct remote *r, bool ready, const char *trouble)
 {
 	struct fleet *f = r->fleet;
 	bool was, all = true;
 
 	pthread_mutex_lock(&f->lock);
 	was = r->ready;
-	r->ready = ready = ready && has_goal(r);
+	r->ready = ready = ready && has_polled_rows(r);
 	snprintf(r->trouble, sizeof(r->trouble), "%s", trouble);
 	for (int i = 0; i < f->n_remotes; i++)
 		all = all && f->remotes[i].ready;
@@ -238,7 +239,7 @@ static void note(struct remote *r, bool ready, const char *trouble)
 			 LOG_INT("workers", f->n_remotes));
 	f->ever_ready = f->ever_ready || all;
 	if (ready)
-		note_back(r);
+		record_return(r);
 	else
 		r->back_ms = 0;
 	if (!ready && is_gone(r))
@@ -257,8 +258,8 @@ static void *run_remote(void *ctx)
 		ready = poll_worker(r, trouble);
 		if (stop_requested())
 			break;
-		note(r, ready, trouble);
-	} while (!stop_wait(ready ? READY_LOOK_MS : LOOK_MS));
+		record_poll(r, ready, trouble);
+	} while (!stop_wait(ready ? READY_POLL_MS : POLL_MS));
 	return NULL;
 }
 
@@ -270,11 +271,11 @@ static int remote_start(struct remote *r, struct error *err)
 					.ca_file = conf->ca_file,
 					.ca_setting =
 						conf->ca_file ? "--ca-file" : NULL };
-	const char *host = r->place->host;
+	const char *host = r->address->host;
 
 	snprintf(r->origin, sizeof(r->origin),
 		 strchr(host, ':') ? "%s://[%s]:%d" : "%s://%s:%d",
-		 conf->tls_cert ? "https" : "http", host, r->place->port);
+		 conf->tls_cert ? "https" : "http", host, r->address->port);
 	if (http_client_new(&r->http, &http, err))
 		return -1;
 	if (!thread_start(&r->thread, run_remote, r, err))
@@ -325,7 +326,7 @@ int fleet_start(struct fleet **ret, const struct cache_conf *conf,
 	pthread_mutex_init(&f->lock, NULL);
 	for (int i = 0; i < f->n_remotes; i++) {
 		f->remotes[i].fleet = f;
-		f->remotes[i].place = &conf->workers[i];
+		f->remotes[i].address = &conf->workers[i];
 		f->remotes[i].rows = dataset_part(dataset, all, i, f->n_remotes);
 	}
 	while (started < f->n_remotes && !rc) {
@@ -368,7 +369,7 @@ static void add_holder(struct holders *to, const struct remote *r, struct rows r
 		to->cap = 2 * to->cap + 8;
 		to->at = xreallocarray(to->at, to->cap, sizeof(*to->at));
 	}
-	to->at[to->n++] = (struct holder){ r->place, rows };
+	to->at[to->n++] = (struct holder){ r->address, rows };
 }
 
 static struct rows clip(struct rows rows, struct rows to)

@@ -25,7 +25,7 @@ bool fleet_ready(struct fleet *f); /* fleet_find() finds all rows */
 
 /* The worker from which a client reads `rows`, all of which it has: an endpoint. */
 struct holder {
-	const struct cache_worker_place *place;
+	const struct cache_address *address;
 	struct rows rows;
 };
 struct holders {

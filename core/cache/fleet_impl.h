@@ -28,15 +28,15 @@ struct loan {
  */
 struct remote {
 	struct fleet *fleet;
-	const struct cache_worker_place *place;
+	const struct cache_address *address;
 	char origin[MAX_ORIGIN];
 	pthread_t thread;
 	struct http_client *http;
 	struct log_last logged;
-	struct rows goal;      /* `rows` when this poll began */
-	int64_t failed_ms;     /* when it failed; 0: it has not */
-	int64_t unanswered_ms; /* when it stopped answering; 0: it answers */
-	int64_t back_ms;       /* when it got its rows again; 0: it has not */
+	struct rows polled_rows; /* `rows` when this poll began */
+	int64_t failed_ms;       /* when it failed; 0: it has not */
+	int64_t unanswered_ms;   /* when it stopped answering; 0: it answers */
+	int64_t back_ms;         /* when it got its rows again; 0: it has not */
 
 	struct rows rows; /* its own */
 	bool ready;       /* as of the last poll */
@@ -86,7 +86,7 @@ static inline const char *remote_address(const struct remote *r)
 /* Is this upstream's worker: does it answer, but without any actions? */
 bool upstream_is(struct remote *r);
 /* As poll_worker() for our workers; assigns its rows if it has none. */
-bool upstream_look(struct remote *r, char trouble[FLEET_TEXT]);
+bool upstream_poll(struct remote *r, char trouble[FLEET_TEXT]);
 
 /* ---- loans.c: under the lock ---- */
 
@@ -96,7 +96,7 @@ void loans_end(struct remote *r);
 /* The loans that a worker shall hold, for "assign": [[first, end], ...]. */
 cJSON *loans_with(const struct remote *holder);
 /* Record the reported state of the holder's loans; false: it holds other ones. */
-bool loans_note(struct remote *holder, const cJSON *more);
+bool loans_record(struct remote *holder, const cJSON *more);
 bool loans_ready(const struct remote *r,
 		 struct rows rows); /* are all of these lent and loaded? */
 

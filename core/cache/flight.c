@@ -84,7 +84,7 @@ int flight_action(char ret_type[FLIGHT_ACTION_MAX], struct iovec *ret_body,
 	return 0;
 }
 
-void flight_endpoint(struct buf *info, struct flight_place at, struct rows rows,
+void flight_endpoint(struct buf *info, struct flight_location at, struct rows rows,
 		     const char *view)
 {
 	cleanup_buf struct buf e = { .max = SIZE_MAX / 2 }, location = { .max = 2048 };

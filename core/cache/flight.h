@@ -44,12 +44,12 @@ MUST_CHECK int flight_action(char ret_type[FLIGHT_ACTION_MAX], struct iovec *ret
 #define FLIGHT_REUSE "arrow-flight-reuse-connection://" /* the server of the request */
 
 /* A server's location: "grpc://HOST:PORT" or "grpc+tls://HOST:PORT". */
-struct flight_place {
+struct flight_location {
 	const char *scheme, *host;
 	int port;
 };
 /* Add a FlightEndpoint. `view`: its JSON, for the ticket; or NULL. */
-void flight_endpoint(struct buf *info, struct flight_place at, struct rows rows,
+void flight_endpoint(struct buf *info, struct flight_location at, struct rows rows,
 		     const char *view);
 void flight_result(struct grpc_call *call, const char *text); /* of an action */
 

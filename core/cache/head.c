@@ -35,8 +35,9 @@ static void add_info(struct head *h, struct buf *info, struct iovec descriptor,
 	pb_put_bytes(info, INFO_DESCRIPTOR, descriptor.iov_base, descriptor.iov_len);
 	for (size_t i = 0; i < who->n; i++)
 		flight_endpoint(info,
-				(struct flight_place){ h->scheme, who->at[i].place->host,
-						       who->at[i].place->port },
+				(struct flight_location){ h->scheme,
+							  who->at[i].address->host,
+							  who->at[i].address->port },
 				who->at[i].rows, plan->view_text);
 	pb_put_uint(info, INFO_RECORDS, (uint64_t)plan_rows(plan));
 	pb_put_uint(info, INFO_BYTES, UINT64_MAX); /* -1: unknown */

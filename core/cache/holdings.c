@@ -12,7 +12,7 @@
 #include "base/str.h"
 #include "base/thread.h"
 #include "base/xmalloc.h"
-#include "cache/room.h"
+#include "cache/memory_limit.h"
 #include "cache/serve_impl.h"
 
 enum { TEXT_MAX = 1000 };
@@ -29,7 +29,7 @@ struct holding {
 };
 
 /* An assignment, and the state of its rows. */
-struct held {
+struct holdings_set {
 	struct holding *list; /* the own rows, then loans */
 	size_t n;
 	int64_t total;
@@ -44,13 +44,13 @@ struct holdings {
 	pthread_mutex_t lock; /* guards the members below */
 	pthread_cond_t news;
 	bool has_loader, stopping;
-	struct held now;   /* the list is changed only by the loader */
-	struct held *next; /* for the loader; NULL: nothing new */
+	struct holdings_set now;   /* the list is changed only by the loader */
+	struct holdings_set *next; /* for the loader; NULL: nothing new */
 };
 
 /* ---- holdings ---------------------------------------------------------------------- */
 
-static void held_release(struct held *it)
+static void set_release(struct holdings_set *it)
 {
 	for (size_t i = 0; i < it->n; i++) {
 		for (size_t k = 0; k < it->list[i].n_files; k++)
@@ -62,16 +62,16 @@ static void held_release(struct held *it)
 	free(it->snapshot);
 }
 
-static void held_free(struct held *it)
+static void set_free(struct holdings_set *it)
 {
 	if (it)
-		held_release(it);
+		set_release(it);
 	free(it);
 }
 
-static struct held *held_new(const struct assignment *a)
+static struct holdings_set *set_new(const struct assignment *a)
 {
-	struct held *ret = xcalloc(1, sizeof(*ret));
+	struct holdings_set *ret = xcalloc(1, sizeof(*ret));
 	struct holding *own;
 
 	ret->n = a->n;
@@ -107,15 +107,15 @@ static bool is_gone(const struct holding *h)
 	return h->state == CACHE_FAILED || h->state == CACHE_WAITING;
 }
 
-static bool is_same_table(const struct held *a, const struct held *b)
+static bool is_same_table(const struct holdings_set *a, const struct holdings_set *b)
 {
 	return a->total == b->total && str_eq(a->snapshot, b->snapshot);
 }
 
 /* Is this the current assignment, and have its own rows not failed to load? */
-static bool is_assigned(const struct holdings *h, const struct held *wanted)
+static bool is_assigned(const struct holdings *h, const struct holdings_set *wanted)
 {
-	const struct held *has = h->next ? h->next : &h->now;
+	const struct holdings_set *has = h->next ? h->next : &h->now;
 	bool same = has->n == wanted->n && is_same_table(has, wanted) &&
 		    !is_gone(&has->list[0]);
 
@@ -140,7 +140,7 @@ static uint64_t memory_for(struct holdings *h, size_t i)
 	if (limit)
 		limit -= cache_decode_memory(h->conf) + OTHER;
 	left = !limit ? UINT64_MAX : limit > used ? limit - used : 0;
-	return i && room_left() < left ? room_left() : left;
+	return i && memory_limit_left() < left ? memory_limit_left() : left;
 }
 
 static int check_total(const struct holdings *h, struct dataset *d, struct error *err)
@@ -215,7 +215,7 @@ static void load_one(struct holdings *h, size_t i)
 }
 
 /* Move the holdings that both assignments have, with their last errors. */
-static void keep_same(struct held *now, struct held *old)
+static void keep_same(struct holdings_set *now, struct holdings_set *old)
 {
 	if (!is_same_table(now, old))
 		return;
@@ -236,7 +236,7 @@ static void keep_same(struct held *now, struct held *old)
 /* Wait for an assignment; false: stop. Rows that are not in it are freed. */
 static bool next_assignment(struct holdings *h)
 {
-	struct held old = { 0 };
+	struct holdings_set old = { 0 };
 	bool stop;
 
 	pthread_mutex_lock(&h->lock);
@@ -251,7 +251,7 @@ static bool next_assignment(struct holdings *h)
 		h->cancel = false;
 	}
 	pthread_mutex_unlock(&h->lock);
-	held_release(&old);
+	set_release(&old);
 	return !stop;
 }
 
@@ -268,12 +268,12 @@ static void *run_loader(void *ctx)
 
 int holdings_assign(struct holdings *h, const struct assignment *a, struct error *err)
 {
-	struct held *wanted = held_new(a);
+	struct holdings_set *wanted = set_new(a);
 	int rc = 0;
 
 	pthread_mutex_lock(&h->lock);
 	if (!is_assigned(h, wanted)) {
-		held_free(h->next);
+		set_free(h->next);
 		h->next = STEAL(wanted);
 		h->cancel = true;
 		if (!h->has_loader)
@@ -282,7 +282,7 @@ int holdings_assign(struct holdings *h, const struct assignment *a, struct error
 		pthread_cond_signal(&h->news);
 	}
 	pthread_mutex_unlock(&h->lock);
-	held_free(wanted);
+	set_free(wanted);
 	return rc;
 }
 
@@ -309,8 +309,8 @@ void holdings_free(struct holdings *h)
 	pthread_mutex_unlock(&h->lock);
 	if (h->has_loader)
 		pthread_join(h->loader, NULL);
-	held_free(h->next);
-	held_release(&h->now);
+	set_free(h->next);
+	set_release(&h->now);
 	pthread_cond_destroy(&h->news);
 	pthread_mutex_destroy(&h->lock);
 	free(h);

@@ -125,7 +125,7 @@ cJSON *loans_with(const struct remote *holder)
 	return list;
 }
 
-static bool note(void *ctx, struct loan *l)
+static bool record_loan(void *ctx, struct loan *l)
 {
 	const cJSON **at = ctx, *node = *at;
 	const char *why = json_str(node, "error");
@@ -141,11 +141,11 @@ static bool note(void *ctx, struct loan *l)
 	return true;
 }
 
-bool loans_note(struct remote *holder, const cJSON *more)
+bool loans_record(struct remote *holder, const cJSON *more)
 {
 	const cJSON *at = more ? more->child : NULL;
 
-	return each_of(holder, note, &at) && !at;
+	return each_of(holder, record_loan, &at) && !at;
 }
 
 bool loans_ready(const struct remote *r, struct rows rows)

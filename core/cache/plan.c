@@ -9,7 +9,7 @@
 
 enum equal { EQUAL_NO, EQUAL_DROP, EQUAL_PAD };
 
-struct wish {
+struct command {
 	int64_t rank, world, start;
 	enum equal equal;
 	char *snapshot; /* NULL: any */
@@ -40,15 +40,15 @@ static bool take_number(struct iovec text, int64_t *ret)
 }
 
 /* Messages and the order of checks are upstream's. */
-static int read_path(struct wish *w, const struct descriptor *d, struct error *err)
+static int read_path(struct command *c, const struct descriptor *d, struct error *err)
 {
 	if (!d->n_path)
 		return error_set(err, ERR_INVALID, "Missing local_rank in path");
 	if (d->n_path < 2)
 		return error_set(err, ERR_INVALID, "Missing total in path");
-	if (!take_number(d->path[1], &w->world))
+	if (!take_number(d->path[1], &c->world))
 		return error_set(err, ERR_INVALID, "Invalid total value");
-	if (!take_number(d->path[0], &w->rank))
+	if (!take_number(d->path[0], &c->rank))
 		return error_set(err, ERR_INVALID, "Invalid local_rank value");
 	return 0;
 }
@@ -74,7 +74,7 @@ static int read_equal(enum equal *ret, const cJSON *node, struct error *err)
 	return 0;
 }
 
-static int read_snapshot(struct wish *w, const cJSON *node, struct error *err)
+static int read_snapshot(struct command *c, const cJSON *node, struct error *err)
 {
 	char text[JSON_MAX_NUMBER + 1];
 	const char *name = cJSON_GetStringValue(node);
@@ -83,26 +83,26 @@ static int read_snapshot(struct wish *w, const cJSON *node, struct error *err)
 		return error_set(
 			err, ERR_INVALID,
 			"command: snapshot: want an ID, or the name of a branch or tag");
-	w->snapshot = xstrdup(name ? name : json_number_text(node, text));
+	c->snapshot = xstrdup(name ? name : json_number_text(node, text));
 	return 0;
 }
 
-static int read_member(struct wish *w, const cJSON *node, struct error *err)
+static int read_member(struct command *c, const cJSON *node, struct error *err)
 {
 	if (str_eq(node->string, "rank"))
-		return read_count(&w->rank, node, err);
+		return read_count(&c->rank, node, err);
 	if (str_eq(node->string, "world"))
-		return read_count(&w->world, node, err);
+		return read_count(&c->world, node, err);
 	if (str_eq(node->string, "start"))
-		return read_count(&w->start, node, err);
+		return read_count(&c->start, node, err);
 	if (str_eq(node->string, "equal"))
-		return read_equal(&w->equal, node, err);
+		return read_equal(&c->equal, node, err);
 	if (str_eq(node->string, "snapshot"))
-		return read_snapshot(w, node, err);
+		return read_snapshot(c, node, err);
 	if (view_has_key(node->string)) {
-		if (!w->view)
-			w->view = cJSON_CreateObject();
-		json_put(w->view, json_dup(node), node->string);
+		if (!c->view)
+			c->view = cJSON_CreateObject();
+		json_put(c->view, json_dup(node), node->string);
 		return 0;
 	}
 	return error_set(err, ERR_INVALID,
@@ -111,12 +111,12 @@ static int read_member(struct wish *w, const cJSON *node, struct error *err)
 			 node->string);
 }
 
-static int read_command(struct wish *w, struct iovec text, struct error *err)
+static int read_command(struct command *c, struct iovec text, struct error *err)
 {
 	cleanup_json cJSON *doc = NULL;
 	const cJSON *node;
 
-	w->world = 1;
+	c->world = 1;
 	if (json_parse(&doc, text.iov_base, text.iov_len, err)) {
 		err->kind = ERR_INVALID;
 		return error_wrap(err, "command: not JSON");
@@ -124,7 +124,7 @@ static int read_command(struct wish *w, struct iovec text, struct error *err)
 	if (!cJSON_IsObject(doc))
 		return error_set(err, ERR_INVALID, "command: want an object");
 	json_each(node, doc)
-		if (read_member(w, node, err))
+		if (read_member(c, node, err))
 			return -1;
 	return 0;
 }
@@ -137,20 +137,20 @@ static void add_part(struct plan *p, int64_t first, int64_t end)
 		p->parts[p->n++] = (struct rows){ first, end };
 }
 
-static struct plan make(const struct wish *w, int64_t n)
+static struct plan make(const struct command *c, int64_t n)
 {
-	int64_t each = n / w->world + (w->equal == EQUAL_PAD && n % w->world > 0);
-	struct rows r = table_shard(n, w->rank, w->world);
+	int64_t each = n / c->world + (c->equal == EQUAL_PAD && n % c->world > 0);
+	struct rows r = table_shard(n, c->rank, c->world);
 	struct plan p = { 0 };
 	int64_t left;
 
-	if (w->equal != EQUAL_NO && n) {
-		r.first = (int64_t)((__int128)w->rank * each % n);
+	if (c->equal != EQUAL_NO && n) {
+		r.first = (int64_t)((__int128)c->rank * each % n);
 		r.end = r.first + each;
 	}
-	left = r.end - r.first - w->start;
+	left = r.end - r.first - c->start;
 	if (left > 0) {
-		r.first = (r.first + w->start) % n;
+		r.first = (r.first + c->start) % n;
 		r.end = r.first + left;
 		add_part(&p, r.first, r.end < n ? r.end : n);
 		add_part(&p, 0, r.end - n);
@@ -160,40 +160,40 @@ static struct plan make(const struct wish *w, int64_t n)
 	return p;
 }
 
-static int plan(struct plan *ret, const struct wish *w, const struct table *t,
+static int plan(struct plan *ret, const struct command *c, const struct table *t,
 		struct error *err)
 {
 	const struct field *fields;
 	size_t n;
 
-	if (w->rank >= w->world)
+	if (c->rank >= c->world)
 		return error_set(err, ERR_LIMIT, "Invalid partition range");
-	if (w->snapshot && !table_is_snapshot(t, w->snapshot))
+	if (c->snapshot && !table_is_snapshot(t, c->snapshot))
 		return error_set(err, ERR_INVALID,
 				 "command: snapshot: the cache has not loaded '%.100s'",
-				 w->snapshot);
-	*ret = make(w, table_rows(t));
-	if (!w->view)
+				 c->snapshot);
+	*ret = make(c, table_rows(t));
+	if (!c->view)
 		return 0;
 	fields = table_columns(t, &n);
-	if (view_read(&ret->view, w->view, fields, n, err))
+	if (view_read(&ret->view, c->view, fields, n, err))
 		return error_wrap(err, "command");
-	ret->view_text = json_text(w->view);
+	ret->view_text = json_text(c->view);
 	return 0;
 }
 
 int plan_read(struct plan *ret, const struct descriptor *d, const struct table *t,
 	      struct error *err)
 {
-	struct wish w = { 0 };
+	struct command c = { 0 };
 	int rc =
-		d->is_command ? read_command(&w, d->command, err) : read_path(&w, d, err);
+		d->is_command ? read_command(&c, d->command, err) : read_path(&c, d, err);
 
 	*ret = (struct plan){ 0 };
 	if (!rc)
-		rc = plan(ret, &w, t, err);
-	free(w.snapshot);
-	cJSON_Delete(w.view);
+		rc = plan(ret, &c, t, err);
+	free(c.snapshot);
+	cJSON_Delete(c.view);
 	return rc;
 }
 

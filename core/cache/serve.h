@@ -14,7 +14,7 @@
 
 #include "base/error.h"
 
-struct cache_worker_place {
+struct cache_address {
 	char *host;
 	int port;
 };
@@ -44,12 +44,12 @@ struct cache_conf {
 	const char *host;
 	int port, health_port;   /* 0: any */
 	const char *health_host; /* NULL: all addresses, as upstream's */
-	const char *(*env)(void *ctx, const char *name); /* as places_conf's */
+	const char *(*env)(void *ctx, const char *name); /* as locations_conf's */
 	const char *location;                            /* the table: METADATA_LOC */
 	const char *snapshot; /* as table_conf's; workers get it from the head */
 	uint64_t memory;      /* hard limit in bytes, for rows and decoding; 0: none */
 	const char *spill;    /* directory for rows beyond it; or NULL */
-	struct cache_worker_place *workers; /* of a head */
+	struct cache_address *workers; /* of a head */
 	int n_workers;
 	struct cache_auth auth;      /* { NULL }: everyone may call */
 	struct cache_auth head_auth; /* of heads that assign rows; { NULL }: claim.h */

@@ -141,20 +141,22 @@ int file_by_path(const void *a, const void *b)
 	return strcmp(((const struct file *)a)->path, ((const struct file *)b)->path);
 }
 
-static void add_file(struct table *t, const struct place_file *f)
+static void add_file(struct table *t, const struct location_file *f)
 {
 	t->files = xreallocarray(t->files, t->n + 1, sizeof(*t->files));
 	t->files[t->n++] = (struct file){ .path = arena_strdup(&t->arena, f->name),
 					  .below = arena_strdup(&t->arena, f->below) };
 }
 
-static int add_files(struct table *t, const struct place_files *files, struct error *err)
+static int add_files(struct table *t, const struct location_files *files,
+		     struct error *err)
 {
 	for (size_t i = 0; i < files->n; i++) {
-		const struct place_file *f = &files->at[i];
+		const struct location_file *f = &files->at[i];
 
 		add_file(t, f);
-		if (range_open(&t->files[t->n - 1].object, f->place, &f->o, f->name, err))
+		if (range_open(&t->files[t->n - 1].object, f->source, &f->o, f->name,
+			       err))
 			return -1;
 	}
 	return 0;
@@ -194,9 +196,9 @@ int files_keep(struct table *t, const struct table_conf *conf, struct error *err
 static int list_files(struct table *t, const struct table_conf *conf, struct error *err)
 {
 	for (size_t i = 0; i < conf->n; i++) {
-		cleanup_place_files struct place_files files = { 0 };
+		cleanup_location_files struct location_files files = { 0 };
 
-		if (places_list(conf->places, conf->uris[i], &files, err) ||
+		if (locations_list(conf->locations, conf->uris[i], &files, err) ||
 		    add_files(t, &files, err))
 			return -1;
 	}
@@ -268,7 +270,7 @@ int table_open(struct table **ret, const struct table_conf *conf, struct error *
 	cleanup_table struct table *t = xcalloc(1, sizeof(*t));
 
 	t->budget = conf->budget;
-	t->places = conf->places;
+	t->locations = conf->locations;
 	if (open_files(t, conf, err) || add_units(t, err))
 		return -1;
 	*ret = STEAL(t);

@@ -12,12 +12,12 @@
 #include "arrow/parquet.h"
 #include "arrow/predicate.h"
 #include "base/cleanup.h"
-#include "cache/places.h"
+#include "cache/locations.h"
 
 struct table;
 
 struct table_conf {
-	struct places *places; /* must outlive the table, as the budget */
+	struct locations *locations; /* must outlive the table, as the budget */
 	struct budget *budget;
 	/*
 	 * Parquet files and directories of them, each file once; or one Iceberg metadata

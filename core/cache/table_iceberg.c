@@ -33,26 +33,26 @@ static int read_at(struct table *t, const char *location, int64_t size,
 {
 	cleanup_range struct range_object *o = NULL;
 
-	if (places_open(t->places, location, size, &o, err))
+	if (locations_open(t->locations, location, size, &o, err))
 		return -1;
-	return places_read(o, MAX_METADATA, &ret->bytes, t->budget, &ret->len, err);
+	return locations_read(o, MAX_METADATA, &ret->bytes, t->budget, &ret->len, err);
 }
 
 /* Read the metadata file, which the user named by its URI. */
 static int read_metadata(struct table *t, const struct table_conf *conf,
 			 struct content *ret, struct error *err)
 {
-	cleanup_place_files struct place_files files = { 0 };
+	cleanup_location_files struct location_files files = { 0 };
 	cleanup_range struct range_object *o = NULL;
 	const char *uri = conf->uris[0];
 
-	if (places_list(t->places, uri, &files, err))
+	if (locations_list(t->locations, uri, &files, err))
 		return -1;
 	if (!files.named)
 		return error_set(err, ERR_INVALID, "%s: not a file", uri);
-	if (range_open(&o, files.at[0].place, &files.at[0].o, files.at[0].name, err))
+	if (range_open(&o, files.at[0].source, &files.at[0].o, files.at[0].name, err))
 		return -1;
-	return places_read(o, MAX_METADATA, &ret->bytes, t->budget, &ret->len, err);
+	return locations_read(o, MAX_METADATA, &ret->bytes, t->budget, &ret->len, err);
 }
 
 /* ---- manifests ---- */
@@ -170,7 +170,7 @@ static int open_one(void *ctx, size_t i, struct error *err)
 	struct table *t = ctx;
 	struct file *f = &t->files[i];
 
-	if (places_open(t->places, f->path, f->entry->size, &f->object, err) ||
+	if (locations_open(t->locations, f->path, f->entry->size, &f->object, err) ||
 	    file_open_parquet(f, t->budget, err))
 		return -1;
 	if (check_rows(f, err) || project(t, f, err))

@@ -8,7 +8,7 @@
 /* A data file. */
 struct file {
 	const char *path;
-	const char *below; /* as place_file's; NULL: Iceberg's */
+	const char *below; /* as location_file's; NULL: Iceberg's */
 	struct range_object *object;
 	struct parquet *parquet;
 	struct projection *projection; /* NULL: its columns are the table's */
@@ -25,7 +25,7 @@ struct unit {
 
 struct table {
 	struct arena arena;
-	struct places *places;
+	struct locations *locations;
 	struct budget *budget;
 	struct iceberg *iceberg; /* NULL: plain Parquet */
 	struct hive_key *keys;   /* its partitions */

@@ -174,7 +174,7 @@ static int prune_pages(struct table_scan *s, const struct unit *u, size_t condit
 	uint8_t *data;
 
 	if (column < 0 ||
-	    !page_index_place(f->parquet, u->group, (size_t)column, &columns, &offsets))
+	    !page_index_ranges(f->parquet, u->group, (size_t)column, &columns, &offsets))
 		return 0;
 	data = arena_alloc(&arena, columns.len + offsets.len);
 	wants[0] = (struct range_want){ columns.offset, columns.len, data };

@@ -14,7 +14,7 @@
 #include "base/xmalloc.h"
 #include "crypto/x509.h"
 
-enum { LOOK_MS = 2000, SAME_MS = 60 * 1000, MAX_FILE = 256 * 1024 };
+enum { POLL_MS = 2000, SAME_MS = 60 * 1000, MAX_FILE = 256 * 1024 };
 
 enum { CERT, KEY, N_FILES };
 
@@ -87,7 +87,7 @@ static void check_files(struct tls_files *f)
 
 static void *watch_files(void *ctx)
 {
-	while (!stop_wait(LOOK_MS))
+	while (!stop_wait(POLL_MS))
 		check_files(ctx);
 	return NULL;
 }

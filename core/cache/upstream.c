@@ -59,7 +59,8 @@ static char **files_of(const struct remote *r, size_t *ret_n, struct arena *aren
 	for (size_t i = 0; i < table_units(t); i++) {
 		struct table_unit u = table_unit(t, i);
 
-		if (u.rows.first >= r->goal.first && u.rows.end <= r->goal.end &&
+		if (u.rows.first >= r->polled_rows.first &&
+		    u.rows.end <= r->polled_rows.end &&
 		    (!n || !str_eq(list[n - 1], u.file)))
 			list[n++] = arena_strdup(arena, u.file);
 	}
@@ -68,7 +69,7 @@ static char **files_of(const struct remote *r, size_t *ret_n, struct arena *aren
 }
 
 /* Assign files by DoPut, which upstream answers only once the rows are loaded. */
-static int give_files(struct remote *r, struct error *err)
+static int assign_files(struct remote *r, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
 	cleanup_buf struct buf message = { .max = SIZE_MAX / 2 };
@@ -84,8 +85,9 @@ static int give_files(struct remote *r, struct error *err)
 	char **files = files_of(r, &n, &arena);
 
 	log_info("assigning files to upstream's worker", LOG_STR("worker", r->origin),
-		 LOG_INT("first", r->goal.first), LOG_INT("files", (int64_t)n));
-	index_write(&message, (uint64_t)(r - r->fleet->remotes), r->goal, files, n);
+		 LOG_INT("first", r->polled_rows.first), LOG_INT("files", (int64_t)n));
+	index_write(&message, (uint64_t)(r - r->fleet->remotes), r->polled_rows, files,
+		    n);
 	req.message = message.data;
 	req.len = message.len;
 	return grpc_request(r->http, &req, err);
@@ -96,8 +98,8 @@ static int has_rows(struct remote *r, bool *ret, struct error *err)
 	int first, last;
 
 	*ret = false;
-	if (read_row(r, r->goal.first, &first, err) ||
-	    read_row(r, r->goal.end - 1, &last, err))
+	if (read_row(r, r->polled_rows.first, &first, err) ||
+	    read_row(r, r->polled_rows.end - 1, &last, err))
 		return -1;
 	*ret = first > 1 && last > 1;
 	return 0;
@@ -108,13 +110,13 @@ bool upstream_is(struct remote *r)
 	struct error err = { 0 };
 	int n;
 
-	if (!read_row(r, r->goal.first, &n, &err))
+	if (!read_row(r, r->polled_rows.first, &n, &err))
 		return true;
 	return err.code != 0 && err.kind != ERR_BUSY;
 }
 
 /* Record that the worker does not answer: another, perhaps ours, may replace it. */
-static bool is_away(struct remote *r)
+static bool record_away(struct remote *r)
 {
 	pthread_mutex_lock(&r->fleet->lock);
 	r->upstream = false;
@@ -124,7 +126,7 @@ static bool is_away(struct remote *r)
 }
 
 /* Assign the rows. 0: the rows are loaded. Failures are retried after a pause. */
-static int give(struct remote *r, bool *has, struct error *err)
+static int assign_rows(struct remote *r, bool *has, struct error *err)
 {
 	if (r->failed_ms && clock_ms() - r->failed_ms < FAILED_MS)
 		return error_set(err, ERR_BUSY, "%.900s", r->trouble);
@@ -133,25 +135,25 @@ static int give(struct remote *r, bool *has, struct error *err)
 	r->ready = false;
 	snprintf(r->trouble, sizeof(r->trouble), "loading its files");
 	pthread_mutex_unlock(&r->fleet->lock);
-	if (give_files(r, err) || has_rows(r, has, err))
+	if (assign_files(r, err) || has_rows(r, has, err))
 		return -1;
 	return *has ? 0 : error_set(err, ERR_FORMAT, "it has not loaded its files");
 }
 
-bool upstream_look(struct remote *r, char trouble[FLEET_TEXT])
+bool upstream_poll(struct remote *r, char trouble[FLEET_TEXT])
 {
 	struct error err = { 0 };
 	bool has;
 
 	trouble[0] = 0;
-	if (r->goal.first == r->goal.end)
+	if (r->polled_rows.first == r->polled_rows.end)
 		return true; /* upstream's worker remains without a table */
 	if (has_rows(r, &has, &err) && !err.code) {
 		snprintf(trouble, FLEET_TEXT, "%s", err.msg);
-		return is_away(r);
+		return record_away(r);
 	}
 	r->unanswered_ms = 0;
-	if (!has && give(r, &has, &err))
+	if (!has && assign_rows(r, &has, &err))
 		snprintf(trouble, FLEET_TEXT, "%s", err.msg);
 	r->failed_ms = has ? 0 : r->failed_ms;
 	return has;

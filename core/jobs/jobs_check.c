@@ -152,7 +152,7 @@ int jobs_check(const struct jobs *j, struct error *err)
 	const cJSON *spec = json_get((const cJSON *)j->jobset, "spec"), *rule;
 	bool depends = false;
 
-	if (name_label_fault(j->ns) || name_label_fault(j->subdomain))
+	if (name_label_invalid(j->ns) || name_label_invalid(j->subdomain))
 		return error_set(
 			err, ERR_INVALID,
 			"namespace \"%s\" and subdomain \"%s\" must be DNS labels", j->ns,

@@ -2,7 +2,7 @@
  * kube.h - one API server, as client-go's dynamic client sees it. JSON, but for proto.h.
  *
  * A struct kube may be used by any number of threads; each call blocks. Objects are
- * documents, without metadata.managedFields (managed.h); a returned object is the
+ * documents, without metadata.managedFields (strip.h); a returned object is the
  * caller's. Names of resources come from api/kinds.h, for other kinds from discovery.
  *
  * Errors carry the Status message of the API server: "get deployments.apps team-a/bert:

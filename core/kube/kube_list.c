@@ -3,9 +3,9 @@
  */
 #include <string.h>
 
-#include "api/managed.h"
 #include "api/proto.h"
 #include "api/split.h"
+#include "api/strip.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/str.h"
@@ -41,8 +41,8 @@ struct listing {
 
 static size_t drop_unread(char *text, size_t len, const char *without, int depth)
 {
-	len = managed_cut(text, len, depth);
-	return without ? list_cut(text, len, without, depth) : len;
+	len = strip_managed_fields(text, len, depth);
+	return without ? strip_spec_list(text, len, without, depth) : len;
 }
 
 /* Report an unreadable object and continue, or without a callback end with the error. */

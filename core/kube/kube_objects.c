@@ -3,8 +3,8 @@
  */
 #include <string.h>
 
-#include "api/managed.h"
 #include "api/meta.h"
+#include "api/strip.h"
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "kube/kube_impl.h"
@@ -16,7 +16,7 @@ static int answer(const struct http_response *resp, const char *what, cJSON **re
 
 	if (!ret)
 		return 0;
-	len = managed_cut((char *)resp->body.data, len, 2);
+	len = strip_managed_fields((char *)resp->body.data, len, 2);
 	if (json_parse(ret, resp->body.data, len, err))
 		return error_wrap(err, "%s: invalid response", what);
 	return 0;

@@ -201,8 +201,8 @@ void progress_server_handle(void *progress_server, const struct httpd_request *r
 	}
 	claim.peer = req->peer;
 	claim.token = bearer_token(&arena, httpd_header(req, "Authorization"));
-	if (!claim.token || name_label_fault(claim.ns) ||
-	    name_subdomain_fault(claim.name)) {
+	if (!claim.token || name_label_invalid(claim.ns) ||
+	    name_subdomain_invalid(claim.name)) {
 		forbid(resp);
 		return;
 	}

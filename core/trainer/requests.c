@@ -293,7 +293,8 @@ static int merge_quantities(cJSON *container, const char *key, const cJSON *from
 			return error_wrap(err, "%s.%s", key, node->string);
 		if (!there.of)
 			there.of = json_obj(container, "resources", key);
-		json_index_put(&there, cJSON_CreateString(quantity_sent(&q, node, text)),
+		json_index_put(&there,
+			       cJSON_CreateString(quantity_client_text(&q, node, text)),
 			       node->string);
 	}
 	return 0;

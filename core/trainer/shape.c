@@ -87,7 +87,7 @@ static void check_quantity(const struct walk *w, const struct step *at, const cJ
 		wrong(w, at, node, err.msg);
 		return;
 	}
-	sent = quantity_sent(&q, node, text);
+	sent = quantity_client_text(&q, node, text);
 	if (w->rewrite && !str_eq(cJSON_GetStringValue(node), sent))
 		rewrite((cJSON *)node, sent);
 }

@@ -56,7 +56,7 @@ void shape_check(struct field_errors *errs, const char *path, const cJSON *doc,
 
 /*
  * As shape_check(), but also edits the document: quantities are rewritten as Kubernetes'
- * typed clients do ("0.5" becomes "500m"; quantity_sent()).
+ * typed clients do ("0.5" becomes "500m"; quantity_client_text()).
  */
 void shape_canonical(struct field_errors *errs, const char *path, cJSON *doc,
 		     const struct shape *members);

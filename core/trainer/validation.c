@@ -60,8 +60,8 @@ static void validate_manager(const char *manager, struct field_errors *errs)
 		return;
 	}
 	domain = str_slice(&errs->arena, manager, (size_t)(slash - manager));
-	if (name_subdomain_fault(domain))
-		bad_manager(errs, domain, name_subdomain_fault(domain));
+	if (name_subdomain_invalid(domain))
+		bad_manager(errs, domain, name_subdomain_invalid(domain));
 	if (!is_http_path(slash + 1))
 		bad_manager(errs, slash + 1,
 			    "what stands after the slash may hold letters, digits and "

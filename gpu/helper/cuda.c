@@ -29,7 +29,7 @@ int cuda_use(struct helper *h, uint32_t number, struct cuda_device **ret)
 	if (open_cuda(h))
 		return -1;
 	if (number >= (uint32_t)h->n_devices)
-		return say_error(h, GPU_REFUSED, "no such device", (int)number);
+		return reply_error(h, GPU_REFUSED, "no such device", (int)number);
 	d = &h->devices[number];
 	if (!d->context && TRY(h, CUDA, cuDevicePrimaryCtxRetain, &d->context, d->device))
 		return -1;
@@ -53,12 +53,12 @@ int op_runtime(struct helper *h, const struct gpu_request *q)
 	if ((!h->library[CUDA] && lib_open(h, CUDA)) ||
 	    TRY(h, CUDA, cuDriverGetVersion, &driver))
 		return -1;
-	say_num(&h->say, "driverVersion", (unsigned int)driver);
+	reply_num(&h->reply, "driverVersion", (unsigned int)driver);
 	if ((!h->library[CUDART] && lib_open(h, CUDART)) ||
 	    TRY(h, CUDART, cudaRuntimeGetVersion, &runtime))
 		return -1;
-	say_num(&h->say, "runtimeVersion", (unsigned int)runtime);
-	say_str(&h->say, "runtime", lib_path(h, CUDART));
+	reply_num(&h->reply, "runtimeVersion", (unsigned int)runtime);
+	reply_str(&h->reply, "runtime", lib_path(h, CUDART));
 	return 0;
 }
 
@@ -70,31 +70,31 @@ void cuda_say_uuid(struct helper *h, const CUuuid *id)
 	for (size_t i = 0; i < 16; i++) {
 		if (i == 4 || i == 6 || i == 8 || i == 10)
 			*to++ = '-';
-		say_hex(to, &id->bytes[i], 1);
+		put_hex(to, &id->bytes[i], 1);
 		to += 2;
 	}
-	say_str(&h->say, "uuid", text);
+	reply_str(&h->reply, "uuid", text);
 }
 
 int op_cuda(struct helper *h, const struct gpu_request *q)
 {
 	if (open_cuda(h))
 		return -1;
-	say_begin(&h->say, "devices", '[');
+	reply_begin(&h->reply, "devices", '[');
 	for (int i = 0; i < h->n_devices; i++) {
 		CUdevice device = h->devices[i].device;
 		char name[TEXT] = "";
 		CUuuid id;
 
-		say_begin(&h->say, NULL, '{');
+		reply_begin(&h->reply, NULL, '{');
 		if (TRY(h, CUDA, cuDeviceGetUuid_v2, &id, device) ||
 		    TRY(h, CUDA, cuDeviceGetName, name, TEXT, device))
 			return -1;
 		cuda_say_uuid(h, &id);
-		say_str(&h->say, "name", name);
-		say_end(&h->say, '}');
+		reply_str(&h->reply, "name", name);
+		reply_end(&h->reply, '}');
 	}
-	say_end(&h->say, ']');
+	reply_end(&h->reply, ']');
 	return 0;
 }
 
@@ -225,7 +225,7 @@ int op_memory(struct helper *h, const struct gpu_request *q)
 	int result;
 
 	if (!t)
-		return say_error(h, GPU_REFUSED, "out of memory", 0);
+		return reply_error(h, GPU_REFUSED, "out of memory", 0);
 	t->h = h;
 	if (cuda_use(h, q->device, &t->d) ||
 	    TRY(h, CUDA, cuMemGetInfo_v2, &free_now, &total)) {
@@ -238,10 +238,10 @@ int op_memory(struct helper *h, const struct gpu_request *q)
 	want = want < PAGE ? PAGE : want;
 	result = test_memory(t, want, q->arg[1]);
 	if (!result) {
-		say_num(&h->say, "bytes", t->total);
-		say_num(&h->say, "free", free_now);
-		say_num(&h->say, "wrongPages", t->wrong_pages);
-		say_num(&h->say, "firstWrong", t->first_wrong);
+		reply_num(&h->reply, "bytes", t->total);
+		reply_num(&h->reply, "free", free_now);
+		reply_num(&h->reply, "wrongPages", t->wrong_pages);
+		reply_num(&h->reply, "firstWrong", t->first_wrong);
 	}
 	free_memory(t);
 	free(t);
@@ -318,9 +318,9 @@ static int measure_copies(struct helper *h, struct copying *c)
 	if (measure(h, c, TO_DEVICE, &in) || measure(h, c, TO_HOST, &out) ||
 	    measure(h, c, ON_DEVICE, &on))
 		return -1;
-	say_num(&h->say, "hostToDevice", (uint64_t)in);
-	say_num(&h->say, "deviceToHost", (uint64_t)out);
-	say_num(&h->say, "deviceToDevice", (uint64_t)(2 * on)); /* read and written */
+	reply_num(&h->reply, "hostToDevice", (uint64_t)in);
+	reply_num(&h->reply, "deviceToHost", (uint64_t)out);
+	reply_num(&h->reply, "deviceToDevice", (uint64_t)(2 * on)); /* read and written */
 	return 0;
 }
 
@@ -357,7 +357,7 @@ static int measure_peer(struct helper *h, struct copying *c, const struct gpu_re
 	    TRY(h, CUDA, cuMemAlloc_v2, &c->b, c->len) || cuda_use(h, q->device, &c->d) ||
 	    TRY(h, CUDA, cuMemAlloc_v2, &c->a, c->len) || measure(h, c, TO_PEER, &rate))
 		return -1;
-	say_num(&h->say, "rate", (uint64_t)rate);
+	reply_num(&h->reply, "rate", (uint64_t)rate);
 	return 0;
 }
 

@@ -35,11 +35,11 @@ static int open_rank(struct helper *h, struct feed_rank *r)
 	if (TRY(h, CUDA, cuIpcGetMemHandle, &handle, r->memory) ||
 	    TRY(h, CUDA, cuDeviceGetUuid_v2, &id, r->d->device))
 		return -1;
-	say_hex(text, handle.reserved, sizeof(handle.reserved));
-	say_begin(&h->say, NULL, '{');
+	put_hex(text, handle.reserved, sizeof(handle.reserved));
+	reply_begin(&h->reply, NULL, '{');
 	cuda_say_uuid(h, &id);
-	say_str(&h->say, "handle", text);
-	say_end(&h->say, '}');
+	reply_str(&h->reply, "handle", text);
+	reply_end(&h->reply, '}');
 	return 0;
 }
 
@@ -52,7 +52,7 @@ static int open_all(struct helper *h)
 			 GPU_SHARED_SIZE);
 	if (f->pinned == MAP_FAILED) {
 		f->pinned = NULL;
-		return say_error(h, GPU_REFUSED, "cannot map the pinned buffers", 0);
+		return reply_error(h, GPU_REFUSED, "cannot map the pinned buffers", 0);
 	}
 	/* Register in the context of the first device; PORTABLE pins it for all. */
 	if (cuda_use(h, f->rank[0].number, &f->rank[0].d) ||
@@ -60,11 +60,11 @@ static int open_all(struct helper *h)
 		CU_MEMHOSTREGISTER_PORTABLE))
 		return -1;
 	f->registered = true;
-	say_begin(&h->say, "ranks", '[');
+	reply_begin(&h->reply, "ranks", '[');
 	for (uint32_t i = 0; i < f->n_ranks; i++)
 		if (open_rank(h, &f->rank[i]))
 			return -1;
-	say_end(&h->say, ']');
+	reply_end(&h->reply, ']');
 	return 0;
 }
 
@@ -95,10 +95,10 @@ int op_feed_open(struct helper *h, const struct gpu_request *q)
 {
 	if (h->feed || !q->device || q->device > MAX_RANKS || !q->arg[1] ||
 	    q->arg[1] > MAX_BUFFERS)
-		return say_error(h, GPU_REFUSED, "a feed of this size", (int)q->device);
+		return reply_error(h, GPU_REFUSED, "a feed of this size", (int)q->device);
 	h->feed = calloc(1, sizeof(*h->feed));
 	if (!h->feed)
-		return say_error(h, GPU_REFUSED, "out of memory", 0);
+		return reply_error(h, GPU_REFUSED, "out of memory", 0);
 	h->feed->n_ranks = q->device;
 	h->feed->size = q->arg[0];
 	h->feed->n_buffers = (uint32_t)q->arg[1];
@@ -142,7 +142,7 @@ int op_feed_copy(struct helper *h, const struct gpu_request *q)
 	CUdeviceptr to;
 
 	if (!is_request(f, q))
-		return say_error(h, GPU_REFUSED, "no such buffer", (int)q->device);
+		return reply_error(h, GPU_REFUSED, "no such buffer", (int)q->device);
 	first = &f->rank[0];
 	to = first->memory + q->data[0] * f->size;
 	if (cuda_use(h, first->number, &first->d) ||
@@ -162,7 +162,7 @@ int op_feed_wait(struct helper *h, const struct gpu_request *q)
 	struct feed *f = h->feed;
 
 	if (!f || q->device >= f->n_buffers)
-		return say_error(h, GPU_REFUSED, "no such buffer", (int)q->device);
+		return reply_error(h, GPU_REFUSED, "no such buffer", (int)q->device);
 	for (uint32_t i = 0; i < f->n_ranks; i++)
 		if (TRY(h, CUDA, cuEventSynchronize, f->rank[i].copied[q->device]))
 			return -1;

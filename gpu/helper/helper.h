@@ -23,7 +23,7 @@ struct calls {
 };
 
 /* The JSON of a reply, written in order. */
-struct say {
+struct reply {
 	char text[GPU_REPLY_MAX - sizeof(struct gpu_reply)];
 	size_t len;
 	bool full;
@@ -43,18 +43,18 @@ struct helper {
 	struct feed *feed; /* NULL: no feed is open */
 	int n_devices;     /* number of CUDA's devices */
 	struct cuda_device devices[MAX_DEVICES];
-	struct say say;
+	struct reply reply;
 	enum gpu_status status;
 };
 
-/* ---- say.c: the reply. `key` is NULL in a list. ------------------------------------ */
-void say_begin(struct say *s, const char *key, char bracket); /* '{' or '[' */
-void say_end(struct say *s, char bracket);                    /* '}' or ']' */
-void say_str(struct say *s, const char *key, const char *value);
-void say_num(struct say *s, const char *key, uint64_t value);
-void say_hex(char *to, const char *from, size_t n); /* 2 * n digits, and a null byte */
+/* ---- reply.c: the reply. `key` is NULL in a list. ------------------------------------ */
+void reply_begin(struct reply *s, const char *key, char bracket); /* '{' or '[' */
+void reply_end(struct reply *s, char bracket);                    /* '}' or ']' */
+void reply_str(struct reply *s, const char *key, const char *value);
+void reply_num(struct reply *s, const char *key, uint64_t value);
+void put_hex(char *to, const char *from, size_t n); /* 2 * n digits, and a null byte */
 /* Replaces the reply by this failure. Returns -1. */
-int say_error(struct helper *h, enum gpu_status status, const char *message, int code);
+int reply_error(struct helper *h, enum gpu_status status, const char *message, int code);
 
 /* ---- libs.c ------------------------------------------------------------------------- */
 int lib_open(struct helper *h, enum library library); /* -1: the reply is the error */

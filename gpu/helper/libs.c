@@ -149,7 +149,7 @@ int lib_open(struct helper *h, enum library library)
 			snprintf(first, sizeof(first), "%s", why);
 	}
 	if (!h->library[library])
-		return say_error(h, GPU_NO_LIBRARY, first, 0);
+		return reply_error(h, GPU_NO_LIBRARY, first, 0);
 	resolve(h, library);
 	return 0;
 }
@@ -167,7 +167,7 @@ bool call_begin(struct helper *h, enum library library, const char *name, bool p
 {
 	note(h, names[library][0], name);
 	if (!present)
-		say_error(h, GPU_NO_SYMBOL, "symbol not found", 0);
+		reply_error(h, GPU_NO_SYMBOL, "symbol not found", 0);
 	return present;
 }
 
@@ -186,5 +186,5 @@ static const char *error_text(struct helper *h, enum library library, int code)
 
 int call_result(struct helper *h, enum library library, int code)
 {
-	return code ? say_error(h, GPU_FAILED, error_text(h, library, code), code) : 0;
+	return code ? reply_error(h, GPU_FAILED, error_text(h, library, code), code) : 0;
 }

@@ -39,30 +39,31 @@ double seconds(void)
 static void serve(struct helper *h, const struct gpu_request *q)
 {
 	h->status = GPU_DONE;
-	h->say.len = 0;
-	h->say.full = false;
+	h->reply.len = 0;
+	h->reply.full = false;
 	h->shared->library[0] = h->shared->call[0] = 0;
-	say_begin(&h->say, NULL, '{');
+	reply_begin(&h->reply, NULL, '{');
 	if (q->op >= N_OPERATIONS || !operations[q->op])
-		say_error(h, GPU_REFUSED, "unknown operation", (int)q->op);
+		reply_error(h, GPU_REFUSED, "unknown operation", (int)q->op);
 	else
 		operations[q->op](h, q);
-	say_end(&h->say, '}');
-	if (h->say.full) {
-		say_error(h, GPU_REFUSED, "the reply is too long", 0);
-		say_end(&h->say, '}');
+	reply_end(&h->reply, '}');
+	if (h->reply.full) {
+		reply_error(h, GPU_REFUSED, "the reply is too long", 0);
+		reply_end(&h->reply, '}');
 	}
 }
 
-static bool reply(struct helper *h, const struct gpu_request *q)
+static bool send_reply(struct helper *h, const struct gpu_request *q)
 {
 	struct gpu_reply head = { GPU_WIRE_VERSION, q->seq, h->status,
-				  (uint32_t)h->say.len };
-	struct iovec parts[] = { { &head, sizeof(head) }, { h->say.text, h->say.len } };
+				  (uint32_t)h->reply.len };
+	struct iovec parts[] = { { &head, sizeof(head) },
+				 { h->reply.text, h->reply.len } };
 	struct msghdr message = { .msg_iov = parts, .msg_iovlen = 2 };
 
 	return sendmsg(GPU_FD_SOCKET, &message, MSG_NOSIGNAL) ==
-	       (ssize_t)(sizeof(head) + h->say.len);
+	       (ssize_t)(sizeof(head) + h->reply.len);
 }
 
 int main(void)
@@ -81,7 +82,7 @@ int main(void)
 		if (q.version != GPU_WIRE_VERSION)
 			return 1;
 		serve(h, &q);
-		if (!reply(h, &q))
+		if (!send_reply(h, &q))
 			return 1;
 	}
 	/* Skip the destructors of the libraries, which may hang. */

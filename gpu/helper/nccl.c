@@ -106,21 +106,21 @@ static int count_wrong(struct reduction *r, int i, uint64_t *ret)
 	return 0;
 }
 
-static int say_ranks(struct reduction *r)
+static int put_ranks(struct reduction *r)
 {
-	struct say *s = &r->h->say;
+	struct reply *s = &r->h->reply;
 	uint64_t wrong = 0;
 
-	say_begin(s, "ranks", '[');
+	reply_begin(s, "ranks", '[');
 	for (int i = 0; i < r->n; i++) {
 		if (count_wrong(r, i, &wrong))
 			return -1;
-		say_begin(s, NULL, '{');
-		say_num(s, "device", r->rank[i].number);
-		say_num(s, "wrong", wrong);
-		say_end(s, '}');
+		reply_begin(s, NULL, '{');
+		reply_num(s, "device", r->rank[i].number);
+		reply_num(s, "wrong", wrong);
+		reply_end(s, '}');
 	}
-	say_end(s, ']');
+	reply_end(s, ']');
 	return 0;
 }
 
@@ -146,8 +146,8 @@ static int run_allreduce(struct reduction *r)
 	/* The bus bandwidth, as in PERFORMANCE.md of nccl-tests. */
 	bus = (double)r->len * REPEATS / (seconds() - start + 1e-9) * 2 * (r->total - 1) /
 	      r->total;
-	say_num(&h->say, "busBandwidth", (uint64_t)bus);
-	return say_ranks(r);
+	reply_num(&h->reply, "busBandwidth", (uint64_t)bus);
+	return put_ranks(r);
 }
 
 static void end(struct reduction *r, int result)
@@ -179,11 +179,11 @@ int op_allreduce(struct helper *h, const struct gpu_request *q)
 		return -1;
 	if (TRY(h, NCCL, ncclGetVersion, &version))
 		return -1;
-	say_num(&h->say, "version", (unsigned int)version);
-	say_str(&h->say, "path", lib_path(h, NCCL));
+	reply_num(&h->reply, "version", (unsigned int)version);
+	reply_str(&h->reply, "path", lib_path(h, NCCL));
 	r = calloc(1, sizeof(*r));
 	if (!r)
-		return say_error(h, GPU_REFUSED, "out of memory", 0);
+		return reply_error(h, GPU_REFUSED, "out of memory", 0);
 	r->h = h;
 	r->len = q->arg[0] / sizeof(float) * sizeof(float);
 	for (uint32_t i = 0; i < MAX_DEVICES; i++)
@@ -206,7 +206,7 @@ int op_nccl_id(struct helper *h, const struct gpu_request *q)
 	if ((!h->library[NCCL] && lib_open(h, NCCL)) ||
 	    TRY(h, NCCL, ncclGetUniqueId, &id))
 		return -1;
-	say_hex(text, (const char *)&id, sizeof(id));
-	say_str(&h->say, "id", text);
+	put_hex(text, (const char *)&id, sizeof(id));
+	reply_str(&h->reply, "id", text);
 	return 0;
 }

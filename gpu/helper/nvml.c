@@ -31,32 +31,32 @@ int op_system(struct helper *h, const struct gpu_request *q)
 	if (nvml_ready(h) || TRY(h, NVML, nvmlDeviceGetCount_v2, &n))
 		return -1;
 	if (ASK(h, NVML, nvmlSystemGetDriverVersion, text, TEXT))
-		say_str(&h->say, "driver", text);
+		reply_str(&h->reply, "driver", text);
 	if (ASK(h, NVML, nvmlSystemGetNVMLVersion, text, TEXT))
-		say_str(&h->say, "nvml", text);
+		reply_str(&h->reply, "nvml", text);
 	if (ASK(h, NVML, nvmlSystemGetCudaDriverVersion_v2, &version))
-		say_num(&h->say, "cudaVersion", (unsigned int)version);
-	say_num(&h->say, "devices", n);
+		reply_num(&h->reply, "cudaVersion", (unsigned int)version);
+	reply_num(&h->reply, "devices", n);
 	return 0;
 }
 
 /* ---- one device ------------------------------------------------------------------------ */
 
 /* For values that some devices do not have: `key` is then absent. */
-#define SAY_IF(h, key, call, device)                     \
-	do {                                             \
-		unsigned int value_ = 0;                 \
-		if (ASK(h, NVML, call, device, &value_)) \
-			say_num(&(h)->say, key, value_); \
+#define SAY_IF(h, key, call, device)                         \
+	do {                                                 \
+		unsigned int value_ = 0;                     \
+		if (ASK(h, NVML, call, device, &value_))     \
+			reply_num(&(h)->reply, key, value_); \
 	} while (0)
 
-static void say_pci(struct helper *h, nvmlDevice_t device)
+static void put_pci(struct helper *h, nvmlDevice_t device)
 {
 	nvmlPciInfo_t pci = { .busId = "" };
 
 	if (ASK(h, NVML, nvmlDeviceGetPciInfo_v3, device, &pci)) {
 		pci.busId[sizeof(pci.busId) - 1] = 0;
-		say_str(&h->say, "busId", pci.busId);
+		reply_str(&h->reply, "busId", pci.busId);
 	}
 	SAY_IF(h, "generation", nvmlDeviceGetCurrPcieLinkGeneration, device);
 	SAY_IF(h, "maxGeneration", nvmlDeviceGetMaxPcieLinkGeneration, device);
@@ -64,7 +64,7 @@ static void say_pci(struct helper *h, nvmlDevice_t device)
 	SAY_IF(h, "maxWidth", nvmlDeviceGetMaxPcieLinkWidth, device);
 }
 
-static void say_ecc_errors(struct helper *h, nvmlDevice_t device)
+static void put_ecc_errors(struct helper *h, nvmlDevice_t device)
 {
 	static const struct {
 		const char *key;
@@ -81,35 +81,35 @@ static void say_ecc_errors(struct helper *h, nvmlDevice_t device)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
 		if (ASK(h, NVML, nvmlDeviceGetTotalEccErrors, device, rows[i].type,
 			rows[i].counter, &n))
-			say_num(&h->say, rows[i].key, n);
+			reply_num(&h->reply, rows[i].key, n);
 }
 
-static void say_ecc(struct helper *h, nvmlDevice_t device)
+static void put_ecc(struct helper *h, nvmlDevice_t device)
 {
 	nvmlEnableState_t now = 0, later = 0;
 
 	if (!ASK(h, NVML, nvmlDeviceGetEccMode, device, &now, &later))
 		return;
-	say_begin(&h->say, "ecc", '{');
-	say_num(&h->say, "enabled", now != 0);
+	reply_begin(&h->reply, "ecc", '{');
+	reply_num(&h->reply, "enabled", now != 0);
 	if (now)
-		say_ecc_errors(h, device);
-	say_end(&h->say, '}');
+		put_ecc_errors(h, device);
+	reply_end(&h->reply, '}');
 }
 
 /* Older devices retire pages, newer ones remap rows. */
-static void say_retired(struct helper *h, nvmlDevice_t device)
+static void put_retired(struct helper *h, nvmlDevice_t device)
 {
 	unsigned int corrected = 0, uncorrected = 0, pending = 0, failed = 0, n;
 
 	if (ASK(h, NVML, nvmlDeviceGetRemappedRows, device, &corrected, &uncorrected,
 		&pending, &failed)) {
-		say_begin(&h->say, "remappedRows", '{');
-		say_num(&h->say, "corrected", corrected);
-		say_num(&h->say, "uncorrected", uncorrected);
-		say_num(&h->say, "pending", pending);
-		say_num(&h->say, "failed", failed);
-		say_end(&h->say, '}');
+		reply_begin(&h->reply, "remappedRows", '{');
+		reply_num(&h->reply, "corrected", corrected);
+		reply_num(&h->reply, "uncorrected", uncorrected);
+		reply_num(&h->reply, "pending", pending);
+		reply_num(&h->reply, "failed", failed);
+		reply_end(&h->reply, '}');
 		return;
 	}
 	for (int cause = 0; h->f.nvmlDeviceGetRetiredPages && cause < 2; cause++) {
@@ -119,63 +119,63 @@ static void say_retired(struct helper *h, nvmlDevice_t device)
 		call_begin(h, NVML, "nvmlDeviceGetRetiredPages", true);
 		code = h->f.nvmlDeviceGetRetiredPages(device, cause, &n, NULL);
 		if (code == 0 || code == NVML_ERROR_INSUFFICIENT_SIZE)
-			say_num(&h->say,
-				cause ? "retiredUncorrected" : "retiredCorrected", n);
+			reply_num(&h->reply,
+				  cause ? "retiredUncorrected" : "retiredCorrected", n);
 	}
 }
 
-static void say_nvlinks(struct helper *h, nvmlDevice_t device)
+static void put_nvlinks(struct helper *h, nvmlDevice_t device)
 {
 	nvmlEnableState_t active = 0;
 
-	say_begin(&h->say, "nvlinks", '[');
+	reply_begin(&h->reply, "nvlinks", '[');
 	for (unsigned int i = 0; i < NVML_NVLINK_MAX_LINKS; i++)
 		if (ASK(h, NVML, nvmlDeviceGetNvLinkState, device, i, &active))
-			say_num(&h->say, NULL, active != 0);
-	say_end(&h->say, ']');
+			reply_num(&h->reply, NULL, active != 0);
+	reply_end(&h->reply, ']');
 }
 
-static void say_processes(struct helper *h, nvmlDevice_t device)
+static void put_processes(struct helper *h, nvmlDevice_t device)
 {
 	nvmlProcessInfo_t list[MAX_PROCESSES] = { { 0 } };
 	unsigned int n = MAX_PROCESSES;
 
 	if (!ASK(h, NVML, nvmlDeviceGetComputeRunningProcesses_v3, device, &n, list))
 		return;
-	say_begin(&h->say, "processes", '[');
+	reply_begin(&h->reply, "processes", '[');
 	for (unsigned int i = 0; i < n && i < MAX_PROCESSES; i++) {
-		say_begin(&h->say, NULL, '{');
-		say_num(&h->say, "pid", list[i].pid);
+		reply_begin(&h->reply, NULL, '{');
+		reply_num(&h->reply, "pid", list[i].pid);
 		if (list[i].usedGpuMemory != ~0ULL)
-			say_num(&h->say, "memory", list[i].usedGpuMemory);
-		say_end(&h->say, '}');
+			reply_num(&h->reply, "memory", list[i].usedGpuMemory);
+		reply_end(&h->reply, '}');
 	}
-	say_end(&h->say, ']');
+	reply_end(&h->reply, ']');
 }
 
 /* Add the values without which a device or MIG instance is broken. */
-static int say_identity(struct helper *h, nvmlDevice_t device)
+static int put_identity(struct helper *h, nvmlDevice_t device)
 {
 	char text[TEXT] = "";
 	nvmlMemory_t memory = { 0 };
 
 	if (TRY(h, NVML, nvmlDeviceGetUUID, device, text, TEXT))
 		return -1;
-	say_str(&h->say, "uuid", text);
+	reply_str(&h->reply, "uuid", text);
 	if (TRY(h, NVML, nvmlDeviceGetName, device, text, TEXT))
 		return -1;
-	say_str(&h->say, "name", text);
+	reply_str(&h->reply, "name", text);
 	if (TRY(h, NVML, nvmlDeviceGetMemoryInfo, device, &memory))
 		return -1;
-	say_begin(&h->say, "memory", '{');
-	say_num(&h->say, "total", memory.total);
-	say_num(&h->say, "used", memory.used);
-	say_num(&h->say, "free", memory.free);
-	say_end(&h->say, '}');
+	reply_begin(&h->reply, "memory", '{');
+	reply_num(&h->reply, "total", memory.total);
+	reply_num(&h->reply, "used", memory.used);
+	reply_num(&h->reply, "free", memory.free);
+	reply_end(&h->reply, '}');
 	return 0;
 }
 
-static int say_mig(struct helper *h, nvmlDevice_t device)
+static int put_mig(struct helper *h, nvmlDevice_t device)
 {
 	unsigned int now = 0, later = 0, max = 0;
 	nvmlDevice_t instance;
@@ -184,17 +184,17 @@ static int say_mig(struct helper *h, nvmlDevice_t device)
 		return 0;
 	if (!ASK(h, NVML, nvmlDeviceGetMaxMigDeviceCount, device, &max))
 		return 0;
-	say_begin(&h->say, "mig", '[');
+	reply_begin(&h->reply, "mig", '[');
 	for (unsigned int i = 0; i < max; i++) {
 		if (!ASK(h, NVML, nvmlDeviceGetMigDeviceHandleByIndex, device, i,
 			 &instance))
 			continue;
-		say_begin(&h->say, NULL, '{');
-		if (say_identity(h, instance))
+		reply_begin(&h->reply, NULL, '{');
+		if (put_identity(h, instance))
 			return -1;
-		say_end(&h->say, '}');
+		reply_end(&h->reply, '}');
 	}
-	say_end(&h->say, ']');
+	reply_end(&h->reply, ']');
 	return 0;
 }
 
@@ -204,23 +204,23 @@ int op_device(struct helper *h, const struct gpu_request *q)
 	unsigned long long throttle = 0;
 	int major = 0, minor = 0;
 
-	if (handle(h, q->device, &device) || say_identity(h, device) ||
-	    say_mig(h, device))
+	if (handle(h, q->device, &device) || put_identity(h, device) ||
+	    put_mig(h, device))
 		return -1;
 	SAY_IF(h, "minor", nvmlDeviceGetMinorNumber, device);
 	if (ASK(h, NVML, nvmlDeviceGetCudaComputeCapability, device, &major, &minor)) {
-		say_num(&h->say, "major", (unsigned int)major);
-		say_num(&h->say, "minorCapability", (unsigned int)minor);
+		reply_num(&h->reply, "major", (unsigned int)major);
+		reply_num(&h->reply, "minorCapability", (unsigned int)minor);
 	}
-	say_begin(&h->say, "pcie", '{');
-	say_pci(h, device);
-	say_end(&h->say, '}');
-	say_ecc(h, device);
-	say_retired(h, device);
+	reply_begin(&h->reply, "pcie", '{');
+	put_pci(h, device);
+	reply_end(&h->reply, '}');
+	put_ecc(h, device);
+	put_retired(h, device);
 	if (ASK(h, NVML, nvmlDeviceGetCurrentClocksThrottleReasons, device, &throttle))
-		say_num(&h->say, "throttle", throttle);
-	say_nvlinks(h, device);
-	say_processes(h, device);
+		reply_num(&h->reply, "throttle", throttle);
+	put_nvlinks(h, device);
+	put_processes(h, device);
 	return 0;
 }
 
@@ -254,7 +254,7 @@ static uint64_t nvlinks_between(struct helper *h, nvmlDevice_t a, nvmlDevice_t b
 }
 
 /* A lost device has no links. */
-static void say_link(struct helper *h, unsigned int from, unsigned int to)
+static void put_link(struct helper *h, unsigned int from, unsigned int to)
 {
 	nvmlDevice_t a;
 	nvmlDevice_t b;
@@ -263,13 +263,13 @@ static void say_link(struct helper *h, unsigned int from, unsigned int to)
 	if (!ASK(h, NVML, nvmlDeviceGetHandleByIndex_v2, from, &a) ||
 	    !ASK(h, NVML, nvmlDeviceGetHandleByIndex_v2, to, &b))
 		return;
-	say_begin(&h->say, NULL, '{');
-	say_num(&h->say, "from", from);
-	say_num(&h->say, "to", to);
-	say_num(&h->say, "nvlinks", nvlinks_between(h, a, b));
+	reply_begin(&h->reply, NULL, '{');
+	reply_num(&h->reply, "from", from);
+	reply_num(&h->reply, "to", to);
+	reply_num(&h->reply, "nvlinks", nvlinks_between(h, a, b));
 	if (ASK(h, NVML, nvmlDeviceGetTopologyCommonAncestor, a, b, &level))
-		say_num(&h->say, "level", (unsigned int)level);
-	say_end(&h->say, '}');
+		reply_num(&h->reply, "level", (unsigned int)level);
+	reply_end(&h->reply, '}');
 }
 
 int op_links(struct helper *h, const struct gpu_request *q)
@@ -278,10 +278,10 @@ int op_links(struct helper *h, const struct gpu_request *q)
 
 	if (nvml_ready(h) || TRY(h, NVML, nvmlDeviceGetCount_v2, &n))
 		return -1;
-	say_begin(&h->say, "links", '[');
+	reply_begin(&h->reply, "links", '[');
 	for (unsigned int i = 0; i < n; i++)
 		for (unsigned int j = i + 1; j < n; j++)
-			say_link(h, i, j);
-	say_end(&h->say, ']');
+			put_link(h, i, j);
+	reply_end(&h->reply, ']');
 	return 0;
 }

@@ -108,8 +108,8 @@ static int dump(const struct wanted *w, struct table *t, struct error *err)
 static int run(const struct wanted *w, char **paths, size_t n, struct error *err)
 {
 	struct budget budget = { .limit = w->memory };
-	struct places *places = places_new(&(struct places_conf){ 0 });
-	const struct table_conf conf = { .places = places,
+	struct locations *locations = locations_new(&(struct locations_conf){ 0 });
+	const struct table_conf conf = { .locations = locations,
 					 .budget = &budget,
 					 .uris = paths,
 					 .n = n,
@@ -120,7 +120,7 @@ static int run(const struct wanted *w, char **paths, size_t n, struct error *err
 	if (!rc)
 		rc = dump(w, t, err);
 	table_free(t);
-	places_free(places);
+	locations_free(locations);
 	if (budget.used)
 		rc = error_set(err, ERR_INVALID,
 			       "BUG: %zu bytes of the budget are not given back",

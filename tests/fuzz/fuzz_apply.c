@@ -40,7 +40,7 @@ static cJSON *apply(const char *who, const cJSON *live, const cJSON *config, boo
 		FUZZ_CHECK(!force && err.kind == ERR_CONFLICT && causes && causes->child);
 		return NULL;
 	}
-	FUZZ_CHECK(!managers_fault(json_get(obj, "metadata", "managedFields")));
+	FUZZ_CHECK(!managers_invalid(json_get(obj, "metadata", "managedFields")));
 	return obj;
 }
 
@@ -66,7 +66,7 @@ static void check_update(const cJSON *live, const cJSON *config)
 
 	patch_merge(obj, config);
 	managers_update(&by, live, obj);
-	FUZZ_CHECK(!managers_fault(json_get(obj, "metadata", "managedFields")));
+	FUZZ_CHECK(!managers_invalid(json_get(obj, "metadata", "managedFields")));
 	if (jsonpatch_apply(&obj, config, &err))
 		FUZZ_CHECK(err.kind);
 }

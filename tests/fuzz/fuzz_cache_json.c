@@ -40,7 +40,7 @@ static void check_answer(struct iovec body)
 		return;
 	remotes[0].fleet = remotes[1].fleet = &f;
 	loans[0].holder = loans[1].holder = &remotes[1];
-	if (loans_note(&remotes[1], json_get((const cJSON *)doc, "more")))
+	if (loans_record(&remotes[1], json_get((const cJSON *)doc, "more")))
 		FUZZ_CHECK(loans_ready(&remotes[0], (struct rows){ 0, 9 }) ==
 			   (loans[0].ready && loans[1].ready && remotes[1].ready));
 	FUZZ_CHECK(loans[0].rows.end == 5 && loans[1].holder == &remotes[1]);

@@ -27,7 +27,7 @@ static struct field columns[COLUMNS] = {
 /* The ticket that the head makes of it, as a worker reads it. */
 static void check_ticket(const struct plan *p, struct rows rows)
 {
-	const struct flight_place at = { FLIGHT_PLAIN, "::1", 1 };
+	const struct flight_location at = { FLIGHT_PLAIN, "::1", 1 };
 	cleanup_buf struct buf info = { .max = 1 << 20 };
 	struct iovec endpoint, inner, ticket, text;
 	struct view *view = NULL;

@@ -57,7 +57,7 @@ static void check_column(const struct parquet *p, const uint8_t *data, size_t gr
 	struct error err = { 0 };
 	size_t n;
 
-	if (!page_index_place(p, group, column, &at_columns, &at_offsets))
+	if (!page_index_ranges(p, group, column, &at_columns, &at_offsets))
 		return;
 	columns = copy(data, at_columns);
 	offsets = copy(data, at_offsets);

@@ -161,10 +161,10 @@ static void test_names(void **state)
 		const struct name *n = &names[i];
 
 		print_message("# %s\n", n->name);
-		assert_int_equal(!name_label_fault(n->name), n->label);
-		assert_int_equal(!name_subdomain_fault(n->name), n->subdomain);
-		assert_int_equal(!name_key_fault(n->name), n->key);
-		assert_int_equal(!name_value_fault(n->name), n->value);
+		assert_int_equal(!name_label_invalid(n->name), n->label);
+		assert_int_equal(!name_subdomain_invalid(n->name), n->subdomain);
+		assert_int_equal(!name_key_invalid(n->name), n->key);
+		assert_int_equal(!name_value_invalid(n->name), n->value);
 		assert_int_equal(name_is_dns1035(n->name), n->dns1035);
 	}
 }
@@ -175,10 +175,10 @@ static void test_the_longest_subdomain(void **state)
 
 	memset(text, 'a', sizeof(text));
 	text[253] = 0;
-	assert_null(name_subdomain_fault(text));
+	assert_null(name_subdomain_invalid(text));
 	text[253] = 'a';
 	text[254] = 0;
-	assert_non_null(name_subdomain_fault(text));
+	assert_non_null(name_subdomain_invalid(text));
 }
 
 static void test_same_paths(void **state)

@@ -679,10 +679,10 @@ static void test_faults(void **state)
 	};
 	char name[MANAGER_NAME_MAX + 2];
 
-	assert_null(managers_fault(NULL));
+	assert_null(managers_invalid(NULL));
 	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_json cJSON *list = doc(rows[i].managed);
-		const char *fault = managers_fault(list);
+		const char *fault = managers_invalid(list);
 
 		if (!fault != !rows[i].fault || !str_eq(fault, rows[i].fault))
 			fail_msg("%s: %s", rows[i].managed, fault ? fault : "(none)");
@@ -693,7 +693,7 @@ static void test_faults(void **state)
 
 		name[len] = '\0';
 		json_put_str(list->child, name, "manager");
-		assert_true(!managers_fault(list) == (len == MANAGER_NAME_MAX));
+		assert_true(!managers_invalid(list) == (len == MANAGER_NAME_MAX));
 		name[len] = 'm';
 	}
 }

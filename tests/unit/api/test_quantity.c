@@ -230,7 +230,7 @@ static void test_what_is_sent(void **state)
 		cleanup_json cJSON *node = cJSON_CreateString(rows[i][0]);
 		struct quantity q = parsed(rows[i][0]);
 
-		assert_string_equal(quantity_sent(&q, node, buf), rows[i][1]);
+		assert_string_equal(quantity_client_text(&q, node, buf), rows[i][1]);
 	}
 }
 
@@ -240,7 +240,7 @@ static void test_a_number_is_sent_in_canonical_form(void **state)
 	struct quantity q = parsed("4000");
 	char buf[QUANTITY_TEXT_SIZE];
 
-	assert_string_equal(quantity_sent(&q, node, buf), "4k");
+	assert_string_equal(quantity_client_text(&q, node, buf), "4k");
 }
 
 int main(void)

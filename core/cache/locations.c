@@ -1,5 +1,5 @@
-/* places.c - opens and lists a table's files (cache/places.h). */
-#include "cache/places.h"
+/* locations.c - opens and lists a table's files (cache/locations.h). */
+#include "cache/locations.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -17,29 +17,29 @@
 
 enum { MAX_NAME = 16 * 1024 };
 
-struct place {
+struct source {
 	struct range_conf conf;
 };
 
-struct places {
-	struct places_conf conf;
+struct locations {
+	struct locations_conf conf;
 	pthread_mutex_t lock; /* guards the members below */
 	struct arena arena;
-	struct map places; /* struct place, by URI */
+	struct map locations; /* struct source, by URI */
 };
 
-struct places *places_new(const struct places_conf *conf)
+struct locations *locations_new(const struct locations_conf *conf)
 {
-	struct places *s = xcalloc(1, sizeof(*s));
+	struct locations *s = xcalloc(1, sizeof(*s));
 
 	s->conf = *conf;
 	pthread_mutex_init(&s->lock, NULL);
 	return s;
 }
 
-static void free_place(void *value)
+static void free_source(void *value)
 {
-	struct place *p = value;
+	struct source *p = value;
 
 	if (p->conf.store)
 		p->conf.scheme->close(p->conf.store);
@@ -47,33 +47,33 @@ static void free_place(void *value)
 	free(p);
 }
 
-void places_free(struct places *s)
+void locations_free(struct locations *s)
 {
 	if (!s)
 		return;
-	map_release(&s->places, free_place);
+	map_release(&s->locations, free_source);
 	arena_clear(&s->arena);
 	pthread_mutex_destroy(&s->lock);
 	free(s);
 }
 
-/* ---- places ---- */
+/* ---- locations ---- */
 
-static int open_place(struct places *s, struct place *p, const char *uri,
-		      struct error *err)
+static int open_source(struct locations *s, struct source *p, const char *uri,
+		       struct error *err)
 {
-	const struct store_conf place = { .uri = uri,
-					  .env = s->conf.env,
-					  .ctx = s->conf.ctx };
+	const struct store_conf source = { .uri = uri,
+					   .env = s->conf.env,
+					   .ctx = s->conf.ctx };
 	const struct http_conf http = { .user_agent = "kftrainer/" VERSION,
 					.receive_bytes = fetch_receive_bytes(0),
 					.max_idle = FETCH_MAX_CONNECTIONS };
-	struct store_conf store = place;
+	struct store_conf store = source;
 
 	p->conf.tries = s->conf.tries;
 	p->conf.connections = s->conf.connections;
 	if (scheme_find(&p->conf.scheme, uri, err) ||
-	    store_http_new(&p->conf.http, &place, &http, err))
+	    store_http_new(&p->conf.http, &source, &http, err))
 		return -1;
 	store.http = p->conf.http;
 	store.tries = s->conf.tries;
@@ -82,21 +82,21 @@ static int open_place(struct places *s, struct place *p, const char *uri,
 	return p->conf.scheme->open(&p->conf.store, &store, err);
 }
 
-static int find_place(struct places *s, const char *uri, const struct range_conf **ret,
-		      struct error *err)
+static int find_source(struct locations *s, const char *uri,
+		       const struct range_conf **ret, struct error *err)
 {
-	struct place *p;
+	struct source *p;
 	int rc = 0;
 
 	pthread_mutex_lock(&s->lock);
-	p = map_get(&s->places, uri);
+	p = map_get(&s->locations, uri);
 	if (!p) {
 		p = xcalloc(1, sizeof(*p));
-		rc = open_place(s, p, uri, err);
+		rc = open_source(s, p, uri, err);
 		if (rc)
-			free_place(p);
+			free_source(p);
 		else
-			map_put(&s->places, uri, p);
+			map_put(&s->locations, uri, p);
 	}
 	pthread_mutex_unlock(&s->lock);
 	if (!rc)
@@ -130,10 +130,10 @@ static const char *local_path(const char *location)
 	return rest ? rest : "/";
 }
 
-int places_open(struct places *s, const char *location, int64_t size,
-		struct range_object **ret, struct error *err)
+int locations_open(struct locations *s, const char *location, int64_t size,
+		   struct range_object **ret, struct error *err)
 {
-	const struct range_conf *place = NULL;
+	const struct range_conf *source = NULL;
 	cleanup_arena struct arena arena = { 0 };
 	struct store_object o = { .size = size };
 	const char *uri = usual(&arena, location), *key = local_path(uri), *root;
@@ -157,14 +157,14 @@ int places_open(struct places *s, const char *location, int64_t size,
 				 "pvc:// URIs",
 				 uri_shown(&arena, location));
 	o.key = o.path = key;
-	if (find_place(s, root, &place, err))
+	if (find_source(s, root, &source, err))
 		return error_wrap(err, "%s", uri_shown(&arena, location));
-	return range_open(ret, place, &o, location, err);
+	return range_open(ret, source, &o, location, err);
 }
 
 /* ---- listing ---- */
 
-static bool note_named(void *ctx, const char *name, bool named)
+static bool record_named(void *ctx, const char *name, bool named)
 {
 	bool *any = ctx;
 
@@ -243,7 +243,7 @@ static bool is_metadata(const char *path)
 }
 
 /* The newest metadata file of the first Iceberg table; NULL: there is none. */
-static const char *newest_metadata(const struct place_files *f)
+static const char *newest_metadata(const struct location_files *f)
 {
 	const char *newest = NULL;
 
@@ -262,7 +262,7 @@ static const char *newest_metadata(const struct place_files *f)
 	return newest;
 }
 
-static int check_lakes(const struct place_files *f, const char *uri, struct error *err)
+static int check_lakes(const struct location_files *f, const char *uri, struct error *err)
 {
 	const char *metadata = newest_metadata(f);
 	cleanup_arena struct arena arena = { 0 };
@@ -306,8 +306,8 @@ static const char *below(struct arena *arena, const char *uri, const char *name,
 	return path;
 }
 
-static int keep_files(struct place_files *f, const char *uri,
-		      const struct range_conf *place, struct error *err)
+static int list_files(struct location_files *f, const char *uri,
+		      const struct range_conf *source, struct error *err)
 {
 	struct arena *arena = &f->listing.arena;
 
@@ -319,9 +319,9 @@ static int keep_files(struct place_files *f, const char *uri,
 		const char *name = f->named ? uri : name_of(arena, uri, o->path);
 
 		if (f->named || is_table_file(o->path))
-			f->at[f->n++] = (struct place_file){
-				name, below(arena, uri, name, f->named ? o : NULL), place,
-				*o
+			f->at[f->n++] = (struct location_file){
+				name, below(arena, uri, name, f->named ? o : NULL),
+				source, *o
 			};
 		else if (str_ends(o->path, ".parquet"))
 			hidden = o->path;
@@ -346,10 +346,10 @@ static int as_uri(const char **ret, struct arena *arena, const char *path,
 	return 0;
 }
 
-static int list(struct places *s, const char *uri, struct place_files *f,
+static int list(struct locations *s, const char *uri, struct location_files *f,
 		struct error *err)
 {
-	const struct range_conf *place = NULL;
+	const struct range_conf *source = NULL;
 	cleanup_arena struct arena arena = { 0 };
 	const char *shown = str_visible(&arena, uri, false), *at = usual(&arena, uri);
 
@@ -357,35 +357,36 @@ static int list(struct places *s, const char *uri, struct place_files *f,
 		shown = uri_shown(&arena, uri);
 	else if (as_uri(&at, &arena, uri, err))
 		return -1;
-	if (find_place(s, at, &place, err) ||
-	    place->scheme->list(place->store, note_named, &f->named, &f->listing, err))
+	if (find_source(s, at, &source, err) ||
+	    source->scheme->list(source->store, record_named, &f->named, &f->listing,
+				 err))
 		return error_wrap(err, "%s", shown);
 	shown = arena_strdup(&f->listing.arena, shown);
-	return check_lakes(f, shown, err) || keep_files(f, shown, place, err) ? -1 : 0;
+	return check_lakes(f, shown, err) || list_files(f, shown, source, err) ? -1 : 0;
 }
 
-int places_list(struct places *s, const char *uri, struct place_files *ret,
-		struct error *err)
+int locations_list(struct locations *s, const char *uri, struct location_files *ret,
+		   struct error *err)
 {
-	struct place_files f = { 0 };
+	struct location_files f = { 0 };
 
 	if (list(s, uri, &f, err)) {
-		place_files_release(&f);
+		location_files_release(&f);
 		return -1;
 	}
 	*ret = f;
 	return 0;
 }
 
-void place_files_release(struct place_files *f)
+void location_files_release(struct location_files *f)
 {
 	free(f->at);
 	store_listing_release(&f->listing);
-	*f = (struct place_files){ 0 };
+	*f = (struct location_files){ 0 };
 }
 
-int places_read(struct range_object *o, uint64_t max, struct block *to,
-		struct budget *budget, size_t *ret_len, struct error *err)
+int locations_read(struct range_object *o, uint64_t max, struct block *to,
+		   struct budget *budget, size_t *ret_len, struct error *err)
 {
 	struct range_want all = { 0, (uint64_t)range_size(o), NULL };
 

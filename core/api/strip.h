@@ -1,9 +1,9 @@
 /*
- * managed.h - remove metadata.managedFields, and other unused lists, from the text of an
+ * strip.h - remove metadata.managedFields, and other unused lists, from the text of an
  * object before it is parsed. They are half of an API server's answers.
  */
-#ifndef API_MANAGED_H
-#define API_MANAGED_H
+#ifndef API_STRIP_H
+#define API_STRIP_H
 
 #include <stddef.h>
 
@@ -12,8 +12,8 @@
  * key: 2 in an object, 3 in a watch event. Only text without spaces, as apimachinery
  * prints it, is recognized; other text, valid or not, remains unchanged for json_parse().
  */
-size_t managed_cut(char *text, size_t len, int depth);
+size_t strip_managed_fields(char *text, size_t len, int depth);
 /* The same for a list of that name (at most 63 bytes) in spec. */
-size_t list_cut(char *text, size_t len, const char *name, int depth);
+size_t strip_spec_list(char *text, size_t len, const char *name, int depth);
 
 #endif

@@ -1,5 +1,5 @@
-/* managed.c - cuts managedFields, and unused lists, out of JSON text (api/managed.h). */
-#include "api/managed.h"
+/* strip.c - cuts managedFields, and unused lists, out of JSON text (api/strip.h). */
+#include "api/strip.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -76,12 +76,12 @@ static size_t cut(char *text, size_t len, const char *key, int depth)
 	return len - (size_t)(to - from);
 }
 
-size_t managed_cut(char *text, size_t len, int depth)
+size_t strip_managed_fields(char *text, size_t len, int depth)
 {
 	return cut(text, len, "\"managedFields\":[", depth);
 }
 
-size_t list_cut(char *text, size_t len, const char *name, int depth)
+size_t strip_spec_list(char *text, size_t len, const char *name, int depth)
 {
 	char key[MAX_NAME + sizeof("\"\":[")];
 

@@ -1,10 +1,10 @@
-/* say.c - write the helper's replies as JSON (gpu/helper/helper.h). */
+/* reply.c - write the helper's replies as JSON (gpu/helper/helper.h). */
 #include <stdio.h>
 #include <string.h>
 
 #include "gpu/helper/helper.h"
 
-static void add(struct say *s, const char *text, size_t len)
+static void add(struct reply *s, const char *text, size_t len)
 {
 	if (s->full || len >= sizeof(s->text) - s->len) {
 		s->full = true;
@@ -14,7 +14,7 @@ static void add(struct say *s, const char *text, size_t len)
 	s->len += len;
 }
 
-static void quote(struct say *s, const char *value)
+static void quote(struct reply *s, const char *value)
 {
 	char escaped[8];
 
@@ -31,7 +31,7 @@ static void quote(struct say *s, const char *value)
 	add(s, "\"", 1);
 }
 
-static void begin_value(struct say *s, const char *key)
+static void begin_value(struct reply *s, const char *key)
 {
 	if (s->len && !strchr("{[", s->text[s->len - 1]))
 		add(s, ",", 1);
@@ -41,24 +41,24 @@ static void begin_value(struct say *s, const char *key)
 	}
 }
 
-void say_begin(struct say *s, const char *key, char bracket)
+void reply_begin(struct reply *s, const char *key, char bracket)
 {
 	begin_value(s, key);
 	add(s, &bracket, 1);
 }
 
-void say_end(struct say *s, char bracket)
+void reply_end(struct reply *s, char bracket)
 {
 	add(s, &bracket, 1);
 }
 
-void say_str(struct say *s, const char *key, const char *value)
+void reply_str(struct reply *s, const char *key, const char *value)
 {
 	begin_value(s, key);
 	quote(s, value);
 }
 
-void say_num(struct say *s, const char *key, uint64_t value)
+void reply_num(struct reply *s, const char *key, uint64_t value)
 {
 	char digits[24];
 
@@ -67,7 +67,7 @@ void say_num(struct say *s, const char *key, uint64_t value)
 	    (size_t)snprintf(digits, sizeof(digits), "%llu", (unsigned long long)value));
 }
 
-void say_hex(char *to, const char *from, size_t n)
+void put_hex(char *to, const char *from, size_t n)
 {
 	static const char digits[] = "0123456789abcdef";
 
@@ -78,17 +78,17 @@ void say_hex(char *to, const char *from, size_t n)
 	*to = 0;
 }
 
-int say_error(struct helper *h, enum gpu_status status, const char *message, int code)
+int reply_error(struct helper *h, enum gpu_status status, const char *message, int code)
 {
-	struct say *s = &h->say;
+	struct reply *s = &h->reply;
 
 	s->len = 0;
 	s->full = false;
 	h->status = status;
-	say_begin(s, NULL, '{');
-	say_str(s, "library", h->shared->library);
-	say_str(s, "call", h->shared->call);
-	say_num(s, "code", (unsigned int)code);
-	say_str(s, "message", message);
+	reply_begin(s, NULL, '{');
+	reply_str(s, "library", h->shared->library);
+	reply_str(s, "call", h->shared->call);
+	reply_num(s, "code", (unsigned int)code);
+	reply_str(s, "message", message);
 	return -1;
 }

@@ -1,5 +1,5 @@
-/* last_words.c - write a termination message (cmd/ui/last_words.h). */
-#include "cmd/ui/last_words.h"
+/* termination_message.c - write a termination message (cmd/ui/termination_message.h). */
+#include "cmd/ui/termination_message.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,7 +9,7 @@
 
 #include "base/cleanup.h"
 
-void last_words(const char *text)
+void termination_message(const char *text)
 {
 	cleanup_fd int fd = open("/dev/termination-log", O_WRONLY | O_TRUNC | O_CLOEXEC);
 

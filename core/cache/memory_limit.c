@@ -1,5 +1,5 @@
-/* room.c - measures the memory that this process may still use (cache/room.h). */
-#include "cache/room.h"
+/* memory_limit.c - measures the memory left to this process (cache/memory_limit.h). */
+#include "cache/memory_limit.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -78,7 +78,7 @@ static uint64_t left_in_groups(struct arena *arena)
 	}
 }
 
-uint64_t room_left(void)
+uint64_t memory_limit_left(void)
 {
 	cleanup_arena struct arena arena = { 0 };
 	uint64_t groups = left_in_groups(&arena);

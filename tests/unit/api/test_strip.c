@@ -1,6 +1,6 @@
 #include <stdlib.h>
 
-#include "api/managed.h"
+#include "api/strip.h"
 #include "base/xmalloc.h"
 #include "tests/unit/unit.h"
 
@@ -46,7 +46,7 @@ static void test_cut(void **state)
 		size_t len = strlen(rows[i].in);
 		char *text = memcpy(xmalloc(len), rows[i].in, len);
 
-		len = managed_cut(text, len, rows[i].depth);
+		len = strip_managed_fields(text, len, rows[i].depth);
 		assert_int_equal(len, strlen(want));
 		assert_memory_equal(text, want, len);
 		free(text);
@@ -68,10 +68,13 @@ static void test_list_cut(void **state)
 
 	memcpy(text, in, sizeof(in));
 	memset(name, 'x', sizeof(name) - 1);
-	assert_int_equal(list_cut(text, sizeof(in) - 1, "nothing", 3), sizeof(in) - 1);
-	assert_int_equal(list_cut(text, sizeof(in) - 1, name, 3), sizeof(in) - 1);
-	assert_int_equal(list_cut(text, sizeof(in) - 1, "jobs", 2), sizeof(in) - 1);
-	assert_int_equal(list_cut(text, sizeof(in) - 1, "jobs", 3), sizeof(out) - 1);
+	assert_int_equal(strip_spec_list(text, sizeof(in) - 1, "nothing", 3),
+			 sizeof(in) - 1);
+	assert_int_equal(strip_spec_list(text, sizeof(in) - 1, name, 3), sizeof(in) - 1);
+	assert_int_equal(strip_spec_list(text, sizeof(in) - 1, "jobs", 2),
+			 sizeof(in) - 1);
+	assert_int_equal(strip_spec_list(text, sizeof(in) - 1, "jobs", 3),
+			 sizeof(out) - 1);
 	assert_memory_equal(text, out, sizeof(out) - 1);
 }
 

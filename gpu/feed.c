@@ -16,7 +16,7 @@
 
 enum { NONE = -1 };
 
-void feed_wake(struct gpu_feed *f)
+static void wake_server(struct gpu_feed *f)
 {
 	const uint64_t one = 1;
 
@@ -29,7 +29,7 @@ static void set_failed(struct gpu_feed *f, const struct error *why)
 		f->why = *why;
 	f->failed = true;
 	pthread_cond_broadcast(&f->changed);
-	feed_wake(f);
+	wake_server(f);
 }
 
 void gpu_feed_fail(struct gpu_feed *f, const struct error *why)
@@ -126,7 +126,7 @@ static int end_copy(struct gpu_feed *f)
 	release_buffer(&f->buffers[at]);
 	f->waited++;
 	pthread_cond_broadcast(&f->changed);
-	feed_wake(f);
+	wake_server(f);
 	return 0;
 }
 
@@ -164,7 +164,7 @@ int gpu_feed_columns(struct gpu_feed *f, const char *columns, struct error *err)
 	f->columns = xstrdup(columns);
 	f->last_batch_ms = clock_ms();
 	pthread_mutex_unlock(&f->lock);
-	feed_wake(f);
+	wake_server(f);
 	return 0;
 }
 
@@ -219,7 +219,7 @@ void gpu_feed_end(struct gpu_feed *f)
 	pthread_mutex_lock(&f->lock);
 	f->ended = true;
 	pthread_mutex_unlock(&f->lock);
-	feed_wake(f);
+	wake_server(f);
 }
 
 int64_t gpu_feed_batches(const struct gpu_feed *f)

@@ -70,7 +70,6 @@ struct gpu_feed {
 	struct error why;
 };
 
-void feed_wake(struct gpu_feed *f); /* wake the server */
 /* Set the ranks' UUIDs and handles by the answer to GPU_OP_FEED_OPEN. ERR_FORMAT. */
 MUST_CHECK int feed_take_ranks(struct gpu_feed *f, const cJSON *answer,
 			       struct error *err);

@@ -15,7 +15,7 @@ static const uint64_t QUICK_BYTES = 1 << 30, COPY_BYTES = 128 << 20;
 
 /* ---- rows ------------------------------------------------------------------------------ */
 
-const char *gpu_grade_name(enum gpu_grade grade)
+static const char *grade_name(enum gpu_grade grade)
 {
 	switch (grade) {
 	case GPU_PASS:
@@ -43,7 +43,7 @@ void preflight_report(struct preflight *p, struct preflight_row r)
 	json_put_str(row, p->node, "node");
 	if (r.device)
 		json_put_str(row, r.device, "device");
-	json_put_str(row, gpu_grade_name(r.grade), "result");
+	json_put_str(row, grade_name(r.grade), "result");
 	if (r.unit) {
 		json_put(row, cJSON_CreateNumber(rounded(r.value)), "value");
 		json_put_str(row, r.unit, "unit");
@@ -66,7 +66,7 @@ void preflight_relay(struct preflight *p, const cJSON *row)
 	const char *result = json_str(row, "result");
 
 	for (size_t i = 0; i < N_ELEMENTS(grades); i++)
-		if (str_eq(result, gpu_grade_name(grades[i])) && grades[i] > p->worst)
+		if (str_eq(result, grade_name(grades[i])) && grades[i] > p->worst)
 			p->worst = grades[i];
 	p->report(p->ctx, row);
 }

@@ -50,9 +50,6 @@ enum gpu_grade preflight_run(struct preflight *p);
 /* Names of the checks, in order, ends with NULL. */
 extern const char *const preflight_checks[];
 
-/* "pass", "warning", "retry", "fatal". */
-const char *gpu_grade_name(enum gpu_grade grade);
-
 /* ---- for the checks' own files ------------------------------------------------------ */
 
 struct preflight_row {

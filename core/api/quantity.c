@@ -209,11 +209,6 @@ int quantity_cmp(const struct quantity *a, const struct quantity *b)
 	return (a->nano > b->nano) - (a->nano < b->nano);
 }
 
-bool quantity_is_zero(const struct quantity *q)
-{
-	return !q->nano;
-}
-
 /* Round away from zero to a multiple of `unit` nano, within an int64. */
 static int64_t scaled(const struct quantity *q, __int128 unit)
 {

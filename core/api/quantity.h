@@ -35,7 +35,6 @@ MUST_CHECK int quantity_of(struct quantity *ret, const cJSON *node, struct error
 void quantity_add(struct quantity *to, const struct quantity *q);
 void quantity_mul(struct quantity *q, int64_t factor);
 int quantity_cmp(const struct quantity *a, const struct quantity *b); /* <0, 0, >0 */
-bool quantity_is_zero(const struct quantity *q);
 int64_t quantity_ceil(const struct quantity *q);  /* whole units, rounded up: Value() */
 int64_t quantity_milli(const struct quantity *q); /* rounded up: MilliValue() */
 

@@ -13,10 +13,16 @@
 #include "base/map.h"
 #include "base/str.h"
 
+/*
+ * Equal by CEL's == on the API server: unknown fields, nulls, and the order of lists that
+ * are sets or maps are ignored.
+ */
+static bool is_equal(const struct node *node, const cJSON *a, const cJSON *b);
+
 static bool immutable(const struct rule *rule, const struct node *node, const cJSON *self,
 		      const cJSON *old)
 {
-	return node_equal(node, self, old);
+	return is_equal(node, self, old);
 }
 
 static bool has(const cJSON *obj, const char *name)
@@ -200,8 +206,8 @@ static bool sets_equal(const struct node *list, const cJSON *a, const cJSON *b)
 		cleanup_free char *text = element_text(list, x);
 		const cJSON *other = text ? map_get(&in_b, text) : NULL;
 
-		if (!(other && node_equal(list->each, x, other)) &&
-		    !(y && node_equal(list->each, x, y)))
+		if (!(other && is_equal(list->each, x, other)) &&
+		    !(y && is_equal(list->each, x, y)))
 			return false;
 		y = y ? y->next : NULL;
 	}
@@ -217,7 +223,7 @@ static bool lists_equal(const struct node *node, const cJSON *a, const cJSON *b)
 	if (node->list != LIST_ATOMIC)
 		return sets_equal(node, a, b);
 	for (x = a->child, y = b->child; x && y; x = x->next, y = y->next)
-		if (!node_equal(node->each, x, y))
+		if (!is_equal(node->each, x, y))
 			return false;
 	return true;
 }
@@ -232,8 +238,8 @@ static bool members_equal(const struct node *node, const cJSON *a, const cJSON *
 
 		if (has(a, p->name) != has(b, p->name))
 			return false;
-		if (has(a, p->name) && !node_equal(p->node, json_member(a, p->name),
-						   json_member(b, p->name)))
+		if (has(a, p->name) &&
+		    !is_equal(p->node, json_member(a, p->name), json_member(b, p->name)))
 			return false;
 	}
 	if (!node->each)
@@ -244,7 +250,7 @@ static bool members_equal(const struct node *node, const cJSON *a, const cJSON *
 	return cJSON_GetArraySize(a) == cJSON_GetArraySize(b);
 }
 
-bool node_equal(const struct node *node, const cJSON *a, const cJSON *b)
+static bool is_equal(const struct node *node, const cJSON *a, const cJSON *b)
 {
 	if (cJSON_IsObject(a) && cJSON_IsObject(b))
 		return members_equal(node, a, b);

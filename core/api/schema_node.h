@@ -104,12 +104,6 @@ const struct node *node_prop(const struct node *node, const char *name);
  */
 char *node_keys_text(const struct node *list, const cJSON *element);
 
-/*
- * Equal by CEL's == on the API server: unknown fields, nulls, and the order of lists that
- * are sets or maps are ignored.
- */
-bool node_equal(const struct node *node, const cJSON *a, const cJSON *b);
-
 /* A rule as a function. `old` is NULL unless it is a transition rule. */
 struct rule_check {
 	const char *id;

@@ -189,13 +189,3 @@ size_t hybrid_bits(struct hybrid *h, uint8_t *bits, uint64_t at, size_t n)
 	}
 	return done;
 }
-
-size_t hybrid_run(struct hybrid *h, uint32_t *value, size_t n)
-{
-	if (!ready(h) || !h->repeats)
-		return 0;
-	n = n < h->repeats ? n : (size_t)h->repeats;
-	*value = h->value;
-	h->repeats -= n;
-	return n;
-}

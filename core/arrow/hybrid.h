@@ -27,10 +27,4 @@ size_t hybrid_u8(struct hybrid *h, uint8_t *out, size_t n); /* of width <= 8 */
 /* Of width 1, as bits appended at `at`. */
 size_t hybrid_bits(struct hybrid *h, uint8_t *bits, uint64_t at, size_t n);
 
-/*
- * Take up to n values of a run of equal ones; returns how many. 0: the next value is not
- * in a run.
- */
-size_t hybrid_run(struct hybrid *h, uint32_t *value, size_t n);
-
 #endif

@@ -260,8 +260,3 @@ size_t parquet_leaves(const struct parquet *p)
 {
 	return p->schema.n_leaves;
 }
-
-const char *parquet_leaf_path(const struct parquet *p, size_t leaf)
-{
-	return p->schema.leaves[leaf].path;
-}

@@ -46,8 +46,6 @@ struct field *parquet_columns_mut(struct parquet *p, size_t *ret_n);
 size_t parquet_groups(const struct parquet *p);
 int64_t parquet_rows(const struct parquet *p, size_t group);
 size_t parquet_leaves(const struct parquet *p);
-const char *parquet_leaf_path(const struct parquet *p,
-			      size_t leaf); /* "a.list.element" */
 
 /* The place of a leaf's pages, which parquet_open() has checked to be within the file. */
 struct range parquet_chunk(const struct parquet *p, size_t group, size_t leaf);

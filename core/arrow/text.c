@@ -187,6 +187,8 @@ static void add_bare(struct buf *out, const struct array *a, int64_t row)
 	}
 }
 
+static void add_value(struct buf *out, const struct array *a, int64_t row);
+
 static void add_children(struct buf *out, const struct array *a, int64_t row)
 {
 	const struct field *f = a->field;
@@ -197,7 +199,7 @@ static void add_children(struct buf *out, const struct array *a, int64_t row)
 		add_string(out, (const uint8_t *)f->children[i].name,
 			   strlen(f->children[i].name));
 		buf_adds(out, ":");
-		text_json(out, &a->children[i], row);
+		add_value(out, &a->children[i], row);
 	}
 	buf_adds(out, "}");
 }
@@ -207,7 +209,7 @@ static void add_list(struct buf *out, const struct array *a, int64_t row)
 	buf_adds(out, "[");
 	for (int64_t i = offset(a, row); i < offset(a, row + 1); i++) {
 		buf_adds(out, i > offset(a, row) ? "," : "");
-		text_json(out, a->children, i);
+		add_value(out, a->children, i);
 	}
 	buf_adds(out, "]");
 }
@@ -221,9 +223,9 @@ static void add_map(struct buf *out, const struct array *a, int64_t row)
 	for (int64_t i = offset(a, row); i < offset(a, row + 1); i++) {
 		buf_adds(out, i > offset(a, row) ? "," : "");
 		buf_adds(out, object ? "" : "[");
-		text_json(out, key, i);
+		add_value(out, key, i);
 		buf_adds(out, object ? ":" : ",");
-		text_json(out, value, i);
+		add_value(out, value, i);
 		buf_adds(out, object ? "" : "]");
 	}
 	buf_adds(out, object ? "}" : "]");
@@ -254,7 +256,8 @@ static void add_number(struct buf *out, const struct array *a, int64_t row)
 	}
 }
 
-void text_json(struct buf *out, const struct array *a, int64_t row)
+/* Append one value, or `null`. */
+static void add_value(struct buf *out, const struct array *a, int64_t row)
 {
 	if (a->field->kind == ARROW_NULL || !array_is_valid(a, row)) {
 		buf_adds(out, "null");
@@ -297,7 +300,7 @@ void text_json_row(struct buf *out, const struct batch *b, int64_t row)
 		buf_adds(out, i ? "," : "");
 		add_string(out, (const uint8_t *)name, strlen(name));
 		buf_adds(out, ":");
-		text_json(out, &b->columns[i], row);
+		add_value(out, &b->columns[i], row);
 	}
 	buf_adds(out, "}\n");
 }
@@ -333,7 +336,7 @@ static void add_csv(struct buf *out, const struct array *a, int64_t row)
 			 (size_t)(offset(a, row + 1) - offset(a, row)));
 		return;
 	}
-	text_json(&json, a, row);
+	add_value(&json, a, row);
 	out->overflowed |= json.overflowed;
 	if (!json.overflowed && json.data[0] == '"' && !field_has_children(a->field))
 		add_cell(out, json.data + 1, json.len - 2);

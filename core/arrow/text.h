@@ -12,9 +12,6 @@
 #include "arrow/parquet.h"
 #include "base/buf.h"
 
-/* Append one value, or `null`. */
-void text_json(struct buf *out, const struct array *a, int64_t row);
-
 /* {"column":value,...} and a newline. */
 void text_json_row(struct buf *out, const struct batch *b, int64_t row);
 

@@ -29,11 +29,6 @@ void log_setup(enum log_level level, enum log_format as, int fd)
 	log_fd = fd;
 }
 
-bool log_wanted(enum log_level level)
-{
-	return level <= max_level;
-}
-
 /* Ambiguous values are quoted. */
 static bool is_plain(const char *s)
 {
@@ -110,7 +105,7 @@ void log_line(enum log_level level, const char *msg, const struct log_field *fie
 	cleanup_buf struct buf line = { .max = MAX_LINE };
 	char head[200];
 
-	if (!log_wanted(level))
+	if (level > max_level)
 		return;
 	add_line(&line, level, msg, fields);
 	if (line.overflowed) {

@@ -47,7 +47,6 @@ struct log_field {
 
 /* Call it before the first thread starts. Without it: text, from info on, to stderr. */
 void log_setup(enum log_level level, enum log_format format, int fd);
-bool log_wanted(enum log_level level);
 
 void log_line(enum log_level level, const char *msg, const struct log_field *fields);
 

@@ -40,11 +40,9 @@ struct remote {
 /* Borrows the peer, which must be closed after remote_release(). */
 MUST_CHECK int remote_start(struct remote *ret, struct peer *peer, const char *command,
 			    int64_t deadline, struct error *err);
-/* The two implementations. */
+/* The same, without ssh. */
 MUST_CHECK int remote_start_worker(struct remote *ret, struct peer *peer,
 				   const char *command, struct error *err);
-MUST_CHECK int remote_start_ssh(struct remote *ret, struct peer *peer,
-				const char *command, int64_t deadline, struct error *err);
 void remote_release(struct remote *r);
 
 #endif

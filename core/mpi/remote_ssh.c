@@ -60,20 +60,15 @@ static const struct remote_ops ops = {
 	.release = release,
 };
 
-int remote_start_ssh(struct remote *ret, struct peer *peer, const char *command,
-		     int64_t deadline, struct error *err)
+int remote_start(struct remote *ret, struct peer *peer, const char *command,
+		 int64_t deadline, struct error *err)
 {
+	if (!peer->ssh)
+		return remote_start_worker(ret, peer, command, err);
 	if (ssh_exec(peer->ssh, command, deadline, err))
 		return -1;
 	*ret = (struct remote){ &ops, peer->ssh };
 	return 0;
-}
-
-int remote_start(struct remote *ret, struct peer *peer, const char *command,
-		 int64_t deadline, struct error *err)
-{
-	return peer->ssh ? remote_start_ssh(ret, peer, command, deadline, err)
-			 : remote_start_worker(ret, peer, command, err);
 }
 
 void remote_release(struct remote *r)

@@ -40,7 +40,7 @@ static void assert_prints(const cJSON *doc, const char *want)
 	free(got);
 }
 
-static void test_numbers_are_printed_as_written(void **state)
+TEST(test_numbers_are_printed_as_written)
 {
 	static const char *const texts[] = {
 		"0",
@@ -77,7 +77,7 @@ static void test_numbers_are_printed_as_written(void **state)
 	}
 }
 
-static void test_only_what_an_int_does_not_hold_has_a_literal(void **state)
+TEST(test_only_what_an_int_does_not_hold_has_a_literal)
 {
 	static const struct {
 		const char *text;
@@ -97,7 +97,7 @@ static void test_only_what_an_int_does_not_hold_has_a_literal(void **state)
 	}
 }
 
-static void test_what_the_rfc_forbids_is_refused(void **state)
+TEST(test_what_the_rfc_forbids_is_refused)
 {
 	static const char *const texts[] = {
 		"",
@@ -137,7 +137,7 @@ static void test_what_the_rfc_forbids_is_refused(void **state)
 			fail_msg("row %zu, %s: taken", i, texts[i]);
 }
 
-static void test_whitespace_is_taken(void **state)
+TEST(test_whitespace_is_taken)
 {
 	cJSON *doc = parse("{ \"a\" :\t1 ,\r\n\"b\":[ ] }");
 
@@ -145,7 +145,7 @@ static void test_whitespace_is_taken(void **state)
 	cJSON_Delete(doc);
 }
 
-static void test_integers_are_compared_by_their_digits(void **state)
+TEST(test_integers_are_compared_by_their_digits)
 {
 	static const struct {
 		const char *a, *b;
@@ -168,7 +168,7 @@ static void test_integers_are_compared_by_their_digits(void **state)
 	}
 }
 
-static void test_a_new_value_drops_the_literal(void **state)
+TEST(test_a_new_value_drops_the_literal)
 {
 	cJSON *doc = parse("1.50"), *holder = cJSON_CreateObject();
 
@@ -190,7 +190,7 @@ static void test_a_new_value_drops_the_literal(void **state)
 	cJSON_Delete(doc);
 }
 
-static void test_nesting_has_a_limit(void **state)
+TEST(test_nesting_has_a_limit)
 {
 	char text[2 * 1001 + 1] = "";
 	cJSON *doc;
@@ -204,17 +204,4 @@ static void test_nesting_has_a_limit(void **state)
 	cJSON_Delete(doc);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_numbers_are_printed_as_written),
-		cmocka_unit_test(test_only_what_an_int_does_not_hold_has_a_literal),
-		cmocka_unit_test(test_what_the_rfc_forbids_is_refused),
-		cmocka_unit_test(test_whitespace_is_taken),
-		cmocka_unit_test(test_integers_are_compared_by_their_digits),
-		cmocka_unit_test(test_a_new_value_drops_the_literal),
-		cmocka_unit_test(test_nesting_has_a_limit),
-	};
-
-	return cmocka_run_group_tests_name("cjson", tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -30,7 +30,7 @@ static uint64_t cost_of_strategic(const void *row, size_t n)
 	return cost_now() - start;
 }
 
-static void test_strategic_merge(void **state)
+TEST(test_strategic_merge)
 {
 	static const struct pair rows[] = {
 		{ "equal lists", SPEC("'env':[<{'name':'e#','value':'a'}>]"),
@@ -101,7 +101,7 @@ static uint64_t cost_of_equal(const void *row, size_t n)
 	return cost_now() - start;
 }
 
-static void test_merge_and_diff(void **state)
+TEST(test_merge_and_diff)
 {
 	static const struct pair rows[] = {
 		{ "maps", "{'m':{<'a#':'1'>}}", "{'m':{<'a#':'2'>}}", 0 },
@@ -119,7 +119,7 @@ static void test_merge_and_diff(void **state)
 	assert_true(linear);
 }
 
-static void test_json_patch(void **state)
+TEST(test_json_patch)
 {
 	static const struct pair rows[] = {
 		{ "adds members", "{'m':{}}", "[<{'op':'add','path':'/m/a#','value':1}>]",
@@ -235,7 +235,7 @@ static const struct pair trainjobs[] = {
 	{ "unknown fields", TJ("", ",<'u#':1>"), TJ("", ",<'u^':1>"), 0 },
 };
 
-static void test_server_side_apply(void **state)
+TEST(test_server_side_apply)
 {
 	bool linear = true;
 
@@ -245,7 +245,7 @@ static void test_server_side_apply(void **state)
 	assert_true(linear);
 }
 
-static void test_checks(void **state)
+TEST(test_checks)
 {
 	bool linear = true;
 
@@ -263,15 +263,4 @@ static int load(void **state)
 	return rc;
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_strategic_merge),
-		cmocka_unit_test(test_merge_and_diff),
-		cmocka_unit_test(test_json_patch),
-		cmocka_unit_test(test_server_side_apply),
-		cmocka_unit_test(test_checks),
-	};
-
-	return cmocka_run_group_tests_name("cost", tests, load, group_teardown);
-}
+RUN_TESTS(load, group_teardown)

@@ -13,7 +13,7 @@ static const char *const kinds[] = { "TrainJob", "TrainingRuntime",
 
 enum { ALL_CRDS_MAX = 300 * 1000 };
 
-static void test_size(void **state)
+TEST(test_size)
 {
 	size_t size = 0;
 
@@ -103,7 +103,7 @@ static const cJSON *at_path(const cJSON *crd, const char *path)
 	return json_at(crd, (const char *const *)str_split(&arena, path, '/', NULL));
 }
 
-static void test_facts(void **state)
+TEST(test_facts)
 {
 	for (size_t i = 0; i < N_ELEMENTS(facts); i++) {
 		cleanup_json cJSON *crd = schema_crd(*state, facts[i].kind);
@@ -193,7 +193,7 @@ static const cJSON *field_at(const cJSON *node, const char *path)
 	return node;
 }
 
-static void test_pod_fields(void **state)
+TEST(test_pod_fields)
 {
 	cleanup_json cJSON *crd = schema_crd(*state, "TrainingRuntime");
 	const cJSON *pod =
@@ -276,7 +276,7 @@ static void check_structural(const cJSON *node, const char *name)
 		check_structural(json_get(node, "additionalProperties"), name);
 }
 
-static void test_structural(void **state)
+TEST(test_structural)
 {
 	for (size_t i = 0; kinds[i]; i++) {
 		cleanup_json cJSON *crd = schema_crd(*state, kinds[i]);
@@ -287,7 +287,7 @@ static void test_structural(void **state)
 }
 
 /* Two that an API server gets are the same, byte for byte. */
-static void test_twice_the_same(void **state)
+TEST(test_twice_the_same)
 {
 	cleanup_json cJSON *one = schema_crd(*state, "TrainJob");
 	cleanup_json cJSON *two = schema_crd(*state, "TrainJob");
@@ -317,7 +317,7 @@ static void check_runtime(const struct schema *schema, const char *path)
 		json_str(obj, "metadata", "labels", "trainer.kubeflow.org/framework"));
 }
 
-static void test_built_in_runtimes(void **state)
+TEST(test_built_in_runtimes)
 {
 	glob_t found = { 0 };
 
@@ -328,16 +328,4 @@ static void test_built_in_runtimes(void **state)
 	globfree(&found);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_size),
-		cmocka_unit_test(test_facts),
-		cmocka_unit_test(test_pod_fields),
-		cmocka_unit_test(test_structural),
-		cmocka_unit_test(test_twice_the_same),
-		cmocka_unit_test(test_built_in_runtimes),
-	};
-
-	return cmocka_run_group_tests(tests, group_setup, group_teardown);
-}
+RUN_TESTS(group_setup, group_teardown)

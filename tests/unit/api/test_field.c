@@ -28,7 +28,7 @@ static const struct line {
 	{ FIELD_INVALID, "", NULL, "no object", "Invalid value: no object" },
 };
 
-static void test_an_error_is_one_line(void **state)
+TEST(test_an_error_is_one_line)
 {
 	for (size_t i = 0; i < N_ELEMENTS(lines); i++) {
 		const struct line *l = &lines[i];
@@ -43,7 +43,7 @@ static void test_an_error_is_one_line(void **state)
 	}
 }
 
-static void test_paths(void **state)
+TEST(test_paths)
 {
 	struct field_errors errs = { 0 };
 
@@ -56,7 +56,7 @@ static void test_paths(void **state)
 }
 
 /* Cut between characters: none is left half. */
-static void test_a_long_value_is_shortened(void **state)
+TEST(test_a_long_value_is_shortened)
 {
 	struct field_errors errs = { 0 };
 	char text[1000];
@@ -79,7 +79,7 @@ static void test_a_long_value_is_shortened(void **state)
 }
 
 /* 200 bytes as JSON are shown whole. */
-static void test_a_value_of_the_longest_length(void **state)
+TEST(test_a_value_of_the_longest_length)
 {
 	cleanup_field_errors struct field_errors errs = { 0 };
 	char text[200];
@@ -98,7 +98,7 @@ static void test_a_value_of_the_longest_length(void **state)
 	assert_true(str_ends(errs.list[1].value, "a..."));
 }
 
-static void test_many_errors(void **state)
+TEST(test_many_errors)
 {
 	struct field_errors errs = { 0 };
 
@@ -110,7 +110,7 @@ static void test_many_errors(void **state)
 	assert_int_equal(errs.n, 0);
 }
 
-static void test_errors_beyond_the_limit_are_counted(void **state)
+TEST(test_errors_beyond_the_limit_are_counted)
 {
 	struct field_errors errs = { .max = 3 };
 
@@ -155,7 +155,7 @@ static const struct name {
 	{ "\xc3\xa9", false, false, false, false, false },
 };
 
-static void test_names(void **state)
+TEST(test_names)
 {
 	for (size_t i = 0; i < N_ELEMENTS(names); i++) {
 		const struct name *n = &names[i];
@@ -169,7 +169,7 @@ static void test_names(void **state)
 	}
 }
 
-static void test_the_longest_subdomain(void **state)
+TEST(test_the_longest_subdomain)
 {
 	char text[300];
 
@@ -181,7 +181,7 @@ static void test_the_longest_subdomain(void **state)
 	assert_non_null(name_subdomain_invalid(text));
 }
 
-static void test_same_paths(void **state)
+TEST(test_same_paths)
 {
 	assert_true(field_path_same("limits[cpu]", "limits.cpu"));
 	assert_true(field_path_same("a.b[1].c", "a.b[1].c"));
@@ -194,19 +194,4 @@ static void test_same_paths(void **state)
 	assert_false(field_path_same("a", ""));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_an_error_is_one_line),
-		cmocka_unit_test(test_paths),
-		cmocka_unit_test(test_a_long_value_is_shortened),
-		cmocka_unit_test(test_a_value_of_the_longest_length),
-		cmocka_unit_test(test_many_errors),
-		cmocka_unit_test(test_errors_beyond_the_limit_are_counted),
-		cmocka_unit_test(test_same_paths),
-		cmocka_unit_test(test_names),
-		cmocka_unit_test(test_the_longest_subdomain),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -131,7 +131,7 @@ static const struct {
 	  "1 conflict: conflict with " CSA ": .a" },
 };
 
-static void test_migrates(void **state)
+TEST(test_migrates)
 {
 	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		const struct manager_of who = by(rows[i].manager);
@@ -154,7 +154,7 @@ static void test_migrates(void **state)
 }
 
 /* Its fields are then kubectl's: a second change needs no annotation. */
-static void test_takes_over(void **state)
+TEST(test_takes_over)
 {
 	const struct manager_of who = by("kubectl");
 	cleanup_json cJSON *live = stored("{a: x}", "{" THING ", \"a\": \"x\"}");
@@ -171,7 +171,7 @@ static void test_takes_over(void **state)
 	assert_string_equal(json_str(last, "a"), "z");
 }
 
-static void test_updates_the_annotation(void **state)
+TEST(test_updates_the_annotation)
 {
 	static const struct {
 		const char *before, *config, *after;
@@ -199,7 +199,7 @@ static void test_updates_the_annotation(void **state)
 }
 
 /* An object too large for its annotation is applied without one. */
-static void test_too_large(void **state)
+TEST(test_too_large)
 {
 	static const size_t sizes[] = { META_ANNOTATIONS_MAX, META_ANNOTATIONS_MAX - 80 };
 
@@ -215,14 +215,4 @@ static void test_too_large(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_migrates),
-		cmocka_unit_test(test_takes_over),
-		cmocka_unit_test(test_updates_the_annotation),
-		cmocka_unit_test(test_too_large),
-	};
-
-	return cmocka_run_group_tests(tests, setup, teardown);
-}
+RUN_TESTS(setup, teardown)

@@ -82,7 +82,7 @@ static void same(const cJSON *have, const char *want_text, const char *about)
 
 /* ---- sets ---- */
 
-static void test_sets(void **state)
+TEST(test_sets)
 {
 	static const struct {
 		const char *a, *b, *both, *common, *rest;
@@ -111,7 +111,7 @@ static void test_sets(void **state)
 	}
 }
 
-static void test_bad_sets(void **state)
+TEST(test_bad_sets)
 {
 	static const char *const bad[] = { "[]", "{a: {}}", "{'f:a': 1}",
 					   "{'f:a': {b: {}}}", "{'x:a': {}}" };
@@ -126,7 +126,7 @@ static void test_bad_sets(void **state)
 
 /* ---- values ---- */
 
-static void test_fields(void **state)
+TEST(test_fields)
 {
 	static const struct {
 		const char *value, *set;
@@ -150,7 +150,7 @@ static void test_fields(void **state)
 	}
 }
 
-static void test_named(void **state)
+TEST(test_named)
 {
 	static const struct {
 		const char *set, *want;
@@ -172,7 +172,7 @@ static void test_named(void **state)
 	}
 }
 
-static void test_merge(void **state)
+TEST(test_merge)
 {
 	static const struct {
 		const char *live, *config, *want;
@@ -197,7 +197,7 @@ static void test_merge(void **state)
 	}
 }
 
-static void test_check(void **state)
+TEST(test_check)
 {
 	static const struct {
 		const char *value;
@@ -310,7 +310,7 @@ static cJSON *live_after(const struct step *first)
 	return live;
 }
 
-static void test_apply(void **state)
+TEST(test_apply)
 {
 	cleanup_json cJSON *live = cJSON_CreateObject();
 
@@ -324,7 +324,7 @@ static void test_apply(void **state)
 }
 
 /* What an object has that nobody has tracked, somebody set before; not so of a tracked one. */
-static void test_untracked(void **state)
+TEST(test_untracked)
 {
 	static const struct step conflict = {
 		"one",
@@ -365,7 +365,7 @@ static void test_untracked(void **state)
 }
 
 /* An update takes fields from who set them; who has none left is no manager. */
-static void test_taken_over(void **state)
+TEST(test_taken_over)
 {
 	static const struct step first = { "one", "{a: x}", false, true, "{a: x}", NULL };
 	static const struct step second = {
@@ -380,7 +380,7 @@ static void test_taken_over(void **state)
 	     "taken over");
 }
 
-static void test_conflicts(void **state)
+TEST(test_conflicts)
 {
 	static const struct step first = { "one", "{a: x, m: {p: '1'}}", false,
 					   false, "{a: x, m: {p: '1'}}", NULL };
@@ -410,7 +410,7 @@ static void test_conflicts(void **state)
 }
 
 /* What an endpoint does not write, it does not make anybody's. */
-static void test_ignored(void **state)
+TEST(test_ignored)
 {
 	cleanup_json cJSON *ignored = doc("{'f:m': {}}");
 	cleanup_json cJSON *live = cJSON_CreateObject();
@@ -426,7 +426,7 @@ static void test_ignored(void **state)
 }
 
 /* The same of an update: what it adds, changes and removes there keeps its manager. */
-static void test_updates_are_ignored_too(void **state)
+TEST(test_updates_are_ignored_too)
 {
 	static const struct step first = { "one", "{m: {p: '1'}}", false,
 					   true,  "{m: {p: '1'}}", NULL };
@@ -450,7 +450,7 @@ static void test_updates_are_ignored_too(void **state)
 	}
 }
 
-static void test_caps(void **state)
+TEST(test_caps)
 {
 	cleanup_json cJSON *live = cJSON_CreateObject();
 	char name[16], config[64], want[64];
@@ -478,7 +478,7 @@ static void test_caps(void **state)
 
 /* ---- JSON Patch ---- */
 
-static void test_jsonpatch(void **state)
+TEST(test_jsonpatch)
 {
 	static const struct {
 		const char *doc, *patch, *want; /* want NULL: refused */
@@ -538,7 +538,7 @@ static void test_jsonpatch(void **state)
 }
 
 /* Each step doubles the document. */
-static void test_jsonpatch_doubles(void **state)
+TEST(test_jsonpatch_doubles)
 {
 	cleanup_json cJSON *obj = cJSON_CreateObject();
 	cleanup_json cJSON *patch = cJSON_CreateArray();
@@ -554,7 +554,7 @@ static void test_jsonpatch_doubles(void **state)
 	assert_int_equal(err.kind, ERR_LIMIT);
 }
 
-static void test_jsonpatch_diff(void **state)
+TEST(test_jsonpatch_diff)
 {
 	static const struct {
 		const char *before, *after, *ops;
@@ -594,7 +594,7 @@ static void test_jsonpatch_diff(void **state)
 	}
 }
 
-static void test_jsonpatch_steps(void **state)
+TEST(test_jsonpatch_steps)
 {
 	for (int n = JSONPATCH_MAX_STEPS; n <= JSONPATCH_MAX_STEPS + 1; n++) {
 		cleanup_json cJSON *obj = doc("{a: 1}"), *patch = cJSON_CreateArray();
@@ -613,7 +613,7 @@ static void test_jsonpatch_steps(void **state)
 }
 
 /* What a path adds to the depth of a value counts. */
-static void test_jsonpatch_depth(void **state)
+TEST(test_jsonpatch_depth)
 {
 	for (int deeper = 0; deeper < 2; deeper++) {
 		cleanup_json cJSON *obj = doc("{a: {}}"), *patch = cJSON_CreateArray();
@@ -641,7 +641,7 @@ static void add_line(void *ctx, const char *path)
 }
 
 /* As the API server writes the path of a conflict. */
-static void test_paths(void **state)
+TEST(test_paths)
 {
 	cleanup_json cJSON *raw =
 		doc("{'f:a': {}, 'f:l': {'k:{\"k\":\"x\",\"n\":1}': {.: {}, 'f:v': {}}, "
@@ -657,7 +657,7 @@ static void test_paths(void **state)
 						     ".m[3]\n");
 }
 
-static void test_faults(void **state)
+TEST(test_faults)
 {
 #define ENTRY "operation: Apply, fieldsType: FieldsV1, fieldsV1: {'f:a': {}}"
 	static const struct {
@@ -699,7 +699,7 @@ static void test_faults(void **state)
 }
 
 /* A subresource is another manager, and a conflict names it. */
-static void test_subresources(void **state)
+TEST(test_subresources)
 {
 	struct manager_of status = by_manager("one", false, NULL);
 	const struct manager_of two = by_manager("two", false, NULL);
@@ -722,7 +722,7 @@ static void test_subresources(void **state)
 }
 
 /* Who writes an empty list, or one with an empty entry, says: forget who set what. */
-static void test_forgotten(void **state)
+TEST(test_forgotten)
 {
 	static const struct step first = { "one", "{a: x}", false, true, "{a: x}", NULL };
 	static const struct {
@@ -757,7 +757,7 @@ static void test_forgotten(void **state)
 }
 
 /* A write that changes nothing but who wrote when is none. */
-static void test_same(void **state)
+TEST(test_same)
 {
 #define BY(manager, time)                                                           \
 	"metadata: {resourceVersion: '1', managedFields: [{manager: " manager       \
@@ -784,7 +784,7 @@ static void test_same(void **state)
 }
 
 /* What every object has is nobody's, whoever says so. */
-static void test_fields_of_nobody(void **state)
+TEST(test_fields_of_nobody)
 {
 	const struct manager_of by = by_manager("one", false, NULL);
 	cleanup_json cJSON *live = doc("{a: x}"), *obj = json_dup(live);
@@ -804,34 +804,4 @@ static void test_fields_of_nobody(void **state)
 	     "nobody's");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sets),
-		cmocka_unit_test(test_bad_sets),
-		cmocka_unit_test(test_fields),
-		cmocka_unit_test(test_named),
-		cmocka_unit_test(test_merge),
-		cmocka_unit_test(test_check),
-		cmocka_unit_test(test_apply),
-		cmocka_unit_test(test_taken_over),
-		cmocka_unit_test(test_conflicts),
-		cmocka_unit_test(test_ignored),
-		cmocka_unit_test(test_updates_are_ignored_too),
-		cmocka_unit_test(test_caps),
-		cmocka_unit_test(test_jsonpatch),
-		cmocka_unit_test(test_untracked),
-		cmocka_unit_test(test_jsonpatch_doubles),
-		cmocka_unit_test(test_jsonpatch_diff),
-		cmocka_unit_test(test_jsonpatch_steps),
-		cmocka_unit_test(test_jsonpatch_depth),
-		cmocka_unit_test(test_paths),
-		cmocka_unit_test(test_faults),
-		cmocka_unit_test(test_subresources),
-		cmocka_unit_test(test_forgotten),
-		cmocka_unit_test(test_same),
-		cmocka_unit_test(test_fields_of_nobody),
-	};
-
-	return cmocka_run_group_tests(tests, setup, teardown);
-}
+RUN_TESTS(setup, teardown)

@@ -13,7 +13,7 @@ static cJSON *doc(const char *text)
 	return ret;
 }
 
-static void test_groups(void **state)
+TEST(test_groups)
 {
 	cleanup_arena struct arena arena = { 0 };
 
@@ -22,7 +22,7 @@ static void test_groups(void **state)
 	assert_string_equal(api_group(&arena, NULL), "");
 }
 
-static void test_kinds(void **state)
+TEST(test_kinds)
 {
 	static const struct {
 		const char *doc, *group, *kind;
@@ -46,7 +46,7 @@ static void test_kinds(void **state)
 	}
 }
 
-static void test_new_and_owner(void **state)
+TEST(test_new_and_owner)
 {
 	cleanup_json cJSON *tj =
 		meta_new("trainer.kubeflow.org/v1alpha1", "TrainJob", "ns", "tj");
@@ -74,7 +74,7 @@ static void test_new_and_owner(void **state)
 	assert_null(meta_uid(tj));
 }
 
-static void test_overlay(void **state)
+TEST(test_overlay)
 {
 	cleanup_json cJSON *onto = doc("{\"a\":\"1\",\"b\":\"2\"}");
 	cleanup_json cJSON *map = doc("{\"b\":\"3\",\"c\":\"4\"}");
@@ -86,7 +86,7 @@ static void test_overlay(void **state)
 }
 
 /* What the controller keeps of objects that it only counts. */
-static void test_digest(void **state)
+TEST(test_digest)
 {
 	cleanup_json cJSON *obj = doc(
 		"{\"kind\":\"K\",\"metadata\":{\"labels\":{\"a\":\"b\"},\"name\":\"n\","
@@ -106,7 +106,7 @@ static void test_digest(void **state)
 }
 
 /* As `kubectl api-resources` shows them. */
-static void test_resources(void **state)
+TEST(test_resources)
 {
 	static const struct {
 		const char *api_version, *kind, *plural;
@@ -172,7 +172,7 @@ static void test_resources(void **state)
 	}
 }
 
-static void test_names_of_a_list(void **state)
+TEST(test_names_of_a_list)
 {
 	cleanup_json cJSON *list = doc("[{\"metadata\":{\"name\":\"a\"}},{},"
 				       "{\"metadata\":{\"name\":\"b\"}}]");
@@ -185,7 +185,7 @@ static void test_names_of_a_list(void **state)
 	assert_null(meta_names(&arena, NULL)[0]);
 }
 
-static void test_version_numbers(void **state)
+TEST(test_version_numbers)
 {
 	static const struct {
 		const char *version;
@@ -210,7 +210,7 @@ static void test_version_numbers(void **state)
 }
 
 /* Nothing but the version differs in the metadata. */
-static void test_same(void **state)
+TEST(test_same)
 {
 	static const struct {
 		const char *a, *b;
@@ -233,7 +233,7 @@ static void test_same(void **state)
 	}
 }
 
-static void test_an_event(void **state)
+TEST(test_an_event)
 {
 	cleanup_json cJSON *about =
 		doc("{\"apiVersion\":\"a/v1\",\"kind\":\"K\",\"metadata\":{"
@@ -245,20 +245,4 @@ static void test_an_event(void **state)
 	assert_true(json_equal(have, want));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_digest),
-		cmocka_unit_test(test_resources),
-		cmocka_unit_test(test_names_of_a_list),
-		cmocka_unit_test(test_version_numbers),
-		cmocka_unit_test(test_groups),
-		cmocka_unit_test(test_kinds),
-		cmocka_unit_test(test_new_and_owner),
-		cmocka_unit_test(test_overlay),
-		cmocka_unit_test(test_an_event),
-		cmocka_unit_test(test_same),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -43,7 +43,7 @@ static void run(const struct row *rows, size_t n, enum patch_type type)
 #define ENV(list)       "{spec: {containers: [{name: node, env: [" list "]}]}}"
 #define SPEC(rest)      "{spec: {" rest "}}"
 
-static void test_order_of_lists(void **state)
+TEST(test_order_of_lists)
 {
 	static const struct row rows[] = {
 		/* new before the untouched */
@@ -71,7 +71,7 @@ static void test_order_of_lists(void **state)
 	RUN(rows, PATCH_POD_TEMPLATE);
 }
 
-static void test_merge_keys(void **state)
+TEST(test_merge_keys)
 {
 	static const struct row rows[] = {
 		{ "{spec: {containers: [{name: n, volumeMounts: [{name: v, "
@@ -127,7 +127,7 @@ static void test_merge_keys(void **state)
 	RUN(rows, PATCH_POD_TEMPLATE);
 }
 
-static void test_maps_merge_deep_and_null_deletes(void **state)
+TEST(test_maps_merge_deep_and_null_deletes)
 {
 	static const struct row rows[] = {
 		{ SPEC("nodeSelector: {a: '1', b: '2'}"),
@@ -150,7 +150,7 @@ static void test_maps_merge_deep_and_null_deletes(void **state)
 	RUN(rows, PATCH_POD_TEMPLATE);
 }
 
-static void test_directives(void **state)
+TEST(test_directives)
 {
 	static const struct row rows[] = {
 		{ ENV("{name: A}, {name: B}"), ENV("{name: A, $patch: delete}"),
@@ -226,7 +226,7 @@ static void test_directives(void **state)
 	RUN(rows, PATCH_POD_TEMPLATE);
 }
 
-static void test_jobset(void **state)
+TEST(test_jobset)
 {
 	static const struct row rows[] = {
 		{ "{replicatedJobs: [{name: a, replicas: 1}, {name: b}], network: "
@@ -252,7 +252,7 @@ static void test_jobset(void **state)
 }
 
 /* RFC 7386, appendix A: the rows whose documents are objects. */
-static void test_merge_patch(void **state)
+TEST(test_merge_patch)
 {
 	static const struct row rows[] = {
 		{ "{a: b}", "{a: c}", "{a: c}" },
@@ -278,7 +278,7 @@ static void test_merge_patch(void **state)
 }
 
 /* A list of maps that is merged has a row, with its key. */
-static void test_every_list(void **state)
+TEST(test_every_list)
 {
 	static const struct {
 		enum patch_type type;
@@ -330,7 +330,7 @@ static void test_every_list(void **state)
 	}
 }
 
-static void test_no_objects(void **state)
+TEST(test_no_objects)
 {
 	static const struct row rows[] = { { "[]", "{}", NULL },
 					   { "{}", "[]", NULL },
@@ -339,7 +339,7 @@ static void test_no_objects(void **state)
 	RUN(rows, PATCH_OBJECT);
 }
 
-static void test_long_lists(void **state)
+TEST(test_long_lists)
 {
 	for (int n = 10000; n <= 10001; n++) {
 		cleanup_json cJSON *have = doc("{metadata: {finalizers: [x]}}");
@@ -357,19 +357,4 @@ static void test_long_lists(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_order_of_lists),
-		cmocka_unit_test(test_merge_keys),
-		cmocka_unit_test(test_maps_merge_deep_and_null_deletes),
-		cmocka_unit_test(test_directives),
-		cmocka_unit_test(test_jobset),
-		cmocka_unit_test(test_merge_patch),
-		cmocka_unit_test(test_every_list),
-		cmocka_unit_test(test_no_objects),
-		cmocka_unit_test(test_long_lists),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

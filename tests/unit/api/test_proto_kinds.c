@@ -125,7 +125,7 @@ static const struct row {
 	  PIECES(INNER(2, INNER(1, TEXT(1, ""), TEXT(2, "get"), TEXT(5, "pods")))) },
 };
 
-static void test_rows(void **state)
+TEST(test_rows)
 {
 	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_json cJSON *got = NULL;
@@ -156,7 +156,7 @@ static const struct refused {
 	{ "a finalizer of bytes", "invalid text", PIECES(INNER(1, TEXT(14, "\xc3("))) },
 };
 
-static void test_refused(void **state)
+TEST(test_refused)
 {
 	for (size_t i = 0; i < N_ELEMENTS(refused); i++) {
 		cleanup_json cJSON *got = NULL;
@@ -170,7 +170,7 @@ static void test_refused(void **state)
 	}
 }
 
-static void test_how_an_object_begins(void **state)
+TEST(test_how_an_object_begins)
 {
 	assert_true(proto_is_object("k8s\0", 4));
 	assert_true(proto_is_object("k8s\0abc", 7));
@@ -180,13 +180,4 @@ static void test_how_an_object_begins(void **state)
 	assert_false(proto_is_object("", 0));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_rows),
-		cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_how_an_object_begins),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -22,7 +22,7 @@ static void expect_text(const struct quantity *q, const char *want, const char *
 		fail_msg("%s: wanted %s, got %s", what, want, buf);
 }
 
-static void test_canonical_form(void **state)
+TEST(test_canonical_form)
 {
 	static const char *const rows[][2] = {
 		{ "0", "0" },
@@ -74,7 +74,7 @@ static void test_canonical_form(void **state)
 	}
 }
 
-static void test_what_is_no_quantity(void **state)
+TEST(test_what_is_no_quantity)
 {
 	static const char *const rows[] = {
 		"",    "abc",  "1.2.3", "1K",   "1ki", "1KI", "1e",    "1e+",
@@ -92,7 +92,7 @@ static void test_what_is_no_quantity(void **state)
 	assert_true(q.nano == 7); /* untouched */
 }
 
-static void test_sum_takes_the_first_format(void **state)
+TEST(test_sum_takes_the_first_format)
 {
 	static const char *const rows[][3] = {
 		{ "0", "1Gi", "1Gi" },
@@ -115,7 +115,7 @@ static void test_sum_takes_the_first_format(void **state)
 	}
 }
 
-static void test_mul_is_exact(void **state)
+TEST(test_mul_is_exact)
 {
 	struct quantity q = parsed("4Gi");
 
@@ -135,7 +135,7 @@ static void test_mul_is_exact(void **state)
 	assert_true(q.nano > 0);
 }
 
-static void test_rounding_is_up(void **state)
+TEST(test_rounding_is_up)
 {
 	static const struct {
 		const char *text;
@@ -158,7 +158,7 @@ static void test_rounding_is_up(void **state)
 	}
 }
 
-static void test_compare(void **state)
+TEST(test_compare)
 {
 	struct quantity a = parsed("1Gi"), b = parsed("1073741824"), c = parsed("1G");
 
@@ -167,7 +167,7 @@ static void test_compare(void **state)
 	assert_true(quantity_cmp(&c, &a) < 0);
 }
 
-static void test_of_a_document(void **state)
+TEST(test_of_a_document)
 {
 	static const char text[] =
 		"[4, 0.5, \" 2Gi \", 12345678901234567890, true, null]";
@@ -189,7 +189,7 @@ static void test_of_a_document(void **state)
 }
 
 /* ParseQuantity keeps the text (Quantity.s) where that is near enough to canonical. */
-static void test_what_is_sent(void **state)
+TEST(test_what_is_sent)
 {
 	static const char *const rows[][2] = {
 		{ "1500m", "1500m" },
@@ -234,7 +234,7 @@ static void test_what_is_sent(void **state)
 	}
 }
 
-static void test_a_number_is_sent_in_canonical_form(void **state)
+TEST(test_a_number_is_sent_in_canonical_form)
 {
 	cleanup_json cJSON *node = cJSON_CreateNumber(4000);
 	struct quantity q = parsed("4000");
@@ -243,19 +243,4 @@ static void test_a_number_is_sent_in_canonical_form(void **state)
 	assert_string_equal(quantity_client_text(&q, node, buf), "4k");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_canonical_form),
-		cmocka_unit_test(test_what_is_no_quantity),
-		cmocka_unit_test(test_sum_takes_the_first_format),
-		cmocka_unit_test(test_mul_is_exact),
-		cmocka_unit_test(test_rounding_is_up),
-		cmocka_unit_test(test_compare),
-		cmocka_unit_test(test_of_a_document),
-		cmocka_unit_test(test_what_is_sent),
-		cmocka_unit_test(test_a_number_is_sent_in_canonical_form),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

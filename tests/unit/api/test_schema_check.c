@@ -285,7 +285,7 @@ static const struct row {
 	  "type object: \"array\"\n" },
 };
 
-static void test_faults(void **state)
+TEST(test_faults)
 {
 	cleanup_buf struct buf text = { .max = 1 << 20 };
 
@@ -326,7 +326,7 @@ static const struct whole {
 	  "ClusterTrainingRuntime\n" },
 };
 
-static void test_whole_objects(void **state)
+TEST(test_whole_objects)
 {
 	cleanup_buf struct buf text = { .max = 1 << 20 };
 
@@ -410,7 +410,7 @@ static const struct meta {
 	  "metadata.lables: Unknown field: did you mean 'labels'?\n" },
 };
 
-static void test_metadata(void **state)
+TEST(test_metadata)
 {
 	cleanup_buf struct buf text = { .max = 1 << 20 };
 
@@ -429,7 +429,7 @@ static void test_metadata(void **state)
 	}
 }
 
-static void test_annotations_have_a_limit(void **state)
+TEST(test_annotations_have_a_limit)
 {
 	cleanup_field_errors struct field_errors errs = { 0 };
 	cleanup_json cJSON *obj = object("TrainJob", TJ "}");
@@ -533,7 +533,7 @@ static const struct update {
 	  "spec.runtimePatches[0].trainingRuntimeSpec.template.spec.replicatedJobs[1].template.spec.template.spec.serviceAccountName: Invalid value: \"two\": field is immutable\n" },
 };
 
-static void test_updates(void **state)
+TEST(test_updates)
 {
 	cleanup_buf struct buf text = { .max = 1 << 20 };
 
@@ -550,7 +550,7 @@ static void test_updates(void **state)
 	}
 }
 
-static void test_updates_of_a_runtime(void **state)
+TEST(test_updates_of_a_runtime)
 {
 	cleanup_json cJSON *before = object(
 		"TrainingRuntime", "spec: {template: {spec: {network: {subdomain: a}}}}");
@@ -565,16 +565,4 @@ static void test_updates_of_a_runtime(void **state)
 			    "field is immutable\n");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_faults),
-		cmocka_unit_test(test_whole_objects),
-		cmocka_unit_test(test_metadata),
-		cmocka_unit_test(test_annotations_have_a_limit),
-		cmocka_unit_test(test_updates),
-		cmocka_unit_test(test_updates_of_a_runtime),
-	};
-
-	return cmocka_run_group_tests(tests, group_setup, group_teardown);
-}
+RUN_TESTS(group_setup, group_teardown)

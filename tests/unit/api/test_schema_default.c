@@ -115,19 +115,19 @@ static void check(const struct schema *schema, const struct row *row,
 	assert_true(json_equal(got, want));
 }
 
-static void test_defaults(void **state)
+TEST(test_defaults)
 {
 	for (size_t i = 0; i < N_ELEMENTS(defaults); i++)
 		check(*state, &defaults[i], schema_default);
 }
 
-static void test_pruning(void **state)
+TEST(test_pruning)
 {
 	for (size_t i = 0; i < N_ELEMENTS(prunes); i++)
 		check(*state, &prunes[i], schema_prune);
 }
 
-static void test_metadata_of_the_root(void **state)
+TEST(test_metadata_of_the_root)
 {
 	cleanup_json cJSON *got = yaml_doc("{apiVersion: trainer.kubeflow.org/v1alpha1, "
 					   "kind: TrainJob, metadata: {name: a, "
@@ -144,7 +144,7 @@ static void test_metadata_of_the_root(void **state)
 }
 
 /* A default is filled in like what is given. */
-static void test_defaults_of_a_default(void **state)
+TEST(test_defaults_of_a_default)
 {
 	static const char text[] =
 		"group: g\n"
@@ -173,7 +173,7 @@ static void test_defaults_of_a_default(void **state)
 	assert_string_equal(json_str(null, "o", "x"), "d");
 }
 
-static void test_other_kinds_are_left_alone(void **state)
+TEST(test_other_kinds_are_left_alone)
 {
 	cleanup_json cJSON *got = yaml_doc("{apiVersion: v1, kind: Pod, x: null}");
 	cleanup_json cJSON *copy = json_dup(got);
@@ -183,15 +183,4 @@ static void test_other_kinds_are_left_alone(void **state)
 	assert_true(cJSON_Compare(got, copy, true));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_defaults),
-		cmocka_unit_test(test_pruning),
-		cmocka_unit_test(test_metadata_of_the_root),
-		cmocka_unit_test(test_defaults_of_a_default),
-		cmocka_unit_test(test_other_kinds_are_left_alone),
-	};
-
-	return cmocka_run_group_tests(tests, group_setup, group_teardown);
-}
+RUN_TESTS(group_setup, group_teardown)

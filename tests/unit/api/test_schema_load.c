@@ -19,7 +19,7 @@ static bool source_has_rule(const cJSON *node, const char *id)
 	return false;
 }
 
-static void test_every_function_has_a_rule(void **state)
+TEST(test_every_function_has_a_rule)
 {
 	const struct schema *schema = *state;
 
@@ -40,7 +40,7 @@ static bool source_refers_to(const cJSON *node, const char *name)
 	return false;
 }
 
-static void test_every_definition_is_used(void **state)
+TEST(test_every_definition_is_used)
 {
 	const struct schema *schema = *state;
 
@@ -49,7 +49,7 @@ static void test_every_definition_is_used(void **state)
 			fail_msg("%s: nothing refers to it", schema->definitions[i].name);
 }
 
-static void test_knows(void **state)
+TEST(test_knows)
 {
 	static const struct {
 		const char *text;
@@ -81,7 +81,7 @@ static void test_knows(void **state)
 #define TAIL  "}}, definitions: {"
 #define CLOSE "}}"
 
-static void test_an_error_in_the_source_is_said(void **state)
+TEST(test_an_error_in_the_source_is_said)
 {
 	static const struct {
 		const char *text, *want;
@@ -148,7 +148,7 @@ static void test_an_error_in_the_source_is_said(void **state)
 }
 
 /* Keywords that the API's own schema does not use. */
-static void test_other_keywords(void **state)
+TEST(test_other_keywords)
 {
 	static const char text[] =
 		HEAD "{type: object, properties: {apiVersion: {type: string}, "
@@ -180,15 +180,4 @@ static void test_other_keywords(void **state)
 	schema_free(schema);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_every_function_has_a_rule),
-		cmocka_unit_test(test_every_definition_is_used),
-		cmocka_unit_test(test_knows),
-		cmocka_unit_test(test_an_error_in_the_source_is_said),
-		cmocka_unit_test(test_other_keywords),
-	};
-
-	return cmocka_run_group_tests(tests, group_setup, group_teardown);
-}
+RUN_TESTS(group_setup, group_teardown)

@@ -67,7 +67,7 @@ static const struct row {
 	{ "!a=b", NULL, -1 },
 };
 
-static void test_labels(void **state)
+TEST(test_labels)
 {
 	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_arena struct arena arena = { 0 };
@@ -105,7 +105,7 @@ static const struct {
 	{ "a=b\\", NULL, NULL, SELECTOR_IN, true },
 };
 
-static void test_fields(void **state)
+TEST(test_fields)
 {
 	for (size_t i = 0; i < N_ELEMENTS(fields); i++) {
 		cleanup_arena struct arena arena = { 0 };
@@ -123,7 +123,7 @@ static void test_fields(void **state)
 	}
 }
 
-static void test_limits(void **state)
+TEST(test_limits)
 {
 	cleanup_arena struct arena arena = { 0 };
 	char *text = arena_alloc(&arena, SELECTOR_MAX_BYTES + 2);
@@ -155,13 +155,4 @@ static void test_limits(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_labels),
-		cmocka_unit_test(test_fields),
-		cmocka_unit_test(test_limits),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

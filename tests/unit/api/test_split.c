@@ -57,7 +57,7 @@ static void expect(const struct buf *b, const char *want, const char *what)
 }
 
 /* In one piece, in two for each place there is, and byte by byte. */
-static void test_lists(void **state)
+TEST(test_lists)
 {
 	cleanup_buf struct buf items = { .max = 1000 };
 	struct split s = {
@@ -102,7 +102,7 @@ static void expect_refusal(struct split *s, const char *list, const char *want)
 		fail_msg("%s: wanted %s, got %s", list, want, err.msg);
 }
 
-static void test_what_ends_it(void **state)
+TEST(test_what_ends_it)
 {
 	cleanup_buf struct buf items = { .max = 1000 };
 	struct split s = {
@@ -123,12 +123,4 @@ static void test_what_ends_it(void **state)
 	buf_release(&s.around);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_lists),
-		cmocka_unit_test(test_what_ends_it),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

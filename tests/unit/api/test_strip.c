@@ -39,7 +39,7 @@ static const struct {
 	{ "", NULL, 2 },
 };
 
-static void test_cut(void **state)
+TEST(test_cut)
 {
 	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		const char *want = rows[i].out ? rows[i].out : rows[i].in;
@@ -54,7 +54,7 @@ static void test_cut(void **state)
 }
 
 /* Of a spec, with names that begin alike and texts that look like it. */
-static void test_list_cut(void **state)
+TEST(test_list_cut)
 {
 	static const char in[] = "{\"object\":{\"metadata\":{\"annotations\":{\"jobs\":"
 				 "\"\\\"jobs\\\":[\"}},"
@@ -78,10 +78,4 @@ static void test_list_cut(void **state)
 	assert_memory_equal(text, out, sizeof(out) - 1);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_cut),
-					    cmocka_unit_test(test_list_cut) };
-
-	return cmocka_run_group_tests_name("managed", tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

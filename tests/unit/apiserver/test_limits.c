@@ -310,18 +310,18 @@ static void test_large_list(void **state)
 	release(&r);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, open_server, teardown)
+#define ON_SERVER(name) cmocka_unit_test_setup_teardown(name, open_server, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_owners),
-		TEST(test_foreground),
+		ON_SERVER(test_owners),
+		ON_SERVER(test_foreground),
 		cmocka_unit_test_setup_teardown(test_deep, setup_on_disk, teardown),
-		TEST(test_deep_copies),
-		TEST(test_deep_adds),
-		TEST(test_warnings),
-		TEST(test_large_list),
+		ON_SERVER(test_deep_copies),
+		ON_SERVER(test_deep_adds),
+		ON_SERVER(test_warnings),
+		ON_SERVER(test_large_list),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

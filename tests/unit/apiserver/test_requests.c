@@ -92,7 +92,7 @@ static int ask(const char *method, const char *target, const char *body)
 	return a.status;
 }
 
-static void test_token(void **state)
+TEST(test_token)
 {
 	static const char *const wrong[] = { "", "secre", "secrets", "Secret", "\xff" };
 
@@ -179,7 +179,7 @@ static const struct row {
 	{ 404, "DELETE", MAPS "/a", "" },
 };
 
-static void test_rows(void **state)
+TEST(test_rows)
 {
 	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		int status = ask(rows[i].method, rows[i].target, rows[i].body);
@@ -191,7 +191,7 @@ static void test_rows(void **state)
 }
 
 /* kubectl apply --server-side of what a Go program wrote. */
-static void test_apply_unset(void **state)
+TEST(test_apply_unset)
 {
 	struct answer a =
 		send_as("secret", "PATCH",
@@ -209,7 +209,7 @@ static void test_apply_unset(void **state)
 	cJSON_Delete(a.doc);
 }
 
-static void test_pages(void **state)
+TEST(test_pages)
 {
 	cleanup_arena struct arena arena = { 0 };
 	const char *token = "";
@@ -245,7 +245,7 @@ static void test_pages(void **state)
 }
 
 /* Who watches from the version of a list in pages misses nothing that came meanwhile. */
-static void test_pages_version(void **state)
+TEST(test_pages_version)
 {
 	cleanup_arena struct arena arena = { 0 };
 	cleanup_buf struct buf escaped = { .max = 1000 };
@@ -282,7 +282,7 @@ static const char *owner_ref(struct arena *arena, const char *name, const char *
 }
 
 /* What belongs to an object goes with it; what has another owner as well stays. */
-static void test_owners(void **state)
+TEST(test_owners)
 {
 	cleanup_arena struct arena arena = { 0 };
 	struct answer owner = send_as("secret", "POST", MAPS, "application/json",
@@ -316,7 +316,7 @@ static void test_owners(void **state)
 }
 
 /* An owner that is deleted in the foreground stays until nothing belongs to it. */
-static void test_foreground(void **state)
+TEST(test_foreground)
 {
 	cleanup_arena struct arena arena = { 0 };
 	struct answer owner = send_as("secret", "POST", MAPS, "application/json",
@@ -348,7 +348,7 @@ static void test_foreground(void **state)
 	cJSON_Delete(owner.doc);
 }
 
-static void test_namespace(void **state)
+TEST(test_namespace)
 {
 	assert_int_equal(
 		ask("POST", "/api/v1/namespaces", "{\"metadata\":{\"name\":\"n\"}}"),
@@ -364,7 +364,7 @@ static void test_namespace(void **state)
 }
 
 /* What has a finalizer holds its namespace, which takes nothing new meanwhile. */
-static void test_held_namespace(void **state)
+TEST(test_held_namespace)
 {
 	static const struct {
 		int status;
@@ -415,7 +415,7 @@ static void test_held_namespace(void **state)
 	}
 }
 
-static void test_watch(void **state)
+TEST(test_watch)
 {
 	struct answer a = send_as("secret", "GET", MAPS "?watch=true", "", "");
 
@@ -425,7 +425,7 @@ static void test_watch(void **state)
 }
 
 /* The machine writes what clients may only read. */
-static void test_machine(void **state)
+TEST(test_machine)
 {
 	cleanup_json cJSON *pod = json_reread("{\"metadata\":{\"name\":\"p\"},\"spec\":{"
 					      "\"containers\":[{\"name\":\"c\"}]},"
@@ -447,7 +447,7 @@ static void test_machine(void **state)
 	assert_int_equal(err.kind, ERR_NOT_FOUND);
 }
 
-static void test_subresources(void **state)
+TEST(test_subresources)
 {
 	struct answer a = send_as("secret", "GET", "/api/v1", "", "");
 	const cJSON *list = json_get((const cJSON *)a.doc, "resources");
@@ -506,7 +506,7 @@ static int send_map(const char *name, size_t keys, bool same)
 	return resp.status;
 }
 
-static void test_protobuf(void **state)
+TEST(test_protobuf)
 {
 	static const struct {
 		const char *method, *target, *body;
@@ -557,7 +557,7 @@ static bool is_known(const char *token, const char *audience)
 }
 
 /* A pod's token is good for its audience, while that very pod exists. */
-static void test_token_review(void **state)
+TEST(test_token_review)
 {
 	cleanup_json cJSON *pod = json_reread(
 		"{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"namespace\":"
@@ -609,7 +609,7 @@ static void create_map(struct apiserver *s, const char *name, const char *owner_
 }
 
 /* A server that was killed between an owner and what belongs to it: the next one goes on. */
-static void test_leftovers(void **state)
+TEST(test_leftovers)
 {
 	char dir[] = "/tmp/kftrainer-leftovers-XXXXXX";
 	const struct apiserver_conf conf = { .dir = dir };
@@ -651,7 +651,7 @@ static int change_it(void *ctx, const cJSON *obj, struct error *err)
 			       NULL, err);
 }
 
-static void test_collection(void **state)
+TEST(test_collection)
 {
 	const struct apiserver_conf conf = { .remove = change_it };
 	cleanup_json cJSON *left = NULL;
@@ -670,26 +670,4 @@ static void test_collection(void **state)
 	apiserver_free(busy_server);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_collection),
-		cmocka_unit_test(test_leftovers),
-		cmocka_unit_test(test_token),
-		cmocka_unit_test(test_rows),
-		cmocka_unit_test(test_apply_unset),
-		cmocka_unit_test(test_pages),
-		cmocka_unit_test(test_pages_version),
-		cmocka_unit_test(test_foreground),
-		cmocka_unit_test(test_owners),
-		cmocka_unit_test(test_namespace),
-		cmocka_unit_test(test_held_namespace),
-		cmocka_unit_test(test_watch),
-		cmocka_unit_test(test_machine),
-		cmocka_unit_test(test_token_review),
-		cmocka_unit_test(test_subresources),
-		cmocka_unit_test(test_protobuf),
-	};
-
-	return cmocka_run_group_tests(tests, setup, teardown);
-}
+RUN_TESTS(setup, teardown)

@@ -22,7 +22,7 @@ static cJSON *parse_file(const char *path)
 	return ret;
 }
 
-static void test_json_of_the_yaml(void **state)
+TEST(test_json_of_the_yaml)
 {
 	static const char *const names[] = { "machine", "schema" };
 
@@ -42,11 +42,4 @@ static void test_json_of_the_yaml(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_json_of_the_yaml),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -8,7 +8,7 @@
 
 /* ---- runs and groups (the examples of Encodings.md, "RLE") ---- */
 
-static void test_hybrid(void **state)
+TEST(test_hybrid)
 {
 	/* 0 to 7 in groups of 3 bits; then five times 4; the rest is missing. */
 	static const uint8_t bytes[64] = { 0x03, 0x88, 0xc6, 0xfa, 0x0a, 0x04 };
@@ -22,7 +22,7 @@ static void test_hybrid(void **state)
 	assert_int_equal(hybrid_u32(&h, v, 1), 0);
 }
 
-static void test_hybrid_bits(void **state)
+TEST(test_hybrid_bits)
 {
 	/* Eight bits; 100 ones; eight bits. */
 	static const uint8_t bytes[64] = { 0x03, 0xa5, 0xc8, 0x01, 0x01, 0x03, 0x0f };
@@ -37,7 +37,7 @@ static void test_hybrid_bits(void **state)
 		assert_int_equal(out[i], bit_get(bits, 3 + i));
 }
 
-static void test_hybrid_damaged(void **state)
+TEST(test_hybrid_damaged)
 {
 	static const struct {
 		uint8_t bytes[64];
@@ -65,7 +65,7 @@ static void test_hybrid_damaged(void **state)
 
 /* ---- differences (the example of Encodings.md) ---- */
 
-static void test_delta(void **state)
+TEST(test_delta)
 {
 	/* 7, 5, 3, 1, 2, 3, 4, 5: deltas of at least -2, in a block of 128 and 4 parts. */
 	static const uint8_t bytes[128] = { 0x80, 0x01, 0x04, 0x08, 0x0e, 0x03,
@@ -86,7 +86,7 @@ static void test_delta(void **state)
 }
 
 /* Found by fuzzing: after a part of 65 bits, the next call went on with it. */
-static void test_delta_width(void **state)
+TEST(test_delta_width)
 {
 	static const uint8_t bytes[1024] = { 0x80, 0x01, 0x04, 0x08, 0x0e, 0x03, 65 };
 	struct error err = { 0 };
@@ -100,7 +100,7 @@ static void test_delta_width(void **state)
 }
 
 /* duckdb's parts have 256 values: what follows is behind all of the last one. */
-static void test_delta_parts(void **state)
+TEST(test_delta_parts)
 {
 	static const uint8_t bytes[192] = { 0x80, 0x10, 0x08, 0x03, 0x0e, 0x03, 2 };
 	struct error err = { 0 };
@@ -129,7 +129,7 @@ static int decode(int codec, void *out, size_t n, const void *in, size_t len,
 	return rc;
 }
 
-static void test_snappy(void **state)
+TEST(test_snappy)
 {
 	/* "abc", then 12 bytes from 3 before, 4 from 1, 5 from 7, by each kind of copy. */
 	static const uint8_t good[] = { 24,   0x08, 'a',  'b',  'c',  0x2e, 3,   0,
@@ -158,7 +158,7 @@ static void test_snappy(void **state)
 /* Literal "abcde" alone, as a block of LZ4. */
 #define BLOCK 0x50, 'a', 'b', 'c', 'd', 'e'
 
-static void test_lz4_framings(void **state)
+TEST(test_lz4_framings)
 {
 	static const uint8_t raw[] = { BLOCK };
 	static const uint8_t hadoop[] = { 0, 0, 0, 5, 0, 0, 0, 6, BLOCK,
@@ -186,7 +186,7 @@ static int read_footer(const void *bytes, size_t len, size_t memory, struct erro
 	return footer_read(&f, bytes, len, &budget, &arena, err);
 }
 
-static void test_hostile_metadata(void **state)
+TEST(test_hostile_metadata)
 {
 	uint8_t deep[200], many[] = { 0x29, 0xfc, 0xff, 0xff, 0xff, 0x0f },
 			   small[100] = { 0x29, 0xfc, 90 };
@@ -202,19 +202,4 @@ static void test_hostile_metadata(void **state)
 	assert_int_equal(err.kind, ERR_LIMIT);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_hybrid),
-		cmocka_unit_test(test_hybrid_bits),
-		cmocka_unit_test(test_hybrid_damaged),
-		cmocka_unit_test(test_delta),
-		cmocka_unit_test(test_delta_parts),
-		cmocka_unit_test(test_delta_width),
-		cmocka_unit_test(test_snappy),
-		cmocka_unit_test(test_lz4_framings),
-		cmocka_unit_test(test_hostile_metadata),
-	};
-
-	return cmocka_run_group_tests_name("encodings", tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -64,7 +64,7 @@ static size_t round_trip(const uint8_t *data, size_t len)
 	return n;
 }
 
-static void test_lengths(void **state)
+TEST(test_lengths)
 {
 	uint8_t data[600];
 
@@ -75,7 +75,7 @@ static void test_lengths(void **state)
 	}
 }
 
-static void test_kinds(void **state)
+TEST(test_kinds)
 {
 	static const struct {
 		size_t len, period;
@@ -103,7 +103,7 @@ static void test_kinds(void **state)
 }
 
 /* A word, one byte many times, and the word again: a match may reach back 65535 bytes. */
-static void test_offsets(void **state)
+TEST(test_offsets)
 {
 	uint8_t data[66000];
 
@@ -115,13 +115,4 @@ static void test_offsets(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_lengths),
-		cmocka_unit_test(test_kinds),
-		cmocka_unit_test(test_offsets),
-	};
-
-	return cmocka_run_group_tests_name("lz4", tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -65,7 +65,7 @@ static long filter_steps(int n)
 }
 
 /* A request of 400 KB must not cost a comparison for each value and row. */
-static void test_in(void **state)
+TEST(test_in)
 {
 	long few = filter_steps(16), many = filter_steps(16 * 1024);
 
@@ -74,9 +74,4 @@ static void test_in(void **state)
 	assert_true(many < 6 * few);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_in) };
-
-	return cmocka_run_group_tests_name("predicate", tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

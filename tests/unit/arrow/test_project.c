@@ -11,7 +11,7 @@ static struct field text(int32_t id)
 }
 
 /* A column is moved to the table's: a second one of its id would have no rows. */
-static void test_once(void **state)
+TEST(test_once)
 {
 	struct field to[] = { text(1), text(2), text(1) }, from[] = { text(2), text(1) };
 	struct field outer[] = { { .name = NAME("outer"),
@@ -45,9 +45,4 @@ static void test_once(void **state)
 	projection_free(p);
 }
 
-int main(void)
-{
-	static const struct CMUnitTest tests[] = { cmocka_unit_test(test_once) };
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

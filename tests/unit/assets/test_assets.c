@@ -10,7 +10,7 @@
 
 #define FOLDER "core/assets/"
 
-static void test_sorted(void **state)
+TEST(test_sorted)
 {
 	for (const struct asset *a = assets; a->name && a[1].name; a++)
 		assert_true(strcmp(a->name, a[1].name) < 0);
@@ -35,7 +35,7 @@ static bool is_schema(const char *path)
 	       !strcmp(path, FOLDER "machine.yaml");
 }
 
-static void test_the_files_as_they_are(void **state)
+TEST(test_the_files_as_they_are)
 {
 	glob_t found = { 0 };
 	const struct asset *asset;
@@ -54,20 +54,11 @@ static void test_the_files_as_they_are(void **state)
 	globfree(&found);
 }
 
-static void test_what_is_not_there(void **state)
+TEST(test_what_is_not_there)
 {
 	assert_null(asset_find("schema"));
 	assert_null(asset_find(""));
 	assert_null(asset_find("runtimes/"));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sorted),
-		cmocka_unit_test(test_the_files_as_they_are),
-		cmocka_unit_test(test_what_is_not_there),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

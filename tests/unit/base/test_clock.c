@@ -1,7 +1,7 @@
 #include "base/clock.h"
 #include "tests/unit/base/base_test.h"
 
-static void test_time_text(void **state)
+TEST(test_time_text)
 {
 	static const struct {
 		int64_t seconds;
@@ -21,7 +21,7 @@ static void test_time_text(void **state)
 		check_text(rows[i].text, time_text(rows[i].seconds, text), rows[i].text);
 }
 
-static void test_time_parse(void **state)
+TEST(test_time_parse)
 {
 	static const struct {
 		const char *text;
@@ -64,7 +64,7 @@ static void test_time_parse(void **state)
 }
 
 /* Rows of Go's time.ParseDuration, and 'd'. */
-static void test_duration_parse(void **state)
+TEST(test_duration_parse)
 {
 	static const struct {
 		const char *text;
@@ -105,7 +105,7 @@ static void test_duration_parse(void **state)
 	}
 }
 
-static void test_duration_text(void **state)
+TEST(test_duration_text)
 {
 	static const struct {
 		int64_t ms;
@@ -126,7 +126,7 @@ static void test_duration_text(void **state)
 }
 
 /* Rows of k8s.io/apimachinery/pkg/util/duration TestHumanDuration. */
-static void test_age(void **state)
+TEST(test_age)
 {
 	static const struct {
 		int64_t seconds;
@@ -161,7 +161,7 @@ static void test_age(void **state)
 			   rows[i].text);
 }
 
-static void test_seconds(void **state)
+TEST(test_seconds)
 {
 	assert_int_equal(seconds_ms(0), 0);
 	assert_int_equal(seconds_ms(90), 90000);
@@ -171,7 +171,7 @@ static void test_seconds(void **state)
 	assert_true(seconds_ms(INT64_MIN) == -seconds_ms(INT64_MAX));
 }
 
-static void test_clocks_go_on(void **state)
+TEST(test_clocks_go_on)
 {
 	int64_t before = clock_ms();
 
@@ -182,7 +182,7 @@ static void test_clocks_go_on(void **state)
 }
 
 /* All sides come, and no others. */
-static void test_dice(void **state)
+TEST(test_dice)
 {
 	int seen[3] = { 0 };
 
@@ -196,18 +196,4 @@ static void test_dice(void **state)
 	assert_int_equal(clock_dice(1), 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_time_text),
-		cmocka_unit_test(test_time_parse),
-		cmocka_unit_test(test_duration_parse),
-		cmocka_unit_test(test_duration_text),
-		cmocka_unit_test(test_age),
-		cmocka_unit_test(test_seconds),
-		cmocka_unit_test(test_clocks_go_on),
-		cmocka_unit_test(test_dice),
-	};
-
-	return cmocka_run_group_tests_name("clock", tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -46,7 +46,7 @@ static uint64_t cost_of_yaml(const void *ctx, size_t n)
 	return cost_now() - start;
 }
 
-static void test_json(void **state)
+TEST(test_json)
 {
 	bool linear = true;
 
@@ -55,7 +55,7 @@ static void test_json(void **state)
 	assert_true(linear);
 }
 
-static void test_yaml(void **state)
+TEST(test_yaml)
 {
 	bool linear = true;
 
@@ -76,19 +76,10 @@ static uint64_t cost_of_search(const void *ctx, size_t n)
 	return cost_now() - start;
 }
 
-static void test_what_is_not_linear_is_noticed(void **state)
+TEST(test_what_is_not_linear_is_noticed)
 {
 	assert_false(cost_is_linear("(expected) a search in a loop", cost_of_search,
 				    "[<{'name':'#'}>]", 16));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_json),
-		cmocka_unit_test(test_yaml),
-		cmocka_unit_test(test_what_is_not_linear_is_noticed),
-	};
-
-	return cmocka_run_group_tests_name("cost", tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

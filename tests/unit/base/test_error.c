@@ -3,7 +3,7 @@
 #include "base/error.h"
 #include "tests/unit/base/base_test.h"
 
-static void test_wrapping_puts_the_outermost_first(void **state)
+TEST(test_wrapping_puts_the_outermost_first)
 {
 	struct error err = { 0 };
 
@@ -18,7 +18,7 @@ static void test_wrapping_puts_the_outermost_first(void **state)
 	assert_int_equal(err.code, ECONNREFUSED);
 }
 
-static void test_setting_again_forgets(void **state)
+TEST(test_setting_again_forgets)
 {
 	struct error err = { 0 };
 
@@ -29,7 +29,7 @@ static void test_setting_again_forgets(void **state)
 	assert_int_equal(err.code, 0);
 }
 
-static void test_kinds_of_errno(void **state)
+TEST(test_kinds_of_errno)
 {
 	static const struct {
 		int errnum;
@@ -49,7 +49,7 @@ static void test_kinds_of_errno(void **state)
 	}
 }
 
-static void test_too_long_is_cut(void **state)
+TEST(test_too_long_is_cut)
 {
 	struct error err = { 0 };
 	char text[2000];
@@ -67,7 +67,7 @@ static void test_too_long_is_cut(void **state)
 }
 
 /* Every kind has a name of its own. */
-static void test_names(void **state)
+TEST(test_names)
 {
 	for (int a = ERR_NONE; a <= ERR_STOPPED; a++)
 		for (int b = ERR_NONE; b < a; b++)
@@ -76,15 +76,4 @@ static void test_names(void **state)
 	assert_string_equal(error_kind_name((enum error_kind)1000), "unknown");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_wrapping_puts_the_outermost_first),
-		cmocka_unit_test(test_setting_again_forgets),
-		cmocka_unit_test(test_kinds_of_errno),
-		cmocka_unit_test(test_too_long_is_cut),
-		cmocka_unit_test(test_names),
-	};
-
-	return cmocka_run_group_tests_name("error", tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -21,7 +21,7 @@ static int remove_dir(void **state)
 	return dir_remove(dir, &err);
 }
 
-static void test_write_then_read(void **state)
+TEST(test_write_then_read)
 {
 	cleanup_arena struct arena a = { 0 };
 	cleanup_buf struct buf b = { .max = 100 };
@@ -38,7 +38,7 @@ static void test_write_then_read(void **state)
 	assert_int_equal(st.st_mode & 0777, 0640);
 }
 
-static void test_reading_stops_at_the_limit(void **state)
+TEST(test_reading_stops_at_the_limit)
 {
 	cleanup_buf struct buf b = { .max = 1000 };
 	struct error err = { 0 };
@@ -48,7 +48,7 @@ static void test_reading_stops_at_the_limit(void **state)
 	assert_string_equal(err.msg, "/dev/zero: over 1000 bytes");
 }
 
-static void test_messages_name_the_path(void **state)
+TEST(test_messages_name_the_path)
 {
 	cleanup_arena struct arena a = { 0 };
 	cleanup_buf struct buf b = { .max = 1000 };
@@ -69,7 +69,7 @@ static void test_messages_name_the_path(void **state)
 }
 
 /* /dev/full stands for a disk without room. */
-static void test_full_disk(void **state)
+TEST(test_full_disk)
 {
 	cleanup_fd int fd = open("/dev/full", O_WRONLY | O_CLOEXEC);
 	struct error err = { 0 };
@@ -81,7 +81,7 @@ static void test_full_disk(void **state)
 }
 
 /* A file cannot take the place of a folder: what was written first is gone again. */
-static void test_a_failed_write_leaves_nothing(void **state)
+TEST(test_a_failed_write_leaves_nothing)
 {
 	cleanup_arena struct arena a = { 0 };
 	char *target = path_join(&a, dir, "folder");
@@ -95,7 +95,7 @@ static void test_a_failed_write_leaves_nothing(void **state)
 	assert_int_equal(mkdir(dir, 0700), 0);
 }
 
-static void test_folders(void **state)
+TEST(test_folders)
 {
 	cleanup_arena struct arena a = { 0 };
 	char *deep = path_join(&a, dir, "a/b//c/");
@@ -111,7 +111,7 @@ static void test_folders(void **state)
 	assert_int_equal(dir_remove(path_join(&a, dir, "a"), &err), 0);
 }
 
-static void test_paths(void **state)
+TEST(test_paths)
 {
 	cleanup_arena struct arena a = { 0 };
 
@@ -132,7 +132,7 @@ static void test_paths(void **state)
 	assert_null(path_below("/", "/"));
 }
 
-static void test_first_line(void **state)
+TEST(test_first_line)
 {
 	static const char *const rows[][2] = {
 		{ "one\ntwo\n", "one" }, { "one", "one" }, { "\ntwo", "" }, { "", "" }
@@ -151,7 +151,7 @@ static void test_first_line(void **state)
 }
 
 /* The same bytes at the same path, but of a file that somebody else can change later. */
-static void test_reopen(void **state)
+TEST(test_reopen)
 {
 	char path[] = "/tmp/kftrainer-reopen-XXXXXX",
 	     other[] = "/tmp/kftrainer-other-XXXXXX";
@@ -185,19 +185,4 @@ static void test_reopen(void **state)
 	close(theirs);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_write_then_read),
-		cmocka_unit_test(test_reading_stops_at_the_limit),
-		cmocka_unit_test(test_messages_name_the_path),
-		cmocka_unit_test(test_full_disk),
-		cmocka_unit_test(test_a_failed_write_leaves_nothing),
-		cmocka_unit_test(test_folders),
-		cmocka_unit_test(test_paths),
-		cmocka_unit_test(test_first_line),
-		cmocka_unit_test(test_reopen),
-	};
-
-	return cmocka_run_group_tests_name("file", tests, make_dir, remove_dir);
-}
+RUN_TESTS(make_dir, remove_dir)

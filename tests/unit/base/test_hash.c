@@ -41,7 +41,7 @@ static uint64_t hash_of(uint64_t before, const char *text)
 	return hash;
 }
 
-static void test_documents(void **state)
+TEST(test_documents)
 {
 	for (size_t i = 0; i < N; i++) {
 		uint64_t hash = hash_of(0, docs[i]);
@@ -54,14 +54,14 @@ static void test_documents(void **state)
 	assert_true(hash_json(0, NULL) != 0);
 }
 
-static void test_texts(void **state)
+TEST(test_texts)
 {
 	assert_true(hash_text(0, "") == UINT64_C(0xcbf29ce484222325));
 	assert_true(hash_text(0, "foobar") == UINT64_C(0x85944171f73967e8));
 	assert_true(hash_text(hash_text(0, "foo"), "bar") == hash_text(0, "foobar"));
 }
 
-static void test_lists_of_texts(void **state)
+TEST(test_lists_of_texts)
 {
 	struct error err;
 	cJSON *list = NULL;
@@ -74,13 +74,4 @@ static void test_lists_of_texts(void **state)
 	cJSON_Delete(list);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_documents),
-		cmocka_unit_test(test_texts),
-		cmocka_unit_test(test_lists_of_texts),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -10,7 +10,7 @@ static unsigned next_number(unsigned *seed)
 	return *seed >> 16;
 }
 
-static void test_members(void **state)
+TEST(test_members)
 {
 	cleanup_json cJSON *plain = cJSON_CreateObject(), *indexed = cJSON_CreateObject();
 	cleanup_json_index struct json_index ix = { .of = indexed };
@@ -37,7 +37,7 @@ static void test_members(void **state)
 	}
 }
 
-static void test_elements(void **state)
+TEST(test_elements)
 {
 	cleanup_json cJSON *plain = cJSON_CreateArray(), *indexed = cJSON_CreateArray();
 	cleanup_json_index struct json_index ix = { .of = indexed, .key = "name" };
@@ -62,7 +62,7 @@ static void test_elements(void **state)
 	assert_string_equal(a, b);
 }
 
-static void test_nothing(void **state)
+TEST(test_nothing)
 {
 	cleanup_json_index struct json_index ix = { .of = NULL };
 
@@ -71,7 +71,7 @@ static void test_nothing(void **state)
 	json_index_del(&ix, "a");
 }
 
-static void test_identity(void **state)
+TEST(test_identity)
 {
 	static const char *const equal[][2] = {
 		{ "1", "1.0" },
@@ -102,14 +102,4 @@ static void test_identity(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_members),
-		cmocka_unit_test(test_elements),
-		cmocka_unit_test(test_nothing),
-		cmocka_unit_test(test_identity),
-	};
-
-	return cmocka_run_group_tests_name("json_index", tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -22,7 +22,7 @@ static bool is_filled(const uint8_t *p, size_t n)
 	return true;
 }
 
-static void test_bytes_stay_while_it_grows(void **state)
+TEST(test_bytes_stay_while_it_grows)
 {
 	static const size_t sizes[] = { 1,          100,        LARGE - 1,
 					LARGE,      LARGE + 1,  LARGE + 65536,
@@ -44,7 +44,7 @@ static void test_bytes_stay_while_it_grows(void **state)
 }
 
 /* Neither it nor what was mapped to align it is left. */
-static void test_nothing_stays_mapped(void **state)
+TEST(test_nothing_stays_mapped)
 {
 	size_t size = 3 * LARGE + 5;
 	uint8_t *p = large_grow(NULL, 0, LARGE), *old = p;
@@ -62,7 +62,7 @@ static void test_nothing_stays_mapped(void **state)
 	}
 }
 
-static void test_round(void **state)
+TEST(test_round)
 {
 	assert_int_equal(large_round(0), 0);
 	assert_int_equal(large_round(LARGE - 1), LARGE - 1);
@@ -70,13 +70,4 @@ static void test_round(void **state)
 	assert_int_equal(large_round(LARGE + 1), 2 * LARGE);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_bytes_stay_while_it_grows),
-		cmocka_unit_test(test_nothing_stays_mapped),
-		cmocka_unit_test(test_round),
-	};
-
-	return cmocka_run_group_tests_name("large", tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

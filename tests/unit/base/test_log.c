@@ -32,7 +32,7 @@ static int temporary(void)
 	return fd;
 }
 
-static void test_text(void **state)
+TEST(test_text)
 {
 	struct error err = { .msg = "no \"such\" file" };
 	cleanup_arena struct arena a = { 0 };
@@ -54,7 +54,7 @@ static void test_text(void **state)
 	assert_string_equal(logged(&a, fd) + 20, " WARN plain\n");
 }
 
-static void test_json_lines(void **state)
+TEST(test_json_lines)
 {
 	cleanup_arena struct arena a = { 0 };
 	cleanup_fd int fd = temporary();
@@ -70,7 +70,7 @@ static void test_json_lines(void **state)
 }
 
 /* Strings of objects and peers: ESC, CSI, DEL, an override of the direction, a bad byte. */
-static void test_what_terminals_obey(void **state)
+TEST(test_what_terminals_obey)
 {
 #define HOSTILE           \
 	"\x1b[2J\xc2\x9b" \
@@ -93,7 +93,7 @@ static void test_what_terminals_obey(void **state)
 	assert_string_equal(json_str(doc, "a"), SHOWN);
 }
 
-static void test_a_line_too_long_says_so(void **state)
+TEST(test_a_line_too_long_says_so)
 {
 	cleanup_arena struct arena a = { 0 };
 	cleanup_fd int fd = temporary();
@@ -107,7 +107,7 @@ static void test_a_line_too_long_says_so(void **state)
 	assert_true(strlen(logged(&a, fd)) < 17000);
 }
 
-static void test_what_repeats_is_no_news(void **state)
+TEST(test_what_repeats_is_no_news)
 {
 	struct log_last last = { 0 };
 	char text[400];
@@ -132,7 +132,7 @@ static void *kill_soon(void *thread)
 	return NULL;
 }
 
-static void test_stop(void **state)
+TEST(test_stop)
 {
 	struct error err = { 0 };
 	pthread_t self = pthread_self(), killer;
@@ -151,16 +151,4 @@ static void test_stop(void **state)
 	assert_true(stop_wait(1000000));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_text),
-		cmocka_unit_test(test_json_lines),
-		cmocka_unit_test(test_what_terminals_obey),
-		cmocka_unit_test(test_a_line_too_long_says_so),
-		cmocka_unit_test(test_what_repeats_is_no_news),
-		cmocka_unit_test(test_stop),
-	};
-
-	return cmocka_run_group_tests_name("log", tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -2,7 +2,7 @@
 #include "base/xmalloc.h"
 #include "tests/unit/base/base_test.h"
 
-static void test_keeps_the_order_of_arrival(void **state)
+TEST(test_keeps_the_order_of_arrival)
 {
 	cleanup_map struct map m = { 0 };
 	char order[16] = "";
@@ -24,7 +24,7 @@ static void test_keeps_the_order_of_arrival(void **state)
 	assert_int_equal(m.n, 3);
 }
 
-static void test_deleting_while_walking(void **state)
+TEST(test_deleting_while_walking)
 {
 	cleanup_map struct map m = { 0 };
 	int value = 0, met = 0;
@@ -44,7 +44,7 @@ static void test_deleting_while_walking(void **state)
 }
 
 /* Against a plain array, over many puts and deletes of the same keys. */
-static void test_like_an_array(void **state)
+TEST(test_like_an_array)
 {
 	enum { KEYS = 500, STEPS = 50000 };
 	static void *want[KEYS];
@@ -73,7 +73,7 @@ static void test_like_an_array(void **state)
 	assert_true(m.cap <= 2048);
 }
 
-static void test_release_frees_values(void **state)
+TEST(test_release_frees_values)
 {
 	struct map m = { 0 };
 
@@ -85,14 +85,4 @@ static void test_release_frees_values(void **state)
 	map_release(&m, free);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_keeps_the_order_of_arrival),
-		cmocka_unit_test(test_deleting_while_walking),
-		cmocka_unit_test(test_like_an_array),
-		cmocka_unit_test(test_release_frees_values),
-	};
-
-	return cmocka_run_group_tests_name("map", tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -36,7 +36,7 @@ static void check_print(struct metrics *m, const char *want)
 	"b_seconds_bucket{le=\"2.5\"} 0\nb_seconds_bucket{le=\"+Inf\"} 0\n" \
 	"b_seconds_sum 0\nb_seconds_count 0\n"
 
-static void test_what_has_no_labels_is_there_at_once(void **state)
+TEST(test_what_has_no_labels_is_there_at_once)
 {
 	struct metrics *m = metrics_new(table);
 
@@ -45,7 +45,7 @@ static void test_what_has_no_labels_is_there_at_once(void **state)
 	metrics_free(m);
 }
 
-static void test_the_text(void **state)
+TEST(test_the_text)
 {
 	struct metrics *m = metrics_new(table);
 
@@ -75,7 +75,7 @@ static void test_the_text(void **state)
 	metrics_free(m);
 }
 
-static void test_numbers(void **state)
+TEST(test_numbers)
 {
 	static const struct {
 		double value;
@@ -107,7 +107,7 @@ static void test_numbers(void **state)
 }
 
 /* Whoever can choose a label's value cannot make the registry grow for ever. */
-static void test_too_many_series(void **state)
+TEST(test_too_many_series)
 {
 	struct metrics *m = metrics_new(table);
 	cleanup_buf struct buf out = { .max = 1000000 };
@@ -131,7 +131,7 @@ static void test_too_many_series(void **state)
 	metrics_free(m);
 }
 
-static void test_long_values_are_cut(void **state)
+TEST(test_long_values_are_cut)
 {
 	struct metrics *m = metrics_new(table);
 	cleanup_buf struct buf out = { .max = 1000000 };
@@ -152,7 +152,7 @@ static void *add_many(void *ctx)
 	return NULL;
 }
 
-static void test_threads(void **state)
+TEST(test_threads)
 {
 	struct metrics *m = metrics_new(table);
 	cleanup_buf struct buf out = { .max = 10000 };
@@ -176,7 +176,7 @@ static double value_of(const struct buf *out, const char *name)
 	return strtod(line + strlen(name), NULL);
 }
 
-static void test_the_process(void **state)
+TEST(test_the_process)
 {
 	cleanup_buf struct buf out = { .max = 10000 };
 	double started;
@@ -191,17 +191,4 @@ static void test_the_process(void **state)
 	assert_true(value_of(&out, "\nprocess_cpu_seconds_total ") < 3600);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_what_has_no_labels_is_there_at_once),
-		cmocka_unit_test(test_the_text),
-		cmocka_unit_test(test_numbers),
-		cmocka_unit_test(test_too_many_series),
-		cmocka_unit_test(test_long_values_are_cut),
-		cmocka_unit_test(test_threads),
-		cmocka_unit_test(test_the_process),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -63,7 +63,7 @@ static char *outcome(struct arena *a, const char *args, const struct opt *table)
 	flags " nodes=" nodes " ns=" ns " env=" env " wait=" wait " o=" o " pos=" pos \
 	      " rest=" rest
 
-static void test_forms(void **state)
+TEST(test_forms)
 {
 	static const struct {
 		const char *args, *want;
@@ -99,7 +99,7 @@ static void test_forms(void **state)
 		check_text(rows[i].args, outcome(&a, rows[i].args, opts), rows[i].want);
 }
 
-static void test_without_a_rest_dashes_only_end_options(void **state)
+TEST(test_without_a_rest_dashes_only_end_options)
 {
 	cleanup_arena struct arena a = { 0 };
 
@@ -107,7 +107,7 @@ static void test_without_a_rest_dashes_only_end_options(void **state)
 			    OUT("", "-1", "", "", "-1", "0", "a|-A|b", "-"));
 }
 
-static void test_messages(void **state)
+TEST(test_messages)
 {
 	static const struct {
 		const char *args, *want;
@@ -134,7 +134,7 @@ static void test_messages(void **state)
 		check_text(rows[i].args, outcome(&a, rows[i].args, opts), rows[i].want);
 }
 
-static void test_help_fits_the_terminal(void **state)
+TEST(test_help_fits_the_terminal)
 {
 	cleanup_buf struct buf out = { .max = 10000 };
 
@@ -153,7 +153,7 @@ static void test_help_fits_the_terminal(void **state)
 		"  -- COMMAND...               what to run\n");
 }
 
-static void test_nearest_word(void **state)
+TEST(test_nearest_word)
 {
 	static const char *const words[] = {
 		"numNodes", "numProcPerNode", "command", "args", "env", "image", NULL
@@ -186,7 +186,7 @@ static void test_nearest_word(void **state)
 	assert_null(nearest_word("env", (const char *const[]){ too_long, NULL }));
 }
 
-static void test_nearest_hint(void **state)
+TEST(test_nearest_hint)
 {
 	static const char *const words[] = { "logs", "list", NULL };
 	cleanup_arena struct arena arena = { 0 };
@@ -199,7 +199,7 @@ static void test_nearest_hint(void **state)
 }
 
 /* --dry-run as upstream's tools have it: a value is optional, and never the next word. */
-static void test_a_value_left_out(void **state)
+TEST(test_a_value_left_out)
 {
 	static const struct opt table[] = {
 		{ .type = OPT_ENUM,
@@ -225,7 +225,7 @@ static void test_a_value_left_out(void **state)
 	assert_non_null(strstr((char *)out.data, "--dry-run[=HOW]"));
 }
 
-static void test_help_of_a_long_name(void **state)
+TEST(test_help_of_a_long_name)
 {
 	static const struct opt table[] = {
 		OPT_STR(0, "a-name-of-many-words", "WITH-A-VALUE", "what it is",
@@ -239,18 +239,4 @@ static void test_help_of_a_long_name(void **state)
 				      "                              what it is\n");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_forms),
-		cmocka_unit_test(test_without_a_rest_dashes_only_end_options),
-		cmocka_unit_test(test_messages),
-		cmocka_unit_test(test_help_fits_the_terminal),
-		cmocka_unit_test(test_a_value_left_out),
-		cmocka_unit_test(test_help_of_a_long_name),
-		cmocka_unit_test(test_nearest_word),
-		cmocka_unit_test(test_nearest_hint),
-	};
-
-	return cmocka_run_group_tests_name("opt", tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -9,7 +9,7 @@
 	}
 
 /* The examples of encoding.md: 150 as field 1; "testing" as field 2; and of fixed sizes. */
-static void test_fields(void **state)
+TEST(test_fields)
 {
 	static const uint8_t message[] = { 0x08, 0x96, 0x01, 0x12, 7, 't', 'e', 's', 't',
 					   'i',  'n',  'g',  0x1d, 1, 0,   0,   0,   0x21,
@@ -32,7 +32,7 @@ static void test_fields(void **state)
 	assert_true(f[3].value == 0x8000000000000002);
 }
 
-static void test_bytes(void **state)
+TEST(test_bytes)
 {
 	const struct {
 		struct iovec message;
@@ -72,7 +72,7 @@ static void test_bytes(void **state)
 	}
 }
 
-static void test_written(void **state)
+TEST(test_written)
 {
 	cleanup_buf struct buf out = { .max = 1000 };
 	struct error err = { 0 };
@@ -92,13 +92,4 @@ static void test_written(void **state)
 	assert_memory_equal(text.iov_base, "text", 4);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_fields),
-		cmocka_unit_test(test_bytes),
-		cmocka_unit_test(test_written),
-	};
-
-	return cmocka_run_group_tests_name("protobuf", tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -2,7 +2,7 @@
 #include "base/relpath.h"
 #include "tests/unit/base/base_test.h"
 
-static void test_path(void **state)
+TEST(test_path)
 {
 	static const char *const good[] = { "a",        "a/b", "..a",  "a..", ".hidden/x",
 					    "\xc3\xa9", "a b", "a\\b", NULL };
@@ -24,11 +24,4 @@ static void test_path(void **state)
 	assert_int_equal(relpath_check(part, &err), -1);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_path),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -45,7 +45,7 @@ static unsigned long long bit(int signum)
 	return 1ULL << (signum - 1);
 }
 
-static void test_signals(void **state)
+TEST(test_signals)
 {
 	unsigned long long ignored;
 	sigset_t set;
@@ -64,11 +64,4 @@ static void test_signals(void **state)
 	assert_false(ignored & (bit(SIGHUP) | bit(SIGPIPE)));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_signals),
-	};
-
-	return cmocka_run_group_tests_name("spawn", tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -1,7 +1,7 @@
 #include "base/str.h"
 #include "tests/unit/base/base_test.h"
 
-static void test_prefix_and_suffix(void **state)
+TEST(test_prefix_and_suffix)
 {
 	assert_true(str_starts("abc", "ab") && str_starts("abc", "") &&
 		    str_starts("", ""));
@@ -15,7 +15,7 @@ static void test_prefix_and_suffix(void **state)
 	assert_false(str_eq(NULL, "") || str_eq("", NULL) || str_eq("a", "b"));
 }
 
-static void test_split_keeps_empty_parts(void **state)
+TEST(test_split_keeps_empty_parts)
 {
 	static const struct {
 		const char *text, *joined;
@@ -40,7 +40,7 @@ static void test_split_keeps_empty_parts(void **state)
 	assert_string_equal(str_join(&a, (const char *const[]){ NULL }, ","), "");
 }
 
-static void test_int(void **state)
+TEST(test_int)
 {
 	static const struct {
 		const char *text;
@@ -76,7 +76,7 @@ static void test_int(void **state)
 	assert_string_equal(err.msg, "'x' is not a whole number");
 }
 
-static void test_visible(void **state)
+TEST(test_visible)
 {
 	static const struct {
 		const char *text, *visible, *lines;
@@ -109,7 +109,7 @@ static void test_visible(void **state)
 	}
 }
 
-static void test_utf8(void **state)
+TEST(test_utf8)
 {
 	static const struct {
 		const char *name, *bytes;
@@ -155,7 +155,7 @@ static void test_utf8(void **state)
 	assert_int_equal(utf8_cut("\x80\x80\x80", 3, 2), 0);
 }
 
-static void test_size_text(void **state)
+TEST(test_size_text)
 {
 	static const struct {
 		int64_t bytes;
@@ -175,7 +175,7 @@ static void test_size_text(void **state)
 	arena_clear(&a);
 }
 
-static void test_wipe(void **state)
+TEST(test_wipe)
 {
 	char secret[] = "token";
 
@@ -185,7 +185,7 @@ static void test_wipe(void **state)
 }
 
 /* RFC 4648, section 10, and what a strict reader refuses. */
-static void test_base64(void **state)
+TEST(test_base64)
 {
 	static const struct {
 		const char *text, *base64;
@@ -224,7 +224,7 @@ static void test_base64(void **state)
 	}
 }
 
-static void test_base64url(void **state)
+TEST(test_base64url)
 {
 	static const struct {
 		const char *text, *base64url;
@@ -254,7 +254,7 @@ static void test_base64url(void **state)
 	}
 }
 
-static void test_hex(void **state)
+TEST(test_hex)
 {
 	cleanup_buf struct buf b = { .max = 100 }, back = { .max = 100 };
 	struct error err = { 0 };
@@ -269,20 +269,4 @@ static void test_hex(void **state)
 	assert_int_equal(hex_decode(&back, "@0", 2, &err), -1);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_prefix_and_suffix),
-		cmocka_unit_test(test_split_keeps_empty_parts),
-		cmocka_unit_test(test_int),
-		cmocka_unit_test(test_visible),
-		cmocka_unit_test(test_utf8),
-		cmocka_unit_test(test_size_text),
-		cmocka_unit_test(test_wipe),
-		cmocka_unit_test(test_base64),
-		cmocka_unit_test(test_base64url),
-		cmocka_unit_test(test_hex),
-	};
-
-	return cmocka_run_group_tests_name("str", tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

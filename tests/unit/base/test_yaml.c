@@ -23,7 +23,7 @@ static void check_rows(const char *const rows[][2], size_t n)
 		check_text(rows[i][0], parsed(&a, rows[i][0]), rows[i][1]);
 }
 
-static void test_documents(void **state)
+TEST(test_documents)
 {
 	static const char *const rows[][2] = {
 		{ "", "[]" },
@@ -49,7 +49,7 @@ static void test_documents(void **state)
 }
 
 /* JSON objects one after another, as kubectl and jq write them. */
-static void test_json_objects(void **state)
+TEST(test_json_objects)
 {
 	static const char *const rows[][2] = {
 		{ "{\"a\":1}{\"b\":2}", "[{\"a\":1},{\"b\":2}]" },
@@ -94,7 +94,7 @@ static void test_json_objects(void **state)
 }
 
 /* As Windows writes text. */
-static void test_utf16(void **state)
+TEST(test_utf16)
 {
 	static const struct {
 		const char *text;
@@ -122,7 +122,7 @@ static void test_utf16(void **state)
 	}
 }
 
-static void test_collections(void **state)
+TEST(test_collections)
 {
 	static const char *const rows[][2] = {
 		{ "a:\n  - b\n  - c: 1\n    d: 2\n",
@@ -140,7 +140,7 @@ static void test_collections(void **state)
 	check_rows(rows, N_ELEMENTS(rows));
 }
 
-static void test_block_scalars(void **state)
+TEST(test_block_scalars)
 {
 	static const char *const rows[][2] = {
 		{ "a: |\n  x\n   y\n\n  z\n", "[{\"a\":\"x\\n y\\n\\nz\\n\"}]" },
@@ -158,7 +158,7 @@ static void test_block_scalars(void **state)
 }
 
 /* https://yaml.org/type/merge.html: a mapping's own keys win, then the earlier map. */
-static void test_anchors_and_merges(void **state)
+TEST(test_anchors_and_merges)
 {
 	static const char *const rows[][2] = {
 		{ "a: &x [1]\nb: *x\n", "[{\"a\":[1],\"b\":[1]}]" },
@@ -189,7 +189,7 @@ static void test_anchors_and_merges(void **state)
 	check_rows(rows, N_ELEMENTS(rows));
 }
 
-static void test_equal_keys(void **state)
+TEST(test_equal_keys)
 {
 	static const char *const rows[][2] = {
 		{ "a: 1\nb: 2\na: 3\n",
@@ -205,7 +205,7 @@ static void test_equal_keys(void **state)
 }
 
 /* What people get wrong, in one sentence each. */
-static void test_messages(void **state)
+TEST(test_messages)
 {
 	static const char *const rows[][2] = {
 		{ "a:\n\tb: c\n", "ERROR: 2:1: tab used for indentation; use spaces" },
@@ -251,7 +251,7 @@ static void test_messages(void **state)
 	check_rows(rows, N_ELEMENTS(rows));
 }
 
-static void test_limits(void **state)
+TEST(test_limits)
 {
 	cleanup_buf struct buf deep = { .max = 10000 }, big = { .max = SIZE_MAX / 4 };
 	cleanup_arena struct arena a = { 0 };
@@ -270,7 +270,7 @@ static void test_limits(void **state)
  * The same shape for lists, for merge keys, and for one long string. Of the lists
  * l0 has 10 values and each next 1 + 9 times as many: l6 is the first past a million.
  */
-static void test_billion_laughs(void **state)
+TEST(test_billion_laughs)
 {
 	cleanup_buf struct buf lists = { .max = 10000 }, merges = { .max = 10000 };
 	cleanup_buf struct buf bytes = { .max = SIZE_MAX / 4 }, deep = { .max = 100000 };
@@ -305,7 +305,7 @@ static void test_billion_laughs(void **state)
 		strstr(parsed(&a, (char *)deep.data), ": nested deeper than 200 levels"));
 }
 
-static void test_prints_as_kubectl_does(void **state)
+TEST(test_prints_as_kubectl_does)
 {
 	cleanup_json cJSON *doc = doc_of(
 		"{\"apiVersion\":\"v1\",\"metadata\":{\"labels\":{\"a.b/c\":\"yes\"},\"annotations\":{}},\"count\":9007199254740993,\"list\":[1,null,true,\"x\",[],[\"a\",\"b\"],{\"name\":\"A\",\"value\":\"1\"},[{\"k\":\"v\",\"l\":[1]}]],\"args\":[\"--n=1\",\"-c\",\"a: b\",\"\",\"# x\",\"10Gi\",\"12:30\",\" x\"],\"script\":\"#!/bin/sh\\necho x\\n\",\"keep\":\"a\\n\\n\",\"strip\":\"a\\nb\",\"lead\":\"  a\\nb\\n\",\"cr\":\"a\\r\\nb\",\"blank\":\"\\n\",\"nested\":[\"a\\nb\"],\"yes\":1,\"1\":2,\"\":3}");
@@ -364,7 +364,7 @@ static void test_prints_as_kubectl_does(void **state)
 }
 
 /* Read back, each as a value, as an item and as a key. */
-static void test_prints_any_text(void **state)
+TEST(test_prints_any_text)
 {
 	static const char *const rows[] = {
 		"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80",
@@ -431,7 +431,7 @@ static void test_prints_any_text(void **state)
 }
 
 /* libyaml takes a key of up to 1024 characters before its ':'. */
-static void test_prints_long_keys(void **state)
+TEST(test_prints_long_keys)
 {
 	cleanup_json cJSON *doc = cJSON_CreateObject();
 	cleanup_json cJSON *docs = NULL;
@@ -451,7 +451,7 @@ static void test_prints_long_keys(void **state)
 	assert_true(json_equal(docs->child, doc));
 }
 
-static void test_prints_documents_that_are_no_mapping(void **state)
+TEST(test_prints_documents_that_are_no_mapping)
 {
 	static const char *const rows[][2] = {
 		{ "1", "1\n" },
@@ -472,7 +472,7 @@ static void test_prints_documents_that_are_no_mapping(void **state)
 	}
 }
 
-static void test_locate(void **state)
+TEST(test_locate)
 {
 	static const char text[] = "# a job\n"
 				   "---\n"
@@ -526,25 +526,4 @@ static void test_locate(void **state)
 	assert_false(yaml_locate(NULL, 0, "a", &(int){ 0 }, &(int){ 0 }));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_documents),
-		cmocka_unit_test(test_json_objects),
-		cmocka_unit_test(test_utf16),
-		cmocka_unit_test(test_collections),
-		cmocka_unit_test(test_block_scalars),
-		cmocka_unit_test(test_anchors_and_merges),
-		cmocka_unit_test(test_equal_keys),
-		cmocka_unit_test(test_messages),
-		cmocka_unit_test(test_limits),
-		cmocka_unit_test(test_billion_laughs),
-		cmocka_unit_test(test_prints_as_kubectl_does),
-		cmocka_unit_test(test_prints_any_text),
-		cmocka_unit_test(test_prints_long_keys),
-		cmocka_unit_test(test_prints_documents_that_are_no_mapping),
-		cmocka_unit_test(test_locate),
-	};
-
-	return cmocka_run_group_tests_name("yaml", tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -161,7 +161,7 @@ static const struct {
 	{ "!!map {b: c}", "{\"b\":\"c\"}" },
 };
 
-static void test_scalars(void **state)
+TEST(test_scalars)
 {
 	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_buf struct buf text = { .max = 1000 };
@@ -180,7 +180,7 @@ static void test_scalars(void **state)
 }
 
 /* Each text as a string is printed so that it is read back as a string. */
-static void test_strings_that_look_like_something_else(void **state)
+TEST(test_strings_that_look_like_something_else)
 {
 	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_json cJSON *doc = cJSON_CreateArray();
@@ -197,7 +197,7 @@ static void test_strings_that_look_like_something_else(void **state)
 	}
 }
 
-static void test_keys_become_text(void **state)
+TEST(test_keys_become_text)
 {
 	static const char text[] =
 		"1: a\n0x10: b\n1.5: c\n1.0: d\nyes: e\n017: f\n'~': g\n"
@@ -218,7 +218,7 @@ static void test_keys_become_text(void **state)
 			    "\"0.1\":\"i\",\"5\":\"j\",\"18446744073709551615\":\"k\"}");
 }
 
-static void test_what_json_cannot_hold(void **state)
+TEST(test_what_json_cannot_hold)
 {
 	static const struct {
 		const char *text, *msg;
@@ -266,14 +266,4 @@ static void test_what_json_cannot_hold(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_scalars),
-		cmocka_unit_test(test_strings_that_look_like_something_else),
-		cmocka_unit_test(test_keys_become_text),
-		cmocka_unit_test(test_what_json_cannot_hold),
-	};
-
-	return cmocka_run_group_tests_name("yaml scalars", tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

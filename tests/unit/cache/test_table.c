@@ -16,7 +16,7 @@ static void check_shards(int64_t n, int64_t world)
 	assert_int_equal(next, n);
 }
 
-static void test_shards(void **state)
+TEST(test_shards)
 {
 	static const int64_t rows[] = { 0, 1, 7, 9, 63, 64, 65, 1000, 8000000 };
 
@@ -26,9 +26,4 @@ static void test_shards(void **state)
 	check_shards(INT64_MAX, 3);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_shards) };
-
-	return cmocka_run_group_tests_name("table", tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -83,7 +83,7 @@ static cJSON *job_of(const char *secret)
 	return job;
 }
 
-static void test_objects(void **state)
+TEST(test_objects)
 {
 	static struct setting role = { "IAM_ROLE", NULL }, size = { "CLUSTER_SIZE", "6" };
 	static const struct {
@@ -115,7 +115,7 @@ static void test_objects(void **state)
 	}
 }
 
-static void test_settings_that_are_wrong(void **state)
+TEST(test_settings_that_are_wrong)
 {
 	static const struct {
 		const char *uri;
@@ -222,7 +222,7 @@ static void set_condition(struct world *w, const char *type, const char *value,
 }
 
 /* Too late, then late enough: the second finds what the first made. */
-static void test_twice(void **state)
+TEST(test_twice)
 {
 	struct world w;
 
@@ -247,7 +247,7 @@ static void test_twice(void **state)
 	end(&w);
 }
 
-static void test_a_foreign_object(void **state)
+TEST(test_a_foreign_object)
 {
 	struct world w;
 
@@ -260,7 +260,7 @@ static void test_a_foreign_object(void **state)
 }
 
 /* Of an earlier TrainJob of the name: waited for, for the garbage collector takes it. */
-static void test_a_left_over(void **state)
+TEST(test_a_left_over)
 {
 	cleanup_json cJSON *earlier = job_of(NULL);
 	cJSON *old = meta_new(LWS_API_VERSION, LWS_KIND, "a", "tj-cache");
@@ -276,7 +276,7 @@ static void test_a_left_over(void **state)
 	end(&w);
 }
 
-static void test_what_is_missing(void **state)
+TEST(test_what_is_missing)
 {
 	struct world w;
 
@@ -319,7 +319,7 @@ static void contradict(void *ctx, const struct httpd_request *req,
 		   post ? "AlreadyExists" : "NotFound", resp->status);
 }
 
-static void test_a_contradiction(void **state)
+TEST(test_a_contradiction)
 {
 	int calls = 0;
 	const struct kube_opts opts = { .inside = { .handle = contradict,
@@ -338,17 +338,4 @@ static void test_a_contradiction(void **state)
 	arena_clear(&w.arena);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_objects),
-		cmocka_unit_test(test_settings_that_are_wrong),
-		cmocka_unit_test(test_twice),
-		cmocka_unit_test(test_a_foreign_object),
-		cmocka_unit_test(test_a_left_over),
-		cmocka_unit_test(test_what_is_missing),
-		cmocka_unit_test(test_a_contradiction),
-	};
-
-	return cmocka_run_group_tests_name("client/cache_start", tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

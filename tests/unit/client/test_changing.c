@@ -28,7 +28,7 @@ static cJSON *job_now(struct apiserver *s)
 	return job;
 }
 
-static void test_suspend_and_resume(void **state)
+TEST(test_suspend_and_resume)
 {
 	static const struct {
 		bool suspend;
@@ -58,7 +58,7 @@ static void test_suspend_and_resume(void **state)
 	apiserver_stop(&s);
 }
 
-static void test_what_cannot_be_suspended(void **state)
+TEST(test_what_cannot_be_suspended)
 {
 	static const char *const jobs[] = {
 		"{\"metadata\":{\"name\":\"one\"},\"status\":{\"conditions\":[{\"type\":"
@@ -77,7 +77,7 @@ static void test_what_cannot_be_suspended(void **state)
 	}
 }
 
-static void test_gone(void **state)
+TEST(test_gone)
 {
 	const struct kube_ref ref = job_ref("a", "one");
 	struct apiserver s = { 0 };
@@ -96,7 +96,7 @@ static void test_gone(void **state)
 	apiserver_stop(&s);
 }
 
-static void test_pods(void **state)
+TEST(test_pods)
 {
 	struct apiserver s = { 0 };
 
@@ -109,7 +109,7 @@ static void test_pods(void **state)
 	apiserver_stop(&s);
 }
 
-static void test_runtimes(void **state)
+TEST(test_runtimes)
 {
 	struct apiserver s = { 0 };
 	cleanup_json cJSON *list = cJSON_CreateArray();
@@ -132,15 +132,4 @@ static void test_runtimes(void **state)
 	apiserver_stop(&s);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_suspend_and_resume),
-		cmocka_unit_test(test_what_cannot_be_suspended),
-		cmocka_unit_test(test_gone),
-		cmocka_unit_test(test_pods),
-		cmocka_unit_test(test_runtimes),
-	};
-
-	return cmocka_run_group_tests_name("client/changing", tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -4,7 +4,7 @@
 #include "base/str.h"
 #include "tests/unit/base/base_test.h"
 
-static void test_read(void **state)
+TEST(test_read)
 {
 	static const struct {
 		const char *text;
@@ -58,7 +58,7 @@ static const char *const jobs[N_STATES] = {
 	[FAILED] = CONDITION("Failed"),
 };
 
-static void test_judge(void **state)
+TEST(test_judge)
 {
 	/* in the order of the states above */
 	static const struct {
@@ -92,12 +92,4 @@ static void test_judge(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_read),
-		cmocka_unit_test(test_judge),
-	};
-
-	return cmocka_run_group_tests_name("client/goal", tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -57,7 +57,7 @@ static int apply(struct world *w)
 	return install_apply(w->server.kube, w->list, &how, &w->err);
 }
 
-static void test_created(void **state)
+TEST(test_created)
 {
 	struct world w;
 
@@ -70,7 +70,7 @@ static void test_created(void **state)
 }
 
 /* A selector is immutable: the Deployment goes and comes. */
-static void test_another_selector(void **state)
+TEST(test_another_selector)
 {
 	struct world w;
 
@@ -86,7 +86,7 @@ static void test_another_selector(void **state)
 }
 
 /* Somebody else's settings stay, and the rest goes on. */
-static void test_settings_of_another_writer(void **state)
+TEST(test_settings_of_another_writer)
 {
 	struct world w;
 
@@ -135,7 +135,7 @@ static void remove_all(struct world *w, bool dry_run)
 		fail_msg("%s", w->err.msg);
 }
 
-static void test_remove(void **state)
+TEST(test_remove)
 {
 	struct world w;
 
@@ -158,14 +158,4 @@ static void test_remove(void **state)
 	end(&w);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_created),
-		cmocka_unit_test(test_another_selector),
-		cmocka_unit_test(test_settings_of_another_writer),
-		cmocka_unit_test(test_remove),
-	};
-
-	return cmocka_run_group_tests_name("client/install", tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

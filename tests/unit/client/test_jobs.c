@@ -7,7 +7,7 @@
 enum { N = 501 }; /* two pages */
 
 /* A list whose pages expire is read again: each job is shown once. */
-static void test_a_list_that_begins_again_shows_each_job_once(void **state)
+TEST(test_a_list_that_begins_again_shows_each_job_once)
 {
 	const struct kube_write plain = { 0 };
 	struct apiserver s = { 0 };
@@ -34,11 +34,4 @@ static void test_a_list_that_begins_again_shows_each_job_once(void **state)
 	apiserver_stop(&s);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_a_list_that_begins_again_shows_each_job_once),
-	};
-
-	return cmocka_run_group_tests_name("client/jobs", tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

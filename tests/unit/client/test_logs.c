@@ -134,7 +134,7 @@ static void follow_while(void *(*world)(void *s), const struct logs_out *on)
 }
 
 /* Whose a line is was said of a job with one container, for the JobSet was not to be had. */
-static void test_a_pod_while_the_api_server_goes(void **state)
+TEST(test_a_pod_while_the_api_server_goes)
 {
 	cleanup_buf struct buf lines = { .max = 1000 };
 
@@ -162,7 +162,7 @@ static void *fail_late(void *ctx)
 }
 
 /* A large job's logs take longer to read than that: one failure is not the end of a rank's. */
-static void test_a_late_failure(void **state)
+TEST(test_a_late_failure)
 {
 	cleanup_buf struct buf lines = { .max = 1000 };
 
@@ -193,7 +193,7 @@ static void add_note(void *ctx, const char *text)
 }
 
 /* A percentage is noted once, however often the time left changes. */
-static void test_progress_is_noted(void **state)
+TEST(test_progress_is_noted)
 {
 	cleanup_buf struct buf notes = { .max = 1000 };
 
@@ -203,7 +203,7 @@ static void test_progress_is_noted(void **state)
 }
 
 /* Its pods are in another cluster, which its Workload names once Kueue has chosen it. */
-static void test_a_job_of_another_controller(void **state)
+TEST(test_a_job_of_another_controller)
 {
 	static const char *const workloads[] = {
 		NULL,
@@ -232,14 +232,4 @@ static void test_a_job_of_another_controller(void **state)
 	apiserver_stop(&s);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_a_pod_while_the_api_server_goes),
-		cmocka_unit_test(test_a_late_failure),
-		cmocka_unit_test(test_progress_is_noted),
-		cmocka_unit_test(test_a_job_of_another_controller),
-	};
-
-	return cmocka_run_group_tests_name("client/logs", tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

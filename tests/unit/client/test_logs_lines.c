@@ -55,7 +55,7 @@ static const struct {
 	{ A X60 "xxxxxxxxx\n" A "b\n", X60 "xxxxxxxxx|b|", A X60 "xxxxxxxxx|" A "b|" },
 };
 
-static void pieces(void **state)
+TEST(pieces)
 {
 	for (size_t i = 0; i < N_ELEMENTS(texts); i++)
 		for (size_t piece = 1; piece < 130; piece++) {
@@ -143,7 +143,7 @@ static void read_broken(const struct line *log, int first)
 	assert_int_equal(e.next, N_LINES);
 }
 
-static void broken(void **state)
+TEST(broken)
 {
 	struct line log[N_LINES];
 
@@ -154,7 +154,7 @@ static void broken(void **state)
 }
 
 /* What the tail left out comes with the second it began in, and is not shown. */
-static void broken_tail(void **state)
+TEST(broken_tail)
 {
 	struct line log[N_LINES];
 
@@ -171,7 +171,7 @@ static void broken_tail(void **state)
 }
 
 /* The file was rotated while nobody read: the old lines do not come again. */
-static void rotated(void **state)
+TEST(rotated)
 {
 	cleanup_buf struct buf got = { .max = 1000 };
 	struct log_lines l = { .on_line = collect, .ctx = &got, .max = MAX };
@@ -184,14 +184,4 @@ static void rotated(void **state)
 	assert_string_equal((char *)got.data, "1|2|3|4|5|");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(pieces),
-		cmocka_unit_test(broken),
-		cmocka_unit_test(broken_tail),
-		cmocka_unit_test(rotated),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

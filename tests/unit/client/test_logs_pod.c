@@ -53,7 +53,7 @@ static const struct {
 	  "dataset-initializer", "dataset-initializer", "dataset-initializer", 0, false },
 };
 
-static void whose(void **state)
+TEST(whose)
 {
 	cleanup_json cJSON *jobset = quoted(JOBSET);
 
@@ -75,7 +75,7 @@ static void whose(void **state)
 }
 
 /* How many containers are meant of that JobSet. */
-static void counted(void **state)
+TEST(counted)
 {
 	static const struct {
 		struct logs_want want;
@@ -121,7 +121,7 @@ static const struct {
 	{ "{'name':'node','restartCount':'x','state':[]}", false, false, 0, NULL },
 };
 
-static void run_of(void **state)
+TEST(run_of)
 {
 	for (size_t i = 0; i < N_ELEMENTS(runs); i++) {
 		cleanup_json cJSON *pod = quoted("{'metadata':{'name':'p'},'status':{}}");
@@ -160,7 +160,7 @@ static const struct {
 	{ "n", "Node", "a", "2026-01-01T00:00:11Z", NULL },
 };
 
-static void owners(void **state)
+TEST(owners)
 {
 	cleanup_json cJSON *jobs = quoted(JOBS);
 
@@ -177,14 +177,4 @@ static void owners(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(whose),
-		cmocka_unit_test(counted),
-		cmocka_unit_test(run_of),
-		cmocka_unit_test(owners),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

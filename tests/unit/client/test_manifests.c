@@ -4,7 +4,7 @@
 #include "client/manifests.h"
 #include "tests/unit/unit.h"
 
-static void test_registry(void **state)
+TEST(test_registry)
 {
 	static const struct {
 		const char *image, *registry, *want;
@@ -42,7 +42,7 @@ static bool asks(bool (*question)(const cJSON *), const char *text)
 	"\"observedGeneration\":" #seen ",\"replicas\":" #all                     \
 	",\"updatedReplicas\":" #updated ",\"availableReplicas\":" #available "}}"
 
-static void test_deployment(void **state)
+TEST(test_deployment)
 {
 	assert_true(asks(deployment_done, STATUS(3, 2, 2, 2)));
 	assert_false(asks(deployment_done, STATUS(2, 2, 2, 2))); /* not looked at yet */
@@ -56,7 +56,7 @@ static void test_deployment(void **state)
 	"{\"status\":{\"conditions\":[{\"type\":\"NamesAccepted\",\"status\":" \
 	"\"True\"},{\"type\":\"" type "\",\"status\":\"" status "\"}]}}"
 
-static void test_crd(void **state)
+TEST(test_crd)
 {
 	assert_true(asks(crd_established, CONDITIONS("Established", "True")));
 	assert_false(asks(crd_established, CONDITIONS("Established", "False")));
@@ -64,13 +64,4 @@ static void test_crd(void **state)
 	assert_false(asks(crd_established, "{}"));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_registry),
-		cmocka_unit_test(test_deployment),
-		cmocka_unit_test(test_crd),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -91,7 +91,7 @@ static const struct {
 	{ "{}", { { "", "words" } } },
 };
 
-static void listed(void **state)
+TEST(listed)
 {
 	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
 		cleanup_json cJSON *status = NULL, *obj = NULL;
@@ -113,7 +113,7 @@ static void listed(void **state)
 	}
 }
 
-static void untyped(void **state)
+TEST(untyped)
 {
 	cleanup_json cJSON *status = cJSON_CreateObject();
 
@@ -125,7 +125,7 @@ static void untyped(void **state)
 	assert_true(refusal_is_untyped(status));
 }
 
-static void many(void **state)
+TEST(many)
 {
 	cleanup_json cJSON *status = cJSON_CreateObject();
 	cleanup_refusals struct refusals r = { 0 };
@@ -142,13 +142,4 @@ static void many(void **state)
 	assert_int_equal(r.n, 100);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(listed),
-		cmocka_unit_test(untyped),
-		cmocka_unit_test(many),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -41,7 +41,7 @@ static void end(struct world *w)
 	unlink(w->file);
 }
 
-static void test_asked_then_stored(void **state)
+TEST(test_asked_then_stored)
 {
 	struct world w;
 
@@ -59,7 +59,7 @@ static void test_asked_then_stored(void **state)
 	end(&w);
 }
 
-static void test_a_name_that_is_taken(void **state)
+TEST(test_a_name_that_is_taken)
 {
 	const struct kube_write plain = { 0 };
 	cleanup_json cJSON *other = NULL;
@@ -76,7 +76,7 @@ static void test_a_name_that_is_taken(void **state)
 }
 
 /* What an API server would prune, with its place and what was meant. */
-static void test_own_warnings(void **state)
+TEST(test_own_warnings)
 {
 	struct world w;
 
@@ -92,7 +92,7 @@ static void test_own_warnings(void **state)
 }
 
 /* Refused after all: what was created before is deleted again. */
-static void test_taken_back(void **state)
+TEST(test_taken_back)
 {
 	struct world w;
 
@@ -107,7 +107,7 @@ static void test_taken_back(void **state)
 }
 
 /* The way to the API server is no fault of the file. */
-static void test_a_server_that_fails(void **state)
+TEST(test_a_server_that_fails)
 {
 	struct world w;
 
@@ -120,15 +120,4 @@ static void test_a_server_that_fails(void **state)
 	end(&w);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_asked_then_stored),
-		cmocka_unit_test(test_a_name_that_is_taken),
-		cmocka_unit_test(test_own_warnings),
-		cmocka_unit_test(test_taken_back),
-		cmocka_unit_test(test_a_server_that_fails),
-	};
-
-	return cmocka_run_group_tests_name("client/submit", tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

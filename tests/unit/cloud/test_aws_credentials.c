@@ -41,7 +41,7 @@ static const char *env(void *ctx, const char *name)
 	return NULL;
 }
 
-static void test_source(void **state)
+TEST(test_source)
 {
 	const struct httpd_conf conf = { .host = "127.0.0.1", .handle = answer };
 	struct cloud_conf cloud = { .env = env, .retry.tries = 1 };
@@ -75,9 +75,4 @@ static void test_source(void **state)
 	httpd_stop(d, 0);
 }
 
-int main(void)
-{
-	static const struct CMUnitTest tests[] = { cmocka_unit_test(test_source) };
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -2,7 +2,7 @@
 #include "cloud/aws_error.h"
 #include "tests/unit/base/base_test.h"
 
-static void test_errors(void **state)
+TEST(test_errors)
 {
 	static const struct {
 		const char *xml, *code, *message, *region;
@@ -33,11 +33,4 @@ static void test_errors(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_errors),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -3,7 +3,7 @@
 #include "cloud/aws_profile.h"
 #include "tests/unit/base/base_test.h"
 
-static void test_lines(void **state)
+TEST(test_lines)
 {
 	static const struct {
 		const char *name, *text, *profile, *region; /* region NULL: not said */
@@ -53,7 +53,7 @@ static void test_lines(void **state)
 	}
 }
 
-static void test_services(void **state)
+TEST(test_services)
 {
 #define S3(url) "s3 =\n  endpoint_url = " url "\n"
 	static const struct {
@@ -116,7 +116,7 @@ static const char *env(void *ctx, const char *name)
 }
 
 /* As AWS's command line has it, AWS_PROFILE comes first. */
-static void test_which(void **state)
+TEST(test_which)
 {
 	static const struct {
 		const char *first, *second, *profile, *setting;
@@ -145,13 +145,4 @@ static void test_which(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_lines),
-		cmocka_unit_test(test_services),
-		cmocka_unit_test(test_which),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

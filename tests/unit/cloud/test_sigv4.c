@@ -25,7 +25,7 @@ static const char *authorization(const char *const *headers)
 	return NULL;
 }
 
-static void test_suite(void **state)
+TEST(test_suite)
 {
 	const struct {
 		const char *name, *method, *path;
@@ -63,7 +63,7 @@ static void test_suite(void **state)
 	}
 }
 
-static void test_s3(void **state)
+TEST(test_s3)
 {
 	const struct {
 		const char *name, *method, *path;
@@ -112,7 +112,7 @@ static void test_s3(void **state)
 	}
 }
 
-static void test_token_and_nobody(void **state)
+TEST(test_token_and_nobody)
 {
 	cleanup_arena struct arena arena = { 0 };
 	const struct sigv4_pair *headers = PAIRS({ "x-amz-checksum-mode", "ENABLED" });
@@ -136,7 +136,7 @@ static void test_token_and_nobody(void **state)
 				       "x-amz-security-token, "));
 }
 
-static void test_escape(void **state)
+TEST(test_escape)
 {
 	static const struct {
 		const char *in, *path, *value;
@@ -161,7 +161,7 @@ static void test_escape(void **state)
 	}
 }
 
-static void test_query(void **state)
+TEST(test_query)
 {
 	cleanup_arena struct arena arena = { 0 };
 
@@ -172,15 +172,4 @@ static void test_query(void **state)
 		   "B=&a=9&a-b=2&b=%3D&b=x%20y");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_suite),
-		cmocka_unit_test(test_s3),
-		cmocka_unit_test(test_token_and_nobody),
-		cmocka_unit_test(test_escape),
-		cmocka_unit_test(test_query),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

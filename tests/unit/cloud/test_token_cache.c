@@ -18,7 +18,7 @@ static int renew(void *ctx, int64_t *ret_expires, struct error *err)
 	return s->fails ? error_set(err, ERR_DENIED, "refused") : 0;
 }
 
-static void test_renewal(void **state)
+TEST(test_renewal)
 {
 	static const struct {
 		const char *name;
@@ -61,7 +61,7 @@ static void test_renewal(void **state)
 	}
 }
 
-static void test_a_source_that_fails_at_first_is_tried_again(void **state)
+TEST(test_a_source_that_fails_at_first_is_tried_again)
 {
 	struct source s = { .fails = true };
 	struct token_cache c;
@@ -76,12 +76,4 @@ static void test_a_source_that_fails_at_first_is_tried_again(void **state)
 	token_cache_release(&c);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_renewal),
-		cmocka_unit_test(test_a_source_that_fails_at_first_is_tried_again),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -5,7 +5,7 @@
 #include "cmd/ui/out.h"
 #include "tests/unit/unit.h"
 
-static void test_duration(void **state)
+TEST(test_duration)
 {
 	static const struct {
 		int64_t ms;
@@ -23,7 +23,7 @@ static void test_duration(void **state)
 		assert_string_equal(out_duration(&arena, rows[i].ms), rows[i].text);
 }
 
-static void test_variable(void **state)
+TEST(test_variable)
 {
 	unsetenv("KFT_TEST");
 	assert_null(variable(NULL, "KFT_TEST"));
@@ -56,18 +56,9 @@ static void check_commands(const struct cmd *const *list)
 	}
 }
 
-static void test_commands(void **state)
+TEST(test_commands)
 {
 	check_commands(cmds);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_duration),
-		cmocka_unit_test(test_variable),
-		cmocka_unit_test(test_commands),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -63,7 +63,7 @@ static cJSON *parse(const char *yaml)
 #define POD(name)           "template: {spec: {containers: [{name: " name ", image: i}]}}"
 #define WORKER(specs, name) "  " specs ": {Worker: {replicas: 2, " POD(name) "}}\n"
 
-static void test_what_is_ours(void **state)
+TEST(test_what_is_ours)
 {
 	static const struct {
 		const char *yaml;
@@ -99,7 +99,7 @@ static void test_what_is_ours(void **state)
 	}
 }
 
-static void test_grades(void **state)
+TEST(test_grades)
 {
 	static const struct {
 		const char *yaml, *path;
@@ -142,7 +142,7 @@ static void test_grades(void **state)
 	}
 }
 
-static void test_refused(void **state)
+TEST(test_refused)
 {
 	static const struct {
 		const char *yaml, *path;
@@ -170,7 +170,7 @@ static void test_refused(void **state)
 }
 
 /* More of them are in tests/cli/test_convert.py. */
-static void test_names(void **state)
+TEST(test_names)
 {
 	static const struct {
 		const char *text, *want;
@@ -212,7 +212,7 @@ static void test_names(void **state)
 	}
 }
 
-static void test_mentions(void **state)
+TEST(test_mentions)
 {
 	static const struct {
 		const char *text;
@@ -240,7 +240,7 @@ static void test_mentions(void **state)
 	}
 }
 
-static void test_shared(void **state)
+TEST(test_shared)
 {
 	cleanup_convert_result struct convert_result res = { 0 };
 	cleanup_json cJSON *doc = parse(HEAD("JAXJob") WORKER("jaxReplicaSpecs", "jax"));
@@ -264,13 +264,4 @@ static void test_shared(void **state)
 	assert_string_equal(json_str(var, "value"), "j-node-0-0.s");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_what_is_ours), cmocka_unit_test(test_grades),
-		cmocka_unit_test(test_refused),      cmocka_unit_test(test_names),
-		cmocka_unit_test(test_mentions),     cmocka_unit_test(test_shared),
-	};
-
-	return cmocka_run_group_tests_name("convert", tests, group_setup, group_teardown);
-}
+RUN_TESTS(group_setup, group_teardown)

@@ -19,7 +19,7 @@ static const struct {
 	{ "  Bearer a.b-c_d=", "a.b-c_d=" },
 };
 
-static void test_token(void **state)
+TEST(test_token)
 {
 	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_arena struct arena a = { 0 };
@@ -31,7 +31,7 @@ static void test_token(void **state)
 	}
 }
 
-static void test_compare(void **state)
+TEST(test_compare)
 {
 	assert_true(bearer_is("Bearer abc", "abc"));
 	assert_false(bearer_is("Bearer abd", "abc"));
@@ -41,12 +41,4 @@ static void test_compare(void **state)
 	assert_false(bearer_is("Bearer abc", ""));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_token),
-		cmocka_unit_test(test_compare),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

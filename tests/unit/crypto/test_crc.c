@@ -27,7 +27,7 @@ static uint64_t bit_by_bit(size_t row, const unsigned char *data, size_t len)
 	return crc ^ ones;
 }
 
-static void test_check(void **state)
+TEST(test_check)
 {
 	for (size_t i = 0; i < N_ROWS; i++) {
 		assert_true(crc_add(rows[i].type, 0, "123456789", 9) == rows[i].check);
@@ -48,7 +48,7 @@ static void fill(unsigned char *data, size_t len)
 }
 
 /* All lengths around the widths of what folds them, however they are aligned. */
-static void test_lengths(void **state)
+TEST(test_lengths)
 {
 	static unsigned char data[1024 + 16];
 
@@ -60,7 +60,7 @@ static void test_lengths(void **state)
 }
 
 /* However it is cut. */
-static void test_pieces(void **state)
+TEST(test_pieces)
 {
 	static unsigned char data[700];
 
@@ -77,13 +77,4 @@ static void test_pieces(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_check),
-		cmocka_unit_test(test_lengths),
-		cmocka_unit_test(test_pieces),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

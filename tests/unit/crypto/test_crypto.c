@@ -227,7 +227,7 @@ static void gcm_open(struct gcm *g, const struct vector *v)
 			 0);
 }
 
-static void test_gcm_whole(void **state)
+TEST(test_gcm_whole)
 {
 	for (size_t i = 0; i < N_ELEMENTS(vectors); i++) {
 		unsigned char out[MAX], tag[16];
@@ -251,7 +251,7 @@ static void test_gcm_whole(void **state)
 }
 
 /* One bit anywhere, and nothing comes out. */
-static void test_gcm_forged(void **state)
+TEST(test_gcm_forged)
 {
 	static const unsigned char none[MAX];
 
@@ -301,7 +301,7 @@ static void in_pieces(struct gcm *g, int mode, const unsigned char *in,
 	assert_int_equal(n, 0);
 }
 
-static void test_gcm_pieces(void **state)
+TEST(test_gcm_pieces)
 {
 	for (size_t i = 0; i < N_ELEMENTS(vectors); i++) {
 		struct gcm g;
@@ -322,7 +322,7 @@ static void test_gcm_pieces(void **state)
 }
 
 /* Where the output lies a little before the input, and counters that carry over. */
-static void test_gcm_long(void **state)
+TEST(test_gcm_long)
 {
 	unsigned char *a = xmalloc(LONG + 64), *b = xmalloc(LONG + 64), tag[2][16];
 	struct gcm g;
@@ -348,7 +348,7 @@ static void test_gcm_long(void **state)
 	free(b);
 }
 
-static void test_gcm_refused(void **state)
+TEST(test_gcm_refused)
 {
 	unsigned char key[32] = { 0 }, data[32] = { 0 }, tag[16];
 	mbedtls_gcm_context ctx;
@@ -393,7 +393,7 @@ static const struct {
 	{ DIGEST_SHA1, "a", 1000000, "34aa973cd4c4daa4f61eeb2bdbad27316534016f" },
 };
 
-static void test_sums(void **state)
+TEST(test_sums)
 {
 	for (size_t i = 0; i < N_ELEMENTS(sums); i++) {
 		cleanup_digest struct digest *d = digest_new(sums[i].type);
@@ -416,7 +416,7 @@ static void test_sums(void **state)
 }
 
 /* TLS takes a hash's value on the way: a copy goes on where the first one stood. */
-static void test_clone(void **state)
+TEST(test_clone)
 {
 	static const unsigned char sha224_abc[28] = {
 		0x23, 0x09, 0x7d, 0x22, 0x34, 0x05, 0xd8, 0x22, 0x86, 0x42,
@@ -500,7 +500,7 @@ static int multiply(const char *scalar, const char *point, unsigned char product
 	return rc;
 }
 
-static void test_x25519(void **state)
+TEST(test_x25519)
 {
 	unsigned char got[32], want[MAX];
 
@@ -525,7 +525,7 @@ static const char *const small_order[] = {
 	"eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
 };
 
-static void test_x25519_small_order(void **state)
+TEST(test_x25519_small_order)
 {
 	unsigned char got[32];
 	char high[65];
@@ -541,7 +541,7 @@ static void test_x25519_small_order(void **state)
 }
 
 /* Where TLS 1.3 has it computed: a peer's point of small order is not used. */
-static void test_x25519_small_order_from_a_peer(void **state)
+TEST(test_x25519_small_order_from_a_peer)
 {
 	psa_key_attributes_t how = PSA_KEY_ATTRIBUTES_INIT;
 	psa_key_id_t key;
@@ -569,7 +569,7 @@ static void test_x25519_small_order_from_a_peer(void **state)
 }
 
 /* nettle reads there what the CPU is to have: nothing. */
-static void test_plain_cpu(void **state)
+TEST(test_plain_cpu)
 {
 	static const char name[] = "NETTLE_FAT_OVERRIDE";
 	pid_t pid;
@@ -590,21 +590,4 @@ static void test_plain_cpu(void **state)
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_gcm_whole),
-		cmocka_unit_test(test_gcm_forged),
-		cmocka_unit_test(test_gcm_pieces),
-		cmocka_unit_test(test_gcm_long),
-		cmocka_unit_test(test_gcm_refused),
-		cmocka_unit_test(test_sums),
-		cmocka_unit_test(test_clone),
-		cmocka_unit_test(test_x25519),
-		cmocka_unit_test(test_x25519_small_order),
-		cmocka_unit_test(test_x25519_small_order_from_a_peer),
-		cmocka_unit_test(test_plain_cpu),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

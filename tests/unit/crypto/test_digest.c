@@ -22,7 +22,7 @@ static const struct {
 	{ DIGEST_CRC64NVME, "123456789", "ae8b14860a799888" },
 };
 
-static void test_rows(void **state)
+TEST(test_rows)
 {
 	char hex[DIGEST_HEX_SIZE];
 
@@ -45,11 +45,4 @@ static void test_rows(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_rows),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -10,7 +10,7 @@
 	"eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJhIjoxfQ." \
 	"57TF7smP9XDhIexBqPC-F1toZReYZLWb_YRU5tv0sxM"
 
-static void test_made(void **state)
+TEST(test_made)
 {
 	cleanup_buf struct buf token = { .max = 4096 };
 	cleanup_json cJSON *claims = cJSON_CreateObject(), *got = NULL;
@@ -22,7 +22,7 @@ static void test_made(void **state)
 	assert_true(json_equal(got, claims));
 }
 
-static void test_refused(void **state)
+TEST(test_refused)
 {
 	static const char *const tokens[] = {
 		"",
@@ -46,7 +46,7 @@ static void test_refused(void **state)
 }
 
 /* Each byte of a token counts. */
-static void test_changed(void **state)
+TEST(test_changed)
 {
 	for (size_t i = 0; i < strlen(KNOWN); i++) {
 		char token[] = KNOWN;
@@ -57,7 +57,7 @@ static void test_changed(void **state)
 }
 
 /* What nobody has signed, or signed with another key, has claims all the same. */
-static void test_unverified(void **state)
+TEST(test_unverified)
 {
 	static const char *const rows[] = {
 		"",
@@ -85,14 +85,4 @@ static void test_unverified(void **state)
 			fail_msg("%s", rows[i]);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_made),
-		cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_changed),
-		cmocka_unit_test(test_unverified),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

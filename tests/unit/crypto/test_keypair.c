@@ -12,7 +12,7 @@ enum { MANY = 50 };
  * P-521's numbers every second has a leading zero among its 66 bytes, so that fifty
  * keys have seen the padding.
  */
-static void test_ssh(void **state)
+TEST(test_ssh)
 {
 	cleanup_arena struct arena a = { 0 };
 	cleanup_map struct map seen = { 0 };
@@ -39,7 +39,7 @@ static void test_ssh(void **state)
 }
 
 /* The public half of what others made: ssh-keygen says the same. */
-static void test_ssh_public(void **state)
+TEST(test_ssh_public)
 {
 	static const char *const made_by[] = {
 		"openssl ecparam -name secp521r1 -genkey -noout -out id",
@@ -69,7 +69,7 @@ static void test_ssh_public(void **state)
 	command_release(&c);
 }
 
-static void test_ssh_public_of_no_key(void **state)
+TEST(test_ssh_public_of_no_key)
 {
 	static const char ed25519[] =
 		"-----BEGIN PRIVATE KEY-----\n"
@@ -85,7 +85,7 @@ static void test_ssh_public_of_no_key(void **state)
 }
 
 /* DER of a fixed length: 223 bytes, as Go's x509.MarshalECPrivateKey has it. */
-static void test_ssh_shape(void **state)
+TEST(test_ssh_shape)
 {
 	cleanup_arena struct arena a = { 0 };
 	struct error err = { 0 };
@@ -143,7 +143,7 @@ static bool z85_decode(unsigned char out[32], const char *text)
 }
 
 /* The test vector of ZMQ RFC 32 for the reader that the next test reads with. */
-static void test_z85(void **state)
+TEST(test_z85)
 {
 	static const unsigned char hello[] = { 0x86, 0x4f, 0xd2, 0x6f,
 					       0xb5, 0x59, 0xf7, 0x5b };
@@ -155,7 +155,7 @@ static void test_z85(void **state)
 	assert_false(z85_decode(out, "#####HelloWorldHelloWorldHelloWorldHello"));
 }
 
-static void test_curve(void **state)
+TEST(test_curve)
 {
 	static const char prefix[] = "302e020100300506032b656e04220420"; /* RFC 8410 */
 	cleanup_map struct map seen = { 0 };
@@ -188,7 +188,7 @@ static void test_curve(void **state)
 	command_release(&c);
 }
 
-static void test_random(void **state)
+TEST(test_random)
 {
 	unsigned char a[64] = { 0 }, b[64] = { 0 };
 	struct error err = { 0 };
@@ -199,17 +199,4 @@ static void test_random(void **state)
 	assert_int_equal(random_bytes(a, 0, &err), 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_ssh),
-		cmocka_unit_test(test_ssh_public),
-		cmocka_unit_test(test_ssh_public_of_no_key),
-		cmocka_unit_test(test_ssh_shape),
-		cmocka_unit_test(test_z85),
-		cmocka_unit_test(test_curve),
-		cmocka_unit_test(test_random),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

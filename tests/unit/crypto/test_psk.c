@@ -59,7 +59,7 @@ static void shake(struct ends *e, enum psk_state ret[2], struct error err[2])
 				ret[i] = psk_handshake(e->conn[i], &err[i]);
 }
 
-static void test_same_key(void **state)
+TEST(test_same_key)
 {
 	cleanup_arena struct arena arena = { 0 };
 	unsigned char key[PSK_KEY_SIZE];
@@ -91,7 +91,7 @@ static void test_same_key(void **state)
 	end(&e);
 }
 
-static void test_another_key(void **state)
+TEST(test_another_key)
 {
 	unsigned char keys[2][PSK_KEY_SIZE] = { { 1 }, { 2 } };
 	struct error err[2] = { 0 };
@@ -159,7 +159,7 @@ static enum psk_state client_with(int modes, struct error *err)
 }
 
 /* Without ECDH, who learns the key later could read what was said. */
-static void test_plain_psk_is_refused(void **state)
+TEST(test_plain_psk_is_refused)
 {
 	struct error err = { 0 };
 
@@ -171,7 +171,7 @@ static void test_plain_psk_is_refused(void **state)
 	assert_true(err.msg[0]);
 }
 
-static void test_a_peer_that_leaves(void **state)
+TEST(test_a_peer_that_leaves)
 {
 	unsigned char key[PSK_KEY_SIZE] = { 0 };
 	struct error err[2] = { 0 };
@@ -185,7 +185,7 @@ static void test_a_peer_that_leaves(void **state)
 	end(&e);
 }
 
-static void test_keys(void **state)
+TEST(test_keys)
 {
 	cleanup_arena struct arena arena = { 0 };
 	unsigned char key[PSK_KEY_SIZE], again[PSK_KEY_SIZE];
@@ -207,15 +207,4 @@ static void test_keys(void **state)
 	assert_string_equal(err.msg, "not a private key in PEM");
 }
 
-int main(void)
-{
-	const struct CMUnitTest psk[] = {
-		cmocka_unit_test(test_same_key),
-		cmocka_unit_test(test_another_key),
-		cmocka_unit_test(test_plain_psk_is_refused),
-		cmocka_unit_test(test_a_peer_that_leaves),
-		cmocka_unit_test(test_keys),
-	};
-
-	return cmocka_run_group_tests(psk, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

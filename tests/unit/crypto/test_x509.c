@@ -28,7 +28,7 @@ static void new_server(struct x509_pair *p, const struct x509_pair *ca, int64_t 
 		fail_msg("%s", err.msg);
 }
 
-static void test_p256_ca(void **state)
+TEST(test_p256_ca)
 {
 	cleanup_x509_pair struct x509_pair ca = { 0 }, p = { 0 };
 	int64_t now = clock_now();
@@ -42,7 +42,7 @@ static void test_p256_ca(void **state)
 	assert_int_equal(x509_check_server(&p, ca.cert_pem, NAME, now, &err), 0);
 }
 
-static void test_own_checks(void **state)
+TEST(test_own_checks)
 {
 	cleanup_x509_pair struct x509_pair ca = { 0 }, p = { 0 }, other = { 0 };
 	int64_t now = clock_now(), expiry = 0;
@@ -83,7 +83,7 @@ static void test_own_checks(void **state)
 	assert_int_equal(err.kind, ERR_INVALID);
 }
 
-static void test_other_key(void **state)
+TEST(test_other_key)
 {
 	cleanup_x509_pair struct x509_pair ca = { 0 }, p = { 0 }, q = { 0 };
 	int64_t now = clock_now();
@@ -110,7 +110,7 @@ static void test_other_key(void **state)
 	assert_non_null(strstr(err.msg, "expires at"));
 }
 
-static void test_not_pem(void **state)
+TEST(test_not_pem)
 {
 	static const char *const rows[] = {
 		"",
@@ -148,7 +148,7 @@ static void test_not_pem(void **state)
 }
 
 /* What others think of them: the client's side of the webhooks is Go's and OpenSSL's. */
-static void test_openssl(void **state)
+TEST(test_openssl)
 {
 	cleanup_x509_pair struct x509_pair ca = { 0 }, p = { 0 };
 	struct command c = { 0 };
@@ -183,7 +183,7 @@ static void test_openssl(void **state)
 }
 
 /* A CA that Go made has other string types in its name; they are kept as they are. */
-static void test_foreign_ca(void **state)
+TEST(test_foreign_ca)
 {
 	cleanup_x509_pair struct x509_pair ca = { 0 }, p = { 0 };
 	struct command c = { 0 };
@@ -223,13 +223,4 @@ static void test_foreign_ca(void **state)
 	command_release(&c);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_own_checks), cmocka_unit_test(test_p256_ca),
-		cmocka_unit_test(test_other_key),  cmocka_unit_test(test_not_pem),
-		cmocka_unit_test(test_openssl),    cmocka_unit_test(test_foreign_ca),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -1,7 +1,7 @@
 #include "gpu/expect.h"
 #include "tests/unit/unit.h"
 
-static void test_builtin(void **state)
+TEST(test_builtin)
 {
 	cleanup_json cJSON *doc = gpu_expect_builtin();
 
@@ -18,11 +18,4 @@ static void test_builtin(void **state)
 	assert_true(gpu_expected(doc, "NVIDIA H100", "allReduce") == 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_builtin),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -7,7 +7,7 @@
 #include "gpu/gpu.h"
 #include "tests/unit/unit.h"
 
-static void test_callers_list(void **state)
+TEST(test_callers_list)
 {
 	static const struct {
 		const char *value, *ids;
@@ -30,7 +30,7 @@ static void test_callers_list(void **state)
 			rows[i].ids);
 }
 
-static void test_device_files(void **state)
+TEST(test_device_files)
 {
 	char dir[] = "/tmp/gpu-test-XXXXXX";
 	static const char *const files[] = { "nvidia0", "nvidia2", "nvidiactl",
@@ -47,12 +47,4 @@ static void test_device_files(void **state)
 	assert_int_equal(dir_remove(dir, &err), 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_callers_list),
-		cmocka_unit_test(test_device_files),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

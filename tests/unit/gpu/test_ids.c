@@ -25,7 +25,7 @@ static const char four[] =
 	"{\"uuid\": \"GPU-c3\", \"name\": \"A\", \"usable\": true,"
 	" \"mig\": [{\"uuid\": \"MIG-x\"}, {\"uuid\": \"MIG-y\"}]}]}";
 
-static void test_ids(void **state)
+TEST(test_ids)
 {
 	static const struct {
 		const char *value, *ids; /* NULL: refused */
@@ -63,7 +63,7 @@ static void test_ids(void **state)
 }
 
 /* CUDA numbers unlike devices by speed: a number says nothing then. */
-static void test_numbers_of_unlike_devices(void **state)
+TEST(test_numbers_of_unlike_devices)
 {
 	cleanup_arena struct arena a = { 0 };
 	cleanup_json cJSON *doc = parse(
@@ -80,7 +80,7 @@ static void test_numbers_of_unlike_devices(void **state)
 	unsetenv("CUDA_DEVICE_ORDER");
 }
 
-static void test_findings(void **state)
+TEST(test_findings)
 {
 	static const struct {
 		const char *device, *check; /* the first, or NULL */
@@ -123,7 +123,7 @@ static void test_findings(void **state)
 }
 
 /* Of a helper that is not ours: another version, an old answer, a length that lies. */
-static void test_replies(void **state)
+TEST(test_replies)
 {
 	static const struct {
 		struct gpu_reply head;
@@ -163,14 +163,4 @@ static void test_replies(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_ids),
-		cmocka_unit_test(test_numbers_of_unlike_devices),
-		cmocka_unit_test(test_findings),
-		cmocka_unit_test(test_replies),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -281,7 +281,7 @@ static const struct row completions[] = {
 };
 /* clang-format on */
 
-static void test_completions(void **state)
+TEST(test_completions)
 {
 	PLAY(completions);
 }
@@ -352,7 +352,7 @@ static const struct row failures[] = {
 };
 /* clang-format on */
 
-static void test_failures(void **state)
+TEST(test_failures)
 {
 	PLAY(failures);
 }
@@ -440,7 +440,7 @@ static const struct row policies[] = {
 };
 /* clang-format on */
 
-static void test_job_policies(void **state)
+TEST(test_job_policies)
 {
 	PLAY(policies);
 }
@@ -498,7 +498,7 @@ static const struct row start_order[] = {
 };
 /* clang-format on */
 
-static void test_start_order(void **state)
+TEST(test_start_order)
 {
 	PLAY(start_order);
 }
@@ -614,7 +614,7 @@ static const struct row outcome[] = {
 };
 /* clang-format on */
 
-static void test_outcome(void **state)
+TEST(test_outcome)
 {
 	PLAY(outcome);
 }
@@ -659,18 +659,9 @@ static const struct row suspended[] = {
 };
 /* clang-format on */
 
-static void test_suspended(void **state)
+TEST(test_suspended)
 {
 	PLAY(suspended);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_completions),  cmocka_unit_test(test_failures),
-		cmocka_unit_test(test_job_policies), cmocka_unit_test(test_start_order),
-		cmocka_unit_test(test_outcome),      cmocka_unit_test(test_suspended),
-	};
-
-	return cmocka_run_group_tests_name("jobs", tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -38,7 +38,7 @@ static const cJSON *last_pod(struct jobs *j)
 	return act[n - 1].pod;
 }
 
-static void test_pod_has_the_controllers_marks(void **state)
+TEST(test_pod_has_the_controllers_marks)
 {
 	static const struct {
 		const char *key, *value;
@@ -82,7 +82,7 @@ static void test_pod_has_the_controllers_marks(void **state)
 	jobs_free(j);
 }
 
-static void test_pod_has_its_place(void **state)
+TEST(test_pod_has_its_place)
 {
 	struct jobs *j = machine(TWO_NODES);
 	const cJSON *pod = last_pod(j), *containers = json_get(pod, "spec", "containers");
@@ -117,7 +117,7 @@ static void expect_names(const struct jobs *j, size_t i, const char *want)
 	assert_string_equal(str_join(&a, names, " "), want);
 }
 
-static void test_names(void **state)
+TEST(test_names)
 {
 	struct jobs *j = machine(TWO_NODES), *k;
 	const char *pod, *const *names;
@@ -176,7 +176,7 @@ static void expect_condition(const char *jobset, const char *pod_status, const c
 	jobs_free(j);
 }
 
-static void test_words_of_the_conditions(void **state)
+TEST(test_words_of_the_conditions)
 {
 	const char *ok = "{'phase':'Succeeded'}", *bad = "{'phase':'Failed'}";
 
@@ -212,7 +212,7 @@ static void test_words_of_the_conditions(void **state)
 		"FailJobSet failure policy action (first failed job: t-w-0)");
 }
 
-static void test_terminal_state_and_restarts(void **state)
+TEST(test_terminal_state_and_restarts)
 {
 	struct jobs *j = machine(ONE_JOB("", ""));
 	cleanup_json cJSON *ok = parse("{'phase':'Succeeded'}");
@@ -236,7 +236,7 @@ static void test_terminal_state_and_restarts(void **state)
 	"'template':{'spec':{" job "'template':{'spec':{'restartPolicy':'" policy      \
 	"'}}}}}]}}"
 
-static void test_refused(void **state)
+TEST(test_refused)
 {
 	static const struct {
 		const char *jobset, *message;
@@ -313,16 +313,4 @@ static void test_refused(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_pod_has_the_controllers_marks),
-		cmocka_unit_test(test_pod_has_its_place),
-		cmocka_unit_test(test_names),
-		cmocka_unit_test(test_words_of_the_conditions),
-		cmocka_unit_test(test_terminal_state_and_restarts),
-		cmocka_unit_test(test_refused),
-	};
-
-	return cmocka_run_group_tests_name("jobs_pod", tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -105,7 +105,7 @@ static enum authenticator_verdict poll_for(struct world *w, const char *peer,
 	return judge(w, false, peer, token, text);
 }
 
-static void test_verdicts(void **state)
+TEST(test_verdicts)
 {
 	static const struct {
 		const char *token;
@@ -181,7 +181,7 @@ static void check_flood(const char *known, const char *order)
 	world_stop(&w);
 }
 
-static void test_flood(void **state)
+TEST(test_flood)
 {
 	check_flood("10.0.0.1", "ok-known ok-next ok-new ");
 	/* Behind one address with it, as with NAT: a token that was accepted before. */
@@ -189,7 +189,7 @@ static void test_flood(void **state)
 }
 
 /* Verdicts are bounded, and refused ones do not displace those that were accepted. */
-static void test_bounded(void **state)
+TEST(test_bounded)
 {
 	struct world w;
 	char token[32];
@@ -216,7 +216,7 @@ static void test_bounded(void **state)
 }
 
 /* Nobody waits for a server that is away: not those either who come after it. */
-static void test_away(void **state)
+TEST(test_away)
 {
 	struct world w;
 
@@ -231,14 +231,4 @@ static void test_away(void **state)
 	world_stop(&w);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_verdicts),
-		cmocka_unit_test(test_flood),
-		cmocka_unit_test(test_bounded),
-		cmocka_unit_test(test_away),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

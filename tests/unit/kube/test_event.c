@@ -71,7 +71,7 @@ static bool matches(const char *s, const char *pattern)
 	return rc == 0;
 }
 
-static void test_all_of_an_event(void **state)
+TEST(test_all_of_an_event)
 {
 	static const struct {
 		const char *path[4], *want;
@@ -121,7 +121,7 @@ static void test_all_of_an_event(void **state)
 }
 
 /* What is the same is counted; what differs is another event. */
-static void test_the_same_again(void **state)
+TEST(test_the_same_again)
 {
 	static const struct event rows[] = {
 		{ .reason = "A", .message = "one" },
@@ -155,7 +155,7 @@ static void test_the_same_again(void **state)
 }
 
 /* Of a series the last message is seen, without waiting for the end. */
-static void test_series(void **state)
+TEST(test_series)
 {
 	struct apiserver s;
 	struct event_recorder *r;
@@ -186,7 +186,7 @@ static void test_series(void **state)
 }
 
 /* One object cannot flood: 25 at once. Another one has its own. */
-static void test_spam(void **state)
+TEST(test_spam)
 {
 	struct apiserver s;
 	struct event_recorder *r;
@@ -206,7 +206,7 @@ static void test_spam(void **state)
 	apiserver_stop(&s);
 }
 
-static void test_long_messages_and_names(void **state)
+TEST(test_long_messages_and_names)
 {
 	struct apiserver s;
 	struct event_recorder *r;
@@ -250,7 +250,7 @@ static void on_drop(void *ctx, const struct error *err)
 }
 
 /* A refusal is final; of the others the event is tried again. Expired ones are recreated. */
-static void test_failures(void **state)
+TEST(test_failures)
 {
 	static const struct event e = { .reason = "A", .message = "one" };
 	struct drops d = { .lock = PTHREAD_MUTEX_INITIALIZER };
@@ -292,7 +292,7 @@ static void test_failures(void **state)
 }
 
 /* A call that was given up is made again: under the same name, so that it is one event. */
-static void test_made_although_it_seemed_not(void **state)
+TEST(test_made_although_it_seemed_not)
 {
 	struct apiserver s;
 	struct event_recorder *r = NULL;
@@ -325,7 +325,7 @@ static void keep(void *ctx, const cJSON *event)
 }
 
 /* Each at once, with all that a server would be sent; what is the same has one name. */
-static void test_in_place_of_a_server(void **state)
+TEST(test_in_place_of_a_server)
 {
 	static const struct event a = { .reason = "A", .message = "one", .series = "s" };
 	static const struct event again = { .reason = "A",
@@ -360,7 +360,7 @@ static void test_in_place_of_a_server(void **state)
 	assert_string_equal(json_str(third, "source", "component"), "c");
 }
 
-static void test_flood_without_a_server(void **state)
+TEST(test_flood_without_a_server)
 {
 	struct apiserver s;
 	struct event_recorder *r;
@@ -380,19 +380,4 @@ static void test_flood_without_a_server(void **state)
 	apiserver_stop(&s);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_all_of_an_event),
-		cmocka_unit_test(test_the_same_again),
-		cmocka_unit_test(test_series),
-		cmocka_unit_test(test_spam),
-		cmocka_unit_test(test_long_messages_and_names),
-		cmocka_unit_test(test_failures),
-		cmocka_unit_test(test_made_although_it_seemed_not),
-		cmocka_unit_test(test_in_place_of_a_server),
-		cmocka_unit_test(test_flood_without_a_server),
-	};
-
-	return cmocka_run_group_tests_name("kube/event", tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

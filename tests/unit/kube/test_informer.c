@@ -163,7 +163,7 @@ static bool count_one(void *ctx, const cJSON *obj)
 	return ++*n < 5;
 }
 
-static void test_lists_and_watches(void **state)
+TEST(test_lists_and_watches)
 {
 	struct told t = { 0 };
 	char name[16];
@@ -220,7 +220,7 @@ static int open_files(void)
 	return n;
 }
 
-static void test_keeps_what_keep_says(void **state)
+TEST(test_keeps_what_keep_says)
 {
 	struct told t = { 0 };
 	int before = open_files();
@@ -244,7 +244,7 @@ static void test_keeps_what_keep_says(void **state)
 }
 
 /* The watch ends in order, is cut off, or is too late: nothing is lost or told twice. */
-static void test_comes_back(void **state)
+TEST(test_comes_back)
 {
 	struct told t = { 0 };
 
@@ -281,7 +281,7 @@ static void test_comes_back(void **state)
 }
 
 /* What was only on the pages of a list that began again is not there. */
-static void test_a_list_that_begins_again_keeps_no_ghosts(void **state)
+TEST(test_a_list_that_begins_again_keeps_no_ghosts)
 {
 	struct told t = { 0 };
 	char name[16];
@@ -303,7 +303,7 @@ static void test_a_list_that_begins_again_keeps_no_ghosts(void **state)
 }
 
 /* Whatever the API server says of that place, nothing follows from there. */
-static void test_a_watch_that_ends_with_an_error_lists_again(void **state)
+TEST(test_a_watch_that_ends_with_an_error_lists_again)
 {
 	struct told t = { 0 };
 
@@ -324,7 +324,7 @@ static void test_a_watch_that_ends_with_an_error_lists_again(void **state)
 }
 
 /* After a long outage, the next failure is retried as quickly as a first one. */
-static void test_a_watch_that_works_resets_the_delay(void **state)
+TEST(test_a_watch_that_works_resets_the_delay)
 {
 	enum { FAILURES = 7, MOST_MS = 30 * 1000 };
 	struct told t = { 0 };
@@ -350,7 +350,7 @@ static void test_a_watch_that_works_resets_the_delay(void **state)
 }
 
 /* A bookmark moves the place: after a compaction up to there, no list is needed. */
-static void test_bookmarks(void **state)
+TEST(test_bookmarks)
 {
 	struct told t = { 0 };
 
@@ -368,7 +368,7 @@ static void test_bookmarks(void **state)
 	end(&t);
 }
 
-static void test_errors_are_told_and_survived(void **state)
+TEST(test_errors_are_told_and_survived)
 {
 	struct told t = { 0 };
 
@@ -383,7 +383,7 @@ static void test_errors_are_told_and_survived(void **state)
 	end(&t);
 }
 
-static void test_a_kind_that_is_not_served(void **state)
+TEST(test_a_kind_that_is_not_served)
 {
 	struct told t = { 0 }, u = { 0 };
 	struct error err = { 0 };
@@ -424,7 +424,7 @@ static int64_t cpu_ms(void)
 }
 
 /* Who waits for it sleeps. */
-static void test_waiting(void **state)
+TEST(test_waiting)
 {
 	struct told t = { .len = 0 };
 	struct error err = { 0 };
@@ -445,7 +445,7 @@ static void test_waiting(void **state)
 }
 
 /* Readers while the store changes: for the sanitizers, and each sees a whole object. */
-static void test_readers(void **state)
+TEST(test_readers)
 {
 	struct told t = { 0 };
 
@@ -462,21 +462,4 @@ static void test_readers(void **state)
 	end(&t);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_lists_and_watches),
-		cmocka_unit_test(test_keeps_what_keep_says),
-		cmocka_unit_test(test_comes_back),
-		cmocka_unit_test(test_a_list_that_begins_again_keeps_no_ghosts),
-		cmocka_unit_test(test_a_watch_that_ends_with_an_error_lists_again),
-		cmocka_unit_test(test_a_watch_that_works_resets_the_delay),
-		cmocka_unit_test(test_bookmarks),
-		cmocka_unit_test(test_errors_are_told_and_survived),
-		cmocka_unit_test(test_a_kind_that_is_not_served),
-		cmocka_unit_test(test_waiting),
-		cmocka_unit_test(test_readers),
-	};
-
-	return cmocka_run_group_tests_name("kube/informer", tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

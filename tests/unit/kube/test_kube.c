@@ -55,7 +55,7 @@ static const struct kube_ref pods = { "v1", "Pod", "team-a", NULL };
 static const struct kube_ref jobset = { "jobset.x-k8s.io/v1alpha2", "JobSet", "team-a",
 					"bert" };
 
-static void test_get(void **state)
+TEST(test_get)
 {
 	struct kube *k = kube_with(
 		&(struct kube_config){
@@ -86,7 +86,7 @@ static void test_get(void **state)
 	kube_free(k);
 }
 
-static void test_basic_authentication(void **state)
+TEST(test_basic_authentication)
 {
 	struct kube *k = kube_with(
 		&(struct kube_config){ .username = "jane", .password = "p:w" }, NULL);
@@ -99,7 +99,7 @@ static void test_basic_authentication(void **state)
 	kube_free(k);
 }
 
-static void test_paths(void **state)
+TEST(test_paths)
 {
 	static const struct {
 		struct kube_ref ref;
@@ -132,7 +132,7 @@ static void test_paths(void **state)
 }
 
 /* Escaped or not, such a name is another path for a proxy or the API server. */
-static void test_names_that_cannot_be_in_a_path_are_not_sent(void **state)
+TEST(test_names_that_cannot_be_in_a_path_are_not_sent)
 {
 	static const struct {
 		const char *ns, *name, *want;
@@ -167,7 +167,7 @@ static void test_names_that_cannot_be_in_a_path_are_not_sent(void **state)
 	"{\\\"kind\\\":\\\"Status\\\",\\\"reason\\\":\\\"" reason \
 	"\\\",\\\"message\\\":\\\"" message "\\\"}"
 
-static void test_errors(void **state)
+TEST(test_errors)
 {
 	static const struct {
 		int status;
@@ -217,7 +217,7 @@ static void test_errors(void **state)
 	kube_free(k);
 }
 
-static void test_long_and_wrong_answers(void **state)
+TEST(test_long_and_wrong_answers)
 {
 	struct kube *k = plain_kube();
 	struct error err = { 0 };
@@ -233,7 +233,7 @@ static void test_long_and_wrong_answers(void **state)
 	kube_free(k);
 }
 
-static void test_no_secret_in_errors(void **state)
+TEST(test_no_secret_in_errors)
 {
 	struct kube *k = plain_kube();
 	struct error err = { 0 };
@@ -270,7 +270,7 @@ static int write_it(struct kube *k, enum verb verb, const cJSON *obj,
 	}
 }
 
-static void test_writes(void **state)
+TEST(test_writes)
 {
 	static const struct {
 		enum verb verb;
@@ -340,7 +340,7 @@ static void test_writes(void **state)
 	kube_free(k);
 }
 
-static void test_delete(void **state)
+TEST(test_delete)
 {
 	struct kube *k = plain_kube();
 	struct error err = { 0 };
@@ -360,7 +360,7 @@ static void test_delete(void **state)
 
 /* ---- trying again ---- */
 
-static void test_busy_servers(void **state)
+TEST(test_busy_servers)
 {
 	struct kube *k = plain_kube();
 	cleanup_json cJSON *got = NULL;
@@ -387,7 +387,7 @@ static void test_busy_servers(void **state)
 }
 
 /* What is safe is sent once more; what could happen twice is not. */
-static void test_broken_connections(void **state)
+TEST(test_broken_connections)
 {
 	struct kube *k = plain_kube();
 	cleanup_json cJSON *got = NULL,
@@ -434,7 +434,7 @@ static void put_file(const char *path, const char *text)
 	assert_int_equal(file_write(path, text, strlen(text), 0700, &err), 0);
 }
 
-static void test_a_tokens_file_is_read_again(void **state)
+TEST(test_a_tokens_file_is_read_again)
 {
 	char dir[] = "/tmp/kube-test-XXXXXX";
 	cleanup_arena struct arena a = { 0 };
@@ -485,7 +485,7 @@ static cJSON *plugin_exec(void)
 }
 
 /* A plugin that gives another token each time: t1, t2, ... */
-static void test_exec_plugin(void **state)
+TEST(test_exec_plugin)
 {
 	char dir[] = "/tmp/kube-test-XXXXXX";
 	cleanup_arena struct arena a = { 0 };
@@ -519,7 +519,7 @@ static void test_exec_plugin(void **state)
 	assert_int_equal(dir_remove(dir, &err), 0);
 }
 
-static void test_limiter(void **state)
+TEST(test_limiter)
 {
 	struct kube *k = kube_with(&(struct kube_config){ 0 },
 				   &(struct kube_opts){ .qps = 20, .burst = 2 });
@@ -534,7 +534,7 @@ static void test_limiter(void **state)
 }
 
 /* Who asked us would have given up before its turn comes. */
-static void test_a_call_does_not_wait_longer_for_its_turn_than_it_may_take(void **state)
+TEST(test_a_call_does_not_wait_longer_for_its_turn_than_it_may_take)
 {
 	struct kube *k = kube_with(
 		&(struct kube_config){ 0 },
@@ -553,7 +553,7 @@ static void test_a_call_does_not_wait_longer_for_its_turn_than_it_may_take(void 
 }
 
 /* Calls beyond the limit go one by one as each may: they do not gather to go together. */
-static void test_limited_calls_do_not_gather(void **state)
+TEST(test_limited_calls_do_not_gather)
 {
 	struct kube *k = kube_with(&(struct kube_config){ 0 },
 				   &(struct kube_opts){ .qps = 10, .burst = 5 });
@@ -620,7 +620,7 @@ static const char *list_with(struct arena *a, const struct kube_select *select,
 #define NEXT(v)    ",\\\"continue\\\":\\\"" v "\\\""
 #define ITEM(name) "{\\\"metadata\\\":{\\\"name\\\":\\\"" name "\\\"}}"
 
-static void test_list_pages(void **state)
+TEST(test_list_pages)
 {
 	struct kube_select select = { .label_selector = "a=b,c in (d)",
 				      .field_selector = "x!=y",
@@ -642,7 +642,7 @@ static void test_list_pages(void **state)
 }
 
 /* The token has expired: all of it again, in one piece. */
-static void test_list_expired(void **state)
+TEST(test_list_expired)
 {
 	cleanup_arena struct arena a = { 0 };
 
@@ -657,7 +657,7 @@ static void test_list_expired(void **state)
 	check_text("last", sent(2, "path"), "/api/v1/namespaces/team-a/pods");
 }
 
-static void test_list_as_metadata(void **state)
+TEST(test_list_as_metadata)
 {
 	struct kube_select select = { .meta_only = true };
 	cleanup_arena struct arena a = { 0 };
@@ -673,7 +673,7 @@ static void test_list_as_metadata(void **state)
 }
 
 /* Text that could be taken for the structure of the list, in pieces of each length. */
-static void test_list_in_pieces(void **state)
+TEST(test_list_in_pieces)
 {
 	static const char *const text =
 		"{\"kind\":\"items\",\"x\":{\"items\":[{\"no\":1}]},\"a\\\"items\":[1,{\"n\":2}],\"items\":\n"
@@ -702,7 +702,7 @@ static void test_list_in_pieces(void **state)
 	}
 }
 
-static void test_list_failures(void **state)
+TEST(test_list_failures)
 {
 	static const struct {
 		const char *script, *words;
@@ -736,7 +736,7 @@ static void test_list_failures(void **state)
 }
 
 /* A page that broke after its first object is not asked for again by itself. */
-static void test_list_broken(void **state)
+TEST(test_list_broken)
 {
 	cleanup_arena struct arena a = { 0 };
 	const char *got;
@@ -762,7 +762,7 @@ static int on_event(void *ctx, const char *type, cJSON *take_obj, struct error *
 
 #define EVENT(type, name) "{\\\"type\\\":\\\"" type "\\\",\\\"object\\\":" ITEM(name) "}"
 
-static void test_watch(void **state)
+TEST(test_watch)
 {
 	static const struct {
 		const char *script, *events;
@@ -832,7 +832,7 @@ static void on_unreadable(void *ctx, const struct error *err)
 
 /* The API server stores NUL in strings: others' objects come all the same. */
 #define NUL_ITEM "{\\\"metadata\\\":{\\\"name\\\":\\\"b\\\\u0000\\\"}}"
-static void test_unreadable(void **state)
+TEST(test_unreadable)
 {
 	struct kube *k = plain_kube();
 	struct seen seen = { .names = { .max = 1000 } };
@@ -859,7 +859,7 @@ static void test_unreadable(void **state)
 	kube_free(k);
 }
 
-static void test_a_path_that_is_too_long(void **state)
+TEST(test_a_path_that_is_too_long)
 {
 	static char selector[70000];
 	cleanup_arena struct arena a = { 0 };
@@ -888,7 +888,7 @@ static void test_a_path_that_is_too_long(void **state)
 	"\\\"ws"                                                                         \
 	"\\\",\\\"kind\\\":\\\"W\\\",\\\"namespaced\\\":true}]}"
 
-static void test_discovery(void **state)
+TEST(test_discovery)
 {
 	static const struct kube_ref w = { "x.example/v2", "W", "a", "b" },
 				     v = { "x.example/v2", "V", "a", "b" };
@@ -918,7 +918,7 @@ static void test_discovery(void **state)
 	kube_free(k);
 }
 
-static void test_discovery_that_fails(void **state)
+TEST(test_discovery_that_fails)
 {
 	static const struct kube_ref w = { "x.example/v2", "W", "a", "b" };
 	struct kube *k = plain_kube();
@@ -940,7 +940,7 @@ static int add_text(void *ctx, const void *data, size_t len, struct error *err)
 	return 0;
 }
 
-static void test_any_call(void **state)
+TEST(test_any_call)
 {
 	struct kube *k = plain_kube();
 	cleanup_buf struct buf text = { .max = 1000 };
@@ -963,7 +963,7 @@ static void test_any_call(void **state)
 	kube_free(k);
 }
 
-static void test_metrics(void **state)
+TEST(test_metrics)
 {
 	static const struct metric *const table[] = { &kube_requests_total, NULL };
 	struct metrics *m = metrics_new(table);
@@ -990,37 +990,7 @@ static void test_metrics(void **state)
 	metrics_free(m);
 }
 
-static void test_no_server(void **state)
-{
-	struct kube_opts opts = { 0 };
-	struct error err = { 0 };
-	struct kube *k;
-
-	assert_int_equal(kube_new(&k, &(struct kube_config){ 0 }, &opts, &err), -1);
-	assert_int_equal(err.kind, ERR_INVALID);
-}
-
-/* The last test: the process is asked to end only once. */
-static void test_after_stop(void **state)
-{
-	struct kube *k = plain_kube();
-	struct kube *last = kube_with(&(struct kube_config){ 0 },
-				      &(struct kube_opts){ .after_stop = true });
-	struct error err = { 0 };
-
-	scripted_script(&server,
-			"[{'status':503,'headers':{'Retry-After':'1'}},{'body':'{}'}]");
-	assert_int_equal(stop_setup(&err), 0);
-	stop_request();
-	assert_int_equal(kube_get(k, &pod, NULL, &err), -1);
-	assert_int_equal(err.kind, ERR_STOPPED);
-	if (kube_get(last, &pod, NULL, &err))
-		fail_msg("%s", err.msg);
-	kube_free(k);
-	kube_free(last);
-}
-
-static void test_other_paths_that_are_too_long(void **state)
+TEST(test_other_paths_that_are_too_long)
 {
 	static char text[70000];
 	const struct kube_ref named = { "v1", "Pod", "a", text };
@@ -1054,7 +1024,7 @@ static void test_other_paths_that_are_too_long(void **state)
 	kube_free(k);
 }
 
-static void test_what_is_not_sent(void **state)
+TEST(test_what_is_not_sent)
 {
 	static const struct kube_ref no_kind = { "v1", NULL, "a", "b" },
 				     empty_kind = { "v1", "", "a", "b" },
@@ -1098,7 +1068,7 @@ static void test_what_is_not_sent(void **state)
 }
 
 /* What the server answers to a write is read, and may be nonsense. */
-static void test_an_answer_to_a_write_that_is_wrong(void **state)
+TEST(test_an_answer_to_a_write_that_is_wrong)
 {
 	cleanup_json cJSON *obj = doc_of("{\"apiVersion\":\"v1\",\"kind\":\"Pod\","
 					 "\"metadata\":{\"name\":\"p\"}}");
@@ -1133,7 +1103,7 @@ static void put_certificate(const char *path)
 }
 
 /* A plugin that fails, and one that gives another certificate each time. */
-static void test_certificates_of_a_plugin(void **state)
+TEST(test_certificates_of_a_plugin)
 {
 	char dir[] = "/tmp/kube-test-XXXXXX";
 	cleanup_arena struct arena a = { 0 };
@@ -1163,46 +1133,34 @@ static void test_certificates_of_a_plugin(void **state)
 	assert_int_equal(dir_remove(dir, &err), 0);
 }
 
-int main(void)
+TEST(test_no_server)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_get),
-		cmocka_unit_test(test_basic_authentication),
-		cmocka_unit_test(test_paths),
-		cmocka_unit_test(test_names_that_cannot_be_in_a_path_are_not_sent),
-		cmocka_unit_test(test_errors),
-		cmocka_unit_test(test_long_and_wrong_answers),
-		cmocka_unit_test(test_no_secret_in_errors),
-		cmocka_unit_test(test_writes),
-		cmocka_unit_test(test_delete),
-		cmocka_unit_test(test_busy_servers),
-		cmocka_unit_test(test_broken_connections),
-		cmocka_unit_test(test_a_tokens_file_is_read_again),
-		cmocka_unit_test(test_exec_plugin),
-		cmocka_unit_test(test_limiter),
-		cmocka_unit_test(test_limited_calls_do_not_gather),
-		cmocka_unit_test(
-			test_a_call_does_not_wait_longer_for_its_turn_than_it_may_take),
-		cmocka_unit_test(test_list_pages),
-		cmocka_unit_test(test_list_expired),
-		cmocka_unit_test(test_list_as_metadata),
-		cmocka_unit_test(test_list_in_pieces),
-		cmocka_unit_test(test_list_failures),
-		cmocka_unit_test(test_list_broken),
-		cmocka_unit_test(test_watch),
-		cmocka_unit_test(test_unreadable),
-		cmocka_unit_test(test_a_path_that_is_too_long),
-		cmocka_unit_test(test_other_paths_that_are_too_long),
-		cmocka_unit_test(test_what_is_not_sent),
-		cmocka_unit_test(test_an_answer_to_a_write_that_is_wrong),
-		cmocka_unit_test(test_certificates_of_a_plugin),
-		cmocka_unit_test(test_discovery),
-		cmocka_unit_test(test_discovery_that_fails),
-		cmocka_unit_test(test_any_call),
-		cmocka_unit_test(test_metrics),
-		cmocka_unit_test(test_no_server),
-		cmocka_unit_test(test_after_stop),
-	};
+	struct kube_opts opts = { 0 };
+	struct error err = { 0 };
+	struct kube *k;
 
-	return cmocka_run_group_tests(tests, start_server, stop_server);
+	assert_int_equal(kube_new(&k, &(struct kube_config){ 0 }, &opts, &err), -1);
+	assert_int_equal(err.kind, ERR_INVALID);
 }
+
+/* The last test: the process is asked to end only once. */
+TEST(test_after_stop)
+{
+	struct kube *k = plain_kube();
+	struct kube *last = kube_with(&(struct kube_config){ 0 },
+				      &(struct kube_opts){ .after_stop = true });
+	struct error err = { 0 };
+
+	scripted_script(&server,
+			"[{'status':503,'headers':{'Retry-After':'1'}},{'body':'{}'}]");
+	assert_int_equal(stop_setup(&err), 0);
+	stop_request();
+	assert_int_equal(kube_get(k, &pod, NULL, &err), -1);
+	assert_int_equal(err.kind, ERR_STOPPED);
+	if (kube_get(last, &pod, NULL, &err))
+		fail_msg("%s", err.msg);
+	kube_free(k);
+	kube_free(last);
+}
+
+RUN_TESTS(start_server, stop_server)

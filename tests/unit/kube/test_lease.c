@@ -88,7 +88,7 @@ static void *wait_for_it(void *ctx)
 	return NULL;
 }
 
-static void test_rules(void **state)
+TEST(test_rules)
 {
 	static const struct {
 		int64_t duration, renew, retry;
@@ -120,7 +120,7 @@ static void test_rules(void **state)
 	}
 }
 
-static void test_names(void **state)
+TEST(test_names)
 {
 	static const struct {
 		const char *ns, *name, *identity;
@@ -141,7 +141,7 @@ static void test_names(void **state)
 	}
 }
 
-static void test_taken_renewed_given_up(void **state)
+TEST(test_taken_renewed_given_up)
 {
 	struct apiserver s;
 	struct lease_conf c;
@@ -178,7 +178,7 @@ static void test_taken_renewed_given_up(void **state)
 }
 
 /* The standby waits until it has not seen a renewal for the whole duration. */
-static void test_failover(void **state)
+TEST(test_failover)
 {
 	struct apiserver s;
 	struct lease_conf c;
@@ -237,7 +237,7 @@ static void note_holder(void *ctx, const char *holder)
 	snprintf(text + strlen(text), 64 - strlen(text), "%s ", holder);
 }
 
-static void test_taken_by_force(void **state)
+TEST(test_taken_by_force)
 {
 	char holders[64] = "";
 	struct apiserver s;
@@ -264,7 +264,7 @@ static void test_taken_by_force(void **state)
 }
 
 /* Who labels the Lease while we renew it does not take it. */
-static void test_conflicts(void **state)
+TEST(test_conflicts)
 {
 	struct apiserver s;
 	struct lease_conf c;
@@ -289,7 +289,7 @@ static void test_conflicts(void **state)
 }
 
 /* Whoever has it is frozen: it is taken when its time is over, not at the next look. */
-static void test_taken_when_its_time_is_over(void **state)
+TEST(test_taken_when_its_time_is_over)
 {
 	struct apiserver s;
 	struct lease_conf c;
@@ -320,7 +320,7 @@ static void test_taken_when_its_time_is_over(void **state)
 }
 
 /* What others wrote into it: it is waited for or taken, and never a crash. */
-static void test_odd_records(void **state)
+TEST(test_odd_records)
 {
 	static const char *const rows[] = {
 		"{}",
@@ -368,7 +368,7 @@ static void count_error(void *ctx, const struct error *err)
 }
 
 /* It is told when a Lease that is ours cannot be given up, and of nothing else. */
-static void test_giving_up_that_fails(void **state)
+TEST(test_giving_up_that_fails)
 {
 	struct apiserver s;
 	struct lease_conf c;
@@ -403,7 +403,7 @@ static void test_giving_up_that_fails(void **state)
 }
 
 /* Last: nothing in this process runs after it. */
-static void test_stopped_while_waiting(void **state)
+TEST(test_stopped_while_waiting)
 {
 	struct apiserver s;
 	struct lease_conf c;
@@ -431,20 +431,4 @@ static void test_stopped_while_waiting(void **state)
 	apiserver_stop(&s);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_rules),
-		cmocka_unit_test(test_names),
-		cmocka_unit_test(test_taken_renewed_given_up),
-		cmocka_unit_test(test_failover),
-		cmocka_unit_test(test_taken_by_force),
-		cmocka_unit_test(test_conflicts),
-		cmocka_unit_test(test_taken_when_its_time_is_over),
-		cmocka_unit_test(test_odd_records),
-		cmocka_unit_test(test_giving_up_that_fails),
-		cmocka_unit_test(test_stopped_while_waiting),
-	};
-
-	return cmocka_run_group_tests_name("kube/lease", tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -33,7 +33,7 @@ static const char *const others[] = {
 	"User \"u cannot get resource \"pods\"",
 };
 
-static void refused(void **state)
+TEST(refused)
 {
 	for (size_t i = 0; i < N_ELEMENTS(refusals); i++) {
 		cleanup_arena struct arena arena = { 0 };
@@ -52,7 +52,7 @@ static void refused(void **state)
 	}
 }
 
-static void other(void **state)
+TEST(other)
 {
 	for (size_t i = 0; i < N_ELEMENTS(others); i++) {
 		cleanup_arena struct arena arena = { 0 };
@@ -67,12 +67,4 @@ static void other(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(refused),
-		cmocka_unit_test(other),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -125,7 +125,7 @@ static void expect(const cJSON *got, const char *want)
 	assert_string_equal(text, want);
 }
 
-static void test_pod(void **state)
+TEST(test_pod)
 {
 	cleanup_json cJSON *got = NULL;
 	struct buf bytes = pod();
@@ -138,7 +138,7 @@ static void test_pod(void **state)
 	expect(got, POD);
 }
 
-static void test_event(void **state)
+TEST(test_event)
 {
 	cleanup_json cJSON *got = NULL;
 	struct buf bytes = pod(), obj = object("Pod", &bytes);
@@ -151,7 +151,7 @@ static void test_event(void **state)
 }
 
 /* As what a watch ends with, and as the body of a refusal, when no kind was asked for. */
-static void test_status(void **state)
+TEST(test_status)
 {
 	static const char want[] =
 		"{\"apiVersion\":\"v1\",\"kind\":\"Status\",\"message\":"
@@ -184,7 +184,7 @@ static int read_copy(const void *data, size_t len, struct error *err)
 	return proto_event(&got, copy, len, proto_pod, err);
 }
 
-static void test_cut(void **state)
+TEST(test_cut)
 {
 	struct buf bytes = pod(), obj = object("Pod", &bytes);
 	cleanup_buf struct buf whole = event("ADDED", &obj);
@@ -198,7 +198,7 @@ static void test_cut(void **state)
 }
 
 /* Each byte has each value: an answer, or an error. */
-static void test_changed(void **state)
+TEST(test_changed)
 {
 	struct buf bytes = pod(), obj = object("Pod", &bytes);
 	cleanup_buf struct buf whole = event("ADDED", &obj);
@@ -231,7 +231,7 @@ static void refuse(struct buf *take_pod, const char *message)
 	assert_null(got);
 }
 
-static void test_refused(void **state)
+TEST(test_refused)
 {
 	struct buf meta = { .max = 64 }, spec = { .max = 64 }, status = { .max = 64 },
 		   all = { .max = 256 }, huge = { .max = 64 };
@@ -249,7 +249,7 @@ static void test_refused(void **state)
 	refuse(&huge, "cut short");
 }
 
-static void test_no_object(void **state)
+TEST(test_no_object)
 {
 	static const struct {
 		const char *text;
@@ -361,7 +361,7 @@ static void watch_in_pieces(struct watched *w, const char *want, int unreadable)
 	buf_release(&w->seen);
 }
 
-static void test_frames(void **state)
+TEST(test_frames)
 {
 	struct watched w = { .sent.max = 65536, .seen.max = 4096 };
 	struct buf odd = { .max = 16 }, none = { .max = 16 };
@@ -375,7 +375,7 @@ static void test_frames(void **state)
 	watch_in_pieces(&w, "ADDED p;DELETED p;", 2);
 }
 
-static void test_lines(void **state)
+TEST(test_lines)
 {
 	struct watched w = { .sent.max = 65536, .seen.max = 4096 };
 
@@ -386,15 +386,4 @@ static void test_lines(void **state)
 	watch_in_pieces(&w, "ADDED a;DELETED b;", 1);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_pod),       cmocka_unit_test(test_event),
-		cmocka_unit_test(test_status),    cmocka_unit_test(test_cut),
-		cmocka_unit_test(test_changed),   cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_no_object), cmocka_unit_test(test_frames),
-		cmocka_unit_test(test_lines),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -60,7 +60,7 @@ static int judge(struct world *w, const char *authorization, struct error *err)
 	return rc;
 }
 
-static void test_who_may_call(void **state)
+TEST(test_who_may_call)
 {
 	static const struct {
 		const char *claims; /* NULL: "Bearer random" */
@@ -109,7 +109,7 @@ static void test_who_may_call(void **state)
 }
 
 /* The attack: more random tokens than can wait. A good one gets its verdict all the same. */
-static void test_random_tokens(void **state)
+TEST(test_random_tokens)
 {
 	static const struct standin_answer answers[] = {
 		{ REVIEWS, 201, USER("'system:serviceaccounts:ns'") }, { NULL, 0, NULL }
@@ -141,12 +141,4 @@ static void test_random_tokens(void **state)
 	world_stop(&w);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_who_may_call),
-		cmocka_unit_test(test_random_tokens),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -15,7 +15,7 @@ static void assert_next(struct workqueue *q, const char *want)
 	assert_string_equal(key, want);
 }
 
-static void test_a_key_is_queued_once(void **state)
+TEST(test_a_key_is_queued_once)
 {
 	struct workqueue *q = workqueue_new("t", NULL);
 
@@ -33,7 +33,7 @@ static void test_a_key_is_queued_once(void **state)
 	workqueue_free(q);
 }
 
-static void test_added_while_worked_on(void **state)
+TEST(test_added_while_worked_on)
 {
 	struct workqueue *q = workqueue_new("t", NULL);
 
@@ -58,7 +58,7 @@ static void assert_later(struct workqueue *q, const char *want)
 	assert_string_equal(workqueue_get(q), want);
 }
 
-static void test_what_may_wait(void **state)
+TEST(test_what_may_wait)
 {
 	struct workqueue *q = workqueue_new("t", NULL);
 
@@ -92,7 +92,7 @@ static void test_what_may_wait(void **state)
 }
 
 /* Whatever else comes, it gets its turn. */
-static void test_what_may_wait_is_not_forgotten(void **state)
+TEST(test_what_may_wait_is_not_forgotten)
 {
 	struct workqueue *q = workqueue_new("t", NULL);
 	int before = 0;
@@ -110,7 +110,7 @@ static void test_what_may_wait_is_not_forgotten(void **state)
 }
 
 /* A suspend or a resume is taken next, whatever a wave of new ones has brought. */
-static void test_what_exists_goes_ahead_of_a_wave(void **state)
+TEST(test_what_exists_goes_ahead_of_a_wave)
 {
 	struct workqueue *q = workqueue_new("t", NULL);
 	char key[16];
@@ -132,7 +132,7 @@ static void test_what_exists_goes_ahead_of_a_wave(void **state)
 }
 
 /* Changes without end do not keep new ones from their turn, nor these those found. */
-static void test_every_way_gets_its_turn(void **state)
+TEST(test_every_way_gets_its_turn)
 {
 	struct workqueue *q = workqueue_new("t", NULL);
 	int n = 0, now = 0, later = 0;
@@ -158,7 +158,7 @@ static void test_every_way_gets_its_turn(void **state)
 }
 
 /* However much one tenant brings, another's only key is among the next two. */
-static void test_namespaces_take_turns(void **state)
+TEST(test_namespaces_take_turns)
 {
 	struct workqueue *q = workqueue_new("t", NULL);
 	static const char *const want[] = { "a/0", "a/1", "b/x", "a/2", "c/x",
@@ -183,7 +183,7 @@ static void test_namespaces_take_turns(void **state)
 	workqueue_free(q);
 }
 
-static void test_delays_keep_the_earliest(void **state)
+TEST(test_delays_keep_the_earliest)
 {
 	struct workqueue *q = workqueue_new("t", NULL);
 	int64_t start = clock_ms();
@@ -215,7 +215,7 @@ static void test_delays_keep_the_earliest(void **state)
  * Many delays in a scrambled order come out in order. Of those keys that were worked on
  * meanwhile no delay is left.
  */
-static void test_heap(void **state)
+TEST(test_heap)
 {
 	enum { N = 300 };
 	struct workqueue *q = workqueue_new("t", NULL);
@@ -256,7 +256,7 @@ static void test_heap(void **state)
 	workqueue_free(q);
 }
 
-static void test_retries_back_off(void **state)
+TEST(test_retries_back_off)
 {
 	struct workqueue *q = workqueue_new("t", NULL);
 	int64_t start;
@@ -280,7 +280,7 @@ static void test_retries_back_off(void **state)
 	workqueue_free(q);
 }
 
-static void test_shut_down_drains(void **state)
+TEST(test_shut_down_drains)
 {
 	struct workqueue *q = workqueue_new("t", NULL);
 
@@ -331,7 +331,7 @@ static void *work(void *ctx)
 }
 
 /* Never two at one key, and none misses the last addition. */
-static void test_workers(void **state)
+TEST(test_workers)
 {
 	struct shop s = { .q = workqueue_new("t", NULL),
 			  .lock = PTHREAD_MUTEX_INITIALIZER };
@@ -384,7 +384,7 @@ static void assert_depths(struct metrics *m, int now, int later)
 }
 
 /* Both depths, also when nothing is left. */
-static void test_depths(void **state)
+TEST(test_depths)
 {
 	struct metrics *m = metrics_new(workqueue_metrics);
 	struct workqueue *q = workqueue_new("jobs", m);
@@ -401,7 +401,7 @@ static void test_depths(void **state)
 	metrics_free(m);
 }
 
-static void test_metrics(void **state)
+TEST(test_metrics)
 {
 	static const char *const want[] = {
 		"workqueue_depth{name=\"jobs\",controller=\"jobs\",priority=\"0\"} 1\n",
@@ -440,7 +440,7 @@ static void *get_one(void *ctx)
 }
 
 /* Who waits for what is due in a minute gets what is due before it. */
-static void test_an_earlier_one_wakes(void **state)
+TEST(test_an_earlier_one_wakes)
 {
 	struct workqueue *q = workqueue_new("t", NULL);
 	int64_t start = clock_ms();
@@ -459,7 +459,7 @@ static void test_an_earlier_one_wakes(void **state)
 }
 
 /* All are there from the start, at 0; those of a priority since something had it. */
-static void test_metrics_of_an_empty_one(void **state)
+TEST(test_metrics_of_an_empty_one)
 {
 	static const char *const want[] = {
 		"workqueue_depth{name=\"jobs\",controller=\"jobs\",priority=\"0\"} 0\n",
@@ -482,26 +482,4 @@ static void test_metrics_of_an_empty_one(void **state)
 	metrics_free(m);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_a_key_is_queued_once),
-		cmocka_unit_test(test_added_while_worked_on),
-		cmocka_unit_test(test_what_may_wait),
-		cmocka_unit_test(test_what_may_wait_is_not_forgotten),
-		cmocka_unit_test(test_what_exists_goes_ahead_of_a_wave),
-		cmocka_unit_test(test_every_way_gets_its_turn),
-		cmocka_unit_test(test_namespaces_take_turns),
-		cmocka_unit_test(test_delays_keep_the_earliest),
-		cmocka_unit_test(test_heap),
-		cmocka_unit_test(test_retries_back_off),
-		cmocka_unit_test(test_shut_down_drains),
-		cmocka_unit_test(test_workers),
-		cmocka_unit_test(test_depths),
-		cmocka_unit_test(test_metrics),
-		cmocka_unit_test(test_an_earlier_one_wakes),
-		cmocka_unit_test(test_metrics_of_an_empty_one),
-	};
-
-	return cmocka_run_group_tests_name("kube/workqueue", tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -48,7 +48,7 @@ static const char *take(struct podtest *t, int megabytes)
 			    megabytes);
 }
 
-static void test_memory(void **state)
+TEST(test_memory)
 {
 	struct podtest t = { 0 };
 	const cJSON *s;
@@ -76,7 +76,7 @@ static int64_t children_cpu_ms(void)
 }
 
 /* However busy the machine is, CPU time of 50m takes 20 times as long. */
-static void test_cpu(void **state)
+TEST(test_cpu)
 {
 	struct podtest t = { 0 };
 	int64_t start = clock_ms(), used = children_cpu_ms();
@@ -94,7 +94,7 @@ static void test_cpu(void **state)
 }
 
 /* We stay where we are, and no group is left. */
-static void test_nothing_is_left(void **state)
+TEST(test_nothing_is_left)
 {
 	struct podtest t = { 0 };
 	cleanup_buf struct buf before = { .max = 65536 }, after = { .max = 65536 };
@@ -116,7 +116,7 @@ static void test_nothing_is_left(void **state)
 }
 
 /* Where they cannot be set a note says so, and the pod runs. */
-static void test_notes(void **state)
+TEST(test_notes)
 {
 	struct podtest t = { 0 };
 	cJSON *notes = cJSON_CreateArray(), *doc;
@@ -144,14 +144,4 @@ static void test_notes(void **state)
 	podtest_close(&t);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_memory),
-		cmocka_unit_test(test_cpu),
-		cmocka_unit_test(test_nothing_is_left),
-		cmocka_unit_test(test_notes),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

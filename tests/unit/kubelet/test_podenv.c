@@ -22,7 +22,7 @@ static cJSON *json_of(struct arena *a, const char *text)
 }
 
 /* k8s.io/kubernetes third_party/forked/golang/expansion: its rules, one a row. */
-static void test_expansion(void **state)
+TEST(test_expansion)
 {
 	static const struct {
 		const char *text, *want;
@@ -54,7 +54,7 @@ static void test_expansion(void **state)
 		assert_string_equal(podenv_expand(&a, rows[i].text, &vars), rows[i].want);
 }
 
-static void test_names(void **state)
+TEST(test_names)
 {
 	static const struct {
 		const char *text, *want;
@@ -82,7 +82,7 @@ static void test_names(void **state)
 }
 
 /* Ours: pods share a machine, and TensorFlow listens on all of its addresses. */
-static void test_peers(void **state)
+TEST(test_peers)
 {
 	static const struct {
 		const char *text, *want;
@@ -231,13 +231,13 @@ static void check_row(const struct row *row)
 	assert_string_equal(got, row->want ? row->want : "V=callers");
 }
 
-static void test_variables(void **state)
+TEST(test_variables)
 {
 	for (size_t i = 0; i < N_ELEMENTS(rows); i++)
 		check_row(&rows[i]);
 }
 
-static void test_gpu_numbers(void **state)
+TEST(test_gpu_numbers)
 {
 	static const struct {
 		const char *own, *gpus, *want;
@@ -277,7 +277,7 @@ static void test_gpu_numbers(void **state)
 	}
 }
 
-static void test_env_file(void **state)
+TEST(test_env_file)
 {
 	static const struct {
 		const char *text, *want, *error;
@@ -311,7 +311,7 @@ static void test_env_file(void **state)
 	}
 }
 
-static void test_file_key(void **state)
+TEST(test_file_key)
 {
 	static const char item[] =
 		"{'command':['x'],'env':[{'name':'V','valueFrom':{'fileKeyRef':"
@@ -362,14 +362,4 @@ static void test_file_key(void **state)
 	assert_int_equal(dir_remove(dir, &err), 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_peers),       cmocka_unit_test(test_expansion),
-		cmocka_unit_test(test_names),       cmocka_unit_test(test_variables),
-		cmocka_unit_test(test_gpu_numbers), cmocka_unit_test(test_env_file),
-		cmocka_unit_test(test_file_key),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

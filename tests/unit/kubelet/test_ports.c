@@ -13,7 +13,7 @@
 enum { MANY = 200 };
 
 /* No two reservations are the same, and nobody listens on any of them. */
-static void test_ports_are_different(void **state)
+TEST(test_ports_are_different)
 {
 	int ports[MANY], locks[MANY];
 	struct error err = { 0 };
@@ -34,7 +34,7 @@ static void test_ports_are_different(void **state)
 }
 
 /* What another process holds is not given, and is free when that process is gone. */
-static void test_between_processes(void **state)
+TEST(test_between_processes)
 {
 	char block[PORT_ADDRESS_SIZE], theirs[PORT_ADDRESS_SIZE] = "";
 	struct error err = { 0 };
@@ -64,7 +64,7 @@ static void test_between_processes(void **state)
 	close(out[1]);
 }
 
-static void test_blocks_answer(void **state)
+TEST(test_blocks_answer)
 {
 	char block[PORT_ADDRESS_SIZE], text[32];
 	struct sockaddr_in a = { .sin_family = AF_INET };
@@ -82,7 +82,7 @@ static void test_blocks_answer(void **state)
 }
 
 /* Another user takes the names of the machine's GPUs, and runs nothing. */
-static void test_holders(void **state)
+TEST(test_holders)
 {
 	char text[HOLDERS_TEXT_SIZE];
 	int in[2], out[2], own;
@@ -117,7 +117,7 @@ static void test_holders(void **state)
 	close(own);
 }
 
-static void test_replace(void **state)
+TEST(test_replace)
 {
 	static const struct {
 		const char *name, *value, *want;
@@ -151,15 +151,4 @@ static void test_replace(void **state)
 			rows[i].want);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_ports_are_different),
-		cmocka_unit_test(test_between_processes),
-		cmocka_unit_test(test_blocks_answer),
-		cmocka_unit_test(test_holders),
-		cmocka_unit_test(test_replace),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

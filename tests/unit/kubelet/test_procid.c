@@ -27,7 +27,7 @@ static enum procid_state find(int which, const char *value, int also, const char
 	return procid_find(text, ret_pid, host);
 }
 
-static void test_an_id_of_something_else(void **state)
+TEST(test_an_id_of_something_else)
 {
 	static const struct {
 		int which;
@@ -62,7 +62,7 @@ static void test_an_id_of_something_else(void **state)
 	}
 }
 
-static void test_what_is_no_id(void **state)
+TEST(test_what_is_no_id)
 {
 	static const char *const texts[] = { "",      "x",          "7",
 					     "7 8 9", "7 8 9 boot", "pid 8 9 boot host" };
@@ -73,7 +73,7 @@ static void test_what_is_no_id(void **state)
 		assert_int_equal(procid_find(texts[i], &pid, host), PROCID_UNREADABLE);
 }
 
-static void test_a_process_that_has_ended(void **state)
+TEST(test_a_process_that_has_ended)
 {
 	char text[PROCID_SIZE] = "", host[PROCID_HOST_SIZE];
 	int pipe_[2], pid, found;
@@ -91,13 +91,4 @@ static void test_a_process_that_has_ended(void **state)
 	close(pipe_[1]);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_an_id_of_something_else),
-		cmocka_unit_test(test_what_is_no_id),
-		cmocka_unit_test(test_a_process_that_has_ended),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

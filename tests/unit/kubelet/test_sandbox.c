@@ -108,7 +108,7 @@ static const unsigned kinds[] = {
 	SANDBOX_USER | SANDBOX_MOUNT | SANDBOX_PID,
 };
 
-static void test_kinds(void **state)
+TEST(test_kinds)
 {
 	for (size_t i = 0; i < 4; i++) {
 		struct fixture f;
@@ -138,7 +138,7 @@ static void test_kinds(void **state)
 	}
 }
 
-static void test_signals(void **state)
+TEST(test_signals)
 {
 	for (size_t i = 0; i < 4; i++) {
 		struct fixture f;
@@ -164,7 +164,7 @@ static void test_signals(void **state)
 }
 
 /* A process sees what a container should, and no descriptor of ours. */
-static void test_what_it_gets(void **state)
+TEST(test_what_it_gets)
 {
 	for (size_t i = 0; i < 4; i++) {
 		struct fixture f;
@@ -184,13 +184,4 @@ static void test_what_it_gets(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_kinds),
-		cmocka_unit_test(test_signals),
-		cmocka_unit_test(test_what_it_gets),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

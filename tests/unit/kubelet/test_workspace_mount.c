@@ -32,7 +32,7 @@ static void make(struct pack_summary *summary, struct arena *arena)
 	close(fd);
 }
 
-static void test_shared(void **state)
+TEST(test_shared)
 {
 	cleanup_arena struct arena arena = { 0 };
 	cleanup_json cJSON *objects = cJSON_CreateArray();
@@ -56,9 +56,4 @@ static void test_shared(void **state)
 	assert_int_equal(dir_remove(folder, &err), 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_shared) };
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

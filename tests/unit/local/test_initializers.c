@@ -31,7 +31,7 @@ static const cJSON *container_of(const cJSON *objects)
 	return json_get(c, "containers")->child;
 }
 
-static void test_which(void **state)
+TEST(test_which)
 {
 	static const struct {
 		const char *container, *command; /* NULL: left alone */
@@ -71,7 +71,7 @@ static void test_which(void **state)
 }
 
 /* cache-serve keeps its arguments; what would make a cache in a cluster is refused. */
-static void test_cache(void **state)
+TEST(test_cache)
 {
 	cleanup_json cJSON *pods = objects_with(
 		"\"image\":\"kftrainer:1\",\"args\":[\"cache-serve\",\"pod\"]");
@@ -91,10 +91,4 @@ static void test_cache(void **state)
 	assert_non_null(strstr(err.msg, "torch-distributed-with-cache-jobs"));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_which),
-					    cmocka_unit_test(test_cache) };
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

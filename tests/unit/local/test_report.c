@@ -48,7 +48,7 @@ static void expect(const struct report *r, int code, const char *want)
 
 #define TAIL "logs: /logs (kftrainer logs j)\n"
 
-static void test_first_in_time_not_in_rank(void **state)
+TEST(test_first_in_time_not_in_rank)
 {
 	cleanup_json cJSON *jobset = parse(JOBSET);
 	struct report *r = report_new(jobset, 1000);
@@ -65,7 +65,7 @@ static void test_first_in_time_not_in_rank(void **state)
 	report_free(r);
 }
 
-static void test_success_is_no_failure(void **state)
+TEST(test_success_is_no_failure)
 {
 	cleanup_json cJSON *jobset = parse(JOBSET);
 	struct report *r = report_new(jobset, 0);
@@ -76,7 +76,7 @@ static void test_success_is_no_failure(void **state)
 }
 
 /* What a launcher writes about it pushes the error itself out of sight. */
-static void test_error_above_the_last_lines(void **state)
+TEST(test_error_above_the_last_lines)
 {
 	cleanup_json cJSON *jobset = parse(JOBSET);
 	cleanup_buf struct buf have = { .max = 65536 };
@@ -95,7 +95,7 @@ static void test_error_above_the_last_lines(void **state)
 	report_free(r);
 }
 
-static void test_twenty_lines(void **state)
+TEST(test_twenty_lines)
 {
 	cleanup_json cJSON *jobset = parse(JOBSET);
 	cleanup_buf struct buf want = { .max = 65536 };
@@ -118,7 +118,7 @@ static void test_twenty_lines(void **state)
 }
 
 /* Hints about names and ports in use, and no others, name the mapped port. */
-static void test_mapped_port(void **state)
+TEST(test_mapped_port)
 {
 	static const struct {
 		const char *line, *want;
@@ -147,7 +147,7 @@ static void test_mapped_port(void **state)
 }
 
 /* One row: what the container wrote, how it ended, what the report says first. */
-static void test_causes(void **state)
+TEST(test_causes)
 {
 	static const struct {
 		const char *line, *terminated;
@@ -205,7 +205,7 @@ static void test_causes(void **state)
 }
 
 /* What explains more wins, whatever came first. */
-static void test_better_cause_wins(void **state)
+TEST(test_better_cause_wins)
 {
 	cleanup_json cJSON *jobset = parse(JOBSET);
 	struct report *r = report_new(jobset, 0);
@@ -232,7 +232,7 @@ static void test_better_cause_wins(void **state)
 }
 
 /* Each rank's log is read on its own. */
-static void test_last_error_of_nccl(void **state)
+TEST(test_last_error_of_nccl)
 {
 	cleanup_json cJSON *jobset = parse(JOBSET);
 	struct report *r = report_new(jobset, 0);
@@ -251,7 +251,7 @@ static void test_last_error_of_nccl(void **state)
 }
 
 /* Launchers notice late: who ended first may be one that only missed the other. */
-static void test_victims(void **state)
+TEST(test_victims)
 {
 	cleanup_json cJSON *jobset = parse(JOBSET);
 	struct report *r = report_new(jobset, 0);
@@ -291,7 +291,7 @@ static void test_victims(void **state)
 	report_free(r);
 }
 
-static void test_restarts(void **state)
+TEST(test_restarts)
 {
 	cleanup_json cJSON *jobset = parse(JOBSET);
 	struct report *r = report_new(jobset, 0);
@@ -314,7 +314,7 @@ static void test_restarts(void **state)
 	report_free(r);
 }
 
-static void test_overcome(void **state)
+TEST(test_overcome)
 {
 	cleanup_json cJSON *jobset = parse(JOBSET);
 	struct report *r = report_new(jobset, 0);
@@ -327,7 +327,7 @@ static void test_overcome(void **state)
 	report_free(r);
 }
 
-static void test_a_restart_of_the_jobset_starts_over(void **state)
+TEST(test_a_restart_of_the_jobset_starts_over)
 {
 	cleanup_json cJSON *jobset = parse(JOBSET);
 	struct report *r = report_new(jobset, 0);
@@ -344,7 +344,7 @@ static void test_a_restart_of_the_jobset_starts_over(void **state)
 	report_free(r);
 }
 
-static void test_prefix(void **state)
+TEST(test_prefix)
 {
 	cleanup_json cJSON *jobset = parse(JOBSET);
 	struct report *r = report_new(jobset, 0);
@@ -354,7 +354,7 @@ static void test_prefix(void **state)
 	report_free(r);
 }
 
-static void test_many_failures_stay_bounded(void **state)
+TEST(test_many_failures_stay_bounded)
 {
 	cleanup_json cJSON *jobset = parse(JOBSET);
 	struct report *r = report_new(jobset, 0);
@@ -371,24 +371,4 @@ static void test_many_failures_stay_bounded(void **state)
 	report_free(r);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_first_in_time_not_in_rank),
-		cmocka_unit_test(test_success_is_no_failure),
-		cmocka_unit_test(test_twenty_lines),
-		cmocka_unit_test(test_error_above_the_last_lines),
-		cmocka_unit_test(test_causes),
-		cmocka_unit_test(test_mapped_port),
-		cmocka_unit_test(test_better_cause_wins),
-		cmocka_unit_test(test_last_error_of_nccl),
-		cmocka_unit_test(test_victims),
-		cmocka_unit_test(test_restarts),
-		cmocka_unit_test(test_overcome),
-		cmocka_unit_test(test_a_restart_of_the_jobset_starts_over),
-		cmocka_unit_test(test_prefix),
-		cmocka_unit_test(test_many_failures_stay_bounded),
-	};
-
-	return cmocka_run_group_tests_name("report", tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

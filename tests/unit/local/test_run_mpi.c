@@ -143,7 +143,7 @@ static bool has_volume(const struct play *p, int job, const char *name)
 	return json_find_const(json_get(pod_spec_of(p, job), "volumes"), "name", name);
 }
 
-static void test_worker_replaces_sshd(void **state)
+TEST(test_worker_replaces_sshd)
 {
 	struct play p;
 	const char *port;
@@ -176,7 +176,7 @@ static void test_worker_replaces_sshd(void **state)
 	end(&p);
 }
 
-static void test_two_runs_have_two_ports(void **state)
+TEST(test_two_runs_have_two_ports)
 {
 	struct play one, two;
 
@@ -188,7 +188,7 @@ static void test_two_runs_have_two_ports(void **state)
 	end(&two);
 }
 
-static void test_launcher(void **state)
+TEST(test_launcher)
 {
 	struct play p;
 
@@ -214,7 +214,7 @@ static void test_launcher(void **state)
 }
 
 /* Each pod has a directory for temporary files, and there are the program's links. */
-static void test_files(void **state)
+TEST(test_files)
 {
 	struct play p;
 	const char *links[] = { "mpi-launch", "mpi-worker" };
@@ -240,7 +240,7 @@ static void test_files(void **state)
 }
 
 /* Without namespaces there are neither names nor mounts: addresses, and files elsewhere. */
-static void test_plain(void **state)
+TEST(test_plain)
 {
 	char host[256] = "";
 	struct stat st;
@@ -269,7 +269,7 @@ static void test_plain(void **state)
 	end(&p);
 }
 
-static void test_other_jobs_are_left_alone(void **state)
+TEST(test_other_jobs_are_left_alone)
 {
 	cleanup_json cJSON *jobset = parse(JOBSET), *before = NULL;
 	char none[] = "/none";
@@ -284,16 +284,4 @@ static void test_other_jobs_are_left_alone(void **state)
 	assert_int_equal(r.n_port_locks, 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_worker_replaces_sshd),
-		cmocka_unit_test(test_two_runs_have_two_ports),
-		cmocka_unit_test(test_launcher),
-		cmocka_unit_test(test_files),
-		cmocka_unit_test(test_plain),
-		cmocka_unit_test(test_other_jobs_are_left_alone),
-	};
-
-	return cmocka_run_group_tests_name("run_mpi", tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

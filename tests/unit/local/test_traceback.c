@@ -39,7 +39,7 @@ static void expect(const char *in, const char *want)
 
 #define FIRST(p) p "|Traceback (most recent call last):\n" p "|  File \"a.py\", line 1\n"
 
-static void test_the_same_error_of_another_rank_is_one_line(void **state)
+TEST(test_the_same_error_of_another_rank_is_one_line)
 {
 	expect("a|before\n" FIRST("a") "a|ValueError: x\n" FIRST(
 		       "b") "b|ValueError: x\nb|z\n",
@@ -48,13 +48,13 @@ static void test_the_same_error_of_another_rank_is_one_line(void **state)
 	       FIRST("a") "a|ValueError: x\n" FIRST("b") "b|KeyError: 'k'\n");
 }
 
-static void test_a_launchers_traceback_is_one_line(void **state)
+TEST(test_a_launchers_traceback_is_one_line)
 {
 	expect(FIRST("a") "a|torch.distributed.elastic.x.ChildFailedError: \na|====\n",
 	       "a|torch.distributed.elastic.x.ChildFailedError: \na|====\n");
 }
 
-static void test_lines_of_two_ranks_in_turn_and_behind_a_rank(void **state)
+TEST(test_lines_of_two_ranks_in_turn_and_behind_a_rank)
 {
 	expect("a|[rank0]: Traceback (most recent call last):\n"
 	       "b|[rank1]: Traceback (most recent call last):\n"
@@ -63,7 +63,7 @@ static void test_lines_of_two_ranks_in_turn_and_behind_a_rank(void **state)
 	       "b|[rank1]:   File\nb|[rank1]: E: x\na|[rank0]: E: x\n");
 }
 
-static void test_no_line_is_lost_or_waits_forever(void **state)
+TEST(test_no_line_is_lost_or_waits_forever)
 {
 	struct buf b = { .max = 1 << 20 };
 	struct traceback_filter *f = traceback_new(collect, &b);
@@ -88,14 +88,4 @@ static void test_no_line_is_lost_or_waits_forever(void **state)
 	buf_release(&b);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_the_same_error_of_another_rank_is_one_line),
-		cmocka_unit_test(test_a_launchers_traceback_is_one_line),
-		cmocka_unit_test(test_lines_of_two_ranks_in_turn_and_behind_a_rank),
-		cmocka_unit_test(test_no_line_is_lost_or_waits_forever),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

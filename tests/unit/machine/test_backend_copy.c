@@ -260,13 +260,14 @@ static void test_file_names(void **state)
 	}
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define IN_FOLDER(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_copies), TEST(test_changes), TEST(test_another_jobset),
-		TEST(test_failed), TEST(test_clear),   TEST(test_file_names),
+		IN_FOLDER(test_copies),         IN_FOLDER(test_changes),
+		IN_FOLDER(test_another_jobset), IN_FOLDER(test_failed),
+		IN_FOLDER(test_clear),          IN_FOLDER(test_file_names),
 	};
 	struct error err = { 0 };
 	int rc;

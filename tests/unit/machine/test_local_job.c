@@ -91,7 +91,7 @@ static const char *event_with(const struct stage *s, const char *reason)
 	"{\"replicatedJobsStatus\":[{\"name\":\"node\",\"ready\":1,\"succeeded\":0," \
 	"\"failed\":0,\"active\":1,\"suspended\":0}]}"
 
-static void test_objects(void **state)
+TEST(test_objects)
 {
 	struct stage s;
 	const cJSON *jobset, *tj;
@@ -149,7 +149,7 @@ static void test_objects(void **state)
 	end(&s);
 }
 
-static void test_passes(void **state)
+TEST(test_passes)
 {
 	struct stage s;
 
@@ -188,7 +188,7 @@ static void test_passes(void **state)
  * The deadline is the controller's, which deletes the JobSet then. On a busy machine the
  * job is made before it is over, too.
  */
-static void test_deadline(void **state)
+TEST(test_deadline)
 {
 	struct stage s;
 
@@ -206,7 +206,7 @@ static void test_deadline(void **state)
 }
 
 /* What the pods say becomes events, and the first failure part of the status. */
-static void test_pods(void **state)
+TEST(test_pods)
 {
 	static const char pod[] =
 		"{\"kind\":\"Pod\",\"metadata\":{\"name\":\"one-node-0-1-x\",\"namespace\":\"team\",\"uid\":\"u\",\"creationTimestamp\":\"2099-01-01T00:00:00Z\",\"labels\":{\"jobset.sigs.k8s.io/jobset-name\":\"one\",\"jobset.sigs.k8s.io/replicatedjob-name\":\"node\",\"batch.kubernetes.io/job-completion-index\":\"1\"}},\"spec\":{\"nodeName\":\"here\",\"containers\":[{\"name\":\"node\"}]},\"status\":{\"phase\":\"Failed\",\"containerStatuses\":[{\"name\":\"node\",\"state\":{\"terminated\":{\"exitCode\":3,\"reason\":\"Error\",\"finishedAt\":\"2099-01-01T00:00:01Z\"}}}]}}";
@@ -229,7 +229,7 @@ static void test_pods(void **state)
 }
 
 /* A workspace is found without its archive. */
-static void test_workspace(void **state)
+TEST(test_workspace)
 {
 	struct stage s;
 	const cJSON *map;
@@ -245,7 +245,7 @@ static void test_workspace(void **state)
 }
 
 /* In the API's or the controller's words, as in a cluster. */
-static void test_refused(void **state)
+TEST(test_refused)
 {
 	static const struct {
 		const char *text, *want;
@@ -272,13 +272,4 @@ static void test_refused(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_objects),   cmocka_unit_test(test_passes),
-		cmocka_unit_test(test_deadline),  cmocka_unit_test(test_pods),
-		cmocka_unit_test(test_workspace), cmocka_unit_test(test_refused),
-	};
-
-	return cmocka_run_group_tests(tests, enter_folder, leave_folder);
-}
+RUN_TESTS(enter_folder, leave_folder)

@@ -301,7 +301,7 @@ static void ask(struct side *s, const struct row *row, struct buf *out)
 		   err.msg);
 }
 
-static void test_equal(void **state)
+TEST(test_equal)
 {
 	struct side http, inside;
 	size_t failed = 0;
@@ -351,7 +351,7 @@ static void *wait_for(void *ctx)
 	return NULL;
 }
 
-static void test_cancel(void **state)
+TEST(test_cancel)
 {
 	struct waiting w = { 0 };
 	pthread_t thread;
@@ -365,12 +365,4 @@ static void test_cancel(void **state)
 	side_end(&w.side);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_equal),
-		cmocka_unit_test(test_cancel),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

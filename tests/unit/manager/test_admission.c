@@ -19,7 +19,7 @@ static cJSON *doc(const char *text)
 	return ret;
 }
 
-static void test_what_is_asked(void **state)
+TEST(test_what_is_asked)
 {
 	static const char body[] =
 		REQUEST(", \"operation\": \"UPDATE\", \"namespace\": \"ns\", "
@@ -43,7 +43,7 @@ static void test_what_is_asked(void **state)
 #define OBJECT ", \"operation\": \"CREATE\", \"object\": {}"
 
 /* Whatever comes: an error with the uid as far as there is one, and a whole answer. */
-static void test_what_is_no_question(void **state)
+TEST(test_what_is_no_question)
 {
 	static const struct {
 		const char *body, *want; /* NULL: fine */
@@ -119,7 +119,7 @@ static void test_what_is_no_question(void **state)
 	}
 }
 
-static void test_versions_are_answered_in_kind(void **state)
+TEST(test_versions_are_answered_in_kind)
 {
 	static const char body[] =
 		"{\"apiVersion\": \"admission.k8s.io/v1beta1\", \"kind\": "
@@ -138,7 +138,7 @@ static void test_versions_are_answered_in_kind(void **state)
 		"\"metadata\":{},\"code\":200}}}\n");
 }
 
-static void test_answers(void **state)
+TEST(test_answers)
 {
 	static const struct {
 		int code;
@@ -172,7 +172,7 @@ static void test_answers(void **state)
 	}
 }
 
-static void test_the_patch_is_base64(void **state)
+TEST(test_the_patch_is_base64)
 {
 	cleanup_admission_answer struct admission_answer answer = {
 		.patch = doc("[{\"op\":\"remove\",\"path\":\"/a\"}]"),
@@ -192,15 +192,4 @@ static void test_the_patch_is_base64(void **state)
 			    "[{\"op\":\"remove\",\"path\":\"/a\"}]");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_what_is_asked),
-		cmocka_unit_test(test_what_is_no_question),
-		cmocka_unit_test(test_versions_are_answered_in_kind),
-		cmocka_unit_test(test_answers),
-		cmocka_unit_test(test_the_patch_is_base64),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

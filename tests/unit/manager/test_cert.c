@@ -75,7 +75,7 @@ static const struct {
 	{ "for another name", "other.sys.svc", 0, CERT_NEW_SERVER },
 };
 
-static void test_renewal(void **state)
+TEST(test_renewal)
 {
 	for (size_t i = 0; i < N_ELEMENTS(renew_rows); i++) {
 		struct cert_set set = copy_set(&good);
@@ -95,7 +95,7 @@ static void test_renewal(void **state)
 }
 
 /* Whoever has the certificate of the old CA is trusted until that ends. */
-static void test_new_ca(void **state)
+TEST(test_new_ca)
 {
 	static const struct {
 		const char *what;
@@ -122,7 +122,7 @@ static void test_new_ca(void **state)
 	}
 }
 
-static void test_broken(void **state)
+TEST(test_broken)
 {
 	struct cert_set set = copy_set(&good);
 	struct error why = { 0 };
@@ -138,7 +138,7 @@ static void test_broken(void **state)
 	cert_set_release(&set);
 }
 
-static void test_secret(void **state)
+TEST(test_secret)
 {
 	cleanup_json cJSON *secret = doc_of("{\"data\": {\"other\": \"eA==\"}}");
 	cleanup_json cJSON *bad = doc_of("{\"data\": {\"ca.crt\": \"?\", \"ca.key\": 5, "
@@ -266,7 +266,7 @@ static bool is_injected(struct apiserver *s, const char *kind, const char *name)
 	return json_get(secret, "data", "ca.crt") != NULL;
 }
 
-static void test_first_start(void **state)
+TEST(test_first_start)
 {
 	struct apiserver s;
 	struct replica one, two;
@@ -303,7 +303,7 @@ static void test_first_start(void **state)
 }
 
 /* Not at the next look: until then TrainJobs would be refused. */
-static void test_a_touched_bundle_is_put_back_at_once(void **state)
+TEST(test_a_touched_bundle_is_put_back_at_once)
 {
 	static const char *const rows[][2] = {
 		{ "MutatingWebhookConfiguration", MANAGER_MUTATING },
@@ -345,7 +345,7 @@ static void test_a_touched_bundle_is_put_back_at_once(void **state)
 }
 
 /* An empty Secret, as upstream's manifests bring; no webhooks; an API server that fails. */
-static void test_slow_cluster(void **state)
+TEST(test_slow_cluster)
 {
 	struct apiserver s;
 	struct replica one;
@@ -370,7 +370,7 @@ static void test_slow_cluster(void **state)
 }
 
 /* What upstream's manager or a replica wrote is shown as it is, and a change is noticed. */
-static void test_changed_secret(void **state)
+TEST(test_changed_secret)
 {
 	struct apiserver s;
 	struct replica one;
@@ -404,7 +404,7 @@ static void test_changed_secret(void **state)
 }
 
 /* With the Secret the CA is gone; who still shows its certificate is trusted. */
-static void test_deleted_secret(void **state)
+TEST(test_deleted_secret)
 {
 	const struct kube_ref ref = { "v1", "Secret", "sys",
 				      "kubeflow-trainer-webhook-cert" };
@@ -439,7 +439,7 @@ static void write_text(const char *path, const char *text)
 		fail_msg("%s", err.msg);
 }
 
-static void test_folder(void **state)
+TEST(test_folder)
 {
 	char dir[] = "/tmp/test_cert.XXXXXX", path[100];
 	struct error err = { 0 };
@@ -466,20 +466,4 @@ static void test_folder(void **state)
 	assert_int_equal(dir_remove(dir, &err), 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_renewal),
-		cmocka_unit_test(test_new_ca),
-		cmocka_unit_test(test_broken),
-		cmocka_unit_test(test_secret),
-		cmocka_unit_test(test_first_start),
-		cmocka_unit_test(test_a_touched_bundle_is_put_back_at_once),
-		cmocka_unit_test(test_slow_cluster),
-		cmocka_unit_test(test_changed_secret),
-		cmocka_unit_test(test_deleted_secret),
-		cmocka_unit_test(test_folder),
-	};
-
-	return cmocka_run_group_tests(tests, make_good, drop_good);
-}
+RUN_TESTS(make_good, drop_good)

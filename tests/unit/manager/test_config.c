@@ -63,7 +63,7 @@ static void check_defaults(const struct manager_config *c)
 	assert_true(c->gate_resource_claims);
 }
 
-static void test_defaults(void **state)
+TEST(test_defaults)
 {
 	static const char *const texts[] = {
 		NULL,
@@ -86,7 +86,7 @@ static void test_defaults(void **state)
 }
 
 /* The values of upstream's ConfigMap kubeflow-trainer-config. */
-static void test_shipped(void **state)
+TEST(test_shipped)
 {
 	struct manager_config c;
 
@@ -135,7 +135,7 @@ static void test_shipped(void **state)
 	manager_config_release(&c);
 }
 
-static void test_everything(void **state)
+TEST(test_everything)
 {
 	struct manager_config c;
 
@@ -260,7 +260,7 @@ static const struct {
 	{ HEAD "kind: Configuration\n", "3:", 1 }, /* twice */
 };
 
-static void test_bad(void **state)
+TEST(test_bad)
 {
 	for (size_t i = 0; i < N_ELEMENTS(bad_rows); i++) {
 		struct manager_config c;
@@ -285,7 +285,7 @@ static void test_bad(void **state)
 }
 
 /* Upstream's ConfigMap says 50 and 100, which its manager never applies. */
-static void test_which_client_limit_is_applied(void **state)
+TEST(test_which_client_limit_is_applied)
 {
 	static const struct {
 		double qps;
@@ -304,7 +304,7 @@ static void test_which_client_limit_is_applied(void **state)
 	}
 }
 
-static void test_no_file(void **state)
+TEST(test_no_file)
 {
 	static const char *const paths[] = { "/nonexistent/file.yaml", "." };
 
@@ -337,7 +337,7 @@ static const struct gate_row {
 };
 
 /* The gate TrainJobResourceClaims is on, and beta. */
-static void test_gate_of_claims(void **state)
+TEST(test_gate_of_claims)
 {
 	static const struct gate_row of_claims[] = {
 		{ NULL, "TrainJobResourceClaims=false", false },
@@ -356,7 +356,7 @@ static void test_gate_of_claims(void **state)
 	}
 }
 
-static void test_gates(void **state)
+TEST(test_gates)
 {
 	static const char *const bad[] = { "TrainJobStatus", "TrainJobStatus=yes",
 					   "TrainJobState=true", "=true" };
@@ -380,18 +380,4 @@ static void test_gates(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_defaults),
-		cmocka_unit_test(test_shipped),
-		cmocka_unit_test(test_everything),
-		cmocka_unit_test(test_bad),
-		cmocka_unit_test(test_which_client_limit_is_applied),
-		cmocka_unit_test(test_no_file),
-		cmocka_unit_test(test_gates),
-		cmocka_unit_test(test_gate_of_claims),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -100,7 +100,7 @@ static uint64_t cost_of(const struct row *row)
 	return review(row->path, text);
 }
 
-static void test_reviews(void **state)
+TEST(test_reviews)
 {
 	bool within = true;
 
@@ -116,7 +116,7 @@ static void test_reviews(void **state)
 }
 
 /* Bodies that are not reviews: long strings, numbers, names, nesting. */
-static void test_bodies(void **state)
+TEST(test_bodies)
 {
 	static const char *const pieces[] = { "[",    "{\"a\":", "\"\\u0041\",", "1,",
 					      "1e5,", "[],",     "{},",          "\\",
@@ -135,12 +135,4 @@ static void test_bodies(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_reviews),
-		cmocka_unit_test(test_bodies),
-	};
-
-	return cmocka_run_group_tests_name("cost", tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

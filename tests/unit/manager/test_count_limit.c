@@ -44,7 +44,7 @@ static void tick(struct sim *s, int64_t now)
 }
 
 /* One TrainJob: conditions at 1000 ms, then changes of its counts; when they are written. */
-static void test_alone(void **state)
+TEST(test_alone)
 {
 	static const struct {
 		int64_t changes[12], written[12];
@@ -83,7 +83,7 @@ static void test_alone(void **state)
  * A wave: a hundred TrainJobs, one each 10 ms, with three changes each within 100 ms. One
  * write of the conditions and one of the counts each, as without any burst.
  */
-static void test_wave(void **state)
+TEST(test_wave)
 {
 	struct sim s = { .limit.lock = PTHREAD_MUTEX_INITIALIZER };
 
@@ -103,7 +103,7 @@ static void test_wave(void **state)
 }
 
 /* The same of two: the other's writes count, its own do not. */
-static void test_two(void **state)
+TEST(test_two)
 {
 	struct sim s = { .limit.lock = PTHREAD_MUTEX_INITIALIZER };
 
@@ -116,13 +116,4 @@ static void test_two(void **state)
 	assert_int_equal(count_limit_delay(&s.limit, &s.jobs[2], 1120), 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_alone),
-		cmocka_unit_test(test_wave),
-		cmocka_unit_test(test_two),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

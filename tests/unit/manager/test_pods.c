@@ -121,7 +121,7 @@ static void check_failure(struct world *w, const char *row, const char *want)
 	"{'phase':'Pending','conditions':[{'type':'PodScheduled','status':'False'," \
 	"'reason':'Unschedulable','message':'0/3 nodes are available: no GPU.'}]}"
 
-static void test_causes(void **state)
+TEST(test_causes)
 {
 	static const struct {
 		const char *status, *reason, *type, *message, *failure;
@@ -217,7 +217,7 @@ static void test_causes(void **state)
 }
 
 /* Eight pods with one cause are one event; its number is of those that have it now. */
-static void test_many_pods(void **state)
+TEST(test_many_pods)
 {
 	struct world w;
 	cleanup_json cJSON *told = NULL;
@@ -243,7 +243,7 @@ static void test_many_pods(void **state)
 #define SECOND "{'exitCode':2,'finishedAt':'2026-01-01T00:00:02Z'}"
 
 /* The same trouble in other words is told once, each crash of a container once. */
-static void test_one_pod_over_time(void **state)
+TEST(test_one_pod_over_time)
 {
 	struct world w;
 	cleanup_json cJSON *told = NULL;
@@ -282,7 +282,7 @@ static void test_one_pod_over_time(void **state)
 }
 
 /* Which of the failures explains the job's. */
-static void test_first_failure(void **state)
+TEST(test_first_failure)
 {
 	struct world w;
 
@@ -312,7 +312,7 @@ static void test_first_failure(void **state)
 	cJSON_Delete(end(&w));
 }
 
-static void test_nobody_to_tell(void **state)
+TEST(test_nobody_to_tell)
 {
 	struct world w;
 	cleanup_json cJSON *told = NULL;
@@ -330,7 +330,7 @@ static void test_nobody_to_tell(void **state)
 }
 
 /* A pod without anything to report costs little, one that runs nothing; odd ones do no harm. */
-static void test_keep(void **state)
+TEST(test_keep)
 {
 	static const char *const odd[] = {
 		"7",
@@ -362,16 +362,4 @@ static void test_keep(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_causes),
-		cmocka_unit_test(test_many_pods),
-		cmocka_unit_test(test_one_pod_over_time),
-		cmocka_unit_test(test_first_failure),
-		cmocka_unit_test(test_nobody_to_tell),
-		cmocka_unit_test(test_keep),
-	};
-
-	return cmocka_run_group_tests_name("manager/pods", tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

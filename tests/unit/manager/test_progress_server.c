@@ -120,7 +120,7 @@ static void assert_failure(const struct reply *r, int code, const char *reason,
 	assert_int_equal(json_int(r->doc, 0, "code"), code);
 }
 
-static void test_paths_and_methods(void **state)
+TEST(test_paths_and_methods)
 {
 	static const struct {
 		const char *method, *path;
@@ -157,7 +157,7 @@ static void test_paths_and_methods(void **state)
 	progress_server_free(s);
 }
 
-static void test_too_large(void **state)
+TEST(test_too_large)
 {
 	cleanup_reply struct reply r = { 0 };
 	const struct httpd_request req = { .method = "POST", .path = PATH };
@@ -168,7 +168,7 @@ static void test_too_large(void **state)
 }
 
 /* Nothing is asked for a header that holds no bearer token, or a name that is none. */
-static void test_without_a_token(void **state)
+TEST(test_without_a_token)
 {
 	static const char *const rows[] = { NULL, "",        "Bearer",    "Bearer ",
 					    "t",  "Basic t", "Bearer t t" };
@@ -201,7 +201,7 @@ static void test_without_a_token(void **state)
 	progress_server_free(s);
 }
 
-static void test_who_may_report(void **state)
+TEST(test_who_may_report)
 {
 	static const struct {
 		const char *review, *pod, *jobset; /* NULL: not there */
@@ -267,7 +267,7 @@ static void test_who_may_report(void **state)
 }
 
 /* What cannot be asked is our failure, not a refusal. */
-static void test_when_the_api_server_fails(void **state)
+TEST(test_when_the_api_server_fails)
 {
 	static const char *const paths[] = { REVIEWS, POD, JOBSET, PATH };
 
@@ -295,7 +295,7 @@ static const struct standin_answer fine[] = {
 	{ PATH, 200, "{}" },         { NULL, 0, NULL },
 };
 
-static void test_what_is_written(void **state)
+TEST(test_what_is_written)
 {
 	struct progress_server *s = new_server();
 	const char *token = strchr(GOOD_BEARER, ' ') + 1;
@@ -325,7 +325,7 @@ static void test_what_is_written(void **state)
 	progress_server_free(s);
 }
 
-static void test_nothing_to_report(void **state)
+TEST(test_nothing_to_report)
 {
 	static const char *const rows[] = { "{}", "null", "{\"trainerStatus\": null}",
 					    "{\"more\": 1}" };
@@ -343,7 +343,7 @@ static void test_nothing_to_report(void **state)
 	progress_server_free(s);
 }
 
-static void test_bad_bodies(void **state)
+TEST(test_bad_bodies)
 {
 	static const char *const rows[] = {
 		"",
@@ -371,7 +371,7 @@ static void test_bad_bodies(void **state)
 	progress_server_free(s);
 }
 
-static void test_what_the_api_server_says_of_it(void **state)
+TEST(test_what_the_api_server_says_of_it)
 {
 	static const struct {
 		int status;
@@ -417,7 +417,7 @@ static size_t count(const char *text, const char *what)
 }
 
 /* A client that reports again at once costs one call; another token is asked for. */
-static void test_a_verdict_is_remembered(void **state)
+TEST(test_a_verdict_is_remembered)
 {
 	static const char *const ids[] = { "a", "a", "b", "a" };
 	static const struct {
@@ -454,7 +454,7 @@ static void test_a_verdict_is_remembered(void **state)
 	", kubernetes.io: {namespace: " ns ", pod: {name: " pod ", uid: u}}" more "}"
 
 /* Tokens that anybody can make cost nothing: the API server is not asked about them. */
-static void test_claims_that_do_not_fit(void **state)
+TEST(test_claims_that_do_not_fit)
 {
 	static const struct {
 		const char *claims;
@@ -507,21 +507,4 @@ static void test_claims_that_do_not_fit(void **state)
 	progress_server_free(s);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_paths_and_methods),
-		cmocka_unit_test(test_too_large),
-		cmocka_unit_test(test_without_a_token),
-		cmocka_unit_test(test_who_may_report),
-		cmocka_unit_test(test_when_the_api_server_fails),
-		cmocka_unit_test(test_what_is_written),
-		cmocka_unit_test(test_nothing_to_report),
-		cmocka_unit_test(test_bad_bodies),
-		cmocka_unit_test(test_what_the_api_server_says_of_it),
-		cmocka_unit_test(test_a_verdict_is_remembered),
-		cmocka_unit_test(test_claims_that_do_not_fit),
-	};
-
-	return cmocka_run_group_tests(tests, start, stop);
-}
+RUN_TESTS(start, stop)

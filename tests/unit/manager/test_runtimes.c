@@ -34,7 +34,7 @@ static bool is_seen(struct runtimes *r, const struct kube_ref *ref)
 }
 
 /* What the watch has is not asked for; what it has not shown is, each time. */
-static void test_read_from_the_watch_and_asked_for_on_a_miss(void **state)
+TEST(test_read_from_the_watch_and_asked_for_on_a_miss)
 {
 	static const struct kube_ref refs[] = {
 		{ TRAINER, "TrainingRuntime", "a", "rt" },
@@ -73,7 +73,7 @@ static void test_read_from_the_watch_and_asked_for_on_a_miss(void **state)
 }
 
 /* A change is there as soon as the watch shows it; nothing is as old as a quarter second. */
-static void test_a_change_is_seen(void **state)
+TEST(test_a_change_is_seen)
 {
 	static const struct kube_ref ref = { TRAINER, "TrainingRuntime", "a", "rt" };
 	cleanup_json cJSON *patch = cJSON_CreateObject();
@@ -98,12 +98,4 @@ static void test_a_change_is_seen(void **state)
 	apiserver_stop(&s);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_read_from_the_watch_and_asked_for_on_a_miss),
-		cmocka_unit_test(test_a_change_is_seen),
-	};
-
-	return cmocka_run_group_tests_name("runtimes", tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -71,7 +71,7 @@ static void check_health(const struct health_check *checks, const struct health_
 	buf_release(&resp.body);
 }
 
-static void test_health(void **state)
+TEST(test_health)
 {
 	for (size_t i = 0; i < N_ELEMENTS(health_rows); i++)
 		check_health(ready, &health_rows[i]);
@@ -118,7 +118,7 @@ static struct scrape *new_scrape(const struct scrape_conf *conf)
 	return s;
 }
 
-static void test_open_metrics(void **state)
+TEST(test_open_metrics)
 {
 	struct metrics *m = metrics_new(table);
 	const struct scrape_conf conf = { .metrics = m, .measure = count, .ctx = m };
@@ -158,7 +158,7 @@ static const struct {
 	  500 },
 };
 
-static void test_reviewed_metrics(void **state)
+TEST(test_reviewed_metrics)
 {
 	char body[8192];
 
@@ -197,13 +197,4 @@ static void test_reviewed_metrics(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_health),
-		cmocka_unit_test(test_open_metrics),
-		cmocka_unit_test(test_reviewed_metrics),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

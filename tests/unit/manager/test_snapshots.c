@@ -19,7 +19,7 @@ static char *text_of(struct snapshots *s, const char *tj_name, const cJSON *rt)
 }
 
 /* The text is made once for a version of a runtime, and never stands for another. */
-static void test_texts_that_are_kept(void **state)
+TEST(test_texts_that_are_kept)
 {
 	cleanup_json cJSON *one =
 		yaml("{kind: TrainingRuntime, metadata: {name: rt, uid: "
@@ -49,7 +49,7 @@ static void test_texts_that_are_kept(void **state)
 }
 
 /* Nobody's many runtimes make the others' forgotten, but for one each. */
-static void test_a_full_cache_of_texts_forgets_one(void **state)
+TEST(test_a_full_cache_of_texts_forgets_one)
 {
 	enum { HELD = 32 };
 	struct snapshots s;
@@ -69,12 +69,4 @@ static void test_a_full_cache_of_texts_forgets_one(void **state)
 	snapshots_release(&s);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_texts_that_are_kept),
-		cmocka_unit_test(test_a_full_cache_of_texts_forgets_one),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

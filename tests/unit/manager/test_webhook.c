@@ -171,7 +171,7 @@ static void assert_patch(const char *object, const char *old, const char *want)
 #define PATCHES(list) TJ(", runtimePatches: [" list "]")
 #define TIMED         "{manager: a.b/c, time: '2024-05-06T07:08:09Z'}"
 
-static void test_times_of_patches(void **state)
+TEST(test_times_of_patches)
 {
 	standin_set(&api, NULL);
 	assert_patch(TJ(""), NULL, NULL);
@@ -196,7 +196,7 @@ static void test_times_of_patches(void **state)
 }
 
 /* The schema says what is wrong, with its path: 422 instead of upstream's bare 400. */
-static void test_correction_07_wrong_types_are_the_schemas(void **state)
+TEST(test_correction_07_wrong_types_are_the_schemas)
 {
 	assert_patch(TJ(", trainer: {numNodes: '2'}"), NULL, NULL);
 	assert_patch(TJ(", runtimePatches: {a: b}"), NULL, NULL);
@@ -208,7 +208,7 @@ static void test_correction_07_wrong_types_are_the_schemas(void **state)
 #define RESERVED ", trainer: {env: [{name: PET_NNODES, value: '1'}]}"
 #define LONG     "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 
-static void test_trainjobs_that_are_created(void **state)
+TEST(test_trainjobs_that_are_created)
 {
 	standin_set(&api, with_runtime);
 	assert_review(VALIDATE, TJ(""), NULL, NULL, 0);
@@ -248,14 +248,14 @@ static void test_trainjobs_that_are_created(void **state)
 	"name: ../x}}}"
 
 /* Not a 500 with what the API server says of another path. */
-static void test_a_runtime_whose_name_is_a_path_is_not_there(void **state)
+TEST(test_a_runtime_whose_name_is_a_path_is_not_there)
 {
 	standin_set(&api, with_runtime);
 	assert_review(VALIDATE, ODD, NULL, "spec.runtimeRef: Invalid value: ", 0);
 	assert_string_equal((const char *)api.asked.data, "");
 }
 
-static void test_several_errors_are_one_list(void **state)
+TEST(test_several_errors_are_one_list)
 {
 	cleanup_json cJSON *r = NULL;
 	const char *message;
@@ -280,7 +280,7 @@ static void test_several_errors_are_one_list(void **state)
 #define CHANGED TJ(", suspend: true, runtimePatches: [" PATCH("b") "]")
 #define STORED  TJ(", suspend: true, runtimePatches: [" PATCH("a") "]")
 
-static void test_trainjobs_that_are_changed(void **state)
+TEST(test_trainjobs_that_are_changed)
 {
 	static const struct standin_answer running[] = {
 		{ RUNTIME, 200, RT },
@@ -298,7 +298,7 @@ static void test_trainjobs_that_are_changed(void **state)
 }
 
 /* What was wrong before is not held against an update of something else. */
-static void test_updates_that_change_nothing_of_it(void **state)
+TEST(test_updates_that_change_nothing_of_it)
 {
 	static const struct standin_answer failing[] = {
 		{ RUNTIME, 403, "{kind: Status, message: no rights}" },
@@ -330,7 +330,7 @@ static void test_updates_that_change_nothing_of_it(void **state)
 	"TrainJob, name: tj, uid: " owner ", controller: true}]}, data: {runtime: "    \
 	"\"" runtime "\"}}"
 
-static void test_a_runtime_that_is_gone_has_a_snapshot(void **state)
+TEST(test_a_runtime_that_is_gone_has_a_snapshot)
 {
 	static const struct standin_answer snapshot[] = {
 		{ SNAPSHOT, 200, SNAPSHOT_OF("tj-uid", RT) },
@@ -355,7 +355,7 @@ static void test_a_runtime_that_is_gone_has_a_snapshot(void **state)
 	assert_review(VALIDATE, CHANGED, STORED, "not found", 0);
 }
 
-static void test_when_the_api_server_fails(void **state)
+TEST(test_when_the_api_server_fails)
 {
 	static const struct standin_answer failing[] = {
 		{ RUNTIME, 403, "{kind: Status, message: no rights}" },
@@ -386,7 +386,7 @@ static void test_when_the_api_server_fails(void **state)
 #define BY "kftrainer.io/mpi: "
 
 /* Defect 15: upstream looks at no update of a TrainingRuntime, and never warns of one. */
-static void test_runtimes(void **state)
+TEST(test_runtimes)
 {
 	static const struct {
 		const char *path, *object, *old, *want;
@@ -431,7 +431,7 @@ static void test_runtimes(void **state)
 	assert_string_equal((const char *)api.asked.data, "");
 }
 
-static void test_the_built_in_runtimes(void **state)
+TEST(test_the_built_in_runtimes)
 {
 	size_t n = 0;
 
@@ -455,7 +455,7 @@ static void test_the_built_in_runtimes(void **state)
 	assert_true(n > 5);
 }
 
-static void test_objects_of_another_kind(void **state)
+TEST(test_objects_of_another_kind)
 {
 	static const char *const rows[] = {
 		"{apiVersion: v1, kind: Pod}",
@@ -492,7 +492,7 @@ static void assert_http(const char *path, const char *type, const char *body, in
 	buf_release(&resp.body);
 }
 
-static void test_requests_that_are_none(void **state)
+TEST(test_requests_that_are_none)
 {
 	cleanup_buf struct buf deep = { .max = 65536 }, many = { .max = 4000000 };
 	cleanup_buf struct buf text = { .max = 4000000 };
@@ -519,7 +519,7 @@ static void test_requests_that_are_none(void **state)
 	assert_http(VALIDATE_RT, "application/json", (const char *)text.data, 200, 400);
 }
 
-static void test_figures(void **state)
+TEST(test_figures)
 {
 	struct metrics *metrics = metrics_new(webhook_metrics);
 	cleanup_buf struct buf text = { .max = 65536 };
@@ -610,7 +610,7 @@ static void call_many(struct caller first[MANY], struct webhook *w)
 		clock_sleep_ms(1);
 }
 
-static void test_what_is_too_much_at_once_waits(void **state)
+TEST(test_what_is_too_much_at_once_waits)
 {
 	const struct webhook_conf conf = { .kube = api.kube, .wait_ms = 600 * 1000 };
 	struct webhook *w = webhook_new(&conf);
@@ -631,7 +631,7 @@ static void test_what_is_too_much_at_once_waits(void **state)
 }
 
 /* The API server would have given up: a thread that waits for ever helps nobody. */
-static void test_what_is_too_much_at_once_does_not_wait_for_ever(void **state)
+TEST(test_what_is_too_much_at_once_does_not_wait_for_ever)
 {
 	const struct webhook_conf conf = { .kube = api.kube, .wait_ms = 200 };
 	struct webhook *w = webhook_new(&conf);
@@ -653,7 +653,7 @@ static bool is_gone(struct httpd_stream *s)
 }
 
 /* One whose connection is closed, and one that waits for a second, as its query says. */
-static void test_a_review_that_nobody_waits_for_is_dropped(void **state)
+TEST(test_a_review_that_nobody_waits_for_is_dropped)
 {
 	const struct webhook_conf conf = { .kube = api.kube, .wait_ms = 600 * 1000 };
 	struct webhook *w = webhook_new(&conf);
@@ -674,27 +674,4 @@ static void test_a_review_that_nobody_waits_for_is_dropped(void **state)
 	webhook_free(w);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_times_of_patches),
-		cmocka_unit_test(test_correction_07_wrong_types_are_the_schemas),
-		cmocka_unit_test(test_trainjobs_that_are_created),
-		cmocka_unit_test(test_a_runtime_whose_name_is_a_path_is_not_there),
-		cmocka_unit_test(test_several_errors_are_one_list),
-		cmocka_unit_test(test_trainjobs_that_are_changed),
-		cmocka_unit_test(test_updates_that_change_nothing_of_it),
-		cmocka_unit_test(test_a_runtime_that_is_gone_has_a_snapshot),
-		cmocka_unit_test(test_when_the_api_server_fails),
-		cmocka_unit_test(test_runtimes),
-		cmocka_unit_test(test_the_built_in_runtimes),
-		cmocka_unit_test(test_objects_of_another_kind),
-		cmocka_unit_test(test_requests_that_are_none),
-		cmocka_unit_test(test_what_is_too_much_at_once_waits),
-		cmocka_unit_test(test_what_is_too_much_at_once_does_not_wait_for_ever),
-		cmocka_unit_test(test_a_review_that_nobody_waits_for_is_dropped),
-		cmocka_unit_test(test_figures),
-	};
-
-	return cmocka_run_group_tests(tests, start, stop);
-}
+RUN_TESTS(start, stop)

@@ -24,7 +24,7 @@ static void decode(const struct buf *b, char *types, struct error *err)
 	assert_int_equal(at, b->len);
 }
 
-static void test_each_type(void **state)
+TEST(test_each_type)
 {
 	cleanup_buf struct buf b = { .max = 1 << 20 };
 	struct error err = { 0 };
@@ -43,7 +43,7 @@ static void test_each_type(void **state)
 	assert_int_equal(err.kind, ERR_NONE);
 }
 
-static void test_numbers(void **state)
+TEST(test_numbers)
 {
 	cleanup_buf struct buf b = { .max = 100 };
 	struct error err = { 0 };
@@ -60,7 +60,7 @@ static void test_numbers(void **state)
 	assert_int_equal(frame_number(&f), 10);
 }
 
-static void test_refused(void **state)
+TEST(test_refused)
 {
 	static const struct {
 		const char *bytes, *error;
@@ -106,7 +106,7 @@ static int take(struct frame_command *c, const struct buf *b, bool *done,
 	return 0;
 }
 
-static void test_commands(void **state)
+TEST(test_commands)
 {
 	static const size_t lengths[] = {
 		0, 1, 65531, 65532, 65536, 122879, FRAME_COMMAND_MAX
@@ -129,7 +129,7 @@ static void test_commands(void **state)
 	}
 }
 
-static void test_bad_commands(void **state)
+TEST(test_bad_commands)
 {
 	static const struct {
 		const char *bytes, *error;
@@ -164,13 +164,4 @@ static void test_bad_commands(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest frame[] = {
-		cmocka_unit_test(test_each_type),    cmocka_unit_test(test_numbers),
-		cmocka_unit_test(test_refused),      cmocka_unit_test(test_commands),
-		cmocka_unit_test(test_bad_commands),
-	};
-
-	return cmocka_run_group_tests(frame, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -36,7 +36,7 @@ static const struct {
 	{ "a slots=4 numa=x\nb binding=user:0\n", "a b" },
 };
 
-static void test_forms(void **state)
+TEST(test_forms)
 {
 	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_arena struct arena arena = { 0 };
@@ -72,7 +72,7 @@ static const struct {
 	{ "a;reboot\n", "line 1: invalid host name 'a;reboot'" },
 };
 
-static void test_bad_files(void **state)
+TEST(test_bad_files)
 {
 	cleanup_arena struct arena arena = { 0 };
 	struct error err = { 0 };
@@ -88,7 +88,7 @@ static void test_bad_files(void **state)
 	assert_string_equal(err.msg, "not a text file: contains a NUL byte");
 }
 
-static void test_ten_thousand_lines(void **state)
+TEST(test_ten_thousand_lines)
 {
 	cleanup_arena struct arena arena = { 0 };
 	cleanup_buf struct buf text = { .max = HOSTFILE_MAX };
@@ -103,7 +103,7 @@ static void test_ten_thousand_lines(void **state)
 	assert_string_equal(f.hosts[8999].name, "n-node-0-8999.n");
 }
 
-static void test_own_name(void **state)
+TEST(test_own_name)
 {
 	assert_true(wait_is_own_name("j-launcher-0-0", "j-launcher-0-0"));
 	assert_true(wait_is_own_name("j-launcher-0-0.j", "j-launcher-0-0"));
@@ -113,14 +113,4 @@ static void test_own_name(void **state)
 	assert_false(wait_is_own_name("a", ""));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_forms),
-		cmocka_unit_test(test_bad_files),
-		cmocka_unit_test(test_ten_thousand_lines),
-		cmocka_unit_test(test_own_name),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

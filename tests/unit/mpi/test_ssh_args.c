@@ -81,7 +81,7 @@ static const struct row {
 	  "@:0 i= t=0*0 0ms watch=f: mpirun -p 2" },
 };
 
-static void test_command_lines(void **state)
+TEST(test_command_lines)
 {
 	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_arena struct arena arena = { 0 };
@@ -114,7 +114,7 @@ static const struct row bad[] = {
 	  "--timeout: invalid duration '0s': want more than 0" },
 };
 
-static void test_bad_command_lines(void **state)
+TEST(test_bad_command_lines)
 {
 	for (size_t i = 0; i < N_ELEMENTS(bad); i++) {
 		cleanup_arena struct arena arena = { 0 };
@@ -126,12 +126,4 @@ static void test_bad_command_lines(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_command_lines),
-		cmocka_unit_test(test_bad_command_lines),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -5,7 +5,7 @@
 #include "net/domain.h"
 #include "tests/unit/unit.h"
 
-static void test_search_lines(void **state)
+TEST(test_search_lines)
 {
 	static const struct {
 		const char *text, *want;
@@ -45,7 +45,7 @@ static void test_search_lines(void **state)
 	unlink(path);
 }
 
-static void test_no_file(void **state)
+TEST(test_no_file)
 {
 	struct arena arena = { 0 };
 
@@ -53,12 +53,4 @@ static void test_no_file(void **state)
 	arena_clear(&arena);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_search_lines),
-		cmocka_unit_test(test_no_file),
-	};
-
-	return cmocka_run_group_tests_name("domain", tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

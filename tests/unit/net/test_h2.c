@@ -184,7 +184,7 @@ static void close_peer(struct peer *p)
 	buf_release(&p->in);
 }
 
-static void test_body(void **state)
+TEST(test_body)
 {
 	struct peer p;
 
@@ -203,7 +203,7 @@ static void test_body(void **state)
 	}
 }
 
-static void test_small_frames(void **state)
+TEST(test_small_frames)
 {
 	struct peer p;
 
@@ -216,7 +216,7 @@ static void test_small_frames(void **state)
 }
 
 /* Nothing is asked for beyond the window, and what was is released at the end. */
-static void test_stalled(void **state)
+TEST(test_stalled)
 {
 	struct peer p;
 
@@ -235,7 +235,7 @@ static void test_stalled(void **state)
 	close_peer(&p);
 }
 
-static void test_goaway(void **state)
+TEST(test_goaway)
 {
 	struct peer p;
 
@@ -318,7 +318,7 @@ static void data_of_no_stream(struct peer *p)
 	frame(p, DATA, 0, 5, "x", 1);
 }
 
-static void test_hostile(void **state)
+TEST(test_hostile)
 {
 	/* How it ends: the connection at once, by a GOAWAY, or streams by a reset. */
 	static const struct {
@@ -360,7 +360,7 @@ static void test_hostile(void **state)
 }
 
 /* The server resets each because its window overflows (CVE-2025-8671). */
-static void test_provoked_resets(void **state)
+TEST(test_provoked_resets)
 {
 	struct peer p;
 	uint32_t i = 0;
@@ -389,7 +389,7 @@ static bool has_seen(const struct peer *p, int type)
 }
 
 /* Answered before its body: the peer shall stop, and nothing of it is kept. */
-static void test_early(void **state)
+TEST(test_early)
 {
 	struct peer p;
 
@@ -416,7 +416,7 @@ static void test_early(void **state)
 }
 
 /* All connections share it; what one gives back, another one may have. */
-static void test_budget(void **state)
+TEST(test_budget)
 {
 	struct peer many[3];
 
@@ -494,7 +494,7 @@ static size_t kept(struct peer *p, uint32_t n,
 	return (__sanitizer_get_current_allocated_bytes() - before) / 1024;
 }
 
-static void test_unread(void **state)
+TEST(test_unread)
 {
 	struct peer p;
 
@@ -506,19 +506,4 @@ static void test_unread(void **state)
 	close_peer(&p);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_body),
-		cmocka_unit_test(test_small_frames),
-		cmocka_unit_test(test_stalled),
-		cmocka_unit_test(test_goaway),
-		cmocka_unit_test(test_hostile),
-		cmocka_unit_test(test_early),
-		cmocka_unit_test(test_provoked_resets),
-		cmocka_unit_test(test_budget),
-		cmocka_unit_test(test_unread),
-	};
-
-	return cmocka_run_group_tests_name("h2", tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -131,7 +131,7 @@ static int request(struct server *s, const char *origin, struct error *err)
 	return rc;
 }
 
-static void test_tls(void **state)
+TEST(test_tls)
 {
 	struct error err = { 0 };
 	struct server s;
@@ -143,7 +143,7 @@ static void test_tls(void **state)
 	stop(&s);
 }
 
-static void test_plain(void **state)
+TEST(test_plain)
 {
 	char origin[sizeof(((struct server *)0)->origin)];
 	struct error err = { 0 };
@@ -167,7 +167,7 @@ static void *request_later(void *ctx)
 	return request(s, s->origin, &err) ? s : NULL;
 }
 
-static void test_later(void **state)
+TEST(test_later)
 {
 	struct server s;
 	pthread_t thread;
@@ -210,7 +210,7 @@ static void wait_end(int fd)
 	close(fd);
 }
 
-static void test_garbage(void **state)
+TEST(test_garbage)
 {
 	static const struct {
 		const char *data;
@@ -242,7 +242,7 @@ static void test_garbage(void **state)
 }
 
 /* Of too many the oldest ones are closed; the deadline ends the others. */
-static void test_half_open(void **state)
+TEST(test_half_open)
 {
 	struct error err = { 0 };
 	struct server s;
@@ -308,7 +308,7 @@ static void say_request(int fd)
 }
 
 /* Whoever does not finish a request, or sends none, is closed, also if it sends PINGs. */
-static void test_deadlines(void **state)
+TEST(test_deadlines)
 {
 	const char ping[] = "\0\0\10\6\0\0\0\0\00012345678";
 	struct error err = { 0 };
@@ -341,7 +341,7 @@ static bool is_open(int fd)
 }
 
 /* An address with too many requests gets no more; another one does. */
-static void test_peers(void **state)
+TEST(test_peers)
 {
 	struct sockaddr_in other = { .sin_family = AF_INET,
 				     .sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1) };
@@ -369,14 +369,4 @@ static void test_peers(void **state)
 	stop(&s);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_tls),       cmocka_unit_test(test_plain),
-		cmocka_unit_test(test_later),     cmocka_unit_test(test_garbage),
-		cmocka_unit_test(test_half_open), cmocka_unit_test(test_deadlines),
-		cmocka_unit_test(test_peers),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

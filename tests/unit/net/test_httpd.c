@@ -188,19 +188,19 @@ static void check_rows(const struct row *rows, size_t n)
 	world_stop(&w);
 }
 
-static void test_good_requests(void **state)
+TEST(test_good_requests)
 {
 	check_rows(good, N_ELEMENTS(good));
 }
 
-static void test_bad_requests(void **state)
+TEST(test_bad_requests)
 {
 	check_rows(bad, N_ELEMENTS(bad));
 	check_rows(bad_chunks, N_ELEMENTS(bad_chunks));
 }
 
 /* The same answers when each byte comes alone. */
-static void test_byte_by_byte(void **state)
+TEST(test_byte_by_byte)
 {
 	struct world w = { 0 };
 
@@ -222,7 +222,7 @@ static void test_byte_by_byte(void **state)
 }
 
 /* What the handler is given. */
-static void test_request(void **state)
+TEST(test_request)
 {
 	struct world w = { 0 };
 
@@ -245,7 +245,7 @@ static void test_request(void **state)
 	world_stop(&w);
 }
 
-static void test_head_limits(void **state)
+TEST(test_head_limits)
 {
 	static const struct {
 		const char *statuses;
@@ -306,7 +306,7 @@ static void add_request(struct buf *out, int len, int chunk)
 }
 
 /* Bodies up to the limit come whole, also when a chunk is a byte; one more is too large. */
-static void test_body_limits(void **state)
+TEST(test_body_limits)
 {
 	enum { LIMIT = 100 * 1000 };
 	static const int chunks[] = { 0, 1, 64, 4096, 65536 };
@@ -332,7 +332,7 @@ static void test_body_limits(void **state)
 }
 
 /* Extensions and trailers are read over, within bounds. */
-static void test_chunk_extras(void **state)
+TEST(test_chunk_extras)
 {
 	static const struct {
 		const char *statuses;
@@ -362,7 +362,7 @@ static void test_chunk_extras(void **state)
 	world_stop(&w);
 }
 
-static void test_large(void **state)
+TEST(test_large)
 {
 	cleanup_buf struct buf out = { .max = 65536 };
 	struct world w = { 0 };
@@ -398,7 +398,7 @@ static void test_large(void **state)
 	world_stop(&w);
 }
 
-static void test_continue(void **state)
+TEST(test_continue)
 {
 	cleanup_buf struct buf out = { .max = 65536 };
 	struct world w = { 0 };
@@ -422,7 +422,7 @@ static void test_continue(void **state)
 	world_stop(&w);
 }
 
-static void test_pipelining(void **state)
+TEST(test_pipelining)
 {
 	enum { N = 200 };
 	cleanup_buf struct buf out = { .max = 1024 * 1024 }, in = { .max = 1024 * 1024 };
@@ -522,7 +522,7 @@ static size_t unchunk(const char *text, const char *end)
 	return total;
 }
 
-static void test_stream(void **state)
+TEST(test_stream)
 {
 	static const char ask[] = "GET / HTTP/1.1\r\n" H "Connection: close\r\n\r\n";
 	atomic_int released = 0;
@@ -549,7 +549,7 @@ static void test_stream(void **state)
 }
 
 /* One that reads nothing is dropped, and what the stream had is released. */
-static void test_slow_reader(void **state)
+TEST(test_slow_reader)
 {
 	static const char ask[] = "GET /forever HTTP/1.1\r\n" H "\r\n";
 	atomic_int released = 0;
@@ -570,16 +570,4 @@ static void test_slow_reader(void **state)
 	httpd_stop(d, 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_good_requests), cmocka_unit_test(test_bad_requests),
-		cmocka_unit_test(test_byte_by_byte),  cmocka_unit_test(test_request),
-		cmocka_unit_test(test_head_limits),   cmocka_unit_test(test_body_limits),
-		cmocka_unit_test(test_chunk_extras),  cmocka_unit_test(test_large),
-		cmocka_unit_test(test_continue),      cmocka_unit_test(test_pipelining),
-		cmocka_unit_test(test_stream),        cmocka_unit_test(test_slow_reader),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -5,7 +5,7 @@
 /* ---- time --------------------------------------------------------------------------- */
 
 /* A byte now and then does not keep a request alive, whatever part of it they are. */
-static void test_slow_request(void **state)
+TEST(test_slow_request)
 {
 	static const char *const begin[] = {
 		"",
@@ -35,7 +35,7 @@ static void test_slow_request(void **state)
 	world_stop(&w);
 }
 
-static void test_idle(void **state)
+TEST(test_idle)
 {
 	cleanup_buf struct buf out = { .max = 65536 };
 	struct world w = { 0 };
@@ -109,14 +109,14 @@ static void makes_room(int max_per_peer)
 	world_stop(&w);
 }
 
-static void test_makes_room(void **state)
+TEST(test_makes_room)
 {
 	makes_room(0);
 	makes_room(5); /* where all peers have one address */
 }
 
 /* Who has many connections loses one, not who has waited longest. */
-static void test_makes_room_fairly(void **state)
+TEST(test_makes_room_fairly)
 {
 	enum { PLACES = 5 };
 	struct world w = { 0 };
@@ -155,7 +155,7 @@ static void wait_inside(struct world *w, int n)
 	"POST /wait HTTP/1.1\r\n" H "Transfer-Encoding: chunked\r\n\r\n200000\r\n"
 
 /* Large bodies have a common limit; what is small passes whatever the others do. */
-static void test_bodies_together(void **state)
+TEST(test_bodies_together)
 {
 	enum { LARGE = 2 * 1024 * 1024, FIT = 12 }; /* (4 * 2 + 16) MiB of it */
 	cleanup_free char *piece = calloc(1, LARGE);
@@ -196,7 +196,7 @@ static void test_bodies_together(void **state)
 }
 
 /* Nobody who is being served makes room. */
-static void test_all_busy(void **state)
+TEST(test_all_busy)
 {
 	enum { PLACES = 3 };
 	cleanup_buf struct buf out = { .max = 65536 };
@@ -220,7 +220,7 @@ static void test_all_busy(void **state)
 	world_stop(&w);
 }
 
-static void test_per_peer(void **state)
+TEST(test_per_peer)
 {
 	struct world w = { 0 };
 	int fds[3], other, late;
@@ -274,7 +274,7 @@ static void *peer_main(void *ctx)
 	return NULL;
 }
 
-static void test_many(void **state)
+TEST(test_many)
 {
 	enum { PEERS = 16 };
 	struct world w = { 0 };
@@ -299,7 +299,7 @@ static void reset_connection(int fd)
 	close(fd);
 }
 
-static void test_reset(void **state)
+TEST(test_reset)
 {
 	static const char *const rows[] = {
 		"",
@@ -344,7 +344,7 @@ static void ask_and_wait(struct buf *out, int64_t ms)
 }
 
 /* An answer of 8 MB arrives whole; one that nobody reads is given up, be it late. */
-static void test_big_answer(void **state)
+TEST(test_big_answer)
 {
 	cleanup_buf struct buf out = { .max = 16 * 1024 * 1024 };
 	struct world w = { 0 };
@@ -365,7 +365,7 @@ static void test_big_answer(void **state)
 }
 
 /* Without descriptors it waits, spending nothing, and goes on when there are some. */
-static void test_no_descriptors(void **state)
+TEST(test_no_descriptors)
 {
 	struct rlimit before, few;
 	struct rusage at, then;
@@ -414,7 +414,7 @@ static void *stop_main(void *ctx)
 	return NULL;
 }
 
-static void test_stop_with_grace(void **state)
+TEST(test_stop_with_grace)
 {
 	cleanup_buf struct buf out = { .max = 65536 };
 	struct world w = { .hold = true };
@@ -449,7 +449,7 @@ static void test_stop_with_grace(void **state)
 }
 
 /* What does not come to its end in time is cut off; a handler is waited for. */
-static void test_stop_without_grace(void **state)
+TEST(test_stop_without_grace)
 {
 	struct world w = { 0 };
 	int fds[20];
@@ -466,7 +466,7 @@ static void test_stop_without_grace(void **state)
 	httpd_stop(NULL, 0);
 }
 
-static void test_addresses(void **state)
+TEST(test_addresses)
 {
 	struct httpd_conf conf = { .handle = world_tell, .host = "no.such.host.invalid" };
 	struct world w = { 0 };
@@ -492,24 +492,4 @@ static void test_addresses(void **state)
 	world_stop(&w);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_slow_request),
-		cmocka_unit_test(test_idle),
-		cmocka_unit_test(test_makes_room),
-		cmocka_unit_test(test_makes_room_fairly),
-		cmocka_unit_test(test_bodies_together),
-		cmocka_unit_test(test_all_busy),
-		cmocka_unit_test(test_per_peer),
-		cmocka_unit_test(test_many),
-		cmocka_unit_test(test_reset),
-		cmocka_unit_test(test_big_answer),
-		cmocka_unit_test(test_no_descriptors),
-		cmocka_unit_test(test_stop_with_grace),
-		cmocka_unit_test(test_stop_without_grace),
-		cmocka_unit_test(test_addresses),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -157,7 +157,7 @@ static void play(struct scene *s, struct refusals *r)
 }
 
 /* One after another, they would have had 5 s each. */
-static void test_silent_strangers(void **state)
+TEST(test_silent_strangers)
 {
 	struct scene s = { .strangers = STRANGERS };
 	struct refusals r = { 0 };
@@ -167,7 +167,7 @@ static void test_silent_strangers(void **state)
 }
 
 /* Those that are refused do not take the place of the one that is expected. */
-static void test_impostors(void **state)
+TEST(test_impostors)
 {
 	static const struct {
 		const char *hello;
@@ -195,12 +195,4 @@ static void test_impostors(void **state)
 	}
 }
 
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_silent_strangers),
-		cmocka_unit_test(test_impostors),
-	};
-
-	return cmocka_run_group_tests_name("net/meeting", tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -53,7 +53,7 @@ static int follow(struct redirect *r, const char *location, struct error *err)
 	return rc;
 }
 
-static void test_where_redirects_lead_and_with_what(void **state)
+TEST(test_where_redirects_lead_and_with_what)
 {
 	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_arena struct arena a = { 0 };
@@ -69,7 +69,7 @@ static void test_where_redirects_lead_and_with_what(void **state)
 	}
 }
 
-static void test_where_none_may_lead(void **state)
+TEST(test_where_none_may_lead)
 {
 	static const char *const bad[] = { "ftp://a/x",    "file:///etc/passwd",
 					   "https://",     "https://u:p@a/x",
@@ -88,7 +88,7 @@ static void test_where_none_may_lead(void **state)
 	}
 }
 
-static void test_rules(void **state)
+TEST(test_rules)
 {
 	static const struct {
 		const char *location;
@@ -122,7 +122,7 @@ static void test_rules(void **state)
 	}
 }
 
-static void test_what_is_no_redirect(void **state)
+TEST(test_what_is_no_redirect)
 {
 	static const struct {
 		int status;
@@ -144,7 +144,7 @@ static void test_what_is_no_redirect(void **state)
 	}
 }
 
-static void test_a_loop_ends(void **state)
+TEST(test_a_loop_ends)
 {
 	cleanup_arena struct arena a = { 0 };
 	struct redirect r = { .arena = &a, .url = "https://a/x" };
@@ -157,7 +157,7 @@ static void test_a_loop_ends(void **state)
 	assert_int_equal(err.kind, ERR_LIMIT);
 }
 
-static void test_same_server(void **state)
+TEST(test_same_server)
 {
 	static const struct {
 		const char *a, *b;
@@ -187,16 +187,4 @@ static void test_same_server(void **state)
 			fail_msg("%s, %s", pairs[i].a, pairs[i].b);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_where_redirects_lead_and_with_what),
-		cmocka_unit_test(test_where_none_may_lead),
-		cmocka_unit_test(test_rules),
-		cmocka_unit_test(test_what_is_no_redirect),
-		cmocka_unit_test(test_a_loop_ends),
-		cmocka_unit_test(test_same_server),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

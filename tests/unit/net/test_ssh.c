@@ -61,7 +61,7 @@ static const struct {
 	  true, ERR_NONE },
 };
 
-static void test_peers(void **state)
+TEST(test_peers)
 {
 	cleanup_arena struct arena arena = { 0 };
 	struct error err = { 0 };
@@ -77,7 +77,7 @@ static void test_peers(void **state)
 	}
 }
 
-static void test_a_banner_without_end(void **state)
+TEST(test_a_banner_without_end)
 {
 	cleanup_arena struct arena arena = { 0 };
 	struct error err = { 0 };
@@ -91,7 +91,7 @@ static void test_a_banner_without_end(void **state)
 	open_with(pem, text, sizeof(text), true);
 }
 
-static void test_keys(void **state)
+TEST(test_keys)
 {
 	assert_int_equal(open_with("", "", 0, true), ERR_FORMAT);
 	assert_int_equal(open_with("-----BEGIN EC PRIVATE KEY-----\nAAAA\n"
@@ -100,13 +100,4 @@ static void test_keys(void **state)
 			 ERR_FORMAT);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_peers),
-		cmocka_unit_test(test_a_banner_without_end),
-		cmocka_unit_test(test_keys),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -73,7 +73,7 @@ static int handshake(struct fixture *f, const char *options)
 
 #define GONE 35 /* curl: the handshake failed */
 
-static void test_curl(void **state)
+TEST(test_curl)
 {
 	struct fixture f = { .ca = *state };
 
@@ -118,7 +118,7 @@ static void test_curl(void **state)
 }
 
 /* Certificates that are of the right CA, of another one, and none, over both versions. */
-static void test_client_certificates(void **state)
+TEST(test_client_certificates)
 {
 	static const struct {
 		const char *options;
@@ -172,7 +172,7 @@ static void test_client_certificates(void **state)
 	assert_int_equal(err.kind, ERR_FORMAT);
 }
 
-static void test_settings(void **state)
+TEST(test_settings)
 {
 	static const char *const gcm256[] = { "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256",
 					      "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384",
@@ -223,7 +223,7 @@ static void test_settings(void **state)
 	}
 }
 
-static void test_ciphers(void **state)
+TEST(test_ciphers)
 {
 	static const char *const unknown[] = { "TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA",
 					       NULL };
@@ -244,7 +244,7 @@ static void test_ciphers(void **state)
 }
 
 /* Other people's certificates: which keys, and what is none. */
-static void test_identities(void **state)
+TEST(test_identities)
 {
 	static const struct {
 		const char *key; /* how openssl makes it */
@@ -299,7 +299,7 @@ static void test_identities(void **state)
 	stop(&f);
 }
 
-static void test_not_ready(void **state)
+TEST(test_not_ready)
 {
 	struct world w = { 0 };
 	struct tls_server *s = NULL;
@@ -327,7 +327,7 @@ static void get_serial(struct fixture *f, char ret[128])
 }
 
 /* A connection keeps what it began with; the next one has the new certificate. */
-static void test_swap(void **state)
+TEST(test_swap)
 {
 	cleanup_arena struct arena a = { 0 };
 	cleanup_x509_pair struct x509_pair p = { 0 };
@@ -382,7 +382,7 @@ static void *swap_main(void *ctx)
 }
 
 /* Many handshakes at once, while the certificate changes all the time. */
-static void test_swap_under_load(void **state)
+TEST(test_swap_under_load)
 {
 	struct fixture f = { .ca = *state };
 	struct swapper s = { .f = &f };
@@ -411,7 +411,7 @@ static void test_swap_under_load(void **state)
 }
 
 /* What no TLS client would send, from one that resets or stops in the middle. */
-static void test_bad_peers(void **state)
+TEST(test_bad_peers)
 {
 	static const struct {
 		const char *data;
@@ -459,7 +459,7 @@ static void test_bad_peers(void **state)
 }
 
 /* A byte now and then, of a handshake. */
-static void test_slow_handshake(void **state)
+TEST(test_slow_handshake)
 {
 	struct fixture f = { .ca = *state };
 	int64_t until = clock_ms() + PATIENCE_MS;
@@ -494,20 +494,4 @@ static int teardown(void **state)
 	return 0;
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_curl),
-		cmocka_unit_test(test_client_certificates),
-		cmocka_unit_test(test_settings),
-		cmocka_unit_test(test_ciphers),
-		cmocka_unit_test(test_identities),
-		cmocka_unit_test(test_not_ready),
-		cmocka_unit_test(test_swap),
-		cmocka_unit_test(test_swap_under_load),
-		cmocka_unit_test(test_bad_peers),
-		cmocka_unit_test(test_slow_handshake),
-	};
-
-	return cmocka_run_group_tests(tests, setup, teardown);
-}
+RUN_TESTS(setup, teardown)

@@ -3,7 +3,7 @@
 #include "net/uri.h"
 #include "tests/unit/unit.h"
 
-static void test_parse(void **state)
+TEST(test_parse)
 {
 	static const struct {
 		const char *text, *scheme, *host, *path, *query, *fragment;
@@ -55,7 +55,7 @@ static void test_parse(void **state)
 }
 
 /* RFC 3986, 5.4, those that matter; and what is above the root. */
-static void test_resolve(void **state)
+TEST(test_resolve)
 {
 	static const struct {
 		const char *reference, *want;
@@ -87,7 +87,7 @@ static void test_resolve(void **state)
 	}
 }
 
-static void test_shown(void **state)
+TEST(test_shown)
 {
 	cleanup_arena struct arena a = { 0 };
 	const char *got = NULL;
@@ -107,13 +107,4 @@ static void test_shown(void **state)
 }
 
 /* As Python's fnmatch.fnmatchcase answers. */
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_parse),
-		cmocka_unit_test(test_resolve),
-		cmocka_unit_test(test_shown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

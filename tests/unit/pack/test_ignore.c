@@ -104,7 +104,7 @@ static bool is_out(const struct ignore *ig, const char *path, bool is_dir)
 	return ignore_ask(ig, path, is_dir) == IGNORE_OUT;
 }
 
-static void test_rows(void **state)
+TEST(test_rows)
 {
 	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_ignore struct ignore ig = { 0 };
@@ -121,7 +121,7 @@ static void test_rows(void **state)
 	}
 }
 
-static void test_folders_of_their_own(void **state)
+TEST(test_folders_of_their_own)
 {
 	cleanup_ignore struct ignore ig = { 0 };
 	struct error err = { 0 };
@@ -140,7 +140,7 @@ static void test_folders_of_their_own(void **state)
 	assert_true(is_out(&ig, "a/x.log", false));
 }
 
-static void test_time_is_bounded(void **state)
+TEST(test_time_is_bounded)
 {
 	cleanup_ignore struct ignore ig = { 0 };
 	cleanup_buf struct buf pattern = { .max = 4000 };
@@ -156,7 +156,7 @@ static void test_time_is_bounded(void **state)
 	assert_false(is_out(&ig, path, false));
 }
 
-static void test_too_many(void **state)
+TEST(test_too_many)
 {
 	cleanup_ignore struct ignore ig = { 0 };
 	cleanup_buf struct buf text = { .max = IGNORE_MAX_BYTES };
@@ -192,7 +192,7 @@ static bool git_ignores(const char *dir, const char *path)
 	return system(cmd) == 0;
 }
 
-static void test_git_agrees(void **state)
+TEST(test_git_agrees)
 {
 	char dir[] = "/tmp/test-ignore-XXXXXX";
 	cleanup_arena struct arena a = { 0 };
@@ -223,15 +223,4 @@ static void test_git_agrees(void **state)
 	assert_int_equal(dir_remove(dir, &err), 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_rows),
-		cmocka_unit_test(test_folders_of_their_own),
-		cmocka_unit_test(test_time_is_bounded),
-		cmocka_unit_test(test_too_many),
-		cmocka_unit_test(test_git_agrees),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

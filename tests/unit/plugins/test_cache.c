@@ -10,7 +10,7 @@
 #define DATASET(more) \
 	"{initializer: {dataset: {storageUri: 'cache://schema/table'" more "}}}"
 
-static void test_who_names_the_table(void **state)
+TEST(test_who_names_the_table)
 {
 	static const struct {
 		const char *job, *runtime;
@@ -36,7 +36,7 @@ static void test_who_names_the_table(void **state)
 	}
 }
 
-static void test_sizes(void **state)
+TEST(test_sizes)
 {
 	assert_errors(DATASET(", env: [{name: METADATA_LOC, value: a}, {name: "
 			      "CLUSTER_SIZE, value: many}, {name: WORKER_CPU, value: "
@@ -51,7 +51,7 @@ static void test_sizes(void **state)
 }
 
 /* The runtime's image, else ours. */
-static void test_images(void **state)
+TEST(test_images)
 {
 	static const char *const given[] = { "", "image: i, " };
 
@@ -78,13 +78,4 @@ static void test_images(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_who_names_the_table),
-		cmocka_unit_test(test_sizes),
-		cmocka_unit_test(test_images),
-	};
-
-	return cmocka_run_group_tests_name("cache", tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -17,7 +17,7 @@ static const char *procs(const cJSON *objects)
 	return json_str(json_find_const(env, "name", "PET_NPROC_PER_NODE"), "value");
 }
 
-static void test_devices(void **state)
+TEST(test_devices)
 {
 	static const struct {
 		const char *requests, *runtime, *want;
@@ -62,7 +62,7 @@ static void test_devices(void **state)
 }
 
 /* A client has no cluster to ask: the CPUs count. */
-static void test_without_a_cluster(void **state)
+TEST(test_without_a_cluster)
 {
 	cleanup_json cJSON *o = build(JOB, RUNTIME("torch: {}", PLAIN_NODE));
 
@@ -82,7 +82,7 @@ static int broken_get(void *ctx, const struct object_ref *ref, const cJSON **ret
 	return error_set(err, ERR_DENIED, "no right to get it");
 }
 
-static void test_cluster_does_not_answer(void **state)
+TEST(test_cluster_does_not_answer)
 {
 	struct plugin_env env = { .keys = &keys_placeholder, .get = broken_get };
 	cleanup_json cJSON *tj = job(JOB);
@@ -97,7 +97,7 @@ static void test_cluster_does_not_answer(void **state)
 }
 
 /* Both jobs of MPI in which processes run. */
-static void test_mpi(void **state)
+TEST(test_mpi)
 {
 	cleanup_json cJSON *have =
 		doc(TEMPLATE("{name: a, exactly: {deviceClassName: gpu, count: 4}}"));
@@ -121,7 +121,7 @@ static void test_mpi(void **state)
 }
 
 /* What was admitted before stays as it is. */
-static void test_update(void **state)
+TEST(test_update)
 {
 	cleanup_json cJSON *tj =
 		job("{trainer: {resourcesPerNode: {claims: [{name: a}]}}}");
@@ -135,7 +135,7 @@ static void test_update(void **state)
 }
 
 /* Of the job itself, or of a patch of the runtime. */
-static void test_given(void **state)
+TEST(test_given)
 {
 #define PATCHED(pod)                                                               \
 	"{runtimePatches: [{manager: a/b, trainingRuntimeSpec: {template: {spec: " \
@@ -159,16 +159,4 @@ static void test_given(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_devices),
-		cmocka_unit_test(test_without_a_cluster),
-		cmocka_unit_test(test_cluster_does_not_answer),
-		cmocka_unit_test(test_mpi),
-		cmocka_unit_test(test_update),
-		cmocka_unit_test(test_given),
-	};
-
-	return cmocka_run_group_tests_name("claims", tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -112,7 +112,7 @@ static uint64_t cost_of(const void *ctx, size_t n)
 	return cost_now() - start;
 }
 
-static void test_jobs(void **state)
+TEST(test_jobs)
 {
 	bool linear = true;
 
@@ -121,11 +121,4 @@ static void test_jobs(void **state)
 	assert_true(linear);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_jobs),
-	};
-
-	return cmocka_run_group_tests_name("cost", tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

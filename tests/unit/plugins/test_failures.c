@@ -26,7 +26,7 @@ static const struct {
 	{ "volcano", "{}", GANG("volcano: {}"), 2 },
 };
 
-static void test_a_cluster_that_does_not_answer(void **state)
+TEST(test_a_cluster_that_does_not_answer)
 {
 	for (size_t i = 0; i < N_ELEMENTS(jobs); i++) {
 		cleanup_json cJSON *tj = job(jobs[i].spec);
@@ -59,7 +59,7 @@ static int no_curve(void *ctx, struct arena *arena, char ret_public_z85[41],
 	return error_set(err, ERR_IO, "no entropy");
 }
 
-static void test_keys_that_cannot_be_made(void **state)
+TEST(test_keys_that_cannot_be_made)
 {
 	static const struct key_source broken = { no_ssh, no_curve, NULL };
 	static const struct {
@@ -85,7 +85,7 @@ static void test_keys_that_cannot_be_made(void **state)
 	}
 }
 
-static void test_requests_that_are_none(void **state)
+TEST(test_requests_that_are_none)
 {
 #define BAD_CPU WITH("node", "resources: {requests: {cpu: many}}")
 	static const struct {
@@ -103,7 +103,7 @@ static void test_requests_that_are_none(void **state)
 		assert_build_fails("{}", rows[i].runtime, "many");
 }
 
-static void test_a_cache_without_its_job(void **state)
+TEST(test_a_cache_without_its_job)
 {
 	static const struct {
 		const char *runtime;
@@ -123,7 +123,7 @@ static void test_a_cache_without_its_job(void **state)
 	}
 }
 
-static void test_a_cache_of_no_size(void **state)
+TEST(test_a_cache_of_no_size)
 {
 	static const char *const sizes[] = { "0", "many", "100000" };
 	cleanup_arena struct arena arena = { 0 };
@@ -139,7 +139,7 @@ static void test_a_cache_of_no_size(void **state)
 			"CLUSTER_SIZE");
 }
 
-static void test_no_status_server(void **state)
+TEST(test_no_status_server)
 {
 	const struct plugin_env env = { .keys = &keys_placeholder,
 					.status_server = true };
@@ -152,16 +152,4 @@ static void test_no_status_server(void **state)
 	assert_non_null(strstr(err.msg, "the status server has no address"));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_a_cluster_that_does_not_answer),
-		cmocka_unit_test(test_keys_that_cannot_be_made),
-		cmocka_unit_test(test_requests_that_are_none),
-		cmocka_unit_test(test_a_cache_without_its_job),
-		cmocka_unit_test(test_a_cache_of_no_size),
-		cmocka_unit_test(test_no_status_server),
-	};
-
-	return cmocka_run_group_tests_name("failures", tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

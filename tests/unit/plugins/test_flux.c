@@ -12,7 +12,7 @@ static void assert_in(const char *text, const char *words)
 		fail_msg("no \"%s\" in:\n%s", words, text);
 }
 
-static void test_scripts_decide(void **state)
+TEST(test_scripts_decide)
 {
 	static const struct {
 		const char *trainer, *policy, *hosts, *flags, *resources;
@@ -56,7 +56,7 @@ static void test_scripts_decide(void **state)
 	}
 }
 
-static void test_pod(void **state)
+TEST(test_pod)
 {
 	cleanup_json cJSON *o =
 		build("{trainer: {numNodes: 2, command: [lmp, -v], args: [-in, "
@@ -89,7 +89,7 @@ static void test_pod(void **state)
 		   "/dev/shm, readOnly: true}]");
 }
 
-static void test_settings(void **state)
+TEST(test_settings)
 {
 	cleanup_json cJSON *o =
 		build("{trainer: {numNodes: 1, env: [{name: FLUX_NETWORK_DEVICE, "
@@ -102,7 +102,7 @@ static void test_settings(void **state)
 }
 
 /* brokerSettingsFromEnvironment: the job's variable wins even without a value. */
-static void test_empty_settings(void **state)
+TEST(test_empty_settings)
 {
 	cleanup_json cJSON *o =
 		build("{trainer: {numNodes: 1, env: [{name: FLUX_NETWORK_DEVICE}]}}",
@@ -114,7 +114,7 @@ static void test_empty_settings(void **state)
 }
 
 /* spec.trainer.args go into the line; each trainer's container keeps its own. */
-static void test_every_container_keeps_its_args(void **state)
+TEST(test_every_container_keeps_its_args)
 {
 	cleanup_json cJSON *o = build(
 		"{trainer: {numNodes: 1, args: [x]}}",
@@ -129,7 +129,7 @@ static void test_every_container_keeps_its_args(void **state)
 }
 
 /* Upstream writes as many hosts as the job has nodes, whoever trains. */
-static void test_hosts_follow_the_job(void **state)
+TEST(test_hosts_follow_the_job)
 {
 	cleanup_json cJSON *o =
 		build("{trainer: {numNodes: 3}}",
@@ -141,7 +141,7 @@ static void test_hosts_follow_the_job(void **state)
 }
 
 /* Upstream dereferences spec.trainer and numNodes without looking. */
-static void test_defect_02_flux_without_trainer(void **state)
+TEST(test_defect_02_flux_without_trainer)
 {
 	cleanup_json cJSON *o =
 		build("{}", RUNTIME("flux: {}, numNodes: 2", "command: [run, it]"));
@@ -155,7 +155,7 @@ static void test_defect_02_flux_without_trainer(void **state)
 	assert_in(script(no_nodes, "entrypoint.sh"), " -N 1 -n 1 ");
 }
 
-static void test_subdomain(void **state)
+TEST(test_subdomain)
 {
 	cleanup_json cJSON *o = build(
 		"{trainer: {numNodes: 1}}",
@@ -166,7 +166,7 @@ static void test_subdomain(void **state)
 }
 
 /* Upstream derives the key from the TrainJob's uid, which everybody can read. */
-static void test_key_is_the_callers_and_made_once(void **state)
+TEST(test_key_is_the_callers_and_made_once)
 {
 	cleanup_json cJSON *tj = job("{trainer: {numNodes: 1}}");
 	cleanup_json cJSON *rt = runtime(RUNTIME("flux: {}", PLAIN_NODE));
@@ -186,7 +186,7 @@ static void test_key_is_the_callers_and_made_once(void **state)
 	assert_non_null(object(later, "ConfigMap"));
 }
 
-static void test_installer_is_reserved(void **state)
+TEST(test_installer_is_reserved)
 {
 	assert_errors(
 		"{trainer: {numNodes: 1}}",
@@ -198,7 +198,7 @@ static void test_installer_is_reserved(void **state)
 }
 
 /* What a job writes into the scripts has an end. */
-static void test_scripts_have_a_limit(void **state)
+TEST(test_scripts_have_a_limit)
 {
 	static char policy[70000];
 	cleanup_json cJSON *tj = job("{trainer: {}}");
@@ -216,21 +216,4 @@ static void test_scripts_have_a_limit(void **state)
 	assert_non_null(strstr(err.msg, "init.sh: over 65536 bytes"));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_scripts_decide),
-		cmocka_unit_test(test_pod),
-		cmocka_unit_test(test_settings),
-		cmocka_unit_test(test_empty_settings),
-		cmocka_unit_test(test_every_container_keeps_its_args),
-		cmocka_unit_test(test_hosts_follow_the_job),
-		cmocka_unit_test(test_defect_02_flux_without_trainer),
-		cmocka_unit_test(test_subdomain),
-		cmocka_unit_test(test_key_is_the_callers_and_made_once),
-		cmocka_unit_test(test_installer_is_reserved),
-		cmocka_unit_test(test_scripts_have_a_limit),
-	};
-
-	return cmocka_run_group_tests_name("flux", tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -12,7 +12,7 @@ static const cJSON *group(const cJSON *objects)
 	return json_get(object(objects, "PodGroup"), "spec");
 }
 
-static void test_all_pods_count(void **state)
+TEST(test_all_pods_count)
 {
 	cleanup_json cJSON *o = build(
 		"{trainer: {numNodes: 100}}",
@@ -61,7 +61,7 @@ static void assert_marked(const cJSON *objects, const char *mark, const char *va
 #define FIRST(name) RJOB(name, "", ASKS(name, "{cpu: 1}"))
 
 /* Upstream counts all jobs, also those that never run at the same time. */
-static void test_steps(void **state)
+TEST(test_steps)
 {
 	static const struct {
 		const char *what, *jobs;
@@ -121,7 +121,7 @@ static void test_steps(void **state)
 }
 
 /* Upstream ignores replicas. */
-static void test_replicas_count(void **state)
+TEST(test_replicas_count)
 {
 	cleanup_json cJSON *o =
 		build("{trainer: {numNodes: 2}}",
@@ -135,7 +135,7 @@ static void test_replicas_count(void **state)
 }
 
 /* A job with a role gets one replica in the JobSet, so its pods count once. */
-static void test_a_role_has_one_replica(void **state)
+TEST(test_a_role_has_one_replica)
 {
 	cleanup_json cJSON *o = build(
 		"{trainer: {numNodes: 2}}",
@@ -148,7 +148,7 @@ static void test_a_role_has_one_replica(void **state)
 }
 
 /* Upstream counts requests only, so that GPUs given as limits are not there. */
-static void test_limits_are_requests(void **state)
+TEST(test_limits_are_requests)
 {
 	cleanup_json cJSON *o = build(
 		"{trainer: {numNodes: 2, resourcesPerNode: {limits: {nvidia.com/gpu: 4, "
@@ -159,7 +159,7 @@ static void test_limits_are_requests(void **state)
 }
 
 /* Upstream: minMember 0, which the CRD refuses. */
-static void test_correction_05_at_least_one_member(void **state)
+TEST(test_correction_05_at_least_one_member)
 {
 	cleanup_json cJSON *o =
 		build("{trainer: {numNodes: 0}}",
@@ -169,7 +169,7 @@ static void test_correction_05_at_least_one_member(void **state)
 	assert_int_equal(count(o, "node"), 0);
 }
 
-static void test_defect_02_no_timeout_and_no_tier(void **state)
+TEST(test_defect_02_no_timeout_and_no_tier)
 {
 	cleanup_json cJSON *co =
 		build("{}", GANG("coscheduling: {scheduleTimeoutSeconds: null}",
@@ -186,7 +186,7 @@ static void test_defect_02_no_timeout_and_no_tier(void **state)
 	assert_null(json_get(group(none), "networkTopology"));
 }
 
-static void test_volcano(void **state)
+TEST(test_volcano)
 {
 	cleanup_json cJSON *o = build(
 		"{trainer: {numNodes: 2}}",
@@ -210,7 +210,7 @@ static void test_volcano(void **state)
 			    "q");
 }
 
-static void test_left_alone_while_the_job_runs(void **state)
+TEST(test_left_alone_while_the_job_runs)
 {
 	cleanup_json cJSON *rt =
 		runtime(GANG(COSCHEDULING, RJOB("node", TRAINS, ONE("node"))));
@@ -228,7 +228,7 @@ static void test_left_alone_while_the_job_runs(void **state)
 	assert_non_null(object(b, "PodGroup"));
 }
 
-static void test_volcano_admission(void **state)
+TEST(test_volcano_admission)
 {
 	cleanup_json cJSON *have = doc("[{apiVersion: scheduling.k8s.io/v1, kind: "
 				       "PriorityClass, metadata: {name: there}}]");
@@ -272,20 +272,4 @@ static void test_volcano_admission(void **state)
 		       "value: \"\"|queue"));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_all_pods_count),
-		cmocka_unit_test(test_steps),
-		cmocka_unit_test(test_replicas_count),
-		cmocka_unit_test(test_a_role_has_one_replica),
-		cmocka_unit_test(test_limits_are_requests),
-		cmocka_unit_test(test_correction_05_at_least_one_member),
-		cmocka_unit_test(test_defect_02_no_timeout_and_no_tier),
-		cmocka_unit_test(test_volcano),
-		cmocka_unit_test(test_left_alone_while_the_job_runs),
-		cmocka_unit_test(test_volcano_admission),
-	};
-
-	return cmocka_run_group_tests_name("gang", tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

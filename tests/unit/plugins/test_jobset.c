@@ -3,7 +3,7 @@
 #include "trainer/framework.h"
 #include "trainer/trainjob_status.h"
 
-static void test_the_object(void **state)
+TEST(test_the_object)
 {
 	cleanup_json cJSON *o = build(
 		"{trainer: {}, suspend: true}",
@@ -28,7 +28,7 @@ static void test_the_object(void **state)
 			 2);
 }
 
-static void test_no_owner_without_uid(void **state)
+TEST(test_no_owner_without_uid)
 {
 	cleanup_json cJSON *tj = job("{trainer: {}}");
 	cleanup_json cJSON *rt = runtime(RUNTIME("mpi: {}", PLAIN_NODE));
@@ -42,7 +42,7 @@ static void test_no_owner_without_uid(void **state)
 		assert_null(json_get(obj, "metadata", "ownerReferences"));
 }
 
-static void test_order_of_objects(void **state)
+TEST(test_order_of_objects)
 {
 	static const char *const want[] = { "ConfigMap", "ConfigMap", "Secret",
 					    "PodGroup", "JobSet" };
@@ -64,7 +64,7 @@ static void test_order_of_objects(void **state)
 	assert_int_equal(i, 5);
 }
 
-static void test_two_runs_are_equal(void **state)
+TEST(test_two_runs_are_equal)
 {
 	static const char *const policies[] = { "torch: {}", "jax: {}",  "xgboost: {}",
 						"mpi: {}",   "flux: {}", "numNodes: 1" };
@@ -85,7 +85,7 @@ static void test_two_runs_are_equal(void **state)
 	}
 }
 
-static void test_what_runs_is_left_alone(void **state)
+TEST(test_what_runs_is_left_alone)
 {
 	static const struct {
 		const char *job, *jobset;
@@ -127,7 +127,7 @@ static void test_what_runs_is_left_alone(void **state)
 										       TRAINS, \
 										       ONE("node")) "]}}}"
 
-static void test_initializers(void **state)
+TEST(test_initializers)
 {
 	cleanup_json cJSON *o = build(
 		"{initializer: {dataset: {storageUri: hf://a/b, env: [{name: B, value: "
@@ -143,7 +143,7 @@ static void test_initializers(void **state)
 		   "STORAGE_URI=");
 }
 
-static void test_initializers_need_their_jobs(void **state)
+TEST(test_initializers_need_their_jobs)
 {
 	assert_errors(
 		"{initializer: {dataset: {}, model: {}}}",
@@ -162,7 +162,7 @@ static void test_initializers_need_their_jobs(void **state)
  * An emptied metadata that is still applied as {} becomes null in the API
  * server, which then refuses every further apply.
  */
-static void test_correction_04_empty_metadata_is_left_out(void **state)
+TEST(test_correction_04_empty_metadata_is_left_out)
 {
 	cleanup_json cJSON *o =
 		build("{runtimePatches: [{manager: a.b/c, trainingRuntimeSpec: "
@@ -180,7 +180,7 @@ static void test_correction_04_empty_metadata_is_left_out(void **state)
 		json_get(rjob(o, "node"), "template", "spec", "template"), "metadata"));
 }
 
-static void test_names_that_jobset_refuses(void **state)
+TEST(test_names_that_jobset_refuses)
 {
 	/* numNodes is the job's: a longer index makes a longer name */
 	static const struct {
@@ -220,7 +220,7 @@ static void test_names_that_jobset_refuses(void **state)
 	}
 }
 
-static void test_status_server(void **state)
+TEST(test_status_server)
 {
 	struct plugin_env env = { .keys = &keys_placeholder,
 				  .status_server = true,
@@ -257,7 +257,7 @@ static void test_status_server(void **state)
 	assert_doc(json_get(object(o, "ConfigMap"), "data"), "{ca.crt: CA}");
 }
 
-static void test_status(void **state)
+TEST(test_status)
 {
 	static const struct plugin *const none[] = { &plugin_torch, NULL };
 	const struct plugin *p = framework_status_plugin(plugins);
@@ -276,7 +276,7 @@ static void test_status(void **state)
 	cJSON_Delete(jobset);
 }
 
-static void test_the_list(void **state)
+TEST(test_the_list)
 {
 	size_t n = 0, with_status = 0;
 
@@ -290,22 +290,4 @@ static void test_the_list(void **state)
 	assert_ptr_equal(plugins[n - 1], &plugin_jobset);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_the_object),
-		cmocka_unit_test(test_no_owner_without_uid),
-		cmocka_unit_test(test_order_of_objects),
-		cmocka_unit_test(test_two_runs_are_equal),
-		cmocka_unit_test(test_what_runs_is_left_alone),
-		cmocka_unit_test(test_initializers),
-		cmocka_unit_test(test_initializers_need_their_jobs),
-		cmocka_unit_test(test_correction_04_empty_metadata_is_left_out),
-		cmocka_unit_test(test_names_that_jobset_refuses),
-		cmocka_unit_test(test_status_server),
-		cmocka_unit_test(test_status),
-		cmocka_unit_test(test_the_list),
-	};
-
-	return cmocka_run_group_tests_name("jobset", tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -21,7 +21,7 @@ static const char *hostfile(const cJSON *objects)
 	return json_str(object(objects, "ConfigMap"), "data", "hostfile");
 }
 
-static void test_launcher_and_nodes(void **state)
+TEST(test_launcher_and_nodes)
 {
 	cleanup_json cJSON *o = build("{trainer: {numNodes: 2, image: j, args: [x], env: "
 				      "[{name: U, value: '1'}]}}",
@@ -53,7 +53,7 @@ static void test_launcher_and_nodes(void **state)
 	assert_int_equal(count(o, "node"), 2);
 }
 
-static void test_launcher_is_a_node(void **state)
+TEST(test_launcher_is_a_node)
 {
 	cleanup_json cJSON *o = build(
 		"{trainer: {numNodes: 3, numProcPerNode: 2, env: [{name: "
@@ -79,7 +79,7 @@ static void test_launcher_is_a_node(void **state)
 }
 
 /* Upstream: numNodes 1 with the launcher as a node gives two nodes. */
-static void test_defect_16_one_node_is_the_launcher(void **state)
+TEST(test_defect_16_one_node_is_the_launcher)
 {
 	cleanup_json cJSON *o = build("{trainer: {numNodes: 1}}",
 				      MPI("mpi: {runLauncherAsNode: true}", BOTH));
@@ -93,7 +93,7 @@ static void test_defect_16_one_node_is_the_launcher(void **state)
 }
 
 /* Upstream: "" passes the CRD and fails at every reconcile. */
-static void test_defect_16_no_implementation_is_open_mpi(void **state)
+TEST(test_defect_16_no_implementation_is_open_mpi)
 {
 	cleanup_json cJSON *o = build("{trainer: {numNodes: 2}}",
 				      MPI("mpi: {mpiImplementation: ''}", BOTH));
@@ -103,7 +103,7 @@ static void test_defect_16_no_implementation_is_open_mpi(void **state)
 }
 
 /* Upstream: numNodes of the runtime multiplies the launcher. */
-static void test_defect_16_nodes_of_the_runtime_are_the_workers(void **state)
+TEST(test_defect_16_nodes_of_the_runtime_are_the_workers)
 {
 	cleanup_json cJSON *o = build("{}", MPI("numNodes: 4, mpi: {}", BOTH));
 	cleanup_json cJSON *as_node =
@@ -118,7 +118,7 @@ static void test_defect_16_nodes_of_the_runtime_are_the_workers(void **state)
 	assert_int_equal(count(own, "node"), 2);
 }
 
-static void test_slots(void **state)
+TEST(test_slots)
 {
 	static const struct {
 		const char *trainer, *policy, *want;
@@ -153,7 +153,7 @@ static void test_slots(void **state)
 }
 
 /* Upstream: the first job that is "node" or the trainer's decides, even if it says nothing. */
-static void test_correction_03_slots_from_the_gpus_of_the_nodes(void **state)
+TEST(test_correction_03_slots_from_the_gpus_of_the_nodes)
 {
 	cleanup_json cJSON *o = build(
 		"{trainer: {numNodes: 2}}",
@@ -168,7 +168,7 @@ static void test_correction_03_slots_from_the_gpus_of_the_nodes(void **state)
 }
 
 /* Upstream: resources of the TrainJob without GPUs hide those of the nodes. */
-static void test_defect_19_slots_follow_the_container(void **state)
+TEST(test_defect_19_slots_follow_the_container)
 {
 #define GPU_NODE(policy)                                     \
 	MPI(policy,                                          \
@@ -190,7 +190,7 @@ static void test_defect_19_slots_follow_the_container(void **state)
 	assert_string_equal(hostfile(mpich), "tj-node-0-0.tj:4\n");
 }
 
-static void test_other_implementations(void **state)
+TEST(test_other_implementations)
 {
 	cleanup_json cJSON *intel = build("{trainer: {numNodes: 1, numProcPerNode: 2}}",
 					  MPI("mpi: {mpiImplementation: Intel}", BOTH));
@@ -214,7 +214,7 @@ static void test_other_implementations(void **state)
 #define KEY "KFTRAINER_MPI_KEY=/root/.ssh/id_rsa"
 
 /* What a runtime sets stays, but for what upstream replaces; a TrainJob's wins. */
-static void test_agent_own_variables(void **state)
+TEST(test_agent_own_variables)
 {
 	const char *jobs = RJOB(
 		"launcher", TRAINS,
@@ -271,7 +271,7 @@ static int64_t probed_port(const char *tj, const char *node)
 			"port");
 }
 
-static void test_worker_port(void **state)
+TEST(test_worker_port)
 {
 #define PORT(value) "{name: KFTRAINER_MPI_PORT, value: '" value "'}"
 	assert_int_equal(probed_port("{}", ""), 2222);
@@ -282,7 +282,7 @@ static void test_worker_port(void **state)
 	assert_int_equal(probed_port("{}", PORT("x")), 2222);
 }
 
-static void test_worker_keeps_no_probe_of_sshd(void **state)
+TEST(test_worker_keeps_no_probe_of_sshd)
 {
 	cleanup_json cJSON *o = build(
 		"{}",
@@ -300,7 +300,7 @@ static void test_worker_keeps_no_probe_of_sshd(void **state)
 }
 
 /* In the order in which they run: the program first, then a workspace, the waiting last. */
-static void test_init_containers(void **state)
+TEST(test_init_containers)
 {
 	cleanup_json cJSON *tj = job("{}");
 	cleanup_json cJSON *rt = runtime(AGENT("ssh", "mpi: {}", BOTH));
@@ -323,7 +323,7 @@ static void test_init_containers(void **state)
 	assert_null(c->next->next->next);
 }
 
-static void test_wait_timeout(void **state)
+TEST(test_wait_timeout)
 {
 	cleanup_json cJSON *o = build("{trainer: {env: [{name: KFTRAINER_MPI_TIMEOUT, "
 				      "value: 1h}]}}",
@@ -334,7 +334,7 @@ static void test_wait_timeout(void **state)
 }
 
 /* An image's own command is not known: args alone stay. */
-static void test_launcher_is_watched(void **state)
+TEST(test_launcher_is_watched)
 {
 	static const struct {
 		const char *trainer, *launcher, *command, *args;
@@ -374,7 +374,7 @@ static void test_launcher_is_watched(void **state)
 	}
 }
 
-static void test_search_domains(void **state)
+TEST(test_search_domains)
 {
 	const char *rt = "{mlPolicy: {mpi: {mpiImplementation: MPICH}}, template: "
 			 "{metadata: {annotations: {kftrainer.io/mpi: ssh}}, spec: "
@@ -393,7 +393,7 @@ static void test_search_domains(void **state)
 	assert_null(json_get(pod(o, "launcher"), "dnsConfig"));
 }
 
-static void test_agent_by_a_patch(void **state)
+TEST(test_agent_by_a_patch)
 {
 	cleanup_json cJSON *o = build(
 		"{runtimePatches: [{manager: a.b/c, trainingRuntimeSpec: {template: "
@@ -405,7 +405,7 @@ static void test_agent_by_a_patch(void **state)
 	assert_non_null(container(o, "launcher", "mpi-wait"));
 }
 
-static void test_agent_refused(void **state)
+TEST(test_agent_refused)
 {
 	assert_build_fails("{}", AGENT("sshd", "mpi: {}", BOTH),
 			   "kftrainer.io/mpi: 'sshd' is neither ssh nor worker");
@@ -435,7 +435,7 @@ static void test_agent_refused(void **state)
 					  "mpi-wait, image: i}]") ", " NODE_JOB)));
 }
 
-static void test_key_is_made_once(void **state)
+TEST(test_key_is_made_once)
 {
 	cleanup_json cJSON *tj = job("{trainer: {numNodes: 1}}");
 	cleanup_json cJSON *rt = runtime(MPI("mpi: {}", BOTH));
@@ -456,7 +456,7 @@ static void test_key_is_made_once(void **state)
 	assert_non_null(object(later, "ConfigMap"));
 }
 
-static void test_admission(void **state)
+TEST(test_admission)
 {
 	const char *as_node = MPI("mpi: {runLauncherAsNode: true}", LAUNCH_JOB);
 
@@ -480,7 +480,7 @@ static void test_admission(void **state)
 	assert_errors("{trainer: {numNodes: 2}}", MPI("mpi: {}", LAUNCH_JOB), NO_ERRORS);
 }
 
-static void test_a_host_file_has_an_end(void **state)
+TEST(test_a_host_file_has_an_end)
 {
 	cleanup_json cJSON *tj = job("{trainer: {numNodes: 2147483647}}");
 	cleanup_json cJSON *rt = runtime(MPI("mpi: {}", BOTH));
@@ -490,31 +490,4 @@ static void test_a_host_file_has_an_end(void **state)
 	assert_int_equal(err.kind, ERR_LIMIT);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_launcher_and_nodes),
-		cmocka_unit_test(test_launcher_is_a_node),
-		cmocka_unit_test(test_defect_16_one_node_is_the_launcher),
-		cmocka_unit_test(test_defect_16_no_implementation_is_open_mpi),
-		cmocka_unit_test(test_defect_16_nodes_of_the_runtime_are_the_workers),
-		cmocka_unit_test(test_slots),
-		cmocka_unit_test(test_correction_03_slots_from_the_gpus_of_the_nodes),
-		cmocka_unit_test(test_defect_19_slots_follow_the_container),
-		cmocka_unit_test(test_other_implementations),
-		cmocka_unit_test(test_agent_own_variables),
-		cmocka_unit_test(test_worker_port),
-		cmocka_unit_test(test_worker_keeps_no_probe_of_sshd),
-		cmocka_unit_test(test_init_containers),
-		cmocka_unit_test(test_wait_timeout),
-		cmocka_unit_test(test_launcher_is_watched),
-		cmocka_unit_test(test_search_domains),
-		cmocka_unit_test(test_agent_by_a_patch),
-		cmocka_unit_test(test_agent_refused),
-		cmocka_unit_test(test_key_is_made_once),
-		cmocka_unit_test(test_admission),
-		cmocka_unit_test(test_a_host_file_has_an_end),
-	};
-
-	return cmocka_run_group_tests_name("mpi", tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

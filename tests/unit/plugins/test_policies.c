@@ -3,7 +3,7 @@
 
 #define JOB_ENV "env: [{name: B, value: '2'}, {name: A, value: '3'}]"
 
-static void test_plain_without_policy(void **state)
+TEST(test_plain_without_policy)
 {
 	cleanup_json cJSON *o =
 		build("{trainer: {numNodes: 3, command: [c], resourcesPerNode: "
@@ -24,7 +24,7 @@ static void test_plain_without_policy(void **state)
 	assert_null(json_get(node, "ports"));
 }
 
-static void test_explicit_empty_lists_clear(void **state)
+TEST(test_explicit_empty_lists_clear)
 {
 	cleanup_json cJSON *o = build("{trainer: {command: [], args: []}}",
 				      RUNTIME("numNodes: 1", "command: [c], args: [x]"));
@@ -33,7 +33,7 @@ static void test_explicit_empty_lists_clear(void **state)
 	assert_null(json_get(container(o, "node", "node"), "args"));
 }
 
-static void test_jax(void **state)
+TEST(test_jax)
 {
 	cleanup_json cJSON *o =
 		build("{trainer: {numNodes: 2, env: [{name: U, value: u}, "
@@ -56,7 +56,7 @@ static void test_jax(void **state)
 	"DMLC_TRACKER_URI=tj-node-0-0.tj DMLC_TRACKER_PORT=29500 " \
 	"DMLC_TASK_ID<" INDEX " DMLC_NUM_WORKER=" n
 
-static void test_xgboost_workers(void **state)
+TEST(test_xgboost_workers)
 {
 	static const struct {
 		const char *trainer, *want;
@@ -107,7 +107,7 @@ static cJSON *build_of(const char *framework, const char *spec, const char *rt_s
 }
 
 /* From two pods on there is somebody to find. */
-static void test_tensorflow_of_two_pods(void **state)
+TEST(test_tensorflow_of_two_pods)
 {
 	cleanup_json cJSON *objects = build_of(
 		"tensorflow", "{}",
@@ -124,7 +124,7 @@ static void test_tensorflow_of_two_pods(void **state)
 }
 
 /* Upstream draws by lot whether the job's variables stand before or after. */
-static void test_defect_06_order_is_fixed(void **state)
+TEST(test_defect_06_order_is_fixed)
 {
 	cleanup_free char *first = NULL;
 
@@ -141,7 +141,7 @@ static void test_defect_06_order_is_fixed(void **state)
 	}
 }
 
-static void test_xgboost_reserved(void **state)
+TEST(test_xgboost_reserved)
 {
 	assert_errors("{trainer: {env: [{name: A}, {name: DMLC_TASK_ID}, "
 		      "{name: DMLC_NUM_WORKER}]}}",
@@ -150,7 +150,7 @@ static void test_xgboost_reserved(void **state)
 			     "spec.trainer.env[2]: Forbidden: |DMLC_NUM_WORKER"));
 }
 
-static void test_addresses(void **state)
+TEST(test_addresses)
 {
 #define ELSEWHERE(policy)                                                          \
 	"{mlPolicy: {" policy ": {}}, template: {spec: {network: {subdomain: d}, " \
@@ -175,7 +175,7 @@ static void test_addresses(void **state)
 }
 
 /* The container that trains gets the port that the others connect to, unless it has it. */
-static void test_paddle_ports(void **state)
+TEST(test_paddle_ports)
 {
 	static const struct {
 		const char *node, *want;
@@ -204,7 +204,7 @@ static void test_paddle_ports(void **state)
 }
 
 /* Who is one of TensorFlow's tasks, and when somebody is told of the others. */
-static void test_tasks_of_tensorflow(void **state)
+TEST(test_tasks_of_tensorflow)
 {
 #define TWO(name)      \
 	"{name: " name \
@@ -250,20 +250,4 @@ static void test_tasks_of_tensorflow(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_plain_without_policy),
-		cmocka_unit_test(test_explicit_empty_lists_clear),
-		cmocka_unit_test(test_jax),
-		cmocka_unit_test(test_xgboost_workers),
-		cmocka_unit_test(test_tensorflow_of_two_pods),
-		cmocka_unit_test(test_defect_06_order_is_fixed),
-		cmocka_unit_test(test_xgboost_reserved),
-		cmocka_unit_test(test_addresses),
-		cmocka_unit_test(test_paddle_ports),
-		cmocka_unit_test(test_tasks_of_tensorflow),
-	};
-
-	return cmocka_run_group_tests_name("policies", tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -35,7 +35,7 @@ static const cJSON *pod_metadata(const cJSON *objects, const char *name)
 	"{labels: {kai.scheduler/queue: q, priorityClassName: train, team: a}, " \
 	"annotations: {kai.scheduler/topology: t, note: b}}"
 
-static void test_kai(void **state)
+TEST(test_kai)
 {
 	cleanup_json cJSON *o = build_of(KAI_METADATA, "{}",
 					 RT(RJOB("side", "", ONE("side")) ", " RJOB(
@@ -52,7 +52,7 @@ static void test_kai(void **state)
 	assert_null(object(o, "PodGroup"));
 }
 
-static void test_kai_is_not_used(void **state)
+TEST(test_kai_is_not_used)
 {
 	cleanup_json cJSON *o =
 		build_of(KAI_METADATA, "{}", RT(RJOB("node", TRAINS, ONE("node"))));
@@ -63,7 +63,7 @@ static void test_kai_is_not_used(void **state)
 }
 
 /* What the TrainJob says wins over the runtime's template. */
-static void test_kai_over_the_runtime(void **state)
+TEST(test_kai_over_the_runtime)
 {
 	cleanup_json cJSON *o = build_of(
 		KAI_METADATA, "{}",
@@ -85,7 +85,7 @@ static cJSON *groups_of(const cJSON *objects, const char *name)
 
 #define QUEUED "{labels: {queue: root.a, yunikorn.apache.org/queue: root.b, other: c}}"
 
-static void test_yunikorn(void **state)
+TEST(test_yunikorn)
 {
 	cleanup_json cJSON *o = build_of(
 		QUEUED,
@@ -112,7 +112,7 @@ static void test_yunikorn(void **state)
 			   "a}, tolerations: [{key: t}]}]");
 }
 
-static void test_yunikorn_without_requests(void **state)
+TEST(test_yunikorn_without_requests)
 {
 	cleanup_json cJSON *o =
 		build_of("{}", "{}", RT(RJOB("node", TRAINS, YUNIKORN ONE("node"))));
@@ -122,7 +122,7 @@ static void test_yunikorn_without_requests(void **state)
 }
 
 /* Both jobs of MPI in which processes run, each pod with both groups. */
-static void test_yunikorn_of_mpi(void **state)
+TEST(test_yunikorn_of_mpi)
 {
 	cleanup_json cJSON *o = build_of(
 		"{}", "{trainer: {numNodes: 3, resourcesPerNode: {requests: {cpu: 1}}}}",
@@ -145,7 +145,7 @@ static void test_yunikorn_of_mpi(void **state)
 }
 
 /* What the user set, the scheduler of others, and a job of no pods. */
-static void test_yunikorn_leaves_alone(void **state)
+TEST(test_yunikorn_leaves_alone)
 {
 #define OWN(map)                                                               \
 	"{name: node, template: {" TRAINS " spec: {template: {metadata: {" map \
@@ -177,7 +177,7 @@ static void test_yunikorn_leaves_alone(void **state)
 	}
 }
 
-static void test_yunikorn_bad_request(void **state)
+TEST(test_yunikorn_bad_request)
 {
 	assert_build_fails(
 		"{}",
@@ -186,18 +186,4 @@ static void test_yunikorn_bad_request(void **state)
 		"cpu");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_kai),
-		cmocka_unit_test(test_kai_is_not_used),
-		cmocka_unit_test(test_kai_over_the_runtime),
-		cmocka_unit_test(test_yunikorn),
-		cmocka_unit_test(test_yunikorn_without_requests),
-		cmocka_unit_test(test_yunikorn_of_mpi),
-		cmocka_unit_test(test_yunikorn_leaves_alone),
-		cmocka_unit_test(test_yunikorn_bad_request),
-	};
-
-	return cmocka_run_group_tests_name("schedulers", tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

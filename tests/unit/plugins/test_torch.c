@@ -5,7 +5,7 @@
 	"PET_NNODES=" nodes " PET_NPROC_PER_NODE=" procs " PET_NODE_RANK<" INDEX \
 	" PET_MASTER_ADDR=tj-node-0-0.tj PET_MASTER_PORT=29500"
 
-static void test_env_in_order(void **state)
+TEST(test_env_in_order)
 {
 	cleanup_json cJSON *o =
 		build("{trainer: {numNodes: 3, numProcPerNode: 2, env:"
@@ -21,7 +21,7 @@ static void test_env_in_order(void **state)
 	assert_int_equal(count(o, "node"), 3);
 }
 
-static void test_nothing_without_trainer(void **state)
+TEST(test_nothing_without_trainer)
 {
 	cleanup_json cJSON *o =
 		build("{}", RUNTIME("torch: {}, numNodes: 2", PLAIN_NODE));
@@ -33,7 +33,7 @@ static void test_nothing_without_trainer(void **state)
 
 #define MORE_MEMORY "{resourcesPerNode: {limits: {memory: 1Gi}}}"
 
-static void test_processes_on_a_node(void **state)
+TEST(test_processes_on_a_node)
 {
 	static const struct {
 		const char *trainer, *node, *want;
@@ -86,7 +86,7 @@ static void test_processes_on_a_node(void **state)
 	}
 }
 
-static void test_inject_into_other_containers(void **state)
+TEST(test_inject_into_other_containers)
 {
 	const char *rt =
 		"{mlPolicy: {torch: {envInjection: {targets: ["
@@ -103,7 +103,7 @@ static void test_inject_into_other_containers(void **state)
 	assert_env(container(o, "node", "node"), "");
 }
 
-static void test_addresses_follow_subdomain_and_job(void **state)
+TEST(test_addresses_follow_subdomain_and_job)
 {
 	cleanup_json cJSON *o = build(
 		"{trainer: {}}",
@@ -116,7 +116,7 @@ static void test_addresses_follow_subdomain_and_job(void **state)
 }
 
 /* Upstream takes two ports without a name for one and replaces 8080. */
-static void test_defect_03_unnamed_ports_stay(void **state)
+TEST(test_defect_03_unnamed_ports_stay)
 {
 	cleanup_json cJSON *o =
 		build("{trainer: {}}",
@@ -127,7 +127,7 @@ static void test_defect_03_unnamed_ports_stay(void **state)
 		   "[{containerPort: 8080}, {containerPort: 9}, {containerPort: 29500}]");
 }
 
-static void test_port_replaces_its_number(void **state)
+TEST(test_port_replaces_its_number)
 {
 	cleanup_json cJSON *o =
 		build("{trainer: {}}",
@@ -138,7 +138,7 @@ static void test_port_replaces_its_number(void **state)
 		   "[{containerPort: 29500}, {containerPort: 1, name: q}]");
 }
 
-static void test_defect_07_claims_are_kept(void **state)
+TEST(test_defect_07_claims_are_kept)
 {
 	cleanup_json cJSON *o = build(
 		"{trainer: {resourcesPerNode: {limits: {cpu: 0.5}, claims: "
@@ -151,7 +151,7 @@ static void test_defect_07_claims_are_kept(void **state)
 		   "{limits: {cpu: 500m, memory: 1Gi}, claims: [{name: a}, {name: b}]}");
 }
 
-static void test_defect_08_env_sources_are_kept(void **state)
+TEST(test_defect_08_env_sources_are_kept)
 {
 	const char *env = "[{name: F, valueFrom: {fileKeyRef: {volumeName: v, path: p, "
 			  "key: k}}}, {name: P, valueFrom: {fieldRef: {apiVersion: v2, "
@@ -165,7 +165,7 @@ static void test_defect_08_env_sources_are_kept(void **state)
 	assert_doc(json_get(container(o, "node", "node"), "env"), env);
 }
 
-static void test_env_without_the_default_version(void **state)
+TEST(test_env_without_the_default_version)
 {
 	cleanup_json cJSON *o =
 		build("{trainer: {env: [{name: P, value: x, valueFrom: {fieldRef: "
@@ -178,7 +178,7 @@ static void test_env_without_the_default_version(void **state)
 		   "{name: E, value: ''}]");
 }
 
-static void test_reserved_env_is_refused(void **state)
+TEST(test_reserved_env_is_refused)
 {
 	assert_errors("{trainer: {env: [{name: PET_NODE_RANK}, {name: OK}, "
 		      "{name: PET_MASTER_ADDR}]}}",
@@ -190,7 +190,7 @@ static void test_reserved_env_is_refused(void **state)
 }
 
 /* Upstream says of an unknown job that its container is not found. */
-static void test_correction_08_unknown_job_is_named(void **state)
+TEST(test_correction_08_unknown_job_is_named)
 {
 #define TARGET(j, c)                                                                    \
 	RUNTIME("torch: {envInjection: {targets: [{jobName: " j ", containerNames: [" c \
@@ -203,22 +203,4 @@ static void test_correction_08_unknown_job_is_named(void **state)
 	assert_build_fails("{}", TARGET("nope", "x"), "has no job \"nope\"");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_env_in_order),
-		cmocka_unit_test(test_nothing_without_trainer),
-		cmocka_unit_test(test_processes_on_a_node),
-		cmocka_unit_test(test_inject_into_other_containers),
-		cmocka_unit_test(test_addresses_follow_subdomain_and_job),
-		cmocka_unit_test(test_defect_03_unnamed_ports_stay),
-		cmocka_unit_test(test_port_replaces_its_number),
-		cmocka_unit_test(test_defect_07_claims_are_kept),
-		cmocka_unit_test(test_defect_08_env_sources_are_kept),
-		cmocka_unit_test(test_env_without_the_default_version),
-		cmocka_unit_test(test_reserved_env_is_refused),
-		cmocka_unit_test(test_correction_08_unknown_job_is_named),
-	};
-
-	return cmocka_run_group_tests_name("torch", tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -42,7 +42,7 @@ static void assert_command(const char *trainer, const char *resources, const cha
 #define GPUS(n) "{limits: {nvidia.com/gpu: " n "}}"
 #define ARGS(a) "{args: [" a "]}"
 
-static void test_recipe_and_config(void **state)
+TEST(test_recipe_and_config)
 {
 	static const struct {
 		const char *trainer, *resources, *want;
@@ -94,7 +94,7 @@ static void test_recipe_and_config(void **state)
 	}
 }
 
-static void test_env_has_no_master(void **state)
+TEST(test_env_has_no_master)
 {
 	cleanup_json cJSON *tj = tune_job("llama3.2-1b", "{args: [a=b]}");
 	cleanup_json cJSON *rt = runtime(RUNTIME("torch: {}", "args: [old]"));
@@ -107,7 +107,7 @@ static void test_env_has_no_master(void **state)
 	assert_doc(json_get(node, "ports"), "[{containerPort: 29500}]");
 }
 
-static void test_another_command_is_left_alone(void **state)
+TEST(test_another_command_is_left_alone)
 {
 	cleanup_json cJSON *o = build("{trainer: {command: [tune, run, x]}}",
 				      RUNTIME("torch: {}", PLAIN_NODE));
@@ -142,7 +142,7 @@ static void assert_tune_errors(const char *name, const char *trainer,
 #define NODES "spec.trainer.numNodes: Invalid value: "
 #define MODEL "spec.runtimeRef.name: Invalid value: "
 
-static void test_admission(void **state)
+TEST(test_admission)
 {
 	const char *qlora = "{args: [model.quantize_base=True]}";
 
@@ -173,14 +173,4 @@ static void test_admission(void **state)
 		       "spec.trainer.args[2]: Invalid value: \"tokenizer.path\""));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_recipe_and_config),
-		cmocka_unit_test(test_env_has_no_master),
-		cmocka_unit_test(test_another_command_is_left_alone),
-		cmocka_unit_test(test_admission),
-	};
-
-	return cmocka_run_group_tests_name("torchtune", tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -26,7 +26,7 @@ static int get(void *ctx, const struct object_ref *ref, const cJSON **ret,
 	return 0;
 }
 
-static void test_what_is_waited_for(void **state)
+TEST(test_what_is_waited_for)
 {
 	static const struct {
 		const char *name, *spec, *uri;
@@ -72,7 +72,7 @@ static void test_what_is_waited_for(void **state)
 }
 
 /* The Secret is that of the place: what is at hand in a ConfigMap takes none. */
-static void test_the_secret(void **state)
+TEST(test_the_secret)
 {
 	static const struct {
 		const char *uri, *secret;
@@ -102,7 +102,7 @@ static void test_the_secret(void **state)
 	}
 }
 
-static void test_our_image(void **state)
+TEST(test_our_image)
 {
 	const struct plugin_env env = { .image = "registry.example/ours@sha256:1" };
 	const struct workspace w = { .digest = DIGEST };
@@ -121,7 +121,7 @@ static void test_our_image(void **state)
 			    "kftrainer:" VERSION);
 }
 
-static void test_a_container_of_that_name(void **state)
+TEST(test_a_container_of_that_name)
 {
 	const struct workspace w = { .digest = DIGEST };
 	cleanup_json cJSON *rt = runtime(
@@ -139,7 +139,7 @@ static void test_a_container_of_that_name(void **state)
 	assert_non_null(strstr(err.msg, "a container \"workspace\" of its own"));
 }
 
-static void test_annotations(void **state)
+TEST(test_annotations)
 {
 	static const struct {
 		const char *value, *from;
@@ -173,7 +173,7 @@ static void test_annotations(void **state)
 	}
 }
 
-static void test_a_long_place(void **state)
+TEST(test_a_long_place)
 {
 	char uri[2048 + 2];
 	struct workspace w;
@@ -192,7 +192,7 @@ static void test_a_long_place(void **state)
 	assert_non_null(strstr(err.msg, "more than 2048 bytes"));
 }
 
-static void test_the_configmap(void **state)
+TEST(test_the_configmap)
 {
 	cleanup_json cJSON *tj = job("{}");
 	cleanup_json cJSON *map = workspace_configmap(tj, DIGEST, "\x01\x02\x03\x04", 4);
@@ -225,7 +225,7 @@ static cJSON *objects_of(void)
 	return objects;
 }
 
-static void test_on_this_machine(void **state)
+TEST(test_on_this_machine)
 {
 	cleanup_json cJSON *objects = objects_of();
 	cleanup_json cJSON *before = json_dup(objects);
@@ -249,7 +249,7 @@ static void test_on_this_machine(void **state)
 	assert_true(json_equal(pod(objects, "side"), pod(before, "side")));
 }
 
-static void test_where_nothing_can_be_mounted(void **state)
+TEST(test_where_nothing_can_be_mounted)
 {
 	cleanup_json cJSON *objects = objects_of();
 	cleanup_json cJSON *before = json_dup(objects);
@@ -270,7 +270,7 @@ static void test_where_nothing_can_be_mounted(void **state)
 	assert_true(json_equal(pod(objects, "side"), pod(before, "side")));
 }
 
-static void test_what_unpacks(void **state)
+TEST(test_what_unpacks)
 {
 	const struct workspace w = { .digest = DIGEST, .uri = "s3://b/k" };
 	cleanup_json cJSON *args = workspace_unpack_args(&w);
@@ -282,7 +282,7 @@ static void test_what_unpacks(void **state)
 }
 
 /* The webhook marks TrainJobs with a workspace, a client takes the mark away again. */
-static void test_who_serves(void **state)
+TEST(test_who_serves)
 {
 	const struct workspace w = { .digest = DIGEST, .uri = "s3://b/k", .secret = "s" };
 	const struct workspace none = { 0 };
@@ -307,7 +307,7 @@ static void test_who_serves(void **state)
 }
 
 /* The first request is for the JobSet, the second for the ConfigMap. */
-static void test_a_cluster_that_does_not_answer(void **state)
+TEST(test_a_cluster_that_does_not_answer)
 {
 	const struct workspace w = { .digest = DIGEST };
 	cleanup_json cJSON *rt = runtime(RUNTIME("torch: {}", PLAIN_NODE));
@@ -326,7 +326,7 @@ static void test_a_cluster_that_does_not_answer(void **state)
 	}
 }
 
-static void test_an_annotation_that_is_wrong(void **state)
+TEST(test_an_annotation_that_is_wrong)
 {
 	cleanup_json cJSON *rt = runtime(RUNTIME("torch: {}", PLAIN_NODE));
 	cleanup_json cJSON *tj = job("{}");
@@ -339,23 +339,4 @@ static void test_an_annotation_that_is_wrong(void **state)
 	assert_non_null(strstr(err.msg, WORKSPACE_ANNOTATION));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_what_is_waited_for),
-		cmocka_unit_test(test_the_secret),
-		cmocka_unit_test(test_our_image),
-		cmocka_unit_test(test_a_container_of_that_name),
-		cmocka_unit_test(test_annotations),
-		cmocka_unit_test(test_a_long_place),
-		cmocka_unit_test(test_the_configmap),
-		cmocka_unit_test(test_on_this_machine),
-		cmocka_unit_test(test_where_nothing_can_be_mounted),
-		cmocka_unit_test(test_what_unpacks),
-		cmocka_unit_test(test_who_serves),
-		cmocka_unit_test(test_a_cluster_that_does_not_answer),
-		cmocka_unit_test(test_an_annotation_that_is_wrong),
-	};
-
-	return cmocka_run_group_tests_name("workspace", tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

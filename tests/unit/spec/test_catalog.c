@@ -23,7 +23,7 @@ static void read_file_into(struct input *in, struct schema **schema)
 	assert_int_equal(input_schema(schema, &err), 0);
 }
 
-static void test_by_name(void **state)
+TEST(test_by_name)
 {
 	static const struct {
 		const char *name, *kind; /* NULL: none */
@@ -55,7 +55,7 @@ static void test_by_name(void **state)
 	}
 }
 
-static void test_scope(void **state)
+TEST(test_scope)
 {
 	static const struct {
 		struct runtime_name which;
@@ -90,7 +90,7 @@ static const cJSON *find(const cJSON *list, const char *name)
 }
 
 /* Sorted; a file's stands for the cluster's and the built-in one of its name. */
-static void test_all(void **state)
+TEST(test_all)
 {
 	cleanup_json cJSON *all = NULL, *cluster = cJSON_CreateArray();
 	cleanup_input struct input in = { 0 };
@@ -115,7 +115,7 @@ static void test_all(void **state)
 }
 
 /* What the API server would name has none here that anyone could give. */
-static void test_generated(void **state)
+TEST(test_generated)
 {
 	cleanup_json cJSON *all = NULL, *api = cJSON_CreateArray();
 	cleanup_input struct input in = { 0 };
@@ -135,7 +135,7 @@ static void test_generated(void **state)
 }
 
 /* One of an API: behind a file's, before a built-in one, and of no server any more. */
-static void test_of_api(void **state)
+TEST(test_of_api)
 {
 	static const struct {
 		const char *name;
@@ -184,13 +184,4 @@ static void test_of_api(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_by_name), cmocka_unit_test(test_scope),
-		cmocka_unit_test(test_all),     cmocka_unit_test(test_generated),
-		cmocka_unit_test(test_of_api),
-	};
-
-	return cmocka_run_group_tests(tests, enter_folder, leave_folder);
-}
+RUN_TESTS(enter_folder, leave_folder)

@@ -4,7 +4,7 @@
 #include "api/meta.h"
 #include "spec/input.h"
 
-static void test_lists_are_their_items(void **state)
+TEST(test_lists_are_their_items)
 {
 	cleanup_arena struct arena arena = { 0 };
 	cleanup_input struct input in = { 0 };
@@ -26,7 +26,7 @@ static void test_lists_are_their_items(void **state)
 			    "list.yaml:11:16: ");
 }
 
-static void test_json_objects_and_typed_lists(void **state)
+TEST(test_json_objects_and_typed_lists)
 {
 	cleanup_arena struct arena arena = { 0 };
 	cleanup_input struct input in = { 0 };
@@ -54,7 +54,7 @@ static void test_json_objects_and_typed_lists(void **state)
 	}
 }
 
-static void test_what_cannot_be_read(void **state)
+TEST(test_what_cannot_be_read)
 {
 	static const struct {
 		const char *name, *text, *says;
@@ -78,7 +78,7 @@ static void test_what_cannot_be_read(void **state)
 	}
 }
 
-static void test_known_kinds(void **state)
+TEST(test_known_kinds)
 {
 	static const struct {
 		const char *text;
@@ -116,7 +116,7 @@ static void test_known_kinds(void **state)
 }
 
 /* A file with more errors than anybody reads: the rest is counted. */
-static void test_many_errors(void **state)
+TEST(test_many_errors)
 {
 	cleanup_input struct input in = { 0 };
 	struct lines lines = { 0 };
@@ -138,15 +138,4 @@ static void test_many_errors(void **state)
 	assert_int_equal(lines.n, 1);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_lists_are_their_items),
-		cmocka_unit_test(test_json_objects_and_typed_lists),
-		cmocka_unit_test(test_what_cannot_be_read),
-		cmocka_unit_test(test_known_kinds),
-		cmocka_unit_test(test_many_errors),
-	};
-
-	return cmocka_run_group_tests(tests, enter_folder, leave_folder);
-}
+RUN_TESTS(enter_folder, leave_folder)

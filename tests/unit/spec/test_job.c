@@ -9,7 +9,7 @@
 	JOB_HEAD "metadata: {name: " name "}\n" \
 		 "spec: {runtimeRef: {name: torch-distributed}}\n"
 
-static void test_a_file(void **state)
+TEST(test_a_file)
 {
 	struct job_opts opts = { .file = "job.yaml", .default_ns = "team" };
 	cleanup_job_set struct job_set set = { 0 };
@@ -42,7 +42,7 @@ static void test_a_file(void **state)
 }
 
 /* What is wrong is told all at once, each with its place. */
-static void test_all_errors(void **state)
+TEST(test_all_errors)
 {
 	struct job_opts opts = { .file = "bad.yaml" };
 	cleanup_job_set struct job_set set = { 0 };
@@ -63,7 +63,7 @@ static void test_all_errors(void **state)
 	assert_non_null(strstr(lines.text, "bad.yaml:12:13: spec.trainer.numNode: "));
 }
 
-static void test_names(void **state)
+TEST(test_names)
 {
 	static const struct {
 		enum job_names names;
@@ -103,7 +103,7 @@ static int has(void *ctx, const struct runtime_name *which, struct error *err)
 	return str_eq(ctx, "both") || str_eq(ctx, which->kind);
 }
 
-static void test_which_kind(void **state)
+TEST(test_which_kind)
 {
 	static const struct {
 		const char *cluster, *want;
@@ -134,7 +134,7 @@ static void test_which_kind(void **state)
 }
 
 /* A strict API server knows creationTimestamp in no template. */
-static void test_sent_without_unset_times(void **state)
+TEST(test_sent_without_unset_times)
 {
 	const struct job_opts opts = { .file = "go.yaml" };
 	cleanup_job_set struct job_set set = { 0 };
@@ -159,7 +159,7 @@ static void test_sent_without_unset_times(void **state)
 	}
 }
 
-static void test_options_that_contradict(void **state)
+TEST(test_options_that_contradict)
 {
 	static const struct {
 		struct job_opts opts;
@@ -185,16 +185,4 @@ static void test_options_that_contradict(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_a_file),
-		cmocka_unit_test(test_all_errors),
-		cmocka_unit_test(test_names),
-		cmocka_unit_test(test_which_kind),
-		cmocka_unit_test(test_sent_without_unset_times),
-		cmocka_unit_test(test_options_that_contradict),
-	};
-
-	return cmocka_run_group_tests(tests, enter_folder, leave_folder);
-}
+RUN_TESTS(enter_folder, leave_folder)

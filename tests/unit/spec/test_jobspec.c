@@ -6,7 +6,7 @@
 #include "tests/unit/unit.h"
 
 /* The name that a command line gives its job. */
-static void test_names(void **state)
+TEST(test_names)
 {
 	static const struct {
 		const char *command, *name;
@@ -56,7 +56,7 @@ static void test_names(void **state)
 }
 
 /* Kubernetes makes "$" of "$$" and a variable's value of "$(NAME)": not of ours. */
-static void test_verbatim(void **state)
+TEST(test_verbatim)
 {
 	static const struct {
 		const char *word, *in_the_pod;
@@ -80,12 +80,4 @@ static void test_verbatim(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_names),
-		cmocka_unit_test(test_verbatim),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -7,7 +7,7 @@
 #include "trainer/api.h"
 
 /* As -o name prints them, and as kubectl takes them. */
-static void test_refer_jobs(void **state)
+TEST(test_refer_jobs)
 {
 	static const struct {
 		const char *text, *name; /* NULL: refused */
@@ -49,7 +49,7 @@ static void test_refer_jobs(void **state)
 	}
 }
 
-static void test_refer_runtime(void **state)
+TEST(test_refer_runtime)
 {
 	static const struct {
 		const char *text, *name, *kind;
@@ -80,12 +80,4 @@ static void test_refer_runtime(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_refer_jobs),
-		cmocka_unit_test(test_refer_runtime),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

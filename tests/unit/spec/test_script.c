@@ -16,7 +16,7 @@ static const char *word(const cJSON *words, int i)
 	return cJSON_GetStringValue(cJSON_GetArrayItem(words, i));
 }
 
-static void test_text(void **state)
+TEST(test_text)
 {
 	char option[] = "--epochs", value[] = "3";
 	char *args[] = { option, value, NULL };
@@ -39,7 +39,7 @@ static void test_text(void **state)
 }
 
 /* Of two-byte characters no piece holds half of one. */
-static void test_pieces(void **state)
+TEST(test_pieces)
 {
 	cleanup_json cJSON *job = tj_new("j", "r");
 	cleanup_buf struct buf code = { .max = SCRIPT_MAX }, got = { .max = SCRIPT_MAX };
@@ -64,7 +64,7 @@ static void test_pieces(void **state)
 	assert_memory_equal(got.data, code.data, code.len);
 }
 
-static void test_bytes(void **state)
+TEST(test_bytes)
 {
 	cleanup_json cJSON *job = tj_new("j", "r");
 	struct error err = { 0 };
@@ -75,7 +75,7 @@ static void test_bytes(void **state)
 	assert_string_equal(word(words_of(job), FIRST_PIECE), "6QA=");
 }
 
-static void test_refused(void **state)
+TEST(test_refused)
 {
 	static char large[SCRIPT_MAX + 1];
 	cleanup_json cJSON *job = tj_new("j", "r");
@@ -89,14 +89,4 @@ static void test_refused(void **state)
 	assert_int_equal(err.kind, ERR_INVALID);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_text),
-		cmocka_unit_test(test_pieces),
-		cmocka_unit_test(test_bytes),
-		cmocka_unit_test(test_refused),
-	};
-
-	return cmocka_run_group_tests(tests, enter_folder, leave_folder);
-}
+RUN_TESTS(enter_folder, leave_folder)

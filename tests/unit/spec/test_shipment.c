@@ -6,7 +6,7 @@
 
 #include "spec/shipment.h"
 
-static void test_options(void **state)
+TEST(test_options)
 {
 	const char *include[] = { "a", NULL };
 	const struct {
@@ -51,7 +51,7 @@ static void make_folder_with(const char *dir, size_t bytes)
 }
 
 /* In the ConfigMap of each job; the temporary folder goes with it. */
-static void test_by_configmap(void **state)
+TEST(test_by_configmap)
 {
 	struct lines lines = { 0 };
 	const struct reporter to = { add_line, &lines };
@@ -77,7 +77,7 @@ static void test_by_configmap(void **state)
 	assert_int_equal(lines.n, 0);
 }
 
-static void test_too_large(void **state)
+TEST(test_too_large)
 {
 	const struct workspace_opts opts = { .dir = "large" };
 	const struct workspace_opts by_uri = { .dir = "large", .to = "s3://b/p" };
@@ -103,7 +103,7 @@ static void test_too_large(void **state)
 	assert_non_null(strstr(s.says.uri, s.says.digest));
 }
 
-static void test_nothing(void **state)
+TEST(test_nothing)
 {
 	const struct workspace_opts opts = { 0 };
 	cleanup_shipment struct shipment s = { 0 };
@@ -114,14 +114,4 @@ static void test_nothing(void **state)
 	assert_null(s.folder);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_options),
-		cmocka_unit_test(test_by_configmap),
-		cmocka_unit_test(test_too_large),
-		cmocka_unit_test(test_nothing),
-	};
-
-	return cmocka_run_group_tests(tests, enter_folder, leave_folder);
-}
+RUN_TESTS(enter_folder, leave_folder)

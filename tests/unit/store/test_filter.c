@@ -5,7 +5,7 @@
 #include "store/filter.h"
 #include "tests/unit/unit.h"
 
-static void test_fnmatch(void **state)
+TEST(test_fnmatch)
 {
 	static const struct {
 		const char *pattern, *name;
@@ -46,7 +46,7 @@ static void test_fnmatch(void **state)
 			fail_msg("'%s' and '%s'", rows[i].pattern, rows[i].name);
 }
 
-static void test_filter(void **state)
+TEST(test_filter)
 {
 	cleanup_arena struct arena a = { 0 };
 	struct filter f = { .allow = filter_list(&a, FILTER_MODEL_ALLOW),
@@ -63,7 +63,7 @@ static void test_filter(void **state)
 	assert_false(filter_wants(&f, "x.h5", false));
 }
 
-static void test_defaults_leave_out_nothing_that_was_named(void **state)
+TEST(test_defaults_leave_out_nothing_that_was_named)
 {
 	cleanup_arena struct arena a = { 0 };
 	struct filter f = { .allow = filter_list(&a, FILTER_MODEL_ALLOW),
@@ -79,7 +79,7 @@ static void test_defaults_leave_out_nothing_that_was_named(void **state)
 }
 
 /* Rows: what is there, who gave the patterns, what is rescued, how much is left out. */
-static void test_a_model_keeps_its_weights(void **state)
+TEST(test_a_model_keeps_its_weights)
 {
 	static const struct {
 		const char *names;
@@ -120,14 +120,4 @@ static void test_a_model_keeps_its_weights(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_fnmatch),
-		cmocka_unit_test(test_filter),
-		cmocka_unit_test(test_defaults_leave_out_nothing_that_was_named),
-		cmocka_unit_test(test_a_model_keeps_its_weights),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

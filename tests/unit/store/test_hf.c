@@ -87,7 +87,7 @@ static const struct {
 	{ "hf://me:secret-token@huggingface.co/org/name", "invalid repository name" },
 };
 
-static void test_uris(void **state)
+TEST(test_uris)
 {
 	for (size_t i = 0; i < N_ELEMENTS(good); i++) {
 		cleanup_arena struct arena a = { 0 };
@@ -103,7 +103,7 @@ static void test_uris(void **state)
 	}
 }
 
-static void test_uris_refused(void **state)
+TEST(test_uris_refused)
 {
 	for (size_t i = 0; i < N_ELEMENTS(bad); i++) {
 		cleanup_arena struct arena a = { 0 };
@@ -158,7 +158,7 @@ static bool not_skipped(void *ctx, const char *name, bool named)
 	return !str_starts(name, "skip/");
 }
 
-static void test_trees(void **state)
+TEST(test_trees)
 {
 	for (size_t i = 0; i < N_ELEMENTS(trees); i++) {
 		struct hf_tree_want want = { .folder = trees[i].folder,
@@ -181,7 +181,7 @@ static void test_trees(void **state)
 	}
 }
 
-static void test_lists_that_never_end(void **state)
+TEST(test_lists_that_never_end)
 {
 	static const struct {
 		const char *pages[6];
@@ -211,7 +211,7 @@ static void test_lists_that_never_end(void **state)
 }
 
 /* LFS's size and sum are the contents', those beside it are the pointer's. */
-static void test_sums(void **state)
+TEST(test_sums)
 {
 	static const char page[] =
 		"[" LFS("a") "," BLOB("b") ",{\"type\":\"file\",\"path\":\"c\",\"lfs\":{"
@@ -252,7 +252,7 @@ static const struct {
 	{ "", NULL },
 };
 
-static void test_links(void **state)
+TEST(test_links)
 {
 	assert_null(hf_tree_next(NULL, NULL));
 	for (size_t i = 0; i < N_ELEMENTS(links); i++) {
@@ -310,7 +310,7 @@ static const struct {
 	{ { "HF_HUB_OFFLINE=1" }, NULL, NULL, "HF_HUB_OFFLINE" },
 };
 
-static void test_hubs(void **state)
+TEST(test_hubs)
 {
 	for (size_t i = 0; i < N_ELEMENTS(hubs); i++) {
 		struct store_conf conf = { .env = env_of, .ctx = (void *)hubs[i].env };
@@ -358,7 +358,7 @@ static const struct {
 	{ 500, "", "", NULL, ERR_BUSY, "500" },
 };
 
-static void test_refusals(void **state)
+TEST(test_refusals)
 {
 	const struct hf_repo repo = { "models", "org/name", "v9", "" };
 
@@ -379,14 +379,4 @@ static void test_refusals(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_uris),  cmocka_unit_test(test_uris_refused),
-		cmocka_unit_test(test_trees), cmocka_unit_test(test_lists_that_never_end),
-		cmocka_unit_test(test_sums),  cmocka_unit_test(test_links),
-		cmocka_unit_test(test_hubs),  cmocka_unit_test(test_refusals),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

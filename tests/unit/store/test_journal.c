@@ -27,7 +27,7 @@ static void begin(struct buf *b)
 	buf_add(b, header, sizeof(header));
 }
 
-static void test_round(void **state)
+TEST(test_round)
 {
 	cleanup_buf struct buf b = { .max = 4096 };
 	cleanup_free struct range *list = NULL;
@@ -46,7 +46,7 @@ static void test_round(void **state)
 }
 
 /* What is wrong is passed over, what is about something else does not count at all. */
-static void test_hostile(void **state)
+TEST(test_hostile)
 {
 	cleanup_buf struct buf b = { .max = 4096 };
 	struct range *list = NULL;
@@ -75,7 +75,7 @@ static void test_hostile(void **state)
 }
 
 /* "hello\n" as git, md5sum, sha256sum and S3 name it; in pieces of any size. */
-static void test_verify(void **state)
+TEST(test_verify)
 {
 	static const struct {
 		enum store_digest digest;
@@ -118,7 +118,7 @@ static void test_verify(void **state)
 }
 
 /* A multipart ETag: the MD5 of the parts' MD5s, whatever the parts' size. */
-static void test_parts(void **state)
+TEST(test_parts)
 {
 	static const char text[] = "0123456789";
 
@@ -151,7 +151,7 @@ static void test_parts(void **state)
 	}
 }
 
-static void test_nothing(void **state)
+TEST(test_nothing)
 {
 	struct store_object o = { .size = 6, .digest = STORE_MD5_PARTS, .sum = "x-1" };
 
@@ -165,13 +165,4 @@ static void test_nothing(void **state)
 	verify_free(NULL);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_round),   cmocka_unit_test(test_hostile),
-		cmocka_unit_test(test_verify),  cmocka_unit_test(test_parts),
-		cmocka_unit_test(test_nothing),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

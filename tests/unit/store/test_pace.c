@@ -32,7 +32,7 @@ static unsigned run(const struct link *l, int ticks)
 	return now;
 }
 
-static void test_links(void **state)
+TEST(test_links)
 {
 	static const struct link links[] = {
 		{ "a limit for each connection", 50, 100000, 16 },
@@ -52,7 +52,7 @@ static void test_links(void **state)
 }
 
 /* What did not pay is tried again, and again later each time. */
-static void test_pauses(void **state)
+TEST(test_pauses)
 {
 	struct pace p = { 0 };
 	unsigned now = FEW, tries = 0;
@@ -70,7 +70,7 @@ static void test_pauses(void **state)
 }
 
 /* One that grows up to the most allowed, and not beyond. */
-static void test_max(void **state)
+TEST(test_max)
 {
 	struct pace p = { 0 };
 	unsigned now = 1;
@@ -85,7 +85,7 @@ static void test_max(void **state)
 }
 
 /* A slow link asks for more connections; a machine that has no time does not get them. */
-static void test_short_of_processors(void **state)
+TEST(test_short_of_processors)
 {
 	struct pace p = { .cpu_bound = true };
 	unsigned now = FEW;
@@ -112,7 +112,7 @@ static void *spin(void *over)
 }
 
 /* Four threads a processor wait three quarters of the time; one that sleeps does not. */
-static void test_waiting_for_processors(void **state)
+TEST(test_waiting_for_processors)
 {
 	unsigned n = 4 * (unsigned)sysconf(_SC_NPROCESSORS_ONLN), started = 0;
 	struct cpu_wait s = { 0 };
@@ -135,7 +135,7 @@ static void test_waiting_for_processors(void **state)
 		pthread_join(threads[i], NULL);
 }
 
-static void test_receive_bytes(void **state)
+TEST(test_receive_bytes)
 {
 	assert_int_equal(fetch_receive_bytes(1), 1 << 20);
 	assert_int_equal(fetch_receive_bytes(0), fetch_receive_bytes(FETCH_CONNECTIONS));
@@ -147,16 +147,4 @@ static void test_receive_bytes(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_links),
-		cmocka_unit_test(test_pauses),
-		cmocka_unit_test(test_max),
-		cmocka_unit_test(test_short_of_processors),
-		cmocka_unit_test(test_waiting_for_processors),
-		cmocka_unit_test(test_receive_bytes),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -9,7 +9,7 @@
 #define PAGE(rest) "<ListBucketResult xmlns='urn:x'>" rest "</ListBucketResult>"
 #define END        "<IsTruncated>false</IsTruncated>"
 
-static void test_pages(void **state)
+TEST(test_pages)
 {
 	static const struct {
 		const char *name, *xml, *keys, *error; /* keys: with '|' between */
@@ -65,7 +65,7 @@ static void test_pages(void **state)
 	}
 }
 
-static void test_page_goes_on(void **state)
+TEST(test_page_goes_on)
 {
 	static const char xml[] =
 		PAGE("<IsTruncated>true</IsTruncated><NextContinuationToken> t/=+ "
@@ -84,7 +84,7 @@ static void test_page_goes_on(void **state)
 	assert_true(page.entries[0].size == INT64_MAX);
 }
 
-static void test_etags(void **state)
+TEST(test_etags)
 {
 	static const struct {
 		const char *etag;
@@ -111,13 +111,4 @@ static void test_etags(void **state)
 	check_text("two parts", etag, "065947336a2f2a95ba8899f3675c3be6-2");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_pages),
-		cmocka_unit_test(test_page_goes_on),
-		cmocka_unit_test(test_etags),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -9,7 +9,7 @@
 #include "store/scheme.h"
 #include "tests/unit/base/base_test.h"
 
-static void test_find(void **state)
+TEST(test_find)
 {
 	static const struct {
 		const char *uri;
@@ -42,7 +42,7 @@ static void test_find(void **state)
 	}
 }
 
-static void test_list_put(void **state)
+TEST(test_list_put)
 {
 	cleanup_arena struct arena arena = { 0 };
 
@@ -50,7 +50,7 @@ static void test_list_put(void **state)
 }
 
 /* A copy has all that a request needs, gs's generation too, and outlives the original. */
-static void test_object_copy(void **state)
+TEST(test_object_copy)
 {
 	cleanup_arena struct arena arena = { 0 };
 	char key[] = "dir/a", generation[] = "1700000000000001", etag[] = "\"e\"";
@@ -82,7 +82,7 @@ static const char *env(void *ctx, const char *name)
 }
 
 /* A CA file of AWS's programs counts for s3:// alone, and not beside SSL_CERT_FILE. */
-static void test_http_new(void **state)
+TEST(test_http_new)
 {
 	static const struct {
 		const char *name, *uri, *pairs[5], *error; /* error: NULL for none */
@@ -123,7 +123,7 @@ static int try_put_file(const struct put_file *f, char *text, size_t len,
 										     : 0;
 }
 
-static void test_put_file(void **state)
+TEST(test_put_file)
 {
 	char dir[] = "/tmp/kft-put-XXXXXX", text[8] = "";
 	cleanup_arena struct arena a = { 0 };
@@ -161,13 +161,4 @@ static void test_put_file(void **state)
 	assert_int_equal(dir_remove(dir, &err), 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_find),        cmocka_unit_test(test_list_put),
-		cmocka_unit_test(test_object_copy), cmocka_unit_test(test_http_new),
-		cmocka_unit_test(test_put_file),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -67,7 +67,7 @@ static int run(const struct plugin *const *list, cJSON **ret, struct error *err)
 	return pipeline_build(&p, tj, rt, ret, err);
 }
 
-static void test_phase_by_phase_in_the_order_of_the_list(void **state)
+TEST(test_phase_by_phase_in_the_order_of_the_list)
 {
 	static const struct plugin *const list[] = { &a, &b, NULL };
 	static const struct plugin *const turned[] = { &b, &a, NULL };
@@ -80,7 +80,7 @@ static void test_phase_by_phase_in_the_order_of_the_list(void **state)
 	assert_doc(two, "[{trace: bacde}]");
 }
 
-static void test_a_failure_says_where(void **state)
+TEST(test_a_failure_says_where)
 {
 	static const struct plugin *const list[] = { &a, &broken, &b, NULL };
 	struct error err = { 0 };
@@ -91,7 +91,7 @@ static void test_a_failure_says_where(void **state)
 	assert_string_equal(err.msg, "C EnforcePodSpec: no way");
 }
 
-static void test_what_only_a_cluster_can_do(void **state)
+TEST(test_what_only_a_cluster_can_do)
 {
 	static const struct plugin here = { .name = "A", .policy = "a" };
 	static const struct plugin there = { .name = "B",
@@ -105,13 +105,4 @@ static void test_what_only_a_cluster_can_do(void **state)
 	assert_string_equal(framework_cluster_only(list, both), "B");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_phase_by_phase_in_the_order_of_the_list),
-		cmocka_unit_test(test_a_failure_says_where),
-		cmocka_unit_test(test_what_only_a_cluster_can_do),
-	};
-
-	return cmocka_run_group_tests_name("framework", tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -51,7 +51,7 @@ static void expect_first(const struct job_facts *j, const char *pod_and_code)
 }
 
 /* Pods of one cause share an event; one that is gone is not counted. */
-static void test_they_are_counted(void **state)
+TEST(test_they_are_counted)
 {
 	struct job_facts *j = job_facts_new();
 	cleanup_buf struct buf told = { .max = 10000 };
@@ -83,7 +83,7 @@ static void test_they_are_counted(void **state)
 }
 
 /* The earliest, unless it was killed from outside or deleted since. */
-static void test_the_first(void **state)
+TEST(test_the_first)
 {
 	struct job_facts *j = job_facts_new();
 	cleanup_buf struct buf told = { .max = 10000 };
@@ -111,7 +111,7 @@ static void test_the_first(void **state)
 }
 
 /* A container that cannot be started at all is why the job failed, too. */
-static void test_never_started(void **state)
+TEST(test_never_started)
 {
 	struct job_facts *j = job_facts_new();
 	cleanup_json cJSON *pod = failed(0, "StartError", 128, "2026-01-01T00:00:02Z");
@@ -122,7 +122,7 @@ static void test_never_started(void **state)
 }
 
 /* When the job has finished, nothing new is told or kept. */
-static void test_after_the_end(void **state)
+TEST(test_after_the_end)
 {
 	struct job_facts *j = job_facts_new();
 	cleanup_json cJSON *a = failed(0, "Error", 3, "2026-01-01T00:00:02Z");
@@ -139,14 +139,4 @@ static void test_after_the_end(void **state)
 	job_facts_free(j);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_they_are_counted),
-		cmocka_unit_test(test_the_first),
-		cmocka_unit_test(test_never_started),
-		cmocka_unit_test(test_after_the_end),
-	};
-
-	return cmocka_run_group_tests_name("jobfacts", tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -8,7 +8,7 @@
 	"labels: {a: b}, annotations: {c: d}"
 
 /* One just written looks as the watch will show it, with the status of before. */
-static void test_as_written(void **state)
+TEST(test_as_written)
 {
 	cleanup_json cJSON *meta = doc("{" META ", managedFields: []}}");
 	cleanup_json cJSON *before = doc("{" META "}, spec: {suspend: true}, "
@@ -30,7 +30,7 @@ static void test_as_written(void **state)
 	assert_null(json_get(fresh, "status"));
 }
 
-static void test_counts(void **state)
+TEST(test_counts)
 {
 	static const struct {
 		const char *jobset;
@@ -65,7 +65,7 @@ static cJSON *sorted(const char *spec, const char *names)
 }
 
 /* As in a list of names; those that it lacks come first and keep their order. */
-static void test_order(void **state)
+TEST(test_order)
 {
 	static const struct {
 		const char *jobs, *names, *want;
@@ -98,7 +98,7 @@ static void test_order(void **state)
 #define CLAIMS       "volumeClaimPolicies: [{templates: [{metadata: {name: data}}, {}]}]"
 
 /* KEP-572 of JobSet: a claim is a volume of each pod that mounts it. */
-static void test_claims(void **state)
+TEST(test_claims)
 {
 	static const struct {
 		const char *pod, *want;
@@ -130,14 +130,4 @@ static void test_claims(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_as_written),
-		cmocka_unit_test(test_counts),
-		cmocka_unit_test(test_order),
-		cmocka_unit_test(test_claims),
-	};
-
-	return cmocka_run_group_tests_name("jobset", tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

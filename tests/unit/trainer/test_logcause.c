@@ -2,7 +2,7 @@
 #include "tests/unit/trainer/yaml_doc.h"
 #include "trainer/logcause.h"
 
-static void test_exceptions(void **state)
+TEST(test_exceptions)
 {
 	static const struct {
 		const char *line;
@@ -544,7 +544,7 @@ static void read_all(struct log_reader *r, const char *log)
 	}
 }
 
-static void test_causes(void **state)
+TEST(test_causes)
 {
 	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		struct log_reader r = { 0 };
@@ -564,7 +564,7 @@ static void test_causes(void **state)
 }
 
 /* What explains as much, and comes later, replaces it; what explains less does not. */
-static void test_later_lines(void **state)
+TEST(test_later_lines)
 {
 	struct log_reader r = { 0 };
 	bool better;
@@ -583,13 +583,4 @@ static void test_later_lines(void **state)
 	assert_false(better);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_exceptions),
-		cmocka_unit_test(test_causes),
-		cmocka_unit_test(test_later_lines),
-	};
-
-	return cmocka_run_group_tests_name("logcause", tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

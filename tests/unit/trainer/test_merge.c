@@ -26,7 +26,7 @@ static void assert_merge(const char *template, const char *patches, const char *
 
 #define P(template) "{manager: m, trainingRuntimeSpec: {template: " template "}}"
 
-static void test_metadata_is_an_overlay(void **state)
+TEST(test_metadata_is_an_overlay)
 {
 	assert_merge(
 		"{metadata: {labels: {a: '1', b: '1'}}}",
@@ -35,7 +35,7 @@ static void test_metadata_is_an_overlay(void **state)
 		"{labels: {a: '1', b: '2', c: '3'}, annotations: {x: q}, spec: {}}");
 }
 
-static void test_jobs_keep_their_order(void **state)
+TEST(test_jobs_keep_their_order)
 {
 	assert_merge(
 		"{spec: {replicatedJobs: [{name: a}, {name: b}, {name: c}]}}",
@@ -63,7 +63,7 @@ static void assert_pod(const char *pod, const char *want)
 			     want));
 }
 
-static void test_quantities_are_canonical(void **state)
+TEST(test_quantities_are_canonical)
 {
 	assert_pod("{overhead: {cpu: 0.25}, volumes: [{name: v, emptyDir: "
 		   "{sizeLimit: 1024Mi}}]}",
@@ -78,7 +78,7 @@ static void test_quantities_are_canonical(void **state)
 }
 
 /* What typed clients leave out, so that a JobSet made by one can be resumed by the other. */
-static void test_what_says_nothing_is_left_out(void **state)
+TEST(test_what_says_nothing_is_left_out)
 {
 	assert_pod("{nodeSelector: {}, hostNetwork: false, tolerations: [], "
 		   "dnsConfig: null, containers: [{name: c, args: [], tty: "
@@ -122,7 +122,7 @@ static void test_what_says_nothing_is_left_out(void **state)
 		     "[{name: a, template: {spec: {backoffLimit: 0, template: {}}}}]}}");
 }
 
-static void test_later_patches_win(void **state)
+TEST(test_later_patches_win)
 {
 #define POD(x)                                                                       \
 	P("{spec: {replicatedJobs: [{name: a, template: {spec: {template: {spec: " x \
@@ -139,7 +139,7 @@ static void test_later_patches_win(void **state)
 }
 
 /* Upstream reads a patch into typed structs and writes it again before it merges. */
-static void test_what_says_nothing_takes_nothing_away(void **state)
+TEST(test_what_says_nothing_takes_nothing_away)
 {
 	assert_merge(
 		SPEC_OF("{nodeSelector: {k: '0'}, tolerations: [{key: x}], "
@@ -198,7 +198,7 @@ static void test_what_says_nothing_takes_nothing_away(void **state)
 static const struct plugin *const no_plugins[] = { NULL };
 static const struct plugin_env offline = { .keys = &keys_placeholder };
 
-static void test_wrong_types_are_named(void **state)
+TEST(test_wrong_types_are_named)
 {
 #define TJ "metadata: {name: a}, spec: {runtimeRef: {name: r}"
 	static const struct {
@@ -255,7 +255,7 @@ static void test_wrong_types_are_named(void **state)
 	}
 }
 
-static void test_too_many_jobs(void **state)
+TEST(test_too_many_jobs)
 {
 	cleanup_json cJSON *rt = doc("{spec: {template: {spec: {replicatedJobs: []}}}}");
 	cleanup_json cJSON *tj = doc("{" TJ "}}");
@@ -270,7 +270,7 @@ static void test_too_many_jobs(void **state)
 }
 
 /* Variables keep their places; of those with one name the last value counts. */
-static void test_variables_are_merged_by_name(void **state)
+TEST(test_variables_are_merged_by_name)
 {
 	static const struct {
 		const char *env, *given, *want;
@@ -299,7 +299,7 @@ static void test_variables_are_merged_by_name(void **state)
 }
 
 /* A list is replaced as a whole: the version says of which one. */
-static void test_finalizers_of_older_versions(void **state)
+TEST(test_finalizers_of_older_versions)
 {
 	cleanup_json cJSON *none = doc("{metadata: {finalizers: [a]}}");
 	cleanup_json cJSON *rt = doc("{metadata: {resourceVersion: '7', finalizers: [a, "
@@ -311,7 +311,7 @@ static void test_finalizers_of_older_versions(void **state)
 	assert_doc(patch, "{metadata: {finalizers: [a, b], resourceVersion: '7'}}");
 }
 
-static void test_who_starts_mpi(void **state)
+TEST(test_who_starts_mpi)
 {
 	cleanup_json cJSON *rt =
 		doc("{spec: {template: {metadata: {annotations: {a: b}}}}}");
@@ -321,21 +321,4 @@ static void test_who_starts_mpi(void **state)
 		       "kftrainer.io/mpi: worker}}}}}");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_metadata_is_an_overlay),
-		cmocka_unit_test(test_jobs_keep_their_order),
-		cmocka_unit_test(test_quantities_are_canonical),
-		cmocka_unit_test(test_what_says_nothing_is_left_out),
-		cmocka_unit_test(test_later_patches_win),
-		cmocka_unit_test(test_what_says_nothing_takes_nothing_away),
-		cmocka_unit_test(test_wrong_types_are_named),
-		cmocka_unit_test(test_too_many_jobs),
-		cmocka_unit_test(test_variables_are_merged_by_name),
-		cmocka_unit_test(test_finalizers_of_older_versions),
-		cmocka_unit_test(test_who_starts_mpi),
-	};
-
-	return cmocka_run_group_tests_name("merge", tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -17,7 +17,7 @@ static const char jobset[] = "{metadata: {name: j}, spec: {replicatedJobs: ["
 			     "{name: none, replicas: 3, template: {spec: {completions: "
 			     "0, parallelism: 2}}}]}}";
 
-static void test_names(void **state)
+TEST(test_names)
 {
 	static const struct {
 		const char *pod, *container, *prefix; /* NULL: none of this JobSet */
@@ -58,11 +58,4 @@ static void test_names(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_names),
-	};
-
-	return cmocka_run_group_tests_name("places", tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

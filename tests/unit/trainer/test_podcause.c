@@ -16,7 +16,7 @@
 #define EXITED         "{name: node, state: {terminated: {exitCode: 3, finishedAt: t1}}}"
 #define FINE           "{name: node, state: {running: {}}}"
 
-static void test_what_is_kept(void **state)
+TEST(test_what_is_kept)
 {
 	static const struct {
 		const char *pod;
@@ -74,7 +74,7 @@ static size_t facts_in(const char *statuses)
 #define LOOPING(now, before) "{name: a, state: {" now "}, lastState: {" before "}}"
 
 /* One of a run of a container, whichever place of the status it is in. */
-static void test_facts(void **state)
+TEST(test_facts)
 {
 	assert_int_equal(facts_in(""), 0);
 	assert_int_equal(facts_in(DEAD("a", "t1")), 1);
@@ -96,7 +96,7 @@ static void test_facts(void **state)
 	"{exitCode: " code ", reason: " reason "}}}]"
 
 /* Of the whole pod, and of what is kept of it. */
-static void test_words(void **state)
+TEST(test_words)
 {
 	static const struct {
 		const char *status, *want;
@@ -129,7 +129,7 @@ static void test_words(void **state)
 	}
 }
 
-static void test_as_many_as_there_is_room_for(void **state)
+TEST(test_as_many_as_there_is_room_for)
 {
 	cleanup_arena struct arena a = { 0 };
 	const char *text = "";
@@ -142,7 +142,7 @@ static void test_as_many_as_there_is_room_for(void **state)
 }
 
 /* Many containers are kept up to a limit. */
-static void test_many_containers(void **state)
+TEST(test_many_containers)
 {
 	cleanup_buf struct buf text = { .max = 65536 };
 	cleanup_json cJSON *pod = NULL;
@@ -165,7 +165,7 @@ static void test_many_containers(void **state)
 			 100);
 }
 
-static void test_which_was_first(void **state)
+TEST(test_which_was_first)
 {
 	static const struct {
 		struct pod_failure a, b;
@@ -195,7 +195,7 @@ static void test_which_was_first(void **state)
 			fail_msg("row %zu", i);
 }
 
-static void test_steps(void **state)
+TEST(test_steps)
 {
 	static const struct {
 		const char *labels, *want;
@@ -223,17 +223,4 @@ static void test_steps(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_what_is_kept),
-		cmocka_unit_test(test_facts),
-		cmocka_unit_test(test_words),
-		cmocka_unit_test(test_as_many_as_there_is_room_for),
-		cmocka_unit_test(test_many_containers),
-		cmocka_unit_test(test_which_was_first),
-		cmocka_unit_test(test_steps),
-	};
-
-	return cmocka_run_group_tests_name("podcause", tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

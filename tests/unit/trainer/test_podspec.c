@@ -11,7 +11,7 @@
 		assert_doc(o, want);               \
 	} while (0)
 
-static void test_volumes(void **state)
+TEST(test_volumes)
 {
 	EDITED("{}", pod_set_volume(o, doc("{name: a}")), "{volumes: [{name: a}]}");
 	EDITED("{volumes: [{name: a, emptyDir: {}}, {name: b}]}",
@@ -24,7 +24,7 @@ static void test_volumes(void **state)
 	EDITED("{}", pod_drop_volume(o, "a"), "{}");
 }
 
-static void test_what_mounts(void **state)
+TEST(test_what_mounts)
 {
 	static const struct {
 		const char *pod;
@@ -50,7 +50,7 @@ static void test_what_mounts(void **state)
 	}
 }
 
-static void test_mounts(void **state)
+TEST(test_mounts)
 {
 	EDITED("{}", container_mount(o, "v", "/p", false),
 	       "{volumeMounts: [{name: v, mountPath: /p}]}");
@@ -65,7 +65,7 @@ static void test_mounts(void **state)
 	       "{volumeMounts: [{name: w, mountPath: /q}]}");
 }
 
-static void test_working_directories(void **state)
+TEST(test_working_directories)
 {
 	EDITED("{}", container_default_workdir(o, "/w"), "{workingDir: /w}");
 	EDITED("{workingDir: ''}", container_default_workdir(o, "/w"),
@@ -79,7 +79,7 @@ static void test_working_directories(void **state)
 	EDITED("{}", container_move_workdir(o, "/a", "/b"), "{}");
 }
 
-static void test_variables(void **state)
+TEST(test_variables)
 {
 	EDITED("{env: [{name: A, value: a}, {name: B}]}", container_set_env(o, "A", "b"),
 	       "{env: [{name: A, value: b}, {name: B}]}");
@@ -95,7 +95,7 @@ static void test_variables(void **state)
 	       "{env: [{name: COUNT, value: '-9223372036854775808'}]}");
 }
 
-static void test_search_domains(void **state)
+TEST(test_search_domains)
 {
 	EDITED("{}", pod_add_search(o, "a.b"), "{dnsConfig: {searches: [a.b]}}");
 	EDITED("{dnsConfig: {searches: [c]}}", pod_add_search(o, "a.b"),
@@ -104,7 +104,7 @@ static void test_search_domains(void **state)
 	       "{dnsConfig: {searches: [a.b, c]}}");
 }
 
-static void test_init_containers(void **state)
+TEST(test_init_containers)
 {
 	cleanup_json cJSON *spec =
 		doc("{initContainers: [{name: a}, {name: b}], containers: [{name: c}]}");
@@ -120,7 +120,7 @@ static void test_init_containers(void **state)
 }
 
 /* What the strictest of the Pod Security Standards asks of a container, and back. */
-static void test_rights(void **state)
+TEST(test_rights)
 {
 	EDITED("{name: a}", container_harden(o),
 	       "{name: a, securityContext: {allowPrivilegeEscalation: false, "
@@ -131,7 +131,7 @@ static void test_rights(void **state)
 	       "{name: a, terminationMessagePolicy: FallbackToLogsOnError}");
 }
 
-static void test_copies(void **state)
+TEST(test_copies)
 {
 	cleanup_json cJSON *from =
 		doc("{image: i, imagePullPolicy: Never, securityContext: {runAsUser: 7, "
@@ -151,7 +151,7 @@ static void test_copies(void **state)
 	EDITED("{}", container_copy_size(o, none), "{}");
 }
 
-static void test_probes(void **state)
+TEST(test_probes)
 {
 	EDITED("{}", container_probe_port(o, 22, 5),
 	       "{readinessProbe: {tcpSocket: {port: 22}, periodSeconds: 5}}");
@@ -162,7 +162,7 @@ static void test_probes(void **state)
 	       "startupProbe: {tcpSocket: {port: 2222, host: h}}}");
 }
 
-static void test_ports(void **state)
+TEST(test_ports)
 {
 	EDITED("{}", container_add_port(o, 80), "{ports: [{containerPort: 80}]}");
 	EDITED("{ports: [{containerPort: 80, name: http}]}", container_add_port(o, 80),
@@ -171,21 +171,4 @@ static void test_ports(void **state)
 	       "{ports: [{containerPort: 81}, {containerPort: 80}]}");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_volumes),
-		cmocka_unit_test(test_what_mounts),
-		cmocka_unit_test(test_mounts),
-		cmocka_unit_test(test_working_directories),
-		cmocka_unit_test(test_variables),
-		cmocka_unit_test(test_search_domains),
-		cmocka_unit_test(test_init_containers),
-		cmocka_unit_test(test_rights),
-		cmocka_unit_test(test_copies),
-		cmocka_unit_test(test_probes),
-		cmocka_unit_test(test_ports),
-	};
-
-	return cmocka_run_group_tests_name("podspec", tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -2,7 +2,7 @@
 #include "tests/unit/trainer/yaml_doc.h"
 #include "trainer/progress.h"
 
-static void test_what_is_taken(void **state)
+TEST(test_what_is_taken)
 {
 	static const struct {
 		const char *body, *want; /* NULL: nothing is reported */
@@ -50,7 +50,7 @@ static void test_what_is_taken(void **state)
 	}
 }
 
-static void test_what_a_local_run_reports(void **state)
+TEST(test_what_a_local_run_reports)
 {
 	static const struct {
 		int percent;
@@ -76,7 +76,7 @@ static void test_what_a_local_run_reports(void **state)
 	}
 }
 
-static void test_what_is_not(void **state)
+TEST(test_what_is_not)
 {
 	static const char *const rows[] = {
 		"[]",
@@ -110,13 +110,4 @@ static void test_what_is_not(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_what_is_taken),
-		cmocka_unit_test(test_what_a_local_run_reports),
-		cmocka_unit_test(test_what_is_not),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

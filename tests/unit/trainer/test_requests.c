@@ -17,7 +17,7 @@ static void assert_requests(const char *pod, int64_t factor, const char *want)
 #define C(r)       "{name: c, resources: {requests: " r "}}"
 #define SIDECAR(r) "{name: s, restartPolicy: Always, resources: {requests: " r "}}"
 
-static void test_pods(void **state)
+TEST(test_pods)
 {
 	static const struct {
 		const char *pod, *want;
@@ -76,7 +76,7 @@ static void test_pods(void **state)
 	assert_requests("{containers: [" C("{cpu: 1}") "]}", 0, "{cpu: '0'}");
 }
 
-static void test_a_bad_quantity_is_named(void **state)
+TEST(test_a_bad_quantity_is_named)
 {
 	static const struct {
 		const char *pod, *message;
@@ -101,7 +101,7 @@ static void test_a_bad_quantity_is_named(void **state)
 	}
 }
 
-static void test_gpus(void **state)
+TEST(test_gpus)
 {
 	static const struct {
 		const char *resources;
@@ -137,7 +137,7 @@ static void test_gpus(void **state)
 	}
 }
 
-static void test_merge(void **state)
+TEST(test_merge)
 {
 	cleanup_json cJSON *c =
 		doc("{name: c, resources: {limits: {cpu: '2', memory: 4Gi}}}");
@@ -152,7 +152,7 @@ static void test_merge(void **state)
 		   "{memory: 3Gi, cpu: 500m}}");
 }
 
-static void test_a_merge_that_fails(void **state)
+TEST(test_a_merge_that_fails)
 {
 	static const char *const rows[] = { "{limits: {cpu: many}}",
 					    "{requests: {cpu: many}}" };
@@ -168,7 +168,7 @@ static void test_a_merge_that_fails(void **state)
 }
 
 /* Nothing is taken where nothing is said, as the API server has it. */
-static void test_a_merge_of_null(void **state)
+TEST(test_a_merge_of_null)
 {
 	cleanup_json cJSON *c = doc("{name: c, resources: {limits: {cpu: '2'}}}");
 	cleanup_json cJSON *from = doc("{limits: {cpu: null}}");
@@ -178,16 +178,4 @@ static void test_a_merge_of_null(void **state)
 	assert_doc(json_get(c, "resources"), "{limits: {cpu: '2'}}");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_pods),
-		cmocka_unit_test(test_a_bad_quantity_is_named),
-		cmocka_unit_test(test_gpus),
-		cmocka_unit_test(test_merge),
-		cmocka_unit_test(test_a_merge_that_fails),
-		cmocka_unit_test(test_a_merge_of_null),
-	};
-
-	return cmocka_run_group_tests_name("requests", tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

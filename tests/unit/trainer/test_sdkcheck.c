@@ -25,7 +25,7 @@ static char *said(const cJSON *runtime)
 	return text;
 }
 
-static void test_what_it_cannot_read(void **state)
+TEST(test_what_it_cannot_read)
 {
 	static const struct {
 		const char *runtime, *want;
@@ -63,11 +63,4 @@ static void test_what_it_cannot_read(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_what_it_cannot_read),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -6,7 +6,7 @@
 	"{metadata: {name: t}, spec: {runtimeRef: {name: rt}, trainer: {" more "}}}"
 #define POD(more) "{spec: {containers: [{name: node}], " more "}}"
 
-static void test_faults(void **state)
+TEST(test_faults)
 {
 	static const struct {
 		const struct shape *shape;
@@ -67,11 +67,4 @@ static void test_faults(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_faults),
-	};
-
-	return cmocka_run_group_tests_name("shape", tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -21,7 +21,7 @@ static cJSON *job(const char *runtime_ref)
 
 #define REF "{name: rt, kind: TrainingRuntime, apiGroup: trainer.kubeflow.org}"
 
-static void test_what_is_made_is_read(void **state)
+TEST(test_what_is_made_is_read)
 {
 	cleanup_json cJSON *tj = job(REF);
 	cleanup_json cJSON *rt = doc(
@@ -52,7 +52,7 @@ static void test_what_is_made_is_read(void **state)
 }
 
 /* As upstream's controller writes them: Go's sigs.k8s.io/yaml of a typed object. */
-static void test_what_upstream_wrote(void **state)
+TEST(test_what_upstream_wrote)
 {
 	static const char text[] =
 		"apiVersion: trainer.kubeflow.org/v1alpha1\n"
@@ -124,7 +124,7 @@ static void test_what_upstream_wrote(void **state)
 	check_text("octal", c->next->valuestring, "0123");
 }
 
-static void test_what_is_not_its_own(void **state)
+TEST(test_what_is_not_its_own)
 {
 	static const struct {
 		const char *ref, *owner, *data, *want;
@@ -167,7 +167,7 @@ static void test_what_is_not_its_own(void **state)
 	}
 }
 
-static void test_what_does_not_fit(void **state)
+TEST(test_what_does_not_fit)
 {
 	cleanup_json cJSON *tj = job(REF);
 	cleanup_json cJSON *rt = doc("{kind: TrainingRuntime, metadata: {name: rt}}");
@@ -181,14 +181,4 @@ static void test_what_does_not_fit(void **state)
 	assert_int_equal(err.kind, ERR_LIMIT);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_what_is_made_is_read),
-		cmocka_unit_test(test_what_upstream_wrote),
-		cmocka_unit_test(test_what_is_not_its_own),
-		cmocka_unit_test(test_what_does_not_fit),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -7,7 +7,7 @@
 #define USER "2020-02-02T02:02:02Z"
 
 /* spec.runtimePatches before (NULL: created), as sent, and as stored. */
-static void test_times_of_patches(void **state)
+TEST(test_times_of_patches)
 {
 	static const struct {
 		const char *old, *sent, *want;
@@ -51,7 +51,7 @@ static void test_times_of_patches(void **state)
 	}
 }
 
-static void test_runtime_ref(void **state)
+TEST(test_runtime_ref)
 {
 	static const struct {
 		const char *tj, *want;
@@ -78,7 +78,7 @@ static void test_runtime_ref(void **state)
 	}
 }
 
-static void test_absent_and_wrong_types(void **state)
+TEST(test_absent_and_wrong_types)
 {
 	cleanup_json cJSON *none = doc("{}");
 	cleanup_json cJSON *wrong =
@@ -94,7 +94,7 @@ static void test_absent_and_wrong_types(void **state)
 	assert_true(tj_is_ours(none));
 }
 
-static void test_same_but_suspend(void **state)
+TEST(test_same_but_suspend)
 {
 	static const struct {
 		const char *a, *b;
@@ -116,7 +116,7 @@ static void test_same_but_suspend(void **state)
 	}
 }
 
-static void test_one_from_options(void **state)
+TEST(test_one_from_options)
 {
 	cleanup_json cJSON *tj = tj_new("j", "rt");
 
@@ -138,15 +138,4 @@ static void test_one_from_options(void **state)
 		       "resourcesPerNode: {limits: {cpu: '2'}, requests: {cpu: '2'}}}}}");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_times_of_patches),
-		cmocka_unit_test(test_runtime_ref),
-		cmocka_unit_test(test_absent_and_wrong_types),
-		cmocka_unit_test(test_same_but_suspend),
-		cmocka_unit_test(test_one_from_options),
-	};
-
-	return cmocka_run_group_tests_name("trainjob", tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -6,7 +6,7 @@
 #define NOW   "2026-01-02T03:04:05Z"
 #define LATER "2026-01-02T04:00:00Z"
 
-static void test_suspend_and_resume(void **state)
+TEST(test_suspend_and_resume)
 {
 	cleanup_json cJSON *status = doc("{}");
 	cleanup_json cJSON *off = doc("{spec: {suspend: true}}");
@@ -26,7 +26,7 @@ static void test_suspend_and_resume(void **state)
 		   "message: TrainJob is resumed, lastTransitionTime: '" LATER "'}]}");
 }
 
-static void test_from_the_jobset(void **state)
+TEST(test_from_the_jobset)
 {
 	cleanup_json cJSON *status = doc("{trainerStatus: {progressPercentage: 5}}");
 	cleanup_json cJSON *jobset = doc("{status: {conditions: [{type: Suspended, "
@@ -50,7 +50,7 @@ static void test_from_the_jobset(void **state)
 		"0, suspended: 0}]}");
 }
 
-static void test_blocked(void **state)
+TEST(test_blocked)
 {
 	static const char blocked[] =
 		"{conditions: [{type: ResourcesCreated, status: 'False', reason: R, "
@@ -74,7 +74,7 @@ static void test_blocked(void **state)
 		   "'}]}");
 }
 
-static void test_active(void **state)
+TEST(test_active)
 {
 	static const struct {
 		const char *status;
@@ -96,7 +96,7 @@ static void test_active(void **state)
 	}
 }
 
-static void test_deadline_survives(void **state)
+TEST(test_deadline_survives)
 {
 	cleanup_json cJSON *status = doc("{}");
 	cleanup_json cJSON *jobset = doc("{status: {conditions: [{type: Failed, status: "
@@ -109,7 +109,7 @@ static void test_deadline_survives(void **state)
 	assert_true(status_finished(status));
 }
 
-static void test_time_changes_with_the_status_only(void **state)
+TEST(test_time_changes_with_the_status_only)
 {
 	cleanup_json cJSON *status =
 		doc("{conditions: [{type: Failed, status: 'True', reason: "
@@ -124,7 +124,7 @@ static void test_time_changes_with_the_status_only(void **state)
 		   "d, lastTransitionTime: '" NOW "'}]}");
 }
 
-static void test_deadline_starts(void **state)
+TEST(test_deadline_starts)
 {
 	cleanup_json cJSON *tj =
 		doc("{metadata: {creationTimestamp: '" NOW
@@ -141,7 +141,7 @@ static void test_deadline_starts(void **state)
 	"{conditions: [{type: Failed, status: 'True', reason: r, message: '" message \
 	"'}]}"
 
-static void test_the_failed_condition_ends_with_who_was_first(void **state)
+TEST(test_the_failed_condition_ends_with_who_was_first)
 {
 	static const struct {
 		const char *is, *was;
@@ -171,7 +171,7 @@ static void test_the_failed_condition_ends_with_who_was_first(void **state)
 	}
 }
 
-static void test_one_word(void **state)
+TEST(test_one_word)
 {
 	static const struct {
 		const char *status, *want;
@@ -215,7 +215,7 @@ static void list_event(void *ctx, bool warning, const char *reason, const char *
 }
 
 /* What became of a condition is an event, once. */
-static void test_events(void **state)
+TEST(test_events)
 {
 	static const struct {
 		const char *before, *now, *more, *want; /* NULL: there was none */
@@ -257,7 +257,7 @@ static void test_events(void **state)
 	}
 }
 
-static void test_when_it_ended(void **state)
+TEST(test_when_it_ended)
 {
 	static const struct {
 		const char *status, *want;
@@ -285,21 +285,4 @@ static void test_when_it_ended(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_suspend_and_resume),
-		cmocka_unit_test(test_from_the_jobset),
-		cmocka_unit_test(test_blocked),
-		cmocka_unit_test(test_active),
-		cmocka_unit_test(test_deadline_survives),
-		cmocka_unit_test(test_time_changes_with_the_status_only),
-		cmocka_unit_test(test_deadline_starts),
-		cmocka_unit_test(test_the_failed_condition_ends_with_who_was_first),
-		cmocka_unit_test(test_one_word),
-		cmocka_unit_test(test_events),
-		cmocka_unit_test(test_when_it_ended),
-	};
-
-	return cmocka_run_group_tests_name("status", tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -56,7 +56,7 @@ static void assert_error(const char *patches, const char *want)
 }
 
 /* Upstream validates the template after the merge, in which every name exists. */
-static void test_correction_01_unknown_names_are_refused(void **state)
+TEST(test_correction_01_unknown_names_are_refused)
 {
 	assert_error("[" PATCH("a.b/c", "nope", "{nodeSelector: {a: b}}") "]",
 		     "no job \"nope\"");
@@ -77,7 +77,7 @@ static void test_correction_01_unknown_names_are_refused(void **state)
 }
 
 /* Upstream looks for init containers among all names, and at env of regular ones only. */
-static void test_defect_17_init_containers(void **state)
+TEST(test_defect_17_init_containers)
 {
 	assert_error("[" PATCH("a.b/c", "node", "{initContainers: [{name: side}]}") "]",
 		     "no init container \"side\"");
@@ -85,7 +85,7 @@ static void test_defect_17_init_containers(void **state)
 		     "no container \"prep\"");
 }
 
-static void test_env_of_containers_that_are_the_jobs(void **state)
+TEST(test_env_of_containers_that_are_the_jobs)
 {
 	cleanup_json cJSON *tj =
 		job("[" PATCH("a.b/c", "data",
@@ -105,7 +105,7 @@ static void test_env_of_containers_that_are_the_jobs(void **state)
 	assert_non_null(strstr(text, "env of container \"model-initializer\""));
 }
 
-static void test_managers(void **state)
+TEST(test_managers)
 {
 	static const struct {
 		const char *manager, *want;
@@ -149,7 +149,7 @@ static int jobset_get(void *ctx, const struct object_ref *ref, const cJSON **ret
 #define SOME "[" PATCH("a.b/c", "node", "{nodeSelector: {a: b}}") "]"
 #define BAD  "[" PATCH("a.b/c", "gone", "{nodeSelector: {a: b}}") "]"
 
-static void test_changes_while_pods_run(void **state)
+TEST(test_changes_while_pods_run)
 {
 	static const struct {
 		const char *old, *now;
@@ -200,7 +200,7 @@ static void assert_one_error(const char *text)
 		fail_msg("not one error: %s", text);
 }
 
-static void test_the_runtime_must_be_there(void **state)
+TEST(test_the_runtime_must_be_there)
 {
 	cleanup_json cJSON *tj = job("[]", false);
 	cleanup_json cJSON *broken =
@@ -225,7 +225,7 @@ static void test_the_runtime_must_be_there(void **state)
 	assert_one_error(other);
 }
 
-static void test_warnings(void **state)
+TEST(test_warnings)
 {
 	cleanup_json cJSON *tj =
 		doc("{metadata: {name: tj}, spec: {trainer: {}, runtimeRef: "
@@ -257,7 +257,7 @@ static void test_warnings(void **state)
 	"{template: {spec: {containers: [{name: c}]}}}}}]}}}}"
 #define AT "spec.template.spec.replicatedJobs[0]"
 
-static void test_runtimes(void **state)
+TEST(test_runtimes)
 {
 	static const struct {
 		const char *runtime, *want;
@@ -304,7 +304,7 @@ static void test_runtimes(void **state)
 }
 
 /* Upstream's CRDs store 0; a job that they stored can still be changed. */
-static void test_defect_20_no_nodes(void **state)
+TEST(test_defect_20_no_nodes)
 {
 	cleanup_json cJSON *none = job("[]", false), *one = job("[]", false);
 	cleanup_json cJSON *rt = doc(RT);
@@ -326,7 +326,7 @@ static void test_defect_20_no_nodes(void **state)
 
 /* Of a job that does not exist nothing else is said, not that its pods' names are long. */
 #define NO_JOB "nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn" /* 60 */
-static void test_a_job_that_does_not_exist(void **state)
+TEST(test_a_job_that_does_not_exist)
 {
 	cleanup_json cJSON *tj =
 		job("[" PATCH("a.b/c", NO_JOB, "{nodeSelector: {a: b}}") ", " PATCH(
@@ -339,7 +339,7 @@ static void test_a_job_that_does_not_exist(void **state)
 }
 
 /* Names of pods end with 5 random characters: KEP-3850; those of Jobs may be longer. */
-static void test_long_names(void **state)
+TEST(test_long_names)
 {
 #define LONG "nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn" /* 51 */
 	static const struct {
@@ -378,21 +378,4 @@ static void test_long_names(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_correction_01_unknown_names_are_refused),
-		cmocka_unit_test(test_defect_17_init_containers),
-		cmocka_unit_test(test_env_of_containers_that_are_the_jobs),
-		cmocka_unit_test(test_managers),
-		cmocka_unit_test(test_changes_while_pods_run),
-		cmocka_unit_test(test_the_runtime_must_be_there),
-		cmocka_unit_test(test_warnings),
-		cmocka_unit_test(test_runtimes),
-		cmocka_unit_test(test_defect_20_no_nodes),
-		cmocka_unit_test(test_a_job_that_does_not_exist),
-		cmocka_unit_test(test_long_names),
-	};
-
-	return cmocka_run_group_tests_name("validation", tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

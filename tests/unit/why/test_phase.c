@@ -138,7 +138,7 @@ static const struct {
 	  false, PHASE_STARTING, "pods starting: 0/2 ready", NULL },
 };
 
-static void of_documents(void **state)
+TEST(of_documents)
 {
 	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
 		cleanup_view struct view v = { 0 };
@@ -163,7 +163,7 @@ static void of_documents(void **state)
 	}
 }
 
-static void of_this_machine(void **state)
+TEST(of_this_machine)
 {
 	cleanup_view struct view v = { 0 };
 	cleanup_json cJSON *docs = NULL;
@@ -181,10 +181,4 @@ static void of_this_machine(void **state)
 		"suspended; start it with 'kftrainer resume --local a -n ns'");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = { cmocka_unit_test(of_documents),
-					    cmocka_unit_test(of_this_machine) };
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -14,7 +14,7 @@
 
 /* ---- nobody acts, objects are refused ---- */
 
-static void test_start(void **state)
+TEST(test_start)
 {
 	static const struct row rows[] = {
 		{ "no controller, none installed",
@@ -152,7 +152,7 @@ static void test_start(void **state)
 
 /* ---- suspended, Kueue ---- */
 
-static void test_queue(void **state)
+TEST(test_queue)
 {
 	static const struct row rows[] = {
 		{ "by somebody",
@@ -258,7 +258,7 @@ static void test_queue(void **state)
 
 /* ---- places ---- */
 
-static void test_place(void **state)
+TEST(test_place)
 {
 	static const struct row rows[] = {
 		{ "no room",
@@ -340,7 +340,7 @@ static void test_place(void **state)
 
 /* ---- containers ---- */
 
-static void test_pods(void **state)
+TEST(test_pods)
 {
 	static const struct row rows[] = {
 		{ "an image",
@@ -421,7 +421,7 @@ static void test_pods(void **state)
 
 /* ---- it has ended ---- */
 
-static void test_end(void **state)
+TEST(test_end)
 {
 	static const struct row rows[] = {
 		{ "the first in time",
@@ -509,7 +509,7 @@ static void test_end(void **state)
 	CHECK_ALL(rows);
 }
 
-static void test_run(void **state)
+TEST(test_run)
 {
 	static const struct row rows[] = {
 		{ "progress",
@@ -549,7 +549,7 @@ static void test_run(void **state)
 }
 
 /* What others wrote neither ends a line nor moves a cursor. */
-static void test_hostile(void **state)
+TEST(test_hostile)
 {
 	cleanup_free char *have = text_of(JOB("", FAILED) JOBSET JOBS PLACED(
 		"0", "phase: Failed, containerStatuses: [{name: node, state: "
@@ -559,14 +559,4 @@ static void test_hostile(void **state)
 		fail_msg("%s", have);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_start),   cmocka_unit_test(test_queue),
-		cmocka_unit_test(test_place),   cmocka_unit_test(test_pods),
-		cmocka_unit_test(test_end),     cmocka_unit_test(test_run),
-		cmocka_unit_test(test_hostile),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -37,7 +37,7 @@
 
 /* ---- what room there is ---- */
 
-static void test_room(void **state)
+TEST(test_room)
 {
 	static const struct row rows[] = {
 		{ "cpu",
@@ -165,7 +165,7 @@ static void test_room(void **state)
 
 /* ---- what is asked for cannot be ---- */
 
-static void test_too_much(void **state)
+TEST(test_too_much)
 {
 	static const struct row rows[] = {
 		{ "minMember above all nodes together",
@@ -215,7 +215,7 @@ static void test_too_much(void **state)
 		       "request is waiting for cluster resources become available"))
 #define OF_TASKS ": 1 of its 3 pods have a node (minMember of its task groups)"
 
-static void test_yunikorn(void **state)
+TEST(test_yunikorn)
 {
 	static const struct row rows[] = {
 		{ "cpu, with a placeholder that is bound",
@@ -261,7 +261,7 @@ static void test_yunikorn(void **state)
 #define CLAIMS        "resourceClaims: [{name: gpu, resourceClaimTemplateName: pair}], " CPU
 #define BLOCKED(spec) JOB("", STATUS) JOBSET JOBS MEMBER("0", spec, "phase: Pending")
 
-static void test_devices(void **state)
+TEST(test_devices)
 {
 	static const struct row rows[] = {
 		{ "no such template",
@@ -313,7 +313,7 @@ static void test_devices(void **state)
 	CHECK_ALL(rows);
 }
 
-static void test_class(void **state)
+TEST(test_class)
 {
 	static const struct {
 		const char *selectors, *want;
@@ -341,13 +341,4 @@ static void test_class(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_room),     cmocka_unit_test(test_too_much),
-		cmocka_unit_test(test_yunikorn), cmocka_unit_test(test_devices),
-		cmocka_unit_test(test_class),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

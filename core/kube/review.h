@@ -2,7 +2,8 @@
  * review.h - TokenReview (authentication.k8s.io/v1) and SubjectAccessReview
  * (authorization.k8s.io/v1): authentication and authorization by the API server.
  *
- * Errors never contain a token.
+ * Each call is one request. A server that has many callers uses token_review.h, which
+ * caches verdicts. Errors never contain a token.
  */
 #ifndef KUBE_REVIEW_H
 #define KUBE_REVIEW_H

@@ -16,7 +16,7 @@ struct pod;
 
 enum { HOSTS_MAX = 16 << 20 };
 
-/* The lines of this machine's /etc/hosts; without one, those of localhost. */
+/* Append the lines of this machine's /etc/hosts; without one, those of localhost. */
 void hosts_begin(struct buf *hosts);
 
 /* Write the pod's file: ERR_LIMIT, ERR_IO. */

@@ -38,6 +38,7 @@ struct output {
 
 /* Open for appending, 0600. `path` must outlive the output. */
 MUST_CHECK int output_open(struct output *o, const char *path, struct error *err);
+/* The container wrote these bytes: append them to the file, report each complete line. */
 void output_add(struct output *o, const char *data, size_t len);
 
 /* The container has ended: a line without newline is a line, too. */

@@ -15,7 +15,7 @@ struct published {
 };
 extern const struct published published[]; /* pods first; ends with { NULL } */
 
-/* "Pod.two-node-0-0-abcde.json"; NULL: no such file. */
+/* From a name such as "Pod.two-node-0-0-abcde.json"; NULL: no published object has it. */
 const struct published *published_kind(struct arena *a, const char *file,
 				       const char **ret_name);
 cJSON *published_read(const char *path); /* NULL: it cannot be read */

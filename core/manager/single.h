@@ -31,7 +31,7 @@ void single_free(struct single *s); /* NULL is fine */
  * 0: not until the next change. Errors as reconcile_trainjob().
  */
 MUST_CHECK int single_pass(struct single *s, int64_t *ret_after_ms, struct error *err);
-/* Call for each change of a pod; old is NULL for a new pod, now for a deleted one. */
+/* Call for each change of a pod: `old` NULL: it is new; `now` NULL: it is deleted. */
 void single_pod(struct single *s, const cJSON *old, const cJSON *now);
 
 #endif

@@ -121,13 +121,16 @@ bool file_exists(const char *path)
 	return !access(path, F_OK);
 }
 
-static int make_one(const char *path, mode_t mode, struct error *err)
+static bool is_dir(const char *path)
 {
 	struct stat st;
 
-	if (!mkdir(path, mode))
-		return 0;
-	if (errno == EEXIST && !stat(path, &st) && S_ISDIR(st.st_mode))
+	return !stat(path, &st) && S_ISDIR(st.st_mode);
+}
+
+static int make_one(const char *path, mode_t mode, struct error *err)
+{
+	if (!mkdir(path, mode) || (errno == EEXIST && is_dir(path)))
 		return 0;
 	return error_errno(err, errno == EEXIST ? ENOTDIR : errno, "%s", path);
 }
@@ -135,8 +138,12 @@ static int make_one(const char *path, mode_t mode, struct error *err)
 int dir_make(const char *path, mode_t mode, struct error *err)
 {
 	cleanup_arena struct arena a = { 0 };
-	char *part = arena_strdup(&a, path);
+	char *part;
 
+	/* Most callers' parents exist: one call instead of two for each of them. */
+	if (!mkdir(path, mode) || (errno == EEXIST && is_dir(path)))
+		return 0;
+	part = arena_strdup(&a, path);
 	for (char *p = part + 1; *part && *p; p++) {
 		if (*p != '/')
 			continue;

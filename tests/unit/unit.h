@@ -1,5 +1,5 @@
 /*
- * unit.h - cmocka, the headers that must come before it, and N_ELEMENTS.
+ * unit.h - cmocka, the headers that must come before it, N_ELEMENTS and EVENTUALLY.
  *
  *	TEST(test_name)
  *	{
@@ -23,6 +23,7 @@
 
 #include <cmocka.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 
 /* The tests of this file, each at its number: __COUNTER__ counts from FIRST_TEST on. */
@@ -43,5 +44,18 @@ static struct CMUnitTest unit_tests[MAX_TESTS] __attribute__((unused));
 		return _cmocka_run_group_tests(                                          \
 			"tests", unit_tests, __COUNTER__ - FIRST_TEST, setup, teardown); \
 	}
+
+/* Repeat `step` until the condition holds, for a minute; it is not evaluated again. */
+#define UNTIL(condition, step)                                               \
+	do {                                                                 \
+		int64_t until_ = clock_ms() + 60 * 1000;                     \
+                                                                             \
+		while (!(condition)) {                                       \
+			if (clock_ms() >= until_)                            \
+				fail_msg("never came true: %s", #condition); \
+			step;                                                \
+		}                                                            \
+	} while (0)
+#define EVENTUALLY(condition) UNTIL(condition, clock_sleep_ms(5))
 
 #endif

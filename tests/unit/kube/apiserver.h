@@ -103,16 +103,4 @@ static inline int64_t apiserver_seen(struct apiserver *s, const char *what)
 	return json_int(seen, 0, what);
 }
 
-/* Waits until it is so, for a minute. The condition may do things: it is not asked again. */
-#define EVENTUALLY(condition)                                                \
-	do {                                                                 \
-		int64_t until_ = clock_ms() + 60 * 1000;                     \
-                                                                             \
-		while (!(condition)) {                                       \
-			if (clock_ms() >= until_)                            \
-				fail_msg("never came true: %s", #condition); \
-			clock_sleep_ms(5);                                   \
-		}                                                            \
-	} while (0)
-
 #endif

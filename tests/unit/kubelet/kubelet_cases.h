@@ -275,8 +275,7 @@ static void test_stop(void **state)
 	podtest_start(&t, script(&t, "", "",
 				 "trap \\\"echo bye; exit 7\\\" TERM; echo here; "
 				 "while :; do sleep 0.05; done"));
-	while (t.lines.len == 0 || !str_eq(phase_of(&t, "p"), "Running"))
-		podtest_poll(&t);
+	UNTIL(t.lines.len && str_eq(phase_of(&t, "p"), "Running"), podtest_poll(&t));
 	kubelet_stop(t.k, "p", -1);
 	podtest_wait(&t, "p");
 	assert_string_equal(phase_of(&t, "p"), "Failed");
@@ -289,8 +288,7 @@ static void test_stop(void **state)
 	buf_clear(&t.lines);
 	podtest_start(&t, script(&t, "", "",
 				 "trap : TERM; echo here; while :; do sleep 0.05; done"));
-	while (t.lines.len == 0)
-		podtest_poll(&t);
+	UNTIL(t.lines.len, podtest_poll(&t));
 	kubelet_stop(t.k, "p", 100);
 	podtest_wait(&t, "p");
 	s = json_get(container_of(&t, "p", "c"), "state", "terminated");
@@ -364,8 +362,7 @@ static void test_killed(void **state)
 						      "(setsid sleep %s &) ; sleep 0.2; "
 						      "echo here; sleep %s",
 						      mark, mark)));
-		while (t.lines.len == 0)
-			podtest_poll(&t);
+		UNTIL(t.lines.len, podtest_poll(&t));
 		if (write(fds[1], t.dir, strlen(t.dir)) < 0)
 			_exit(1);
 		for (;;)
@@ -375,8 +372,7 @@ static void test_killed(void **state)
 	assert_true(anybody(pattern));
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
-	while (anybody(pattern))
-		usleep(10000);
+	EVENTUALLY(!anybody(pattern));
 	close(fds[0]);
 	close(fds[1]);
 	arena_clear(&t.arena);
@@ -504,11 +500,9 @@ static void test_readiness(void **state)
 			     "'readinessProbe':{'exec':{'command':['test','-e','ready']},"
 			     "'periodSeconds':1},",
 			     "echo here; sleep 0.3; touch ready; sleep 100"));
-	while (t.lines.len == 0)
-		podtest_poll(&t);
+	UNTIL(t.lines.len, podtest_poll(&t));
 	assert_false(ready(&t));
-	while (!ready(&t))
-		podtest_poll(&t);
+	UNTIL(ready(&t), podtest_poll(&t));
 	kubelet_stop(t.k, "p", -1);
 	podtest_wait(&t, "p");
 	podtest_close(&t);
@@ -574,8 +568,7 @@ static void test_hooks(void **state)
 		       "'lifecycle':{'postStart':{'exec':{'command':['sh','-c','echo post >>h']}},'preStop':{'exec':{'command':['sh','-c','echo pre >>h']}}},",
 		       "trap \\\"echo term >>h; exit 0\\\" TERM; while :; do "
 		       "sleep 0.05; done"));
-	while (!ready(&t))
-		podtest_poll(&t);
+	UNTIL(ready(&t), podtest_poll(&t));
 	kubelet_stop(t.k, "p", -1);
 	podtest_wait(&t, "p");
 	assert_int_equal(file_read(&b, path_join(&t.arena, t.dir, "h"), &err), 0);

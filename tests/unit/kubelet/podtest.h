@@ -129,8 +129,7 @@ static inline bool ended(struct podtest *t, const char *pod)
 
 static inline void podtest_wait(struct podtest *t, const char *pod)
 {
-	while (!ended(t, pod))
-		podtest_poll(t);
+	UNTIL(ended(t, pod), podtest_poll(t));
 }
 
 /* Run one pod to its end; its phase. */

@@ -277,8 +277,7 @@ static void test_ready_at_once(void **state)
 
 	podtest_open(&t, NULL);
 	podtest_start(&t, script(&t, "", "", "sleep 100"));
-	while (!ready(&t))
-		podtest_poll(&t);
+	UNTIL(ready(&t), podtest_poll(&t));
 	conditions = json_get(kubelet_status(t.k, "p"), "conditions");
 	assert_string_equal(
 		json_str(json_find_const(conditions, "type", "Ready"), "status"), "True");
@@ -356,13 +355,11 @@ static void test_network_probes(void **state)
 					    "'startupProbe':{%s,'failureThreshold':1},",
 					    port, probe),
 			       "sleep 100"));
-		while (!ready(&t) && !ended(&t, "p"))
-			podtest_poll(&t);
+		UNTIL(ready(&t) || ended(&t, "p"), podtest_poll(&t));
 		if (ready(&t) != rows[i].passes)
 			fail_msg("row %zu", i);
 		kubelet_remove(t.k, "p");
-		while (kubelet_status(t.k, "p"))
-			podtest_poll(&t);
+		UNTIL(!kubelet_status(t.k, "p"), podtest_poll(&t));
 	}
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);

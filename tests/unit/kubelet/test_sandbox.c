@@ -78,8 +78,7 @@ static void poll_once(struct fixture *f)
 
 static void run_until(struct fixture *f, enum process_state state)
 {
-	while (f->p.state != state)
-		poll_once(f);
+	UNTIL(f->p.state == state, poll_once(f));
 }
 
 static void end(struct fixture *f)
@@ -147,8 +146,7 @@ TEST(test_signals)
 			continue;
 		begin(&f, kinds[i],
 		      "trap 'exit 9' TERM; echo here; while :; do sleep 0.02; done");
-		while (f.seen.output.len == 0)
-			poll_once(&f);
+		UNTIL(f.seen.output.len, poll_once(&f));
 		process_signal(&f.p, SIGTERM);
 		run_until(&f, PROCESS_ENDED);
 		assert_int_equal(f.p.code, 9);

@@ -401,8 +401,7 @@ static void test_secrets_are_in_memory(void **state)
 			       "{'name':'w','mountPath':'/opt/kft-test/w'},"
 			       "{'name':'v','mountPath':'/opt/kft-test/s'}",
 			       "cat /opt/kft-test/s/id /opt/kft-test/w/id; sleep 100"));
-	while (t.lines.len == 0)
-		podtest_poll(&t);
+	UNTIL(t.lines.len, podtest_poll(&t));
 	snprintf(command, sizeof(command), "test -z \"$(grep -rl secret %s/run)\"",
 		 t.dir);
 	assert_int_equal(system(command), 0);

@@ -484,8 +484,7 @@ static void test_many_pods(void **state)
 
 static void await(const char *path)
 {
-	while (!file_exists(path))
-		clock_sleep_ms(5);
+	EVENTUALLY(file_exists(path));
 }
 
 /* A child that runs a job; returns when the job's process has written `file`. */
@@ -560,7 +559,7 @@ static void test_impatient(void **state)
 /* The lock is free as soon as the process is gone, and the job's processes are gone, too. */
 static void test_killed(void **state)
 {
-	struct stat before, now = { 0 };
+	struct stat before = { 0 }, now;
 	pid_t pid;
 
 	pid = run_in_child(
@@ -569,11 +568,12 @@ static void test_killed(void **state)
 		"beat");
 	kill(pid, SIGKILL);
 	assert_int_equal(exit_of(pid), -SIGKILL);
-	do { /* for ever, if one of them goes on */
+	assert_int_equal(stat("beat", &now), 0);
+	UNTIL(now.st_size == before.st_size, {
 		before = now;
 		clock_sleep_ms(200);
 		assert_int_equal(stat("beat", &now), 0);
-	} while (now.st_size != before.st_size);
+	});
 	expect_state("kill9", "Failed/Interrupted");
 }
 

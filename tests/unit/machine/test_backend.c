@@ -72,15 +72,19 @@ static void close_fixture(struct fixture *f)
 	apiserver_free(f->api);
 }
 
+static bool has_status(struct fixture *f, const char *name, const char *key,
+		       const char *value)
+{
+	cleanup_json cJSON *jobset =
+		apiserver_get(f->api, JOBSET_API_VERSION, JOBSET_KIND, "default", name);
+
+	return str_eq(json_str(jobset, "status", key), value);
+}
+
 /* Until its status has that member with that value. */
 static void await(struct fixture *f, const char *name, const char *key, const char *value)
 {
-	for (bool is = false; !is; clock_sleep_ms(5)) {
-		cleanup_json cJSON *jobset = apiserver_get(f->api, JOBSET_API_VERSION,
-							   JOBSET_KIND, "default", name);
-
-		is = str_eq(json_str(jobset, "status", key), value);
-	}
+	EVENTUALLY(has_status(f, name, key, value));
 }
 
 /* The condition's message, in the arena; NULL: it is not true. */
@@ -209,15 +213,12 @@ static void test_running(void **state)
 	begin(&run, "x", f.uid, 1);
 	publish(&run, "x", f.uid, "Pending", "{}");
 	start(&f);
-	while (!str_eq(phase_of(&f, &a), "Pending"))
-		clock_sleep_ms(5);
+	EVENTUALLY(str_eq(phase_of(&f, &a), "Pending"));
 	publish(&run, "x", f.uid, "Running", "{}");
-	while (!str_eq(phase_of(&f, &a), "Running"))
-		clock_sleep_ms(5);
+	EVENTUALLY(str_eq(phase_of(&f, &a), "Running"));
 	assert_true(backend_runs(f.backend));
 	state_publish(&run, "Pod", "p", NULL);
-	while (!str_eq(phase_of(&f, &a), "none"))
-		clock_sleep_ms(5);
+	EVENTUALLY(str_eq(phase_of(&f, &a), "none"));
 	publish(&run, "x", f.uid, "Succeeded", "{'terminalState':'Completed'}");
 	state_end(&run);
 	await(&f, "x", "terminalState", "Completed");
@@ -232,8 +233,7 @@ static void test_suspended(void **state)
 
 	open_fixture(&f, "x", true);
 	start(&f);
-	while (!condition(&f, &a, "x", "Suspended", NULL))
-		clock_sleep_ms(5);
+	EVENTUALLY(condition(&f, &a, "x", "Suspended", NULL));
 	assert_null(state_owned(&a, home, "default", "x"));
 	assert_false(backend_runs(f.backend));
 	close_fixture(&f);
@@ -266,8 +266,7 @@ static void test_suspended_run(void **state)
 	state_end(&run);
 	state_owned_suspend(state_owned(&a, home, "default", "x"));
 	start(&f);
-	while (!condition(&f, &a, "x", "Suspended", NULL))
-		clock_sleep_ms(5);
+	EVENTUALLY(condition(&f, &a, "x", "Suspended", NULL));
 	assert_string_equal(phase_of(&f, &a), "none");
 	version = version_of(&f, "x");
 	while (apiserver_next(f.api, JOBSET_KIND, &version, clock_ms(), &key, &err))
@@ -291,8 +290,7 @@ static void test_stale(void **state)
 	publish(&run, "x", "another", "Running", "{}");
 	state_end(&run);
 	start(&f);
-	while (state_owned(&a, home, "default", "x"))
-		clock_sleep_ms(5);
+	EVENTUALLY(!state_owned(&a, home, "default", "x"));
 	close_fixture(&f);
 }
 

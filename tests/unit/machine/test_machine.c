@@ -501,13 +501,19 @@ static void *watch(void *ctx)
 	return NULL;
 }
 
+static bool has_seen(struct watching *w, const char *line)
+{
+	bool seen;
+
+	pthread_mutex_lock(&w->lock);
+	seen = strstr(w->text, line);
+	pthread_mutex_unlock(&w->lock);
+	return seen;
+}
+
 static void await(struct watching *w, const char *line)
 {
-	for (bool seen = false; !seen; clock_sleep_ms(5)) {
-		pthread_mutex_lock(&w->lock);
-		seen = strstr(w->text, line);
-		pthread_mutex_unlock(&w->lock);
-	}
+	EVENTUALLY(has_seen(w, line));
 }
 
 static void test_watch(void **state)

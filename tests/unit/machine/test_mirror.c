@@ -290,9 +290,8 @@ static void test_by_itself(void **state)
 	open_fixture(&f);
 	start(&f);
 	begin(&run);
-	while (!(obj = apiserver_get(f.api, TRAINER_API_VERSION, TRAINJOB_KIND, "default",
-				     "x")))
-		clock_sleep_ms(5);
+	EVENTUALLY((obj = apiserver_get(f.api, TRAINER_API_VERSION, TRAINJOB_KIND,
+					"default", "x")));
 	cJSON_Delete(obj);
 	finish(&run);
 	close_fixture(&f);

@@ -211,8 +211,7 @@ static void test_what_is_asked_for(void **state)
 		struct answer a;
 
 		ask(f, &a, rows[i].query);
-		while (!a.ended)
-			run(f);
+		UNTIL(a.ended, run(f));
 		assert_string_equal(a.err.msg, "");
 		if (!str_eq(text_of(&a), rows[i].want))
 			fail_msg("%s: %s", rows[i].query, text_of(&a));
@@ -237,11 +236,22 @@ static void test_refused(void **state)
 		struct answer a;
 
 		ask(f, &a, rows[i].query);
-		while (!a.ended)
-			run(f);
+		UNTIL(a.ended, run(f));
 		assert_int_equal(a.err.code, rows[i].code);
 		assert_string_equal(text_of(&a), "");
 	}
+}
+
+/* As a watch does for who follows. */
+static void read_pod(struct fixture *f)
+{
+	const struct kube_ref ref = { "v1", "Pod", "ns", "p" };
+	struct error err = { 0 };
+	cJSON *pod = NULL;
+
+	assert_int_equal(kube_get(f->kube, &ref, &pod, &err), 0);
+	cJSON_Delete(pod);
+	run(f);
 }
 
 /* Several at once: each has what comes, and ends when its container has. */
@@ -261,24 +271,14 @@ static void test_follow(void **state)
 	kube_stream_drop(dropped.stream);
 	buf_release(&dropped.text);
 	add(f, "node.log", "\nseven\n", 7);
-	while (!last.text.len)
-		run(f);
+	UNTIL(last.text.len, run(f));
 	assert_string_equal(text_of(&last), "\nseven\n");
 	assert_false(all.ended || last.ended);
 	add(f, "node.log", "end\n", 4);
 	json_put_int(node, 0, "state", "terminated", "exitCode");
 	json_del(node, JSON_PATH("state", "running"));
 	state_publish(&f->run, "Pod", "p", f->pod);
-	while (!all.ended || !last.ended) {
-		const struct kube_ref ref = { "v1", "Pod", "ns", "p" };
-		struct error err = { 0 };
-		cJSON *pod = NULL;
-
-		/* as a watch does for who follows */
-		assert_int_equal(kube_get(f->kube, &ref, &pod, &err), 0);
-		cJSON_Delete(pod);
-		run(f);
-	}
+	UNTIL(all.ended && last.ended, read_pod(f));
 	assert_string_equal(text_of(&all), "four\nfive\nsix\nno newline\nseven\nend\n");
 	assert_string_equal(text_of(&last), "\nseven\nend\n");
 	assert_string_equal(all.err.msg, "");
@@ -307,8 +307,7 @@ static void test_no_logs(void **state)
 	json_del(f->pod, JSON_PATH("metadata", "annotations"));
 	state_publish(&f->run, "Pod", "p", f->pod);
 	ask(f, &a, "container=node");
-	while (!a.ended)
-		run(f);
+	UNTIL(a.ended, run(f));
 	assert_int_equal(a.err.code, 500);
 }
 
@@ -321,8 +320,7 @@ static void test_no_uid(void **state)
 	json_del(f->pod, JSON_PATH("metadata", "uid"));
 	state_publish(&f->run, "Pod", "p", f->pod);
 	ask(f, &a, "container=old&follow=true");
-	while (!a.ended)
-		run(f);
+	UNTIL(a.ended, run(f));
 	assert_string_equal(text_of(&a), "no marks\n");
 	buf_release(&a.text);
 }

@@ -68,7 +68,7 @@ static int find_isolation(struct kubelet *k, struct error *err)
 		return 0;
 	if (dir_make(stage, 0700, err) < 0)
 		return -1;
-	k->kind = sandbox_probe(stage);
+	k->kind = sandbox_probe(stage, &k->trial);
 	return 0;
 }
 
@@ -578,6 +578,7 @@ void kubelet_free(struct kubelet *k)
 	free_gone(k);
 	loop_release(&k->loop);
 	cgroup_close(&k->cgroups);
+	sandbox_wait(k->trial);
 	undolog_run(k->opts.dir);
 	tempdir_remove(k->memory_dir, k->memory_lock);
 	for (size_t i = 0; i < k->n_locks; i++)

@@ -104,6 +104,7 @@ struct gpu_slot {
 struct kubelet {
 	struct kubelet_opts opts;
 	unsigned kind; /* SANDBOX_... */
+	pid_t trial;   /* of sandbox_probe() */
 	struct loop loop;
 	bool polling; /* inside kubelet_poll() */
 	struct pod *pods;

@@ -487,14 +487,27 @@ void sandbox_signal(const struct sandbox_plan *plan, pid_t keeper_pid, int sig)
 	kill(keeper_pid, sig);
 }
 
-static bool kind_works(unsigned kind, const char *stage)
+void sandbox_wait(pid_t keeper)
+{
+	while (keeper > 0 && waitpid(keeper, NULL, 0) < 0 && errno == EINTR)
+		;
+}
+
+static bool read_report(int fd, struct sandbox_report *ret)
+{
+	ssize_t n;
+
+	while ((n = read(fd, ret, sizeof(*ret))) < 0 && errno == EINTR)
+		;
+	return n == sizeof(*ret);
+}
+
+static bool kind_works(unsigned kind, const char *stage, pid_t *ret_trial)
 {
 	struct mount_op op = { .type = MOUNT_VIEW, .target = stage };
 	struct sandbox_report r = { 0 };
 	struct error err;
 	int fds[2], pidfd;
-	pid_t pid;
-	bool works;
 
 	if (pipe2(fds, O_CLOEXEC) < 0)
 		return false;
@@ -508,18 +521,18 @@ static bool kind_works(unsigned kind, const char *stage)
 				     .output = out,
 				     .report = out,
 				     .cgroup = { -1, -1 } };
-	if (sandbox_spawn(&plan, &pid, &pidfd, &err) < 0)
+	if (sandbox_spawn(&plan, ret_trial, &pidfd, &err) < 0)
 		return false;
-	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-		;
 	close(pidfd);
 	close(out);
 	out = -1;
-	works = read(in, &r, sizeof(r)) == sizeof(r) && r.type == REPORT_STARTED;
-	return works;
+	if (read_report(in, &r) && r.type == REPORT_STARTED)
+		return true;
+	sandbox_wait(*ret_trial);
+	return false;
 }
 
-unsigned sandbox_probe(const char *stage)
+unsigned sandbox_probe(const char *stage, pid_t *ret_trial)
 {
 	static const unsigned kinds[] = {
 		SANDBOX_MOUNT | SANDBOX_PID, SANDBOX_USER | SANDBOX_MOUNT | SANDBOX_PID,
@@ -527,7 +540,8 @@ unsigned sandbox_probe(const char *stage)
 	};
 
 	for (size_t i = geteuid() == 0 ? 0 : 1; i < N_ELEMENTS(kinds); i++)
-		if (kind_works(kinds[i], stage))
+		if (kind_works(kinds[i], stage, ret_trial))
 			return kinds[i];
+	*ret_trial = 0;
 	return 0;
 }

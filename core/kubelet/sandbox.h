@@ -105,8 +105,10 @@ void sandbox_signal(const struct sandbox_plan *plan, pid_t keeper, int sig);
 
 /*
  * The strongest kind that this machine allows, found by trying; 0: none.
- * `stage` is an empty directory.
+ * `stage` is an empty directory. *ret_trial: the process that succeeded, for
+ * sandbox_wait(): the kernel takes milliseconds to remove its namespaces.
  */
-unsigned sandbox_probe(const char *stage);
+unsigned sandbox_probe(const char *stage, pid_t *ret_trial);
+void sandbox_wait(pid_t keeper); /* 0: no process */
 
 #endif

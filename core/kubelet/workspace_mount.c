@@ -20,11 +20,13 @@
 static bool can_mount(struct arena *arena, const char *folder)
 {
 	const char *stage = path_join(arena, folder, "stage");
+	pid_t trial;
 	bool ret;
 
 	if (str_eq(getenv("KFTRAINER_ISOLATION"), "none") || mkdir(stage, 0700))
 		return false;
-	ret = sandbox_probe(stage) & SANDBOX_MOUNT;
+	ret = sandbox_probe(stage, &trial) & SANDBOX_MOUNT;
+	sandbox_wait(trial);
 	rmdir(stage);
 	return ret;
 }

@@ -182,4 +182,21 @@ TEST(test_what_it_gets)
 	}
 }
 
+TEST(test_probe)
+{
+	char stage[] = "/tmp/sandbox-test-XXXXXX";
+	pid_t trial = -1;
+	unsigned kind;
+
+	assert_non_null(mkdtemp(stage));
+	kind = sandbox_probe(stage, &trial);
+	assert_int_equal(!kind, !trial);
+	sandbox_wait(trial);
+	/* no trial is left, neither of that kind nor of those that failed */
+	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+	assert_int_equal(errno, ECHILD);
+	assert_true(!kind || allowed(kind));
+	assert_int_equal(rmdir(stage), 0);
+}
+
 RUN_TESTS(NULL, NULL)

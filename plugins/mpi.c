@@ -396,7 +396,7 @@ static cJSON *wait_container(const struct plan *p, const struct pod_set *ps,
 	container_set_args(c, rest);
 	container_harden(c);
 	container_copy_user(c, launcher);
-	container_tell_log(c);
+	container_log_on_error(c);
 	container_copy_size(c, launcher);
 	share_env(p, c, launcher, KEY_ENV);
 	share_env(p, c, launcher, PORT_ENV);

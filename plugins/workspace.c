@@ -59,7 +59,7 @@ static void add_unpacker(const struct plugin_env *env, struct info *info, cJSON 
 	container_set_args(c, args);
 	cJSON_Delete(args);
 	container_harden(c);
-	container_tell_log(c);
+	container_log_on_error(c);
 	container_copy_size(c, node);
 	container_mount(c, WORKSPACE_VOLUME, WORKSPACE_PATH, false);
 	container_mount(c, WORKSPACE_ARCHIVE, WORKSPACE_ARCHIVE_PATH, !w->uri);

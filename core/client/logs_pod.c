@@ -8,8 +8,8 @@
 #include "base/str.h"
 #include "trainer/api.h"
 #include "trainer/jobset.h"
-#include "trainer/places.h"
 #include "trainer/podcause.h"
+#include "trainer/podname.h"
 
 #define LABEL_STEP    "jobset.sigs.k8s.io/replicatedjob-name"
 #define LABEL_REPLICA "jobset.sigs.k8s.io/job-index"
@@ -102,9 +102,9 @@ static struct log_place by_labels(struct arena *arena, const cJSON *pod,
 struct log_place log_place_of(struct arena *arena, const cJSON *jobset, const cJSON *pod,
 			      const char *container)
 {
-	struct place at;
+	struct podname at;
 
-	if (!jobset || !place_of(&at, jobset, meta_name(pod)))
+	if (!jobset || !podname_parse(&at, jobset, meta_name(pod)))
 		return by_labels(arena, pod, container);
 	return (struct log_place){
 		.step = at.step,
@@ -112,7 +112,7 @@ struct log_place log_place_of(struct arena *arena, const cJSON *jobset, const cJ
 		.replica = at.replica,
 		.rank = at.rank,
 		.ranked = is_ranked(at.step, at.rjob),
-		.prefix = place_prefix(arena, &at, container),
+		.prefix = podname_prefix(arena, &at, container),
 	};
 }
 

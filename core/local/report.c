@@ -13,7 +13,7 @@
 #include "local/traceback.h"
 #include "trainer/jobset.h"
 #include "trainer/logcause.h"
-#include "trainer/places.h"
+#include "trainer/podname.h"
 
 /* A line further from the end than this is not the cause. */
 enum { CAUSE_LINES = 200 };
@@ -119,13 +119,13 @@ static struct stream *stream_of(struct report *r, const char *pod, const char *c
 	cleanup_arena struct arena a = { 0 };
 	const char *key = arena_printf(&a, "%s/%s", pod, container);
 	struct stream *s = map_get(&r->streams, key);
-	struct place place;
+	struct podname place;
 
 	if (s)
 		return s;
 	s = xcalloc(1, sizeof(*s));
-	s->prefix = xstrdup(place_of(&place, r->jobset, pod)
-				    ? place_prefix(&a, &place, container)
+	s->prefix = xstrdup(podname_parse(&place, r->jobset, pod)
+				    ? podname_prefix(&a, &place, container)
 				    : pod);
 	s->pod = xstrdup(pod);
 	s->container = xstrdup(container);
@@ -208,9 +208,9 @@ static const cJSON *spec_of(const struct report *r, const char *pod,
 			    const char *container)
 {
 	static const char *const lists[] = { "initContainers", "containers" };
-	struct place place;
+	struct podname place;
 
-	if (!place_of(&place, r->jobset, pod))
+	if (!podname_parse(&place, r->jobset, pod))
 		return NULL;
 	for (int i = 0; i < 2; i++) {
 		const cJSON *spec = rjob_pod_spec_const(place.rjob);

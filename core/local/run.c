@@ -100,7 +100,7 @@ static void report_restarts(const struct run *r, struct run_pod *pod, const cJSO
 
 	if (n > pod->restarts && r->end == RUN_ACTIVE && !pod->stopping)
 		run_note(r, "%s failed; restarting it (restart %lld)",
-			 place_prefix(&a, &pod->place, NULL), (long long)n);
+			 podname_prefix(&a, &pod->place, NULL), (long long)n);
 	pod->restarts = n;
 }
 
@@ -184,7 +184,7 @@ static void create(struct run *r, const struct jobs_action *act)
 	struct error err = { 0 };
 
 	pod->name = xstrdup(act->pod_name);
-	(void)place_of(&pod->place, r->jobset, pod->name);
+	(void)podname_parse(&pod->place, r->jobset, pod->name);
 	pod->changed = true;
 	pod->doc = json_dup(act->pod);
 	map_put(&r->pods, pod->name, pod);

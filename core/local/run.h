@@ -45,7 +45,7 @@ struct local_pass {
 
 /*
  * The controller of the run's TrainJob: it made the JobSet and writes the TrainJob's
- * status, as the manager does in a cluster (manager/single.h). Called in the run's
+ * status, as the manager does in a cluster (manager/one_job.h). Called in the run's
  * thread.
  */
 struct local_controller {

@@ -10,12 +10,12 @@
 #include "local/run.h"
 #include "local/state_owned.h"
 #include "local/traceback.h"
-#include "trainer/places.h"
+#include "trainer/podname.h"
 
 /* A pod that jobs.h created and the kubelet still has. */
 struct run_pod {
 	char *name;
-	struct place place;
+	struct podname place;
 	bool changed;  /* on_status() was called */
 	bool stopping; /* its exit is not a failure */
 	bool running, ended;

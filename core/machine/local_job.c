@@ -13,7 +13,7 @@
 #include "kube/kube.h"
 #include "local/inputs.h"
 #include "machine/local_status.h"
-#include "manager/single.h"
+#include "manager/one_job.h"
 #include "trainer/api.h"
 #include "trainer/trainjob.h"
 #include "trainer/workspace_spec.h"
@@ -24,7 +24,7 @@ struct local_job {
 	const char *ns, *name; /* the job's */
 	struct apiserver *api;
 	struct kube *kube;
-	struct single *single;
+	struct one_job *one_job;
 	struct local_status *status;     /* NULL: no status server */
 	struct error no_status;          /* why */
 	char pod_key[2 * KEY_BYTES + 1]; /* the key of its pods' tokens */
@@ -81,7 +81,7 @@ static int pass(void *ctx, const cJSON *jobset_status, struct local_pass *ret,
 	if (j->status)
 		local_status_heard(j->status);
 	if (put_status(j, jobset_status, err) ||
-	    single_pass(j->single, &ret->after_ms, err))
+	    one_job_pass(j->one_job, &ret->after_ms, err))
 		return -1;
 	jobset = jobset_of(j);
 	ret->deleted = !jobset;
@@ -103,7 +103,7 @@ static void on_pod(void *ctx, const cJSON *old, const cJSON *now)
 		(void)!apiserver_store(j->api, now, &too_large);
 	else
 		apiserver_drop(j->api, "v1", "Pod", j->ns, meta_name(old), NULL);
-	single_pod(j->single, old, now);
+	one_job_pod_changed(j->one_job, old, now);
 }
 
 static int suspend(void *ctx, bool suspend, struct error *err)
@@ -209,7 +209,7 @@ static int make_objects(struct local_job *j, const struct job *job, struct error
 	cleanup_json cJSON *jobset = NULL;
 	int64_t unused;
 
-	if (single_pass(j->single, &unused, err))
+	if (one_job_pass(j->one_job, &unused, err))
 		return -1;
 	jobset = jobset_of(j);
 	if (!jobset)
@@ -238,13 +238,13 @@ static int make_key(struct local_job *j, struct error *err)
 }
 
 /* A machine without a loopback interface can still run a job. */
-static void start_status(struct local_job *j, struct single_conf *single)
+static void start_status(struct local_job *j, struct one_job_conf *conf)
 {
 	if (local_status_start(&j->status, j->kube, &j->no_status))
 		return;
 	j->controller.wake_fd = local_status_fd(j->status);
-	single->status_server_url = local_status_url(j->status);
-	single->status_server_ca = local_status_ca(j->status);
+	conf->status_server_url = local_status_url(j->status);
+	conf->status_server_ca = local_status_ca(j->status);
 }
 
 /* ---- start and end --------------------------------------------------------------------- */
@@ -255,7 +255,7 @@ static int start(struct local_job *j, const struct job_set *set, const struct jo
 	struct apiserver_conf conf = { .max_events = 16 }; /* there are no watches */
 	const struct kube_config config = { .ns = "default" };
 	struct kube_opts opts = { .user_agent = "kftrainer", .after_stop = true };
-	struct single_conf single = {
+	struct one_job_conf one_job = {
 		.ns = j->ns, .name = j->name, .on_event = on_event, .ctx = j
 	};
 
@@ -268,13 +268,14 @@ static int start(struct local_job *j, const struct job_set *set, const struct jo
 					      .ctx = j->api };
 	if (kube_new(&j->kube, &config, &opts, err))
 		return -1;
-	single.kube = j->kube;
+	one_job.kube = j->kube;
 	if (create_namespace(j, err) || create_config(j, set, job, err) ||
 	    create_runtime(j, job, err) || create_trainjob(j, job, err) ||
 	    create_workspace(j, err))
 		return -1;
-	start_status(j, &single);
-	return single_new(&j->single, &single, err) || make_objects(j, job, err) ? -1 : 0;
+	start_status(j, &one_job);
+	return one_job_new(&j->one_job, &one_job, err) || make_objects(j, job, err) ? -1
+										    : 0;
 }
 
 int local_job_new(struct local_job **ret, const struct job_set *set,
@@ -301,7 +302,7 @@ void local_job_free(struct local_job *j)
 	if (!j)
 		return;
 	local_status_stop(j->status);
-	single_free(j->single);
+	one_job_free(j->one_job);
 	if (j->kube)
 		kube_free(j->kube);
 	if (j->api)

@@ -22,9 +22,9 @@
 enum {
 	RESYNC_MS = 15000,
 	DIR_RESYNC_MS = 10000,
-	SETTLE_MS = 3000,  /* until all API servers use a changed configuration */
-	CHANGE_MS = 60000, /* until all replicas serve the Secret's certificate */
-	LEAST_MS = 500,    /* between two checks, however often another writer writes */
+	PROPAGATION_MS = 3000, /* until all API servers use a changed configuration */
+	CHANGE_MS = 60000,     /* until all replicas serve the Secret's certificate */
+	LEAST_MS = 500, /* between two checks, however often another writer writes */
 	FIRST_RETRY_MS = 100,
 	MAX_RETRY_MS = 30000,
 	NOT_READY_RETRY_MS = 2000, /* at most, before the first certificate */
@@ -75,17 +75,17 @@ struct cert_manager {
 	struct log_last complaint;
 };
 
-/* Waits for ms; with `look`, also until a configuration changes. False: stopping. */
-static bool wait_ms(struct cert_manager *c, int64_t ms, bool look)
+/* Waits for ms; with `or_change`, also until a configuration changes. False: stopping. */
+static bool wait_ms(struct cert_manager *c, int64_t ms, bool or_change)
 {
 	int64_t until = clock_ms() + ms;
 	bool stop;
 
 	pthread_mutex_lock(&c->lock);
-	while (!c->stop && !(look && c->woken) &&
+	while (!c->stop && !(or_change && c->woken) &&
 	       cond_wait_until(&c->wake, &c->lock, until))
 		continue;
-	if (look)
+	if (or_change)
 		c->woken = false;
 	stop = c->stop;
 	pthread_mutex_unlock(&c->lock);
@@ -197,7 +197,7 @@ static void log_shown(const struct cert_set *set)
 		log_info("serving a certificate", LOG_STR("ends", time_text(ends, text)));
 }
 
-static int show(struct cert_manager *c, struct cert_set *set, struct error *err)
+static int serve(struct cert_manager *c, struct cert_set *set, struct error *err)
 {
 	struct cert_set *shown = &c->shown;
 
@@ -314,7 +314,7 @@ static void print_bundle(struct cert_manager *c, const char *ca, struct buf *out
 
 /* ---- the thread ---- */
 
-static int look_at_secret(struct cert_manager *c, struct error *err)
+static int check_secret(struct cert_manager *c, struct error *err)
 {
 	cleanup_cert_set struct cert_set set = { 0 };
 	cleanup_buf struct buf bundle = { .max = 2 * MAX_FILE };
@@ -332,25 +332,25 @@ static int look_at_secret(struct cert_manager *c, struct error *err)
 	c->changed = false;
 	print_bundle(c, set.ca.cert_pem, &bundle);
 	failed = inject(c, (const char *)bundle.data, err);
-	if (!failed && c->changed && other && !sleep_ms(c, SETTLE_MS))
+	if (!failed && c->changed && other && !sleep_ms(c, PROPAGATION_MS))
 		return error_set(err, ERR_STOPPED, "stopping");
 	if (failed && other)
 		return -1;
-	return show(c, &set, failed ? &unused : err) || failed ? -1 : 0;
+	return serve(c, &set, failed ? &unused : err) || failed ? -1 : 0;
 }
 
-static int look_at_dir(struct cert_manager *c, struct error *err)
+static int check_dir(struct cert_manager *c, struct error *err)
 {
 	cleanup_cert_set struct cert_set set = { 0 };
 
-	return read_dir(c, &set, err) ? -1 : show(c, &set, err);
+	return read_dir(c, &set, err) ? -1 : serve(c, &set, err);
 }
 
-static int look(struct cert_manager *c, int64_t *ret_next_ms, struct error *err)
+static int check(struct cert_manager *c, int64_t *ret_next_ms, struct error *err)
 {
 	bool ours = c->conf.config->certs.enable;
 
-	if (ours ? look_at_secret(c, err) : look_at_dir(c, err))
+	if (ours ? check_secret(c, err) : check_dir(c, err))
 		return -1;
 	*ret_next_ms = c->conf.resync_ms ? c->conf.resync_ms
 		       : ours            ? RESYNC_MS
@@ -377,7 +377,7 @@ static void *keep_current(void *arg)
 		struct error err = { 0 };
 		int64_t max = cert_manager_ready(c) ? MAX_RETRY_MS : NOT_READY_RETRY_MS;
 
-		if (!look(c, &ms, &err)) {
+		if (!check(c, &ms, &err)) {
 			c->complaint = (struct log_last){ 0 };
 			retry_ms = FIRST_RETRY_MS;
 			if (!sleep_ms(c, ms < LEAST_MS ? ms : LEAST_MS))

@@ -12,12 +12,12 @@ void job_memories_init(struct job_memories *n)
 
 static void free_note(void *p)
 {
-	struct job_memory *note = p;
+	struct job_memory *memory = p;
 
-	free(note->uid);
-	free(note->counted.runtime);
-	free(note->secret.name);
-	free(note);
+	free(memory->uid);
+	free(memory->counted.runtime);
+	free(memory->secret.name);
+	free(memory);
 }
 
 void job_memories_release(struct job_memories *n)
@@ -28,74 +28,74 @@ void job_memories_release(struct job_memories *n)
 
 struct job_memory *job_memory_of(struct job_memories *n, const char *key)
 {
-	struct job_memory *note;
+	struct job_memory *memory;
 
 	pthread_mutex_lock(&n->lock);
-	note = map_get(&n->map, key);
-	if (!note) {
-		note = xcalloc(1, sizeof(*note));
-		map_put(&n->map, key, note);
+	memory = map_get(&n->map, key);
+	if (!memory) {
+		memory = xcalloc(1, sizeof(*memory));
+		map_put(&n->map, key, memory);
 	}
 	pthread_mutex_unlock(&n->lock);
-	return note;
+	return memory;
 }
 
-void job_memory_reset(struct job_memories *n, struct job_memory *note, const char *uid)
+void job_memory_reset(struct job_memories *n, struct job_memory *memory, const char *uid)
 {
 	pthread_mutex_lock(&n->lock);
-	free(note->uid);
-	free(note->counted.runtime);
-	free(note->secret.name);
-	*note = (struct job_memory){ .uid = uid ? xstrdup(uid) : NULL };
+	free(memory->uid);
+	free(memory->counted.runtime);
+	free(memory->secret.name);
+	*memory = (struct job_memory){ .uid = uid ? xstrdup(uid) : NULL };
 	pthread_mutex_unlock(&n->lock);
 }
 
 bool job_memory_mark_dirty(struct job_memories *n, const char *key, bool pod_waits)
 {
-	struct job_memory *note;
+	struct job_memory *memory;
 	bool ret;
 
 	pthread_mutex_lock(&n->lock);
-	note = map_get(&n->map, key);
-	ret = note && (!pod_waits || note->secret.name);
+	memory = map_get(&n->map, key);
+	ret = memory && (!pod_waits || memory->secret.name);
 	if (ret && pod_waits)
-		note->secret.pod_waits = true;
+		memory->secret.pod_waits = true;
 	else if (ret)
-		note->foreign_changes++;
+		memory->foreign_changes++;
 	pthread_mutex_unlock(&n->lock);
 	return ret;
 }
 
 bool job_memory_is_own(struct job_memories *n, const char *key, uint64_t version)
 {
-	const struct job_memory *note;
+	const struct job_memory *memory;
 	bool ret;
 
 	pthread_mutex_lock(&n->lock);
-	note = map_get(&n->map, key);
-	ret = note && !note->stale_passes && version &&
-	      note->written.trainjob_version == version;
+	memory = map_get(&n->map, key);
+	ret = memory && !memory->stale_passes && version &&
+	      memory->written.trainjob_version == version;
 	pthread_mutex_unlock(&n->lock);
 	return ret;
 }
 
-void job_memory_set_secret(struct job_memories *n, struct job_memory *note,
+void job_memory_set_secret(struct job_memories *n, struct job_memory *memory,
 			   const char *name)
 {
 	pthread_mutex_lock(&n->lock);
-	free(note->secret.name);
-	note->secret.name = xstrdup(name);
+	free(memory->secret.name);
+	memory->secret.name = xstrdup(name);
 	pthread_mutex_unlock(&n->lock);
-	note->secret.checked_ms = clock_ms();
+	memory->secret.checked_ms = clock_ms();
 }
 
 void job_memory_drop(struct job_memories *n, const char *key)
 {
-	struct job_memory *note;
+	struct job_memory *memory;
 
 	pthread_mutex_lock(&n->lock);
-	note = map_del(&n->map, key);
+	memory = map_del(&n->map, key);
 	pthread_mutex_unlock(&n->lock);
-	if (note)
-		free_note(note);
+	if (memory)
+		free_note(memory);
 }

@@ -73,7 +73,7 @@ void job_memories_release(struct job_memories *n);
  */
 struct job_memory *job_memory_of(struct job_memories *n, const char *key);
 /* Empties the entry for the TrainJob with that uid. Call uncount_state() first. */
-void job_memory_reset(struct job_memories *n, struct job_memory *note, const char *uid);
+void job_memory_reset(struct job_memories *n, struct job_memory *memory, const char *uid);
 /* Removes and frees the entry, if there is one. Call uncount_state() first. */
 void job_memory_drop(struct job_memories *n, const char *key);
 
@@ -89,7 +89,7 @@ bool job_memory_mark_dirty(struct job_memories *n, const char *key, bool pod_wai
  */
 bool job_memory_is_own(struct job_memories *n, const char *key, uint64_t version);
 /* The TrainJob has the Secret `name` (copied), which was checked now. */
-void job_memory_set_secret(struct job_memories *n, struct job_memory *note,
+void job_memory_set_secret(struct job_memories *n, struct job_memory *memory,
 			   const char *name);
 
 #endif

@@ -78,8 +78,8 @@ static void on_fact(void *ctx, enum pod_cause cause, const char *message)
 	event_record(a->facts->events, a->tj, &e);
 }
 
-static void take(struct pod_facts *p, const char *key, const struct pod_change *c,
-		 const cJSON *tj, bool gone)
+static void record_change(struct pod_facts *p, const char *key,
+			  const struct pod_change *c, const cJSON *tj, bool gone)
 {
 	struct about about = { p, tj };
 	const struct fact_sink to = { on_fact, &about };
@@ -88,9 +88,9 @@ static void take(struct pod_facts *p, const char *key, const struct pod_change *
 	pthread_mutex_lock(&p->lock);
 	j = tj ? job_of(p, key) : map_get(&p->jobs, key);
 	if (j)
-		job_facts_take(j, c, tj ? &to : NULL);
+		job_facts_change(j, c, tj ? &to : NULL);
 	if (j && gone)
-		job_facts_gone(j, c->pod);
+		job_facts_deleted(j, c->pod);
 	if (j && gone && job_facts_is_empty(j))
 		job_facts_free(map_del(&p->jobs, key));
 	pthread_mutex_unlock(&p->lock);
@@ -116,7 +116,7 @@ void pod_facts_event(struct pod_facts *p, const cJSON *old, const cJSON *current
 		cJSON_Delete(tj);
 		tj = NULL;
 	}
-	take(p, informer_key(&arena, ns, name), &change, tj, !current);
+	record_change(p, informer_key(&arena, ns, name), &change, tj, !current);
 }
 
 void pod_facts_forget(struct pod_facts *p, const char *ns, const char *trainjob)
@@ -137,7 +137,7 @@ struct search {
 	const char *key, *job, *since; /* older pods belong to a deleted TrainJob */
 };
 
-static int look_at_failed(void *ctx, cJSON *take_pod, struct error *err)
+static int on_failed_pod(void *ctx, cJSON *take_pod, struct error *err)
 {
 	const struct search *s = ctx;
 	cleanup_json cJSON *pod = take_pod;
@@ -150,7 +150,7 @@ static int look_at_failed(void *ctx, cJSON *take_pod, struct error *err)
 	pthread_mutex_lock(&s->facts->lock);
 	j = job_of(s->facts, s->key);
 	if (j)
-		job_facts_look(j, pod);
+		job_facts_add_failed(j, pod);
 	pthread_mutex_unlock(&s->facts->lock);
 	return 0;
 }
@@ -159,7 +159,7 @@ static int look_at_failed(void *ctx, cJSON *take_pod, struct error *err)
  * Adds the failed pods in the API server. The watch may lag behind that of JobSets, be
  * denied, or have just started. A failed list is ignored.
  */
-static void look(struct kube *k, const char *ns, struct search *s)
+static void add_failed_pods(struct kube *k, const char *ns, struct search *s)
 {
 	cleanup_arena struct arena arena = { 0 };
 	const struct kube_ref pods = { "v1", "Pod", ns, NULL };
@@ -167,7 +167,7 @@ static void look(struct kube *k, const char *ns, struct search *s)
 		.label_selector = arena_printf(&arena, POD_JOBSET_LABEL "=%s", s->job),
 		.field_selector = "status.phase=Failed",
 	};
-	const struct kube_sink sink = { .on_item = look_at_failed, .ctx = s };
+	const struct kube_sink sink = { .on_item = on_failed_pod, .ctx = s };
 
 	if (kube_list(k, &pods, &select, &sink, NULL, IGNORED))
 		return;
@@ -184,7 +184,7 @@ char *pod_facts_first_failure(struct pod_facts *p, struct kube *k, const cJSON *
 	char *ret;
 
 	if (k)
-		look(k, ns, &s);
+		add_failed_pods(k, ns, &s);
 	pthread_mutex_lock(&p->lock);
 	j = map_get(&p->jobs, s.key);
 	*ret_brief = 0;

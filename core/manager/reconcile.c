@@ -83,10 +83,10 @@ static void pass_release(struct pass *p)
 
 static void forget_trainjob(struct pass *p)
 {
-	struct job_memory *n = job_memory_of(p->r->conf.notes, p->key);
+	struct job_memory *n = job_memory_of(p->r->conf.memories, p->key);
 
 	uncount_state(p->r, n);
-	job_memory_drop(p->r->conf.notes, p->key);
+	job_memory_drop(p->r->conf.memories, p->key);
 	if (p->r->conf.pods)
 		pod_facts_forget(p->r->conf.pods, p->ns, p->name);
 }
@@ -94,15 +94,15 @@ static void forget_trainjob(struct pass *p)
 /* Runs the next pass after 200 ms, doubled for each stale pass in a row up to 12.8 s. */
 static void requeue_backoff(struct pass *p)
 {
-	int shift = p->note->stale_passes < BACKOFF_MAX_DOUBLINGS
-			    ? p->note->stale_passes++
+	int shift = p->memory->stale_passes < BACKOFF_MAX_DOUBLINGS
+			    ? p->memory->stale_passes++
 			    : BACKOFF_MAX_DOUBLINGS;
 
 	requeue_after(p, (int64_t)BACKOFF_MS << shift);
 }
 
 /* Takes ownership of the JobSet with the TrainJob's name, or records another owner. */
-static void take_jobset(struct pass *p, cJSON *take)
+static void adopt_jobset(struct pass *p, cJSON *take)
 {
 	struct error not_ours = { 0 };
 
@@ -127,10 +127,10 @@ static int read_jobset(struct pass *p, cJSON **ret, struct error *err)
 }
 
 /* *ret_early: the watch lags behind our own write: the pass must be repeated later. */
-static int look_at_jobset(struct pass *p, bool *ret_early, struct error *err)
+static int find_jobset(struct pass *p, bool *ret_early, struct error *err)
 {
 	struct informer *known = p->r->conf.jobsets;
-	struct job_memory *n = p->note;
+	struct job_memory *n = p->memory;
 	cJSON *jobset = NULL;
 
 	*ret_early = false;
@@ -155,11 +155,11 @@ static int look_at_jobset(struct pass *p, bool *ret_early, struct error *err)
 		if (!jobset)
 			n->written.jobset_version = 0;
 	}
-	take_jobset(p, jobset);
+	adopt_jobset(p, jobset);
 	return 0;
 }
 
-static void tell_creation_failed(struct pass *p, const struct error *err)
+static void report_creation_failed(struct pass *p, const struct error *err)
 {
 	pass_event(p, true, REASON_CREATION_FAILED,
 		   arena_printf(&p->arena,
@@ -171,12 +171,12 @@ static void tell_creation_failed(struct pass *p, const struct error *err)
 /* True: PodGroup is not installed; the pass is repeated each second, without calls. */
 static bool is_kind_missing(struct pass *p)
 {
-	if (p->note->missing_group)
-		p->note->missing_group =
-			watches_lack_groups(p->r->conf.watches, p->note->missing_group);
-	if (p->note->missing_group)
+	if (p->memory->missing_group)
+		p->memory->missing_group =
+			watches_lack_groups(p->r->conf.watches, p->memory->missing_group);
+	if (p->memory->missing_group)
 		requeue_after(p, MISSING_KIND_MS);
-	return p->note->missing_group;
+	return p->memory->missing_group;
 }
 
 /* 0 with *ret_built false: a later pass writes the objects. -1: retry with back-off. */
@@ -187,26 +187,26 @@ static int make_objects(struct pass *p, bool *ret_built, struct error *err)
 	*ret_built = false;
 	if (p->r->conf.jobsets && !informer_served(p->r->conf.jobsets)) {
 		error_set(&why, ERR_UNSUPPORTED, "%s", JOBSET_MISSING);
-		tell_creation_failed(p, &why);
+		report_creation_failed(p, &why);
 		return 0;
 	}
 	if (is_kind_missing(p))
 		return 0;
 	if (objects_reconcile(p, &why) == 0) {
-		p->note->stale_passes = 0;
+		p->memory->stale_passes = 0;
 		*ret_built = true;
 		return 0;
 	}
-	if (p->note->missing_group) {
+	if (p->memory->missing_group) {
 		requeue_after(p, MISSING_KIND_MS);
-		tell_creation_failed(p, &why);
+		report_creation_failed(p, &why);
 		return 0;
 	}
 	if (why.kind == ERR_CONFLICT) {
 		requeue_backoff(p);
-		if (p->note->stale_passes ==
+		if (p->memory->stale_passes ==
 		    BACKOFF_MAX_DOUBLINGS) /* the conflict lasts: report it */
-			tell_creation_failed(p, &why);
+			report_creation_failed(p, &why);
 		return 0;
 	}
 	if (is_namespace_dying(&why)) {
@@ -214,7 +214,7 @@ static int make_objects(struct pass *p, bool *ret_built, struct error *err)
 		return 0;
 	}
 	if (why.kind != ERR_STOPPED)
-		tell_creation_failed(p, &why);
+		report_creation_failed(p, &why);
 	*err = why;
 	return -1;
 }
@@ -226,7 +226,7 @@ static int make_and_report(struct pass *p, struct error *err)
 	bool built = true;
 
 	if (status_finished(status)) {
-		p->note->stale_passes = 0; /* nothing is built any more */
+		p->memory->stale_passes = 0; /* nothing is built any more */
 	} else if (tj_check_runtime_ref(p->tj, &why)) {
 		status_fail(status, REASON_NOT_SUPPORTED, why.msg, p->status.now);
 	} else {
@@ -249,23 +249,23 @@ static int make_and_report(struct pass *p, struct error *err)
 }
 
 /* False: not ours to reconcile, or the watch lags behind our own write. */
-static bool begin(struct pass *p)
+static bool pass_begin(struct pass *p)
 {
 	if (meta_is_deleted(p->tj) || !tj_is_ours(p->tj) ||
 	    meta_annotation(p->tj, LOCAL_RUN_ANNOTATION)) {
 		forget_trainjob(p);
 		return false;
 	}
-	p->note = job_memory_of(p->r->conf.notes, p->key);
-	if (!str_eq(p->note->uid, meta_uid(p->tj))) {
-		uncount_state(p->r, p->note);
-		job_memory_reset(p->r->conf.notes, p->note, meta_uid(p->tj));
+	p->memory = job_memory_of(p->r->conf.memories, p->key);
+	if (!str_eq(p->memory->uid, meta_uid(p->tj))) {
+		uncount_state(p->r, p->memory);
+		job_memory_reset(p->r->conf.memories, p->memory, meta_uid(p->tj));
 	}
-	if (meta_version_number(p->tj) < p->note->written.trainjob_version) {
+	if (meta_version_number(p->tj) < p->memory->written.trainjob_version) {
 		requeue_backoff(p);
 		return false;
 	}
-	p->objects.foreign_changes = p->note->foreign_changes;
+	p->objects.foreign_changes = p->memory->foreign_changes;
 	p->status.before = json_dup(tj_status(p->tj));
 	p->objects.cache = cJSON_CreateArray();
 	time_text(clock_now(), p->status.now);
@@ -276,9 +276,9 @@ static int work(struct pass *p, struct error *err)
 {
 	bool early;
 
-	if (!begin(p))
+	if (!pass_begin(p))
 		return 0;
-	if (look_at_jobset(p, &early, err))
+	if (find_jobset(p, &early, err))
 		return -1;
 	if (early) {
 		requeue_backoff(p);

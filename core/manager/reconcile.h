@@ -27,9 +27,9 @@ struct reconciler_conf {
 	struct kube *kube;
 	/* The informers of `watches`; NULL: read from the API server. */
 	struct informer *trainjobs, *jobsets;
-	struct watches *watches;    /* may be NULL only with `local` */
-	struct job_memories *notes; /* the same as in watches_conf */
-	struct runtimes *runtimes;  /* NULL: read from the API server */
+	struct watches *watches;       /* may be NULL only with `local` */
+	struct job_memories *memories; /* the same as in watches_conf */
+	struct runtimes *runtimes;     /* NULL: read from the API server */
 	struct event_recorder *events;
 	struct pod_facts *pods; /* the cause of a failure; may be NULL */
 	struct metrics *metrics;

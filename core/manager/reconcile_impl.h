@@ -47,7 +47,7 @@ struct pass {
 	struct reconciler *r;
 	const char *key, *ns, *name;
 	struct arena arena;
-	struct job_memory *note;
+	struct job_memory *memory;
 	cJSON *tj; /* status is edited in place */
 	struct pass_jobset jobset;
 	struct pass_objects objects;

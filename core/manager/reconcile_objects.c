@@ -198,7 +198,7 @@ static int write_plain(struct pass *p, cJSON *obj, struct error *err)
 	if (fetch_own(p, &ref, &existing, err))
 		return -1;
 	if (str_eq(ref.kind, "Secret")) {
-		job_memory_set_secret(p->r->conf.notes, p->note, ref.name);
+		job_memory_set_secret(p->r->conf.memories, p->memory, ref.name);
 		if (!tj_suspend(p->tj))
 			requeue_after(p, SECRET_MS);
 	}
@@ -212,18 +212,18 @@ static int pod_group_failed(struct pass *p, const cJSON *obj, struct error *err)
 {
 	if (err->kind != ERR_NOT_FOUND)
 		return -1;
-	p->note->missing_group =
+	p->memory->missing_group =
 		watches_lack_groups(p->r->conf.watches, meta_api_version(obj));
-	if (!p->note->missing_group)
+	if (!p->memory->missing_group)
 		return -1;
 	log_warn("PodGroup is not installed", LOG_STR("key", p->key),
-		 LOG_STR("apiVersion", p->note->missing_group));
+		 LOG_STR("apiVersion", p->memory->missing_group));
 	return error_set(err, ERR_UNSUPPORTED, PODGROUP_MISSING, meta_api_version(obj));
 }
 
 static int write_pod_group(struct pass *p, cJSON *obj, struct error *err)
 {
-	struct last_write *last = &p->note->written.podgroup;
+	struct last_write *last = &p->memory->written.podgroup;
 	uint64_t hash = hash_json(0, obj);
 	cleanup_json cJSON *meta = NULL;
 	struct kube_ref ref = kube_ref_of(obj);
@@ -289,7 +289,7 @@ static void jobset_was_made(struct pass *p, bool suspended)
 	const char *text = meta_created(p->tj);
 
 	pass_event(p, false, JOBSET_CREATED,
-		   suspended ? "created the JobSet, suspended" : JOBSET_CREATED_WORDS);
+		   suspended ? "created the JobSet, suspended" : JOBSET_CREATED_TEXT);
 	if (!p->status.before && text && !time_parse(&created, text, IGNORED))
 		metrics_observe(p->r->conf.metrics, &jobset_seconds,
 				now > created ? (double)(now - created) : 0);
@@ -315,7 +315,7 @@ static bool has_labels(const cJSON *existing, const cJSON *wanted)
 
 static int write_jobset(struct pass *p, cJSON *obj, struct error *err)
 {
-	struct last_write *last = &p->note->written.jobset;
+	struct last_write *last = &p->memory->written.jobset;
 	uint64_t hash = hash_json(0, obj);
 	bool suspended = jobset_suspended(obj);
 	struct error why = { 0 };
@@ -330,8 +330,8 @@ static int write_jobset(struct pass *p, cJSON *obj, struct error *err)
 	if (apply(p, obj, before, &meta, &why))
 		return replace_jobset(p, obj, &why, err);
 	*last = (struct last_write){ hash, meta_generation(meta) };
-	p->note->written.jobset_version = meta_version_number(meta);
-	p->note->written.jobset_ms = clock_ms();
+	p->memory->written.jobset_version = meta_version_number(meta);
+	p->memory->written.jobset_ms = clock_ms();
 	p->jobset.own = jobset_as_written(meta, suspended, before);
 	if (!before)
 		jobset_was_made(p, suspended);
@@ -402,7 +402,7 @@ static int snapshot_changed(const cJSON *map, struct error *err)
 static int read_known(struct pass *p, const cJSON *existing, cJSON **ret,
 		      struct error *err)
 {
-	const char *known = p->note->written.snapshot;
+	const char *known = p->memory->written.snapshot;
 	char digest[DIGEST_HEX_SIZE];
 
 	snapshot_digest(existing, digest);
@@ -422,7 +422,7 @@ static int make_snapshot(struct pass *p, const cJSON *runtime, const cJSON *exis
 	if (!(existing && str_eq(snapshot_text(existing), snapshot_text(map))) &&
 	    apply(p, map, existing, NULL, err))
 		return error_wrap(err, "runtime snapshot");
-	snapshot_digest(map, p->note->written.snapshot);
+	snapshot_digest(map, p->memory->written.snapshot);
 	*ret = json_dup(runtime);
 	return 0;
 }
@@ -441,7 +441,7 @@ static int read_unknown(struct pass *p, const cJSON *existing, cJSON **ret,
 		return -1;
 	}
 	if (map && str_eq(snapshot_text(existing), snapshot_text(map)))
-		snapshot_digest(map, p->note->written.snapshot);
+		snapshot_digest(map, p->memory->written.snapshot);
 	else
 		p->objects.unknown_snapshot = existing;
 	return snapshot_read(ret, p->tj, existing, err);
@@ -459,7 +459,7 @@ static int load_runtime(struct pass *p, cJSON **ret, struct error *err)
 		return error_wrap(err, "runtime snapshot");
 	if (existing && p->r->conf.local)
 		return snapshot_read(ret, p->tj, existing, err);
-	if (existing && *p->note->written.snapshot)
+	if (existing && *p->memory->written.snapshot)
 		return read_known(p, existing, ret, err);
 	if (existing && p->jobset.own)
 		return read_unknown(p, existing, ret, err);
@@ -505,7 +505,7 @@ static int check_snapshot(struct pass *p, const cJSON *obj, struct error *err)
 	drop_empty_maps(then);
 	if (!json_equal(json_get(now, "spec"), json_get(then, "spec")))
 		return snapshot_changed(snapshot, err);
-	snapshot_digest(snapshot, p->note->written.snapshot);
+	snapshot_digest(snapshot, p->memory->written.snapshot);
 	return 0;
 }
 
@@ -576,7 +576,7 @@ static uint64_t inputs_hash(const struct pass *p, const char *ca)
 /* *ret: the inputs have changed or the Secret is missing, so that objects are written. */
 static int has_work(struct pass *p, const char *ca, bool *ret, struct error *err)
 {
-	struct job_memory *n = p->note;
+	struct job_memory *n = p->memory;
 	struct kube_ref ref = { "v1", "Secret", p->ns, n->secret.name };
 	int64_t left = n->secret.checked_ms + SECRET_MS - clock_ms();
 	const cJSON *existing;
@@ -631,7 +631,7 @@ static int get_certificate(const struct pass *p, char **ret, struct error *err)
 int objects_reconcile(struct pass *p, struct error *err)
 {
 	cleanup_free char *ca = NULL;
-	struct job_memory *n = p->note;
+	struct job_memory *n = p->memory;
 	bool work;
 	int rc;
 

@@ -55,7 +55,7 @@ void uncount_state(struct reconciler *r, struct job_memory *n)
 void count_state(struct pass *p, const char *state)
 {
 	const char *runtime = tj_runtime_ref(p->tj).name;
-	struct job_memory *n = p->note;
+	struct job_memory *n = p->memory;
 
 	if (n->counted.runtime && str_eq(n->counted.state, state) &&
 	    str_eq(n->counted.runtime, runtime))
@@ -99,7 +99,7 @@ static void on_event(void *ctx, bool warning, const char *reason, const char *me
 			    tj_runtime_ref(p->tj).name, why ? why : "");
 }
 
-static void tell(struct pass *p)
+static void emit_events(struct pass *p)
 {
 	const char *first = p->status.first_failure;
 
@@ -129,7 +129,7 @@ static void check_deadline(struct pass *p, cJSON *status)
 }
 
 /* False: objects could not be written, so that spec.suspend is not in effect yet. */
-static bool says_suspend(const struct pass *p, bool built)
+static bool suspend_is_effective(const struct pass *p, bool built)
 {
 	if (built || status_finished(tj_status(p->tj)))
 		return true;
@@ -137,7 +137,7 @@ static bool says_suspend(const struct pass *p, bool built)
 }
 
 /* Adds the first failed pod to the message, all that the SDK shows of a failure. */
-static void name_first(struct pass *p, cJSON *status)
+static void append_first_failure(struct pass *p, cJSON *status)
 {
 	struct pod_facts *pods = p->r->conf.pods;
 	cleanup_arena struct arena arena = { 0 };
@@ -156,7 +156,7 @@ static void name_first(struct pass *p, cJSON *status)
 /* Sets or clears the condition of a job that waits for the PodGroup kind. */
 static void check_missing(struct pass *p, bool built, cJSON *status)
 {
-	const char *version = p->note->missing_group;
+	const char *version = p->memory->missing_group;
 
 	if (version && !status_finished(status))
 		status_block(status, REASON_NO_GROUPS,
@@ -172,12 +172,12 @@ static int compute(struct pass *p, bool built, struct error *err)
 	const struct plugin *plugin = framework_status_plugin(plugins);
 	const struct plugin_env env = { 0 };
 
-	if (says_suspend(p, built))
+	if (suspend_is_effective(p, built))
 		status_suspend(status, p->tj, p->status.now);
 	if (p->jobset.own && plugin->status(&env, p->tj, p->jobset.own, status, err))
 		return -1;
 	check_missing(p, built, status);
-	name_first(p, status);
+	append_first_failure(p, status);
 	if (!p->jobset.own && status_is_exceeded(status))
 		status_idle(status);
 	check_deadline(p, status);
@@ -238,8 +238,8 @@ static int write_status(struct pass *p, const cJSON *change, struct error *err)
 		p->r->crd_lacks_state = true;
 	if (rc)
 		return p->r->crd_lacks_state && state_alone ? 0 : -1;
-	p->note->written.trainjob_version = meta_version_number(answer);
-	count_limit_wrote(&p->r->counts, &p->note->written.status,
+	p->memory->written.trainjob_version = meta_version_number(answer);
+	count_limit_wrote(&p->r->counts, &p->memory->written.status,
 			  is_count_only(p, change), clock_ms());
 	return 0;
 }
@@ -256,7 +256,7 @@ static int64_t status_delay_ms(const struct pass *p, const cJSON *change)
 {
 	if (has_stopped(p) || !is_count_only(p, change))
 		return 0;
-	return count_limit_delay(&p->r->counts, &p->note->written.status, clock_ms());
+	return count_limit_delay(&p->r->counts, &p->memory->written.status, clock_ms());
 }
 
 int status_reconcile(struct pass *p, bool built, struct error *err)
@@ -275,7 +275,7 @@ int status_reconcile(struct pass *p, bool built, struct error *err)
 	if (change && write_status(p, change, err))
 		return error_clear_if(err, ERR_NOT_FOUND); /* the TrainJob was deleted */
 	if (change)
-		tell(p);
+		emit_events(p);
 	if (status_is_exceeded(tj_status(p->tj)))
 		return objects_delete_jobset(p, NULL, err);
 	return 0;

@@ -15,18 +15,19 @@ static const char *const kinds[N_KINDS] = { RUNTIME_KIND, CLUSTER_RUNTIME_KIND }
 
 struct runtimes {
 	struct informer *informers[N_KINDS];
-	pthread_mutex_t lock; /* protects see and ctx, also during a call of see */
-	void (*see)(void *ctx, const cJSON *runtime);
+	pthread_mutex_t
+		lock; /* protects on_runtime and ctx, also during a call of on_runtime */
+	void (*on_runtime)(void *ctx, const cJSON *runtime);
 	void *ctx;
 };
 
-static bool show(void *runtimes, const cJSON *runtime)
+static bool notify(void *runtimes, const cJSON *runtime)
 {
 	struct runtimes *r = runtimes;
 
 	pthread_mutex_lock(&r->lock);
-	if (r->see)
-		r->see(r->ctx, runtime);
+	if (r->on_runtime)
+		r->on_runtime(r->ctx, runtime);
 	pthread_mutex_unlock(&r->lock);
 	return true;
 }
@@ -34,7 +35,7 @@ static bool show(void *runtimes, const cJSON *runtime)
 static void on_event(void *ctx, const cJSON *old, const cJSON *current)
 {
 	if (current)
-		show(ctx, current);
+		notify(ctx, current);
 }
 
 static void on_error(void *ctx, const struct error *err)
@@ -89,13 +90,13 @@ int runtimes_get(struct runtimes *r, struct kube *kube, const struct kube_ref *r
 	return kube_get(kube, ref, ret, err);
 }
 
-void runtimes_show(struct runtimes *r, void (*see)(void *ctx, const cJSON *runtime),
-		   void *ctx)
+void runtimes_subscribe(struct runtimes *r,
+			void (*on_runtime)(void *ctx, const cJSON *runtime), void *ctx)
 {
 	pthread_mutex_lock(&r->lock);
-	r->see = see;
+	r->on_runtime = on_runtime;
 	r->ctx = ctx;
 	pthread_mutex_unlock(&r->lock);
-	for (int i = 0; see && i < N_KINDS; i++)
-		informer_each(r->informers[i], show, r);
+	for (int i = 0; on_runtime && i < N_KINDS; i++)
+		informer_each(r->informers[i], notify, r);
 }

@@ -11,7 +11,7 @@
 
 struct runtimes;
 
-/* Starts the watches and returns; see informer.h. kube outlives them. */
+/* Starts the watches and returns; on_runtime informer.h. kube outlives them. */
 MUST_CHECK int runtimes_start(struct runtimes **ret, struct kube *kube,
 			      struct error *err);
 void runtimes_stop(struct runtimes *r); /* NULL is fine */
@@ -24,11 +24,11 @@ MUST_CHECK int runtimes_get(struct runtimes *r, struct kube *kube,
 			    const struct kube_ref *ref, cJSON **ret, struct error *err);
 
 /*
- * Calls `see` for each runtime now, and for each that is created or changed; from any
- * thread, but never concurrently. With NULL, no more calls begin, and none is under way
- * after the return.
+ * Calls on_runtime for each runtime now, and for each that is created or changed; from
+ * any thread, but never concurrently. With NULL, no more calls begin, and none is under
+ * way after the return.
  */
-void runtimes_show(struct runtimes *r, void (*see)(void *ctx, const cJSON *runtime),
-		   void *ctx);
+void runtimes_subscribe(struct runtimes *r,
+			void (*on_runtime)(void *ctx, const cJSON *runtime), void *ctx);
 
 #endif

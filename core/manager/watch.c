@@ -143,7 +143,7 @@ static bool is_our_write(const struct source *s, const cJSON *tj)
 {
 	cleanup_arena struct arena arena = { 0 };
 
-	return job_memory_is_own(s->w->conf.notes,
+	return job_memory_is_own(s->w->conf.memories,
 				 informer_key(&arena, meta_namespace(tj), meta_name(tj)),
 				 meta_version_number(tj));
 }
@@ -204,7 +204,7 @@ static void mark_dirty(struct source *s, const char *ns, const char *name)
 	cleanup_arena struct arena arena = { 0 };
 
 	if (name)
-		job_memory_mark_dirty(s->w->conf.notes, informer_key(&arena, ns, name),
+		job_memory_mark_dirty(s->w->conf.memories, informer_key(&arena, ns, name),
 				      false);
 	add_known(s, ns, name);
 }
@@ -236,7 +236,7 @@ static void on_pod(struct source *s, const cJSON *old, const cJSON *current)
 
 	pod_facts_event(conf->pods, old, current);
 	if (name && str_eq(pod_phase(current), "Pending") &&
-	    job_memory_mark_dirty(conf->notes, informer_key(&arena, ns, name), true))
+	    job_memory_mark_dirty(conf->memories, informer_key(&arena, ns, name), true))
 		add_known(s, ns, name);
 }
 
@@ -432,7 +432,7 @@ int watches_start(struct watches **ret, const struct watches_conf *conf,
 			return error_wrap(err, "watch %s", rows[i].kind);
 		}
 	}
-	runtimes_show(conf->runtime_docs, on_runtime, &w->conf);
+	runtimes_subscribe(conf->runtime_docs, on_runtime, &w->conf);
 	*ret = w;
 	return 0;
 }
@@ -451,7 +451,7 @@ void watches_stop(struct watches *w)
 {
 	if (!w)
 		return;
-	runtimes_show(w->conf.runtime_docs, NULL, NULL);
+	runtimes_subscribe(w->conf.runtime_docs, NULL, NULL);
 	/* Stop the watch of TrainJobs last: the handlers of other kinds read it. */
 	for (int i = N_WATCHES - 1; i >= 0; i--)
 		if (w->sources[i].informer)

@@ -29,8 +29,8 @@ struct watches_conf {
 	/* Runtimes with the old finalizer: keys "ns/name", and "name". */
 	struct workqueue *runtimes, *cluster_runtimes;
 	struct runtimes *runtime_docs;
-	struct pod_facts *pods;     /* gets each change of a pod; NULL: no pod watch */
-	struct job_memories *notes; /* the reconciler's */
+	struct pod_facts *pods;        /* gets each change of a pod; NULL: no pod watch */
+	struct job_memories *memories; /* the reconciler's */
 };
 
 /* Starts all watches and returns. Everything in conf outlives them. */

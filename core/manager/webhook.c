@@ -38,7 +38,8 @@ enum {
 	MAX_VALUES_AT_ONCE = 1000000,
 	WAIT_MS = 8000, /* the API server waits for 10 s */
 	MAX_TIMEOUT_S = 30,
-	LOOK_MS = 200,    /* between two checks whether the caller has disconnected */
+	CALLER_CHECK_MS =
+		200,      /* between two checks whether the caller has disconnected */
 	MAX_PATCHES = 16, /* of a TrainJob, by its schema */
 	MAX_ERRORS = 100, /* in an answer */
 	MAX_MESSAGE = 32768,
@@ -91,7 +92,7 @@ struct call {
 };
 
 /* Takes ownership of obj (may be NULL) until the request ends. */
-static const cJSON *lend(struct call *c, cJSON *obj)
+static const cJSON *own_until_end(struct call *c, cJSON *obj)
 {
 	if (obj)
 		cJSON_AddItemToArray(c->fetched, obj);
@@ -108,7 +109,7 @@ static int fetch(void *ctx, const struct object_ref *what, const cJSON **ret,
 
 	if (c->w->kube && ref.name && *ref.name && kube_find(c->w->kube, &ref, &obj, err))
 		return -1;
-	*ret = lend(c, obj);
+	*ret = own_until_end(c, obj);
 	return 0;
 }
 
@@ -121,7 +122,7 @@ static int fetch_live(struct call *c, const struct kube_ref *ref, const cJSON **
 	    runtimes_get(c->w->runtimes, c->w->kube, ref, &obj, err) &&
 	    error_clear_if(err, ERR_NOT_FOUND))
 		return -1;
-	*ret = lend(c, obj);
+	*ret = own_until_end(c, obj);
 	return 0;
 }
 
@@ -154,7 +155,7 @@ static int fetch_runtime(struct call *c, const cJSON **ret, struct error *err)
 	if (fetch(c, &copy, &map, err))
 		return -1;
 	if (map && !snapshot_read(&runtime, tj, map, IGNORED))
-		*ret = lend(c, runtime);
+		*ret = own_until_end(c, runtime);
 	return 0;
 }
 
@@ -303,15 +304,16 @@ static bool is_awaited(const struct httpd_request *req, int64_t until)
 }
 
 /* Waits until the review's values fit. False: the caller has stopped waiting. */
-static bool enter(struct webhook *w, size_t values, const struct httpd_request *req)
+static bool reserve_values(struct webhook *w, size_t values,
+			   const struct httpd_request *req)
 {
-	int64_t until = clock_ms() + wait_ms(w, req), look;
+	int64_t until = clock_ms() + wait_ms(w, req), next;
 	bool fits = is_awaited(req, until);
 
 	pthread_mutex_lock(&w->lock);
 	while (fits && w->values && w->values + values > MAX_VALUES_AT_ONCE) {
-		look = clock_ms() + LOOK_MS;
-		cond_wait_until(&w->fewer, &w->lock, look < until ? look : until);
+		next = clock_ms() + CALLER_CHECK_MS;
+		cond_wait_until(&w->fewer, &w->lock, next < until ? next : until);
 		fits = is_awaited(req, until);
 	}
 	if (fits)
@@ -320,7 +322,7 @@ static bool enter(struct webhook *w, size_t values, const struct httpd_request *
 	return fits;
 }
 
-static void leave(struct webhook *w, size_t values)
+static void release_values(struct webhook *w, size_t values)
 {
 	pthread_mutex_lock(&w->lock);
 	w->values -= values;
@@ -429,10 +431,10 @@ void webhook_handle(void *webhook, const struct httpd_request *req,
 	metrics_add(w->metrics, &requests_in_flight, 1, hook->path);
 	values = count_values(req);
 	held = values > MAX_VALUES ? 0 : values; /* too large: refused, not parsed */
-	fits = enter(w, held, req);
+	fits = reserve_values(w, held, req);
 	if (fits) {
 		answer_to(w, hook, req, values, &resp->body);
-		leave(w, held);
+		release_values(w, held);
 		resp->content_type = "application/json";
 	} else {
 		buf_adds(&resp->body, "too many requests under review; try again\n");

@@ -72,11 +72,11 @@ struct controller {
 
 struct work {
 	struct work_conf conf;
-	struct job_memories notes;
+	struct job_memories memories;
 	struct pod_facts *pods;
 	_Atomic(struct informer *) trainjobs; /* NULL until the watches run */
 	struct watches *watches;
-	pthread_mutex_t begin; /* protects the creation of the reconciler */
+	pthread_mutex_t creation; /* protects the creation of the reconciler */
 	struct reconciler *reconciler;
 	struct controller list[CONTROLLERS];
 	atomic_bool ending;
@@ -133,8 +133,8 @@ static void retry(const struct controller *c, const char *key, const struct erro
 	workqueue_retry(c->queue, key);
 }
 
-static const char *settle(struct controller *c, const char *key, int failed,
-			  int64_t after_ms, const struct error *err)
+static const char *finish_key(struct controller *c, const char *key, int failed,
+			      int64_t after_ms, const struct error *err)
 {
 	if (failed) {
 		metrics_add(c->work->conf.metrics, &reconcile_errors, 1, c->name);
@@ -148,7 +148,7 @@ static const char *settle(struct controller *c, const char *key, int failed,
 	return "requeue_after";
 }
 
-static void work_on(struct controller *c, const char *key)
+static void reconcile_key(struct controller *c, const char *key)
 {
 	struct metrics *m = c->work->conf.metrics;
 	double start = clock_seconds(), took;
@@ -159,7 +159,7 @@ static void work_on(struct controller *c, const char *key)
 
 	metrics_add(m, &active_workers, 1, c->name);
 	failed = c->reconcile(c, key, &after_ms, &err);
-	result = settle(c, key, failed, after_ms, &err);
+	result = finish_key(c, key, failed, after_ms, &err);
 	took = clock_seconds() - start;
 	metrics_add(m, &reconcile_total, 1, c->name, result);
 	metrics_observe(m, &reconcile_time, took, c->name);
@@ -211,7 +211,7 @@ static int start_watches(struct work *w, struct error *err)
 		.cluster_runtimes = w->list[2].queue,
 		.runtime_docs = w->conf.runtimes,
 		.pods = w->pods,
-		.notes = &w->notes,
+		.memories = &w->memories,
 	};
 
 	if (watches_start(&w->watches, &conf, err))
@@ -228,7 +228,7 @@ static void new_reconciler(struct work *w)
 		.trainjobs = watches_trainjobs(w->watches),
 		.jobsets = watches_jobsets(w->watches),
 		.watches = w->watches,
-		.notes = &w->notes,
+		.memories = &w->memories,
 		.runtimes = w->conf.runtimes,
 		.events = w->conf.events,
 		.pods = w->pods,
@@ -252,14 +252,14 @@ static void new_reconciler(struct work *w)
 }
 
 /* All workers wait for the first lists; one of them creates the reconciler. */
-static bool begin(struct work *w)
+static bool wait_for_lists(struct work *w)
 {
 	if (watches_wait(w->watches, IGNORED))
 		return false;
-	pthread_mutex_lock(&w->begin);
+	pthread_mutex_lock(&w->creation);
 	if (!w->reconciler)
 		new_reconciler(w);
-	pthread_mutex_unlock(&w->begin);
+	pthread_mutex_unlock(&w->creation);
 	return true;
 }
 
@@ -269,9 +269,9 @@ static void *run_worker(void *arg)
 	struct work *w = c->work;
 	const char *key;
 
-	while (begin(w) && (key = workqueue_get(c->queue))) {
+	while (wait_for_lists(w) && (key = workqueue_get(c->queue))) {
 		if (!w->ending)
-			work_on(c, key);
+			reconcile_key(c, key);
 		workqueue_done(c->queue, key);
 	}
 	pthread_mutex_lock(&w->lock);
@@ -314,8 +314,8 @@ int work_start(struct work **ret, const struct work_conf *conf, struct error *er
 
 	w->conf = *conf;
 	pthread_mutex_init(&w->lock, NULL);
-	pthread_mutex_init(&w->begin, NULL);
-	job_memories_init(&w->notes);
+	pthread_mutex_init(&w->creation, NULL);
+	job_memories_init(&w->memories);
 	cond_init(&w->idle);
 	w->pods = pod_facts_new(conf->events, find_trainjob, w);
 	set_controllers(w);
@@ -364,12 +364,12 @@ void work_free(struct work *w)
 	}
 	watches_stop(w->watches);
 	reconciler_free(w->reconciler);
-	job_memories_release(&w->notes);
+	job_memories_release(&w->memories);
 	pod_facts_free(w->pods);
 	for (int i = 0; i < CONTROLLERS; i++)
 		workqueue_free(w->list[i].queue);
 	pthread_cond_destroy(&w->idle);
-	pthread_mutex_destroy(&w->begin);
+	pthread_mutex_destroy(&w->creation);
 	pthread_mutex_destroy(&w->lock);
 	free(w);
 }

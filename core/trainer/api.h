@@ -81,8 +81,8 @@ enum { TRAINER_PORT = 29500 };
 #define REASON_NO_GROUPS "PodGroupNotInstalled"
 
 /* The wording of this error; the argument is an apiVersion. */
-#define PODGROUP_MISSING_WORDS "which the runtime's podGroupPolicy needs"
+#define PODGROUP_MISSING_TEXT "which the runtime's podGroupPolicy needs"
 #define PODGROUP_MISSING \
-	"PodGroup (%s), " PODGROUP_MISSING_WORDS ", is not installed in the cluster"
+	"PodGroup (%s), " PODGROUP_MISSING_TEXT ", is not installed in the cluster"
 
 #endif

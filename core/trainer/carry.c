@@ -21,7 +21,7 @@ static void add_init_container(const struct plugin_env *env, cJSON *pod_spec,
 
 	container_set_args(c, args);
 	container_harden(c);
-	container_tell_log(c);
+	container_log_on_error(c);
 	container_copy_size(c, size_of);
 	container_mount(c, CARRY_VOLUME, CARRY_PATH, false);
 	cJSON_AddItemToArray(pod_init_containers(pod_spec), c);

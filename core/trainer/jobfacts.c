@@ -64,7 +64,7 @@ static unsigned causes_of(const struct pod_fact_list *facts)
 }
 
 /* Stores the failure if it explains the others better than the stored one. */
-static void note_failure(struct job_facts *j, const cJSON *pod, const struct pod_fact *f)
+static void keep_failure(struct job_facts *j, const cJSON *pod, const struct pod_fact *f)
 {
 	cleanup_arena struct arena arena = { 0 };
 	const struct pod_failure it = pod_failure_of(pod, f);
@@ -84,8 +84,8 @@ static void note_failure(struct job_facts *j, const cJSON *pod, const struct pod
 }
 
 /* The event's message: with one pod its latest fact, with several also their number. */
-static const char *words(struct arena *arena, const struct job_facts *j,
-			 enum pod_cause cause, const char *latest)
+static const char *event_message(struct arena *arena, const struct job_facts *j,
+				 enum pod_cause cause, const char *latest)
 {
 	if (j->pods[cause] < 2)
 		return latest;
@@ -100,17 +100,17 @@ static void appear(struct job_facts *j, const cJSON *pod, const struct pod_fact 
 	const char *who = arena_printf(&arena, "%s, ", meta_name(pod));
 	const char *latest = pod_fact_words(&arena, who, pod, f);
 
-	note_failure(j, pod, f);
+	keep_failure(j, pod, f);
 	j->pods[f->cause] += first;
 	if (first && j->pods[f->cause] == 1) {
 		free(j->first[f->cause]);
 		j->first[f->cause] = xstrdup(latest);
 	}
-	to->on_fact(to->ctx, f->cause, words(&arena, j, f->cause, latest));
+	to->on_fact(to->ctx, f->cause, event_message(&arena, j, f->cause, latest));
 }
 
-void job_facts_take(struct job_facts *j, const struct pod_change *c,
-		    const struct fact_sink *to)
+void job_facts_change(struct job_facts *j, const struct pod_change *c,
+		      const struct fact_sink *to)
 {
 	unsigned had = causes_of(&c->before), left = causes_of(&c->now);
 
@@ -127,16 +127,16 @@ void job_facts_take(struct job_facts *j, const struct pod_change *c,
 	}
 }
 
-void job_facts_look(struct job_facts *j, const cJSON *pod)
+void job_facts_add_failed(struct job_facts *j, const cJSON *pod)
 {
 	struct pod_fact_list facts;
 
 	pod_facts_of(pod, &facts);
 	for (size_t i = 0; i < facts.n; i++)
-		note_failure(j, pod, &facts.list[i]);
+		keep_failure(j, pod, &facts.list[i]);
 }
 
-void job_facts_gone(struct job_facts *j, const cJSON *pod)
+void job_facts_deleted(struct job_facts *j, const cJSON *pod)
 {
 	if (!str_eq(j->failed_pod, meta_name(pod)))
 		return;

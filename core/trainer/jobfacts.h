@@ -32,12 +32,12 @@ struct fact_sink {
 };
 
 /* Process a change. `to` NULL: the job has finished, ignore new facts. */
-void job_facts_take(struct job_facts *j, const struct pod_change *c,
-		    const struct fact_sink *to);
+void job_facts_change(struct job_facts *j, const struct pod_change *c,
+		      const struct fact_sink *to);
 /* Add a failed pod whose changes were missed, which may explain the failure. */
-void job_facts_look(struct job_facts *j, const cJSON *pod);
+void job_facts_add_failed(struct job_facts *j, const cJSON *pod);
 /* A pod was deleted: failures of the next attempt now take precedence over this pod's. */
-void job_facts_gone(struct job_facts *j, const cJSON *pod);
+void job_facts_deleted(struct job_facts *j, const cJSON *pod);
 bool job_facts_is_empty(const struct job_facts *j);
 
 /*

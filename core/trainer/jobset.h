@@ -10,8 +10,8 @@
 
 #include "base/json.h"
 
-#define JOBSET_CREATED       "JobSetCreated" /* an event of the TrainJob */
-#define JOBSET_CREATED_WORDS "created the JobSet"
+#define JOBSET_CREATED      "JobSetCreated" /* an event of the TrainJob */
+#define JOBSET_CREATED_TEXT "created the JobSet"
 
 /* The error if the API server does not serve JobSets. */
 #define JOBSET_MISSING \

@@ -500,7 +500,7 @@ void container_drop_mount(cJSON *c, const char *volume_name)
 	drop_named(json_get(c, "volumeMounts"), "name", volume_name);
 }
 
-void container_tell_log(cJSON *c)
+void container_log_on_error(cJSON *c)
 {
 	json_put_str(c, "FallbackToLogsOnError", "terminationMessagePolicy");
 }

@@ -89,7 +89,7 @@ void container_drop_mount(cJSON *container, const char *volume);
  */
 void container_harden(cJSON *container);
 void container_soften(cJSON *container); /* removes the securityContext */
-void container_tell_log(
+void container_log_on_error(
 	cJSON *container); /* terminationMessagePolicy FallbackToLogsOnError */
 void container_copy_size(cJSON *container, const cJSON *from);
 /* Set a resource, as limit and request. */

@@ -134,7 +134,7 @@ static const struct refusal refusals[] = {
 	  "their priority class does not exist", "kubectl get priorityclasses" },
 	{ JOBSET_MISSING, "JobSetNotInstalled", JOBSET_MISSING,
 	  "kubectl get crd jobsets.jobset.x-k8s.io" },
-	{ PODGROUP_MISSING_WORDS, "PodGroupNotInstalled", NULL,
+	{ PODGROUP_MISSING_TEXT, "PodGroupNotInstalled", NULL,
 	  "kubectl get crds | grep podgroups" },
 };
 

@@ -16,7 +16,7 @@
 #include "local/state_owned.h"
 #include "tests/unit/kubelet/quoted.h"
 #include "tests/unit/unit.h"
-#include "trainer/places.h"
+#include "trainer/podname.h"
 
 static char home[] = "/tmp/kftrainer-state-XXXXXX"; /* of this test program */
 
@@ -442,9 +442,10 @@ static void test_place_of_a_name(void **state)
 		      "[{'name':'node'},{'name':'node-1'}]}}");
 
 	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
-		struct place p = { 0 };
+		struct podname p = { 0 };
 
-		assert_int_equal(place_of(&p, jobset, rows[i].pod), rows[i].step != NULL);
+		assert_int_equal(podname_parse(&p, jobset, rows[i].pod),
+				 rows[i].step != NULL);
 		if (!rows[i].step)
 			continue;
 		assert_string_equal(p.step, rows[i].step);

@@ -24,7 +24,7 @@ struct world {
 	struct workqueue *queue, *runtimes, *cluster_runtimes;
 	struct runtimes *runtime_docs;
 	struct watches *watches;
-	struct job_memories notes;
+	struct job_memories memories;
 	struct reconciler *reconciler;
 	struct pod_facts *pods;
 	pthread_t worker;
@@ -67,7 +67,7 @@ static int start_watches(struct world *w, struct error *err)
 					   .cluster_runtimes = w->cluster_runtimes,
 					   .runtime_docs = w->runtime_docs,
 					   .pods = w->pods,
-					   .notes = &w->notes };
+					   .memories = &w->memories };
 
 	return watches_start(&w->watches, &conf, err);
 }
@@ -78,7 +78,7 @@ static int begin(void **state)
 	struct error err = { 0 };
 
 	w.first_has = 0;
-	job_memories_init(&w.notes);
+	job_memories_init(&w.memories);
 	apiserver_start(&w.server);
 	w.metrics = metrics_new(reconcile_metrics);
 	w.queue = workqueue_new("test", NULL);
@@ -97,7 +97,7 @@ static int begin(void **state)
 					   .trainjobs = watches_trainjobs(w.watches),
 					   .jobsets = watches_jobsets(w.watches),
 					   .watches = w.watches,
-					   .notes = &w.notes,
+					   .memories = &w.memories,
 					   .runtimes = w.runtime_docs,
 					   .events = w.events,
 					   .metrics = w.metrics });
@@ -119,7 +119,7 @@ static int end(void **state)
 	runtimes_stop(w->runtime_docs);
 	pod_facts_free(w->pods);
 	reconciler_free(w->reconciler);
-	job_memories_release(&w->notes);
+	job_memories_release(&w->memories);
 	event_recorder_free(w->events, 1000);
 	workqueue_free(w->queue);
 	workqueue_free(w->runtimes);
@@ -338,7 +338,7 @@ static bool is_own(struct place p)
 	cleanup_json cJSON *tj =
 		informer_get(watches_trainjobs(p.w->watches), p.ns, "tj");
 
-	return tj && job_memory_is_own(&p.w->notes, informer_key(&arena, p.ns, "tj"),
+	return tj && job_memory_is_own(&p.w->memories, informer_key(&arena, p.ns, "tj"),
 				       meta_version_number(tj));
 }
 
@@ -352,7 +352,7 @@ static void test_own_writes_need_no_pass(void **state)
 	EVENTUALLY(has_state(p, "Suspended") && is_own(p));
 	change(p, "trainjob", "{metadata: {annotations: {a: b}}}");
 	EVENTUALLY(!is_own(p));
-	assert_false(job_memory_is_own(&p.w->notes, "own/none", 0));
+	assert_false(job_memory_is_own(&p.w->memories, "own/none", 0));
 }
 
 /* Nothing is waited for: it is known as soon as the JobSet is made. */
@@ -708,7 +708,7 @@ static void forget(struct place p)
 {
 	cleanup_arena struct arena arena = { 0 };
 
-	job_memory_drop(&p.w->notes, arena_printf(&arena, "%s/tj", p.ns));
+	job_memory_drop(&p.w->memories, arena_printf(&arena, "%s/tj", p.ns));
 }
 
 /* The runtime has changed since: the JobSet shows from which snapshot it was built. */

@@ -18,7 +18,7 @@ struct world {
 	struct workqueue *queue, *runtimes, *cluster_runtimes;
 	struct runtimes *docs;
 	struct watches *watches;
-	struct job_memories notes;
+	struct job_memories memories;
 };
 
 static void create(struct world *w, const char *ns, const char *text)
@@ -76,7 +76,7 @@ static int serve(void **state)
 	w.cluster_runtimes = workqueue_new("c", NULL);
 	if (runtimes_start(&w.docs, w.server.kube, &err))
 		fail_msg("%s", err.msg);
-	job_memories_init(&w.notes);
+	job_memories_init(&w.memories);
 	*state = &w;
 	return 0;
 }
@@ -88,7 +88,7 @@ static void watch(struct world *w)
 					   .runtimes = w->runtimes,
 					   .cluster_runtimes = w->cluster_runtimes,
 					   .runtime_docs = w->docs,
-					   .notes = &w->notes };
+					   .memories = &w->memories };
 	struct error err = { 0 };
 
 	if (watches_start(&w->watches, &conf, &err) || watches_wait(w->watches, &err))
@@ -107,7 +107,7 @@ static int end(void **state)
 	struct world *w = *state;
 
 	watches_stop(w->watches);
-	job_memories_release(&w->notes);
+	job_memories_release(&w->memories);
 	runtimes_stop(w->docs);
 	workqueue_free(w->queue);
 	workqueue_free(w->runtimes);
@@ -270,7 +270,7 @@ static void test_what_asks_for_nothing(void **state)
 	       "{apiVersion: " JOBSET
 	       ", kind: JobSet, metadata: {name: x, " OWNER("x") "}}");
 	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
-		job_memory_of(&w->notes, "da/x")->written.trainjob_version =
+		job_memory_of(&w->memories, "da/x")->written.trainjob_version =
 			rows[i].ours ? next_version(w) : 0;
 		change(w, rows[i].kind, "da", rows[i].patch);
 		if (rows[i].wakes) {

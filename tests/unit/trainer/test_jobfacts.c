@@ -32,7 +32,7 @@ static void take(struct job_facts *j, const cJSON *old, const cJSON *now,
 
 	pod_change_of(&c, old, now);
 	buf_clear(told);
-	job_facts_take(j, &c, &sink);
+	job_facts_change(j, &c, &sink);
 }
 
 static void expect(const struct buf *told, const char *want)
@@ -98,14 +98,14 @@ TEST(test_the_first)
 	expect_first(j, "exit code 143");
 	take(j, NULL, late, &told);
 	expect_first(j, "exit code 5");
-	job_facts_look(j, early);
+	job_facts_add_failed(j, early);
 	expect_first(j, "exit code 4");
 	take(j, NULL, next, &told);
 	expect_first(j, "exit code 4");
-	job_facts_gone(j, next);
+	job_facts_deleted(j, next);
 	expect_first(j, "exit code 4");
-	job_facts_gone(j, early);
-	job_facts_look(j, next);
+	job_facts_deleted(j, early);
+	job_facts_add_failed(j, next);
 	expect_first(j, "exit code 6");
 	job_facts_free(j);
 }
@@ -116,7 +116,7 @@ TEST(test_never_started)
 	struct job_facts *j = job_facts_new();
 	cleanup_json cJSON *pod = failed(0, "StartError", 128, "2026-01-01T00:00:02Z");
 
-	job_facts_look(j, pod);
+	job_facts_add_failed(j, pod);
 	expect_first(j, "does not start: StartError");
 	job_facts_free(j);
 }
@@ -130,7 +130,7 @@ TEST(test_after_the_end)
 
 	pod_change_of(&c, NULL, a);
 	assert_true(pod_change_has_new(&c));
-	job_facts_take(j, &c, NULL);
+	job_facts_change(j, &c, NULL);
 	assert_true(job_facts_is_empty(j));
 	pod_change_of(&c, a, a);
 	assert_false(pod_change_has_new(&c));

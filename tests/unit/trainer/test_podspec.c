@@ -127,7 +127,7 @@ TEST(test_rights)
 	       "capabilities: {drop: [ALL]}, seccompProfile: {type: RuntimeDefault}}}");
 	EDITED("{name: a, securityContext: {runAsUser: 0}}", container_soften(o),
 	       "{name: a}");
-	EDITED("{name: a}", container_tell_log(o),
+	EDITED("{name: a}", container_log_on_error(o),
 	       "{name: a, terminationMessagePolicy: FallbackToLogsOnError}");
 }
 

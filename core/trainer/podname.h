@@ -1,17 +1,17 @@
 /*
- * places.h - the step and rank of a pod, from its name, and the label to show.
+ * podname.h - the step and rank of a pod, from its name, and the label to show.
  *
  * A pod's name is <jobset>-<replicatedJob>-<replica>-<index>-<5 letters> (JobSet's
  * GenPodName and the API server's suffix). A step is a replicatedJob; ranks are numbered
  * through its replicas and their indexes.
  */
-#ifndef TRAINER_PLACES_H
-#define TRAINER_PLACES_H
+#ifndef TRAINER_PODNAME_H
+#define TRAINER_PODNAME_H
 
 #include "base/arena.h"
 #include "base/json.h"
 
-struct place {
+struct podname {
 	const cJSON *rjob; /* of the JobSet */
 	const char *step;  /* its name */
 	size_t number;     /* of the replicatedJob in the JobSet */
@@ -21,14 +21,14 @@ struct place {
 };
 
 /* False: not the name of a pod of this JobSet. *ret borrows from the JobSet. */
-bool place_of(struct place *ret, const cJSON *jobset, const char *pod);
+bool podname_parse(struct podname *ret, const cJSON *jobset, const char *pod);
 
 /*
  * "node-0"; for a step of a single pod that does not train only its name
  * ("dataset-initializer"). In pods with several containers, those not named as the step
  * are appended: "node-0/sidecar".
  */
-const char *place_prefix(struct arena *arena, const struct place *place,
-			 const char *container);
+const char *podname_prefix(struct arena *arena, const struct podname *name,
+			   const char *container);
 
 #endif

@@ -1,6 +1,6 @@
-/* A pod's place in its JobSet, by its name: trainer/places.h. */
+/* A pod's place in its JobSet, by its name: trainer/podname.h. */
 #include "tests/unit/trainer/yaml_doc.h"
-#include "trainer/places.h"
+#include "trainer/podname.h"
 
 static const char jobset[] = "{metadata: {name: j}, spec: {replicatedJobs: ["
 			     "{name: data, template: {spec: {template: {spec: "
@@ -43,13 +43,13 @@ TEST(test_names)
 
 	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_arena struct arena a = { 0 };
-		struct place p;
+		struct podname p;
 
-		if (place_of(&p, js, rows[i].pod) != !!rows[i].prefix)
+		if (podname_parse(&p, js, rows[i].pod) != !!rows[i].prefix)
 			fail_msg("%s", rows[i].pod);
 		if (!rows[i].prefix)
 			continue;
-		assert_string_equal(place_prefix(&a, &p, rows[i].container),
+		assert_string_equal(podname_prefix(&a, &p, rows[i].container),
 				    rows[i].prefix);
 		assert_int_equal(p.number, rows[i].number);
 		assert_int_equal(p.replica, rows[i].replica);

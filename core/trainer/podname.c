@@ -1,5 +1,5 @@
-/* places.c - parse rank and step from a pod's name (trainer/places.h). */
-#include "trainer/places.h"
+/* podname.c - parse rank and step from a pod's name (trainer/podname.h). */
+#include "trainer/podname.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -32,7 +32,7 @@ static int pods_of(const cJSON *rjob)
 	return (int)(n >= 0 ? n : job_parallelism(spec));
 }
 
-static bool match(struct place *ret, const cJSON *rjob, const char *rest)
+static bool match(struct podname *ret, const cJSON *rjob, const char *rest)
 {
 	const char *p = str_after(rest, json_str(rjob, "name"));
 	const char *suffix;
@@ -50,7 +50,7 @@ static bool match(struct place *ret, const cJSON *rjob, const char *rest)
 	return true;
 }
 
-bool place_of(struct place *ret, const cJSON *jobset, const char *pod)
+bool podname_parse(struct podname *ret, const cJSON *jobset, const char *pod)
 {
 	const char *name = meta_name(jobset), *rest = name ? str_after(pod, name) : NULL;
 	const cJSON *rjob;
@@ -72,19 +72,19 @@ static int containers(const cJSON *pod_spec)
 	       cJSON_GetArraySize(json_get(pod_spec, "containers"));
 }
 
-const char *place_prefix(struct arena *arena, const struct place *place,
-			 const char *container)
+const char *podname_prefix(struct arena *arena, const struct podname *name,
+			   const char *container)
 {
-	bool single = rjob_replicas(place->rjob) * pods_of(place->rjob) == 1 &&
-		      !str_eq(rjob_ancestor(place->rjob), ANCESTOR_TRAINER);
-	const char *ret = place->step;
+	bool single = rjob_replicas(name->rjob) * pods_of(name->rjob) == 1 &&
+		      !str_eq(rjob_ancestor(name->rjob), ANCESTOR_TRAINER);
+	const char *ret = name->step;
 
-	if (!single && rjob_replicas(place->rjob) > 1)
-		ret = arena_printf(arena, "%s-%d", ret, place->replica);
-	if (!single && place->index >= 0)
-		ret = arena_printf(arena, "%s-%d", ret, place->index);
-	if (container && containers(rjob_pod_spec_const(place->rjob)) > 1 &&
-	    !str_eq(container, place->step))
+	if (!single && rjob_replicas(name->rjob) > 1)
+		ret = arena_printf(arena, "%s-%d", ret, name->replica);
+	if (!single && name->index >= 0)
+		ret = arena_printf(arena, "%s-%d", ret, name->index);
+	if (container && containers(rjob_pod_spec_const(name->rjob)) > 1 &&
+	    !str_eq(container, name->step))
 		ret = arena_printf(arena, "%s/%s", ret, container);
 	return ret;
 }

@@ -35,9 +35,14 @@ static int reported_code(pid_t child, int from)
 	return n == (ssize_t)sizeof(code) ? code : exit_code_of(child);
 }
 
+static int other_signal(void)
+{
+	return stop_signal() && stop_signal() != SIGINT ? stop_signal() : SIGTERM;
+}
+
 static int wait_for(pid_t child, int from)
 {
-	int n_sent = 0, code = -1;
+	int n_sent = 0, n_interrupts = 0, code = -1;
 
 	while (code < 0) {
 		struct pollfd fds[] = { { .fd = from, .events = POLLIN },
@@ -45,8 +50,12 @@ static int wait_for(pid_t child, int from)
 					  .events = POLLIN } };
 
 		(void)!poll(fds, 2, n_sent ? IMPATIENCE_MS : -1);
-		for (; n_sent < stop_count(); n_sent++)
-			kill(child, stop_signal() ? stop_signal() : SIGTERM);
+		for (; n_sent < stop_count(); n_sent++) {
+			bool is_interrupt = n_interrupts < stop_interrupts();
+
+			n_interrupts += is_interrupt;
+			kill(child, is_interrupt ? SIGINT : other_signal());
+		}
 		if (fds[0].revents)
 			code = reported_code(child, from);
 	}

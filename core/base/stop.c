@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 
-static atomic_int count, first_signal;
+static atomic_int count, interrupts, first_signal;
 static atomic_int event = -1;
 
 void stop_request(void)
@@ -29,6 +29,7 @@ static void on_signal(int signum)
 	int none = 0;
 
 	atomic_compare_exchange_strong(&first_signal, &none, signum);
+	interrupts += signum == SIGINT;
 	stop_request();
 }
 
@@ -69,6 +70,11 @@ bool stop_requested(void)
 int stop_count(void)
 {
 	return count;
+}
+
+int stop_interrupts(void)
+{
+	return interrupts;
 }
 
 int stop_signal(void)

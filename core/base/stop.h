@@ -20,7 +20,12 @@ MUST_CHECK int stop_setup(struct error *err);
 
 void stop_request(void); /* as if a signal had come; safe in a signal handler */
 bool stop_requested(void);
-int stop_count(void);  /* number of requests: at a second Ctrl-C, end at once */
+int stop_count(void); /* number of requests */
+/*
+ * Number of SIGINTs. The second Ctrl-C means "at once"; a terminal that closes sends
+ * SIGHUP more than once, which does not.
+ */
+int stop_interrupts(void);
 int stop_signal(void); /* the first signal, or 0 */
 int stop_fd(void);     /* readable once asked; -1 before stop_setup(). Never read it. */
 

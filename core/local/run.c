@@ -289,7 +289,7 @@ static void interrupt(struct run *r)
 			 r->signal == SIGINT ? "; press Ctrl-C again to kill them" : "");
 		run_stop_all(r, -1);
 	}
-	if (r->end == RUN_INTERRUPTED && stop_count() > 1 && !r->killing) {
+	if (r->end == RUN_INTERRUPTED && stop_interrupts() > 1 && !r->killing) {
 		r->killing = true;
 		run_stop_all(r, 0);
 	}

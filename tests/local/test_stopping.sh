@@ -163,6 +163,34 @@ ok "... each process was told, and could write" test "$(cat told-0 told-1)" = "$
 run "$kftrainer" get family -o json
 ok "... the state says why" printed 'stopped by SIGHUP'
 ok "... no orphan" no_orphan
+# A terminal that closes, or ssh that is cut: the kernel and the shell send HUP, more than once. Only a second Ctrl-C kills.
+job saves 1 < <(node 'trap "sleep 1; echo saved >saved; exit 0" TERM; touch up-0; while :; do sleep 0.1; done')
+for signals in "HUP HUP" "TERM TERM" "HUP INT" "TERM HUP"; do
+	rm -f up-? saved
+	in_front "$kftrainer" submit --local saves.yaml
+	until_true test -e up-0
+	for signal in $signals; do
+		kill -"$signal" $pid
+		sleep 0.2
+	done
+	wait $pid
+	ok "$signals: the grace period is kept" test -e saved
+done
+cat >terminal.py <<-'END'
+	import os, pty, subprocess, sys, time
+	pid, fd = pty.fork()
+	if pid == 0:
+	    os.execvp("bash", ["bash", "-c", '"$@"; true', "bash", *sys.argv[1:]])
+	while not os.path.exists("up-0"):
+	    time.sleep(0.05)
+	os.close(fd)
+	os.waitpid(pid, 0)
+END
+rm -f up-? saved
+python3 terminal.py "$kftrainer" submit --local saves.yaml
+until_true test -e saved
+ok "a terminal that closes: the grace period is kept" test -e saved
+until_true no_orphan
 rm -f up-? told-?
 nohup "$kftrainer" submit --local family.yaml >out 2>&1 </dev/null &
 pid=$!

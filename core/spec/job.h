@@ -121,15 +121,10 @@ void job_set_release(struct job_set *set);
  */
 cJSON *job_config(const struct job_set *set, const struct job *job);
 
-/*
- * A name that says what the command runs: its script, module or program, not what starts
- * it. Valid, at most 40 characters, never empty.
- */
+/* After the script, module or program that the command runs. Valid, <= 40 characters. */
 const char *job_default_name(struct arena *arena, const struct job_opts *opts);
 
-/*
- * The options' TrainJob, owned by the caller (jobspec.c). ERR_USAGE: invalid KEY=VALUE.
- */
+/* The options' TrainJob, owned by the caller. ERR_USAGE: invalid KEY=VALUE. */
 MUST_CHECK int job_from_opts(cJSON **ret, const struct job_opts *opts, struct error *err);
 
 /* Append a literal word to the job's command: "$(A)" is not expanded. */

@@ -136,13 +136,6 @@ static void sort(cJSON *list)
 		cJSON_AddItemToArray(list, all[i]);
 }
 
-static void none(const struct showing *s)
-{
-	fprintf(stderr, "No events of %s%s%s%s.\n", s->name ? "TrainJob " : "TrainJobs",
-		s->name ? s->name : "", s->ns ? " in namespace " : "",
-		s->ns ? s->ns : "");
-}
-
 static int print_all(struct showing *s, struct error *err)
 {
 	enum out_format format = out_format(formats[s->opts->output]);
@@ -159,7 +152,9 @@ static int print_all(struct showing *s, struct error *err)
 		return out_doc(format, s->events, err);
 	}
 	if (!s->events->child)
-		none(s);
+		fprintf(stderr, "No events of %s%s%s%s.\n",
+			s->name ? "TrainJob " : "TrainJobs", s->name ? s->name : "",
+			s->ns ? " in namespace " : "", s->ns ? s->ns : "");
 	if (!s->events->child && !s->opts->watch)
 		return 0;
 	add_head(s);

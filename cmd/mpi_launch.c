@@ -10,16 +10,6 @@
 /* The exit code of a shell that did not find the program. */
 enum { EXIT_NOT_FOUND = 127 };
 
-static void explain_not_found(const struct ssh_args *args, bool by_sshd)
-{
-	cmd_complain(
-		"mpi-launch",
-		by_sshd ? "%s: command not found; sshd does not pass on the container's "
-			  "PATH: set mpirun's --prefix, or use mpi-worker"
-			: "%s: command not found in the container's PATH",
-		args->host);
-}
-
 static int launch(const struct ssh_args *args, struct error *err)
 {
 	struct launch_end end;
@@ -29,7 +19,13 @@ static int launch(const struct ssh_args *args, struct error *err)
 		return LAUNCH_FAILED;
 	}
 	if (end.status == EXIT_NOT_FOUND)
-		explain_not_found(args, end.by_sshd);
+		cmd_complain("mpi-launch",
+			     end.by_sshd
+				     ? "%s: command not found; sshd does not pass on the "
+				       "container's PATH: set mpirun's --prefix, or use "
+				       "mpi-worker"
+				     : "%s: command not found in the container's PATH",
+			     args->host);
 	return end.status;
 }
 

@@ -37,14 +37,6 @@ static int name_width(const struct wait_host *hosts, size_t n)
 	return (int)width;
 }
 
-static void add_row(struct buf *b, const struct wait_host *h, int width)
-{
-	const char *stage = h->tried ? peer_stage_names[h->stage] : "not tried";
-
-	buf_printf(b, "%-*s   %-14s   %s\n", width, h->name, stage,
-		   h->tried ? h->why.msg : "-");
-}
-
 /* Print the rows that fit into `max` bytes, and the number of the others. */
 static void add_table(struct buf *b, const struct wait_host *hosts, size_t n, size_t max)
 {
@@ -55,10 +47,13 @@ static void add_table(struct buf *b, const struct wait_host *hosts, size_t n, si
 		   n, width, "HOST", "STAGE", "WHY");
 	for (size_t i = 0; i < n; i++) {
 		cleanup_buf struct buf row = { .max = 4096 };
+		const struct wait_host *h = &hosts[i];
 
-		if (hosts[i].stage == PEER_READY)
+		if (h->stage == PEER_READY)
 			continue;
-		add_row(&row, &hosts[i], width);
+		buf_printf(&row, "%-*s   %-14s   %s\n", width, h->name,
+			   h->tried ? peer_stage_names[h->stage] : "not tried",
+			   h->tried ? h->why.msg : "-");
 		if (b->len + row.len + TAIL > max) {
 			buf_printf(b, "... and %zu more\n", left);
 			return;

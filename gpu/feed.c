@@ -107,12 +107,6 @@ static int begin_copy(struct gpu_feed *f)
 	return ask(f, q);
 }
 
-static void release_buffer(struct feed_buffer *b)
-{
-	free(b->arrays);
-	*b = (struct feed_buffer){ 0 };
-}
-
 /* Wait for the copies of the oldest batch, free its pinned buffer, wake the server. */
 static int end_copy(struct gpu_feed *f)
 {
@@ -123,7 +117,8 @@ static int end_copy(struct gpu_feed *f)
 		return -1;
 	for (uint32_t i = 0; i < f->conf.n_ranks; i++)
 		f->ranks[i].slots[f->slot_of[at][i]].state = SLOT_READY;
-	release_buffer(&f->buffers[at]);
+	free(f->buffers[at].arrays);
+	f->buffers[at] = (struct feed_buffer){ 0 };
 	f->waited++;
 	pthread_cond_broadcast(&f->changed);
 	wake_server(f);

@@ -142,14 +142,6 @@ static bool send_batch(struct gpu_feed *f, struct feed_peer *p, const struct fee
 	return send_text(p, &text);
 }
 
-static bool send_end(const struct gpu_feed *f, struct feed_peer *p)
-{
-	cleanup_buf struct buf text = { .max = FEED_MESSAGE_MAX };
-
-	buf_printf(&text, "{\"end\":true,\"batches\":%" PRId64 "}", f->given);
-	return send_text(p, &text);
-}
-
 static struct feed_slot *ready_slot(const struct gpu_feed *f, struct feed_rank *r)
 {
 	for (uint32_t i = 0; i < f->conf.ring; i++)
@@ -160,6 +152,7 @@ static struct feed_slot *ready_slot(const struct gpu_feed *f, struct feed_rank *
 
 void feed_send(struct gpu_feed *f, struct feed_peer *p)
 {
+	cleanup_buf struct buf end = { .max = FEED_MESSAGE_MAX };
 	struct feed_slot *slot;
 
 	if (!p->rank || !f->columns || p->ended)
@@ -170,8 +163,10 @@ void feed_send(struct gpu_feed *f, struct feed_peer *p)
 		slot->state = SLOT_SENT;
 		p->rank->next++;
 	}
-	if (f->ended && p->rank->next == f->given)
-		p->ended = send_end(f, p);
+	if (f->ended && p->rank->next == f->given) {
+		buf_printf(&end, "{\"end\":true,\"batches\":%" PRId64 "}", f->given);
+		p->ended = send_text(p, &end);
+	}
 }
 
 /* ---- requests -------------------------------------------------------------------- */

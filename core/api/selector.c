@@ -85,15 +85,6 @@ static int scan_values(struct scan *s, struct requirement *r, struct error *err)
 	return 0;
 }
 
-static int scan_value(struct scan *s, struct requirement *r)
-{
-	const char **values = arena_alloc(s->arena, 2 * sizeof(*values));
-
-	values[0] = scan_word(s);
-	r->values = values;
-	return 0;
-}
-
 /* Parse the operator and values after a key. */
 static int scan_rest(struct scan *s, struct requirement *r, struct error *err)
 {
@@ -111,8 +102,12 @@ static int scan_rest(struct scan *s, struct requirement *r, struct error *err)
 		return 0;
 	for (size_t i = 0; i < N_ELEMENTS(signs); i++)
 		if (scan_sign(s, signs[i].sign)) {
+			const char **values = arena_alloc(s->arena, 2 * sizeof(*values));
+
+			values[0] = scan_word(s);
+			r->values = values;
 			r->op = signs[i].op;
-			return scan_value(s, r);
+			return 0;
 		}
 	r->op = SELECTOR_IN;
 	if (scan_keyword(s, "in"))

@@ -100,19 +100,14 @@ static int32_t *offsets_of(struct array *a)
 	return (int32_t *)(void *)a->offsets.data;
 }
 
-static int too_long(struct error *err)
-{
-	return error_set(
-		err, ERR_LIMIT,
-		"more than 2 GiB of strings in a batch: read fewer rows at a time");
-}
-
 /* Make room for `more` bytes of strings. */
 static int make_room(struct values *v, struct array *a, int32_t used, uint64_t more,
 		     struct error *err)
 {
 	if (more > (uint64_t)(INT32_MAX - used))
-		return too_long(err);
+		return error_set(err, ERR_LIMIT,
+				 "more than 2 GiB of strings in a batch: read fewer rows "
+				 "at a time");
 	return block_reserve(&a->values, v->budget, (uint64_t)used + more, 1, err);
 }
 

@@ -236,13 +236,6 @@ static int64_t element(struct thrift *t, enum wire type)
 	return type == W_TRUE || type == W_FALSE ? byte(t) == W_TRUE : integer(t, type);
 }
 
-static void read_element(struct thrift *t, const struct thrift_member *m, void *at)
-{
-	if (m->initial)
-		memcpy(at, m->initial, m->size);
-	thrift_read(t, m->of, at);
-}
-
 static void read_list(struct thrift *t, const struct thrift_member *m,
 		      struct thrift_list *to)
 {
@@ -265,12 +258,15 @@ static void read_list(struct thrift *t, const struct thrift_member *m,
 	for (to->n = 0; to->n < n && !t->bad; to->n++) {
 		void *at = (char *)to->at + to->n * size;
 
-		if (strings)
+		if (strings) {
 			*(struct thrift_bytes *)at = bytes(t);
-		else if (numbers)
+		} else if (numbers) {
 			*(int64_t *)at = element(t, type);
-		else
-			read_element(t, m, at);
+		} else {
+			if (m->initial)
+				memcpy(at, m->initial, m->size);
+			thrift_read(t, m->of, at);
+		}
 	}
 }
 

@@ -229,16 +229,6 @@ static int read_endpoint(struct reader *r, const struct endpoint *e, struct erro
 	return rc;
 }
 
-static int check_rows(const struct reader *r, struct error *err)
-{
-	if (r->total < 0 || r->rows == r->total)
-		return 0;
-	return error_set(err, ERR_FORMAT,
-			 "%s: the workers sent %" PRId64
-			 " rows, but the head announced %" PRId64 "; read again",
-			 r->conf->head, r->rows, r->total);
-}
-
 int client_read(const struct client_conf *conf, struct error *err)
 {
 	const struct http_conf http = { .h2c = true,
@@ -254,8 +244,11 @@ int client_read(const struct client_conf *conf, struct error *err)
 	rc = find_endpoints(&r, err);
 	for (size_t i = 0; i < r.n_endpoints && !rc; i++)
 		rc = read_endpoint(&r, &r.endpoints[i], err);
-	if (!rc)
-		rc = check_rows(&r, err);
+	if (!rc && r.total >= 0 && r.rows != r.total)
+		rc = error_set(err, ERR_FORMAT,
+			       "%s: the workers sent %" PRId64
+			       " rows, but the head announced %" PRId64 "; read again",
+			       conf->head, r.rows, r.total);
 	http_client_free(r.http);
 	free(r.endpoints);
 	arena_clear(&r.arena);

@@ -111,17 +111,6 @@ static bool needs_rows(struct remote *r, const cJSON *doc, const char *state)
 	return true;
 }
 
-/* Does the worker hold exactly the loans that are assigned to it? */
-static bool has_loans(struct remote *r, const cJSON *doc)
-{
-	bool same;
-
-	pthread_mutex_lock(&r->fleet->lock);
-	same = loans_record(r, json_get(doc, "more"));
-	pthread_mutex_unlock(&r->fleet->lock);
-	return same;
-}
-
 static void describe_trouble(char trouble[FLEET_TEXT], const struct remote *r,
 			     const cJSON *doc)
 {
@@ -179,7 +168,9 @@ static bool poll_worker(struct remote *r, char trouble[FLEET_TEXT])
 	ready = str_eq(state, cache_state_words[CACHE_READY]) && has_rows(r, doc);
 	if (!ready)
 		describe_trouble(trouble, r, doc);
-	wants = !has_loans(r, doc);
+	pthread_mutex_lock(&r->fleet->lock);
+	wants = !loans_record(r, json_get(doc, "more"));
+	pthread_mutex_unlock(&r->fleet->lock);
 	if (!ready)
 		wants = needs_rows(r, doc, state);
 	if (wants && assign_rows(r, &given, &err) && !ready)

@@ -32,19 +32,14 @@ static int index_of(const struct remote *r)
 	return (int)(r - r->fleet->remotes);
 }
 
-/* Free memory: loans of workers that have their rows again only serve old tickets. */
-static void end_spare(struct fleet *f)
-{
-	for (int i = 0; i < f->n_remotes; i++)
-		if (f->remotes[i].ready)
-			loans_end(&f->remotes[i]);
-}
-
 static void lend_all(struct remote *r, int n)
 {
 	struct remote *to = r;
 
-	end_spare(r->fleet);
+	/* Free memory: loans of workers that have their rows again only serve old tickets. */
+	for (int i = 0; i < r->fleet->n_remotes; i++)
+		if (r->fleet->remotes[i].ready)
+			loans_end(&r->fleet->remotes[i]);
 	r->loans = xcalloc((size_t)n + 1, sizeof(*r->loans));
 	for (int i = 0; i < n; i++) {
 		struct rows rows = dataset_part(r->fleet->dataset, r->rows, i, n);

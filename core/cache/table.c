@@ -141,20 +141,16 @@ int file_by_path(const void *a, const void *b)
 	return strcmp(((const struct file *)a)->path, ((const struct file *)b)->path);
 }
 
-static void add_file(struct table *t, const struct location_file *f)
-{
-	t->files = xreallocarray(t->files, t->n + 1, sizeof(*t->files));
-	t->files[t->n++] = (struct file){ .path = arena_strdup(&t->arena, f->name),
-					  .below = arena_strdup(&t->arena, f->below) };
-}
-
 static int add_files(struct table *t, const struct location_files *files,
 		     struct error *err)
 {
 	for (size_t i = 0; i < files->n; i++) {
 		const struct location_file *f = &files->at[i];
 
-		add_file(t, f);
+		t->files = xreallocarray(t->files, t->n + 1, sizeof(*t->files));
+		t->files[t->n++] =
+			(struct file){ .path = arena_strdup(&t->arena, f->name),
+				       .below = arena_strdup(&t->arena, f->below) };
 		if (range_open(&t->files[t->n - 1].object, f->source, &f->o, f->name,
 			       err))
 			return -1;

@@ -143,15 +143,6 @@ int hive_find(struct table *t, struct error *err)
 
 /* ---- columns ---- */
 
-static struct field column_of(struct table *t, const struct hive_key *key)
-{
-	return (struct field){ .name = arena_strdup(&t->arena, key->name),
-			       .kind = key->is_string ? ARROW_STRING : ARROW_INT32,
-			       .width = key->is_string ? 0 : 4,
-			       .nullable = true,
-			       .id = -1 };
-}
-
 /* A column is nullable if it is in one of the files, which have the same columns. */
 static void merge_nullable(struct table *t)
 {
@@ -176,7 +167,14 @@ static int add_columns(struct table *t, struct error *err)
 		memcpy(t->columns, from, n * sizeof(*from));
 	merge_nullable(t);
 	for (size_t k = 0; k < t->n_keys; k++) {
-		struct field column = column_of(t, &t->keys[k]);
+		const struct hive_key *key = &t->keys[k];
+		const struct field column = {
+			.name = arena_strdup(&t->arena, key->name),
+			.kind = key->is_string ? ARROW_STRING : ARROW_INT32,
+			.width = key->is_string ? 0 : 4,
+			.nullable = true,
+			.id = -1,
+		};
 		size_t i = 0;
 
 		while (i < n && !str_eq(from[i].name, column.name))

@@ -4,6 +4,8 @@
 #ifndef CLOUD_CLOUD_H
 #define CLOUD_CLOUD_H
 
+#include <stddef.h>
+
 #include "net/http_retry.h"
 
 /* Functions keep only `retry` and what it points to, which must live as long. */
@@ -15,6 +17,11 @@ struct cloud_conf {
 };
 
 /* The variable's value; NULL: unset, empty, or no env. */
-const char *cloud_env(const struct cloud_conf *conf, const char *name);
+static inline const char *cloud_env(const struct cloud_conf *conf, const char *name)
+{
+	const char *value = conf->env ? conf->env(conf->ctx, name) : NULL;
+
+	return value && *value ? value : NULL;
+}
 
 #endif

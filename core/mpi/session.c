@@ -132,17 +132,6 @@ static void want(struct session *s)
 
 /* ---- to the launcher ------------------------------------------------------------ */
 
-/*
- * Closing a socket with unread bytes resets the connection, and the peer loses what it
- * has not read yet.
- */
-static void linger(struct session *s)
-{
-	s->state = SESSION_LINGERING;
-	s->until = clock_ms() + LINGER_MS;
-	shutdown(s->sources[SESSION_SOCKET].fd, SHUT_WR);
-}
-
 static void read_last(struct session *s)
 {
 	unsigned char data[PIECE];
@@ -175,8 +164,15 @@ static void flush(struct session *s)
 		s->sending = 0;
 		buf_drop(&s->out, n);
 	}
-	if (s->state == SESSION_LEAVING && !s->out.len)
-		linger(s);
+	if (s->state != SESSION_LEAVING || s->out.len)
+		return;
+	/*
+	 * Closing a socket with unread bytes resets the connection, and the peer loses
+	 * what it has not read yet.
+	 */
+	s->state = SESSION_LINGERING;
+	s->until = clock_ms() + LINGER_MS;
+	shutdown(s->sources[SESSION_SOCKET].fd, SHUT_WR);
 }
 
 static bool outputs_ended(const struct session *s)

@@ -197,13 +197,6 @@ struct place {
 
 static int walk(struct packer *p, const struct place *in, struct error *err);
 
-static int add_folder(struct packer *p, const struct place *folder, struct error *err)
-{
-	const struct tar_entry e = { .path = folder->path, .type = TAR_FOLDER };
-
-	return add(p, &e, err) || walk(p, folder, err) ? -1 : 0;
-}
-
 static int add_one(struct packer *p, const struct place *in, const char *path,
 		   struct error *err)
 {
@@ -223,8 +216,12 @@ static int add_one(struct packer *p, const struct place *in, const char *path,
 		return error_wrap(err, "%s", p->dir);
 	if (S_ISLNK(st.st_mode))
 		return add_link(p, path, in->depth, err);
-	if (is_dir)
-		return add_folder(p, &(struct place){ path, in->depth + 1, enter }, err);
+	if (is_dir) {
+		const struct place folder = { path, in->depth + 1, enter };
+
+		e.type = TAR_FOLDER;
+		return add(p, &e, err) || walk(p, &folder, err) ? -1 : 0;
+	}
 	if (!S_ISREG(st.st_mode))
 		return refuse(
 			p, path, err,

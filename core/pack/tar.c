@@ -84,11 +84,6 @@ static void add_block(struct buf *out, char type, const char *name, const char *
 	buf_add(out, &h, sizeof(h));
 }
 
-static void pad(struct buf *out, size_t size)
-{
-	buf_add(out, zeros, (size_t)tar_padding((int64_t)size));
-}
-
 /* "<length> <key>=<value>\n", where the length counts its own digits. */
 static void add_record(struct buf *out, const char *key, const char *value)
 {
@@ -124,7 +119,7 @@ void tar_header(struct buf *out, const struct tar_entry *e)
 	if (pax.len) {
 		add_block(out, 'x', PAX_NAME, NULL, (int64_t)pax.len, 0644);
 		buf_add(out, pax.data, pax.len);
-		pad(out, pax.len);
+		buf_add(out, zeros, (size_t)tar_padding((int64_t)pax.len));
 	}
 	add_block(out, types[e->type], e->path, e->target, e->size,
 		  e->type == TAR_LINK ? 0777

@@ -17,14 +17,6 @@ static bool has_paid(const struct pace *p, int64_t rate)
 	return p->before < JUDGED || rate >= p->before + p->before / 3;
 }
 
-static void pause_for_longer(struct pace *p)
-{
-	p->pause_ms = p->pause_ms ? 2 * p->pause_ms : PAUSE_MS;
-	if (p->pause_ms > MAX_PAUSE_MS)
-		p->pause_ms = MAX_PAUSE_MS;
-	p->next_ms = p->ms + p->pause_ms;
-}
-
 static unsigned judge(struct pace *p, unsigned now, int64_t rate)
 {
 	unsigned from = p->from;
@@ -34,7 +26,10 @@ static unsigned judge(struct pace *p, unsigned now, int64_t rate)
 		p->pause_ms = 0;
 		return now;
 	}
-	pause_for_longer(p);
+	p->pause_ms = p->pause_ms ? 2 * p->pause_ms : PAUSE_MS;
+	if (p->pause_ms > MAX_PAUSE_MS)
+		p->pause_ms = MAX_PAUSE_MS;
+	p->next_ms = p->ms + p->pause_ms;
 	return from;
 }
 

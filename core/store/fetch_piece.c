@@ -301,13 +301,6 @@ static int locate(struct fetch *f, struct piece *p, struct request *r,
 	return 0;
 }
 
-static void reset_response(struct piece *p)
-{
-	p->checked = false;
-	p->reply = REPLY_NONE;
-	p->skip = 0;
-}
-
 static void remember(struct fetch *f, struct piece *p, const struct request *r)
 {
 	struct file *file = p->f;
@@ -431,7 +424,9 @@ static bool send_request(struct fetch *f, struct piece *p, struct request *r,
 	cleanup_http_response struct http_response answer = { .retry_after_ms = -1 };
 	bool again;
 
-	reset_response(p);
+	p->checked = false;
+	p->reply = REPLY_NONE;
+	p->skip = 0;
 	if (http_do(f->conf->http, &req, &answer, err)) {
 		if (p->pos > p->from)
 			remember(f, p, r);

@@ -471,17 +471,9 @@ static int64_t pause_to_tell(struct fetch *f, const struct file *file)
 	return (ms + 999) / 1000;
 }
 
-static void tell_pause(struct fetch *f, const char *path, int64_t seconds,
-		       const struct error *why)
-{
-	cleanup_arena struct arena arena = { 0 };
-
-	fetch_say(f, arena_printf(&arena, "%s: %s; retrying in %lld s", path, why->msg,
-				  (long long)seconds));
-}
-
 void plan_piece_end(struct fetch *f, struct piece *p, struct error *err)
 {
+	cleanup_arena struct arena arena = { 0 };
 	struct file *file = p->f;
 	const char *path = file->o.path; /* the listing's */
 	struct piece **at = &file->pieces;
@@ -505,7 +497,8 @@ void plan_piece_end(struct fetch *f, struct piece *p, struct error *err)
 	pthread_cond_signal(&f->changed);
 	pthread_mutex_unlock(&f->lock);
 	if (seconds)
-		tell_pause(f, path, seconds, err);
+		fetch_say(f, arena_printf(&arena, "%s: %s; retrying in %lld s", path,
+					  err->msg, (long long)seconds));
 }
 
 bool plan_claim_all(struct fetch *f, struct piece *p)

@@ -139,13 +139,6 @@ const char *hf_repo_page(struct arena *arena, const struct hf_hub *hub,
 			    str_eq(repo->kind, "models") ? "" : "datasets/", repo->id);
 }
 
-static int refused(struct error *err, enum error_kind kind, int status)
-{
-	err->kind = kind;
-	err->code = status;
-	return -1;
-}
-
 static int gated(const struct hf_hub *hub, const struct hf_repo *repo, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
@@ -220,7 +213,8 @@ int hf_hub_refused(const struct hf_hub *hub, const struct hf_repo *repo, int sta
 		gated(hub, repo, err);
 	else
 		retry_fail(err, status);
-	return refused(err, err->kind, status);
+	err->code = status;
+	return -1;
 }
 
 /* Headers of a response. */

@@ -93,15 +93,6 @@ static int list_remotes(struct upload *up, const char *prefix, struct error *err
 
 /* ---- one file ---- */
 
-static int64_t part_size_of(int64_t size)
-{
-	int64_t part = S3_PART_MIN;
-
-	while ((size + part - 1) / part > S3_PARTS_MAX)
-		part *= 2;
-	return part;
-}
-
 static size_t parts_of(const struct file *f)
 {
 	int64_t size = f->local->size;
@@ -377,7 +368,9 @@ static void add_files(struct upload *up, const char *prefix)
 
 		f->local = &conf->files[i];
 		f->key = arena_printf(&up->arena, "%s%s", prefix, path);
-		f->part_size = part_size_of(f->local->size);
+		f->part_size = S3_PART_MIN;
+		while (parts_of(f) > S3_PARTS_MAX)
+			f->part_size *= 2;
 		if (f->part_size > up->part_max)
 			up->part_max = f->part_size;
 	}

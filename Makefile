@@ -79,7 +79,7 @@ LINK     = -static-pie -Wl,--gc-sections,-z,relro,-z,now,-z,noexecstack,-z,stack
 
 .SECONDARY:
 .DELETE_ON_ERROR:
-.PHONY: all vendor demo check quick unit musl programs golden cli local store mpi mpi-short cache gpu cluster e2e build repro cross lint layers budget text lint-self comments headers \
+.PHONY: all vendor demo check quick unit musl programs golden cli local store mpi mpi-short cache gpu cluster e2e build repro cross lint layers budget text lint-self comments prefixes headers \
         style fuzz bench soak format compdb dist sources install image chart clean help crds FORCE
 all: kftrainer
 
@@ -209,6 +209,8 @@ text:
 	@tests/lint/text.sh
 comments:
 	@awk -f tests/lint/subject.awk $(filter %.c,$(SRC)) $(HDR) $(HELPER)
+prefixes:
+	@awk -f tests/lint/prefix.awk $(filter %.c,$(SRC)) $(HDR) $(HELPER)
 lint-self:
 	@tests/run.sh lint tests/lint/test_lint.sh
 headers: $(HDR:%=$(SANOUT)/%.ok)

@@ -319,7 +319,7 @@ static void say(void *ctx, const char *line)
 static int run_cat(const void *values, int argc, char **argv, struct error *err)
 {
 	const struct cat_opts *opts = values;
-	const struct locations_conf where = { .env = variable,
+	const struct locations_conf where = { .env = env_variable,
 					      .say = say,
 					      .tries = (int)opts->retries };
 	struct budget budget = { .limit = opts->memory ? (size_t)opts->memory

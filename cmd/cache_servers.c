@@ -230,7 +230,7 @@ static int read_access(struct cache_conf *conf, const struct server_opts *o,
 static int read_conf(struct cache_conf *conf, const struct server_opts *o, int argc,
 		     char **argv, struct error *err)
 {
-	const char *health = variable(NULL, "HEALTH_PORT");
+	const char *health = env_variable(NULL, "HEALTH_PORT");
 
 	if (argc != 2)
 		return error_set(err, ERR_USAGE, "specify HOST and PORT");
@@ -251,8 +251,8 @@ static int read_conf(struct cache_conf *conf, const struct server_opts *o, int a
 		return error_set(err, ERR_USAGE,
 				 "--ca-file requires --tls-cert: a head without TLS does "
 				 "not use TLS to call its workers");
-	conf->env = variable;
-	conf->location = variable(NULL, "METADATA_LOC");
+	conf->env = env_variable;
+	conf->location = env_variable(NULL, "METADATA_LOC");
 	if (read_port(&conf->port, "PORT", argv[1], 0, err) ||
 	    (health && read_port(&conf->health_port, "HEALTH_PORT", health, 0, err)))
 		return -1;
@@ -303,7 +303,7 @@ static int add_pods(struct cache_conf *conf, const char *list, struct error *err
 /* LeaderWorkerSet's names: worker i of "set-0.set.ns" is "set-0-i.set.ns". */
 static int add_set(struct cache_conf *conf, const char *leader, struct error *err)
 {
-	const char *size = variable(NULL, "LWS_GROUP_SIZE");
+	const char *size = env_variable(NULL, "LWS_GROUP_SIZE");
 	size_t label = strcspn(leader, ".");
 	cleanup_arena struct arena arena = { 0 };
 	int64_t n;
@@ -325,15 +325,15 @@ static int add_set(struct cache_conf *conf, const char *leader, struct error *er
 static int read_workers(struct cache_conf *conf, const struct server_opts *o,
 			struct error *err)
 {
-	const char *leader = variable(NULL, "LWS_LEADER_ADDRESS");
+	const char *leader = env_variable(NULL, "LWS_LEADER_ADDRESS");
 
 	for (size_t i = 0; i < o->workers.n; i++)
 		if (add_address(conf, "--worker", o->workers.list[i], err))
 			return -1;
 	if (conf->n_workers)
 		return 0;
-	if (o->pod && variable(NULL, CACHE_WORKERS_ENV))
-		return add_pods(conf, variable(NULL, CACHE_WORKERS_ENV), err);
+	if (o->pod && env_variable(NULL, CACHE_WORKERS_ENV))
+		return add_pods(conf, env_variable(NULL, CACHE_WORKERS_ENV), err);
 	if (getenv("RUNTIME_ENV")) {
 		for (int i = 0; i < LOCAL_WORKERS; i++)
 			add_worker(conf, xstrdup("localhost"), LOCAL_PORT + i);
@@ -384,7 +384,7 @@ static int run_worker(const void *values, int argc, char **argv, struct error *e
 static int run_pod(const void *values, int argc, char **argv, struct error *err)
 {
 	struct server_opts o = *(const struct server_opts *)values;
-	const char *text = variable(NULL, INDEX_ENV);
+	const char *text = env_variable(NULL, INDEX_ENV);
 	int64_t index;
 
 	o.pod = true;

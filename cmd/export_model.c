@@ -41,7 +41,7 @@ static const struct opt opts_table[] = {
 
 static const char *pick(const char *option, const char *name)
 {
-	return option ? option : variable(NULL, name);
+	return option ? option : env_variable(NULL, name);
 }
 
 static void on_file(void *ctx, const char *path, int64_t bytes, bool sent)
@@ -76,7 +76,7 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 		.ignore = filter_list(&arena, pick(o->ignore, "IGNORE_PATTERNS")),
 	};
 	struct upload_conf conf = { .uri = pick(o->uri, "STORAGE_URI"),
-				    .env = variable,
+				    .env = env_variable,
 				    .filter = &filter,
 				    .connections = (unsigned)o->connections,
 				    .tries = (int)o->retries,
@@ -91,7 +91,7 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 	if (!conf.uri)
 		return error_set(err, ERR_USAGE,
 				 "no destination: set STORAGE_URI or pass --uri");
-	place = (struct store_conf){ .uri = conf.uri, .env = variable };
+	place = (struct store_conf){ .uri = conf.uri, .env = env_variable };
 	if (stop_setup(err) || store_http_new(&conf.http, &place, &http, err))
 		return -1;
 	fetchview_begin(&view, (enum fetchview_kind)o->progress, "export-model");

@@ -58,7 +58,7 @@ static void on_tick(void *ctx, const struct fetch_now *now)
 	struct watch *w = ctx;
 
 	fetchview_tick(&w->view, now);
-	fetchpost_tick(w->post, fetch_percent(now),
+	fetchpost_tick(w->post, fetchview_percent(now),
 		       fetchview_seconds_left(&w->view, now));
 }
 
@@ -79,7 +79,7 @@ static void on_say(void *ctx, const char *line)
 /* The option's value, else the variable's, else upstream's default. */
 static const char *pick(const char *option, const char *name, const char *other)
 {
-	const char *value = option ? option : variable(NULL, name);
+	const char *value = option ? option : env_variable(NULL, name);
 
 	return value ? value : other;
 }
@@ -106,7 +106,7 @@ static int fetch(const struct kind *k, const char *uri, struct fetch_conf *c,
 {
 	struct watch *w = c->ctx;
 	struct store_conf store = { .uri = uri,
-				    .env = variable,
+				    .env = env_variable,
 				    .ctx = w,
 				    .http = c->http,
 				    .tries = c->tries < 0 ? 0 : c->tries,
@@ -118,7 +118,7 @@ static int fetch(const struct kind *k, const char *uri, struct fetch_conf *c,
 
 	if (c->scheme->open(&c->store, &store, err))
 		return -1;
-	w->post = fetchpost_start(variable);
+	w->post = fetchpost_start(env_variable);
 	rc = fetch_run(c, &now, err);
 	fetchpost_stop(w->post, rc ? -1 : 100);
 	fetchview_end(&w->view, &now, rc ? err : NULL);
@@ -133,7 +133,7 @@ static int run(const struct kind *k, const struct init_opts *o, int argc, char *
 	       struct error *err)
 {
 	const char *uri = pick(o->uri, "STORAGE_URI", NULL);
-	const struct store_conf place = { .uri = uri, .env = variable };
+	const struct store_conf place = { .uri = uri, .env = env_variable };
 	const unsigned connections = (unsigned)o->connections;
 	const struct http_conf http = { .user_agent = "kftrainer/" VERSION,
 					.receive_bytes = fetch_receive_bytes(connections),

@@ -20,7 +20,7 @@ int initialize_cache(const char *uri, struct error *err)
 	struct cache_wish wish;
 	struct cache_start conf = { .wish = &wish, .say = say };
 
-	if (cache_wish_read(&wish, &arena, uri, variable, NULL, err) ||
+	if (cache_wish_read(&wish, &arena, uri, env_variable, NULL, err) ||
 	    where_connect(&kube, &conf.ns, &arena, &here, err))
 		return -1;
 	if (kube_is_inside(kube))

@@ -114,7 +114,7 @@ static int apply(const cJSON *list, const struct install_opts *opts, struct erro
 					.timeout_ms = opts->timeout_ms
 							      ? opts->timeout_ms
 							      : DEFAULT_TIMEOUT_MS,
-					.out = cmd_outcomes("install") };
+					.out = out_outcomes("install") };
 	cleanup_kube struct kube *kube = NULL;
 
 	if (cluster_connect(&kube, &opts->cluster, err))

@@ -14,7 +14,7 @@ static int launch(const struct ssh_args *args, struct error *err)
 {
 	struct launch_end end;
 
-	if (launch_run(args, variable, NULL, &end, err)) {
+	if (launch_run(args, env_variable, NULL, &end, err)) {
 		cmd_complain("mpi-launch", "%s", err->msg);
 		return LAUNCH_FAILED;
 	}

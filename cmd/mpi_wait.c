@@ -142,7 +142,7 @@ int mpi_wait(const struct ssh_args *args, struct error *err)
 	int rc = read_file(&file, &arena, args->wait_file, err);
 
 	if (!rc)
-		rc = peer_settings_read(&s, args, variable, NULL, err);
+		rc = peer_settings_read(&s, args, env_variable, NULL, err);
 	if (!rc)
 		rc = wait_and_report(list_hosts(&arena, &file), file.n, &s, err);
 	peer_settings_release(&s);
@@ -214,7 +214,7 @@ int mpi_watch(const struct ssh_args *args, struct error *err)
 	int rc = read_file(&file, &arena, args->watch_file, err);
 
 	if (!rc)
-		rc = peer_settings_read(&s, args, variable, NULL, err);
+		rc = peer_settings_read(&s, args, env_variable, NULL, err);
 	if (!rc)
 		rc = watch_and_run(list_hosts(&arena, &file), file.n, &s, args->words,
 				   err);

@@ -49,8 +49,8 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 	if (argc)
 		return error_set(err, ERR_USAGE, "unexpected argument '%s'", argv[0]);
 	log_setup(LOG_LEVEL_INFO, (enum log_format)o->log_format, STDERR_FILENO);
-	if (mpi_port(&conf.port, o->port, variable, NULL, err) ||
-	    mpi_key(key, o->key, variable, NULL, err))
+	if (mpi_port(&conf.port, o->port, env_variable, NULL, err) ||
+	    mpi_key(key, o->key, env_variable, NULL, err))
 		return -1;
 	rc = stop_setup(err) || worker_run(&conf, err) ? -1 : EXIT_OK;
 	explicit_bzero(key, sizeof(key));

@@ -238,7 +238,7 @@ struct watcher {
 
 static void print_start(const struct watcher *w, const cJSON *trainjob)
 {
-	struct outcomes out = cmd_outcomes("submit");
+	struct outcomes out = out_outcomes("submit");
 	cleanup_json cJSON *items = NULL;
 	struct error err = { 0 };
 
@@ -269,7 +269,7 @@ static void on_begin(void *ctx, const cJSON *trainjob)
 static void on_running(void *ctx, bool late)
 {
 	struct watcher *w = ctx;
-	struct outcomes out = cmd_outcomes("submit");
+	struct outcomes out = out_outcomes("submit");
 
 	viewer_erase(&w->viewer);
 	if (late)
@@ -590,7 +590,7 @@ static int submit_to_cluster(const struct submit_opts *opts, struct shipment *sh
 		.job = opts->job,
 		.cargo = shipment->cargo.digest ? &shipment->cargo : NULL,
 		.keep = opts->workspace.keep,
-		.out = cmd_outcomes("submit"),
+		.out = out_outcomes("submit"),
 	};
 	cleanup_arena struct arena arena = { 0 };
 	cleanup_kube struct kube *kube = NULL;

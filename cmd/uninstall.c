@@ -55,7 +55,7 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 	cleanup_schema struct schema *schema = NULL;
 	cleanup_kube struct kube *kube = NULL;
 	cleanup_json cJSON *list = NULL;
-	struct remove_opts how = { opts.dry_run, cmd_outcomes("uninstall") };
+	struct remove_opts how = { opts.dry_run, out_outcomes("uninstall") };
 
 	if (argc)
 		return error_set(err, ERR_USAGE, "unexpected argument '%s'", argv[0]);

@@ -79,7 +79,7 @@ static void on_file(void *ctx, enum fetch_event event, const char *path, int64_t
 static int fetch_with(struct fetch_conf *conf, struct download *d, struct error *err)
 {
 	const struct store_conf store = {
-		.uri = conf->uri, .env = variable, .http = conf->http, .model = true
+		.uri = conf->uri, .env = env_variable, .http = conf->http, .model = true
 	}; /* model: URIs mean the same as for uploads */
 	struct fetch_now now = { 0 };
 	int rc;
@@ -97,7 +97,7 @@ static int fetch_with(struct fetch_conf *conf, struct download *d, struct error 
 
 static int download(struct download *d, const char *uri, struct error *err)
 {
-	const struct store_conf place = { .uri = uri, .env = variable };
+	const struct store_conf place = { .uri = uri, .env = env_variable };
 	const struct http_conf http = { .user_agent = "kftrainer/" VERSION,
 					.receive_bytes = fetch_receive_bytes(0),
 					.max_idle = FETCH_MAX_CONNECTIONS };

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 /* NULL if unset or empty, as in upstream. ctx is ignored. */
-static inline const char *variable(void *ctx, const char *name)
+static inline const char *env_variable(void *ctx, const char *name)
 {
 	const char *value = getenv(name);
 

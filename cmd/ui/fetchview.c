@@ -22,7 +22,7 @@ void fetchview_begin(struct fetchview *v, enum fetchview_kind kind, const char *
 		v->kind = out_terminal(STDERR_FILENO) ? VIEW_BAR : VIEW_LINES;
 }
 
-int fetch_percent(const struct fetch_now *now)
+int fetchview_percent(const struct fetch_now *now)
 {
 	if (now->files_unsized || !now->bytes)
 		return now->files ? (int)(now->files_done * 100 / now->files) : -1;
@@ -64,7 +64,7 @@ static const char *summary(struct arena *a, const struct fetchview *v,
 			   const struct fetch_now *now)
 {
 	int64_t left = fetchview_seconds_left(v, now);
-	int percent = fetch_percent(now);
+	int percent = fetchview_percent(now);
 	const char *to_go =
 		left < 0 ? ""
 			 : arena_printf(a, ", %s left", out_duration(a, left * 1000));
@@ -81,7 +81,8 @@ static const char *summary(struct arena *a, const struct fetchview *v,
 static void draw(struct fetchview *v, const struct fetch_now *now)
 {
 	cleanup_arena struct arena a = { 0 };
-	int percent = fetch_percent(now), columns = terminal_columns(STDERR_FILENO), full;
+	int percent = fetchview_percent(now), columns = terminal_columns(STDERR_FILENO),
+	    full;
 	char bar[BAR_WIDTH + 1];
 
 	full = percent < 0 ? 0 : percent * BAR_WIDTH / 100;
@@ -127,8 +128,8 @@ static cJSON *numbers(const struct fetchview *v, const struct fetch_now *now,
 	json_put_int(doc, speed(v, now), "bytesPerSecond");
 	if (left >= 0)
 		json_put_int(doc, left, "secondsLeft");
-	if (fetch_percent(now) >= 0)
-		json_put_int(doc, fetch_percent(now), "percent");
+	if (fetchview_percent(now) >= 0)
+		json_put_int(doc, fetchview_percent(now), "percent");
 	json_put_int(doc, now->connections, "connections");
 	json_put_int(doc, now->ms, "elapsedMs");
 	return doc;

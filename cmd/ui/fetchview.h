@@ -38,7 +38,7 @@ void fetchview_end(struct fetchview *v, const struct fetch_now *now,
 		   const struct error *err);
 
 /* Percent (0 to 100); seconds left; -1: unknown. */
-int fetch_percent(const struct fetch_now *now);
+int fetchview_percent(const struct fetch_now *now);
 int64_t fetchview_seconds_left(const struct fetchview *v, const struct fetch_now *now);
 
 #endif

@@ -50,7 +50,7 @@ static void print_outcome(void *ctx, const cJSON *obj, const char *outcome)
 	fflush(stdout);
 }
 
-struct outcomes cmd_outcomes(const char *cmd)
+struct outcomes out_outcomes(const char *cmd)
 {
 	return (struct outcomes){ .object = print_outcome, .notes = cmd_reporter(cmd) };
 }

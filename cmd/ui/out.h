@@ -26,7 +26,7 @@ void out_name(const char *api_version, const char *kind, const char *name);
 cJSON *out_list(cJSON *take_items);
 
 /* Prints outcomes to stdout, "KIND NAMESPACE/NAME: created", and notes to stderr. */
-struct outcomes cmd_outcomes(const char *cmd);
+struct outcomes out_outcomes(const char *cmd);
 
 /* Rows with columns like kubectl's: as wide as needed, three spaces between. */
 struct out_table {

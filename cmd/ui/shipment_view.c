@@ -62,11 +62,11 @@ static int upload(struct shipment *s, struct upload_conf *conf, struct upload_no
 
 int shipment_upload(struct shipment *s, bool quiet, struct error *err)
 {
-	const struct store_conf place = { .uri = s->to, .env = variable };
+	const struct store_conf place = { .uri = s->to, .env = env_variable };
 	const struct http_conf http = { .user_agent = "kftrainer/" VERSION };
 	struct fetchview view;
 	struct upload_conf conf = { .uri = s->to,
-				    .env = variable,
+				    .env = env_variable,
 				    .tick = fetchview_upload_tick,
 				    .say = fetchview_say,
 				    .ctx = &view };

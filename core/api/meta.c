@@ -210,19 +210,19 @@ const cJSON *meta_controller(const cJSON *obj)
 	return NULL;
 }
 
-const char *owner_name(const cJSON *ref)
+const char *meta_owner_name(const cJSON *ref)
 {
 	return json_str(ref, "name");
 }
 
-const char *owner_uid(const cJSON *ref)
+const char *meta_owner_uid(const cJSON *ref)
 {
 	return json_str(ref, "uid");
 }
 
 bool meta_is_controlled(const cJSON *obj, const cJSON *by)
 {
-	const char *uid = owner_uid(meta_controller(obj));
+	const char *uid = meta_owner_uid(meta_controller(obj));
 
 	return uid && str_eq(uid, meta_uid(by));
 }

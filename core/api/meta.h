@@ -35,9 +35,9 @@ bool meta_has_members(const cJSON *obj, const cJSON *wanted, const char *aside);
 bool meta_is_deleted(const cJSON *obj);         /* has a deletionTimestamp */
 const cJSON *meta_finalizers(const cJSON *obj); /* or NULL */
 const cJSON *meta_controller(
-	const cJSON *obj);                /* its entry of ownerReferences, or NULL */
-const char *owner_name(const cJSON *ref); /* of such an entry */
-const char *owner_uid(const cJSON *ref);
+	const cJSON *obj);                     /* its entry of ownerReferences, or NULL */
+const char *meta_owner_name(const cJSON *ref); /* of such an entry */
+const char *meta_owner_uid(const cJSON *ref);
 bool meta_is_controlled(const cJSON *obj,
 			const cJSON *by);               /* by exactly this object (uid) */
 void meta_set_version(cJSON *obj, const char *version); /* a precondition of a write */

@@ -40,13 +40,13 @@ static bool owner_exists(struct apiserver *s, const cJSON *ref, const char *ns)
 	cleanup_stored struct stored *found = NULL;
 	cleanup_json cJSON *obj = NULL;
 
-	if (!r || !owner_name(ref))
+	if (!r || !meta_owner_name(ref))
 		return true; /* the kind is not served here: assume so */
 	found = storage_get(s->storage,
-			    exchange_key(&x, r, ns ? ns : "", owner_name(ref)));
+			    exchange_key(&x, r, ns ? ns : "", meta_owner_name(ref)));
 	arena_clear(&x.arena);
 	obj = found ? stored_read(found) : NULL;
-	return obj && str_eq(meta_uid(obj), owner_uid(ref));
+	return obj && str_eq(meta_uid(obj), meta_owner_uid(ref));
 }
 
 static bool has_owner(struct apiserver *s, const cJSON *obj, const char *but_uid)
@@ -54,7 +54,7 @@ static bool has_owner(struct apiserver *s, const cJSON *obj, const char *but_uid
 	const cJSON *ref;
 
 	json_each(ref, json_get(obj, "metadata", "ownerReferences"))
-		if (!str_eq(owner_uid(ref), but_uid) &&
+		if (!str_eq(meta_owner_uid(ref), but_uid) &&
 		    owner_exists(s, ref, meta_namespace(obj)))
 			return true;
 	return false;
@@ -217,8 +217,8 @@ static void collect_owners(struct gc *w, const cJSON *gone)
 
 		if (resource_of_kind(version, kind))
 			owner = apiserver_get(w->server, version, kind,
-					      meta_namespace(gone), owner_name(ref));
-		if (owner && str_eq(meta_uid(owner), owner_uid(ref)))
+					      meta_namespace(gone), meta_owner_name(ref));
+		if (owner && str_eq(meta_uid(owner), meta_owner_uid(ref)))
 			collect_waiting(w, owner);
 	}
 }

@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <string.h>
 
-static inline uint32_t load_u32(const void *p)
+static inline uint32_t bits_load_u32(const void *p)
 {
 	uint32_t v;
 
@@ -20,7 +20,7 @@ static inline uint32_t load_u32(const void *p)
 	return v;
 }
 
-static inline uint64_t load_u64(const void *p)
+static inline uint64_t bits_load_u64(const void *p)
 {
 	uint64_t v;
 
@@ -29,7 +29,7 @@ static inline uint64_t load_u64(const void *p)
 }
 
 /* Bytes a bitmap of n bits takes, in whole words. */
-static inline uint64_t bitmap_bytes(uint64_t n)
+static inline uint64_t bits_bytes(uint64_t n)
 {
 	return (n + 63) / 64 * 8;
 }
@@ -42,7 +42,7 @@ static inline bool bit_get(const uint8_t *bits, uint64_t i)
 /* n (at most 56) bits at `at`; 8 bytes from there can be read. */
 static inline uint64_t bits_get(const uint8_t *bits, uint64_t at, unsigned n)
 {
-	return load_u64(bits + (at >> 3)) >> (at & 7) & (((uint64_t)1 << n) - 1);
+	return bits_load_u64(bits + (at >> 3)) >> (at & 7) & (((uint64_t)1 << n) - 1);
 }
 
 /* Appends n (at most 56) bits at `at`; bits after them in the same 8 bytes become 0. */

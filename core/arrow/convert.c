@@ -25,8 +25,8 @@ static void int96(const struct leaf_type *leaf, void *to, const void *from, size
 	const uint8_t *p = from;
 
 	for (size_t i = 0; i < n; i++, p += 12) {
-		uint64_t days = (uint64_t)((int64_t)load_u32(p + 8) - EPOCH_JULIAN);
-		uint64_t ns = days * UINT64_C(86400000000000) + load_u64(p);
+		uint64_t days = (uint64_t)((int64_t)bits_load_u32(p + 8) - EPOCH_JULIAN);
+		uint64_t ns = days * UINT64_C(86400000000000) + bits_load_u64(p);
 
 		memcpy((uint8_t *)to + 8 * i, &ns, sizeof(ns));
 	}
@@ -38,8 +38,8 @@ static void widen(const struct leaf_type *leaf, void *to, const void *from, size
 
 	for (size_t i = 0; i < n; i++) {
 		const uint8_t *p = (const uint8_t *)from + i * leaf->width;
-		int64_t v =
-			leaf->width == 4 ? (int32_t)load_u32(p) : (int64_t)load_u64(p);
+		int64_t v = leaf->width == 4 ? (int32_t)bits_load_u32(p)
+					     : (int64_t)bits_load_u64(p);
 		uint8_t *out = (uint8_t *)to + i * width;
 
 		memset(out, v < 0 ? 0xff : 0, width);

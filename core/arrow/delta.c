@@ -74,7 +74,7 @@ static bool next_miniblock(struct delta *d)
 
 static uint64_t wide(const uint8_t *p, unsigned bit, unsigned width)
 {
-	uint64_t v = load_u64(p + bit / 8) >> (bit % 8);
+	uint64_t v = bits_load_u64(p + bit / 8) >> (bit % 8);
 
 	if (bit % 8 + width > 64)
 		v |= (uint64_t)p[bit / 8 + 8] << (64 - bit % 8);
@@ -88,7 +88,7 @@ static void unpack(struct delta *d)
 
 	for (unsigned i = 0; i < DELTA_GROUP; i++) {
 		unsigned bit = i * d->width;
-		uint64_t v = d->width <= 56 ? load_u64(d->p + bit / 8) >> (bit % 8)
+		uint64_t v = d->width <= 56 ? bits_load_u64(d->p + bit / 8) >> (bit % 8)
 					    : wide(d->p, bit, d->width);
 
 		last += min + (v & mask);

@@ -164,7 +164,7 @@ static int follow(const struct flat_table *t, size_t at, size_t size, size_t *re
 
 	if (!is_within(t, at, 4))
 		return damaged(err);
-	to = (uint64_t)at + load_u32(t->data + at);
+	to = (uint64_t)at + bits_load_u32(t->data + at);
 	if (!is_within(t, to, size))
 		return damaged(err);
 	*ret = (size_t)to;
@@ -190,7 +190,7 @@ static int find(const struct flat_table *t, int slot, size_t *ret, struct error 
 	*ret = 0;
 	if (!t->data)
 		return 0;
-	vtable = (int64_t)t->at - (int32_t)load_u32(t->data + t->at);
+	vtable = (int64_t)t->at - (int32_t)bits_load_u32(t->data + t->at);
 	if (vtable < 0 || !is_within(t, (uint64_t)vtable, 4))
 		return damaged(err);
 	size = load_u16(t->data + vtable);
@@ -253,7 +253,7 @@ int flat_get_vector(const struct flat_table *t, int slot, size_t size,
 		return 0;
 	if (follow(t, at, 4, &at, err))
 		return -1;
-	n = load_u32(t->data + at);
+	n = bits_load_u32(t->data + at);
 	if (!is_within(t, at + 4, n * size))
 		return damaged(err);
 	*ret = (struct flat_vector){ t->data + at + 4, (size_t)n };

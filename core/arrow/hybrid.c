@@ -32,7 +32,7 @@ static bool next_run(struct hybrid *h)
 	if (bytes > have)
 		return false;
 	h->repeats = header >> 1;
-	h->value = load_u32(h->p) & (uint32_t)((UINT64_C(1) << (8 * bytes)) - 1);
+	h->value = bits_load_u32(h->p) & (uint32_t)((UINT64_C(1) << (8 * bytes)) - 1);
 	h->p += bytes;
 	return h->repeats > 0;
 }
@@ -63,8 +63,8 @@ static inline __attribute__((always_inline)) void unpack(const uint8_t *p, uint3
 
 #pragma GCC unroll 32
 	for (unsigned i = 0; i < GROUP; i++)
-		out[i] =
-			(uint32_t)(load_u64(p + i * width / 8) >> (i * width % 8) & mask);
+		out[i] = (uint32_t)(bits_load_u64(p + i * width / 8) >> (i * width % 8) &
+				    mask);
 }
 
 #define UNPACK(w)                                               \
@@ -86,7 +86,7 @@ static uint32_t one(const struct hybrid *h, size_t i)
 {
 	uint64_t bit = h->bit + (uint64_t)i * h->width;
 
-	return (uint32_t)(load_u64(h->p + bit / 8) >> (bit % 8) &
+	return (uint32_t)(bits_load_u64(h->p + bit / 8) >> (bit % 8) &
 			  ((UINT64_C(1) << h->width) - 1));
 }
 

@@ -67,8 +67,8 @@ static struct span elements(const struct array *a, int64_t first, int64_t n)
 
 	if (!n)
 		return (struct span){ 0 };
-	from = (int32_t)load_u32(offsets + 4 * first);
-	to = (int32_t)load_u32(offsets + 4 * (first + n));
+	from = (int32_t)bits_load_u32(offsets + 4 * first);
+	to = (int32_t)bits_load_u32(offsets + 4 * (first + n));
 	return (struct span){ from, to - from };
 }
 
@@ -191,10 +191,10 @@ static void write_bits(uint8_t *to, const uint8_t *from, uint64_t first, uint64_
 static void write_offsets(const struct ipc_part *part, uint8_t *to)
 {
 	const uint8_t *from = at(part->from, 4 * part->first);
-	uint32_t base = part->from ? load_u32(from) : 0;
+	uint32_t base = part->from ? bits_load_u32(from) : 0;
 
 	for (int64_t i = 0; i <= part->n; i++) {
-		uint32_t v = part->from ? load_u32(from + 4 * i) - base : 0;
+		uint32_t v = part->from ? bits_load_u32(from + 4 * i) - base : 0;
 
 		if (part->how == WIDE_OFFSETS)
 			memcpy(to + 8 * i, &(uint64_t){ v }, 8);
@@ -284,7 +284,7 @@ static int narrow(struct array *a, struct error *err)
 	uint32_t *to = xcalloc((size_t)a->n + 1, sizeof(*to));
 
 	for (int64_t i = 0; i <= a->n; i++) {
-		uint64_t v = a->n ? load_u64(a->offsets.data + 8 * i) : 0;
+		uint64_t v = a->n ? bits_load_u64(a->offsets.data + 8 * i) : 0;
 
 		if (v > INT32_MAX) {
 			free(to);
@@ -307,7 +307,7 @@ static int take_offsets(struct reader *r, struct array *a, bool wide, int64_t *r
 	    (wide && narrow(a, err)))
 		return -1;
 	for (int64_t i = 0; a->n && i <= a->n; i++) {
-		int32_t v = (int32_t)load_u32(a->offsets.data + 4 * i);
+		int32_t v = (int32_t)bits_load_u32(a->offsets.data + 4 * i);
 
 		if (v < last)
 			return damaged(err);

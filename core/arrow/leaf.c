@@ -29,7 +29,7 @@ void leaf_begin(struct leaf *l, const struct leaf_type *type,
 static int reserve_validity(struct leaf *l, struct array *a, uint64_t n,
 			    struct error *err)
 {
-	return block_reserve(&a->validity, l->budget, bitmap_bytes((uint64_t)a->n + n), 1,
+	return block_reserve(&a->validity, l->budget, bits_bytes((uint64_t)a->n + n), 1,
 			     err);
 }
 
@@ -42,7 +42,7 @@ static void add_validity(const struct leaf *l, struct array *a, const uint8_t *d
 	unsigned fill = 0;
 
 	for (uint64_t i = 0; i < n;) {
-		if (fill <= 48 && i + 8 <= n && load_u64(defs + i) == ONES * max) {
+		if (fill <= 48 && i + 8 <= n && bits_load_u64(defs + i) == ONES * max) {
 			word |= (uint64_t)0xff << fill;
 			m += 8;
 			fill += 8;
@@ -181,7 +181,7 @@ static uint64_t find_end(const struct leaf *l, uint64_t *rows)
 		}
 		i++;
 		while (i + 8 <= l->left) {
-			uint64_t v = load_u64(reps + i);
+			uint64_t v = bits_load_u64(reps + i);
 
 			if ((v - UINT64_C(0x0101010101010101)) & ~v &
 			    UINT64_C(0x8080808080808080))

@@ -74,7 +74,7 @@ static size_t common(const uint8_t *a, const uint8_t *b, const uint8_t *end)
 	const uint8_t *begin = b;
 
 	for (; end - b >= 8; a += 8, b += 8) {
-		uint64_t differ = load_u64(a) ^ load_u64(b);
+		uint64_t differ = bits_load_u64(a) ^ bits_load_u64(b);
 
 		if (differ)
 			return (size_t)(b - begin) +
@@ -88,11 +88,12 @@ static size_t common(const uint8_t *a, const uint8_t *b, const uint8_t *end)
 /* An earlier place with the same bytes as `at`; NULL: none near enough. */
 static const uint8_t *find(struct encoder *e, const uint8_t *at)
 {
-	uint32_t v = load_u32(at), hash = v * 2654435761u >> (32 - HASH_BITS);
+	uint32_t v = bits_load_u32(at), hash = v * 2654435761u >> (32 - HASH_BITS);
 	const uint8_t *from = e->begin + e->seen[hash];
 
 	e->seen[hash] = (uint32_t)(at - e->begin);
-	return from < at && at - from <= MAX_OFFSET && load_u32(from) == v ? from : NULL;
+	return from < at && at - from <= MAX_OFFSET && bits_load_u32(from) == v ? from
+										: NULL;
 }
 
 static void encode(struct encoder *e)

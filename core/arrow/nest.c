@@ -40,7 +40,7 @@ static inline bool all_inside(const struct pass *p, size_t i, const struct field
 
 	if (!p->reps || i + 8 > p->n)
 		return false;
-	r = load_u64(p->reps + i) + ONES * (127u - f->rep);
+	r = bits_load_u64(p->reps + i) + ONES * (127u - f->rep);
 	return (r & HIGH) == HIGH;
 }
 
@@ -49,7 +49,7 @@ static int mark(const struct nest *c, struct array *a, const struct field *f)
 	const struct pass p = pass_of(c, f);
 	uint64_t at = 0, valid = 0;
 
-	if (block_reserve(&a->validity, c->budget, bitmap_bytes(p.n), 1, c->err))
+	if (block_reserve(&a->validity, c->budget, bits_bytes(p.n), 1, c->err))
 		return -1;
 	for (size_t i = 0; i < p.n; i++) {
 		if (all_inside(&p, i, f)) {
@@ -74,8 +74,8 @@ static inline bool all_elements(const struct pass *p, size_t i, const struct fie
 
 	if (i + 8 > p->n)
 		return false;
-	d = load_u64(p->defs + i);
-	r = load_u64(p->reps + i);
+	d = bits_load_u64(p->defs + i);
+	r = bits_load_u64(p->reps + i);
 	return r == ONES * (f->rep + 1u) &&
 	       ((d + ONES * (128u - f->def_inside)) & HIGH) == HIGH;
 }

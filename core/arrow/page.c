@@ -98,7 +98,7 @@ static int cut_levels(struct bytes *bytes, struct hybrid *h, unsigned max, int e
 		return 0;
 	if (encoding != ENC_RLE)
 		return error_set(err, ERR_UNSUPPORTED, "levels of encoding %d", encoding);
-	if (bytes->len < 4 || (len = load_u32(bytes->data)) > bytes->len - 4)
+	if (bytes->len < 4 || (len = bits_load_u32(bytes->data)) > bytes->len - 4)
 		return error_set(err, ERR_FORMAT, "the levels end too early");
 	*h = (struct hybrid){
 		.p = bytes->data + 4,

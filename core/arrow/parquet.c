@@ -13,7 +13,7 @@ enum { MAX_FOOTER = 256 * 1024 * 1024, HEAD = 4 };
 int parquet_tail(struct range *ret, const uint8_t *tail, uint64_t file_size,
 		 struct error *err)
 {
-	uint64_t len = load_u32(tail);
+	uint64_t len = bits_load_u32(tail);
 
 	if (file_size < HEAD + PARQUET_TAIL)
 		return error_set(err, ERR_FORMAT, "no Parquet file: it has %llu bytes",

@@ -335,11 +335,10 @@ static int fill_null(struct target *t, struct array *a, const struct field *f)
 
 	a->field = f;
 	a->n = a->n_null = t->n;
-	if (zeros(t, &a->validity, bitmap_bytes(n)) ||
+	if (zeros(t, &a->validity, bits_bytes(n)) ||
 	    (has_offsets(f) && zeros(t, &a->offsets, (n + 1) * 4)) ||
 	    (!field_has_children(f) &&
-	     zeros(t, &a->values,
-		   f->kind == ARROW_BOOL ? bitmap_bytes(n) : n * f->width)))
+	     zeros(t, &a->values, f->kind == ARROW_BOOL ? bits_bytes(n) : n * f->width)))
 		return -1;
 	a->children = xcalloc(f->n_children + 1, sizeof(*a->children));
 	for (size_t i = 0; i < f->n_children; i++)
@@ -422,7 +421,7 @@ static int fill_constant(struct target *t, struct array *a, const struct cast *c
 		return fill_bytes(t, a, c->constant->bytes);
 	if (c->to->kind != ARROW_BOOL)
 		return fill_fixed(t, a, c);
-	if (block_reserve(&a->values, t->budget, bitmap_bytes((uint64_t)t->n), 1, t->err))
+	if (block_reserve(&a->values, t->budget, bits_bytes((uint64_t)t->n), 1, t->err))
 		return -1;
 	bits_fill(a->values.data, 0, c->constant->number != 0, (uint64_t)t->n);
 	return 0;

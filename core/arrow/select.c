@@ -77,9 +77,9 @@ static int select_elements(const struct choice *c, struct array *a)
 	uint64_t n = (uint64_t)a->children->n;
 	int64_t to = 0;
 
-	if (block_reserve(&keep, c->budget, bitmap_bytes(n), 1, c->err))
+	if (block_reserve(&keep, c->budget, bits_bytes(n), 1, c->err))
 		return -1;
-	memset(keep.data, 0, bitmap_bytes(n));
+	memset(keep.data, 0, bits_bytes(n));
 	for (int64_t i = 0; i < a->n; i++) {
 		int32_t from = begin;
 

@@ -144,7 +144,7 @@ static int take_plain(struct values *v, struct array *a, uint64_t m, struct erro
 
 		if (end - p < 4)
 			return short_of(err);
-		len = load_u32(p);
+		len = bits_load_u32(p);
 		p += 4;
 		if (len > (size_t)(end - p))
 			return short_of(err);

@@ -38,11 +38,11 @@ static int begin_runs(struct values *v, struct error *err)
 {
 	size_t have = (size_t)(v->end - v->p);
 
-	if (have < 4 || load_u32(v->p) > have - 4)
+	if (have < 4 || bits_load_u32(v->p) > have - 4)
 		return have ? short_of(err) : 0;
 	v->hybrid = (struct hybrid){
 		.p = v->p + 4,
-		.end = v->p + 4 + load_u32(v->p),
+		.end = v->p + 4 + bits_load_u32(v->p),
 		.width = 1,
 	};
 	return 0;
@@ -279,7 +279,7 @@ int values_reserve(struct values *v, struct array *a, uint64_t n, struct error *
 	if (f->kind == ARROW_NULL)
 		return 0;
 	if (f->kind == ARROW_BOOL)
-		return block_reserve(&a->values, v->budget, bitmap_bytes(rows), 1, err);
+		return block_reserve(&a->values, v->budget, bits_bytes(rows), 1, err);
 	if (f->width)
 		return block_reserve(&a->values, v->budget, rows, f->width, err);
 	if (block_reserve(&a->offsets, v->budget, rows + 1, sizeof(int32_t), err))

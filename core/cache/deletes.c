@@ -466,7 +466,7 @@ static int kill_row(struct table *t, struct file *f, size_t group, int64_t row,
 	uint64_t n = (uint64_t)parquet_rows(f->parquet, group);
 
 	if (!b->data) {
-		if (block_reserve(b, t->budget, bitmap_bytes(n), 1, err))
+		if (block_reserve(b, t->budget, bits_bytes(n), 1, err))
 			return -1;
 		bits_fill(b->data, 0, true, n);
 	}

@@ -139,8 +139,8 @@ static int take_files(struct index *ret, int64_t rows, struct buffers *from,
 
 	if (buffer_at(&offsets, from, AT_OFFSETS, 4 * ((uint64_t)rows + 1), err))
 		return -1;
-	first = load_u32(offsets.data);
-	end = load_u32(offsets.data + 4 * rows);
+	first = bits_load_u32(offsets.data);
+	end = bits_load_u32(offsets.data + 4 * rows);
 	if (first > end)
 		return not_an_index(err);
 	if (buffer_at(&views, from, AT_VIEWS, (uint64_t)end * VIEW, err))

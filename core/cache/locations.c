@@ -277,7 +277,8 @@ static int check_lakes(const struct location_files *f, const char *uri, struct e
 			arena_printf(&arena, "/%s", f->listing.objects[i].path);
 
 		for (size_t k = 0; k < N_ELEMENTS(lakes); k++)
-			if (fnmatch_case(lakes[k].mark, path) && !is_table_file(path + 1))
+			if (filter_fnmatch(lakes[k].mark, path) &&
+			    !is_table_file(path + 1))
 				return error_set(
 					err, ERR_UNSUPPORTED,
 					"%s: %s (%s), which is not supported: its Parquet files "

@@ -334,7 +334,7 @@ static int load(struct memtable *m, const struct memtable_conf *conf, struct err
 	if (least > conf->memory && !conf->spill)
 		return too_large(least, "at least", conf->memory, err);
 	cut_pieces(&l);
-	rc = in_parallel(threads_for(&l), l.n, load_piece, &l, err);
+	rc = parallel_run(threads_for(&l), l.n, load_piece, &l, err);
 	join_pieces(&l);
 	pthread_mutex_destroy(&l.lock);
 	for (size_t i = 0; i < m->n_slabs; i++)

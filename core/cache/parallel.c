@@ -34,9 +34,9 @@ static void *work_some(void *arg)
 	return NULL;
 }
 
-int in_parallel(size_t threads, size_t n,
-		int (*work)(void *ctx, size_t i, struct error *err), void *ctx,
-		struct error *err)
+int parallel_run(size_t threads, size_t n,
+		 int (*work)(void *ctx, size_t i, struct error *err), void *ctx,
+		 struct error *err)
 {
 	struct work w = { work, ctx, n, 0, n, PTHREAD_MUTEX_INITIALIZER, { 0 } };
 	pthread_t others[PARALLEL_MAX];

@@ -15,9 +15,9 @@ enum { PARALLEL_MAX = 16 };
  * most PARALLEL_MAX) including the caller's. After a failure no more calls are started;
  * the error is that of the lowest failed i.
  */
-MUST_CHECK int in_parallel(size_t threads, size_t n,
-			   int (*work)(void *ctx, size_t i, struct error *err), void *ctx,
-			   struct error *err);
+MUST_CHECK int parallel_run(size_t threads, size_t n,
+			    int (*work)(void *ctx, size_t i, struct error *err),
+			    void *ctx, struct error *err);
 
 size_t parallel_cores(void); /* cores that this process may use */
 

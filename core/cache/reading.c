@@ -121,8 +121,7 @@ static void drop_batch(struct reading *r)
 static void keep_rows(struct batch *b, int64_t first, int64_t end)
 {
 	struct budget budget = { .limit = SIZE_MAX / 2 };
-	cleanup_free uint8_t *keep =
-		xcalloc(bitmap_bytes((uint64_t)b->n) + BLOCK_SLACK, 1);
+	cleanup_free uint8_t *keep = xcalloc(bits_bytes((uint64_t)b->n) + BLOCK_SLACK, 1);
 	struct error err = { 0 };
 
 	bits_fill(keep, (uint64_t)first, true, (uint64_t)(end - first));

@@ -101,8 +101,8 @@ static const char *type_text(struct arena *arena, const struct field *f)
 			       : str_visible(arena, (const char *)text.data, false);
 }
 
-int column_check(const char *path, const struct field *b, const char *other,
-		 const struct field *a, struct error *err)
+int table_column_check(const char *path, const struct field *b, const char *other,
+		       const struct field *a, struct error *err)
 {
 	struct difference d = { 0 };
 	int rc = 0;
@@ -130,7 +130,7 @@ static int check_columns(const struct file *a, const struct file *b, struct erro
 			return error_set(err, ERR_INVALID,
 					 "%s: column %zu is %s, but %s in %s", b->path,
 					 i + 1, fb[i].name, fa[i].name, a->path);
-		if (column_check(b->path, &fb[i], a->path, &fa[i], err))
+		if (table_column_check(b->path, &fb[i], a->path, &fa[i], err))
 			return -1;
 	}
 	return 0;
@@ -216,14 +216,15 @@ static int open_one(void *ctx, size_t i, struct error *err)
 static int open_files(struct table *t, const struct table_conf *conf, struct error *err)
 {
 	for (size_t i = 0; i < conf->n; i++)
-		if (is_iceberg(conf->uris[i]))
+		if (table_is_iceberg(conf->uris[i]))
 			return iceberg_open_files(t, conf, err);
 	if (conf->snapshot)
 		return error_set(err, ERR_INVALID,
 				 "%s: only an Iceberg table has snapshots: specify its "
 				 "metadata file, NAME.metadata.json",
 				 conf->uris[0]);
-	if (list_files(t, conf, err) || in_parallel(PARALLEL_MAX, t->n, open_one, t, err))
+	if (list_files(t, conf, err) ||
+	    parallel_run(PARALLEL_MAX, t->n, open_one, t, err))
 		return -1;
 	for (size_t i = 1; i < t->n; i++)
 		if (check_columns(&t->files[0], &t->files[i], err))

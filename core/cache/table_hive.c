@@ -179,8 +179,8 @@ static int add_columns(struct table *t, struct error *err)
 
 		while (i < n && !str_eq(from[i].name, column.name))
 			i++;
-		if (i < n &&
-		    column_check(f->path, &from[i], "its directory's name", &column, err))
+		if (i < n && table_column_check(f->path, &from[i], "its directory's name",
+						&column, err))
 			return -1;
 		t->keys[k].column = i < n ? i : t->n_columns++;
 		t->columns[t->keys[k].column] = column;

@@ -10,7 +10,7 @@
 enum { WINDOW = 16 }; /* manifests in memory at once */
 #define MAX_METADATA ((uint64_t)1 << 30)
 
-bool is_iceberg(const char *uri)
+bool table_is_iceberg(const char *uri)
 {
 	return str_ends(uri, ".json") || str_ends(uri, ".json.gz");
 }
@@ -84,7 +84,7 @@ static int add_window(struct table *t, size_t first, size_t n, struct error *err
 
 	iceberg_manifests(t->iceberg, &all);
 	w.manifests = all + first;
-	if (in_parallel(PARALLEL_MAX, n, read_one, &w, err))
+	if (parallel_run(PARALLEL_MAX, n, read_one, &w, err))
 		return -1;
 	for (size_t i = 0; i < n; i++) {
 		const struct bytes b = { w.contents[i].bytes.data, w.contents[i].len };
@@ -198,7 +198,7 @@ static int apply_deletes(struct table *t, struct error *err)
 
 	d.deletes = deletes;
 	if (!rc && deletes)
-		rc = in_parallel(PARALLEL_MAX, t->n, delete_of, &d, err);
+		rc = parallel_run(PARALLEL_MAX, t->n, delete_of, &d, err);
 	deletes_free(deletes);
 	return rc;
 }
@@ -222,7 +222,7 @@ int iceberg_open_files(struct table *t, const struct table_conf *conf, struct er
 	add_files(t);
 	if (files_keep(t, conf, err))
 		return -1;
-	return in_parallel(PARALLEL_MAX, t->n, open_one, t, err) || apply_deletes(t, err)
+	return parallel_run(PARALLEL_MAX, t->n, open_one, t, err) || apply_deletes(t, err)
 		       ? -1
 		       : 0;
 }

@@ -44,8 +44,9 @@ MUST_CHECK int file_open_parquet(struct file *f, struct budget *budget,
 				 struct error *err);
 
 /* ERR_INVALID, with the difference: a column's type differs in `path` and `other`. */
-MUST_CHECK int column_check(const char *path, const struct field *b, const char *other,
-			    const struct field *a, struct error *err);
+MUST_CHECK int table_column_check(const char *path, const struct field *b,
+				  const char *other, const struct field *a,
+				  struct error *err);
 
 /* Remove all files but those of conf->only; files are sorted by path. */
 MUST_CHECK int files_keep(struct table *t, const struct table_conf *conf,
@@ -63,7 +64,7 @@ MUST_CHECK int hive_find(struct table *t, struct error *err);
 MUST_CHECK int hive_columns(struct table *t, struct error *err);
 
 /* Is this the URI of an Iceberg table's metadata file? */
-bool is_iceberg(const char *uri);
+bool table_is_iceberg(const char *uri);
 /* Fill t->iceberg and t->files with their projections and deletes. */
 MUST_CHECK int iceberg_open_files(struct table *t, const struct table_conf *conf,
 				  struct error *err);

@@ -151,10 +151,10 @@ static int begin_wanted(struct table_scan *s, const struct unit *u, struct error
 
 	if (!live && !s->filter)
 		return 0;
-	if (block_reserve(&s->wanted, s->t->budget, bitmap_bytes(n), 1, err))
+	if (block_reserve(&s->wanted, s->t->budget, bits_bytes(n), 1, err))
 		return error_wrap(err, "%s", u->file->path);
 	if (live)
-		memcpy(s->wanted.data, live, bitmap_bytes(n));
+		memcpy(s->wanted.data, live, bits_bytes(n));
 	else
 		bits_fill(s->wanted.data, 0, true, n);
 	return 0;
@@ -268,7 +268,7 @@ static int select_wanted(struct table_scan *s, struct batch *b, struct error *er
 {
 	if (!s->wanted.data || !b->n)
 		return 0;
-	if (block_reserve(&s->keep, s->t->budget, bitmap_bytes((uint64_t)b->n), 1, err))
+	if (block_reserve(&s->keep, s->t->budget, bits_bytes((uint64_t)b->n), 1, err))
 		return -1;
 	for (int64_t i = 0; i < b->n; i += 56)
 		bits_put(s->keep.data, (uint64_t)i,

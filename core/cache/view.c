@@ -144,7 +144,7 @@ struct field *view_fields(const struct view *v, const struct field *fields, size
 static int filter_rows(const struct view *v, struct batch *b, struct error *err)
 {
 	struct budget budget = { .limit = SIZE_MAX / 2 };
-	size_t size = bitmap_bytes((uint64_t)b->n);
+	size_t size = bits_bytes((uint64_t)b->n);
 	cleanup_free uint8_t *keep = xcalloc(size + BLOCK_SLACK, 1);
 
 	bits_fill(keep, 0, true, (uint64_t)b->n);

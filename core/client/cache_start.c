@@ -39,7 +39,7 @@ static bool is_left_over(const struct starting *s, const cJSON *obj)
 
 	return meta_is_deleted(obj) ||
 	       (meta_is(owner, TRAINER_GROUP, TRAINJOB_KIND) &&
-		str_eq(owner_name(owner), meta_name(s->trainjob)));
+		str_eq(meta_owner_name(owner), meta_name(s->trainjob)));
 }
 
 /* 1: the object belongs to the TrainJob; 0: the object is gone, create it again. */

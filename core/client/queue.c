@@ -44,7 +44,7 @@ static int take(void *ctx, cJSON *take_obj, struct error *err)
 {
 	struct search *s = ctx;
 
-	if (!s->found && str_eq(owner_uid(meta_controller(take_obj)), s->uid))
+	if (!s->found && str_eq(meta_owner_uid(meta_controller(take_obj)), s->uid))
 		s->found = take_obj;
 	else
 		cJSON_Delete(take_obj);

@@ -37,11 +37,11 @@ static void pod_created(const struct event_sink *to, const cJSON *pod)
 	cleanup_arena struct arena a = { 0 };
 	cleanup_json cJSON *job = NULL;
 
-	if (!owner || !owner_name(owner) || !owner_uid(owner))
+	if (!owner || !meta_owner_name(owner) || !meta_owner_uid(owner))
 		return;
 	job = meta_new(meta_api_version(owner), meta_kind(owner), meta_namespace(pod),
-		       owner_name(owner));
-	meta_set_uid(job, owner_uid(owner));
+		       meta_owner_name(owner));
+	meta_set_uid(job, meta_owner_uid(owner));
 	about(to, job, "job-controller", "SuccessfulCreate",
 	      arena_printf(&a, "Created pod: %s", meta_name(pod)), false);
 }

@@ -30,7 +30,7 @@ static cJSON *trainjob_of(struct backend *b, const cJSON *jobset)
 
 	if (owner && str_eq(json_str(owner, "kind"), TRAINJOB_KIND))
 		ret = apiserver_get(b->conf.api, TRAINER_API_VERSION, TRAINJOB_KIND, ns,
-				    owner_name(owner));
+				    meta_owner_name(owner));
 	if (!ret) {
 		ret = meta_new(TRAINER_API_VERSION, TRAINJOB_KIND, ns, name);
 		meta_set_uid(ret, meta_uid(jobset));

@@ -30,7 +30,7 @@ int check_owner(const cJSON *obj, const cJSON *tj, struct error *err)
 	if (meta_is_controlled(obj, tj))
 		return 0;
 	if (meta_is_deleted(obj) || (str_eq(meta_kind(owner), TRAINJOB_KIND) &&
-				     str_eq(owner_name(owner), meta_name(tj))))
+				     str_eq(meta_owner_name(owner), meta_name(tj))))
 		return error_set(err, ERR_CONFLICT,
 				 "%s %s of a deleted TrainJob still exists",
 				 meta_kind(obj), meta_name(obj));

@@ -165,7 +165,7 @@ static void on_trainjob(struct source *s, const cJSON *old, const cJSON *current
 static void wake_owner(struct source *s, const cJSON *obj)
 {
 	if (is_of_trainjob(obj))
-		add_known(s, meta_namespace(obj), owner_name(meta_controller(obj)));
+		add_known(s, meta_namespace(obj), meta_owner_name(meta_controller(obj)));
 }
 
 /* Queues the TrainJob with the object's name, which another owner may have blocked. */
@@ -180,11 +180,11 @@ static void wake_namesake(struct source *s, const cJSON *obj)
 
 static void on_owned(struct source *s, const cJSON *old, const cJSON *current)
 {
-	const char *before = owner_uid(meta_controller(old));
+	const char *before = meta_owner_uid(meta_controller(old));
 
 	if (current)
 		wake_owner(s, current);
-	if (!old || (current && str_eq(before, owner_uid(meta_controller(current)))))
+	if (!old || (current && str_eq(before, meta_owner_uid(meta_controller(current)))))
 		return;
 	wake_owner(s, old);
 	wake_namesake(s, old);
@@ -214,7 +214,7 @@ static void on_written(struct source *s, const cJSON *old, const cJSON *current)
 {
 	if (!old || is_unchanged(old, current, NULL))
 		return;
-	mark_dirty(s, meta_namespace(old), owner_name(meta_controller(old)));
+	mark_dirty(s, meta_namespace(old), meta_owner_name(meta_controller(old)));
 	if (!current)
 		wake_namesake(s, old);
 }
@@ -223,7 +223,7 @@ static void on_written(struct source *s, const cJSON *old, const cJSON *current)
 static void on_config_map(struct source *s, const cJSON *old, const cJSON *current)
 {
 	if (old)
-		mark_dirty(s, meta_namespace(old), owner_name(meta_controller(old)));
+		mark_dirty(s, meta_namespace(old), meta_owner_name(meta_controller(old)));
 }
 
 /* A pending pod may wait for a Secret, which is not watched. */

@@ -327,7 +327,7 @@ static void cancel_slow(struct fetch *f)
 	pthread_mutex_lock(&f->lock);
 	for (struct file *file = f->files; file; file = file->next)
 		for (struct piece *p = file->pieces; p; p = p->next) {
-			int64_t ms = now - p->mark_ms, pos = count_of(&p->pos);
+			int64_t ms = now - p->mark_ms, pos = fetch_count_of(&p->pos);
 			int64_t rate = (pos - p->mark_pos) * 1000 / (ms > 0 ? ms : 1);
 
 			if (ms < SLOW_TICKS * TICK_MS / 2)
@@ -362,9 +362,9 @@ static void fill_now(const struct fetch *f, struct fetch_now *now)
 	*now = (struct fetch_now){
 		.files = f->list.n,
 		.files_done = __atomic_load_n(&f->files_done, __ATOMIC_RELAXED),
-		.bytes = count_of(&f->bytes),
-		.bytes_done = count_of(&f->bytes_done),
-		.bytes_fetched = count_of(&f->bytes_fetched),
+		.bytes = fetch_count_of(&f->bytes),
+		.bytes_done = fetch_count_of(&f->bytes_done),
+		.bytes_fetched = fetch_count_of(&f->bytes_fetched),
 		.files_unsized = __atomic_load_n(&f->files_unsized, __ATOMIC_RELAXED),
 		.connections = f->want,
 		.ms = clock_ms() - f->begin_ms,

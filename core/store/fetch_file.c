@@ -34,7 +34,7 @@ int disk_full(struct fetch *f, int64_t need, struct error *err)
 
 static int fail(struct fetch *f, struct error *err)
 {
-	int64_t left = count_of(&f->bytes) - count_of(&f->bytes_done);
+	int64_t left = fetch_count_of(&f->bytes) - fetch_count_of(&f->bytes_done);
 	struct statvfs st;
 
 	if (errno == ENOSPC && !fstatvfs(f->target.root, &st) && st.f_files &&
@@ -134,7 +134,7 @@ static void add_left(struct file *file, int64_t from, int64_t to)
  */
 bool file_has_sums(const struct fetch *f, const struct file *file)
 {
-	return !f->conf->unverified && !sum_is_authoritative(&file->o);
+	return !f->conf->unverified && !verify_is_authoritative(&file->o);
 }
 
 /* Do the bytes match the journal? If in order, they are hashed as well. */
@@ -187,7 +187,7 @@ static void resume(struct fetch *f, struct file *file, const struct buf *journal
 		file->written += done[i].to - done[i].from;
 	}
 	add_left(file, at, file->o.size);
-	count(&f->bytes_done, file->written);
+	fetch_count(&f->bytes_done, file->written);
 }
 
 /* Find the ranges that are present; `left` becomes the rest. */
@@ -325,7 +325,7 @@ static void drop_journal(struct fetch *f, struct file *file)
 int file_reset(struct fetch *f, struct file *file, struct error *err)
 {
 	drop_journal(f, file);
-	count(&f->bytes_done, -file->written);
+	fetch_count(&f->bytes_done, -file->written);
 	file->written = 0;
 	file->hashed = 0;
 	file->n_left = 0;
@@ -407,7 +407,7 @@ int file_hash(struct file *file, int64_t to, struct error *err)
 			return error_errno(err, n ? errno : EIO,
 					   "reading back what was written");
 		verify_add(file->verify, chunk, (size_t)n);
-		count(&file->hashed, n);
+		fetch_count(&file->hashed, n);
 	}
 	return 0;
 }
@@ -438,7 +438,7 @@ static int keep_local(struct fetch *f, struct file *file, struct error *err)
 	if (target_stat(&f->target, file->o.path, &st, err))
 		return -1;
 	file->o.etag = file->local_validator;
-	count(&f->bytes_done, st.st_size);
+	fetch_count(&f->bytes_done, st.st_size);
 	if (file->o.size < 0 && plan_size_known(f, file, st.st_size, err))
 		return -1;
 	return ledger_add(&f->ledger, &file->o, &st, err);
@@ -453,7 +453,7 @@ int file_end(struct fetch *f, struct file *file, bool *ret_wrong, struct error *
 	if (file->unchanged)
 		return keep_local(f, file, err);
 	*ret_wrong = file->verify && !verify_end(file->verify);
-	if (*ret_wrong && scheme->doubt && !sum_is_authoritative(&file->o)) {
+	if (*ret_wrong && scheme->doubt && !verify_is_authoritative(&file->o)) {
 		int right = 0;
 
 		if (scheme->doubt(f->conf->store, &file->o, &file->arena, &other, err))

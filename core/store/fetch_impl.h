@@ -101,12 +101,12 @@ struct fetch {
 	size_t files_done, files_unsized;         /* atomic */
 };
 
-static inline void count(int64_t *n, int64_t by)
+static inline void fetch_count(int64_t *n, int64_t by)
 {
 	__atomic_add_fetch(n, by, __ATOMIC_RELAXED);
 }
 
-static inline int64_t count_of(const int64_t *n)
+static inline int64_t fetch_count_of(const int64_t *n)
 {
 	return __atomic_load_n(n, __ATOMIC_RELAXED);
 }

@@ -39,8 +39,8 @@ static int write_all(struct piece *p, const char *data, size_t len, struct error
 			continue;
 		if (n < 0 && (errno == ENOSPC || errno == EDQUOT))
 			disk_full(p->fetch,
-				  count_of(&p->fetch->bytes) -
-					  count_of(&p->fetch->bytes_done),
+				  fetch_count_of(&p->fetch->bytes) -
+					  fetch_count_of(&p->fetch->bytes_done),
 				  err);
 		else if (n < 0)
 			error_errno(err, errno, "writing to %s", p->fetch->target.path);
@@ -63,12 +63,12 @@ static int put_bytes(struct piece *p, const char *data, size_t len, struct error
 		p->crc = crc32c(p->crc, data, len);
 	if (p->hashes) {
 		verify_add(p->f->verify, data, len);
-		count(&p->f->hashed, (int64_t)len);
+		fetch_count(&p->f->hashed, (int64_t)len);
 	}
-	count(&p->fetch->bytes_fetched, (int64_t)len);
-	count(&p->fetch->bytes_done, (int64_t)len);
-	count(&p->f->written, (int64_t)len);
-	count(&p->pos, (int64_t)len);
+	fetch_count(&p->fetch->bytes_fetched, (int64_t)len);
+	fetch_count(&p->fetch->bytes_done, (int64_t)len);
+	fetch_count(&p->f->written, (int64_t)len);
+	fetch_count(&p->pos, (int64_t)len);
 	if (p->pos - p->recorded >= GRAIN)
 		file_record(p->fetch, p);
 	return 0;
@@ -284,7 +284,7 @@ static int locate(struct fetch *f, struct piece *p, struct request *r,
 	r->at.url =
 		file->redirected_to ? arena_strdup(&p->arena, file->redirected_to) : NULL;
 	r->at.cross_origin = r->at.url && !file->redirected_same_origin;
-	r->at.secure_only = !sum_is_proof(&file->o);
+	r->at.secure_only = !verify_is_proof(&file->o);
 	p->known_redirect = r->at.url;
 	refused = file->redirected_to ? 0 : file->refused;
 	p->renewed = refused != 0;

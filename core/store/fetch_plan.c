@@ -15,14 +15,14 @@
 
 static int64_t piece_pos(const struct piece *p)
 {
-	return count_of(&p->pos);
+	return fetch_count_of(&p->pos);
 }
 
 /* Size of the next piece: small while a kill would lose much of a file. */
 static int64_t piece_size(const struct fetch *f, const struct file *file)
 {
 	int64_t least = file->o.size / 1024, size = f->piece_bytes;
-	int64_t rest = count_of(&f->bytes) - count_of(&f->bytes_done);
+	int64_t rest = fetch_count_of(&f->bytes) - fetch_count_of(&f->bytes_done);
 
 	if (file->o.size < 0)
 		return PIECE_MIN;
@@ -73,7 +73,7 @@ static struct piece *cut_piece(struct fetch *f, struct file *file)
 static bool is_ahead(const struct file *file)
 {
 	return file->catching_up &&
-	       file->left[0].from - count_of(&file->hashed) > BACKLOG;
+	       file->left[0].from - fetch_count_of(&file->hashed) > BACKLOG;
 }
 
 /* Can a piece of the file be assigned now? *until: when to check again. */
@@ -273,7 +273,8 @@ static void list_again(struct fetch *f, struct file *file)
 
 			if (!str_eq(o->path, file->o.path) || o->size < 0)
 				continue;
-			count(&f->bytes, o->size - (file->o.size < 0 ? 0 : file->o.size));
+			fetch_count(&f->bytes,
+				    o->size - (file->o.size < 0 ? 0 : file->o.size));
 			file->o = store_object_copy(&file->arena, o);
 		}
 	store_listing_release(&list);
@@ -369,7 +370,7 @@ void plan_started(struct fetch *f, struct file *file, bool there)
 	file->busy = false;
 	if (there) {
 		__atomic_add_fetch(&f->files_done, 1, __ATOMIC_RELAXED);
-		count(&f->bytes_done, file->o.size);
+		fetch_count(&f->bytes_done, file->o.size);
 		remove_file(f, file);
 		pthread_mutex_unlock(&f->lock);
 		fetch_tell(f, FETCH_PRESENT, file->o.path, file->o.size);
@@ -448,7 +449,7 @@ static void judge(struct fetch *f, struct piece *p, struct error *err)
 	case PIECE_AGAIN:
 		try_again(f, file, p, err);
 		/* it may have changed since, undetected */
-		file->restart |= !named && count_of(&file->written) > 0;
+		file->restart |= !named && fetch_count_of(&file->written) > 0;
 		break;
 	case PIECE_CHANGED:
 		if (!file->restart && may_restart(f, file, err->msg))
@@ -525,7 +526,7 @@ int plan_size_known(struct fetch *f, struct file *file, int64_t size, struct err
 	pthread_mutex_lock(&f->lock);
 	if (file->o.size < 0) {
 		file->o.size = size;
-		count(&f->bytes, size);
+		fetch_count(&f->bytes, size);
 		__atomic_sub_fetch(&f->files_unsized, 1, __ATOMIC_RELAXED);
 		for (size_t i = 0; i < file->n_left; i++)
 			if (file->left[i].to > size)

@@ -67,7 +67,7 @@ static bool step(const char **pattern, const char **name)
 	return next_char(pattern) == c;
 }
 
-bool fnmatch_case(const char *pattern, const char *name)
+bool filter_fnmatch(const char *pattern, const char *name)
 {
 	const char *star = NULL, *star_name = NULL;
 
@@ -112,7 +112,7 @@ const char *const *filter_list(struct arena *arena, const char *text)
 static bool any_fits(const char *const *patterns, const char *name)
 {
 	for (; patterns && *patterns; patterns++)
-		if (fnmatch_case(*patterns, name))
+		if (filter_fnmatch(*patterns, name))
 			return true;
 	return false;
 }

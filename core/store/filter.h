@@ -50,6 +50,6 @@ bool filter_look(struct filter_look *look, const char *name, bool named);
 const char *const *filter_rescue(const struct filter_look *look);
 void filter_look_release(struct filter_look *look);
 
-bool fnmatch_case(const char *pattern, const char *name);
+bool filter_fnmatch(const char *pattern, const char *name);
 
 #endif

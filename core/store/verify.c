@@ -42,12 +42,12 @@ static bool can_verify(const struct store_object *o)
 	return o->digest != STORE_MD5_PARTS || o->part_size > 0;
 }
 
-bool sum_is_authoritative(const struct store_object *o)
+bool verify_is_authoritative(const struct store_object *o)
 {
 	return can_verify(o) && o->digest != STORE_MD5 && o->digest != STORE_MD5_PARTS;
 }
 
-bool sum_is_proof(const struct store_object *o)
+bool verify_is_proof(const struct store_object *o)
 {
 	return o->digest == STORE_SHA256 && o->sum;
 }

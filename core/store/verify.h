@@ -16,10 +16,10 @@ bool verify_end(struct verify *v);
 void verify_free(struct verify *v); /* NULL is fine */
 
 /* Is the sum certainly one of the contents? An ETag may not be: see scheme->doubt. */
-bool sum_is_authoritative(const struct store_object *o);
+bool verify_is_authoritative(const struct store_object *o);
 
 /* Does it protect against an attacker (SHA-256), not only against errors? */
-bool sum_is_proof(const struct store_object *o);
+bool verify_is_proof(const struct store_object *o);
 
 /* "sha256:<hex>": names the contents; or NULL. */
 const char *verify_name(struct arena *arena, const struct store_object *o);

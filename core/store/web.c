@@ -203,7 +203,7 @@ static bool is_other_digest(const char *word)
 static int check_plain(const struct store_object *o, const char *base, struct error *err)
 {
 	if (strncasecmp(base, "https:", 6) || str_starts(o->key, "https://") ||
-	    sum_is_proof(o))
+	    verify_is_proof(o))
 		return 0;
 	return error_set(err, ERR_DENIED,
 			 "an https manifest lists an http URL without a checksum: add "

@@ -286,9 +286,10 @@ bool pod_is_of_jobset(const cJSON *pod, const char *jobset)
 	const cJSON *owner = meta_controller(pod);
 	const char *rest;
 
-	if (!meta_is(owner, "batch", "Job") || !owner_uid(owner) || !owner_name(owner))
+	if (!meta_is(owner, "batch", "Job") || !meta_owner_uid(owner) ||
+	    !meta_owner_name(owner))
 		return false;
-	rest = str_after(owner_name(owner), jobset);
+	rest = str_after(meta_owner_name(owner), jobset);
 	if (!rest || *rest != '-')
 		return false;
 	if (!job || !index)

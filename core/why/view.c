@@ -91,8 +91,9 @@ static bool is_own_job(const struct view *v, const cJSON *job)
 	const cJSON *owner = meta_controller(job);
 
 	return meta_is(owner, JOBSET_GROUP, JOBSET_KIND) &&
-	       str_eq(owner_name(owner), v->name) &&
-	       (!meta_uid(v->jobset) || str_eq(owner_uid(owner), meta_uid(v->jobset)));
+	       str_eq(meta_owner_name(owner), v->name) &&
+	       (!meta_uid(v->jobset) ||
+		str_eq(meta_owner_uid(owner), meta_uid(v->jobset)));
 }
 
 /* A pod that is being deleted may belong to a Job that was replaced. jobs: by name. */
@@ -102,8 +103,9 @@ static bool is_own_pod(const struct view *v, const struct map *jobs, const cJSON
 
 	if (!pod_is_of_jobset(pod, v->name))
 		return false;
-	job = map_get(jobs, owner_name(owner));
-	return !job || meta_is_deleted(pod) || str_eq(meta_uid(job), owner_uid(owner));
+	job = map_get(jobs, meta_owner_name(owner));
+	return !job || meta_is_deleted(pod) ||
+	       str_eq(meta_uid(job), meta_owner_uid(owner));
 }
 
 void view_drop_others(struct view *v)

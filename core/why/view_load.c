@@ -344,7 +344,7 @@ static int preferred(struct loader *l, const char *group, const char **ret,
 
 static bool is_owned(const struct view *v, const cJSON *obj)
 {
-	const char *uid = owner_uid(meta_controller(obj));
+	const char *uid = meta_owner_uid(meta_controller(obj));
 
 	return uid &&
 	       (str_eq(uid, meta_uid(v->trainjob)) || str_eq(uid, meta_uid(v->jobset)));

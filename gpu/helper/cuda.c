@@ -70,7 +70,7 @@ void cuda_say_uuid(struct helper *h, const CUuuid *id)
 	for (size_t i = 0; i < 16; i++) {
 		if (i == 4 || i == 6 || i == 8 || i == 10)
 			*to++ = '-';
-		put_hex(to, &id->bytes[i], 1);
+		reply_hex(to, &id->bytes[i], 1);
 		to += 2;
 	}
 	reply_str(&h->reply, "uuid", text);

@@ -35,7 +35,7 @@ static int open_rank(struct helper *h, struct feed_rank *r)
 	if (TRY(h, CUDA, cuIpcGetMemHandle, &handle, r->memory) ||
 	    TRY(h, CUDA, cuDeviceGetUuid_v2, &id, r->d->device))
 		return -1;
-	put_hex(text, handle.reserved, sizeof(handle.reserved));
+	reply_hex(text, handle.reserved, sizeof(handle.reserved));
 	reply_begin(&h->reply, NULL, '{');
 	cuda_say_uuid(h, &id);
 	reply_str(&h->reply, "handle", text);

@@ -52,7 +52,7 @@ void reply_begin(struct reply *s, const char *key, char bracket); /* '{' or '[' 
 void reply_end(struct reply *s, char bracket);                    /* '}' or ']' */
 void reply_str(struct reply *s, const char *key, const char *value);
 void reply_num(struct reply *s, const char *key, uint64_t value);
-void put_hex(char *to, const char *from, size_t n); /* 2 * n digits, and a null byte */
+void reply_hex(char *to, const char *from, size_t n); /* 2 * n digits, and a null byte */
 /* Replaces the reply by this failure. Returns -1. */
 int reply_error(struct helper *h, enum gpu_status status, const char *message, int code);
 

@@ -206,7 +206,7 @@ int op_nccl_id(struct helper *h, const struct gpu_request *q)
 	if ((!h->library[NCCL] && lib_open(h, NCCL)) ||
 	    TRY(h, NCCL, ncclGetUniqueId, &id))
 		return -1;
-	put_hex(text, (const char *)&id, sizeof(id));
+	reply_hex(text, (const char *)&id, sizeof(id));
 	reply_str(&h->reply, "id", text);
 	return 0;
 }

@@ -67,7 +67,7 @@ void reply_num(struct reply *s, const char *key, uint64_t value)
 	    (size_t)snprintf(digits, sizeof(digits), "%llu", (unsigned long long)value));
 }
 
-void put_hex(char *to, const char *from, size_t n)
+void reply_hex(char *to, const char *from, size_t n)
 {
 	static const char digits[] = "0123456789abcdef";
 

@@ -18,7 +18,7 @@ static void check_blocks(const uint8_t *want, size_t len, const uint8_t *at)
 	cleanup_free uint8_t *out = xmalloc(BLOCK + BLOCK_SLACK);
 	uint32_t size;
 
-	while ((size = load_u32(at)) != 0) {
+	while ((size = bits_load_u32(at)) != 0) {
 		size_t n = len < BLOCK ? len : BLOCK, part = size & 0x7fffffff;
 
 		if (size == part)

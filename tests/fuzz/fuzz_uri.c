@@ -62,8 +62,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check_path(text);
 	check_uri(text, second);
 	if (strlen(text) < 64 && strlen(second) < 64)
-		fnmatch_case(text, second);
-	FUZZ_CHECK(fnmatch_case("*", text));
+		filter_fnmatch(text, second);
+	FUZZ_CHECK(filter_fnmatch("*", text));
 	if (!uri_decode(&decoded, &a, text, &err))
 		check_path(decoded);
 	return 0;

@@ -29,7 +29,7 @@ static size_t decode(uint8_t *to, size_t cap, const uint8_t *frame, size_t len)
 
 	assert_memory_equal(frame, "\x04\x22\x4d\x18\x60\x70\x73", HEADER);
 	for (;;) {
-		uint32_t size = load_u32(frame + at), part = size & 0x7fffffff;
+		uint32_t size = bits_load_u32(frame + at), part = size & 0x7fffffff;
 		size_t inside = cap - n < 4u << 20 ? cap - n : 4u << 20;
 
 		at += 4;

@@ -26,11 +26,11 @@ TEST(test_duration)
 TEST(test_variable)
 {
 	unsetenv("KFT_TEST");
-	assert_null(variable(NULL, "KFT_TEST"));
+	assert_null(env_variable(NULL, "KFT_TEST"));
 	setenv("KFT_TEST", "", 1);
-	assert_null(variable(NULL, "KFT_TEST"));
+	assert_null(env_variable(NULL, "KFT_TEST"));
 	setenv("KFT_TEST", " a=b", 1);
-	assert_string_equal(variable(NULL, "KFT_TEST"), " a=b");
+	assert_string_equal(env_variable(NULL, "KFT_TEST"), " a=b");
 	unsetenv("KFT_TEST");
 }
 

@@ -295,8 +295,8 @@ static void test_from_creation_to_the_end(void **state)
 	EVENTUALLY(exists(p, "jobset"));
 	snapshot = get(p, "snapshot");
 	jobset = get(p, "jobset");
-	check_text("owner", owner_name(meta_controller(snapshot)), "tj");
-	check_text("owner", owner_name(meta_controller(jobset)), "tj");
+	check_text("owner", meta_owner_name(meta_controller(snapshot)), "tj");
+	check_text("owner", meta_owner_name(meta_controller(jobset)), "tj");
 	change(p, "jobset", JOBS(1, 0));
 	EVENTUALLY(has_state(p, "Created"));
 	EVENTUALLY(told(p, "JobSetCreated") == 1);

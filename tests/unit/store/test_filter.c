@@ -42,7 +42,7 @@ TEST(test_fnmatch)
 	};
 
 	for (size_t i = 0; i < N_ELEMENTS(rows); i++)
-		if (fnmatch_case(rows[i].pattern, rows[i].name) != rows[i].fits)
+		if (filter_fnmatch(rows[i].pattern, rows[i].name) != rows[i].fits)
 			fail_msg("'%s' and '%s'", rows[i].pattern, rows[i].name);
 }
 

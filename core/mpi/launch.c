@@ -25,8 +25,8 @@ struct agent {
 	struct peer peer;
 	struct remote remote;
 	bool stdin_ended;
-	bool is_pipe[2];    /* of stdout and stderr: a write may be partial */
-	bool broken[2];     /* their readers have closed */
+	bool is_pipe[2]; /* of stdout and stderr: a write may be partial */
+	bool broken[2];  /* their readers have closed */
 	int ended_by; /* the signal that was forwarded, or SIGPIPE: stdout's reader left */
 	int64_t stop_until; /* deadline after a forwarded signal; else INT64_MAX */
 };

@@ -254,7 +254,7 @@ check("another implementation of TLS with the same key: RFC 5869's, no salt", No
       if "Reused, TLSv1.3" in text or "New, TLSv1.3" in text and code == 0 else text)
 for what, options in (("TLS 1.2", ("-tls1_2", "-psk", secret.hex(), "-psk_identity",
                                    "kftrainer mpi v1")),
-                      ("a key that is one bit off", ("-tls1_3", "-psk", "00" + secret.hex()[2:],
+                      ("a key that is one bit off", ("-tls1_3", "-psk", bytes([secret[0] ^ 1, *secret[1:]]).hex(),
                                                      *psk[2:])),
                       ("another identity", ("-tls1_3", *psk[:2], "-psk_identity", "root",
                                             *psk[4:])),

@@ -73,6 +73,25 @@ static int handshake(struct fixture *f, const char *options)
 
 #define GONE 35 /* curl: the handshake failed */
 
+enum { SHORT_MS = 300 }; /* the time that a handshake may take, in tests of slow peers */
+
+/*
+ * fetch() from a server with idle_ms = SHORT_MS: repeated where this machine was too slow
+ * for the handshake. A failure before SHORT_MS is the server's.
+ */
+static int fetch_in_time(struct fixture *f, const char *path)
+{
+	int64_t until = clock_ms() + PATIENCE_MS;
+
+	for (;;) {
+		int64_t began = clock_ms();
+		int rc = fetch(f, "", path);
+
+		if (!rc || clock_ms() - began < SHORT_MS || clock_ms() > until)
+			return rc;
+	}
+}
+
 TEST(test_curl)
 {
 	struct fixture f = { .ca = *state };
@@ -433,7 +452,7 @@ TEST(test_bad_peers)
 	int fds[N_ELEMENTS(rows)];
 
 	command_setup(&f.c, "curl");
-	start(&f, (struct tls_conf){ 0 }, (struct httpd_conf){ .idle_ms = 300 });
+	start(&f, (struct tls_conf){ 0 }, (struct httpd_conf){ .idle_ms = SHORT_MS });
 	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		struct linger now = { .l_onoff = 1 };
 		int fd = client_connect(f.w.port, NULL);
@@ -454,7 +473,7 @@ TEST(test_bad_peers)
 		close(fds[i]);
 	}
 	assert_int_equal(f.w.handled, 0);
-	assert_int_equal(fetch(&f, "", "/"), 0);
+	assert_int_equal(fetch_in_time(&f, "/"), 0);
 	stop(&f);
 }
 
@@ -467,7 +486,7 @@ TEST(test_slow_handshake)
 
 	snprintf(f.c.dir, sizeof(f.c.dir), "/tmp/net-test-XXXXXX");
 	assert_non_null(mkdtemp(f.c.dir));
-	start(&f, (struct tls_conf){ 0 }, (struct httpd_conf){ .idle_ms = 300 });
+	start(&f, (struct tls_conf){ 0 }, (struct httpd_conf){ .idle_ms = SHORT_MS });
 	p.fd = client_connect(f.w.port, NULL);
 	client_send(p.fd, "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 11);
 	while (poll(&p, 1, 20) == 0 && client_say(p.fd, "a"))

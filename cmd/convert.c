@@ -269,20 +269,14 @@ static void find_jobs(struct run *r)
 	}
 }
 
-static int load_schema(struct schema **ret, const char *name, struct error *err)
+static int load_schema(struct schema **ret, const struct schema *base, const char *name,
+		       struct error *err)
 {
-	const char *const names[] = { name, "v1.yaml", "schema.json" };
-	struct schema_text texts[3];
+	const struct asset *asset = asset_find(name);
 
-	for (size_t i = 0; i < 3; i++) {
-		const struct asset *asset = asset_find(names[i]);
-
-		if (!asset)
-			return error_set(err, ERR_NOT_FOUND, "%s is not in this binary",
-					 names[i]);
-		texts[i] = (struct schema_text){ asset->data, asset->len };
-	}
-	return schema_load_texts(ret, texts, 3, err);
+	if (!asset)
+		return error_set(err, ERR_NOT_FOUND, "%s is not in this binary", name);
+	return schema_load_on(ret, base, asset->data, asset->len, err);
 }
 
 static int read_all(struct run *r, int argc, char **argv, struct error *err)
@@ -309,8 +303,8 @@ static int prepare(struct run *r, int argc, char **argv, struct error *err)
 	if (!argc && !o->files.n)
 		return error_set(err, ERR_USAGE, "specify at least one file");
 	if (read_all(r, argc, argv, err) || input_schema(&r->schema, err) ||
-	    load_schema(&r->v1, "v1.yaml", err) ||
-	    load_schema(&r->v2beta1, "v2beta1.yaml", err))
+	    load_schema(&r->v1, r->schema, "v1.yaml", err) ||
+	    load_schema(&r->v2beta1, r->v1, "v2beta1.yaml", err))
 		return -1;
 	if (o->shared &&
 	    runtime_by_name(&r->shared, &r->runtimes, NULL, r->schema, o->shared, err)) {

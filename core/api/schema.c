@@ -329,10 +329,11 @@ static int compare_definitions(const void *a, const void *b)
 
 const struct definition *schema_definition(const struct schema *schema, const char *name)
 {
-	struct definition key = { .name = name };
+	struct definition key = { .name = name }, *own;
 
-	return bsearch(&key, schema->definitions, schema->n_definitions, sizeof(key),
-		       compare_definitions);
+	own = bsearch(&key, schema->definitions, schema->n_definitions, sizeof(key),
+		      compare_definitions);
+	return own || !schema->base ? own : schema_definition(schema->base, name);
 }
 
 static const struct node *compile_ref(struct schema *schema, const char *name,
@@ -435,36 +436,16 @@ static int load_kinds(struct schema *schema, struct error *err)
 	return 0;
 }
 
-/* Add the definitions of the text's first document that `doc` lacks. */
-static int add_definitions(cJSON *doc, const struct schema_text *text, struct error *err)
-{
-	cleanup_json cJSON *docs = NULL;
-	cJSON *all, *node, *own = json_obj(doc, "definitions");
-
-	if (yaml_parse(&docs, text->data, text->len, err))
-		return -1;
-	all = json_get(docs->child, "definitions");
-	while (all && (node = all->child)) {
-		cJSON_DetachItemViaPointer(all, node);
-		if (json_member(own, node->string))
-			cJSON_Delete(node);
-		else
-			cJSON_AddItemToObject(own, node->string, node);
-	}
-	return 0;
-}
-
-int schema_load_texts(struct schema **ret, const struct schema_text *texts, size_t n,
-		      struct error *err)
+int schema_load_on(struct schema **ret, const struct schema *base, const void *text,
+		   size_t len, struct error *err)
 {
 	struct schema *schema = xcalloc(1, sizeof(*schema));
 	cleanup_json cJSON *docs = NULL;
-	int failed = yaml_parse(&docs, texts[0].data, texts[0].len, err);
+	int failed = yaml_parse(&docs, text, len, err);
 
+	schema->base = base;
 	if (!failed)
 		schema->doc = cJSON_DetachItemFromArray(docs, 0);
-	for (size_t i = 1; i < n && !failed; i++)
-		failed = add_definitions(schema->doc, &texts[i], err);
 	if (failed || load_definitions(schema, err) || load_kinds(schema, err)) {
 		schema_free(schema);
 		return error_wrap(err, "schema");
@@ -475,9 +456,7 @@ int schema_load_texts(struct schema **ret, const struct schema_text *texts, size
 
 int schema_load(struct schema **ret, const void *text, size_t len, struct error *err)
 {
-	const struct schema_text one = { text, len };
-
-	return schema_load_texts(ret, &one, 1, err);
+	return schema_load_on(ret, NULL, text, len, err);
 }
 
 void schema_free(struct schema *schema)

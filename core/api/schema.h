@@ -20,13 +20,9 @@ struct schema; /* parsed once; immutable afterwards */
 /* From the text of schema.yaml or its JSON. Free with schema_free(). */
 MUST_CHECK int schema_load(struct schema **ret, const void *text, size_t len,
 			   struct error *err);
-/* The kinds of the first text; it may use the definitions of the others. */
-struct schema_text {
-	const void *data;
-	size_t len;
-};
-MUST_CHECK int schema_load_texts(struct schema **ret, const struct schema_text *texts,
-				 size_t n, struct error *err);
+/* The same for a text that may use the definitions of `base`, which must outlive *ret. */
+MUST_CHECK int schema_load_on(struct schema **ret, const struct schema *base,
+			      const void *text, size_t len, struct error *err);
 void schema_free(struct schema *schema);
 
 /* Has the schema this object's apiVersion and kind? */

@@ -83,6 +83,7 @@ struct definition {
 };
 
 struct schema {
+	const struct schema *base; /* has more definitions; or NULL */
 	cJSON *doc;
 	struct arena arena;
 	const char *group, *version, *api_version; /* "group/version" */

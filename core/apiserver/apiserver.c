@@ -474,6 +474,7 @@ int apiserver_new(struct apiserver **ret, const struct apiserver_conf *conf,
 	s->conf.token = conf->token ? xstrdup(conf->token) : NULL;
 	s->conf.pod_key = conf->pod_key ? xstrdup(conf->pod_key) : NULL;
 	pthread_mutex_init(&s->schemas.lock, NULL);
+	s->schemas.trainer = conf->schema;
 	if (storage_open(&s->storage, &storage, err) ||
 	    (!conf->refresh &&
 	     (schemas_load(&s->schemas, err) || make_namespaces(s, err)))) {

@@ -52,6 +52,7 @@ struct apiserver_conf {
 	const char *dir;     /* the directory of the objects; NULL: in memory only */
 	const char *token;   /* required as "Authorization: Bearer TOKEN"; NULL: none */
 	const char *pod_key; /* pod_token.h; NULL: TokenReview knows no tokens */
+	const struct schema *schema; /* of schema.json; NULL: the server loads it */
 	/*
 	 * The webhooks, in process: first the defaulter, then the validator. -1: denied
 	 * or failed; err has the message and the code (403, 400, 500).

@@ -241,12 +241,13 @@ int schemas_load(struct schemas *ret, struct error *err)
 {
 	const struct asset *ours = asset_find("schema.json");
 	const struct asset *others = asset_find("machine.json");
-	const struct schema_text texts[] = { { others->data, others->len },
-					     { ours->data, ours->len } };
 
-	if (schema_load(&ret->trainer, ours->data, ours->len, err))
-		return -1;
-	if (schema_load_texts(&ret->others, texts, 2, err)) {
+	if (!ret->trainer) {
+		if (schema_load(&ret->own, ours->data, ours->len, err))
+			return -1;
+		ret->trainer = ret->own;
+	}
+	if (schema_load_on(&ret->others, ret->trainer, others->data, others->len, err)) {
 		schemas_release(ret);
 		return error_wrap(err, "machine.json");
 	}
@@ -255,9 +256,10 @@ int schemas_load(struct schemas *ret, struct error *err)
 
 void schemas_release(struct schemas *s)
 {
-	schema_free(s->trainer);
 	schema_free(s->others);
-	s->trainer = s->others = NULL;
+	schema_free(s->own);
+	s->others = s->own = NULL;
+	s->trainer = NULL;
 }
 
 const struct schema *schema_for(struct schemas *s, const struct resource *r)

@@ -62,7 +62,8 @@ const struct resource *resource_of_kind(const char *api_version, const char *kin
 /* The schemas of all kinds. */
 struct schemas {
 	pthread_mutex_t lock; /* of schema_for() */
-	struct schema *trainer, *others;
+	const struct schema *trainer;
+	struct schema *others, *own; /* own: trainer, unless the caller has set it */
 };
 MUST_CHECK int schemas_load(struct schemas *ret, struct error *err);
 void schemas_release(struct schemas *s);

@@ -262,6 +262,7 @@ static int start(struct local_job *j, const struct job_set *set, const struct jo
 	if (make_key(j, err))
 		return -1;
 	conf.pod_key = j->pod_key;
+	conf.schema = set->schema;
 	if (apiserver_new(&j->api, &conf, err))
 		return -1;
 	opts.inside = (struct inside_server){ .handle = apiserver_handle_inside,

@@ -180,4 +180,34 @@ TEST(test_other_keywords)
 	schema_free(schema);
 }
 
+#define TYPED(spec)                                                                     \
+	HEAD "{type: object, properties: {apiVersion: {type: string}, kind: {type: "    \
+	     "string}, metadata: {type: object, x-kubernetes-preserve-unknown-fields: " \
+	     "true}, spec: " spec "}}" TAIL
+
+/* Its own definition is used before the one of that name in the base. */
+TEST(test_definitions_of_the_base)
+{
+	static const char text[] =
+		TYPED("{type: object, properties: {own: {$ref: TrainJob}, other: {$ref: "
+		      "RuntimeRef}}}") "TrainJob: {type: string}" CLOSE;
+	static const char bad[] = TYPED("{$ref: Runtimeref}") CLOSE;
+	cleanup_field_errors struct field_errors errs = { 0 };
+	cleanup_json cJSON *obj = yaml_doc("{apiVersion: g/v1, kind: K, metadata: {name: "
+					   "a}, spec: {own: 1, other: {name: 1}}}");
+	struct schema *schema = NULL;
+	struct error err = { 0 };
+
+	assert_int_equal(schema_load_on(&schema, *state, bad, strlen(bad), &err), -1);
+	assert_non_null(strstr(err.msg, "$ref: Runtimeref: no such definition"));
+	assert_int_equal(schema_load(&schema, text, strlen(text), &err), -1);
+	if (schema_load_on(&schema, *state, text, strlen(text), &err))
+		fail_msg("%s", err.msg);
+	schema_validate(schema, obj, NULL, &errs);
+	assert_int_equal(errs.n, 2);
+	assert_string_equal(errs.list[0].path, "spec.own");
+	assert_string_equal(errs.list[1].path, "spec.other.name");
+	schema_free(schema);
+}
+
 RUN_TESTS(group_setup, group_teardown)

@@ -9,35 +9,26 @@
 #include "convert/convert.h"
 #include "tests/unit/unit.h"
 
-static struct schema *load(const char *name)
+static struct schema *load(const char *path, const struct schema *base)
 {
-	const char *const paths[] = { name, "core/assets/v1.yaml",
-				      "core/assets/schema.yaml" };
-	struct buf text[3] = { { .max = 1 << 20 },
-			       { .max = 1 << 20 },
-			       { .max = 1 << 20 } };
-	struct schema_text texts[3];
+	cleanup_buf struct buf text = { .max = 1 << 20 };
 	struct schema *ret = NULL;
 	struct error err = { 0 };
 
-	for (size_t i = 0; i < 3; i++) {
-		if (file_read(&text[i], paths[i], &err))
-			fail_msg("%s", err.msg);
-		texts[i] = (struct schema_text){ text[i].data, text[i].len };
-	}
-	if (schema_load_texts(&ret, texts, 3, &err))
+	if (file_read(&text, path, &err) ||
+	    schema_load_on(&ret, base, text.data, text.len, &err))
 		fail_msg("%s", err.msg);
-	for (size_t i = 0; i < 3; i++)
-		buf_release(&text[i]);
 	return ret;
 }
 
+static struct schema *ours;
 static struct convert_conf conf;
 
 static int group_setup(void **state)
 {
-	conf.v1 = load("core/assets/v1.yaml");
-	conf.v2beta1 = load("core/assets/v2beta1.yaml");
+	ours = load("core/assets/schema.yaml", NULL);
+	conf.v1 = load("core/assets/v1.yaml", ours);
+	conf.v2beta1 = load("core/assets/v2beta1.yaml", conf.v1);
 	return 0;
 }
 
@@ -45,6 +36,7 @@ static int group_teardown(void **state)
 {
 	schema_free((struct schema *)conf.v1);
 	schema_free((struct schema *)conf.v2beta1);
+	schema_free(ours);
 	return 0;
 }
 

@@ -49,7 +49,7 @@ const cJSON *event_owner(const cJSON *jobs, const cJSON *event)
 		size_t len;
 
 		if (!str_eq(meta_namespace(job), meta_namespace(event)) ||
-		    event_last(event) < time_of(meta_created(job)))
+		    event_last(event) < foreign_time(meta_created(job)))
 			continue;
 		len = meta_name(job) ? fits(kind, object, meta_name(job)) : 0;
 		if (len > most) {

@@ -238,7 +238,7 @@ static bool apply(struct follow *f, struct change *change)
 	if (str_eq(meta_kind(change->obj), "Pod"))
 		drop_pod(&f->view, meta_name(change->obj));
 	if (!deleted) {
-		view_take(&f->view, change->obj);
+		view_add(&f->view, change->obj);
 		change->obj = NULL;
 	} else if (str_eq(meta_kind(change->obj), JOBSET_KIND)) {
 		cJSON_Delete(f->view.jobset);

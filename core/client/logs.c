@@ -168,7 +168,7 @@ static void take_pod(struct logs *l, const cJSON *pod)
 {
 	int number = 0;
 
-	if (!meta_name(pod) || !meta_uid(pod) || is_former(pod, l->job) ||
+	if (!meta_name(pod) || !meta_uid(pod) || foreign_is_former(pod, l->job) ||
 	    !pod_is_of_jobset(pod, l->want->job))
 		return;
 	if (!read_jobset(l)) {

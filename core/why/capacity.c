@@ -72,10 +72,10 @@ struct tally {
 	struct names now, empty, taints, refused, shut;
 };
 
-static void count(struct room *room, struct tally *t, const cJSON *node, const cJSON *pod,
-		  const struct resource_list *one)
+static void count(struct capacity *capacity, struct tally *t, const cJSON *node,
+		  const cJSON *pod, const struct resource_list *one)
 {
-	const char *limit, *refusal = node_refuses(node, pod);
+	const char *limit, *refusal = node_rejection(node, pod);
 
 	if (!node_is_ready(node) || node_is_closed(node)) {
 		add(&t->shut,
@@ -86,10 +86,10 @@ static void count(struct room *room, struct tally *t, const cJSON *node, const c
 		add(str_eq(refusal, NODE_TAINTS) ? &t->taints : &t->refused, refusal);
 		return;
 	}
-	room->eligible = true;
-	room->now += times(node, pod, one, false, &limit);
+	capacity->eligible = true;
+	capacity->now += times(node, pod, one, false, &limit);
 	add(&t->now, limit);
-	room->empty += times(node, pod, one, true, &limit);
+	capacity->empty += times(node, pod, one, true, &limit);
 	add(&t->empty, limit);
 }
 
@@ -106,16 +106,15 @@ static const char *first_of(struct arena *arena, const struct names *resources,
 	return "no nodes";
 }
 
-bool room_of(struct room *ret, struct arena *arena, const struct view *v,
-	     const cJSON *pod)
+bool capacity_of(struct capacity *ret, struct arena *arena, const struct view *v,
+		 const cJSON *pod)
 {
 	cleanup_resource_list struct resource_list one = { 0 };
 	struct tally t = { 0 };
 	const cJSON *node;
 
-	*ret = (struct room){ 0 };
-	if (!v->nodes->child || view_is_missing(v, "PodsOfAll") ||
-	    view_is_denied(v, "pods of all namespaces") ||
+	*ret = (struct capacity){ 0 };
+	if (!v->nodes->child || !view_knows_requests(v) ||
 	    pod_requests_add(&one, pod_spec_of(pod), 1, IGNORED))
 		return false;
 	json_each(node, v->nodes)

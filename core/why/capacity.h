@@ -10,7 +10,7 @@
 
 #include "why/view.h"
 
-struct room {
+struct capacity {
 	int64_t now;   /* pods that fit beside the pods that nodes have */
 	int64_t empty; /* pods that would fit if the nodes had no other pods */
 	bool eligible; /* a ready node accepts such pods: selector, affinity, taints */
@@ -19,7 +19,7 @@ struct room {
 };
 
 /* False: nodes, or the pods on them, could not be read, or the requests are invalid. */
-bool room_of(struct room *ret, struct arena *arena, const struct view *v,
-	     const cJSON *pod);
+bool capacity_of(struct capacity *ret, struct arena *arena, const struct view *v,
+		 const cJSON *pod);
 
 #endif

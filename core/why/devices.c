@@ -22,18 +22,8 @@ static const char *resource_of(struct arena *a, const char *driver)
 	return arena_printf(a, "devices of %s", driver);
 }
 
-static cJSON *node_named(const struct view *v, const char *name)
-{
-	cJSON *node;
-
-	for (node = v->nodes->child; node; node = node->next)
-		if (str_eq(meta_name(node), name))
-			return node;
-	return NULL;
-}
-
 /* 0, with err cleared: the object does not exist or may not be read. */
-static int settle(struct error *err)
+static int clear_if_absent(struct error *err)
 {
 	if (err->kind != ERR_NOT_FOUND && err->kind != ERR_DENIED)
 		return -1;
@@ -43,14 +33,14 @@ static int settle(struct error *err)
 
 /* ---- devices of nodes ---- */
 
-static int take_slice(void *ctx, cJSON *take_slice, struct error *err)
+static int add_slice(void *ctx, cJSON *take_slice, struct error *err)
 {
 	struct count *c = ctx;
 	struct arena *a = &c->v->arena;
 	const char *driver = json_str(take_slice, "spec", "driver");
 	const char *pool = json_str(take_slice, "spec", "pool", "name");
 	const char *name = json_str(take_slice, "spec", "nodeName");
-	cJSON *node = node_named(c->v, name);
+	cJSON *node = view_node(c->v, name);
 
 	if (driver && pool && node) {
 		json_put_str(c->pools, name, arena_printf(a, "%s/%s", driver, pool));
@@ -62,7 +52,7 @@ static int take_slice(void *ctx, cJSON *take_slice, struct error *err)
 	return 0;
 }
 
-static int take_claim(void *ctx, cJSON *take_claim, struct error *err)
+static int add_claim(void *ctx, cJSON *take_claim, struct error *err)
 {
 	struct count *c = ctx;
 	struct arena *a = &c->v->arena;
@@ -74,7 +64,7 @@ static int take_claim(void *ctx, cJSON *take_claim, struct error *err)
 
 		if (!driver || !pool)
 			continue;
-		node = node_named(
+		node = view_node(
 			c->v, json_str(c->pools, arena_printf(a, "%s/%s", driver, pool)));
 		if (node)
 			node_add(node, resource_of(a, driver), 1, true);
@@ -91,7 +81,7 @@ static int list(struct count *c, const char *kind,
 	const struct kube_select all = { 0 };
 	const struct kube_sink sink = { .on_item = on_item, .ctx = c };
 
-	return kube_list(c->k, &ref, &all, &sink, NULL, err) ? settle(err) : 0;
+	return kube_list(c->k, &ref, &all, &sink, NULL, err) ? clear_if_absent(err) : 0;
 }
 
 /* ---- devices that pods claim ---- */
@@ -126,7 +116,7 @@ static int driver_of(struct count *c, const char *class, const char **ret,
 	if (*ret)
 		return 0;
 	if (kube_get(c->k, &ref, &obj, err))
-		return settle(err);
+		return clear_if_absent(err);
 	*ret = device_class_driver(&c->v->arena, obj);
 	if (*ret)
 		json_put_str(c->drivers, *ret, class);
@@ -167,7 +157,7 @@ static int count_claims(struct count *c, cJSON *pod, struct error *err)
 		if (!template)
 			continue; /* a claim that all pods share */
 		if (kube_get(c->k, &ref, &obj, err)) {
-			if (settle(err))
+			if (clear_if_absent(err))
 				return -1;
 			continue;
 		}
@@ -177,15 +167,15 @@ static int count_claims(struct count *c, cJSON *pod, struct error *err)
 	return 0;
 }
 
-int devices_look(struct view *v, struct kube *k, struct error *err)
+int devices_load(struct view *v, struct kube *k, struct error *err)
 {
 	cleanup_json cJSON *pools = cJSON_CreateObject();
 	cleanup_json cJSON *drivers = cJSON_CreateObject();
 	struct count c = { v, k, pools, drivers };
 	cJSON *pod;
 
-	if (list(&c, "ResourceSlice", take_slice, err) ||
-	    list(&c, "ResourceClaim", take_claim, err))
+	if (list(&c, "ResourceSlice", add_slice, err) ||
+	    list(&c, "ResourceClaim", add_claim, err))
 		return -1;
 	for (pod = v->pods->child; pod; pod = pod->next)
 		if (!pod_node(pod) && pod_device_claims(pod)) /* all pods claim alike */

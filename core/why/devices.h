@@ -15,7 +15,7 @@
  * Adds the counts to the view's nodes, and to its first pod without a node that claims
  * devices. Objects that do not exist or may not be read are no error: they do not count.
  */
-MUST_CHECK int devices_look(struct view *v, struct kube *k, struct error *err);
+MUST_CHECK int devices_load(struct view *v, struct kube *k, struct error *err);
 
 /* The driver of a class that selects by driver alone, in the arena; or NULL. */
 const char *device_class_driver(struct arena *arena, const cJSON *class);

@@ -16,7 +16,7 @@ static const char *or_empty(const char *s)
 	return s ? s : "";
 }
 
-int64_t time_of(const char *text)
+int64_t foreign_time(const char *text)
 {
 	int64_t t;
 
@@ -45,7 +45,7 @@ const char *condition_reason(const cJSON *condition)
 
 int64_t condition_since(const cJSON *condition)
 {
-	return time_of(json_str(condition, "lastTransitionTime"));
+	return foreign_time(json_str(condition, "lastTransitionTime"));
 }
 
 /* ---- events ---- */
@@ -92,8 +92,8 @@ int64_t event_last(const cJSON *event)
 	};
 
 	for (size_t i = 0; i < N_ELEMENTS(times); i++)
-		if (time_of(times[i]) >= 0)
-			return time_of(times[i]);
+		if (foreign_time(times[i]) >= 0)
+			return foreign_time(times[i]);
 	return -1;
 }
 
@@ -109,8 +109,8 @@ static int64_t newest_of(const cJSON *state)
 	int64_t ret = -1;
 
 	for (size_t i = 0; i < N_ELEMENTS(times); i++)
-		if (time_of(times[i]) > ret)
-			ret = time_of(times[i]);
+		if (foreign_time(times[i]) > ret)
+			ret = foreign_time(times[i]);
 	return ret;
 }
 
@@ -157,10 +157,10 @@ bool job_is_suspended(const cJSON *job)
 
 enum { CLOCKS_DIFFER_SECONDS = 2 }; /* several API servers set creationTimestamp */
 
-bool is_former(const cJSON *pod_or_job, const cJSON *trainjob)
+bool foreign_is_former(const cJSON *pod_or_job, const cJSON *trainjob)
 {
-	int64_t made = time_of(meta_created(pod_or_job));
-	int64_t begun = time_of(meta_created(trainjob));
+	int64_t made = foreign_time(meta_created(pod_or_job));
+	int64_t begun = foreign_time(meta_created(trainjob));
 
 	return made >= 0 && begun >= 0 && made + CLOCKS_DIFFER_SECONDS < begun;
 }
@@ -292,7 +292,7 @@ bool node_has(const cJSON *node, const char *resource, struct quantity *ret_all,
 	return true;
 }
 
-static void use(cJSON *node, const char *resource, const struct quantity *more)
+static void add_used(cJSON *node, const char *resource, const struct quantity *more)
 {
 	const cJSON *old = json_get(node, USED, resource);
 	char text[QUANTITY_TEXT_SIZE];
@@ -304,7 +304,7 @@ static void use(cJSON *node, const char *resource, const struct quantity *more)
 	json_put_str(node, quantity_text(&sum, text), USED, resource);
 }
 
-void node_use(cJSON *node, const cJSON *pod)
+void node_add_pod(cJSON *node, const cJSON *pod)
 {
 	static const struct quantity one = { .nano = 1000000000 };
 	cleanup_resource_list struct resource_list list = { 0 };
@@ -312,8 +312,8 @@ void node_use(cJSON *node, const cJSON *pod)
 	if (pod_requests_add(&list, json_get(pod, "spec"), 1, IGNORED))
 		return;
 	for (size_t i = 0; i < list.n; i++)
-		use(node, list.list[i].name, &list.list[i].amount);
-	use(node, "pods", &one);
+		add_used(node, list.list[i].name, &list.list[i].amount);
+	add_used(node, "pods", &one);
 }
 
 void node_slim(cJSON *node)
@@ -331,7 +331,7 @@ void node_add(cJSON *node, const char *resource, int64_t n, bool used)
 	struct quantity more = { .nano = (__int128)n * 1000000000 };
 
 	if (used)
-		use(node, resource, &more);
+		add_used(node, resource, &more);
 	else
 		json_put_int(all, json_int(all, 0, resource) + n, resource);
 }
@@ -442,7 +442,7 @@ int64_t pending_count(const cJSON *summary)
 
 int64_t lease_renewed(const cJSON *lease)
 {
-	return time_of(json_str(lease, "spec", "renewTime"));
+	return foreign_time(json_str(lease, "spec", "renewTime"));
 }
 
 const char *lease_holder(const cJSON *lease)

@@ -13,7 +13,7 @@
 
 #include "api/quantity.h"
 
-int64_t time_of(const char *text); /* of RFC 3339; -1: NULL or invalid */
+int64_t foreign_time(const char *text); /* of RFC 3339; -1: NULL or invalid */
 
 /* The condition of that type, if it has that status ("True"); else NULL. */
 const cJSON *condition_with(const cJSON *obj, const char *type, const char *status);
@@ -40,7 +40,7 @@ const char *pod_scheduler(const cJSON *pod); /* "default-scheduler" when absent 
 const cJSON *pod_spec_of(const cJSON *pod);
 int64_t pod_last_ran(const cJSON *pod); /* when a container last started or ended; -1 */
 const cJSON *pod_node_selector(const cJSON *pod);
-const char *pod_group_of(const cJSON *pod); /* the PodGroup of the pod, or NULL */
+const char *pod_group_name(const cJSON *pod); /* the PodGroup of the pod, or NULL */
 /*
  * YuniKorn: the pod's task group, or NULL (also if another scheduler places the pod); the
  * sum of minMember of all task groups, 0 if there are none; the queue.
@@ -67,20 +67,20 @@ void pod_add_devices(cJSON *pod, const char *resource, int64_t n);
  * Was the object created before the TrainJob, and so for a deleted TrainJob of the same
  * name? Labels have only the name. Tolerates clocks that differ by 2 s.
  */
-bool is_former(const cJSON *pod_or_job, const cJSON *trainjob);
+bool foreign_is_former(const cJSON *pod_or_job, const cJSON *trainjob);
 /* Removes fields that `why` does not read; more of them if the pod has no problem. */
 void pod_slim(cJSON *pod);
 
 bool node_is_ready(const cJSON *node);
 bool node_is_closed(const cJSON *node); /* cordoned */
 /*
- * A resource's allocatable quantity, and the sum of requests by node_use(). False: the
- * node lacks the resource, or a quantity is invalid.
+ * A resource's allocatable quantity, and the sum of requests by node_add_pod(). False:
+ * the node lacks the resource, or a quantity is invalid.
  */
 bool node_has(const cJSON *node, const char *resource, struct quantity *ret_all,
 	      struct quantity *ret_used);
 /* Adds the requests of a pod on the node, and one pod; nothing if they are invalid. */
-void node_use(cJSON *node, const cJSON *pod);
+void node_add_pod(cJSON *node, const cJSON *pod);
 /* Adds n of a resource that is not in requests: to the used ones, or to allocatable. */
 void node_add(cJSON *node, const char *resource, int64_t n, bool used);
 void node_slim(cJSON *node); /* removes fields that `why` does not read */
@@ -88,7 +88,7 @@ void node_slim(cJSON *node); /* removes fields that `why` does not read */
 #define NODE_SELECTOR "node selector"
 #define NODE_AFFINITY "node affinity"
 #define NODE_TAINTS   "taints"
-const char *node_refuses(const cJSON *node, const cJSON *pod);
+const char *node_rejection(const cJSON *node, const cJSON *pod);
 
 const char *claim_phase(const cJSON *claim); /* "" */
 const char *claim_class(const cJSON *claim); /* storageClassName, or NULL */

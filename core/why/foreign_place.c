@@ -16,7 +16,7 @@
 
 /* ---- gangs ---- */
 
-const char *pod_group_of(const cJSON *pod)
+const char *pod_group_name(const cJSON *pod)
 {
 	const char *group = meta_label(pod, "scheduling.x-k8s.io/pod-group");
 
@@ -198,7 +198,7 @@ static bool has_affinity(const cJSON *pod, const cJSON *node)
 	return !terms;
 }
 
-const char *node_refuses(const cJSON *node, const cJSON *pod)
+const char *node_rejection(const cJSON *node, const cJSON *pod)
 {
 	const cJSON *taint, *label;
 

@@ -16,11 +16,6 @@
 
 /* ---- pods -------------------------------------------------------------------------- */
 
-static bool is_initializer(const char *job)
-{
-	return str_eq(job, DATASET_INITIALIZER) || str_eq(job, MODEL_INITIALIZER);
-}
-
 static bool has_succeeded(const cJSON *pod)
 {
 	return str_eq(pod_phase(pod), "Succeeded");
@@ -37,8 +32,8 @@ static struct count count_pods(const struct view *v, const char *job)
 	const cJSON *pod;
 
 	json_each(pod, v->pods) {
-		if (meta_is_deleted(pod) ||
-		    (job ? !str_eq(pod_job(pod), job) : is_initializer(pod_job(pod))))
+		if (meta_is_deleted(pod) || (job ? !str_eq(pod_job(pod), job)
+						 : view_is_initializer(pod_job(pod))))
 			continue;
 		n.all++;
 		n.ready += pod_is_ready(pod) || has_succeeded(pod);
@@ -53,7 +48,7 @@ static int64_t pods_wanted(const struct view *v)
 	int64_t n = 0;
 
 	json_each(rjob, jobset_jobs_const(jobset_spec_of(v->jobset)))
-		if (!is_initializer(element_name(rjob)))
+		if (!view_is_initializer(element_name(rjob)))
 			n += rjob_pods(rjob);
 	return n;
 }
@@ -61,19 +56,19 @@ static int64_t pods_wanted(const struct view *v)
 /* ---- problems of pods -------------------------------------------------------------- */
 
 /* One cause: the fact to report, and how many facts have the cause. */
-struct worst {
+struct cause_count {
 	struct failure first;
 	size_t pods;
 };
 
 /* A fact of a pod that waits is reported before one that has ended; else the earliest. */
-static void weigh(struct worst *list, const cJSON *pod)
+static void count_facts(struct cause_count *list, const cJSON *pod)
 {
 	struct pod_fact_list facts;
 
 	pod_facts_of(pod, &facts);
 	for (size_t i = 0; i < facts.n; i++) {
-		struct worst *w = &list[facts.list[i].cause];
+		struct cause_count *w = &list[facts.list[i].cause];
 		const struct failure f = { pod, facts.list[i] };
 		const struct pod_failure it = pod_failure_of(pod, &f.fact);
 		const struct pod_failure previous =
@@ -90,16 +85,16 @@ static void weigh(struct worst *list, const cJSON *pod)
 static const char *trouble_of(struct arena *arena, const struct view *v,
 			      enum pod_cause *ret_cause)
 {
-	struct worst list[N_POD_CAUSES] = { 0 };
-	const struct worst *most = NULL;
+	struct cause_count list[N_POD_CAUSES] = { 0 };
+	const struct cause_count *most = NULL;
 	const cJSON *pod;
 	const char *who = "";
 
 	json_each(pod, v->pods)
 		if (!meta_is_deleted(pod) && !has_succeeded(pod))
-			weigh(list, pod);
+			count_facts(list, pod);
 	for (size_t i = 0; i < N_POD_CAUSES; i++) {
-		const struct worst *w = &list[i];
+		const struct cause_count *w = &list[i];
 
 		if (w->pods && (!most || w->first.fact.waits > most->first.fact.waits ||
 				(w->first.fact.waits == most->first.fact.waits &&
@@ -140,7 +135,7 @@ static struct phase suspended(struct arena *arena, const struct view *v)
 	else
 		ret.line = arena_printf(
 			arena, "suspended; start it with 'kftrainer resume %s%s -n %s'",
-			v->here ? "--local " : "", v->name, v->ns);
+			v->is_local ? "--local " : "", v->name, v->ns);
 	return ret;
 }
 

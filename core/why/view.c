@@ -68,7 +68,7 @@ void view_init(struct view *v, const char *ns, const char *name)
 			*member(v, &slots[i]) = cJSON_CreateArray();
 }
 
-void view_take(struct view *v, cJSON *take_obj)
+void view_add(struct view *v, cJSON *take_obj)
 {
 	for (size_t i = 0; i < N_SLOTS; i++) {
 		cJSON **m = member(v, &slots[i]);
@@ -115,14 +115,14 @@ void view_drop_others(struct view *v)
 
 	for (cJSON *job = v->jobs->child; job; job = next) {
 		next = job->next;
-		if (is_former(job, v->trainjob) || !is_own_job(v, job))
+		if (foreign_is_former(job, v->trainjob) || !is_own_job(v, job))
 			cJSON_Delete(cJSON_DetachItemViaPointer(v->jobs, job));
 		else if (meta_name(job))
 			map_put(&jobs, meta_name(job), job);
 	}
 	for (cJSON *pod = v->pods->child; pod; pod = next) {
 		next = pod->next;
-		if (is_former(pod, v->trainjob) || !is_own_pod(v, &jobs, pod))
+		if (foreign_is_former(pod, v->trainjob) || !is_own_pod(v, &jobs, pod))
 			cJSON_Delete(cJSON_DetachItemViaPointer(v->pods, pod));
 	}
 }
@@ -151,6 +151,35 @@ const char *view_log(const struct view *v, const cJSON *pod)
 	const cJSON *log = json_find_const(v->logs, "pod", meta_name(pod));
 
 	return json_str(log, "text");
+}
+
+cJSON *view_node(const struct view *v, const char *name)
+{
+	for (cJSON *node = v->nodes->child; node; node = node->next)
+		if (str_eq(meta_name(node), name))
+			return node;
+	return NULL;
+}
+
+const cJSON *view_first_rank(const struct view *v)
+{
+	const cJSON *pod;
+
+	json_each(pod, v->pods)
+		if (pod_node_rank(pod) == 0 && str_eq(pod_job(pod), NODE) &&
+		    str_eq(pod_phase(pod), "Running"))
+			return pod;
+	return NULL;
+}
+
+bool view_is_initializer(const char *job)
+{
+	return str_eq(job, DATASET_INITIALIZER) || str_eq(job, MODEL_INITIALIZER);
+}
+
+bool view_knows_requests(const struct view *v)
+{
+	return !view_is_missing(v, "PodsOfAll") && !view_is_denied(v, VIEW_PODS_OF_ALL);
 }
 
 /* ---- derived from the view ---- */
@@ -191,6 +220,30 @@ size_t view_failures(const struct view *v, struct failure *ret, size_t max)
 
 			if (pod_causes[f.fact.cause].fails && !f.fact.waits)
 				n = insert(ret, n, max, &f);
+		}
+	}
+	return n;
+}
+
+int64_t view_pods_with(const struct view *v, enum pod_cause cause, struct failure *ret)
+{
+	const cJSON *pod;
+	int64_t n = 0;
+
+	json_each(pod, v->pods) {
+		struct pod_fact_list facts;
+
+		pod_facts_of(pod, &facts);
+		for (size_t i = 0; i < facts.n; i++) {
+			const struct pod_fact *fact = &facts.list[i];
+
+			if (fact->cause != cause || (fact->container && !fact->waits))
+				continue;
+			/* ErrImagePull has the registry's error, a back-off has not. */
+			if (!n || str_eq(ret->fact.reason, "ImagePullBackOff"))
+				*ret = (struct failure){ pod, *fact };
+			n++;
+			break;
 		}
 	}
 	return n;

@@ -4,7 +4,7 @@
  * view_load() reads the job's own objects always, and others (nodes, claims, queues,
  * leases, logs) only if the first give a reason. Objects that the user may not read are
  * recorded in `denied`, without an error. All functions but view_load() are pure: tests
- * make a view of documents (view_take()).
+ * make a view of documents (view_add()).
  */
 #ifndef WHY_VIEW_H
 #define WHY_VIEW_H
@@ -18,12 +18,14 @@ enum {
 	VIEW_LOG_LINES = 200, /* of a container */
 	VIEW_LOG_BYTES = 128 * 1024,
 	VIEW_LOGS = 4,
+	VIEW_REACTION_SECONDS = 5, /* a running controller has acted by then */
 };
+#define VIEW_PODS_OF_ALL "pods of all namespaces" /* a resource in `denied` */
 
 struct view {
 	const char *ns, *name; /* in the arena */
 	int64_t now;           /* seconds since 1970 */
-	bool here;             /* a job of this machine, which kubectl cannot read */
+	bool is_local;         /* a job of this machine, which kubectl cannot read */
 	/* One of a kind, or NULL. */
 	cJSON *trainjob, *runtime, *jobset, *podgroup, *workload, *queue, *pending;
 	cJSON *lease, *deployment; /* the Kubeflow Trainer controller's */
@@ -44,10 +46,11 @@ void view_init(struct view *v, const char *ns, const char *name);
  * Stores a document in the member of its kind, which it replaces or is appended to. A
  * document of another kind is freed.
  */
-void view_take(struct view *v, cJSON *take_obj);
+void view_add(struct view *v, cJSON *take_obj);
 /*
- * Removes pods and Jobs of a former TrainJob of the same name (is_former()), Jobs that
- * the JobSet does not own, and pods that none of its Jobs owns. Anybody can set labels.
+ * Removes pods and Jobs of a former TrainJob of the same name (foreign_is_former()), Jobs
+ * that the JobSet does not own, and pods that none of its Jobs owns. Anybody can set
+ * labels.
  */
 void view_drop_others(struct view *v);
 void view_release(struct view *v);
@@ -63,8 +66,12 @@ MUST_CHECK int view_load(struct view *ret, struct kube *k, const char *ns,
 bool view_is_missing(const struct view *v, const char *kind); /* the API: 404 */
 /* May objects of that resource ("nodes") not be read? */
 bool view_is_denied(const struct view *v, const char *resource);
-const char *view_log(const struct view *v,
-		     const cJSON *pod); /* the log's text, or NULL */
+const char *view_log(const struct view *v, const cJSON *pod); /* its text, or NULL */
+cJSON *view_node(const struct view *v, const char *name);     /* NULL: none */
+const cJSON *view_first_rank(const struct view *v); /* rank 0's pod if it runs, or NULL */
+bool view_is_initializer(const char *job);          /* the replicatedJob of one */
+/* Are the requests of all pods on the nodes known? */
+bool view_knows_requests(const struct view *v);
 
 /* ---- derived from the view ---- */
 
@@ -80,6 +87,9 @@ struct failure {
 size_t view_failures(const struct view *v, struct failure *ret, size_t max);
 /* The exit code of the process that failed first: 1 to 255; 1: unknown. */
 int view_exit_code(const struct view *v);
+
+/* The number of pods that wait for that cause; *ret: the first, if there is one. */
+int64_t view_pods_with(const struct view *v, enum pod_cause cause, struct failure *ret);
 
 int64_t view_pods_wanted(const struct view *v); /* parallelism of all active Jobs */
 /* Pods of all replicatedJobs, without those being deleted. */

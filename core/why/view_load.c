@@ -23,7 +23,6 @@ enum {
 	MAX_SUSPECTS = 3, /* pods, and Jobs, whose events are listed */
 	MAX_CLAIMS = 4,
 	MAX_WORKLOADS = 10000,
-	SETTLED_SECONDS = 5, /* a running controller has acted by then */
 };
 
 #define KUEUE_GROUP  "kueue.x-k8s.io"
@@ -31,7 +30,6 @@ enum {
 #define DEPLOYMENT   "kubeflow-trainer-controller-manager"
 #define LEASE        TRAINER_GROUP
 #define SYSTEM_SPACE "kubeflow-system"
-#define PODS_OF_ALL  "pods of all namespaces"
 
 struct loader {
 	struct view *v;
@@ -41,16 +39,16 @@ struct loader {
 
 /* ---- one call ---- */
 
-static void note(struct view *v, const char *kind, const char *key, const char *value)
+static void record_missing(struct view *v, const char *kind)
 {
 	cJSON *doc = cJSON_CreateObject();
 
-	json_put_str(doc, kind, "kind");
-	json_put_str(doc, value, key);
-	view_take(v, doc);
+	json_put_str(doc, "Missing", "kind");
+	json_put_str(doc, kind, "of");
+	view_add(v, doc);
 }
 
-static void deny(struct view *v, const char *resource, const struct error *why)
+static void record_denied(struct view *v, const char *resource, const struct error *why)
 {
 	struct permission p;
 	cJSON *doc;
@@ -60,8 +58,8 @@ static void deny(struct view *v, const char *resource, const struct error *why)
 	doc = cJSON_CreateObject();
 	json_put_str(doc, "Denied", "kind");
 	json_put_str(doc, resource, "resource");
-	if (str_eq(resource, PODS_OF_ALL)) {
-		json_put_str(doc, "list " PODS_OF_ALL, "what");
+	if (str_eq(resource, VIEW_PODS_OF_ALL)) {
+		json_put_str(doc, "list " VIEW_PODS_OF_ALL, "what");
 		json_put_str(doc, "kubectl auth can-i list pods -A", "check");
 	} else if (permission_read(&v->arena, why->msg, &p)) {
 		json_put_str(doc, permission_what(&v->arena, &p), "what");
@@ -69,17 +67,17 @@ static void deny(struct view *v, const char *resource, const struct error *why)
 	} else {
 		json_put_str(doc, why->msg, "what");
 	}
-	view_take(v, doc);
+	view_add(v, doc);
 }
 
 /* 0, with err cleared: 404 and 403 are recorded in the view. -1: another error. */
-static int note_absence(struct loader *l, const char *kind, const char *resource,
-			struct error *err)
+static int record_absence(struct loader *l, const char *kind, const char *resource,
+			  struct error *err)
 {
 	if (err->kind == ERR_NOT_FOUND)
-		note(l->v, "Missing", "of", kind);
+		record_missing(l->v, kind);
 	else if (err->kind == ERR_DENIED && err->code == 403)
-		deny(l->v, resource, err);
+		record_denied(l->v, resource, err);
 	else
 		return -1;
 	*err = (struct error){ 0 };
@@ -92,12 +90,12 @@ static int load_one(struct loader *l, const struct kube_ref *ref, const char *re
 	cJSON *obj;
 
 	if (kube_get(l->k, ref, &obj, err))
-		return note_absence(l, ref->kind, resource, err);
-	view_take(l->v, obj);
+		return record_absence(l, ref->kind, resource, err);
+	view_add(l->v, obj);
 	return 0;
 }
 
-static int take_item(void *ctx, cJSON *take_obj, struct error *err)
+static int add_item(void *ctx, cJSON *take_obj, struct error *err)
 {
 	struct loader *l = ctx;
 
@@ -105,17 +103,17 @@ static int take_item(void *ctx, cJSON *take_obj, struct error *err)
 		pod_slim(take_obj);
 	if (str_eq(meta_kind(take_obj), "Node"))
 		node_slim(take_obj);
-	view_take(l->v, take_obj);
+	view_add(l->v, take_obj);
 	return 0;
 }
 
 static int load_list(struct loader *l, const struct kube_ref *ref, const char *resource,
 		     const struct kube_select *select, struct error *err)
 {
-	const struct kube_sink sink = { .on_item = take_item, .ctx = l };
+	const struct kube_sink sink = { .on_item = add_item, .ctx = l };
 
 	if (kube_list(l->k, ref, select, &sink, NULL, err))
-		return note_absence(l, ref->kind, resource, err);
+		return record_absence(l, ref->kind, resource, err);
 	return 0;
 }
 
@@ -127,7 +125,7 @@ struct names {
 	size_t n;
 };
 
-static int take_name(void *ctx, cJSON *take_obj, struct error *err)
+static int add_name(void *ctx, cJSON *take_obj, struct error *err)
 {
 	struct names *names = ctx;
 
@@ -144,7 +142,7 @@ static int no_such_job(struct loader *l, struct error *err)
 				      NULL };
 	const struct kube_select select = { .meta_only = true };
 	struct names *names = xcalloc(1, sizeof(*names));
-	const struct kube_sink sink = { .on_item = take_name, .ctx = names };
+	const struct kube_sink sink = { .on_item = add_name, .ctx = names };
 	struct error unused = { 0 };
 	const char *hint = "";
 
@@ -167,7 +165,7 @@ static int no_such_job(struct loader *l, struct error *err)
 	return -1;
 }
 
-static int look_trainjob(struct loader *l, struct error *err)
+static int load_trainjob(struct loader *l, struct error *err)
 {
 	const struct kube_ref ref = { TRAINER_API_VERSION, TRAINJOB_KIND, l->v->ns,
 				      l->v->name };
@@ -180,11 +178,11 @@ static int look_trainjob(struct loader *l, struct error *err)
 			return no_such_job(l, err);
 		return permission_explain(err);
 	}
-	view_take(l->v, tj);
+	view_add(l->v, tj);
 	return 0;
 }
 
-static int look_runtime(struct loader *l, struct error *err)
+static int load_runtime(struct loader *l, struct error *err)
 {
 	struct runtime_ref ref = tj_runtime_ref(l->v->trainjob);
 	bool cluster = runtime_ref_is_cluster(&ref);
@@ -197,7 +195,7 @@ static int look_runtime(struct loader *l, struct error *err)
 			err);
 }
 
-static int look_objects(struct loader *l, struct error *err)
+static int load_objects(struct loader *l, struct error *err)
 {
 	const char *ns = l->v->ns, *name = l->v->name;
 	const struct kube_ref jobset = { JOBSET_API_VERSION, JOBSET_KIND, ns, name };
@@ -217,7 +215,7 @@ static int look_objects(struct loader *l, struct error *err)
 
 /* ---- events ---- */
 
-static int look_events(struct loader *l, const char *name, struct error *err)
+static int load_events(struct loader *l, const char *name, struct error *err)
 {
 	const struct kube_ref events = { "v1", "Event", l->v->ns, NULL };
 	const struct kube_select select = { .field_selector = arena_printf(
@@ -227,45 +225,40 @@ static int look_events(struct loader *l, const char *name, struct error *err)
 	return load_list(l, &events, "events", &select, err);
 }
 
-static int look_events_of_job(struct loader *l, struct error *err)
+static int load_events_of_job(struct loader *l, struct error *err)
 {
-	return look_events(l, l->v->name, err);
+	return load_events(l, l->v->name, err);
 }
 
 /* Events of Jobs that lack pods. */
-static int look_events_of_jobs(struct loader *l, struct error *err)
+static int load_events_of_jobs(struct loader *l, struct error *err)
 {
 	const cJSON *job;
 	int n = 0;
 
 	json_each(job, l->v->jobs)
 		if (job_active(job) + job_ended(job) < job_parallelism(job_spec(job)) &&
-		    n++ < MAX_SUSPECTS && look_events(l, meta_name(job), err))
+		    n++ < MAX_SUSPECTS && load_events(l, meta_name(job), err))
 			return -1;
 	return 0;
 }
 
-static bool is_suspect(const cJSON *pod)
-{
-	return pod_node(pod) && !pod_is_ready(pod) &&
-	       !str_eq(pod_phase(pod), "Succeeded");
-}
-
-static int look_events_of_pods(struct loader *l, struct error *err)
+static int load_events_of_pods(struct loader *l, struct error *err)
 {
 	const cJSON *pod;
 	int n = 0;
 
 	json_each(pod, l->v->pods)
-		if (is_suspect(pod) && n++ < MAX_SUSPECTS &&
-		    look_events(l, meta_name(pod), err))
+		if (pod_node(pod) && !pod_is_ready(pod) &&
+		    !str_eq(pod_phase(pod), "Succeeded") && n++ < MAX_SUSPECTS &&
+		    load_events(l, meta_name(pod), err))
 			return -1;
 	return 0;
 }
 
 /* ---- gangs and queues ---- */
 
-static int look_groups(struct loader *l, struct error *err)
+static int load_podgroup(struct loader *l, struct error *err)
 {
 	const char *const versions[] = { "scheduling.x-k8s.io/v1alpha1",
 					 "scheduling.volcano.sh/v1beta1" };
@@ -273,7 +266,7 @@ static int look_groups(struct loader *l, struct error *err)
 	const cJSON *pod;
 
 	json_each(pod, l->v->pods)
-		gang |= pod_group_of(pod) != NULL;
+		gang |= pod_group_name(pod) != NULL;
 	for (size_t i = 0; gang && i < 2 && !l->v->podgroup; i++) {
 		const struct kube_ref ref = { versions[i], "PodGroup", l->v->ns,
 					      l->v->name };
@@ -284,7 +277,7 @@ static int look_groups(struct loader *l, struct error *err)
 	return 0;
 }
 
-static int take_placeholder(void *ctx, cJSON *take_obj, struct error *err)
+static int add_placeholder(void *ctx, cJSON *take_obj, struct error *err)
 {
 	struct loader *l = ctx;
 
@@ -294,18 +287,18 @@ static int take_placeholder(void *ctx, cJSON *take_obj, struct error *err)
 	}
 	pod_slim(take_obj);
 	json_put_str(take_obj, "Placeholder", "kind");
-	view_take(l->v, take_obj);
+	view_add(l->v, take_obj);
 	return 0;
 }
 
 /* YuniKorn reserves resources by placeholder pods; its messages are events of those. */
-static int look_placeholders(struct loader *l, struct error *err)
+static int load_placeholders(struct loader *l, struct error *err)
 {
 	const struct kube_ref pods = { "v1", "Pod", l->v->ns, NULL };
 	const struct kube_select select = { .label_selector = arena_printf(
 						    &l->v->arena, YUNIKORN_APP "=%s",
 						    meta_uid(l->v->trainjob)) };
-	const struct kube_sink sink = { .on_item = take_placeholder, .ctx = l };
+	const struct kube_sink sink = { .on_item = add_placeholder, .ctx = l };
 	const cJSON *pod, *waits = NULL;
 
 	json_each(pod, l->v->pods)
@@ -314,11 +307,11 @@ static int look_placeholders(struct loader *l, struct error *err)
 	if (!waits || !meta_uid(l->v->trainjob))
 		return 0;
 	if (kube_list(l->k, &pods, &select, &sink, NULL, err))
-		return note_absence(l, "Placeholder", "pods", err);
+		return record_absence(l, "Placeholder", "pods", err);
 	json_each(pod, l->v->placeholders)
 		if (!pod_node(pod) && str_eq(pod_phase(pod), "Pending"))
 			waits = pod;
-	return look_events(l, meta_name(waits), err);
+	return load_events(l, meta_name(waits), err);
 }
 
 /* The group's preferred version, "kueue.x-k8s.io/v1beta2"; NULL: it is not served. */
@@ -351,7 +344,7 @@ static bool is_owned(const struct view *v, const cJSON *obj)
 }
 
 /* Store the job's own Workload, and others that wait in the same queue. */
-static int take_workload(void *ctx, cJSON *take_obj, struct error *err)
+static int add_workload(void *ctx, cJSON *take_obj, struct error *err)
 {
 	struct loader *l = ctx;
 
@@ -365,12 +358,12 @@ static int take_workload(void *ctx, cJSON *take_obj, struct error *err)
 		json_del(take_obj, JSON_PATH("spec", "podSets"));
 		json_put_str(take_obj, "WaitingWorkload", "kind");
 	}
-	view_take(l->v, take_obj);
+	view_add(l->v, take_obj);
 	return 0;
 }
 
 /* Positions in the queue, if Kueue's visibility API is served. */
-static int look_places(struct loader *l, const char *queue, struct error *err)
+static int load_positions(struct loader *l, const char *queue, struct error *err)
 {
 	cJSON *doc = NULL;
 	const char *version, *path;
@@ -387,12 +380,12 @@ static int look_places(struct loader *l, const char *queue, struct error *err)
 		return 0;
 	}
 	json_put_str(doc, "PendingWorkloadsSummary", "kind");
-	view_take(l->v, doc);
+	view_add(l->v, doc);
 	return 0;
 }
 
 /* Few users may read it; every error but ERR_STOPPED is ignored. */
-static int look_worker(struct loader *l, const char *version, struct error *err)
+static int load_worker(struct loader *l, const char *version, struct error *err)
 {
 	const struct kube_ref ref = { version, "MultiKueueCluster", NULL,
 				      workload_cluster(l->v->workload) };
@@ -401,7 +394,7 @@ static int look_worker(struct loader *l, const char *version, struct error *err)
 	if (!ref.name)
 		return 0;
 	if (!kube_get(l->k, &ref, &obj, err)) {
-		view_take(l->v, obj);
+		view_add(l->v, obj);
 		return 0;
 	}
 	if (err->kind == ERR_STOPPED)
@@ -410,10 +403,10 @@ static int look_worker(struct loader *l, const char *version, struct error *err)
 	return 0;
 }
 
-static int look_queue(struct loader *l, struct error *err)
+static int load_queue(struct loader *l, struct error *err)
 {
 	const char *label = meta_label(l->v->trainjob, QUEUE_LABEL), *version;
-	const struct kube_sink sink = { .on_item = take_workload, .ctx = l };
+	const struct kube_sink sink = { .on_item = add_workload, .ctx = l };
 	const struct kube_select select = { 0 };
 	struct kube_ref ref = { .kind = "Workload", .ns = l->v->ns };
 	const char *queue;
@@ -423,82 +416,58 @@ static int look_queue(struct loader *l, struct error *err)
 	if (preferred(l, KUEUE_GROUP, &version, err))
 		return -1;
 	if (!version) {
-		note(l->v, "Missing", "of", "Kueue");
+		record_missing(l->v, "Kueue");
 		return 0;
 	}
 	l->queue = label;
 	ref.api_version = version;
 	if (kube_list(l->k, &ref, &select, &sink, NULL, err) &&
-	    note_absence(l, ref.kind, "workloads", err))
+	    record_absence(l, ref.kind, "workloads", err))
 		return -1;
-	if (look_worker(l, version, err))
+	if (load_worker(l, version, err))
 		return -1;
 	queue = l->v->workload ? workload_queue(l->v->workload) : label;
 	if (!queue || !*queue || (l->v->workload && !workload_waits(l->v->workload)))
 		return 0;
 	ref.kind = "LocalQueue";
 	ref.name = queue;
-	return load_one(l, &ref, "localqueues", err) || look_places(l, queue, err);
+	return load_one(l, &ref, "localqueues", err) || load_positions(l, queue, err);
 }
 
 /* ---- nodes, claims ---- */
 
-static bool has_cause(const cJSON *pod, enum pod_cause cause)
-{
-	struct pod_fact_list facts;
-
-	pod_facts_of(pod, &facts);
-	for (size_t i = 0; i < facts.n; i++)
-		if (facts.list[i].cause == cause)
-			return true;
-	return false;
-}
-
-static const cJSON *pod_with(const struct view *v, enum pod_cause cause)
-{
-	const cJSON *pod;
-
-	json_each(pod, v->pods)
-		if (has_cause(pod, cause))
-			return pod;
-	return NULL;
-}
-
-static int use_node(void *ctx, cJSON *take_obj, struct error *err)
+static int add_to_node(void *ctx, cJSON *take_obj, struct error *err)
 {
 	struct loader *l = ctx;
-	const char *name = pod_node(take_obj);
-	cJSON *node;
+	cJSON *node = view_node(l->v, pod_node(take_obj));
 
-	for (node = l->v->nodes->child; node; node = node->next)
-		if (str_eq(meta_name(node), name))
-			break;
 	if (node && !pod_is_placeholder(take_obj, l->v->trainjob))
-		node_use(node, take_obj);
+		node_add_pod(node, take_obj);
 	cJSON_Delete(take_obj);
 	return 0;
 }
 
 /* Count the requests of the pods of all namespaces on their nodes. */
-static int look_room(struct loader *l, struct error *err)
+static int load_pods_of_nodes(struct loader *l, struct error *err)
 {
 	const struct kube_ref pods = { "v1", "Pod", NULL, NULL };
 	const struct kube_select running = {
 		.field_selector =
 			"spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed"
 	};
-	const struct kube_sink sink = { .on_item = use_node, .ctx = l };
+	const struct kube_sink sink = { .on_item = add_to_node, .ctx = l };
 
 	if (kube_list(l->k, &pods, &running, &sink, NULL, err))
-		return note_absence(l, "PodsOfAll", PODS_OF_ALL, err);
+		return record_absence(l, "PodsOfAll", VIEW_PODS_OF_ALL, err);
 	return 0;
 }
 
-static int look_nodes(struct loader *l, struct error *err)
+static int load_nodes(struct loader *l, struct error *err)
 {
 	const struct kube_ref nodes = { "v1", "Node", NULL, NULL };
 	const struct kube_select all = { 0 };
-	bool full = pod_with(l->v, POD_UNSCHEDULABLE), lost = false;
+	struct failure first;
+	bool full = view_pods_with(l->v, POD_UNSCHEDULABLE, &first), lost = false;
 	const cJSON *pod;
 
 	json_each(pod, l->v->pods)
@@ -510,10 +479,10 @@ static int look_nodes(struct loader *l, struct error *err)
 		return 0;
 	if (load_list(l, &nodes, "nodes", &all, err))
 		return -1;
-	return full && l->v->nodes->child ? look_room(l, err) : 0;
+	return full && l->v->nodes->child ? load_pods_of_nodes(l, err) : 0;
 }
 
-static int look_claims(struct loader *l, struct error *err)
+static int load_claims(struct loader *l, struct error *err)
 {
 	const cJSON *pod, *volume;
 	int n = 0;
@@ -528,7 +497,7 @@ static int look_claims(struct loader *l, struct error *err)
 			if (!ref.name || n++ >= MAX_CLAIMS)
 				continue;
 			if (load_one(l, &ref, "persistentvolumeclaims", err) ||
-			    look_events(l, ref.name, err))
+			    load_events(l, ref.name, err))
 				return -1;
 		}
 		break; /* all pods have the same claims */
@@ -537,22 +506,22 @@ static int look_claims(struct loader *l, struct error *err)
 }
 
 /* A missing object is recorded as "KIND NAME". */
-static int look_device(struct loader *l, const char *kind, const char *resource,
+static int load_device(struct loader *l, const char *kind, const char *resource,
 		       const char *name, struct error *err)
 {
 	const struct kube_ref ref = { "resource.k8s.io/v1", kind, l->v->ns, name };
 	cJSON *obj;
 
 	if (!kube_get(l->k, &ref, &obj, err)) {
-		view_take(l->v, obj);
+		view_add(l->v, obj);
 		return 0;
 	}
-	return note_absence(l, arena_printf(&l->v->arena, "%s %s", kind, name), resource,
-			    err);
+	return record_absence(l, arena_printf(&l->v->arena, "%s %s", kind, name),
+			      resource, err);
 }
 
 /* The scheduler writes no message about pods whose device claims do not exist. */
-static int look_device_claims(struct loader *l, struct error *err)
+static int load_device_claims(struct loader *l, struct error *err)
 {
 	const cJSON *pod, *claim;
 	int n = 0;
@@ -566,23 +535,23 @@ static int look_device_claims(struct loader *l, struct error *err)
 
 			if (n++ >= MAX_CLAIMS)
 				break;
-			if (made ? look_device(l, "ResourceClaim", "resourceclaims", made,
+			if (made ? load_device(l, "ResourceClaim", "resourceclaims", made,
 					       err)
-				 : template && look_device(l, "ResourceClaimTemplate",
+				 : template && load_device(l, "ResourceClaimTemplate",
 							   "resourceclaimtemplates",
 							   template, err))
 				return -1;
 		}
-		if (look_events(l, meta_name(pod), err)) /* all pods have the same */
+		if (load_events(l, meta_name(pod), err)) /* all pods have the same */
 			return -1;
-		return l->v->nodes->child ? devices_look(l->v, l->k, err) : 0;
+		return l->v->nodes->child ? devices_load(l->v, l->k, err) : 0;
 	}
 	return 0;
 }
 
 /* ---- the controller ---- */
 
-static int look_controller(struct loader *l, struct error *err)
+static int load_controller(struct loader *l, struct error *err)
 {
 	const char *ns = getenv("KUBEFLOW_SYSTEM_NAMESPACE");
 	const struct kube_ref lease = { "coordination.k8s.io/v1", "Lease",
@@ -590,8 +559,8 @@ static int look_controller(struct loader *l, struct error *err)
 	const struct kube_ref deployment = { "apps/v1", "Deployment", lease.ns,
 					     DEPLOYMENT };
 
-	if (l->v->jobset ||
-	    l->v->now - time_of(meta_created(l->v->trainjob)) < SETTLED_SECONDS)
+	if (l->v->jobset || l->v->now - foreign_time(meta_created(l->v->trainjob)) <
+				    VIEW_REACTION_SECONDS)
 		return 0;
 	return load_one(l, &deployment, "deployments", err) ||
 	       load_one(l, &lease, "leases", err);
@@ -605,7 +574,7 @@ static int add_text(void *ctx, const void *data, size_t len, struct error *err)
 	return 0;
 }
 
-static int look_log(struct loader *l, const cJSON *pod, const char *container,
+static int load_log(struct loader *l, const cJSON *pod, const char *container,
 		    bool previous, struct error *err)
 {
 	cleanup_buf struct buf text = { .max = VIEW_LOG_BYTES + 4096 };
@@ -622,7 +591,7 @@ static int look_log(struct loader *l, const cJSON *pod, const char *container,
 	if (kube_stream(l->k, path, add_text, &text, err)) {
 		/* Logs are optional: the node may be gone. */
 		if (err->kind == ERR_DENIED && err->code == 403)
-			deny(l->v, "pods/log", err);
+			record_denied(l->v, "pods/log", err);
 		if (err->kind == ERR_STOPPED)
 			return -1;
 		*err = (struct error){ 0 };
@@ -634,12 +603,12 @@ static int look_log(struct loader *l, const cJSON *pod, const char *container,
 	json_put_str(doc, container, "container");
 	json_put_str(doc, str_visible(a, text.data ? (char *)text.data : "", true),
 		     "text");
-	view_take(l->v, doc);
+	view_add(l->v, doc);
 	return 0;
 }
 
 /* The logs of the first failures; if there are none, rank 0's current log. */
-static int look_logs(struct loader *l, struct error *err)
+static int load_logs(struct loader *l, struct error *err)
 {
 	struct failure failed[VIEW_LOGS];
 	size_t n = view_failures(l->v, failed, VIEW_LOGS);
@@ -648,33 +617,30 @@ static int look_logs(struct loader *l, struct error *err)
 	for (size_t i = 0; i < n; i++)
 		if (failed[i].fact.container &&
 		    !json_find_const(l->v->logs, "pod", meta_name(failed[i].pod)) &&
-		    look_log(l, failed[i].pod, failed[i].fact.container,
+		    load_log(l, failed[i].pod, failed[i].fact.container,
 			     failed[i].fact.restarted, err))
 			return -1;
 	if (n || status_finished(tj_status(l->v->trainjob)))
 		return 0;
-	json_each(pod, l->v->pods)
-		if (str_eq(pod_phase(pod), "Running") && pod_node_rank(pod) == 0 &&
-		    str_eq(pod_job(pod), NODE))
-			return look_log(l, pod, NODE, false, err);
-	return 0;
+	pod = view_first_rank(l->v);
+	return pod ? load_log(l, pod, NODE, false, err) : 0;
 }
 
 int view_load(struct view *ret, struct kube *k, const char *ns, const char *name,
 	      struct error *err)
 {
 	static int (*const steps[])(struct loader * l, struct error * err) = {
-		look_trainjob,       look_runtime, look_objects,
-		look_events_of_job,  look_queue,   look_events_of_jobs,
-		look_events_of_pods, look_groups,  look_placeholders,
-		look_nodes,          look_claims,  look_device_claims,
-		look_controller,     look_logs,
+		load_trainjob,       load_runtime,  load_objects,
+		load_events_of_job,  load_queue,    load_events_of_jobs,
+		load_events_of_pods, load_podgroup, load_placeholders,
+		load_nodes,          load_claims,   load_device_claims,
+		load_controller,     load_logs,
 	};
 	struct view v;
 	struct loader l = { .v = &v, .k = k };
 
 	view_init(&v, ns, name);
-	v.here = kube_is_inside(k);
+	v.is_local = kube_is_inside(k);
 	for (size_t i = 0; i < N_ELEMENTS(steps); i++)
 		if (steps[i](&l, err)) {
 			view_release(&v);

@@ -13,7 +13,7 @@
 #include "why/foreign.h"
 #include "why/why_impl.h"
 
-enum { MAX_WORDS = 500, MAX_CAUSES = 3, MAX_COMMANDS = 2, MAX_TEXT = 64 * 1024 };
+enum { MAX_QUOTE = 500, MAX_CAUSES = 3, MAX_COMMANDS = 2, MAX_TEXT = 64 * 1024 };
 
 /* ---- the causes, the most likely first ---- */
 
@@ -21,56 +21,56 @@ enum { MAX_WORDS = 500, MAX_CAUSES = 3, MAX_COMMANDS = 2, MAX_TEXT = 64 * 1024 }
 #define ACTIVE      (WHY_PENDING | WHY_RUNNING)
 
 static const struct {
-	void (*look)(struct why *w);
+	void (*add)(struct why *w);
 	unsigned states;
 	bool only; /* only if no cause was found before */
 } table[] = {
-	{ .look = why_deleted, WHY_DELETED },
-	{ .look = why_rejected, WHY_FAILED | ACTIVE },
-	{ .look = why_deadline, WHY_FAILED },
-	{ .look = why_first_failure, WHY_FAILED },
-	{ .look = why_gave_up, WHY_FAILED },
-	{ .look = why_complete, WHY_COMPLETE },
-	{ .look = why_elsewhere, NOT_STARTED | WHY_RUNNING },
-	{ .look = why_queued, NOT_STARTED },
-	{ .look = why_suspended, WHY_SUSPENDED, .only = true },
-	{ .look = why_no_runtime, NOT_STARTED },
-	{ .look = why_creation_failed, NOT_STARTED },
-	{ .look = why_no_controller, NOT_STARTED, .only = true },
-	{ .look = why_no_jobset_controller, WHY_PENDING },
-	{ .look = why_pods_refused, ACTIVE },
-	{ .look = why_node_lost, ACTIVE },
-	{ .look = why_claims, WHY_PENDING },
-	{ .look = why_devices, WHY_PENDING },
-	{ .look = why_gang, WHY_PENDING },
-	{ .look = why_unschedulable, ACTIVE },
-	{ .look = why_gated, WHY_PENDING },
-	{ .look = why_no_scheduler, WHY_PENDING },
-	{ .look = why_image, ACTIVE },
-	{ .look = why_container_start, ACTIVE },
-	{ .look = why_restarts, ACTIVE },
-	{ .look = why_mount, WHY_PENDING },
-	{ .look = why_init, WHY_PENDING },
-	{ .look = why_waiting_for_peers, WHY_RUNNING },
-	{ .look = why_stalled, WHY_RUNNING },
-	{ .look = why_warning, WHY_PENDING, .only = true },
-	{ .look = why_starting, WHY_PENDING, .only = true },
-	{ .look = why_running, WHY_RUNNING },
-	{ .look = why_runtime_gone, ~WHY_DELETED },
+	{ .add = why_deleted, WHY_DELETED },
+	{ .add = why_rejected, WHY_FAILED | ACTIVE },
+	{ .add = why_deadline, WHY_FAILED },
+	{ .add = why_first_failure, WHY_FAILED },
+	{ .add = why_gave_up, WHY_FAILED },
+	{ .add = why_complete, WHY_COMPLETE },
+	{ .add = why_elsewhere, NOT_STARTED | WHY_RUNNING },
+	{ .add = why_queued, NOT_STARTED },
+	{ .add = why_suspended, WHY_SUSPENDED, .only = true },
+	{ .add = why_no_runtime, NOT_STARTED },
+	{ .add = why_creation_failed, NOT_STARTED },
+	{ .add = why_no_controller, NOT_STARTED, .only = true },
+	{ .add = why_no_jobset_controller, WHY_PENDING },
+	{ .add = why_pods_refused, ACTIVE },
+	{ .add = why_node_lost, ACTIVE },
+	{ .add = why_claims, WHY_PENDING },
+	{ .add = why_devices, WHY_PENDING },
+	{ .add = why_gang, WHY_PENDING },
+	{ .add = why_unschedulable, ACTIVE },
+	{ .add = why_gated, WHY_PENDING },
+	{ .add = why_no_scheduler, WHY_PENDING },
+	{ .add = why_image, ACTIVE },
+	{ .add = why_container_start, ACTIVE },
+	{ .add = why_restarts, ACTIVE },
+	{ .add = why_mount, WHY_PENDING },
+	{ .add = why_init, WHY_PENDING },
+	{ .add = why_waiting_for_peers, WHY_RUNNING },
+	{ .add = why_stalled, WHY_RUNNING },
+	{ .add = why_warning, WHY_PENDING, .only = true },
+	{ .add = why_starting, WHY_PENDING, .only = true },
+	{ .add = why_running, WHY_RUNNING },
+	{ .add = why_runtime_gone, ~WHY_DELETED },
 };
 
 /* ---- parts of messages ---- */
 
-const char *why_words(struct why *w, const char *text)
+const char *why_quote(struct why *w, const char *text)
 {
 	char *s = str_trim(w->arena, text ? text : "");
-	size_t len = strnlen(s, MAX_WORDS + 1);
+	size_t len = strnlen(s, MAX_QUOTE + 1);
 
 	for (char *c = s; *c; c++)
 		if (*c == '\n' || *c == '\r' || *c == '\t')
 			*c = ' ';
-	if (len > MAX_WORDS) {
-		s = str_slice(w->arena, s, utf8_cut(s, len, MAX_WORDS));
+	if (len > MAX_QUOTE) {
+		s = str_slice(w->arena, s, utf8_cut(s, len, MAX_QUOTE));
 		return arena_printf(w->arena, "%s ...", str_visible(w->arena, s, false));
 	}
 	while (len > 0 && (s[len - 1] == '.' || s[len - 1] == ' '))
@@ -105,13 +105,13 @@ const char *why_pod_count(struct why *w, int64_t n, int64_t all)
 
 int64_t why_job_age(const struct why *w)
 {
-	int64_t since = time_of(meta_created(w->v->trainjob));
+	int64_t since = foreign_time(meta_created(w->v->trainjob));
 
 	return since < 0 || since > w->v->now ? 0 : w->v->now - since;
 }
 
 /* kubectl cannot read jobs of this machine: name the kftrainer command instead. */
-static const char *command_here(struct why *w, const char *command)
+static const char *local_command(struct why *w, const char *command)
 {
 	const char *own = str_after(command, "kftrainer ");
 	const char *verb = str_starts(command, "kubectl logs ") ? "logs" : "events";
@@ -126,7 +126,7 @@ static const char *command_here(struct why *w, const char *command)
 /* Replace "%n" by " -n NAMESPACE". */
 static const char *command_text(struct why *w, const char *text)
 {
-	const char *command = w->v->here ? command_here(w, text) : text;
+	const char *command = w->v->is_local ? local_command(w, text) : text;
 	const char *at = strstr(command, "%n");
 
 	if (!at)
@@ -175,9 +175,7 @@ static bool trains(const struct view *v)
 
 	json_each(pod, v->pods)
 		if (str_eq(pod_phase(pod), "Running") && pod_node_rank(pod) >= 0 &&
-		    !meta_is_deleted(pod) &&
-		    !str_eq(pod_job(pod), "dataset-initializer") &&
-		    !str_eq(pod_job(pod), "model-initializer"))
+		    !meta_is_deleted(pod) && !view_is_initializer(pod_job(pod)))
 			return true;
 	return false;
 }
@@ -218,7 +216,7 @@ cJSON *why_explain(const struct view *v)
 	unknown = json_list(ret, "unknown");
 	for (size_t i = 0; i < N_ELEMENTS(table); i++)
 		if (table[i].states & w.state && !(table[i].only && w.causes->child))
-			table[i].look(&w);
+			table[i].add(&w);
 	json_each(d, v->denied) {
 		cJSON *one = cJSON_CreateObject();
 
@@ -242,13 +240,6 @@ static const char *headline_of(struct arena *arena, const cJSON *why)
 	return arena_printf(arena, "%s %s", json_str(why, "name"), headline);
 }
 
-static void put_sentence(struct buf *out, const char *before, const char *text)
-{
-	bool ended = str_ends(text, "?") || strchr(text, '\n'); /* a quotation */
-
-	buf_printf(out, "%s%s%s", before, text, ended ? "" : ".");
-}
-
 static void put_unknown(struct buf *out, const cJSON *why)
 {
 	const cJSON *list = json_get(why, "unknown"), *d;
@@ -263,18 +254,18 @@ static void put_unknown(struct buf *out, const cJSON *why)
 
 static void put_commands(struct buf *out, const cJSON *why)
 {
-	const char *told[MAX_COMMANDS + 1] = { 0 };
+	const char *printed[MAX_COMMANDS + 1] = { 0 };
 	const cJSON *c;
 	size_t n = 0;
 
 	json_each(c, json_get(why, "causes")) {
 		const char *command = json_str(c, "command");
 
-		if (command && n < MAX_COMMANDS && !str_in(command, told))
-			told[n++] = command;
+		if (command && n < MAX_COMMANDS && !str_in(command, printed))
+			printed[n++] = command;
 	}
 	for (size_t i = 0; i < n; i++)
-		buf_printf(out, "More: %s\n", told[i]);
+		buf_printf(out, "More: %s\n", printed[i]);
 	json_each(c, json_get(why, "unknown"))
 		if (json_str(c, "check"))
 			buf_printf(out, "Check: %s\n", json_str(c, "check"));
@@ -289,10 +280,14 @@ void why_text(struct buf *out, const cJSON *why)
 	int n = 0;
 
 	buf_printf(out, "%s", headline);
-	json_each(c, json_get(why, "causes"))
+	json_each(c, json_get(why, "causes")) {
+		const char *text = json_str(c, "message");
+		bool ended = str_ends(text, "?") || strchr(text, '\n'); /* a quotation */
+
 		if (n++ < MAX_CAUSES)
-			put_sentence(out,
-				     n == 1 ? colon : " Also: ", json_str(c, "message"));
+			buf_printf(out, "%s%s%s", n == 1 ? colon : " Also: ", text,
+				   ended ? "" : ".");
+	}
 	put_unknown(out, why);
 	buf_adds(out, "\n");
 	put_commands(out, why);

@@ -8,11 +8,6 @@
 
 /* ---- claims of devices ---- */
 
-static bool is_gone(const struct why *w, const char *kind, const char *name)
-{
-	return name && view_is_missing(w->v, arena_printf(w->arena, "%s %s", kind, name));
-}
-
 static bool missing(struct why *w, const cJSON *pod)
 {
 	static const struct {
@@ -28,7 +23,9 @@ static bool missing(struct why *w, const cJSON *pod)
 					      pod_device_claim(pod, claim) };
 
 		for (size_t i = 0; i < 2; i++) {
-			if (!is_gone(w, kinds[i].kind, names[i]))
+			if (!names[i] ||
+			    !view_is_missing(w->v, arena_printf(w->arena, "%s %s",
+								kinds[i].kind, names[i])))
 				continue;
 			why_add(w, "DeviceClaimNotFound", kinds[i].command,
 				"its pods claim devices with the %s %s, which does not "
@@ -74,7 +71,7 @@ static bool none_free(struct why *w, const cJSON *pod, const char *message)
 	why_add(w, "NoDevices", why_describe(w, "pod", meta_name(pod)),
 		"%sno node has free devices for the claims of %s%s%s: %s",
 		why_gang_needs(w), meta_name(pod), asked, *asked ? ")" : "",
-		why_scheduler_says(w, pod, message));
+		why_scheduler_message(w, pod, message));
 	w->devices_covered = true;
 	return true;
 }
@@ -103,7 +100,7 @@ void why_devices(struct why *w)
 			continue;
 		why_add(w, "DeviceClaimFailed", why_describe(w, "pod", meta_name(pod)),
 			"its device claims cannot be created: %s",
-			why_words(w, event_message(e)));
+			why_quote(w, event_message(e)));
 		w->devices_covered = true;
 		return;
 	}
@@ -138,7 +135,7 @@ void why_rejected(struct why *w)
 			"YuniKorn refuses it: the queue %s %s (label "
 			"yunikorn.apache.org/queue): %s",
 			*queue ? queue : "root.default", rows[i].what,
-			why_words(w, message));
+			why_quote(w, message));
 		w->refusal_covered = true;
 		return;
 	}

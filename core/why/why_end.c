@@ -18,7 +18,7 @@ enum { MAX_LINE = 300 };
 /* ---- logs ---- */
 
 /* The decisive lines of a log. They are in the arena, without their timestamps. */
-struct story {
+struct decisive_lines {
 	const char *error; /* the last exception that is not about a lost peer */
 	struct log_reader reader;
 	const char *cause_line; /* the line of reader.cause */
@@ -40,7 +40,7 @@ static const char *quoted(struct why *w, const char *line)
 				       : line;
 }
 
-static void add_line(struct story *s, const char *line)
+static void add_line(struct decisive_lines *s, const char *line)
 {
 	bool better;
 	const struct log_cause *c = log_read(&s->reader, line, strlen(line), &better);
@@ -53,10 +53,10 @@ static void add_line(struct story *s, const char *line)
 		s->error = line;
 }
 
-static struct story story_of(struct why *w, const cJSON *pod)
+static struct decisive_lines decisive_lines_of(struct why *w, const cJSON *pod)
 {
 	const char *text = view_log(w->v, pod);
-	struct story s = { 0 };
+	struct decisive_lines s = { 0 };
 	char **lines;
 
 	if (!text)
@@ -67,7 +67,7 @@ static struct story story_of(struct why *w, const cJSON *pod)
 	return s;
 }
 
-static const char *hint(struct why *w, const struct story *s)
+static const char *hint(struct why *w, const struct decisive_lines *s)
 {
 	cleanup_buf struct buf out = { .max = 1024 };
 
@@ -77,9 +77,9 @@ static const char *hint(struct why *w, const struct story *s)
 	return arena_printf(w->arena, " (%s)", (char *)out.data);
 }
 
-const char *why_log_says(struct why *w, const cJSON *pod)
+const char *why_log_line(struct why *w, const cJSON *pod)
 {
-	struct story s = story_of(w, pod);
+	struct decisive_lines s = decisive_lines_of(w, pod);
 	const char *line = s.error ? s.error : s.cause_line ? s.cause_line : s.last;
 
 	if (!line)
@@ -120,10 +120,10 @@ static const char *ended(struct why *w, const struct failure *f)
 {
 	const struct pod_fact *fact = &f->fact;
 	const char *signal = exit_signal(fact->exit_code);
-	const char *limit = limit_of(f), *said = fact->message;
-	const char *more = said && *said
+	const char *limit = limit_of(f), *message = fact->message;
+	const char *more = message && *message
 				   ? arena_printf(w->arena, "; its message is \"%s\"",
-						  why_words(w, said))
+						  why_quote(w, message))
 				   : "";
 
 	if (fact->cause == POD_OOM)
@@ -133,7 +133,7 @@ static const char *ended(struct why *w, const struct failure *f)
 			limit ? limit : "", (long long)fact->exit_code, more);
 	if (fact->cause == POD_START)
 		return arena_printf(w->arena, "could not be started: %s (%s)",
-				    why_words(w, said), fact->reason);
+				    why_quote(w, message), fact->reason);
 	return arena_printf(w->arena, "ended with exit code %lld%s%s%s%s%s",
 			    (long long)fact->exit_code, signal ? " (" : "",
 			    signal ? signal : "", signal ? ")" : "",
@@ -161,7 +161,7 @@ static const char *disrupted(struct why *w, const struct pod_fact *fact)
 			what = arena_printf(w->arena, "%s (%s)", rows[i].what,
 					    fact->reason);
 	return fact->message && *fact->message ? arena_printf(w->arena, "%s: %s", what,
-							      why_words(w, fact->message))
+							      why_quote(w, fact->message))
 					       : what;
 }
 
@@ -177,7 +177,7 @@ const char *why_failure(struct why *w, const struct failure *f)
 		return arena_printf(w->arena, "%s, %s", who, disrupted(w, &f->fact));
 	if (f->fact.cause == POD_REJECTED)
 		return arena_printf(w->arena, "%s, was refused by its node: %s (%s)", who,
-				    why_words(w, f->fact.message), f->fact.reason);
+				    why_quote(w, f->fact.message), f->fact.reason);
 	return arena_printf(w->arena, "%s: %scontainer %s %s%s", who,
 			    why_is_init(f->pod, f->fact.container) ? "init " : "",
 			    f->fact.container, ended(w, f),
@@ -210,14 +210,14 @@ void why_deadline(struct why *w)
 }
 
 /* If the first failure only lost a peer: the index of a rank with an error of its own. */
-static size_t culprit(struct why *w, const struct failure *list, size_t n)
+static size_t first_own_error(struct why *w, const struct failure *list, size_t n)
 {
-	struct story first = story_of(w, list[0].pod);
+	struct decisive_lines first = decisive_lines_of(w, list[0].pod);
 
 	if (first.error || !first.reader.cause || first.reader.cause->side != LOG_PEER)
 		return 0;
 	for (size_t i = 1; i < n; i++)
-		if (story_of(w, list[i].pod).error)
+		if (decisive_lines_of(w, list[i].pod).error)
 			return i;
 	return 0;
 }
@@ -241,7 +241,7 @@ static void from_events(struct why *w)
 
 	if (first) {
 		why_add(w, "FirstFailure", NULL, "the first failure was that of %s",
-			why_words(w, first + strlen(STATUS_FIRST)));
+			why_quote(w, first + strlen(STATUS_FIRST)));
 		return;
 	}
 	for (size_t i = 0; i < N_ELEMENTS(reasons); i++) {
@@ -249,7 +249,7 @@ static void from_events(struct why *w)
 		if (!e)
 			continue;
 		why_add(w, reasons[i], why_describe(w, "trainjob", w->v->name),
-			"observed before: %s", why_words(w, event_message(e)));
+			"observed before: %s", why_quote(w, event_message(e)));
 		return;
 	}
 }
@@ -265,17 +265,17 @@ void why_first_failure(struct why *w)
 		from_events(w);
 		return;
 	}
-	i = culprit(w, list, n);
+	i = first_own_error(w, list, n);
 	if (i)
 		why_add(w, reason_of(&list[i]), why_logs(w, &list[i]),
 			"the first error that is not a lost connection is that of %s%s; "
 			"%s then lost that peer",
-			why_failure(w, &list[i]), why_log_says(w, list[i].pod),
+			why_failure(w, &list[i]), why_log_line(w, list[i].pod),
 			pod_step(w->arena, list[0].pod));
 	else
 		why_add(w, reason_of(&list[0]), why_logs(w, &list[0]),
 			"the first failure is that of %s%s", why_failure(w, &list[0]),
-			why_log_says(w, list[0].pod));
+			why_log_line(w, list[0].pod));
 }
 
 /* The Job's Failed condition; NULL if it has the same reason as the TrainJob's. */
@@ -301,19 +301,19 @@ void why_gave_up(struct why *w)
 	if (c)
 		why_add(w, condition_reason(c), why_describe(w, "job", name),
 			"Job %s gave up, %s (%s)", name,
-			why_words(w, condition_message(c)), condition_reason(c));
+			why_quote(w, condition_message(c)), condition_reason(c));
 	else
 		why_add(w, condition_reason(failed), why_describe(w, "trainjob", v->name),
 			"its JobSet has failed: %s (%s)",
-			why_words(w, condition_message(failed)),
+			why_quote(w, condition_message(failed)),
 			condition_reason(failed));
 }
 
 void why_complete(struct why *w)
 {
 	const cJSON *tj = w->v->trainjob;
-	int64_t end = time_of(status_end_time(tj_status(tj)));
-	int64_t start = time_of(meta_created(tj));
+	int64_t end = foreign_time(status_end_time(tj_status(tj)));
+	int64_t start = foreign_time(meta_created(tj));
 	char took[DURATION_TEXT_SIZE];
 
 	duration_age(end > start ? end - start : 0, took);

@@ -15,15 +15,15 @@
 /* `have`: pods with a node, or with a placeholder on one. */
 struct gang {
 	int64_t need, all, have;
-	const cJSON *waits;  /* the first pod without a node */
-	const cJSON *says;   /* the pod with the most specific message; or NULL */
-	const char *message; /* the scheduler's message about that pod; "" */
-	bool timed_out;      /* a pod was rejected after scheduleTimeoutSeconds */
-	const char *of;      /* the source of `need` */
+	const cJSON *waits;      /* the first pod without a node */
+	const cJSON *best_pod;   /* the pod with the most specific message; or NULL */
+	const char *message;     /* the scheduler's message about that pod; "" */
+	bool timed_out;          /* a pod was rejected after scheduleTimeoutSeconds */
+	const char *need_source; /* the source of `need` */
 };
 
 /* Rank scheduler messages, the most specific highest: nodes, timeout, cluster, retry. */
-static int weight(const char *message)
+static int specificity(const char *message)
 {
 	if (strstr(message, TIMED_OUT))
 		return 4;
@@ -35,7 +35,7 @@ static int weight(const char *message)
 							: 0;
 }
 
-static void look_at(struct gang *g, const cJSON *pod)
+static void read_message(struct gang *g, const cJSON *pod)
 {
 	struct pod_fact_list facts;
 
@@ -48,9 +48,9 @@ static void look_at(struct gang *g, const cJSON *pod)
 		if (f->cause != POD_UNSCHEDULABLE || !f->message)
 			continue;
 		g->timed_out |= strstr(f->message, TIMED_OUT) != NULL;
-		if (weight(f->message) <= weight(g->message))
+		if (specificity(f->message) <= specificity(g->message))
 			continue;
-		g->says = pod;
+		g->best_pod = pod;
 		g->message = f->message;
 	}
 }
@@ -65,7 +65,7 @@ static bool gang_of(struct why *w, struct gang *ret)
 	json_each(pod, v->pods) {
 		bool group = pod_task_group(pod);
 
-		if (meta_is_deleted(pod) || !(group || pod_group_of(pod)))
+		if (meta_is_deleted(pod) || !(group || pod_group_name(pod)))
 			continue;
 		yunikorn |= group;
 		ret->all++;
@@ -74,14 +74,15 @@ static bool gang_of(struct why *w, struct gang *ret)
 			ret->waits = pod;
 		if (group && !pod_node(pod))
 			ret->need = task_group_min(pod);
-		look_at(ret, pod);
+		read_message(ret, pod);
 	}
 	json_each(pod, v->placeholders) {
 		ret->have += pod_node(pod) != NULL;
-		look_at(ret, pod);
+		read_message(ret, pod);
 	}
-	ret->of = yunikorn ? "minMember of its task groups"
-			   : arena_printf(w->arena, "minMember of PodGroup %s", v->name);
+	ret->need_source =
+		yunikorn ? "minMember of its task groups"
+			 : arena_printf(w->arena, "minMember of PodGroup %s", v->name);
 	return ret->need > ret->have && ret->all && (ret->waits || ret->all < ret->need);
 }
 
@@ -105,7 +106,7 @@ static bool number_of(struct why *w, const char *map, const char *key, int64_t *
  * Parse "Request 'x' does not fit in queue 'root.a' (requested map[...], available
  * map[...])": *ret is how many such requests fit, *ret_limit the resource that limits.
  */
-static bool queue_room(struct why *w, int64_t *ret, const char **ret_limit)
+static bool queue_capacity(struct why *w, int64_t *ret, const char **ret_limit)
 {
 	static const char *const keys[] = { "vcore", "memory", "pods", "nvidia.com/gpu",
 					    "amd.com/gpu" };
@@ -134,7 +135,7 @@ static bool queue_room(struct why *w, int64_t *ret, const char **ret_limit)
 
 /* ---- why the gang does not start ---- */
 
-/* Limits that room_of() does not count: words of the scheduler's message, and ours. */
+/* Limits that capacity_of() does not count: words of the scheduler's message, and ours. */
 static const struct {
 	const char *words, *limit;
 } uncounted[] = {
@@ -171,10 +172,11 @@ static const char *unmade_limit(const struct view *v)
 }
 
 /*
- * "room for 2 (cpu)"; NULL: unknown. *ret_room, if nodes were counted: `now` includes the
+ * "room for 2 (cpu)"; NULL: unknown. *ret, if nodes were counted: `now` includes the
  * pods that have a node; else `now` is -1.
  */
-static const char *room_text(struct why *w, const struct gang *g, struct room *ret_room)
+static const char *capacity_text(struct why *w, const struct gang *g,
+				 struct capacity *ret)
 {
 	const char *limit = uncounted_limit(g->message);
 	bool devices = strstr(g->message, "cannot allocate all claims");
@@ -183,16 +185,16 @@ static const char *room_text(struct why *w, const struct gang *g, struct room *r
 	if (devices && g->waits && !pod_devices(g->waits))
 		limit = "devices";
 
-	*ret_room = (struct room){ .now = -1 };
+	*ret = (struct capacity){ .now = -1 };
 	if (g->all < g->need && !w->v->placeholders->child)
 		return arena_printf(w->arena, "room for %lld (%s)", (long long)g->all,
 				    unmade_limit(w->v));
-	if (!limit && !queue_room(w, &more, &limit)) {
-		if (!g->waits || !room_of(ret_room, w->arena, w->v, g->waits))
+	if (!limit && !queue_capacity(w, &more, &limit)) {
+		if (!g->waits || !capacity_of(ret, w->arena, w->v, g->waits))
 			return NULL;
-		ret_room->now += g->have;
-		limit = ret_room->limit;
-		more = ret_room->now - g->have;
+		ret->now += g->have;
+		limit = ret->limit;
+		more = ret->now - g->have;
 	}
 	if (g->have + more >= g->need)
 		return arena_printf(w->arena, "room for %lld",
@@ -203,11 +205,11 @@ static const char *room_text(struct why *w, const struct gang *g, struct room *r
 
 const char *why_gang_needs(struct why *w)
 {
-	struct room room;
+	struct capacity capacity;
 	const char *text;
 	struct gang g;
 
-	if (!gang_of(w, &g) || !(text = room_text(w, &g, &room)))
+	if (!gang_of(w, &g) || !(text = capacity_text(w, &g, &capacity)))
 		return "";
 	w->gang_covered = true;
 	return arena_printf(w->arena, "its gang needs %lld, %s: ", (long long)g.need,
@@ -216,14 +218,14 @@ const char *why_gang_needs(struct why *w)
 
 /* Why a gang that fits still waits, or that it timed out; else "". */
 static const char *gang_verdict(struct why *w, const struct gang *g,
-				const struct room *room)
+				const struct capacity *capacity)
 {
-	if (room->now >= g->need && str_eq(pod_scheduler(g->waits), "yunikorn"))
+	if (capacity->now >= g->need && str_eq(pod_scheduler(g->waits), "yunikorn"))
 		return arena_printf(w->arena,
 				    "; queue %s runs its maximum number of applications, "
 				    "or YuniKorn has not retried it",
 				    pod_queue(g->waits));
-	if (room->now >= g->need)
+	if (capacity->now >= g->need)
 		return "; the scheduler has not retried it";
 	if (g->timed_out)
 		return "; scheduleTimeoutSeconds expired, and the scheduler will "
@@ -231,48 +233,49 @@ static const char *gang_verdict(struct why *w, const struct gang *g,
 	return "";
 }
 
-static void tell(struct why *w, const struct gang *g, const struct room *room,
-		 const char *text)
+static void add_gang(struct why *w, const struct gang *g, const struct capacity *capacity,
+		     const char *text)
 {
-	const char *words = g->says ? why_scheduler_says(w, g->says, g->message) : "";
+	const char *words =
+		g->best_pod ? why_scheduler_message(w, g->best_pod, g->message) : "";
 	const struct view *v = w->v;
 	const char *command = v->podgroup ? why_describe(w, "podgroup", v->name)
 					  : why_describe(w, "pod", meta_name(g->waits));
 
 	w->gang_covered = true;
-	if (room->eligible && room->empty < g->need) {
+	if (capacity->eligible && capacity->empty < g->need) {
 		why_add(w, "GangTooLarge", command,
 			"its gang needs %lld (%s), but all nodes together have "
 			"room for %lld (%s), without other pods: add nodes, "
 			"request less, or use fewer nodes",
-			(long long)g->need, g->of, (long long)room->empty,
-			room->empty_limit);
+			(long long)g->need, g->need_source, (long long)capacity->empty,
+			capacity->empty_limit);
 		return;
 	}
 	why_add(w, g->timed_out ? "GangTimeout" : "Gang", command,
 		"its gang needs %lld, %s: %lld of its %lld pods have a node (%s)%s%s%s",
-		(long long)g->need, text, (long long)g->have, (long long)g->all, g->of,
-		gang_verdict(w, g, room), *words ? ": " : "", words);
+		(long long)g->need, text, (long long)g->have, (long long)g->all,
+		g->need_source, gang_verdict(w, g, capacity), *words ? ": " : "", words);
 }
 
 void why_gang(struct why *w)
 {
 	const cJSON *not_yet = condition_with(w->v->podgroup, "Unschedulable", "True");
 	const char *message = condition_message(not_yet), *text;
-	struct room room;
+	struct capacity capacity;
 	struct gang g;
 
 	if (w->gang_covered || w->devices_covered || !gang_of(w, &g))
 		return;
-	text = room_text(w, &g, &room);
+	text = capacity_text(w, &g, &capacity);
 	if (text && g.waits) {
-		tell(w, &g, &room, text);
+		add_gang(w, &g, &capacity, text);
 		return;
 	}
 	why_add(w, "Gang",
 		w->v->podgroup ? why_describe(w, "podgroup", w->v->name) : NULL,
 		"its gang is not complete: %lld of its %lld pods have a node, and at "
 		"least %lld must be placed together (%s)%s%s",
-		(long long)g.have, (long long)g.all, (long long)g.need, g.of,
-		*message ? ": " : "", why_words(w, message));
+		(long long)g.have, (long long)g.all, (long long)g.need, g.need_source,
+		*message ? ": " : "", why_quote(w, message));
 }

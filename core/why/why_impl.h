@@ -39,16 +39,14 @@ struct why {
  */
 void why_add(struct why *w, const char *reason, const char *command, const char *fmt, ...)
 	PRINTF_LIKE(4, 5);
-/* A message to quote: one line, at most MAX_WORDS bytes, without a period. NULL: "". */
-const char *why_words(struct why *w, const char *text);
+/* A message to quote: one line, at most MAX_QUOTE bytes, without a period. NULL: "". */
+const char *why_quote(struct why *w, const char *text);
 /* The time from `since` (seconds since 1970) to now: "3m20s"; "some time" if < 0. */
 const char *why_age(struct why *w, int64_t since);
 /* The command "kubectl describe pod bert-node-0-0-x%n". */
 const char *why_describe(struct why *w, const char *kind, const char *name);
-/* The number of pods that wait for that cause; *ret: the first, if there is one. */
-int64_t why_pods_with(const struct view *v, enum pod_cause cause, struct failure *ret);
 /* The scheduler's message, with the pod's requests and the most that a node has free. */
-const char *why_scheduler_says(struct why *w, const cJSON *pod, const char *message);
+const char *why_scheduler_message(struct why *w, const cJSON *pod, const char *message);
 /*
  * A prefix for another cause: "its gang needs 3, room for 2 (quota): ", which sets
  * gang_covered; "": no gang waits, or the free capacity is unknown.
@@ -64,7 +62,7 @@ const char *why_failure(struct why *w, const struct failure *f);
 const char *why_logs(struct why *w, const struct failure *f);
 bool why_is_init(const cJSON *pod, const char *container); /* an init container */
 /* The decisive line of the pod's log as a clause that starts with "; "; "": no log. */
-const char *why_log_says(struct why *w, const cJSON *pod);
+const char *why_log_line(struct why *w, const cJSON *pod);
 
 /* The causes: each adds at most what it finds. */
 void why_deleted(struct why *w);

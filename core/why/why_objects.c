@@ -9,8 +9,6 @@
 #include "why/foreign.h"
 #include "why/why_impl.h"
 
-enum { ACTS_SECONDS = 5 }; /* a running controller has acted by then */
-
 #define CREATION_FAILED "TrainJobResourcesCreationFailed"
 
 void why_deleted(struct why *w)
@@ -51,7 +49,7 @@ void why_elsewhere(struct why *w)
 			"for %s Kueue has had no connection to cluster %s, which runs "
 			"it; its status is out of date: %s",
 			why_age(w, condition_since(lost)), cluster,
-			why_words(w, condition_message(lost)));
+			why_quote(w, condition_message(lost)));
 		return;
 	}
 	if (cluster) {
@@ -147,21 +145,22 @@ static const struct refusal *refusal_of(const char *message)
 }
 
 /* "exceeded quota: q, ..." from `pods "x" is forbidden: exceeded quota: q, ...`. */
-static const char *words_of(struct why *w, const struct refusal *r, const char *message)
+static const char *refusal_text(struct why *w, const struct refusal *r,
+				const char *message)
 {
 	const char *forbidden = strstr(message, "is forbidden: ");
 	const char *at = r ? strstr(message, r->in) : NULL;
 
 	if (at && str_eq(r->reason, "ResourceQuota"))
-		return why_words(w, at);
-	return why_words(w, forbidden ? forbidden + strlen("is forbidden: ") : message);
+		return why_quote(w, at);
+	return why_quote(w, forbidden ? forbidden + strlen("is forbidden: ") : message);
 }
 
 static void add_refusal(struct why *w, const char *what, const char *message,
 			const char *command)
 {
 	const struct refusal *r = refusal_of(message);
-	const char *words = words_of(w, r, message);
+	const char *words = refusal_text(w, r, message);
 	bool repeats = r && str_eq(words, r->what);
 	const char *kind = r && r->what ? r->what : "";
 
@@ -217,7 +216,7 @@ void why_no_controller(struct why *w)
 	const cJSON *own = view_event(v, TRAINJOB_KIND, v->name, NULL, false);
 	const char *fault, *ns;
 
-	if (v->jobset || own || why_job_age(w) < ACTS_SECONDS ||
+	if (v->jobset || own || why_job_age(w) < VIEW_REACTION_SECONDS ||
 	    view_is_missing(v, tj_runtime_ref(v->trainjob).kind) ||
 	    tj_status(v->trainjob) || !tj_is_ours(v->trainjob))
 		return;
@@ -235,10 +234,10 @@ void why_no_controller(struct why *w)
 void why_no_jobset_controller(struct why *w)
 {
 	const struct view *v = w->v;
-	int64_t since = time_of(meta_created(v->jobset));
+	int64_t since = foreign_time(meta_created(v->jobset));
 
 	if (!v->jobset || v->jobs->child || jobset_suspended(v->jobset) ||
-	    v->now - since < ACTS_SECONDS || jobset_has_status(v->jobset) ||
+	    v->now - since < VIEW_REACTION_SECONDS || jobset_has_status(v->jobset) ||
 	    view_event(v, JOBSET_KIND, v->name, NULL, false))
 		return;
 	why_add(w, "JobSetControllerNotRunning",

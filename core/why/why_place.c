@@ -37,7 +37,7 @@ static bool most(const struct view *v, const char *resource, struct quantity *re
 	return any;
 }
 
-static const char *room(struct why *w, const struct resource *asked)
+static const char *request_hint(struct why *w, const struct resource *asked)
 {
 	char want[QUANTITY_TEXT_SIZE], all[QUANTITY_TEXT_SIZE], left[QUANTITY_TEXT_SIZE];
 	struct quantity most_all, most_free;
@@ -55,8 +55,7 @@ static const char *room(struct why *w, const struct resource *asked)
 		return arena_printf(w->arena,
 				    "a pod requests %s %s, but the largest node has %s",
 				    want, asked->name, all);
-	if (view_is_missing(v, "PodsOfAll") ||
-	    view_is_denied(v, "pods of all namespaces"))
+	if (!view_knows_requests(v))
 		return arena_printf(w->arena, "a pod requests %s %s", want, asked->name);
 	return arena_printf(
 		w->arena,
@@ -65,7 +64,7 @@ static const char *room(struct why *w, const struct resource *asked)
 }
 
 /* For each "Insufficient RESOURCE" of the message: the pod's request, the capacity. */
-static const char *rooms(struct why *w, const cJSON *pod, const char *message)
+static const char *request_hints(struct why *w, const cJSON *pod, const char *message)
 {
 	cleanup_resource_list struct resource_list asked = { 0 };
 	cleanup_buf struct buf out = { .max = 4096 };
@@ -80,7 +79,8 @@ static const char *rooms(struct why *w, const cJSON *pod, const char *message)
 
 		if (!at || !strchr(",. ", at[strlen(words)]))
 			continue;
-		buf_printf(&out, "%s%s", n++ ? "; " : " (", room(w, &asked.list[i]));
+		buf_printf(&out, "%s%s", n++ ? "; " : " (",
+			   request_hint(w, &asked.list[i]));
 	}
 	if (n)
 		buf_adds(&out, ")");
@@ -105,7 +105,7 @@ static const char *selector(struct why *w, const cJSON *pod, const char *message
 }
 
 /* The message without its parts about preemption and device claims, which do not help. */
-static const char *scheduler_words(struct why *w, const char *message)
+static const char *scheduler_text(struct why *w, const char *message)
 {
 	static const char *const ends[] = { " preemption: ", " no new claims to ",
 					    "resource gap: " };
@@ -117,22 +117,22 @@ static const char *scheduler_words(struct why *w, const char *message)
 		if (end && (size_t)(end - message) < len)
 			len = (size_t)(end - message);
 	}
-	return why_words(w, str_slice(w->arena, message, len));
+	return why_quote(w, str_slice(w->arena, message, len));
 }
 
-const char *why_scheduler_says(struct why *w, const cJSON *pod, const char *message)
+const char *why_scheduler_message(struct why *w, const cJSON *pod, const char *message)
 {
 	const char *gap = strstr(message, "resource gap: ");
 
-	return arena_printf(w->arena, "%s%s%s%s", scheduler_words(w, message),
+	return arena_printf(w->arena, "%s%s%s%s", scheduler_text(w, message),
 			    gap ? " the cluster as a whole lacks resources" : "",
-			    rooms(w, pod, message), selector(w, pod, message));
+			    request_hints(w, pod, message), selector(w, pod, message));
 }
 
 void why_unschedulable(struct why *w)
 {
 	struct failure first = { 0 };
-	int64_t n = why_pods_with(w->v, POD_UNSCHEDULABLE, &first);
+	int64_t n = view_pods_with(w->v, POD_UNSCHEDULABLE, &first);
 	const char *message = first.fact.message ? first.fact.message : "";
 
 	if (!n || w->gang_covered || w->devices_covered ||
@@ -141,7 +141,7 @@ void why_unschedulable(struct why *w)
 		return; /* why_gang(), why_devices(), why_claims() */
 	why_add(w, "Unschedulable", why_describe(w, "pod", meta_name(first.pod)),
 		"no node can run %s: %s", why_pod_count(w, n, view_count(w->v).all),
-		why_scheduler_says(w, first.pod, message));
+		why_scheduler_message(w, first.pod, message));
 }
 
 /* ---- gates ---- */
@@ -149,7 +149,7 @@ void why_unschedulable(struct why *w)
 void why_gated(struct why *w)
 {
 	struct failure first = { 0 };
-	int64_t n = why_pods_with(w->v, POD_GATED, &first);
+	int64_t n = view_pods_with(w->v, POD_GATED, &first);
 
 	if (n)
 		why_add(w, "SchedulingGated",
@@ -168,7 +168,7 @@ void why_no_scheduler(struct why *w)
 		return;
 	json_each(pod, v->pods) {
 		struct pod_fact_list facts;
-		int64_t since = time_of(meta_created(pod));
+		int64_t since = foreign_time(meta_created(pod));
 
 		pod_facts_of(pod, &facts);
 		if (pod_node(pod) || facts.n || since < 0 ||
@@ -197,7 +197,7 @@ static void claim_missing(struct why *w, const struct failure *first)
 	why_add(w, "ClaimNotFound", "kubectl get persistentvolumeclaims%n",
 		"%sits pods use the PersistentVolumeClaim %s, %s", why_gang_needs(w),
 		name,
-		strstr(at, "not found") ? "which does not exist" : why_words(w, message));
+		strstr(at, "not found") ? "which does not exist" : why_quote(w, message));
 }
 
 /* A claim with WaitForFirstConsumer waits for the pod, not the pod for it. */
@@ -226,15 +226,15 @@ void why_claims(struct why *w)
 			why_gang_needs(w), meta_name(claim),
 			*claim_phase(claim) ? claim_phase(claim) : "Pending",
 			class && *class ? class : "none", e ? ": " : "",
-			why_words(w, event_message(e)));
+			why_quote(w, event_message(e)));
 		return;
 	}
-	if (!why_pods_with(v, POD_UNSCHEDULABLE, &first))
+	if (!view_pods_with(v, POD_UNSCHEDULABLE, &first))
 		return;
 	claim_missing(w, &first);
 	if (!w->causes->child && first.fact.message &&
 	    strstr(first.fact.message, "PersistentVolumeClaim"))
 		why_add(w, "ClaimPending", why_describe(w, "pod", meta_name(first.pod)),
 			"%sits pods wait for their volume claims: %s", why_gang_needs(w),
-			scheduler_words(w, first.fact.message));
+			scheduler_text(w, first.fact.message));
 }

@@ -10,16 +10,6 @@
 
 /* ---- nodes ---- */
 
-static const cJSON *node_named(const struct view *v, const char *name)
-{
-	const cJSON *node;
-
-	json_each(node, v->nodes)
-		if (str_eq(meta_name(node), name))
-			return node;
-	return NULL;
-}
-
 void why_node_lost(struct why *w)
 {
 	const struct view *v = w->v;
@@ -31,7 +21,7 @@ void why_node_lost(struct why *w)
 		if (!pod_node(pod) || pod_is_ready(pod) ||
 		    str_eq(pod_phase(pod), "Succeeded"))
 			continue;
-		node = node_named(v, pod_node(pod));
+		node = view_node(v, pod_node(pod));
 		if (node && node_is_ready(node))
 			continue;
 		ready = condition_with(node, "Ready", "Unknown");
@@ -43,36 +33,12 @@ void why_node_lost(struct why *w)
 			pod_step(w->arena, pod),
 			node ? "has not been ready for " : "is no longer in the cluster",
 			node ? why_age(w, condition_since(ready)) : "", ready ? ": " : "",
-			why_words(w, condition_message(ready)));
+			why_quote(w, condition_message(ready)));
 		return;
 	}
 }
 
 /* ---- containers that do not start ---- */
-
-int64_t why_pods_with(const struct view *v, enum pod_cause cause, struct failure *ret)
-{
-	const cJSON *pod;
-	int64_t n = 0;
-
-	json_each(pod, v->pods) {
-		struct pod_fact_list facts;
-
-		pod_facts_of(pod, &facts);
-		for (size_t i = 0; i < facts.n; i++) {
-			const struct pod_fact *fact = &facts.list[i];
-
-			if (fact->cause != cause || (fact->container && !fact->waits))
-				continue;
-			/* ErrImagePull has the registry's error, a back-off has not. */
-			if (!n || str_eq(ret->fact.reason, "ImagePullBackOff"))
-				*ret = (struct failure){ pod, *fact };
-			n++;
-			break;
-		}
-	}
-	return n;
-}
 
 bool why_is_init(const cJSON *pod, const char *container)
 {
@@ -114,7 +80,7 @@ static const char *pull_hint(const char *message)
 void why_image(struct why *w)
 {
 	struct failure f = { 0 };
-	int64_t n = why_pods_with(w->v, POD_IMAGE, &f);
+	int64_t n = view_pods_with(w->v, POD_IMAGE, &f);
 	const char *message = f.fact.message ? f.fact.message : "";
 	const cJSON *e =
 		n ? view_event(w->v, "Pod", meta_name(f.pod), "Failed", true) : NULL;
@@ -127,13 +93,13 @@ void why_image(struct why *w)
 	why_add(w, "ImagePull", why_describe(w, "pod", meta_name(f.pod)),
 		"the image %s cannot be pulled for %s, %s: %s (%s)%s", f.fact.image,
 		why_pod_count(w, n, view_count(w->v).all), whose(w, &f),
-		why_words(w, message), f.fact.reason, pull_hint(message));
+		why_quote(w, message), f.fact.reason, pull_hint(message));
 }
 
 void why_container_start(struct why *w)
 {
 	struct failure f = { 0 };
-	int64_t n = why_pods_with(w->v, POD_START, &f);
+	int64_t n = view_pods_with(w->v, POD_START, &f);
 
 	if (n)
 		why_add(w,
@@ -143,7 +109,7 @@ void why_container_start(struct why *w)
 			why_describe(w, "pod", meta_name(f.pod)),
 			"%s has not started for %s: %s (%s)", whose(w, &f),
 			why_pod_count(w, n, view_count(w->v).all),
-			why_words(w, f.fact.message), f.fact.reason);
+			why_quote(w, f.fact.message), f.fact.reason);
 }
 
 /* Events from before the last start of a container no longer matter. */
@@ -172,7 +138,7 @@ void why_mount(struct why *w)
 			why_add(w, rows[i].reason, why_describe(w, "pod", meta_name(pod)),
 				"%s cannot start on node %s: %s: %s",
 				pod_step(w->arena, pod), pod_node(pod), rows[i].what,
-				why_words(w, event_message(e)));
+				why_quote(w, event_message(e)));
 			return;
 		}
 }
@@ -193,7 +159,7 @@ void why_restarts(struct why *w)
 	if (view_failures(w->v, &f, 1)) {
 		why_add(w, f.fact.cause == POD_OOM ? "OOMKilled" : "Restarts",
 			why_logs(w, &f), "%s%s%s", why_failure(w, &f),
-			why_log_says(w, f.pod),
+			why_log_line(w, f.pod),
 			f.fact.restarted ? "; it has been restarted" : "");
 		return;
 	}
@@ -203,16 +169,10 @@ void why_restarts(struct why *w)
 		why_add(w, "JobSetRestarts", why_describe(w, "jobset", w->v->name),
 			"all its pods have been restarted %lld time%s%s%s",
 			(long long)restarts, restarts == 1 ? "" : "s", e ? ": " : "",
-			why_words(w, event_message(e)));
+			why_quote(w, event_message(e)));
 }
 
 /* ---- initializers and init containers ---- */
-
-static bool is_initializer(const cJSON *pod)
-{
-	return str_eq(pod_job(pod), DATASET_INITIALIZER) ||
-	       str_eq(pod_job(pod), MODEL_INITIALIZER);
-}
 
 void why_init(struct why *w)
 {
@@ -221,13 +181,15 @@ void why_init(struct why *w)
 
 	json_each(pod, w->v->pods) {
 		name = pod_at_init(pod, &since);
-		if (is_initializer(pod) && str_eq(pod_phase(pod), "Running")) {
+		if (view_is_initializer(pod_job(pod)) &&
+		    str_eq(pod_phase(pod), "Running")) {
 			why_add(w, "Initializer",
 				arena_printf(w->arena, "kftrainer logs %s --step %s%%n",
 					     w->v->name, pod_job(pod)),
 				"its %s, which must finish before its nodes start, has "
 				"been running for %s",
-				pod_job(pod), why_age(w, time_of(meta_created(pod))));
+				pod_job(pod),
+				why_age(w, foreign_time(meta_created(pod))));
 			return;
 		}
 		if (name && since && str_eq(pod_phase(pod), "Pending")) {
@@ -237,7 +199,7 @@ void why_init(struct why *w)
 				"init container %s of %s has been running for %s; the "
 				"others start after it",
 				name, pod_step(w->arena, pod),
-				why_age(w, time_of(since)));
+				why_age(w, foreign_time(since)));
 			return;
 		}
 	}

@@ -13,8 +13,6 @@
 #define QUEUE_LABEL "kueue.x-k8s.io/queue-name"
 #define PODSET      "kueue.x-k8s.io/podset-"
 
-enum { ACTS_SECONDS = 5 };
-
 static const char *ordinal(struct arena *a, int64_t n)
 {
 	const char *end = n % 10 == 1 && n % 100 != 11   ? "st"
@@ -37,7 +35,7 @@ static bool is_before(const cJSON *other, const cJSON *own)
 }
 
 /* ", as 2nd of 5 in LocalQueue team-a", by Kueue's positions, or by is_before(). */
-static const char *place(struct why *w)
+static const char *queue_position(struct why *w)
 {
 	const struct view *v = w->v;
 	const char *queue = workload_queue(v->workload);
@@ -59,32 +57,25 @@ static const char *place(struct why *w)
 			    everywhere ? ordinal(w->arena, everywhere) : "");
 }
 
-/* The first admission check that is not ready. */
-static const cJSON *check_of(const cJSON *workload)
-{
-	const cJSON *c;
-
-	json_each(c, workload_checks(workload))
-		if (!str_eq(json_str(c, "state"), "Ready"))
-			return c;
-	return NULL;
-}
-
 static void admission(struct why *w)
 {
-	const cJSON *workload = w->v->workload, *check = check_of(workload);
+	const cJSON *workload = w->v->workload, *check;
 	const cJSON *admitted = condition_with(workload, "Admitted", "True");
-	const char *message = condition_message(check);
+	const char *message;
 
+	json_each(check, workload_checks(workload))
+		if (!str_eq(json_str(check, "state"), "Ready"))
+			break;
+	message = condition_message(check);
 	if (check)
 		why_add(w, "AdmissionCheck",
 			why_describe(w, "workload", meta_name(workload)),
 			"Kueue has reserved quota and is waiting for the admission check "
 			"%s, which is %s%s%s",
 			json_str(check, "name"), json_str(check, "state"),
-			*message ? ": " : "", why_words(w, message));
+			*message ? ": " : "", why_quote(w, message));
 	else if (w->state == WHY_SUSPENDED && claims_given(w->v->trainjob) &&
-		 w->v->now - condition_since(admitted) >= ACTS_SECONDS)
+		 w->v->now - condition_since(admitted) >= VIEW_REACTION_SECONDS)
 		why_add(w, "ClaimsNotKnownToKueue",
 			why_describe(w, "workload", meta_name(workload)),
 			"Kueue has admitted it and cannot resume it: Kueue 0.19 "
@@ -113,7 +104,7 @@ static bool queue_is_at_fault(struct why *w, const char *queue)
 		"Kueue holds it back: LocalQueue %s (ClusterQueue %s) is "
 		"not admitting: %s",
 		queue, queue_cluster_queue(v->queue),
-		why_words(w, condition_message(inactive)));
+		why_quote(w, condition_message(inactive)));
 	return true;
 }
 
@@ -132,7 +123,7 @@ static bool topology_is_at_fault(struct why *w, const char *message, const char 
 				"kubectl get topologies -o yaml",
 				"Kueue holds it back: no topology of its queue has the "
 				"level %s (annotation " PODSET "%s): %s",
-				level, request, why_words(w, message));
+				level, request, why_quote(w, message));
 			return true;
 		}
 	if (!strstr(message, "topology \""))
@@ -140,11 +131,11 @@ static bool topology_is_at_fault(struct why *w, const char *message, const char 
 	why_add(w, "TopologyFull", command,
 		"it is waiting for room in a topology in Kueue%s (annotation " PODSET
 		"%s: %s): %s",
-		place(w), request, level, why_words(w, message));
+		queue_position(w), request, level, why_quote(w, message));
 	return true;
 }
 
-static void waits(struct why *w)
+static void explain_wait(struct why *w)
 {
 	const cJSON *workload = w->v->workload;
 	const cJSON *not_yet = condition_with(workload, "QuotaReserved", "False");
@@ -157,7 +148,7 @@ static void waits(struct why *w)
 		why_add(w, "WorkloadInactive", command,
 			"Kueue holds it back: its Workload is deactivated "
 			"(spec.active: false)%s%s",
-			evicted ? ": " : "", why_words(w, condition_message(evicted)));
+			evicted ? ": " : "", why_quote(w, condition_message(evicted)));
 		return;
 	}
 	if (queue_is_at_fault(w, workload_queue(workload)))
@@ -165,12 +156,12 @@ static void waits(struct why *w)
 	if (evicted)
 		why_add(w, "Evicted", command, "Kueue has evicted it (%s): %s",
 			condition_reason(evicted),
-			why_words(w, condition_message(evicted)));
+			why_quote(w, condition_message(evicted)));
 	if (topology_is_at_fault(w, message, command))
 		return;
 	why_add(w, str_eq(reason, "Inadmissible") ? "Inadmissible" : "WaitsForQuota",
-		command, "it is waiting for quota in Kueue%s%s%s", place(w),
-		*message ? ": " : "", why_words(w, message));
+		command, "it is waiting for quota in Kueue%s%s%s", queue_position(w),
+		*message ? ": " : "", why_quote(w, message));
 }
 
 void why_queued(struct why *w)
@@ -180,7 +171,7 @@ void why_queued(struct why *w)
 
 	if (v->workload) {
 		if (workload_waits(v->workload))
-			waits(w);
+			explain_wait(w);
 		else if (!condition_with(v->workload, "Admitted", "True") ||
 			 w->state == WHY_SUSPENDED)
 			admission(w);
@@ -194,7 +185,7 @@ void why_queued(struct why *w)
 			"it is for Kueue's queue %s (label " QUEUE_LABEL
 			"), but Kueue is not installed in the cluster",
 			label);
-	else if (why_job_age(w) >= ACTS_SECONDS)
+	else if (why_job_age(w) >= VIEW_REACTION_SECONDS)
 		why_add(w, "NoWorkload", "kubectl get workloads%n",
 			"Kueue has not created a Workload for it for %s: is its "
 			"controller running, with the integration "
@@ -206,7 +197,7 @@ void why_suspended(struct why *w)
 {
 	const struct view *v = w->v;
 	const cJSON *c = condition_with(v->trainjob, "Suspended", "True");
-	int64_t since = c ? condition_since(c) : time_of(meta_created(v->trainjob));
+	int64_t since = c ? condition_since(c) : foreign_time(meta_created(v->trainjob));
 
 	if (meta_annotation(v->trainjob, WORKSPACE_AWAITED_ANNOTATION)) {
 		why_add(w, "AwaitsWorkspace", NULL,

@@ -14,17 +14,6 @@
 
 enum { STALLED_SECONDS = 600, LAST_LINES = 20 };
 
-static const cJSON *first_rank(const struct view *v)
-{
-	const cJSON *pod;
-
-	json_each(pod, v->pods)
-		if (pod_node_rank(pod) == 0 && str_eq(pod_job(pod), NODE) &&
-		    str_eq(pod_phase(pod), "Running"))
-			return pod;
-	return NULL;
-}
-
 static const char *logs_command(struct why *w)
 {
 	return arena_printf(w->arena, "kftrainer logs %s --tail 50%%n", w->v->name);
@@ -33,7 +22,7 @@ static const char *logs_command(struct why *w)
 /* The last connection problem in the last LAST_LINES lines of rank 0's log. */
 void why_waiting_for_peers(struct why *w)
 {
-	const cJSON *pod = first_rank(w->v);
+	const cJSON *pod = view_first_rank(w->v);
 	const char *text = pod ? view_log(w->v, pod) : NULL, *line, *found = NULL;
 	struct log_reader reader = { 0 };
 	const struct log_cause *c;
@@ -60,13 +49,13 @@ void why_waiting_for_peers(struct why *w)
 		return;
 	why_add(w, "Connection", logs_command(w),
 		"the log of %s reports a connection problem: \"%s\" (%s)",
-		pod_step(w->arena, pod), why_words(w, found), (char *)out.data);
+		pod_step(w->arena, pod), why_quote(w, found), (char *)out.data);
 }
 
 /* The time of the last line of rank 0's log; -1: unknown. */
 static int64_t silent_since(const struct view *v)
 {
-	const cJSON *pod = first_rank(v);
+	const cJSON *pod = view_first_rank(v);
 	const char *found = pod ? view_log(v, pod) : NULL;
 	const char *text = found ? found : "", *last;
 	cleanup_arena struct arena arena = { 0 };
@@ -76,23 +65,23 @@ static int64_t silent_since(const struct view *v)
 		len--;
 	for (last = text + len; len > 0 && last > text && last[-1] != '\n';)
 		last--;
-	return len ? time_of(str_slice(&arena, last, strcspn(last, " \n"))) : -1;
+	return len ? foreign_time(str_slice(&arena, last, strcspn(last, " \n"))) : -1;
 }
 
 void why_stalled(struct why *w)
 {
 	const struct view *v = w->v;
-	int64_t told = time_of(progress_updated(v->trainjob));
-	int64_t percent = progress_percentage(v->trainjob), since = told;
+	int64_t updated = foreign_time(progress_updated(v->trainjob));
+	int64_t percent = progress_percentage(v->trainjob);
 	int64_t silent = silent_since(v);
 
-	if (told >= 0 && v->now - told >= STALLED_SECONDS) {
+	if (updated >= 0 && v->now - updated >= STALLED_SECONDS) {
 		why_add(w, "Stalled", logs_command(w),
-			"its progress has not changed for %s%s", why_age(w, since),
+			"its progress has not changed for %s%s", why_age(w, updated),
 			percent < 0 ? ""
 				    : arena_printf(w->arena, ", at %lld %%",
 						   (long long)percent));
-	} else if (told < 0 && silent >= 0 && v->now - silent >= STALLED_SECONDS) {
+	} else if (updated < 0 && silent >= 0 && v->now - silent >= STALLED_SECONDS) {
 		why_add(w, "Silent", logs_command(w),
 			"its first rank has logged nothing for %s and reports no progress",
 			why_age(w, silent));
@@ -109,14 +98,14 @@ void why_warning(struct why *w)
 			why_describe(w, event_kind(e), event_object(e)),
 			"the last warning, of %s %s %s ago, is: %s (%s)", event_kind(e),
 			event_object(e), why_age(w, event_last(e)),
-			why_words(w, event_message(e)), event_reason(e));
+			why_quote(w, event_message(e)), event_reason(e));
 }
 
 void why_starting(struct why *w)
 {
 	struct view_counts n = view_count(w->v);
 	int64_t wanted = view_pods_wanted(w->v),
-		since = time_of(meta_created(w->v->trainjob));
+		since = foreign_time(meta_created(w->v->trainjob));
 
 	if (!w->v->jobset || (!wanted && !n.all))
 		why_add(w, "Created", why_describe(w, "trainjob", w->v->name),
@@ -160,7 +149,7 @@ void why_running(struct why *w)
 	if (!tj_is_ours(w->v->trainjob)) /* why_elsewhere() */
 		return;
 	json_each(pod, w->v->pods) {
-		int64_t t = time_of(meta_created(pod));
+		int64_t t = foreign_time(meta_created(pod));
 
 		if (str_eq(pod_phase(pod), "Running") && (oldest < 0 || t < oldest))
 			oldest = t;

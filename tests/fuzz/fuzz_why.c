@@ -25,7 +25,7 @@ static bool take(struct view *v, const uint8_t *data, size_t size)
 
 		if (cJSON_IsObject(doc) && str_eq(json_str(doc, "kind"), "Pod"))
 			pod_slim(doc);
-		view_take(v, doc);
+		view_add(v, doc);
 	}
 	return v->trainjob != NULL;
 }

@@ -151,7 +151,7 @@ TEST(of_documents)
 		assert_int_equal(
 			yaml_parse(&docs, cases[i].docs, strlen(cases[i].docs), &err), 0);
 		while (docs->child)
-			view_take(&v, cJSON_DetachItemViaPointer(docs, docs->child));
+			view_add(&v, cJSON_DetachItemViaPointer(docs, docs->child));
 		view_drop_others(&v);
 		p = phase_of(&arena, &v, cases[i].ran);
 		assert_string_equal(p.line, cases[i].line);
@@ -171,11 +171,11 @@ TEST(of_this_machine)
 	struct error err = { 0 };
 
 	view_init(&v, "ns", "a");
-	v.here = true;
+	v.is_local = true;
 	assert_int_equal(
 		yaml_parse(&docs, "{kind: TrainJob, spec: {suspend: true}}", 39, &err),
 		0);
-	view_take(&v, cJSON_DetachItemViaPointer(docs, docs->child));
+	view_add(&v, cJSON_DetachItemViaPointer(docs, docs->child));
 	assert_string_equal(
 		phase_of(&arena, &v, false).line,
 		"suspended; start it with 'kftrainer resume --local a -n ns'");

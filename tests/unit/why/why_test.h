@@ -89,7 +89,7 @@ static inline struct view view_of(const char *yaml)
 	if (time_parse(&v.now, NOW, &err) || yaml_parse(&docs, yaml, strlen(yaml), &err))
 		fail_msg("%s: %s", yaml, err.msg);
 	while (docs->child)
-		view_take(&v, cJSON_DetachItemFromArray(docs, 0));
+		view_add(&v, cJSON_DetachItemFromArray(docs, 0));
 	return v;
 }
 

@@ -24,7 +24,7 @@ struct hybrid {
 /* Take up to n values; all return how many. Fewer: the end, or damaged data. */
 size_t hybrid_u32(struct hybrid *h, uint32_t *out, size_t n);
 size_t hybrid_u8(struct hybrid *h, uint8_t *out, size_t n); /* of width <= 8 */
-/* Of width 1, as bits appended at `at`. */
+/* Values of width 1, as bits appended at `at`. */
 size_t hybrid_bits(struct hybrid *h, uint8_t *bits, uint64_t at, size_t n);
 
 #endif

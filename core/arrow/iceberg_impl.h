@@ -1,4 +1,4 @@
-/* iceberg_impl.h - what the files of iceberg.h share. */
+/* iceberg_impl.h - declarations shared by the files of iceberg.h. */
 #ifndef ARROW_ICEBERG_IMPL_H
 #define ARROW_ICEBERG_IMPL_H
 

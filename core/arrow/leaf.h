@@ -26,7 +26,7 @@ struct leaf {
 	struct block page;
 	struct hybrid def;
 	struct values values;
-	/* Of a repeated leaf, all of the page's levels at once. */
+	/* All of the page's levels at once; only for a repeated leaf. */
 	struct block page_defs, page_reps;
 	size_t level_at;
 	bool in_row; /* a row has begun and may go on */

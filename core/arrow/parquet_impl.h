@@ -1,4 +1,4 @@
-/* parquet_impl.h - what parquet.c and scan.c share. */
+/* parquet_impl.h - declarations shared by parquet.c and scan.c. */
 #ifndef ARROW_PARQUET_IMPL_H
 #define ARROW_PARQUET_IMPL_H
 

@@ -26,7 +26,7 @@ struct condition {
 	enum op op;
 	bool null; /* operand of "is null" */
 	struct scalar *values;
-	size_t n; /* those of "in" are sorted */
+	size_t n; /* operands of "in" are sorted */
 };
 
 struct predicate {

@@ -39,7 +39,7 @@ MUST_CHECK int projection_new(struct projection **ret, const struct project_side
 			      struct error *err);
 void projection_free(struct projection *p); /* NULL is fine */
 
-/* Which columns of the file are needed for the table's with columns[i]; NULL: for all. */
+/* ret_from: the columns of the file needed for the table's with columns[i]; NULL: all. */
 void projection_reads(const struct projection *p, const bool *columns, bool *ret_from);
 /* The file's column for this one of the table; -1: none. */
 ptrdiff_t projection_from(const struct projection *p, size_t column);

@@ -99,7 +99,10 @@ static int build_struct(struct builder *b, struct field *f, const struct place *
 	return 0;
 }
 
-/* What old writers meant by a list's one repeated child (LogicalTypes.md, "Lists"). */
+/*
+ * True: the list's repeated child is its element, by the rules for old writers
+ * (LogicalTypes.md, "Lists").
+ */
 static bool is_element(const struct schema_element *repeated, const char *name,
 		       const char *list)
 {

@@ -137,7 +137,7 @@ int str_int(int64_t *ret, const char *s, int64_t min, int64_t max, struct error 
 	return 0;
 }
 
-/* What each length of UTF-8 can say; anything else is overlong or too large. */
+/* The code points of each length of UTF-8; anything else is overlong or too large. */
 static const struct {
 	unsigned char mask, lead;
 	uint32_t min, max;

@@ -19,7 +19,7 @@ bool str_eq(const char *a, const char *b); /* NULL is equal to NULL only */
 bool str_starts(const char *s, const char *prefix);
 bool str_ends(const char *s, const char *suffix);
 
-/* What follows the prefix, within s; NULL when s does not begin with it. */
+/* The rest of s after the prefix; NULL when s does not begin with it. */
 const char *str_after(const char *s, const char *prefix);
 
 /* Is s one of the words? `words` ends with NULL. */

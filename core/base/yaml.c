@@ -105,7 +105,7 @@ static int by_place(const void *a, const void *b)
 	return x->place < y->place ? -1 : 1;
 }
 
-/* Of equal keys the one of the lowest rank stays; two of rank 0 are refused. */
+/* Among equal keys, the one of the lowest rank stays; two of rank 0 are refused. */
 static int settle(struct members *m, struct error *err)
 {
 	size_t kept = 0;

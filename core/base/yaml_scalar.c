@@ -273,7 +273,7 @@ static int binary(cJSON **ret, const struct yaml_node *node, struct error *err)
 	return 0;
 }
 
-/* Which meanings a tag lets through. */
+/* The types that a tag allows. */
 static const struct {
 	const char *tag;
 	unsigned types;

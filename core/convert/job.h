@@ -24,7 +24,7 @@ struct v1_kind {
 	unsigned bit; /* its bit in the table of fields */
 	const char *kind, *version;
 	const char *roles_key;        /* "pytorchReplicaSpecs" */
-	const char *container, *port; /* that pods must have; the name of its port */
+	const char *container, *port; /* required in pods; the name of its port */
 	const char *restart;          /* default restart policy of replicas */
 	const char *framework;        /* LABEL_FRAMEWORK */
 	const char *policy;           /* member of mlPolicy; NULL: a plain one */

@@ -66,8 +66,8 @@ void kube_auth_release(struct kube *k);
 /* Whether a request is resent, once, if the connection breaks. */
 enum kube_retry {
 	KUBE_RETRY_BY_METHOD, /* only by libcurl, as HTTP allows for the method */
-	KUBE_RETRY_ALWAYS,    /* it is idempotent */
-	KUBE_RETRY_NEVER,     /* it is not: libcurl must not resend it either */
+	KUBE_RETRY_ALWAYS,    /* an idempotent call */
+	KUBE_RETRY_NEVER,     /* not idempotent: libcurl must not resend it either */
 };
 
 struct kube_request {

@@ -51,7 +51,7 @@ struct session *session_new(struct psk *psk, int fd, const char *peer)
 static void close_source(struct session_source *source)
 {
 	if (source->fd >= 0)
-		close(source->fd); /* which also takes it out of the epoll set */
+		close(source->fd); /* closing also removes it from the epoll set */
 	source->fd = -1;
 	source->wanted = source->watched = 0;
 }

@@ -25,7 +25,7 @@ enum session_state {
 	SESSION_COMMAND,  /* authenticated; receiving the command */
 	SESSION_RUNNING,
 	SESSION_LEAVING,   /* the EXIT frame is being sent */
-	SESSION_LINGERING, /* it is sent; waiting for the launcher to close */
+	SESSION_LINGERING, /* EXIT is sent; waiting for the launcher to close */
 	SESSION_GONE,      /* connection closed; ending the process group */
 };
 

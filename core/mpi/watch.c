@@ -54,7 +54,7 @@ struct watch {
 	int status;     /* as of waitpid(2) */
 	bool stopped;   /* this process was asked to stop */
 	int64_t end_at; /* of clock_ms(), once a node is lost; else INT64_MAX */
-	bool ended;     /* it was sent SIGTERM */
+	bool ended;     /* mpirun was sent SIGTERM */
 	sigset_t mask;  /* before watch_run() */
 };
 

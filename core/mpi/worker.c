@@ -135,7 +135,7 @@ static int strangers_of(const struct worker *w, const char *peer)
 	return n;
 }
 
-/* Of the address that has the most of them: a flood takes nobody else's place. */
+/* End the oldest stranger of the address with the most: a flood evicts no other. */
 static void give_up_oldest(struct worker *w)
 {
 	struct session *oldest = NULL;

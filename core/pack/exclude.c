@@ -31,7 +31,7 @@ static const char keys[] = ".git\n"
 			   "*.[pP][pP][kK]\n*.[pP]8\n*.pk8\n*.jks\n*.keystore\n*.kdbx\n"
 			   "*.kubeconfig\nkubeconfig\n";
 
-/* What tools make again by themselves, and nobody's code is in. */
+/* Folders that tools recreate by themselves, without anyone's code in them. */
 static const char caches[] = "__pycache__/\n.ipynb_checkpoints/\nwandb/\n"
 			     ".mypy_cache/\n.pytest_cache/\n.ruff_cache/\n";
 

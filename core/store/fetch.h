@@ -29,7 +29,7 @@
 enum fetch_event {
 	FETCH_PRESENT,   /* present already, and verified */
 	FETCH_STARTED,   /* the bytes that are present already */
-	FETCH_RESTARTED, /* it changed, or its digest did not match */
+	FETCH_RESTARTED, /* the source changed, or its digest did not match */
 	FETCH_DONE,      /* verified if the source has a digest, and in place */
 	FETCH_EVENTS
 };

@@ -484,7 +484,7 @@ static void run_local(struct fetch *f, struct piece *p, struct error *err)
 	}
 }
 
-/* Its speed and latency determine the size of the next one. */
+/* A piece's speed and latency determine the size of the next one. */
 static void learn(struct fetch *f, const struct piece *p)
 {
 	int64_t now = clock_ms(), wait = p->first_ms - p->began_ms;

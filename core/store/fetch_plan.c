@@ -448,7 +448,7 @@ static void judge(struct fetch *f, struct piece *p, struct error *err)
 		break;
 	case PIECE_AGAIN:
 		try_again(f, file, p, err);
-		/* it may have changed since, undetected */
+		/* the file may have changed since, undetected */
 		file->restart |= !named && fetch_count_of(&file->written) > 0;
 		break;
 	case PIECE_CHANGED:

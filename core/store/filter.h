@@ -1,5 +1,5 @@
 /*
- * filter.h - which files are wanted: patterns as in Python's fnmatch.fnmatchcase.
+ * filter.h - selects files: patterns as in Python's fnmatch.fnmatchcase.
  *
  * `*` any characters, '/' too; `?` one; `[a-z]`, `[!a-z]` one of, none of.
  * Case-sensitive. A pattern that ends in '/' means all below, as in huggingface_hub. A

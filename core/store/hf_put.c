@@ -276,7 +276,7 @@ static int send_object(struct putting *p, const cJSON *object, struct bytes *b,
 	struct hub_request a = { .method = "PUT", .file = b, .len = b->len };
 
 	if (!upload)
-		return 0; /* it has these bytes, from any repository */
+		return 0; /* the hub has these bytes, from any repository */
 	a.url = json_str(upload, "href");
 	if (!a.url)
 		return error_set(err, ERR_FORMAT, "upload without a URL");

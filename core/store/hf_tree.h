@@ -16,7 +16,7 @@
 
 enum { HF_PAGE_MAX = 16 * 1024 * 1024 };
 
-/* Which entries to list. */
+/* The entries to list. */
 struct hf_tree_want {
 	const char *folder; /* files below it; "": all */
 	const char *file;   /* or this one only; NULL: none in particular */

@@ -1,5 +1,5 @@
 /*
- * journal.h - which ranges of a file are written, for a restart.
+ * journal.h - records the written ranges of a file, for a restart.
  *
  * A header identifies the file and its contents; then a record is appended for each
  * finished range: offset, length, CRC-32C of its bytes. Numbers are little-endian. It is

@@ -1,4 +1,4 @@
-/* range_impl.h - what range.c and range_piece.c share. */
+/* range_impl.h - declarations shared by range.c and range_piece.c. */
 #ifndef STORE_RANGE_IMPL_H
 #define STORE_RANGE_IMPL_H
 

@@ -16,7 +16,7 @@
 #include "cloud/cloud.h"
 #include "net/http.h"
 
-/* What identifies an object's contents before it is fetched. */
+/* Identifies an object's contents before it is fetched. */
 enum store_digest {
 	STORE_DIGEST_NONE,
 	STORE_SHA256,    /* hex: hub's LFS, S3 x-amz-checksum-sha256 of one part */

@@ -11,8 +11,9 @@
 #include "base/cleanup.h"
 #include "base/stop.h"
 #include "base/str.h"
+#include "client/cache_start.h"
 #include "cmd/cmd.h"
-#include "cmd/initialize_cache.h"
+#include "cmd/ui/cluster.h"
 #include "cmd/ui/env.h"
 #include "cmd/ui/fetchpost.h"
 #include "cmd/ui/fetchview.h"
@@ -127,6 +128,30 @@ static int fetch(const struct kind *k, const char *uri, struct fetch_conf *c,
 		return EXIT_OK;
 	cmd_complain(k->name, "%s", err->msg);
 	return EXIT_FAILED;
+}
+
+static void on_cache_line(void *ctx, const char *line)
+{
+	cmd_complain("initialize-dataset", "%s", line);
+}
+
+/* Create the data cache in the cluster of this pod, or of the kubeconfig. */
+static int initialize_cache(const char *uri, struct error *err)
+{
+	const struct where_opts here = { 0 };
+	cleanup_arena struct arena arena = { 0 };
+	cleanup_kube struct kube *kube = NULL;
+	struct cache_wish wish;
+	struct cache_start conf = { .wish = &wish, .say = on_cache_line };
+
+	if (cache_wish_read(&wish, &arena, uri, env_variable, NULL, err) ||
+	    where_connect(&kube, &conf.ns, &arena, &here, err))
+		return -1;
+	if (kube_is_inside(kube))
+		return error_set(err, ERR_UNSUPPORTED,
+				 "%s needs a cluster with LeaderWorkerSet", uri);
+	conf.kube = kube;
+	return cache_start(&conf, err) ? -1 : EXIT_OK;
 }
 
 static int run(const struct kind *k, const struct init_opts *o, int argc, char **argv,

@@ -63,24 +63,15 @@ static void add_table(struct buf *b, const struct wait_host *hosts, size_t n, si
 	}
 }
 
-/* The hint for the first host that has one, or NULL. */
-static const char *find_hint(const struct peer_settings *s, const struct wait_host *hosts,
-			     size_t n)
-{
-	const char *hint = NULL;
-
-	for (size_t i = 0; i < n && !hint; i++)
-		hint = peer_settings_hint(s, hosts[i].stage, &hosts[i].why);
-	return hint;
-}
-
 static int report(const struct peer_settings *s, const struct wait_host *hosts, size_t n)
 {
 	cleanup_buf struct buf all = { .max = TABLE_MAX }, last = { .max = TABLE_MAX };
-	const char *hint = find_hint(s, hosts, n);
+	const char *hint = NULL; /* of the first host that has one */
 
 	if (!count_missing(hosts, n))
 		return EXIT_OK;
+	for (size_t i = 0; i < n && !hint; i++)
+		hint = peer_settings_hint(s, hosts[i].stage, &hosts[i].why);
 	add_table(&all, hosts, n, TABLE_MAX);
 	add_table(&last, hosts, n,
 		  TERMINATION_MESSAGE_MAX - (hint ? strlen(hint) + 1 : 0));

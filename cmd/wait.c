@@ -45,14 +45,6 @@ struct waiting {
 	cJSON *job;    /* the last version; NULL: deleted */
 };
 
-static int timed_out(const struct waiting *w)
-{
-	const char *state = w->job ? status_state(tj_status(w->job)) : "missing";
-
-	cmd_complain("wait", "timed out: TrainJob %s is %s", w->name, state);
-	return EXIT_TIMED_OUT;
-}
-
 /* Apply the change; returns whether the job may have another state now. */
 static bool take_change(struct waiting *w, struct change *change)
 {
@@ -129,8 +121,11 @@ static int wait_for(struct waiting *w, struct error *err)
 		rc = watch(w, err);
 	if (rc < 0)
 		return -1;
-	if (!rc)
-		return timed_out(w);
+	if (!rc) {
+		cmd_complain("wait", "timed out: TrainJob %s is %s", w->name,
+			     w->job ? status_state(tj_status(w->job)) : "missing");
+		return EXIT_TIMED_OUT;
+	}
 	if (goal_judge(&w->goal, w->job) == MISSED)
 		return report_missed(w);
 	if (w->job)

@@ -100,21 +100,13 @@ static bool send_text(struct feed_peer *p, const struct buf *text)
 	return n >= 0;
 }
 
-static void quote(struct buf *out, const char *text)
-{
-	cleanup_json cJSON *string = cJSON_CreateString(text);
-	cleanup_free char *quoted = json_text(string);
-
-	buf_adds(out, quoted);
-}
-
 static void send_error(struct feed_peer *p, const char *why)
 {
 	cleanup_buf struct buf text = { .max = FEED_MESSAGE_MAX };
+	cleanup_json cJSON *string = cJSON_CreateString(why);
+	cleanup_free char *quoted = json_text(string);
 
-	buf_adds(&text, "{\"error\":");
-	quote(&text, why);
-	buf_adds(&text, "}");
+	buf_printf(&text, "{\"error\":%s}", quoted);
 	send_text(p, &text);
 }
 
@@ -298,14 +290,6 @@ static void accept_one(struct gpu_feed *f, int fd)
 	}
 }
 
-static void accept_all(struct gpu_feed *f)
-{
-	int fd;
-
-	while ((fd = accept4(f->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0)
-		accept_one(f, fd);
-}
-
 /* ---- deadlines --------------------------------------------------------------------------- */
 
 static int64_t sooner(int64_t a, int64_t b)
@@ -389,6 +373,7 @@ static void wait_and_read(struct gpu_feed *f, int64_t next)
 	};
 	int64_t now = clock_ms();
 	uint64_t count;
+	int fd;
 
 	for (size_t i = 0; i < FEED_PEERS_MAX; i++)
 		fds[FIRST_PEER + i] = (struct pollfd){
@@ -401,8 +386,9 @@ static void wait_and_read(struct gpu_feed *f, int64_t next)
 	for (size_t i = 0; i < FEED_PEERS_MAX; i++)
 		if (fds[FIRST_PEER + i].fd >= 0 && fds[FIRST_PEER + i].revents)
 			feed_read(f, &f->peers[i]);
-	if (fds[LISTENER].revents)
-		accept_all(f);
+	while (fds[LISTENER].revents &&
+	       (fd = accept4(f->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0)
+		accept_one(f, fd);
 	pthread_mutex_unlock(&f->lock);
 }
 

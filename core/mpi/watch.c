@@ -143,17 +143,6 @@ static void lose(struct watch *w, struct node *n)
 	w->conf.lost(w->conf.ctx, n->host, &n->why);
 }
 
-/* Pump the nodes whose connections are ready. */
-static void pump_ready(struct watch *w)
-{
-	for (size_t i = 0; i < w->n; i++) {
-		struct node *n = &w->nodes[i];
-
-		if (is_open(n) && w->polls[i].revents && pump(n))
-			lose(w, n);
-	}
-}
-
 static size_t count(const struct watch *w, enum node_state state)
 {
 	size_t n = 0;
@@ -222,7 +211,9 @@ static int step(struct watch *w, int64_t until, struct error *err)
 	w->polls[w->n] = (struct pollfd){ .fd = w->signals, .events = POLLIN };
 	if (poll(w->polls, w->n + 1, until != INT64_MAX && left < 0 ? 0 : (int)left) < 0)
 		return errno == EINTR ? 0 : error_errno(err, errno, "poll");
-	pump_ready(w);
+	for (size_t i = 0; i < w->n; i++)
+		if (is_open(&w->nodes[i]) && w->polls[i].revents && pump(&w->nodes[i]))
+			lose(w, &w->nodes[i]);
 	take_signals(w);
 	return 0;
 }

@@ -51,29 +51,23 @@ static int fail(struct fetch *f, struct error *err)
 	return error_errno(err, errno, "writing to %s", f->target.path);
 }
 
-/* Written pages survive until the machine restarts. */
-static void add_boot(struct digest *d)
-{
-	cleanup_buf struct buf boot = { .max = 64 };
-
-	if (!file_read(&boot, "/proc/sys/kernel/random/boot_id", IGNORED))
-		digest_add(d, boot.data, boot.len);
-}
-
 /* Identifies the contents that the journal describes. */
 static void identify(const struct fetch *f, const struct file *file,
 		     unsigned char id[JOURNAL_ID_SIZE])
 {
 	cleanup_arena struct arena arena = { 0 };
 	cleanup_digest struct digest *d = digest_new(DIGEST_SHA256);
+	cleanup_buf struct buf boot = { .max = 64 };
 	const char *sum = verify_name(&arena, &file->o);
 	unsigned char raw[DIGEST_MAX];
 
 	digest_add(d, file->o.path, strlen(file->o.path) + 1);
 	if (sum || file->etag)
 		digest_add(d, sum ? sum : file->etag, strlen(sum ? sum : file->etag));
-	if (f->conf->unverified)
-		add_boot(d);
+	/* Written pages survive until the machine restarts. */
+	if (f->conf->unverified &&
+	    !file_read(&boot, "/proc/sys/kernel/random/boot_id", IGNORED))
+		digest_add(d, boot.data, boot.len);
 	digest_end(d, raw);
 	memcpy(id, raw, JOURNAL_ID_SIZE);
 }

@@ -38,6 +38,7 @@ static void describe_host(struct kubelet *k)
 	k->host.node_name = arena_strdup(&k->arena, u.nodename);
 	k->host.environ = (const char *const *)(uintptr_t)environ;
 	k->host.objects = k->opts.objects;
+	k->host.peer_names = &k->names;
 	k->host.cpus =
 		sched_getaffinity(0, sizeof(cpus), &cpus) == 0 ? CPU_COUNT(&cpus) : 1;
 	k->host.memory = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);

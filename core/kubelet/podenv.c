@@ -13,7 +13,7 @@
 #include "kubelet/ports.h"
 #include "trainer/peers.h"
 
-enum { MAX_TEXT = 1 << 20, MAX_ENV = 20000 };
+enum { MAX_TEXT = 1 << 20, MAX_ENV = 20000, MAX_NO_PROXY = 32 << 10 };
 
 struct env {
 	struct arena *arena;
@@ -496,6 +496,84 @@ static void set_gpus(struct env *e)
 	    str_join(e->arena, (const char *const *)picks, ","));
 }
 
+/* A variable of the container, else of the caller; NULL: not set. */
+static const char *value_of(const struct env *e, const char *name)
+{
+	const char *value = map_get(&e->vars, name);
+
+	for (size_t i = 0; !value && e->host->environ && e->host->environ[i]; i++) {
+		const char *rest = str_after(e->host->environ[i], name);
+
+		if (rest && *rest == '=')
+			value = rest + 1;
+	}
+	return value;
+}
+
+static bool has_proxy(const struct env *e)
+{
+	static const char *const names[] = { "http_proxy", "https_proxy", "all_proxy",
+					     "grpc_proxy", "HTTP_PROXY",  "HTTPS_PROXY",
+					     "ALL_PROXY",  "GRPC_PROXY" };
+	const char *value;
+
+	for (size_t i = 0; i < N_ELEMENTS(names); i++)
+		if ((value = value_of(e, names[i])) && *value)
+			return true;
+	return false;
+}
+
+/* Domains first: readers compare suffixes, but addresses and short names as a whole. */
+static const char *job_hosts(struct env *e)
+{
+	cleanup_buf struct buf b = { .max = MAX_NO_PROXY };
+	const char *domain = "", *ip = "", *dot;
+
+	buf_printf(&b, "localhost,127.0.0.0/8,127.0.0.1,::1,.svc,.cluster.local,%s,%s",
+		   e->pod->hostname, e->pod->ip);
+	map_each(m, e->host->peer_names) {
+		dot = strchr(m->key, '.');
+		if (dot && !str_eq(dot, domain) && b.len < MAX_NO_PROXY / 2)
+			buf_printf(&b, ",%s", domain = dot);
+	}
+	map_each(m, e->host->peer_names) {
+		if (b.len > MAX_NO_PROXY - 300)
+			break;
+		if (!strchr(m->key, '.'))
+			buf_printf(&b, ",%s", m->key);
+		if (!str_eq(m->value, ip))
+			buf_printf(&b, ",%s", ip = m->value);
+	}
+	return arena_strdup(e->arena, (const char *)b.data);
+}
+
+static const char *with_hosts(struct env *e, const char *list, const char *hosts)
+{
+	if (!list || !*list)
+		return hosts;
+	return str_eq(list, "*") ? list : arena_printf(e->arena, "%s,%s", list, hosts);
+}
+
+/*
+ * gRPC (JAX, TensorFlow), requests and others would ask the caller's proxy for the pods'
+ * own addresses, and wait.
+ */
+static void set_no_proxy(struct env *e)
+{
+	const char *lower = value_of(e, "no_proxy"), *upper = value_of(e, "NO_PROXY");
+	const char *grpc = value_of(e, "no_grpc_proxy"), *hosts;
+
+	if (!e->host->peer_names || !has_proxy(e))
+		return;
+	hosts = job_hosts(e);
+	lower = lower && *lower ? lower : upper;
+	upper = upper && *upper ? upper : lower;
+	set(e, "no_proxy", with_hosts(e, lower, hosts));
+	set(e, "NO_PROXY", with_hosts(e, upper, hosts));
+	if (grpc)
+		set(e, "no_grpc_proxy", with_hosts(e, grpc, hosts));
+}
+
 /* The caller's variables that the container does not set, then the container's. */
 static void merge_environ(struct env *e, struct podenv *ret)
 {
@@ -536,6 +614,9 @@ static int fill(struct env *e, struct podenv *ret, struct error *err)
 			return -1;
 	}
 	set_gpus(e);
+	set_no_proxy(e);
+	if (!value_of(e, "PYTHONUNBUFFERED"))
+		set(e, "PYTHONUNBUFFERED", "1");
 	if (expand_args(e, ret, err) < 0)
 		return -1;
 	merge_environ(e, ret);

@@ -5,8 +5,9 @@
  * pkg/fieldpath, pkg/api/v1/resource and third_party/forked/golang/expansion:
  * envFrom first, then env, later over earlier; $(NAME) is replaced by the value defined
  * before it, $$ is $, an undefined reference remains unchanged. Local differences: the
- * result is added to the caller's own environment, the rendezvous port is the job's
- * (ports.h), and, without namespaces, addresses replace pod names.
+ * result is added to the caller's own environment, PYTHONUNBUFFERED is 1 unless set, if
+ * there is a proxy, no_proxy has all names and addresses of the job, the rendezvous port
+ * is the job's (ports.h), and, without namespaces, addresses replace pod names.
  */
 #ifndef KUBELET_PODENV_H
 #define KUBELET_PODENV_H
@@ -24,6 +25,7 @@ struct podenv_host {
 	int port_from, port_to;  /* 0: nothing to replace */
 	const struct map *peers; /* DNS name -> its port in TF_CONFIG, as text; or NULL */
 	const struct map *names; /* pod name -> address to replace it by; or NULL */
+	const struct map *peer_names; /* DNS name of a pod -> its address; or NULL */
 };
 
 struct podenv_pod {

@@ -362,4 +362,124 @@ TEST(test_file_key)
 	assert_int_equal(dir_remove(dir, &err), 0);
 }
 
+#define JOB_HOSTS                                                                   \
+	"localhost,127.0.0.0/8,127.0.0.1,::1,.svc,.cluster.local,h,127.1.2.3,.job," \
+	"127.1.2.3,b,127.1.2.4"
+
+/* gRPC and requests would send the pods' own connections to the caller's proxy. */
+TEST(test_no_proxy)
+{
+	static const struct {
+		const char *callers[4], *own, *lower, *upper;
+	} proxy_rows[] = {
+		{ { "A=1", "no_proxy=x" }, "", "x", NULL },
+		{ { "http_proxy=" }, "", NULL, NULL },
+		{ { "http_proxy=http://p:1" }, "", JOB_HOSTS, JOB_HOSTS },
+		{ { "HTTPS_PROXY=http://p:1", "no_proxy=x" },
+		  "",
+		  "x," JOB_HOSTS,
+		  "x," JOB_HOSTS },
+		{ { "all_proxy=socks5://p:1", "NO_PROXY=y", "no_proxy=x" },
+		  "",
+		  "x," JOB_HOSTS,
+		  "y," JOB_HOSTS },
+		{ { "grpc_proxy=http://p:1", "NO_PROXY=*" }, "", "*", "*" },
+		{ { "no_proxy=x" },
+		  "{'name':'https_proxy','value':'http://q'},{'name':'no_proxy','value':'z'}",
+		  "z," JOB_HOSTS,
+		  "z," JOB_HOSTS },
+		{ { "https_proxy=http://p" },
+		  "{'name':'https_proxy','value':''}",
+		  NULL,
+		  NULL },
+	};
+	cleanup_arena struct arena texts = { 0 };
+	cleanup_map struct map names = { 0 };
+
+	map_put(&names, "a.job", arena_strdup(&texts, "127.1.2.3"));
+	map_put(&names, "b", arena_strdup(&texts, "127.1.2.4"));
+	map_put(&names, "b.job", arena_strdup(&texts, "127.1.2.4"));
+	for (size_t i = 0; i < N_ELEMENTS(proxy_rows); i++) {
+		cleanup_arena struct arena a = { 0 };
+		cleanup_json cJSON *c =
+			json_of(&a, arena_printf(&a, "{'command':['x'],'env':[%s]}",
+						 proxy_rows[i].own));
+		struct podenv_host host = { .environ = proxy_rows[i].callers,
+					    .peer_names = &names };
+		struct podenv_pod p = {
+			.pod = c, .container = c, .ip = "127.1.2.3", .hostname = "h"
+		};
+		const char *lower = NULL, *upper = NULL;
+		struct podenv env = { 0 };
+		struct error err = { 0 };
+
+		assert_int_equal(podenv_build(&a, &host, &p, &env, &err), 0);
+		for (size_t j = 0; env.envp[j]; j++) {
+			lower = str_starts(env.envp[j], "no_proxy=") ? env.envp[j] + 9
+								     : lower;
+			upper = str_starts(env.envp[j], "NO_PROXY=") ? env.envp[j] + 9
+								     : upper;
+		}
+		if (!str_eq(lower, proxy_rows[i].lower) ||
+		    !str_eq(upper, proxy_rows[i].upper))
+			fail_msg("row %zu: %s, %s", i, lower ? lower : "none",
+				 upper ? upper : "none");
+	}
+}
+
+/* A limit on the length of a variable, whatever the number of pods. */
+TEST(test_no_proxy_of_many)
+{
+	cleanup_arena struct arena a = { 0 };
+	cleanup_map struct map names = { 0 };
+	cleanup_json cJSON *c = json_of(&a, "{'command':['x']}");
+	static const char *const callers[] = { "http_proxy=http://p:1", NULL };
+	struct podenv_host host = { .environ = callers, .peer_names = &names };
+	struct podenv_pod p = {
+		.pod = c, .container = c, .ip = "127.1.2.3", .hostname = "h"
+	};
+	struct podenv env = { 0 };
+	struct error err = { 0 };
+
+	for (int i = 0; i < 5000; i++)
+		map_put(&names, arena_printf(&a, "pod-%d.domain-%d", i, i),
+			arena_printf(&a, "127.1.%d.%d", i / 256, i % 256));
+	assert_int_equal(podenv_build(&a, &host, &p, &env, &err), 0);
+	for (size_t j = 0; env.envp[j]; j++)
+		assert_true(strlen(env.envp[j]) < 33000);
+}
+
+TEST(test_unbuffered)
+{
+	static const char *const callers[] = { "PYTHONUNBUFFERED=", NULL };
+	static const struct {
+		const char *const *callers;
+		const char *own, *want;
+	} env_rows[] = {
+		{ NULL, "", "1" },
+		{ callers, "", "" },
+		{ NULL, "{'name':'PYTHONUNBUFFERED','value':'x'}", "x" },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(env_rows); i++) {
+		cleanup_arena struct arena a = { 0 };
+		cleanup_json cJSON *c =
+			json_of(&a, arena_printf(&a, "{'command':['x'],'env':[%s]}",
+						 env_rows[i].own));
+		struct podenv_host host = { .environ = env_rows[i].callers };
+		struct podenv_pod p = {
+			.pod = c, .container = c, .ip = "127.1.2.3", .hostname = "h"
+		};
+		const char *got = NULL;
+		struct podenv env = { 0 };
+		struct error err = { 0 };
+
+		assert_int_equal(podenv_build(&a, &host, &p, &env, &err), 0);
+		for (size_t j = 0; env.envp[j]; j++)
+			if (str_after(env.envp[j], "PYTHONUNBUFFERED="))
+				got = str_after(env.envp[j], "PYTHONUNBUFFERED=");
+		assert_string_equal(got, env_rows[i].want);
+	}
+}
+
 RUN_TESTS(NULL, NULL)

@@ -25,6 +25,7 @@ repeat() { for ((i = 0; i < $1; i++)); do printf '%s\n' "$2"; done; }
 
 layers=$PWD/tests/lint/layers.awk
 budget=$PWD/tests/lint/budget.awk
+prefix=$PWD/tests/lint/prefix.awk
 
 echo '#include "kube/kube.h"' | file core/api/a.c
 check "a room that must not be included" finds 'core/api/a.c:1: may not include kube/kube.h' \
@@ -55,5 +56,26 @@ repeat 801 '' | file big.c
 check "a long file" finds 'big.c:801: longer than 800 lines' "$budget" big.c
 repeat 151 '' | file big.h
 check "a long header" finds 'big.h:151: longer than 150 lines' "$budget" big.h
+
+# The room's name, a file's first or last word, a struct's tag, a word of three functions: all else is printed.
+file core/wood/saw_mill.h <<-'END'
+	struct plank_opts {
+		int n;
+	};
+	int wood_a(void);
+	MUST_CHECK int saw_b(int (*each)(void *ctx));
+	const char *mills_c(void);
+	static inline int plank_d(void)
+	{
+		return hidden_e();
+	}
+	int nail_f(void), g;
+	int nail_h(void);
+	int nail_i(void);
+	int glue_j(void);
+END
+prefixes() { (cd "$scratch" && awk -f "$prefix" core/wood/saw_mill.h) >"$scratch/out"; }
+only_glue() { prefixes && printf '%s\n' core/wood/saw_mill.h:14\ glue_j 'core/wood: 1 of 8' | diff - "$scratch/out"; }
+check "a public function whose name does not say where to look" only_glue
 
 finish

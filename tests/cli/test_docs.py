@@ -19,8 +19,8 @@ MAX_LINES = 150
 NO_REASONS = set("""
 Active Bound CreateContainerConfigError Deleted DeletionByPodGC DeletionByTaintManager Deployment
 EvictionByEvictionAPI Failed FailedAttachVolume FailedCreate FailedCreatePodSandBox FailedMapVolume
-FailedMount FailedResourceClaimCreation False ImagePullBackOff Informational Job JobSet Kueue Lease LocalQueue
-Pending PersistentVolumeClaim Pod PodsOfAll PreemptionByScheduler QuotaReserved Ready ResourceClaim
+FailedMount FailedResourceClaimCreation False Informational Job JobSet Kueue Lease LocalQueue
+Pending PersistentVolumeClaim Pod PreemptionByScheduler QuotaReserved Ready ResourceClaim
 ResourceClaimTemplate Succeeded TerminationByKubelet TrainJobResourcesCreationFailed True Unknown
 WaitForFirstConsumer""".split())
 

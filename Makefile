@@ -70,7 +70,7 @@ SAN      = $(CODE) -gline-tables-only -O0 -fsanitize=address,undefined -fno-sani
 COUNTED := -fsanitize-coverage=trace-pc-guard
 # The handshake of mbedTLS reads certificates by core/crypto/crypto.c.
 LIBS     = -Wl,--wrap=mbedtls_x509_crt_parse_der -lcurl -lnghttp2 -lssh2 -lmbedtls -lmbedx509 -lmbedcrypto -lzstd \
-           -lbrotli -lz -lyaml -lcjson -lexpat -lpthread
+           -lbrotli -llz4 -lz -lyaml -lcjson -lexpat -lpthread
 # What `kftrainer version` says is inside; cmd/version.c has the form.
 INSIDE   = $(shell awk 'NR == FNR { linked[$$1] = !/^\#/; next } linked[$$1] { printf "%s@%s;", $$1, $$2 }' vendor/licenses $(1) 2>/dev/null)
 $(OUT)/cmd/version.c.o: REL += -DLIBRARIES='"$(call INSIDE,$(SYSROOT)/versions)"' -DCOMMIT='"$(COMMIT)"' \

@@ -10,11 +10,9 @@
 # What comes first, one after the other; then lanes, side by side: a lane's
 # libraries need only what comes first and what is before them in the lane.
 musl_first="musl zlib"
-used=" $("$vendor/used.sh" | xargs) "
-musl_lanes=("nettle mbedtls libssh2 nghttp2 curl" "libzstd cjson libyaml expat mimalloc fastmem brotli cmocka")
-[[ $used != *" lz4 "* ]] || musl_lanes[1]+=" lz4"
+musl_lanes=("nettle mbedtls libssh2 nghttp2 curl" "libzstd cjson libyaml expat mimalloc fastmem brotli lz4 cmocka")
 san_first="zlib"
-san_lanes=("nettle mbedtls libssh2 nghttp2 curl" "libyaml cjson expat libzstd brotli cmocka")
+san_lanes=("nettle mbedtls libssh2 nghttp2 curl" "libyaml cjson expat libzstd brotli lz4 cmocka")
 
 map="-ffile-prefix-map=$src=. -ffile-prefix-map=$build=. -ffile-prefix-map=$root=."
 

@@ -4,8 +4,8 @@
 # Prints where the libraries of that flavour are, or will be once
 # vendor/build.sh has run. The last part of the name is a checksum of everything
 # that decides what is built: recipes, sources, the compiler, the kernel's headers,
-# which libraries are used, and what was asked for by KFTRAINER_NETTLE and KFTRAINER_OLDER
-# (build.sh, fetch.sh). A change of any of it gets a new folder.
+# and what was asked for by KFTRAINER_NETTLE and KFTRAINER_OLDER (build.sh, fetch.sh).
+# A change of any of it gets a new folder.
 set -eu
 export LC_ALL=C
 cd "$(dirname "$0")"
@@ -29,7 +29,6 @@ nettle() {
 key=$( {
 	uname -m
 	cat lock recipes.sh licenses pack.c fastmem.c mbedtls-config.h mbedtls-entropy.c mbedtls-nettle/* patches/*
-	./used.sh
 	compiler "${1:-musl}"
 	headers
 	nettle

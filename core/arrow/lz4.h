@@ -9,8 +9,8 @@
 #include <stdint.h>
 
 /*
- * Fills dst, which holds exactly dst_len bytes and room for BLOCK_SLACK more: the next
- * block may be decoded there. False: damaged, or of another length.
+ * Fills dst, which holds exactly dst_len bytes. False: damaged, of another length, or
+ * 2 GiB and more.
  */
 bool lz4_decode(uint8_t *dst, size_t dst_len, const uint8_t *src, size_t src_len);
 

@@ -4,8 +4,6 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "arrow/lz.h"
-
 enum { FAST_IN = 72, FAST_OUT = 80, LITERAL = 0, COPY_1 = 1, COPY_2 = 2, COPY_4 = 3 };
 
 struct snappy {
@@ -19,6 +17,34 @@ static inline uint32_t load32(const uint8_t *p)
 
 	memcpy(&v, p, sizeof(v));
 	return v;
+}
+
+static inline void copy16(uint8_t *to, const uint8_t *from)
+{
+	uint64_t v[2];
+
+	memcpy(v, from, sizeof(v));
+	memcpy(to, v, sizeof(v));
+}
+
+/*
+ * Copy len bytes from `offset` (at least 1) bytes before out; if len > offset the bytes
+ * repeat. Writes up to 15 bytes too many.
+ */
+static inline void copy_back(uint8_t *out, size_t offset, size_t len)
+{
+	const uint8_t *from = out - offset;
+	uint8_t *end = out + len;
+
+	/* Double the distance until 16 bytes are independent of what they overwrite. */
+	while (out < end && (size_t)(out - from) < 16) {
+		size_t n = (size_t)(out - from);
+
+		copy16(out, from);
+		out += n;
+	}
+	for (; out < end; out += 16, from += 16)
+		copy16(out, from);
 }
 
 static bool literal(struct snappy *s, unsigned tag)
@@ -59,7 +85,12 @@ static bool copy(struct snappy *s, unsigned tag)
 		len = ((tag >> 2) & 7) + 4;
 		offset |= (size_t)(tag >> 5) << 8;
 	}
-	return lz_match(s->begin, &s->out, s->out_end, offset, len);
+	if (!offset || offset > (size_t)(s->out - s->begin) ||
+	    len > (size_t)(s->out_end - s->out))
+		return false;
+	copy_back(s->out, offset, len);
+	s->out += len;
+	return true;
 }
 
 /*
@@ -79,11 +110,11 @@ static bool fast(struct snappy *s)
 			if (len > 16) {
 				if (len > 60)
 					break;
-				lz_copy16(out + 16, in + 17);
-				lz_copy16(out + 32, in + 33);
-				lz_copy16(out + 48, in + 49);
+				copy16(out + 16, in + 17);
+				copy16(out + 32, in + 33);
+				copy16(out + 48, in + 49);
 			}
-			lz_copy16(out, in + 1);
+			copy16(out, in + 1);
 			in += len + 1;
 			out += len;
 			continue;
@@ -97,7 +128,7 @@ static bool fast(struct snappy *s)
 		}
 		if (!offset || offset > (size_t)(out - s->begin))
 			return false;
-		lz_copy_back(out, offset, len);
+		copy_back(out, offset, len);
 		in += kind + 1;
 		out += len;
 	}

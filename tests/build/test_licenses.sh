@@ -27,6 +27,7 @@ library_of() { # FILE or ARCHIVE(MEMBER)
 	*/libzstd.a*) echo libzstd ;;
 	*/libz.a*) echo zlib ;;
 	*/libbrotli.a*) echo brotli ;;
+	*/liblz4.a*) echo lz4 ;;
 	*/libyaml.a*) echo libyaml ;;
 	*/libcjson.a*) echo cjson ;;
 	*/libexpat.a*) echo expat ;;
@@ -36,7 +37,7 @@ library_of() { # FILE or ARCHIVE(MEMBER)
 }
 linked_files | while read -r file; do library_of "$file"; done | sort -u >"$scratch/linked"
 
-known() { cat "$scratch/linked"; [ "$(wc -l <"$scratch/linked")" -ge 13 ] && ! grep unknown "$scratch/linked"; }
+known() { cat "$scratch/linked"; [ "$(wc -l <"$scratch/linked")" -ge 14 ] && ! grep unknown "$scratch/linked"; }
 each_linked() { # COMMAND: for each library of the map, NAME VERSION
 	local name
 	while read -r name; do

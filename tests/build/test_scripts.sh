@@ -175,14 +175,6 @@ changed_nettle() {
 	two=$(KFTRAINER_NETTLE=$scratch/nettle vendor/sysroot.sh)
 	[ "$one" != "$two" ] && [ "$one" != "$(vendor/sysroot.sh)" ]
 }
-unused() { [ -z "$(vendor/used.sh)" ] && ! ls "$(vendor/sysroot.sh)"/lib/liblz4.a 2>/dev/null; }
-room_uses() { # LIBRARY HEADER
-	mkdir -p "$scratch/tree/core/room"
-	cp -r vendor "$scratch/tree/"
-	echo "#include <$2>" >"$scratch/tree/core/room/a.c"
-	[ "$("$scratch/tree/vendor/used.sh")" = "$1" ] &&
-		[ "$("$scratch/tree/vendor/sysroot.sh")" != "$(vendor/sysroot.sh)" ]
-}
 quiet() { [ -z "$(vendor/build.sh 2>&1)" ]; }
 # What is changed in a library earns its keep: what it says before its first hunk.
 heads() { awk 'FNR == 1 { head = 1 } /^--- / { head = 0 } head { print FILENAME ": " $0 }' vendor/patches/*.patch; }
@@ -207,8 +199,6 @@ check "sysroot.sh names another folder for another compiler" moves musl gcc
 check "... for another clang, of the sanitized libraries" moves san clang
 check "... for other kernel headers" moves musl dpkg-query
 check "... for the user's own Nettle, unchanged" changed_nettle
-check "lz4 is not built where no room uses it" unused
-check "... and is, where one does" room_uses lz4 lz4frame.h
 check "build.sh prints nothing when there is nothing to do" quiet
 
 # Without a network: apt has no mirror, so what is not right in the cache is not used.

@@ -175,7 +175,7 @@ static void hear_result(struct job *j, uint32_t node, const cJSON *own, struct p
 static void reduce(struct job *j, const uint64_t *devices, struct pair *to)
 {
 	cleanup_json cJSON *own = NULL, *ours = NULL, *id = NULL;
-	bool *told = xcalloc(j->conf->n, sizeof(*told));
+	bool *sent = xcalloc(j->conf->n, sizeof(*sent));
 	int64_t first = 0, total = 0;
 	struct error err;
 
@@ -198,13 +198,13 @@ static void reduce(struct job *j, const uint64_t *devices, struct pair *to)
 		else if (j->conf->tell(j->conf->ctx, i, what, &err))
 			note_lost(j, to, i, &err);
 		else
-			told[i] = true;
+			sent[i] = true;
 	}
 	ours = own ? take_part(j->p, own) : NULL;
 	for (uint32_t i = 0; i < j->conf->n; i++)
-		if (told[i] || (!i && ours))
+		if (sent[i] || (!i && ours))
 			hear_result(j, i, ours, to);
-	free(told);
+	free(sent);
 }
 
 static void reduce_nodes(struct pairs *t, uint32_t a, uint32_t b)

@@ -61,7 +61,7 @@ static enum answer classify(const char *text)
 }
 
 /* Peek only: libssh2 must read an sshd's greeting. */
-static int look_at_greeting(enum answer *ret, int fd, int64_t deadline, struct error *err)
+static int peek_greeting(enum answer *ret, int fd, int64_t deadline, struct error *err)
 {
 	char text[GREETING_SIZE + 1];
 
@@ -88,7 +88,7 @@ static int read_greeting(int fd, bool *ret_sshd, int64_t deadline, struct error 
 	char text[sizeof(MPI_GREETING)];
 	enum answer answer;
 
-	if (look_at_greeting(&answer, fd, deadline, err))
+	if (peek_greeting(&answer, fd, deadline, err))
 		return -1;
 	*ret_sshd = answer == ANSWER_SSHD;
 	if (answer == ANSWER_BUSY)

@@ -56,21 +56,21 @@ size_t fetch_receive_bytes(unsigned connections)
 	return each < RECEIVE_MAX ? each : RECEIVE_MAX;
 }
 
-void fetch_tell(struct fetch *f, enum fetch_event e, const char *path, int64_t bytes)
+void fetch_report(struct fetch *f, enum fetch_event e, const char *path, int64_t bytes)
 {
 	if (!f->conf->file)
 		return;
-	pthread_mutex_lock(&f->telling);
+	pthread_mutex_lock(&f->report_lock);
 	f->conf->file(f->conf->ctx, e, path, bytes);
-	pthread_mutex_unlock(&f->telling);
+	pthread_mutex_unlock(&f->report_lock);
 }
 
 void fetch_say(struct fetch *f, const char *line)
 {
-	pthread_mutex_lock(&f->telling);
+	pthread_mutex_lock(&f->report_lock);
 	if (f->conf->say)
 		f->conf->say(f->conf->ctx, line);
-	pthread_mutex_unlock(&f->telling);
+	pthread_mutex_unlock(&f->report_lock);
 }
 
 /* ---- the list ---- */
@@ -119,7 +119,7 @@ int fetch_list(const struct fetch_conf *c, struct filter_look *look,
 }
 
 /* Report in one line what the default patterns leave out. */
-static void tell_look(struct fetch *f, const struct filter_look *look)
+static void report_skipped(struct fetch *f, const struct filter_look *look)
 {
 	cleanup_arena struct arena arena = { 0 };
 	const char *names[FILTER_SHOWN + 1] = { 0 };
@@ -156,7 +156,7 @@ static int choose(struct fetch *f, struct error *err)
 		rc = fetch_list(f->conf, &look, &f->list, err);
 	}
 	if (!rc)
-		tell_look(f, &look);
+		report_skipped(f, &look);
 	filter_look_release(&look);
 	return rc;
 }
@@ -208,7 +208,7 @@ static int list_objects(struct fetch *f, struct error *err)
 }
 
 /* Is it present already? If its size and time do not decide, a worker hashes it. */
-static int look_at(struct fetch *f, size_t i, struct error *err)
+static int check_present(struct fetch *f, size_t i, struct error *err)
 {
 	const struct store_object *o = &f->list.objects[i];
 	cleanup_arena struct arena arena = { 0 };
@@ -241,7 +241,7 @@ static int64_t part_bytes(struct fetch *f, const char *path)
 	return (int64_t)st.st_blocks * 512;
 }
 
-static int look_at_all(struct fetch *f, struct error *err)
+static int check_all_present(struct fetch *f, struct error *err)
 {
 	int64_t need = 0;
 
@@ -249,7 +249,7 @@ static int look_at_all(struct fetch *f, struct error *err)
 	for (size_t i = 0; i < f->list.n; i++) {
 		const struct store_object *o = &f->list.objects[i];
 
-		if (look_at(f, i, err))
+		if (check_present(f, i, err))
 			return -1;
 		f->files_unsized += o->size < 0;
 		f->bytes += o->size < 0 ? 0 : o->size;
@@ -257,7 +257,7 @@ static int look_at_all(struct fetch *f, struct error *err)
 		if (f->known[i].present) {
 			f->files_done++;
 			f->bytes_done += o->size < 0 ? 0 : o->size;
-			fetch_tell(f, FETCH_PRESENT, o->path, o->size);
+			fetch_report(f, FETCH_PRESENT, o->path, o->size);
 		} else if (!f->known[i].check && o->size > 0) {
 			int64_t part = part_bytes(f, o->path);
 
@@ -393,7 +393,7 @@ static void watch(struct fetch *f, unsigned max)
 			f->conf->tick(f->conf->ctx, &now);
 		if (tick % SLOW_TICKS == 0)
 			cancel_slow(f);
-		want = pace_look(&pace, f->want, max, now.bytes_fetched, now.ms);
+		want = pace_adjust(&pace, f->want, max, now.bytes_fetched, now.ms);
 		if (want != f->want)
 			set_workers(f, want);
 	}
@@ -493,7 +493,7 @@ static int fetch_all(struct fetch *f, struct error *err)
 		target_close(&f->target);
 		return -1;
 	}
-	rc = look_at_all(f, err);
+	rc = check_all_present(f, err);
 	if (!rc) {
 		work_all(f);
 		rc = finish(f, err);
@@ -514,7 +514,7 @@ int fetch_run(const struct fetch_conf *conf, struct fetch_now *ret, struct error
 	f->piece_bytes = PIECE_MIN;
 	pthread_mutex_init(&f->lock, NULL);
 	pthread_mutex_init(&f->listing, NULL);
-	pthread_mutex_init(&f->telling, NULL);
+	pthread_mutex_init(&f->report_lock, NULL);
 	cond_init(&f->changed);
 	cond_init(&f->over);
 	rc = fetch_all(f, err);
@@ -527,7 +527,7 @@ int fetch_run(const struct fetch_conf *conf, struct fetch_now *ret, struct error
 	free(f->known);
 	pthread_cond_destroy(&f->changed);
 	pthread_cond_destroy(&f->over);
-	pthread_mutex_destroy(&f->telling);
+	pthread_mutex_destroy(&f->report_lock);
 	pthread_mutex_destroy(&f->listing);
 	pthread_mutex_destroy(&f->lock);
 	free(f);

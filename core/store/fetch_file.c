@@ -303,7 +303,7 @@ int file_begin(struct fetch *f, struct file *file, bool *ret_present, struct err
 	}
 	if (file->o.size >= 0 && file_reserve(f, file, err))
 		return -1;
-	fetch_tell(f, FETCH_STARTED, file->o.path, file->written);
+	fetch_report(f, FETCH_STARTED, file->o.path, file->written);
 	return 0;
 }
 
@@ -329,7 +329,7 @@ int file_reset(struct fetch *f, struct file *file, struct error *err)
 	verify_free(file->verify);
 	file->verify = verify_new(&file->o);
 	add_left(file, 0, file->o.size < 0 ? INT64_MAX : file->o.size);
-	fetch_tell(f, FETCH_RESTARTED, file->o.path, 0);
+	fetch_report(f, FETCH_RESTARTED, file->o.path, 0);
 	if (ftruncate(file->fd, 0))
 		return fail(f, err);
 	return file->o.size >= 0 ? file_reserve(f, file, err) : 0;

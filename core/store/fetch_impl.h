@@ -89,13 +89,13 @@ struct fetch {
 	bool failed;
 	struct error why; /* when failed */
 	int64_t pause_until;
-	int64_t tell_next;   /* no pause is reported before */
+	int64_t next_report; /* no pause is reported before */
 	int64_t piece_bytes; /* size of the next piece */
 	int64_t rate;        /* recent bytes per second of a connection */
 	unsigned want, n_threads, n_working;
 	pthread_t threads[FETCH_MAX_CONNECTIONS];
 	pthread_mutex_t listing; /* one thread lists again */
-	pthread_mutex_t telling;
+	pthread_mutex_t report_lock;
 
 	int64_t bytes, bytes_done, bytes_fetched; /* atomic */
 	size_t files_done, files_unsized;         /* atomic */
@@ -129,7 +129,7 @@ void piece_run(struct fetch *f, struct piece *p, struct error *err);
 /* The listing, filtered; without digests if unverified. */
 MUST_CHECK int fetch_list(const struct fetch_conf *c, struct filter_look *look,
 			  struct store_listing *ret, struct error *err);
-void fetch_tell(struct fetch *f, enum fetch_event e, const char *path, int64_t bytes);
+void fetch_report(struct fetch *f, enum fetch_event e, const char *path, int64_t bytes);
 void fetch_say(struct fetch *f, const char *line);
 
 #endif

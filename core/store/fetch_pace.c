@@ -53,7 +53,8 @@ static unsigned try_more(struct pace *p, unsigned now, unsigned max, int64_t rat
 	return 2 * now < max ? 2 * now : max;
 }
 
-unsigned pace_look(struct pace *p, unsigned now, unsigned max, int64_t bytes, int64_t ms)
+unsigned pace_adjust(struct pace *p, unsigned now, unsigned max, int64_t bytes,
+		     int64_t ms)
 {
 	int64_t rate;
 

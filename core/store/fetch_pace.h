@@ -26,6 +26,7 @@ struct pace {
 /*
  * The number to use from now on, at most `max`. `bytes` have arrived in total, at `ms`.
  */
-unsigned pace_look(struct pace *p, unsigned now, unsigned max, int64_t bytes, int64_t ms);
+unsigned pace_adjust(struct pace *p, unsigned now, unsigned max, int64_t bytes,
+		     int64_t ms);
 
 #endif

@@ -311,8 +311,8 @@ static void end(struct fetch *f, struct file *file)
 	rc = file_end(f, file, &wrong, &err);
 	if (!rc && !wrong) {
 		__atomic_add_fetch(&f->files_done, 1, __ATOMIC_RELAXED);
-		fetch_tell(f, file->unchanged ? FETCH_PRESENT : FETCH_DONE, file->o.path,
-			   file->o.size);
+		fetch_report(f, file->unchanged ? FETCH_PRESENT : FETCH_DONE,
+			     file->o.path, file->o.size);
 	}
 	pthread_mutex_lock(&f->lock);
 	file->busy = false;
@@ -373,7 +373,7 @@ void plan_started(struct fetch *f, struct file *file, bool there)
 		fetch_count(&f->bytes_done, file->o.size);
 		remove_file(f, file);
 		pthread_mutex_unlock(&f->lock);
-		fetch_tell(f, FETCH_PRESENT, file->o.path, file->o.size);
+		fetch_report(f, FETCH_PRESENT, file->o.path, file->o.size);
 		file_free(file);
 		return;
 	}
@@ -462,13 +462,13 @@ static void judge(struct fetch *f, struct piece *p, struct error *err)
 }
 
 /* The seconds of a pause, if it is to be reported; else 0. */
-static int64_t pause_to_tell(struct fetch *f, const struct file *file)
+static int64_t pause_to_report(struct fetch *f, const struct file *file)
 {
 	int64_t now = clock_ms(), ms = file->not_before - now;
 
-	if (f->failed || ms < REPORT_FROM_MS || now < f->tell_next)
+	if (f->failed || ms < REPORT_FROM_MS || now < f->next_report)
 		return 0;
-	f->tell_next = now + REPORT_EVERY_MS;
+	f->next_report = now + REPORT_EVERY_MS;
 	return (ms + 999) / 1000;
 }
 
@@ -490,7 +490,7 @@ void plan_piece_end(struct fetch *f, struct piece *p, struct error *err)
 		file->hashing = false;
 	judge(f, p, err);
 	if (p->outcome == PIECE_AGAIN)
-		seconds = pause_to_tell(f, file);
+		seconds = pause_to_report(f, file);
 	arena_clear(&p->arena);
 	free(p);
 	advance(f, file);

@@ -27,7 +27,7 @@ static unsigned run(const struct link *l, int ticks)
 		int64_t rate = now * l->of_one < l->of_all ? now * l->of_one : l->of_all;
 
 		bytes += rate * MB * TICK / 1000;
-		now = pace_look(&p, now, MAX, bytes, (int64_t)i * TICK);
+		now = pace_adjust(&p, now, MAX, bytes, (int64_t)i * TICK);
 	}
 	return now;
 }
@@ -62,7 +62,7 @@ TEST(test_pauses)
 		unsigned before = now;
 
 		bytes += 20 * MB;
-		now = pace_look(&p, now, MAX, bytes, ms);
+		now = pace_adjust(&p, now, MAX, bytes, ms);
 		tries += now > before;
 	}
 	assert_int_equal(now, FEW);
@@ -78,7 +78,7 @@ TEST(test_max)
 
 	for (int64_t ms = TICK; ms <= 2000; ms += TICK) {
 		bytes += now * MB;
-		now = pace_look(&p, now, 3, bytes, ms);
+		now = pace_adjust(&p, now, 3, bytes, ms);
 		assert_in_range(now, 1, 3);
 	}
 	assert_int_equal(now, 3);
@@ -93,13 +93,13 @@ TEST(test_short_of_processors)
 
 	for (; ms <= 5000; ms += TICK) {
 		bytes += MB;
-		now = pace_look(&p, now, MAX, bytes, ms);
+		now = pace_adjust(&p, now, MAX, bytes, ms);
 		assert_int_equal(now, FEW);
 	}
 	p.cpu_bound = false;
 	for (; ms <= 10000; ms += TICK) {
 		bytes += MB;
-		now = pace_look(&p, now, MAX, bytes, ms);
+		now = pace_adjust(&p, now, MAX, bytes, ms);
 	}
 	assert_int_equal(now, MAX);
 }

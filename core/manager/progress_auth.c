@@ -1,15 +1,12 @@
 /* progress_auth.c - whose token may report for a TrainJob (manager/progress_auth.h). */
 #include "manager/progress_auth.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "api/meta.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/str.h"
-#include "base/xmalloc.h"
-#include "kube/authenticator.h"
 #include "kube/review.h"
 #include "kube/service_token.h"
 #include "manager/pods.h"
@@ -22,11 +19,6 @@ enum {
 	MAX_GRANTS = 1024,
 	THREADS = 2,
 	MAX_POD_PREFIX = 50, /* bytes of the job's name that a pod's name has at least */
-};
-
-struct progress_auth {
-	struct kube *kube;
-	struct authenticator *tokens; /* subject "ns/name"; value: the TrainJob's uid */
 };
 
 /* ---- the checks ------------------------------------------------------------------- */
@@ -49,7 +41,7 @@ static bool is_of_namespace(struct arena *arena, const cJSON *user, const char *
 }
 
 /* *ret: the pod to which the token is bound exists and belongs to the JobSet. */
-static int check_pod(struct progress_auth *a, const struct progress_claim *claim,
+static int check_pod(struct kube *k, const struct progress_claim *claim,
 		     const cJSON *user, bool *ret, struct error *err)
 {
 	const char *name = extra(user, EXTRA "pod-name");
@@ -60,7 +52,7 @@ static int check_pod(struct progress_auth *a, const struct progress_claim *claim
 	*ret = false;
 	if (!name || !uid)
 		return 0;
-	if (kube_find(a->kube, &ref, &pod, err))
+	if (kube_find(k, &ref, &pod, err))
 		return -1;
 	*ret = pod && str_eq(meta_uid(pod), uid) &&
 	       str_eq(meta_label(pod, POD_JOBSET_LABEL), claim->name);
@@ -68,7 +60,7 @@ static int check_pod(struct progress_auth *a, const struct progress_claim *claim
 }
 
 /* *ret_uid: the uid of the TrainJob that controls the JobSet; unchanged without one. */
-static int check_jobset(struct progress_auth *a, struct arena *arena,
+static int check_jobset(struct kube *k, struct arena *arena,
 			const struct progress_claim *claim, const char **ret_uid,
 			struct error *err)
 {
@@ -76,7 +68,7 @@ static int check_jobset(struct progress_auth *a, struct arena *arena,
 	cleanup_json cJSON *jobset = NULL;
 	const cJSON *owner;
 
-	if (kube_find(a->kube, &ref, &jobset, err))
+	if (kube_find(k, &ref, &jobset, err))
 		return -1;
 	owner = meta_controller(jobset);
 	if (owner && meta_is(owner, TRAINER_GROUP, TRAINJOB_KIND) &&
@@ -95,11 +87,12 @@ static const char *audience_of(struct arena *arena, const struct progress_claim 
 
 /*
  * authenticator_conf.review; callers see no difference between the causes of a refusal.
+ * The subject is "ns/name", the value the TrainJob's uid.
  */
 static int ask(void *ctx, struct arena *arena, const struct authenticator_request *r,
 	       const char **ret_uid, struct error *why, struct error *err)
 {
-	struct progress_auth *a = ctx;
+	struct kube *k = ctx;
 	const char *slash = strchr(r->subject, '/');
 	const struct progress_claim claim = {
 		.token = r->token,
@@ -109,14 +102,13 @@ static int ask(void *ctx, struct arena *arena, const struct authenticator_reques
 	cleanup_json cJSON *user = NULL;
 	bool good = false;
 
-	if (token_review(a->kube, claim.token, audience_of(arena, &claim), &user, why,
-			 err))
+	if (token_review(k, claim.token, audience_of(arena, &claim), &user, why, err))
 		return -1;
 	if (!user || !is_of_namespace(arena, user, claim.ns))
 		return 0;
-	if (check_pod(a, &claim, user, &good, err))
+	if (check_pod(k, &claim, user, &good, err))
 		return -1;
-	return good ? check_jobset(a, arena, &claim, ret_uid, err) : 0;
+	return good ? check_jobset(k, arena, &claim, ret_uid, err) : 0;
 }
 
 /*
@@ -138,7 +130,7 @@ static bool may_be(struct arena *arena, const struct progress_claim *claim)
 	return fits;
 }
 
-int progress_authorize(struct progress_auth *a, struct arena *arena,
+int progress_authorize(struct authenticator *tokens, struct arena *arena,
 		       const struct progress_claim *claim, const char **ret_uid,
 		       struct error *err)
 {
@@ -152,37 +144,21 @@ int progress_authorize(struct progress_auth *a, struct arena *arena,
 	*ret_uid = NULL;
 	if (!may_be(arena, claim))
 		return 0;
-	if (authenticator_wait(a->tokens, arena, &r, ret_uid, &why) !=
-	    AUTHENTICATOR_FAILED)
+	if (authenticator_wait(tokens, arena, &r, ret_uid, &why) != AUTHENTICATOR_FAILED)
 		return 0;
 	*err = why;
 	return -1;
 }
 
-int progress_auth_new(struct progress_auth **ret, struct kube *k, struct error *err)
+int progress_auth_new(struct authenticator **ret, struct kube *k, struct error *err)
 {
-	struct progress_auth *a = xcalloc(1, sizeof(*a));
 	const struct authenticator_conf conf = {
 		.review = ask,
-		.ctx = a,
+		.ctx = k,
 		.threads = THREADS,
 		.max = MAX_GRANTS,
 		.accepted_ms = GRANT_MS,
 	};
 
-	a->kube = k;
-	if (authenticator_new(&a->tokens, &conf, err)) {
-		free(a);
-		return -1;
-	}
-	*ret = a;
-	return 0;
-}
-
-void progress_auth_free(struct progress_auth *a)
-{
-	if (!a)
-		return;
-	authenticator_free(a->tokens);
-	free(a);
+	return authenticator_new(ret, &conf, err);
 }

@@ -13,15 +13,12 @@
 #ifndef MANAGER_PROGRESS_AUTH_H
 #define MANAGER_PROGRESS_AUTH_H
 
-#include "base/arena.h"
+#include "kube/authenticator.h"
 #include "kube/kube.h"
 
-struct progress_auth;
-
-/* Starts threads; k must outlive them. */
-MUST_CHECK int progress_auth_new(struct progress_auth **ret, struct kube *k,
+/* For progress_authorize() only. Starts threads; k must outlive them. */
+MUST_CHECK int progress_auth_new(struct authenticator **ret, struct kube *k,
 				 struct error *err);
-void progress_auth_free(struct progress_auth *a);
 
 struct progress_claim {
 	const char *peer;              /* address */
@@ -32,7 +29,7 @@ struct progress_claim {
  * *ret_uid: the TrainJob's uid, in the arena; NULL: the token is denied. -1: the API
  * server could not be reached, or (err->code 429) too many callers wait. Thread-safe.
  */
-MUST_CHECK int progress_authorize(struct progress_auth *a, struct arena *arena,
+MUST_CHECK int progress_authorize(struct authenticator *tokens, struct arena *arena,
 				  const struct progress_claim *claim,
 				  const char **ret_uid, struct error *err);
 

@@ -21,7 +21,7 @@ enum { MAX_ANSWER = 4 * PROGRESS_SERVER_MAX_BODY };
 
 struct progress_server {
 	struct kube *kube;
-	struct progress_auth *auth;
+	struct authenticator *auth;
 };
 
 /* ---- answers ---------------------------------------------------------------------- */
@@ -238,6 +238,6 @@ void progress_server_free(struct progress_server *s)
 {
 	if (!s)
 		return;
-	progress_auth_free(s->auth);
+	authenticator_free(s->auth);
 	free(s);
 }

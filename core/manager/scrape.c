@@ -28,12 +28,12 @@ struct scrape {
 static int review(void *ctx, struct arena *arena, const struct authenticator_request *r,
 		  const char **ret_value, struct error *why, struct error *err)
 {
-	struct scrape *s = ctx;
+	struct kube *k = ctx;
 	cleanup_json cJSON *user = NULL;
 	bool may = false;
 
-	if (token_review(s->conf.kube, r->token, NULL, &user, why, err) ||
-	    (user && access_review(s->conf.kube, user, PATH, "get", &may, err)))
+	if (token_review(k, r->token, NULL, &user, why, err) ||
+	    (user && access_review(k, user, PATH, "get", &may, err)))
 		return -1;
 	if (may)
 		*ret_value = "";
@@ -48,7 +48,7 @@ int scrape_new(struct scrape **ret, const struct scrape_conf *conf, struct error
 	struct scrape *s = xcalloc(1, sizeof(*s));
 	const struct authenticator_conf tokens = {
 		.review = review,
-		.ctx = s,
+		.ctx = conf->kube,
 		.max = MAX_VERDICTS,
 		.accepted_ms = ACCEPTED_MS,
 	};

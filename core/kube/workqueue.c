@@ -400,18 +400,12 @@ static void end_work(struct workqueue *q, struct item *it)
 
 /* ---- workqueue.h ----------------------------------------------------------------- */
 
-void workqueue_add_with(struct workqueue *q, const char *key,
-			enum workqueue_priority priority)
+void workqueue_add(struct workqueue *q, const char *key, enum workqueue_priority priority)
 {
 	pthread_mutex_lock(&q->lock);
 	if (!q->shut)
 		mark_dirty(q, item_of(q, key), priority);
 	pthread_mutex_unlock(&q->lock);
-}
-
-void workqueue_add(struct workqueue *q, const char *key)
-{
-	workqueue_add_with(q, key, WORKQUEUE_NORMAL);
 }
 
 void workqueue_add_after(struct workqueue *q, const char *key, int64_t ms)

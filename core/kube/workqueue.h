@@ -28,9 +28,8 @@ void workqueue_free(struct workqueue *q); /* no thread may use it; NULL is fine 
  * A queued key has the highest priority with which it was added.
  */
 enum workqueue_priority { WORKQUEUE_FIRST, WORKQUEUE_NORMAL, WORKQUEUE_LATER };
-void workqueue_add_with(struct workqueue *q, const char *key,
-			enum workqueue_priority priority);
-void workqueue_add(struct workqueue *q, const char *key); /* WORKQUEUE_NORMAL */
+void workqueue_add(struct workqueue *q, const char *key,
+		   enum workqueue_priority priority);
 /* AddAfter: added with WORKQUEUE_NORMAL when ms have passed. */
 void workqueue_add_after(struct workqueue *q, const char *key, int64_t ms);
 /* AddRateLimited: after 5 ms, doubling per key with each call to 1000 s. */

@@ -96,7 +96,7 @@ static void add_with(struct workqueue *q, const char *ns, const char *name,
 	cleanup_arena struct arena arena = { 0 };
 
 	if (q && name)
-		workqueue_add_with(q, informer_key(&arena, ns, name), priority);
+		workqueue_add(q, informer_key(&arena, ns, name), priority);
 }
 
 static void add(struct workqueue *q, const char *ns, const char *name)

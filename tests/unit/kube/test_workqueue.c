@@ -5,6 +5,11 @@
 #include "base/thread.h"
 #include "tests/unit/base/base_test.h"
 
+static void add(struct workqueue *q, const char *key)
+{
+	workqueue_add(q, key, WORKQUEUE_NORMAL);
+}
+
 static void assert_next(struct workqueue *q, const char *want)
 {
 	const char *key;
@@ -19,9 +24,9 @@ TEST(test_a_key_is_queued_once)
 {
 	struct workqueue *q = workqueue_new("t", NULL);
 
-	workqueue_add(q, "b");
-	workqueue_add(q, "a");
-	workqueue_add(q, "b");
+	add(q, "b");
+	add(q, "a");
+	add(q, "b");
 	assert_int_equal(workqueue_length(q), 2);
 	assert_next(q, "b");
 	assert_next(q, "a");
@@ -37,12 +42,12 @@ TEST(test_added_while_worked_on)
 {
 	struct workqueue *q = workqueue_new("t", NULL);
 
-	workqueue_add(q, "a");
+	add(q, "a");
 	assert_next(q, "a");
-	workqueue_add(q, "a");
-	workqueue_add(q, "a");
+	add(q, "a");
+	add(q, "a");
 	assert_int_equal(workqueue_length(q), 0); /* not for a second worker */
-	workqueue_add(q, "b");
+	add(q, "b");
 	workqueue_done(q, "a");
 	assert_int_equal(workqueue_length(q), 2);
 	assert_next(q, "b");
@@ -62,24 +67,23 @@ TEST(test_what_may_wait)
 {
 	struct workqueue *q = workqueue_new("t", NULL);
 
-	workqueue_add_with(q, "a", WORKQUEUE_LATER);
-	workqueue_add_with(q, "b", WORKQUEUE_LATER);
-	workqueue_add_with(q, "c", WORKQUEUE_LATER);
-	workqueue_add_with(q, "d", WORKQUEUE_LATER);
-	workqueue_add(q, "n");
-	workqueue_add(q, "b"); /* brought forward, from the middle */
-	workqueue_add(q, "d"); /* from the end */
-	workqueue_add_with(q, "n", WORKQUEUE_LATER); /* not put back */
-	workqueue_add_with(q, "e", WORKQUEUE_LATER);
+	workqueue_add(q, "a", WORKQUEUE_LATER);
+	workqueue_add(q, "b", WORKQUEUE_LATER);
+	workqueue_add(q, "c", WORKQUEUE_LATER);
+	workqueue_add(q, "d", WORKQUEUE_LATER);
+	add(q, "n");
+	add(q, "b");                            /* brought forward, from the middle */
+	add(q, "d");                            /* from the end */
+	workqueue_add(q, "n", WORKQUEUE_LATER); /* not put back */
+	workqueue_add(q, "e", WORKQUEUE_LATER);
 	assert_int_equal(workqueue_length(q), 3);
 	assert_next(q, "n");
 	assert_next(q, "b");
 	assert_next(q, "d");
 	assert_later(q, "a");
-	workqueue_add_with(q, "a",
-			   WORKQUEUE_LATER); /* under way: comes back, later or not */
-	workqueue_add_with(q, "b", WORKQUEUE_LATER);
-	workqueue_add(q, "b");
+	workqueue_add(q, "a", WORKQUEUE_LATER); /* under way: comes back, later or not */
+	workqueue_add(q, "b", WORKQUEUE_LATER);
+	add(q, "b");
 	workqueue_done(q, "a");
 	workqueue_done(q, "b");
 	assert_next(q, "b");
@@ -98,10 +102,10 @@ TEST(test_what_may_wait_is_not_forgotten)
 	int before = 0;
 	char key[16];
 
-	workqueue_add_with(q, "old", WORKQUEUE_LATER);
+	workqueue_add(q, "old", WORKQUEUE_LATER);
 	for (int i = 0; i < 100; i++) {
 		snprintf(key, sizeof(key), "new%d", i);
-		workqueue_add(q, key);
+		add(q, key);
 	}
 	while (strcmp(workqueue_get(q), "old") != 0)
 		before++;
@@ -117,15 +121,14 @@ TEST(test_what_exists_goes_ahead_of_a_wave)
 
 	for (int i = 0; i < 500; i++) {
 		snprintf(key, sizeof(key), "a/new%d", i);
-		workqueue_add(q, key);
+		add(q, key);
 	}
-	workqueue_add_with(q, "a/old", WORKQUEUE_FIRST);
-	workqueue_add_with(q, "a/new7", WORKQUEUE_FIRST); /* brought forward */
+	workqueue_add(q, "a/old", WORKQUEUE_FIRST);
+	workqueue_add(q, "a/new7", WORKQUEUE_FIRST); /* brought forward */
 	assert_next(q, "a/old");
 	assert_next(q, "a/new7");
 	assert_next(q, "a/new0");
-	workqueue_add_with(q, "a/new0",
-			   WORKQUEUE_FIRST); /* under way: comes back first */
+	workqueue_add(q, "a/new0", WORKQUEUE_FIRST); /* under way: comes back first */
 	workqueue_done(q, "a/new0");
 	assert_next(q, "a/new0");
 	workqueue_free(q);
@@ -141,11 +144,11 @@ TEST(test_every_way_gets_its_turn)
 
 	for (int i = 0; i < 200; i++) {
 		snprintf(key, sizeof(key), "c%d", i);
-		workqueue_add_with(q, key, WORKQUEUE_FIRST);
+		workqueue_add(q, key, WORKQUEUE_FIRST);
 	}
-	workqueue_add(q, "now");
-	workqueue_add(q, "now2");
-	workqueue_add_with(q, "later", WORKQUEUE_LATER);
+	add(q, "now");
+	add(q, "now2");
+	workqueue_add(q, "later", WORKQUEUE_LATER);
 	while (!now || !later) {
 		got = workqueue_get(q);
 		n++;
@@ -167,17 +170,17 @@ TEST(test_namespaces_take_turns)
 
 	for (int i = 0; i < 5; i++) {
 		snprintf(key, sizeof(key), "a/%d", i);
-		workqueue_add(q, key);
+		add(q, key);
 	}
 	assert_next(q, want[0]);
-	workqueue_add(q, "b/x");
+	add(q, "b/x");
 	assert_next(q, want[1]);
-	workqueue_add(q, "c/x");
+	add(q, "c/x");
 	assert_next(q, want[2]);
-	workqueue_add(q, "c/y");
+	add(q, "c/y");
 	for (int i = 3; i < 8; i++)
 		assert_next(q, want[i]);
-	workqueue_add(q, want[8]); /* of no namespace */
+	add(q, want[8]); /* of no namespace */
 	assert_next(q, want[8]);
 	assert_int_equal(workqueue_length(q), 0);
 	workqueue_free(q);
@@ -236,7 +239,7 @@ TEST(test_heap)
 		}
 	for (int i = 0; i < N; i += 3) {
 		snprintf(key, sizeof(key), "%d", i);
-		workqueue_add(q, key);
+		add(q, key);
 	}
 	for (int i = 0; i < N; i += 3) {
 		snprintf(key, sizeof(key), "%d", i);
@@ -284,12 +287,12 @@ TEST(test_shut_down_drains)
 {
 	struct workqueue *q = workqueue_new("t", NULL);
 
-	workqueue_add(q, "a");
-	workqueue_add(q, "b");
+	add(q, "a");
+	add(q, "b");
 	workqueue_add_after(q, "late", 1);
 	assert_next(q, "a");
 	workqueue_shut_down(q);
-	workqueue_add(q, "c");
+	add(q, "c");
 	workqueue_retry(q, "d");
 	workqueue_done(q, "a");
 	assert_next(q, "b");
@@ -389,10 +392,10 @@ TEST(test_depths)
 	struct metrics *m = metrics_new(workqueue_metrics);
 	struct workqueue *q = workqueue_new("jobs", m);
 
-	workqueue_add_with(q, "a", WORKQUEUE_LATER);
-	workqueue_add_with(q, "b", WORKQUEUE_LATER);
+	workqueue_add(q, "a", WORKQUEUE_LATER);
+	workqueue_add(q, "b", WORKQUEUE_LATER);
 	assert_depths(m, 0, 2);
-	workqueue_add(q, "b");
+	add(q, "b");
 	assert_depths(m, 1, 1);
 	workqueue_done(q, workqueue_get(q));
 	workqueue_done(q, workqueue_get(q));
@@ -417,14 +420,14 @@ TEST(test_metrics)
 	struct metrics *m = metrics_new(workqueue_metrics);
 	struct workqueue *q = workqueue_new("jobs", m);
 
-	workqueue_add(q, "a");
-	workqueue_add(q, "a");
-	workqueue_add(q, "b");
+	add(q, "a");
+	add(q, "a");
+	add(q, "b");
 	workqueue_retry(q, "c");
 	workqueue_done(q, workqueue_get(q));
 	workqueue_get(q);
 	workqueue_get(q);
-	workqueue_add(q, "c");
+	add(q, "c");
 	clock_sleep_ms(2);
 	workqueue_measure(q);
 	assert_lines(m, want);
@@ -475,7 +478,7 @@ TEST(test_metrics_of_an_empty_one)
 	assert_lines(m, want);
 	metrics_print(&out, m);
 	assert_null(strstr((const char *)out.data, "priority=\"-100\""));
-	workqueue_add_with(q, "a", WORKQUEUE_FIRST);
+	workqueue_add(q, "a", WORKQUEUE_FIRST);
 	assert_lines(m, (const char *const[]){ "priority=\"0\"} 0\n",
 					       "priority=\"100\"} 1\n", NULL });
 	workqueue_free(q);

@@ -47,20 +47,16 @@ void write_precondition(cJSON *obj, const cJSON *existing)
 		meta_set_version(obj, VERSION_OF_NONE);
 }
 
-static bool is_ref(const cJSON *obj, const struct kube_ref *ref)
-{
-	return str_eq(meta_kind(obj), ref->kind) && str_eq(meta_name(obj), ref->name) &&
-	       str_eq(meta_namespace(obj), ref->ns) &&
-	       str_eq(meta_api_version(obj), ref->api_version);
-}
-
 /* Each object is read at most once per pass. A cached object without uid is absent. */
 static const cJSON *find_cached(const struct pass *p, const struct kube_ref *ref)
 {
 	const cJSON *obj;
 
 	json_each(obj, p->objects.cache)
-		if (is_ref(obj, ref))
+		if (str_eq(meta_kind(obj), ref->kind) &&
+		    str_eq(meta_name(obj), ref->name) &&
+		    str_eq(meta_namespace(obj), ref->ns) &&
+		    str_eq(meta_api_version(obj), ref->api_version))
 			return obj;
 	return NULL;
 }
@@ -144,17 +140,6 @@ static const struct key_source real_keys = { .ssh = make_ssh, .curve = make_curv
 
 /* ---- writing ---- */
 
-/* For example an unknown field, of this program or of the runtime. */
-static void log_warnings(const struct pass *p, const cJSON *obj, const cJSON *warnings)
-{
-	const cJSON *w;
-
-	json_each(w, warnings)
-		log_warn("API server warning", LOG_STR("key", p->key),
-			 LOG_STR("kind", meta_kind(obj)),
-			 LOG_STR("warning", w->valuestring));
-}
-
 static int apply(struct pass *p, cJSON *obj, const cJSON *existing, cJSON **ret_meta,
 		 struct error *err)
 {
@@ -164,15 +149,19 @@ static int apply(struct pass *p, cJSON *obj, const cJSON *existing, cJSON **ret_
 					.meta_only = true,
 					.strict = p->r->conf.strict,
 					.ret_warnings = &warnings };
+	const cJSON *w;
 
 	write_precondition(obj, existing);
-	if (kube_apply(p->r->conf.kube, obj, &how, ret_meta, err) == 0) {
-		log_warnings(p, obj, warnings);
-		return 0;
+	if (kube_apply(p->r->conf.kube, obj, &how, ret_meta, err)) {
+		if (err->kind == ERR_EXISTS)
+			err->kind = ERR_CONFLICT;
+		return -1;
 	}
-	if (err->kind == ERR_EXISTS)
-		err->kind = ERR_CONFLICT;
-	return -1;
+	json_each(w, warnings)
+		log_warn("API server warning", LOG_STR("key", p->key),
+			 LOG_STR("kind", meta_kind(obj)),
+			 LOG_STR("warning", w->valuestring));
+	return 0;
 }
 
 /* Secrets are not watched: read one when a pod waits for it, and at this interval. */
@@ -553,24 +542,33 @@ static int build_and_write(struct pass *p, const char *ca, struct error *err)
 	return write_objects(p, objects, err);
 }
 
+static uint64_t hash_number(uint64_t hash, int64_t n)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%lld", (long long)n);
+	return hash_text(hash, text);
+}
+
 /* Hash of a pass's inputs. If it equals the last pass's, the pass can be skipped. */
 static uint64_t inputs_hash(const struct pass *p, const char *ca)
 {
+	const cJSON *jobset = p->jobset.own, *member;
 	uint64_t hash = hash_text(0, ca ? ca : "");
-	const cJSON *member;
 
 	json_each(member, json_get(p->tj, "metadata"))
 		if (!str_eq(member->string, "resourceVersion"))
 			hash = hash_json(hash, member);
-	hash = hash_json(hash, json_get(p->tj, "spec")) + p->objects.foreign_changes;
-	if (!p->jobset.own)
+	hash = hash_json(hash, json_get(p->tj, "spec"));
+	hash = hash_number(hash, p->objects.foreign_changes);
+	if (!jobset)
 		return hash_text(hash, "none");
-	hash = hash_text(hash, meta_uid(p->jobset.own) ? meta_uid(p->jobset.own) : "");
+	hash = hash_text(hash, meta_uid(jobset) ? meta_uid(jobset) : "");
 	for (size_t i = 0; i < N_LABELS; i++)
-		hash = hash_json(hash, json_get(p->jobset.own, "metadata", labels[i]));
-	hash += (uint64_t)meta_generation(p->jobset.own) * 4;
-	return hash + (jobset_suspended(p->jobset.own) ? 2 : 0) +
-	       (meta_is_deleted(p->jobset.own) ? 1 : 0);
+		hash = hash_json(hash, json_get(jobset, "metadata", labels[i]));
+	hash = hash_number(hash, meta_generation(jobset));
+	hash = hash_number(hash, jobset_suspended(jobset));
+	return hash_number(hash, meta_is_deleted(jobset));
 }
 
 /* *ret: the inputs have changed or the Secret is missing, so that objects are written. */

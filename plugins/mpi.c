@@ -255,16 +255,6 @@ static void set_env(const struct plan *p, cJSON *c)
 	}
 }
 
-/* c: the container "node", or NULL. */
-static void edit_launcher(const struct plan *p, struct pod_set *ps, cJSON *c)
-{
-	pod_set_volume(ps->pod_spec, hostfile_volume(p->info));
-	if (!c)
-		return;
-	container_mount(c, MPI_HOSTFILE_VOLUME, HOSTFILE_DIR, false);
-	set_env(p, c);
-}
-
 /* A variable of a container: the TrainJob's, else the runtime's; NULL: no literal one. */
 static const char *env_given(const struct plan *p, const cJSON *c, const char *name)
 {
@@ -335,8 +325,13 @@ static int edit_pods(const struct plan *p, struct pod_set *ps, struct error *err
 	pod_set_volume(ps->pod_spec, ssh_volume(p->info));
 	if (c)
 		container_mount(c, MPI_KEY_VOLUME, mpi_ssh_path(p->mpi), false);
-	if (str_eq(ps->name, LAUNCHER))
-		edit_launcher(p, ps, c);
+	if (str_eq(ps->name, LAUNCHER)) {
+		pod_set_volume(ps->pod_spec, hostfile_volume(p->info));
+		if (c) {
+			container_mount(c, MPI_HOSTFILE_VOLUME, HOSTFILE_DIR, false);
+			set_env(p, c);
+		}
+	}
 	if (!c || p->transport == MPI_UPSTREAM)
 		return 0;
 	return add_agent(p, ps, c, err);

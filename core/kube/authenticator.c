@@ -262,13 +262,6 @@ static int next_in_queue(struct authenticator *a)
 
 /* ---- reviews ------------------------------------------------------------------- */
 
-static void move(struct authenticator *a, struct entry *e)
-{
-	map_del(&a->accepted, e->key);
-	map_del(&a->others, e->key);
-	put_entry(a, e->accepted ? &a->accepted : &a->others, e);
-}
-
 /* A review failed: an accepted verdict remains valid for stale_ms after its review. */
 static void fail(struct authenticator *a, struct entry *e, const struct error *err)
 {
@@ -297,7 +290,6 @@ static void decide(struct authenticator *a, struct entry *e, const char *value,
 {
 	struct peer *p = peer_of(a, e->peer);
 	bool yes = value != NULL;
-
 	int64_t now = clock_ms(), until = since + a->conf.accepted_ms;
 
 	if (until < now + FAILED_MS) /* at least until waiting callers have read it */
@@ -306,7 +298,9 @@ static void decide(struct authenticator *a, struct entry *e, const char *value,
 	e->accepted = yes ? since : 0;
 	set_verdict(e, yes ? AUTHENTICATOR_ACCEPTED : AUTHENTICATOR_REFUSED, why, value,
 		    yes ? until : now + REFUSED_MS);
-	move(a, e);
+	map_del(&a->accepted, e->key);
+	map_del(&a->others, e->key);
+	put_entry(a, yes ? &a->accepted : &a->others, e);
 }
 
 /* Called with the lock, which is released during conf.review(). */

@@ -110,12 +110,6 @@ const char *exec_validate(const cJSON *exec, const char **ret_field)
 
 /* ---- the environment of the plugin ---- */
 
-static bool is_interactive(const cJSON *exec)
-{
-	return !str_eq(json_str(exec, "interactiveMode"), "Never") &&
-	       isatty(STDIN_FILENO);
-}
-
 static void put_cluster(cJSON *spec, const struct kube_config *c)
 {
 	cleanup_buf struct buf ca = { .max = 4 * MAX_OUTPUT };
@@ -313,11 +307,6 @@ static int run_plugin(struct buf *out, const struct kube_config *c, bool interac
 
 /* ---- ExecCredential ---- */
 
-static bool is_line(const char *s)
-{
-	return !strpbrk(s, "\r\n");
-}
-
 /* `kind` may be absent; apiVersion must be the one in the kubeconfig. */
 static int check_type(const cJSON *doc, const char *version, struct error *err)
 {
@@ -410,7 +399,7 @@ static int read_credential(struct kube_credential *ret, const cJSON *doc,
 	if (!*token && !*cert)
 		return error_set(err, ERR_FORMAT,
 				 "printed neither a token nor a certificate");
-	if (!is_line(token))
+	if (strpbrk(token, "\r\n"))
 		return error_set(err, ERR_FORMAT, "its token has more than one line");
 	*ret = (struct kube_credential){ .expires = expires };
 	ret->token = *token ? arena_strdup(&ret->arena, token) : NULL;
@@ -456,10 +445,11 @@ static int ask(struct kube_credential *ret, const struct kube_config *c,
 	       struct error *err)
 {
 	cleanup_buf struct buf out = { .max = MAX_OUTPUT };
-	bool interactive = is_interactive(c->exec);
+	const char *mode = json_str(c->exec, "interactiveMode");
+	bool interactive = !str_eq(mode, "Never") && isatty(STDIN_FILENO);
 	int rc;
 
-	if (str_eq(json_str(c->exec, "interactiveMode"), "Always") && !interactive)
+	if (str_eq(mode, "Always") && !interactive)
 		return error_set(
 			err, ERR_DENIED,
 			"needs a terminal on standard input (interactiveMode: Always)");

@@ -310,11 +310,6 @@ static void wait_ms(struct informer *inf, int64_t ms)
 		return; /* cannot fail: no other thread reads it */
 }
 
-static bool is_unserved(const struct informer *inf, const struct error *err)
-{
-	return err->kind == ERR_NOT_FOUND && inf->conf.optional;
-}
-
 /* Empty the store of a kind that is not served. Returns the delay until the next list. */
 static int64_t wait_for_kind(struct informer *inf)
 {
@@ -359,7 +354,7 @@ static int64_t step(struct informer *inf)
 		return 0;
 	if (err.kind == ERR_EXPIRED)
 		return relist_delay(inf, &err);
-	if (is_unserved(inf, &err))
+	if (err.kind == ERR_NOT_FOUND && inf->conf.optional)
 		return wait_for_kind(inf);
 	on_problem(inf, &err);
 	return next_delay(inf);

@@ -92,8 +92,8 @@ static const struct kind *remember(struct kube *k, const char *key,
 	return ret;
 }
 
-int kube_kind(struct kube *k, const char *api_version, const char *kind,
-	      const struct kind **ret, struct error *err)
+static int find_kind(struct kube *k, const char *api_version, const char *kind,
+		     const struct kind **ret, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
 	cleanup_json cJSON *list = NULL;
@@ -161,7 +161,7 @@ int kube_path(struct arena *arena, struct kube *k, const struct kube_ref *ref,
 	const struct kind *kind;
 	const char *ns = ref->ns;
 
-	if (kube_kind(k, ref->api_version, ref->kind, &kind, err))
+	if (find_kind(k, ref->api_version, ref->kind, &kind, err))
 		return -1;
 	if (!ns && ref->name)
 		ns = k->config.ns;
@@ -189,7 +189,7 @@ const char *kube_what(struct arena *arena, struct kube *k, const char *verb,
 	const char *group = api_group(arena, ref->api_version);
 	const char *plural = "objects", *ns = ref->ns;
 
-	if (!kube_kind(k, ref->api_version, ref->kind, &kind, IGNORED)) {
+	if (!find_kind(k, ref->api_version, ref->kind, &kind, IGNORED)) {
 		plural = kind->plural;
 		ns = !kind->namespaced ? NULL : ns ? ns : ref->name ? k->config.ns : NULL;
 	}

@@ -109,9 +109,6 @@ void kube_add_query(struct buf *out, const char *name, const char *value);
 
 /* ---- kinds.c ---- */
 
-/* A kind of api/kinds.h, or one from discovery, k's. ERR_NOT_FOUND: not served. */
-MUST_CHECK int kube_kind(struct kube *k, const char *api_version, const char *kind,
-			 const struct kind **ret, struct error *err);
 void kube_kinds_release(struct kube *k);
 
 /* "get deployments.apps team-a/bert", in the arena. */

@@ -208,14 +208,6 @@ static bool renewed(struct lease *l, int64_t start_ms)
 	return held;
 }
 
-static void lose(struct lease *l)
-{
-	pthread_mutex_lock(&l->lock);
-	l->leads = false;
-	arm(l, 1);
-	pthread_mutex_unlock(&l->lock);
-}
-
 static bool wait_for_retry(struct lease *l)
 {
 	int64_t until = clock_ms() + l->conf.retry_ms;
@@ -247,23 +239,22 @@ static void *keep_renewing(void *ctx)
 		 */
 		unclear = rc || (!ours && is_ours(l));
 		if (unclear ? !lease_held(l) : !ours || !renewed(l, start)) {
-			lose(l);
+			pthread_mutex_lock(&l->lock);
+			l->leads = false;
+			arm(l, 1);
+			pthread_mutex_unlock(&l->lock);
 			return NULL;
 		}
 	}
 	return NULL;
 }
 
-static int64_t jittered(int64_t ms)
-{
-	return ms + clock_dice(1000) * ms * 12 / 10000;
-}
-
 /* Wait retry_ms with jitter, but not beyond the expiry of the holder's lease. */
 static void wait_for_turn(struct lease *l)
 {
-	int64_t ms = jittered(l->conf.retry_ms), left = ms_of_another(l);
+	int64_t ms = l->conf.retry_ms, left = ms_of_another(l);
 
+	ms += clock_dice(1000) * ms * 12 / 10000; /* jitter: up to 12 % more */
 	stop_wait(left && left < ms ? left : ms);
 }
 

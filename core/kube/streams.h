@@ -21,8 +21,6 @@ MUST_CHECK int kube_streams_new(struct kube_streams **ret, struct kube *k,
 				struct error *err);
 /* Drops open streams, without on_end. NULL is fine. */
 void kube_streams_free(struct kube_streams *s);
-CLEANUP(kube_streams, struct kube_streams *, kube_streams_free);
-#define cleanup_kube_streams __attribute__((cleanup(cleanup_kube_streamsp)))
 
 /* Callbacks, called in kube_streams_run() only. */
 struct kube_stream_sink {

@@ -106,22 +106,6 @@ static bool may_try_again(struct cert_manager *c, int tried, const struct error 
 
 /* ---- the Secret ---- */
 
-static void log_change(enum cert_change change, const struct error *why,
-		       const char *secret)
-{
-	log_info(change == CERT_NEW_CA ? "created a CA and a certificate for the webhooks"
-				       : "renewed the certificate of the webhooks",
-		 LOG_STR("secret", secret), LOG_STR("because", why->msg));
-}
-
-static int put_secret(struct cert_manager *c, cJSON *secret, bool is_there,
-		      const struct cert_set *set, struct error *err)
-{
-	cert_set_write(set, secret);
-	return is_there ? kube_update(c->conf.kube, secret, &kube_plain, NULL, err)
-			: kube_create(c->conf.kube, secret, &kube_plain, NULL, err);
-}
-
 static int try_secret(struct cert_manager *c, struct cert_set *set, struct error *err)
 {
 	const char *name = c->conf.config->certs.secret;
@@ -143,9 +127,13 @@ static int try_secret(struct cert_manager *c, struct cert_set *set, struct error
 		return -1;
 	if (change == CERT_KEPT)
 		return 0;
-	if (put_secret(c, secret, is_there, set, err))
+	cert_set_write(set, secret);
+	if (is_there ? kube_update(c->conf.kube, secret, &kube_plain, NULL, err)
+		     : kube_create(c->conf.kube, secret, &kube_plain, NULL, err))
 		return -1;
-	log_change(change, &why, name);
+	log_info(change == CERT_NEW_CA ? "created a CA and a certificate for the webhooks"
+				       : "renewed the certificate of the webhooks",
+		 LOG_STR("secret", name), LOG_STR("because", why.msg));
 	return 0;
 }
 
@@ -172,16 +160,6 @@ static int read_pem(char **ret, const char *dir, const char *name, struct error 
 		explicit_bzero(text.data, text.len);
 	buf_release(&text);
 	return failed;
-}
-
-static int read_dir(struct cert_manager *c, struct cert_set *set, struct error *err)
-{
-	if (read_pem(&set->ca.cert_pem, c->conf.dir, "ca.crt", IGNORED))
-		set->ca.cert_pem = NULL;
-	if (read_pem(&set->server.cert_pem, c->conf.dir, "tls.crt", err) ||
-	    read_pem(&set->server.key_pem, c->conf.dir, "tls.key", err))
-		return -1;
-	return 0;
 }
 
 /* ---- serve the certificate, inject its CA ---- */
@@ -343,7 +321,12 @@ static int check_dir(struct cert_manager *c, struct error *err)
 {
 	cleanup_cert_set struct cert_set set = { 0 };
 
-	return read_dir(c, &set, err) ? -1 : serve(c, &set, err);
+	if (read_pem(&set.ca.cert_pem, c->conf.dir, "ca.crt", IGNORED))
+		set.ca.cert_pem = NULL;
+	if (read_pem(&set.server.cert_pem, c->conf.dir, "tls.crt", err) ||
+	    read_pem(&set.server.key_pem, c->conf.dir, "tls.key", err))
+		return -1;
+	return serve(c, &set, err);
 }
 
 static int check(struct cert_manager *c, int64_t *ret_next_ms, struct error *err)

@@ -368,20 +368,15 @@ static void name_things(struct manager *m)
 					     (int)m->config->status_server.port);
 }
 
-static int start_all(struct manager *m, struct error *err)
-{
-	if (m->config->local)
-		return runtimes_start(&m->runtimes, m->clients[WATCH], err);
-	if (start_certs(m, err) || start_servers(m, err))
-		return -1;
-	return lead(m, err);
-}
-
 static int run_until_end(struct manager *m, struct error *err)
 {
-	if (new_clients(m, err) || start_all(m, err) || start_work(m, err))
+	if (new_clients(m, err))
 		return -1;
-	return wait_for_end(m, err);
+	if (m->config->local
+		    ? runtimes_start(&m->runtimes, m->clients[WATCH], err)
+		    : start_certs(m, err) || start_servers(m, err) || lead(m, err))
+		return -1;
+	return start_work(m, err) ? -1 : wait_for_end(m, err);
 }
 
 static int end_work(struct manager *m, struct error *err)

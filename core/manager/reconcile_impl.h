@@ -89,9 +89,7 @@ MUST_CHECK int check_owner(const cJSON *obj, const cJSON *tj, struct error *err)
 MUST_CHECK int status_reconcile(struct pass *p, bool built, struct error *err);
 /* A merge patch from `before` (or NULL) to `is`, the caller's; NULL: they are equal. */
 cJSON *status_patch(const cJSON *before, const cJSON *is);
-/* The gauge trainer_trainjobs: counts the TrainJob as `state`, no longer as before. */
-void count_state(struct pass *p, const char *state);
-/* Removes the TrainJob from the gauge, if it is counted. */
+/* Removes the TrainJob from the gauge trainer_trainjobs, if it is counted. */
 void uncount_state(struct reconciler *r, struct job_memory *n);
 
 extern const struct metric trainjobs_gauge, jobset_seconds, failures_total;

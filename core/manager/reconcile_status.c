@@ -52,7 +52,8 @@ void uncount_state(struct reconciler *r, struct job_memory *n)
 	n->counted.runtime = NULL;
 }
 
-void count_state(struct pass *p, const char *state)
+/* The gauge trainer_trainjobs: counts the TrainJob as `state`, no longer as before. */
+static void count_state(struct pass *p, const char *state)
 {
 	const char *runtime = tj_runtime_ref(p->tj).name;
 	struct job_memory *n = p->memory;
@@ -244,17 +245,15 @@ static int write_status(struct pass *p, const cJSON *change, struct error *err)
 	return 0;
 }
 
-/* The last pod of a suspended job has ended: Kueue waits for that to free the quota. */
-static bool has_stopped(const struct pass *p)
-{
-	return tj_suspend(p->tj) && status_is_active(p->status.before) &&
-	       !status_is_active(tj_status(p->tj));
-}
-
 /* The ms to wait, or 0: the pods of a large job become ready one after the other. */
 static int64_t status_delay_ms(const struct pass *p, const cJSON *change)
 {
-	if (has_stopped(p) || !is_count_only(p, change))
+	bool is_active = status_is_active(tj_status(p->tj));
+
+	/* The last pod of a suspended job has ended: Kueue waits to free the quota. */
+	if (tj_suspend(p->tj) && status_is_active(p->status.before) && !is_active)
+		return 0;
+	if (!is_count_only(p, change))
 		return 0;
 	return count_limit_delay(&p->r->counts, &p->memory->written.status, clock_ms());
 }

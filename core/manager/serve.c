@@ -280,14 +280,6 @@ int servers_start(struct servers **ret, const struct servers_conf *conf,
 	return 0;
 }
 
-static void stop_one(struct httpd *d, int64_t until)
-{
-	int64_t left = until - clock_ms();
-
-	if (d)
-		httpd_stop(d, left > 0 ? left : 0);
-}
-
 /* Stops the health server last: the kubelet probes until the end. */
 void servers_stop(struct servers *s, int64_t grace_ms)
 {
@@ -295,7 +287,11 @@ void servers_stop(struct servers *s, int64_t grace_ms)
 
 	if (!s)
 		return;
-	for (int i = N_SERVERS - 1; i >= 0; i--)
-		stop_one(s->list[i], until);
+	for (int i = N_SERVERS - 1; i >= 0; i--) {
+		int64_t left = until - clock_ms();
+
+		if (s->list[i])
+			httpd_stop(s->list[i], left > 0 ? left : 0);
+	}
 	free(s);
 }

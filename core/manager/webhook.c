@@ -330,14 +330,6 @@ static void release_values(struct webhook *w, size_t values)
 	pthread_mutex_unlock(&w->lock);
 }
 
-static int check_size(size_t values, struct error *err)
-{
-	if (values <= MAX_VALUES)
-		return 0;
-	return error_set(err, ERR_LIMIT, "request entity has more than %d values",
-			 MAX_VALUES);
-}
-
 static size_t count_nodes(const cJSON *node)
 {
 	const cJSON *child;
@@ -399,9 +391,12 @@ static void answer_to(struct webhook *w, const struct hook *hook,
 		.warnings = cJSON_CreateArray(),
 	};
 	struct error err = { 0 };
+	int rc = check_content_type(http, &err);
 
-	if (check_content_type(http, &err) || check_size(values, &err) ||
-	    admission_read(&req, http->body, http->body_len, &err))
+	if (!rc && values > MAX_VALUES)
+		rc = error_set(&err, ERR_LIMIT, "request entity has more than %d values",
+			       MAX_VALUES);
+	if (rc || admission_read(&req, http->body, http->body_len, &err))
 		admission_refuse(&answer, err.kind == ERR_LIMIT ? 413 : 400, "%s",
 				 err.msg);
 	else

@@ -1,9 +1,11 @@
 /* work.c - the leader's queues and workers (manager/work.h). */
 #include "manager/work.h"
 
+#include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -12,7 +14,6 @@
 #include "base/thread.h"
 #include "base/xmalloc.h"
 #include "kube/workqueue.h"
-#include "manager/image.h"
 #include "manager/job_memory.h"
 #include "manager/names.h"
 #include "manager/outage.h"
@@ -20,6 +21,7 @@
 #include "manager/watch.h"
 #include "net/domain.h"
 #include "trainer/api.h"
+#include "trainer/podspec.h"
 
 /* Names and buckets: controller-runtime's pkg/internal/controller/metrics. */
 static const double seconds[] = { 0.005, 0.01, 0.025, 0.05, 0.1,  0.15, 0.2, 0.25,
@@ -168,6 +170,45 @@ static void reconcile_key(struct controller *c, const char *key)
 		  LOG_STR("result", result), LOG_INT("us", (int64_t)(took * 1e6)));
 }
 
+/* ---- this program's image, for init containers in the jobs' pods ---- */
+
+#define CONTAINER "manager" /* as in upstream's Deployment */
+
+enum { POD_TRIES = 3, POD_PAUSE_MS = 300 };
+
+/* Reads this process's pod, which is named as the host. */
+static int read_pod(struct kube *kube, const char *ns, cJSON **ret, struct error *err)
+{
+	char host[256] = "";
+	const struct kube_ref ref = { "v1", "Pod", ns, host };
+
+	if (gethostname(host, sizeof(host) - 1))
+		return error_errno(err, errno, "gethostname");
+	for (int left = POD_TRIES; kube_get(kube, &ref, ret, err);
+	     *err = (struct error){ 0 }) {
+		if (err->kind == ERR_NOT_FOUND || err->kind == ERR_DENIED || !--left)
+			return -1;
+		clock_sleep_ms(POD_PAUSE_MS);
+	}
+	return 0;
+}
+
+/* NULL: the pod cannot be read, which is logged as a warning. */
+static const char *own_image(struct arena *arena, struct kube *kube, const char *ns)
+{
+	cleanup_json cJSON *pod = NULL;
+	struct error err = { 0 };
+	const cJSON *list, *c;
+
+	if (read_pod(kube, ns, &pod, &err)) {
+		log_warn("cannot determine this pod's image; set --image", LOG_ERR(&err));
+		return NULL;
+	}
+	list = pod_containers_const(json_get(pod, "spec"));
+	c = json_find_const(list, "name", CONTAINER);
+	return arena_strdup(arena, container_image(c ? c : list ? list->child : NULL));
+}
+
 /* ---- from start to end ---- */
 
 /* pod_facts_new().trainjob; pods may be listed before the store of TrainJobs exists. */
@@ -245,7 +286,7 @@ static void new_reconciler(struct work *w)
 	};
 
 	if (!conf.image && w->conf.pod_ns)
-		conf.image = image_of_this_pod(&arena, w->conf.watch, w->conf.pod_ns);
+		conf.image = own_image(&arena, w->conf.watch, w->conf.pod_ns);
 	w->reconciler = reconciler_new(&conf);
 	log_info("reconciling", LOG_INT("workers", w->conf.config->trainjob_workers),
 		 LOG_INT("msFromStart", clock_ms() - w->conf.started));

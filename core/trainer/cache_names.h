@@ -25,7 +25,17 @@ enum {
 /* For pods of `cache-serve pod`: the workers, "HOST:PORT,..." */
 #define CACHE_WORKERS_ENV "CACHE_WORKERS"
 
-/* spec.ports of the Service. */
-void cache_service_spec(cJSON *service);
+/* Sets the spec of the Service, but for its selector. */
+static inline void cache_service_spec(cJSON *service)
+{
+	cJSON *port = cJSON_CreateObject();
+
+	json_put_str(port, "TCP", "protocol");
+	json_put_int(port, CACHE_PORT, "port");
+	json_put_int(port, CACHE_PORT, "targetPort");
+	cJSON_AddItemToArray(json_list(service, "spec", "ports"), port);
+	/* A head that lacks a worker is not ready, but serves the others' rows. */
+	json_put_bool(service, true, "spec", "publishNotReadyAddresses");
+}
 
 #endif

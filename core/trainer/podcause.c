@@ -331,18 +331,15 @@ bool pod_facts_keep(cJSON *pod)
 
 /* ---- facts ------------------------------------------------------------------------ */
 
-/* True for equal cause and equal run of a container: these are one fact. */
-static bool facts_equal(const struct pod_fact *a, const struct pod_fact *b)
-{
-	return a->cause == b->cause && str_eq(a->run, b->run) && a->waits == b->waits &&
-	       str_eq(a->container, b->container);
-}
-
 bool pod_fact_in(const struct pod_fact_list *facts, const struct pod_fact *f)
 {
-	for (size_t i = 0; i < facts->n; i++)
-		if (facts_equal(&facts->list[i], f))
+	for (size_t i = 0; i < facts->n; i++) {
+		const struct pod_fact *at = &facts->list[i];
+
+		if (at->cause == f->cause && str_eq(at->run, f->run) &&
+		    at->waits == f->waits && str_eq(at->container, f->container))
 			return true;
+	}
 	return false;
 }
 

@@ -182,25 +182,25 @@ void pod_set_volume(cJSON *pod_spec, cJSON *take_volume)
 	json_upsert(json_list(pod_spec, "volumes"), "name", take_volume);
 }
 
-static void drop_named(cJSON *list, const char *key, const char *value)
+static void drop_named(cJSON *list, const char *name)
 {
 	cJSON *element, *next;
 
 	for (element = list ? list->child : NULL; element; element = next) {
 		next = element->next;
-		if (str_eq(json_str(element, key), value))
+		if (str_eq(json_str(element, "name"), name))
 			cJSON_Delete(cJSON_DetachItemViaPointer(list, element));
 	}
 }
 
 void pod_drop_volume(cJSON *pod_spec, const char *name)
 {
-	drop_named(json_get(pod_spec, "volumes"), "name", name);
+	drop_named(json_get(pod_spec, "volumes"), name);
 }
 
 void pod_drop_init_container(cJSON *pod_spec, const char *name)
 {
-	drop_named(json_get(pod_spec, "initContainers"), "name", name);
+	drop_named(json_get(pod_spec, "initContainers"), name);
 }
 
 void pod_template_label(cJSON *pod_template, const char *key, const char *value)
@@ -352,11 +352,6 @@ void container_default_env(cJSON *c, const char *name, const char *value)
 		container_set_env(c, name, value);
 }
 
-void container_drop_env(cJSON *c, const char *name)
-{
-	drop_named(json_get(c, "env"), "name", name);
-}
-
 /* The variable as Kubernetes' typed clients write it: one source, without defaults. */
 static cJSON *canonical_env(const cJSON *given)
 {
@@ -497,7 +492,7 @@ void container_move_workdir(cJSON *c, const char *from, const char *to)
 
 void container_drop_mount(cJSON *c, const char *volume_name)
 {
-	drop_named(json_get(c, "volumeMounts"), "name", volume_name);
+	drop_named(json_get(c, "volumeMounts"), volume_name);
 }
 
 void container_log_on_error(cJSON *c)

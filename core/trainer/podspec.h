@@ -68,7 +68,6 @@ void container_default_env(cJSON *container, const char *name,
 			   const char *value); /* if it has none of that name */
 void container_set_env_field(cJSON *container, const char *name, const char *field_path);
 void container_set_env_int(cJSON *container, const char *name, int64_t value);
-void container_drop_env(cJSON *container, const char *name);
 /* Set all variables of a TrainJob's env; valueFrom overrides value. */
 void container_merge_env(cJSON *container, const cJSON *env);
 /* Write the divisor of every resourceFieldRef, even 0, as typed clients do. */

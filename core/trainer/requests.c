@@ -35,20 +35,17 @@ static void clear(struct resource_list *list)
 	map_release(&list->places, NULL);
 }
 
-static void add_one(struct resource_list *to, const char *name, const struct quantity *q)
-{
-	struct resource *found = find(to, name);
-
-	if (found)
-		quantity_add(&found->amount, q);
-	else
-		append(to, name)->amount = *q;
-}
-
 static void add(struct resource_list *to, const struct resource_list *from)
 {
-	for (size_t i = 0; i < from->n; i++)
-		add_one(to, from->list[i].name, &from->list[i].amount);
+	for (size_t i = 0; i < from->n; i++) {
+		const struct resource *r = &from->list[i];
+		struct resource *found = find(to, r->name);
+
+		if (found)
+			quantity_add(&found->amount, &r->amount);
+		else
+			append(to, r->name)->amount = r->amount;
+	}
 }
 
 static void max(struct resource_list *to, const struct resource_list *from)
@@ -91,11 +88,6 @@ static int requests_of(struct resource_list *ret, const cJSON *resources,
 	return 0;
 }
 
-static bool is_sidecar(const cJSON *init_container)
-{
-	return str_eq(json_str(init_container, "restartPolicy"), "Always");
-}
-
 /* Init containers run one after another, together with sidecars started before. */
 static int add_init_containers(struct resource_list *sum, const cJSON *pod_spec,
 			       struct error *err)
@@ -107,7 +99,7 @@ static int add_init_containers(struct resource_list *sum, const cJSON *pod_spec,
 	json_each(c, pod_init_containers_const(pod_spec)) {
 		if (requests_of(&own, container_resources(c), err))
 			return error_wrap(err, "init container %s", element_name(c));
-		if (is_sidecar(c)) {
+		if (str_eq(json_str(c, "restartPolicy"), "Always")) { /* a sidecar */
 			add(sum, &own);
 			add(&sidecars, &own);
 			max(&most, &sidecars);

@@ -23,18 +23,9 @@ enum { MAX_SUGGESTED = 100, SUGGESTIONS = 10 };
 
 /* ---- managers: a domain, a slash, a path ---- */
 
-static bool is_alnum(char c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-}
-
-static bool is_http_path(const char *s)
-{
-	for (; *s; s++)
-		if (!is_alnum(*s) && !strchr("/-._~%!$&'()*+,;=:", *s))
-			return false;
-	return true;
-}
+#define PATH_BYTES                                             \
+	"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ" \
+	"0123456789/-._~%!$&'()*+,;=:"
 
 static void bad_manager(struct field_errors *errs, const char *value, const char *detail)
 {
@@ -62,7 +53,7 @@ static void validate_manager(const char *manager, struct field_errors *errs)
 	domain = str_slice(&errs->arena, manager, (size_t)(slash - manager));
 	if (name_subdomain_invalid(domain))
 		bad_manager(errs, domain, name_subdomain_invalid(domain));
-	if (!is_http_path(slash + 1))
+	if (slash[1 + strspn(slash + 1, PATH_BYTES)])
 		bad_manager(errs, slash + 1,
 			    "what stands after the slash may hold letters, digits and "
 			    "/-._~%!$&'()*+,;=: only");

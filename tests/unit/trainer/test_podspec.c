@@ -87,10 +87,11 @@ TEST(test_variables)
 	       "{env: [{name: A, value: a}]}");
 	EDITED("{env: [{name: A}]}", container_default_env(o, "B", "b"),
 	       "{env: [{name: A}, {name: B, value: b}]}");
-	EDITED("{env: [{name: A}, {name: B}, {name: A}]}", container_drop_env(o, "A"),
-	       "{env: [{name: B}]}");
-	EDITED("{env: [{name: A}]}", container_drop_env(o, "C"), "{env: [{name: A}]}");
-	EDITED("{}", container_drop_env(o, "A"), "{}");
+	EDITED("{volumes: [{name: A}, {name: B}, {name: A}]}", pod_drop_volume(o, "A"),
+	       "{volumes: [{name: B}]}");
+	EDITED("{volumes: [{name: A}]}", pod_drop_volume(o, "C"),
+	       "{volumes: [{name: A}]}");
+	EDITED("{}", pod_drop_volume(o, "A"), "{}");
 	EDITED("{}", container_set_env_int(o, "COUNT", INT64_MIN),
 	       "{env: [{name: COUNT, value: '-9223372036854775808'}]}");
 }

@@ -25,6 +25,7 @@ struct world {
 	struct runtimes *runtime_docs;
 	struct watches *watches;
 	struct job_memories memories;
+	pthread_mutex_t pass; /* held during a pass: forget() must not free its memory */
 	struct reconciler *reconciler;
 	struct pod_facts *pods;
 	pthread_t worker;
@@ -40,8 +41,12 @@ static void *work(void *ctx)
 	while ((key = workqueue_get(w->queue))) {
 		struct error err = { 0 };
 		int64_t after_ms;
+		int rc;
 
-		if (reconcile_trainjob(w->reconciler, key, &after_ms, &err)) {
+		pthread_mutex_lock(&w->pass);
+		rc = reconcile_trainjob(w->reconciler, key, &after_ms, &err);
+		pthread_mutex_unlock(&w->pass);
+		if (rc) {
 			workqueue_retry(w->queue, key);
 		} else {
 			workqueue_forget(w->queue, key);
@@ -79,6 +84,7 @@ static int begin(void **state)
 
 	w.first_has = 0;
 	job_memories_init(&w.memories);
+	pthread_mutex_init(&w.pass, NULL);
 	apiserver_start(&w.server);
 	w.metrics = metrics_new(reconcile_metrics);
 	w.queue = workqueue_new("test", NULL);
@@ -708,7 +714,9 @@ static void forget(struct place p)
 {
 	cleanup_arena struct arena arena = { 0 };
 
+	pthread_mutex_lock(&p.w->pass);
 	job_memory_drop(&p.w->memories, arena_printf(&arena, "%s/tj", p.ns));
+	pthread_mutex_unlock(&p.w->pass);
 }
 
 /* The runtime has changed since: the JobSet shows from which snapshot it was built. */

@@ -149,7 +149,7 @@ TEST(test_every_way_gets_its_turn)
 	add(q, "now");
 	add(q, "now2");
 	workqueue_add(q, "later", WORKQUEUE_LATER);
-	while (!now || !later) {
+	while ((!now || !later) && workqueue_length(q)) {
 		got = workqueue_get(q);
 		n++;
 		now = *got == 'n' ? n : now;

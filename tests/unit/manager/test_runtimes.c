@@ -72,6 +72,13 @@ TEST(test_read_from_the_watch_and_asked_for_on_a_miss)
 	apiserver_stop(&s);
 }
 
+static bool has_label(struct runtimes *r, const struct kube_ref *ref)
+{
+	cleanup_json cJSON *now = found(NULL, r, ref);
+
+	return str_eq(meta_label(now, "version"), "new");
+}
+
 /* A change is there as soon as the watch shows it; nothing is as old as a quarter second. */
 TEST(test_a_change_is_seen)
 {
@@ -80,7 +87,6 @@ TEST(test_a_change_is_seen)
 	struct apiserver s;
 	struct runtimes *r;
 	struct error err = { 0 };
-	bool changed = false;
 
 	apiserver_start(&s);
 	assert_int_equal(runtimes_start(&r, s.kube, &err), 0);
@@ -89,11 +95,7 @@ TEST(test_a_change_is_seen)
 	assert_int_equal(kube_merge_patch(s.kube, &ref, patch, &(struct kube_write){ 0 },
 					  NULL, &err),
 			 0);
-	while (!changed) {
-		cleanup_json cJSON *now = found(NULL, r, &ref);
-
-		changed = str_eq(meta_label(now, "version"), "new");
-	}
+	EVENTUALLY(has_label(r, &ref));
 	runtimes_stop(r);
 	apiserver_stop(&s);
 }

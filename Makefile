@@ -276,17 +276,10 @@ e2e: kftrainer
 build/kftrainer-shifted: $(SRC:%=$(OUT)/%.o) $(OUT)/tests/cluster/shifted.c.o
 	$(call say,LD,$@) $(SYSROOT)/bin/musl-gcc $(CFLAGS) -o $@ $(SYSROOT)/lib/*.o $^ -L$(SYSROOT)/lib $(LIBS) \
 	  $(LINK) -Wl,--wrap=clock_gettime,--wrap=gettimeofday,--wrap=time
+# All write docs/figures.md and README's table; ROWS="mpi store": only those subjects (tests/bench/figures.py), which write nothing.
 bench: kftrainer $(OUT)/tests/cache/dump
-	@tests/bench/bench.py ./kftrainer
-	@tests/setup.sh quick
-	@tests/bench/mpi_bench.py ./kftrainer
-	@tests/setup.sh store
-	@tests/bench/store_bench.py ./kftrainer
-	@tests/setup.sh cache
-	@tests/bench/flight_bench.py ./kftrainer
-	@tests/bench/parquet_bench.py $(OUT)/tests/cache/dump
-	@tests/bench/gpu_bench.py ./kftrainer
-	@if [ "$$(id -u)" = 0 ]; then tests/bench/cluster_bench.sh; tests/bench/client_bench.sh; tests/bench/apiserver_bench.sh; tests/bench/gang_bench.sh; fi
+	@tests/setup.sh bench
+	@tests/bench/figures.py ./kftrainer $(OUT)/tests/cache/dump $(ROWS)
 # soak_store.sh is here, not in `store`, for a file of 2.2 GB takes its time: to S3 and back.
 soak: kftrainer $(SANOUT)/kftrainer
 	@tests/setup.sh cluster

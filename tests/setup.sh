@@ -9,6 +9,7 @@
 # tests/setup.sh store   what `make store` needs: upstream's clients of hub and S3, in another venv
 # tests/setup.sh cache   what `make cache` needs: pyarrow, pyiceberg and others in a venv, an S3 server
 # tests/setup.sh gpu     what `make gpu` needs: NVIDIA's headers, and libraries that load without a GPU
+# tests/setup.sh bench   what `make bench` needs: quick, store, cache; as root also cluster, and upstream's manager
 # tests/setup.sh venv [store|convert|cache|mpich|...]  prints where that venv is
 #
 # Looks what is missing and installs only that: Debian packages as root or by a
@@ -177,9 +178,17 @@ gpu)
 	venv gpu "CUDA's headers, libcudart and libnccl"
 	venv cache "pyarrow, pyiceberg, duckdb and polars"
 	;;
+bench)
+	for what in quick store cache; do "$0" $what; done
+	if [ "$(id -u)" = 0 ]; then
+		"$0" cluster
+		packages strace
+		"$here/bench/upstream.sh" >/dev/null || say "upstream's manager could not be built: the controller is measured without it"
+	fi
+	;;
 venv) venv_path "${2:-python}" ;;
 *)
-	sed -n '2,12s/^# *//p' "$0" >&2
+	sed -n '2,13s/^# *//p' "$0" >&2
 	exit 2
 	;;
 esac

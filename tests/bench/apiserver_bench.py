@@ -17,16 +17,13 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "cluster"))
 from api import Api  # noqa: E402
+from row import lacks, row  # noqa: E402
 
 MAPS = "/api/v1/namespaces/api-bench/configmaps"
 READS, SECONDS, ROUNDS, WRITERS = 2000, 5, 3, 64
 WATCHES, RATE, CHANGED = 100, 1000, 16
 SLOW_DISK = ["strace", "-D", "-f", "--seccomp-bpf", "-qq", "-o", "/dev/null", "-e", "trace=fdatasync", "-e", "inject=fdatasync:delay_enter=4000"]
 TICKS = os.sysconf("SC_CLK_TCK")
-
-
-def line(what, value, want):
-    print(f"{what:<58} {value:>22}   {want}", flush=True)
 
 
 def cpu(pid):
@@ -230,17 +227,20 @@ def main():
     real = measure(Admin(config_file), int(pid))
     ours = serve(f"{folder}/api", [kftrainer], measure)
 
-    def both(form):
-        return f"{form(ours)} / {form(real)}"
-    print("controller --local / a real API server with etcd")
-    line("get of an object, median", both(lambda m: f"{m['read']:.2f}") + " ms", "<= 0.5 ms")
-    line(f"creations by one writer, by {WRITERS}", f"{ours['one']:.0f}, {ours['many']:.0f} /s", f"a real one: {real['one']:.0f}, {real['many']:.0f} /s")
-    line(f"  {WRITERS} writers beside one", both(lambda m: f"{m['many'] / m['one']:.1f} x"), ">= 8 x")
+    def beside(name, of, unit, conditions, target=""):
+        row(name, of(ours), unit, conditions, target, "kube-apiserver with etcd", of(real))
+    beside("get of an object", lambda m: m["read"], "ms", f"one connection; median of {READS:,}", "≤ 0.5 ms")
+    beside("creations by one writer", lambda m: m["one"], "/s", f"ConfigMaps, on disk before the answer; median of {ROUNDS} times {SECONDS} s, by turns with the next")
+    beside(f"creations by {WRITERS} writers", lambda m: m["many"], "/s", "the same by as many connections")
+    row("... beside one", ours["many"] / ours["one"], "times", "the last two rows", "≥ 8")
+    slow = "... where fsync takes 4 ms longer"
     if shutil.which("strace"):
         one, many = serve(f"{folder}/slow", [*SLOW_DISK, kftrainer], on_slow_disk)
-        line("  the same where fsync takes 4 ms longer", f"{many / one:.1f} x", f">= 8 x; {one:.0f}, {many:.0f} /s")
-    line(f"{WATCHES} watches, {RATE} changes/s: CPU of the server", both(lambda m: f"{m['cores']:.2f}") + " cores",
-         f"<= 1; written: {both(lambda m: format(m['rate'], '.0f'))} /s")
+        row(slow, many / one, "times", f"strace delays each fdatasync: {many:,.0f} and {one:,.0f}/s", "≥ 8")
+    else:
+        lacks(slow, "strace is not installed")
+    beside(f"CPU of {WATCHES} watches", lambda m: m["cores"], "cores", f"of the server while it is asked for {RATE:,} changes/s", "≤ 1")
+    beside("... changes written", lambda m: m["rate"], "/s", f"of those {RATE:,}/s")
 
 
 if __name__ == "__main__":

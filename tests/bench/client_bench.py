@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Figures of the client: `get` beside kubectl on the cluster of this test (client_bench.sh starts
-it), and `logs -f` of a stand-in log server. usage: client_bench.py KFTRAINER FOLDER"""
+"""Figures of the client: `get` beside kubectl on the cluster of this test (cluster.sh
+starts it), and `logs -f` of a stand-in log server. usage: client_bench.py KFTRAINER FOLDER"""
 import os
 import re
 import resource
@@ -9,14 +9,12 @@ import subprocess
 import sys
 import time
 
+from row import row
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 RANKS, RATE, SECONDS = 64, 1000, 10
 JOBS = 100
 ROUNDS = 31
-
-
-def line(what, value, want):
-    print(f"{what:<58} {value:>22}   {want}", flush=True)
 
 
 def took(argv):
@@ -37,8 +35,8 @@ def get(kftrainer):
         ours.append(took([kftrainer, "get", "-n", "get-bench"]))
         peer.append(took(["kubectl", "get", "--raw", path]))
     more = statistics.median(a - b for a, b in zip(ours, peer))
-    line(f"get: {JOBS} TrainJobs, ours / kubectl get --raw", f"{statistics.median(ours):.0f} / {statistics.median(peer):.0f} ms",
-         f"{more:+.0f} ms in pairs; <= +15 ms")
+    row("`get` of 100 TrainJobs", statistics.median(ours), "ms", f"whole process; by turns, median of {ROUNDS}; {more:+.0f} ms in pairs",
+        "≤ 15 ms more", "kubectl get --raw", statistics.median(peer))
     subprocess.run(["kubectl", "delete", "namespace", "get-bench", "--wait=false"], check=True, stdout=subprocess.DEVNULL)
 
 
@@ -65,8 +63,9 @@ def logs(kftrainer, folder):
         sys.exit("bench: logs: lines are missing")
     with open(f"{folder}/rss", encoding="ascii") as file:
         rss = int(file.read()) / 1024
-    line(f"logs -f: {RANKS} ranks x {RATE} lines/s, {SECONDS} s", f"{cpu / SECONDS:.2f} cores", f"<= 1; all lines after {wall:.1f} s")
-    line("  its peak memory", f"{rss:.1f} MB", "<= 20 MB")
+    row("`logs -f`", cpu / SECONDS, "cores", f"{RANKS} ranks of {RATE:,} lines/s for {SECONDS} s from a stand-in server, its start among it; all lines "
+        f"after {wall:.1f} s", "≤ 1")
+    row("`logs -f`: peak memory", rss, "MB", "peak RSS then", "≤ 20 MB")
 
 
 if sys.argv[3:] != ["logs"]:

@@ -18,6 +18,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tests/cache"), str(ROOT / "tests")]
 sys.dont_write_bytecode = True
 import venvs
+from row import row
 
 venvs.use("cache")
 os.environ["KFTRAINER"] = os.path.abspath(sys.argv[1])
@@ -27,7 +28,7 @@ from pyarrow import flight
 
 from fleet import Fleet
 
-ROUNDS = int(os.environ.get("ROUNDS", 10))
+ROUNDS = int(os.environ.get("ROUNDS", 5))
 SERVER = """
 import sys
 import pyarrow.parquet as pq
@@ -108,25 +109,26 @@ def read(endpoint, uri):
         return sum(chunk.data.num_rows for chunk in client.do_get(endpoint.ticket))
 
 
-def transfer(name, server, size, once, more=""):
-    before, start = cpu(server), time.perf_counter()
+def transfer(server, size, once):
+    """CPU seconds of the server a GB."""
+    before = cpu(server)
     for _ in range(ROUNDS):
         once()
-    seconds, used = time.perf_counter() - start, cpu(server) - before
-    print(f"  {name:<16} {used / (ROUNDS * size / 1e9):5.2f} s CPU/GB {ROUNDS * size / 1e6 / seconds:7.0f} MB/s{more}", flush=True)
+    return (cpu(server) - before) / (ROUNDS * size / 1e9)
 
 
 def latency(call):
+    """The median, in microseconds."""
     took = []
     for _ in range(2000):
         start = time.perf_counter()
         call()
         took.append(time.perf_counter() - start)
-    took.sort()
-    return f"p50 {statistics.median(took) * 1e6:5.0f} us, p99 {took[len(took) * 99 // 100] * 1e6:5.0f} us"
+    return statistics.median(took) * 1e6
 
 
-def measure(name, head, server, rows, size):
+def measure(head, server, rows, size):
+    """A ticket; and CPU, memory beside the table's, latency of GetFlightInfo."""
     descriptor = flight.FlightDescriptor.for_path("0", "1")
     with flight.FlightClient(head) as client:
         took = latency(lambda: client.get_flight_info(descriptor))
@@ -134,14 +136,14 @@ def measure(name, head, server, rows, size):
 
     def once():
         if read(endpoint, endpoint.locations[0]) != rows:
-            sys.exit(f"{name}: rows are missing")
+            sys.exit("flight_bench: rows are missing")
 
     once()
-    transfer(name, server, size, once, f" {resident(server) / size:5.2f} x Arrow's size; GetFlightInfo {took}")
-    return endpoint.ticket.ticket
+    return endpoint.ticket.ticket, transfer(server, size, once), resident(server) / size, took
 
 
 def measure_kernel(size):
+    """CPU of the floor, and latency of an echo."""
     with subprocess.Popen([sys.executable, "-c", KERNEL, str(size)], stdout=subprocess.PIPE, text=True) as peer:
         port = int(peer.stdout.readline())
         with socket.create_connection(("127.0.0.1", port)) as echo:
@@ -153,8 +155,9 @@ def measure_kernel(size):
                 echo.recv(1 << 10)
 
             took = latency(call)
-        transfer("kernel", peer.pid, size, lambda: drop(port, b"s", size), f"; an echo {took}")
+        used = transfer(peer.pid, size, lambda: drop(port, b"s", size))
         peer.kill()
+    return used, took
 
 
 TABLES = {
@@ -166,13 +169,18 @@ for what, make in TABLES.items():
         path = f"{folder}/t.parquet"
         table = make()
         pq.write_table(table, path, row_group_size=table.num_rows // 20)
-        print(f"{what}: {table.nbytes / 1e6:.0f} MB", flush=True)
         with Fleet(path, 1) as fleet:
             worker = fleet.workers[0]
-            ticket = measure("kftrainer", fleet.head.uri, worker.process.pid, table.num_rows, table.nbytes)
-            transfer("kftrainer, bare", worker.process.pid, table.nbytes, lambda: drop(worker.port, do_get(ticket), table.nbytes))
-        measure_kernel(table.nbytes)
+            ticket, used, memory, took = measure(fleet.head.uri, worker.process.pid, table.num_rows, table.nbytes)
+            bare = transfer(worker.process.pid, table.nbytes, lambda: drop(worker.port, do_get(ticket), table.nbytes))
+        floor, echo = measure_kernel(table.nbytes)
         with subprocess.Popen([sys.executable, "-c", SERVER, path], stdout=subprocess.PIPE, text=True) as peer:
             port = int(peer.stdout.readline())
-            measure("pyarrow", f"grpc://127.0.0.1:{port}", peer.pid, table.num_rows, table.nbytes)
+            _, theirs, their_memory, their_took = measure(f"grpc://127.0.0.1:{port}", peer.pid, table.num_rows, table.nbytes)
             peer.kill()
+        row(f"{what}: CPU of the worker", used, "s/GB", f"a table of {table.nbytes / 1e6:.0f} MB to pyarrow's client, {ROUNDS} times, one server after the other",
+            "", f"pyarrow {pa.__version__}", theirs)
+        row("... to a client that drops the bytes", bare, "s/GB", "HTTP/2 without limits; the peer sends as many bytes of memory over plain TCP", "",
+            "a process that only sends", floor)
+        row("... memory", memory, "times the table", "RSS of the server beside Arrow's size", "", f"pyarrow {pa.__version__}", their_memory)
+        row("... GetFlightInfo", took, "us", f"median of 2,000 by pyarrow's client; an echo over TCP takes {echo:.0f} us", "", f"pyarrow {pa.__version__}", their_took)

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Seconds from a TrainJob of three nodes to its pods' nodes, where there is room (gang_bench.sh). BENCH_ROUNDS (7)."""
+"""Seconds from a TrainJob of three nodes to its pods' nodes, where there is room (cluster.sh)."""
 import os
 import statistics
 import sys
@@ -9,8 +9,9 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import api  # noqa: E402
 import latency  # noqa: E402
 from faults import admin  # noqa: E402
+from row import row  # noqa: E402
 
-ROUNDS = int(os.environ.get("BENCH_ROUNDS") or 7)
+ROUNDS = 5
 NODES = 3
 SCHEDULERS = ("default-scheduler", "scheduler-plugins", "yunikorn")
 JOBSET = "jobset.sigs.k8s.io/jobset-name"
@@ -70,11 +71,11 @@ def main(ns):
     for i in range(ROUNDS):
         for scheduler in SCHEDULERS:
             rows[scheduler].append(one(ns, scheduler, i))
+    default = statistics.median(rows[SCHEDULERS[0]])
     for scheduler, took in rows.items():
-        first = statistics.median(rows[SCHEDULERS[0]])
-        median = statistics.median(took)
-        print(f"{'TrainJob of 3 nodes to bound pods, ' + scheduler:<58} {median:>15.2f} s   "
-              f"{median / first:.1f} of the default scheduler's, at most {max(took):.2f} s", flush=True)
+        peer = (SCHEDULERS[0], default) if scheduler != SCHEDULERS[0] else ()
+        row(f"{NODES} nodes bound by {scheduler}", statistics.median(took), "s", f"from the TrainJob to its pods' nodes; by turns, median of {ROUNDS}, "
+            f"at most {max(took):.1f} s", "", *peer)
 
 
 main(sys.argv[1])

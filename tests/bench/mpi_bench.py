@@ -14,6 +14,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 if len(sys.argv) != 2:
     sys.exit(__doc__)
 os.environ["KFTRAINER"] = os.path.abspath(sys.argv[1])
+from row import row
 from mpi_ends import PROGRAM, Sshd, Worker, free_port, new_key, path, resident, until
 
 AGENTS, HOSTS, OUTPUT = 64, 128, 10**9
@@ -31,10 +32,6 @@ def ssh(command):
 
 def ours(command):
     return worker.command(command, timeout="60s")
-
-
-def line(what, value, want=""):
-    print(f"{what:<58} {value:>26}   {want}", flush=True)
 
 
 def first_byte(argv):
@@ -112,18 +109,17 @@ def medians(rows):
 idle = resident(worker.process.pid) / 1024
 a, b, c = medians([(first_byte(ours("echo x")), first_byte(ssh("echo x")),
                     first_byte(sshd.command("echo x"))) for _ in range(21)])
-line("exec of the agent to the command's first byte", f"{a * 1e3:.1f} ms, {a / b:.3f} of ssh", "<= 15 ms, <= 0.2")
-line("... of ssh to a warm sshd", f"{b * 1e3:.1f} ms")
-line("... of the agent to that sshd", f"{c * 1e3:.1f} ms, {c / b:.2f} of ssh")
-runs = [at_once(ours("true"), worker) + at_once(ssh("true"), sshd) for _ in range(5)]
-a, x, b, y = medians(runs)
-line(f"{AGENTS} agents at once: wall time", f"{a:.2f} s, {a / b:.3f} of ssh", "<= 0.167")
-line("... CPU, both sides", f"{x:.2f} s, {x / y:.3f} of ssh", "<= 0.125")
-line("... of ssh: wall time, CPU", f"{b:.2f} s, {y:.2f} s")
-line("resident: an agent, an idle worker", f"{agent_rss():.1f} MB, {idle:.1f} MB", "<= 3 MB, <= 2 MB")
+row("the agent's first byte", a * 1e3, "ms", "from exec to the command's first byte over mpi-worker; by turns, median of 21", "≤ 15 ms, ≤ 0.2",
+    "ssh to a warm sshd", b * 1e3)
+row("... over that sshd", c * 1e3, "ms", "the same agent, as a client of OpenSSH's server", "", "ssh to a warm sshd", b * 1e3)
+a, x, b, y = medians([at_once(ours("true"), worker) + at_once(ssh("true"), sshd) for _ in range(3)])
+row(f"{AGENTS} agents at once", a, "s", "from the first start to the last end; by turns, median of 3", "≤ 0.167", "ssh", b)
+row("... CPU", x, "s", "of agents and worker, of clients and sshd", "≤ 0.125", "ssh", y)
+row("memory of an agent", agent_rss(), "MB", "RSS while its command runs", "≤ 3 MB")
+row("memory of an idle worker", idle, "MB", "RSS after its start", "≤ 2 MB")
 a, b = medians([(throughput(ours(f"head -c {OUTPUT} /dev/zero")),
                  throughput(ssh(f"head -c {OUTPUT} /dev/zero"))) for _ in range(3)])
-line("1 GB of output", f"{a:.0f} MB/s, {a / b:.2f} of ssh", ">= 300 MB/s")
+row("1 GB of output", a, "MB/s", "of a remote command; by turns, median of 3", "≥ 300 MB/s", "ssh", b)
 worker.stop()
 sshd.stop()
-line(f"--wait over {HOSTS} hosts, after the last is up", f"{wait_for_last():.2f} s", "<= 1 s")
+row(f"`mpi-launch --wait` for {HOSTS} hosts", wait_for_last(), "s", "from the start of the last worker to its end", "≤ 1 s")

@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
 """CPU time of loading Parquet into memory on one thread, beside pyarrow's read_table in the same run.
 
-parquet_bench.py DUMP   DUMP is build/rel/tests/cache/dump; SIZE=MB of Arrow a file, default 200.
+parquet_bench.py DUMP   DUMP is build/rel/tests/cache/dump; SIZE=MB of Arrow a file, default 100.
 
 Ours decodes, and encodes the rows as the messages that the data cache keeps: more than read_table does. Both are user and
-system time, in a process for each round. The kernel's part varies with what memory it has at hand, huge pages above all:
-the last column has the best round of each.
+system time, in a process for each round. The kernel's part varies with what memory it has at hand, huge pages above all.
 """
 import os
 import pathlib
@@ -20,12 +19,13 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 sys.dont_write_bytecode = True
 import venvs
+from row import row
 
 venvs.use("cache")
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-DUMP, SIZE, ROUNDS = sys.argv[1], int(os.environ.get("SIZE", 200)) << 20, int(os.environ.get("ROUNDS", 5))
+DUMP, SIZE, ROUNDS = sys.argv[1], int(os.environ.get("SIZE", 100)) << 20, int(os.environ.get("ROUNDS", 3))
 CORE = sorted(os.sched_getaffinity(0))[:1]  # a server loads with as many threads as it has cores
 r = random.Random(1)
 WORDS = ["".join(r.choices("abcdefghijklmnopqrstuvwxyz", k=r.randrange(2, 12))) for _ in range(20000)]
@@ -82,15 +82,13 @@ print(time.process_time() - begin)"""
 
 
 tables = {"numbers": table(numbers, 36), "strings": table(strings, 150), "tokens": table(tokens, 2052), "mixed": mixed()}
-print(f"loading Parquet on one thread: MB of Arrow per CPU second, ours and pyarrow {pa.__version__}'s, median of {ROUNDS}")
 with tempfile.TemporaryDirectory() as scratch:
     for name, data in tables.items():
-        for codec in "none", "snappy", "zstd":
+        for codec in "none", "zstd":
             path = os.path.join(scratch, "data.parquet")
             pq.write_table(data, path, compression=codec, store_schema=False, row_group_size=250000)
             runs = [(ours(path), theirs(path)) for _ in range(ROUNDS)]
             a, b = (statistics.median(column) for column in zip(*runs))
-            ratios = sorted(y / x for x, y in runs)
             mb = data.nbytes / 1e6
-            best = min(y for _, y in runs) / min(x for x, _ in runs)
-            print(f"{name:8} {codec:7} {mb / a:6.0f} {mb / b:6.0f}  ratio {statistics.median(ratios):5.2f} ({ratios[0]:.2f} to {ratios[-1]:.2f}), best {best:.2f}", flush=True)
+            row(f"Parquet, {name}, {codec}", mb / a, "MB per CPU second", f"{mb:.0f} MB of Arrow in memory, one thread; by turns, median of {ROUNDS}", "",
+                f"pyarrow {pa.__version__}", mb / b)

@@ -6,12 +6,13 @@ usage: store_bench.py KFTRAINER [ROW...]
 The hub is tests/store/hub.py on two processes, S3 is versitygw over a folder; both run on the same
 processors. Source and target lie in memory, so that nothing waits for a disk and fsync costs nothing.
 Ours verifies every byte (SHA-256, git blob ids, CRC-64/NVME, MD5) unless told not to; huggingface_hub and opendal (one object after the
-other, as upstream uses it) count them. CPU is that of the client alone. A row without numbers of the peer:
-it is not installed (tests/setup.sh store).
+other, as upstream uses it) count them. CPU is that of the client alone. A row without numbers of
+the peer: it is not installed (tests/setup.sh store).
 """
 import os
 import pathlib
 import random
+import re
 import shutil
 import socket
 import subprocess
@@ -23,6 +24,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/store"))
 sys.dont_write_bytecode = True
 import hub as standin
+from row import lacks, row as figure
 
 HUB_PEER = """import sys
 from huggingface_hub import snapshot_download
@@ -44,16 +46,17 @@ for path in pathlib.Path(sys.argv[1]).iterdir():
     if path.name != "hub.json":
         op.write(sys.argv[2] + "/" + path.name, path.read_bytes())"""
 MB = 1_000_000
+VERSIONS = dict(re.findall(r"^([\w-]+)==([\d.]+)", (ROOT / "tests/setup/store.txt").read_text(), re.M))
 
 # Name, files, bytes of each, options of the hub (None: S3), what to hold (from upstream's figures).
 ROWS = (
-    ("4 x 500 MB, http", 4, 500 * MB, (), ">= 800 MB/s, peer's CPU 2x, 4x without"),
-    ("4 x 500 MB, https", 4, 500 * MB, ("--tls", "CERTS"), ">= 500 MB/s, peer's CPU 2x, 4x without"),
-    ("4 x 500 MB, S3", 4, 500 * MB, None, ">= 800 MB/s"),
-    ("1 x 1000 MB at 50 MB/s a connection", 1, 1000 * MB, ("--rate", 50 * MB), ">= 350 MB/s"),
-    ("2,000 x 50 KB, http", 2000, 50_000, (), "<= 2.6 s, 1 s CPU"),
-    ("2,000 x 50 KB, 20 ms of delay", 2000, 50_000, ("--delay", 20), "<= 4 s"),
-    ("2,000 x 50 KB, S3", 2000, 50_000, None, "<= 2.6 s, 1 s CPU"),
+    ("4 x 500 MB, http", 4, 500 * MB, (), "≥ 800 MB/s"),
+    ("4 x 500 MB, https", 4, 500 * MB, ("--tls", "CERTS"), "≥ 500 MB/s"),
+    ("4 x 500 MB, S3", 4, 500 * MB, None, "≥ 800 MB/s"),
+    ("1 x 1000 MB at 50 MB/s a connection", 1, 1000 * MB, ("--rate", 50 * MB), "≥ 350 MB/s"),
+    ("2,000 x 50 KB, http", 2000, 50_000, (), "≤ 2.6 s"),
+    ("2,000 x 50 KB, 20 ms of delay", 2000, 50_000, ("--delay", 20), "≤ 4 s"),
+    ("2,000 x 50 KB, S3", 2000, 50_000, None, "≤ 2.6 s"),
 )
 
 
@@ -98,26 +101,29 @@ def measure(argv, env, target):
     return took, user + system, peak / 1024
 
 
-def show(size, figures):
-    took, cpu, peak = figures
-    return f"{took:6.2f} s {size / took / MB:5.0f} MB/s {cpu:5.2f} s CPU {peak:4.0f} MB"
-
-
 def both(row, scratch, env, ours, theirs, peer):
-    """One after the other, and the row."""
+    """One after the other, and their rows."""
     name, n, size, _, want = row
-    target = scratch / "target"
+    target, large = scratch / "target", size > 10 * MB
     touch(target, 2 * n * size)  # opendal holds them, too
-    mine = measure([*ours, "--to", target, "--progress", "none"], env, target)
-    line = f"{name:<38} {show(n * size, mine)}   {want}"
-    if size > 10 * MB:
-        counted = measure([*ours, "--to", target, "--progress", "none", "--no-verify"], env, target)
-        line += f"\n{'  --no-verify':<38} {show(n * size, counted)}"
-    if os.path.exists(theirs[0]):
-        other = measure([*theirs, target], env, target)
-        line += f"\n{'  ' + peer:<38} {show(n * size, other)}   {other[0] / mine[0]:.1f}x the time, {other[1] / mine[1]:.1f}x the CPU"
-        line += f", {other[1] / counted[1]:.1f}x that of --no-verify" if size > 10 * MB else ""
-    print(line, flush=True)
+    ours = [*ours, "--to", target, "--progress", "none"]
+    mine = measure(ours, env, target)
+    counted = measure([*ours, "--no-verify"], env, target) if large else None
+    other = measure([*theirs, target], env, target) if os.path.exists(theirs[0]) else None
+    if not other:
+        lacks(f"{name}: {peer}", "not installed")
+
+    def show(what, of, unit, conditions, want="", mine=mine):
+        figure(what, of(mine), unit, conditions, want, *((peer, of(other)) if other else ()))
+
+    def rate(run):
+        return n * size / run[0] / MB
+    show(name, rate if large else lambda run: run[0], "MB/s" if large else "s", "every byte is verified; whole process, once", want)
+    show("... CPU", lambda run: run[1], "s", "user and system time of the client", "≤ 1/2" if large else "≤ 1 s")
+    if large:
+        show("... memory", lambda run: run[2], "MB", "peak RSS", "≤ 32 MB")
+        show("... --no-verify", rate, "MB/s", "bytes are counted, as the peer does", "", counted)
+        show("... --no-verify: CPU", lambda run: run[1], "s", "user and system time of the client", "≤ 1/4", counted)
 
 
 def of_hub(kftrainer, python, scratch, row):
@@ -127,13 +133,13 @@ def of_hub(kftrainer, python, scratch, row):
         env = {"PATH": os.environ["PATH"], "HF_ENDPOINT": hub.url, "HF_HOME": str(scratch / "home"), "HF_HUB_DISABLE_XET": "1",
                "HF_HUB_DISABLE_PROGRESS_BARS": "1", "SSL_CERT_FILE": str(scratch / "cert.pem")}
         both(row, scratch, env, [kftrainer, "initialize-model", "--uri", f"hf://{repo}"], [python, "-c", HUB_PEER, repo],
-             "huggingface_hub")
+             f"huggingface_hub {VERSIONS['huggingface_hub']}")
 
 
 def of_s3(kftrainer, python, scratch, row):
     gateway = subprocess.run([ROOT / "tests/store/versitygw.sh"], capture_output=True, text=True).stdout.strip()
     if not gateway or not os.path.exists(python):
-        print(f"{row[0]:<38} versitygw or opendal is not there")
+        lacks(row[0], "versitygw or opendal is not installed")
         return
     name = repository(scratch, row[1], row[2])
     with socket.create_server(("127.0.0.1", 0)) as sock:
@@ -149,7 +155,7 @@ def of_s3(kftrainer, python, scratch, row):
                     break
             time.sleep(0.1)
         subprocess.run([python, "-c", S3_FILL, scratch / "models" / name, "d"], env=env, check=True)
-        both(row, scratch, env, [kftrainer, "initialize-dataset", "--uri", "s3://bench/d"], [python, "-c", S3_PEER, "d"], "opendal")
+        both(row, scratch, env, [kftrainer, "initialize-dataset", "--uri", "s3://bench/d"], [python, "-c", S3_PEER, "d"], f"opendal {VERSIONS['opendal']}")
     finally:
         server.terminate()
         server.wait()
@@ -161,7 +167,7 @@ def main():
     venv = subprocess.run([ROOT / "tests/setup.sh", "venv", "store"], capture_output=True, text=True).stdout.strip()
     memory = "/dev/shm"
     if shutil.disk_usage(memory).free < 9000 * MB:
-        print("bench: downloads are left out: /dev/shm has less than 9 GB free")
+        lacks("downloads", "/dev/shm has less than 9 GB free")
         return
     scratch = pathlib.Path(tempfile.mkdtemp(prefix="kft-bench-", dir=memory))
     try:

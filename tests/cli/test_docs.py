@@ -151,6 +151,22 @@ def check_rights():
     check("... and no other", problems)
 
 
+def check_figures():
+    """docs/figures.md is written by `make bench`; README quotes it, and no other page has figures of its own."""
+    rows = [cells[:3] for cells in map(lambda line: [cell.strip() for cell in line.strip("|").split(" | ")],
+                                       read("docs/figures.md").splitlines()) if len(cells) == 5 and set(cells[0]) != {"-"}]
+    page = {name: (ours, theirs.split(" (")[0]) for name, ours, theirs in rows}
+    text = read("README.md")
+    quoted = re.findall(r"^\| ([^|]+) \| ([^|]*) \| ([^|]*) \|$", text.split("| | kftrainer | upstream |")[1].split("\n\n")[0], re.M)
+    wrong = [f"{name}: {ours}, {theirs}: {page.get(name)}" for name, ours, theirs in quoted if page.get(name) != (ours, theirs)]
+    check("README.md quotes docs/figures.md", wrong or (None if len(quoted) > 2 else quoted))
+    size = re.search(r"static binary of (\d+) MB", text)[1]
+    check("... and the size of the binary", None if f"{float(page['binary'][0].split()[0]):.0f}" == size else (size, page["binary"]))
+    figure = r"\d[\d,.]* (?:[KMG]B|ms|MB/s|s of CPU|cores)\b"
+    for name in ["CHANGELOG.md"] + [p for p in PAGES if p not in ("README.md", "docs/figures.md")]:
+        check(f"{name}: no figures that are not in docs/figures.md", re.findall(f".*{figure}.*", prose(read(name))))
+
+
 def versions():
     kubernetes, controllers = (read(f"tests/cluster/go/{x}/go.mod") for x in ("kubernetes", "controllers"))
     # A module's last line is its replacement, if it has one.
@@ -179,6 +195,7 @@ def main():
     check_settings()
     check_metrics()
     check_rights()
+    check_figures()
     text = read("docs/support.md")
     check("docs/support.md has the versions that are tested", [v for v in versions() if not re.search(rf"\b{re.escape(v)}\b", text)])
     for page in PAGES:

@@ -10,7 +10,7 @@ tests = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
 sys.path[:0] = [os.path.join(tests, "cluster"), os.path.join(tests, "bench")]
 import cluster_bench as bench  # noqa: E402
 import faults  # noqa: E402
-from faults import Controller, NS, Tap, admin, api, note, set_up, until  # noqa: E402
+from faults import NS, Tap, admin, api, note, set_up, until  # noqa: E402
 
 CYCLES = int(os.environ.get("SOAK_CYCLES") or 10000)
 JOBS = int(os.environ.get("SOAK_JOBS") or 10000)
@@ -19,7 +19,7 @@ FAST = "clientConnection: {qps: 1000, burst: 1000}\n"
 
 def scene_cycles(tap, scratch):
     """TrainJobs come and go, 200 at a time: memory is what it was after the first tenth."""
-    one = Controller(scratch, "soak", bench.config(scratch, "soak", FAST)).start()
+    one = bench.Ours(scratch, "soak", bench.config(scratch, "soak", FAST)).start()
     tap.check("the controller serves", set_up())
     marks, size = [], 200
     kinds = list(faults.SPECS.values())
@@ -45,7 +45,7 @@ def scene_cycles(tap, scratch):
 
 
 def scene_many(tap, scratch):
-    one = Controller(scratch, "soak", bench.config(scratch, "soak", FAST)).start()
+    one = bench.Ours(scratch, "soak", bench.config(scratch, "soak", FAST)).start()
     tap.check("the controller serves", set_up())
     begin, used = time.monotonic(), bench.cpu(one.pid)
     bench.create(NS, JOBS)

@@ -121,38 +121,40 @@ bool file_exists(const char *path)
 	return !access(path, F_OK);
 }
 
-static bool is_dir(const char *path)
+/* Make the last directory of a path, or find it. */
+static bool make_last(const char *path, mode_t mode)
 {
 	struct stat st;
 
-	return !stat(path, &st) && S_ISDIR(st.st_mode);
+	if (!mkdir(path, mode))
+		return true;
+	if (errno == EEXIST && !stat(path, &st) && S_ISDIR(st.st_mode))
+		return true;
+	errno = errno == EEXIST ? ENOTDIR : errno;
+	return false;
 }
 
-static int make_one(const char *path, mode_t mode, struct error *err)
+/* Parents last: mostly they exist. `path` is edited on the way, and restored. */
+static int make_all(char *path, mode_t mode, struct error *err)
 {
-	if (!mkdir(path, mode) || (errno == EEXIST && is_dir(path)))
-		return 0;
-	return error_errno(err, errno == EEXIST ? ENOTDIR : errno, "%s", path);
+	char *slash = strrchr(path, '/');
+	bool made = make_last(path, mode);
+
+	if (!made && (errno == ENOENT || errno == ENOTDIR) && slash && slash != path) {
+		*slash = 0;
+		if (make_all(path, mode, err))
+			return -1;
+		*slash = '/';
+		made = !slash[1] || make_last(path, mode);
+	}
+	return made ? 0 : error_errno(err, errno, "%s", path);
 }
 
 int dir_make(const char *path, mode_t mode, struct error *err)
 {
 	cleanup_arena struct arena a = { 0 };
-	char *part;
 
-	/* Most callers' parents exist: one call instead of two for each of them. */
-	if (!mkdir(path, mode) || (errno == EEXIST && is_dir(path)))
-		return 0;
-	part = arena_strdup(&a, path);
-	for (char *p = part + 1; *part && *p; p++) {
-		if (*p != '/')
-			continue;
-		*p = 0;
-		if (make_one(part, mode, err))
-			return -1;
-		*p = '/';
-	}
-	return make_one(path, mode, err);
+	return make_all(arena_strdup(&a, path), mode, err);
 }
 
 static int remove_one(const char *path, const struct stat *st, int type, struct FTW *at)

@@ -63,13 +63,12 @@ static void raise_limits(struct kubelet *k)
 
 static int find_isolation(struct kubelet *k, struct error *err)
 {
-	const char *stage = path_join(&k->arena, k->opts.dir, "stage");
-
+	k->stage = path_join(&k->arena, k->opts.dir, "stage");
 	if (k->opts.no_namespaces)
 		return 0;
-	if (dir_make(stage, 0700, err) < 0)
+	if (dir_make(k->stage, 0700, err) < 0)
 		return -1;
-	k->kind = sandbox_probe(stage, &k->trial);
+	k->kind = sandbox_probe(k->stage, &k->trial);
 	return 0;
 }
 
@@ -367,8 +366,7 @@ static int fill_pod(struct pod *p, struct error *err)
 	p->log_dir = arena_printf(&p->arena, "%s/%s", k->opts.log_dir, p->name);
 	p->started = clock_now();
 	p->deadline = deadline > 0 ? clock_ms() + seconds_ms(deadline) : 0;
-	if (assign_address(p, err) < 0 ||
-	    dir_make(path_join(&p->arena, p->dir, "stage"), 0700, err) < 0 ||
+	if (assign_address(p, err) < 0 || dir_make(p->dir, 0700, err) < 0 ||
 	    dir_make(p->log_dir, 0700, err) < 0 || hosts_write(p, err) < 0)
 		return -1;
 	return 0;
@@ -591,7 +589,8 @@ void kubelet_free(struct kubelet *k)
 	map_release(&k->peers, free);
 	buf_release(&k->hosts);
 	/* rmdir() fails unless empty: the contents of others must remain. */
-	rmdir(path_join(&k->arena, k->opts.dir, "stage"));
+	if (k->stage)
+		rmdir(k->stage);
 	rmdir(path_join(&k->arena, k->opts.dir, "pods"));
 	arena_clear(&k->arena);
 	free(k);

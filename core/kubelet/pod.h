@@ -103,8 +103,9 @@ struct gpu_slot {
 
 struct kubelet {
 	struct kubelet_opts opts;
-	unsigned kind; /* SANDBOX_... */
-	pid_t trial;   /* of sandbox_probe() */
+	unsigned kind;     /* SANDBOX_... */
+	pid_t trial;       /* of sandbox_probe() */
+	const char *stage; /* an empty directory; each pod mounts on it in its own view */
 	struct loop loop;
 	bool polling; /* inside kubelet_poll() */
 	struct pod *pods;

@@ -307,7 +307,7 @@ static int find_plan(struct container *c, struct starting *s, struct error *err)
 	if (find_workdir(c, s, err))
 		return -1;
 	s->plan.hostname = p->hostname;
-	s->plan.stage = path_join(&c->arena, p->dir, "stage");
+	s->plan.stage = p->k->stage;
 	s->plan.nofile = p->k->nofile;
 	p->symlinks.undo_dir = p->k->opts.dir;
 	if (!(p->k->kind & SANDBOX_MOUNT))

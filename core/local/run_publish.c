@@ -234,6 +234,8 @@ void run_publish_pod(struct run *r, struct run_pod *pod, const cJSON *status)
 			    path_join(&a, r->state.logs, pod->name));
 	if (status)
 		json_put(pod->doc, json_dup(status), "status");
+	if (old && json_equal(old, pod->doc))
+		return;
 	state_publish(&r->state, "Pod", pod->name, pod->doc);
 	record(r, old, pod->doc);
 	notify_controller(r, old, pod->doc);

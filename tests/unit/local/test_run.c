@@ -548,11 +548,11 @@ static void test_impatient(void **state)
 		"'node','command':['sh','-c','trap \\\"touch $D/told\\\" TERM INT; "
 		"touch $D/imp; while :; do sleep 0.1; done']}]}}}}}]}}]",
 		"imp");
-	kill(pid, SIGTERM);
+	kill(pid, SIGINT);
 	await("told");
 	assert_int_equal(waitpid(pid, NULL, WNOHANG), 0);
-	kill(pid, SIGTERM);
-	assert_int_equal(exit_of(pid), 143);
+	kill(pid, SIGINT);
+	assert_int_equal(exit_of(pid), 130);
 	expect_state("imp", "Failed/Interrupted");
 }
 

@@ -86,7 +86,7 @@ static void report_field(cJSON *fields, struct doc *doc, const struct convert_no
 	json_put_str(field, grade, "grade");
 	if (n->value)
 		json_put_str(field, n->value, "value");
-	json_put_str(field, n->says, "message");
+	json_put_str(field, n->text, "message");
 	put_place(field, doc, n->path);
 	cJSON_AddItemToArray(fields, field);
 }
@@ -112,7 +112,7 @@ static void report_doc(struct run *r, struct doc *doc, const struct convert_resu
 		struct convert_note n = {
 			.path = e->path,
 			.value = e->value,
-			.says = *e->detail ? e->detail : field_error_type_name(e->type)
+			.text = *e->detail ? e->detail : field_error_type_name(e->type)
 		};
 
 		report_field(fields, doc, &n, "refused");
@@ -189,7 +189,7 @@ static void report_job(struct doc *doc, const struct convert_result *res)
 			continue; /* nothing differs: only in the report */
 		line = arena_printf(&arena, "%s%s: %s: %s: %s",
 				    doc_place(&arena, doc, n->path), n->path, n->value,
-				    grade_name[n->grade], n->says);
+				    grade_name[n->grade], n->text);
 		fprintf(stderr, "%s\n", str_visible(&arena, line, false));
 	}
 }
@@ -251,7 +251,7 @@ static void each_doc(struct run *r, struct doc *doc)
 		report_doc(r, doc, &none);
 		break;
 	}
-	r->refused += doc_tell(doc, "", &r->to) > 0;
+	r->refused += doc_report(doc, "", &r->to) > 0;
 }
 
 /* ---- all of them ---- */
@@ -345,7 +345,7 @@ static int convert_all(struct run *r, int argc, char **argv, struct error *err)
 	find_jobs(r);
 	for (size_t i = 0; i < r->in.n; i++)
 		each_doc(r, &r->in.docs[i]);
-	input_tell_rest(&r->in, &r->to);
+	input_report_rest(&r->in, &r->to);
 	code = r->refused ? EXIT_BAD_INPUT : codes[r->grade];
 	if (write_report(r, code, err) || (!r->refused && print_items(r, err)))
 		return -1;

@@ -141,10 +141,10 @@ static int initialize_cache(const char *uri, struct error *err)
 	const struct where_opts here = { 0 };
 	cleanup_arena struct arena arena = { 0 };
 	cleanup_kube struct kube *kube = NULL;
-	struct cache_wish wish;
-	struct cache_start conf = { .wish = &wish, .say = on_cache_line };
+	struct cache_settings settings;
+	struct cache_start conf = { .settings = &settings, .say = on_cache_line };
 
-	if (cache_wish_read(&wish, &arena, uri, env_variable, NULL, err) ||
+	if (cache_settings_read(&settings, &arena, uri, env_variable, NULL, err) ||
 	    where_connect(&kube, &conf.ns, &arena, &here, err))
 		return -1;
 	if (kube_is_inside(kube))

@@ -58,14 +58,14 @@ static int load(struct input *in, struct schema **schema, const struct opt_strs 
 	for (size_t i = 0; i < in->n; i++) {
 		if (doc_is_known(&in->docs[i], *schema))
 			doc_check(&in->docs[i], *schema);
-		bad += doc_tell(&in->docs[i], "", &to);
+		bad += doc_report(&in->docs[i], "", &to);
 	}
-	input_tell_rest(in, &to);
+	input_report_rest(in, &to);
 	for (size_t i = 0; i < in->n && !bad; i++)
 		if (!doc_is_runtime(&in->docs[i]))
-			doc_tell_left_out(&in->docs[i], "runtimes", &to);
+			doc_warn_ignored(&in->docs[i], "runtimes", &to);
 		else if (!meta_name(in->docs[i].obj))
-			doc_tell_left_out(&in->docs[i], "runtimes with a name", &to);
+			doc_warn_ignored(&in->docs[i], "runtimes with a name", &to);
 	return bad ? EXIT_BAD_INPUT : 0;
 }
 

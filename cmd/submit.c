@@ -23,8 +23,8 @@
 #include "cmd/ui/follow.h"
 #include "cmd/ui/out.h"
 #include "cmd/ui/render.h"
-#include "cmd/ui/shipment_view.h"
 #include "cmd/ui/viewer.h"
+#include "cmd/ui/workspace_view.h"
 #include "kubelet/shmdir.h"
 #include "kubelet/workspace_mount.h"
 #include "local/initializers.h"
@@ -34,7 +34,7 @@
 #include "plugins/plugins.h"
 #include "spec/job.h"
 #include "spec/refer.h"
-#include "spec/shipment.h"
+#include "spec/workspace_pack.h"
 #include "trainer/framework.h"
 #include "trainer/runtime.h"
 #include "trainer/trainjob.h"
@@ -422,13 +422,14 @@ static int private_tmp(struct arena *arena, const char **ret, int *ret_lock,
 	return 0;
 }
 
-static int mount_workspace(const struct shipment *s, cJSON *objects, struct error *err)
+static int mount_workspace(const struct workspace_pack *s, cJSON *objects,
+			   struct error *err)
 {
 	bool shared = false;
 
-	if (!s->says.digest)
+	if (!s->annotations.digest)
 		return 0;
-	if (workspace_mount(objects, s->folder, s->says.digest, &shared, err))
+	if (workspace_mount(objects, s->folder, s->annotations.digest, &shared, err))
 		return -1;
 	if (shared)
 		fprintf(stderr, "mounts are not available: all pods share one copy of "
@@ -437,14 +438,14 @@ static int mount_workspace(const struct shipment *s, cJSON *objects, struct erro
 }
 
 static int run_with_code(const struct job_set *set, const struct submit_opts *opts,
-			 const struct shipment *shipment, struct local_job *stored,
+			 const struct workspace_pack *pack, struct local_job *stored,
 			 struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
 	const char *folder;
 	int code, lock = -1;
 
-	if (mount_workspace(shipment, local_job_objects(stored), err))
+	if (mount_workspace(pack, local_job_objects(stored), err))
 		return -1;
 	if (!opts->job.script)
 		return run_local(set, opts, stored, err);
@@ -456,7 +457,7 @@ static int run_with_code(const struct job_set *set, const struct submit_opts *op
 }
 
 static int submit_local(struct job_set *set, const struct submit_opts *opts,
-			const struct shipment *shipment, struct error *err)
+			const struct workspace_pack *pack, struct error *err)
 {
 	struct local_job *stored;
 	int code;
@@ -470,7 +471,7 @@ static int submit_local(struct job_set *set, const struct submit_opts *opts,
 	if (local_job_no_progress(stored))
 		cmd_complain("submit", "pods cannot report progress: %s",
 			     local_job_no_progress(stored));
-	code = run_with_code(set, opts, shipment, stored, err);
+	code = run_with_code(set, opts, pack, stored, err);
 	local_job_free(stored);
 	return code;
 }
@@ -572,23 +573,23 @@ static int wait_all(const struct submission *s, const struct submit_opts *opts,
 
 /* Dry-run all objects; create them unless one is refused or exists, or --dry-run. */
 static int store(struct submission *s, const struct submit_opts *opts,
-		 struct shipment *shipment, struct error *err)
+		 struct workspace_pack *pack, struct error *err)
 {
 	if (submission_dry_run(s, err))
 		return -1;
 	if (opts->dry_run || s->refused || s->exist)
 		return 0;
-	if (shipment_upload(shipment, opts->quiet, err))
+	if (workspace_pack_upload(pack, opts->quiet, err))
 		return -1;
 	return submission_send(s, err);
 }
 
-static int submit_to_cluster(const struct submit_opts *opts, struct shipment *shipment,
+static int submit_to_cluster(const struct submit_opts *opts, struct workspace_pack *pack,
 			     struct error *err)
 {
 	struct submit_conf conf = {
 		.job = opts->job,
-		.cargo = shipment->cargo.digest ? &shipment->cargo : NULL,
+		.upload = pack->upload.digest ? &pack->upload : NULL,
 		.keep = opts->workspace.keep,
 		.out = out_outcomes("submit"),
 	};
@@ -600,7 +601,7 @@ static int submit_to_cluster(const struct submit_opts *opts, struct shipment *sh
 		conf.out.object = print_nothing;
 	if (connect_to(&kube, opts, &conf.job, &arena, err) ||
 	    submission_read(&s, kube, &conf, err) || check_follow(&s, opts, err) ||
-	    store(&s, opts, shipment, err))
+	    store(&s, opts, pack, err))
 		return -1;
 	if (s.refused || s.exist)
 		return s.refused ? EXIT_BAD_INPUT : EXIT_FAILED;
@@ -611,27 +612,27 @@ static int submit_to_cluster(const struct submit_opts *opts, struct shipment *sh
 
 static int submit(struct submit_opts *opts, struct error *err)
 {
-	cleanup_shipment struct shipment shipment = { 0 };
+	cleanup_workspace_pack struct workspace_pack pack = { 0 };
 	cleanup_job_set struct job_set set = { 0 };
 	const struct reporter to = cmd_reporter("submit");
 	bool to_cluster = !opts->local && opts->dry_run != DRY_RUN_CLIENT;
 	int code;
 
-	if (shipment_pack(&shipment, &opts->workspace, opts->local, &to, err))
+	if (workspace_pack_dir(&pack, &opts->workspace, opts->local, &to, err))
 		return -1;
 	if (!opts->quiet && !to_cluster)
-		shipment_tell(&shipment);
-	if (shipment.says.digest)
-		opts->job.workspace = &shipment.says;
+		workspace_pack_report(&pack);
+	if (pack.annotations.digest)
+		opts->job.workspace = &pack.annotations;
 	if (to_cluster)
-		return submit_to_cluster(opts, &shipment, err);
+		return submit_to_cluster(opts, &pack, err);
 	code = job_set_load(&set, &opts->job, opts->local ? NAMES_RANDOM : NAMES_FIXED,
 			    &to, err);
 	if (code)
 		return code < 0 ? -1 : EXIT_BAD_INPUT;
 	if (opts->local)
-		return submit_local(&set, opts, &shipment, err);
-	shipment_add(&shipment, &set);
+		return submit_local(&set, opts, &pack, err);
+	workspace_pack_add_objects(&pack, &set);
 	return render_jobs(&set, format_of(opts), err);
 }
 

@@ -83,7 +83,8 @@ static int watch(struct waiting *w, struct error *err)
 
 		if (rc <= 0)
 			return rc;
-		if (take_change(w, &change) && goal_judge(&w->goal, w->job) != WAIT_ON)
+		if (take_change(w, &change) &&
+		    goal_judge(&w->goal, w->job) != GOAL_PENDING)
 			return 1;
 	}
 }
@@ -116,7 +117,7 @@ static int wait_for(struct waiting *w, struct error *err)
 		*err = (struct error){ 0 };
 	else if (rc)
 		return -1;
-	rc = goal_judge(&w->goal, w->job) != WAIT_ON;
+	rc = goal_judge(&w->goal, w->job) != GOAL_PENDING;
 	if (!rc && (w->until < 0 || clock_ms() < w->until))
 		rc = watch(w, err);
 	if (rc < 0)
@@ -126,7 +127,7 @@ static int wait_for(struct waiting *w, struct error *err)
 			     w->job ? status_state(tj_status(w->job)) : "missing");
 		return EXIT_TIMED_OUT;
 	}
-	if (goal_judge(&w->goal, w->job) == MISSED)
+	if (goal_judge(&w->goal, w->job) == GOAL_MISSED)
 		return report_missed(w);
 	if (w->job)
 		printf("trainjob %s is %s\n", w->name, status_state(tj_status(w->job)));

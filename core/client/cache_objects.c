@@ -26,7 +26,7 @@ struct reader {
 
 /* ---- settings ---- */
 
-static int read_uri(struct cache_wish *w, struct arena *arena, const char *uri,
+static int read_uri(struct cache_settings *w, struct arena *arena, const char *uri,
 		    struct error *err)
 {
 	const char *path = str_after(uri, SCHEME);
@@ -60,7 +60,8 @@ static int read_quantity(const struct reader *r, const char *name, const char *o
 	return quantity_parse(&unused, *ret, err) ? error_wrap(err, "%s", name) : 0;
 }
 
-static int read_numbers(struct cache_wish *w, const struct reader *r, struct error *err)
+static int read_numbers(struct cache_settings *w, const struct reader *r,
+			struct error *err)
 {
 	const struct {
 		const char *name;
@@ -85,7 +86,7 @@ static int read_numbers(struct cache_wish *w, const struct reader *r, struct err
 	return 0;
 }
 
-static int read_quantities(struct cache_wish *w, const struct reader *r,
+static int read_quantities(struct cache_settings *w, const struct reader *r,
 			   struct error *err)
 {
 	const struct {
@@ -103,7 +104,8 @@ static int read_quantities(struct cache_wish *w, const struct reader *r,
 	return 0;
 }
 
-static int read_deadline(struct cache_wish *w, const struct reader *r, struct error *err)
+static int read_deadline(struct cache_settings *w, const struct reader *r,
+			 struct error *err)
 {
 	const char *text = r->env(r->ctx, "CACHE_TIMEOUT");
 
@@ -115,13 +117,13 @@ static int read_deadline(struct cache_wish *w, const struct reader *r, struct er
 	return error_set(err, ERR_INVALID, "CACHE_TIMEOUT: %s: want more than 0", text);
 }
 
-int cache_wish_read(struct cache_wish *ret, struct arena *arena, const char *uri,
-		    const char *(*env)(void *ctx, const char *name), void *ctx,
-		    struct error *err)
+int cache_settings_read(struct cache_settings *ret, struct arena *arena, const char *uri,
+			const char *(*env)(void *ctx, const char *name), void *ctx,
+			struct error *err)
 {
 	const struct reader r = { env, ctx };
 
-	*ret = (struct cache_wish){ .iam_role = env(ctx, "IAM_ROLE") };
+	*ret = (struct cache_settings){ .iam_role = env(ctx, "IAM_ROLE") };
 	if (read_uri(ret, arena, uri, err) ||
 	    need(&r, "TRAIN_JOB_NAME", &ret->job, err) ||
 	    need(&r, "CACHE_IMAGE", &ret->image, err) ||
@@ -134,14 +136,14 @@ int cache_wish_read(struct cache_wish *ret, struct arena *arena, const char *uri
 /* ---- objects ---- */
 
 struct making {
-	const struct cache_wish *wish;
+	const struct cache_settings *settings;
 	const cJSON *trainjob;
 	struct arena arena;
 };
 
 static const char *name_with(struct making *m, const char *suffix)
 {
-	return arena_printf(&m->arena, "%s%s", m->wish->job, suffix);
+	return arena_printf(&m->arena, "%s%s", m->settings->job, suffix);
 }
 
 static cJSON *add(struct making *m, cJSON *list, const char *api_version,
@@ -164,7 +166,7 @@ static void add_port(cJSON *c, int number, const char *name)
 	cJSON_AddItemToArray(json_list(c, "ports"), port);
 }
 
-static void add_probe(cJSON *c, const struct cache_wish *w)
+static void add_probe(cJSON *c, const struct cache_settings *w)
 {
 	json_put_str(c, "/ready", "readinessProbe", "httpGet", "path");
 	json_put_int(c, CACHE_HEALTH_PORT, "readinessProbe", "httpGet", "port");
@@ -180,7 +182,7 @@ static void add_container(struct making *m, cJSON *pod_spec, int role)
 		[CACHE_HEAD] = "head", [CACHE_WORKER] = "worker"
 	};
 	static const char *const words[] = { "0.0.0.0", "50051" };
-	const struct cache_wish *w = m->wish;
+	const struct cache_settings *w = m->settings;
 	const char *secret =
 		initializer_secret(tj_initializer(m->trainjob, INIT_DATASET));
 	cleanup_json cJSON *command = cJSON_CreateStringArray(&names[role], 1);
@@ -212,20 +214,20 @@ static void add_template(struct making *m, cJSON *lws, const char *key, int role
 	add_container(m, json_obj(template, "spec"), role);
 }
 
-cJSON *cache_objects(const struct cache_wish *wish, const cJSON *trainjob)
+cJSON *cache_objects(const struct cache_settings *settings, const cJSON *trainjob)
 {
-	struct making m = { .wish = wish, .trainjob = trainjob };
+	struct making m = { .settings = settings, .trainjob = trainjob };
 	cJSON *list = cJSON_CreateArray();
 	cJSON *account = add(&m, list, "v1", "ServiceAccount", CACHE_SUFFIX);
 	cJSON *lws = add(&m, list, LWS_API_VERSION, LWS_KIND, CACHE_SUFFIX);
 	cJSON *service = add(&m, list, "v1", "Service", CACHE_SERVICE_SUFFIX);
 
-	if (wish->iam_role) {
+	if (settings->iam_role) {
 		meta_set_annotation(account, EKS "sts-regional-endpoints", "true");
-		meta_set_annotation(account, EKS "role-arn", wish->iam_role);
+		meta_set_annotation(account, EKS "role-arn", settings->iam_role);
 	}
 	json_put_int(lws, 1, "spec", "replicas");
-	json_put_int(lws, wish->size, "spec", "leaderWorkerTemplate", "size");
+	json_put_int(lws, settings->size, "spec", "leaderWorkerTemplate", "size");
 	add_template(&m, lws, "leaderTemplate", CACHE_HEAD);
 	add_template(&m, lws, "workerTemplate", CACHE_WORKER);
 	json_put_str(service, name_with(&m, HEAD_SUFFIX), "spec", "selector", "app");
@@ -241,12 +243,12 @@ static const cJSON *condition(const cJSON *lws, const char *type)
 	return json_find_const(json_get(lws, "status", "conditions"), "type", type);
 }
 
-bool lws_available(const cJSON *lws)
+bool cache_lws_available(const cJSON *lws)
 {
 	return str_eq(json_str(condition(lws, "Available"), "status"), "True");
 }
 
-const char *lws_progress(struct arena *arena, const cJSON *lws)
+const char *cache_lws_progress(struct arena *arena, const cJSON *lws)
 {
 	const char *message = json_str(condition(lws, "Progressing"), "message");
 

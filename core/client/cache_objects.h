@@ -19,7 +19,7 @@
 
 enum { CACHE_HEAD, CACHE_WORKER, N_CACHE_ROLES };
 
-struct cache_wish {
+struct cache_settings {
 	const char *schema, *table;
 	const char *job, *image, *location;
 	const char *iam_role; /* NULL: none */
@@ -30,24 +30,24 @@ struct cache_wish {
 };
 
 /*
- * Read the wish from the URI and the environment; env() returns NULL for a variable that
- * is unset or empty. Strings are the environment's or in the arena. ERR_INVALID names the
- * URI or the variable.
+ * Read the settings from the URI and the environment; env() returns NULL for a variable
+ * that is unset or empty. Strings are the environment's or in the arena. ERR_INVALID
+ * names the URI or the variable.
  */
-MUST_CHECK int cache_wish_read(struct cache_wish *ret, struct arena *arena,
-			       const char *uri,
-			       const char *(*env)(void *ctx, const char *name), void *ctx,
-			       struct error *err);
+MUST_CHECK int cache_settings_read(struct cache_settings *ret, struct arena *arena,
+				   const char *uri,
+				   const char *(*env)(void *ctx, const char *name),
+				   void *ctx, struct error *err);
 
 /* The objects, an array in the order of upstream's requests, owned by the caller. */
-cJSON *cache_objects(const struct cache_wish *wish, const cJSON *trainjob);
+cJSON *cache_objects(const struct cache_settings *settings, const cJSON *trainjob);
 
 /* Is the condition Available true? */
-bool lws_available(const cJSON *lws);
+bool cache_lws_available(const cJSON *lws);
 /*
  * The message of the condition Progressing, in the arena; a hint if there are no
  * conditions at all; otherwise "".
  */
-const char *lws_progress(struct arena *arena, const cJSON *lws);
+const char *cache_lws_progress(struct arena *arena, const cJSON *lws);
 
 #endif

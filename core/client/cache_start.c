@@ -21,7 +21,7 @@ struct starting {
 	const cJSON *trainjob;
 };
 
-static void say(struct starting *s, const cJSON *obj, const char *what)
+static void report_step(struct starting *s, const cJSON *obj, const char *what)
 {
 	s->conf->say(s->conf->ctx,
 		     arena_printf(&s->arena, "%s: %s", meta_title(&s->arena, obj), what));
@@ -43,13 +43,13 @@ static bool is_left_over(const struct starting *s, const cJSON *obj)
 }
 
 /* 1: the object belongs to the TrainJob; 0: the object is gone, create it again. */
-static int judge(struct starting *s, const cJSON *existing, struct error *err)
+static int reuse_or_wait(struct starting *s, const cJSON *existing, struct error *err)
 {
 	const char *title = meta_title(&s->arena, existing);
 	int rc;
 
 	if (meta_is_controlled(existing, s->trainjob) && !meta_is_deleted(existing)) {
-		say(s, existing, "unchanged");
+		report_step(s, existing, "unchanged");
 		return 1;
 	}
 	if (!is_left_over(s, existing))
@@ -57,7 +57,8 @@ static int judge(struct starting *s, const cJSON *existing, struct error *err)
 				 "%s exists and is not controlled by TrainJob %s; delete "
 				 "or rename one of them",
 				 title, meta_name(s->trainjob));
-	say(s, existing, "waiting for the deletion of an earlier TrainJob's object");
+	report_step(s, existing,
+		    "waiting for the deletion of an earlier TrainJob's object");
 	rc = deletion_wait(s->conf->kube, existing, s->until, err);
 	if (rc < 0)
 		return -1;
@@ -102,7 +103,7 @@ static int get_or_create(struct starting *s, const cJSON *obj, struct error *err
 		int rc;
 
 		if (!kube_create(s->conf->kube, obj, &how, NULL, err)) {
-			say(s, obj, "created");
+			report_step(s, obj, "created");
 			return 0;
 		}
 		if (err->kind != ERR_EXISTS)
@@ -114,7 +115,7 @@ static int get_or_create(struct starting *s, const cJSON *obj, struct error *err
 			continue;
 		if (!existing)
 			return -1;
-		rc = judge(s, existing, err);
+		rc = reuse_or_wait(s, existing, err);
 		if (rc)
 			return rc < 0 ? -1 : 0;
 	}
@@ -122,44 +123,45 @@ static int get_or_create(struct starting *s, const cJSON *obj, struct error *err
 
 /* ---- wait ---- */
 
-struct look {
+struct pod_cause_search {
 	struct starting *s;
-	const char *why; /* the cause of the first pod that has one */
+	const char *cause; /* the cause of the first pod that has one */
 };
 
-static int look_at(void *ctx, cJSON *take_obj, struct error *err)
+static int find_cause(void *ctx, cJSON *take_obj, struct error *err)
 {
 	cleanup_json cJSON *pod = take_obj;
-	struct look *look = ctx;
-	struct arena *arena = &look->s->arena;
+	struct pod_cause_search *search = ctx;
+	struct arena *arena = &search->s->arena;
 	struct pod_fact_list facts;
 
 	pod_facts_of(pod, &facts);
-	if (!look->why && facts.n && !pod_is_ready(pod))
-		look->why =
+	if (!search->cause && facts.n && !pod_is_ready(pod))
+		search->cause =
 			pod_fact_words(arena, arena_printf(arena, "%s: ", meta_name(pod)),
 				       pod, &facts.list[0]);
 	return 0;
 }
 
 /* Why a pod of the set is not ready; "": no pod has a cause, or no right to list pods. */
-static const char *why_pods(struct starting *s, const cJSON *lws)
+static const char *pod_cause(struct starting *s, const cJSON *lws)
 {
 	const struct kube_ref pods = { "v1", "Pod", s->conf->ns, NULL };
 	const struct kube_select select = {
 		.label_selector =
 			arena_printf(&s->arena, LWS_NAME_LABEL "=%s", meta_name(lws)),
 	};
-	struct look look = { .s = s };
-	const struct kube_sink sink = { .on_item = look_at, .ctx = &look };
+	struct pod_cause_search search = { .s = s };
+	const struct kube_sink sink = { .on_item = find_cause, .ctx = &search };
 
-	if (kube_list(s->conf->kube, &pods, &select, &sink, NULL, IGNORED) || !look.why)
+	if (kube_list(s->conf->kube, &pods, &select, &sink, NULL, IGNORED) ||
+	    !search.cause)
 		return "";
-	return look.why;
+	return search.cause;
 }
 
 /* The deadline has passed, but the watch may lag: read the object once more. */
-static int too_late(struct starting *s, const cJSON *wanted, struct error *err)
+static int check_once_more(struct starting *s, const cJSON *wanted, struct error *err)
 {
 	const struct kube_ref ref = kube_ref_of(wanted);
 	cleanup_json cJSON *lws = NULL;
@@ -168,14 +170,14 @@ static int too_late(struct starting *s, const cJSON *wanted, struct error *err)
 
 	if (kube_get(s->conf->kube, &ref, &lws, err))
 		return permission_explain(err);
-	if (lws_available(lws))
+	if (cache_lws_available(lws))
 		return 0;
-	progress = lws_progress(&s->arena, lws);
-	pods = why_pods(s, lws);
+	progress = cache_lws_progress(&s->arena, lws);
+	pods = pod_cause(s, lws);
 	return error_set(err, ERR_TIMEOUT,
 			 "%s is not available after %s (CACHE_TIMEOUT)%s%s%s%s",
 			 meta_title(&s->arena, lws),
-			 duration_text(s->conf->wish->deadline_ms, limit),
+			 duration_text(s->conf->settings->deadline_ms, limit),
 			 *progress ? ": " : "", progress, *pods ? "; " : "", pods);
 }
 
@@ -201,12 +203,12 @@ static int wait_for(struct starting *s, const cJSON *wanted, struct error *err)
 		if (rc < 0)
 			return -1;
 		if (!rc)
-			return too_late(s, wanted, err);
+			return check_once_more(s, wanted, err);
 		if (change.kind == CHANGE_DELETED)
 			return is_gone(s, wanted, err);
 		if (change.kind == CHANGE_LOST)
 			s->conf->say(s->conf->ctx, change.err.msg);
-		if (change.obj && lws_available(change.obj))
+		if (change.obj && cache_lws_available(change.obj))
 			return 0;
 	}
 }
@@ -225,16 +227,16 @@ static int start(struct starting *s, const cJSON *objects, struct error *err)
 	}
 	if (wait_for(s, lws, err))
 		return -1;
-	say(s, lws, "available");
+	report_step(s, lws, "available");
 	return 0;
 }
 
 int cache_start(const struct cache_start *conf, struct error *err)
 {
 	struct starting s = { .conf = conf,
-			      .until = clock_ms() + conf->wish->deadline_ms };
+			      .until = clock_ms() + conf->settings->deadline_ms };
 	const struct kube_ref ref = { TRAINER_API_VERSION, TRAINJOB_KIND, conf->ns,
-				      conf->wish->job };
+				      conf->settings->job };
 	cleanup_json cJSON *trainjob = NULL;
 	cleanup_json cJSON *objects = NULL;
 	int rc;
@@ -242,7 +244,7 @@ int cache_start(const struct cache_start *conf, struct error *err)
 	if (kube_get(conf->kube, &ref, &trainjob, err))
 		return permission_explain(err);
 	s.trainjob = trainjob;
-	objects = cache_objects(conf->wish, trainjob);
+	objects = cache_objects(conf->settings, trainjob);
 	rc = start(&s, objects, err);
 	arena_clear(&s.arena);
 	return rc;

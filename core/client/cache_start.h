@@ -15,7 +15,7 @@
 struct cache_start {
 	struct kube *kube;
 	const char *ns;
-	const struct cache_wish *wish;
+	const struct cache_settings *settings;
 	void (*say)(void *ctx, const char *line); /* each step, as a line */
 	void *ctx;
 };
@@ -24,7 +24,7 @@ struct cache_start {
  * 0: the LeaderWorkerSet is available. ERR_NOT_FOUND: no such TrainJob, LeaderWorkerSet
  * is not installed, or the object was deleted meanwhile; ERR_DENIED: who lacks which
  * right; ERR_EXISTS: an object of another owner; ERR_TIMEOUT: not available within
- * wish->deadline_ms, with the reason; ERR_STOPPED.
+ * settings->deadline_ms, with the reason; ERR_STOPPED.
  */
 MUST_CHECK int cache_start(const struct cache_start *conf, struct error *err);
 

@@ -15,7 +15,7 @@
 #include "base/xmalloc.h"
 #include "kube/permission.h"
 
-enum { MAX_WATCHES = 4, POKE_MS = 2000, RESYNC_MS = 1000 };
+enum { MAX_WATCHES = 4, RETRY_MS = 2000, RESYNC_MS = 1000 };
 
 struct watch {
 	struct changes *changes;
@@ -30,7 +30,7 @@ struct changes {
 	struct watch watches[MAX_WATCHES];
 	size_t n_watches;
 	bool synced;          /* CHANGE_SYNCED has been returned */
-	int64_t poke_ms;      /* when to make the informers retry; 0: never */
+	int64_t retry_ms;     /* when to make the informers retry; 0: never */
 	int event;            /* an eventfd, readable while changes may be queued */
 	pthread_mutex_t lock; /* guards the members below */
 	pthread_cond_t room;
@@ -194,7 +194,7 @@ static bool now_synced(struct changes *c)
 }
 
 /* 1: *ret is the next change; 0: none yet; -1: a permanent failure. */
-static int take(struct changes *c, struct change *ret, struct error *err)
+static int next_change(struct changes *c, struct change *ret, struct error *err)
 {
 	bool synced = now_synced(c); /* before the queue is read, which then has all */
 	struct change *change;
@@ -216,8 +216,8 @@ static int take(struct changes *c, struct change *ret, struct error *err)
 		c->n--;
 		pthread_cond_broadcast(&c->room);
 	}
-	if (c->lost && !c->poke_ms)
-		c->poke_ms = clock_ms() + POKE_MS;
+	if (c->lost && !c->retry_ms)
+		c->retry_ms = clock_ms() + RETRY_MS;
 	pthread_mutex_unlock(&c->lock);
 	if (change) {
 		*ret = *change;
@@ -232,11 +232,11 @@ static int take(struct changes *c, struct change *ret, struct error *err)
 }
 
 /* Informers back off up to 30 s, too long for a person: make them retry earlier. */
-static void poke(struct changes *c)
+static void retry_informers(struct changes *c)
 {
-	if (!c->poke_ms || clock_ms() < c->poke_ms)
+	if (!c->retry_ms || clock_ms() < c->retry_ms)
 		return;
-	c->poke_ms = 0;
+	c->retry_ms = 0;
 	for (size_t i = 0; i < c->n_watches; i++)
 		informer_retry_now(c->watches[i].informer);
 }
@@ -261,8 +261,8 @@ int changes_next(struct changes *c, int64_t ms, struct change *ret, struct error
 		if (stop_requested())
 			return error_set(err, ERR_STOPPED, "stopped");
 		*ret = (struct change){ 0 };
-		poke(c);
-		rc = take(c, ret, err);
+		retry_informers(c);
+		rc = next_change(c, ret, err);
 		if (rc || left <= 0)
 			return rc;
 		/* No descriptor becomes readable when all informers are synced: poll. */

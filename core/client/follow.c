@@ -67,7 +67,7 @@ static bool is_new(char *last, size_t size, const char *text)
 }
 
 /* A cause has many messages (retries, counts): report one of them in SAME_TROUBLE_MS. */
-static void tell_trouble(struct follow *f, const struct phase *phase)
+static void report_trouble(struct follow *f, const struct phase *phase)
 {
 	int64_t now = clock_ms();
 
@@ -80,7 +80,7 @@ static void tell_trouble(struct follow *f, const struct phase *phase)
 		note(f, "%s", phase->trouble);
 }
 
-static enum phase_kind tell(struct follow *f)
+static enum phase_kind report_phase(struct follow *f)
 {
 	cleanup_arena struct arena arena = { 0 };
 	struct phase phase;
@@ -96,7 +96,7 @@ static enum phase_kind tell(struct follow *f)
 		pthread_mutex_unlock(&f->lock);
 	}
 	if (phase.trouble)
-		tell_trouble(f, &phase);
+		report_trouble(f, &phase);
 	return phase.kind;
 }
 
@@ -167,7 +167,7 @@ static void end_reading(struct follow *f, int64_t ms)
 
 /* ---- watches ----------------------------------------------------------------------- */
 
-static bool keep_pod(cJSON *pod)
+static bool slim_pod(cJSON *pod)
 {
 	pod_slim(pod);
 	return true;
@@ -210,7 +210,7 @@ static int watch_all(struct follow *f, struct changes *c, struct error *err)
 	if (may_watch(f, &jobset, NULL) && changes_watch(c, &jobset, NULL, NULL, err))
 		return -1;
 	return may_watch(f, &pods, labels)
-		       ? changes_watch(c, &pods, labels, keep_pod, err)
+		       ? changes_watch(c, &pods, labels, slim_pod, err)
 		       : 0;
 }
 
@@ -274,7 +274,7 @@ static int on_change(struct follow *f, struct change *change, struct error *err)
 }
 
 /* Milliseconds to wait for the next change; 0: the time is up; -1: no limit. */
-static int64_t patience(const struct follow *f)
+static int64_t time_left(const struct follow *f)
 {
 	int64_t left = f->until ? f->until - clock_ms() : -1;
 
@@ -282,9 +282,9 @@ static int64_t patience(const struct follow *f)
 }
 
 /* Apply the next changes. 1: at least one; 0: none came in time. */
-static int gather(struct follow *f, struct changes *c, struct error *err)
+static int apply_next(struct follow *f, struct changes *c, struct error *err)
 {
-	int64_t ms = patience(f), end = 0;
+	int64_t ms = time_left(f), end = 0;
 	int rc, n = 0;
 
 	do {
@@ -305,14 +305,14 @@ static int gather(struct follow *f, struct changes *c, struct error *err)
 static int watch(struct follow *f, struct changes *c, struct error *err)
 {
 	for (;;) {
-		int rc = gather(f, c, err);
+		int rc = apply_next(f, c, err);
 
 		if (rc < 0)
 			return -1;
 		view_drop_others(&f->view);
-		if (rc && f->view.trainjob && tell(f) >= PHASE_COMPLETE)
+		if (rc && f->view.trainjob && report_phase(f) >= PHASE_COMPLETE)
 			return 0;
-		if (!patience(f))
+		if (!time_left(f))
 			return error_set(err, ERR_TIMEOUT,
 					 "TrainJob %s did not finish in time",
 					 f->opts->name);

@@ -39,14 +39,14 @@ int goal_read(struct goal *ret, struct arena *arena, const char *text, struct er
 	return 0;
 }
 
-static enum verdict judge_end(bool reached, bool over)
+static enum goal_verdict verdict_of(bool reached, bool over)
 {
 	if (reached)
-		return REACHED;
-	return over ? MISSED : WAIT_ON;
+		return GOAL_REACHED;
+	return over ? GOAL_MISSED : GOAL_PENDING;
 }
 
-enum verdict goal_judge(const struct goal *goal, const cJSON *job)
+enum goal_verdict goal_judge(const struct goal *goal, const cJSON *job)
 {
 	const cJSON *status = tj_status(job);
 	bool over = !job || status_finished(status);
@@ -54,19 +54,19 @@ enum verdict goal_judge(const struct goal *goal, const cJSON *job)
 
 	switch (goal->kind) {
 	case GOAL_COMPLETE:
-		return judge_end(job && over && !failed, over);
+		return verdict_of(job && over && !failed, over);
 	case GOAL_FAILED:
-		return judge_end(failed, over);
+		return verdict_of(failed, over);
 	case GOAL_FINISHED:
-		return judge_end(job && over, over);
+		return verdict_of(job && over, over);
 	case GOAL_RUNNING:
-		return judge_end(job && str_eq(status_state(status), "Running"), over);
+		return verdict_of(job && str_eq(status_state(status), "Running"), over);
 	case GOAL_SUSPENDED:
-		return judge_end(job && str_eq(status_state(status), "Suspended"), over);
+		return verdict_of(job && str_eq(status_state(status), "Suspended"), over);
 	case GOAL_DELETED:
-		return judge_end(!job, false);
+		return verdict_of(!job, false);
 	default:
-		return judge_end(
+		return verdict_of(
 			str_eq(json_str(status_condition(status, goal->type), "status"),
 			       goal->status),
 			over);

@@ -30,10 +30,9 @@ struct goal {
 MUST_CHECK int goal_read(struct goal *ret, struct arena *arena, const char *text,
 			 struct error *err);
 
-/*
- * MISSED: the job has ended otherwise or was deleted, so that it cannot reach the goal.
- */
-enum verdict { WAIT_ON, REACHED, MISSED };
-enum verdict goal_judge(const struct goal *goal, const cJSON *job); /* NULL: deleted */
+/* GOAL_MISSED: the job has ended otherwise, or was deleted: it cannot reach the goal. */
+enum goal_verdict { GOAL_PENDING, GOAL_REACHED, GOAL_MISSED };
+enum goal_verdict goal_judge(const struct goal *goal,
+			     const cJSON *job); /* NULL: deleted */
 
 #endif

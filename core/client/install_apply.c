@@ -11,28 +11,28 @@
 
 #define FIELD_MANAGER "kftrainer-install"
 
-enum { LOOK_MS = 200, HTTP_FORBIDDEN = 403 };
+enum { POLL_MS = 200, HTTP_FORBIDDEN = 403 };
 
 struct applying {
 	struct kube *kube;
 	const struct outcomes *out;
 	int64_t timeout_ms;
-	bool told_of_helm;
+	bool helm_reported;
 };
 
-static bool try_later(const struct error *why)
+static bool is_transient(const struct error *why)
 {
 	return why->kind == ERR_BUSY || why->kind == ERR_NOT_FOUND ||
 	       why->kind == ERR_CONFLICT || why->kind == ERR_EXISTS;
 }
 
 /*
- * Call `look` every LOOK_MS until it sets *ret_is; ERR_TIMEOUT after a->timeout_ms.
+ * Call `check` every POLL_MS until it sets *ret_is; ERR_TIMEOUT after a->timeout_ms.
  * Errors that may pass, such as a kind that is not served yet, are retried until then.
  */
 static int wait_for(struct applying *a, const cJSON *obj, const char *what,
-		    int (*look)(struct applying *a, const cJSON *obj, bool *ret_is,
-				struct error *err),
+		    int (*check)(struct applying *a, const cJSON *obj, bool *ret_is,
+				 struct error *err),
 		    struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
@@ -42,9 +42,9 @@ static int wait_for(struct applying *a, const cJSON *obj, const char *what,
 
 	for (;;) {
 		why = (struct error){ 0 };
-		if (!look(a, obj, &is, &why) && is)
+		if (!check(a, obj, &is, &why) && is)
 			return 0;
-		if (why.kind && !try_later(&why)) {
+		if (why.kind && !is_transient(&why)) {
 			*err = why;
 			return -1;
 		}
@@ -53,7 +53,7 @@ static int wait_for(struct applying *a, const cJSON *obj, const char *what,
 					 meta_title(&arena, obj), what,
 					 (long long)(a->timeout_ms / 1000),
 					 why.kind ? ": " : "", why.msg);
-		if (stop_wait(LOOK_MS))
+		if (stop_wait(POLL_MS))
 			return error_set(err, ERR_STOPPED, "interrupted");
 	}
 }
@@ -71,19 +71,19 @@ static int get(struct applying *a, const cJSON *obj, cJSON **ret, struct error *
 	return -1;
 }
 
-static int look_established(struct applying *a, const cJSON *obj, bool *ret_is,
-			    struct error *err)
+static int check_established(struct applying *a, const cJSON *obj, bool *ret_is,
+			     struct error *err)
 {
 	cleanup_json cJSON *now = NULL;
 
 	if (get(a, obj, &now, err))
 		return -1;
-	*ret_is = crd_established(now);
+	*ret_is = manifests_crd_established(now);
 	return 0;
 }
 
-static int look_gone(struct applying *a, const cJSON *obj, bool *ret_is,
-		     struct error *err)
+static int check_gone(struct applying *a, const cJSON *obj, bool *ret_is,
+		      struct error *err)
 {
 	cleanup_json cJSON *now = NULL;
 
@@ -93,20 +93,20 @@ static int look_gone(struct applying *a, const cJSON *obj, bool *ret_is,
 	return 0;
 }
 
-static int look_done(struct applying *a, const cJSON *obj, bool *ret_is,
-		     struct error *err)
+static int check_done(struct applying *a, const cJSON *obj, bool *ret_is,
+		      struct error *err)
 {
 	cleanup_json cJSON *now = NULL;
 
 	if (get(a, obj, &now, err))
 		return -1;
-	*ret_is = deployment_done(now);
+	*ret_is = manifests_deployment_done(now);
 	return 0;
 }
 
 /* Create a runtime as a dry run: the webhooks answer if they accept or deny it. */
-static int look_answers(struct applying *a, const cJSON *obj, bool *ret_is,
-			struct error *err)
+static int check_answers(struct applying *a, const cJSON *obj, bool *ret_is,
+			 struct error *err)
 {
 	const struct kube_write how = { .manager = FIELD_MANAGER, .dry_run = true };
 	struct error why = { 0 };
@@ -130,8 +130,8 @@ static bool is_config(const cJSON *obj)
  * Wait until an object that is being deleted is gone, and delete a Deployment whose
  * selector differs, which is immutable. Then *before is NULL.
  */
-static int make_room(struct applying *a, const cJSON *obj, cJSON **before,
-		     struct error *err)
+static int delete_if_immutable(struct applying *a, const cJSON *obj, cJSON **before,
+			       struct error *err)
 {
 	const struct kube_ref ref = kube_ref_of(obj);
 
@@ -139,7 +139,8 @@ static int make_room(struct applying *a, const cJSON *obj, cJSON **before,
 		return 0;
 	if (!meta_is_deleted(*before)) {
 		if (!str_eq(meta_kind(obj), "Deployment") ||
-		    json_equal(deployment_selector(*before), deployment_selector(obj)))
+		    json_equal(manifests_pod_selector(*before),
+			       manifests_pod_selector(obj)))
 			return 0;
 		outcome_report(
 			a->out, obj,
@@ -147,25 +148,25 @@ static int make_room(struct applying *a, const cJSON *obj, cJSON **before,
 		if (kube_delete(a->kube, &ref, "Foreground", meta_uid(*before), err))
 			return -1;
 	}
-	if (wait_for(a, obj, "gone", look_gone, err))
+	if (wait_for(a, obj, "gone", check_gone, err))
 		return -1;
 	cJSON_Delete(*before);
 	*before = NULL;
 	return 0;
 }
 
-static void tell_of_helm(struct applying *a, const cJSON *before)
+static void report_helm(struct applying *a, const cJSON *before)
 {
 	const char *release = meta_annotation(before, HELM_RELEASE);
 
-	if (a->told_of_helm || !release ||
+	if (a->helm_reported || !release ||
 	    !str_eq(meta_label(before, INSTALL_MANAGED_BY), "Helm"))
 		return;
 	reporter_line(&a->out->notes,
 		      "taking over objects of the Helm release %s, which may "
 		      "revert the changes",
 		      release);
-	a->told_of_helm = true;
+	a->helm_reported = true;
 }
 
 static int apply(struct applying *a, const cJSON *obj, bool *ret_is, struct error *err)
@@ -175,9 +176,9 @@ static int apply(struct applying *a, const cJSON *obj, bool *ret_is, struct erro
 	cleanup_json cJSON *before = NULL, *after = NULL;
 	struct error why = { 0 };
 
-	if (get(a, obj, &before, err) || make_room(a, obj, &before, err))
+	if (get(a, obj, &before, err) || delete_if_immutable(a, obj, &before, err))
 		return -1;
-	tell_of_helm(a, before);
+	report_helm(a, before);
 	*ret_is = true;
 	if (!kube_apply(a->kube, obj, &how, &after, &why)) {
 		outcome_report(a->out, obj, outcome_of(before, after));
@@ -197,13 +198,13 @@ static int wait_until_served(struct applying *a, const cJSON *list, struct error
 
 	json_each(obj, list)
 		if (str_eq(meta_kind(obj), CRD_KIND) &&
-		    wait_for(a, obj, "established", look_established, err))
+		    wait_for(a, obj, "established", check_established, err))
 			return -1;
 	return 0;
 }
 
 /* The message why a pod does not run, from its status, or NULL. */
-static const char *trouble(struct arena *arena, const cJSON *pod)
+static const char *pod_cause(struct arena *arena, const cJSON *pod)
 {
 	const cJSON *status = json_get(pod, "status"), *c, *why;
 
@@ -219,18 +220,18 @@ static const char *trouble(struct arena *arena, const cJSON *pod)
 	return NULL;
 }
 
-struct troubled {
+struct pod_causes {
 	struct arena arena;
 	const char *why;
 };
 
-static int look_at_pod(void *ctx, cJSON *take_pod, struct error *err)
+static int find_cause(void *ctx, cJSON *take_pod, struct error *err)
 {
 	cleanup_json cJSON *pod = take_pod;
-	struct troubled *t = ctx;
+	struct pod_causes *t = ctx;
 
 	if (!t->why)
-		t->why = trouble(&t->arena, pod);
+		t->why = pod_cause(&t->arena, pod);
 	return 0;
 }
 
@@ -244,8 +245,8 @@ static int explain(struct applying *a, const cJSON *deployment, struct error *er
 		.label_selector = INSTALL_PART_OF
 		"=kubeflow,app.kubernetes.io/name=trainer,app.kubernetes.io/component=manager"
 	};
-	struct troubled t = { 0 };
-	const struct kube_sink sink = { .on_item = look_at_pod, .ctx = &t };
+	struct pod_causes t = { 0 };
+	const struct kube_sink sink = { .on_item = find_cause, .ctx = &t };
 	enum error_kind kind = err->kind;
 
 	if (kind == ERR_TIMEOUT &&
@@ -267,19 +268,19 @@ static int wait_until_ready(struct applying *a, const cJSON *list, struct error 
 		if (!str_eq(meta_kind(obj), "Deployment"))
 			continue;
 		controller = true;
-		if (wait_for(a, obj, "available", look_done, err))
+		if (wait_for(a, obj, "available", check_done, err))
 			return explain(a, obj, err);
 		outcome_report(a->out, obj, "available");
 	}
 	if (!controller)
 		return 0;
-	if (wait_for(a, probe, "answered by the webhooks", look_answers, err))
+	if (wait_for(a, probe, "answered by the webhooks", check_answers, err))
 		return -1;
 	outcome_report(a->out, NULL, "the webhooks answer");
 	return 0;
 }
 
-static void tell_jobset(struct applying *a)
+static void report_jobset(struct applying *a)
 {
 	bool served = true;
 
@@ -312,6 +313,6 @@ int install_apply(struct kube *k, const cJSON *list, const struct apply_opts *op
 	if ((crds && wait_until_served(&a, list, err)) ||
 	    (opts->wait && wait_until_ready(&a, list, err)))
 		return -1;
-	tell_jobset(&a);
+	report_jobset(&a);
 	return 0;
 }

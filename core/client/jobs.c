@@ -45,7 +45,7 @@ static int not_found(struct kube *k, const char *ns, const char *name, struct er
 	cleanup_json cJSON *list = cJSON_CreateArray();
 	const struct kube_sink sink = { .on_item = add_item, .ctx = list };
 	cleanup_arena struct arena arena = { 0 };
-	const char *here = kube_is_inside(k) ? " --local" : "";
+	const char *option = kube_is_inside(k) ? " --local" : "";
 	const char **names, *hint;
 	size_t n = 0;
 
@@ -63,7 +63,7 @@ static int not_found(struct kube *k, const char *ns, const char *name, struct er
 		return error_set(err, ERR_NOT_FOUND,
 				 "no TrainJob %s in namespace %s, which has %zu "
 				 "TrainJobs; list them with 'kftrainer get%s -n %s'",
-				 name, ns, n, here, ns);
+				 name, ns, n, option, ns);
 	if (n)
 		return error_set(err, ERR_NOT_FOUND,
 				 "no TrainJob %s in namespace %s; available: %s", name,
@@ -71,7 +71,7 @@ static int not_found(struct kube *k, const char *ns, const char *name, struct er
 	return error_set(err, ERR_NOT_FOUND,
 			 "no TrainJob %s in namespace %s, which has no TrainJobs; list "
 			 "all with 'kftrainer get%s -A'",
-			 name, ns, here);
+			 name, ns, option);
 }
 
 int job_get(struct kube *k, const char *ns, const char *name, cJSON **ret,

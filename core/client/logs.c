@@ -48,18 +48,18 @@ void logs_note(const struct logs *l, const char *fmt, ...)
 
 static void on_line(void *ctx, const char *line, size_t len)
 {
-	const struct source *s = ctx;
+	const struct log_source *s = ctx;
 
 	s->logs->out->on_line(s->logs->out->ctx,
-			      s->logs->several ? s->place.prefix : NULL, line, len);
+			      s->logs->several ? s->origin.prefix : NULL, line, len);
 }
 
-static int compare(const struct source *a, const struct source *b)
+static int compare(const struct log_source *a, const struct log_source *b)
 {
 	const int64_t order[][2] = {
-		{ (int64_t)a->place.number, (int64_t)b->place.number },
-		{ a->place.replica, b->place.replica },
-		{ a->place.rank, b->place.rank },
+		{ (int64_t)a->origin.number, (int64_t)b->origin.number },
+		{ a->origin.replica, b->origin.replica },
+		{ a->origin.rank, b->origin.rank },
 	};
 	int names;
 
@@ -72,9 +72,9 @@ static int compare(const struct source *a, const struct source *b)
 	return names ? names : a->number - b->number;
 }
 
-static void insert(struct logs *l, struct source *s)
+static void insert(struct logs *l, struct log_source *s)
 {
-	struct source **at = &l->sources;
+	struct log_source **at = &l->sources;
 
 	while (*at && compare(*at, s) < 0)
 		at = &(*at)->next;
@@ -83,10 +83,10 @@ static void insert(struct logs *l, struct source *s)
 	l->n_sources++;
 }
 
-static struct source *source_new(struct logs *l, const cJSON *pod, const char *container,
-				 int number)
+static struct log_source *log_source_new(struct logs *l, const cJSON *pod,
+					 const char *container, int number)
 {
-	struct source *s = xcalloc(1, sizeof(*s));
+	struct log_source *s = xcalloc(1, sizeof(*s));
 	const char *created = meta_created(pod);
 
 	s->logs = l;
@@ -94,10 +94,10 @@ static struct source *source_new(struct logs *l, const cJSON *pod, const char *c
 	s->uid = xstrdup(meta_uid(pod));
 	s->container = xstrdup(container);
 	s->number = number;
-	s->place = log_place_of(&s->arena, l->jobset, pod, container);
+	s->origin = log_origin_of(&s->arena, l->jobset, pod, container);
 	/* copies: the strings may be the pod's */
-	s->place.step = arena_strdup(&s->arena, s->place.step);
-	s->place.prefix = arena_strdup(&s->arena, s->place.prefix);
+	s->origin.step = arena_strdup(&s->arena, s->origin.step);
+	s->origin.prefix = arena_strdup(&s->arena, s->origin.prefix);
 	s->created = arena_strdup(&s->arena, created ? created : "");
 	s->from_start = l->watching && l->want->follow;
 	s->lines = (struct log_lines){
@@ -110,9 +110,10 @@ static struct source *source_new(struct logs *l, const cJSON *pod, const char *c
 	return s;
 }
 
-static struct source *find(const struct logs *l, const char *uid, const char *container)
+static struct log_source *find(const struct logs *l, const char *uid,
+			       const char *container)
 {
-	for (struct source *s = l->sources; s; s = s->next)
+	for (struct log_source *s = l->sources; s; s = s->next)
 		if (str_eq(s->uid, uid) && str_eq(s->container, container))
 			return s;
 	return NULL;
@@ -120,20 +121,20 @@ static struct source *find(const struct logs *l, const char *uid, const char *co
 
 static void add_container(struct logs *l, const cJSON *pod, const char *name, int number)
 {
-	struct source *s = find(l, meta_uid(pod), name);
+	struct log_source *s = find(l, meta_uid(pod), name);
 
 	if (!s) {
-		s = source_new(l, pod, name, number);
-		if (!log_place_wanted(l->want, &s->place)) {
-			source_free(s);
+		s = log_source_new(l, pod, name, number);
+		if (!log_origin_wanted(l->want, &s->origin)) {
+			log_source_free(s);
 			return;
 		}
 		insert(l, s);
 	}
 	s->run = log_run_of(pod, name);
 	s->final = log_pod_ended(pod);
-	source_waits(s, pod);
-	if (s->run.ended || s->run.number > s->asked)
+	log_source_update_reason(s, pod);
+	if (s->run.ended || s->run.number > s->requested_run)
 		s->due_ms = s->failures ? s->due_ms : 0;
 }
 
@@ -164,7 +165,7 @@ static bool read_jobset(struct logs *l)
 	return !l->why_missed.kind;
 }
 
-static void take_pod(struct logs *l, const cJSON *pod)
+static void add_pod(struct logs *l, const cJSON *pod)
 {
 	int number = 0;
 
@@ -189,9 +190,9 @@ static void take_pod(struct logs *l, const cJSON *pod)
 	l->dirty = true;
 }
 
-static void lose_pod(struct logs *l, const cJSON *pod)
+static void mark_pod_gone(struct logs *l, const cJSON *pod)
 {
-	for (struct source *s = l->sources; s; s = s->next)
+	for (struct log_source *s = l->sources; s; s = s->next)
 		if (str_eq(s->uid, meta_uid(pod)))
 			s->pod_gone = s->final = true;
 	l->dirty = true;
@@ -201,8 +202,8 @@ static int on_pod(void *ctx, cJSON *take_obj, struct error *err)
 {
 	cleanup_json cJSON *pod = take_obj;
 
-	log_pod_keep(pod);
-	take_pod(ctx, pod);
+	log_pod_slim(pod);
+	add_pod(ctx, pod);
 	return 0;
 }
 
@@ -224,23 +225,23 @@ static int list_pods(struct logs *l, struct error *err)
 }
 
 /* Read only the newest of the pods that had the same rank, unless want->all. */
-static void leave_out_replaced(struct logs *l)
+static void mark_replaced(struct logs *l)
 {
 	if (l->want->all)
 		return;
-	for (struct source *s = l->sources; s && s->next; s = s->next) {
-		const struct source *newer = s->next;
+	for (struct log_source *s = l->sources; s && s->next; s = s->next) {
+		const struct log_source *newer = s->next;
 
 		while (newer && str_eq(newer->uid, s->uid))
 			newer = newer->next;
-		s->replaced = newer && s->place.rank >= 0 &&
-			      newer->place.number == s->place.number &&
-			      newer->place.replica == s->place.replica &&
-			      newer->place.rank == s->place.rank;
+		s->replaced = newer && s->origin.rank >= 0 &&
+			      newer->origin.number == s->origin.number &&
+			      newer->origin.replica == s->origin.replica &&
+			      newer->origin.rank == s->origin.rank;
 	}
 }
 
-/* ---- the job ------------------------------------------------------------------------------------- */
+/* ---- the job ------------------------------------------------------------------------- */
 
 static bool is_over(const struct logs *l)
 {
@@ -248,7 +249,7 @@ static bool is_over(const struct logs *l)
 }
 
 /* Report each percentage once: some trainers report after every step. */
-static void tell_progress(struct logs *l)
+static void report_progress(struct logs *l)
 {
 	cleanup_arena struct arena arena = { 0 };
 	int64_t percent = progress_percentage(l->job);
@@ -260,17 +261,17 @@ static void tell_progress(struct logs *l)
 		logs_note(l, "%s", progress_line(&arena, l->job));
 }
 
-static void take_job(struct logs *l, cJSON *take_job)
+static void set_job(struct logs *l, cJSON *take_job)
 {
 	cJSON_Delete(l->job);
 	l->job = take_job;
-	tell_progress(l);
+	report_progress(l);
 	if (!l->over_ms && is_over(l))
 		l->over_ms = clock_ms();
 	l->dirty = true;
 }
 
-static void take_change(struct logs *l, struct change *change)
+static void apply_change(struct logs *l, struct change *change)
 {
 	bool job = change->obj && str_eq(meta_kind(change->obj), TRAINJOB_KIND);
 
@@ -278,17 +279,17 @@ static void take_change(struct logs *l, struct change *change)
 	case CHANGE_ADDED:
 	case CHANGE_MODIFIED:
 		if (job)
-			take_job(l, STEAL(change->obj));
+			set_job(l, STEAL(change->obj));
 		else
-			take_pod(l, change->obj);
+			add_pod(l, change->obj);
 		break;
 	case CHANGE_DELETED:
 		if (job && str_eq(meta_uid(change->obj), meta_uid(l->job))) {
 			logs_note(l, "TrainJob %s has been deleted", l->want->job);
 			l->job_gone = true;
-			take_job(l, STEAL(change->obj));
+			set_job(l, STEAL(change->obj));
 		} else if (!job) {
-			lose_pod(l, change->obj);
+			mark_pod_gone(l, change->obj);
 		}
 		break;
 	case CHANGE_LOST:
@@ -307,7 +308,7 @@ static void take_change(struct logs *l, struct change *change)
 	}
 }
 
-static int take_changes(struct logs *l, struct error *err)
+static int apply_changes(struct logs *l, struct error *err)
 {
 	for (;;) {
 		cleanup_change struct change change = { 0 };
@@ -315,19 +316,19 @@ static int take_changes(struct logs *l, struct error *err)
 
 		if (rc <= 0)
 			return rc;
-		take_change(l, &change);
+		apply_change(l, &change);
 	}
 }
 
-static bool keep_job(cJSON *job)
+static bool slim_job(cJSON *job)
 {
 	json_del(job, JSON_PATH("spec"));
 	return true;
 }
 
-static bool keep(cJSON *obj)
+static bool slim(cJSON *obj)
 {
-	return str_eq(meta_kind(obj), TRAINJOB_KIND) ? keep_job(obj) : log_pod_keep(obj);
+	return str_eq(meta_kind(obj), TRAINJOB_KIND) ? slim_job(obj) : log_pod_slim(obj);
 }
 
 static void wake(void *ctx)
@@ -342,21 +343,21 @@ static int watch(struct logs *l, struct error *err)
 	cleanup_arena struct arena arena = { 0 };
 
 	return changes_new(&l->changes, l->kube, wake, l->streams, err) ||
-			       changes_watch(l->changes, &pods, pods_of(&arena, l), keep,
+			       changes_watch(l->changes, &pods, pods_of(&arena, l), slim,
 					     err) ||
-			       changes_watch(l->changes, &job, NULL, keep, err)
+			       changes_watch(l->changes, &job, NULL, slim, err)
 		       ? -1
 		       : 0;
 }
 
 /* ---- reasons to wait --------------------------------------------------------------- */
 
-static bool waits(const struct source *s)
+static bool is_waiting(const struct log_source *s)
 {
 	return !s->run.started && !s->done && !s->replaced && !s->pod_gone;
 }
 
-static const char *nothing_yet(struct arena *arena, const struct logs *l)
+static const char *no_pods_reason(struct arena *arena, const struct logs *l)
 {
 	const char *state = status_state(tj_status(l->job));
 	const char *todo = " and has no pods yet";
@@ -369,37 +370,38 @@ static const char *nothing_yet(struct arena *arena, const struct logs *l)
 			    state, todo);
 }
 
-static const char *waited_for(struct arena *arena, const struct logs *l)
+static const char *waiting_text(struct arena *arena, const struct logs *l)
 {
-	const struct source *first = NULL;
+	const struct log_source *first = NULL;
 	struct buf names = { .max = 1000 };
 	const char *ret;
 	size_t n = 0;
 
 	if (!l->sources)
-		return nothing_yet(arena, l);
-	for (const struct source *s = l->sources; s; s = s->next) {
-		if (!waits(s))
+		return no_pods_reason(arena, l);
+	for (const struct log_source *s = l->sources; s; s = s->next) {
+		if (!is_waiting(s))
 			continue;
 		first = first ? first : s;
 		if (n++ < SHOWN)
-			buf_printf(&names, "%s%s", n > 1 ? ", " : "", s->place.prefix);
+			buf_printf(&names, "%s%s", n > 1 ? ", " : "", s->origin.prefix);
 	}
 	if (!n)
 		return NULL;
 	if (n > SHOWN)
 		buf_printf(&names, " and %zu more", n - SHOWN);
 	ret = arena_printf(arena, "waiting for %s to start%s%s", (char *)names.data,
-			   first->waits ? "; " : "", first->waits ? first->waits : "");
+			   first->waiting_reason ? "; " : "",
+			   first->waiting_reason ? first->waiting_reason : "");
 	buf_release(&names);
 	return ret;
 }
 
 /* Report a reason once it has lasted FIRST_NOTE_MS: a quick start is silent. */
-static void tell_waiting(struct logs *l, int64_t now)
+static void report_waiting(struct logs *l, int64_t now)
 {
 	cleanup_arena struct arena arena = { 0 };
-	const char *text = is_over(l) ? NULL : waited_for(&arena, l);
+	const char *text = is_over(l) ? NULL : waiting_text(&arena, l);
 
 	if (!str_eq(text, l->note)) {
 		free(l->note);
@@ -415,7 +417,7 @@ static void tell_waiting(struct logs *l, int64_t now)
 	l->note_ms = -1;
 }
 
-/* ---- rounds --------------------------------------------------------------------------------------------- */
+/* ---- rounds -------------------------------------------------------------------------- */
 
 /* List the pods. false: some may not be among the sources. */
 static bool relist(struct logs *l, struct error *err)
@@ -447,8 +449,8 @@ static bool refresh(struct logs *l, int64_t now)
 
 static bool any_due(const struct logs *l, int64_t now)
 {
-	for (const struct source *s = l->sources; s; s = s->next)
-		if (source_readable(s) && !s->stream && s->due_ms <= now)
+	for (const struct log_source *s = l->sources; s; s = s->next)
+		if (log_source_readable(s) && !s->stream && s->due_ms <= now)
 			return true;
 	return false;
 }
@@ -463,9 +465,9 @@ static void step_all(struct logs *l, int64_t now)
 	}
 	l->dirty = false;
 	l->next_ms = -1;
-	for (struct source *s = l->sources; s; s = s->next) {
-		source_step(s, now);
-		if (source_readable(s) && !s->stream && s->due_ms > now &&
+	for (struct log_source *s = l->sources; s; s = s->next) {
+		log_source_step(s, now);
+		if (log_source_readable(s) && !s->stream && s->due_ms > now &&
 		    (l->next_ms < 0 || s->due_ms < l->next_ms))
 			l->next_ms = s->due_ms;
 	}
@@ -473,9 +475,9 @@ static void step_all(struct logs *l, int64_t now)
 
 static bool all_read(const struct logs *l)
 {
-	for (const struct source *s = l->sources; s; s = s->next)
-		if (source_readable(s) &&
-		    !(s->whole && s->run.number == s->asked && !s->stream))
+	for (const struct log_source *s = l->sources; s; s = s->next)
+		if (log_source_readable(s) &&
+		    !(s->run_complete && s->run.number == s->requested_run && !s->stream))
 			return false;
 	return true;
 }
@@ -535,9 +537,9 @@ static int one_round(struct logs *l, struct error *err)
 	if (cancelled(l))
 		return error_set(err, ERR_STOPPED, "stopped");
 	step_all(l, now);
-	tell_waiting(l, now);
+	report_waiting(l, now);
 	if (l->out->on_pause(l->out->ctx, err) ||
-	    kube_streams_run(l->streams, idle_ms(l, now), err) || take_changes(l, err))
+	    kube_streams_run(l->streams, idle_ms(l, now), err) || apply_changes(l, err))
 		return -1;
 	if (!l->fatal.kind)
 		return 0;
@@ -551,7 +553,7 @@ static bool is_hopeless(const struct logs *l)
 	return !l->sources && l->jobset && !log_count(l->want, l->jobset);
 }
 
-static int none_there(const struct logs *l, struct error *err)
+static int no_logs(const struct logs *l, struct error *err)
 {
 	const struct logs_want *want = l->want;
 	const char *state = status_state(tj_status(l->job));
@@ -574,24 +576,24 @@ static int follow(struct logs *l, struct error *err)
 		return -1;
 	/* Wait for the first lists: pods that appear later are read from their start. */
 	while (!l->watching) {
-		if (take_changes(l, err) || kube_streams_run(l->streams, 20, err))
+		if (apply_changes(l, err) || kube_streams_run(l->streams, 20, err))
 			return -1;
 		if (l->lost && clock_ms() - opened > ROUND_MS)
-			tell_waiting(l, clock_ms());
+			report_waiting(l, clock_ms());
 	}
-	leave_out_replaced(l);
+	mark_replaced(l);
 	while (!logs_complete(l))
-		if (is_hopeless(l) ? none_there(l, err) : one_round(l, err))
+		if (is_hopeless(l) ? no_logs(l, err) : one_round(l, err))
 			return -1;
 	return 0;
 }
 
-/* ---- without --follow ---------------------------------------------------------------------------------------- */
+/* ---- without --follow ---------------------------------------------------------------- */
 
 static bool any_readable(const struct logs *l)
 {
-	for (const struct source *s = l->sources; s; s = s->next)
-		if (source_readable(s))
+	for (const struct log_source *s = l->sources; s; s = s->next)
+		if (log_source_readable(s))
 			return true;
 	return false;
 }
@@ -606,9 +608,9 @@ static int wait_for_first(struct logs *l, struct error *err)
 	while (!any_readable(l) && !is_over(l) && !is_hopeless(l)) {
 		int64_t now = clock_ms();
 
-		tell_waiting(l, now);
+		report_waiting(l, now);
 		if (kube_streams_run(l->streams, FIRST_NOTE_MS / 2, err) ||
-		    take_changes(l, err))
+		    apply_changes(l, err))
 			return -1;
 	}
 	return 0;
@@ -616,7 +618,7 @@ static int wait_for_first(struct logs *l, struct error *err)
 
 static bool any_previous(const struct logs *l)
 {
-	for (const struct source *s = l->sources; s; s = s->next)
+	for (const struct log_source *s = l->sources; s; s = s->next)
 		if (!s->replaced && s->run.number > 0)
 			return true;
 	return false;
@@ -625,11 +627,11 @@ static bool any_previous(const struct logs *l)
 /* Read one container after another, so that the order is always the same. */
 static int read_once(struct logs *l, struct error *err)
 {
-	for (struct source *s = l->sources; s; s = s->next) {
-		while (source_readable(s)) {
+	for (struct log_source *s = l->sources; s; s = s->next) {
+		while (log_source_readable(s)) {
 			int64_t now = clock_ms();
 
-			source_step(s, now);
+			log_source_step(s, now);
 			if (s->done)
 				break;
 			if (l->out->on_pause(l->out->ctx, err) ||
@@ -648,7 +650,7 @@ static int read_once(struct logs *l, struct error *err)
 /* --previous: leave only restarted containers of pods that were not replaced. */
 static void choose_previous(struct logs *l)
 {
-	for (struct source *s = l->sources; s; s = s->next) {
+	for (struct log_source *s = l->sources; s; s = s->next) {
 		bool newest = !s->replaced;
 
 		if (newest && s->run.number > 0)
@@ -661,9 +663,9 @@ static int show(struct logs *l, struct error *err)
 {
 	if (list_pods(l, err) || wait_for_first(l, err))
 		return -1;
-	leave_out_replaced(l);
+	mark_replaced(l);
 	if (!any_readable(l))
-		return none_there(l, err);
+		return no_logs(l, err);
 	if (l->want->previous) {
 		if (!any_previous(l))
 			return error_set(err, ERR_NOT_FOUND,
@@ -674,18 +676,19 @@ static int show(struct logs *l, struct error *err)
 	}
 	if (read_once(l, err))
 		return -1;
-	for (const struct source *s = l->sources; s; s = s->next)
-		if (waits(s) && !is_over(l))
-			source_note(s, "has not started%s%s", s->waits ? ": " : "",
-				    s->waits ? s->waits : "");
+	for (const struct log_source *s = l->sources; s; s = s->next)
+		if (is_waiting(s) && !is_over(l))
+			log_source_note(s, "has not started%s%s",
+					s->waiting_reason ? ": " : "",
+					s->waiting_reason ? s->waiting_reason : "");
 	return 0;
 }
 
 static void release(struct logs *l)
 {
-	for (struct source *s = l->sources, *next; s; s = next) {
+	for (struct log_source *s = l->sources, *next; s; s = next) {
 		next = s->next;
-		source_free(s);
+		log_source_free(s);
 	}
 	changes_free(l->changes);
 	kube_streams_free(l->streams);
@@ -695,7 +698,7 @@ static void release(struct logs *l)
 }
 
 /* ERR_NOT_FOUND for a job of another controller: its pods are not in this cluster. */
-static int refuse_elsewhere(const struct logs *l, struct error *err)
+static int check_is_ours(const struct logs *l, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
 	const char *cluster;
@@ -735,7 +738,7 @@ int logs_run(struct kube *k, const struct logs_want *want, const struct logs_out
 	if (!rc && is_over(&l))
 		l.over_ms = clock_ms();
 	if (!rc)
-		rc = refuse_elsewhere(&l, err);
+		rc = check_is_ours(&l, err);
 	if (!rc)
 		rc = want->follow ? follow(&l, err) : show(&l, err);
 	if (!rc && l.any_failed)

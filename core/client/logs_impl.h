@@ -16,16 +16,16 @@
 #include "kube/streams.h"
 
 /* A container of a pod. Its log is the logs of its runs, one after another. */
-struct source {
+struct log_source {
 	struct logs *logs;
 	char *pod, *uid, *container;
-	struct arena arena; /* strings of `place`, and `created` */
-	struct log_place place;
-	int number;          /* of the container in the pod, from 1 */
-	const char *created; /* the pod's creationTimestamp */
-	char *waits;     /* why the container has not started, as a message; or NULL */
-	bool from_start; /* the pod appeared later: read all runs from their start */
-	bool replaced;   /* a newer pod has the same rank: not read */
+	struct arena arena; /* strings of `origin`, and `created` */
+	struct log_origin origin;
+	int number;           /* of the container in the pod, from 1 */
+	const char *created;  /* the pod's creationTimestamp */
+	char *waiting_reason; /* why the container has not started; or NULL */
+	bool from_start;      /* the pod appeared later: read all runs from their start */
+	bool replaced;        /* a newer pod has the same rank: not read */
 
 	/* ---- the container's state, as the API server reported it ---- */
 	struct log_run run;
@@ -35,21 +35,21 @@ struct source {
 	/* ---- the current or last request ---- */
 	struct kube_stream *stream;
 	struct log_lines lines;
-	int64_t asked;     /* the number of the requested run */
-	bool asked_any;    /* a request was made */
-	bool previous;     /* requested with previous=true */
-	bool asked_ended;  /* the run had ended: a clean end of the stream ends the log */
-	bool followed;     /* requested with follow=true */
-	bool whole;        /* the run `asked` has been read to its end */
-	bool done;         /* nothing is left to read */
-	bool heard;        /* this request has received data */
-	int failures;      /* in a row */
-	int64_t failed_ms; /* when the first of them happened */
-	int64_t due_ms;    /* the next request is not made before this time */
-	struct error why;  /* the last failure */
+	int64_t requested_run; /* the number of the requested run */
+	bool any_request;      /* a request was made */
+	bool previous;         /* requested with previous=true */
+	bool requested_ended; /* the run had ended: a clean end of the stream ends the log */
+	bool followed;        /* requested with follow=true */
+	bool run_complete;    /* the run `requested_run` has been read to its end */
+	bool done;            /* nothing is left to read */
+	bool has_data;        /* this request has received data */
+	int failures;         /* in a row */
+	int64_t failed_ms;    /* when the first of them happened */
+	int64_t due_ms;       /* the next request is not made before this time */
+	struct error why;     /* the last failure */
 	bool failure_noted; /* the failures have been reported */
 
-	struct source *next;
+	struct log_source *next;
 };
 
 struct logs {
@@ -60,10 +60,10 @@ struct logs {
 	struct changes *changes; /* NULL: no watch */
 	cJSON *job, *jobset;
 	bool job_gone, watching; /* watching: later pods are read from their start */
-	struct source *sources;
+	struct log_source *sources;
 	size_t n_sources, n_open;
 	bool several; /* perhaps more than one container: lines have a prefix */
-	bool dirty;   /* call source_step() for all sources */
+	bool dirty;   /* call log_source_step() for all sources */
 	bool stale;   /* connections broke: list the pods before the next request */
 	bool missed;  /* pods may be missing among the sources */
 	struct error why_missed; /* the JobSet's; kind 0: not the reason */
@@ -87,17 +87,17 @@ struct logs {
  * Make the next request, or mark the source as done, as its state demands. Does nothing
  * while a request is open or before due_ms. Errors end up in the source, or in `fatal`.
  */
-void source_step(struct source *s, int64_t now);
-void source_free(struct source *s); /* drops an open request, too */
+void log_source_step(struct log_source *s, int64_t now);
+void log_source_free(struct log_source *s); /* drops an open request, too */
 /* Is there a run that may have unread lines? */
-static inline bool source_readable(const struct source *s)
+static inline bool log_source_readable(const struct log_source *s)
 {
 	return s->run.started && !s->replaced && !s->done;
 }
 /* Report a message that begins with the container's step and rank. */
-void source_note(const struct source *s, const char *fmt, ...) PRINTF_LIKE(2, 3);
-/* Set s->waits from the pod: "ContainerCreating", or a longer reason. */
-void source_waits(struct source *s, const cJSON *pod);
+void log_source_note(const struct log_source *s, const char *fmt, ...) PRINTF_LIKE(2, 3);
+/* Set s->waiting_reason from the pod: "ContainerCreating", or a longer reason. */
+void log_source_update_reason(struct log_source *s, const cJSON *pod);
 
 /* ---- logs.c ---- */
 

@@ -85,7 +85,7 @@ static int compare(const struct log_stamp *a, const struct log_stamp *b)
 
 /* ---- each line once ------------------------------------------------------------------ */
 
-static void remember(struct log_lines *l, const struct log_stamp *at)
+static void count_line(struct log_lines *l, const struct log_stamp *at)
 {
 	if (!l->any) {
 		l->any = true;
@@ -107,7 +107,7 @@ static void remember(struct log_lines *l, const struct log_stamp *at)
 }
 
 /* Was the line already shown? */
-static bool known(struct log_lines *l, const struct log_stamp *at)
+static bool was_shown(struct log_lines *l, const struct log_stamp *at)
 {
 	if (!l->skip)
 		return false;
@@ -120,23 +120,23 @@ static bool known(struct log_lines *l, const struct log_stamp *at)
 	return true;
 }
 
-static void take_line(struct log_lines *l, const char *line, size_t len)
+static void show_line(struct log_lines *l, const char *line, size_t len)
 {
 	struct log_stamp at;
 	size_t stamp = read_stamp(l, line, len, &at);
 
-	if (stamp && known(l, &at))
+	if (stamp && was_shown(l, &at))
 		return;
 	if (stamp)
-		remember(l, &at);
+		count_line(l, &at);
 	if (l->timestamps)
 		stamp = 0;
 	l->on_line(l->ctx, line + stamp, len - stamp);
 }
 
-static void take_part(struct log_lines *l)
+static void show_part(struct log_lines *l)
 {
-	take_line(l, (char *)l->part.data, l->part.len);
+	show_line(l, (char *)l->part.data, l->part.len);
 	if (l->part.cap > KEEP_PART)
 		buf_release(&l->part);
 	buf_clear(&l->part);
@@ -154,7 +154,7 @@ static void add_part(struct log_lines *l, const char *data, size_t len)
 	if (len <= room)
 		return;
 	buf_adds(&l->part, MARK);
-	take_part(l);
+	show_part(l);
 	l->cut = true;
 }
 
@@ -166,11 +166,11 @@ void log_lines_feed(struct log_lines *l, const char *data, size_t len)
 		size_t n = (size_t)(newline - data);
 
 		if (!l->part.len && !l->cut && n <= l->max) {
-			take_line(l, data, n);
+			show_line(l, data, n);
 		} else {
 			add_part(l, data, n);
 			if (!l->cut)
-				take_part(l);
+				show_part(l);
 			l->cut = false;
 		}
 		data += n + 1;
@@ -195,7 +195,7 @@ int64_t log_lines_since(const struct log_lines *l)
 void log_lines_end(struct log_lines *l)
 {
 	if (l->part.len)
-		take_part(l);
+		show_part(l);
 	l->cut = false;
 	buf_release(&l->part);
 }

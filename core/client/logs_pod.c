@@ -37,7 +37,7 @@ static cJSON *names_only(const cJSON *containers)
 	return ret;
 }
 
-bool log_pod_keep(cJSON *pod)
+bool log_pod_slim(cJSON *pod)
 {
 	static const char *const lists[] = { "initContainers", "containers" };
 	cJSON *spec = cJSON_CreateObject();
@@ -76,11 +76,11 @@ static bool is_ranked(const char *step, const cJSON *rjob)
 	       (str_eq(rjob_ancestor(rjob), ANCESTOR_TRAINER) && !str_eq(step, LAUNCHER));
 }
 
-static struct log_place by_labels(struct arena *arena, const cJSON *pod,
-				  const char *container)
+static struct log_origin by_labels(struct arena *arena, const cJSON *pod,
+				   const char *container)
 {
 	const char *step = meta_label(pod, LABEL_STEP);
-	struct log_place ret = {
+	struct log_origin ret = {
 		.step = step ? step : "pod",
 		.replica = label_number(pod, LABEL_REPLICA, 0),
 		.rank = label_number(pod, LABEL_INDEX, -1),
@@ -99,14 +99,14 @@ static struct log_place by_labels(struct arena *arena, const cJSON *pod,
 	return ret;
 }
 
-struct log_place log_place_of(struct arena *arena, const cJSON *jobset, const cJSON *pod,
-			      const char *container)
+struct log_origin log_origin_of(struct arena *arena, const cJSON *jobset,
+				const cJSON *pod, const char *container)
 {
 	struct podname at;
 
 	if (!jobset || !podname_parse(&at, jobset, meta_name(pod)))
 		return by_labels(arena, pod, container);
-	return (struct log_place){
+	return (struct log_origin){
 		.step = at.step,
 		.number = at.number,
 		.replica = at.replica,
@@ -123,10 +123,10 @@ static bool step_wanted(const struct logs_want *want, const char *step)
 	return str_eq(want->step, "initializer") && str_in(step, initializers);
 }
 
-bool log_place_wanted(const struct logs_want *want, const struct log_place *place)
+bool log_origin_wanted(const struct logs_want *want, const struct log_origin *origin)
 {
-	return step_wanted(want, place->step) &&
-	       (want->rank < 0 || (place->ranked && place->rank == want->rank));
+	return step_wanted(want, origin->step) &&
+	       (want->rank < 0 || (origin->ranked && origin->rank == want->rank));
 }
 
 bool log_container_wanted(const struct logs_want *want, const char *name, bool init)
@@ -180,7 +180,7 @@ struct log_run log_run_of(const cJSON *pod, const char *container)
 	const cJSON *state = json_get(status, "state");
 	struct log_run ret = {
 		.number = json_int(status, 0, "restartCount"),
-		.waits = json_str(state, "waiting", "reason"),
+		.waiting_reason = json_str(state, "waiting", "reason"),
 	};
 
 	if (json_get(state, "running")) {

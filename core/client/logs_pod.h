@@ -9,12 +9,12 @@
 #include "client/logs.h"
 
 /* Drop the fields that neither this file nor trainer/podcause.h reads. Always true. */
-bool log_pod_keep(cJSON *pod);
+bool log_pod_slim(cJSON *pod);
 
 bool log_pod_ended(const cJSON *pod); /* no container starts again */
 
 /* A container's step and rank. Strings are the arena's, the pod's or the JobSet's. */
-struct log_place {
+struct log_origin {
 	const char *step;
 	size_t number; /* of the step in the JobSet; without one, initializers first */
 	int replica;
@@ -23,11 +23,11 @@ struct log_place {
 	const char *prefix; /* for the container's lines: "node-0" */
 };
 /* From the JobSet (or NULL) and the pod's name; else from the pod's labels. */
-struct log_place log_place_of(struct arena *arena, const cJSON *jobset, const cJSON *pod,
-			      const char *container);
+struct log_origin log_origin_of(struct arena *arena, const cJSON *jobset,
+				const cJSON *pod, const char *container);
 
 /* Does `want` select this step and rank; a container of this name? */
-bool log_place_wanted(const struct logs_want *want, const struct log_place *place);
+bool log_origin_wanted(const struct logs_want *want, const struct log_origin *origin);
 bool log_container_wanted(const struct logs_want *want, const char *name, bool init);
 
 /* How many of all containers that the JobSet will create `want` selects. */
@@ -40,8 +40,8 @@ const cJSON *log_containers(const cJSON *pod, bool init);
 struct log_run {
 	bool started; /* the run has a log */
 	int64_t number;
-	bool ended;        /* the run has ended */
-	const char *waits; /* why there is none ("ContainerCreating"), or NULL */
+	bool ended;                 /* the run has ended */
+	const char *waiting_reason; /* why there is none ("ContainerCreating"), or NULL */
 };
 struct log_run log_run_of(const cJSON *pod, const char *container);
 

@@ -30,7 +30,7 @@ enum {
 	TRIES = 5,          /* without --follow */
 };
 
-void source_note(const struct source *s, const char *fmt, ...)
+void log_source_note(const struct log_source *s, const char *fmt, ...)
 {
 	cleanup_free char *text = NULL;
 	va_list ap;
@@ -38,10 +38,10 @@ void source_note(const struct source *s, const char *fmt, ...)
 	va_start(ap, fmt);
 	text = xvasprintf(fmt, ap);
 	va_end(ap);
-	logs_note(s->logs, "%s: %s", s->place.prefix, text);
+	logs_note(s->logs, "%s: %s", s->origin.prefix, text);
 }
 
-void source_free(struct source *s)
+void log_source_free(struct log_source *s)
 {
 	kube_stream_drop(s->stream);
 	log_lines_release(&s->lines);
@@ -49,29 +49,29 @@ void source_free(struct source *s)
 	free(s->pod);
 	free(s->uid);
 	free(s->container);
-	free(s->waits);
+	free(s->waiting_reason);
 	free(s);
 }
 
-void source_waits(struct source *s, const cJSON *pod)
+void log_source_update_reason(struct log_source *s, const cJSON *pod)
 {
 	cleanup_arena struct arena arena = { 0 };
 	struct pod_fact_list facts = { 0 };
-	const char *text = s->run.waits;
+	const char *text = s->run.waiting_reason;
 
-	free(STEAL(s->waits));
+	free(STEAL(s->waiting_reason));
 	if (s->run.started)
 		return;
 	pod_facts_of(pod, &facts);
 	if (facts.n)
 		text = pod_fact_words(&arena, "", pod, &facts.list[0]);
 	if (text)
-		s->waits = xstrdup(text);
+		s->waiting_reason = xstrdup(text);
 }
 
-/* ---- one request ------------------------------------------------------------------------------ */
+/* ---- one request --------------------------------------------------------------------- */
 
-static const char *log_path(struct arena *arena, const struct source *s)
+static const char *log_path(struct arena *arena, const struct log_source *s)
 {
 	const struct logs_want *want = s->logs->want;
 	cleanup_buf struct buf path = { .max = 64 * 1024 };
@@ -101,10 +101,10 @@ static const char *log_path(struct arena *arena, const struct source *s)
 
 static int on_data(void *ctx, const void *data, size_t len, struct error *err)
 {
-	struct source *s = ctx;
+	struct log_source *s = ctx;
 
-	if (!s->heard) {
-		s->heard = true;
+	if (!s->has_data) {
+		s->has_data = true;
 		s->failures = 0;
 		s->failure_noted = false;
 		if (s->logs->lost) {
@@ -116,26 +116,26 @@ static int on_data(void *ctx, const void *data, size_t len, struct error *err)
 	return 0;
 }
 
-static void finish(struct source *s)
+static void finish(struct log_source *s)
 {
 	s->done = true;
 	log_lines_end(&s->lines);
 }
 
 /* The response is complete. */
-static void ended(struct source *s)
+static void ended(struct log_source *s)
 {
 	bool follow = s->logs->want->follow;
 
 	s->failures = 0;
-	s->whole = s->previous || s->asked_ended;
-	if (s->whole || !follow)
+	s->run_complete = s->previous || s->requested_ended;
+	if (s->run_complete || !follow)
 		log_lines_end(&s->lines);
 	if (!follow) {
 		finish(s);
 		return;
 	}
-	if (s->whole || (s->run.ended && s->run.number == s->asked))
+	if (s->run_complete || (s->run.ended && s->run.number == s->requested_run))
 		return;
 	/* The container has ended, or the API server is restarting: list the pods. */
 	if (s->followed)
@@ -149,7 +149,7 @@ static bool is_lost(const struct error *err)
 	return err->kind == ERR_IO || err->kind == ERR_TIMEOUT;
 }
 
-static void tell(struct source *s, const struct error *err)
+static void report_failure(struct log_source *s, const struct error *err)
 {
 	if (is_lost(err)) {
 		if (!s->logs->lost && s->failures > 1)
@@ -157,11 +157,11 @@ static void tell(struct source *s, const struct error *err)
 		s->logs->lost |= s->failures > 1;
 	} else if (!s->failure_noted && s->failures > 1) {
 		s->failure_noted = true;
-		source_note(s, "%s; trying again", err->msg);
+		log_source_note(s, "%s; trying again", err->msg);
 	}
 }
 
-static void try_again(struct source *s, const struct error *err)
+static void try_again(struct log_source *s, const struct error *err)
 {
 	struct logs *l = s->logs;
 	int64_t wait = (int64_t)AGAIN_MS << (s->failures < 8 ? s->failures : 8);
@@ -174,27 +174,27 @@ static void try_again(struct source *s, const struct error *err)
 	       now - s->failed_ms > GIVE_UP_MS;
 	if (over || (!l->want->follow && s->failures >= TRIES)) {
 		l->any_failed = true;
-		source_note(s, "%s; giving up", err->msg);
+		log_source_note(s, "%s; giving up", err->msg);
 		finish(s);
 		return;
 	}
-	tell(s, err);
+	report_failure(s, err);
 	l->stale = l->want->follow;
 	s->due_ms = now + (wait < AGAIN_MOST_MS ? wait : AGAIN_MOST_MS);
 }
 
 /* Status 400: the run does not exist yet, or any more. */
-static void not_there(struct source *s, const struct error *err)
+static void no_such_run(struct log_source *s, const struct error *err)
 {
 	if (s->previous) {
-		s->whole = true;
+		s->run_complete = true;
 		if (!s->logs->want->follow) {
 			s->logs->any_failed = true;
-			source_note(s, "%s", err->msg);
+			log_source_note(s, "%s", err->msg);
 			finish(s);
 		}
 	} else if (s->final || !s->logs->want->follow) {
-		source_note(s, "%s", err->msg);
+		log_source_note(s, "%s", err->msg);
 		finish(s);
 	} else {
 		s->due_ms = clock_ms() + EOF_MS;
@@ -202,7 +202,7 @@ static void not_there(struct source *s, const struct error *err)
 	}
 }
 
-static void failed(struct source *s, const struct error *err)
+static void failed(struct log_source *s, const struct error *err)
 {
 	struct logs *l = s->logs;
 
@@ -211,7 +211,7 @@ static void failed(struct source *s, const struct error *err)
 		s->pod_gone = true;
 		finish(s);
 	} else if (err->code == 400) {
-		not_there(s, err);
+		no_such_run(s, err);
 	} else if (err->kind == ERR_DENIED && (err->code != 401 || s->failures)) {
 		l->fatal = *err;
 		permission_explain(&l->fatal);
@@ -222,7 +222,7 @@ static void failed(struct source *s, const struct error *err)
 
 static void on_end(void *ctx, const struct error *err)
 {
-	struct source *s = ctx;
+	struct log_source *s = ctx;
 
 	s->stream = NULL;
 	s->logs->n_open--;
@@ -233,7 +233,7 @@ static void on_end(void *ctx, const struct error *err)
 		ended(s);
 }
 
-static void ask(struct source *s, int64_t run, bool previous)
+static void request_run(struct log_source *s, int64_t run, bool previous)
 {
 	cleanup_arena struct arena arena = { 0 };
 	struct logs *l = s->logs;
@@ -245,13 +245,13 @@ static void ask(struct source *s, int64_t run, bool previous)
 	};
 	struct error err = { 0 };
 
-	s->asked = run;
-	s->asked_any = true;
+	s->requested_run = run;
+	s->any_request = true;
 	s->previous = previous;
-	s->asked_ended = !previous && s->run.ended && s->run.number == run;
-	s->followed = l->want->follow && !previous && !s->asked_ended &&
+	s->requested_ended = !previous && s->run.ended && s->run.number == run;
+	s->followed = l->want->follow && !previous && !s->requested_ended &&
 		      l->n_open < LOGS_MAX_OPEN;
-	s->whole = s->heard = false;
+	s->run_complete = s->has_data = false;
 	log_lines_begin(&s->lines);
 	if (kube_stream_open(&s->stream, l->streams, log_path(&arena, s), &sink, &err)) {
 		failed(s, &err);
@@ -263,33 +263,34 @@ static void ask(struct source *s, int64_t run, bool previous)
 /* ---- next request ------------------------------------------------------------------ */
 
 /* --previous: read the run before the current one, if there is one. */
-static void step_previous(struct source *s)
+static void step_previous(struct log_source *s)
 {
-	if (s->asked_any && !s->failures)
+	if (s->any_request && !s->failures)
 		return;
 	if (s->run.number > 0)
-		ask(s, s->run.number - 1, true);
+		request_run(s, s->run.number - 1, true);
 	else
 		finish(s);
 }
 
-static void step_run(struct source *s)
+static void step_run(struct log_source *s)
 {
-	bool first = !s->asked_any && !s->from_start;
+	bool first = !s->any_request && !s->from_start;
 
-	if (s->asked_any && s->whole && s->run.number == s->asked) {
+	if (s->any_request && s->run_complete && s->run.number == s->requested_run) {
 		if (s->final || s->pod_gone)
 			finish(s);
 		return;
 	}
 	/* Before the current run, read an earlier one that was not read to its end. */
-	if (!first && s->run.number > (s->asked_any ? s->asked + s->whole : 0))
-		ask(s, s->run.number - 1, true);
+	if (!first &&
+	    s->run.number > (s->any_request ? s->requested_run + s->run_complete : 0))
+		request_run(s, s->run.number - 1, true);
 	else
-		ask(s, s->run.number, false);
+		request_run(s, s->run.number, false);
 }
 
-void source_step(struct source *s, int64_t now)
+void log_source_step(struct log_source *s, int64_t now)
 {
 	if (s->stream || s->done || s->replaced)
 		return;

@@ -22,12 +22,12 @@
 /* Requires LeaderWorkerSet, and rights in each namespace (cache_namespaces). */
 static const char *const left_out[] = { "torch-distributed-with-cache", NULL };
 
-const cJSON *deployment_selector(const cJSON *deployment)
+const cJSON *manifests_pod_selector(const cJSON *deployment)
 {
 	return json_get(deployment, "spec", "selector");
 }
 
-bool deployment_done(const cJSON *d)
+bool manifests_deployment_done(const cJSON *d)
 {
 	int64_t wanted = json_int(d, 1, "spec", "replicas");
 
@@ -38,7 +38,7 @@ bool deployment_done(const cJSON *d)
 	       json_int(d, 0, "status", "replicas") == wanted;
 }
 
-bool crd_established(const cJSON *crd)
+bool manifests_crd_established(const cJSON *crd)
 {
 	const cJSON *c = json_find_const(json_get(crd, "status", "conditions"), "type",
 					 "Established");
@@ -47,7 +47,7 @@ bool crd_established(const cJSON *crd)
 }
 
 /* A registry has a '.' or a ':' in it, or is "localhost"; else it is Docker Hub's. */
-char *image_with_registry(struct arena *arena, const char *image, const char *registry)
+char *manifests_image(struct arena *arena, const char *image, const char *registry)
 {
 	size_t first = strcspn(image, "/"), end = strlen(registry);
 	const char *host = str_slice(arena, image, first);
@@ -83,8 +83,8 @@ static void change_image(cJSON *node, const struct manifests_opts *opts)
 	cleanup_arena struct arena arena = { 0 };
 
 	if (!opts->image || !str_eq(node->valuestring, opts->image))
-		cJSON_SetValuestring(node, image_with_registry(&arena, node->valuestring,
-							       opts->registry));
+		cJSON_SetValuestring(
+			node, manifests_image(&arena, node->valuestring, opts->registry));
 }
 
 /* Replace the namespace wherever an expression contains it. */
@@ -102,7 +102,7 @@ static void change_expression(cJSON *node, const struct manifests_opts *opts)
 	cJSON_SetValuestring(node, (const char *)text.data);
 }
 
-static void settle(cJSON *doc, const struct manifests_opts *opts)
+static void apply_opts(cJSON *doc, const struct manifests_opts *opts)
 {
 	if (opts->ns) {
 		each_string(doc, NULL, change_namespace, opts);
@@ -117,7 +117,7 @@ static const char *image_of(const struct manifests_opts *opts)
 	return opts->image ? opts->image : INSTALL_IMAGE;
 }
 
-static void settle_deployment(cJSON *doc, const struct manifests_opts *opts)
+static void set_deployment(cJSON *doc, const struct manifests_opts *opts)
 {
 	cleanup_arena struct arena arena = { 0 };
 	cJSON *c = json_get(doc, "spec", "template", "spec", "containers");
@@ -134,13 +134,13 @@ static void settle_deployment(cJSON *doc, const struct manifests_opts *opts)
 					     &arena, "--feature-gates=%s", opts->gates)));
 }
 
-static void settle_public(cJSON *doc, const struct manifests_opts *opts)
+static void set_version(cJSON *doc, const struct manifests_opts *opts)
 {
 	json_put_str(doc, "v" VERSION "+kftrainer", "data", "kubeflow_trainer_version");
 }
 
 /* Bind the group of all ServiceAccounts of each cache namespace. */
-static void settle_reviewers(cJSON *doc, const struct manifests_opts *opts)
+static void set_reviewers(cJSON *doc, const struct manifests_opts *opts)
 {
 	const cJSON *one = cJSON_GetArrayItem(json_get(doc, "subjects"), 0);
 	cleanup_arena struct arena arena = { 0 };
@@ -158,21 +158,21 @@ static void settle_reviewers(cJSON *doc, const struct manifests_opts *opts)
 	json_put(doc, subjects, "subjects");
 }
 
-static void settle_object(cJSON *doc, const struct manifests_opts *opts)
+static void set_object(cJSON *doc, const struct manifests_opts *opts)
 {
 	static const struct {
 		const char *kind, *name;
-		void (*settle)(cJSON *doc, const struct manifests_opts *opts);
+		void (*set)(cJSON *doc, const struct manifests_opts *opts);
 	} rules[] = {
-		{ "Deployment", INSTALL_DEPLOYMENT, settle_deployment },
-		{ "ConfigMap", PUBLIC_CONFIG, settle_public },
-		{ "ClusterRoleBinding", CACHE_REVIEWERS, settle_reviewers },
+		{ "Deployment", INSTALL_DEPLOYMENT, set_deployment },
+		{ "ConfigMap", PUBLIC_CONFIG, set_version },
+		{ "ClusterRoleBinding", CACHE_REVIEWERS, set_reviewers },
 	};
 
 	for (size_t i = 0; i < N_ELEMENTS(rules); i++)
 		if (str_eq(meta_kind(doc), rules[i].kind) &&
 		    str_eq(meta_name(doc), rules[i].name))
-			rules[i].settle(doc, opts);
+			rules[i].set(doc, opts);
 	meta_set_label(doc, "app.kubernetes.io/name", "trainer");
 	meta_set_label(doc, "app.kubernetes.io/component", "manager");
 	meta_set_label(doc, INSTALL_PART_OF, "kubeflow");
@@ -198,8 +198,8 @@ static int add_file(cJSON *list, const char *file, const struct manifests_opts *
 		return -1;
 	while ((doc = docs->child)) {
 		cJSON_DetachItemViaPointer(docs, doc);
-		settle_object(doc, opts);
-		settle(doc, opts);
+		set_object(doc, opts);
+		apply_opts(doc, opts);
 		cJSON_AddItemToArray(list, doc);
 	}
 	return 0;
@@ -230,7 +230,7 @@ static void add_cache_doc(cJSON *list, const cJSON *doc, const char *ns,
 {
 	cJSON *copy = json_dup(doc), *subject;
 
-	settle_object(copy, opts);
+	set_object(copy, opts);
 	if (ns) {
 		meta_set_namespace(copy, ns);
 		json_each(subject, json_get(copy, "subjects"))
@@ -313,7 +313,7 @@ static void add_runtime(cJSON *list, cJSON *take_runtime,
 {
 	if (!use_our_cache(take_runtime, image_of(opts)) && !opts->upstream_images)
 		use_our_initializers(take_runtime, image_of(opts));
-	settle(take_runtime, opts);
+	apply_opts(take_runtime, opts);
 	cJSON_AddItemToArray(list, take_runtime);
 }
 

@@ -59,12 +59,12 @@ MUST_CHECK int manifests_build(cJSON **ret, const struct schema *schema,
  * An image, "pytorch/pytorch:2" or "ghcr.io/a/b@sha256:...", with this registry in place
  * of its own; in the arena.
  */
-char *image_with_registry(struct arena *arena, const char *image, const char *registry);
+char *manifests_image(struct arena *arena, const char *image, const char *registry);
 
 /* The pod selector of a Deployment, which is immutable. */
-const cJSON *deployment_selector(const cJSON *deployment);
+const cJSON *manifests_pod_selector(const cJSON *deployment);
 /* Are all pods that are wanted available, in the current generation? */
-bool deployment_done(const cJSON *deployment);
-bool crd_established(const cJSON *crd);
+bool manifests_deployment_done(const cJSON *deployment);
+bool manifests_crd_established(const cJSON *crd);
 
 #endif

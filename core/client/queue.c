@@ -40,7 +40,7 @@ struct search {
 	cJSON *found;
 };
 
-static int take(void *ctx, cJSON *take_obj, struct error *err)
+static int match_owner(void *ctx, cJSON *take_obj, struct error *err)
 {
 	struct search *s = ctx;
 
@@ -56,7 +56,7 @@ static int find(struct kube *k, const cJSON *job, struct arena *arena,
 		struct kube_ref *ref, cJSON **ret, struct error *err)
 {
 	struct search search = { .uid = meta_uid(job) };
-	const struct kube_sink sink = { .on_item = take, .ctx = &search };
+	const struct kube_sink sink = { .on_item = match_owner, .ctx = &search };
 	int rc;
 
 	*ret = NULL;

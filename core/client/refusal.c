@@ -112,12 +112,12 @@ bool refusal_is_untyped(const cJSON *status)
 
 static const char *untyped_words(struct arena *arena, const char *s, size_t len)
 {
-	const char *said = str_slice(arena, s, len);
-	const char *got = strstr(said, ", got &value."); /* a Go value as %#v prints it */
+	const char *text = str_slice(arena, s, len);
+	const char *got = strstr(text, ", got &value."); /* a Go value as %#v prints it */
 
-	if (str_eq(said, UNDECLARED))
+	if (str_eq(text, UNDECLARED))
 		return UNKNOWN;
-	return got ? str_slice(arena, said, (size_t)(got - said)) : said;
+	return got ? str_slice(arena, text, (size_t)(got - text)) : text;
 }
 
 /* Parse: ...): .a[name="b"].c: why, or ...): errors:\n  .a: why\n  .b: why */
@@ -176,13 +176,13 @@ static void read_list(struct refusals *r, const char *s)
 /* Cut off the webhook's name, so that the text begins with the field. */
 static void read_denial(struct refusals *r, const char *message)
 {
-	const char *said = strstr(message, DENIED);
+	const char *text = strstr(message, DENIED);
 
-	if (!str_starts(message, "admission webhook ") || !said)
+	if (!str_starts(message, "admission webhook ") || !text)
 		return;
-	said += strlen(DENIED);
-	if (*said)
-		read_list(r, said);
+	text += strlen(DENIED);
+	if (*text)
+		read_list(r, text);
 }
 
 void refusals_read(struct refusals *ret, const cJSON *status, const cJSON *obj,

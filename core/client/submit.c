@@ -35,7 +35,7 @@ static const struct reporter *notes(const struct submission *s)
 /* ---- documents -------------------------------------------------------------------- */
 
 /* Put a TrainingRuntime without a namespace into that of the job that refers to it. */
-static void settle_runtime(struct doc *runtime, const char *ns)
+static void set_runtime_namespace(struct doc *runtime, const char *ns)
 {
 	if (doc_is(runtime, CLUSTER_RUNTIME_KIND) || meta_namespace(runtime->given) ||
 	    !cJSON_IsObject(json_get(runtime->given, "metadata")))
@@ -70,9 +70,9 @@ static void add_runtimes(struct submission *s, const char *ns)
 			    runtime_in_files(in, job, at) != doc)
 				continue;
 			wanted = true;
-			settle_runtime(doc, at ? at : ns);
+			set_runtime_namespace(doc, at ? at : ns);
 		}
-		settle_runtime(doc, ns);
+		set_runtime_namespace(doc, ns);
 		if (wanted)
 			add(s, doc, doc->given);
 	}
@@ -116,13 +116,13 @@ size_t submission_jobs(const struct submission *s)
 }
 
 /* List the documents in the sending order. */
-static void gather(struct submission *s, const char *ns)
+static void collect(struct submission *s, const char *ns)
 {
 	s->list = xcalloc(s->set.input.n, sizeof(*s->list));
 	add_runtimes(s, ns);
 	add_configs(s, ns);
 	add_jobs(s);
-	job_tell_left_out(&s->set, notes(s));
+	job_warn_ignored(&s->set, notes(s));
 }
 
 /* ---- reports ---------------------------------------------------------------------- */
@@ -153,7 +153,7 @@ static const char *runtime_hint(struct arena *arena, struct submission *s,
 				    str_join(arena, names, ", "));
 }
 
-static bool is_told(const struct refusals *r, const char *path)
+static bool is_covered(const struct refusals *r, const char *path)
 {
 	for (size_t i = 0; i < r->n; i++)
 		if (field_path_same(r->list[i].path, path))
@@ -168,15 +168,15 @@ static bool has_advice(const struct field_error *e)
 	       (e->type == FIELD_TYPE_INVALID && strstr(e->detail, "\"; "));
 }
 
-/* Report our own errors, unless `told` has one of the field and ours has no advice. */
-static void tell_own(const struct submission *s, const struct doc *doc,
-		     const struct refusals *told, const char *word)
+/* Report our own errors; if `refusals` has one of the field, only those with advice. */
+static void report_own(const struct submission *s, const struct doc *doc,
+		       const struct refusals *refusals, const char *word)
 {
 	for (size_t i = 0; i < doc->errs.n; i++) {
 		const struct field_error *e = &doc->errs.list[i];
 
-		if (!told || !is_told(told, e->path) || has_advice(e))
-			doc_tell_error(doc, e, word, notes(s));
+		if (!refusals || !is_covered(refusals, e->path) || has_advice(e))
+			doc_report_error(doc, e, word, notes(s));
 	}
 	doc->source->unreported += doc->errs.more;
 }
@@ -193,7 +193,7 @@ static bool own_is_better(const struct doc *doc, const struct refusal *r)
 	return false;
 }
 
-static void tell_exists(const struct submission *s, const struct submit_item *item)
+static void report_exists(const struct submission *s, const struct submit_item *item)
 {
 	cleanup_arena struct arena arena = { 0 };
 	const char *ns = meta_namespace(item->obj), *name = meta_name(item->obj);
@@ -205,15 +205,15 @@ static void tell_exists(const struct submission *s, const struct submit_item *it
 		      meta_title(&arena, item->obj), name, ns);
 }
 
-static void tell_refused(struct submission *s, const struct submit_item *item,
-			 const cJSON *status, const struct error *why)
+static void report_refused(struct submission *s, const struct submit_item *item,
+			   const cJSON *status, const struct error *why)
 {
 	cleanup_arena struct arena arena = { 0 };
 	cleanup_refusals struct refusals r = { 0 };
 
 	if (why->kind == ERR_EXISTS && item->job) {
 		s->exist++;
-		tell_exists(s, item);
+		report_exists(s, item);
 		return;
 	}
 	s->refused++;
@@ -221,7 +221,7 @@ static void tell_refused(struct submission *s, const struct submit_item *item,
 	for (size_t i = 0; i < r.n; i++) {
 		const char *path = r.list[i].path;
 
-		if (!own_is_better(item->doc, &r.list[i]) && doc_may_tell(item->doc))
+		if (!own_is_better(item->doc, &r.list[i]) && doc_may_report(item->doc))
 			reporter_line(
 				notes(s), "%s%s%s%s", doc_place(&arena, item->doc, path),
 				*path ? "" : meta_title(&arena, item->obj),
@@ -232,11 +232,11 @@ static void tell_refused(struct submission *s, const struct submit_item *item,
 						? runtime_hint(&arena, s, item)
 						: ""));
 	}
-	tell_own(s, item->doc, &r, "");
+	report_own(s, item->doc, &r, "");
 }
 
-static void tell_warnings(const struct submission *s, const struct submit_item *item,
-			  const cJSON *warnings)
+static void report_warnings(const struct submission *s, const struct submit_item *item,
+			    const cJSON *warnings)
 {
 	cleanup_arena struct arena arena = { 0 };
 	const cJSON *w;
@@ -246,8 +246,8 @@ static void tell_warnings(const struct submission *s, const struct submit_item *
 			      w->valuestring);
 }
 
-static void say(const struct submission *s, const struct submit_item *item,
-		const char *what)
+static void report_outcome(const struct submission *s, const struct submit_item *item,
+			   const char *what)
 {
 	outcome_report(&s->conf->out, item->stored ? item->stored : item->obj, what);
 }
@@ -279,17 +279,17 @@ static int explain(struct error *err)
 	return permission_explain(err);
 }
 
-enum asking { ASK_FIRST, ASK_AGAIN, SEND };
+enum send_mode { DRY_RUN, DRY_RUN_AGAIN, SEND };
 
 /* Does the TrainJob exist, from a submit that stopped before its upload? Continue it. */
-static bool take_up(struct submission *s, struct submit_item *item)
+static bool resume_half_submitted(struct submission *s, struct submit_item *item)
 {
 	const struct kube_ref ref = kube_ref_of(item->obj);
 	cleanup_json cJSON *stored = NULL;
 
-	if (!item->job || !s->conf->cargo || !ref.name ||
+	if (!item->job || !s->conf->upload || !ref.name ||
 	    kube_get(s->kube, &ref, &stored, IGNORED) ||
-	    !workspace_is_awaited(stored, s->conf->cargo->digest))
+	    !workspace_is_awaited(stored, s->conf->upload->digest))
 		return false;
 	cJSON_Delete(item->stored);
 	item->stored = STEAL(stored);
@@ -298,43 +298,45 @@ static bool take_up(struct submission *s, struct submit_item *item)
 }
 
 /* Will the API server accept the workspace once the TrainJob exists? */
-static int ask_workspace(struct submission *s, const struct submit_item *item,
-			 struct error *err)
+static int workspace_dry_run(struct submission *s, const struct submit_item *item,
+			     struct error *err)
 {
-	if (!item->job || !s->conf->cargo)
+	if (!item->job || !s->conf->upload)
 		return 0;
 	if (workspace_check_served(item->stored, err) ||
-	    workspace_ask(s->kube, s->conf->cargo, item->stored, err))
+	    workspace_upload_dry_run(s->kube, s->conf->upload, item->stored, err))
 		return explain(err);
 	return 0;
 }
 
 /* Upload the workspace of a stored TrainJob. */
-static int deliver(struct submission *s, struct submit_item *item, struct error *err)
+static int upload_workspace(struct submission *s, struct submit_item *item,
+			    struct error *err)
 {
-	if (!item->job || !s->conf->cargo ||
-	    workspace_deliver(s->kube, s->conf->cargo, &item->stored, err) == 0)
+	if (!item->job || !s->conf->upload ||
+	    workspace_upload_send(s->kube, s->conf->upload, &item->stored, err) == 0)
 		return 0;
 	if (s->conf->keep && item->created) {
 		item->created = false;
-		say(s, item,
-		    "kept, suspended; repeat this submit to deliver its workspace");
+		report_outcome(
+			s, item,
+			"kept, suspended; repeat this submit to deliver its workspace");
 	}
 	return explain(err);
 }
 
 /*
  * Send one document, or try to by a dry run. 0, also after a refusal, which is reported
- * and counted. With ASK_FIRST, a denial by webhooks that do not know the job's own
+ * and counted. With DRY_RUN, a denial by webhooks that do not know the job's own
  * runtime yet is ignored.
  */
-static int ask(struct submission *s, struct submit_item *item, enum asking asking,
-	       struct error *err)
+static int send_or_dry_run(struct submission *s, struct submit_item *item,
+			   enum send_mode mode, struct error *err)
 {
 	cleanup_json cJSON *status = NULL, *warnings = NULL, *stored = NULL;
 	const struct kube_write how = {
 		.manager = FIELD_MANAGER,
-		.dry_run = asking != SEND,
+		.dry_run = mode != SEND,
 		.strict = true,
 		.ret_warnings = &warnings,
 		.ret_refusal = &status,
@@ -342,28 +344,28 @@ static int ask(struct submission *s, struct submit_item *item, enum asking askin
 	struct error why = { 0 };
 	int rc = item->job ? kube_create(s->kube, item->obj, &how, &stored, &why)
 			   : kube_apply(s->kube, item->obj, &how, &stored, &why);
-	bool unknown_runtime = asking == ASK_FIRST && item->has_own_runtime;
+	bool unknown_runtime = mode == DRY_RUN && item->has_own_runtime;
 
 	if (rc && unknown_runtime && why.kind == ERR_INVALID && why.code == 403)
 		return 0;
 	if (rc && is_refusal(&why, status)) {
-		if (why.kind != ERR_EXISTS || !take_up(s, item))
-			tell_refused(s, item, status, &why);
+		if (why.kind != ERR_EXISTS || !resume_half_submitted(s, item))
+			report_refused(s, item, status, &why);
 		return 0;
 	}
 	if (rc) {
 		*err = why;
 		return explain(err);
 	}
-	if (asking == (item->has_own_runtime ? ASK_AGAIN : ASK_FIRST))
-		tell_warnings(s, item, warnings);
+	if (mode == (item->has_own_runtime ? DRY_RUN_AGAIN : DRY_RUN))
+		report_warnings(s, item, warnings);
 	cJSON_Delete(item->stored);
 	item->stored = STEAL(stored);
-	return asking == SEND ? 0 : ask_workspace(s, item, err);
+	return mode == SEND ? 0 : workspace_dry_run(s, item, err);
 }
 
 /* Check a job with its own runtime by our rules: the webhooks do not know it yet. */
-static void check_here(struct submission *s, struct submit_item *item)
+static void check_own_runtime(struct submission *s, struct submit_item *item)
 {
 	cleanup_arena struct arena arena = { 0 };
 	cJSON *runtime, *job = item->doc->obj;
@@ -375,7 +377,7 @@ static void check_here(struct submission *s, struct submit_item *item)
 			      arena_printf(&arena, "%sxxxxx", meta_generate_name(job)));
 	runtime = job_resolve(&s->set, item->doc, notes(s));
 	cJSON_Delete(runtime);
-	tell_own(s, item->doc, NULL, "");
+	report_own(s, item->doc, NULL, "");
 	s->refused += item->doc->errs.n;
 }
 
@@ -385,20 +387,20 @@ int submission_dry_run(struct submission *s, struct error *err)
 
 	for (size_t i = 0; i < in->n; i++)
 		if (!schema_knows(s->set.schema, in->docs[i].obj))
-			s->refused += doc_tell(&in->docs[i], "", notes(s));
+			s->refused += doc_report(&in->docs[i], "", notes(s));
 	for (size_t i = 0; i < s->n; i++) {
 		struct submit_item *item = &s->list[i];
 		size_t before = s->refused + s->exist;
 
-		if (ask(s, item, ASK_FIRST, err))
+		if (send_or_dry_run(s, item, DRY_RUN, err))
 			return -1;
 		if (s->refused + s->exist == before)
-			check_here(s, item);
+			check_own_runtime(s, item);
 		if (s->refused + s->exist == before)
-			tell_own(s, item->doc, NULL,
-				 "warning: accepted by the cluster, but ");
+			report_own(s, item->doc, NULL,
+				   "warning: accepted by the cluster, but ");
 	}
-	input_tell_rest(in, notes(s));
+	input_report_rest(in, notes(s));
 	return 0;
 }
 
@@ -416,28 +418,28 @@ static int send_item(struct submission *s, struct submit_item *item, struct erro
 		return explain(err);
 	}
 	if (item->has_own_runtime && !item->half_submitted &&
-	    ask(s, item, ASK_AGAIN, err))
+	    send_or_dry_run(s, item, DRY_RUN_AGAIN, err))
 		return -1;
 	if (s->refused + s->exist != refused)
 		return 0;
 	if (!item->half_submitted) {
-		if (item->job && s->conf->cargo && s->conf->cargo->data)
+		if (item->job && s->conf->upload && s->conf->upload->data)
 			workspace_hold(item->obj, tj_suspend(item->stored));
-		if (ask(s, item, SEND, err))
+		if (send_or_dry_run(s, item, SEND, err))
 			return -1;
 		if (s->refused + s->exist != refused)
 			return 0;
 		item->created = !before;
 		what = outcome_of(before, item->stored);
 	}
-	if (deliver(s, item, err))
+	if (upload_workspace(s, item, err))
 		return -1;
-	say(s, item, what);
+	report_outcome(s, item, what);
 	return 0;
 }
 
 /* Delete the objects that were created before a failure, the last one first. */
-static void take_back(struct submission *s)
+static void delete_created(struct submission *s)
 {
 	for (size_t i = s->n; i-- > 0;) {
 		struct submit_item *item = &s->list[i];
@@ -448,8 +450,9 @@ static void take_back(struct submission *s)
 			continue;
 		stays = kube_delete(s->kube, &ref, "Background", meta_uid(item->stored),
 				    IGNORED);
-		say(s, item,
-		    stays ? "created, but could not be deleted again" : "deleted again");
+		report_outcome(s, item,
+			       stays ? "created, but could not be deleted again"
+				     : "deleted again");
 	}
 }
 
@@ -457,7 +460,7 @@ int submission_send(struct submission *s, struct error *err)
 {
 	for (size_t i = 0; i < s->n; i++)
 		if (send_item(s, &s->list[i], err) || s->refused || s->exist) {
-			take_back(s);
+			delete_created(s);
 			return err->kind ? -1 : 0;
 		}
 	return 0;
@@ -491,6 +494,6 @@ int submission_read(struct submission *s, struct kube *k, const struct submit_co
 	s->job.ctx = s;
 	if (job_set_read(&s->set, &s->job, notes(s), err))
 		return -1;
-	gather(s, s->job.default_ns);
+	collect(s, s->job.default_ns);
 	return 0;
 }

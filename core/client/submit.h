@@ -14,14 +14,14 @@
 #ifndef CLIENT_SUBMIT_H
 #define CLIENT_SUBMIT_H
 
-#include "client/delivery.h"
 #include "client/outcomes.h"
+#include "client/workspace_upload.h"
 #include "kube/kube.h"
 #include "spec/job.h"
 
 struct submit_conf {
-	struct job_opts job;                 /* its has_runtime is set here */
-	const struct workspace_cargo *cargo; /* uploaded with each TrainJob; or NULL */
+	struct job_opts job;                   /* its has_runtime is set here */
+	const struct workspace_upload *upload; /* uploaded with each TrainJob; or NULL */
 	bool keep; /* leave a TrainJob, suspended, if its upload failed */
 	struct outcomes out;
 };

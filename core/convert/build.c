@@ -78,7 +78,7 @@ static void set_restart(struct v1_job *j, const struct role *role, cJSON *rjob)
 
 	json_put_str(rjob_pod_spec(rjob), never || exit_code ? "Never" : "OnFailure",
 		     "restartPolicy");
-	if (j->kind->bit == MPI2 && str_eq(role->name, "Launcher")) {
+	if (j->kind->bit == KIND_MPI2 && str_eq(role->name, "Launcher")) {
 		if (limit) /* MPI Operator's launcher is a Job with this field, too */
 			json_put(job, json_dup(limit), "backoffLimit");
 		return;
@@ -146,7 +146,8 @@ const cJSON *v1_clean_pod_policy(const struct v1_job *j)
 	const cJSON *policy = json_get(j->policy, "cleanPodPolicy");
 
 	return policy ? policy
-		      : json_get(j->kind->bit == MPI ? j->spec : NULL, "cleanPodPolicy");
+		      : json_get(j->kind->bit == KIND_MPI ? j->spec : NULL,
+				 "cleanPodPolicy");
 }
 
 static void set_cleaning(struct v1_job *j)
@@ -167,7 +168,7 @@ static void set_cleaning(struct v1_job *j)
  */
 static bool trains(const struct v1_job *j, const char *rjob)
 {
-	if (j->kind->bit & (MPI | MPI2))
+	if (j->kind->bit & (KIND_MPI | KIND_MPI2))
 		return str_eq(rjob, LAUNCHER);
 	for (size_t i = 0; i < j->n_roles; i++)
 		if (str_eq(j->roles[i].rjob, NODE))

@@ -61,7 +61,7 @@ void v1_check_job(struct v1_job *j)
 			  generate ? " instead of generateName" : "");
 		return;
 	}
-	if (metrics && metrics->child && j->kind->bit == PYTORCH)
+	if (metrics && metrics->child && j->kind->bit == KIND_PYTORCH)
 		v1_refuse(j, "spec.elasticPolicy.metrics", metrics,
 			  "a TrainJob cannot be scaled: remove it, and set the "
 			  "number of workers");
@@ -69,7 +69,7 @@ void v1_check_job(struct v1_job *j)
 	if (j->kind->check)
 		j->kind->check(j);
 	if (j->conf->shared)
-		check_shared(j);
+		v1_check_shared(j);
 }
 
 /* Refuse a role with more than one replica. */
@@ -135,7 +135,7 @@ void v1_check_mpi(struct v1_job *j)
 			  json_get(j->spec, "mpiImplementation"),
 			  "upstream's Trainer supports OpenMPI only; convert without "
 			  "--target upstream");
-	for (size_t i = 0; i < j->n_roles && j->kind->bit == MPI2; i++)
+	for (size_t i = 0; i < j->n_roles && j->kind->bit == KIND_MPI2; i++)
 		if (!str_eq(j->roles[i].restart, "Never") &&
 		    !str_eq(j->roles[i].restart, "OnFailure"))
 			v1_refuse(j, child(j, j->roles[i].path, "restartPolicy"),

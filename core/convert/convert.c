@@ -52,7 +52,7 @@ static const char *value_text(struct arena *arena, const cJSON *value)
 }
 
 void v1_note(struct v1_job *j, enum grade grade, const char *path, const cJSON *value,
-	     const char *says)
+	     const char *text)
 {
 	struct convert_result *r = j->ret;
 
@@ -64,7 +64,7 @@ void v1_note(struct v1_job *j, enum grade grade, const char *path, const cJSON *
 		.grade = grade,
 		.path = arena_strdup(&r->arena, path),
 		.value = value_text(&r->arena, value),
-		.says = arena_strdup(&r->arena, says),
+		.text = arena_strdup(&r->arena, text),
 	};
 	if (grade > r->grade)
 		r->grade = grade;
@@ -136,21 +136,22 @@ static const char *restart_of(const struct v1_kind *kind, const char *role,
 	if (given && *given)
 		return given;
 	/* The MPI Operator's launcher is a Job, which retries. */
-	return kind->bit == MPI2 && str_eq(role, "Launcher") ? "OnFailure"
-							     : kind->restart;
+	return kind->bit == KIND_MPI2 && str_eq(role, "Launcher") ? "OnFailure"
+								  : kind->restart;
 }
 
 static const char *main_container(const struct v1_job *j, const cJSON *template)
 {
 	const cJSON *list = json_get(template, "spec", "containers");
 	const char *want =
-		j->kind->bit == MPI ? json_str(j->spec, "mainContainer") : NULL;
+		j->kind->bit == KIND_MPI ? json_str(j->spec, "mainContainer") : NULL;
 
 	want = want && *want ? want : j->kind->container;
 	if (want && json_find_const(list, "name", want))
 		return want;
-	return j->kind->bit & (MPI | MPI2) ? json_str(list ? list->child : NULL, "name")
-					   : NULL;
+	return j->kind->bit & (KIND_MPI | KIND_MPI2)
+		       ? json_str(list ? list->child : NULL, "name")
+		       : NULL;
 }
 
 static void find_roles(struct v1_job *j)
@@ -191,13 +192,13 @@ static void convert(struct v1_job *j)
 	v1_build_job(j);
 	if (j->ret->errs.n)
 		return;
-	grade_fields(j);
+	v1_grade_fields(j);
 	if (j->conf->shared && !j->ret->errs.n)
-		use_shared(j);
+		v1_use_shared(j);
 }
 
-void job_open(struct v1_job *j, const struct convert_conf *conf,
-	      struct convert_result *ret, const cJSON *obj)
+void v1_job_init(struct v1_job *j, const struct convert_conf *conf,
+		 struct convert_result *ret, const cJSON *obj)
 {
 	*j = (struct v1_job){
 		.conf = conf,
@@ -209,15 +210,16 @@ void job_open(struct v1_job *j, const struct convert_conf *conf,
 		.spec = json_get(obj, "spec"),
 	};
 	j->policy = json_get(j->spec, "runPolicy");
-	j->elastic = j->kind->bit == PYTORCH ? json_get(j->spec, "elasticPolicy") : NULL;
+	j->elastic =
+		j->kind->bit == KIND_PYTORCH ? json_get(j->spec, "elasticPolicy") : NULL;
 	find_roles(j);
 }
 
 static void check_schema(const struct convert_conf *conf, const cJSON *obj,
 			 struct field_errors *errs)
 {
-	schema_validate(kind_of(obj)->bit == MPI2 ? conf->v2beta1 : conf->v1, obj, NULL,
-			errs);
+	schema_validate(kind_of(obj)->bit == KIND_MPI2 ? conf->v2beta1 : conf->v1, obj,
+			NULL, errs);
 }
 
 bool convert_is_valid(const struct convert_conf *conf, const cJSON *obj)
@@ -237,7 +239,7 @@ void convert_job(struct convert_result *ret, const struct convert_conf *conf,
 	*ret = (struct convert_result){ 0 };
 	check_schema(conf, copy, &ret->errs);
 	if (!ret->errs.n) {
-		job_open(&j, conf, ret, copy);
+		v1_job_init(&j, conf, ret, copy);
 		convert(&j);
 	}
 	if (ret->errs.n) {

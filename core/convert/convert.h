@@ -30,7 +30,7 @@ extern const char *const grade_name[N_GRADES]; /* "exact", "approximate", "lost"
 /* The grade of a field. An exact field is only listed if it was dropped. */
 struct convert_note {
 	enum grade grade;
-	const char *path, *value, *says; /* in the result's arena */
+	const char *path, *value, *text; /* in the result's arena */
 };
 
 struct convert_conf {

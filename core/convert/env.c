@@ -33,39 +33,40 @@ static const struct {
 	unsigned kinds, when;
 	const char *name;
 } v1_env[] = {
-	{ PYTORCH | XGBOOST | PADDLE | JAX, 0, "PYTHONUNBUFFERED" },
-	{ PYTORCH, WITH_MASTER, "MASTER_ADDR" },
-	{ PYTORCH, WITH_MASTER, "MASTER_PORT" },
-	{ PYTORCH, WITH_MASTER, "WORLD_SIZE" },
-	{ PYTORCH, WITH_MASTER, "RANK" },
-	{ PYTORCH, WITH_MASTER, "PET_MASTER_ADDR" },
-	{ PYTORCH, WITH_MASTER, "PET_MASTER_PORT" },
-	{ PYTORCH, WITH_MASTER, "PET_NODE_RANK" },
-	{ PYTORCH, 0, "PET_NNODES" },
-	{ PYTORCH, 0, "PET_NPROC_PER_NODE" },
-	{ PYTORCH, ELASTIC, "PET_RDZV_BACKEND" },
-	{ PYTORCH, ELASTIC, "PET_RDZV_ENDPOINT" },
-	{ XGBOOST, 0, "MASTER_ADDR" },
-	{ XGBOOST, 0, "MASTER_PORT" },
-	{ XGBOOST, 0, "WORLD_SIZE" },
-	{ XGBOOST, 0, "RANK" },
-	{ XGBOOST, SEVERAL, "WORKER_PORT" },
-	{ XGBOOST, SEVERAL, "WORKER_ADDRS" },
-	{ JAX, 0, "COORDINATOR_ADDRESS" },
-	{ JAX, 0, "COORDINATOR_PORT" },
-	{ JAX, 0, "NUM_PROCESSES" },
-	{ JAX, 0, "PROCESS_ID" },
-	{ TENSORFLOW, MAIN | SEVERAL, TF_CONFIG },
-	{ PADDLE, 0, "PADDLE_JOB_ID" },
-	{ PADDLE, 0, "PADDLE_NNODES" },
-	{ PADDLE, 0, PADDLE_MASTER },
-	{ PADDLE, WITH_MASTER, "PADDLE_SERVER_NUM" },
-	{ PADDLE, WITH_MASTER, "PADDLE_TRAINER_NUM" },
-	{ MPI, MAIN | AT_LAUNCHER, "OMPI_MCA_orte_default_hostfile" },
-	{ MPI, MAIN | AT_LAUNCHER, "OMPI_MCA_plm_rsh_agent" },
-	{ MPI2, MAIN, "K_MPI_JOB_ROLE" },
-	{ MPI | MPI2, MAIN | AT_LAUNCHER | BLIND, "NVIDIA_VISIBLE_DEVICES" },
-	{ MPI | MPI2, MAIN | AT_LAUNCHER | BLIND, "NVIDIA_DRIVER_CAPABILITIES" },
+	{ KIND_PYTORCH | KIND_XGBOOST | KIND_PADDLE | KIND_JAX, 0, "PYTHONUNBUFFERED" },
+	{ KIND_PYTORCH, WITH_MASTER, "MASTER_ADDR" },
+	{ KIND_PYTORCH, WITH_MASTER, "MASTER_PORT" },
+	{ KIND_PYTORCH, WITH_MASTER, "WORLD_SIZE" },
+	{ KIND_PYTORCH, WITH_MASTER, "RANK" },
+	{ KIND_PYTORCH, WITH_MASTER, "PET_MASTER_ADDR" },
+	{ KIND_PYTORCH, WITH_MASTER, "PET_MASTER_PORT" },
+	{ KIND_PYTORCH, WITH_MASTER, "PET_NODE_RANK" },
+	{ KIND_PYTORCH, 0, "PET_NNODES" },
+	{ KIND_PYTORCH, 0, "PET_NPROC_PER_NODE" },
+	{ KIND_PYTORCH, ELASTIC, "PET_RDZV_BACKEND" },
+	{ KIND_PYTORCH, ELASTIC, "PET_RDZV_ENDPOINT" },
+	{ KIND_XGBOOST, 0, "MASTER_ADDR" },
+	{ KIND_XGBOOST, 0, "MASTER_PORT" },
+	{ KIND_XGBOOST, 0, "WORLD_SIZE" },
+	{ KIND_XGBOOST, 0, "RANK" },
+	{ KIND_XGBOOST, SEVERAL, "WORKER_PORT" },
+	{ KIND_XGBOOST, SEVERAL, "WORKER_ADDRS" },
+	{ KIND_JAX, 0, "COORDINATOR_ADDRESS" },
+	{ KIND_JAX, 0, "COORDINATOR_PORT" },
+	{ KIND_JAX, 0, "NUM_PROCESSES" },
+	{ KIND_JAX, 0, "PROCESS_ID" },
+	{ KIND_TENSORFLOW, MAIN | SEVERAL, TF_CONFIG },
+	{ KIND_PADDLE, 0, "PADDLE_JOB_ID" },
+	{ KIND_PADDLE, 0, "PADDLE_NNODES" },
+	{ KIND_PADDLE, 0, PADDLE_MASTER },
+	{ KIND_PADDLE, WITH_MASTER, "PADDLE_SERVER_NUM" },
+	{ KIND_PADDLE, WITH_MASTER, "PADDLE_TRAINER_NUM" },
+	{ KIND_MPI, MAIN | AT_LAUNCHER, "OMPI_MCA_orte_default_hostfile" },
+	{ KIND_MPI, MAIN | AT_LAUNCHER, "OMPI_MCA_plm_rsh_agent" },
+	{ KIND_MPI2, MAIN, "K_MPI_JOB_ROLE" },
+	{ KIND_MPI | KIND_MPI2, MAIN | AT_LAUNCHER | BLIND, "NVIDIA_VISIBLE_DEVICES" },
+	{ KIND_MPI | KIND_MPI2, MAIN | AT_LAUNCHER | BLIND,
+	  "NVIDIA_DRIVER_CAPABILITIES" },
 };
 
 /* Variables that V2's policy sets, in the main container only. */
@@ -73,16 +74,16 @@ static const struct {
 	unsigned kinds, when;
 	const char *name;
 } policys_env[] = {
-	{ PYTORCH, NO_MASTER, "PET_MASTER_ADDR" },
-	{ PYTORCH, NO_MASTER, "PET_MASTER_PORT" },
-	{ PYTORCH, NO_MASTER, "PET_NODE_RANK" },
-	{ XGBOOST, MAIN, "DMLC_NUM_WORKER" },
-	{ XGBOOST, MAIN, "DMLC_TASK_ID" },
-	{ XGBOOST, MAIN, "DMLC_TRACKER_PORT" },
-	{ XGBOOST, MAIN, "DMLC_TRACKER_URI" },
-	{ MPI, MAIN | AT_LAUNCHER, "OMPI_MCA_orte_keep_fqdn_hostnames" },
-	{ MPI, MAIN | AT_LAUNCHER, "OMPI_MCA_orte_set_default_slots" },
-	{ MPI, MAIN | AT_LAUNCHER, "OMPI_MCA_plm_rsh_args" },
+	{ KIND_PYTORCH, NO_MASTER, "PET_MASTER_ADDR" },
+	{ KIND_PYTORCH, NO_MASTER, "PET_MASTER_PORT" },
+	{ KIND_PYTORCH, NO_MASTER, "PET_NODE_RANK" },
+	{ KIND_XGBOOST, MAIN, "DMLC_NUM_WORKER" },
+	{ KIND_XGBOOST, MAIN, "DMLC_TASK_ID" },
+	{ KIND_XGBOOST, MAIN, "DMLC_TRACKER_PORT" },
+	{ KIND_XGBOOST, MAIN, "DMLC_TRACKER_URI" },
+	{ KIND_MPI, MAIN | AT_LAUNCHER, "OMPI_MCA_orte_keep_fqdn_hostnames" },
+	{ KIND_MPI, MAIN | AT_LAUNCHER, "OMPI_MCA_orte_set_default_slots" },
+	{ KIND_MPI, MAIN | AT_LAUNCHER, "OMPI_MCA_plm_rsh_args" },
 };
 
 /* MPI Operator's variables of the launcher depend on the implementation. */
@@ -131,7 +132,7 @@ static bool is_blind(const struct v1_job *j, const struct role *launcher)
 {
 	const cJSON *list = json_get(launcher->template, "spec", "containers");
 
-	return j->kind->bit == MPI2
+	return j->kind->bit == KIND_MPI2
 		       ? !json_bool(j->spec, false, "runLauncherAsWorker")
 		       : !wants_gpu(json_find_const(list, "name", launcher->container));
 }
@@ -148,14 +149,14 @@ static bool applies(const struct v1_job *j, const struct role *role,
 		 (when & BLIND && !is_blind(j, role)));
 }
 
-enum env_owner env_owner(const struct v1_job *j, const struct role *role,
-			 const char *container, const char *name)
+enum v1_env_owner v1_env_owner(const struct v1_job *j, const struct role *role,
+			       const char *container, const char *name)
 {
 	for (size_t i = 0; i < N_ELEMENTS(v1_env); i++)
 		if (v1_env[i].kinds & j->kind->bit && str_eq(v1_env[i].name, name) &&
 		    applies(j, role, container, v1_env[i].when))
 			return ENV_V1S;
-	if (j->kind->bit == MPI2 && is_mpi2s(j, name) &&
+	if (j->kind->bit == KIND_MPI2 && is_mpi2s(j, name) &&
 	    applies(j, role, container, MAIN | AT_LAUNCHER))
 		return ENV_V1S;
 	for (size_t i = 0; i < N_ELEMENTS(policys_env); i++)
@@ -166,13 +167,13 @@ enum env_owner env_owner(const struct v1_job *j, const struct role *role,
 	return ENV_USERS;
 }
 
-void env_drop(const struct v1_job *j, const struct role *role, cJSON *c)
+void v1_env_drop(const struct v1_job *j, const struct role *role, cJSON *c)
 {
 	cJSON *list = json_get(c, "env"), *e = list ? list->child : NULL, *next;
 
 	for (; e; e = next) {
 		next = e->next;
-		if (env_owner(j, role, element_name(c), element_name(e)) != ENV_USERS)
+		if (v1_env_owner(j, role, element_name(c), element_name(e)) != ENV_USERS)
 			cJSON_Delete(cJSON_DetachItemViaPointer(list, e));
 	}
 	if (list && !list->child)
@@ -216,7 +217,7 @@ static void set_rendezvous(struct v1_job *j, cJSON *c)
 		if (json_str(j->elastic, plain[i].field))
 			container_set_env(c, plain[i].env,
 					  json_str(j->elastic, plain[i].field));
-	host = host ? rename_in_text(j, host).now : v1_pod_host(j, NODE, 0);
+	host = host ? v1_rename_in_text(j, host).now : v1_pod_host(j, NODE, 0);
 	container_set_env(c, "PET_RDZV_ENDPOINT",
 			  arena_printf(j->arena, "%s:%" PRId64, host, port));
 	json_each(e, json_get(j->elastic, "rdzvConf"))
@@ -304,12 +305,12 @@ static void peers_of(const struct v1_job *j, struct peers *p)
 		const char *port = port_container(j, r, &c);
 
 		p->groups[p->n++] = (struct peer_group){
-			j->kind->bit == PADDLE && str_eq(r->rjob, NODE)
+			j->kind->bit == KIND_PADDLE && str_eq(r->rjob, NODE)
 				? "worker"
 				: tf_task(r->rjob),
 			r->rjob, r->n,
 			port_named(c, port,
-				   j->kind->bit == PADDLE ? PADDLE_PORT : TF_PORT)
+				   j->kind->bit == KIND_PADDLE ? PADDLE_PORT : TF_PORT)
 		};
 	}
 }
@@ -348,11 +349,12 @@ void v1_env_mpi(struct v1_job *j, const struct role *role, cJSON *c)
 
 	if (!str_eq(element_name(c), NODE))
 		return;
-	if (j->kind->bit == MPI2)
+	if (j->kind->bit == KIND_MPI2)
 		container_set_env(c, "K_MPI_JOB_ROLE", launcher ? "launcher" : "worker");
 	if (!launcher)
 		return;
-	if (j->kind->bit == MPI && mpi_transport_of(j)) { /* for Intel MPI, as in V1 */
+	if (j->kind->bit == KIND_MPI &&
+	    v1_mpi_transport(j)) { /* for Intel MPI, as in V1 */
 		container_default_env(c, "I_MPI_HYDRA_BOOTSTRAP", "rsh");
 		container_default_env(c, "I_MPI_HYDRA_BOOTSTRAP_EXEC",
 				      CARRY_PATH "/mpi-launch");

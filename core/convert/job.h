@@ -38,15 +38,15 @@ struct v1_kind {
 };
 extern const struct v1_kind v1_kinds[]; /* ends with kind NULL */
 
-enum kind_bit {
-	PYTORCH = 1 << 0,
-	TENSORFLOW = 1 << 1,
-	XGBOOST = 1 << 2,
-	PADDLE = 1 << 3,
-	JAX = 1 << 4,
-	MPI = 1 << 5,
-	MPI2 = 1 << 6,
-	ALL = (1 << 7) - 1,
+enum v1_kind_bit {
+	KIND_PYTORCH = 1 << 0,
+	KIND_TENSORFLOW = 1 << 1,
+	KIND_XGBOOST = 1 << 2,
+	KIND_PADDLE = 1 << 3,
+	KIND_JAX = 1 << 4,
+	KIND_MPI = 1 << 5,
+	KIND_MPI2 = 1 << 6,
+	KIND_ALL = (1 << 7) - 1,
 };
 
 struct v1_job {
@@ -63,15 +63,15 @@ struct v1_job {
 };
 
 /* Initialize `j` for a job that the schema accepts; all pointers are borrowed. */
-void job_open(struct v1_job *j, const struct convert_conf *conf,
-	      struct convert_result *ret, const cJSON *obj);
+void v1_job_init(struct v1_job *j, const struct convert_conf *conf,
+		 struct convert_result *ret, const cJSON *obj);
 const struct role *v1_role(const struct v1_job *j, const char *name); /* NULL: no pods */
 /* Refuse the job with an error of this field; value NULL: the field is missing. */
 void v1_refuse(struct v1_job *j, const char *path, const cJSON *value, const char *fmt,
 	       ...) PRINTF_LIKE(4, 5);
 /* Add a note about a field to the result, which gets at least this grade. */
 void v1_note(struct v1_job *j, enum grade grade, const char *path, const cJSON *value,
-	     const char *says);
+	     const char *text);
 
 /* ---- check.c: refuse jobs that V1 refuses, or that no TrainJob can do ---- */
 void v1_check_job(struct v1_job *j);
@@ -114,14 +114,11 @@ void v1_env_mpi(struct v1_job *j, const struct role *role, cJSON *container);
 /* mpiImplementation; "OpenMPI" if absent. */
 const char *v1_mpi_implementation(const struct v1_job *j);
 /* The owner of a container's variable: all but the user override the user's value. */
-enum env_owner { ENV_USERS, ENV_V1S, ENV_POLICYS /* not V1, but V2's policy */ };
-enum env_owner env_owner(const struct v1_job *j, const struct role *role,
-			 const char *container, const char *name);
-/*
- * Drop the variables that are not the user's. The container must still have V1's name,
- * not "node".
- */
-void env_drop(const struct v1_job *j, const struct role *role, cJSON *container);
+enum v1_env_owner { ENV_USERS, ENV_V1S, ENV_POLICYS /* not V1, but V2's policy */ };
+enum v1_env_owner v1_env_owner(const struct v1_job *j, const struct role *role,
+			       const char *container, const char *name);
+/* Drop the variables that are not the user's. The container still has V1's name. */
+void v1_env_drop(const struct v1_job *j, const struct role *role, cJSON *container);
 int64_t v1_numeric_procs(const struct v1_job *j); /* nprocPerNode as a number; 0: none */
 
 /* ---- kinds.c ---- */
@@ -133,18 +130,19 @@ void v1_build_tensorflow(struct v1_job *j);
 void v1_build_paddle(struct v1_job *j);
 void v1_build_mpi(struct v1_job *j);
 /* The value of MPI_ANNOTATION; NULL: ssh, as upstream's. */
-const char *mpi_transport_of(const struct v1_job *j);
+const char *v1_mpi_transport(const struct v1_job *j);
 
 /* ---- fields.c ---- */
 /* Grade every field of the input, once the runtime and the job are built. */
-void grade_fields(struct v1_job *j);
+void v1_grade_fields(struct v1_job *j);
 
 /* ---- shared.c ---- */
 /* Refuse the job unless conf->shared is a runtime for it. */
-void check_shared(struct v1_job *j);
+void v1_check_shared(struct v1_job *j);
 /* Turn v1_build_job()'s result into a TrainJob of conf->shared. */
-void use_shared(struct v1_job *j);
+void v1_use_shared(struct v1_job *j);
 /* Can a TrainJob of a shared runtime set this field of the role's pod template? */
-bool shared_carries(const struct v1_job *j, const struct role *role, const char *pattern);
+bool v1_shared_carries(const struct v1_job *j, const struct role *role,
+		       const char *pattern);
 
 #endif

@@ -11,7 +11,7 @@
 enum { MAX_INJECTED = 8 }; /* containers, of one job (the CRD) */
 
 const struct v1_kind v1_kinds[] = {
-	{ PYTORCH,
+	{ KIND_PYTORCH,
 	  "PyTorchJob",
 	  "v1",
 	  "pytorchReplicaSpecs",
@@ -25,7 +25,7 @@ const struct v1_kind v1_kinds[] = {
 	  v1_check_pytorch,
 	  v1_env_pytorch,
 	  v1_build_pytorch },
-	{ TENSORFLOW,
+	{ KIND_TENSORFLOW,
 	  "TFJob",
 	  "v1",
 	  "tfReplicaSpecs",
@@ -43,7 +43,7 @@ const struct v1_kind v1_kinds[] = {
 	  v1_check_tensorflow,
 	  v1_env_tensorflow,
 	  v1_build_tensorflow },
-	{ XGBOOST,
+	{ KIND_XGBOOST,
 	  "XGBoostJob",
 	  "v1",
 	  "xgbReplicaSpecs",
@@ -57,7 +57,7 @@ const struct v1_kind v1_kinds[] = {
 	  v1_check_xgboost,
 	  v1_env_xgboost,
 	  v1_build_xgboost },
-	{ PADDLE,
+	{ KIND_PADDLE,
 	  "PaddleJob",
 	  "v1",
 	  "paddleReplicaSpecs",
@@ -71,7 +71,7 @@ const struct v1_kind v1_kinds[] = {
 	  NULL,
 	  v1_env_paddle,
 	  v1_build_paddle },
-	{ JAX,
+	{ KIND_JAX,
 	  "JAXJob",
 	  "v1",
 	  "jaxReplicaSpecs",
@@ -85,7 +85,7 @@ const struct v1_kind v1_kinds[] = {
 	  NULL,
 	  v1_env_jax,
 	  v1_build_jax },
-	{ MPI,
+	{ KIND_MPI,
 	  "MPIJob",
 	  "v1",
 	  "mpiReplicaSpecs",
@@ -99,7 +99,7 @@ const struct v1_kind v1_kinds[] = {
 	  v1_check_mpi,
 	  v1_env_mpi,
 	  v1_build_mpi },
-	{ MPI2,
+	{ KIND_MPI2,
 	  "MPIJob",
 	  "v2beta1",
 	  "mpiReplicaSpecs",
@@ -235,11 +235,11 @@ static void wait_for_workers(struct v1_job *j)
 	cJSON_AddItemToArray(json_list(v1_find_rjob(j, LAUNCHER), "dependsOn"), need);
 }
 
-const char *mpi_transport_of(const struct v1_job *j)
+const char *v1_mpi_transport(const struct v1_job *j)
 {
 	if (j->conf->upstream || j->conf->shared)
 		return NULL;
-	if (j->kind->bit == MPI)
+	if (j->kind->bit == KIND_MPI)
 		return "worker";
 	return str_eq(v1_mpi_implementation(j), "OpenMPI") ? NULL : "ssh";
 }
@@ -247,10 +247,11 @@ const char *mpi_transport_of(const struct v1_job *j)
 /* v1's workers are idle pods for kubectl exec; v2beta1's run sshd. */
 static void start_worker(const struct v1_job *j, cJSON *node)
 {
-	if (j->kind->bit != MPI && (json_get(node, "command") || json_get(node, "args")))
+	if (j->kind->bit != KIND_MPI &&
+	    (json_get(node, "command") || json_get(node, "args")))
 		return;
 	container_set_args(node, NULL);
-	if (str_eq(mpi_transport_of(j), "worker"))
+	if (str_eq(v1_mpi_transport(j), "worker"))
 		container_set_command(node, NULL);
 	else
 		start_sshd(node);
@@ -258,7 +259,7 @@ static void start_worker(const struct v1_job *j, cJSON *node)
 
 void v1_build_mpi(struct v1_job *j)
 {
-	const char *transport = mpi_transport_of(j);
+	const char *transport = v1_mpi_transport(j);
 	bool as_node = json_bool(j->spec, false, "runLauncherAsWorker");
 	int64_t slots = json_int(j->spec, 1, "slotsPerWorker");
 	int64_t n = v1_role(j, "Worker")->n + as_node;

@@ -46,8 +46,8 @@ static void note_names(struct search *s, const cJSON *job, const char *path,
 	struct v1_job j;
 	struct renamed r;
 
-	job_open(&j, s->conf, s->ret, job);
-	r = rename_in_text(&j, value->valuestring);
+	v1_job_init(&j, s->conf, s->ret, job);
+	r = v1_rename_in_text(&j, value->valuestring);
 	if (r.now != value->valuestring)
 		v1_note(&j, GRADE_LOST, path, value,
 			"this document is not changed, but the names of the job's pods are");
@@ -81,10 +81,10 @@ static void search_label(struct search *s, const char *path, const cJSON *value)
 	const cJSON *job = map_get(s->jobs, value->valuestring);
 	struct v1_job j;
 
-	if (!job || !is_operator_label(value->string))
+	if (!job || !v1_is_operator_label(value->string))
 		return;
-	job_open(&j, s->conf, s->ret, job);
-	v1_note(&j, GRADE_LOST, path, value, NEW_LABELS);
+	v1_job_init(&j, s->conf, s->ret, job);
+	v1_note(&j, GRADE_LOST, path, value, V1_NEW_LABELS);
 }
 
 static void search_node(struct search *s, const char *path, const cJSON *node)

@@ -16,7 +16,7 @@
 #include "trainer/carry.h"
 #include "trainer/podspec.h"
 
-#define MPI_KINDS (MPI | MPI2)
+#define MPI_KINDS (KIND_MPI | KIND_MPI2)
 
 static bool is_word(char c)
 {
@@ -197,7 +197,7 @@ static const struct {
 	const char *suffix, *now;
 } objects[] = {
 	{ MPI_KINDS, "config", "mpi-hostfile" },
-	{ MPI2, "ssh", "mpi-ssh-auth" },
+	{ KIND_MPI2, "ssh", "mpi-ssh-auth" },
 };
 
 static struct name object_at(const struct v1_job *j, const char *text)
@@ -220,7 +220,7 @@ static struct name file_at(const struct v1_job *j, const char *text)
 	struct name ret = { .grade = GRADE_LOST };
 
 	if (end) {
-		ret.now = mpi_transport_of(j) ? CARRY_PATH "/mpi-launch" : "ssh";
+		ret.now = v1_mpi_transport(j) ? CARRY_PATH "/mpi-launch" : "ssh";
 	} else if ((end = str_after(text, "discover_hosts.sh"))) {
 		ret.why = "/etc/mpi/discover_hosts.sh does not exist; the number of "
 			  "workers is fixed";
@@ -268,7 +268,7 @@ static struct name name_at(const struct v1_job *j, const char *text, const char 
 	return ret;
 }
 
-struct renamed rename_in_text(const struct v1_job *j, const char *text)
+struct renamed v1_rename_in_text(const struct v1_job *j, const char *text)
 {
 	cleanup_buf struct buf out = { .max = SIZE_MAX };
 	struct renamed ret = { .now = text };
@@ -299,8 +299,8 @@ struct renamed rename_in_text(const struct v1_job *j, const char *text)
 	return ret;
 }
 
-struct renamed rename_field(const struct v1_job *j, const char *parent, const char *key,
-			    const char *text)
+struct renamed v1_rename_field(const struct v1_job *j, const char *parent,
+			       const char *key, const char *text)
 {
 	static const char *const texts[] = { "args",      "command",  "value", "host",
 					     "hostnames", "searches", NULL };
@@ -312,7 +312,7 @@ struct renamed rename_field(const struct v1_job *j, const char *parent, const ch
 	struct name name;
 
 	if (str_in(key, texts))
-		return rename_in_text(j, text);
+		return v1_rename_in_text(j, text);
 	if (!(j->kind->bit & MPI_KINDS) ||
 	    (!str_eq(key, "secretName") &&
 	     !(str_eq(key, "name") && parent && str_in(parent, refs))))
@@ -326,26 +326,26 @@ struct renamed rename_field(const struct v1_job *j, const char *parent, const ch
 	return ret;
 }
 
-void rename_fields(const struct v1_job *j, const char *parent, const char *key,
-		   cJSON *node)
+void v1_rename_fields(const struct v1_job *j, const char *parent, const char *key,
+		      cJSON *node)
 {
 	const char *text = cJSON_GetStringValue(node);
 	cJSON *child;
 
 	if (text && key) {
-		const char *now = rename_field(j, parent, key, text).now;
+		const char *now = v1_rename_field(j, parent, key, text).now;
 
 		if (now != text)
 			cJSON_SetValuestring(node, now);
 	}
 	json_each(child, node)
 		if (cJSON_IsArray(node))
-			rename_fields(j, parent, key, child);
+			v1_rename_fields(j, parent, key, child);
 		else
-			rename_fields(j, key, child->string, child);
+			v1_rename_fields(j, key, child->string, child);
 }
 
-bool is_operator_label(const char *text)
+bool v1_is_operator_label(const char *text)
 {
 	static const char *const prefixes[] = { "training.kubeflow.org/",
 						"mpi-job-",

@@ -43,9 +43,9 @@ cJSON *v1_role_template(struct v1_job *j, const struct role *role)
 	json_del(spec, JSON_PATH("subdomain"));
 	json_del(spec, JSON_PATH("restartPolicy"));
 	json_each(c, json_get(spec, "containers"))
-		env_drop(j, role, c);
+		v1_env_drop(j, role, c);
 	json_put_str(pod_container(spec, role->container), NODE, "name");
-	rename_fields(j, NULL, NULL, ret);
+	v1_rename_fields(j, NULL, NULL, ret);
 	return ret;
 }
 

@@ -57,7 +57,8 @@ static bool begins(const char *pattern, const char *prefix, const char *const *w
 	return false;
 }
 
-bool shared_carries(const struct v1_job *j, const struct role *role, const char *pattern)
+bool v1_shared_carries(const struct v1_job *j, const struct role *role,
+		       const char *pattern)
 {
 	static const char *const name[] = { "name", NULL };
 
@@ -161,7 +162,7 @@ static void patch(struct v1_job *j)
 		cJSON_Delete(one);
 }
 
-void use_shared(struct v1_job *j)
+void v1_use_shared(struct v1_job *j)
 {
 	const cJSON *runtime = j->conf->shared;
 
@@ -196,7 +197,7 @@ static const char *framework_of(const cJSON *runtime)
 	return label && !policy_flux(ml) ? label : "no framework";
 }
 
-void check_shared(struct v1_job *j)
+void v1_check_shared(struct v1_job *j)
 {
 	const cJSON *runtime = j->conf->shared;
 	const char *framework = framework_of(runtime);

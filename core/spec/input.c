@@ -291,7 +291,7 @@ const char *doc_place(struct arena *arena, const struct doc *doc, const char *pa
 	return arena_printf(arena, "%s:%d:%d: ", name, line, column);
 }
 
-bool doc_may_tell(const struct doc *doc)
+bool doc_may_report(const struct doc *doc)
 {
 	bool may = doc->source->reported < INPUT_ERRORS_MAX;
 
@@ -302,28 +302,28 @@ bool doc_may_tell(const struct doc *doc)
 	return may;
 }
 
-void doc_tell_error(const struct doc *doc, const struct field_error *e, const char *word,
-		    const struct reporter *to)
+void doc_report_error(const struct doc *doc, const struct field_error *e,
+		      const char *word, const struct reporter *to)
 {
 	cleanup_arena struct arena arena = { 0 };
 	cleanup_buf struct buf line = { .max = 1 << 16 };
 
-	if (!doc_may_tell(doc))
+	if (!doc_may_report(doc))
 		return;
 	field_error_print(&line, e);
 	reporter_line(to, "%s%s%s", word, doc_place(&arena, doc, e->path),
 		      line.data ? (const char *)line.data : "");
 }
 
-size_t doc_tell(const struct doc *doc, const char *word, const struct reporter *to)
+size_t doc_report(const struct doc *doc, const char *word, const struct reporter *to)
 {
 	for (size_t i = 0; i < doc->errs.n; i++)
-		doc_tell_error(doc, &doc->errs.list[i], word, to);
+		doc_report_error(doc, &doc->errs.list[i], word, to);
 	doc->source->unreported += doc->errs.more;
 	return doc->errs.n + doc->errs.more;
 }
 
-void input_tell_rest(const struct input *in, const struct reporter *to)
+void input_report_rest(const struct input *in, const struct reporter *to)
 {
 	for (struct source *s = in->sources; s; s = s->next) {
 		if (s->unreported)
@@ -333,8 +333,8 @@ void input_tell_rest(const struct input *in, const struct reporter *to)
 	}
 }
 
-void doc_tell_left_out(const struct doc *doc, const char *counts,
-		       const struct reporter *to)
+void doc_warn_ignored(const struct doc *doc, const char *counts,
+		      const struct reporter *to)
 {
 	cleanup_arena struct arena arena = { 0 };
 	const char *name = meta_name(doc->obj);

@@ -88,17 +88,17 @@ void doc_add_errors(struct doc *doc, const struct field_errors *more);
 
 /*
  * Report the document's errors, each after `word`; returns their number. At most
- * INPUT_ERRORS_MAX of a file are reported; input_tell_rest() reports how many more.
+ * INPUT_ERRORS_MAX of a file are reported; input_report_rest() reports how many more.
  */
-size_t doc_tell(const struct doc *doc, const char *word, const struct reporter *to);
-void doc_tell_error(const struct doc *doc, const struct field_error *e, const char *word,
-		    const struct reporter *to);
-bool doc_may_tell(const struct doc *doc); /* may another error be reported? Counts it */
-void input_tell_rest(const struct input *in, const struct reporter *to);
+size_t doc_report(const struct doc *doc, const char *word, const struct reporter *to);
+void doc_report_error(const struct doc *doc, const struct field_error *e,
+		      const char *word, const struct reporter *to);
+bool doc_may_report(const struct doc *doc); /* may another error be reported? Counts it */
+void input_report_rest(const struct input *in, const struct reporter *to);
 
 /* Warn that the document is ignored because only `counts` are used. */
-void doc_tell_left_out(const struct doc *doc, const char *counts,
-		       const struct reporter *to);
+void doc_warn_ignored(const struct doc *doc, const char *counts,
+		      const struct reporter *to);
 
 /*
  * The position of a field: line and column (false: unknown), or "job.yaml:3:5: " ("" for

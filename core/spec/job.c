@@ -37,8 +37,8 @@ static const char *generate_name(struct arena *arena, const char *base, bool uni
 	return arena_printf(arena, "%s%s", base, end);
 }
 
-static void settle_name(struct job_set *set, cJSON *job, const struct job_opts *opts,
-			enum job_names names)
+static void set_name(struct job_set *set, cJSON *job, const struct job_opts *opts,
+		     enum job_names names)
 {
 	const char *base;
 
@@ -53,8 +53,8 @@ static void settle_name(struct job_set *set, cJSON *job, const struct job_opts *
 }
 
 /* The pairs are valid (check_pairs()). The schema reports a member that is not a map. */
-static void settle_pairs(cJSON *job, const char *map, const struct opt_strs *pairs,
-			 void (*set)(cJSON *obj, const char *key, const char *value))
+static void set_pairs(cJSON *job, const char *map, const struct opt_strs *pairs,
+		      void (*set)(cJSON *obj, const char *key, const char *value))
 {
 	cleanup_arena struct arena arena = { 0 };
 	const cJSON *pairs_given = json_get(job, "metadata", map);
@@ -75,16 +75,16 @@ static const char *namespace_of(const struct job_opts *opts)
 }
 
 /* Apply the options that override the file. */
-static void settle_job(struct job_set *set, struct doc *doc, const struct job_opts *opts,
-		       enum job_names names)
+static void override_job(struct job_set *set, struct doc *doc,
+			 const struct job_opts *opts, enum job_names names)
 {
 	const char *ns = meta_namespace(doc->obj);
 
 	if (!cJSON_IsObject(json_get(doc->obj, "metadata")))
 		return; /* the schema reports it */
-	settle_name(set, doc->obj, opts, names);
-	settle_pairs(doc->obj, "labels", &opts->labels, meta_set_label);
-	settle_pairs(doc->obj, "annotations", &opts->annotations, meta_set_annotation);
+	set_name(set, doc->obj, opts, names);
+	set_pairs(doc->obj, "labels", &opts->labels, meta_set_label);
+	set_pairs(doc->obj, "annotations", &opts->annotations, meta_set_annotation);
 	if (opts->workspace)
 		workspace_annotate(doc->obj, opts->workspace);
 	if (opts->suspend && cJSON_IsObject(json_get(doc->obj, "spec")))
@@ -97,8 +97,8 @@ static void settle_job(struct job_set *set, struct doc *doc, const struct job_op
 		meta_set_namespace(doc->obj, namespace_of(opts));
 }
 
-static void tell_warnings(const struct doc *doc, const cJSON *warnings,
-			  const struct reporter *to)
+static void report_warnings(const struct doc *doc, const cJSON *warnings,
+			    const struct reporter *to)
 {
 	cleanup_arena struct arena arena = { 0 };
 	const cJSON *w;
@@ -124,7 +124,7 @@ cJSON *job_resolve(struct job_set *set, struct doc *doc, const struct reporter *
 	if (runtime)
 		pipeline_validate(&pipeline, NULL, doc->obj, runtime, &errs, warnings);
 	doc_add_errors(doc, &errs);
-	tell_warnings(doc, warnings, to);
+	report_warnings(doc, warnings, to);
 	return runtime;
 }
 
@@ -148,7 +148,7 @@ static void check_docs(struct job_set *set, const struct job_opts *opts,
 		if (!doc_is_known(doc, set->schema) || (job && i >= set->own))
 			continue;
 		if (job)
-			settle_job(set, doc, opts, names);
+			override_job(set, doc, opts, names);
 		if (names == NAMES_LATER) {
 			doc->given = json_dup(doc->obj);
 			meta_drop_unset(doc->given);
@@ -172,8 +172,8 @@ static size_t check_jobs(struct job_set *set, const struct reporter *to)
 			add_job(set, doc, job_resolve(set, doc, to));
 	}
 	for (size_t i = 0; i < set->input.n; i++)
-		bad += doc_tell(&set->input.docs[i], "", to);
-	input_tell_rest(&set->input, to);
+		bad += doc_report(&set->input.docs[i], "", to);
+	input_report_rest(&set->input, to);
 	return bad;
 }
 
@@ -205,8 +205,8 @@ static int has_runtime(const struct job_set *set, const struct job_opts *opts,
 }
 
 /* For a name without a kind, prefer the TrainingRuntime of the job's namespace. */
-static int settle_runtime(struct job_set *set, const struct job_opts *opts, cJSON *job,
-			  const struct reporter *to, struct error *err)
+static int set_runtime_kind(struct job_set *set, const struct job_opts *opts, cJSON *job,
+			    const struct reporter *to, struct error *err)
 {
 	int rc;
 
@@ -249,7 +249,7 @@ static int read_all(struct job_set *set, const struct job_opts *opts,
 	for (size_t i = 0; i < opts->runtime_files.n; i++)
 		if (input_read(&set->input, opts->runtime_files.list[i], err))
 			return -1;
-	return made ? settle_runtime(set, opts, made, to, err) : 0;
+	return made ? set_runtime_kind(set, opts, made, to, err) : 0;
 }
 
 static size_t count_jobs(const struct job_set *set)
@@ -316,7 +316,7 @@ static int no_job(const struct job_opts *opts, struct error *err)
 }
 
 /* Move stringData into data, as an API server does. */
-static void settle_secret(cJSON *secret)
+static void encode_string_data(cJSON *secret)
 {
 	const cJSON *text;
 
@@ -353,7 +353,7 @@ cJSON *job_config(const struct job_set *set, const struct job *job)
 			continue;
 		copy = json_dup(obj);
 		meta_set_namespace(copy, job->ns);
-		settle_secret(copy);
+		encode_string_data(copy);
 		cJSON_AddItemToArray(ret, copy);
 	}
 	return ret;
@@ -368,13 +368,13 @@ static int load(struct job_set *set, const struct job_opts *opts, enum job_names
 	return check_jobs(set, to) || build(set, to) ? 1 : 0;
 }
 
-void job_tell_left_out(const struct job_set *set, const struct reporter *to)
+void job_warn_ignored(const struct job_set *set, const struct reporter *to)
 {
 	for (size_t i = 0; i < set->input.n; i++) {
 		const struct doc *doc = &set->input.docs[i];
 
 		if (!schema_knows(set->schema, doc->obj) && !doc_is_config(doc))
-			doc_tell_left_out(
+			doc_warn_ignored(
 				doc, "TrainJobs, their runtimes, ConfigMaps and Secrets",
 				to);
 	}
@@ -388,7 +388,7 @@ int job_set_load(struct job_set *ret, const struct job_opts *opts, enum job_name
 	if (!code && !ret->n)
 		return no_job(opts, err);
 	if (!code)
-		job_tell_left_out(ret, to);
+		job_warn_ignored(ret, to);
 	return code;
 }
 

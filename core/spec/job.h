@@ -144,6 +144,6 @@ MUST_CHECK int job_pair(struct arena *arena, const char *option, const char *tex
 /* Is the document a ConfigMap or a Secret? */
 bool doc_is_config(const struct doc *doc);
 /* Warn of each document that is ignored: no TrainJob, runtime, ConfigMap or Secret. */
-void job_tell_left_out(const struct job_set *set, const struct reporter *to);
+void job_warn_ignored(const struct job_set *set, const struct reporter *to);
 
 #endif

@@ -165,7 +165,7 @@ bool foreign_is_former(const cJSON *pod_or_job, const cJSON *trainjob)
 	return made >= 0 && begun >= 0 && made + CLOCKS_DIFFER_SECONDS < begun;
 }
 
-const char *volume_claim(const cJSON *volume)
+const char *foreign_volume_claim(const cJSON *volume)
 {
 	return json_str(volume, "persistentVolumeClaim", "claimName");
 }
@@ -355,7 +355,7 @@ const char *claim_class(const cJSON *claim)
 	return json_str(claim, "spec", "storageClassName");
 }
 
-int64_t group_min_member(const cJSON *podgroup)
+int64_t foreign_group_min_member(const cJSON *podgroup)
 {
 	return json_int(podgroup, 0, "spec", "minMember");
 }
@@ -421,7 +421,8 @@ const char *queue_cluster_queue(const cJSON *queue)
 	return or_empty(json_str(queue, "spec", "clusterQueue"));
 }
 
-int64_t pending_place(const cJSON *summary, const char *workload, bool in_cluster_queue)
+int64_t workload_pending_position(const cJSON *summary, const char *workload,
+				  bool in_cluster_queue)
 {
 	const cJSON *item;
 
@@ -433,7 +434,7 @@ int64_t pending_place(const cJSON *summary, const char *workload, bool in_cluste
 	return -1;
 }
 
-int64_t pending_count(const cJSON *summary)
+int64_t workload_pending_count(const cJSON *summary)
 {
 	return cJSON_GetArraySize(json_get(summary, "items"));
 }
@@ -455,7 +456,7 @@ int64_t lease_seconds(const cJSON *lease)
 	return json_int(lease, 15, "spec", "leaseDurationSeconds");
 }
 
-int64_t deployment_available(const cJSON *deployment)
+int64_t foreign_deployment_available(const cJSON *deployment)
 {
 	return json_int(deployment, 0, "status", "availableReplicas");
 }

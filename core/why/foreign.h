@@ -34,7 +34,8 @@ int64_t job_ended(const cJSON *job); /* pods that succeeded or failed */
 const cJSON *job_spec(const cJSON *job);
 bool job_is_suspended(const cJSON *job);
 
-const char *volume_claim(const cJSON *volume); /* its PersistentVolumeClaim, or NULL */
+const char *foreign_volume_claim(
+	const cJSON *volume); /* its PersistentVolumeClaim, or NULL */
 const cJSON *pod_volumes(const cJSON *pod);
 const char *pod_scheduler(const cJSON *pod); /* "default-scheduler" when absent */
 const cJSON *pod_spec_of(const cJSON *pod);
@@ -49,7 +50,7 @@ const char *pod_group_name(const cJSON *pod); /* the PodGroup of the pod, or NUL
 #define GROUP_YUNIKORN "yunikorn.apache.org/task-group-name"
 #define YUNIKORN_APP   "yunikorn.apache.org/app-id" /* a label */
 const char *pod_task_group(const cJSON *pod);
-int64_t task_group_min(const cJSON *pod);
+int64_t pod_task_group_min(const cJSON *pod);
 const char *pod_queue(const cJSON *pod); /* "" */
 /* YuniKorn rejected the pod's application; pod_message() has the reason. */
 bool pod_is_rejected(const cJSON *pod);
@@ -93,7 +94,7 @@ const char *node_rejection(const cJSON *node, const cJSON *pod);
 const char *claim_phase(const cJSON *claim); /* "" */
 const char *claim_class(const cJSON *claim); /* storageClassName, or NULL */
 
-int64_t group_min_member(const cJSON *podgroup);
+int64_t foreign_group_min_member(const cJSON *podgroup);
 
 const char *workload_queue(const cJSON *workload); /* "" */
 bool workload_is_active(const cJSON *workload);    /* spec.active */
@@ -110,12 +111,13 @@ const cJSON *workload_checks(
 	const cJSON *workload); /* admissionChecks: name, state, message */
 const char *queue_cluster_queue(const cJSON *queue); /* "" */
 /* PendingWorkloadsSummary: the position of that Workload, from 0; -1: it has none. */
-int64_t pending_place(const cJSON *summary, const char *workload, bool in_cluster_queue);
-int64_t pending_count(const cJSON *summary);
+int64_t workload_pending_position(const cJSON *summary, const char *workload,
+				  bool in_cluster_queue);
+int64_t workload_pending_count(const cJSON *summary);
 
 int64_t lease_renewed(const cJSON *lease);
 const char *lease_holder(const cJSON *lease); /* "" */
 int64_t lease_seconds(const cJSON *lease);    /* leaseDurationSeconds; 15 when absent */
-int64_t deployment_available(const cJSON *deployment);
+int64_t foreign_deployment_available(const cJSON *deployment);
 
 #endif

@@ -30,7 +30,7 @@ const char *pod_task_group(const cJSON *pod)
 		       : NULL;
 }
 
-int64_t task_group_min(const cJSON *pod)
+int64_t pod_task_group_min(const cJSON *pod)
 {
 	const char *text = meta_annotation(pod, YUNIKORN "task-groups");
 	cleanup_json cJSON *groups = NULL;

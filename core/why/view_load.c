@@ -492,7 +492,8 @@ static int load_claims(struct loader *l, struct error *err)
 			continue;
 		json_each(volume, pod_volumes(pod)) {
 			const struct kube_ref ref = { "v1", "PersistentVolumeClaim",
-						      l->v->ns, volume_claim(volume) };
+						      l->v->ns,
+						      foreign_volume_claim(volume) };
 
 			if (!ref.name || n++ >= MAX_CLAIMS)
 				continue;

@@ -61,7 +61,8 @@ static bool gang_of(struct why *w, struct gang *ret)
 	bool yunikorn = false;
 	const cJSON *pod;
 
-	*ret = (struct gang){ .message = "", .need = group_min_member(v->podgroup) };
+	*ret = (struct gang){ .message = "",
+			      .need = foreign_group_min_member(v->podgroup) };
 	json_each(pod, v->pods) {
 		bool group = pod_task_group(pod);
 
@@ -73,7 +74,7 @@ static bool gang_of(struct why *w, struct gang *ret)
 		if (!pod_node(pod) && !ret->waits)
 			ret->waits = pod;
 		if (group && !pod_node(pod))
-			ret->need = task_group_min(pod);
+			ret->need = pod_task_group_min(pod);
 		read_message(ret, pod);
 	}
 	json_each(pod, v->placeholders) {
@@ -135,7 +136,7 @@ static bool queue_capacity(struct why *w, int64_t *ret, const char **ret_limit)
 
 /* ---- why the gang does not start ---- */
 
-/* Limits that capacity_of() does not count: words of the scheduler's message, and ours. */
+/* Limits that capacity_of() does not count: the scheduler's words, and ours. */
 static const struct {
 	const char *words, *limit;
 } uncounted[] = {

@@ -205,7 +205,7 @@ static const char *controller_fault(struct why *w)
 				    why_age(w, renewed));
 	if (v->lease && !*lease_holder(v->lease))
 		return "its Lease has no holder";
-	if (v->deployment && !deployment_available(v->deployment))
+	if (v->deployment && !foreign_deployment_available(v->deployment))
 		return "its Deployment has no available pod";
 	return NULL;
 }

@@ -39,9 +39,11 @@ static const char *queue_position(struct why *w)
 {
 	const struct view *v = w->v;
 	const char *queue = workload_queue(v->workload);
-	int64_t at = pending_place(v->pending, meta_name(v->workload), false) + 1;
-	int64_t all = pending_count(v->pending);
-	int64_t everywhere = pending_place(v->pending, meta_name(v->workload), true) + 1;
+	int64_t at =
+		workload_pending_position(v->pending, meta_name(v->workload), false) + 1;
+	int64_t all = workload_pending_count(v->pending);
+	int64_t everywhere =
+		workload_pending_position(v->pending, meta_name(v->workload), true) + 1;
 	const cJSON *other;
 
 	if (!at) {

@@ -101,13 +101,13 @@ TEST(test_objects)
 		cleanup_json cJSON *job = job_of(rows[i].secret);
 		cleanup_json cJSON *want = rows[i].want ? quoted(rows[i].want) : NULL;
 		cleanup_json cJSON *made = NULL;
-		struct cache_wish wish;
+		struct cache_settings settings;
 		struct error err = { 0 };
 
-		if (cache_wish_read(&wish, &arena, "cache://s/t", variable_of,
-				    rows[i].other, &err))
+		if (cache_settings_read(&settings, &arena, "cache://s/t", variable_of,
+					rows[i].other, &err))
 			fail_msg("%s", err.msg);
-		made = cache_objects(&wish, job);
+		made = cache_objects(&settings, job);
 		if (want && !json_equal(made, want))
 			fail_msg("row %zu: %s", i, json_text(made));
 		if (!want)
@@ -141,11 +141,11 @@ TEST(test_settings_that_are_wrong)
 	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_arena struct arena arena = { 0 };
 		struct setting other = rows[i].other;
-		struct cache_wish wish;
+		struct cache_settings settings;
 		struct error err = { 0 };
 
-		assert_int_equal(cache_wish_read(&wish, &arena, rows[i].uri, variable_of,
-						 &other, &err),
+		assert_int_equal(cache_settings_read(&settings, &arena, rows[i].uri,
+						     variable_of, &other, &err),
 				 -1);
 		assert_int_equal(err.kind, ERR_INVALID);
 		assert_non_null(strstr(err.msg, rows[i].says));
@@ -158,7 +158,7 @@ struct world {
 	struct apiserver server;
 	struct told told;
 	struct arena arena;
-	struct cache_wish wish;
+	struct cache_settings settings;
 	struct error err;
 };
 
@@ -175,8 +175,8 @@ static void begin(struct world *w)
 	*w = (struct world){ 0 };
 	apiserver_start(&w->server);
 	put(w, job_of(NULL));
-	if (cache_wish_read(&w->wish, &w->arena, "cache://s/t", variable_of, NULL,
-			    &w->err))
+	if (cache_settings_read(&w->settings, &w->arena, "cache://s/t", variable_of, NULL,
+				&w->err))
 		fail_msg("%s", w->err.msg);
 }
 
@@ -196,14 +196,14 @@ static int start(struct world *w, int64_t deadline_ms)
 {
 	const struct cache_start conf = { .kube = w->server.kube,
 					  .ns = "a",
-					  .wish = &w->wish,
+					  .settings = &w->settings,
 					  .say = told_line,
 					  .ctx = &w->told };
 
 	w->told.text[0] = 0;
 	w->err = (struct error){ 0 };
 	if (deadline_ms)
-		w->wish.deadline_ms = deadline_ms;
+		w->settings.deadline_ms = deadline_ms;
 	return cache_start(&conf, &w->err);
 }
 
@@ -290,7 +290,7 @@ TEST(test_what_is_missing)
 		     "{'op':'fail','status':403,'n':1,'of':'POST serviceaccounts'}");
 	assert_int_equal(start(&w, 60000), -1);
 	assert_int_equal(w.err.kind, ERR_DENIED);
-	w.wish.job = "other";
+	w.settings.job = "other";
 	assert_int_equal(start(&w, 60000), -1);
 	assert_int_equal(w.err.kind, ERR_NOT_FOUND);
 	assert_string_equal(w.told.text, "");
@@ -327,7 +327,8 @@ TEST(test_a_contradiction)
 	struct kube_config config = { .server = "http://inside" };
 	struct world w = { 0 };
 
-	if (cache_wish_read(&w.wish, &w.arena, "cache://s/t", variable_of, NULL, &w.err))
+	if (cache_settings_read(&w.settings, &w.arena, "cache://s/t", variable_of, NULL,
+				&w.err))
 		fail_msg("%s", w.err.msg);
 	assert_int_equal(kube_new(&w.server.kube, &config, &opts, &w.err), 0);
 	assert_int_equal(start(&w, 500), -1);

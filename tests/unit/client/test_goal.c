@@ -63,18 +63,32 @@ TEST(test_judge)
 	/* in the order of the states above */
 	static const struct {
 		const char *goal;
-		enum verdict want[N_STATES];
+		enum goal_verdict want[N_STATES];
 	} rows[] = {
-		{ "complete", { WAIT_ON, WAIT_ON, WAIT_ON, REACHED, MISSED, MISSED } },
-		{ "failed", { WAIT_ON, WAIT_ON, WAIT_ON, MISSED, REACHED, MISSED } },
-		{ "finished", { WAIT_ON, WAIT_ON, WAIT_ON, REACHED, REACHED, MISSED } },
-		{ "running", { WAIT_ON, REACHED, WAIT_ON, MISSED, MISSED, MISSED } },
-		{ "suspended", { WAIT_ON, WAIT_ON, REACHED, MISSED, MISSED, MISSED } },
-		{ "deleted", { WAIT_ON, WAIT_ON, WAIT_ON, WAIT_ON, WAIT_ON, REACHED } },
+		{ "complete",
+		  { GOAL_PENDING, GOAL_PENDING, GOAL_PENDING, GOAL_REACHED, GOAL_MISSED,
+		    GOAL_MISSED } },
+		{ "failed",
+		  { GOAL_PENDING, GOAL_PENDING, GOAL_PENDING, GOAL_MISSED, GOAL_REACHED,
+		    GOAL_MISSED } },
+		{ "finished",
+		  { GOAL_PENDING, GOAL_PENDING, GOAL_PENDING, GOAL_REACHED, GOAL_REACHED,
+		    GOAL_MISSED } },
+		{ "running",
+		  { GOAL_PENDING, GOAL_REACHED, GOAL_PENDING, GOAL_MISSED, GOAL_MISSED,
+		    GOAL_MISSED } },
+		{ "suspended",
+		  { GOAL_PENDING, GOAL_PENDING, GOAL_REACHED, GOAL_MISSED, GOAL_MISSED,
+		    GOAL_MISSED } },
+		{ "deleted",
+		  { GOAL_PENDING, GOAL_PENDING, GOAL_PENDING, GOAL_PENDING, GOAL_PENDING,
+		    GOAL_REACHED } },
 		{ "condition=Suspended",
-		  { WAIT_ON, WAIT_ON, REACHED, MISSED, MISSED, MISSED } },
+		  { GOAL_PENDING, GOAL_PENDING, GOAL_REACHED, GOAL_MISSED, GOAL_MISSED,
+		    GOAL_MISSED } },
 		{ "condition=Failed",
-		  { WAIT_ON, WAIT_ON, WAIT_ON, MISSED, REACHED, MISSED } },
+		  { GOAL_PENDING, GOAL_PENDING, GOAL_PENDING, GOAL_MISSED, GOAL_REACHED,
+		    GOAL_MISSED } },
 	};
 
 	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {

@@ -60,10 +60,10 @@ TEST(whose)
 	for (size_t i = 0; i < N_ELEMENTS(places); i++) {
 		cleanup_arena struct arena arena = { 0 };
 		cleanup_json cJSON *pod = quoted(places[i].pod);
-		struct log_place with =
-			log_place_of(&arena, jobset, pod, places[i].container);
-		struct log_place without =
-			log_place_of(&arena, NULL, pod, places[i].container);
+		struct log_origin with =
+			log_origin_of(&arena, jobset, pod, places[i].container);
+		struct log_origin without =
+			log_origin_of(&arena, NULL, pod, places[i].container);
 
 		assert_string_equal(with.prefix, places[i].with);
 		assert_string_equal(without.prefix, places[i].without);
@@ -103,7 +103,7 @@ static const struct {
 	const char *status; /* of the container */
 	bool started, ended;
 	int64_t number;
-	const char *waits;
+	const char *waiting_reason;
 } runs[] = {
 	{ "{'name':'node'}", false, false, 0, NULL },
 	{ "{'name':'other','restartCount':3,'state':{'running':{}}}", false, false, 0,
@@ -129,12 +129,12 @@ TEST(run_of)
 
 		cJSON_AddItemToArray(json_list(pod, "status", "containerStatuses"),
 				     quoted(runs[i].status));
-		log_pod_keep(pod);
+		log_pod_slim(pod);
 		run = log_run_of(pod, "node");
 		assert_true(run.started == runs[i].started);
 		assert_true(run.ended == runs[i].ended);
 		assert_int_equal(run.number, runs[i].number);
-		assert_true(str_eq(run.waits, runs[i].waits));
+		assert_true(str_eq(run.waiting_reason, runs[i].waiting_reason));
 	}
 }
 

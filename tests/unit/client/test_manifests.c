@@ -24,7 +24,7 @@ TEST(test_registry)
 
 	for (size_t i = 0; i < N_ELEMENTS(rows); i++)
 		assert_string_equal(
-			image_with_registry(&arena, rows[i].image, rows[i].registry),
+			manifests_image(&arena, rows[i].image, rows[i].registry),
 			rows[i].want);
 }
 
@@ -44,12 +44,14 @@ static bool asks(bool (*question)(const cJSON *), const char *text)
 
 TEST(test_deployment)
 {
-	assert_true(asks(deployment_done, STATUS(3, 2, 2, 2)));
-	assert_false(asks(deployment_done, STATUS(2, 2, 2, 2))); /* not looked at yet */
-	assert_false(asks(deployment_done, STATUS(3, 3, 2, 2))); /* an old pod remains */
-	assert_false(asks(deployment_done, STATUS(3, 2, 1, 2)));
-	assert_false(asks(deployment_done, STATUS(3, 2, 2, 1)));
-	assert_false(asks(deployment_done, "{}"));
+	assert_true(asks(manifests_deployment_done, STATUS(3, 2, 2, 2)));
+	assert_false(asks(manifests_deployment_done,
+			  STATUS(2, 2, 2, 2))); /* not looked at yet */
+	assert_false(asks(manifests_deployment_done,
+			  STATUS(3, 3, 2, 2))); /* an old pod remains */
+	assert_false(asks(manifests_deployment_done, STATUS(3, 2, 1, 2)));
+	assert_false(asks(manifests_deployment_done, STATUS(3, 2, 2, 1)));
+	assert_false(asks(manifests_deployment_done, "{}"));
 }
 
 #define CONDITIONS(type, status)                                               \
@@ -58,10 +60,10 @@ TEST(test_deployment)
 
 TEST(test_crd)
 {
-	assert_true(asks(crd_established, CONDITIONS("Established", "True")));
-	assert_false(asks(crd_established, CONDITIONS("Established", "False")));
-	assert_false(asks(crd_established, CONDITIONS("Terminating", "True")));
-	assert_false(asks(crd_established, "{}"));
+	assert_true(asks(manifests_crd_established, CONDITIONS("Established", "True")));
+	assert_false(asks(manifests_crd_established, CONDITIONS("Established", "False")));
+	assert_false(asks(manifests_crd_established, CONDITIONS("Terminating", "True")));
+	assert_false(asks(manifests_crd_established, "{}"));
 }
 
 RUN_TESTS(NULL, NULL)

@@ -108,7 +108,7 @@ TEST(test_known_kinds)
 		write_text("kind.yaml", rows[i].text);
 		assert_int_equal(input_read(&in, "kind.yaml", &err), 0);
 		assert_int_equal(doc_is_known(&in.docs[0], schema), rows[i].known);
-		assert_int_equal(doc_tell(&in.docs[0], "", &to), rows[i].error != NULL);
+		assert_int_equal(doc_report(&in.docs[0], "", &to), rows[i].error != NULL);
 		assert_int_equal(lines.n, rows[i].error != NULL);
 		if (rows[i].error && !strstr(lines.text, rows[i].error))
 			fail_msg("%s: %s", rows[i].text, lines.text);
@@ -127,14 +127,14 @@ TEST(test_many_errors)
 	assert_int_equal(input_read(&in, "many.yaml", &err), 0);
 	for (int i = 0; i < INPUT_ERRORS_MAX + 7; i++)
 		field_error_add(&in.docs[0].errs, FIELD_INVALID, "kind", NULL, "%d", i);
-	assert_int_equal(doc_tell(&in.docs[0], "oh: ", &to), INPUT_ERRORS_MAX + 7);
+	assert_int_equal(doc_report(&in.docs[0], "oh: ", &to), INPUT_ERRORS_MAX + 7);
 	assert_int_equal(lines.n, INPUT_ERRORS_MAX);
 	assert_true(str_starts(lines.text, "oh: many.yaml:2:1: kind: Invalid value: "));
-	assert_false(doc_may_tell(&in.docs[0]));
+	assert_false(doc_may_report(&in.docs[0]));
 	lines = (struct lines){ 0 };
-	input_tell_rest(&in, &to);
+	input_report_rest(&in, &to);
 	assert_string_equal(lines.text, "many.yaml: 8 more errors\n");
-	input_tell_rest(&in, &to);
+	input_report_rest(&in, &to);
 	assert_int_equal(lines.n, 1);
 }
 

@@ -1,5 +1,5 @@
-/* delivery.c - create a workspace's ConfigMap, resume the job (client/delivery.h). */
-#include "client/delivery.h"
+/* workspace_upload.c - ConfigMap first, then resume (client/workspace_upload.h). */
+#include "client/workspace_upload.h"
 
 #include "api/meta.h"
 #include "base/cleanup.h"
@@ -8,7 +8,7 @@
 
 #define FIELD_MANAGER "kftrainer"
 #define RESUME        "resume"
-#define STAY          "stay" /* the TrainJob stays suspended */
+#define STAY          "stay" /* the TrainJob suspend_after suspended */
 
 int workspace_check_served(const cJSON *answer, struct error *err)
 {
@@ -20,9 +20,10 @@ int workspace_check_served(const cJSON *answer, struct error *err)
 		"kftrainer, or its webhooks do not answer; run 'kftrainer install'");
 }
 
-void workspace_hold(cJSON *tj, bool stays)
+void workspace_hold(cJSON *tj, bool suspend_after)
 {
-	meta_set_annotation(tj, WORKSPACE_AWAITED_ANNOTATION, stays ? STAY : RESUME);
+	meta_set_annotation(tj, WORKSPACE_AWAITED_ANNOTATION,
+			    suspend_after ? STAY : RESUME);
 	tj_set_suspend(tj, true);
 }
 
@@ -52,11 +53,11 @@ static int check_there(struct kube *k, const cJSON *map, const cJSON *tj,
 		ref.ns, ref.name);
 }
 
-static int put_map(struct kube *k, const struct workspace_cargo *cargo, const cJSON *tj,
+static int put_map(struct kube *k, const struct workspace_upload *upload, const cJSON *tj,
 		   bool dry_run, struct error *err)
 {
 	cleanup_json cJSON *map =
-		workspace_configmap(tj, cargo->digest, cargo->data, cargo->len);
+		workspace_configmap(tj, upload->digest, upload->data, upload->len);
 	const struct kube_write how = { .manager = FIELD_MANAGER,
 					.meta_only = true,
 					.exists_ok = true,
@@ -71,16 +72,16 @@ static int put_map(struct kube *k, const struct workspace_cargo *cargo, const cJ
 	return -1;
 }
 
-int workspace_ask(struct kube *k, const struct workspace_cargo *cargo,
-		  const cJSON *answer, struct error *err)
+int workspace_upload_dry_run(struct kube *k, const struct workspace_upload *upload,
+			     const cJSON *answer, struct error *err)
 {
-	if (!cargo->data || put_map(k, cargo, answer, true, err) == 0)
+	if (!upload->data || put_map(k, upload, answer, true, err) == 0)
 		return 0;
 	return error_wrap(err, "the workspace");
 }
 
-int workspace_deliver(struct kube *k, const struct workspace_cargo *cargo, cJSON **tj,
-		      struct error *err)
+int workspace_upload_send(struct kube *k, const struct workspace_upload *upload,
+			  cJSON **tj, struct error *err)
 {
 	const char *then = meta_annotation(*tj, WORKSPACE_AWAITED_ANNOTATION);
 	const struct kube_ref ref = kube_ref_of(*tj);
@@ -90,7 +91,7 @@ int workspace_deliver(struct kube *k, const struct workspace_cargo *cargo, cJSON
 
 	if (!then)
 		return 0;
-	if (put_map(k, cargo, *tj, false, err))
+	if (put_map(k, upload, *tj, false, err))
 		return error_wrap(err, "the workspace");
 	json_put(patch, cJSON_CreateNull(), "metadata", "annotations",
 		 WORKSPACE_AWAITED_ANNOTATION);

@@ -1,5 +1,5 @@
-/* shipment_view.c - report the packing, show the upload (cmd/ui/shipment_view.h). */
-#include "cmd/ui/shipment_view.h"
+/* workspace_view.c - report the packing, show the upload (cmd/ui/workspace_view.h). */
+#include "cmd/ui/workspace_view.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -14,7 +14,8 @@
 #include "store/store.h"
 #include "store/upload.h"
 
-static void tell_left(struct shipment *s, const struct pack_left *left, const char *why)
+static void tell_left(struct workspace_pack *s, const struct pack_left *left,
+		      const char *why)
 {
 	int64_t shown = left->n < PACK_LEFT ? left->n : PACK_LEFT;
 
@@ -29,7 +30,7 @@ static void tell_left(struct shipment *s, const struct pack_left *left, const ch
 	fprintf(stderr, "\n");
 }
 
-void shipment_tell(struct shipment *s)
+void workspace_pack_report(struct workspace_pack *s)
 {
 	static const char *const why[EXCLUDE_REASONS] = {
 		[EXCLUDE_KEY] = "by name (--include PATH adds one)",
@@ -38,7 +39,7 @@ void shipment_tell(struct shipment *s)
 		[EXCLUDE_GIT] = "by .gitignore",
 	};
 
-	if (!s->says.digest)
+	if (!s->annotations.digest)
 		return;
 	fprintf(stderr, "workspace %s: %lld files and directories, %s; packed %s\n",
 		str_visible(&s->arena, s->dir, false), (long long)s->summary.entries,
@@ -49,8 +50,8 @@ void shipment_tell(struct shipment *s)
 }
 
 /* Upload a directory with only the archive, linked under its final name. */
-static int upload(struct shipment *s, struct upload_conf *conf, struct upload_now *now,
-		  struct error *err)
+static int upload(struct workspace_pack *s, struct upload_conf *conf,
+		  struct upload_now *now, struct error *err)
 {
 	const char *folder = path_join(&s->arena, s->folder, "upload");
 	const char *file = path_join(&s->arena, s->folder, WORKSPACE_FILE);
@@ -60,7 +61,7 @@ static int upload(struct shipment *s, struct upload_conf *conf, struct upload_no
 	return upload_run(conf, folder, now, err);
 }
 
-int shipment_upload(struct shipment *s, bool quiet, struct error *err)
+int workspace_pack_upload(struct workspace_pack *s, bool quiet, struct error *err)
 {
 	const struct store_conf place = { .uri = s->to, .env = env_variable };
 	const struct http_conf http = { .user_agent = "kftrainer/" VERSION };
@@ -75,8 +76,8 @@ int shipment_upload(struct shipment *s, bool quiet, struct error *err)
 	int rc;
 
 	if (!quiet)
-		shipment_tell(s);
-	if (!s->says.uri)
+		workspace_pack_report(s);
+	if (!s->annotations.uri)
 		return 0;
 	if (store_http_new(&conf.http, &place, &http, err))
 		return -1;

@@ -1,5 +1,5 @@
-/* shipment.c - pack a workspace and choose its transport (spec/shipment.h). */
-#include "spec/shipment.h"
+/* workspace_pack.c - pack a directory, choose its transport (spec/workspace_pack.h). */
+#include "spec/workspace_pack.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 int workspace_check_opts(const struct workspace_opts *o, bool local, struct error *err)
 {
 	const struct {
-		bool given, here;
+		bool given, local;
 		const char *name;
 	} rest[] = {
 		{ o->include.n, true, "--include" },
@@ -27,7 +27,7 @@ int workspace_check_opts(const struct workspace_opts *o, bool local, struct erro
 		if (rest[i].given && !o->dir)
 			return error_set(err, ERR_USAGE, "%s requires --workspace",
 					 rest[i].name);
-		if (rest[i].given && local && !rest[i].here)
+		if (rest[i].given && local && !rest[i].local)
 			return error_set(
 				err, ERR_USAGE,
 				"%s needs a cluster; --local reads the directory itself",
@@ -44,7 +44,7 @@ int workspace_check_opts(const struct workspace_opts *o, bool local, struct erro
 	return 0;
 }
 
-static int make_folder(struct shipment *s, struct error *err)
+static int make_folder(struct workspace_pack *s, struct error *err)
 {
 	const char *tmp = getenv("TMPDIR");
 	char *folder = arena_printf(&s->arena, "%s/kftrainer-workspace-XXXXXX",
@@ -56,7 +56,7 @@ static int make_folder(struct shipment *s, struct error *err)
 	return 0;
 }
 
-static int refuse_large(struct shipment *s, const char *dir, struct error *err)
+static int refuse_large(struct workspace_pack *s, const char *dir, struct error *err)
 {
 	cleanup_buf struct buf files = { .max = 600 };
 
@@ -73,7 +73,8 @@ static int refuse_large(struct shipment *s, const char *dir, struct error *err)
 		WORKSPACE_CONFIGMAP_MAX, files.data ? (const char *)files.data : "none");
 }
 
-static int pack(struct shipment *s, const struct workspace_opts *o, struct error *err)
+static int pack(struct workspace_pack *s, const struct workspace_opts *o,
+		struct error *err)
 {
 	const struct pack_opts how = { PACK_LIMITS, { o->include.list, o->include.n } };
 	const char *file = path_join(&s->arena, s->folder, WORKSPACE_FILE);
@@ -83,35 +84,35 @@ static int pack(struct shipment *s, const struct workspace_opts *o, struct error
 		return error_errno(err, errno, "%s", file);
 	if (pack_folder(o->dir, out, &how, &s->arena, &s->summary, err))
 		return error_wrap(err, "--workspace");
-	s->says.digest = s->cargo.digest = s->summary.digest;
+	s->annotations.digest = s->upload.digest = s->summary.digest;
 	return 0;
 }
 
 /* Read the archive into memory, up to a ConfigMap's limit. */
-static int load(struct shipment *s, struct error *err)
+static int load(struct workspace_pack *s, struct error *err)
 {
 	s->data.max = WORKSPACE_CONFIGMAP_MAX;
 	if (file_read(&s->data, path_join(&s->arena, s->folder, WORKSPACE_FILE), err))
 		return -1;
-	s->cargo.data = s->data.data;
-	s->cargo.len = s->data.len;
+	s->upload.data = s->data.data;
+	s->upload.len = s->data.len;
 	return 0;
 }
 
 /* Name the archive after its contents: equal directories are stored once. */
-static void address(struct shipment *s, const struct workspace_opts *o)
+static void address(struct workspace_pack *s, const struct workspace_opts *o)
 {
 	size_t len = strlen(o->to);
 
 	s->to = o->to;
-	s->name = arena_printf(&s->arena, "workspace-%s.tar.zst", s->says.digest);
-	s->says.uri = arena_printf(&s->arena, "%s%s%s", o->to,
-				   o->to[len - 1] == '/' ? "" : "/", s->name);
-	s->says.secret = o->secret;
+	s->name = arena_printf(&s->arena, "workspace-%s.tar.zst", s->annotations.digest);
+	s->annotations.uri = arena_printf(&s->arena, "%s%s%s", o->to,
+					  o->to[len - 1] == '/' ? "" : "/", s->name);
+	s->annotations.secret = o->secret;
 }
 
-int shipment_pack(struct shipment *s, const struct workspace_opts *o, bool local,
-		  const struct reporter *warnings, struct error *err)
+int workspace_pack_dir(struct workspace_pack *s, const struct workspace_opts *o,
+		       bool local, const struct reporter *warnings, struct error *err)
 {
 	if (!o->dir)
 		return 0;
@@ -128,16 +129,16 @@ int shipment_pack(struct shipment *s, const struct workspace_opts *o, bool local
 	return 0;
 }
 
-void shipment_add(const struct shipment *s, struct job_set *set)
+void workspace_pack_add_objects(const struct workspace_pack *s, struct job_set *set)
 {
-	for (size_t i = 0; s->cargo.data && i < set->n; i++)
-		cJSON_InsertItemInArray(set->list[i].objects, 0,
-					workspace_configmap(set->list[i].trainjob,
-							    s->cargo.digest,
-							    s->cargo.data, s->cargo.len));
+	for (size_t i = 0; s->upload.data && i < set->n; i++)
+		cJSON_InsertItemInArray(
+			set->list[i].objects, 0,
+			workspace_configmap(set->list[i].trainjob, s->upload.digest,
+					    s->upload.data, s->upload.len));
 }
 
-void shipment_release(struct shipment *s)
+void workspace_pack_release(struct workspace_pack *s)
 {
 	struct error err = { 0 };
 
@@ -145,5 +146,5 @@ void shipment_release(struct shipment *s)
 		reporter_line(s->warnings, "warning: %s", err.msg);
 	buf_release(&s->data);
 	arena_clear(&s->arena);
-	*s = (struct shipment){ 0 };
+	*s = (struct workspace_pack){ 0 };
 }

@@ -4,7 +4,7 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 
-#include "spec/shipment.h"
+#include "spec/workspace_pack.h"
 
 TEST(test_options)
 {
@@ -58,21 +58,21 @@ TEST(test_by_configmap)
 	const struct workspace_opts opts = { .dir = "small" };
 	struct job_opts job = { .runtime = "torch-distributed", .name = "one" };
 	cleanup_job_set struct job_set set = { 0 };
-	struct shipment s = { 0 };
+	struct workspace_pack s = { 0 };
 	struct error err = { 0 };
 	char packed[200];
 
 	make_folder_with("small", 2000);
-	assert_int_equal(shipment_pack(&s, &opts, false, &to, &err), 0);
-	assert_non_null(s.says.digest);
-	assert_null(s.says.uri);
-	assert_true(s.cargo.len > 2000);
+	assert_int_equal(workspace_pack_dir(&s, &opts, false, &to, &err), 0);
+	assert_non_null(s.annotations.digest);
+	assert_null(s.annotations.uri);
+	assert_true(s.upload.len > 2000);
 	snprintf(packed, sizeof(packed), "%s", s.folder);
 	assert_int_equal(access(packed, F_OK), 0);
 	assert_int_equal(job_set_load(&set, &job, NAMES_FIXED, &to, &err), 0);
-	shipment_add(&s, &set);
+	workspace_pack_add_objects(&s, &set);
 	assert_string_equal(json_str(set.list[0].objects->child, "kind"), "ConfigMap");
-	shipment_release(&s);
+	workspace_pack_release(&s);
 	assert_int_equal(access(packed, F_OK), -1);
 	assert_int_equal(lines.n, 0);
 }
@@ -85,8 +85,8 @@ TEST(test_too_large)
 
 	make_folder_with("large", WORKSPACE_CONFIGMAP_MAX + 4096);
 	for (int local = 0; local < 2; local++) {
-		cleanup_shipment struct shipment s = { 0 };
-		int rc = shipment_pack(&s, &opts, local, NULL, &err);
+		cleanup_workspace_pack struct workspace_pack s = { 0 };
+		int rc = workspace_pack_dir(&s, &opts, local, NULL, &err);
 
 		assert_int_equal(rc, local ? 0 : -1);
 		if (!local) {
@@ -95,22 +95,22 @@ TEST(test_too_large)
 			assert_non_null(strstr(err.msg, "--workspace-to"));
 		}
 	}
-	cleanup_shipment struct shipment s = { 0 };
-	assert_int_equal(shipment_pack(&s, &by_uri, false, NULL, &err), 0);
-	assert_null(s.cargo.data);
-	assert_true(str_starts(s.says.uri, "s3://b/p/workspace-"));
-	assert_true(str_ends(s.says.uri, ".tar.zst"));
-	assert_non_null(strstr(s.says.uri, s.says.digest));
+	cleanup_workspace_pack struct workspace_pack s = { 0 };
+	assert_int_equal(workspace_pack_dir(&s, &by_uri, false, NULL, &err), 0);
+	assert_null(s.upload.data);
+	assert_true(str_starts(s.annotations.uri, "s3://b/p/workspace-"));
+	assert_true(str_ends(s.annotations.uri, ".tar.zst"));
+	assert_non_null(strstr(s.annotations.uri, s.annotations.digest));
 }
 
 TEST(test_nothing)
 {
 	const struct workspace_opts opts = { 0 };
-	cleanup_shipment struct shipment s = { 0 };
+	cleanup_workspace_pack struct workspace_pack s = { 0 };
 	struct error err = { 0 };
 
-	assert_int_equal(shipment_pack(&s, &opts, false, NULL, &err), 0);
-	assert_null(s.says.digest);
+	assert_int_equal(workspace_pack_dir(&s, &opts, false, NULL, &err), 0);
+	assert_null(s.annotations.digest);
 	assert_null(s.folder);
 }
 

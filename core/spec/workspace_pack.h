@@ -1,8 +1,8 @@
 /*
- * shipment.h - `submit --workspace DIR`: pack a directory, to upload it for the pods.
+ * workspace_pack.h - `submit --workspace DIR`: pack a directory, upload it for the pods.
  */
-#ifndef SPEC_SHIPMENT_H
-#define SPEC_SHIPMENT_H
+#ifndef SPEC_WORKSPACE_PACK_H
+#define SPEC_WORKSPACE_PACK_H
 
 #include "base/opt.h"
 #include "pack/pack.h"
@@ -30,19 +30,20 @@ struct workspace_opts {
 		 s, workspace.keep)
 /* clang-format on */
 
-/* A packed directory to upload with its TrainJob (client/delivery.h). */
-struct workspace_cargo {
+/* A packed directory to upload with its TrainJob (client/workspace_upload.h). */
+struct workspace_upload {
 	const char *digest;
 	const void *data; /* the archive; NULL: it is at a URI, upload nothing */
 	size_t len;
 };
 
-struct shipment {
+struct workspace_pack {
 	struct arena arena;
 	struct pack_summary summary;
-	struct workspace says; /* the TrainJob's annotations; no digest: no workspace */
-	struct workspace_cargo cargo; /* the contents of the ConfigMap */
-	const char *dir;              /* the user's */
+	struct workspace
+		annotations; /* the TrainJob's annotations; no digest: no workspace */
+	struct workspace_upload upload; /* the contents of the ConfigMap */
+	const char *dir;                /* the user's */
 	const char *to, *name; /* the URI, and the archive's name below it; or NULL */
 	const char *folder;    /* temporary, with WORKSPACE_FILE in it; or NULL */
 	struct buf data;
@@ -56,14 +57,15 @@ MUST_CHECK int workspace_check_opts(const struct workspace_opts *o, bool local,
 /*
  * Pack o->dir, if set. ERR_LIMIT, for a cluster: the archive is too large for a
  * ConfigMap, and no URI was given; the message names the largest files. `warnings` is
- * borrowed until shipment_release().
+ * borrowed until workspace_pack_release().
  */
-MUST_CHECK int shipment_pack(struct shipment *ret, const struct workspace_opts *o,
-			     bool local, const struct reporter *warnings,
-			     struct error *err);
+MUST_CHECK int workspace_pack_dir(struct workspace_pack *ret,
+				  const struct workspace_opts *o, bool local,
+				  const struct reporter *warnings, struct error *err);
 /* Add the ConfigMap to the objects of each job, for a client-side dry run. */
-void shipment_add(const struct shipment *s, struct job_set *set);
-void shipment_release(struct shipment *s); /* removes the temporary directory */
-#define cleanup_shipment __attribute__((cleanup(shipment_release)))
+void workspace_pack_add_objects(const struct workspace_pack *s, struct job_set *set);
+void workspace_pack_release(
+	struct workspace_pack *s); /* removes the temporary directory */
+#define cleanup_workspace_pack __attribute__((cleanup(workspace_pack_release)))
 
 #endif

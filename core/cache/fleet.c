@@ -292,13 +292,11 @@ void fleet_stop(struct fleet *f)
 
 static int make_secret(struct fleet *f, struct error *err)
 {
-	cleanup_buf struct buf hex = { .max = sizeof(f->secret) };
-	uint8_t bytes[32];
+	char key[RANDOM_KEY_SIZE];
 
-	if (random_bytes(bytes, sizeof(bytes), err))
+	if (random_key(key, err))
 		return -1;
-	hex_encode(&hex, bytes, sizeof(bytes));
-	snprintf(f->secret, sizeof(f->secret), "Bearer %s", (const char *)hex.data);
+	snprintf(f->secret, sizeof(f->secret), "Bearer %s", key);
 	return 0;
 }
 

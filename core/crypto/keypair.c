@@ -49,6 +49,19 @@ int random_bytes(void *data, size_t len, struct error *err)
 	return 0;
 }
 
+int random_key(char ret[RANDOM_KEY_SIZE], struct error *err)
+{
+	cleanup_buf struct buf text = { .max = RANDOM_KEY_SIZE };
+	unsigned char bytes[RANDOM_KEY_SIZE / 2];
+
+	if (random_bytes(bytes, sizeof(bytes), err))
+		return -1;
+	hex_encode(&text, bytes, sizeof(bytes));
+	memcpy(ret, text.data, RANDOM_KEY_SIZE - 1);
+	ret[RANDOM_KEY_SIZE - 1] = 0;
+	return 0;
+}
+
 /* Append a string: its length and its bytes (RFC 4251, 5). */
 static void add_string(struct buf *b, const void *data, size_t len)
 {

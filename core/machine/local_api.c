@@ -41,7 +41,6 @@
 #define HOOKS "-trainer-kubeflow-org-v1alpha1-"
 
 enum {
-	TOKEN_BYTES = 32,
 	YEAR = 365 * 24 * 3600,
 	CONNECTIONS = 512,
 	GRACE_MS = 2000,
@@ -52,7 +51,7 @@ struct local_api {
 	struct arena arena;
 	const char *dir, *host, *server; /* "https://127.0.0.1:40123" */
 	int64_t port;
-	char token[2 * TOKEN_BYTES + 1], pod_key[2 * TOKEN_BYTES + 1];
+	char token[RANDOM_KEY_SIZE], pod_key[RANDOM_KEY_SIZE];
 	struct x509_pair ca;
 	struct tls_server *tls;
 	struct apiserver *api;
@@ -281,24 +280,18 @@ static int make_ca(struct local_api *l, struct error *err)
 	return write_text(l, "ca.crt", l->ca.cert_pem, err);
 }
 
-/* Load or make a stored key; ret is terminated by 0. */
-static int make_secret(struct local_api *l, const char *name,
-		       char ret[2 * TOKEN_BYTES + 1], struct error *err)
+/* Load or make a stored key. */
+static int make_secret(struct local_api *l, const char *name, char ret[RANDOM_KEY_SIZE],
+		       struct error *err)
 {
-	unsigned char bytes[TOKEN_BYTES];
-	cleanup_free char *kept = NULL;
-	cleanup_buf struct buf text = { .max = 2 * TOKEN_BYTES };
+	cleanup_free char *stored = NULL;
 
-	if (!read_text(l, name, &kept) && strlen(kept) == 2 * TOKEN_BYTES) {
-		memcpy(ret, kept, 2 * TOKEN_BYTES);
-		str_wipe(kept);
+	if (!read_text(l, name, &stored) && strlen(stored) == RANDOM_KEY_SIZE - 1) {
+		memcpy(ret, stored, RANDOM_KEY_SIZE);
+		str_wipe(stored);
 		return 0;
 	}
-	if (random_bytes(bytes, sizeof(bytes), err))
-		return -1;
-	hex_encode(&text, bytes, sizeof(bytes));
-	memcpy(ret, text.data, 2 * TOKEN_BYTES);
-	return write_text(l, name, ret, err);
+	return random_key(ret, err) ? -1 : write_text(l, name, ret, err);
 }
 
 static int make_tls(struct local_api *l, struct error *err)

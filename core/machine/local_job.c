@@ -18,16 +18,14 @@
 #include "trainer/trainjob.h"
 #include "trainer/workspace_spec.h"
 
-enum { KEY_BYTES = 32 };
-
 struct local_job {
 	const char *ns, *name; /* the job's */
 	struct apiserver *api;
 	struct kube *kube;
 	struct one_job *one_job;
-	struct local_status *status;     /* NULL: no status server */
-	struct error no_status;          /* why */
-	char pod_key[2 * KEY_BYTES + 1]; /* the key of its pods' tokens */
+	struct local_status *status;   /* NULL: no status server */
+	struct error no_status;        /* why */
+	char pod_key[RANDOM_KEY_SIZE]; /* the key of its pods' tokens */
 	struct local_controller controller;
 	cJSON *trainjob, *objects;
 	cJSON *events; /* events since the last pass */
@@ -225,18 +223,6 @@ static int make_objects(struct local_job *j, const struct job *job, struct error
 
 /* ---- status server --------------------------------------------------------------- */
 
-static int make_key(struct local_job *j, struct error *err)
-{
-	unsigned char bytes[KEY_BYTES];
-	cleanup_buf struct buf text = { .max = 2 * KEY_BYTES };
-
-	if (random_bytes(bytes, sizeof(bytes), err))
-		return -1;
-	hex_encode(&text, bytes, sizeof(bytes));
-	memcpy(j->pod_key, text.data, 2 * KEY_BYTES);
-	return 0;
-}
-
 /* A machine without a loopback interface can still run a job. */
 static void start_status(struct local_job *j, struct one_job_conf *conf)
 {
@@ -259,7 +245,7 @@ static int start(struct local_job *j, const struct job_set *set, const struct jo
 		.ns = j->ns, .name = j->name, .on_event = on_event, .ctx = j
 	};
 
-	if (make_key(j, err))
+	if (random_key(j->pod_key, err))
 		return -1;
 	conf.pod_key = j->pod_key;
 	conf.schema = set->schema;

@@ -29,25 +29,13 @@ enum {
 
 /* ---- runs ---------------------------------------------------------------------------- */
 
-static void unwatch(struct backend *b, struct backend_run *r)
-{
-	for (int i = 0; i < 2; i++) {
-		if (r->watches[i] >= 0)
-			inotify_rm_watch(b->inotify, r->watches[i]);
-		r->watches[i] = -1;
-	}
-}
-
 static void drop_run(struct backend *b, struct backend_run *r)
 {
 	cleanup_arena struct arena a = { 0 };
 
-	unwatch(b, r);
-	map_del(&b->runs, arena_printf(&a, "%s/%s", r->ns, r->name));
-	map_release(&r->files, free);
-	free(r->ns);
-	free(r->name);
-	free(r->dir);
+	published_unwatch(&r->run, b->inotify);
+	map_del(&b->runs, arena_printf(&a, "%s/%s", r->run.ns, r->run.name));
+	published_run_release(&r->run);
 	free(r->ending_dir);
 	free(r);
 }
@@ -55,18 +43,18 @@ static void drop_run(struct backend *b, struct backend_run *r)
 /* Record the API's pods and Jobs, so that those whose files are gone will be removed. */
 static void list_copied(struct backend *b, struct backend_run *r)
 {
-	static const char *const kinds[][2] = { { "v1", "Pod" }, { "batch/v1", "Job" } };
 	cleanup_arena struct arena a = { 0 };
 	const cJSON *obj;
 
 	for (int i = 0; i < 2; i++) {
+		const struct published *p = &published[i];
 		cleanup_json cJSON *list =
-			apiserver_list(b->conf.api, kinds[i][0], kinds[i][1], r->ns);
+			apiserver_list(b->conf.api, p->api_version, p->kind, r->run.ns);
 
 		json_each(obj, list)
-			if (str_eq(meta_label(obj, POD_JOBSET_LABEL), r->name))
-				map_put(&r->files,
-					arena_printf(&a, "%s.%s.json", kinds[i][1],
+			if (str_eq(meta_label(obj, POD_JOBSET_LABEL), r->run.name))
+				map_put(&r->run.marks,
+					arena_printf(&a, "%s.%s.json", p->kind,
 						     meta_name(obj)),
 					xstrdup(""));
 	}
@@ -81,9 +69,7 @@ static struct backend_run *get_run(struct backend *b, const char *ns, const char
 	if (r)
 		return r;
 	r = xcalloc(1, sizeof(*r));
-	r->ns = xstrdup(ns);
-	r->name = xstrdup(name);
-	r->watches[0] = r->watches[1] = -1;
+	published_run_init(&r->run, ns, name);
 	map_put(&b->runs, key, r);
 	list_copied(b, r);
 	return r;
@@ -94,12 +80,12 @@ static void watch(struct backend *b, struct backend_run *r, const struct state_o
 {
 	cleanup_arena struct arena a = { 0 };
 
-	if (r->watches[0] >= 0 && str_eq(r->dir, run->dir))
+	if (r->run.watches[0] >= 0 && str_eq(r->run.dir, run->dir))
 		return;
-	unwatch(b, r);
-	r->watches[0] = inotify_add_watch(b->inotify, path_join(&a, run->dir, STATE_API),
-					  IN_MOVED_TO | IN_DELETE);
-	r->watches[1] =
+	published_unwatch(&r->run, b->inotify);
+	r->run.watches[0] = inotify_add_watch(
+		b->inotify, path_join(&a, run->dir, STATE_API), IN_MOVED_TO | IN_DELETE);
+	r->run.watches[1] =
 		inotify_add_watch(b->inotify, path_dir(&a, run->dir), IN_CLOSE_WRITE);
 	r->due_ms = clock_ms() + POLL_MS;
 }
@@ -145,12 +131,12 @@ static void launch(struct backend *b, struct backend_run *r, const cJSON *jobset
 		r->due_ms = clock_ms();
 		return;
 	}
-	log_warn("cannot run a JobSet", LOG_STR("namespace", r->ns),
-		 LOG_STR("name", r->name), LOG_ERR(&err));
+	log_warn("cannot run a JobSet", LOG_STR("namespace", r->run.ns),
+		 LOG_STR("name", r->run.name), LOG_ERR(&err));
 	if (rc == RUN_BUSY)
 		r->due_ms = clock_ms() + BUSY_MS;
 	else
-		backend_fail(b, r->ns, r->name, "FailedToStart", err.msg);
+		backend_fail(b, r->run.ns, r->run.name, "FailedToStart", err.msg);
 }
 
 static void sync_running(struct backend *b, struct backend_run *r, const cJSON *jobset,
@@ -176,13 +162,13 @@ static void sync_run(struct backend *b, struct backend_run *r, const cJSON *jobs
 		sync_running(b, r, jobset, run);
 		return;
 	}
-	unwatch(b, r);
+	published_unwatch(&r->run, b->inotify);
 	if (run)
 		ended = backend_copy(b, r, run, ended || run->suspended) || ended;
 	if (ended)
 		return;
 	if (run && !run->suspended) {
-		backend_fail(b, r->ns, r->name, REASON_INTERRUPTED,
+		backend_fail(b, r->run.ns, r->run.name, REASON_INTERRUPTED,
 			     "the process that ran the job was killed");
 		state_sweep();
 	} else if (json_bool(jobset, false, "spec", "suspend")) {
@@ -230,7 +216,7 @@ static void sync_jobset(struct backend *b, const char *ns, const char *name)
 		run = run->next;
 	if (!gone && is_ours(jobset))
 		sync_run(b, r, jobset, run);
-	if (r->watches[0] < 0 && !r->due_ms)
+	if (r->run.watches[0] < 0 && !r->due_ms)
 		drop_run(b, r);
 }
 
@@ -285,8 +271,8 @@ static void mark_watched(struct backend *b)
 			map_each(entry, &b->runs) {
 				struct backend_run *r = entry->value;
 
-				if (e->wd == r->watches[0] || e->wd == r->watches[1] ||
-				    e->mask & IN_Q_OVERFLOW)
+				if (e->wd == r->run.watches[0] ||
+				    e->wd == r->run.watches[1] || e->mask & IN_Q_OVERFLOW)
 					r->due_ms = now;
 			}
 		}
@@ -294,7 +280,7 @@ static void mark_watched(struct backend *b)
 		const struct backend_run *r = entry->value;
 
 		if (r->due_ms && r->due_ms <= now)
-			mark_changed(b, r->ns, r->name);
+			mark_changed(b, r->run.ns, r->run.name);
 	}
 }
 

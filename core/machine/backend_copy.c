@@ -92,57 +92,34 @@ static void put_status(struct backend *b, const cJSON *jobset, const cJSON *stat
 
 /* ---- the files of a run -------------------------------------------------------------- */
 
-static void copy_file(struct backend *b, struct backend_run *r, const char *path)
+static bool put(void *ctx, const struct published_run *r, cJSON *obj)
 {
-	cleanup_arena struct arena a = { 0 };
-	const char *file = path_base(path), *mark = state_mark(&a, path), *name;
-	const struct published *p = published_kind(&a, file, &name);
-	const char *old = map_get(&r->files, file);
-	cleanup_json cJSON *doc = NULL;
-
-	if (!p || (old && str_eq(old, mark)))
-		return;
-	doc = published_read(path);
-	if (!doc)
-		return;
-	free(map_put(&r->files, file, xstrdup(mark)));
-	if (str_eq(p->kind, JOBSET_KIND))
-		put_status(b, doc, json_get((const cJSON *)doc, "status"));
-	else
-		store(b, doc);
+	store(ctx, obj);
+	return true;
 }
 
-/* Remove objects whose files no longer exist. */
-static void drop_missing(struct backend *b, struct backend_run *r, const char *dir)
+static void drop(void *ctx, const struct published_run *r, const char *api_version,
+		 const char *kind, const char *name)
 {
-	map_each(e, &r->files) {
-		cleanup_arena struct arena a = { 0 };
-		const struct published *p;
-		const char *name;
+	const struct backend *b = ctx;
 
-		if (file_exists(path_join(&a, dir, e->key)))
-			continue;
-		p = published_kind(&a, e->key, &name);
-		if (p && !str_eq(p->kind, JOBSET_KIND))
-			apiserver_drop(b->conf.api, p->api_version, p->kind, r->ns, name,
-				       NULL);
-		free(map_del(&r->files, e->key));
-	}
+	apiserver_drop(b->conf.api, api_version, kind, r->ns, name, NULL);
 }
 
 bool backend_copy(struct backend *b, struct backend_run *r, const struct state_owned *run,
 		  bool over)
 {
+	const struct published_sink to = { put, drop, b };
 	cleanup_arena struct arena a = { 0 };
-	const char *dir = path_join(&a, run->dir, STATE_API);
-	const char *jobset = arena_printf(&a, "%s/%s.%s.json", dir, JOBSET_KIND, r->name);
+	const char *jobset = arena_printf(&a, "%s/" STATE_API "/" JOBSET_KIND ".%s.json",
+					  run->dir, run->name);
 	cleanup_json cJSON *last = NULL;
 
-	if (!str_eq(r->dir, run->dir)) {
-		map_each(e, &r->files)
+	if (!str_eq(r->run.dir, run->dir)) {
+		map_each(e, &r->run.marks)
 			*(char *)e->value = 0;
-		free(r->dir);
-		r->dir = xstrdup(run->dir);
+		free(r->run.dir);
+		r->run.dir = xstrdup(run->dir);
 	}
 	/*
 	 * Read the JobSet first: it is published last, so the pods and Jobs that led to
@@ -152,10 +129,7 @@ bool backend_copy(struct backend *b, struct backend_run *r, const struct state_o
 	/* The status that backend_fail() or backend_write_suspended() wrote remains. */
 	if (over && !json_str(last, "status", "terminalState"))
 		return false;
-	for (char **e = state_entries(&a, dir); *e; e++)
-		if (!str_starts(*e, JOBSET_KIND "."))
-			copy_file(b, r, path_join(&a, dir, *e));
-	drop_missing(b, r, dir);
+	published_read_run(&r->run, NULL, &to);
 	if (last)
 		put_status(b, last, json_get((const cJSON *)last, "status"));
 	return last && json_str(last, "status", "terminalState");
@@ -181,24 +155,25 @@ void backend_fail(struct backend *b, const char *ns, const char *name, const cha
 		apiserver_get(b->conf.api, JOBSET_API_VERSION, JOBSET_KIND, ns, name);
 	cleanup_json cJSON *pods = apiserver_list(b->conf.api, "v1", "Pod", ns);
 	cleanup_json cJSON *jobs = apiserver_list(b->conf.api, "batch/v1", "Job", ns);
-	cJSON *status, *obj;
+	cleanup_json cJSON *status = NULL, *cause = cJSON_CreateObject();
 	char now[TIME_TEXT_SIZE];
+	cJSON *obj;
 
 	if (!jobset)
 		return;
-	time_text(clock_now(), now);
+	json_put_str(cause, reason, "reason");
+	json_put_str(cause, message, "message");
+	json_put_str(cause, time_text(clock_now(), now), "lastTransitionTime");
 	json_each(obj, pods)
-		if (is_of(obj, jobset) && published_kill(obj, reason, message, now))
+		if (is_of(obj, jobset) && published_kill(obj, cause))
 			store_changed(b, obj);
 	json_each(obj, jobs)
-		if (is_of(obj, jobset) &&
-		    published_end_job(obj, COND_FAILED, reason, message, now))
+		if (is_of(obj, jobset) && published_end_job(obj, COND_FAILED, cause))
 			store_changed(b, obj);
 	status = json_dup(json_get(jobset, "status"));
 	status = status ? status : cJSON_CreateObject();
-	published_fail(status, reason, message, now);
+	published_fail(status, cause);
 	put_status(b, jobset, status);
-	cJSON_Delete(status);
 }
 
 void backend_write_suspended(struct backend *b, const cJSON *jobset)

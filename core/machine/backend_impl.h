@@ -7,15 +7,14 @@
 #include "base/map.h"
 #include "local/state_owned.h"
 #include "machine/backend.h"
+#include "machine/published.h"
 
 /* A JobSet that has a run, or needs one. */
 struct backend_run {
-	char *ns, *name;
-	char *dir;        /* of the run whose files were copied; or NULL */
+	struct published_run
+		run;      /* what was copied; watches: its files, the job's lock */
 	char *ending_dir; /* the run that was asked to end; or NULL */
-	struct map files; /* name in STATE_API -> its mark when it was copied */
-	int watches[2]; /* inotify watches of the files and of the job's lock; -1: none */
-	int64_t due_ms; /* sync again at that time; 0: at the next change */
+	int64_t due_ms;   /* sync again at that time; 0: at the next change */
 };
 
 struct backend {

@@ -28,13 +28,10 @@ static void job_free(void *p)
 {
 	struct job *j = p;
 
-	free(j->ns);
-	free(j->name);
+	published_run_release(&j->run);
 	free(j->mark);
-	free(j->run);
 	free(j->trainjob_mark);
 	cJSON_Delete(j->runtime);
-	map_release(&j->files, free);
 	free(j);
 }
 
@@ -49,25 +46,28 @@ static void store(struct machine *m, const cJSON *obj)
 }
 
 /* Store an object of the run. False: the server has another object of that name. */
-static bool put(struct machine *m, const struct job *j, cJSON *obj)
+static bool put(void *ctx, const struct published_run *r, cJSON *obj)
 {
+	struct machine *m = ctx;
 	struct error err = { 0 };
 
 	if (!m->mirrors) {
 		store(m, obj);
 		return true;
 	}
-	meta_set_annotation(obj, LOCAL_RUN_ANNOTATION, j->run);
+	meta_set_annotation(obj, LOCAL_RUN_ANNOTATION, r->dir);
 	return apiserver_mirror(m->api, obj, &err) >= 0 || err.kind != ERR_EXISTS;
 }
 
-static void drop(struct machine *m, const struct job *j, const char *api_version,
+static void drop(void *ctx, const struct published_run *r, const char *api_version,
 		 const char *kind, const char *name)
 {
+	struct machine *m = ctx;
+
 	if (!m->mirrors)
-		apiserver_drop(m->api, api_version, kind, j->ns, name, NULL);
-	else if (j->run)
-		apiserver_unmirror(m->api, api_version, kind, j->ns, name, j->run);
+		apiserver_drop(m->api, api_version, kind, r->ns, name, NULL);
+	else if (r->dir)
+		apiserver_unmirror(m->api, api_version, kind, r->ns, name, r->dir);
 }
 
 /* Watch before reading, so that no change is missed. */
@@ -76,24 +76,15 @@ static int watch(const struct machine *m, const char *dir, uint32_t mask)
 	return m->inotify < 0 ? -1 : inotify_add_watch(m->inotify, dir, mask);
 }
 
-static void unwatch(const struct machine *m, struct job *j)
-{
-	for (int i = 0; i < 2; i++) {
-		if (j->watches[i] >= 0)
-			inotify_rm_watch(m->inotify, j->watches[i]);
-		j->watches[i] = -1;
-	}
-}
-
-static void watch_run(const struct machine *m, struct job *j)
+static void watch_run(const struct machine *m, struct published_run *r)
 {
 	cleanup_arena struct arena a = { 0 };
 
-	if (j->watches[0] >= 0)
+	if (r->watches[0] >= 0)
 		return;
-	j->watches[0] = watch(m, j->run, IN_MOVED_TO | IN_MODIFY);
-	j->watches[1] =
-		watch(m, path_join(&a, j->run, STATE_API), IN_MOVED_TO | IN_DELETE);
+	r->watches[0] = watch(m, r->dir, IN_MOVED_TO | IN_MODIFY);
+	r->watches[1] =
+		watch(m, path_join(&a, r->dir, STATE_API), IN_MOVED_TO | IN_DELETE);
 }
 
 /* Documents of older versions have neither kind nor namespace. */
@@ -102,24 +93,24 @@ static void put_identity(cJSON *doc, const char *api_version, const char *kind,
 {
 	json_put_str(doc, api_version, "apiVersion");
 	json_put_str(doc, kind, "kind");
-	json_put_str(doc, j->ns, "metadata", "namespace");
-	json_put_str(doc, j->name, "metadata", "name");
+	json_put_str(doc, j->run.ns, "metadata", "namespace");
+	json_put_str(doc, j->run.name, "metadata", "name");
 }
 
 /* Store the TrainJob. `running`: the run has not ended. False: the name is in use. */
 static bool store_trainjob(struct machine *m, struct job *j, bool running)
 {
 	cleanup_arena struct arena a = { 0 };
-	const char *mark = state_mark(&a, path_join(&a, j->run, STATE_TRAINJOB));
+	const char *mark = state_mark(&a, path_join(&a, j->run.dir, STATE_TRAINJOB));
 	cleanup_json cJSON *doc = NULL;
 
 	mark = arena_printf(&a, "%s%s%s", running ? "" : "ended ", mark,
-			    state_suspended(j->run) ? " suspended" : "");
+			    state_suspended(j->run.dir) ? " suspended" : "");
 	if (str_eq(mark, j->trainjob_mark) ||
-	    state_read_job(&doc, j->run, running, IGNORED))
+	    state_read_job(&doc, j->run.dir, running, IGNORED))
 		return true;
 	put_identity(doc, TRAINER_API_VERSION, TRAINJOB_KIND, j);
-	if (!put(m, j, doc))
+	if (!put(m, &j->run, doc))
 		return false;
 	free(j->trainjob_mark);
 	j->trainjob_mark = xstrdup(mark);
@@ -128,38 +119,17 @@ static bool store_trainjob(struct machine *m, struct job *j, bool running)
 
 /* ---- JobSet, Jobs, pods and events of a run -------------------------------------- */
 
-/* Has the file changed since the last call, or the run ended? Records its mark. */
-static bool is_new(struct job *j, const char *path, bool running)
-{
-	cleanup_arena struct arena a = { 0 };
-	const char *mark =
-		arena_printf(&a, "%s%s", running ? "" : "ended ", state_mark(&a, path));
-	const char *file = path_base(path);
-
-	if (str_eq(map_get(&j->files, file), mark))
-		return false;
-	free(map_put(&j->files, file, xstrdup(mark)));
-	return true;
-}
-
-/* The condition with which to end the objects of a killed run; NULL: not killed. */
-static const cJSON *killed(const cJSON *trainjob)
-{
-	const cJSON *c = status_condition(tj_status(trainjob), COND_FAILED);
-
-	return str_eq(json_str(c, "reason"), REASON_INTERRUPTED) ? c : NULL;
-}
-
 static void store_jobset(struct machine *m, struct job *j, const cJSON *trainjob,
 			 bool running)
 {
 	cleanup_arena struct arena a = { 0 };
 	const char *path = arena_printf(&a, "%s/" STATE_API "/" JOBSET_KIND ".%s.json",
-					j->run, j->name);
-	const cJSON *c = running ? NULL : killed(trainjob);
+					j->run.dir, j->run.name);
+	const cJSON *c = running ? NULL : published_killed(trainjob);
 	cleanup_json cJSON *doc = NULL, *stored = NULL;
 
-	if (!is_new(j, path, running) || state_read_jobset(&doc, j->run, IGNORED))
+	if (!published_is_new(&j->run, path, !running) ||
+	    state_read_jobset(&doc, j->run.dir, IGNORED))
 		return;
 	put_identity(doc, JOBSET_API_VERSION, JOBSET_KIND, j);
 	if (meta_created(trainjob))
@@ -174,48 +144,8 @@ static void store_jobset(struct machine *m, struct job *j, const cJSON *trainjob
 		json_put(doc, json_dup(json_get(stored, "status")), "status");
 	}
 	if (c && !json_str(doc, "status", "terminalState"))
-		published_fail(json_obj(doc, "status"), json_str(c, "reason"),
-			       json_str(c, "message"), json_str(c, "lastTransitionTime"));
-	(void)put(m, j, doc);
-}
-
-static void end_job(cJSON *job, const cJSON *trainjob)
-{
-	const cJSON *c = status_condition(tj_status(trainjob), COND_FAILED);
-
-	if (!c)
-		c = status_condition(tj_status(trainjob), COND_COMPLETE);
-	if (c)
-		(void)published_end_job(job, json_str(c, "type"), json_str(c, "reason"),
-					json_str(c, "message"),
-					json_str(c, "lastTransitionTime"));
-}
-
-static void end_pod(cJSON *pod, const cJSON *trainjob)
-{
-	const cJSON *c = killed(trainjob);
-
-	json_del(pod, JSON_PATH("metadata", "deletionTimestamp"));
-	if (c)
-		(void)published_kill(pod, json_str(c, "reason"), json_str(c, "message"),
-				     json_str(c, "lastTransitionTime"));
-}
-
-static void store_file(struct machine *m, struct job *j, const char *path,
-		       const cJSON *trainjob, bool running)
-{
-	cleanup_json cJSON *doc = NULL;
-
-	if (!is_new(j, path, running))
-		return;
-	doc = published_read(path);
-	if (!doc)
-		return;
-	if (!running && str_eq(meta_kind(doc), "Pod"))
-		end_pod(doc, trainjob);
-	else if (!running && str_eq(meta_kind(doc), "Job"))
-		end_job(doc, trainjob);
-	(void)put(m, j, doc);
+		published_fail(json_obj(doc, "status"), c);
+	(void)put(m, &j->run, doc);
 }
 
 /* Read the events that were appended since the last time: lines of JSON. */
@@ -223,10 +153,11 @@ static void store_events(struct machine *m, struct job *j)
 {
 	cleanup_arena struct arena a = { 0 };
 	cleanup_buf struct buf text = { .max = JSON_MAX_BYTES };
-	const char *path = path_join(&a, j->run, STATE_EVENTS);
+	const char *path = path_join(&a, j->run.dir, STATE_EVENTS);
 	const char *line, *end;
 
-	if (!is_new(j, path, true) || state_read_file(&text, path, IGNORED) ||
+	if (!published_is_new(&j->run, path, false) ||
+	    state_read_file(&text, path, IGNORED) ||
 	    text.len <= j->events) /* or the file was truncated */
 		return;
 	line = (const char *)text.data + j->events;
@@ -236,41 +167,24 @@ static void store_events(struct machine *m, struct job *j)
 		if (json_parse(&doc, line, (size_t)(end - line), IGNORED) ||
 		    !meta_name(doc))
 			continue;
-		free(map_put(&j->files, arena_printf(&a, "Event.%s.json", meta_name(doc)),
+		free(map_put(&j->run.marks,
+			     arena_printf(&a, "Event.%s.json", meta_name(doc)),
 			     xstrdup("")));
-		(void)put(m, j, doc);
+		(void)put(m, &j->run, doc);
 	}
 	j->events = (size_t)(line - (const char *)text.data);
 }
 
-static void drop_file(struct machine *m, struct job *j, const char *file)
-{
-	cleanup_arena struct arena a = { 0 };
-	const char *name;
-	const struct published *p = published_kind(&a, file, &name);
-
-	if (p)
-		drop(m, j, p->api_version, p->kind, name);
-	free(map_del(&j->files, file));
-}
-
 static void store_whole(struct machine *m, struct job *j, bool running)
 {
-	cleanup_arena struct arena a = { 0 };
-	const char *dir = path_join(&a, j->run, STATE_API);
-	cleanup_json cJSON *trainjob =
-		apiserver_get(m->api, TRAINER_API_VERSION, TRAINJOB_KIND, j->ns, j->name);
+	cleanup_json cJSON *trainjob = apiserver_get(
+		m->api, TRAINER_API_VERSION, TRAINJOB_KIND, j->run.ns, j->run.name);
+	const struct published_sink to = { put, drop, m };
 
 	if (!trainjob)
 		return;
 	store_events(m, j);
-	for (char **e = state_entries(&a, dir); *e; e++)
-		if (str_ends(*e, ".json") && !str_starts(*e, JOBSET_KIND "."))
-			store_file(m, j, path_join(&a, dir, *e), trainjob, running);
-	map_each(e, &j->files)
-		if (str_starts(e->key, "Pod.") &&
-		    !file_exists(path_join(&a, dir, e->key)))
-			drop_file(m, j, e->key);
+	published_read_run(&j->run, running ? NULL : trainjob, &to);
 	store_jobset(m, j, trainjob, running);
 	j->has_objects = true;
 }
@@ -283,30 +197,31 @@ static void mirror_runtime(struct machine *m, struct job *j)
 {
 	cleanup_json cJSON *doc = NULL;
 
-	if (!m->mirrors || j->runtime || state_read_runtime(&doc, j->run, IGNORED))
+	if (!m->mirrors || j->runtime || state_read_runtime(&doc, j->run.dir, IGNORED))
 		return;
 	if (str_eq(meta_kind(doc), RUNTIME_KIND))
-		json_put_str(doc, j->ns, "metadata", "namespace");
-	(void)put(m, j, doc);
+		json_put_str(doc, j->run.ns, "metadata", "namespace");
+	(void)put(m, &j->run, doc);
 	j->runtime = STEAL(doc);
 }
 
 /* Drop the objects of the stored run; another run or none replaces it. */
 static void drop_run(struct machine *m, struct job *j)
 {
-	map_each(e, &j->files)
-		drop_file(m, j, e->key);
+	const struct published_sink to = { put, drop, m };
+
+	published_drop_run(&j->run, &to);
 	if (m->mirrors)
-		drop(m, j, TRAINER_API_VERSION, TRAINJOB_KIND, j->name);
+		drop(m, &j->run, TRAINER_API_VERSION, TRAINJOB_KIND, j->run.name);
 	if (j->runtime)
-		drop(m, j, TRAINER_API_VERSION, meta_kind(j->runtime),
+		drop(m, &j->run, TRAINER_API_VERSION, meta_kind(j->runtime),
 		     meta_name(j->runtime));
 	cJSON_Delete(j->runtime);
 	j->runtime = NULL;
-	unwatch(m, j);
-	free(j->run);
+	published_unwatch(&j->run, m->inotify);
+	free(j->run.dir);
 	free(j->trainjob_mark);
-	j->run = j->trainjob_mark = NULL;
+	j->run.dir = j->trainjob_mark = NULL;
 	j->has_objects = false;
 	j->events = 0;
 }
@@ -361,13 +276,13 @@ static void load_job(struct machine *m, struct job *j, const char *dir, bool obj
 	}
 	j->hidden = false;
 	if (m->mirrors)
-		add_namespace(m, j->ns);
-	if (!str_eq(j->run, run)) {
+		add_namespace(m, j->run.ns);
+	if (!str_eq(j->run.dir, run)) {
 		drop_run(m, j);
-		j->run = xstrdup(run);
+		j->run.dir = xstrdup(run);
 	}
 	if (running)
-		watch_run(m, j);
+		watch_run(m, &j->run);
 	j->has_objects = false; /* stored objects may be outdated */
 	if (store_trainjob(m, j, running) && objects_too) {
 		mirror_runtime(m, j);
@@ -376,7 +291,7 @@ static void load_job(struct machine *m, struct job *j, const char *dir, bool obj
 	free(j->mark);
 	j->mark = running || (m->mirrors && !j->trainjob_mark) ? NULL : xstrdup(mark);
 	if (!running)
-		unwatch(m, j);
+		published_unwatch(&j->run, m->inotify);
 }
 
 /* An ended job changes only when its directory does: with another run. */
@@ -394,9 +309,7 @@ static void refresh_job(struct machine *m, const char *ns, const char *name,
 	}
 	if (!j) {
 		j = xcalloc(1, sizeof(*j));
-		j->ns = xstrdup(ns);
-		j->name = xstrdup(name);
-		j->watches[0] = j->watches[1] = -1;
+		published_run_init(&j->run, ns, name);
 		map_put(&m->jobs, key, j);
 	}
 	load_job(m, j, dir, objects_too);
@@ -436,15 +349,17 @@ static void drop_missing(struct machine *m, const char *ns, const char *name)
 		map_each(e, &m->jobs) {
 			struct job *j = e->value;
 
-			if (j->last_round != m->round && (!*ns || str_eq(j->ns, ns)) &&
-			    (!*name || str_eq(j->name, name)))
+			if (j->last_round != m->round &&
+			    (!*ns || str_eq(j->run.ns, ns)) &&
+			    (!*name || str_eq(j->run.name, name)))
 				gone = j;
 		}
 		if (!gone)
 			return;
-		drop(m, gone, TRAINER_API_VERSION, TRAINJOB_KIND, gone->name);
+		drop(m, &gone->run, TRAINER_API_VERSION, TRAINJOB_KIND, gone->run.name);
 		drop_run(m, gone);
-		map_del(&m->jobs, arena_printf(&a, "%s/%s", gone->ns, gone->name));
+		map_del(&m->jobs,
+			arena_printf(&a, "%s/%s", gone->run.ns, gone->run.name));
 		job_free(gone);
 	} while (true);
 }
@@ -504,11 +419,11 @@ static int refresh_runtimes(struct machine *m, const struct wanted *which,
 		const struct job *j = e->value;
 		cleanup_json cJSON *doc = NULL;
 
-		if (!j->run || state_read_runtime(&doc, j->run, IGNORED) ||
+		if (!j->run.dir || state_read_runtime(&doc, j->run.dir, IGNORED) ||
 		    !str_eq(meta_kind(doc), which->kind))
 			continue;
 		if (str_eq(which->kind, RUNTIME_KIND))
-			json_put_str(doc, j->ns, "metadata", "namespace");
+			json_put_str(doc, j->run.ns, "metadata", "namespace");
 		store(m, doc);
 	}
 	return 0;

@@ -6,20 +6,18 @@
 
 #include "apiserver/apiserver.h"
 #include "base/map.h"
+#include "machine/published.h"
 
 /* A job, and the state of its objects in the API. */
 struct job {
-	char *ns, *name;
+	struct published_run run; /* that the API shows */
 	char *mark; /* of its directory when the job had ended; NULL: not ended */
-	char *run;  /* the directory of the run that the API shows */
 	char *trainjob_mark; /* mark of its TrainJob's file when it was read */
 	bool has_objects;    /* its JobSet, Jobs, pods and events are stored, too */
-	struct map files;    /* name in STATE_API -> its mark when it was read */
 	size_t events;       /* bytes of STATE_EVENTS that have been read */
 	unsigned last_round; /* of the machine, in which it was found */
 	cJSON *runtime;      /* stored for it, if it came from a file; or NULL */
 	bool hidden;         /* belongs to a server: not mirrored */
-	int watches[2];      /* inotify watches of a running run; -1: none */
 };
 
 struct machine {

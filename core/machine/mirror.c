@@ -84,7 +84,7 @@ static const struct job *job_of(const struct mirror *m, const char *run)
 	map_each(e, &m->machine.jobs) {
 		const struct job *j = e->value;
 
-		if (str_eq(j->run, run))
+		if (str_eq(j->run.dir, run))
 			return j;
 	}
 	return NULL;
@@ -97,7 +97,7 @@ static bool is_there(const struct mirror *m, const cJSON *obj)
 	const char *name;
 	const char *file = arena_printf(&a, "%s.%s.json", meta_kind(obj), meta_name(obj));
 
-	return j && (!published_kind(&a, file, &name) || map_get(&j->files, file));
+	return j && (!published_kind(&a, file, &name) || map_get(&j->run.marks, file));
 }
 
 static void drop_strangers(struct mirror *m)

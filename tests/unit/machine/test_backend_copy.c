@@ -51,7 +51,7 @@ static int setup(void **state)
 	    apiserver_write(s->backend.conf.api, "POST", JOBSETS, jobset, &made, &err))
 		fail_msg("%s", err.msg);
 	s->uid = xstrdup(meta_uid(made));
-	s->run = (struct backend_run){ .ns = xstrdup("default"), .name = xstrdup("js") };
+	published_run_init(&s->run.run, "default", "js");
 	s->owned = (struct state_owned){ .ns = "default", .name = "js" };
 	snprintf(name, sizeof(name), "run-%d", n++);
 	new_run(s, name);
@@ -64,10 +64,7 @@ static int teardown(void **state)
 	struct scene *s = *state;
 
 	apiserver_free(s->backend.conf.api);
-	map_release(&s->run.files, free);
-	free(s->run.ns);
-	free(s->run.name);
-	free(s->run.dir);
+	published_run_release(&s->run.run);
 	free(s->uid);
 	arena_clear(&s->arena);
 	free(s);

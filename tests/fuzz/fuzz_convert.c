@@ -69,7 +69,7 @@ static char *convert(const cJSON *obj, const cJSON *shared, bool upstream)
 	FUZZ_CHECK(r.job && (shared ? !r.runtime : r.runtime != NULL));
 	FUZZ_CHECK(str_eq(meta_name(r.job), meta_name(obj)));
 	for (size_t i = 0; i < r.n; i++)
-		FUZZ_CHECK(r.notes[i].path && r.notes[i].value && r.notes[i].says);
+		FUZZ_CHECK(r.notes[i].path && r.notes[i].value && r.notes[i].text);
 	(void)!is_refused(&r, shared);
 	return json_text(r.job);
 }
@@ -86,7 +86,7 @@ static void mention(const cJSON *obj)
 	map_put(&jobs, meta_name(obj), (void *)(uintptr_t)obj);
 	convert_mentions(&r, &conf, &jobs, obj);
 	for (size_t i = 0; i < r.n; i++)
-		FUZZ_CHECK(r.notes[i].path && r.notes[i].value && r.notes[i].says);
+		FUZZ_CHECK(r.notes[i].path && r.notes[i].value && r.notes[i].text);
 }
 
 static void run(const cJSON *obj, const cJSON *shared)

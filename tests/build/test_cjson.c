@@ -2,16 +2,10 @@
  * What vendor/patches/cjson-literals.patch makes of cJSON: numbers keep how they
  * were written, and what RFC 8259 forbids is refused.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include <cjson/cJSON.h>
+#include <stdlib.h>
+
+#include "tests/unit/unit.h"
 
 /* From memory that ends where the text does, all of it or nothing. */
 static cJSON *parse(const char *text)

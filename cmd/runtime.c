@@ -4,7 +4,7 @@
 #include "api/meta.h"
 #include "base/cleanup.h"
 #include "base/str.h"
-#include "client/runtimes.h"
+#include "client/jobs.h"
 #include "cmd/cmd.h"
 #include "cmd/ui/cluster.h"
 #include "cmd/ui/out.h"

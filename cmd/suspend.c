@@ -7,7 +7,6 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "client/queue.h"
-#include "client/suspension.h"
 #include "cmd/cmd.h"
 #include "trainer/trainjob.h"
 #include "trainer/trainjob_status.h"

@@ -9,7 +9,7 @@
 
 #include "base/arena.h"
 #include "base/json.h"
-#include "client/outcomes.h"
+#include "spec/reporter.h"
 
 enum out_format { OUT_TABLE, OUT_YAML, OUT_JSON, OUT_NAME };
 

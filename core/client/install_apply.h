@@ -10,8 +10,8 @@
 #ifndef CLIENT_INSTALL_APPLY_H
 #define CLIENT_INSTALL_APPLY_H
 
-#include "client/outcomes.h"
 #include "kube/kube.h"
+#include "spec/reporter.h"
 
 struct apply_opts {
 	bool wait; /* until the controller's pods are ready and its webhooks answer */

@@ -7,8 +7,8 @@
 #define CLIENT_INSTALL_REMOVE_H
 
 #include "client/manifests.h"
-#include "client/outcomes.h"
 #include "kube/kube.h"
+#include "spec/reporter.h"
 
 struct remove_opts {
 	bool dry_run; /* report only */

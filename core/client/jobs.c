@@ -1,4 +1,4 @@
-/* jobs.c - get and list TrainJobs, suggest names (client/jobs.h). */
+/* jobs.c - get and list TrainJobs and runtimes, suggest names (client/jobs.h). */
 #include "client/jobs.h"
 
 #include <string.h>
@@ -21,6 +21,13 @@ enum { SHOWN_NAMES = 8 };
 struct kube_ref job_ref(const char *ns, const char *name)
 {
 	return (struct kube_ref){ TRAINER_API_VERSION, TRAINJOB_KIND, ns, name };
+}
+
+struct kube_ref runtime_ref_at(const char *kind, const char *ns, const char *name)
+{
+	bool cluster = str_eq(kind, CLUSTER_RUNTIME_KIND);
+
+	return (struct kube_ref){ TRAINER_API_VERSION, kind, cluster ? NULL : ns, name };
 }
 
 static int add_item(void *ctx, cJSON *take_obj, struct error *err)
@@ -131,6 +138,24 @@ int job_list(struct kube *k, const char *ns, const char *label_selector, cJSON *
 	return 0;
 }
 
+int runtime_list(struct kube *k, const char *kind, const char *ns, bool meta_only,
+		 cJSON *list, struct error *err)
+{
+	const struct kube_ref all = runtime_ref_at(kind, ns, NULL);
+	const struct kube_select select = { .meta_only = meta_only };
+	cleanup_json cJSON *found = cJSON_CreateArray();
+	const struct kube_sink sink = { .on_item = add_item,
+					.ctx = found,
+					.on_restart = drop_items };
+
+	if (kube_list(k, &all, &select, &sink, NULL, err))
+		return -1;
+	while (found->child)
+		cJSON_AddItemToArray(list,
+				     cJSON_DetachItemViaPointer(found, found->child));
+	return 0;
+}
+
 /* ---- nodes and exit code ----------------------------------------------------------- */
 
 /* The runtime's numNodes (1 if unset) or, if unreadable, ABSENT; either is cached. */
@@ -138,12 +163,9 @@ static int64_t runtime_nodes(struct kube *k, struct map *cache, const cJSON *job
 {
 	struct runtime_ref ref = tj_runtime_ref(job);
 	bool cluster = runtime_ref_is_cluster(&ref);
-	const struct kube_ref at = {
-		.api_version = TRAINER_API_VERSION,
-		.kind = cluster ? CLUSTER_RUNTIME_KIND : RUNTIME_KIND,
-		.ns = cluster ? NULL : meta_namespace(job),
-		.name = ref.name,
-	};
+	const struct kube_ref at =
+		runtime_ref_at(cluster ? CLUSTER_RUNTIME_KIND : RUNTIME_KIND,
+			       meta_namespace(job), ref.name);
 	cleanup_arena struct arena arena = { 0 };
 	const char *key =
 		arena_printf(&arena, "%s/%s/%s", at.kind, at.ns ? at.ns : "", ref.name);

@@ -1,5 +1,5 @@
 /*
- * jobs.h - get and list the TrainJobs of a cluster.
+ * jobs.h - get and list the TrainJobs of a cluster, and the runtimes that they may refer to.
  *
  * Errors are those of kube.h, ERR_DENIED as permission_explain() words it.
  */
@@ -20,6 +20,13 @@ MUST_CHECK int job_get(struct kube *k, const char *ns, const char *name, cJSON *
  */
 MUST_CHECK int job_list(struct kube *k, const char *ns, const char *label_selector,
 			cJSON **ret, struct error *err);
+
+/* A reference to a runtime (name NULL: to all). ClusterTrainingRuntimes ignore `ns`. */
+struct kube_ref runtime_ref_at(const char *kind, const char *ns, const char *name);
+
+/* Append the runtimes of that kind to `list` (a JSON array); unchanged on an error. */
+MUST_CHECK int runtime_list(struct kube *k, const char *kind, const char *ns,
+			    bool meta_only, cJSON *list, struct error *err);
 
 /*
  * The number of nodes: the job's own, or its runtime's; ABSENT: unknown. Each runtime is

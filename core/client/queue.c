@@ -1,9 +1,12 @@
-/* queue.c - activate and deactivate a job's Workload in Kueue (client/queue.h). */
+/* queue.c - suspend and resume a TrainJob, by its Workload in Kueue or itself (client/queue.h). */
 #include "client/queue.h"
 
 #include "api/meta.h"
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "client/jobs.h"
+#include "trainer/trainjob.h"
+#include "trainer/trainjob_status.h"
 #include "why/foreign.h"
 
 #define GROUP       "kueue.x-k8s.io"
@@ -34,6 +37,12 @@ static int version_of(struct kube *k, struct arena *arena, const char **ret,
 	*ret = version ? arena_strdup(arena, version) : NULL;
 	return 0;
 }
+
+enum queue_answer {
+	QUEUE_NONE, /* the job has no Workload */
+	QUEUE_SET,
+	QUEUE_SET_ALREADY,
+};
 
 struct search {
 	const char *uid; /* of the job */
@@ -82,8 +91,9 @@ int queue_worker(struct kube *k, const cJSON *job, struct arena *arena, const ch
 	return rc;
 }
 
-int queue_set_active(struct kube *k, const cJSON *job, bool active,
-		     enum queue_answer *ret, struct error *err)
+/* Set spec.active of the job's Workload. */
+static int set_active(struct kube *k, const cJSON *job, bool active,
+		      enum queue_answer *ret, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
 	cleanup_json cJSON *found = NULL, *patch = cJSON_CreateObject();
@@ -100,5 +110,43 @@ int queue_set_active(struct kube *k, const cJSON *job, bool active,
 	*ret = QUEUE_SET;
 	ref.name = meta_name(found);
 	json_put_bool(patch, active, "spec", "active");
+	return kube_merge_patch(k, &ref, patch, &how, NULL, err);
+}
+
+static int check(const cJSON *job, bool suspend, struct error *err)
+{
+	const cJSON *status = tj_status(job);
+
+	if (status_finished(status))
+		return error_set(err, ERR_CONFLICT,
+				 "TrainJob %s is %s: a finished job cannot be %s",
+				 meta_name(job), status_state(status),
+				 suspend ? "suspended" : "resumed");
+	if (meta_is_deleted(job))
+		return error_set(err, ERR_CONFLICT, "TrainJob %s is being deleted",
+				 meta_name(job));
+	return 0;
+}
+
+int suspension_set(struct kube *k, const cJSON *job, bool suspend, enum suspension *ret,
+		   struct error *err)
+{
+	const struct kube_ref ref = job_ref(meta_namespace(job), meta_name(job));
+	const struct kube_write how = { .manager = "kftrainer", .meta_only = true };
+	cleanup_json cJSON *patch = cJSON_CreateObject();
+	enum queue_answer answer = QUEUE_NONE;
+
+	if (check(job, suspend, err) ||
+	    (queue_name(job) && set_active(k, job, !suspend, &answer, err)))
+		return -1;
+	if (answer != QUEUE_NONE) {
+		*ret = answer == QUEUE_SET_ALREADY ? SUSPENSION_LEFT_TO_QUEUE
+						   : SUSPENSION_SET_BY_QUEUE;
+		return 0;
+	}
+	*ret = tj_suspend(job) == suspend ? SUSPENSION_UNCHANGED : SUSPENSION_SET;
+	if (*ret == SUSPENSION_UNCHANGED)
+		return 0;
+	tj_set_suspend(patch, suspend);
 	return kube_merge_patch(k, &ref, patch, &how, NULL, err);
 }

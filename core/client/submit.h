@@ -14,10 +14,10 @@
 #ifndef CLIENT_SUBMIT_H
 #define CLIENT_SUBMIT_H
 
-#include "client/outcomes.h"
 #include "client/workspace_upload.h"
 #include "kube/kube.h"
 #include "spec/job.h"
+#include "spec/reporter.h"
 
 struct submit_conf {
 	struct job_opts job;                   /* its has_runtime is set here */

@@ -14,12 +14,12 @@
 #include "base/thread.h"
 #include "base/xmalloc.h"
 #include "kube/workqueue.h"
+#include "manager/domain.h"
 #include "manager/job_memory.h"
 #include "manager/names.h"
 #include "manager/outage.h"
 #include "manager/reconcile.h"
 #include "manager/watch.h"
-#include "net/domain.h"
 #include "trainer/api.h"
 #include "trainer/podspec.h"
 

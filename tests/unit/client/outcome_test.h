@@ -6,7 +6,7 @@
 
 #include "api/meta.h"
 #include "base/str.h"
-#include "client/outcomes.h"
+#include "spec/reporter.h"
 #include "tests/unit/kube/apiserver.h"
 
 struct told {

@@ -1,8 +1,7 @@
 /* Jobs suspended, resumed and deleted, and runtimes listed, against an API server. */
 #include "client/deletion.h"
 #include "client/jobs.h"
-#include "client/runtimes.h"
-#include "client/suspension.h"
+#include "client/queue.h"
 #include "tests/unit/client/outcome_test.h"
 #include "trainer/api.h"
 #include "trainer/trainjob.h"

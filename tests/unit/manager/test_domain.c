@@ -2,7 +2,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "net/domain.h"
+#include "manager/domain.h"
 #include "tests/unit/unit.h"
 
 TEST(test_search_lines)

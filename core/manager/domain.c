@@ -1,5 +1,5 @@
-/* domain.c - reads the cluster's domain from resolv.conf (net/domain.h). */
-#include "net/domain.h"
+/* domain.c - reads the cluster's domain from resolv.conf (manager/domain.h). */
+#include "manager/domain.h"
 
 #include "base/cleanup.h"
 #include "base/file.h"

@@ -2,8 +2,8 @@
  * domain.h - find the cluster's DNS domain in resolv.conf, as the kubelet writes it for
  * pods.
  */
-#ifndef NET_DOMAIN_H
-#define NET_DOMAIN_H
+#ifndef MANAGER_DOMAIN_H
+#define MANAGER_DOMAIN_H
 
 #include "base/arena.h"
 

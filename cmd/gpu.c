@@ -43,7 +43,7 @@ static const char *memory(struct arena *arena, const cJSON *device, const char *
 {
 	int64_t bytes = json_int(device, -1, "memory", key);
 
-	return bytes < 0 ? NULL : size_text(arena, bytes);
+	return bytes < 0 ? NULL : str_size(arena, bytes);
 }
 
 /* "gen 4 of 5, x16": the current and, if higher, the maximum generation and width. */

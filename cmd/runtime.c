@@ -78,8 +78,8 @@ static int list_api(cJSON *ret, const struct where_opts *where, struct error *er
 
 	if (where_connect(&kube, &ns, &arena, where, err))
 		return -1;
-	if (runtime_list(kube, RUNTIME_KIND, ns, false, ret, err) ||
-	    runtime_list(kube, CLUSTER_RUNTIME_KIND, ns, false, ret, err))
+	if (job_runtimes(kube, RUNTIME_KIND, ns, false, ret, err) ||
+	    job_runtimes(kube, CLUSTER_RUNTIME_KIND, ns, false, ret, err))
 		return error_clear_if(err, ERR_NOT_FOUND);
 	return 0;
 }

@@ -34,7 +34,7 @@ static int set_suspend(void *ctx, const cJSON *job, struct error *err)
 		s->ended++;
 		return 0;
 	}
-	if (suspension_set(s->kube, job, s->suspend, &result, err))
+	if (queue_set_suspended(s->kube, job, s->suspend, &result, err))
 		return -1;
 	printf("trainjob %s ", meta_name(job));
 	if (result == SUSPENSION_SET)

@@ -36,8 +36,8 @@ static const char *setting(const cJSON *tj, const cJSON *container, const char *
 	const cJSON *env = initializer_env(tj_initializer(tj, INIT_DATASET));
 
 	if (json_find_const(env, "name", name))
-		return env_value(env, name);
-	return env_value(container_env(container), name);
+		return podspec_env_value(env, name);
+	return podspec_env_value(container_env(container), name);
 }
 
 /* *ret: the cache's pods, or NULL if the runtime has no such cache. */
@@ -91,7 +91,7 @@ static bool knows_table(const cJSON *tj, const cJSON *container)
 static void check_size_of(const cJSON *tj, const char *name, struct field_errors *errs)
 {
 	const cJSON *env = initializer_env(tj_initializer(tj, INIT_DATASET));
-	const char *text = env_value(env, name);
+	const char *text = podspec_env_value(env, name);
 	struct error err = { 0 };
 	struct quantity q;
 
@@ -209,7 +209,7 @@ static int build(const struct plugin_env *env, struct info *info, const cJSON *t
 		return -1;
 	if (!ps)
 		return 0;
-	service = add_object(objects, tj, "v1", "Service", CACHE_SERVICE_SUFFIX);
+	service = plugin_add_object(objects, tj, "v1", "Service", CACHE_SERVICE_SUFFIX);
 	cache_service_spec(service);
 	json_put_str(service, info->name, "spec", "selector",
 		     "jobset.sigs.k8s.io/jobset-name");

@@ -10,8 +10,8 @@
 #include "trainer/podspec.h"
 #include "trainer/trainjob.h"
 
-cJSON *add_object(cJSON *objects, const cJSON *tj, const char *api_version,
-		  const char *kind, const char *suffix)
+cJSON *plugin_add_object(cJSON *objects, const cJSON *tj, const char *api_version,
+			 const char *kind, const char *suffix)
 {
 	cleanup_arena struct arena arena = { 0 };
 	cJSON *obj = meta_new(api_version, kind, meta_namespace(tj),
@@ -22,13 +22,13 @@ cJSON *add_object(cJSON *objects, const cJSON *tj, const char *api_version,
 	return obj;
 }
 
-const char *object_name(struct info *info, const char *suffix)
+const char *plugin_object_name(struct info *info, const char *suffix)
 {
 	return arena_printf(&info->arena, "%s%s", info->name, suffix);
 }
 
-int object_find(const struct plugin_env *env, const struct object_ref *ref,
-		const cJSON **ret, struct error *err)
+int plugin_object_find(const struct plugin_env *env, const struct object_ref *ref,
+		       const cJSON **ret, struct error *err)
 {
 	*ret = NULL;
 	if (!env->get)
@@ -36,8 +36,8 @@ int object_find(const struct plugin_env *env, const struct object_ref *ref,
 	return env->get(env->ctx, ref, ret, err);
 }
 
-void refuse_reserved_env(const cJSON *tj, const char *const *reserved, const char *whose,
-			 struct field_errors *errs)
+void plugin_refuse_reserved_env(const cJSON *tj, const char *const *reserved,
+				const char *whose, struct field_errors *errs)
 {
 	cleanup_buf struct buf names = { .max = 4096 };
 	const cJSON *env = tj_env(tj);
@@ -51,7 +51,7 @@ void refuse_reserved_env(const cJSON *tj, const char *const *reserved, const cha
 				(const char *)names.data);
 }
 
-void secret_data(cJSON *secret, const char *key, const char *text)
+void plugin_secret_data(cJSON *secret, const char *key, const char *text)
 {
 	cleanup_buf struct buf encoded = { .max = 1024 * 1024 };
 
@@ -59,7 +59,7 @@ void secret_data(cJSON *secret, const char *key, const char *text)
 	json_put_str(secret, encoded.data ? (const char *)encoded.data : "", "data", key);
 }
 
-bool is_framework(const struct info *info, const char *framework)
+bool plugin_is_framework(const struct info *info, const char *framework)
 {
 	const cJSON *member;
 

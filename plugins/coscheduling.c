@@ -27,7 +27,7 @@ static int build(const struct plugin_env *env, struct info *info, const cJSON *t
 	if (podgroup_add(env, info, tj, &group, err))
 		return -1;
 	if (group.spec)
-		json_put_int(group.spec, coscheduling_timeout(policy),
+		json_put_int(group.spec, policy_coscheduling_timeout(policy),
 			     "scheduleTimeoutSeconds");
 	return 0;
 }

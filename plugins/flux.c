@@ -37,11 +37,11 @@ static const char *setting(struct info *info, const cJSON *tj, enum setting whic
 {
 	const char *name = settings[which].name;
 	const cJSON *given = json_find_const(tj_env(tj), "name", name);
-	const char *value = env_value(tj_env(tj), name);
+	const char *value = podspec_env_value(tj_env(tj), name);
 
 	if (given) /* even without a value, as in upstream */
 		return value ? value : "";
-	value = env_value(container_env(info_trainer_container(info)), name);
+	value = podspec_env_value(container_env(info_trainer_container(info)), name);
 	return value && *value ? value : settings[which].value;
 }
 
@@ -93,23 +93,23 @@ static cJSON *words(const char *a, const char *b, const char *c)
 
 static void add_volumes(struct info *info, cJSON *pod_spec)
 {
-	const char *scripts = object_name(info, SCRIPT_SUFFIX);
-	cJSON *v = volume_new("spack-install");
+	const char *scripts = plugin_object_name(info, SCRIPT_SUFFIX);
+	cJSON *v = podspec_volume("spack-install");
 
 	json_obj(v, "emptyDir");
 	pod_set_volume(pod_spec, v);
-	v = volume_new("flux-install");
+	v = podspec_volume("flux-install");
 	json_obj(v, "emptyDir");
 	pod_set_volume(pod_spec, v);
-	v = volume_new(scripts);
+	v = podspec_volume(scripts);
 	json_put_str(v, scripts, "configMap", "name");
 	json_put_int(v, 0755, "configMap", "defaultMode");
 	pod_set_volume(pod_spec, v);
-	v = volume_new("shared-memory");
+	v = podspec_volume("shared-memory");
 	json_put_str(v, "Memory", "emptyDir", "medium");
 	pod_set_volume(pod_spec, v);
-	v = volume_new("flux-curve");
-	json_put_str(v, object_name(info, CURVE_SUFFIX), "secret", "secretName");
+	v = podspec_volume("flux-curve");
+	json_put_str(v, plugin_object_name(info, CURVE_SUFFIX), "secret", "secretName");
 	json_put_int(v, 0400, "secret", "defaultMode");
 	pod_set_volume(pod_spec, v);
 }
@@ -122,7 +122,7 @@ static void add_installer(struct info *info, const cJSON *tj, cJSON *pod_spec)
 	container_set_command(c, command);
 	cJSON_Delete(command);
 	container_mount(c, "flux-install", "/mnt/flux", false);
-	container_mount(c, object_name(info, SCRIPT_SUFFIX), CONFIG_DIR, true);
+	container_mount(c, plugin_object_name(info, SCRIPT_SUFFIX), CONFIG_DIR, true);
 	cJSON_AddItemToArray(pod_init_containers(pod_spec), c);
 }
 
@@ -130,7 +130,7 @@ static void add_mounts(struct info *info, cJSON *c)
 {
 	container_mount(c, "flux-install", "/mnt/flux", false);
 	container_mount(c, "spack-install", "/opt/software", false);
-	container_mount(c, object_name(info, SCRIPT_SUFFIX), CONFIG_DIR, true);
+	container_mount(c, plugin_object_name(info, SCRIPT_SUFFIX), CONFIG_DIR, true);
 	container_mount(c, "flux-curve", "/curve", true);
 	container_mount(c, "shared-memory", "/dev/shm", true);
 }
@@ -175,7 +175,7 @@ static struct flux_facts facts_of(struct info *info, const cJSON *tj)
 	if (nodes == ABSENT)
 		nodes = ps ? pod_set_count(ps) : info_nodes(info);
 	if (tasks == ABSENT)
-		tasks = flux_num_proc_per_node(policy_flux(info->ml_policy));
+		tasks = policy_flux_num_proc_per_node(policy_flux(info->ml_policy));
 	f.device = setting(info, tj, NETWORK_DEVICE);
 	f.queue_policy = setting(info, tj, QUEUE_POLICY);
 	f.domain = arena_printf(a, "%s.%s.svc.cluster.local", info->subdomain,
@@ -205,7 +205,7 @@ static int add_scripts(struct info *info, const cJSON *tj, cJSON *objects,
 	if (buf_check(&init, "init.sh", err) ||
 	    buf_check(&entrypoint, "entrypoint.sh", err))
 		return -1;
-	map = add_object(objects, tj, "v1", "ConfigMap", SCRIPT_SUFFIX);
+	map = plugin_add_object(objects, tj, "v1", "ConfigMap", SCRIPT_SUFFIX);
 	json_put_str(map, (const char *)entrypoint.data, "data", "entrypoint.sh");
 	json_put_str(map, (const char *)init.data, "data", "init.sh");
 	return 0;
@@ -216,11 +216,11 @@ static int add_curve(const struct plugin_env *env, struct info *info, const cJSO
 		     cJSON *objects, struct error *err)
 {
 	struct object_ref ref = { "v1", "Secret", info->ns,
-				  object_name(info, CURVE_SUFFIX) };
+				  plugin_object_name(info, CURVE_SUFFIX) };
 	char public_z85[41], secret_z85[41];
 	const cJSON *old;
 
-	if (object_find(env, &ref, &old, err))
+	if (plugin_object_find(env, &ref, &old, err))
 		return -1;
 	if (old)
 		return 0; /* random: created once, never changed */
@@ -228,16 +228,18 @@ static int add_curve(const struct plugin_env *env, struct info *info, const cJSO
 		return error_set(err, ERR_INVALID, "no source of CURVE keys");
 	if (env->keys->curve(env->keys->ctx, &info->arena, public_z85, secret_z85, err))
 		return error_wrap(err, "curve key");
-	secret_data(add_object(objects, tj, "v1", "Secret", CURVE_SUFFIX), "curve.cert",
-		    arena_printf(
-			    &info->arena,
-			    "# ZeroMQ CURVE certificate for the brokers of one TrainJob\n"
-			    "metadata\n"
-			    "    name = \"%s\"\n"
-			    "curve\n"
-			    "    public-key = \"%s\"\n"
-			    "    secret-key = \"%s\"\n",
-			    info->name, public_z85, secret_z85));
+	plugin_secret_data(
+		plugin_add_object(objects, tj, "v1", "Secret", CURVE_SUFFIX),
+		"curve.cert",
+		arena_printf(
+			&info->arena,
+			"# ZeroMQ CURVE certificate for the brokers of one TrainJob\n"
+			"metadata\n"
+			"    name = \"%s\"\n"
+			"curve\n"
+			"    public-key = \"%s\"\n"
+			"    secret-key = \"%s\"\n",
+			info->name, public_z85, secret_z85));
 	return 0;
 }
 

@@ -106,13 +106,13 @@ static int build(const struct plugin_env *env, struct info *info, const cJSON *t
 	const cJSON *old;
 	cJSON *jobset;
 
-	if (object_find(env, &ref, &old, err))
+	if (plugin_object_find(env, &ref, &old, err))
 		return -1;
 	if (old && !tj_suspend(tj) && !jobset_suspended(old))
 		return 0; /* do not change a running job */
 	apply_trainjob(info, tj);
 	jobset_set_suspend(info->jobset_spec, tj_suspend_node(tj));
-	jobset = add_object(objects, tj, JOBSET_API_VERSION, JOBSET_KIND, "");
+	jobset = plugin_add_object(objects, tj, JOBSET_API_VERSION, JOBSET_KIND, "");
 	put_map(jobset, "labels", info->labels);
 	put_map(jobset, "annotations", info->annotations);
 	json_put(jobset, json_dup(info->jobset_spec), "spec");

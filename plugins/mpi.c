@@ -182,7 +182,7 @@ static void validate(const struct plugin_env *env, struct info *info, const cJSO
 			"must be 1: the runtime runs its launcher as a node, but does "
 			"not have both a job \"launcher\" and a job \"node\"");
 	if (flavor && flavor->reserved)
-		refuse_reserved_env(tj, flavor->reserved, "MPI", errs);
+		plugin_refuse_reserved_env(tj, flavor->reserved, "MPI", errs);
 }
 
 /* ---- editing the template ---- */
@@ -214,26 +214,30 @@ static void set_counts(struct info *info, const cJSON *tj)
 
 static cJSON *ssh_volume(struct info *info)
 {
-	cJSON *volume = volume_new(MPI_KEY_VOLUME);
+	cJSON *volume = podspec_volume(MPI_KEY_VOLUME);
 	cJSON *items;
 
-	json_put_str(volume, object_name(info, SSH_SUFFIX), "secret", "secretName");
+	json_put_str(volume, plugin_object_name(info, SSH_SUFFIX), "secret",
+		     "secretName");
 	json_put_int(volume, 0400, "secret", "defaultMode");
 	items = json_list(volume, "secret", "items");
-	cJSON_AddItemToArray(items, volume_item("ssh-privatekey", KEY_FILE, 0640));
-	cJSON_AddItemToArray(items, volume_item("ssh-publickey", "id_rsa.pub", 0644));
 	cJSON_AddItemToArray(items,
-			     volume_item("ssh-publickey", "authorized_keys", 0644));
+			     podspec_volume_item("ssh-privatekey", KEY_FILE, 0640));
+	cJSON_AddItemToArray(items,
+			     podspec_volume_item("ssh-publickey", "id_rsa.pub", 0644));
+	cJSON_AddItemToArray(
+		items, podspec_volume_item("ssh-publickey", "authorized_keys", 0644));
 	return volume;
 }
 
 static cJSON *hostfile_volume(struct info *info)
 {
-	cJSON *volume = volume_new(MPI_HOSTFILE_VOLUME);
+	cJSON *volume = podspec_volume(MPI_HOSTFILE_VOLUME);
 
-	json_put_str(volume, object_name(info, HOSTFILE_SUFFIX), "configMap", "name");
+	json_put_str(volume, plugin_object_name(info, HOSTFILE_SUFFIX), "configMap",
+		     "name");
 	cJSON_AddItemToArray(json_list(volume, "configMap", "items"),
-			     volume_item(HOSTFILE, HOSTFILE, 0444));
+			     podspec_volume_item(HOSTFILE, HOSTFILE, 0444));
 	return volume;
 }
 
@@ -260,8 +264,8 @@ static const char *env_given(const struct plan *p, const cJSON *c, const char *n
 {
 	const cJSON *list = tj_env(p->tj);
 
-	return env_value(json_find_const(list, "name", name) ? list : container_env(c),
-			 name);
+	return podspec_env_value(
+		json_find_const(list, "name", name) ? list : container_env(c), name);
 }
 
 /* The port of mpi-worker. */
@@ -476,8 +480,9 @@ static int add_hostfile(const struct plan *p, cJSON *objects, struct error *err)
 	add_nodes(p, false, &hosts);
 	if (buf_check(&hosts, "the MPI host file", err))
 		return -1;
-	json_put_str(add_object(objects, p->tj, "v1", "ConfigMap", HOSTFILE_SUFFIX),
-		     hosts.data ? (const char *)hosts.data : "", "data", HOSTFILE);
+	json_put_str(
+		plugin_add_object(objects, p->tj, "v1", "ConfigMap", HOSTFILE_SUFFIX),
+		hosts.data ? (const char *)hosts.data : "", "data", HOSTFILE);
 	return 0;
 }
 
@@ -485,12 +490,12 @@ static int add_keys(const struct plugin_env *env, struct info *info, const cJSON
 		    cJSON *objects, struct error *err)
 {
 	struct object_ref ref = { "v1", "Secret", info->ns,
-				  object_name(info, SSH_SUFFIX) };
+				  plugin_object_name(info, SSH_SUFFIX) };
 	const char *private_pem, *authorized_key;
 	const cJSON *old;
 	cJSON *secret;
 
-	if (object_find(env, &ref, &old, err))
+	if (plugin_object_find(env, &ref, &old, err))
 		return -1;
 	if (old)
 		return 0; /* a key is created once */
@@ -499,11 +504,11 @@ static int add_keys(const struct plugin_env *env, struct info *info, const cJSON
 	if (env->keys->ssh(env->keys->ctx, &info->arena, &private_pem, &authorized_key,
 			   err))
 		return error_wrap(err, "ssh key");
-	secret = add_object(objects, tj, "v1", "Secret", SSH_SUFFIX);
+	secret = plugin_add_object(objects, tj, "v1", "Secret", SSH_SUFFIX);
 	json_put_str(secret, "kubernetes.io/ssh-auth", "type");
 	json_put_bool(secret, true, "immutable");
-	secret_data(secret, "ssh-privatekey", private_pem);
-	secret_data(secret, "ssh-publickey", authorized_key);
+	plugin_secret_data(secret, "ssh-privatekey", private_pem);
+	plugin_secret_data(secret, "ssh-publickey", authorized_key);
 	return 0;
 }
 

@@ -32,7 +32,7 @@ static bool find_peers(struct info *info, struct peers *p)
 			return false;
 		p->groups[p->n++] =
 			(struct peer_group){ tasks[i], ps->name, pod_set_count(ps),
-					     port_named(c, PORT_NAME, PADDLE_PORT) };
+					     peers_port(c, PORT_NAME, PADDLE_PORT) };
 	}
 	return p->n > 0;
 }
@@ -42,7 +42,7 @@ static int enforce_ml_policy(const struct plugin_env *env, struct info *info,
 {
 	struct peers peers = { .job = info->name, .subdomain = info->subdomain };
 
-	if (!is_framework(info, FRAMEWORK_PADDLE) || !find_peers(info, &peers))
+	if (!plugin_is_framework(info, FRAMEWORK_PADDLE) || !find_peers(info, &peers))
 		return 0;
 	for (size_t i = 0; i < peers.n; i++) {
 		struct pod_set *ps = info_by_name(info, peers.groups[i].rjob);
@@ -51,8 +51,9 @@ static int enforce_ml_policy(const struct plugin_env *env, struct info *info,
 		json_each(c, pod_containers(ps->pod_spec)) {
 			if (json_find_const(container_env(c), "name", PADDLE_MASTER))
 				continue;
-			paddle_env(&info->arena, c, &peers, &peers.groups[i]);
-			if (str_eq(element_name(c), NODE) && !port_named(c, PORT_NAME, 0))
+			peers_paddle_env(&info->arena, c, &peers, &peers.groups[i]);
+			if (str_eq(podspec_element_name(c), NODE) &&
+			    !peers_port(c, PORT_NAME, 0))
 				container_add_port(c, PADDLE_PORT);
 		}
 	}

@@ -14,13 +14,13 @@ int podgroup_add(const struct plugin_env *env, struct info *info, const cJSON *t
 	int64_t pods;
 	cJSON *obj;
 
-	if (object_find(env, &ref, &old, err))
+	if (plugin_object_find(env, &ref, &old, err))
 		return -1;
 	if (old && !tj_suspend(tj))
 		return 0;
 	if (gang_total(info, &total, &pods, err))
 		return -1;
-	obj = add_object(group->objects, tj, ref.api_version, ref.kind, "");
+	obj = plugin_add_object(group->objects, tj, ref.api_version, ref.kind, "");
 	json_put_int(obj, pods > 0 ? pods : 1, "spec", "minMember");
 	json_put(obj, resource_list_json(&total), "spec", "minResources");
 	group->spec = json_obj(obj, "spec");

@@ -35,13 +35,13 @@ static int64_t find_peers(struct info *info, struct peers *p)
 
 	for (size_t i = 0; i < info->n_pod_sets; i++) {
 		const struct pod_set *ps = &info->pod_sets[i];
-		const char *task = tf_task(ps->name);
+		const char *task = peers_tf_task(ps->name);
 
 		if (!task || !container_of(ps) || is_listed(p, task))
 			continue;
 		p->groups[p->n++] =
 			(struct peer_group){ task, ps->name, pod_set_count(ps),
-					     port_named(container_of(ps), PORT_NAME,
+					     peers_port(container_of(ps), PORT_NAME,
 							TF_PORT) };
 		/* The addresses assume a single Job. */
 		pods += pod_set_count(ps);
@@ -56,7 +56,8 @@ static int enforce_ml_policy(const struct plugin_env *env, struct info *info,
 {
 	struct peers peers = { .job = info->name, .subdomain = info->subdomain };
 
-	if (!is_framework(info, FRAMEWORK_TENSORFLOW) || find_peers(info, &peers) < 2)
+	if (!plugin_is_framework(info, FRAMEWORK_TENSORFLOW) ||
+	    find_peers(info, &peers) < 2)
 		return 0;
 	peers.sparse =
 		str_eq(meta_annotation(info->runtime, TF_DYNAMIC_ANNOTATION), "true");
@@ -65,9 +66,9 @@ static int enforce_ml_policy(const struct plugin_env *env, struct info *info,
 
 		if (json_find_const(container_env(c), "name", TF_CONFIG))
 			continue;
-		if (tf_env(c, &peers, &peers.groups[i], err))
+		if (peers_tf_env(c, &peers, &peers.groups[i], err))
 			return -1;
-		if (!port_named(c, PORT_NAME, 0))
+		if (!peers_port(c, PORT_NAME, 0))
 			container_add_port(c, TF_PORT);
 	}
 	return 0;

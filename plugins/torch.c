@@ -37,7 +37,7 @@ struct torch_plan torch_plan(struct info *info, const cJSON *tj)
 	return plan;
 }
 
-bool is_torchtune(const cJSON *tj)
+bool torch_is_torchtune(const cJSON *tj)
 {
 	const cJSON *first = tj_command(tj) ? tj_command(tj)->child : NULL;
 	const cJSON *second = first ? first->next : NULL;
@@ -50,7 +50,7 @@ bool is_torchtune(const cJSON *tj)
 static const char *missing(struct info *info, struct arena *arena, const cJSON *target,
 			   const char *container)
 {
-	const char *job = env_target_job(target);
+	const char *job = policy_env_target_job(target);
 	struct pod_set *ps = info_by_name(info, job);
 
 	if (!ps)
@@ -69,8 +69,8 @@ static void validate(const struct plugin_env *env, struct info *info, const cJSO
 {
 	const cJSON *torch = policy_torch(info->ml_policy), *target, *name;
 
-	json_each(target, torch_env_targets(torch)) {
-		json_each(name, env_target_containers(target)) {
+	json_each(target, policy_torch_env_targets(torch)) {
+		json_each(name, policy_env_target_containers(target)) {
 			const char *lack =
 				missing(info, &errs->arena, target, name->valuestring);
 
@@ -79,7 +79,7 @@ static void validate(const struct plugin_env *env, struct info *info, const cJSO
 						target, "%s", lack);
 		}
 	}
-	refuse_reserved_env(tj, reserved, "Torch", errs);
+	plugin_refuse_reserved_env(tj, reserved, "Torch", errs);
 }
 
 static void set_nodes_env(cJSON *container, const struct torch_plan *plan)
@@ -102,10 +102,10 @@ static int inject_env(struct info *info, const struct torch_plan *plan, struct e
 {
 	const cJSON *target, *name;
 
-	json_each(target, torch_env_targets(policy_torch(info->ml_policy))) {
-		struct pod_set *ps = info_by_name(info, env_target_job(target));
+	json_each(target, policy_torch_env_targets(policy_torch(info->ml_policy))) {
+		struct pod_set *ps = info_by_name(info, policy_env_target_job(target));
 
-		json_each(name, env_target_containers(target)) {
+		json_each(name, policy_env_target_containers(target)) {
 			const char *lack =
 				missing(info, &info->arena, target, name->valuestring);
 			cJSON *c;
@@ -131,7 +131,7 @@ static int enforce_ml_policy(const struct plugin_env *env, struct info *info,
 	if (tj_trainer(tj) && node) {
 		container_merge_env(node, tj_env(tj));
 		set_nodes_env(node, &plan);
-		if (!is_torchtune(tj)) /* torchtune has --rdzv_endpoint */
+		if (!torch_is_torchtune(tj)) /* torchtune has --rdzv_endpoint */
 			set_master_env(info, node);
 		container_add_port(node, TRAINER_PORT);
 	}

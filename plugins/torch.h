@@ -16,6 +16,6 @@ struct torch_plan {
  */
 struct torch_plan torch_plan(struct info *info, const cJSON *tj);
 
-bool is_torchtune(const cJSON *tj); /* the command is exactly ["tune", "run"] */
+bool torch_is_torchtune(const cJSON *tj); /* the command is exactly ["tune", "run"] */
 
 #endif

@@ -181,7 +181,7 @@ static void validate(const struct plugin_env *env, struct info *info, const cJSO
 	struct torch_plan plan = torch_plan(info, tj);
 	struct tune t;
 
-	if (!is_torchtune(tj))
+	if (!torch_is_torchtune(tj))
 		return;
 	plan.nodes = tj_num_nodes(tj) == ABSENT ? 1 : tj_num_nodes(tj);
 	/* As upstream: a number counted from CPUs does not make QLoRA admissible. */
@@ -238,7 +238,7 @@ static int enforce_ml_policy(const struct plugin_env *env, struct info *info,
 	struct tune t;
 	cJSON *command;
 
-	if (!is_torchtune(tj) || !info_trainer_container(info))
+	if (!torch_is_torchtune(tj) || !info_trainer_container(info))
 		return 0;
 	plan = torch_plan(info, tj);
 	t = tune_of(&info->arena, tj, &plan);

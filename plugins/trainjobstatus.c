@@ -28,16 +28,16 @@ static const char *endpoint(struct info *info)
 
 static cJSON *token_volume(struct info *info)
 {
-	cJSON *volume = volume_new(STATUS_TOKEN_VOLUME);
+	cJSON *volume = podspec_volume(STATUS_TOKEN_VOLUME);
 	cJSON *sources = json_list(volume, "projected", "sources");
 	cJSON *token = cJSON_CreateObject(), *ca = cJSON_CreateObject();
 
 	json_put_str(token, endpoint(info), "serviceAccountToken", "audience");
 	json_put_int(token, TOKEN_SECONDS, "serviceAccountToken", "expirationSeconds");
 	json_put_str(token, "token", "serviceAccountToken", "path");
-	json_put_str(ca, object_name(info, "-tls-config"), "configMap", "name");
+	json_put_str(ca, plugin_object_name(info, "-tls-config"), "configMap", "name");
 	cJSON_AddItemToArray(json_list(ca, "configMap", "items"),
-			     volume_item(CA_KEY, CA_KEY, -1));
+			     podspec_volume_item(CA_KEY, CA_KEY, -1));
 	cJSON_AddItemToArray(sources, token);
 	cJSON_AddItemToArray(sources, ca);
 	return volume;
@@ -116,7 +116,7 @@ static int build(const struct plugin_env *env, struct info *info, const cJSON *t
 	if (!env->status_server_ca || !*env->status_server_ca)
 		return error_set(err, ERR_NOT_FOUND,
 				 "the status server's CA certificate does not exist yet");
-	map = add_object(objects, tj, "v1", "ConfigMap", "-tls-config");
+	map = plugin_add_object(objects, tj, "v1", "ConfigMap", "-tls-config");
 	json_put_str(map, env->status_server_ca, "data", CA_KEY);
 	return 0;
 }

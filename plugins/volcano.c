@@ -27,7 +27,7 @@ static void check_class(const struct plugin_env *env, const char *name,
 	cleanup_json cJSON *value = cJSON_CreateString(name);
 	struct error err = { 0 };
 	const cJSON *found;
-	bool failed = object_find(env, &ref, &found, &err);
+	bool failed = plugin_object_find(env, &ref, &found, &err);
 
 	if (failed || !found)
 		field_error_add(
@@ -64,7 +64,7 @@ static int enforce_pod_group_policy(const struct plugin_env *env, struct info *i
 static void fill(struct info *info, cJSON *spec)
 {
 	const char *queue = json_str(info->annotations, QUEUE_ANNOTATION);
-	cJSON *topology = volcano_topology(policy_volcano(info->pod_group_policy));
+	cJSON *topology = policy_volcano_topology(policy_volcano(info->pod_group_policy));
 
 	if (queue)
 		json_put_str(spec, queue, "queue");

@@ -38,7 +38,7 @@ static bool trains(const struct info *info, const struct pod_set *ps)
 /* The archive's volume: its ConfigMap, or an emptyDir for the download. */
 static cJSON *archive_volume(struct info *info, const struct workspace *w)
 {
-	cJSON *volume = volume_new(WORKSPACE_ARCHIVE);
+	cJSON *volume = podspec_volume(WORKSPACE_ARCHIVE);
 
 	if (w->uri)
 		json_obj(volume, "emptyDir");
@@ -89,7 +89,7 @@ static int enforce_pod_spec(const struct plugin_env *env, struct info *info,
 				"job %s of the runtime has a container \"" WORKSPACE_CONTAINER
 				"\" of its own",
 				ps->name);
-		volume = volume_new(WORKSPACE_VOLUME);
+		volume = podspec_volume(WORKSPACE_VOLUME);
 		json_obj(volume, "emptyDir");
 		pod_set_volume(ps->pod_spec, volume);
 		add_unpacker(env, info, ps->pod_spec, node, &w);
@@ -113,12 +113,12 @@ static int build(const struct plugin_env *env, struct info *info, const cJSON *t
 		return -1;
 	if (!w.digest || w.uri || !env->get || tj_suspend(tj))
 		return 0;
-	if (object_find(env, &jobset, &existing, err))
+	if (plugin_object_find(env, &jobset, &existing, err))
 		return -1;
 	if (existing && !jobset_suspended(existing))
 		return 0; /* do not change a running job */
 	map.name = workspace_configmap_name(&info->arena, info->name, w.digest);
-	if (object_find(env, &map, &existing, err))
+	if (plugin_object_find(env, &map, &existing, err))
 		return -1;
 	if (existing)
 		return 0;

@@ -24,11 +24,11 @@ static void validate(const struct plugin_env *env, struct info *info, const cJSO
 	size_t i = 0;
 
 	json_each(var, tj_env(tj)) {
-		if (str_in(element_name(var), reserved))
+		if (str_in(podspec_element_name(var), reserved))
 			field_error_add(errs, FIELD_FORBIDDEN,
 					field_index(errs, "spec.trainer.env", i), NULL,
 					"%s is set by the XGBoost policy",
-					element_name(var));
+					podspec_element_name(var));
 		i++;
 	}
 }

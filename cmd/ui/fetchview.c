@@ -70,12 +70,12 @@ static const char *summary(struct arena *a, const struct fetchview *v,
 			 : arena_printf(a, ", %s left", out_duration(a, left * 1000));
 	const char *all = now->files_unsized ? ""
 					     : arena_printf(a, " of %s (%d %%)",
-							    size_text(a, now->bytes),
+							    str_size(a, now->bytes),
 							    percent < 0 ? 0 : percent);
 
-	return arena_printf(
-		a, "%s%s, %s/s%s, %zu of %zu files", size_text(a, now->bytes_done), all,
-		size_text(a, speed(v, now)), to_go, now->files_done, now->files);
+	return arena_printf(a, "%s%s, %s/s%s, %zu of %zu files",
+			    str_size(a, now->bytes_done), all, str_size(a, speed(v, now)),
+			    to_go, now->files_done, now->files);
 }
 
 static void draw(struct fetchview *v, const struct fetch_now *now)
@@ -173,7 +173,7 @@ void fetchview_file(void *ctx, enum fetch_event e, const char *path, int64_t byt
 					      path));
 	} else if (e == FETCH_STARTED && bytes > 0) {
 		fetchview_say(v, arena_printf(&a, "%s: resuming after %s", path,
-					      size_text(&a, bytes)));
+					      str_size(&a, bytes)));
 	}
 }
 
@@ -207,7 +207,7 @@ void fetchview_end(struct fetchview *v, const struct fetch_now *now,
 		print_json(doc);
 	} else if (!err && v->kind != VIEW_NONE) {
 		fprintf(stderr, "%zu files complete, %s; %s %s in %s\n", now->files,
-			size_text(&a, now->bytes), size_text(&a, now->bytes_fetched),
+			str_size(&a, now->bytes), str_size(&a, now->bytes_fetched),
 			v->verb, out_duration(&a, now->ms));
 	}
 }

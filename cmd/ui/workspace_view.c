@@ -43,8 +43,8 @@ void workspace_pack_report(struct workspace_pack *s)
 		return;
 	fprintf(stderr, "workspace %s: %lld files and directories, %s; packed %s\n",
 		str_visible(&s->arena, s->dir, false), (long long)s->summary.entries,
-		size_text(&s->arena, s->summary.bytes),
-		size_text(&s->arena, s->summary.size));
+		str_size(&s->arena, s->summary.bytes),
+		str_size(&s->arena, s->summary.size));
 	for (int i = EXCLUDE_KEY; i < EXCLUDE_REASONS; i++)
 		tell_left(s, &s->summary.left[i], why[i]);
 }

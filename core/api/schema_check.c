@@ -403,7 +403,7 @@ static void unknown_field(struct check *c, const struct at *at, const struct nod
 	near = nearest_word(at->key, names);
 	instead = near ? json_get(node->instead, near) : NULL;
 	if (near && !instead)
-		detail = did_you_mean(&arena, near);
+		detail = nearest_did_you_mean(&arena, near);
 	else if (instead)
 		detail = use_instead(&arena, instead, value);
 	else
@@ -587,7 +587,7 @@ static const struct kind *check_type_meta(const struct schema *schema, const cJS
 				str_join(&arena, names, ", "));
 	else if (near)
 		field_error_add(errs, FIELD_NOT_SUPPORTED, "kind", name, "%s",
-				did_you_mean(&arena, near));
+				nearest_did_you_mean(&arena, near));
 	else
 		field_error_add(errs, FIELD_NOT_SUPPORTED, "kind", name,
 				"must be one of %s", str_join(&arena, names, ", "));

@@ -277,7 +277,7 @@ static void answer_deleted(struct exchange *x, const cJSON *obj, bool gone)
 		exchange_answer(x, 200, obj);
 		return;
 	}
-	status = status_of(200, NULL, NULL);
+	status = exchange_status(200, NULL, NULL);
 	json_del(status, JSON_PATH("code"));
 	details = json_obj(status, "details");
 	json_put_str(details, meta_name(obj), "name");

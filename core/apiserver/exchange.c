@@ -67,7 +67,7 @@ void exchange_text(struct exchange *x, int code, const char *type, const char *t
 	buf_add(&x->resp->body, text, len);
 }
 
-cJSON *status_of(int code, const char *reason, const char *message)
+cJSON *exchange_status(int code, const char *reason, const char *message)
 {
 	cJSON *status = cJSON_CreateObject();
 
@@ -105,13 +105,14 @@ int exchange_refuse(struct exchange *x, int code, const char *reason, const char
 	buf_adds(&message, "");
 	return answer_status(
 		x, code,
-		status_of(code, reason, message.data ? (char *)message.data : ""));
+		exchange_status(code, reason, message.data ? (char *)message.data : ""));
 }
 
 int exchange_refuse_details(struct exchange *x, int code, const char *reason,
 			    cJSON *take_details, const char *message)
 {
-	cJSON *status = status_of(code, reason, str_visible(&x->arena, message, true));
+	cJSON *status =
+		exchange_status(code, reason, str_visible(&x->arena, message, true));
 
 	json_put(status, take_details, "details");
 	return answer_status(x, code, status);

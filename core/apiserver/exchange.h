@@ -83,7 +83,7 @@ int exchange_not_of_kind(struct exchange *x, const char *fmt, ...) PRINTF_LIKE(2
 /* An error of storage.h: 413, 409 or 500. */
 int exchange_error(struct exchange *x, const struct error *err);
 /* A metav1.Status, owned by the caller. reason, message: NULL: none. */
-cJSON *status_of(int code, const char *reason, const char *message);
+cJSON *exchange_status(int code, const char *reason, const char *message);
 
 /*
  * Read the body into x->body; -1: answered. body_object() decodes by the Content-Type;
@@ -129,7 +129,7 @@ struct selection {
 /* Parse labelSelector and fieldSelector; -1: answered. */
 MUST_CHECK int selection_read(struct exchange *x, struct selection *ret);
 /* Check resourceVersion and resourceVersionMatch of a list or watch; -1: answered. */
-MUST_CHECK int version_check(struct exchange *x, bool watch);
+MUST_CHECK int exchange_version_check(struct exchange *x, bool watch);
 bool selection_matches(const struct selection *s, const cJSON *obj);
 /* As selection_matches(); parses the object only if necessary. */
 bool selection_has(const struct selection *s, const struct stored *obj);

@@ -7,8 +7,8 @@
 #include "api/names.h"
 #include "base/cleanup.h"
 #include "base/json_index.h"
+#include "base/random.h"
 #include "base/str.h"
-#include "crypto/keypair.h"
 #include "trainer/shape.h"
 
 enum {

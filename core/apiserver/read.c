@@ -166,7 +166,7 @@ static void check_match_of_watch(struct exchange *x, struct field_errors *errs)
 		       "sendInitialEvents is provided");
 }
 
-int version_check(struct exchange *x, bool watch)
+int exchange_version_check(struct exchange *x, bool watch)
 {
 	cleanup_field_errors struct field_errors errs = { 0 };
 
@@ -296,7 +296,7 @@ static int read_limit(struct exchange *x, int64_t *ret)
 		return exchange_refuse(x, 400, "BadRequest",
 				       "specifying resource version is not allowed when "
 				       "using continue");
-	return version_check(x, false) || check_exact(x) ? -1 : 0;
+	return exchange_version_check(x, false) || check_exact(x) ? -1 : 0;
 }
 
 static cJSON *new_list(struct exchange *x, int64_t version)

@@ -89,7 +89,7 @@ static int send_bookmark(struct watch *w, bool after_initial)
 
 static int send_error(struct watch *w, const struct error *err)
 {
-	return send_event(w, "ERROR", status_of(410, "Expired", err->msg));
+	return send_event(w, "ERROR", exchange_status(410, "Expired", err->msg));
 }
 
 static int send_one(struct watch *w, const char *type, const struct stored *s)
@@ -230,7 +230,7 @@ static int read_times(struct exchange *x, struct watch *w)
 	if (*timeout && str_int(&seconds, timeout, 0, INT32_MAX, &err))
 		return exchange_refuse(x, 400, "BadRequest", "timeoutSeconds: %s",
 				       err.msg);
-	w->until = clock_ms() + (seconds ? seconds_ms(seconds) : TIMEOUT_MS);
+	w->until = clock_ms() + (seconds ? clock_seconds_ms(seconds) : TIMEOUT_MS);
 	w->bookmark_at = clock_ms() + BOOKMARK_MS;
 	w->bookmarks = exchange_flag(x, "allowWatchBookmarks");
 	w->initial = exchange_flag(x, "sendInitialEvents");
@@ -242,7 +242,7 @@ void watch_start(struct exchange *x)
 	struct watch *w = xcalloc(1, sizeof(*w));
 
 	if (form_read(x, &w->form) || selection_read(x, &w->selection) ||
-	    read_times(x, w) || version_check(x, true)) {
+	    read_times(x, w) || exchange_version_check(x, true)) {
 		free(w);
 		return;
 	}

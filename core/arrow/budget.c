@@ -34,8 +34,8 @@ int budget_take(struct budget *b, size_t bytes, struct error *err)
 		if (bytes > b->limit - used)
 			return error_set(err, ERR_LIMIT,
 					 "needs %s more memory, beyond the limit of %s",
-					 size_text(&arena, (int64_t)bytes),
-					 size_text(&arena, (int64_t)b->limit));
+					 str_size(&arena, (int64_t)bytes),
+					 str_size(&arena, (int64_t)b->limit));
 	} while (!__atomic_compare_exchange_n(&b->used, &used, used + bytes, true,
 					      __ATOMIC_RELAXED, __ATOMIC_RELAXED));
 	note_peak(b, used + bytes);

@@ -53,7 +53,7 @@ int64_t clock_dice(int64_t sides)
 	return n % sides;
 }
 
-int64_t seconds_ms(int64_t seconds)
+int64_t clock_seconds_ms(int64_t seconds)
 {
 	static const int64_t most = 1000LL * 366 * 24 * 3600;
 

@@ -21,7 +21,7 @@ void clock_sleep_ms(int64_t ms);
 int64_t clock_dice(int64_t sides);
 
 /* In ms, cut to a thousand years either way: it may be added to any time. */
-int64_t seconds_ms(int64_t seconds);
+int64_t clock_seconds_ms(int64_t seconds);
 
 enum { TIME_TEXT_SIZE = 32, DURATION_TEXT_SIZE = 48 };
 

@@ -69,7 +69,7 @@ const char *nearest_word(const char *word, const char *const *words)
 	return nearest;
 }
 
-const char *did_you_mean(struct arena *arena, const char *near)
+const char *nearest_did_you_mean(struct arena *arena, const char *near)
 {
 	return arena_printf(arena, "did you mean '%s'?", near);
 }
@@ -78,5 +78,5 @@ const char *nearest_hint(struct arena *arena, const char *word, const char *cons
 {
 	const char *near = nearest_word(word, words);
 
-	return near ? arena_printf(arena, "; %s", did_you_mean(arena, near)) : "";
+	return near ? arena_printf(arena, "; %s", nearest_did_you_mean(arena, near)) : "";
 }

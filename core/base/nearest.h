@@ -14,7 +14,7 @@
 const char *nearest_word(const char *word, const char *const *words);
 
 /* The wording of a suggestion, in the arena: "did you mean 'x'?" */
-const char *did_you_mean(struct arena *arena, const char *near);
+const char *nearest_did_you_mean(struct arena *arena, const char *near);
 
 /* The end of an error about a word: "; did you mean 'x'?", or "" if none is near. */
 const char *nearest_hint(struct arena *arena, const char *word, const char *const *words);

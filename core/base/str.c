@@ -14,7 +14,7 @@ bool str_eq(const char *a, const char *b)
 	return a == b || (a && b && !strcmp(a, b));
 }
 
-char *size_text(struct arena *arena, int64_t bytes)
+char *str_size(struct arena *arena, int64_t bytes)
 {
 	static const char *const units[] = { "B", "KiB", "MiB", "GiB" };
 	double n = (double)bytes;

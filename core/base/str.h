@@ -29,7 +29,7 @@ bool str_in(const char *s, const char *const *words);
 char *str_trim(struct arena *arena, const char *s);
 
 /* "512 B", "3.2 MiB": binary units, one decimal. */
-char *size_text(struct arena *arena, int64_t bytes);
+char *str_size(struct arena *arena, int64_t bytes);
 
 /* Overwrite a secret's characters with zeros; NULL is fine. */
 void str_wipe(const char *s);

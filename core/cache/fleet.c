@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/protobuf.h"
+#include "base/random.h"
 #include "base/stop.h"
 #include "base/str.h"
 #include "base/thread.h"
@@ -16,7 +17,6 @@
 #include "cache/fleet_impl.h"
 #include "cache/flight.h"
 #include "cache/serve_impl.h"
-#include "crypto/keypair.h"
 #include "net/grpc_client.h"
 
 enum {

@@ -69,9 +69,9 @@ static int too_large(uint64_t need, const char *how, uint64_t limit, struct erro
 	return error_set(err, ERR_LIMIT,
 			 "the rows need %s %s of memory, %s more than the limit of %s: "
 			 "raise --memory, use --spill, or add workers",
-			 how, size_text(&arena, (int64_t)need),
-			 size_text(&arena, (int64_t)(need - limit)),
-			 size_text(&arena, (int64_t)limit));
+			 how, str_size(&arena, (int64_t)need),
+			 str_size(&arena, (int64_t)(need - limit)),
+			 str_size(&arena, (int64_t)limit));
 }
 
 /* ERR_LIMIT if the rows do not fit; estimates their total size from the loaded ones. */

@@ -23,7 +23,7 @@ struct kube_ref job_ref(const char *ns, const char *name)
 	return (struct kube_ref){ TRAINER_API_VERSION, TRAINJOB_KIND, ns, name };
 }
 
-struct kube_ref runtime_ref_at(const char *kind, const char *ns, const char *name)
+struct kube_ref job_runtime_ref(const char *kind, const char *ns, const char *name)
 {
 	bool cluster = str_eq(kind, CLUSTER_RUNTIME_KIND);
 
@@ -138,10 +138,10 @@ int job_list(struct kube *k, const char *ns, const char *label_selector, cJSON *
 	return 0;
 }
 
-int runtime_list(struct kube *k, const char *kind, const char *ns, bool meta_only,
+int job_runtimes(struct kube *k, const char *kind, const char *ns, bool meta_only,
 		 cJSON *list, struct error *err)
 {
-	const struct kube_ref all = runtime_ref_at(kind, ns, NULL);
+	const struct kube_ref all = job_runtime_ref(kind, ns, NULL);
 	const struct kube_select select = { .meta_only = meta_only };
 	cleanup_json cJSON *found = cJSON_CreateArray();
 	const struct kube_sink sink = { .on_item = add_item,
@@ -164,8 +164,8 @@ static int64_t runtime_nodes(struct kube *k, struct map *cache, const cJSON *job
 	struct runtime_ref ref = tj_runtime_ref(job);
 	bool cluster = runtime_ref_is_cluster(&ref);
 	const struct kube_ref at =
-		runtime_ref_at(cluster ? CLUSTER_RUNTIME_KIND : RUNTIME_KIND,
-			       meta_namespace(job), ref.name);
+		job_runtime_ref(cluster ? CLUSTER_RUNTIME_KIND : RUNTIME_KIND,
+				meta_namespace(job), ref.name);
 	cleanup_arena struct arena arena = { 0 };
 	const char *key =
 		arena_printf(&arena, "%s/%s/%s", at.kind, at.ns ? at.ns : "", ref.name);

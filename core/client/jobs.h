@@ -22,10 +22,10 @@ MUST_CHECK int job_list(struct kube *k, const char *ns, const char *label_select
 			cJSON **ret, struct error *err);
 
 /* A reference to a runtime (name NULL: to all). ClusterTrainingRuntimes ignore `ns`. */
-struct kube_ref runtime_ref_at(const char *kind, const char *ns, const char *name);
+struct kube_ref job_runtime_ref(const char *kind, const char *ns, const char *name);
 
 /* Append the runtimes of that kind to `list` (a JSON array); unchanged on an error. */
-MUST_CHECK int runtime_list(struct kube *k, const char *kind, const char *ns,
+MUST_CHECK int job_runtimes(struct kube *k, const char *kind, const char *ns,
 			    bool meta_only, cJSON *list, struct error *err);
 
 /*

@@ -128,8 +128,8 @@ static int check(const cJSON *job, bool suspend, struct error *err)
 	return 0;
 }
 
-int suspension_set(struct kube *k, const cJSON *job, bool suspend, enum suspension *ret,
-		   struct error *err)
+int queue_set_suspended(struct kube *k, const cJSON *job, bool suspend,
+			enum suspension *ret, struct error *err)
 {
 	const struct kube_ref ref = job_ref(meta_namespace(job), meta_name(job));
 	const struct kube_write how = { .manager = "kftrainer", .meta_only = true };

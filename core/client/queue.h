@@ -26,7 +26,7 @@ enum suspension {
  * `job` as the API server returned it. ERR_CONFLICT: it has finished, or is being
  * deleted; other errors as in kube.h.
  */
-MUST_CHECK int suspension_set(struct kube *k, const cJSON *job, bool suspend,
-			      enum suspension *ret, struct error *err);
+MUST_CHECK int queue_set_suspended(struct kube *k, const cJSON *job, bool suspend,
+				   enum suspension *ret, struct error *err);
 
 #endif

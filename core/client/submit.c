@@ -138,8 +138,8 @@ static const char *runtime_hint(struct arena *arena, struct submission *s,
 	bool either = !job_opts_file(&s->job) && !s->job.runtime_kind;
 	const char **names;
 
-	if (runtime_list(s->kube, ref.kind, ns, true, list, IGNORED) ||
-	    (either && runtime_list(s->kube, RUNTIME_KIND, ns, true, list, IGNORED)))
+	if (job_runtimes(s->kube, ref.kind, ns, true, list, IGNORED) ||
+	    (either && job_runtimes(s->kube, RUNTIME_KIND, ns, true, list, IGNORED)))
 		return "";
 	if (!list->child)
 		return "; the cluster has no runtimes: 'kftrainer install --runtimes' "
@@ -472,7 +472,7 @@ int submission_send(struct submission *s, struct error *err)
 static int has_runtime(void *ctx, const struct runtime_name *which, struct error *err)
 {
 	const struct submission *s = ctx;
-	const struct kube_ref ref = runtime_ref_at(which->kind, which->ns, which->name);
+	const struct kube_ref ref = job_runtime_ref(which->kind, which->ns, which->name);
 	cleanup_json cJSON *stored = NULL;
 	struct error why = { 0 };
 

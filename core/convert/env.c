@@ -173,7 +173,8 @@ void v1_env_drop(const struct v1_job *j, const struct role *role, cJSON *c)
 
 	for (; e; e = next) {
 		next = e->next;
-		if (v1_env_owner(j, role, element_name(c), element_name(e)) != ENV_USERS)
+		if (v1_env_owner(j, role, podspec_element_name(c),
+				 podspec_element_name(e)) != ENV_USERS)
 			cJSON_Delete(cJSON_DetachItemViaPointer(list, e));
 	}
 	if (list && !list->child)
@@ -307,9 +308,9 @@ static void peers_of(const struct v1_job *j, struct peers *p)
 		p->groups[p->n++] = (struct peer_group){
 			j->kind->bit == KIND_PADDLE && str_eq(r->rjob, NODE)
 				? "worker"
-				: tf_task(r->rjob),
+				: peers_tf_task(r->rjob),
 			r->rjob, r->n,
-			port_named(c, port,
+			peers_port(c, port,
 				   j->kind->bit == KIND_PADDLE ? PADDLE_PORT : TF_PORT)
 		};
 	}
@@ -320,12 +321,12 @@ void v1_env_tensorflow(struct v1_job *j, const struct role *role, cJSON *c)
 	struct error err = { 0 };
 	struct peers peers;
 
-	if (j->pods < 2 || !str_eq(element_name(c), NODE))
+	if (j->pods < 2 || !str_eq(podspec_element_name(c), NODE))
 		return;
 	if (!j->conf->upstream)
 		return;
 	peers_of(j, &peers);
-	if (tf_env(c, &peers, &peers.groups[role - j->roles], &err))
+	if (peers_tf_env(c, &peers, &peers.groups[role - j->roles], &err))
 		v1_refuse(j, arena_printf(j->arena, "%s.replicas", role->path),
 			  json_get(role->spec, "replicas"), "%s", err.msg);
 }
@@ -338,7 +339,7 @@ void v1_env_paddle(struct v1_job *j, const struct role *role, cJSON *c)
 	if (!j->conf->upstream)
 		return;
 	peers_of(j, &peers);
-	paddle_env(j->arena, c, &peers, &peers.groups[role - j->roles]);
+	peers_paddle_env(j->arena, c, &peers, &peers.groups[role - j->roles]);
 }
 
 /* ---- MPI ---- */
@@ -347,7 +348,7 @@ void v1_env_mpi(struct v1_job *j, const struct role *role, cJSON *c)
 {
 	bool launcher = str_eq(role->rjob, LAUNCHER);
 
-	if (!str_eq(element_name(c), NODE))
+	if (!str_eq(podspec_element_name(c), NODE))
 		return;
 	if (j->kind->bit == KIND_MPI2)
 		container_set_env(c, "K_MPI_JOB_ROLE", launcher ? "launcher" : "worker");

@@ -74,8 +74,8 @@ static int judge_template_restart(const struct field *f, const char **note)
 
 static int judge_env(const struct field *f, const char **note)
 {
-	switch (v1_env_owner(f->j, f->role, element_name(f->container),
-			     element_name(f->value))) {
+	switch (v1_env_owner(f->j, f->role, podspec_element_name(f->container),
+			     podspec_element_name(f->value))) {
 	case ENV_POLICYS:
 		*note = "left out: the runtime's policy sets it";
 		return GRADE_APPROXIMATE;

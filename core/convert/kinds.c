@@ -129,8 +129,9 @@ static void inject_into_others(struct v1_job *j)
 
 	json_put_str(target, NODE, "jobName");
 	json_each(c, list)
-		if (!str_eq(element_name(c), NODE) && n++ < MAX_INJECTED)
-			cJSON_AddItemToArray(names, cJSON_CreateString(element_name(c)));
+		if (!str_eq(podspec_element_name(c), NODE) && n++ < MAX_INJECTED)
+			cJSON_AddItemToArray(names,
+					     cJSON_CreateString(podspec_element_name(c)));
 	if (!n) {
 		cJSON_Delete(target);
 		return;

@@ -118,7 +118,7 @@ static bool is_named_list(const cJSON *list)
 	const cJSON *e;
 
 	json_each(e, list)
-		if (!element_name(e))
+		if (!podspec_element_name(e))
 			return false;
 	return cJSON_IsArray(list) && list->child;
 }
@@ -142,7 +142,7 @@ static void note_own(const struct merge *m, const char *path, const cJSON *into,
 	size_t i = 0;
 
 	json_each(e, into) {
-		if (!json_find_const(from, "name", element_name(e)))
+		if (!json_find_const(from, "name", podspec_element_name(e)))
 			v1_note(m->j, GRADE_APPROXIMATE,
 				under(m, m->into,
 				      arena_printf(m->j->arena, "%s[%zu]", path, i)),
@@ -159,7 +159,7 @@ static void merge_lists(const struct merge *m, const struct place *at, cJSON *in
 
 	note_own(m, at->path, into, from);
 	json_each(e, from) {
-		cJSON *same = json_find(into, "name", element_name(e));
+		cJSON *same = json_find(into, "name", podspec_element_name(e));
 		struct place here = {
 			arena_printf(m->j->arena, "%s[%zu]", at->path, i++),
 			arena_printf(m->j->arena, "%s[]", at->pattern),

@@ -101,7 +101,7 @@ static void fill_trainer(struct v1_job *j, const cJSON *node)
 	list = json_get(trainer, "env");
 	for (e = list ? list->child : NULL; e; e = next) {
 		next = e->next;
-		if (is_reserved(element_name(e)))
+		if (is_reserved(podspec_element_name(e)))
 			cJSON_Delete(cJSON_DetachItemViaPointer(list, e));
 	}
 }
@@ -130,7 +130,7 @@ static cJSON *patch_of(const cJSON *rjob)
 		cJSON_Delete(ret);
 		return NULL;
 	}
-	json_put_str(ret, element_name(rjob), "name");
+	json_put_str(ret, podspec_element_name(rjob), "name");
 	if (metadata->child)
 		json_put(ret, metadata, "template", "spec", "template", "metadata");
 	else

@@ -8,7 +8,7 @@
 #include <mbedtls/x509_crt.h>
 #include <psa/crypto.h>
 
-#include "crypto/keypair.h"
+#include "base/random.h"
 
 int crypto_start(struct error *err)
 {

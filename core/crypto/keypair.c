@@ -1,10 +1,8 @@
-/* keypair.c - generates keys for SSH and CURVE, and random bytes (crypto/keypair.h). */
+/* keypair.c - generates keys for SSH and CURVE (crypto/keypair.h). */
 #include "crypto/keypair.h"
 
-#include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/random.h>
 
 #include <mbedtls/ecp.h>
 #include <mbedtls/pk.h>
@@ -31,36 +29,6 @@ static const struct ssh_curve {
 	{ MBEDTLS_ECP_DP_SECP384R1, "ecdsa-sha2-nistp384", "nistp384" },
 	{ MBEDTLS_ECP_DP_SECP521R1, "ecdsa-sha2-nistp521", "nistp521" },
 };
-
-int random_bytes(void *data, size_t len, struct error *err)
-{
-	unsigned char *to = data;
-
-	while (len) {
-		ssize_t n = getrandom(to, len, 0);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return error_errno(err, errno, "getrandom");
-		to += n;
-		len -= (size_t)n;
-	}
-	return 0;
-}
-
-int random_key(char ret[RANDOM_KEY_SIZE], struct error *err)
-{
-	cleanup_buf struct buf text = { .max = RANDOM_KEY_SIZE };
-	unsigned char bytes[RANDOM_KEY_SIZE / 2];
-
-	if (random_bytes(bytes, sizeof(bytes), err))
-		return -1;
-	hex_encode(&text, bytes, sizeof(bytes));
-	memcpy(ret, text.data, RANDOM_KEY_SIZE - 1);
-	ret[RANDOM_KEY_SIZE - 1] = 0;
-	return 0;
-}
 
 /* Append a string: its length and its bytes (RFC 4251, 5). */
 static void add_string(struct buf *b, const void *data, size_t len)

@@ -24,11 +24,4 @@ MUST_CHECK int keypair_ssh_public(struct arena *arena, const char *pem,
 MUST_CHECK int keypair_curve(char ret_public_z85[41], char ret_secret_z85[41],
 			     struct error *err);
 
-/* Cryptographically random bytes. */
-MUST_CHECK int random_bytes(void *data, size_t len, struct error *err);
-
-enum { RANDOM_KEY_SIZE = 65 };
-/* A secret: 32 random bytes in hexadecimal, and a 0. */
-MUST_CHECK int random_key(char ret[RANDOM_KEY_SIZE], struct error *err);
-
 #endif

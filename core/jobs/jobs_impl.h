@@ -128,7 +128,7 @@ enum pod_failure { FAILURE_COUNT, FAILURE_IGNORE, FAILURE_FAIL_INDEX, FAILURE_FA
 enum pod_failure pod_failure_match(const struct jobs *j, const struct jobs_rjob *rjob,
 				   const struct jobs_pod *pod, char **ret_message);
 /* The number of the rule of the Job's successPolicy that is met, or -1. */
-int success_policy_match(const struct jobs_job *job);
+int jobs_success_policy_match(const struct jobs_job *job);
 
 /* jobs_pod.c */
 char *pod_new_name(const struct jobs_job *job, int index, unsigned serial);
@@ -138,7 +138,7 @@ cJSON *pod_new(const struct jobs *j, const struct jobs_job *job, int index,
 	       const char *name, int64_t failures);
 
 /* labelAndAnnotateObject() of the JobSet controller; labels and annotations are equal. */
-void put_jobset_keys(const struct jobs *j, const struct jobs_job *job, cJSON *map);
+void jobs_put_jobset_keys(const struct jobs *j, const struct jobs_job *job, cJSON *map);
 
 char *jobs_uid(const char *space, const char *name); /* RFC 4122 version 5; free() it */
 

@@ -226,7 +226,7 @@ static void judge_indexes(struct jobs_job *job)
 	if (n && n + job->succeeded >= r->completions)
 		return set_target(job, JOB_FAILED, "FailedIndexes",
 				  xstrdup("Job has failed indexes"));
-	rule = success_policy_match(job);
+	rule = jobs_success_policy_match(job);
 	if (rule >= 0)
 		set_target(job, JOB_COMPLETE, "SuccessPolicy",
 			   jobs_printf("Matched rules at index %d", rule));

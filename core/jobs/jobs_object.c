@@ -95,8 +95,8 @@ static cJSON *job_object(const struct jobs *j, const struct jobs_job *job)
 	meta_overlay(json_obj(meta, "labels"), json_get(tmpl, "metadata", "labels"));
 	meta_overlay(json_obj(meta, "annotations"),
 		     json_get(tmpl, "metadata", "annotations"));
-	put_jobset_keys(j, job, json_obj(meta, "labels"));
-	put_jobset_keys(j, job, json_obj(meta, "annotations"));
+	jobs_put_jobset_keys(j, job, json_obj(meta, "labels"));
+	jobs_put_jobset_keys(j, job, json_obj(meta, "annotations"));
 	meta_set_owner(doc, j->jobset);
 	json_put(doc, json_dup(json_get(tmpl, "spec")), "spec");
 	json_put_bool(doc, job->suspended, "spec", "suspend");

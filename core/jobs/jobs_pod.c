@@ -128,7 +128,7 @@ static void put_job_key(const struct jobs *j, const struct jobs_job *job, cJSON 
 		     JS "job-key");
 }
 
-void put_jobset_keys(const struct jobs *j, const struct jobs_job *job, cJSON *map)
+void jobs_put_jobset_keys(const struct jobs *j, const struct jobs_job *job, cJSON *map)
 {
 	const cJSON *boss = json_get((const cJSON *)j->jobset, "spec", "coordinator");
 	struct group all = group_of(j, job, NULL),
@@ -222,8 +222,8 @@ cJSON *pod_new(const struct jobs *j, const struct jobs_job *job, int index,
 		json_put(meta, json_dup(json_get(tmpl, "metadata", "annotations")),
 			 "annotations");
 	labels = json_obj(meta, "labels");
-	put_jobset_keys(j, job, labels);
-	put_jobset_keys(j, job, json_obj(meta, "annotations"));
+	jobs_put_jobset_keys(j, job, labels);
+	jobs_put_jobset_keys(j, job, json_obj(meta, "annotations"));
 	json_put_str(labels, job->uid, BATCH "controller-uid");
 	json_put_str(labels, job->name, BATCH "job-name");
 	json_put_str(labels, job->uid, "controller-uid");

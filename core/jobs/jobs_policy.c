@@ -142,7 +142,7 @@ static void count_indexes(const struct jobs_job *job, const char *text, int *ret
 }
 
 /* matchSuccessPolicy() of pkg/controller/job/success_policy.go */
-int success_policy_match(const struct jobs_job *job)
+int jobs_success_policy_match(const struct jobs_job *job)
 {
 	const cJSON *rule;
 	int number = -1;

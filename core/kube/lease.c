@@ -92,7 +92,7 @@ static void set_record(struct lease *l, cJSON *take_doc)
 /* Ms until the lease of another holder expires; 0: no other replica holds it. */
 static int64_t ms_of_another(const struct lease *l)
 {
-	int64_t ms = seconds_ms(json_int(l->record, 0, DURATION)), left;
+	int64_t ms = clock_seconds_ms(json_int(l->record, 0, DURATION)), left;
 
 	if (!l->record || !*holder_of(l->record) || is_ours(l))
 		return 0;

@@ -57,7 +57,7 @@ static int64_t number_in(const char *path, const char *key)
 	return -1;
 }
 
-int64_t oom_kills(void)
+int64_t cgroup_oom_kills(void)
 {
 	int64_t n = number_in("/proc/vmstat", "oom_kill");
 

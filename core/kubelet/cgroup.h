@@ -58,6 +58,6 @@ bool cgroup_oom(const struct cgroup *cg);
 void cgroup_remove(struct cgroup *cg);
 
 /* Out-of-memory kills of the kernel since boot; 0 if unknown. */
-int64_t oom_kills(void);
+int64_t cgroup_oom_kills(void);
 
 #endif

@@ -12,7 +12,7 @@
 
 enum { MAX_NAME = 253 };
 
-bool dns_name_valid(const char *name)
+bool hosts_name_valid(const char *name)
 {
 	size_t n = 0;
 
@@ -57,7 +57,7 @@ int hosts_write(struct pod *p, struct error *err)
 	cleanup_buf struct buf b = { .max = HOSTS_MAX };
 
 	buf_printf(&b, "%s\t", p->ip);
-	if (sub && dns_name_valid(sub))
+	if (sub && hosts_name_valid(sub))
 		buf_printf(&b, "%s.%s.%s.svc.cluster.local ", p->hostname, sub,
 			   ns ? ns : "default");
 	buf_printf(&b, "%s\n", p->hostname);

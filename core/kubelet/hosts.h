@@ -23,6 +23,6 @@ void hosts_begin(struct buf *hosts);
 MUST_CHECK int hosts_write(struct pod *p, struct error *err);
 
 /* Is `name` a DNS subdomain (RFC 1123), and thus also a valid file name? */
-bool dns_name_valid(const char *name);
+bool hosts_name_valid(const char *name);
 
 #endif

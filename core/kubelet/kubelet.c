@@ -180,7 +180,7 @@ int kubelet_add_name(struct kubelet *k, const char *pod, const char *const *name
 	const char *ip = NULL;
 	bool any = false;
 
-	if (!dns_name_valid(pod))
+	if (!hosts_name_valid(pod))
 		return error_set(err, ERR_INVALID, "pod name \"%.80s\": not a DNS name",
 				 pod);
 	/* The names exist: this pod replaces the pod that had them. */
@@ -191,7 +191,7 @@ int kubelet_add_name(struct kubelet *k, const char *pod, const char *const *name
 	if (address_of(k, pod, &ip, err) < 0)
 		return -1;
 	for (size_t i = 0; names && names[i]; i++) {
-		if (!dns_name_valid(names[i]))
+		if (!hosts_name_valid(names[i]))
 			return error_set(err, ERR_INVALID,
 					 "name \"%.80s\" of pod %s: not a DNS name",
 					 names[i], pod);
@@ -266,7 +266,7 @@ bool kubelet_reserve_gpus(struct pod *p)
 			 (long long)want, k->n_gpus, (long long)got,
 			 holders_text("gpu", held));
 		/* Other runs do not announce GPUs that they release: poll. */
-		wake_at(p, clock_ms() + GPU_WAIT_MS);
+		pod_wake_at(p, clock_ms() + GPU_WAIT_MS);
 		return false;
 	}
 	for (size_t i = 0; i < k->n_gpus; i++)
@@ -313,7 +313,7 @@ static int add_containers(struct pod *p, const char *list, bool init, struct err
 		c->output.fd = c->output.marks = -1;
 		for (int i = 0; i < PROBE_TYPES; i++)
 			c->probes[i] = probe_new(c, (enum probe_type)i);
-		if (!dns_name_valid(c->name))
+		if (!hosts_name_valid(c->name))
 			return error_set(
 				err, ERR_INVALID,
 				"pod %s: container name \"%.80s\": not a DNS name",
@@ -349,7 +349,7 @@ static int fill_pod(struct pod *p, struct error *err)
 			 cJSON_GetArraySize(json_get(p->doc, "spec", "containers")));
 
 	hostname = hostname && *hostname ? hostname : p->name;
-	if (!dns_name_valid(hostname))
+	if (!hosts_name_valid(hostname))
 		return error_set(err, ERR_INVALID,
 				 "pod %s: hostname \"%.80s\": not a DNS name", p->name,
 				 hostname);
@@ -365,7 +365,7 @@ static int fill_pod(struct pod *p, struct error *err)
 	p->dir = arena_printf(&p->arena, "%s/pods/%s", k->opts.dir, p->folder);
 	p->log_dir = arena_printf(&p->arena, "%s/%s", k->opts.log_dir, p->name);
 	p->started = clock_now();
-	p->deadline = deadline > 0 ? clock_ms() + seconds_ms(deadline) : 0;
+	p->deadline = deadline > 0 ? clock_ms() + clock_seconds_ms(deadline) : 0;
 	if (assign_address(p, err) < 0 || dir_make(p->dir, 0700, err) < 0 ||
 	    dir_make(p->log_dir, 0700, err) < 0 || hosts_write(p, err) < 0)
 		return -1;
@@ -420,7 +420,7 @@ int kubelet_start(struct kubelet *k, const cJSON *pod, struct error *err)
 	const char *name = meta_name(pod);
 	struct pod *p, **last;
 
-	if (!dns_name_valid(name))
+	if (!hosts_name_valid(name))
 		return error_set(err, ERR_INVALID, "pod name \"%.80s\": not a DNS name",
 				 name ? name : "");
 	if (find(k, name))

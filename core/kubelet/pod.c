@@ -22,7 +22,7 @@ void pod_changed(struct pod *p)
 	p->wake = 0;
 }
 
-void wake_at(struct pod *p, int64_t when)
+void pod_wake_at(struct pod *p, int64_t when)
 {
 	if (p->wake < 0 || when < p->wake)
 		p->wake = when;
@@ -77,7 +77,7 @@ static void restart_when_due(struct container *c, int64_t now)
 	if (now >= c->restart_at)
 		container_start(c);
 	else
-		wake_at(c->pod, c->restart_at);
+		pod_wake_at(c->pod, c->restart_at);
 }
 
 /* ---- stopping ----------------------------------------------------------------------- */
@@ -104,7 +104,7 @@ static void container_stop(struct container *c, int64_t now, int64_t kill_at)
 		process_signal(&c->process, SIGTERM);
 		c->term_at = 0;
 	}
-	wake_at(c->pod, c->kill_at);
+	pod_wake_at(c->pod, c->kill_at);
 }
 
 /* One step of stopping all containers: sidecars last, in reverse order. */
@@ -136,7 +136,7 @@ int64_t pod_grace_ms(const struct pod *p)
 	int64_t s =
 		json_int(p->doc, GRACE_SECONDS, "spec", "terminationGracePeriodSeconds");
 
-	return s < 0 ? 0 : seconds_ms(s);
+	return s < 0 ? 0 : clock_seconds_ms(s);
 }
 
 static bool main_failed(const struct pod *p)
@@ -269,7 +269,7 @@ static bool past_deadline(struct pod *p, int64_t now)
 	if (!p->deadline)
 		return false;
 	if (now < p->deadline) {
-		wake_at(p, p->deadline);
+		pod_wake_at(p, p->deadline);
 		return false;
 	}
 	p->reason = "DeadlineExceeded";

@@ -132,8 +132,8 @@ struct kubelet {
 void pod_sync(struct pod *p, int64_t now);
 void pod_changed(struct pod *p); /* mark its status as changed, and sync it */
 bool pod_ended(const struct pod *p);
-int64_t pod_grace_ms(const struct pod *p); /* terminationGracePeriodSeconds */
-void wake_at(struct pod *p, int64_t when); /* sync the pod then at the latest */
+int64_t pod_grace_ms(const struct pod *p);     /* terminationGracePeriodSeconds */
+void pod_wake_at(struct pod *p, int64_t when); /* sync the pod then at the latest */
 cJSON *pod_status(const struct pod *p);
 
 bool container_alive(const struct container *c);

@@ -101,7 +101,7 @@ void probe_begin(struct probe *p, int64_t now)
 	p->passes = p->type == PROBE_LIVENESS;
 	p->failed = false;
 	p->successes = p->failures = 0;
-	p->next = now + seconds_ms(setting(p, "initialDelaySeconds", 0));
+	p->next = now + clock_seconds_ms(setting(p, "initialDelaySeconds", 0));
 	p->timeout_at = 0;
 }
 
@@ -123,7 +123,7 @@ static void result(struct probe *p, bool ok)
 		return;
 	p->timeout_at = 0;
 	loop_unwatch(&p->c->pod->k->loop, &p->sock);
-	p->next = clock_ms() + seconds_ms(setting(p, "periodSeconds", 10));
+	p->next = clock_ms() + clock_seconds_ms(setting(p, "periodSeconds", 10));
 	p->successes = ok ? p->successes + 1 : 0;
 	p->failures = ok ? 0 : p->failures + 1;
 	if (ok && p->successes >= setting(p, "successThreshold", 1))
@@ -134,7 +134,7 @@ static void result(struct probe *p, bool ok)
 	}
 	if (passed != p->passes || failed != p->failed)
 		pod_changed(p->c->pod);
-	wake_at(p->c->pod, p->next);
+	pod_wake_at(p->c->pod, p->next);
 }
 
 /* ---- exec ------------------------------------------------------------------------- */
@@ -166,7 +166,7 @@ static void exec_changed(void *ctx)
 	if (p->exec.state != PROCESS_ENDED)
 		return;
 	result(p, !p->exec.failed && p->exec.code == 0);
-	wake_at(p->c->pod, p->next); /* even if it timed out: the next may be due */
+	pod_wake_at(p->c->pod, p->next); /* even if it timed out: the next may be due */
 }
 
 /* ---- tcpSocket, httpGet ------------------------------------------------------------ */
@@ -323,7 +323,7 @@ void probe_sync(struct probe *p, int64_t now, int64_t *ret_wake)
 	}
 	/* A probe killed on timeout may take a moment to exit. */
 	if (!p->timeout_at && now >= p->next && !process_alive(&p->exec) && !p->failed) {
-		p->timeout_at = now + seconds_ms(setting(p, "timeoutSeconds", 1));
+		p->timeout_at = now + clock_seconds_ms(setting(p, "timeoutSeconds", 1));
 		if (!attempt(p))
 			result(p, false);
 	}
@@ -380,7 +380,7 @@ bool hook_begin(struct container *c, enum hook_type type, int64_t now)
 	h->failed = false;
 	h->running = true;
 	if (json_get(spec, "sleep")) {
-		h->until = now + seconds_ms(json_int(spec, 0, "sleep", "seconds"));
+		h->until = now + clock_seconds_ms(json_int(spec, 0, "sleep", "seconds"));
 		return true;
 	}
 	h->exec.on_change = hook_changed;

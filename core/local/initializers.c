@@ -38,7 +38,7 @@ static const char *initializer_of(const char *image, const char *first)
  */
 static int refuse_cache(const cJSON *container, struct error *err)
 {
-	const char *uri = env_value(container_env(container), STORAGE_URI_ENV);
+	const char *uri = podspec_env_value(container_env(container), STORAGE_URI_ENV);
 
 	if (!uri || !str_starts(uri, "cache://"))
 		return 0;

@@ -1,5 +1,5 @@
 /*
- * run_publish.c - what others see of a run: its messages and phase, and its JobSet, Jobs
+ * run_publish.c - publish a run: its messages and phase, and its JobSet, Jobs
  * and pods as objects (local/run_impl.h).
  */
 #include <stdio.h>

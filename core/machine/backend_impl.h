@@ -11,10 +11,9 @@
 
 /* A JobSet that has a run, or needs one. */
 struct backend_run {
-	struct published_run
-		run;      /* what was copied; watches: its files, the job's lock */
-	char *ending_dir; /* the run that was asked to end; or NULL */
-	int64_t due_ms;   /* sync again at that time; 0: at the next change */
+	struct published_run run; /* the copy; watches: its files, the lock of the job */
+	char *ending_dir;         /* the run that was asked to end; or NULL */
+	int64_t due_ms;           /* sync again at that time; 0: at the next change */
 };
 
 struct backend {

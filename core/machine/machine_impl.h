@@ -10,7 +10,7 @@
 
 /* A job, and the state of its objects in the API. */
 struct job {
-	struct published_run run; /* that the API shows */
+	struct published_run run; /* the run that the API shows */
 	char *mark; /* of its directory when the job had ended; NULL: not ended */
 	char *trainjob_mark; /* mark of its TrainJob's file when it was read */
 	bool has_objects;    /* its JobSet, Jobs, pods and events are stored, too */

@@ -402,7 +402,7 @@ static void unknown(struct reader *r, const char *parent, const char *key)
 	}
 	near = nearest_word(key, names);
 	field_error_add(&r->errs, FIELD_UNKNOWN, path, NULL, "%s",
-			near ? did_you_mean(&r->errs.arena, near) : "");
+			near ? nearest_did_you_mean(&r->errs.arena, near) : "");
 }
 
 /* The recursion is as deep as the table of settings: three levels. */

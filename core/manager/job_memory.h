@@ -72,9 +72,9 @@ void job_memories_release(struct job_memories *n);
  * job_memory_drop(). Only one thread at a time may use a key (workqueue.h).
  */
 struct job_memory *job_memory_of(struct job_memories *n, const char *key);
-/* Empties the entry for the TrainJob with that uid. Call uncount_state() first. */
+/* Empties the entry for the TrainJob with that uid. Call reconciler_uncount_state() first. */
 void job_memory_reset(struct job_memories *n, struct job_memory *memory, const char *uid);
-/* Removes and frees the entry, if there is one. Call uncount_state() first. */
+/* Removes and frees the entry, if there is one. Call reconciler_uncount_state() first. */
 void job_memory_drop(struct job_memories *n, const char *key);
 
 /*

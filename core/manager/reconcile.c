@@ -50,7 +50,7 @@ void reconciler_free(struct reconciler *r)
 
 /* ---- one pass ---- */
 
-void requeue_after(struct pass *p, int64_t ms)
+void pass_requeue_after(struct pass *p, int64_t ms)
 {
 	if (!p->requeue_ms || ms < p->requeue_ms)
 		p->requeue_ms = ms;
@@ -85,7 +85,7 @@ static void forget_trainjob(struct pass *p)
 {
 	struct job_memory *n = job_memory_of(p->r->conf.memories, p->key);
 
-	uncount_state(p->r, n);
+	reconciler_uncount_state(p->r, n);
 	job_memory_drop(p->r->conf.memories, p->key);
 	if (p->r->conf.pods)
 		pod_facts_forget(p->r->conf.pods, p->ns, p->name);
@@ -98,7 +98,7 @@ static void requeue_backoff(struct pass *p)
 			    ? p->memory->stale_passes++
 			    : BACKOFF_MAX_DOUBLINGS;
 
-	requeue_after(p, (int64_t)BACKOFF_MS << shift);
+	pass_requeue_after(p, (int64_t)BACKOFF_MS << shift);
 }
 
 /* Takes ownership of the JobSet with the TrainJob's name, or records another owner. */
@@ -106,7 +106,7 @@ static void adopt_jobset(struct pass *p, cJSON *take)
 {
 	struct error not_ours = { 0 };
 
-	if (take && check_owner(take, p->tj, &not_ours)) {
+	if (take && pass_check_owner(take, p->tj, &not_ours)) {
 		p->jobset.of_predecessor = not_ours.kind == ERR_CONFLICT;
 		p->jobset.name_taken = !p->jobset.of_predecessor;
 		cJSON_Delete(take);
@@ -175,7 +175,7 @@ static bool is_kind_missing(struct pass *p)
 		p->memory->missing_group =
 			watches_lack_groups(p->r->conf.watches, p->memory->missing_group);
 	if (p->memory->missing_group)
-		requeue_after(p, MISSING_KIND_MS);
+		pass_requeue_after(p, MISSING_KIND_MS);
 	return p->memory->missing_group;
 }
 
@@ -198,7 +198,7 @@ static int make_objects(struct pass *p, bool *ret_built, struct error *err)
 		return 0;
 	}
 	if (p->memory->missing_group) {
-		requeue_after(p, MISSING_KIND_MS);
+		pass_requeue_after(p, MISSING_KIND_MS);
 		report_creation_failed(p, &why);
 		return 0;
 	}
@@ -209,8 +209,8 @@ static int make_objects(struct pass *p, bool *ret_built, struct error *err)
 			report_creation_failed(p, &why);
 		return 0;
 	}
-	if (is_namespace_dying(&why)) {
-		requeue_after(p, NAMESPACE_TERMINATING_RETRY_MS);
+	if (pass_namespace_dying(&why)) {
+		pass_requeue_after(p, NAMESPACE_TERMINATING_RETRY_MS);
 		return 0;
 	}
 	if (why.kind != ERR_STOPPED)
@@ -236,7 +236,7 @@ static int make_and_report(struct pass *p, struct error *err)
 	why = (struct error){ 0 };
 	if (status_reconcile(p, built, &why)) {
 		if (why.kind == ERR_CONFLICT) {
-			requeue_after(p, BACKOFF_MS);
+			pass_requeue_after(p, BACKOFF_MS);
 		} else if (failed.kind) {
 			error_set(err, failed.kind, "%s; %s", failed.msg, why.msg);
 		} else {
@@ -258,7 +258,7 @@ static bool pass_begin(struct pass *p)
 	}
 	p->memory = job_memory_of(p->r->conf.memories, p->key);
 	if (!str_eq(p->memory->uid, meta_uid(p->tj))) {
-		uncount_state(p->r, p->memory);
+		reconciler_uncount_state(p->r, p->memory);
 		job_memory_reset(p->r->conf.memories, p->memory, meta_uid(p->tj));
 	}
 	if (meta_version_number(p->tj) < p->memory->written.trainjob_version) {

@@ -52,11 +52,11 @@ struct pass {
 	struct pass_jobset jobset;
 	struct pass_objects objects;
 	struct pass_status status;
-	int64_t requeue_ms; /* see requeue_after(); 0: none requested */
+	int64_t requeue_ms; /* see pass_requeue_after(); 0: none requested */
 };
 
 /* Runs the next pass in ms; the earliest request of a pass wins. */
-void requeue_after(struct pass *p, int64_t ms);
+void pass_requeue_after(struct pass *p, int64_t ms);
 /* Records an event about the TrainJob; with no recorder in conf, does nothing. */
 void pass_event(struct pass *p, bool warning, const char *reason, const char *message);
 
@@ -67,20 +67,20 @@ void pass_event(struct pass *p, bool warning, const char *reason, const char *me
  */
 MUST_CHECK int objects_reconcile(struct pass *p, struct error *err);
 /* Reads the live TrainJob. ERR_CONFLICT: deleted, or another one has that name. */
-MUST_CHECK int check_alive(struct pass *p, struct error *err);
+MUST_CHECK int pass_check_alive(struct pass *p, struct error *err);
 /* True: the API server refused a write because the namespace is being deleted. */
-bool is_namespace_dying(const struct error *err);
+bool pass_namespace_dying(const struct error *err);
 /* Deletes the TrainJob's own JobSet, by uid. An absent JobSet is no error. */
 MUST_CHECK int objects_delete_jobset(struct pass *p, const char *propagation,
 				     struct error *err);
 
 /* A write of `obj` then fails unless it replaces `existing` (NULL: no object). */
-void write_precondition(cJSON *obj, const cJSON *existing);
+void pass_write_precondition(cJSON *obj, const cJSON *existing);
 /*
  * Fails unless `tj` controls `obj`. ERR_CONFLICT: `obj` is being deleted or belongs to a
  * deleted TrainJob of that name; ERR_EXISTS: to another owner, or to none.
  */
-MUST_CHECK int check_owner(const cJSON *obj, const cJSON *tj, struct error *err);
+MUST_CHECK int pass_check_owner(const cJSON *obj, const cJSON *tj, struct error *err);
 
 /*
  * Computes and writes the status, records its events and deletes the JobSet after the
@@ -90,7 +90,7 @@ MUST_CHECK int status_reconcile(struct pass *p, bool built, struct error *err);
 /* A merge patch from `before` (or NULL) to `is`, the caller's; NULL: they are equal. */
 cJSON *status_patch(const cJSON *before, const cJSON *is);
 /* Removes the TrainJob from the gauge trainer_trainjobs, if it is counted. */
-void uncount_state(struct reconciler *r, struct job_memory *n);
+void reconciler_uncount_state(struct reconciler *r, struct job_memory *n);
 
 extern const struct metric trainjobs_gauge, jobset_seconds, failures_total;
 

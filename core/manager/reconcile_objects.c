@@ -23,7 +23,7 @@
 
 /* ---- the owner of an object ---- */
 
-int check_owner(const cJSON *obj, const cJSON *tj, struct error *err)
+int pass_check_owner(const cJSON *obj, const cJSON *tj, struct error *err)
 {
 	const cJSON *owner = meta_controller(obj);
 
@@ -39,7 +39,7 @@ int check_owner(const cJSON *obj, const cJSON *tj, struct error *err)
 			 meta_kind(obj), meta_name(obj), meta_name(tj));
 }
 
-void write_precondition(cJSON *obj, const cJSON *existing)
+void pass_write_precondition(cJSON *obj, const cJSON *existing)
 {
 	if (existing)
 		meta_set_uid(obj, meta_uid(existing));
@@ -79,13 +79,13 @@ static int fetch(struct pass *p, const struct kube_ref *ref, const cJSON **ret,
 	return 0;
 }
 
-/* Reads an object that the TrainJob owns; NULL: absent. Errors as check_owner(). */
+/* Reads an object that the TrainJob owns; NULL: absent. Errors as pass_check_owner(). */
 static int fetch_given(struct pass *p, const struct kube_ref *ref, const cJSON **ret,
 		       struct error *err)
 {
 	if (fetch(p, ref, ret, err))
 		return -1;
-	return *ret ? check_owner(*ret, p->tj, err) : 0;
+	return *ret ? pass_check_owner(*ret, p->tj, err) : 0;
 }
 
 /* As fetch_given() for objects that we create: a new TrainJob has none to read. */
@@ -151,7 +151,7 @@ static int apply(struct pass *p, cJSON *obj, const cJSON *existing, cJSON **ret_
 					.ret_warnings = &warnings };
 	const cJSON *w;
 
-	write_precondition(obj, existing);
+	pass_write_precondition(obj, existing);
 	if (kube_apply(p->r->conf.kube, obj, &how, ret_meta, err)) {
 		if (err->kind == ERR_EXISTS)
 			err->kind = ERR_CONFLICT;
@@ -189,7 +189,7 @@ static int write_plain(struct pass *p, cJSON *obj, struct error *err)
 	if (str_eq(ref.kind, "Secret")) {
 		job_memory_set_secret(p->r->conf.memories, p->memory, ref.name);
 		if (!tj_suspend(p->tj))
-			requeue_after(p, SECRET_MS);
+			pass_requeue_after(p, SECRET_MS);
 	}
 	if (existing && is_written(obj, existing))
 		return 0;
@@ -247,7 +247,7 @@ static bool api_would_accept(struct pass *p, const cJSON *obj)
 	*last = *last == 'x' ? 'y' : 'x';
 	meta_set_name(copy, name);
 	meta_set_uid(copy, NULL);
-	write_precondition(copy, NULL);
+	pass_write_precondition(copy, NULL);
 	return kube_apply(p->r->conf.kube, copy, &how, &meta, IGNORED) == 0;
 }
 
@@ -487,7 +487,7 @@ static int check_snapshot(struct pass *p, const cJSON *obj, struct error *err)
 	if (kube_get(p->r->conf.kube, &ref, &now, err))
 		return -1;
 	json_put_bool(copy, jobset_suspended(now), "spec", "suspend");
-	write_precondition(copy, now);
+	pass_write_precondition(copy, now);
 	if (kube_apply(p->r->conf.kube, copy, &how, &then, err))
 		return err->kind == ERR_INVALID ? snapshot_changed(snapshot, err) : -1;
 	drop_empty_maps(now);
@@ -583,14 +583,14 @@ static int has_work(struct pass *p, const char *ca, bool *ret, struct error *err
 	if (*ret || !n->secret.name || tj_suspend(p->tj))
 		return 0;
 	if (!atomic_exchange(&n->secret.pod_waits, false) && left > 0) {
-		requeue_after(p, left);
+		pass_requeue_after(p, left);
 		return 0;
 	}
 	if (fetch_own(p, &ref, &existing, err))
 		return -1;
 	*ret = !existing;
 	n->secret.checked_ms = clock_ms();
-	requeue_after(p, SECRET_MS);
+	pass_requeue_after(p, SECRET_MS);
 	return 0;
 }
 
@@ -598,7 +598,7 @@ static int has_work(struct pass *p, const char *ca, bool *ret, struct error *err
  * Objects may be missing because their TrainJob was deleted, which its watch has not
  * delivered yet: then they must not be recreated.
  */
-int check_alive(struct pass *p, struct error *err)
+int pass_check_alive(struct pass *p, struct error *err)
 {
 	struct kube_ref ref = kube_ref_of(p->tj);
 	cleanup_json cJSON *live = NULL;
@@ -645,7 +645,7 @@ int objects_reconcile(struct pass *p, struct error *err)
 		return 0;
 	p->objects.create_only = !n->objects_tried && !p->status.before && !p->jobset.own;
 	if (!p->objects.create_only && (!p->jobset.own || p->objects.foreign_changes) &&
-	    check_alive(p, err))
+	    pass_check_alive(p, err))
 		return -1;
 	n->objects_tried = true;
 	n->written.inputs_hash = 0;
@@ -661,7 +661,7 @@ int objects_reconcile(struct pass *p, struct error *err)
 	return 0;
 }
 
-bool is_namespace_dying(const struct error *err)
+bool pass_namespace_dying(const struct error *err)
 {
 	return err->code == 403 && strstr(err->msg, "being terminated");
 }

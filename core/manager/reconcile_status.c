@@ -42,7 +42,7 @@ const struct metric failures_total = {
 const struct metric *const reconcile_metrics[] = { &trainjobs_gauge, &jobset_seconds,
 						   &failures_total, NULL };
 
-void uncount_state(struct reconciler *r, struct job_memory *n)
+void reconciler_uncount_state(struct reconciler *r, struct job_memory *n)
 {
 	if (!n->counted.runtime)
 		return;
@@ -61,7 +61,7 @@ static void count_state(struct pass *p, const char *state)
 	if (n->counted.runtime && str_eq(n->counted.state, state) &&
 	    str_eq(n->counted.runtime, runtime))
 		return;
-	uncount_state(p->r, n);
+	reconciler_uncount_state(p->r, n);
 	n->counted.runtime = xstrdup(runtime);
 	n->counted.state = state; /* one of status_state()'s constants */
 	metrics_add(p->r->conf.metrics, &trainjobs_gauge, 1, state, runtime);
@@ -125,8 +125,8 @@ static void check_deadline(struct pass *p, cJSON *status)
 		status_exceed_deadline(status, p->status.now);
 		return;
 	}
-	left = seconds_ms(left);
-	requeue_after(p, left < DEADLINE_CHECK_MS ? left : DEADLINE_CHECK_MS);
+	left = clock_seconds_ms(left);
+	pass_requeue_after(p, left < DEADLINE_CHECK_MS ? left : DEADLINE_CHECK_MS);
 }
 
 /* False: objects could not be written, so that spec.suspend is not in effect yet. */
@@ -232,7 +232,7 @@ static int write_status(struct pass *p, const cJSON *change, struct error *err)
 	 * progress all the time.
 	 */
 	if (status_finished(tj_status(p->tj)) && !status_finished(p->status.before) &&
-	    check_alive(p, err))
+	    pass_check_alive(p, err))
 		return -1;
 	rc = kube_merge_patch(p->r->conf.kube, &ref, patch, &how, &answer, err);
 	if (state_alone && is_state_dropped(answer, err))
@@ -268,7 +268,7 @@ int status_reconcile(struct pass *p, bool built, struct error *err)
 	change = status_patch(p->status.before, tj_status(p->tj));
 	wait_ms = change ? status_delay_ms(p, change) : 0;
 	if (wait_ms) {
-		requeue_after(p, wait_ms);
+		pass_requeue_after(p, wait_ms);
 		return 0;
 	}
 	if (change && write_status(p, change, err))

@@ -230,8 +230,8 @@ static void validate_runtime(struct call *c)
 	if (update && runtime_same_spec(c->req->old, runtime))
 		return;
 	pipeline_validate_runtime(runtime, &errs, update ? NULL : c->answer->warnings);
-	sdk_check(runtime, c->answer->warnings);
-	warn_of_transport(runtime, c->answer->warnings);
+	sdkcheck_runtime(runtime, c->answer->warnings);
+	validation_warn_of_transport(runtime, c->answer->warnings);
 	if (errs.n)
 		refuse(c, &errs);
 }

@@ -25,7 +25,7 @@ static int read_timeout(int64_t *ret, const struct ssh_args *args, const char *t
 			       ? error_wrap(err, "KFTRAINER_MPI_TIMEOUT")
 			       : 0;
 	else if (args->connect_timeout_s)
-		*ret = seconds_ms(args->connect_timeout_s) * attempts;
+		*ret = clock_seconds_ms(args->connect_timeout_s) * attempts;
 	return 0;
 }
 

@@ -11,10 +11,10 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/random.h"
 #include "base/sock.h"
 #include "base/thread.h"
 #include "base/xmalloc.h"
-#include "crypto/keypair.h"
 #include "crypto/tls.h"
 
 enum {

@@ -1,7 +1,6 @@
 /* retry.c - failures that are retried, and the pauses (net/retry.h). */
 #include "net/retry.h"
-
-#include "crypto/keypair.h"
+#include "base/random.h"
 
 bool retry_status(int status)
 {

@@ -127,7 +127,8 @@ static const char *hint(struct arena *arena, const struct input *in, const cJSON
 		return "pass it with --runtime-file";
 	if (!near)
 		return arena_printf(arena, "available: %s", all);
-	return arena_printf(arena, "%s Available: %s", did_you_mean(arena, near), all);
+	return arena_printf(arena, "%s Available: %s", nearest_did_you_mean(arena, near),
+			    all);
 }
 
 const struct doc *runtime_in_files(const struct input *in, const cJSON *trainjob,

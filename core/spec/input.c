@@ -258,9 +258,10 @@ bool doc_is_known(struct doc *doc, const struct schema *schema)
 				json_get(doc->obj, "apiVersion"),
 				"the apiVersion of a %s is " TRAINER_API_VERSION, kind);
 	else if (str_eq(version, TRAINER_API_VERSION))
-		field_error_add(&doc->errs, FIELD_NOT_SUPPORTED, "kind",
-				json_get(doc->obj, "kind"), "%s",
-				did_you_mean(&arena, near ? near : TRAINJOB_KIND));
+		field_error_add(
+			&doc->errs, FIELD_NOT_SUPPORTED, "kind",
+			json_get(doc->obj, "kind"), "%s",
+			nearest_did_you_mean(&arena, near ? near : TRAINJOB_KIND));
 	return false;
 }
 

@@ -63,13 +63,13 @@ static int refuse_large(struct workspace_pack *s, const char *dir, struct error 
 	for (int i = 0; i < PACK_LARGEST && s->summary.largest[i].path; i++)
 		buf_printf(&files, "%s%.150s %s", i ? ", " : "",
 			   s->summary.largest[i].path,
-			   size_text(&s->arena, s->summary.largest[i].size));
+			   str_size(&s->arena, s->summary.largest[i].size));
 	return error_set(
 		err, ERR_LIMIT,
 		"--workspace %.200s: %s packed (%lld bytes), but a ConfigMap holds %d; "
 		"the largest files: %s; list what is not needed in " PACK_IGNORE_FILE
 		", or upload it with --workspace-to s3://BUCKET/PATH",
-		dir, size_text(&s->arena, s->summary.size), (long long)s->summary.size,
+		dir, str_size(&s->arena, s->summary.size), (long long)s->summary.size,
 		WORKSPACE_CONFIGMAP_MAX, files.data ? (const char *)files.data : "none");
 }
 

@@ -27,7 +27,7 @@ int disk_full(struct fetch *f, int64_t need, struct error *err)
 		  "%s: not enough disk space: %lld bytes needed, %lld available: %lld "
 		  "bytes (%s) missing; free some space, or use a larger volume",
 		  f->target.path, (long long)need, (long long)room, (long long)missing,
-		  size_text(&arena, missing));
+		  str_size(&arena, missing));
 	err->code = ENOSPC;
 	return -1;
 }

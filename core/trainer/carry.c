@@ -17,7 +17,7 @@ static void add_init_container(const struct plugin_env *env, cJSON *pod_spec,
 	static const char *const words[] = { "runtime", "carry", "--to", CARRY_PATH };
 	cleanup_json cJSON *args = cJSON_CreateStringArray(words, 4);
 	cJSON *c = container_new(CARRY_CONTAINER, carry_image(env));
-	cJSON *volume = volume_new(CARRY_VOLUME);
+	cJSON *volume = podspec_volume(CARRY_VOLUME);
 
 	container_set_args(c, args);
 	container_harden(c);

@@ -24,13 +24,13 @@ static void add_to_containers(cJSON *pod_spec, const cJSON *claim)
 	if (!names || !names->child) {
 		c = pod_container(pod_spec, NODE);
 		if (c)
-			container_add_claim(c, element_name(claim));
+			container_add_claim(c, podspec_element_name(claim));
 		return;
 	}
 	json_each(name, names) {
 		c = pod_any_container(pod_spec, name->valuestring);
 		if (c)
-			container_add_claim(c, element_name(claim));
+			container_add_claim(c, podspec_element_name(claim));
 	}
 }
 
@@ -80,7 +80,7 @@ static int64_t gpus_of_template(const cJSON *template, const char *only)
 	json_each(request, json_get(template, "spec", "spec", "devices", "requests")) {
 		const cJSON *exactly = json_get(request, "exactly");
 
-		if (only && !str_eq(element_name(request), only))
+		if (only && !str_eq(podspec_element_name(request), only))
 			continue;
 		n += exactly ? gpus_of(exactly)
 			     : gpus_of_any(json_get(request, "firstAvailable"));
@@ -97,7 +97,7 @@ static int count_pod(struct info *info, const struct plugin_env *env,
 	json_each(claim, container_claims(node)) {
 		struct object_ref ref = {
 			"resource.k8s.io/v1", "ResourceClaimTemplate", info->ns,
-			pod_claim_template(pod_spec, element_name(claim))
+			pod_claim_template(pod_spec, podspec_element_name(claim))
 		};
 
 		if (!ref.name)
@@ -184,7 +184,7 @@ static void check_gate(const cJSON *tj, struct field_errors *errs)
 				field_error_add(errs, FIELD_FORBIDDEN,
 						"spec.runtimePatches", NULL,
 						"resourceClaims of job %s: " OFF,
-						element_name(rjob));
+						podspec_element_name(rjob));
 }
 
 void claims_validate(struct info *info, const struct plugin_env *env, const cJSON *tj,

@@ -44,10 +44,10 @@ static void fill(struct waits *w, const struct info *info)
 
 	for (size_t i = 0; i < w->n; i++) {
 		json_each(dep, rjob_depends_on(info->pod_sets[i].rjob)) {
-			const char *name = element_name(dep);
+			const char *name = podspec_element_name(dep);
 			uintptr_t k = name ? (uintptr_t)map_get(&before, name) : 0;
 
-			w->complete |= depends_on_complete(dep);
+			w->complete |= jobset_depends_on_complete(dep);
 			if (k)
 				add_wait(w, i, k - 1);
 		}

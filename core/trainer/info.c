@@ -162,7 +162,7 @@ static int check_copies(const struct info *info, const cJSON *tj, struct error *
 
 	json_each(rjob, jobset_jobs_const(info->jobset_spec))
 		copies += pod_set_trains(
-			info, &(struct pod_set){ .name = element_name(rjob),
+			info, &(struct pod_set){ .name = podspec_element_name(rjob),
 						 .ancestor = rjob_ancestor(rjob) });
 	if (copies <= 1 || n <= MAX_COPIED / copies)
 		return 0;
@@ -185,7 +185,7 @@ static int make_pod_sets(struct info *info, const cJSON *tj, struct error *err)
 		struct pod_set *ps = &info->pod_sets[info->n_pod_sets++];
 
 		*ps = (struct pod_set){
-			.name = element_name(rjob),
+			.name = podspec_element_name(rjob),
 			.ancestor = rjob_ancestor(rjob),
 			.rjob = rjob,
 			.job_spec = rjob_job_spec(rjob),

@@ -130,7 +130,7 @@ void rjob_set_depends_ready(cJSON *rjob, const char *job)
 	json_upsert(json_list(rjob, "dependsOn"), "name", dep);
 }
 
-bool depends_on_complete(const cJSON *dependency)
+bool jobset_depends_on_complete(const cJSON *dependency)
 {
 	return str_eq(json_str(dependency, "status"), "Complete");
 }
@@ -180,7 +180,8 @@ cJSON *jobset_job_names(const cJSON *spec)
 	const cJSON *rjob;
 
 	json_each(rjob, jobset_jobs_const(spec))
-		cJSON_AddItemToArray(names, cJSON_CreateString(element_name(rjob)));
+		cJSON_AddItemToArray(names,
+				     cJSON_CreateString(podspec_element_name(rjob)));
 	return names;
 }
 
@@ -212,7 +213,7 @@ void jobset_sort_jobs(cJSON *spec, const cJSON *names)
 			map_put(&places, listed->valuestring, (void *)++place);
 	for (; i < n; i++) {
 		cJSON *rjob = cJSON_DetachItemViaPointer(jobs, jobs->child);
-		const char *name = element_name(rjob);
+		const char *name = podspec_element_name(rjob);
 
 		place = name ? (uintptr_t)map_get(&places, name) : 0;
 		placed[i] = (struct placed){ place ? place : 1, i, rjob };
@@ -357,7 +358,7 @@ static void add_claim(cJSON *jobset, const char *name)
 
 		if (!pod_mounts(pod_spec, name) || pod_has_volume(pod_spec, name))
 			continue;
-		volume = volume_new(name);
+		volume = podspec_volume(name);
 		json_put_str(volume,
 			     arena_printf(&arena, "%s-%s", name, meta_name(jobset)),
 			     "persistentVolumeClaim", "claimName");

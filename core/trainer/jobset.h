@@ -37,7 +37,8 @@ bool rjob_is_indexed(const cJSON *rjob);
 const cJSON *rjob_depends_on(const cJSON *rjob); /* the list, or NULL */
 /* Start once the other job is Ready, replacing any dependency on that job. */
 void rjob_set_depends_ready(cJSON *rjob, const char *job);
-bool depends_on_complete(const cJSON *dependency); /* of one element; false: on Ready */
+bool jobset_depends_on_complete(
+	const cJSON *dependency); /* of one element; false: on Ready */
 
 /* The nodes of the Job template; made when absent. */
 cJSON *rjob_job_spec(cJSON *rjob);

@@ -13,7 +13,7 @@ enum { PEERS_MAX = 128 * 1024 - 64 };
 
 #define OWN_INDEX "$(" TASK_INDEX ")"
 
-const char *tf_task(const char *rjob)
+const char *peers_tf_task(const char *rjob)
 {
 	static const struct {
 		const char *rjob, *task;
@@ -83,8 +83,8 @@ static void add_cluster(struct buf *out, const struct peers *p)
 	}
 }
 
-int tf_env(cJSON *container, const struct peers *peers, const struct peer_group *own,
-	   struct error *err)
+int peers_tf_env(cJSON *container, const struct peers *peers,
+		 const struct peer_group *own, struct error *err)
 {
 	cleanup_buf struct buf text = { .max = PEERS_MAX };
 
@@ -102,8 +102,8 @@ int tf_env(cJSON *container, const struct peers *peers, const struct peer_group 
 	return 0;
 }
 
-void paddle_env(struct arena *arena, cJSON *container, const struct peers *peers,
-		const struct peer_group *own)
+void peers_paddle_env(struct arena *arena, cJSON *container, const struct peers *peers,
+		      const struct peer_group *own)
 {
 	const struct peer_group *lead = group_of(peers, "ps");
 	int64_t n = 0;
@@ -128,7 +128,7 @@ void paddle_env(struct arena *arena, cJSON *container, const struct peers *peers
 				       peers->subdomain, lead->port));
 }
 
-int port_named(const cJSON *container, const char *name, int otherwise)
+int peers_port(const cJSON *container, const char *name, int otherwise)
 {
 	const cJSON *port = json_find_const(json_get(container, "ports"), "name", name);
 

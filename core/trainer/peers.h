@@ -38,18 +38,18 @@ struct peers {
 };
 
 /* The task of a replicatedJob: "worker" for "node"; NULL: not one of TensorFlow's. */
-const char *tf_task(const char *rjob);
+const char *peers_tf_task(const char *rjob);
 
 /*
  * Set the variables in a container of the group `own`. ERR_LIMIT: too many peers for a
  * variable.
  */
-MUST_CHECK int tf_env(cJSON *container, const struct peers *peers,
-		      const struct peer_group *own, struct error *err);
-void paddle_env(struct arena *arena, cJSON *container, const struct peers *peers,
-		const struct peer_group *own);
+MUST_CHECK int peers_tf_env(cJSON *container, const struct peers *peers,
+			    const struct peer_group *own, struct error *err);
+void peers_paddle_env(struct arena *arena, cJSON *container, const struct peers *peers,
+		      const struct peer_group *own);
 
 /* The number of the container port of that name, or `otherwise`. */
-int port_named(const cJSON *container, const char *name, int otherwise);
+int peers_port(const cJSON *container, const char *name, int otherwise);
 
 #endif

@@ -63,7 +63,7 @@ static enum pod_cause container_cause(const char *reason, enum pod_cause otherwi
 	return otherwise;
 }
 
-const char *exit_signal(int64_t exit_code)
+const char *podcause_exit_signal(int64_t exit_code)
 {
 	static const struct {
 		int64_t exit_code;
@@ -458,7 +458,7 @@ const char *pod_step(struct arena *arena, const cJSON *pod)
 
 static void put_exit(struct buf *out, const struct pod_fact *f)
 {
-	const char *name = exit_signal(f->exit_code);
+	const char *name = podcause_exit_signal(f->exit_code);
 
 	buf_printf(out, "exit code %lld", (long long)f->exit_code);
 	if (name)

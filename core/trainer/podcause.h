@@ -106,6 +106,6 @@ const char *pod_fact_brief(struct arena *arena, const cJSON *pod,
 const char *pod_fact_words(struct arena *arena, const char *who, const cJSON *pod,
 			   const struct pod_fact *f);
 /* "SIGKILL" for exit code 137; NULL: not the exit code of a signal. */
-const char *exit_signal(int64_t exit_code);
+const char *podcause_exit_signal(int64_t exit_code);
 
 #endif

@@ -114,7 +114,7 @@ const struct shape shape_pod_template[] = {
 	{ 0 },
 };
 
-const char *element_name(const cJSON *element)
+const char *podspec_element_name(const cJSON *element)
 {
 	return json_str(element, "name");
 }
@@ -213,7 +213,7 @@ void pod_template_annotate(cJSON *pod_template, const char *key, const char *val
 	json_put_str(pod_template, value, "metadata", "annotations", key);
 }
 
-cJSON *volume_new(const char *name)
+cJSON *podspec_volume(const char *name)
 {
 	cJSON *ret = cJSON_CreateObject();
 
@@ -221,7 +221,7 @@ cJSON *volume_new(const char *name)
 	return ret;
 }
 
-cJSON *volume_item(const char *key, const char *path, int mode)
+cJSON *podspec_volume_item(const char *key, const char *path, int mode)
 {
 	cJSON *ret = cJSON_CreateObject();
 
@@ -303,7 +303,7 @@ const char *container_image(const cJSON *c)
 	return json_str(c, "image");
 }
 
-void spell_divisors(cJSON *doc)
+void podspec_spell_divisors(cJSON *doc)
 {
 	cJSON *child;
 
@@ -311,7 +311,7 @@ void spell_divisors(cJSON *doc)
 		if (cJSON_IsObject(child) && str_eq(child->string, "resourceFieldRef") &&
 		    !json_get(child, "divisor"))
 			json_put_str(child, "0", "divisor");
-		spell_divisors(child);
+		podspec_spell_divisors(child);
 	}
 }
 
@@ -568,7 +568,7 @@ void container_move_probes(cJSON *c, int number)
 			json_put_int(c, number, probes[i], "tcpSocket", "port");
 }
 
-const char *env_value(const cJSON *env, const char *name)
+const char *podspec_env_value(const cJSON *env, const char *name)
 {
 	return json_str(json_find_const(env, "name", name), "value");
 }

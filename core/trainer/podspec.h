@@ -26,7 +26,7 @@ const char *pod_priority_class(const cJSON *pod_spec);
 const char *pod_spec_scheduler(const cJSON *pod_spec); /* or NULL */
 /* Copy nodeSelector, tolerations, affinity and topologySpreadConstraints. */
 void pod_spec_copy_placement(cJSON *to, const cJSON *pod_spec);
-const char *element_name(const cJSON *element); /* its "name" */
+const char *podspec_element_name(const cJSON *element); /* its "name" */
 
 void pod_set_volume(cJSON *pod_spec, cJSON *take_volume);
 void pod_drop_volume(cJSON *pod_spec, const char *name);
@@ -40,8 +40,9 @@ void pod_template_label(cJSON *pod_template, const char *key, const char *value)
 void pod_template_annotate(cJSON *pod_template, const char *key, const char *value);
 
 /* {"name": NAME}, to which a source is added with json_put(). The caller's. */
-cJSON *volume_new(const char *name);
-cJSON *volume_item(const char *key, const char *path, int mode); /* mode -1: none */
+cJSON *podspec_volume(const char *name);
+cJSON *podspec_volume_item(const char *key, const char *path,
+			   int mode); /* mode -1: none */
 
 cJSON *container_new(const char *name, const char *image);
 void container_set_image(cJSON *container, const char *image);
@@ -71,7 +72,7 @@ void container_set_env_int(cJSON *container, const char *name, int64_t value);
 /* Set all variables of a TrainJob's env; valueFrom overrides value. */
 void container_merge_env(cJSON *container, const cJSON *env);
 /* Write the divisor of every resourceFieldRef, even 0, as typed clients do. */
-void spell_divisors(cJSON *doc);
+void podspec_spell_divisors(cJSON *doc);
 bool container_has_env_from(const cJSON *container);
 void container_env_from_secret(cJSON *container, const char *secret);
 void container_add_port(cJSON *container, int port);
@@ -101,6 +102,6 @@ void container_probe_port(cJSON *container, int port, int period_seconds);
 void container_move_probes(cJSON *container, int port); /* probes of TCP ports */
 
 /* The literal value of a variable, or NULL. */
-const char *env_value(const cJSON *env, const char *name);
+const char *podspec_env_value(const cJSON *env, const char *name);
 
 #endif

@@ -98,7 +98,8 @@ static int add_init_containers(struct resource_list *sum, const cJSON *pod_spec,
 
 	json_each(c, pod_init_containers_const(pod_spec)) {
 		if (requests_of(&own, container_resources(c), err))
-			return error_wrap(err, "init container %s", element_name(c));
+			return error_wrap(err, "init container %s",
+					  podspec_element_name(c));
 		if (str_eq(json_str(c, "restartPolicy"), "Always")) { /* a sidecar */
 			add(sum, &own);
 			add(&sidecars, &own);
@@ -153,7 +154,7 @@ static int pod_requests(struct resource_list *sum, const cJSON *pod_spec,
 
 	json_each(c, pod_containers_const(pod_spec)) {
 		if (requests_of(&own, container_resources(c), err))
-			return error_wrap(err, "container %s", element_name(c));
+			return error_wrap(err, "container %s", podspec_element_name(c));
 		add(sum, &own);
 	}
 	if (add_init_containers(sum, pod_spec, err) ||

@@ -155,17 +155,17 @@ const cJSON *policy_flux(const cJSON *ml)
 	return json_get(ml, "flux");
 }
 
-const cJSON *torch_env_targets(const cJSON *policy)
+const cJSON *policy_torch_env_targets(const cJSON *policy)
 {
 	return json_get(policy, "envInjection", "targets");
 }
 
-const char *env_target_job(const cJSON *t)
+const char *policy_env_target_job(const cJSON *t)
 {
 	return json_str(t, "jobName");
 }
 
-const cJSON *env_target_containers(const cJSON *t)
+const cJSON *policy_env_target_containers(const cJSON *t)
 {
 	return json_get(t, "containerNames");
 }
@@ -228,7 +228,7 @@ int cache_in_pods(bool *ret, const cJSON *annotations, struct error *err)
 			 text);
 }
 
-int64_t flux_num_proc_per_node(const cJSON *flux)
+int64_t policy_flux_num_proc_per_node(const cJSON *flux)
 {
 	return json_int(flux, 1, "numProcPerNode");
 }
@@ -243,12 +243,12 @@ const cJSON *policy_volcano(const cJSON *pod_group)
 	return json_get(pod_group, "volcano");
 }
 
-int64_t coscheduling_timeout(const cJSON *policy)
+int64_t policy_coscheduling_timeout(const cJSON *policy)
 {
 	return json_int(policy, 60, "scheduleTimeoutSeconds");
 }
 
-cJSON *volcano_topology(const cJSON *policy)
+cJSON *policy_volcano_topology(const cJSON *policy)
 {
 	const cJSON *given = json_get(policy, "networkTopology");
 	cJSON *ret;
@@ -278,7 +278,7 @@ static int merge_patch(struct runtime_template *t, const cJSON *patch, struct er
 
 	/* Fields that a typed client omits must not delete anything, and vice versa. */
 	drop_omitempty_of_patch(spec_patch);
-	spell_divisors(spec_patch);
+	podspec_spell_divisors(spec_patch);
 	meta_overlay(t->labels, json_get(metadata, "labels"));
 	meta_overlay(t->annotations, json_get(metadata, "annotations"));
 	if (spec_patch &&

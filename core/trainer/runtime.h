@@ -29,9 +29,9 @@ const cJSON *policy_torch(const cJSON *ml);
 const cJSON *policy_mpi(const cJSON *ml);
 const cJSON *policy_flux(const cJSON *ml);
 
-const cJSON *torch_env_targets(const cJSON *torch); /* envInjection.targets */
-const char *env_target_job(const cJSON *target);
-const cJSON *env_target_containers(const cJSON *target);
+const cJSON *policy_torch_env_targets(const cJSON *torch); /* envInjection.targets */
+const char *policy_env_target_job(const cJSON *target);
+const cJSON *policy_env_target_containers(const cJSON *target);
 
 const char *mpi_implementation(const cJSON *mpi); /* "OpenMPI" when absent or "" */
 int64_t mpi_num_proc_per_node(const cJSON *mpi);  /* 1 when absent */
@@ -54,14 +54,15 @@ void runtime_use_mpi_worker(cJSON *runtime);
 /* CACHE_ANNOTATION among the template's annotations. ERR_INVALID: another value. */
 MUST_CHECK int cache_in_pods(bool *ret, const cJSON *annotations, struct error *err);
 
-int64_t flux_num_proc_per_node(const cJSON *flux); /* 1 when absent */
+int64_t policy_flux_num_proc_per_node(const cJSON *flux); /* 1 when absent */
 
 /* Members of a podGroupPolicy. */
 const cJSON *policy_coscheduling(const cJSON *pod_group);
 const cJSON *policy_volcano(const cJSON *pod_group);
-int64_t coscheduling_timeout(const cJSON *coscheduling); /* seconds; 60 when absent */
+int64_t policy_coscheduling_timeout(
+	const cJSON *coscheduling); /* seconds; 60 when absent */
 /* {mode, highestTierAllowed}, "hard" and 1 when absent, the caller's; NULL: none. */
-cJSON *volcano_topology(const cJSON *volcano);
+cJSON *policy_volcano_topology(const cJSON *volcano);
 
 /* The patched template, from which the JobSet is made. All owned by the caller. */
 struct runtime_template {

@@ -86,7 +86,7 @@ static void add(cJSON *warnings, const char *text)
 	cJSON_AddItemToArray(warnings, cJSON_CreateString(text));
 }
 
-void sdk_check(const cJSON *runtime, cJSON *warnings)
+void sdkcheck_runtime(const cJSON *runtime, cJSON *warnings)
 {
 	cleanup_arena struct arena arena = { 0 };
 	const cJSON *container = trainer_container(runtime), *device;

@@ -11,6 +11,6 @@
 #include "base/json.h"
 
 /* Append the problems, as strings, to the array `warnings`. Safe for any document. */
-void sdk_check(const cJSON *runtime, cJSON *warnings);
+void sdkcheck_runtime(const cJSON *runtime, cJSON *warnings);
 
 #endif

@@ -108,7 +108,9 @@ static cJSON *jobs_status(const cJSON *jobset)
 	json_each(theirs, jobset_jobs_status(jobset)) {
 		cJSON *ours = cJSON_CreateObject();
 
-		json_put_str(ours, element_name(theirs) ? element_name(theirs) : "",
+		json_put_str(ours,
+			     podspec_element_name(theirs) ? podspec_element_name(theirs)
+							  : "",
 			     "name");
 		for (size_t i = 0; i < N_ELEMENTS(counts); i++)
 			json_put_int(ours, json_int(theirs, 0, counts[i]), counts[i]);

@@ -85,8 +85,8 @@ static const char *suggestion(struct field_errors *errs, const cJSON *elements,
 	size_t n = 0;
 
 	json_each(e, elements)
-		if (element_name(e) && n < MAX_SUGGESTED && errs->n < SUGGESTIONS)
-			words[n++] = element_name(e);
+		if (podspec_element_name(e) && n < MAX_SUGGESTED && errs->n < SUGGESTIONS)
+			words[n++] = podspec_element_name(e);
 	return name ? nearest_hint(arena, name, words) : "";
 }
 
@@ -97,7 +97,7 @@ static bool validate_containers(const struct patched *p, struct field_errors *er
 	bool known = true;
 
 	json_each(c, p->patch) {
-		const char *name = element_name(c);
+		const char *name = podspec_element_name(c);
 
 		if (!json_index_get(&runtime, name)) {
 			known = false;
@@ -121,7 +121,7 @@ static bool validate_containers(const struct patched *p, struct field_errors *er
 static bool validate_job(const cJSON *jobs, const cJSON *all, const cJSON *rjob_patch,
 			 struct field_errors *errs)
 {
-	const char *name = element_name(rjob_patch);
+	const char *name = podspec_element_name(rjob_patch);
 	const cJSON *rjob = json_find_const(jobs, "name", name);
 	const cJSON *pod_spec = rjob_pod_spec_const(rjob);
 	const cJSON *given = rjob_pod_spec_const(rjob_patch);
@@ -163,7 +163,9 @@ static void validate_inactive(const cJSON *tj, const struct plugin_env *env,
 			field_error_add(
 				errs, FIELD_FORBIDDEN, PATCHES, NULL,
 				"cannot be changed while pods of job %s are active",
-				element_name(status) ? element_name(status) : "");
+				podspec_element_name(status)
+					? podspec_element_name(status)
+					: "");
 	}
 }
 
@@ -314,7 +316,7 @@ void validate_annotations(const cJSON *runtime, struct field_errors *errs)
 				annotations, "%s", err.msg);
 }
 
-void warn_of_transport(const cJSON *runtime, cJSON *warnings)
+void validation_warn_of_transport(const cJSON *runtime, cJSON *warnings)
 {
 	const cJSON *mpi = policy_mpi(runtime_ml_policy(runtime));
 

@@ -49,7 +49,7 @@ void names_to_warnings(struct field_errors *errs, cJSON *warnings);
  * with LABEL_FRAMEWORK, which are for users; upstream's answers to others have no
  * warning.
  */
-void warn_of_transport(const cJSON *runtime, cJSON *warnings);
+void validation_warn_of_transport(const cJSON *runtime, cJSON *warnings);
 
 /* Refuse unknown values of MPI_ANNOTATION (in a runtime for MPI) and CACHE_ANNOTATION. */
 void validate_annotations(const cJSON *runtime, struct field_errors *errs);

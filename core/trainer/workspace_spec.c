@@ -158,7 +158,7 @@ static void bind_pod(cJSON *pod_spec, const void *how)
 {
 	const struct local *l = how;
 	cJSON *c = pod_init_container(pod_spec, WORKSPACE_CONTAINER);
-	cJSON *volume = volume_new(WORKSPACE_ARCHIVE);
+	cJSON *volume = podspec_volume(WORKSPACE_ARCHIVE);
 	cleanup_json cJSON *command = cJSON_CreateStringArray(&l->program, 1);
 	cleanup_json cJSON *args = json_dup(container_args(c));
 

@@ -48,7 +48,7 @@ static int64_t pods_wanted(const struct view *v)
 	int64_t n = 0;
 
 	json_each(rjob, jobset_jobs_const(jobset_spec_of(v->jobset)))
-		if (!view_is_initializer(element_name(rjob)))
+		if (!view_is_initializer(podspec_element_name(rjob)))
 			n += rjob_pods(rjob);
 	return n;
 }
@@ -148,7 +148,7 @@ static const char *initializer_line(struct arena *arena, const struct view *v,
 	const cJSON *rjob, *pod;
 
 	json_each(rjob, jobset_jobs_const(jobset_spec_of(v->jobset)))
-		wanted = wanted || str_eq(element_name(rjob), job);
+		wanted = wanted || str_eq(podspec_element_name(rjob), job);
 	json_each(pod, v->pods)
 		if (str_eq(pod_job(pod), job)) {
 			if (has_succeeded(pod))

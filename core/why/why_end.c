@@ -119,7 +119,7 @@ static const char *exit_hint(int64_t code)
 static const char *ended(struct why *w, const struct failure *f)
 {
 	const struct pod_fact *fact = &f->fact;
-	const char *signal = exit_signal(fact->exit_code);
+	const char *signal = podcause_exit_signal(fact->exit_code);
 	const char *limit = limit_of(f), *message = fact->message;
 	const char *more = message && *message
 				   ? arena_printf(w->arena, "; its message is \"%s\"",

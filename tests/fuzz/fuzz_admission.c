@@ -85,7 +85,7 @@ static void report(const uint8_t *data, size_t size)
 
 	if (json_parse(&doc, data, size, &err))
 		return;
-	sdk_check(doc, warnings);
+	sdkcheck_runtime(doc, warnings);
 	if (progress_read(&progress, doc, &err)) {
 		FUZZ_CHECK(!progress && err.msg[0]);
 		return;

@@ -5,8 +5,12 @@
 # A function that a header declares begins with the room's name, the name of a file of the room
 # (its first or last word is enough, in the singular or the plural), the tag of a struct or an
 # enum in the room's headers (without _opts or _conf), or a word with which three functions of
-# one header begin. Prints the others, then their number for each room.
+# one header begin. Names of the field are exempt. Prints the others, then their number for
+# each room.
 BEGIN {
+	n_known = split("xcalloc xreallocarray base64 base64url hex cond dir crc32c edit_fn", field, " ")
+	for (i = 1; i <= n_known; i++)
+		exempt[field[i]]
 	for (i = 1; i < ARGC; i++) {
 		at = place(ARGV[i])
 		stem = ARGV[i]
@@ -59,7 +63,7 @@ END {
 		at = place(found[i])
 		all[at]++
 		name = word[2]
-		while (!((at, name) in known) && sub(/_?[^_]*$/, "", name) && name != "")
+		while (!((at, name) in known || name in exempt) && sub(/_?[^_]*$/, "", name) && name != "")
 			;
 		if (name != "")
 			continue

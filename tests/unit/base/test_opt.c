@@ -195,7 +195,8 @@ TEST(test_nearest_hint)
 			    "; did you mean 'logs'?");
 	assert_string_equal(nearest_hint(&arena, "submit", words), "");
 	assert_string_equal(nearest_hint(&arena, "", words), "");
-	assert_string_equal(did_you_mean(&arena, "--all"), "did you mean '--all'?");
+	assert_string_equal(nearest_did_you_mean(&arena, "--all"),
+			    "did you mean '--all'?");
 }
 
 /* --dry-run as upstream's tools have it: a value is optional, and never the next word. */

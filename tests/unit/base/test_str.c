@@ -171,7 +171,7 @@ TEST(test_size_text)
 	struct arena a = { 0 };
 
 	for (size_t i = 0; i < N_ELEMENTS(rows); i++)
-		assert_string_equal(size_text(&a, rows[i].bytes), rows[i].text);
+		assert_string_equal(str_size(&a, rows[i].bytes), rows[i].text);
 	arena_clear(&a);
 }
 

@@ -47,9 +47,9 @@ TEST(test_suspend_and_resume)
 		enum suspension result;
 		struct error err = { 0 };
 
-		assert_int_equal(
-			suspension_set(s.kube, before, steps[i].suspend, &result, &err),
-			0);
+		assert_int_equal(queue_set_suspended(s.kube, before, steps[i].suspend,
+						     &result, &err),
+				 0);
 		check_int("step", (int)result, (int)steps[i].want);
 		after = job_now(&s);
 		assert_int_equal(tj_suspend(after), steps[i].suspend);
@@ -71,7 +71,7 @@ TEST(test_what_cannot_be_suspended)
 		enum suspension result;
 		struct error err = { 0 };
 
-		assert_int_equal(suspension_set(NULL, job, true, &result, &err), -1);
+		assert_int_equal(queue_set_suspended(NULL, job, true, &result, &err), -1);
 		assert_int_equal(err.kind, ERR_CONFLICT);
 	}
 }
@@ -117,17 +117,17 @@ TEST(test_runtimes)
 	apiserver_start(&s);
 	put(&s, TRAINER_API_VERSION, RUNTIME_KIND, "a", "mine");
 	put(&s, TRAINER_API_VERSION, CLUSTER_RUNTIME_KIND, NULL, "ours");
-	assert_int_equal(runtime_list(s.kube, RUNTIME_KIND, "a", true, list, &err), 0);
+	assert_int_equal(job_runtimes(s.kube, RUNTIME_KIND, "a", true, list, &err), 0);
 	assert_int_equal(
-		runtime_list(s.kube, CLUSTER_RUNTIME_KIND, "a", true, list, &err), 0);
+		job_runtimes(s.kube, CLUSTER_RUNTIME_KIND, "a", true, list, &err), 0);
 	assert_int_equal(cJSON_GetArraySize(list), 2);
 	assert_string_equal(meta_name(list->child), "mine");
 	assert_string_equal(meta_name(list->child->next), "ours");
 	apiserver_do(&s, "{'op':'deny','on':true,'plural':'trainingruntimes'}");
-	assert_int_equal(runtime_list(s.kube, RUNTIME_KIND, "a", true, list, &err), -1);
+	assert_int_equal(job_runtimes(s.kube, RUNTIME_KIND, "a", true, list, &err), -1);
 	assert_int_equal(cJSON_GetArraySize(list), 2);
-	assert_null(runtime_ref_at(CLUSTER_RUNTIME_KIND, "a", "x").ns);
-	assert_string_equal(runtime_ref_at(RUNTIME_KIND, "a", "x").ns, "a");
+	assert_null(job_runtime_ref(CLUSTER_RUNTIME_KIND, "a", "x").ns);
+	assert_string_equal(job_runtime_ref(RUNTIME_KIND, "a", "x").ns, "a");
 	apiserver_stop(&s);
 }
 

@@ -934,7 +934,7 @@ static void test_whose_it_is(void **state)
 		struct error err = { 0 };
 
 		json_put(obj, yaml(rows[i].meta), "metadata");
-		assert_int_equal(check_owner(obj, tj, &err), rows[i].want ? -1 : 0);
+		assert_int_equal(pass_check_owner(obj, tj, &err), rows[i].want ? -1 : 0);
 		check_int(rows[i].meta, err.kind, rows[i].want);
 	}
 }
@@ -954,15 +954,15 @@ static void test_preconditions_and_sameness(void **state)
 	assert_true(meta_has_members(have, want, NULL));
 	json_put_str(have, "z", "data", "x");
 	assert_false(meta_has_members(have, want, NULL));
-	write_precondition(want, have);
+	pass_write_precondition(want, have);
 	check_text("uid", meta_uid(want), "u");
 	check_text("version", meta_version(want), NULL);
 	meta_set_uid(want, NULL);
-	write_precondition(want, NULL);
+	pass_write_precondition(want, NULL);
 	check_text("version", meta_version(want), "1");
-	assert_true(is_namespace_dying(&going));
+	assert_true(pass_namespace_dying(&going));
 	going.code = 404;
-	assert_false(is_namespace_dying(&going));
+	assert_false(pass_namespace_dying(&going));
 }
 
 int main(void)

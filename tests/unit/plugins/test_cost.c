@@ -104,7 +104,7 @@ static uint64_t cost_of(const void *ctx, size_t n)
 	pipeline_validate(&pipeline, NULL, tj, runtime, &errs, warnings);
 	pipeline_validate(&pipeline, tj, tj, runtime, &errs, warnings);
 	pipeline_validate_runtime(runtime, &errs, warnings);
-	sdk_check(runtime, warnings);
+	sdkcheck_runtime(runtime, warnings);
 	if (!errs.n && pipeline_build(&pipeline, tj, runtime, &objects, &err))
 		fail_msg("%s: %s", row->what, err.msg);
 	tj_default_patch_times(tj, NULL, "2026-01-02T03:04:05Z");

@@ -18,7 +18,7 @@ static char *said(const cJSON *runtime)
 	cleanup_json cJSON *warnings = cJSON_CreateArray();
 	char *text;
 
-	sdk_check(runtime, warnings);
+	sdkcheck_runtime(runtime, warnings);
 	text = json_text(warnings);
 	if (cJSON_GetArraySize(warnings) > 1)
 		fail_msg("more than one: %s", text);

@@ -1,5 +1,5 @@
 /*
- * jobspec.c - build a TrainJob from options (spec/job.h).
+ * jobspec.c - build a TrainJob from options (spec/job_opts.h).
  *
  * The schema checks values; only the syntax of options is checked here.
  */
@@ -8,7 +8,7 @@
 #include "api/meta.h"
 #include "base/cleanup.h"
 #include "base/str.h"
-#include "spec/job.h"
+#include "spec/job_opts.h"
 #include "spec/script.h"
 #include "trainer/trainjob.h"
 

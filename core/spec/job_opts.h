@@ -1,0 +1,86 @@
+/*
+ * job_opts.h - the options that select, change or describe a TrainJob.
+ */
+#ifndef SPEC_JOB_OPTS_H
+#define SPEC_JOB_OPTS_H
+
+#include "base/opt.h"
+#include "spec/catalog.h"
+
+struct job_opts {
+	const char *file;      /* the argument; NULL: none */
+	struct opt_strs files; /* of -f; read together with `file` */
+	const char *ns, *name, *generate_name;
+	const char *default_ns; /* if neither file nor option has one; NULL: "default" */
+	struct opt_strs runtime_files, labels, annotations;
+	const struct workspace *workspace; /* submitted with the jobs; or NULL */
+	bool suspend, recursive;
+	/*
+	 * Does the cluster have the runtime, if the files lack it? 1, 0, or -1 with err.
+	 * NULL: search the built-in ones instead.
+	 */
+	int (*has_runtime)(void *ctx, const struct runtime_name *which,
+			   struct error *err);
+	void *ctx;
+	/* For a TrainJob without a file. Runtimes of its namespace are preferred. */
+	const char *script; /* a Python file to send in the TrainJob; or NULL */
+	const char *runtime, *image, *cpu, *memory, *gpu;
+	const char *runtime_kind; /* NULL: not given */
+	int64_t nodes, nproc;
+	struct opt_strs env;
+	char **command; /* or the script's arguments */
+};
+
+/* Rows of a table of options; `s` has a member `struct job_opts job`. */
+/* clang-format off */
+#define JOB_FILE_OPTIONS(s) \
+	OPT_STRS('f', "filename", "FILE", \
+		 "file, directory or URL with the TrainJob; - is stdin; repeatable", \
+		 s, job.files), \
+	OPT_STRS(0, "runtime-file", "FILE", "file with runtimes; repeatable", \
+		 s, job.runtime_files), \
+	INPUT_RECURSIVE(s, job.recursive), \
+	OPT_STR('n', "namespace", "NAMESPACE", "namespace of jobs whose file has none", \
+		s, job.ns), \
+	OPT_STR(0, "name", "NAME", "name of the job; overrides the file", s, job.name), \
+	OPT_STR(0, "generate-name", "PREFIX", "name prefix, with a random suffix", \
+		s, job.generate_name), \
+	OPT_STRS('l', "label", "KEY=VALUE", "label for the TrainJob; repeatable", \
+		 s, job.labels), \
+	OPT_STRS(0, "annotation", "KEY=VALUE", "annotation for the TrainJob; repeatable", \
+		 s, job.annotations)
+
+#define JOB_FLAG_OPTIONS(s) \
+	OPT_INT(0, "nodes", "N", "number of nodes", s, job.nodes, 1, INT32_MAX), \
+	OPT_INT(0, "nproc-per-node", "N", "processes per node", \
+		s, job.nproc, 1, INT32_MAX), \
+	OPT_STRS('e', "env", "NAME=VALUE", "environment variable of the trainer; repeatable", \
+		 s, job.env), \
+	OPT_STR(0, "image", "IMAGE", "image of the trainer", s, job.image), \
+	OPT_STR(0, "cpu", "QUANTITY", "CPUs per node: 500m, 4", s, job.cpu), \
+	OPT_STR(0, "memory", "QUANTITY", "memory per node: 16Gi", s, job.memory), \
+	OPT_STR(0, "gpu", "QUANTITY", "GPUs per node (nvidia.com/gpu)", s, job.gpu), \
+	OPT_REST("COMMAND...", "what the trainer runs", s, job.command)
+/* clang-format on */
+
+/* After the script, module or program that the command runs. Valid, <= 40 characters. */
+const char *job_default_name(struct arena *arena, const struct job_opts *opts);
+
+/* The options' TrainJob, owned by the caller. ERR_USAGE: invalid KEY=VALUE. */
+MUST_CHECK int job_from_opts(cJSON **ret, const struct job_opts *opts, struct error *err);
+
+/* Append a literal word to the job's command: "$(A)" is not expanded. */
+void job_add_word(cJSON *job, const char *word);
+
+/* The first file, or NULL; all files, for messages. */
+const char *job_opts_file(const struct job_opts *opts);
+const char *job_opts_files(struct arena *arena, const struct job_opts *opts);
+
+/* The name of a given option that is only allowed without a file, or NULL. */
+const char *job_opts_flag(const struct job_opts *opts);
+
+/* Split an option's "KEY=VALUE", in the arena; `option` is for the error. */
+MUST_CHECK int job_pair(struct arena *arena, const char *option, const char *text,
+			const char **ret_key, const char **ret_value, struct error *err);
+
+#endif

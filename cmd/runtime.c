@@ -233,9 +233,8 @@ static int run_render(const void *values, int argc, char **argv, struct error *e
 	if (argc)
 		opts.job.runtime = argv[0];
 	if (opts.job.files.n && flag)
-		return error_set(
-			err, ERR_USAGE,
-			"%s requires a runtime and cannot be combined with a file", flag);
+		return error_set(err, ERR_USAGE, "%s cannot be combined with a file",
+				 flag);
 	if (!opts.job.files.n && !opts.job.runtime)
 		return error_set(err, ERR_USAGE,
 				 "specify a runtime, or a TrainJob with --filename");

@@ -26,6 +26,7 @@
 #include "cmd/ui/viewer.h"
 #include "cmd/ui/workspace_view.h"
 #include "kubelet/shmdir.h"
+#include "kubelet/venv.h"
 #include "kubelet/workspace_mount.h"
 #include "local/initializers.h"
 #include "local/run.h"
@@ -54,6 +55,7 @@ struct submit_opts {
 	struct job_opts job;
 	struct cluster_opts cluster;
 	struct workspace_opts workspace;
+	const char *venv;
 	bool local, detach, quiet, verbose, wait, follow;
 	int64_t timeout_ms, max_restarts;
 	int dry_run;
@@ -96,6 +98,8 @@ static const struct opt opts_table[] = {
 		struct submit_opts, max_restarts, 0, INT32_MAX),
 	OPT_BOOL(0, "suspend", "create it suspended", struct submit_opts, job.suspend),
 	WORKSPACE_OPTIONS(struct submit_opts),
+	OPT_STR(0, "venv", "DIR", "with --local: Python environment of the pods",
+		struct submit_opts, venv),
 	CLUSTER_OPTIONS(struct submit_opts),
 	OPT_BOOL('q', "quiet", "print only the job's own output", struct submit_opts,
 		 quiet),
@@ -147,9 +151,8 @@ static int resolve_file(struct job_opts *job, int argc, char **argv, struct erro
 		return -1;
 	flag = job_opts_flag(job);
 	if (job_opts_file(job) && flag)
-		return error_set(
-			err, ERR_USAGE,
-			"%s requires --runtime and cannot be combined with a file", flag);
+		return error_set(err, ERR_USAGE, "%s cannot be combined with a file%s",
+				 flag, job->command ? "; --arg appends an argument" : "");
 	if (!job_opts_file(job) && !job->runtime)
 		return error_set(err, ERR_USAGE,
 				 flag ? "%s requires --runtime"
@@ -214,6 +217,36 @@ static int check_opts(const struct submit_opts *opts, struct error *err)
 	if (check_limits(opts, err))
 		return -1;
 	return workspace_check_opts(&opts->workspace, opts->local, err);
+}
+
+static void show_inputs(const struct submit_opts *opts)
+{
+	if (!opts->quiet && opts->job.dataset)
+		fprintf(stderr, "dataset: at /workspace/dataset in the pods\n");
+	if (!opts->quiet && opts->job.model)
+		fprintf(stderr, "model: at /workspace/model in the pods\n");
+}
+
+/* Into opts->job.venv, stored in `path`. */
+static int find_venv(struct submit_opts *opts, char path[PATH_MAX], struct error *err)
+{
+	if (!opts->venv)
+		return 0;
+	if (!realpath(opts->venv, path))
+		return error_set(err, ERR_USAGE, "--venv %s: %s", opts->venv,
+				 strerror(errno));
+	if (venv_check(path, err))
+		return error_wrap(err, "--venv");
+	opts->job.venv = path;
+	return 0;
+}
+
+static void ignore_venv(struct job_opts *job)
+{
+	if (job->venv)
+		cmd_complain("submit", "--venv is ignored: in a cluster the image "
+				       "provides the Python environment");
+	job->venv = NULL;
 }
 
 static const char *format_of(const struct submit_opts *opts)
@@ -482,6 +515,18 @@ static void print_nothing(void *ctx, const cJSON *obj, const char *outcome)
 {
 }
 
+/* Is it `controller --local`, whose pods are processes of this machine? */
+static bool is_this_machine(struct kube *k)
+{
+	cleanup_json cJSON *version = NULL;
+	const char *text;
+
+	if (kube_call(k, "GET", "/version", NULL, &version, IGNORED))
+		return false;
+	text = json_str((const cJSON *)version, "gitVersion");
+	return text && strstr(text, "+kftrainer-");
+}
+
 static int connect_to(struct kube **ret, const struct submit_opts *opts,
 		      struct job_opts *job, struct arena *arena, struct error *err)
 {
@@ -489,6 +534,8 @@ static int connect_to(struct kube **ret, const struct submit_opts *opts,
 
 	if (where_connect(ret, &job->default_ns, arena, &where, err))
 		return -1;
+	if (job->venv && !kube_is_inside(*ret) && !is_this_machine(*ret))
+		ignore_venv(job);
 	if (!kube_is_inside(*ret))
 		return 0;
 	return error_set(err, ERR_NOT_FOUND,
@@ -605,6 +652,7 @@ static int submit_to_cluster(const struct submit_opts *opts, struct workspace_pa
 		return -1;
 	if (s.refused || s.exist)
 		return s.refused ? EXIT_BAD_INPUT : EXIT_FAILED;
+	show_inputs(opts);
 	if (show(&s, opts, err))
 		return -1;
 	return opts->follow || opts->wait ? wait_all(&s, opts, err) : EXIT_OK;
@@ -630,6 +678,7 @@ static int submit(struct submit_opts *opts, struct error *err)
 			    &to, err);
 	if (code)
 		return code < 0 ? -1 : EXIT_BAD_INPUT;
+	show_inputs(opts);
 	if (opts->local)
 		return submit_local(&set, opts, &pack, err);
 	workspace_pack_add_objects(&pack, &set);
@@ -680,11 +729,16 @@ static int submit_in_background(struct submit_opts *opts, struct error *err)
 static int run(const void *values, int argc, char **argv, struct error *err)
 {
 	struct submit_opts opts = *(const struct submit_opts *)values;
+	char venv[PATH_MAX];
 
-	if (resolve_file(&opts.job, argc, argv, err) || check_opts(&opts, err))
+	if (resolve_file(&opts.job, argc, argv, err) || check_opts(&opts, err) ||
+	    find_venv(&opts, venv, err))
 		return -1;
-	if (opts.dry_run == DRY_RUN_CLIENT)
+	if (opts.dry_run == DRY_RUN_CLIENT) {
+		if (!opts.local)
+			ignore_venv(&opts.job);
 		opts.local = false; /* prints a cluster's objects */
+	}
 	if (opts.detach || is_created_first(&opts))
 		return submit_in_background(&opts, err);
 	return submit(&opts, err);
@@ -703,9 +757,9 @@ const struct cmd cmd_submit = {
 		"stored. --local and --dry-run=client use the runtimes in the file, those of\n"
 		"--runtime-file and the built-in ones ('kftrainer runtime list').\n"
 		"\n"
-		"Without a file, --runtime and the options below it describe the TrainJob. A\n"
-		"Python script in place of the file is stored in the job, byte for byte; words\n"
-		"after '--' are its arguments.\n"
+		"Without a file, --runtime and the options below it describe the TrainJob; with\n"
+		"one, they replace what the file has. A Python script in place of the file is\n"
+		"stored in the job, byte for byte; words after '--' are its arguments.\n"
 		"\n"
 		"With --local, --follow or --wait the exit code is that of the job: 0, or that of\n"
 		"the first process that failed; 124 after --timeout. A local job ends with this\n"
@@ -717,6 +771,10 @@ const struct cmd cmd_submit = {
 		"kftrainer submit --local --runtime torch-distributed --nodes 2 \\\n"
 		"    --nproc-per-node 2 --env A=b -- torchrun train.py\n"
 		"kftrainer submit train.py --nodes 2 -- --epochs 3\n"
+		"kftrainer submit --local job.yaml --gpu 0 --venv .venv --env-file .env \\\n"
+		"    --arg --epochs=3\n"
+		"kftrainer submit --runtime torchtune-llama3.2-1b --model hf://org/model \\\n"
+		"    --dataset hf://org/data/dir -- tune run epochs=2\n"
 		"kftrainer submit --follow --workspace code --runtime torch-distributed \\\n"
 		"    -- torchrun train.py",
 	.opts = opts_table,

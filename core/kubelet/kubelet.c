@@ -21,6 +21,7 @@
 #include "kubelet/probe.h"
 #include "kubelet/shmdir.h"
 #include "kubelet/undolog.h"
+#include "kubelet/venv.h"
 
 enum { MAX_HOSTNAME = 63, BLOCK_ADDRESSES = 254 };
 enum { GPU_WAIT_MS = 1000 };
@@ -37,6 +38,8 @@ static void describe_host(struct kubelet *k)
 	uname(&u);
 	k->host.node_name = arena_strdup(&k->arena, u.nodename);
 	k->host.environ = (const char *const *)(uintptr_t)environ;
+	if (k->opts.venv)
+		k->host.environ = venv_environ(&k->arena, k->host.environ, k->opts.venv);
 	k->host.objects = k->opts.objects;
 	k->host.peer_names = &k->names;
 	k->host.cpus =

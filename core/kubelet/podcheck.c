@@ -334,12 +334,13 @@ int kubelet_check(const struct kubelet *k, const cJSON *pod, cJSON *notes,
 	if (gpus > (int64_t)k->n_gpus)
 		return error_set(
 			err, ERR_UNSUPPORTED,
-			"%srequests %lld nvidia.com/gpu, but this machine has %zu",
+			"%srequests %lld nvidia.com/gpu, but this machine has %zu%s",
 			where_of(where, sizeof(where), pod,
 				 json_get(pod, "spec", "containers")
 					 ? json_get(pod, "spec", "containers")->child
 					 : NULL),
-			(long long)gpus, k->n_gpus);
+			(long long)gpus, k->n_gpus,
+			k->opts.served ? "" : "; '--gpu 0' runs it without GPUs");
 	report_fields(notes, json_get(pod, "spec"), pod_fields, N_ELEMENTS(pod_fields),
 		      "");
 	report_volumes(k, notes, pod);

@@ -15,6 +15,7 @@
 #include "base/str.h"
 #include "base/xmalloc.h"
 #include "kubelet/ports.h"
+#include "kubelet/venv.h"
 #include "local/run_impl.h"
 #include "trainer/api.h"
 #include "trainer/jobset.h"
@@ -410,11 +411,14 @@ static int open_kubelet(struct run *r, struct error *err)
 		.objects = r->opts->objects,
 		.pod_key = r->opts->pod_key,
 		.torch_fix = r->opts->torch_fix,
+		.venv = meta_annotation(r->trainjob, VENV_ANNOTATION),
 		.on_line = on_line,
 		.on_status = on_status,
 		.ctx = r,
 	};
 
+	if (opts.venv && venv_check(opts.venv, err))
+		return error_wrap(err, "annotation " VENV_ANNOTATION);
 	if (state_claims_dir(&a, &opts.claims, r->opts->ns, err))
 		return -1;
 	return kubelet_new(&r->kubelet, &opts, err);

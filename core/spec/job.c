@@ -12,6 +12,7 @@
 #include "base/str.h"
 #include "base/xmalloc.h"
 #include "plugins/plugins.h"
+#include "spec/jobenv.h"
 #include "spec/reporter.h"
 #include "trainer/api.h"
 #include "trainer/pipeline.h"
@@ -85,6 +86,7 @@ static void override_job(struct job_set *set, struct doc *doc,
 	set_name(set, doc->obj, opts, names);
 	set_pairs(doc->obj, "labels", &opts->labels, meta_set_label);
 	set_pairs(doc->obj, "annotations", &opts->annotations, meta_set_annotation);
+	job_override(doc->obj, opts, set->env);
 	if (opts->workspace)
 		workspace_annotate(doc->obj, opts->workspace);
 	if (opts->suspend && cJSON_IsObject(json_get(doc->obj, "spec")))
@@ -279,7 +281,8 @@ static int begin(struct job_set *set, const struct job_opts *opts,
 {
 	if (check_pairs("--label", &opts->labels, err) ||
 	    check_pairs("--annotation", &opts->annotations, err) ||
-	    input_schema(&set->schema, err) || read_all(set, opts, to, err))
+	    job_env_read(&set->env, opts, to, err) || input_schema(&set->schema, err) ||
+	    read_all(set, opts, to, err))
 		return -1;
 	if (opts->name && opts->generate_name)
 		return error_set(err, ERR_USAGE,
@@ -414,6 +417,7 @@ void job_set_release(struct job_set *set)
 		cJSON_Delete(set->list[i].objects);
 	}
 	free(set->list);
+	cJSON_Delete(set->env);
 	if (set->schema)
 		schema_free(set->schema);
 	input_release(&set->input);

@@ -22,13 +22,16 @@ struct job_opts {
 	int (*has_runtime)(void *ctx, const struct runtime_name *which,
 			   struct error *err);
 	void *ctx;
+	/* Values that replace those of a file. */
+	const char *image, *cpu, *memory, *gpu, *model, *dataset;
+	int64_t nodes, nproc;
+	struct opt_strs env, env_files; /* added, by name */
+	struct opt_strs args;           /* appended */
+	const char *venv; /* an absolute path for VENV_ANNOTATION; or NULL */
 	/* For a TrainJob without a file. Runtimes of its namespace are preferred. */
 	const char *script; /* a Python file to send in the TrainJob; or NULL */
-	const char *runtime, *image, *cpu, *memory, *gpu;
-	const char *runtime_kind; /* NULL: not given */
-	int64_t nodes, nproc;
-	struct opt_strs env;
-	char **command; /* or the script's arguments */
+	const char *runtime, *runtime_kind; /* NULL: not given */
+	char **command;                     /* or the script's arguments */
 };
 
 /* Rows of a table of options; `s` has a member `struct job_opts job`. */
@@ -54,22 +57,37 @@ struct job_opts {
 	OPT_INT(0, "nodes", "N", "number of nodes", s, job.nodes, 1, INT32_MAX), \
 	OPT_INT(0, "nproc-per-node", "N", "processes per node", \
 		s, job.nproc, 1, INT32_MAX), \
-	OPT_STRS('e', "env", "NAME=VALUE", "environment variable of the trainer; repeatable", \
+	OPT_STRS('e', "env", "NAME[=VALUE]", "variable of the trainer; NAME alone: with your value; repeatable", \
 		 s, job.env), \
+	OPT_STRS(0, "env-file", "FILE", "file with lines NAME=VALUE; repeatable", \
+		 s, job.env_files), \
+	OPT_STRS(0, "arg", "WORD", "append an argument of the trainer; repeatable", \
+		 s, job.args), \
+	OPT_STR(0, "model", "URI", "model to fetch first, to /workspace/model", \
+		s, job.model), \
+	OPT_STR(0, "dataset", "URI", "dataset to fetch first, to /workspace/dataset", \
+		s, job.dataset), \
 	OPT_STR(0, "image", "IMAGE", "image of the trainer", s, job.image), \
 	OPT_STR(0, "cpu", "QUANTITY", "CPUs per node: 500m, 4", s, job.cpu), \
 	OPT_STR(0, "memory", "QUANTITY", "memory per node: 16Gi", s, job.memory), \
-	OPT_STR(0, "gpu", "QUANTITY", "GPUs per node (nvidia.com/gpu)", s, job.gpu), \
+	OPT_STR(0, "gpu", "QUANTITY", "GPUs per node (nvidia.com/gpu); 0: without", s, job.gpu), \
 	OPT_REST("COMMAND...", "what the trainer runs", s, job.command)
 /* clang-format on */
 
 /* After the script, module or program that the command runs. Valid, <= 40 characters. */
 const char *job_default_name(struct arena *arena, const struct job_opts *opts);
 
-/* The options' TrainJob, owned by the caller. ERR_USAGE: invalid KEY=VALUE. */
+/* A TrainJob with name, runtime and command, owned by the caller. */
 MUST_CHECK int job_from_opts(cJSON **ret, const struct job_opts *opts, struct error *err);
+/*
+ * Change a TrainJob by the options that also apply to files, and by the variables of
+ * job_env_read(). One that does not have a TrainJob's shape stays unchanged.
+ */
+void job_override(cJSON *job, const struct job_opts *opts, const cJSON *env);
 
-/* Append a literal word to the job's command: "$(A)" is not expanded. */
+/* A word in which a pod expands nothing: "$(A)" becomes "$$(A)". */
+const char *job_literal(struct arena *arena, const char *word);
+/* Append a literal word to the job's command. */
 void job_add_word(cJSON *job, const char *word);
 
 /* The first file, or NULL; all files, for messages. */

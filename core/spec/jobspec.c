@@ -10,6 +10,8 @@
 #include "base/str.h"
 #include "spec/job_opts.h"
 #include "spec/script.h"
+#include "trainer/api.h"
+#include "trainer/shape.h"
 #include "trainer/trainjob.h"
 
 const char *job_opts_flag(const struct job_opts *opts)
@@ -18,10 +20,7 @@ const char *job_opts_flag(const struct job_opts *opts)
 		bool given;
 		const char *name;
 	} flags[] = {
-		{ opts->runtime, "--runtime" },      { opts->nodes, "--nodes" },
-		{ opts->nproc, "--nproc-per-node" }, { opts->env.n, "--env" },
-		{ opts->image, "--image" },          { opts->cpu, "--cpu" },
-		{ opts->memory, "--memory" },        { opts->gpu, "--gpu" },
+		{ opts->runtime, "--runtime" },
 		{ opts->command, "a command" },
 	};
 
@@ -44,16 +43,75 @@ int job_pair(struct arena *arena, const char *option, const char *text,
 	return 0;
 }
 
-static int put_env(cJSON *job, const struct opt_strs *env, struct error *err)
+/*
+ * In a pod's command "$(NAME)" is a variable and "$$" a dollar. Our words are literal, so
+ * every "$" before "$" or "(" is doubled.
+ */
+const char *job_literal(struct arena *arena, const char *word)
+{
+	cleanup_buf struct buf text = { .max = SIZE_MAX };
+	const char *dollar;
+
+	for (; (dollar = strchr(word, '$')); word = dollar + 1) {
+		buf_add(&text, word, (size_t)(dollar + 1 - word));
+		if (dollar[1] == '$' || dollar[1] == '(')
+			buf_adds(&text, "$");
+	}
+	if (!text.len)
+		return word;
+	buf_adds(&text, word);
+	return arena_strdup(arena, (const char *)text.data);
+}
+
+void job_add_word(cJSON *job, const char *word)
 {
 	cleanup_arena struct arena arena = { 0 };
-	const char *key, *value;
 
-	for (size_t i = 0; i < env->n; i++) {
-		if (job_pair(&arena, "--env", env->list[i], &key, &value, err))
-			return -1;
-		tj_set_env(job, key, value); /* the last one wins */
-	}
+	tj_add_command(job, job_literal(&arena, word));
+}
+
+static void add_arg(cJSON *job, const char *word)
+{
+	cleanup_arena struct arena arena = { 0 };
+
+	tj_add_arg(job, job_literal(&arena, word));
+}
+
+/*
+ * `tune run KEY=VALUE...`: with exactly "tune run" as the command, the runtime adds the
+ * recipe and its configuration before the arguments.
+ */
+static int add_command(cJSON *job, const struct job_opts *opts, struct error *err)
+{
+	char **word = opts->command;
+	bool tunes = word && str_eq(word[0], "tune") && str_eq(word[1], "run"),
+	     recipe = false;
+
+	for (size_t i = 2; tunes && word[i]; i++)
+		recipe |= !strchr(word[i], '=') && *word[i] != '~';
+	if (tunes && recipe && str_starts(opts->runtime, "torchtune-"))
+		return error_set(err, ERR_USAGE,
+				 "runtime %s chooses the recipe and its configuration: "
+				 "pass only KEY=VALUE after 'tune run'",
+				 opts->runtime);
+	for (size_t i = 0; word && word[i]; i++)
+		if (tunes && !recipe && i >= 2)
+			add_arg(job, word[i]);
+		else
+			job_add_word(job, word[i]);
+	return 0;
+}
+
+int job_from_opts(cJSON **ret, const struct job_opts *opts, struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	cleanup_json cJSON *job = tj_new(
+		opts->name ? opts->name : job_default_name(&arena, opts), opts->runtime);
+
+	if (opts->script ? script_put(job, opts->script, opts->command, err)
+			 : add_command(job, opts, err))
+		return -1;
+	*ret = STEAL(job);
 	return 0;
 }
 
@@ -67,32 +125,18 @@ static void put_resources(cJSON *job, const struct job_opts *opts)
 		tj_set_resource(job, "nvidia.com/gpu", opts->gpu);
 }
 
-/*
- * In a pod's command "$(NAME)" is a variable and "$$" a dollar. Our words are literal, so
- * every "$" before "$" or "(" is doubled.
- */
-void job_add_word(cJSON *job, const char *word)
+static bool has_shape(const cJSON *job)
 {
-	cleanup_buf struct buf text = { .max = SIZE_MAX };
-	const char *dollar;
+	cleanup_field_errors struct field_errors errs = { 0 };
 
-	for (; (dollar = strchr(word, '$')); word = dollar + 1) {
-		buf_add(&text, word, (size_t)(dollar + 1 - word));
-		if (dollar[1] == '$' || dollar[1] == '(')
-			buf_adds(&text, "$");
-	}
-	buf_adds(&text, word);
-	tj_add_command(job, text.data ? (const char *)text.data : "");
+	shape_check(&errs, "", job, shape_trainjob);
+	return !errs.n;
 }
 
-int job_from_opts(cJSON **ret, const struct job_opts *opts, struct error *err)
+void job_override(cJSON *job, const struct job_opts *opts, const cJSON *env)
 {
-	cleanup_arena struct arena arena = { 0 };
-	cleanup_json cJSON *job = tj_new(
-		opts->name ? opts->name : job_default_name(&arena, opts), opts->runtime);
-
-	if (put_env(job, &opts->env, err))
-		return -1;
+	if (!has_shape(job))
+		return;
 	if (opts->image)
 		tj_set_image(job, opts->image);
 	if (opts->nodes)
@@ -100,13 +144,14 @@ int job_from_opts(cJSON **ret, const struct job_opts *opts, struct error *err)
 	if (opts->nproc)
 		tj_set_num_proc_per_node(job, opts->nproc);
 	put_resources(job, opts);
-	if (opts->script) {
-		if (script_put(job, opts->script, opts->command, err))
-			return -1;
-	} else {
-		for (char **word = opts->command; word && *word; word++)
-			job_add_word(job, *word);
-	}
-	*ret = STEAL(job);
-	return 0;
+	if (opts->dataset)
+		tj_set_storage_uri(job, INIT_DATASET, opts->dataset);
+	if (opts->model)
+		tj_set_storage_uri(job, INIT_MODEL, opts->model);
+	if (env && env->child)
+		tj_merge_env(job, env);
+	for (size_t i = 0; i < opts->args.n; i++)
+		add_arg(job, opts->args.list[i]);
+	if (opts->venv)
+		meta_set_annotation(job, VENV_ANNOTATION, opts->venv);
 }

@@ -53,6 +53,11 @@
  * directory. No controller reconciles them (machine/mirror.h).
  */
 #define LOCAL_RUN_ANNOTATION "kftrainer.io/local-run"
+/*
+ * On a TrainJob: the Python environment of its pods on this machine, an absolute path
+ * (kubelet/venv.h). Ignored in a cluster.
+ */
+#define VENV_ANNOTATION "kftrainer.io/venv"
 /* A pod's token for the status server; only variables refer to its files. */
 #define STATUS_TOKEN_VOLUME "kubeflow-trainer-token"
 /* Volumes of pods that MPI uses: the job's key, and the host file. */

@@ -3,6 +3,7 @@
 
 #include "api/meta.h"
 #include "base/cleanup.h"
+#include "base/json_index.h"
 #include "base/str.h"
 #include "trainer/api.h"
 #include "trainer/podspec.h"
@@ -355,18 +356,32 @@ void tj_set_num_proc_per_node(cJSON *tj, int64_t n)
 	json_put_int(tj, n, "spec", "trainer", "numProcPerNode");
 }
 
-void tj_set_env(cJSON *tj, const char *name, const char *value)
+void tj_merge_env(cJSON *tj, const cJSON *env)
 {
-	cJSON *var = cJSON_CreateObject();
+	cleanup_json_index struct json_index vars = {
+		.of = json_list(tj, "spec", "trainer", "env"), .key = "name"
+	};
+	const cJSON *var;
 
-	json_put_str(var, name, "name");
-	json_put_str(var, value, "value");
-	json_upsert(json_list(tj, "spec", "trainer", "env"), "name", var);
+	json_each(var, env)
+		json_index_upsert(&vars, json_dup(var));
+}
+
+void tj_set_storage_uri(cJSON *tj, enum initializer which, const char *uri)
+{
+	json_put_str(tj, uri, "spec", "initializer", initializer_key[which],
+		     "storageUri");
 }
 
 void tj_add_command(cJSON *tj, const char *word)
 {
 	cJSON_AddItemToArray(json_list(tj, "spec", "trainer", "command"),
+			     cJSON_CreateString(word));
+}
+
+void tj_add_arg(cJSON *tj, const char *word)
+{
+	cJSON_AddItemToArray(json_list(tj, "spec", "trainer", "args"),
 			     cJSON_CreateString(word));
 }
 

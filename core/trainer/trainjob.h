@@ -73,9 +73,10 @@ void tj_set_runtime_kind(cJSON *tj, const char *kind);
 void tj_set_image(cJSON *tj, const char *image);
 void tj_set_num_nodes(cJSON *tj, int64_t n);
 void tj_set_num_proc_per_node(cJSON *tj, int64_t n);
-void tj_set_env(cJSON *tj, const char *name,
-		const char *value); /* replaces, or appends */
+void tj_merge_env(cJSON *tj, const cJSON *env); /* each replaces one, or is appended */
+void tj_set_storage_uri(cJSON *tj, enum initializer which, const char *uri);
 void tj_add_command(cJSON *tj, const char *word);
+void tj_add_arg(cJSON *tj, const char *word);
 /* Set a resource of each node, as limit and request. */
 void tj_set_resource(cJSON *tj, const char *resource, const char *quantity);
 

@@ -77,6 +77,8 @@ def make_folder(folder):
     os.chmod(f"{folder}/bin/torchrun", 0o755)
     write(f"{folder}/job.yaml", JOB)
     write(f"{folder}/kubeconfig", KUBECONFIG)
+    write(f"{folder}/.env", "A=b\n")
+    subprocess.run(["/usr/bin/python3", "-m", "venv", "--without-pip", f"{folder}/.venv"], check=True)
     os.mkdir(f"{folder}/code")
     for path in ("code/train.py", "train.py"):
         write(f"{folder}/{path}", "print('hello')\n")

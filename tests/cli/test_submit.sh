@@ -141,9 +141,9 @@ check "no file: resources and image" field \
 	submit --dry-run --runtime torch-distributed --cpu 2 --memory 1Gi --gpu 1 --image a/b:c -- true
 check "no file: a command's --help is its own" field 'node["command"]' "['python3', '--help']" \
 	submit --dry-run --runtime torch-distributed -- python3 --help
-check "a variable without a value" refuses "'A': want KEY=VALUE" submit --dry-run --runtime torch-distributed -e A -- true
+check "a variable that is not set" refuses "--env A: not set in the environment" submit --dry-run --runtime torch-distributed -e A -- true
 check "a bad quantity" says 2 'limits.cpu: Invalid value: "1x"' submit --dry-run --runtime torch-distributed --cpu 1x -- true
-check "options of both forms" refuses '--nodes requires --runtime' submit --dry-run "$dir/job.yaml" --nodes 2
+check "options of both forms" refuses "--runtime cannot be combined with a file" submit --dry-run "$dir/job.yaml" --runtime x
 check "neither form" refuses 'specify a file or --runtime' submit --dry-run
 check "a command without a runtime" refuses 'requires --runtime' submit --dry-run -- true
 check "two files" refuses "unexpected argument 'b': pass more files with -f" submit --dry-run a b

@@ -119,23 +119,30 @@ TEST(test_same_but_suspend)
 TEST(test_one_from_options)
 {
 	cleanup_json cJSON *tj = tj_new("j", "rt");
+	cleanup_json cJSON *before =
+		doc("[{name: A, value: '1'}, {name: B, value: '2'}]");
+	cleanup_json cJSON *after = doc("[{name: A, value: '3'}]");
 
 	tj_set_runtime_kind(tj, "TrainingRuntime");
 	tj_set_image(tj, "img");
 	tj_set_num_nodes(tj, 3);
 	tj_set_num_proc_per_node(tj, 2);
-	tj_set_env(tj, "A", "1");
-	tj_set_env(tj, "B", "2");
-	tj_set_env(tj, "A", "3");
+	tj_merge_env(tj, before);
+	tj_merge_env(tj, after);
 	tj_add_command(tj, "sh");
 	tj_add_command(tj, "-c");
+	tj_add_arg(tj, "x");
+	tj_set_storage_uri(tj, INIT_MODEL, "hf://a/b");
 	tj_set_resource(tj, "cpu", "2");
-	assert_doc(tj, "{apiVersion: trainer.kubeflow.org/v1alpha1, kind: "
-		       "TrainJob, metadata: {name: j}, spec: {runtimeRef: {name: "
-		       "rt, kind: TrainingRuntime}, trainer: {image: img, "
-		       "numNodes: 3, numProcPerNode: 2, env: [{name: A, value: "
-		       "'3'}, {name: B, value: '2'}], command: [sh, '-c'], "
-		       "resourcesPerNode: {limits: {cpu: '2'}, requests: {cpu: '2'}}}}}");
+	assert_doc(
+		tj,
+		"{apiVersion: trainer.kubeflow.org/v1alpha1, kind: "
+		"TrainJob, metadata: {name: j}, spec: {runtimeRef: {name: "
+		"rt, kind: TrainingRuntime}, trainer: {image: img, "
+		"numNodes: 3, numProcPerNode: 2, env: [{name: A, value: "
+		"'3'}, {name: B, value: '2'}], command: [sh, '-c'], "
+		"args: [x], resourcesPerNode: {limits: {cpu: '2'}, requests: {cpu: '2'}}}, "
+		"initializer: {model: {storageUri: 'hf://a/b'}}}}");
 }
 
 RUN_TESTS(NULL, NULL)

@@ -137,7 +137,7 @@ check "--namespace: everywhere" prints 'namespaces(docs) == {"elsewhere"} and on
 check "--crds: three" prints 'kinds == ["CustomResourceDefinition"] * 3' --crds
 check "--crds alone prints" crds_alone
 check "--controller: neither CRDs nor runtimes" prints '"Deployment" in kinds and not {"CustomResourceDefinition", "ClusterTrainingRuntime"} & set(kinds)' --controller
-check "--runtimes: the built-in ones, without the one that needs LeaderWorkerSet" prints 'set(kinds) == {"ClusterTrainingRuntime"} and len(docs) == 10' --runtimes
+check "--runtimes: the built-in ones, without the one that needs LeaderWorkerSet" prints 'set(kinds) == {"ClusterTrainingRuntime"} and len(docs) == 13' --runtimes
 check "--crds --runtimes: both" prints 'set(kinds) == {"CustomResourceDefinition", "ClusterTrainingRuntime"}' --crds --runtimes
 check "--runtime: these" prints '[d["metadata"]["name"] for d in docs] == ["jax-distributed", "torch-distributed-with-cache"]' \
 	--runtime jax-distributed --runtime torch-distributed-with-cache

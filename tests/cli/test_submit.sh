@@ -189,7 +189,7 @@ check "generateName: the same bytes, too" field 'jobset["metadata"]["name"]' gen
 
 run runtime list -o name
 cp "$scratch/out" "$scratch/names"
-check "eleven built-in runtimes" test "$(wc -l <"$scratch/names")" = 11
+check "fourteen built-in runtimes" test "$(wc -l <"$scratch/names")" = 14
 while read -r name; do
 	check "runtime get $name is valid" bash -c '"$1" runtime get "$2" | "$1" runtime validate -' - "$kftrainer" "$name"
 	check "runtime render $name" says 0 'kind: JobSet' runtime render "$name" --nodes 2 --name x -- true

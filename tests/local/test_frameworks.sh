@@ -1,5 +1,5 @@
 #!/bin/bash
-# JAX and XGBoost, from PyPI in a venv of the tests' own, under `submit --local`.
+# JAX, XGBoost and TensorFlow, from PyPI in venvs of the tests' own, under `submit --local`.
 . "$(dirname "$0")/lib.sh"
 venv=$(tests/setup.sh venv)
 export PATH=$venv/bin:$PATH
@@ -20,4 +20,40 @@ run "$kftrainer" submit --local examples/xgboost-trees.yaml
 ok "XGBoost, 2 workers: exits 0" exits 0
 ok "XGBoost: both workers are up" printed 'worker 1 of 2'
 ok "XGBoost: one model, its error falls" printed 'error 0\.[0-9]+ -> 0\.[0-9]+, model'
+
+# Gradients and losses are averaged over the workers: the line is that of one process with all points.
+cat >"$scratch/mirrored.py" <<'PY'
+import json, os
+import numpy as np
+import tensorflow as tf
+strategy = tf.distribute.MultiWorkerMirroredStrategy()
+index = json.loads(os.environ.get("TF_CONFIG", '{"task": {"index": 0}}'))["task"]["index"]
+x = np.linspace(-1, 1, 64, dtype="float32")[index::strategy.num_replicas_in_sync]
+y = 3 * x - 2 + x ** 2
+with strategy.scope():
+    line = tf.Variable([0.0, 0.0])
+
+def step():
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean((line[0] * x + line[1] - y) ** 2)
+    told = tf.distribute.get_replica_context().all_reduce(
+        tf.distribute.ReduceOp.MEAN, [tape.gradient(loss, line), loss])
+    line.assign_sub(0.4 * told[0], read_value=False)
+    return told[1]
+
+train = tf.function(lambda: strategy.run(step))
+for _ in range(20):
+    loss = strategy.experimental_local_results(train())[0]
+weight, bias = line.numpy()
+print(f"worker {index} of {strategy.num_replicas_in_sync}, y = {weight:.4f} x + {bias:.4f}, loss {loss:.5f}", flush=True)
+PY
+tensorflow=$(tests/setup.sh venv convert)
+export PATH=$tensorflow/bin:$PATH TF_CPP_MIN_LOG_LEVEL=2
+alone=$(python3 "$scratch/mirrored.py" 2>/dev/null | sed -n 's/^worker 0 of 1, //p')
+run "$kftrainer" submit --local --runtime tensorflow-distributed --nodes 2 -- python3 "$scratch/mirrored.py"
+ok "TensorFlow, 2 nodes by --runtime: exits 0" exits 0
+said() { grep -Fq -e "$1" "$scratch/out"; }
+for worker in 0 1; do
+	ok "TensorFlow: worker $worker of two has the line of one process" said "worker $worker of 2, ${alone:?}"
+done
 finish

@@ -19,7 +19,8 @@ BUILT_IN = {
     "torch-distributed": "torch", "torch-distributed-with-cache-jobs": "torch", "jax-distributed": "jax", "xgboost-distributed": "xgboost",
     "deepspeed-distributed": "deepspeed", "mlx-distributed": "mlx", "flux-distributed": "flux",
     "torchtune-llama3.2-1b": "torchtune", "torchtune-llama3.2-3b": "torchtune",
-    "torchtune-qwen2.5-1.5b": "torchtune"}
+    "torchtune-qwen2.5-1.5b": "torchtune", "accelerate-distributed": "accelerate", "tensorflow-distributed": "tensorflow",
+    "trl-distributed": "trl"}
 IMAGE = "registry.example/train:1"
 jobs = {}  # what a check leaves for those after it
 

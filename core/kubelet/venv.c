@@ -47,7 +47,7 @@ int venv_check(const char *dir, struct error *err)
 	return 0;
 }
 
-const char *const *venv_environ(struct arena *arena, const char *const *environ,
+const char *const *venv_environ(struct arena *arena, const char *const *env,
 				const char *dir)
 {
 	static const char *const replaced[] = { "PATH=",         "VIRTUAL_ENV=",
@@ -56,19 +56,19 @@ const char *const *venv_environ(struct arena *arena, const char *const *environ,
 	const char *path = "/usr/local/bin:/usr/bin:/bin", **ret;
 	size_t n = 0;
 
-	while (environ[n])
+	while (env[n])
 		n++;
 	ret = arena_alloc(arena, (n + 3) * sizeof(*ret));
 	n = 0;
-	for (; *environ; environ++) {
+	for (; *env; env++) {
 		bool keep = true;
 
 		for (size_t i = 0; i < N_ELEMENTS(replaced); i++)
-			keep &= !str_starts(*environ, replaced[i]);
+			keep &= !str_starts(*env, replaced[i]);
 		if (keep)
-			ret[n++] = *environ;
-		else if (str_starts(*environ, "PATH="))
-			path = str_after(*environ, "PATH=");
+			ret[n++] = *env;
+		else if (str_starts(*env, "PATH="))
+			path = str_after(*env, "PATH=");
 	}
 	ret[n++] = arena_printf(arena, "PATH=%s/bin:%s", dir, path);
 	ret[n++] = arena_printf(arena, "%s=%s",

@@ -15,11 +15,11 @@
 MUST_CHECK int venv_check(const char *dir, struct error *err);
 
 /*
- * `environ` as the environment's activate script leaves it: its bin comes first in PATH,
+ * `env` as the environment's activate script leaves it: its bin comes first in PATH,
  * VIRTUAL_ENV or CONDA_PREFIX names it, and PYTHONHOME is unset. In the arena; both end
  * with NULL.
  */
-const char *const *venv_environ(struct arena *arena, const char *const *environ,
+const char *const *venv_environ(struct arena *arena, const char *const *env,
 				const char *dir);
 
 #endif

@@ -242,7 +242,8 @@ static void test_gpus(void **state)
 	doc = json_of(&t, gpu_pod(&t, "big", 4, "true"));
 	assert_int_equal(kubelet_check(t.k, doc, notes, &err), -1);
 	assert_string_equal(err.msg,
-			    "big/c: requests 4 nvidia.com/gpu, but this machine has 3");
+			    "big/c: requests 4 nvidia.com/gpu, but this machine has 3; "
+			    "'--gpu 0' runs it without GPUs");
 	cJSON_Delete(doc);
 	cJSON_Delete(notes);
 	podtest_close(&t);

@@ -63,11 +63,13 @@ static void warn(const struct reporter *to, const char *path, const struct lines
 			      what, l->n);
 }
 
-static bool is_quoted(const char *value)
+/* kubectl's rule, for a line without '=': it may be a part of a value of several lines. */
+static bool is_plain_name(const char *name)
 {
-	size_t len = strlen(value);
+	static const char letters[] = "-._abcdefghijklmnopqrstuvwxyz"
+				      "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
 
-	return len > 1 && (*value == '"' || *value == '\'') && value[len - 1] == *value;
+	return strspn(name, letters) == strlen(name) && !(*name >= '0' && *name <= '9');
 }
 
 struct env_file {
@@ -98,6 +100,8 @@ static int add_line(struct vars *v, struct env_file *f, char *line, struct error
 	fault = name_fault(line);
 	if (fault && str_starts(line, "export "))
 		fault = "'export' is for shells: remove it";
+	if (!fault && !eq && !is_plain_name(line))
+		fault = "want NAME=VALUE or NAME; a value ends with its line";
 	if (fault)
 		return line_error(f, fault, err);
 	value = eq ? eq + 1 : getenv(line);
@@ -105,7 +109,7 @@ static int add_line(struct vars *v, struct env_file *f, char *line, struct error
 		count(&f->unset, f->line);
 	else
 		set_literal(v, line, value);
-	if (eq && is_quoted(value))
+	if (eq && (*value == '"' || *value == '\''))
 		count(&f->quoted, f->line);
 	return 0;
 }
@@ -145,7 +149,8 @@ static int add_file(struct vars *v, const char *path, const struct reporter *to,
 	if (add_lines(v, &f, (char *)text.data, text.len, err))
 		return -1;
 	warn(to, path, &f.quoted,
-	     "the quotes are part of the value, as docker and kubectl read it");
+	     "the quotes are part of the value, which ends with its line, as docker and "
+	     "kubectl read it");
 	warn(to, path, &f.unset, "not set in the environment: left out");
 	return 0;
 }

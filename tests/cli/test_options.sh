@@ -35,7 +35,7 @@ check "... nothing is expanded in the pod" field 'env["E"], env["HERE"]' "('\$\$
 check "... as the pod sees it" says 0 '^\[node-0\] <last|\$\(A\) \$\$|\$\(here\)>$' submit --local "${torch[@]}" --env-file a.env -- sh -c 'echo "<$A|$E|$HERE>"'
 check "... whose quotes are not the format's: a warning, once" eval \
 	'printf "X=1\nA=\"1\"\nB='\''s3cret'\''\n" >q.env && run submit --dry-run "${torch[@]}" --env-file q.env -- true &&
-	[ "$(cat "$scratch/err")" = "kftrainer submit: warning: q.env:2: the quotes are part of the value, as docker and kubectl read it (2 such lines)" ]'
+	[ "$(cat "$scratch/err")" = "kftrainer submit: warning: q.env:2: the quotes are part of the value, which ends with its line, as docker and kubectl read it (2 such lines)" ]'
 check "... a name without a value here is left out, with a warning" eval \
 	'echo NOT_SET_HERE >n.env && field "\"NOT_SET_HERE\" in env" False "${torch[@]}" --env-file n.env -- true && grep -qx "kftrainer submit: warning: n.env:1: not set in the environment: left out" "$scratch/err"'
 check "several files: the last counts, options before them" eval \
@@ -53,6 +53,7 @@ check "... only as a word" field 'env["exported"]' 1 "${torch[@]}" --env-file <(
 check "no name" bad '\n\n=s3cret\n' "3: the name before '=' is missing"
 check "blanks around the name" bad 'A =s3cret\n' '1: a name has only ASCII characters, and no blanks'
 check "a key of several lines" bad 'K=-----BEGIN PRIVATE KEY-----\ns3cret s3cret\n' '2: a name'
+check "... one of its lines" bad 'K="-----BEGIN\nMIIs3cret+/ab\n' '2: want NAME=VALUE or NAME; a value ends with its line'
 check "a NUL" bad 'A=1\nB=s3cret\0x\n' '2: a NUL character'
 check "not UTF-8" bad 'A=s3cret\xff\n' '1: not UTF-8'
 check "no such file" refuses '^kftrainer submit: --env-file none.env: No such file' submit --dry-run "${torch[@]}" --env-file none.env -- true

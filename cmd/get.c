@@ -20,6 +20,7 @@
 #include "spec/refer.h"
 #include "trainer/api.h"
 #include "trainer/progress.h"
+#include "trainer/progress_line.h"
 #include "trainer/trainjob.h"
 #include "trainer/trainjob_status.h"
 
@@ -117,6 +118,19 @@ static const char *progress(struct arena *arena, struct getting *g, const cJSON 
 	return percent >= 0 ? arena_printf(arena, "%" PRId64 "%%", percent) : "";
 }
 
+/* Of a job that has not ended. */
+static const char *left(struct arena *arena, struct getting *g, const cJSON *job)
+{
+	int64_t rest = progress_remaining(job);
+
+	return rest < 0 || status_finished(tj_status(job)) ? "" : span(arena, 0, rest);
+}
+
+static const char *metrics(struct arena *arena, struct getting *g, const cJSON *job)
+{
+	return progress_metrics(arena, job);
+}
+
 static const char *queue(struct arena *arena, struct getting *g, const cJSON *job)
 {
 	return queue_name(job);
@@ -144,6 +158,7 @@ static const struct {
 	{ "STATE", state, ALWAYS },       { "RUNTIME", runtime, ALWAYS },
 	{ "NODES", nodes, ALWAYS },       { "AGE", age, ALWAYS },
 	{ "DURATION", duration, ALWAYS }, { "PROGRESS", progress, IF_WIDE },
+	{ "LEFT", left, IF_WIDE },        { "METRICS", metrics, IF_WIDE },
 	{ "QUEUE", queue, IF_WIDE },      { "REASON", reason, IF_WIDE },
 };
 enum { N_COLUMNS = N_ELEMENTS(columns) };

@@ -13,8 +13,10 @@
 #include "cmd/cmd.h"
 #include "cmd/ui/cluster.h"
 #include "cmd/ui/pick.h"
+#include "cmd/ui/viewer.h"
 #include "spec/refer.h"
 #include "trainer/api.h"
+#include "trainer/progress_line.h"
 #include "trainer/trainjob.h"
 #include "trainer/trainjob_status.h"
 
@@ -43,16 +45,35 @@ struct waiting {
 	struct goal goal;
 	int64_t until; /* clock_ms(); < 0: forever */
 	cJSON *job;    /* the last version; NULL: deleted */
+	bool several;  /* jobs to wait for: progress is shown with the job's name */
+	struct viewer viewer;
 };
+
+/* What the job reports; a job that reports nothing is waited for in silence. */
+static void show_progress(struct waiting *w)
+{
+	cleanup_arena struct arena arena = { 0 };
+	const char *line;
+
+	if (!w->job || !str_eq(status_state(tj_status(w->job)), "Running"))
+		return;
+	line = progress_line(&arena, w->job);
+	if (str_starts(line, "running: "))
+		viewer_progress(&w->viewer,
+				w->several ? arena_printf(&arena, "%s: %s", w->name, line)
+					   : line);
+}
 
 /* Apply the change; returns whether the job may have another state now. */
 static bool take_change(struct waiting *w, struct change *change)
 {
 	switch (change->kind) {
 	case CHANGE_LOST:
+		viewer_erase(&w->viewer);
 		cmd_complain("wait", "%s; trying again", change->err.msg);
 		return false;
 	case CHANGE_FOUND:
+		viewer_erase(&w->viewer);
 		cmd_complain("wait", "connected again");
 		return false;
 	case CHANGE_SYNCED:
@@ -83,9 +104,11 @@ static int watch(struct waiting *w, struct error *err)
 
 		if (rc <= 0)
 			return rc;
-		if (take_change(w, &change) &&
-		    goal_judge(&w->goal, w->job) != GOAL_PENDING)
+		if (!take_change(w, &change))
+			continue;
+		if (goal_judge(&w->goal, w->job) != GOAL_PENDING)
 			return 1;
+		show_progress(w);
 	}
 }
 
@@ -120,6 +143,7 @@ static int wait_for(struct waiting *w, struct error *err)
 	rc = goal_judge(&w->goal, w->job) != GOAL_PENDING;
 	if (!rc && (w->until < 0 || clock_ms() < w->until))
 		rc = watch(w, err);
+	viewer_erase(&w->viewer);
 	if (rc < 0)
 		return -1;
 	if (!rc) {
@@ -175,6 +199,8 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 	    where_connect(&k, &w.ns, &arena, &opts->where, err))
 		return -1;
 	w.kube = k;
+	w.several = argc > 1;
+	viewer_begin(&w.viewer, argv[0], false);
 	code = wait_all(&w, argv, err);
 	if (code < 0 && err->kind == ERR_STOPPED && stop_signal())
 		return 128 + stop_signal();
@@ -189,7 +215,8 @@ const struct cmd cmd_wait = {
 		"Exits with 0 when the job reaches the state. Otherwise exits with 1 or, when\n"
 		"waiting for complete, with the exit code of the process that failed first; with\n"
 		"124 after --timeout. Waits for each of several jobs; the exit code is that of\n"
-		"the first that failed.",
+		"the first that failed. Shows on standard error what the job reports: its\n"
+		"progress, metrics and the time left.",
 	.example = "kftrainer wait bert && kftrainer logs bert --rank 0 --tail 5\n"
 		   "kftrainer wait bert --for running --timeout 5m\n"
 		   "kftrainer wait bert --for condition=Suspended=False",

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/str.h"
 #include "base/terminal.h"
 #include "base/xmalloc.h"
@@ -71,7 +72,8 @@ void viewer_progress(void *ctx, const char *line)
 	if (v->quiet)
 		return;
 	if (!v->live) {
-		print_line(line);
+		if (progress_is_due(&v->pace, line, clock_ms()))
+			print_line(line);
 		return;
 	}
 	erase_status(v);

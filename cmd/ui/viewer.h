@@ -11,15 +11,17 @@
 #include <stdint.h>
 
 #include "cmd/ui/prefix.h"
+#include "trainer/progress_line.h"
 
 struct viewer {
 	struct prefixes prefixes;
-	const char *name;   /* the job's */
-	bool quiet;         /* show only the job's output */
-	bool live;          /* show the phase in the terminal's last line */
-	bool stdout_closed; /* drop the job's lines */
-	bool drawn;         /* the status line is on the screen */
-	char status[512];   /* the status line; "" for none */
+	const char *name;          /* the job's */
+	bool quiet;                /* show only the job's output */
+	bool live;                 /* show the phase in the terminal's last line */
+	bool stdout_closed;        /* drop the job's lines */
+	bool drawn;                /* the status line is on the screen */
+	char status[512];          /* the status line; "" for none */
+	struct progress_pace pace; /* of lines that are not redrawn */
 };
 
 /* Initializes the viewer and gives stdout a large buffer. `name` must remain valid. */

@@ -19,7 +19,7 @@
 #include "kube/permission.h"
 #include "trainer/api.h"
 #include "trainer/podcause.h"
-#include "trainer/progress.h"
+#include "trainer/progress_line.h"
 #include "trainer/trainjob.h"
 #include "trainer/trainjob_status.h"
 #include "why/foreign.h"
@@ -248,17 +248,17 @@ static bool is_over(const struct logs *l)
 	return l->job_gone || status_finished(tj_status(l->job));
 }
 
-/* Report each percentage once: some trainers report after every step. */
+/* Not each report: some trainers report after every step. */
 static void report_progress(struct logs *l)
 {
 	cleanup_arena struct arena arena = { 0 };
-	int64_t percent = progress_percentage(l->job);
+	const char *line;
 
-	if (!l->want->follow || is_over(l) || percent == l->percent)
+	if (!l->want->follow || is_over(l))
 		return;
-	l->percent = percent;
-	if (percent >= 0)
-		logs_note(l, "%s", progress_line(&arena, l->job));
+	line = progress_line(&arena, l->job);
+	if (str_starts(line, "running: ") && progress_is_due(&l->pace, line, clock_ms()))
+		logs_note(l, "%s", line);
 }
 
 static void set_job(struct logs *l, cJSON *take_job)
@@ -726,9 +726,7 @@ static int check_is_ours(const struct logs *l, struct error *err)
 int logs_run(struct kube *k, const struct logs_want *want, const struct logs_out *out,
 	     struct error *err)
 {
-	struct logs l = {
-		.kube = k, .want = want, .out = out, .next_ms = -1, .percent = -1
-	};
+	struct logs l = { .kube = k, .want = want, .out = out, .next_ms = -1 };
 	int rc;
 
 	l.since = want->since_ms > 0 ? clock_now() - (want->since_ms + 999) / 1000 : -1;

@@ -14,6 +14,7 @@
 #include "client/logs_lines.h"
 #include "client/logs_pod.h"
 #include "kube/streams.h"
+#include "trainer/progress_line.h"
 
 /* A container of a pod. Its log is the logs of its runs, one after another. */
 struct log_source {
@@ -73,9 +74,9 @@ struct logs {
 	bool over_listed;        /* its pods have been listed since */
 	int64_t unlisted_ms;     /* since when that list fails; 0: it does not */
 	int64_t since;           /* --since in seconds since 1970; -1: none */
-	int64_t percent;         /* the progress reported last; -1: none */
-	bool any_failed;         /* a log was not read to its end: ERR_IO */
-	struct error fatal;      /* ends logs_run() */
+	struct progress_pace pace;
+	bool any_failed;    /* a log was not read to its end: ERR_IO */
+	struct error fatal; /* ends logs_run() */
 	/* The reason to wait, since when it holds (-1: reported), the last report. */
 	char *note;
 	int64_t note_ms, noted_ms;

@@ -15,7 +15,7 @@
 #include "local/run_impl.h"
 #include "trainer/api.h"
 #include "trainer/jobset.h"
-#include "trainer/progress.h"
+#include "trainer/progress_line.h"
 #include "trainer/trainjob.h"
 
 void run_note(const struct run *r, const char *fmt, ...)

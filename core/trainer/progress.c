@@ -1,4 +1,4 @@
-/* progress.c - parse and word the progress of training code (trainer/progress.h). */
+/* progress.c - parse the progress of training code (trainer/progress.h). */
 #include "trainer/progress.h"
 
 #include <stdint.h>
@@ -132,16 +132,7 @@ const char *progress_updated(const cJSON *tj)
 	return json_str(tj, "status", KEY, "lastUpdatedTime");
 }
 
-const char *progress_line(struct arena *arena, const cJSON *tj)
+const cJSON *progress_metric_list(const cJSON *tj)
 {
-	int64_t percent = progress_percentage(tj), left = progress_remaining(tj);
-	char text[DURATION_TEXT_SIZE];
-	const char *until = "";
-
-	if (left >= 0)
-		until = arena_printf(arena, ", %s left", duration_age(left, text));
-	if (percent < 0)
-		return left < 0 ? "running"
-				: arena_printf(arena, "running: %s", until + 2);
-	return arena_printf(arena, "running: %lld %%%s", (long long)percent, until);
+	return json_get(tj, "status", KEY, "metrics");
 }

@@ -31,12 +31,7 @@ void progress_put(cJSON *tj, const cJSON *progress); /* into its status */
 int64_t progress_percentage(const cJSON *tj);
 int64_t progress_remaining(const cJSON *tj);   /* seconds */
 const char *progress_updated(const cJSON *tj); /* RFC 3339, or NULL */
-
-/*
- * "running: 42 %, 3m10s left", as far as reported; in the arena, or static. Shown by
- * why/phase.c (submit --follow), client/logs.c (logs -f), local/run_show.c (submit
- * --local); cmd/get.c has columns.
- */
-const char *progress_line(struct arena *arena, const cJSON *tj);
+/* Of objects with `name` and `value`, both strings, unchecked; NULL: none. */
+const cJSON *progress_metric_list(const cJSON *tj);
 
 #endif

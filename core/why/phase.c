@@ -7,7 +7,7 @@
 #include "trainer/api.h"
 #include "trainer/jobset.h"
 #include "trainer/podspec.h"
-#include "trainer/progress.h"
+#include "trainer/progress_line.h"
 #include "trainer/trainjob.h"
 #include "trainer/trainjob_status.h"
 #include "why/foreign.h"

@@ -8,6 +8,7 @@
 #include "trainer/api.h"
 #include "trainer/logcause.h"
 #include "trainer/progress.h"
+#include "trainer/progress_line.h"
 #include "trainer/trainjob.h"
 #include "why/foreign.h"
 #include "why/why_impl.h"
@@ -124,20 +125,20 @@ void why_starting(struct why *w)
 
 static const char *progress(struct why *w)
 {
-	int64_t percent = progress_percentage(w->v->trainjob);
-	int64_t left = progress_remaining(w->v->trainjob);
+	const cJSON *tj = w->v->trainjob;
+	int64_t percent = progress_percentage(tj), left = progress_remaining(tj);
+	const char *metrics = progress_metrics(w->arena, tj), *line = "";
 	char text[DURATION_TEXT_SIZE];
 
-	if (percent < 0 && left < 0)
-		return "; it reports no progress";
-	return arena_printf(
-		w->arena, "%s%s%s%s%s", percent < 0 ? "" : "; ",
-		percent < 0 ? ""
-			    : arena_printf(w->arena, "%lld %% done", (long long)percent),
-		left < 0      ? ""
-		: percent < 0 ? "; about "
-			      : ", about ",
-		left < 0 ? "" : duration_age(left, text), left < 0 ? "" : " are left");
+	if (percent >= 0)
+		line = arena_printf(w->arena, ", %lld %% done", (long long)percent);
+	if (*metrics)
+		line = arena_printf(w->arena, "%s, %s", line, metrics);
+	if (left >= 0)
+		line = arena_printf(w->arena, "%s, about %s are left", line,
+				    duration_age(left, text));
+	return *line ? arena_printf(w->arena, "; %s", line + 2)
+		     : "; it reports no progress";
 }
 
 void why_running(struct why *w)

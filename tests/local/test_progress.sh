@@ -50,7 +50,7 @@ up
 check "a pod's report arrives" eval 'job one 2 && until_true shows one progressPercentage 40'
 check "... with metrics and the time left" eval \
 	'shows one "metrics[0].value" 0.5 && shows one estimatedRemainingSeconds 90 && shows one lastUpdatedTime 2026-11-21T04:48:17Z'
-check "... in get -o wide" eval '"$kftrainer" get one -o wide | grep -q " 40% "'
+check "... in get -o wide" eval '"$kftrainer" get one -o wide | grep -q " 40%  *90s  *loss 0.5 "'
 both() { [ -s "$scratch/url-one-1" ] && cat "$scratch"/token-one-* | wc -c; }
 check "each pod has a token of its own" eval 'until_true both && [ "$(token one-0)" != "$(token one-1)" ]'
 check "the other pod reports, too" answers 200 "$(token one-1)" one 41
@@ -74,20 +74,25 @@ follows() {
 sees() {
 	follows &
 	local follower=$!
-	until_true grep -q 'running: 70 %, 90s left' "$scratch/followed"
+	until_true grep -q 'running: 70 %, loss 0.5, 90s left' "$scratch/followed"
 	touch "$scratch/end-told"
 	wait $follower
 }
 check "submit --follow shows it" sees
 "$kftrainer" logs -f one >/dev/null 2>"$scratch/notes" &
 logs=$!
-check "logs -f shows it" until_true grep -q 'running: 41 %, 90s left' "$scratch/notes"
+check "logs -f shows it" until_true grep -q 'running: 41 %, loss 0.5, 90s left' "$scratch/notes"
 check "... and what is reported later" eval '
-	answers 200 "$(token one-0)" one 42 && until_true grep -q "running: 42 %, 90s left" "$scratch/notes"'
+	answers 200 "$(token one-0)" one 42 && until_true grep -q "running: 42 %, loss 0.5, 90s left" "$scratch/notes"'
 check "... each percentage once" eval '
 	answers 200 "$(token one-1)" one 42 && answers 200 "$(token one-0)" one 41 && until_true eval "[ \$(grep -c running: \"$scratch/notes\") = 3 ]"'
 kill $logs
 wait $logs
+"$kftrainer" wait one other >/dev/null 2>"$scratch/waits" &
+waiter=$!
+check "wait shows it" until_true grep -qx "one: running: 41 %, loss 0.5, 90s left" "$scratch/waits"
+kill $waiter
+wait $waiter
 
 address=$(cat "$scratch/url-one-0")
 check "a server that starts again listens where pods report" eval \
@@ -124,12 +129,12 @@ for way in none ""; do
 	job here 1 >"$scratch/here" 2>&1 &
 	run=$!
 	check "submit --local${way:+, without namespaces}: a report arrives" until_true moves here 40
-	check "... is shown" until_true grep -q "running: 40 %, 90s left" "$scratch/here"
+	check "... is shown" until_true grep -q "running: 40 %, loss 0.5, 90s left" "$scratch/here"
 	check "... another one" eval 'answers 200 "$(token here-0)" here 55 && until_true moves here 55'
-	check "... is shown, too" until_true grep -q "running: 55 %, 90s left" "$scratch/here"
+	check "... is shown, too" until_true grep -q "running: 55 %, loss 0.5, 90s left" "$scratch/here"
 	"$kftrainer" logs -f here >/dev/null 2>"$scratch/notes" &
 	logs=$!
-	check "... logs -f shows it" until_true grep -q "running: 55 %, 90s left" "$scratch/notes"
+	check "... logs -f shows it" until_true grep -q "running: 55 %, loss 0.5, 90s left" "$scratch/notes"
 	check "... in get -o wide" eval '"$kftrainer" get here -o wide | grep -q " 55% "'
 	check "... another job's pod, and nobody, are refused" eval 'answers 403 "$(token one-0)" here 1 && answers 403 "" here 1'
 	check "... the job completes, and keeps it" eval 'touch "$scratch/end-here" && wait $run && moves here 55'

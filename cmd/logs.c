@@ -7,9 +7,8 @@
 #include "base/str.h"
 #include "client/logs.h"
 #include "cmd/cmd.h"
+#include "cmd/ui/bars.h"
 #include "cmd/ui/cluster.h"
-#include "cmd/ui/out.h"
-#include "cmd/ui/prefix.h"
 #include "spec/refer.h"
 
 enum { OUT_BYTES = 64 * 1024 };
@@ -18,7 +17,7 @@ struct logs_opts {
 	struct where_opts where;
 	const char *rank, *step, *container, *tail;
 	int64_t since;
-	bool follow, all, previous, timestamps;
+	bool follow, all, previous, timestamps, raw;
 };
 
 static const struct opt opts_table[] = {
@@ -42,6 +41,9 @@ static const struct opt opts_table[] = {
 		     struct logs_opts, since, 1, OPT_LONGEST),
 	OPT_BOOL(0, "timestamps", "print the time of each line", struct logs_opts,
 		 timestamps),
+	OPT_BOOL(0, "raw",
+		 "all bytes as they were written: each state of a progress bar, escapes",
+		 struct logs_opts, raw),
 	{ .type = OPT_END },
 };
 
@@ -55,29 +57,73 @@ static int number(int64_t *ret, const char *option, const char *text, struct err
 	return -1;
 }
 
+struct shown {
+	struct bars bars;
+	bool raw;
+};
+
 static void on_line(void *ctx, const char *prefix, const char *line, size_t len)
 {
-	prefix_line(ctx, prefix, line, len);
+	struct shown *s = ctx;
+
+	if (!s->raw) {
+		bars_line(&s->bars, prefix, line, len);
+		return;
+	}
+	if (prefix)
+		printf("[%s] ", prefix);
+	fwrite(line, 1, len, stdout);
+	putchar('\n');
+}
+
+static void on_state(void *ctx, const char *prefix, const char *line, size_t len,
+		     bool bar)
+{
+	struct shown *s = ctx;
+
+	if (!s->raw)
+		bars_state(&s->bars, prefix, line, len, bar);
+}
+
+static void on_bytes(void *ctx, const char *data, size_t len)
+{
+	fwrite(data, 1, len, stdout);
 }
 
 static void on_note(void *ctx, const char *text)
 {
+	struct shown *s = ctx;
+
+	bars_erase(&s->bars);
 	cmd_complain("logs", "%s", text);
 }
 
 /* main() reports errors of stdout. */
 static int on_pause(void *ctx, struct error *err)
 {
+	struct shown *s = ctx;
+
+	bars_draw(&s->bars);
 	return fflush(stdout) ? error_set(err, ERR_STOPPED, "output closed") : 0;
 }
 
 static int show(struct kube *k, const struct logs_want *want, struct error *err)
 {
-	struct prefixes prefixes = { .colour = out_colour(STDOUT_FILENO) };
-	const struct logs_out out = { on_line, on_note, on_pause, &prefixes };
+	struct shown s = { .raw = want->raw };
+	const struct logs_out out = { .on_line = on_line,
+				      .on_state = on_state,
+				      .on_bytes = on_bytes,
+				      .on_note = on_note,
+				      .on_pause = on_pause,
+				      .ctx = &s };
+	int failed;
 
 	setvbuf(stdout, NULL, _IOFBF, OUT_BYTES);
-	if (!logs_run(k, want, &out, err))
+	bars_begin(&s.bars);
+	failed = logs_run(k, want, &out, err);
+	bars_erase(&s.bars);
+	fflush(stdout);
+	if (!failed)
 		return EXIT_OK;
 	if (err->kind != ERR_STOPPED)
 		return -1;
@@ -94,6 +140,7 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 		.previous = opts->previous,
 		.follow = opts->follow,
 		.timestamps = opts->timestamps,
+		.raw = opts->raw,
 		.since_ms = opts->since,
 	};
 	cleanup_arena struct arena arena = { 0 };

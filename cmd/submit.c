@@ -369,6 +369,7 @@ static void plan_background(struct local_run_opts *run, struct watcher *w,
 			    const struct submit_opts *opts)
 {
 	run->observer.on_line = NULL;
+	run->observer.on_state = NULL;
 	if (is_created_first(opts)) {
 		w->outcome = "created";
 		w->created = opts->created;
@@ -413,6 +414,7 @@ static int run_local(const struct job_set *set, const struct submit_opts *opts,
 			      .on_note = viewer_note,
 			      .on_detail = opts->verbose ? viewer_note : NULL,
 			      .on_line = viewer_line,
+			      .on_state = viewer_state,
 			      .on_pause = viewer_pause,
 			      .on_begin = on_begin,
 			      .ctx = &w },

@@ -43,6 +43,20 @@ static void on_line(void *ctx, const char *prefix, const char *line, size_t len)
 
 	s->last[0] = 0;
 	viewer_line(&s->viewer, prefix, line, len);
+}
+
+static void on_state(void *ctx, const char *prefix, const char *line, size_t len,
+		     bool bar)
+{
+	struct shown *s = ctx;
+
+	viewer_state(&s->viewer, prefix, line, len, bar);
+}
+
+static void on_pause(void *ctx)
+{
+	struct shown *s = ctx;
+
 	viewer_pause(&s->viewer);
 }
 
@@ -93,6 +107,8 @@ int submit_follow(struct kube *k, const struct submit_follow *how, struct error 
 		.on_progress = how->show ? on_progress : no_progress,
 		.on_note = on_note,
 		.on_line = how->show ? on_line : no_line,
+		.on_state = on_state,
+		.on_pause = on_pause,
 		.ctx = &s,
 	};
 	struct follow_end end = { 0 };

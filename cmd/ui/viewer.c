@@ -21,26 +21,9 @@ void viewer_begin(struct viewer *v, const char *name, bool quiet)
 {
 	*v = (struct viewer){ .name = name, .quiet = quiet };
 	v->live = !quiet && out_terminal(STDOUT_FILENO) && out_terminal(STDERR_FILENO);
-	v->prefixes.colour = out_colour(STDOUT_FILENO);
+	bars_begin(&v->bars);
 	fflush(stdout);
 	setvbuf(stdout, xmalloc(OUTPUT_BUFFER), _IOFBF, OUTPUT_BUFFER);
-}
-
-static void erase_status(struct viewer *v)
-{
-	if (v->drawn)
-		fputs("\r\033[K", stdout);
-	v->drawn = false;
-}
-
-/* Truncate the status to one line of the terminal, so that it can be erased. */
-static void draw_status(struct viewer *v)
-{
-	int columns = terminal_columns(STDOUT_FILENO);
-
-	v->drawn = v->live && v->status[0];
-	if (v->drawn)
-		printf("%.*s", (columns ? columns : 80) - 1, v->status);
 }
 
 /* A closed stdout does not end the job: its logs are on disk. */
@@ -76,9 +59,10 @@ void viewer_progress(void *ctx, const char *line)
 			print_line(line);
 		return;
 	}
-	erase_status(v);
-	snprintf(v->status, sizeof(v->status), "%s", str_visible(&arena, line, false));
-	draw_status(v);
+	bars_erase(&v->bars);
+	snprintf(v->bars.status, sizeof(v->bars.status), "%s",
+		 str_visible(&arena, line, false));
+	bars_draw(&v->bars);
 	flush_lines(v);
 }
 
@@ -88,10 +72,10 @@ void viewer_note(void *ctx, const char *line)
 
 	if (v->quiet)
 		return;
-	erase_status(v);
+	bars_erase(&v->bars);
 	flush_lines(v);
 	print_line(line);
-	draw_status(v);
+	bars_draw(&v->bars);
 	flush_lines(v);
 }
 
@@ -101,26 +85,35 @@ void viewer_line(void *ctx, const char *prefix, const char *line, size_t len)
 
 	if (v->stdout_closed)
 		return;
-	erase_status(v);
-	prefix_line(&v->prefixes, prefix, line, len);
+	bars_line(&v->bars, prefix, line, len);
 	if (ferror(stdout))
 		flush_lines(v);
 }
 
-void viewer_pause(void *ctx)
+void viewer_state(void *ctx, const char *prefix, const char *line, size_t len, bool bar)
 {
 	struct viewer *v = ctx;
 
+	if (!v->stdout_closed)
+		bars_state(&v->bars, prefix, line, len, bar);
+}
+
+int64_t viewer_pause(void *ctx)
+{
+	struct viewer *v = ctx;
+	int64_t next;
+
 	if (v->stdout_closed)
-		return;
-	draw_status(v);
+		return -1;
+	next = bars_draw(&v->bars);
 	flush_lines(v);
+	return next;
 }
 
 void viewer_erase(struct viewer *v)
 {
-	erase_status(v);
-	v->status[0] = 0;
+	bars_erase(&v->bars);
+	v->bars.status[0] = 0;
 	flush_lines(v);
 }
 

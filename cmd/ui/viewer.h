@@ -10,17 +10,15 @@
 
 #include <stdint.h>
 
-#include "cmd/ui/prefix.h"
+#include "cmd/ui/bars.h"
 #include "trainer/progress_line.h"
 
 struct viewer {
-	struct prefixes prefixes;
+	struct bars bars;          /* with the status */
 	const char *name;          /* the job's */
 	bool quiet;                /* show only the job's output */
 	bool live;                 /* show the phase in the terminal's last line */
 	bool stdout_closed;        /* drop the job's lines */
-	bool drawn;                /* the status line is on the screen */
-	char status[512];          /* the status line; "" for none */
 	struct progress_pace pace; /* of lines that are not redrawn */
 };
 
@@ -31,8 +29,9 @@ void viewer_begin(struct viewer *v, const char *name, bool quiet);
 void viewer_progress(void *ctx, const char *line);
 void viewer_note(void *ctx, const char *line);
 void viewer_line(void *ctx, const char *prefix, const char *line, size_t len);
-/* Flushes stdout: no lines follow for now. */
-void viewer_pause(void *ctx);
+void viewer_state(void *ctx, const char *prefix, const char *line, size_t len, bool bar);
+/* Flushes stdout: no lines follow for now. Returns when to call it again; -1: never. */
+int64_t viewer_pause(void *ctx);
 
 /* Erases the status line, so that others can print. */
 void viewer_erase(struct viewer *v);

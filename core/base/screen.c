@@ -38,7 +38,8 @@ static bool is_blank(const struct screen_row *r)
 	const char *p = (const char *)r->text.data;
 	size_t i = r->tag, n;
 
-	while (i < r->text.len && (n = p[i] == ' ' ? 1 : screen_colour(p + i, r->text.len - i)))
+	while (i < r->text.len &&
+	       (n = p[i] == ' ' ? 1 : screen_colour(p + i, r->text.len - i)))
 		i += n;
 	return i >= r->text.len;
 }
@@ -191,7 +192,8 @@ static size_t number(const struct screen *s, size_t absent)
 
 	if (!isdigit((unsigned char)s->sequence[0]))
 		return absent;
-	for (size_t i = 0; i < s->n_sequence && isdigit((unsigned char)s->sequence[i]); i++)
+	for (size_t i = 0; i < s->n_sequence && isdigit((unsigned char)s->sequence[i]);
+	     i++)
 		n = n < 100000 ? 10 * n + (size_t)(s->sequence[i] - '0') : n;
 	return n ? n : absent;
 }
@@ -225,28 +227,34 @@ static void move_left(struct screen *s, size_t by)
 			backspace(s);
 }
 
+static void move(struct screen *s, char final)
+{
+	size_t by = number(s, 1);
+
+	switch (final) {
+	case 'A':
+	case 'F':
+		cursor_up(s, by);
+		break;
+	case 'B':
+	case 'E':
+		cursor_down(s, by);
+		break;
+	case 'D':
+		move_left(s, by);
+		break;
+	default:
+		break;
+	}
+	if (final == 'E' || final == 'F' || ((final == 'G' || final == '`') && by == 1))
+		s->inside = false;
+}
+
 static void control(struct screen *s, char final)
 {
 	switch (final) {
 	case 'm':
 		colour(s);
-		break;
-	case 'A':
-	case 'F':
-		cursor_up(s, number(s, 1));
-		s->inside &= final == 'A';
-		break;
-	case 'B':
-	case 'E':
-		cursor_down(s, number(s, 1));
-		s->inside &= final == 'B';
-		break;
-	case 'D':
-		move_left(s, number(s, 1));
-		break;
-	case 'G':
-	case '`':
-		s->inside &= number(s, 1) > 1;
 		break;
 	case 'H':
 	case 'f':
@@ -262,47 +270,58 @@ static void control(struct screen *s, char final)
 			erase(s);
 		break;
 	default:
-		break;
+		move(s, final);
 	}
+}
+
+static void begin_sequence(struct screen *s, unsigned char c)
+{
+	s->n_sequence = 0;
+	s->sequence[0] = 0;
+	s->state = TEXT;
+	if (c == '[')
+		s->state = CSI;
+	else if (c && strchr("]PX^_", c))
+		s->state = STRING;
+	else if (c >= 0x20 && c < 0x30)
+		s->state = CHARSET;
+	else if (c == 'M')
+		cursor_up(s, 1);
+}
+
+/* A byte of a control sequence; others end it. */
+static void in_csi(struct screen *s, unsigned char c)
+{
+	if (c >= 0x20 && c < 0x40) {
+		if (s->n_sequence < SCREEN_SEQUENCE)
+			s->sequence[s->n_sequence++] = (char)c;
+		return;
+	}
+	s->state = TEXT;
+	if (c >= 0x40 && c < 0x7f)
+		control(s, (char)c);
 }
 
 /* A byte within a sequence. false: it ends the sequence, and does not belong to it. */
 static bool in_sequence(struct screen *s, unsigned char c)
 {
-	bool bare = c >= 0x20 && c < 0x7f;
-
-	switch (s->state) {
-	case ESCAPE:
-		s->n_sequence = 0;
-		s->sequence[0] = 0;
-		s->state = c == '['              ? CSI
-			   : strchr("]PX^_", c) && c ? STRING
-			   : c >= 0x20 && c < 0x30 ? CHARSET
-						     : TEXT;
-		if (c == 'M')
-			cursor_up(s, 1);
-		return bare;
-	case CHARSET:
-		if (c < 0x20 || c >= 0x30)
-			s->state = TEXT;
-		return bare;
-	case CSI:
-		if (c >= 0x20 && c < 0x40) {
-			if (s->n_sequence < SCREEN_SEQUENCE)
-				s->sequence[s->n_sequence++] = (char)c;
-			return true;
-		}
-		s->state = TEXT;
-		if (bare)
-			control(s, (char)c);
-		return bare;
-	case STRING_ESCAPE:
-		s->state = c == '\\' ? TEXT : ESCAPE;
-		return c == '\\' || in_sequence(s, c);
-	default:
-		s->state = c == BEL || c == '\n' ? TEXT : c == ESC ? STRING_ESCAPE : STRING;
+	if (s->state == STRING) {
+		s->state = c == BEL || c == '\n' ? TEXT
+			   : c == ESC            ? STRING_ESCAPE
+						 : STRING;
 		return c != '\n';
 	}
+	if (s->state == STRING_ESCAPE && c == '\\') {
+		s->state = TEXT;
+		return true;
+	}
+	if (s->state == CSI)
+		in_csi(s, c);
+	else if (s->state != CHARSET)
+		begin_sequence(s, c);
+	else if (c < 0x20 || c >= 0x30)
+		s->state = TEXT;
+	return c >= 0x20 && c < 0x7f;
 }
 
 /* ---- characters ------------------------------------------------------------------------ */
@@ -367,7 +386,7 @@ static size_t least(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
-/* What is written, and the next byte of each kind that is not plain text. */
+/* The bytes of a write, and the next one of each kind that is not plain text. */
 struct piece {
 	const char *data;
 	size_t len, next[4];
@@ -402,8 +421,8 @@ static size_t whole_lines(struct screen *s, struct piece *p, size_t at)
 {
 	size_t end, stop;
 
-	if (s->n > 1 || s->keep || s->state != TEXT || s->inside || s->n_rune || s->tag_len ||
-	    (s->n && s->rows[0].written))
+	if (s->n > 1 || s->keep || s->state != TEXT || s->inside || s->n_rune ||
+	    s->tag_len || (s->n && s->rows[0].written))
 		return at;
 	while (at < p->len && (end = newline_at(p, at)) < p->len) {
 		stop = special(p, at);

@@ -23,11 +23,11 @@ enum {
 };
 
 struct screen_row {
-	struct buf text;  /* after the tag */
-	size_t tag;       /* the length of the tag */
-	bool rewritten;   /* it had other text before: a bar */
-	bool written;     /* it is not only room for the cursor to go up */
-	bool cut;         /* it is longer than the limit */
+	struct buf text; /* after the tag */
+	size_t tag;      /* the length of the tag */
+	bool rewritten;  /* its text replaced other text */
+	bool written;    /* false: only room for a cursor that goes up */
+	bool cut;        /* its text is longer than the limit */
 };
 
 struct screen {

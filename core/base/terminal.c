@@ -9,3 +9,10 @@ int terminal_columns(int fd)
 
 	return ioctl(fd, TIOCGWINSZ, &size) ? 0 : size.ws_col;
 }
+
+int terminal_rows(int fd)
+{
+	struct winsize size;
+
+	return ioctl(fd, TIOCGWINSZ, &size) ? 0 : size.ws_row;
+}

@@ -4,6 +4,8 @@
 #ifndef BASE_TERMINAL_H
 #define BASE_TERMINAL_H
 
-int terminal_columns(int fd); /* 0: no terminal, or one that does not say */
+/* 0: no terminal, or one that does not say. */
+int terminal_columns(int fd);
+int terminal_rows(int fd);
 
 #endif

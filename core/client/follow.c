@@ -111,6 +111,16 @@ static void on_line(void *ctx, const char *prefix, const char *line, size_t len)
 	pthread_mutex_unlock(&f->lock);
 }
 
+static void on_state(void *ctx, const char *prefix, const char *line, size_t len,
+		     bool bar)
+{
+	struct follow *f = ctx;
+
+	pthread_mutex_lock(&f->lock);
+	f->out->on_state(f->out->ctx, prefix, line, len, bar);
+	pthread_mutex_unlock(&f->lock);
+}
+
 /* Ignored: on_progress() already reports what the job waits for. */
 static void on_note(void *ctx, const char *text)
 {
@@ -118,6 +128,11 @@ static void on_note(void *ctx, const char *text)
 
 static int on_pause(void *ctx, struct error *err)
 {
+	struct follow *f = ctx;
+
+	pthread_mutex_lock(&f->lock);
+	f->out->on_pause(f->out->ctx);
+	pthread_mutex_unlock(&f->lock);
 	return 0;
 }
 
@@ -130,7 +145,11 @@ static void *read_logs(void *ctx)
 					.tail = -1,
 					.follow = true,
 					.cancel = &f->cancel };
-	const struct logs_out out = { on_line, on_note, on_pause, f };
+	const struct logs_out out = { .on_line = on_line,
+				      .on_state = on_state,
+				      .on_note = on_note,
+				      .on_pause = on_pause,
+				      .ctx = f };
 	struct error err = { 0 };
 
 	if (logs_run(f->kube, &want, &out, &err) && err.kind == ERR_DENIED)

@@ -23,6 +23,10 @@ struct follow_out {
 	void (*on_note)(void *ctx, const char *line); /* a message to print */
 	/* prefix NULL: the job has only one process. */
 	void (*on_line)(void *ctx, const char *prefix, const char *line, size_t len);
+	/* A line that is not finished; `bar`: it replaces another state. */
+	void (*on_state)(void *ctx, const char *prefix, const char *line, size_t len,
+			 bool bar);
+	void (*on_pause)(void *ctx); /* no lines for now; at least once a second */
 	void *ctx;
 };
 

@@ -54,6 +54,22 @@ static void on_line(void *ctx, const char *line, size_t len)
 			      s->logs->several ? s->origin.prefix : NULL, line, len);
 }
 
+static void on_state(void *ctx, const char *line, size_t len, bool bar)
+{
+	const struct log_source *s = ctx;
+
+	s->logs->out->on_state(s->logs->out->ctx,
+			       s->logs->several ? s->origin.prefix : NULL, line, len,
+			       bar);
+}
+
+static void on_bytes(void *ctx, const char *data, size_t len)
+{
+	const struct log_source *s = ctx;
+
+	s->logs->out->on_bytes(s->logs->out->ctx, data, len);
+}
+
 static int compare(const struct log_source *a, const struct log_source *b)
 {
 	const int64_t order[][2] = {
@@ -102,8 +118,12 @@ static struct log_source *log_source_new(struct logs *l, const cJSON *pod,
 	s->from_start = l->watching && l->want->follow;
 	s->lines = (struct log_lines){
 		.on_line = on_line,
+		.on_state = l->want->follow && l->out->on_state ? on_state : NULL,
+		.on_bytes =
+			l->want->raw && !l->several && l->out->on_bytes ? on_bytes : NULL,
 		.ctx = s,
 		.max = LOGS_MAX_LINE,
+		.raw = l->want->raw,
 		.timestamps = l->want->timestamps,
 		.partial = !s->from_start && (l->want->tail >= 0 || l->since >= 0),
 	};

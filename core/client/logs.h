@@ -28,6 +28,7 @@ struct logs_want {
 	bool all;      /* also init containers, and pods that newer ones have replaced */
 	bool previous; /* instead, each container's run before its last restart */
 	bool follow;   /* wait for pods, read until the job has ended */
+	bool raw;      /* all bytes, in place of lines as a terminal shows them */
 	bool timestamps;    /* begin each line with the kubelet's timestamp */
 	int64_t tail;       /* only the last N lines of each container; -1: all */
 	int64_t since_ms;   /* only lines that are not older; 0: all */
@@ -38,6 +39,11 @@ struct logs_want {
 struct logs_out {
 	/* A line without its newline; prefix "node-0", or NULL: the only container. */
 	void (*on_line)(void *ctx, const char *prefix, const char *line, size_t len);
+	/* The newest state of a line that is not finished; `bar`: of several. Or NULL. */
+	void (*on_state)(void *ctx, const char *prefix, const char *line, size_t len,
+			 bool bar);
+	/* With `raw`, of the only container: bytes of its log. NULL: as on_line. */
+	void (*on_bytes)(void *ctx, const char *data, size_t len);
 	/* A message for stderr, reported once: a reason to wait, or a failure. */
 	void (*on_note)(void *ctx, const char *text);
 	/*

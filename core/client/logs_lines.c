@@ -12,7 +12,7 @@
 enum {
 	SECOND = sizeof("2026-01-31T23:59:59") - 1,
 	MAX_ZONE = sizeof("+00:00") - 1,
-	KEEP_PART = 16 * 1024,
+	LOG_STAMP_MAX = 64,
 };
 
 /* ---- timestamps -------------------------------------------------------------------- */
@@ -120,70 +120,152 @@ static bool was_shown(struct log_lines *l, const struct log_stamp *at)
 	return true;
 }
 
-static void show_line(struct log_lines *l, const char *line, size_t len)
+/* ---- text ---------------------------------------------------------------------------- */
+
+static void pass(struct log_lines *l, const char *data, size_t len)
+{
+	if (l->on_bytes)
+		l->on_bytes(l->ctx, data, len);
+	else if (!l->raw)
+		screen_write(&l->screen, data, len);
+}
+
+/* Each piece of a line that is too long is a line. */
+static void pass_raw_line(struct log_lines *l, const char *data, size_t len)
+{
+	const char *newline = memchr(data, '\n', len);
+	size_t n = newline ? (size_t)(newline - data) : len;
+
+	l->line.max = l->max;
+	while (l->line.len + n > l->max) {
+		size_t room = l->max - l->line.len;
+
+		buf_add(&l->line, data, room);
+		l->on_line(l->ctx, (char *)l->line.data, l->line.len);
+		buf_clear(&l->line);
+		data += room;
+		n -= room;
+	}
+	buf_add(&l->line, data, n);
+	if (!newline)
+		return;
+	l->on_line(l->ctx, l->line.data ? (char *)l->line.data : "", l->line.len);
+	buf_clear(&l->line);
+}
+
+/* Text of the line that has begun, perhaps with its newline. */
+static void add_text(struct log_lines *l, const char *data, size_t len)
+{
+	size_t again = len < l->again ? len : l->again;
+
+	if (l->skipped)
+		return;
+	l->again -= again;
+	data += again;
+	len -= again;
+	if (!len)
+		return;
+	l->passed += len;
+	pass(l, data, len);
+	if (l->raw && !l->on_bytes)
+		pass_raw_line(l, data, len);
+}
+
+/* The line begins with these bytes: its stamp, or the line has none. */
+static void begin_line(struct log_lines *l, const char *data, size_t stamp,
+		       const struct log_stamp *at)
+{
+	bool same = l->passed && l->stamped == (stamp > 0) && !compare(&l->at, at);
+
+	l->begun = true;
+	l->stamped = stamp > 0;
+	l->skipped = l->stamped && was_shown(l, at);
+	if (l->skipped)
+		return;
+	if (!same && l->passed) {
+		l->again = 0;
+		add_text(l, "\n", 1); /* the rest of the line before is lost */
+	}
+	l->again = same ? l->passed : 0;
+	l->passed = 0;
+	l->at = *at;
+	if (l->timestamps && !l->raw)
+		screen_tag(&l->screen, data, stamp);
+	if (l->timestamps && l->raw)
+		add_text(l, data, stamp);
+}
+
+static void end_line(struct log_lines *l)
+{
+	if (l->stamped && !l->skipped)
+		count_line(l, &l->at);
+	if (!l->skipped)
+		l->passed = l->again = 0;
+	l->begun = l->skipped = false;
+}
+
+/* Collects the start of a line until its stamp is known. Returns how many bytes it took. */
+static size_t find_stamp(struct log_lines *l, const char *data, size_t len)
 {
 	struct log_stamp at;
-	size_t stamp = read_stamp(l, line, len, &at);
+	const char *newline = memchr(data, '\n', len);
+	size_t n = newline ? (size_t)(newline - data) : len, stamp;
+	size_t had = l->part.len, room = LOG_STAMP_MAX - had;
 
-	if (stamp && was_shown(l, &at))
-		return;
-	if (stamp)
-		count_line(l, &at);
-	if (l->timestamps)
-		stamp = 0;
-	l->on_line(l->ctx, line + stamp, len - stamp);
-}
-
-static void show_part(struct log_lines *l)
-{
-	show_line(l, (char *)l->part.data, l->part.len);
-	if (l->part.cap > KEEP_PART)
-		buf_release(&l->part);
+	if (!had && (newline || len >= LOG_STAMP_MAX)) {
+		stamp = read_stamp(l, data, n, &at);
+		begin_line(l, data, stamp, &at);
+		return stamp;
+	}
+	l->part.max = LOG_STAMP_MAX;
+	n = n < room ? n : room;
+	buf_add(&l->part, data, n);
+	stamp = read_stamp(l, l->part.data ? (char *)l->part.data : "", l->part.len, &at);
+	if (!stamp && !newline && l->part.len < LOG_STAMP_MAX)
+		return n;
+	begin_line(l, (char *)l->part.data, stamp, &at);
+	if (l->part.len > stamp)
+		add_text(l, (char *)l->part.data + stamp, l->part.len - stamp);
 	buf_clear(&l->part);
+	return n;
 }
 
-/* Append to an incomplete line; cut it at l->max. */
-static void add_part(struct log_lines *l, const char *data, size_t len)
+static void report_state(struct log_lines *l)
 {
-	size_t room = l->max - l->part.len;
+	size_t len;
+	bool bar;
+	const char *text = l->on_state ? screen_state(&l->screen, &len, &bar) : NULL;
 
-	if (l->cut)
-		return;
-	l->part.max = l->max + sizeof(MARK);
-	buf_add(&l->part, data, len < room ? len : room);
-	if (len <= room)
-		return;
-	buf_adds(&l->part, MARK);
-	show_part(l);
-	l->cut = true;
+	if (text)
+		l->on_state(l->ctx, text, len, bar);
 }
 
 void log_lines_feed(struct log_lines *l, const char *data, size_t len)
 {
-	const char *newline;
+	while (len) {
+		size_t n = l->begun ? 0 : find_stamp(l, data, len);
+		const char *newline = memchr(data + n, '\n', len - n);
+		size_t end = newline ? (size_t)(newline - data) + 1 : len;
 
-	while ((newline = memchr(data, '\n', len))) {
-		size_t n = (size_t)(newline - data);
-
-		if (!l->part.len && !l->cut && n <= l->max) {
-			show_line(l, data, n);
-		} else {
-			add_part(l, data, n);
-			if (!l->cut)
-				show_part(l);
-			l->cut = false;
-		}
-		data += n + 1;
-		len -= n + 1;
+		if (!l->begun)
+			return;
+		add_text(l, data + n, end - n);
+		if (newline)
+			end_line(l);
+		data += end;
+		len -= end;
 	}
-	if (len)
-		add_part(l, data, len);
+	report_state(l);
 }
 
 void log_lines_begin(struct log_lines *l)
 {
 	buf_clear(&l->part); /* will be sent again, whole */
-	l->cut = false;
+	l->screen.on_line = l->on_line;
+	l->screen.ctx = l->ctx;
+	l->screen.max = l->max;
+	l->screen.mark = MARK;
+	l->begun = l->skipped = false;
 	l->skip = l->any ? l->n_last + l->n_before : 0;
 }
 
@@ -194,13 +276,23 @@ int64_t log_lines_since(const struct log_lines *l)
 
 void log_lines_end(struct log_lines *l)
 {
-	if (l->part.len)
-		show_part(l);
-	l->cut = false;
-	buf_release(&l->part);
+	struct log_stamp none = { 0 };
+
+	if (!l->begun && l->part.len) {
+		begin_line(l, (char *)l->part.data, 0, &none);
+		add_text(l, (char *)l->part.data, l->part.len);
+	}
+	if (l->begun)
+		end_line(l);
+	if (l->line.len)
+		l->on_line(l->ctx, (char *)l->line.data, l->line.len);
+	screen_end(&l->screen);
+	log_lines_release(l);
 }
 
 void log_lines_release(struct log_lines *l)
 {
+	screen_release(&l->screen);
 	buf_release(&l->part);
+	buf_release(&l->line);
 }

@@ -8,6 +8,9 @@
  * newer than the newest one. So neither lines with equal timestamps nor lines slightly
  * out of order (two threads write stdout and stderr) are lost or shown twice. A line
  * without a timestamp (a message of the kubelet) is reported as it is.
+ *
+ * Lines are reported as a terminal would show them (base/screen.h): of a progress bar,
+ * the final state. With `raw`, bytes pass unchanged.
  */
 #ifndef CLIENT_LOGS_LINES_H
 #define CLIENT_LOGS_LINES_H
@@ -15,7 +18,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/buf.h"
+#include "base/screen.h"
 
 struct log_stamp {
 	int64_t sec; /* since 1970 */
@@ -25,13 +28,23 @@ struct log_stamp {
 struct log_lines {
 	/* a line without its newline and, unless `timestamps`, without its stamp */
 	void (*on_line)(void *ctx, const char *line, size_t len);
+	/* the newest state of an unfinished line; `bar`: of several. May be NULL */
+	void (*on_state)(void *ctx, const char *line, size_t len, bool bar);
+	/* with `raw`: the log's bytes, in place of on_line. May be NULL */
+	void (*on_bytes)(void *ctx, const char *data, size_t len);
 	void *ctx;
 	size_t max; /* bytes of a line; the rest is dropped, which is marked */
+	bool raw;   /* no byte is changed or dropped: a longer line is several */
 	bool timestamps;
 	bool partial; /* the first request omits older lines (--tail, --since) */
 
-	struct buf part; /* an incomplete line */
-	bool cut;        /* drop the rest of the line */
+	struct screen screen;
+	struct buf part; /* the start of a line whose stamp is not complete */
+	struct buf line; /* with `raw`: an incomplete line */
+	bool begun, stamped, skipped; /* the line: its stamp is known, and is `at` */
+	struct log_stamp at;
+	uint64_t passed; /* bytes of the incomplete line that were passed on */
+	uint64_t again;  /* of them, not yet sent again after a broken connection */
 	bool any;        /* `first` and `newest` are set */
 	struct log_stamp first, newest;
 	/* Lines shown of newest.sec, and of the second before. */

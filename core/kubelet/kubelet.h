@@ -58,6 +58,9 @@ struct kubelet_opts {
 	 */
 	void (*on_line)(void *ctx, const char *pod, const char *container,
 			const char *line, size_t len);
+	/* A line that is not finished, such as a progress bar (output.h). May be NULL. */
+	void (*on_state)(void *ctx, const char *pod, const char *container,
+			 const char *line, size_t len, bool bar);
 	/* The pod's status changed (kubelet_status()). Called from kubelet_poll(). */
 	void (*on_status)(void *ctx, const char *pod);
 	void *ctx;

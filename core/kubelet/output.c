@@ -31,8 +31,10 @@ static int open_append(const char *path)
 
 int output_open(struct output *o, const char *path, struct error *err)
 {
-	o->line.max = OUTPUT_MAX_LINE;
-	o->cut = o->unended = false;
+	o->screen = (struct screen){ .on_line = o->on_line,
+				     .ctx = o->ctx,
+				     .max = OUTPUT_MAX_LINE };
+	o->unended = false;
 	o->path = path;
 	o->marks = -1;
 	o->fd = open_append(path);
@@ -61,58 +63,30 @@ static void write_log(struct output *o, const char *data, size_t len)
 	o->on_line(o->ctx, err.msg, strlen(err.msg));
 }
 
-/* Pass the buffered line to the callback. */
-static void end_line(struct output *o)
-{
-	o->on_line(o->ctx, o->line.data ? (const char *)o->line.data : "", o->line.len);
-	buf_clear(&o->line);
-	o->cut = false;
-}
-
-static void add_piece(struct output *o, const char *data, size_t len)
-{
-	size_t room = OUTPUT_MAX_LINE - o->line.len;
-
-	if (!o->cut)
-		buf_add(&o->line, data, len < room ? len : room);
-	if (len > room)
-		o->cut = true;
-}
-
 void output_add(struct output *o, const char *data, size_t len)
 {
-	const char *end = data + len;
+	const char *state;
+	size_t state_len;
+	bool bar;
 
 	write_log(o, data, len);
-	o->unended = len > 0 ? end[-1] != '\n' : o->unended;
-	while (data < end) {
-		const char *newline = memchr(data, '\n', (size_t)(end - data));
-		size_t piece = (size_t)((newline ? newline : end) - data);
-
-		if (newline && !o->line.len && piece <= OUTPUT_MAX_LINE) {
-			o->on_line(o->ctx, data, piece);
-		} else {
-			add_piece(o, data, piece);
-			if (!newline)
-				return;
-			end_line(o);
-		}
-		data = newline + 1;
-	}
+	o->unended = len > 0 ? data[len - 1] != '\n' : o->unended;
+	screen_write(&o->screen, data, len);
+	state = screen_state(&o->screen, &state_len, &bar);
+	if (state)
+		o->on_state(o->ctx, state, state_len, bar);
 }
 
 void output_close(struct output *o)
 {
-	if (o->unended) {
+	if (o->unended)
 		write_log(o, "\n", 1);
-		end_line(o);
-		o->unended = false;
-	}
+	o->unended = false;
+	screen_end(&o->screen);
 	if (o->fd >= 0)
 		close(o->fd);
 	o->fd = -1;
 	if (o->marks >= 0)
 		close(o->marks);
 	o->marks = -1;
-	buf_release(&o->line);
 }

@@ -2,8 +2,8 @@
  * output.h - write a container's output to its log file, and split it into lines.
  *
  * The file gets every byte as it was written. Lines go to a callback without their
- * newline; a line longer than OUTPUT_MAX_LINE is cut there and its rest dropped; NUL and
- * other bytes pass. If the file cannot be written (full disk), one line to the callback
+ * newline, as a terminal would show them (base/screen.h): of a progress bar, the final
+ * state. A line longer than OUTPUT_MAX_LINE is cut there and its rest dropped. If the file cannot be written (full disk), one line to the callback
  * reports it and logging stops; the container never waits for the disk. A file of marks
  * beside it may record when each piece was read (struct output_mark).
  */
@@ -12,7 +12,7 @@
 
 #include <stdint.h>
 
-#include "base/buf.h"
+#include "base/screen.h"
 
 enum { OUTPUT_MAX_LINE = 65536 };
 
@@ -29,10 +29,11 @@ struct output {
 	const char *marks_path; /* NULL: no marks; must outlive the output */
 	int marks;              /* -1: none */
 	int64_t size;           /* of the file */
-	struct buf line;        /* begun, without newline yet */
-	bool cut;               /* the rest of this line is dropped */
-	bool unended;           /* the file's last byte is no newline */
+	struct screen screen;
+	bool unended; /* the file's last byte is no newline */
 	void (*on_line)(void *ctx, const char *line, size_t len);
+	/* An unfinished line, after the lines before it; `bar`: it replaces a state of it. */
+	void (*on_state)(void *ctx, const char *line, size_t len, bool bar);
 	void *ctx;
 };
 

@@ -132,6 +132,15 @@ static void on_line(void *ctx, const char *line, size_t len)
 		o->on_line(o->ctx, c->pod->name, c->name, line, len);
 }
 
+static void on_state(void *ctx, const char *line, size_t len, bool bar)
+{
+	const struct container *c = ctx;
+	const struct kubelet_opts *o = &c->pod->k->opts;
+
+	if (o->on_state)
+		o->on_state(o->ctx, c->pod->name, c->name, line, len, bar);
+}
+
 /* ---- the start ------------------------------------------------------------------- */
 
 struct starting {
@@ -326,6 +335,7 @@ static int start_process(struct container *c, const struct starting *s, struct e
 		arena_printf(&c->pod->arena, "%s/%s.log", c->pod->log_dir, c->name);
 
 	c->output.on_line = on_line;
+	c->output.on_state = on_state;
 	c->output.ctx = c;
 	c->output.marks_path =
 		arena_printf(&c->pod->arena, "%s/%s.times", c->pod->log_dir, c->name);

@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/map.h"
+#include "base/screen.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
 #include "local/traceback.h"
@@ -16,7 +17,7 @@
 #include "trainer/podname.h"
 
 /* A line further from the end than this is not the cause. */
-enum { CAUSE_LINES = 200 };
+enum { CAUSE_LINES = 200, REPORT_COLOURED = 4096 };
 
 /* ---- containers and ranks -------------------------------------------------------- */
 
@@ -144,19 +145,52 @@ static void keep_line(struct kept_line *l, const char *line, size_t len)
 	l->text[len] = 0;
 }
 
-const char *report_line(struct report *r, const char *pod, const char *container,
-			const char *line, size_t len, int64_t now_ms)
+/* The start of the line without colors, in `room`; the line itself if it has none. */
+static const char *uncoloured(const char *line, size_t *len, char *room, size_t size)
+{
+	size_t n = 0;
+
+	if (!memchr(line, '\033', *len))
+		return line;
+	for (size_t i = 0; i < *len && n < size;) {
+		size_t sequence = screen_colour(line + i, *len - i);
+
+		if (!sequence)
+			room[n++] = line[i];
+		i += sequence ? sequence : 1;
+	}
+	*len = n;
+	return room;
+}
+
+static struct stream *last_stream(struct report *r, const char *pod,
+				  const char *container)
 {
 	bool repeated = r->last && str_eq(r->last->pod, pod) &&
 			str_eq(r->last->container, container);
-	struct stream *s = repeated ? r->last : stream_of(r, pod, container);
+
+	if (!repeated)
+		r->last = stream_of(r, pod, container);
+	return r->last;
+}
+
+const char *report_prefix(struct report *r, const char *pod, const char *container)
+{
+	return last_stream(r, pod, container)->prefix;
+}
+
+const char *report_line(struct report *r, const char *pod, const char *container,
+			const char *line, size_t len, int64_t now_ms)
+{
+	struct stream *s = last_stream(r, pod, container);
 	const struct log_cause *c;
+	char room[REPORT_COLOURED];
 	bool better;
 
+	line = uncoloured(line, &len, room, sizeof(room));
 	if (s->n - s->cause_at > CAUSE_LINES)
 		log_forget(&s->reader);
 	c = log_read(&s->reader, line, len, &better);
-	r->last = s;
 	s->in_traceback = s->in_traceback ? traceback_continues(line, len)
 					  : traceback_begins(line, len);
 	if (!s->in_traceback)

@@ -36,11 +36,13 @@ void report_free(struct report *r);
 void report_mapped_port(struct report *r, int from, int to);
 
 /*
- * Record a line of a container. Returns the label to show with it, such as "node-0"
- * (places.h).
+ * Record a line of a container; its colors are dropped. Returns the label to show with
+ * it, such as "node-0", as report_prefix() does.
  */
 const char *report_line(struct report *r, const char *pod, const char *container,
 			const char *line, size_t len, int64_t now_ms);
+
+const char *report_prefix(struct report *r, const char *pod, const char *container);
 
 /* A pod's v1.PodStatus changed. Not to be called for pods that are being stopped. */
 void report_status(struct report *r, const char *pod, const cJSON *status,

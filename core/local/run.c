@@ -54,6 +54,19 @@ static void on_line(void *ctx, const char *pod, const char *container, const cha
 		traceback_line(r->traceback, prefix, line, len, r->lines_ms);
 }
 
+static void on_state(void *ctx, const char *pod, const char *container, const char *line,
+		     size_t len, bool bar)
+{
+	struct run *r = ctx;
+	const struct local_observer *o = &r->opts->observer;
+
+	if (!o->on_state)
+		return;
+	if (r->lines_ms < 0)
+		r->lines_ms = clock_ms();
+	o->on_state(o->ctx, report_prefix(r->report, pod, container), line, len, bar);
+}
+
 /* ---- pods ------------------------------------------------------------------------ */
 
 static int64_t jobs_now(const struct run *r)
@@ -264,8 +277,11 @@ static bool is_over(const struct run *r)
 
 static int timeout_ms(const struct run *r)
 {
-	const int64_t times[] = { r->wake_ms, r->pass_ms, r->timeout_ms, r->running_ms,
-				  r->traceback ? traceback_wake_ms(r->traceback) : -1 };
+	const int64_t times[] = {
+		r->wake_ms,    r->pass_ms,
+		r->timeout_ms, r->running_ms,
+		r->pause_ms,   r->traceback ? traceback_wake_ms(r->traceback) : -1
+	};
 	int64_t now = clock_ms(), until = -1;
 
 	if (r->end == RUN_INTERRUPTED)
@@ -337,8 +353,9 @@ static void pause_lines(struct run *r)
 
 	if (r->traceback)
 		traceback_flush(r->traceback, clock_ms() - TRACEBACK_WAIT_MS);
-	if (r->lines_ms >= 0 && o->on_pause)
-		o->on_pause(o->ctx);
+	if (o->on_pause &&
+	    (r->lines_ms >= 0 || (r->pause_ms >= 0 && r->pause_ms <= clock_ms())))
+		r->pause_ms = o->on_pause(o->ctx);
 	r->lines_ms = -1;
 }
 
@@ -413,6 +430,7 @@ static int open_kubelet(struct run *r, struct error *err)
 		.torch_fix = r->opts->torch_fix,
 		.venv = meta_annotation(r->trainjob, VENV_ANNOTATION),
 		.on_line = on_line,
+		.on_state = on_state,
 		.on_status = on_status,
 		.ctx = r,
 	};
@@ -439,6 +457,7 @@ static void start_clocks(struct run *r)
 	r->start_ms = clock_ms();
 	r->start_s = clock_now();
 	r->pass_ms = r->wake_ms = r->lines_ms = r->timeout_ms = r->running_ms = -1;
+	r->pause_ms = -1;
 	if (r->opts->timeout_ms > 0)
 		r->timeout_ms = r->start_ms + r->opts->timeout_ms;
 	if (r->opts->running_ms > 0)

@@ -15,8 +15,14 @@ struct local_observer {
 	void (*on_progress)(void *ctx, const char *line);
 	/* A line of a container's output; prefix is "node-0", "dataset-initializer". */
 	void (*on_line)(void *ctx, const char *prefix, const char *line, size_t len);
-	/* No further lines are available now. May be NULL. */
-	void (*on_pause)(void *ctx);
+	/* A line that is not finished; `bar`: it replaces another state. May be NULL. */
+	void (*on_state)(void *ctx, const char *prefix, const char *line, size_t len,
+			 bool bar);
+	/*
+	 * No further lines are available now. Returns when to call it again, by
+	 * clock_ms(), or -1. May be NULL.
+	 */
+	int64_t (*on_pause)(void *ctx);
 	void *ctx;
 	/*
 	 * A fact that must remain visible, such as a restart or a field that is not

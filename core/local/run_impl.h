@@ -48,6 +48,7 @@ struct run {
 	int64_t running_ms; /* likewise, until on_running(); -1: none */
 	int64_t wake_ms;    /* monotonic; -1: none */
 	int64_t lines_ms;   /* of the first line since the last pause; -1: none */
+	int64_t pause_ms;   /* monotonic: when to call on_pause() anyway; -1: never */
 	enum run_end end;
 	int signal;
 	bool killing;          /* the second Ctrl-C came */

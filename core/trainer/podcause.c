@@ -6,6 +6,7 @@
 #include "api/meta.h"
 #include "base/arena.h"
 #include "base/cleanup.h"
+#include "base/screen.h"
 #include "base/str.h"
 #include "trainer/api.h"
 
@@ -519,6 +520,7 @@ const char *pod_fact_words(struct arena *arena, const char *who, const cJSON *po
 	if (node)
 		buf_printf(&out, " on %s", node);
 	if (message && *message)
-		buf_printf(&out, ": %s", str_visible(arena, message, true));
+		buf_printf(&out, ": %s",
+			   str_visible(arena, screen_text(arena, message), true));
 	return arena_strdup(arena, (const char *)out.data);
 }

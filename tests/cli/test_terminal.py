@@ -18,6 +18,7 @@ from tap import check, finish
 
 PROGRAM = os.environ.get("KFTRAINER", os.path.join(ROOT, "kftrainer"))
 COLUMNS = 80
+PYTHON = sys.executable
 
 
 def shows(what, good, got):
@@ -26,19 +27,52 @@ def shows(what, good, got):
 
 def screen(text):
     """The lines a terminal would show in the end; knows what we write, no more."""
-    lines, column = [""], 0
-    for part in re.findall(r"\033\[[0-9;]*[A-Za-z]|[\r\n]|[^\033\r\n]+", text):
+    lines, row, column = [""], 0, 0
+    for part in re.findall(r"\033\[[0-9;]*[A-Za-z]|[\r\n]|[^\033\r\n]+|\033", text):
         if part == "\r":
             column = 0
         elif part == "\n":
-            lines.append("")
-            column = 0
+            row, column = row + 1, 0
+            lines += [""] * (row == len(lines))
         elif part == "\033[K":
-            lines[-1] = lines[-1][:column]
+            lines[row] = lines[row][:column]
+        elif part == "\033[A":
+            row -= 1
         elif not part.startswith("\033"):
-            lines[-1] = lines[-1][:column] + part + lines[-1][column + len(part):]
+            lines[row] = lines[row][:column] + part + lines[row][column + len(part):]
             column += len(part)
+        elif not part.endswith("m"):
+            lines[row] += repr(part)
     return lines
+
+
+def drawn_rows(text):
+    """Each row as it was drawn, without colors."""
+    return re.split(r"[\r\n]+", re.sub(r"\033\[[0-9;]*[A-Za-z]", "", text))
+
+
+ESCAPES = r"""
+import sys
+for text in ("\033[2J\033[Hclear", "\033]0;owned\007title", "\033]52;c;aGk=\033\\clip", "\033[6nask", "\005answer", "\033P$qm\033\\dcs",
+             "\033[?1049halt", "\033cfull", "\u009b2Jnew", "\016shift", "\033[31mred", "under\b\b", "\033[5;5Hpos", "tab\tend", "\x7fdel"):
+    sys.stdout.buffer.write(text.encode() + b"\n")
+sys.stdout.buffer.write(b"raw \x9b2J bytes\n")
+"""
+# What reaches the terminal of them, after the prefix.
+VISIBLE = ["clear", "title", "clip", "ask", "answer", "dcs", "alt", "full", "\\x9b2Jnew", "shift", "red", "und", "pos",
+           "tab\tend", "del", "raw \\x9b2J bytes"]
+BARS = r"""
+import os, sys, time
+rank = os.environ["JOB_COMPLETION_INDEX"]
+for i in range(41):
+    sys.stderr.write("\r%s: %3d%% %s" % (rank, i * 100 // 40, "#" * 200 if i == 20 else ""))
+    sys.stderr.flush()
+    if i == 30:
+        sys.stderr.write("\r")
+        print("checkpoint of", rank, flush=True)
+    time.sleep(0.02)
+print(" done\nlast of", rank, end="", flush=True)
+"""
 
 
 def run(*args, env=None, keys_after=None, keys=b"", columns=COLUMNS):
@@ -74,7 +108,7 @@ def run(*args, env=None, keys_after=None, keys=b"", columns=COLUMNS):
                 os.write(leader, keys)
                 keys = b""
         os.close(leader)
-        return out.decode(), process.wait()
+        return out.decode(errors="replace"), process.wait()
 
 
 def local(*command, **how):
@@ -102,6 +136,33 @@ def main():
     shows("Ctrl-C: 130", status == 130, (status, out))
     shows("Ctrl-C: the processes get TERM and are heard", "caught" in out, out)
     shows("Ctrl-C: it says so", "interrupted" in out, out)
+    with tempfile.TemporaryDirectory() as folder:
+        for name, text in ("bars.py", BARS), ("escapes.py", ESCAPES):
+            with open(os.path.join(folder, name), "w") as file:
+                file.write(text)
+        out, status = local(PYTHON, os.path.join(folder, "bars.py"))
+        shown = screen(out.replace("\r\n", "\n"))
+        shows("bars: each is one line in the end, no prefix is lost",
+              sorted(line.split(":")[0] if "%" in line else line for line in shown if "[node-" in line) ==
+              sorted(f"[node-{n}] {rest}" for n in "01" for rest in (f"checkpoint of {n}", n, f"last of {n}")), shown)
+        shows("... nothing else is left", [line for line in shown if line and not line.startswith("[node-")] ==
+              [line for line in shown if line.startswith("tty: complete")], shown)
+        shows("... with the final state", f"[node-0] 0: 100%  done" in shown, shown)
+        drawn = drawn_rows(out)
+        shows("... redrawn in place, both at once", re.search(r"\[node-0\]\S* 0: +[0-9]+%[^\n]*\n[^\n]*\[node-1\]\S* 1: +[0-9]+%", out), out)
+        shows("... never wider than the terminal", all(len(line) < COLUMNS for line in drawn), drawn)
+        out, status = local(PYTHON, os.path.join(folder, "bars.py"), columns=20)
+        shows("... of 20 columns, too", all(len(row) < 20 for row in drawn_rows(out) if "%" in row and "done" not in row), drawn_rows(out))
+        with tempfile.TemporaryDirectory() as state:
+            out, status = local(PYTHON, os.path.join(folder, "escapes.py"), env={"XDG_STATE_HOME": state})
+            for what, text in ("submit", out), ("logs", run("logs", "tty", env={"XDG_STATE_HOME": state})[0]):
+                shown = screen(text.replace("\r\n", "\n"))
+                shows(f"escapes: what {what} shows", [line[9:] for line in shown if line.startswith("[node-0] ")] == VISIBLE, shown)
+                shows(f"... {what}: colors pass, and end with their line", "\033[31mred\033[0m" in text, text)
+            out, status = run("logs", "tty", "--rank", "0", "--raw", env={"XDG_STATE_HOME": state})
+            shows("logs --raw: all of them", "\033]0;owned\007title" in out and "\033[6nask" in out, out)
+            out, status = run("logs", "tty", env={"XDG_STATE_HOME": state, "NO_COLOR": "1"})
+            shows("NO_COLOR: none of theirs", "\033" not in out, out)
     out, status = run("logs", "nobody")
     shows("errors have no color", status == 1 and "\033" not in out, out)
     finish()

@@ -65,12 +65,44 @@ job odd 1 < <(node 'head -c 500000 /dev/zero | tr "\0" x; echo; printf "\001\0\3
 "$kftrainer" submit --local -q odd.yaml >odd.out 2>&1 </dev/null
 ok "a line of 500 KB, bytes that are no text, no newline: the job is complete" test $? = 0
 cp odd.out out
-printf '\001\0\377\200 \033[31mred\r\n' >binary
+printf '\001\0\377\200 \033[31mred\n' >binary
 ok "... what follows the long line is there" python3 -c 'import sys; d = open("odd.out", "rb").read(); b = open("binary", "rb").read()
 assert b"[node-0] " + b in d, d[-200:]; assert b"[node-0] no newline at the end" in d; assert d[-1:] == b"\n", d[-50:]'
 "$kftrainer" logs odd >odd.log
-ok "... the log has every byte" python3 -c 'd = open("odd.log", "rb").read(); b = open("binary", "rb").read()
+ok "... so are logs" python3 -c 'd = open("odd.log", "rb").read(); b = open("binary", "rb").read()
 assert d.startswith(b"x" * 500000 + b"\n" + b), len(d); assert d.rstrip(b"\n").endswith(b"no newline at the enderr without end"), d[-60:]'
+"$kftrainer" logs odd --raw >odd.log
+ok "... logs --raw have every byte" python3 -c 'd = open("odd.log", "rb").read(); b = open("binary", "rb").read()[:-1] + b"\r\n"
+assert d.startswith(b"x" * 500000 + b"\n" + b), len(d); assert d.rstrip(b"\n").endswith(b"no newline at the enderr without end"), d[-60:]'
+
+# Progress bars where no terminal is: a line every 3 s, the final state once, and all of them in the raw log.
+job bar 2 < <(node 'for i in $(seq 70); do printf "\r%d of 70   " $i >&2; sleep 0.1; done; echo >&2; echo after; printf "\r1\r2"')
+"$kftrainer" submit --local bar.yaml >bar.out 2>&1 </dev/null
+cp bar.out out
+ok "a bar of 7 s: some states" test "$(grep -Ec '^\[node-0\] [1-6][0-9] of 70   $' out)" -ge 1
+ok "... few" test "$(grep -Ec '^\[node-0\] [0-9]+ of 70' out)" -le 4
+ok "... the final one once, then what follows" in_order "[node-1] 70 of 70   " "[node-1] after" "[node-1] 2"
+ok "... no carriage return" not_printed "$(printf '\r')"
+run "$kftrainer" logs bar --rank 1
+ok "logs: the final state" cmp out <(printf '70 of 70   \nafter\n2\n')
+"$kftrainer" logs bar --rank 1 --raw >out
+ok "logs --raw: all states" cmp out <(for i in $(seq 70); do printf '\r%d of 70   ' "$i"; done; printf '\nafter\n\r1\r2\n')
+run "$kftrainer" logs bar --rank 1 --timestamps
+ok "logs --timestamps: each line has its time" lines 3 '^[0-9T:.-]+Z (70 of 70   |after|2)$'
+
+# A bar that never ends its line: no memory that grows.
+job states 1 < <(node 'yes "$(printf "%099d" 7)" | head -n 2000000 | tr "\n" "\r"; exit 3')
+python3 - "$kftrainer" >out 2>&1 <<'PY'
+import resource, subprocess, sys
+for command in (["submit", "--local", "states.yaml"], ["logs", "states"]):
+    p = subprocess.run([sys.argv[1], *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
+    assert len(p.stdout) < 10000 and b"0007\n" in p.stdout and b"\r" not in p.stdout, p
+    assert command[0] == "logs" or b"last line:\n    " + 98 * b"0" + b"7\n" in p.stderr, p.stderr
+rss = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+assert rss < 20000, f"{rss} KiB"
+PY
+ok "200 MB of carriage returns: one line, in less than 20 MB" test $? = 0
+run "$kftrainer" delete states
 
 # While it runs, and its containers one by one.
 job slow 2 < <(node 'echo "begin $JOB_COMPLETION_INDEX"; while [ ! -e over ]; do sleep 0.05; done; seq 5; printf "end $JOB_COMPLETION_INDEX"' \

@@ -167,7 +167,9 @@ TEST(as_text)
 	cleanup_arena struct arena a = { 0 };
 
 	assert_string_equal(screen_text(&a, "plain \n text"), "plain \n text");
-	assert_string_equal(screen_text(&a, "\033[1mx\033[0m\r 50%\r\033[31m100%\nno\033["), "100%\nno");
+	assert_string_equal(
+		screen_text(&a, "\033[1mx\033[0m\r 50%\r\033[31m100%\nno\033["),
+		"100%\nno");
 	assert_string_equal(screen_text(&a, "\033]0;title\007"), "");
 }
 

@@ -138,7 +138,10 @@ TEST(test_a_pod_while_the_api_server_goes)
 {
 	cleanup_buf struct buf lines = { .max = 1000 };
 
-	follow_while(go_on, &(struct logs_out){ on_line, on_note, on_pause, &lines });
+	follow_while(go_on, &(struct logs_out){ .on_line = on_line,
+						.on_note = on_note,
+						.on_pause = on_pause,
+						.ctx = &lines });
 	check_text("lines", (char *)lines.data, "hello;bye;");
 }
 
@@ -166,7 +169,10 @@ TEST(test_a_late_failure)
 {
 	cleanup_buf struct buf lines = { .max = 1000 };
 
-	follow_while(fail_late, &(struct logs_out){ on_line, on_note, on_pause, &lines });
+	follow_while(fail_late, &(struct logs_out){ .on_line = on_line,
+						    .on_note = on_note,
+						    .on_pause = on_pause,
+						    .ctx = &lines });
 	check_text("lines", (char *)lines.data, "hello;bye;");
 }
 
@@ -197,8 +203,10 @@ TEST(test_progress_is_noted)
 {
 	cleanup_buf struct buf notes = { .max = 1000 };
 
-	follow_while(report_progress,
-		     &(struct logs_out){ on_line, add_note, on_pause, &notes });
+	follow_while(report_progress, &(struct logs_out){ .on_line = on_line,
+							  .on_note = add_note,
+							  .on_pause = on_pause,
+							  .ctx = &notes });
 	check_text("notes", (char *)notes.data, "running: 40 %;running: 41 %, 90s left;");
 }
 

@@ -38,21 +38,24 @@ static void shown(const char *text, size_t piece, bool timestamps, const char *w
 #define A   "2026-01-31T23:59:59.000000001Z "
 #define B   "2026-01-31T23:59:59.1+00:00 "
 #define X10 "xxxxxxxxxx"
-#define X60 X10 X10 X10 X10 X10 X10
+#define X40 X10 X10 X10 X10
+#define X60 X40 X10 X10
 static const struct {
 	const char *text, *want, *stamped;
 } texts[] = {
 	{ "", "", "" },
 	{ A "a\n" A "\n" B "b", "a||b|", A "a|" A "|" B "b|" },
-	{ A "a\r\n", "a\r|", A "a\r|" },
+	{ A "a\r\n", "a|", A "a|" },
+	{ A "\r 0%\r 9%\r10%\n" B "b\033[2J\n", "10%|b|", A "10%|" B "b|" },
+	{ A " 0%\r 9%", " 9%|", A " 9%|" },
 	{ "no stamp\n\n2026-01-31T23:59:59Z\n", "no stamp||2026-01-31T23:59:59Z|",
 	  "no stamp||2026-01-31T23:59:59Z|" },
 	{ "2026-99-31T23:59:59Z x\n2026-01-31T23:59:59 x\n",
 	  "2026-99-31T23:59:59Z x|2026-01-31T23:59:59 x|",
 	  "2026-99-31T23:59:59Z x|2026-01-31T23:59:59 x|" },
-	{ A X60 X60 X60 "\n" A "b\n", X60 "xxxxxxxxx ... [line truncated]|b|",
-	  A X60 "xxxxxxxxx ... [line truncated]|" A "b|" },
-	{ A X60 "xxxxxxxxx\n" A "b\n", X60 "xxxxxxxxx|b|", A X60 "xxxxxxxxx|" A "b|" },
+	{ A X60 X60 "\n" A "b\n", X60 X40 " ... [line truncated]|b|",
+	  A X60 X40 " ... [line truncated]|" A "b|" },
+	{ A X60 X40 "\n" A "b\n", X60 X40 "|b|", A X60 X40 "|" A "b|" },
 };
 
 TEST(pieces)
@@ -182,6 +185,63 @@ TEST(rotated)
 	log_lines_feed(&l, "2026-01-31T23:59:59.5Z 4\n2026-01-31T23:59:59.5Z 5\n", 50);
 	log_lines_end(&l);
 	assert_string_equal((char *)got.data, "1|2|3|4|5|");
+}
+
+/* Broken off within a bar: its states go on, and the line is there once. */
+TEST(broken_bar)
+{
+	static const char log[] = A "1\n" A "\r10%\r20%\r30%\n" B "2\n";
+
+	for (size_t at = 0; at < sizeof(log); at++) {
+		cleanup_buf struct buf got = { .max = 1000 };
+		struct log_lines l = { .on_line = collect, .ctx = &got, .max = MAX };
+
+		log_lines_begin(&l);
+		log_lines_feed(&l, log, at);
+		log_lines_begin(&l);
+		log_lines_feed(&l, log, sizeof(log) - 1);
+		log_lines_end(&l);
+		assert_string_equal((char *)got.data, "1|30%|2|");
+	}
+}
+
+static void collect_bytes(void *ctx, const char *data, size_t len)
+{
+	buf_add(ctx, data, len);
+}
+
+/* Every byte once, wherever it was broken off. */
+TEST(raw)
+{
+	static const char log[] = A "1\n" A "\r10%\r\033[2J\0\r30%\r\n" B "2";
+	static const char want[] = "1\n\r10%\r\033[2J\0\r30%\r\n2";
+
+	for (size_t at = 0; at < sizeof(log); at++) {
+		cleanup_buf struct buf got = { .max = 1000 };
+		struct log_lines l = {
+			.on_bytes = collect_bytes, .ctx = &got, .max = MAX, .raw = true
+		};
+
+		log_lines_begin(&l);
+		log_lines_feed(&l, log, at);
+		log_lines_begin(&l);
+		log_lines_feed(&l, log, sizeof(log) - 1);
+		log_lines_end(&l);
+		assert_int_equal(got.len, sizeof(want) - 1);
+		assert_memory_equal(got.data, want, got.len);
+	}
+}
+
+/* Of several logs: lines, and a long one in pieces. */
+TEST(raw_lines)
+{
+	cleanup_buf struct buf got = { .max = 1000 };
+	struct log_lines l = { .on_line = collect, .ctx = &got, .max = MAX, .raw = true };
+
+	log_lines_begin(&l);
+	log_lines_feed(&l, A X60 X60 "\n" A "a\rb", 2 * strlen(A) + 124);
+	log_lines_end(&l);
+	assert_string_equal((char *)got.data, X60 X40 "|" X10 X10 "|a\rb|");
 }
 
 RUN_TESTS(NULL, NULL)

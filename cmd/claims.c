@@ -23,13 +23,14 @@ bool claims_asked(char **names)
 	return *names && (str_eq(*names, "claims") || name_of(*names));
 }
 
-static int check(const struct where_opts *where, struct error *err)
+static int check(const struct where_opts *where, const char *verb, struct error *err)
 {
 	if (!where->cluster.kubeconfig && !where->cluster.context)
 		return 0;
 	return error_set(err, ERR_USAGE,
-			 "claims are local only; for a cluster's use 'kubectl get "
-			 "persistentvolumeclaims'");
+			 "claims are local only; for a cluster's use 'kubectl %s "
+			 "persistentvolumeclaims'",
+			 verb);
 }
 
 /* Missing claims, if several are named, are reported; *ret_code is then EXIT_FAILED. */
@@ -60,22 +61,34 @@ static int find(cJSON **ret, int *ret_code, const char *ns, char **names,
 	return 0;
 }
 
+static int64_t size_of(const cJSON *claim)
+{
+	int64_t bytes;
+
+	return str_int(&bytes, meta_annotation(claim, CLAIM_SIZE_ANNOTATION), 0,
+		       INT64_MAX, IGNORED)
+		       ? 0
+		       : bytes;
+}
+
 static void print_table(const cJSON *claims)
 {
-	cleanup_out_table struct out_table t = { .columns = 4 };
+	cleanup_out_table struct out_table t = { .columns = 6 };
 	const cJSON *c;
 
-	OUT_ROW(&t, "NAMESPACE", "NAME", "CHANGED", "PATH");
+	OUT_ROW(&t, "NAMESPACE", "NAME", "SIZE", "CHANGED", "USED BY", "PATH");
 	json_each(c, claims) {
-		const cJSON *notes = json_get(c, "metadata", "annotations");
-		const char *changed = json_str(notes, CLAIM_CHANGED_ANNOTATION);
+		const char *changed = meta_annotation(c, CLAIM_CHANGED_ANNOTATION);
+		const char *users = meta_annotation(c, CLAIM_USERS_ANNOTATION);
+		cleanup_arena struct arena arena = { 0 };
 		char age[DURATION_TEXT_SIZE] = "";
 		int64_t at;
 
 		if (changed && !time_parse(&at, changed, IGNORED))
 			duration_age(clock_now() - at, age);
-		OUT_ROW(&t, meta_namespace(c), meta_name(c), age,
-			json_str(notes, CLAIM_PATH_ANNOTATION));
+		OUT_ROW(&t, meta_namespace(c), meta_name(c), str_size(&arena, size_of(c)),
+			age, users ? users : "",
+			meta_annotation(c, CLAIM_PATH_ANNOTATION));
 	}
 	out_table(&t);
 }
@@ -89,7 +102,7 @@ int claims_show(const struct where_opts *where, bool all, enum out_format format
 	int code = EXIT_OK;
 	const cJSON *c;
 
-	if (check(where, err) || find(&claims, &code, all ? NULL : ns, names, err))
+	if (check(where, "get", err) || find(&claims, &code, all ? NULL : ns, names, err))
 		return -1;
 	if (format == OUT_NAME)
 		json_each(c, claims)
@@ -107,28 +120,71 @@ int claims_show(const struct where_opts *where, bool all, enum out_format format
 	return code;
 }
 
+/* Returns whether it was deleted; the failure is in err. */
+static bool delete_one(const cJSON *claim, bool unused, struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+
+	if (state_claim_remove(meta_namespace(claim), meta_name(claim), unused, err))
+		return false;
+	printf("claim %s deleted, %s freed\n", meta_name(claim),
+	       str_size(&arena, size_of(claim)));
+	return true;
+}
+
 int claims_delete(const struct where_opts *where, bool missing_ok, char **names,
 		  struct error *err)
 {
 	const char *ns = where->ns ? where->ns : "default";
 	int code = EXIT_OK;
 
-	if (check(where, err))
+	if (check(where, "delete", err))
 		return -1;
 	for (; *names; names++) {
 		const char *name = name_of(*names);
+		cleanup_json cJSON *claim = NULL;
 		struct error why = { 0 };
 
 		if (!name)
 			return error_set(err, ERR_USAGE,
 					 "invalid claim name '%s': want claim/NAME",
 					 *names);
-		if (!state_claim_remove(ns, name, &why)) {
-			printf("claim %s deleted\n", name);
-		} else if (why.kind != ERR_NOT_FOUND || !missing_ok) {
+		if ((state_claim(&claim, ns, name, &why) ||
+		     !delete_one(claim, false, &why)) &&
+		    (why.kind != ERR_NOT_FOUND || !missing_ok)) {
 			cmd_complain("delete", "%s", why.msg);
 			code = EXIT_FAILED;
 		}
 	}
+	return code;
+}
+
+int claims_delete_unused(const struct where_opts *where, struct error *err)
+{
+	const char *ns = where->ns ? where->ns : "default";
+	cleanup_arena struct arena arena = { 0 };
+	cleanup_json cJSON *claims = NULL;
+	int64_t freed = 0, n = 0, used = 0;
+	int code = EXIT_OK;
+	const cJSON *claim;
+
+	if (check(where, "delete", err) || state_claims(&claims, ns, err))
+		return -1;
+	json_each(claim, claims) {
+		struct error why = { 0 };
+
+		if (meta_annotation(claim, CLAIM_USERS_ANNOTATION)) {
+			used++;
+		} else if (delete_one(claim, true, &why)) {
+			freed += size_of(claim);
+			n++;
+		} else if (why.kind != ERR_NOT_FOUND) {
+			cmd_complain("delete", "%s", why.msg);
+			code = EXIT_FAILED;
+		}
+	}
+	printf("%lld unused claim%s deleted in namespace %s, %s freed; %lld in use\n",
+	       (long long)n, n == 1 ? "" : "s", ns, str_size(&arena, freed),
+	       (long long)used);
 	return code;
 }

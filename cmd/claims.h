@@ -18,4 +18,7 @@ MUST_CHECK int claims_show(const struct where_opts *where, bool all,
 int claims_delete(const struct where_opts *where, bool missing_ok, char **names,
 		  struct error *err);
 
+/* Deletes the namespace's claims that no stored job mounts; likewise. */
+int claims_delete_unused(const struct where_opts *where, struct error *err);
+
 #endif

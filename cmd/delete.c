@@ -19,7 +19,7 @@ struct delete_opts {
 	struct where_opts where;
 	struct pick_opts pick;
 	int64_t timeout;
-	bool wait, foreground, ignore;
+	bool wait, foreground, ignore, unused;
 };
 
 static const struct opt opts_table[] = {
@@ -33,6 +33,8 @@ static const struct opt opts_table[] = {
 		 struct delete_opts, foreground),
 	OPT_BOOL(0, "ignore-not-found", "ignore jobs that do not exist",
 		 struct delete_opts, ignore),
+	OPT_BOOL(0, "unused", "with 'claims': all that no local job mounts",
+		 struct delete_opts, unused),
 	{ .type = OPT_END },
 };
 
@@ -104,6 +106,15 @@ static int delete_all(struct kube *k, const char *ns, const struct delete_opts *
 	return waited ? waited : code;
 }
 
+static int delete_unused(const struct delete_opts *opts, char **argv, struct error *err)
+{
+	if (!str_eq(*argv, "claims") || argv[1] || opts->pick.all || opts->pick.selector)
+		return error_set(err, ERR_USAGE,
+				 "--unused is for claims: 'kftrainer delete claims "
+				 "--unused'");
+	return claims_delete_unused(&opts->where, err);
+}
+
 static int run(const void *values, int argc, char **argv, struct error *err)
 {
 	const struct delete_opts *opts = values;
@@ -112,6 +123,8 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 	const char *ns;
 	int code;
 
+	if (opts->unused)
+		return delete_unused(opts, argv, err);
 	if (claims_asked(argv) && !str_eq(*argv, "claims"))
 		return claims_delete(&opts->where, opts->ignore, argv, err);
 	if (pick_check(&opts->pick, argc, argv, err) ||
@@ -125,12 +138,14 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 
 const struct cmd cmd_delete = {
 	.name = "delete",
-	.args = "JOB...",
+	.args = "JOB... | claims --unused",
 	.summary = "delete TrainJobs and their objects",
 	.about =
 		"Also deletes the JobSet, Jobs, pods and all other objects of the job. A local\n"
-		"job is stopped first; its logs are deleted, its volume claims are kept.\n"
-		"'delete claim/NAME' deletes a claim and its data.",
+		"job is stopped first; its logs and the volume claims of its JobSet's templates\n"
+		"are deleted (unless whenDeleted is Retain), other claims are kept. 'delete\n"
+		"claim/NAME' deletes a claim and its data, 'delete claims --unused' all that no\n"
+		"job mounts, running, finished or suspended.",
 	.example = "kftrainer delete bert\n"
 		   "kftrainer delete bert gpt --wait --timeout 2m",
 	.opts = opts_table,

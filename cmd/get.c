@@ -402,7 +402,7 @@ const struct cmd cmd_get = {
 	.about =
 		"Lists TrainJobs in the cluster or, without one, local jobs (submit --local). -w\n"
 		"prints a line for each change until Ctrl-C. 'get claims' lists the volume claims\n"
-		"of local jobs and their directories.",
+		"of local jobs, their sizes, the jobs that mount them, and their directories.",
 	.example = "kftrainer get\n"
 		   "kftrainer get -A -o wide\n"
 		   "kftrainer get digits -o yaml",

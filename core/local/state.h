@@ -70,6 +70,8 @@ MUST_CHECK int state_remove(const char *ns, const char *name, struct error *err)
 #define CLAIM_KIND               "PersistentVolumeClaim"
 #define CLAIM_PATH_ANNOTATION    "trainer.kubeflow.org/local-path"
 #define CLAIM_CHANGED_ANNOTATION "trainer.kubeflow.org/local-changed"
+#define CLAIM_SIZE_ANNOTATION    "trainer.kubeflow.org/local-size"  /* bytes on disk */
+#define CLAIM_USERS_ANNOTATION   "trainer.kubeflow.org/local-users" /* "a, b"; or none */
 
 /* The directory of a namespace's claims: <dir>/<name>, made when first mounted. */
 MUST_CHECK int state_claims_dir(struct arena *arena, const char **ret, const char *ns,
@@ -84,9 +86,15 @@ MUST_CHECK int state_claim(cJSON **ret, const char *ns, const char *name,
 			   struct error *err);
 /*
  * Delete a claim with its contents: ERR_NOT_FOUND; ERR_EXISTS while a running job uses
- * it.
+ * it, or with `unused` one that is stored: finished, or suspended.
  */
-MUST_CHECK int state_claim_remove(const char *ns, const char *name, struct error *err);
+MUST_CHECK int state_claim_remove(const char *ns, const char *name, bool unused,
+				  struct error *err);
+/*
+ * The JobSet is deleted: delete the claims of its templates (jobset_own_claims()), unless
+ * another job mounts them.
+ */
+void state_claims_release(const char *ns, const cJSON *jobset);
 
 /* ---- for the process that runs a job --------------------------------------------- */
 

@@ -1,6 +1,6 @@
 /* state_claims.c - list and delete volume claims (local/state.h). */
-#include <errno.h>
-#include <string.h>
+#include <dirent.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 
 #include "api/meta.h"
@@ -36,26 +36,82 @@ int state_claims_dir(struct arena *arena, const char **ret, const char *ns,
 	return claim_dir(arena, ret, ns, NULL, err);
 }
 
-static cJSON *claim_doc(const char *ns, const char *name, const char *path)
+/* The jobs of `users` (state_claim_users()) but `job`: "a, b"; NULL: none. */
+static const char *others(struct arena *a, const cJSON *users, const char *claim,
+			  const char *job)
 {
-	cJSON *doc = cJSON_CreateObject();
+	const char *text = NULL;
+	const cJSON *user;
+
+	json_each(user, json_get(users, claim))
+		if (!str_eq(user->valuestring, job))
+			text = arena_printf(a, "%s%s%s", text ? text : "",
+					    text ? ", " : "", user->valuestring);
+	return text;
+}
+
+/* What removing the directory frees, as du(1) counts it. */
+static int64_t disk_use(const char *dir)
+{
+	struct directory {
+		struct directory *next;
+		const char *path;
+	} *todo = &(struct directory){ NULL, dir };
+	cleanup_arena struct arena a = { 0 };
+	int64_t bytes = 0;
+
+	while (todo) {
+		const char *path = todo->path;
+		DIR *d = opendir(path);
+		const struct dirent *e;
+
+		todo = todo->next;
+		while (d && (e = readdir(d)) != NULL) {
+			struct directory *below;
+			struct stat st;
+
+			if (str_eq(e->d_name, ".") || str_eq(e->d_name, "..") ||
+			    fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW))
+				continue;
+			bytes += (int64_t)st.st_blocks * 512 /
+				 (S_ISDIR(st.st_mode) ? 1 : (int64_t)st.st_nlink);
+			if (!S_ISDIR(st.st_mode))
+				continue;
+			below = arena_alloc(&a, sizeof(*below));
+			*below = (struct directory){ todo,
+						     path_join(&a, path, e->d_name) };
+			todo = below;
+		}
+		if (d)
+			closedir(d);
+	}
+	return bytes;
+}
+
+static cJSON *claim_doc(const cJSON *users, const char *ns, const char *name,
+			const char *path)
+{
+	cleanup_arena struct arena a = { 0 };
+	const char *jobs = others(&a, users, name, NULL);
+	cJSON *doc = meta_new("v1", CLAIM_KIND, ns, name);
 	char changed[TIME_TEXT_SIZE];
 	struct stat st = { 0 };
 
 	(void)!stat(path, &st);
-	json_put_str(doc, "v1", "apiVersion");
-	json_put_str(doc, CLAIM_KIND, "kind");
-	json_put_str(doc, name, "metadata", "name");
-	json_put_str(doc, ns, "metadata", "namespace");
-	json_put_str(doc, path, "metadata", "annotations", CLAIM_PATH_ANNOTATION);
-	json_put_str(doc, time_text((int64_t)st.st_mtime, changed), "metadata",
-		     "annotations", CLAIM_CHANGED_ANNOTATION);
+	meta_set_annotation(doc, CLAIM_PATH_ANNOTATION, path);
+	meta_set_annotation(doc, CLAIM_CHANGED_ANNOTATION,
+			    time_text((int64_t)st.st_mtime, changed));
+	meta_set_annotation(doc, CLAIM_SIZE_ANNOTATION,
+			    arena_printf(&a, "%lld", (long long)disk_use(path)));
+	if (jobs)
+		meta_set_annotation(doc, CLAIM_USERS_ANNOTATION, jobs);
 	json_put_str(doc, "Bound", "status", "phase");
 	return doc;
 }
 
 static int add_namespace(cJSON *to, const char *ns, struct error *err)
 {
+	cleanup_json cJSON *users = state_claim_users(ns, false);
 	cleanup_arena struct arena a = { 0 };
 	const char *dir;
 	char **names;
@@ -63,8 +119,8 @@ static int add_namespace(cJSON *to, const char *ns, struct error *err)
 	if (claim_dir(&a, &dir, ns, NULL, err))
 		return -1;
 	for (names = state_entries(&a, dir); *names; names++)
-		cJSON_AddItemToArray(to,
-				     claim_doc(ns, *names, path_join(&a, dir, *names)));
+		cJSON_AddItemToArray(
+			to, claim_doc(users, ns, *names, path_join(&a, dir, *names)));
 	return 0;
 }
 
@@ -86,67 +142,60 @@ int state_claims(cJSON **ret, const char *ns, struct error *err)
 	return 0;
 }
 
-int state_claim(cJSON **ret, const char *ns, const char *name, struct error *err)
+/* The directory of a claim that exists. */
+static int find(struct arena *a, const char **ret, const char *ns, const char *name,
+		struct error *err)
 {
-	cleanup_arena struct arena a = { 0 };
-	const char *dir;
-
-	if (claim_dir(&a, &dir, ns, name, err))
+	if (claim_dir(a, ret, ns, name, err))
 		return -1;
-	if (file_exists(dir)) {
-		*ret = claim_doc(ns, name, dir);
+	if (file_exists(*ret))
 		return 0;
-	}
 	return error_set(
 		err, ERR_NOT_FOUND, "no claim %s in namespace %s on this machine%s", name,
 		ns,
-		nearest_hint(&a, name,
-			     (const char *const *)state_entries(&a, path_dir(&a, dir))));
+		nearest_hint(a, name,
+			     (const char *const *)state_entries(a, path_dir(a, *ret))));
 }
 
-/* Do the pods of this JobSet mount the claim? */
-static bool uses(cJSON *jobset, const char *claim)
+int state_claim(cJSON **ret, const char *ns, const char *name, struct error *err)
 {
-	const cJSON *rjob, *volume;
-
-	jobset_add_claims(jobset);
-	json_each(rjob, json_get((const cJSON *)jobset, "spec", "replicatedJobs"))
-		json_each(volume, json_get(rjob_pod_spec_const(rjob), "volumes"))
-			if (str_eq(json_str(volume, "persistentVolumeClaim", "claimName"),
-				   claim))
-				return true;
-	return false;
-}
-
-/* A running job that uses the claim, or NULL. */
-static const char *user_of(struct arena *a, const char *ns, const char *claim)
-{
-	const char *dir;
-	char **jobs;
-
-	if (state_dir(a, &dir, ns, NULL, IGNORED))
-		return NULL;
-	for (jobs = state_entries(a, dir); *jobs; jobs++) {
-		cleanup_json cJSON *jobset = NULL;
-
-		if (state_locked(path_join(a, dir, *jobs)) &&
-		    !state_jobset(&jobset, ns, *jobs, IGNORED) && uses(jobset, claim))
-			return *jobs;
-	}
-	return NULL;
-}
-
-int state_claim_remove(const char *ns, const char *name, struct error *err)
-{
+	cleanup_json cJSON *users = state_claim_users(ns, false);
 	cleanup_arena struct arena a = { 0 };
-	cleanup_json cJSON *claim = NULL;
+	const char *dir;
+
+	if (find(&a, &dir, ns, name, err))
+		return -1;
+	*ret = claim_doc(users, ns, name, dir);
+	return 0;
+}
+
+int state_claim_remove(const char *ns, const char *name, bool unused, struct error *err)
+{
+	cleanup_json cJSON *users = state_claim_users(ns, !unused);
+	cleanup_arena struct arena a = { 0 };
 	const char *dir, *user;
 
-	if (state_claim(&claim, ns, name, err) || claim_dir(&a, &dir, ns, name, err))
+	if (find(&a, &dir, ns, name, err))
 		return -1;
-	user = user_of(&a, ns, name);
+	user = others(&a, users, name, NULL);
 	if (user)
-		return error_set(err, ERR_EXISTS, "claim %s is in use by running job %s",
-				 name, user);
+		return error_set(err, ERR_EXISTS, "claim %s is in use by %sjob %s", name,
+				 unused ? "" : "running ", user);
 	return dir_remove(dir, err);
+}
+
+void state_claims_release(const char *ns, const cJSON *jobset)
+{
+	cleanup_json cJSON *own = jobset_own_claims(jobset);
+	cleanup_json cJSON *users = own->child ? state_claim_users(ns, false) : NULL;
+	const cJSON *claim;
+
+	json_each(claim, own) {
+		cleanup_arena struct arena a = { 0 };
+		const char *dir;
+
+		if (!others(&a, users, claim->valuestring, meta_name(jobset)) &&
+		    !claim_dir(&a, &dir, ns, claim->valuestring, IGNORED))
+			(void)!dir_remove(dir, IGNORED);
+	}
 }

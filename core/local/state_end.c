@@ -139,7 +139,7 @@ int state_remove(const char *ns, const char *name, struct error *err)
 {
 	cleanup_arena struct arena a = { 0 };
 	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
-	cleanup_json cJSON *job = NULL;
+	cleanup_json cJSON *job = NULL, *jobset = NULL;
 	cleanup_fd int fd = -1;
 	const char *dir, *path;
 
@@ -151,5 +151,7 @@ int state_remove(const char *ns, const char *name, struct error *err)
 		return error_errno(err, errno, "%s", path);
 	if (fcntl(fd, F_OFD_SETLK, &lock))
 		return error_set(err, ERR_EXISTS, "job %s is running", name);
+	if (!state_jobset(&jobset, ns, name, IGNORED))
+		state_claims_release(ns, jobset);
 	return dir_remove(dir, err);
 }

@@ -44,6 +44,12 @@ MUST_CHECK int state_read_runtime(cJSON **ret, const char *run, struct error *er
 MUST_CHECK int state_jobset(cJSON **ret, const char *ns, const char *name,
 			    struct error *err);
 
+/*
+ * The jobs of a namespace that mount claims, the caller's: {"CLAIM": ["JOB", ...]}. Those
+ * that run; without `running` those that are finished, or wait (state_claims_wait()), too.
+ */
+cJSON *state_claim_users(const char *ns, bool running);
+
 /* Is the directory's lock held by some process? */
 bool state_locked(const char *job_dir);
 

@@ -120,8 +120,11 @@ void state_owned_suspend(const struct state_owned *run)
 void state_owned_remove(const struct state_owned *run)
 {
 	cleanup_arena struct arena a = { 0 };
+	cleanup_json cJSON *jobset = NULL;
 	struct state_run gone = { .lock = -1 };
 
+	if (!state_read_jobset(&jobset, run->dir, IGNORED))
+		state_claims_release(run->ns, jobset);
 	for (char **e = state_entries(&a, run->dir); *e; e++) {
 		const char *path = path_join(&a, run->dir, *e);
 

@@ -41,8 +41,17 @@ MUST_CHECK int state_owned_check(const char *ns, const char *name, struct error 
 void state_owned_stop(const struct state_owned *run);
 /* Record that the run ends because its JobSet is suspended: not a failure. */
 void state_owned_suspend(const struct state_owned *run);
-/* Delete the run with its logs, and the job if it was the only run. */
+/*
+ * The JobSet is deleted: delete the run with its logs and the claims of the JobSet's
+ * templates (state_claims_release()), and the job if it was the only run.
+ */
 void state_owned_remove(const struct state_owned *run);
+/*
+ * A server's JobSet that has no run uses its claims, until _end() or while the server's
+ * directory exists: <state>/claims/<ns>/.waiting/.
+ */
+void state_claims_wait(const char *server, const cJSON *jobset);
+void state_claims_wait_end(const char *server, const char *ns, const char *name);
 /* Finish removals that were interrupted by a kill. */
 void state_owned_sweep(void);
 

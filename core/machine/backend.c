@@ -173,6 +173,7 @@ static void sync_run(struct backend *b, struct backend_run *r, const cJSON *jobs
 		state_sweep();
 	} else if (json_bool(jobset, false, "spec", "suspend")) {
 		backend_write_suspended(b, jobset);
+		state_claims_wait(b->server, jobset);
 	} else {
 		launch(b, r, jobset);
 	}
@@ -210,6 +211,8 @@ static void sync_jobset(struct backend *b, const char *ns, const char *name)
 	const char *uid = gone ? "" : meta_uid(jobset);
 
 	r->due_ms = 0;
+	if (gone)
+		state_claims_wait_end(b->server, ns, name);
 	if (end_stale(b, r, runs, uid))
 		return;
 	for (run = runs; run && !str_eq(run->owner.uid, uid);)

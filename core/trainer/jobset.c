@@ -347,9 +347,16 @@ static void spell_conditions(cJSON *rjob)
 				json_put_str(condition, "", "status");
 }
 
-static void add_claim(cJSON *jobset, const char *name)
+static const char *claim_of(struct arena *arena, const cJSON *jobset,
+			    const cJSON *template)
+{
+	return arena_printf(arena, "%s-%s", meta_name(template), meta_name(jobset));
+}
+
+static void add_claim(cJSON *jobset, const cJSON *template)
 {
 	cleanup_arena struct arena arena = { 0 };
+	const char *name = meta_name(template);
 	cJSON *rjob;
 
 	json_each(rjob, jobset_jobs(json_get(jobset, "spec"))) {
@@ -359,8 +366,7 @@ static void add_claim(cJSON *jobset, const char *name)
 		if (!pod_mounts(pod_spec, name) || pod_has_volume(pod_spec, name))
 			continue;
 		volume = podspec_volume(name);
-		json_put_str(volume,
-			     arena_printf(&arena, "%s-%s", name, meta_name(jobset)),
+		json_put_str(volume, claim_of(&arena, jobset, template),
 			     "persistentVolumeClaim", "claimName");
 		pod_set_volume(pod_spec, volume);
 	}
@@ -373,7 +379,25 @@ void jobset_add_claims(cJSON *jobset)
 	json_each(policy, json_get((const cJSON *)jobset, "spec", "volumeClaimPolicies"))
 		json_each(claim, json_get(policy, "templates"))
 			if (meta_name(claim))
-				add_claim(jobset, meta_name(claim));
+				add_claim(jobset, claim);
+}
+
+cJSON *jobset_own_claims(const cJSON *jobset)
+{
+	cleanup_arena struct arena arena = { 0 };
+	cJSON *names = cJSON_CreateArray();
+	const cJSON *policy, *claim;
+
+	json_each(policy, json_get(jobset, "spec", "volumeClaimPolicies")) {
+		if (str_eq(json_str(policy, "retentionPolicy", "whenDeleted"), "Retain"))
+			continue;
+		json_each(claim, json_get(policy, "templates"))
+			if (meta_name(claim))
+				cJSON_AddItemToArray(
+					names, cJSON_CreateString(
+						       claim_of(&arena, jobset, claim)));
+	}
+	return names;
 }
 
 void jobset_tidy(cJSON *jobset_spec)

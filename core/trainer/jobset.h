@@ -70,6 +70,11 @@ void jobset_tidy(cJSON *spec);
  * (volumeClaimPolicies) the claim TEMPLATE-JOBSET.
  */
 void jobset_add_claims(cJSON *jobset);
+/*
+ * The names of those claims whose policy lets them be deleted with the JobSet: an array,
+ * the caller's. retentionPolicy.whenDeleted: Delete, which is the default, or Retain.
+ */
+cJSON *jobset_own_claims(const cJSON *jobset);
 
 /* status.replicatedJobsStatus of a whole JobSet, and of one element the active pods. */
 const cJSON *jobset_jobs_status(const cJSON *jobset);

@@ -30,6 +30,9 @@ run "$kftrainer" get claims
 ok "get claims: exits 0" exits 0
 ok "... a line each of the namespace" lines 1 '^default +checkpoints +'
 ok "... with its folder" printed "$XDG_STATE_HOME/kftrainer/claims/default/checkpoints\$"
+dd if=/dev/zero of="$XDG_STATE_HOME/kftrainer/claims/default/checkpoints/weights" bs=1M count=3 2>"$scratch/dd"
+run "$kftrainer" get claims
+ok "... its size on disk, and the jobs that mount it" printed ' 3\.0 MiB .* other +/'
 run "$kftrainer" get claims -A -o name
 ok "get claims -A -o name" lines 2 '^claim/checkpoints$'
 run "$kftrainer" get claim/checkpoints -o yaml
@@ -55,6 +58,74 @@ run "$kftrainer" delete claim/checkpoints
 ok "... once more: exits 1" exits 1
 run "$kftrainer" delete claim/checkpoints --ignore-not-found
 ok "... with --ignore-not-found: exits 0" exits 0
+# ---- delete claims --unused -------------------------------------------------------------------
+job keeps 1 < <(with_claim 'echo x >ckpt/x')
+submit keeps
+claims=$XDG_STATE_HOME/kftrainer/claims/default
+mkdir -p "$claims/stray" && dd if=/dev/zero of="$claims/stray/data" bs=1M count=2 2>"$scratch/dd"
+run "$kftrainer" delete claims --unused
+ok "delete claims --unused" exits 0
+ok "... says what, and how much it freed" printed '^claim stray deleted, 2\.0 MiB freed$'
+ok "... and in all" printed '^1 unused claim deleted in namespace default, 2\.0 MiB freed; 1 in use$'
+ok "... that of a finished job stays" test -e "$claims/checkpoints/x"
+run "$kftrainer" delete claims --unused bert
+ok "... no job with it" exits 2
+run "$kftrainer" delete keeps --unused
+ok "... nor without claims" exits 2
+run "$kftrainer" delete claims --unused --context c
+ok "... not those of a cluster" printed "claims are local only; for a cluster's use 'kubectl delete persistentvolumeclaims'"
+
+# ---- claims of the JobSet's templates ---------------------------------------------------------
+templates() { # NAME [WHENDELETED]: a job that mounts the claims own-NAME and checkpoints
+	cat >"$1.yaml" <<-END
+		apiVersion: trainer.kubeflow.org/v1alpha1
+		kind: TrainingRuntime
+		metadata: {name: templates-$1}
+		spec:
+		  mlPolicy: {numNodes: 1}
+		  template:
+		    spec:
+		      volumeClaimPolicies:
+		      - templates: [{metadata: {name: own}, spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}]
+		        ${2:+retentionPolicy: {whenDeleted: $2\}}
+		      replicatedJobs:
+		      - name: node
+		        template:
+		          metadata: {labels: {trainer.kubeflow.org/trainjob-ancestor-step: trainer}}
+		          spec:
+		            template:
+		              spec:
+		                volumes: [{name: v, persistentVolumeClaim: {claimName: checkpoints}}]
+		                containers:
+		                - name: node
+		                  image: none
+		                  command: [sh, -c, 'echo saved >$scratch/own/x; echo saved >$scratch/ckpt/y']
+		                  volumeMounts: [{name: own, mountPath: $scratch/own}, {name: v, mountPath: $scratch/ckpt}]
+		---
+		apiVersion: trainer.kubeflow.org/v1alpha1
+		kind: TrainJob
+		metadata: {name: $1}
+		spec: {runtimeRef: {kind: TrainingRuntime, name: templates-$1}}
+	END
+}
+templates goes
+templates stays Retain
+submit goes
+submit stays
+ok "claims of templates are named after the job" test -s "$claims/own-goes/x" -a -s "$claims/own-stays/x"
+run "$kftrainer" delete goes stays
+ok "they are deleted with the job, as the policy says and by default" test ! -e "$claims/own-goes"
+ok "... unless it says Retain" test -s "$claims/own-stays/x"
+ok "... others are kept" test -s "$claims/checkpoints/y"
+submit goes
+job mounts 1 < <(with_claim 'true' | sed "s/checkpoints/own-goes/")
+submit mounts
+run "$kftrainer" delete goes
+ok "... also what another job mounts" test -s "$claims/own-goes/x"
+run "$kftrainer" delete mounts keeps
+run "$kftrainer" delete claims --unused
+ok "... which is unused when that is deleted, too" test ! -e "$claims/own-goes" -a -e "$claims/checkpoints"
+
 run "$kftrainer" delete claim/../../jobs
 ok "no claim's name leads elsewhere" exits 1
 ok "... and nothing of others is gone" test -d "$XDG_STATE_HOME/kftrainer/jobs/default/busy"

@@ -1,0 +1,111 @@
+/* state_claim_users.c - which jobs mount which volume claims (local/state.h). */
+#include <inttypes.h>
+#include <unistd.h>
+
+#include "api/meta.h"
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/str.h"
+#include "local/state_impl.h"
+#include "local/state_owned.h"
+#include "trainer/jobset.h"
+
+/* In the directory of a namespace's claims: hidden, so that it is no claim. */
+#define WAITING ".waiting"
+
+/* Add `job` to the users of each claim that the JobSet's pods mount. */
+static void add_users(cJSON *users, cJSON *jobset, const char *job)
+{
+	const cJSON *rjob, *volume;
+
+	jobset_add_claims(jobset);
+	json_each(rjob, jobset_jobs_const(json_get((const cJSON *)jobset, "spec")))
+		json_each(volume, json_get(rjob_pod_spec_const(rjob), "volumes")) {
+			const char *claim =
+				json_str(volume, "persistentVolumeClaim", "claimName");
+
+			if (claim &&
+			    !json_has_str(json_get((const cJSON *)users, claim), job))
+				cJSON_AddItemToArray(json_list(users, claim),
+						     cJSON_CreateString(job));
+		}
+}
+
+/* ---- JobSets of a server that have not run --------------------------------------------- */
+
+static const char *waiting_dir(struct arena *a, const char *ns)
+{
+	const char *dir;
+
+	return state_claims_dir(a, &dir, ns, IGNORED) ? NULL : path_join(a, dir, WAITING);
+}
+
+/* One file for each JobSet of each server. */
+static const char *waiting_file(struct arena *a, const char *server, const char *name)
+{
+	return arena_printf(a, "%016" PRIx64 ".%s", hash_text(0, server), name);
+}
+
+void state_claims_wait(const char *server, const cJSON *jobset)
+{
+	cleanup_json cJSON *doc = cJSON_CreateObject(), *copy = json_dup(jobset);
+	cJSON *users = json_obj(doc, "claims");
+	cleanup_arena struct arena a = { 0 };
+	const char *dir = waiting_dir(&a, meta_namespace(jobset));
+
+	add_users(users, copy, meta_name(jobset));
+	if (!dir || !users->child || dir_make(dir, 0700, IGNORED))
+		return;
+	json_put_str(doc, server, "server");
+	(void)!state_write(dir, waiting_file(&a, server, meta_name(jobset)), doc, false,
+			   IGNORED);
+}
+
+void state_claims_wait_end(const char *server, const char *ns, const char *name)
+{
+	cleanup_arena struct arena a = { 0 };
+	const char *dir = waiting_dir(&a, ns);
+
+	if (dir)
+		(void)unlink(path_join(&a, dir, waiting_file(&a, server, name)));
+}
+
+static void add_waiting(cJSON *users, const char *path)
+{
+	cleanup_buf struct buf text = { .max = JSON_MAX_BYTES };
+	cleanup_json cJSON *doc = NULL;
+	const cJSON *claim, *job;
+
+	if (state_read_file(&text, path, IGNORED) ||
+	    json_parse(&doc, text.data, text.len, IGNORED) || !json_str(doc, "server") ||
+	    !file_exists(json_str(doc, "server")))
+		return;
+	json_each(claim, json_get((const cJSON *)doc, "claims"))
+		json_each(job, claim)
+			if (cJSON_IsString(job) && claim->string)
+				cJSON_AddItemToArray(json_list(users, claim->string),
+						     json_dup(job));
+}
+
+/* ---- all jobs of a namespace ----------------------------------------------------------- */
+
+cJSON *state_claim_users(const char *ns, bool running)
+{
+	cleanup_arena struct arena a = { 0 };
+	cJSON *users = cJSON_CreateObject();
+	const char *dir, *waiting = waiting_dir(&a, ns);
+
+	if (!state_dir(&a, &dir, ns, NULL, IGNORED))
+		for (char **job = state_entries(&a, dir); *job; job++) {
+			cleanup_json cJSON *jobset = NULL;
+
+			if ((!running || state_locked(path_join(&a, dir, *job))) &&
+			    !state_jobset(&jobset, ns, *job, IGNORED))
+				add_users(users, jobset, *job);
+		}
+	if (!running && waiting)
+		for (char **file = state_entries(&a, waiting); *file; file++)
+			add_waiting(users, path_join(&a, waiting, *file));
+	return users;
+}

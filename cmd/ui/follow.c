@@ -57,7 +57,7 @@ static void on_pause(void *ctx)
 {
 	struct shown *s = ctx;
 
-	viewer_pause(&s->viewer);
+	(void)viewer_pause(&s->viewer, false);
 }
 
 static void no_progress(void *ctx, const char *line)

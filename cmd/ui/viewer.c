@@ -13,13 +13,33 @@
 #include "base/terminal.h"
 #include "base/xmalloc.h"
 #include "cmd/ui/out.h"
+#include "trainer/lognoise.h"
+#include "trainer/traceback.h"
 
 /* A buffer for output: a write(2) for each line would be slow. */
 enum { OUTPUT_BUFFER = 65536 };
 
+/* Lines after both filters; a process without a prefix has "" there. */
+static void show_line(void *ctx, const char *prefix, const char *line, size_t len)
+{
+	struct viewer *v = ctx;
+
+	bars_line(&v->bars, *prefix ? prefix : NULL, line, len);
+}
+
+static void pass_line(void *ctx, const char *prefix, const char *line, size_t len)
+{
+	struct viewer *v = ctx;
+
+	lognoise_line(v->noise, prefix, line, len,
+		      v->lines_ms < 0 ? clock_ms() : v->lines_ms);
+}
+
 void viewer_begin(struct viewer *v, const char *name, bool quiet)
 {
-	*v = (struct viewer){ .name = name, .quiet = quiet };
+	*v = (struct viewer){ .name = name, .quiet = quiet, .lines_ms = -1 };
+	v->noise = lognoise_new(show_line, v, name);
+	v->tracebacks = traceback_new(pass_line, v);
 	v->live = !quiet && out_terminal(STDOUT_FILENO) && out_terminal(STDERR_FILENO);
 	bars_begin(&v->bars);
 	fflush(stdout);
@@ -85,7 +105,9 @@ void viewer_line(void *ctx, const char *prefix, const char *line, size_t len)
 
 	if (v->stdout_closed)
 		return;
-	bars_line(&v->bars, prefix, line, len);
+	if (v->lines_ms < 0)
+		v->lines_ms = clock_ms();
+	traceback_line(v->tracebacks, prefix ? prefix : "", line, len, v->lines_ms);
 	if (ferror(stdout))
 		flush_lines(v);
 }
@@ -98,20 +120,29 @@ void viewer_state(void *ctx, const char *prefix, const char *line, size_t len, b
 		bars_state(&v->bars, prefix, line, len, bar);
 }
 
-int64_t viewer_pause(void *ctx)
+int64_t viewer_pause(void *ctx, bool last)
 {
 	struct viewer *v = ctx;
-	int64_t next;
+	int64_t now = clock_ms(), next = -1, times[3];
 
 	if (v->stdout_closed)
 		return -1;
-	next = bars_draw(&v->bars);
+	traceback_flush(v->tracebacks, last ? INT64_MAX : now - TRACEBACK_WAIT_MS);
+	lognoise_flush(v->noise, last ? INT64_MAX : now - LOGNOISE_WAIT_MS);
+	v->lines_ms = -1;
+	times[0] = bars_draw(&v->bars);
+	times[1] = traceback_wake_ms(v->tracebacks);
+	times[2] = lognoise_wake_ms(v->noise);
 	flush_lines(v);
+	for (size_t i = 0; i < N_ELEMENTS(times); i++)
+		if (times[i] >= 0 && (next < 0 || times[i] < next))
+			next = times[i];
 	return next;
 }
 
 void viewer_erase(struct viewer *v)
 {
+	(void)viewer_pause(v, true);
 	bars_erase(&v->bars);
 	v->bars.status[0] = 0;
 	flush_lines(v);

@@ -4,6 +4,9 @@
  *
  * The job's output goes to stdout, our messages to stderr. A closed stdout does not end
  * the job. One thread at a time.
+ *
+ * Tracebacks that repeat (trainer/traceback.h) and what launchers write about themselves
+ * (trainer/lognoise.h) are folded.
  */
 #ifndef CMD_VIEWER_H
 #define CMD_VIEWER_H
@@ -13,7 +16,13 @@
 #include "cmd/ui/bars.h"
 #include "trainer/progress_line.h"
 
+struct traceback_filter;
+struct lognoise;
+
 struct viewer {
+	struct traceback_filter *tracebacks; /* lines go through this, then this: */
+	struct lognoise *noise;
+	int64_t lines_ms;          /* of the first line since the last pause; -1: none */
 	struct bars bars;          /* with the status */
 	const char *name;          /* the job's */
 	bool quiet;                /* show only the job's output */
@@ -30,10 +39,13 @@ void viewer_progress(void *ctx, const char *line);
 void viewer_note(void *ctx, const char *line);
 void viewer_line(void *ctx, const char *prefix, const char *line, size_t len);
 void viewer_state(void *ctx, const char *prefix, const char *line, size_t len, bool bar);
-/* Flushes stdout: no lines follow for now. Returns when to call it again; -1: never. */
-int64_t viewer_pause(void *ctx);
+/*
+ * Flushes stdout: no lines follow for now or, with `last`, at all. Returns when to call it
+ * again; -1: never.
+ */
+int64_t viewer_pause(void *ctx, bool last);
 
-/* Erases the status line, so that others can print. */
+/* Shows lines that are held, erases the status line: others can print. */
 void viewer_erase(struct viewer *v);
 /* Prints "NAME: failed in 3m 05s, exit code 3". word: complete, failed, interrupted. */
 void viewer_end(struct viewer *v, const char *word, int exit_code, int64_t ms);

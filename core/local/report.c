@@ -11,13 +11,14 @@
 #include "base/screen.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
-#include "local/traceback.h"
 #include "trainer/jobset.h"
 #include "trainer/logcause.h"
+#include "trainer/lognoise.h"
 #include "trainer/podname.h"
+#include "trainer/traceback.h"
 
 /* A line further from the end than this is not the cause. */
-enum { CAUSE_LINES = 200, REPORT_COLOURED = 4096 };
+enum { CAUSE_LINES = 200, REPORT_COLOURED = 4096, REPORT_TRACEBACK = 8192 };
 
 /* ---- containers and ranks -------------------------------------------------------- */
 
@@ -37,13 +38,18 @@ struct stream {
 	int64_t error_ms;
 	int64_t ends; /* restarts of the container that were processed */
 	bool ended;
-	bool in_traceback; /* only the last line of a traceback is stored */
+	bool in_traceback; /* only the last line of a traceback is among `lines` */
+	struct lognoise_state noise;
+	struct buf traceback; /* the one that has begun, or that ended with `error` */
+	char rank[16];        /* what its lines begin with: "[rank0]: ", or "" */
+	bool chained;         /* another one, which it has caused, belongs to it */
 };
 
 struct failure {
 	char *prefix; /* the rank, over restarts and replacements */
 	char *what;   /* "exit code 3" */
 	char *error, *hint, *lines;
+	bool traceback; /* `lines` are one, with a headline in place of its first line */
 	int code;
 	bool victim; /* its output blames the end of a peer */
 	char *cause; /* the peer, if it raised an error; error and lines are its own */
@@ -80,6 +86,7 @@ static void stream_free(void *p)
 	free(s->pod);
 	free(s->container);
 	free(s->error);
+	buf_release(&s->traceback);
 	free(s);
 }
 
@@ -179,6 +186,103 @@ const char *report_prefix(struct report *r, const char *pod, const char *contain
 	return last_stream(r, pod, container)->prefix;
 }
 
+/* ---- the traceback of the error ---- */
+
+static void add_traceback(struct stream *s, const char *line, size_t len)
+{
+	size_t rank = strlen(s->rank);
+
+	if (len < rank || memcmp(line, s->rank, rank))
+		return;
+	line += rank;
+	len -= rank;
+	buf_printf(&s->traceback, "    %.*s\n",
+		   (int)(len < REPORT_LINE_MAX ? len : REPORT_LINE_MAX), line);
+}
+
+static void begin_traceback(struct stream *s, const char *line, size_t len)
+{
+	const char *end = *line == '[' ? memmem(line, len, "]: ", 3) : NULL;
+	size_t rank = end ? (size_t)(end - line) + 3 : 0;
+
+	if (!s->chained) {
+		buf_clear(&s->traceback);
+		s->traceback.overflowed = false;
+		s->traceback.max = REPORT_TRACEBACK;
+		rank = rank < sizeof(s->rank) ? rank : 0;
+		memcpy(s->rank, line, rank);
+		s->rank[rank] = 0;
+		buf_printf(&s->traceback, "traceback%s%.*s:\n", rank ? " of " : "",
+			   rank ? (int)rank - 4 : 0, s->rank + 1);
+		return;
+	}
+	add_traceback(s, line, len);
+}
+
+/* Is there an error, and is it recent? Then later ones are its consequences. */
+static bool has_error(const struct stream *s, int64_t now_ms)
+{
+	return s->error && !s->chained && now_ms - s->error_ms <= REPORT_TOGETHER_MS;
+}
+
+/* "During handling of the above exception, another exception occurred:" */
+static bool is_chain(const struct stream *s, const char *line, size_t len)
+{
+	static const char *const texts[] = {
+		"During handling of the above exception, ",
+		"The above exception was the direct cause "
+	};
+	size_t rank = strlen(s->rank);
+
+	if (!s->error || !s->traceback.len || len < rank || memcmp(line, s->rank, rank))
+		return false;
+	for (size_t i = 0; i < N_ELEMENTS(texts); i++)
+		if (len - rank >= strlen(texts[i]) &&
+		    !memcmp(line + rank, texts[i], strlen(texts[i])))
+			return true;
+	return false;
+}
+
+/* The line names an error of the process itself; `ends`: it ends a traceback. */
+static void keep_error(struct stream *s, const char *line, size_t len, bool ends,
+		       int64_t now_ms)
+{
+	if (has_error(s, now_ms))
+		return;
+	free(s->error);
+	s->error = xstrdup(s->lines[(s->n - 1) % REPORT_LINES].text);
+	s->error_ms = now_ms;
+	s->chained = false;
+	if (ends)
+		add_traceback(s, line, len);
+	else
+		buf_clear(&s->traceback);
+}
+
+static void keep(struct stream *s, const char *line, size_t len, bool own, int64_t now_ms)
+{
+	bool was = s->in_traceback, begins = traceback_begins(line, len);
+
+	s->in_traceback = was ? traceback_continues(line, len) : begins;
+	if (s->in_traceback && !has_error(s, now_ms)) {
+		if (begins && !was)
+			begin_traceback(s, line, len);
+		else
+			add_traceback(s, line, len);
+	}
+	if (s->in_traceback || lognoise_is(&s->noise, line, len))
+		return;
+	keep_line(&s->lines[s->n++ % REPORT_LINES], line, len);
+	if (is_chain(s, line, len)) {
+		s->chained = true;
+		add_traceback(s, line, len);
+	} else if (own && log_is_exception(line, len)) {
+		keep_error(s, line, len, was, now_ms);
+	} else if (was && !has_error(s, now_ms)) {
+		buf_clear(&s->traceback);
+	}
+}
+
 const char *report_line(struct report *r, const char *pod, const char *container,
 			const char *line, size_t len, int64_t now_ms)
 {
@@ -191,17 +295,9 @@ const char *report_line(struct report *r, const char *pod, const char *container
 	if (s->n - s->cause_at > CAUSE_LINES)
 		log_forget(&s->reader);
 	c = log_read(&s->reader, line, len, &better);
-	s->in_traceback = s->in_traceback ? traceback_continues(line, len)
-					  : traceback_begins(line, len);
-	if (!s->in_traceback)
-		keep_line(&s->lines[s->n++ % REPORT_LINES], line, len);
+	keep(s, line, len, !(c && c->side == LOG_PEER), now_ms);
 	if (better)
 		s->cause_at = s->n;
-	if (!s->error && !s->in_traceback && !(c && c->side == LOG_PEER) &&
-	    log_is_exception(line, len)) {
-		s->error = xstrdup(s->lines[(s->n - 1) % REPORT_LINES].text);
-		s->error_ms = now_ms;
-	}
 	return s->prefix;
 }
 
@@ -381,7 +477,9 @@ static struct failure describe(const struct report *r, const struct stream *s,
 	}
 	by = by ? by : s;
 	f.error = by->error ? xstrdup(by->error) : NULL;
-	f.lines = last_lines(by);
+	f.traceback = by->error && by->traceback.len;
+	f.lines =
+		f.traceback ? xstrdup((const char *)by->traceback.data) : last_lines(by);
 	return f;
 }
 
@@ -421,6 +519,8 @@ static void add_container_status(struct report *r, const char *pod, const cJSON 
 		add_failure(r, &f);
 	}
 	log_forget(&s->reader);
+	buf_clear(&s->traceback);
+	s->chained = false;
 	free(s->error);
 	s->error = NULL;
 }
@@ -505,6 +605,14 @@ static size_t count_lines(const char *s)
 	return n;
 }
 
+/* Without the "[rank0]: " that the lines of a traceback do not have. */
+static const char *without_rank(const char *error)
+{
+	const char *end = str_starts(error, "[rank") ? strstr(error, "]: ") : NULL;
+
+	return end ? end + 3 : error;
+}
+
 static void print_headline(struct buf *out, const struct report *r,
 			   const struct failure *f)
 {
@@ -515,15 +623,17 @@ static void print_headline(struct buf *out, const struct report *r,
 	else if (restarts_of(r, f))
 		buf_printf(out, " (and %d times more)", restarts_of(r, f));
 	buf_adds(out, "\n");
-	if (f->error && !strstr(f->lines, f->error))
+	if (f->error && !strstr(f->lines, without_rank(f->error)))
 		buf_printf(out, "error: %s\n", f->error);
 }
 
-static void print_lines(struct buf *out, const char *lines)
+static void print_lines(struct buf *out, const char *lines, bool traceback)
 {
 	size_t n = count_lines(lines);
 
-	if (n)
+	if (traceback)
+		buf_adds(out, lines);
+	else if (n)
 		buf_printf(out, "last %s:\n%s",
 			   n == 1              ? "line"
 			   : n == REPORT_LINES ? "20 lines"
@@ -550,6 +660,6 @@ void report_print(struct buf *out, const struct report *r, const char *logs,
 		print_headline(out, r, f);
 	if (!f->cause && *f->hint)
 		buf_printf(out, "hint: %s\n", f->hint);
-	print_lines(out, f->lines);
+	print_lines(out, f->lines, f->traceback);
 	buf_printf(out, "logs: %s (kftrainer logs %s)\n", logs, name);
 }

@@ -45,13 +45,14 @@ static void on_line(void *ctx, const char *pod, const char *container, const cha
 		    size_t len)
 {
 	struct run *r = ctx;
+	const struct local_observer *o = &r->opts->observer;
 	const char *prefix;
 
 	if (r->lines_ms < 0)
 		r->lines_ms = clock_ms();
 	prefix = report_line(r->report, pod, container, line, len, r->lines_ms);
-	if (r->traceback)
-		traceback_line(r->traceback, prefix, line, len, r->lines_ms);
+	if (o->on_line)
+		o->on_line(o->ctx, prefix, line, len);
 }
 
 static void on_state(void *ctx, const char *pod, const char *container, const char *line,
@@ -277,11 +278,8 @@ static bool is_over(const struct run *r)
 
 static int timeout_ms(const struct run *r)
 {
-	const int64_t times[] = {
-		r->wake_ms,    r->pass_ms,
-		r->timeout_ms, r->running_ms,
-		r->pause_ms,   r->traceback ? traceback_wake_ms(r->traceback) : -1
-	};
+	const int64_t times[] = { r->wake_ms, r->pass_ms, r->timeout_ms, r->running_ms,
+				  r->pause_ms };
 	int64_t now = clock_ms(), until = -1;
 
 	if (r->end == RUN_INTERRUPTED)
@@ -351,11 +349,9 @@ static void pause_lines(struct run *r)
 {
 	const struct local_observer *o = &r->opts->observer;
 
-	if (r->traceback)
-		traceback_flush(r->traceback, clock_ms() - TRACEBACK_WAIT_MS);
 	if (o->on_pause &&
 	    (r->lines_ms >= 0 || (r->pause_ms >= 0 && r->pause_ms <= clock_ms())))
-		r->pause_ms = o->on_pause(o->ctx);
+		r->pause_ms = o->on_pause(o->ctx, false);
 	r->lines_ms = -1;
 }
 
@@ -487,9 +483,6 @@ static int begin(struct run *r, struct error *err)
 	if (begin_state(r, err))
 		return -1;
 	r->report = report_new(r->jobset, r->start_ms);
-	if (r->opts->observer.on_line)
-		r->traceback =
-			traceback_new(r->opts->observer.on_line, r->opts->observer.ctx);
 	if (open_kubelet(r, err) || run_mpi_edit(r, err) ||
 	    jobs_new(&r->jobs, r->jobset, err) || run_check(r, err))
 		return -1;
@@ -584,7 +577,6 @@ static void release(struct run *r)
 	cleanup_arena struct arena a = { 0 };
 
 	kubelet_free(r->kubelet);
-	traceback_free(r->traceback);
 	if (r->state.dir)
 		(void)!dir_remove(path_join(&a, r->state.dir, "pods"), IGNORED);
 	map_release(&r->pods, run_pod_free);
@@ -619,8 +611,8 @@ int local_run(const struct local_run_opts *opts, struct local_result *ret,
 	}
 	(void)!run_control(&r, false, &save);
 	failed = loop(&r, err);
-	if (r.traceback)
-		traceback_flush(r.traceback, INT64_MAX);
+	if (opts->observer.on_pause)
+		(void)opts->observer.on_pause(opts->observer.ctx, true);
 	r.changed = true;
 	run_publish(&r);
 	if (run_control(&r, true, &save))

@@ -19,10 +19,10 @@ struct local_observer {
 	void (*on_state)(void *ctx, const char *prefix, const char *line, size_t len,
 			 bool bar);
 	/*
-	 * No further lines are available now. Returns when to call it again, by
-	 * clock_ms(), or -1. May be NULL.
+	 * No further lines are available now or, with `last`, at all. Returns when to
+	 * call it again, by clock_ms(), or -1. May be NULL.
 	 */
-	int64_t (*on_pause)(void *ctx);
+	int64_t (*on_pause)(void *ctx, bool last);
 	void *ctx;
 	/*
 	 * A fact that must remain visible, such as a restart or a field that is not

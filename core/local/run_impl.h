@@ -9,7 +9,6 @@
 #include "local/report.h"
 #include "local/run.h"
 #include "local/state_owned.h"
-#include "local/traceback.h"
 #include "trainer/podname.h"
 
 /* A pod that jobs.h created and the kubelet still has. */
@@ -33,7 +32,6 @@ struct run {
 	struct jobs *jobs;
 	struct kubelet *kubelet;
 	struct report *report;
-	struct traceback_filter *traceback;
 	struct state_run state;
 	int wake_fd;     /* readable: stop_fd() is, or a signal came */
 	struct map pods; /* name -> struct run_pod */

@@ -8,9 +8,10 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "kube/permission.h"
-#include "local/traceback.h"
+#include "trainer/traceback.h"
 #include "tests/fuzz/fuzz.h"
 #include "trainer/logcause.h"
+#include "trainer/lognoise.h"
 
 enum { PROCESSES = 2, MAX_BYTES = 1 << 16 };
 
@@ -100,6 +101,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	cleanup_arena struct arena arena = { 0 };
 	struct log_reader reader = { 0 };
+	struct lognoise_state noise = { 0 };
 	const char *text;
 
 	if (size > MAX_BYTES)
@@ -110,6 +112,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		size_t n = strcspn(at, "\n");
 
 		check_cause(&reader, at, n);
+		(void)lognoise_is(&noise, at, n);
 		at += n;
 	}
 	check_tracebacks(text, strlen(text));

@@ -266,9 +266,7 @@ TEST(test_victims)
 	       "node-1 failed first, after 0.5 s\n"
 	       "error: ValueError: boom\n"
 	       "node-0 then lost that peer: exit code 1\n"
-	       "last lines:\n"
-	       "    ValueError: boom\n"
-	       "    torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n" TAIL);
+	       "last line:\n    ValueError: boom\n" TAIL);
 	report_free(r);
 
 	r = report_new(jobset, 0);
@@ -369,6 +367,73 @@ TEST(test_many_failures_stay_bounded)
 			       i));
 	assert_int_equal(report_exit_code(r), 5);
 	report_free(r);
+}
+
+static void report_is(const char *const *lines, size_t n, const char *want)
+{
+	cleanup_json cJSON *jobset = parse(JOBSET);
+	struct report *r = report_new(jobset, 0);
+
+	for (size_t i = 0; i < n; i++)
+		line(r, 0, lines[i]);
+	end(r, 0, 1000, 1);
+	expect(r, 1, want);
+	report_free(r);
+}
+
+#define FAILED "node-0 failed first, after 1.0 s: exit code 1\n"
+
+/* The first own error's, without what the launcher writes about it, is last. */
+TEST(test_traceback)
+{
+	static const char *const of_a_rank[] = {
+		"step 1",
+		"[rank1]: Traceback (most recent call last):",
+		"[rank2]: Traceback (most recent call last):",
+		"[rank1]:   File \"a.py\", line 6, in <module>",
+		"[rank2]:   File \"b.py\", line 7, in <module>",
+		"[rank1]: ValueError: \033[31mboom\033[0m",
+		"[rank2]: RuntimeError: Connection closed by peer",
+		"torch.distributed.elastic.multiprocessing.errors.ChildFailedError: ",
+		"============",
+	};
+	static const char *const chained[] = {
+		"Traceback (most recent call last):",
+		"  File \"a.py\", line 1",
+		"KeyError: 'x'",
+		"",
+		"During handling of the above exception, another exception occurred:",
+		"",
+		"Traceback (most recent call last):",
+		"  File \"a.py\", line 3",
+		"ValueError: boom",
+		"Traceback (most recent call last):",
+		"  File \"late.py\", line 3",
+		"OSError: late",
+	};
+	static const char *const of_a_peer[] = {
+		"Traceback (most recent call last):",
+		"  File \"a.py\", line 1",
+		"RuntimeError: Connection closed by peer",
+		"ValueError: boom",
+	};
+
+	report_is(of_a_rank, N_ELEMENTS(of_a_rank),
+		  FAILED "traceback of rank1:\n"
+			 "      File \"a.py\", line 6, in <module>\n"
+			 "    ValueError: boom\n" TAIL);
+	report_is(chained, N_ELEMENTS(chained),
+		  FAILED "traceback:\n"
+			 "      File \"a.py\", line 1\n"
+			 "    KeyError: 'x'\n"
+			 "    During handling of the above exception, another exception "
+			 "occurred:\n"
+			 "    Traceback (most recent call last):\n"
+			 "      File \"a.py\", line 3\n"
+			 "    ValueError: boom\n" TAIL);
+	report_is(of_a_peer, N_ELEMENTS(of_a_peer),
+		  FAILED "last lines:\n    RuntimeError: Connection closed by peer\n"
+			 "    ValueError: boom\n" TAIL);
 }
 
 RUN_TESTS(NULL, NULL)

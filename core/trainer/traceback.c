@@ -1,5 +1,5 @@
-/* traceback.c - fold repeated tracebacks (local/traceback.h). */
-#include "local/traceback.h"
+/* traceback.c - fold repeated tracebacks (trainer/traceback.h). */
+#include "trainer/traceback.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 #include "base/buf.h"
-#include "local/traceback.h"
 #include "tests/unit/unit.h"
+#include "trainer/traceback.h"
 
 static void collect(void *ctx, const char *prefix, const char *line, size_t len)
 {

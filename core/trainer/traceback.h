@@ -8,8 +8,8 @@
  * back until its last line, at most TRACEBACK_WAIT_MS and TRACEBACK_MAX bytes. All other
  * lines are passed on at once. Log files have every line.
  */
-#ifndef LOCAL_TRACEBACK_H
-#define LOCAL_TRACEBACK_H
+#ifndef TRAINER_TRACEBACK_H
+#define TRAINER_TRACEBACK_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -179,6 +179,7 @@ demo:
 check:
 	@tests/setup.sh check
 	@tests/setup.sh e2e >/dev/null 2>&1 & \
+	 tests/setup.sh stack >/dev/null 2>&1 & \
 	 tests/check.sh lint kftrainer programs+mpi-short+build golden \
 	   cluster+e2e+local+cli+unit+store+cache+gpu+musl+repro+cross
 quick:

@@ -6,11 +6,12 @@
 # tests/setup.sh mpi     what `make mpi` needs: four implementations of MPI, and OpenSSH's server
 # tests/setup.sh e2e     what `make e2e` needs: that, nodes, and images with PyTorch
 # tests/setup.sh check   what `make check` needs: all of it, and frameworks in venvs
+# tests/setup.sh stack   what people train with today: PyTorch's newest release and its libraries, 6 GB in a venv
 # tests/setup.sh store   what `make store` needs: upstream's clients of hub and S3, in another venv
 # tests/setup.sh cache   what `make cache` needs: pyarrow, pyiceberg and others in a venv, an S3 server
 # tests/setup.sh gpu     what `make gpu` needs: NVIDIA's headers, and libraries that load without a GPU
 # tests/setup.sh bench   what `make bench` needs: quick, store, cache; as root also cluster, and upstream's manager
-# tests/setup.sh venv [store|convert|cache|mpich|...]  prints where that venv is
+# tests/setup.sh venv [stack|store|convert|cache|mpich|...]  prints where that venv is
 #
 # Looks what is missing and installs only that: Debian packages as root or by a
 # sudo that asks no password, Python packages into kftrainer's cache folder. Where
@@ -116,6 +117,21 @@ venv() { # LIST WHAT [OPTION...]: of Python's venv
 	touch "$dir/.done"
 }
 
+# Its wheels are in no cache, or it would take 9 GB. What training imports is compiled, not all: that would take
+# half as long again, for files that nobody opens.
+stack() {
+	local dir
+	dir=$(venv_path stack)
+	[ ! -e "$dir/.warm" ] || { touch "$dir"; return 0; }
+	PIP_NO_CACHE_DIR=1 PIP_NO_COMPILE=no venv stack "PyTorch with Transformers, TRL, DeepSpeed and Lightning"
+	env -u PYTHONDONTWRITEBYTECODE DS_ACCELERATOR=cpu "$dir/bin/python" -c "$(cat <<-'PY'
+		import accelerate, datasets, deepspeed, lightning, peft, torch.distributed.checkpoint, torch.distributed.run
+		from transformers import LlamaForCausalLM, Trainer
+		from trl import SFTTrainer
+	PY
+	)" >/dev/null 2>&1 && touch "$dir/.warm"
+}
+
 use() { # SCRIPT: makes what is missing, and prints where it is
 	local made
 	made=$("$1")
@@ -151,7 +167,6 @@ check)
 	packages $check
 	venv python "JAX and XGBoost"
 	venv mlx "MLX"
-	venv deepspeed "DeepSpeed" --system-site-packages
 	venv convert "TensorFlow and Paddle"
 	venv store "huggingface_hub and opendal"
 	venv s3 "moto"
@@ -160,6 +175,10 @@ check)
 	venv cache19 "pyarrow 19"
 	use "$here/store/versitygw.sh"
 	"$here/prune.sh"
+	;;
+stack)
+	packages python3-venv
+	stack
 	;;
 store)
 	packages $store
@@ -188,7 +207,7 @@ bench)
 	;;
 venv) venv_path "${2:-python}" ;;
 *)
-	sed -n '2,13s/^# *//p' "$0" >&2
+	sed -n '2,14s/^# *//p' "$0" >&2
 	exit 2
 	;;
 esac

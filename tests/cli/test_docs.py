@@ -15,6 +15,7 @@ from tap import check, finish
 
 OTHERS_OPTIONS = {"--admission-control-config-file", "--release", "--previous", "--mca"}
 MAX_LINES = 150
+STACK = "torch|transformers|accelerate|trl|peft|lightning|deepspeed"
 # Words of why*.c that look like a reason and are none: kinds, phases, conditions, others' reasons.
 NO_REASONS = set("""
 Active Bound CreateContainerConfigError Deleted DeletionByPodGC DeletionByTaintManager Deployment
@@ -175,8 +176,8 @@ def versions():
               ("sigs.k8s.io/kueue", controllers), ("sigs.k8s.io/lws", controllers), ("sigs.k8s.io/scheduler-plugins", kubernetes),
               ("github.com/apache/yunikorn-k8shim", kubernetes), ("volcano.sh/apis", kubernetes))]
     found += re.findall(r"^[\d.]+ kubeflow(?:_trainer_api)?==([\d.]+)", read("tests/cluster/sdk/wheels.txt"), re.M)
-    for venv in ("python", "mlx", "deepspeed"):
-        found += re.findall(r"^(?:jax|xgboost-cpu|mlx|deepspeed)==([\d.]+)", read(f"tests/setup/{venv}.txt"), re.M)
+    for venv in ("python", "mlx", "stack"):
+        found += re.findall(rf"^(?:jax|xgboost-cpu|mlx|{STACK})==([\d.]+)", read(f"tests/setup/{venv}.txt"), re.M)
     return found
 
 
@@ -198,6 +199,9 @@ def main():
     check_figures()
     text = read("docs/support.md")
     check("docs/support.md has the versions that are tested", [v for v in versions() if not re.search(rf"\b{re.escape(v)}\b", text)])
+    text = read("docs/stacks.md")
+    stack = re.findall(rf"^(?:{STACK})==([\d.]+)", read("tests/setup/stack.txt"), re.M)
+    check("docs/stacks.md has the releases that it was tried with", [v for v in stack if not re.search(rf"\b{re.escape(v)}\b", text)])
     for page in PAGES:
         if not needs_torch(page):
             run_page(page)

@@ -10,6 +10,7 @@
 #include "cmd/ui/bars.h"
 #include "cmd/ui/cluster.h"
 #include "spec/refer.h"
+#include "trainer/traceback.h"
 
 enum { OUT_BYTES = 64 * 1024 };
 
@@ -66,7 +67,10 @@ static void on_line(void *ctx, const char *prefix, const char *line, size_t len)
 {
 	struct shown *s = ctx;
 
+	char room[TRACEBACK_NAME_MAX];
+
 	if (!s->raw) {
+		line = traceback_named(line, &len, room, sizeof(room));
 		bars_line(&s->bars, prefix, line, len);
 		return;
 	}

@@ -23,7 +23,9 @@ enum { OUTPUT_BUFFER = 65536 };
 static void show_line(void *ctx, const char *prefix, const char *line, size_t len)
 {
 	struct viewer *v = ctx;
+	char room[TRACEBACK_NAME_MAX];
 
+	line = traceback_named(line, &len, room, sizeof(room));
 	bars_line(&v->bars, *prefix ? prefix : NULL, line, len);
 }
 

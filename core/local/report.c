@@ -288,10 +288,11 @@ const char *report_line(struct report *r, const char *pod, const char *container
 {
 	struct stream *s = last_stream(r, pod, container);
 	const struct log_cause *c;
-	char room[REPORT_COLOURED];
+	char room[REPORT_COLOURED], named[TRACEBACK_NAME_MAX];
 	bool better;
 
 	line = uncoloured(line, &len, room, sizeof(room));
+	line = traceback_named(line, &len, named, sizeof(named));
 	if (s->n - s->cause_at > CAUSE_LINES)
 		log_forget(&s->reader);
 	c = log_read(&s->reader, line, len, &better);

@@ -1,6 +1,7 @@
 /* traceback.c - fold repeated tracebacks (trainer/traceback.h). */
 #include "trainer/traceback.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -213,4 +214,52 @@ void traceback_flush(struct traceback_filter *f, int64_t before_ms)
 		if (h->lines.len && h->since_ms < before_ms)
 			let_go(f, e->key, h);
 	}
+}
+
+/* ---- names of files ------------------------------------------------------------------ */
+
+#define COPY "/kftrainer-"
+enum { COPY_RANDOM = 6 }; /* of mktemp's XXXXXX */
+
+/* The script's name in the last directory of that kind, or NULL. */
+static const char *copied_name(const char *line, size_t len)
+{
+	const char *end = line + len, *at = line, *ret = NULL, *name;
+
+	while ((at = memmem(at, (size_t)(end - at), COPY, strlen(COPY)))) {
+		size_t n = 0;
+
+		at += strlen(COPY);
+		name = at + COPY_RANDOM + 1;
+		while (at + n < end && isalnum((unsigned char)at[n]))
+			n++;
+		if (n == COPY_RANDOM && name < end && name[-1] == '/')
+			ret = name;
+	}
+	return ret;
+}
+
+const char *traceback_named(const char *line, size_t *len, char *room, size_t size)
+{
+	static const char file[] = "File \"/";
+	size_t bare_len = *len;
+	const char *bare, *from, *name, *stop, *end = line + *len;
+
+	if (!memchr(line, '/', *len) || *len >= size || !(name = copied_name(line, *len)))
+		return line;
+	bare = unranked(line, &bare_len);
+	from = memmem(bare, bare_len, file, sizeof(file) - 1);
+	from = from ? from + sizeof(file) - 2 : bare;
+	stop = from;
+	while (stop < end && *stop != '"' && (from != bare || *stop != ' '))
+		stop++;
+	if (*from != '/' || name > stop || memchr(name, '/', (size_t)(stop - name)))
+		return line;
+	if (from == bare &&
+	    (!memchr(name, ':', (size_t)(stop - name)) || stop[-1] != ':'))
+		return line;
+	memcpy(room, line, (size_t)(from - line));
+	memcpy(room + (from - line), name, (size_t)(end - name));
+	*len -= (size_t)(name - from);
+	return room;
 }

@@ -15,7 +15,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { TRACEBACK_TOGETHER_MS = 15000, TRACEBACK_WAIT_MS = 3000, TRACEBACK_MAX = 65536 };
+enum {
+	TRACEBACK_TOGETHER_MS = 15000,
+	TRACEBACK_WAIT_MS = 3000,
+	TRACEBACK_MAX = 65536,
+	TRACEBACK_NAME_MAX = 4096
+};
 
 struct traceback_filter;
 
@@ -35,6 +40,13 @@ void traceback_line(struct traceback_filter *f, const char *prefix, const char *
 int64_t traceback_wake_ms(const struct traceback_filter *f);
 /* Pass on lines held since before `before_ms`. */
 void traceback_flush(struct traceback_filter *f, int64_t before_ms);
+
+/*
+ * A line of a traceback or a warning that names the copy of a script which its pod runs
+ * (spec/script.h), "/tmp/kftrainer-Xy1z2A/train.py", with the script's own name, in `room`;
+ * other lines as they are.
+ */
+const char *traceback_named(const char *line, size_t *len, char *room, size_t size);
 
 /* Is this the first line of a traceback; a line within one, but not the last? */
 bool traceback_begins(const char *line, size_t len);

@@ -88,4 +88,41 @@ TEST(test_no_line_is_lost_or_waits_forever)
 	buf_release(&b);
 }
 
+/* The line, and what is shown of it; NULL: itself. */
+TEST(test_names_of_files)
+{
+	static const struct {
+		const char *line, *want;
+	} rows[] = {
+		{ "  File \"/tmp/kftrainer-T5CD1v/tb.py\", line 5, in f",
+		  "  File \"tb.py\", line 5, in f" },
+		{ "[rank1]:   File \"/tmp/kftrainer-0-53291c9e89e37841/kftrainer-T5CD1v/a b.py"
+		  "\", line 5",
+		  "[rank1]:   File \"a b.py\", line 5" },
+		{ "[rank1]:   File \"/tmp/kftrainer-0-53291c9e89e37841/kftrainer-T5CD1v/ab.py"
+		  "\", line 5",
+		  "[rank1]:   File \"ab.py\", line 5" },
+		{ "/dev/shm/kftrainer-T5CD1v/tb.py:12: UserWarning: x/y",
+		  "tb.py:12: UserWarning: x/y" },
+		{ "  File \"/tmp/kftrainer-T5CD1v/pkg/tb.py\", line 5", NULL },
+		{ "  File \"/tmp/kftrainer-T5CD1/tb.py\", line 5", NULL },
+		{ "  File \"/usr/lib/python3/x.py\", line 5", NULL },
+		{ "I am /tmp/kftrainer-T5CD1v/tb.py", NULL },
+		{ "/tmp/kftrainer-T5CD1v/tb.py", NULL },
+		{ "/tmp/kftrainer-T5CD1v/", NULL },
+		{ "/kftrainer-", NULL },
+		{ "", NULL },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
+		const char *want = rows[i].want ? rows[i].want : rows[i].line;
+		size_t len = strlen(rows[i].line);
+		char room[TRACEBACK_NAME_MAX];
+		const char *got = traceback_named(rows[i].line, &len, room, sizeof(room));
+
+		assert_int_equal(len, strlen(want));
+		assert_memory_equal(got, want, len);
+	}
+}
+
 RUN_TESTS(NULL, NULL)

@@ -15,6 +15,7 @@
 #include "base/file.h"
 #include "base/stop.h"
 #include "base/str.h"
+#include "base/terminal.h"
 #include "base/xmalloc.h"
 #include "client/submit.h"
 #include "cmd/cmd.h"
@@ -381,6 +382,14 @@ static void plan_background(struct local_run_opts *run, struct watcher *w,
 		run->timeout_ms = 0; /* --timeout ends the command, not the job */
 }
 
+static void find_terminal(struct local_run_opts *run)
+{
+	if (!run->observer.on_line || !out_terminal(STDOUT_FILENO))
+		return;
+	run->columns = terminal_columns(STDOUT_FILENO);
+	run->rows = terminal_rows(STDOUT_FILENO);
+}
+
 static int run_local(const struct job_set *set, const struct submit_opts *opts,
 		     struct local_job *stored, struct error *err)
 {
@@ -428,6 +437,7 @@ static int run_local(const struct job_set *set, const struct submit_opts *opts,
 	if (opts->detach || is_created_first(opts))
 		plan_background(&run, &w, opts);
 	viewer_begin(&w.viewer, job->name, opts->quiet);
+	find_terminal(&run);
 	if (!tj_is_ours(job->trainjob))
 		viewer_note(&w, "spec.managedBy is not applied: no other controller runs "
 				"on this machine");

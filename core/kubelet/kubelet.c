@@ -38,6 +38,8 @@ static void describe_host(struct kubelet *k)
 	uname(&u);
 	k->host.node_name = arena_strdup(&k->arena, u.nodename);
 	k->host.environ = (const char *const *)(uintptr_t)environ;
+	k->host.columns = k->opts.columns;
+	k->host.rows = k->opts.rows;
 	if (k->opts.venv)
 		k->host.environ = venv_environ(&k->arena, k->host.environ, k->opts.venv);
 	k->host.objects = k->opts.objects;

@@ -51,6 +51,7 @@ struct kubelet_opts {
 	const cJSON *objects;  /* ConfigMaps and Secrets of the job, a JSON array */
 	const char *pod_key;   /* see volumes.h */
 	const char *torch_fix; /* see torchfix.h; NULL: pods are unchanged */
+	int columns, rows;     /* of the terminal that shows the output; 0: none does */
 	const char *venv;      /* a Python environment of the pods (venv.h); or NULL */
 	/*
 	 * One output line of a container (without newline; cut at 64 KiB).

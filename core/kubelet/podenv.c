@@ -574,6 +574,77 @@ static void set_no_proxy(struct env *e)
 		set(e, "no_grpc_proxy", with_hosts(e, grpc, hosts));
 }
 
+static void set_absent(struct env *e, const char *name, const char *value)
+{
+	if (!value_of(e, name))
+		set(e, name, value);
+}
+
+/* The number that the text begins with, as in "2" and "1:4"; 0: none. */
+static int64_t leading_number(const char *text)
+{
+	int64_t n = 0;
+
+	for (; text && *text >= '0' && *text <= '9' && n < 1000000; text++)
+		n = 10 * n + (*text - '0');
+	return n;
+}
+
+/* torchrun's processes in this pod: those of its option, else the runtime's; 0: unknown. */
+static int64_t processes(const struct env *e, const char *const *argv)
+{
+	static const char *const names[] = { "--nproc-per-node", "--nproc_per_node" };
+	int64_t ret = leading_number(map_get(&e->vars, "PET_NPROC_PER_NODE"));
+
+	for (size_t i = 0; argv[i]; i++)
+		for (size_t k = 0; k < N_ELEMENTS(names); k++) {
+			const char *rest = str_after(argv[i], names[k]);
+
+			if (rest && *rest == '=')
+				ret = leading_number(rest + 1);
+			else if (rest && !*rest)
+				ret = leading_number(argv[i + 1]);
+		}
+	return ret;
+}
+
+/*
+ * The nodes of a local job share this machine: torchrun's own value, 1 if a node has
+ * several processes and else every core, is too small or too large. It does not print a
+ * banner when there is one.
+ */
+static void set_threads(struct env *e, const char *const *argv)
+{
+	int64_t nodes = leading_number(map_get(&e->vars, "PET_NNODES")), cores;
+	int64_t n = nodes ? processes(e, argv) : 0;
+	struct quantity limit;
+	const cJSON *cpu = json_get(e->pod->container, "resources", "limits", "cpu");
+
+	if (!n)
+		return;
+	cores = e->host->cpus / nodes;
+	if (cpu && !quantity_of(&limit, cpu, IGNORED) && quantity_ceil(&limit) < cores)
+		cores = quantity_ceil(&limit);
+	cores = cores / n;
+	set_absent(e, "OMP_NUM_THREADS",
+		   arena_printf(e->arena, "%lld", (long long)(cores < 1 ? 1 : cores)));
+}
+
+/* What programs ask their terminal; here the caller has it. */
+static void set_terminal(struct env *e)
+{
+	const char *no = value_of(e, "NO_COLOR");
+
+	if (!e->host->columns)
+		return;
+	/* tqdm reads them only together */
+	if (!value_of(e, "COLUMNS"))
+		set_absent(e, "LINES", arena_printf(e->arena, "%d", e->host->rows));
+	set_absent(e, "COLUMNS", arena_printf(e->arena, "%d", e->host->columns));
+	if (!no || !*no)
+		set_absent(e, "FORCE_COLOR", "1");
+}
+
 /* The caller's variables that the container does not set, then the container's. */
 static void merge_environ(struct env *e, struct podenv *ret)
 {
@@ -615,10 +686,11 @@ static int fill(struct env *e, struct podenv *ret, struct error *err)
 	}
 	set_gpus(e);
 	set_no_proxy(e);
-	if (!value_of(e, "PYTHONUNBUFFERED"))
-		set(e, "PYTHONUNBUFFERED", "1");
+	set_absent(e, "PYTHONUNBUFFERED", "1");
+	set_terminal(e);
 	if (expand_args(e, ret, err) < 0)
 		return -1;
+	set_threads(e, ret->argv);
 	merge_environ(e, ret);
 	return 0;
 }

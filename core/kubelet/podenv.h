@@ -5,8 +5,9 @@
  * pkg/fieldpath, pkg/api/v1/resource and third_party/forked/golang/expansion:
  * envFrom first, then env, later over earlier; $(NAME) is replaced by the value defined
  * before it, $$ is $, an undefined reference remains unchanged. Local differences: the
- * result is added to the caller's own environment, PYTHONUNBUFFERED is 1 unless set, if
- * there is a proxy, no_proxy has all names and addresses of the job, the rendezvous port
+ * result is added to the caller's own environment; unless set, PYTHONUNBUFFERED is 1,
+ * OMP_NUM_THREADS of torch's pods the job's share of the cores and, if the output is shown
+ * on a terminal, COLUMNS, LINES and FORCE_COLOR are set; if there is a proxy, no_proxy has all names and addresses of the job, the rendezvous port
  * is the job's (ports.h), and, without namespaces, addresses replace pod names.
  */
 #ifndef KUBELET_PODENV_H
@@ -22,6 +23,7 @@ struct podenv_host {
 	const char *node_name;
 	int64_t cpus;            /* the node's capacity, for resourceFieldRef */
 	int64_t memory;          /* bytes */
+	int columns, rows;       /* of the terminal that shows the output; 0: none does */
 	int port_from, port_to;  /* 0: nothing to replace */
 	const struct map *peers; /* DNS name -> its port in TF_CONFIG, as text; or NULL */
 	const struct map *names; /* pod name -> address to replace it by; or NULL */

@@ -26,6 +26,7 @@
 enum { IMPATIENCE_MS = 100 };
 
 enum {
+	MIN_COLUMNS = 20,          /* a bar of fewer is of no use */
 	TIMED_OUT = 124,           /* as timeout(1) */
 	CLUSTER_BACKOFF_LIMIT = 6, /* Kubernetes' default */
 };
@@ -411,6 +412,22 @@ static int copy_documents(struct run *r, struct error *err)
 	return 0;
 }
 
+/* The columns that the prefix of a line takes, "[node-10] ". */
+static int prefix_columns(const struct run *r)
+{
+	const cJSON *rjob;
+	int most = 0;
+
+	json_each(rjob, jobset_jobs_const(json_get((const cJSON *)r->jobset, "spec"))) {
+		const char *name = json_str(rjob, "name");
+		int n = snprintf(NULL, 0, "[%s-%lld] ", name ? name : "",
+				 (long long)rjob_pods(rjob) - 1);
+
+		most = n > most ? n : most;
+	}
+	return most;
+}
+
 static int open_kubelet(struct run *r, struct error *err)
 {
 	cleanup_arena struct arena a = { 0 };
@@ -433,6 +450,12 @@ static int open_kubelet(struct run *r, struct error *err)
 
 	if (opts.venv && venv_check(opts.venv, err))
 		return error_wrap(err, "annotation " VENV_ANNOTATION);
+	if (r->opts->columns > 0) {
+		int room = r->opts->columns - 1 - prefix_columns(r);
+
+		opts.columns = room > MIN_COLUMNS ? room : MIN_COLUMNS;
+		opts.rows = r->opts->rows;
+	}
 	if (state_claims_dir(&a, &opts.claims, r->opts->ns, err))
 		return -1;
 	return kubelet_new(&r->kubelet, &opts, err);

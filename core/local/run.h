@@ -79,6 +79,7 @@ struct local_run_opts {
 	const char *const *gpus; /* see kubelet.h */
 	const char *workdir;
 	const char *torch_fix; /* see kubelet.h */
+	int columns, rows;     /* of the terminal that shows the output; 0: none does */
 	int64_t timeout_ms;    /* after which the job is stopped; 0: no limit */
 	int64_t running_ms;    /* when to call on_running() at the latest; 0: no limit */
 	int64_t max_restarts;  /* of the job as a whole; 0: the JobSet's */

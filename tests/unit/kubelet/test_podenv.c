@@ -482,4 +482,101 @@ TEST(test_unbuffered)
 	}
 }
 
+static const char *variable(const struct podenv *env, const char *name)
+{
+	for (size_t j = 0; env->envp[j]; j++)
+		if (str_after(env->envp[j], name) && env->envp[j][strlen(name)] == '=')
+			return env->envp[j] + strlen(name) + 1;
+	return "-";
+}
+
+TEST(test_threads)
+{
+	static const char *const callers[] = { "OMP_NUM_THREADS=7", NULL };
+#define TORCH(nodes, n)                                                                 \
+	"'env':[{'name':'PET_NNODES','value':'" nodes "'},{'name':'PET_NPROC_PER_NODE'" \
+	",'value':'" n "'}"
+	static const struct {
+		const char *const *callers;
+		const char *container, *want;
+	} rows[] = {
+		{ NULL, "'command':['torchrun','a.py']," TORCH("2", "4") "]", "2" },
+		{ NULL, "'command':['torchrun','a.py']," TORCH("1:4", "1") "]", "16" },
+		{ NULL, "'command':['torchrun','a.py']," TORCH("2", "100") "]", "1" },
+		{ NULL, "'command':['torchrun','a.py']," TORCH("1", "auto") "]", "-" },
+		{ NULL,
+		  "'command':['torchrun','--nproc-per-node','2']," TORCH("1", "1") "]",
+		  "8" },
+		{ NULL,
+		  "'command':['torchrun','--nproc_per_node=4','a.py']," TORCH("1",
+									      "auto") "]",
+		  "4" },
+		{ NULL, "'command':['torchrun','--nproc_per_node']," TORCH("1", "1") "]",
+		  "-" },
+		{ NULL,
+		  "'resources':{'limits':{'cpu':'3500m'}},'command':['x']," TORCH(
+			  "2", "2") "]",
+		  "2" },
+		{ NULL,
+		  "'command':['x']," TORCH(
+			  "1", "1") ",{'name':'OMP_NUM_THREADS','value':'3'}]",
+		  "3" },
+		{ callers, "'command':['x']," TORCH("1", "1") "]", "7" },
+		{ NULL, "'command':['x']", "-" },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
+		cleanup_arena struct arena a = { 0 };
+		cleanup_json cJSON *c =
+			json_of(&a, arena_printf(&a, "{%s}", rows[i].container));
+		struct podenv_host host = { .environ = rows[i].callers, .cpus = 16 };
+		struct podenv_pod p = {
+			.pod = c, .container = c, .ip = "127.1.2.3", .hostname = "h"
+		};
+		struct podenv env = { 0 };
+		struct error err = { 0 };
+
+		assert_int_equal(podenv_build(&a, &host, &p, &env, &err), 0);
+		if (strcmp(variable(&env, "OMP_NUM_THREADS"), rows[i].want))
+			fail_msg("%s: %s", rows[i].container,
+				 variable(&env, "OMP_NUM_THREADS"));
+	}
+}
+
+TEST(test_terminal)
+{
+	static const char *const wide[] = { "COLUMNS=200", NULL };
+	static const char *const plain[] = { "NO_COLOR=1", NULL };
+	static const struct {
+		const char *const *callers;
+		int columns;
+		const char *want; /* COLUMNS LINES FORCE_COLOR */
+	} rows[] = {
+		{ NULL, 0, "- - -" },
+		{ NULL, 71, "71 24 1" },
+		{ wide, 71, "200 - 1" },
+		{ plain, 71, "71 24 -" },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
+		cleanup_arena struct arena a = { 0 };
+		cleanup_json cJSON *c = json_of(&a, "{'command':['x']}");
+		struct podenv_host host = { .environ = rows[i].callers,
+					    .columns = rows[i].columns,
+					    .rows = 24 };
+		struct podenv_pod p = {
+			.pod = c, .container = c, .ip = "127.1.2.3", .hostname = "h"
+		};
+		struct podenv env = { 0 };
+		struct error err = { 0 };
+
+		assert_int_equal(podenv_build(&a, &host, &p, &env, &err), 0);
+		assert_string_equal(arena_printf(&a, "%s %s %s",
+						 variable(&env, "COLUMNS"),
+						 variable(&env, "LINES"),
+						 variable(&env, "FORCE_COLOR")),
+				    rows[i].want);
+	}
+}
+
 RUN_TESTS(NULL, NULL)

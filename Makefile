@@ -5,6 +5,7 @@
 #   make check      every test (make quick: the daily loop)
 #   make install    PREFIX=/usr/local DESTDIR= : program, kubectl plugin, manual page, completions
 #   make image      build/kftrainer-image.tar, for docker load and ctr images import, and its SBOM; chart: for helm
+#   make release    build/release/: what users install, for both processors, with checksums; ARM=: for amd64 alone
 #   make sources    DIST=. : one archive from which this release can be built without any mirror
 #   make unit [ROOM=api] | golden | cli | local | store | mpi | cache | gpu | cluster | e2e | build | lint | fuzz | bench     a layer of its own
 #   make format [ROOM=api] | compdb | dist | cross | repro | clean
@@ -16,6 +17,7 @@ say      = @$(if $(filter 0,$(V)),printf '  %-5s %s\n' $(1) $(2);)
 VERSION := $(shell cat core/assets/VERSION 2>/dev/null)
 OUT     := build/rel
 SANOUT  := build/san
+AOUT    := build/aarch64
 
 # Who may include, and so link, whom (besides itself): tests/lint/layers.awk reads this table.
 ROOMS         := base crypto net cloud pack arrow api kube store trainer convert plugins spec why client manager jobs apiserver kubelet local machine cache mpi gpu assets cmd
@@ -62,8 +64,10 @@ sysroot   = $(or $($(1)_root),$(eval $(1)_root := $(shell vendor/sysroot.sh $(1)
 SYSROOT   = $(call sysroot,musl)
 SANROOT   = $(call sysroot,san)
 CROSSROOT = $(call sysroot,aarch64)
-REL      = $(CODE) $(CFLAGS) $(REPRO) -ffunction-sections -fdata-sections -fstack-protector-strong \
-           -fcf-protection -fPIE -D_FORTIFY_SOURCE=0 -isystem $(SYSROOT)/include
+BOTH     = $(CODE) $(CFLAGS) $(REPRO) -ffunction-sections -fdata-sections -fstack-protector-strong \
+           -fPIE -D_FORTIFY_SOURCE=0
+REL      = $(BOTH) -fcf-protection -isystem $(SYSROOT)/include
+ARM      = $(BOTH) -isystem $(CROSSROOT)/include
 SAN      = $(CODE) -gline-tables-only -O0 -fsanitize=address,undefined -fno-sanitize-recover=all \
            -fno-omit-frame-pointer -Wno-unused-command-line-argument -isystem $(SANROOT)/include $(SANMORE)
 # tests/unit/cost.h counts the work of code that is compiled with it.
@@ -73,14 +77,16 @@ LIBS     = -Wl,--wrap=mbedtls_x509_crt_parse_der -lcurl -lnghttp2 -lssh2 -lmbedt
            -lbrotli -llz4 -lz -lyaml -lcjson -lexpat -lpthread
 # What `kftrainer version` says is inside; cmd/version.c has the form.
 INSIDE   = $(shell awk 'NR == FNR { linked[$$1] = !/^\#/; next } linked[$$1] { printf "%s@%s;", $$1, $$2 }' vendor/licenses $(1) 2>/dev/null)
-$(OUT)/cmd/version.c.o: REL += -DLIBRARIES='"$(call INSIDE,$(SYSROOT)/versions)"' -DCOMMIT='"$(COMMIT)"' \
-  -DUNPINNED='"$(call INSIDE,$(SYSROOT)/unpinned)"'
+LINKED   = -DLIBRARIES='"$(call INSIDE,$(1)/versions)"' -DUNPINNED='"$(call INSIDE,$(1)/unpinned)"' \
+           -DCOMMIT='"$(COMMIT)"'
+$(OUT)/cmd/version.c.o: REL += $(call LINKED,$(SYSROOT))
+$(AOUT)/cmd/version.c.o: ARM += $(call LINKED,$(CROSSROOT))
 LINK     = -static-pie -Wl,--gc-sections,-z,relro,-z,now,-z,noexecstack,-z,stack-size=1048576,--build-id=none -s
 
 .SECONDARY:
 .DELETE_ON_ERROR:
 .PHONY: all vendor demo check quick unit musl programs golden cli local store mpi mpi-short cache gpu cluster e2e build repro cross lint layers budget text lint-self comments prefixes headers \
-        style fuzz bench soak format compdb dist sources install image chart clean help crds FORCE
+        style fuzz bench soak format compdb dist sources install image chart release clean help crds FORCE
 all: kftrainer
 
 vendor: $(SYSROOT)/.done $(SANROOT)/.done
@@ -90,6 +96,7 @@ $(SYSROOT)/.done $(SANROOT)/.done $(CROSSROOT)/.done:
 $(OUT)/tests/build/test_fastmem.c.o: REL += -fno-builtin -fno-tree-loop-distribute-patterns
 # Loops over levels and values: several at a time.
 $(OUT)/core/arrow/%.o: REL += -fvect-cost-model=dynamic
+$(AOUT)/core/arrow/%.o: ARM += -fvect-cost-model=dynamic
 # .sysroot changes when other libraries are used (vendor/lock, KFTRAINER_NETTLE), and all is built again.
 define compile # FOLDER, COMPILER AND FLAGS, LIBRARIES
 $(1)/.sysroot: $(3)/.done FORCE
@@ -101,18 +108,30 @@ endef
 $(eval $(call compile,$(OUT),$$(SYSROOT)/bin/musl-gcc $$(REL),$(SYSROOT)))
 $(eval $(call compile,$(SANOUT),clang $$(SAN) $$(COUNTED),$(SANROOT)))
 $(eval $(call compile,build/fuzz,clang $$(SAN) -O1 -fsanitize=fuzzer-no-link,$(SANROOT)))
-$(eval $(call compile,build/aarch64,aarch64-linux-gnu-gcc $$(CODE) -O0 -isystem $$(CROSSROOT)/include,$(CROSSROOT)))
+$(eval $(call compile,$(AOUT),aarch64-linux-gnu-gcc $$(CODE) -O0 -isystem $$(CROSSROOT)/include,$(CROSSROOT)))
 
 # ---- the program ---------------------------------------------------------------------------------
 kftrainer: $(OUT)/kftrainer
 	@ln -f $< $@ 2>/dev/null || cp $< $@
+link     = $(1)/bin/musl-gcc $(CFLAGS) -o $@ $(1)/lib/*.o $^ -L$(1)/lib $(LIBS) $(LINK)
 $(OUT)/kftrainer: $(SRC:%=$(OUT)/%.o)
-	$(call say,LD,$@) $(SYSROOT)/bin/musl-gcc $(CFLAGS) -o $@ $(SYSROOT)/lib/*.o $^ \
-	  -L$(SYSROOT)/lib $(LIBS) $(LINK) -Wl,-Map=$(@).map
+	$(call say,LD,$@) $(call link,$(SYSROOT)) -Wl,-Map=$(@).map
+$(AOUT)/kftrainer: $(SRC:%=$(AOUT)/%.o)
+	$(call say,LD,$@) $(call link,$(CROSSROOT))
+# The programs of a release differ in what they call themselves: RELEASE, by vendor/release.sh.
+build/release-amd64/kftrainer: build/release-amd64/version.o $(patsubst %,$(OUT)/%.o,$(filter-out cmd/version.c,$(SRC)))
+	$(call say,LD,$@) $(call link,$(SYSROOT))
+build/release-arm64/kftrainer: build/release-arm64/version.o $(patsubst %,$(AOUT)/%.o,$(filter-out cmd/version.c,$(SRC)))
+	$(call say,LD,$@) $(call link,$(CROSSROOT))
+build/release-amd64/version.o: CC = $(SYSROOT)/bin/musl-gcc $(REL) $(call LINKED,$(SYSROOT))
+build/release-arm64/version.o: CC = $(CROSSROOT)/bin/musl-gcc $(ARM) $(call LINKED,$(CROSSROOT))
+build/release-%/version.o: cmd/version.c FORCE
+	@mkdir -p $(@D)
+	$(call say,CC,$@) $(CC) -DRELEASE='"$(RELEASE)"' -c -o $@ $<
 
-$(OUT)/core/assets/assets.S.o $(SANOUT)/core/assets/assets.S.o: core/assets/VERSION \
+$(OUT)/core/assets/assets.S.o $(SANOUT)/core/assets/assets.S.o $(AOUT)/core/assets/assets.S.o: core/assets/VERSION \
   $(wildcard core/assets/*.yaml core/assets/*/*.yaml core/assets/*/*.py)
-$(OUT)/core/assets/assets.S.o $(SANOUT)/core/assets/assets.S.o build/aarch64/core/assets/assets.S.o: \
+$(OUT)/core/assets/assets.S.o $(SANOUT)/core/assets/assets.S.o $(AOUT)/core/assets/assets.S.o: \
   build/licenses.zst build/schema.json build/machine.json
 # The schemas as JSON: every command that checks a TrainJob parses them.
 build/%.json: core/assets/%.yaml $(OUT)/core/assets/tool/yaml2json
@@ -127,14 +146,14 @@ HELPERC  = $(CODE) -O2 $(REPRO) -fPIE -pie -fstack-protector-strong -s \
 build/gpu-helper: $(HELPED)
 	@mkdir -p $(@D)
 	$(call say,LD,gpu-helper) gcc $(HELPERC) -o $@ $(HELPER)
-build/aarch64/gpu-helper: $(HELPED)
+$(AOUT)/gpu-helper: $(HELPED)
 	@mkdir -p $(@D)
 	$(call say,LD,aarch64/gpu-helper) aarch64-linux-gnu-gcc $(HELPERC) -o $@ $(HELPER)
 $(foreach o,$(OUT) $(SANOUT) build/fuzz,$(o)/gpu/helper.S.o): build/gpu-helper
 $(foreach o,$(OUT) $(SANOUT) build/fuzz,$(o)/gpu/helper.S.o): private CODE += -DGPU_HELPER='"build/gpu-helper"'
-build/aarch64/gpu/helper.S.o: build/aarch64/gpu-helper
-$(foreach o,$(OUT) $(SANOUT) build/fuzz build/aarch64,$(o)/gpu/expect.S.o): gpu/thresholds.json
-build/aarch64/gpu/helper.S.o: private CODE += -DGPU_HELPER='"build/aarch64/gpu-helper"'
+$(AOUT)/gpu/helper.S.o: $(AOUT)/gpu-helper
+$(foreach o,$(OUT) $(SANOUT) build/fuzz $(AOUT),$(o)/gpu/expect.S.o): gpu/thresholds.json
+$(AOUT)/gpu/helper.S.o: private CODE += -DGPU_HELPER='"$(AOUT)/gpu-helper"'
 build/licenses.zst: build/licenses.txt
 	@$(SYSROOT)/bin/pack <$< >$@
 build/licenses.txt: $(SYSROOT)/.done vendor/licenses vendor/licenses.py vendor/relink.txt LICENSE NOTICE core/assets/VERSION
@@ -300,7 +319,7 @@ $(OUT)/test_fastmem: $(OUT)/tests/build/test_fastmem.c.o
 $(SANOUT)/test_cjson: $(SANOUT)/tests/build/test_cjson.c.o
 	$(call say,LD,$@) clang $(SANLINK) -o $@ $< -L$(SANROOT)/lib -lcmocka -lcjson
 cross:
-	@$(if $(shell command -v aarch64-linux-gnu-gcc),nice $(MAKE) --no-print-directory $(SRC:%=build/aarch64/%.o),echo "skip cross: aarch64-linux-gnu-gcc is not installed" | tee -a $${RESULTS:-/dev/null})
+	@$(if $(shell command -v aarch64-linux-gnu-gcc),nice $(MAKE) --no-print-directory $(SRC:%=$(AOUT)/%.o),echo "skip cross: aarch64-linux-gnu-gcc is not installed" | tee -a $${RESULTS:-/dev/null})
 
 # ---- for those who work on it, and for those who hand it on --------------------------------------
 OURS     = $(filter %.c,$(SRC)) $(HDR) $(HELPER) $(wildcard tests/*/*.[ch] tests/unit/*/*.[ch])
@@ -321,6 +340,8 @@ image: kftrainer
 sources:
 	@mkdir -p $(DIST)
 	@vendor/sources.sh $(VERSION) $(DIST)/kftrainer-$(VERSION)-sources.tar
+release:
+	@vendor/release.sh build/release
 chart: kftrainer
 	@vendor/chart.py $< $(VERSION) build/kftrainer-$(VERSION).tgz
 PREFIX  ?= /usr/local
@@ -338,5 +359,5 @@ help:
 clean:
 	rm -rf build kftrainer compile_commands.json
 
--include $(foreach o,$(OUT) $(SANOUT) build/fuzz build/aarch64,$(patsubst %,$(o)/%.d,$(SRC) $(FUZZ) \
+-include $(foreach o,$(OUT) $(SANOUT) build/fuzz $(AOUT),$(patsubst %,$(o)/%.d,$(SRC) $(FUZZ) \
   $(wildcard tests/unit/*.c tests/unit/*/*.c tests/build/*.c tests/golden/*.c tests/cache/*.c)))

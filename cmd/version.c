@@ -19,6 +19,9 @@
 #ifndef COMMIT /* set by make COMMIT=... */
 #define COMMIT ""
 #endif
+#ifndef RELEASE /* set by vendor/release.sh: "0.2.0-dev+COMMIT" without a tag */
+#define RELEASE VERSION
+#endif
 
 struct version_opts {
 	int output;
@@ -54,7 +57,7 @@ static cJSON *describe(void)
 {
 	cJSON *doc = cJSON_CreateObject();
 
-	json_put_str(doc, VERSION, "version");
+	json_put_str(doc, RELEASE, "version");
 	if (*COMMIT)
 		json_put_str(doc, COMMIT, "commit");
 	json_put_str(doc, "trainer.kubeflow.org/v1alpha1", "apiVersion");

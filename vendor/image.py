@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""vendor/image.py BINARY VERSION OUTPUT: a container image FROM scratch, without a container engine.
+"""vendor/image.py BINARY[,BINARY] VERSION OUTPUT: a container image FROM scratch, without a container engine.
 
 In it: the program at /kftrainer, links to it by the names that upstream's data cache has (head,
 worker), the certificates of the package ca-certificates (as installed here: they are what is
@@ -9,6 +9,8 @@ its `version --licenses` prints) and that of the certificates.
 OUTPUT is an OCI image layout (github.com/opencontainers/image-spec, image-layout.md) in a tar
 that `docker load` reads, too. The same inputs give the same bytes: times are SOURCE_DATE_EPOCH
 or 0, nothing is compressed. CERTIFICATES names another bundle (PEM).
+Of several programs, one for each processor, the image is an index; older versions of docker, which
+know none, load one image for each: kftrainer:VERSION for amd64, kftrainer:VERSION-arm64.
 """
 import datetime
 import glob
@@ -20,18 +22,11 @@ import pathlib
 import sys
 import tarfile
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+import artifact
+
 CERTIFICATES = "/usr/share/ca-certificates/mozilla/*.crt"
 USER = 65532
-MACHINES = {62: "amd64", 183: "arm64"}  # e_machine of ELF
-EPOCH = int(os.environ.get("SOURCE_DATE_EPOCH", "0"))
-
-
-def architecture(elf):
-    machine = int.from_bytes(elf[18:20], "little")
-    if elf[:4] != b"\x7fELF" or machine not in MACHINES:
-        sys.exit("vendor/image.py: that is no program for amd64 or arm64")
-    return MACHINES[machine]
+OCI = "application/vnd.oci.image."
 
 
 def certificates():
@@ -45,15 +40,11 @@ def certificates():
 
 def licenses():
     """(name, text) of each file of /licenses, in the order of the names."""
-    texts = {"LIBRARIES": ROOT / "build/licenses.txt", "LICENSE": ROOT / "LICENSE", "NOTICE": ROOT / "NOTICE"}
+    texts = artifact.licenses()
     if not os.environ.get("CERTIFICATES"):
-        texts["ca-certificates"] = pathlib.Path("/usr/share/doc/ca-certificates/copyright")
-        texts["ca-certificates-MPL-2.0"] = pathlib.Path("/usr/share/common-licenses/MPL-2.0")
-    for name, path in sorted(texts.items()):
-        try:
-            yield name, path.read_bytes()
-        except OSError as e:
-            sys.exit(f"vendor/image.py: no license text: {e}; run: make kftrainer")
+        texts["ca-certificates"] = artifact.read("/usr/share/doc/ca-certificates/copyright")
+        texts["ca-certificates-MPL-2.0"] = artifact.read("/usr/share/common-licenses/MPL-2.0")
+    return sorted(texts.items())
 
 
 def archive(entries):
@@ -62,7 +53,7 @@ def archive(entries):
     with tarfile.open(fileobj=out, mode="w", format=tarfile.USTAR_FORMAT) as tar:
         for path, data, mode in entries:
             info = tarfile.TarInfo(path)
-            info.mode, info.mtime = mode, EPOCH
+            info.mode, info.mtime = mode, artifact.EPOCH
             if data is None:
                 info.type = tarfile.DIRTYPE
             elif isinstance(data, str):
@@ -104,12 +95,11 @@ class Blobs:
         return {"mediaType": media_type, "digest": "sha256:" + digest, "size": len(data)}
 
 
-def image(program, version):
-    oci, blobs = "application/vnd.oci.image.", Blobs()
-    created = datetime.datetime.fromtimestamp(EPOCH, datetime.timezone.utc)
-    platform = {"architecture": architecture(program), "os": "linux"}
-    name = f"kftrainer:{version}"
-    files = blobs.add(layer(program), oci + "layer.v1.tar")
+def add_image(blobs, program, version):
+    """The manifest's descriptor, and what docker's own manifest.json has of it."""
+    created = datetime.datetime.fromtimestamp(artifact.EPOCH, datetime.timezone.utc)
+    platform = {"architecture": artifact.architectures(program)[0], "os": "linux"}
+    files = blobs.add(layer(program), OCI + "layer.v1.tar")
     config = blobs.add({
         "created": created.strftime("%Y-%m-%dT%H:%M:%SZ"),
         **platform,
@@ -125,17 +115,29 @@ def image(program, version):
         },
         "rootfs": {"type": "layers", "diff_ids": [files["digest"]]},
         "history": [{"created_by": "vendor/image.py"}],
-    }, oci + "config.v1+json")
-    manifest = blobs.add({"schemaVersion": 2, "mediaType": oci + "manifest.v1+json",
-                          "config": config, "layers": [files]}, oci + "manifest.v1+json")
-    # What `ctr images import` and `docker load` call it.
-    names = {"io.containerd.image.name": "docker.io/library/" + name,
-             "org.opencontainers.image.ref.name": version}
-    index = {"schemaVersion": 2, "mediaType": oci + "index.v1+json",
-             "manifests": [{**manifest, "platform": platform, "annotations": names}]}
+    }, OCI + "config.v1+json")
+    manifest = blobs.add({"schemaVersion": 2, "mediaType": OCI + "manifest.v1+json",
+                          "config": config, "layers": [files]}, OCI + "manifest.v1+json")
     path = "blobs/sha256/{}".format
-    docker = [{"Config": path(config["digest"][7:]), "RepoTags": [name],
-               "Layers": [path(files["digest"][7:])]}]
+    suffix = "" if platform["architecture"] == "amd64" else "-" + platform["architecture"]
+    docker = {"Config": path(config["digest"][7:]), "RepoTags": [f"kftrainer:{version}{suffix}"],
+              "Layers": [path(files["digest"][7:])]}
+    return {**manifest, "platform": platform}, docker
+
+
+def image(programs, version):
+    blobs = Blobs()
+    manifests, docker = zip(*(add_image(blobs, program, version) for program in programs))
+    # What `ctr images import` and `docker load` call it.
+    names = {"io.containerd.image.name": f"docker.io/library/kftrainer:{version}",
+             "org.opencontainers.image.ref.name": version}
+    index = {"schemaVersion": 2, "mediaType": OCI + "index.v1+json"}
+    top = manifests[0]
+    if len(manifests) > 1:
+        top = blobs.add({**index, "manifests": manifests}, OCI + "index.v1+json")
+    else:
+        docker[0]["RepoTags"] = [f"kftrainer:{version}"]
+    index["manifests"] = [{**top, "annotations": names}]
     entries = [("blobs", None, 0o755), ("blobs/sha256", None, 0o755)]
     entries += [(file, data, 0o644) for file, data in sorted(blobs.entries.items())]
     for file, value in (("index.json", index), ("manifest.json", docker),
@@ -147,15 +149,12 @@ def image(program, version):
 def main():
     if len(sys.argv) != 4:
         sys.exit(__doc__.splitlines()[0])
-    binary, version, output = sys.argv[1:]
-    with open(binary, "rb") as file:
-        data = image(file.read(), version)
-    os.makedirs(os.path.dirname(output) or ".", exist_ok=True)
-    with open(output + ".new", "wb") as file:
-        file.write(data)
-    os.replace(output + ".new", output)
-    print(f"{output}: kftrainer:{version}, {len(data) / 1e6:.1f} MB, "
-          f"sha256:{hashlib.sha256(data).hexdigest()}")
+    binaries, version, output = sys.argv[1:]
+    programs = [pathlib.Path(binary).read_bytes() for binary in binaries.split(",")]
+    programs.sort(key=artifact.architectures)
+    data = image(programs, version)
+    artifact.write(output, data)
+    print(f"kftrainer:{version}, sha256:{hashlib.sha256(data).hexdigest()}")
 
 
 if __name__ == "__main__":

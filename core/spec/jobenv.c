@@ -83,6 +83,18 @@ static int line_error(const struct env_file *f, const char *why, struct error *e
 	return error_set(err, ERR_INVALID, "%s:%d: %s", f->path, f->line, why);
 }
 
+/* Why `line` is no line of a file, or NULL. Without '=' it is a name alone. */
+static const char *line_fault(const char *line, bool alone)
+{
+	const char *fault = name_fault(line);
+
+	if (fault && str_starts(line, "export "))
+		return "'export' is for shells: remove it";
+	if (!fault && alone && !is_plain_name(line))
+		return "want NAME=VALUE or NAME; a value ends with its line";
+	return fault;
+}
+
 static int add_line(struct vars *v, struct env_file *f, char *line, struct error *err)
 {
 	size_t len = strlen(line);
@@ -97,11 +109,7 @@ static int add_line(struct vars *v, struct env_file *f, char *line, struct error
 	eq = strchr(line, '=');
 	if (eq)
 		*eq = '\0';
-	fault = name_fault(line);
-	if (fault && str_starts(line, "export "))
-		fault = "'export' is for shells: remove it";
-	if (!fault && !eq && !is_plain_name(line))
-		fault = "want NAME=VALUE or NAME; a value ends with its line";
+	fault = line_fault(line, !eq);
 	if (fault)
 		return line_error(f, fault, err);
 	value = eq ? eq + 1 : getenv(line);

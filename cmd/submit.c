@@ -22,6 +22,7 @@
 #include "cmd/gpus.h"
 #include "cmd/ui/cluster.h"
 #include "cmd/ui/follow.h"
+#include "cmd/ui/interactive.h"
 #include "cmd/ui/out.h"
 #include "cmd/ui/render.h"
 #include "cmd/ui/viewer.h"
@@ -57,7 +58,7 @@ struct submit_opts {
 	struct cluster_opts cluster;
 	struct workspace_opts workspace;
 	const char *venv;
-	bool local, detach, quiet, verbose, wait, follow;
+	bool local, detach, quiet, verbose, wait, follow, interactive;
 	int64_t timeout_ms, max_restarts;
 	int dry_run;
 	int output; /* 0: not given; else the index in render_formats, from 1 */
@@ -71,6 +72,8 @@ static const struct opt opts_table[] = {
 		 local),
 	OPT_BOOL(0, "detach", "with --local: return when the pods run; the job continues",
 		 struct submit_opts, detach),
+	OPT_BOOL('i', "interactive", "with --local: one process, on this terminal",
+		 struct submit_opts, interactive),
 	{ .type = OPT_ENUM,
 	  .name = "dry-run",
 	  .value = "WHERE",
@@ -193,6 +196,13 @@ static int check_detach(const struct submit_opts *opts, struct error *err)
 			 opts->follow ? "logs -f" : "wait");
 }
 
+static int check_interactive(const struct submit_opts *opts, struct error *err)
+{
+	bool apart = opts->detach || opts->follow || opts->wait || opts->job.suspend;
+
+	return opts->interactive ? interactive_check(opts->local, apart, err) : 0;
+}
+
 static int check_opts(const struct submit_opts *opts, struct error *err)
 {
 	const struct {
@@ -203,7 +213,7 @@ static int check_opts(const struct submit_opts *opts, struct error *err)
 		{ opts->cluster.context, "--context" },
 	};
 
-	if (check_detach(opts, err))
+	if (check_detach(opts, err) || check_interactive(opts, err))
 		return -1;
 	for (size_t i = 0; i < N_ELEMENTS(of_cluster); i++)
 		if (opts->local && of_cluster[i].given)
@@ -416,6 +426,7 @@ static int run_local(const struct job_set *set, const struct submit_opts *opts,
 		.workdir = workdir ? workdir : "/",
 		.torch_fix = (const char *)asset_find("torch/sitecustomize.py")->data,
 		.no_namespaces = str_eq(isolation, "none"),
+		.terminal = opts->interactive,
 		.timeout_ms = opts->timeout_ms,
 		.max_restarts = opts->max_restarts,
 		.dry_run = opts->dry_run == DRY_RUN_SERVER,
@@ -430,7 +441,8 @@ static int run_local(const struct job_set *set, const struct submit_opts *opts,
 	};
 
 	if (initializers_map(local_job_objects(stored), err) || stop_setup(err) ||
-	    gpus_for(&arena, &run.gpus, run.objects, err))
+	    gpus_for(&arena, &run.gpus, run.objects, err) ||
+	    interactive_plan(&run, local_job_objects(stored), err))
 		return -1;
 	if (run.dry_run)
 		w.outcome = DRY_RUN_OUTCOME;

@@ -86,6 +86,10 @@ static const struct row container_fields[] = {
 	{ "resizePolicy", "resources are not resized" },
 	{ "terminationMessagePath", "the message is in the log" },
 	{ "restartPolicyRules", "the pod's restartPolicy applies" },
+};
+
+/* Unless kubelet_opts.terminal. */
+static const struct row terminal_fields[] = {
 	{ "stdin", "standard input is empty" },
 	{ "tty", "output goes through a pipe" },
 };
@@ -314,6 +318,9 @@ static int check_container(const struct kubelet *k, const cJSON *pod, const cJSO
 	    check_config(k, pod, c, notes, err) < 0)
 		return -1;
 	report_fields(notes, c, container_fields, N_ELEMENTS(container_fields), where);
+	if (!k->opts.terminal)
+		report_fields(notes, c, terminal_fields, N_ELEMENTS(terminal_fields),
+			      where);
 	report_resources(k, notes, c, where);
 	report_probes(notes, c, where);
 	return 0;

@@ -119,7 +119,10 @@ static void on_change(void *ctx)
 static void on_output(void *ctx, const char *data, size_t len)
 {
 	struct container *c = ctx;
+	const struct kubelet_opts *o = &c->pod->k->opts;
 
+	if (c->process.plan.terminal)
+		o->on_bytes(o->ctx, data, len);
 	output_add(&c->output, data, len);
 }
 
@@ -315,6 +318,7 @@ static int find_plan(struct container *c, struct starting *s, struct error *err)
 	s->plan.envp = s->env.envp;
 	if (find_workdir(c, s, err))
 		return -1;
+	s->plan.terminal = p->k->opts.terminal && json_bool(c->spec, false, "tty");
 	s->plan.hostname = p->hostname;
 	s->plan.stage = p->k->stage;
 	s->plan.nofile = p->k->nofile;

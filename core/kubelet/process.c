@@ -179,7 +179,7 @@ static void output_ready(void *ctx)
 	/* Limited, so that one process does not starve the others. */
 	for (int i = 0; i < CHUNKS_A_TURN && n == CHUNK; i++)
 		n = read_chunk(p);
-	if (n == 0)
+	if (n == 0 || (n < 0 && errno == EIO)) /* EIO: of a terminal */
 		loop_unwatch(p->loop, &p->output);
 }
 
@@ -212,6 +212,8 @@ static void ended(void *ctx)
 	}
 	loop_unwatch(p->loop, &p->end);
 	drain(p);
+	if (p->plan.terminal)
+		tty_detach(&p->tty);
 	if (p->next)
 		p->next->prev = p->prev;
 	*(p->prev ? &p->prev->next : &p->loop->running) = p->next;
@@ -229,10 +231,27 @@ static void link_process(struct loop *l, struct process *p)
 	l->running = p;
 }
 
+/* A pipe, or a terminal, for the output: *ret is the container's side. */
+static int open_output(struct process *p, int *ret, struct error *err)
+{
+	int fds[2];
+
+	if (p->plan.terminal) {
+		if (tty_open(&p->tty, &fds[0], &fds[1], err))
+			return -1;
+	} else if (pipe2(fds, O_CLOEXEC) < 0) {
+		return error_errno(err, errno, "pipe");
+	}
+	fcntl(fds[0], F_SETFL, O_NONBLOCK);
+	*ret = fds[1];
+	return loop_watch(p->loop, &p->output, fds[0], false, err);
+}
+
 int process_start(struct loop *l, struct process *p, const struct sandbox_plan *plan,
 		  struct error *err)
 {
-	int fds[2], pidfd, rc;
+	cleanup_fd int out = -1;
+	int pidfd, rc;
 
 	p->end = (struct watch){ .fd = -1, .ready = ended, .ctx = p };
 	p->output = (struct watch){ .fd = -1, .ready = output_ready, .ctx = p };
@@ -241,15 +260,17 @@ int process_start(struct loop *l, struct process *p, const struct sandbox_plan *
 	p->plan = *plan;
 	p->plan.id = ++l->last_id;
 	p->plan.report = l->report_out;
-	if (pipe2(fds, O_CLOEXEC) < 0)
-		return error_errno(err, errno, "pipe");
-	cleanup_fd int out = fds[1];
-	p->plan.output = out;
-	fcntl(fds[0], F_SETFL, O_NONBLOCK);
 	p->loop = l;
-	if (loop_watch(l, &p->output, fds[0], false, err) < 0)
+	if (open_output(p, &out, err) < 0)
 		return -1;
+	p->plan.output = out;
 	rc = sandbox_spawn(&p->plan, &p->keeper, &pidfd, err);
+	if (rc == 0 && p->plan.terminal && tty_attach(&p->tty, p->output.fd, err) < 0) {
+		close(pidfd);
+		kill(p->keeper, SIGKILL);
+		waitpid(p->keeper, NULL, 0);
+		rc = -1;
+	}
 	if (rc == 0 && loop_watch(l, &p->end, pidfd, false, err) < 0) {
 		kill(p->keeper, SIGKILL);
 		waitpid(p->keeper, NULL, 0);

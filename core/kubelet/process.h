@@ -9,6 +9,7 @@
 #define KUBELET_PROCESS_H
 
 #include "kubelet/sandbox.h"
+#include "kubelet/tty.h"
 
 /* A descriptor that the loop watches; fd is -1 when unwatched. */
 struct watch {
@@ -33,6 +34,7 @@ struct process {
 	struct sandbox_plan plan; /* its pointers need not outlive process_start() */
 	pid_t keeper;
 	struct watch end, output;
+	struct tty tty; /* with plan.terminal */
 	enum process_state state;
 	bool reported; /* the keeper has reported the end */
 	bool failed;   /* the command could not be started: code, err and what */

@@ -8,6 +8,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -123,8 +124,8 @@ static int keep_fds(const struct sandbox_plan *plan)
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	int high = fcntl(null, F_DUPFD_CLOEXEC, 10);
 
-	if (to < 0 || out < 0 || high < 0 || dup2(high, 0) < 0 || dup2(out, 1) < 0 ||
-	    dup2(out, 2) < 0)
+	if (to < 0 || out < 0 || high < 0 || dup2(plan->terminal ? out : high, 0) < 0 ||
+	    dup2(out, 1) < 0 || dup2(out, 2) < 0)
 		return -1;
 	/* ENOSYS (before Linux 5.9) is harmless: all are close-on-exec. */
 	syscall(SYS_close_range, 3, to - 1, 0);
@@ -235,6 +236,8 @@ static _Noreturn void main_process(const struct sandbox_plan *plan,
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	setsid();
+	if (plan->terminal)
+		ioctl(STDIN_FILENO, TIOCSCTTY, 0);
 	if (!(plan->kind & SANDBOX_PID) || plan->join)
 		prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 	if (plan->nofile.rlim_max)

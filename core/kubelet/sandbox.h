@@ -75,6 +75,7 @@ struct sandbox_plan {
 	const struct mount_op *mounts;
 	size_t n_mounts;
 	int output;    /* becomes stdout and stderr */
+	bool terminal; /* output is one: it becomes stdin, too, and the session's */
 	int report;    /* write end of the pipe for reports */
 	int cgroup[2]; /* open cgroup.procs to enter, or -1 */
 	struct rlimit nofile;

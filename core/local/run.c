@@ -69,6 +69,13 @@ static void on_state(void *ctx, const char *pod, const char *container, const ch
 	o->on_state(o->ctx, report_prefix(r->report, pod, container), line, len, bar);
 }
 
+static void on_bytes(void *ctx, const char *data, size_t len)
+{
+	const struct run *r = ctx;
+
+	r->opts->observer.on_bytes(r->opts->observer.ctx, data, len);
+}
+
 /* ---- pods ------------------------------------------------------------------------ */
 
 static int64_t jobs_now(const struct run *r)
@@ -442,6 +449,8 @@ static int open_kubelet(struct run *r, struct error *err)
 		.pod_key = r->opts->pod_key,
 		.torch_fix = r->opts->torch_fix,
 		.venv = meta_annotation(r->trainjob, VENV_ANNOTATION),
+		.terminal = r->opts->terminal,
+		.on_bytes = on_bytes,
 		.on_line = on_line,
 		.on_state = on_state,
 		.on_status = on_status,

@@ -38,6 +38,8 @@ struct local_observer {
 	 * when they do not run within running_ms. May be NULL.
 	 */
 	void (*on_running)(void *ctx, bool late);
+	/* What a container on a terminal writes (kubelet_opts.terminal). */
+	void (*on_bytes)(void *ctx, const char *data, size_t len);
 };
 
 /* The result of a pass of the controller; the caller owns the documents. */
@@ -84,7 +86,8 @@ struct local_run_opts {
 	int64_t running_ms;    /* when to call on_running() at the latest; 0: no limit */
 	int64_t max_restarts;  /* of the job as a whole; 0: the JobSet's */
 	bool no_namespaces;
-	bool dry_run; /* check everything, call on_begin(), and run and store nothing */
+	bool terminal; /* as in kubelet_opts; needs observer.on_bytes */
+	bool dry_run;  /* check everything, call on_begin(), and run and store nothing */
 	/*
 	 * Set for a server's JobSet: its objects are published (state_owned.h), and each
 	 * pod gets a working directory of its own. NULL: started by a user.

@@ -6,12 +6,12 @@
 
 #include "local/run.h"
 
-/* ERR_USAGE: the job runs in a cluster, or apart from this command, or without a terminal. */
+/* ERR_USAGE: the job runs in a cluster, apart from this command, or without a terminal. */
 MUST_CHECK int interactive_check(bool local, bool apart, struct error *err);
 
 /*
- * If run->terminal: let the trainer's container use the terminal, and print its bytes as they are.
- * ERR_UNSUPPORTED: the JobSet has several processes. `objects` are those of the run.
+ * If run->terminal: let the trainer's container use the terminal, and print its bytes as
+ * they are. ERR_UNSUPPORTED: the JobSet has several processes. `objects` are the run's.
  */
 MUST_CHECK int interactive_plan(struct local_run_opts *run, cJSON *objects,
 				struct error *err);

@@ -6,6 +6,7 @@
 #
 #   /etc/node            settings               DISK/etc
 #   /opt/programs                               PROGRAMS
+#   /opt/cache             kftrainer's cache folder, for pods that mount an environment of tests/setup.sh
 #   /var/lib/containerd, /var/lib/kubelet       DISK
 #   /var/log, /host/log  logs of pods, of programs
 set -euo pipefail
@@ -37,6 +38,7 @@ echo "127.0.0.1 localhost $node" >"$root/etc/hosts"
 cp "$disk/etc/resolv.conf" "$root/etc/"
 place "$disk/etc" /etc/node
 place "$programs" /opt/programs ro
+place "${programs%/*/*}" /opt/cache ro
 place "$disk/containerd" /var/lib/containerd
 place "$disk/kubelet" /var/lib/kubelet
 place "$disk/log" /var/log

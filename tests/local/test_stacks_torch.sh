@@ -6,7 +6,7 @@
 
 mkdir fsdp2
 "$kftrainer" submit --local --name fsdp2 --runtime torch-distributed --nodes 2 --nproc-per-node 2 -- \
-	torchrun "$stacks/fsdp2.py" "$scratch/fsdp2" >fsdp2.out 2>&1 </dev/null &
+	torchrun "$stacks/fsdp2.py" "$scratch/fsdp2" wait >fsdp2.out 2>&1 </dev/null &
 pid=$!
 until_true grep -q 'step 4 saved' fsdp2.out
 "$kftrainer" suspend fsdp2 >/dev/null

@@ -1,8 +1,9 @@
-"""FSDP2 with checkpoints: fsdp2.py FOLDER: 8 steps, or what the last checkpoint leaves of them.
+"""FSDP2 with checkpoints: fsdp2.py FOLDER [wait]: 8 steps, or what the last checkpoint leaves of them.
 
-After step 4 rank 0 prints "step 4 saved" and all wait for the file FOLDER/go; without that, the job has to
-be suspended. At the end rank 0 writes all parameters to FOLDER/parameters.
+After step 4 rank 0 prints "step 4 saved", and with `wait` all wait for the file FOLDER/go; without that, the job
+has to be suspended. At the end rank 0 writes all parameters to FOLDER/parameters, and prints them by layer.
 fsdp2.py FOLDER one: the same steps by one process without any wrapper, and how far its parameters are from those.
+fsdp2.py - one: without a comparison.
 """
 import os
 import sys
@@ -26,10 +27,17 @@ def train(model, optimizer, step, rank=0, size=1):
     optimizer.zero_grad()
 
 
+def show(state):
+    print("parameters: " + " ".join(f"{tensor.square().sum().item():.5f}" for tensor in state.values()), flush=True)
+
+
 def alone():
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
     for step in range(STEPS):
         train(model, optimizer, step)
+    show(model.state_dict())
+    if folder == "-":
+        return
     there = torch.load(f"{folder}/parameters")
     here = model.state_dict()
     print("same names", there.keys() == here.keys(), "- farthest",
@@ -63,11 +71,12 @@ def sharded():
             dcp.save({"model": of_model, "optimizer": of_optimizer}, checkpoint_id=f"{folder}/{SAVE}")
             if rank == 0:
                 print(f"step {SAVE} saved", flush=True)
-            while not os.path.exists(f"{folder}/go"):
+            while sys.argv[2:] == ["wait"] and not os.path.exists(f"{folder}/go"):
                 time.sleep(0.1)
     whole = get_model_state_dict(model, options=StateDictOptions(full_state_dict=True, cpu_offload=True))
     if rank == 0:
         torch.save(whole, f"{folder}/parameters")
+        show(whole)
     dist.destroy_process_group()
 
 

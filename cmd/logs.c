@@ -67,9 +67,10 @@ static void on_line(void *ctx, const char *prefix, const char *line, size_t len)
 {
 	struct shown *s = ctx;
 
-	char room[TRACEBACK_NAME_MAX];
+	char room[TRACEBACK_NAME_MAX], process[PREFIX_MAX];
 
 	if (!s->raw) {
+		prefix = prefix_process(prefix, &line, &len, process);
 		line = traceback_named(line, &len, room, sizeof(room));
 		bars_line(&s->bars, prefix, line, len);
 		return;

@@ -21,7 +21,7 @@ enum {
 };
 
 struct bar {
-	char prefix[128];
+	char prefix[PREFIX_MAX];
 	char text[BARS_TEXT];
 	size_t len;
 	bool used;

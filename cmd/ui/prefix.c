@@ -122,3 +122,23 @@ void prefix_part(struct prefixes *p, const char *prefix, const char *line, size_
 
 	put_visible(line, len, columns > width ? columns - width : 0, p->colour);
 }
+
+const char *prefix_process(const char *prefix, const char **line, size_t *len,
+			   char room[PREFIX_MAX])
+{
+	static const char role[] = "[default";
+	size_t n = sizeof(role) - 1, digits = 0;
+
+	if (!prefix || *len <= n || **line != '[' || memcmp(*line, role, n))
+		return prefix;
+	while (n + digits < *len && (*line)[n + digits] >= '0' &&
+	       (*line)[n + digits] <= '9')
+		digits++;
+	if (!digits || digits > 4 || n + digits + 2 > *len ||
+	    memcmp(*line + n + digits, "]:", 2))
+		return prefix;
+	snprintf(room, PREFIX_MAX, "%.100s:%.*s", prefix, (int)digits, *line + n);
+	*line += n + digits + 2;
+	*len -= n + digits + 2;
+	return room;
+}

@@ -21,6 +21,15 @@ struct prefixes {
 /* Finds out what stdout is. */
 void prefix_begin(struct prefixes *p);
 
+enum { PREFIX_MAX = 128 };
+
+/*
+ * The prefix of the process that wrote the line: "node-0:1" in `room` if torchrun says so
+ * ("[default1]:" before the text, with --tee), which is then removed; else `prefix`.
+ */
+const char *prefix_process(const char *prefix, const char **line, size_t *len,
+			   char room[PREFIX_MAX]);
+
 /* Prints a line and a newline to stdout. Prefix NULL: none. */
 void prefix_line(struct prefixes *p, const char *prefix, const char *line, size_t len);
 

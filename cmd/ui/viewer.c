@@ -104,11 +104,13 @@ void viewer_note(void *ctx, const char *line)
 void viewer_line(void *ctx, const char *prefix, const char *line, size_t len)
 {
 	struct viewer *v = ctx;
+	char room[PREFIX_MAX];
 
 	if (v->stdout_closed)
 		return;
 	if (v->lines_ms < 0)
 		v->lines_ms = clock_ms();
+	prefix = prefix_process(prefix, &line, &len, room);
 	traceback_line(v->tracebacks, prefix ? prefix : "", line, len, v->lines_ms);
 	if (ferror(stdout))
 		flush_lines(v);

@@ -41,7 +41,7 @@ struct stream {
 	bool in_traceback; /* only the last line of a traceback is among `lines` */
 	struct lognoise_state noise;
 	struct buf traceback; /* the one that has begun, or that ended with `error` */
-	char rank[16];        /* what its lines begin with: "[rank0]: ", or "" */
+	char rank[40];        /* what its lines begin with: "[rank0]: ", or "" */
 	bool chained;         /* another one, which it has caused, belongs to it */
 };
 
@@ -202,8 +202,8 @@ static void add_traceback(struct stream *s, const char *line, size_t len)
 
 static void begin_traceback(struct stream *s, const char *line, size_t len)
 {
-	const char *end = *line == '[' ? memmem(line, len, "]: ", 3) : NULL;
-	size_t rank = end ? (size_t)(end - line) + 3 : 0;
+	size_t bare_len = len;
+	size_t rank = (size_t)(traceback_unranked(line, &bare_len) - line);
 
 	if (!s->chained) {
 		buf_clear(&s->traceback);
@@ -213,7 +213,7 @@ static void begin_traceback(struct stream *s, const char *line, size_t len)
 		memcpy(s->rank, line, rank);
 		s->rank[rank] = 0;
 		buf_printf(&s->traceback, "traceback%s%.*s:\n", rank ? " of " : "",
-			   rank ? (int)rank - 4 : 0, s->rank + 1);
+			   rank ? (int)strcspn(s->rank + 1, "]") : 0, s->rank + 1);
 		return;
 	}
 	add_traceback(s, line, len);
@@ -259,10 +259,23 @@ static void keep_error(struct stream *s, const char *line, size_t len, bool ends
 		buf_clear(&s->traceback);
 }
 
+/* Is the line another process's than the traceback that has begun? */
+static bool is_others(const struct stream *s, const char *line, size_t len)
+{
+	size_t rank = strlen(s->rank);
+
+	return s->in_traceback && rank && (len < rank || memcmp(line, s->rank, rank));
+}
+
 static void keep(struct stream *s, const char *line, size_t len, bool own, int64_t now_ms)
 {
 	bool was = s->in_traceback, begins = traceback_begins(line, len);
 
+	if (is_others(s, line, len)) {
+		if (!traceback_continues(line, len) && !lognoise_is(&s->noise, line, len))
+			keep_line(&s->lines[s->n++ % REPORT_LINES], line, len);
+		return;
+	}
 	s->in_traceback = was ? traceback_continues(line, len) : begins;
 	if (s->in_traceback && !has_error(s, now_ms)) {
 		if (begins && !was)
@@ -606,17 +619,11 @@ static size_t count_lines(const char *s)
 	return n;
 }
 
-/* Without the "[rank0]: " that the lines of a traceback do not have. */
-static const char *without_rank(const char *error)
-{
-	const char *end = str_starts(error, "[rank") ? strstr(error, "]: ") : NULL;
-
-	return end ? end + 3 : error;
-}
-
 static void print_headline(struct buf *out, const struct report *r,
 			   const struct failure *f)
 {
+	size_t len = f->error ? strlen(f->error) : 0;
+
 	buf_printf(out, "%s failed first, after %.1f s: %s", f->prefix,
 		   (double)(f->at_ms - r->start_ms) / 1000, f->what);
 	if (restarts_of(r, f) == 1)
@@ -624,7 +631,7 @@ static void print_headline(struct buf *out, const struct report *r,
 	else if (restarts_of(r, f))
 		buf_printf(out, " (and %d times more)", restarts_of(r, f));
 	buf_adds(out, "\n");
-	if (f->error && !strstr(f->lines, without_rank(f->error)))
+	if (f->error && !strstr(f->lines, traceback_unranked(f->error, &len)))
 		buf_printf(out, "error: %s\n", f->error);
 }
 

@@ -58,20 +58,26 @@ void traceback_free(struct traceback_filter *f)
 
 /* ---- what a line is --------------------------------------------------------------- */
 
-/* Skip "[rank0]: ", which PyTorch puts in front of the lines of a traceback. */
-static const char *unranked(const char *line, size_t *len)
+const char *traceback_unranked(const char *line, size_t *len)
 {
-	static const char mark[] = "[rank";
-	const char *end;
+	static const struct {
+		const char *begin, *end;
+	} marks[] = { { "[default", "]:" }, { "[rank", "]: " } };
 
-	if (*len < sizeof(mark) || memcmp(line, mark, sizeof(mark) - 1))
-		return line;
-	end = memmem(line, *len < 16 ? *len : 16, "]: ", 3);
-	if (!end)
-		return line;
-	end += 3;
-	*len -= (size_t)(end - line);
-	return end;
+	for (size_t i = 0; i < N_ELEMENTS(marks); i++) {
+		size_t n = strlen(marks[i].begin), most = *len < 16 ? *len : 16;
+		const char *end;
+
+		if (*len < n + 2 || memcmp(line, marks[i].begin, n))
+			continue;
+		end = memmem(line, most, marks[i].end, strlen(marks[i].end));
+		if (!end)
+			continue;
+		end += strlen(marks[i].end);
+		*len -= (size_t)(end - line);
+		line = end;
+	}
+	return line;
 }
 
 bool traceback_begins(const char *line, size_t len)
@@ -80,13 +86,13 @@ bool traceback_begins(const char *line, size_t len)
 
 	if (!len || (*line != 'T' && *line != '['))
 		return false;
-	line = unranked(line, &len);
+	line = traceback_unranked(line, &len);
 	return len >= sizeof(first) - 1 && !memcmp(line, first, sizeof(first) - 1);
 }
 
 bool traceback_continues(const char *line, size_t len)
 {
-	line = unranked(line, &len);
+	line = traceback_unranked(line, &len);
 	return !len || *line == ' ' || *line == '\t' || traceback_begins(line, len);
 }
 
@@ -162,7 +168,7 @@ static void end(struct traceback_filter *f, const char *prefix, struct held *h,
 		const char *line, size_t len, int64_t now_ms)
 {
 	size_t bare_len = len;
-	const char *bare = unranked(line, &bare_len);
+	const char *bare = traceback_unranked(line, &bare_len);
 	cleanup_arena struct arena a = { 0 };
 	const char *error =
 		str_slice(&a, bare, bare_len < ERROR_MAX ? bare_len : ERROR_MAX);
@@ -247,7 +253,7 @@ const char *traceback_named(const char *line, size_t *len, char *room, size_t si
 
 	if (!memchr(line, '/', *len) || *len >= size || !(name = copied_name(line, *len)))
 		return line;
-	bare = unranked(line, &bare_len);
+	bare = traceback_unranked(line, &bare_len);
 	from = memmem(bare, bare_len, file, sizeof(file) - 1);
 	from = from ? from + sizeof(file) - 2 : bare;
 	stop = from;

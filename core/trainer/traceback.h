@@ -42,6 +42,12 @@ int64_t traceback_wake_ms(const struct traceback_filter *f);
 void traceback_flush(struct traceback_filter *f, int64_t before_ms);
 
 /*
+ * The line without "[rank0]: ", which PyTorch puts in front of the lines of a traceback,
+ * and without "[default0]:", torchrun's mark of a process (--tee).
+ */
+const char *traceback_unranked(const char *line, size_t *len);
+
+/*
  * A line of a traceback or a warning that names the copy of a script which its pod runs
  * (spec/script.h), "/tmp/kftrainer-Xy1z2A/train.py", with the script's own name, in `room`;
  * other lines as they are.

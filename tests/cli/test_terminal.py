@@ -130,6 +130,11 @@ def main():
           all(len(part) < 10 for part in re.findall(r"\033\[K([a-z][^\r\n\033]*)", out)), out)
     out, _ = local("echo", "hello", env={"NO_COLOR": "1"})
     shows("NO_COLOR: none", "[node-0] hello" in out and "\033[3" not in out, out)
+    out, _ = local("printf", "[default1]:one\\n[default12]:two\\n[default]:x\\n[defaults1]:y\\n\\n[default1]z\\n[default3]:\\n")
+    shown = [line.split("]", 1) for line in screen(out) if line.startswith("[node-0")]
+    shows("lines that torchrun marks have their process's prefix", [(a, b.lstrip()) for a, b in shown] ==
+          [("[node-0:1", "one"), ("[node-0:12", "two"), ("[node-0", "[default]:x"), ("[node-0", "[defaults1]:y"),
+           ("[node-0", ""), ("[node-0", "[default1]z"), ("[node-0:3", "")], shown)
     out, _ = local("echo", "hello", env={"TERM": "dumb"})
     shows("TERM=dumb: no escapes at all", "[node-0] hello" in out and "\033" not in out, out)
     out, status = local("sh", "-c", "trap 'echo caught; exit 0' TERM; echo up; sleep 100 & wait", keys_after=b"up", keys=b"\x03")

@@ -418,6 +418,17 @@ TEST(test_traceback)
 		"ValueError: boom",
 	};
 
+	static const char *const of_a_process[] = {
+		"[default1]:Traceback (most recent call last):",
+		"[default0]:hello",
+		"[default1]:  File \"a.py\", line 4, in <module>",
+		"[default1]:ValueError: boom",
+	};
+
+	report_is(of_a_process, N_ELEMENTS(of_a_process),
+		  FAILED "traceback of default1:\n"
+			 "      File \"a.py\", line 4, in <module>\n"
+			 "    ValueError: boom\n" TAIL);
 	report_is(of_a_rank, N_ELEMENTS(of_a_rank),
 		  FAILED "traceback of rank1:\n"
 			 "      File \"a.py\", line 6, in <module>\n"

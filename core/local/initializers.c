@@ -49,6 +49,9 @@ static int refuse_cache(const cJSON *container, struct error *err)
 			 uri);
 }
 
+/* What runtimes start by arguments alone, in this program's image. */
+static const char *const others[] = { "cache-serve", "export-model", NULL };
+
 static int use_this_program(cJSON *c, const char *self, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
@@ -67,7 +70,7 @@ static int use_this_program(cJSON *c, const char *self, struct error *err)
 		container_set_command(c, list);
 		return refuse_cache(c, err);
 	}
-	if (str_eq(first, "cache-serve"))
+	if (first && str_in(first, others))
 		container_set_command(c, list);
 	return 0;
 }

@@ -91,4 +91,32 @@ TEST(test_cache)
 	assert_non_null(strstr(err.msg, "torch-distributed-with-cache-jobs"));
 }
 
+/* So does export-model; a command is kept, and other arguments get none. */
+TEST(test_export)
+{
+	static const struct {
+		const char *container;
+		int words; /* of its command afterwards */
+	} rows[] = {
+		{ "\"image\":\"kftrainer:1\",\"args\":[\"export-model\",\"/out\"]", 1 },
+		{ "\"image\":\"x\",\"command\":[\"a\",\"b\"],"
+		  "\"args\":[\"export-model\"]",
+		  2 },
+		{ "\"image\":\"kftrainer:1\",\"args\":[\"why\"]", 0 },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
+		cleanup_json cJSON *pods = objects_with(rows[i].container);
+		cleanup_json cJSON *before = json_dup(container_of(pods));
+		struct error err = { 0 };
+		const cJSON *c;
+
+		assert_int_equal(initializers_map(pods, &err), 0);
+		c = container_of(pods);
+		assert_int_equal(cJSON_GetArraySize(json_get(c, "command")),
+				 rows[i].words);
+		assert_true(json_equal(json_get(c, "args"), json_get(before, "args")));
+	}
+}
+
 RUN_TESTS(NULL, NULL)

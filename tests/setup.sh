@@ -95,14 +95,21 @@ packages() { # PACKAGE...
 	retry "apt-get could not install them" apt_install $list
 }
 
+# "# over: BASE" in a list: it is complete together with BASE.txt, whose packages come after its own.
+base() { sed -n 's/^# over: //p' "$here/setup/$1.txt"; }
+
 venv_path() { # LIST: tests/setup/LIST.txt
-	echo "$cache/venv-$(sha256sum "$here/setup/$1.txt" | cut -c 1-12)"
+	local base
+	base=$(base "$1")
+	echo "$cache/venv-$(cat "$here/setup/$1.txt" ${base:+"$here/setup/$base.txt"} | sha256sum | cut -c 1-12)"
 }
 
-# In place, because a venv knows its own path; .done says that it is complete.
+# In place, because a venv knows its own path; .done says that it is complete. That of the base has to be there.
 venv() { # LIST WHAT [OPTION...]: of Python's venv
-	local dir
+	local dir base pip
 	dir=$(venv_path "$1")
+	base=$(base "$1")
+	pip=$([ -z "$base" ] || venv_path "$base")
 	[ ! -e "$dir/.done" ] || { touch "$dir"; return 0; }
 	mkdir -p "$cache"
 	exec 9>"$dir.lock"
@@ -110,10 +117,13 @@ venv() { # LIST WHAT [OPTION...]: of Python's venv
 	[ ! -e "$dir/.done" ] || return 0
 	say "installing $2 into $dir"
 	rm -rf "$dir"
-	"$python" -m venv "${@:3}" "$dir"
-	retry "pip could not install them" "$dir/bin/python" -m pip install --quiet \
+	"$python" -m venv ${base:+--without-pip} "${@:3}" "$dir"
+	retry "pip could not install them" "${pip:-$dir}/bin/python" -m pip --python "$dir/bin/python" install --quiet \
 		--disable-pip-version-check --no-deps --only-binary :all: --require-hashes \
 		-r "$here/setup/$1.txt"
+	[ -z "$base" ] || for site in "$dir"/lib/python3*/site-packages; do
+		echo "import site; site.addsitedir('$(venv_path "$base")/lib/${site#"$dir/lib/"}')" >"$site/$base.pth"
+	done
 	touch "$dir/.done"
 }
 
@@ -179,6 +189,7 @@ check)
 stack)
 	packages python3-venv
 	stack
+	venv torchtune "torchtune"
 	;;
 store)
 	packages $store

@@ -15,7 +15,6 @@
 #include "base/file.h"
 #include "base/stop.h"
 #include "base/str.h"
-#include "base/terminal.h"
 #include "base/xmalloc.h"
 #include "client/submit.h"
 #include "cmd/cmd.h"
@@ -381,6 +380,7 @@ static void plan_background(struct local_run_opts *run, struct watcher *w,
 {
 	run->observer.on_line = NULL;
 	run->observer.on_state = NULL;
+	run->columns = 0;
 	if (is_created_first(opts)) {
 		w->outcome = "created";
 		w->created = opts->created;
@@ -390,14 +390,6 @@ static void plan_background(struct local_run_opts *run, struct watcher *w,
 	}
 	if (opts->detach || opts->follow || opts->wait)
 		run->timeout_ms = 0; /* --timeout ends the command, not the job */
-}
-
-static void find_terminal(struct local_run_opts *run)
-{
-	if (!run->observer.on_line || !out_terminal(STDOUT_FILENO))
-		return;
-	run->columns = terminal_columns(STDOUT_FILENO);
-	run->rows = terminal_rows(STDOUT_FILENO);
 }
 
 static int run_local(const struct job_set *set, const struct submit_opts *opts,
@@ -446,10 +438,10 @@ static int run_local(const struct job_set *set, const struct submit_opts *opts,
 		return -1;
 	if (run.dry_run)
 		w.outcome = DRY_RUN_OUTCOME;
+	out_terminal_size(&run.columns, &run.rows);
 	if (opts->detach || is_created_first(opts))
 		plan_background(&run, &w, opts);
 	viewer_begin(&w.viewer, job->name, opts->quiet);
-	find_terminal(&run);
 	if (!tj_is_ours(job->trainjob))
 		viewer_note(&w, "spec.managedBy is not applied: no other controller runs "
 				"on this machine");

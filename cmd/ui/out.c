@@ -10,6 +10,7 @@
 #include "api/meta.h"
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "base/terminal.h"
 #include "base/xmalloc.h"
 #include "base/yaml.h"
 #include "cmd/cmd.h"
@@ -160,6 +161,14 @@ bool out_terminal(int fd)
 	const char *term = getenv("TERM");
 
 	return term && *term && !str_eq(term, "dumb") && isatty(fd);
+}
+
+void out_terminal_size(int *ret_columns, int *ret_rows)
+{
+	bool terminal = out_terminal(STDOUT_FILENO);
+
+	*ret_columns = terminal ? terminal_columns(STDOUT_FILENO) : 0;
+	*ret_rows = terminal ? terminal_rows(STDOUT_FILENO) : 0;
 }
 
 bool out_colour(int fd)

@@ -49,6 +49,9 @@ void out_table_release(struct out_table *t);
 bool out_terminal(int fd);
 bool out_colour(int fd);
 
+/* The size of stdout, if it is such a terminal; else 0. */
+void out_terminal_size(int *ret_columns, int *ret_rows);
+
 /* "12.3 s" below a minute, "3m 05s" and "2h 07m" above. */
 const char *out_duration(struct arena *arena, int64_t ms);
 

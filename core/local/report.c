@@ -267,25 +267,31 @@ static bool is_others(const struct stream *s, const char *line, size_t len)
 	return s->in_traceback && rank && (len < rank || memcmp(line, s->rank, rank));
 }
 
+/* A line within a traceback, but not its last one. */
+static void keep_frame(struct stream *s, const char *line, size_t len, bool begins)
+{
+	if (begins)
+		begin_traceback(s, line, len);
+	else
+		add_traceback(s, line, len);
+}
+
 static void keep(struct stream *s, const char *line, size_t len, bool own, int64_t now_ms)
 {
-	bool was = s->in_traceback, begins = traceback_begins(line, len);
+	bool was = s->in_traceback, begins = !was && traceback_begins(line, len);
+	bool others = is_others(s, line, len),
+	     within = others || was ? traceback_continues(line, len) : begins;
 
-	if (is_others(s, line, len)) {
-		if (!traceback_continues(line, len) && !lognoise_is(&s->noise, line, len))
-			keep_line(&s->lines[s->n++ % REPORT_LINES], line, len);
-		return;
+	if (!others) {
+		s->in_traceback = within;
+		if (within && !has_error(s, now_ms))
+			keep_frame(s, line, len, begins);
 	}
-	s->in_traceback = was ? traceback_continues(line, len) : begins;
-	if (s->in_traceback && !has_error(s, now_ms)) {
-		if (begins && !was)
-			begin_traceback(s, line, len);
-		else
-			add_traceback(s, line, len);
-	}
-	if (s->in_traceback || lognoise_is(&s->noise, line, len))
+	if (within || lognoise_is(&s->noise, line, len))
 		return;
 	keep_line(&s->lines[s->n++ % REPORT_LINES], line, len);
+	if (others)
+		return;
 	if (is_chain(s, line, len)) {
 		s->chained = true;
 		add_traceback(s, line, len);

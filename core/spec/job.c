@@ -14,7 +14,9 @@
 #include "plugins/plugins.h"
 #include "spec/jobenv.h"
 #include "spec/reporter.h"
+#include "spec/script.h"
 #include "trainer/api.h"
+#include "trainer/launcher.h"
 #include "trainer/pipeline.h"
 #include "trainer/runtime.h"
 #include "trainer/trainjob.h"
@@ -113,10 +115,30 @@ static void report_warnings(const struct doc *doc, const cJSON *warnings,
 static const struct plugin_env env = { .keys = &keys_placeholder };
 static const struct pipeline pipeline = { .plugins = plugins, .env = &env };
 
+/* code_reader.read */
+static const char *read_code(void *dir, struct arena *arena, const char *path)
+{
+	cleanup_buf struct buf text = { .max = SCRIPT_MAX };
+	const char *of_dir = str_after(path, WORKSPACE_PATH "/");
+	struct error err;
+
+	if (!of_dir)
+		of_dir = path;
+	if (*of_dir != '/')
+		of_dir = arena_printf(arena, "%s/%s", (const char *)dir, of_dir);
+	if (file_read(&text, of_dir, &err) || !text.data)
+		return NULL;
+	return arena_strdup(arena, (const char *)text.data);
+}
+
 cJSON *job_resolve(struct job_set *set, struct doc *doc, const struct reporter *to)
 {
 	cleanup_field_errors struct field_errors errs = { 0 };
 	cleanup_json cJSON *warnings = cJSON_CreateArray();
+	const struct code_reader code = { read_code, (void *)set->code_dir };
+	const struct plugin_env with_code = { .keys = &keys_placeholder,
+					      .code = set->code_dir ? &code : NULL };
+	const struct pipeline checks = { plugins, &with_code };
 	cJSON *runtime;
 
 	if (field_errors_full(&doc->errs))
@@ -124,7 +146,7 @@ cJSON *job_resolve(struct job_set *set, struct doc *doc, const struct reporter *
 	runtime = runtime_resolve(&set->input, set->schema, doc->obj,
 				  meta_namespace(doc->obj), &errs);
 	if (runtime)
-		pipeline_validate(&pipeline, NULL, doc->obj, runtime, &errs, warnings);
+		pipeline_validate(&checks, NULL, doc->obj, runtime, &errs, warnings);
 	doc_add_errors(doc, &errs);
 	report_warnings(doc, warnings, to);
 	return runtime;
@@ -279,6 +301,7 @@ static int check_pairs(const char *option, const struct opt_strs *pairs,
 static int begin(struct job_set *set, const struct job_opts *opts,
 		 const struct reporter *to, struct error *err)
 {
+	set->code_dir = opts->code_dir;
 	if (check_pairs("--label", &opts->labels, err) ||
 	    check_pairs("--annotation", &opts->annotations, err) ||
 	    job_env_read(&set->env, opts, to, err) || input_schema(&set->schema, err) ||

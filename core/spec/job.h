@@ -30,6 +30,7 @@ struct job_set {
 	struct input input;
 	struct schema *schema;
 	cJSON *env; /* the variables of options (jobenv.h) */
+	const char *code_dir; /* of job_opts */
 	size_t own; /* documents of the job's files; those of --runtime-file follow */
 	struct job *list;
 	size_t n;

@@ -6,6 +6,7 @@
 
 #include "base/opt.h"
 #include "spec/catalog.h"
+#include "spec/launch.h"
 
 struct job_opts {
 	const char *file;      /* the argument; NULL: none */
@@ -31,7 +32,9 @@ struct job_opts {
 	/* For a TrainJob without a file. Runtimes of its namespace are preferred. */
 	const char *script; /* a Python file to send in the TrainJob; or NULL */
 	const char *runtime, *runtime_kind; /* NULL: not given */
+	int launch;                         /* enum launch */
 	char **command;                     /* or the script's arguments */
+	const char *code_dir; /* where the command finds its files; NULL: unknown */
 };
 
 /* Rows of a table of options; `s` has a member `struct job_opts job`. */
@@ -57,6 +60,8 @@ struct job_opts {
 	OPT_INT(0, "nodes", "N", "number of nodes", s, job.nodes, 1, INT32_MAX), \
 	OPT_INT(0, "nproc-per-node", "N", "processes per node", \
 		s, job.nproc, 1, INT32_MAX), \
+	OPT_ENUM(0, "launcher", "LAUNCHER", "start the command by this on all nodes", \
+		 s, job.launch, launch_names), \
 	OPT_STRS('e', "env", "NAME[=VALUE]", "variable of the trainer; NAME alone: with your value; repeatable", \
 		 s, job.env), \
 	OPT_STRS(0, "env-file", "FILE", "file with lines NAME=VALUE; repeatable", \

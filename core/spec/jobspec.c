@@ -21,6 +21,7 @@ const char *job_opts_flag(const struct job_opts *opts)
 		const char *name;
 	} flags[] = {
 		{ opts->runtime, "--runtime" },
+		{ opts->launch && !opts->script, "--launcher" },
 		{ opts->command, "a command" },
 	};
 
@@ -87,6 +88,8 @@ static int add_command(cJSON *job, const struct job_opts *opts, struct error *er
 	bool tunes = word && str_eq(word[0], "tune") && str_eq(word[1], "run"),
 	     recipe = false;
 
+	if (opts->launch)
+		return launch_put(job, (enum launch)opts->launch, opts->command, err);
 	for (size_t i = 2; tunes && word[i]; i++)
 		recipe |= !strchr(word[i], '=') && *word[i] != '~';
 	if (tunes && recipe && str_starts(opts->runtime, "torchtune-"))
@@ -108,8 +111,7 @@ int job_from_opts(cJSON **ret, const struct job_opts *opts, struct error *err)
 	cleanup_json cJSON *job = tj_new(
 		opts->name ? opts->name : job_default_name(&arena, opts), opts->runtime);
 
-	if (opts->script ? script_put(job, opts->script, opts->command, err)
-			 : add_command(job, opts, err))
+	if (opts->script ? script_put(job, opts, err) : add_command(job, opts, err))
 		return -1;
 	*ret = STEAL(job);
 	return 0;

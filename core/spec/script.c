@@ -10,7 +10,8 @@
 #include "spec/job.h"
 
 /* clang-format off */
-static const char launch[] =
+/* Ends with $d/$0, the script. */
+static const char unpack[] =
 	"start='form=$1 n=$2\n"
 	"shift 2\n"
 	"for t in \"${TMPDIR:-/tmp}\" /dev/shm /var/tmp \"$PWD\"; do\n"
@@ -38,7 +39,8 @@ static const char launch[] =
 	"\"${OMPI_COMM_WORLD_RANK:-}\" ]; then\n"
 	"  exec mpirun sh -c \"$start\"'exec $python \"$d/$0\" \"$@\"' \"$0\" \"$@\"\n"
 	"fi\n"
-	"eval \"$start\"\n"
+	"eval \"$start\"\n";
+static const char by_default[] =
 	"if [ \"${PET_NNODES:-}\" ]; then\n"
 	"  command -v torchrun >/dev/null && exec torchrun \"$d/$0\" \"$@\"\n"
 	"  exec $python -m torch.distributed.run \"$d/$0\" \"$@\"\n"
@@ -75,8 +77,9 @@ static size_t count_pieces(const char *s, size_t len)
 	return n;
 }
 
-int script_put(cJSON *trainjob, const char *path, char **args, struct error *err)
+int script_put(cJSON *trainjob, const struct job_opts *opts, struct error *err)
 {
+	const char *path = opts->script, *by = launch_code((enum launch)opts->launch);
 	cleanup_arena struct arena arena = { 0 };
 	cleanup_buf struct buf code = { .max = SCRIPT_MAX };
 	cleanup_buf struct buf text = { .max = 2 * (size_t)SCRIPT_MAX };
@@ -96,7 +99,9 @@ int script_put(cJSON *trainjob, const char *path, char **args, struct error *err
 	s = (const char *)text.data;
 	job_add_word(trainjob, "sh");
 	job_add_word(trainjob, "-c");
-	job_add_word(trainjob, launch);
+	job_add_word(trainjob, by ? arena_printf(&arena, "%sset -- \"$d/$0\" \"$@\"\n%s",
+						 unpack, by)
+				  : arena_printf(&arena, "%s%s", unpack, by_default));
 	job_add_word(trainjob, path_base(path));
 	job_add_word(trainjob, plain ? "text" : "base64");
 	job_add_word(trainjob, arena_printf(&arena, "%zu", count_pieces(s, text.len)));
@@ -104,7 +109,7 @@ int script_put(cJSON *trainjob, const char *path, char **args, struct error *err
 		len = piece_length(s + at, text.len - at);
 		job_add_word(trainjob, str_slice(&arena, s + at, len));
 	}
-	for (; args && *args; args++)
-		job_add_word(trainjob, *args);
+	for (char **arg = opts->command; arg && *arg; arg++)
+		job_add_word(trainjob, *arg);
 	return 0;
 }

@@ -21,11 +21,12 @@ enum {
 	SCRIPT_PIECE = 96 * 1024,
 };
 
+struct job_opts;
 /*
- * Set the TrainJob's command to run the code of a file with these arguments (ended by
- * NULL, or NULL). ERR_LIMIT: the code is too long; ERR_INVALID: it is unreadable.
+ * Set the TrainJob's command to run opts->script with the arguments opts->command, by
+ * opts->launch if it is set. ERR_LIMIT: the code is too long; ERR_INVALID: it is unreadable.
  */
-MUST_CHECK int script_put(cJSON *trainjob, const char *path, char **args,
+MUST_CHECK int script_put(cJSON *trainjob, const struct job_opts *opts,
 			  struct error *err);
 
 #endif

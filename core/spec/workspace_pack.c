@@ -56,7 +56,7 @@ static int make_folder(struct workspace_pack *s, struct error *err)
 	return 0;
 }
 
-static const char *too_large(struct workspace_pack *s, const char *dir)
+static int refuse_large(struct workspace_pack *s, const char *dir, struct error *err)
 {
 	cleanup_buf struct buf files = { .max = 600 };
 
@@ -64,8 +64,8 @@ static const char *too_large(struct workspace_pack *s, const char *dir)
 		buf_printf(&files, "%s%.150s %s", i ? ", " : "",
 			   s->summary.largest[i].path,
 			   str_size(&s->arena, s->summary.largest[i].size));
-	return arena_printf(
-		&s->arena,
+	return error_set(
+		err, ERR_LIMIT,
 		"--workspace %.200s: %s packed (%lld bytes), but a ConfigMap holds %d; "
 		"the largest files: %s; list what is not needed in " PACK_IGNORE_FILE
 		", or upload it with --workspace-to s3://BUCKET/PATH",
@@ -112,8 +112,7 @@ static void address(struct workspace_pack *s, const struct workspace_opts *o)
 }
 
 int workspace_pack_dir(struct workspace_pack *s, const struct workspace_opts *o,
-		       enum workspace_target target, const struct reporter *warnings,
-		       struct error *err)
+		       bool local, const struct reporter *warnings, struct error *err)
 {
 	if (!o->dir)
 		return 0;
@@ -121,19 +120,13 @@ int workspace_pack_dir(struct workspace_pack *s, const struct workspace_opts *o,
 	s->warnings = warnings;
 	if (make_folder(s, err) || pack(s, o, err))
 		return -1;
-	if (target == WORKSPACE_LOCAL)
-		return 0;
-	if (o->to) {
+	if (o->to && !local)
 		address(s, o);
-		return 0;
-	}
-	if (s->summary.size <= WORKSPACE_CONFIGMAP_MAX)
-		return load(s, err);
-	s->upload.path = path_join(&s->arena, s->folder, WORKSPACE_FILE);
-	s->upload.too_large = too_large(s, o->dir);
-	return target == WORKSPACE_API
-		       ? 0
-		       : error_set(err, ERR_LIMIT, "%s", s->upload.too_large);
+	else if (!local && s->summary.size > WORKSPACE_CONFIGMAP_MAX)
+		return refuse_large(s, o->dir, err);
+	else if (!local && load(s, err))
+		return -1;
+	return 0;
 }
 
 void workspace_pack_add_objects(const struct workspace_pack *s, struct job_set *set)

@@ -6,6 +6,7 @@
 #include "trainer/api.h"
 #include "trainer/claims.h"
 #include "trainer/framework.h"
+#include "trainer/launcher.h"
 #include "trainer/runtime.h"
 #include "trainer/shape.h"
 #include "trainer/trainjob.h"
@@ -83,8 +84,9 @@ static bool usable_runtime(const cJSON *tj, const cJSON *runtime,
 
 static void validate_with_info(const struct pipeline *p, struct info *info,
 			       const cJSON *old, const cJSON *tj,
-			       struct field_errors *errs)
+			       struct field_errors *errs, cJSON *warnings)
 {
+	const char *fault;
 	size_t before = errs->n;
 	struct error err = { 0 };
 
@@ -95,10 +97,17 @@ static void validate_with_info(const struct pipeline *p, struct info *info,
 	framework_validate(p->plugins, p->env, info, old, tj, errs);
 	if (old || errs->n != before) /* names do not change */
 		return;
-	if (framework_edit(p->plugins, p->env, ENFORCE_ML_POLICY, info, tj, &err))
+	if (framework_edit(p->plugins, p->env, ENFORCE_ML_POLICY, info, tj, &err)) {
 		refuse_runtime(tj, "spec.runtimeRef", err.msg, errs);
-	else
-		validate_names(info, tj, errs);
+		return;
+	}
+	validate_names(info, tj, errs);
+	fault = warnings ? launcher_fault(&errs->arena, info, tj, p->env->code) : NULL;
+	if (!fault && warnings && !p->env->get) /* in a cluster, upstream's answer */
+		fault = launcher_unused_dataset(&errs->arena, info, tj);
+	if (fault)
+		warn(warnings,
+		     arena_printf(&errs->arena, "spec.trainer.command: %s", fault));
 }
 
 void pipeline_validate(const struct pipeline *p, const cJSON *old, const cJSON *tj,
@@ -127,7 +136,7 @@ void pipeline_validate(const struct pipeline *p, const cJSON *old, const cJSON *
 		warn(warnings,
 		     "spec.trainer has no effect: no job of the runtime is labelled " LABEL_ANCESTOR
 		     "=" ANCESTOR_TRAINER);
-	validate_with_info(p, &info, old, tj, errs);
+	validate_with_info(p, &info, old, tj, errs, warnings);
 }
 
 void pipeline_validate_runtime(const cJSON *runtime, struct field_errors *errs,

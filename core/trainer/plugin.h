@@ -50,6 +50,7 @@ struct plugin_env {
 	int (*get)(void *ctx, const struct object_ref *ref, const cJSON **ret,
 		   struct error *err);
 	void *ctx;
+	const struct code_reader *code; /* for warnings (launcher.h) */
 	const char *image; /* ours, for init containers; NULL: "kftrainer:<version>" */
 	const char *cluster_domain; /* of Services; NULL: "cluster.local" */
 	bool status_server;         /* the feature gate TrainJobStatus */

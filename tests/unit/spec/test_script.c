@@ -1,6 +1,7 @@
 /* Code in a TrainJob's command: every byte arrives, in arguments that Linux takes. */
 #include "tests/unit/spec/spec_test.h"
 
+#include "spec/job.h"
 #include "spec/script.h"
 #include "trainer/trainjob.h"
 
@@ -9,6 +10,13 @@ enum { FIRST_PIECE = 6, LINUX_ARGUMENT_MAX = 128 * 1024 };
 static const cJSON *words_of(const cJSON *job)
 {
 	return json_get(job, "spec", "trainer", "command");
+}
+
+static int put(cJSON *job, const char *path, char **args, struct error *err)
+{
+	const struct job_opts opts = { .script = path, .command = args };
+
+	return script_put(job, &opts, err);
 }
 
 static const char *word(const cJSON *words, int i)
@@ -25,7 +33,7 @@ TEST(test_text)
 	const cJSON *words;
 
 	write_text("train.py", "print('$(A) $$')\n");
-	assert_int_equal(script_put(job, "./train.py", args, &err), 0);
+	assert_int_equal(put(job, "./train.py", args, &err), 0);
 	words = words_of(job);
 	assert_string_equal(word(words, 0), "sh");
 	assert_string_equal(word(words, 3), "train.py");
@@ -50,7 +58,7 @@ TEST(test_pieces)
 	while (code.len < 2 * SCRIPT_PIECE)
 		buf_adds(&code, "\xc3\xa9");
 	write_file("long.py", code.data, code.len);
-	assert_int_equal(script_put(job, "long.py", NULL, &err), 0);
+	assert_int_equal(put(job, "long.py", NULL, &err), 0);
 	assert_int_equal(str_int(&n, word(words_of(job), 5), 0, 9, &err), 0);
 	assert_int_equal(n, 3);
 	for (int i = 0; i < n; i++) {
@@ -70,7 +78,7 @@ TEST(test_bytes)
 	struct error err = { 0 };
 
 	write_file("latin.py", "\xe9\0", 2);
-	assert_int_equal(script_put(job, "latin.py", NULL, &err), 0);
+	assert_int_equal(put(job, "latin.py", NULL, &err), 0);
 	assert_string_equal(word(words_of(job), 4), "base64");
 	assert_string_equal(word(words_of(job), FIRST_PIECE), "6QA=");
 }
@@ -83,10 +91,24 @@ TEST(test_refused)
 
 	memset(large, '#', sizeof(large));
 	write_file("large.py", large, sizeof(large));
-	assert_int_equal(script_put(job, "large.py", NULL, &err), -1);
+	assert_int_equal(put(job, "large.py", NULL, &err), -1);
 	assert_int_equal(err.kind, ERR_LIMIT);
-	assert_int_equal(script_put(job, "missing.py", NULL, &err), -1);
+	assert_int_equal(put(job, "missing.py", NULL, &err), -1);
 	assert_int_equal(err.kind, ERR_INVALID);
+}
+
+/* The launcher's own code ends the command; it starts "$d/$0", the script. */
+TEST(test_launcher)
+{
+	const struct job_opts opts = { .script = "train.py",
+				       .launch = LAUNCH_ACCELERATE };
+	cleanup_json cJSON *job = tj_new("j", "r");
+	struct error err = { 0 };
+
+	write_text("train.py", "pass\n");
+	assert_int_equal(script_put(job, &opts, &err), 0);
+	assert_non_null(strstr(word(words_of(job), 2), "exec accelerate launch"));
+	assert_null(strstr(word(words_of(job), 2), "torchrun"));
 }
 
 RUN_TESTS(enter_folder, leave_folder)

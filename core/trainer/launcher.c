@@ -1,0 +1,401 @@
+/* launcher.c - find commands that ignore their runtime (trainer/launcher.h). */
+#include "trainer/launcher.h"
+
+#include <string.h>
+
+#include "base/file.h"
+#include "base/str.h"
+#include "trainer/api.h"
+#include "trainer/jobset.h"
+#include "trainer/podspec.h"
+#include "trainer/runtime.h"
+#include "trainer/trainjob.h"
+
+enum { MAX_COMMAND = 256 * 1024, MAX_WORDS = 4096 };
+
+/* What the runtime prepares the pods for. */
+enum kind { OTHER, TORCH, MPI };
+
+/* Launchers of processes on all nodes, by what the runtime prepares. */
+static const char *const of_torch[] = { "torchrun", "torch.distributed.run",
+					"torch.distributed.launch", NULL };
+static const char *const of_mpi[] = { "mpirun",     "mpiexec", "mpiexec.hydra",
+				      "mpi-launch", "prterun", "horovodrun",
+				      "srun",       "ray",     NULL };
+
+/*
+ * Launchers of one node, unless they have one of the options `enough`, by their first
+ * words. `use`: the right command with TORCH.
+ */
+#define SCRIPT "'torchrun SCRIPT'"
+#define ACCELERATE \
+	"--launcher accelerate, or " SCRIPT " (on CPUs with ACCELERATE_USE_CPU=true)"
+#define RANK_OPTIONS                 \
+	{                            \
+		"machine_rank", NULL \
+	}
+#define TRL(what)                                                               \
+	{                                                                       \
+		"trl", what, RANK_OPTIONS, "'torchrun -m trl.scripts." what "'" \
+	}
+static const struct row {
+	const char *program, *sub;
+	const char *enough[3];
+	const char *use;
+} rows[] = {
+	{ "accelerate", "launch", RANK_OPTIONS, ACCELERATE },
+	{ "accelerate-launch", NULL, RANK_OPTIONS, ACCELERATE },
+	{ "accelerate.commands.launch", NULL, RANK_OPTIONS, ACCELERATE },
+	TRL("sft"),
+	TRL("dpo"),
+	TRL("grpo"),
+	TRL("kto"),
+	TRL("reward"),
+	TRL("rloo"),
+	{ "lightning", "run", { "node_rank" }, SCRIPT },
+	{ "fabric", "run", { "node_rank" }, SCRIPT },
+	{ "deepspeed", NULL, { "node_rank", "hostfile", "H" }, SCRIPT },
+	{ "deepspeed.launcher.runner", NULL, { "node_rank", "hostfile", "H" }, SCRIPT },
+	{ "tune",
+	  "run",
+	  { "rdzv_endpoint" },
+	  "'tune run --rdzv_endpoint=$PET_MASTER_ADDR:$PET_MASTER_PORT RECIPE'" },
+};
+
+/* Text of a command that reads its rank itself, or starts processes in its own way. */
+static const char *const aware[] = {
+	"PET_",        "NODE_RANK",  "MACHINE_RANK",
+	"$RANK",       "${RANK",     "JOB_COMPLETION_INDEX",
+	"MASTER_ADDR", "WORLD_SIZE", "HOSTNAME",
+	NULL,
+};
+
+/* Text of Python code that trains with other processes if a launcher has started them. */
+static const char *const joins[] = {
+	"init_process_group",   "from accelerate",
+	"import accelerate",    "TrainingArguments(",
+	"SFTConfig(",           "L.Trainer(",
+	"pl.Trainer(",          "SFTTrainer(",
+	"deepspeed.initialize", "Fabric(",
+	"Seq2SeqTrainer(",      NULL,
+};
+/* Text of Python code that starts or finds the others itself. */
+static const char *const by_itself[] = {
+	"torchrun",
+	"spawn(",
+	"start_processes(",
+	"elastic_launch",
+	"notebook_launcher",
+	"subprocess",
+	"init_method=",
+	"store=",
+	NULL,
+};
+
+/* One simple command: its words, the program first. */
+struct command {
+	const char **words;
+	size_t n;
+};
+
+struct check {
+	struct arena *arena;
+	enum kind kind;
+	int64_t nodes, procs; /* procs 0: unknown */
+	const char *text;     /* the whole command */
+	const struct code_reader *code;
+	const char *fault;
+	bool right; /* a launcher of the right kind was found */
+};
+
+static bool has_any(const char *text, const char *const *list)
+{
+	for (; *list; list++)
+		if (strstr(text, *list))
+			return true;
+	return false;
+}
+
+static bool has_option(const struct command *c, const char *const *names)
+{
+	cleanup_arena struct arena arena = { 0 };
+
+	for (size_t i = 1; i < c->n; i++) {
+		char *word = arena_strdup(&arena, c->words[i]), *name = word;
+
+		if (*word != '-')
+			continue;
+		name += strspn(name, "-");
+		name[strcspn(name, "=")] = 0;
+		for (char *p = name; *p; p++)
+			if (*p == '-')
+				*p = '_';
+		for (size_t k = 0; k < 3 && names[k]; k++)
+			if (str_eq(name, names[k]))
+				return true;
+	}
+	return false;
+}
+
+static bool is_assignment(const char *word)
+{
+	const char *eq = strchr(word, '=');
+
+	return eq && eq != word && !memchr(word, '/', (size_t)(eq - word)) &&
+	       *word != '-';
+}
+
+/* Skip what precedes the program: variables, `exec`, and words of the shell. */
+static void skip_to_program(struct command *c)
+{
+	static const char *const before[] = { "exec",  "env",  "time",   "nohup", "then",
+					      "do",    "else", "if",     "!",     "{",
+					      "uv",    "run",  "poetry", "sudo",  "while",
+					      "until", NULL };
+
+	while (c->n && (is_assignment(*c->words) || str_in(*c->words, before))) {
+		c->words++;
+		c->n--;
+	}
+}
+
+static bool is_python(const char *word)
+{
+	const char *rest = str_after(path_base(word), "python");
+
+	return rest && !rest[strspn(rest, "0123456789.")];
+}
+
+/*
+ * Make "python3 -u -m MODULE ARGUMENT..." "MODULE ARGUMENT...". False: it runs a file or
+ * code; *ret_script is the file, or NULL.
+ */
+static bool skip_to_module(struct command *c, const char **ret_script)
+{
+	size_t i = 1;
+
+	*ret_script = NULL;
+	for (; i < c->n && *c->words[i] == '-'; i++) {
+		if (str_eq(c->words[i], "-m") && i + 1 < c->n) {
+			c->words += i + 1;
+			c->n -= i + 1;
+			return true;
+		}
+		if (str_eq(c->words[i], "-c") || !c->words[i][1])
+			return false;
+		i += str_eq(c->words[i], "-X") || str_eq(c->words[i], "-W");
+	}
+	if (i < c->n)
+		*ret_script = c->words[i];
+	return false;
+}
+
+static const char *nodes_text(const struct check *k)
+{
+	return k->nodes == 1 ? "the node"
+			     : arena_printf(k->arena, "each of the %lld nodes",
+					    (long long)k->nodes);
+}
+
+#define OF_LAUNCHER                                                                        \
+	"on the launcher only, and the other nodes stay idle; use 'mpirun python3 SCRIPT'" \
+	" (--launcher mpirun)"
+
+static void found_wrong(struct check *k, const struct row *row, const char *program)
+{
+	if (k->fault)
+		return;
+	if (k->kind == MPI)
+		k->fault = arena_printf(k->arena, "%s starts processes " OF_LAUNCHER,
+					path_base(program));
+	else if (row)
+		k->fault = arena_printf(k->arena,
+					"%s%s%s without --%s does not read what the "
+					"runtime sets: %s trains alone; use %s",
+					row->program, row->sub ? " " : "",
+					row->sub ? row->sub : "", row->enough[0],
+					nodes_text(k), row->use);
+}
+
+/* Python code, without a launcher. */
+static void found_python(struct check *k, const char *script)
+{
+	const char *code =
+		script && k->code ? k->code->read(k->code->ctx, k->arena, script) : NULL;
+
+	if (!code)
+		code = k->text;
+	if (has_any(code, aware) || has_any(code, by_itself) || k->fault)
+		return;
+	if (k->kind == MPI)
+		k->fault = "python3 without mpirun starts one process " OF_LAUNCHER;
+	else if (has_any(code, joins))
+		k->fault = arena_printf(
+			k->arena,
+			"the script trains with other processes if a launcher starts "
+			"them, but python3 starts one on %s, which trains alone: use "
+			"'torchrun SCRIPT' (--launcher torchrun)",
+			nodes_text(k));
+}
+
+static const struct row *row_of(const struct command *c)
+{
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++)
+		if (str_eq(path_base(*c->words), rows[i].program) &&
+		    (!rows[i].sub || (c->n > 1 && str_eq(c->words[1], rows[i].sub))))
+			return &rows[i];
+	return NULL;
+}
+
+static void check_command(struct check *k, struct command c)
+{
+	const struct row *row;
+	const char *script = NULL;
+	bool plain = false;
+
+	skip_to_program(&c);
+	if (!c.n)
+		return;
+	if (is_python(*c.words))
+		plain = !skip_to_module(&c, &script);
+	if (plain) {
+		found_python(k, script);
+		return;
+	}
+	k->right |= str_in(path_base(*c.words), k->kind == MPI ? of_mpi : of_torch) ||
+		    str_in(path_base(*c.words), of_mpi);
+	if (k->kind == MPI && k->nodes > 1 && str_in(path_base(*c.words), of_torch))
+		found_wrong(k, NULL, *c.words);
+	row = row_of(&c);
+	if (row && has_option(&c, row->enough))
+		k->right = true;
+	else if (row && k->nodes > 1)
+		found_wrong(k, row, *c.words);
+}
+
+/* Split a script of sh into simple commands, by a rough reading of its grammar. */
+static void check_script(struct check *k, const char *script)
+{
+	const char **words = arena_alloc(k->arena, MAX_WORDS * sizeof(*words));
+	struct command c = { words, 0 };
+	const char *p = script;
+
+	while (*p && c.n < MAX_WORDS) {
+		size_t len = strcspn(p, " \t\r\n;&|()\"'`<>\\");
+
+		if (len)
+			c.words[c.n++] = str_slice(k->arena, p, len);
+		p += len;
+		if (p[0] == '\\' && p[1] == '\n')
+			p += 2;
+		else if (*p && strchr("\n;&|()`", *p)) {
+			check_command(k, c);
+			c.n = 0;
+			p++;
+		} else if (*p) {
+			p++;
+		}
+	}
+	check_command(k, c);
+}
+
+static void add_words(struct command *c, const cJSON *list)
+{
+	const cJSON *word;
+
+	json_each(word, list)
+		if (c->n < MAX_WORDS && cJSON_IsString(word))
+			c->words[c->n++] = word->valuestring;
+}
+
+/* The script of [sh, -c, SCRIPT, ...], or NULL. */
+static const char *script_of(const struct command *c)
+{
+	static const char *const shells[] = { "sh", "bash", "dash", "ash", "zsh", NULL };
+
+	if (c->n < 3 || !str_in(path_base(c->words[0]), shells))
+		return NULL;
+	for (size_t i = 1; i + 1 < c->n && *c->words[i] == '-'; i++)
+		if (c->words[i][1] != '-' && strchr(c->words[i], 'c'))
+			return c->words[i + 1];
+	return NULL;
+}
+
+static const char *text_of(struct arena *arena, const struct command *c)
+{
+	cleanup_buf struct buf text = { .max = MAX_COMMAND };
+
+	for (size_t i = 0; i < c->n; i++)
+		buf_printf(&text, "%s ", c->words[i]);
+	return text.overflowed || !text.data
+		       ? NULL
+		       : arena_strdup(arena, (const char *)text.data);
+}
+
+static enum kind kind_of(const struct info *info)
+{
+	return policy_torch(info->ml_policy) ? TORCH
+	       : policy_mpi(info->ml_policy) ? MPI
+					     : OTHER;
+}
+
+static int64_t first_given(int64_t a, int64_t b)
+{
+	return a != ABSENT ? a : b != ABSENT ? b : 1;
+}
+
+/* The command of the container that trains, as the TrainJob changes it. */
+static struct command command_of(struct arena *arena, struct info *info, const cJSON *tj)
+{
+	const cJSON *container = info_trainer_container(info);
+	const cJSON *command = tj_command(tj), *args = tj_args(tj);
+	struct command c = { arena_alloc(arena, MAX_WORDS * sizeof(*c.words)), 0 };
+
+	add_words(&c, command ? command : container_command(container));
+	add_words(&c, args ? args : container_args(container));
+	return c;
+}
+
+const char *launcher_fault(struct arena *arena, struct info *info, const cJSON *tj,
+			   const struct code_reader *code)
+{
+	const cJSON *ml = info->ml_policy;
+	struct command c = command_of(arena, info, tj);
+	struct check k = {
+		.arena = arena,
+		.kind = kind_of(info),
+		.nodes = first_given(tj_num_nodes(tj), policy_num_nodes(ml)),
+		.procs = first_given(
+			tj_num_proc_per_node(tj),
+			policy_mpi(ml) ? mpi_num_proc_per_node(policy_mpi(ml)) : ABSENT),
+		.text = text_of(arena, &c),
+		.code = code,
+	};
+	const char *script = script_of(&c);
+
+	if (k.kind == OTHER || !tj_trainer(tj) || !k.text || has_any(k.text, aware))
+		return NULL;
+	if (k.nodes * k.procs <= 1 || info->command) /* plugins set info->command */
+		return NULL;
+	if (script)
+		check_script(&k, script);
+	else
+		check_command(&k, c);
+	return k.right ? NULL : k.fault;
+}
+
+const char *launcher_unused_dataset(struct arena *arena, struct info *info,
+				    const cJSON *tj)
+{
+	struct command c = command_of(arena, info, tj);
+	const char *text = text_of(arena, &c);
+
+	if (c.n < 2 || !str_eq(c.words[0], "tune") || !str_eq(c.words[1], "run") ||
+	    !info_by_ancestor(info, DATASET_INITIALIZER) || !text ||
+	    strstr(text, "dataset"))
+		return NULL;
+	return "tune run trains with the data set of its configuration, not with that of "
+	       "the dataset initializer: add to args "
+	       "'dataset=torchtune.datasets.instruct_dataset', 'dataset.source=parquet' "
+	       "and 'dataset.data_dir=/workspace/dataset/data'";
+}

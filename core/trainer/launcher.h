@@ -1,0 +1,37 @@
+/*
+ * launcher.h - find commands that would train wrongly without an error.
+ *
+ * Some launchers ignore what the runtime sets: `accelerate launch` without
+ * --machine_rank is rank 0 on each node, and each node trains alone. launcher.c has the
+ * table. Commands that are not understood, that mention PET_ or another rank variable, or
+ * that also start a launcher of the right kind, have no fault. No I/O.
+ *
+ * Sources: accelerate/commands/launch.py, trl/cli, lightning_fabric/cli.py,
+ * torchtune/_cli/run.py and deepspeed/launcher/runner.py of the releases in
+ * docs/support.md.
+ */
+#ifndef TRAINER_LAUNCHER_H
+#define TRAINER_LAUNCHER_H
+
+#include "trainer/info.h"
+
+/*
+ * The text of the file that the command of a container runs, if the caller can read it;
+ * in the arena, or NULL.
+ */
+struct code_reader {
+	const char *(*read)(void *ctx, struct arena *arena, const char *path);
+	void *ctx;
+};
+
+/*
+ * What is wrong with the TrainJob's command, and the right one, as one line, in the arena
+ * or static; NULL: nothing. info has passed ENFORCE_ML_POLICY. `code` may be NULL.
+ */
+const char *launcher_fault(struct arena *arena, struct info *info, const cJSON *tj,
+			   const struct code_reader *code);
+/* Likewise for `tune run` with a data set that the job downloads, but does not name. */
+const char *launcher_unused_dataset(struct arena *arena, struct info *info,
+				    const cJSON *tj);
+
+#endif

@@ -1,0 +1,159 @@
+/* Commands that would train wrongly, and right ones, which have no fault. */
+#include "tests/unit/trainer/yaml_doc.h"
+#include "trainer/launcher.h"
+
+enum policy { TORCH, MPI, JAX, PLAIN };
+static const char *const policies[] = { "torch: {}", "mpi: {numProcPerNode: 1}",
+					"jax: {}", "numNodes: 1" };
+
+#define JOINS "from accelerate import Accelerator\\na = Accelerator()\\n"
+
+static const struct {
+	const char *command; /* JSON */
+	enum policy policy;
+	int nodes, procs;
+	const char *fault, *use; /* parts of the line; NULL: none */
+} rows[] = {
+	{ "[accelerate, launch, a.py]", TORCH, 2, 0,
+	  "accelerate launch without "
+	  "--machine_rank",
+	  "torchrun SCRIPT" },
+	{ "[accelerate, launch, --config_file, c.yaml, a.py]", TORCH, 2, 0, "2 nodes",
+	  "--launcher accelerate" },
+	{ "[/opt/bin/accelerate, launch, a.py]", TORCH, 2, 0, "accelerate launch", "" },
+	{ "[python3, -m, accelerate.commands.launch, a.py]", TORCH, 2, 0,
+	  "accelerate.commands.launch", "torchrun" },
+	{ "[sh, -c, 'set -e; pip install accelerate && exec accelerate launch a.py']",
+	  TORCH, 2, 0, "accelerate launch", "torchrun" },
+	{ "[bash, -lc, \"A=1 accelerate \\\\\\n launch a.py\"]", TORCH, 2, 0,
+	  "accelerate launch", "torchrun" },
+	{ "[accelerate, launch, a.py]", MPI, 2, 0, "accelerate starts",
+	  "mpirun python3" },
+	{ "[trl, sft, --model, m]", TORCH, 2, 0, "trl sft",
+	  "torchrun -m trl.scripts.sft" },
+	{ "[fabric, run, a.py]", TORCH, 2, 0, "fabric run without --node_rank",
+	  "torchrun" },
+	{ "[lightning, run, model, a.py]", TORCH, 2, 0, "lightning run", "torchrun" },
+	{ "[deepspeed, --num_gpus, '2', a.py]", TORCH, 2, 0, "deepspeed without",
+	  "torchrun" },
+	{ "[deepspeed, a.py]", MPI, 2, 0, "launcher only", "mpirun" },
+	{ "[tune, run, full_finetune_distributed, --config, c]", TORCH, 2, 0, "tune run",
+	  "--rdzv_endpoint=$PET_MASTER_ADDR" },
+	{ "[python3, train.py]", MPI, 2, 0, "python3 without mpirun", "mpirun python3" },
+	{ "[python3, train.py]", MPI, 1, 4, "python3 without mpirun", "mpirun python3" },
+	{ "[torchrun, a.py]", MPI, 2, 0, "torchrun starts processes on the launcher",
+	  "mpirun" },
+	{ "[python3, -c, \"" JOINS "\"]", TORCH, 2, 0, "trains alone", "torchrun" },
+	{ "[python3, -c, \"" JOINS "\"]", TORCH, 1, 2, "on the node", "torchrun" },
+	{ "[python3, -u, acc.py]", TORCH, 2, 0, "trains alone", "--launcher torchrun" },
+	{ "[sh, -c, 'cd x && python3 acc.py']", TORCH, 2, 0, "trains alone", "torchrun" },
+
+	{ "[accelerate, launch, a.py]", TORCH, 1, 4, NULL, NULL },
+	{ "[accelerate, launch, a.py]", JAX, 2, 0, NULL, NULL },
+	{ "[accelerate, launch, a.py]", PLAIN, 2, 0, NULL, NULL },
+	{ "[accelerate, launch, --machine-rank=1, a.py]", TORCH, 2, 0, NULL, NULL },
+	{ "[sh, -c, 'accelerate launch --machine_rank $PET_NODE_RANK a.py']", TORCH, 2, 0,
+	  NULL, NULL },
+	{ "[sh, -c, 'accelerate launch --config_file c$JOB_COMPLETION_INDEX a.py']",
+	  TORCH, 2, 0, NULL, NULL },
+	{ "[accelerate, config, default]", TORCH, 2, 0, NULL, NULL },
+	{ "[torchrun, a.py]", TORCH, 2, 0, NULL, NULL },
+	{ "[torchrun, -m, accelerate.commands.launch]", TORCH, 2, 0, NULL, NULL },
+	{ "[python, -m, torch.distributed.run, a.py]", TORCH, 2, 0, NULL, NULL },
+	{ "[bash, -c, 'pip install deepspeed; torchrun a.py --deepspeed d.json']", TORCH,
+	  2, 0, NULL, NULL },
+	{ "[bash, -c, \"cat > a.py <<E\\n" JOINS "\\nE\\ntorchrun a.py\"]", TORCH, 2, 0,
+	  NULL, NULL },
+	{ "[deepspeed, --hostfile, /etc/mpi/hostfile, a.py]", MPI, 2, 0, NULL, NULL },
+	{ "[mpirun, python3, a.py]", MPI, 2, 0, NULL, NULL },
+	{ "[mpirun, -np, '4', bash, -c, 'python3 a.py']", MPI, 2, 0, NULL, NULL },
+	{ "[sh, -c, 'python3 prepare.py && mpirun -n 2 python3 a.py']", MPI, 2, 0, NULL,
+	  NULL },
+	{ "[python3, train.py]", MPI, 1, 0, NULL, NULL },
+	{ "[python3, train.py]", TORCH, 2, 0, NULL, NULL },
+	{ "[python3, plain.py]", TORCH, 2, 2, NULL, NULL },
+	{ "[python3, aware.py]", TORCH, 2, 2, NULL, NULL },
+	{ "[python3, spawns.py]", TORCH, 2, 2, NULL, NULL },
+	{ "[python3, acc.py]", JAX, 2, 0, NULL, NULL },
+	{ "[bash, start.sh]", TORCH, 2, 0, NULL, NULL },
+	{ "[tune, download, m]", TORCH, 2, 0, NULL, NULL },
+	{ "[]", TORCH, 2, 0, NULL, NULL },
+};
+
+static const char *read_code(void *ctx, struct arena *arena, const char *path)
+{
+	static const struct {
+		const char *path, *text;
+	} files[] = {
+		{ "acc.py", "from accelerate import Accelerator\n" },
+		{ "plain.py", "print('hello')\n" },
+		{ "aware.py", "import os\ninit_process_group('gloo', "
+			      "rank=int(os.environ['PET_NODE_RANK']))\n" },
+		{ "spawns.py", "mp.spawn(f)\ninit_process_group('gloo')\n" },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(files); i++)
+		if (str_eq(files[i].path, path))
+			return files[i].text;
+	return NULL;
+}
+
+/* The line for a TrainJob of these values, in the arena. */
+static const char *fault_of(struct arena *arena, const char *command, const char *policy,
+			    int nodes, int procs, const char *more)
+{
+	const struct code_reader code = { .read = read_code };
+	cleanup_json cJSON *rt = doc(arena_printf(
+		arena,
+		"{metadata: {name: rt}, spec: {mlPolicy: {%s}, template: {spec: "
+		"{replicatedJobs: [%s{name: node, template: {metadata: {labels: "
+		"{trainer.kubeflow.org/trainjob-ancestor-step: trainer}}, spec: "
+		"{template: {spec: {containers: [{name: node}]}}}}}]}}}}",
+		policy, more));
+	cleanup_json cJSON *tj = doc(arena_printf(
+		arena,
+		"{metadata: {name: tj}, spec: {runtimeRef: {name: rt}, trainer: "
+		"{numNodes: %d, numProcPerNode: %d, command: %s}}}",
+		nodes, procs ? procs : 1, command));
+	cleanup_info struct info info = { 0 };
+	struct error err = { 0 };
+
+	assert_int_equal(info_make(&info, tj, rt, &err), 0);
+	return *more ? launcher_unused_dataset(arena, &info, tj)
+		     : launcher_fault(arena, &info, tj, &code);
+}
+
+TEST(test_commands)
+{
+	cleanup_arena struct arena arena = { 0 };
+
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
+		const char *got =
+			fault_of(&arena, rows[i].command, policies[rows[i].policy],
+				 rows[i].nodes, rows[i].procs, "");
+
+		if (!rows[i].fault != !got ||
+		    (got && (!strstr(got, rows[i].fault) || !strstr(got, rows[i].use))))
+			fail_msg("%s, %s: got: %s", rows[i].command,
+				 policies[rows[i].policy], got ? got : "nothing");
+	}
+}
+
+#define DATASET                                                                       \
+	"{name: dataset-initializer, template: {metadata: {labels: "                  \
+	"{trainer.kubeflow.org/trainjob-ancestor-step: dataset-initializer}}, spec: " \
+	"{template: {spec: {containers: [{name: dataset-initializer}]}}}}}, "
+
+TEST(test_torchtune_without_its_dataset)
+{
+	cleanup_arena struct arena arena = { 0 };
+	const char *got = fault_of(&arena, "[tune, run]", "torch: {}", 1, 1, DATASET);
+
+	assert_non_null(got);
+	assert_non_null(strstr(got, "dataset.data_dir="));
+	assert_null(fault_of(&arena, "[tune, run]", "torch: {}", 1, 1, ""));
+	assert_null(
+		fault_of(&arena, "[tune, run, dataset=x]", "torch: {}", 1, 1, DATASET));
+}
+
+RUN_TESTS(NULL, NULL)

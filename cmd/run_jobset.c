@@ -13,6 +13,7 @@
 #include "base/xmalloc.h"
 #include "cmd/cmd.h"
 #include "cmd/gpus.h"
+#include "kubelet/workspace_mount.h"
 #include "local/initializers.h"
 #include "local/run.h"
 #include "local/state_owned.h"
@@ -65,8 +66,9 @@ static int run_job(cJSON *doc, int *to, struct error *err)
 		.observer = { .on_begin = on_begin, .ctx = to },
 	};
 
-	if (initializers_map(objects, err) || gpus_for(&arena, &run.gpus, objects, err) ||
-	    local_run(&run, result, err))
+	if (initializers_map(objects, err) ||
+	    workspace_mount_stored(objects, owner.server, err) ||
+	    gpus_for(&arena, &run.gpus, objects, err) || local_run(&run, result, err))
 		return -1;
 	return 0;
 }

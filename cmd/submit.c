@@ -19,6 +19,7 @@
 #include "client/submit.h"
 #include "cmd/cmd.h"
 #include "cmd/gpus.h"
+#include "cmd/submit_file.h"
 #include "cmd/ui/cluster.h"
 #include "cmd/ui/follow.h"
 #include "cmd/ui/interactive.h"
@@ -35,13 +36,11 @@
 #include "machine/local_job.h"
 #include "plugins/plugins.h"
 #include "spec/job.h"
-#include "spec/refer.h"
 #include "spec/workspace_pack.h"
 #include "trainer/framework.h"
 #include "trainer/runtime.h"
 #include "trainer/trainjob.h"
 
-#define SCRIPT_RUNTIME  "torch-distributed"
 #define DRY_RUN_OUTCOME "valid (server dry run)"
 
 enum dry_run { DRY_RUN_NONE, DRY_RUN_CLIENT, DRY_RUN_SERVER };
@@ -113,56 +112,6 @@ static const struct opt opts_table[] = {
 	JOB_FLAG_OPTIONS(struct submit_opts),
 	{ .type = OPT_END },
 };
-
-/* Is FILE Python code, which becomes part of the job? */
-static int resolve_script(struct job_opts *job, struct error *err)
-{
-	const char *first = job_opts_file(job), *script = NULL;
-
-	if (first && str_ends(first, ".py"))
-		script = first;
-	for (size_t i = 0; i < job->files.n; i++)
-		if (str_ends(job->files.list[i], ".py"))
-			script = job->files.list[i];
-	if (!script)
-		return 0;
-	if ((job->file != NULL) + job->files.n > 1)
-		return error_set(err, ERR_USAGE,
-				 "%s: a script cannot be combined with other files; pass "
-				 "runtimes with --runtime-file",
-				 script);
-	job->script = script;
-	job->file = NULL;
-	job->files.n = 0;
-	if (!job->runtime)
-		job->runtime = SCRIPT_RUNTIME;
-	return 0;
-}
-
-/* FILE may be an argument or given by -f; without a file there must be a runtime. */
-static int resolve_file(struct job_opts *job, int argc, char **argv, struct error *err)
-{
-	const char *flag;
-
-	if (argc > 1)
-		return error_set(err, ERR_USAGE,
-				 "unexpected argument '%s': pass more files with -f, a "
-				 "command after '--'",
-				 argv[1]);
-	job->file = argc ? argv[0] : NULL;
-	if (resolve_script(job, err))
-		return -1;
-	flag = job_opts_flag(job);
-	if (job_opts_file(job) && flag)
-		return error_set(err, ERR_USAGE, "%s cannot be combined with a file%s",
-				 flag, job->command ? "; --arg appends an argument" : "");
-	if (!job_opts_file(job) && !job->runtime)
-		return error_set(err, ERR_USAGE,
-				 flag ? "%s requires --runtime"
-				      : "specify a file or --runtime%s",
-				 flag ? flag : "");
-	return job->runtime ? refer_runtime(&job->runtime, &job->runtime_kind, err) : 0;
-}
 
 static int check_limits(const struct submit_opts *opts, struct error *err)
 {
@@ -682,7 +631,11 @@ static int submit(struct submit_opts *opts, struct error *err)
 	bool to_cluster = !opts->local && opts->dry_run != DRY_RUN_CLIENT;
 	int code;
 
-	if (workspace_pack_dir(&pack, &opts->workspace, opts->local, &to, err))
+	if (workspace_pack_dir(&pack, &opts->workspace,
+			       opts->local  ? WORKSPACE_LOCAL
+			       : to_cluster ? WORKSPACE_API
+					    : WORKSPACE_PRINTED,
+			       &to, err))
 		return -1;
 	if (!opts->quiet && !to_cluster)
 		workspace_pack_report(&pack);
@@ -749,7 +702,7 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 	struct submit_opts opts = *(const struct submit_opts *)values;
 	char venv[PATH_MAX];
 
-	if (resolve_file(&opts.job, argc, argv, err) || check_opts(&opts, err) ||
+	if (submit_file(&opts.job, argc, argv, err) || check_opts(&opts, err) ||
 	    find_venv(&opts, venv, err))
 		return -1;
 	if (opts.dry_run == DRY_RUN_CLIENT) {

@@ -161,17 +161,31 @@ static void cursor_down(struct screen *s, size_t by)
 	s->at += by < most ? by : most;
 }
 
+static bool ends_with_colour(const struct screen_row *r)
+{
+	size_t n = r->text.len - r->tag, most = SCREEN_SEQUENCE + 3;
+	const char *text = (const char *)r->text.data, *esc;
+
+	if (!n)
+		return false;
+	n = n < most ? n : most;
+	text += r->text.len - n;
+	esc = memrchr(text, ESC, n);
+	return esc &&
+	       screen_colour(esc, (size_t)(text + n - esc)) == (size_t)(text + n - esc);
+}
+
 /* Delete the last character; before a color it stays. */
 static void backspace(struct screen *s)
 {
 	struct screen_row *r = row_of(s);
 
-	if (!s->inside)
+	if (!s->inside || ends_with_colour(r))
 		return;
 	r->rewritten = true;
 	while (r->text.len > r->tag && (r->text.data[r->text.len - 1] & 0xc0) == 0x80)
 		r->text.len--;
-	if (r->text.len > r->tag)
+	if (r->text.len > r->tag && !ends_with_colour(r))
 		r->text.len--;
 }
 
@@ -386,34 +400,40 @@ static size_t least(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
+enum { KINDS = 5 };
+
 /* The bytes of a write, and the next one of each kind that is not plain text. */
 struct piece {
 	const char *data;
-	size_t len, next[4];
+	size_t len, next[KINDS];
 };
+
+/* The next byte of that kind; each byte is looked at once per kind. */
+static size_t next_of(struct piece *p, int kind, size_t at)
+{
+	static const char kinds[KINDS] = { '\n', '\r', '\b', ESC, (char)LEAD_C1 };
+
+	if (p->next[kind] <= at) {
+		const char *found = memchr(p->data + at, kinds[kind], p->len - at);
+
+		p->next[kind] = 1 + (found ? (size_t)(found - p->data) : p->len);
+	}
+	return p->next[kind] - 1;
+}
 
 /* The first byte from `at` on that moves the cursor, or may begin a control character. */
 static size_t special(struct piece *p, size_t at)
 {
-	static const char kinds[] = { '\r', '\b', ESC, (char)LEAD_C1 };
 	size_t ret = p->len;
 
-	for (size_t i = 0; i < sizeof(kinds); i++) {
-		if (p->next[i] < at || !at) {
-			const char *found = memchr(p->data + at, kinds[i], p->len - at);
-
-			p->next[i] = found ? (size_t)(found - p->data) : p->len;
-		}
-		ret = least(ret, p->next[i]);
-	}
+	for (int i = 1; i < KINDS; i++)
+		ret = least(ret, next_of(p, i, at));
 	return ret;
 }
 
-static size_t newline_at(const struct piece *p, size_t at)
+static size_t newline_at(struct piece *p, size_t at)
 {
-	const char *found = memchr(p->data + at, '\n', p->len - at);
-
-	return found ? (size_t)(found - p->data) : p->len;
+	return next_of(p, 0, at);
 }
 
 /* Nothing is begun: report whole lines without a copy. Returns the end of the last one. */
@@ -447,10 +467,7 @@ static size_t ups(const char *p, size_t len)
 	return n ? least(n, SCREEN_ROWS) : 1;
 }
 
-/*
- * Lines that the cursor goes up to in the same piece are not finished at their newline.
- */
-static void look_ahead(struct screen *s, const char *data, size_t len)
+void screen_look_ahead(struct screen *s, const char *data, size_t len)
 {
 	const char *end = data + len, *p = memchr(data, ESC, len);
 	size_t up = 0, most = 0;
@@ -473,7 +490,7 @@ void screen_write(struct screen *s, const char *data, size_t len)
 	struct piece p = { .data = data, .len = len };
 	size_t at, end;
 
-	look_ahead(s, data, len);
+	screen_look_ahead(s, data, len);
 	at = whole_lines(s, &p, 0);
 	while (at < len) {
 		end = s->state == TEXT && !s->n_rune

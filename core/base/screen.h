@@ -53,6 +53,12 @@ struct screen {
 
 void screen_write(struct screen *s, const char *data, size_t len);
 
+/*
+ * These bytes come next: a line that the cursor goes up to within them is not finished at
+ * its newline. For a caller that writes them in pieces.
+ */
+void screen_look_ahead(struct screen *s, const char *data, size_t len);
+
 /* Lines that begin from now on are reported with this text before them; "" for none. */
 void screen_tag(struct screen *s, const char *tag, size_t len);
 

@@ -242,6 +242,8 @@ static void report_state(struct log_lines *l)
 
 void log_lines_feed(struct log_lines *l, const char *data, size_t len)
 {
+	if (!l->raw)
+		screen_look_ahead(&l->screen, data, len);
 	while (len) {
 		size_t n = l->begun ? 0 : find_stamp(l, data, len);
 		const char *newline = memchr(data + n, '\n', len - n);

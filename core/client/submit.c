@@ -423,7 +423,7 @@ static int send_item(struct submission *s, struct submit_item *item, struct erro
 	if (s->refused + s->exist != refused)
 		return 0;
 	if (!item->half_submitted) {
-		if (item->job && s->conf->upload && s->conf->upload->data)
+		if (item->job && workspace_upload_is_due(s->conf->upload))
 			workspace_hold(item->obj, tj_suspend(item->stored));
 		if (send_or_dry_run(s, item, SEND, err))
 			return -1;

@@ -1,8 +1,14 @@
 /* workspace_upload.c - ConfigMap first, then resume (client/workspace_upload.h). */
 #include "client/workspace_upload.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
 #include "api/meta.h"
 #include "base/cleanup.h"
+#include "base/file.h"
 #include "base/str.h"
 #include "trainer/trainjob.h"
 
@@ -33,6 +39,63 @@ bool workspace_is_awaited(const cJSON *tj, const char *digest)
 
 	return meta_annotation(tj, WORKSPACE_AWAITED_ANNOTATION) &&
 	       !workspace_of(&w, tj, IGNORED) && str_eq(w.digest, digest);
+}
+
+bool workspace_upload_is_due(const struct workspace_upload *upload)
+{
+	return upload && (upload->data || upload->path);
+}
+
+/* The directory of the local API, if it is on this machine; else NULL. */
+static const char *find_store(struct arena *arena, const cJSON *answer)
+{
+	const char *key, *dir = workspace_store(arena, answer, &key);
+
+	return dir && str_eq(file_first_line(arena,
+					     path_join(arena, dir, WORKSPACE_STORE_KEY)),
+			     key)
+		       ? dir
+		       : NULL;
+}
+
+static int copy(const char *from, const char *to, struct error *err)
+{
+	cleanup_fd int in = open(from, O_RDONLY | O_CLOEXEC);
+	cleanup_fd int out =
+		open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	char data[65536];
+	ssize_t n;
+
+	if (in < 0 || out < 0)
+		return error_errno(err, errno, "%s", in < 0 ? from : to);
+	while ((n = read(in, data, sizeof(data))) > 0)
+		if (file_write_fd(out, data, (size_t)n, to, err))
+			return -1;
+	return n ? error_errno(err, errno, "%s", from) : 0;
+}
+
+/* Copy the archive into the store; one that is there is complete. */
+static int store(const struct workspace_upload *upload, const cJSON *answer, bool dry_run,
+		 struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	const char *dir = find_store(&arena, answer), *file, *part;
+
+	if (!upload->path)
+		return 0;
+	if (!dir)
+		return error_set(err, ERR_LIMIT, "%s", upload->too_large);
+	dir = workspace_store_place(&arena, dir, upload->digest);
+	file = path_join(&arena, dir, WORKSPACE_FILE);
+	if (dry_run || file_exists(file))
+		return 0;
+	part = arena_printf(&arena, "%s.%d", file, (int)getpid());
+	if (dir_make(dir, 0700, err) || copy(upload->path, part, err) ||
+	    (rename(part, file) && error_errno(err, errno, "%s", file))) {
+		unlink(part);
+		return -1;
+	}
+	return 0;
 }
 
 /* The ConfigMap exists. 0: it is ours, from an earlier run; ERR_EXISTS: it is not. */
@@ -75,9 +138,12 @@ static int put_map(struct kube *k, const struct workspace_upload *upload, const 
 int workspace_upload_dry_run(struct kube *k, const struct workspace_upload *upload,
 			     const cJSON *answer, struct error *err)
 {
-	if (!upload->data || put_map(k, upload, answer, true, err) == 0)
+	if (!workspace_upload_is_due(upload))
 		return 0;
-	return error_wrap(err, "the workspace");
+	if (store(upload, answer, true, err))
+		return -1;
+	return put_map(k, upload, answer, true, err) ? error_wrap(err, "the workspace")
+						     : 0;
 }
 
 int workspace_upload_send(struct kube *k, const struct workspace_upload *upload,
@@ -91,7 +157,7 @@ int workspace_upload_send(struct kube *k, const struct workspace_upload *upload,
 
 	if (!then)
 		return 0;
-	if (put_map(k, upload, *tj, false, err))
+	if (store(upload, *tj, false, err) || put_map(k, upload, *tj, false, err))
 		return error_wrap(err, "the workspace");
 	json_put(patch, cJSON_CreateNull(), "metadata", "annotations",
 		 WORKSPACE_AWAITED_ANNOTATION);

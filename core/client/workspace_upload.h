@@ -15,11 +15,15 @@
 #include "kube/kube.h"
 #include "spec/workspace_pack.h"
 
+/* Has the TrainJob to wait for an archive that this program delivers? */
+bool workspace_upload_is_due(const struct workspace_upload *upload);
+
 /* ERR_UNSUPPORTED: no controller in this cluster unpacks workspaces. */
 MUST_CHECK int workspace_check_served(const cJSON *answer, struct error *err);
 
 /*
- * A dry run: does the API server accept the ConfigMap? `answer` is the TrainJob as the
+ * A dry run: does the API server accept the ConfigMap, or a local API the archive
+ * (ERR_LIMIT: neither)? `answer` is the TrainJob as the
  * API server returned it, which may be from a dry run, too.
  */
 MUST_CHECK int workspace_upload_dry_run(struct kube *k,

@@ -14,4 +14,11 @@
 MUST_CHECK int workspace_mount(cJSON *objects, const char *folder, const char *digest,
 			       bool *ret_shared, struct error *err);
 
+/*
+ * The same for a job of the local API in the directory `server`: its pods unpack the
+ * archive of their ConfigMap, or of the API's store (trainer/workspace_spec.h).
+ */
+MUST_CHECK int workspace_mount_stored(cJSON *objects, const char *server,
+				      struct error *err);
+
 #endif

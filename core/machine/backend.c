@@ -211,8 +211,10 @@ static void sync_jobset(struct backend *b, const char *ns, const char *name)
 	const char *uid = gone ? "" : meta_uid(jobset);
 
 	r->due_ms = 0;
-	if (gone)
+	if (gone) {
 		state_claims_wait_end(b->server, ns, name);
+		backend_sweep_archives(b);
+	}
 	if (end_stale(b, r, runs, uid))
 		return;
 	for (run = runs; run && !str_eq(run->owner.uid, uid);)
@@ -347,6 +349,7 @@ static void *work(void *ctx)
 	store_node(b);
 	state_sweep();
 	state_owned_sweep();
+	backend_sweep_archives(b);
 	mark_runs(b);
 	while (next_changes(b, &changed)) {
 		map_each(e, &changed) {

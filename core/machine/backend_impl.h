@@ -46,6 +46,9 @@ void backend_fail(struct backend *b, const char *ns, const char *name, const cha
 /* Write the status of a suspended JobSet and of its Jobs. */
 void backend_write_suspended(struct backend *b, const cJSON *jobset);
 
+/* backend_archives.c: delete the archives of workspaces that no TrainJob has. */
+void backend_sweep_archives(struct backend *b);
+
 /*
  * backend_start.c: start the run process. 0: the run has begun; RUN_BUSY; -1: err has the
  * cause.

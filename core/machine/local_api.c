@@ -37,6 +37,7 @@
 #include "manager/progress_server.h"
 #include "manager/webhook.h"
 #include "trainer/api.h"
+#include "trainer/workspace_spec.h"
 
 #define HOOKS "-trainer-kubeflow-org-v1alpha1-"
 
@@ -50,8 +51,10 @@ struct local_api {
 	const struct local_api_opts *opts;
 	struct arena arena;
 	const char *dir, *host, *server; /* "https://127.0.0.1:40123" */
+	const char *root;                /* dir, absolute */
 	int64_t port;
 	char token[RANDOM_KEY_SIZE], pod_key[RANDOM_KEY_SIZE];
+	char store_key[RANDOM_KEY_SIZE]; /* of WORKSPACE_STORE_ANNOTATION */
 	struct x509_pair ca;
 	struct tls_server *tls;
 	struct apiserver *api;
@@ -208,11 +211,15 @@ static bool is_of_run(const struct admission *a)
 
 static int mutate(void *ctx, struct admission *a, struct error *err)
 {
+	const struct local_api *l = ctx;
+
 	drop_mark(a);
 	if (is_of_run(a))
 		return mirror_check(a->old, a->obj, err);
 	if (!meta_is(a->obj, TRAINER_GROUP, TRAINJOB_KIND))
 		return 0;
+	if (!a->old)
+		workspace_announce_store(a->obj, l->store_key, l->root);
 	return ask(ctx, &defaulter, a, err);
 }
 
@@ -281,6 +288,16 @@ static int make_ca(struct local_api *l, struct error *err)
 }
 
 /* Load or make a stored key. */
+static int find_root(struct local_api *l, struct error *err)
+{
+	cleanup_free char *path = realpath(l->dir, NULL);
+
+	if (!path)
+		return error_errno(err, errno, "%s", l->dir);
+	l->root = arena_strdup(&l->arena, path);
+	return 0;
+}
+
 static int make_secret(struct local_api *l, const char *name, char ret[RANDOM_KEY_SIZE],
 		       struct error *err)
 {
@@ -563,9 +580,8 @@ static int start_https(struct local_api *l, struct error *err)
 static int start_backend(struct local_api *l, struct error *err)
 {
 	struct mirror *mirror;
-	cleanup_free char *dir = realpath(l->dir, NULL);
 	const struct backend_conf conf = { .api = l->api,
-					   .server = dir ? dir : l->dir,
+					   .server = l->root,
 					   .pod_key = l->pod_key,
 					   .version = APISERVER_KUBERNETES
 					   "+kftrainer-" VERSION };
@@ -638,11 +654,17 @@ static int start_manager(struct local_api *l, struct error *err)
 	return apply_version(l, err) || apply_runtimes(l, err) ? -1 : 0;
 }
 
+static int make_secrets(struct local_api *l, struct error *err)
+{
+	return make_secret(l, "token", l->token, err) ||
+	       make_secret(l, "pods.key", l->pod_key, err) ||
+	       make_secret(l, WORKSPACE_STORE_KEY, l->store_key, err);
+}
+
 static int start(struct local_api *l, struct error *err)
 {
 	if (choose_dir(l, err) || choose_address(l, err) || make_dir(l, err) ||
-	    make_secret(l, "token", l->token, err) ||
-	    make_secret(l, "pods.key", l->pod_key, err) || start_api(l, err) ||
+	    find_root(l, err) || make_secrets(l, err) || start_api(l, err) ||
 	    make_tls(l, err))
 		return -1;
 	if (start_https(l, err) || write_kubeconfig(l, err) || start_client(l, err))

@@ -29,7 +29,7 @@ struct job {
 struct job_set {
 	struct input input;
 	struct schema *schema;
-	cJSON *env; /* the variables of options (jobenv.h) */
+	cJSON *env;           /* the variables of options (jobenv.h) */
 	const char *code_dir; /* of job_opts */
 	size_t own; /* documents of the job's files; those of --runtime-file follow */
 	struct job *list;

@@ -56,7 +56,7 @@ static int make_folder(struct workspace_pack *s, struct error *err)
 	return 0;
 }
 
-static int refuse_large(struct workspace_pack *s, const char *dir, struct error *err)
+static const char *too_large(struct workspace_pack *s, const char *dir)
 {
 	cleanup_buf struct buf files = { .max = 600 };
 
@@ -64,8 +64,8 @@ static int refuse_large(struct workspace_pack *s, const char *dir, struct error 
 		buf_printf(&files, "%s%.150s %s", i ? ", " : "",
 			   s->summary.largest[i].path,
 			   str_size(&s->arena, s->summary.largest[i].size));
-	return error_set(
-		err, ERR_LIMIT,
+	return arena_printf(
+		&s->arena,
 		"--workspace %.200s: %s packed (%lld bytes), but a ConfigMap holds %d; "
 		"the largest files: %s; list what is not needed in " PACK_IGNORE_FILE
 		", or upload it with --workspace-to s3://BUCKET/PATH",
@@ -112,7 +112,8 @@ static void address(struct workspace_pack *s, const struct workspace_opts *o)
 }
 
 int workspace_pack_dir(struct workspace_pack *s, const struct workspace_opts *o,
-		       bool local, const struct reporter *warnings, struct error *err)
+		       enum workspace_target target, const struct reporter *warnings,
+		       struct error *err)
 {
 	if (!o->dir)
 		return 0;
@@ -120,13 +121,19 @@ int workspace_pack_dir(struct workspace_pack *s, const struct workspace_opts *o,
 	s->warnings = warnings;
 	if (make_folder(s, err) || pack(s, o, err))
 		return -1;
-	if (o->to && !local)
+	if (target == WORKSPACE_LOCAL)
+		return 0;
+	if (o->to) {
 		address(s, o);
-	else if (!local && s->summary.size > WORKSPACE_CONFIGMAP_MAX)
-		return refuse_large(s, o->dir, err);
-	else if (!local && load(s, err))
-		return -1;
-	return 0;
+		return 0;
+	}
+	if (s->summary.size <= WORKSPACE_CONFIGMAP_MAX)
+		return load(s, err);
+	s->upload.path = path_join(&s->arena, s->folder, WORKSPACE_FILE);
+	s->upload.too_large = too_large(s, o->dir);
+	return target == WORKSPACE_API
+		       ? 0
+		       : error_set(err, ERR_LIMIT, "%s", s->upload.too_large);
 }
 
 void workspace_pack_add_objects(const struct workspace_pack *s, struct job_set *set)

@@ -33,9 +33,18 @@ struct workspace_opts {
 /* A packed directory to upload with its TrainJob (client/workspace_upload.h). */
 struct workspace_upload {
 	const char *digest;
-	const void *data; /* the archive; NULL: it is at a URI, upload nothing */
+	const void *data; /* the archive; NULL: upload no ConfigMap with it */
 	size_t len;
+	/*
+	 * An archive that no ConfigMap holds: only a local API takes it. NULL: it fits, or
+	 * is at a URI.
+	 */
+	const char *path;
+	const char *too_large; /* what to tell the user of a cluster */
 };
+
+/* Who runs the job: this machine, nobody (it is printed), or the API of a kubeconfig. */
+enum workspace_target { WORKSPACE_LOCAL, WORKSPACE_PRINTED, WORKSPACE_API };
 
 struct workspace_pack {
 	struct arena arena;
@@ -55,12 +64,14 @@ MUST_CHECK int workspace_check_opts(const struct workspace_opts *o, bool local,
 				    struct error *err);
 
 /*
- * Pack o->dir, if set. ERR_LIMIT, for a cluster: the archive is too large for a
- * ConfigMap, and no URI was given; the message names the largest files. `warnings` is
- * borrowed until workspace_pack_release().
+ * Pack o->dir, if set. ERR_LIMIT, for WORKSPACE_PRINTED: the archive is too large for a
+ * ConfigMap, and no URI was given; the message names the largest files, and is
+ * upload.too_large for WORKSPACE_API. `warnings` is borrowed until
+ * workspace_pack_release().
  */
 MUST_CHECK int workspace_pack_dir(struct workspace_pack *ret,
-				  const struct workspace_opts *o, bool local,
+				  const struct workspace_opts *o,
+				  enum workspace_target target,
 				  const struct reporter *warnings, struct error *err);
 /* Add the ConfigMap to the objects of each job, for a client-side dry run. */
 void workspace_pack_add_objects(const struct workspace_pack *s, struct job_set *set);

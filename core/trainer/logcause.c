@@ -88,6 +88,10 @@
 	"accept "                                                                   \
 	"the launcher's ssh"
 
+#define NO_INPUT                                                                       \
+	"a pod has no input: breakpoint() and input() need a terminal, which 'submit " \
+	"--local -i' gives to one process"
+
 #define LAST_ERROR "Last error:" /* NCCL's error is on the next line */
 
 /* The first character of `rest`, which few lines have, is the one for the search. */
@@ -115,6 +119,8 @@ static const struct log_cause causes[] = {
 	{ AT("can", "'t open file '"), '\'', "there is no script %s" },
 	{ AT("version `", "GLIBC_"), '\'',
 	  "a library needs the C library GLIBC_%s, and the image has an older one" },
+	{ AT("bdb.", "BdbQuit"), 0, NO_INPUT },
+	{ AT("", "EOFError: EOF when reading a line"), 0, NO_INPUT },
 	{ AT("e", "xec format error"), 0,
 	  "the program is for another kind of CPU: use an image of the node's" },
 

@@ -92,6 +92,33 @@ void workspace_annotate(cJSON *tj, const struct workspace *w)
 	put_annotation(tj, WORKSPACE_SECRET_ANNOTATION, w->secret);
 	put_annotation(tj, WORKSPACE_SERVED_ANNOTATION, NULL);
 	put_annotation(tj, WORKSPACE_AWAITED_ANNOTATION, NULL);
+	put_annotation(tj, WORKSPACE_STORE_ANNOTATION, NULL);
+}
+
+void workspace_announce_store(cJSON *tj, const char *key, const char *dir)
+{
+	cleanup_arena struct arena arena = { 0 };
+
+	if (meta_annotation(tj, WORKSPACE_ANNOTATION))
+		meta_set_annotation(tj, WORKSPACE_STORE_ANNOTATION,
+				    arena_printf(&arena, "%s %s", key, dir));
+}
+
+const char *workspace_store(struct arena *arena, const cJSON *tj, const char **ret_key)
+{
+	const char *text = meta_annotation(tj, WORKSPACE_STORE_ANNOTATION);
+	const char *dir = text ? strchr(text, ' ') : NULL;
+
+	if (!dir || dir == text || dir[1] != '/')
+		return NULL;
+	*ret_key = str_slice(arena, text, (size_t)(dir - text));
+	return dir + 1;
+}
+
+const char *workspace_store_place(struct arena *arena, const char *dir,
+				  const char *digest)
+{
+	return arena_printf(arena, "%s/" WORKSPACE_STORE "/%s", dir, digest);
 }
 
 const char *workspace_configmap_name(struct arena *arena, const char *tj,
@@ -108,7 +135,10 @@ cJSON *workspace_configmap(const cJSON *tj, const char *digest, const void *data
 	cJSON *map = meta_new("v1", "ConfigMap", meta_namespace(tj),
 			      workspace_configmap_name(&arena, meta_name(tj), digest));
 
-	base64_encode(&text, data, len);
+	if (data)
+		base64_encode(&text, data, len);
+	else
+		meta_set_annotation(map, WORKSPACE_STORED_ANNOTATION, "true");
 	meta_set_annotation(map, WORKSPACE_ANNOTATION,
 			    arena_printf(&arena, DIGEST_PREFIX "%s", digest));
 	meta_set_owner(map, tj);
@@ -152,20 +182,27 @@ static void each_pod(cJSON *objects, void (*bind)(cJSON *pod_spec, const void *h
 
 struct local {
 	const char *program, *dir;
+	const cJSON *objects;
 };
 
-static void bind_pod(cJSON *pod_spec, const void *how)
+static void use_program(cJSON *pod_spec, const char *program)
 {
-	const struct local *l = how;
 	cJSON *c = pod_init_container(pod_spec, WORKSPACE_CONTAINER);
-	cJSON *volume = podspec_volume(WORKSPACE_ARCHIVE);
-	cleanup_json cJSON *command = cJSON_CreateStringArray(&l->program, 1);
+	cleanup_json cJSON *command = cJSON_CreateStringArray(&program, 1);
 	cleanup_json cJSON *args = json_dup(container_args(c));
 
 	cJSON_AddItemToArray(args, cJSON_CreateString("--quiet"));
 	container_set_command(c, command);
 	container_set_args(c, args);
 	container_soften(c);
+}
+
+static void bind_pod(cJSON *pod_spec, const void *how)
+{
+	const struct local *l = how;
+	cJSON *volume = podspec_volume(WORKSPACE_ARCHIVE);
+
+	use_program(pod_spec, l->program);
 	json_put_str(volume, l->dir, "hostPath", "path");
 	json_put_str(volume, "Directory", "hostPath", "type");
 	pod_set_volume(pod_spec, volume);
@@ -173,7 +210,45 @@ static void bind_pod(cJSON *pod_spec, const void *how)
 
 void workspace_bind_local(cJSON *objects, const char *program, const char *dir)
 {
-	each_pod(objects, bind_pod, &(const struct local){ program, dir });
+	each_pod(objects, bind_pod, &(const struct local){ program, dir, NULL });
+}
+
+/* The place of the archive that the ConfigMap of this name stands for; or NULL. */
+static const char *place_of(struct arena *arena, const struct local *l, const char *name)
+{
+	const cJSON *o;
+
+	json_each(o, l->objects) {
+		const char *text = meta_annotation(o, WORKSPACE_ANNOTATION), *digest;
+
+		if (str_eq(meta_kind(o), "ConfigMap") && str_eq(meta_name(o), name) &&
+		    meta_annotation(o, WORKSPACE_STORED_ANNOTATION) && text &&
+		    !read_digest(&digest, text, IGNORED))
+			return workspace_store_place(arena, l->dir, digest);
+	}
+	return NULL;
+}
+
+static void bind_stored(cJSON *pod_spec, const void *how)
+{
+	cleanup_arena struct arena arena = { 0 };
+	const struct local *l = how;
+	const cJSON *volume;
+	const char *place = NULL;
+
+	json_each(volume, json_get((const cJSON *)pod_spec, "volumes"))
+		if (str_eq(podspec_element_name(volume), WORKSPACE_ARCHIVE))
+			place = place_of(&arena, l,
+					 json_str(volume, "configMap", "name"));
+	if (place)
+		bind_pod(pod_spec, &(const struct local){ l->program, place, NULL });
+	else
+		use_program(pod_spec, l->program);
+}
+
+void workspace_bind_stored(cJSON *objects, const char *program, const char *store)
+{
+	each_pod(objects, bind_stored, &(const struct local){ program, store, objects });
 }
 
 static void share_pod(cJSON *pod_spec, const void *how)

@@ -1,4 +1,5 @@
 /* The work of reading and comparing documents grows as they do (tests/unit/cost.h). */
+#include "base/screen.h"
 #include "base/yaml.h"
 #include "tests/unit/base/base_test.h"
 #include "tests/unit/cost.h"
@@ -61,6 +62,37 @@ TEST(test_yaml)
 
 	for (size_t i = 0; i < N_ELEMENTS(rows); i++)
 		linear &= cost_is_linear(rows[i].what, cost_of_yaml, &rows[i], 500);
+	assert_true(linear);
+}
+
+static void no_line(void *ctx, const char *line, size_t len)
+{
+}
+
+static uint64_t cost_of_screen(const void *ctx, size_t n)
+{
+	cleanup_buf struct buf text = { .max = 1 << 20 };
+	struct screen s = { .on_line = no_line, .max = 1 << 20 };
+	uint64_t start;
+
+	for (size_t i = 0; i < n; i++)
+		buf_adds(&text, ctx);
+	start = cost_now();
+	screen_write(&s, (char *)text.data, text.len);
+	screen_end(&s);
+	return cost_now() - start;
+}
+
+/* One write of many of these. */
+TEST(test_screen)
+{
+	static const char *const texts[] = { "\r",    "\b",    "x",          "x\n",
+					     "x\r\n", "\r50%", "\033[A",     "\033[31m",
+					     "\302",  "\033",  "x\033[Ay\n", "\033]" };
+	bool linear = true;
+
+	for (size_t i = 0; i < N_ELEMENTS(texts); i++)
+		linear &= cost_is_linear(texts[i], cost_of_screen, texts[i], 500);
 	assert_true(linear);
 }
 

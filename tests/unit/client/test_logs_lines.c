@@ -48,6 +48,7 @@ static const struct {
 	{ A "a\r\n", "a|", A "a|" },
 	{ A "\r 0%\r 9%\r10%\n" B "b\033[2J\n", "10%|b|", A "10%|" B "b|" },
 	{ A " 0%\r 9%", " 9%|", A " 9%|" },
+
 	{ "no stamp\n\n2026-01-31T23:59:59Z\n", "no stamp||2026-01-31T23:59:59Z|",
 	  "no stamp||2026-01-31T23:59:59Z|" },
 	{ "2026-99-31T23:59:59Z x\n2026-01-31T23:59:59 x\n",
@@ -65,6 +66,13 @@ TEST(pieces)
 			shown(texts[i].text, piece, false, texts[i].want);
 			shown(texts[i].text, piece, true, texts[i].stamped);
 		}
+}
+
+/* Two bars, of which the upper one is a line before the cursor goes up to it. */
+TEST(nested)
+{
+	shown(A "out 0\n" B "\rin 0\033[A\rout 1\n" B "\rin 1\n", 1000, false,
+	      "out 1|in 1|");
 }
 
 /* ---- a kubelet: a log of which it gives what is not older than a second ------------- */

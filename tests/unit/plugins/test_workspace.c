@@ -249,6 +249,57 @@ TEST(test_on_this_machine)
 	assert_true(json_equal(pod(objects, "side"), pod(before, "side")));
 }
 
+TEST(test_in_the_store_of_this_machines_api)
+{
+	static const char *const want[] = {
+		"configMap: {name: tj-workspace-0123456789ab}",
+		"hostPath: {path: /api/workspaces/" DIGEST ", type: Directory}",
+	};
+
+	for (int stored = 0; stored < 2; stored++) {
+		cleanup_arena struct arena arena = { 0 };
+		cleanup_json cJSON *objects = objects_of(), *tj = job("{}");
+
+		cJSON_AddItemToArray(
+			objects, workspace_configmap(tj, DIGEST, stored ? NULL : "x", 1));
+		workspace_bind_stored(objects, "/usr/bin/kftrainer", "/api");
+		assert_doc(json_get(container(objects, "node", "workspace"), "command"),
+			   "[/usr/bin/kftrainer]");
+		assert_doc(json_find_const(json_get(pod(objects, "node"), "volumes"),
+					   "name", WORKSPACE_ARCHIVE),
+			   arena_printf(&arena, "{name: kftrainer-workspace-archive, %s}",
+					want[stored]));
+	}
+}
+
+TEST(test_the_store_that_is_announced)
+{
+	static const struct {
+		const char *text, *dir, *key;
+	} rows[] = {
+		{ "k /a/b c", "/a/b c", "k" },
+		{ "k a", NULL, NULL },
+		{ " /a", NULL, NULL },
+		{ "k", NULL, NULL },
+		{ "", NULL, NULL },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
+		cleanup_arena struct arena arena = { 0 };
+		cleanup_json cJSON *tj = cJSON_CreateObject();
+		const char *key = NULL, *dir;
+
+		meta_set_annotation(tj, WORKSPACE_STORE_ANNOTATION, rows[i].text);
+		dir = workspace_store(&arena, tj, &key);
+		if (!rows[i].dir) {
+			assert_null(dir);
+			continue;
+		}
+		assert_string_equal(dir, rows[i].dir);
+		assert_string_equal(key, rows[i].key);
+	}
+}
+
 TEST(test_where_nothing_can_be_mounted)
 {
 	cleanup_json cJSON *objects = objects_of();

@@ -63,7 +63,7 @@ TEST(test_by_configmap)
 	char packed[200];
 
 	make_folder_with("small", 2000);
-	assert_int_equal(workspace_pack_dir(&s, &opts, false, &to, &err), 0);
+	assert_int_equal(workspace_pack_dir(&s, &opts, WORKSPACE_API, &to, &err), 0);
 	assert_non_null(s.annotations.digest);
 	assert_null(s.annotations.uri);
 	assert_true(s.upload.len > 2000);
@@ -84,19 +84,26 @@ TEST(test_too_large)
 	struct error err = { 0 };
 
 	make_folder_with("large", WORKSPACE_CONFIGMAP_MAX + 4096);
-	for (int local = 0; local < 2; local++) {
+	for (int target = 0; target <= WORKSPACE_API; target++) {
 		cleanup_workspace_pack struct workspace_pack s = { 0 };
-		int rc = workspace_pack_dir(&s, &opts, local, NULL, &err);
+		int rc = workspace_pack_dir(&s, &opts, (enum workspace_target)target,
+					    NULL, &err);
 
-		assert_int_equal(rc, local ? 0 : -1);
-		if (!local) {
-			assert_int_equal(err.kind, ERR_LIMIT);
-			assert_non_null(strstr(err.msg, "data.bin"));
-			assert_non_null(strstr(err.msg, "--workspace-to"));
+		assert_int_equal(rc, target == WORKSPACE_PRINTED ? -1 : 0);
+		assert_null(s.upload.data);
+		if (target == WORKSPACE_LOCAL) {
+			assert_null(s.upload.path);
+			continue;
 		}
+		assert_non_null(strstr(s.upload.too_large, "data.bin"));
+		assert_non_null(strstr(s.upload.too_large, "--workspace-to"));
+		if (target == WORKSPACE_API)
+			continue;
+		assert_int_equal(err.kind, ERR_LIMIT);
+		assert_string_equal(err.msg, s.upload.too_large);
 	}
 	cleanup_workspace_pack struct workspace_pack s = { 0 };
-	assert_int_equal(workspace_pack_dir(&s, &by_uri, false, NULL, &err), 0);
+	assert_int_equal(workspace_pack_dir(&s, &by_uri, WORKSPACE_API, NULL, &err), 0);
 	assert_null(s.upload.data);
 	assert_true(str_starts(s.annotations.uri, "s3://b/p/workspace-"));
 	assert_true(str_ends(s.annotations.uri, ".tar.zst"));
@@ -109,7 +116,7 @@ TEST(test_nothing)
 	cleanup_workspace_pack struct workspace_pack s = { 0 };
 	struct error err = { 0 };
 
-	assert_int_equal(workspace_pack_dir(&s, &opts, false, NULL, &err), 0);
+	assert_int_equal(workspace_pack_dir(&s, &opts, WORKSPACE_API, NULL, &err), 0);
 	assert_null(s.annotations.digest);
 	assert_null(s.folder);
 }

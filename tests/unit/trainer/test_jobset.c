@@ -130,4 +130,23 @@ TEST(test_claims)
 	}
 }
 
+/* KEP-572; jobset#1304: a policy without retentionPolicy, or without whenDeleted. */
+TEST(test_claims_that_go_with_the_jobset)
+{
+	cleanup_json cJSON *jobset =
+		doc("{metadata: {name: j}, spec: {volumeClaimPolicies: ["
+		    "{templates: [{metadata: {name: a}}, {}]}, "
+		    "{templates: [{metadata: {name: b}}], retentionPolicy: {}}, "
+		    "{templates: [{metadata: {name: c}}], "
+		    "retentionPolicy: {whenDeleted: Retain}}, "
+		    "{templates: [{metadata: {name: d}}], "
+		    "retentionPolicy: {whenDeleted: Delete}}]}}");
+	cleanup_json cJSON *claims = jobset_own_claims(jobset);
+	cleanup_json cJSON *empty = doc("{}");
+	cleanup_json cJSON *none = jobset_own_claims(empty);
+
+	assert_doc(claims, "[a-j, b-j, d-j]");
+	assert_doc(none, "[]");
+}
+
 RUN_TESTS(NULL, NULL)

@@ -35,6 +35,9 @@ static const struct row {
 } rows[] = {
 	{ "ModuleNotFoundError: No module named 'a.b'",
 	  "Python module a.b is not installed for the interpreter that ran", LOG_OWN },
+	{ "bdb.BdbQuit", "a pod has no input: breakpoint() and input() need a terminal",
+	  LOG_OWN },
+	{ "EOFError: EOF when reading a line", "a pod has no input", LOG_OWN },
 	/* What explains more, wherever it stands. */
 	{ "Connection reset by peer; CUDA out of memory",
 	  "the memory of a GPU or other device is full", LOG_OWN },

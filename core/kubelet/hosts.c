@@ -8,6 +8,7 @@
 #include "api/meta.h"
 #include "base/cleanup.h"
 #include "base/file.h"
+#include "base/str.h"
 #include "kubelet/pod.h"
 
 enum { MAX_NAME = 253 };
@@ -71,5 +72,24 @@ int hosts_write(struct pod *p, struct error *err)
 	buf_add(&b, p->k->hosts.data, p->k->hosts.len);
 	if (buf_check(&b, "the hosts file", err) < 0)
 		return -1;
-	return write_plain(path_join(&p->arena, p->dir, "hosts"), b.data, b.len, err);
+	return write_plain(p->hosts, b.data, b.len, err);
+}
+
+const char *hosts_nsswitch(struct arena *arena, const char *dir)
+{
+	static const char text[] = "hosts: files dns\n";
+	cleanup_buf struct buf b = { .max = 65536 };
+	const char *line, *path;
+
+	if (file_read(&b, "/etc/nsswitch.conf", IGNORED) < 0 || !b.data)
+		return NULL;
+	line = strstr((const char *)b.data, "\nhosts:");
+	if (!line)
+		return NULL;
+	line += strlen("\nhosts:");
+	line += strspn(line, " \t");
+	if (str_starts(line, "files"))
+		return NULL;
+	path = path_join(arena, dir, "nsswitch.conf");
+	return write_plain(path, text, strlen(text), IGNORED) < 0 ? NULL : path;
 }

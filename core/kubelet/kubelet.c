@@ -79,15 +79,16 @@ static int find_isolation(struct kubelet *k, struct error *err)
 
 static int set_up(struct kubelet *k, struct error *err)
 {
+	const char *pods = path_join(&k->arena, k->opts.dir, "pods");
 	char cwd[4096];
 
 	if (!k->opts.workdir && getcwd(cwd, sizeof(cwd)))
 		k->opts.workdir = arena_strdup(&k->arena, cwd);
-	if (dir_make(k->opts.dir, 0700, err) < 0 ||
-	    dir_make(k->opts.log_dir, 0700, err) < 0)
+	if (dir_make(pods, 0700, err) < 0 || dir_make(k->opts.log_dir, 0700, err) < 0)
 		return -1;
 	if (loop_init(&k->loop, err) < 0 || find_isolation(k, err) < 0)
 		return -1;
+	k->nsswitch = hosts_nsswitch(&k->arena, pods);
 	k->memory_dir = shmdir_make(&k->arena, &k->memory_lock);
 	return 0;
 }
@@ -368,13 +369,13 @@ static int fill_pod(struct pod *p, struct error *err)
 	/* A removed pod of the same name may still be ending. */
 	p->folder = arena_printf(&p->arena, "%s.%u", p->name, ++k->last_pod);
 	p->dir = arena_printf(&p->arena, "%s/pods/%s", k->opts.dir, p->folder);
+	p->hosts = arena_printf(&p->arena, "%s.hosts", p->dir);
 	p->log_dir = arena_printf(&p->arena, "%s/%s", k->opts.log_dir, p->name);
 	p->started = clock_now();
 	p->deadline = deadline > 0 ? clock_ms() + clock_seconds_ms(deadline) : 0;
-	if (assign_address(p, err) < 0 || dir_make(p->dir, 0700, err) < 0 ||
-	    dir_make(p->log_dir, 0700, err) < 0 || hosts_write(p, err) < 0)
+	if (assign_address(p, err) < 0 || dir_make(p->log_dir, 0700, err) < 0)
 		return -1;
-	return 0;
+	return hosts_write(p, err);
 }
 
 static bool busy(const struct pod *p)
@@ -409,6 +410,8 @@ static void free_pod(struct pod *p)
 	}
 	symlinks_remove(&p->symlinks);
 	kubelet_release_gpus(p);
+	if (p->hosts)
+		unlink(p->hosts);
 	if (p->dir && dir_remove(p->dir, &err) < 0)
 		p->dir = NULL; /* files that cannot be removed remain for their owner */
 	if (p->k->memory_dir && p->dir &&
@@ -596,6 +599,8 @@ void kubelet_free(struct kubelet *k)
 	/* rmdir() fails unless empty: the contents of others must remain. */
 	if (k->stage)
 		rmdir(k->stage);
+	if (k->nsswitch)
+		unlink(k->nsswitch);
 	rmdir(path_join(&k->arena, k->opts.dir, "pods"));
 	arena_clear(&k->arena);
 	free(k);

@@ -73,7 +73,9 @@ struct pod {
 	cJSON *doc;
 	const char *name, *ip, *hostname; /* in arena */
 	const char *folder;               /* a unique name for its directories */
-	const char *dir, *log_dir;
+	const char *dir; /* of its volumes; made with the first of them */
+	const char *log_dir;
+	const char *hosts; /* its hosts file, beside dir */
 	struct arena arena;
 	struct container *containers; /* init containers first */
 	size_t n;
@@ -115,6 +117,7 @@ struct kubelet {
 	struct map names;     /* name -> address */
 	struct map peers;     /* name -> port, as text (podenv.h) */
 	struct buf hosts;
+	const char *nsswitch; /* the file that pods see as nsswitch.conf; NULL: theirs */
 	char block[16];
 	unsigned used_in_block;
 	bool one_address; /* the loopback interface answers to 127.0.0.1 only */

@@ -1,5 +1,4 @@
 /* podstart.c - start a container, and record its end (kubelet/pod.h). */
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -152,43 +151,13 @@ struct starting {
 	struct mount_list list;
 };
 
-/*
- * nsswitch.conf may name a daemon before the hosts file, and daemons cannot resolve the
- * names of pods.
- */
-static const char *nsswitch(struct container *c)
-{
-	static const char text[] = "hosts: files dns\n";
-	struct arena *a = &c->arena;
-	cleanup_buf struct buf b = { .max = 65536 };
-	const char *line, *path;
-	struct error err;
-
-	if (file_read(&b, "/etc/nsswitch.conf", &err) < 0 || !b.data)
-		return NULL;
-	line = strstr((const char *)b.data, "\nhosts:");
-	if (!line)
-		return NULL;
-	line += strlen("\nhosts:");
-	line += strspn(line, " \t");
-	if (str_starts(line, "files"))
-		return NULL;
-	path = path_join(a, c->pod->dir, "nsswitch.conf");
-	cleanup_fd int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-	if (fd < 0 || file_write_fd(fd, text, strlen(text), path, &err) < 0)
-		return NULL;
-	return path;
-}
-
 /* Mount /etc/hosts, and hide the services that would resolve names before it. */
 static void add_names(struct container *c, struct starting *s)
 {
 	struct volume_mount *m = s->list.mounts + s->list.n;
-	const char *conf = nsswitch(c);
+	const char *conf = c->pod->k->nsswitch;
 
-	*m++ = (struct volume_mount){ .source =
-					      path_join(&c->arena, c->pod->dir, "hosts"),
-				      .target = "/etc/hosts" };
+	*m++ = (struct volume_mount){ .source = c->pod->hosts, .target = "/etc/hosts" };
 	if (conf)
 		*m++ = (struct volume_mount){ .source = conf,
 					      .target = "/etc/nsswitch.conf" };

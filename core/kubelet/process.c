@@ -13,7 +13,7 @@
 
 #include "base/cleanup.h"
 
-enum { EVENTS = 64, CHUNK = 65536, CHUNKS_A_TURN = 4, NOT_STARTED = 128 };
+enum { EVENTS = 1024, CHUNK = 65536, CHUNKS_A_TURN = 4, NOT_STARTED = 128 };
 
 static void read_reports(void *ctx);
 

@@ -58,7 +58,7 @@ static int put_file(const struct making *m, const char *path, const struct buf *
 				 "volume %s: path \"%s\" must be relative, without ..",
 				 m->name, path);
 	if (buf_check(data, path, err) < 0 ||
-	    dir_make(path_dir(m->arena, full), 0755, err) < 0)
+	    (strchr(path, '/') && dir_make(path_dir(m->arena, full), 0755, err) < 0))
 		return error_wrap(err, "volume %s", m->name);
 	cleanup_fd int fd =
 		open(full, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);

@@ -270,6 +270,9 @@ static void step(struct run *r)
 			else if (pod)
 				stop(r, pod, -1);
 		}
+		/* Pods that have started or ended meanwhile are published once. */
+		if (n)
+			(void)!kubelet_poll(r->kubelet, 0, r->wake_fd, IGNORED);
 		apply_changes(r);
 	} while (r->step_again && r->end == RUN_ACTIVE);
 }

@@ -401,15 +401,14 @@ int exchange_write(const struct exchange *by, const char *method, const char *pa
 		{ "User-Agent", "kftrainer" },
 		{ NULL, NULL }
 	};
-	cleanup_free char *text = body ? json_text(body) : NULL;
 	const char *query = strchr(path, '?');
 	cleanup_arena struct arena arena = { 0 };
 	const struct httpd_request req = {
 		.method = method,
 		.path = query ? str_slice(&arena, path, (size_t)(query - path)) : path,
 		.query = query ? query + 1 : "",
-		.body = (const unsigned char *)(text ? text : ""),
-		.body_len = text ? strlen(text) : 0,
+		.body = (const unsigned char *)"",
+		.doc = body,
 		.peer = "",
 		.headers = headers
 	};

@@ -15,11 +15,19 @@ int body_unsupported(struct exchange *x, const char *accepted)
 		accepted);
 }
 
+static bool is_document(struct exchange *x)
+{
+	x->body = json_dup(x->http->doc);
+	return x->body;
+}
+
 int body_yaml(struct exchange *x)
 {
 	cleanup_json cJSON *docs = NULL;
 	struct error err = { 0 };
 
+	if (is_document(x))
+		return 0;
 	if (yaml_parse(&docs, x->http->body, x->http->body_len, &err) || !docs->child)
 		return exchange_refuse(x, 400, "BadRequest", "error decoding YAML: %s",
 				       docs ? "no document" : err.msg);
@@ -39,7 +47,8 @@ int body_json(struct exchange *x, const char *kind)
 {
 	struct error err = { 0 };
 
-	if (!json_parse(&x->body, x->http->body, x->http->body_len, &err))
+	if (is_document(x) ||
+	    !json_parse(&x->body, x->http->body, x->http->body_len, &err))
 		return 0;
 	return body_unrecognized(x, kind, err.msg);
 }
@@ -73,6 +82,8 @@ int body_object(struct exchange *x, const char *kind, const struct proto_field *
 {
 	const char *type = httpd_header(x->http, "Content-Type");
 
+	if (is_document(x))
+		return 0;
 	if (is_type(x, "application/yaml"))
 		return body_yaml(x);
 	if (fields && is_type(x, PROTO_TYPE))

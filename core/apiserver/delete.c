@@ -92,7 +92,7 @@ static int read_options(struct exchange *x, struct options *ret)
 	bool orphan;
 
 	*ret = (struct options){ .propagation = query };
-	if (x->http->body_len && !x->body &&
+	if ((x->http->body_len || x->http->doc) && !x->body &&
 	    body_object(x, "DeleteOptions", proto_delete_options))
 		return -1;
 	if (check_body(x))

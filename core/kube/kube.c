@@ -358,7 +358,7 @@ const char *const *kube_headers(struct arena *arena, const struct kube *k,
 	ret = arena_alloc(arena, max * sizeof(*ret));
 	ret[n++] = arena_printf(arena, "Accept: %s",
 				req->accept ? req->accept : "application/json");
-	if (req->body)
+	if (req->body || req->doc)
 		ret[n++] = arena_printf(arena, "Content-Type: %s",
 					req->content_type ? req->content_type
 							  : "application/json");
@@ -383,6 +383,7 @@ static int send_once(struct kube *k, struct request_state *state,
 					attempt ? attempt->authorization : NULL),
 		.body = req->body,
 		.body_len = req->body ? strlen(req->body) : 0,
+		.doc = req->doc,
 		.once = req->retry == KUBE_RETRY_NEVER,
 		.timeout_ms = req->timeout_ms,
 		.receive_bytes = req->receive_bytes,

@@ -75,6 +75,7 @@ struct kube_request {
 	const char *method, *path; /* path with the query */
 	const char *accept, *content_type;
 	const char *body; /* or NULL */
+	const cJSON *doc; /* the same, for an inside_server with `documents`; or NULL */
 	enum kube_retry retry;
 	bool open_ended;      /* a watch, a log: no rate limit, no default timeout */
 	int64_t timeout_ms;   /* 0: the client's; open_ended: none */

@@ -93,18 +93,25 @@ struct write_request {
 	const struct kube_write *how;
 };
 
+/* Owned by the caller; NULL: the server takes the document itself. */
+static char *text_for(const struct kube *k, const cJSON *doc)
+{
+	return k->opts.inside.documents ? NULL : json_text(doc);
+}
+
 static int write_object(struct kube *k, const struct write_request *w, cJSON **ret,
 			struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
 	cleanup_http_response struct http_response resp = { 0 };
-	cleanup_free char *body = json_text(w->body);
+	cleanup_free char *body = text_for(k, w->body);
 	const struct verb *m = w->verb;
 	struct kube_ref at = *w->ref;
 	struct kube_request req = {
 		.method = m->method,
 		.content_type = m->content_type,
 		.body = body,
+		.doc = w->body,
 		.accept = w->how->meta_only ? AS_METADATA : NULL,
 		.retry = w->how->exists_ok ? KUBE_RETRY_ALWAYS : m->retry,
 		.ret_refusal = w->how->ret_refusal,

@@ -364,7 +364,8 @@ static int write_kubeconfig(struct local_api *l, struct error *err)
 static int start_client(struct local_api *l, struct error *err)
 {
 	l->inside = (struct inside_server){ .handle = apiserver_handle_inside,
-					    .ctx = l->api };
+					    .ctx = l->api,
+					    .documents = true };
 	const struct kube_config_flags flags = {
 		.kubeconfig = path_join(&l->arena, l->dir, "kubeconfig"),
 	};

@@ -252,7 +252,8 @@ static int start(struct local_job *j, const struct job_set *set, const struct jo
 	if (apiserver_new(&j->api, &conf, err))
 		return -1;
 	opts.inside = (struct inside_server){ .handle = apiserver_handle_inside,
-					      .ctx = j->api };
+					      .ctx = j->api,
+					      .documents = true };
 	if (kube_new(&j->kube, &config, &opts, err))
 		return -1;
 	one_job.kube = j->kube;

@@ -66,6 +66,7 @@ struct http_request {
 	const char *const *headers;
 	const void *body;
 	size_t body_len;
+	const struct cJSON *doc; /* the same, if inside_server.documents; or NULL */
 	/*
 	 * Instead of `body`, with the same body_len: puts at most `max` bytes of the body
 	 * from `at` into `data`, how many into *ret_n (0 is an error). Returns -1 with

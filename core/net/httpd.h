@@ -30,6 +30,7 @@ struct httpd_request {
 	const char *method, *path, *query; /* path as sent, before '?'; query may be "" */
 	const unsigned char *body;         /* body[body_len] is 0 */
 	size_t body_len;
+	const struct cJSON *doc;            /* in place of body (inside.h); or NULL */
 	int64_t content_length;             /* as claimed, or -1 (chunked); 0: none */
 	const char *peer;                   /* address */
 	const struct httpd_header *headers; /* ends with { NULL } */

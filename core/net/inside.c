@@ -144,6 +144,7 @@ static void begin(struct inside_call *c)
 		.query = req->url[path] ? req->url + path + 1 : "",
 		.body = req->body ? req->body : (const unsigned char *)"",
 		.body_len = req->body ? req->body_len : 0,
+		.doc = c->visit.server->documents ? req->doc : NULL,
 		.content_length = (int64_t)req->body_len,
 		.peer = "",
 		.headers = headers_of(&c->arena, req->headers),

@@ -15,7 +15,8 @@ struct inside_server {
 		       struct httpd_response *resp);
 	void *ctx;
 	void (*release)(void *ctx); /* called by the owner of this struct; or NULL */
-	bool after_stop;            /* calls continue when the process is asked to stop */
+	bool documents;  /* bodies may be http_request.doc, which handle() only borrows */
+	bool after_stop; /* calls continue when the process is asked to stop */
 };
 
 /*

@@ -535,6 +535,56 @@ TEST(test_protobuf)
 	assert_int_equal(send_map("many", 200000, false), 400);
 }
 
+/* Of a request from this process: its document, which is read in place of the body. */
+static cJSON *send_document(const char *method, const char *path, const char *type,
+			    const cJSON *doc)
+{
+	const struct httpd_header headers[] = { { "Content-Type", type },
+						{ NULL, NULL } };
+	const struct httpd_request req = { .method = method,
+					   .path = path,
+					   .query = "fieldManager=test",
+					   .body = (const unsigned char *)"{",
+					   .body_len = 1,
+					   .doc = doc,
+					   .peer = "",
+					   .headers = headers };
+	struct httpd_response resp = { .body.max = (size_t)1024 * 1024 };
+	cJSON *ret = NULL;
+
+	apiserver_handle_inside(server, &req, &resp);
+	assert_int_equal(json_parse(&ret, resp.body.data, resp.body.len, IGNORED), 0);
+	assert_in_range(resp.status, 200, 201);
+	buf_release(&resp.body);
+	buf_release(&resp.headers);
+	return ret;
+}
+
+/* It stays the caller's, unchanged. */
+TEST(test_document)
+{
+	static const struct {
+		const char *type, *key;
+	} patches[] = { { "application/merge-patch+json", "merged" },
+			{ "application/apply-patch+yaml", "applied" } };
+	cleanup_json cJSON *map = meta_new("v1", "ConfigMap", "default", "document");
+	cleanup_json cJSON *before = NULL;
+
+	json_put_str(map, "7", "data", "n");
+	before = json_dup(map);
+	cJSON_Delete(send_document("POST", MAPS, "application/json", map));
+	assert_true(json_equal(map, before));
+	for (size_t i = 0; i < N_ELEMENTS(patches); i++) {
+		cleanup_json cJSON *answer = NULL;
+
+		json_put_str(map, "8", "data", patches[i].key);
+		answer = send_document("PATCH", MAPS "/document", patches[i].type, map);
+		assert_string_equal(json_str(answer, "data", patches[i].key), "8");
+		assert_string_equal(json_str(answer, "data", "n"), "7");
+		assert_null(meta_uid(map));
+	}
+}
+
 static cJSON *review(const char *token, const char *audience)
 {
 	cleanup_arena struct arena arena = { 0 };

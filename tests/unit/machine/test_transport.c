@@ -179,6 +179,7 @@ static void side_start(struct side *s, bool http)
 	} else {
 		opts.inside.handle = apiserver_handle;
 		opts.inside.ctx = s->api;
+		opts.inside.documents = true;
 	}
 	if (kube_new(&s->kube, &config, &opts, &err))
 		fail_msg("%s", err.msg);

@@ -27,6 +27,8 @@
 #
 #   again LAYER PROGRAM: TEST
 #
+# Programs run in a clean environment (clean(), below).
+#
 # What programs start as python3 is Debian's: a version manager's, if one comes first in PATH, is a script
 # that takes 0.15 s of CPU time before it starts another, and tests start thousands.
 #
@@ -92,6 +94,23 @@ name_of() { # PROGRAM
 	echo "${name#"$layer"/}"
 }
 
+# A program's environment: who and where we are, how to reach the network, and the settings of tests. What
+# programs of users read (PYTHONUNBUFFERED, OMP_NUM_THREADS, FORCE_COLOR, ...) would hide faults.
+clean() { # COMMAND...
+	local name kept=()
+	for name in $(compgen -e); do
+		case $name in
+		PATH | HOME | USER | LOGNAME | SHELL | TERM | LANG | LC_* | TZ | TMPDIR | XDG_CACHE_HOME | DEBIAN_FRONTEND) ;;
+		*_proxy | *_PROXY | *SSL_* | *_CA_BUNDLE | *_CERT | *_CERTS | *_CERTS_FILE | *_ROOTS_FILE_PATH | PIP_* | GO* | CARGO_* | RUSTUP_* | npm_*) ;;
+		KFT* | CMOCKA_* | *SAN_OPTIONS | LANE | LANES | RESULTS | V | ROOM | SEED | SHORT | ROUNDS | REPEAT | SIZE | DUMP) ;;
+		SOAK_* | FAULTS_* | SDK_* | TORCHTUNE_ALL | MPI | JOBS | AT_ONCE | FUZZTIME | MAKE* | PYTHONDONTWRITEBYTECODE) ;;
+		*) continue ;;
+		esac
+		kept+=("$name=${!name}")
+	done
+	env -i "${kept[@]}" "$@"
+}
+
 cpu_time() { awk -v all="$1" 'END { print all ? sprintf("%.1f", all / 1e9) : $1 + $2 }'; } # NANOSECONDS
 
 before() { # PROGRAM: what it prints is not shown: a program whose needs are not met says so itself
@@ -109,7 +128,7 @@ run() { # NUMBER PROGRAM, in $LANE
 	begin=${EPOCHREALTIME/[.,]/}
 	account
 	used_before=$(used)
-	{ time timeout --kill-after=60 "$limit" "$path" >"$out/$1" 2>&1 </dev/null; } 2>"$out/$1.cpu"
+	{ time clean timeout --kill-after=60 "$limit" "$path" >"$out/$1" 2>&1 </dev/null; } 2>"$out/$1.cpu"
 	status=$?
 	tests_of "$name" $status <"$out/$1" >"$out/$1.tests"
 	took=$(((${EPOCHREALTIME/[.,]/} - begin) / 100000))

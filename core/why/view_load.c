@@ -5,6 +5,7 @@
 #include "api/names.h"
 #include "base/cleanup.h"
 #include "base/nearest.h"
+#include "base/screen.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
 #include "kube/permission.h"
@@ -575,21 +576,47 @@ static int add_text(void *ctx, const void *data, size_t len, struct error *err)
 	return 0;
 }
 
+/* As a terminal shows it: of a progress bar the last state. Each line has its time. */
+static const char *shown_log(struct arena *a, const char *text)
+{
+	cleanup_buf struct buf out = { .max = 2 * (VIEW_LOG_BYTES + 4096) };
+
+	for (size_t len; *text; text += len + (text[len] == '\n')) {
+		const char *line = str_slice(a, text, len = strcspn(text, "\n"));
+		size_t stamp = strcspn(line, " ");
+
+		stamp += line[stamp] == ' ';
+		buf_add(&out, line, stamp);
+		buf_adds(&out, screen_text(a, line + stamp));
+		buf_adds(&out, "\n");
+	}
+	return str_visible(a, out.data ? (char *)out.data : "", true);
+}
+
 static int load_log(struct loader *l, const cJSON *pod, const char *container,
 		    bool previous, struct error *err)
 {
+	/* Of lines that are too long, the API server sends the first ones. */
+	static const int lines[] = { VIEW_LOG_LINES, 20, 1 };
 	cleanup_buf struct buf text = { .max = VIEW_LOG_BYTES + 4096 };
 	struct arena *a = &l->v->arena;
-	const char *path =
-		arena_printf(a,
-			     "/api/v1/namespaces/%s/pods/%s/"
-			     "log?container=%s&tailLines=%d&limitBytes=%d"
-			     "&timestamps=true%s",
-			     l->v->ns, meta_name(pod), container, VIEW_LOG_LINES,
-			     VIEW_LOG_BYTES, previous ? "&previous=true" : "");
+	const char *log = arena_printf(a,
+				       "/api/v1/namespaces/%s/pods/%s/log?container=%s"
+				       "&limitBytes=%d&timestamps=true%s",
+				       l->v->ns, meta_name(pod), container,
+				       VIEW_LOG_BYTES, previous ? "&previous=true" : "");
 	cJSON *doc;
+	int failed = 0;
 
-	if (kube_stream(l->k, path, add_text, &text, err)) {
+	for (size_t i = 0; i < N_ELEMENTS(lines) && !failed; i++) {
+		buf_clear(&text);
+		failed = kube_stream(l->k,
+				     arena_printf(a, "%s&tailLines=%d", log, lines[i]),
+				     add_text, &text, err);
+		if (text.len < VIEW_LOG_BYTES)
+			break;
+	}
+	if (failed) {
 		/* Logs are optional: the node may be gone. */
 		if (err->kind == ERR_DENIED && err->code == 403)
 			record_denied(l->v, "pods/log", err);
@@ -602,7 +629,7 @@ static int load_log(struct loader *l, const cJSON *pod, const char *container,
 	json_put_str(doc, "Log", "kind");
 	json_put_str(doc, meta_name(pod), "pod");
 	json_put_str(doc, container, "container");
-	json_put_str(doc, str_visible(a, text.data ? (char *)text.data : "", true),
+	json_put_str(doc, shown_log(&l->v->arena, text.data ? (char *)text.data : ""),
 		     "text");
 	view_add(l->v, doc);
 	return 0;

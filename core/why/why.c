@@ -6,6 +6,7 @@
 #include "api/meta.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/screen.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
 #include "trainer/trainjob.h"
@@ -63,7 +64,9 @@ static const struct {
 
 const char *why_quote(struct why *w, const char *text)
 {
-	char *s = str_trim(w->arena, text ? text : "");
+	const char *shown =
+		text && strchr(text, '\r') ? screen_text(w->arena, text) : text;
+	char *s = str_trim(w->arena, shown ? shown : "");
 	size_t len = strnlen(s, MAX_QUOTE + 1);
 
 	for (char *c = s; *c; c++)

@@ -131,6 +131,15 @@ check "a rank that another job has" no_such again --step launcher
 missing() { lk towo >"$scratch/no" 2>&1; [ $? = 1 ] && grep -q 'did you mean .two.' "$scratch/no"; }
 check "no such job" missing
 
+# ---- progress bars and escapes ------------------------------------------------------------------------
+check "a pod with a bar, and escapes" train bar "$(sh 1 "for i in \$(seq 80); do printf '\\r%d of 80' \$i; sleep 0.02; done; printf '\\n\\033[2Jend\\033]0;owned\\007\\n'")"
+begins bar
+check "it is followed to its end" ends bar
+check "... the final state once, and no escape" cmp "$scratch/bar.out" <(printf '80 of 80\nend\n')
+check "... so in its log" cmp <(lk bar) <(printf '80 of 80\nend\n')
+bytes() { for i in $(seq 80); do printf '\r%d of 80' "$i"; done; printf '\n\033[2Jend\033]0;owned\007\n'; }
+check "... --raw: every byte" cmp <(lk bar --raw) <(bytes)
+
 # ---- it ends otherwise ---------------------------------------------------------------------------------
 check "a job that is deleted" in_cluster "$kftrainer" delete noimage --wait -n $ns
 check "... ends its log" ends noimage

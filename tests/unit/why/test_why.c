@@ -559,4 +559,16 @@ TEST(test_hostile)
 		fail_msg("%s", have);
 }
 
+/* The last lines of a log are its termination message: the last state of a bar. */
+TEST(test_bar)
+{
+	cleanup_free char *have = text_of(JOB("", FAILED) JOBSET JOBS PLACED(
+		"0",
+		"phase: Failed, containerStatuses: [{name: node, state: "
+		"{terminated: {exitCode: 1, message: \"\\r 1%\\r99%\\nboom\\r\\n\"}}}]"));
+
+	if (!strstr(have, "its message is \"99% boom\""))
+		fail_msg("%s", have);
+}
+
 RUN_TESTS(NULL, NULL)

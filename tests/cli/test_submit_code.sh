@@ -30,6 +30,13 @@ check "... modules of the folder it is called from" grep -q 'module of the folde
 check "... leaves nothing behind" bash -c '[ -z "$(ls -A "$1")" ]' - "$TMPDIR"
 check "-f, too" arrives -f "$d/traps.py"
 check "its name is the file's" says 0 'traps: complete' submit --local "${plain[@]}" "$d/traps.py"
+printf 'import warnings\nwarnings.warn("careful")\nraise ValueError("boom")\n' >"$d/falls.py"
+"$kftrainer" submit --local "${plain[@]}" "$d/falls.py" >"$scratch/out" 2>"$scratch/err"
+check "a traceback names the script, not its copy" grep -qF '[node-0]   File "falls.py", line 3, in <module>' "$scratch/out"
+check "... and so does a warning" grep -qF '[node-0] falls.py:2: UserWarning: careful' "$scratch/out"
+check "... the traceback is repeated last" bash -c 'diff <(grep -v "^falls: \|^logs: " "$1" | tail -n 4) <(printf "traceback:\n      File \"falls.py\", line 3, in <module>\n        raise ValueError(\"boom\")\n    ValueError: boom\n")' - "$scratch/err"
+check "... logs, too" says 0 '^  File "falls.py", line 3' logs falls
+check "... logs --raw: the copy" says 0 '^  File "/.*/kftrainer-[^/]*/falls.py", line 3' logs falls --raw
 head='import hashlib; print("sum", hashlib.sha256(open(__file__, "rb").read()).hexdigest())'
 { echo "$head"; printf '# '; head -c 270000 /dev/urandom | base64 -w 0; } >"$d/long.py"
 check "360 KiB" arrives "$d/long.py"

@@ -128,6 +128,11 @@ def main():
     out, status = local("sh", "-c", "sleep 0.1", columns=10)
     shows("a narrow terminal: the phase stays on one line",
           all(len(part) < 10 for part in re.findall(r"\033\[K([a-z][^\r\n\033]*)", out)), out)
+    sizes = 'echo "$COLUMNS $LINES ${FORCE_COLOR:-none}"'
+    out, _ = local("sh", "-c", sizes)
+    shows("pods know the terminal's size, less the prefix", "\033[0m 70 24 1\r\n" in out, out)
+    out, _ = local("sh", "-c", sizes, env={"COLUMNS": "33", "NO_COLOR": "1"})
+    shows("... unless the user says otherwise", "[node-0] 33  none" in out, out)
     out, _ = local("echo", "hello", env={"NO_COLOR": "1"})
     shows("NO_COLOR: none", "[node-0] hello" in out and "\033[3" not in out, out)
     out, _ = local("printf", "[default1]:one\\n[default12]:two\\n[default]:x\\n[defaults1]:y\\n\\n[default1]z\\n[default3]:\\n")

@@ -1,4 +1,4 @@
-/* submit_file.c - what `submit` is to run (cmd/submit_file.h). */
+/* submit_file.c - the file or script that `submit` runs (cmd/submit_file.h). */
 #include "cmd/submit_file.h"
 
 #include "base/str.h"

@@ -69,6 +69,19 @@ static void print_line(const char *line)
 	fprintf(stderr, "%s\n", str_visible(&arena, line, false));
 }
 
+void viewer_note(void *ctx, const char *line)
+{
+	struct viewer *v = ctx;
+
+	if (v->quiet)
+		return;
+	bars_erase(&v->bars);
+	flush_lines(v);
+	print_line(line);
+	bars_draw(&v->bars);
+	flush_lines(v);
+}
+
 void viewer_progress(void *ctx, const char *line)
 {
 	cleanup_arena struct arena arena = { 0 };
@@ -81,22 +94,11 @@ void viewer_progress(void *ctx, const char *line)
 			print_line(line);
 		return;
 	}
+	if (progress_turns_nan(&v->pace, line))
+		viewer_note(v, line);
 	bars_erase(&v->bars);
 	snprintf(v->bars.status, sizeof(v->bars.status), "%s",
 		 str_visible(&arena, line, false));
-	bars_draw(&v->bars);
-	flush_lines(v);
-}
-
-void viewer_note(void *ctx, const char *line)
-{
-	struct viewer *v = ctx;
-
-	if (v->quiet)
-		return;
-	bars_erase(&v->bars);
-	flush_lines(v);
-	print_line(line);
 	bars_draw(&v->bars);
 	flush_lines(v);
 }

@@ -18,7 +18,7 @@
 
 struct tty {
 	int keys;              /* the child ends when it is closed; -1: not attached */
-	pid_t child;           /* that passes keys on */
+	pid_t child;           /* the process that passes keys on */
 	struct termios before; /* the caller's settings */
 };
 

@@ -1,4 +1,4 @@
-/* state_claim_users.c - which jobs mount which volume claims (local/state.h). */
+/* state_claim_users.c - the jobs that mount volume claims (local/state.h). */
 #include <inttypes.h>
 #include <unistd.h>
 

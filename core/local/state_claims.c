@@ -50,7 +50,7 @@ static const char *others(struct arena *a, const cJSON *users, const char *claim
 	return text;
 }
 
-/* What removing the directory frees, as du(1) counts it. */
+/* The bytes that removing the directory frees, as du(1) counts them. */
 static int64_t disk_use(const char *dir)
 {
 	struct directory {

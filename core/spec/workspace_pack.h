@@ -40,10 +40,10 @@ struct workspace_upload {
 	 * is at a URI.
 	 */
 	const char *path;
-	const char *too_large; /* what to tell the user of a cluster */
+	const char *too_large; /* the message for the user of a cluster */
 };
 
-/* Who runs the job: this machine, nobody (it is printed), or the API of a kubeconfig. */
+/* A job runs on this machine, is printed, or is sent to the API of a kubeconfig. */
 enum workspace_target { WORKSPACE_LOCAL, WORKSPACE_PRINTED, WORKSPACE_API };
 
 struct workspace_pack {

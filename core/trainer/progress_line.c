@@ -192,11 +192,18 @@ static bool is_phase(const char *line)
 	return !strstr(line, RUNNING) || str_ends(line, " pods ready");
 }
 
+/* Is a metric NaN or infinite? */
 static bool has_nan(const char *line)
 {
-	const char *nan = strstr(line, " NaN");
+	static const char *const words[] = { " NaN", " inf", " -inf" };
 
-	return nan && strchr(",", nan[4]);
+	for (size_t i = 0; i < N_ELEMENTS(words); i++) {
+		const char *found = strstr(line, words[i]);
+
+		if (found && strchr(",", found[strlen(words[i])]))
+			return true;
+	}
+	return false;
 }
 
 /* Another percentage, which stands before the first comma, or the first NaN. */
@@ -232,4 +239,12 @@ bool progress_is_due(struct progress_pace *pace, const char *line, int64_t now)
 	pace->printed = now;
 	snprintf(pace->last, sizeof(pace->last), "%s", line);
 	return true;
+}
+
+bool progress_turns_nan(struct progress_pace *pace, const char *line)
+{
+	bool ret = has_nan(line) && !has_nan(pace->last);
+
+	snprintf(pace->last, sizeof(pace->last), "%s", line);
+	return ret;
 }

@@ -1,5 +1,5 @@
 /*
- * progress_line.h - what people see of a TrainJob's progress: "running: 45 %, loss 1.23,
+ * progress_line.h - the progress of a TrainJob as people see it: "running: 45 %, loss 1.23,
  * 3m left". The job reports it (trainer/progress.h), so names and values are a stranger's.
  */
 #ifndef TRAINER_PROGRESS_LINE_H
@@ -26,8 +26,8 @@ const char *progress_metrics(struct arena *arena, const cJSON *tj);
 /*
  * Which of these lines, and of those that name another phase, to print where none can be
  * redrawn in place: `now` is clock_ms(). Each phase is printed, once. A line with another
- * percentage or the first NaN is printed, of many one in five seconds; others once a minute.
- * The name of the job may stand in front.
+ * percentage or the first NaN (or infinity) is printed, of many one in five seconds; others
+ * once a minute. The name of the job may stand in front.
  */
 struct progress_pace {
 	char last[256];    /* printed last */
@@ -35,5 +35,7 @@ struct progress_pace {
 	int64_t free_from; /* the time from which on no line is held back */
 };
 bool progress_is_due(struct progress_pace *pace, const char *line, int64_t now);
+/* Where all lines are redrawn: is this the first one with a NaN, which has to stay? */
+bool progress_turns_nan(struct progress_pace *pace, const char *line);
 
 #endif

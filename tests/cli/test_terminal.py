@@ -21,6 +21,19 @@ COLUMNS = 80
 PYTHON = sys.executable
 
 
+REPORTS = """
+import json, os, ssl, time, urllib.request
+own = {k: os.environ["KUBEFLOW_TRAINER_SERVER_" + k] for k in ("URL", "TOKEN", "CA_CERT")}
+for percent, loss in ((10, "1.5"), (20, "nan"), (30, "nan")):
+    status = {"progressPercentage": percent, "metrics": [{"name": "loss", "value": loss}]}
+    urllib.request.urlopen(urllib.request.Request(
+        own["URL"], json.dumps({"trainerStatus": status}).encode(), method="POST", headers={
+            "Authorization": "Bearer " + open(own["TOKEN"]).read(), "Content-Type": "application/json"}),
+        context=ssl.create_default_context(cafile=own["CA_CERT"])).read()
+    time.sleep(0.5)
+"""
+
+
 def shows(what, good, got):
     check(what, None if good else repr(got))
 
@@ -173,6 +186,10 @@ def main():
             shows("logs --raw: all of them", "\033]0;owned\007title" in out and "\033[6nask" in out, out)
             out, status = run("logs", "tty", env={"XDG_STATE_HOME": state, "NO_COLOR": "1"})
             shows("NO_COLOR: none of theirs", "\033" not in out, out)
+    out, status = run("submit", "--local", "--runtime", "torch-distributed", "--name", "tty", "--", "python3", "-c", REPORTS)
+    shown = [line for line in screen(out) if line]
+    shows("reported progress is drawn in place", "running: 10 %, loss 1.5\r\033[K" in out and status == 0, out)
+    shows("... and a NaN stays, once", [line for line in shown if "loss" in line] == ["running: 20 %, loss NaN"], shown)
     out, status = run("logs", "nobody")
     shows("errors have no color", status == 1 and "\033" not in out, out)
     finish()

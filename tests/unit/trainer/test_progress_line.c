@@ -124,6 +124,17 @@ TEST(test_lines_that_are_printed)
 			fail_msg("%s", rows[i].line);
 }
 
+TEST(test_a_nan_stays)
+{
+	struct progress_pace pace = { 0 };
+
+	assert_false(progress_turns_nan(&pace, "running: 1 %, loss 2"));
+	assert_true(progress_turns_nan(&pace, "running: 2 %, loss NaN, 3s left"));
+	assert_false(progress_turns_nan(&pace, "running: 3 %, loss NaN"));
+	assert_false(progress_turns_nan(&pace, "running: 4 %, loss 2, info x"));
+	assert_true(progress_turns_nan(&pace, "running: 4 %, loss -inf"));
+}
+
 TEST(test_many_percentages)
 {
 	struct progress_pace pace = { 0 };

@@ -271,8 +271,10 @@ static void step(struct run *r)
 				stop(r, pod, -1);
 		}
 		/* Pods that have started or ended meanwhile are published once. */
-		if (n)
+		if (n) {
+			run_show(r);
 			(void)!kubelet_poll(r->kubelet, 0, r->wake_fd, IGNORED);
+		}
 		apply_changes(r);
 	} while (r->step_again && r->end == RUN_ACTIVE);
 }

@@ -25,7 +25,8 @@ REPORTS = """
 import json, os, ssl, time, urllib.request
 own = {k: os.environ["KUBEFLOW_TRAINER_SERVER_" + k] for k in ("URL", "TOKEN", "CA_CERT")}
 for percent, loss in ((10, "1.5"), (20, "nan"), (30, "nan")):
-    status = {"progressPercentage": percent, "metrics": [{"name": "loss", "value": loss}]}
+    status = {"progressPercentage": percent, "metrics": [{"name": "loss", "value": loss}],
+              "lastUpdatedTime": "2026-11-21T04:48:17Z"}
     urllib.request.urlopen(urllib.request.Request(
         own["URL"], json.dumps({"trainerStatus": status}).encode(), method="POST", headers={
             "Authorization": "Bearer " + open(own["TOKEN"]).read(), "Content-Type": "application/json"}),

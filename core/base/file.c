@@ -157,15 +157,30 @@ int dir_make(const char *path, mode_t mode, struct error *err)
 	return make_all(arena_strdup(&a, path), mode, err);
 }
 
+static int remove_all(const char *path);
+
+/* A directory may deny its owner to read or to change it, as Go's module cache does. */
 static int remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
 {
+	cleanup_arena struct arena a = { 0 };
+
+	if (type == FTW_DNR && !chmod(path, 0700))
+		return remove_all(path);
+	if (!remove(path))
+		return 0;
+	if (errno != EACCES || !at->level || chmod(path_dir(&a, path), 0700))
+		return -1;
 	return remove(path);
+}
+
+static int remove_all(const char *path)
+{
+	return nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
 }
 
 int dir_remove(const char *path, struct error *err)
 {
-	if (nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT) &&
-	    errno != ENOENT)
+	if (remove_all(path) && errno != ENOENT)
 		return error_errno(err, errno, "%s", path);
 	return 0;
 }

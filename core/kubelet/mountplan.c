@@ -65,7 +65,7 @@ static int inside_other(struct plan *p, size_t i, bool *ret_done, struct error *
 		const char *rest = path_below(p->sorted[i]->target, p->sorted[j]->target);
 		const char *full;
 
-		if (!rest)
+		if (!rest || p->sorted[j]->overlay)
 			continue;
 		full = arena_printf(p->arena, "%s%s", p->sorted[j]->source, rest);
 		if (!file_exists(full) &&
@@ -207,7 +207,8 @@ int mountplan_build(struct arena *arena, const struct mount_list *list,
 
 		if (viewed[i])
 			make_in_view(&p, i);
-		op = add_op(&p, MOUNT_BIND, p.resolved[i]);
+		op = add_op(&p, p.sorted[i]->overlay ? MOUNT_OVERLAY : MOUNT_BIND,
+			    p.resolved[i]);
 		op->source = p.sorted[i]->source;
 		op->read_only = p.sorted[i]->read_only;
 	}

@@ -707,3 +707,40 @@ int podenv_build(struct arena *arena, const struct podenv_host *host,
 		*ret = made;
 	return rc;
 }
+
+const char *podenv_value(const struct podenv *env, const char *name)
+{
+	for (size_t i = 0; env->envp[i]; i++) {
+		const char *rest = str_after(env->envp[i], name);
+
+		if (rest && *rest == '=')
+			return rest + 1;
+	}
+	return NULL;
+}
+
+void podenv_set(struct arena *arena, struct podenv *env, const char *name,
+		const char *value)
+{
+	const char *before = podenv_value(env, name), **envp;
+	size_t n = 0, kept = 0;
+
+	while (env->envp[n])
+		n++;
+	envp = arena_alloc(arena, (n + 2) * sizeof(*envp));
+	for (size_t i = 0; i < n; i++)
+		if (!before || env->envp[i] + strlen(name) + 1 != before)
+			envp[kept++] = env->envp[i];
+	envp[kept++] = arena_printf(arena, "%s=%s", name, value);
+	envp[kept] = NULL;
+	env->envp = envp;
+}
+
+void podenv_prepend(struct arena *arena, struct podenv *env, const char *name,
+		    const char *dir)
+{
+	const char *before = podenv_value(env, name);
+
+	podenv_set(arena, env, name,
+		   before && *before ? arena_printf(arena, "%s:%s", dir, before) : dir);
+}

@@ -42,6 +42,15 @@ struct podenv {
 	const char *const *argv; /* empty when the container has no command and no args */
 };
 
+/* The value of a variable; NULL: not set. */
+const char *podenv_value(const struct podenv *env, const char *name);
+
+/* Set a variable, or put `dir` before the other directories of it (PYTHONPATH). */
+void podenv_set(struct arena *arena, struct podenv *env, const char *name,
+		const char *value);
+void podenv_prepend(struct arena *arena, struct podenv *env, const char *name,
+		    const char *dir);
+
 /*
  * ERR_NOT_FOUND or ERR_INVALID with the reason, as kubelet's
  * CreateContainerConfigError: a ConfigMap, Secret or key that is missing and not

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/str.h"
+#include "kubelet/packages.h"
 #include "kubelet/pod.h"
 #include "kubelet/probe.h"
 #include "kubelet/torchfix.h"
@@ -274,6 +275,16 @@ static void name_sources(struct container *c, struct starting *s)
 	}
 }
 
+static int find_packages(struct container *c, struct starting *s, struct error *err)
+{
+	if (!packages_installed(&s->env))
+		return 0;
+	return packages_cover(&c->arena,
+			      path_join(&c->arena, c->pod->dir,
+					arena_printf(&c->arena, "packages-%s", c->name)),
+			      c->pod->k->kind & SANDBOX_MOUNT, &s->env, &s->list, err);
+}
+
 static int find_plan(struct container *c, struct starting *s, struct error *err)
 {
 	struct pod *p = c->pod;
@@ -347,7 +358,7 @@ void container_start(struct container *c)
 	c->began_ms = clock_ms();
 	pod_changed(c->pod);
 	if (find_env(c, &s, &err) < 0 || find_volumes(c, &s, &err) < 0 ||
-	    find_plan(c, &s, &err) < 0)
+	    find_packages(c, &s, &err) < 0 || find_plan(c, &s, &err) < 0)
 		misconfigured(c, err.msg);
 	else if (find_limits(c, &s, &err) < 0 || start_process(c, &s, &err) < 0)
 		failed_to_start(c, "StartError", err.msg);

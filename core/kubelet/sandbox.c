@@ -89,17 +89,25 @@ static int write_file(const char *path, const char *text)
 	return fd < 0 || write(fd, text, strlen(text)) < 0 ? -1 : 0;
 }
 
-/* "1000 1000 1" */
-static void map_line(char *to, size_t size, unsigned id)
+void sandbox_digits(char *to, size_t size, unsigned n)
 {
 	char digits[16];
 	size_t at = sizeof(digits) - 1;
 
 	digits[at] = 0;
 	do
-		digits[--at] = (char)('0' + id % 10);
-	while ((id /= 10) != 0);
-	sandbox_join(to, size, digits + at, " ", digits + at);
+		digits[--at] = (char)('0' + n % 10);
+	while ((n /= 10) != 0);
+	sandbox_join(to, size, digits + at, "", "");
+}
+
+/* "1000 1000 1" */
+static void map_line(char *to, size_t size, unsigned id)
+{
+	char digits[16];
+
+	sandbox_digits(digits, sizeof(digits), id);
+	sandbox_join(to, size, digits, " ", digits);
 	sandbox_join(to + strlen(to), size - strlen(to), " 1", "", "");
 }
 

@@ -54,12 +54,13 @@ enum mount_op_type {
 	MOUNT_DIR,  /* make a directory (in a view) */
 	MOUNT_FILE, /* make an empty file (in a view) */
 	MOUNT_BIND, /* bind `source` at `target`, recursively */
+	MOUNT_OVERLAY, /* cover the directory `target`; its changes go into `source` */
 };
 
 struct mount_op {
 	enum mount_op_type type;
 	bool read_only;     /* MOUNT_BIND */
-	const char *source; /* MOUNT_BIND */
+	const char *source; /* MOUNT_BIND, MOUNT_OVERLAY */
 	const char *target; /* absolute, without symbolic links */
 };
 

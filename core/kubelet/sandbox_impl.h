@@ -10,6 +10,8 @@ int sandbox_mounts(const struct sandbox_plan *plan, char *what, size_t size);
 /* Join strings without allocating; a too long result is truncated. */
 void sandbox_join(char *to, size_t size, const char *a, const char *b, const char *c);
 
+void sandbox_digits(char *to, size_t size, unsigned n); /* the number, in decimal */
+
 /* Call fn for every entry of an open directory but "." and ".."; -1 with errno. */
 int sandbox_each_entry(int dir, int (*fn)(void *ctx, const char *name), void *ctx);
 

@@ -162,6 +162,52 @@ static int bind_mount(const struct mount_op *op, int tree)
 	return op->read_only ? make_read_only(op->target) : 0;
 }
 
+/*
+ * The layers are named by descriptors: in a path, overlayfs would take ":" and "," for
+ * separators. Linux 5.11 lets users mount it, with its marks in user.* attributes.
+ */
+static int overlay_layers(const struct sandbox_plan *plan, const struct mount_op *op)
+{
+	static const char *const names[] = { "", "/changes", "/work" };
+	static const char *const options[] = { "lowerdir=", ",upperdir=", ",workdir=" };
+	char text[256] = "", path[PATH_MAX];
+	int fds[3], ret = -1;
+
+	for (size_t i = 0; i < N_ELEMENTS(fds); i++) {
+		size_t at = strlen(text);
+
+		sandbox_join(path, sizeof(path), i ? op->source : op->target, names[i],
+			     "");
+		if (i && mkdir(path, 0755) < 0 && errno != EEXIST)
+			return -1;
+		fds[i] = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		if (fds[i] < 0)
+			return -1;
+		sandbox_join(text + at, sizeof(text) - at, options[i], "/proc/self/fd/",
+			     "");
+		sandbox_digits(text + strlen(text), sizeof(text) - strlen(text),
+			       (unsigned)fds[i]);
+	}
+	if (plan->kind & SANDBOX_USER)
+		sandbox_join(text + strlen(text), sizeof(text) - strlen(text),
+			     ",userxattr", "", "");
+	ret = mount("overlay", op->target, "overlay", 0, text);
+	for (size_t i = 0; i < N_ELEMENTS(fds); i++)
+		close(fds[i]);
+	return ret;
+}
+
+/* Not every file system can hold the changes (one that is an overlay cannot). */
+static int mount_overlay(const struct sandbox_plan *plan, const struct mount_op *op)
+{
+	if (overlay_layers(plan, op) == 0)
+		return 0;
+	if (errno != EINVAL ||
+	    mount("tmpfs", op->source, "tmpfs", MS_NOSUID | MS_NODEV, "mode=0700") < 0)
+		return -1;
+	return overlay_layers(plan, op);
+}
+
 static int do_op(const struct sandbox_plan *plan, const struct mount_op *op, int tree)
 {
 	switch (op->type) {
@@ -173,6 +219,8 @@ static int do_op(const struct sandbox_plan *plan, const struct mount_op *op, int
 		return make_file(op->target);
 	case MOUNT_BIND:
 		return bind_mount(op, tree);
+	case MOUNT_OVERLAY:
+		return mount_overlay(plan, op);
 	}
 	return -1;
 }
@@ -187,7 +235,8 @@ int sandbox_mounts(const struct sandbox_plan *plan, char *what, size_t size)
 {
 	static const char *const tried[] = { "making a private view of ",
 					     "making the directory ", "making the file ",
-					     "mounting a volume at " };
+					     "mounting a volume at ",
+					     "keeping packages out of " };
 	bool proc = !(plan->kind & SANDBOX_PID);
 	int trees[MOUNT_MAX], bad;
 
@@ -204,7 +253,7 @@ int sandbox_mounts(const struct sandbox_plan *plan, char *what, size_t size)
 		const struct mount_op *op = &plan->mounts[i];
 
 		/* Views contain the machine's /proc: mount our own over it afterwards. */
-		if (!proc && op->type == MOUNT_BIND) {
+		if (!proc && op->type >= MOUNT_BIND) {
 			if (mount_proc(what, size) < 0)
 				return -1;
 			proc = true;

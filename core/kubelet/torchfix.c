@@ -15,21 +15,10 @@
 
 enum { FIRST_LINE = 256, VERSION_FILE = 4096, FAULTY_SINCE_MINOR = 11 };
 
-static const char *variable(const struct podenv *env, const char *name)
-{
-	for (size_t i = 0; env->envp[i]; i++) {
-		const char *rest = str_after(env->envp[i], name);
-
-		if (rest && *rest == '=')
-			return rest + 1;
-	}
-	return NULL;
-}
-
 /* Find a program in PATH; NULL: not found. */
 static const char *program(struct arena *a, const struct podenv *env, const char *name)
 {
-	const char *path = variable(env, "PATH");
+	const char *path = podenv_value(env, "PATH");
 	char **dirs;
 
 	if (strchr(name, '/'))
@@ -135,7 +124,7 @@ bool torchfix_needed(const struct podenv *env)
 	const char *torchrun = torchrun_word(env), *python;
 	int64_t minor;
 
-	if (!torchrun && !variable(env, "PET_NNODES"))
+	if (!torchrun && !podenv_value(env, "PET_NNODES"))
 		return false;
 	torchrun = program(&a, env, torchrun ? torchrun : "torchrun");
 	python = torchrun ? interpreter(&a, env, torchrun) : program(&a, env, "python3");
@@ -160,21 +149,10 @@ int torchfix_apply(struct arena *arena, const char *dir, const char *text,
 		   struct podenv *env, struct error *err)
 {
 	const char *file = path_join(arena, dir, "sitecustomize.py");
-	const char *before = variable(env, "PYTHONPATH"), **envp;
-	size_t n = 0, kept = 0;
 
 	if (!file_exists(file) &&
 	    (dir_make(dir, 0700, err) || write_plain(file, text, err)))
 		return -1;
-	while (env->envp[n])
-		n++;
-	envp = arena_alloc(arena, (n + 2) * sizeof(*envp));
-	for (size_t i = 0; i < n; i++)
-		if (!str_starts(env->envp[i], "PYTHONPATH="))
-			envp[kept++] = env->envp[i];
-	envp[kept++] = arena_printf(arena, "PYTHONPATH=%s%s%s", dir,
-				    before && *before ? ":" : "", before ? before : "");
-	envp[kept] = NULL;
-	env->envp = envp;
+	podenv_prepend(arena, env, "PYTHONPATH", dir);
 	return 0;
 }

@@ -570,7 +570,7 @@ int volumes_make(struct arena *arena, const struct volumes *v, const struct pode
 		 struct mount_list *ret, struct error *err)
 {
 	const cJSON *list = json_get(v->pod->container, "volumeMounts"), *m;
-	size_t n = (size_t)cJSON_GetArraySize(list) + 3;
+	size_t n = (size_t)cJSON_GetArraySize(list) + VOLUMES_MORE;
 
 	ret->mounts = arena_alloc(arena, n * sizeof(*ret->mounts));
 	n = 0;

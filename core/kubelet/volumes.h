@@ -39,6 +39,7 @@ struct volume_mount {
 	 * source's path.
 	 */
 	bool by_env;
+	bool overlay; /* cover the target, keep changes in the source (mount namespaces only) */
 };
 
 struct mount_list {
@@ -47,9 +48,10 @@ struct mount_list {
 	const char *workdir; /* mount points in it may be created, see above */
 };
 
+enum { VOLUMES_MORE = 16 };
 /*
  * Make the volumes that the container's volumeMounts name; ret->mounts is in their order,
- * and has space for three more. ERR_INVALID, ERR_NOT_FOUND, ERR_UNSUPPORTED, ERR_IO.
+ * and has space for VOLUMES_MORE more. ERR_INVALID, ERR_NOT_FOUND, ERR_UNSUPPORTED, ERR_IO.
  */
 MUST_CHECK int volumes_make(struct arena *arena, const struct volumes *v,
 			    const struct podenv *env, struct mount_list *ret,

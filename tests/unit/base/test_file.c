@@ -111,6 +111,35 @@ TEST(test_folders)
 	assert_int_equal(dir_remove(path_join(&a, dir, "a"), &err), 0);
 }
 
+/* Directories that deny their owner to read or to change them: those of overlayfs, of Go. */
+TEST(test_denied_folders_are_removed)
+{
+	cleanup_arena struct arena a = { 0 };
+	char *top = path_join(&a, dir, "denied"), *closed = path_join(&a, top, "closed"),
+	     *fixed = path_join(&a, top, "fixed");
+	struct error err = { 0 };
+	int rc;
+
+	assert_int_equal(dir_make(path_join(&a, closed, "x/y"), 0700, &err), 0);
+	assert_int_equal(dir_make(path_join(&a, fixed, "x"), 0700, &err), 0);
+	assert_int_equal(chown(top, 65534, 65534) && geteuid() == 0, 0);
+	assert_int_equal(chown(dir, 65534, 65534) && geteuid() == 0, 0);
+	assert_int_equal(chown(closed, 65534, 65534) && geteuid() == 0, 0);
+	assert_int_equal(chown(fixed, 65534, 65534) && geteuid() == 0, 0);
+	assert_int_equal(chown(path_join(&a, fixed, "x"), 65534, 65534) && geteuid() == 0,
+			 0);
+	assert_int_equal(
+		chown(path_join(&a, closed, "x"), 65534, 65534) && geteuid() == 0, 0);
+	assert_int_equal(chmod(closed, 0), 0);
+	assert_int_equal(chmod(fixed, 0555), 0);
+	rc = geteuid() == 0 ? seteuid(65534) : 0; /* root is denied nothing */
+	assert_int_equal(rc, 0);
+	rc = dir_remove(top, &err);
+	assert_int_equal(getuid() == 0 ? seteuid(0) : 0, 0);
+	assert_int_equal(rc, 0);
+	assert_false(file_exists(top));
+}
+
 TEST(test_paths)
 {
 	cleanup_arena struct arena a = { 0 };

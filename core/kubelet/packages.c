@@ -1,0 +1,149 @@
+/* packages.c - find what pip would change, and cover it (kubelet/packages.h). */
+#include "kubelet/packages.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/spawn.h"
+#include "base/str.h"
+
+enum { ANSWER_MAX = 64 * 1024, ANSWER_MS = 20000 };
+
+bool packages_installed(const struct podenv *env)
+{
+	static const char *const installers[] = { "pip", "uv", "conda", "mamba" };
+	bool named = false;
+
+	for (size_t i = 0; env->argv[i]; i++) {
+		for (size_t k = 0; k < N_ELEMENTS(installers); k++)
+			named |= strstr(env->argv[i], installers[k]) != NULL;
+		if (named && strstr(env->argv[i], "install"))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Each Python of PATH prints the directories that it installs into: an environment as a
+ * whole, else packages and scripts, the machine's and (marked by "user:") the user's.
+ */
+static const char ask[] =
+	"import os, sys, sysconfig, site\n"
+	"if sys.prefix != sys.base_prefix or os.path.isdir(sys.prefix + '/conda-meta'):\n"
+	"    print(sys.prefix)\n"
+	"else:\n"
+	"    print(*map(sysconfig.get_path, ('purelib', 'platlib', 'scripts')), sep='\\n')\n"
+	"    print('user:' + site.getusersitepackages())\n"
+	"    print('user:' + site.getuserbase() + '/bin')\n";
+
+static int spawn_pythons(const struct podenv *env, int output, pid_t *ret)
+{
+	static const char each[] = "cd / && for p in python python3; do "
+				   "command -v $p >/dev/null && $p -c \"$0\"; done";
+	const char *const words[] = { "sh", "-c", each, ask, NULL };
+	posix_spawn_file_actions_t actions;
+	posix_spawnattr_t attr;
+	int rc;
+
+	spawn_attr(&attr, SPAWN_RESET, POSIX_SPAWN_SETPGROUP);
+	posix_spawnattr_setpgroup(&attr, 0);
+	posix_spawn_file_actions_init(&actions);
+	posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+	posix_spawn_file_actions_adddup2(&actions, output, 1);
+	posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
+	rc = posix_spawn(ret, "/bin/sh", &actions, &attr, (char *const *)words,
+			 (char *const *)env->envp);
+	posix_spawn_file_actions_destroy(&actions);
+	posix_spawnattr_destroy(&attr);
+	return rc;
+}
+
+/* What the Pythons print, until they end, the time is over or the answer is too long. */
+static void ask_pythons(const struct podenv *env, struct buf *ret)
+{
+	int64_t until = clock_ms() + ANSWER_MS, left;
+	int ends[2];
+	pid_t pid;
+
+	if (pipe2(ends, O_CLOEXEC))
+		return;
+	cleanup_fd int from = ends[0];
+	bool started = !spawn_pythons(env, ends[1], &pid);
+	close(ends[1]);
+	while (started && (left = until - clock_ms()) > 0) {
+		struct pollfd p = { .fd = from, .events = POLLIN };
+		char data[4096];
+		ssize_t n =
+			poll(&p, 1, (int)left) > 0 ? read(from, data, sizeof(data)) : -1;
+
+		if (n <= 0 || ret->len + (size_t)n > ret->max)
+			break;
+		buf_add(ret, data, (size_t)n);
+	}
+	if (!started)
+		return;
+	kill(-pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+static bool is_covered(const struct mount_list *list, size_t from, const char *dir)
+{
+	for (size_t i = from; i < list->n; i++)
+		if (str_eq(dir, list->mounts[i].target) ||
+		    path_below(dir, list->mounts[i].target))
+			return true;
+	return false;
+}
+
+static int cover(struct arena *arena, const char *dir, const char *target,
+		 struct mount_list *list, struct error *err)
+{
+	struct volume_mount *m = &list->mounts[list->n];
+
+	*m = (struct volume_mount){ .source = arena_printf(arena, "%s/%zu", dir, list->n),
+				    .target = target,
+				    .is_dir = true,
+				    .overlay = true };
+	list->n++;
+	return dir_make(m->source, 0700, err);
+}
+
+int packages_cover(struct arena *arena, const char *dir, bool mounts, struct podenv *env,
+		   struct mount_list *list, struct error *err)
+{
+	cleanup_buf struct buf answer = { .max = ANSWER_MAX };
+	size_t from = list->n;
+	char **lines;
+
+	if (dir_make(dir, 0700, err))
+		return -1;
+	if (!mounts) {
+		podenv_set(arena, env, "PIP_TARGET", dir);
+		podenv_prepend(arena, env, "PYTHONPATH", dir);
+		return 0;
+	}
+	ask_pythons(env, &answer);
+	lines = str_split(arena, answer.len ? (char *)answer.data : (char[]){ "" }, '\n',
+			  NULL);
+	for (; *lines && list->n < from + PACKAGES_MAX; lines++) {
+		const char *user = str_after(*lines, "user:");
+		const char *target = user ? user : *lines;
+
+		if (user && !file_exists(user))
+			podenv_set(arena, env, "PYTHONUSERBASE",
+				   path_join(arena, dir, "user"));
+		if (*target == '/' && !access(target, W_OK) &&
+		    !is_covered(list, from, target) &&
+		    cover(arena, dir, target, list, err))
+			return -1;
+	}
+	return 0;
+}

@@ -1,4 +1,4 @@
-/* torchfix.c - detect and correct torchrun of PyTorch 1.13 (kubelet/torchfix.h). */
+/* torchfix.c - detect and correct torchrun of Debian's PyTorch (kubelet/torchfix.h). */
 #include "kubelet/torchfix.h"
 
 #include <errno.h>
@@ -93,6 +93,14 @@ static int64_t minor_of(const char *python)
 	return minor && !str_int(&ret, minor, 0, 1000, IGNORED) ? ret : -1;
 }
 
+/* PyTorch 1.13 fails on Python 3.11; later ones of Debian are built without libuv. */
+static bool is_faulty(const char *version, int64_t minor)
+{
+	if (strstr(version, "__version__ = '1.13"))
+		return minor >= FAULTY_SINCE_MINOR;
+	return strstr(version, "__version__ = '2.") && strstr(version, "+debian'");
+}
+
 static bool has_faulty_torch(struct arena *a, const char *python, int64_t minor)
 {
 	const char *prefix = path_dir(a, path_dir(a, python));
@@ -107,8 +115,7 @@ static bool has_faulty_torch(struct arena *a, const char *python, int64_t minor)
 		const char *file = path_join(a, places[i], "torch/version.py");
 
 		if (file_exists(file))
-			return strstr(start_of(a, file, VERSION_FILE),
-				      "__version__ = '1.13") != NULL;
+			return is_faulty(start_of(a, file, VERSION_FILE), minor);
 	}
 	return false;
 }
@@ -129,7 +136,7 @@ bool torchfix_needed(const struct podenv *env)
 	torchrun = program(&a, env, torchrun ? torchrun : "torchrun");
 	python = torchrun ? interpreter(&a, env, torchrun) : program(&a, env, "python3");
 	minor = python ? minor_of(python) : -1;
-	return minor >= FAULTY_SINCE_MINOR && has_faulty_torch(&a, python, minor);
+	return minor >= 0 && has_faulty_torch(&a, python, minor);
 }
 
 /* Unlike file_write(), without fsync(): the file is useless after a crash. */

@@ -1,19 +1,19 @@
 /*
- * torchfix.h - work around PyTorch 1.13 on Python 3.11 and later, as packaged by Debian
- * 12.
+ * torchfix.h - work around faults of Debian's PyTorch.
  *
- * Its torchrun fails there with "'NoneType' object has no attribute 'get'" before it
- * starts anything. System files are not changed: a container that would start this
- * torchrun gets a directory with a sitecustomize.py (core/assets/torch) at the front of
- * its PYTHONPATH.
+ * torchrun of 1.13 (Debian 12) fails on Python 3.11 and later with "'NoneType' object
+ * has no attribute 'get'" before it starts anything; that of 2.6 (Debian 13), which is
+ * built without libuv, with "use_libuv was requested". System files are not changed: a
+ * container that would start this torchrun gets a directory with a sitecustomize.py
+ * (core/assets/torch) at the front of its PYTHONPATH.
  */
 #ifndef KUBELET_TORCHFIX_H
 #define KUBELET_TORCHFIX_H
 
 #include "kubelet/podenv.h"
 
-#define TORCHFIX_NOTE                                                               \
-	"torchrun of PyTorch 1.13 fails on Python 3.11: worked around in this run " \
+#define TORCHFIX_NOTE                                                                    \
+	"torchrun of this PyTorch of Debian fails by itself: worked around in this run " \
 	"by a sitecustomize.py on PYTHONPATH"
 
 /*

@@ -109,8 +109,22 @@ static const struct log_cause causes[] = {
 	{ AT("", "CUDA initialization: Found no NVIDIA driver") },
 
 	/* The image. */
+	{ AT("", "No module named 'torch._C._distributed"), 0,
+	  "this PyTorch was built without torch.distributed: use another build" },
+	{ AT("", "'torch._C' is not a package"), 0,
+	  "PyTorch's Python files and its library are of different builds: install it "
+	  "anew" },
+	{ AT("", "' is not a package"), 0,
+	  "a Python file has the name of a package and hides it: rename the file" },
+	{ AT("", "(most likely due to a circular import)"), 0,
+	  "a Python module imports itself, as where a script has the name of a package: "
+	  "rename the script" },
 	{ AT("", "ModuleNotFoundError: No module named '"), '\'',
-	  "Python module %s is not installed for the interpreter that ran" },
+	  "Python module %s is not installed for the interpreter that ran (with "
+	  "torchrun that of torchrun's own environment)" },
+	{ AT("use", "_libuv was requested"), 0,
+	  "this PyTorch was built without libuv, which torchrun needs: use another build, "
+	  "or without torchrun set USE_LIBUV=0 in env" },
 	{ AT("", "Error: libcuda.so.1"), 0,
 	  "the NVIDIA driver's library is missing: request a GPU in resources" },
 	{ AT("", "ImportError: lib"), ':',
@@ -291,6 +305,9 @@ static const struct log_cause causes[] = {
 	{ AT("", "Signal 7 (SIGBUS) received"), 0, BUS_ERROR },
 	{ AT("e", "xitcode: -7)"), 0, BUS_ERROR },
 	{ AT("e", "xited on signal 7"), 0, BUS_ERROR },
+	{ AT("terminate called without an active e", "xception"), 0,
+	  "the process aborted while it ended, as one whose script does not call "
+	  "torch.distributed.destroy_process_group() last" },
 	{ AT("soc", "ketStartConnect: Connect to "), ' ', NCCL_CONNECT, LOG_PEER },
 	{ AT("soc", "ketPollConnect: Connect to "), ' ', NCCL_CONNECT, LOG_PEER },
 	{ AT("", "Got completion from peer "), ' ',

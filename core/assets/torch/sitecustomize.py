@@ -1,11 +1,14 @@
-"""Lets the torchrun of PyTorch 1.13 run under Python 3.11 (both are Debian 12's).
+"""Lets the torchrun of Debian's PyTorch run: 1.13 under Python 3.11 (Debian 12), 2.4 and later (Debian 13).
 
-`kftrainer submit --local` puts its folder on PYTHONPATH of pods that need it
-(core/kubelet/torchfix.h). torch.distributed.elastic looks its redirect option up by iterating over a Flag, which since Python 3.11 yields neither the zero member
-nor the combined ones: "0", the default, becomes None, and torchrun dies of
-"'NoneType' object has no attribute 'get'". Where the installed PyTorch has that
-fault its lookup is corrected right after the module is loaded; nothing else changes.
-A sitecustomize that would have been found without this one runs, too.
+`kftrainer submit --local` puts its folder on PYTHONPATH of pods that need it (core/kubelet/torchfix.h).
+
+1.13: torch.distributed.elastic looks its redirect option up by iterating over a Flag, which since Python 3.11 yields
+neither the zero member nor the combined ones: "0", the default, becomes None, and torchrun dies of
+"'NoneType' object has no attribute 'get'".
+2.4: TCPStore uses libuv unless it is told not to, and Debian builds PyTorch without libuv: "use_libuv was requested".
+
+Where the installed PyTorch has one of these faults it is corrected right after its module is loaded; nothing else
+changes. A sitecustomize that would have been found without this one runs, too.
 """
 
 import importlib.abc
@@ -14,11 +17,10 @@ import importlib.util
 import os
 import sys
 
-MODULE = "torch.distributed.elastic.multiprocessing.api"
 
-
-def correct(std):
+def correct_redirects(module):
     """Wraps Std.from_str, which still refuses what is malformed."""
+    std = module.Std
     if std.from_str("0") is not None:
         return
     original = std.from_str.__func__
@@ -32,11 +34,33 @@ def correct(std):
     std.from_str = classmethod(from_str)
 
 
+def correct_store(module):
+    """TCPStore without libuv where the build has none, also for callers that name the default."""
+    store = module.TCPStore
+    original = store.__init__
+
+    def init(self, *args, **options):
+        try:
+            original(self, *args, **options)
+        except RuntimeError as error:
+            if "without libuv" not in str(error):
+                raise
+            original(self, *args, **{**options, "use_libuv": False})
+
+    store.__init__ = init
+
+
+CORRECTIONS = {
+    "torch.distributed.elastic.multiprocessing.api": correct_redirects,
+    "torch.distributed.rendezvous": correct_store,
+}
+
+
 class Finder(importlib.abc.MetaPathFinder):
     def find_spec(self, name, path, target=None):
-        if name != MODULE:
+        correct = CORRECTIONS.pop(name, None)
+        if correct is None:
             return None
-        sys.meta_path.remove(self)
         spec = importlib.util.find_spec(name)
         if spec is None:
             return None
@@ -44,7 +68,7 @@ class Finder(importlib.abc.MetaPathFinder):
 
         def exec_module(module):
             execute(module)
-            correct(module.Std)
+            correct(module)
 
         spec.loader.exec_module = exec_module
         return spec

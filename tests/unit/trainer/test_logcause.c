@@ -38,6 +38,25 @@ static const struct row {
 	{ "bdb.BdbQuit", "a pod has no input: breakpoint() and input() need a terminal",
 	  LOG_OWN },
 	{ "EOFError: EOF when reading a line", "a pod has no input", LOG_OWN },
+	{ "ModuleNotFoundError: No module named 'torch._C._distributed_c10d'; "
+	  "'torch._C' is not a package",
+	  "this PyTorch was built without torch.distributed", LOG_OWN },
+	{ "ModuleNotFoundError: No module named 'torch._C._functorch'; "
+	  "'torch._C' is not a package",
+	  "PyTorch's Python files and its library are of different builds", LOG_OWN },
+	{ "ModuleNotFoundError: No module named 'datasets.features'; 'datasets' is not "
+	  "a package",
+	  "a Python file has the name of a package", LOG_OWN },
+	{ "ImportError: cannot import name 'nn' from partially initialized module "
+	  "'torch' (most likely due to a circular import) (/work/torch.py)",
+	  "a Python module imports itself", LOG_OWN },
+	{ "RuntimeError: use_libuv was requested but PyTorch was build without libuv "
+	  "support",
+	  "this PyTorch was built without libuv", LOG_OWN },
+	{ "terminate called without an active exception",
+	  "the process aborted while it ended", LOG_OWN },
+	{ "ValueError\nterminate called without an active exception\nCUDA out of memory",
+	  "the memory of a GPU or other device is full", LOG_OWN },
 	/* What explains more, wherever it stands. */
 	{ "Connection reset by peer; CUDA out of memory",
 	  "the memory of a GPU or other device is full", LOG_OWN },

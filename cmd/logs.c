@@ -10,6 +10,7 @@
 #include "cmd/ui/bars.h"
 #include "cmd/ui/cluster.h"
 #include "spec/refer.h"
+#include "trainer/alone.h"
 #include "trainer/traceback.h"
 
 enum { OUT_BYTES = 64 * 1024 };
@@ -60,15 +61,23 @@ static int number(int64_t *ret, const char *option, const char *text, struct err
 
 struct shown {
 	struct bars bars;
-	bool raw;
+	bool raw, follow;
+	struct alone alone;
 };
+
+static void on_note(void *ctx, const char *text);
 
 static void on_line(void *ctx, const char *prefix, const char *line, size_t len)
 {
 	struct shown *s = ctx;
+	char alone[600], warning[620];
 
 	char room[TRACEBACK_NAME_MAX], process[PREFIX_MAX];
 
+	if (s->follow && prefix && alone_line(&s->alone, prefix, line, len, alone)) {
+		snprintf(warning, sizeof(warning), "warning: %s", alone);
+		on_note(s, warning);
+	}
 	if (!s->raw) {
 		prefix = prefix_process(prefix, &line, &len, process);
 		line = traceback_named(line, &len, room, sizeof(room));
@@ -114,7 +123,7 @@ static int on_pause(void *ctx, struct error *err)
 
 static int show(struct kube *k, const struct logs_want *want, struct error *err)
 {
-	struct shown s = { .raw = want->raw };
+	struct shown s = { .raw = want->raw, .follow = want->follow };
 	const struct logs_out out = { .on_line = on_line,
 				      .on_state = on_state,
 				      .on_bytes = on_bytes,

@@ -14,6 +14,7 @@
 #include "client/jobs.h"
 #include "client/logs.h"
 #include "kube/permission.h"
+#include "trainer/alone.h"
 #include "trainer/api.h"
 #include "why/foreign.h"
 #include "why/phase.h"
@@ -39,6 +40,8 @@ struct follow {
 	pthread_cond_t ended;
 	pthread_t reader;
 	bool reading, cancel, read_all;
+	struct alone alone;
+	char alone_text[600]; /* that the processes train alone; "": no sign of it */
 };
 
 /* ---- reports ----------------------------------------------------------------------- */
@@ -105,10 +108,17 @@ static enum phase_kind report_phase(struct follow *f)
 static void on_line(void *ctx, const char *prefix, const char *line, size_t len)
 {
 	struct follow *f = ctx;
+	char text[sizeof(f->alone_text)];
+	bool alone;
 
 	pthread_mutex_lock(&f->lock);
 	f->out->on_line(f->out->ctx, prefix, line, len);
+	alone = prefix && alone_line(&f->alone, prefix, line, len, text);
+	if (alone)
+		snprintf(f->alone_text, sizeof(f->alone_text), "%s", text);
 	pthread_mutex_unlock(&f->lock);
+	if (alone)
+		note(f, "warning: %s", text);
 }
 
 static void on_state(void *ctx, const char *prefix, const char *line, size_t len,
@@ -338,6 +348,35 @@ static int watch(struct follow *f, struct changes *c, struct error *err)
 	}
 }
 
+static int on_event(void *ctx, cJSON *take_obj, struct error *err)
+{
+	struct follow *f = ctx;
+	cleanup_json cJSON *event = take_obj;
+
+	if (event_last(event) >= foreign_time(meta_created(f->view.trainjob)))
+		snprintf(f->alone_text, sizeof(f->alone_text), "%s",
+			 event_message(event));
+	return 0;
+}
+
+/* A job that ends complete, but whose processes trained alone: repeat it at the end. */
+static void warn_of_alone(struct follow *f)
+{
+	cleanup_arena struct arena arena = { 0 };
+	const struct kube_ref events = { "v1", "Event", f->opts->ns, NULL };
+	const struct kube_select select = {
+		.field_selector = arena_printf(
+			&arena, "involvedObject.name=%s,reason=" ALONE_REASON,
+			f->opts->name),
+	};
+	const struct kube_sink sink = { .on_item = on_event, .ctx = f };
+
+	if (!f->alone_text[0]) /* the controller may have seen it */
+		(void)!kube_list(f->kube, &events, &select, &sink, NULL, IGNORED);
+	if (f->alone_text[0])
+		note(f, "warning: it completed, but %s", f->alone_text);
+}
+
 /* ---- the end ----------------------------------------------------------------------- */
 
 static void explain(struct follow *f, struct follow_end *ret)
@@ -374,6 +413,8 @@ int follow_job(struct kube *k, const struct follow_opts *opts,
 	end_reading(&f, rc ? 0 : LAST_LINES_MS);
 	if (!rc)
 		explain(&f, ret);
+	if (!rc && ret->complete)
+		warn_of_alone(&f);
 	view_release(&f.view);
 	pthread_mutex_destroy(&f.lock);
 	pthread_cond_destroy(&f.ended);

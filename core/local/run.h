@@ -44,8 +44,9 @@ struct local_observer {
 
 /* The result of a pass of the controller; the caller owns the documents. */
 struct local_pass {
-	cJSON *trainjob;  /* as it is now */
-	cJSON *events;    /* a JSON array: the events since the last pass */
+	cJSON *trainjob; /* as it is now */
+	cJSON *events;   /* a JSON array: the events since the last pass */
+	char *alone; /* progress_server_watch()'s message, the caller's to free; or NULL */
 	bool suspended;   /* the JobSet must be suspended */
 	bool deleted;     /* the JobSet was deleted: its pods must end */
 	int64_t after_ms; /* when the next pass is due even if nothing changes; 0: none */

@@ -46,6 +46,9 @@ static void apply_pass(struct run *r, const struct local_pass *p)
 	json_each(event, p->events)
 		state_record(&r->state, event);
 	cJSON_Delete(p->events);
+	if (p->alone)
+		run_report_alone(r, p->alone);
+	free(p->alone);
 	cJSON_Delete(r->trainjob);
 	r->trainjob = p->trainjob;
 	r->pass_ms = p->after_ms ? clock_ms() + p->after_ms : -1;

@@ -9,6 +9,7 @@
 #include "local/report.h"
 #include "local/run.h"
 #include "local/state_owned.h"
+#include "trainer/alone.h"
 #include "trainer/podname.h"
 
 /* A pod that jobs.h created and the kubelet still has. */
@@ -58,8 +59,10 @@ struct run {
 	bool gives_up; /* a Job's backoffLimit is unset, and so 0 */
 	int64_t restarts;
 	char last_line[512]; /* the last one reported */
-	cJSON *saved_status; /* status written last */
-	cJSON *published;    /* the JobSet and its Jobs, as published last */
+	struct alone alone;
+	char alone_text[600]; /* what was seen; "": nothing */
+	cJSON *saved_status;  /* status written last */
+	cJSON *published;     /* the JobSet and its Jobs, as published last */
 };
 
 /* run.c: end all running pods. grace_ms -1: with their own grace periods. */
@@ -103,6 +106,8 @@ bool run_must_pass(const struct run *r); /* is a pass of the controller due? */
 void run_note(const struct run *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* Likewise a detail, which only -v shows. */
 void run_detail(const struct run *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
+/* Report once, by a note and an event, that the processes train alone. */
+void run_report_alone(struct run *r, const char *text);
 void run_show(struct run *r); /* show the phase, if it changed */
 /*
  * Write the run's objects into its directory (state_owned.h) and, unless a server owns

@@ -1,6 +1,7 @@
 /* local_job.c - a TrainJob, its API and its controller (machine/local_job.h). */
 #include "machine/local_job.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,8 +29,10 @@ struct local_job {
 	char pod_key[RANDOM_KEY_SIZE]; /* the key of its pods' tokens */
 	struct local_controller controller;
 	cJSON *trainjob, *objects;
-	cJSON *events; /* events since the last pass */
-	cJSON *sent;   /* the JobSet's last status */
+	cJSON *events;        /* events since the last pass */
+	cJSON *sent;          /* the JobSet's last status */
+	pthread_mutex_t lock; /* guards `alone` */
+	char *alone;          /* of progress_server_watch(), since the last pass */
 };
 
 static const struct kube_write how = { .manager = "kftrainer" };
@@ -70,6 +73,16 @@ static int put_status(struct local_job *j, const cJSON *status, struct error *er
 	return 0;
 }
 
+static void on_alone(void *ctx, const cJSON *about, const char *message)
+{
+	struct local_job *j = ctx;
+
+	pthread_mutex_lock(&j->lock);
+	free(j->alone);
+	j->alone = xstrdup(message);
+	pthread_mutex_unlock(&j->lock);
+}
+
 static int pass(void *ctx, const cJSON *jobset_status, struct local_pass *ret,
 		struct error *err)
 {
@@ -89,6 +102,9 @@ static int pass(void *ctx, const cJSON *jobset_status, struct local_pass *ret,
 	meta_drop_managed_fields(ret->trainjob);
 	ret->events = j->events;
 	j->events = cJSON_CreateArray();
+	pthread_mutex_lock(&j->lock);
+	ret->alone = STEAL(j->alone);
+	pthread_mutex_unlock(&j->lock);
 	return 0;
 }
 
@@ -231,6 +247,7 @@ static void start_status(struct local_job *j, struct one_job_conf *conf)
 	j->controller.wake_fd = local_status_fd(j->status);
 	conf->status_server_url = local_status_url(j->status);
 	conf->status_server_ca = local_status_ca(j->status);
+	local_status_watch(j->status, on_alone, j);
 }
 
 /* ---- start and end --------------------------------------------------------------------- */
@@ -274,6 +291,7 @@ int local_job_new(struct local_job **ret, const struct job_set *set,
 	j->ns = job->ns;
 	j->name = job->name;
 	j->events = cJSON_CreateArray();
+	pthread_mutex_init(&j->lock, NULL);
 	j->controller = (struct local_controller){
 		.pass = pass, .on_pod = on_pod, .suspend = suspend, .ctx = j
 	};
@@ -299,6 +317,8 @@ void local_job_free(struct local_job *j)
 	cJSON_Delete(j->objects);
 	cJSON_Delete(j->events);
 	cJSON_Delete(j->sent);
+	free(j->alone);
+	pthread_mutex_destroy(&j->lock);
 	str_wipe(j->pod_key);
 	free(j);
 }

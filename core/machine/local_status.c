@@ -129,3 +129,11 @@ void local_status_heard(const struct local_status *s)
 
 	(void)!eventfd_read(s->fd, &n);
 }
+
+void local_status_watch(const struct local_status *s,
+			void (*on_alone)(void *ctx, const cJSON *about,
+					 const char *message),
+			void *ctx)
+{
+	progress_server_watch(s->server, on_alone, ctx);
+}

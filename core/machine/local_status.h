@@ -20,4 +20,10 @@ const char *local_status_ca(const struct local_status *s);
 int local_status_fd(const struct local_status *s);
 void local_status_heard(const struct local_status *s);
 
+/* As progress_server_watch(). */
+void local_status_watch(const struct local_status *s,
+			void (*on_alone)(void *ctx, const cJSON *about,
+					 const char *message),
+			void *ctx);
+
 #endif

@@ -23,6 +23,7 @@
 #include "manager/serve.h"
 #include "manager/work.h"
 #include "net/http.h"
+#include "trainer/alone.h"
 #include "trainer/api.h"
 #include "trainer/jobset.h"
 
@@ -75,6 +76,7 @@ struct manager {
 	struct servers *servers;
 	struct lease *lease;
 	struct event_recorder *events;
+	struct event_recorder *served_events; /* of the servers; or NULL */
 	pthread_mutex_t lock; /* protects work, which scrapes and probes read */
 	struct work *work;
 };
@@ -197,6 +199,37 @@ static int start_certs(struct manager *m, struct error *err)
 	return cert_manager_start(&m->certs, &conf, err);
 }
 
+static void on_event_drop(void *ctx, const struct error *err)
+{
+	if (!outage_logged(err))
+		log_warn("cannot send an event", LOG_ERR(err));
+}
+
+static void on_alone(void *ctx, const cJSON *about, const char *message)
+{
+	const struct manager *m = ctx;
+	const struct event e = { .warning = true,
+				 .reason = ALONE_REASON,
+				 .series = ALONE_REASON,
+				 .message = message };
+
+	event_record(m->served_events, about, &e);
+}
+
+static int start_progress_server(struct manager *m, struct error *err)
+{
+	const struct event_recorder_conf events = { .kube = m->clients[EVENTS],
+						    .component = MANAGER_COMPONENT,
+						    .on_drop = on_event_drop };
+
+	if (event_recorder_new(&m->served_events, &events, err) ||
+	    progress_server_new(&m->progress_server, m->clients[STATUS],
+				m->clients[TOKENS], err))
+		return -1;
+	progress_server_watch(m->progress_server, on_alone, m);
+	return 0;
+}
+
 static int start_servers(struct manager *m, struct error *err)
 {
 	const struct scrape_conf scrape = { .metrics = m->metrics,
@@ -221,9 +254,7 @@ static int start_servers(struct manager *m, struct error *err)
 		return -1;
 	conf.scrape = m->scrape;
 	m->webhook = conf.webhook = webhook_new(&hook);
-	if (m->config->gate_trainjob_status &&
-	    progress_server_new(&m->progress_server, m->clients[STATUS],
-				m->clients[TOKENS], err))
+	if (m->config->gate_trainjob_status && start_progress_server(m, err))
 		return -1;
 	conf.progress_server = m->progress_server;
 	return servers_start(&m->servers, &conf, err);
@@ -243,12 +274,6 @@ static void on_lease_error(void *ctx, const struct error *err)
 {
 	if (!outage_logged(err))
 		log_warn("cannot read or write the lease", LOG_ERR(err));
-}
-
-static void on_event_drop(void *ctx, const struct error *err)
-{
-	if (!outage_logged(err))
-		log_warn("cannot send an event", LOG_ERR(err));
 }
 
 /* "<host>_<random>", different in each process, as in controller-runtime. */
@@ -415,6 +440,8 @@ static void end_servers(struct manager *m)
 	cert_manager_stop(m->certs);
 	if (m->progress_server)
 		progress_server_free(m->progress_server);
+	if (m->served_events)
+		event_recorder_free(m->served_events, LAST_EVENTS_MS);
 	if (m->webhook)
 		webhook_free(m->webhook);
 	runtimes_stop(m->runtimes);

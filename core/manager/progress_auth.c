@@ -115,7 +115,7 @@ static int ask(void *ctx, struct arena *arena, const struct authenticator_reques
  * False: the API server would refuse the token, or its pod is not one of the JobSet's,
  * whose names begin with the JobSet's name. No API call.
  */
-static bool may_be(struct arena *arena, const struct progress_claim *claim)
+static bool may_be(struct arena *arena, struct progress_claim *claim)
 {
 	struct service_token token;
 	const char *start = arena_printf(arena, "%s-", claim->name);
@@ -126,12 +126,13 @@ static bool may_be(struct arena *arena, const struct progress_claim *claim)
 	fits = str_eq(token.ns, claim->ns) && token.pod &&
 	       !strncmp(token.pod, start, strnlen(start, MAX_POD_PREFIX)) &&
 	       !service_token_fault(&token, audience_of(arena, claim), clock_now());
+	claim->pod = arena_strdup(arena, token.pod);
 	cJSON_Delete(token.claims);
 	return fits;
 }
 
 int progress_authorize(struct authenticator *tokens, struct arena *arena,
-		       const struct progress_claim *claim, const char **ret_uid,
+		       struct progress_claim *claim, const char **ret_uid,
 		       struct error *err)
 {
 	const struct authenticator_request r = {

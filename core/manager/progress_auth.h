@@ -23,6 +23,7 @@ MUST_CHECK int progress_auth_new(struct authenticator **ret, struct kube *k,
 struct progress_claim {
 	const char *peer;              /* address */
 	const char *token, *ns, *name; /* ns, name: the TrainJob's */
+	const char *pod; /* set by progress_authorize(), in its arena: who reports */
 };
 
 /*
@@ -30,7 +31,7 @@ struct progress_claim {
  * server could not be reached, or (err->code 429) too many callers wait. Thread-safe.
  */
 MUST_CHECK int progress_authorize(struct authenticator *tokens, struct arena *arena,
-				  const struct progress_claim *claim,
-				  const char **ret_uid, struct error *err);
+				  struct progress_claim *claim, const char **ret_uid,
+				  struct error *err);
 
 #endif

@@ -2,6 +2,7 @@
 #include "manager/progress_server.h"
 #include "manager/outage.h"
 
+#include <pthread.h>
 #include <string.h>
 
 #include "api/meta.h"
@@ -9,19 +10,33 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/map.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
 #include "crypto/bearer.h"
 #include "manager/names.h"
 #include "manager/progress_auth.h"
+#include "trainer/alone.h"
 #include "trainer/api.h"
 #include "trainer/progress.h"
 
 enum { MAX_ANSWER = 4 * PROGRESS_SERVER_MAX_BODY };
 
+/* The pods of one TrainJob that report: "tj-node-0-1" without its random end. */
+struct reporters {
+	char *first, *second; /* second: NULL until another one reports */
+	bool told;
+};
+
+enum { MAX_JOBS = 4096 }; /* whose reporters are remembered */
+
 struct progress_server {
 	struct kube *kube;
 	struct authenticator *auth;
+	void (*on_alone)(void *ctx, const cJSON *about, const char *message);
+	void *ctx;
+	pthread_mutex_t lock;
+	struct map jobs; /* uid -> struct reporters; guarded by lock */
 };
 
 /* ---- answers ---------------------------------------------------------------------- */
@@ -165,6 +180,71 @@ static void fail_apply(struct httpd_response *resp, const struct progress_claim 
 	}
 }
 
+/* ---- who reports ------------------------------------------------------------------- */
+
+static void reporters_free(void *p)
+{
+	struct reporters *r = p;
+
+	free(r->first);
+	free(r->second);
+	free(r);
+}
+
+/* The name up to its last but n-th "-"; "" if it has fewer. */
+static char *without_ends(struct arena *arena, const char *name, int n)
+{
+	char *ret = arena_strdup(arena, name), *dash;
+
+	for (; n > 0; n--) {
+		dash = strrchr(ret, '-');
+		*(dash ? dash : ret) = 0;
+	}
+	return ret;
+}
+
+/* True, once: the first pod reports again after another one of the same Job did. */
+static bool take_turns(struct reporters *r, struct arena *arena, const char *place)
+{
+	if (!r->first)
+		r->first = xstrdup(place);
+	else if (!str_eq(r->first, place) && !r->second &&
+		 str_eq(without_ends(arena, r->first, 1), without_ends(arena, place, 1)))
+		r->second = xstrdup(place);
+	else if (r->second && !r->told && str_eq(r->first, place))
+		return r->told = true;
+	return false;
+}
+
+static void note_reporter(struct progress_server *s, const struct progress_claim *claim,
+			  const char *uid)
+{
+	cleanup_arena struct arena arena = { 0 };
+	cleanup_json cJSON *about = NULL;
+	const char *text = NULL;
+	struct reporters *r;
+
+	if (!s->on_alone || !claim->pod)
+		return;
+	pthread_mutex_lock(&s->lock);
+	r = map_get(&s->jobs, uid);
+	if (!r && s->jobs.n < MAX_JOBS) {
+		r = xcalloc(1, sizeof(*r));
+		map_put(&s->jobs, uid, r);
+	}
+	if (r && take_turns(r, &arena, without_ends(&arena, claim->pod, 1)))
+		text = arena_printf(&arena,
+				    "pods %s and %s both report progress, which only the "
+				    "first rank does; " ALONE_REMEDY,
+				    r->first, r->second);
+	pthread_mutex_unlock(&s->lock);
+	if (!text)
+		return;
+	about = meta_new(TRAINER_API_VERSION, TRAINJOB_KIND, claim->ns, claim->name);
+	meta_set_uid(about, uid);
+	s->on_alone(s->ctx, about, text);
+}
+
 static void take(struct progress_server *s, const struct progress_claim *claim,
 		 const char *uid, const struct httpd_request *req,
 		 struct httpd_response *resp)
@@ -182,6 +262,8 @@ static void take(struct progress_server *s, const struct progress_claim *claim,
 		fail_apply(resp, claim, &err);
 		return;
 	}
+	if (progress)
+		note_reporter(s, claim, uid);
 	echo = progress_echo(progress);
 	reply(resp, 200, echo);
 }
@@ -226,6 +308,7 @@ int progress_server_new(struct progress_server **ret, struct kube *writes,
 	struct progress_server *s = xcalloc(1, sizeof(*s));
 
 	s->kube = writes;
+	pthread_mutex_init(&s->lock, NULL);
 	if (progress_auth_new(&s->auth, reads, err)) {
 		free(s);
 		return -1;
@@ -239,5 +322,16 @@ void progress_server_free(struct progress_server *s)
 	if (!s)
 		return;
 	authenticator_free(s->auth);
+	map_release(&s->jobs, reporters_free);
+	pthread_mutex_destroy(&s->lock);
 	free(s);
+}
+
+void progress_server_watch(struct progress_server *s,
+			   void (*on_alone)(void *ctx, const cJSON *about,
+					    const char *message),
+			   void *ctx)
+{
+	s->on_alone = on_alone;
+	s->ctx = ctx;
 }

@@ -28,6 +28,16 @@ MUST_CHECK int progress_server_new(struct progress_server **ret, struct kube *wr
 				   struct kube *reads, struct error *err);
 void progress_server_free(struct progress_server *s);
 
+/*
+ * Call on_alone() once for each TrainJob of which two pods of one Job take turns in
+ * reporting: only the first rank does, so that each trains alone (trainer/alone.h).
+ * `about` is a TrainJob without spec. From any thread. Before the first request.
+ */
+void progress_server_watch(struct progress_server *s,
+			   void (*on_alone)(void *ctx, const cJSON *about,
+					    const char *message),
+			   void *ctx);
+
 enum { PROGRESS_SERVER_MAX_BODY = 65536 };
 void progress_server_handle(void *progress_server, const struct httpd_request *req,
 			    struct httpd_response *resp);

@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/str.h"
+#include "trainer/alone.h"
 #include "trainer/api.h"
 #include "trainer/logcause.h"
 #include "trainer/progress.h"
@@ -87,6 +88,15 @@ void why_stalled(struct why *w)
 			"its first rank has logged nothing for %s and reports no progress",
 			why_age(w, silent));
 	}
+}
+
+void why_alone(struct why *w)
+{
+	const cJSON *e = view_event(w->v, TRAINJOB_KIND, w->v->name, ALONE_REASON, true);
+
+	if (e)
+		why_add(w, ALONE_REASON, logs_command(w), "%s",
+			why_quote(w, event_message(e)));
 }
 
 /* The latest warning event, if there is no other cause. */

@@ -1,0 +1,40 @@
+/*
+ * alone.h - see from its output that a job's processes each train alone.
+ *
+ * A launcher or library that ignores what the runtime sets makes every process rank 0 of
+ * a world of 1; such a job ends complete. Two processes of one job whose output says so,
+ * while none says otherwise, are the sign. Lines about groups within a world do not
+ * count.
+ */
+#ifndef TRAINER_ALONE_H
+#define TRAINER_ALONE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define ALONE_REASON "TrainsAlone" /* of events and of `why` */
+
+/* What to do about it, after what was seen. */
+#define ALONE_REMEDY                                                                    \
+	"if they should train one model together, each trains alone: start the script " \
+	"with torchrun (--launcher torchrun), and on CPUs set ACCELERATE_USE_CPU=true " \
+	"for accelerate"
+
+struct alone {
+	char first[64], quote[120];
+	int lines; /* read so far; the sign is in the first ones */
+	bool ended;
+};
+
+/* The number of processes that the line says a job has; -1: it says nothing of it. */
+int64_t alone_world_size(const char *line, size_t len);
+
+/*
+ * Read a line of the process that is shown as `prefix`. True, once: it is the second one
+ * that is alone. `text` then says what was seen, and what to do.
+ */
+bool alone_line(struct alone *a, const char *prefix, const char *line, size_t len,
+		char text[600]);
+
+#endif

@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/str.h"
+#include "cmd/ui/viewer.h"
 #include "trainer/api.h"
 #include "trainer/jobset.h"
 #include "trainer/podspec.h"
@@ -39,7 +40,10 @@ static void print_nothing(void *ctx, const char *line)
 static void print_note(void *ctx, const char *line)
 {
 	cleanup_arena struct arena arena = { 0 };
+	const struct viewer *v = ctx;
 
+	if (v->quiet)
+		return;
 	fprintf(stderr, "\r%s\r\n", str_visible(&arena, line, false));
 }
 

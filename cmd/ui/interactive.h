@@ -11,7 +11,8 @@ MUST_CHECK int interactive_check(bool local, bool apart, struct error *err);
 
 /*
  * If run->terminal: let the trainer's container use the terminal, and print its bytes as
- * they are. ERR_UNSUPPORTED: the JobSet has several processes. `objects` are the run's.
+ * they are; the observer's ctx begins with a struct viewer. `objects` are the run's.
+ * ERR_UNSUPPORTED: the JobSet has several processes.
  */
 MUST_CHECK int interactive_plan(struct local_run_opts *run, cJSON *objects,
 				struct error *err);

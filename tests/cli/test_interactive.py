@@ -142,6 +142,8 @@ def main():
         s.resize(99)
         says("... and when it changes", s.expect("now 99", b"\n"), s)
         says("... and ends", s.end() == 0, s)
+        s = begin(state, "raise SystemExit(4)", "-q")
+        says("-q: only its own output", s.end() == 4 and "not retried" not in s.out, s)
         s = begin(state, STUBBORN)
         s.expect("pid")
         s.process.send_signal(signal.SIGTERM)

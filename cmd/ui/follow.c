@@ -85,13 +85,15 @@ static int unfinished_code(const struct submit_follow *how, const char *where,
 }
 
 static void print_why(const struct submit_follow *how, const char *where,
-		      const struct follow_end *end, const char *last)
+		      const struct follow_end *end, struct shown *s)
 {
+	const char *last = s->last;
 	cleanup_arena struct arena arena = { 0 };
 	const char *again = strstr(last, end->why);
 
 	if (*end->why && (!again || strlen(again) != strlen(end->why)))
 		fprintf(stderr, "%s\n", str_visible(&arena, end->why, true));
+	viewer_traceback(&s->viewer);
 	fprintf(stderr, "see 'kftrainer why%s %s -n %s'\n", where, how->name, how->ns);
 }
 
@@ -120,7 +122,7 @@ int submit_follow(struct kube *k, const struct submit_follow *how, struct error 
 	}
 	viewer_erase(&s.viewer);
 	if (!end.complete)
-		print_why(how, where, &end, s.last);
+		print_why(how, where, &end, &s);
 	viewer_end(&s.viewer, end.complete ? "complete" : "failed", end.exit_code,
 		   clock_ms() - how->start_ms);
 	return end.exit_code;

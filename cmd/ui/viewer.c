@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/screen.h"
 #include "base/str.h"
 #include "base/terminal.h"
 #include "base/xmalloc.h"
@@ -152,6 +153,18 @@ void viewer_erase(struct viewer *v)
 	bars_erase(&v->bars);
 	v->bars.status[0] = 0;
 	flush_lines(v);
+}
+
+void viewer_traceback(struct viewer *v)
+{
+	cleanup_arena struct arena arena = { 0 };
+	const char *prefix, *text = traceback_first(v->tracebacks, &prefix);
+
+	text = screen_text(&arena, text);
+	if (*text)
+		fprintf(stderr, "traceback%s%s:\n%s%s", *prefix ? " of " : "", prefix,
+			str_visible(&arena, text, true),
+			str_ends(text, "\n") ? "" : "\n");
 }
 
 void viewer_end(struct viewer *v, const char *word, int exit_code, int64_t ms)

@@ -45,6 +45,8 @@ void viewer_state(void *ctx, const char *prefix, const char *line, size_t len, b
  */
 int64_t viewer_pause(void *ctx, bool last);
 
+/* Prints the traceback that ended a process first (trainer/traceback.h), if any. */
+void viewer_traceback(struct viewer *v);
 /* Shows lines that are held, erases the status line: others can print. */
 void viewer_erase(struct viewer *v);
 /* Prints "NAME: failed in 3m 05s, exit code 3". word: complete, failed, interrupted. */

@@ -186,8 +186,9 @@ static void begin_line(struct log_lines *l, const char *data, size_t stamp,
 		l->again = 0;
 		add_text(l, "\n", 1); /* the rest of the line before is lost */
 	}
-	l->again = same ? l->passed : 0;
-	l->passed = 0;
+	if (!same)
+		l->passed = 0;
+	l->again = l->passed;
 	l->at = *at;
 	if (l->timestamps && !l->raw)
 		screen_tag(&l->screen, data, stamp);

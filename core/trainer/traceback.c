@@ -11,8 +11,9 @@
 #include "base/map.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
+#include "trainer/logcause.h"
 
-enum { ERROR_MAX = 512, SHOWN_MAX = 1000 };
+enum { ERROR_MAX = 512, SHOWN_MAX = 1000, FIRST_MAX = 8192 };
 
 /* A traceback that has begun. */
 struct held {
@@ -26,6 +27,8 @@ struct traceback_filter {
 	struct map streams; /* prefix -> struct held */
 	size_t holding;     /* number of streams with lines */
 	struct map shown;   /* the last line of a traceback -> int64_t, when */
+	struct buf first, first_prefix; /* see traceback_first() */
+	int64_t first_ms;
 };
 
 struct traceback_filter *traceback_new(void (*on_line)(void *ctx, const char *prefix,
@@ -53,6 +56,8 @@ void traceback_free(struct traceback_filter *f)
 		return;
 	map_release(&f->streams, held_free);
 	map_release(&f->shown, free);
+	buf_release(&f->first);
+	buf_release(&f->first_prefix);
 	free(f);
 }
 
@@ -163,6 +168,52 @@ static bool shown_before(struct traceback_filter *f, const char *error, int64_t 
 	return false;
 }
 
+static bool blames_a_peer(const char *error)
+{
+	struct log_reader reader = { 0 };
+	const struct log_cause *cause;
+	bool better;
+
+	cause = log_read(&reader, error, strlen(error), &better);
+	return cause && cause->side == LOG_PEER;
+}
+
+static void add_indented(struct buf *b, const char *line, size_t len)
+{
+	line = traceback_unranked(line, &len);
+	buf_printf(b, "    %.*s\n", (int)(len < ERROR_MAX ? len : ERROR_MAX), line);
+}
+
+static void keep_first(struct traceback_filter *f, const char *prefix,
+		       const struct held *h, const char *error, int64_t now_ms)
+{
+	const char *at = (const char *)h->lines.data, *end = at + h->lines.len, *newline;
+
+	if ((f->first.len && now_ms - f->first_ms <= TRACEBACK_TOGETHER_MS) ||
+	    blames_a_peer(error))
+		return;
+	f->first_ms = now_ms;
+	buf_clear(&f->first);
+	buf_clear(&f->first_prefix);
+	f->first = (struct buf){ .data = f->first.data,
+				 .cap = f->first.cap,
+				 .max = FIRST_MAX };
+	f->first_prefix.max = ERROR_MAX;
+	buf_adds(&f->first_prefix, prefix);
+	for (bool headline = true; at < end; at = newline + 1, headline = false) {
+		newline = memchr(at, '\n', (size_t)(end - at));
+		if (!headline)
+			add_indented(&f->first, at, (size_t)(newline - at));
+	}
+	add_indented(&f->first, error, strlen(error));
+}
+
+const char *traceback_first(const struct traceback_filter *f, const char **ret_prefix)
+{
+	*ret_prefix = f->first_prefix.data ? (const char *)f->first_prefix.data : "";
+	return f->first.data ? (const char *)f->first.data : "";
+}
+
 /* The line that names the error. */
 static void end(struct traceback_filter *f, const char *prefix, struct held *h,
 		const char *line, size_t len, int64_t now_ms)
@@ -177,6 +228,7 @@ static void end(struct traceback_filter *f, const char *prefix, struct held *h,
 		buf_clear(&h->lines);
 		f->holding--;
 	} else {
+		keep_first(f, prefix, h, error, now_ms);
 		let_go(f, prefix, h);
 	}
 	f->on_line(f->ctx, prefix, line, len);

@@ -34,6 +34,14 @@ void traceback_line(struct traceback_filter *f, const char *prefix, const char *
 		    size_t len, int64_t now_ms);
 
 /*
+ * The traceback, shown by then, that ended a process first, without its first line, each
+ * line indented; "" if there is none. An error that blames a lost peer does not count, nor
+ * one within TRACEBACK_TOGETHER_MS after another. *ret_prefix: its process. Both are valid
+ * until the next line.
+ */
+const char *traceback_first(const struct traceback_filter *f, const char **ret_prefix);
+
+/*
  * When to call traceback_flush(), in the clock of traceback_line(); -1: no lines are
  * held.
  */

@@ -200,12 +200,14 @@ TEST(broken_bar)
 {
 	static const char log[] = A "1\n" A "\r10%\r20%\r30%\n" B "2\n";
 
-	for (size_t at = 0; at < sizeof(log); at++) {
+	for (size_t at = 0; at < sizeof(log) * sizeof(log); at++) {
 		cleanup_buf struct buf got = { .max = 1000 };
 		struct log_lines l = { .on_line = collect, .ctx = &got, .max = MAX };
 
 		log_lines_begin(&l);
-		log_lines_feed(&l, log, at);
+		log_lines_feed(&l, log, at / sizeof(log));
+		log_lines_begin(&l);
+		log_lines_feed(&l, log, at % sizeof(log));
 		log_lines_begin(&l);
 		log_lines_feed(&l, log, sizeof(log) - 1);
 		log_lines_end(&l);

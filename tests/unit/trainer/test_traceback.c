@@ -1,4 +1,5 @@
 #include "base/buf.h"
+#include "base/cleanup.h"
 #include "tests/unit/unit.h"
 #include "trainer/traceback.h"
 
@@ -86,6 +87,30 @@ TEST(test_no_line_is_lost_or_waits_forever)
 	assert_true(b.len > 100 * 1002);
 	traceback_free(f);
 	buf_release(&b);
+}
+
+TEST(test_the_first)
+{
+	cleanup_buf struct buf b = { .max = 65536 };
+	struct traceback_filter *f = traceback_new(collect, &b);
+	const char *prefix;
+	int64_t now = 0;
+
+	assert_string_equal(traceback_first(f, &prefix), "");
+	add(f,
+	    FIRST("a") "a|RuntimeError: Connection closed by peer\n"
+		       "b|[rank1]: Traceback (most recent call last):\n"
+		       "b|[rank1]:   File \"b.py\"\nb|[rank1]: ValueError: x\n" FIRST(
+			       "c") "c|KeyError: 'y'\n" FIRST("a") "a|torch.distributed.elastic.x.E: \n",
+	    &now);
+	assert_string_equal(traceback_first(f, &prefix),
+			    "      File \"b.py\"\n    ValueError: x\n");
+	assert_string_equal(prefix, "b");
+	now += TRACEBACK_TOGETHER_MS;
+	add(f, FIRST("a") "a|OSError: z\n", &now);
+	assert_string_equal(traceback_first(f, &prefix),
+			    "      File \"a.py\", line 1\n    OSError: z\n");
+	traceback_free(f);
 }
 
 /* The line, and what is shown of it; NULL: itself. */

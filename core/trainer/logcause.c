@@ -119,6 +119,9 @@ static const struct log_cause causes[] = {
 	{ AT("", "(most likely due to a circular import)"), 0,
 	  "a Python module imports itself, as where a script has the name of a package: "
 	  "rename the script" },
+	{ AT("", "ModuleNotFoundError: No module named 'torch._C'"), 0,
+	  "a directory torch, as of PyTorch's sources, hides the package, or this "
+	  "PyTorch is built for another Python" },
 	{ AT("", "ModuleNotFoundError: No module named '"), '\'',
 	  "Python module %s is not installed for the interpreter that ran (with "
 	  "torchrun that of torchrun's own environment)" },

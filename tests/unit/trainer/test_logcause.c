@@ -38,6 +38,8 @@ static const struct row {
 	{ "bdb.BdbQuit", "a pod has no input: breakpoint() and input() need a terminal",
 	  LOG_OWN },
 	{ "EOFError: EOF when reading a line", "a pod has no input", LOG_OWN },
+	{ "ModuleNotFoundError: No module named 'torch._C'",
+	  "a directory torch, as of PyTorch's sources, hides the package", LOG_OWN },
 	{ "ModuleNotFoundError: No module named 'torch._C._distributed_c10d'; "
 	  "'torch._C' is not a package",
 	  "this PyTorch was built without torch.distributed", LOG_OWN },

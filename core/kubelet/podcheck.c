@@ -80,8 +80,12 @@ static const struct row pod_fields[] = {
 	{ "os", "this machine's operating system is used" },
 };
 
-static const struct row container_fields[] = {
+/* Of a container as of its pod: one line for all of them. */
+static const struct row user_fields[] = {
 	{ "securityContext", "processes run as the calling user" },
+};
+
+static const struct row container_fields[] = {
 	{ "volumeDevices", "block volumes are not supported" },
 	{ "resizePolicy", "resources are not resized" },
 	{ "terminationMessagePath", "the message is in the log" },
@@ -317,6 +321,7 @@ static int check_container(const struct kubelet *k, const cJSON *pod, const cJSO
 	if (check_volumes(k, pod, c, where, err) < 0 ||
 	    check_config(k, pod, c, notes, err) < 0)
 		return -1;
+	report_fields(notes, c, user_fields, N_ELEMENTS(user_fields), "");
 	report_fields(notes, c, container_fields, N_ELEMENTS(container_fields), where);
 	if (!k->opts.terminal)
 		report_fields(notes, c, terminal_fields, N_ELEMENTS(terminal_fields),

@@ -122,6 +122,9 @@ static bool has_faulty_torch(struct arena *a, const char *python, int64_t minor)
 
 bool torchfix_named(const struct podenv *env)
 {
+	for (size_t i = 0; env->argv[i]; i++)
+		if (strstr(env->argv[i], "PATH=") || strstr(env->argv[i], "activate"))
+			return false; /* another torchrun may run */
 	return torchrun_word(env) != NULL;
 }
 

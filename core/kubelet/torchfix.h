@@ -21,7 +21,10 @@
  * torchrun, or python3, and to the first torch among its packages.
  */
 bool torchfix_needed(const struct podenv *env);
-/* Does the command itself, and not only a script that it runs, contain torchrun? */
+/*
+ * Does the command itself, and not only a script that it runs, contain torchrun? Not if
+ * it sets PATH or activates an environment first.
+ */
 bool torchfix_named(const struct podenv *env);
 
 /* Write `text` into `dir`, unless present, and add `dir` to the environment. */

@@ -14,6 +14,7 @@
 #include "trainer/api.h"
 #include "trainer/jobset.h"
 #include "trainer/peers.h"
+#include "trainer/trainjob.h"
 
 /* ---- fields that do not apply ------------------------------------------------------ */
 
@@ -90,6 +91,13 @@ static cJSON *template_of(const cJSON *rjob)
 	return ret;
 }
 
+/* Is what its pods have all from a built-in runtime, made to run here, too? */
+static bool is_built_in(const struct run *r)
+{
+	return !r->opts->runtime && !r->opts->owner &&
+	       !cJSON_GetArraySize(tj_runtime_patches(r->opts->trainjob));
+}
+
 int run_check(struct run *r, struct error *err)
 {
 	cleanup_json cJSON *notes = cJSON_CreateArray();
@@ -114,7 +122,9 @@ int run_check(struct run *r, struct error *err)
 				 refused.overflowed ? "too many errors to list"
 						    : (const char *)refused.data);
 	json_each(note, notes)
-		run_note(r, "%s", cJSON_GetStringValue(note));
+		if (!is_built_in(r) ||
+		    !str_starts(cJSON_GetStringValue(note), "securityContext "))
+			run_note(r, "%s", cJSON_GetStringValue(note));
 	return 0;
 }
 

@@ -29,6 +29,7 @@ static const struct {
 	{ .add = why_deleted, WHY_DELETED },
 	{ .add = why_rejected, WHY_FAILED | ACTIVE },
 	{ .add = why_deadline, WHY_FAILED },
+	{ .add = why_interrupted, WHY_FAILED },
 	{ .add = why_first_failure, WHY_FAILED },
 	{ .add = why_gave_up, WHY_FAILED },
 	{ .add = why_complete, WHY_COMPLETE },

@@ -121,7 +121,9 @@ static const char *ended(struct why *w, const struct failure *f)
 	const struct pod_fact *fact = &f->fact;
 	const char *signal = podcause_exit_signal(fact->exit_code);
 	const char *limit = limit_of(f), *message = fact->message;
-	const char *more = message && *message
+	/* The local kubelet's message repeats the signal. */
+	bool repeats = signal && message && str_starts(message, "killed by signal ");
+	const char *more = message && *message && !repeats
 				   ? arena_printf(w->arena, "; its message is \"%s\"",
 						  why_quote(w, message))
 				   : "";
@@ -254,12 +256,44 @@ static void from_events(struct why *w)
 	}
 }
 
+/* A local run was stopped from outside: what its processes did then is no cause. */
+static bool is_interrupted(const struct why *w)
+{
+	const cJSON *c = condition_with(w->v->trainjob, COND_FAILED, "True");
+
+	return w->v->is_local && str_eq(condition_reason(c), "Interrupted");
+}
+
+void why_interrupted(struct why *w)
+{
+	static const struct {
+		const char *message, *text;
+	} rows[] = {
+		{ "--timeout expired", "it was stopped because its --timeout expired" },
+		{ "the process was killed",
+		  "the process of kftrainer that ran it was killed, and its pods with it" },
+	};
+	const cJSON *c = condition_with(w->v->trainjob, COND_FAILED, "True");
+	const char *text = NULL;
+
+	if (!is_interrupted(w))
+		return;
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++)
+		if (str_eq(condition_message(c), rows[i].message))
+			text = rows[i].text;
+	if (!text)
+		text = arena_printf(w->arena, "it was %s",
+				    why_quote(w, condition_message(c)));
+	why_add(w, condition_reason(c),
+		arena_printf(w->arena, "kftrainer logs %s%%n", w->v->name), "%s", text);
+}
+
 void why_first_failure(struct why *w)
 {
 	struct failure list[VIEW_LOGS];
 	size_t n = view_failures(w->v, list, VIEW_LOGS), i;
 
-	if (w->refusal_covered)
+	if (w->refusal_covered || is_interrupted(w))
 		return;
 	if (!n) {
 		from_events(w);
@@ -293,7 +327,8 @@ void why_gave_up(struct why *w)
 	const cJSON *job, *c = NULL;
 	const char *name = NULL;
 
-	if (status_is_exceeded(tj_status(v->trainjob)) || w->refusal_covered)
+	if (status_is_exceeded(tj_status(v->trainjob)) || w->refusal_covered ||
+	    is_interrupted(w))
 		return;
 	json_each(job, v->jobs)
 		if (!c && (c = job_failed(job, failed)))

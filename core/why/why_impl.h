@@ -93,6 +93,7 @@ void why_restarts(struct why *w);
 void why_init(struct why *w);
 
 void why_deadline(struct why *w);
+void why_interrupted(struct why *w); /* a local run was stopped */
 void why_first_failure(struct why *w);
 void why_gave_up(struct why *w);
 void why_complete(struct why *w);

@@ -415,6 +415,8 @@ static void test_check(void **state)
 		{ "'nodeSelector':{},", "", NULL },
 		{ "'securityContext':{'runAsUser':0},", "",
 		  "securityContext is not applied: processes run as the calling user" },
+		{ "", "'securityContext':{'runAsUser':0},",
+		  "securityContext is not applied: processes run as the calling user" },
 		{ "", "'tty':true,",
 		  "p/c: tty is not applied: output goes through a pipe" },
 		{ "", "'tty':false,", NULL },

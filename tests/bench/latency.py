@@ -101,6 +101,13 @@ class Scene:
             return [when - self.jobsets.times[key] for key, when in self.trainjobs.times.items()
                     if key[0] == name and key[1][0] == "[" and key in self.jobsets.times]
 
+    def settle(self, name, seconds=60):
+        """Until the TrainJob has shown numbers of its JobSet, and for half a second at least."""
+        end = time.monotonic() + seconds
+        time.sleep(0.5)
+        while not self.follows(name) and time.monotonic() < end:
+            time.sleep(0.05)
+
     def wave(self, n, at_once):
         names = [f"w{n}-{i:04d}" for i in range(n)]
         begin = time.monotonic()
@@ -123,7 +130,7 @@ def alone(scene, n=10):
         jobset.append(there - begin)
         first.append(scene.trainjobs.wait(name, "suspended True") - there)
         resume.append(max(scene.suspend(name, False)))
-        time.sleep(0.5)
+        scene.settle(name)
         suspend.append(max(scene.suspend(name, True)))
         scene.delete(name)
     return [middle("one TrainJob: to its JobSet", jobset, "≤ 250 ms"), middle("... from its JobSet to its first status", first, "≤ 500 ms"),

@@ -645,6 +645,23 @@ static void set_terminal(struct env *e)
 		set_absent(e, "FORCE_COLOR", "1");
 }
 
+/*
+ * Does it say which process of a job the caller is? Its pods are others: DeepSpeed's,
+ * started by mpirun, would each take the caller's rank and train alone.
+ */
+static bool is_rank(const char *name)
+{
+	static const char *const names[] = { "RANK",        "LOCAL_RANK",
+					     "WORLD_SIZE",  "LOCAL_WORLD_SIZE",
+					     "NODE_RANK",   "GROUP_RANK",
+					     "MASTER_ADDR", "MASTER_PORT" };
+
+	for (size_t i = 0; i < N_ELEMENTS(names); i++)
+		if (str_eq(name, names[i]))
+			return true;
+	return false;
+}
+
 /* The caller's variables that the container does not set, then the container's. */
 static void merge_environ(struct env *e, struct podenv *ret)
 {
@@ -657,9 +674,10 @@ static void merge_environ(struct env *e, struct podenv *ret)
 	n = 0;
 	for (size_t i = 0; e->host->environ && e->host->environ[i]; i++) {
 		const char *var = e->host->environ[i], *eq = strchr(var, '=');
+		const char *name =
+			eq ? str_slice(e->arena, var, (size_t)(eq - var)) : NULL;
 
-		if (eq &&
-		    !map_get(&e->vars, str_slice(e->arena, var, (size_t)(eq - var))))
+		if (name && !map_get(&e->vars, name) && !is_rank(name))
 			envp[n++] = var;
 	}
 	map_each(v, &e->vars)

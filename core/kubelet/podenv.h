@@ -5,7 +5,8 @@
  * pkg/fieldpath, pkg/api/v1/resource and third_party/forked/golang/expansion:
  * envFrom first, then env, later over earlier; $(NAME) is replaced by the value defined
  * before it, $$ is $, an undefined reference remains unchanged. Local differences: the
- * result is added to the caller's own environment; unless set, PYTHONUNBUFFERED is 1,
+ * result is added to the caller's own environment, but for the variables that give the
+ * caller's place in a job (RANK, MASTER_ADDR and others); unless set, PYTHONUNBUFFERED is 1,
  * OMP_NUM_THREADS of torch's pods the job's share of the cores and, if the output is shown
  * on a terminal, COLUMNS, LINES and FORCE_COLOR are set; if there is a proxy, no_proxy has all names and addresses of the job, the rendezvous port
  * is the job's (ports.h), and, without namespaces, addresses replace pod names.

@@ -12,6 +12,8 @@ ok "... rank 1 is on the other node" printed '^\[node-1\] rank 1 of 2 on '
 for stage in 2 3; do
 	ok "... stage $stage: losses and parameters are plain PyTorch's of one process, to 1e-4" equal "zero $stage:" one.out out 1e-4
 done
+# Of a shell in another job, such as a notebook's.
+export RANK=0 LOCAL_RANK=0 WORLD_SIZE=1 MASTER_ADDR=localhost MASTER_PORT=29500
 run "$kftrainer" submit --local --name zero-mpi --runtime deepspeed-distributed --nodes 2 -- mpirun.openmpi python "$stacks/zero.py"
 ok "ZeRO by mpirun on 2 nodes: exits 0" exits 0
 ok "... rank 0 is in the launcher's pod" printed 'rank 0 of 2 on zero-mpi-launcher-0-0$'

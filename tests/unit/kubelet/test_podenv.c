@@ -490,6 +490,32 @@ static const char *variable(const struct podenv *env, const char *name)
 	return "-";
 }
 
+TEST(test_the_callers_rank)
+{
+	static const char *const callers[] = {
+		"RANK=3",        "WORLD_SIZE=4", "LOCAL_RANK=1",      "MASTER_ADDR=a",
+		"MASTER_PORT=1", "RANKING=a",    "OMP_SCHEDULE=auto", NULL
+	};
+	cleanup_arena struct arena a = { 0 };
+	cleanup_json cJSON *c = json_of(
+		&a, "{'command':['x'],'env':[{'name':'LOCAL_RANK','value':'0'}]}");
+	struct podenv_host host = { .environ = callers };
+	struct podenv_pod p = {
+		.pod = c, .container = c, .ip = "127.1.2.3", .hostname = "h"
+	};
+	struct podenv env = { 0 };
+	struct error err = { 0 };
+
+	assert_int_equal(podenv_build(&a, &host, &p, &env, &err), 0);
+	assert_string_equal(variable(&env, "RANK"), "-");
+	assert_string_equal(variable(&env, "WORLD_SIZE"), "-");
+	assert_string_equal(variable(&env, "MASTER_ADDR"), "-");
+	assert_string_equal(variable(&env, "MASTER_PORT"), "-");
+	assert_string_equal(variable(&env, "LOCAL_RANK"), "0");
+	assert_string_equal(variable(&env, "RANKING"), "a");
+	assert_string_equal(variable(&env, "OMP_SCHEDULE"), "auto");
+}
+
 TEST(test_threads)
 {
 	static const char *const callers[] = { "OMP_NUM_THREADS=7", NULL };

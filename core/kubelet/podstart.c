@@ -199,7 +199,8 @@ static int find_env(struct container *c, struct starting *s, struct error *err)
 	if (!s->env.argv[0])
 		return error_set(err, ERR_INVALID,
 				 "no command: images are not pulled locally");
-	if (p->k->opts.torch_fix && torchfix_needed(&s->env))
+	if (p->k->opts.torch_fix &&
+	    (podenv_value(&s->env, TORCHFIX_PORT) || torchfix_needed(&s->env)))
 		return torchfix_apply(&c->arena,
 				      path_join(&c->arena, p->k->opts.dir, "pods/torch"),
 				      p->k->opts.torch_fix, &s->env, err);

@@ -17,6 +17,12 @@
 	"by a sitecustomize.py on PYTHONPATH"
 
 /*
+ * The port at which PyTorch's ranks meet in a container that has this variable, in place of
+ * 29500: for ranks of mpirun, to which nobody gives a port of their own job.
+ */
+#define TORCHFIX_PORT "KFTRAINER_TORCH_PORT"
+
+/*
  * Would this command run that torchrun? Follows its PATH to the interpreter of
  * torchrun, or python3, and to the first torch among its packages.
  */

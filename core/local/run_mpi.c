@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "kubelet/podenv.h"
+#include "kubelet/torchfix.h"
 #include "local/run_impl.h"
 #include "trainer/api.h"
 #include "trainer/carry.h"
@@ -54,6 +55,7 @@ struct edit {
 	const char *dir; /* of this run's files for MPI */
 	bool plain;      /* no mount namespaces: use paths in `dir` */
 	int port;        /* the workers' port, replacing the job's */
+	int torch_port;  /* see TORCHFIX_PORT */
 	struct local_dir places[3];
 };
 
@@ -134,6 +136,7 @@ static void add_env(const struct edit *e, cJSON *c, bool launcher)
 {
 	container_set_env_field(c, ADDRESS_ENV, "status.podIP");
 	container_set_env(c, PORT_ENV, arena_printf(e->arena, "%d", e->port));
+	container_set_env(c, TORCHFIX_PORT, arena_printf(e->arena, "%d", e->torch_port));
 	container_default_env(c, "TMPDIR", path_join(e->arena, e->dir, "tmp-" ADDRESS));
 	for (size_t i = 0; launcher && i < N_ELEMENTS(launcher_env); i++)
 		if (applies(e, launcher_env[i].where))
@@ -270,7 +273,7 @@ int run_mpi_edit(struct run *r, struct error *err)
 	e.places[0] = (struct local_dir){ CARRY_PATH, path_join(&a, e.dir, "bin") };
 	if (dir_make(e.dir, 0700, err) || make_links(&a, e.places[0].to, err) ||
 	    (e.plain && write_value(&a, r, "ssh-privatekey", e.dir, KEY_FILE, err)) ||
-	    run_reserve_port(r, &e.port, err))
+	    run_reserve_port(r, &e.port, err) || run_reserve_port(r, &e.torch_port, err))
 		return -1;
 	json_each(rjob, jobset_jobs(json_get(r->jobset, "spec")))
 		edit_pod(&e, rjob_pod_spec(rjob), json_str(rjob, "name"));

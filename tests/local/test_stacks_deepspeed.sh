@@ -14,11 +14,18 @@ for stage in 2 3; do
 done
 # Of a shell in another job, such as a notebook's.
 export RANK=0 LOCAL_RANK=0 WORLD_SIZE=1 MASTER_ADDR=localhost MASTER_PORT=29500
-run "$kftrainer" submit --local --name zero-mpi --runtime deepspeed-distributed --nodes 2 -- mpirun.openmpi python "$stacks/zero.py"
+# Two at once: by itself, DeepSpeed over MPI always meets at port 29500 of the machine's first address.
+by_mpi() { # NAME
+	"$kftrainer" submit --local --name "$1" --runtime deepspeed-distributed --nodes 2 -- mpirun.openmpi python "$stacks/zero.py"
+}
+by_mpi zero-other >other.out 2>&1 </dev/null &
+run by_mpi zero-mpi
+wait
 ok "ZeRO by mpirun on 2 nodes: exits 0" exits 0
 ok "... rank 0 is in the launcher's pod" printed 'rank 0 of 2 on zero-mpi-launcher-0-0$'
 ok "... rank 1 is on the other node" printed 'rank 1 of 2 on zero-mpi-node-0-0$'
 for stage in 2 3; do
 	ok "... stage $stage: losses and parameters are those, too" equal "zero $stage:" one.out out 1e-4
+	ok "... and those of another such job at the same time" equal "zero $stage:" one.out other.out 1e-4
 done
 finish

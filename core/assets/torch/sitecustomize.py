@@ -6,6 +6,7 @@
 neither the zero member nor the combined ones: "0", the default, becomes None, and torchrun dies of
 "'NoneType' object has no attribute 'get'".
 2.4: TCPStore uses libuv unless it is told not to, and Debian builds PyTorch without libuv: "use_libuv was requested".
+MPI: nobody gives the ranks of mpirun a port, and DeepSpeed meets at 29500: two jobs of this machine would meet there.
 
 Where the installed PyTorch has one of these faults it is corrected right after its module is loaded; nothing else
 changes. A sitecustomize that would have been found without this one runs, too.
@@ -35,11 +36,18 @@ def correct_redirects(module):
 
 
 def correct_store(module):
-    """TCPStore without libuv where the build has none, also for callers that name the default."""
+    """TCPStore without libuv where the build has none, also for callers that name the default; and, for what has no
+    port of its own job (DeepSpeed over MPI always meets at 29500), on the port that this job has reserved.
+    """
     store = module.TCPStore
     original = store.__init__
+    own = os.environ.get("KFTRAINER_TORCH_PORT")
 
     def init(self, *args, **options):
+        if own and args[1:2] == (29500,):
+            args = (args[0], int(own), *args[2:])
+        elif own and options.get("port") == 29500:
+            options = {**options, "port": int(own)}
         try:
             original(self, *args, **options)
         except RuntimeError as error:

@@ -82,8 +82,9 @@ static int wait_all(struct deleting *d, struct error *err)
 		if (!rc) {
 			cmd_complain("delete",
 				     "timed out waiting for TrainJob %s to be deleted; "
-				     "see 'kftrainer why %s -n %s'",
-				     meta_name(job), meta_name(job), meta_namespace(job));
+				     "see 'kftrainer why%s %s -n %s'",
+				     meta_name(job), kube_named(d->kube), meta_name(job),
+				     meta_namespace(job));
 			return EXIT_TIMED_OUT;
 		}
 		printf("trainjob %s is gone\n", meta_name(job));

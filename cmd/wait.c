@@ -126,8 +126,8 @@ static int report_missed(const struct waiting *w)
 		return EXIT_FAILED;
 	}
 	cmd_complain("wait", "TrainJob %s failed%s%s; see 'kftrainer why%s %s -n %s'",
-		     w->name, why ? ": " : "", why ? why : "",
-		     kube_is_inside(w->kube) ? " --local" : "", w->name, w->ns);
+		     w->name, why ? ": " : "", why ? why : "", kube_named(w->kube),
+		     w->name, w->ns);
 	return w->goal.kind == GOAL_COMPLETE ? job_exit_code(w->kube, w->ns, w->name)
 					     : EXIT_FAILED;
 }

@@ -5,20 +5,40 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/stop.h"
+#include "base/str.h"
 #include "local/state.h"
 #include "machine/machine.h"
 
 static const struct kube_opts how = { .user_agent = "kftrainer/" VERSION };
+
+/* kube_opts.named */
+static struct kube_opts how_named(struct arena *arena, const struct cluster_opts *opts)
+{
+	const struct {
+		const char *option, *value;
+	} given[] = { { "kubeconfig", opts->kubeconfig }, { "context", opts->context } };
+	struct kube_opts ret = how;
+
+	ret.named = "";
+	for (size_t i = 0; i < N_ELEMENTS(given); i++)
+		if (given[i].value)
+			ret.named = arena_printf(arena, "%s --%s %s", ret.named,
+						 given[i].option,
+						 str_sh(arena, given[i].value));
+	return ret;
+}
 
 int cluster_connect(struct kube **ret, const struct cluster_opts *opts, struct error *err)
 {
 	const struct kube_config_flags flags = { .kubeconfig = opts->kubeconfig,
 						 .context = opts->context };
 	cleanup_kube_config struct kube_config config = { 0 };
+	cleanup_arena struct arena arena = { 0 };
+	const struct kube_opts named = how_named(&arena, opts);
 
 	if (stop_setup(err) || kube_config_load(&config, &flags, err))
 		return -1;
-	return kube_new(ret, &config, &how, err);
+	return kube_new(ret, &config, &named, err);
 }
 
 /* Does an option require a cluster: --context, or a --kubeconfig that does not exist? */
@@ -62,6 +82,7 @@ int where_connect(struct kube **ret, const char **ret_ns, struct arena *arena,
 {
 	cleanup_kube_config struct kube_config config = { 0 };
 	bool named = opts->cluster.kubeconfig || opts->cluster.context;
+	struct kube_opts of_cluster;
 	int rc;
 
 	*ret_ns = opts->ns ? opts->ns : "default";
@@ -78,8 +99,9 @@ int where_connect(struct kube **ret, const char **ret_ns, struct arena *arena,
 		*ret_ns = arena_strdup(arena, config.ns);
 	if (check_namespace(*ret_ns, err))
 		return -1;
+	of_cluster = how_named(arena, &opts->cluster);
 	if (!rc)
-		return kube_new(ret, &config, &how, err);
+		return kube_new(ret, &config, &of_cluster, err);
 	state_sweep();
 	return machine_connect(ret, &how, err);
 }

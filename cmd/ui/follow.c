@@ -103,7 +103,7 @@ int submit_follow(struct kube *k, const struct submit_follow *how, struct error 
 					  .name = how->name,
 					  .logs = how->show,
 					  .timeout_ms = how->timeout_ms };
-	const char *where = kube_is_inside(k) ? " --local" : "";
+	const char *where = kube_named(k);
 	struct shown s = { 0 };
 	const struct follow_out out = {
 		.on_progress = how->show ? on_progress : no_progress,

@@ -387,3 +387,18 @@ int hex_decode(struct buf *out, const char *text, size_t len, struct error *err)
 	}
 	return buf_check(out, "hex", err);
 }
+
+const char *str_sh(struct arena *arena, const char *s)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				    "0123456789_./:@%+=,-";
+	cleanup_buf struct buf out = { .max = SIZE_MAX };
+
+	if (*s && !s[strspn(s, plain)])
+		return s;
+	buf_adds(&out, "'");
+	for (; *s; s++)
+		buf_printf(&out, *s == '\'' ? "'\\''" : "%c", *s);
+	buf_adds(&out, "'");
+	return arena_strdup(arena, (const char *)out.data);
+}

@@ -44,6 +44,9 @@ char *str_slice(struct arena *arena, const char *s, size_t len);
  */
 char **str_split(struct arena *arena, const char *s, char sep, size_t *ret_n);
 
+/* As a word of sh: quoted where it must be. In the arena. */
+const char *str_sh(struct arena *arena, const char *s);
+
 /* "a, b, c" is str_join(arena, words, ", "); words end with NULL. */
 char *str_join(struct arena *arena, const char *const *words, const char *sep);
 

@@ -405,6 +405,7 @@ int follow_job(struct kube *k, const struct follow_opts *opts,
 	pthread_mutex_init(&f.lock, NULL);
 	cond_init(&f.ended);
 	view_init(&f.view, opts->ns, opts->name);
+	f.view.named = kube_named(k);
 	f.until = opts->timeout_ms ? clock_ms() + opts->timeout_ms : 0;
 	rc = changes_new(&c, k, NULL, NULL, err);
 	if (!rc)

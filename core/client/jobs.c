@@ -52,7 +52,7 @@ static int not_found(struct kube *k, const char *ns, const char *name, struct er
 	cleanup_json cJSON *list = cJSON_CreateArray();
 	const struct kube_sink sink = { .on_item = add_item, .ctx = list };
 	cleanup_arena struct arena arena = { 0 };
-	const char *option = kube_is_inside(k) ? " --local" : "";
+	const char *option = kube_named(k);
 	const char **names, *hint;
 	size_t n = 0;
 

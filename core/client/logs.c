@@ -383,9 +383,8 @@ static const char *no_pods_reason(struct arena *arena, const struct logs *l)
 	const char *todo = " and has no pods yet";
 
 	if (str_eq(state, "Suspended"))
-		todo = kube_is_inside(l->kube)
-			       ? " (start it with 'kftrainer resume --local')"
-			       : " (start it with 'kftrainer resume')";
+		todo = arena_printf(arena, " (start it with 'kftrainer resume%s %s -n %s')",
+				    kube_named(l->kube), l->want->job, l->want->ns);
 	return arena_printf(arena, "waiting for pods: TrainJob %s is %s%s", l->want->job,
 			    state, todo);
 }

@@ -198,11 +198,12 @@ static void report_exists(const struct submission *s, const struct submit_item *
 	cleanup_arena struct arena arena = { 0 };
 	const char *ns = meta_namespace(item->obj), *name = meta_name(item->obj);
 
-	reporter_line(notes(s),
-		      "%s%s already exists: see 'kftrainer logs -f %s -n %s', or choose "
-		      "another name with --name",
-		      doc_place(&arena, item->doc, "metadata.name"),
-		      meta_title(&arena, item->obj), name, ns);
+	reporter_line(
+		notes(s),
+		"%s%s already exists: see 'kftrainer logs -f%s %s -n %s', or choose "
+		"another name with --name",
+		doc_place(&arena, item->doc, "metadata.name"),
+		meta_title(&arena, item->obj), kube_named(s->kube), name, ns);
 }
 
 static void report_refused(struct submission *s, const struct submit_item *item,

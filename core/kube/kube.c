@@ -100,6 +100,7 @@ int kube_new(struct kube **ret, const struct kube_config *config,
 		k->opts.burst = 1;
 	k->user_agent = xstrdup(opts->user_agent ? opts->user_agent : "kftrainer");
 	k->opts.user_agent = k->user_agent;
+	k->opts.named = arena_strdup(&k->config.arena, opts->named);
 	k->opts.inside.after_stop = opts->after_stop;
 	if (opts->inside.handle)
 		k->config.server = "";
@@ -132,6 +133,11 @@ void kube_free(struct kube *k)
 bool kube_is_inside(const struct kube *k)
 {
 	return k->opts.inside.handle != NULL;
+}
+
+const char *kube_named(const struct kube *k)
+{
+	return kube_is_inside(k) ? " --local" : k->opts.named ? k->opts.named : "";
 }
 
 /* Sleep. When the process is asked to stop: ERR_STOPPED, or after_stop: 1 s at most. */

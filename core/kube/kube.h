@@ -34,6 +34,7 @@ struct kube_opts {
 	bool http1; /* without HTTP/2: saves the controller 25 % of its CPU, 0.8 of 6.3 MB */
 	struct http_sessions *sessions; /* must outlive the client; or NULL */
 	struct inside_server inside; /* replaces config->server; kube_free() frees it */
+	const char *named; /* options of the user that name the API; see kube_named() */
 };
 extern const struct metric kube_requests_total; /* labels code, host, method */
 
@@ -42,6 +43,11 @@ MUST_CHECK int kube_new(struct kube **ret, const struct kube_config *config,
 			const struct kube_opts *opts, struct error *err);
 void kube_free(struct kube *k);            /* no call may be in progress; NULL is fine */
 bool kube_is_inside(const struct kube *k); /* in this process: opts->inside */
+/*
+ * The options with which a suggested command finds the same API, each after a space:
+ * " --local", " --kubeconfig FILE --context NAME" as given, or "". Owned by k.
+ */
+const char *kube_named(const struct kube *k);
 
 struct kube_ref {
 	const char *api_version, *kind, *ns, *name; /* ns NULL: cluster-wide, or all */

@@ -134,8 +134,8 @@ static struct phase suspended(struct arena *arena, const struct view *v)
 		ret.line = arena_printf(arena, "queued in %s", queue);
 	else
 		ret.line = arena_printf(
-			arena, "suspended; start it with 'kftrainer resume %s%s -n %s'",
-			v->is_local ? "--local " : "", v->name, v->ns);
+			arena, "suspended; start it with 'kftrainer resume%s %s -n %s'",
+			v->named ? v->named : "", v->name, v->ns);
 	return ret;
 }
 

@@ -26,6 +26,7 @@ struct view {
 	const char *ns, *name; /* in the arena */
 	int64_t now;           /* seconds since 1970 */
 	bool is_local;         /* a job of this machine, which kubectl cannot read */
+	const char *named;     /* kube_named(), for suggested commands; NULL: "" */
 	/* One of a kind, or NULL. */
 	cJSON *trainjob, *runtime, *jobset, *podgroup, *workload, *queue, *pending;
 	cJSON *lease, *deployment; /* the Kubeflow Trainer controller's */

@@ -159,7 +159,10 @@ static int no_such_job(struct loader *l, struct error *err)
 	else if (names->n || !unused.kind)
 		error_set(err, ERR_NOT_FOUND, "no TrainJob %s in namespace %s%s",
 			  l->v->name, l->v->ns,
-			  names->n ? "; list its jobs with 'kftrainer get'"
+			  names->n ? arena_printf(&names->arena,
+						  "; list its jobs with 'kftrainer "
+						  "get%s -n %s'",
+						  kube_named(l->k), l->v->ns)
 				   : ", which has no TrainJobs");
 	arena_clear(&names->arena);
 	free(names);
@@ -669,6 +672,7 @@ int view_load(struct view *ret, struct kube *k, const char *ns, const char *name
 
 	view_init(&v, ns, name);
 	v.is_local = kube_is_inside(k);
+	v.named = arena_strdup(&v.arena, kube_named(k));
 	for (size_t i = 0; i < N_ELEMENTS(steps); i++)
 		if (steps[i](&l, err)) {
 			view_release(&v);

@@ -136,9 +136,10 @@ static const char *command_text(struct why *w, const char *text)
 
 	if (!at)
 		return command;
-	return arena_printf(w->arena, "%s -n %s%s",
+	return arena_printf(w->arena, "%s -n %s%s%s",
 			    str_slice(w->arena, command, (size_t)(at - command)),
-			    w->v->ns, at + 2);
+			    w->v->ns, w->v->is_local || !w->v->named ? "" : w->v->named,
+			    at + 2);
 }
 
 void why_add(struct why *w, const char *reason, const char *command, const char *fmt, ...)

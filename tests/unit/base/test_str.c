@@ -269,4 +269,14 @@ TEST(test_hex)
 	assert_int_equal(hex_decode(&back, "@0", 2, &err), -1);
 }
 
+TEST(test_sh)
+{
+	cleanup_arena struct arena arena = { 0 };
+
+	assert_string_equal(str_sh(&arena, "/a/b-1.yaml"), "/a/b-1.yaml");
+	assert_string_equal(str_sh(&arena, "my file"), "'my file'");
+	assert_string_equal(str_sh(&arena, "it's"), "'it'\\''s'");
+	assert_string_equal(str_sh(&arena, ""), "''");
+}
+
 RUN_TESTS(NULL, NULL)

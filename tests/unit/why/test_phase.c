@@ -171,7 +171,7 @@ TEST(of_this_machine)
 	struct error err = { 0 };
 
 	view_init(&v, "ns", "a");
-	v.is_local = true;
+	v.named = " --local";
 	assert_int_equal(
 		yaml_parse(&docs, "{kind: TrainJob, spec: {suspend: true}}", 39, &err),
 		0);

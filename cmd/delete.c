@@ -14,6 +14,7 @@
 #include "cmd/cmd.h"
 #include "cmd/ui/cluster.h"
 #include "cmd/ui/pick.h"
+#include "kube/named.h"
 
 struct delete_opts {
 	struct where_opts where;

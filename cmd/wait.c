@@ -14,6 +14,7 @@
 #include "cmd/ui/cluster.h"
 #include "cmd/ui/pick.h"
 #include "cmd/ui/viewer.h"
+#include "kube/named.h"
 #include "spec/refer.h"
 #include "trainer/api.h"
 #include "trainer/progress_line.h"

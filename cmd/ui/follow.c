@@ -11,6 +11,7 @@
 #include "client/follow.h"
 #include "cmd/cmd.h"
 #include "cmd/ui/viewer.h"
+#include "kube/named.h"
 
 enum { EXIT_SIGNAL_BASE = 128 };
 

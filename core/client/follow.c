@@ -13,6 +13,7 @@
 #include "client/changes.h"
 #include "client/jobs.h"
 #include "client/logs.h"
+#include "kube/named.h"
 #include "kube/permission.h"
 #include "trainer/alone.h"
 #include "trainer/api.h"

@@ -10,6 +10,7 @@
 #include "base/nearest.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
+#include "kube/named.h"
 #include "kube/permission.h"
 #include "trainer/api.h"
 #include "trainer/runtime.h"

@@ -16,6 +16,7 @@
 #include "client/jobs.h"
 #include "client/logs_impl.h"
 #include "client/queue.h"
+#include "kube/named.h"
 #include "kube/permission.h"
 #include "trainer/api.h"
 #include "trainer/podcause.h"
@@ -383,7 +384,8 @@ static const char *no_pods_reason(struct arena *arena, const struct logs *l)
 	const char *todo = " and has no pods yet";
 
 	if (str_eq(state, "Suspended"))
-		todo = arena_printf(arena, " (start it with 'kftrainer resume%s %s -n %s')",
+		todo = arena_printf(arena,
+				    " (start it with 'kftrainer resume%s %s -n %s')",
 				    kube_named(l->kube), l->want->job, l->want->ns);
 	return arena_printf(arena, "waiting for pods: TrainJob %s is %s%s", l->want->job,
 			    state, todo);

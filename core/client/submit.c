@@ -13,6 +13,7 @@
 #include "base/xmalloc.h"
 #include "client/jobs.h"
 #include "client/refusal.h"
+#include "kube/named.h"
 #include "kube/permission.h"
 #include "trainer/api.h"
 #include "trainer/trainjob.h"

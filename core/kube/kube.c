@@ -14,6 +14,7 @@
 #include "base/str.h"
 #include "base/xmalloc.h"
 #include "kube/kube_impl.h"
+#include "kube/named.h"
 
 enum {
 	DEFAULT_TIMEOUT_MS = 30 * 1000,

@@ -27,14 +27,13 @@ struct kube_opts {
 	 */
 	double qps;
 	int64_t burst;
-	const char *user_agent;
-	struct metrics *metrics; /* rest_client_requests_total; or NULL */
+	const char *user_agent, *named; /* named: as named.h explains */
+	struct metrics *metrics;        /* rest_client_requests_total; or NULL */
 	int64_t timeout_ms; /* of one HTTP request; 0: 30 s. A page of a list: 60 s */
 	bool after_stop;    /* calls continue when the process is asked to stop */
 	bool http1; /* without HTTP/2: saves the controller 25 % of its CPU, 0.8 of 6.3 MB */
 	struct http_sessions *sessions; /* must outlive the client; or NULL */
 	struct inside_server inside; /* replaces config->server; kube_free() frees it */
-	const char *named; /* options of the user that name the API; see kube_named() */
 };
 extern const struct metric kube_requests_total; /* labels code, host, method */
 
@@ -43,11 +42,6 @@ MUST_CHECK int kube_new(struct kube **ret, const struct kube_config *config,
 			const struct kube_opts *opts, struct error *err);
 void kube_free(struct kube *k);            /* no call may be in progress; NULL is fine */
 bool kube_is_inside(const struct kube *k); /* in this process: opts->inside */
-/*
- * The options with which a suggested command finds the same API, each after a space:
- * " --local", " --kubeconfig FILE --context NAME" as given, or "". Owned by k.
- */
-const char *kube_named(const struct kube *k);
 
 struct kube_ref {
 	const char *api_version, *kind, *ns, *name; /* ns NULL: cluster-wide, or all */

@@ -8,6 +8,7 @@
 #include "base/screen.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
+#include "kube/named.h"
 #include "kube/permission.h"
 #include "net/http.h"
 #include "trainer/api.h"

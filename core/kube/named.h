@@ -1,0 +1,13 @@
+/* named.h - how a user names the API of a client. */
+#ifndef KUBE_NAMED_H
+#define KUBE_NAMED_H
+
+#include "kube/kube.h"
+
+/*
+ * The options with which a suggested command finds the same API, each after a space:
+ * " --local", " --kubeconfig FILE --context NAME" as given, or "". Owned by k.
+ */
+const char *kube_named(const struct kube *k);
+
+#endif

@@ -5,6 +5,9 @@
  * order of the names; the Makefile finds that this depends on it. licenses.zst is
  * made there, by vendor/licenses.py; the schemas are made JSON by tool/yaml2json.c.
  */
+#ifndef MPICH /* the folder of mpich.so, which is for this processor */
+#define MPICH "build/"
+#endif
 	.macro	asset name, from="core/assets/"
 	.section .rodata.assets,"a",%progbits
 name\@:	.asciz	"\name"
@@ -29,6 +32,7 @@ assets:
 	asset	"manifests/manager.yaml"
 	asset	"manifests/strict.yaml"
 	asset	"manifests/webhooks.yaml"
+	asset	"mpich.so", MPICH
 	asset	"runtimes/deepspeed-distributed.yaml"
 	asset	"runtimes/flux-distributed.yaml"
 	asset	"runtimes/jax-distributed.yaml"

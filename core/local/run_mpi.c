@@ -1,9 +1,11 @@
 /* run_mpi.c - adapt MPI pods to one machine (local/run_impl.h). */
 #include <errno.h>
+#include <glob.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "assets/assets.h"
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/str.h"
@@ -20,6 +22,9 @@
 #define PORT_ENV    "KFTRAINER_MPI_PORT"
 #define KEY_FILE    "id_rsa"
 #define HOSTFILE    "hostfile"
+#define MPICH_ENV   "HYDRA_HOST_FILE"
+/* MPICH 4.0 of a distribution, which has UCX: see mpich/progress.c. */
+#define FAULTY_MPICH "/usr/lib/*/libmpich.so.12.2.*"
 
 enum { MAX_FILE = 1024 * 1024 };
 
@@ -56,6 +61,8 @@ struct edit {
 	bool plain;      /* no mount namespaces: use paths in `dir` */
 	int port;        /* the workers' port, replacing the job's */
 	int torch_port;  /* see TORCHFIX_PORT */
+	const char *
+		preload; /* mpich/progress.c, for ranks of MPICH 4.0; NULL: not installed */
 	struct local_dir places[3];
 };
 
@@ -142,6 +149,10 @@ static void add_env(const struct edit *e, cJSON *c, bool launcher)
 		if (applies(e, launcher_env[i].where))
 			container_default_env(c, launcher_env[i].name,
 					      launcher_env[i].value);
+	/* mpirun passes its environment on to the ranks. */
+	if (launcher && e->preload &&
+	    json_find_const(container_env(c), "name", MPICH_ENV))
+		container_default_env(c, "LD_PRELOAD", e->preload);
 }
 
 /* Without mount namespaces, skip the volumes that the pipeline added. */
@@ -261,6 +272,22 @@ static int write_hosts(struct arena *a, const struct run *r, const char *dir,
 	return file_write(path_join(a, dir, HOSTFILE), out.data, out.len, 0600, err);
 }
 
+/* Write the library if this machine's MPICH needs it; *ret is its path, or NULL. */
+static int write_preload(struct arena *a, const char *dir, const char **ret,
+			 struct error *err)
+{
+	const struct asset *library = asset_find("mpich.so");
+	glob_t found;
+	bool faulty = glob(FAULTY_MPICH, GLOB_NOSORT, NULL, &found) == 0;
+
+	globfree(&found);
+	*ret = NULL;
+	if (!faulty)
+		return 0;
+	*ret = path_join(a, dir, "mpich.so");
+	return file_write(*ret, library->data, library->len, 0700, err);
+}
+
 int run_mpi_edit(struct run *r, struct error *err)
 {
 	cleanup_arena struct arena a = { 0 };
@@ -273,7 +300,9 @@ int run_mpi_edit(struct run *r, struct error *err)
 	e.places[0] = (struct local_dir){ CARRY_PATH, path_join(&a, e.dir, "bin") };
 	if (dir_make(e.dir, 0700, err) || make_links(&a, e.places[0].to, err) ||
 	    (e.plain && write_value(&a, r, "ssh-privatekey", e.dir, KEY_FILE, err)) ||
-	    run_reserve_port(r, &e.port, err) || run_reserve_port(r, &e.torch_port, err))
+	    run_reserve_port(r, &e.port, err) ||
+	    run_reserve_port(r, &e.torch_port, err) ||
+	    write_preload(&a, e.dir, &e.preload, err))
 		return -1;
 	json_each(rjob, jobset_jobs(json_get(r->jobset, "spec")))
 		edit_pod(&e, rjob_pod_spec(rjob), json_str(rjob, "name"));

@@ -12,7 +12,7 @@ struct asset {
 	size_t len;
 };
 
-/* Sorted by name; ends with { NULL }. */
+/* Sorted by name, but runtimes that only we have come last of theirs; ends with { NULL }. */
 extern const struct asset assets[];
 
 const struct asset *asset_find(const char *name); /* NULL when there is none */

@@ -11,6 +11,7 @@
 #include "base/str.h"
 #include "kubelet/envfile.h"
 #include "kubelet/ports.h"
+#include "trainer/jax.h"
 #include "trainer/peers.h"
 
 enum { MAX_TEXT = 1 << 20, MAX_ENV = 20000, MAX_NO_PROXY = 32 << 10 };
@@ -630,6 +631,26 @@ static void set_threads(struct env *e, const char *const *argv)
 		   arena_printf(e->arena, "%lld", (long long)(cores < 1 ? 1 : cores)));
 }
 
+/*
+ * The caller may be in an allocation of Slurm: each of its pods would be process 0 of 1 to
+ * JAX, or lack a variable.
+ */
+static void set_jax(struct env *e)
+{
+	const char *gpus;
+	size_t n;
+
+	if (!map_get(&e->vars, JAX_ADDRESS) || !map_get(&e->vars, JAX_PROCESSES) ||
+	    !map_get(&e->vars, JAX_PROCESS) || map_get(&e->vars, JAX_RECOGNIZED))
+		return;
+#define SET(name, value) set(e, name, podenv_expand(e->arena, value, &e->vars));
+	JAX_CLUSTER(SET)
+#undef SET
+	gpus = value_of(e, "CUDA_VISIBLE_DEVICES");
+	str_split(e->arena, gpus ? gpus : "", ',', &n);
+	set_absent(e, JAX_DEVICE_IDS, jax_device_ids(e->arena, (int64_t)n));
+}
+
 /* What programs ask their terminal; here the caller has it. */
 static void set_terminal(struct env *e)
 {
@@ -705,6 +726,7 @@ static int fill(struct env *e, struct podenv *ret, struct error *err)
 	set_gpus(e);
 	set_no_proxy(e);
 	set_absent(e, "PYTHONUNBUFFERED", "1");
+	set_jax(e);
 	set_terminal(e);
 	if (expand_args(e, ret, err) < 0)
 		return -1;

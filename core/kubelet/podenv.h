@@ -8,8 +8,10 @@
  * result is added to the caller's own environment, but for the variables that give the
  * caller's place in a job (RANK, MASTER_ADDR and others); unless set, PYTHONUNBUFFERED is 1,
  * OMP_NUM_THREADS of torch's pods the job's share of the cores and, if the output is shown
- * on a terminal, COLUMNS, LINES and FORCE_COLOR are set; if there is a proxy, no_proxy has all names and addresses of the job, the rendezvous port
- * is the job's (ports.h), and, without namespaces, addresses replace pod names.
+ * on a terminal, COLUMNS, LINES and FORCE_COLOR are set; if there is a proxy, no_proxy has
+ * all names and addresses of the job; JAX's processes find each other (trainer/jax.h), the
+ * rendezvous port is the job's (ports.h), and, without namespaces, addresses replace pod
+ * names.
  */
 #ifndef KUBELET_PODENV_H
 #define KUBELET_PODENV_H

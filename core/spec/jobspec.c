@@ -113,6 +113,8 @@ int job_from_opts(cJSON **ret, const struct job_opts *opts, struct error *err)
 
 	if (opts->script ? script_put(job, opts, err) : add_command(job, opts, err))
 		return -1;
+	if (str_eq(opts->runtime, "jax-distributed"))
+		meta_set_annotation(job, JAX_INITIALIZE_ANNOTATION, "true");
 	*ret = STEAL(job);
 	return 0;
 }

@@ -58,6 +58,11 @@
  * (kubelet/venv.h). Ignored in a cluster.
  */
 #define VENV_ANNOTATION "kftrainer.io/venv"
+/*
+ * On a TrainJob or its runtime, "true": jax.distributed.initialize() needs no arguments
+ * (trainer/jax.h). Absent: as upstream, pods get only the three variables to pass to it.
+ */
+#define JAX_INITIALIZE_ANNOTATION "kftrainer.io/jax-initialize"
 /* A pod's token for the status server; only variables refer to its files. */
 #define STATUS_TOKEN_VOLUME "kubeflow-trainer-token"
 /* Volumes of pods that MPI uses: the job's key, and the host file. */

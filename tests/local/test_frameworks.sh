@@ -14,6 +14,13 @@ export http_proxy=http://127.0.0.1:9 https_proxy=http://127.0.0.1:9 no_proxy=exa
 run timeout 120 "$kftrainer" submit --local examples/jax-line.yaml
 ok "JAX, where the caller has a proxy: exits 0" exits 0
 ok "JAX, where the caller has a proxy: they agree" printed 'processes agree: yes'
+cat >"$scratch/initialize.py" <<'PY'
+import jax
+jax.distributed.initialize()
+print("process", jax.process_index(), "of", jax.process_count(), flush=True)
+PY
+run "$kftrainer" submit --local --runtime jax-distributed --nodes 2 -- python3 "$scratch/initialize.py"
+ok "JAX: initialize() without arguments" eval 'exits 0 && printed "process 0 of 2" && printed "process 1 of 2"'
 unset http_proxy https_proxy no_proxy
 
 run "$kftrainer" submit --local examples/xgboost-trees.yaml

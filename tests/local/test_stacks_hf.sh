@@ -9,8 +9,9 @@ train() { # WHAT
 }
 python "$stacks/hf.py" accelerate trainer sft >one.out 2>&1
 
-train accelerate
-ok "Accelerate on 2 nodes: exits 0" exits 0
+run "$kftrainer" submit --local --name accelerate --runtime torch-distributed --nodes 2 --launcher accelerate -- \
+	"$stacks/hf.py" accelerate
+ok "Accelerate on 2 nodes, by --launcher accelerate: exits 0" exits 0
 ok "... process 1 is on the other node" printed '^\[node-1\] accelerate: process 1 of 2$'
 ok "... losses are those of one process, to 1e-3" equal accelerate: one.out out 1e-3
 

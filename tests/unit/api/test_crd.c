@@ -322,7 +322,7 @@ TEST(test_built_in_runtimes)
 	glob_t found = { 0 };
 
 	assert_int_equal(glob("core/assets/runtimes/*.yaml", 0, NULL, &found), 0);
-	assert_int_equal(found.gl_pathc, 11);
+	assert_int_equal(found.gl_pathc, 14);
 	for (size_t i = 0; i < found.gl_pathc; i++)
 		check_runtime(*state, found.gl_pathv[i]);
 	globfree(&found);

@@ -569,6 +569,56 @@ TEST(test_threads)
 	}
 }
 
+#define JAX_ENV                                                                           \
+	"{'name':'JAX_NUM_PROCESSES','value':'3'},{'name':'JAX_PROCESS_ID','value':'2'}," \
+	"{'name':'JAX_COORDINATOR_ADDRESS','value':'tj-node-0-0.tj:29500'}"
+
+/* Slurm's variables of the caller, or of a pod that is not JAX's, mean something else. */
+TEST(test_jax)
+{
+	static const char *const slurm[] = { "SLURM_JOB_ID=9", "SLURM_NTASKS=1",
+					     "SLURM_PROCID=0", NULL };
+	static const struct {
+		const char *const *callers;
+		const char *env, *gpus;
+		const char *want; /* SLURM_JOB_ID, _NTASKS, _PROCID, the GPUs */
+	} rows[] = {
+		{ NULL, JAX_ENV, NULL, "1 3 2 0" },
+		{ slurm, JAX_ENV, "", "1 3 2 0" },
+		{ slurm, JAX_ENV, "GPU-a,GPU-b,GPU-c", "1 3 2 0,1,2" },
+		{ slurm, JAX_ENV ",{'name':'JAX_LOCAL_DEVICE_IDS','value':'1'}",
+		  "GPU-a,GPU-b", "1 3 2 1" },
+		{ slurm, JAX_ENV ",{'name':'SLURM_JOB_ID','value':'7'}", NULL,
+		  "7 1 0 -" },
+		{ slurm, "{'name':'JAX_NUM_PROCESSES','value':'3'}", NULL, "9 1 0 -" },
+		{ NULL, "", NULL, "- - - -" },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
+		cleanup_arena struct arena a = { 0 };
+		cleanup_json cJSON *c =
+			json_of(&a, arena_printf(&a, "{'command':['x'],'env':[%s]}",
+						 rows[i].env));
+		struct podenv_host host = { .environ = rows[i].callers };
+		struct podenv_pod p = { .pod = c,
+					.container = c,
+					.ip = "127.1.2.3",
+					.hostname = "h",
+					.gpus = rows[i].gpus };
+		struct podenv env = { 0 };
+		struct error err = { 0 };
+		const char *got;
+
+		assert_int_equal(podenv_build(&a, &host, &p, &env, &err), 0);
+		got = arena_printf(&a, "%s %s %s %s", variable(&env, "SLURM_JOB_ID"),
+				   variable(&env, "SLURM_NTASKS"),
+				   variable(&env, "SLURM_PROCID"),
+				   variable(&env, "JAX_LOCAL_DEVICE_IDS"));
+		if (strcmp(got, rows[i].want))
+			fail_msg("row %zu: %s", i, got);
+	}
+}
+
 TEST(test_terminal)
 {
 	static const char *const wide[] = { "COLUMNS=200", NULL };

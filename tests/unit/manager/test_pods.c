@@ -152,12 +152,12 @@ TEST(test_causes)
 		{ ENDED("3"), "ContainerFailed", "Warning",
 		  "container node: exit code 3 on gpu-7",
 		  "container node: exit code 3 on gpu-7" },
-		{ ENDED_AT("139", "Error", "last words\\n\\u001b[0m\\n", "01"),
+		{ ENDED_AT("139", "Error", "last words\\n\\u001b[0m\\n\\u0007x", "01"),
 		  "ContainerFailed", "Warning",
 		  "container node: exit code 139 (SIGSEGV) on gpu-7: last "
-		  "words\n\\x1b[0m",
+		  "words\n\n\\x07x",
 		  "container node: exit code 139 (SIGSEGV) on gpu-7: last "
-		  "words\n\\x1b[0m" },
+		  "words\n\n\\x07x" },
 		{ "{'phase':'Running','containerStatuses':[{'name':'node',"
 		  "'restartCount':2,'state':{'running':{}},'lastState':{'terminated':{"
 		  "'exitCode':1,'finishedAt':'2026-01-01T00:00:01Z'}}}]}",

@@ -1,4 +1,4 @@
-/* The command lines of --launcher; tests/local runs them with the real launchers. */
+/* The command lines of --launcher; tests/local/test_stacks_hf.sh runs that of accelerate. */
 #include "tests/unit/spec/spec_test.h"
 
 #include "spec/launch.h"

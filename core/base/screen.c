@@ -175,18 +175,19 @@ static bool ends_with_colour(const struct screen_row *r)
 	       screen_colour(esc, (size_t)(text + n - esc)) == (size_t)(text + n - esc);
 }
 
-/* Delete the last character; before a color it stays. */
-static void backspace(struct screen *s)
+/* Delete the last character; before a color it stays. Was there one to delete? */
+static bool backspace(struct screen *s)
 {
 	struct screen_row *r = row_of(s);
 
-	if (!s->inside || ends_with_colour(r))
-		return;
+	if (!s->inside || r->text.len <= r->tag || ends_with_colour(r))
+		return false;
 	r->rewritten = true;
 	while (r->text.len > r->tag && (r->text.data[r->text.len - 1] & 0xc0) == 0x80)
 		r->text.len--;
 	if (r->text.len > r->tag && !ends_with_colour(r))
 		r->text.len--;
+	return true;
 }
 
 static void erase(struct screen *s)
@@ -237,8 +238,8 @@ static void move_left(struct screen *s, size_t by)
 	if (by >= r->text.len - r->tag)
 		s->inside = false;
 	else
-		while (by--)
-			backspace(s);
+		while (by-- && backspace(s))
+			;
 }
 
 static void move(struct screen *s, char final)
@@ -385,7 +386,7 @@ static void one_byte(struct screen *s, char c)
 		s->inside = false;
 		break;
 	case '\b':
-		backspace(s);
+		(void)backspace(s);
 		break;
 	case ESC:
 		s->state = ESCAPE;

@@ -96,6 +96,32 @@ TEST(test_screen)
 	assert_true(linear);
 }
 
+static void drop_line(void *ctx, const char *line, size_t len)
+{
+}
+
+/* A cursor that goes left does not look again and again at a color that it cannot pass. */
+static uint64_t cost_of_left(const void *ctx, size_t n)
+{
+	struct screen s = { .on_line = drop_line, .max = 1 << 20 };
+	uint64_t start = cost_now();
+	char left[32];
+
+	snprintf(left, sizeof(left), "\033[%zuD", 5 * n);
+	for (size_t i = 0; i < n; i++)
+		screen_write(&s, "xxxxxxxxxx", 10);
+	screen_write(&s, "\033[31m", 5);
+	for (size_t i = 0; i < n; i++)
+		screen_write(&s, left, strlen(left));
+	screen_release(&s);
+	return cost_now() - start;
+}
+
+TEST(test_screen_left)
+{
+	assert_true(cost_is_linear("left", cost_of_left, NULL, 500));
+}
+
 /* Each element is searched from the first: n * n / 2. */
 static uint64_t cost_of_search(const void *ctx, size_t n)
 {

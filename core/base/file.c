@@ -164,13 +164,15 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
 {
 	cleanup_arena struct arena a = { 0 };
 
-	if (type == FTW_DNR && !chmod(path, 0700))
+	/* Only once: what stays unreadable then is not the mode's fault. */
+	if (type == FTW_DNR && (st->st_mode & 0700) != 0700 && !chmod(path, 0700))
 		return remove_all(path);
 	if (!remove(path))
 		return 0;
 	if (errno != EACCES || !at->level || chmod(path_dir(&a, path), 0700))
 		return -1;
-	return remove(path);
+	/* FTW_NS: a directory, perhaps, that could not be looked at before. */
+	return type == FTW_NS ? remove_all(path) : remove(path);
 }
 
 static int remove_all(const char *path)

@@ -116,12 +116,17 @@ TEST(test_denied_folders_are_removed)
 {
 	cleanup_arena struct arena a = { 0 };
 	char *top = path_join(&a, dir, "denied"), *closed = path_join(&a, top, "closed"),
-	     *fixed = path_join(&a, top, "fixed");
+	     *fixed = path_join(&a, top, "fixed"), *listed = path_join(&a, top, "listed");
 	struct error err = { 0 };
 	int rc;
 
 	assert_int_equal(dir_make(path_join(&a, closed, "x/y"), 0700, &err), 0);
 	assert_int_equal(dir_make(path_join(&a, fixed, "x"), 0700, &err), 0);
+	assert_int_equal(dir_make(path_join(&a, listed, "x/y"), 0700, &err), 0);
+	assert_int_equal(chown(listed, 65534, 65534) && geteuid() == 0, 0);
+	assert_int_equal(
+		chown(path_join(&a, listed, "x"), 65534, 65534) && geteuid() == 0, 0);
+	assert_int_equal(chmod(listed, 0400), 0);
 	assert_int_equal(chown(top, 65534, 65534) && geteuid() == 0, 0);
 	assert_int_equal(chown(dir, 65534, 65534) && geteuid() == 0, 0);
 	assert_int_equal(chown(closed, 65534, 65534) && geteuid() == 0, 0);

@@ -32,6 +32,21 @@ static void add_users(cJSON *users, cJSON *jobset, const char *job)
 		}
 }
 
+/*
+ * A job whose JobSet cannot be read, or is not written yet, may mount any claim: it is a
+ * user of all of them.
+ */
+static void add_unknown(cJSON *users, const char *job, bool running,
+			const struct error *err)
+{
+	cleanup_arena struct arena a = { 0 };
+
+	if (running || err->kind != ERR_NOT_FOUND)
+		cJSON_AddItemToArray(json_list(users, STATE_ANY_CLAIM),
+				     cJSON_CreateString(arena_printf(
+					     &a, "%s (its JobSet cannot be read)", job)));
+}
+
 /* ---- JobSets of a server that have not run --------------------------------------------- */
 
 static const char *waiting_dir(struct arena *a, const char *ns)
@@ -98,10 +113,15 @@ cJSON *state_claim_users(const char *ns, bool running)
 
 	if (!state_dir(&a, &dir, ns, NULL, IGNORED))
 		for (char **job = state_entries(&a, dir); *job; job++) {
+			bool runs = state_locked(path_join(&a, dir, *job));
 			cleanup_json cJSON *jobset = NULL;
+			struct error err = { 0 };
 
-			if ((!running || state_locked(path_join(&a, dir, *job))) &&
-			    !state_jobset(&jobset, ns, *job, IGNORED))
+			if (running && !runs)
+				continue;
+			if (state_jobset(&jobset, ns, *job, &err))
+				add_unknown(users, *job, runs, &err);
+			else
 				add_users(users, jobset, *job);
 		}
 	if (!running && waiting)

@@ -40,13 +40,15 @@ int state_claims_dir(struct arena *arena, const char **ret, const char *ns,
 static const char *others(struct arena *a, const cJSON *users, const char *claim,
 			  const char *job)
 {
+	const char *const keys[] = { claim, STATE_ANY_CLAIM };
 	const char *text = NULL;
 	const cJSON *user;
 
-	json_each(user, json_get(users, claim))
-		if (!str_eq(user->valuestring, job))
-			text = arena_printf(a, "%s%s%s", text ? text : "",
-					    text ? ", " : "", user->valuestring);
+	for (size_t i = 0; i < N_ELEMENTS(keys); i++)
+		json_each(user, json_get(users, keys[i]))
+			if (!str_eq(user->valuestring, job))
+				text = arena_printf(a, "%s%s%s", text ? text : "",
+						    text ? ", " : "", user->valuestring);
 	return text;
 }
 

@@ -126,6 +126,17 @@ run "$kftrainer" delete mounts keeps
 run "$kftrainer" delete claims --unused
 ok "... which is unused when that is deleted, too" test ! -e "$claims/own-goes" -a -e "$claims/checkpoints"
 
+job torn 1 < <(with_claim 'true' | sed "s/checkpoints/torn-data/")
+submit torn
+for objects in "$XDG_STATE_HOME"/kftrainer/jobs/default/torn/*/objects.json; do
+	echo '[{' >"$objects"
+done
+run "$kftrainer" delete claims --unused
+ok "a job whose JobSet cannot be read may use any claim" test -d "$claims/torn-data"
+run "$kftrainer" delete torn
+run "$kftrainer" delete claims --unused
+ok "... until it is deleted" test ! -e "$claims/torn-data"
+
 run "$kftrainer" delete claim/../../jobs
 ok "no claim's name leads elsewhere" exits 1
 ok "... and nothing of others is gone" test -d "$XDG_STATE_HOME/kftrainer/jobs/default/busy"

@@ -86,7 +86,7 @@ def run_hidden():
     here = os.path.dirname(os.path.abspath(__file__))
     others = [path for path in sys.path if os.path.abspath(path) != here]
     spec = importlib.machinery.PathFinder.find_spec("sitecustomize", others)
-    if spec is not None:
+    if spec is not None and spec.origin:  # a folder of that name is no module
         module = sys.modules["sitecustomize"] = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "api/meta.h"
@@ -46,14 +47,20 @@ bool workspace_upload_is_due(const struct workspace_upload *upload)
 	return upload && (upload->data || upload->path);
 }
 
-/* The directory of the local API, if it is on this machine; else NULL. */
+/*
+ * The directory of the local API, if it is on this machine and the caller's: in another
+ * user's, links could lead anywhere, and its pods could not read the archive. Else NULL.
+ */
 static const char *find_store(struct arena *arena, const cJSON *answer)
 {
 	const char *key, *dir = workspace_store(arena, answer, &key);
+	struct stat st;
 
-	return dir && str_eq(file_first_line(arena,
-					     path_join(arena, dir, WORKSPACE_STORE_KEY)),
-			     key)
+	return dir && !lstat(dir, &st) && S_ISDIR(st.st_mode) && st.st_uid == geteuid() &&
+			       str_eq(file_first_line(
+					      arena,
+					      path_join(arena, dir, WORKSPACE_STORE_KEY)),
+				      key)
 		       ? dir
 		       : NULL;
 }

@@ -10,7 +10,11 @@ set -euo pipefail
 export LC_ALL=C
 umask 022
 cd "$(dirname "$0")/.."
-to=$1 new=$1.new
+to=$(realpath -ms "$1") new=$to.new
+if [ -e "$to" ] && [ ! -f "$to/SHA256SUMS" ] && ! rmdir "$to" 2>/dev/null; then
+	echo "vendor/release.sh: $1 is not empty and no release (no SHA256SUMS): name another folder" >&2
+	exit 1
+fi
 read -r version SOURCE_DATE_EPOCH < <(vendor/version.sh)
 export SOURCE_DATE_EPOCH
 tag=${version/+/-}

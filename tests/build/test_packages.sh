@@ -106,6 +106,9 @@ check "... as an archive recorded it" eval 'echo "9.8.6 5" >"$scratch/repo/vendo
 
 # ---- all of it ----
 release() { env -u MAKEFLAGS -u MFLAGS -u SOURCE_DATE_EPOCH ARM= vendor/release.sh "$1"; }
+mkdir -p "$scratch/mine"
+touch "$scratch/mine/file"
+check "a release replaces no folder that is not one" eval '! release "$scratch/mine/" && [ -e "$scratch/mine/file" ]'
 if git rev-parse HEAD >/dev/null 2>&1 && ls /usr/share/ca-certificates/mozilla/*.crt >/dev/null 2>&1; then
 	check "a release" release "$scratch/release"
 	check "... its checksums" eval '(cd "$scratch/release" && sha256sum -c --quiet SHA256SUMS && [ "$(wc -l <SHA256SUMS)" = "$(($(ls | wc -l) - 1))" ])'

@@ -5,7 +5,7 @@
 #   make check      every test (make quick: the daily loop)
 #   make install    PREFIX=/usr/local DESTDIR= : program, kubectl plugin, manual page, completions
 #   make image      build/kftrainer-image.tar, for docker load and ctr images import, and its SBOM; chart: for helm
-#   make release    build/release/: what users install, for both processors, with checksums; ARM=: for amd64 alone
+#   make release    build/release/: what users install, with checksums
 #   make sources    DIST=. : one archive from which this release can be built without any mirror
 #   make unit [ROOM=api] | golden | cli | local | store | mpi | cache | gpu | cluster | e2e | build | lint | fuzz | bench     a layer of its own
 #   make format [ROOM=api] | compdb | dist | cross | repro | clean

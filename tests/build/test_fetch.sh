@@ -138,6 +138,7 @@ unpacked() { mkdir "$scratch/unpacked" && tar -xf "$tar" -C "$scratch/unpacked";
 holds() {
 	(cd "$top" && find . ! -type d -printf '%P\n' | sort) | diff - <({
 		git ls-tree -r --name-only HEAD
+		echo vendor/version # what vendor/version.sh says without git
 		awk '!/^#/ { print "vendor/sources/" $3 }' vendor/lock
 	} | LC_ALL=C sort)
 }

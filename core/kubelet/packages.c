@@ -1,6 +1,7 @@
 /* packages.c - find what pip would change, and cover it (kubelet/packages.h). */
 #include "kubelet/packages.h"
 
+#include <ctype.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -17,6 +18,22 @@
 
 enum { ANSWER_MAX = 64 * 1024, ANSWER_MS = 20000 };
 
+/* Is it a word of the text, as "pip" is of "python -m pip3" and not of "--pip", "pipeline"? */
+static bool has_word(const char *text, const char *word)
+{
+	const char *at = text;
+
+	for (; (at = strstr(at, word)) != NULL; at++) {
+		char after = at[strlen(word)];
+
+		if ((at == text ||
+		     (!isalnum((unsigned char)at[-1]) && !strchr("-_.", at[-1]))) &&
+		    !isalpha((unsigned char)after) && after != '-' && after != '_')
+			return true;
+	}
+	return false;
+}
+
 bool packages_installed(const struct podenv *env)
 {
 	static const char *const installers[] = { "pip", "uv", "conda", "mamba" };
@@ -24,8 +41,8 @@ bool packages_installed(const struct podenv *env)
 
 	for (size_t i = 0; env->argv[i]; i++) {
 		for (size_t k = 0; k < N_ELEMENTS(installers); k++)
-			named |= strstr(env->argv[i], installers[k]) != NULL;
-		if (named && strstr(env->argv[i], "install"))
+			named |= has_word(env->argv[i], installers[k]);
+		if (named && has_word(env->argv[i], "install"))
 			return true;
 	}
 	return false;

@@ -20,7 +20,7 @@ STACK = "torch|transformers|accelerate|trl|peft|lightning|deepspeed"
 NO_REASONS = set("""
 Active Bound CreateContainerConfigError Deleted DeletionByPodGC DeletionByTaintManager Deployment
 EvictionByEvictionAPI Failed FailedAttachVolume FailedCreate FailedCreatePodSandBox FailedMapVolume
-FailedMount FailedResourceClaimCreation False Informational Job JobSet Kueue Lease LocalQueue
+FailedMount FailedResourceClaimCreation False Informational Interrupted Job JobSet Kueue Lease LocalQueue
 Pending PersistentVolumeClaim Pod PreemptionByScheduler QuotaReserved Ready ResourceClaim
 ResourceClaimTemplate Succeeded TerminationByKubelet TrainJobResourcesCreationFailed True Unknown
 WaitForFirstConsumer""".split())
@@ -101,6 +101,7 @@ def check_why():
     for path in sorted(glob.glob(f"{ROOT}/core/why/why*.c")):
         with open(path, encoding="utf-8") as file:
             words |= set(re.findall(r'"([A-Z][A-Za-z]+)"', file.read()))
+    words |= set(re.findall(r'_REASON "(\w+)"', read("core/trainer/alone.h")))
     causes = set(re.findall(r'reason = "(\w+)",\s*\.fails|\{ "(\w+)", \.fails', read("core/trainer/podcause.c")))
     causes = {a or b for a, b in causes} | set(re.findall(r'\.reason = "(\w+)", \.fails = true', read("core/trainer/podcause.c")))
     text = read("docs/troubleshoot.md")

@@ -79,7 +79,7 @@ programs=$(tests/cluster/programs.sh)
 check "the chart" vendor/chart.py "$kftrainer" "$version" "$chart"
 check "helm install" helm install mine "$chart" --create-namespace --no-hooks --set runtimes.defaultEnabled=true
 check "its installer has the rights for the runtimes" hook post-install
-check "... all of them" runtimes 10
+check "... all of them" runtimes 13
 check "the controller runs with its settings and rights" controller_runs
 controller_down
 check "its removal has the rights, too" hook pre-delete

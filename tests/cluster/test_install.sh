@@ -241,10 +241,10 @@ job_stays() {
 
 cluster_up
 check "nothing there: all is created" installs
-check "... every object" became created 35
+check "... every object" became created 38
 check "... and the CRDs are served" kc get trainjobs,trainingruntimes,clustertrainingruntimes -A
 check "again: nothing changes" installs
-check "... of every object" became unchanged 35
+check "... of every object" became unchanged 38
 check "the controller's account can do its work" everything_can
 check "... and no more" nothing_else_can
 check "users: edit, view, anybody" users_can
@@ -262,18 +262,18 @@ check "... really" config_is mine
 check "an existing certificate is kept" keep_secret
 check "--wait has an end, and says why" fails 'not available within 2 s: .*nodes' install --controller --wait --timeout 2s
 check "uninstall --dry-run" uninstalls --dry-run
-check "... removes nothing" became 'would be removed' 33
+check "... removes nothing" became 'would be removed' 36
 check "uninstall" uninstalls
-check "... all but CRDs and namespace" became removed 33
+check "... all but CRDs and namespace" became removed 36
 check "... really" gone -n "$ns" -l app.kubernetes.io/name=trainer \
 	deployment,service,secret,configmap,role,rolebinding,poddisruptionbudget,networkpolicy
 check "... the CRDs stay" kc get crd trainjobs.trainer.kubeflow.org
 check "again: nothing to remove" uninstalls
 check "... of all" became removed 0
 check "data caches in two namespaces" installs --cache-namespace default --cache-namespace kube-public --cache-token-review
-check "... of all" became created 38
+check "... of all" became created 41
 check "uninstall" uninstalls
-check "... takes their rights, too" became removed 38
+check "... takes their rights, too" became removed 41
 check "... really" gone -A -l app.kubernetes.io/name=trainer clusterrole,clusterrolebinding,serviceaccount,rolebinding
 check "a Deployment of upstream's" deployment "$upstream"
 uid=$(of deployment $name .metadata.uid)

@@ -286,7 +286,7 @@ check "several jobs cannot be followed" says 2 'takes one TrainJob, found 2' "$d
 check "... nothing is created" absent trainjob a
 
 (submits "$d/one.yaml" --name f3 --follow --suspend; echo "$status" >"$scratch/ended") &
-check "a suspended job is followed" wait_for 20 stands "^suspended; start it with 'kftrainer resume f3 -n default'\$"
+check "a suspended job is followed" wait_for 20 stands "^suspended; start it with 'kftrainer resume --kubeconfig $config f3 -n default'\$"
 kc patch trainjob f3 --type merge -p '{"spec":{"suspend":false}}' >/dev/null
 check "... when it is resumed, too" wait_for 20 stands '^pods starting: 0/2 ready$'
 cluster stop kube-apiserver

@@ -46,7 +46,7 @@ check "it runs" wait_for 60 grep -qx running "$scratch/err"
 pid=$(pgrep -f "^$kftrainer submit .*$scratch/goeson.yaml --follow" | head -n 1)
 kill -INT "$pid"
 check "an interrupt ends the watching" wait_for 20 grep -qx 130 "$scratch/ended"
-check "... and says how to go on" grep -q "interrupted: TrainJob goeson keeps running; follow it with 'kftrainer logs -f goeson -n $ns'" "$scratch/err"
+check "... and says how to go on" grep -q "interrupted: TrainJob goeson keeps running; follow it with 'kftrainer logs -f --kubeconfig $scratch/admin goeson -n $ns'" "$scratch/err"
 check "... the job goes on" run goeson 1
 check "... to its end" go goeson
 check "... really" becomes goeson Complete

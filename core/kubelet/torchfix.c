@@ -1,6 +1,7 @@
 /* torchfix.c - detect and correct torchrun of Debian's PyTorch (kubelet/torchfix.h). */
 #include "kubelet/torchfix.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -120,10 +121,21 @@ static bool has_faulty_torch(struct arena *a, const char *python, int64_t minor)
 	return false;
 }
 
+/* Does the command set PATH (not PYTHONPATH), or activate an environment? */
+static bool changes_path(const char *word)
+{
+	const char *at = word;
+
+	for (; (at = strstr(at, "PATH=")) != NULL; at++)
+		if (at == word || (!isalnum((unsigned char)at[-1]) && at[-1] != '_'))
+			return true;
+	return strstr(word, "activate") != NULL;
+}
+
 bool torchfix_named(const struct podenv *env)
 {
 	for (size_t i = 0; env->argv[i]; i++)
-		if (strstr(env->argv[i], "PATH=") || strstr(env->argv[i], "activate"))
+		if (changes_path(env->argv[i]))
 			return false; /* another torchrun may run */
 	return torchrun_word(env) != NULL;
 }

@@ -64,4 +64,26 @@ TEST(test_versions)
 			fail_msg("%s %s", rows[i].python, rows[i].version);
 }
 
+/* A command that sets PATH first may run another torchrun; PYTHONPATH decides nothing. */
+TEST(test_named)
+{
+	static const struct {
+		bool want;
+		const char *argv[4];
+	} rows[] = {
+		{ true, { "torchrun", "train.py" } },
+		{ true, { "sh", "-c", "PYTHONPATH=/x exec torchrun train.py" } },
+		{ false, { "sh", "-c", "PATH=/opt/bin:$PATH torchrun train.py" } },
+		{ false, { "sh", "-c", ". .venv/bin/activate; torchrun train.py" } },
+		{ false, { "python3", "train.py" } },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
+		const struct podenv env = { .argv = rows[i].argv };
+
+		if (torchfix_named(&env) != rows[i].want)
+			fail_msg("row %zu", i);
+	}
+}
+
 RUN_TESTS(NULL, NULL)

@@ -118,7 +118,7 @@ static const char *progress(struct arena *arena, struct getting *g, const cJSON 
 	return percent >= 0 ? arena_printf(arena, "%" PRId64 "%%", percent) : "";
 }
 
-/* Of a job that has not ended. */
+/* The time left of a job that has not ended. */
 static const char *left(struct arena *arena, struct getting *g, const cJSON *job)
 {
 	int64_t rest = progress_remaining(job);

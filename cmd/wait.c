@@ -50,7 +50,7 @@ struct waiting {
 	struct viewer viewer;
 };
 
-/* What the job reports; a job that reports nothing is waited for in silence. */
+/* Print what the job reports; a job that reports nothing is waited for in silence. */
 static void show_progress(struct waiting *w)
 {
 	cleanup_arena struct arena arena = { 0 };

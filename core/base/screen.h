@@ -54,8 +54,8 @@ struct screen {
 void screen_write(struct screen *s, const char *data, size_t len);
 
 /*
- * These bytes come next: a line that the cursor goes up to within them is not finished at
- * its newline. For a caller that writes them in pieces.
+ * Announce the bytes that come next: a line to which the cursor goes up within them is not
+ * finished at its newline. For a caller that writes them in pieces.
  */
 void screen_look_ahead(struct screen *s, const char *data, size_t len);
 

@@ -42,7 +42,7 @@ struct follow {
 	pthread_t reader;
 	bool reading, cancel, read_all;
 	struct alone alone;
-	char alone_text[600]; /* that the processes train alone; "": no sign of it */
+	char alone_text[600]; /* the sign that processes train alone; "": none */
 };
 
 /* ---- reports ----------------------------------------------------------------------- */

@@ -153,7 +153,7 @@ static int next_block(struct kubelet *k, struct error *err)
 	if (k->n_locks == N_ELEMENTS(k->locks))
 		return error_set(err, ERR_LIMIT, "more than %zu pods in one run",
 				 k->n_locks * BLOCK_ADDRESSES);
-	if (address_block_reserve(k->block, &k->locks[k->n_locks], err) < 0) {
+	if (ports_reserve_addresses(k->block, &k->locks[k->n_locks], err) < 0) {
 		if (err->kind != ERR_UNSUPPORTED)
 			return -1;
 		k->one_address = true;
@@ -229,7 +229,7 @@ static int64_t reserve_gpus(struct pod *p, int64_t want)
 	for (size_t i = 0; i < k->n_gpus && taken < want; i++) {
 		struct gpu_slot *gpu = &k->gpus[i];
 
-		if (gpu->user || (gpu->lock = gpu_reserve(gpu->id)) < 0)
+		if (gpu->user || (gpu->lock = ports_reserve_gpu(gpu->id)) < 0)
 			continue;
 		gpu->user = p;
 		taken++;

@@ -55,7 +55,7 @@ struct kubelet_opts {
 	const char *venv;      /* a Python environment of the pods (venv.h); or NULL */
 	/* Containers with tty: true get a terminal that is attached to stdin (tty.h). */
 	bool terminal;
-	/* What they write, before on_line() for it. NULL if !terminal. */
+	/* Each output of theirs, before on_line() for it. NULL if !terminal. */
 	void (*on_bytes)(void *ctx, const char *data, size_t len);
 	/*
 	 * One output line of a container (without newline; cut at 64 KiB).

@@ -83,7 +83,7 @@ static int spawn_pythons(const struct podenv *env, int output, pid_t *ret)
 	return rc;
 }
 
-/* What the Pythons print, until they end, the time is over or the answer is too long. */
+/* Reads the output of the Pythons until they end, the time is over or it is too long. */
 static void ask_pythons(const struct podenv *env, struct buf *ret)
 {
 	int64_t until = clock_ms() + ANSWER_MS, left;

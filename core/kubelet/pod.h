@@ -100,7 +100,7 @@ struct pod {
 struct gpu_slot {
 	const char *id;
 	struct pod *user;
-	int lock; /* of gpu_reserve() (ports.h), while user is set */
+	int lock; /* of ports_reserve_gpu() (ports.h), while user is set */
 };
 
 struct kubelet {

@@ -80,7 +80,7 @@ static const struct row pod_fields[] = {
 	{ "os", "this machine's operating system is used" },
 };
 
-/* Of a container as of its pod: one line for all of them. */
+/* One line is for the fields of the container and of its pod. */
 static const struct row user_fields[] = {
 	{ "securityContext", "processes run as the calling user" },
 };

@@ -651,7 +651,7 @@ static void set_jax(struct env *e)
 	set_absent(e, JAX_DEVICE_IDS, jax_device_ids(e->arena, (int64_t)n));
 }
 
-/* What programs ask their terminal; here the caller has it. */
+/* Programs ask their terminal for these; here the caller has it. */
 static void set_terminal(struct env *e)
 {
 	const char *no = value_of(e, "NO_COLOR");

@@ -48,7 +48,7 @@ static int reserve_number(const char *kind, unsigned number)
 	return reserve_name(kind, text);
 }
 
-int gpu_reserve(const char *id)
+int ports_reserve_gpu(const char *id)
 {
 	return reserve_name("gpu", id);
 }
@@ -105,7 +105,7 @@ static unsigned random_number(void)
 	return r;
 }
 
-int port_reserve(int *ret_port, int *ret_lock, struct error *err)
+int ports_reserve(int *ret_port, int *ret_lock, struct error *err)
 {
 	char held[HOLDERS_TEXT_SIZE];
 	int low, high;
@@ -143,8 +143,8 @@ static bool block_works(unsigned block)
 	return fd >= 0 && bind(fd, (const void *)&a, sizeof(a)) == 0;
 }
 
-int address_block_reserve(char ret_block[PORT_ADDRESS_SIZE], int *ret_lock,
-			  struct error *err)
+int ports_reserve_addresses(char ret_block[PORT_ADDRESS_SIZE], int *ret_lock,
+			    struct error *err)
 {
 	/* Not 127.0.*: resolvers and distributions have addresses there. */
 	unsigned first = random_number();

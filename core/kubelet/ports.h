@@ -23,20 +23,20 @@ enum { PORT_ADDRESS_SIZE = 16 };
  * connections (ip_local_port_range). Reserved while *ret_lock is open; the caller
  * closes it.
  */
-MUST_CHECK int port_reserve(int *ret_port, int *ret_lock, struct error *err);
+MUST_CHECK int ports_reserve(int *ret_port, int *ret_lock, struct error *err);
 
 /*
  * A block of addresses: 127.b.c.1 to 127.b.c.254. Reserved while *ret_lock is open.
  * ret_block becomes "127.b.c.".
  */
-MUST_CHECK int address_block_reserve(char ret_block[PORT_ADDRESS_SIZE], int *ret_lock,
-				     struct error *err);
+MUST_CHECK int ports_reserve_addresses(char ret_block[PORT_ADDRESS_SIZE], int *ret_lock,
+				       struct error *err);
 
 /*
  * Reserve the GPU of that id (gpu.h) while the returned descriptor is open; -1: another
  * run has it.
  */
-int gpu_reserve(const char *id);
+int ports_reserve_gpu(const char *id);
 
 /*
  * If `value` is the pipeline's text with the rendezvous port `from`, return it with `to`

@@ -49,7 +49,7 @@ static int refuse_cache(const cJSON *container, struct error *err)
 			 uri);
 }
 
-/* What runtimes start by arguments alone, in this program's image. */
+/* Runtimes start these by arguments alone, in this program's image. */
 static const char *const others[] = { "cache-serve", "export-model", NULL };
 
 static int use_this_program(cJSON *c, const char *self, struct error *err)

@@ -41,7 +41,7 @@ struct stream {
 	bool in_traceback; /* only the last line of a traceback is among `lines` */
 	struct lognoise_state noise;
 	struct buf traceback; /* the one that has begun, or that ended with `error` */
-	char rank[40];        /* what its lines begin with: "[rank0]: ", or "" */
+	char rank[40];        /* the prefix of its lines: "[rank0]: ", or "" */
 	bool chained;         /* another one, which it has caused, belongs to it */
 };
 

@@ -38,7 +38,7 @@ struct local_observer {
 	 * when they do not run within running_ms. May be NULL.
 	 */
 	void (*on_running)(void *ctx, bool late);
-	/* What a container on a terminal writes (kubelet_opts.terminal). */
+	/* Output of a container on a terminal (kubelet_opts.terminal). */
 	void (*on_bytes)(void *ctx, const char *data, size_t len);
 };
 

@@ -60,7 +60,7 @@ struct run {
 	int64_t restarts;
 	char last_line[512]; /* the last one reported */
 	struct alone alone;
-	char alone_text[600]; /* what was seen; "": nothing */
+	char alone_text[600]; /* the sign that was seen; "": none */
 	cJSON *saved_status;  /* status written last */
 	cJSON *published;     /* the JobSet and its Jobs, as published last */
 };

@@ -209,7 +209,7 @@ int run_reserve_port(struct run *r, int *ret_port, struct error *err)
 {
 	int lock;
 
-	if (port_reserve(ret_port, &lock, err))
+	if (ports_reserve(ret_port, &lock, err))
 		return -1;
 	r->port_locks =
 		xreallocarray(r->port_locks, r->n_port_locks + 1, sizeof(*r->port_locks));

@@ -15,7 +15,7 @@
 
 #define ALONE_REASON "TrainsAlone" /* of events and of `why` */
 
-/* What to do about it, after what was seen. */
+/* The advice that follows the sign that was seen. */
 #define ALONE_REMEDY                                                                    \
 	"if they should train one model together, each trains alone: start the script " \
 	"with torchrun (--launcher torchrun), and on CPUs set ACCELERATE_USE_CPU=true " \

@@ -1,5 +1,5 @@
 /*
- * jax.h - what jax.distributed.initialize() reads when it is called without arguments.
+ * jax.h - the variables that jax.distributed.initialize() reads when it has no arguments.
  *
  * Follows jax/_src/distributed.py and jax/_src/clusters of JAX 0.10: of upstream's three
  * variables it reads JAX_COORDINATOR_ADDRESS. The number of processes and the own one come

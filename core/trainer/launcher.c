@@ -13,7 +13,7 @@
 
 enum { MAX_COMMAND = 256 * 1024, MAX_WORDS = 4096 };
 
-/* What the runtime prepares the pods for. */
+/* The launcher for which the runtime prepares its pods. */
 enum kind { OTHER, TORCH, MPI };
 
 /* Launchers of processes on all nodes, by what the runtime prepares. */

@@ -25,7 +25,7 @@ struct code_reader {
 };
 
 /*
- * What is wrong with the TrainJob's command, and the right one, as one line, in the arena
+ * The fault of the TrainJob's command, and the right command, as one line, in the arena
  * or static; NULL: nothing. info has passed ENFORCE_ML_POLICY. `code` may be NULL.
  */
 const char *launcher_fault(struct arena *arena, struct info *info, const cJSON *tj,

@@ -17,7 +17,7 @@
 
 enum { LINES_MAX = 300, BORDER_MIN = 10, FOLDED_MAX = 200 };
 
-/* What the lines belong to. */
+/* The message to which a line belongs. */
 enum { NOTHING, BANNER, BOX_TOP, BOX_TITLE, BOX, BOX_TRACEBACK, BARRIER, BARRIER_ERROR };
 
 static const struct rule {
@@ -76,7 +76,7 @@ static const struct rule *match(const struct rule *list, size_t n, const char *l
 	return NULL;
 }
 
-/* What follows `end` in the line's first part, if `module` comes before it; or NULL. */
+/* The text after `end` in the line's first part, if `module` comes before it; or NULL. */
 static const char *after(const char *line, size_t len, const char *module,
 			 const char *end)
 {

@@ -31,7 +31,7 @@ void progress_put(cJSON *tj, const cJSON *progress); /* into its status */
 int64_t progress_percentage(const cJSON *tj);
 int64_t progress_remaining(const cJSON *tj);   /* seconds */
 const char *progress_updated(const cJSON *tj); /* RFC 3339, or NULL */
-/* Of objects with `name` and `value`, both strings, unchecked; NULL: none. */
+/* An array of objects with `name` and `value`, both strings, unchecked; NULL: none. */
 const cJSON *progress_metric_list(const cJSON *tj);
 
 #endif

@@ -24,7 +24,7 @@ const char *progress_line(struct arena *arena, const cJSON *tj);
 const char *progress_metrics(struct arena *arena, const cJSON *tj);
 
 /*
- * Which of these lines, and of those that name another phase, to print where none can be
+ * The choice of these lines, and of those that name another phase, where none can be
  * redrawn in place: `now` is clock_ms(). Each phase is printed, once. A line with another
  * percentage or the first NaN (or infinity) is printed, of many one in five seconds; others
  * once a minute. The name of the job may stand in front.

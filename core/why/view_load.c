@@ -600,7 +600,7 @@ static const char *shown_log(struct arena *a, const char *text)
 static int load_log(struct loader *l, const cJSON *pod, const char *container,
 		    bool previous, struct error *err)
 {
-	/* Of lines that are too long, the API server sends the first ones. */
+	/* The API server sends the first of the lines if they are too long. */
 	static const int lines[] = { VIEW_LOG_LINES, 20, 1 };
 	cleanup_buf struct buf text = { .max = VIEW_LOG_BYTES + 4096 };
 	struct arena *a = &l->v->arena;

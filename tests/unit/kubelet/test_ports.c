@@ -22,7 +22,7 @@ TEST(test_ports_are_different)
 		struct sockaddr_in a = { .sin_family = AF_INET };
 		int fd = socket(AF_INET, SOCK_STREAM, 0);
 
-		assert_int_equal(port_reserve(&ports[i], &locks[i], &err), 0);
+		assert_int_equal(ports_reserve(&ports[i], &locks[i], &err), 0);
 		a.sin_port = htons((uint16_t)ports[i]);
 		assert_int_equal(bind(fd, (const void *)&a, sizeof(a)), 0);
 		close(fd);
@@ -45,7 +45,7 @@ TEST(test_between_processes)
 	assert_int_equal(pipe(out), 0);
 	pid = fork();
 	if (pid == 0) {
-		if (address_block_reserve(block, &lock, &err) < 0 ||
+		if (ports_reserve_addresses(block, &lock, &err) < 0 ||
 		    write(out[1], block, sizeof(block)) < 0)
 			_exit(1);
 		close(in[1]);
@@ -53,7 +53,7 @@ TEST(test_between_processes)
 	}
 	assert_int_equal(read(out[0], theirs, sizeof(theirs)), sizeof(theirs));
 	for (int i = 0; i < MANY; i++) {
-		assert_int_equal(address_block_reserve(block, &lock, &err), 0);
+		assert_int_equal(ports_reserve_addresses(block, &lock, &err), 0);
 		assert_string_not_equal(block, theirs);
 		close(lock);
 	}
@@ -71,7 +71,7 @@ TEST(test_blocks_answer)
 	struct error err = { 0 };
 	int lock, fd = socket(AF_INET, SOCK_STREAM, 0);
 
-	assert_int_equal(address_block_reserve(block, &lock, &err), 0);
+	assert_int_equal(ports_reserve_addresses(block, &lock, &err), 0);
 	assert_true(str_starts(block, "127."));
 	assert_false(str_starts(block, "127.0."));
 	snprintf(text, sizeof(text), "%s254", block);
@@ -89,9 +89,9 @@ TEST(test_holders)
 	pid_t pid;
 	char c;
 
-	own = gpu_reserve("GPU-own");
+	own = ports_reserve_gpu("GPU-own");
 	assert_true(own >= 0);
-	assert_int_equal(gpu_reserve("GPU-own"), -1);
+	assert_int_equal(ports_reserve_gpu("GPU-own"), -1);
 	assert_string_equal(holders_text("gpu", text), "");
 	if (geteuid())
 		skip(); /* only root can be somebody else */
@@ -100,13 +100,13 @@ TEST(test_holders)
 	pid = fork();
 	if (pid == 0) {
 		close(in[1]);
-		_exit(setresuid(65534, 65534, 65534) || gpu_reserve("GPU-1") < 0 ||
-		      gpu_reserve("GPU-2") < 0 || write(out[1], "", 1) < 0 ||
+		_exit(setresuid(65534, 65534, 65534) || ports_reserve_gpu("GPU-1") < 0 ||
+		      ports_reserve_gpu("GPU-2") < 0 || write(out[1], "", 1) < 0 ||
 		      read(in[0], &c, 1) < 0);
 	}
 	close(out[1]);
 	assert_int_equal(read(out[0], &c, 1), 1);
-	assert_int_equal(gpu_reserve("GPU-1"), -1);
+	assert_int_equal(ports_reserve_gpu("GPU-1"), -1);
 	assert_string_equal(holders_text("gpu", text), "; user 65534 holds 2 of them");
 	assert_string_equal(holders_text("port", text), "");
 	close(in[1]);

@@ -2,6 +2,7 @@
 #include "kubelet/packages.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -50,7 +51,8 @@ bool packages_installed(const struct podenv *env)
 
 /*
  * Each Python of PATH prints the directories that it installs into: an environment as a
- * whole, else packages and scripts, the machine's and (marked by "user:") the user's.
+ * whole, else packages and scripts, the machine's and the user's; "user" if the user has
+ * no packages.
  */
 static const char ask[] =
 	"import os, sys, sysconfig, site\n"
@@ -58,8 +60,11 @@ static const char ask[] =
 	"    print(sys.prefix)\n"
 	"else:\n"
 	"    print(*map(sysconfig.get_path, ('purelib', 'platlib', 'scripts')), sep='\\n')\n"
-	"    print('user:' + site.getusersitepackages())\n"
-	"    print('user:' + site.getuserbase() + '/bin')\n";
+	"    user = site.getusersitepackages()\n"
+	"    if os.path.isdir(user):\n"
+	"        print(user, site.getuserbase() + '/bin', sep='\\n')\n"
+	"    else:\n"
+	"        print('user')\n";
 
 static int spawn_pythons(const struct podenv *env, int output, pid_t *ret)
 {
@@ -101,6 +106,8 @@ static void ask_pythons(const struct podenv *env, struct buf *ret)
 		ssize_t n =
 			poll(&p, 1, (int)left) > 0 ? read(from, data, sizeof(data)) : -1;
 
+		if (n < 0 && errno == EINTR)
+			continue;
 		if (n <= 0 || ret->len + (size_t)n > ret->max)
 			break;
 		buf_add(ret, data, (size_t)n);
@@ -118,6 +125,12 @@ static bool is_covered(const struct mount_list *list, size_t from, const char *d
 		    path_below(dir, list->mounts[i].target))
 			return true;
 	return false;
+}
+
+/* Can the directory be written or, if it is missing, be made? */
+static bool is_changeable(struct arena *arena, const char *dir)
+{
+	return !access(file_exists(dir) ? dir : path_dir(arena, dir), W_OK);
 }
 
 static int cover(struct arena *arena, const char *dir, const char *target,
@@ -151,15 +164,12 @@ int packages_cover(struct arena *arena, const char *dir, bool mounts, struct pod
 	lines = str_split(arena, answer.len ? (char *)answer.data : (char[]){ "" }, '\n',
 			  NULL);
 	for (; *lines && list->n < from + PACKAGES_MAX; lines++) {
-		const char *user = str_after(*lines, "user:");
-		const char *target = user ? user : *lines;
-
-		if (user && !file_exists(user))
+		if (str_eq(*lines, "user"))
 			podenv_set(arena, env, "PYTHONUSERBASE",
 				   path_join(arena, dir, "user"));
-		if (*target == '/' && !access(target, W_OK) &&
-		    !is_covered(list, from, target) &&
-		    cover(arena, dir, target, list, err))
+		if (**lines == '/' && is_changeable(arena, *lines) &&
+		    !is_covered(list, from, *lines) &&
+		    cover(arena, dir, *lines, list, err))
 			return -1;
 	}
 	return 0;

@@ -21,8 +21,7 @@ bool packages_installed(const struct podenv *env);
 
 /*
  * Append the directories to be covered to `list`; changes go below `dir`, which is created.
- * A missing directory for the user's own packages is replaced by one below `dir`, in
- * env->envp. `mounts` false: nothing can be covered, so pip is told to install below `dir`,
+ * If the user has no packages, theirs are installed below `dir`, by env->envp. `mounts` false: nothing can be covered, so pip is told to install below `dir`,
  * where it does not see what is installed. ERR_IO.
  */
 MUST_CHECK int packages_cover(struct arena *arena, const char *dir, bool mounts,

@@ -60,6 +60,13 @@ before=$(digest "$HOME")
 run "$kftrainer" submit --local --runtime torch-distributed --name user -- sh -c \
 	'python3 -m pip install -q --user tinypackage && python3 -c "import tinypackage; print(\"imported\")"'
 ok "packages of the user, who has none" eval 'exits 0 && printed imported && unchanged "$HOME"'
+user_site=$(python3 -c 'import site; print(site.getusersitepackages())')
+mkdir -p "$user_site"
+touch "$user_site/ownpackage.py"
+before=$(digest "$user_site")
+run "$kftrainer" submit --local --runtime torch-distributed --name user -- sh -c \
+	'python3 -m pip install -q --user tinypackage && python3 -c "import tinypackage, ownpackage; print(\"imported\")"'
+ok "... who has some, but no scripts" eval 'exits 0 && printed imported && unchanged "$user_site"'
 mkdir -p "$HOME/.local/bin" "$(python3 -c 'import site; print(site.getusersitepackages())')"
 before=$(digest "$HOME")
 run "$kftrainer" submit --local --runtime torch-distributed --name user -- sh -c \

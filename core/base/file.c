@@ -69,6 +69,19 @@ int file_write_fd(int fd, const void *data, size_t len, const char *name,
 	return 0;
 }
 
+int file_write_scratch(const char *path, const void *data, size_t len, mode_t mode,
+		       struct error *err)
+{
+	cleanup_fd int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
+
+	if (fd < 0)
+		return error_errno(err, errno, "%s", path);
+	if (!file_write_fd(fd, data, len, path, err))
+		return 0;
+	unlink(path);
+	return -1;
+}
+
 int file_write(const char *path, const void *data, size_t len, mode_t mode,
 	       struct error *err)
 {

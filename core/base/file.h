@@ -31,6 +31,13 @@ MUST_CHECK int file_write_fd(int fd, const void *data, size_t len, const char *n
 			     struct error *err);
 
 /*
+ * Write a file that is useless after a crash: neither atomic nor on disk before it
+ * returns. On failure no file remains.
+ */
+MUST_CHECK int file_write_scratch(const char *path, const void *data, size_t len,
+				  mode_t mode, struct error *err);
+
+/*
  * Replaces a file atomically: readers see the old or the new content, also after a
  * crash. On failure the old file is unchanged and no temporary file remains.
  */

@@ -39,16 +39,6 @@ void hosts_begin(struct buf *hosts)
 		buf_adds(hosts, "\n");
 }
 
-/* Unlike file_write(), without fsync(): the file is useless after a crash. */
-static int write_plain(const char *path, const void *data, size_t len, struct error *err)
-{
-	cleanup_fd int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-
-	if (fd < 0)
-		return error_errno(err, errno, "%s", path);
-	return file_write_fd(fd, data, len, path, err);
-}
-
 /* The pod's own name is first, because the first matching line counts. */
 int hosts_write(struct pod *p, struct error *err)
 {
@@ -72,7 +62,7 @@ int hosts_write(struct pod *p, struct error *err)
 	buf_add(&b, p->k->hosts.data, p->k->hosts.len);
 	if (buf_check(&b, "the hosts file", err) < 0)
 		return -1;
-	return write_plain(p->hosts, b.data, b.len, err);
+	return file_write_scratch(p->hosts, b.data, b.len, 0644, err);
 }
 
 const char *hosts_nsswitch(struct arena *arena, const char *dir)
@@ -91,5 +81,5 @@ const char *hosts_nsswitch(struct arena *arena, const char *dir)
 	if (str_starts(line, "files"))
 		return NULL;
 	path = path_join(arena, dir, "nsswitch.conf");
-	return write_plain(path, text, strlen(text), IGNORED) < 0 ? NULL : path;
+	return file_write_scratch(path, text, strlen(text), 0644, IGNORED) ? NULL : path;
 }

@@ -154,26 +154,14 @@ bool torchfix_needed(const struct podenv *env)
 	return minor >= 0 && has_faulty_torch(&a, python, minor);
 }
 
-/* Unlike file_write(), without fsync(): the file is useless after a crash. */
-static int write_plain(const char *path, const char *text, struct error *err)
-{
-	cleanup_fd int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-
-	if (fd < 0)
-		return error_errno(err, errno, "%s", path);
-	if (!file_write_fd(fd, text, strlen(text), path, err))
-		return 0;
-	unlink(path);
-	return -1;
-}
-
 int torchfix_apply(struct arena *arena, const char *dir, const char *text,
 		   struct podenv *env, struct error *err)
 {
 	const char *file = path_join(arena, dir, "sitecustomize.py");
 
 	if (!file_exists(file) &&
-	    (dir_make(dir, 0700, err) || write_plain(file, text, err)))
+	    (dir_make(dir, 0700, err) ||
+	     file_write_scratch(file, text, strlen(text), 0600, err)))
 		return -1;
 	podenv_prepend(arena, env, "PYTHONPATH", dir);
 	return 0;

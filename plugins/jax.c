@@ -20,8 +20,8 @@ static bool asks_for_initialize(const struct info *info, const cJSON *tj)
 
 static void set_cluster(struct info *info, cJSON *node)
 {
-#define SET(name, value) container_set_env(node, name, value);
-	JAX_CLUSTER(SET)
+	for (const struct jax_variable *v = jax_cluster; v->name; v++)
+		container_set_env(node, v->name, v->value);
 	container_set_env(node, JAX_DEVICE_IDS,
 			  jax_device_ids(&info->arena, info_gpus(info, NULL)));
 }

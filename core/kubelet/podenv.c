@@ -643,9 +643,8 @@ static void set_jax(struct env *e)
 	if (!map_get(&e->vars, JAX_ADDRESS) || !map_get(&e->vars, JAX_PROCESSES) ||
 	    !map_get(&e->vars, JAX_PROCESS) || map_get(&e->vars, JAX_RECOGNIZED))
 		return;
-#define SET(name, value) set(e, name, podenv_expand(e->arena, value, &e->vars));
-	JAX_CLUSTER(SET)
-#undef SET
+	for (const struct jax_variable *v = jax_cluster; v->name; v++)
+		set(e, v->name, podenv_expand(e->arena, v->value, &e->vars));
 	gpus = value_of(e, "CUDA_VISIBLE_DEVICES");
 	str_split(e->arena, gpus ? gpus : "", ',', &n);
 	set_absent(e, JAX_DEVICE_IDS, jax_device_ids(e->arena, (int64_t)n));
@@ -675,12 +674,10 @@ static bool is_rank(const char *name)
 	static const char *const names[] = { "RANK",        "LOCAL_RANK",
 					     "WORLD_SIZE",  "LOCAL_WORLD_SIZE",
 					     "NODE_RANK",   "GROUP_RANK",
-					     "MASTER_ADDR", "MASTER_PORT" };
+					     "MASTER_ADDR", "MASTER_PORT",
+					     NULL };
 
-	for (size_t i = 0; i < N_ELEMENTS(names); i++)
-		if (str_eq(name, names[i]))
-			return true;
-	return false;
+	return str_in(name, names);
 }
 
 /* The caller's variables that the container does not set, then the container's. */

@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "spec/job.h"
+#include "trainer/launcher.h"
 
 const char *const launch_names[] = { "none",   "accelerate", "deepspeed",
 				     "mpirun", "torchrun",   NULL };
@@ -60,9 +61,7 @@ const char *launch_code(enum launch which)
 
 static char **after_python(char **words)
 {
-	const char *rest = *words ? str_after(path_base(*words), "python") : NULL;
-
-	if (!rest || rest[strspn(rest, "0123456789.")])
+	if (!*words || !launcher_is_python(*words))
 		return words;
 	words++;
 	while (*words && str_eq(*words, "-u"))

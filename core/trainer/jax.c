@@ -1,10 +1,19 @@
-/* jax.c - number a process's GPUs for JAX (trainer/jax.h). */
+/* jax.c - the variables of a cluster, and the numbers of GPUs (trainer/jax.h). */
 #include "trainer/jax.h"
 
 #include "base/buf.h"
 #include "base/cleanup.h"
 
-#define MAX_GPUS 1024
+enum { MAX_GPUS = 1024 };
+
+const struct jax_variable jax_cluster[] = {
+	{ JAX_RECOGNIZED, "1" },
+	{ "SLURM_STEP_NODELIST", "$(" JAX_ADDRESS ")" },
+	{ "SLURM_NTASKS", "$(" JAX_PROCESSES ")" },
+	{ "SLURM_PROCID", "$(" JAX_PROCESS ")" },
+	{ "SLURM_LOCALID", "0" },
+	{ NULL, NULL },
+};
 
 const char *jax_device_ids(struct arena *arena, int64_t gpus)
 {

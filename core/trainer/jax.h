@@ -19,13 +19,14 @@
 #define JAX_DEVICE_IDS "JAX_LOCAL_DEVICE_IDS"
 #define JAX_RECOGNIZED "SLURM_JOB_ID"
 
-/* X(NAME, VALUE): variables to set after upstream's three, to which the values refer. */
-#define JAX_CLUSTER(X)                                 \
-	X(JAX_RECOGNIZED, "1")                         \
-	X("SLURM_STEP_NODELIST", "$(" JAX_ADDRESS ")") \
-	X("SLURM_NTASKS", "$(" JAX_PROCESSES ")")      \
-	X("SLURM_PROCID", "$(" JAX_PROCESS ")")        \
-	X("SLURM_LOCALID", "0")
+/*
+ * The variables of a cluster, to be set after upstream's three, to which the values refer;
+ * ends with { NULL }.
+ */
+struct jax_variable {
+	const char *name, *value;
+};
+extern const struct jax_variable jax_cluster[];
 
 /* The value of JAX_DEVICE_IDS for so many GPUs of a process: "0,1,2"; "0" without. */
 const char *jax_device_ids(struct arena *arena, int64_t gpus);

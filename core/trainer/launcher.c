@@ -101,8 +101,8 @@ struct command {
 struct check {
 	struct arena *arena;
 	enum kind kind;
-	int64_t nodes, procs; /* procs 0: unknown */
-	const char *text;     /* the whole command */
+	int64_t nodes;
+	const char *text; /* the whole command */
 	const struct code_reader *code;
 	const char *fault;
 	bool right; /* a launcher of the right kind was found */
@@ -159,7 +159,7 @@ static void skip_to_program(struct command *c)
 	}
 }
 
-static bool is_python(const char *word)
+bool launcher_is_python(const char *word)
 {
 	const char *rest = str_after(path_base(word), "python");
 
@@ -256,7 +256,7 @@ static void check_command(struct check *k, struct command c)
 	skip_to_program(&c);
 	if (!c.n)
 		return;
-	if (is_python(*c.words))
+	if (launcher_is_python(*c.words))
 		plain = !skip_to_module(&c, &script);
 	if (plain) {
 		found_python(k, script);
@@ -356,27 +356,36 @@ static struct command command_of(struct arena *arena, struct info *info, const c
 	return c;
 }
 
+/* The processes that the runtime prepares for; 1: also if their number is unknown. */
+static int64_t processes(const struct info *info, const cJSON *tj, int64_t nodes)
+{
+	const cJSON *mpi = policy_mpi(info->ml_policy);
+
+	return nodes * first_given(tj_num_proc_per_node(tj),
+				   mpi ? mpi_num_proc_per_node(mpi) : ABSENT);
+}
+
 const char *launcher_fault(struct arena *arena, struct info *info, const cJSON *tj,
 			   const struct code_reader *code)
 {
-	const cJSON *ml = info->ml_policy;
-	struct command c = command_of(arena, info, tj);
 	struct check k = {
 		.arena = arena,
 		.kind = kind_of(info),
-		.nodes = first_given(tj_num_nodes(tj), policy_num_nodes(ml)),
-		.procs = first_given(
-			tj_num_proc_per_node(tj),
-			policy_mpi(ml) ? mpi_num_proc_per_node(policy_mpi(ml)) : ABSENT),
-		.text = text_of(arena, &c),
+		.nodes = first_given(tj_num_nodes(tj), policy_num_nodes(info->ml_policy)),
 		.code = code,
 	};
-	const char *script = script_of(&c);
+	const char *script;
+	struct command c;
 
-	if (k.kind == OTHER || !tj_trainer(tj) || !k.text || has_any(k.text, aware))
+	/* plugins set info->command */
+	if (k.kind == OTHER || !tj_trainer(tj) || info->command ||
+	    processes(info, tj, k.nodes) <= 1)
 		return NULL;
-	if (k.nodes * k.procs <= 1 || info->command) /* plugins set info->command */
+	c = command_of(arena, info, tj);
+	k.text = text_of(arena, &c);
+	if (!k.text || has_any(k.text, aware))
 		return NULL;
+	script = script_of(&c);
 	if (script)
 		check_script(&k, script);
 	else
@@ -387,12 +396,16 @@ const char *launcher_fault(struct arena *arena, struct info *info, const cJSON *
 const char *launcher_unused_dataset(struct arena *arena, struct info *info,
 				    const cJSON *tj)
 {
-	struct command c = command_of(arena, info, tj);
-	const char *text = text_of(arena, &c);
+	struct command c;
+	const char *text;
 
-	if (c.n < 2 || !str_eq(c.words[0], "tune") || !str_eq(c.words[1], "run") ||
-	    !info_by_ancestor(info, DATASET_INITIALIZER) || !text ||
-	    strstr(text, "dataset"))
+	if (!info_by_ancestor(info, DATASET_INITIALIZER))
+		return NULL;
+	c = command_of(arena, info, tj);
+	if (c.n < 2 || !str_eq(c.words[0], "tune") || !str_eq(c.words[1], "run"))
+		return NULL;
+	text = text_of(arena, &c);
+	if (!text || strstr(text, "dataset"))
 		return NULL;
 	return "tune run trains with the data set of its configuration, not with that of "
 	       "the dataset initializer: add to args "

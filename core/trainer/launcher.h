@@ -15,6 +15,9 @@
 
 #include "trainer/info.h"
 
+/* Is the program Python, as "python3", "/usr/bin/python3.11"? */
+bool launcher_is_python(const char *word);
+
 /*
  * The text of the file that the command of a container runs, if the caller can read it;
  * in the arena, or NULL.

@@ -123,37 +123,44 @@ static cJSON *sorted(cJSON *take_list)
 	return take_list;
 }
 
-int job_list(struct kube *k, const char *ns, const char *label_selector, cJSON **ret,
-	     struct error *err)
+/* *ret: a JSON array, owned by the caller. */
+static int list(struct kube *k, const struct kube_ref *all,
+		const struct kube_select *select, cJSON **ret, struct error *err)
 {
-	const struct kube_ref all = job_ref(ns, NULL);
-	const struct kube_select select = { .label_selector = label_selector };
-	cleanup_json cJSON *list = cJSON_CreateArray();
-	const struct kube_sink sink = { .on_item = add_item,
-					.ctx = list,
-					.on_restart = drop_items };
-
-	if (kube_list(k, &all, &select, &sink, NULL, err))
-		return permission_explain(err);
-	*ret = sorted(STEAL(list));
-	return 0;
-}
-
-int job_runtimes(struct kube *k, const char *kind, const char *ns, bool meta_only,
-		 cJSON *list, struct error *err)
-{
-	const struct kube_ref all = job_runtime_ref(kind, ns, NULL);
-	const struct kube_select select = { .meta_only = meta_only };
 	cleanup_json cJSON *found = cJSON_CreateArray();
 	const struct kube_sink sink = { .on_item = add_item,
 					.ctx = found,
 					.on_restart = drop_items };
 
-	if (kube_list(k, &all, &select, &sink, NULL, err))
+	if (kube_list(k, all, select, &sink, NULL, err))
+		return -1;
+	*ret = STEAL(found);
+	return 0;
+}
+
+int job_list(struct kube *k, const char *ns, const char *label_selector, cJSON **ret,
+	     struct error *err)
+{
+	const struct kube_ref all = job_ref(ns, NULL);
+	const struct kube_select select = { .label_selector = label_selector };
+
+	if (list(k, &all, &select, ret, err))
+		return permission_explain(err);
+	*ret = sorted(*ret);
+	return 0;
+}
+
+int job_runtimes(struct kube *k, const char *kind, const char *ns, bool meta_only,
+		 cJSON *to, struct error *err)
+{
+	const struct kube_ref all = job_runtime_ref(kind, ns, NULL);
+	const struct kube_select select = { .meta_only = meta_only };
+	cleanup_json cJSON *found = NULL;
+
+	if (list(k, &all, &select, &found, err))
 		return -1;
 	while (found->child)
-		cJSON_AddItemToArray(list,
-				     cJSON_DetachItemViaPointer(found, found->child));
+		cJSON_AddItemToArray(to, cJSON_DetachItemViaPointer(found, found->child));
 	return 0;
 }
 

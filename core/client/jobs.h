@@ -1,5 +1,6 @@
 /*
- * jobs.h - get and list the TrainJobs of a cluster, and the runtimes that they may refer to.
+ * jobs.h - get and list the TrainJobs of a cluster, and the runtimes that they may
+ * refer to.
  *
  * Errors are those of kube.h, ERR_DENIED as permission_explain() words it.
  */
@@ -24,9 +25,9 @@ MUST_CHECK int job_list(struct kube *k, const char *ns, const char *label_select
 /* A reference to a runtime (name NULL: to all). ClusterTrainingRuntimes ignore `ns`. */
 struct kube_ref job_runtime_ref(const char *kind, const char *ns, const char *name);
 
-/* Append the runtimes of that kind to `list` (a JSON array); unchanged on an error. */
+/* Append the runtimes of that kind to `to` (a JSON array); unchanged on an error. */
 MUST_CHECK int job_runtimes(struct kube *k, const char *kind, const char *ns,
-			    bool meta_only, cJSON *list, struct error *err);
+			    bool meta_only, cJSON *to, struct error *err);
 
 /*
  * The number of nodes: the job's own, or its runtime's; ABSENT: unknown. Each runtime is

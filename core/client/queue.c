@@ -1,4 +1,4 @@
-/* queue.c - suspend and resume a TrainJob, by its Workload in Kueue or itself (client/queue.h). */
+/* queue.c - suspend and resume a TrainJob, in Kueue or not (client/queue.h). */
 #include "client/queue.h"
 
 #include "api/meta.h"
@@ -37,12 +37,6 @@ static int version_of(struct kube *k, struct arena *arena, const char **ret,
 	*ret = version ? arena_strdup(arena, version) : NULL;
 	return 0;
 }
-
-enum queue_answer {
-	QUEUE_NONE, /* the job has no Workload */
-	QUEUE_SET,
-	QUEUE_SET_ALREADY,
-};
 
 struct search {
 	const char *uid; /* of the job */
@@ -91,9 +85,9 @@ int queue_worker(struct kube *k, const cJSON *job, struct arena *arena, const ch
 	return rc;
 }
 
-/* Set spec.active of the job's Workload. */
-static int set_active(struct kube *k, const cJSON *job, bool active,
-		      enum queue_answer *ret, struct error *err)
+/* Set spec.active of the job's Workload. *ret is unchanged if it has none. */
+static int set_active(struct kube *k, const cJSON *job, bool active, bool *ret_found,
+		      enum suspension *ret, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
 	cleanup_json cJSON *found = NULL, *patch = cJSON_CreateObject();
@@ -101,13 +95,13 @@ static int set_active(struct kube *k, const cJSON *job, bool active,
 	struct kube_ref ref;
 	int rc = find(k, job, &arena, &ref, &found, err);
 
-	*ret = QUEUE_NONE;
+	*ret_found = found != NULL;
 	if (rc || !found)
 		return rc;
-	*ret = QUEUE_SET_ALREADY;
+	*ret = SUSPENSION_LEFT_TO_QUEUE;
 	if (json_bool(found, true, "spec", "active") == active)
 		return 0;
-	*ret = QUEUE_SET;
+	*ret = SUSPENSION_SET_BY_QUEUE;
 	ref.name = meta_name(found);
 	json_put_bool(patch, active, "spec", "active");
 	return kube_merge_patch(k, &ref, patch, &how, NULL, err);
@@ -134,16 +128,13 @@ int queue_set_suspended(struct kube *k, const cJSON *job, bool suspend,
 	const struct kube_ref ref = job_ref(meta_namespace(job), meta_name(job));
 	const struct kube_write how = { .manager = "kftrainer", .meta_only = true };
 	cleanup_json cJSON *patch = cJSON_CreateObject();
-	enum queue_answer answer = QUEUE_NONE;
+	bool queued = false;
 
 	if (check(job, suspend, err) ||
-	    (queue_name(job) && set_active(k, job, !suspend, &answer, err)))
+	    (queue_name(job) && set_active(k, job, !suspend, &queued, ret, err)))
 		return -1;
-	if (answer != QUEUE_NONE) {
-		*ret = answer == QUEUE_SET_ALREADY ? SUSPENSION_LEFT_TO_QUEUE
-						   : SUSPENSION_SET_BY_QUEUE;
+	if (queued)
 		return 0;
-	}
 	*ret = tj_suspend(job) == suspend ? SUSPENSION_UNCHANGED : SUSPENSION_SET;
 	if (*ret == SUSPENSION_UNCHANGED)
 		return 0;

@@ -1,7 +1,7 @@
 /*
- * queue.h - suspend or resume a TrainJob of a cluster, in a queue of Kueue or not. Kueue owns
- * spec.suspend of the jobs in its queues: to stop or start one, spec.active of its Workload
- * is set, as kueuectl does. Errors are those of kube.h.
+ * queue.h - suspend or resume a TrainJob of a cluster, in a queue of Kueue or not. Kueue
+ * owns spec.suspend of the jobs in its queues: to stop or start one, spec.active of its
+ * Workload is set, as kueuectl does. Errors are those of kube.h.
  */
 #ifndef CLIENT_QUEUE_H
 #define CLIENT_QUEUE_H

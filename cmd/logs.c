@@ -70,7 +70,7 @@ static void on_note(void *ctx, const char *text);
 static void on_line(void *ctx, const char *prefix, const char *line, size_t len)
 {
 	struct shown *s = ctx;
-	char alone[600], warning[620];
+	char alone[ALONE_TEXT_SIZE], warning[ALONE_TEXT_SIZE + 20];
 
 	char room[TRACEBACK_NAME_MAX], process[PREFIX_MAX];
 

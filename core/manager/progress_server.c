@@ -25,10 +25,10 @@ enum { MAX_ANSWER = 4 * PROGRESS_SERVER_MAX_BODY };
 /* The pods of one TrainJob that report: "tj-node-0-1" without its random end. */
 struct reporters {
 	char *first, *second; /* second: NULL until another one reports */
-	bool told;
+	bool reported;        /* that they take turns */
 };
 
-enum { MAX_JOBS = 4096 }; /* whose reporters are remembered */
+enum { MAX_JOBS = 4096 }; /* with reporters in memory */
 
 struct progress_server {
 	struct kube *kube;
@@ -191,16 +191,12 @@ static void reporters_free(void *p)
 	free(r);
 }
 
-/* The name up to its last but n-th "-"; "" if it has fewer. */
-static char *without_ends(struct arena *arena, const char *name, int n)
+/* The name up to its last "-"; "" if it has none. */
+static char *without_end(struct arena *arena, const char *name)
 {
-	char *ret = arena_strdup(arena, name), *dash;
+	const char *dash = strrchr(name, '-');
 
-	for (; n > 0; n--) {
-		dash = strrchr(ret, '-');
-		*(dash ? dash : ret) = 0;
-	}
-	return ret;
+	return str_slice(arena, name, dash ? (size_t)(dash - name) : 0);
 }
 
 /* True, once: the first pod reports again after another one of the same Job did. */
@@ -209,15 +205,15 @@ static bool take_turns(struct reporters *r, struct arena *arena, const char *pla
 	if (!r->first)
 		r->first = xstrdup(place);
 	else if (!str_eq(r->first, place) && !r->second &&
-		 str_eq(without_ends(arena, r->first, 1), without_ends(arena, place, 1)))
+		 str_eq(without_end(arena, r->first), without_end(arena, place)))
 		r->second = xstrdup(place);
-	else if (r->second && !r->told && str_eq(r->first, place))
-		return r->told = true;
+	else if (r->second && !r->reported && str_eq(r->first, place))
+		return r->reported = true;
 	return false;
 }
 
-static void note_reporter(struct progress_server *s, const struct progress_claim *claim,
-			  const char *uid)
+static void record_reporter(struct progress_server *s, const struct progress_claim *claim,
+			    const char *uid)
 {
 	cleanup_arena struct arena arena = { 0 };
 	cleanup_json cJSON *about = NULL;
@@ -232,7 +228,7 @@ static void note_reporter(struct progress_server *s, const struct progress_claim
 		r = xcalloc(1, sizeof(*r));
 		map_put(&s->jobs, uid, r);
 	}
-	if (r && take_turns(r, &arena, without_ends(&arena, claim->pod, 1)))
+	if (r && take_turns(r, &arena, without_end(&arena, claim->pod)))
 		text = arena_printf(&arena,
 				    "pods %s and %s both report progress, which only the "
 				    "first rank does; " ALONE_REMEDY,
@@ -263,7 +259,7 @@ static void take(struct progress_server *s, const struct progress_claim *claim,
 		return;
 	}
 	if (progress)
-		note_reporter(s, claim, uid);
+		record_reporter(s, claim, uid);
 	echo = progress_echo(progress);
 	reply(resp, 200, echo);
 }

@@ -49,7 +49,7 @@ int64_t alone_world_size(const char *line, size_t len)
 }
 
 bool alone_line(struct alone *a, const char *prefix, const char *line, size_t len,
-		char text[600])
+		char text[ALONE_TEXT_SIZE])
 {
 	int64_t size =
 		a->ended || a->lines++ > MAX_LINES ? -1 : alone_world_size(line, len);
@@ -69,7 +69,8 @@ bool alone_line(struct alone *a, const char *prefix, const char *line, size_t le
 	if (str_eq(a->first, prefix))
 		return false;
 	a->ended = true;
-	snprintf(text, 600, "%s and %s each log a world of one process (\"%s\"); %s",
-		 a->first, prefix, a->quote, ALONE_REMEDY);
+	snprintf(text, ALONE_TEXT_SIZE,
+		 "%s and %s each log a world of one process (\"%s\"); %s", a->first,
+		 prefix, a->quote, ALONE_REMEDY);
 	return true;
 }

@@ -21,6 +21,8 @@
 	"with torchrun (--launcher torchrun), and on CPUs set ACCELERATE_USE_CPU=true " \
 	"for accelerate"
 
+enum { ALONE_TEXT_SIZE = 600 };
+
 struct alone {
 	char first[64], quote[120];
 	int lines; /* read so far; the sign is in the first ones */
@@ -35,6 +37,6 @@ int64_t alone_world_size(const char *line, size_t len);
  * that is alone. `text` then says what was seen, and what to do.
  */
 bool alone_line(struct alone *a, const char *prefix, const char *line, size_t len,
-		char text[600]);
+		char text[ALONE_TEXT_SIZE]);
 
 #endif

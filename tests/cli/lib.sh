@@ -47,3 +47,19 @@ step_runtime() { # NAME MLPOLICY [PODSPEC]: a ClusterTrainingRuntime of one step
 		            template: {spec: {${3:+$3, }containers: [{name: node, image: none}]}}
 	Y
 }
+
+# field EXPRESSION WANT COMMAND...: this Python expression of the List `d` that it prints is WANT.
+field() {
+	local expression=$1 want=$2
+	shift 2
+	run "$1" -o json "${@:2}"
+	[ "$status" = 0 ] || dump || return
+	python3 -c 'import json, sys
+d = json.load(open(sys.argv[1])); jobset = d["items"][-1]
+jobs = {j["name"]: j["template"]["spec"] for j in jobset["spec"]["replicatedJobs"]}
+node = jobs["node"]["template"]["spec"]["containers"][0]
+env = {e["name"]: e.get("value") for e in node.get("env", [])}
+got = str(eval(sys.argv[2]))
+sys.exit(0 if got == sys.argv[3] else f"{sys.argv[2]} is {got}, not {sys.argv[3]}")' \
+		"$scratch/out" "$expression" "$want"
+}

@@ -54,22 +54,6 @@ Y
 sed 's/name: torch-distributed/kind: TrainingRuntime\n    name: mine/' "$dir/job.yaml" >"$dir/mine.yaml"
 cat "$dir/job.yaml" - "$dir/mine.yaml" <<<'---' | sed '0,/name: tiny/! s/name: tiny/name: second/' >"$dir/two.yaml"
 
-# field JQ-LIKE WANT ARGUMENT...: this Python expression of the printed List `d` is WANT.
-field() {
-	local expression=$1 want=$2
-	shift 2
-	run "$1" -o json "${@:2}"
-	[ "$status" = 0 ] || dump || return
-	python3 -c 'import json, sys
-d = json.load(open(sys.argv[1])); jobset = d["items"][-1]
-jobs = {j["name"]: j["template"]["spec"] for j in jobset["spec"]["replicatedJobs"]}
-node = jobs["node"]["template"]["spec"]["containers"][0]
-env = {e["name"]: e.get("value") for e in node.get("env", [])}
-got = str(eval(sys.argv[2]))
-sys.exit(0 if got == sys.argv[3] else f"{sys.argv[2]} is {got}, not {sys.argv[3]}")' \
-		"$scratch/out" "$expression" "$want"
-}
-
 check "a List" field 'd["apiVersion"], d["kind"]' "('v1', 'List')" submit --dry-run=client "$dir/job.yaml"
 check "the JobSet is named after the job" field 'jobset["kind"], jobset["metadata"]["name"]' \
 	"('JobSet', 'tiny')" submit --dry-run=client "$dir/job.yaml"

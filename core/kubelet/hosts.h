@@ -1,8 +1,9 @@
 /*
  * hosts.h - the hosts file of a pod, which resolves the names of all pods of the run.
  *
- * Every pod has its own file, pod.hosts, which its containers see as /etc/hosts: its own name, its hostAliases, then the lines of this machine and the
- * names of all pods of the run (kubelet_add_name()). The first match counts.
+ * Every pod has its own file, pod.hosts, which its containers see as /etc/hosts: its
+ * own name, its hostAliases, then the lines of this machine and the names of all pods
+ * of the run (kubelet_add_name()). The first match counts.
  */
 #ifndef KUBELET_HOSTS_H
 #define KUBELET_HOSTS_H

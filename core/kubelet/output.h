@@ -3,9 +3,10 @@
  *
  * The file gets every byte as it was written. Lines go to a callback without their
  * newline, as a terminal would show them (base/screen.h): of a progress bar, the final
- * state. A line longer than OUTPUT_MAX_LINE is cut there and its rest dropped. If the file cannot be written (full disk), one line to the callback
- * reports it and logging stops; the container never waits for the disk. A file of marks
- * beside it may record when each piece was read (struct output_mark).
+ * state. A line longer than OUTPUT_MAX_LINE is cut there and its rest dropped. If the
+ * file cannot be written (full disk), one line to the callback reports it and logging
+ * stops; the container never waits for the disk. A file of marks beside it may record
+ * when each piece was read (struct output_mark).
  */
 #ifndef KUBELET_OUTPUT_H
 #define KUBELET_OUTPUT_H

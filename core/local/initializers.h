@@ -11,8 +11,8 @@
 /*
  * Each container of the JobSet among `objects` that is an initializer without a command
  * runs this program's "initialize-dataset" or "initialize-model"; one with the arguments
- * "cache-serve ..." or "export-model ..." runs that. ERR_UNSUPPORTED: an initializer that would make a data
- * cache in a cluster.
+ * "cache-serve ..." or "export-model ..." runs that. ERR_UNSUPPORTED: an initializer
+ * that would make a data cache in a cluster.
  */
 MUST_CHECK int initializers_map(cJSON *objects, struct error *err);
 

@@ -60,9 +60,9 @@ struct run {
 	int64_t restarts;
 	char last_line[512]; /* the last one reported */
 	struct alone alone;
-	char alone_text[600]; /* the sign that was seen; "": none */
-	cJSON *saved_status;  /* status written last */
-	cJSON *published;     /* the JobSet and its Jobs, as published last */
+	char alone_text[ALONE_TEXT_SIZE]; /* the sign that was seen; "": none */
+	cJSON *saved_status;              /* status written last */
+	cJSON *published;                 /* the JobSet and its Jobs, as published last */
 };
 
 /* run.c: end all running pods. grace_ms -1: with their own grace periods. */

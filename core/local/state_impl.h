@@ -46,8 +46,9 @@ MUST_CHECK int state_jobset(cJSON **ret, const char *ns, const char *name,
 
 /*
  * The jobs of a namespace that mount claims, the caller's: {"CLAIM": ["JOB", ...]}. Those
- * that run; without `running` those that are finished, or wait (state_claims_wait()), too. Jobs whose JobSet cannot be read
- * are users of STATE_ANY_CLAIM: they may mount each one.
+ * that run; without `running` those that are finished, or wait (state_claims_wait()),
+ * too. Jobs whose JobSet cannot be read are users of STATE_ANY_CLAIM: they may mount
+ * each one.
  */
 #define STATE_ANY_CLAIM "*"
 cJSON *state_claim_users(const char *ns, bool running);

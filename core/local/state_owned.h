@@ -69,8 +69,8 @@ MUST_CHECK int state_own(const struct state_run *run, const char *ns, const char
 			 const struct state_owner *owner, struct error *err);
 
 /*
- * Append an event to STATE_EVENTS, a text to STATE_NOTES; write an object of the run into STATE_API, or remove
- * it (NULL). Failures are ignored, not retried.
+ * Append an event to STATE_EVENTS, a text to STATE_NOTES; write an object of the run
+ * into STATE_API, or remove it (NULL). Failures are ignored, not retried.
  */
 void state_record(const struct state_run *run, const cJSON *event);
 void state_note(const struct state_run *run, const char *text);

@@ -30,6 +30,8 @@
 #define USER_AGENT "kftrainer/" VERSION
 
 enum {
+	/* At the end. Kubelets kill 30 s after SIGTERM: all of it together takes less. */
+	WORK_GRACE_MS = 20000,
 	GRACE_MS = 5000,
 	LAST_EVENTS_MS = 1000,
 	LINGER_MS = 2000,
@@ -408,9 +410,9 @@ static int end_work(struct manager *m, struct error *err)
 {
 	struct work *work = m->work;
 
-	if (work && !work_end(work, GRACE_MS))
+	if (work && !work_end(work, WORK_GRACE_MS))
 		return error_set(err, ERR_TIMEOUT, "the workers did not stop within %d s",
-				 GRACE_MS / 1000);
+				 WORK_GRACE_MS / 1000);
 	set_work(m, NULL);
 	if (m->lease) /* release it first: the next leader need not wait for the rest */
 		lease_free(m->lease);

@@ -361,7 +361,7 @@ def fails(*args, env=None):
 
 
 is_("a port where nobody listens, until the deadline",
-    fails("-p", str(port), "--timeout", "300ms", "127.0.0.1", "true"),
+    fails("-p", str(port), "--timeout", "2s", "127.0.0.1", "true"),
     (255, "kftrainer mpi-launch: 127.0.0.1: connect: connect: Connection refused"))
 code, text = fails("--timeout", "100ms", "no-such-host.invalid", "true")
 is_("a name that does not resolve", (code, text.startswith(

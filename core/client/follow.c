@@ -42,8 +42,8 @@ struct follow {
 	pthread_t reader;
 	bool reading, cancel, read_all;
 	struct alone alone;
-	char alone_text
-		[ALONE_TEXT_SIZE]; /* the sign that processes train alone; "": none */
+	/* The sign that processes train alone; "": none. */
+	char alone_text[ALONE_TEXT_SIZE];
 };
 
 /* ---- reports ----------------------------------------------------------------------- */

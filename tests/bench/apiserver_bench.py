@@ -143,7 +143,7 @@ class Watching:
     """WATCHES connections, and how many changes each has seen."""
 
     def __init__(self, api):
-        version = api.get("ConfigMap", "api-bench")[1]["metadata"]["resourceVersion"]
+        version = api.request("GET", f"{MAPS}?limit=1")[1]["metadata"]["resourceVersion"]
         self.clients = Clients(api, WATCHES)
         self.seen, self.tail = {c: 0 for c in self.clients.all}, {c: b"" for c in self.clients.all}
         for c in self.clients.all:
@@ -205,9 +205,10 @@ def serve(folder, argv, what):
     """What `what` gives of a server of its own."""
     with subprocess.Popen([*argv, "controller", "--local", "--data", folder], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as server:
         server.stdout.readline()
-        found = what(Admin(f"{folder}/kubeconfig"), server.pid)
-        server.terminate()
-    return found
+        try:
+            return what(Admin(f"{folder}/kubeconfig"), server.pid)
+        finally:
+            server.terminate()
 
 
 def on_slow_disk(api, _):

@@ -35,10 +35,6 @@ const struct table *dataset_table(const struct dataset *d);
 struct ipc_form dataset_form(const struct dataset *d);
 uint64_t dataset_memory(const struct dataset *d); /* the limit for decoding */
 
-/* Part i of n of these rows, in whole row groups or whole files, as even as possible. */
-struct rows dataset_part(const struct dataset *d, struct rows rows, int64_t i, int64_t n);
-struct rows dataset_file_part(const struct dataset *d, int64_t i, int64_t n);
-
 CLEANUP(dataset, struct dataset *, dataset_free);
 #define cleanup_dataset __attribute__((cleanup(cleanup_datasetp)))
 

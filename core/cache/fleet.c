@@ -1,4 +1,4 @@
-/* fleet.c - assigns rows to the head's workers, and polls them (cache/fleet.h). */
+/* fleet.c - assigns rows to the head's workers, by their answers (cache/fleet.h). */
 #include "cache/fleet.h"
 
 #include <inttypes.h>
@@ -8,74 +8,24 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/protobuf.h"
 #include "base/random.h"
-#include "base/stop.h"
 #include "base/str.h"
-#include "base/thread.h"
 #include "base/xmalloc.h"
 #include "cache/fleet_impl.h"
-#include "cache/flight.h"
 #include "cache/serve_impl.h"
-#include "net/grpc_client.h"
 
 enum {
-	POLL_MS = 100,        /* between polls of a worker that loads */
-	READY_POLL_MS = 1000, /* between polls of a ready worker */
-	CALL_MS = 10 * 1000,
 	SAME_MS = 60 * 1000, /* before the same message is logged again */
 	STAY_MS = 10 * 1000, /* minimum time of loans after their worker's return */
 };
 
 #define LOADING "loading" /* prefix of `trouble` while a worker loads normally */
 
-/* ---- asking a worker ---------------------------------------------------------------- */
+/* ---- polls: which rows a worker has ------------------------------------------------- */
 
-static int keep_document(void *ctx, const void *data, size_t len, struct error *err)
-{
-	cJSON **doc = ctx;
-	struct iovec body;
-
-	if (pb_bytes(&body, (struct iovec){ (void *)(uintptr_t)data, len }, 1, err))
-		return -1;
-	if (!body.iov_base || *doc)
-		return error_set(err, ERR_FORMAT, "unexpected response; is it a worker?");
-	return json_parse(doc, body.iov_base, body.iov_len, err);
-}
-
-/* Call an action; its answer is a JSON document. */
-static int call(struct remote *r, const char *action, const char *body, cJSON **ret,
-		struct error *err)
-{
-	cleanup_buf struct buf message = { .max = SIZE_MAX / 2 };
-	cleanup_arena struct arena arena = { 0 };
-	const struct grpc_request req = {
-		.origin = r->origin,
-		.path = FLIGHT "DoAction",
-		.headers = { fleet_claim(r->fleet, &arena),
-			     fleet_header(r->fleet, &arena) },
-		.timeout_ms = CALL_MS,
-		.on_message = keep_document,
-		.ctx = ret,
-	};
-	struct grpc_request with = req;
-
-	pb_put_str(&message, 1, action);
-	pb_put_str(&message, 2, body);
-	with.message = message.data;
-	with.len = message.len;
-	*ret = NULL;
-	if (!grpc_request(r->http, &with, err))
-		return *ret ? 0 : error_set(err, ERR_FORMAT, "no answer");
-	cJSON_Delete(*ret);
-	*ret = NULL;
-	return -1;
-}
-
-static int assign_rows(struct remote *r, cJSON **ret, struct error *err)
+char *fleet_assignment(struct remote *r)
 {
 	cleanup_json cJSON *doc = cJSON_CreateObject();
-	cleanup_free char *text = NULL;
 
 	json_put_int(doc, r->polled_rows.first, "first");
 	json_put_int(doc, r->polled_rows.end, "end");
@@ -85,8 +35,7 @@ static int assign_rows(struct remote *r, cJSON **ret, struct error *err)
 	pthread_mutex_lock(&r->fleet->lock);
 	json_put(doc, loans_with(r), "more");
 	pthread_mutex_unlock(&r->fleet->lock);
-	text = json_text(doc);
-	return call(r, ACTION_ASSIGN, text, ret, err);
+	return json_text(doc);
 }
 
 static bool has_rows(const struct remote *r, const cJSON *doc)
@@ -124,15 +73,14 @@ static void describe_trouble(char trouble[FLEET_TEXT], const struct remote *r,
 			 r->polled_rows.end - r->polled_rows.first);
 }
 
-/* An upstream worker loads whole files: assign whole files to all from now on. */
-static bool found_upstream(struct remote *r, char trouble[FLEET_TEXT])
+bool fleet_poll_upstream(struct remote *r, char trouble[FLEET_TEXT])
 {
 	struct fleet *f = r->fleet;
 
 	pthread_mutex_lock(&f->lock);
 	r->upstream = true;
 	for (int i = 0; i < f->n_remotes && !f->by_files; i++) {
-		f->remotes[i].rows = dataset_file_part(f->dataset, i, f->n_remotes);
+		f->remotes[i].rows = table_file_part(f->table, i, f->n_remotes);
 		f->remotes[i].ready = false;
 		loans_end(&f->remotes[i]);
 	}
@@ -142,39 +90,35 @@ static bool found_upstream(struct remote *r, char trouble[FLEET_TEXT])
 	return false;
 }
 
-/* Poll a worker. True: the worker has its rows; else `trouble` is the cause. */
-static bool poll_worker(struct remote *r, char trouble[FLEET_TEXT])
+void fleet_poll_begin(struct remote *r)
 {
-	cleanup_json cJSON *doc = NULL, *given = NULL;
-	struct error err = { 0 };
-	const char *state;
-	bool ready, wants;
-
-	trouble[0] = 0;
 	pthread_mutex_lock(&r->fleet->lock);
 	r->polled_rows = r->rows;
 	pthread_mutex_unlock(&r->fleet->lock);
-	if (r->upstream)
-		return upstream_poll(r, trouble);
-	if (call(r, ACTION_HEALTH, "", &doc, &err)) {
-		if ((!err.code || err.kind == ERR_UNSUPPORTED) && upstream_is(r))
-			return found_upstream(r, trouble);
-		r->unanswered_ms = r->unanswered_ms ? r->unanswered_ms : clock_ms();
-		snprintf(trouble, FLEET_TEXT, "%s", err.msg);
-		return false;
-	}
+}
+
+bool fleet_poll_silence(struct remote *r, const char *why, char trouble[FLEET_TEXT])
+{
+	r->unanswered_ms = r->unanswered_ms ? r->unanswered_ms : clock_ms();
+	snprintf(trouble, FLEET_TEXT, "%s", why);
+	return false;
+}
+
+bool fleet_poll_answer(struct remote *r, const cJSON *doc, bool *ret_wants,
+		       char trouble[FLEET_TEXT])
+{
+	const char *state = json_str(doc, "state");
+	bool ready = str_eq(state, cache_state_words[CACHE_READY]) && has_rows(r, doc);
+
 	r->unanswered_ms = 0;
-	state = json_str(doc, "state");
-	ready = str_eq(state, cache_state_words[CACHE_READY]) && has_rows(r, doc);
+	trouble[0] = 0;
 	if (!ready)
 		describe_trouble(trouble, r, doc);
 	pthread_mutex_lock(&r->fleet->lock);
-	wants = !loans_record(r, json_get(doc, "more"));
+	*ret_wants = !loans_record(r, json_get(doc, "more"));
 	pthread_mutex_unlock(&r->fleet->lock);
 	if (!ready)
-		wants = needs_rows(r, doc, state);
-	if (wants && assign_rows(r, &given, &err) && !ready)
-		snprintf(trouble, FLEET_TEXT, "%s", err.msg);
+		*ret_wants = needs_rows(r, doc, state);
 	return ready;
 }
 
@@ -214,7 +158,7 @@ static bool has_polled_rows(const struct remote *r)
 	return r->polled_rows.first == r->rows.first && r->polled_rows.end == r->rows.end;
 }
 
-static void record_poll(struct remote *r, bool ready, const char *trouble)
+void fleet_poll_end(struct remote *r, bool ready, const char *trouble)
 {
 	struct fleet *f = r->fleet;
 	bool was, all = true;
@@ -239,57 +183,6 @@ static void record_poll(struct remote *r, bool ready, const char *trouble)
 	log_change(r, was, trouble);
 }
 
-static void *run_remote(void *ctx)
-{
-	struct remote *r = ctx;
-	char trouble[FLEET_TEXT];
-	bool ready = false;
-
-	do {
-		ready = poll_worker(r, trouble);
-		if (stop_requested())
-			break;
-		record_poll(r, ready, trouble);
-	} while (!stop_wait(ready ? READY_POLL_MS : POLL_MS));
-	return NULL;
-}
-
-static int remote_start(struct remote *r, struct error *err)
-{
-	const struct cache_conf *conf = r->fleet->conf;
-	const struct http_conf http = { .h2c = true,
-					.proxy = "",
-					.ca_file = conf->ca_file,
-					.ca_setting =
-						conf->ca_file ? "--ca-file" : NULL };
-	const char *host = r->address->host;
-
-	snprintf(r->origin, sizeof(r->origin),
-		 strchr(host, ':') ? "%s://[%s]:%d" : "%s://%s:%d",
-		 conf->tls_cert ? "https" : "http", host, r->address->port);
-	if (http_client_new(&r->http, &http, err))
-		return -1;
-	if (!thread_start(&r->thread, run_remote, r, err))
-		return 0;
-	http_client_free(STEAL(r->http));
-	return -1;
-}
-
-void fleet_stop(struct fleet *f)
-{
-	for (int i = 0; i < f->n_remotes; i++) {
-		struct remote *r = &f->remotes[i];
-
-		if (r->http)
-			pthread_join(r->thread, NULL);
-		http_client_free(r->http);
-		loans_end(r);
-	}
-	free(f->remotes);
-	pthread_mutex_destroy(&f->lock);
-	free(f);
-}
-
 static int make_secret(struct fleet *f, struct error *err)
 {
 	char key[RANDOM_KEY_SIZE];
@@ -300,35 +193,40 @@ static int make_secret(struct fleet *f, struct error *err)
 	return 0;
 }
 
-int fleet_start(struct fleet **ret, const struct cache_conf *conf,
-		const struct dataset *dataset, struct error *err)
+int fleet_new(struct fleet **ret, const struct cache_conf *conf,
+	      const struct table *table, struct error *err)
 {
 	struct fleet *f = xcalloc(1, sizeof(*f));
-	const struct rows all = { 0, table_rows(dataset_table(dataset)) };
-	int started = 0, rc = make_secret(f, err);
+	const struct rows all = { 0, table_rows(table) };
 
 	f->conf = conf;
-	f->dataset = dataset;
+	f->table = table;
 	f->rows = all.end;
 	f->n_remotes = conf->n_workers;
 	f->remotes = xcalloc((size_t)f->n_remotes + 1, sizeof(*f->remotes));
 	pthread_mutex_init(&f->lock, NULL);
 	for (int i = 0; i < f->n_remotes; i++) {
-		f->remotes[i].fleet = f;
-		f->remotes[i].address = &conf->workers[i];
-		f->remotes[i].rows = dataset_part(dataset, all, i, f->n_remotes);
-	}
-	while (started < f->n_remotes && !rc) {
-		rc = remote_start(&f->remotes[started], err);
-		started += !rc;
-	}
-	if (rc) {
-		stop_request();
-		fleet_stop(f);
-		return -1;
+		struct remote *r = &f->remotes[i];
+
+		r->fleet = f;
+		r->address = &conf->workers[i];
+		r->rows = table_part(table, all, i, f->n_remotes);
+		snprintf(r->origin, sizeof(r->origin),
+			 strchr(r->address->host, ':') ? "%s://[%s]:%d" : "%s://%s:%d",
+			 conf->tls_cert ? "https" : "http", r->address->host,
+			 r->address->port);
 	}
 	*ret = f;
-	return 0;
+	return make_secret(f, err);
+}
+
+void fleet_free(struct fleet *f)
+{
+	for (int i = 0; i < f->n_remotes; i++)
+		loans_end(&f->remotes[i]);
+	free(f->remotes);
+	pthread_mutex_destroy(&f->lock);
+	free(f);
 }
 
 /* ---- who has rows ------------------------------------------------------------------ */

@@ -11,14 +11,14 @@
 #define CACHE_FLEET_H
 
 #include "base/json.h"
-#include "cache/dataset.h"
 #include "cache/serve.h"
+#include "cache/table.h"
 
 struct fleet;
 
-/* conf and the dataset must outlive it. One thread polls each worker. */
+/* conf and the table must outlive it. One thread polls each worker. */
 MUST_CHECK int fleet_start(struct fleet **ret, const struct cache_conf *conf,
-			   const struct dataset *dataset, struct error *err);
+			   const struct table *table, struct error *err);
 void fleet_stop(struct fleet *f); /* after stop_request(); frees */
 
 bool fleet_ready(struct fleet *f); /* fleet_find() finds all rows */

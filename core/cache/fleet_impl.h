@@ -12,7 +12,11 @@
 #include "net/http.h"
 
 enum { FLEET_TEXT = 1000, MAX_ORIGIN = 300, FLEET_SECRET = 80 };
-enum { FAILED_MS = 5000 }; /* after which a failed worker's rows are assigned again */
+enum {
+	FAILED_MS = 5000,           /* after which failed rows are assigned again */
+	FLEET_POLL_MS = 100,        /* between polls of a worker that loads */
+	FLEET_READY_POLL_MS = 1000, /* between polls of a ready worker */
+};
 
 /* Rows of a missing worker, lent to another one. */
 struct loan {
@@ -48,7 +52,7 @@ struct remote {
 
 struct fleet {
 	const struct cache_conf *conf;
-	const struct dataset *dataset;
+	const struct table *table;
 	int64_t rows; /* of the table */
 	struct remote *remotes;
 	int n_remotes;
@@ -80,6 +84,28 @@ static inline const char *remote_address(const struct remote *r)
 {
 	return strstr(r->origin, "//") + 2;
 }
+
+/* ---- fleet.c: a poll of a worker, without the calls ---- */
+
+/* *ret is set also upon failure: fleet_free() it. */
+MUST_CHECK int fleet_new(struct fleet **ret, const struct cache_conf *conf,
+			 const struct table *table, struct error *err);
+void fleet_free(struct fleet *f);
+
+/*
+ * A poll begins, has one of the three outcomes, which return whether the worker has its
+ * rows (`trouble`: why not), and ends with that.
+ */
+void fleet_poll_begin(struct remote *r);
+/* The worker's answer to "health". *ret_wants: send it fleet_assignment(). */
+bool fleet_poll_answer(struct remote *r, const cJSON *doc, bool *ret_wants,
+		       char trouble[FLEET_TEXT]);
+bool fleet_poll_silence(struct remote *r, const char *why, char trouble[FLEET_TEXT]);
+/* The worker is upstream's: all workers get whole files from now on. */
+bool fleet_poll_upstream(struct remote *r, char trouble[FLEET_TEXT]);
+void fleet_poll_end(struct remote *r, bool ready, const char *trouble);
+
+char *fleet_assignment(struct remote *r); /* the body of "assign"; free() it */
 
 /* ---- upstream.c ---- */
 

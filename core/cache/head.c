@@ -147,7 +147,7 @@ static int serve(struct head *h, const struct cache_conf *conf, struct error *er
 	const struct cache_servers_conf servers = { conf, methods, is_ready, h };
 	int rc;
 
-	if (fleet_start(&h->fleet, conf, h->dataset, err))
+	if (fleet_start(&h->fleet, conf, h->table, err))
 		return -1;
 	rc = cache_servers_run(&servers, err);
 	if (rc)

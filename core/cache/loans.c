@@ -42,7 +42,7 @@ static void lend_all(struct remote *r, int n)
 			loans_end(&r->fleet->remotes[i]);
 	r->loans = xcalloc((size_t)n + 1, sizeof(*r->loans));
 	for (int i = 0; i < n; i++) {
-		struct rows rows = dataset_part(r->fleet->dataset, r->rows, i, n);
+		struct rows rows = table_part(r->fleet->table, r->rows, i, n);
 
 		to = next_ready(r->fleet, index_of(to));
 		if (rows.first < rows.end)

@@ -368,3 +368,44 @@ struct rows table_shard(int64_t n, int64_t rank, int64_t world)
 
 	return (struct rows){ first, first + each + (rank < larger) };
 }
+
+static bool is_file_end(const struct table *t, size_t i)
+{
+	return i + 1 == t->n_units || t->units[i].file != t->units[i + 1].file;
+}
+
+/* The boundary of a unit or file that is nearest to that row. */
+static int64_t nearest_edge(const struct table *t, struct rows rows, int64_t row,
+			    bool files)
+{
+	int64_t best = rows.first;
+
+	for (size_t i = 0; i < t->n_units; i++) {
+		int64_t end = t->units[i].rows.end;
+
+		if (end > rows.first && end < rows.end && (!files || is_file_end(t, i)) &&
+		    llabs(end - row) < llabs(best - row))
+			best = end;
+	}
+	return llabs(rows.end - row) < llabs(best - row) ? rows.end : best;
+}
+
+static struct rows part(const struct table *t, struct rows rows, int64_t i, int64_t n,
+			bool files)
+{
+	struct rows even = table_shard(rows.end - rows.first, i, n);
+	int64_t first = rows.first + even.first, end = rows.first + even.end;
+
+	return (struct rows){ i ? nearest_edge(t, rows, first, files) : rows.first,
+			      i + 1 < n ? nearest_edge(t, rows, end, files) : rows.end };
+}
+
+struct rows table_part(const struct table *t, struct rows rows, int64_t i, int64_t n)
+{
+	return part(t, rows, i, n, false);
+}
+
+struct rows table_file_part(const struct table *t, int64_t i, int64_t n)
+{
+	return part(t, (struct rows){ 0, t->rows }, i, n, true);
+}

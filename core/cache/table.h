@@ -73,6 +73,10 @@ uint64_t table_least_bytes(const struct table *t, struct rows rows);
  */
 struct rows table_shard(int64_t n, int64_t rank, int64_t world);
 
+/* Part i of n of these rows, in whole row groups or whole files, as even as possible. */
+struct rows table_part(const struct table *t, struct rows rows, int64_t i, int64_t n);
+struct rows table_file_part(const struct table *t, int64_t i, int64_t n);
+
 struct table_scan;
 
 /*

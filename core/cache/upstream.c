@@ -52,7 +52,7 @@ static int read_row(struct remote *r, int64_t at, int *ret_n, struct error *err)
 /* The files of the worker's rows, which are whole files. */
 static char **files_of(const struct remote *r, size_t *ret_n, struct arena *arena)
 {
-	const struct table *t = dataset_table(r->fleet->dataset);
+	const struct table *t = r->fleet->table;
 	char **list = arena_alloc(arena, (table_units(t) + 1) * sizeof(*list));
 	size_t n = 0;
 

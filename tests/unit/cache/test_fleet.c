@@ -1,0 +1,213 @@
+/* The head's decisions by its workers' answers, without threads and calls. */
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "base/xmalloc.h"
+#include "cache/fleet_impl.h"
+#include "cache/serve_impl.h"
+#include "cache/table_impl.h"
+#include "tests/unit/unit.h"
+
+enum { WORKERS = 3, UNITS = 6, UNIT = 10 };
+
+static struct file files[] = { { .path = "a" }, { .path = "b" } };
+static struct unit units[UNITS];
+static struct table table = { .units = units, .n_units = UNITS, .rows = UNITS * UNIT };
+static char hosts[WORKERS][4] = { "w0", "w1", "::1" };
+static struct cache_address addresses[WORKERS] = { { hosts[0], 1 },
+						   { hosts[1], 2 },
+						   { hosts[2], 3 } };
+static struct cache_conf conf = { .workers = addresses,
+				  .n_workers = WORKERS,
+				  .takeover_ms = 1000 };
+static struct fleet *fleet;
+
+static void start(void)
+{
+	struct error err;
+
+	for (int i = 0; i < UNITS; i++)
+		units[i] =
+			(struct unit){ &files[i > 3], 0, { i * UNIT, (i + 1) * UNIT } };
+	assert_int_equal(fleet_new(&fleet, &conf, &table, &err), 0);
+}
+
+/* What a worker answers that has been sent its assignment; `loans`: their state. */
+static cJSON *health(struct remote *r, const char *state, const char *loans)
+{
+	cleanup_free char *text = NULL;
+	cJSON *doc, *more, *pair, *list;
+	struct error err;
+
+	fleet_poll_begin(r);
+	text = fleet_assignment(r);
+	assert_int_equal(json_parse(&doc, text, strlen(text), &err), 0);
+	more = cJSON_DetachItemFromObjectCaseSensitive(doc, "more");
+	list = json_list(doc, "more");
+	json_each(pair, more) {
+		cJSON *one = cJSON_CreateObject();
+
+		json_put_str(one, loans, "state");
+		json_put(one, json_dup(cJSON_GetArrayItem(pair, 0)), "first");
+		json_put(one, json_dup(cJSON_GetArrayItem(pair, 1)), "end");
+		cJSON_AddItemToArray(list, one);
+	}
+	cJSON_Delete(more);
+	json_put_str(doc, state, "state");
+	return doc;
+}
+
+/* A poll with this answer (NULL: none). Returns whether an assignment is wanted. */
+static bool poll(int i, const char *state, const char *loans)
+{
+	struct remote *r = &fleet->remotes[i];
+	cleanup_json cJSON *doc = state ? health(r, state, loans) : NULL;
+	char trouble[FLEET_TEXT];
+	bool ready, wants = false;
+
+	fleet_poll_begin(r);
+	ready = doc ? fleet_poll_answer(r, doc, &wants, trouble)
+		    : fleet_poll_silence(r, "no route", trouble);
+	fleet_poll_end(r, ready, trouble);
+	return wants;
+}
+
+/* The holders of these rows: "w0 0-20, w1 20-40"; or why they cannot be read. */
+static const char *found(int64_t first, int64_t end)
+{
+	static char text[FLEET_TEXT];
+	struct holders who = { 0 };
+	struct error err;
+	size_t len = 0;
+
+	text[0] = 0;
+	if (fleet_find(fleet, (struct rows){ first, end }, &who, &err))
+		snprintf(text, sizeof(text), "%s", err.msg);
+	else
+		for (size_t i = 0; i < who.n; i++)
+			len += (size_t)snprintf(
+				text + len, sizeof(text) - len, "%s%s %d-%d",
+				i ? ", " : "", who.at[i].address->host,
+				(int)who.at[i].rows.first, (int)who.at[i].rows.end);
+	holders_release(&who);
+	return text;
+}
+
+static void lose(int i)
+{
+	poll(i, NULL, NULL);
+	fleet->remotes[i].unanswered_ms -= conf.takeover_ms;
+	poll(i, NULL, NULL);
+}
+
+TEST(test_parts)
+{
+	for (int64_t n = 1; n <= UNITS + 1; n++) {
+		int64_t next = 0;
+
+		start();
+		for (int64_t i = 0; i < n; i++) {
+			struct rows r =
+				table_part(&table, (struct rows){ 0, table.rows }, i, n);
+
+			assert_int_equal(r.first, next);
+			assert_int_equal(r.first % UNIT, 0);
+			next = r.end;
+		}
+		assert_int_equal(next, table.rows);
+		fleet_free(fleet);
+	}
+	assert_int_equal(table_file_part(&table, 0, 2).end, 4 * UNIT);
+	assert_int_equal(table_file_part(&table, 1, 2).end, 6 * UNIT);
+}
+
+TEST(test_all_once)
+{
+	start();
+	assert_string_equal(fleet->remotes[2].origin, "http://[::1]:3");
+	assert_true(strstr(found(0, 5), "not asked yet"));
+	assert_true(poll(0, "waiting", ""));
+	assert_false(poll(0, "ready", ""));
+	assert_false(poll(1, "ready", ""));
+	assert_true(strstr(found(0, 5), "worker [::1]:3"));
+	assert_false(fleet_ready(fleet));
+	assert_false(poll(2, "loading", ""));
+	poll(2, "ready", "");
+	assert_true(fleet_ready(fleet));
+	assert_string_equal(found(15, 45), "w0 15-20, w1 20-40, ::1 40-45");
+	assert_string_equal(found(0, 0), "w0 0-0");
+	poll(1, "loading", "");
+	assert_true(strstr(found(15, 45), "loading: 0 of 20 rows"));
+	assert_string_equal(found(0, 20), "w0 0-20");
+	fleet_free(fleet);
+}
+
+TEST(test_takeover)
+{
+	start();
+	for (int i = 0; i < WORKERS; i++)
+		poll(i, "ready", "");
+	lose(1);
+	assert_true(strstr(found(20, 40), "no route"));
+	assert_true(poll(0, "ready", "waiting") || fleet->remotes[1].n_loans == 2);
+	poll(0, "ready", "ready");
+	poll(2, "ready", "ready");
+	assert_string_equal(found(0, 60), "w0 0-20, ::1 20-30, w0 30-40, ::1 40-60");
+	poll(1, "ready", "");
+	assert_string_equal(found(0, 60), "w0 0-20, w1 20-40, ::1 40-60");
+	assert_int_equal(fleet->remotes[1].n_loans, 2); /* old tickets */
+	fleet->remotes[1].back_ms -= 10 * 1000;
+	poll(1, "ready", "");
+	assert_int_equal(fleet->remotes[1].n_loans, 0);
+	fleet_free(fleet);
+}
+
+/* A loan that fails is moved; once it has failed everywhere, the cause is in the error. */
+TEST(test_failed_loans)
+{
+	start();
+	for (int i = 0; i < WORKERS; i++)
+		poll(i, "ready", "");
+	lose(1);
+	for (int i = 0; i < 20; i++) {
+		poll(0, "ready", "failed");
+		poll(2, "ready", "failed");
+		poll(1, NULL, NULL);
+	}
+	assert_true(strstr(found(20, 40), "cannot take them over"));
+	fleet_free(fleet);
+}
+
+/* A claim of other rows, of another table: assigned again, never ready. */
+TEST(test_other_rows)
+{
+	static const char *const keys[] = { "first", "end", "rows" };
+
+	for (size_t k = 0; k < N_ELEMENTS(keys); k++) {
+		cleanup_json cJSON *doc = NULL;
+		char trouble[FLEET_TEXT];
+		bool wants;
+
+		start();
+		doc = health(&fleet->remotes[1], "ready", "");
+		json_put_int(doc, 7, keys[k]);
+		fleet_poll_begin(&fleet->remotes[1]);
+		assert_false(fleet_poll_answer(&fleet->remotes[1], doc, &wants, trouble));
+		assert_true(wants);
+		fleet_free(fleet);
+	}
+}
+
+TEST(test_upstream)
+{
+	char trouble[FLEET_TEXT];
+
+	start();
+	poll(0, "ready", "");
+	assert_false(fleet_poll_upstream(&fleet->remotes[2], trouble));
+	assert_false(fleet->remotes[0].ready);
+	assert_int_equal(fleet->remotes[0].rows.end, fleet->remotes[1].rows.first);
+	assert_int_equal(fleet->remotes[2].rows.end, table.rows);
+	fleet_free(fleet);
+}
+
+RUN_TESTS(NULL, NULL)

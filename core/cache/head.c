@@ -3,24 +3,15 @@
 #include "base/protobuf.h"
 #include "base/stop.h"
 #include "base/str.h"
-#include "cache/fleet.h"
+#include "cache/answers.h"
 #include "cache/flight.h"
 #include "cache/plan.h"
-#include "cache/serve_impl.h"
-
-struct head {
-	const struct dataset *dataset;
-	const struct table *table;
-	int64_t n;          /* rows */
-	const char *scheme; /* of its workers */
-	struct fleet *fleet;
-};
 
 /* ---- methods ----------------------------------------------------------------------- */
 
 enum { INFO_SCHEMA = 1, INFO_DESCRIPTOR, INFO_RECORDS = 4, INFO_BYTES, INFO_ORDERED };
 
-static void add_info(struct head *h, struct buf *info, struct iovec descriptor,
+static void add_info(const struct head *h, struct buf *info, struct iovec descriptor,
 		     const struct plan *plan, const struct holders *who)
 {
 	cleanup_free struct field *seen = NULL;
@@ -30,8 +21,7 @@ static void add_info(struct head *h, struct buf *info, struct iovec descriptor,
 	fields = table_columns(h->table, &n);
 	if (plan->view)
 		seen = view_fields(plan->view, fields, n, &n);
-	flight_schema(info, INFO_SCHEMA, seen ? seen : fields, n,
-		      dataset_form(h->dataset));
+	flight_schema(info, INFO_SCHEMA, seen ? seen : fields, n, h->form);
 	pb_put_bytes(info, INFO_DESCRIPTOR, descriptor.iov_base, descriptor.iov_len);
 	for (size_t i = 0; i < who->n; i++)
 		flight_endpoint(info,
@@ -44,55 +34,67 @@ static void add_info(struct head *h, struct buf *info, struct iovec descriptor,
 	pb_put_uint(info, INFO_ORDERED, true);
 }
 
-/* Answer with the FlightInfo of a plan, or an error. */
-static void send_info(struct head *h, struct grpc_call *c, struct iovec descriptor,
-		      const struct plan *plan)
+static int plan_info(const struct head *h, struct iovec descriptor,
+		     const struct plan *plan, struct buf *info, struct error *err)
 {
-	cleanup_buf struct buf info = { .max = SIZE_MAX / 2 };
 	struct holders who = { 0 };
-	struct error err = { 0 };
 	int rc = 0;
 
 	for (size_t i = 0; i < plan->n && !rc; i++)
-		rc = fleet_find(h->fleet, plan->parts[i], &who, &err);
-	if (rc) {
-		grpc_fail(c, GRPC_UNAVAILABLE, "%s", err.msg);
-	} else {
-		add_info(h, &info, descriptor, plan, &who);
-		grpc_send(c, info.data, info.len);
-	}
+		rc = fleet_find(h->fleet, plan->parts[i], &who, err);
+	if (!rc)
+		add_info(h, info, descriptor, plan, &who);
 	holders_release(&who);
+	return rc;
+}
+
+int head_info(const struct head *h, struct iovec message, struct buf *info,
+	      struct error *err)
+{
+	struct descriptor d;
+	struct plan plan = { 0 };
+	int rc = descriptor_read(&d, message, err) || plan_read(&plan, &d, h->table, err)
+			 ? -1
+			 : plan_info(h, message, &plan, info, err);
+
+	plan_release(&plan);
+	return rc;
+}
+
+static void answer(struct grpc_call *c, const struct buf *info, int rc,
+		   const struct error *err)
+{
+	if (rc)
+		grpc_fail(c,
+			  err->kind == ERR_BUSY    ? GRPC_UNAVAILABLE
+			  : err->kind == ERR_LIMIT ? GRPC_OUT_OF_RANGE
+						   : GRPC_INVALID_ARGUMENT,
+			  "%s", err->msg);
+	else
+		grpc_send(c, info->data, info->len);
 }
 
 static void get_flight_info(void *ctx, struct grpc_call *c)
 {
-	struct head *h = ctx;
-	struct descriptor d;
+	cleanup_buf struct buf info = { .max = SIZE_MAX / 2 };
 	struct error err = { 0 };
 	struct iovec message;
-	struct plan plan = { 0 };
 
-	if (!flight_message(c, &message))
-		return;
-	if (descriptor_read(&d, message, &err) || plan_read(&plan, &d, h->table, &err))
-		grpc_fail(c,
-			  err.kind == ERR_LIMIT ? GRPC_OUT_OF_RANGE
-						: GRPC_INVALID_ARGUMENT,
-			  "%s", err.msg);
-	else
-		send_info(h, c, message, &plan);
-	plan_release(&plan);
+	if (flight_message(c, &message))
+		answer(c, &info, head_info(ctx, message, &info, &err), &err);
 }
 
 /* ListFlights returns one flight: all rows, as for a single rank. */
 static void list_flights(void *ctx, struct grpc_call *c)
 {
-	cleanup_buf struct buf descriptor = { .max = 64 };
-	struct head *h = ctx;
-	const struct plan plan = { .parts = { { 0, h->n } }, .n = 1 };
+	cleanup_buf struct buf descriptor = { .max = 64 }, info = { .max = SIZE_MAX / 2 };
+	struct error err = { 0 };
 
 	descriptor_write(&descriptor, "0", "1");
-	send_info(h, c, (struct iovec){ descriptor.data, descriptor.len }, &plan);
+	answer(c, &info,
+	       head_info(ctx, (struct iovec){ descriptor.data, descriptor.len }, &info,
+			 &err),
+	       &err);
 }
 
 static void get_schema(void *ctx, struct grpc_call *c)
@@ -103,7 +105,7 @@ static void get_schema(void *ctx, struct grpc_call *c)
 	size_t n;
 
 	fields = table_columns(h->table, &n);
-	flight_schema(&out, 1, fields, n, dataset_form(h->dataset));
+	flight_schema(&out, 1, fields, n, h->form);
 	grpc_send(c, out.data, out.len);
 }
 
@@ -163,8 +165,7 @@ int cache_head_run(const struct cache_conf *conf, struct error *err)
 
 	if (cache_open(&dataset, conf, conf->snapshot, NULL, err))
 		return stop_requested() ? 0 : -1;
-	h.dataset = dataset;
 	h.table = dataset_table(dataset);
-	h.n = table_rows(h.table);
+	h.form = dataset_form(dataset);
 	return serve(&h, conf, err);
 }

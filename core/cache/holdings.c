@@ -1,52 +1,14 @@
-/* holdings.c - holds and loads the rows of a worker (cache/holdings.h). */
-#include "cache/holdings.h"
+/* holdings.c - holds the rows of a worker (cache/holdings.h). */
+#include "cache/holdings_impl.h"
 
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/cleanup.h"
-#include "base/clock.h"
-#include "base/log.h"
 #include "base/str.h"
 #include "base/thread.h"
 #include "base/xmalloc.h"
-#include "cache/memory_limit.h"
-#include "cache/serve_impl.h"
-
-enum { TEXT_MAX = 1000 };
-enum { OTHER = 4 * 1024 * 1024 }; /* memory of the process besides rows and decoding */
-
-struct holding {
-	struct rows rows;
-	char **files; /* rows of these files; NULL: of the table */
-	size_t n_files;
-	enum cache_state state;
-	struct memtable *table; /* set in CACHE_READY */
-	bool reported;          /* the head knows that it is ready */
-	char error[TEXT_MAX];
-};
-
-/* An assignment, and the state of its rows. */
-struct holdings_set {
-	struct holding *list; /* the own rows, then loans */
-	size_t n;
-	int64_t total;
-	char *snapshot;
-};
-
-struct holdings {
-	const struct cache_conf *conf;
-	atomic_bool cancel;          /* stops the running load */
-	atomic_int_least64_t loaded; /* rows of the running load */
-	pthread_t loader;
-	pthread_mutex_t lock; /* guards the members below */
-	pthread_cond_t news;
-	bool has_loader, stopping;
-	struct holdings_set now;   /* the list is changed only by the loader */
-	struct holdings_set *next; /* for the loader; NULL: nothing new */
-};
 
 /* ---- holdings ---------------------------------------------------------------------- */
 
@@ -126,94 +88,6 @@ static bool is_assigned(const struct holdings *h, const struct holdings_set *wan
 
 /* ---- loading ----------------------------------------------------------------------- */
 
-/* Memory for the rows of holding i besides the loaded ones. */
-static uint64_t memory_for(struct holdings *h, size_t i)
-{
-	uint64_t limit = h->conf->memory, left, used = 0;
-
-	pthread_mutex_lock(&h->lock);
-	for (size_t k = 0; k < h->now.n; k++)
-		if (h->now.list[k].table)
-			used += memtable_bytes(h->now.list[k].table) -
-				memtable_spilled(h->now.list[k].table);
-	pthread_mutex_unlock(&h->lock);
-	if (limit)
-		limit -= cache_decode_memory(h->conf) + OTHER;
-	left = !limit ? UINT64_MAX : limit > used ? limit - used : 0;
-	return i && memory_limit_left() < left ? memory_limit_left() : left;
-}
-
-static int check_total(const struct holdings *h, struct dataset *d, struct error *err)
-{
-	int64_t total = table_rows(dataset_table(d));
-
-	if (total == h->now.total)
-		return 0;
-	return error_set(err, ERR_CONFLICT,
-			 "%s: %" PRId64 " rows, but the head found %" PRId64,
-			 h->conf->location, total, h->now.total);
-}
-
-static int load(struct holdings *h, size_t i, struct memtable **ret, struct error *err)
-{
-	const struct holding *it = &h->now.list[i];
-	struct memtable_conf conf = {
-		.memory = memory_for(h, i),
-		.spill = h->conf->spill,
-		.stop = &h->cancel,
-		.loaded = &h->loaded,
-	};
-	const struct dataset_files only = { it->files, it->n_files };
-	struct rows rows = it->rows;
-	struct dataset *d;
-
-	if (cache_open(&d, h->conf, h->now.snapshot, it->files ? &only : NULL, err))
-		return -1;
-	if (it->files) {
-		conf.base = rows.first;
-		rows = (struct rows){ 0, table_rows(dataset_table(d)) };
-	} else if (check_total(h, d, err)) {
-		dataset_free(d);
-		return -1;
-	}
-	return memtable_load(ret, d, rows, &conf, err);
-}
-
-static void log_loaded(struct rows rows, const struct memtable *table, int64_t start,
-		       const struct error *err)
-{
-	if (table)
-		log_info("ready", LOG_INT("first", rows.first), LOG_INT("end", rows.end),
-			 LOG_INT("bytes", (int64_t)memtable_bytes(table)),
-			 LOG_INT("ms", clock_ms() - start));
-	else if (err->kind != ERR_STOPPED)
-		log_error("cannot load rows", LOG_INT("first", rows.first), LOG_ERR(err));
-}
-
-static void load_one(struct holdings *h, size_t i)
-{
-	struct holding *it = &h->now.list[i];
-	struct memtable *table = NULL;
-	struct error err = { 0 };
-	int64_t start = clock_ms();
-	int rc;
-
-	h->loaded = 0;
-	log_info("loading", LOG_INT("first", it->rows.first),
-		 LOG_INT("end", it->rows.end));
-	rc = load(h, i, &table, &err);
-	xmalloc_trim(); /* return the memory of decoding */
-	pthread_mutex_lock(&h->lock);
-	if (!rc)
-		it->rows = memtable_rows(table);
-	it->table = table;
-	if (!rc || err.kind != ERR_STOPPED)
-		it->state = rc ? CACHE_FAILED : CACHE_READY;
-	snprintf(it->error, sizeof(it->error), "%s", err.msg);
-	pthread_mutex_unlock(&h->lock);
-	log_loaded(it->rows, table, start, &err);
-}
-
 /* Move the holdings that both assignments have, with their last errors. */
 static void keep_same(struct holdings_set *now, struct holdings_set *old)
 {
@@ -233,17 +107,12 @@ static void keep_same(struct holdings_set *now, struct holdings_set *old)
 		}
 }
 
-/* Wait for an assignment; false: stop. Rows that are not in it are freed. */
-static bool next_assignment(struct holdings *h)
+void holdings_next(struct holdings *h)
 {
 	struct holdings_set old = { 0 };
-	bool stop;
 
 	pthread_mutex_lock(&h->lock);
-	while (!h->next && !h->stopping)
-		cond_wait_until(&h->news, &h->lock, -1);
-	stop = h->stopping;
-	if (!stop) {
+	if (h->next) {
 		old = h->now;
 		h->now = *h->next;
 		free(STEAL(h->next));
@@ -252,38 +121,46 @@ static bool next_assignment(struct holdings *h)
 	}
 	pthread_mutex_unlock(&h->lock);
 	set_release(&old);
-	return !stop;
 }
 
-static void *run_loader(void *ctx)
+struct holding *holdings_begin(struct holdings *h, struct holding *last)
 {
-	struct holdings *h = ctx;
+	struct holding *it = last ? last + 1 : h->now.list;
 
-	while (next_assignment(h))
-		for (size_t i = 0; i < h->now.n && !h->cancel; i++)
-			if (h->now.list[i].state == CACHE_LOADING)
-				load_one(h, i);
-	return NULL;
+	while (it < h->now.list + h->now.n && it->state != CACHE_LOADING)
+		it++;
+	if (it == h->now.list + h->now.n || h->cancel)
+		return NULL;
+	h->loaded = 0;
+	return it;
 }
 
-int holdings_assign(struct holdings *h, const struct assignment *a, struct error *err)
+void holdings_end(struct holdings *h, struct holding *it, struct memtable *take_table,
+		  const struct error *err)
+{
+	pthread_mutex_lock(&h->lock);
+	if (take_table)
+		it->rows = memtable_rows(take_table);
+	it->table = take_table;
+	if (take_table || err->kind != ERR_STOPPED)
+		it->state = take_table ? CACHE_READY : CACHE_FAILED;
+	snprintf(it->error, sizeof(it->error), "%s", err->msg);
+	pthread_mutex_unlock(&h->lock);
+}
+
+void holdings_assign(struct holdings *h, const struct assignment *a)
 {
 	struct holdings_set *wanted = set_new(a);
-	int rc = 0;
 
 	pthread_mutex_lock(&h->lock);
 	if (!is_assigned(h, wanted)) {
 		set_free(h->next);
 		h->next = STEAL(wanted);
 		h->cancel = true;
-		if (!h->has_loader)
-			rc = thread_start(&h->loader, run_loader, h, err);
-		h->has_loader = !rc;
 		pthread_cond_signal(&h->news);
 	}
 	pthread_mutex_unlock(&h->lock);
 	set_free(wanted);
-	return rc;
 }
 
 /* ---- state ------------------------------------------------------------------------- */
@@ -302,13 +179,7 @@ struct holdings *holdings_new(const struct cache_conf *conf)
 
 void holdings_free(struct holdings *h)
 {
-	pthread_mutex_lock(&h->lock);
-	h->stopping = true;
-	h->cancel = true;
-	pthread_cond_signal(&h->news);
-	pthread_mutex_unlock(&h->lock);
-	if (h->has_loader)
-		pthread_join(h->loader, NULL);
+	holdings_stop(h);
 	set_free(h->next);
 	set_release(&h->now);
 	pthread_cond_destroy(&h->news);

@@ -33,12 +33,14 @@ struct assignment {
 struct holdings *holdings_new(const struct cache_conf *conf); /* must outlive it */
 void holdings_free(struct holdings *h); /* waits until the running load has stopped */
 
+/* Start the thread that loads what is assigned, before or from now on. */
+MUST_CHECK int holdings_start(struct holdings *h, struct error *err);
+
 /*
- * Assign rows, which a thread then loads; the same assignment only retries own rows that
- * failed to load. Never blocks. An assignment that is not yet begun is replaced.
+ * Assign rows; the same assignment only retries own rows that failed to load. Never
+ * blocks. An assignment that is not yet begun is replaced.
  */
-MUST_CHECK int holdings_assign(struct holdings *h, const struct assignment *a,
-			       struct error *err);
+void holdings_assign(struct holdings *h, const struct assignment *a);
 
 bool holdings_ready(struct holdings *h);      /* own rows are loaded, as the head knows */
 void holdings_report(struct holdings *h);     /* the head is sent the state */

@@ -4,20 +4,13 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
-#include "cache/claim.h"
+#include "cache/answers.h"
 #include "cache/flight.h"
-#include "cache/holdings.h"
 #include "cache/index.h"
 #include "cache/memtable.h"
-#include "cache/serve_impl.h"
 #include "cache/ticket.h"
 
 enum { MAX_MORE = 4096 }; /* maximum of loans */
-
-struct worker {
-	struct holdings *holdings;
-	struct claim *claim;
-};
 
 /* ---- assignments ------------------------------------------------------------------- */
 
@@ -48,13 +41,6 @@ static int read_more(struct rows *to, size_t *ret_n, const cJSON *more, int64_t 
 	return 0;
 }
 
-/* Check the caller's claim, which a head renews by polling "health". */
-static int check_claim(struct worker *w, const struct grpc_call *call, bool puts,
-		       struct error *err)
-{
-	return claim_check(w->claim, grpc_metadata(call, CLAIM_HEADER), puts, err);
-}
-
 /* Read an assignment into `rows`; the snapshot is in the document. */
 static int read_assignment(struct assignment *a, struct rows *rows, cJSON **doc,
 			   struct iovec body, struct error *err)
@@ -80,7 +66,8 @@ static int do_assign(struct holdings *h, struct iovec body, struct error *err)
 
 	if (read_assignment(&a, rows, &doc, body, err))
 		return -1;
-	return holdings_assign(h, &a, err);
+	holdings_assign(h, &a);
+	return 0;
 }
 
 /* An assignment of upstream's head: files, loaded in the order of their names. */
@@ -101,7 +88,8 @@ static int do_put_files(struct worker *w, struct grpc_call *call, struct error *
 	rows.first = rows.end = index.first;
 	a.files = index.files;
 	a.n_files = index.n_files;
-	return holdings_assign(w->holdings, &a, err);
+	holdings_assign(w->holdings, &a);
+	return 0;
 }
 
 /* ---- methods ----------------------------------------------------------------------- */
@@ -117,8 +105,9 @@ static void fail(struct grpc_call *call, const struct error *err, enum grpc_code
 
 static bool begin_put(void *ctx, struct grpc_call *call)
 {
+	struct worker *w = ctx;
 	struct error err = { 0 };
-	int rc = check_claim(ctx, call, true, &err);
+	int rc = claim_check(w->claim, grpc_metadata(call, CLAIM_HEADER), true, &err);
 
 	if (rc)
 		fail(call, &err, GRPC_INTERNAL);
@@ -136,63 +125,80 @@ static void do_put(void *ctx, struct grpc_call *call)
 		grpc_send(call, "", 0);
 }
 
-/* Answer the head's actions; the answer has the worker's state. */
-static int answer_head(struct worker *w, struct grpc_call *call, const char *type,
+/* Check the caller's claim, which a head renews by polling "health". */
+static int answer_head(struct worker *w, const char *claim, bool assigns,
 		       struct iovec body, struct error *err)
 {
-	if (str_eq(type, ACTION_ASSIGN))
-		return check_claim(w, call, false, err) ||
-				       do_assign(w->holdings, body, err)
-			       ? -1
-			       : 0;
-	if (!check_claim(w, call, false, IGNORED))
+	int rc = claim_check(w->claim, claim, false, err);
+
+	if (assigns)
+		return rc ? rc : do_assign(w->holdings, body, err);
+	if (!rc)
 		holdings_report(w->holdings);
+	return 0;
+}
+
+int worker_action(struct worker *w, struct iovec message, const char *claim, cJSON **ret,
+		  struct error *err)
+{
+	char type[FLIGHT_ACTION_MAX];
+	struct iovec body;
+	bool assigns;
+
+	if (flight_action(type, &body, message, err)) {
+		err->kind = ERR_INVALID;
+		return -1;
+	}
+	assigns = str_eq(type, ACTION_ASSIGN);
+	if (!assigns && !str_eq(type, ACTION_STATS) && !str_eq(type, ACTION_HEALTH))
+		return error_set(err, ERR_UNSUPPORTED, "action '%s' does not exist",
+				 type);
+	if (!str_eq(type, ACTION_STATS) && answer_head(w, claim, assigns, body, err))
+		return -1;
+	*ret = holdings_describe(w->holdings);
 	return 0;
 }
 
 static void do_action(void *ctx, struct grpc_call *call)
 {
-	struct worker *w = ctx;
-	char type[FLIGHT_ACTION_MAX];
-	struct error err = { 0 };
-	struct iovec message, body;
 	cleanup_json cJSON *doc = NULL;
+	struct error err = { 0 };
+	struct iovec message;
 
 	if (!flight_message(call, &message))
 		return;
-	if (flight_action(type, &body, message, &err)) {
-		grpc_fail(call, GRPC_INVALID_ARGUMENT, "%s", err.msg);
-	} else if (!str_eq(type, ACTION_STATS) && !str_eq(type, ACTION_HEALTH) &&
-		   !str_eq(type, ACTION_ASSIGN)) {
-		grpc_fail(call, GRPC_UNIMPLEMENTED, "action '%s' does not exist", type);
-	} else if (!str_eq(type, ACTION_STATS) &&
-		   answer_head(w, call, type, body, &err)) {
-		fail(call, &err, GRPC_INTERNAL);
-	} else {
-		doc = holdings_describe(w->holdings);
+	if (worker_action(ctx, message, grpc_metadata(call, CLAIM_HEADER), &doc, &err))
+		fail(call, &err,
+		     err.kind == ERR_UNSUPPORTED ? GRPC_UNIMPLEMENTED : GRPC_INTERNAL);
+	else
 		cache_reply_json(call, doc);
-	}
+}
+
+int worker_read(struct worker *w, struct iovec message, enum ipc_codec codec, void **ret,
+		struct error *err)
+{
+	struct iovec ticket;
+	struct rows rows;
+
+	if (flight_ticket(&ticket, message, err) ||
+	    ticket_read(&rows, ticket.iov_base, ticket.iov_len, err))
+		return error_set(err, ERR_INVALID, "Invalid ticket format");
+	return holdings_read(w->holdings, rows,
+			     ticket_view(ticket.iov_base, ticket.iov_len), codec, ret,
+			     err);
 }
 
 static void do_get(void *ctx, struct grpc_call *call)
 {
-	struct worker *w = ctx;
 	struct grpc_source source = { .next = memtable_read_next,
 				      .release = memtable_read_release };
-	struct iovec message, ticket;
-	enum ipc_codec codec;
 	struct error err = { 0 };
-	struct rows rows;
+	struct iovec message;
+	enum ipc_codec codec;
 
 	if (!flight_message(call, &message) || !flight_codec(call, &codec))
 		return;
-	if (flight_ticket(&ticket, message, &err) ||
-	    ticket_read(&rows, ticket.iov_base, ticket.iov_len, &err)) {
-		grpc_fail(call, GRPC_INVALID_ARGUMENT, "Invalid ticket format");
-		return;
-	}
-	if (holdings_read(w->holdings, rows, ticket_view(ticket.iov_base, ticket.iov_len),
-			  codec, &source.ctx, &err))
+	if (worker_read(ctx, message, codec, &source.ctx, &err))
 		fail(call, &err, GRPC_UNAVAILABLE);
 	else
 		grpc_send_from(call, &source);
@@ -216,7 +222,8 @@ int cache_worker_run(const struct cache_conf *conf, struct error *err)
 {
 	struct worker w = { holdings_new(conf), claim_new(conf) };
 	const struct cache_servers_conf servers = { conf, methods, is_ready, &w };
-	int rc = cache_servers_run(&servers, err);
+	int rc = holdings_start(w.holdings, err) || cache_servers_run(&servers, err) ? -1
+										     : 0;
 
 	holdings_free(w.holdings);
 	claim_free(w.claim);

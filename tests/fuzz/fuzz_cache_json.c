@@ -9,6 +9,8 @@
 /* Its functions that are not public. */
 int fuzz_cache_worker_run(const struct cache_conf *conf, struct error *err);
 #define cache_worker_run fuzz_cache_worker_run
+#define worker_action    fuzz_worker_action
+#define worker_read      fuzz_worker_read
 #include "cache/worker.c"
 
 static void check_assign(struct iovec body)

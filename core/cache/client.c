@@ -26,68 +26,26 @@ struct endpoint {
 	struct iovec ticket;
 };
 
-struct reader {
+struct client_reader {
 	const struct client_conf *conf;
-	struct http_client *http;
 	struct arena arena;
+	struct buf message; /* of the call */
+	bool informed;      /* the endpoints are known */
 	struct endpoint *endpoints;
-	size_t n_endpoints;
-	struct field *fields; /* NULL: no schema received yet */
+	size_t n_endpoints, at; /* `at`: the one that is read */
+	size_t uri;             /* its location */
+	struct field *fields;   /* NULL: no schema received yet */
 	size_t n_fields;
 	struct ipc_form form;
 	bool begun;          /* this stream has sent its schema */
 	int64_t total, rows; /* announced, -1: unknown; received */
 };
 
-/* The rest after the scheme; NULL: an unsupported scheme. */
-static const char *address(const char *uri, bool *tls)
-{
-	*tls = str_starts(uri, FLIGHT_TLS);
-	if (*tls)
-		return uri + sizeof(FLIGHT_TLS) - 1;
-	if (str_starts(uri, FLIGHT_TCP))
-		return uri + sizeof(FLIGHT_TCP) - 1;
-	return str_starts(uri, FLIGHT_PLAIN) ? uri + sizeof(FLIGHT_PLAIN) - 1 : NULL;
-}
-
-bool client_is_server(const char *uri)
-{
-	bool tls;
-
-	return address(uri, &tls);
-}
-
-/*
- * A client that uses TLS for the head does not send its token in the clear to a worker.
- */
-static int call(struct reader *r, const char *uri, struct grpc_request *req,
-		struct error *err)
-{
-	bool tls, head_tls = false;
-	const char *at = address(uri, &tls);
-
-	if (!at || strchr(at, '/'))
-		return error_set(err, ERR_INVALID,
-				 "%.200s: want grpc://HOST:PORT or grpc+tls://HOST:PORT",
-				 uri);
-	address(r->conf->head, &head_tls);
-	if (head_tls && !tls)
-		return error_set(err, ERR_INVALID,
-				 "%.200s: the head uses TLS, but returned a worker "
-				 "without TLS; expected grpc+tls://",
-				 uri);
-	req->origin = arena_printf(&r->arena, "%s://%s", tls ? "https" : "http", at);
-	req->headers[0] = r->conf->header;
-	req->max_message = MAX_MESSAGE;
-	req->ctx = r;
-	return grpc_request(r->http, req, err) ? error_wrap(err, "%s", uri) : 0;
-}
-
 /* ---- where the rows are ---- */
 
 /* Field 1 of a message, in the arena: a ticket's bytes, or a location's URI. */
-static int take_inner(struct reader *r, struct iovec *ret, const struct pb_field *f,
-		      struct error *err)
+static int take_inner(struct client_reader *r, struct iovec *ret,
+		      const struct pb_field *f, struct error *err)
 {
 	struct iovec inner;
 
@@ -100,7 +58,8 @@ static int take_inner(struct reader *r, struct iovec *ret, const struct pb_field
 	return 0;
 }
 
-static int take_endpoint(struct reader *r, const struct pb_field *f, struct error *err)
+static int take_endpoint(struct client_reader *r, const struct pb_field *f,
+			 struct error *err)
 {
 	struct pb_reader in = pb_read(f->data, f->len);
 	struct endpoint e = { 0 };
@@ -128,10 +87,10 @@ static int take_endpoint(struct reader *r, const struct pb_field *f, struct erro
 	return 0;
 }
 
-static int on_info(void *ctx, const void *data, size_t len, struct error *err)
+static int on_info(struct client_reader *r, const void *data, size_t len,
+		   struct error *err)
 {
 	struct pb_reader in = pb_read(data, len);
-	struct reader *r = ctx;
 	struct pb_field f;
 
 	while (pb_more(&in)) {
@@ -144,29 +103,26 @@ static int on_info(void *ctx, const void *data, size_t len, struct error *err)
 	return 0;
 }
 
-static int find_endpoints(struct reader *r, struct error *err)
+static void ask_info(struct client_reader *r, struct client_call *ret)
 {
-	cleanup_buf struct buf message = { .max = SIZE_MAX / 2 };
-	struct grpc_request req = { .path = FLIGHT "GetFlightInfo",
-				    .on_message = on_info };
+	struct buf *message = &r->message;
 
+	*ret = (struct client_call){ .uri = r->conf->head,
+				     .path = FLIGHT "GetFlightInfo" };
 	if (r->conf->command) {
-		pb_put_uint(&message, 1, TYPE_COMMAND);
-		pb_put_str(&message, 2, r->conf->command);
+		pb_put_uint(message, 1, TYPE_COMMAND);
+		pb_put_str(message, 2, r->conf->command);
 	} else {
-		descriptor_write(&message,
+		descriptor_write(message,
 				 arena_printf(&r->arena, "%" PRId64, r->conf->rank),
 				 arena_printf(&r->arena, "%" PRId64, r->conf->world));
 	}
-	req.message = message.data;
-	req.len = message.len;
-	return call(r, r->conf->head, &req, err);
 }
 
 /* ---- rows ---- */
 
 /* Each stream has a schema; only the first is passed to on_schema(). */
-static int take_schema(struct reader *r, struct bytes metadata, struct error *err)
+static int take_schema(struct client_reader *r, struct bytes metadata, struct error *err)
 {
 	r->begun = true;
 	if (r->fields)
@@ -177,7 +133,7 @@ static int take_schema(struct reader *r, struct bytes metadata, struct error *er
 }
 
 /* Copy the body, which is not aligned within a gRPC message, and pass on the batch. */
-static int take_batch(struct reader *r, struct bytes metadata, struct bytes body,
+static int take_batch(struct client_reader *r, struct bytes metadata, struct bytes body,
 		      struct error *err)
 {
 	const struct client_conf *conf = r->conf;
@@ -201,32 +157,141 @@ static int take_batch(struct reader *r, struct bytes metadata, struct bytes body
 	return r->conf->on_batch(r->conf->ctx, &b, err);
 }
 
-static int on_data(void *ctx, const void *data, size_t len, struct error *err)
+static int on_data(struct client_reader *r, const void *data, size_t len,
+		   struct error *err)
 {
 	struct bytes metadata, body;
 
 	if (flight_data(&metadata, &body, (struct iovec){ (void *)(uintptr_t)data, len },
 			err))
 		return -1;
-	return ipc_is_schema(metadata) ? take_schema(ctx, metadata, err)
-				       : take_batch(ctx, metadata, body, err);
+	return ipc_is_schema(metadata) ? take_schema(r, metadata, err)
+				       : take_batch(r, metadata, body, err);
 }
 
-/* Read an endpoint; try another location only if this one has sent nothing. */
-static int read_endpoint(struct reader *r, const struct endpoint *e, struct error *err)
+/* ---- a read, step by step ---- */
+
+struct client_reader *client_begin(const struct client_conf *conf)
 {
-	int rc = -1;
+	struct client_reader *r = xcalloc(1, sizeof(*r));
 
-	cleanup_buf struct buf message = { .max = SIZE_MAX / 2 };
-	struct grpc_request req = { .path = FLIGHT "DoGet", .on_message = on_data };
+	r->conf = conf;
+	r->total = -1;
+	r->message.max = SIZE_MAX / 2;
+	return r;
+}
 
-	pb_put_bytes(&message, 1, e->ticket.iov_base, e->ticket.iov_len);
-	req.message = message.data;
-	req.len = message.len;
+bool client_next(struct client_reader *r, struct client_call *ret)
+{
+	const struct endpoint *e;
+
+	buf_clear(&r->message);
+	if (r->informed && r->at == r->n_endpoints)
+		return false;
+	if (!r->informed) {
+		ask_info(r, ret);
+	} else {
+		e = &r->endpoints[r->at];
+		*ret = (struct client_call){ .uri = e->uris[r->uri],
+					     .path = FLIGHT "DoGet" };
+		pb_put_bytes(&r->message, 1, e->ticket.iov_base, e->ticket.iov_len);
+	}
 	r->begun = false;
-	for (size_t i = 0; i < e->n && rc && !r->begun; i++)
-		rc = call(r, e->uris[i], &req, err);
-	return rc;
+	ret->message = r->message.data;
+	ret->len = r->message.len;
+	return true;
+}
+
+int client_message(void *ctx, const void *data, size_t len, struct error *err)
+{
+	struct client_reader *r = ctx;
+
+	return r->informed ? on_data(r, data, len, err) : on_info(r, data, len, err);
+}
+
+int client_answered(struct client_reader *r, int rc)
+{
+	if (!r->informed) {
+		r->informed = !rc;
+		return rc;
+	}
+	r->uri++;
+	if (rc && (r->begun || r->uri == r->endpoints[r->at].n))
+		return -1;
+	if (!rc) {
+		r->at++;
+		r->uri = 0;
+	}
+	return 0;
+}
+
+int client_check(const struct client_reader *r, struct error *err)
+{
+	if (r->total < 0 || r->rows == r->total)
+		return 0;
+	return error_set(err, ERR_FORMAT,
+			 "%s: the workers sent %" PRId64
+			 " rows, but the head announced %" PRId64 "; read again",
+			 r->conf->head, r->rows, r->total);
+}
+
+void client_end(struct client_reader *r)
+{
+	buf_release(&r->message);
+	free(r->endpoints);
+	arena_clear(&r->arena);
+	free(r);
+}
+
+/* ---- its calls ---- */
+
+/* The rest after the scheme; NULL: an unsupported scheme. */
+static const char *address(const char *uri, bool *tls)
+{
+	*tls = str_starts(uri, FLIGHT_TLS);
+	if (*tls)
+		return uri + sizeof(FLIGHT_TLS) - 1;
+	if (str_starts(uri, FLIGHT_TCP))
+		return uri + sizeof(FLIGHT_TCP) - 1;
+	return str_starts(uri, FLIGHT_PLAIN) ? uri + sizeof(FLIGHT_PLAIN) - 1 : NULL;
+}
+
+bool client_is_server(const char *uri)
+{
+	bool tls;
+
+	return address(uri, &tls);
+}
+
+/*
+ * A client that uses TLS for the head does not send its token in the clear to a worker.
+ */
+static int call(struct http_client *http, const struct client_conf *conf,
+		const struct client_call *c, struct client_reader *r, struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	struct grpc_request req = { .path = c->path,
+				    .headers = { conf->header },
+				    .message = c->message,
+				    .len = c->len,
+				    .max_message = MAX_MESSAGE,
+				    .on_message = client_message,
+				    .ctx = r };
+	bool tls, head_tls = false;
+	const char *uri = c->uri, *at = address(uri, &tls);
+
+	if (!at || strchr(at, '/'))
+		return error_set(err, ERR_INVALID,
+				 "%.200s: want grpc://HOST:PORT or grpc+tls://HOST:PORT",
+				 uri);
+	address(conf->head, &head_tls);
+	if (head_tls && !tls)
+		return error_set(err, ERR_INVALID,
+				 "%.200s: the head uses TLS, but returned a worker "
+				 "without TLS; expected grpc+tls://",
+				 uri);
+	req.origin = arena_printf(&arena, "%s://%s", tls ? "https" : "http", at);
+	return grpc_request(http, &req, err) ? error_wrap(err, "%s", uri) : 0;
 }
 
 int client_read(const struct client_conf *conf, struct error *err)
@@ -236,21 +301,19 @@ int client_read(const struct client_conf *conf, struct error *err)
 					.ca_file = conf->ca_file,
 					.ca_setting =
 						conf->ca_file ? "--ca-file" : NULL };
-	struct reader r = { .conf = conf, .total = -1 };
-	int rc;
+	struct http_client *client;
+	struct client_reader *r;
+	struct client_call c;
+	int rc = 0;
 
-	if (http_client_new(&r.http, &http, err))
+	if (http_client_new(&client, &http, err))
 		return -1;
-	rc = find_endpoints(&r, err);
-	for (size_t i = 0; i < r.n_endpoints && !rc; i++)
-		rc = read_endpoint(&r, &r.endpoints[i], err);
-	if (!rc && r.total >= 0 && r.rows != r.total)
-		rc = error_set(err, ERR_FORMAT,
-			       "%s: the workers sent %" PRId64
-			       " rows, but the head announced %" PRId64 "; read again",
-			       conf->head, r.rows, r.total);
-	http_client_free(r.http);
-	free(r.endpoints);
-	arena_clear(&r.arena);
+	r = client_begin(conf);
+	while (!rc && client_next(r, &c))
+		rc = client_answered(r, call(client, conf, &c, r, err));
+	if (!rc)
+		rc = client_check(r, err);
+	client_end(r);
+	http_client_free(client);
 	return rc;
 }

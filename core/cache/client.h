@@ -35,4 +35,24 @@ bool client_is_server(const char *uri); /* "grpc://..." or "grpc+tls://..." */
  */
 MUST_CHECK int client_read(const struct client_conf *conf, struct error *err);
 
+/* ---- the same without I/O: the calls to make, and what their messages mean ---- */
+
+struct client_reader;
+struct client_call {
+	const char *uri, *path; /* "grpc://HOST:PORT", "/package.Service/Method" */
+	const void *message;
+	size_t len;
+};
+
+struct client_reader *client_begin(const struct client_conf *conf); /* must outlive it */
+/* The call to make now, valid until the next one. False: all rows have been read. */
+bool client_next(struct client_reader *r, struct client_call *ret);
+/* A message of its answer; as grpc_request's on_message. */
+MUST_CHECK int client_message(void *r, const void *data, size_t len, struct error *err);
+/* The call has ended: rc. -1: so has the read; 0: go on with client_next(). */
+MUST_CHECK int client_answered(struct client_reader *r, int rc);
+/* At the end: ERR_FORMAT if there were more or fewer rows than announced. */
+MUST_CHECK int client_check(const struct client_reader *r, struct error *err);
+void client_end(struct client_reader *r);
+
 #endif

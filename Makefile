@@ -97,13 +97,14 @@ $(OUT)/tests/build/test_fastmem.c.o: REL += -fno-builtin -fno-tree-loop-distribu
 # Loops over levels and values: several at a time.
 $(OUT)/core/arrow/%.o: REL += -fvect-cost-model=dynamic
 $(AOUT)/core/arrow/%.o: ARM += -fvect-cost-model=dynamic
+# CCACHE=ccache compiles through it, as tests/check.sh does where it is installed.
 # .sysroot changes when other libraries are used (vendor/lock, KFTRAINER_NETTLE), and all is built again.
 define compile # FOLDER, COMPILER AND FLAGS, LIBRARIES
 $(1)/.sysroot: $(3)/.done FORCE
 	@mkdir -p $$(@D); echo $(3) | cmp -s - $$@ || echo $(3) >$$@
 $(1)/%.o: % $(1)/.sysroot
 	@mkdir -p $$(@D)
-	$$(call say,CC,$$(@:build/%.o=%)) $(2) -MMD -MP -c -o $$@ $$<
+	$$(call say,CC,$$(@:build/%.o=%)) $$(CCACHE) $(2) -MMD -MP -c -o $$@ $$<
 endef
 $(eval $(call compile,$(OUT),$$(SYSROOT)/bin/musl-gcc $$(REL),$(SYSROOT)))
 $(eval $(call compile,$(SANOUT),clang $$(SAN) $$(COUNTED),$(SANROOT)))
@@ -193,7 +194,7 @@ define musl_rules
 $(OUT)/tests/unit/$(1)/%: $(OUT)/tests/unit/$(1)/%.c.o $(foreach r,$(1) $(NEEDS_$(1)),$(patsubst %,$(OUT)/%.o,$(call src_of,$(r))))
 	$$(call say,LD,$$@) $(SYSROOT)/bin/musl-gcc -static-pie -Wl,--gc-sections -o $$@ $(SYSROOT)/lib/*.o $$^ -L$(SYSROOT)/lib -lcmocka $$(LIBS) -lm
 endef
-SANLINK := -fsanitize=address,undefined
+SANLINK := -fsanitize=address,undefined -fuse-ld=lld-14
 $(SANOUT)/tests/unit/cost.c.o: COUNTED :=
 $(foreach r,$(ROOMS),$(eval $(call room_rules,$(r)))$(eval $(call musl_rules,$(r))))
 $(SANOUT)/kftrainer: $(SRC:%=$(SANOUT)/%.o)

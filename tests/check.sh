@@ -11,6 +11,11 @@ set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 results=${RESULTS:-$PWD/build/results}
 export AGAIN=${AGAIN:-2} # see tests/run.sh
+# What was compiled for an earlier run comes from ccache, which notices any change of source, compiler, or option.
+if CCACHE=$(command -v ccache); then
+	cache=$(vendor/sysroot.sh)
+	export CCACHE CCACHE_DIR=${cache%/*}/ccache CCACHE_MAXSIZE=1G CCACHE_NOHASHDIR=1
+fi
 unset MAKEFLAGS MFLAGS # each layer's compiler runs get all processors, whoever called
 mkdir -p "$(dirname "$results")"
 : >"$results"

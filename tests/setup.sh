@@ -25,7 +25,7 @@ python=/usr/bin/python3 # Debian's: python3-torch is for it and for no other
 
 build="gcc libc6-dev make m4 cmake ninja-build dpkg-dev patch python3 bzip2 xz-utils file ca-certificates debian-archive-keyring"
 demo="$build python3-torch python3-sklearn"
-quick="$build git gnupg time clang libclang-rt-14-dev llvm clang-format-14 shellcheck mandoc
+quick="$build git gnupg time clang lld-14 libclang-rt-14-dev llvm clang-format-14 shellcheck mandoc
 	procps openssl openssh-client openssh-server curl python3-yaml zstd zsh fish"
 cluster="$build iproute2 iptables openssl curl procps python3-yaml python3-venv
 	runc containernetworking-plugins debootstrap
@@ -34,7 +34,7 @@ e2e="$cluster $demo openmpi-bin openssh-server" # in the image of its pods
 store="python3-venv openssl $(command -v go >/dev/null || echo golang-go)"
 mpi="iproute2 openssl openmpi-bin libopenmpi-dev mpich libmpich-dev libfabric1 openssh-server
 	python3-venv"
-check="$e2e $mpi $quick gcc-aarch64-linux-gnu libc6-dev-arm64-cross python3-venv"
+check="$e2e $mpi $quick ccache gcc-aarch64-linux-gnu libc6-dev-arm64-cross python3-venv"
 
 say() { echo "setup: $*"; }
 

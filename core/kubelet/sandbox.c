@@ -130,7 +130,7 @@ static int keep_fds(const struct sandbox_plan *plan)
 	int to = fcntl(plan->report, F_DUPFD_CLOEXEC, 10);
 	int out = fcntl(plan->output, F_DUPFD_CLOEXEC, 10);
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	int high = fcntl(null, F_DUPFD_CLOEXEC, 10);
+	int high = null < 0 ? -1 : fcntl(null, F_DUPFD_CLOEXEC, 10);
 
 	if (to < 0 || out < 0 || high < 0 || dup2(plan->terminal ? out : high, 0) < 0 ||
 	    dup2(out, 1) < 0 || dup2(out, 2) < 0)

@@ -233,14 +233,23 @@ void fleet_free(struct fleet *f)
 
 static bool meet(struct rows a, struct rows b)
 {
-	return a.first < b.end && b.first < a.end;
+	return (a.first > b.first ? a.first : b.first) < (a.end < b.end ? a.end : b.end);
 }
 
-/* Has the worker some of the rows? The first one also serves requests for no rows. */
+/* The worker for requests for no rows: one that is ready, if any. */
+static const struct remote *schema_holder(const struct fleet *f)
+{
+	for (int i = 0; i < f->n_remotes; i++)
+		if (f->remotes[i].ready)
+			return &f->remotes[i];
+	return f->remotes;
+}
+
+/* Is the worker needed for these rows: has it some of them? */
 static bool concerns(const struct remote *r, struct rows rows)
 {
 	if (rows.first == rows.end)
-		return r == r->fleet->remotes;
+		return r == schema_holder(r->fleet);
 	return meet(r->rows, rows);
 }
 

@@ -161,7 +161,7 @@ TEST(test_takeover)
 	fleet_free(fleet);
 }
 
-/* A loan that fails is moved; once it has failed everywhere, the cause is in the error. */
+/* A loan that fails is moved; and is tried again for as long as its worker is away. */
 TEST(test_failed_loans)
 {
 	start();
@@ -174,6 +174,28 @@ TEST(test_failed_loans)
 		poll(1, NULL, NULL);
 	}
 	assert_true(strstr(found(20, 40), "cannot take them over"));
+	fleet_free(fleet);
+}
+
+/* Workers without rows of their own, as there are more than row groups. */
+TEST(test_without_rows)
+{
+	table.n_units = 1;
+	table.rows = UNIT;
+	start();
+	for (int i = 0; i < WORKERS; i++)
+		poll(i, "ready", "");
+	for (int i = 0; i < WORKERS; i++) {
+		struct rows r = fleet->remotes[i].rows;
+
+		lose(i);
+		if (r.first == r.end)
+			assert_true(strstr(found(0, UNIT), " 0-10") && fleet_ready(fleet));
+		assert_null(strstr(found(0, 0), "cannot be read"));
+		poll(i, "ready", "");
+	}
+	table.n_units = UNITS;
+	table.rows = UNITS * UNIT;
 	fleet_free(fleet);
 }
 

@@ -22,9 +22,11 @@ enum {
 struct loan {
 	struct rows rows;
 	struct remote *holder;
-	int tries; /* number of workers tried as its holder */
+	int tries;        /* number of workers tried as its holder */
+	int64_t moved_ms; /* when its holder was chosen; 0: it is the first */
+	bool again;       /* the holder has failed, and shall try again */
 	bool ready;
-	char error[FLEET_TEXT]; /* why the last of them failed */
+	char error[FLEET_TEXT]; /* why the holder failed */
 };
 
 /*

@@ -74,15 +74,15 @@ static bool is_same_table(const struct holdings_set *a, const struct holdings_se
 	return a->total == b->total && str_eq(a->snapshot, b->snapshot);
 }
 
-/* Is this the current assignment, and have its own rows not failed to load? */
+/* Is this the current assignment, of which no rows have failed to load? */
 static bool is_assigned(const struct holdings *h, const struct holdings_set *wanted)
 {
 	const struct holdings_set *has = h->next ? h->next : &h->now;
-	bool same = has->n == wanted->n && is_same_table(has, wanted) &&
-		    !is_gone(&has->list[0]);
+	bool same = has->n == wanted->n && is_same_table(has, wanted);
 
 	for (size_t i = 0; same && i < has->n; i++)
-		same = is_same_holding(&has->list[i], &wanted->list[i]);
+		same = is_same_holding(&has->list[i], &wanted->list[i]) &&
+		       !is_gone(&has->list[i]);
 	return same;
 }
 
@@ -101,7 +101,7 @@ static void keep_same(struct holdings_set *now, struct holdings_set *old)
 				continue;
 			old->list[k] = *to;
 			*to = kept;
-			if (!i && is_gone(to))
+			if (is_gone(to))
 				to->state = CACHE_LOADING;
 			break;
 		}

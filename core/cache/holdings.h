@@ -37,8 +37,8 @@ void holdings_free(struct holdings *h); /* waits until the running load has stop
 MUST_CHECK int holdings_start(struct holdings *h, struct error *err);
 
 /*
- * Assign rows; the same assignment only retries own rows that failed to load. Never
- * blocks. An assignment that is not yet begun is replaced.
+ * Assign rows; rows that failed to load are tried again. Never blocks. An assignment that
+ * is not yet begun is replaced.
  */
 void holdings_assign(struct holdings *h, const struct assignment *a);
 

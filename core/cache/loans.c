@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
@@ -54,15 +55,22 @@ static void lend_all(struct remote *r, int n)
 		 LOG_INT("to", n));
 }
 
-/* Move a loan to the next worker if its holder has no memory for it or is missing. */
+/*
+ * Move a loan to the next worker if its holder could not load it or is missing. After all
+ * have been tried, they are again: the storage or memory that they lacked may be there.
+ */
 static void move(struct loan *l, struct fleet *f)
 {
 	struct remote *to = next_ready(f, index_of(l->holder));
+	bool all = l->tries >= f->n_remotes;
 
-	if ((l->holder->ready && !l->error[0]) || l->tries >= f->n_remotes || !to)
+	if ((l->holder->ready && !l->error[0]) || !to ||
+	    (all && clock_ms() - l->moved_ms < FAILED_MS))
 		return;
+	l->again = to == l->holder;
 	l->holder = to;
-	l->tries++;
+	l->tries = all ? 1 : l->tries + 1;
+	l->moved_ms = clock_ms();
 	l->ready = false;
 	l->error[0] = 0;
 }
@@ -130,8 +138,9 @@ static bool record_loan(void *ctx, struct loan *l)
 	    json_int(node, -1, "end") != l->rows.end)
 		return false;
 	l->ready = str_eq(json_str(node, "state"), cache_state_words[CACHE_READY]);
-	if (failed)
-		snprintf(l->error, sizeof(l->error), "%s", why ? why : "unknown");
+	if (failed && l->again)
+		return l->again = false;
+	snprintf(l->error, sizeof(l->error), "%s", !failed ? "" : why ? why : "unknown");
 	*at = node->next;
 	return true;
 }

@@ -174,6 +174,12 @@ TEST(test_failed_loans)
 		poll(1, NULL, NULL);
 	}
 	assert_true(strstr(found(20, 40), "cannot take them over"));
+	for (size_t i = 0; i < fleet->remotes[1].n_loans; i++)
+		fleet->remotes[1].loans[i].moved_ms -= FAILED_MS;
+	poll(1, NULL, NULL);
+	poll(0, "ready", "ready");
+	poll(2, "ready", "ready");
+	assert_null(strstr(found(20, 40), "cannot"));
 	fleet_free(fleet);
 }
 
@@ -190,7 +196,8 @@ TEST(test_without_rows)
 
 		lose(i);
 		if (r.first == r.end)
-			assert_true(strstr(found(0, UNIT), " 0-10") && fleet_ready(fleet));
+			assert_true(strstr(found(0, UNIT), " 0-10") &&
+				    fleet_ready(fleet));
 		assert_null(strstr(found(0, 0), "cannot be read"));
 		poll(i, "ready", "");
 	}

@@ -80,7 +80,7 @@ TEST(test_own_and_loans)
 	holdings_free(h);
 }
 
-/* Own rows that failed are loaded again when assigned again; the first error remains. */
+/* Rows that failed are loaded again when they are assigned again. */
 TEST(test_failed)
 {
 	static const struct rows both[] = { { 10, 20 }, { 40, 50 } };
@@ -93,6 +93,9 @@ TEST(test_failed)
 	assert_int_equal(load(h, 40), 1);
 	assert_int_equal(reads(h, 10, 20), 0);
 	assert_int_equal(reads(h, 40, 50), ERR_BUSY);
+	assign(h, both, 2);
+	assert_int_equal(load(h, 100), 1);
+	assert_int_equal(reads(h, 40, 50), 0);
 	holdings_free(h);
 }
 

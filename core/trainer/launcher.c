@@ -145,18 +145,56 @@ static bool is_assignment(const char *word)
 	       *word != '-';
 }
 
-/* Skip what precedes the program: variables, `exec`, and words of the shell. */
+/*
+ * What starts the program that follows: commands and words of the shell. `valued`: short
+ * options with a value of their own; `operands`: words between options and program.
+ */
+static const struct wrapper {
+	const char *name, *valued;
+	size_t operands;
+} wrappers[] = {
+	{ "!", "", 0 },      { "{", "", 0 },         { "do", "", 0 },
+	{ "else", "", 0 },   { "env", "uCS", 0 },    { "exec", "a", 0 },
+	{ "if", "", 0 },     { "ionice", "cn", 0 },  { "nice", "n", 0 },
+	{ "nohup", "", 0 },  { "numactl", "", 0 },   { "poetry", "", 0 },
+	{ "run", "", 0 },    { "setsid", "", 0 },    { "stdbuf", "ioe", 0 },
+	{ "sudo", "gu", 0 }, { "taskset", "", 1 },   { "then", "", 0 },
+	{ "time", "fo", 0 }, { "timeout", "ks", 1 }, { "until", "", 0 },
+	{ "uv", "", 0 },     { "while", "", 0 },
+};
+
+static void skip(struct command *c, size_t n)
+{
+	n = n < c->n ? n : c->n;
+	c->words += n;
+	c->n -= n;
+}
+
+static bool skip_wrapper(struct command *c)
+{
+	const struct wrapper *w = NULL;
+	const char *word;
+
+	for (size_t i = 0; c->n && i < N_ELEMENTS(wrappers) && !w; i++)
+		if (str_eq(path_base(*c->words), wrappers[i].name))
+			w = &wrappers[i];
+	if (!w)
+		return false;
+	for (skip(c, 1); c->n && **c->words == '-';) {
+		word = *c->words;
+		skip(c, word[1] && !word[2] && strchr(w->valued, word[1]) ? 2 : 1);
+	}
+	skip(c, w->operands);
+	return true;
+}
+
+/* Skip what precedes the program: variables and wrappers. */
 static void skip_to_program(struct command *c)
 {
-	static const char *const before[] = { "exec",  "env",  "time",   "nohup", "then",
-					      "do",    "else", "if",     "!",     "{",
-					      "uv",    "run",  "poetry", "sudo",  "while",
-					      "until", NULL };
-
-	while (c->n && (is_assignment(*c->words) || str_in(*c->words, before))) {
-		c->words++;
-		c->n--;
-	}
+	do
+		while (c->n && is_assignment(*c->words))
+			skip(c, 1);
+	while (skip_wrapper(c));
 }
 
 bool launcher_is_python(const char *word)

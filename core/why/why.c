@@ -58,6 +58,7 @@ static const struct {
 	{ .add = why_stalled, WHY_RUNNING },
 	{ .add = why_warning, WHY_PENDING, .only = true },
 	{ .add = why_starting, WHY_PENDING, .only = true },
+	{ .add = why_launcher, NOT_STARTED },
 	{ .add = why_running, WHY_RUNNING },
 	{ .add = why_runtime_gone, ~WHY_DELETED },
 };

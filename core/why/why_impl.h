@@ -70,6 +70,7 @@ void why_elsewhere(struct why *w);
 void why_no_runtime(struct why *w);
 void why_runtime_gone(struct why *w);
 void why_creation_failed(struct why *w);
+void why_launcher(struct why *w);
 void why_no_controller(struct why *w);
 void why_no_jobset_controller(struct why *w);
 void why_pods_refused(struct why *w);

@@ -2,9 +2,12 @@
 #include <string.h>
 
 #include "api/meta.h"
+#include "base/cleanup.h"
 #include "base/str.h"
+#include "plugins/plugins.h"
 #include "trainer/api.h"
 #include "trainer/jobset.h"
+#include "trainer/pipeline.h"
 #include "trainer/trainjob.h"
 #include "why/foreign.h"
 #include "why/why_impl.h"
@@ -186,6 +189,30 @@ void why_creation_failed(struct why *w)
 		return; /* why_no_runtime() */
 	add_refusal(w, "its objects", rest ? rest : message,
 		    why_describe(w, "trainjob", w->v->name));
+}
+
+/* ---- a command that would train wrongly ---- */
+
+/* The warning of admission, which only who created the job has seen. */
+void why_launcher(struct why *w)
+{
+	cleanup_field_errors struct field_errors errs = { 0 };
+	cleanup_json cJSON *warnings = cJSON_CreateArray();
+	const struct plugin_env env = { 0 };
+	const struct pipeline pipeline = { plugins, &env };
+	const cJSON *warning;
+	const char *fault;
+
+	if (!w->v->runtime)
+		return;
+	pipeline_validate(&pipeline, NULL, w->v->trainjob, w->v->runtime, &errs,
+			  warnings);
+	json_each(warning, warnings) {
+		fault = str_after(warning->valuestring, "spec.trainer.command: ");
+		if (fault)
+			why_add(w, "WrongLauncher", NULL,
+				"its command would train wrongly: %s", fault);
+	}
 }
 
 /* ---- no controller ---- */

@@ -12,6 +12,13 @@
 			", podSets: [{name: a}, {name: node, topologyRequest: "         \
 			"{required: x/rack}}]")
 
+#define TORCH                                                                        \
+	"apiVersion: trainer.kubeflow.org/v1alpha1\nkind: ClusterTrainingRuntime\n"  \
+	"metadata: {name: r}\nspec: {mlPolicy: {torch: {}}, template: {spec: "       \
+	"{replicatedJobs: [{name: node, template: {metadata: {labels: "              \
+	"{trainer.kubeflow.org/trainjob-ancestor-step: trainer}}, spec: {template: " \
+	"{spec: {containers: [{name: node, image: i}]}}}}}]}}}\n---\n"
+
 /* ---- nobody acts, objects are refused ---- */
 
 TEST(test_start)
@@ -39,6 +46,17 @@ TEST(test_start)
 		{ "no runtime", JOB("", "") MISSING("ClusterTrainingRuntime"),
 		  "bert is pending: the ClusterTrainingRuntime r that it refers to does not exist.\n"
 		  "More: kubectl get clustertrainingruntimes\n" },
+		{ "a command that would train wrongly",
+		  JOB(", trainer: {numNodes: 2, command: [accelerate, launch, a.py]}",
+		      STATUS) JOBSET TORCH,
+		  "bert is pending: it was created 60m ago and has no pods yet. Also: "
+		  "its command would train wrongly: accelerate launch without "
+		  "--machine_rank does not read what the runtime sets: each of the 2 "
+		  "nodes trains alone; use --launcher accelerate" },
+		{ "a right one",
+		  JOB(", trainer: {numNodes: 2, command: [torchrun, a.py]}", STATUS)
+			  JOBSET TORCH,
+		  "bert is pending: it was created 60m ago and has no pods yet.\nMore" },
 		{ "its runtime has been deleted",
 		  JOB("", STATUS) JOBSET MISSING("ClusterTrainingRuntime"),
 		  "bert is pending: it was created 60m ago and has no pods yet. Also: "

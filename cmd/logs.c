@@ -10,7 +10,6 @@
 #include "cmd/ui/bars.h"
 #include "cmd/ui/cluster.h"
 #include "spec/refer.h"
-#include "trainer/alone.h"
 #include "trainer/traceback.h"
 
 enum { OUT_BYTES = 64 * 1024 };
@@ -61,23 +60,14 @@ static int number(int64_t *ret, const char *option, const char *text, struct err
 
 struct shown {
 	struct bars bars;
-	bool raw, follow;
-	struct alone alone;
+	bool raw;
 };
-
-static void on_note(void *ctx, const char *text);
 
 static void on_line(void *ctx, const char *prefix, const char *line, size_t len)
 {
 	struct shown *s = ctx;
-	char alone[ALONE_TEXT_SIZE], warning[ALONE_TEXT_SIZE + 20];
-
 	char room[TRACEBACK_NAME_MAX], process[PREFIX_MAX];
 
-	if (s->follow && prefix && alone_line(&s->alone, prefix, line, len, alone)) {
-		snprintf(warning, sizeof(warning), "warning: %s", alone);
-		on_note(s, warning);
-	}
 	if (!s->raw) {
 		prefix = prefix_process(prefix, &line, &len, process);
 		line = traceback_named(line, &len, room, sizeof(room));
@@ -112,6 +102,14 @@ static void on_note(void *ctx, const char *text)
 	cmd_complain("logs", "%s", text);
 }
 
+static void on_alone(void *ctx, const char *text)
+{
+	struct shown *s = ctx;
+
+	bars_erase(&s->bars);
+	cmd_complain("logs", "warning: %s", text);
+}
+
 /* main() reports errors of stdout. */
 static int on_pause(void *ctx, struct error *err)
 {
@@ -123,11 +121,12 @@ static int on_pause(void *ctx, struct error *err)
 
 static int show(struct kube *k, const struct logs_want *want, struct error *err)
 {
-	struct shown s = { .raw = want->raw, .follow = want->follow };
+	struct shown s = { .raw = want->raw };
 	const struct logs_out out = { .on_line = on_line,
 				      .on_state = on_state,
 				      .on_bytes = on_bytes,
 				      .on_note = on_note,
+				      .on_alone = on_alone,
 				      .on_pause = on_pause,
 				      .ctx = &s };
 	int failed;

@@ -10,12 +10,12 @@
 #include "base/map.h"
 #include "base/str.h"
 #include "base/thread.h"
+#include "client/alone.h"
 #include "client/changes.h"
 #include "client/jobs.h"
 #include "client/logs.h"
 #include "kube/named.h"
 #include "kube/permission.h"
-#include "trainer/alone.h"
 #include "trainer/api.h"
 #include "why/foreign.h"
 #include "why/phase.h"
@@ -41,9 +41,7 @@ struct follow {
 	pthread_cond_t ended;
 	pthread_t reader;
 	bool reading, cancel, read_all;
-	struct alone alone;
-	/* The sign that processes train alone; "": none. */
-	char alone_text[ALONE_TEXT_SIZE];
+	struct alone_watch alone;
 };
 
 /* ---- reports ----------------------------------------------------------------------- */
@@ -110,17 +108,18 @@ static enum phase_kind report_phase(struct follow *f)
 static void on_line(void *ctx, const char *prefix, const char *line, size_t len)
 {
 	struct follow *f = ctx;
-	char text[sizeof(f->alone_text)];
-	bool alone;
 
 	pthread_mutex_lock(&f->lock);
 	f->out->on_line(f->out->ctx, prefix, line, len);
-	alone = prefix && alone_line(&f->alone, prefix, line, len, text);
-	if (alone)
-		snprintf(f->alone_text, sizeof(f->alone_text), "%s", text);
 	pthread_mutex_unlock(&f->lock);
-	if (alone)
-		note(f, "warning: %s", text);
+}
+
+static void on_alone(void *ctx, const char *text)
+{
+	struct follow *f = ctx;
+
+	snprintf(f->alone.text, sizeof(f->alone.text), "%s", text);
+	note(f, "warning: %s", text);
 }
 
 static void on_state(void *ctx, const char *prefix, const char *line, size_t len,
@@ -160,6 +159,7 @@ static void *read_logs(void *ctx)
 	const struct logs_out out = { .on_line = on_line,
 				      .on_state = on_state,
 				      .on_note = on_note,
+				      .on_alone = on_alone,
 				      .on_pause = on_pause,
 				      .ctx = f };
 	struct error err = { 0 };
@@ -350,33 +350,12 @@ static int watch(struct follow *f, struct changes *c, struct error *err)
 	}
 }
 
-static int on_event(void *ctx, cJSON *take_obj, struct error *err)
-{
-	struct follow *f = ctx;
-	cleanup_json cJSON *event = take_obj;
-
-	if (event_last(event) >= foreign_time(meta_created(f->view.trainjob)))
-		snprintf(f->alone_text, sizeof(f->alone_text), "%s",
-			 event_message(event));
-	return 0;
-}
-
 /* A job that ends complete, but whose processes trained alone: repeat it at the end. */
 static void warn_of_alone(struct follow *f)
 {
-	cleanup_arena struct arena arena = { 0 };
-	const struct kube_ref events = { "v1", "Event", f->opts->ns, NULL };
-	const struct kube_select select = {
-		.field_selector = arena_printf(
-			&arena, "involvedObject.name=%s,reason=" ALONE_REASON,
-			f->opts->name),
-	};
-	const struct kube_sink sink = { .on_item = on_event, .ctx = f };
-
-	if (!f->alone_text[0]) /* the controller may have seen it */
-		(void)!kube_list(f->kube, &events, &select, &sink, NULL, IGNORED);
-	if (f->alone_text[0])
-		note(f, "warning: it completed, but %s", f->alone_text);
+	(void)alone_watch_job(&f->alone, f->kube, f->view.trainjob);
+	if (f->alone.text[0])
+		note(f, "warning: it completed, but %s", f->alone.text);
 }
 
 /* ---- the end ----------------------------------------------------------------------- */

@@ -50,9 +50,12 @@ void logs_note(const struct logs *l, const char *fmt, ...)
 static void on_line(void *ctx, const char *line, size_t len)
 {
 	const struct log_source *s = ctx;
+	struct logs *l = s->logs;
+	const char *prefix = l->several ? s->origin.prefix : NULL;
 
-	s->logs->out->on_line(s->logs->out->ctx,
-			      s->logs->several ? s->origin.prefix : NULL, line, len);
+	if (l->want->follow && alone_watch_line(&l->alone, prefix, line, len))
+		l->out->on_alone(l->out->ctx, l->alone.text);
+	l->out->on_line(l->out->ctx, prefix, line, len);
 }
 
 static void on_state(void *ctx, const char *line, size_t len, bool bar)
@@ -287,6 +290,8 @@ static void set_job(struct logs *l, cJSON *take_job)
 	cJSON_Delete(l->job);
 	l->job = take_job;
 	report_progress(l);
+	if (l->want->follow && alone_watch_job(&l->alone, l->kube, l->job))
+		l->out->on_alone(l->out->ctx, l->alone.text);
 	if (!l->over_ms && is_over(l))
 		l->over_ms = clock_ms();
 	l->dirty = true;

@@ -46,6 +46,8 @@ struct logs_out {
 	void (*on_bytes)(void *ctx, const char *data, size_t len);
 	/* A message for stderr, reported once: a reason to wait, or a failure. */
 	void (*on_note)(void *ctx, const char *text);
+	/* With `follow`, once: the processes each train alone, as `text` says. */
+	void (*on_alone)(void *ctx, const char *text);
 	/*
 	 * No more lines for now: flush. -1 with err, on a closed output, ends logs_run().
 	 */

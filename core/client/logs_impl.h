@@ -9,6 +9,7 @@
 #ifndef CLIENT_LOGS_IMPL_H
 #define CLIENT_LOGS_IMPL_H
 
+#include "client/alone.h"
 #include "client/changes.h"
 #include "client/logs.h"
 #include "client/logs_lines.h"
@@ -75,6 +76,7 @@ struct logs {
 	int64_t unlisted_ms;     /* since when that list fails; 0: it does not */
 	int64_t since;           /* --since in seconds since 1970; -1: none */
 	struct progress_pace pace;
+	struct alone_watch alone;
 	bool any_failed;    /* a log was not read to its end: ERR_IO */
 	struct error fatal; /* ends logs_run() */
 	/* The reason to wait, since when it holds (-1: reported), the last report. */

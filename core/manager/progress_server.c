@@ -22,13 +22,22 @@
 
 enum { MAX_ANSWER = 4 * PROGRESS_SERVER_MAX_BODY };
 
-/* The pods of one TrainJob that report: "tj-node-0-1" without its random end. */
-struct reporters {
-	char *first, *second; /* second: NULL until another one reports */
-	bool reported;        /* that they take turns */
+enum {
+	MAX_JOBS =
+		4096, /* with reporters in memory; then the longest silent is dropped */
+	MAX_REPORTERS = 8 /* of a TrainJob */
 };
 
-enum { MAX_JOBS = 4096 }; /* with reporters in memory */
+/* The pods of one TrainJob that report, the first ones only. */
+struct reporters {
+	struct reporter {
+		char *place;   /* "tj-node-0-1": its name without its random end */
+		uint64_t last; /* report: a number that grows with each of the server */
+	} pods[MAX_REPORTERS];
+	size_t n;
+	uint64_t last; /* of all */
+	bool reported; /* that they take turns */
+};
 
 struct progress_server {
 	struct kube *kube;
@@ -36,7 +45,8 @@ struct progress_server {
 	void (*on_alone)(void *ctx, const cJSON *about, const char *message);
 	void *ctx;
 	pthread_mutex_t lock;
-	struct map jobs; /* uid -> struct reporters; guarded by lock */
+	struct map jobs;  /* uid -> struct reporters; guarded by lock */
+	uint64_t reports; /* so far; guarded by lock */
 };
 
 /* ---- answers ---------------------------------------------------------------------- */
@@ -186,9 +196,40 @@ static void reporters_free(void *p)
 {
 	struct reporters *r = p;
 
-	free(r->first);
-	free(r->second);
+	for (size_t i = 0; i < r->n; i++)
+		free(r->pods[i].place);
 	free(r);
+}
+
+static void drop_longest_silent(struct map *jobs)
+{
+	const struct map_entry *silent = NULL;
+	uint64_t last = UINT64_MAX;
+
+	map_each(e, jobs) {
+		const struct reporters *r = e->value;
+
+		if (r->last < last) {
+			last = r->last;
+			silent = e;
+		}
+	}
+	if (silent)
+		reporters_free(map_del(jobs, silent->key));
+}
+
+/* The caller holds s->lock. */
+static struct reporters *reporters_of(struct progress_server *s, const char *uid)
+{
+	struct reporters *r = map_get(&s->jobs, uid);
+
+	if (r)
+		return r;
+	if (s->jobs.n >= MAX_JOBS)
+		drop_longest_silent(&s->jobs);
+	r = xcalloc(1, sizeof(*r));
+	map_put(&s->jobs, uid, r);
+	return r;
 }
 
 /* The name up to its last "-"; "" if it has none. */
@@ -199,17 +240,32 @@ static char *without_end(struct arena *arena, const char *name)
 	return str_slice(arena, name, dash ? (size_t)(dash - name) : 0);
 }
 
-/* True, once: the first pod reports again after another one of the same Job did. */
-static bool take_turns(struct reporters *r, struct arena *arena, const char *place)
+/* The reporter of that place; NULL: a new one, which is added while there is room. */
+static struct reporter *find_reporter(struct reporters *r, const char *place)
 {
-	if (!r->first)
-		r->first = xstrdup(place);
-	else if (!str_eq(r->first, place) && !r->second &&
-		 str_eq(without_end(arena, r->first), without_end(arena, place)))
-		r->second = xstrdup(place);
-	else if (r->second && !r->reported && str_eq(r->first, place))
-		return r->reported = true;
-	return false;
+	for (size_t i = 0; i < r->n; i++)
+		if (str_eq(r->pods[i].place, place))
+			return &r->pods[i];
+	if (r->n < MAX_REPORTERS)
+		r->pods[r->n++] = (struct reporter){ xstrdup(place), r->last };
+	return NULL;
+}
+
+/* Of a pod that reports again: one of the same Job that did meanwhile. NULL: none. */
+static const char *take_turns(struct reporters *r, struct arena *arena, const char *place)
+{
+	struct reporter *own = find_reporter(r, place);
+	uint64_t before = own ? own->last : 0;
+	const char *job = without_end(arena, place);
+
+	if (!own)
+		return NULL;
+	own->last = r->last;
+	for (size_t i = 0; i < r->n; i++)
+		if (&r->pods[i] != own && r->pods[i].last > before &&
+		    str_eq(without_end(arena, r->pods[i].place), job))
+			return r->pods[i].place;
+	return NULL;
 }
 
 static void record_reporter(struct progress_server *s, const struct progress_claim *claim,
@@ -217,22 +273,23 @@ static void record_reporter(struct progress_server *s, const struct progress_cla
 {
 	cleanup_arena struct arena arena = { 0 };
 	cleanup_json cJSON *about = NULL;
-	const char *text = NULL;
+	const char *place, *other, *text = NULL;
 	struct reporters *r;
 
 	if (!s->on_alone || !claim->pod)
 		return;
+	place = without_end(&arena, claim->pod);
 	pthread_mutex_lock(&s->lock);
-	r = map_get(&s->jobs, uid);
-	if (!r && s->jobs.n < MAX_JOBS) {
-		r = xcalloc(1, sizeof(*r));
-		map_put(&s->jobs, uid, r);
-	}
-	if (r && take_turns(r, &arena, without_end(&arena, claim->pod)))
+	r = reporters_of(s, uid);
+	r->last = ++s->reports;
+	other = r->reported ? NULL : take_turns(r, &arena, place);
+	if (other) {
+		r->reported = true;
 		text = arena_printf(&arena,
 				    "pods %s and %s both report progress, which only the "
 				    "first rank does; " ALONE_REMEDY,
-				    r->first, r->second);
+				    place, other);
+	}
 	pthread_mutex_unlock(&s->lock);
 	if (!text)
 		return;

@@ -29,8 +29,9 @@ MUST_CHECK int progress_server_new(struct progress_server **ret, struct kube *wr
 void progress_server_free(struct progress_server *s);
 
 /*
- * Call on_alone() once for each TrainJob of which two pods of one Job take turns in
- * reporting: only the first rank does, so that each trains alone (trainer/alone.h).
+ * Call on_alone() once for each TrainJob of which a pod reports again after another one of
+ * its Job has: only the first rank does, so that each trains alone (trainer/alone.h). A
+ * pod that takes another's place, and a rank 0 that moves to another pod, are no sign.
  * `about` is a TrainJob without spec. From any thread. Before the first request.
  */
 void progress_server_watch(struct progress_server *s,

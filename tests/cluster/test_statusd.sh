@@ -106,6 +106,51 @@ check "another method" answers 404 '"message":"Not found","reason":"NotFound","c
 head -c 70000 /dev/zero | tr '\0' ' ' >"$scratch/large"
 check "more than 64 KiB" answers 413 '"message":"Payload too large","reason":"RequestEntityTooLarge","code":413' "" $ns one "@$scratch/large"
 
+# ---- each pod trains alone, as the first rank, and reports so -------------------------------------
+cat >"$scratch/turns.yaml" <<-YAML
+	apiVersion: trainer.kubeflow.org/v1alpha1
+	kind: TrainJob
+	metadata: {name: turns, namespace: $ns}
+	spec: {runtimeRef: {name: torch-distributed}, trainer: {numNodes: 2}}
+YAML
+in_cluster "$kftrainer" submit --follow "$scratch/turns.yaml" >"$scratch/submitted" 2>&1 &
+submit=$!
+both() { [ "$(pod_of $ns turns | wc -l)" = 2 ]; }
+check "a job of two nodes" wait_for 60 both
+in_cluster "$kftrainer" logs -f turns -n $ns >"$scratch/logs" 2>&1 &
+logs=$!
+{
+	read -r first uid1
+	read -r second uid2
+} < <(pod_of $ns turns | sort)
+token1=$(token $ns "$first" "$uid1" "$(audience $ns turns)")
+token2=$(token $ns "$second" "$uid2" "$(audience $ns turns)")
+alone="pods turns-node-0-[01] and turns-node-0-[01] both report progress"
+percent=0
+reports() { # TOKEN: the next percentage
+	percent=$((percent + 1))
+	answers 200 . "$1" $ns turns "{\"trainerStatus\": {\"progressPercentage\": $percent, \"lastUpdatedTime\": \"2026-11-21T04:50:00Z\"}}"
+}
+alone_events() { kc get events -n $ns --field-selector reason=TrainsAlone -o 'jsonpath={range .items[*]}{.type} {.involvedObject.kind}/{.involvedObject.name} {.message}{"\n"}{end}' | tee /dev/stderr; }
+check "its first pod reports" reports "$token1"
+check "... and the second" reports "$token2"
+check "which alone is no event" eval 'sleep 1; [ -z "$(alone_events)" ]'
+check "... and the first again" reports "$token1"
+check "which is one" wait_for 20 eval 'alone_events | grep -Eqx "Warning TrainJob/turns $alone, which .* torchrun .*"'
+check "they run" report_pods $ns jobset.sigs.k8s.io/jobset-name=turns '{"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}'
+check "why says so" wait_for 20 why_says turns "$alone"
+warned() { reports "$token2" && grep -Eq "warning: $alone" "$scratch/$1"; } # each report is a reason to look
+check "logs -f says so" wait_for 20 warned logs
+check "submit --follow says so" wait_for 20 warned submitted
+check "one event in all" eval '[ "$(alone_events | wc -l)" = 1 ]'
+check "the job completes" report_pods $ns jobset.sigs.k8s.io/jobset-name=turns '{"phase": "Succeeded"}'
+check "... submit --follow ends well" wait $submit
+check "... and says it again" grep -Eq "warning: it completed, but $alone" "$scratch/submitted"
+check "... as why does" why_says turns "completed"
+check "... with the cause" grep -Eq "Also: .*$alone" "$scratch/why"
+check "... logs -f ends" wait $logs
+check "... having said it once" eval '[ "$(grep -c "warning:" "$scratch/logs")" = 1 ]'
+
 # An address that sends forged tokens, whose claims fit, on 50 connections for 20 s. How many of them the
 # API server has reviewed is what a good report waited for.
 forge() { # FILE: what it was answered, a line for each

@@ -1,4 +1,5 @@
 /* Rules: upstream pkg/statusserver; KEP-2779 for who may report. */
+#include "api/meta.h"
 #include "base/clock.h"
 #include "base/xmalloc.h"
 #include "crypto/jwt.h"
@@ -504,6 +505,101 @@ TEST(test_claims_that_do_not_fit)
 		assert_failure(&r, 403, "Forbidden", "Forbidden");
 		assert_int_equal(api.asked.len, 0);
 	}
+	progress_server_free(s);
+}
+
+static void on_alone(void *ctx, const cJSON *about, const char *message)
+{
+	buf_printf(ctx, "%s: %.*s\n", meta_name(about), (int)strcspn(message, ";"),
+		   message);
+}
+
+/* One letter of `pods` for each report: the pod that sends it. */
+TEST(test_who_takes_turns)
+{
+	static const struct {
+		const char *letters, *name;
+	} names[] = {
+		{ "a", "tj-node-0-0-x1" },  { "b", "tj-node-0-1-x2" },
+		{ "c", "tj-node-0-2-x3" },  { "A", "tj-node-0-0-y1" },
+		{ "d", "tj-data-0-0-x4" },  { "e", "tj-launcher-0-0-x5" },
+		{ "0", "tj-node-0-10-x6" }, { "1", "tj-node-0-11-x6" },
+		{ "2", "tj-node-0-12-x6" }, { "3", "tj-node-0-13-x6" },
+		{ "4", "tj-node-0-14-x6" }, { "5", "tj-node-0-15-x6" },
+		{ "6", "tj-node-0-16-x6" }, { "7", "tj-node-0-17-x6" },
+	};
+#define BOTH(a, b)                                                                  \
+	"tj: pods tj-node-0-" a " and tj-node-0-" b " both report progress, which " \
+	"only the first rank does\n"
+	static const struct {
+		const char *pods, *want;
+	} rows[] = {
+		{ "aaaa", "" },                     /* one */
+		{ "aab", "" },                      /* rank 0 moves */
+		{ "aabbb", "" },                    /* ... and stays there */
+		{ "aAaA", "" },                     /* a pod is replaced */
+		{ "adedea", "" },                   /* other steps report, too */
+		{ "aba", BOTH("0", "1") },          /* turns */
+		{ "abababab", BOTH("0", "1") },     /* ... are told once */
+		{ "abA", BOTH("0", "1") },          /* ... of a replaced pod */
+		{ "dabdab", BOTH("0", "1") },       /* after another step */
+		{ "abcbc", BOTH("1", "2") },        /* the first one is lost */
+		{ "aabbcca", BOTH("0", "1") },      /* several */
+		{ "abc01234567a", BOTH("0", "1") }, /* more than are remembered */
+		{ "abc01234567c", BOTH("2", "10") },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
+		cleanup_buf struct buf said = { .max = 4096 };
+		struct progress_server *s = new_server();
+
+		standin_set(&api, fine);
+		progress_server_watch(s, on_alone, &said);
+		for (const char *pod = rows[i].pods; *pod; pod++) {
+			cleanup_reply struct reply r;
+			size_t n = 0;
+
+			while (*names[n].letters != *pod)
+				n++;
+			ask(s,
+			    bearer(arena_printf(&tokens,
+						OTHER("ns:a", AUDIENCE, "ns", "%s", ""),
+						names[n].name),
+				   NULL),
+			    "{\"trainerStatus\": {}}", &r);
+			assert_int_equal(r.resp.status, 200);
+		}
+		buf_adds(&said, "");
+		if (!str_eq(said.len ? (const char *)said.data : "", rows[i].want))
+			fail_msg("%s: %s", rows[i].pods,
+				 said.len ? (const char *)said.data : "nothing");
+		progress_server_free(s);
+	}
+}
+
+/* What is sent without progress, or in vain, is no report. */
+TEST(test_what_is_no_turn)
+{
+	static const char *const bodies[] = { "{\"trainerStatus\": {}}", "{}",
+					      "{\"trainerStatus\": {}}" };
+	static const char *const pods[] = { "tj-node-0-0-a", "tj-node-0-1-b",
+					    "tj-node-0-0-a" };
+	cleanup_buf struct buf said = { .max = 4096 };
+	struct progress_server *s = new_server();
+
+	standin_set(&api, fine);
+	progress_server_watch(s, on_alone, &said);
+	for (size_t i = 0; i < N_ELEMENTS(pods); i++) {
+		cleanup_reply struct reply r;
+
+		ask(s,
+		    bearer(arena_printf(&tokens, OTHER("ns:a", AUDIENCE, "ns", "%s", ""),
+					pods[i]),
+			   NULL),
+		    bodies[i], &r);
+		assert_int_equal(r.resp.status, 200);
+	}
+	assert_int_equal(said.len, 0);
 	progress_server_free(s);
 }
 

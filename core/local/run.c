@@ -583,8 +583,9 @@ static void fill_report(struct run *r, struct local_result *ret)
 
 static void report_no_retry(const struct run *r)
 {
-	if (r->gives_up && !r->opts->max_restarts && r->end == RUN_ACTIVE &&
-	    jobs_phase(r->jobs) == JOBS_FAILED && report_exit_code(r->report))
+	if (r->gives_up && !r->opts->max_restarts && !r->restarts &&
+	    r->end == RUN_ACTIVE && jobs_phase(r->jobs) == JOBS_FAILED &&
+	    report_exit_code(r->report))
 		run_note(r,
 			 "not retried: backoffLimit is not set and defaults to 0 on this "
 			 "machine (%d on a cluster); retry with --max-restarts N",

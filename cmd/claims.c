@@ -120,16 +120,22 @@ int claims_show(const struct where_opts *where, bool all, enum out_format format
 	return code;
 }
 
-/* Returns whether it was deleted; the failure is in err. */
-static bool delete_one(const cJSON *claim, bool unused, struct error *err)
+static void print_deleted(const cJSON *claim)
 {
 	cleanup_arena struct arena arena = { 0 };
 
-	if (state_claim_remove(meta_namespace(claim), meta_name(claim), unused, err))
-		return false;
 	printf("claim %s deleted, %s freed\n", meta_name(claim),
 	       str_size(&arena, size_of(claim)));
-	return true;
+}
+
+static int delete_one(const char *ns, const char *name, struct error *err)
+{
+	cleanup_json cJSON *claim = NULL;
+
+	if (state_claim(&claim, ns, name, err) || state_claim_remove(ns, name, err))
+		return -1;
+	print_deleted(claim);
+	return 0;
 }
 
 int claims_delete(const struct where_opts *where, bool missing_ok, char **names,
@@ -142,15 +148,13 @@ int claims_delete(const struct where_opts *where, bool missing_ok, char **names,
 		return -1;
 	for (; *names; names++) {
 		const char *name = name_of(*names);
-		cleanup_json cJSON *claim = NULL;
 		struct error why = { 0 };
 
 		if (!name)
 			return error_set(err, ERR_USAGE,
 					 "invalid claim name '%s': want claim/NAME",
 					 *names);
-		if ((state_claim(&claim, ns, name, &why) ||
-		     !delete_one(claim, false, &why)) &&
+		if (delete_one(ns, name, &why) &&
 		    (why.kind != ERR_NOT_FOUND || !missing_ok)) {
 			cmd_complain("delete", "%s", why.msg);
 			code = EXIT_FAILED;
@@ -159,32 +163,38 @@ int claims_delete(const struct where_opts *where, bool missing_ok, char **names,
 	return code;
 }
 
+struct unused {
+	int64_t freed, n, used;
+	int code;
+};
+
+static void on_claim(void *ctx, const cJSON *claim, const struct error *failure)
+{
+	struct unused *u = ctx;
+
+	if (failure && failure->kind != ERR_NOT_FOUND) {
+		cmd_complain("delete", "%s", failure->msg);
+		u->code = EXIT_FAILED;
+	} else if (meta_annotation(claim, CLAIM_USERS_ANNOTATION)) {
+		u->used++;
+	} else if (!failure) {
+		print_deleted(claim);
+		u->freed += size_of(claim);
+		u->n++;
+	}
+}
+
 int claims_delete_unused(const struct where_opts *where, struct error *err)
 {
 	const char *ns = where->ns ? where->ns : "default";
 	cleanup_arena struct arena arena = { 0 };
-	cleanup_json cJSON *claims = NULL;
-	int64_t freed = 0, n = 0, used = 0;
-	int code = EXIT_OK;
-	const cJSON *claim;
+	struct unused u = { .code = EXIT_OK };
 
-	if (check(where, "delete", err) || state_claims(&claims, ns, err))
+	if (check(where, "delete", err) ||
+	    state_claims_remove_unused(ns, on_claim, &u, err))
 		return -1;
-	json_each(claim, claims) {
-		struct error why = { 0 };
-
-		if (meta_annotation(claim, CLAIM_USERS_ANNOTATION)) {
-			used++;
-		} else if (delete_one(claim, true, &why)) {
-			freed += size_of(claim);
-			n++;
-		} else if (why.kind != ERR_NOT_FOUND) {
-			cmd_complain("delete", "%s", why.msg);
-			code = EXIT_FAILED;
-		}
-	}
 	printf("%lld unused claim%s deleted in namespace %s, %s freed; %lld in use\n",
-	       (long long)n, n == 1 ? "" : "s", ns, str_size(&arena, freed),
-	       (long long)used);
-	return code;
+	       (long long)u.n, u.n == 1 ? "" : "s", ns, str_size(&arena, u.freed),
+	       (long long)u.used);
+	return u.code;
 }

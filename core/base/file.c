@@ -41,11 +41,23 @@ int file_read(struct buf *out, const char *path, struct error *err)
 	return file_read_fd(out, fd, path, err);
 }
 
+int file_read_regular(struct buf *out, const char *path, struct error *err)
+{
+	cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st))
+		return error_errno(err, errno, "%s", path);
+	if (!S_ISREG(st.st_mode))
+		return error_set(err, ERR_INVALID, "%s is not a regular file", path);
+	return file_read_fd(out, fd, path, err);
+}
+
 const char *file_first_line(struct arena *arena, const char *path)
 {
 	cleanup_buf struct buf text = { .max = 4096 };
 
-	if (file_read(&text, path, IGNORED) || !text.len)
+	if (file_read_regular(&text, path, IGNORED) || !text.len)
 		return "";
 	return str_slice(arena, (const char *)text.data,
 			 strcspn((const char *)text.data, "\n"));

@@ -23,7 +23,10 @@ MUST_CHECK int file_read(struct buf *out, const char *path, struct error *err);
 /* The same from an open descriptor, until its end; `name` is for messages. */
 MUST_CHECK int file_read_fd(struct buf *out, int fd, const char *name, struct error *err);
 
-/* The first line of a short file, without its newline, in the arena; "": none. */
+/* As file_read(), but only of regular files: a FIFO would block the reader. */
+MUST_CHECK int file_read_regular(struct buf *out, const char *path, struct error *err);
+
+/* The first line of a short regular file, without its newline, in the arena; "": none. */
 const char *file_first_line(struct arena *arena, const char *path);
 
 /* Write all bytes to a descriptor. */

@@ -164,25 +164,13 @@ const char *state_newest(struct arena *arena, const char *job_dir)
 	return last ? path_join(arena, job_dir, last) : NULL;
 }
 
-int state_read_file(struct buf *out, const char *path, struct error *err)
-{
-	cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-	struct stat st;
-
-	if (fd < 0 || fstat(fd, &st))
-		return error_errno(err, errno, "%s", path);
-	if (!S_ISREG(st.st_mode))
-		return error_set(err, ERR_INVALID, "%s is not a regular file", path);
-	return file_read_fd(out, fd, path, err);
-}
-
 /* ---- reading ----------------------------------------------------------------------- */
 
 static int read_doc(cJSON **ret, const char *path, struct error *err)
 {
 	cleanup_buf struct buf b = { .max = JSON_MAX_BYTES };
 
-	if (state_read_file(&b, path, err))
+	if (file_read_regular(&b, path, err))
 		return -1;
 	if (json_parse(ret, b.data, b.len, err))
 		return error_wrap(err, "%s", path);

@@ -84,12 +84,17 @@ MUST_CHECK int state_claims(cJSON **ret, const char *ns, struct error *err);
 /* One of them: ERR_NOT_FOUND. */
 MUST_CHECK int state_claim(cJSON **ret, const char *ns, const char *name,
 			   struct error *err);
+/* Delete a claim with its contents: ERR_NOT_FOUND; ERR_EXISTS while a running job uses it. */
+MUST_CHECK int state_claim_remove(const char *ns, const char *name, struct error *err);
 /*
- * Delete a claim with its contents: ERR_NOT_FOUND; ERR_EXISTS while a running job uses
- * it, or with `unused` one that is stored: finished, or suspended.
+ * Delete the claims that no stored job mounts: running, finished, suspended, or of a
+ * server. on_claim() is called for each claim of the namespace, as state_claims() has it:
+ * without `failure` it was deleted, unless it has CLAIM_USERS_ANNOTATION.
  */
-MUST_CHECK int state_claim_remove(const char *ns, const char *name, bool unused,
-				  struct error *err);
+MUST_CHECK int state_claims_remove_unused(const char *ns,
+					  void (*on_claim)(void *ctx, const cJSON *claim,
+							   const struct error *failure),
+					  void *ctx, struct error *err);
 /*
  * The JobSet is deleted: delete the claims of its templates (jobset_own_claims()), unless
  * another job mounts them.

@@ -1,5 +1,6 @@
 /* state_claim_users.c - the jobs that mount volume claims (local/state.h). */
 #include <inttypes.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include "api/meta.h"
@@ -14,6 +15,16 @@
 /* In the directory of a namespace's claims: hidden, so that it is no claim. */
 #define WAITING ".waiting"
 
+/* Once: a job of a server may have run, and wait. */
+static void add_user(cJSON *users, const char *claim, const char *job, const char *note)
+{
+	cleanup_arena struct arena a = { 0 };
+	const char *user = arena_printf(&a, "%s%s", job, note);
+
+	if (!json_has_str(json_get((const cJSON *)users, claim), user))
+		cJSON_AddItemToArray(json_list(users, claim), cJSON_CreateString(user));
+}
+
 /* Add `job` to the users of each claim that the JobSet's pods mount. */
 static void add_users(cJSON *users, cJSON *jobset, const char *job)
 {
@@ -25,10 +36,8 @@ static void add_users(cJSON *users, cJSON *jobset, const char *job)
 			const char *claim =
 				json_str(volume, "persistentVolumeClaim", "claimName");
 
-			if (claim &&
-			    !json_has_str(json_get((const cJSON *)users, claim), job))
-				cJSON_AddItemToArray(json_list(users, claim),
-						     cJSON_CreateString(job));
+			if (claim)
+				add_user(users, claim, job, "");
 		}
 }
 
@@ -39,12 +48,8 @@ static void add_users(cJSON *users, cJSON *jobset, const char *job)
 static void add_unknown(cJSON *users, const char *job, bool running,
 			const struct error *err)
 {
-	cleanup_arena struct arena a = { 0 };
-
 	if (running || err->kind != ERR_NOT_FOUND)
-		cJSON_AddItemToArray(json_list(users, STATE_ANY_CLAIM),
-				     cJSON_CreateString(arena_printf(
-					     &a, "%s (its JobSet cannot be read)", job)));
+		add_user(users, STATE_ANY_CLAIM, job, " (its JobSet cannot be read)");
 }
 
 /* ---- JobSets of a server that have not run --------------------------------------------- */
@@ -70,8 +75,11 @@ void state_claims_wait(const char *server, const cJSON *jobset)
 	const char *dir = waiting_dir(&a, meta_namespace(jobset));
 
 	add_users(users, copy, meta_name(jobset));
+	cleanup_fd int lock = -1;
+
 	if (!dir || !users->child || dir_make(dir, 0700, IGNORED))
 		return;
+	lock = state_claims_lock(meta_namespace(jobset), LOCK_SH);
 	json_put_str(doc, server, "server");
 	(void)!state_write(dir, waiting_file(&a, server, meta_name(jobset)), doc, false,
 			   IGNORED);
@@ -86,21 +94,27 @@ void state_claims_wait_end(const char *server, const char *ns, const char *name)
 		(void)unlink(path_join(&a, dir, waiting_file(&a, server, name)));
 }
 
+/* A file that cannot be read may name any claim. */
 static void add_waiting(cJSON *users, const char *path)
 {
 	cleanup_buf struct buf text = { .max = JSON_MAX_BYTES };
 	cleanup_json cJSON *doc = NULL;
 	const cJSON *claim, *job;
+	struct error err = { 0 };
 
-	if (state_read_file(&text, path, IGNORED) ||
-	    json_parse(&doc, text.data, text.len, IGNORED) || !json_str(doc, "server") ||
-	    !file_exists(json_str(doc, "server")))
+	if (!file_exists(path)) /* the JobSet has been deleted meanwhile */
+		return;
+	if (file_read_regular(&text, path, &err) ||
+	    json_parse(&doc, text.data, text.len, &err) || !json_str(doc, "server")) {
+		add_user(users, STATE_ANY_CLAIM, path_base(path), " (cannot be read)");
+		return;
+	}
+	if (!file_exists(json_str(doc, "server")))
 		return;
 	json_each(claim, json_get((const cJSON *)doc, "claims"))
 		json_each(job, claim)
 			if (cJSON_IsString(job) && claim->string)
-				cJSON_AddItemToArray(json_list(users, claim->string),
-						     json_dup(job));
+				add_user(users, claim->string, job->valuestring, "");
 }
 
 /* ---- all jobs of a namespace ----------------------------------------------------------- */

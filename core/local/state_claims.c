@@ -1,7 +1,11 @@
 /* state_claims.c - list and delete volume claims (local/state.h). */
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "api/meta.h"
 #include "base/cleanup.h"
@@ -171,33 +175,163 @@ int state_claim(cJSON **ret, const char *ns, const char *name, struct error *err
 	return 0;
 }
 
-int state_claim_remove(const char *ns, const char *name, bool unused, struct error *err)
+/* ---- removal --------------------------------------------------------------------------- */
+
+/* In the directory of a namespace's claims: hidden, so that it is no claim. */
+#define REMOVED ".removed"
+
+int state_claims_lock(const char *ns, int how)
 {
-	cleanup_json cJSON *users = state_claim_users(ns, !unused);
 	cleanup_arena struct arena a = { 0 };
+	const char *dir;
+	int fd, rc;
+
+	if (claim_dir(&a, &dir, ns, NULL, IGNORED))
+		return -1;
+	fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return -1;
+	do
+		rc = flock(fd, how);
+	while (rc && errno == EINTR);
+	if (!rc)
+		return fd;
+	close(fd);
+	return -1;
+}
+
+/* Move a claim out of its place, which takes no time; with the namespace's lock. */
+static int set_aside(struct arena *a, const char **ret, const char *dir,
+		     struct error *err)
+{
+	const char *all = path_join(a, path_dir(a, dir), REMOVED);
+
+	*ret = arena_printf(a, "%s/%s.%d.%lld", all, path_base(dir), (int)getpid(),
+			    (long long)clock_ms());
+	if (dir_make(all, 0700, err))
+		return -1;
+	return rename(dir, *ret) ? error_errno(err, errno, "%s", dir) : 0;
+}
+
+/*
+ * Delete what set_aside() moved there, without the namespace's lock, and what a process
+ * that was killed has left.
+ */
+static int remove_aside(struct arena *a, const char *aside, struct error *err)
+{
+	const char *all = path_dir(a, aside);
+	cleanup_fd int lock = open(all, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int failed = 0;
+
+	(void)!flock(lock, LOCK_EX); /* two processes would hinder each other */
+	for (char **e = state_entries(a, all); *e; e++) {
+		const char *path = path_join(a, all, *e);
+
+		if (dir_remove(path, str_eq(path, aside) ? err : IGNORED) &&
+		    str_eq(path, aside))
+			failed = -1;
+	}
+	return failed;
+}
+
+static int set_aside_unless_used(struct arena *a, const char **ret, const char *ns,
+				 const char *name, struct error *err)
+{
+	cleanup_fd int lock = state_claims_lock(ns, LOCK_EX);
+	cleanup_json cJSON *users = state_claim_users(ns, true);
 	const char *dir, *user;
 
-	if (find(&a, &dir, ns, name, err))
+	(void)lock;
+	if (find(a, &dir, ns, name, err))
 		return -1;
-	user = others(&a, users, name, NULL);
+	user = others(a, users, name, NULL);
 	if (user)
-		return error_set(err, ERR_EXISTS, "claim %s is in use by %sjob %s", name,
-				 unused ? "" : "running ", user);
-	return dir_remove(dir, err);
+		return error_set(err, ERR_EXISTS, "claim %s is in use by running job %s",
+				 name, user);
+	return set_aside(a, ret, dir, err);
+}
+
+int state_claim_remove(const char *ns, const char *name, struct error *err)
+{
+	cleanup_arena struct arena a = { 0 };
+	const char *aside;
+
+	return set_aside_unless_used(&a, &aside, ns, name, err)
+		       ? -1
+		       : remove_aside(&a, aside, err);
+}
+
+/* A claim of the list, while it is deleted. */
+struct removal {
+	const char *aside; /* NULL: it stays */
+	struct error err;
+};
+
+/* The users are read once, under the lock: after the list, which may take long. */
+static void set_unused_aside(struct arena *a, struct removal *all, cJSON *list,
+			     const char *ns)
+{
+	cleanup_fd int lock = state_claims_lock(ns, LOCK_EX);
+	cleanup_json cJSON *users = state_claim_users(ns, false);
+	cJSON *claim;
+
+	(void)lock;
+	json_each(claim, list) {
+		const char *user = others(a, users, meta_name(claim), NULL), *dir;
+		struct removal *r = all++;
+
+		if (user)
+			meta_set_annotation(claim, CLAIM_USERS_ANNOTATION, user);
+		else if (!meta_annotation(claim, CLAIM_USERS_ANNOTATION) &&
+			 (find(a, &dir, ns, meta_name(claim), &r->err) ||
+			  set_aside(a, &r->aside, dir, &r->err)))
+			r->aside = NULL;
+	}
+}
+
+int state_claims_remove_unused(const char *ns,
+			       void (*on_claim)(void *ctx, const cJSON *claim,
+						const struct error *failure),
+			       void *ctx, struct error *err)
+{
+	cleanup_arena struct arena a = { 0 };
+	cleanup_json cJSON *list = NULL;
+	struct removal *all, *r;
+	const cJSON *claim;
+
+	if (state_claims(&list, ns, err))
+		return -1;
+	r = all = arena_alloc(&a, (size_t)(cJSON_GetArraySize(list) + 1) * sizeof(*all));
+	set_unused_aside(&a, all, list, ns);
+	json_each(claim, list) {
+		if (r->aside)
+			(void)!remove_aside(&a, r->aside, &r->err);
+		on_claim(ctx, claim, r->err.kind ? &r->err : NULL);
+		r++;
+	}
+	return 0;
 }
 
 void state_claims_release(const char *ns, const cJSON *jobset)
 {
 	cleanup_json cJSON *own = jobset_own_claims(jobset);
+	cleanup_fd int lock = own->child ? state_claims_lock(ns, LOCK_EX) : -1;
 	cleanup_json cJSON *users = own->child ? state_claim_users(ns, false) : NULL;
+	const char *aside = NULL;
+	cleanup_arena struct arena a = { 0 };
 	const cJSON *claim;
 
 	json_each(claim, own) {
-		cleanup_arena struct arena a = { 0 };
-		const char *dir;
+		const char *dir, *path;
 
 		if (!others(&a, users, claim->valuestring, meta_name(jobset)) &&
-		    !claim_dir(&a, &dir, ns, claim->valuestring, IGNORED))
-			(void)!dir_remove(dir, IGNORED);
+		    !find(&a, &dir, ns, claim->valuestring, IGNORED) &&
+		    !set_aside(&a, &path, dir, IGNORED))
+			aside = path;
 	}
+	if (lock >= 0)
+		close(lock);
+	lock = -1;
+	if (aside)
+		(void)!remove_aside(&a, aside, IGNORED);
 }

@@ -23,7 +23,7 @@ static enum procid_state runner_of(const char *lock, int *ret_pid,
 {
 	cleanup_buf struct buf text = { .max = PROCID_SIZE };
 
-	if (state_read_file(&text, lock, IGNORED) || !text.len)
+	if (file_read_regular(&text, lock, IGNORED) || !text.len)
 		return PROCID_UNREADABLE;
 	return procid_find((const char *)text.data, ret_pid, ret_host);
 }

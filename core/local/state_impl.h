@@ -18,9 +18,6 @@ MUST_CHECK int state_dir(struct arena *arena, const char **ret, const char *ns,
 /* Can it be the name of a job's directory? Not "..", without '/', not hidden. */
 bool state_is_name(const char *s);
 
-/* As file_read(), but only of regular files: a FIFO would block the reader. */
-MUST_CHECK int state_read_file(struct buf *out, const char *path, struct error *err);
-
 /* A missing directory is empty; an unreadable one is an error. */
 MUST_CHECK int state_readable(const char *dir, struct error *err);
 
@@ -43,6 +40,14 @@ MUST_CHECK int state_read_runtime(cJSON **ret, const char *run, struct error *er
 /* The JobSet of a job's newest run. */
 MUST_CHECK int state_jobset(cJSON **ret, const char *ns, const char *name,
 			    struct error *err);
+
+/*
+ * A lock of the namespace's claims, to be closed; -1: there are none yet, or their file
+ * system has no locks. Shared (LOCK_SH) by whoever records that a job mounts claims;
+ * exclusive (LOCK_EX) from the search for users until the claim is out of place. So a job
+ * is either found by the search, or recorded after it: then its claim begins empty.
+ */
+int state_claims_lock(const char *ns, int how);
 
 /*
  * The jobs of a namespace that mount claims, the caller's: {"CLAIM": ["JOB", ...]}. Those

@@ -18,7 +18,7 @@ static bool read_owner(struct arena *arena, const char *dir, struct state_owner 
 	cleanup_buf struct buf text = { .max = 65536 };
 	cleanup_json cJSON *doc = NULL;
 
-	if (state_read_file(&text, path_join(arena, dir, STATE_OWNER), IGNORED) ||
+	if (file_read_regular(&text, path_join(arena, dir, STATE_OWNER), IGNORED) ||
 	    json_parse(&doc, text.data, text.len, IGNORED) || !json_str(doc, "server") ||
 	    !json_str(doc, "uid"))
 		return false;

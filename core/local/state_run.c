@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -308,7 +309,7 @@ static void sweep_job(const char *job_dir)
 	cleanup_fd int fd = -1;
 	int pid;
 
-	if (!has_leftovers(job_dir) || state_read_file(&mark, path, IGNORED) ||
+	if (!has_leftovers(job_dir) || file_read_regular(&mark, path, IGNORED) ||
 	    !mark.data ||
 	    procid_find((const char *)mark.data, &pid, host) == PROCID_OTHER_HOST)
 		return;
@@ -342,6 +343,7 @@ int state_begin(struct state_run *ret, const char *ns, const char *name,
 	cleanup_arena struct arena a = { 0 };
 	struct state_run run = { .lock = -1 };
 	cleanup_json cJSON *kept = without_secrets(objects);
+	cleanup_fd int claims = -1; /* until the JobSet is stored: it mounts claims */
 	const char *job_dir;
 
 	if (state_dir(&a, &job_dir, ns, name, err))
@@ -349,6 +351,7 @@ int state_begin(struct state_run *ret, const char *ns, const char *name,
 	if (make_dirs(&a, job_dir, err))
 		return error_wrap(err, "state of local jobs");
 	run.job_dir = xstrdup(job_dir);
+	claims = state_claims_lock(ns, LOCK_SH);
 	if (acquire_lock(&run.lock, job_dir, ns, name, err)) {
 		release(&run);
 		return -1;

@@ -30,6 +30,7 @@
 #include "kube/kube.h"
 #include "kubelet/podlog.h"
 #include "local/state.h"
+#include "local/state_owned.h"
 #include "machine/backend.h"
 #include "machine/mirror.h"
 #include "manager/manager.h"
@@ -243,7 +244,14 @@ static int read_log(void *ctx, const cJSON *pod, const struct log_options *o,
 
 static int write_run(void *ctx, const cJSON *old, const cJSON *obj, struct error *err)
 {
-	return mirror_write(old, obj, err);
+	const struct local_api *l = ctx;
+
+	if (mirror_write(old, obj, err))
+		return -1;
+	if (str_eq(meta_kind(obj), JOBSET_KIND) && !mirror_has(obj) &&
+	    !json_equal(json_get(old, "spec"), json_get(obj, "spec")))
+		state_claims_wait(l->root, obj);
+	return 0;
 }
 
 static int remove_run(void *ctx, const cJSON *obj, struct error *err)

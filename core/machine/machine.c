@@ -157,7 +157,7 @@ static void store_events(struct machine *m, struct job *j)
 	const char *line, *end;
 
 	if (!published_is_new(&j->run, path, false) ||
-	    state_read_file(&text, path, IGNORED) ||
+	    file_read_regular(&text, path, IGNORED) ||
 	    text.len <= j->events) /* or the file was truncated */
 		return;
 	line = (const char *)text.data + j->events;

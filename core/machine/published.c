@@ -43,7 +43,7 @@ cJSON *published_read(const char *path)
 	cleanup_buf struct buf text = { .max = JSON_MAX_BYTES };
 	cJSON *doc = NULL;
 
-	if (state_read_file(&text, path, IGNORED) ||
+	if (file_read_regular(&text, path, IGNORED) ||
 	    json_parse(&doc, text.data, text.len, IGNORED))
 		return NULL;
 	return doc;

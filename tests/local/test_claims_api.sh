@@ -50,7 +50,7 @@ up
 check "a job writes into its claims" eval 'apply one data && kubectl wait --timeout=-1s --for=condition=Complete trainjob/one &&
 	[ -s "$claims/own-one/x" ] && [ -s "$claims/data/x" ]'
 check "get claims names it" uses own-one one
-check "a job that is stored suspended mounts one of them" eval 'apply later data true && until_true uses data "one, later"'
+check "a job that is stored suspended mounts one of them" eval 'apply later data true && until_true kubectl get jobset later && uses data "one, later"'
 check "the first is deleted, and the claim of its template with it" eval 'kubectl delete trainjob one && until_true gone own-one'
 check "... not the other" test -s "$claims/data/x"
 check "... which the suspended job keeps" eval '"$kftrainer" delete claims --unused >"$scratch/out" && [ -s "$claims/data/x" ] && until_true uses data later'

@@ -182,6 +182,9 @@ TEST(test_first_line)
 	}
 	assert_string_equal(file_first_line(&a, "/nowhere/x"), "");
 	assert_int_equal(unlink(path), 0);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	assert_string_equal(file_first_line(&a, path), ""); /* and does not wait */
+	assert_int_equal(unlink(path), 0);
 }
 
 /* The same bytes at the same path, but of a file that somebody else can change later. */

@@ -1,13 +1,17 @@
 #include <fcntl.h>
+#include <pthread.h>
 #include <pwd.h>
 #include <sched.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "api/meta.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/str.h"
@@ -332,6 +336,151 @@ static void test_lock_of_another(void **state)
 	assert_false(file_exists(in_state(&a, "kftrainer/jobs/ns/x")));
 }
 
+/* ---- claims ----------------------------------------------------------------------------- */
+
+static cJSON *mounting(const char *claim)
+{
+	cleanup_arena struct arena a = { 0 };
+
+	return parse(arena_printf(
+		&a,
+		"{'kind':'JobSet','metadata':{'name':'j','namespace':'ns'},'spec':{"
+		"'replicatedJobs':[{'name':'node','template':{'spec':{'template':{"
+		"'spec':{'volumes':[{'name':'v','persistentVolumeClaim':{'claimName':"
+		"'%s'}}],'containers':[{'name':'node'}]}}}}}]}}",
+		claim));
+}
+
+static void make_claim(const char *name)
+{
+	cleanup_arena struct arena a = { 0 };
+	const char *dir = in_state(&a, arena_printf(&a, "kftrainer/claims/ns/%s", name));
+	struct error err = { 0 };
+
+	assert_int_equal(dir_make(dir, 0700, &err), 0);
+	assert_int_equal(file_write(path_join(&a, dir, "data"), "x", 1, 0600, &err), 0);
+}
+
+static bool has_claim(const char *name)
+{
+	cleanup_arena struct arena a = { 0 };
+
+	return file_exists(
+		in_state(&a, arena_printf(&a, "kftrainer/claims/ns/%s/data", name)));
+}
+
+static void add_claim(void *ctx, const cJSON *claim, const struct error *failure)
+{
+	const char *users = meta_annotation(claim, CLAIM_USERS_ANNOTATION);
+
+	buf_printf(ctx, "%s: %s;", meta_name(claim),
+		   failure ? failure->msg
+		   : users ? users
+			   : "deleted");
+}
+
+static const char *remove_unused(struct arena *a)
+{
+	cleanup_buf struct buf text = { .max = 4096 };
+	struct error err = { 0 };
+
+	assert_int_equal(state_claims_remove_unused("ns", add_claim, &text, &err), 0);
+	return text.len ? arena_strdup(a, (const char *)text.data) : "";
+}
+
+static void *remove_in_thread(void *ctx)
+{
+	cleanup_arena struct arena a = { 0 };
+
+	return strdup(remove_unused(&a));
+}
+
+static char run_failed[] = "failed";
+
+static void *begin_in_thread(void *ctx)
+{
+	cleanup_json cJSON *tj = parse("{}"), *objects = parse("[]");
+	struct error err = { 0 };
+
+	cJSON_AddItemToArray(objects, mounting("c"));
+	if (state_begin(ctx, "ns", "j", tj, objects, &err))
+		return run_failed;
+	return NULL;
+}
+
+enum {
+	MEANWHILE_MS = 100
+}; /* for what must not happen in it, on a machine of any load */
+
+/* A job that is recorded while claims are deleted is seen, or waits: none is in between. */
+static void test_claims_are_locked(void **state)
+{
+	cleanup_arena struct arena a = { 0 };
+	cleanup_json cJSON *jobset = mounting("c");
+	const char *server = in_state(&a, "server");
+	struct state_run run = { .lock = -1 };
+	struct error err = { 0 };
+	pthread_t thread;
+	void *ret;
+	int lock;
+
+	assert_int_equal(dir_make(server, 0700, &err), 0);
+	make_claim("c");
+	make_claim("d");
+	lock = state_claims_lock("ns", LOCK_SH); /* a job is being recorded */
+	assert_int_not_equal(lock, -1);
+	assert_int_equal(pthread_create(&thread, NULL, remove_in_thread, NULL), 0);
+	clock_sleep_ms(MEANWHILE_MS);
+	assert_true(has_claim("c") && has_claim("d"));
+	state_claims_wait(server, jobset);
+	close(lock);
+	assert_int_equal(pthread_join(thread, &ret), 0);
+	assert_string_equal(ret, "c: j;d: deleted;");
+	free(ret);
+	assert_true(has_claim("c") && !has_claim("d"));
+
+	state_claims_wait_end(server, "ns", "j");
+	lock = state_claims_lock("ns", LOCK_EX); /* claims are being deleted */
+	assert_int_equal(pthread_create(&thread, NULL, begin_in_thread, &run), 0);
+	clock_sleep_ms(MEANWHILE_MS);
+	assert_false(file_exists(in_state(&a, "kftrainer/jobs/ns/j/latest")));
+	close(lock);
+	assert_int_equal(pthread_join(thread, &ret), 0);
+	assert_null(ret);
+	assert_string_equal(remove_unused(&a), "c: j;");
+	state_end(&run);
+}
+
+/* What a process that was killed has left, and a file of users that cannot be read. */
+static void test_claims_that_are_left(void **state)
+{
+	static const char *const unreadable[] = { "{", "{\"claims\": {}}", NULL };
+	const char *left, *file;
+	cleanup_arena struct arena a = { 0 };
+	struct error err = { 0 };
+
+	make_claim("c");
+	file = in_state(&a, "kftrainer/claims/ns/.waiting/0.j");
+	assert_int_equal(dir_make(path_dir(&a, file), 0700, &err), 0);
+	for (size_t i = 0; i < N_ELEMENTS(unreadable); i++) {
+		if (unreadable[i]) {
+			assert_int_equal(file_write(file, unreadable[i],
+						    strlen(unreadable[i]), 0600, &err),
+					 0);
+		} else {
+			assert_int_equal(unlink(file), 0);
+			assert_int_equal(mkfifo(file, 0600), 0);
+		}
+		assert_string_equal(remove_unused(&a), "c: 0.j (cannot be read);");
+	}
+	assert_int_equal(unlink(file), 0);
+	left = in_state(&a, "kftrainer/claims/ns/.removed/b.1.2/x");
+	assert_int_equal(dir_make(left, 0700, &err), 0);
+	assert_string_equal(remove_unused(&a), "c: deleted;");
+	assert_false(file_exists(left) || has_claim("c"));
+	assert_string_equal(remove_unused(&a), "");
+}
+
 static void test_bad_folders(void **state)
 {
 	cleanup_arena struct arena a = { 0 };
@@ -467,6 +616,8 @@ int main(void)
 		cmocka_unit_test_setup(test_pods_of_killed_runs_go, setup),
 		cmocka_unit_test_setup(test_cancelled_run_leaves_nothing, setup),
 		cmocka_unit_test_setup(test_lock_of_another, setup),
+		cmocka_unit_test_setup(test_claims_are_locked, setup),
+		cmocka_unit_test_setup(test_claims_that_are_left, setup),
 		cmocka_unit_test_setup(test_bad_folders, setup),
 		cmocka_unit_test_setup(test_full_disk, setup),
 		cmocka_unit_test_setup(test_linked_root, setup),

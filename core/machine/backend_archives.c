@@ -12,6 +12,7 @@
 #include "trainer/api.h"
 #include "trainer/workspace_spec.h"
 
+/* Does a job have this workspace, or one that cannot be read? */
 static bool is_wanted(const cJSON *jobs, const char *digest)
 {
 	const cJSON *job;
@@ -19,8 +20,8 @@ static bool is_wanted(const cJSON *jobs, const char *digest)
 	json_each(job, jobs) {
 		struct workspace w;
 
-		if (!mirror_has(job) && !workspace_of(&w, job, IGNORED) &&
-		    str_eq(w.digest, digest))
+		if (!mirror_has(job) &&
+		    (workspace_of(&w, job, IGNORED) || str_eq(w.digest, digest)))
 			return true;
 	}
 	return false;

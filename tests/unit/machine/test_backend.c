@@ -10,9 +10,10 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "local/state_owned.h"
-#include "machine/backend.h"
+#include "machine/backend_impl.h"
 #include "machine/published.h"
 #include "trainer/api.h"
+#include "trainer/workspace_spec.h"
 
 static char home[] = "/tmp/kftrainer-backend-XXXXXX";
 
@@ -339,13 +340,57 @@ static void test_launched(void **state)
 	close_fixture(&f);
 }
 
+#define DIGEST "%064d"
+
+static void add_trainjob(struct fixture *f, const char *name, const char *workspace)
+{
+	cleanup_arena struct arena a = { 0 };
+	cleanup_json cJSON *doc = parse(arena_printf(
+		&a,
+		"{'apiVersion':'trainer.kubeflow.org/v1alpha1','kind':'TrainJob',"
+		"'metadata':{'name':'%s','namespace':'default','uid':'%s','annotations':"
+		"{'kftrainer.io/workspace':'%s'}}}",
+		name, name, workspace));
+	struct error err = { 0 };
+
+	assert_int_equal(apiserver_store(f->api, doc, &err), 1);
+}
+
+/* An archive goes with the last job that has it, and stays while one cannot be read. */
+static void test_archives(void **state)
+{
+	cleanup_arena struct arena a = { 0 };
+	const char *mine = arena_printf(&a, DIGEST, 1),
+		   *other = arena_printf(&a, DIGEST, 2);
+	const char *dir = path_join(&a, home, WORKSPACE_STORE);
+	struct backend b = { .server = home };
+	struct error err = { 0 };
+	struct fixture f;
+
+	open_fixture(&f, "x", true);
+	b.conf.api = f.api;
+	assert_int_equal(dir_make(path_join(&a, dir, mine), 0700, &err), 0);
+	assert_int_equal(dir_make(path_join(&a, dir, other), 0700, &err), 0);
+	add_trainjob(&f, "good", arena_printf(&a, "sha256:%s", mine));
+	add_trainjob(&f, "bad", "sha512:0");
+	backend_sweep_archives(&b);
+	assert_true(file_exists(path_join(&a, dir, mine)));
+	assert_true(file_exists(path_join(&a, dir, other)));
+	apiserver_drop(f.api, TRAINER_API_VERSION, TRAINJOB_KIND, "default", "bad", NULL);
+	backend_sweep_archives(&b);
+	assert_true(file_exists(path_join(&a, dir, mine)));
+	assert_false(file_exists(path_join(&a, dir, other)));
+	apiserver_stop(f.api);
+	apiserver_free(f.api);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_ended),         cmocka_unit_test(test_killed),
 		cmocka_unit_test(test_running),       cmocka_unit_test(test_suspended),
 		cmocka_unit_test(test_suspended_run), cmocka_unit_test(test_stale),
-		cmocka_unit_test(test_launched),
+		cmocka_unit_test(test_launched),      cmocka_unit_test(test_archives),
 	};
 	struct error err = { 0 };
 	int rc;

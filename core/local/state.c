@@ -29,17 +29,53 @@ static const char *home_of_user(void)
 	return user ? user->pw_dir : NULL;
 }
 
+/* A directory without the file is of 0.1.0, and has format 1. */
+static int check_format(struct arena *arena, const char *dir, struct error *err)
+{
+	const char *path = path_join(arena, dir, STATE_FORMAT);
+	cleanup_buf struct buf data = { .max = 64 };
+	const char *text;
+	int64_t format;
+
+	if (!file_exists(path))
+		return 0;
+	if (state_read_file(&data, path, err))
+		return -1;
+	buf_adds(&data, "");
+	text = str_trim(arena, (const char *)data.data);
+	if (str_int(&format, text, 1, INT64_MAX, IGNORED))
+		return error_set(err, ERR_FORMAT, "%s: '%s' is not a format's number",
+				 path, str_visible(arena, text, false));
+	if (format > STATE_FORMAT_NOW)
+		return error_set(
+			err, ERR_FORMAT,
+			"%s: format %lld is of a newer kftrainer, this one reads "
+			"%d: use the newer one, or set XDG_STATE_HOME to another "
+			"directory",
+			path, (long long)format, STATE_FORMAT_NOW);
+	return 0;
+}
+
+int state_write_format(struct arena *arena, const char *dir, struct error *err)
+{
+	const char *path = path_join(arena, dir, STATE_FORMAT);
+	const char *text = arena_printf(arena, "%d\n", STATE_FORMAT_NOW);
+
+	return file_exists(path) ? 0 : file_write(path, text, strlen(text), 0600, err);
+}
+
 int state_root(struct arena *arena, const char **ret, struct error *err)
 {
-	const char *xdg = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+	const char *xdg = getenv("XDG_STATE_HOME"), *home = getenv("HOME"), *dir;
 
 	if (xdg && *xdg) {
 		if (*xdg != '/')
 			return error_set(
 				err, ERR_INVALID,
 				"XDG_STATE_HOME is \"%s\": want an absolute path", xdg);
-		*ret = arena_printf(arena, "%s/kftrainer/jobs", xdg);
-		return 0;
+		dir = arena_printf(arena, "%s/kftrainer", xdg);
+		*ret = path_join(arena, dir, "jobs");
+		return check_format(arena, dir, err);
 	}
 	if (!home)
 		home = home_of_user();
@@ -49,8 +85,9 @@ int state_root(struct arena *arena, const char **ret, struct error *err)
 				 "XDG_STATE_HOME to an absolute path",
 				 home ? "\"" : "", home ? home : "not set",
 				 home ? "\"" : "");
-	*ret = arena_printf(arena, "%s/.local/state/kftrainer/jobs", home);
-	return 0;
+	dir = arena_printf(arena, "%s/.local/state/kftrainer", home);
+	*ret = path_join(arena, dir, "jobs");
+	return check_format(arena, dir, err);
 }
 
 /* A valid directory name: like a DNS name, so neither "..", "/" nor hidden. */

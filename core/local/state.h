@@ -2,6 +2,7 @@
  * state.h - the stored state of local jobs, in $XDG_STATE_HOME/kftrainer/ or
  * ~/.local/state/kftrainer/.
  *
+ *     <state>/format       the number of this layout; see docs/upgrade.md
  *     <state>/jobs/<namespace>/<name>/
  *         lock             held while the job runs; free but not finished: killed
  *         latest           link to the newest run
@@ -30,7 +31,10 @@
 
 /* ---- for readers -------------------------------------------------------------- */
 
-/* <state>/jobs, from the environment; ERR_INVALID if that is unusable. */
+/*
+ * <state>/jobs, from the environment; ERR_INVALID if that is unusable, ERR_FORMAT if a
+ * newer version wrote it.
+ */
 MUST_CHECK int state_root(struct arena *arena, const char **ret, struct error *err);
 
 /* One job's newest run: ERR_NOT_FOUND. One that was killed is Failed, "Interrupted". */

@@ -8,6 +8,13 @@
 #include "base/buf.h"
 #include "base/json.h"
 
+#define STATE_FORMAT "format"
+enum { STATE_FORMAT_NOW = 1 }; /* what this version writes, the newest that it reads */
+
+/* Write <state>/format if there is none. */
+MUST_CHECK int state_write_format(struct arena *arena, const char *dir,
+				  struct error *err);
+
 /*
  * <state>/jobs/<ns>/<name>; name NULL: <state>/jobs/<ns>; both: <state>/jobs.
  * ERR_INVALID for what cannot be a name.

@@ -66,7 +66,7 @@ static int make_dirs(struct arena *a, const char *job_dir, struct error *err)
 	for (size_t i = 0; i < N_ELEMENTS(dirs); i++)
 		if (own_dir(dirs[i], !i, err))
 			return -1;
-	return 0;
+	return state_write_format(a, root, err);
 }
 
 static int check_room(const char *dir, struct error *err)

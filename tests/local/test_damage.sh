@@ -123,6 +123,33 @@ else
 	skip "read-only run directories" "mounts are not permitted"
 fi
 
+# ---- what a newer version wrote ------------------------------------------------------------------------
+state=$XDG_STATE_HOME/kftrainer
+ok "the state says its format" eval '[ "$(cat "$state/format")" = 1 ]'
+before=$(find "$state" -printf '%p %s\n' | sort)
+for format in 2 999999999999 x ''; do
+	echo "$format" >"$state/format"
+	for command in "submit --local -q --name good --runtime torch-distributed -- true" "get --local good" "logs --local good" \
+		"delete --local good" "controller --local"; do
+		# shellcheck disable=SC2086
+		run timeout 20 "$kftrainer" $command
+		ok "format '$format': ${command%% *} is refused" eval '! exits 0 && [ "$status" != 124 ] && printed "$state/format: "'
+	done
+done
+echo 1 >"$state/format"
+ok "... and changes nothing" eval '[ "$(find "$state" -printf "%p %s\n" | sort)" = "$before" ]'
+rm "$state/format"
+run "$kftrainer" get --local good
+ok "a state of 0.1.0, without one, is read" printed 'good +Complete'
+run "$kftrainer" submit --local -q --name good --runtime torch-distributed -- true
+ok "... and gets one with the next job" eval 'exits 0 && [ "$(cat "$state/format")" = 1 ]'
+mkfifo fifo
+mv fifo "$state/format"
+run timeout 20 "$kftrainer" get --local good
+ok "a FIFO in its place: nobody waits" eval '! exits 0 && [ "$status" != 124 ]'
+echo 1 >format
+mv format "$state/format"
+
 # ---- other users ----------------------------------------------------------------------------------------
 if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
 	chmod 755 "$scratch"

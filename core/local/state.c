@@ -39,7 +39,7 @@ static int check_format(struct arena *arena, const char *dir, struct error *err)
 
 	if (!file_exists(path))
 		return 0;
-	if (state_read_file(&data, path, err))
+	if (file_read_regular(&data, path, err))
 		return -1;
 	buf_adds(&data, "");
 	text = str_trim(arena, (const char *)data.data);

@@ -59,9 +59,6 @@ static void report_jobset(struct arena *a, const cJSON *jobset, cJSON *notes)
 	const struct row rows[] = {
 		{ JSON_PATH("spec", "ttlSecondsAfterFinished"), "ttlSecondsAfterFinished",
 		  "the most recent runs of each job are kept" },
-		{ JSON_PATH("spec", "volumeClaimPolicies"), "volumeClaimPolicies",
-		  "claims are local directories, kept until 'kftrainer "
-		  "delete claim/NAME'" },
 		{ JSON_PATH("spec", "managedBy"), "managedBy",
 		  "there is no controller on this machine" },
 		{ JSON_PATH("metadata", "annotations",

@@ -112,6 +112,7 @@ templates goes
 templates stays Retain
 submit goes
 submit stays
+ok "that their policy is not applied is not said" eval '! grep -q volumeClaimPolicies out'
 ok "claims of templates are named after the job" test -s "$claims/own-goes/x" -a -s "$claims/own-stays/x"
 run "$kftrainer" delete goes stays
 ok "they are deleted with the job, as the policy says and by default" test ! -e "$claims/own-goes"

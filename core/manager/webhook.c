@@ -232,6 +232,9 @@ static void validate_runtime(struct call *c)
 	pipeline_validate_runtime(runtime, &errs, update ? NULL : c->answer->warnings);
 	sdkcheck_runtime(runtime, c->answer->warnings);
 	validation_warn_of_transport(runtime, c->answer->warnings);
+	if (meta_label(runtime,
+		       LABEL_FRAMEWORK)) /* upstream's answers to others have none */
+		validation_warn_of_workers(runtime, c->answer->warnings);
 	if (errs.n)
 		refuse(c, &errs);
 }

@@ -37,6 +37,7 @@
 
 #define NODE                 "node"     /* the container that trains; MPI: also its job */
 #define LAUNCHER             "launcher" /* the job that calls mpirun */
+#define SUCCESS_OF_LAUNCHER  "{operator: All, targetReplicatedJobs: [" LAUNCHER "]}"
 
 /*
  * On a runtime's template: how mpirun reaches the nodes, by mpi-launch and the image's

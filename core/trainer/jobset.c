@@ -87,6 +87,19 @@ void jobset_default_success(cJSON *spec, cJSON *take_jobs)
 	json_put(spec, take_jobs, "successPolicy", "targetReplicatedJobs");
 }
 
+bool jobset_awaits(const cJSON *spec, const char *name)
+{
+	const cJSON *policy = json_get(spec, "successPolicy");
+	const cJSON *jobs = jobset_jobs_const(spec);
+	const cJSON *targets = json_get(policy, "targetReplicatedJobs");
+	int n = cJSON_GetArraySize(targets);
+
+	if (!json_find_const(jobs, "name", name) || (n && !json_has_str(targets, name)))
+		return false;
+	return !str_eq(json_str(policy, "operator"), "Any") ||
+	       (n ? n : cJSON_GetArraySize(jobs)) == 1;
+}
+
 int64_t rjob_replicas(const cJSON *rjob)
 {
 	int64_t n = json_int(rjob, 1, "replicas");
@@ -226,6 +239,11 @@ void jobset_sort_jobs(cJSON *spec, const cJSON *names)
 const cJSON *jobset_jobs_status(const cJSON *jobset)
 {
 	return json_get(jobset, "status", "replicatedJobsStatus");
+}
+
+int64_t job_status_succeeded(const cJSON *status)
+{
+	return json_int(status, 0, "succeeded");
 }
 
 int64_t job_status_active(const cJSON *status)

@@ -28,6 +28,8 @@ void jobset_set_suspend(cJSON *spec, const cJSON *suspend); /* NULL: leave it ou
  * Unless it has a successPolicy: succeed once all of these jobs (a list of names) have.
  */
 void jobset_default_success(cJSON *spec, cJSON *take_jobs);
+/* Can it succeed only once its job `name` has? False: it has no such job. */
+bool jobset_awaits(const cJSON *spec, const char *name);
 
 int64_t rjob_replicas(const cJSON *rjob);            /* 1 when absent or 0 */
 const cJSON *rjob_replicas_given(const cJSON *rjob); /* unchanged, or NULL */
@@ -76,9 +78,10 @@ void jobset_add_claims(cJSON *jobset);
  */
 cJSON *jobset_own_claims(const cJSON *jobset);
 
-/* status.replicatedJobsStatus of a whole JobSet, and of one element the active pods. */
+/* status.replicatedJobsStatus of a whole JobSet, and of one element its Jobs. */
 const cJSON *jobset_jobs_status(const cJSON *jobset);
 int64_t job_status_active(const cJSON *status);
+int64_t job_status_succeeded(const cJSON *status);
 bool jobset_has_status(const cJSON *jobset);  /* JobSet's controller has processed it */
 int64_t jobset_restarts(const cJSON *jobset); /* of all its Jobs together */
 bool jobset_is_active(const cJSON *jobset);   /* some job has active pods */

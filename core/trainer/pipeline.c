@@ -136,6 +136,8 @@ void pipeline_validate(const struct pipeline *p, const cJSON *old, const cJSON *
 		warn(warnings,
 		     "spec.trainer has no effect: no job of the runtime is labelled " LABEL_ANCESTOR
 		     "=" ANCESTOR_TRAINER);
+	if (warnings && !old && (!p->env->get || meta_label(runtime, LABEL_FRAMEWORK)))
+		validation_warn_of_workers(runtime, warnings);
 	validate_with_info(p, &info, old, tj, errs, warnings);
 }
 

@@ -333,6 +333,51 @@ void validation_warn_of_transport(const cJSON *runtime, cJSON *warnings)
 			"image has sshd"));
 }
 
+/* A server that no signal of the launcher ends, or NULL. */
+static const char *server_of(const cJSON *rjob, const cJSON *runtime)
+{
+	static const char *const servers[] = { "sshd", "mpi-worker", "infinity", NULL };
+	const cJSON *container = json_find_const(
+		pod_containers_const(rjob_pod_spec_const(rjob)), "name", NODE);
+	const cJSON *const lists[] = { container_command(container),
+				       container_args(container) };
+	enum mpi_transport transport;
+	const cJSON *word;
+
+	for (size_t i = 0; i < N_ELEMENTS(lists); i++)
+		json_each(word, lists[i])
+			for (const char *const *s = servers; *s; s++)
+				if (cJSON_IsString(word) && strstr(word->valuestring, *s))
+					return *s;
+	if (!mpi_transport(&transport, runtime_annotations(runtime), IGNORED) &&
+	    transport == MPI_WORKER)
+		return "mpi-worker";
+	return NULL;
+}
+
+void validation_warn_of_workers(const cJSON *runtime, cJSON *warnings)
+{
+	const cJSON *spec = json_get(runtime, "spec", "template", "spec");
+	const cJSON *node = json_find_const(jobset_jobs_const(spec), "name", NODE);
+	cleanup_arena struct arena arena = { 0 };
+	const char *server;
+
+	if (!policy_mpi(runtime_ml_policy(runtime)) || !jobset_awaits(spec, NODE) ||
+	    !json_find_const(jobset_jobs_const(spec), "name", LAUNCHER))
+		return;
+	server = server_of(node, runtime);
+	if (server)
+		cJSON_AddItemToArray(
+			warnings,
+			cJSON_CreateString(arena_printf(
+				&arena,
+				"spec.template.spec.successPolicy of the runtime: jobs do not end "
+				"with their launcher: JobSet also waits for job "
+				"\"" NODE
+				"\", which runs %s for ever; set " SUCCESS_OF_LAUNCHER,
+				server)));
+}
+
 /* ---- nodes ---- */
 
 #define ONE_NODE "must be 1 or more: without nodes nothing trains"

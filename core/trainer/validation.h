@@ -51,6 +51,12 @@ void names_to_warnings(struct field_errors *errs, cJSON *warnings);
  */
 void validation_warn_of_transport(const cJSON *runtime, cJSON *warnings);
 
+/*
+ * Warn that a job ends only with its nodes, which run sshd or mpi-worker for ever: its
+ * successPolicy has to name the launcher.
+ */
+void validation_warn_of_workers(const cJSON *runtime, cJSON *warnings);
+
 /* Refuse unknown values of MPI_ANNOTATION (in a runtime for MPI) and CACHE_ANNOTATION. */
 void validate_annotations(const cJSON *runtime, struct field_errors *errs);
 

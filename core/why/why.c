@@ -34,6 +34,7 @@ static const struct {
 	{ .add = why_gave_up, WHY_FAILED },
 	{ .add = why_complete, WHY_COMPLETE },
 	{ .add = why_alone, WHY_COMPLETE | WHY_RUNNING },
+	{ .add = why_workers_remain, ACTIVE },
 	{ .add = why_elsewhere, NOT_STARTED | WHY_RUNNING },
 	{ .add = why_queued, NOT_STARTED },
 	{ .add = why_suspended, WHY_SUSPENDED, .only = true },

@@ -103,7 +103,8 @@ void why_waiting_for_peers(struct why *w);
 void why_stalled(struct why *w);
 void why_starting(struct why *w);
 void why_running(struct why *w);
-void why_alone(struct why *w); /* an event says that processes train alone */
+void why_workers_remain(struct why *w); /* an MPI job's launcher has succeeded */
+void why_alone(struct why *w);          /* an event says that processes train alone */
 void why_warning(struct why *w);
 
 #endif

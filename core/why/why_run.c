@@ -7,6 +7,7 @@
 #include "base/str.h"
 #include "trainer/alone.h"
 #include "trainer/api.h"
+#include "trainer/jobset.h"
 #include "trainer/logcause.h"
 #include "trainer/progress.h"
 #include "trainer/progress_line.h"
@@ -88,6 +89,24 @@ void why_stalled(struct why *w)
 			"its first rank has logged nothing for %s and reports no progress",
 			why_age(w, silent));
 	}
+}
+
+void why_workers_remain(struct why *w)
+{
+	const cJSON *spec = jobset_spec_of(w->v->jobset);
+	const cJSON *launcher =
+		json_find_const(jobset_jobs_const(spec), "name", LAUNCHER);
+	const cJSON *status =
+		json_find_const(jobset_jobs_status(w->v->jobset), "name", LAUNCHER);
+
+	if (launcher && jobset_awaits(spec, NODE) &&
+	    job_status_succeeded(status) >= rjob_replicas(launcher))
+		why_add(w, "WorkersRemain",
+			arena_printf(w->arena, "kftrainer delete %s%%n", w->v->name),
+			"its launcher has succeeded, but it ends only with its job "
+			"\"" NODE "\", which sshd and mpi-worker never do: set "
+			"spec.template.spec.successPolicy of its runtime to " SUCCESS_OF_LAUNCHER
+			", delete it and submit it again");
 }
 
 void why_alone(struct why *w)

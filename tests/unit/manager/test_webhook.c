@@ -383,7 +383,19 @@ TEST(test_when_the_api_server_fails)
 	"labels: {" labels "}}, spec: {mlPolicy: {mpi: {" mpi                   \
 	"}}, template: {metadata: {annotations: {" annotations                  \
 	"}}, spec: {replicatedJobs: " RJOB("node") "}}}}"
-#define BY "kftrainer.io/mpi: "
+#define BY   "kftrainer.io/mpi: "
+#define SSHD ", command: [/usr/sbin/sshd, -De]"
+#define POLICY(operator, jobs) \
+	"successPolicy: {operator: " operator", targetReplicatedJobs: [" jobs "]}, "
+#define NODES(transport, labels, command, policy)                                      \
+	"{" API ", kind: TrainingRuntime, metadata: {name: rt, namespace: ns, "        \
+	"labels: {" labels "}}, spec: {mlPolicy: {mpi: {}}, template: {metadata: "     \
+	"{annotations: {" BY transport "}}, spec: {" policy "replicatedJobs: [{name: " \
+	"launcher, template: {metadata: {labels: "                                     \
+	"{trainer.kubeflow.org/trainjob-ancestor-step: trainer}}, spec: {template: "   \
+	"{spec: {containers: [{name: node, image: i}]}}}}}, {name: node, template: "   \
+	"{spec: {template: {spec: {containers: [{name: node, image: i" command         \
+	"}]}}}}}]}}}}"
 
 /* Defect 15: upstream looks at no update of a TrainingRuntime, and never warns of one. */
 TEST(test_runtimes)
@@ -420,6 +432,21 @@ TEST(test_runtimes)
 		{ VALIDATE_RT, MPI(SDK, "", BY "worker"), NULL, NULL, 0 },
 		{ VALIDATE_RT, MPI(SDK, "mpiImplementation: Intel", ""), NULL, NULL, 0 },
 		{ VALIDATE_RT, MPI("", "", ""), NULL, NULL, 0 }, /* upstream's answer */
+
+		/* its nodes run for ever */
+		{ VALIDATE_RT, NODES("worker", SDK, "", ""), NULL, NULL, 1 },
+		{ VALIDATE_RT, NODES("ssh", SDK, SSHD, ""), NULL, NULL, 1 },
+		{ VALIDATE_RT, NODES("ssh", SDK, SSHD, POLICY("All", "launcher, node")),
+		  NULL, NULL, 1 },
+		{ VALIDATE_RT, NODES("ssh", SDK, SSHD, POLICY("Any", "node")), NULL, NULL,
+		  1 },
+		{ VALIDATE_RT, NODES("ssh", SDK, SSHD, POLICY("All", "launcher")), NULL,
+		  NULL, 0 },
+		{ VALIDATE_RT, NODES("ssh", SDK, SSHD, POLICY("Any", "")), NULL, NULL,
+		  0 },
+		{ VALIDATE_RT, NODES("ssh", SDK, ", command: [train]", ""), NULL, NULL,
+		  0 },
+		{ VALIDATE_RT, NODES("worker", "", "", ""), NULL, NULL, 0 },
 		{ VALIDATE_RT, MPI("", "", BY "sshd"), NULL,
 		  "spec.template.metadata.annotations", 0 },
 	};

@@ -527,6 +527,14 @@ TEST(test_end)
 	CHECK_ALL(rows);
 }
 
+#define MPI_JOBSET(policy)                                                             \
+	"kind: JobSet\n" META("bert") "}\nspec: {" policy                              \
+				      "replicatedJobs: [{name: launcher}, {name: "     \
+				      "node}]}\nstatus: {replicatedJobsStatus: "       \
+				      "[{name: launcher, succeeded: 1}, {name: node, " \
+				      "active: 1}]}\n---\n" JOBS PLACED("0", READY)    \
+					      PLACED("1", READY)
+
 TEST(test_run)
 {
 	static const struct row rows[] = {
@@ -556,6 +564,16 @@ TEST(test_run)
 		  "a connection problem: \"[c10d] The client socket has "
 		  "failed to connect to [x]:29500\" (node 0 does not accept "
 		  "connections yet" },
+		{ "an MPI job whose nodes never end", JOB("", STATUS) MPI_JOBSET(""),
+		  "bert is running: its launcher has succeeded, but it ends only with "
+		  "its job \"node\", which sshd and mpi-worker never do: set "
+		  "spec.template.spec.successPolicy of its runtime to {operator: All, "
+		  "targetReplicatedJobs: [launcher]}, delete it and submit it again. "
+		  "Also" },
+		{ "one that ends with its launcher",
+		  JOB("", STATUS) MPI_JOBSET("successPolicy: {operator: All, "
+					     "targetReplicatedJobs: [launcher]}, "),
+		  "bert is running: no problem found: " },
 		{ "what its log says is not about peers",
 		  JOB("", STATUS) JOBSET JOBS PLACED("0", READY) PLACED("1", READY)
 			  LOG("bert-node-0-0-x",

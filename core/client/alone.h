@@ -11,7 +11,7 @@
 /* `{ 0 }`: nothing is known yet. For one job, and one thread. */
 struct alone_watch {
 	struct alone lines;
-	char text[ALONE_TEXT_SIZE]; /* what was seen, and the remedy; "": nothing */
+	char text[ALONE_TEXT_SIZE]; /* the sign that was seen, and the remedy; "": none */
 	int64_t due_ms;             /* events are read at most every few seconds */
 };
 

@@ -99,10 +99,7 @@ MUST_CHECK int state_claims_remove_unused(const char *ns,
 					  void (*on_claim)(void *ctx, const cJSON *claim,
 							   const struct error *failure),
 					  void *ctx, struct error *err);
-/*
- * The JobSet is deleted: delete the claims of its templates (jobset_own_claims()), unless
- * another job mounts them.
- */
+/* Delete the claims of a deleted JobSet's templates, unless another job mounts them. */
 void state_claims_release(const char *ns, const cJSON *jobset);
 
 /* ---- for the process that runs a job --------------------------------------------- */

@@ -251,7 +251,7 @@ static struct reporter *find_reporter(struct reporters *r, const char *place)
 	return NULL;
 }
 
-/* Of a pod that reports again: one of the same Job that did meanwhile. NULL: none. */
+/* A pod of the same Job that has reported since this one last did; NULL: none. */
 static const char *take_turns(struct reporters *r, struct arena *arena, const char *place)
 {
 	struct reporter *own = find_reporter(r, place);

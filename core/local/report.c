@@ -383,13 +383,18 @@ static bool is_oom(const cJSON *end)
 	return str_eq(json_str(end, "reason"), "OOMKilled");
 }
 
-/* The message without "killed by signal 9 (Killed): "; "" if nothing else remains. */
+/*
+ * The message without "killed by signal 9 (Killed): " and what describe_end() (kubelet)
+ * says of a lack of memory; "" if nothing else remains.
+ */
 static const char *more_than_signal(const char *message)
 {
 	const char *end = message && str_starts(message, "killed by signal ")
 				  ? strchr(message, ')')
 				  : NULL;
 
+	if (message && str_starts(message, "a process was killed by the kernel"))
+		return "";
 	if (!end)
 		return message;
 	return str_starts(end, "): ") ? end + strlen("): ") : "";

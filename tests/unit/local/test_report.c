@@ -154,7 +154,10 @@ TEST(test_causes)
 		int code;
 		const char *want;
 	} rows[] = {
-		{ "", "'exitCode':137,'signal':9,'reason':'OOMKilled'", 137,
+		{ "",
+		  "'exitCode':137,'signal':9,'reason':'OOMKilled','message':'a process was "
+		  "killed by the kernel: out of memory (over its memory limit)'",
+		  137,
 		  "out of memory (killed by the kernel)\n"
 		  "hint: needs more memory than its limit of 64Mi: raise resources.limits.memory" },
 		{ "", "'exitCode':139,'signal':11", 139,

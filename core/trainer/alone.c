@@ -12,9 +12,9 @@ enum { MAX_LINE = 400, MAX_LINES = 20000 };
 
 /* Text after which the number of processes follows, in lower case. */
 static const char *const before[] = {
-	"world size", "world_size", "worldsize", "num processes", "num_processes",
-	"rank 0 of",  "rank 0/",    "rank: 0/",  "process 0 of",  "process 0/",
-	"member: 1/", "nranks",     NULL,
+	"world size", "world_size", "worldsize",     "num processes",    "num_processes",
+	"rank 0 of",  "rank 0/",    "rank: 0/",      "process 0 of",     "process 0/",
+	"member: 1/", "nranks",     "process_count", "jax process: 0 /", NULL,
 };
 
 static int64_t number_after(const char *at)

@@ -24,6 +24,14 @@ TEST(test_sizes)
 		  1 },
 		{ "ncclCommInitRank comm 0x1 rank 0 nranks 16 cudaDev 0", 16 },
 		{ "JAX process 0 of 1", 1 },
+		{ "JAX process: 0 / 1", 1 }, /* Flax's examples */
+		{ "jax.process_count() = 1", 1 },
+		{ "process_count: 8", 8 },
+		{ "Discovered MPI settings of world_rank=0, local_rank=0, world_size=1, "
+		  "master_addr=10.0.0.1",
+		  1 },                                /* DeepSpeed */
+		{ "GLOBAL_RANK: 0, MEMBER: 1/1", 1 }, /* Lightning */
+		{ "  global_world_sizes=[1]", -1 },   /* torchrun's agent */
 		{ "world size: 12", 12 },
 		{ "model parallel world size: 1", -1 },
 		{ "group rank 0 of 1", -1 },

@@ -1,9 +1,12 @@
-/* spawn.c - set the signals of a program to start (base/spawn.h). */
+/* spawn.c - start a program (base/spawn.h). */
 #include "base/spawn.h"
 
+#include <fcntl.h>
 #include <signal.h>
+#include <spawn.h>
 
-void spawn_attr(posix_spawnattr_t *attr, enum spawn_signals signals, short flags)
+/* flags: further ones of posix_spawnattr_setflags(3). */
+static void set_attr(posix_spawnattr_t *attr, enum spawn_signals signals, short flags)
 {
 	sigset_t normal, none;
 
@@ -19,4 +22,24 @@ void spawn_attr(posix_spawnattr_t *attr, enum spawn_signals signals, short flags
 		attr, (short)(flags | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK));
 	posix_spawnattr_setsigdefault(attr, &normal);
 	posix_spawnattr_setsigmask(attr, &none);
+}
+
+int spawn_program(pid_t *ret, const struct spawn *s)
+{
+	posix_spawn_file_actions_t actions;
+	posix_spawnattr_t attr;
+	int rc;
+
+	set_attr(&attr, s->signals, s->group ? POSIX_SPAWN_SETPGROUP : 0);
+	posix_spawn_file_actions_init(&actions);
+	for (int i = 0; i < 3; i++)
+		if (s->fds[i] < 0)
+			posix_spawn_file_actions_addopen(&actions, i, "/dev/null",
+							 i ? O_WRONLY : O_RDONLY, 0);
+		else if (s->fds[i] != i)
+			posix_spawn_file_actions_adddup2(&actions, s->fds[i], i);
+	rc = posix_spawnp(ret, s->path, &actions, &attr, s->argv, s->envp);
+	posix_spawn_file_actions_destroy(&actions);
+	posix_spawnattr_destroy(&attr);
+	return rc;
 }

@@ -1,10 +1,11 @@
 /*
- * spawn.h - set the signals of a program that posix_spawn(3) starts.
+ * spawn.h - start a program by posix_spawn(3), with signals as it expects them.
  */
 #ifndef BASE_SPAWN_H
 #define BASE_SPAWN_H
 
-#include <spawn.h>
+#include <stdbool.h>
+#include <sys/types.h>
 
 enum spawn_signals {
 	/*
@@ -16,10 +17,15 @@ enum spawn_signals {
 	SPAWN_RESET,
 };
 
-/*
- * Initialize attr for a program with no signal blocked. flags: further ones of
- * posix_spawnattr_setflags(3). The caller destroys attr.
- */
-void spawn_attr(posix_spawnattr_t *attr, enum spawn_signals signals, short flags);
+/* No signal is blocked. */
+struct spawn {
+	const char *path; /* without a '/': searched in PATH */
+	char *const *argv, *const *envp;
+	int fds[3]; /* its standard input, output and error; -1: /dev/null */
+	enum spawn_signals signals;
+	bool group; /* it leads a process group of its own */
+};
+/* 0, or the number of the error. */
+int spawn_program(pid_t *ret, const struct spawn *s);
 
 #endif

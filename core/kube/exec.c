@@ -201,20 +201,12 @@ static char **arguments(struct arena *arena, const struct kube_config *c)
 
 static int spawn(pid_t *ret, char **argv, char **envp, int out, bool interactive)
 {
-	posix_spawn_file_actions_t actions;
-	posix_spawnattr_t attr;
-	int rc;
+	const struct spawn plugin = { .path = argv[0],
+				      .argv = argv,
+				      .envp = envp,
+				      .fds = { interactive ? 0 : -1, out, 2 } };
 
-	posix_spawn_file_actions_init(&actions);
-	if (!interactive)
-		posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null",
-						 O_RDONLY, 0);
-	posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
-	spawn_attr(&attr, SPAWN_INHERIT, 0);
-	rc = posix_spawnp(ret, argv[0], &actions, &attr, argv, envp);
-	posix_spawnattr_destroy(&attr);
-	posix_spawn_file_actions_destroy(&actions);
-	return rc;
+	return spawn_program(ret, &plugin);
 }
 
 static int fail_late(struct error *err)

@@ -71,21 +71,12 @@ static int spawn_pythons(const struct podenv *env, int output, pid_t *ret)
 	static const char each[] = "cd / && for p in python python3; do "
 				   "command -v $p >/dev/null && $p -c \"$0\"; done";
 	const char *const words[] = { "sh", "-c", each, ask, NULL };
-	posix_spawn_file_actions_t actions;
-	posix_spawnattr_t attr;
-	int rc;
+	const struct spawn sh = {
+		"/bin/sh",          (char *const *)words, (char *const *)env->envp,
+		{ -1, output, -1 }, SPAWN_RESET,          true
+	};
 
-	spawn_attr(&attr, SPAWN_RESET, POSIX_SPAWN_SETPGROUP);
-	posix_spawnattr_setpgroup(&attr, 0);
-	posix_spawn_file_actions_init(&actions);
-	posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-	posix_spawn_file_actions_adddup2(&actions, output, 1);
-	posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
-	rc = posix_spawn(ret, "/bin/sh", &actions, &attr, (char *const *)words,
-			 (char *const *)env->envp);
-	posix_spawn_file_actions_destroy(&actions);
-	posix_spawnattr_destroy(&attr);
-	return rc;
+	return spawn_program(ret, &sh);
 }
 
 /* Reads the output of the Pythons until they end, the time is over or it is too long. */

@@ -79,19 +79,11 @@ static int open_input(int *ret, const cJSON *doc, struct error *err)
 static int spawn(pid_t *ret, int in, int out)
 {
 	char *argv[] = { (char[]){ "kftrainer" }, (char[]){ "run-jobset" }, NULL };
-	posix_spawn_file_actions_t actions;
-	posix_spawnattr_t attr;
-	int rc;
+	const struct spawn run = {
+		.path = PROGRAM, .argv = argv, .envp = environ, .fds = { in, out, out }
+	};
 
-	posix_spawn_file_actions_init(&actions);
-	posix_spawn_file_actions_adddup2(&actions, in, STDIN_FILENO);
-	posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
-	posix_spawn_file_actions_adddup2(&actions, out, STDERR_FILENO);
-	spawn_attr(&attr, SPAWN_INHERIT, 0);
-	rc = posix_spawn(ret, PROGRAM, &actions, &attr, argv, environ);
-	posix_spawnattr_destroy(&attr);
-	posix_spawn_file_actions_destroy(&actions);
-	return rc;
+	return spawn_program(ret, &run);
 }
 
 /* Wait until the run has begun or failed to. */

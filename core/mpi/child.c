@@ -42,20 +42,13 @@ static int open_pipes(struct pipes *p, struct error *err)
 static int spawn(pid_t *ret, const struct pipes *p, const char *command)
 {
 	const char *const words[] = { "sh", "-c", command, NULL };
-	posix_spawn_file_actions_t actions;
-	posix_spawnattr_t attr;
-	int rc;
+	const struct spawn sh = {
+		"/bin/sh",   (char *const *)words,
+		environ,     { p->fds[0][0], p->fds[1][1], p->fds[2][1] },
+		SPAWN_RESET, true
+	};
 
-	spawn_attr(&attr, SPAWN_RESET, POSIX_SPAWN_SETPGROUP);
-	posix_spawnattr_setpgroup(&attr, 0);
-	posix_spawn_file_actions_init(&actions);
-	posix_spawn_file_actions_adddup2(&actions, p->fds[0][0], 0);
-	posix_spawn_file_actions_adddup2(&actions, p->fds[1][1], 1);
-	posix_spawn_file_actions_adddup2(&actions, p->fds[2][1], 2);
-	rc = posix_spawn(ret, "/bin/sh", &actions, &attr, (char *const *)words, environ);
-	posix_spawn_file_actions_destroy(&actions);
-	posix_spawnattr_destroy(&attr);
-	return rc;
+	return spawn_program(ret, &sh);
 }
 
 static int take_end(int *end)

@@ -233,12 +233,13 @@ static int open_signals(struct watch *w, struct error *err)
 /* Start it without blocked or ignored signals, like a container's first process. */
 static int spawn(struct watch *w, char *const *argv, struct error *err)
 {
-	posix_spawnattr_t attr;
-	int rc;
+	const struct spawn program = { .path = argv[0],
+				       .argv = argv,
+				       .envp = environ,
+				       .fds = { 0, 1, 2 },
+				       .signals = SPAWN_RESET };
+	int rc = spawn_program(&w->pid, &program);
 
-	spawn_attr(&attr, SPAWN_RESET, 0);
-	rc = posix_spawnp(&w->pid, argv[0], NULL, &attr, argv, environ);
-	posix_spawnattr_destroy(&attr);
 	if (!rc)
 		return 0;
 	w->pid = 0;

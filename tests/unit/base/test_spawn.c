@@ -16,20 +16,18 @@ static unsigned long long mask_of(const char *line, enum spawn_signals signals)
 {
 	char *argv[] = { (char[]){ "cat" }, (char[]){ "/proc/self/status" }, NULL };
 	unsigned long long ret = ~0ULL;
-	posix_spawn_file_actions_t actions;
-	posix_spawnattr_t attr;
 	char text[256];
 	FILE *status;
 	int ends[2];
 	pid_t pid;
 
 	assert_int_equal(pipe(ends), 0);
-	posix_spawn_file_actions_init(&actions);
-	posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
-	spawn_attr(&attr, signals, 0);
-	assert_int_equal(posix_spawnp(&pid, argv[0], &actions, &attr, argv, environ), 0);
-	posix_spawnattr_destroy(&attr);
-	posix_spawn_file_actions_destroy(&actions);
+	assert_int_equal(spawn_program(&pid, &(struct spawn){ .path = "cat",
+							      .argv = argv,
+							      .envp = environ,
+							      .fds = { -1, ends[1], 2 },
+							      .signals = signals }),
+			 0);
 	close(ends[1]);
 	status = fdopen(ends[0], "r");
 	while (fgets(text, sizeof(text), status))

@@ -231,8 +231,7 @@ static int write_status(struct pass *p, const cJSON *change, struct error *err)
 	 * resourceVersion would ensure that, too, but would fail while a process posts
 	 * progress all the time.
 	 */
-	if (status_finished(tj_status(p->tj)) && !status_finished(p->status.before) &&
-	    pass_check_alive(p, err))
+	if (status_finished(tj_status(p->tj)) && pass_check_alive(p, err))
 		return -1;
 	rc = kube_merge_patch(p->r->conf.kube, &ref, patch, &how, &answer, err);
 	if (state_alone && is_state_dropped(answer, err))

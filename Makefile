@@ -85,7 +85,7 @@ LINK     = -static-pie -Wl,--gc-sections,-z,relro,-z,now,-z,noexecstack,-z,stack
 
 .SECONDARY:
 .DELETE_ON_ERROR:
-.PHONY: all vendor demo check quick unit musl programs golden cli local store mpi mpi-short cache gpu cluster e2e build repro cross lint layers budget text lint-self comments prefixes headers \
+.PHONY: all vendor demo check quick unit musl sim programs golden cli local store mpi mpi-short cache gpu cluster e2e build repro cross lint layers budget text lint-self comments prefixes headers \
         style fuzz bench soak format compdb dist sources install image chart release clean help crds FORCE
 all: kftrainer
 
@@ -224,7 +224,8 @@ ROOM    ?= *
 UNIT     = $(patsubst %.c,$(SANOUT)/%,$(wildcard tests/unit/$(ROOM)/test_*.c) $(if $(filter $(ROOM),*),$(FUZZ)))
 unit: $(UNIT)
 	@LANES=$${LANES:-2} tests/run.sh unit $^
-musl: kftrainer $(patsubst %.c,$(OUT)/%,$(filter-out $(ASKS_SAN),$(wildcard tests/unit/$(ROOM)/test_*.c)))
+musl: kftrainer $(patsubst %.c,$(OUT)/%,$(filter-out $(ASKS_SAN),$(wildcard tests/unit/$(ROOM)/test_*.c))) \
+      $(if $(filter $(ROOM),* manager),$(OUT)/tests/sim/jobs)
 	@LANES=$${LANES:-2} tests/run.sh musl $(filter-out kftrainer,$^)
 # What layers run that were compiled with the sanitizers.
 programs:
@@ -253,6 +254,16 @@ $(SANOUT)/%.h.ok: %.h $(SANROOT)/.done
 
 cli: kftrainer $(SANOUT)/tests/golden/golden
 	@LANES=$${LANES:-2} tests/run.sh cli $(call ordered,cli,install.sh convert.py mpi_watch.py mpi_ssh.py docs.py,)
+# TrainJobs, this machine's API and the controller by a virtual clock: tests/sim/jobs_world.c.
+SIMWRAP := -Wl,--wrap=clock_ms,--wrap=clock_now,--wrap=getrandom,--wrap=stop_wait
+SIMJOBS := tests/sim/jobs_world.c tests/sim/events.c
+SIMROOMS := manager jobs apiserver kube plugins trainer net crypto api assets base
+$(SANOUT)/tests/sim/jobs: $(SIMJOBS:%=$(SANOUT)/%.o) $(SIMROOMS:%=$(SANOUT)/lib%.a)
+	$(call say,LD,$@) clang $(SANLINK) $(SIMWRAP) -o $@ $^ -L$(SANROOT)/lib $(LIBS) -lm
+$(OUT)/tests/sim/jobs: $(SIMJOBS:%=$(OUT)/%.o) $(foreach r,$(SIMROOMS),$(patsubst %,$(OUT)/%.o,$(call src_of,$(r))))
+	$(call say,LD,$@) $(SYSROOT)/bin/musl-gcc -static-pie -Wl,--gc-sections $(SIMWRAP) -o $@ $(SYSROOT)/lib/*.o $^ -L$(SYSROOT)/lib $(LIBS) -lm
+sim: $(OUT)/tests/sim/jobs
+	@$< --schedules $${SCHEDULES:-10000}
 # tests/fuzz/README says what a target is. Unit tests run each over its corpus.
 FUZZ    := $(wildcard tests/fuzz/fuzz_*.c)
 FUZZED  := machine gpu cache arrow mpi client why spec manager kube store cloud local kubelet jobs apiserver pack plugins convert trainer net crypto api assets base
@@ -373,4 +384,4 @@ clean:
 	rm -rf build kftrainer compile_commands.json
 
 -include $(foreach o,$(OUT) $(SANOUT) build/fuzz $(AOUT),$(patsubst %,$(o)/%.d,$(SRC) $(FUZZ) \
-  $(wildcard tests/unit/*.c tests/unit/*/*.c tests/build/*.c tests/golden/*.c tests/cache/*.c)))
+  $(wildcard tests/unit/*.c tests/unit/*/*.c tests/build/*.c tests/golden/*.c tests/cache/*.c tests/sim/*.c)))

@@ -41,7 +41,6 @@ struct world;
 struct controller {
 	struct world *w;
 	bool dead;
-	int passes; /* that are on the stack */
 	bool busy[JOBS];
 	int failures[JOBS];
 	struct job_memories memories;
@@ -186,9 +185,7 @@ static void run_pass(void *ctx)
 	}
 	snprintf(key, sizeof(key), "default/%s", j->name);
 	c->busy[k->i] = true;
-	c->passes++;
 	rc = reconcile_trainjob(c->reconciler, key, &after, &err);
-	c->passes--;
 	c->busy[k->i] = false;
 	if (c->dead)
 		return;

@@ -20,7 +20,11 @@ enum {
 	GPU_REPLY_MAX = 128 * 1024, /* bytes of head and text */
 	GPU_NAME_SIZE = 64,
 	GPU_DATA_SIZE = 128,
-	GPU_SHARED_SIZE = 4096, /* struct gpu_shared; a feed's pinned buffers follow */
+	/*
+	 * struct gpu_shared; a feed's pinned buffers follow, mapped by the helper: a multiple
+	 * of every page size (64 KiB on Arm)
+	 */
+	GPU_SHARED_SIZE = 64 * 1024,
 };
 
 enum gpu_op {

@@ -1,5 +1,6 @@
 #!/bin/bash
 # tests/setup.sh build   what `make` needs
+# tests/setup.sh release what `make release` needs: build, and a compiler for 64-bit Arm
 # tests/setup.sh demo    what `make demo` needs: build, PyTorch, scikit-learn
 # tests/setup.sh quick   what `make quick` needs: build, clang and what checks text
 # tests/setup.sh cluster what `make cluster` needs: a real control plane and its programs
@@ -24,6 +25,7 @@ cache=${cache%/*}
 python=/usr/bin/python3 # Debian's: python3-torch is for it and for no other
 
 build="gcc libc6-dev make m4 cmake ninja-build dpkg-dev patch python3 bzip2 xz-utils file ca-certificates debian-archive-keyring"
+release="$build git gcc-aarch64-linux-gnu libc6-dev-arm64-cross"
 demo="$build python3-torch python3-sklearn"
 quick="$build git gnupg time clang lld-14 libclang-rt-14-dev llvm clang-format-14 shellcheck mandoc
 	procps openssl openssh-client openssh-server curl python3-yaml zstd zsh fish"
@@ -34,7 +36,7 @@ e2e="$cluster $demo openmpi-bin openssh-server" # in the image of its pods
 store="python3-venv openssl $(command -v go >/dev/null || echo golang-go)"
 mpi="iproute2 openssl openmpi-bin libopenmpi-dev mpich libmpich-dev libfabric1 openssh-server
 	python3-venv"
-check="$e2e $mpi $quick ccache gcc-aarch64-linux-gnu libc6-dev-arm64-cross python3-venv"
+check="$e2e $mpi $quick $release ccache qemu-user-static python3-venv"
 
 say() { echo "setup: $*"; }
 
@@ -171,6 +173,7 @@ mpi)
 	venv impi "Intel MPI"
 	;;
 build) packages $build ;;
+release) packages $release ;;
 demo) packages $demo ;;
 quick) packages $quick ;;
 check)
@@ -218,7 +221,7 @@ bench)
 	;;
 venv) venv_path "${2:-python}" ;;
 *)
-	sed -n '2,14s/^# *//p' "$0" >&2
+	sed -n '2,15s/^# *//p' "$0" >&2
 	exit 2
 	;;
 esac

@@ -7,7 +7,7 @@
 #
 #   musl     everything, static, for the program: CC is bin/musl-gcc
 #   san      what the unit tests and fuzzers link, by clang with ASan and UBSan
-#   aarch64  headers alone, for the cross compile
+#   aarch64  musl's, for 64-bit Arm, by Debian's cross compiler (vendor/aarch64.sh)
 #
 # Left in the folder: .done; versions (NAME VERSION of each source); unpinned
 # (the same, only where a source is not the revision that vendor/lock names); in
@@ -55,7 +55,6 @@ unpack() { # NAME VERSION DSC STATE
 
 sources() { # NAME...
 	local list name
-	[ $# -gt 0 ] || return 0
 	list=$(flock "$cache/sources.lock" "$vendor/fetch.sh" "$cache/sources" "$@")
 	for name in "$@"; do
 		awk -v n="$name" '$1 == n' <<<"$list" | while read -r line; do
@@ -104,6 +103,7 @@ finish() {
 
 case $flavour in
 musl) need build gcc make m4 cmake ninja patch python3 dpkg-source ;;
+aarch64) need release aarch64-linux-gnu-gcc make cmake ninja patch python3 dpkg-source ;;
 san) need check clang ar make m4 cmake ninja patch python3 dpkg-source ;;
 esac
 mkdir -p "$cache/sources"
@@ -124,10 +124,10 @@ san)
 	use_san
 	;;
 aarch64)
-	"$vendor/build.sh" musl
-	first='' lanes=()
-	rmdir "$root/include"
-	ln -s "$("$vendor/sysroot.sh" musl)/include" "$root/include"
+	# shellcheck source=vendor/aarch64.sh
+	. "$vendor/aarch64.sh"
+	first=$musl_first lanes=("${cross_lanes[@]}")
+	use_aarch64
 	;;
 *)
 	say "no flavour $flavour: musl, san or aarch64"
@@ -153,6 +153,12 @@ for pid in "${running[@]}"; do
 done
 running=()
 [ -z "$failed" ] || exit 1
-[ "$flavour" != musl ] || licenses
+case $flavour in
+musl) licenses ;;
+aarch64) # the revision: Debian's cross compiler is built from the source of its own; the texts are musl's
+	licenses_libgcc "$build"
+	sed -i '/^libgcc /s/cross[0-9]*$//' "$root/versions"
+	;;
+esac
 finish
 say "$flavour libraries are in $final ($((SECONDS - start)) s)"

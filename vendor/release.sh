@@ -3,8 +3,9 @@
 #
 # All that users install, into FOLDER, which is replaced as a whole: programs, Python wheels, Debian
 # packages, container image, chart, manifests, SBOM, licenses, the archive of sources, SHA256SUMS.
-# The same commit, compilers and certificates give the same bytes. ARM=1 adds arm64; IMAGE is
-# what the manifests name, kftrainer:VERSION if unset. The version is that of vendor/version.sh; in
+# The same commit, compilers and certificates give the same bytes. ARCHES names the processors
+# ("amd64 arm64" if unset; amd64 is always one); IMAGE is what the manifests name,
+# kftrainer:VERSION if unset. The version is that of vendor/version.sh; in
 # the names of images and charts, whose characters are fewer, it has - in place of +.
 set -euo pipefail
 export LC_ALL=C
@@ -19,8 +20,10 @@ read -r version SOURCE_DATE_EPOCH < <(vendor/version.sh)
 export SOURCE_DATE_EPOCH
 tag=${version/+/-}
 commit=$(git rev-parse --short=12 HEAD 2>/dev/null || true)
-declare -A programs=([amd64]=build/release-amd64/kftrainer)
-[ -z "${ARM-}" ] || programs[arm64]=build/release-arm64/kftrainer
+declare -A programs=() flavors=([amd64]=musl [arm64]=aarch64)
+for arch in amd64 ${ARCHES-arm64}; do
+	programs[$arch]=build/release-$arch/kftrainer
+done
 native=${programs[amd64]}
 "${MAKE:-make}" --no-print-directory RELEASE="$version" COMMIT="$commit" build/licenses.txt "${programs[@]}"
 rm -rf "$new"
@@ -29,10 +32,11 @@ for arch in "${!programs[@]}"; do
 	install -m 755 "${programs[$arch]}" "$new/kftrainer-$version-linux-$arch"
 	vendor/wheel.py "${programs[$arch]}" "$version" "$new"
 	vendor/deb.py "${programs[$arch]}" "$version" "$new" "$native"
+	vendor/sbom.py "${programs[$arch]}" "$version" "$(vendor/sysroot.sh "${flavors[$arch]}")" \
+		"$new/kftrainer-$version-$arch.spdx.json"
 done
 vendor/image.py "$(IFS=,; echo "${programs[*]}")" "$tag" "$new/kftrainer-$tag-image.tar"
 vendor/chart.py "$native" "$tag" "$new/kftrainer-$tag.tgz"
-vendor/sbom.py "$native" "$version" "$(vendor/sysroot.sh)" "$new/kftrainer-$version.spdx.json"
 "$native" install --crds -o yaml >"$new/crds.yaml"
 "$native" install --image "${IMAGE:-kftrainer:$tag}" -o yaml >"$new/install.yaml"
 "$native" version --licenses >"$new/LICENSES.txt"

@@ -10,9 +10,10 @@ set -eu
 export LC_ALL=C
 cd "$(dirname "$0")"
 
-compiler() { # FLAVOUR
+compiler() { # FLAVOUR: and what is that flavour's alone
 	case $1 in
 	san) clang --version ;;
+	aarch64) cat aarch64.sh && aarch64-linux-gnu-gcc --version && dpkg-query -W linux-libc-dev-arm64-cross ;;
 	*) gcc --version && gcc -dumpmachine ;;
 	esac 2>&1 || true
 }

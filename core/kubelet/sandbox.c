@@ -445,12 +445,20 @@ static _Noreturn void keeper(const struct sandbox_plan *plan, uid_t uid, gid_t g
 
 /*
  * Like fork(): the child continues on a copy of the stack. Neither musl nor glibc has a
- * fork that makes namespaces.
+ * fork that makes namespaces. Without namespaces only an emulator refuses the flags
+ * (qemu-user knows no CLONE_PIDFD): the descriptor is opened then.
  */
 static pid_t clone_process(unsigned long flags, int *ret_pidfd)
 {
-	return (pid_t)syscall(SYS_clone, flags | CLONE_PIDFD | SIGCHLD, NULL, ret_pidfd,
-			      NULL, NULL);
+	pid_t pid = (pid_t)syscall(SYS_clone, flags | CLONE_PIDFD | SIGCHLD, NULL,
+				   ret_pidfd, NULL, NULL);
+
+	if (pid >= 0 || errno != EINVAL || flags)
+		return pid;
+	pid = (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
+	if (pid > 0)
+		*ret_pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	return pid;
 }
 
 int sandbox_spawn(const struct sandbox_plan *plan, pid_t *ret_pid, int *ret_pidfd,

@@ -105,7 +105,7 @@ check "... changed since" eval 'echo >>"$scratch/repo/core/assets/VERSION" && sa
 check "... as an archive recorded it" eval 'echo "9.8.6 5" >"$scratch/repo/vendor/version" && says_version 9\\.8\\.6'
 
 # ---- all of it ----
-release() { env -u MAKEFLAGS -u MFLAGS -u SOURCE_DATE_EPOCH ARM= vendor/release.sh "$1"; }
+release() { env -u MAKEFLAGS -u MFLAGS -u SOURCE_DATE_EPOCH ARCHES= vendor/release.sh "$1"; }
 mkdir -p "$scratch/mine"
 touch "$scratch/mine/file"
 check "a release replaces no folder that is not one" eval '! release "$scratch/mine/" && [ -e "$scratch/mine/file" ]'

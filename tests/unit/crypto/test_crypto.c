@@ -355,9 +355,11 @@ TEST(test_gcm_refused)
 	size_t n;
 
 	mbedtls_gcm_init(&ctx);
+#ifdef MBEDTLS_GCM_ALT /* mbedTLS's own takes a context without a key, and Camellia */
 	assert_int_not_equal(mbedtls_gcm_starts(&ctx, MBEDTLS_GCM_ENCRYPT, data, 12), 0);
 	assert_int_not_equal(
 		mbedtls_gcm_setkey(&ctx, MBEDTLS_CIPHER_ID_CAMELLIA, key, 128), 0);
+#endif
 	assert_int_not_equal(mbedtls_gcm_setkey(&ctx, MBEDTLS_CIPHER_ID_AES, key, 129),
 			     0);
 	assert_int_equal(mbedtls_gcm_setkey(&ctx, MBEDTLS_CIPHER_ID_AES, key, 256), 0);

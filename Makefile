@@ -99,10 +99,10 @@ $(OUT)/tests/build/test_fastmem.c.o: REL += -fno-builtin -fno-tree-loop-distribu
 $(OUT)/core/arrow/%.o: REL += -fvect-cost-model=dynamic
 $(AOUT)/core/arrow/%.o: ARM += -fvect-cost-model=dynamic
 # CCACHE=ccache compiles through it, as tests/check.sh does where it is installed.
-# .sysroot changes when other libraries are used (vendor/lock, KFTRAINER_NETTLE), and all is built again.
+# .sysroot changes with the libraries (vendor/lock, KFTRAINER_NETTLE) and the version, and all is built again.
 define compile # FOLDER, COMPILER AND FLAGS, LIBRARIES
 $(1)/.sysroot: $(3)/.done FORCE
-	@mkdir -p $$(@D); echo $(3) | cmp -s - $$@ || echo $(3) >$$@
+	@mkdir -p $$(@D); echo $(3) $(VERSION) | cmp -s - $$@ || echo $(3) $(VERSION) >$$@
 $(1)/%.o: % $(1)/.sysroot
 	@mkdir -p $$(@D)
 	$$(call say,CC,$$(@:build/%.o=%)) $$(CCACHE) $(2) -MMD -MP -c -o $$@ $$<

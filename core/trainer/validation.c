@@ -234,7 +234,8 @@ static void validate_initializer(struct info *info, const cJSON *tj,
 	const char *missing = NULL;
 
 	if (!ps)
-		missing = arena_printf(&errs->arena, "job \"%s\"", name);
+		missing = arena_printf(&errs->arena,
+				       "job \"%s\", as trl-distributed has,", name);
 	else if (!container)
 		missing = arena_printf(&errs->arena, "container \"%s\" in job \"%s\"",
 				       name, name);

@@ -82,8 +82,8 @@ check "--dataset and --model" dry_run "$uri" "['hf://a/data', 's3://b/model']" "
 check "... where they appear" eval 'grep -qx "dataset: at /workspace/dataset in the pods" "$scratch/err" && grep -qx "model: at /workspace/model in the pods" "$scratch/err"'
 check "... replace a file's" dry_run "$uri" "['hf://a/other', 'hf://a/m']" --dataset hf://a/other \
 	<(job <<<'initializer: {dataset: {storageUri: hf://a/d}, model: {storageUri: hf://a/m}}' | sed 's/torch-distributed/torchtune-llama3.2-1b/')
-check "... a runtime without the initializer" refuses 'the runtime must have a job "model-initializer" for spec.initializer' submit --dry-run "${torch[@]}" --model hf://a/b -- true
-check "... locally as well" refuses 'the runtime must have a job "dataset-initializer"' submit --local "${torch[@]}" --dataset hf://a/b -- true
+check "... a runtime without the initializer" refuses 'the runtime must have a job "model-initializer", as trl-distributed has, for spec.initializer' submit --dry-run "${torch[@]}" --model hf://a/b -- true
+check "... locally as well" refuses 'the runtime must have a job "dataset-initializer", as trl-distributed has,' submit --local "${torch[@]}" --dataset hf://a/b -- true
 check "tune run: the runtime's words, then the settings" dry_run 'node["command"][:2] + node["command"][-3:], node["args"]' \
 	"(['tune', 'run', 'output_dir=/workspace/output', 'tokenizer.path=/workspace/model/original/tokenizer.model', 'checkpointer.checkpoint_dir=/workspace/model'], ['epochs=2', '~x', 'z=1'])" \
 	"${tune[@]}" --arg z=1 -- tune run epochs=2 '~x'

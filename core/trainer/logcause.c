@@ -88,9 +88,12 @@
 	"accept "                                                                   \
 	"the launcher's ssh"
 
-#define NO_INPUT                                                                       \
-	"a pod has no input: breakpoint() and input() need a terminal, which 'submit " \
-	"--local -i' gives to one process"
+#define NO_INPUT                                                                        \
+	"input ended: breakpoint() and input() need a terminal, which 'submit --local " \
+	"-i' gives to one process; other pods have no input"
+#define NO_PYTHON                                                                      \
+	"there is no command python: on this machine use --venv, or an active Python " \
+	"environment (of 'controller --local' for jobs of its API)"
 
 #define LAST_ERROR "Last error:" /* NCCL's error is on the next line */
 
@@ -138,6 +141,8 @@ static const struct log_cause causes[] = {
 	  "a library needs the C library GLIBC_%s, and the image has an older one" },
 	{ AT("bdb.", "BdbQuit"), 0, NO_INPUT },
 	{ AT("", "EOFError: EOF when reading a line"), 0, NO_INPUT },
+	{ AT("python: c", "ommand not found"), 0, NO_PYTHON },
+	{ AT("python: n", "ot found"), 0, NO_PYTHON },
 	{ AT("e", "xec format error"), 0,
 	  "the program is for another kind of CPU: use an image of the node's" },
 

@@ -35,9 +35,13 @@ static const struct row {
 } rows[] = {
 	{ "ModuleNotFoundError: No module named 'a.b'",
 	  "Python module a.b is not installed for the interpreter that ran", LOG_OWN },
-	{ "bdb.BdbQuit", "a pod has no input: breakpoint() and input() need a terminal",
+	{ "bdb.BdbQuit", "input ended: breakpoint() and input() need a terminal",
 	  LOG_OWN },
-	{ "EOFError: EOF when reading a line", "a pod has no input", LOG_OWN },
+	{ "EOFError: EOF when reading a line", "input ended", LOG_OWN },
+	{ "ERROR: Failed to install Python packages: hjson\n"
+	  "bash: line 15: python: command not found",
+	  "there is no command python", LOG_OWN },
+	{ "sh: 1: python: not found", "there is no command python", LOG_OWN },
 	{ "ModuleNotFoundError: No module named 'torch._C'",
 	  "a directory torch, as of PyTorch's sources, hides the package", LOG_OWN },
 	{ "ModuleNotFoundError: No module named 'torch._C._distributed_c10d'; "

@@ -448,8 +448,8 @@ static char *hint_of(const struct report *r, const struct stream *s, const char 
 		 !(s->reader.cause->side == LOG_PEER && s->error))
 		add_log_hint(&b, r, s);
 	else if (code == 127)
-		buf_adds(&b, "command not found: install it on this machine and check "
-			     "PATH; images are not pulled");
+		buf_adds(&b, "command not found: install it on this machine, or use its "
+			     "environment (--venv); images are not pulled");
 	else if (code == 126)
 		buf_adds(&b, "file not executable: run chmod +x on it, or start it with "
 			     "its interpreter");

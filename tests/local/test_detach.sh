@@ -61,7 +61,7 @@ job typo 1 < <(node 'x' | sed 's/command: \[.*\]}/command: [no-such-command]}/')
 detach typo
 ok "no such command: its exit code" exits 127
 ok "... and the report" printed 'command not found: no-such-command'
-ok "... and what to do" printed 'or use its environment (--venv)'
+ok "... and what to do" printed 'or use its environment .--venv'
 detach two --follow
 ok "--follow is refused: exit code 2" exits 2
 detach two --wait

@@ -228,7 +228,7 @@ UNIT     = $(patsubst %.c,$(SANOUT)/%,$(wildcard tests/unit/$(ROOM)/test_*.c) $(
 unit: $(UNIT)
 	@LANES=$${LANES:-2} tests/run.sh unit $^
 musl: kftrainer $(patsubst %.c,$(OUT)/%,$(filter-out $(ASKS_SAN),$(wildcard tests/unit/$(ROOM)/test_*.c))) \
-      $(if $(filter $(ROOM),* manager),$(OUT)/tests/sim/jobs)
+      $(if $(filter $(ROOM),* manager),$(OUT)/tests/sim/jobs) $(if $(filter $(ROOM),* cache),$(OUT)/tests/sim/cache)
 	@LANES=$${LANES:-2} tests/run.sh musl $(filter-out kftrainer,$^)
 # What layers run that were compiled with the sanitizers.
 programs:
@@ -265,8 +265,14 @@ $(SANOUT)/tests/sim/jobs: $(SIMJOBS:%=$(SANOUT)/%.o) $(SIMROOMS:%=$(SANOUT)/lib%
 	$(call say,LD,$@) clang $(SANLINK) $(SIMWRAP) -o $@ $^ -L$(SANROOT)/lib $(LIBS) -lm
 $(OUT)/tests/sim/jobs: $(SIMJOBS:%=$(OUT)/%.o) $(foreach r,$(SIMROOMS),$(patsubst %,$(OUT)/%.o,$(call src_of,$(r))))
 	$(call say,LD,$@) $(SYSROOT)/bin/musl-gcc -static-pie -Wl,--gc-sections $(SIMWRAP) -o $@ $(SYSROOT)/lib/*.o $^ -L$(SYSROOT)/lib $(LIBS) -lm
-sim: $(OUT)/tests/sim/jobs
-	@$< --schedules $${SCHEDULES:-10000}
+# The data cache's head, workers and readers: tests/sim/cache.h.
+SIMCACHE := $(wildcard tests/sim/cache*.c) tests/sim/events.c
+$(SANOUT)/tests/sim/cache: $(SIMCACHE:%=$(SANOUT)/%.o) $(foreach r,cache $(NEEDS_cache),$(SANOUT)/lib$(r).a)
+	$(call say,LD,$@) clang $(SANLINK) -Wl,--wrap=clock_ms -o $@ $^ -L$(SANROOT)/lib $(LIBS) -lm
+$(OUT)/tests/sim/cache: $(SIMCACHE:%=$(OUT)/%.o) $(foreach r,cache $(NEEDS_cache),$(patsubst %,$(OUT)/%.o,$(call src_of,$(r))))
+	$(call say,LD,$@) $(SYSROOT)/bin/musl-gcc -static-pie -Wl,--gc-sections,--wrap=clock_ms -o $@ $(SYSROOT)/lib/*.o $^ -L$(SYSROOT)/lib $(LIBS) -lm
+sim: $(OUT)/tests/sim/jobs $(OUT)/tests/sim/cache
+	@for world in $^; do $$world --schedules $${SCHEDULES:-10000} || status=1; done; exit $${status:-0}
 # tests/fuzz/README says what a target is. Unit tests run each over its corpus.
 FUZZ    := $(wildcard tests/fuzz/fuzz_*.c)
 FUZZED  := machine gpu cache arrow mpi client why spec manager kube store cloud local kubelet jobs apiserver pack plugins convert trainer net crypto api assets base

@@ -1,0 +1,286 @@
+/* cache_world.c - runs one schedule of world two (cache.h). */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/xmalloc.h"
+#include "tests/sim/cache.h"
+
+enum {
+	CALM_MS = 40 * 1000,   /* at most, after which nothing fails anymore */
+	BOUND_MS = 120 * 1000, /* after that, all readers have ended */
+	REST_MS = 60 * 1000,   /* then all is as at the beginning */
+	PAUSE_MS = 12 * 1000,  /* between faults, at most */
+	AWAY_MS = 30 * 1000,
+	CALLS_PER_S = 25, /* of a head to a worker, at most */
+};
+
+void cache_fault(struct cache *c, const char *fmt, ...)
+{
+	char text[200];
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+	c->faults++;
+	sim_note(c->sim, "%s", text);
+}
+
+/* ---- faults: each ends after a while ---- */
+
+struct fault {
+	struct cache *c;
+	int a, b;
+};
+
+static struct fault *fault(struct cache *c, int a, int b)
+{
+	struct fault *f = arena_alloc(&c->arena, sizeof(*f));
+
+	*f = (struct fault){ c, a, b };
+	return f;
+}
+
+static void on_return(void *ctx)
+{
+	const struct fault *f = ctx;
+
+	if (f->c->over || f->a == f->c->away)
+		return;
+	if (f->a == HEAD && !f->c->leader)
+		leader_start(f->c);
+	else if (f->a != HEAD && !f->c->nodes[f->a])
+		node_start(f->c, f->a);
+}
+
+static void kill_one(struct cache *c)
+{
+	int i = (int)sim_dice(c->sim, c->conf.n_workers + 1);
+	int64_t away = 10 + sim_dice(c->sim, sim_dice(c->sim, 2) ? 1000 : AWAY_MS);
+
+	i = i == c->conf.n_workers ? HEAD : i;
+	cache_fault(c, "%s %d dies for %lld ms", i == HEAD ? "head" : "worker", i,
+		    (long long)away);
+	if (i == HEAD)
+		leader_kill(c);
+	else
+		node_kill(c, i);
+	sim_after(c->sim, away, on_return, fault(c, i, 0));
+}
+
+static void on_joined(void *ctx)
+{
+	const struct fault *f = ctx;
+
+	f->c->apart[f->a][f->b] = false;
+}
+
+static void part(struct cache *c)
+{
+	int to = sim_dice(c->sim, c->conf.n_workers);
+	int from = sim_dice(c->sim, 2) ? HEAD : to;
+
+	c->apart[from][to] = true;
+	cache_fault(c, "worker %d does not hear %s", to,
+		    from == HEAD ? "the head" : "readers");
+	sim_after(c->sim, sim_dice(c->sim, AWAY_MS), on_joined, fault(c, from, to));
+}
+
+static void on_storage(void *ctx)
+{
+	const struct fault *f = ctx;
+
+	f->c->storage_down = false;
+}
+
+static void lose_storage(struct cache *c)
+{
+	c->storage_down = true;
+	cache_fault(c, "the storage does not answer");
+	sim_after(c->sim, sim_dice(c->sim, AWAY_MS), on_storage, fault(c, 0, 0));
+}
+
+static void on_fault(void *ctx)
+{
+	static void (*const faults[])(struct cache * c) = { kill_one, kill_one, kill_one,
+							    part, lose_storage };
+	struct cache *c = ctx;
+
+	if (c->calm)
+		return;
+	faults[sim_dice(c->sim, N_ELEMENTS(faults))](c);
+	sim_after(c->sim, PAUSE_MS - sim_dice(c->sim, PAUSE_MS), on_fault, c);
+}
+
+/* Faults end; one worker may remain away if others can take its rows over. */
+static void on_calm(void *ctx)
+{
+	struct cache *c = ctx;
+	int n = c->conf.n_workers, away = -1;
+
+	if (c->over)
+		return;
+	c->calm = true;
+	c->storage_down = false;
+	memset(c->apart, 0, sizeof(c->apart));
+	sim_note(c->sim, "no more faults");
+	if (!c->leader)
+		leader_start(c);
+	if (c->conf.takeover_ms && n > 1 && c->room == INT64_MAX && sim_dice(c->sim, 2) &&
+	    c->leader->head.fleet->ever_ready)
+		away = sim_dice(c->sim, n);
+	if (away >= 0)
+		cache_fault(c, "worker %d dies for good", away);
+	for (int i = 0; i < n; i++)
+		if (i == away)
+			node_kill(c, i);
+		else if (!c->nodes[i])
+			node_start(c, i);
+	c->away = away;
+}
+
+/* ---- a schedule ---- */
+
+static int64_t largest(const struct cache *c)
+{
+	const struct table *t = &c->lake.table;
+	const struct rows all = { 0, t->rows };
+	int64_t most = 0;
+
+	for (int i = 0; i < c->conf.n_workers; i++) {
+		struct rows r = table_part(t, all, i, c->conf.n_workers);
+
+		most = r.end - r.first > most ? r.end - r.first : most;
+	}
+	return most;
+}
+
+static void choose(struct cache *c)
+{
+	static const int some[] = { 0, 0, 2, 10 };
+	int *const all[] = {
+		&c->lose, &c->repeat, &c->delay, &c->cut, &c->slow, &c->fail
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(all); i++)
+		*all[i] = some[sim_dice(c->sim, N_ELEMENTS(some))];
+	c->conf.takeover_ms = sim_dice(c->sim, 4) ? 1000 * (1 + sim_dice(c->sim, 5)) : 0;
+	c->conf.n_workers = 1 + sim_dice(c->sim, CACHE_WORKERS);
+	c->room = sim_dice(c->sim, 3) ? INT64_MAX : largest(c) + sim_dice(c->sim, 10);
+	c->n_consumers = 1 + sim_dice(c->sim, CACHE_READERS);
+}
+
+static void begin(struct cache *c)
+{
+	static char hosts[CACHE_WORKERS][3] = { "w0", "w1", "w2", "w3" };
+
+	lake_init(&c->lake, c->sim);
+	choose(c);
+	c->away = -1;
+	c->conf.workers = c->addresses;
+	for (int i = 0; i < c->conf.n_workers; i++)
+		c->addresses[i] = (struct cache_address){ hosts[i], 1 };
+	sim_note(c->sim, "%lld rows, %d workers, %d readers, takeover %lld ms",
+		 (long long)c->lake.table.rows, c->conf.n_workers, c->n_consumers,
+		 (long long)c->conf.takeover_ms);
+	leader_start(c);
+	for (int i = 0; i < c->conf.n_workers; i++)
+		node_start(c, i);
+	for (int i = 0; i < c->n_consumers; i++)
+		consumer_start(c, i);
+	sim_after(c->sim, 1 + sim_dice(c->sim, CALM_MS), on_calm, c);
+	sim_after(c->sim, PAUSE_MS - sim_dice(c->sim, PAUSE_MS), on_fault, c);
+}
+
+static bool all_done(const struct cache *c)
+{
+	for (int i = 0; i < c->n_consumers; i++)
+		if (!c->consumers[i].done)
+			return false;
+	return c->calm;
+}
+
+/* At rest: the rows of all but the missing worker are its own, and lent to nobody. */
+static void check_rest(struct cache *c)
+{
+	const struct fleet *f = c->leader->head.fleet;
+
+	if (!fleet_ready(c->leader->head.fleet))
+		sim_broken(c->sim, "the head is not ready");
+	for (int i = 0; i < f->n_remotes; i++) {
+		const struct remote *r = &f->remotes[i];
+
+		if (i != c->away && (!r->ready || r->n_loans))
+			sim_broken(c->sim, "worker %d: %s", i,
+				   r->ready ? "its rows are still lent" : r->trouble);
+		if (c->nodes[i] && c->nodes[i]->worker.holdings->now.n > 1 && c->away < 0)
+			sim_broken(c->sim, "worker %d still holds rows of others", i);
+	}
+}
+
+static void end(struct cache *c)
+{
+	c->over = c->calm = true;
+	leader_kill(c);
+	for (int i = 0; i < c->conf.n_workers; i++)
+		node_kill(c, i);
+	for (int i = 0; i < c->n_consumers; i++) {
+		call_cancel(c->consumers[i].call);
+		if (c->consumers[i].r)
+			client_end(c->consumers[i].r);
+	}
+	while (sim_step(c->sim)) /* events free their calls */
+		;
+	lake_check(c);
+}
+
+static void check_calls(struct cache *c, int64_t ms)
+{
+	uint64_t most =
+		(uint64_t)(CALLS_PER_S * c->conf.n_workers) * (uint64_t)(ms / 1000 + 1);
+
+	if (c->calls > most)
+		sim_broken(c->sim, "%llu calls in %lld ms", (unsigned long long)c->calls,
+			   (long long)ms);
+}
+
+static void world(struct sim *sim)
+{
+	struct cache *c = xcalloc(1, sizeof(*c));
+	int64_t start = clock_ms(), until = INT64_MAX;
+
+	c->sim = sim;
+	begin(c);
+	while (!sim_is_broken(sim) && sim_step(sim) && clock_ms() < until) {
+		lake_check(c);
+		if (until == INT64_MAX && all_done(c))
+			until = clock_ms() + REST_MS;
+		if (until == INT64_MAX && clock_ms() - start > CALM_MS + BOUND_MS)
+			sim_broken(sim, "readers have not ended");
+	}
+	if (!sim_is_broken(sim))
+		check_rest(c);
+	check_calls(c, clock_ms() - start);
+	end(c);
+	free(c->tables);
+	lake_release(&c->lake);
+	arena_clear(&c->arena);
+	free(c);
+}
+
+static const struct sim_seed known[] = {
+	{ 266, "a worker without rows is away" },
+	{ 430, "a lost worker comes back between two calls of a reader" },
+	{ 498, "rows are lent for a while after a return" },
+	{ 1949, "rows that nobody could load are tried again" },
+	{ 0, NULL },
+};
+
+int main(int argc, char **argv)
+{
+	const struct sim_conf conf = { "the data cache", world, known };
+
+	return sim_main(&conf, argc, argv);
+}

@@ -23,7 +23,7 @@ struct spawn {
 	char *const *argv, *const *envp;
 	int fds[3]; /* its standard input, output and error; -1: /dev/null */
 	enum spawn_signals signals;
-	bool group; /* it leads a process group of its own */
+	bool group; /* the child leads a process group of its own */
 };
 /* 0, or the number of the error. */
 int spawn_program(pid_t *ret, const struct spawn *s);

@@ -9,7 +9,7 @@
 #include "base/json.h"
 
 #define STATE_FORMAT "format"
-enum { STATE_FORMAT_NOW = 1 }; /* what this version writes, the newest that it reads */
+enum { STATE_FORMAT_NOW = 1 }; /* the format written, and the newest one read */
 
 /* Write <state>/format if there is none. */
 MUST_CHECK int state_write_format(struct arena *arena, const char *dir,

@@ -36,7 +36,7 @@ struct reporters {
 	} pods[MAX_REPORTERS];
 	size_t n;
 	uint64_t last; /* of all */
-	bool reported; /* that they take turns */
+	bool reported; /* the turns are reported, once */
 };
 
 struct progress_server {

@@ -146,7 +146,7 @@ static bool is_assignment(const char *word)
 }
 
 /*
- * What starts the program that follows: commands and words of the shell. `valued`: short
+ * Commands and words of the shell that start the program that follows. `valued`: short
  * options with a value of their own; `operands`: words between options and program.
  */
 static const struct wrapper {

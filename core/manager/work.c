@@ -211,7 +211,7 @@ static const char *own_image(struct arena *arena, struct kube *kube, const char 
 
 /* ---- from start to end ---- */
 
-/* pod_facts_new().trainjob; pods may be listed before the store of TrainJobs exists. */
+/* pod_facts_new().trainjob; pods may be listed before the TrainJobs are. */
 static cJSON *find_trainjob(void *ctx, const char *ns, const char *name)
 {
 	struct work *w = ctx;
@@ -219,7 +219,7 @@ static cJSON *find_trainjob(void *ctx, const char *ns, const char *name)
 	const struct kube_ref ref = { TRAINER_API_VERSION, TRAINJOB_KIND, ns, name };
 	cJSON *ret = NULL;
 
-	if (store)
+	if (store && informer_synced(store))
 		return informer_get(store, ns, name);
 	return kube_get(w->conf.watch, &ref, &ret, IGNORED) ? NULL : ret;
 }

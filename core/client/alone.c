@@ -1,8 +1,6 @@
 /* alone.c - learn that a job's processes each train alone (client/alone.h). */
 #include "client/alone.h"
 
-#include <stdio.h>
-
 #include "api/meta.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -15,19 +13,8 @@
 
 enum { EVENTS_MS = 5000 };
 
-bool alone_watch_line(struct alone_watch *w, const char *prefix, const char *line,
-		      size_t len)
-{
-	char text[ALONE_TEXT_SIZE];
-
-	if (w->text[0] || !prefix || !alone_line(&w->lines, prefix, line, len, text))
-		return false;
-	snprintf(w->text, sizeof(w->text), "%s", text);
-	return true;
-}
-
 struct found {
-	char *text;
+	struct alone *alone;
 	int64_t since; /* of the TrainJob: older events are of another one of its name */
 };
 
@@ -37,7 +24,7 @@ static int on_event(void *ctx, cJSON *take_obj, struct error *err)
 	cleanup_json cJSON *event = take_obj;
 
 	if (event_last(event) >= f->since)
-		snprintf(f->text, ALONE_TEXT_SIZE, "%s", event_message(event));
+		alone_set(f->alone, event_message(event));
 	return 0;
 }
 
@@ -45,7 +32,7 @@ bool alone_watch_job(struct alone_watch *w, struct kube *k, const cJSON *tj)
 {
 	bool over = status_finished(tj_status(tj));
 	const struct kube_ref events = { "v1", "Event", meta_namespace(tj), NULL };
-	struct found found = { w->text, foreign_time(meta_created(tj)) };
+	struct found found = { &w->alone, foreign_time(meta_created(tj)) };
 	const struct kube_sink sink = { .on_item = on_event, .ctx = &found };
 	cleanup_arena struct arena arena = { 0 };
 	const struct kube_select select = {
@@ -56,9 +43,10 @@ bool alone_watch_job(struct alone_watch *w, struct kube *k, const cJSON *tj)
 				     meta_name(tj)),
 	};
 
-	if (w->text[0] || (!over && (!progress_updated(tj) || clock_ms() < w->due_ms)))
+	if (w->alone.text[0] ||
+	    (!over && (!progress_updated(tj) || clock_ms() < w->due_ms)))
 		return false;
 	w->due_ms = clock_ms() + EVENTS_MS;
 	(void)!kube_list(k, &events, &select, &sink, NULL, IGNORED);
-	return w->text[0];
+	return w->alone.text[0];
 }

@@ -10,18 +10,13 @@
 
 /* `{ 0 }`: nothing is known yet. For one job, and one thread. */
 struct alone_watch {
-	struct alone lines;
-	char text[ALONE_TEXT_SIZE]; /* the sign that was seen, and the remedy; "": none */
-	int64_t due_ms;             /* events are read at most every few seconds */
+	struct alone alone; /* alone_line() reads the output */
+	int64_t due_ms;     /* events are read at most every few seconds */
 };
 
-/* Read a line of the process `prefix`. True, once: `text` is new. */
-bool alone_watch_line(struct alone_watch *w, const char *prefix, const char *line,
-		      size_t len);
-
 /*
- * The TrainJob, which kube_get() or a watch returned, has changed. True, once: `text` is
- * new. Reads events only of a job that reports progress or has ended. Events that cannot
+ * The TrainJob, which kube_get() or a watch returned, has changed. True, once: alone.text
+ * is new. Reads events only of a job that reports progress or has ended. Events that cannot
  * be read count as none.
  */
 bool alone_watch_job(struct alone_watch *w, struct kube *k, const cJSON *tj);

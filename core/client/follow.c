@@ -41,7 +41,7 @@ struct follow {
 	pthread_cond_t ended;
 	pthread_t reader;
 	bool reading, cancel, read_all;
-	struct alone_watch alone;
+	struct alone_watch watch;
 };
 
 /* ---- reports ----------------------------------------------------------------------- */
@@ -118,7 +118,7 @@ static void on_alone(void *ctx, const char *text)
 {
 	struct follow *f = ctx;
 
-	snprintf(f->alone.text, sizeof(f->alone.text), "%s", text);
+	alone_set(&f->watch.alone, text);
 	note(f, "warning: %s", text);
 }
 
@@ -353,9 +353,9 @@ static int watch(struct follow *f, struct changes *c, struct error *err)
 /* A job that ends complete, but whose processes trained alone: repeat it at the end. */
 static void warn_of_alone(struct follow *f)
 {
-	(void)alone_watch_job(&f->alone, f->kube, f->view.trainjob);
-	if (f->alone.text[0])
-		note(f, "warning: it completed, but %s", f->alone.text);
+	(void)alone_watch_job(&f->watch, f->kube, f->view.trainjob);
+	if (f->watch.alone.text[0])
+		note(f, "warning: it completed, but %s", f->watch.alone.text);
 }
 
 /* ---- the end ----------------------------------------------------------------------- */

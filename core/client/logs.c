@@ -53,8 +53,8 @@ static void on_line(void *ctx, const char *line, size_t len)
 	struct logs *l = s->logs;
 	const char *prefix = l->several ? s->origin.prefix : NULL;
 
-	if (l->want->follow && alone_watch_line(&l->alone, prefix, line, len))
-		l->out->on_alone(l->out->ctx, l->alone.text);
+	if (l->want->follow && prefix && alone_line(&l->watch.alone, prefix, line, len))
+		l->out->on_alone(l->out->ctx, l->watch.alone.text);
 	l->out->on_line(l->out->ctx, prefix, line, len);
 }
 
@@ -290,8 +290,8 @@ static void set_job(struct logs *l, cJSON *take_job)
 	cJSON_Delete(l->job);
 	l->job = take_job;
 	report_progress(l);
-	if (l->want->follow && alone_watch_job(&l->alone, l->kube, l->job))
-		l->out->on_alone(l->out->ctx, l->alone.text);
+	if (l->want->follow && alone_watch_job(&l->watch, l->kube, l->job))
+		l->out->on_alone(l->out->ctx, l->watch.alone.text);
 	if (!l->over_ms && is_over(l))
 		l->over_ms = clock_ms();
 	l->dirty = true;

@@ -76,7 +76,7 @@ struct logs {
 	int64_t unlisted_ms;     /* since when that list fails; 0: it does not */
 	int64_t since;           /* --since in seconds since 1970; -1: none */
 	struct progress_pace pace;
-	struct alone_watch alone;
+	struct alone_watch watch;
 	bool any_failed;    /* a log was not read to its end: ERR_IO */
 	struct error fatal; /* ends logs_run() */
 	/* The reason to wait, since when it holds (-1: reported), the last report. */

@@ -48,13 +48,12 @@ static void on_line(void *ctx, const char *pod, const char *container, const cha
 	struct run *r = ctx;
 	const struct local_observer *o = &r->opts->observer;
 	const char *prefix;
-	char text[sizeof(r->alone_text)];
 
 	if (r->lines_ms < 0)
 		r->lines_ms = clock_ms();
 	prefix = report_line(r->report, pod, container, line, len, r->lines_ms);
-	if (alone_line(&r->alone, prefix, line, len, text))
-		run_report_alone(r, text);
+	if (alone_line(&r->alone, prefix, line, len))
+		run_report_alone(r);
 	if (o->on_line)
 		o->on_line(o->ctx, prefix, line, len);
 }
@@ -659,8 +658,8 @@ int local_run(const struct local_run_opts *opts, struct local_result *ret,
 	if (run_control(&r, true, &save))
 		run_note(&r, "cannot save the final status: %s", save.msg);
 	report_no_retry(&r);
-	if (r.alone_text[0] && jobs_phase(r.jobs) == JOBS_COMPLETED)
-		run_note(&r, "warning: it completed, but %s", r.alone_text);
+	if (r.alone.text[0] && jobs_phase(r.jobs) == JOBS_COMPLETED)
+		run_note(&r, "warning: it completed, but %s", r.alone.text);
 	if (!failed)
 		fill_result(&r, ret);
 	if (!failed && *ret->report)

@@ -46,8 +46,8 @@ static void apply_pass(struct run *r, const struct local_pass *p)
 	json_each(event, p->events)
 		state_record(&r->state, event);
 	cJSON_Delete(p->events);
-	if (p->alone)
-		run_report_alone(r, p->alone);
+	if (p->alone && alone_set(&r->alone, p->alone))
+		run_report_alone(r);
 	free(p->alone);
 	cJSON_Delete(r->trainjob);
 	r->trainjob = p->trainjob;

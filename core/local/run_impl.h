@@ -60,9 +60,8 @@ struct run {
 	int64_t restarts;
 	char last_line[512]; /* the last one reported */
 	struct alone alone;
-	char alone_text[ALONE_TEXT_SIZE]; /* the sign that was seen; "": none */
-	cJSON *saved_status;              /* status written last */
-	cJSON *published;                 /* the JobSet and its Jobs, as published last */
+	cJSON *saved_status; /* status written last */
+	cJSON *published;    /* the JobSet and its Jobs, as published last */
 };
 
 /* run.c: end all running pods. grace_ms -1: with their own grace periods. */
@@ -106,8 +105,8 @@ bool run_must_pass(const struct run *r); /* is a pass of the controller due? */
 void run_note(const struct run *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* Likewise a detail, which only -v shows. */
 void run_detail(const struct run *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
-/* Report once, by a note and an event, that the processes train alone. */
-void run_report_alone(struct run *r, const char *text);
+/* Report, by a note and an event, that the processes train alone, as r->alone says. */
+void run_report_alone(struct run *r);
 void run_show(struct run *r); /* show the phase, if it changed */
 /*
  * Write the run's objects into its directory (state_owned.h) and, unless a server owns

@@ -48,13 +48,10 @@ void run_detail(const struct run *r, const char *fmt, ...)
 		o->on_detail(o->ctx, line);
 }
 
-void run_report_alone(struct run *r, const char *text)
+void run_report_alone(struct run *r)
 {
-	if (r->alone_text[0])
-		return;
-	snprintf(r->alone_text, sizeof(r->alone_text), "%s", text);
-	run_note(r, "warning: %s", text);
-	run_record(r, true, ALONE_REASON, text);
+	run_note(r, "warning: %s", r->alone.text);
+	run_record(r, true, ALONE_REASON, r->alone.text);
 }
 
 /* ---- the phase ------------------------------------------------------------------------ */

@@ -48,11 +48,18 @@ int64_t alone_world_size(const char *line, size_t len)
 	return ret;
 }
 
-bool alone_line(struct alone *a, const char *prefix, const char *line, size_t len,
-		char text[ALONE_TEXT_SIZE])
+bool alone_set(struct alone *a, const char *text)
 {
-	int64_t size =
-		a->ended || a->lines++ > MAX_LINES ? -1 : alone_world_size(line, len);
+	if (a->text[0])
+		return false;
+	snprintf(a->text, sizeof(a->text), "%s", text);
+	return true;
+}
+
+bool alone_line(struct alone *a, const char *prefix, const char *line, size_t len)
+{
+	bool over = a->ended || a->text[0] || a->lines++ > MAX_LINES;
+	int64_t size = over ? -1 : alone_world_size(line, len);
 
 	if (size < 0)
 		return false;
@@ -68,8 +75,7 @@ bool alone_line(struct alone *a, const char *prefix, const char *line, size_t le
 	}
 	if (str_eq(a->first, prefix))
 		return false;
-	a->ended = true;
-	snprintf(text, ALONE_TEXT_SIZE,
+	snprintf(a->text, sizeof(a->text),
 		 "%s and %s each log a world of one process (\"%s\"); %s", a->first,
 		 prefix, a->quote, ALONE_REMEDY);
 	return true;

@@ -23,7 +23,9 @@
 
 enum { ALONE_TEXT_SIZE = 600 };
 
+/* `{ 0 }`: nothing is known yet. */
 struct alone {
+	char text[ALONE_TEXT_SIZE]; /* the sign that was seen, and the remedy; "": none */
 	char first[64], quote[120];
 	int lines; /* read so far; the sign is in the first ones */
 	bool ended;
@@ -34,9 +36,10 @@ int64_t alone_world_size(const char *line, size_t len);
 
 /*
  * Read a line of the process that is shown as `prefix`. True, once: it is the second one
- * that is alone. `text` then says what was seen, and what to do.
+ * that is alone, and no sign was known.
  */
-bool alone_line(struct alone *a, const char *prefix, const char *line, size_t len,
-		char text[ALONE_TEXT_SIZE]);
+bool alone_line(struct alone *a, const char *prefix, const char *line, size_t len);
+/* Another sign, such as an event of the controller. True, once: none was known. */
+bool alone_set(struct alone *a, const char *text);
 
 #endif

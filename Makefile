@@ -258,19 +258,16 @@ $(SANOUT)/%.h.ok: %.h $(SANROOT)/.done
 cli: kftrainer $(SANOUT)/tests/golden/golden
 	@LANES=$${LANES:-2} tests/run.sh cli $(call ordered,cli,install.sh convert.py mpi_watch.py mpi_ssh.py docs.py,)
 # TrainJobs, this machine's API and the controller by a virtual clock: tests/sim/jobs_world.c.
-SIMWRAP := -Wl,--wrap=clock_ms,--wrap=clock_now,--wrap=getrandom,--wrap=stop_wait
-SIMJOBS := tests/sim/jobs_world.c tests/sim/events.c
-SIMROOMS := manager jobs apiserver kube plugins trainer net crypto api assets base
-$(SANOUT)/tests/sim/jobs: $(SIMJOBS:%=$(SANOUT)/%.o) $(SIMROOMS:%=$(SANOUT)/lib%.a)
-	$(call say,LD,$@) clang $(SANLINK) $(SIMWRAP) -o $@ $^ -L$(SANROOT)/lib $(LIBS) -lm
-$(OUT)/tests/sim/jobs: $(SIMJOBS:%=$(OUT)/%.o) $(foreach r,$(SIMROOMS),$(patsubst %,$(OUT)/%.o,$(call src_of,$(r))))
-	$(call say,LD,$@) $(SYSROOT)/bin/musl-gcc -static-pie -Wl,--gc-sections $(SIMWRAP) -o $@ $(SYSROOT)/lib/*.o $^ -L$(SYSROOT)/lib $(LIBS) -lm
 # The data cache's head, workers and readers: tests/sim/cache.h.
-SIMCACHE := $(wildcard tests/sim/cache*.c) tests/sim/events.c
-$(SANOUT)/tests/sim/cache: $(SIMCACHE:%=$(SANOUT)/%.o) $(foreach r,cache $(NEEDS_cache),$(SANOUT)/lib$(r).a)
-	$(call say,LD,$@) clang $(SANLINK) -Wl,--wrap=clock_ms -o $@ $^ -L$(SANROOT)/lib $(LIBS) -lm
-$(OUT)/tests/sim/cache: $(SIMCACHE:%=$(OUT)/%.o) $(foreach r,cache $(NEEDS_cache),$(patsubst %,$(OUT)/%.o,$(call src_of,$(r))))
-	$(call say,LD,$@) $(SYSROOT)/bin/musl-gcc -static-pie -Wl,--gc-sections,--wrap=clock_ms -o $@ $(SYSROOT)/lib/*.o $^ -L$(SYSROOT)/lib $(LIBS) -lm
+define sim_rules # WORLD, ROOMS, FUNCTIONS THAT IT REPLACES
+SIM_$(1) := $(wildcard tests/sim/$(1)*.c) tests/sim/events.c
+$(SANOUT)/tests/sim/$(1): $$(SIM_$(1):%=$(SANOUT)/%.o) $(foreach r,$(2),$(if $(call src_of,$(r)),$(SANOUT)/lib$(r).a))
+	$$(call say,LD,$$@) clang $$(SANLINK) $(3:%=-Wl,--wrap=%) -o $$@ $$^ -L$$(SANROOT)/lib $$(LIBS) -lm
+$(OUT)/tests/sim/$(1): $$(SIM_$(1):%=$(OUT)/%.o) $(foreach r,$(2),$(patsubst %,$(OUT)/%.o,$(call src_of,$(r))))
+	$$(call say,LD,$$@) $$(SYSROOT)/bin/musl-gcc -static-pie -Wl,--gc-sections $(3:%=-Wl,--wrap=%) -o $$@ $$(SYSROOT)/lib/*.o $$^ -L$$(SYSROOT)/lib $$(LIBS) -lm
+endef
+$(eval $(call sim_rules,jobs,manager jobs apiserver $(NEEDS_manager),clock_ms clock_now getrandom stop_wait))
+$(eval $(call sim_rules,cache,cache $(NEEDS_cache),clock_ms))
 sim: $(OUT)/tests/sim/jobs $(OUT)/tests/sim/cache
 	@for world in $^; do $$world --schedules $${SCHEDULES:-10000} || status=1; done; exit $${status:-0}
 # tests/fuzz/README says what a target is. Unit tests run each over its corpus.

@@ -15,11 +15,6 @@
 #include "base/xmalloc.h"
 
 enum { START_MS = 1000 * 1000, TRIES = 600 };
-#ifdef __SANITIZE_ADDRESS__
-enum { SCHEDULES = 1000 };
-#else
-enum { SCHEDULES = 10000 };
-#endif
 
 struct event {
 	int64_t at;
@@ -234,7 +229,7 @@ static void tell(int number, bool broken, const char *name, const char *what)
 
 int sim_main(const struct sim_conf *conf, int argc, char **argv)
 {
-	uint64_t n = SCHEDULES, seed = 0, first = 1;
+	uint64_t n = conf->schedules, seed = 0, first = 1;
 	bool trace = false, bad = false;
 	char what[60];
 	int tests = 0;

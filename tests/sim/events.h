@@ -26,6 +26,7 @@ bool sim_is_broken(const struct sim *s);
 struct sim_conf {
 	const char *name;
 	void (*world)(struct sim *s); /* runs a schedule */
+	uint64_t schedules;           /* how many, unless --schedules says it */
 	const struct sim_seed {
 		uint64_t seed;
 		const char *fault; /* that it found */

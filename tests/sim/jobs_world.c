@@ -785,15 +785,13 @@ static const struct sim_seed known[] = {
 
 int main(int argc, char **argv)
 {
-	static const struct sim_conf conf = { "controller", jobs_world, known };
+	static const struct sim_conf conf = { "controller", jobs_world, 500, known };
 	const struct apiserver_conf api = { 0 };
-	static char name[] = "jobs", option[] = "--schedules", number[] = "500";
-	char *few[] = { name, option, number, NULL };
 	int rc;
 
 	if (apiserver_new(&server, &api, IGNORED))
 		return 1;
-	rc = argc > 1 ? sim_main(&conf, argc, argv) : sim_main(&conf, 3, few);
+	rc = sim_main(&conf, argc, argv);
 	apiserver_free(server);
 	return rc;
 }

@@ -71,6 +71,13 @@ static bool poll(int i, const char *state, const char *loans)
 	return wants;
 }
 
+static void start_ready(void)
+{
+	start();
+	for (int i = 0; i < WORKERS; i++)
+		poll(i, "ready", "");
+}
+
 /* The holders of these rows: "w0 0-20, w1 20-40"; or why they cannot be read. */
 static const char *found(int64_t first, int64_t end)
 {
@@ -143,9 +150,7 @@ TEST(test_all_once)
 
 TEST(test_takeover)
 {
-	start();
-	for (int i = 0; i < WORKERS; i++)
-		poll(i, "ready", "");
+	start_ready();
 	lose(1);
 	assert_true(strstr(found(20, 40), "no route"));
 	assert_true(poll(0, "ready", "waiting") || fleet->remotes[1].n_loans == 2);
@@ -164,9 +169,7 @@ TEST(test_takeover)
 /* A loan that fails is moved; and is tried again for as long as its worker is away. */
 TEST(test_failed_loans)
 {
-	start();
-	for (int i = 0; i < WORKERS; i++)
-		poll(i, "ready", "");
+	start_ready();
 	lose(1);
 	for (int i = 0; i < 20; i++) {
 		poll(0, "ready", "failed");
@@ -188,9 +191,7 @@ TEST(test_without_rows)
 {
 	table.n_units = 1;
 	table.rows = UNIT;
-	start();
-	for (int i = 0; i < WORKERS; i++)
-		poll(i, "ready", "");
+	start_ready();
 	for (int i = 0; i < WORKERS; i++) {
 		struct rows r = fleet->remotes[i].rows;
 

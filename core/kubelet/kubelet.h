@@ -37,6 +37,9 @@
 
 struct kubelet;
 
+/* How the message of a container that was OOMKilled begins. */
+#define KUBELET_OOM "a process was killed by the kernel: out of memory"
+
 enum isolation { ISOLATION_NAMESPACES, ISOLATION_NONE };
 
 struct kubelet_opts {

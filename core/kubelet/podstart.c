@@ -63,8 +63,7 @@ static void describe_end(struct container *c, struct ended *e)
 			 p->code == 127 ? "" : strerror(p->err));
 	} else if (out_of_memory(c)) {
 		e->reason = "OOMKilled";
-		snprintf(e->message, sizeof(e->message),
-			 "a process was killed by the kernel: out of memory%s",
+		snprintf(e->message, sizeof(e->message), KUBELET_OOM "%s",
 			 cgroup_oom(&c->cgroup) ? " (over its memory limit)" : "");
 	} else if (p->code == 0) {
 		e->reason = "Completed";

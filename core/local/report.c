@@ -11,6 +11,7 @@
 #include "base/screen.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
+#include "kubelet/kubelet.h"
 #include "trainer/jobset.h"
 #include "trainer/logcause.h"
 #include "trainer/lognoise.h"
@@ -384,8 +385,8 @@ static bool is_oom(const cJSON *end)
 }
 
 /*
- * The message without "killed by signal 9 (Killed): " and what describe_end() (kubelet)
- * says of a lack of memory; "" if nothing else remains.
+ * The message without "killed by signal 9 (Killed): ", and without what it says of a lack
+ * of memory; "" if nothing else remains.
  */
 static const char *more_than_signal(const char *message)
 {
@@ -393,7 +394,7 @@ static const char *more_than_signal(const char *message)
 				  ? strchr(message, ')')
 				  : NULL;
 
-	if (message && str_starts(message, "a process was killed by the kernel"))
+	if (message && str_starts(message, KUBELET_OOM))
 		return "";
 	if (!end)
 		return message;

@@ -106,8 +106,7 @@ static void validate_with_info(const struct pipeline *p, struct info *info,
 	if (!fault && warnings && !p->env->get) /* in a cluster, upstream's answer */
 		fault = launcher_unused_dataset(&errs->arena, info, tj);
 	if (fault)
-		warn(warnings,
-		     arena_printf(&errs->arena, "spec.trainer.command: %s", fault));
+		warn(warnings, arena_printf(&errs->arena, PIPELINE_COMMAND "%s", fault));
 }
 
 void pipeline_validate(const struct pipeline *p, const cJSON *old, const cJSON *tj,

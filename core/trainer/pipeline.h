@@ -20,6 +20,9 @@ struct pipeline {
 	const struct plugin_env *env;        /* passed to the plugins */
 };
 
+/* What the warning of launcher_fault() begins with. */
+#define PIPELINE_COMMAND "spec.trainer.command: "
+
 /*
  * Check a TrainJob as upstream's validating webhook does: rules of the plugins and of the
  * runtime's shape. Each violation is added to `errs`. `old` is NULL on create. `runtime`

@@ -208,7 +208,7 @@ void why_launcher(struct why *w)
 	pipeline_validate(&pipeline, NULL, w->v->trainjob, w->v->runtime, &errs,
 			  warnings);
 	json_each(warning, warnings) {
-		fault = str_after(warning->valuestring, "spec.trainer.command: ");
+		fault = str_after(warning->valuestring, PIPELINE_COMMAND);
 		if (fault)
 			why_add(w, "WrongLauncher", NULL,
 				"its command would train wrongly: %s", fault);

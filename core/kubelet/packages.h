@@ -20,9 +20,10 @@ enum { PACKAGES_MAX = 8 }; /* directories that packages_cover() appends at most 
 bool packages_installed(const struct podenv *env);
 
 /*
- * Append the directories to be covered to `list`; changes go below `dir`, which is created.
- * If the user has no packages, theirs are installed below `dir`, by env->envp. `mounts` false: nothing can be covered, so pip is told to install below `dir`,
- * where it does not see what is installed. ERR_IO.
+ * Append the directories to be covered to `list`; changes go below `dir`, which is
+ * created. If the user has no packages, theirs are installed below `dir`, by env->envp.
+ * `mounts` false: nothing can be covered, so pip is told to install below `dir`, where it
+ * does not see what is installed. ERR_IO.
  */
 MUST_CHECK int packages_cover(struct arena *arena, const char *dir, bool mounts,
 			      struct podenv *env, struct mount_list *list,

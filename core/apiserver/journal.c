@@ -93,8 +93,9 @@ static int check_magic(const unsigned char *p, size_t len, struct error *err)
 	if (len >= MAGIC_LEN && !memcmp(p, MAGIC, MAGIC_LEN))
 		return 0;
 	if (len >= strlen(FORMAT) && !memcmp(p, FORMAT, strlen(FORMAT)))
-		return error_set(err, ERR_FORMAT,
-				 "written by a newer kftrainer; use that one");
+		return error_set(err, ERR_IO,
+				 "written by a newer kftrainer: use that one, or set "
+				 "--data to another directory");
 	return error_set(err, ERR_FORMAT, "not a log of kftrainer");
 }
 
@@ -216,6 +217,21 @@ static int open_log(struct journal *j, struct error *err)
 		return error_errno(err, errno, "%s", j->path);
 	if (!S_ISREG(st.st_mode))
 		return error_set(err, ERR_FORMAT, "%s is not a regular file", j->path);
+	return 0;
+}
+
+int journal_check(const char *dir, struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	const char *path = path_join(&arena, dir, "objects");
+	cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	char start[MAGIC_LEN];
+	ssize_t n = fd < 0 ? 0 : pread(fd, start, sizeof(start), 0);
+
+	if (n <= 0 || !memcmp(start, MAGIC, (size_t)n)) /* none, or never written */
+		return 0;
+	if (check_magic((const unsigned char *)start, (size_t)n, err))
+		return error_wrap(err, "%s", path);
 	return 0;
 }
 

@@ -32,9 +32,14 @@ struct journal_report {
 };
 
 /*
+ * Can this version read the directory's log, if there is one? ERR_IO: a newer version
+ * wrote it; ERR_FORMAT: it is not a log. Nothing is written.
+ */
+MUST_CHECK int journal_check(const char *dir, struct error *err);
+/*
  * Open or create the log and pass each record to on_record(), from the start. ERR_EXISTS:
- * another server uses the directory. ERR_FORMAT: not a log, of a newer version, or
- * corrupt. The directory is created (0700).
+ * another server uses the directory. ERR_FORMAT: not a log, or corrupt; ERR_IO: also of a
+ * newer version. The directory is created (0700).
  */
 MUST_CHECK int journal_open(struct journal **ret, const char *dir,
 			    int (*on_record)(void *ctx, const struct journal_record *r,
@@ -59,7 +64,7 @@ MUST_CHECK int journal_rewrite(struct journal *j,
 			       void *ctx, struct error *err);
 
 /*
- * Parse a log in memory; *ret_good is the length of its complete records. ERR_FORMAT as
+ * Parse a log in memory; *ret_good is the length of its complete records. Errors as
  * journal_open(). For fuzzing and tests.
  */
 MUST_CHECK int journal_read(const void *data, size_t len,

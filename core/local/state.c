@@ -44,11 +44,11 @@ static int check_format(struct arena *arena, const char *dir, struct error *err)
 	buf_adds(&data, "");
 	text = str_trim(arena, (const char *)data.data);
 	if (str_int(&format, text, 1, INT64_MAX, IGNORED))
-		return error_set(err, ERR_FORMAT, "%s: '%s' is not a format's number",
+		return error_set(err, ERR_IO, "%s: '%s' is not a format's number",
 				 path, str_visible(arena, text, false));
 	if (format > STATE_FORMAT_NOW)
 		return error_set(
-			err, ERR_FORMAT,
+			err, ERR_IO,
 			"%s: format %lld is of a newer kftrainer, this one reads "
 			"%d: use the newer one, or set XDG_STATE_HOME to another "
 			"directory",

@@ -32,7 +32,7 @@
 /* ---- for readers -------------------------------------------------------------- */
 
 /*
- * <state>/jobs, from the environment; ERR_INVALID if that is unusable, ERR_FORMAT if a
+ * <state>/jobs, from the environment; ERR_INVALID if that is unusable, ERR_IO if a
  * newer version wrote it.
  */
 MUST_CHECK int state_root(struct arena *arena, const char **ret, struct error *err);

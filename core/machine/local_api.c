@@ -14,6 +14,7 @@
 #include "api/jsonpatch.h"
 #include "api/meta.h"
 #include "apiserver/apiserver.h"
+#include "apiserver/journal.h"
 #include "assets/assets.h"
 #include "base/cleanup.h"
 #include "base/file.h"
@@ -672,9 +673,9 @@ static int make_secrets(struct local_api *l, struct error *err)
 
 static int start(struct local_api *l, struct error *err)
 {
-	if (choose_dir(l, err) || choose_address(l, err) || make_dir(l, err) ||
-	    find_root(l, err) || make_secrets(l, err) || start_api(l, err) ||
-	    make_tls(l, err))
+	if (choose_dir(l, err) || choose_address(l, err) || journal_check(l->dir, err) ||
+	    make_dir(l, err) || find_root(l, err) || make_secrets(l, err) ||
+	    start_api(l, err) || make_tls(l, err))
 		return -1;
 	if (start_https(l, err) || write_kubeconfig(l, err) || start_client(l, err))
 		return -1;

@@ -38,6 +38,13 @@ check "random bytes: refused" refuses "$log"
 sed '1s/.*/kftrainer objects 2/' whole/objects >"$log"
 check "a newer version: refused" refuses "$log"
 rm "$log"
+mkdir -m 755 newer
+sed '1s/.*/kftrainer objects 2/' whole/objects >newer/objects
+before=$(find newer -printf '%p %m %s %T@\n')
+run "$kftrainer" controller --local --data newer
+ok "... in one line that says what to do, with exit code 1" eval 'exits 1 && [ "$(wc -l <out)" = 1 ] &&
+	printed "newer/objects: written by a newer kftrainer: use that one, or set --data to another directory"'
+ok "... and writes nothing" eval '[ "$(find newer -printf "%p %m %s %T@\n")" = "$before" ]'
 mkfifo "$log"
 check "a FIFO in its place: refused, nobody waits" refuses "$log"
 rm "$log"
@@ -130,10 +137,10 @@ before=$(find "$state" -printf '%p %s\n' | sort)
 for format in 2 999999999999 x ''; do
 	echo "$format" >"$state/format"
 	for command in "submit --local -q --name good --runtime torch-distributed -- true" "get --local good" "logs --local good" \
-		"delete --local good" "controller --local"; do
+		"delete --local good" "get --local claims" "delete --local claims --unused" "controller --local"; do
 		# shellcheck disable=SC2086
 		run timeout 20 "$kftrainer" $command
-		ok "format '$format': ${command%% *} is refused" eval '! exits 0 && [ "$status" != 124 ] && printed "$state/format: "'
+		ok "format '$format': ${command%% *} is refused" eval 'exits 1 && [ "$(wc -l <out)" = 1 ] && printed "$state/format: "'
 	done
 done
 echo 1 >"$state/format"

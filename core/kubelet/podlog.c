@@ -76,11 +76,21 @@ static int64_t next_start(const struct podlog *l, size_t from)
 	return -1;
 }
 
+/* When the file was last written: the time of all lines of a log without marks. */
+static int64_t last_write(const struct podlog *l)
+{
+	struct stat st;
+
+	return l->fd >= 0 && !fstat(l->fd, &st)
+		       ? st.st_mtim.tv_sec * SECOND_NS + st.st_mtim.tv_nsec
+		       : 0;
+}
+
 static int64_t time_at(struct podlog *l, int64_t pos)
 {
 	while (l->at + 1 < l->n && l->marks[l->at + 1].offset <= pos)
 		l->at++;
-	return l->at < l->n ? l->marks[l->at].time_ns : 0;
+	return l->at < l->n ? l->marks[l->at].time_ns : last_write(l);
 }
 
 /* ---- where to begin ------------------------------------------------------------------ */
@@ -109,6 +119,8 @@ static void begin_since(struct podlog *l, size_t first)
 {
 	size_t i = first;
 
+	if (!l->n && last_write(l) / SECOND_NS < l->o.since)
+		l->pos = size_of(l);
 	while (i < l->n && l->marks[i].time_ns / SECOND_NS < l->o.since)
 		i++;
 	if (i == first)

@@ -1,6 +1,8 @@
 /* procid.c - identify a process across boots, namespaces and hosts (kubelet/procid.h). */
 #include "kubelet/procid.h"
 
+#include <dirent.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -81,4 +83,70 @@ enum procid_state procid_find(const char *text, int *ret_pid,
 		return PROCID_OTHER_NAMESPACE;
 	*ret_pid = m.pid;
 	return start_of(m.pid) == m.start ? PROCID_RUNNING : PROCID_ENDED;
+}
+
+/* ---- of a lock ----------------------------------------------------------------------- */
+
+static void cleanup_dir(DIR **dir)
+{
+	if (*dir)
+		closedir(*dir);
+}
+
+static bool is_locked(int pid, const char *fd)
+{
+	cleanup_buf struct buf b = { .max = 4096 };
+	cleanup_arena struct arena a = { 0 };
+
+	if (file_read(&b, arena_printf(&a, "/proc/%d/fdinfo/%s", pid, fd), IGNORED))
+		return false;
+	buf_adds(&b, "");
+	return strstr((const char *)b.data, "OFDLCK") != NULL;
+}
+
+static bool holds(int pid, const struct stat *file)
+{
+	cleanup_arena struct arena a = { 0 };
+	__attribute__((cleanup(cleanup_dir))) DIR *dir =
+		opendir(arena_printf(&a, "/proc/%d/fd", pid));
+	const struct dirent *e;
+	struct stat st;
+
+	while (dir && (e = readdir(dir)))
+		if (!fstatat(dirfd(dir), e->d_name, &st, 0) &&
+		    st.st_ino == file->st_ino && st.st_dev == file->st_dev &&
+		    is_locked(pid, e->d_name))
+			return true;
+	return false;
+}
+
+static int parent_of(int pid)
+{
+	cleanup_buf struct buf b = { .max = 4096 };
+	cleanup_arena struct arena a = { 0 };
+	const char *p;
+	int ret = 0;
+
+	if (file_read(&b, arena_printf(&a, "/proc/%d/stat", pid), IGNORED) || !b.data)
+		return 0;
+	p = strrchr((const char *)b.data, ')');
+	return p && sscanf(p, ") %*c %d", &ret) == 1 ? ret : 0;
+}
+
+int procid_holder(const char *path)
+{
+	__attribute__((cleanup(cleanup_dir))) DIR *all = opendir("/proc");
+	const struct dirent *e;
+	struct stat file;
+
+	if (!all || stat(path, &file))
+		return 0;
+	while ((e = readdir(all))) {
+		int64_t pid;
+
+		if (!str_int(&pid, e->d_name, 1, INT32_MAX, IGNORED) &&
+		    holds((int)pid, &file) && !holds(parent_of((int)pid), &file))
+			return (int)pid;
+	}
+	return 0;
 }

@@ -44,8 +44,8 @@ static int check_format(struct arena *arena, const char *dir, struct error *err)
 	buf_adds(&data, "");
 	text = str_trim(arena, (const char *)data.data);
 	if (str_int(&format, text, 1, INT64_MAX, IGNORED))
-		return error_set(err, ERR_IO, "%s: '%s' is not a format's number",
-				 path, str_visible(arena, text, false));
+		return error_set(err, ERR_IO, "%s: '%s' is not a format's number", path,
+				 str_visible(arena, text, false));
 	if (format > STATE_FORMAT_NOW)
 		return error_set(
 			err, ERR_IO,

@@ -17,14 +17,18 @@
 
 enum { LOOK_MS = 50 };
 
-/* Find the lock's holder, which has written its process id into the file. */
+/* Find the lock's holder, which has written its process id into the file (not 0.1.0). */
 static enum procid_state runner_of(const char *lock, int *ret_pid,
 				   char ret_host[PROCID_HOST_SIZE])
 {
 	cleanup_buf struct buf text = { .max = PROCID_SIZE };
 
-	if (file_read_regular(&text, lock, IGNORED) || !text.len)
+	if (file_read_regular(&text, lock, IGNORED))
 		return PROCID_UNREADABLE;
+	if (!text.len) {
+		*ret_pid = procid_holder(lock);
+		return *ret_pid ? PROCID_RUNNING : PROCID_UNREADABLE;
+	}
 	return procid_find((const char *)text.data, ret_pid, ret_host);
 }
 
@@ -130,6 +134,11 @@ int state_suspend(const char *ns, const char *name, bool suspend, struct error *
 		return error_set(err, ERR_CONFLICT, "job %s is not running", name);
 	if (state_owned_check(ns, name, err))
 		return -1;
+	if (!*file_first_line(&a, path_join(&a, dir, STATE_LOCK)))
+		return error_set(err, ERR_UNSUPPORTED,
+				 "job %s was started by kftrainer 0.1.0, which cannot "
+				 "suspend it: let it end, or delete it",
+				 name);
 	if (state_mark_suspended(run, suspend, err))
 		return -1;
 	return signal_runner(process, STATE_SIGNAL, name, err);

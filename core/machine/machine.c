@@ -142,6 +142,9 @@ static void store_jobset(struct machine *m, struct job *j, const cJSON *trainjob
 	if (stored) {
 		meta_set_uid(doc, meta_uid(stored));
 		json_put(doc, json_dup(json_get(stored, "status")), "status");
+	} else { /* of 0.1.0: older.h */
+		json_put(doc, json_dup(json_get(trainjob, "status", "jobsStatus")),
+			 "status", "replicatedJobsStatus");
 	}
 	if (c && !json_str(doc, "status", "terminalState"))
 		published_fail(json_obj(doc, "status"), c);

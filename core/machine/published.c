@@ -11,6 +11,7 @@
 #include "base/xmalloc.h"
 #include "local/state_impl.h"
 #include "local/state_owned.h"
+#include "machine/older.h"
 #include "trainer/api.h"
 #include "trainer/trainjob.h"
 #include "trainer/trainjob_status.h"
@@ -199,6 +200,10 @@ void published_read_run(struct published_run *r, const cJSON *ended,
 	cleanup_arena struct arena a = { 0 };
 	const char *dir = path_join(&a, r->dir, STATE_API), *name;
 
+	if (!file_exists(dir)) {
+		older_read_run(r, ended, to);
+		return;
+	}
 	for (char **e = state_entries(&a, dir); *e; e++) {
 		const struct published *p = published_kind(&a, *e, &name);
 		const char *path = path_join(&a, dir, *e);

@@ -2,7 +2,8 @@
 """kill -9 of `controller --local` and of runs at random moments, while jobs are created, suspended,
 resumed and deleted: what was acknowledged is there, no job runs twice, nothing is left. TAP.
 
-KILLS, JOBS: how many (8, 24); SEED repeats the choices."""
+KILLS, JOBS: how many (8, 24); SEED repeats the choices; OLD: an older kftrainer, which is the server until
+a third of the kills, and then replaced."""
 import http.client
 import os
 import random
@@ -21,6 +22,7 @@ from processes import marked  # noqa: E402
 
 KFTRAINER = os.environ.get("KFTRAINER", os.path.join(ROOT, "kftrainer"))
 KILLS, JOBS = int(os.environ.get("KILLS", "8")), int(os.environ.get("JOBS", "24"))
+OLD = os.environ.get("OLD")
 SEED = os.environ.get("SEED", str(random.randrange(10**6)))
 NS = "default"
 scratch = tempfile.mkdtemp()
@@ -51,7 +53,8 @@ class Server:
 
     def up(self):
         env = dict(os.environ, XDG_STATE_HOME=state)
-        self.process = subprocess.Popen([KFTRAINER, "controller", "--local", "--data", self.data], env=env,
+        program = OLD if OLD and self.kills < KILLS // 3 else KFTRAINER
+        self.process = subprocess.Popen([program, "controller", "--local", "--data", self.data], env=env,
                                         stdout=subprocess.PIPE, stderr=self.log)
         assert self.process.stdout.readline(), "the server does not start"
         self.api = Api(os.path.join(self.data, "kubeconfig"))

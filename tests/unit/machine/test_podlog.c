@@ -2,8 +2,11 @@
  * Logs of this machine's pods as an API gives them (kubelet/podlog.h), read by clients in the
  * same process (kube/streams.h).
  */
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "tests/unit/kubelet/quoted.h"
@@ -51,8 +54,9 @@ static void add(const struct fixture *f, const char *name, const void *data, siz
 	fclose(out);
 }
 
-static void write_pieces(const struct fixture *f)
+static void write_pieces(struct fixture *f)
 {
+	static const struct timespec written[] = { { 100, 0 }, { 100, 0 } };
 	int64_t offset = 0;
 
 	for (size_t i = 0; i < N_ELEMENTS(pieces); i++) {
@@ -67,6 +71,8 @@ static void write_pieces(const struct fixture *f)
 	}
 	add(f, "node.times", "torn", 4);
 	add(f, "old.log", "no marks\n", 9);
+	if (utimensat(AT_FDCWD, path_join(&f->arena, f->logs, "old.log"), written, 0))
+		fail_msg("%s", strerror(errno));
 }
 
 #define POD                                                                              \
@@ -200,7 +206,9 @@ static void test_what_is_asked_for(void **state)
 		{ "container=node&timestamps=true&previous=true",
 		  AT(1, 40) "one\n" AT(1, 40) "two\n" AT(3, 20) "three\n" },
 		{ "container=old", "no marks\n" },
-		{ "container=old&timestamps=true", AT(0, 00) "no marks\n" },
+		{ "container=old&timestamps=true", AT(1, 40) "no marks\n" },
+		{ "container=old&sinceTime=1970-01-01T00:01:40Z", "no marks\n" },
+		{ "container=old&sinceTime=1970-01-01T00:01:41Z", "" },
 		{ "container=none", "" },
 		{ "container=none&follow=true&timestamps=true", "" },
 		{ "container=old&follow=true&tailLines=1", "no marks\n" },

@@ -46,7 +46,7 @@ check "... its pods come back" run paused 2
 check "... and its condition" becomes paused Suspended=False
 check "the rest of it runs" go paused
 check "... until it is complete" becomes paused Complete
-check "all of it is reported" tells paused '^Resumed '
+check "all of it is reported" tells paused '^Completed '
 suspended_once() { [ "$(events paused | awk '{ print $1 }' | xargs)" = "JobSetCreated Suspended Resumed Completed" ] || { events paused; return 1; }; }
 check "... once, in order" suspended_once
 

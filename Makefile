@@ -209,14 +209,14 @@ demo:
 	./kftrainer submit --local examples/digits.yaml
 # What the last layers need takes long to build where it is not cached: that begins at once. What
 # several layers run is linked before them: two makes would link it twice. MPI's implementations are
-# the first to suffer on a busy machine: they run beside a compiler that is nice.
+# the first to suffer on a busy machine: they run beside a compiler that is nice. So does what qemu runs, with what is left.
 check:
 	@tests/setup.sh check
 	@tests/setup.sh e2e >/dev/null 2>&1 & \
 	 nice vendor/build.sh aarch64 >/dev/null 2>&1 & \
 	 tests/setup.sh stack >/dev/null 2>&1 & \
-	 tests/check.sh lint kftrainer programs+mpi-short+build golden \
-	   cluster+e2e+cross+local+cli+unit+store+cache+gpu+musl+repro
+	 tests/check.sh lint kftrainer programs+mpi-short+build+cross golden \
+	   cluster+e2e+local+cli+unit+store+cache+gpu+musl+repro
 quick:
 	@tests/setup.sh quick
 	@tests/check.sh $(QUICK)

@@ -36,7 +36,7 @@ e2e="$cluster $demo openmpi-bin openssh-server" # in the image of its pods
 store="python3-venv openssl $(command -v go >/dev/null || echo golang-go)"
 mpi="iproute2 openssl openmpi-bin libopenmpi-dev mpich libmpich-dev libfabric1 openssh-server
 	python3-venv"
-check="$e2e $mpi $quick $release ccache qemu-user-static python3-venv"
+check="$e2e $mpi $quick $release ccache lintian qemu-user-static python3-venv"
 
 say() { echo "setup: $*"; }
 

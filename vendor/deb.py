@@ -4,7 +4,8 @@
 In it: the program, its link kubectl-trainer, the manual page, and completions for bash, zsh and
 fish, as NATIVE (PROGRAM by default) prints them: a program that runs here. It needs no other
 package. Compressed by xz: Debian 11 and Ubuntu 20.04 know no zstd. The same inputs give the same
-bytes: times are SOURCE_DATE_EPOCH or 0. MAINTAINER names who publishes it.
+bytes: times are SOURCE_DATE_EPOCH or 0. MAINTAINER="NAME <ADDRESS>" says who publishes it; without it the
+address is one that RFC 2606 keeps from ever existing.
 """
 import datetime
 import email.utils
@@ -19,7 +20,7 @@ import tarfile
 
 import artifact
 
-MAINTAINER = os.environ.get("MAINTAINER", "The authors of kftrainer <kftrainer@kftrainer.io>")
+MAINTAINER = os.environ.get("MAINTAINER", "The authors of kftrainer <nobody@kftrainer.invalid>")
 CONTROL = """\
 Package: kftrainer
 Version: {version}

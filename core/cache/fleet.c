@@ -32,15 +32,21 @@ char *fleet_assignment(struct remote *r)
 	json_put_int(doc, r->fleet->rows, "rows");
 	if (r->fleet->conf->snapshot)
 		json_put_str(doc, r->fleet->conf->snapshot, "snapshot");
+	json_put_str(doc, r->fleet->table_name, "table");
+	r->assigned = true;
 	pthread_mutex_lock(&r->fleet->lock);
 	json_put(doc, loans_with(r), "more");
 	pthread_mutex_unlock(&r->fleet->lock);
 	return json_text(doc);
 }
 
+/* A worker of release 0.1.0 does not say of which table they are. */
 static bool has_rows(const struct remote *r, const cJSON *doc)
 {
+	const char *table = json_str(doc, "table");
+
 	return json_int(doc, -1, "first") == r->polled_rows.first &&
+	       (!table || str_eq(table, r->fleet->table_name)) &&
 	       json_int(doc, -1, "end") == r->polled_rows.end &&
 	       json_int(doc, -1, "rows") == r->fleet->rows &&
 	       str_eq(json_str(doc, "snapshot"), r->fleet->conf->snapshot);
@@ -51,8 +57,7 @@ static bool needs_rows(struct remote *r, const cJSON *doc, const char *state)
 {
 	if (!str_eq(state, cache_state_words[CACHE_FAILED])) {
 		r->failed_ms = 0;
-		return str_eq(state, cache_state_words[CACHE_WAITING]) ||
-		       !has_rows(r, doc);
+		return !has_rows(r, doc);
 	}
 	if (r->failed_ms && clock_ms() - r->failed_ms < FAILED_MS)
 		return !has_rows(r, doc);
@@ -77,6 +82,7 @@ bool fleet_poll_upstream(struct remote *r, char trouble[FLEET_TEXT])
 {
 	struct fleet *f = r->fleet;
 
+	r->unanswered_ms = 0;
 	pthread_mutex_lock(&f->lock);
 	r->upstream = true;
 	for (int i = 0; i < f->n_remotes && !f->by_files; i++) {
@@ -104,6 +110,13 @@ bool fleet_poll_silence(struct remote *r, const char *why, char trouble[FLEET_TE
 	return false;
 }
 
+/* Does the worker have rows of this table that an earlier head has assigned? */
+static bool is_resumed(const struct remote *r, const cJSON *doc, const char *state)
+{
+	return !r->assigned && str_eq(state, cache_state_words[CACHE_READY]) &&
+	       str_eq(json_str(doc, "table"), r->fleet->table_name);
+}
+
 bool fleet_poll_answer(struct remote *r, const cJSON *doc, bool *ret_wants,
 		       char trouble[FLEET_TEXT])
 {
@@ -115,6 +128,7 @@ bool fleet_poll_answer(struct remote *r, const cJSON *doc, bool *ret_wants,
 	if (!ready)
 		describe_trouble(trouble, r, doc);
 	pthread_mutex_lock(&r->fleet->lock);
+	r->fleet->resumed = r->fleet->resumed || is_resumed(r, doc, state);
 	*ret_wants = !loans_record(r, json_get(doc, "more"));
 	pthread_mutex_unlock(&r->fleet->lock);
 	if (!ready)
@@ -133,11 +147,16 @@ static void log_change(struct remote *r, bool was, const char *trouble)
 			 LOG_STR("why", trouble));
 }
 
+static bool has_begun(const struct fleet *f)
+{
+	return f->ever_ready || f->resumed;
+}
+
 static bool is_gone(const struct remote *r)
 {
 	int64_t wait = r->fleet->conf->takeover_ms;
 
-	return wait && r->unanswered_ms && r->fleet->ever_ready &&
+	return wait && r->unanswered_ms && has_begun(r->fleet) &&
 	       clock_ms() - r->unanswered_ms >= wait;
 }
 
@@ -202,6 +221,7 @@ int fleet_new(struct fleet **ret, const struct cache_conf *conf,
 	f->conf = conf;
 	f->table = table;
 	f->rows = all.end;
+	table_name(table, f->table_name);
 	f->n_remotes = conf->n_workers;
 	f->remotes = xcalloc((size_t)f->n_remotes + 1, sizeof(*f->remotes));
 	pthread_mutex_init(&f->lock, NULL);
@@ -236,12 +256,18 @@ static bool meet(struct rows a, struct rows b)
 	return (a.first > b.first ? a.first : b.first) < (a.end < b.end ? a.end : b.end);
 }
 
-/* The worker for requests for no rows: one that is ready, if any. */
+/*
+ * The worker for requests for no rows: one that is ready, if any. Upstream's has no schema
+ * without rows.
+ */
 static const struct remote *schema_holder(const struct fleet *f)
 {
-	for (int i = 0; i < f->n_remotes; i++)
-		if (f->remotes[i].ready)
-			return &f->remotes[i];
+	for (int i = 0; i < f->n_remotes; i++) {
+		const struct remote *r = &f->remotes[i];
+
+		if (r->ready && (!r->upstream || r->rows.first < r->rows.end))
+			return r;
+	}
 	return f->remotes;
 }
 
@@ -317,7 +343,7 @@ static const struct remote *find_bad(const struct fleet *f, struct rows rows)
 	for (int i = 0; i < f->n_remotes; i++) {
 		const struct remote *r = &f->remotes[i];
 
-		if (r->ready || (f->ever_ready && !concerns(r, rows)) ||
+		if (r->ready || (has_begun(f) && !concerns(r, rows)) ||
 		    loans_ready(r, rows))
 			continue;
 		if (!bad || str_starts(bad->trouble, LOADING))
@@ -345,6 +371,11 @@ int fleet_find(struct fleet *f, struct rows rows, struct holders *ret, struct er
 	}
 	pthread_mutex_unlock(&f->lock);
 	return rc;
+}
+
+const char *fleet_table(const struct fleet *f)
+{
+	return f->table_name;
 }
 
 bool fleet_ready(struct fleet *f)
@@ -381,7 +412,7 @@ cJSON *fleet_describe(struct fleet *f)
 
 	pthread_mutex_lock(&f->lock);
 	json_put_str(doc, "head", "role");
-	json_put_str(doc, cache_state_words[f->ever_ready ? CACHE_READY : CACHE_LOADING],
+	json_put_str(doc, cache_state_words[has_begun(f) ? CACHE_READY : CACHE_LOADING],
 		     "state");
 	json_put_int(doc, f->rows, "rows");
 	list = json_list(doc, "workers");

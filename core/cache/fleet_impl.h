@@ -43,6 +43,7 @@ struct remote {
 	int64_t failed_ms;       /* when it failed; 0: it has not */
 	int64_t unanswered_ms;   /* when it stopped answering; 0: it answers */
 	int64_t back_ms;         /* when it got its rows again; 0: it has not */
+	bool assigned;           /* this head has sent it an assignment */
 
 	struct rows rows; /* its own */
 	bool ready;       /* as of the last poll */
@@ -56,10 +57,12 @@ struct fleet {
 	const struct cache_conf *conf;
 	const struct table *table;
 	int64_t rows; /* of the table */
+	char table_name[TABLE_NAME + 1];
 	struct remote *remotes;
 	int n_remotes;
 	pthread_mutex_t lock;
 	bool ever_ready; /* all workers have been ready at some time */
+	bool resumed;    /* they were, for a head before this one */
 	bool by_files;   /* assign whole files: there are upstream's workers */
 	char secret[FLEET_SECRET];
 };

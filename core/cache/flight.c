@@ -84,20 +84,17 @@ int flight_action(char ret_type[FLIGHT_ACTION_MAX], struct iovec *ret_body,
 	return 0;
 }
 
-void flight_endpoint(struct buf *info, struct flight_location at, struct rows rows,
-		     const char *view)
+void flight_endpoint(struct buf *info, struct flight_location at,
+		     const struct ticket *what)
 {
 	cleanup_buf struct buf e = { .max = SIZE_MAX / 2 }, location = { .max = 2048 };
 	cleanup_buf struct buf uri = { .max = 1024 };
 	cleanup_buf struct buf ticket = { .max = SIZE_MAX / 2 },
 			       t = { .max = SIZE_MAX / 2 };
-	uint8_t range[TICKET_MAX];
 
 	buf_printf(&uri, strchr(at.host, ':') ? "%s[%s]:%d" : "%s%s:%d", at.scheme,
 		   at.host, at.port);
-	buf_add(&ticket, range, ticket_write(range, rows));
-	if (view)
-		buf_printf(&ticket, TICKET_VIEW "%s", view);
+	ticket_add(&ticket, what);
 	pb_put_bytes(&t, 1, ticket.data, ticket.len);
 	pb_put_bytes(&location, 1, uri.data, uri.len);
 	pb_put_bytes(&e, ENDPOINT_TICKET, t.data, t.len);

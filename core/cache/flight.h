@@ -6,7 +6,7 @@
 #define CACHE_FLIGHT_H
 
 #include "arrow/ipc.h"
-#include "cache/table.h"
+#include "cache/ticket.h"
 #include "net/grpc.h"
 
 #define FLIGHT "/arrow.flight.protocol.FlightService/"
@@ -48,9 +48,8 @@ struct flight_location {
 	const char *scheme, *host;
 	int port;
 };
-/* Add a FlightEndpoint. `view`: its JSON, for the ticket; or NULL. */
-void flight_endpoint(struct buf *info, struct flight_location at, struct rows rows,
-		     const char *view);
+void flight_endpoint(struct buf *info, struct flight_location at,
+		     const struct ticket *ticket);            /* adds a FlightEndpoint */
 void flight_result(struct grpc_call *call, const char *text); /* of an action */
 
 /* The one message of a request; false after grpc_fail(). */

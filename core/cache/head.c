@@ -16,6 +16,7 @@ static void add_info(const struct head *h, struct buf *info, struct iovec descri
 {
 	cleanup_free struct field *seen = NULL;
 	const struct field *fields;
+	const char *view = plan->view_text, *table = fleet_table(h->fleet);
 	size_t n;
 
 	fields = table_columns(h->table, &n);
@@ -24,11 +25,13 @@ static void add_info(const struct head *h, struct buf *info, struct iovec descri
 	flight_schema(info, INFO_SCHEMA, seen ? seen : fields, n, h->form);
 	pb_put_bytes(info, INFO_DESCRIPTOR, descriptor.iov_base, descriptor.iov_len);
 	for (size_t i = 0; i < who->n; i++)
-		flight_endpoint(info,
-				(struct flight_location){ h->scheme,
-							  who->at[i].address->host,
-							  who->at[i].address->port },
-				who->at[i].rows, plan->view_text);
+		flight_endpoint(
+			info,
+			(struct flight_location){ h->scheme, who->at[i].address->host,
+						  who->at[i].address->port },
+			&(struct ticket){ who->at[i].rows,
+					  { plan->view_text, view ? strlen(view) : 0 },
+					  { (void *)(uintptr_t)table, TABLE_NAME } });
 	pb_put_uint(info, INFO_RECORDS, (uint64_t)plan_rows(plan));
 	pb_put_uint(info, INFO_BYTES, UINT64_MAX); /* -1: unknown */
 	pb_put_uint(info, INFO_ORDERED, true);

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 #include "base/str.h"
@@ -22,6 +23,7 @@ static void set_release(struct holdings_set *it)
 	}
 	free(it->list);
 	free(it->snapshot);
+	free(it->table);
 }
 
 static void set_free(struct holdings_set *it)
@@ -39,6 +41,7 @@ static struct holdings_set *set_new(const struct assignment *a)
 	ret->n = a->n;
 	ret->total = a->total;
 	ret->snapshot = a->snapshot ? xstrdup(a->snapshot) : NULL;
+	ret->table = a->table ? xstrdup(a->table) : NULL;
 	ret->list = own = xcalloc(a->n + 1, sizeof(*ret->list));
 	for (size_t i = 0; i < a->n; i++)
 		ret->list[i] =
@@ -71,7 +74,8 @@ static bool is_gone(const struct holding *h)
 
 static bool is_same_table(const struct holdings_set *a, const struct holdings_set *b)
 {
-	return a->total == b->total && str_eq(a->snapshot, b->snapshot);
+	return a->total == b->total && str_eq(a->snapshot, b->snapshot) &&
+	       str_eq(a->table, b->table);
 }
 
 /* Is this the current assignment, of which no rows have failed to load? */
@@ -142,10 +146,29 @@ void holdings_end(struct holdings *h, struct holding *it, struct memtable *take_
 	if (take_table)
 		it->rows = memtable_rows(take_table);
 	it->table = take_table;
-	if (take_table || err->kind != ERR_STOPPED)
+	if (take_table || err->kind != ERR_STOPPED) {
 		it->state = take_table ? CACHE_READY : CACHE_FAILED;
-	snprintf(it->error, sizeof(it->error), "%s", err->msg);
+		snprintf(it->error, sizeof(it->error), "%s", err->msg);
+	}
 	pthread_mutex_unlock(&h->lock);
+}
+
+int holdings_check(const struct holdings *h, const struct table *t, struct error *err)
+{
+	const char *where = h->conf->location;
+	char name[TABLE_NAME + 1];
+
+	if (table_rows(t) != h->now.total)
+		return error_set(err, ERR_CONFLICT,
+				 "%s: %" PRId64 " rows, but the head found %" PRId64,
+				 where, table_rows(t), h->now.total);
+	table_name(t, name);
+	if (h->now.table && !str_eq(name, h->now.table))
+		return error_set(err, ERR_CONFLICT,
+				 "%s: not the files that the head found: restart the "
+				 "head if they were replaced",
+				 where);
+	return 0;
 }
 
 void holdings_assign(struct holdings *h, const struct assignment *a)
@@ -235,6 +258,7 @@ cJSON *holdings_describe(struct holdings *h)
 	json_put_int(doc, h->now.total, "rows");
 	if (h->now.snapshot)
 		json_put_str(doc, h->now.snapshot, "snapshot");
+	json_put_str(doc, h->now.table ? h->now.table : "", "table");
 	more = json_list(doc, "more");
 	for (size_t i = 1; i < h->now.n; i++) {
 		cJSON *one = cJSON_CreateObject();
@@ -289,9 +313,17 @@ static const struct holding *holding_with(const struct holdings *h, struct rows 
 	return some ? some : &h->now.list[0];
 }
 
-static int find(struct holdings *h, struct rows rows, struct memtable **ret,
+static bool is_of(const struct ticket *t, const char *table)
+{
+	return !t->table.iov_len || !table ||
+	       (strlen(table) == TABLE_NAME &&
+		!memcmp(table, t->table.iov_base, TABLE_NAME));
+}
+
+static int find(struct holdings *h, const struct ticket *t, struct memtable **ret,
 		struct error *err)
 {
+	const struct rows rows = t->rows;
 	const struct holding *it;
 	int rc = 0;
 
@@ -299,6 +331,10 @@ static int find(struct holdings *h, struct rows rows, struct memtable **ret,
 	it = holding_with(h, rows);
 	if (!it->table)
 		rc = not_loaded(h, it, err);
+	else if (!is_of(t, h->now.table))
+		rc = error_set(err, ERR_BUSY,
+			       "the ticket is of another table, which the cache had "
+			       "before: get a new FlightInfo from the head");
 	else if (has_all(it, rows))
 		*ret = memtable_ref(it->table);
 	else
@@ -311,8 +347,8 @@ static int find(struct holdings *h, struct rows rows, struct memtable **ret,
 	return rc;
 }
 
-int holdings_read(struct holdings *h, struct rows rows, struct iovec text,
-		  enum ipc_codec codec, void **ret, struct error *err)
+int holdings_read(struct holdings *h, const struct ticket *t, enum ipc_codec codec,
+		  void **ret, struct error *err)
 {
 	struct view *view = NULL;
 	struct memtable *m = NULL;
@@ -320,17 +356,17 @@ int holdings_read(struct holdings *h, struct rows rows, struct iovec text,
 	size_t n;
 	int rc = 0;
 
-	if (find(h, rows, &m, err))
+	if (find(h, t, &m, err))
 		return -1;
 	fields = memtable_columns(m, &n);
-	if (text.iov_len || codec)
-		rc = view_parse(&view, text.iov_base, text.iov_len, fields, n, err);
+	if (t->view.iov_len || codec)
+		rc = view_parse(&view, t->view.iov_base, t->view.iov_len, fields, n, err);
 	if (view)
 		view->codec = codec;
 	if (rc)
 		err->kind = ERR_INVALID;
 	else
-		*ret = memtable_read(m, rows, view);
+		*ret = memtable_read(m, t->rows, view);
 	memtable_unref(m);
 	return rc;
 }

@@ -13,6 +13,7 @@
 #include "base/json.h"
 #include "cache/memtable.h"
 #include "cache/serve.h"
+#include "cache/ticket.h"
 
 struct holdings;
 
@@ -22,6 +23,7 @@ struct assignment {
 	size_t n;
 	int64_t total;        /* rows of the table, as the head counts them */
 	const char *snapshot; /* NULL: the current one */
+	const char *table;    /* its table_name(); NULL: any */
 	/*
 	 * Set by upstream's head: the worker's own rows are those of these data files,
 	 * numbered from rows[0].first.
@@ -47,11 +49,12 @@ void holdings_report(struct holdings *h);     /* the head is sent the state */
 cJSON *holdings_describe(struct holdings *h); /* "state", "first", ... of serve_impl.h */
 
 /*
- * Begin a read (memtable_read()) of these rows; if files are assigned, of the rows that
- * they have. No rows: the schema. `view`: JSON of view.h, or empty. ERR_BUSY, with the
- * cause: no holding has all of the rows, or it is not loaded. ERR_INVALID: the view.
+ * Begin a read (memtable_read()) of a ticket's rows; if files are assigned, of the rows
+ * that they have. No rows: the schema. ERR_BUSY, with the cause: no holding has all of the
+ * rows, or it is not loaded, or the rows are those of another table. ERR_INVALID: the
+ * view.
  */
-MUST_CHECK int holdings_read(struct holdings *h, struct rows rows, struct iovec view,
+MUST_CHECK int holdings_read(struct holdings *h, const struct ticket *t,
 			     enum ipc_codec codec, void **ret, struct error *err);
 
 #endif

@@ -24,7 +24,7 @@ struct holdings_set {
 	struct holding *list; /* the own rows, then loans */
 	size_t n;
 	int64_t total;
-	char *snapshot;
+	char *snapshot, *table;
 };
 
 struct holdings {
@@ -48,6 +48,10 @@ struct holding *holdings_begin(struct holdings *h, struct holding *last);
 /* The load has ended: with the rows, or (NULL) with this error. */
 void holdings_end(struct holdings *h, struct holding *it, struct memtable *take_table,
 		  const struct error *err);
+
+/* Is it the table whose rows are assigned? ERR_CONFLICT. */
+MUST_CHECK int holdings_check(const struct holdings *h, const struct table *t,
+			      struct error *err);
 
 /* ---- holdings_load.c ---- */
 

@@ -30,17 +30,6 @@ static uint64_t memory_for(struct holdings *h, const struct holding *it)
 							      : left;
 }
 
-static int check_total(const struct holdings *h, struct dataset *d, struct error *err)
-{
-	int64_t total = table_rows(dataset_table(d));
-
-	if (total == h->now.total)
-		return 0;
-	return error_set(err, ERR_CONFLICT,
-			 "%s: %" PRId64 " rows, but the head found %" PRId64,
-			 h->conf->location, total, h->now.total);
-}
-
 static int load(struct holdings *h, const struct holding *it, struct memtable **ret,
 		struct error *err)
 {
@@ -59,7 +48,7 @@ static int load(struct holdings *h, const struct holding *it, struct memtable **
 	if (it->files) {
 		conf.base = rows.first;
 		rows = (struct rows){ 0, table_rows(dataset_table(d)) };
-	} else if (check_total(h, d, err)) {
+	} else if (holdings_check(h, dataset_table(d), err)) {
 		dataset_free(d);
 		return -1;
 	}

@@ -3,9 +3,10 @@
  *
  * The head reads a worker's state (action "health") and assigns rows (action
  * "assign"), both as JSON. "assign" has {"first", "end", "rows", "snapshot", "more":
- * [[first, end], ...]}: the worker's own rows, the number of rows of the table, its
- * snapshot unless it is the current one, and loans. Both answer {"state", "first", "end",
- * "rows", "loaded", "bytes", "error", "more": [{"state", "first", "end", ...}, ...]}.
+ * [[first, end], ...], "table"}: the worker's own rows, the number of rows of the table,
+ * its snapshot unless it is the current one, loans, and table_name(). Both answer
+ * {"state", "first", "end", "rows", "table", "loaded", "bytes", "error", "more":
+ * [{"state", "first", "end", ...}, ...]}.
  */
 #ifndef CACHE_SERVE_IMPL_H
 #define CACHE_SERVE_IMPL_H

@@ -1,10 +1,14 @@
 /* table.c - opens tables (cache/table.h). */
 #include "cache/table.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "arrow/bits.h"
 #include "base/cleanup.h"
+#include "base/hash.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
 #include "cache/parallel.h"
@@ -300,6 +304,42 @@ void table_free(struct table *t)
 bool table_is_snapshot(const struct table *t, const char *name)
 {
 	return t->iceberg && iceberg_is_snapshot(t->iceberg, name);
+}
+
+/* A table of one file may be given to each process by another URI. */
+static const char *name_of(const struct table *t, const struct file *f)
+{
+	const char *name = f->below ? f->below : f->path;
+
+	return t->n == 1 && strrchr(name, '/') ? strrchr(name, '/') : name;
+}
+
+void table_name(const struct table *t, char ret[TABLE_NAME + 1])
+{
+	const struct file *last = NULL;
+	const struct field *fields;
+	char text[80];
+	uint64_t hash;
+	size_t n;
+
+	fields = table_columns(t, &n);
+	snprintf(text, sizeof(text), "%zu", n);
+	hash = hash_text(0, text);
+	for (size_t i = 0; i < n; i++) {
+		snprintf(text, sizeof(text), "/%d/", (int)fields[i].kind);
+		hash = hash_text(hash_text(hash, text), fields[i].name);
+	}
+	for (size_t i = 0; i < t->n_units; last = t->units[i++].file) {
+		const struct unit *u = &t->units[i];
+
+		if (u->file != last)
+			hash = hash_text(hash_text(hash, "/"), name_of(t, u->file));
+		snprintf(text, sizeof(text), "/%" PRId64 "/%" PRId64, u->rows.end,
+			 u->file != last && u->file->object ? range_size(u->file->object)
+							    : -1);
+		hash = hash_text(hash, text);
+	}
+	snprintf(ret, TABLE_NAME + 1, "%016" PRIx64, hash);
 }
 
 int64_t table_rows(const struct table *t)

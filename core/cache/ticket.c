@@ -46,29 +46,49 @@ static size_t take_number(uint64_t *ret, const uint8_t *from, size_t len)
 	return 1 + size;
 }
 
-int ticket_read(struct rows *ret, const void *data, size_t len, struct error *err)
+void ticket_add(struct buf *out, const struct ticket *t)
 {
-	uint64_t first, last;
-	size_t n = take_number(&first, data, len);
+	uint8_t rows[TICKET_MAX];
 
-	if (!n || !take_number(&last, (const uint8_t *)data + n, len - n))
-		return error_set(err, ERR_FORMAT, "Invalid ticket format");
-	*ret = (struct rows){ 0 };
-	if (first <= last)
-		*ret = (struct rows){ first < MAX_ROW ? (int64_t)first : MAX_ROW,
-				      last < MAX_ROW ? (int64_t)last + 1 : INT64_MAX };
-	return 0;
+	buf_add(out, rows, ticket_write(rows, t->rows));
+	if (t->view.iov_len) {
+		buf_adds(out, TICKET_VIEW);
+		buf_add(out, t->view.iov_base, t->view.iov_len);
+	}
+	buf_adds(out, TICKET_TABLE);
+	buf_add(out, t->table.iov_base, t->table.iov_len);
 }
 
-struct iovec ticket_view(const void *data, size_t len)
+/* The bytes after the numbers: a view, and the name of a table at their end. */
+static void read_rest(struct ticket *t, uint8_t *at, size_t len)
 {
-	const size_t n = sizeof(TICKET_VIEW) - 1;
-	const uint8_t *at = data;
-	uint64_t unused;
-	size_t skip = take_number(&unused, at, len);
+	const size_t n_view = sizeof(TICKET_VIEW) - 1;
+	const size_t n_table = sizeof(TICKET_TABLE) - 1 + TABLE_NAME;
 
-	skip += take_number(&unused, at + skip, len - skip);
-	if (len - skip <= n || memcmp(at + skip, TICKET_VIEW, n) != 0)
-		return (struct iovec){ 0 };
-	return (struct iovec){ (void *)(uintptr_t)(at + skip + n), len - skip - n };
+	if (len >= n_table &&
+	    !memcmp(at + len - n_table, TICKET_TABLE, n_table - TABLE_NAME)) {
+		t->table = (struct iovec){ at + len - TABLE_NAME, TABLE_NAME };
+		len -= n_table;
+	}
+	if (len > n_view && !memcmp(at, TICKET_VIEW, n_view))
+		t->view = (struct iovec){ at + n_view, len - n_view };
+}
+
+int ticket_read(struct ticket *ret, struct iovec bytes, struct error *err)
+{
+	uint64_t first, last;
+	uint8_t *at = bytes.iov_base;
+	size_t n = take_number(&first, at, bytes.iov_len), more = 0;
+
+	if (n)
+		more = take_number(&last, at + n, bytes.iov_len - n);
+	if (!more)
+		return error_set(err, ERR_FORMAT, "Invalid ticket format");
+	*ret = (struct ticket){ 0 };
+	if (first <= last)
+		ret->rows =
+			(struct rows){ first < MAX_ROW ? (int64_t)first : MAX_ROW,
+				       last < MAX_ROW ? (int64_t)last + 1 : INT64_MAX };
+	read_rest(ret, at + n + more, bytes.iov_len - n - more);
+	return 0;
 }

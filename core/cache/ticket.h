@@ -3,26 +3,33 @@
  *
  * Two numbers, the first and the last row, in bincode 2's standard form: each one byte up
  * to 250, else 251, 252 or 253 and 2, 4 or 8 bytes. No rows: the first is greater than
- * the last. Bytes after them are ignored; ours append a view (view.h) as JSON after
- * TICKET_VIEW.
+ * the last. Upstream's workers ignore the bytes after them. Ours append a view (view.h)
+ * as JSON after TICKET_VIEW, if there is one, and the table's name after TICKET_TABLE.
  */
 #ifndef CACHE_TICKET_H
 #define CACHE_TICKET_H
 
 #include <sys/uio.h>
 
+#include "base/buf.h"
 #include "cache/table.h"
 
 enum { TICKET_MAX = 18 };
-#define TICKET_VIEW "\nkftrainer view "
+#define TICKET_VIEW  "\nkftrainer view "
+#define TICKET_TABLE "\nkftrainer table "
 
-size_t ticket_write(uint8_t to[TICKET_MAX], struct rows rows);
+struct ticket {
+	struct rows rows;
+	struct iovec view, table; /* iov_len 0: none */
+};
 
-/* ERR_FORMAT. Without rows: { 0, 0 }. All rows from 2^63 - 2 on count as one row. */
-MUST_CHECK int ticket_read(struct rows *ret, const void *data, size_t len,
-			   struct error *err);
+size_t ticket_write(uint8_t to[TICKET_MAX], struct rows rows); /* without the rest */
+void ticket_add(struct buf *out, const struct ticket *t);
 
-/* The view's JSON within a valid ticket; iov_len 0: none. */
-struct iovec ticket_view(const void *data, size_t len);
+/*
+ * *ret borrows from the ticket's bytes. ERR_FORMAT. Without rows: { 0, 0 }. All rows from
+ * 2^63 - 2 on count as one row.
+ */
+MUST_CHECK int ticket_read(struct ticket *ret, struct iovec bytes, struct error *err);
 
 #endif

@@ -51,6 +51,7 @@ static int read_assignment(struct assignment *a, struct rows *rows, cJSON **doc,
 	}
 	a->total = json_int(*doc, -1, "rows");
 	a->snapshot = json_str(*doc, "snapshot");
+	a->table = json_str(*doc, "table");
 	rows[0] = (struct rows){ json_int(*doc, -1, "first"), json_int(*doc, -1, "end") };
 	if (!are_rows(rows[0], a->total))
 		return bad_rows(err);
@@ -177,15 +178,12 @@ static void do_action(void *ctx, struct grpc_call *call)
 int worker_read(struct worker *w, struct iovec message, enum ipc_codec codec, void **ret,
 		struct error *err)
 {
-	struct iovec ticket;
-	struct rows rows;
+	struct iovec bytes;
+	struct ticket ticket;
 
-	if (flight_ticket(&ticket, message, err) ||
-	    ticket_read(&rows, ticket.iov_base, ticket.iov_len, err))
+	if (flight_ticket(&bytes, message, err) || ticket_read(&ticket, bytes, err))
 		return error_set(err, ERR_INVALID, "Invalid ticket format");
-	return holdings_read(w->holdings, rows,
-			     ticket_view(ticket.iov_base, ticket.iov_len), codec, ret,
-			     err);
+	return holdings_read(w->holdings, &ticket, codec, ret, err);
 }
 
 static void do_get(void *ctx, struct grpc_call *call)

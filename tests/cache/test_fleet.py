@@ -88,6 +88,41 @@ with Fleet(wide, 3, head=("--takeover", 1)) as fleet:
         fleet.until(lambda: not fleet.action(fleet.workers[0], "stats")[0]["more"])
         check("after a while it is refused: never fewer rows", None if refused(old) else "it was not")
 
+# ---- a head that restarts while a worker is gone ----
+with Fleet(wide, 3, head=("--takeover", 1)) as fleet:
+    whole = rows(fleet)
+    fleet.head.stop(signal.SIGKILL)
+    fleet.workers[1].stop(signal.SIGKILL)
+    fleet.head = fleet.start_head()
+    fleet.until(lambda: "cannot be read" not in refusal(fleet))
+    check("its rows are lent, and every row is read", None if rows(fleet) == whole and fleet.head.ready()[0] == 200 else "wrong")
+
+# ---- a head that restarts with other files of as many rows ----
+table = scratch / "table"
+table.mkdir()
+for name in ("a", "b"):
+    pq.write_table(pa.table({"i": pa.array(range(0 if name == "a" else N, N if name == "a" else 2 * N), pa.int64())}), scratch / f"{name}.parquet", row_group_size=500)
+shutil.copy(scratch / "a.parquet", table / "a.parquet")
+with Fleet(table, 2, head=("--takeover", 1)) as fleet:
+    old = fleet.info(0, 1).endpoints
+    (table / "a.parquet").unlink()
+    shutil.copy(scratch / "b.parquet", table / "b.parquet")
+    fleet.workers[0].stop(signal.SIGKILL)
+    fleet.restart_worker(0)
+    said = fleet.head.wait_for(r"worker is not ready.*not the files that the head found")
+    check("a worker does not load files that the head has not seen", None if said else "wrong")
+    fleet.head.stop(signal.SIGKILL)
+    fleet.head = fleet.start_head()
+    fleet.wait()
+    check("all rows are the new ones", None if read(fleet.info(0, 1).endpoints) == list(range(N, 2 * N)) else "wrong")
+
+    def other_table():
+        try:
+            return read(old)
+        except flight.FlightUnavailableError as e:
+            return None if "of another table" in str(e) else str(e)
+    check("a ticket of the old files is refused", other_table())
+
 # ---- /ready and GetFlightInfo agree ----
 with Fleet(wide, 2) as fleet:
     fleet.workers[0].stop(signal.SIGKILL)

@@ -29,22 +29,28 @@ static void check_ticket(const struct plan *p, struct rows rows)
 {
 	const struct flight_location at = { FLIGHT_PLAIN, "::1", 1 };
 	cleanup_buf struct buf info = { .max = 1 << 20 };
-	struct iovec endpoint, inner, ticket, text;
+	static char table[] = "0123456789abcdef";
+	const char *wanted = p->view_text;
+	const struct ticket what = { rows,
+				     { p->view_text, wanted ? strlen(wanted) : 0 },
+				     { table, TABLE_NAME } };
+	struct iovec endpoint, inner, ticket;
 	struct view *view = NULL;
 	struct error err = { 0 };
-	struct rows back;
+	struct ticket back;
 
-	flight_endpoint(&info, at, rows, p->view_text);
+	flight_endpoint(&info, at, &what);
 	FUZZ_CHECK(!pb_bytes(&endpoint, (struct iovec){ info.data, info.len }, 3, &err));
 	FUZZ_CHECK(!pb_bytes(&inner, endpoint, 1, &err));
 	FUZZ_CHECK(!flight_ticket(&ticket, inner, &err));
-	FUZZ_CHECK(!ticket_read(&back, ticket.iov_base, ticket.iov_len, &err));
-	FUZZ_CHECK(back.end - back.first == rows.end - rows.first);
-	FUZZ_CHECK(rows.first == rows.end || back.first == rows.first);
-	text = ticket_view(ticket.iov_base, ticket.iov_len);
-	FUZZ_CHECK(!p->view_text == !text.iov_len);
-	FUZZ_CHECK(
-		!view_parse(&view, text.iov_base, text.iov_len, columns, COLUMNS, &err));
+	FUZZ_CHECK(!ticket_read(&back, ticket, &err));
+	FUZZ_CHECK(back.rows.end - back.rows.first == rows.end - rows.first);
+	FUZZ_CHECK(rows.first == rows.end || back.rows.first == rows.first);
+	FUZZ_CHECK(!wanted == !back.view.iov_len);
+	FUZZ_CHECK(back.table.iov_len == TABLE_NAME &&
+		   !memcmp(back.table.iov_base, table, TABLE_NAME));
+	FUZZ_CHECK(!view_parse(&view, back.view.iov_base, back.view.iov_len, columns,
+			       COLUMNS, &err));
 	FUZZ_CHECK(!p->view || view->batch_rows == p->view->batch_rows);
 	view_free(view);
 }

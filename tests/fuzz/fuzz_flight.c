@@ -32,7 +32,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct iovec message = { (void *)(uintptr_t)data, size }, part;
 	struct descriptor d;
-	struct rows rows, again;
+	struct ticket t, again;
 	struct error err = { 0 };
 	char type[FLIGHT_ACTION_MAX];
 	uint8_t ticket[TICKET_MAX];
@@ -48,12 +48,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		check(part, data, size);
 		FUZZ_CHECK(strlen(type) < FLIGHT_ACTION_MAX);
 	}
-	if (!ticket_read(&rows, data, size, &err)) {
-		check(ticket_view(data, size), data, size);
-		FUZZ_CHECK(rows.first >= 0 && rows.first <= rows.end);
-		FUZZ_CHECK(
-			!ticket_read(&again, ticket, ticket_write(ticket, rows), &err));
-		FUZZ_CHECK(again.first == rows.first && again.end == rows.end);
+	if (!ticket_read(&t, message, &err)) {
+		check(t.view, data, size);
+		check(t.table, data, size);
+		part = (struct iovec){ ticket, ticket_write(ticket, t.rows) };
+		FUZZ_CHECK(t.rows.first >= 0 && t.rows.first <= t.rows.end);
+		FUZZ_CHECK(!ticket_read(&again, part, &err));
+		FUZZ_CHECK(again.rows.first == t.rows.first &&
+			   again.rows.end == t.rows.end);
 	}
 	check_index(message);
 	return 0;

@@ -52,6 +52,8 @@ static cJSON *health(struct remote *r, const char *state, const char *loans)
 		cJSON_AddItemToArray(list, one);
 	}
 	cJSON_Delete(more);
+	if (str_eq(state, "waiting"))
+		json_put_str(doc, "", "table");
 	json_put_str(doc, state, "state");
 	return doc;
 }
@@ -166,6 +168,47 @@ TEST(test_takeover)
 	fleet_free(fleet);
 }
 
+/* As of a head before this one: the body of "health" of a worker that has its rows. */
+static cJSON *ready_before(int i)
+{
+	cJSON *doc = health(&fleet->remotes[i], "ready", "");
+
+	fleet->remotes[i].assigned = false;
+	return doc;
+}
+
+/* A head that restarts while a worker is away lends its rows; one that starts does not. */
+TEST(test_restarted_head)
+{
+	char trouble[FLEET_TEXT];
+	bool wants;
+
+	start();
+	poll(0, "ready", "");
+	poll(2, "ready", "");
+	lose(1);
+	assert_int_equal(fleet->remotes[1].n_loans, 0);
+	assert_true(strstr(found(0, 20), "no route"));
+	fleet_free(fleet);
+
+	start();
+	lose(1);
+	for (int i = 0; i < WORKERS; i += 2) {
+		cleanup_json cJSON *doc = ready_before(i);
+
+		fleet_poll_begin(&fleet->remotes[i]);
+		assert_true(fleet_poll_answer(&fleet->remotes[i], doc, &wants, trouble));
+		fleet_poll_end(&fleet->remotes[i], true, "");
+	}
+	assert_string_equal(found(0, 20), "w0 0-20");
+	poll(1, NULL, NULL);
+	assert_int_equal(fleet->remotes[1].n_loans, 2);
+	poll(0, "ready", "ready");
+	poll(2, "ready", "ready");
+	assert_true(fleet_ready(fleet));
+	fleet_free(fleet);
+}
+
 /* A loan that fails is moved; and is tried again for as long as its worker is away. */
 TEST(test_failed_loans)
 {
@@ -210,7 +253,7 @@ TEST(test_without_rows)
 /* A claim of other rows, of another table: assigned again, never ready. */
 TEST(test_other_rows)
 {
-	static const char *const keys[] = { "first", "end", "rows" };
+	static const char *const keys[] = { "first", "end", "rows", "table" };
 
 	for (size_t k = 0; k < N_ELEMENTS(keys); k++) {
 		cleanup_json cJSON *doc = NULL;
@@ -219,7 +262,10 @@ TEST(test_other_rows)
 
 		start();
 		doc = health(&fleet->remotes[1], "ready", "");
-		json_put_int(doc, 7, keys[k]);
+		if (str_eq(keys[k], "table"))
+			json_put_str(doc, "another", keys[k]);
+		else
+			json_put_int(doc, 7, keys[k]);
 		fleet_poll_begin(&fleet->remotes[1]);
 		assert_false(fleet_poll_answer(&fleet->remotes[1], doc, &wants, trouble));
 		assert_true(wants);

@@ -45,7 +45,7 @@ static enum error_kind reads(struct holdings *h, int64_t first, int64_t end)
 	struct error err = { 0 };
 	void *reading;
 
-	if (holdings_read(h, (struct rows){ first, end }, (struct iovec){ 0 }, IPC_PLAIN,
+	if (holdings_read(h, &(struct ticket){ .rows = { first, end } }, IPC_PLAIN,
 			  &reading, &err))
 		return err.kind;
 	memtable_read_release(reading);
@@ -99,6 +99,31 @@ TEST(test_failed)
 	holdings_free(h);
 }
 
+/* A ticket that names its table gets no rows of another one with as many rows. */
+TEST(test_other_table)
+{
+	static const struct rows own = { 10, 20 };
+	static char names[2][TABLE_NAME + 1] = { "0123456789abcdef", "fedcba9876543210" };
+	struct assignment a = { .rows = &own, .n = 1, .total = 100, .table = names[0] };
+	struct ticket t = { own, { 0 }, { names[0], TABLE_NAME } };
+	struct holdings *h = holdings_new(&conf);
+	struct error err = { 0 };
+	void *reading;
+
+	for (int i = 0; i < 2; i++) {
+		a.table = names[i];
+		holdings_assign(h, &a);
+		assert_int_equal(load(h, 100), 1);
+		assert_int_equal(reads(h, 10, 20), 0);
+		assert_int_equal(holdings_read(h, &t, IPC_PLAIN, &reading, &err), -i);
+		if (!i)
+			memtable_read_release(reading);
+	}
+	assert_int_equal(err.kind, ERR_BUSY);
+	assert_true(strstr(err.msg, "another table"));
+	holdings_free(h);
+}
+
 /* A new assignment ends the load, and rows of another table are not kept. */
 TEST(test_replaced)
 {
@@ -115,6 +140,8 @@ TEST(test_replaced)
 	assign(h, &other, 1);
 	assert_true(h->cancel);
 	holdings_end(h, it, NULL, &stopped);
+	assert_int_equal(it->state, CACHE_LOADING);
+	assert_string_equal(it->error, "");
 	assert_null(holdings_begin(h, NULL));
 	assert_int_equal(load(h, 100), 1);
 	assert_int_equal(reads(h, 10, 30), 0);

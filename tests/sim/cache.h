@@ -21,8 +21,9 @@ enum { HEAD = CACHE_WORKERS, CACHE_SERVERS };
 
 struct cache;
 
-/* The table: rows 0, 1, ... as its only column, and its units' messages. */
+/* The table: rows `base`, base + 1, ... as its only column, and its units' messages. */
 struct lake {
+	int64_t base;
 	struct table table;
 	struct file files[CACHE_FILES];
 	struct unit units[CACHE_UNITS];
@@ -41,10 +42,11 @@ struct call {
 	struct error err;         /* of the answer */
 	int64_t served_ms;        /* when the request arrived */
 	uint64_t faults;          /* until then; UINT64_MAX: rows are missing */
+	struct lake *lake;        /* of the head that answered */
 	const char *path;         /* "/package.Service/Method" */
 	char claim[FLEET_SECRET]; /* of a head's calls; "": a reader's */
 	void *reading;            /* of a stream */
-	struct node *node;        /* that sends them */
+	struct node *node;        /* that answers */
 	int (*on_message)(void *ctx, const void *data, size_t len, struct error *err);
 	void (*on_end)(void *ctx, int rc, const struct error *err);
 	void *ctx;
@@ -58,6 +60,7 @@ struct node {
 	struct worker worker;
 	struct holding *it; /* that is being loaded */
 	int64_t left;       /* ms until it is loaded */
+	int64_t put_ms;     /* files were last put here */
 };
 
 /* A process of the head. */
@@ -68,11 +71,15 @@ struct poller {
 	cJSON *doc;
 	bool ready;
 	char trouble[FLEET_TEXT];
-	struct call *call; /* NULL: it waits */
+	struct call *call;           /* NULL: it waits */
+	struct node *answers, *node; /* to this poll, to the last that ended */
+	int64_t answered_ms;         /* it did; or this head's start */
+	int64_t ready_ms;            /* since when it is ready, if it is */
 };
 struct leader {
 	struct cache *c;
 	bool dead;
+	struct lake *lake; /* that it found */
 	struct head head;
 	struct poller pollers[CACHE_WORKERS];
 };
@@ -86,7 +93,8 @@ struct consumer {
 	char command[120];
 	int64_t rank, world, floor; /* floor: of a filter; 0: none */
 	const char *equal;          /* NULL: not */
-	bool careless; /* as clients that do not count rows, and begin again */
+	bool careless;           /* as clients that do not count rows, and begin again */
+	const struct lake *lake; /* of its FlightInfo */
 	int64_t want, got;
 	int64_t informed_ms; /* its FlightInfo was made */
 	uint64_t faults;
@@ -95,7 +103,7 @@ struct consumer {
 
 struct cache {
 	struct sim *sim;
-	struct lake lake;
+	struct lake lakes[2], *lake; /* the second replaces the first; the current one */
 	struct cache_conf conf;
 	struct cache_address addresses[CACHE_WORKERS];
 	struct arena arena; /* processes */
@@ -111,12 +119,18 @@ struct cache {
 	bool calm, over; /* no more faults; the schedule has ended */
 	bool apart[CACHE_SERVERS][CACHE_SERVERS]; /* links; of readers: [i][i] */
 	bool storage_down;
-	int away;     /* a worker that remains dead; -1: none */
-	int64_t room; /* rows that fit in a worker */
+	bool changes;   /* the table is replaced some time */
+	bool mirrors;   /* endpoints have two locations */
+	int theirs;     /* a worker of upstream's; -1: none */
+	int away;       /* a worker that remains dead; -1: none */
+	bool was_ready; /* all workers had their rows at some time */
+	int n_leaders;  /* processes of the head, so far */
+	int64_t room;   /* rows that fit in a worker */
 	uint64_t faults, calls;
 	int64_t copied_ms; /* when a late copy of a call was last served */
 };
 
+#define STOPPED       "loading was interrupted"
 #define PERCENT(c, n) (!(c)->calm && sim_dice((c)->sim, 100) >= 100 - (n))
 
 void cache_fault(struct cache *c, const char *fmt, ...) PRINTF_LIKE(2, 3); /* note it */
@@ -124,8 +138,10 @@ void cache_fault(struct cache *c, const char *fmt, ...) PRINTF_LIKE(2, 3); /* no
 /* ---- cache_lake.c ---- */
 
 void lake_init(struct lake *l, struct sim *sim);
+/* The same rows, or others; and files of other names. */
+void lake_init_next(struct lake *l, const struct lake *before, struct sim *sim);
 void lake_release(struct lake *l);
-struct memtable *lake_load(struct cache *c, struct rows rows);
+struct memtable *lake_load(struct cache *c, const struct holding *it);
 void lake_check(struct cache *c); /* memory is held by workers and streams only */
 
 /* ---- cache_net.c ---- */
@@ -143,6 +159,9 @@ void node_load(struct node *n); /* it may have been assigned rows */
 void leader_start(struct cache *c);
 void leader_kill(struct cache *c);
 void leader_check(struct cache *c);
+/* Upstream's worker: load the files with these rows. ERR_BUSY: it has not done so yet. */
+int node_put(struct node *n, struct rows rows, struct error *err);
+bool node_has(const struct node *n, struct rows rows);
 bool leader_settled(struct cache *c); /* each worker has its rows, or others do */
 
 /* ---- cache_readers.c ---- */

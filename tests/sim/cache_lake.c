@@ -1,6 +1,7 @@
 /* cache_lake.c - a table of numbers, and its rows in memory, without files. */
 #include <stdlib.h>
 
+#include "base/str.h"
 #include "base/xmalloc.h"
 #include "tests/sim/cache.h"
 
@@ -29,12 +30,23 @@ static void make_message(struct lake *l, size_t i)
 	ipc_plan_release(&plan);
 }
 
-void lake_init(struct lake *l, struct sim *sim)
+static void add_unit(struct lake *l, int64_t rows, int file)
 {
-	static char name[] = "row", paths[CACHE_FILES][2] = { "a", "b", "c" };
 	struct table *t = &l->table;
-	int n = (int)sim_dice(sim, CACHE_UNITS + 1), file = 0;
+	struct unit *u = &l->units[t->n_units];
 
+	*u = (struct unit){ &l->files[file], t->n_units, { t->rows, t->rows + rows } };
+	make_message(l, t->n_units++);
+	t->rows += rows;
+}
+
+static void lake_begin(struct lake *l, int64_t base)
+{
+	static char name[] = "row",
+		    paths[2][CACHE_FILES][2] = { { "a", "b", "c" }, { "d", "e", "f" } };
+	struct table *t = &l->table;
+
+	l->base = base;
 	l->column =
 		(struct field){ .name = name, .kind = ARROW_INT64, .id = -1, .width = 8 };
 	t->columns = &l->column;
@@ -43,18 +55,34 @@ void lake_init(struct lake *l, struct sim *sim)
 	t->n = CACHE_FILES;
 	t->units = l->units;
 	for (int i = 0; i < CACHE_FILES; i++)
-		l->files[i].path = paths[i];
+		l->files[i].path = paths[base != 0][i];
 	for (size_t i = 0; i < N_ELEMENTS(l->values); i++)
-		l->values[i] = (int64_t)i;
-	for (int i = 0; i < n; i++) {
-		struct rows rows = { t->rows, t->rows + 1 + sim_dice(sim, 10) };
+		l->values[i] = base + (int64_t)i;
+}
 
+void lake_init(struct lake *l, struct sim *sim)
+{
+	int n = (int)sim_dice(sim, CACHE_UNITS + 1), file = 0;
+
+	lake_begin(l, 0);
+	for (int i = 0; i < n; i++) {
 		file += file + 1 < CACHE_FILES && i && !sim_dice(sim, 3);
-		l->units[i] = (struct unit){ &l->files[file], (size_t)i, rows };
-		make_message(l, (size_t)i);
-		t->rows = rows.end;
+		add_unit(l, 1 + sim_dice(sim, 10), file);
 	}
-	t->n_units = (size_t)n;
+}
+
+void lake_init_next(struct lake *l, const struct lake *before, struct sim *sim)
+{
+	lake_begin(l, 1000);
+	if (sim_dice(sim, 2))
+		add_unit(l, 1 + sim_dice(sim, 10), 0);
+	for (size_t i = 0; i < before->table.n_units && l->table.n_units < CACHE_UNITS;
+	     i++) {
+		struct rows r = before->units[i].rows;
+
+		add_unit(l, r.end - r.first,
+			 (int)(before->units[i].file - before->files));
+	}
 }
 
 void lake_release(struct lake *l)
@@ -63,9 +91,23 @@ void lake_release(struct lake *l)
 		free((void *)(uintptr_t)l->messages[i].data);
 }
 
-struct memtable *lake_load(struct cache *c, struct rows rows)
+/* The rows of a holding's files, which are successive ones. */
+static struct rows rows_of_files(const struct lake *l, const struct holding *it)
 {
-	const struct table *t = &c->lake.table;
+	struct rows ret = { it->rows.first, it->rows.first };
+
+	for (size_t i = 0; i < l->table.n_units; i++)
+		for (size_t k = 0; k < it->n_files; k++)
+			if (str_eq(l->units[i].file->path, it->files[k]))
+				ret.end = l->units[i].rows.end;
+	return ret;
+}
+
+struct memtable *lake_load(struct cache *c, const struct holding *it)
+{
+	const struct lake *l = c->lake;
+	const struct table *t = &l->table;
+	struct rows rows = it->files ? rows_of_files(l, it) : it->rows;
 	struct memtable *m = xcalloc(1, sizeof(*m));
 
 	m->refs = 2; /* the worker's, and the world's */
@@ -76,8 +118,8 @@ struct memtable *lake_load(struct cache *c, struct rows rows)
 	memtable_schema(&m->schema, m->fields, m->n_fields, m->form);
 	for (size_t i = 0; i < t->n_units; i++)
 		if (rows_meet(t->units[i].rows, rows).end) {
-			m->messages[m->n++] = c->lake.messages[i];
-			m->bytes += c->lake.messages[i].len;
+			m->messages[m->n++] = l->messages[i];
+			m->bytes += l->messages[i].len;
 		}
 	c->tables = xreallocarray(c->tables, c->n_tables + 1, sizeof(struct memtable *));
 	c->tables[c->n_tables++] = m;

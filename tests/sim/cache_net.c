@@ -9,6 +9,7 @@
 #include "cache/flight.h"
 #include "tests/sim/cache.h"
 
+enum { INFO_ENDPOINT = 3, ENDPOINT_LOCATION = 2 };
 enum { CALL_MS = 10 * 1000, RESET_MS = 30 * 1000, LATE_MS = 20 * 1000 };
 
 static void release(struct call *call)
@@ -71,6 +72,8 @@ static void on_reset(void *ctx)
 {
 	struct call *call = ctx;
 
+	if (!call->ended)
+		cache_fault(call->c, "a call to %d has no answer in time", call->to);
 	fail(call, "no answer in time");
 	release(call);
 }
@@ -132,13 +135,55 @@ static void on_stream(void *ctx)
 
 /* ---- requests ---- */
 
-static void ask_head(struct call *call, struct error *err)
+/* Another location for each endpoint: any worker, which may not have the rows. */
+static void add_locations(struct cache *c, struct buf *info)
+{
+	struct pb_reader in = pb_read(info->data, info->len);
+	struct buf out = { .max = SIZE_MAX / 2 };
+	struct pb_field f;
+	struct error err = { 0 };
+
+	while (pb_more(&in) && !pb_next(&in, &f, &err)) {
+		cleanup_buf struct buf e = { .max = SIZE_MAX / 2 }, at = { .max = 100 };
+		char uri[] = FLIGHT_PLAIN "w0:1";
+
+		uri[sizeof(FLIGHT_PLAIN)] += (char)sim_dice(c->sim, c->conf.n_workers);
+		pb_put_str(&at, 1, uri);
+		if (f.number != INFO_ENDPOINT) {
+			if (f.data)
+				pb_put_bytes(&out, f.number, f.data, f.len);
+			else
+				pb_put_uint(&out, f.number, f.value);
+			continue;
+		}
+		buf_add(&e, f.data, f.len);
+		pb_put_bytes(&e, ENDPOINT_LOCATION, at.data, at.len);
+		pb_put_bytes(&out, INFO_ENDPOINT, e.data, e.len);
+	}
+	buf_release(info);
+	*info = out;
+}
+
+static void ask_head(struct call *call)
 {
 	const struct iovec message = { call->message.data, call->message.len };
+	struct cache *c = call->c;
 
+	call->lake = c->leader->lake;
 	call->answer.max = SIZE_MAX / 2;
-	if (head_info(&call->c->leader->head, message, &call->answer, err))
-		call->err = *err;
+	if (!head_info(&c->leader->head, message, &call->answer, &call->err) &&
+	    c->mirrors)
+		add_locations(c, &call->answer);
+}
+
+/* What a worker says: a load that was interrupted has not failed. */
+static void check_words(const struct node *n)
+{
+	const struct holdings_set *now = &n->worker.holdings->now;
+
+	for (size_t i = 0; i < now->n; i++)
+		if (str_eq(now->list[i].error, STOPPED))
+			sim_broken(n->c->sim, "worker %d says: %s", n->i, STOPPED);
 }
 
 /* The body of an answer to an action, as cache_reply_json() sends it. */
@@ -148,8 +193,15 @@ static void act(struct call *call, struct node *n, bool again)
 	cleanup_free char *text = NULL;
 	struct error err = { 0 };
 	cJSON *doc = NULL;
+	int rc;
 
-	if (worker_action(&n->worker, message, call->claim, &doc, &err)) {
+	if (!again)
+		call->node = n;
+	rc = n->i == n->c->theirs
+		     ? error_set(&err, ERR_UNSUPPORTED, "there are no actions")
+		     : worker_action(&n->worker, message, call->claim, &doc, &err);
+	check_words(n);
+	if (rc) {
 		call->err = again ? call->err : err;
 		return;
 	}
@@ -170,12 +222,25 @@ static void read_rows(struct call *call, struct node *n)
 	call->node = n;
 }
 
+/* Upstream's worker is asked for its rows, and for its files if it has none. */
+static void put_files(struct call *call, struct node *n)
+{
+	struct rows rows;
+
+	memcpy(&rows, call->message.data, sizeof(rows));
+	call->node = n;
+	if (n->i != n->c->theirs)
+		error_set(&call->err, ERR_IO, "no files are put here");
+	else if (!node_put(n, rows, &call->err))
+		call->answer.max = SIZE_MAX / 2;
+	node_load(n);
+}
+
 static void on_request(void *ctx)
 {
 	struct call *call = ctx;
 	struct cache *c = call->c;
 	struct node *n = call->to == HEAD ? NULL : c->nodes[call->to];
-	struct error err = { 0 };
 
 	if (call->ended || is_apart(call)) {
 		release(call);
@@ -189,7 +254,9 @@ static void on_request(void *ctx)
 	call->served_ms = clock_ms();
 	call->faults = leader_settled(c) ? c->faults : UINT64_MAX;
 	if (call->to == HEAD)
-		ask_head(call, &err);
+		ask_head(call);
+	else if (str_ends(call->path, "DoPut"))
+		put_files(call, n);
 	else if (str_ends(call->path, "DoGet"))
 		read_rows(call, n);
 	else

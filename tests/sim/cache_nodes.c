@@ -10,7 +10,7 @@
 #include "cache/flight.h"
 #include "tests/sim/cache.h"
 
-enum { SLICE_MS = 400, STEP_MS = 5, NOTICED_MS = 15 * 1000 };
+enum { SLICE_MS = 400, STEP_MS = 5, NOTICED_MS = 15 * 1000, STAY_MS = 10 * 1000 };
 
 /* ---- a worker's rows ---- */
 
@@ -43,14 +43,16 @@ static void end_load(struct node *n)
 	struct error err = { 0 };
 
 	if (h->cancel)
-		error_set(&err, ERR_STOPPED, "loading was interrupted");
+		error_set(&err, ERR_STOPPED, STOPPED);
 	else if ((!c->calm && c->storage_down) || PERCENT(c, c->fail))
 		error_set(&err, ERR_IO, "the storage does not answer");
 	else if (rows_held(h) + rows.end - rows.first > c->room)
 		error_set(&err, ERR_LIMIT, "the rows need more memory");
-	if (err.kind == ERR_IO || err.kind == ERR_LIMIT)
+	else if (!n->it->files && holdings_check(h, &c->lake->table, &err))
+		sim_note(c->sim, "worker %d finds another table", n->i);
+	if (err.kind && err.kind != ERR_STOPPED)
 		cache_fault(c, "worker %d cannot load: %s", n->i, err.msg);
-	holdings_end(h, n->it, err.kind ? NULL : lake_load(c, rows), &err);
+	holdings_end(h, n->it, err.kind ? NULL : lake_load(c, n->it), &err);
 	begin_load(n, holdings_begin(h, n->it));
 }
 
@@ -109,6 +111,39 @@ void node_kill(struct cache *c, int i)
 	c->nodes[i] = NULL;
 }
 
+bool node_has(const struct node *n, struct rows rows)
+{
+	const struct holdings_set *now = &n->worker.holdings->now;
+
+	for (size_t i = 0; i < now->n; i++)
+		if (now->list[i].table && now->list[i].rows.first <= rows.first &&
+		    rows.end <= now->list[i].rows.end)
+			return true;
+	return rows.first == rows.end;
+}
+
+int node_put(struct node *n, struct rows rows, struct error *err)
+{
+	const struct table *t = &n->c->lake->table;
+	char *files[CACHE_FILES];
+	struct assignment a = { .rows = &rows, .n = 1, .files = files };
+
+	if (node_has(n, rows))
+		return 0;
+	if (n->put_ms && clock_ms() - n->put_ms < FAILED_MS)
+		return error_set(err, ERR_BUSY, "it has not loaded its files");
+	n->put_ms = clock_ms();
+	for (size_t i = 0; i < t->n_units; i++) {
+		char *file = (char *)(uintptr_t)t->units[i].file->path;
+
+		if (rows_meet(t->units[i].rows, rows).end &&
+		    (!a.n_files || files[a.n_files - 1] != file))
+			files[a.n_files++] = file;
+	}
+	holdings_assign(n->worker.holdings, &a);
+	return error_set(err, ERR_BUSY, "it has not loaded its files");
+}
+
 /* ---- the head's polls ---- */
 
 static void on_poll(void *ctx);
@@ -118,22 +153,18 @@ static int keep(void *ctx, const void *data, size_t len, struct error *err)
 	struct poller *p = ctx;
 	struct iovec body;
 
+	if (!len) /* of DoPut */
+		return 0;
 	if (pb_bytes(&body, (struct iovec){ (void *)(uintptr_t)data, len }, 1, err))
 		return -1;
 	cJSON_Delete(STEAL(p->doc));
 	return json_parse(&p->doc, body.iov_base, body.iov_len, err);
 }
 
-static void ask(struct poller *p, const char *action, const char *body,
-		void (*on_end)(void *ctx, int rc, const struct error *err))
+static void send(struct poller *p, const char *path, const struct iovec *message,
+		 void (*on_end)(void *ctx, int rc, const struct error *err))
 {
-	struct cache *c = p->leader->c;
-	cleanup_buf struct buf message = { .max = SIZE_MAX / 2 };
-
-	pb_put_str(&message, 1, action);
-	pb_put_str(&message, 2, body);
-	p->call = call_new(c, p->i, FLIGHT "DoAction",
-			   &(struct iovec){ message.data, message.len });
+	p->call = call_new(p->leader->c, p->i, path, message);
 	snprintf(p->call->claim, sizeof(p->call->claim), "%s", p->r->fleet->secret);
 	p->call->on_message = keep;
 	p->call->on_end = on_end;
@@ -141,13 +172,49 @@ static void ask(struct poller *p, const char *action, const char *body,
 	call_send(p->call);
 }
 
+static void ask(struct poller *p, const char *action, const char *body,
+		void (*on_end)(void *ctx, int rc, const struct error *err))
+{
+	cleanup_buf struct buf message = { .max = SIZE_MAX / 2 };
+
+	pb_put_str(&message, 1, action);
+	pb_put_str(&message, 2, body);
+	send(p, FLIGHT "DoAction", &(struct iovec){ message.data, message.len }, on_end);
+}
+
+/*
+ * Rows are lent once all workers had theirs, if theirs does not answer; and until it has
+ * had them for a while.
+ */
+static void check_lending(struct poller *p, bool lent)
+{
+	struct cache *c = p->leader->c;
+
+	if (lent && !p->r->n_loans && clock_ms() - p->ready_ms < STAY_MS)
+		sim_broken(c->sim,
+			   "rows of worker %d are lent no more, for readers' old "
+			   "tickets",
+			   p->i);
+	if (lent || !p->r->n_loans)
+		return;
+	if (clock_ms() - p->answered_ms < c->conf.takeover_ms)
+		sim_broken(c->sim, "rows of worker %d are lent, but it answered", p->i);
+	if (!c->was_ready && c->n_leaders == 1)
+		sim_broken(c->sim, "rows of worker %d are lent before all had theirs",
+			   p->i);
+}
+
 static void end_poll(struct poller *p)
 {
 	struct cache *c = p->leader->c;
-	bool was = p->r->ready;
+	bool was = p->r->ready, lent = p->r->n_loans;
 
 	cJSON_Delete(STEAL(p->doc));
 	fleet_poll_end(p->r, p->ready, p->trouble);
+	p->node = p->answers;
+	if (!was)
+		p->ready_ms = clock_ms();
+	check_lending(p, lent);
 	if (was != p->r->ready)
 		sim_note(c->sim, "head: worker %d is %s", p->i,
 			 p->r->ready ? "ready" : p->trouble);
@@ -165,13 +232,41 @@ static void on_assigned(void *ctx, int rc, const struct error *err)
 	end_poll(p);
 }
 
+static void record_answer(struct poller *p, int rc, const struct error *err)
+{
+	struct node *n = STEAL(p->call)->node;
+
+	if (rc && err->kind == ERR_IO)
+		return;
+	p->answers = n;
+	p->answered_ms = clock_ms();
+}
+
+/* As upstream_poll(). */
+static void on_put(void *ctx, int rc, const struct error *err)
+{
+	struct poller *p = ctx;
+	bool answers = !rc || err->kind == ERR_BUSY;
+
+	record_answer(p, rc, err);
+	p->ready = !rc;
+	p->trouble[0] = 0;
+	p->r->unanswered_ms = 0;
+	if (!answers)
+		p->ready = fleet_poll_silence(p->r, err->msg, p->trouble);
+	p->r->upstream = answers;
+	end_poll(p);
+}
+
 static void on_health(void *ctx, int rc, const struct error *err)
 {
 	struct poller *p = ctx;
 	bool wants = false;
 
-	p->call = NULL;
-	if (rc)
+	record_answer(p, rc, err);
+	if (rc && err->kind == ERR_UNSUPPORTED)
+		p->ready = fleet_poll_upstream(p->r, p->trouble);
+	else if (rc)
 		p->ready = fleet_poll_silence(p->r, err->msg, p->trouble);
 	else
 		p->ready = fleet_poll_answer(p->r, p->doc, &wants, p->trouble);
@@ -191,7 +286,11 @@ static void on_poll(void *ctx)
 	if (p->leader->dead)
 		return;
 	fleet_poll_begin(p->r);
-	ask(p, ACTION_HEALTH, "", on_health);
+	if (p->r->upstream)
+		send(p, FLIGHT "DoPut",
+		     &(struct iovec){ &p->r->polled_rows, sizeof(struct rows) }, on_put);
+	else
+		ask(p, ACTION_HEALTH, "", on_health);
 }
 
 void leader_start(struct cache *c)
@@ -200,13 +299,15 @@ void leader_start(struct cache *c)
 	struct error err = { 0 };
 
 	l->c = c;
-	l->head = (struct head){ .table = &c->lake.table, .scheme = FLIGHT_PLAIN };
-	if (fleet_new(&l->head.fleet, &c->conf, &c->lake.table, &err))
+	l->lake = c->lake;
+	l->head = (struct head){ .table = &l->lake->table, .scheme = FLIGHT_PLAIN };
+	if (fleet_new(&l->head.fleet, &c->conf, &l->lake->table, &err))
 		abort();
+	c->n_leaders++;
 	for (int i = 0; i < c->conf.n_workers; i++) {
 		struct poller *p = &l->pollers[i];
 
-		*p = (struct poller){ .leader = l, .i = i };
+		*p = (struct poller){ .leader = l, .i = i, .answered_ms = clock_ms() };
 		p->r = &l->head.fleet->remotes[i];
 		sim_after(c->sim, 1 + sim_dice(c->sim, 50), on_poll, p);
 	}
@@ -231,6 +332,12 @@ void leader_kill(struct cache *c)
 
 /* ---- invariants ---- */
 
+/* Has a late copy of an old assignment arrived, which the head has yet to notice? */
+static bool is_copied(const struct cache *c)
+{
+	return c->copied_ms && clock_ms() - c->copied_ms < NOTICED_MS;
+}
+
 /* The loans of a worker are its rows, in order. */
 static void check_loans(struct cache *c, const struct remote *r)
 {
@@ -246,18 +353,43 @@ static void check_loans(struct cache *c, const struct remote *r)
 		sim_broken(c->sim, "loans end at row %lld", (long long)next);
 }
 
+/* Has the worker these rows, as the head says, unless something befell it since? */
+static void check_words(struct cache *c, const struct remote *r, struct rows rows)
+{
+	const struct poller *p = &c->leader->pollers[r - c->leader->head.fleet->remotes];
+
+	if (is_copied(c) || !p->node || c->nodes[p->i] != p->node ||
+	    node_has(p->node, rows))
+		return;
+	sim_broken(c->sim, "the head says that worker %d has rows %lld to %lld", p->i,
+		   (long long)rows.first, (long long)rows.end - 1);
+}
+
+static void check_ready(struct cache *c, const struct remote *r)
+{
+	if (r->ready)
+		check_words(c, r, r->rows);
+	for (size_t k = 0; !r->ready && k < r->n_loans; k++)
+		if (r->loans[k].ready && r->loans[k].holder->ready)
+			check_words(c, r->loans[k].holder, r->loans[k].rows);
+}
+
 void leader_check(struct cache *c)
 {
 	const struct fleet *f = c->leader ? c->leader->head.fleet : NULL;
 	int64_t next = 0;
+	int n_ready = 0;
 
 	for (int i = 0; f && i < f->n_remotes; i++) {
 		check_loans(c, &f->remotes[i]);
+		check_ready(c, &f->remotes[i]);
+		n_ready += f->remotes[i].ready;
 		if (f->remotes[i].rows.first != next)
 			sim_broken(c->sim, "worker %d does not begin at row %lld", i,
 				   (long long)next);
 		next = f->remotes[i].rows.end;
 	}
+	c->was_ready = c->was_ready || (f && n_ready == f->n_remotes);
 	if (f && next != f->rows)
 		sim_broken(c->sim, "no worker has row %lld", (long long)next);
 }
@@ -266,7 +398,7 @@ bool leader_settled(struct cache *c)
 {
 	const struct fleet *f = c->leader ? c->leader->head.fleet : NULL;
 
-	if (c->copied_ms && clock_ms() - c->copied_ms < NOTICED_MS)
+	if (is_copied(c))
 		return false;
 	for (int i = 0; f && i < f->n_remotes; i++)
 		if (!f->remotes[i].ready && !f->remotes[i].n_loans &&

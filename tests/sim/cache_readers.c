@@ -15,17 +15,18 @@ static void on_step(void *ctx);
 /* Row k of a reader, by plan.h and nothing of the program. */
 static int64_t row_at(const struct consumer *o, int64_t k)
 {
-	int64_t n = o->c->lake.table.rows, each = n / o->world, more = n % o->world;
+	int64_t n = o->lake->table.rows, each = n / o->world, more = n % o->world;
 
 	if (!o->equal)
-		return o->rank * each + (o->rank < more ? o->rank : more) + k;
+		return o->lake->base + o->rank * each +
+		       (o->rank < more ? o->rank : more) + k;
 	each += str_eq(o->equal, "pad") && more;
-	return (o->rank * each + k) % n;
+	return o->lake->base + (o->rank * each + k) % n;
 }
 
 static int64_t rows_of(const struct consumer *o)
 {
-	int64_t n = o->c->lake.table.rows, each = n / o->world, more = n % o->world;
+	int64_t n = o->lake->table.rows, each = n / o->world, more = n % o->world;
 
 	if (!o->equal)
 		return each + (o->rank < more);
@@ -115,10 +116,18 @@ static void check_refusal(struct consumer *o, const struct call *call,
 {
 	int64_t age = call->served_ms - o->informed_ms;
 
-	if (strstr(err->msg, "are not all on this worker") && o->faults == o->c->faults &&
-	    age < STAY_MS)
+	if (!o->c->mirrors && strstr(err->msg, "are not all on this worker") &&
+	    o->faults == o->c->faults && age < STAY_MS)
 		sim_broken(o->c->sim, "reader %d: refused after %lld ms: %s", o->i,
 			   (long long)age, err->msg);
+}
+
+/* Its FlightInfo is of this table; the rows before those it goes on with do not matter. */
+static void begin_table(struct consumer *o, const struct lake *lake)
+{
+	o->lake = lake;
+	o->want = passed(o, rows_of(o));
+	o->got = o->got < o->want ? o->got : o->want;
 }
 
 static void on_call_end(void *ctx, int rc, const struct error *err)
@@ -129,6 +138,8 @@ static void on_call_end(void *ctx, int rc, const struct error *err)
 	if (str_ends(call->path, "GetFlightInfo")) {
 		o->informed_ms = call->served_ms;
 		o->faults = call->faults;
+		if (call->lake)
+			begin_table(o, call->lake);
 	} else if (rc) {
 		check_refusal(o, call, err);
 	}
@@ -197,16 +208,15 @@ void consumer_start(struct cache *c, int i)
 {
 	static const char *const equals[] = { NULL, NULL, "drop", "pad" };
 	struct consumer *o = &c->consumers[i];
-	int64_t n = c->lake.table.rows;
+	int64_t n = c->lake->table.rows;
 
-	*o = (struct consumer){ .c = c, .i = i };
+	*o = (struct consumer){ .c = c, .i = i, .lake = c->lake };
 	o->world = 1 + sim_dice(c->sim, 3);
 	o->rank = sim_dice(c->sim, o->world);
 	o->equal = n ? equals[sim_dice(c->sim, 4)] : NULL;
 	o->floor = !sim_dice(c->sim, 3) ? sim_dice(c->sim, n + 1) : 0;
-	o->careless = !sim_dice(c->sim, 2);
-	o->want = rows_of(o);
-	o->want = passed(o, o->want);
+	/* Upstream's workers send nothing for rows that they lack: count. */
+	o->careless = !sim_dice(c->sim, 2) && c->theirs < 0;
 	o->conf = (struct client_conf){ .head = FLIGHT_PLAIN "head:1",
 					.rank = o->rank,
 					.world = o->world,

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/str.h"
 #include "base/xmalloc.h"
 #include "tests/sim/cache.h"
 
@@ -102,10 +103,21 @@ static void lose_storage(struct cache *c)
 	sim_after(c->sim, sim_dice(c->sim, AWAY_MS), on_storage, fault(c, 0, 0));
 }
 
+/* New files replace those of the table; the head that runs keeps to the old ones. */
+static void replace(struct cache *c)
+{
+	if (!c->changes || c->lake == &c->lakes[1])
+		return;
+	c->lake = &c->lakes[1];
+	cache_fault(c, "the table is replaced: %lld rows",
+		    (long long)c->lake->table.rows);
+}
+
 static void on_fault(void *ctx)
 {
-	static void (*const faults[])(struct cache * c) = { kill_one, kill_one, kill_one,
-							    part, lose_storage };
+	static void (*const faults[])(struct cache * c) = { kill_one,     kill_one,
+							    kill_one,     part,
+							    lose_storage, replace };
 	struct cache *c = ctx;
 
 	if (c->calm)
@@ -114,23 +126,49 @@ static void on_fault(void *ctx)
 	sim_after(c->sim, PAUSE_MS - sim_dice(c->sim, PAUSE_MS), on_fault, c);
 }
 
-/* Faults end; one worker may remain away if others can take its rows over. */
+/* Has the worker its rows, as a head finds that restarts now? */
+static bool has_own(const struct cache *c, int i)
+{
+	const struct fleet *f = c->leader->head.fleet;
+	const struct node *n = c->nodes[i];
+
+	return n && n->worker.holdings->now.list[0].table &&
+	       str_eq(n->worker.holdings->now.table, f->table_name);
+}
+
+/* Of which worker can the others take the rows over? `anew`: the head has just started. */
+static int choose_away(struct cache *c, bool anew)
+{
+	const struct fleet *f = c->leader->head.fleet;
+	int n = c->conf.n_workers, away = sim_dice(c->sim, n), others = 0;
+
+	if (!c->conf.takeover_ms || c->room != INT64_MAX || !sim_dice(c->sim, 2))
+		return -1;
+	for (int i = 0; i < n; i++)
+		others += i != away && i != c->theirs &&
+			  (anew ? has_own(c, i) : f->ever_ready || f->resumed);
+	return others ? away : -1;
+}
+
+/* Faults end; one worker may remain away. */
 static void on_calm(void *ctx)
 {
 	struct cache *c = ctx;
-	int n = c->conf.n_workers, away = -1;
+	int n = c->conf.n_workers, away;
+	bool anew;
 
 	if (c->over)
 		return;
+	if (c->leader && (c->leader->lake != c->lake || sim_dice(c->sim, 4) == 3))
+		leader_kill(c);
 	c->calm = true;
 	c->storage_down = false;
 	memset(c->apart, 0, sizeof(c->apart));
 	sim_note(c->sim, "no more faults");
-	if (!c->leader)
+	anew = !c->leader;
+	if (anew)
 		leader_start(c);
-	if (c->conf.takeover_ms && n > 1 && c->room == INT64_MAX && sim_dice(c->sim, 2) &&
-	    c->leader->head.fleet->ever_ready)
-		away = sim_dice(c->sim, n);
+	away = choose_away(c, anew);
 	if (away >= 0)
 		cache_fault(c, "worker %d dies for good", away);
 	for (int i = 0; i < n; i++)
@@ -143,9 +181,8 @@ static void on_calm(void *ctx)
 
 /* ---- a schedule ---- */
 
-static int64_t largest(const struct cache *c)
+static int64_t largest_of(const struct cache *c, const struct table *t)
 {
-	const struct table *t = &c->lake.table;
 	const struct rows all = { 0, t->rows };
 	int64_t most = 0;
 
@@ -153,8 +190,18 @@ static int64_t largest(const struct cache *c)
 		struct rows r = table_part(t, all, i, c->conf.n_workers);
 
 		most = r.end - r.first > most ? r.end - r.first : most;
+		r = table_file_part(t, i, c->conf.n_workers);
+		most = r.end - r.first > most ? r.end - r.first : most;
 	}
 	return most;
+}
+
+static int64_t largest(const struct cache *c)
+{
+	int64_t a = largest_of(c, &c->lakes[0].table);
+	int64_t b = largest_of(c, &c->lakes[1].table);
+
+	return a > b ? a : b;
 }
 
 static void choose(struct cache *c)
@@ -168,6 +215,11 @@ static void choose(struct cache *c)
 		*all[i] = some[sim_dice(c->sim, N_ELEMENTS(some))];
 	c->conf.takeover_ms = sim_dice(c->sim, 4) ? 1000 * (1 + sim_dice(c->sim, 5)) : 0;
 	c->conf.n_workers = 1 + sim_dice(c->sim, CACHE_WORKERS);
+	c->changes = sim_dice(c->sim, 4) == 3;
+	c->theirs = !c->changes && c->lake->table.rows && sim_dice(c->sim, 4) == 3
+			    ? sim_dice(c->sim, c->conf.n_workers)
+			    : -1;
+	c->mirrors = c->theirs < 0 && sim_dice(c->sim, 4) == 3;
 	c->room = sim_dice(c->sim, 3) ? INT64_MAX : largest(c) + sim_dice(c->sim, 10);
 	c->n_consumers = 1 + sim_dice(c->sim, CACHE_READERS);
 }
@@ -176,18 +228,25 @@ static void begin(struct cache *c)
 {
 	static char hosts[CACHE_WORKERS][3] = { "w0", "w1", "w2", "w3" };
 
-	lake_init(&c->lake, c->sim);
+	lake_init(&c->lakes[0], c->sim);
+	lake_init_next(&c->lakes[1], &c->lakes[0], c->sim);
+	c->lake = c->lakes;
 	choose(c);
 	c->away = -1;
+	c->conf.location = "the table";
 	c->conf.workers = c->addresses;
 	for (int i = 0; i < c->conf.n_workers; i++)
 		c->addresses[i] = (struct cache_address){ hosts[i], 1 };
 	sim_note(c->sim, "%lld rows, %d workers, %d readers, takeover %lld ms",
-		 (long long)c->lake.table.rows, c->conf.n_workers, c->n_consumers,
+		 (long long)c->lake->table.rows, c->conf.n_workers, c->n_consumers,
 		 (long long)c->conf.takeover_ms);
 	leader_start(c);
 	for (int i = 0; i < c->conf.n_workers; i++)
-		node_start(c, i);
+		if (sim_dice(c->sim, 12) == 11)
+			sim_after(c->sim, sim_dice(c->sim, AWAY_MS), on_return,
+				  fault(c, i, 0));
+		else
+			node_start(c, i);
 	for (int i = 0; i < c->n_consumers; i++)
 		consumer_start(c, i);
 	sim_after(c->sim, 1 + sim_dice(c->sim, CALM_MS), on_calm, c);
@@ -265,16 +324,20 @@ static void world(struct sim *sim)
 	check_calls(c, clock_ms() - start);
 	end(c);
 	free(c->tables);
-	lake_release(&c->lake);
+	lake_release(&c->lakes[0]);
+	lake_release(&c->lakes[1]);
 	arena_clear(&c->arena);
 	free(c);
 }
 
 static const struct sim_seed known[] = {
-	{ 266, "a worker without rows is away" },
-	{ 430, "a lost worker comes back between two calls of a reader" },
-	{ 498, "rows are lent for a while after a return" },
-	{ 1949, "rows that nobody could load are tried again" },
+	{ 110, "a worker without rows is away" },
+	{ 79, "a lost worker comes back between two calls of a reader" },
+	{ 15, "rows are lent for a while after a return" },
+	{ 2740, "rows that nobody could load are tried again" },
+	{ 29, "a head restarts while a worker is away" },
+	{ 911, "a ticket of a table that has been replaced" },
+	{ 167, "a worker starts after the table was replaced" },
 	{ 0, NULL },
 };
 

@@ -181,13 +181,28 @@ static void sim_release(struct sim *s)
 	free(s->choices);
 }
 
+/* Do two failures differ in their numbers only? */
+static bool is_same_failure(const char *a, const char *b)
+{
+	for (;; a++, b++) {
+		while (*a >= '0' && *a <= '9')
+			a++;
+		while (*b >= '0' && *b <= '9')
+			b++;
+		if (*a != *b || !*a)
+			return *a == *b;
+	}
+}
+
 /* Set choices to 0, in blocks of half the size each time, while the schedule fails. */
 static void shorten(struct sim *s, const struct sim_conf *conf)
 {
 	size_t n = s->made, size = n * sizeof(int64_t);
 	cleanup_free int64_t *best = xcalloc(n + 1, sizeof(*best));
+	char why[sizeof(s->why)];
 	int tries = 0;
 
+	memcpy(why, s->why, sizeof(why));
 	memcpy(best, s->choices, size);
 	s->replays = true;
 	s->given = n;
@@ -198,7 +213,7 @@ static void shorten(struct sim *s, const struct sim_conf *conf)
 			memcpy(s->choices, best, size);
 			memset(s->choices + at, 0, len * sizeof(*best));
 			run(s, conf);
-			if (s->broken)
+			if (s->broken && is_same_failure(s->why, why))
 				memset(best + at, 0, len * sizeof(*best));
 		}
 	memcpy(s->choices, best, size);
@@ -230,13 +245,15 @@ static void tell(int number, bool broken, const char *name, const char *what)
 int sim_main(const struct sim_conf *conf, int argc, char **argv)
 {
 	uint64_t n = conf->schedules, seed = 0, first = 1;
-	bool trace = false, bad = false;
+	bool trace = false, bad = false, all = true;
 	char what[60];
 	int tests = 0;
 
 	for (int i = 1; i < argc; i++)
 		if (str_eq(argv[i], "--trace"))
 			trace = true;
+		else if (str_eq(argv[i], "--no-known"))
+			all = false;
 		else if (i + 1 < argc && str_eq(argv[i], "--seed"))
 			seed = strtoull(argv[++i], NULL, 10);
 		else if (i + 1 < argc && str_eq(argv[i], "--schedules"))
@@ -246,7 +263,7 @@ int sim_main(const struct sim_conf *conf, int argc, char **argv)
 	log_setup(LOG_LEVEL_ERROR, LOG_FORMAT_TEXT, open("/dev/null", O_WRONLY));
 	if (seed)
 		return try(conf, seed, trace);
-	for (const struct sim_seed *k = conf->known; k->seed; k++) {
+	for (const struct sim_seed *k = conf->known; all && k->seed; k++) {
 		bool broken = try(conf, k->seed, false);
 
 		bad |= broken;

@@ -225,14 +225,16 @@ QUICK   := lint unit golden cli
 # ---- tests ---------------------------------------------------------------------------------------
 ROOM    ?= *
 UNIT     = $(patsubst %.c,$(SANOUT)/%,$(wildcard tests/unit/$(ROOM)/test_*.c) $(if $(filter $(ROOM),*),$(FUZZ)))
-unit: $(UNIT)
+# WORLDS of BUILD, if ROOM has one: tests/sim.
+worlds   = $(if $(filter $(ROOM),* manager),$(1)/tests/sim/jobs) $(if $(filter $(ROOM),* cache),$(1)/tests/sim/cache)
+unit: $(UNIT) $(call worlds,$(SANOUT))
 	@LANES=$${LANES:-2} tests/run.sh unit $^
 musl: kftrainer $(patsubst %.c,$(OUT)/%,$(filter-out $(ASKS_SAN),$(wildcard tests/unit/$(ROOM)/test_*.c))) \
-      $(if $(filter $(ROOM),* manager),$(OUT)/tests/sim/jobs) $(if $(filter $(ROOM),* cache),$(OUT)/tests/sim/cache)
+      $(call worlds,$(OUT)) $(if $(filter $(ROOM),*),tests/sim/test_traces.sh) | $(call worlds,$(SANOUT))
 	@LANES=$${LANES:-2} tests/run.sh musl $(filter-out kftrainer,$^)
 # What layers run that were compiled with the sanitizers.
 programs:
-	@nice -n 5 $(MAKE) --no-print-directory $(UNIT) $(SANOUT)/tests/golden/golden $(SANOUT)/kftrainer $(SANOUT)/tests/cache/dump
+	@nice -n 5 $(MAKE) --no-print-directory $(UNIT) $(call worlds,$(SANOUT)) $(SANOUT)/tests/golden/golden $(SANOUT)/kftrainer $(SANOUT)/tests/cache/dump
 
 # LAYER, FIRST, LAST: a layer's programs, the longest first, so that no lane works alone in the end.
 ordered  = $(2:%=tests/$(1)/test_%) $(filter-out $(patsubst %,tests/$(1)/test_%,$(2) $(3)),$(wildcard tests/$(1)/test_*)) $(3:%=tests/$(1)/test_%)
@@ -257,8 +259,7 @@ $(SANOUT)/%.h.ok: %.h $(SANROOT)/.done
 
 cli: kftrainer $(SANOUT)/tests/golden/golden
 	@LANES=$${LANES:-2} tests/run.sh cli $(call ordered,cli,install.sh convert.py mpi_watch.py mpi_ssh.py docs.py,)
-# TrainJobs, this machine's API and the controller by a virtual clock: tests/sim/jobs_world.c.
-# The data cache's head, workers and readers: tests/sim/cache.h.
+# docs/simulation.md says what a world is. tests/sim/run runs some schedules of it, or shows one.
 define sim_rules # WORLD, ROOMS, FUNCTIONS THAT IT REPLACES
 SIM_$(1) := $(wildcard tests/sim/$(1)*.c) tests/sim/events.c
 $(SANOUT)/tests/sim/$(1): $$(SIM_$(1):%=$(SANOUT)/%.o) $(foreach r,$(2),$(if $(call src_of,$(r)),$(SANOUT)/lib$(r).a))
@@ -268,8 +269,8 @@ $(OUT)/tests/sim/$(1): $$(SIM_$(1):%=$(OUT)/%.o) $(foreach r,$(2),$(patsubst %,$
 endef
 $(eval $(call sim_rules,jobs,manager jobs apiserver $(NEEDS_manager),clock_ms clock_now getrandom stop_wait))
 $(eval $(call sim_rules,cache,cache $(NEEDS_cache),clock_ms))
-sim: $(OUT)/tests/sim/jobs $(OUT)/tests/sim/cache
-	@for world in $^; do $$world --schedules $${SCHEDULES:-10000} || status=1; done; exit $${status:-0}
+sim:
+	@tests/sim/run --schedules $${SCHEDULES:-10000}
 # tests/fuzz/README says what a target is. Unit tests run each over its corpus.
 FUZZ    := $(wildcard tests/fuzz/fuzz_*.c)
 FUZZED  := machine gpu cache arrow mpi client why spec manager kube store cloud local kubelet jobs apiserver pack plugins convert trainer net crypto api assets base

@@ -14,7 +14,22 @@
 #include "base/str.h"
 #include "base/xmalloc.h"
 
-enum { START_MS = 1000 * 1000, TRIES = 600 };
+enum {
+	START_MS = 1000 * 1000,
+	TRIES = 600, /* to shorten a schedule */
+	PAGE = 55,   /* lines of a trace in its shortest form */
+	WIDTH = 160, /* of them */
+};
+
+/* Sanitizers make a schedule cost ten times as much. */
+#ifdef __has_feature
+#if __has_feature(address_sanitizer)
+#define IS_SANITIZED true
+#endif
+#endif
+#ifndef IS_SANITIZED
+#define IS_SANITIZED false
+#endif
 
 struct event {
 	int64_t at;
@@ -31,7 +46,10 @@ struct sim {
 	int64_t *choices; /* those made; `given` of them are not thrown */
 	size_t made, given, cap_choices;
 	bool replays; /* after the given ones, all are 0 */
-	bool trace, broken;
+	enum trace { TRACE_NONE, TRACE_ALL, TRACE_PAGE } trace;
+	char page[PAGE][WIDTH]; /* its last lines, in a ring */
+	size_t lines;           /* all that there were */
+	bool broken;
 	char why[400];
 };
 
@@ -122,21 +140,45 @@ bool sim_step(struct sim *s)
 
 /* ---- what happens ---- */
 
-static void say(const struct sim *s, const char *word, const char *text)
+/* Was it said lately? Then a page leaves it out. */
+static bool is_repeated(const struct sim *s, const char *text)
+{
+	for (size_t k = 1; k <= 8 && k <= s->lines; k++)
+		if (str_ends(s->page[(s->lines - k) % PAGE], text))
+			return true;
+	return false;
+}
+
+static void say(struct sim *s, const char *word, const char *text)
 {
 	int64_t ms = s->now - START_MS;
+	char line[WIDTH];
 
-	if (s->trace)
-		printf("# %4" PRId64 ".%03d %s%s\n", ms / 1000, (int)(ms % 1000), word,
-		       text);
+	if (s->trace == TRACE_NONE || (s->trace == TRACE_PAGE && is_repeated(s, text)))
+		return;
+	snprintf(line, sizeof(line), "# %4" PRId64 ".%03d %s%s", ms / 1000,
+		 (int)(ms % 1000), word, text);
+	if (s->trace == TRACE_ALL)
+		puts(line);
+	memcpy(s->page[s->lines++ % PAGE], line, sizeof(line));
+}
+
+static void print_page(const struct sim *s)
+{
+	size_t first = s->lines > PAGE ? s->lines - PAGE : 0;
+
+	if (first)
+		printf("# (%zu lines before)\n", first);
+	for (size_t k = first; k < s->lines; k++)
+		puts(s->page[k % PAGE]);
 }
 
 void sim_note(struct sim *s, const char *fmt, ...)
 {
-	char text[400];
+	char text[WIDTH];
 	va_list args;
 
-	if (!s->trace)
+	if (s->trace == TRACE_NONE)
 		return;
 	va_start(args, fmt);
 	vsnprintf(text, sizeof(text), fmt, args);
@@ -179,6 +221,7 @@ static void sim_release(struct sim *s)
 {
 	free(s->heap);
 	free(s->choices);
+	free(s);
 }
 
 /* Do two failures differ in their numbers only? */
@@ -219,21 +262,28 @@ static void shorten(struct sim *s, const struct sim_conf *conf)
 	memcpy(s->choices, best, size);
 }
 
-/* Run the schedule of a seed; if it fails, print it in its shortest form. */
+/* Run the schedule of a seed; if it fails, print its shortest form: a page. */
 static bool try(const struct sim_conf *conf, uint64_t seed, bool trace)
 {
-	struct sim s = { .seed = seed, .trace = trace };
+	struct sim *s = xcalloc(1, sizeof(*s));
 	bool broken;
 
-	run(&s, conf);
-	broken = s.broken;
-	if (broken && !trace) {
-		printf("# seed %" PRIu64 ": %s\n", seed, s.why);
-		shorten(&s, conf);
-		s.trace = true;
-		run(&s, conf);
+	s->seed = seed;
+	s->trace = trace ? TRACE_ALL : TRACE_NONE;
+	if (trace)
+		printf("# seed %" PRIu64 "\n", seed);
+	run(s, conf);
+	broken = s->broken;
+	if (broken) {
+		printf("# seed %" PRIu64 ": %s\n", seed, s->why);
+		s->trace = TRACE_NONE;
+		shorten(s, conf);
+		s->trace = TRACE_PAGE;
+		s->lines = 0;
+		run(s, conf);
+		print_page(s);
 	}
-	sim_release(&s);
+	sim_release(s);
 	return broken;
 }
 
@@ -242,36 +292,57 @@ static void tell(int number, bool broken, const char *name, const char *what)
 	printf("%sok %d - %s: %s\n", broken ? "not " : "", number, name, what);
 }
 
+struct options {
+	uint64_t first, n;
+	bool trace, chosen; /* seeds were: the known ones are left out */
+};
+
+static struct options read_options(const struct sim_conf *conf, int argc, char **argv)
+{
+	struct options o = { 1, conf->schedules, false, false };
+
+	if (IS_SANITIZED) /* others than those without */
+		o = (struct options){ 1 + o.n, o.n / 10, false, false };
+	for (int i = 1; i < argc; i++) {
+		uint64_t number = i + 1 < argc ? strtoull(argv[i + 1], NULL, 10) : 0;
+
+		if (str_eq(argv[i], "--trace")) {
+			o.trace = true;
+			continue;
+		}
+		if (str_eq(argv[i], "--schedules") && number)
+			o.n = number;
+		else if (str_eq(argv[i], "--seed") && number)
+			o = (struct options){ number, o.chosen ? o.n : 1, o.trace, true };
+		else
+			exit((fprintf(stderr,
+				      "usage: %s [--seed N] [--schedules N] [--trace]\n",
+				      argv[0]),
+			      2));
+		o.chosen = true;
+		i++;
+	}
+	return o;
+}
+
 int sim_main(const struct sim_conf *conf, int argc, char **argv)
 {
-	uint64_t n = conf->schedules, seed = 0, first = 1;
-	bool trace = false, bad = false, all = true;
-	char what[60];
+	struct options o = read_options(conf, argc, argv);
+	bool bad = false;
+	char what[80];
 	int tests = 0;
 
-	for (int i = 1; i < argc; i++)
-		if (str_eq(argv[i], "--trace"))
-			trace = true;
-		else if (str_eq(argv[i], "--no-known"))
-			all = false;
-		else if (i + 1 < argc && str_eq(argv[i], "--seed"))
-			seed = strtoull(argv[++i], NULL, 10);
-		else if (i + 1 < argc && str_eq(argv[i], "--schedules"))
-			n = strtoull(argv[++i], NULL, 10);
-		else if (i + 1 < argc && str_eq(argv[i], "--first"))
-			first = strtoull(argv[++i], NULL, 10);
 	log_setup(LOG_LEVEL_ERROR, LOG_FORMAT_TEXT, open("/dev/null", O_WRONLY));
-	if (seed)
-		return try(conf, seed, trace);
-	for (const struct sim_seed *k = conf->known; all && k->seed; k++) {
+	for (const struct sim_seed *k = conf->known; !o.chosen && k->seed; k++) {
 		bool broken = try(conf, k->seed, false);
 
 		bad |= broken;
 		tell(++tests, broken, conf->name, k->fault);
 	}
-	for (seed = first; seed < first + n && !bad; seed++)
-		bad = try(conf, seed, false);
-	snprintf(what, sizeof(what), "%" PRIu64 " schedules", n);
+	for (uint64_t i = 0; i < o.n && !bad; i++)
+		bad = try(conf, o.first + i, o.trace);
+	snprintf(what, sizeof(what), "%" PRIu64 " schedules from seed %" PRIu64, o.n,
+		 o.first);
 	tell(++tests, bad, conf->name, what);
 	printf("1..%d\n", tests);
 	return bad;

@@ -32,7 +32,11 @@ struct sim_conf {
 		const char *fault; /* that it found */
 	} * known;                 /* ends with { 0 } */
 };
-/* The program: [--schedules N] [--seed N [--trace]]. Its exit status. */
+/*
+ * The program: [--seed N] [--schedules N] [--trace]. Its exit status. --seed: this one, or
+ * the first of --schedules. --trace: print what happens. A tenth with the sanitizers, of
+ * other seeds.
+ */
 int sim_main(const struct sim_conf *conf, int argc, char **argv);
 
 #endif

@@ -225,12 +225,22 @@ int journal_check(const char *dir, struct error *err)
 	cleanup_arena struct arena arena = { 0 };
 	const char *path = path_join(&arena, dir, "objects");
 	cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	char start[MAGIC_LEN];
-	ssize_t n = fd < 0 ? 0 : pread(fd, start, sizeof(start), 0);
+	unsigned char start[MAGIC_LEN];
+	struct stat st;
+	ssize_t n;
 
-	if (n <= 0 || !memcmp(start, MAGIC, (size_t)n)) /* none, or never written */
+	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
 		return 0;
-	if (check_magic((const unsigned char *)start, (size_t)n, err))
+	if (fd < 0 || fstat(fd, &st))
+		return error_errno(err, errno, "%s", path);
+	if (!S_ISREG(st.st_mode))
+		return error_set(err, ERR_FORMAT, "%s is not a regular file", path);
+	n = pread(fd, start, sizeof(start), 0);
+	if (n < 0)
+		return error_errno(err, errno, "%s", path);
+	if (!memcmp(start, MAGIC, (size_t)n)) /* also one that was never written */
+		return 0;
+	if (check_magic(start, (size_t)n, err))
 		return error_wrap(err, "%s", path);
 	return 0;
 }

@@ -32,8 +32,8 @@ struct journal_report {
 };
 
 /*
- * Can this version read the directory's log, if there is one? ERR_IO: a newer version
- * wrote it; ERR_FORMAT: it is not a log. Nothing is written.
+ * Can this version read the directory's log, if there is one? Errors as journal_open().
+ * Nothing is written.
  */
 MUST_CHECK int journal_check(const char *dir, struct error *err);
 /*

@@ -89,6 +89,7 @@ check "... changes existing objects" test "$(kc get deployment $full-controller-
 check "an upgrade that would take JobSet away is refused" jobset_of_the_release
 check "helm uninstall" helm uninstall mine
 check "... keeps the CRDs" kc get crd trainjobs.trainer.kubeflow.org
+check "... which another release takes over" eval 'helm install another "$chart" --no-hooks --take-ownership && helm uninstall another'
 check "... and nothing else" eval '[ -z "$(kc get deployment,configmap,role -n $ns -o name | grep $full)" ]'
 
 check "the image" vendor/image.py "$kftrainer" "$version" "$image"

@@ -45,6 +45,12 @@ run "$kftrainer" controller --local --data newer
 ok "... in one line that says what to do, with exit code 1" eval 'exits 1 && [ "$(wc -l <out)" = 1 ] &&
 	printed "newer/objects: written by a newer kftrainer: use that one, or set --data to another directory"'
 ok "... and writes nothing" eval '[ "$(find newer -printf "%p %m %s %T@\n")" = "$before" ]'
+for odd in directory link fifo text; do
+	rm -rf newer/objects
+	case $odd in directory) mkdir newer/objects ;; link) ln -s /dev/zero newer/objects ;; fifo) mkfifo newer/objects ;; text) echo text >newer/objects ;; esac
+	run timeout 20 "$kftrainer" controller --local --data newer
+	ok "a $odd in its place: one line, nothing is written" eval '[[ $status = [12] ]] && [ "$(wc -l <out)" = 1 ] && [ "$(ls newer)" = objects ]'
+done
 mkfifo "$log"
 check "a FIFO in its place: refused, nobody waits" refuses "$log"
 rm "$log"

@@ -1,6 +1,7 @@
 #!/bin/bash
 # What kftrainer 0.1.0 stored (state-0.1.0: two nodes that are done, failed, killed) is read, shown by
-# the server, and deleted, also while 0.1.0 runs the job. tests/soak/soak_upgrade.sh has the real one.
+# the server, and deleted, also while 0.1.0 runs the job; so are the objects of a server between 0.1.0 and
+# 0.2.0 (objects.txt: VERSION KEY, and the object). tests/soak/soak_upgrade.sh has the real ones.
 # before: tests/cluster/programs.sh
 # shellcheck disable=SC1091,SC2016,SC2154,SC2317 # what is for other shells; server.sh
 . "$(dirname "$0")/server.sh"
@@ -16,14 +17,14 @@ done
 
 run "$kftrainer" get --local
 ok "get lists its jobs" eval 'exits 0 && printed "^done +Complete +plain +2 " && printed "^failed +Failed +plain +2 " && printed "^killed +Failed "'
-run "$kftrainer" logs --local done
+run "$kftrainer" logs --local 'done'
 ok "logs of a job that is done" eval 'exits 0 && [ "$(sort out)" = "$(printf "[node-%d] rank %d\n" 0 0 1 1)" ]'
 run "$kftrainer" logs --local -f failed --rank 1
 ok "... of one rank of a failed one; -f ends" eval 'exits 0 && [ "$(cat out)" = "rank 1" ]'
 touch -d 2026-01-02T03:04:05Z "$state"/jobs/default/done/*/logs/*/*.log
-run "$kftrainer" logs --local --timestamps done --rank 0
+run "$kftrainer" logs --local --timestamps 'done' --rank 0
 ok "... the time of a line is that of the file, which has none for lines" eval '[ "$(cat out)" = "2026-01-02T03:04:05.000000000Z rank 0" ]'
-run "$kftrainer" logs --local --since 1m done
+run "$kftrainer" logs --local --since 1m 'done'
 ok "... also for --since" eval 'exits 0 && not_printed rank'
 run "$kftrainer" why --local failed
 ok "why of a failed job says that its exit code was not stored" eval 'exits 0 && printed "kftrainer 0.1.0 did not store its exit code"'
@@ -67,4 +68,34 @@ wait "$holder"
 ok "... by SIGTERM" test $? = 143
 run "$kftrainer" submit --local -q --name failed --runtime torch-distributed -- echo again
 ok "a name of 0.1.0 can be used again" eval 'exits 0 && [ "$(cat "$state/format")" = 1 ] && [ "$("$kftrainer" logs --local failed)" = again ]'
+
+# ---- the objects of an older server -----------------------------------------------------------------------
+export XDG_STATE_HOME=$scratch/another
+mkdir -m 700 older
+python3 - "$here/state-0.1.0/objects.txt" older/objects <<'PYTHON'
+import struct, sys
+def crc32c(data):
+    crc = 0xffffffff
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82f63b78 if crc & 1 else 0)
+    return crc ^ 0xffffffff
+lines = open(sys.argv[1], encoding="utf-8").read().splitlines()
+with open(sys.argv[2], "wb") as log:
+    log.write(b"kftrainer objects 1\n")
+    for key, text in zip(lines[::2], lines[1::2]):
+        record = f"{key}\n{text}".encode()
+        log.write(struct.pack("<II", len(record), crc32c(record)) + record)
+PYTHON
+rm -rf api
+mv older api
+up
+jobs() { kubectl get trainjobs -o 'jsonpath={range .items[*]}{.metadata.name}={.status.state} {end}'; }
+check "its jobs are as they were" eval '[ "$(jobs)" = "done=Complete held=Suspended " ]'
+check "... and done stays done, without pods" eval '[ -z "$(kubectl get pods -o name)" ]'
+check "the suspended one is resumed, with the runtime that it began with" eval 'kubectl delete trainingruntime plain && kubectl patch trainjob held --type merge -p "{\"spec\":{\"suspend\":false}}" &&
+	kubectl wait --timeout=-1s --for=condition=Complete trainjob/held && [ "$(kubectl logs -l jobset.sigs.k8s.io/jobset-name=held)" = held ]'
+check "... both are deleted, with all that they own" eval 'kubectl delete trainjob done held && until_true eval "[ -z \"\$(kubectl get jobsets,jobs,pods -o name)\" ]"'
+down TERM
 finish

@@ -82,6 +82,18 @@ static int not_found(struct kube *k, const char *ns, const char *name, struct er
 			 name, ns, option);
 }
 
+int job_explain(struct error *err)
+{
+	size_t len = strlen(err->msg);
+
+	if (err->kind == ERR_NOT_FOUND &&
+	    strstr(err->msg, "could not find the requested resource"))
+		snprintf(err->msg + len, sizeof(err->msg) - len,
+			 "; Kubeflow Trainer is not installed in this cluster: run "
+			 "'kftrainer install'");
+	return permission_explain(err);
+}
+
 int job_get(struct kube *k, const char *ns, const char *name, cJSON **ret,
 	    struct error *err)
 {
@@ -94,7 +106,7 @@ int job_get(struct kube *k, const char *ns, const char *name, cJSON **ret,
 	/* The API server names a missing object, but not a kind that is not served. */
 	if (err->kind == ERR_NOT_FOUND && strstr(err->msg, "\" not found"))
 		return not_found(k, ns, name, err);
-	return permission_explain(err);
+	return job_explain(err);
 }
 
 /* ---- lists ------------------------------------------------------------------------- */
@@ -145,7 +157,7 @@ int job_list(struct kube *k, const char *ns, const char *label_selector, cJSON *
 	const struct kube_select select = { .label_selector = label_selector };
 
 	if (list(k, &all, &select, ret, err))
-		return permission_explain(err);
+		return job_explain(err);
 	*ret = sorted(*ret);
 	return 0;
 }

@@ -2,12 +2,18 @@
  * jobs.h - get and list the TrainJobs of a cluster, and the runtimes that they may
  * refer to.
  *
- * Errors are those of kube.h, ERR_DENIED as permission_explain() words it.
+ * Errors are those of kube.h, as job_explain() words them.
  */
 #ifndef CLIENT_JOBS_H
 #define CLIENT_JOBS_H
 
 #include "kube/kube.h"
+
+/*
+ * For requests of TrainJobs: append how to install the kind, if the cluster has none;
+ * ERR_DENIED as permission_explain(). Always -1.
+ */
+int job_explain(struct error *err);
 
 struct kube_ref job_ref(const char *ns, const char *name); /* name NULL: all of ns */
 

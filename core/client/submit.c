@@ -14,7 +14,6 @@
 #include "client/jobs.h"
 #include "client/refusal.h"
 #include "kube/named.h"
-#include "kube/permission.h"
 #include "trainer/api.h"
 #include "trainer/trainjob.h"
 
@@ -267,18 +266,12 @@ static bool is_refusal(const struct error *err, const cJSON *status)
 /* Append advice to the API server's message. Always -1. */
 static int explain(struct error *err)
 {
-	const char *hint = NULL;
 	size_t len = strlen(err->msg);
 
-	if (err->kind == ERR_NOT_FOUND &&
-	    strstr(err->msg, "could not find the requested"))
-		hint = "; Kubeflow Trainer is not installed in this cluster: run "
-		       "'kftrainer install'";
-	else if (strstr(err->msg, "failed calling webhook"))
-		hint = "; is its controller running?";
-	if (hint)
-		snprintf(err->msg + len, sizeof(err->msg) - len, "%s", hint);
-	return permission_explain(err);
+	if (strstr(err->msg, "failed calling webhook"))
+		snprintf(err->msg + len, sizeof(err->msg) - len,
+			 "; is its controller running?");
+	return job_explain(err);
 }
 
 enum send_mode { DRY_RUN, DRY_RUN_AGAIN, SEND };

@@ -5,10 +5,12 @@
 #include <string.h>
 #include <sys/inotify.h>
 
+#include "api/meta.h"
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
+#include "kubelet/node.h"
 #include "local/state_impl.h"
 #include "local/state_owned.h"
 #include "machine/older.h"
@@ -136,6 +138,16 @@ const cJSON *published_killed(const cJSON *trainjob)
 
 /* ---- the files of a run -------------------------------------------------------------- */
 
+/* Where the logs are now: the directory of the run may have been moved or copied. */
+static void put_logs(cJSON *pod, const char *run, const char *name)
+{
+	cleanup_arena struct arena a = { 0 };
+
+	if (meta_annotation(pod, NODE_LOGS_ANNOTATION))
+		meta_set_annotation(pod, NODE_LOGS_ANNOTATION,
+				    arena_printf(&a, "%s/logs/%s", run, name));
+}
+
 /* End what a run that has ended left running, as its TrainJob ended. */
 static void end_object(cJSON *obj, const char *kind, const cJSON *trainjob)
 {
@@ -217,6 +229,8 @@ void published_read_run(struct published_run *r, const cJSON *ended,
 			*(char *)map_get(&r->marks, *e) = 0; /* read it again next time */
 			continue;
 		}
+		if (str_eq(p->kind, "Pod"))
+			put_logs(doc, r->dir, name);
 		if (ended)
 			end_object(doc, p->kind, ended);
 		(void)to->put(to->ctx, r, doc);

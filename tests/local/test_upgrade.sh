@@ -68,6 +68,12 @@ wait "$holder"
 ok "... by SIGTERM" test $? = 143
 run "$kftrainer" submit --local -q --name failed --runtime torch-distributed -- echo again
 ok "a name of 0.1.0 can be used again" eval 'exits 0 && [ "$(cat "$state/format")" = 1 ] && [ "$("$kftrainer" logs --local failed)" = again ]'
+mv "$state" moved
+mkdir "$XDG_STATE_HOME/new"
+mv moved "$XDG_STATE_HOME/new/kftrainer"
+run env XDG_STATE_HOME="$XDG_STATE_HOME/new" "$kftrainer" logs --local failed
+ok "a directory that was moved has its logs" printed again
+mv "$XDG_STATE_HOME/new/kftrainer" "$state"
 
 # ---- the objects of an older server -----------------------------------------------------------------------
 export XDG_STATE_HOME=$scratch/another

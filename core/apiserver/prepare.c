@@ -469,8 +469,12 @@ static int check_preconditions(struct exchange *x, const cJSON *old, const cJSON
 	const char *uid = meta_uid(obj), *version = meta_version(obj);
 
 	if (uid && *uid && !str_eq(uid, meta_uid(old))) {
-		if (str_eq(x->http->method, "PATCH"))
-			return immutable_uid(x, uid);
+		if (str_eq(x->http->method,
+			   "PATCH")) /* ignored in a custom kind's status */
+			return *x->subresource &&
+					       resource_is(x->resource, RESOURCE_CUSTOM)
+				       ? 0
+				       : immutable_uid(x, uid);
 		return exchange_conflict(
 			x,
 			arena_printf(&x->arena,

@@ -82,6 +82,7 @@ MUST_CHECK int kube_update(struct kube *k, const cJSON *obj, const struct kube_w
 /* Server-side apply. ERR_INVALID without how->manager, the field manager. */
 MUST_CHECK int kube_apply(struct kube *k, const cJSON *obj, const struct kube_write *how,
 			  cJSON **ret, struct error *err);
+/* `patch`: a merge patch or, if it is an array, a JSON Patch (RFC 6902). */
 MUST_CHECK int kube_merge_patch(struct kube *k, const struct kube_ref *ref,
 				const cJSON *patch, const struct kube_write *how,
 				cJSON **ret, struct error *err);

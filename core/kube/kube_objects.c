@@ -84,6 +84,8 @@ static const struct verb apply = { "apply", "PATCH", "application/apply-patch+ya
 				   KUBE_RETRY_ALWAYS };
 static const struct verb merge = { "patch", "PATCH", "application/merge-patch+json", true,
 				   KUBE_RETRY_ALWAYS };
+static const struct verb steps = { "patch", "PATCH", "application/json-patch+json", true,
+				   KUBE_RETRY_ALWAYS };
 
 /* The arguments of one write. */
 struct write_request {
@@ -170,7 +172,9 @@ int kube_apply(struct kube *k, const cJSON *obj, const struct kube_write *how,
 int kube_merge_patch(struct kube *k, const struct kube_ref *ref, const cJSON *patch,
 		     const struct kube_write *how, cJSON **ret, struct error *err)
 {
-	return write_object(k, &(struct write_request){ &merge, ref, patch, how }, ret,
+	const struct verb *verb = cJSON_IsArray(patch) ? &steps : &merge;
+
+	return write_object(k, &(struct write_request){ verb, ref, patch, how }, ret,
 			    err);
 }
 

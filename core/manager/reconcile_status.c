@@ -214,28 +214,58 @@ static bool is_count_only(const struct pass *p, const cJSON *change)
 	return true;
 }
 
+static void add_step(cJSON *steps, const char *op, const char *path, cJSON *take_value)
+{
+	cJSON *step = cJSON_CreateObject();
+
+	json_put_str(step, op, "op");
+	json_put_str(step, path, "path");
+	if (take_value)
+		json_put(step, take_value, "value");
+	cJSON_AddItemToArray(steps, step);
+}
+
+/*
+ * The same as a JSON Patch of this TrainJob, never of a new one of the same name: an API
+ * server ignores a uid in a merge patch of a status. A resourceVersion would fail while a
+ * process posts progress all the time.
+ */
+static cJSON *patch_of_uid(struct pass *p, const cJSON *change)
+{
+	cJSON *steps = cJSON_CreateArray();
+	const cJSON *member;
+
+	add_step(steps, "test", "/metadata/uid", cJSON_CreateString(meta_uid(p->tj)));
+	if (!p->status.before)
+		add_step(steps, "add", "/status", json_dup(tj_status(p->tj)));
+	else
+		json_each(member, change)
+			add_step(steps, cJSON_IsNull(member) ? "remove" : "add",
+				 arena_printf(&p->arena, "/status/%s", member->string),
+				 cJSON_IsNull(member) ? NULL : json_dup(member));
+	return steps;
+}
+
 static int write_status(struct pass *p, const cJSON *change, struct error *err)
 {
 	bool state_alone = str_eq(change->child->string, "state") && !change->child->next;
+	bool ends = status_finished(tj_status(p->tj));
 	const struct kube_write how = { .manager = MANAGER_FIELD_OWNER,
 					.subresource = "status",
 					.meta_only = !state_alone };
 	struct kube_ref ref = kube_ref_of(p->tj);
-	cleanup_json cJSON *patch = cJSON_CreateObject();
+	cleanup_json cJSON *patch = ends ? patch_of_uid(p, change) : cJSON_CreateObject();
 	cleanup_json cJSON *answer = NULL;
+	struct error gone = { 0 };
 	int rc;
 
-	json_put(patch, json_dup(change), "status");
-	/*
-	 * Do not write the end of this TrainJob to a new one of the same name. A
-	 * resourceVersion would ensure that, too, but would fail while a process posts
-	 * progress all the time.
-	 */
-	if (status_finished(tj_status(p->tj)) && pass_check_alive(p, err))
-		return -1;
+	if (!ends)
+		json_put(patch, json_dup(change), "status");
 	rc = kube_merge_patch(p->r->conf.kube, &ref, patch, &how, &answer, err);
 	if (state_alone && is_state_dropped(answer, err))
 		p->r->crd_lacks_state = true;
+	if (rc && ends && err->kind == ERR_INVALID && pass_check_alive(p, &gone))
+		*err = gone;
 	if (rc)
 		return p->r->crd_lacks_state && state_alone ? 0 : -1;
 	p->memory->written.trainjob_version = meta_version_number(answer);

@@ -238,6 +238,10 @@ def trainjobs():
     ask("status: create", "POST", status, job("j"))
     apply("status: main path leaves it alone", path, dict(job("j", {"trainer": {"numNodes": 2}}), status={"conditions": [condition("M")]}), "one")
     ask("status: generation counts spec alone", "PATCH", path, {"metadata": {"annotations": {"a": "b"}}}, type=MERGE)
+    ask("status: merge patch with another uid", "PATCH", status, {"metadata": {"uid": "other"}, "status": {
+        "state": "Created"}}, type=MERGE)
+    ask("status: json patch of another uid", "PATCH", status, [
+        {"op": "test", "path": "/metadata/uid", "value": "other"}, {"op": "add", "path": "/status/state", "value": "Failed"}], type=PATCH)
     ask("status: of a Namespace", "PATCH", f"{CORE}/namespaces/{NS}/status", {"status": {"conditions": [
         {"type": "T", "status": "True"}]}}, type=MERGE)
     ask("job: put with its version", "GET", path, keep="job")

@@ -95,7 +95,7 @@ WORDING = [
     "list ConfigMaps?fieldSelector=metadata.name", "list ConfigMaps?limit=x", "list ConfigMaps?continue=x",
     "list ConfigMaps?resourceVersion=x", "update of another uid", "merge patch, array", "json patch,", "delete with another",
     "watch&fieldSelector=nothing", "body of", "body: an array", "body: text", "body: no YAML", "body: apply by", "manager: not printable",
-    "core: two controllers", "lists: a key twice", "lists: an element without", "status: jobsStatus without", "quantity '", "quantity 2.5",
+    "core: two controllers", "status: json patch of another", "lists: a key twice", "lists: an element without", "status: jobsStatus without", "quantity '", "quantity 2.5",
     "pages: a version that is", "pages: one of a version", "changes: watch a version", "changes: watch TrainJobs of a", "changes: a table of",
     "changes: timeoutSeconds", "forms: ", "patch: ", "raw: ", "delete: preconditions of",
     "delete: grace in words", "collection: preconditions of", "proto: another kind", "proto: delete, a", "proto: any type of",

@@ -12,7 +12,7 @@ lock = threading.Condition()
 objects, history = {}, []            # {path: object}, [(version, type, path, object)]
 state = {'version': 100, 'floor': 0, 'generation': 0, 'fail': [], 'unserved': set(),
          'delay': 0, 'bookmark': 0, 'marked': 0, 'hold': False, 'of': '', 'expire': None,
-         'error': 0, 'race': '', 'prune': '', 'stalled': set(), 'denied': set()}
+         'error': 0, 'race': '', 'uid': None, 'prune': '', 'stalled': set(), 'denied': set()}
 seen = {}                            # calls, by method and plural
 
 
@@ -88,8 +88,9 @@ class Ctl:
         lock.notify_all()
         lock.wait_for(lambda: state['marked'] == state['bookmark'])
 
-    def race(self, arg):             # somebody else writes to it just before each PATCH
+    def race(self, arg):             # somebody else writes to it just before each PATCH, or makes it anew
         state['race'] = arg['plural']
+        state['uid'] = arg.get('uid')
 
     def prune(self, arg):            # a CRD that drops this of a status, and takes none without more
         state['prune'] = arg['member']
@@ -217,7 +218,16 @@ class Handler(BaseHTTPRequestHandler):
         if dry and not (was and self.command == 'POST'):
             return self.answer(200, body)
         if was and self.command == 'PATCH' and plural == state['race']:
+            if state['uid'] and 'DeadlineExceeded' in json.dumps(body):
+                spec = {k: v for k, v in was['spec'].items() if k != 'activeDeadlineSeconds'}
+                was = {'metadata': {**was['metadata'], 'uid': state['uid']}, 'spec': spec}
+                objects[path] = was
             record('MODIFIED', path, was)
+        if isinstance(body, list):   # a JSON Patch of what a manager sends: a test, then members of the status
+            if any(s['op'] == 'test' and s['value'] != was['metadata']['uid'] for s in body):
+                return self.status(422, 'Invalid', 'the server rejected our request due to an error in our request')
+            body = {'status': {k: v for s in body if s['op'] != 'test' for k, v in
+                               (s['value'] if s['path'] == '/status' else {s['path'][8:]: s.get('value')}).items()}}
         if self.command in ('PATCH', 'DELETE') and self.refused(was, body):
             return self.status(409, 'Conflict')
         if self.headers.get('Content-Type') == 'application/apply-patch+yaml' and not was:

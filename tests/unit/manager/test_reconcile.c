@@ -511,6 +511,13 @@ static void test_a_status_that_somebody_changed_is_mended(void **state)
 	}
 }
 
+static bool is_replaced(struct place p, const char *what, const char *uid)
+{
+	cleanup_json cJSON *obj = get(p, what);
+
+	return str_eq(meta_uid(obj), uid);
+}
+
 /* Who posts progress without end does not keep the end from being written. */
 static void test_progress_does_not_hold_up_the_end(void **state)
 {
@@ -521,6 +528,21 @@ static void test_progress_does_not_hold_up_the_end(void **state)
 	create(p.w, p.ns, TRAINJOB("", ", activeDeadlineSeconds: 5"));
 	EVENTUALLY(has_condition(p, "Failed", "True", "DeadlineExceeded"));
 	EVENTUALLY(!exists(p, "jobset"));
+	apiserver_do(&p.w->server, "{'op':'race','plural':''}");
+}
+
+/* One that was deleted and made anew before the PATCH does not get the end of the old. */
+static void test_a_new_one_of_the_name_does_not_end(void **state)
+{
+	struct place p = { *state, "anew" };
+
+	create(p.w, p.ns, RUNTIME("torch: {}"));
+	apiserver_do(&p.w->server, "{'op':'race','plural':'trainjobs','uid':'new'}");
+	create(p.w, p.ns, TRAINJOB("", ", activeDeadlineSeconds: 1"));
+	EVENTUALLY(is_replaced(p, "trainjob", "new"));
+	assert_false(has_condition(p, "Failed", "True", "DeadlineExceeded"));
+	EVENTUALLY(has_condition(p, "Suspended", "False", "Resumed") ||
+		   has_state(p, "Created"));
 	apiserver_do(&p.w->server, "{'op':'race','plural':''}");
 }
 
@@ -980,6 +1002,7 @@ int main(void)
 		cmocka_unit_test(test_a_changed_label_of_a_suspended_jobset_is_restored),
 		cmocka_unit_test(test_a_status_that_somebody_changed_is_mended),
 		cmocka_unit_test(test_progress_does_not_hold_up_the_end),
+		cmocka_unit_test(test_a_new_one_of_the_name_does_not_end),
 		cmocka_unit_test(test_a_refused_state),
 		cmocka_unit_test(test_a_snapshot_taken_again),
 		cmocka_unit_test(test_what_is_not_ours),

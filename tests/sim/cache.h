@@ -57,10 +57,13 @@ struct node {
 	struct cache *c;
 	int i;
 	bool dead, loads; /* an event of the loader waits */
+	int64_t started_ms;
 	struct worker worker;
 	struct holding *it; /* that is being loaded */
 	int64_t left;       /* ms until it is loaded */
 	int64_t put_ms;     /* files were last put here */
+	int64_t obeyed_ms;  /* the head that runs last assigned rows */
+	int failed;         /* loads */
 };
 
 /* A process of the head. */
@@ -80,6 +83,7 @@ struct leader {
 	struct cache *c;
 	bool dead;
 	struct lake *lake; /* that it found */
+	struct cache_conf conf;
 	struct head head;
 	struct poller pollers[CACHE_WORKERS];
 };
@@ -121,6 +125,7 @@ struct cache {
 	bool storage_down;
 	bool changes;   /* the table is replaced some time */
 	bool mirrors;   /* endpoints have two locations */
+	bool snapshots; /* the head names one */
 	int theirs;     /* a worker of upstream's; -1: none */
 	int away;       /* a worker that remains dead; -1: none */
 	bool was_ready; /* all workers had their rows at some time */
@@ -130,6 +135,7 @@ struct cache {
 	int64_t copied_ms; /* when a late copy of a call was last served */
 };
 
+#define TOKEN         "Bearer of-all-heads"
 #define STOPPED       "loading was interrupted"
 #define PERCENT(c, n) (!(c)->calm && sim_dice((c)->sim, 100) >= 100 - (n))
 

@@ -10,7 +10,12 @@
 #include "tests/sim/cache.h"
 
 enum { INFO_ENDPOINT = 3, ENDPOINT_LOCATION = 2 };
-enum { CALL_MS = 10 * 1000, RESET_MS = 30 * 1000, LATE_MS = 20 * 1000 };
+enum {
+	CALL_MS = 10 * 1000,
+	RESET_MS = 30 * 1000,
+	LATE_MS = 20 * 1000,
+	CLAIM_MS = 10 * 1000
+};
 
 static void release(struct call *call)
 {
@@ -186,6 +191,23 @@ static void check_words(const struct node *n)
 			sim_broken(n->c->sim, "worker %d says: %s", n->i, STOPPED);
 }
 
+/* A worker does not obey a head that has died while it hears the one that runs. */
+static void check_claim(const struct call *call, int rc)
+{
+	struct cache *c = call->c;
+	struct node *n = c->nodes[call->to];
+	bool runs = c->leader && str_eq(call->claim, c->leader->head.fleet->secret);
+
+	if (rc || c->conf.head_auth.judge ||
+	    call->message.len < sizeof(ACTION_ASSIGN) + 1 ||
+	    memcmp(call->message.data + 2, ACTION_ASSIGN, sizeof(ACTION_ASSIGN) - 1) != 0)
+		return;
+	if (runs)
+		n->obeyed_ms = clock_ms();
+	else if (c->leader && n->obeyed_ms && clock_ms() - n->obeyed_ms < CLAIM_MS)
+		sim_broken(c->sim, "worker %d obeys a head that has died", n->i);
+}
+
 /* The body of an answer to an action, as cache_reply_json() sends it. */
 static void act(struct call *call, struct node *n, bool again)
 {
@@ -201,6 +223,7 @@ static void act(struct call *call, struct node *n, bool again)
 		     ? error_set(&err, ERR_UNSUPPORTED, "there are no actions")
 		     : worker_action(&n->worker, message, call->claim, &doc, &err);
 	check_words(n);
+	check_claim(call, rc);
 	if (rc) {
 		call->err = again ? call->err : err;
 		return;

@@ -34,6 +34,12 @@ static void begin_load(struct node *n, struct holding *it)
 	n->left *= slow ? 1 + sim_dice(c->sim, 2000) : 1;
 }
 
+/* Loads of a worker that may fail: own rows are tried again after a while, as loans. */
+static int failures(const struct node *n)
+{
+	return 12 + (int)((clock_ms() - n->started_ms) / 1000);
+}
+
 /* Ends the load: stopped, failed, too large, or with the rows. */
 static void end_load(struct node *n)
 {
@@ -50,6 +56,9 @@ static void end_load(struct node *n)
 		error_set(&err, ERR_LIMIT, "the rows need more memory");
 	else if (!n->it->files && holdings_check(h, &c->lake->table, &err))
 		sim_note(c->sim, "worker %d finds another table", n->i);
+	if (err.kind && err.kind != ERR_STOPPED && n->failed++ > failures(n))
+		sim_broken(c->sim, "worker %d has tried to load %d times", n->i,
+			   n->failed);
 	if (err.kind && err.kind != ERR_STOPPED)
 		cache_fault(c, "worker %d cannot load: %s", n->i, err.msg);
 	holdings_end(h, n->it, err.kind ? NULL : lake_load(c, n->it), &err);
@@ -93,6 +102,7 @@ void node_start(struct cache *c, int i)
 
 	n->c = c;
 	n->i = i;
+	n->started_ms = clock_ms();
 	n->worker.holdings = holdings_new(&c->conf);
 	n->worker.claim = claim_new(&c->conf);
 	c->nodes[i] = n;
@@ -165,7 +175,8 @@ static void send(struct poller *p, const char *path, const struct iovec *message
 		 void (*on_end)(void *ctx, int rc, const struct error *err))
 {
 	p->call = call_new(p->leader->c, p->i, path, message);
-	snprintf(p->call->claim, sizeof(p->call->claim), "%s", p->r->fleet->secret);
+	snprintf(p->call->claim, sizeof(p->call->claim), "%s",
+		 p->leader->conf.head_auth.judge ? TOKEN : p->r->fleet->secret);
 	p->call->on_message = keep;
 	p->call->on_end = on_end;
 	p->call->ctx = p;
@@ -300,10 +311,16 @@ void leader_start(struct cache *c)
 
 	l->c = c;
 	l->lake = c->lake;
+	l->conf = c->conf;
+	if (c->snapshots)
+		l->conf.snapshot = c->lake == c->lakes ? "before" : "after";
 	l->head = (struct head){ .table = &l->lake->table, .scheme = FLIGHT_PLAIN };
-	if (fleet_new(&l->head.fleet, &c->conf, &l->lake->table, &err))
+	if (fleet_new(&l->head.fleet, &l->conf, &l->lake->table, &err))
 		abort();
 	c->n_leaders++;
+	for (int i = 0; i < c->conf.n_workers; i++)
+		if (c->nodes[i])
+			c->nodes[i]->obeyed_ms = 0;
 	for (int i = 0; i < c->conf.n_workers; i++) {
 		struct poller *p = &l->pollers[i];
 

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
@@ -14,6 +15,7 @@ enum {
 	REST_MS = 60 * 1000,   /* then all is as at the beginning */
 	PAUSE_MS = 12 * 1000,  /* between faults, at most */
 	AWAY_MS = 30 * 1000,
+	LOOK_MS = 3 * 1000,
 	CALLS_PER_S = 25, /* of a head to a worker, at most */
 };
 
@@ -179,6 +181,64 @@ static void on_calm(void *ctx)
 	c->away = away;
 }
 
+/* ---- who looks, and who has no right to ---- */
+
+/* The head's stats: each row is some worker's, and what it says of loans is true. */
+static void check_stats(struct cache *c)
+{
+	cleanup_json cJSON *doc = fleet_describe(c->leader->head.fleet);
+	bool ready = fleet_ready(c->leader->head.fleet);
+	const cJSON *worker, *one;
+	int64_t next = 0;
+
+	json_each(worker, json_get((const cJSON *)doc, "workers")) {
+		bool has = json_bool(worker, false, "ready");
+		int64_t lent = json_int(worker, -1, "first");
+
+		if (lent != next)
+			sim_broken(c->sim, "stats: no worker has row %lld",
+				   (long long)next);
+		next = json_int(worker, -1, "end");
+		json_each(one, json_get(worker, "lent"))
+			lent = json_int(one, -1, "first") == lent &&
+					       (has || !ready ||
+						json_bool(one, false, "ready"))
+				       ? json_int(one, -1, "end")
+				       : -1;
+		if (ready && !has && lent != next)
+			sim_broken(c->sim, "stats: ready, but rows to %lld are not",
+				   (long long)next);
+	}
+}
+
+static void check_strangers(struct cache *c, struct node *n)
+{
+	const bool hears = n->obeyed_ms && clock_ms() - n->obeyed_ms < 10 * 1000;
+	struct error err = { 0 };
+
+	if (!claim_check(n->worker.claim, NULL, false, &err))
+		sim_broken(c->sim, "worker %d obeys a stranger", n->i);
+	if (!claim_check(n->worker.claim, NULL, true, &err) &&
+	    (hears || c->conf.head_auth.judge))
+		sim_broken(c->sim, "worker %d takes files of a stranger", n->i);
+	if (holdings_ready(n->worker.holdings) && !n->worker.holdings->now.list[0].table)
+		sim_broken(c->sim, "worker %d is ready without rows", n->i);
+}
+
+static void on_look(void *ctx)
+{
+	struct cache *c = ctx;
+
+	if (c->over)
+		return;
+	if (c->leader)
+		check_stats(c);
+	for (int i = 0; i < c->conf.n_workers; i++)
+		if (c->nodes[i])
+			check_strangers(c, c->nodes[i]);
+	sim_after(c->sim, LOOK_MS, on_look, c);
+}
+
 /* ---- a schedule ---- */
 
 static int64_t largest_of(const struct cache *c, const struct table *t)
@@ -204,6 +264,12 @@ static int64_t largest(const struct cache *c)
 	return a > b ? a : b;
 }
 
+/* Of workers that know the heads' token from a file. */
+static int judge(void *ctx, const char *peer, const char *value, struct error *err)
+{
+	return str_eq(value, TOKEN) ? 0 : error_set(err, ERR_DENIED, "another token");
+}
+
 static void choose(struct cache *c)
 {
 	static const int some[] = { 0, 0, 2, 10 };
@@ -219,6 +285,9 @@ static void choose(struct cache *c)
 	c->theirs = !c->changes && c->lake->table.rows && sim_dice(c->sim, 4) == 3
 			    ? sim_dice(c->sim, c->conf.n_workers)
 			    : -1;
+	c->snapshots = sim_dice(c->sim, 4) == 3;
+	if (sim_dice(c->sim, 4) == 3)
+		c->conf.head_auth.judge = judge;
 	c->mirrors = c->theirs < 0 && sim_dice(c->sim, 4) == 3;
 	c->room = sim_dice(c->sim, 3) ? INT64_MAX : largest(c) + sim_dice(c->sim, 10);
 	c->n_consumers = 1 + sim_dice(c->sim, CACHE_READERS);
@@ -249,6 +318,7 @@ static void begin(struct cache *c)
 			node_start(c, i);
 	for (int i = 0; i < c->n_consumers; i++)
 		consumer_start(c, i);
+	sim_after(c->sim, LOOK_MS, on_look, c);
 	sim_after(c->sim, 1 + sim_dice(c->sim, CALM_MS), on_calm, c);
 	sim_after(c->sim, PAUSE_MS - sim_dice(c->sim, PAUSE_MS), on_fault, c);
 }
@@ -331,13 +401,13 @@ static void world(struct sim *sim)
 }
 
 static const struct sim_seed known[] = {
-	{ 110, "a worker without rows is away" },
-	{ 79, "a lost worker comes back between two calls of a reader" },
+	{ 43, "a worker without rows is away" },
+	{ 179, "a lost worker comes back between two calls of a reader" },
 	{ 15, "rows are lent for a while after a return" },
-	{ 2740, "rows that nobody could load are tried again" },
-	{ 29, "a head restarts while a worker is away" },
-	{ 911, "a ticket of a table that has been replaced" },
-	{ 167, "a worker starts after the table was replaced" },
+	{ 920, "rows that nobody could load are tried again" },
+	{ 7, "a head restarts while a worker is away" },
+	{ 925, "a ticket of a table that has been replaced" },
+	{ 209, "a worker starts after the table was replaced" },
 	{ 0, NULL },
 };
 

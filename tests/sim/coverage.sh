@@ -9,7 +9,7 @@ shift
 while [ $# -gt 0 ]; do
 	case $1 in
 	--lines) lines=1 ;;
-	--schedules) args+=("$1" "$2") && shift ;;
+	--schedules | --seed) args+=("$1" "$2") && shift ;;
 	*) files+=("$1") ;;
 	esac
 	shift

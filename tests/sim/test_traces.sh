@@ -1,5 +1,6 @@
 #!/bin/bash
 # The same seeds make the same schedules in two builds: musl and gcc -O2; glibc, clang -O0 and the sanitizers.
+# shellcheck disable=SC1091,SC2154 # tap.sh
 . "$(dirname "$0")/../tap.sh"
 for world in cache:50 jobs:5; do
 	n=${world#*:}

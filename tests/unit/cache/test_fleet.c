@@ -162,9 +162,13 @@ TEST(test_takeover)
 	poll(1, "ready", "");
 	assert_string_equal(found(0, 60), "w0 0-20, w1 20-40, ::1 40-60");
 	assert_int_equal(fleet->remotes[1].n_loans, 2); /* old tickets */
-	fleet->remotes[1].back_ms -= 10 * 1000;
-	poll(1, "ready", "");
-	assert_int_equal(fleet->remotes[1].n_loans, 0);
+	lose(2);
+	assert_int_equal(fleet->remotes[1].n_loans, 0); /* whose memory is needed */
+	assert_int_equal(fleet->remotes[2].n_loans, 2);
+	poll(2, "ready", "");
+	fleet->remotes[2].back_ms -= 10 * 1000;
+	poll(2, "ready", "");
+	assert_int_equal(fleet->remotes[2].n_loans, 0);
 	fleet_free(fleet);
 }
 
@@ -283,6 +287,9 @@ TEST(test_upstream)
 	assert_false(fleet->remotes[0].ready);
 	assert_int_equal(fleet->remotes[0].rows.end, fleet->remotes[1].rows.first);
 	assert_int_equal(fleet->remotes[2].rows.end, table.rows);
+	for (int i = 0; i < WORKERS; i++)
+		assert_true(fleet->remotes[i].rows.first == 0 ||
+			    fleet->remotes[i].rows.first == 4 * UNIT);
 	fleet_free(fleet);
 }
 

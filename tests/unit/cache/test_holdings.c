@@ -137,6 +137,8 @@ TEST(test_replaced)
 	assign(h, &own, 1);
 	holdings_next(h);
 	it = holdings_begin(h, NULL);
+	assign(h, &own, 1);
+	assert_false(h->cancel);
 	assign(h, &other, 1);
 	assert_true(h->cancel);
 	holdings_end(h, it, NULL, &stopped);

@@ -297,20 +297,16 @@ static bool has_some(const struct holding *it, struct rows rows)
 	return rows.first < it->rows.end && it->rows.first < rows.end;
 }
 
-/* The holding to read from: one that has all of the rows, else one that has some. */
+/* The holding to read from: holdings have no rows in common. */
 static const struct holding *holding_with(const struct holdings *h, struct rows rows)
 {
-	const struct holding *some = NULL;
-
 	for (size_t i = 0; i < h->now.n; i++) {
 		const struct holding *it = &h->now.list[i];
 
-		if (it->table && has_all(it, rows))
+		if ((it->table && has_all(it, rows)) || has_some(it, rows))
 			return it;
-		if (!some && has_some(it, rows))
-			some = it;
 	}
-	return some ? some : &h->now.list[0];
+	return &h->now.list[0];
 }
 
 static bool is_of(const struct ticket *t, const char *table)

@@ -216,6 +216,8 @@ TEST(test_restarted_head)
 /* A loan that fails is moved; and is tried again for as long as its worker is away. */
 TEST(test_failed_loans)
 {
+	const struct remote *last;
+
 	start_ready();
 	lose(1);
 	for (int i = 0; i < 20; i++) {
@@ -224,12 +226,34 @@ TEST(test_failed_loans)
 		poll(1, NULL, NULL);
 	}
 	assert_true(strstr(found(20, 40), "cannot take them over"));
+	last = fleet->remotes[1].loans[0].holder;
+	poll(0, "ready", "failed");
+	poll(2, "ready", "failed");
+	poll(1, NULL, NULL);
+	assert_ptr_equal(fleet->remotes[1].loans[0].holder, last); /* for a while */
 	for (size_t i = 0; i < fleet->remotes[1].n_loans; i++)
 		fleet->remotes[1].loans[i].moved_ms -= FAILED_MS;
 	poll(1, NULL, NULL);
 	poll(0, "ready", "ready");
 	poll(2, "ready", "ready");
 	assert_null(strstr(found(20, 40), "cannot"));
+	fleet_free(fleet);
+}
+
+/* The only worker that is left is told to try again, once each time. */
+TEST(test_last_holder)
+{
+	start_ready();
+	lose(1);
+	lose(2);
+	poll(0, "ready", "waiting");
+	assert_false(poll(0, "ready", "failed"));
+	poll(1, NULL, NULL);
+	poll(2, NULL, NULL);
+	assert_true(poll(0, "ready", "failed"));
+	poll(0, "ready", "failed");
+	assert_false(poll(0, "ready", "failed"));
+	assert_true(strstr(found(20, 40), "cannot take them over"));
 	fleet_free(fleet);
 }
 

@@ -123,6 +123,9 @@ check "two replicas, a budget for one" prints 'one("Deployment")["spec"]["replic
 check "a network policy for the controller's pods: its ports, metrics for pods alone" prints 'one("NetworkPolicy")["spec"]["podSelector"] == one("Deployment")["spec"]["selector"] and
 	[[p["port"] for p in rule["ports"]] + list(rule.get("from", [])) for rule in one("NetworkPolicy")["spec"]["ingress"]] == [["webhook", "status-server"], ["metrics", {"namespaceSelector": {}}]] and
 	{"webhook", "status-server", "metrics"} <= {p["name"] for p in container()["ports"]}'
+check "webhook rules have their default scope: the same, applied by another manager, does not conflict" prints \
+	'[r["scope"] for d in docs if "Webhook" in d["kind"] for w in d["webhooks"] for r in w["rules"]] == ["*"] * 4'
+check "a selector that no version changes" prints 'one("Deployment")["spec"]["selector"]["matchLabels"].keys() == {"app.kubernetes.io/name", "app.kubernetes.io/component", "app.kubernetes.io/part-of"}'
 check "--replicas" prints 'one("Deployment")["spec"]["replicas"] == 5' --replicas 5
 check "the version for the SDK" prints "one('ConfigMap', 'kubeflow-trainer-public')['data']['kubeflow_trainer_version'] == 'v$(cat core/assets/VERSION)+kftrainer'"
 check "--feature-gates" prints 'container()["args"][-1] == "--feature-gates=TrainJobStatus=true"' --feature-gates TrainJobStatus=true

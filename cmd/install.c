@@ -16,7 +16,7 @@ enum { DEFAULT_TIMEOUT_MS = 120000 };
 struct install_opts {
 	struct cluster_opts cluster;
 	struct manifests_opts what;
-	bool crds, controller, runtimes, dry_run, apply, wait;
+	bool crds, controller, runtimes, runtimes_job, dry_run, apply, wait;
 	int output;
 	int64_t timeout_ms;
 };
@@ -33,6 +33,10 @@ static const struct opt opts_table[] = {
 		 runtimes),
 	OPT_STRS(0, "runtime", "NAME[=IMAGE]", "only this runtime; repeatable",
 		 struct install_opts, what.runtimes),
+	OPT_BOOL(0, "runtimes-job",
+		 "a Job in place of the runtimes, which it applies: for kubectl, which "
+		 "cannot apply CRDs and objects of their kinds at once",
+		 struct install_opts, runtimes_job),
 	OPT_ENUM('o', "output", "FORMAT", "print instead of applying; needs no cluster",
 		 struct install_opts, output, formats),
 	OPT_BOOL(0, "dry-run", "same as -o yaml", struct install_opts, dry_run),
@@ -105,7 +109,11 @@ static enum install_parts parts_of(const struct install_opts *opts)
 		parts |= INSTALL_CONTROLLER;
 	if (opts->runtimes || opts->what.runtimes.n)
 		parts |= INSTALL_RUNTIMES;
-	return parts ? parts : INSTALL_ALL;
+	if (!parts)
+		parts = INSTALL_ALL;
+	if (opts->runtimes_job)
+		parts = (parts & ~INSTALL_RUNTIMES) | INSTALL_RUNTIMES_JOB;
+	return parts;
 }
 
 static int apply(const cJSON *list, const struct install_opts *opts, struct error *err)
@@ -151,9 +159,10 @@ const struct cmd cmd_install = {
 		"Applies all objects to the cluster of your kubeconfig, server-side. Can be\n"
 		"repeated; replaces an upstream installation in place. With -o it prints the\n"
 		"objects instead. JobSet must already be installed.",
-	.example = "kftrainer install --image registry.example/kftrainer:" VERSION "\n"
-		   "kftrainer install -o yaml > trainer.yaml\n"
-		   "kftrainer install --crds | kubectl apply --server-side -f -",
+	.example =
+		"kftrainer install --image registry.example/kftrainer:" VERSION "\n"
+		"kftrainer install --runtimes-job -o yaml | kubectl apply --server-side -f -\n"
+		"kftrainer install --crds | kubectl apply --server-side -f -",
 	.opts = opts_table,
 	.opts_size = sizeof(struct install_opts),
 	.run = run,

@@ -39,11 +39,11 @@ static enum install_parts parts_of(const struct uninstall_opts *opts)
 	enum install_parts parts = 0;
 
 	if (opts->controller)
-		parts |= INSTALL_CONTROLLER;
+		parts |= INSTALL_CONTROLLER | INSTALL_RUNTIMES_JOB;
 	if (opts->runtimes || opts->what.runtimes.n)
 		parts |= INSTALL_RUNTIMES;
 	if (!parts)
-		parts = INSTALL_CONTROLLER | INSTALL_RUNTIMES;
+		parts = INSTALL_CONTROLLER | INSTALL_RUNTIMES_JOB | INSTALL_RUNTIMES;
 	return opts->crds ? parts | INSTALL_CRDS : parts;
 }
 

@@ -38,7 +38,7 @@ done
 vendor/image.py "$(IFS=,; echo "${programs[*]}")" "$tag" "$new/kftrainer-$tag-image.tar"
 vendor/chart.py "$native" "$tag" "$new/kftrainer-$tag.tgz"
 "$native" install --crds -o yaml >"$new/crds.yaml"
-"$native" install --image "${IMAGE:-kftrainer:$tag}" -o yaml >"$new/install.yaml"
+"$native" install --runtimes-job --image "${IMAGE:-kftrainer:$tag}" -o yaml >"$new/install.yaml"
 "$native" version --licenses >"$new/LICENSES.txt"
 if [ ! -s vendor/version ]; then # in an archive of sources they are at hand
 	vendor/sources.sh "$version" "$new/kftrainer-$version-sources.tar"

@@ -30,6 +30,7 @@ assets:
 	asset	"manifests/cache.yaml"
 	asset	"manifests/config.yaml"
 	asset	"manifests/manager.yaml"
+	asset	"manifests/runtimes-job.yaml"
 	asset	"manifests/strict.yaml"
 	asset	"manifests/webhooks.yaml"
 	asset	"mpich.so", MPICH

@@ -19,6 +19,9 @@
 
 #define CACHE_REVIEWERS "kubeflow-trainer-cache-token-review"
 
+#define RUNTIMES_JOB    "kubeflow-trainer-runtimes-installer"
+#define COMPONENT_LABEL "app.kubernetes.io/component"
+
 /* Requires LeaderWorkerSet, and rights in each namespace (cache_namespaces). */
 static const char *const left_out[] = { "torch-distributed-with-cache", NULL };
 
@@ -117,21 +120,44 @@ static const char *image_of(const struct manifests_opts *opts)
 	return opts->image ? opts->image : INSTALL_IMAGE;
 }
 
-static void set_deployment(cJSON *doc, const struct manifests_opts *opts)
+static void add_arg(cJSON *args, const char *option, const char *value)
 {
 	cleanup_arena struct arena arena = { 0 };
-	cJSON *c = json_get(doc, "spec", "template", "spec", "containers");
 
-	c = c->child;
+	cJSON_AddItemToArray(
+		args, cJSON_CreateString(arena_printf(&arena, "%s%s", option, value)));
+}
+
+static void set_deployment(cJSON *doc, const struct manifests_opts *opts)
+{
+	cJSON *c = json_get(doc, "spec", "template", "spec", "containers")->child;
+
 	container_set_image(c, image_of(opts));
 	if (opts->pull_policy)
 		json_put_str(c, opts->pull_policy, "imagePullPolicy");
 	if (opts->replicas)
 		json_put_int(doc, opts->replicas, "spec", "replicas");
 	if (opts->gates)
-		cJSON_AddItemToArray(json_list(c, "args"),
-				     cJSON_CreateString(arena_printf(
-					     &arena, "--feature-gates=%s", opts->gates)));
+		add_arg(json_list(c, "args"), "--feature-gates=", opts->gates);
+}
+
+/* Its command line builds the same runtimes as `opts` do here. */
+static void set_runtimes_job(cJSON *doc, const struct manifests_opts *opts)
+{
+	cJSON *c = json_get(doc, "spec", "template", "spec", "containers")->child;
+	cJSON *args = json_list(c, "args");
+
+	json_put_str(doc, RUNTIMES_JOB "-" VERSION, "metadata", "name");
+	container_set_image(c, image_of(opts));
+	if (opts->pull_policy)
+		json_put_str(c, opts->pull_policy, "imagePullPolicy");
+	add_arg(args, "--image=", image_of(opts));
+	if (opts->registry)
+		add_arg(args, "--image-registry=", opts->registry);
+	if (opts->upstream_images)
+		add_arg(args, "--upstream-images", "");
+	for (size_t i = 0; i < opts->runtimes.n; i++)
+		add_arg(args, "--runtime=", opts->runtimes.list[i]);
 }
 
 static void set_version(cJSON *doc, const struct manifests_opts *opts)
@@ -166,6 +192,7 @@ static void set_object(cJSON *doc, const struct manifests_opts *opts)
 	} rules[] = {
 		{ "Deployment", INSTALL_DEPLOYMENT, set_deployment },
 		{ "ConfigMap", PUBLIC_CONFIG, set_version },
+		{ "Job", RUNTIMES_JOB, set_runtimes_job },
 		{ "ClusterRoleBinding", CACHE_REVIEWERS, set_reviewers },
 	};
 
@@ -174,7 +201,8 @@ static void set_object(cJSON *doc, const struct manifests_opts *opts)
 		    str_eq(meta_name(doc), rules[i].name))
 			rules[i].set(doc, opts);
 	meta_set_label(doc, "app.kubernetes.io/name", "trainer");
-	meta_set_label(doc, "app.kubernetes.io/component", "manager");
+	if (!meta_label(doc, COMPONENT_LABEL))
+		meta_set_label(doc, COMPONENT_LABEL, "manager");
 	meta_set_label(doc, INSTALL_PART_OF, "kubeflow");
 	meta_set_label(doc, INSTALL_MANAGED_BY, "kftrainer");
 }
@@ -379,6 +407,9 @@ int manifests_build(cJSON **ret, const struct schema *schema,
 	if (add_cache(list, opts, err))
 		return -1;
 	if (opts->parts & INSTALL_RUNTIMES && add_runtimes(list, schema, opts, err))
+		return -1;
+	if (opts->parts & INSTALL_RUNTIMES_JOB &&
+	    add_file(list, "manifests/runtimes-job.yaml", opts, err))
 		return -1;
 	*ret = STEAL(list);
 	return 0;

@@ -26,6 +26,11 @@ enum install_parts {
 	INSTALL_CONTROLLER = 1 << 1,
 	INSTALL_RUNTIMES = 1 << 2,
 	INSTALL_ALL = INSTALL_CRDS | INSTALL_CONTROLLER | INSTALL_RUNTIMES,
+	/*
+	 * A Job that applies the runtimes, in place of them: "kubectl apply" looks up the
+	 * kinds of all objects before it applies the first, a CRD.
+	 */
+	INSTALL_RUNTIMES_JOB = 1 << 3,
 };
 
 #define CACHE_ACCOUNT "kubeflow-trainer-cache-initializer"

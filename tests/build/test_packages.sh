@@ -119,7 +119,7 @@ if git rev-parse HEAD >/dev/null 2>&1 && ls /usr/share/ca-certificates/mozilla/*
 		"$(vendor/version.sh | cut -d " " -f 1)" ]'
 	check "... the manifests name its image" eval 'tag=$(tar -xOf "$scratch"/release/*-image.tar manifest.json | python3 -c "import json, sys; print(json.load(sys.stdin)[0][\"RepoTags\"][0])") &&
 		grep -qF "image: $tag" "$scratch/release/install.yaml"'
-	check "... the CRDs" eval 'grep -c "^kind: CustomResourceDefinition" "$scratch/release/crds.yaml" | grep -qx 3 && grep -q "^kind: ClusterTrainingRuntime$" "$scratch/release/install.yaml"'
+	check "... the CRDs" eval 'grep -c "^kind: CustomResourceDefinition" "$scratch/release/crds.yaml" | grep -qx 3 && grep -q "name: kubeflow-trainer-runtimes-installer" "$scratch/release/install.yaml"'
 	check "... the same bytes elsewhere" eval 'release "$scratch/elsewhere" && diff -r "$scratch/release" "$scratch/elsewhere"'
 else
 	skip "a release" "needs git and ca-certificates"

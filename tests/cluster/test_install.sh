@@ -239,6 +239,17 @@ job_stays() {
 		uninstalls && kc get trainjob kept -n team
 }
 
+# What the Job of `install --runtimes-job` runs, with its account; there is no node for it here.
+runs_job() {
+	local args account=kubeflow-trainer-runtimes-installer
+	mapfile -t args < <(kc get job -n "$ns" -l app.kubernetes.io/component=runtimes-installer \
+		-o 'jsonpath={range .items[0].spec.template.spec.containers[0].args[*]}{@}{"\n"}{end}')
+	[ "${args[*]}" = "install --runtimes --image=i.example/kftrainer:1" ] || { echo "${args[*]}"; return 1; }
+	cluster kubeconfig "$scratch/$account.kubeconfig" "system:serviceaccount:$ns:$account" &&
+		in_cluster env KUBECONFIG="$scratch/$account.kubeconfig" "$kftrainer" "${args[@]}"
+}
+by_kubectl() { trainer install --crds --runtimes-job --image i.example/kftrainer:1 -o yaml | kc apply --server-side -f -; }
+
 cluster_up
 missing() { fails "the server could not find the requested resource; Kubeflow Trainer is not installed in this cluster: run 'kftrainer install'" "$@"; }
 check "without the CRDs, commands say that they are missing" eval 'missing get && missing get a && missing wait a && missing submit --runtime torch-distributed -- true'
@@ -306,5 +317,11 @@ check "... waits until they are gone" became created 3
 check "uninstall --crds, alone" uninstalls --crds --runtimes
 check "runtimes without CRDs: one line" wait_for 20 fails '^kftrainer install: ClusterTrainingRuntime .*: not applied within 1 s' \
 	install --runtimes --timeout 1s
+check "kubectl applies CRDs and a Job for the runtimes at once" by_kubectl
+check "... which has the rights for them" runs_job
+check "... all of them" test "$(kc get clustertrainingruntimes -o name | wc -l)" = 13
+check "... and no other" cannot "system:serviceaccount:$ns:kubeflow-trainer-runtimes-installer" delete clustertrainingruntimes.trainer.kubeflow.org
+check "uninstall" uninstalls
+check "... takes the Job and its rights" gone -A -l app.kubernetes.io/component=runtimes-installer job,serviceaccount,clusterrole,clusterrolebinding
 controller_down
 finish

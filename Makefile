@@ -125,6 +125,8 @@ build/release-amd64/kftrainer: build/release-amd64/version.o $(patsubst %,$(OUT)
 	$(call say,LD,$@) $(call link,$(SYSROOT))
 build/release-arm64/kftrainer: build/release-arm64/version.o $(patsubst %,$(AOUT)/%.o,$(filter-out cmd/version.c,$(SRC)))
 	$(call say,LD,$@) $(call link,$(CROSSROOT))
+build/release-amd64/version.o: | $(SYSROOT)/.done
+build/release-arm64/version.o: | $(CROSSROOT)/.done
 build/release-amd64/version.o: CC = $(SYSROOT)/bin/musl-gcc $(REL) $(call LINKED,$(SYSROOT))
 build/release-arm64/version.o: CC = $(CROSSROOT)/bin/musl-gcc $(ARM) $(call LINKED,$(CROSSROOT))
 build/release-%/version.o: cmd/version.c FORCE

@@ -101,8 +101,8 @@ struct kube_select {
 	const struct proto_field *fields; /* watch in protobuf, only these; or NULL */
 };
 /*
- * List all pages of a collection; ref->name is ignored. *ret_version (may be NULL): the
- * list's resourceVersion, the caller's to free. on_item owns each object; -1 ends the list.
+ * List all pages; ref->name is ignored. *ret_version (may be NULL): their version, the
+ * caller's to free. on_item owns each object; -1 ends the list.
  */
 struct kube_sink {
 	int (*on_item)(void *ctx, cJSON *take_obj, struct error *err);

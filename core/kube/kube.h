@@ -135,7 +135,6 @@ struct kube_watch_opts {
 };
 MUST_CHECK int kube_watch(struct kube *k, const struct kube_ref *ref,
 			  const struct kube_watch_opts *opts, struct error *err);
-
 /*
  * Any other call: "GET" "/version". `body` and `ret` may be NULL; *ret is NULL unless the
  * response is JSON. Only a GET is retried after a broken connection.

@@ -232,11 +232,11 @@ worlds   = $(if $(filter $(ROOM),* manager),$(1)/tests/sim/jobs) $(if $(filter $
 unit: $(UNIT) $(call worlds,$(SANOUT))
 	@LANES=$${LANES:-2} tests/run.sh unit $^
 musl: kftrainer $(patsubst %.c,$(OUT)/%,$(filter-out $(ASKS_SAN),$(wildcard tests/unit/$(ROOM)/test_*.c))) \
-      $(call worlds,$(OUT)) $(if $(filter $(ROOM),*),tests/sim/test_traces.sh) | $(call worlds,$(SANOUT))
+      $(call worlds,$(OUT)) $(if $(filter $(ROOM),*),tests/sim/test_traces.sh) | $(call worlds,$(SANOUT)) $(call toys,$(OUT)) $(call toys,$(SANOUT))
 	@LANES=$${LANES:-2} tests/run.sh musl $(filter-out kftrainer,$^)
 # What layers run that were compiled with the sanitizers.
 programs:
-	@nice -n 5 $(MAKE) --no-print-directory $(UNIT) $(call worlds,$(SANOUT)) $(SANOUT)/tests/golden/golden $(SANOUT)/kftrainer $(SANOUT)/tests/cache/dump
+	@nice -n 5 $(MAKE) --no-print-directory $(UNIT) $(call worlds,$(SANOUT)) $(call toys,$(SANOUT)) $(SANOUT)/tests/golden/golden $(SANOUT)/kftrainer $(SANOUT)/tests/cache/dump
 
 # LAYER, FIRST, LAST: a layer's programs, the longest first, so that no lane works alone in the end.
 ordered  = $(2:%=tests/$(1)/test_%) $(filter-out $(patsubst %,tests/$(1)/test_%,$(2) $(3)),$(wildcard tests/$(1)/test_*)) $(3:%=tests/$(1)/test_%)
@@ -271,6 +271,8 @@ $(OUT)/tests/sim/$(1): $$(SIM_$(1):%=$(OUT)/%.o) $(foreach r,$(2),$(patsubst %,$
 endef
 $(eval $(call sim_rules,jobs,manager jobs apiserver $(NEEDS_manager),clock_ms clock_now getrandom stop_wait))
 $(eval $(call sim_rules,cache,cache $(NEEDS_cache),clock_ms))
+$(eval $(call sim_rules,toy,base,clock_ms))
+toys     = $(if $(filter $(ROOM),*),$(1)/tests/sim/toy)
 sim:
 	@tests/sim/run --schedules $${SCHEDULES:-10000}
 # tests/fuzz/README says what a target is. Unit tests run each over its corpus.

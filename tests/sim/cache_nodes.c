@@ -275,12 +275,15 @@ static void on_health(void *ctx, int rc, const struct error *err)
 	bool wants = false;
 
 	record_answer(p, rc, err);
-	if (rc && err->kind == ERR_UNSUPPORTED)
+	if (rc && err->kind == ERR_UNSUPPORTED) {
+		if (!p->r->fleet->by_files)
+			cache_fault(p->leader->c, "head: whole files from now on");
 		p->ready = fleet_poll_upstream(p->r, p->trouble);
-	else if (rc)
+	} else if (rc) {
 		p->ready = fleet_poll_silence(p->r, err->msg, p->trouble);
-	else
+	} else {
 		p->ready = fleet_poll_answer(p->r, p->doc, &wants, p->trouble);
+	}
 	if (wants) {
 		cleanup_free char *text = fleet_assignment(p->r);
 

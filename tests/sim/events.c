@@ -16,9 +16,9 @@
 
 enum {
 	START_MS = 1000 * 1000,
-	TRIES = 600, /* to shorten a schedule */
-	PAGE = 55,   /* lines of a trace in its shortest form */
-	WIDTH = 160, /* of them */
+	TRIES = 3000, /* to shorten a schedule */
+	PAGE = 55,    /* lines of a trace in its shortest form */
+	WIDTH = 160,  /* of them */
 };
 
 /* Sanitizers make a schedule cost ten times as much. */
@@ -237,29 +237,95 @@ static bool is_same_failure(const char *a, const char *b)
 	}
 }
 
-/* Set choices to 0, in blocks of half the size each time, while the schedule fails. */
+/* ---- the shortest schedule that fails as this one does ---- */
+
+struct shortening {
+	struct sim *s;
+	const struct sim_conf *conf;
+	int64_t *best; /* its choices */
+	size_t n;
+	char why[sizeof(((struct sim *)0)->why)];
+	int tries;
+	bool better; /* in this round */
+};
+
+/* Does it fail without `gone` choices after the first `at`? Then it is the best so far. */
+static bool attempt(struct shortening *h, size_t at, size_t gone)
+{
+	struct sim *s = h->s;
+
+	if (h->tries++ >= TRIES)
+		return false;
+	memmove(s->choices + at, s->choices + at + gone,
+		(h->n - at - gone) * sizeof(*s->choices));
+	s->given = h->n - gone;
+	run(s, h->conf);
+	if (!s->broken || !is_same_failure(s->why, h->why) || s->made > h->n)
+		return false;
+	h->n = s->made;
+	memcpy(h->best, s->choices, h->n * sizeof(*h->best));
+	h->better = true;
+	return true;
+}
+
+static int64_t *candidate(struct shortening *h)
+{
+	memcpy(h->s->choices, h->best, h->n * sizeof(*h->best));
+	return h->s->choices;
+}
+
+static bool has_some(const int64_t *choices, size_t n)
+{
+	while (n && !choices[n - 1])
+		n--;
+	return n > 0;
+}
+
+/* Blocks of choices are left out, or are the calmest. */
+static void shorten_blocks(struct shortening *h)
+{
+	for (size_t block = h->n; block; block /= 2)
+		for (size_t at = 0; at < h->n; at += block) {
+			size_t len = block < h->n - at ? block : h->n - at;
+
+			if (!has_some(h->best + at, len))
+				continue;
+			memset(candidate(h) + at, 0, len * sizeof(*h->best));
+			if (!attempt(h, at, 0) && len < 8) {
+				candidate(h);
+				attempt(h, at, len);
+			}
+		}
+}
+
+/* A choice is calmer; as it may be a number of actors, also without choices of theirs. */
+static void shorten_one(struct shortening *h, size_t at)
+{
+	for (int64_t v = 0; at < h->n && v < h->best[at]; v += 1 + v / 2)
+		for (size_t gone = 0; gone < 4 && at + 1 + gone < h->n; gone++) {
+			candidate(h)[at] = v;
+			if (attempt(h, at + 1, gone))
+				return;
+		}
+}
+
 static void shorten(struct sim *s, const struct sim_conf *conf)
 {
-	size_t n = s->made, size = n * sizeof(int64_t);
-	cleanup_free int64_t *best = xcalloc(n + 1, sizeof(*best));
-	char why[sizeof(s->why)];
-	int tries = 0;
+	struct shortening h = { .s = s, .conf = conf, .n = s->made, .better = true };
+	cleanup_free int64_t *best = xcalloc(s->made + 1, sizeof(*best));
 
-	memcpy(why, s->why, sizeof(why));
-	memcpy(best, s->choices, size);
+	memcpy(h.why, s->why, sizeof(h.why));
+	memcpy(best, s->choices, s->made * sizeof(*best));
+	h.best = best;
 	s->replays = true;
-	s->given = n;
-	for (size_t block = n; block && tries < TRIES; block /= 2)
-		for (size_t at = 0; at < n && tries < TRIES; at += block, tries++) {
-			size_t len = block < n - at ? block : n - at;
-
-			memcpy(s->choices, best, size);
-			memset(s->choices + at, 0, len * sizeof(*best));
-			run(s, conf);
-			if (s->broken && is_same_failure(s->why, why))
-				memset(best + at, 0, len * sizeof(*best));
-		}
-	memcpy(s->choices, best, size);
+	while (h.better && h.tries < TRIES) {
+		h.better = false;
+		shorten_blocks(&h);
+		for (size_t at = 0; at < h.n; at++)
+			shorten_one(&h, at);
+	}
+	candidate(&h);
+	s->given = h.n;
 }
 
 /* Run the schedule of a seed; if it fails, print its shortest form: a page. */

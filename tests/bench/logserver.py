@@ -212,7 +212,7 @@ async def main():
     args = parser.parse_args()
     context = certificate(args.folder)
     world = World(args)
-    server = await asyncio.start_server(lambda r, w: serve(world, r, w), "127.0.0.1", 0, ssl=context)
+    server = await asyncio.start_server(lambda r, w: serve(world, r, w), "127.0.0.1", 0, backlog=1024, ssl=context)
     port = server.sockets[0].getsockname()[1]
     with open(f"{args.folder}/config", "w", encoding="ascii") as file:
         json.dump({"apiVersion": "v1", "kind": "Config", "current-context": "x",

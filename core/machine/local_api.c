@@ -81,11 +81,11 @@ static int choose_dir(struct local_api *l, struct error *err)
 	const char *jobs;
 
 	l->dir = l->opts->data;
-	if (l->dir)
-		return 0;
-	if (state_root(&l->arena, &jobs, err))
-		return -1;
-	l->dir = path_join(&l->arena, path_dir(&l->arena, jobs), "server");
+	if (state_root(&l->arena, &jobs,
+		       err)) /* of the runs; without HOME there is none */
+		return l->dir ? error_clear_if(err, ERR_INVALID) : -1;
+	if (!l->dir)
+		l->dir = path_join(&l->arena, path_dir(&l->arena, jobs), "server");
 	return 0;
 }
 

@@ -143,14 +143,14 @@ before=$(find "$state" -printf '%p %s\n' | sort)
 for format in 2 999999999999 x ''; do
 	echo "$format" >"$state/format"
 	for command in "submit --local -q --name good --runtime torch-distributed -- true" "get --local good" "logs --local good" \
-		"delete --local good" "get --local claims" "delete --local claims --unused" "controller --local"; do
+		"delete --local good" "get --local claims" "delete --local claims --unused" "controller --local" "controller --local --data $scratch/none"; do
 		# shellcheck disable=SC2086
 		run timeout 20 "$kftrainer" $command
 		ok "format '$format': ${command%% *} is refused" eval 'exits 1 && [ "$(wc -l <out)" = 1 ] && printed "$state/format: "'
 	done
 done
 echo 1 >"$state/format"
-ok "... and changes nothing" eval '[ "$(find "$state" -printf "%p %s\n" | sort)" = "$before" ]'
+ok "... and changes nothing" eval '[ ! -e none ] && [ "$(find "$state" -printf "%p %s\n" | sort)" = "$before" ]'
 rm "$state/format"
 run "$kftrainer" get --local good
 ok "a state of 0.1.0, without one, is read" printed 'good +Complete'

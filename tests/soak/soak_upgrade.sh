@@ -73,7 +73,10 @@ are() { [ "$(states)" = "$1" ] || { states; false; }; }
 
 kftrainer=$OLD
 if git rev-parse -q --verify "${CRDS:-v0.1.0}" >/dev/null 2>&1; then
-	check "the CRDs are those of ${CRDS:-v0.1.0}" eval 'build "${CRDS:-v0.1.0}" "$scratch/first" && "$scratch/first/kftrainer" install --crds -o yaml | kc apply --server-side -f -'
+	first() { "$scratch/first/kftrainer" install --crds -o yaml | kc apply --server-side --force-conflicts -f -; }
+	check "the CRDs are those of ${CRDS:-v0.1.0}" eval 'build "${CRDS:-v0.1.0}" "$scratch/first" && first'
+else
+	first() { :; }
 fi
 check "the old controller starts" controller_up
 kc create namespace $ns >/dev/null
@@ -136,4 +139,15 @@ check "queued jobs run" report queued "$running"
 check "... and resumed ones" report suspended "$running"
 check "running jobs complete" report running '{"phase":"Succeeded"}'
 check "... all of them" wait_for 120 are "17 Complete 8 Failed 17 Running"
+
+# ---- half an upgrade ----------------------------------------------------------------------------------------
+# shellcheck disable=SC2119
+half() { # NAME PROGRAM
+	kftrainer=$2
+	controller_down && controller_up && printf '%s\n' "apiVersion: trainer.kubeflow.org/v1alpha1" "kind: TrainJob" "metadata: {name: $1}" \
+		"spec: {runtimeRef: {kind: TrainingRuntime, name: one}}" | kn create -f - && wait_for 60 kn get jobset "$1" &&
+		{ ! grep -i '"level":"error' "$controller_log"; }
+}
+check "the old controller works with the new CRDs" half forwards "$OLD"
+check "the new controller works with the first CRDs" eval 'first && half backwards "$new"'
 finish

@@ -7,8 +7,8 @@
 #include "base/str.h"
 #include "client/logs.h"
 #include "cmd/cmd.h"
-#include "cmd/ui/bars.h"
 #include "cmd/ui/cluster.h"
+#include "cmd/ui/fold.h"
 #include "spec/refer.h"
 #include "trainer/traceback.h"
 
@@ -59,20 +59,20 @@ static int number(int64_t *ret, const char *option, const char *text, struct err
 }
 
 struct shown {
-	struct bars bars;
-	bool raw;
+	struct fold fold;
+	bool raw, timestamps;
 };
 
 static void on_line(void *ctx, const char *prefix, const char *line, size_t len)
 {
 	struct shown *s = ctx;
-	char room[TRACEBACK_NAME_MAX], process[PREFIX_MAX];
+	char room[TRACEBACK_NAME_MAX];
 
+	if (!s->raw && !s->timestamps)
+		return fold_line(&s->fold, prefix, line, len);
 	if (!s->raw) {
-		prefix = prefix_process(prefix, &line, &len, process);
 		line = traceback_named(line, &len, room, sizeof(room));
-		bars_line(&s->bars, prefix, line, len);
-		return;
+		return bars_line(&s->fold.bars, prefix, line, len);
 	}
 	if (prefix)
 		printf("[%s] ", prefix);
@@ -86,7 +86,7 @@ static void on_state(void *ctx, const char *prefix, const char *line, size_t len
 	struct shown *s = ctx;
 
 	if (!s->raw)
-		bars_state(&s->bars, prefix, line, len, bar);
+		bars_state(&s->fold.bars, prefix, line, len, bar);
 }
 
 static void on_bytes(void *ctx, const char *data, size_t len)
@@ -94,19 +94,22 @@ static void on_bytes(void *ctx, const char *data, size_t len)
 	fwrite(data, 1, len, stdout);
 }
 
+/* Our messages: what is drawn must be gone from the terminal before. */
+static void erase(struct shown *s)
+{
+	bars_erase(&s->fold.bars);
+	fflush(stdout);
+}
+
 static void on_note(void *ctx, const char *text)
 {
-	struct shown *s = ctx;
-
-	bars_erase(&s->bars);
+	erase(ctx);
 	cmd_complain("logs", "%s", text);
 }
 
 static void on_alone(void *ctx, const char *text)
 {
-	struct shown *s = ctx;
-
-	bars_erase(&s->bars);
+	erase(ctx);
 	cmd_complain("logs", "warning: %s", text);
 }
 
@@ -115,13 +118,22 @@ static int on_pause(void *ctx, struct error *err)
 {
 	struct shown *s = ctx;
 
-	bars_draw(&s->bars);
+	(void)fold_pause(&s->fold, false);
 	return fflush(stdout) ? error_set(err, ERR_STOPPED, "output closed") : 0;
+}
+
+/* The cause, where the output has folded what other processes said of it. */
+static void end_lines(struct shown *s)
+{
+	(void)fold_pause(&s->fold, true);
+	erase(s);
+	if (fold_any(&s->fold) && !ferror(stdout))
+		fold_traceback(&s->fold);
 }
 
 static int show(struct kube *k, const struct logs_want *want, struct error *err)
 {
-	struct shown s = { .raw = want->raw };
+	struct shown s = { .raw = want->raw, .timestamps = want->timestamps };
 	const struct logs_out out = { .on_line = on_line,
 				      .on_state = on_state,
 				      .on_bytes = on_bytes,
@@ -132,10 +144,9 @@ static int show(struct kube *k, const struct logs_want *want, struct error *err)
 	int failed;
 
 	setvbuf(stdout, NULL, _IOFBF, OUT_BYTES);
-	bars_begin(&s.bars);
+	fold_begin(&s.fold, want->job);
 	failed = logs_run(k, want, &out, err);
-	bars_erase(&s.bars);
-	fflush(stdout);
+	end_lines(&s);
 	if (!failed)
 		return EXIT_OK;
 	if (err->kind != ERR_STOPPED)

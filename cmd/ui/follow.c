@@ -94,7 +94,7 @@ static void print_why(const struct submit_follow *how, const char *where,
 
 	if (*end->why && (!again || strlen(again) != strlen(end->why)))
 		fprintf(stderr, "%s\n", str_visible(&arena, end->why, true));
-	viewer_traceback(&s->viewer);
+	fold_traceback(&s->viewer.fold);
 	fprintf(stderr, "see 'kftrainer why%s %s -n %s'\n", where, how->name, how->ns);
 }
 

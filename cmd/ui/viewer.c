@@ -9,42 +9,19 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/screen.h"
 #include "base/str.h"
 #include "base/terminal.h"
 #include "base/xmalloc.h"
 #include "cmd/ui/out.h"
-#include "trainer/lognoise.h"
-#include "trainer/traceback.h"
 
 /* A buffer for output: a write(2) for each line would be slow. */
 enum { OUTPUT_BUFFER = 65536 };
 
-/* Lines after both filters; a process without a prefix has "" there. */
-static void show_line(void *ctx, const char *prefix, const char *line, size_t len)
-{
-	struct viewer *v = ctx;
-	char room[TRACEBACK_NAME_MAX];
-
-	line = traceback_named(line, &len, room, sizeof(room));
-	bars_line(&v->bars, *prefix ? prefix : NULL, line, len);
-}
-
-static void pass_line(void *ctx, const char *prefix, const char *line, size_t len)
-{
-	struct viewer *v = ctx;
-
-	lognoise_line(v->noise, prefix, line, len,
-		      v->lines_ms < 0 ? clock_ms() : v->lines_ms);
-}
-
 void viewer_begin(struct viewer *v, const char *name, bool quiet)
 {
-	*v = (struct viewer){ .name = name, .quiet = quiet, .lines_ms = -1 };
-	v->noise = lognoise_new(show_line, v, name);
-	v->tracebacks = traceback_new(pass_line, v);
+	*v = (struct viewer){ .name = name, .quiet = quiet };
+	fold_begin(&v->fold, name);
 	v->live = !quiet && out_terminal(STDOUT_FILENO) && out_terminal(STDERR_FILENO);
-	bars_begin(&v->bars);
 	fflush(stdout);
 	setvbuf(stdout, xmalloc(OUTPUT_BUFFER), _IOFBF, OUTPUT_BUFFER);
 }
@@ -76,10 +53,10 @@ void viewer_note(void *ctx, const char *line)
 
 	if (v->quiet)
 		return;
-	bars_erase(&v->bars);
+	bars_erase(&v->fold.bars);
 	flush_lines(v);
 	print_line(line);
-	bars_draw(&v->bars);
+	bars_draw(&v->fold.bars);
 	flush_lines(v);
 }
 
@@ -97,24 +74,20 @@ void viewer_progress(void *ctx, const char *line)
 	}
 	if (progress_turns_nan(&v->pace, line))
 		viewer_note(v, line);
-	bars_erase(&v->bars);
-	snprintf(v->bars.status, sizeof(v->bars.status), "%s",
+	bars_erase(&v->fold.bars);
+	snprintf(v->fold.bars.status, sizeof(v->fold.bars.status), "%s",
 		 str_visible(&arena, line, false));
-	bars_draw(&v->bars);
+	bars_draw(&v->fold.bars);
 	flush_lines(v);
 }
 
 void viewer_line(void *ctx, const char *prefix, const char *line, size_t len)
 {
 	struct viewer *v = ctx;
-	char room[PREFIX_MAX];
 
 	if (v->stdout_closed)
 		return;
-	if (v->lines_ms < 0)
-		v->lines_ms = clock_ms();
-	prefix = prefix_process(prefix, &line, &len, room);
-	traceback_line(v->tracebacks, prefix ? prefix : "", line, len, v->lines_ms);
+	fold_line(&v->fold, prefix, line, len);
 	if (ferror(stdout))
 		flush_lines(v);
 }
@@ -124,47 +97,27 @@ void viewer_state(void *ctx, const char *prefix, const char *line, size_t len, b
 	struct viewer *v = ctx;
 
 	if (!v->stdout_closed)
-		bars_state(&v->bars, prefix, line, len, bar);
+		bars_state(&v->fold.bars, prefix, line, len, bar);
 }
 
 int64_t viewer_pause(void *ctx, bool last)
 {
 	struct viewer *v = ctx;
-	int64_t now = clock_ms(), next = -1, times[3];
+	int64_t next;
 
 	if (v->stdout_closed)
 		return -1;
-	traceback_flush(v->tracebacks, last ? INT64_MAX : now - TRACEBACK_WAIT_MS);
-	lognoise_flush(v->noise, last ? INT64_MAX : now - LOGNOISE_WAIT_MS);
-	v->lines_ms = -1;
-	times[0] = bars_draw(&v->bars);
-	times[1] = traceback_wake_ms(v->tracebacks);
-	times[2] = lognoise_wake_ms(v->noise);
+	next = fold_pause(&v->fold, last);
 	flush_lines(v);
-	for (size_t i = 0; i < N_ELEMENTS(times); i++)
-		if (times[i] >= 0 && (next < 0 || times[i] < next))
-			next = times[i];
 	return next;
 }
 
 void viewer_erase(struct viewer *v)
 {
 	(void)viewer_pause(v, true);
-	bars_erase(&v->bars);
-	v->bars.status[0] = 0;
+	bars_erase(&v->fold.bars);
+	v->fold.bars.status[0] = 0;
 	flush_lines(v);
-}
-
-void viewer_traceback(struct viewer *v)
-{
-	cleanup_arena struct arena arena = { 0 };
-	const char *prefix, *text = traceback_first(v->tracebacks, &prefix);
-
-	text = screen_text(&arena, text);
-	if (*text)
-		fprintf(stderr, "traceback%s%s:\n%s%s", *prefix ? " of " : "", prefix,
-			str_visible(&arena, text, true),
-			str_ends(text, "\n") ? "" : "\n");
 }
 
 void viewer_end(struct viewer *v, const char *word, int exit_code, int64_t ms)

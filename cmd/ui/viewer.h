@@ -3,27 +3,18 @@
  * plain lines.
  *
  * The job's output goes to stdout, our messages to stderr. A closed stdout does not end
- * the job. One thread at a time.
- *
- * Tracebacks that repeat (trainer/traceback.h) and what launchers write about themselves
- * (trainer/lognoise.h) are folded.
+ * the job. One thread at a time. Lines are folded (cmd/ui/fold.h).
  */
 #ifndef CMD_VIEWER_H
 #define CMD_VIEWER_H
 
 #include <stdint.h>
 
-#include "cmd/ui/bars.h"
+#include "cmd/ui/fold.h"
 #include "trainer/progress_line.h"
 
-struct traceback_filter;
-struct lognoise;
-
 struct viewer {
-	struct traceback_filter *tracebacks; /* lines go through this, then this: */
-	struct lognoise *noise;
-	int64_t lines_ms;          /* of the first line since the last pause; -1: none */
-	struct bars bars;          /* with the status */
+	struct fold fold;          /* its bars with the status */
 	const char *name;          /* the job's */
 	bool quiet;                /* show only the job's output */
 	bool live;                 /* show the phase in the terminal's last line */
@@ -45,8 +36,6 @@ void viewer_state(void *ctx, const char *prefix, const char *line, size_t len, b
  */
 int64_t viewer_pause(void *ctx, bool last);
 
-/* Prints the traceback that ended a process first (trainer/traceback.h), if any. */
-void viewer_traceback(struct viewer *v);
 /* Shows lines that are held, erases the status line: others can print. */
 void viewer_erase(struct viewer *v);
 /* Prints "NAME: failed in 3m 05s, exit code 3". word: complete, failed, interrupted. */

@@ -556,6 +556,23 @@ size_t screen_colour(const char *p, size_t len)
 	return i < len && p[i] == 'm' ? i + 1 : 0;
 }
 
+const char *screen_uncoloured(const char *line, size_t *len, char *room, size_t size)
+{
+	size_t n = 0;
+
+	if (!memchr(line, ESC, *len))
+		return line;
+	for (size_t i = 0; i < *len && n < size;) {
+		size_t sequence = screen_colour(line + i, *len - i);
+
+		if (!sequence)
+			room[n++] = line[i];
+		i += sequence ? sequence : 1;
+	}
+	*len = n;
+	return room;
+}
+
 static void add_line(void *ctx, const char *line, size_t len)
 {
 	struct buf *out = ctx;

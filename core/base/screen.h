@@ -82,4 +82,7 @@ const char *screen_text(struct arena *arena, const char *text);
 /* The length of the sequence at p that sets colors ("\033[1m"); 0: there is none. */
 size_t screen_colour(const char *p, size_t len);
 
+/* The start of a line without colors, in `room`; the line itself if it has none. */
+const char *screen_uncoloured(const char *line, size_t *len, char *room, size_t size);
+
 #endif

@@ -12,6 +12,7 @@
 #include "base/str.h"
 #include "base/xmalloc.h"
 #include "kubelet/kubelet.h"
+#include "trainer/firsterror.h"
 #include "trainer/jobset.h"
 #include "trainer/logcause.h"
 #include "trainer/lognoise.h"
@@ -19,7 +20,7 @@
 #include "trainer/traceback.h"
 
 /* A line further from the end than this is not the cause. */
-enum { CAUSE_LINES = 200, REPORT_COLOURED = 4096, REPORT_TRACEBACK = 8192 };
+enum { CAUSE_LINES = 200, REPORT_COLOURED = 4096, REPORT_PROCESSES = 64 };
 
 /* ---- containers and ranks -------------------------------------------------------- */
 
@@ -34,16 +35,11 @@ struct stream {
 	struct kept_line lines[REPORT_LINES]; /* a ring */
 	size_t n;                             /* written so far */
 	struct log_reader reader;
-	size_t cause_at; /* value of n at the line of its cause */
-	char *error;     /* its first exception that is not about a lost peer */
-	int64_t error_ms;
-	int64_t ends; /* restarts of the container that were processed */
+	size_t cause_at;   /* value of n at the line of its cause */
+	struct map errors; /* mark of a process, "[rank0]: " -> struct first_error */
+	int64_t ends;      /* restarts of the container that were processed */
 	bool ended;
-	bool in_traceback; /* only the last line of a traceback is among `lines` */
 	struct lognoise_state noise;
-	struct buf traceback; /* the one that has begun, or that ended with `error` */
-	char rank[40];        /* the prefix of its lines: "[rank0]: ", or "" */
-	bool chained;         /* another one, which it has caused, belongs to it */
 };
 
 struct failure {
@@ -77,6 +73,12 @@ struct report *report_new(const cJSON *jobset, int64_t start_ms)
 	return r;
 }
 
+static void error_free(void *p)
+{
+	first_error_forget(p);
+	free(p);
+}
+
 static void stream_free(void *p)
 {
 	struct stream *s = p;
@@ -86,8 +88,7 @@ static void stream_free(void *p)
 	free(s->prefix);
 	free(s->pod);
 	free(s->container);
-	free(s->error);
-	buf_release(&s->traceback);
+	map_release(&s->errors, error_free);
 	free(s);
 }
 
@@ -153,24 +154,6 @@ static void keep_line(struct kept_line *l, const char *line, size_t len)
 	l->text[len] = 0;
 }
 
-/* The start of the line without colors, in `room`; the line itself if it has none. */
-static const char *uncoloured(const char *line, size_t *len, char *room, size_t size)
-{
-	size_t n = 0;
-
-	if (!memchr(line, '\033', *len))
-		return line;
-	for (size_t i = 0; i < *len && n < size;) {
-		size_t sequence = screen_colour(line + i, *len - i);
-
-		if (!sequence)
-			room[n++] = line[i];
-		i += sequence ? sequence : 1;
-	}
-	*len = n;
-	return room;
-}
-
 static struct stream *last_stream(struct report *r, const char *pod,
 				  const char *container)
 {
@@ -187,136 +170,70 @@ const char *report_prefix(struct report *r, const char *pod, const char *contain
 	return last_stream(r, pod, container)->prefix;
 }
 
-/* ---- the traceback of the error ---- */
+/* ---- the error ---- */
 
-static void add_traceback(struct stream *s, const char *line, size_t len)
+/* True: the line is one of a traceback, but not the last. */
+static bool read_error(struct stream *s, const char *line, size_t len, int64_t now_ms)
 {
-	size_t rank = strlen(s->rank);
+	const char *bare = traceback_unranked(line, &len);
+	bool begins = traceback_begins(bare, len) || log_is_exception(bare, len);
+	char mark[TRACEBACK_MARK_MAX + 1];
+	struct first_error *e;
 
-	if (len < rank || memcmp(line, s->rank, rank))
-		return;
-	line += rank;
-	len -= rank;
-	buf_printf(&s->traceback, "    %.*s\n",
-		   (int)(len < REPORT_LINE_MAX ? len : REPORT_LINE_MAX), line);
-}
-
-static void begin_traceback(struct stream *s, const char *line, size_t len)
-{
-	size_t bare_len = len;
-	size_t rank = (size_t)(traceback_unranked(line, &bare_len) - line);
-
-	if (!s->chained) {
-		buf_clear(&s->traceback);
-		s->traceback.overflowed = false;
-		s->traceback.max = REPORT_TRACEBACK;
-		rank = rank < sizeof(s->rank) ? rank : 0;
-		memcpy(s->rank, line, rank);
-		s->rank[rank] = 0;
-		buf_printf(&s->traceback, "traceback%s%.*s:\n", rank ? " of " : "",
-			   rank ? (int)strcspn(s->rank + 1, "]") : 0, s->rank + 1);
-		return;
-	}
-	add_traceback(s, line, len);
-}
-
-/* Is there an error, and is it recent? Then later ones are its consequences. */
-static bool has_error(const struct stream *s, int64_t now_ms)
-{
-	return s->error && !s->chained && now_ms - s->error_ms <= REPORT_TOGETHER_MS;
-}
-
-/* "During handling of the above exception, another exception occurred:" */
-static bool is_chain(const struct stream *s, const char *line, size_t len)
-{
-	static const char *const texts[] = {
-		"During handling of the above exception, ",
-		"The above exception was the direct cause "
-	};
-	size_t rank = strlen(s->rank);
-
-	if (!s->error || !s->traceback.len || len < rank || memcmp(line, s->rank, rank))
+	if (!begins && !s->errors.n)
 		return false;
-	for (size_t i = 0; i < N_ELEMENTS(texts); i++)
-		if (len - rank >= strlen(texts[i]) &&
-		    !memcmp(line + rank, texts[i], strlen(texts[i])))
-			return true;
-	return false;
-}
-
-/* The line names an error of the process itself; `ends`: it ends a traceback. */
-static void keep_error(struct stream *s, const char *line, size_t len, bool ends,
-		       int64_t now_ms)
-{
-	if (has_error(s, now_ms))
-		return;
-	free(s->error);
-	s->error = xstrdup(s->lines[(s->n - 1) % REPORT_LINES].text);
-	s->error_ms = now_ms;
-	s->chained = false;
-	if (ends)
-		add_traceback(s, line, len);
-	else
-		buf_clear(&s->traceback);
-}
-
-/* Is the line another process's than the traceback that has begun? */
-static bool is_others(const struct stream *s, const char *line, size_t len)
-{
-	size_t rank = strlen(s->rank);
-
-	return s->in_traceback && rank && (len < rank || memcmp(line, s->rank, rank));
-}
-
-/* A line within a traceback, but not its last one. */
-static void keep_frame(struct stream *s, const char *line, size_t len, bool begins)
-{
-	if (begins)
-		begin_traceback(s, line, len);
-	else
-		add_traceback(s, line, len);
-}
-
-static void keep(struct stream *s, const char *line, size_t len, bool own, int64_t now_ms)
-{
-	bool was = s->in_traceback, begins = !was && traceback_begins(line, len);
-	bool others = is_others(s, line, len),
-	     within = others || was ? traceback_continues(line, len) : begins;
-
-	if (!others) {
-		s->in_traceback = within;
-		if (within && !has_error(s, now_ms))
-			keep_frame(s, line, len, begins);
+	snprintf(mark, sizeof(mark), "%.*s", (int)(bare - line), line);
+	e = map_get(&s->errors, mark);
+	if (!e && begins && s->errors.n < REPORT_PROCESSES) {
+		e = xcalloc(1, sizeof(*e));
+		map_put(&s->errors, mark, e);
 	}
-	if (within || lognoise_is(&s->noise, line, len))
-		return;
-	keep_line(&s->lines[s->n++ % REPORT_LINES], line, len);
-	if (others)
-		return;
-	if (is_chain(s, line, len)) {
-		s->chained = true;
-		add_traceback(s, line, len);
-	} else if (own && log_is_exception(line, len)) {
-		keep_error(s, line, len, was, now_ms);
-	} else if (was && !has_error(s, now_ms)) {
-		buf_clear(&s->traceback);
+	return e && first_error_line(e, bare, len, now_ms);
+}
+
+static void keep(struct stream *s, const char *line, size_t len, int64_t now_ms)
+{
+	if (!lognoise_is(&s->noise, line, len) && !read_error(s, line, len, now_ms))
+		keep_line(&s->lines[s->n++ % REPORT_LINES], line, len);
+}
+
+/* The one that counts most, and the mark of its process; or NULL. */
+static const struct first_error *stream_error(const struct stream *s,
+					      const char **ret_mark)
+{
+	const struct first_error *ret = NULL;
+
+	map_each(e, &s->errors) {
+		if (!first_error_before(e->value, ret))
+			continue;
+		ret = e->value;
+		*ret_mark = e->key;
 	}
+	return ret;
+}
+
+/* The same; NULL, too, if it blames a peer. */
+static const struct first_error *own_error(const struct stream *s)
+{
+	const char *mark;
+	const struct first_error *ret = stream_error(s, &mark);
+
+	return ret && !ret->peer ? ret : NULL;
 }
 
 const char *report_line(struct report *r, const char *pod, const char *container,
 			const char *line, size_t len, int64_t now_ms)
 {
 	struct stream *s = last_stream(r, pod, container);
-	const struct log_cause *c;
 	char room[REPORT_COLOURED], named[TRACEBACK_NAME_MAX];
 	bool better;
 
-	line = uncoloured(line, &len, room, sizeof(room));
+	line = screen_uncoloured(line, &len, room, sizeof(room));
 	line = traceback_named(line, &len, named, sizeof(named));
 	if (s->n - s->cause_at > CAUSE_LINES)
 		log_forget(&s->reader);
-	c = log_read(&s->reader, line, len, &better);
-	keep(s, line, len, !(c && c->side == LOG_PEER), now_ms);
+	(void)log_read(&s->reader, line, len, &better);
+	keep(s, line, len, now_ms);
 	if (better)
 		s->cause_at = s->n;
 	return s->prefix;
@@ -446,7 +363,7 @@ static char *hint_of(const struct report *r, const struct stream *s, const char 
 			   "or use a smaller batch",
 			   limit ? "its limit of " : "is available", limit ? limit : "");
 	else if (s->reader.cause && s->n - s->cause_at <= CAUSE_LINES &&
-		 !(s->reader.cause->side == LOG_PEER && s->error))
+		 !(s->reader.cause->side == LOG_PEER && own_error(s)))
 		add_log_hint(&b, r, s);
 	else if (code == 127)
 		buf_adds(&b, "command not found: install it on this machine, or use its "
@@ -469,19 +386,54 @@ static char *last_lines(const struct stream *s)
 	return text(&b);
 }
 
-/* The first rank that recently raised an error of its own; or NULL. */
-static const struct stream *first_own_error(const struct report *r, int64_t now_ms)
+/* The first rank that recently raised an error of its own, *ret_ms; or NULL. */
+static const struct stream *first_own_error(const struct report *r, int64_t now_ms,
+					    int64_t *ret_ms)
 {
+	const struct first_error *first = NULL;
 	const struct stream *ret = NULL;
 
 	map_each(e, &r->streams) {
-		const struct stream *s = e->value;
+		const struct first_error *error = own_error(e->value);
 
-		if (s->error && now_ms - s->error_ms <= REPORT_TOGETHER_MS &&
-		    (!ret || s->error_ms < ret->error_ms))
-			ret = s;
+		if (error && now_ms - error->ms <= REPORT_TOGETHER_MS &&
+		    first_error_before(error, first)) {
+			first = error;
+			ret = e->value;
+			*ret_ms = error->ms;
+		}
 	}
 	return ret;
+}
+
+/* Its traceback with a headline; NULL: there is none. */
+static char *traceback_of(const struct first_error *e, const char *mark)
+{
+	cleanup_buf struct buf b = { .max = FIRST_ERROR_TEXT + 100 };
+	bool marked = *mark;
+
+	if (!e || !e->traceback.len)
+		return NULL;
+	buf_printf(&b, "traceback%s%.*s:\n", marked ? " of " : "",
+		   marked ? (int)strcspn(mark + 1, "]") : 0, mark + marked);
+	buf_adds(&b, first_error_text(&e->traceback));
+	return text(&b);
+}
+
+/* The error and its traceback, of the stream that explains the failure. */
+static void describe_error(struct failure *f, const struct stream *s)
+{
+	cleanup_arena struct arena a = { 0 };
+	const char *mark = "";
+	const struct first_error *e = stream_error(s, &mark);
+
+	if (e && !e->peer)
+		f->error = xstrdup(
+			arena_printf(&a, "%s%s", mark, first_error_text(&e->line)));
+	f->lines = traceback_of(e, mark);
+	f->traceback = f->lines != NULL;
+	if (!f->lines)
+		f->lines = last_lines(s);
 }
 
 static struct failure describe(const struct report *r, const struct stream *s,
@@ -491,21 +443,15 @@ static struct failure describe(const struct report *r, const struct stream *s,
 	struct failure f = {
 		.prefix = xstrdup(s->prefix),
 		.hint = hint_of(r, s, pod, container, end),
-		.victim =
-			!s->error && s->reader.cause && s->reader.cause->side == LOG_PEER,
+		.victim = !own_error(s) && s->reader.cause &&
+			  s->reader.cause->side == LOG_PEER,
 	};
 
 	if (f.victim)
-		by = first_own_error(r, r->now_ms);
-	if (f.victim && by) {
+		by = first_own_error(r, r->now_ms, &f.cause_ms);
+	if (f.victim && by)
 		f.cause = xstrdup(by->prefix);
-		f.cause_ms = by->error_ms;
-	}
-	by = by ? by : s;
-	f.error = by->error ? xstrdup(by->error) : NULL;
-	f.traceback = by->error && by->traceback.len;
-	f.lines =
-		f.traceback ? xstrdup((const char *)by->traceback.data) : last_lines(by);
+	describe_error(&f, by ? by : s);
 	return f;
 }
 
@@ -545,10 +491,7 @@ static void add_container_status(struct report *r, const char *pod, const cJSON 
 		add_failure(r, &f);
 	}
 	log_forget(&s->reader);
-	buf_clear(&s->traceback);
-	s->chained = false;
-	free(s->error);
-	s->error = NULL;
+	map_release(&s->errors, error_free);
 }
 
 void report_status(struct report *r, const char *pod, const cJSON *status, int64_t now_ms)

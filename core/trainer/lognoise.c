@@ -18,7 +18,17 @@
 enum { LINES_MAX = 300, BORDER_MIN = 10, FOLDED_MAX = 200 };
 
 /* The message to which a line belongs. */
-enum { NOTHING, BANNER, BOX_TOP, BOX_TITLE, BOX, BOX_TRACEBACK, BARRIER, BARRIER_ERROR };
+enum {
+	NOTHING,
+	BANNER,
+	BOX_TOP,
+	BOX_TITLE,
+	BOX,
+	BOX_TRACEBACK,
+	FRAMES,
+	BARRIER,
+	BARRIER_ERROR
+};
 
 static const struct rule {
 	const char *text;
@@ -35,6 +45,14 @@ static const struct rule {
 	{ "Error waiting on exit barrier. Elapsed: ", false, true, BARRIER },
 	{ ELASTIC "errors.ChildFailedError:", true, false, BOX_TOP },
 	{ ELASTIC "api.SignalException: Process ", false, false, NOTHING },
+	{ "Exception raised from recvBytes at ", false, false, FRAMES },
+	{ "Exception raised from recvVector at ", false, false, FRAMES },
+	{ "Exception raised from sendBytes at ", false, false, FRAMES },
+	{ "Exception raised from doWait at ", false, false, FRAMES },
+	{ "Exception raised from checkTimeout at ", false, false, FRAMES },
+}, within_frames[] = {
+	{ "frame #", false, false, FRAMES },
+	{ "", true, false, NOTHING },
 }, within_banner[] = {
 	{ STARS, true, false, BANNER },
 	{ OMP, false, false, BANNER },
@@ -197,9 +215,12 @@ static bool is_within(struct lognoise_state *s, const char *line, size_t len)
 	}
 	if (s->within >= BARRIER)
 		return in_barrier(s, line, len);
-	if (s->within >= BOX_TOP)
+	if (s->within >= BOX_TOP && s->within < FRAMES)
 		return in_box(s, line, len);
-	r = match(within_banner, N_ELEMENTS(within_banner), line, len, false);
+	if (s->within == FRAMES)
+		r = match(within_frames, N_ELEMENTS(within_frames), line, len, false);
+	else
+		r = match(within_banner, N_ELEMENTS(within_banner), line, len, false);
 	s->within = r ? r->within : NOTHING;
 	return r != NULL;
 }
@@ -294,7 +315,7 @@ static void report(struct lognoise *f, struct stream *s)
 	char text[FOLDED_MAX];
 
 	snprintf(text, sizeof(text),
-		 "torchrun: %zu line%s folded, see 'kftrainer logs %.100s'", s->n,
+		 "PyTorch: %zu line%s folded, see 'kftrainer logs --raw %.100s'", s->n,
 		 s->n == 1 ? "" : "s", f->name);
 	s->n = 0;
 	f->folding--;

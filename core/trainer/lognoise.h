@@ -3,8 +3,9 @@
  *
  * torchrun frames a setting of OMP_NUM_THREADS with stars, reports a failure that the
  * processes have reported themselves in a box, and prints a trace if a peer leaves its
- * exit barrier first, which does not matter. Such lines are replaced by one that says what
- * they are. Only lines that are exactly torchrun's are folded, as PyTorch 1.13 to 2.15
+ * exit barrier first, which does not matter. PyTorch prints the C++ frames of a connection
+ * that a peer has closed. Such lines are replaced by one that says how many they are. Only
+ * lines that are exactly PyTorch's are folded, as PyTorch 1.13 to 2.15
  * write them (torch/distributed/run.py, elastic/agent/server/api.py,
  * elastic/multiprocessing/api.py and errors/__init__.py). Log files have every line.
  */

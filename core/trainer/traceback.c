@@ -9,26 +9,32 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/map.h"
+#include "base/screen.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
-#include "trainer/logcause.h"
+#include "trainer/firsterror.h"
 
-enum { ERROR_MAX = 512, SHOWN_MAX = 1000, FIRST_MAX = 8192 };
+enum { ERROR_MAX = 512, SHOWN_MAX = 1000 };
 
-/* A traceback that has begun. */
-struct held {
-	struct buf lines; /* each with its newline; empty: no traceback is held */
+/* A process; what PyTorch marks with "[rank0]: " is one of its own. */
+struct stream {
+	char *prefix, *mark;
+	struct buf lines; /* of a traceback that has begun, each with its newline */
 	int64_t since_ms;
+	bool folding; /* its last traceback was folded, and more of it may follow */
+	bool chained; /* the next one was raised because of that */
+	struct first_error error;
 };
 
 struct traceback_filter {
 	void (*on_line)(void *ctx, const char *prefix, const char *line, size_t len);
 	void *ctx;
-	struct map streams; /* prefix -> struct held */
-	size_t holding;     /* number of streams with lines */
-	struct map shown;   /* the last line of a traceback -> int64_t, when */
-	struct buf first, first_prefix; /* see traceback_first() */
-	int64_t first_ms;
+	struct map
+		streams; /* prefix and mark -> struct stream, after a first traceback */
+	struct stream *last;
+	size_t holding;   /* number of streams with lines */
+	struct map shown; /* the last line of a traceback -> int64_t, when */
+	bool any_folded;
 };
 
 struct traceback_filter *traceback_new(void (*on_line)(void *ctx, const char *prefix,
@@ -42,23 +48,29 @@ struct traceback_filter *traceback_new(void (*on_line)(void *ctx, const char *pr
 	return f;
 }
 
-static void held_free(void *p)
+static void stream_free(void *p)
 {
-	struct held *h = p;
+	struct stream *s = p;
 
-	buf_release(&h->lines);
-	free(h);
+	free(s->prefix);
+	free(s->mark);
+	buf_release(&s->lines);
+	first_error_forget(&s->error);
+	free(s);
 }
 
 void traceback_free(struct traceback_filter *f)
 {
 	if (!f)
 		return;
-	map_release(&f->streams, held_free);
+	map_release(&f->streams, stream_free);
 	map_release(&f->shown, free);
-	buf_release(&f->first);
-	buf_release(&f->first_prefix);
 	free(f);
+}
+
+bool traceback_any_folded(const struct traceback_filter *f)
+{
+	return f->any_folded;
 }
 
 /* ---- what a line is --------------------------------------------------------------- */
@@ -70,7 +82,8 @@ const char *traceback_unranked(const char *line, size_t *len)
 	} marks[] = { { "[default", "]:" }, { "[rank", "]: " } };
 
 	for (size_t i = 0; i < N_ELEMENTS(marks); i++) {
-		size_t n = strlen(marks[i].begin), most = *len < 16 ? *len : 16;
+		size_t n = strlen(marks[i].begin),
+		       most = *len < TRACEBACK_MARK_MAX ? *len : TRACEBACK_MARK_MAX;
 		const char *end;
 
 		if (*len < n + 2 || memcmp(line, marks[i].begin, n))
@@ -107,47 +120,74 @@ static bool is_launchers(const char *line)
 	return str_starts(line, "torch.distributed.elastic.");
 }
 
+/* Lines after an error that belong to it: its C++ frames, and that another follows. */
+static bool is_more(const char *line, size_t len)
+{
+	static const char *const texts[] = { "Exception raised from ", "frame #" };
+
+	for (size_t i = 0; i < N_ELEMENTS(texts); i++)
+		if (len > strlen(texts[i]) && !memcmp(line, texts[i], strlen(texts[i])))
+			return true;
+	return !len || first_error_is_chain(line, len);
+}
+
 /* ---- the lines -------------------------------------------------------------------- */
 
-static void let_go(struct traceback_filter *f, const char *prefix, struct held *h)
+static void let_go(struct traceback_filter *f, struct stream *s)
 {
-	const char *line = (const char *)h->lines.data, *end = line + h->lines.len;
+	const char *line = (const char *)s->lines.data, *end = line + s->lines.len;
 
 	while (line < end) {
 		const char *newline = memchr(line, '\n', (size_t)(end - line));
 
-		f->on_line(f->ctx, prefix, line, (size_t)(newline - line));
+		f->on_line(f->ctx, s->prefix, line, (size_t)(newline - line));
 		line = newline + 1;
 	}
-	buf_clear(&h->lines);
+	buf_clear(&s->lines);
 	f->holding--;
 }
 
-static void hold(struct traceback_filter *f, const char *prefix, struct held *h,
-		 const char *line, size_t len)
+static void hold(struct traceback_filter *f, struct stream *s, const char *line,
+		 size_t len)
 {
-	if (h->lines.len + len + 1 > TRACEBACK_MAX) {
-		let_go(f, prefix, h);
-		f->on_line(f->ctx, prefix, line, len);
+	if (s->lines.len + len + 1 > TRACEBACK_MAX) {
+		let_go(f, s);
+		f->on_line(f->ctx, s->prefix, line, len);
 		return;
 	}
-	buf_add(&h->lines, line, len);
-	buf_adds(&h->lines, "\n");
+	buf_add(&s->lines, line, len);
+	buf_adds(&s->lines, "\n");
 }
 
-static void begin(struct traceback_filter *f, const char *prefix, const char *line,
-		  size_t len, int64_t now_ms)
+static bool is_of(const struct stream *s, const char *prefix, const char *mark,
+		  size_t mark_len)
 {
-	struct held *h = map_get(&f->streams, prefix);
+	return str_eq(s->prefix, prefix) && strlen(s->mark) == mark_len &&
+	       !memcmp(s->mark, mark, mark_len);
+}
 
-	if (!h) {
-		h = xcalloc(1, sizeof(*h));
-		h->lines.max = TRACEBACK_MAX;
-		map_put(&f->streams, prefix, h);
+/* The stream of the line; NULL: it has had no traceback, and `add` is false. */
+static struct stream *stream_of(struct traceback_filter *f, const char *prefix,
+				const char *mark, size_t mark_len, bool add)
+{
+	cleanup_arena struct arena a = { 0 };
+	struct stream *s;
+	const char *key;
+
+	if (f->last && is_of(f->last, prefix, mark, mark_len))
+		return f->last;
+	key = arena_printf(&a, "%s\n%.*s", prefix, (int)mark_len, mark);
+	s = map_get(&f->streams, key);
+	if (!s && add && f->streams.n < TRACEBACK_STREAMS) {
+		s = xcalloc(1, sizeof(*s));
+		s->prefix = xstrdup(prefix);
+		s->mark = xstrdup(str_slice(&a, mark, mark_len));
+		s->lines.max = TRACEBACK_MAX;
+		map_put(&f->streams, key, s);
 	}
-	h->since_ms = now_ms;
-	f->holding++;
-	hold(f, prefix, h, line, len);
+	if (s)
+		f->last = s;
+	return s;
 }
 
 /* Was this error shown recently? Record that it is shown now. */
@@ -168,109 +208,135 @@ static bool shown_before(struct traceback_filter *f, const char *error, int64_t 
 	return false;
 }
 
-static bool blames_a_peer(const char *error)
+const struct first_error *traceback_first(const struct traceback_filter *f,
+					  const char **ret_prefix)
 {
-	struct log_reader reader = { 0 };
-	const struct log_cause *cause;
-	bool better;
+	const struct first_error *ret = NULL;
+	int64_t newest = 0;
 
-	cause = log_read(&reader, error, strlen(error), &better);
-	return cause && cause->side == LOG_PEER;
-}
+	*ret_prefix = "";
+	map_each(e, &f->streams) {
+		const struct stream *s = e->value;
 
-static void add_indented(struct buf *b, const char *line, size_t len)
-{
-	line = traceback_unranked(line, &len);
-	buf_printf(b, "    %.*s\n", (int)(len < ERROR_MAX ? len : ERROR_MAX), line);
-}
-
-static void keep_first(struct traceback_filter *f, const char *prefix,
-		       const struct held *h, const char *error, int64_t now_ms)
-{
-	const char *at = (const char *)h->lines.data, *end = at + h->lines.len, *newline;
-
-	if ((f->first.len && now_ms - f->first_ms <= TRACEBACK_TOGETHER_MS) ||
-	    blames_a_peer(error))
-		return;
-	f->first_ms = now_ms;
-	buf_clear(&f->first);
-	buf_clear(&f->first_prefix);
-	f->first = (struct buf){ .data = f->first.data,
-				 .cap = f->first.cap,
-				 .max = FIRST_MAX };
-	f->first_prefix.max = ERROR_MAX;
-	buf_adds(&f->first_prefix, prefix);
-	for (bool headline = true; at < end; at = newline + 1, headline = false) {
-		newline = memchr(at, '\n', (size_t)(end - at));
-		if (!headline)
-			add_indented(&f->first, at, (size_t)(newline - at));
+		if (first_error_own(&s->error) && s->error.ms > newest)
+			newest = s->error.ms;
 	}
-	add_indented(&f->first, error, strlen(error));
+	map_each(e, &f->streams) {
+		const struct stream *s = e->value;
+
+		if (s->error.ms < newest - FIRST_ERROR_TOGETHER_MS ||
+		    !first_error_before(&s->error, ret))
+			continue;
+		ret = &s->error;
+		*ret_prefix = s->prefix;
+	}
+	return ret;
 }
 
-const char *traceback_first(const struct traceback_filter *f, const char **ret_prefix)
+static void pass_folded(struct traceback_filter *f, const struct stream *s,
+			const char *line, size_t len)
 {
-	*ret_prefix = f->first_prefix.data ? (const char *)f->first_prefix.data : "";
-	return f->first.data ? (const char *)f->first.data : "";
+	cleanup_arena struct arena a = { 0 };
+	const char *text =
+		arena_printf(&a, "%s" TRACEBACK_FOLDED, str_slice(&a, line, len));
+
+	f->any_folded = true;
+	f->on_line(f->ctx, s->prefix, text, strlen(text));
 }
 
-/* The line that names the error. */
-static void end(struct traceback_filter *f, const char *prefix, struct held *h,
-		const char *line, size_t len, int64_t now_ms)
+/* The line that names the error; `bare`: without colors and a mark. */
+static void end(struct traceback_filter *f, struct stream *s, const char *line,
+		size_t len, const char *bare, int64_t now_ms)
+{
+	bool peers =
+		(s->folding && s->chained) || first_error_blames_peer(bare, strlen(bare));
+	bool again = is_launchers(bare) || shown_before(f, bare, now_ms);
+
+	s->folding = peers || again;
+	s->chained = false;
+	if (!s->folding) {
+		let_go(f, s);
+		f->on_line(f->ctx, s->prefix, line, len);
+		return;
+	}
+	buf_clear(&s->lines);
+	f->holding--;
+	if (peers)
+		pass_folded(f, s, line, len);
+	else
+		f->on_line(f->ctx, s->prefix, line, len);
+}
+
+/* A line of a stream that has had a traceback. */
+static void next_line(struct traceback_filter *f, struct stream *s, const char *line,
+		      size_t len, int64_t now_ms)
 {
 	size_t bare_len = len;
 	const char *bare = traceback_unranked(line, &bare_len);
+	char colourless[ERROR_MAX], named[TRACEBACK_NAME_MAX];
 	cleanup_arena struct arena a = { 0 };
-	const char *error =
-		str_slice(&a, bare, bare_len < ERROR_MAX ? bare_len : ERROR_MAX);
 
-	if (is_launchers(error) || shown_before(f, error, now_ms)) {
-		buf_clear(&h->lines);
-		f->holding--;
+	bare = screen_uncoloured(bare, &bare_len, colourless, sizeof(colourless));
+	bare = traceback_named(bare, &bare_len, named, sizeof(named));
+	(void)first_error_line(&s->error, bare, bare_len, now_ms);
+	if (!s->lines.len && traceback_begins(line, len)) {
+		s->since_ms = now_ms;
+		f->holding++;
+		hold(f, s, line, len);
+	} else if (s->lines.len && traceback_continues(line, len)) {
+		hold(f, s, line, len);
+	} else if (s->lines.len) {
+		bare_len = bare_len < ERROR_MAX ? bare_len : ERROR_MAX;
+		end(f, s, line, len, str_slice(&a, bare, bare_len), now_ms);
+	} else if (s->folding && is_more(bare, bare_len)) {
+		s->chained |= first_error_is_chain(bare, bare_len);
 	} else {
-		keep_first(f, prefix, h, error, now_ms);
-		let_go(f, prefix, h);
+		s->folding = false;
+		f->on_line(f->ctx, s->prefix, line, len);
 	}
-	f->on_line(f->ctx, prefix, line, len);
 }
 
 void traceback_line(struct traceback_filter *f, const char *prefix, const char *line,
 		    size_t len, int64_t now_ms)
 {
-	struct held *h = f->holding ? map_get(&f->streams, prefix) : NULL;
+	bool begins = traceback_begins(line, len);
+	struct stream *s = NULL;
+	size_t bare_len = len;
 
-	if (!h || !h->lines.len) {
-		if (traceback_begins(line, len))
-			begin(f, prefix, line, len, now_ms);
-		else
-			f->on_line(f->ctx, prefix, line, len);
-	} else if (traceback_continues(line, len)) {
-		hold(f, prefix, h, line, len);
-	} else {
-		end(f, prefix, h, line, len, now_ms);
-	}
+	if (begins || f->streams.n)
+		s = stream_of(f, prefix, line,
+			      (size_t)(traceback_unranked(line, &bare_len) - line),
+			      begins);
+	if (s)
+		next_line(f, s, line, len, now_ms);
+	else
+		f->on_line(f->ctx, prefix, line, len);
 }
 
 int64_t traceback_wake_ms(const struct traceback_filter *f)
 {
 	int64_t first = -1;
 
+	if (!f->holding)
+		return -1;
 	map_each(e, &f->streams) {
-		const struct held *h = e->value;
+		const struct stream *s = e->value;
 
-		if (h->lines.len && (first < 0 || h->since_ms < first))
-			first = h->since_ms;
+		if (s->lines.len && (first < 0 || s->since_ms < first))
+			first = s->since_ms;
 	}
-	return first < 0 ? -1 : first + TRACEBACK_WAIT_MS;
+	return first + TRACEBACK_WAIT_MS;
 }
 
 void traceback_flush(struct traceback_filter *f, int64_t before_ms)
 {
+	if (!f->holding)
+		return;
 	map_each(e, &f->streams) {
-		struct held *h = e->value;
+		struct stream *s = e->value;
 
-		if (h->lines.len && h->since_ms < before_ms)
-			let_go(f, e->key, h);
+		if (s->lines.len && s->since_ms < before_ms)
+			let_go(f, s);
 	}
 }
 

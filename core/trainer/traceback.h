@@ -1,12 +1,14 @@
 /*
  * traceback.h - show one traceback per failure.
  *
- * When a rank fails, every other rank may raise the same error, and a launcher reports
- * each with a traceback of its own. Only the last line, which names the error, is passed
- * on of a traceback (Python's, also behind PyTorch's "[rank0]: ") whose error was shown
- * within TRACEBACK_TOGETHER_MS, and of a launcher's. The lines of a traceback are held
- * back until its last line, at most TRACEBACK_WAIT_MS and TRACEBACK_MAX bytes. All other
- * lines are passed on at once. Log files have every line.
+ * When a rank fails, every other rank raises the same error, or one that blames the lost
+ * peer, and a launcher reports each with a traceback of its own. Only the last line, which
+ * names the error, is passed on of a traceback (Python's, also behind PyTorch's "[rank0]: ")
+ * whose error was shown within TRACEBACK_TOGETHER_MS, of one that blames a peer, and of a
+ * launcher's; after one that blames a peer comes TRACEBACK_FOLDED. What follows of such an
+ * error, C++ frames or a chained exception, is folded with it. The lines of a traceback are
+ * held back until its last line, at most TRACEBACK_WAIT_MS and TRACEBACK_MAX bytes. All
+ * other lines are passed on at once. Log files have every line.
  */
 #ifndef TRAINER_TRACEBACK_H
 #define TRAINER_TRACEBACK_H
@@ -19,9 +21,14 @@ enum {
 	TRACEBACK_TOGETHER_MS = 15000,
 	TRACEBACK_WAIT_MS = 3000,
 	TRACEBACK_MAX = 65536,
-	TRACEBACK_NAME_MAX = 4096
+	TRACEBACK_NAME_MAX = 4096,
+	TRACEBACK_MARK_MAX = 16,  /* of a rank or process, "[rank0]: " */
+	TRACEBACK_STREAMS = 4096, /* processes; tracebacks of more are passed on */
 };
 
+#define TRACEBACK_FOLDED " (traceback folded: logs --raw)"
+
+struct first_error;
 struct traceback_filter;
 
 struct traceback_filter *traceback_new(void (*on_line)(void *ctx, const char *prefix,
@@ -29,17 +36,19 @@ struct traceback_filter *traceback_new(void (*on_line)(void *ctx, const char *pr
 				       void *ctx);
 void traceback_free(struct traceback_filter *f);
 
+/* Have tracebacks been folded that blame a peer? */
+bool traceback_any_folded(const struct traceback_filter *f);
+
 /* A line of the process that `prefix` names. */
 void traceback_line(struct traceback_filter *f, const char *prefix, const char *line,
 		    size_t len, int64_t now_ms);
 
 /*
- * The traceback, shown by then, that ended a process first, without its first line, each
- * line indented; "" if there is none. An error that blames a lost peer does not count, nor
- * one within TRACEBACK_TOGETHER_MS after another. *ret_prefix: its process. Both are valid
- * until the next line.
+ * The error that ended a process first (trainer/firsterror.h), of all; NULL if there is
+ * none. *ret_prefix: its process. Both are valid until the next line.
  */
-const char *traceback_first(const struct traceback_filter *f, const char **ret_prefix);
+const struct first_error *traceback_first(const struct traceback_filter *f,
+					  const char **ret_prefix);
 
 /*
  * When to call traceback_flush(), in the clock of traceback_line(); -1: no lines are

@@ -6,8 +6,10 @@
 #include "base/clock.h"
 #include "base/str.h"
 #include "trainer/api.h"
+#include "trainer/firsterror.h"
 #include "trainer/logcause.h"
 #include "trainer/podspec.h"
+#include "trainer/traceback.h"
 #include "trainer/trainjob.h"
 #include "trainer/trainjob_status.h"
 #include "why/foreign.h"
@@ -40,7 +42,7 @@ static const char *quoted(struct why *w, const char *line)
 				       : line;
 }
 
-static void add_line(struct decisive_lines *s, const char *line)
+static void add_line(struct decisive_lines *s, const char *line, bool ends_traceback)
 {
 	bool better;
 	const struct log_cause *c = log_read(&s->reader, line, strlen(line), &better);
@@ -49,7 +51,8 @@ static void add_line(struct decisive_lines *s, const char *line)
 		s->last = line;
 	if (better)
 		s->cause_line = line;
-	if (!(c && c->side == LOG_PEER) && log_is_exception(line, strlen(line)))
+	if (!(c && c->side == LOG_PEER) &&
+	    first_error_names(line, strlen(line), ends_traceback))
 		s->error = line;
 }
 
@@ -57,13 +60,20 @@ static struct decisive_lines decisive_lines_of(struct why *w, const cJSON *pod)
 {
 	const char *text = view_log(w->v, pod);
 	struct decisive_lines s = { 0 };
+	bool within = false, was;
 	char **lines;
 
 	if (!text)
 		return s;
 	lines = str_split(w->arena, text, '\n', NULL);
-	for (; *lines; lines++)
-		add_line(&s, str_trim(w->arena, without_time(*lines)));
+	for (; *lines; lines++) {
+		const char *line = without_time(*lines);
+
+		was = within;
+		within = was ? traceback_continues(line, strlen(line))
+			     : traceback_begins(line, strlen(line));
+		add_line(&s, str_trim(w->arena, line), was && !within);
+	}
 	return s;
 }
 

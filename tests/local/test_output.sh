@@ -26,6 +26,42 @@ ok "... and so in the log" cmp out <(seq -f 'line %.0f of 2' 25000)
 run "$kftrainer" logs flood --rank 3 --tail 2
 ok "... its end" cmp out <(printf 'line %d of 3\n' 24999 25000)
 
+# One rank fails, and the others because it is gone.
+cat >raise.sh <<'S'
+say() { # LINE ERROR...
+	n=$1
+	shift
+	printf "[rank$JOB_COMPLETION_INDEX]: %s\n" 'Traceback (most recent call last):' "  File \"train.py\", line $n, in <module>" "$@"
+	: >"said$JOB_COMPLETION_INDEX"
+}
+said() { until [ -e "said$1" ]; do sleep 0.1; done; }
+if [ "$JOB_COMPLETION_INDEX" = 1 ]; then
+	say 5 'AssertionError'
+	said 0
+	said 2
+	exit 1
+fi
+said 1
+say 7 'torch.distributed.DistNetworkError: failed to recv, got 0 bytes' \
+	'Exception raised from recvBytes at Utils.hpp:675 (most recent call first):' 'frame #0: c10::Error' ''
+sleep infinity
+S
+job lost 3 < <(node "cd $scratch; . ./raise.sh")
+run "$kftrainer" submit --local lost.yaml
+traceback=$'\n      File "train.py", line 5, in <module>\n    AssertionError'
+ok "a rank fails, others lose it: its traceback is the only one" test "$(grep -c 'Traceback' out)" = 1
+ok "... of the others, a line says why they ended" test "$(grep -c '^\[node-[02]\] \[rank[02]\]: torch.*got 0 bytes (traceback folded' out)" = 2
+ok "... and its own is last" grep -Fzq "traceback of rank1:$traceback" out
+run "$kftrainer" logs lost
+ok "logs: likewise" test "$(grep -c Traceback out) $(grep -c 'traceback folded' out)" = "1 2"
+ok "... and its own is last" grep -Fzq "traceback of node-1:$traceback" out
+run "$kftrainer" logs lost --raw
+ok "logs --raw: all" test "$(grep -c Traceback out) $(grep -c 'traceback' out)" = "3 0"
+run "$kftrainer" logs lost --timestamps
+ok "logs --timestamps: all" test "$(grep -c Traceback out) $(grep -c 'traceback' out)" = "3 0"
+run "$kftrainer" why lost
+ok "why names its error" printed 'node-1 .*its log says "\[rank1\]: AssertionError"'
+
 # CPU, not time: of ours and of sed, which does the least that can be done with each line.
 seq -f 'step %.0f loss 0.1234' 2000000 >many
 job much 1 < <(node 'cat many')

@@ -82,8 +82,8 @@ ok "a script that raises an error on two nodes: exits 1" exits 1
 ok "... one traceback is shown" test "$(grep -c 'Traceback (most recent call last)' "$scratch/out")" = 1
 ok "... both name the error" test "$(grep -c '^\[node-[01]\] ValueError: the loss' "$scratch/out")" = 2
 ok "... that nobody set backoffLimit is said once" test "$(grep -c 'backoffLimit is not set' "$scratch/out")" = 1
-"$kftrainer" logs raises >logs 2>&1
-ok "... the logs have all of them" test "$(grep -c 'Traceback (most recent call last)' logs)" -ge 3
+"$kftrainer" logs --raw raises >logs 2>&1
+ok "... logs --raw has all of them" test "$(grep -c 'Traceback (most recent call last)' logs)" -ge 3
 faulty() { /usr/bin/python3 -c 'import sys, torch; sys.exit(not (sys.version_info >= (3, 11) and torch.__version__.startswith("1.13")))'; }
 if faulty; then
 	run "$kftrainer" submit --local train.py --nodes 2

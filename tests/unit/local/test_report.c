@@ -428,6 +428,15 @@ TEST(test_traceback)
 		"[default1]:ValueError: boom",
 	};
 
+	static const char *const two[] = {
+		"[rank1]: Traceback (most recent call last):",
+		"[rank2]: Traceback (most recent call last):",
+		"[rank1]:   File \"a.py\", line 6",
+		"[rank2]:   File \"b.py\", line 7",
+		"[rank1]: RuntimeError: Connection closed by peer",
+		"[rank2]: AssertionError",
+	};
+
 	report_is(of_a_process, N_ELEMENTS(of_a_process),
 		  FAILED "traceback of default1:\n"
 			 "      File \"a.py\", line 4, in <module>\n"
@@ -448,6 +457,14 @@ TEST(test_traceback)
 	report_is(of_a_peer, N_ELEMENTS(of_a_peer),
 		  FAILED "last lines:\n    RuntimeError: Connection closed by peer\n"
 			 "    ValueError: boom\n" TAIL);
+	report_is(of_a_peer, N_ELEMENTS(of_a_peer) - 1,
+		  FAILED "hint: the other side closed the connection: if it is another "
+			 "rank, check its log\n"
+			 "traceback:\n      File \"a.py\", line 1\n"
+			 "    RuntimeError: Connection closed by peer\n" TAIL);
+	report_is(two, N_ELEMENTS(two),
+		  FAILED "traceback of rank2:\n      File \"b.py\", line 7\n"
+			 "    AssertionError\n" TAIL);
 }
 
 RUN_TESTS(NULL, NULL)

@@ -34,7 +34,7 @@ static void folds(const char *text, const char *want)
 	assert_string_equal((char *)got.data, want);
 }
 
-#define FOLDED(n) "a|torchrun: " #n " lines folded, see 'kftrainer logs j'\n"
+#define FOLDED(n) "a|PyTorch: " #n " lines folded, see 'kftrainer logs --raw j'\n"
 #define STARS     "*****************************************"
 #define OMP                                                                         \
 	"Setting OMP_NUM_THREADS environment variable for each process to be 1 in " \
@@ -88,10 +88,11 @@ TEST(boxes)
 		    "=====================================================\n",
 	      FOLDED(11));
 	folds("torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \nmine\n",
-	      "a|torchrun: 1 line folded, see 'kftrainer logs j'\na|mine\n");
+	      "a|PyTorch: 1 line folded, see 'kftrainer logs --raw j'\na|mine\n");
 	/* lines of another process within it are shown */
 	folds(CHILD "============\nx FAILED\nmine\nFailures:\n=============\n",
-	      "a|torchrun: 3 lines folded, see 'kftrainer logs j'\na|mine\n" FOLDED(2));
+	      "a|PyTorch: 3 lines folded, see 'kftrainer logs --raw j'\na|mine\n" FOLDED(
+		      2));
 }
 
 TEST(ends)
@@ -124,6 +125,21 @@ TEST(barriers)
 	      "frame #0: c10::Error::Error() + 0x96\n"
 	      "RuntimeError: mine\n",
 	      FOLDED(4) "a|RuntimeError: mine\n");
+}
+
+/* Of a connection that a peer has closed; those of an assertion are shown. */
+TEST(frames)
+{
+	folds("[W1127 00:00:00 TCPStore.cpp:115] [c10d] recvVector failed on SocketImpl(fd=4): "
+	      "failed to recv, got 0 bytes\n"
+	      "Exception raised from recvBytes at Utils.hpp:675 (most recent call first):\n"
+	      "frame #0: c10::Error::Error() + 0x96\nframe #1: x\n\nmine\n",
+	      "a|[W1127 00:00:00 TCPStore.cpp:115] [c10d] recvVector failed on "
+	      "SocketImpl(fd=4): failed to recv, got 0 bytes\n" FOLDED(4) "a|mine\n");
+	folds("Exception raised from c10_cuda_check at x.cpp:43 (most recent call first):\n"
+	      "frame #0: x\n",
+	      "a|Exception raised from c10_cuda_check at x.cpp:43 (most recent call "
+	      "first):\na|frame #0: x\n");
 }
 
 /* What looks like it, and is a user's own. */
@@ -172,9 +188,10 @@ TEST(in_turn)
 	lognoise_flush(f, 1);
 	feed(f, "a", "x FAILED\n");
 	lognoise_flush(f, 2);
-	assert_string_equal((char *)got.data,
-			    "b|torchrun: 1 line folded, see 'kftrainer logs j'\nb|mine\n"
-			    "a|torchrun: 3 lines folded, see 'kftrainer logs j'\n");
+	assert_string_equal(
+		(char *)got.data,
+		"b|PyTorch: 1 line folded, see 'kftrainer logs --raw j'\nb|mine\n"
+		"a|PyTorch: 3 lines folded, see 'kftrainer logs --raw j'\n");
 	lognoise_free(f);
 }
 

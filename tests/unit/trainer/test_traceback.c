@@ -1,6 +1,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "tests/unit/unit.h"
+#include "trainer/firsterror.h"
 #include "trainer/traceback.h"
 
 static void collect(void *ctx, const char *prefix, const char *line, size_t len)
@@ -89,6 +90,84 @@ TEST(test_no_line_is_lost_or_waits_forever)
 	buf_release(&b);
 }
 
+/* What PyTorch 1.13 to 2.15, gloo and NCCL write when another rank is gone. */
+TEST(test_a_lost_peer_is_one_line)
+{
+	static const char *const errors[] = {
+		"RuntimeError: [/__w/pytorch/third_party/gloo/gloo/transport/tcp/pair.cc:561] "
+		"Connection closed by peer [127.0.0.1]:26832",
+		"RuntimeError: [../gloo/transport/tcp/pair.cc:598] Connection reset by peer",
+		"RuntimeError: [enforce fail at gloo/transport/tcp/pair.cc:64] Broken pipe",
+		"RuntimeError: [gloo/transport/tcp/unbound_buffer.cc:81] Timed out waiting "
+		"1800000ms for recv operation to complete",
+		"RuntimeError: Application timeout caused pair closure",
+		"torch.distributed.DistBackendError: NCCL error in: "
+		"../torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp:1970, remote process "
+		"exited or there was a network error, NCCL version 2.20.5",
+		"torch.distributed.DistBackendError: NCCL communicator was aborted on rank 1.",
+		"torch.distributed.DistNetworkError: failed to recv, got 0 bytes",
+		"torch.distributed.DistNetworkError: Broken pipe",
+		"torch.distributed.DistStoreError: Timed out after 61 seconds waiting for "
+		"clients. 1/2 clients joined.",
+		"torch.distributed.DistStoreError: wait timeout after 10000ms, keys: /a",
+		"RuntimeError: Timed out initializing process group in store based barrier on "
+		"rank: 0, for key: store_based_barrier_key:1",
+		"RuntimeError: Socket Timeout",
+		"RuntimeError: Rank 1 successfully reached monitoredBarrier, but received "
+		"errors while waiting for send/recv from rank 0",
+		"\033[1;35mConnectionResetError\033[0m: \033[35m[Errno 104] Connection reset "
+		"by peer\033[0m",
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(errors); i++) {
+		cleanup_arena struct arena a = { 0 };
+
+		expect(arena_printf(&a, FIRST("a") "a|%s\na|after\n", errors[i]),
+		       arena_printf(&a, "a|%s" TRACEBACK_FOLDED "\na|after\n",
+				    errors[i]));
+	}
+}
+
+TEST(test_what_follows_a_lost_peer)
+{
+	expect(FIRST("a") "a|torch.distributed.DistNetworkError: failed to recv, got 0 bytes\n"
+			  "a|Exception raised from recvBytes at Utils.hpp:675 (most recent call "
+			  "first):\na|frame #0: c10::Error\na|frame #1: x\na|\na|mine\na|\n",
+	       "a|torch.distributed.DistNetworkError: failed to recv, got 0 "
+	       "bytes" TRACEBACK_FOLDED "\na|mine\na|\n");
+	/* raised because of it, and something else later */
+	expect(FIRST("a") "a|OSError: Broken pipe\na|\n"
+			  "a|The above exception was the direct cause of the following "
+			  "exception:\na|\n" FIRST("a") "a|my.Lost: step 3\n" FIRST(
+				  "a") "a|E: x\n",
+	       "a|OSError: Broken pipe" TRACEBACK_FOLDED
+	       "\na|my.Lost: step 3" TRACEBACK_FOLDED "\n" FIRST("a") "a|E: x\n");
+}
+
+/* Two processes of one pod, whose lines alternate, and a line of a third. */
+TEST(test_ranks_of_one_pod)
+{
+	expect("a|[rank0]: Traceback (most recent call last):\n"
+	       "a|[rank1]: Traceback (most recent call last):\n"
+	       "a|[rank0]:   File\na|step 3\na|[rank1]:   File\n"
+	       "a|[rank0]: RuntimeError: Connection reset by peer\na|[rank1]: E: x\n",
+	       "a|step 3\na|[rank0]: RuntimeError: Connection reset by peer" TRACEBACK_FOLDED
+	       "\na|[rank1]: Traceback (most recent call last):\n"
+	       "a|[rank1]:   File\na|[rank1]: E: x\n");
+}
+
+static void is_first(const struct traceback_filter *f, const char *prefix,
+		     const char *line, const char *traceback)
+{
+	const char *have;
+	const struct first_error *e = traceback_first(f, &have);
+
+	assert_non_null(e);
+	assert_string_equal(have, prefix);
+	assert_string_equal(first_error_text(&e->line), line);
+	assert_string_equal(first_error_text(&e->traceback), traceback);
+}
+
 TEST(test_the_first)
 {
 	cleanup_buf struct buf b = { .max = 65536 };
@@ -96,20 +175,39 @@ TEST(test_the_first)
 	const char *prefix;
 	int64_t now = 0;
 
-	assert_string_equal(traceback_first(f, &prefix), "");
+	assert_null(traceback_first(f, &prefix));
+	add(f, FIRST("a") "a|RuntimeError: Connection closed by peer\n", &now);
+	assert_true(traceback_any_folded(f));
+	is_first(
+		f, "a", "RuntimeError: Connection closed by peer",
+		"      File \"a.py\", line 1\n    RuntimeError: Connection closed by peer\n");
 	add(f,
-	    FIRST("a") "a|RuntimeError: Connection closed by peer\n"
-		       "b|[rank1]: Traceback (most recent call last):\n"
-		       "b|[rank1]:   File \"b.py\"\nb|[rank1]: ValueError: x\n" FIRST(
-			       "c") "c|KeyError: 'y'\n" FIRST("a") "a|torch.distributed.elastic.x.E: \n",
+	    "b|[rank1]: Traceback (most recent call last):\n"
+	    "b|[rank1]:   File \"/tmp/kftrainer-T5CD1v/b.py\"\nb|[rank1]: AssertionError\n" FIRST(
+		    "c") "c|KeyError: 'y'\n" FIRST("a") "a|torch.distributed.elastic.x.E: \n",
 	    &now);
-	assert_string_equal(traceback_first(f, &prefix),
-			    "      File \"b.py\"\n    ValueError: x\n");
-	assert_string_equal(prefix, "b");
-	now += TRACEBACK_TOGETHER_MS;
+	is_first(f, "b", "AssertionError", "      File \"b.py\"\n    AssertionError\n");
+	now += FIRST_ERROR_TOGETHER_MS;
+	add(f, FIRST("a") "a|OSError: Broken pipe\n", &now);
+	is_first(f, "b", "AssertionError", "      File \"b.py\"\n    AssertionError\n");
 	add(f, FIRST("a") "a|OSError: z\n", &now);
-	assert_string_equal(traceback_first(f, &prefix),
-			    "      File \"a.py\", line 1\n    OSError: z\n");
+	is_first(f, "a", "OSError: z", "      File \"a.py\", line 1\n    OSError: z\n");
+	traceback_free(f);
+}
+
+/* More processes than are told apart: nothing is lost, and memory is limited. */
+TEST(test_many_processes)
+{
+	cleanup_buf struct buf b = { .max = 1 << 20 };
+	struct traceback_filter *f = traceback_new(collect, &b);
+	char prefix[16];
+
+	for (int i = 0; i <= TRACEBACK_STREAMS; i++) {
+		snprintf(prefix, sizeof(prefix), "%d", i);
+		traceback_line(f, prefix, "Traceback (most recent call last):", 34, 5);
+	}
+	assert_string_equal((const char *)b.data,
+			    "4096|Traceback (most recent call last):\n");
 	traceback_free(f);
 }
 

@@ -13,6 +13,7 @@
 #include "base/xmalloc.h"
 #include "cache/parallel.h"
 #include "cache/table_impl.h"
+#include "crypto/crc.h"
 
 enum { TAIL = 64 * 1024 };
 
@@ -49,6 +50,7 @@ int file_open_parquet(struct file *f, struct budget *budget, struct error *err)
 	if (at.offset < size - have && read_range(f, &footer, at, budget, err))
 		return -1;
 	bytes = footer.data ? footer.data : tail.data + (at.offset - (size - have));
+	f->footer_crc = crc_add(CRC_64NVME, 0, bytes, at.len);
 	if (parquet_open(&f->parquet, bytes, at.len, size, budget, err))
 		return error_wrap(err, "%s", f->path);
 	return 0;
@@ -317,26 +319,16 @@ static const char *name_of(const struct table *t, const struct file *f)
 void table_name(const struct table *t, char ret[TABLE_NAME + 1])
 {
 	const struct file *last = NULL;
-	const struct field *fields;
+	uint64_t hash = hash_text(0, "table");
 	char text[80];
-	uint64_t hash;
-	size_t n;
 
-	fields = table_columns(t, &n);
-	snprintf(text, sizeof(text), "%zu", n);
-	hash = hash_text(0, text);
-	for (size_t i = 0; i < n; i++) {
-		snprintf(text, sizeof(text), "/%d/", (int)fields[i].kind);
-		hash = hash_text(hash_text(hash, text), fields[i].name);
-	}
 	for (size_t i = 0; i < t->n_units; last = t->units[i++].file) {
 		const struct unit *u = &t->units[i];
 
 		if (u->file != last)
-			hash = hash_text(hash_text(hash, "/"), name_of(t, u->file));
-		snprintf(text, sizeof(text), "/%" PRId64 "/%" PRId64, u->rows.end,
-			 u->file != last && u->file->object ? range_size(u->file->object)
-							    : -1);
+			hash = hash_text(hash_text(hash, "\n"), name_of(t, u->file));
+		snprintf(text, sizeof(text), "\n%" PRId64 "/%" PRIx64, u->rows.end,
+			 u->file->footer_crc);
 		hash = hash_text(hash, text);
 	}
 	snprintf(ret, TABLE_NAME + 1, "%016" PRIx64, hash);

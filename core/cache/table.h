@@ -46,9 +46,9 @@ bool table_is_snapshot(const struct table *t, const char *name);
 int64_t table_rows(const struct table *t);
 
 /*
- * A name of the table's content, as far as footers show it, in hexadecimal: columns, the
- * files' names below the location and their sizes, and the rows of their row groups. The
- * same in every process.
+ * A name of the table's content, as far as footers show it, in hexadecimal: the files'
+ * names below the location, their footers (columns, row groups, offsets, statistics), and
+ * the rows that are not deleted. The same in every process.
  */
 enum { TABLE_NAME = 16 };
 void table_name(const struct table *t, char ret[TABLE_NAME + 1]);

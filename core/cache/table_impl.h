@@ -11,6 +11,7 @@ struct file {
 	const char *below; /* as location_file's; NULL: Iceberg's */
 	struct range_object *object;
 	struct parquet *parquet;
+	uint64_t footer_crc;           /* of its footer's bytes */
 	struct projection *projection; /* NULL: its columns are the table's */
 	const struct iceberg_file *entry;
 	struct block *live; /* per row group a bit per live row; empty: all rows */

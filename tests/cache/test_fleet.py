@@ -97,16 +97,16 @@ with Fleet(wide, 3, head=("--takeover", 1)) as fleet:
     fleet.until(lambda: "cannot be read" not in refusal(fleet))
     check("its rows are lent, and every row is read", None if rows(fleet) == whole and fleet.head.ready()[0] == 200 else "wrong")
 
-# ---- a head that restarts with other files of as many rows ----
+# ---- a head that restarts with another file of that name, of as many rows and bytes ----
 table = scratch / "table"
 table.mkdir()
-for name in ("a", "b"):
-    pq.write_table(pa.table({"i": pa.array(range(0 if name == "a" else N, N if name == "a" else 2 * N), pa.int64())}), scratch / f"{name}.parquet", row_group_size=500)
-shutil.copy(scratch / "a.parquet", table / "a.parquet")
+for name, first in (("a", 0), ("b", N)):
+    pq.write_table(pa.table({"i": pa.array(range(first, first + N), pa.int64())}), scratch / name, row_group_size=500, compression="none", use_dictionary=False)
+assert (scratch / "a").stat().st_size == (scratch / "b").stat().st_size
+shutil.copy(scratch / "a", table / "a.parquet")
 with Fleet(table, 2, head=("--takeover", 1)) as fleet:
     old = fleet.info(0, 1).endpoints
-    (table / "a.parquet").unlink()
-    shutil.copy(scratch / "b.parquet", table / "b.parquet")
+    shutil.copy(scratch / "b", table / "a.parquet")
     fleet.workers[0].stop(signal.SIGKILL)
     fleet.restart_worker(0)
     said = fleet.head.wait_for(r"worker is not ready.*not the files that the head found")
@@ -122,6 +122,15 @@ with Fleet(table, 2, head=("--takeover", 1)) as fleet:
         except flight.FlightUnavailableError as e:
             return None if "of another table" in str(e) else str(e)
     check("a ticket of the old files is refused", other_table())
+
+# ---- fewer row groups than workers, and files without rows ----
+few = scratch / "few"
+few.mkdir()
+for i, n in enumerate((10, 0, 5, 0)):
+    pq.write_table(pa.table({"i": pa.array(range(100 * i, 100 * i + n), pa.int64())}), few / f"{i}.parquet")
+with Fleet(few, 3) as fleet:
+    got = [fleet.read(r, 7)["i"].to_pylist() for r in range(7)]
+    check("two row groups for three workers, seven ranks", None if sum(got, []) == [*range(10), *range(200, 205)] and {len(x) for x in got} == {2, 3} else got)
 
 # ---- /ready and GetFlightInfo agree ----
 with Fleet(wide, 2) as fleet:

@@ -13,7 +13,7 @@ for world in cache:50 jobs:5 toy:200; do
 	[ "$world" = toy:200 ] || check "${world%:*}: a line of each seed" test "$(grep -c '^# seed' "$scratch/rel")" = "$n"
 done
 page=$(sed -n '/^# seed [0-9]*: /,$p' "$scratch/rel" | grep '^#')
-check "a world with a fault: the status says so" test $status = 1
+check "a world with a fault: the status says so" test "$status" = 1
 check "its seed, and the rule that broke" grep -qE '^# seed [0-9]+: [0-9]+ writes made [0-9]+$' <<<"$page"
 check "no more than it needs: of six clients three, of 24 writes six" test "$(grep -c writes <<<"$page")" -le 7
 check "and its last line" grep -q BROKEN <<<"$page"

@@ -2,9 +2,9 @@
 # From an older kftrainer to this one with 50 jobs in all states, while the upgrade, the old and the new
 # controller are killed at ten random moments: on this machine's API, and in a cluster.
 # OLD: the older program; without it one is built from the last commit before 0.2.0's section of CHANGELOG.md
-# ($OLD_COMMIT), which calls itself 0.1.0 and has a controller. CRDS: the tag whose CRDs come first. SEED
-# repeats the choices. ONLY=cluster: no jobs of this machine.
-# shellcheck disable=SC2016,SC2317 # what is for other shells; called by check
+# ($OLD_COMMIT), which calls itself 0.1.0 and has a controller; 0.1.0 itself is built from its tag. SEED repeats
+# the choices. ONLY=cluster: no controller --local.
+# shellcheck disable=SC2016,SC2034,SC2317 # what is for other shells; called by check
 # shellcheck source=tests/cluster/lib.sh
 . "$(dirname "$0")/../cluster/lib.sh"
 SEED=${SEED:-$RANDOM}
@@ -24,6 +24,25 @@ fi
 new=$kftrainer
 kills() { OLD=$OLD KILLS=15 JOBS=50 SEED=$SEED tests/local/test_kills.py; }
 [ "${ONLY:-}" = cluster ] || check "controller --local: 50 jobs, 5 kills of the old server, 10 of the new one (SEED=$SEED)" kills
+
+# ---- 0.1.0 itself, which had no controller: a job that it runs ------------------------------------------
+first=
+first_crds() { "$first" install --crds -o yaml | kc apply --server-side --force-conflicts -f -; }
+first_says() { # TEXT COMMAND...
+	"$new" "${@:2}" --local >"$scratch/out" 2>&1
+	grep -q "$1" "$scratch/out" || { cat "$scratch/out"; return 1; }
+}
+if git rev-parse -q --verify 'v0.1.0^{commit}' >/dev/null 2>&1; then
+	check "0.1.0 is built" build v0.1.0 "$scratch/first"
+	first=$scratch/first/kftrainer
+	export XDG_STATE_HOME=$scratch/first/state
+	"$first" submit --local --name runs --runtime torch-distributed --nodes 2 -- sh -c 'echo said; exec sleep 1000' >"$scratch/first.log" 2>&1 </dev/null &
+	runs=$!
+	check "its job runs" wait_for 60 first_says Running get runs
+	check "... has logs" wait_for 60 first_says 'node-1. said' logs runs
+	check "... is not suspended" first_says 'started by kftrainer 0.1.0' suspend runs
+	check "... is deleted, and ends" eval 'first_says "runs deleted" delete runs && { wait "$runs"; grep "interrupted" "$scratch/first.log"; }'
+fi
 
 # ---- in a cluster ----------------------------------------------------------------------------------------
 unset KFT_CLUSTER
@@ -72,12 +91,7 @@ states() { list trainjobs '{.status.state}' | uniq -c | xargs; }
 are() { [ "$(states)" = "$1" ] || { states; false; }; }
 
 kftrainer=$OLD
-if git rev-parse -q --verify "${CRDS:-v0.1.0}" >/dev/null 2>&1; then
-	first() { "$scratch/first/kftrainer" install --crds -o yaml | kc apply --server-side --force-conflicts -f -; }
-	check "the CRDs are those of ${CRDS:-v0.1.0}" eval 'build "${CRDS:-v0.1.0}" "$scratch/first" && first'
-else
-	first() { :; }
-fi
+[ -z "$first" ] || check "the CRDs are those of 0.1.0" first_crds
 check "the old controller starts" controller_up
 kc create namespace $ns >/dev/null
 check "50 jobs" create
@@ -149,5 +163,5 @@ half() { # NAME PROGRAM
 		{ ! grep -i '"level":"error' "$controller_log"; }
 }
 check "the old controller works with the new CRDs" half forwards "$OLD"
-check "the new controller works with the first CRDs" eval 'first && half backwards "$new"'
+check "the new controller works with the first CRDs" eval '{ [ -z "$first" ] || first_crds; } && half backwards "$new"'
 finish

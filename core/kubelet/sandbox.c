@@ -7,11 +7,13 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -443,6 +445,22 @@ static _Noreturn void keeper(const struct sandbox_plan *plan, uid_t uid, gid_t g
 
 /* ---- the caller's side -------------------------------------------------------- */
 
+int sandbox_check_kernel(struct error *err)
+{
+	int fd = (int)syscall(SYS_pidfd_open, getpid(), 0), major, minor;
+	struct utsname u;
+
+	if (fd >= 0)
+		close(fd);
+	if (fd >= 0 || errno != ENOSYS || uname(&u) ||
+	    sscanf(u.release, "%d.%d", &major, &minor) != 2 || major > 5 ||
+	    (major == 5 && minor >= 3))
+		return 0;
+	return error_set(err, ERR_IO,
+			 "this machine has Linux %s: local jobs need 5.3 or later",
+			 u.release);
+}
+
 /*
  * Like fork(): the child continues on a copy of the stack. Neither musl nor glibc has a
  * fork that makes namespaces. Without namespaces only an emulator refuses the flags
@@ -523,7 +541,10 @@ static bool read_report(int fd, struct sandbox_report *ret)
 
 static bool kind_works(unsigned kind, const char *stage, pid_t *ret_trial)
 {
-	struct mount_op op = { .type = MOUNT_VIEW, .target = stage };
+	const struct mount_op ops[] = {
+		{ .type = MOUNT_VIEW, .target = stage },
+		{ .type = MOUNT_BIND, .source = stage, .target = stage },
+	};
 	struct sandbox_report r = { 0 };
 	struct error err;
 	int fds[2], pidfd;
@@ -535,8 +556,8 @@ static bool kind_works(unsigned kind, const char *stage, pid_t *ret_trial)
 	struct sandbox_plan plan = { .kind = kind,
 				     .hostname = "localhost",
 				     .stage = stage,
-				     .mounts = &op,
-				     .n_mounts = 1,
+				     .mounts = ops,
+				     .n_mounts = N_ELEMENTS(ops),
 				     .output = out,
 				     .report = out,
 				     .cgroup = { -1, -1 } };

@@ -106,6 +106,12 @@ MUST_CHECK int sandbox_spawn(const struct sandbox_plan *plan, pid_t *ret_pid,
 void sandbox_signal(const struct sandbox_plan *plan, pid_t keeper, int sig);
 
 /*
+ * Linux 5.3 or later, or ERR_IO. What a filter of system calls hides (ENOSYS
+ * from a newer kernel) is no error: containers do without it.
+ */
+MUST_CHECK int sandbox_check_kernel(struct error *err);
+
+/*
  * The strongest kind that this machine allows, found by trying; 0: none.
  * `stage` is an empty directory. *ret_trial: the process that succeeded, for
  * sandbox_wait(): the kernel takes milliseconds to remove its namespaces.

@@ -15,6 +15,7 @@
 #include "base/str.h"
 #include "base/xmalloc.h"
 #include "kubelet/ports.h"
+#include "kubelet/sandbox.h"
 #include "kubelet/venv.h"
 #include "local/run_impl.h"
 #include "trainer/api.h"
@@ -519,7 +520,7 @@ static int begin(struct run *r, struct error *err)
 	r->state.lock = r->wake_fd = -1;
 	if (copy_documents(r, err) || run_listen(r, err))
 		return -1;
-	if (begin_state(r, err))
+	if (sandbox_check_kernel(err) || begin_state(r, err))
 		return -1;
 	r->report = report_new(r->jobset, r->start_ms);
 	if (open_kubelet(r, err) || run_mpi_edit(r, err) ||

@@ -30,6 +30,7 @@
 #include "crypto/x509.h"
 #include "kube/kube.h"
 #include "kubelet/podlog.h"
+#include "kubelet/sandbox.h"
 #include "local/state.h"
 #include "local/state_owned.h"
 #include "machine/backend.h"
@@ -729,7 +730,7 @@ int local_api_run(const struct local_api_opts *opts, struct manager_config *conf
 	config->local = true;
 	config->election.enabled = false;
 	config->gate_trainjob_status = true;
-	if (stop_setup(err))
+	if (sandbox_check_kernel(err) || stop_setup(err))
 		return -1;
 	rc = start(&l, err);
 	if (!rc && serve(&l, config, err)) {

@@ -64,9 +64,10 @@ static int make_dirs(struct arena *a, const char *job_dir, struct error *err)
 	if (dir_make(path_dir(a, root), 0700, err))
 		return -1;
 	for (size_t i = 0; i < N_ELEMENTS(dirs); i++)
-		if (own_dir(dirs[i], !i, err))
+		if (own_dir(dirs[i], !i, err) ||
+		    (!i && state_write_format(a, root, err))) /* before any job */
 			return -1;
-	return state_write_format(a, root, err);
+	return 0;
 }
 
 static int check_room(const char *dir, struct error *err)

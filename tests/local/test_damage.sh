@@ -136,6 +136,22 @@ else
 	skip "read-only run directories" "mounts are not permitted"
 fi
 
+# ---- half a copy -------------------------------------------------------------------------------------
+state=$XDG_STATE_HOME/kftrainer
+for part in objects.json api logs latest; do
+	rm -rf half
+	mkdir half
+	cp -a "$state" half/
+	rm -rf half/kftrainer/jobs/default/good/2*/$part half/kftrainer/jobs/default/good/$part
+	run env XDG_STATE_HOME="$scratch/half" timeout 60 "$kftrainer" get --local good
+	ok "without $part: get" printed 'good +Complete'
+	run env XDG_STATE_HOME="$scratch/half" timeout 60 "$kftrainer" logs --local good
+	ok "... logs" eval '[[ $status = [01] ]] && [ "$(wc -l <out)" -le 1 ]'
+	run env XDG_STATE_HOME="$scratch/half" timeout 60 "$kftrainer" delete --local good
+	ok "... delete" eval 'exits 0 && [ ! -e half/kftrainer/jobs/default/good ]'
+done
+rm -rf half
+
 # ---- what a newer version wrote ------------------------------------------------------------------------
 state=$XDG_STATE_HOME/kftrainer
 ok "the state says its format" eval '[ "$(cat "$state/format")" = 1 ]'

@@ -1,0 +1,105 @@
+#!/usr/bin/python3
+"""Faults that are put back into the data cache, one at a time: its simulated world finds each within 10,000 schedules.
+
+Most were there once, or are a change of one condition. The seed that finds a fault is shown: after a change of the
+world, those of its table `known` are read here. A fault whose text is no longer in the file fails, too: change it.
+
+    tests/soak/soak_sim_faults.py [WORDS OF A FAULT]...
+"""
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PROGRAM = "build/rel/tests/sim/cache"
+FAULTS = [
+    ("a worker sends what it has of a ticket's rows", "core/cache/holdings.c", 'else if (has_all(it, rows))', 'else if (true)'),
+    ('lent rows are freed when their worker returns', "core/cache/fleet.c", 'wait > STAY_MS ? wait : STAY_MS', '0'),
+    ('a second return does not count from its own beginning', "core/cache/fleet.c", '\t\tr->back_ms = 0;\n', '\t\t;\n'),
+    ('lent rows that all workers failed to load are not tried again', "core/cache/loans.c", '(all && clock_ms() - l->moved_ms < FAILED_MS)', 'all'),
+    ('the last worker that is left is not told to try again', "core/cache/loans.c", 'l->again = to == l->holder;', 'l->again = false;'),
+    ('rows are not read while a worker without rows is away', "core/cache/fleet.c", 'return (a.first > b.first ? a.first : b.first) < (a.end < b.end ? a.end : b.end);', 'return a.first < b.end && b.first < a.end;'),
+    ('a worker keeps the rows that were lent to it', "core/cache/loans.c", 'each_of(holder, record_loan, &at) && !at', 'each_of(holder, record_loan, &at)'),
+    ('a read that goes on begins at the first row again', "core/cache/plan.c", 'r.first = (r.first + c->start) % n;', 'r.first = r.first % n;'),
+    ('padding is forgotten at the end of the table', "core/cache/plan.c", 'add_part(&p, 0, r.end - n);', ''),
+    ('the rows of an assignment before are not freed', "core/cache/holdings.c", '\tset_release(&old);\n}', '}'),
+    ('a worker with other rows is not assigned its own', "core/cache/fleet.c", '!has_rows(r, doc);\n\t}', 'false;\n\t}'),
+    ('a ticket has all rows that are lent, not only those of the shard', "core/cache/fleet.c", 'add_holder(to, l->holder, clip(rows, l->rows))', 'add_holder(to, l->holder, l->rows)'),
+    ('rows of a lost worker are lent to nobody', "core/cache/fleet.c", 'if (!ready && is_gone(r))', 'if (false)'),
+    ('endpoints are in the wrong order', "core/cache/head.c", 'for (size_t i = 0; i < who->n; i++)', 'for (size_t i = who->n; i--;)'),
+    ('one row too many of a message is sent', "core/cache/reading.c", 'if (some.end - some.first < msg->n)', 'if (some.end - some.first + 1 < msg->n)'),
+    ('lent rows of a worker that is not ready are announced', "core/cache/loans.c", '!(l->ready && l->holder->ready)', '!l->holder->ready'),
+    ('lent rows are announced before their new holder has them', "core/cache/loans.c", '\tl->ready = false;\n\tl->error[0] = 0;', '\tl->error[0] = 0;'),
+    ('a loan is not moved', "core/cache/loans.c", '\tl->holder = to;\n', ''),
+    ('a reader goes to the next location after it got rows', "core/cache/client.c", '(r->begun || ', '('),
+    ('a load that was interrupted is reported as failed', "core/cache/holdings.c", 'if (take_table || err->kind != ERR_STOPPED)', 'if (true)'),
+    ('rows are lent before all workers had theirs', "core/cache/fleet.c", 'r->unanswered_ms && has_begun(r->fleet) &&', 'r->unanswered_ms &&'),
+    ('the time without an answer is counted since the first silence ever', "core/cache/fleet.c", '\tr->unanswered_ms = 0;\n\ttrouble[0] = 0;', '\ttrouble[0] = 0;'),
+    ('a worker is ready with rows that were divided anew during its poll', "core/cache/fleet.c", 'ready = ready && has_polled_rows(r);', 'ready = ready;'),
+    ('rows of a table that was replaced are kept', "core/cache/holdings.c", ' &&\n\t       str_eq(a->table, b->table)', ''),
+    ('a ticket reads rows of another table', "core/cache/holdings.c", 'return !t->table.iov_len || !table ||', 'return true || !table ||'),
+    ('the head accepts rows of another table', "core/cache/fleet.c", '(!table || str_eq(table, r->fleet->table_name)) &&', ''),
+    ('a head that restarts waits for ever for a worker that is gone', "core/cache/fleet.c", 'r->fleet->resumed || is_resumed(r, doc, state)', 'false'),
+    ('a head that starts lends rows as if it had restarted', "core/cache/fleet.c", 'return !r->assigned && str_eq', 'return str_eq'),
+    ('a worker loads files that the head has not seen', "core/cache/holdings.c", '\tif (table_rows(t) != h->now.total)', '\tif (1) return 0;\n\tif (table_rows(t) != h->now.total)'),
+    ("rows are lent to upstream's workers", "core/cache/loans.c", 'return r->ready && !r->upstream;', 'return r->ready;'),
+    ('loans move from workers that have them', "core/cache/loans.c", '(l->holder->ready && !l->error[0]) || !to ||', '!to ||'),
+    ('rows that cannot be loaded are tried again without a pause', "core/cache/fleet.c", 'if (r->failed_ms && clock_ms() - r->failed_ms < FAILED_MS)', 'if (false)'),
+    ('rows that cannot be loaded are never tried again', "core/cache/fleet.c", '\tr->failed_ms = clock_ms();\n\treturn true;', '\treturn !has_rows(r, doc);'),
+    ('all workers are needed for each shard', "core/cache/fleet.c", 'if (r->ready || (has_begun(f) && !concerns(r, rows)) ||', 'if (r->ready ||'),
+    ('a worker obeys a head that has died', "core/cache/claim.c", 'if (!same && c->secret && silent < SILENT_MS)', 'if (false)'),
+    ('a worker never obeys a head that has restarted', "core/cache/claim.c", 'if (!same && c->secret && silent < SILENT_MS)', 'if (!same && c->secret)'),
+    ("a head's claim ends while it calls", "core/cache/claim.c", '\tif (secret)\n\t\tc->called_ms = clock_ms();', ''),
+    ('all rows are loaded again at each assignment', "core/cache/holdings.c", '\tif (!is_same_table(now, old))\n\t\treturn;', '\treturn;'),
+    ('after an interruption nothing is loaded', "core/cache/holdings.c", '\t\th->cancel = false;\n', ''),
+    ('workers are ready with rows that are no longer theirs', "core/cache/fleet.c", '\t\tf->remotes[i].ready = false;\n', ''),
+    ('loans of rows that were divided anew remain', "core/cache/fleet.c", '\t\tloans_end(&f->remotes[i]);\n\t}\n\tf->by_files', '\t}\n\tf->by_files'),
+]
+
+
+def command(file, pattern):
+    """The command of the Makefile that compiles the file, or links the world."""
+    said = subprocess.run(["make", "-n", "V=1", "-W", file, PROGRAM], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    return next(shlex.split(line) for line in said.splitlines() if re.search(pattern, line))
+
+
+def changed(words, after):
+    return [after.get(word, word) for word in words if word not in ("-MMD", "-MP", "-Werror")]
+
+
+def build(directory, file, text):
+    """The world with this text in place of the file's."""
+    source, made = directory / "changed.c", directory / "changed.o"
+    source.write_text(text)
+    compile_, link = command(file, rf" -c .*{re.escape(file)}$"), command(file, rf" -o {PROGRAM} ")
+    subprocess.run(changed(compile_, {file: str(source), f"build/rel/{file}.o": str(made)}) + ["-w"], cwd=ROOT, check=True)
+    link = [word for pattern in changed(link, {f"build/rel/{file}.o": str(made), PROGRAM: str(directory / "cache")})
+            for word in ([str(p) for p in sorted(pathlib.Path("/").glob(pattern[1:]))] if "*" in pattern else [pattern])]
+    subprocess.run(link, cwd=ROOT, check=True)
+    return directory / "cache"
+
+
+def seed_of(fault):
+    """What the world says of it."""
+    what, file, before, after = fault
+    text = (ROOT / file).read_text()
+    if before not in text:
+        return None, f"{file} has no {before!r}"
+    with tempfile.TemporaryDirectory() as name:
+        program = build(pathlib.Path(name), file, text.replace(before, after, 1))
+        ran = subprocess.run([program, "--seed", "1", "--schedules", "10000"], capture_output=True, text=True)
+    found = re.search(r"^# seed (\d+): (.*)", ran.stdout, re.M)
+    return (found[1], found[2]) if found else (None, "no schedule of 10,000 shows it")
+
+
+subprocess.run(["make", "-s", PROGRAM], cwd=ROOT, check=True)
+bad = 0
+for number, fault in enumerate([f for f in FAULTS if len(sys.argv) < 2 or any(w in f[0] for w in sys.argv[1:])], 1):
+    seed, why = seed_of(fault)
+    bad += seed is None
+    print(f"{'ok' if seed else 'not ok'} {number} - {fault[0]}: {'seed ' + seed + ', ' if seed else ''}{why}", flush=True)
+print(f"1..{number}")
+sys.exit(bad > 0)

@@ -84,21 +84,18 @@ static int on_batch(void *ctx, const struct batch *b, struct error *err)
 /* Where the next read begins: rows of the shard, before the filter. */
 static void make_command(struct consumer *o)
 {
-	int len;
+	cleanup_buf struct buf text = { .max = sizeof(o->command) };
 
 	if (o->floor || o->careless)
 		o->got = 0;
-	len = snprintf(o->command, sizeof(o->command),
-		       "{\"rank\":%lld,\"world\":%lld,\"start\":%lld", (long long)o->rank,
-		       (long long)o->world, (long long)o->got);
+	buf_printf(&text, "{\"rank\":%lld,\"world\":%lld,\"start\":%lld",
+		   (long long)o->rank, (long long)o->world, (long long)o->got);
 	if (o->equal)
-		len += snprintf(o->command + len, sizeof(o->command) - (size_t)len,
-				",\"equal\":\"%s\"", o->equal);
+		buf_printf(&text, ",\"equal\":\"%s\"", o->equal);
 	if (o->floor)
-		len += snprintf(o->command + len, sizeof(o->command) - (size_t)len,
-				",\"filter\":[[\"row\",\">=\",%lld]],\"batchRows\":3",
-				(long long)o->floor);
-	snprintf(o->command + len, sizeof(o->command) - (size_t)len, "}");
+		buf_printf(&text, ",\"filter\":[[\"row\",\">=\",%lld]],\"batchRows\":3",
+			   (long long)o->floor);
+	snprintf(o->command, sizeof(o->command), "%.*s}", (int)text.len, text.data);
 	o->conf.command = o->careless && !o->equal && !o->floor ? NULL : o->command;
 }
 

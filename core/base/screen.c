@@ -94,14 +94,57 @@ static void clear(struct screen_row *r)
 	r->cut = false;
 }
 
+/* The end of "12/20 [00:01<00:02, 4.1it/s, loss=1]" or "5it [00:01, 4.1it/s]"; 0: none. */
+static size_t bar_end(const char *text, size_t len)
+{
+	const char *end = text + len, *at = text, *p;
+	size_t depth = 1;
+
+	while ((at = memmem(at, (size_t)(end - at), " [", 2))) {
+		at += 2;
+		for (p = at; p < end && (isdigit((unsigned char)*p) || *p == ':'); p++)
+			;
+		if (end - p > 1 && p - at >= 5 && p[-3] == ':' && p[-2] != ':' &&
+		    p[-1] != ':' && strchr("<,", *p))
+			break;
+	}
+	if (!at)
+		return 0;
+	while (at < end && depth) {
+		depth += *at == '[';
+		depth -= *at == ']';
+		at++;
+	}
+	return depth ? 0 : (size_t)(at - text);
+}
+
+/* Where a line begins that was written behind a bar; 0: there is none. */
+static size_t behind_bar(const struct screen_row *r)
+{
+	const char *text = (const char *)r->text.data;
+	size_t at = r->returned && !r->cut && r->text.len > r->tag
+			    ? bar_end(text + r->tag, r->text.len - r->tag)
+			    : 0;
+
+	if (!at)
+		return 0;
+	for (at += r->tag; at < r->text.len && text[at] == ' '; at++)
+		;
+	return at < r->text.len ? at : 0;
+}
+
 static void put(struct screen *s, const char *data, size_t len)
 {
 	struct screen_row *r = row_of(s);
 	size_t room;
 
 	begin(s, r);
-	if (!s->inside)
+	if (!s->inside) {
+		s->suffixed |= r->text.len > r->tag && behind_bar(r);
 		clear(r);
+		if (r->returned)
+			buf_clear(&s->bar);
+	}
 	s->inside = true;
 	s->newest = s->at;
 	room = r->text.len - r->tag < limit(s) ? limit(s) - (r->text.len - r->tag) : 0;
@@ -112,21 +155,49 @@ static void put(struct screen *s, const char *data, size_t len)
 	buf_add(&r->text, data, len);
 }
 
+/* The row's text goes into s->bar, but for the line behind it. */
+static void split(struct screen *s, struct screen_row *r)
+{
+	size_t at = behind_bar(r), bar;
+
+	if (!at || s->suffixed || s->n > 1 || s->keep)
+		return;
+	bar = r->tag + bar_end((char *)r->text.data + r->tag, r->text.len - r->tag);
+	buf_clear(&s->bar);
+	s->bar.max = s->max + SCREEN_TAG;
+	buf_add(&s->bar, r->text.data, bar);
+	memmove(r->text.data + r->tag, r->text.data + at, r->text.len - at);
+	r->text.len -= at - r->tag;
+	r->rewritten = false;
+}
+
+/* The newline of a bar behind which a line was written: its state, in place of "". */
+static void end_bar(struct screen *s, struct screen_row *r)
+{
+	if (!s->bar.len || r->text.len > r->tag)
+		return;
+	r->text.len = 0;
+	buf_add(&r->text, s->bar.data, s->bar.len);
+	buf_clear(&s->bar);
+}
+
 static void new_line(struct screen *s)
 {
 	struct screen_row *r = row_of(s);
 
+	split(s, r);
 	s->inside = false;
 	if (s->at + 1 < s->n) {
 		s->at++;
 		return;
 	}
 	begin(s, r);
+	end_bar(s, r);
 	if (s->keep && ++s->straight > FORGET_UP)
 		s->keep = 0;
-	s->at = s->n++;
-	while (s->n > s->keep + 1)
+	while (s->n > s->keep) /* first: there may be no room for one more */
 		scroll(s);
+	s->at = s->n++;
 }
 
 static void cursor_up(struct screen *s, size_t by)
@@ -384,6 +455,7 @@ static void one_byte(struct screen *s, char c)
 		break;
 	case '\r':
 		s->inside = false;
+		row_of(s)->returned = true;
 		break;
 	case '\b':
 		(void)backspace(s);
@@ -443,7 +515,7 @@ static size_t whole_lines(struct screen *s, struct piece *p, size_t at)
 	size_t end, stop;
 
 	if (s->n > 1 || s->keep || s->state != TEXT || s->inside || s->n_rune ||
-	    s->tag_len || (s->n && s->rows[0].written))
+	    s->tag_len || s->bar.len || (s->n && s->rows[0].written))
 		return at;
 	while (at < p->len && (end = newline_at(p, at)) < p->len) {
 		stop = special(p, at);
@@ -531,6 +603,8 @@ void screen_end(struct screen *s)
 	for (size_t i = 0; i < s->n; i++)
 		if (i + 1 < s->n || s->rows[i].text.len > s->rows[i].tag)
 			report(s, &s->rows[i]);
+	if (s->bar.len)
+		s->on_line(s->ctx, (const char *)s->bar.data, s->bar.len);
 	screen_release(s);
 }
 
@@ -538,6 +612,7 @@ void screen_release(struct screen *s)
 {
 	for (size_t i = 0; i < SCREEN_ROWS; i++)
 		buf_release(&s->rows[i].text);
+	buf_release(&s->bar);
 	*s = (struct screen){
 		.on_line = s->on_line, .ctx = s->ctx, .max = s->max, .mark = s->mark
 	};

@@ -6,6 +6,9 @@
  * reported once it is finished: at its newline or, once a program has moved the cursor up,
  * when it is out of the cursor's reach. "\r\n" is a newline.
  *
+ * What another process, or a print() of the same, writes behind a bar of tqdm is a line of
+ * its own. The bar's last state follows at its newline, or where the output ends.
+ *
  * Lines are without escape sequences, except those that set colors (SGR). Control
  * characters of the second set (U+0080 to U+009F) are spelled "\x9b". All other bytes pass.
  * Memory is limited to about twice `max` for any input. {0} with on_line and max is empty.
@@ -28,6 +31,7 @@ struct screen_row {
 	bool rewritten;  /* its text replaced other text */
 	bool written;    /* false: only room for a cursor that goes up */
 	bool cut;        /* its text is longer than the limit */
+	bool returned;   /* a carriage return came before its text */
 };
 
 struct screen {
@@ -43,6 +47,8 @@ struct screen {
 	size_t straight; /* newlines at the bottom since the cursor went up last */
 	size_t newest;   /* the row with the newest text */
 	bool inside;     /* the cursor is not in the first column */
+	bool suffixed;   /* bars have text of their own after what tqdm writes last */
+	struct buf bar; /* the state of a bar behind which a line was written; or empty */
 	char tag[SCREEN_TAG];
 	size_t tag_len;
 

@@ -44,6 +44,22 @@ static const struct {
 	{ "50%\r     \rdone\n", "done|" },
 	{ "50%\r     \r\nx\n", "x|" },
 	{ "50%\r     \r", "" },
+	/* a line behind a bar of tqdm, of another process or the same */
+	{ "\r 5%|#| 1/20 [00:01<00:19, 1.00it/s]step 1\n\r10%|#| 2/20 [00:02<00:18, "
+	  "1.00it/s, x=[1]]step 2\nstep 3\n\n",
+	  "step 1|step 2|step 3|10%|#| 2/20 [00:02<00:18, 1.00it/s, x=[1]]|" },
+	{ "\rTrain: 5it [1:00:01, 1.00it/s]    Traceback\n  File\nE: x\n",
+	  "Traceback|  File|E: x|Train: 5it [1:00:01, 1.00it/s]|" },
+	{ "\r1/2 [00:01<00:01, 1it/s]a\n\r2/2 [00:02<00:00, 1it/s]\nb\n",
+	  "a|2/2 [00:02<00:00, 1it/s]|b|" },
+	{ "\r1/2 [00:01<?, ?it/s]a\nb\n\r1/2 [00:01<?, ?it/s]       \r\rc\n", "a|b|c|" },
+	/* what is no such bar, or has text behind it by itself */
+	{ "\r1/2 [00:01<00:01, 1it/s] a\r2/2 [00:02<00:00, 1it/s] b\n",
+	  "2/2 [00:02<00:00, 1it/s] b|" },
+	{ "at [10:30:00, Monday] a\n", "at [10:30:00, Monday] a|" },
+	{ "\r1/2 [00:01<00:01, 1it/s\n", "1/2 [00:01<00:01, 1it/s|" },
+	{ "\r [1:2] x\n", " [1:2] x|" },
+	{ "\r [:::::, ] x\n\r [00:00", " [:::::, ] x| [00:00|" },
 	/* pip, rich */
 	{ "\033[?25l\r\033[2K 1 MB\r\033[2K 2 MB\033[?25h\nok\n", " 2 MB|ok|" },
 	{ "50%\033[K\r60%\033[K\n", "60%|" },
@@ -79,6 +95,7 @@ TEST(cursor_up)
 	/* in pieces, the first state of the upper lines was reported before the cursor went up */
 	const char *nested = "\rout 0\n\rin 0" UP "\rout 1\n\rin 1" UP
 			     "\rout 2\n\rin 2" UP "\n\nend\n";
+	const char *down = "\033[99A1\n2\n3\n4\n5\n6\n7\n8\n9\n\n\n\n\n\n\n16\n17\n18\n";
 	const char *rich = "a\nb\nc\r\033[2K" UP "\033[2K" UP "\033[2Ka1\nb1\nc1\n";
 
 	shown(nested, strlen(nested), strlen(nested), "out 2|in 2|end|");
@@ -86,6 +103,8 @@ TEST(cursor_up)
 	shown(rich, strlen(rich), strlen(rich), "a1|b1|c1|");
 	shown(rich, strlen(rich), 1, "a|b|a1|b1|c1|");
 	shown("a\033[99999999999999999999Ab\n", 26, 26, "b|a|");
+	/* down again, past the last row */
+	shown(down, strlen(down), strlen(down), "1|2|3|4|5|6|7|8|9|16|17|18|");
 }
 
 /* After a block of bars, lines come at once again. */

@@ -1,6 +1,7 @@
 /* state_owned.c - find, publish and remove a server's runs (local/state_owned.h). */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,6 +14,22 @@
 
 enum { APPEND_BYTES = 1024 * 1024 }; /* of each file; later lines are dropped */
 
+/*
+ * The directory of a server now: if it was the one in the state directory (as without
+ * --data), and that was moved, the one in this state directory.
+ */
+static const char *server_now(struct arena *arena, const char *server)
+{
+	cleanup_free char *here = NULL;
+	const char *jobs;
+
+	if (file_exists(server) || !str_ends(server, "/kftrainer/server") ||
+	    state_root(arena, &jobs, IGNORED))
+		return server;
+	here = realpath(path_join(arena, path_dir(arena, jobs), "server"), NULL);
+	return arena_strdup(arena, here ? here : server);
+}
+
 static bool read_owner(struct arena *arena, const char *dir, struct state_owner *ret)
 {
 	cleanup_buf struct buf text = { .max = 65536 };
@@ -23,7 +40,7 @@ static bool read_owner(struct arena *arena, const char *dir, struct state_owner 
 	    !json_str(doc, "uid"))
 		return false;
 	*ret = (struct state_owner){
-		.server = arena_strdup(arena, json_str(doc, "server")),
+		.server = server_now(arena, arena_strdup(arena, json_str(doc, "server"))),
 		.uid = arena_strdup(arena, json_str(doc, "uid")),
 		.generation = json_int(doc, 0, "generation"),
 	};

@@ -3,7 +3,7 @@
 # the server, and deleted, also while 0.1.0 runs the job; so are the objects of a server between 0.1.0 and
 # 0.2.0 (objects.txt: VERSION KEY, and the object). tests/soak/soak_upgrade.sh has the real ones.
 # before: tests/cluster/programs.sh
-# shellcheck disable=SC1091,SC2016,SC2154,SC2317 # what is for other shells; server.sh
+# shellcheck disable=SC1091,SC2016,SC2034,SC2154,SC2317 # what is for other shells; server.sh
 . "$(dirname "$0")/server.sh"
 here=$PWD/tests/local
 cd "$scratch" || exit 1
@@ -103,5 +103,32 @@ check "... and done stays done, without pods" eval '[ -z "$(kubectl get pods -o 
 check "the suspended one is resumed, with the runtime that it began with" eval 'kubectl delete trainingruntime plain && kubectl patch trainjob held --type merge -p "{\"spec\":{\"suspend\":false}}" &&
 	kubectl wait --timeout=-1s --for=condition=Complete trainjob/held && [ "$(kubectl logs -l jobset.sigs.k8s.io/jobset-name=held)" = held ]'
 check "... both are deleted, with all that they own" eval 'kubectl delete trainjob done held && until_true eval "[ -z \"\$(kubectl get jobsets,jobs,pods -o name)\" ]"'
+down TERM
+
+# ---- a state directory that was moved, with its server -----------------------------------------------------
+up_here() { # STATE: the server is the one of this state directory
+	export XDG_STATE_HOME=$1
+	: >where
+	"$kftrainer" controller --local >where 2>>log &
+	server=$!
+	until_true test -s where
+	KUBECONFIG=$(cat where)
+}
+job() { # NAME COMMAND
+	kubectl create -f - <<<"{apiVersion: trainer.kubeflow.org/v1alpha1, kind: TrainJob, metadata: {name: $1}, spec: {runtimeRef: {name: torch-distributed}, trainer: {command: [sh, -c, '$2']}}}"
+}
+two_jobs() {
+	job over 'echo said' && job cut "echo run >>$scratch/runs; exec sleep 1000" &&
+		kubectl wait --timeout=-1s --for=condition=Complete trainjob/over && until_true test -s runs
+}
+up_here "$scratch/there"
+check "a job that is done, and one that runs" two_jobs
+down KILL
+kill -KILL "$(cut -d ' ' -f 1 there/kftrainer/jobs/default/cut/lock)"
+mv there here
+up_here "$scratch/here"
+check "moved: what ran has failed, and does not run again" eval 'kubectl wait --timeout=-1s --for=condition=Failed trainjob/cut && [ "$(wc -l <runs)" = 1 ]'
+check "... the other one has its logs" eval '[ "$(kubectl logs -l jobset.sigs.k8s.io/jobset-name=over)" = said ]'
+check "... delete leaves nothing" eval 'kubectl delete trainjob over cut && until_true eval "! ls here/kftrainer/jobs/default/* 2>&1"'
 down TERM
 finish

@@ -509,13 +509,19 @@ static size_t newline_at(struct piece *p, size_t at)
 	return next_of(p, 0, at);
 }
 
+/* Is there no text but what was reported? */
+static bool is_between_lines(const struct screen *s)
+{
+	return s->n <= 1 && !s->keep && s->state == TEXT && !s->inside && !s->n_rune &&
+	       !s->tag_len && !s->bar.len && !(s->n && s->rows[0].written);
+}
+
 /* Nothing is begun: report whole lines without a copy. Returns the end of the last one. */
 static size_t whole_lines(struct screen *s, struct piece *p, size_t at)
 {
 	size_t end, stop;
 
-	if (s->n > 1 || s->keep || s->state != TEXT || s->inside || s->n_rune ||
-	    s->tag_len || s->bar.len || (s->n && s->rows[0].written))
+	if (!is_between_lines(s))
 		return at;
 	while (at < p->len && (end = newline_at(p, at)) < p->len) {
 		stop = special(p, at);

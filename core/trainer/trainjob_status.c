@@ -130,9 +130,10 @@ void status_of_jobset(cJSON *status, const cJSON *jobset)
 {
 	cJSON *list;
 
-	copy_condition(status, jobset, "Completed", COND_COMPLETE);
-	if (!status_is_exceeded(status))
+	if (!status_is_exceeded(status)) {
+		copy_condition(status, jobset, "Completed", COND_COMPLETE);
 		copy_condition(status, jobset, "Failed", COND_FAILED);
+	}
 	list = jobs_status(jobset);
 	if (list->child) {
 		json_put(status, list, "jobsStatus");

@@ -26,7 +26,8 @@ void status_suspend(cJSON *status, const cJSON *tj, const char *now);
 
 /*
  * Complete and Failed from the JobSet's conditions of that meaning, jobsStatus
- * from replicatedJobsStatus. A Failed set by us (the deadline) stays unchanged.
+ * from replicatedJobsStatus. A Failed set by us (the deadline) stays the only end: the
+ * JobSet may complete before it is deleted.
  */
 void status_of_jobset(cJSON *status, const cJSON *jobset);
 

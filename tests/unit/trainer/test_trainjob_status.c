@@ -98,15 +98,25 @@ TEST(test_active)
 
 TEST(test_deadline_survives)
 {
-	cleanup_json cJSON *status = doc("{}");
-	cleanup_json cJSON *jobset = doc("{status: {conditions: [{type: Failed, status: "
-					 "'True', reason: FailedJobs, message: m}]}}");
+	static const char *const ends[] = {
+		"{status: {conditions: [{type: Failed, status: 'True', reason: FailedJobs, "
+		"message: m}]}}",
+		"{status: {conditions: [{type: Completed, status: 'True', reason: "
+		"AllJobsCompleted, message: m}]}}",
+	};
 
-	status_exceed_deadline(status, NOW);
-	status_of_jobset(status, jobset);
-	assert_string_equal(json_str(status_condition(status, "Failed"), "reason"),
-			    "DeadlineExceeded");
-	assert_true(status_finished(status));
+	for (size_t i = 0; i < N_ELEMENTS(ends); i++) {
+		cleanup_json cJSON *status = doc("{}");
+		cleanup_json cJSON *jobset = doc(ends[i]);
+
+		status_exceed_deadline(status, NOW);
+		status_of_jobset(status, jobset);
+		assert_string_equal(
+			json_str(status_condition(status, "Failed"), "reason"),
+			"DeadlineExceeded");
+		assert_true(status_finished(status));
+		assert_false(status_is_true(status, "Complete"));
+	}
 }
 
 TEST(test_time_changes_with_the_status_only)

@@ -262,14 +262,16 @@ $(SANOUT)/%.h.ok: %.h $(SANROOT)/.done
 cli: kftrainer $(SANOUT)/tests/golden/golden
 	@LANES=$${LANES:-2} tests/run.sh cli $(call ordered,cli,install.sh convert.py mpi_watch.py mpi_ssh.py docs.py,)
 # docs/simulation.md says what a world is. tests/sim/run runs some schedules of it, or shows one.
-define sim_rules # WORLD, ROOMS, FUNCTIONS THAT IT REPLACES
-SIM_$(1) := $(wildcard tests/sim/$(1)*.c) tests/sim/events.c
+define sim_rules # WORLD, ROOMS, FUNCTIONS THAT IT REPLACES, OTHER SOURCES
+SIM_$(1) := $(wildcard tests/sim/$(1)*.c) tests/sim/events.c $(4)
 $(SANOUT)/tests/sim/$(1): $$(SIM_$(1):%=$(SANOUT)/%.o) $(foreach r,$(2),$(if $(call src_of,$(r)),$(SANOUT)/lib$(r).a))
 	$$(call say,LD,$$@) clang $$(SANLINK) $(3:%=-Wl,--wrap=%) -o $$@ $$^ -L$$(SANROOT)/lib $$(LIBS) -lm
 $(OUT)/tests/sim/$(1): $$(SIM_$(1):%=$(OUT)/%.o) $(foreach r,$(2),$(patsubst %,$(OUT)/%.o,$(call src_of,$(r))))
 	$$(call say,LD,$$@) $$(SYSROOT)/bin/musl-gcc -static-pie -Wl,--gc-sections $(3:%=-Wl,--wrap=%) -o $$@ $$(SYSROOT)/lib/*.o $$^ -L$$(SYSROOT)/lib $$(LIBS) -lm
 endef
-$(eval $(call sim_rules,jobs,manager jobs apiserver $(NEEDS_manager),clock_ms clock_now getrandom stop_wait))
+$(eval $(call sim_rules,jobs,manager jobs apiserver $(NEEDS_manager),clock_ms clock_now clock_gettime clock_sleep_ms getrandom \
+  stop_wait thread_start pthread_join cond_wait_until pthread_cond_signal pthread_cond_broadcast poll eventfd \
+  timerfd_create timerfd_settime read write close,tests/sim/threads.c))
 $(eval $(call sim_rules,cache,cache $(NEEDS_cache),clock_ms))
 $(eval $(call sim_rules,toy,base,clock_ms))
 toys     = $(if $(filter $(ROOM),*),$(1)/tests/sim/toy)

@@ -413,7 +413,7 @@ static const struct sim_seed known[] = {
 
 int main(int argc, char **argv)
 {
-	const struct sim_conf conf = { "the data cache", world, 10000, known };
+	const struct sim_conf conf = { "the data cache", world, 10000, known, false };
 
 	return sim_main(&conf, argc, argv);
 }

@@ -7,6 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -16,9 +19,11 @@
 
 enum {
 	START_MS = 1000 * 1000,
-	TRIES = 3000, /* to shorten a schedule */
-	PAGE = 55,    /* lines of a trace in its shortest form */
-	WIDTH = 160,  /* of them */
+	TRIES = 3000,      /* to shorten a schedule */
+	PAGE = 55,         /* lines of a trace in its shortest form */
+	WIDTH = 160,       /* of them */
+	CHOICES = 1 << 20, /* of a schedule in a process of its own, at most */
+	HANGS_S = 100,     /* such a schedule takes milliseconds */
 };
 
 void __asan_init(void)
@@ -199,7 +204,7 @@ bool sim_is_broken(const struct sim *s)
 
 /* ---- schedules ---- */
 
-static void run(struct sim *s, const struct sim_conf *conf)
+static void run_here(struct sim *s, const struct sim_conf *conf)
 {
 	s->state = mix(s->seed);
 	s->now = START_MS;
@@ -210,8 +215,55 @@ static void run(struct sim *s, const struct sim_conf *conf)
 	running = NULL;
 }
 
-static void sim_release(struct sim *s)
+/*
+ * In a process of its own, which begins as this one is, ends with what the schedule
+ * left, and may crash.
+ */
+static void run(struct sim *s, const struct sim_conf *conf)
 {
+	int status = 0;
+	pid_t pid;
+
+	if (!conf->forks) {
+		run_here(s, conf);
+		return;
+	}
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		s->heap = NULL;
+		s->cap = 0;
+		alarm(HANGS_S);
+		run_here(s, conf);
+		fflush(stdout);
+		_exit(0);
+	}
+	waitpid(pid, &status, 0);
+	if (status)
+		sim_broken(s, "the program died: status 0x%x", (unsigned)status);
+}
+
+static struct sim *sim_new(const struct sim_conf *conf)
+{
+	size_t size = sizeof(struct sim) + CHOICES * sizeof(int64_t);
+	struct sim *s;
+
+	if (!conf->forks)
+		return xcalloc(1, sizeof(*s));
+	s = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (s == MAP_FAILED)
+		abort();
+	s->choices = (int64_t *)(s + 1);
+	s->cap_choices = CHOICES;
+	return s;
+}
+
+static void sim_free(struct sim *s, const struct sim_conf *conf)
+{
+	if (conf->forks) {
+		munmap(s, sizeof(*s) + CHOICES * sizeof(int64_t));
+		return;
+	}
 	free(s->heap);
 	free(s->choices);
 	free(s);
@@ -324,7 +376,7 @@ static void shorten(struct sim *s, const struct sim_conf *conf)
 /* Run the schedule of a seed; if it fails, print its shortest form: a page. */
 static bool try(const struct sim_conf *conf, uint64_t seed, bool trace)
 {
-	struct sim *s = xcalloc(1, sizeof(*s));
+	struct sim *s = sim_new(conf);
 	bool broken;
 
 	s->seed = seed;
@@ -342,7 +394,7 @@ static bool try(const struct sim_conf *conf, uint64_t seed, bool trace)
 		run(s, conf);
 		print_page(s);
 	}
-	sim_release(s);
+	sim_free(s, conf);
 	return broken;
 }
 

@@ -31,6 +31,7 @@ struct sim_conf {
 		uint64_t seed;
 		const char *fault; /* that it found */
 	} * known;                 /* ends with { 0 } */
+	bool forks;                /* each schedule in a process of its own */
 };
 /*
  * The program: [--seed N] [--schedules N] [--trace]. Its exit status. --seed: this one, or

@@ -1,0 +1,104 @@
+/*
+ * jobs.h - world one: TrainJobs, this machine's API and one or two controllers in one
+ * process. Shared by jobs_*.c.
+ *
+ * The program's own code runs: informers, work queues, workers, leader election, events,
+ * reconciler, API server, garbage collector, rules of JobSet; its threads are
+ * coroutines (threads.h). What stands in: the users, JobSet's controller, the kubelet,
+ * and the network between controller and API, which delays and refuses calls, loses
+ * answers and cuts watches. A controller dies between any two of its steps.
+ *
+ *     jobs_world.c         schedules
+ *     jobs_controllers.c   processes of the controller, and their network
+ *     jobs_nodes.c         JobSet's controller and the kubelet
+ *     jobs_users.c         users, and the garbage collector
+ *     jobs_rules.c         what always holds
+ */
+#ifndef SIM_JOBS_H
+#define SIM_JOBS_H
+
+#include "apiserver/apiserver.h"
+#include "manager/config.h"
+#include "tests/sim/events.h"
+
+enum {
+	JOBS = 5,
+	FAULTS_MS = 40000, /* faults end; users act no more */
+	CALM_MS = 20000,   /* after that, all is as users asked for */
+	END_MS = 600000,   /* everything has ended by then */
+	CALLS = 400,       /* of the controllers' workers for each TrainJob, by then */
+};
+
+struct world;
+struct jobs;
+struct process;
+
+/* A JobSet, as its controller and the kubelet see it. */
+struct run {
+	char *uid, *owner; /* of the JobSet, and of its TrainJob */
+	struct jobs *jobs;
+	bool suspended;
+	cJSON *sent; /* its status */
+};
+
+struct job {
+	struct world *w;
+	int i;
+	char name[16], path[80], jobset_path[80];
+	struct run *run;
+	/* Of the TrainJob that there is now, by uid: */
+	char *uid;
+	bool finished, completed; /* its status said so */
+	uint64_t end_version;     /* of the TrainJob that said so first */
+	bool succeeded, failed;   /* its JobSet said so */
+	bool ran_again;
+	bool stays_suspended; /* the user never resumes it */
+	bool objects_deleted; /* by a user: they may differ when made again */
+	char *image;          /* of its first JobSet */
+	char *secret;         /* its keys */
+	int64_t disrupted_ms; /* a pod of it lost its node; 0: none */
+	char disrupted[64];   /* its name */
+	int64_t unended_ms;   /* its JobSet has ended, its status does not say so; or 0 */
+	bool changed;         /* since it was last checked */
+};
+
+struct world {
+	struct sim *sim;
+	struct apiserver *api;
+	struct job jobs[JOBS];
+	int n_jobs, n_controllers;
+	int refuse, lose, cut; /* % of calls */
+	int64_t lag_ms;        /* of watches */
+	bool over;             /* what is still to come does nothing */
+	int64_t calls, random, leads_since;
+	int started; /* controllers that ever were */
+};
+
+bool is_calm(const struct world *w); /* faults have ended */
+int64_t calm_for(const struct world *w);
+bool percent(struct world *w, int n); /* never once it is calm */
+cJSON *trainjob_of(const struct job *j);
+cJSON *jobset_of(const struct job *j);
+struct job *job_named(struct world *w, const char *path); /* whose name is in it */
+
+/* jobs_controllers.c */
+extern struct manager_config controller_config;
+void controllers_start(struct world *w);
+void controllers_kill_one(struct world *w);
+
+/* jobs_nodes.c */
+void nodes_look(struct job *j, int64_t ms); /* JobSet's controller does, in ms */
+void nodes_lose_one(struct job *j);         /* a node, with a pod of the job */
+
+/* jobs_users.c */
+void users_start(struct job *j);
+void users_make_runtimes(struct world *w);
+
+/* jobs_rules.c */
+void rules_check(struct job *j);         /* after each change */
+void rules_check_settled(struct job *j); /* once everything has ended */
+void rules_check_calm(struct job *j);    /* from time to time, then */
+bool rules_job_is_done(struct job *j);
+void rules_on_write(struct world *w, const char *identity, const char *what);
+
+#endif

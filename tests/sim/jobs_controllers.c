@@ -1,0 +1,301 @@
+/* jobs_controllers.c - processes of the controller, and their network (jobs.h). */
+#include "tests/sim/jobs.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/meta.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/str.h"
+#include "base/xmalloc.h"
+#include "kube/lease.h"
+#include "manager/reconcile.h"
+#include "manager/work.h"
+#include "tests/sim/threads.h"
+
+enum { WATCH, WORK, EVENTS, LEASE, CLIENTS };
+
+struct controller;
+
+struct client {
+	struct controller *c;
+	int which;
+	struct kube *kube;
+};
+
+/* A process of the controller, until it dies. */
+struct controller {
+	struct world *w;
+	struct process *process;
+	char identity[24];
+	bool dead;
+	struct client clients[CLIENTS];
+	struct controller *next; /* all that ever were */
+};
+
+struct manager_config controller_config;
+static struct controller *all;
+
+static void start_one(void *ctx);
+
+static void end(struct controller *c, const char *why)
+{
+	struct world *w = c->w;
+
+	sim_note(w->sim, "%s %s", c->identity, why);
+	c->dead = true;
+	sim_after(w->sim, 500 + sim_dice(w->sim, 6000), start_one, w);
+	process_kill(c->process);
+}
+
+void controllers_kill_one(struct world *w)
+{
+	int64_t at = sim_dice(w->sim, w->n_controllers);
+
+	for (struct controller *c = all; c; c = c->next)
+		if (!c->dead && !at--) {
+			end(c, "dies");
+			return;
+		}
+}
+
+/* ---- the network ---- */
+
+static void answer_error(struct httpd_response *resp, int code, const char *reason)
+{
+	buf_release(&resp->headers);
+	buf_release(&resp->body);
+	if (resp->release)
+		resp->release(resp->stream_ctx);
+	resp->stream = NULL;
+	resp->release = NULL;
+	resp->body.max = 65536;
+	resp->status = code;
+	resp->content_type = "application/json";
+	buf_printf(&resp->body,
+		   "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"status\":\"Failure\","
+		   "\"reason\":\"%s\",\"message\":\"%s (simulated)\",\"code\":%d}",
+		   reason, reason, code);
+}
+
+static const struct {
+	int code;
+	const char *reason;
+} refusals[] = {
+	{ 500, "InternalError" },      { 409, "Conflict" }, { 429, "TooManyRequests" },
+	{ 503, "ServiceUnavailable" }, { 504, "Timeout" },
+};
+
+/* A connection that breaks in the middle of what is sent. */
+struct cut {
+	struct httpd_stream stream; /* the first member */
+	struct httpd_stream *to;
+	int64_t left; /* what is sent whole before; < 0: it is cut */
+	void (*run)(void *ctx, struct httpd_stream *s);
+	void (*release)(void *ctx);
+	void *ctx;
+};
+
+static int send_until(struct httpd_stream *s, const void *data, size_t len)
+{
+	struct cut *cut = (struct cut *)s;
+
+	if (cut->left < 0)
+		return -1;
+	if (cut->left--)
+		return httpd_send(cut->to, data, len);
+	(void)!httpd_send(cut->to, data, len / 2);
+	return -1;
+}
+
+static bool listens_until(struct httpd_stream *s)
+{
+	struct cut *cut = (struct cut *)s;
+
+	return cut->left >= 0 && httpd_listens(cut->to);
+}
+
+static void run_until(void *ctx, struct httpd_stream *to)
+{
+	struct cut *cut = ctx;
+
+	cut->to = to;
+	cut->run(cut->ctx, &cut->stream);
+}
+
+static void release_cut(void *ctx)
+{
+	struct cut *cut = ctx;
+
+	if (cut->release)
+		cut->release(cut->ctx);
+	free(cut);
+}
+
+static void cut_stream(struct world *w, struct httpd_response *resp)
+{
+	struct cut *cut = xmalloc(sizeof(*cut));
+
+	*cut = (struct cut){ { send_until, listens_until },
+			     NULL,
+			     sim_dice(w->sim, 6),
+			     resp->stream,
+			     resp->release,
+			     resp->stream_ctx };
+	resp->stream = run_until;
+	resp->release = release_cut;
+	resp->stream_ctx = cut;
+}
+
+static void pause_within(struct world *w, int64_t ms)
+{
+	if (percent(w, 40))
+		thread_pause(sim_dice(w->sim, ms));
+}
+
+static bool is_refused(struct client *cl, const struct httpd_request *req,
+		       struct httpd_response *resp)
+{
+	struct world *w = cl->c->w;
+	bool read = str_eq(req->method, "GET");
+	size_t k;
+
+	if (!percent(w, w->refuse))
+		return false;
+	k = (size_t)sim_dice(w->sim, N_ELEMENTS(refusals));
+	k = read && refusals[k].code == 409 ? 0 : k;
+	sim_note(w->sim, "%s: refused %d: %s %s", cl->c->identity, refusals[k].code,
+		 req->method, req->path);
+	answer_error(resp, refusals[k].code, refusals[k].reason);
+	return true;
+}
+
+static void handle_write(struct client *cl, const struct httpd_request *req,
+			 struct httpd_response *resp)
+{
+	struct world *w = cl->c->w;
+	struct job *j = job_named(w, req->path);
+
+	rules_on_write(w, cl->which == LEASE ? NULL : cl->c->identity, req->path);
+	apiserver_handle_inside(w->api, req, resp);
+	sim_note(w->sim, "%s: %s %s: %d", cl->c->identity, req->method, req->path,
+		 resp->status);
+	if (j && cl->which == WORK) {
+		j->changed = true;
+		nodes_look(j, sim_dice(w->sim, 300));
+	}
+	pause_within(w, 300);
+	if (percent(w, w->lose)) {
+		sim_note(w->sim, "%s: answer lost: %s %s", cl->c->identity, req->method,
+			 req->path);
+		answer_error(resp, 504, "Timeout");
+	}
+}
+
+static void handle(void *ctx, const struct httpd_request *req,
+		   struct httpd_response *resp)
+{
+	struct client *cl = ctx;
+	struct world *w = cl->c->w;
+	bool watch = strstr(req->query, "watch=true");
+
+	w->calls += cl->which == WORK;
+	thread_slow(0, 0);
+	pause_within(w, 300);
+	if (is_refused(cl, req, resp))
+		return;
+	if (strstr(req->path, "scheduling.") || strstr(req->path, "node.k8s.io")) {
+		answer_error(resp, 404, "NotFound"); /* not installed */
+		return;
+	}
+	if (!str_eq(req->method, "GET")) {
+		handle_write(cl, req, resp);
+		return;
+	}
+	apiserver_handle_inside(w->api, req, resp);
+	if (watch && resp->stream) {
+		if (percent(w, w->cut))
+			cut_stream(w, resp);
+		thread_slow(w->lag_ms, END_MS);
+		return;
+	}
+	pause_within(w, 300);
+}
+
+/* ---- a process ---- */
+
+static struct kube *new_client(struct controller *c, int which)
+{
+	const struct kube_config config = { .ns = "default" };
+	struct kube_opts opts = { .user_agent = "kftrainer", .after_stop = true };
+	struct client *cl = &c->clients[which];
+
+	*cl = (struct client){ c, which, NULL };
+	opts.inside = (struct inside_server){ .handle = handle,
+					      .ctx = cl,
+					      .documents = which == WORK };
+	if (kube_new(&cl->kube, &config, &opts, IGNORED))
+		abort();
+	return cl->kube;
+}
+
+/* As manager.c does, without listeners. */
+static void run(void *ctx)
+{
+	struct controller *c = ctx;
+	struct world *w = c->w;
+	struct lease_conf lease_conf = { .kube = new_client(c, LEASE),
+					 .ns = "default",
+					 .name = "trainer.kubeflow.org",
+					 .identity = c->identity,
+					 .duration_ms = 16000,
+					 .renew_ms = 12000,
+					 .retry_ms = 5000 };
+	struct event_recorder_conf events = { .kube = new_client(c, EVENTS),
+					      .component = "kftrainer" };
+	struct work_conf conf = { .config = &controller_config,
+				  .watch = new_client(c, WATCH),
+				  .kube = new_client(c, WORK) };
+	struct lease *lease;
+	struct work *work;
+	struct pollfd lost = { .events = POLLIN };
+
+	if (lease_new(&lease, &lease_conf, IGNORED) ||
+	    runtimes_start(&conf.runtimes, conf.watch, IGNORED) ||
+	    lease_acquire(lease, IGNORED))
+		abort();
+	sim_note(w->sim, "%s leads", c->identity);
+	w->leads_since = clock_ms();
+	if (event_recorder_new(&conf.events, &events, IGNORED) ||
+	    work_start(&work, &conf, IGNORED))
+		abort();
+	lost.fd = lease_lost_fd(lease);
+	poll(&lost, 1, -1);
+	end(c, "lost the lease");
+}
+
+static void start_one(void *ctx)
+{
+	struct world *w = ctx;
+	struct controller *c;
+
+	if (w->over)
+		return;
+	c = xcalloc(1, sizeof(*c));
+	c->w = w;
+	c->next = all;
+	all = c;
+	snprintf(c->identity, sizeof(c->identity), "controller-%d", ++w->started);
+	sim_note(w->sim, "%s starts", c->identity);
+	c->process = process_start(w->sim, run, c);
+}
+
+void controllers_start(struct world *w)
+{
+	all = NULL;
+	for (int i = 0; i < w->n_controllers; i++)
+		start_one(w);
+}

@@ -1,0 +1,241 @@
+/* jobs_nodes.c - JobSet's controller and the kubelet (jobs.h). */
+#include "tests/sim/jobs.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/meta.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/str.h"
+#include "base/xmalloc.h"
+#include "jobs/jobs.h"
+#include "trainer/jobset.h"
+#include "trainer/trainjob_status.h"
+
+static void run_free(struct run *r)
+{
+	if (!r)
+		return;
+	cJSON_Delete(r->sent);
+	jobs_free(r->jobs);
+	free(r->uid);
+	free(r->owner);
+	free(r);
+}
+
+struct report {
+	struct job *j;
+	char *uid, *pod;
+	const char *phase; /* NULL: it no longer exists; "Lost": its node does not */
+};
+
+static void step(void *ctx);
+
+static void after_report(struct job *j, const char *uid, const char *pod,
+			 const char *phase, int64_t ms)
+{
+	struct report *r = xmalloc(sizeof(*r));
+
+	*r = (struct report){ j, xstrdup(uid), pod ? xstrdup(pod) : NULL, phase };
+	sim_after(j->w->sim, ms, step, r);
+}
+
+void nodes_look(struct job *j, int64_t ms)
+{
+	after_report(j, "", NULL, NULL, ms);
+}
+
+/* ---- pods ---- */
+
+static cJSON *pod_get(const struct job *j, const char *name)
+{
+	return apiserver_get(j->w->api, "v1", "Pod", "default", name);
+}
+
+static void pod_put(const struct job *j, cJSON *take_pod, const char *phase)
+{
+	cleanup_json cJSON *pod = take_pod;
+
+	json_put_str(pod, phase, "status", "phase");
+	if (apiserver_store(j->w->api, pod, IGNORED) < 0)
+		sim_note(j->w->sim, "the pod is not stored");
+}
+
+/* Nobody watches it any more. */
+static void forget_disrupted(struct job *j, const char *pod)
+{
+	if (str_eq(j->disrupted, pod))
+		j->disrupted_ms = 0;
+}
+
+static void pod_drop(struct job *j, const char *name)
+{
+	forget_disrupted(j, name);
+	apiserver_drop(j->w->api, "v1", "Pod", "default", name, NULL);
+}
+
+static void disrupt(struct job *j, cJSON *pod)
+{
+	cJSON *c = cJSON_CreateObject();
+
+	json_put_str(c, "DisruptionTarget", "type");
+	json_put_str(c, "True", "status");
+	json_put_str(c, "DeletionByTaintManager", "reason");
+	json_put_str(c, "the node is gone", "message");
+	cJSON_AddItemToArray(json_list(json_obj(pod, "status"), "conditions"), c);
+	j->disrupted_ms = clock_ms();
+	snprintf(j->disrupted, sizeof(j->disrupted), "%s", meta_name(pod));
+}
+
+static void report_pod(struct job *j, const struct report *r)
+{
+	struct world *w = j->w;
+	cleanup_json cJSON *status = cJSON_CreateObject();
+	int64_t ms = percent(w, 5) ? 2 * FAULTS_MS : 1000 + sim_dice(w->sim, 20000);
+	cJSON *pod = pod_get(j, r->pod);
+
+	if (!r->phase || !pod) {
+		cJSON_Delete(pod);
+		pod_drop(j, r->pod);
+		jobs_pod_status(j->run->jobs, r->pod, NULL, clock_ms());
+		return;
+	}
+	sim_note(w->sim, "pod %s: %s", r->pod, r->phase);
+	json_put_str(status, r->phase, "phase");
+	pod_put(j, pod, r->phase);
+	if (str_eq(r->phase, "Succeeded"))
+		forget_disrupted(j, r->pod);
+	jobs_pod_status(j->run->jobs, r->pod, status, clock_ms());
+	if (str_eq(r->phase, "Running"))
+		after_report(j, r->uid, r->pod, percent(w, 10) ? "Failed" : "Succeeded",
+			     ms);
+}
+
+/* The pod stays as it is, as nobody reports its end; JobSet's controller waits for it. */
+void nodes_lose_one(struct job *j)
+{
+	cleanup_json cJSON *list = apiserver_list(j->w->api, "v1", "Pod", "default");
+	const cJSON *pod;
+
+	json_each(pod, list)
+		if (str_starts(meta_name(pod), j->name) && !j->disrupted_ms) {
+			cJSON *copy = json_dup(pod);
+
+			sim_note(j->w->sim, "the node of pod %s is gone", meta_name(pod));
+			disrupt(j, copy);
+			pod_put(j, copy, json_str(pod, "status", "phase"));
+		}
+}
+
+static void act(struct job *j, const struct jobs_action *a)
+{
+	struct run *r = j->run;
+	int64_t ms = percent(j->w, 10) ? 30000 : 10 + sim_dice(j->w->sim, 500);
+
+	if (a->type == JOBS_CREATE_POD) {
+		pod_put(j, json_dup(a->pod), "Pending");
+		after_report(j, r->uid, a->pod_name, "Running", ms);
+	} else {
+		after_report(j, r->uid, a->pod_name, NULL, 10);
+	}
+}
+
+/* ---- JobSets ---- */
+
+static void put_status(struct job *j)
+{
+	cleanup_json cJSON *patch = cJSON_CreateObject();
+	const cJSON *status = jobs_status(j->run->jobs);
+	char path[120];
+
+	if (json_equal(status, j->run->sent))
+		return;
+	json_put(patch, json_dup(status), "status");
+	snprintf(path, sizeof(path), "%s/status", j->jobset_path);
+	if (apiserver_write(j->w->api, "PATCH", path, patch, NULL, IGNORED))
+		return;
+	cJSON_Delete(j->run->sent);
+	j->run->sent = json_dup(status);
+	if (str_eq(j->run->owner, j->uid)) {
+		j->succeeded |= status_is_true(status, "Completed");
+		j->failed |= status_is_true(status, "Failed");
+	}
+	j->changed = true;
+}
+
+static void drop_pods(struct job *j)
+{
+	cleanup_json cJSON *list = apiserver_list(j->w->api, "v1", "Pod", "default");
+	const cJSON *pod;
+
+	json_each(pod, list)
+		if (str_starts(meta_name(pod), j->name))
+			pod_drop(j, meta_name(pod));
+	j->disrupted_ms = 0;
+}
+
+static void new_run(struct job *j, const cJSON *jobset, bool suspend)
+{
+	struct run *r = xcalloc(1, sizeof(*r));
+	const cJSON *owner = meta_controller(jobset);
+
+	r->uid = xstrdup(meta_uid(jobset));
+	r->owner = xstrdup(owner ? json_str(owner, "uid") : "");
+	if (jobs_new(&r->jobs, jobset, IGNORED)) {
+		run_free(r);
+		return;
+	}
+	j->run = r;
+	r->suspended = suspend;
+	sim_note(j->w->sim, "JobSet %s is new", j->name);
+	if (j->uid && str_eq(r->owner, j->uid) && j->finished &&
+	    meta_version_number(jobset) > j->end_version)
+		j->ran_again = true;
+}
+
+/* A JobSet with another uid is another run. */
+static bool find_run(struct job *j)
+{
+	cleanup_json cJSON *jobset = jobset_of(j);
+	bool suspend = json_bool(jobset, false, "spec", "suspend");
+
+	if (j->run && (!jobset || !str_eq(meta_uid(jobset), j->run->uid))) {
+		run_free(j->run);
+		j->run = NULL;
+		drop_pods(j);
+	}
+	if (!jobset || meta_is_deleted(jobset))
+		return false;
+	if (!j->run) {
+		new_run(j, jobset, suspend);
+	} else if (suspend != j->run->suspended) {
+		jobs_set_suspend(j->run->jobs, suspend);
+		j->run->suspended = suspend;
+	}
+	return j->run;
+}
+
+static void step(void *ctx)
+{
+	cleanup_free struct report *r = ctx;
+	struct job *j = r->j;
+	const struct jobs_action *actions;
+	int64_t wake = -1;
+	size_t n;
+
+	if (!j->w->over && find_run(j)) {
+		if (r->pod && str_eq(r->uid, j->run->uid))
+			report_pod(j, r);
+		n = jobs_step(j->run->jobs, clock_ms(), &actions, &wake);
+		for (size_t i = 0; i < n; i++)
+			act(j, &actions[i]);
+		put_status(j);
+		if (wake >= 0)
+			after_report(j, j->run->uid, NULL, NULL,
+				     wake > clock_ms() ? wake - clock_ms() : 1);
+	}
+	free(r->uid);
+	free(r->pod);
+}

@@ -1,0 +1,198 @@
+/* jobs_rules.c - what always holds in world one (jobs.h). */
+#include "tests/sim/jobs.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/meta.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/str.h"
+#include "base/xmalloc.h"
+#include "trainer/api.h"
+#include "trainer/trainjob.h"
+#include "trainer/trainjob_status.h"
+
+static bool says(const cJSON *status, const char *type)
+{
+	return status_is_true(status, type);
+}
+
+/* An end is for ever. */
+static void ends_once(struct job *j, const cJSON *tj)
+{
+	const cJSON *status = json_get(tj, "status");
+	bool complete = says(status, COND_COMPLETE), failed = says(status, COND_FAILED);
+
+	if (complete && failed)
+		sim_broken(j->w->sim, "%s is Complete and Failed", j->name);
+	if (j->finished && !complete && !failed)
+		sim_broken(j->w->sim, "%s is no longer finished", j->name);
+	if (j->finished && j->completed != complete)
+		sim_broken(j->w->sim, "%s has another end than before", j->name);
+	if ((complete || failed) && !j->finished) {
+		j->end_version = meta_version_number(tj);
+		sim_note(j->w->sim, "%s has ended: %s", j->name,
+			 complete                     ? "Complete"
+			 : status_is_exceeded(status) ? "too late"
+						      : "Failed");
+	}
+	j->finished = complete || failed;
+	j->completed = complete;
+}
+
+/* A status says no more than its own JobSet has said. */
+static void claims_what_happened(struct job *j, const cJSON *status)
+{
+	if (says(status, COND_COMPLETE) && !j->succeeded)
+		sim_broken(j->w->sim, "%s is Complete, its JobSet is not", j->name);
+	if (says(status, COND_FAILED) && !j->failed && !status_is_exceeded(status))
+		sim_broken(j->w->sim, "%s is Failed, its JobSet is not", j->name);
+}
+
+static void runs_no_more(struct job *j)
+{
+	if (j->ran_again)
+		sim_broken(j->w->sim, "%s runs again after its end", j->name);
+}
+
+/* The runtime is that of the first JobSet, unless a user deleted what says so. */
+static void keeps_its_runtime(struct job *j, const cJSON *jobset)
+{
+	const cJSON *job = json_get(jobset, "spec", "replicatedJobs");
+	const cJSON *list = json_get(job ? (const cJSON *)job->child : NULL, "template",
+				     "spec", "template", "spec", "containers");
+	const char *image = json_str(list ? list->child : NULL, "image");
+
+	if (!image || !str_eq(json_str(meta_controller(jobset), "uid"), j->uid))
+		return;
+	if (!j->image || j->objects_deleted) {
+		free(j->image);
+		j->image = xstrdup(image);
+	}
+	if (!str_eq(image, j->image))
+		sim_broken(j->w->sim, "%s has another runtime than before", j->name);
+}
+
+/* Keys that pods may have been given stay as they are. */
+static void keeps_its_secret(struct job *j)
+{
+	cleanup_json cJSON *secret = NULL;
+	cleanup_free char *text = NULL;
+	char name[60];
+
+	snprintf(name, sizeof(name), "%s-mpi-ssh-auth", j->name);
+	secret = apiserver_get(j->w->api, "v1", "Secret", "default", name);
+	if (!secret || !str_eq(json_str(meta_controller(secret), "uid"), j->uid))
+		return;
+	text = json_text(json_get(secret, "data"));
+	if (j->secret && !str_eq(j->secret, text))
+		sim_broken(j->w->sim, "the Secret of %s has changed", j->name);
+	if (!j->secret)
+		j->secret = STEAL(text);
+}
+
+void rules_check(struct job *j)
+{
+	cleanup_json cJSON *tj = trainjob_of(j);
+	cleanup_json cJSON *jobset = NULL;
+
+	j->changed = false;
+	if (!tj || !str_eq(meta_uid(tj), j->uid))
+		return;
+	ends_once(j, tj);
+	claims_what_happened(j, tj_status(tj));
+	runs_no_more(j);
+	jobset = jobset_of(j);
+	keeps_its_runtime(j, jobset);
+	keeps_its_secret(j);
+}
+
+/* A controller writes only while the Lease names it. */
+void rules_on_write(struct world *w, const char *identity, const char *what)
+{
+	cleanup_json cJSON *lease =
+		identity ? apiserver_get(w->api, "coordination.k8s.io/v1", "Lease",
+					 "default", "trainer.kubeflow.org")
+			 : NULL;
+	const char *holder = json_str(lease, "spec", "holderIdentity");
+
+	if (identity && !str_eq(holder, identity))
+		sim_broken(w->sim, "%s writes %s, the leader is %s", identity, what,
+			   holder ? holder : "nobody");
+}
+
+/* ---- once faults have ended ---- */
+
+static bool is_suspended(const struct job *j, const cJSON *tj)
+{
+	cleanup_json cJSON *jobset = jobset_of(j);
+
+	return j->stays_suspended && tj_suspend(tj) &&
+	       says(tj_status(tj), COND_SUSPENDED) && jobset &&
+	       json_bool(jobset, false, "spec", "suspend");
+}
+
+/* It has ended, or is suspended as its user wants it, and so is its JobSet. */
+bool rules_job_is_done(struct job *j)
+{
+	cleanup_json cJSON *tj = trainjob_of(j);
+
+	return tj && (status_finished(tj_status(tj)) || is_suspended(j, tj));
+}
+
+/* The job has an Event about its pod's node. */
+static void tells_of_disruption(struct job *j, const cJSON *tj)
+{
+	cleanup_json cJSON *list = apiserver_list(j->w->api, "v1", "Event", "default");
+	const cJSON *e;
+
+	json_each(e, list)
+		if (str_eq(json_str(e, "reason"), "PodDisrupted") &&
+		    str_eq(json_str(e, "involvedObject", "uid"), meta_uid(tj)))
+			return;
+	sim_broken(j->w->sim, "no event says that %s lost a node", j->name);
+}
+
+static void no_foreign_jobset(struct job *j)
+{
+	cleanup_json cJSON *jobset = jobset_of(j);
+
+	if (jobset && !str_eq(json_str(meta_controller(jobset), "uid"), j->uid))
+		sim_broken(j->w->sim, "the JobSet of a deleted TrainJob %s remains",
+			   j->name);
+}
+
+/* The end of its JobSet is written soon after it. */
+static void tells_the_end(struct job *j)
+{
+	cleanup_json cJSON *jobset = jobset_of(j);
+	const cJSON *status = json_get(jobset, "status");
+	bool ended = (says(status, "Completed") || says(status, "Failed")) &&
+		     str_eq(json_str(meta_controller(jobset), "uid"), j->uid);
+
+	if (ended && j->unended_ms && clock_ms() - j->unended_ms > CALM_MS)
+		sim_broken(j->w->sim, "%s has ended, its status does not say so",
+			   j->name);
+	j->unended_ms = !ended ? 0 : j->unended_ms ? j->unended_ms : clock_ms();
+}
+
+void rules_check_calm(struct job *j)
+{
+	cleanup_json cJSON *tj = trainjob_of(j);
+
+	if (!tj || status_finished(tj_status(tj)))
+		return;
+	if (j->disrupted_ms && clock_ms() - j->disrupted_ms > CALM_MS)
+		tells_of_disruption(j, tj);
+	tells_the_end(j);
+}
+
+void rules_check_settled(struct job *j)
+{
+	if (!rules_job_is_done(j))
+		sim_broken(j->w->sim, "%s is not done, %d s after the last fault",
+			   j->name, (END_MS - FAULTS_MS) / 1000);
+	no_foreign_jobset(j);
+}

@@ -1,0 +1,262 @@
+/* jobs_users.c - users, and the garbage collector (jobs.h). */
+#include "tests/sim/jobs.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/meta.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/str.h"
+#include "base/xmalloc.h"
+#include "trainer/api.h"
+#include "trainer/jobset.h"
+#include "trainer/trainjob.h"
+
+#define JOBS_PATH "/apis/" TRAINER_API_VERSION "/namespaces/default/trainjobs"
+#define MAPS_PATH "/api/v1/namespaces/default/configmaps"
+
+static const char *const runtimes[] = { "torch", "torch", "mpi" };
+
+static void changed(struct job *j)
+{
+	j->changed = true;
+	nodes_look(j, sim_dice(j->w->sim, 300));
+}
+
+/* ---- runtimes ---- */
+
+static cJSON *read_text(const char *text)
+{
+	cleanup_free char *json = xstrdup(text);
+	cJSON *ret = NULL;
+
+	for (char *p = json; *p; p++)
+		*p = *p == '\'' ? '"' : *p;
+	if (json_parse(&ret, json, strlen(json), IGNORED))
+		abort();
+	return ret;
+}
+
+#define RUNTIME(name, policy)                                                          \
+	"{'apiVersion':'" TRAINER_API_VERSION "','kind':'ClusterTrainingRuntime',"     \
+	"'metadata':{'name':'" name "'},'spec':{'mlPolicy':{'numNodes':1," policy "}," \
+	"'template':{'spec':{'replicatedJobs':[{'name':'node','template':{"            \
+	"'metadata':{'labels':{'trainer.kubeflow.org/trainjob-ancestor-step':"         \
+	"'trainer'}},'spec':{'backoffLimit':1,'template':{'spec':{'containers':[{"     \
+	"'name':'node','image':'first'}]}}}}}]}}}}"
+
+void users_make_runtimes(struct world *w)
+{
+	static const char *const texts[] = {
+		RUNTIME("torch", "'torch':{}"),
+		RUNTIME("mpi", "'mpi':{'numProcPerNode':1,'mpiImplementation':'OpenMPI',"
+			       "'sshAuthMountPath':'/root/.ssh'}"),
+	};
+	struct error err = { 0 };
+
+	for (size_t i = 0; i < N_ELEMENTS(texts); i++) {
+		cleanup_json cJSON *runtime = read_text(texts[i]);
+
+		if (apiserver_write(w->api, "POST",
+				    "/apis/" TRAINER_API_VERSION
+				    "/clustertrainingruntimes",
+				    runtime, NULL, &err))
+			sim_broken(w->sim, "start: %s", err.msg);
+	}
+}
+
+static void change_runtime(struct job *j)
+{
+	cleanup_json cJSON *patch = read_text(
+		"{'spec':{'template':{'spec':{'replicatedJobs':[{'name':'node',"
+		"'template':{'metadata':{'labels':{'trainer.kubeflow.org/trainjob-ancestor-"
+		"step':'trainer'}},'spec':{'backoffLimit':1,'template':{'spec':{"
+		"'containers':[{'name':'node','image':'second'}]}}}}}]}}}}");
+
+	if (!apiserver_write(j->w->api, "PATCH",
+			     "/apis/" TRAINER_API_VERSION
+			     "/clustertrainingruntimes/torch",
+			     patch, NULL, IGNORED))
+		sim_note(j->w->sim, "somebody changes the runtime");
+}
+
+/* ---- TrainJobs ---- */
+
+static void forget(struct job *j, const char *uid)
+{
+	free(j->uid);
+	free(j->image);
+	free(j->secret);
+	j->uid = xstrdup(uid);
+	j->image = j->secret = NULL;
+	j->finished = j->completed = j->succeeded = j->failed = j->ran_again = false;
+	j->objects_deleted = false;
+	j->unended_ms = 0;
+}
+
+static void create_job(struct job *j)
+{
+	struct world *w = j->w;
+	cleanup_json cJSON *tj =
+		meta_new(TRAINER_API_VERSION, TRAINJOB_KIND, "default", j->name);
+	cleanup_json cJSON *stored = NULL;
+	struct error err = { 0 };
+
+	json_put_str(tj, runtimes[sim_dice(w->sim, N_ELEMENTS(runtimes))], "spec",
+		     "runtimeRef", "name");
+	json_put_str(tj, CLUSTER_RUNTIME_KIND, "spec", "runtimeRef", "kind");
+	json_put_str(tj, TRAINER_GROUP, "spec", "runtimeRef", "apiGroup");
+	if (sim_dice(w->sim, 4) == 3)
+		json_put(tj, cJSON_CreateTrue(), "spec", "suspend");
+	if (sim_dice(w->sim, 4) == 3)
+		json_put(tj, cJSON_CreateNumber(10 + (int)sim_dice(w->sim, 60)), "spec",
+			 "activeDeadlineSeconds");
+	if (apiserver_write(w->api, "POST", JOBS_PATH, tj, &stored, &err)) {
+		if (err.code != 409)
+			sim_broken(w->sim, "cannot create a TrainJob: %s", err.msg);
+		return;
+	}
+	sim_note(w->sim, "user creates %s", j->name);
+	forget(j, meta_uid(stored));
+	changed(j);
+}
+
+static void suspend_job(struct job *j, bool suspend)
+{
+	cleanup_json cJSON *patch = cJSON_CreateObject();
+	cleanup_json cJSON *tj = trainjob_of(j);
+
+	if (json_bool(tj, false, "spec", "suspend") == suspend)
+		return;
+	json_put(patch, cJSON_CreateBool(suspend), "spec", "suspend");
+	if (apiserver_write(j->w->api, "PATCH", j->path, patch, NULL, IGNORED))
+		return;
+	sim_note(j->w->sim, "user %s %s", suspend ? "suspends" : "resumes", j->name);
+	changed(j);
+}
+
+static void delete_of(struct job *j, const char *what, const char *path)
+{
+	if (apiserver_write(j->w->api, "DELETE", path, NULL, NULL, IGNORED))
+		return;
+	sim_note(j->w->sim, "user deletes the %s %s", what, j->name);
+	j->objects_deleted = true;
+	changed(j);
+}
+
+/* Objects of a TrainJob that is gone are deleted some time later. */
+struct garbage {
+	struct job *j;
+	char *owner;
+};
+
+static void collect(void *ctx)
+{
+	static const char *const kinds[][3] = {
+		{ JOBSET_API_VERSION, JOBSET_KIND, "" },
+		{ "v1", "ConfigMap", "-runtime-snapshot" },
+		{ "v1", "ConfigMap", "-mpi-hostfile" },
+		{ "v1", "Secret", "-mpi-ssh-auth" },
+	};
+	cleanup_free struct garbage *g = ctx;
+	char name[60];
+
+	for (size_t i = 0; !g->j->w->over && i < N_ELEMENTS(kinds); i++) {
+		cleanup_json cJSON *obj = NULL;
+
+		snprintf(name, sizeof(name), "%s%s", g->j->name, kinds[i][2]);
+		obj = apiserver_get(g->j->w->api, kinds[i][0], kinds[i][1], "default",
+				    name);
+		if (!str_eq(json_str(meta_controller(obj), "uid"), g->owner))
+			continue;
+		apiserver_drop(g->j->w->api, kinds[i][0], kinds[i][1], "default", name,
+			       meta_uid(obj));
+		sim_note(g->j->w->sim, "%s %s is collected", kinds[i][1], name);
+		changed(g->j);
+	}
+	free(g->owner);
+}
+
+static void delete_job(struct job *j)
+{
+	struct world *w = j->w;
+	cleanup_json cJSON *tj = trainjob_of(j);
+	struct garbage *g;
+
+	if (!tj)
+		return;
+	sim_note(w->sim, "user deletes %s", j->name);
+	g = xmalloc(sizeof(*g));
+	*g = (struct garbage){ j, xstrdup(meta_uid(tj)) };
+	apiserver_drop(w->api, TRAINER_API_VERSION, TRAINJOB_KIND, "default", j->name,
+		       g->owner);
+	sim_after(w->sim, sim_dice(w->sim, 4000), collect, g);
+	changed(j);
+}
+
+static void delete_snapshot(struct job *j)
+{
+	char path[120];
+
+	snprintf(path, sizeof(path), MAPS_PATH "/%s-runtime-snapshot", j->name);
+	delete_of(j, "snapshot of", path);
+}
+
+/* ---- what they do ---- */
+
+static void suspend(struct job *j)
+{
+	suspend_job(j, true);
+}
+
+static void resume(struct job *j)
+{
+	suspend_job(j, false);
+}
+
+static void delete_jobset(struct job *j)
+{
+	delete_of(j, "JobSet", j->jobset_path);
+}
+
+static void replace(struct job *j)
+{
+	delete_job(j);
+	create_job(j);
+}
+
+static void kill_controller(struct job *j)
+{
+	if (percent(j->w, 50))
+		controllers_kill_one(j->w);
+}
+
+static void (*const acts[])(struct job *j) = {
+	create_job, suspend,        suspend,         resume,  resume,
+	delete_job, delete_jobset,  delete_snapshot, replace, change_runtime,
+	replace,    nodes_lose_one, kill_controller,
+};
+
+static void act(void *ctx)
+{
+	struct job *j = ctx;
+
+	if (j->w->over)
+		return;
+	if (is_calm(j->w)) {
+		create_job(j); /* if there is none */
+		suspend_job(j, j->stays_suspended);
+		return;
+	}
+	acts[sim_dice(j->w->sim, N_ELEMENTS(acts))](j);
+	sim_after(j->w->sim, 200 + sim_dice(j->w->sim, 12000), act, j);
+}
+
+void users_start(struct job *j)
+{
+	j->stays_suspended = sim_dice(j->w->sim, 8) == 7;
+	create_job(j);
+	sim_after(j->w->sim, 1000, act, j);
+}

@@ -10,7 +10,13 @@
 #include "cache/flight.h"
 #include "tests/sim/cache.h"
 
-enum { SLICE_MS = 400, STEP_MS = 5, NOTICED_MS = 15 * 1000, STAY_MS = 10 * 1000 };
+enum {
+	SLICE_MS = 400,
+	SLOWEST_MS = 40 * 1000,
+	STEP_MS = 5,
+	NOTICED_MS = 15 * 1000,
+	STAY_MS = 10 * 1000
+};
 
 /* ---- a worker's rows ---- */
 
@@ -32,6 +38,7 @@ static void begin_load(struct node *n, struct holding *it)
 	n->it = it;
 	n->left = it ? it->rows.end - it->rows.first : 0;
 	n->left *= slow ? 1 + sim_dice(c->sim, 2000) : 1;
+	n->left = n->left < SLOWEST_MS ? n->left : SLOWEST_MS;
 }
 
 /* Loads of a worker that may fail: own rows are tried again after a while, as loans. */

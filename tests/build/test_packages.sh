@@ -84,9 +84,9 @@ check "... nothing remains after it is removed" eval 'in_root -P kftrainer && [ 
 check "... one for another processor" eval 'vendor/deb.py "$scratch/arm" "$version" "$scratch/arm.d" ./kftrainer &&
 	[ "$(dpkg-deb -f "$scratch"/arm.d/*_arm64.deb Architecture)" = arm64 ]'
 if command -v lintian >/dev/null; then
-	check "... lintian finds no error" lintian --allow-root --fail-on error "$deb"
+	check "... lintian finds no error and no warning" lintian --allow-root --fail-on error,warning "$deb"
 else
-	skip "... lintian finds no error" "lintian is not installed"
+	skip "... lintian finds no error and no warning" "lintian is not installed"
 fi
 
 # ---- versions ----
@@ -112,6 +112,9 @@ check "a release replaces no folder that is not one" eval '! release "$scratch/m
 if git rev-parse HEAD >/dev/null 2>&1 && ls /usr/share/ca-certificates/mozilla/*.crt >/dev/null 2>&1; then
 	check "a release" release "$scratch/release"
 	check "... its checksums" eval '(cd "$scratch/release" && sha256sum -c --quiet SHA256SUMS && [ "$(wc -l <SHA256SUMS)" = "$(($(ls | wc -l) - 1))" ])'
+	check "... of one file, as docs/install.md says" eval '(cd "$scratch/release" && for file in *; do
+		[ "$file" = SHA256SUMS ] || [ "$(grep "$file" SHA256SUMS | sha256sum -c)" = "$file: OK" ] || { echo "$file"; exit 1; }
+	done)'
 	check "... all that users install" eval 'for kind in "*-linux-amd64" "*.whl" "*.deb" "*-image.tar" "*.tgz" install.yaml crds.yaml "*.spdx.json" LICENSES.txt "*-sources.tar"; do
 		[ "$(find "$scratch/release" -name "$kind" | wc -l)" = 1 ] || { echo "no $kind"; return 1; }
 	done'

@@ -17,6 +17,19 @@ check "the wheel, in a fresh environment" eval '/usr/bin/python3 -m venv --syste
 	pip install --no-index "$scratch"/*.whl'
 check "... runs the main job" eval 'env -i HOME="$scratch" PATH="$scratch/venv/bin:/usr/bin:/bin" kftrainer submit --local examples/digits.yaml >"$scratch/out" 2>&1
 	digits "$scratch/out"'
+# What others' programs say of the files.
+judge() { # PACKAGE WHAT COMMAND
+	if pip install -q "$1" >/dev/null 2>&1; then
+		check "$2" eval "$3"
+	else
+		skip "$2" "$1 cannot be installed"
+	fi
+}
+check "the list of contents" vendor/sbom.py ./kftrainer "$version" "$(vendor/sysroot.sh musl)" "$scratch/list.spdx.json"
+judge spdx-tools "... is valid SPDX" '"$scratch/venv/bin/pyspdxtools" -i "$scratch/list.spdx.json"'
+judge twine "the wheel's metadata is valid" '"$scratch/venv/bin/twine" check --strict "$scratch"/*.whl'
+judge pip==20.3.4 "pip 20.3 installs the wheel" 'pip install --no-index --force-reinstall "$scratch"/*.whl && "$scratch/venv/bin/kftrainer" version'
+judge "pip>=23" "... and a newer pip" true
 for tool in uv pipx; do
 	if ! pip install -q $tool >/dev/null 2>&1; then
 		skip "$tool" "it cannot be installed"

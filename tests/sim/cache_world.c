@@ -161,8 +161,10 @@ static void on_calm(void *ctx)
 
 	if (c->over)
 		return;
-	if (c->leader && (c->leader->lake != c->lake || sim_dice(c->sim, 4) == 3))
+	if (c->leader && (c->leader->lake != c->lake || sim_dice(c->sim, 4) == 3)) {
+		cache_fault(c, "the head dies");
 		leader_kill(c);
+	}
 	c->calm = true;
 	c->storage_down = false;
 	memset(c->apart, 0, sizeof(c->apart));

@@ -15,7 +15,7 @@ from tap import check
 
 PAGES = ["README.md", "CONTRIBUTING.md", "SECURITY.md"] + sorted(
     os.path.relpath(page, ROOT) for page in glob.glob(f"{ROOT}/docs/*.md"))
-OTHERS = {"kubectl", "helm", "docker", "ctr", "make", "man", "pip", "apt", "sha256sum", "sed", "git", "grep"}
+OTHERS = {"kubectl", "helm", "docker", "ctr", "make", "man", "pip", "apt", "sha256sum", "sed", "git", "grep", "skopeo"}
 
 
 def read(path):

@@ -30,6 +30,16 @@ judge spdx-tools "... is valid SPDX" '"$scratch/venv/bin/pyspdxtools" -i "$scrat
 judge twine "the wheel's metadata is valid" '"$scratch/venv/bin/twine" check --strict "$scratch"/*.whl'
 judge pip==20.3.4 "pip 20.3 installs the wheel" 'pip install --no-index --force-reinstall "$scratch"/*.whl && "$scratch/venv/bin/kftrainer" version'
 judge "pip>=23" "... and a newer pip" true
+if command -v skopeo >/dev/null; then
+	printf '\x7fELF\2\1\1\0\0\0\0\0\0\0\0\0\3\0\xb7\0' >"$scratch/arm"
+	check "an image for both processors" vendor/image.py "./kftrainer,$scratch/arm" "$version" "$scratch/image.tar"
+	check "... skopeo copies both" eval 'skopeo copy --insecure-policy --all "oci-archive:$scratch/image.tar" "oci:$scratch/layout:0" &&
+		for arch in amd64 arm64; do
+			skopeo --override-arch $arch inspect "oci:$scratch/layout:0" | grep "\"Architecture\": \"$arch\"" || return 1
+		done'
+else
+	skip "an image for both processors" "skopeo is not installed"
+fi
 for tool in uv pipx; do
 	if ! pip install -q $tool >/dev/null 2>&1; then
 		skip "$tool" "it cannot be installed"

@@ -259,6 +259,14 @@ static const struct log_cause causes[] = {
 	{ AT("", "Couldn't instantiate the backend tokenizer"), 0,
 	  "the tokenizer needs the package sentencepiece or tiktoken" },
 
+	/* Of a framework, as docs/stacks.md tells at length. */
+	{ AT("", "Logging memory stats is not supported on CPU"), 0,
+	  "torchtune's recipes for several devices need GPUs: without, use one process per "
+	  "node (numProcPerNode: 1)" },
+	{ AT("distribute.values.", "PerReplica"), 0,
+	  "Keras 3 cannot fit() under MultiWorkerMirroredStrategy: write the loop with "
+	  "strategy.run(), or use tf_keras with TF_USE_LEGACY_KERAS=1" },
+
 	/* MPI. */
 	{ AT("", "There are not enough slots available"), 0,
 	  "mpirun starts more processes than the host file has slots: raise numNodes or "

@@ -35,6 +35,17 @@ static const struct row {
 } rows[] = {
 	{ "ModuleNotFoundError: No module named 'a.b'",
 	  "Python module a.b is not installed for the interpreter that ran", LOG_OWN },
+	{ "ValueError: Logging memory stats is not supported on CPU devices; got cpu.",
+	  "torchtune's recipes for several devices need GPUs", LOG_OWN },
+	{ "TypeError: Failed to convert elements of PerReplica:{} to Tensor: unsupported type "
+	  "(<class 'tensorflow.python.distribute.values.PerReplica'>) to a Tensor.",
+	  "Keras 3 cannot fit() under MultiWorkerMirroredStrategy", LOG_OWN },
+	{ "torch.distributed.DistNetworkError: failed to recv, got 0 bytes",
+	  "the other side closed the connection", LOG_PEER },
+	{ "BrokenPipeError: [Errno 32] Broken pipe",
+	  "the other side closed the connection", LOG_PEER },
+	{ "torch.distributed.DistStoreError: wait timeout after 10000ms, keys: /a",
+	  "the ranks did not find each other in time", LOG_PEER },
 	{ "bdb.BdbQuit", "input ended: breakpoint() and input() need a terminal",
 	  LOG_OWN },
 	{ "EOFError: EOF when reading a line", "input ended", LOG_OWN },

@@ -408,8 +408,8 @@ static int make_snapshot(struct pass *p, const cJSON *runtime, const cJSON *exis
 
 	if (snapshots_make(&p->r->snapshots, &map, p->tj, runtime, err))
 		return -1;
-	*p->memory->written.snapshot =
-		0; /* if the answer is lost, either may be stored */
+	/* Until the answer to the write, either may be stored. */
+	*p->memory->written.snapshot = 0;
 	if (!(existing && str_eq(snapshot_text(existing), snapshot_text(map))) &&
 	    apply(p, map, existing, NULL, err))
 		return error_wrap(err, "runtime snapshot");

@@ -92,6 +92,7 @@ void nodes_lose_one(struct job *j);         /* a node, with a pod of the job */
 
 /* jobs_users.c */
 void users_start(struct job *j);
+void users_see_the_end(struct job *j); /* of its JobSet: they may replace the job */
 void users_make_runtimes(struct world *w);
 
 /* jobs_rules.c */

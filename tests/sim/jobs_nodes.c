@@ -14,6 +14,8 @@
 #include "trainer/jobset.h"
 #include "trainer/trainjob_status.h"
 
+enum { HANG_MS = 45000 }; /* of a pod whose node is gone, once faults have ended */
+
 static void run_free(struct run *r)
 {
 	if (!r)
@@ -96,6 +98,11 @@ static void report_pod(struct job *j, const struct report *r)
 	int64_t ms = percent(w, 5) ? 2 * FAULTS_MS : 1000 + sim_dice(w->sim, 20000);
 	cJSON *pod = pod_get(j, r->pod);
 
+	if (r->phase && pod && str_eq(j->disrupted, r->pod) && calm_for(w) < HANG_MS) {
+		cJSON_Delete(pod); /* nobody can tell what became of it */
+		after_report(j, r->uid, r->pod, r->phase, HANG_MS);
+		return;
+	}
 	if (!r->phase || !pod) {
 		cJSON_Delete(pod);
 		pod_drop(j, r->pod);
@@ -113,7 +120,7 @@ static void report_pod(struct job *j, const struct report *r)
 			     ms);
 }
 
-/* The pod stays as it is, as nobody reports its end; JobSet's controller waits for it. */
+/* The pod stays as it is for some time; JobSet's controller waits for it. */
 void nodes_lose_one(struct job *j)
 {
 	cleanup_json cJSON *list = apiserver_list(j->w->api, "v1", "Pod", "default");
@@ -161,6 +168,8 @@ static void put_status(struct job *j)
 	if (str_eq(j->run->owner, j->uid)) {
 		j->succeeded |= status_is_true(status, "Completed");
 		j->failed |= status_is_true(status, "Failed");
+		if (j->succeeded || j->failed)
+			users_see_the_end(j);
 	}
 	j->changed = true;
 }

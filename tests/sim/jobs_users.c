@@ -229,8 +229,7 @@ static void replace(struct job *j)
 
 static void kill_controller(struct job *j)
 {
-	if (percent(j->w, 50))
-		controllers_kill_one(j->w);
+	controllers_kill_one(j->w);
 }
 
 static void (*const acts[])(struct job *j) = {
@@ -252,6 +251,20 @@ static void act(void *ctx)
 	}
 	acts[sim_dice(j->w->sim, N_ELEMENTS(acts))](j);
 	sim_after(j->w->sim, 200 + sim_dice(j->w->sim, 12000), act, j);
+}
+
+static void replace_now(void *ctx)
+{
+	struct job *j = ctx;
+
+	if (!j->w->over && !is_calm(j->w))
+		replace(j);
+}
+
+void users_see_the_end(struct job *j)
+{
+	if (percent(j->w, 40))
+		sim_after(j->w->sim, sim_dice(j->w->sim, 700), replace_now, j);
 }
 
 void users_start(struct job *j)

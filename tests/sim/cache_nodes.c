@@ -44,7 +44,7 @@ static void begin_load(struct node *n, struct holding *it)
 /* Loads of a worker that may fail: own rows are tried again after a while, as loans. */
 static int failures(const struct node *n)
 {
-	return 12 + (int)((clock_ms() - n->started_ms) / 1000);
+	return 20 + (int)((clock_ms() - n->started_ms) / 500);
 }
 
 /* Ends the load: stopped, failed, too large, or with the rows. */

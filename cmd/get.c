@@ -10,6 +10,7 @@
 #include "base/stop.h"
 #include "base/str.h"
 #include "client/changes.h"
+#include "client/columns.h"
 #include "client/jobs.h"
 #include "client/queue.h"
 #include "cmd/claims.h"
@@ -49,123 +50,16 @@ static const struct opt opts_table[] = {
 struct getting {
 	struct kube *kube;
 	const struct get_opts *opts;
-	const char *ns;      /* NULL: all namespaces */
-	struct map runtimes; /* the cache of job_nodes() */
-	cJSON *failures;     /* array of messages: named jobs that are not shown */
+	const char *ns; /* NULL: all namespaces */
+	struct columns columns;
+	cJSON *failures; /* array of messages: named jobs that are not shown */
 	struct out_table table;
 };
 
-/* ---- columns ---------------------------------------------------------------------- */
-
-/* RFC 3339 as seconds since 1970; -1: NULL or invalid. */
-static int64_t seconds(const char *text)
-{
-	int64_t t;
-
-	return text && !time_parse(&t, text, IGNORED) ? t : -1;
-}
-
-static const char *nodes(struct arena *arena, struct getting *g, const cJSON *job)
-{
-	int64_t n = job_nodes(g->kube, &g->runtimes, job);
-
-	return n >= 0 ? arena_printf(arena, "%" PRId64, n) : "";
-}
-
-static const char *ns_of(struct arena *arena, struct getting *g, const cJSON *job)
-{
-	return meta_namespace(job);
-}
-
-static const char *name(struct arena *arena, struct getting *g, const cJSON *job)
-{
-	return meta_name(job);
-}
-
-static const char *state(struct arena *arena, struct getting *g, const cJSON *job)
-{
-	return meta_is_deleted(job) ? "Terminating" : status_state(tj_status(job));
-}
-
-static const char *runtime(struct arena *arena, struct getting *g, const cJSON *job)
-{
-	return tj_runtime_ref(job).name;
-}
-
-static const char *span(struct arena *arena, int64_t from, int64_t to)
-{
-	char text[DURATION_TEXT_SIZE];
-
-	return from < 0 ? "" : arena_strdup(arena, duration_age(to - from, text));
-}
-
-static const char *age(struct arena *arena, struct getting *g, const cJSON *job)
-{
-	return span(arena, seconds(meta_created(job)), clock_now());
-}
-
-static const char *duration(struct arena *arena, struct getting *g, const cJSON *job)
-{
-	int64_t end = seconds(status_end_time(tj_status(job)));
-
-	return span(arena, seconds(meta_created(job)), end >= 0 ? end : clock_now());
-}
-
-static const char *progress(struct arena *arena, struct getting *g, const cJSON *job)
-{
-	int64_t percent = progress_percentage(job);
-
-	return percent >= 0 ? arena_printf(arena, "%" PRId64 "%%", percent) : "";
-}
-
-/* The time left of a job that has not ended. */
-static const char *left(struct arena *arena, struct getting *g, const cJSON *job)
-{
-	int64_t rest = progress_remaining(job);
-
-	return rest < 0 || status_finished(tj_status(job)) ? "" : span(arena, 0, rest);
-}
-
-static const char *metrics(struct arena *arena, struct getting *g, const cJSON *job)
-{
-	return progress_metrics(arena, job);
-}
-
-static const char *queue(struct arena *arena, struct getting *g, const cJSON *job)
-{
-	return queue_name(job);
-}
-
-/* The reason of Failed, Complete or Suspended, the first that is True; "": none is. */
-static const char *reason(struct arena *arena, struct getting *g, const cJSON *job)
-{
-	const cJSON *status = tj_status(job);
-	const char *const types[] = { COND_FAILED, COND_COMPLETE, COND_SUSPENDED };
-
-	for (size_t i = 0; i < N_ELEMENTS(types); i++)
-		if (status_is_true(status, types[i]))
-			return json_str(status_condition(status, types[i]), "reason");
-	return "";
-}
-
-enum { ALWAYS = 1, OF_ALL = 2, IF_WIDE = 4 };
-static const struct {
-	const char *head;
-	const char *(*cell)(struct arena *arena, struct getting *g, const cJSON *job);
-	int when;
-} columns[] = {
-	{ "NAMESPACE", ns_of, OF_ALL },   { "NAME", name, ALWAYS },
-	{ "STATE", state, ALWAYS },       { "RUNTIME", runtime, ALWAYS },
-	{ "NODES", nodes, ALWAYS },       { "AGE", age, ALWAYS },
-	{ "DURATION", duration, ALWAYS }, { "PROGRESS", progress, IF_WIDE },
-	{ "LEFT", left, IF_WIDE },        { "METRICS", metrics, IF_WIDE },
-	{ "QUEUE", queue, IF_WIDE },      { "REASON", reason, IF_WIDE },
-};
-enum { N_COLUMNS = N_ELEMENTS(columns) };
-
 static bool shown(const struct getting *g, size_t column)
 {
-	int now = ALWAYS | (g->ns ? 0 : OF_ALL) | (g->opts->output == WIDE ? IF_WIDE : 0);
+	int now = COLUMN_ALWAYS | (g->ns ? 0 : COLUMN_OF_ALL) |
+		  (g->opts->output == WIDE ? COLUMN_WIDE : 0);
 
 	return columns[column].when & now;
 }
@@ -189,14 +83,9 @@ static void add_row(struct getting *g, const cJSON *job)
 	const char *cells[N_COLUMNS + 1];
 	size_t n = 0;
 
-	for (size_t i = 0; i < N_COLUMNS; i++) {
-		const char *cell;
-
-		if (!shown(g, i))
-			continue;
-		cell = columns[i].cell(&arena, g, job);
-		cells[n++] = cell ? cell : "";
-	}
+	for (size_t i = 0; i < N_COLUMNS; i++)
+		if (shown(g, i))
+			cells[n++] = column_text(&arena, &g->columns, i, job);
 	cells[n] = NULL;
 	out_row(&g->table, cells);
 }
@@ -384,11 +273,11 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 		return -1;
 	if (opts->all)
 		g.ns = NULL;
-	g.kube = k;
+	g.kube = g.columns.kube = k;
 	g.failures = cJSON_CreateArray();
 	rc = show(&g, argc, argv, err);
 	cJSON_Delete(g.failures);
-	map_release(&g.runtimes, free);
+	map_release(&g.columns.runtimes, free);
 	out_table_release(&g.table);
 	if (rc < 0 && err->kind == ERR_STOPPED && stop_signal())
 		return 128 + stop_signal();

@@ -84,6 +84,7 @@ extern const struct cmd cmd_logs, cmd_mpi_launch, cmd_mpi_worker, cmd_preflight,
 extern const struct cmd cmd_runtime_carry,
 	cmd_runtime_unpack_workspace; /* of cmd_runtime */
 extern const struct cmd cmd_run_jobset;
-extern const struct cmd cmd_suspend, cmd_uninstall, cmd_version, cmd_wait, cmd_why;
+extern const struct cmd cmd_suspend, cmd_ui, cmd_uninstall, cmd_version, cmd_wait,
+	cmd_why;
 
 #endif

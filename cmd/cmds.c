@@ -29,6 +29,7 @@ const struct cmd *const cmds[] = {
 	&cmd_runtime,
 	&cmd_submit,
 	&cmd_suspend,
+	&cmd_ui,
 	&cmd_uninstall,
 	&cmd_version,
 	&cmd_wait,

@@ -35,7 +35,7 @@ NEEDS_MORE = {
 }
 
 IN_CLUSTER = "controller delete events get install logs resume submit suspend uninstall wait why".split()
-UNTIL_STOPPED = re.compile(r"kftrainer (controller|get .*(-w|--watch))\b")
+UNTIL_STOPPED = re.compile(r"kftrainer (controller|ui|get .*(-w|--watch))\b")
 
 KUBECONFIG = """\
 apiVersion: v1
@@ -133,7 +133,9 @@ def run_example(line, folder, **more):
     script = line.replace("| kubectl apply --server-side -f -", "| grep '^kind: ' >/dev/null")
     script = script.replace("source <(", "bash -n <(").replace("| source", "| grep complete >/dev/null")
     want, says, env = 0, "", dict(more)
-    if needs_cluster(line):
+    if line.startswith("kftrainer ui"):
+        env["until"] = "open it in a browser"
+    elif needs_cluster(line):
         want, says, env["KUBECONFIG"] = 1, SERVER, f"{folder}/kubeconfig"
         if UNTIL_STOPPED.search(line):
             want, env["until"] = (0 if "controller" in line else 143), SERVER

@@ -1,0 +1,194 @@
+/* html.c - text from outside as HTML. */
+#include "ui/html.h"
+
+#include <inttypes.h>
+
+#include "base/screen.h"
+#include "base/str.h"
+
+/* Bidirectional controls (Unicode Bidi_Control), which can make text look like other. */
+static bool turns(uint32_t c)
+{
+	return c == 0x061c || c == 0x200e || c == 0x200f ||
+	       (c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
+}
+
+static const char *entity(uint32_t c)
+{
+	switch (c) {
+	case '&':
+		return "&amp;";
+	case '<':
+		return "&lt;";
+	case '>':
+		return "&gt;";
+	case '"':
+		return "&quot;";
+	case '\'':
+		return "&#39;";
+	default:
+		return NULL;
+	}
+}
+
+/* Appends the character at p; returns its length. */
+static size_t add_rune(struct buf *out, const char *p, const char *end)
+{
+	uint32_t c = 0;
+	size_t n = utf8_decode(p, end, &c);
+
+	if (!n || (c < 0x20 && c != '\t' && c != '\n') || (c >= 0x7f && c < 0xa0))
+		buf_adds(out, "\xef\xbf\xbd");
+	else if (entity(c))
+		buf_adds(out, entity(c));
+	else if (turns(c))
+		buf_printf(out, "\\u%04" PRIx32, c);
+	else
+		buf_add(out, p, n);
+	return n ? n : 1;
+}
+
+void html_text(struct buf *out, const char *text, size_t len)
+{
+	const char *end = text + len;
+
+	while (text < end)
+		text += add_rune(out, text, end);
+}
+
+void html_str(struct buf *out, const char *text)
+{
+	if (text)
+		html_text(out, text, strlen(text));
+}
+
+/* ---- colors (ECMA-48, SGR) --------------------------------------------------------- */
+
+enum { NO_COLOR = -1 };
+struct style {
+	int fore, back;
+	bool bold, dim, ital, under;
+};
+static const struct style plain = { .fore = NO_COLOR, .back = NO_COLOR };
+
+/* The parameters after 38 or 48: 5;N or 2;R;G;B. Sets *color to one of 16, or to none. */
+static size_t set_extended(int *color, const int *p, size_t n)
+{
+	*color = NO_COLOR;
+	if (n >= 2 && p[0] == 5) {
+		*color = p[1] < 16 ? p[1] : NO_COLOR;
+		return 2;
+	}
+	return n >= 4 && p[0] == 2 ? 4 : n;
+}
+
+static void set_color(struct style *s, int p)
+{
+	if (p >= 30 && p <= 39)
+		s->fore = p == 39 ? NO_COLOR : p - 30;
+	else if (p >= 40 && p <= 49)
+		s->back = p == 49 ? NO_COLOR : p - 40;
+	else if (p >= 90 && p <= 97)
+		s->fore = p - 90 + 8;
+	else if (p >= 100 && p <= 107)
+		s->back = p - 100 + 8;
+}
+
+static void set_one(struct style *s, int p)
+{
+	switch (p) {
+	case 0:
+		*s = plain;
+		break;
+	case 1:
+		s->bold = true;
+		break;
+	case 2:
+		s->dim = true;
+		break;
+	case 3:
+	case 23:
+		s->ital = p == 3;
+		break;
+	case 4:
+	case 24:
+		s->under = p == 4;
+		break;
+	case 22:
+		s->bold = s->dim = false;
+		break;
+	default:
+		set_color(s, p);
+	}
+}
+
+/* The parameters of "\033[1;31m"; the sequence is at most SCREEN_SEQUENCE bytes. */
+static void set_style(struct style *s, const char *sequence, size_t len)
+{
+	int p[SCREEN_SEQUENCE] = { 0 };
+	size_t n = 1;
+
+	for (size_t i = 2; i + 1 < len && n < SCREEN_SEQUENCE; i++)
+		if (sequence[i] >= '0' && sequence[i] <= '9')
+			p[n - 1] = (p[n - 1] * 10 + sequence[i] - '0') % 100000;
+		else
+			n++;
+	for (size_t i = 0; i < n; i++)
+		if (p[i] == 38 || p[i] == 48)
+			i += set_extended(p[i] == 38 ? &s->fore : &s->back, p + i + 1,
+					  n - i - 1);
+		else
+			set_one(s, p[i]);
+}
+
+static bool is_plain(const struct style *s)
+{
+	return s->fore < 0 && s->back < 0 && !s->bold && !s->dim && !s->ital && !s->under;
+}
+
+static void open_span(struct buf *out, const struct style *s)
+{
+	const char *space = "";
+
+	buf_adds(out, "<span class=\"");
+	if (s->fore >= 0)
+		buf_printf(out, "f%d", s->fore), space = " ";
+	if (s->back >= 0)
+		buf_printf(out, "%sb%d", space, s->back), space = " ";
+	if (s->bold)
+		buf_printf(out, "%sbold", space), space = " ";
+	if (s->dim)
+		buf_printf(out, "%sdim", space), space = " ";
+	if (s->ital)
+		buf_printf(out, "%sital", space), space = " ";
+	if (s->under)
+		buf_printf(out, "%sunder", space);
+	buf_adds(out, "\">");
+}
+
+void html_line(struct buf *out, const char *line, size_t len)
+{
+	const char *end = line + len;
+	struct style style = plain;
+	bool open = false;
+
+	while (line < end) {
+		size_t n = screen_colour(line, (size_t)(end - line));
+
+		if (n) {
+			set_style(&style, line, n);
+			line += n;
+			if (open)
+				buf_adds(out, "</span>");
+			open = false;
+			continue;
+		}
+		if (!open && !is_plain(&style)) {
+			open_span(out, &style);
+			open = true;
+		}
+		line += add_rune(out, line, end);
+	}
+	if (open)
+		buf_adds(out, "</span>");
+}

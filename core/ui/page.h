@@ -1,0 +1,21 @@
+/*
+ * page.h - the list and the detail as HTML, readable without scripts.
+ *
+ * What they show is read by the code of `get`, `why` and `logs`.
+ */
+#ifndef UI_PAGE_H
+#define UI_PAGE_H
+
+#include "base/buf.h"
+#include "kube/kube.h"
+
+enum { PAGE_LOG_LINES = 200 };
+
+/* ns NULL: of all namespaces. */
+MUST_CHECK int page_list(struct buf *out, struct kube *k, const char *ns,
+			 struct error *err);
+MUST_CHECK int page_job(struct buf *out, struct kube *k, const char *ns, const char *name,
+			struct error *err);
+void page_error(struct buf *out, const struct error *err);
+
+#endif

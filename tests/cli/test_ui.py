@@ -1,0 +1,155 @@
+#!/usr/bin/env python3
+"""`ui`: who may read the page, and that it shows what `get`, `why`, `events` and `logs` print, as text."""
+import html.parser
+import http.client
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, "tests"))
+sys.dont_write_bytecode = True
+from tap import check, finish
+
+PROGRAM = os.environ.get("KFTRAINER", os.path.join(ROOT, "kftrainer"))
+HOME = tempfile.TemporaryDirectory()
+ENV = {"PATH": "/usr/bin:/bin", "HOME": HOME.name}
+# Markup, a control character, bytes that are no UTF-8, and a character that turns the direction of text.
+ODD = r"printf '\033[31m<script>alert(1)</script>\033[0m & \001 \377 \342\200\256live\n'; exit 3"
+
+
+def run(*args):
+    return subprocess.run([PROGRAM, *args], env=ENV, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace")
+
+
+class Page(html.parser.HTMLParser):
+    """tables: rows of cells; pre: the texts of <pre>; tags: all names of elements."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tables, self.pre, self.tags, self.open = [], [], set(), None
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.add(tag)
+        if tag == "table":
+            self.tables.append([])
+        elif tag == "tr":
+            self.tables[-1].append([])
+        elif tag in ("td", "th"):
+            self.tables[-1][-1].append("")
+            self.open = "cell"
+        elif tag == "pre":
+            self.pre.append("")
+            self.open = "pre"
+
+    def handle_endtag(self, tag):
+        if tag in ("td", "th", "pre"):
+            self.open = None
+
+    def handle_data(self, data):
+        if self.open == "pre":
+            self.pre[-1] += data
+        elif self.open == "cell":
+            self.tables[-1][-1][-1] += data
+
+
+class Server:
+    def __init__(self, *args):
+        self.process = subprocess.Popen([PROGRAM, "ui", *args], env=ENV, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+        self.url = self.process.stdout.readline().strip()
+        self.port, self.token = re.fullmatch(r"http://127\.0\.0\.1:(\d+)/\?(token=[0-9a-f]{64})", self.url).groups()
+        self.host, self.cookie = f"127.0.0.1:{self.port}", ""
+
+    def ask(self, path="/", method="GET", **headers):
+        """(status, headers, text); the host and the cookie are right unless given."""
+        c = http.client.HTTPConnection("127.0.0.1", int(self.port))
+        headers = {"Host": self.host, "Cookie": self.cookie, **headers}
+        c.request(method, path, headers={name: value for name, value in headers.items() if value})
+        answer = c.getresponse()
+        return answer.status, dict(answer.getheaders()), answer.read().decode()
+
+    def enter(self):
+        status, headers, _ = self.ask("/?" + self.token)
+        self.cookie = headers.get("Set-Cookie", "").split(";")[0]
+        return status, headers
+
+    def end(self, number=signal.SIGTERM):
+        self.process.send_signal(number)
+        return self.process.wait()
+
+
+def equal(what, got, want):
+    check(what, None if got == want else f"{got!r}, not {want!r}")
+
+
+for name, command in (("good", "echo done"), ("odd", ODD)):
+    run("submit", "--local", "--runtime", "torch-distributed", "--name", name, "--nodes", "2", "--", "sh", "-c", command)
+
+# ---- who may read it -------------------------------------------------------------------------------
+server = Server("--local")
+equal("without the cookie the page is refused", server.ask()[0], 403)
+status, headers = server.enter()
+equal("the URL leads to the page", (status, headers.get("Location")), (303, "/"))
+equal("... with a cookie for this page alone", headers["Set-Cookie"].split("; ")[1:], ["HttpOnly", "SameSite=Strict", "Path=/"])
+equal("... once", server.ask("/?" + server.token, Cookie="")[0], 403)
+equal("the cookie opens it", server.ask()[0], 200)
+equal("... a wrong one does not", server.ask(Cookie=server.cookie[:-1] + "x")[0], 403)
+equal("... nor under another name of this address", server.ask(Host=f"rebound.example:{server.port}")[0], 403)
+equal("... nor for another page", server.ask(Origin="http://evil.example")[0], 403)
+equal("nothing is changed by it", server.ask(method="POST")[0], 405)
+policy = server.ask()[1].get("Content-Security-Policy", "")
+check("it loads nothing from elsewhere, and no page frames it",
+      None if "default-src 'none'" in policy and "frame-ancestors 'none'" in policy and "unsafe" not in policy else policy)
+
+# ---- what it shows ---------------------------------------------------------------------------------
+def table(text):
+    """What `get` prints: two blanks and more are between columns."""
+    return [re.split(r" {2,}", line.strip()) for line in text.splitlines()]
+
+
+def ages(rows):  # ages change from one call to the next
+    at = rows[0].index("AGE")
+    return [row[:at] + row[at + 1:] for row in rows]
+
+
+page = Page(server.ask()[2])
+equal("the list has what get -A -o wide prints", ages([[cell or "-" for cell in row] for row in page.tables[0]]),
+      ages(table(run("get", "-A", "-o", "wide", "--local").stdout)))
+answer = server.ask("/jobs/default/odd")[2]
+page = Page(answer)
+equal("a job's page has what why prints", page.pre[0], run("why", "--local", "odd").stdout)
+equal("... its pods, with exit codes", [(row[1], row[4]) for row in page.tables[0][1:]], [("Failed", "3")] * 2)
+check("... its events", None if ["Warning", "Failed"] in [row[1:3] for row in page.tables[1]] else page.tables[1])
+equal("... the logs of all ranks, as text", sorted(page.pre[1].splitlines()),
+      [f"node-{rank} <script>alert(1)</script> & \ufffd \ufffd \\u202elive" for rank in (0, 1)])
+check("... with its color", None if '<span class="f1">' in answer else answer)
+check("... its YAML", None if page.pre[2].startswith("apiVersion: trainer.kubeflow.org/v1alpha1\nkind: TrainJob\n") else page.pre[2])
+equal("nothing of it becomes markup", page.tags & {"script", "img", "iframe", "style"}, set())
+status, _, text = server.ask("/jobs/default/od")
+check("a job that is not there: what get says", None if status == 404 and "no TrainJob od in namespace default" in text else (status, text))
+equal("another path", server.ask("/jobs/default/odd/x")[0], 404)
+equal("the style sheet", server.ask("/page.css")[1].get("Content-Type"), "text/css; charset=utf-8")
+
+# ---- the process -----------------------------------------------------------------------------------
+taken = run("ui", "--local", "--port", server.port)
+check("a port that is in use: one line", None if taken.returncode == 1 and taken.stderr.count("\n") == 1 and
+      f"127.0.0.1:{server.port}" in taken.stderr else taken)
+equal("it ends with Ctrl-C", server.end(signal.SIGINT), 0)
+server = Server("--local", "--idle", "1s")
+equal("--idle: it ends by itself", server.process.wait(), 0)
+with socket.create_server(("127.0.0.1", 0)) as s:  # whose port nobody listens on, once it is closed
+    closed = s.getsockname()[1]
+with open(HOME.name + "/config", "w", encoding="ascii") as f:
+    f.write(f"""{{apiVersion: v1, kind: Config, current-context: x, contexts: [{{name: x, context: {{cluster: c, user: u}}}}],
+        clusters: [{{name: c, cluster: {{server: "http://127.0.0.1:{closed}"}}}}], users: [{{name: u, user: {{}}}}]}}""")
+server = Server("--kubeconfig", HOME.name + "/config")
+server.enter()
+status, _, text = server.ask()
+check("an API server that is gone: the page says so", None if status == 502 and f"127.0.0.1:{closed}" in text else (status, text))
+server.end()
+finish()

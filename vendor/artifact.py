@@ -4,7 +4,10 @@ import pathlib
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-EPOCH = int(os.environ.get("SOURCE_DATE_EPOCH", "0"))
+EPOCH = os.environ.get("SOURCE_DATE_EPOCH", "0")
+if not EPOCH.isdecimal() or int(EPOCH) >= 1 << 32:
+    sys.exit(f"{os.path.basename(sys.argv[0])}: SOURCE_DATE_EPOCH is {EPOCH!r}: want seconds since 1970")
+EPOCH = int(EPOCH)
 SUMMARY = "Kubeflow Trainer as one static program: train on Kubernetes, or on this machine"
 MACHINES = {62: ("amd64", "x86_64"), 183: ("arm64", "aarch64")}  # e_machine of ELF
 

@@ -14,6 +14,7 @@ import hashlib
 import io
 import lzma
 import os
+import re
 import subprocess
 import sys
 import tarfile
@@ -142,6 +143,8 @@ def package(program, version, arch, native):
 def main():
     if len(sys.argv) not in (4, 5):
         sys.exit(__doc__.splitlines()[0])
+    if not re.fullmatch(r"[^<>\n]+ <[^<>@\s]+@[^<>@\s]+>", MAINTAINER):
+        sys.exit(f"deb.py: MAINTAINER is {MAINTAINER!r}: want NAME <ADDRESS>")
     with open(sys.argv[1], "rb") as file:
         program = file.read()
     version, arch = debian_version(sys.argv[2]), artifact.architectures(program)[0]

@@ -81,6 +81,12 @@ check "... manual page and completions" eval 'man=$root/usr/share/man/man1
 	./kftrainer completion fish | cmp - "$root/usr/share/fish/vendor_completions.d/kftrainer.fish" &&
 	./kftrainer completion bash | cmp - "$root/usr/share/bash-completion/completions/kftrainer"'
 check "... nothing remains after it is removed" eval 'in_root -P kftrainer && [ -z "$(find "$root" -name "*kftrainer*" -o -name kubectl-trainer)" ]'
+refused() { # LINE SETTING
+	! env "$2" vendor/deb.py ./kftrainer "$version" "$scratch/none" 2>"$scratch/err" && grep -Fx "deb.py: $1" "$scratch/err" && [ ! -e "$scratch/none" ]
+}
+check "... no address, no package" refused "MAINTAINER is 'me': want NAME <ADDRESS>" MAINTAINER=me
+check "... one line of who publishes it" refused "MAINTAINER is 'a <a@b.c>\\nDepends: x': want NAME <ADDRESS>" $'MAINTAINER=a <a@b.c>\nDepends: x'
+check "... a time that is none" refused "SOURCE_DATE_EPOCH is '': want seconds since 1970" SOURCE_DATE_EPOCH=
 check "... one for another processor" eval 'vendor/deb.py "$scratch/arm" "$version" "$scratch/arm.d" ./kftrainer &&
 	[ "$(dpkg-deb -f "$scratch"/arm.d/*_arm64.deb Architecture)" = arm64 ]'
 if command -v lintian >/dev/null; then

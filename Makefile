@@ -20,7 +20,7 @@ SANOUT  := build/san
 AOUT    := build/aarch64
 
 # Who may include, and so link, whom (besides itself): tests/lint/layers.awk reads this table.
-ROOMS         := base crypto net cloud pack arrow api kube store trainer convert plugins spec why client ui manager jobs apiserver kubelet local machine cache mpi gpu assets cmd
+ROOMS         := base crypto net cloud pack arrow api kube store trainer convert plugins spec why client ui manager jobs apiserver kubelet local machine cache mpi supervise gpu assets cmd
 NEEDS_crypto  := base
 NEEDS_net     := crypto base
 NEEDS_cloud   := net crypto base
@@ -43,10 +43,11 @@ NEEDS_local   := kubelet jobs apiserver trainer pack net crypto api assets base
 NEEDS_machine := local kubelet jobs apiserver manager kube spec plugins trainer pack net crypto api assets base
 NEEDS_cache   := store cloud arrow net crypto base
 NEEDS_mpi     := net crypto base
+NEEDS_supervise := base
 NEEDS_gpu     := base
 NEEDS_assets  :=
 NEEDS_apiserver := trainer net crypto api assets base
-NEEDS_cmd     := ui machine manager local kubelet jobs apiserver client why convert spec cache mpi gpu store cloud pack kube plugins trainer arrow net crypto api assets base
+NEEDS_cmd     := ui machine manager local kubelet jobs apiserver client why convert spec cache mpi supervise gpu store cloud pack kube plugins trainer arrow net crypto api assets base
 
 dir_of   = $(firstword $(wildcard $(1) core/$(1)))
 src_of   = $(sort $(wildcard $(addprefix $(call dir_of,$(1))/,*.c ui/*.c *.S)))

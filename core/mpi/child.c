@@ -1,12 +1,9 @@
 /* child.c - start a shell command with posix_spawn(3) (mpi/child.h). */
 #include "mpi/child.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -79,39 +76,4 @@ int child_start(struct child *ret, const char *command, struct error *err)
 bool child_group_exists(pid_t group)
 {
 	return !kill(-group, 0) || errno != ESRCH;
-}
-
-/* The parent of a process, from /proc/PID/stat; -1: it no longer exists. */
-static pid_t parent_of(const char *pid)
-{
-	char path[64], text[512], *after;
-	cleanup_fd int fd = -1;
-	ssize_t n;
-
-	snprintf(path, sizeof(path), "/proc/%.16s/stat", pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-	if (n <= 0)
-		return -1;
-	text[n] = '\0';
-	after = strrchr(text, ')'); /* a name may contain any character, even ')' */
-	return after && strlen(after) > 4 ? (pid_t)strtol(after + 4, NULL, 10) : -1;
-}
-
-int child_signal_all(int signum)
-{
-	DIR *dir = opendir("/proc");
-	int n = 0;
-
-	if (!dir)
-		return 0;
-	for (const struct dirent *e; (e = readdir(dir));) {
-		if (e->d_name[0] < '1' || e->d_name[0] > '9' ||
-		    parent_of(e->d_name) != getpid())
-			continue;
-		kill((pid_t)strtol(e->d_name, NULL, 10), signum);
-		n++;
-	}
-	closedir(dir);
-	return n;
 }

@@ -24,7 +24,4 @@ MUST_CHECK int child_start(struct child *ret, const char *command, struct error 
 /* Does the group still have a process? Its leader counts until it is reaped. */
 bool child_group_exists(pid_t group);
 
-/* Send a signal to all child processes; returns their number. */
-int child_signal_all(int signum);
-
 #endif

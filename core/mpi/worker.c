@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
+#include "base/children.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -238,14 +239,14 @@ static void end_everything(struct worker *w)
 
 	for (struct session *s = w->sessions; s; s = s->next)
 		session_end(s);
-	child_signal_all(SIGTERM);
+	children_signal(SIGTERM);
 	for (;;) {
 		bool late = clock_ms() >= kill_at;
 
 		while (waitpid(-1, NULL, WNOHANG) > 0)
 			;
 		/* Orphans become our children: signal all of them each time. */
-		if (!child_signal_all(late ? SIGKILL : SIGTERM))
+		if (!children_signal(late ? SIGKILL : SIGTERM))
 			return;
 		clock_sleep_ms(20);
 	}

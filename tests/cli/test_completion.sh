@@ -26,7 +26,7 @@ offers_only() { completes "$@" && [ "$(wc -w <"$scratch/out")" = "$(wc -w <<<"$1
 
 check "commands" completes 'submit runtime logs get version' kftrainer ''
 check "the one command that begins so" offers_only submit kftrainer sub
-check "commands below a command" offers_only 'get list render validate' kftrainer runtime ''
+check "commands below a command" offers_only 'get list render supervise validate' kftrainer runtime ''
 check "options" completes '--local --dry-run --runtime-file --help' kftrainer submit --
 check "options of a command below another" completes '--runtime-file --output' kftrainer runtime list -
 check "the words an option takes" offers_only 'yaml json table name' kftrainer submit -o ''

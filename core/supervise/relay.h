@@ -1,0 +1,46 @@
+/*
+ * relay.h - pass a command's output on, and keep its last bytes (private to core/supervise).
+ */
+#ifndef SUPERVISE_RELAY_H
+#define SUPERVISE_RELAY_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "base/error.h"
+
+enum { TAIL_SIZE = 4096 };
+
+/* The last bytes of both streams, in the order in which they were read. */
+struct tail {
+	pthread_mutex_t lock;
+	size_t len;
+	char bytes[TAIL_SIZE];
+};
+
+void tail_add(struct tail *t, const char *data, size_t len);
+
+/*
+ * A thread that copies from a pipe to `to`, each stream in its order, until the end of
+ * the pipe. A write may block: the thread of the signals does not. A full disk loses
+ * output, never the command; when nobody reads `to` any longer, the pipe closes and the
+ * command gets SIGPIPE, as if it wrote there itself.
+ */
+struct relay {
+	int from, to, quit; /* quit: an eventfd */
+	int done;           /* an eventfd of the caller's: 1 is added at the end */
+	struct tail *tail;
+	pthread_t thread;
+};
+
+/* *ret_write: the end for the command; the caller closes it. */
+MUST_CHECK int relay_start(struct relay *r, int to, int done, struct tail *tail,
+			   int *ret_write, struct error *err);
+
+/* The command has ended: pass on what is in the pipe, then end, whoever holds it open. */
+void relay_finish(const struct relay *r);
+
+/* After `done`: wait for the thread and close its descriptors. */
+void relay_join(struct relay *r);
+
+#endif

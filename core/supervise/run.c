@@ -1,0 +1,232 @@
+/* run.c - processes, signals and output of a supervised command (supervise/run.h). */
+#include "supervise/run.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/children.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/spawn.h"
+#include "supervise/relay.h"
+
+extern char **environ;
+
+/* As a shell has it. */
+enum { BY_SIGNAL = 128 };
+
+struct supervisor {
+	const struct supervise_conf *conf;
+	struct supervise_state state;
+	struct tail tail;
+	struct relay out[2]; /* standard output and error */
+	int signals, done;
+	int left;      /* relays that are not done */
+	pid_t command; /* 0: it has ended */
+	bool empty;    /* no process is left of a command that failed */
+	bool over;     /* the command's end is final: only its output is passed on */
+};
+
+static int watch_signals(struct supervisor *s, struct error *err)
+{
+	struct sigaction normal = { .sa_handler = SIG_DFL };
+	sigset_t all;
+
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, NULL);
+	sigaction(SIGCHLD, &normal, NULL); /* a caller that ignores it would reap ours */
+	if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0))
+		return error_errno(err, errno, "prctl");
+	s->signals = signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
+	s->done = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK | EFD_SEMAPHORE);
+	return s->signals < 0 || s->done < 0 ? error_errno(err, errno, "signalfd") : 0;
+}
+
+/* A terminal stays ours: a group in the background that reads it would be stopped. */
+static int input_of_command(void)
+{
+	return isatty(STDIN_FILENO) || fcntl(STDIN_FILENO, F_GETFD) < 0 ? -1
+									: STDIN_FILENO;
+}
+
+static int start(struct supervisor *s, struct error *err)
+{
+	struct spawn command = { .path = s->conf->argv[0],
+				 .argv = s->conf->argv,
+				 .envp = environ,
+				 .fds = { input_of_command(), -1, -1 },
+				 .signals = SPAWN_RESET,
+				 .group = true };
+	char restart[32];
+	int rc;
+
+	snprintf(restart, sizeof(restart), "%lld", (long long)s->state.restart);
+	setenv("KFTRAINER_RESTART", restart, 1);
+	command.envp = environ;
+	for (int i = 0; i < 2; i++) {
+		if (relay_start(&s->out[i], i + 1, s->done, &s->tail, &command.fds[i + 1],
+				err))
+			return -1;
+		s->left++;
+	}
+	rc = spawn_program(&s->command, &command);
+	close(command.fds[1]);
+	close(command.fds[2]);
+	return rc ? error_errno(err, rc, "%s", s->conf->argv[0]) : 0;
+}
+
+static void finish_output(struct supervisor *s)
+{
+	relay_finish(&s->out[0]);
+	relay_finish(&s->out[1]);
+}
+
+static void join_output(struct supervisor *s)
+{
+	relay_join(&s->out[0]);
+	relay_join(&s->out[1]);
+}
+
+static void apply(struct supervisor *s, enum supervise_action action)
+{
+	if (action == SUPERVISE_TERM || action == SUPERVISE_KILL)
+		children_signal(action == SUPERVISE_TERM ? SIGTERM : SIGKILL);
+	else if (action == SUPERVISE_END)
+		s->over = true;
+	if (action == SUPERVISE_TERM)
+		s->conf->restarting(s->conf->ctx, s->state.status, s->state.restart + 1);
+	if (s->over)
+		finish_output(s);
+}
+
+static void decide(struct supervisor *s, enum supervise_event event, int status)
+{
+	if (!s->over)
+		apply(s, supervise_decide(&s->state, &s->conf->rules, event, status,
+					  clock_ms()));
+}
+
+/* false: this process has no children. */
+static bool reap(struct supervisor *s)
+{
+	int status;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+		if (pid != s->command)
+			continue;
+		s->command = 0;
+		decide(s, SUPERVISE_ENDED,
+		       WIFSIGNALED(status) ? BY_SIGNAL + WTERMSIG(status)
+					   : WEXITSTATUS(status));
+	}
+	return pid == 0;
+}
+
+/* true: the output need not be waited for. */
+static bool take_signals(struct supervisor *s)
+{
+	struct signalfd_siginfo info;
+
+	while (read(s->signals, &info, sizeof(info)) == sizeof(info)) {
+		int n = (int)info.ssi_signo;
+
+		if (n == SIGCHLD)
+			continue;
+		if (s->command)
+			kill(s->command, n);
+		if (n != SIGTERM && n != SIGINT && n != SIGQUIT)
+			continue;
+		if (s->over)
+			return true;
+		decide(s, SUPERVISE_ASKED, 0);
+	}
+	return false;
+}
+
+static void wait_for_event(struct supervisor *s)
+{
+	struct pollfd p[2] = { { .fd = s->signals, .events = POLLIN },
+			       { .fd = s->done, .events = POLLIN } };
+	int64_t left = s->state.kill_at - clock_ms();
+	uint64_t n;
+	int ms = -1;
+
+	if (!s->over && !s->empty && s->state.kill_at >= 0)
+		ms = left < 0 ? 0 : left > 60000 ? 60000 : (int)left;
+	poll(p, 2, ms);
+	while (s->left && read(s->done, &n, sizeof(n)) == sizeof(n))
+		s->left--;
+}
+
+static void put_message(struct supervisor *s)
+{
+	cleanup_fd int fd =
+		s->conf->message_file
+			? open(s->conf->message_file, O_WRONLY | O_NONBLOCK | O_CLOEXEC)
+			: -1;
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_size)
+		return;
+	pthread_mutex_lock(&s->tail.lock);
+	if (write(fd, s->tail.bytes, s->tail.len) < 0)
+		s->tail.len = 0; /* a full disk: the log has it */
+	pthread_mutex_unlock(&s->tail.lock);
+}
+
+/* All processes of a failed command have ended: first its output, then the next start. */
+static int restart(struct supervisor *s, struct error *err)
+{
+	if (!s->empty)
+		finish_output(s);
+	s->empty = true;
+	if (s->left)
+		return 0;
+	s->empty = false;
+	decide(s, SUPERVISE_EMPTY, 0);
+	if (s->over)
+		return 0;
+	join_output(s);
+	return start(s, err);
+}
+
+static int follow(struct supervisor *s, struct error *err)
+{
+	while (!s->over || s->left) {
+		wait_for_event(s);
+		if (take_signals(s))
+			return 0;
+		if (reap(s) || !s->state.clearing)
+			decide(s, SUPERVISE_TIME, 0);
+		else if (restart(s, err))
+			return -1;
+	}
+	join_output(s);
+	return 0;
+}
+
+int supervise_run(const struct supervise_conf *conf, int *ret_status, struct error *err)
+{
+	static struct supervisor s; /* a relay may outlive this call */
+
+	s = (struct supervisor){ .conf = conf, .state = { .kill_at = -1 } };
+	pthread_mutex_init(&s.tail.lock, NULL);
+	if (watch_signals(&s, err) || start(&s, err) || follow(&s, err))
+		return -1;
+	if (s.state.status)
+		put_message(&s);
+	*ret_status = s.state.status;
+	return 0;
+}

@@ -1,0 +1,33 @@
+/*
+ * run.h - run a command as a container's first process, and start it again when it fails.
+ *
+ * The command leads a process group. Orphans are adopted and reaped. Signals that this
+ * process gets go to the command, as if there were no supervisor; after TERM, INT or QUIT
+ * it is not started again. Before it starts again, its processes get TERM and, after the
+ * grace, KILL, also those that moved to other groups or sessions.
+ */
+#ifndef SUPERVISE_RUN_H
+#define SUPERVISE_RUN_H
+
+#include "base/error.h"
+#include "supervise/decide.h"
+
+struct supervise_conf {
+	struct supervise_rules rules;
+	char *const *argv;        /* argv[0] is searched in PATH; ends with NULL */
+	const char *message_file; /* gets the last 4 KB of output after a failure if it is
+				     empty; need not exist */
+	/* Called before each restart, in the thread that runs; ctx is for the caller. */
+	void (*restarting)(void *ctx, int status, int64_t restart);
+	void *ctx;
+};
+
+/*
+ * *ret_status: the command's exit code, or 128 + signal. err->code is the errno of a
+ * command that cannot be started (ENOENT: not found). Once in a process, before its first
+ * thread, and before it ends: blocks all signals, and a thread may remain.
+ */
+MUST_CHECK int supervise_run(const struct supervise_conf *conf, int *ret_status,
+			     struct error *err);
+
+#endif

@@ -1,0 +1,145 @@
+#!/usr/bin/env python3
+"""runtime supervise: status, signals, orphans, output, restarts."""
+import hashlib
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+sys.dont_write_bytecode = True
+from tap import check, finish
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
+PROGRAM = os.environ.get("KFTRAINER", os.path.join(ROOT, "kftrainer"))
+scratch = tempfile.TemporaryDirectory()
+MESSAGE = os.path.join(scratch.name, "message")
+
+
+def is_(what, got, want):
+    check(what, None if got == want else f"got {got!r}, expected {want!r}")
+
+
+def argv(*command, options=()):
+    return [PROGRAM, "runtime", "supervise", "--message", MESSAGE, *options, "--", *command]
+
+
+def run(script, *options, shell="sh", **more):
+    r = subprocess.run(argv(shell, "-c", script, options=options), capture_output=True, **more)
+    return r.returncode, r.stdout, r.stderr
+
+
+def message(content=b""):
+    with open(MESSAGE, "wb") as f:
+        f.write(content)
+
+
+def read_message():
+    with open(MESSAGE, "rb") as f:
+        return f.read()
+
+
+# ---- status and output ---------------------------------------------------------------
+is_("status 0, output and errors", run("echo out; echo err >&2"), (0, b"out\n", b"err\n"))
+is_("an exit code", run("exit 41")[0], 41)
+is_("a signal is 128 + its number", run("kill -9 $$")[0], 137)
+r = subprocess.run(argv("/nowhere/program"), capture_output=True)
+is_("a command that does not exist", (r.returncode, b"/nowhere/program: No such file" in r.stderr), (127, True))
+r = subprocess.run(argv("/etc/passwd"), capture_output=True)
+is_("a command that cannot be run", (r.returncode, b"/etc/passwd: Permission denied" in r.stderr), (126, True))
+is_("standard input", run("cat", input=b"in\n")[:2], (0, b"in\n"))
+is_("the command leads a process group", run("import os, sys; sys.exit(os.getpgrp() != os.getpid())", shell=sys.executable)[0], 0)
+WRITE = "import os,sys\nd=bytes(range(256))*4096\nfor i in range(64): sys.stdout.buffer.write(d)\n"
+r = subprocess.run(argv(sys.executable, "-c", WRITE), capture_output=True)
+is_("64 MiB without a newline arrive in order", hashlib.sha256(r.stdout).digest(),
+    hashlib.sha256(bytes(range(256)) * 4096 * 64).digest())
+is_("a command that closes its output goes on", run("exec >&- 2>&-; exit 7")[0], 7)
+is_("a process that keeps the output open is not waited for", run("setsid sleep 20 & echo end")[:2], (0, b"end\n"))
+with open("/dev/full", "w") as full:
+    r = subprocess.run(argv("sh", "-c", "echo lost; exit 3"), stdout=full)
+is_("a full disk does not change the status", r.returncode, 3)
+with subprocess.Popen(argv("sh", "-c", "while echo y; do :; done"), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as p:
+    p.stdout.read(10)
+    p.stdout.close()
+    is_("nobody reads the output: SIGPIPE, as without a supervisor", p.wait(), 141)
+
+# ---- the termination message ---------------------------------------------------------
+message()
+run("echo first; exit 1")
+is_("the last output of a failure", read_message(), b"first\n")
+message()
+run("seq 1 9999; exit 1")
+is_("... 4 KiB of it", (len(read_message()), read_message().endswith(b"9998\n9999\n")), (4096, True))
+message()
+run("echo fine")
+is_("... none of a success", read_message(), b"")
+message(b"own")
+run("echo other; exit 1")
+is_("... nor over the command's own message", read_message(), b"own")
+
+# ---- signals -------------------------------------------------------------------------
+TRAP = "trap 'echo got; exit 9' %s; echo ready; while :; do sleep 0.05; done"
+
+
+def signalled(name, *options, script=TRAP):
+    with subprocess.Popen(argv("sh", "-c", script % name, options=options), stdout=subprocess.PIPE) as p:
+        p.stdout.readline()
+        p.send_signal(getattr(signal, "SIG" + name))
+        return p.wait(), p.stdout.read()
+
+
+for name in "TERM", "INT", "QUIT", "HUP", "USR1", "USR2", "WINCH":
+    is_(f"SIG{name} reaches the command", signalled(name), (9, b"got\n"))
+is_("after TERM it is not started again", signalled("TERM", "--restarts", "3"), (9, b"got\n"))
+is_("TERM ends a command without a handler", signalled("TERM", script="echo ready; exec sleep 60 # %s"), (143, b""))
+is_("signals that the caller ignores are not ignored",
+    subprocess.run(["sh", "-c", 'trap "" TERM CHLD; exec "$@"', "-", *argv("sh", "-c", "kill $$")]).returncode, 143)
+
+# ---- orphans -------------------------------------------------------------------------
+ORPHANS = """
+import os, time
+for i in range(50):
+    if not os.fork():
+        if not os.fork():
+            os._exit(0)
+        os._exit(0)
+for i in range(50):
+    os.wait()
+def zombies():
+    n = 0
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            stat = open(f"/proc/{pid}/stat").read().rpartition(")")[2].split()
+        except OSError:
+            continue
+        n += stat[0] == "Z" and int(stat[1]) == os.getppid()
+    return n
+while zombies():
+    time.sleep(0.01)
+"""
+is_("orphans are reaped", run(ORPHANS, shell=sys.executable)[0], 0)
+
+# ---- restarts ------------------------------------------------------------------------
+code, out, err = run('echo "run $KFTRAINER_RESTART"; exit 5', "--restarts", "2")
+is_("at most N restarts, each with its number", (code, out), (5, b"run 0\nrun 1\nrun 2\n"))
+is_("... which are told", err.count(b"the command ended with status 5; restart"), 2)
+is_("one that succeeds at last", run('[ $KFTRAINER_RESTART = 1 ]', "--restarts", "9")[0], 0)
+is_("a final exit code", run('echo run; exit 3', "--restarts", "9", "--final", "2", "--final", "3")[:2], (3, b"run\n"))
+LEFT = "import os, subprocess, sys\nif os.environ['KFTRAINER_RESTART'] == '1':\n" \
+    "    pid = int(open(sys.argv[1]).read()); sys.exit(os.path.exists(f'/proc/{pid}'))\n" \
+    "p = subprocess.Popen(['sh', '-c', 'trap \"\" TERM; echo ready; while :; do sleep 1; done'], " \
+    "stdout=subprocess.PIPE, start_new_session=True)\n" \
+    "p.stdout.readline(); open(sys.argv[1], 'w').write(str(p.pid)); os._exit(1)\n"
+r = subprocess.run(argv(sys.executable, "-c", LEFT, os.path.join(scratch.name, "pid"),
+                        options=("--restarts", "1", "--restart-grace", "100ms")), capture_output=True)
+is_("a worker in its own session that ignores TERM is gone before the restart", (r.returncode, r.stdout), (0, b""))
+
+# ---- bad input -----------------------------------------------------------------------
+for what, args, text in (("no command", [], b"a command is required, after --"),
+                         ("a wrong code", ["--final", "256", "--", "true"], b"--final '256': expected an exit code"),
+                         ("restarts below 0", ["--restarts", "-1", "--", "true"], b"--restarts"),
+                         ("a word before --", ["true"], b"unexpected argument 'true'")):
+    r = subprocess.run([PROGRAM, "runtime", "supervise", *args], capture_output=True)
+    check(what, None if r.returncode == 2 and text in r.stderr else f"{r.returncode}: {r.stderr!r}")
+finish()

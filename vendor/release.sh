@@ -19,7 +19,7 @@ fi
 read -r version SOURCE_DATE_EPOCH < <(vendor/version.sh)
 export SOURCE_DATE_EPOCH
 tag=${version/+/-}
-commit=$(git rev-parse --short=12 HEAD 2>/dev/null || true)
+commit=$(if [ -s vendor/version ]; then sed -n 2p vendor/version; else git rev-parse --short=12 HEAD 2>/dev/null || true; fi)
 declare -A programs=() flavors=([amd64]=musl [arm64]=aarch64)
 for arch in amd64 ${ARCHES-arm64}; do
 	programs[$arch]=build/release-$arch/kftrainer

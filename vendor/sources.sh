@@ -22,7 +22,7 @@ awk '!/^#/ { print $3 }' vendor/lock | sort | while read -r file; do
 	cp "$cache/$file" "$top/vendor/sources/"
 done
 git archive --format=tar HEAD | tar -xf - -C "$top" --no-same-owner
-vendor/version.sh >"$top/vendor/version"
+{ vendor/version.sh && git rev-parse --short=12 HEAD; } >"$top/vendor/version"
 find "$top" -type d -exec chmod 755 {} + -o -perm /111 -exec chmod 755 {} + -o -exec chmod 644 {} +
 tar --sort=name --owner=0 --group=0 --numeric-owner --format=gnu \
 	--mtime="@${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}" \

@@ -3,11 +3,12 @@
 #
 # Prints the version of a release and, after a blank, its time in seconds since 1970:
 # core/assets/VERSION if the commit has its tag (vVERSION) and nothing was changed since, else
-# VERSION-dev+COMMIT. In an archive of vendor/sources.sh, what that recorded.
+# VERSION-dev+COMMIT. In an archive of vendor/sources.sh, what that recorded in vendor/version: this
+# line, and the commit in another.
 set -eu
 cd "$(dirname "$0")/.."
 if [ -s vendor/version ]; then
-	cat vendor/version
+	head -n 1 vendor/version
 	exit
 fi
 version=$(cat core/assets/VERSION)

@@ -231,6 +231,7 @@ ROOM    ?= *
 UNIT     = $(patsubst %.c,$(SANOUT)/%,$(wildcard tests/unit/$(ROOM)/test_*.c) $(if $(filter $(ROOM),*),$(FUZZ)))
 # WORLDS of BUILD, if ROOM has one: tests/sim.
 worlds   = $(if $(filter $(ROOM),* manager),$(1)/tests/sim/jobs) $(if $(filter $(ROOM),* cache),$(1)/tests/sim/cache)
+toys     = $(if $(filter $(ROOM),*),$(1)/tests/sim/toy)
 unit: $(UNIT) $(call worlds,$(SANOUT))
 	@LANES=$${LANES:-2} tests/run.sh unit $^
 musl: kftrainer $(patsubst %.c,$(OUT)/%,$(filter-out $(ASKS_SAN),$(wildcard tests/unit/$(ROOM)/test_*.c))) \
@@ -276,7 +277,6 @@ $(eval $(call sim_rules,jobs,manager jobs apiserver $(NEEDS_manager),clock_ms cl
   timerfd_create timerfd_settime read write close,tests/sim/threads.c))
 $(eval $(call sim_rules,cache,cache $(NEEDS_cache),clock_ms))
 $(eval $(call sim_rules,toy,base,clock_ms))
-toys     = $(if $(filter $(ROOM),*),$(1)/tests/sim/toy)
 sim:
 	@tests/sim/run --schedules $${SCHEDULES:-10000}
 # tests/fuzz/README says what a target is. Unit tests run each over its corpus.

@@ -83,11 +83,11 @@ with Fleet(scratch / "every.parquet", 2) as fleet:
             check(f"refused: {what}", "it was not")
         except pa.ArrowInvalid as e:
             check(f"refused: {what}", None if text in str(e) else e)
-    ticket = fleet.info(0, 1).endpoints[0].ticket.ticket
+    rows, mark, table = fleet.info(0, 1).endpoints[0].ticket.ticket.partition(b"\nkftrainer table ")
     for what, more in (("no JSON", b"{"), ("an unknown key", b'{"x": 1}'), ("an unknown column", b'{"columns": ["x"]}'), ("a list", b'[["row", "=", 1]]')):
         with flight.FlightClient(fleet.workers[0].uri) as client:
             try:
-                got = client.do_get(flight.Ticket(ticket + b"\nkftrainer view " + more)).read_all()
+                got = client.do_get(flight.Ticket(rows + b"\nkftrainer view " + more + mark + table)).read_all()
                 check(f"a ticket's view refused: {what}", got)
             except pa.ArrowInvalid:
                 check(f"a ticket's view refused: {what}", None)

@@ -72,7 +72,8 @@ enum gate_verdict gate_judge(struct gate *g, const struct httpd_request *req,
 	const char *host = httpd_header(req, "Host"), *origin;
 
 	if (!host || !names_us(g, host, "")) {
-		*ret_why = "This page is served only as 127.0.0.1 or localhost.\n";
+		*ret_why =
+			"This page is served only as 127.0.0.1 or localhost, with its own port.\n";
 		return GATE_REFUSED;
 	}
 	origin = httpd_header(req, "Origin");
@@ -82,7 +83,7 @@ enum gate_verdict gate_judge(struct gate *g, const struct httpd_request *req,
 	}
 	if (has_cookie(g, httpd_header(req, "Cookie")))
 		return GATE_OPEN;
-	if (!strncmp(req->query, "token=", 6) && !g->used &&
+	if (str_eq(req->method, "GET") && !strncmp(req->query, "token=", 6) && !g->used &&
 	    same_key(req->query + 6, strlen(req->query + 6), g->token)) {
 		g->used = true;
 		return GATE_ENTER;

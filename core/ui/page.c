@@ -14,6 +14,7 @@
 #include "client/columns.h"
 #include "client/jobs.h"
 #include "client/logs.h"
+#include "trainer/trainjob_status.h"
 #include "ui/html.h"
 #include "why/foreign.h"
 #include "why/why.h"
@@ -122,7 +123,7 @@ int page_list(struct buf *out, struct kube *k, const char *ns, struct error *err
 
 /* ---- detail ----------------------------------------------------------------------- */
 
-enum { MAX_TEXT = 4 << 20 };
+enum { MAX_TEXT = 4 << 20, MAX_LINE = 8192 };
 
 static const char *text_or_empty(const cJSON *obj, const char *key, const char *member)
 {
@@ -131,26 +132,28 @@ static const char *text_or_empty(const cJSON *obj, const char *key, const char *
 	return text ? text : "";
 }
 
-/* The last PAGE_LOG_LINES lines of all processes, as rings of their HTML. */
-struct tail {
-	struct buf lines[PAGE_LOG_LINES];
-	size_t n;
+/* The lines of all containers, one container after the other. */
+struct log_text {
+	struct buf html;
+	bool full;
 };
 
 static void on_line(void *ctx, const char *prefix, const char *line, size_t len)
 {
-	struct tail *t = ctx;
-	struct buf *b = &t->lines[t->n++ % PAGE_LOG_LINES];
+	struct log_text *t = ctx;
 
-	b->max = 64 * 1024;
-	buf_clear(b);
+	t->full = t->full || t->html.len > MAX_TEXT;
+	if (t->full)
+		return;
 	if (prefix) {
-		buf_adds(b, "<b>");
-		html_str(b, prefix);
-		buf_adds(b, "</b> ");
+		buf_adds(&t->html, "<b>");
+		html_str(&t->html, prefix);
+		buf_adds(&t->html, "</b> ");
 	}
-	html_line(b, line, len < 8192 ? len : 8192);
-	buf_adds(b, "\n");
+	html_line(&t->html, line, len < MAX_LINE ? len : MAX_LINE);
+	if (len > MAX_LINE)
+		buf_printf(&t->html, " ... (%zu bytes in all)", len);
+	buf_adds(&t->html, "\n");
 }
 
 /* A reason why lines are missing is a line of its own. */
@@ -164,27 +167,45 @@ static int on_pause(void *ctx, struct error *err)
 	return 0;
 }
 
-static void add_logs(struct buf *out, struct kube *k, const char *ns, const char *name)
+/* The containers that have written or may have, of all pods. */
+static int64_t count_started(const struct view *v)
 {
-	struct tail *t = xcalloc(1, sizeof(*t));
+	const cJSON *pod, *c;
+	int64_t n = 0;
+
+	json_each(pod, v->pods)
+		json_each(c, json_get(pod, "status", "containerStatuses"))
+			n += json_get(c, "state", "running") ||
+			     json_get(c, "state", "terminated");
+	return n;
+}
+
+/* Of a job that has not ended, logs_run() would wait for the first container that starts. */
+static void add_logs(struct buf *out, struct kube *k, const struct view *v)
+{
+	struct log_text t = { .html = { .max = 2 * MAX_TEXT } };
+	int64_t n = count_started(v);
 	const struct logs_want want = {
-		.ns = ns, .job = name, .rank = -1, .tail = PAGE_LOG_LINES
+		.ns = v->ns,
+		.job = v->name,
+		.rank = -1,
+		.tail = n * PAGE_LOG_LINES <= PAGE_LOG_ALL ? PAGE_LOG_LINES
+							   : PAGE_LOG_ALL / n + 1,
 	};
 	const struct logs_out to = {
-		.on_line = on_line, .on_note = on_note, .on_pause = on_pause, .ctx = t
+		.on_line = on_line, .on_note = on_note, .on_pause = on_pause, .ctx = &t
 	};
 	struct error err = { 0 };
 
 	buf_adds(out, "<h2>Log</h2>\n<pre>");
-	if (logs_run(k, &want, &to, &err))
-		html_str(out, err.msg);
-	for (size_t i = t->n < PAGE_LOG_LINES ? 0 : t->n - PAGE_LOG_LINES; i < t->n; i++)
-		if (!t->lines[i % PAGE_LOG_LINES].overflowed)
-			buf_add(out, t->lines[i % PAGE_LOG_LINES].data,
-				t->lines[i % PAGE_LOG_LINES].len);
-	for (size_t i = 0; i < PAGE_LOG_LINES; i++)
-		buf_release(&t->lines[i]);
-	free(t);
+	if (!n && !status_finished(json_get(v->trainjob, "status")))
+		buf_adds(out, "No container has started.\n");
+	else if (logs_run(k, &want, &to, &err))
+		on_note(&t, err.msg);
+	buf_add(out, t.html.data, t.html.len);
+	if (t.full)
+		buf_adds(out, "... more lines: kftrainer logs\n");
+	buf_release(&t.html);
 	buf_adds(out, "</pre>\n");
 }
 
@@ -269,7 +290,7 @@ int page_job(struct buf *out, struct kube *k, const char *ns, const char *name,
 	buf_adds(out, "</pre>\n");
 	add_pods(out, &view);
 	add_events(out, &view);
-	add_logs(out, k, ns, name);
+	add_logs(out, k, &view);
 	add_yaml(out, view.trainjob);
 	foot(out);
 	return buf_check(out, "the page", err);

@@ -9,7 +9,8 @@
 #include "base/buf.h"
 #include "kube/kube.h"
 
-enum { PAGE_LOG_LINES = 200 };
+/* The last lines of each container, fewer of many: together about PAGE_LOG_ALL. */
+enum { PAGE_LOG_LINES = 200, PAGE_LOG_ALL = 4000 };
 
 /* ns NULL: of all namespaces. */
 MUST_CHECK int page_list(struct buf *out, struct kube *k, const char *ns,

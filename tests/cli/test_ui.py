@@ -87,12 +87,15 @@ def equal(what, got, want):
     check(what, None if got == want else f"{got!r}, not {want!r}")
 
 
-for name, command in (("good", "echo done"), ("odd", ODD)):
+for name, command in (("good", "echo done"), ("odd", ODD), ("long", "seq 300; head -c 9000 /dev/zero | tr '\\0' x; echo")):
     run("submit", "--local", "--runtime", "torch-distributed", "--name", name, "--nodes", "2", "--", "sh", "-c", command)
+
+run("submit", "--local", "--runtime", "torch-distributed", "--name", "waits", "--suspend", "--detach", "--", "true")
 
 # ---- who may read it -------------------------------------------------------------------------------
 server = Server("--local")
 equal("without the cookie the page is refused", server.ask()[0], 403)
+equal("... and what looks at the URL, and does not open it", server.ask("/?" + server.token, method="HEAD")[0], 403)
 status, headers = server.enter()
 equal("the URL leads to the page", (status, headers.get("Location")), (303, "/"))
 equal("... with a cookie for this page alone", headers["Set-Cookie"].split("; ")[1:], ["HttpOnly", "SameSite=Strict", "Path=/"])
@@ -130,6 +133,10 @@ equal("... the logs of all ranks, as text", sorted(page.pre[1].splitlines()),
 check("... with its color", None if '<span class="f1">' in answer else answer)
 check("... its YAML", None if page.pre[2].startswith("apiVersion: trainer.kubeflow.org/v1alpha1\nkind: TrainJob\n") else page.pre[2])
 equal("nothing of it becomes markup", page.tags & {"script", "img", "iframe", "style"}, set())
+log = Page(server.ask("/jobs/default/long")[2]).pre[1].splitlines()
+equal("of each rank the last 200 lines", [sum(line.startswith(f"node-{rank} ") for line in log) for rank in (0, 1)], [200, 200])
+check("... a long one is cut, and says so", None if log[199] == f"node-0 {'x' * 8192} ... (9000 bytes in all)" else log[199][-60:])
+equal("the page of a job that waits does not", Page(server.ask("/jobs/default/waits")[2]).pre[1], "No container has started.\n")
 status, _, text = server.ask("/jobs/default/od")
 check("a job that is not there: what get says", None if status == 404 and "no TrainJob od in namespace default" in text else (status, text))
 equal("another path", server.ask("/jobs/default/odd/x")[0], 404)

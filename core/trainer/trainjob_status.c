@@ -1,6 +1,8 @@
 /* trainjob_status.c - set the conditions of a TrainJob (trainer/trainjob_status.h). */
 #include "trainer/trainjob_status.h"
 
+#include <stdlib.h>
+
 #include "api/meta.h"
 #include "base/arena.h"
 #include "base/cleanup.h"
@@ -220,6 +222,16 @@ bool status_keep_first_failure(cJSON *status, const cJSON *previous)
 		return false;
 	set_message(status, said);
 	return true;
+}
+
+int64_t status_first_exit_code(const cJSON *status)
+{
+	static const char says[] = ": exit code ";
+	const char *at = json_str(status_condition(status, COND_FAILED), "message");
+
+	at = at ? strstr(at, STATUS_FIRST) : NULL;
+	at = at ? strstr(at, says) : NULL;
+	return at ? strtoll(at + strlen(says), NULL, 10) : 0;
 }
 
 void status_events(const cJSON *before, const cJSON *now, const char *more,

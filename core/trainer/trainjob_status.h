@@ -61,6 +61,7 @@ void status_append_first_failure(cJSON *status, const char *who);
  * job has failed, and its first failure is still to be found.
  */
 bool status_keep_first_failure(cJSON *status, const cJSON *previous);
+int64_t status_first_exit_code(const cJSON *status); /* as said there; 0: it is not */
 
 /*
  * Emit the events of a change: Suspended (not at creation, when JobSetCreated reports

@@ -10,6 +10,7 @@
 #include "base/str.h"
 #include "trainer/api.h"
 #include "trainer/jobset.h"
+#include "trainer/trainjob_status.h"
 #include "why/foreign.h"
 
 /* ---- the members by kind ---- */
@@ -310,12 +311,13 @@ const cJSON *view_event(const struct view *v, const char *kind, const char *name
 	return ret;
 }
 
+/* Pods may be gone, or newer than what the API server lists: the status says it, too. */
 int view_exit_code(const struct view *v)
 {
+	int64_t code = status_first_exit_code(json_get(v->trainjob, "status"));
 	struct failure first;
 
-	if (!view_failures(v, &first, 1) || first.fact.exit_code <= 0 ||
-	    first.fact.exit_code > MAX_EXIT_CODE)
-		return 1;
-	return (int)first.fact.exit_code;
+	if (view_failures(v, &first, 1) && first.fact.exit_code > 0)
+		code = first.fact.exit_code;
+	return code > 0 && code <= MAX_EXIT_CODE ? (int)code : 1;
 }

@@ -181,6 +181,30 @@ TEST(test_the_failed_condition_ends_with_who_was_first)
 	}
 }
 
+TEST(test_the_failed_condition_has_the_first_exit_code)
+{
+	static const struct {
+		const char *is;
+		int64_t want;
+	} rows[] = {
+		{ FAILED_SAYS("gave up; first: node-0 (node rank 0): container node: "
+			      "exit code 3 on n1"),
+		  3 },
+		{ FAILED_SAYS(
+			  "gave up: exit code 4; first: node-0: exit code 137 (SIGKILL)"),
+		  137 },
+		{ FAILED_SAYS("gave up; first: node-0: evicted"), 0 },
+		{ FAILED_SAYS("gave up: exit code 4"), 0 },
+		{ "{}", 0 },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
+		cleanup_json cJSON *is = doc(rows[i].is);
+
+		assert_int_equal(status_first_exit_code(is), rows[i].want);
+	}
+}
+
 TEST(test_one_word)
 {
 	static const struct {

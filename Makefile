@@ -360,7 +360,8 @@ $(SANOUT)/test_cjson: $(SANOUT)/tests/build/test_cjson.c.o
 # tests/arm64/README says what runs of the program for 64-bit Arm, under qemu. ALL=1: all unit tests.
 cross:
 	@$(if $(shell command -v aarch64-linux-gnu-gcc),nice $(MAKE) --no-print-directory arm64,echo "skip cross: aarch64-linux-gnu-gcc is not installed" | tee -a $${RESULTS:-/dev/null})
-ARMUNIT  = $(patsubst %.c,$(AOUT)/%,$(if $(ALL),$(filter-out $(ASKS_SAN) $(STARTS_JOBS),$(wildcard tests/unit/$(ROOM)/test_*.c)),$(addprefix tests/unit/,$(ARMED:%=%.c))))
+ARMUNIT  = $(patsubst %.c,$(AOUT)/%,$(if $(ALL),$(filter-out $(ASKS_SAN) $(STARTS_JOBS) $(NO_MEMORY),$(wildcard tests/unit/$(ROOM)/test_*.c)),$(addprefix tests/unit/,$(ARMED:%=%.c))))
+NO_MEMORY   := tests/unit/base/test_metrics.c
 STARTS_JOBS := tests/unit/kubelet/% tests/unit/local/% tests/unit/machine/% tests/unit/client/test_logs_lines.c
 ARMED   := arrow/test_encodings arrow/test_lz4 arrow/test_predicate arrow/test_project base/test_hash base/test_json base/test_large \
            base/test_log base/test_protobuf base/test_str base/test_yaml cache/test_table cloud/test_sigv4 \

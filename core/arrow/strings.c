@@ -311,7 +311,8 @@ int strings_take_fixed(struct values *v, uint8_t *to, uint64_t m, struct error *
 			return error_set(err, ERR_FORMAT,
 					 "a value that is not %u bytes long",
 					 v->type->width);
-	memcpy(to, a.values.data, m * v->type->width);
+	if (m) /* a page of nulls alone has no values */
+		memcpy(to, a.values.data, m * v->type->width);
 	return 0;
 }
 

@@ -70,7 +70,7 @@ ENCODINGS = {
     "RLE": ["bool"],
 }
 for encoding, names in ENCODINGS.items():
-    for nulls in ("required", "nulls"):
+    for nulls in ("required", "nulls", "only_nulls"):
         for version in ("1.0", "2.0"):
             case(f"{encoding.lower()}_v{version[0]}_{nulls}", data[nulls].select(names), use_dictionary=False,
                  column_encoding={n: encoding for n in names}, data_page_version=version)

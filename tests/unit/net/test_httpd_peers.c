@@ -229,6 +229,7 @@ TEST(test_per_peer)
 	for (int i = 0; i < 3; i++) {
 		fds[i] = client_connect(w.port, NULL);
 		request_on(fds[i]);
+		usleep(100000); /* its thread is idle before the next one's */
 	}
 	other = client_connect(w.port, "127.0.0.2");
 	request_on(other);

@@ -22,10 +22,15 @@ struct procid {
 	char boot[40], host[PROCID_HOST_SIZE];
 };
 
-/* Clock ticks after the boot; 0: no such process. */
-static uint64_t start_of(int pid)
+/* Fields of /proc/PID/stat, by the blanks after the name that come before them. */
+enum {
+	TO_PARENT = 2,
+	TO_START = 20, /* clock ticks after the boot */
+};
+
+/* 0: no such process. */
+static uint64_t stat_field(int pid, int spaces)
 {
-	enum { AFTER_NAME = 20 }; /* field 22, counted from the one after the name */
 	cleanup_buf struct buf b = { .max = 4096 };
 	char path[64];
 	const char *p;
@@ -35,7 +40,7 @@ static uint64_t start_of(int pid)
 	if (file_read(&b, path, IGNORED) || !b.data)
 		return 0;
 	p = strrchr((const char *)b.data, ')');
-	for (int i = 0; p && i < AFTER_NAME; i++)
+	for (int i = 0; p && i < spaces; i++)
 		p = strchr(p + 1, ' ');
 	return p && sscanf(p, " %" SCNu64, &ret) == 1 ? ret : 0;
 }
@@ -54,7 +59,7 @@ static struct procid own(void)
 		snprintf(m.host, sizeof(m.host), "%.64s", u.nodename);
 	if (!stat("/proc/self/ns/pid", &st))
 		m.ns = st.st_ino;
-	m.start = start_of(m.pid);
+	m.start = stat_field(m.pid, TO_START);
 	return m;
 }
 
@@ -82,7 +87,7 @@ enum procid_state procid_find(const char *text, int *ret_pid,
 	if (m.ns != self.ns)
 		return PROCID_OTHER_NAMESPACE;
 	*ret_pid = m.pid;
-	return start_of(m.pid) == m.start ? PROCID_RUNNING : PROCID_ENDED;
+	return stat_field(m.pid, TO_START) == m.start ? PROCID_RUNNING : PROCID_ENDED;
 }
 
 /* ---- of a lock ----------------------------------------------------------------------- */
@@ -120,19 +125,6 @@ static bool holds(int pid, const struct stat *file)
 	return false;
 }
 
-static int parent_of(int pid)
-{
-	cleanup_buf struct buf b = { .max = 4096 };
-	cleanup_arena struct arena a = { 0 };
-	const char *p;
-	int ret = 0;
-
-	if (file_read(&b, arena_printf(&a, "/proc/%d/stat", pid), IGNORED) || !b.data)
-		return 0;
-	p = strrchr((const char *)b.data, ')');
-	return p && sscanf(p, ") %*c %d", &ret) == 1 ? ret : 0;
-}
-
 int procid_holder(const char *path)
 {
 	__attribute__((cleanup(cleanup_dir))) DIR *all = opendir("/proc");
@@ -145,7 +137,8 @@ int procid_holder(const char *path)
 		int64_t pid;
 
 		if (!str_int(&pid, e->d_name, 1, INT32_MAX, IGNORED) &&
-		    holds((int)pid, &file) && !holds(parent_of((int)pid), &file))
+		    holds((int)pid, &file) &&
+		    !holds((int)stat_field((int)pid, TO_PARENT), &file))
 			return (int)pid;
 	}
 	return 0;

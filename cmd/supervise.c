@@ -1,8 +1,8 @@
 /* supervise.c - runtime supervise: start a command again where it failed (supervise/run.h). */
 #include <errno.h>
-#include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "base/str.h"
 #include "cmd/cmd.h"
 #include "supervise/run.h"
 
@@ -37,10 +37,9 @@ static const struct opt opts_table[] = {
 static int read_codes(bool final[256], const struct opt_strs *codes, struct error *err)
 {
 	for (size_t i = 0; i < codes->n; i++) {
-		char *end;
-		long code = strtol(codes->list[i], &end, 10);
+		int64_t code;
 
-		if (end == codes->list[i] || *end || code < 1 || code > LAST_CODE)
+		if (str_int(&code, codes->list[i], 1, LAST_CODE, IGNORED))
 			return error_set(err, ERR_USAGE,
 					 "--final '%s': expected an exit code, 1 to 255",
 					 codes->list[i]);

@@ -1,5 +1,4 @@
 /* events.c - show the events of a job and of its objects (client/events.h). */
-#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,27 +59,6 @@ static bool is_wanted(const struct showing *s, const cJSON *event)
 
 /* ---- printing -------------------------------------------------------------------- */
 
-static const char *object_of(struct arena *arena, const cJSON *event)
-{
-	char *ret = arena_printf(arena, "%s/%s", event_kind(event), event_object(event));
-
-	for (char *p = ret; *p && *p != '/'; p++)
-		*p = (char)tolower((unsigned char)*p);
-	return ret;
-}
-
-/* Print the text in one line. */
-static const char *message_of(struct arena *arena, const cJSON *event)
-{
-	int64_t n = event_count(event);
-	char *text = str_trim(arena, event_message(event));
-
-	for (char *p = text; *p; p++)
-		if (isspace((unsigned char)*p))
-			*p = ' ';
-	return n > 1 ? arena_printf(arena, "%s (x%" PRId64 ")", text, n) : text;
-}
-
 static void add_row(struct showing *s, const cJSON *event)
 {
 	cleanup_arena struct arena arena = { 0 };
@@ -96,8 +74,8 @@ static void add_row(struct showing *s, const cJSON *event)
 	cells[n++] = age;
 	cells[n++] = event_is_warning(event) ? "Warning" : "Normal";
 	cells[n++] = event_reason(event);
-	cells[n++] = object_of(&arena, event);
-	cells[n++] = message_of(&arena, event);
+	cells[n++] = event_object_text(&arena, event);
+	cells[n++] = event_message_text(&arena, event);
 	cells[n] = NULL;
 	out_row(&s->table, cells);
 }

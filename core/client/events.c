@@ -1,6 +1,8 @@
 /* events.c - match events with TrainJobs by name (client/events.h). */
 #include "client/events.h"
 
+#include <ctype.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "api/meta.h"
@@ -74,4 +76,24 @@ bool event_slim(cJSON *event)
 	json_del(event, JSON_PATH("metadata", "annotations"));
 	json_del(event, JSON_PATH("metadata", "labels"));
 	return true;
+}
+
+const char *event_object_text(struct arena *arena, const cJSON *event)
+{
+	char *ret = arena_printf(arena, "%s/%s", event_kind(event), event_object(event));
+
+	for (char *p = ret; *p && *p != '/'; p++)
+		*p = (char)tolower((unsigned char)*p);
+	return ret;
+}
+
+const char *event_message_text(struct arena *arena, const cJSON *event)
+{
+	int64_t n = event_count(event);
+	char *text = str_trim(arena, event_message(event));
+
+	for (char *p = text; *p; p++)
+		if (isspace((unsigned char)*p))
+			*p = ' ';
+	return n > 1 ? arena_printf(arena, "%s (x%" PRId64 ")", text, n) : text;
 }

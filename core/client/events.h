@@ -10,12 +10,16 @@
 #ifndef CLIENT_EVENTS_H
 #define CLIENT_EVENTS_H
 
+#include "base/arena.h"
 #include "base/json.h"
 
 /* The TrainJob among `jobs` (an array) that the event belongs to, or NULL. */
 const cJSON *event_owner(const cJSON *jobs, const cJSON *event);
 
 int64_t event_count(const cJSON *event); /* occurrences; at least 1 */
+/* As lists show them: "pod/bert-node-0-0"; the message in one line, with " (x3)". */
+const char *event_object_text(struct arena *arena, const cJSON *event);
+const char *event_message_text(struct arena *arena, const cJSON *event);
 
 /* Drop annotations and labels, which are never shown. Always true (informer_conf). */
 bool event_slim(cJSON *event);

@@ -9,11 +9,12 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/str.h"
-#include "base/xmalloc.h"
 #include "base/yaml.h"
 #include "client/columns.h"
+#include "client/events.h"
 #include "client/jobs.h"
 #include "client/logs.h"
+#include "trainer/podcause.h"
 #include "trainer/trainjob_status.h"
 #include "ui/html.h"
 #include "why/foreign.h"
@@ -125,13 +126,6 @@ int page_list(struct buf *out, struct kube *k, const char *ns, struct error *err
 
 enum { MAX_TEXT = 4 << 20, MAX_LINE = 8192 };
 
-static const char *text_or_empty(const cJSON *obj, const char *key, const char *member)
-{
-	const char *text = json_str(obj, key, member);
-
-	return text ? text : "";
-}
-
 /* The lines of all containers, one container after the other. */
 struct log_text {
 	struct buf html;
@@ -230,9 +224,8 @@ static void add_pods(struct buf *out, const struct view *v)
 						    json_int(c, 0, "state", "terminated",
 							     "exitCode"));
 		}
-		add_row(out, (const char *[]){ meta_name(pod),
-					       text_or_empty(pod, "status", "phase"),
-					       text_or_empty(pod, "spec", "nodeName"),
+		add_row(out, (const char *[]){ meta_name(pod), pod_phase(pod),
+					       pod_node(pod) ? pod_node(pod) : "",
 					       arena_printf(&arena, "%" PRId64, restarts),
 					       code, NULL });
 	}
@@ -255,10 +248,8 @@ static void add_events(struct buf *out, const struct view *v)
 			duration_age(v->now - event_last(e), age);
 		add_row(out,
 			(const char *[]){ age, event_is_warning(e) ? "Warning" : "Normal",
-					  event_reason(e),
-					  arena_printf(&arena, "%s/%s", event_kind(e),
-						       event_object(e)),
-					  event_message(e), NULL });
+					  event_reason(e), event_object_text(&arena, e),
+					  event_message_text(&arena, e), NULL });
 	}
 	end_table(out);
 }

@@ -7,7 +7,7 @@
 #   make image      build/kftrainer-image.tar, for docker load and ctr images import, and its SBOM; chart: for helm
 #   make release    build/release/: what users install, with checksums
 #   make sources    DIST=. : one archive from which this release can be built without any mirror
-#   make unit [ROOM=api] | golden | cli | local | store | mpi | cache | gpu | cluster | e2e | build | lint | fuzz | bench     a layer of its own
+#   make unit [ROOM=api] | golden | cli | local | store | mpi | cache | gpu | ui | cluster | e2e | build | lint | fuzz | bench     a layer of its own
 #   make format [ROOM=api] | compdb | dist | cross | repro | clean
 
 V       ?= 0
@@ -88,7 +88,7 @@ LINK     = -static-pie -Wl,--gc-sections,-z,relro,-z,now,-z,noexecstack,-z,stack
 
 .SECONDARY:
 .DELETE_ON_ERROR:
-.PHONY: all vendor demo check quick unit musl sim programs golden cli local store mpi mpi-short cache gpu cluster e2e build repro cross arm64 lint layers budget text lint-self comments prefixes headers \
+.PHONY: all vendor demo check quick unit musl sim programs golden cli local store mpi mpi-short cache gpu ui cluster e2e build repro cross arm64 lint layers budget text lint-self comments prefixes headers \
         style fuzz bench soak format compdb dist sources install image chart release clean help crds FORCE
 all: kftrainer
 
@@ -136,7 +136,7 @@ build/release-%/version.o: cmd/version.c FORCE
 	$(call say,CC,$@) $(CC) -DRELEASE='"$(RELEASE)"' -c -o $@ $<
 
 $(OUT)/core/assets/assets.S.o $(SANOUT)/core/assets/assets.S.o $(AOUT)/core/assets/assets.S.o: core/assets/VERSION \
-  $(wildcard core/assets/*.yaml core/assets/*/*.yaml core/assets/*/*.py)
+  $(wildcard core/assets/*.yaml core/assets/*/*.yaml core/assets/*/*.py core/assets/page/*)
 $(OUT)/core/assets/assets.S.o $(SANOUT)/core/assets/assets.S.o $(AOUT)/core/assets/assets.S.o: \
   build/licenses.zst build/schema.json build/machine.json
 # The schemas as JSON: every command that checks a TrainJob parses them.
@@ -220,7 +220,7 @@ check:
 	 nice vendor/build.sh aarch64 >/dev/null 2>&1 & \
 	 tests/setup.sh stack >/dev/null 2>&1 & \
 	 tests/check.sh lint kftrainer programs+mpi-short+build+cross golden \
-	   cluster+e2e+local+cli+unit+store+cache+gpu+musl+repro
+	   cluster+e2e+local+cli+unit+store+cache+gpu+ui+musl+repro
 quick:
 	@tests/setup.sh quick
 	@tests/check.sh $(QUICK)
@@ -313,6 +313,10 @@ $(OUT)/tests/cache/dump: $(OUT)/tests/cache/dump.c.o $(foreach r,cache $(NEEDS_c
 gpu: kftrainer $(SANOUT)/kftrainer
 	@tests/setup.sh gpu
 	@LANES=$${LANES:-2} tests/run.sh gpu $(wildcard tests/gpu/test_*)
+# tests/ui/browser.py drives Chromium. Screenshots: build/ui.
+ui: kftrainer
+	@tests/setup.sh ui
+	@LANES=$${LANES:-2} tests/run.sh ui $(wildcard tests/ui/test_*)
 local: kftrainer
 	@LANES=$${LANES:-2} tests/run.sh local $(call ordered,local,sdk.sh torch.sh convert.sh progress.sh,)
 store: kftrainer

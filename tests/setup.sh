@@ -10,6 +10,7 @@
 # tests/setup.sh stack   what people train with today: PyTorch's newest release and its libraries, 6 GB in a venv
 # tests/setup.sh store   what `make store` needs: upstream's clients of hub and S3, in another venv
 # tests/setup.sh cache   what `make cache` needs: pyarrow, pyiceberg and others in a venv, an S3 server
+# tests/setup.sh ui      what `make ui` needs: Chromium and its driver
 # tests/setup.sh gpu     what `make gpu` needs: NVIDIA's headers, and libraries that load without a GPU
 # tests/setup.sh bench   what `make bench` needs: quick, store, cache; as root also cluster, and upstream's manager
 # tests/setup.sh venv [stack|store|convert|cache|mpich|...]  prints where that venv is
@@ -36,7 +37,8 @@ e2e="$cluster $demo openmpi-bin openssh-server" # in the image of its pods
 store="python3-venv openssl $(command -v go >/dev/null || echo golang-go)"
 mpi="iproute2 openssl openmpi-bin libopenmpi-dev mpich libmpich-dev libfabric1 openssh-server
 	python3-venv"
-check="$e2e $mpi $quick $release ccache lintian qemu-user-static python3-venv"
+ui="chromium chromium-driver fonts-dejavu-core"
+check="$e2e $mpi $quick $release $ui ccache lintian qemu-user-static python3-venv"
 
 say() { echo "setup: $*"; }
 
@@ -176,6 +178,7 @@ build) packages $build ;;
 release) packages $release ;;
 demo) packages $demo ;;
 quick) packages $quick ;;
+ui) packages $ui ;;
 check)
 	packages $check
 	venv python "JAX and XGBoost"
@@ -221,7 +224,7 @@ bench)
 	;;
 venv) venv_path "${2:-python}" ;;
 *)
-	sed -n '2,15s/^# *//p' "$0" >&2
+	sed -n '2,16s/^# *//p' "$0" >&2
 	exit 2
 	;;
 esac

@@ -34,6 +34,7 @@ assets:
 	asset	"manifests/strict.yaml"
 	asset	"manifests/webhooks.yaml"
 	asset	"mpich.so", MPICH
+	asset	"page/icon.svg"
 	asset	"page/page.css"
 	asset	"runtimes/deepspeed-distributed.yaml"
 	asset	"runtimes/flux-distributed.yaml"

@@ -1,5 +1,5 @@
 /*
- * gate.h - who may read the page: the browser to which its URL was given.
+ * gate.h - lets into the page the browser to which its URL was given.
  *
  * The URL has a token that is good once; it is exchanged for a cookie. Requests must name
  * this server in Host, so that a foreign name that resolves to 127.0.0.1 (DNS rebinding)

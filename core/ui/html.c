@@ -64,7 +64,7 @@ void html_str(struct buf *out, const char *text)
 
 /* ---- colors (ECMA-48, SGR) --------------------------------------------------------- */
 
-enum { NO_COLOR = -1 };
+enum { NO_COLOR = -1, MAX_SPANS = 200 };
 struct style {
 	int fore, back;
 	bool bold, dim, ital, under;
@@ -170,6 +170,7 @@ void html_line(struct buf *out, const char *line, size_t len)
 {
 	const char *end = line + len;
 	struct style style = plain;
+	int spans = 0;
 	bool open = false;
 
 	while (line < end) {
@@ -183,7 +184,7 @@ void html_line(struct buf *out, const char *line, size_t len)
 			open = false;
 			continue;
 		}
-		if (!open && !is_plain(&style)) {
+		if (!open && !is_plain(&style) && spans++ < MAX_SPANS) {
 			open_span(out, &style);
 			open = true;
 		}

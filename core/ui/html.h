@@ -17,7 +17,8 @@ void html_str(struct buf *out, const char *text); /* NULL: nothing */
 /*
  * Likewise a line of a log (base/screen.h): its colors become <span class="...">: f0 to
  * f15, b0 to b15 (the 16 colors), bold, dim, ital, under. Others of the 256 and of RGB
- * are left out. Every span is closed at the end of the line.
+ * are left out. Every span is closed at the end of the line; after 200 of them the rest
+ * of the line has no colors, as each may be twenty times its escape sequence.
  */
 void html_line(struct buf *out, const char *line, size_t len);
 

@@ -24,6 +24,7 @@ static void head(struct buf *out, const char *title)
 {
 	buf_adds(out, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
 		      "<meta name=\"viewport\" content=\"width=device-width\">"
+		      "<link rel=\"icon\" href=\"/icon.svg\">"
 		      "<link rel=\"stylesheet\" href=\"/page.css\"><title>");
 	html_str(out, title);
 	buf_adds(out,
@@ -36,6 +37,14 @@ static void head(struct buf *out, const char *title)
 static void foot(struct buf *out)
 {
 	buf_adds(out, "</main></body></html>\n");
+}
+
+void page_enter(struct buf *out)
+{
+	buf_adds(out, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
+		      "<meta http-equiv=\"refresh\" content=\"0; url=/\">"
+		      "<title>kftrainer</title></head>\n"
+		      "<body><main><a href=\"/\">Jobs</a></main></body></html>\n");
 }
 
 void page_error(struct buf *out, const struct error *err)
@@ -124,7 +133,7 @@ int page_list(struct buf *out, struct kube *k, const char *ns, struct error *err
 
 /* ---- detail ----------------------------------------------------------------------- */
 
-enum { MAX_TEXT = 4 << 20, MAX_LINE = 8192 };
+enum { MAX_TEXT = 4 << 20, MAX_LINE = 8192, MAX_CELL = 4096 };
 
 /* The lines of all containers, one container after the other. */
 struct log_text {
@@ -174,7 +183,7 @@ static int64_t count_started(const struct view *v)
 	return n;
 }
 
-/* Of a job that has not ended, logs_run() would wait for the first container that starts. */
+/* logs_run() of a job that has not ended would wait for the first container that starts. */
 static void add_logs(struct buf *out, struct kube *k, const struct view *v)
 {
 	struct log_text t = { .html = { .max = 2 * MAX_TEXT } };
@@ -213,21 +222,21 @@ static void add_pods(struct buf *out, const struct view *v)
 	begin_table(out, heads);
 	json_each(pod, v->pods) {
 		cleanup_arena struct arena arena = { 0 };
-		const char *code = "";
+		cleanup_buf struct buf codes = { .max = MAX_CELL };
 		int64_t restarts = 0;
 
 		json_each(c, json_get(pod, "status", "containerStatuses")) {
 			restarts += json_int(c, 0, "restartCount");
 			if (json_get(c, "state", "terminated"))
-				code = arena_printf(&arena, "%s%s%" PRId64, code,
-						    *code ? ", " : "",
-						    json_int(c, 0, "state", "terminated",
-							     "exitCode"));
+				buf_printf(&codes, "%s%" PRId64, codes.len ? ", " : "",
+					   json_int(c, 0, "state", "terminated",
+						    "exitCode"));
 		}
-		add_row(out, (const char *[]){ meta_name(pod), pod_phase(pod),
-					       pod_node(pod) ? pod_node(pod) : "",
-					       arena_printf(&arena, "%" PRId64, restarts),
-					       code, NULL });
+		add_row(out,
+			(const char *[]){ meta_name(pod), pod_phase(pod),
+					  pod_node(pod) ? pod_node(pod) : "",
+					  arena_printf(&arena, "%" PRId64, restarts),
+					  codes.len ? (char *)codes.data : "", NULL });
 	}
 	end_table(out);
 }

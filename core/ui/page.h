@@ -18,5 +18,11 @@ MUST_CHECK int page_list(struct buf *out, struct kube *k, const char *ns,
 MUST_CHECK int page_job(struct buf *out, struct kube *k, const char *ns, const char *name,
 			struct error *err);
 void page_error(struct buf *out, const struct error *err);
+/*
+ * Appends the page of the URL with the token, which goes on to the list. A redirect would
+ * not do: behind a link of another site it is a request of that site, for which browsers
+ * keep a SameSite=Strict cookie back.
+ */
+void page_enter(struct buf *out);
 
 #endif

@@ -214,6 +214,17 @@ static void slim_containers(cJSON *list)
 		keep_only(c, keys);
 }
 
+/* Containers of a pod with nothing wrong: since when they run, or how they ended. */
+static void slim_statuses(cJSON *list)
+{
+	static const char *const keys[] = { "name", "restartCount", "state", "lastState",
+					    NULL };
+	cJSON *c;
+
+	json_each(c, list)
+		keep_only(c, keys);
+}
+
 /* The only annotations that are left of a pod with nothing wrong. */
 static const char *const group_annotations[] = { GROUP_VOLCANO, GROUP_YUNIKORN, NULL };
 
@@ -250,7 +261,8 @@ void pod_slim(cJSON *pod)
 		"tolerations", "affinity",      "resourceClaims", NULL
 	};
 	static const char *const where[] = { "nodeName", "schedulerName", NULL };
-	static const char *const status[] = { "phase", "conditions", NULL };
+	static const char *const status[] = { "phase", "conditions", "containerStatuses",
+					      NULL };
 
 	slim_metadata(pod);
 	slim_containers(json_get(pod, "spec", "containers"));
@@ -261,6 +273,7 @@ void pod_slim(cJSON *pod)
 	}
 	keep_only(json_get(pod, "spec"), where);
 	keep_only(json_get(pod, "status"), status);
+	slim_statuses(json_get(pod, "status", "containerStatuses"));
 	keep_only(json_get(pod, "metadata", "annotations"), group_annotations);
 }
 

@@ -51,4 +51,15 @@ TEST(colors_become_classes)
 	check_line("\033[99999999999999999999mx", "x");
 }
 
+TEST(a_line_of_nothing_but_colors_stays_small)
+{
+	cleanup_buf struct buf in = { .max = 16384 }, out = { .max = 1 << 20 };
+
+	for (int i = 0; i < 1600; i++)
+		buf_printf(&in, "\033[%dmx", 31 + i % 5);
+	html_line(&out, (char *)in.data, in.len);
+	assert_in_range(out.len, 1600, 1600 + 200 * 26);
+	assert_memory_equal(out.data + out.len - 3, "xxx", 3);
+}
+
 RUN_TESTS(NULL, NULL)

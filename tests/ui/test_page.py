@@ -1,0 +1,123 @@
+#!/usr/bin/env python3
+"""The page of `ui --local` in Chromium: by what is on the screen, by keys alone, from 360 px on, dark and light."""
+import http.server
+import subprocess
+import sys
+import tempfile
+import threading
+
+from browser import CONTRAST, ROOT, Browser, check, equal, finish, os, re
+
+PROGRAM = os.environ.get("KFTRAINER", os.path.join(ROOT, "kftrainer"))
+HOME = tempfile.TemporaryDirectory()
+ENV = {"PATH": "/usr/bin:/bin", "HOME": HOME.name}
+# Markup, a control character, bytes that are no UTF-8, and a character that turns the direction of text.
+ODD = r"printf '\033[31m<script>alert(1)</script>\033[0m & \001 \377 \342\200\256live\n<img src=http://evil.example/x>\n'; exit 3"
+LOSS = ("import sys, time\nfor step in range(1, 41):\n    print(f'\\033[2mstep {step}/40\\033[0m loss \\033[32m{3 / step + 0.2:.3f}\\033[0m')\n"
+        "print('\\033[1mcheckpoint\\033[0m saved to /tmp/out', flush=True)\nsys.stdin.read() if sys.argv[1:] else None")
+
+
+def run(*args):
+    return subprocess.run([PROGRAM, *args], env=ENV, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace")
+
+
+def submit(name, *command, flags=()):
+    return run("submit", "--local", "--runtime", "torch-distributed", "--name", name, *flags, "--", *command)
+
+
+class Server:
+    """`kftrainer ui --local`, or another of its kind."""
+
+    def __init__(self, *args):
+        self.process = subprocess.Popen([PROGRAM, "ui", *args], env=ENV, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                        stderr=subprocess.DEVNULL, text=True)
+        self.url = self.process.stdout.readline().strip()
+        self.origin = self.url.split("/?")[0]
+
+    def end(self):
+        self.process.terminate()
+        return self.process.wait()
+
+
+class Elsewhere:
+    """Another site's server, which has this body."""
+
+    def __init__(self, body):
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                self.send_response(200)
+                self.send_header("Content-Type", "text/html")
+                self.end_headers()
+                self.wfile.write(body.encode() if self.path == "/" else b"")
+
+            def log_message(self, *args):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        self.origin = f"http://localhost:{self.server.server_port}"
+
+
+submit("digits", "python3", "-c", LOSS, flags=("--nodes", "2"))
+submit("odd", "sh", "-c", ODD, flags=("--nodes", "2"))
+submit("waits", "true", flags=("--suspend", "--detach"))
+server = Server("--local")
+elsewhere = Elsewhere(f'<a href="{server.url}">the jobs</a>')
+b = Browser()
+b.screen(1000, 700)
+
+# ---- how one gets in -------------------------------------------------------------------------------
+b.go(elsewhere.origin + "/")
+b.click("a")
+b.until("behind a link of another site the page opens", lambda: b.text("h1") == "Jobs")
+equal("behind a link of another site the page opens, without its token", b.url(), server.origin + "/")
+b.go(server.origin + "/")
+equal("... and again, by its cookie", b.text("h1"), "Jobs")
+
+# ---- the list ----------------------------------------------------------------------------------------
+names = [row[1] for row in b.rows()[1:]]
+equal("the list has the jobs", names, ["digits", "odd", "waits"])
+equal("... with their states", [row[2] for row in b.rows()[1:]], ["Complete", "Failed", "Suspended"])
+low = b.js(CONTRAST)
+check("contrast of the list, light", low)
+b.shot("list-light")
+b.screen(1000, 700, dark=True)
+check("contrast of the list, dark", b.js(CONTRAST))
+b.shot("list-dark")
+
+# ---- a job ---------------------------------------------------------------------------------------------
+b.click("td a")
+b.until("the job's page", lambda: b.text("h1") == "digits")
+equal("a link of the list leads to the job", b.url(), server.origin + "/jobs/default/digits")
+check("its log has both ranks, with colors", None if "node-1 step 40/40 loss 0.275" in b.text("body") else b.text())
+check("contrast of a job, dark", b.js(CONTRAST))
+b.shot("job-dark")
+b.screen(1000, 700)
+check("... light", b.js(CONTRAST))
+b.go(server.origin + "/jobs/default/odd")
+check("text of a log is not markup", None if "<img src=http://evil.example/x>" in b.text() and not b.find("img, main script") else b.text())
+
+# ---- small screens, and keys alone ---------------------------------------------------------------------
+for path in ("/", "/jobs/default/odd"):
+    b.screen(360, 640)
+    b.go(server.origin + path)
+    wide = b.js("return [document.documentElement.scrollWidth, innerWidth]")
+    check(f"{path} fits into 360 px", None if wide[0] <= wide[1] else wide)
+b.shot("job-360")
+b.screen(1000, 700)
+b.go(server.origin + "/")
+seen = []
+while "odd" not in (b.focused() or "").split() and len(seen) < 30:
+    b.type("Tab")
+    seen.append(b.focused())
+b.type("Enter")
+b.until("keys alone lead to a job", lambda: b.text("h1") == "odd")
+check("keys alone lead to a job", None)
+
+# ---- all of it -----------------------------------------------------------------------------------------
+check("no request went elsewhere", b.foreign(server.origin, elsewhere.origin))
+check("the console has no error", b.said)
+b.end()
+server.end()
+run("delete", "--local", "waits")
+finish()

@@ -31,18 +31,30 @@ static const char *entity(uint32_t c)
 	}
 }
 
+/* As markup, or within a string of JSON. */
+static const char *escape(uint32_t c, bool json)
+{
+	if (!json)
+		return entity(c);
+	return c == '"'    ? "\\\""
+	       : c == '\\' ? "\\\\"
+	       : c == '\n' ? "\\n"
+	       : c == '\t' ? "\\t"
+			   : NULL;
+}
+
 /* Appends the character at p; returns its length. */
-static size_t add_rune(struct buf *out, const char *p, const char *end)
+static size_t add_rune(struct buf *out, const char *p, const char *end, bool json)
 {
 	uint32_t c = 0;
 	size_t n = utf8_decode(p, end, &c);
 
 	if (!n || (c < 0x20 && c != '\t' && c != '\n') || (c >= 0x7f && c < 0xa0))
 		buf_adds(out, "\xef\xbf\xbd");
-	else if (entity(c))
-		buf_adds(out, entity(c));
+	else if (escape(c, json))
+		buf_adds(out, escape(c, json));
 	else if (turns(c))
-		buf_printf(out, "\\u%04" PRIx32, c);
+		buf_printf(out, "%s\\u%04" PRIx32, json ? "\\" : "", c);
 	else
 		buf_add(out, p, n);
 	return n ? n : 1;
@@ -53,13 +65,23 @@ void html_text(struct buf *out, const char *text, size_t len)
 	const char *end = text + len;
 
 	while (text < end)
-		text += add_rune(out, text, end);
+		text += add_rune(out, text, end, false);
 }
 
 void html_str(struct buf *out, const char *text)
 {
 	if (text)
 		html_text(out, text, strlen(text));
+}
+
+void html_json(struct buf *out, const char *text)
+{
+	const char *end = text ? text + strlen(text) : NULL;
+
+	buf_adds(out, "\"");
+	while (text < end)
+		text += add_rune(out, text, end, true);
+	buf_adds(out, "\"");
 }
 
 /* ---- colors (ECMA-48, SGR) --------------------------------------------------------- */
@@ -146,11 +168,10 @@ static bool is_plain(const struct style *s)
 	return s->fore < 0 && s->back < 0 && !s->bold && !s->dim && !s->ital && !s->under;
 }
 
-static void open_span(struct buf *out, const struct style *s)
+static void add_classes(struct buf *out, const struct style *s)
 {
 	const char *space = "";
 
-	buf_adds(out, "<span class=\"");
 	if (s->fore >= 0)
 		buf_printf(out, "f%d", s->fore), space = " ";
 	if (s->back >= 0)
@@ -163,33 +184,62 @@ static void open_span(struct buf *out, const struct style *s)
 		buf_printf(out, "%sital", space), space = " ";
 	if (s->under)
 		buf_printf(out, "%sunder", space);
-	buf_adds(out, "\">");
 }
 
-void html_line(struct buf *out, const char *line, size_t len)
+/* A run of characters of one style: of JSON also where it has none. */
+static void open_run(struct buf *out, const struct style *s, bool json)
+{
+	if (json && is_plain(s)) {
+		buf_adds(out, ",\"");
+		return;
+	}
+	buf_adds(out, json ? ",[\"" : "<span class=\"");
+	add_classes(out, s);
+	buf_adds(out, json ? "\",\"" : "\">");
+}
+
+static void close_run(struct buf *out, const struct style *s, bool json)
+{
+	buf_adds(out, !json ? "</span>" : is_plain(s) ? "\"" : "\"]");
+}
+
+static void add_line(struct buf *out, const char *line, size_t len, bool json)
 {
 	const char *end = line + len;
 	struct style style = plain;
-	int spans = 0;
+	int runs = 0;
 	bool open = false;
 
 	while (line < end) {
 		size_t n = screen_colour(line, (size_t)(end - line));
 
 		if (n) {
+			if (open)
+				close_run(out, &style, json);
+			open = false;
 			set_style(&style, line, n);
 			line += n;
-			if (open)
-				buf_adds(out, "</span>");
-			open = false;
 			continue;
 		}
-		if (!open && !is_plain(&style) && spans++ < MAX_SPANS) {
-			open_span(out, &style);
+		if (!open && runs >= MAX_SPANS)
+			style = plain;
+		if (!open && (json || !is_plain(&style))) {
+			open_run(out, &style, json);
+			runs += !is_plain(&style);
 			open = true;
 		}
-		line += add_rune(out, line, end);
+		line += add_rune(out, line, end, json);
 	}
 	if (open)
-		buf_adds(out, "</span>");
+		close_run(out, &style, json);
+}
+
+void html_line(struct buf *out, const char *line, size_t len)
+{
+	add_line(out, line, len, false);
+}
+
+void html_line_json(struct buf *out, const char *line, size_t len)
+{
+	add_line(out, line, len, true);
 }

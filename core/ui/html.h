@@ -22,4 +22,11 @@ void html_str(struct buf *out, const char *text); /* NULL: nothing */
  */
 void html_line(struct buf *out, const char *line, size_t len);
 
+/*
+ * The same as JSON, for a script that makes text nodes of it: a string ("" of NULL); of
+ * a line ',"text"' or ',["f1 bold","text"]' for each run of one style.
+ */
+void html_json(struct buf *out, const char *text);
+void html_line_json(struct buf *out, const char *line, size_t len);
+
 #endif

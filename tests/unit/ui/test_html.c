@@ -62,4 +62,29 @@ TEST(a_line_of_nothing_but_colors_stays_small)
 	assert_memory_equal(out.data + out.len - 3, "xxx", 3);
 }
 
+static void check_runs(const char *in, const char *want)
+{
+	cleanup_buf struct buf out = { .max = 4096 };
+
+	html_line_json(&out, in, strlen(in));
+	assert_string_equal((char *)out.data, want);
+}
+
+TEST(a_line_as_json_has_the_same_runs)
+{
+	check_runs("\033[32mINFO \033[0mx", ",[\"f2\",\"INFO \"],\"x\"");
+	check_runs("a\033[1mb", ",\"a\",[\"bold\",\"b\"]");
+	check_runs("say \"\\\"\t<i>", ",\"say \\\"\\\\\\\"\\t<i>\"");
+	check_runs("\xff\xe2\x80\xae", ",\"\xef\xbf\xbd\\\\u202e\"");
+}
+
+TEST(text_as_json)
+{
+	cleanup_buf struct buf out = { .max = 4096 };
+
+	html_json(&out, "two\nlines \001\"");
+	html_json(&out, NULL);
+	assert_string_equal((char *)out.data, "\"two\\nlines \xef\xbf\xbd\\\"\"\"\"");
+}
+
 RUN_TESTS(NULL, NULL)

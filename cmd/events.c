@@ -1,22 +1,18 @@
 /* events.c - show the events of a job and of its objects (client/events.h). */
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "api/meta.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/stop.h"
 #include "base/str.h"
-#include "base/xmalloc.h"
 #include "client/changes.h"
 #include "client/events.h"
 #include "client/jobs.h"
 #include "cmd/cmd.h"
 #include "cmd/ui/cluster.h"
 #include "cmd/ui/out.h"
-#include "kube/permission.h"
 #include "spec/refer.h"
 #include "trainer/api.h"
 #include "why/foreign.h"
@@ -52,9 +48,7 @@ struct showing {
 
 static bool is_wanted(const struct showing *s, const cJSON *event)
 {
-	const cJSON *owner = event_owner(s->jobs, event);
-
-	return owner && (!s->name || str_eq(meta_name(owner), s->name));
+	return event_is_of(s->jobs, s->name, event);
 }
 
 /* ---- printing -------------------------------------------------------------------- */
@@ -90,36 +84,12 @@ static void add_head(struct showing *s)
 		OUT_ROW(&s->table, "LAST SEEN", "TYPE", "REASON", "OBJECT", "MESSAGE");
 }
 
-static int by_time(const void *x, const void *y)
-{
-	const cJSON *a = *(cJSON *const *)x, *b = *(cJSON *const *)y;
-	int64_t ta = event_last(a), tb = event_last(b);
-	int64_t va = strtoll(meta_version(a) ? meta_version(a) : "0", NULL, 10),
-		vb = strtoll(meta_version(b) ? meta_version(b) : "0", NULL, 10);
-
-	if (ta != tb)
-		return ta < tb ? -1 : 1;
-	return (va > vb) - (va < vb);
-}
-
-static void sort(cJSON *list)
-{
-	size_t n = (size_t)cJSON_GetArraySize(list), i = 0;
-	cleanup_free cJSON **all = xcalloc(n + 1, sizeof(*all));
-
-	while (list->child)
-		all[i++] = cJSON_DetachItemViaPointer(list, list->child);
-	qsort(all, n, sizeof(*all), by_time);
-	for (i = 0; i < n; i++)
-		cJSON_AddItemToArray(list, all[i]);
-}
-
 static int print_all(struct showing *s, struct error *err)
 {
 	enum out_format format = out_format(formats[s->opts->output]);
 	const cJSON *event;
 
-	sort(s->events);
+	events_sort(s->events);
 	if (format == OUT_NAME) {
 		json_each(event, s->events)
 			out_name("v1", "Event", meta_name(event));
@@ -144,10 +114,8 @@ static int print_all(struct showing *s, struct error *err)
 
 /* ---- the events ------------------------------------------------------------------- */
 
-static int take_event(void *ctx, cJSON *take_obj, struct error *err)
+static int take_event(struct showing *s, cJSON *take_obj)
 {
-	struct showing *s = ctx;
-
 	event_slim(take_obj);
 	if (is_wanted(s, take_obj))
 		cJSON_AddItemToArray(s->events, take_obj);
@@ -158,11 +126,12 @@ static int take_event(void *ctx, cJSON *take_obj, struct error *err)
 
 static int list(struct showing *s, struct error *err)
 {
-	const struct kube_ref ref = { "v1", "Event", s->ns, NULL };
-	const struct kube_sink sink = { .on_item = take_event, .ctx = s };
+	cJSON *found;
 
-	if (kube_list(s->kube, &ref, NULL, &sink, NULL, err))
-		return permission_explain(err);
+	if (events_read(s->kube, s->ns, s->name, s->jobs, &found, err))
+		return -1;
+	cJSON_Delete(s->events);
+	s->events = found;
 	return print_all(s, err);
 }
 
@@ -231,7 +200,7 @@ static int take_change(struct showing *s, struct change *change, bool *synced,
 	if (str_eq(meta_kind(change->obj), TRAINJOB_KIND)) {
 		take_job(s, change->obj, *synced);
 	} else if (!*synced) {
-		return take_event(s, STEAL(change->obj), err);
+		return take_event(s, STEAL(change->obj));
 	} else {
 		take_new(s, STEAL(change->obj));
 	}

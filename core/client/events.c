@@ -1,12 +1,17 @@
-/* events.c - match events with TrainJobs by name (client/events.h). */
+/* events.c - find the events of TrainJobs (client/events.h). */
 #include "client/events.h"
 
 #include <ctype.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "api/meta.h"
+#include "base/cleanup.h"
 #include "base/str.h"
+#include "base/xmalloc.h"
+#include "client/jobs.h"
+#include "kube/permission.h"
 #include "trainer/api.h"
 #include "why/foreign.h"
 
@@ -62,6 +67,16 @@ const cJSON *event_owner(const cJSON *jobs, const cJSON *event)
 	return best;
 }
 
+bool event_is_of(const cJSON *jobs, const char *name, const cJSON *event)
+{
+	const cJSON *owner;
+
+	if (name && !fits(event_kind(event), event_object(event), name))
+		return false;
+	owner = event_owner(jobs, event);
+	return owner && (!name || str_eq(meta_name(owner), name));
+}
+
 int64_t event_count(const cJSON *event)
 {
 	int64_t n = json_int(event, 0, "count"),
@@ -96,4 +111,85 @@ const char *event_message_text(struct arena *arena, const cJSON *event)
 		if (isspace((unsigned char)*p))
 			*p = ' ';
 	return n > 1 ? arena_printf(arena, "%s (x%" PRId64 ")", text, n) : text;
+}
+
+/* ---- lists ------------------------------------------------------------------------- */
+
+static int by_time(const void *x, const void *y)
+{
+	const cJSON *a = *(cJSON *const *)x, *b = *(cJSON *const *)y;
+	int64_t ta = event_last(a), tb = event_last(b);
+	int64_t va = strtoll(meta_version(a) ? meta_version(a) : "0", NULL, 10),
+		vb = strtoll(meta_version(b) ? meta_version(b) : "0", NULL, 10);
+
+	if (ta != tb)
+		return ta < tb ? -1 : 1;
+	return (va > vb) - (va < vb);
+}
+
+void events_sort(cJSON *list)
+{
+	size_t n = (size_t)cJSON_GetArraySize(list), i = 0;
+	cleanup_free cJSON **all = xcalloc(n + 1, sizeof(*all));
+
+	while (list->child)
+		all[i++] = cJSON_DetachItemViaPointer(list, list->child);
+	qsort(all, n, sizeof(*all), by_time);
+	for (i = 0; i < n; i++)
+		cJSON_AddItemToArray(list, all[i]);
+}
+
+struct events_reader {
+	const char *name;
+	const cJSON *jobs;
+	cJSON *found;
+};
+
+static int take_event(void *ctx, cJSON *take_obj, struct error *err)
+{
+	struct events_reader *r = ctx;
+
+	event_slim(take_obj);
+	if (event_is_of(r->jobs, r->name, take_obj))
+		cJSON_AddItemToArray(r->found, take_obj);
+	else
+		cJSON_Delete(take_obj);
+	return 0;
+}
+
+int events_read(struct kube *k, const char *ns, const char *name, const cJSON *jobs,
+		cJSON **ret, struct error *err)
+{
+	const struct kube_ref ref = { "v1", "Event", ns, NULL };
+	cleanup_json cJSON *found = cJSON_CreateArray();
+	struct events_reader r = { name, jobs, found };
+	const struct kube_sink sink = { .on_item = take_event, .ctx = &r };
+
+	if (kube_list(k, &ref, NULL, &sink, NULL, err))
+		return permission_explain(err);
+	events_sort(found);
+	*ret = STEAL(found);
+	return 0;
+}
+
+static int take_job(void *ctx, cJSON *take_obj, struct error *err)
+{
+	cJSON_AddItemToArray(ctx, take_obj);
+	return 0;
+}
+
+int events_of_job(struct kube *k, const cJSON *job, cJSON **ret, struct error *err)
+{
+	const struct kube_ref all = job_ref(meta_namespace(job), NULL);
+	const struct kube_select select = { .meta_only = true };
+	cleanup_json cJSON *jobs = cJSON_CreateArray();
+	const struct kube_sink sink = { .on_item = take_job, .ctx = jobs };
+
+	if (kube_list(k, &all, &select, &sink, NULL, err)) {
+		if (err->kind != ERR_DENIED)
+			return -1;
+		*err = (struct error){ 0 };
+		cJSON_AddItemToArray(jobs, json_dup(job));
+	}
+	return events_read(k, meta_namespace(job), meta_name(job), jobs, ret, err);
 }

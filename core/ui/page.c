@@ -1,26 +1,9 @@
-/* page.c - the list and the detail as HTML. */
+/* page.c - what pages share. */
 #include "ui/page.h"
 
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "api/meta.h"
-#include "base/cleanup.h"
-#include "base/clock.h"
-#include "base/str.h"
-#include "base/yaml.h"
-#include "client/columns.h"
-#include "client/events.h"
-#include "client/jobs.h"
-#include "client/logs.h"
-#include "trainer/podcause.h"
-#include "trainer/trainjob_status.h"
 #include "ui/html.h"
-#include "why/foreign.h"
-#include "why/why.h"
 
-static void head(struct buf *out, const char *title)
+void page_head(struct buf *out, const char *title)
 {
 	buf_adds(out, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
 		      "<meta name=\"viewport\" content=\"width=device-width\">"
@@ -34,7 +17,7 @@ static void head(struct buf *out, const char *title)
 	buf_adds(out, "</h1>\n");
 }
 
-static void foot(struct buf *out)
+void page_foot(struct buf *out)
 {
 	buf_adds(out, "</main></body></html>\n");
 }
@@ -47,25 +30,33 @@ void page_enter(struct buf *out)
 		      "<body><main><a href=\"/\">Jobs</a></main></body></html>\n");
 }
 
+void page_message(struct buf *out, const struct error *err)
+{
+	buf_adds(out, "<p class=\"bad\" role=\"alert\">");
+	html_str(out, err->msg);
+	buf_adds(out, "</p>\n");
+}
+
 void page_error(struct buf *out, const struct error *err)
 {
 	buf_clear(out);
-	head(out, "Cannot be shown");
-	buf_adds(out, "<p class=\"bad\">");
-	html_str(out, err->msg);
-	buf_adds(out, "</p>\n");
-	foot(out);
+	page_head(out, "Cannot be shown");
+	page_message(out, err);
+	page_foot(out);
 }
 
-static void add_cell(struct buf *out, const char *text)
+void page_cell(struct buf *out, const char *text)
 {
+	if (!*text) {
+		buf_adds(out, "<td></td>");
+		return;
+	}
 	buf_adds(out, "<td><bdi>");
 	html_str(out, text);
 	buf_adds(out, "</bdi></td>");
 }
 
-/* Begin a table with these heads, which end with NULL; it ends with end_table(). */
-static void begin_table(struct buf *out, const char *const heads[])
+void page_begin_table(struct buf *out, const char *const heads[])
 {
 	buf_adds(out, "<table><thead><tr>");
 	for (size_t i = 0; heads[i]; i++)
@@ -73,225 +64,15 @@ static void begin_table(struct buf *out, const char *const heads[])
 	buf_adds(out, "</tr></thead><tbody>\n");
 }
 
-static void end_table(struct buf *out)
+void page_end_table(struct buf *out)
 {
 	buf_adds(out, "</tbody></table>\n");
 }
 
-static void add_row(struct buf *out, const char *const cells[])
+void page_row(struct buf *out, const char *const cells[])
 {
 	buf_adds(out, "<tr>");
 	for (size_t i = 0; cells[i]; i++)
-		add_cell(out, cells[i]);
+		page_cell(out, cells[i]);
 	buf_adds(out, "</tr>\n");
-}
-
-static void cell(struct buf *out, struct columns *c, size_t i, const cJSON *job)
-{
-	cleanup_arena struct arena arena = { 0 };
-	const char *text = column_text(&arena, c, i, job);
-
-	if (str_eq(columns[i].head, "NAME")) {
-		buf_adds(out, "<td><a href=\"/jobs/");
-		html_str(out, meta_namespace(job));
-		buf_adds(out, "/");
-		html_str(out, text);
-		buf_adds(out, "\"><bdi>");
-		html_str(out, text);
-		buf_adds(out, "</bdi></a></td>");
-	} else {
-		add_cell(out, text);
-	}
-}
-
-int page_list(struct buf *out, struct kube *k, const char *ns, struct error *err)
-{
-	struct columns c = { .kube = k };
-	const char *heads[N_COLUMNS + 1] = { NULL };
-	cleanup_json cJSON *jobs = NULL;
-	const cJSON *job;
-
-	if (job_list(k, ns, NULL, &jobs, err))
-		return -1;
-	head(out, "Jobs");
-	for (size_t i = 0; i < N_COLUMNS; i++)
-		heads[i] = columns[i].head;
-	if (!jobs->child)
-		buf_adds(out, "<p>There are no TrainJobs.</p>\n");
-	begin_table(out, heads);
-	json_each(job, jobs) {
-		buf_adds(out, "<tr>");
-		for (size_t i = 0; i < N_COLUMNS; i++)
-			cell(out, &c, i, job);
-		buf_adds(out, "</tr>\n");
-	}
-	end_table(out);
-	map_release(&c.runtimes, free);
-	foot(out);
-	return buf_check(out, "the page", err);
-}
-
-/* ---- detail ----------------------------------------------------------------------- */
-
-enum { MAX_TEXT = 4 << 20, MAX_LINE = 8192, MAX_CELL = 4096 };
-
-/* The lines of all containers, one container after the other. */
-struct log_text {
-	struct buf html;
-	bool full;
-};
-
-static void on_line(void *ctx, const char *prefix, const char *line, size_t len)
-{
-	struct log_text *t = ctx;
-
-	t->full = t->full || t->html.len > MAX_TEXT;
-	if (t->full)
-		return;
-	if (prefix) {
-		buf_adds(&t->html, "<b>");
-		html_str(&t->html, prefix);
-		buf_adds(&t->html, "</b> ");
-	}
-	html_line(&t->html, line, len < MAX_LINE ? len : MAX_LINE);
-	if (len > MAX_LINE)
-		buf_printf(&t->html, " ... (%zu bytes in all)", len);
-	buf_adds(&t->html, "\n");
-}
-
-/* A reason why lines are missing is a line of its own. */
-static void on_note(void *ctx, const char *text)
-{
-	on_line(ctx, NULL, text, strlen(text));
-}
-
-static int on_pause(void *ctx, struct error *err)
-{
-	return 0;
-}
-
-/* The containers that have written or may have, of all pods. */
-static int64_t count_started(const struct view *v)
-{
-	const cJSON *pod, *c;
-	int64_t n = 0;
-
-	json_each(pod, v->pods)
-		json_each(c, json_get(pod, "status", "containerStatuses"))
-			n += json_get(c, "state", "running") ||
-			     json_get(c, "state", "terminated");
-	return n;
-}
-
-/* logs_run() of a job that has not ended would wait for the first container that starts. */
-static void add_logs(struct buf *out, struct kube *k, const struct view *v)
-{
-	struct log_text t = { .html = { .max = 2 * MAX_TEXT } };
-	int64_t n = count_started(v);
-	const struct logs_want want = {
-		.ns = v->ns,
-		.job = v->name,
-		.rank = -1,
-		.tail = n * PAGE_LOG_LINES <= PAGE_LOG_ALL ? PAGE_LOG_LINES
-							   : PAGE_LOG_ALL / n + 1,
-	};
-	const struct logs_out to = {
-		.on_line = on_line, .on_note = on_note, .on_pause = on_pause, .ctx = &t
-	};
-	struct error err = { 0 };
-
-	buf_adds(out, "<h2>Log</h2>\n<pre>");
-	if (!n && !status_finished(json_get(v->trainjob, "status")))
-		buf_adds(out, "No container has started.\n");
-	else if (logs_run(k, &want, &to, &err))
-		on_note(&t, err.msg);
-	buf_add(out, t.html.data, t.html.len);
-	if (t.full)
-		buf_adds(out, "... more lines: kftrainer logs\n");
-	buf_release(&t.html);
-	buf_adds(out, "</pre>\n");
-}
-
-static void add_pods(struct buf *out, const struct view *v)
-{
-	static const char *const heads[] = { "POD",      "PHASE", "NODE",
-					     "RESTARTS", "EXIT",  NULL };
-	const cJSON *pod, *c;
-
-	buf_adds(out, "<h2>Pods</h2>\n");
-	begin_table(out, heads);
-	json_each(pod, v->pods) {
-		cleanup_arena struct arena arena = { 0 };
-		cleanup_buf struct buf codes = { .max = MAX_CELL };
-		int64_t restarts = 0;
-
-		json_each(c, json_get(pod, "status", "containerStatuses")) {
-			restarts += json_int(c, 0, "restartCount");
-			if (json_get(c, "state", "terminated"))
-				buf_printf(&codes, "%s%" PRId64, codes.len ? ", " : "",
-					   json_int(c, 0, "state", "terminated",
-						    "exitCode"));
-		}
-		add_row(out,
-			(const char *[]){ meta_name(pod), pod_phase(pod),
-					  pod_node(pod) ? pod_node(pod) : "",
-					  arena_printf(&arena, "%" PRId64, restarts),
-					  codes.len ? (char *)codes.data : "", NULL });
-	}
-	end_table(out);
-}
-
-static void add_events(struct buf *out, const struct view *v)
-{
-	static const char *const heads[] = { "LAST SEEN", "TYPE",    "REASON",
-					     "OBJECT",    "MESSAGE", NULL };
-	const cJSON *e;
-
-	buf_adds(out, "<h2>Events</h2>\n");
-	begin_table(out, heads);
-	json_each(e, v->events) {
-		cleanup_arena struct arena arena = { 0 };
-		char age[DURATION_TEXT_SIZE] = "";
-
-		if (event_last(e) >= 0)
-			duration_age(v->now - event_last(e), age);
-		add_row(out,
-			(const char *[]){ age, event_is_warning(e) ? "Warning" : "Normal",
-					  event_reason(e), event_object_text(&arena, e),
-					  event_message_text(&arena, e), NULL });
-	}
-	end_table(out);
-}
-
-static void add_yaml(struct buf *out, const cJSON *job)
-{
-	cleanup_buf struct buf text = { .max = MAX_TEXT };
-
-	yaml_print(&text, job);
-	buf_adds(out, "<h2>YAML</h2>\n<pre>");
-	html_text(out, (const char *)text.data, text.len);
-	buf_adds(out, "</pre>\n");
-}
-
-int page_job(struct buf *out, struct kube *k, const char *ns, const char *name,
-	     struct error *err)
-{
-	cleanup_view struct view view = { 0 };
-	cleanup_buf struct buf text = { .max = MAX_TEXT };
-	cleanup_json cJSON *why = NULL;
-
-	if (view_load(&view, k, ns, name, err))
-		return -1;
-	why = why_explain(&view);
-	why_text(&text, why);
-	head(out, name);
-	buf_adds(out, "<pre class=\"why\">");
-	html_text(out, (const char *)text.data, text.len);
-	buf_adds(out, "</pre>\n");
-	add_pods(out, &view);
-	add_events(out, &view);
-	add_logs(out, k, &view);
-	add_yaml(out, view.trainjob);
-	foot(out);
-	return buf_check(out, "the page", err);
 }

@@ -1,22 +1,16 @@
 /*
- * page.h - the list and the detail as HTML, readable without scripts.
- *
- * What they show is read by the code of `get`, `why` and `logs`.
+ * page.h - what the pages share: HTML that is readable without scripts.
  */
 #ifndef UI_PAGE_H
 #define UI_PAGE_H
 
 #include "base/buf.h"
-#include "kube/kube.h"
 
-/* The last lines of each container, fewer of many: together about PAGE_LOG_ALL. */
-enum { PAGE_LOG_LINES = 200, PAGE_LOG_ALL = 4000 };
+/* Begins a page with that title, which is its first heading; page_foot() ends it. */
+void page_head(struct buf *out, const char *title);
+void page_foot(struct buf *out);
 
-/* ns NULL: of all namespaces. */
-MUST_CHECK int page_list(struct buf *out, struct kube *k, const char *ns,
-			 struct error *err);
-MUST_CHECK int page_job(struct buf *out, struct kube *k, const char *ns, const char *name,
-			struct error *err);
+/* A whole page, in place of what `out` has. */
 void page_error(struct buf *out, const struct error *err);
 /*
  * Appends the page of the URL with the token, which goes on to the list. A redirect would
@@ -24,5 +18,12 @@ void page_error(struct buf *out, const struct error *err);
  * keep a SameSite=Strict cookie back.
  */
 void page_enter(struct buf *out);
+
+/* Parts: an error in the page; a table, whose heads and cells end with NULL. */
+void page_message(struct buf *out, const struct error *err);
+void page_begin_table(struct buf *out, const char *const heads[]);
+void page_row(struct buf *out, const char *const cells[]);
+void page_cell(struct buf *out, const char *text);
+void page_end_table(struct buf *out);
 
 #endif

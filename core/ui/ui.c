@@ -12,6 +12,8 @@
 #include "base/str.h"
 #include "net/httpd.h"
 #include "ui/gate.h"
+#include "ui/job.h"
+#include "ui/list.h"
 #include "ui/page.h"
 
 enum {
@@ -63,14 +65,18 @@ static bool send_asset(struct httpd_response *resp, const char *path)
 static void route(struct ui *ui, const struct httpd_request *req,
 		  struct httpd_response *resp)
 {
+	cleanup_arena struct arena arena = { 0 };
 	char ns[MAX_NAME], name[MAX_NAME];
 	struct error err = { 0 };
 	int failed;
 
 	if (str_eq(req->path, "/")) {
-		failed = page_list(&resp->body, ui->conf->kube, ui->conf->ns, &err);
+		const struct list_filter filter = list_filter_read(&arena, req->query);
+
+		failed = list_page(&resp->body, ui->conf->kube, ui->conf->ns, &filter,
+				   &err);
 	} else if (job_path(req->path, ns, name)) {
-		failed = page_job(&resp->body, ui->conf->kube, ns, name, &err);
+		failed = job_page(&resp->body, ui->conf->kube, ns, name, &err);
 	} else {
 		failed = error_set(&err, ERR_NOT_FOUND, "There is no such page.");
 	}

@@ -125,6 +125,24 @@ def ages(rows):  # ages change from one call to the next
 page = Page(server.ask()[2])
 equal("the list has what get -A -o wide prints", ages([[cell or "-" for cell in row] for row in page.tables[0]]),
       ages(table(run("get", "-A", "-o", "wide", "--local").stdout)))
+
+
+def listed(query):
+    """The names of the jobs that this filter leaves, as the sorted text of the page has them."""
+    return [row[1] for row in Page(server.ask("/?" + query)[2]).tables[0][1:]]
+
+
+equal("a filter: by state", listed("state=Failed&q=&label="), ["odd"])
+equal("... by text, in any case, of any column", [listed("q=OD"), listed("q=suspENDED"), listed("q=%3Cscript%3E")], [["good", "odd"], ["waits"], []])
+run("submit", "--local", "--runtime", "torch-distributed", "--name", "blue", "--label", "team=blue", "--", "true")
+equal("... by labels, as get -l", [listed("label=team%3Dblue"), listed("label=team!%3Dblue&state=Failed"), listed("label=+")],
+      [["blue"], ["odd"], ["blue", "good", "long", "odd", "waits"]])
+equal("... by all of them", listed("label=team%3Dblue&state=Complete&q=torch"), ["blue"])
+text = server.ask("/?q=%22%3E%3Cscript%3Ex&state=Complete&label=a%3Db")[2]
+check("the form keeps it, as text", None if 'value="&quot;&gt;&lt;script&gt;x"' in text and "<option selected>Complete" in text and 'value="a=b"' in text else text)
+check("... says what is no selector", None if server.ask("/?label=a%3D%3D%3Db%2C%2C")[2].count('role="alert"') == 1 else server.ask("/?label=a%3D%3D%3Db%2C%2C"))
+equal("... takes bytes that are no text for none", [len(listed(q)) for q in ("q=%00", "q=%zz", "q", "&&=&", "state=%ff")], [5, 5, 5, 5, 0])
+run("delete", "--local", "blue")
 answer = server.ask("/jobs/default/odd")[2]
 page = Page(answer)
 equal("a job's page has what why prints", page.pre[0], run("why", "--local", "odd").stdout)

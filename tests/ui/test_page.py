@@ -12,8 +12,10 @@ PROGRAM = os.environ.get("KFTRAINER", os.path.join(ROOT, "kftrainer"))
 HOME = tempfile.TemporaryDirectory()
 ENV = {"PATH": "/usr/bin:/bin", "HOME": HOME.name}
 # Markup, a control character, bytes that are no UTF-8, and a character that turns the direction of text.
+COLORS = "".join(f"\\033[{f};{c}mx" for f in [*range(30, 38), *range(90, 98)] for c in (40, 41, 43, 47, 102, 107))
 ODD = r"printf '\033[31m<script>alert(1)</script>\033[0m & \001 \377 \342\200\256live\n<img src=http://evil.example/x>\n'; exit 3"
 LOSS = ("import sys, time\nfor step in range(1, 41):\n    print(f'\\033[2mstep {step}/40\\033[0m loss \\033[32m{3 / step + 0.2:.3f}\\033[0m')\n"
+        "print('" + COLORS + "\\033[m')\n"
         "print('\\033[1mcheckpoint\\033[0m saved to /tmp/out', flush=True)\nsys.stdin.read() if sys.argv[1:] else None")
 
 
@@ -84,6 +86,17 @@ b.shot("list-light")
 b.screen(1000, 700, dark=True)
 check("contrast of the list, dark", b.js(CONTRAST))
 b.shot("list-dark")
+
+b.click("input[name=q]")
+b.type("w", "a", "I", "T", "s", "Enter")
+b.until("the filter acts by Enter", lambda: "q=waITs" in b.url())
+equal("a filter: what it leaves", [row[1] for row in b.rows()[1:]], ["waits"])
+equal("... how many", b.text("main > p"), "1 of 3 jobs")
+equal("... what it was", b.js("return document.querySelector('input[name=q]').value"), "waITs")
+equal("its parts have names", b.names("form select, form input, form button"),
+      [("combobox", "State"), ("textbox", "Text"), ("textbox", "Labels"), ("button", "Filter")])
+b.click("form a")
+b.until("the filter is taken away", lambda: len(b.rows()) == 4)
 
 # ---- a job ---------------------------------------------------------------------------------------------
 b.click("td a")

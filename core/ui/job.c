@@ -1,0 +1,194 @@
+/* job.c - the page of one job. */
+#include "ui/job.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "api/meta.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/str.h"
+#include "base/yaml.h"
+#include "client/events.h"
+#include "client/logs.h"
+#include "trainer/podcause.h"
+#include "trainer/trainjob_status.h"
+#include "ui/html.h"
+#include "ui/page.h"
+#include "why/foreign.h"
+#include "why/why.h"
+
+enum { MAX_TEXT = 4 << 20, MAX_LINE = 8192, MAX_CELL = 4096, MAX_EVENTS = 500 };
+
+/* The lines of all containers, one container after the other. */
+struct log_text {
+	struct buf html;
+	bool full;
+};
+
+static void on_line(void *ctx, const char *prefix, const char *line, size_t len)
+{
+	struct log_text *t = ctx;
+
+	t->full = t->full || t->html.len > MAX_TEXT;
+	if (t->full)
+		return;
+	if (prefix) {
+		buf_adds(&t->html, "<b>");
+		html_str(&t->html, prefix);
+		buf_adds(&t->html, "</b> ");
+	}
+	html_line(&t->html, line, len < MAX_LINE ? len : MAX_LINE);
+	if (len > MAX_LINE)
+		buf_printf(&t->html, " ... (%zu bytes in all)", len);
+	buf_adds(&t->html, "\n");
+}
+
+/* A reason why lines are missing is a line of its own. */
+static void on_note(void *ctx, const char *text)
+{
+	on_line(ctx, NULL, text, strlen(text));
+}
+
+static int on_pause(void *ctx, struct error *err)
+{
+	return 0;
+}
+
+/* The containers that have written or may have, of all pods. */
+static int64_t count_started(const struct view *v)
+{
+	const cJSON *pod, *c;
+	int64_t n = 0;
+
+	json_each(pod, v->pods)
+		json_each(c, json_get(pod, "status", "containerStatuses"))
+			n += json_get(c, "state", "running") ||
+			     json_get(c, "state", "terminated");
+	return n;
+}
+
+/* logs_run() of a job that has not ended would wait for the first container that starts. */
+static void add_logs(struct buf *out, struct kube *k, const struct view *v)
+{
+	struct log_text t = { .html = { .max = 2 * MAX_TEXT } };
+	int64_t n = count_started(v);
+	const struct logs_want want = {
+		.ns = v->ns,
+		.job = v->name,
+		.rank = -1,
+		.tail = n * JOB_LOG_LINES <= JOB_LOG_ALL ? JOB_LOG_LINES
+							 : JOB_LOG_ALL / n + 1,
+	};
+	const struct logs_out to = {
+		.on_line = on_line, .on_note = on_note, .on_pause = on_pause, .ctx = &t
+	};
+	struct error err = { 0 };
+
+	buf_adds(out, "<h2>Log</h2>\n<pre>");
+	if (!n && !status_finished(json_get(v->trainjob, "status")))
+		buf_adds(out, "No container has started.\n");
+	else if (logs_run(k, &want, &to, &err))
+		on_note(&t, err.msg);
+	buf_add(out, t.html.data, t.html.len);
+	if (t.full)
+		buf_adds(out, "... more lines: kftrainer logs\n");
+	buf_release(&t.html);
+	buf_adds(out, "</pre>\n");
+}
+
+static void add_pods(struct buf *out, const struct view *v)
+{
+	static const char *const heads[] = { "POD",      "PHASE", "NODE",
+					     "RESTARTS", "EXIT",  NULL };
+	const cJSON *pod, *c;
+
+	buf_adds(out, "<h2>Pods</h2>\n");
+	page_begin_table(out, heads);
+	json_each(pod, v->pods) {
+		cleanup_arena struct arena arena = { 0 };
+		cleanup_buf struct buf codes = { .max = MAX_CELL };
+		int64_t restarts = 0;
+
+		json_each(c, json_get(pod, "status", "containerStatuses")) {
+			restarts += json_int(c, 0, "restartCount");
+			if (json_get(c, "state", "terminated"))
+				buf_printf(&codes, "%s%" PRId64, codes.len ? ", " : "",
+					   json_int(c, 0, "state", "terminated",
+						    "exitCode"));
+		}
+		page_row(out,
+			 (const char *[]){ meta_name(pod), pod_phase(pod),
+					   pod_node(pod) ? pod_node(pod) : "",
+					   arena_printf(&arena, "%" PRId64, restarts),
+					   codes.len ? (char *)codes.data : "", NULL });
+	}
+	page_end_table(out);
+}
+
+static void add_events(struct buf *out, struct kube *k, const struct view *v)
+{
+	static const char *const heads[] = { "LAST SEEN", "TYPE",    "REASON",
+					     "OBJECT",    "MESSAGE", NULL };
+	cleanup_json cJSON *events = NULL;
+	struct error err = { 0 };
+	const cJSON *e;
+	int n;
+
+	buf_adds(out, "<h2>Events</h2>\n");
+	if (events_of_job(k, v->trainjob, &events, &err)) {
+		page_message(out, &err);
+		return;
+	}
+	n = cJSON_GetArraySize(events);
+	page_begin_table(out, heads);
+	json_each(e, events) {
+		if (n-- > MAX_EVENTS)
+			continue;
+		cleanup_arena struct arena arena = { 0 };
+		char age[DURATION_TEXT_SIZE] = "";
+
+		if (event_last(e) >= 0)
+			duration_age(v->now - event_last(e), age);
+		page_row(out, (const char *[]){
+				      age, event_is_warning(e) ? "Warning" : "Normal",
+				      event_reason(e), event_object_text(&arena, e),
+				      event_message_text(&arena, e), NULL });
+	}
+	page_end_table(out);
+	if (cJSON_GetArraySize(events) > MAX_EVENTS)
+		buf_adds(out, "<p class=\"note\">earlier ones: kftrainer events</p>\n");
+}
+
+static void add_yaml(struct buf *out, const cJSON *job)
+{
+	cleanup_buf struct buf text = { .max = MAX_TEXT };
+
+	yaml_print(&text, job);
+	buf_adds(out, "<h2>YAML</h2>\n<pre>");
+	html_text(out, (const char *)text.data, text.len);
+	buf_adds(out, "</pre>\n");
+}
+
+int job_page(struct buf *out, struct kube *k, const char *ns, const char *name,
+	     struct error *err)
+{
+	cleanup_view struct view view = { 0 };
+	cleanup_buf struct buf text = { .max = MAX_TEXT };
+	cleanup_json cJSON *why = NULL;
+
+	if (view_load(&view, k, ns, name, err))
+		return -1;
+	why = why_explain(&view);
+	why_text(&text, why);
+	page_head(out, name);
+	buf_adds(out, "<pre class=\"why\">");
+	html_text(out, (const char *)text.data, text.len);
+	buf_adds(out, "</pre>\n");
+	add_pods(out, &view);
+	add_events(out, k, &view);
+	add_logs(out, k, &view);
+	add_yaml(out, view.trainjob);
+	page_foot(out);
+	return buf_check(out, "the page", err);
+}

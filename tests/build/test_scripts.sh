@@ -219,7 +219,7 @@ check "fetch.sh refuses a lock without a whole checksum" refused spoil_lock
 
 if command -v shellcheck >/dev/null; then
 	mapfile -d '' -t scripts < <(files '*.sh' .ci/run | grep -zv vendor/recipes.sh)
-	check "shellcheck finds nothing" shellcheck -x -S warning -e SC2154,SC2034 "${scripts[@]}"
+	check "shellcheck finds nothing" tests/lint/shell.sh "${scripts[@]}"
 else
 	skip "shellcheck finds nothing" "shellcheck is not installed"
 fi

@@ -49,16 +49,11 @@ static int delete_one(void *ctx, const cJSON *job, struct error *err)
 {
 	struct deleting *d = ctx;
 	const char *ns = meta_namespace(job), *name = meta_name(job);
-	const struct kube_ref ref = job_ref(ns, name);
 	bool foreground = d->opts->wait || d->opts->foreground;
 	int64_t pods = deletion_pods(d->kube, ns, name);
 
-	if (kube_delete(d->kube, &ref, foreground ? "Foreground" : "Background",
-			meta_uid(job), err)) {
-		if (err->kind != ERR_NOT_FOUND)
-			return -1;
-		*err = (struct error){ 0 }; /* another client deleted it */
-	}
+	if (deletion_start(d->kube, job, foreground, err))
+		return -1;
 	if (pods > 0)
 		printf("trainjob %s deleted, with its JobSet and %" PRId64 " pod%s\n",
 		       name, pods, pods == 1 ? "" : "s");

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/str.h"
 #include "client/changes.h"
+#include "client/jobs.h"
 #include "trainer/podcause.h"
 
 static int count_one(void *ctx, cJSON *take_obj, struct error *err)
@@ -30,6 +31,19 @@ int64_t deletion_pods(struct kube *k, const char *ns, const char *name)
 	const struct kube_sink sink = { .on_item = count_one, .ctx = &n };
 
 	return kube_list(k, &pods, &select, &sink, NULL, IGNORED) ? -1 : n;
+}
+
+int deletion_start(struct kube *k, const cJSON *job, bool foreground, struct error *err)
+{
+	const struct kube_ref ref = job_ref(meta_namespace(job), meta_name(job));
+
+	if (kube_delete(k, &ref, foreground ? "Foreground" : "Background", meta_uid(job),
+			err)) {
+		if (err->kind != ERR_NOT_FOUND)
+			return -1;
+		*err = (struct error){ 0 }; /* another client deleted it */
+	}
+	return 0;
 }
 
 int deletion_wait(struct kube *k, const cJSON *obj, int64_t until, struct error *err)

@@ -1,9 +1,11 @@
-/* review.c - requests TokenReviews and SubjectAccessReviews (kube/review.h). */
+/* review.c - requests TokenReviews, SubjectAccessReviews and SelfSubjectAccessReviews (kube/review.h). */
 #include "kube/review.h"
 
 #include <string.h>
 
+#include "api/meta.h"
 #include "base/cleanup.h"
+#include "base/file.h"
 
 #define AUTHENTICATION "authentication.k8s.io/v1"
 #define AUTHORIZATION  "authorization.k8s.io/v1"
@@ -68,6 +70,33 @@ int access_review(struct kube *k, const cJSON *user, const char *path, const cha
 	json_put_str(ask, path, "spec", "nonResourceAttributes", "path");
 	json_put_str(ask, verb, "spec", "nonResourceAttributes", "verb");
 	if (kube_call(k, "POST", "/apis/" AUTHORIZATION "/subjectaccessreviews", ask,
+		      &answer, err))
+		return -1;
+	*ret = json_bool((const cJSON *)answer, false, "status", "allowed");
+	return 0;
+}
+
+/* The last parts of a path are those of the collection: ".../namespaces/a/trainjobs". */
+int access_review_self(struct kube *k, const struct kube_ref *ref, const char *verb,
+		       bool *ret, struct error *err)
+{
+	const struct kube_ref all = { ref->api_version, ref->kind, ref->ns, NULL };
+	cleanup_json cJSON *ask = review_new(AUTHORIZATION, "SelfSubjectAccessReview");
+	cleanup_json cJSON *answer = NULL;
+	cleanup_arena struct arena arena = { 0 };
+	const char *path;
+
+	if (kube_path(&arena, k, &all, &path, err))
+		return -1;
+	json_put_str(ask, verb, "spec", "resourceAttributes", "verb");
+	json_put_str(ask, api_group(&arena, ref->api_version), "spec",
+		     "resourceAttributes", "group");
+	json_put_str(ask, path_base(path), "spec", "resourceAttributes", "resource");
+	if (ref->ns)
+		json_put_str(ask, ref->ns, "spec", "resourceAttributes", "namespace");
+	if (ref->name)
+		json_put_str(ask, ref->name, "spec", "resourceAttributes", "name");
+	if (kube_call(k, "POST", "/apis/" AUTHORIZATION "/selfsubjectaccessreviews", ask,
 		      &answer, err))
 		return -1;
 	*ret = json_bool((const cJSON *)answer, false, "status", "allowed");

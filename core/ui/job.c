@@ -8,14 +8,16 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/str.h"
-#include "base/yaml.h"
 #include "client/events.h"
 #include "client/logs.h"
 #include "trainer/podcause.h"
 #include "trainer/trainjob_status.h"
+#include "ui/act.h"
 #include "ui/html.h"
+#include "ui/origin.h"
 #include "ui/page.h"
 #include "why/foreign.h"
+#include "why/timeline.h"
 #include "why/why.h"
 
 enum { MAX_TEXT = 4 << 20, MAX_LINE = 8192, MAX_CELL = 4096, MAX_EVENTS = 500 };
@@ -160,14 +162,31 @@ static void add_events(struct buf *out, struct kube *k, const struct view *v)
 		buf_adds(out, "<p class=\"note\">earlier ones: kftrainer events</p>\n");
 }
 
-static void add_yaml(struct buf *out, const cJSON *job)
+static void add_yaml(struct buf *out, const struct view *v)
 {
-	cleanup_buf struct buf text = { .max = MAX_TEXT };
-
-	yaml_print(&text, job);
 	buf_adds(out, "<h2>YAML</h2>\n<pre>");
-	html_text(out, (const char *)text.data, text.len);
+	origin_yaml(out, v->trainjob, v->runtime);
 	buf_adds(out, "</pre>\n");
+}
+
+static void add_timeline(struct buf *out, const struct view *v)
+{
+	static const char *const heads[] = { "WHEN", "AGE", "STATE", "WHAT", NULL };
+	cleanup_json cJSON *timeline = timeline_of(v);
+	const cJSON *e;
+
+	buf_adds(out, "<h2>Timeline</h2>\n");
+	page_begin_table(out, heads);
+	json_each(e, timeline) {
+		char when[TIME_TEXT_SIZE], age[DURATION_TEXT_SIZE];
+		int64_t at = json_int(e, 0, "at");
+
+		time_text(at, when);
+		duration_age(v->now - at, age);
+		page_row(out, (const char *[]){ when, age, json_str(e, "what"),
+						json_str(e, "text"), NULL });
+	}
+	page_end_table(out);
 }
 
 int job_page(struct buf *out, struct kube *k, const char *ns, const char *name,
@@ -185,10 +204,12 @@ int job_page(struct buf *out, struct kube *k, const char *ns, const char *name,
 	buf_adds(out, "<pre class=\"why\">");
 	html_text(out, (const char *)text.data, text.len);
 	buf_adds(out, "</pre>\n");
+	act_links(out, k, view.trainjob);
+	add_timeline(out, &view);
 	add_pods(out, &view);
 	add_events(out, k, &view);
 	add_logs(out, k, &view);
-	add_yaml(out, view.trainjob);
+	add_yaml(out, &view);
 	page_foot(out);
 	return buf_check(out, "the page", err);
 }

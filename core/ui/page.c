@@ -1,4 +1,4 @@
-/* page.c - what pages share. */
+/* page.c - the parts that all pages have. */
 #include "ui/page.h"
 
 #include "ui/html.h"
@@ -7,7 +7,6 @@ void page_head(struct buf *out, const char *title)
 {
 	buf_adds(out, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
 		      "<meta name=\"viewport\" content=\"width=device-width\">"
-		      "<link rel=\"icon\" href=\"/icon.svg\">"
 		      "<link rel=\"stylesheet\" href=\"/page.css\"><title>");
 	html_str(out, title);
 	buf_adds(out,

@@ -1,5 +1,5 @@
 /*
- * page.h - what the pages share: HTML that is readable without scripts.
+ * page.h - the parts that all pages have: HTML that is readable without scripts.
  */
 #ifndef UI_PAGE_H
 #define UI_PAGE_H

@@ -10,7 +10,10 @@
 #include "base/clock.h"
 #include "base/stop.h"
 #include "base/str.h"
+#include "client/jobs.h"
 #include "net/httpd.h"
+#include "ui/act.h"
+#include "ui/form.h"
 #include "ui/gate.h"
 #include "ui/job.h"
 #include "ui/list.h"
@@ -31,15 +34,24 @@ struct ui {
 	int pages; /* the number being made */
 };
 
-/* "/jobs/NAMESPACE/NAME": names of Kubernetes, thus without escapes. */
-static bool job_path(const char *path, char ns[MAX_NAME], char name[MAX_NAME])
+/* The job that a path names: names of Kubernetes, thus without escapes. */
+struct job_path {
+	char ns[MAX_NAME], name[MAX_NAME];
+	enum act act; /* N_ACTS: none */
+};
+
+/* "/jobs/NAMESPACE/NAME" or "/jobs/NAMESPACE/NAME/suspend" */
+static bool read_job_path(const char *path, struct job_path *ret)
 {
 	int end = 0;
 
-	return sscanf(path, "/jobs/%253[a-z0-9.-]/%253[a-z0-9.-]%n", ns, name, &end) ==
-		       2 &&
-	       end && !path[end] && !name_label_invalid(ns) &&
-	       !name_subdomain_invalid(name);
+	ret->act = N_ACTS;
+	return sscanf(path, "/jobs/%253[a-z0-9.-]/%253[a-z0-9.-]%n", ret->ns, ret->name,
+		      &end) == 2 &&
+	       end &&
+	       (!path[end] ||
+		(path[end] == '/' && act_read(path + end + 1, &ret->act))) &&
+	       !name_label_invalid(ret->ns) && !name_subdomain_invalid(ret->name);
 }
 
 static bool send_asset(struct httpd_response *resp, const char *path)
@@ -48,7 +60,7 @@ static bool send_asset(struct httpd_response *resp, const char *path)
 		const char *path, *asset, *type;
 	} files[] = {
 		{ "/page.css", "page/page.css", "text/css; charset=utf-8" },
-		{ "/icon.svg", "page/icon.svg", "image/svg+xml" },
+		{ "/favicon.ico", "page/icon.svg", "image/svg+xml" },
 	};
 
 	for (size_t i = 0; i < N_ELEMENTS(files); i++)
@@ -62,11 +74,50 @@ static bool send_asset(struct httpd_response *resp, const char *path)
 	return false;
 }
 
+/* The page that asks for an act, or the act and where it leads. */
+static int act(struct ui *ui, const struct job_path *path,
+	       const struct httpd_request *req, struct httpd_response *resp,
+	       struct error *err)
+{
+	struct kube *k = ui->conf->kube;
+	cleanup_arena struct arena arena = { 0 };
+	cleanup_json cJSON *job = NULL;
+
+	if (job_get(k, path->ns, path->name, &job, err))
+		return -1;
+	if (!str_eq(req->method, "POST"))
+		return act_ask(&resp->body, k, job, path->act, ui->gate.csrf, err);
+	if (act_do(k, job, path->act, form_value(&arena, (const char *)req->body, "uid"),
+		   err))
+		return -1;
+	resp->status = 303;
+	if (path->act == ACT_DELETE)
+		buf_adds(&resp->headers, "Location: /\r\n");
+	else
+		buf_printf(&resp->headers, "Location: /jobs/%s/%s\r\n", path->ns,
+			   path->name);
+	return 0;
+}
+
+static int status_of(const struct error *err)
+{
+	switch (err->kind) {
+	case ERR_NOT_FOUND:
+		return 404;
+	case ERR_DENIED:
+		return 403;
+	case ERR_CONFLICT:
+		return 409;
+	default:
+		return 502;
+	}
+}
+
 static void route(struct ui *ui, const struct httpd_request *req,
 		  struct httpd_response *resp)
 {
 	cleanup_arena struct arena arena = { 0 };
-	char ns[MAX_NAME], name[MAX_NAME];
+	struct job_path path;
 	struct error err = { 0 };
 	int failed;
 
@@ -75,16 +126,16 @@ static void route(struct ui *ui, const struct httpd_request *req,
 
 		failed = list_page(&resp->body, ui->conf->kube, ui->conf->ns, &filter,
 				   &err);
-	} else if (job_path(req->path, ns, name)) {
-		failed = job_page(&resp->body, ui->conf->kube, ns, name, &err);
-	} else {
+	} else if (!read_job_path(req->path, &path)) {
 		failed = error_set(&err, ERR_NOT_FOUND, "There is no such page.");
+	} else if (path.act != N_ACTS) {
+		failed = act(ui, &path, req, resp, &err);
+	} else {
+		failed = job_page(&resp->body, ui->conf->kube, path.ns, path.name, &err);
 	}
 	if (!failed)
 		return;
-	resp->status = err.kind == ERR_NOT_FOUND ? 404
-		       : err.kind == ERR_DENIED  ? 403
-						 : 502;
+	resp->status = status_of(&err);
 	page_error(&resp->body, &err);
 }
 
@@ -129,6 +180,31 @@ static void answer(struct ui *ui, const struct httpd_request *req,
 	page_error(&resp->body, &err);
 }
 
+/* GET is, and the POST of a form of ours; otherwise `resp` says why not. */
+static bool is_allowed(const struct ui *ui, const struct httpd_request *req,
+		       struct httpd_response *resp)
+{
+	cleanup_arena struct arena arena = { 0 };
+	struct job_path path;
+	bool may_post = read_job_path(req->path, &path) && path.act != N_ACTS;
+
+	if (str_eq(req->method, "GET") || str_eq(req->method, "HEAD"))
+		return true;
+	if (!may_post || !str_eq(req->method, "POST")) {
+		resp->status = 405;
+		buf_printf(&resp->headers, "Allow: GET, HEAD%s\r\n",
+			   may_post ? ", POST" : "");
+		return false;
+	}
+	if (httpd_header(req, "Origin") &&
+	    gate_csrf(&ui->gate, form_value(&arena, (const char *)req->body, "csrf")))
+		return true;
+	resp->status = 403;
+	buf_adds(&resp->body, "Only the forms of this page change something. "
+			      "Open the job, and try again.\n");
+	return false;
+}
+
 static void handle(void *ctx, const struct httpd_request *req,
 		   struct httpd_response *resp)
 {
@@ -151,10 +227,7 @@ static void handle(void *ctx, const struct httpd_request *req,
 		resp->content_type = "text/html; charset=utf-8";
 		gate_set_cookie(&ui->gate, &resp->headers);
 		page_enter(&resp->body);
-	} else if (!str_eq(req->method, "GET") && !str_eq(req->method, "HEAD")) {
-		resp->status = 405;
-		buf_adds(&resp->headers, "Allow: GET, HEAD\r\n");
-	} else {
+	} else if (is_allowed(ui, req, resp)) {
 		answer(ui, req, resp);
 	}
 }

@@ -18,7 +18,8 @@ enum {
 	VIEW_LOG_LINES = 200, /* of a container */
 	VIEW_LOG_BYTES = 128 * 1024,
 	VIEW_LOGS = 4,
-	VIEW_REACTION_SECONDS = 5, /* a running controller has acted by then */
+	VIEW_REACTION_SECONDS = 5,  /* a running controller has acted by then */
+	VIEW_STALLED_SECONDS = 600, /* without progress, or a line of the log */
 };
 #define VIEW_PODS_OF_ALL "pods of all namespaces" /* a resource in `denied` */
 

@@ -15,7 +15,7 @@
 #include "why/foreign.h"
 #include "why/why_impl.h"
 
-enum { STALLED_SECONDS = 600, LAST_LINES = 20 };
+enum { LAST_LINES = 20 };
 
 static const char *logs_command(struct why *w)
 {
@@ -78,13 +78,14 @@ void why_stalled(struct why *w)
 	int64_t percent = progress_percentage(v->trainjob);
 	int64_t silent = silent_since(v);
 
-	if (updated >= 0 && v->now - updated >= STALLED_SECONDS) {
+	if (updated >= 0 && v->now - updated >= VIEW_STALLED_SECONDS) {
 		why_add(w, "Stalled", logs_command(w),
 			"its progress has not changed for %s%s", why_age(w, updated),
 			percent < 0 ? ""
 				    : arena_printf(w->arena, ", at %lld %%",
 						   (long long)percent));
-	} else if (updated < 0 && silent >= 0 && v->now - silent >= STALLED_SECONDS) {
+	} else if (updated < 0 && silent >= 0 &&
+		   v->now - silent >= VIEW_STALLED_SECONDS) {
 		why_add(w, "Silent", logs_command(w),
 			"its first rank has logged nothing for %s and reports no progress",
 			why_age(w, silent));

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import urllib.parse
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "tests"))
@@ -67,11 +68,11 @@ class Server:
         self.port, self.token = re.fullmatch(r"http://127\.0\.0\.1:(\d+)/\?(token=[0-9a-f]{64})", self.url).groups()
         self.host, self.cookie = f"127.0.0.1:{self.port}", ""
 
-    def ask(self, path="/", method="GET", **headers):
+    def ask(self, path="/", method="GET", body=None, **headers):
         """(status, headers, text); the host and the cookie are right unless given."""
         c = http.client.HTTPConnection("127.0.0.1", int(self.port))
         headers = {"Host": self.host, "Cookie": self.cookie, **headers}
-        c.request(method, path, headers={name: value for name, value in headers.items() if value})
+        c.request(method, path, body, headers={name: value for name, value in headers.items() if value})
         answer = c.getresponse()
         return answer.status, dict(answer.getheaders()), answer.read().decode()
 
@@ -146,13 +147,18 @@ run("delete", "--local", "blue")
 answer = server.ask("/jobs/default/odd")[2]
 page = Page(answer)
 equal("a job's page has what why prints", page.pre[0], run("why", "--local", "odd").stdout)
-equal("... its pods, with exit codes", [(row[1], row[4]) for row in page.tables[0][1:]], [("Failed", "3")] * 2)
-check("... its events", None if ["Warning", "Failed"] in [row[1:3] for row in page.tables[1]] else page.tables[1])
-equal("... in the words of events", sorted(row[2:] for row in page.tables[1][1:]), sorted(
+equal("... its pods, with exit codes", [(row[1], row[4]) for row in page.tables[1][1:]], [("Failed", "3")] * 2)
+check("... its events", None if ["Warning", "Failed"] in [row[1:3] for row in page.tables[2]] else page.tables[2])
+equal("... in the words of events", sorted(row[2:] for row in page.tables[2][1:]), sorted(
     row[2:] for row in table(run("events", "--local", "odd").stdout)[1:]))
 equal("... the logs of all ranks, as text", sorted(page.pre[1].splitlines()),
       [f"node-{rank} <script>alert(1)</script> & \ufffd \ufffd \\u202elive" for rank in (0, 1)])
 check("... with its color", None if '<span class="f1">' in answer else answer)
+equal("... its timeline, in the words of why", [row[2] for row in page.tables[0][1:]], ["queued", "starting", "starting", "training"] + ["failed"] * 3)
+check("... with what failed", None if [row[3] for row in page.tables[0][5:7]] == [f"node-{r} (node rank {r}): container node: exit code 3" for r in (0, 1)] else page.tables[0])
+lines = page.pre[2].splitlines()
+check("... marks what its author need not have written", None if "  suspend: false  # default" in lines and "    numNodes: 2" in lines and
+      "status:  # set by the controller" in lines and [line for line in lines if line.startswith("    image: ") and line.endswith("  # of the runtime torch-distributed")] else page.pre[2])
 check("... its YAML", None if page.pre[2].startswith("apiVersion: trainer.kubeflow.org/v1alpha1\nkind: TrainJob\n") else page.pre[2])
 equal("nothing of it becomes markup", page.tags & {"script", "img", "iframe", "style"}, set())
 run("submit", "--local", "--runtime", "torch-distributed", "--name", "runs", "--detach", "--", "sh", "-c", "echo begun; exec sleep 3600")
@@ -167,6 +173,43 @@ status, _, text = server.ask("/jobs/default/od")
 check("a job that is not there: what get says", None if status == 404 and "no TrainJob od in namespace default" in text else (status, text))
 equal("another path", [server.ask(path)[0] for path in ("/jobs/default/odd/x", "/jobs/default/..", "/jobs/../odd", "/x")], [404] * 4)
 equal("the style sheet", server.ask("/page.css")[1].get("Content-Type"), "text/css; charset=utf-8")
+
+# ---- what it does ----------------------------------------------------------------------------------
+def asked(act, name="waits"):
+    """The hidden fields of the form that asks."""
+    return dict(re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', server.ask(f"/jobs/default/{name}/{act}")[2]))
+
+
+def do(act, name="waits", fields=None, **headers):
+    """The status, and where it leads."""
+    body = urllib.parse.urlencode(asked(act, name) if fields is None else fields)
+    status, answer, _ = server.ask(f"/jobs/default/{name}/{act}", "POST", body, **{"Origin": f"http://{server.host}", **headers})
+    return status, answer.get("Location")
+
+
+def state(name):
+    return run("get", "--local", name).stdout.splitlines()[1].split()[1]
+
+
+form = asked("resume")
+equal("a form that asks has a token and the job", sorted(form), ["csrf", "uid"])
+equal("without the token nothing is done", [do("resume", fields=f) for f in ({}, {**form, "csrf": ""}, {**form, "csrf": form["csrf"][:-1] + "x"},
+                                                                           {**form, "csrf": server.token[6:]})], [(403, None)] * 4)
+equal("... nor for another page, or one that says not which", [do("resume", fields=form, Origin=o) for o in ("http://evil.example", "null", "")], [(403, None)] * 3)
+equal("... nor without the cookie", do("resume", fields=form, Cookie=""), (403, None))
+equal("... nor to another job of the name", do("delete", fields={**form, "uid": "1"}), (409, None))
+equal("... nor what makes no sense", [server.ask("/jobs/default/waits/suspend")[0], server.ask("/jobs/default/good/resume")[0], do("suspend", "good", form)[0]], [409] * 3)
+equal("... nor by other paths", [server.ask(f"/jobs/default/waits{path}", "POST", urllib.parse.urlencode(form), Origin=f"http://{server.host}")[0]
+                                 for path in ("", "/explode", "/delete/x")] + [server.ask("/jobs/default/waits/explode")[0]], [405, 405, 405, 404])
+equal("... so that it still waits", state("waits"), "Suspended")
+run("submit", "--local", "--runtime", "torch-distributed", "--name", "goes", "--detach", "--", "sleep", "3600")
+run("wait", "--local", "goes", "--for", "running")
+equal("suspend: leads back to the job", do("suspend", "goes"), (303, "/jobs/default/goes"))
+equal("... as the command", (run("wait", "--local", "goes", "--for", "suspended").returncode, state("goes")), (0, "Suspended"))
+equal("resume", do("resume", "goes"), (303, "/jobs/default/goes"))
+equal("... as the command", run("wait", "--local", "goes", "--for", "running").returncode, 0)
+equal("delete: leads to the list", do("delete", "goes"), (303, "/"))
+equal("... as the command", run("wait", "--local", "goes", "--for", "deleted").returncode, 0)
 
 # ---- the process -----------------------------------------------------------------------------------
 taken = run("ui", "--local", "--port", server.port)

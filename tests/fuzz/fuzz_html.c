@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "tests/fuzz/fuzz.h"
+#include "ui/form.h"
 #include "ui/gate.h"
 #include "ui/html.h"
 
@@ -75,5 +76,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		FUZZ_CHECK(!strchr("<>\"'", text.data[i]));
 	check_spans(&line);
 	check_gate(str_slice(&arena, (const char *)data, size));
+	form_value(&arena, str_slice(&arena, (const char *)data, size), "q");
 	return 0;
 }

@@ -8,7 +8,9 @@
 #include "base/str.h"
 #include "base/yaml.h"
 #include "tests/fuzz/fuzz.h"
+#include "ui/origin.h"
 #include "why/foreign.h"
+#include "why/timeline.h"
 #include "why/why.h"
 
 enum { MAX_DOCS = 200 };
@@ -38,6 +40,27 @@ static void check_text(const char *text)
 	FUZZ_CHECK(strchr(text, '\n'));
 }
 
+static void check_timeline(const struct view *v)
+{
+	cleanup_json cJSON *list = timeline_of(v);
+	int64_t last = 0;
+	const cJSON *e;
+
+	json_each(e, list) {
+		FUZZ_CHECK(json_int(e, -1, "at") >= last);
+		FUZZ_CHECK(json_str(e, "what") && json_str(e, "text"));
+		last = json_int(e, 0, "at");
+	}
+}
+
+static void check_yaml(const struct view *v)
+{
+	cleanup_buf struct buf html = { .max = 1 << 24 };
+
+	origin_yaml(&html, v->trainjob, v->runtime);
+	FUZZ_CHECK(html.len);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	cleanup_view struct view v = { 0 };
@@ -52,5 +75,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	FUZZ_CHECK(json_get(why, "state") && json_get(why, "causes")->child);
 	why_text(&text, why);
 	check_text((const char *)text.data);
+	check_timeline(&v);
+	check_yaml(&v);
 	return 0;
 }

@@ -3,6 +3,7 @@
 One Browser is one session with a profile of its own; it reaches 127.0.0.1 and localhost only, and its network
 log says whether a page wanted more.
 """
+import atexit
 import base64
 import http.client
 import json
@@ -36,10 +37,11 @@ def equal(what, got, want):
 
 class Browser:
     def __init__(self, *flags):
-        self.home = tempfile.TemporaryDirectory()
+        self.home = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
         env = {"PATH": "/usr/bin:/bin", "HOME": self.home.name, "LANG": "C.UTF-8"}
         self.driver = subprocess.Popen(["chromedriver", "--port=0"], env=env, stdin=subprocess.DEVNULL,
                                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True)
+        atexit.register(self.kill)
         for line in self.driver.stdout:
             found = re.search(r"started successfully on port (\d+)", line)
             if found:
@@ -151,10 +153,15 @@ class Browser:
         try:
             self.send("DELETE", self.session)
         finally:
-            os.killpg(self.driver.pid, signal.SIGTERM)
-            self.driver.wait()
+            self.kill()
             self.driver.stdout.close()
             self.home.cleanup()
+
+    def kill(self):
+        """The driver and its browser: they are a process group."""
+        if self.driver.poll() is None:
+            os.killpg(self.driver.pid, signal.SIGTERM)
+            self.driver.wait()
 
 
 KEYS = {"Tab": "\ue004", "Enter": "\ue007", "Escape": "\ue00c", "Space": " ", "End": "\ue010", "Home": "\ue011", "Down": "\ue015", "Up": "\ue013"}

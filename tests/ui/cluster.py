@@ -1,0 +1,90 @@
+"""Of test_cluster.sh, in the cluster's network namespace: what Chromium shows of the jobs in namespace lab."""
+import subprocess
+
+from browser import Browser, check, equal, finish, os
+
+PROGRAM, READER = os.environ["KFTRAINER"], os.environ["READER"]
+
+
+def run(*args):
+    return subprocess.run([PROGRAM, *args], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+
+
+class Server:
+    def __init__(self, *args):
+        self.process = subprocess.Popen([PROGRAM, "ui", "-n", "lab", *args], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                        stderr=subprocess.DEVNULL, text=True)
+        self.url = self.process.stdout.readline().strip()
+        self.origin = self.url.split("/?")[0]
+
+
+def jobs():
+    return {row[1]: row for row in b.rows()[1:]}
+
+
+server = Server()
+b = Browser()
+b.screen(1000, 900)
+b.go(server.url)
+b.until("the list", lambda: b.text("h1") == "Jobs")
+equal("the list has the jobs of the namespace", list(jobs()), ["bert", "once", "vit", "waits"])
+b.until("a job's state", lambda: b.go(server.origin) or jobs()["once"][2] == "Failed")
+b.screen(1000, 320)
+b.shot("cluster-list")
+b.screen(1000, 900)
+b.go(server.origin + "/?label=team%3Dblue")
+equal("labels are asked of the API server", list(jobs()), ["bert", "waits"])
+b.go(server.origin + "/?label=team%3Dblue%2C%2C%3D")
+check("... which says what is none", None if "expected: identifier" in b.text("[role=alert]") else b.text())
+
+# ---- a user who may change jobs --------------------------------------------------------------------------
+b.go(server.origin + "/jobs/lab/bert")
+equal("what can be done", b.texts(".acts a, .acts button"), ["Suspend", "Delete"])
+b.click(".acts a")
+b.until("a page asks", lambda: b.text("h1") == "Suspend bert?")
+check("... and says what is lost", None if "It has 2 pods." in b.text() else b.text())
+equal("... whose parts have names", b.names("main button, main a"), [("button", "Suspend"), ("link", "Cancel")])
+b.shot("ask")
+b.click("main form a")
+b.until("it can be left", lambda: b.text("h1") == "bert")
+equal("... with nothing done", "suspend: true" in run("get", "bert", "-n", "lab", "-o", "yaml").stdout, False)
+b.click(".acts a")
+b.until("a page asks", lambda: b.text("h1") == "Suspend bert?")
+b.click("main button")
+b.until("the form leads back to the job", lambda: b.url().endswith("/jobs/lab/bert"))
+equal("suspend, as the command", run("wait", "bert", "--for", "suspended", "-n", "lab", "--timeout", "300s").returncode, 0)
+b.go(b.url())
+equal("... now it can be resumed", b.texts(".acts a, .acts button"), ["Resume", "Delete"])
+b.click(".acts a")
+b.until("a page asks", lambda: b.text("h1") == "Resume bert?")
+b.type("Tab", "Tab", "Enter")
+b.until("by keys alone: back to the job", lambda: b.url().endswith("/jobs/lab/bert"))
+equal("resume, as the command", run("wait", "bert", "--for", "condition=Suspended=False", "-n", "lab", "--timeout", "300s").returncode, 0)
+b.go(server.origin + "/jobs/lab/once/delete")
+b.click("main button")
+b.until("delete: leads to the list", lambda: b.text("h1") == "Jobs")
+equal("delete, as the command", run("wait", "once", "--for", "deleted", "-n", "lab", "--timeout", "300s").returncode, 0)
+
+# ---- a user who may only read ------------------------------------------------------------------------------
+reader = Server("--kubeconfig", READER)
+b.go(reader.url)
+b.until("the list of another user", lambda: b.text("h1") == "Jobs")
+equal("who may read sees the same", list(jobs()), ["bert", "vit", "waits"])
+b.go(reader.origin + "/jobs/lab/vit")
+equal("what may not be done cannot", b.js("return [...document.querySelectorAll('.acts *')].map(e => [e.innerText, e.disabled])"), [
+    ["Suspend", True], ["you may not patch trainjobs.trainer.kubeflow.org in namespace lab (kubectl auth can-i patch trainjobs.trainer.kubeflow.org -n lab)", None],
+    ["Delete", True], ["you may not delete trainjobs.trainer.kubeflow.org in namespace lab (kubectl auth can-i delete trainjobs.trainer.kubeflow.org -n lab)", None]])
+check("... its reason is what a screen reader tells", None if b.js("return document.querySelector('.acts button').getAttribute('aria-describedby')") == "no-suspend" else b.text(".acts"))
+b.shot("may-not")
+b.go(reader.origin + "/jobs/lab/vit/delete")
+b.click("main button")
+b.until("the API server refuses the rest", lambda: b.find("[role=alert]"))
+check("the API server refuses the rest", None if "user reader may not delete trainjobs" in b.text() else b.text())
+equal("... and nothing is deleted", run("get", "vit", "-n", "lab").returncode, 0)
+check("no request went elsewhere", b.foreign(server.origin, reader.origin))
+check("the console has no error", [line for line in b.said if "403 (Forbidden)" not in line])
+b.end()
+for s in (server, reader):
+    s.process.terminate()
+    s.process.wait()
+finish()

@@ -1,0 +1,34 @@
+#!/bin/bash
+# The page against a real API server, in Chromium: a user who may change jobs, and one who may only read them. There is
+# no kubelet: what one would report is written into the pods' status here.
+# before: tests/setup.sh cluster
+# shellcheck source=tests/cluster/lib.sh
+. "$(dirname "$0")/../cluster/lib.sh"
+cluster_up
+check "the controller starts" controller_up
+kc create namespace lab >"$scratch/namespace"
+kt() { kc -n lab "$@"; }
+trainjob() { # NAME TEAM [MORE OF SPEC]
+	kt create -f - <<-END
+		apiVersion: trainer.kubeflow.org/v1alpha1
+		kind: TrainJob
+		metadata: {name: $1, labels: {team: $2}}
+		spec: {runtimeRef: {name: torch-distributed}, trainer: {numNodes: 2, command: [python, train.py]}${3:+, $3}}
+	END
+}
+container() { # PHASE STATE READY RESTARTS
+	echo "{\"phase\":\"$1\",\"conditions\":[{\"type\":\"Ready\",\"status\":\"$3\"}],\"containerStatuses\":[{\"name\":\"node\",\"image\":\"i\",\"imageID\":\"\",\"ready\":${3,,},\"restartCount\":${4:-0},\"state\":$2${5:+, $5}}]}"
+}
+pods() { [ "$(kt get pods -l "jobset.sigs.k8s.io/jobset-name=$1" -o name | wc -l)" = "$2" ]; }
+report() { report_pods lab "jobset.sigs.k8s.io/jobset-name=$1" "$2"; } # JOB STATUS: of all its pods
+
+check "jobs" eval 'trainjob bert blue && trainjob vit red && tried_once 2 | kt create -f - && trainjob waits blue "suspend: true"'
+check "their pods" eval 'wait_for 60 pods bert 2 && wait_for 60 pods vit 2 && wait_for 60 pods once 2'
+check "... run, restart, and fail" eval 'report bert "$(container Running "{\"running\":{\"startedAt\":\"2026-01-02T03:04:05Z\"}}" True)" &&
+	report vit "$(container Running "{\"running\":{\"startedAt\":\"2026-01-02T03:04:05Z\"}}" True 2 "\"lastState\":{\"terminated\":{\"exitCode\":137,\"reason\":\"OOMKilled\",\"startedAt\":\"2026-01-02T03:00:00Z\",\"finishedAt\":\"2026-01-02T03:04:00Z\"}}")" &&
+	report once "$(container Failed "{\"terminated\":{\"exitCode\":7,\"reason\":\"Error\",\"startedAt\":\"2026-01-02T03:04:05Z\",\"finishedAt\":\"2026-01-02T03:05:05Z\"}}" False)"'
+kc create clusterrole may-read --verb=get,list,watch --resource=trainjobs.trainer.kubeflow.org,clustertrainingruntimes.trainer.kubeflow.org,pods,pods/log,events,jobsets.jobset.x-k8s.io,jobs.batch >"$scratch/role"
+kt create rolebinding may-read --clusterrole=may-read --user=reader >>"$scratch/role"
+cluster kubeconfig "$scratch/reader" reader
+in_cluster env KFTRAINER="$kftrainer" READER="$scratch/reader" python3 tests/ui/cluster.py
+finish

@@ -20,7 +20,7 @@
 #include "why/timeline.h"
 #include "why/why.h"
 
-enum { MAX_TEXT = 4 << 20, MAX_LINE = 8192, MAX_CELL = 4096, MAX_EVENTS = 500 };
+enum { MAX_TEXT = 4 << 20, MAX_CELL = 4096, MAX_EVENTS = 500 };
 
 /* The lines of all containers, one container after the other. */
 struct log_text {
@@ -40,8 +40,8 @@ static void on_line(void *ctx, const char *prefix, const char *line, size_t len)
 		html_str(&t->html, prefix);
 		buf_adds(&t->html, "</b> ");
 	}
-	html_line(&t->html, line, len < MAX_LINE ? len : MAX_LINE);
-	if (len > MAX_LINE)
+	html_line(&t->html, line, len < JOB_MAX_LINE ? len : JOB_MAX_LINE);
+	if (len > JOB_MAX_LINE)
 		buf_printf(&t->html, " ... (%zu bytes in all)", len);
 	buf_adds(&t->html, "\n");
 }
@@ -71,26 +71,42 @@ static int64_t count_started(const struct view *v)
 }
 
 /* logs_run() of a job that has not ended would wait for the first container that starts. */
+static int read_logs(struct kube *k, const struct view *v, int64_t tail,
+		     const struct logs_out *to, struct error *err)
+{
+	const struct logs_want want = {
+		.ns = v->ns, .job = v->name, .rank = -1, .tail = tail
+	};
+
+	if (count_started(v) || status_finished(json_get(v->trainjob, "status")))
+		return logs_run(k, &want, to, err);
+	to->on_note(to->ctx, "No container has started.");
+	return 0;
+}
+
+int job_logs(struct kube *k, const char *ns, const char *name, const struct logs_out *to,
+	     struct error *err)
+{
+	cleanup_view struct view view = { 0 };
+
+	return view_load(&view, k, ns, name, err) || read_logs(k, &view, -1, to, err) ? -1
+										      : 0;
+}
+
 static void add_logs(struct buf *out, struct kube *k, const struct view *v)
 {
 	struct log_text t = { .html = { .max = 2 * MAX_TEXT } };
 	int64_t n = count_started(v);
-	const struct logs_want want = {
-		.ns = v->ns,
-		.job = v->name,
-		.rank = -1,
-		.tail = n * JOB_LOG_LINES <= JOB_LOG_ALL ? JOB_LOG_LINES
-							 : JOB_LOG_ALL / n + 1,
-	};
 	const struct logs_out to = {
 		.on_line = on_line, .on_note = on_note, .on_pause = on_pause, .ctx = &t
 	};
 	struct error err = { 0 };
 
-	buf_adds(out, "<h2>Log</h2>\n<pre>");
-	if (!n && !status_finished(json_get(v->trainjob, "status")))
-		buf_adds(out, "No container has started.\n");
-	else if (logs_run(k, &want, &to, &err))
+	buf_adds(out, "<h2>Log</h2>\n<pre id=\"log\">");
+	if (read_logs(k, v,
+		      n * JOB_LOG_LINES <= JOB_LOG_ALL ? JOB_LOG_LINES
+						       : JOB_LOG_ALL / n + 1,
+		      &to, &err))
 		on_note(&t, err.msg);
 	buf_add(out, t.html.data, t.html.len);
 	if (t.full)
@@ -99,14 +115,32 @@ static void add_logs(struct buf *out, struct kube *k, const struct view *v)
 	buf_adds(out, "</pre>\n");
 }
 
-static void add_pods(struct buf *out, const struct view *v)
+/* How a row of a table is written: page_row() or json_row(). */
+struct rows {
+	struct buf *out;
+	void (*add)(struct buf *out, const char *const cells[]);
+};
+
+static void json_row(struct buf *out, const char *const cells[])
 {
-	static const char *const heads[] = { "POD",      "PHASE", "NODE",
-					     "RESTARTS", "EXIT",  NULL };
+	buf_adds(out, "[");
+	for (size_t i = 0; cells[i]; i++) {
+		buf_adds(out, i ? "," : "");
+		html_json(out, cells[i]);
+	}
+	buf_adds(out, "],");
+}
+
+static const char *const pod_heads[] = {
+	"POD", "PHASE", "NODE", "RESTARTS", "EXIT", NULL
+};
+static const char *const event_heads[] = { "LAST SEEN", "TYPE",    "REASON",
+					   "OBJECT",    "MESSAGE", NULL };
+
+static void pod_rows(const struct rows *rows, const struct view *v)
+{
 	const cJSON *pod, *c;
 
-	buf_adds(out, "<h2>Pods</h2>\n");
-	page_begin_table(out, heads);
 	json_each(pod, v->pods) {
 		cleanup_arena struct arena arena = { 0 };
 		cleanup_buf struct buf codes = { .max = MAX_CELL };
@@ -119,31 +153,30 @@ static void add_pods(struct buf *out, const struct view *v)
 					   json_int(c, 0, "state", "terminated",
 						    "exitCode"));
 		}
-		page_row(out,
-			 (const char *[]){ meta_name(pod), pod_phase(pod),
-					   pod_node(pod) ? pod_node(pod) : "",
-					   arena_printf(&arena, "%" PRId64, restarts),
-					   codes.len ? (char *)codes.data : "", NULL });
+		rows->add(rows->out,
+			  (const char *[]){ meta_name(pod), pod_phase(pod),
+					    pod_node(pod) ? pod_node(pod) : "",
+					    arena_printf(&arena, "%" PRId64, restarts),
+					    codes.len ? (char *)codes.data : "", NULL });
 	}
+}
+
+static void add_pods(struct buf *out, const struct view *v)
+{
+	const struct rows rows = { out, page_row };
+
+	buf_adds(out, "<h2 id=\"pods\">Pods</h2>\n");
+	page_begin_table(out, pod_heads);
+	pod_rows(&rows, v);
 	page_end_table(out);
 }
 
-static void add_events(struct buf *out, struct kube *k, const struct view *v)
+/* The last MAX_EVENTS of them. True: there are earlier ones. */
+static bool event_rows(const struct rows *rows, const cJSON *events, int64_t now)
 {
-	static const char *const heads[] = { "LAST SEEN", "TYPE",    "REASON",
-					     "OBJECT",    "MESSAGE", NULL };
-	cleanup_json cJSON *events = NULL;
-	struct error err = { 0 };
+	int n = cJSON_GetArraySize(events);
 	const cJSON *e;
-	int n;
 
-	buf_adds(out, "<h2>Events</h2>\n");
-	if (events_of_job(k, v->trainjob, &events, &err)) {
-		page_message(out, &err);
-		return;
-	}
-	n = cJSON_GetArraySize(events);
-	page_begin_table(out, heads);
 	json_each(e, events) {
 		if (n-- > MAX_EVENTS)
 			continue;
@@ -151,14 +184,32 @@ static void add_events(struct buf *out, struct kube *k, const struct view *v)
 		char age[DURATION_TEXT_SIZE] = "";
 
 		if (event_last(e) >= 0)
-			duration_age(v->now - event_last(e), age);
-		page_row(out, (const char *[]){
-				      age, event_is_warning(e) ? "Warning" : "Normal",
-				      event_reason(e), event_object_text(&arena, e),
-				      event_message_text(&arena, e), NULL });
+			duration_age(now - event_last(e), age);
+		rows->add(rows->out,
+			  (const char *[]){ age,
+					    event_is_warning(e) ? "Warning" : "Normal",
+					    event_reason(e), event_object_text(&arena, e),
+					    event_message_text(&arena, e), NULL });
 	}
+	return cJSON_GetArraySize(events) > MAX_EVENTS;
+}
+
+static void add_events(struct buf *out, struct kube *k, const struct view *v)
+{
+	const struct rows rows = { out, page_row };
+	cleanup_json cJSON *events = NULL;
+	struct error err = { 0 };
+	bool more;
+
+	buf_adds(out, "<h2 id=\"events\">Events</h2>\n");
+	if (events_of_job(k, v->trainjob, &events, &err)) {
+		page_message(out, &err);
+		return;
+	}
+	page_begin_table(out, event_heads);
+	more = event_rows(&rows, events, v->now);
 	page_end_table(out);
-	if (cJSON_GetArraySize(events) > MAX_EVENTS)
+	if (more)
 		buf_adds(out, "<p class=\"note\">earlier ones: kftrainer events</p>\n");
 }
 
@@ -169,24 +220,72 @@ static void add_yaml(struct buf *out, const struct view *v)
 	buf_adds(out, "</pre>\n");
 }
 
-static void add_timeline(struct buf *out, const struct view *v)
+static const char *const time_heads[] = { "WHEN", "AGE", "STATE", "WHAT", NULL };
+
+static void time_rows(const struct rows *rows, const struct view *v)
 {
-	static const char *const heads[] = { "WHEN", "AGE", "STATE", "WHAT", NULL };
 	cleanup_json cJSON *timeline = timeline_of(v);
 	const cJSON *e;
 
-	buf_adds(out, "<h2>Timeline</h2>\n");
-	page_begin_table(out, heads);
 	json_each(e, timeline) {
 		char when[TIME_TEXT_SIZE], age[DURATION_TEXT_SIZE];
 		int64_t at = json_int(e, 0, "at");
 
 		time_text(at, when);
 		duration_age(v->now - at, age);
-		page_row(out, (const char *[]){ when, age, json_str(e, "what"),
-						json_str(e, "text"), NULL });
+		rows->add(rows->out, (const char *[]){ when, age, json_str(e, "what"),
+						       json_str(e, "text"), NULL });
 	}
+}
+
+static void add_timeline(struct buf *out, const struct view *v)
+{
+	const struct rows rows = { out, page_row };
+
+	buf_adds(out, "<h2 id=\"timeline\">Timeline</h2>\n");
+	page_begin_table(out, time_heads);
+	time_rows(&rows, v);
 	page_end_table(out);
+}
+
+/* Ends a list whose elements each end with a comma. */
+static void end_list(struct buf *out, const char *end)
+{
+	if (out->len && out->data[out->len - 1] == ',')
+		out->len--;
+	buf_adds(out, end);
+}
+
+static void add_why(struct buf *text, const struct view *v)
+{
+	cleanup_json cJSON *why = why_explain(v);
+
+	why_text(text, why);
+}
+
+int job_state(struct buf *out, struct kube *k, const char *ns, const char *name,
+	      bool *ret_ended, struct error *err)
+{
+	cleanup_view struct view view = { 0 };
+	cleanup_buf struct buf text = { .max = MAX_TEXT };
+	const struct rows rows = { out, json_row };
+	cleanup_json cJSON *events = NULL;
+
+	if (view_load(&view, k, ns, name, err) ||
+	    events_of_job(k, view.trainjob, &events, err))
+		return -1;
+	*ret_ended = status_finished(json_get(view.trainjob, "status"));
+	add_why(&text, &view);
+	buf_adds(out, "{\"why\":");
+	html_json(out, (const char *)text.data);
+	buf_adds(out, ",\"tables\":{\"pods\":[");
+	pod_rows(&rows, &view);
+	end_list(out, "],\"timeline\":[");
+	time_rows(&rows, &view);
+	end_list(out, "],\"events\":[");
+	event_rows(&rows, events, view.now);
+	end_list(out, "]}}");
+	return buf_check(out, "the state", err);
 }
 
 int job_page(struct buf *out, struct kube *k, const char *ns, const char *name,
@@ -194,12 +293,10 @@ int job_page(struct buf *out, struct kube *k, const char *ns, const char *name,
 {
 	cleanup_view struct view view = { 0 };
 	cleanup_buf struct buf text = { .max = MAX_TEXT };
-	cleanup_json cJSON *why = NULL;
 
 	if (view_load(&view, k, ns, name, err))
 		return -1;
-	why = why_explain(&view);
-	why_text(&text, why);
+	add_why(&text, &view);
 	page_head(out, name);
 	buf_adds(out, "<pre class=\"why\">");
 	html_text(out, (const char *)text.data, text.len);

@@ -17,6 +17,7 @@
 #include "ui/gate.h"
 #include "ui/job.h"
 #include "ui/list.h"
+#include "ui/live.h"
 #include "ui/page.h"
 
 enum {
@@ -29,6 +30,7 @@ enum {
 struct ui {
 	const struct ui_conf *conf;
 	struct gate gate;
+	struct live *live;
 	pthread_mutex_t lock; /* of the gate's token, and the rest */
 	int64_t last_ms;
 	int pages; /* the number being made */
@@ -165,7 +167,7 @@ static void answer(struct ui *ui, const struct httpd_request *req,
 	struct error err = { 0 };
 
 	resp->status = 200;
-	if (send_asset(resp, req->path))
+	if (send_asset(resp, req->path) || live_handle(ui->live, req, resp))
 		return;
 	resp->content_type = "text/html; charset=utf-8";
 	if (begin_page(ui)) {
@@ -236,7 +238,12 @@ static bool is_idle(struct ui *ui)
 {
 	int64_t last;
 
+	bool busy = live_busy(ui->live);
+
+	live_tick(ui->live);
 	pthread_mutex_lock(&ui->lock);
+	if (busy)
+		ui->last_ms = clock_ms();
 	last = ui->last_ms;
 	pthread_mutex_unlock(&ui->lock);
 	return ui->conf->idle_ms && clock_ms() - last >= ui->conf->idle_ms;
@@ -258,8 +265,12 @@ int ui_serve(const struct ui_conf *conf, struct error *err)
 	char url[128];
 
 	/* Until the gate knows the port, it refuses all. */
-	if (gate_init(&ui.gate, err) || httpd_start(&d, &http, err))
+	if (gate_init(&ui.gate, err) || live_start(&ui.live, conf->kube, conf->ns, err))
 		return -1;
+	if (httpd_start(&d, &http, err)) {
+		live_free(ui.live);
+		return -1;
+	}
 	pthread_mutex_lock(&ui.lock);
 	ui.gate.port = httpd_port(d);
 	pthread_mutex_unlock(&ui.lock);
@@ -268,6 +279,8 @@ int ui_serve(const struct ui_conf *conf, struct error *err)
 	conf->on_ready(conf->ctx, url);
 	while (!stop_wait(1000) && !is_idle(&ui))
 		;
+	live_stop(ui.live);
 	httpd_stop(d, 0);
+	live_free(ui.live);
 	return 0;
 }

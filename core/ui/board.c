@@ -1,0 +1,470 @@
+/* board.c - the jobs as they are now. */
+#include "ui/board.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <sys/time.h>
+
+#include "api/meta.h"
+#include "api/selector.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/map.h"
+#include "base/str.h"
+#include "base/thread.h"
+#include "base/xmalloc.h"
+#include "client/changes.h"
+#include "client/columns.h"
+#include "client/jobs.h"
+#include "trainer/trainjob.h"
+#include "trainer/trainjob_status.h"
+#include "ui/html.h"
+#include "ui/series.h"
+
+enum {
+	TICK_MS = 250,
+	AGAIN_MS = 5000,     /* after a failure that does not pass by itself */
+	RUNTIMES_MS = 10000, /* the numbers of nodes of runtimes are read again */
+	MAX_GONE = 1000,
+	MAX_CELLS = 16384,
+	POINTS_BYTES = 8 << 20,
+};
+
+struct row {
+	uint64_t version;
+	uint64_t round; /* of the watch that saw it last */
+	bool gone;
+	char *cells, *labels; /* JSON */
+	struct series_set series;
+};
+
+struct board {
+	struct kube *kube;
+	const char *ns;
+	struct columns columns; /* used by the thread alone, as the next two */
+	int64_t runtimes_ms;
+	uint64_t round;
+	pthread_t thread;
+	pthread_mutex_t lock; /* of all below */
+	pthread_cond_t changed;
+	struct map rows; /* of `struct row`, by "ns/name" */
+	uint64_t version, bell;
+	uint64_t forgotten; /* the newest version of a name that is no longer kept */
+	size_t n_gone, point_bytes;
+	bool synced, stopping;
+	struct error lost; /* kind 0: the API server answers */
+};
+
+static void row_free(void *p)
+{
+	struct row *r = p;
+
+	series_release(&r->series);
+	free(r->cells);
+	free(r->labels);
+	free(r);
+}
+
+/* The caller holds the lock, as for the functions below. */
+static void ring(struct board *b)
+{
+	b->bell++;
+	pthread_cond_broadcast(&b->changed);
+}
+
+static void forget_gone(struct board *b)
+{
+	map_each(e, &b->rows) {
+		if (((struct row *)e->value)->gone)
+			row_free(map_del(&b->rows, e->key));
+	}
+	b->forgotten = b->version;
+	b->n_gone = 0;
+}
+
+static void remove_row(struct board *b, struct row *r)
+{
+	if (r->gone)
+		return;
+	b->point_bytes -= r->series.bytes;
+	series_release(&r->series);
+	free(STEAL(r->cells));
+	free(STEAL(r->labels));
+	r->gone = true;
+	r->version = ++b->version;
+	b->n_gone++;
+}
+
+static void add_points(struct board *b, struct row *r, const cJSON *job)
+{
+	struct timeval now;
+
+	gettimeofday(&now, NULL);
+	b->point_bytes -= r->series.bytes;
+	series_add(&r->series, job, (int64_t)now.tv_sec * 1000 + now.tv_usec / 1000,
+		   b->version, b->point_bytes < POINTS_BYTES);
+	b->point_bytes += r->series.bytes;
+	if (b->point_bytes < POINTS_BYTES)
+		return;
+	b->point_bytes = 0;
+	map_each(e, &b->rows) {
+		struct row *other = e->value;
+
+		series_thin(&other->series, b->version);
+		b->point_bytes += other->series.bytes;
+	}
+}
+
+/* ---- the watch ------------------------------------------------------------------------ */
+
+/* What neither the columns nor the metrics need. */
+static bool slim(cJSON *job)
+{
+	static const char *const drop[][4] = {
+		{ "metadata", "managedFields" }, { "metadata", "annotations" },
+		{ "spec", "initializer" },       { "spec", "podTemplateOverrides" },
+		{ "spec", "runtimePatches" },    { "spec", "trainer", "command" },
+		{ "spec", "trainer", "args" },   { "spec", "trainer", "env" },
+		{ "status", "jobsStatus" },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(drop); i++)
+		json_del(job, drop[i]);
+	return true;
+}
+
+static char *print_cells(struct board *b, const cJSON *job)
+{
+	struct buf out = { .max = MAX_CELLS };
+	bool ended = status_finished(tj_status(job));
+	int64_t created;
+
+	if (!meta_created(job) || time_parse(&created, meta_created(job), IGNORED))
+		created = -1;
+	for (size_t i = 0; i < N_COLUMNS; i++) {
+		cleanup_arena struct arena arena = { 0 };
+
+		if (created >= 0 && (str_eq(columns[i].head, "AGE") ||
+				     (str_eq(columns[i].head, "DURATION") && !ended))) {
+			buf_printf(&out, ",%" PRId64, created);
+			continue;
+		}
+		buf_adds(&out, ",");
+		html_json(&out, column_text(&arena, &b->columns, i, job));
+	}
+	return (char *)out.data;
+}
+
+static void set_row(struct board *b, const char *key, const cJSON *job)
+{
+	char *cells = print_cells(b, job);
+	const cJSON *labels = json_get(job, "metadata", "labels");
+	struct row *r;
+
+	pthread_mutex_lock(&b->lock);
+	r = map_get(&b->rows, key);
+	if (!r) {
+		r = xcalloc(1, sizeof(*r));
+		map_put(&b->rows, key, r);
+	}
+	b->n_gone -= r->gone;
+	r->gone = false;
+	free(r->cells);
+	free(r->labels);
+	r->cells = cells;
+	r->labels = labels ? json_text(labels) : NULL;
+	r->version = ++b->version;
+	r->round = b->round;
+	add_points(b, r, job);
+	ring(b);
+	pthread_mutex_unlock(&b->lock);
+}
+
+/* The first list of a watch has come: what it does not have was deleted. */
+static void sync_rows(struct board *b)
+{
+	pthread_mutex_lock(&b->lock);
+	map_each(e, &b->rows) {
+		if (((struct row *)e->value)->round != b->round)
+			remove_row(b, e->value);
+	}
+	b->synced = true;
+	b->version++;
+	b->lost = (struct error){ 0 };
+	ring(b);
+	pthread_mutex_unlock(&b->lock);
+}
+
+static void set_lost(struct board *b, const struct error *err)
+{
+	pthread_mutex_lock(&b->lock);
+	b->lost = err ? *err : (struct error){ 0 };
+	ring(b);
+	pthread_mutex_unlock(&b->lock);
+}
+
+static void delete_row(struct board *b, const char *key)
+{
+	struct row *r;
+
+	pthread_mutex_lock(&b->lock);
+	r = map_get(&b->rows, key);
+	if (r)
+		remove_row(b, r);
+	if (b->n_gone > MAX_GONE)
+		forget_gone(b);
+	ring(b);
+	pthread_mutex_unlock(&b->lock);
+}
+
+static void apply(struct board *b, const struct change *change)
+{
+	cleanup_arena struct arena arena = { 0 };
+	const char *key = change->obj ? informer_key(&arena, meta_namespace(change->obj),
+						     meta_name(change->obj))
+				      : NULL;
+
+	if (clock_ms() - b->runtimes_ms > RUNTIMES_MS) {
+		map_release(&b->columns.runtimes, free);
+		b->runtimes_ms = clock_ms();
+	}
+	switch (change->kind) {
+	case CHANGE_ADDED:
+	case CHANGE_MODIFIED:
+		set_row(b, key, change->obj);
+		break;
+	case CHANGE_DELETED:
+		delete_row(b, key);
+		break;
+	case CHANGE_SYNCED:
+		sync_rows(b);
+		break;
+	case CHANGE_LOST:
+		set_lost(b, &change->err);
+		break;
+	case CHANGE_FOUND:
+		set_lost(b, NULL);
+		break;
+	}
+}
+
+static bool is_stopping(struct board *b)
+{
+	bool stopping;
+
+	pthread_mutex_lock(&b->lock);
+	stopping = b->stopping;
+	pthread_mutex_unlock(&b->lock);
+	return stopping;
+}
+
+/* Until it is stopped, or a failure that does not pass by itself. */
+static int watch(struct board *b, struct error *err)
+{
+	const struct kube_ref ref = job_ref(b->ns, NULL);
+	cleanup_changes struct changes *c = NULL;
+
+	b->round++;
+	if (changes_new(&c, b->kube, NULL, NULL, err) ||
+	    changes_watch(c, &ref, NULL, slim, err))
+		return -1;
+	while (!is_stopping(b)) {
+		cleanup_change struct change change = { 0 };
+		int rc = changes_next(c, TICK_MS, &change, err);
+
+		if (rc < 0)
+			return -1;
+		if (rc)
+			apply(b, &change);
+	}
+	return 0;
+}
+
+static void *board_main(void *ctx)
+{
+	struct board *b = ctx;
+	struct error err = { 0 };
+
+	while (watch(b, &err) && err.kind != ERR_STOPPED) {
+		uint64_t bell = 0;
+		int64_t until = clock_ms() + AGAIN_MS;
+
+		job_explain(&err);
+		set_lost(b, &err);
+		while (clock_ms() < until)
+			if (!board_wait(b, &bell, until - clock_ms()))
+				return NULL;
+		err = (struct error){ 0 };
+	}
+	return NULL;
+}
+
+int board_start(struct board **ret, struct kube *k, const char *ns, struct error *err)
+{
+	struct board *b = xcalloc(1, sizeof(*b));
+
+	b->kube = b->columns.kube = k;
+	b->ns = ns;
+	pthread_mutex_init(&b->lock, NULL);
+	cond_init(&b->changed);
+	if (thread_start(&b->thread, board_main, b, err)) {
+		free(b);
+		return -1;
+	}
+	*ret = b;
+	return 0;
+}
+
+void board_stop(struct board *b)
+{
+	if (!b)
+		return;
+	pthread_mutex_lock(&b->lock);
+	b->stopping = true;
+	ring(b);
+	pthread_mutex_unlock(&b->lock);
+}
+
+void board_free(struct board *b)
+{
+	if (!b)
+		return;
+	board_stop(b);
+	pthread_join(b->thread, NULL);
+	map_release(&b->rows, row_free);
+	map_release(&b->columns.runtimes, free);
+	pthread_cond_destroy(&b->changed);
+	pthread_mutex_destroy(&b->lock);
+	free(b);
+}
+
+/* ---- viewers --------------------------------------------------------------------------- */
+
+void board_ring(struct board *b)
+{
+	pthread_mutex_lock(&b->lock);
+	ring(b);
+	pthread_mutex_unlock(&b->lock);
+}
+
+bool board_wait(struct board *b, uint64_t *bell, int64_t ms)
+{
+	int64_t until = clock_ms() + ms;
+	bool go_on;
+
+	pthread_mutex_lock(&b->lock);
+	while (!b->stopping && *bell == b->bell &&
+	       cond_wait_until(&b->changed, &b->lock, until))
+		;
+	*bell = b->bell;
+	go_on = !b->stopping;
+	pthread_mutex_unlock(&b->lock);
+	return go_on;
+}
+
+uint64_t board_version(struct board *b)
+{
+	uint64_t version;
+
+	pthread_mutex_lock(&b->lock);
+	version = b->synced ? b->version : 0;
+	pthread_mutex_unlock(&b->lock);
+	return version;
+}
+
+static bool is_matched(const struct row *r, const struct requirement *wanted)
+{
+	cleanup_json cJSON *labels = r->labels && wanted ? json_reread(r->labels) : NULL;
+
+	return !wanted || selector_matches(wanted, labels);
+}
+
+/* A row that does not match is as good as gone: its labels may have changed. */
+static void print_rows(struct board *b, struct buf *out, uint64_t seen,
+		       const struct requirement *wanted)
+{
+	const char *comma = "";
+
+	map_each(e, &b->rows) {
+		const struct row *r = e->value;
+
+		if (r->version <= seen || r->gone || !is_matched(r, wanted))
+			continue;
+		buf_printf(out, "%s[", comma);
+		html_json(out, e->key);
+		buf_printf(out, "%s]", r->cells);
+		comma = ",";
+	}
+	buf_adds(out, "],\"gone\":[");
+	comma = "";
+	map_each(e, &b->rows) {
+		const struct row *r = e->value;
+
+		if (r->version <= seen || (!r->gone && is_matched(r, wanted)))
+			continue;
+		buf_adds(out, comma);
+		html_json(out, e->key);
+		comma = ",";
+	}
+}
+
+void board_rows(struct board *b, struct buf *out, uint64_t seen, const char *selector)
+{
+	cleanup_arena struct arena arena = { 0 };
+	const struct requirement *wanted = NULL;
+	struct error err = { 0 };
+	bool full;
+
+	if (selector && selector_labels(&arena, selector, &wanted, &err))
+		return;
+	pthread_mutex_lock(&b->lock);
+	full = !seen || seen < b->forgotten || seen > b->version;
+	if (b->synced && (full || seen < b->version)) {
+		buf_printf(out, "{\"now\":%" PRId64 ",\"full\":%s,\"rows\":[",
+			   clock_now(), full ? "true" : "false");
+		print_rows(b, out, full ? 0 : seen, wanted);
+		buf_adds(out, "]}");
+	}
+	pthread_mutex_unlock(&b->lock);
+}
+
+bool board_points(struct board *b, struct buf *out, const char *key, size_t i,
+		  const uint64_t span[2])
+{
+	const struct row *r;
+	bool is_there;
+
+	pthread_mutex_lock(&b->lock);
+	r = map_get(&b->rows, key);
+	is_there = r && i < r->series.n;
+	if (is_there)
+		series_print(out, &r->series, i, span[0] > b->version ? 0 : span[0],
+			     span[1]);
+	pthread_mutex_unlock(&b->lock);
+	return is_there;
+}
+
+uint64_t board_changed(struct board *b, const char *key)
+{
+	uint64_t version = 0;
+	const struct row *r;
+
+	pthread_mutex_lock(&b->lock);
+	r = map_get(&b->rows, key);
+	if (r)
+		version = r->version;
+	pthread_mutex_unlock(&b->lock);
+	return version;
+}
+
+bool board_lost(struct board *b, struct buf *out)
+{
+	bool lost;
+
+	pthread_mutex_lock(&b->lock);
+	lost = b->lost.kind != ERR_NONE;
+	if (lost)
+		html_json(out, b->lost.msg);
+	pthread_mutex_unlock(&b->lock);
+	return lost;
+}

@@ -1,0 +1,50 @@
+/*
+ * board.h - the jobs as they are now, for all viewers: one watch of the API server.
+ *
+ * Each row and point has the version by which it came. A viewer that has seen a version
+ * gets what is newer, however long it was away: nothing is queued for a viewer. Of what
+ * was deleted only the last names are kept; a viewer that was away for longer gets all.
+ */
+#ifndef UI_BOARD_H
+#define UI_BOARD_H
+
+#include "base/buf.h"
+#include "kube/kube.h"
+
+struct board;
+
+/* Starts its thread. `k` and `ns` (NULL: all namespaces) outlive it. */
+MUST_CHECK int board_start(struct board **ret, struct kube *k, const char *ns,
+			   struct error *err);
+/* Ends all waits; board_free() comes once nobody uses it. Both: NULL is fine. */
+void board_stop(struct board *b);
+void board_free(struct board *b);
+
+/*
+ * Wait until board_ring() was called since *bell was set here, at most ms. False: the
+ * board is stopped. Changes of the board ring, too.
+ */
+bool board_wait(struct board *b, uint64_t *bell, int64_t ms);
+void board_ring(struct board *b);
+
+uint64_t board_version(struct board *b); /* 0: before the API server's first list */
+/*
+ * Append what is newer than the version `seen` (0: all) of the jobs that the label
+ * selector matches (NULL: all), as JSON:
+ * {"now":SECONDS,"full":true,"rows":[["ns/name",CELL,...],...],"gone":["ns/name",...]}.
+ * A cell is a text, or a number: seconds since 1970, of which the age is shown. Nothing
+ * is appended if nothing changed, or before the first list.
+ */
+void board_rows(struct board *b, struct buf *out, uint64_t seen, const char *selector);
+/*
+ * Append the points of the i-th metric of a job which are newer than span[0] and not newer
+ * than span[1] (series.h), if there are any. False: it has no i-th.
+ */
+bool board_points(struct board *b, struct buf *out, const char *key, size_t i,
+		  const uint64_t span[2]);
+/* The version of the job's last change; 0: it is not there. */
+uint64_t board_changed(struct board *b, const char *key);
+/* Append why the API server cannot be watched, a text of JSON; false: it is. */
+bool board_lost(struct board *b, struct buf *out);
+
+#endif

@@ -1,0 +1,462 @@
+/* live.c - streams of what changes. */
+#include "ui/live.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "api/names.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/str.h"
+#include "base/xmalloc.h"
+#include "client/changes.h"
+#include "client/logs_pod.h"
+#include "trainer/podcause.h"
+#include "ui/board.h"
+#include "ui/form.h"
+#include "ui/html.h"
+#include "ui/job.h"
+#include "ui/tail.h"
+
+enum {
+	LOOK_MS = 1000,  /* whether the viewer is still there */
+	BEAT_MS = 15000, /* something is sent, so that both ends see a dead connection */
+	JOB_MS = 500,    /* between two reads of a job that changes */
+	EVENTS_MS = 15000, /* and of one that does not: new events */
+	MAX_PLOTS = 8,
+	MAX_DATA = 8 << 20,
+	LOG_BYTES = 128 << 10, /* of one event */
+	MAX_LINES = 20000,
+};
+
+struct live {
+	struct kube *kube;
+	const char *ns;
+	struct board *board;
+	struct tails tails; /* its lock guards `streams`, too */
+	int streams;
+};
+
+/* One stream, or one log. Strings are in the arena. */
+struct viewer {
+	struct live *live;
+	struct arena arena;
+	struct httpd_stream *stream;
+	bool rows;
+	const char *label, *ns, *job, *key; /* job NULL: none; key: "ns/job" */
+	char **plots;
+	struct tail_want log; /* lines 0: none */
+	uint64_t seen, tail, seq;
+	struct tail *joined;
+	struct changes *pods;
+	uint64_t bell, changed; /* changed: the version of the job that was read */
+	int64_t read_ms, sent_ms;
+	bool dirty, ended, lost, failed;
+	struct buf data;
+};
+
+/* ---- events ---------------------------------------------------------------------------- */
+
+static void say(struct viewer *v, const char *event)
+{
+	cleanup_buf struct buf out = { .max = v->data.len + 256 };
+
+	if (v->data.overflowed)
+		buf_clear(&v->data);
+	buf_printf(&out,
+		   "id: %" PRIu64 ".%" PRIu64 ".%" PRIu64 "\nevent: %s\ndata: ", v->seen,
+		   v->tail, v->seq, event);
+	buf_add(&out, v->data.data, v->data.len);
+	buf_adds(&out, "\n\n");
+	v->failed = v->failed || httpd_send(v->stream, out.data, out.len);
+	v->sent_ms = clock_ms();
+	if (v->data.cap > LOG_BYTES * 2)
+		buf_release(&v->data);
+	buf_clear(&v->data);
+}
+
+static void say_text(struct viewer *v, const char *event, const char *json)
+{
+	buf_adds(&v->data, json);
+	say(v, event);
+}
+
+static void send_points(struct viewer *v, const char *key, const uint64_t span[2])
+{
+	for (size_t i = 0;; i++) {
+		size_t len;
+
+		buf_adds(&v->data, "[\"");
+		buf_adds(&v->data, key);
+		buf_adds(&v->data, "\",");
+		len = v->data.len;
+		if (!board_points(v->live->board, &v->data, key, i, span))
+			break;
+		if (v->data.len > len)
+			say_text(v, "points", "]");
+		buf_clear(&v->data);
+	}
+	buf_clear(&v->data);
+}
+
+static void send_board(struct viewer *v)
+{
+	uint64_t span[2] = { v->seen, board_version(v->live->board) };
+
+	if (span[0] == span[1])
+		return;
+	for (size_t i = 0; v->plots && v->plots[i]; i++)
+		send_points(v, v->plots[i], span);
+	if (v->rows)
+		board_rows(v->live->board, &v->data, v->seen, v->label);
+	if (v->data.len)
+		say(v, "rows");
+	v->seen = span[1];
+	say_text(v, "mark", "null");
+}
+
+static void send_lost(struct viewer *v)
+{
+	bool lost = board_lost(v->live->board, &v->data);
+
+	if (lost)
+		say(v, "lost");
+	else if (v->lost)
+		say_text(v, "lost", "null");
+	buf_clear(&v->data);
+	v->lost = lost;
+}
+
+/* ---- a job ----------------------------------------------------------------------------- */
+
+static void wake(void *board)
+{
+	board_ring(board);
+}
+
+static int watch_pods(struct viewer *v)
+{
+	const struct kube_ref ref = { "v1", "Pod", v->ns, NULL };
+	struct error err = { 0 };
+
+	return changes_new(&v->pods, v->live->kube, wake, v->live->board, &err) ||
+	       changes_watch(v->pods, &ref,
+			     arena_printf(&v->arena, POD_JOBSET_LABEL "=%s", v->job),
+			     log_pod_slim, &err);
+}
+
+/* Has a pod changed? Who may not watch them sees changes of the job alone. */
+static bool pods_changed(struct viewer *v)
+{
+	struct error err = { 0 };
+	bool any = false;
+	int rc = v->pods ? 1 : 0;
+
+	while (rc > 0) {
+		cleanup_change struct change change = { 0 };
+
+		rc = changes_next(v->pods, 0, &change, &err);
+		any = any || rc > 0;
+	}
+	if (rc < 0) {
+		changes_free(v->pods);
+		v->pods = NULL;
+	}
+	return any;
+}
+
+static void send_job(struct viewer *v)
+{
+	uint64_t changed = board_changed(v->live->board, v->key);
+	int64_t now = clock_ms(), since = now - v->read_ms;
+	struct error err = { 0 };
+
+	v->dirty = pods_changed(v) || changed != v->changed || v->dirty ||
+		   (since > EVENTS_MS && !v->ended);
+	if (!v->dirty || v->lost || (v->read_ms && since < JOB_MS))
+		return;
+	v->dirty = false;
+	v->changed = changed;
+	if (job_state(&v->data, v->live->kube, v->ns, v->job, &v->ended, &err)) {
+		buf_clear(&v->data);
+		buf_adds(&v->data, "{\"error\":");
+		html_json(&v->data, err.msg);
+		buf_adds(&v->data, "}");
+	}
+	v->read_ms = clock_ms();
+	say(v, "job");
+}
+
+/* ---- its log --------------------------------------------------------------------------- */
+
+static void join_log(struct viewer *v)
+{
+	struct error err = { 0 };
+
+	if (tail_join(&v->live->tails, &v->log, v->tail, &v->seq, &v->joined, &err)) {
+		html_json(&v->data, err.msg);
+		say(v, "end");
+		v->log.lines = 0;
+		return;
+	}
+	v->tail = tail_id(v->joined);
+	if (!v->seq)
+		say_text(v, "log", "{\"first\":true,\"lines\":[]}");
+}
+
+static void leave_log(struct viewer *v)
+{
+	if (v->joined)
+		tail_leave(&v->live->tails, STEAL(v->joined));
+}
+
+static void send_log(struct viewer *v)
+{
+	bool more = true, go_on = true;
+
+	if (v->log.lines && !v->joined)
+		join_log(v);
+	while (v->joined && go_on && more && !v->failed) {
+		buf_adds(&v->data, "{\"first\":false,\"lines\":[");
+		go_on = tail_read(v->joined, &v->data, &v->seq, LOG_BYTES);
+		more = v->data.data[v->data.len - 1] == ',';
+		if (!more) {
+			buf_clear(&v->data);
+			break;
+		}
+		v->data.len--; /* the last comma */
+		say_text(v, "log", "]}");
+	}
+	if (!go_on) {
+		say_text(v, "end", "null");
+		leave_log(v);
+		v->log.lines = 0;
+	}
+}
+
+static void serve(void *ctx, struct httpd_stream *stream)
+{
+	struct viewer *v = ctx;
+
+	v->stream = stream;
+	v->sent_ms = clock_ms();
+	v->failed = httpd_send(stream, "retry: 2000\n\n", 13);
+	if (v->job && watch_pods(v)) {
+		changes_free(v->pods);
+		v->pods = NULL;
+	}
+	while (!v->failed && httpd_listens(stream)) {
+		send_lost(v);
+		send_board(v);
+		if (v->job)
+			send_job(v);
+		send_log(v);
+		if (clock_ms() - v->sent_ms > BEAT_MS)
+			say_text(v, "mark", "null");
+		if (!board_wait(v->live->board, &v->bell, v->dirty ? JOB_MS : LOOK_MS))
+			break;
+	}
+}
+
+/* ---- requests ---------------------------------------------------------------------------- */
+
+static void viewer_free(void *ctx)
+{
+	struct viewer *v = ctx;
+
+	leave_log(v);
+	changes_free(v->pods);
+	buf_release(&v->data);
+	arena_clear(&v->arena);
+	pthread_mutex_lock(&v->live->tails.lock);
+	v->live->streams--;
+	pthread_mutex_unlock(&v->live->tails.lock);
+	free(v);
+}
+
+/* "ns/name" of valid names; else NULL. */
+static const char *valid_key(struct arena *arena, const char *text, const char **ret_ns)
+{
+	const char *slash = text ? strchr(text, '/') : NULL;
+
+	if (!slash)
+		return NULL;
+	*ret_ns = str_slice(arena, text, (size_t)(slash - text));
+	return name_label_invalid(*ret_ns) || name_subdomain_invalid(slash + 1)
+		       ? NULL
+		       : slash + 1;
+}
+
+static void read_query(struct viewer *v, const struct httpd_request *req)
+{
+	const char *id = httpd_header(req, "Last-Event-ID");
+	const char *plots = form_value(&v->arena, req->query, "plot"), *ns;
+	const char *log = form_value(&v->arena, req->query, "log");
+	const char *lines = form_value(&v->arena, req->query, "lines");
+	size_t n = 0;
+
+	v->rows = form_value(&v->arena, req->query, "rows");
+	v->label = form_value(&v->arena, req->query, "label");
+	v->key = form_value(&v->arena, req->query, "job");
+	v->job = valid_key(&v->arena, v->key, &v->ns);
+	v->plots = plots ? str_split(&v->arena, plots, ',', NULL) : NULL;
+	for (size_t i = 0; v->plots && v->plots[i]; i++)
+		if (n < MAX_PLOTS && valid_key(&v->arena, v->plots[i], &ns))
+			v->plots[n++] = v->plots[i];
+	if (v->plots)
+		v->plots[n] = NULL;
+	if (!id)
+		id = form_value(&v->arena, req->query, "after");
+	if (id && sscanf(id, "%" SCNu64 ".%" SCNu64 ".%" SCNu64, &v->seen, &v->tail,
+			 &v->seq) != 3)
+		v->seen = v->tail = v->seq = 0;
+	v->log = (struct tail_want){ .ns = v->ns, .job = v->job };
+	if (!log || !v->job)
+		return;
+	v->log.only = str_eq(log, "*") ? NULL : log;
+	if (str_int(&v->log.lines, lines ? lines : "1000", 1, MAX_LINES, IGNORED))
+		v->log.lines = MAX_LINES;
+}
+
+/* NULL: there are as many as may be. */
+static struct viewer *viewer_new(struct live *l, const struct httpd_request *req)
+{
+	struct viewer *v;
+	bool room;
+
+	pthread_mutex_lock(&l->tails.lock);
+	room = l->streams < LIVE_STREAMS;
+	l->streams += room;
+	pthread_mutex_unlock(&l->tails.lock);
+	if (!room)
+		return NULL;
+	v = xcalloc(1, sizeof(*v));
+	v->live = l;
+	v->dirty = true;
+	v->data.max = MAX_DATA;
+	read_query(v, req);
+	return v;
+}
+
+/* ---- a whole log ------------------------------------------------------------------------- */
+
+static void on_line(void *ctx, const char *prefix, const char *line, size_t len)
+{
+	struct viewer *v = ctx;
+
+	if (prefix) {
+		buf_adds(&v->data, prefix);
+		buf_adds(&v->data, " ");
+	}
+	buf_add(&v->data, line, len);
+	buf_adds(&v->data, "\n");
+	if (v->data.len < LOG_BYTES)
+		return;
+	v->failed = v->failed || httpd_send(v->stream, v->data.data, v->data.len);
+	buf_clear(&v->data);
+}
+
+static void on_note(void *ctx, const char *text)
+{
+	on_line(ctx, NULL, text, strlen(text));
+}
+
+static int on_pause(void *ctx, struct error *err)
+{
+	const struct viewer *v = ctx;
+
+	return v->failed || !httpd_listens(v->stream)
+		       ? error_set(err, ERR_STOPPED, "stopped")
+		       : 0;
+}
+
+static void serve_log(void *ctx, struct httpd_stream *stream)
+{
+	struct viewer *v = ctx;
+	const struct logs_out to = {
+		.on_line = on_line, .on_note = on_note, .on_pause = on_pause, .ctx = v
+	};
+	struct error err = { 0 };
+
+	v->stream = stream;
+	if (job_logs(v->live->kube, v->ns, v->job, &to, &err) && !v->failed)
+		on_note(v, err.msg);
+	if (!v->failed && v->data.len)
+		v->failed = httpd_send(stream, v->data.data, v->data.len);
+}
+
+bool live_handle(struct live *l, const struct httpd_request *req,
+		 struct httpd_response *resp)
+{
+	bool log = str_eq(req->path, "/log");
+	struct viewer *v;
+
+	if (!log && !str_eq(req->path, "/stream"))
+		return false;
+	v = viewer_new(l, req);
+	if (!v || (log && !v->job)) {
+		resp->status = v ? 404 : 503;
+		buf_printf(&resp->body, v ? "no such job\n" : "%d pages are open\n",
+			   LIVE_STREAMS);
+		if (v)
+			viewer_free(v);
+		return true;
+	}
+	if (log)
+		buf_printf(&resp->headers,
+			   "Content-Disposition: attachment; filename=\"%s.log\"\r\n",
+			   v->job);
+	else
+		resp->content_type = "text/event-stream";
+	resp->stream = log ? serve_log : serve;
+	resp->release = viewer_free;
+	resp->stream_ctx = v;
+	return true;
+}
+
+/* ---- start and end ----------------------------------------------------------------------- */
+
+int live_start(struct live **ret, struct kube *k, const char *ns, struct error *err)
+{
+	struct live *l = xcalloc(1, sizeof(*l));
+
+	l->kube = k;
+	l->ns = ns;
+	if (board_start(&l->board, k, ns, err)) {
+		free(l);
+		return -1;
+	}
+	pthread_mutex_init(&l->tails.lock, NULL);
+	l->tails.kube = k;
+	l->tails.board = l->board;
+	*ret = l;
+	return 0;
+}
+
+void live_stop(struct live *l)
+{
+	board_stop(l->board);
+}
+
+void live_free(struct live *l)
+{
+	tails_sweep(&l->tails, true);
+	board_free(l->board);
+	pthread_mutex_destroy(&l->tails.lock);
+	free(l);
+}
+
+void live_tick(struct live *l)
+{
+	tails_sweep(&l->tails, false);
+}
+
+bool live_busy(struct live *l)
+{
+	bool busy;
+
+	pthread_mutex_lock(&l->tails.lock);
+	busy = l->streams > 0;
+	pthread_mutex_unlock(&l->tails.lock);
+	return busy;
+}

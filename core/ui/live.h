@@ -1,0 +1,39 @@
+/*
+ * live.h - what the page's script reads: a stream of server-sent events (WHATWG HTML, 9.2)
+ * per viewer, and whole logs.
+ *
+ *     GET /stream?rows=1&label=SELECTOR      list: rows that changed
+ *                 job=NAMESPACE/NAME         one job: what its page shows
+ *                 plot=NS/NAME,NS/NAME       points of the metrics of jobs
+ *                 log=node-0,node-1&lines=N  the log of `job`; log=*: of all
+ *                 after=ID                   as Last-Event-ID
+ *     GET /log?job=NAMESPACE/NAME            the whole log, as a file
+ *
+ * Events, all with data in JSON and the id VERSION.TAIL.LINE: rows and points (board.h),
+ * job (job.h), log {"first":bool,"lines":[...]} (tail.h), end (of the log), lost (why the
+ * API server is not watched, or null), mark (of a version). After an id that is too old,
+ * `rows` is full, points replace, and the log begins again with `first`.
+ */
+#ifndef UI_LIVE_H
+#define UI_LIVE_H
+
+#include "kube/kube.h"
+#include "net/httpd.h"
+
+enum { LIVE_STREAMS = 16 }; /* at a time; more get a 503 */
+
+struct live;
+
+/* `k` and `ns` outlive it. */
+MUST_CHECK int live_start(struct live **ret, struct kube *k, const char *ns,
+			  struct error *err);
+void live_stop(struct live *l); /* streams end; then httpd_stop(), then live_free() */
+void live_free(struct live *l);
+void live_tick(struct live *l); /* once a second */
+bool live_busy(struct live *l); /* is there a viewer? */
+
+/* Answer the request if it is one of those above. */
+bool live_handle(struct live *l, const struct httpd_request *req,
+		 struct httpd_response *resp);
+
+#endif

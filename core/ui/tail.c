@@ -1,0 +1,331 @@
+/* tail.c - the logs of a job for one viewer. */
+#include "ui/tail.h"
+
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/str.h"
+#include "base/thread.h"
+#include "base/xmalloc.h"
+#include "client/logs.h"
+#include "ui/html.h"
+#include "ui/job.h"
+
+enum { RING_BYTES = 64 << 10, WAIT_MS = 1000 };
+
+struct line {
+	struct line *next;
+	uint64_t seq;
+	size_t len;
+	char json[];
+};
+
+struct tail {
+	struct tail *next;
+	uint64_t id;
+	struct tails *all;
+	char *ns, *job, *only;
+	int64_t lines;
+	struct buf scratch; /* used by the thread alone, as `fresh` */
+	size_t fresh;       /* bytes since the board was rung */
+	pthread_t thread;
+	bool cancel; /* atomic */
+	pthread_mutex_t lock;
+	pthread_cond_t room;
+	struct line *first, **last;
+	size_t bytes;
+	uint64_t seq, read; /* of the last line; of the last that was read */
+	bool joined, ended;
+	int64_t left_ms; /* when it was left */
+};
+
+/* ---- the thread -------------------------------------------------------------------------- */
+
+static bool is_wanted(const struct tail *t, const char *prefix)
+{
+	const char *at = t->only;
+	size_t n = strlen(prefix);
+
+	while (at && *at && (strncmp(at, prefix, n) || (at[n] && at[n] != ','))) {
+		at = strchr(at, ',');
+		at = at ? at + 1 : NULL;
+	}
+	return !t->only || (at && *at);
+}
+
+/* The caller holds the lock. Drop the oldest line if it has been read. */
+static bool drop_read(struct tail *t)
+{
+	struct line *line = t->first;
+
+	if (!line || line->seq > t->read)
+		return false;
+	t->first = line->next;
+	if (!t->first)
+		t->last = &t->first;
+	t->bytes -= sizeof(*line) + line->len;
+	free(line);
+	return true;
+}
+
+static bool is_cancelled(const struct tail *t)
+{
+	return __atomic_load_n(&t->cancel, __ATOMIC_ACQUIRE);
+}
+
+static void flush(struct tail *t)
+{
+	if (t->fresh)
+		board_ring(t->all->board);
+	t->fresh = 0;
+}
+
+/* Keep t->scratch as a line; waits for the viewer while there is no room. */
+static void keep(struct tail *t)
+{
+	struct line *line = xmalloc(sizeof(*line) + t->scratch.len);
+
+	line->next = NULL;
+	line->len = t->scratch.len;
+	memcpy(line->json, t->scratch.data, line->len);
+	pthread_mutex_lock(&t->lock);
+	while (t->bytes + line->len > TAIL_BYTES && !is_cancelled(t))
+		if (!drop_read(t)) {
+			pthread_mutex_unlock(&t->lock);
+			flush(t);
+			pthread_mutex_lock(&t->lock);
+			if (t->first && t->first->seq > t->read)
+				cond_wait_until(&t->room, &t->lock, clock_ms() + WAIT_MS);
+		}
+	line->seq = ++t->seq;
+	*t->last = line;
+	t->last = &line->next;
+	t->bytes += sizeof(*line) + line->len;
+	pthread_mutex_unlock(&t->lock);
+	t->fresh += line->len;
+	if (t->fresh > RING_BYTES)
+		flush(t);
+}
+
+static void on_line(void *ctx, const char *prefix, const char *line, size_t len)
+{
+	struct tail *t = ctx;
+
+	if (is_cancelled(t) || !is_wanted(t, prefix ? prefix : ""))
+		return;
+	buf_clear(&t->scratch);
+	buf_adds(&t->scratch, "[");
+	html_json(&t->scratch, prefix);
+	html_line_json(&t->scratch, line, len < JOB_MAX_LINE ? len : JOB_MAX_LINE);
+	if (len > JOB_MAX_LINE)
+		buf_printf(&t->scratch, ",\" ... (%zu bytes in all)\"", len);
+	buf_adds(&t->scratch, "],");
+	keep(t);
+}
+
+static void on_note(void *ctx, const char *text)
+{
+	struct tail *t = ctx;
+
+	buf_clear(&t->scratch);
+	buf_adds(&t->scratch, "[null,");
+	html_json(&t->scratch, text);
+	buf_adds(&t->scratch, "],");
+	keep(t);
+}
+
+static int on_pause(void *ctx, struct error *err)
+{
+	flush(ctx);
+	return is_cancelled(ctx) ? error_set(err, ERR_STOPPED, "stopped") : 0;
+}
+
+static void *tail_main(void *ctx)
+{
+	struct tail *t = ctx;
+	const struct logs_want want = { .ns = t->ns,
+					.job = t->job,
+					.rank = -1,
+					.tail = t->lines,
+					.follow = true,
+					.cancel = &t->cancel };
+	const struct logs_out out = { .on_line = on_line,
+				      .on_note = on_note,
+				      .on_alone = on_note,
+				      .on_pause = on_pause,
+				      .ctx = t };
+	struct error err = { 0 };
+
+	if (logs_run(t->all->kube, &want, &out, &err) && !is_cancelled(t))
+		on_note(t, err.msg);
+	pthread_mutex_lock(&t->lock);
+	t->ended = true;
+	pthread_mutex_unlock(&t->lock);
+	board_ring(t->all->board);
+	return NULL;
+}
+
+/* ---- viewers --------------------------------------------------------------------------- */
+
+static void tail_free(struct tail *t)
+{
+	__atomic_store_n(&t->cancel, true, __ATOMIC_RELEASE);
+	pthread_mutex_lock(&t->lock);
+	pthread_cond_broadcast(&t->room);
+	pthread_mutex_unlock(&t->lock);
+	pthread_join(t->thread, NULL);
+	t->read = UINT64_MAX;
+	while (drop_read(t))
+		;
+	buf_release(&t->scratch);
+	pthread_cond_destroy(&t->room);
+	pthread_mutex_destroy(&t->lock);
+	free(t->ns);
+	free(t->job);
+	free(t->only);
+	free(t);
+}
+
+/* The caller holds all->lock, also in the next function: nobody can join it any more. */
+static struct tail *take(struct tails *all, struct tail *t)
+{
+	struct tail **at = &all->first;
+
+	while (*at && *at != t)
+		at = &(*at)->next;
+	if (*at)
+		*at = t->next;
+	return t;
+}
+
+/* Of those that nobody reads, the one left longest ago, if that was before then. */
+static struct tail *take_left(struct tails *all, int64_t before)
+{
+	struct tail *ret = NULL;
+
+	for (struct tail *t = all->first; t; t = t->next)
+		if (!t->joined && t->left_ms <= before &&
+		    (!ret || t->left_ms < ret->left_ms))
+			ret = t;
+	return ret ? take(all, ret) : NULL;
+}
+
+void tails_sweep(struct tails *all, bool every)
+{
+	int64_t before = every ? INT64_MAX : clock_ms() - TAIL_LINGER_MS;
+	struct tail *t;
+
+	do {
+		pthread_mutex_lock(&all->lock);
+		t = take_left(all, before);
+		pthread_mutex_unlock(&all->lock);
+		if (t)
+			tail_free(t);
+	} while (t);
+}
+
+static int tail_new(struct tails *all, const struct tail_want *want, struct tail **ret,
+		    struct error *err)
+{
+	struct tail *t = xcalloc(1, sizeof(*t));
+
+	t->all = all;
+	t->ns = xstrdup(want->ns);
+	t->job = xstrdup(want->job);
+	t->only = want->only ? xstrdup(want->only) : NULL;
+	t->lines = want->lines;
+	t->last = &t->first;
+	t->joined = true;
+	t->scratch.max = TAIL_BYTES;
+	pthread_mutex_init(&t->lock, NULL);
+	cond_init(&t->room);
+	if (thread_start(&t->thread, tail_main, t, err)) {
+		free(t->ns);
+		free(t->job);
+		free(t->only);
+		free(t);
+		return -1;
+	}
+	*ret = t;
+	return 0;
+}
+
+/* Has the tail all lines after seq? The caller holds all->lock. */
+static bool can_go_on(struct tail *t, uint64_t seq)
+{
+	bool has;
+
+	pthread_mutex_lock(&t->lock);
+	has = !t->joined && seq <= t->seq &&
+	      (seq == t->seq || (t->first && t->first->seq <= seq + 1));
+	if (has) {
+		t->joined = true;
+		t->read = seq;
+	}
+	pthread_mutex_unlock(&t->lock);
+	return has;
+}
+
+int tail_join(struct tails *all, const struct tail_want *want, uint64_t id, uint64_t *seq,
+	      struct tail **ret, struct error *err)
+{
+	struct tail *t, *old = NULL;
+	int n = 0;
+
+	pthread_mutex_lock(&all->lock);
+	for (t = all->first; t; t = t->next, n++)
+		if (t->id == id && id && str_eq(t->job, want->job) &&
+		    str_eq(t->ns, want->ns) && str_eq(t->only, want->only) &&
+		    can_go_on(t, *seq))
+			break;
+	if (!t && n >= TAIL_MAX) {
+		old = take_left(all, INT64_MAX);
+		n -= old != NULL;
+	}
+	if (!t && n < TAIL_MAX && !tail_new(all, want, &t, err)) {
+		*seq = 0;
+		t->id = ++all->last_id;
+		t->next = all->first;
+		all->first = t;
+	}
+	pthread_mutex_unlock(&all->lock);
+	if (old)
+		tail_free(old);
+	*ret = t;
+	if (t)
+		return 0;
+	return n < TAIL_MAX ? -1 : error_set(err, ERR_BUSY, "%d logs are shown", n);
+}
+
+void tail_leave(struct tails *all, struct tail *t)
+{
+	pthread_mutex_lock(&all->lock);
+	t->joined = false;
+	t->left_ms = clock_ms();
+	pthread_mutex_unlock(&all->lock);
+}
+
+uint64_t tail_id(const struct tail *t)
+{
+	return t->id;
+}
+
+bool tail_read(struct tail *t, struct buf *out, uint64_t *seq, size_t max)
+{
+	struct line *line;
+	bool go_on;
+
+	pthread_mutex_lock(&t->lock);
+	for (line = t->first; line && line->seq <= *seq; line = line->next)
+		;
+	for (; line && out->len < max; line = line->next) {
+		buf_add(out, line->json, line->len);
+		*seq = line->seq;
+	}
+	t->read = *seq;
+	go_on = !t->ended || *seq < t->seq;
+	pthread_cond_broadcast(&t->room);
+	pthread_mutex_unlock(&t->lock);
+	return go_on;
+}

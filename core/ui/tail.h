@@ -1,0 +1,54 @@
+/*
+ * tail.h - the logs of a job for one viewer, followed by the code of `logs -f`
+ * (client/logs.h).
+ *
+ * Lines wait here until the viewer has read them, at most TAIL_BYTES; then reading pauses,
+ * so that nothing is lost. A viewer whose connection broke comes back by the tail's id and
+ * the number of its last line, within TAIL_LINGER_MS. All functions are safe to call from
+ * several threads.
+ */
+#ifndef UI_TAIL_H
+#define UI_TAIL_H
+
+#include <pthread.h>
+
+#include "kube/kube.h"
+#include "ui/board.h"
+
+enum { TAIL_BYTES = 512 << 10, TAIL_LINGER_MS = 120000, TAIL_MAX = 16 };
+
+struct tail;
+struct tails { /* { 0 }, and `lock` */
+	struct tail *first;
+	uint64_t last_id;
+	pthread_mutex_t lock;
+	struct kube *kube;
+	struct board *board; /* rung when there are lines */
+};
+
+struct tail_want {
+	const char *ns, *job;
+	const char *only; /* prefixes of lines, "node-0,node-3"; NULL: all */
+	int64_t lines;    /* to begin with, of each container */
+};
+
+/*
+ * *ret: the tail of that id if its lines after `seq` are still here; else a new one, with
+ * seq 0. At TAIL_MAX the one that nobody has read for longest ends; ERR_BUSY: all are
+ * read. tail_leave() ends its use.
+ */
+MUST_CHECK int tail_join(struct tails *all, const struct tail_want *want, uint64_t id,
+			 uint64_t *seq, struct tail **ret, struct error *err);
+void tail_leave(struct tails *all, struct tail *t);
+uint64_t tail_id(const struct tail *t);
+
+/*
+ * Append lines after *seq, up to about `max` bytes: '["node-0",RUN,...],' as in html.h;
+ * the prefix is null for a message, "" for the only container. False: the log has ended,
+ * and all is read.
+ */
+bool tail_read(struct tail *t, struct buf *out, uint64_t *seq, size_t max);
+
+void tails_sweep(struct tails *all, bool every); /* end those nobody has read for long */
+
+#endif

@@ -117,7 +117,7 @@ static void add_points(struct board *b, struct row *r, const cJSON *job)
 
 /* ---- the watch ------------------------------------------------------------------------ */
 
-/* What neither the columns nor the metrics need. */
+/* Removes what neither the columns nor the metrics need. */
 static bool slim(cJSON *job)
 {
 	static const char *const drop[][4] = {

@@ -1,6 +1,6 @@
 /*
- * live.h - what the page's script reads: a stream of server-sent events (WHATWG HTML, 9.2)
- * per viewer, and whole logs.
+ * live.h - serves what the page's script reads: a stream of server-sent events (WHATWG
+ * HTML, 9.2) per viewer, and whole logs.
  *
  *     GET /stream?rows=1&label=SELECTOR      list: rows that changed
  *                 job=NAMESPACE/NAME         one job: what its page shows

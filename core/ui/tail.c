@@ -199,7 +199,7 @@ static struct tail *take(struct tails *all, struct tail *t)
 	return t;
 }
 
-/* Of those that nobody reads, the one left longest ago, if that was before then. */
+/* Take the one that was left longest ago, if nobody reads it and that was before then. */
 static struct tail *take_left(struct tails *all, int64_t before)
 {
 	struct tail *ret = NULL;
@@ -267,23 +267,44 @@ static bool can_go_on(struct tail *t, uint64_t seq)
 	return has;
 }
 
+/* The tail of that id, if it can go on; else NULL. The caller holds all->lock. */
+static struct tail *rejoin(struct tails *all, const struct tail_want *want, uint64_t id,
+			   uint64_t seq)
+{
+	struct tail *t = id ? all->first : NULL;
+
+	while (t && t->id != id)
+		t = t->next;
+	return t && str_eq(t->job, want->job) && str_eq(t->ns, want->ns) &&
+			       str_eq(t->only, want->only) && can_go_on(t, seq)
+		       ? t
+		       : NULL;
+}
+
+static size_t count(const struct tails *all)
+{
+	size_t n = 0;
+
+	for (const struct tail *t = all->first; t; t = t->next)
+		n++;
+	return n;
+}
+
 int tail_join(struct tails *all, const struct tail_want *want, uint64_t id, uint64_t *seq,
 	      struct tail **ret, struct error *err)
 {
 	struct tail *t, *old = NULL;
-	int n = 0;
+	int rc = 0;
 
 	pthread_mutex_lock(&all->lock);
-	for (t = all->first; t; t = t->next, n++)
-		if (t->id == id && id && str_eq(t->job, want->job) &&
-		    str_eq(t->ns, want->ns) && str_eq(t->only, want->only) &&
-		    can_go_on(t, *seq))
-			break;
-	if (!t && n >= TAIL_MAX) {
+	t = rejoin(all, want, id, *seq);
+	if (!t && count(all) >= TAIL_MAX) {
 		old = take_left(all, INT64_MAX);
-		n -= old != NULL;
+		rc = old ? 0 : error_set(err, ERR_BUSY, "%d logs are shown", TAIL_MAX);
 	}
-	if (!t && n < TAIL_MAX && !tail_new(all, want, &t, err)) {
+	if (!t && !rc)
+		rc = tail_new(all, want, &t, err);
+	if (t && !t->id) {
 		*seq = 0;
 		t->id = ++all->last_id;
 		t->next = all->first;
@@ -293,9 +314,7 @@ int tail_join(struct tails *all, const struct tail_want *want, uint64_t id, uint
 	if (old)
 		tail_free(old);
 	*ret = t;
-	if (t)
-		return 0;
-	return n < TAIL_MAX ? -1 : error_set(err, ERR_BUSY, "%d logs are shown", n);
+	return rc;
 }
 
 void tail_leave(struct tails *all, struct tail *t)

@@ -138,7 +138,10 @@ build/release-%/version.o: cmd/version.c FORCE
 $(OUT)/core/assets/assets.S.o $(SANOUT)/core/assets/assets.S.o $(AOUT)/core/assets/assets.S.o: core/assets/VERSION \
   $(wildcard core/assets/*.yaml core/assets/*/*.yaml core/assets/*/*.py core/assets/page/*)
 $(OUT)/core/assets/assets.S.o $(SANOUT)/core/assets/assets.S.o $(AOUT)/core/assets/assets.S.o: \
-  build/licenses.zst build/schema.json build/machine.json
+  build/licenses.zst build/schema.json build/machine.json build/page/uplot.js
+# What the page's script uses, pinned like the libraries.
+build/page/uplot.js build/page/uplot.css build/page/uplot.LICENSE &: vendor/npm.lock vendor/npm.py
+	@vendor/npm.py "$(dir $(SYSROOT))sources" build/page
 # The schemas as JSON: every command that checks a TrainJob parses them.
 build/%.json: core/assets/%.yaml $(OUT)/core/assets/tool/yaml2json
 	@$(OUT)/core/assets/tool/yaml2json <$< >$@
@@ -174,7 +177,7 @@ $(AOUT)/core/assets/assets.S.o: $(AOUT)/mpich.so
 $(AOUT)/core/assets/assets.S.o: private CODE += -DMPICH='"$(AOUT)/"'
 build/licenses.zst: build/licenses.txt
 	@$(SYSROOT)/bin/pack <$< >$@
-build/licenses.txt: $(SYSROOT)/.done vendor/licenses vendor/licenses.py vendor/relink.txt LICENSE NOTICE core/assets/VERSION
+build/licenses.txt: $(SYSROOT)/.done build/page/uplot.LICENSE vendor/licenses vendor/licenses.py vendor/relink.txt LICENSE NOTICE core/assets/VERSION
 	@mkdir -p $(@D)
 	@vendor/licenses.py $(VERSION) $(SYSROOT) >$@
 crds: kftrainer

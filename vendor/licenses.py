@@ -2,11 +2,13 @@
 """vendor/licenses.py VERSION SYSROOT: what `kftrainer version --licenses` prints.
 
 Our LICENSE and NOTICE, then each library of vendor/licenses that SYSROOT was built with, and
-its texts, which vendor/build.sh took from the library's own source.
+its texts, which vendor/build.sh took from the library's own source; and what vendor/npm.lock names.
 """
 import os
 import pathlib
 import sys
+
+import npm
 
 HERE = pathlib.Path(__file__).resolve().parent
 RULE = "=" * 100
@@ -27,6 +29,11 @@ def linked(sysroot):
     return [(name, versions[name], expression) for name, expression in table() if name in versions]
 
 
+def scripts():
+    """(name, version, license) of what is in the page of `kftrainer ui`."""
+    return [(name, revision, expression) for name, revision, _, _, expression, _ in npm.entries()]
+
+
 def plain(text):
     """Pages and carriage returns taken away, and white space at the end of a line."""
     text = text.replace("\f", "").replace("\r", "")
@@ -36,7 +43,9 @@ def plain(text):
 def texts(sysroot, name):
     if name == "nettle":
         yield (HERE / "relink.txt").read_text()
-    for path in sorted((pathlib.Path(sysroot) / "licenses" / name).iterdir()):
+    of_script = HERE.parent / "build/page" / (name + ".LICENSE")
+    folder = pathlib.Path(sysroot) / "licenses" / name
+    for path in sorted(folder.iterdir()) if folder.is_dir() else [of_script]:
         yield f"---- {path.name}\n\n{plain(path.read_text(errors='replace'))}"
 
 
@@ -44,7 +53,7 @@ def main():
     if len(sys.argv) != 3:
         sys.exit(__doc__.splitlines()[0])
     version, sysroot = sys.argv[1:]
-    libraries = linked(sysroot)
+    libraries = linked(sysroot) + scripts()
     parts = [plain((HERE.parent / "NOTICE").read_text()).rstrip() + "\n\n" + "".join(
         f"  {name} {revision}: {expression}\n" for name, revision, expression in libraries)]
     parts.append(f"{RULE}\nkftrainer {version}: Apache-2.0\n\n" +

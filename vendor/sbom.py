@@ -2,7 +2,7 @@
 """vendor/sbom.py PROGRAM VERSION SYSROOT OUTPUT: what the program and its image hold, as SPDX 2.3 JSON.
 
 Names, revisions and checksums are those of vendor/lock, for what SYSROOT was built with; licenses
-those of vendor/licenses. A library's package is Debian's source package: its .dsc, which lists
+those of vendor/licenses; and of vendor/npm.lock. A library's package is Debian's source package: its .dsc, which lists
 the checksums of the rest. The same inputs give the same bytes: the time is SOURCE_DATE_EPOCH or 0.
 """
 import datetime
@@ -15,6 +15,7 @@ import sys
 import urllib.parse
 
 import licenses
+import npm
 
 HERE = pathlib.Path(__file__).resolve().parent
 EPOCH = int(os.environ.get("SOURCE_DATE_EPOCH", "0"))
@@ -52,6 +53,14 @@ def library(name, version, expression, dsc):
     return package(name, version, expression, **more)
 
 
+def script(name, version, file, sha256, expression, _):
+    """A package of the npm registry."""
+    return package(name, version, expression, packageFileName=file,
+                   checksums=[{"algorithm": "SHA256", "checksumValue": sha256}],
+                   externalRefs=[{"referenceCategory": "PACKAGE-MANAGER", "referenceType": "purl",
+                                  "referenceLocator": f"pkg:npm/{name}@{version}"}])
+
+
 def certificates():
     shown = subprocess.run(["dpkg-query", "-W", "-f", "${Version}", "ca-certificates"],
                            capture_output=True, text=True, check=False)
@@ -69,6 +78,7 @@ def document(program, version, sysroot):
     digest = hashlib.sha256(program).hexdigest()
     dscs = locked()
     libraries = [library(*entry, dscs.get(entry[:2])) for entry in licenses.linked(sysroot)]
+    scripts = [script(*entry) for entry in npm.entries()]
     created = datetime.datetime.fromtimestamp(EPOCH, datetime.timezone.utc)
     ours = package("kftrainer", version, "Apache-2.0", packageFileName="kftrainer",
                    checksums=[{"algorithm": "SHA256", "checksumValue": digest}],
@@ -80,11 +90,12 @@ def document(program, version, sysroot):
         "documentNamespace": f"https://spdx.org/spdxdocs/kftrainer-{version}-{digest}",
         "creationInfo": {"created": created.strftime("%Y-%m-%dT%H:%M:%SZ"),
                          "creators": ["Tool: kftrainer-vendor-sbom.py"]},
-        "packages": [image, ours, certificates(), *libraries],
+        "packages": [image, ours, certificates(), *libraries, *scripts],
         "relationships": [
             related("DOCUMENT", "DESCRIBES", "image"), related("image", "CONTAINS", "kftrainer"),
             related("image", "CONTAINS", "ca-certificates"),
-            *(related("kftrainer", "STATIC_LINK", lib["name"]) for lib in libraries)],
+            *(related("kftrainer", "STATIC_LINK", lib["name"]) for lib in libraries),
+            *(related("kftrainer", "CONTAINS", one["name"]) for one in scripts)],
     }
 
 

@@ -2,7 +2,7 @@
 # vendor/sources.sh VERSION OUTPUT
 #
 # One archive from which the release can be built again without any mirror: this
-# repository as committed, and in its vendor/sources/ every file that vendor/lock names.
+# repository as committed, and in its vendor/sources/ every file that vendor/lock and vendor/npm.lock name.
 # vendor/fetch.sh looks there first. The same commit and lock give the same bytes.
 set -euo pipefail
 export LC_ALL=C
@@ -19,6 +19,10 @@ if grep ' unpinned$' <<<"$states" >&2; then
 	exit 1
 fi
 awk '!/^#/ { print $3 }' vendor/lock | sort | while read -r file; do
+	cp "$cache/$file" "$top/vendor/sources/"
+done
+vendor/npm.py "$cache" "$work/page" # fetches what is missing
+awk '!/^#/ { print $3 }' vendor/npm.lock | while read -r file; do
 	cp "$cache/$file" "$top/vendor/sources/"
 done
 git archive --format=tar HEAD | tar -xf - -C "$top" --no-same-owner

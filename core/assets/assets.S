@@ -35,7 +35,11 @@ assets:
 	asset	"manifests/webhooks.yaml"
 	asset	"mpich.so", MPICH
 	asset	"page/icon.svg"
+	asset	"page/live.css"
 	asset	"page/page.css"
+	asset	"page/page.js"
+	asset	"page/uplot.css", "build/"
+	asset	"page/uplot.js", "build/"
 	asset	"runtimes/deepspeed-distributed.yaml"
 	asset	"runtimes/flux-distributed.yaml"
 	asset	"runtimes/jax-distributed.yaml"

@@ -7,7 +7,11 @@ void page_head(struct buf *out, const char *title)
 {
 	buf_adds(out, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
 		      "<meta name=\"viewport\" content=\"width=device-width\">"
-		      "<link rel=\"stylesheet\" href=\"/page.css\"><title>");
+		      "<link rel=\"stylesheet\" href=\"/page.css\">"
+		      "<link rel=\"stylesheet\" href=\"/live.css\">"
+		      "<link rel=\"stylesheet\" href=\"/uplot.css\">"
+		      "<script src=\"/uplot.js\" defer></script>"
+		      "<script src=\"/page.js\" defer></script><title>");
 	html_str(out, title);
 	buf_adds(out,
 		 "</title></head>\n<body><header><a href=\"/\">kftrainer</a></header>"

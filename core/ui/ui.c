@@ -62,6 +62,10 @@ static bool send_asset(struct httpd_response *resp, const char *path)
 		const char *path, *asset, *type;
 	} files[] = {
 		{ "/page.css", "page/page.css", "text/css; charset=utf-8" },
+		{ "/live.css", "page/live.css", "text/css; charset=utf-8" },
+		{ "/uplot.css", "page/uplot.css", "text/css; charset=utf-8" },
+		{ "/page.js", "page/page.js", "text/javascript; charset=utf-8" },
+		{ "/uplot.js", "page/uplot.js", "text/javascript; charset=utf-8" },
 		{ "/favicon.ico", "page/icon.svg", "image/svg+xml" },
 	};
 

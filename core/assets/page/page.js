@@ -212,10 +212,11 @@ stream.heard.job = data => {
 const LINES = 20000, ROW = 18, MARGIN = 20, COLORS = 8;
 const log = {
   lines: [], shown: [], // shown: those that the search finds
-  prefixes: new Map(), chosen: new Set(), // chosen: prefixes; none: all
+  prefixes: new Set(), chosen: new Set(), // chosen: prefixes; none: all
   search: '', paused: false, ended: false, bottom: true, total: 0, drawn: false,
 };
 
+const colorClass = prefix => 'r' + Number((/\d+$/.exec(prefix) || [0])[0]) % COLORS; // of the rank
 const textOf = line => line.slice(1).map(run => typeof run === 'string' ? run : run[1]).join('');
 const found = line => !log.search || `${line[0] || ''} ${textOf(line)}`.toLowerCase().includes(log.search);
 
@@ -234,7 +235,7 @@ function marked(text) { // nodes of the text, with what is searched for marked
 function lineNode(line, top) {
   const node = el('div', { className: line[0] === null ? 'line note' : 'line' });
   node.style.top = top + 'px';
-  if (line[0]) node.append(el('b', { className: 'r' + log.prefixes.get(line[0]) % COLORS, textContent: line[0] }), ' ');
+  if (line[0]) node.append(el('b', { className: colorClass(line[0]), textContent: line[0] }), ' ');
   for (const run of line.slice(1))
     node.append(...(typeof run === 'string' ? marked(run) : [el('span', { className: run[0] }, ...marked(run[1]))]));
   return node;
@@ -268,7 +269,7 @@ function search(text) {
 
 function know(prefix) {
   if (!prefix || log.prefixes.has(prefix)) return;
-  log.prefixes.set(prefix, log.prefixes.size);
+  log.prefixes.add(prefix);
   clearTimeout(log.timer);
   log.timer = setTimeout(drawRanks, 50);
 }
@@ -318,7 +319,7 @@ function toggle(prefix) {
 
 const numbers = new Intl.Collator('en', { numeric: true });
 function drawRanks() {
-  const names = [...log.prefixes.keys()].sort(numbers.compare);
+  const names = [...log.prefixes].sort(numbers.compare);
   const steps = new Map();
   for (const name of names) {
     const step = name.replace(/-\d+$/, '');
@@ -334,7 +335,7 @@ function drawRanks() {
     button('all', !log.chosen.size, () => choose([]), ''),
     ...(steps.size < 2 ? [] : [...steps].filter(([step, of]) => of.length > 1 || of[0] !== step).map(([step, of]) =>
       button(step, of.length === log.chosen.size && of.every(name => log.chosen.has(name)), () => choose(of), ''))),
-    ...names.map(name => button(name, log.chosen.has(name), () => toggle(name), 'r' + log.prefixes.get(name) % COLORS)),
+    ...names.map(name => button(name, log.chosen.has(name), () => toggle(name), colorClass(name))),
   ]));
   for (const b of log.ranks.children) if (b.textContent === focused) b.focus();
 }

@@ -38,7 +38,8 @@ class Page(html.parser.HTMLParser):
         self.feed(text)
 
     def handle_starttag(self, tag, attrs):
-        self.tags.add(tag)
+        if (tag, attrs[:1]) not in [("script", [("src", "/uplot.js")]), ("script", [("src", "/page.js")])]:  # the page's own
+            self.tags.add(tag)
         if tag == "table":
             self.tables.append([])
         elif tag == "tr":

@@ -403,7 +403,15 @@ function columns(key, name) {
 
 const short = v => v === null || v === undefined ? '-' : String(Number(v.toPrecision(4)));
 const span = s => plot.by === 'step' ? short(s) : s < 120 ? short(s) + 's' : s < 7200 ? short(s / 60) + 'm' : short(s / 3600) + 'h';
-const colorOf = i => getComputedStyle(document.documentElement).getPropertyValue('--r' + i % COLORS).trim();
+
+function colorOf(variable) { // as a canvas understands it
+  const probe = el('i');
+  probe.style.color = `var(${variable})`;
+  document.body.append(probe);
+  const color = getComputedStyle(probe).color;
+  probe.remove();
+  return color;
+}
 
 function chartOf(name, keys) {
   let chart = plot.charts.get(name);
@@ -417,15 +425,13 @@ function chartOf(name, keys) {
     plot.charts.set(name, chart);
     plot.area.append(chart.box);
   }
-  const css = getComputedStyle(document.documentElement);
-  const axis = { stroke: css.getPropertyValue('--text'), grid: { stroke: css.getPropertyValue('--rule') },
-    ticks: { stroke: css.getPropertyValue('--rule') } };
+  const rule = { stroke: colorOf('--rule'), width: 1 }, axis = { stroke: colorOf('--text'), grid: rule, ticks: rule };
   chart.want = want;
   chart.u = chart.box.uplot = new uPlot({
     width: Math.max(260, chart.area.clientWidth), height: 200, legend: { show: false }, cursor: { drag: { x: true, y: false } },
     scales: { x: { time: false } },
     axes: [{ ...axis, values: (u, all) => all.map(span) }, { ...axis, size: 70, values: (u, all) => all.map(short) }],
-    series: [{}, ...keys.map((key, i) => ({ label: key, stroke: colorOf(i), width: 1.5, spanGaps: false }))],
+    series: [{}, ...keys.map((key, i) => ({ label: key, stroke: colorOf('--r' + i % COLORS), width: 1.5, spanGaps: false }))],
     hooks: { setCursor: [u => drawLegend(chart, name, keys, u.cursor.idx)] },
   }, [[], ...keys.map(() => [])], chart.area);
   return chart;

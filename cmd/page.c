@@ -1,7 +1,14 @@
 /* page.c - the command `ui`: a page about the jobs, for a browser on this machine. */
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/file.h"
+#include "base/spawn.h"
 #include "base/str.h"
 #include "cmd/cmd.h"
 #include "cmd/ui/cluster.h"
@@ -9,13 +16,15 @@
 
 struct page_opts {
 	struct where_opts where;
-	bool all;
+	bool all, open;
 	int64_t port, idle_ms;
 };
 
 static const struct opt opts_table[] = {
 	WHERE_OPTIONS(struct page_opts),
 	OPT_BOOL('A', "all-namespaces", "jobs in all namespaces", struct page_opts, all),
+	OPT_BOOL(0, "open", "open the page in your browser, by xdg-open",
+		 struct page_opts, open),
 	OPT_INT(0, "port", "PORT", "port on 127.0.0.1 (default: one that is free)",
 		struct page_opts, port, 1, 65535),
 	OPT_DURATION(0, "idle", "TIME",
@@ -24,10 +33,74 @@ static const struct opt opts_table[] = {
 	{ .type = OPT_END },
 };
 
+/* A file that leads to the URL: in an argument, other users of this machine would see it. */
+struct opening {
+	bool wanted;
+	char path[512]; /* "": there is none */
+};
+
+static int write_file(struct opening *o, const char *url, struct error *err)
+{
+	const char *dir = getenv("XDG_RUNTIME_DIR"), *tmp = getenv("TMPDIR");
+	cleanup_buf struct buf text = { .max = 1024 };
+	int fd, rc;
+
+	buf_printf(&text,
+		   "<!doctype html><title>kftrainer</title>"
+		   "<meta http-equiv=\"refresh\" content=\"0; url=%s\">"
+		   "<a href=\"%s\">kftrainer</a>\n",
+		   url, url);
+	if (!dir || *dir != '/')
+		dir = tmp && *tmp == '/' ? tmp : "/tmp";
+	if (snprintf(o->path, sizeof(o->path), "%s/kftrainer-ui-XXXXXX.html", dir) >=
+	    (int)sizeof(o->path)) {
+		*o->path = 0;
+		return error_set(err, ERR_LIMIT, "%s: the path is too long", dir);
+	}
+	fd = mkostemps(o->path, 5, O_CLOEXEC); /* mode 600 */
+	if (fd < 0) {
+		rc = error_errno(err, errno, "%s", o->path);
+		*o->path = 0;
+		return rc;
+	}
+	rc = file_write_fd(fd, text.data, text.len, o->path, err);
+	close(fd);
+	return rc;
+}
+
+/* The browser may stay in the foreground: a shell starts it, and leaves. */
+static int start_browser(const char *path, struct error *err)
+{
+	static const char script[] = "command -v xdg-open >/dev/null || exit 127; "
+				     "xdg-open \"file://$0\" &";
+	const char *const argv[] = { "sh", "-c", script, path, NULL };
+	const struct spawn s = { .path = "/bin/sh",
+				 .argv = (char *const *)argv,
+				 .envp = environ,
+				 .fds = { -1, -1, -1 },
+				 .group = true };
+	int status = 0, rc;
+	pid_t pid;
+
+	rc = spawn_program(&pid, &s);
+	if (rc)
+		return error_errno(err, rc, "/bin/sh");
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	if (status)
+		return error_set(err, ERR_NOT_FOUND, "xdg-open is not installed");
+	return 0;
+}
+
 static void on_ready(void *ctx, const char *url)
 {
+	struct opening *o = ctx;
+	struct error err = { 0 };
+
 	printf("%s\n", url);
 	fflush(stdout);
+	if (o->wanted && (write_file(o, url, &err) || start_browser(o->path, &err)))
+		cmd_complain("ui", "cannot open a browser: %s", err.msg);
 	fprintf(stderr, "open it in a browser on this machine; Ctrl-C ends\n");
 }
 
@@ -36,9 +109,12 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 	const struct page_opts *opts = values;
 	cleanup_arena struct arena arena = { 0 };
 	cleanup_kube struct kube *k = NULL;
+	struct opening opening = { .wanted = opts->open };
 	struct ui_conf conf = { .port = (int)opts->port,
 				.idle_ms = opts->idle_ms,
-				.on_ready = on_ready };
+				.on_ready = on_ready,
+				.ctx = &opening };
+	int rc;
 
 	if (argc)
 		return error_set(err, ERR_USAGE, "unexpected argument '%s'", argv[0]);
@@ -47,7 +123,10 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 	conf.kube = k;
 	if (opts->all)
 		conf.ns = NULL;
-	return ui_serve(&conf, err) ? -1 : EXIT_OK;
+	rc = ui_serve(&conf, err);
+	if (*opening.path)
+		unlink(opening.path);
+	return rc ? -1 : EXIT_OK;
 }
 
 const struct cmd cmd_ui = {
@@ -56,9 +135,10 @@ const struct cmd cmd_ui = {
 	.summary = "show the jobs on a page in a browser on this machine",
 	.about =
 		"Prints the URL of a page on 127.0.0.1, which one browser can open once. It lists\n"
-		"the jobs that you may read; of each it has what 'why' says, pods, events, the\n"
-		"last lines of the logs, and the YAML. Ends with Ctrl-C.",
-	.example = "kftrainer ui\n"
+		"the jobs that you may read; of each it has what 'why' says, a timeline, pods,\n"
+		"events, the last lines of the logs, and the YAML. Its forms suspend, resume and\n"
+		"delete jobs, with your own rights. Ends with Ctrl-C.",
+	.example = "kftrainer ui --open\n"
 		   "kftrainer ui --local --port 8123 --idle 1h",
 	.opts = opts_table,
 	.opts_size = sizeof(struct page_opts),

@@ -155,6 +155,18 @@ static void add_first(struct timeline *t, const char *what, bool initializers, b
 		add(t, at, what, "%d pod%s", all, all == 1 ? " is made" : "s are made");
 }
 
+static const char *problem_state(const struct pod_fact *f)
+{
+	static const bool before_start[N_POD_CAUSES] = {
+		[POD_UNSCHEDULABLE] = true,
+		[POD_GATED] = true,
+		[POD_IMAGE] = true,
+		[POD_START] = true,
+	};
+
+	return before_start[f->cause] ? "waiting" : f->restarted ? "restarted" : "failed";
+}
+
 static void add_problems(struct timeline *t)
 {
 	const cJSON *pod;
@@ -173,7 +185,7 @@ static void add_problems(struct timeline *t)
 				continue;
 			latest = at > latest ? at : latest;
 			if (n++ < TIMELINE_PROBLEMS)
-				add(t, at, f->restarted ? "restarted" : "failed", "%s",
+				add(t, at, problem_state(f), "%s",
 				    pod_fact_brief(&t->arena, pod, f));
 		}
 	}

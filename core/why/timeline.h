@@ -15,7 +15,7 @@ enum {
 
 /*
  * [{at, what, text}], the caller's. at: seconds since 1970; what: queued, starting,
- * training, restarted, stalled, suspended, resumed, complete or failed. The view must have
+ * waiting, training, restarted, stalled, suspended, resumed, complete or failed. The view must have
  * a TrainJob.
  */
 cJSON *timeline_of(const struct view *v);

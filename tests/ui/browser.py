@@ -118,7 +118,7 @@ class Browser:
 
     def focused(self):
         return self.js("const e = document.activeElement; return e === document.body ? '' :"
-                       " [e.tagName.toLowerCase(), e.name || '', (e.innerText || e.value || '').trim().slice(0, 40)].join(' ').trim()")
+                       " [e.tagName.toLowerCase(), e.name, e.matches('a, button') ? e.innerText.trim() : ''].filter(x => x).join(' ')")
 
     def names(self, css):
         """What a screen reader calls each: (role, name), as Chromium computes them."""

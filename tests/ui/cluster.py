@@ -65,6 +65,16 @@ b.click("main button")
 b.until("delete: leads to the list", lambda: b.text("h1") == "Jobs")
 equal("delete, as the command", run("wait", "once", "--for", "deleted", "-n", "lab", "--timeout", "300s").returncode, 0)
 
+# ---- what happened -----------------------------------------------------------------------------------------
+b.go(server.origin + "/jobs/lab/vit")
+timeline = [row for row in b.rows("table") if row[2] != "waiting"]  # for a scheduler: there is none
+equal("the timeline: its states", [row[2] for row in timeline[1:]], ["queued", "starting", "starting", "training", "restarted", "restarted"])
+equal("... with what went wrong", [row[3] for row in timeline[5:]], [
+    f"node-{rank} (node rank {rank}): container node: exit code 137 (SIGKILL), out of memory, restarted 2 times" for rank in (0, 1)])
+equal("the pods: restarts", [(row[1], row[3]) for row in b.js("return [...document.querySelectorAll('table')[1].rows].map(r => [...r.cells].map(c => c.innerText))")[1:]],
+      [("Running", "2")] * 2)
+check("the YAML has what the runtime gives", None if any("# of the runtime torch-distributed" in line for line in b.texts(".added")) else b.texts(".added"))
+
 # ---- a user who may only read ------------------------------------------------------------------------------
 reader = Server("--kubeconfig", READER)
 b.go(reader.url)

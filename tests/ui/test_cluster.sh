@@ -24,9 +24,12 @@ report() { report_pods lab "jobset.sigs.k8s.io/jobset-name=$1" "$2"; } # JOB STA
 
 check "jobs" eval 'trainjob bert blue && trainjob vit red && tried_once 2 | kt create -f - && trainjob waits blue "suspend: true"'
 check "their pods" eval 'wait_for 60 pods bert 2 && wait_for 60 pods vit 2 && wait_for 60 pods once 2'
-check "... run, restart, and fail" eval 'report bert "$(container Running "{\"running\":{\"startedAt\":\"2026-01-02T03:04:05Z\"}}" True)" &&
-	report vit "$(container Running "{\"running\":{\"startedAt\":\"2026-01-02T03:04:05Z\"}}" True 2 "\"lastState\":{\"terminated\":{\"exitCode\":137,\"reason\":\"OOMKilled\",\"startedAt\":\"2026-01-02T03:00:00Z\",\"finishedAt\":\"2026-01-02T03:04:00Z\"}}")" &&
-	report once "$(container Failed "{\"terminated\":{\"exitCode\":7,\"reason\":\"Error\",\"startedAt\":\"2026-01-02T03:04:05Z\",\"finishedAt\":\"2026-01-02T03:05:05Z\"}}" False)"'
+at() { date -u -d "+$1 seconds" +%FT%TZ; }
+running() { echo "{\"running\":{\"startedAt\":\"$(at 5)\"}}"; }
+ended() { echo "{\"terminated\":{\"exitCode\":$1,\"reason\":\"$2\",\"startedAt\":\"$(at 2)\",\"finishedAt\":\"$(at 4)\"}}"; }
+check "... run" report bert "$(container Running "$(running)" True)"
+check "... restart" report vit "$(container Running "$(running)" True 2 "\"lastState\":$(ended 137 OOMKilled)")"
+check "... fail" report once "$(container Failed "$(ended 7 Error)" False)"
 kc create clusterrole may-read --verb=get,list,watch --resource=trainjobs.trainer.kubeflow.org,clustertrainingruntimes.trainer.kubeflow.org,pods,pods/log,events,jobsets.jobset.x-k8s.io,jobs.batch >"$scratch/role"
 kt create rolebinding may-read --clusterrole=may-read --user=reader >>"$scratch/role"
 cluster kubeconfig "$scratch/reader" reader

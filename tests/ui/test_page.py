@@ -110,6 +110,17 @@ check("... light", b.js(CONTRAST))
 b.go(server.origin + "/jobs/default/odd")
 check("text of a log is not markup", None if "<img src=http://evil.example/x>" in b.text() and not b.find("img, main script") else b.text())
 
+rows = b.rows("table")
+equal("the timeline", [row[2] for row in rows[1:]], ["queued", "starting", "starting", "training", "failed", "failed", "failed"])
+equal("its headings", b.texts("h1, h2"), ["odd", "Timeline", "Pods", "Events", "Log", "YAML"])
+marked = b.texts(".added")
+check("the YAML marks defaults", None if "suspend: false  # default" in marked else marked)
+check("... and what the runtime gives", None if any(line.endswith("# of the runtime torch-distributed") for line in marked) else marked)
+equal("... in another color than the rest", b.js("return getComputedStyle(document.querySelector('.added')).color !== "
+                                                "getComputedStyle(document.querySelector('pre')).color"), True)
+named = [pair for pair in b.names("a, button, input, select, table, h1, h2") if not pair[1] and pair[0] != "table"]
+check("all that can be used has a name", named)
+
 # ---- small screens, and keys alone ---------------------------------------------------------------------
 for path in ("/", "/jobs/default/odd"):
     b.screen(360, 640)
@@ -119,6 +130,13 @@ for path in ("/", "/jobs/default/odd"):
 b.shot("job-360")
 b.screen(1000, 700)
 b.go(server.origin + "/")
+order = []
+for _ in range(11):
+    b.type("Tab")
+    order.append(b.focused())
+equal("the order of focus is that of the page", order, ["a kftrainer", "select state", "input q", "input label", "button Filter",
+                                                        "a digits", "a odd", "a waits", "", "a kftrainer", "select state"])
+b.go(server.origin + "/")
 seen = []
 while "odd" not in (b.focused() or "").split() and len(seen) < 30:
     b.type("Tab")
@@ -127,8 +145,35 @@ b.type("Enter")
 b.until("keys alone lead to a job", lambda: b.text("h1") == "odd")
 check("keys alone lead to a job", None)
 
+# ---- --open --------------------------------------------------------------------------------------------
+with tempfile.TemporaryDirectory() as bin_dir:
+    with open(bin_dir + "/xdg-open", "w", encoding="ascii") as f:  # in place of a desktop's
+        f.write('#!/bin/sh\necho "$$ $*" >"$0.new"; mv "$0.new" "$0.args"; exec sleep 1000\n')
+    os.chmod(bin_dir + "/xdg-open", 0o755)
+    ENV.update(PATH=bin_dir + ":/usr/bin:/bin", TMPDIR=HOME.name)
+    opened = Server("--local", "--open")
+    b.until("--open starts a browser", lambda: os.path.exists(bin_dir + "/xdg-open.args"))
+    with open(bin_dir + "/xdg-open.args", encoding="ascii") as f:
+        pid, args = f.read().split(maxsplit=1)
+        args = args.strip()
+    check("--open: its arguments, which others can see, do not have the token", None if re.fullmatch(r"file://\S+\.html", args) else args)
+    equal("... the file is for its user alone", oct(os.stat(args[7:]).st_mode & 0o777), "0o600")
+    b.go(args)
+    b.until("... and leads to the page", lambda: b.text("h1") == "Jobs")
+    equal("... and leads to the page", b.url(), opened.origin + "/")
+    opened.end()
+    equal("... it is gone with the command", os.path.exists(args[7:]), False)
+    os.kill(int(pid), 9)
+    os.unlink(bin_dir + "/xdg-open")
+    ENV.update(PATH=bin_dir)
+    without = subprocess.run([PROGRAM, "ui", "--local", "--open", "--idle", "1s"], env=ENV, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    ENV.update(PATH="/usr/bin:/bin")
+    check("without xdg-open one line says so, and the URL is there", None if without.returncode == 0 and "?token=" in without.stdout and
+          without.stderr.startswith("kftrainer ui: cannot open a browser: xdg-open is not installed\n") else without)
+    equal("... and no file stays", [name for name in os.listdir(HOME.name) if name.endswith(".html")], [])
+
 # ---- all of it -----------------------------------------------------------------------------------------
-check("no request went elsewhere", b.foreign(server.origin, elsewhere.origin))
+check("no request went elsewhere", b.foreign(server.origin, elsewhere.origin, opened.origin))
 check("the console has no error", b.said)
 b.end()
 server.end()

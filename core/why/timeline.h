@@ -9,13 +9,12 @@
 
 #include "why/view.h"
 
-enum {
-	TIMELINE_PROBLEMS = 40
-}; /* of pods that are listed; a last entry counts the others */
+/* The problems of pods that are listed; a last entry counts the others. */
+enum { TIMELINE_PROBLEMS = 40 };
 
 /*
- * [{at, what, text}], the caller's. at: seconds since 1970; what: queued, starting,
- * waiting, training, restarted, stalled, suspended, resumed, complete or failed. The view must have
+ * [{at, what, text}], the caller's. at: seconds since 1970; what: queued, starting, waiting,
+ * training, restarted, stalled, suspended, resumed, complete or failed. The view must have
  * a TrainJob.
  */
 cJSON *timeline_of(const struct view *v);

@@ -15,17 +15,24 @@
 #include "cmd/ui/cluster.h"
 #include "cmd/ui/pick.h"
 #include "kube/named.h"
+#include "trainer/trainjob.h"
+#include "trainer/trainjob_status.h"
 
 struct delete_opts {
 	struct where_opts where;
 	struct pick_opts pick;
-	int64_t timeout;
-	bool wait, foreground, ignore, unused;
+	int64_t timeout, older_ms;
+	bool wait, foreground, ignore, unused, finished;
 };
 
 static const struct opt opts_table[] = {
 	WHERE_OPTIONS(struct delete_opts),
 	PICK_OPTIONS(struct delete_opts),
+	OPT_BOOL(0, "finished", "all that are complete or failed, or those of --selector",
+		 struct delete_opts, finished),
+	OPT_DURATION(0, "older-than", "TIME",
+		     "with --finished: only if they ended before", struct delete_opts,
+		     older_ms, 0, OPT_LONGEST),
 	OPT_BOOL('w', "wait", "wait until the jobs and their pods are deleted",
 		 struct delete_opts, wait),
 	OPT_DURATION(0, "timeout", "TIME", "limit for --wait; then exit with code 124",
@@ -65,6 +72,21 @@ static int delete_one(void *ctx, const cJSON *job, struct error *err)
 	return 0;
 }
 
+/* A job whose end is of no known time is not known to be old. */
+static bool is_old(void *ctx, const cJSON *job)
+{
+	const struct deleting *d = ctx;
+	const char *end = status_end_time(tj_status(job));
+	int64_t since;
+
+	if (!status_finished(tj_status(job)) || meta_is_deleted(job))
+		return false;
+	if (!d->opts->older_ms)
+		return true;
+	return end && !time_parse(&since, end, IGNORED) &&
+	       (clock_now() - since) * 1000 >= d->opts->older_ms;
+}
+
 static int wait_all(struct deleting *d, struct error *err)
 {
 	int64_t until = d->opts->timeout ? clock_ms() + d->opts->timeout : -1;
@@ -94,13 +116,35 @@ static int delete_all(struct kube *k, const char *ns, const struct delete_opts *
 {
 	cleanup_json cJSON *going = cJSON_CreateArray();
 	struct deleting d = { k, opts, going };
-	const struct pick pick = { "delete", k, ns, &opts->pick, names, opts->ignore };
+	const struct pick pick = { "delete",
+				   k,
+				   ns,
+				   &opts->pick,
+				   names,
+				   opts->ignore,
+				   opts->finished ? is_old : NULL,
+				   !opts->finished  ? NULL
+				   : opts->older_ms ? "finished and old enough"
+						    : "finished" };
 	int code = pick_each(&pick, delete_one, &d, err), waited;
 
 	if (code < 0 || !opts->wait)
 		return code;
 	waited = wait_all(&d, err);
 	return waited ? waited : code;
+}
+
+/* --finished is --all, or --selector, of fewer jobs. */
+static int check(struct delete_opts *opts, int argc, char **argv, struct error *err)
+{
+	if (opts->older_ms && !opts->finished)
+		return error_set(err, ERR_USAGE, "--older-than is for --finished");
+	if (opts->finished && argc)
+		return error_set(err, ERR_USAGE,
+				 "specify job names or --finished, not both");
+	if (opts->finished && !opts->pick.selector)
+		opts->pick.all = true;
+	return pick_check(&opts->pick, argc, argv, err);
 }
 
 static int delete_unused(const struct delete_opts *opts, char **argv, struct error *err)
@@ -114,20 +158,20 @@ static int delete_unused(const struct delete_opts *opts, char **argv, struct err
 
 static int run(const void *values, int argc, char **argv, struct error *err)
 {
-	const struct delete_opts *opts = values;
+	struct delete_opts opts = *(const struct delete_opts *)values;
 	cleanup_arena struct arena arena = { 0 };
 	cleanup_kube struct kube *k = NULL;
 	const char *ns;
 	int code;
 
-	if (opts->unused)
-		return delete_unused(opts, argv, err);
+	if (opts.unused)
+		return delete_unused(&opts, argv, err);
 	if (claims_asked(argv) && !str_eq(*argv, "claims"))
-		return claims_delete(&opts->where, opts->ignore, argv, err);
-	if (pick_check(&opts->pick, argc, argv, err) ||
-	    where_connect(&k, &ns, &arena, &opts->where, err))
+		return claims_delete(&opts.where, opts.ignore, argv, err);
+	if (check(&opts, argc, argv, err) ||
+	    where_connect(&k, &ns, &arena, &opts.where, err))
 		return -1;
-	code = delete_all(k, ns, opts, argv, err);
+	code = delete_all(k, ns, &opts, argv, err);
 	if (code < 0 && err->kind == ERR_STOPPED && stop_signal())
 		return 128 + stop_signal();
 	return code;
@@ -135,7 +179,7 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 
 const struct cmd cmd_delete = {
 	.name = "delete",
-	.args = "JOB... | claims --unused",
+	.args = "JOB... | --finished | claims --unused",
 	.summary = "delete TrainJobs and their objects",
 	.about =
 		"Also deletes the JobSet, Jobs, pods and all other objects of the job. A local\n"
@@ -144,7 +188,8 @@ const struct cmd cmd_delete = {
 		"claim/NAME' deletes a claim and its data, 'delete claims --unused' all that no\n"
 		"job mounts, running, finished or suspended.",
 	.example = "kftrainer delete bert\n"
-		   "kftrainer delete bert gpt --wait --timeout 2m",
+		   "kftrainer delete bert gpt --wait --timeout 2m\n"
+		   "kftrainer delete --finished --older-than 7d",
 	.opts = opts_table,
 	.opts_size = sizeof(struct delete_opts),
 	.run = run,

@@ -78,16 +78,21 @@ int pick_each(const struct pick *p,
 	cleanup_json cJSON *list = NULL;
 	const cJSON *job;
 	int code = EXIT_OK;
+	bool none = true;
 
 	if (*p->names)
 		return by_name(p, each, ctx, err);
 	if (job_list(p->kube, p->ns, p->opts->selector, &list, err))
 		return -1;
-	if (!list->child)
-		cmd_complain(p->cmd, "no matching TrainJobs in namespace %s", p->ns);
 	json_each(job, list) {
+		if (p->wanted && !p->wanted(ctx, job))
+			continue;
+		none = false;
 		if (one(p, each, ctx, job, &code, err))
 			return -1;
 	}
+	if (none)
+		cmd_complain(p->cmd, "no %s TrainJobs in namespace %s",
+			     p->only ? p->only : "matching", p->ns);
 	return code;
 }

@@ -24,6 +24,9 @@ struct pick {
 	const struct pick_opts *opts;
 	char **names;    /* ends with NULL */
 	bool missing_ok; /* ignore missing jobs */
+	/* Without names: only jobs of which this is true; NULL: all. `only`: what they are. */
+	bool (*wanted)(void *ctx, const cJSON *job);
+	const char *only; /* "finished", for messages; or NULL */
 };
 
 /* ERR_USAGE unless there are names (refer_jobs()) or exactly one of the options. */

@@ -20,6 +20,14 @@ int64_t clock_ms(void)
 	return (int64_t)t.tv_sec * SECOND + t.tv_nsec / 1000000;
 }
 
+int64_t clock_up_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_BOOTTIME, &t);
+	return (int64_t)t.tv_sec * SECOND + t.tv_nsec / 1000000;
+}
+
 double clock_seconds(void)
 {
 	struct timespec t;

@@ -13,6 +13,7 @@
 #include "base/error.h"
 
 int64_t clock_ms(void);     /* monotonic: only differences have a meaning */
+int64_t clock_up_ms(void);  /* the same, and it goes on while the machine sleeps */
 double clock_seconds(void); /* the same clock, with fractions: for histograms */
 int64_t clock_now(void);    /* seconds since 1970 */
 void clock_sleep_ms(int64_t ms);

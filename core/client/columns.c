@@ -63,9 +63,9 @@ static const char *age(struct arena *arena, struct columns *g, const cJSON *job)
 
 static const char *duration(struct arena *arena, struct columns *g, const cJSON *job)
 {
-	int64_t end = seconds(status_end_time(tj_status(job)));
+	int64_t took = status_duration(job, clock_now());
 
-	return span(arena, seconds(meta_created(job)), end >= 0 ? end : clock_now());
+	return took < 0 ? "" : span(arena, 0, took);
 }
 
 static const char *progress(struct arena *arena, struct columns *g, const cJSON *job)

@@ -447,6 +447,27 @@ static int64_t busy_ms(const struct http_response *resp)
 	return resp->retry_after_ms < BUSY_MOST_MS ? resp->retry_after_ms : BUSY_MOST_MS;
 }
 
+static void hear_date(struct kube *k, const struct http_response *resp)
+{
+	if (!resp->date)
+		return;
+	pthread_mutex_lock(&k->lock);
+	k->server_date = resp->date;
+	k->server_date_ms = clock_ms();
+	pthread_mutex_unlock(&k->lock);
+}
+
+int64_t kube_server_time(struct kube *k)
+{
+	int64_t ret;
+
+	pthread_mutex_lock(&k->lock);
+	ret = k->server_date ? k->server_date + (clock_ms() - k->server_date_ms) / 1000
+			     : 0;
+	pthread_mutex_unlock(&k->lock);
+	return ret;
+}
+
 int kube_send(struct kube *k, const struct kube_request *req, struct http_response *ret,
 	      struct error *err)
 {
@@ -468,6 +489,7 @@ int kube_send(struct kube *k, const struct kube_request *req, struct http_respon
 				return -1;
 			continue;
 		}
+		hear_date(k, &resp);
 		if (resp.status < 400) {
 			*ret = resp;
 			return 0;

@@ -42,6 +42,8 @@ MUST_CHECK int kube_new(struct kube **ret, const struct kube_config *config,
 			const struct kube_opts *opts, struct error *err);
 void kube_free(struct kube *k);            /* no call may be in progress; NULL is fine */
 bool kube_is_inside(const struct kube *k); /* in this process: opts->inside */
+/* Its clock, seconds since 1970, by its last answer and the time since; 0: not known. */
+int64_t kube_server_time(struct kube *k);
 
 struct kube_ref {
 	const char *api_version, *kind, *ns, *name; /* ns NULL: cluster-wide, or all */
@@ -88,10 +90,13 @@ MUST_CHECK int kube_merge_patch(struct kube *k, const struct kube_ref *ref,
 				cJSON **ret, struct error *err);
 /*
  * propagation: "Background", "Foreground", "Orphan"; NULL: the API server's default. uid:
- * ERR_CONFLICT if the object has another one; or NULL.
+ * ERR_CONFLICT if the object has another one; or NULL. kube_delete_read(): only the
+ * version of it that was read.
  */
 MUST_CHECK int kube_delete(struct kube *k, const struct kube_ref *ref,
 			   const char *propagation, const char *uid, struct error *err);
+MUST_CHECK int kube_delete_read(struct kube *k, const cJSON *obj, const char *propagation,
+				struct error *err);
 
 struct kube_select {
 	const char *label_selector, *field_selector; /* or NULL */
@@ -100,18 +105,16 @@ struct kube_select {
 	const char *without; /* a list in spec that is dropped: "containers"; or NULL */
 	const struct proto_field *fields; /* watch in protobuf, only these; or NULL */
 };
-/*
- * List all pages; ref->name is ignored. *ret_version (may be NULL): their version, the
- * caller's to free. on_item owns each object; -1 ends the list.
- */
 struct kube_sink {
-	int (*on_item)(void *ctx, cJSON *take_obj, struct error *err);
+	int (*on_item)(void *ctx, cJSON *take_obj,
+		       struct error *err); /* -1 ends the list */
 	void *ctx;
 	/* For an object that json_parse() refuses, as in watches. NULL: an error. */
 	void (*on_unreadable)(void *ctx, const struct error *err);
 	/* A continue token expired (410): discard what was seen. NULL: duplicates are fine. */
 	void (*on_restart)(void *ctx);
 };
+/* All pages; ref->name is ignored. *ret_version (or NULL): theirs, the caller's to free. */
 MUST_CHECK int kube_list(struct kube *k, const struct kube_ref *ref,
 			 const struct kube_select *select, const struct kube_sink *sink,
 			 char **ret_version, struct error *err);
@@ -135,10 +138,7 @@ struct kube_watch_opts {
 };
 MUST_CHECK int kube_watch(struct kube *k, const struct kube_ref *ref,
 			  const struct kube_watch_opts *opts, struct error *err);
-/*
- * Any other call: "GET" "/version". `body` and `ret` may be NULL; *ret is NULL unless the
- * response is JSON. Only a GET is retried after a broken connection.
- */
+/* Any other call; *ret is NULL unless the answer is JSON. Only a GET is retried. */
 MUST_CHECK int kube_call(struct kube *k, const char *method, const char *path,
 			 const cJSON *body, cJSON **ret, struct error *err);
 /* Passes a text response to on_data in pieces: GET .../log?follow=true. No timeout. */

@@ -43,6 +43,7 @@ struct kube {
 	int64_t max_wait_ms;  /* the longest wait for a token; 0: no limit */
 	int64_t refilled_ms;
 	struct map kinds; /* discovered: "apiVersion/kind" to struct kind */
+	int64_t server_date, server_date_ms; /* its last Date, and clock_ms() then */
 };
 
 /* ---- kube_auth.c ---- */

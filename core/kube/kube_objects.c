@@ -178,28 +178,52 @@ int kube_merge_patch(struct kube *k, const struct kube_ref *ref, const cJSON *pa
 			    err);
 }
 
-int kube_delete(struct kube *k, const struct kube_ref *ref, const char *propagation,
-		const char *uid, struct error *err)
+static cJSON *delete_options(const char *propagation, const char *uid)
 {
-	cleanup_arena struct arena arena = { 0 };
-	cleanup_http_response struct http_response resp = { 0 };
-	cleanup_json cJSON *options = cJSON_CreateObject();
-	struct kube_request req = { .method = "DELETE", .retry = KUBE_RETRY_ALWAYS };
-	cleanup_free char *body = NULL;
+	cJSON *options = cJSON_CreateObject();
 
-	if (!ref->name)
-		return error_set(err, ERR_INVALID, "delete: the object has no name");
 	json_put_str(options, "v1", "apiVersion");
 	json_put_str(options, "DeleteOptions", "kind");
 	if (propagation)
 		json_put_str(options, propagation, "propagationPolicy");
 	if (uid)
 		json_put_str(options, uid, "preconditions", "uid");
+	return options;
+}
+
+static int delete_with(struct kube *k, const struct kube_ref *ref, const cJSON *options,
+		       struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	cleanup_http_response struct http_response resp = { 0 };
+	struct kube_request req = { .method = "DELETE", .retry = KUBE_RETRY_ALWAYS };
+	cleanup_free char *body = NULL;
+
+	if (!ref->name)
+		return error_set(err, ERR_INVALID, "delete: the object has no name");
 	req.body = body = json_text(options);
 	if (kube_path(&arena, k, ref, &req.path, err))
 		return -1;
 	req.what = kube_what(&arena, k, "delete", ref);
 	return kube_send(k, &req, &resp, err);
+}
+
+int kube_delete(struct kube *k, const struct kube_ref *ref, const char *propagation,
+		const char *uid, struct error *err)
+{
+	cleanup_json cJSON *options = delete_options(propagation, uid);
+
+	return delete_with(k, ref, options, err);
+}
+
+int kube_delete_read(struct kube *k, const cJSON *obj, const char *propagation,
+		     struct error *err)
+{
+	const struct kube_ref ref = kube_ref_of(obj);
+	cleanup_json cJSON *options = delete_options(propagation, meta_uid(obj));
+
+	json_put_str(options, meta_version(obj), "preconditions", "resourceVersion");
+	return delete_with(k, &ref, options, err);
 }
 
 int kube_call(struct kube *k, const char *method, const char *path, const cJSON *body,

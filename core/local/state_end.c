@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/stop.h"
+#include "base/str.h"
 #include "kubelet/procid.h"
 #include "local/state.h"
 #include "local/state_impl.h"
@@ -144,7 +145,9 @@ int state_suspend(const char *ns, const char *name, bool suspend, struct error *
 	return signal_runner(process, STATE_SIGNAL, name, err);
 }
 
-int state_remove(const char *ns, const char *name, struct error *err)
+/* run: only if the job has no newer one; or NULL. */
+static int remove_job(const char *ns, const char *name, const char *run,
+		      struct error *err)
 {
 	cleanup_arena struct arena a = { 0 };
 	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
@@ -160,7 +163,19 @@ int state_remove(const char *ns, const char *name, struct error *err)
 		return error_errno(err, errno, "%s", path);
 	if (fcntl(fd, F_OFD_SETLK, &lock))
 		return error_set(err, ERR_EXISTS, "job %s is running", name);
+	if (run && !str_eq(run, state_newest(&a, dir)))
+		return error_set(err, ERR_CONFLICT, "job %s has run again", name);
 	if (!state_jobset(&jobset, ns, name, IGNORED))
 		state_claims_release(ns, jobset);
 	return dir_remove(dir, err);
+}
+
+int state_remove(const char *ns, const char *name, struct error *err)
+{
+	return remove_job(ns, name, NULL, err);
+}
+
+int state_expire(const char *ns, const char *name, const char *run, struct error *err)
+{
+	return remove_job(ns, name, run, err);
 }

@@ -97,4 +97,11 @@ MUST_CHECK int state_mark_suspended(const char *run, bool suspend, struct error 
  */
 #define STATE_SIGNAL SIGURG
 
+/*
+ * As state_remove(), after the TTL of `run`, the directory of the job's newest run:
+ * ERR_CONFLICT if it has run again.
+ */
+MUST_CHECK int state_expire(const char *ns, const char *name, const char *run,
+			    struct error *err);
+
 #endif

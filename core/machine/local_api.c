@@ -730,6 +730,7 @@ int local_api_run(const struct local_api_opts *opts, struct manager_config *conf
 	config->local = true;
 	config->election.enabled = false;
 	config->gate_trainjob_status = true;
+	config->gate_resource_claims = true;
 	if (sandbox_check_kernel(err) || stop_setup(err))
 		return -1;
 	rc = start(&l, err);

@@ -8,6 +8,7 @@
 #include "api/meta.h"
 #include "assets/assets.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
@@ -260,12 +261,21 @@ static void add_namespace(struct machine *m, const char *ns)
 		error_clear_if(&ignored, ignored.kind);
 }
 
+static int64_t expires(const struct machine *m, const struct job *j)
+{
+	cleanup_json cJSON *trainjob = apiserver_get(
+		m->api, TRAINER_API_VERSION, TRAINJOB_KIND, j->run.ns, j->run.name);
+
+	return status_expires(trainjob);
+}
+
 static void load_job(struct machine *m, struct job *j, const char *dir, bool objects_too)
 {
 	cleanup_arena struct arena a = { 0 };
 	const char *mark, *run;
 	bool running;
 
+	j->expires = -1;
 	(void)watch(m, dir, IN_CREATE | IN_MOVED_TO | IN_DELETE | IN_CLOSE_WRITE);
 	mark = state_mark(&a, dir);
 	running = state_locked(dir); /* checked first: it may end at any time */
@@ -293,8 +303,23 @@ static void load_job(struct machine *m, struct job *j, const char *dir, bool obj
 	}
 	free(j->mark);
 	j->mark = running || (m->mirrors && !j->trainjob_mark) ? NULL : xstrdup(mark);
-	if (!running)
-		published_unwatch(&j->run, m->inotify);
+	if (running)
+		return;
+	published_unwatch(&j->run, m->inotify);
+	if (!is_of_server(&a, run))
+		j->expires = expires(m, j);
+}
+
+/*
+ * A run that has ended goes by its TrainJob's TTL: while a server mirrors it, or when a
+ * command next reads it. Without the right to delete it, it stays.
+ */
+static bool expire(struct job *j, const char *dir)
+{
+	if (!j->run.dir || j->expires < 0 || clock_now() < j->expires ||
+	    state_locked(dir))
+		return false;
+	return !state_expire(j->run.ns, j->run.name, j->run.dir, IGNORED);
 }
 
 /* An ended job changes only when its directory does: with another run. */
@@ -307,7 +332,8 @@ static void refresh_job(struct machine *m, const char *ns, const char *name,
 
 	if (j && j->mark && (j->has_objects || !objects_too || j->hidden) &&
 	    str_eq(j->mark, state_mark(&a, dir))) {
-		j->last_round = m->round;
+		if (!expire(j, dir))
+			j->last_round = m->round;
 		return;
 	}
 	if (!j) {
@@ -316,6 +342,8 @@ static void refresh_job(struct machine *m, const char *ns, const char *name,
 		map_put(&m->jobs, key, j);
 	}
 	load_job(m, j, dir, objects_too);
+	if (expire(j, dir))
+		j->last_round = m->round - 1; /* drop_missing() */
 }
 
 /* ---- all of them --------------------------------------------------------------------- */

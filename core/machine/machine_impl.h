@@ -17,6 +17,7 @@ struct job {
 	size_t events;       /* bytes of STATE_EVENTS that have been read */
 	unsigned last_round; /* of the machine, in which it was found */
 	cJSON *runtime;      /* stored for it, if it came from a file; or NULL */
+	int64_t expires;     /* status_expires() of a run that has ended; -1: never */
 	bool hidden;         /* belongs to a server: not mirrored */
 };
 

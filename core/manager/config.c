@@ -105,7 +105,6 @@ static const struct manager_config defaults = {
 		      .lease_ms = 9000,
 		      .renew_ms = 7000,
 		      .retry_ms = 2000 },
-	.gate_resource_claims = true,
 	.trainjob_workers = 5,
 	.runtime_workers = 1,
 	.cluster_runtime_workers = 1,
@@ -267,7 +266,7 @@ static const struct gate {
 } known_gates[] = {
 	{ "TrainJobStatus", GATE_ALL,
 	  offsetof(struct manager_config, gate_trainjob_status) },
-	{ GATE_RESOURCE_CLAIMS, GATE_ALL_BETA,
+	{ GATE_RESOURCE_CLAIMS, GATE_ALL,
 	  offsetof(struct manager_config, gate_resource_claims) },
 };
 
@@ -281,6 +280,10 @@ static int set_gate(struct manager_config *c, const char *name, bool on,
 {
 	bool all = str_eq(name, GATE_ALL) || str_eq(name, GATE_ALL_BETA), found = all;
 
+	if (str_eq(name, GATE_OLD_CLAIMS)) {
+		c->old_gate = true;
+		name = GATE_RESOURCE_CLAIMS;
+	}
 	for (size_t i = 0; i < N_GATES; i++) {
 		bool *gate = (bool *)((char *)c + known_gates[i].offset);
 

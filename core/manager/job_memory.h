@@ -15,6 +15,7 @@
 #include "base/map.h"
 #include "crypto/digest.h"
 #include "manager/count_limit.h"
+#include "trainer/runtime.h"
 
 struct last_write {
 	uint64_t hash;      /* of the object that we sent; 0: none yet */
@@ -40,6 +41,11 @@ struct job_secret {
 	atomic_bool pod_waits; /* set by any thread, under job_memories.lock */
 };
 
+/* When a pass first saw that the TrainJob had ended: clock_now(), clock_up_ms(). */
+struct end_seen {
+	int64_t now, up_ms; /* up_ms 0: not yet */
+};
+
 /*
  * Used without the lock by the one thread that has the key. Other threads use only the
  * atomics, and the members that name the lock.
@@ -54,8 +60,13 @@ struct job_memory {
 	} counted; /* the labels under which trainer_trainjobs counts the TrainJob */
 	/* The apiVersion of PodGroups from watches_lack_groups(); NULL: none missing. */
 	const char *missing_group;
-	bool objects_tried;      /* a pass has tried to write the objects */
-	atomic_int stale_passes; /* in a row: the watch or an object was out of date */
+	struct run_policy policy; /* the runtime's, of the snapshot */
+	int64_t restarts;         /* of the JobSet when the status was last written */
+	bool policy_known, restarts_known;
+	struct end_seen end_seen;
+	uint64_t deleted_version; /* the one that was deleted after its TTL */
+	bool objects_tried;       /* a pass has tried to write the objects */
+	atomic_int stale_passes;  /* in a row: the watch or an object was out of date */
 	atomic_uint foreign_changes; /* by others to our objects; under the lock */
 };
 

@@ -41,6 +41,7 @@ int one_job_new(struct one_job **ret, const struct one_job_conf *conf, struct er
 		.kube = conf->kube,
 		.memories = &s->memories,
 		.local = true,
+		.keep_finished = true,
 		.status_server = conf->status_server_url != NULL,
 		.status_server_url = conf->status_server_url,
 		.status_server_ca = conf->status_server_ca,

@@ -27,6 +27,8 @@ MUST_CHECK int one_job_new(struct one_job **ret, const struct one_job_conf *conf
 void one_job_free(struct one_job *s); /* NULL is fine */
 
 /*
+ * Never deletes the TrainJob: who shows its end must not lose it (machine/machine.h).
+ *
  * Runs one pass; call it after each change. *ret_after_ms: also call it after that time;
  * 0: not until the next change. Errors as reconcile_trainjob().
  */

@@ -34,9 +34,10 @@ struct reconciler_conf {
 	struct pod_facts *pods; /* the cause of a failure; may be NULL */
 	struct metrics *metrics;
 	bool status_server; /* the gate TrainJobStatus is on */
-	bool claims_off;    /* the gate TrainJobResourceClaims is off */
-	bool local;  /* this machine runs the pods: MPI by mpi-worker, no PodGroups */
-	bool strict; /* a field that the API server does not know is an error */
+	bool claims_off;    /* the gate DynamicResourceAllocation is off */
+	bool local; /* this machine runs the pods: MPI by mpi-worker, no PodGroups */
+	bool keep_finished; /* no TTL deletes a TrainJob */
+	bool strict;        /* a field that the API server does not know is an error */
 	const char *status_server_url;
 	const char *image, *cluster_domain; /* plugin_env's */
 	struct cert_manager *certs;         /* the CA for <tj>-tls-config; may be NULL */

@@ -3,7 +3,8 @@
  *
  *     reconcile.c           order of a pass; skipped if the watch lags behind our writes
  *     reconcile_objects.c   runtime, pipeline, writing the objects
- *     reconcile_status.c    status, deadline, events about both
+ *     reconcile_status.c    status, and events about it
+ *     reconcile_end.c       deadline, time to live
  *     job_memory.c          this process's record of its own writes
  */
 #ifndef MANAGER_RECONCILE_IMPL_H
@@ -19,12 +20,14 @@ struct reconciler {
 	struct reconciler_conf conf;
 	struct snapshots snapshots;
 	struct count_limit counts;
-	atomic_bool crd_lacks_state; /* the CRD is upstream's, without status.state */
+	/* The CRD is upstream's, without status.state; without startTime, completionTime. */
+	atomic_bool crd_lacks_state, crd_lacks_times;
 };
 
 /* The JobSet with the TrainJob's name. */
 struct pass_jobset {
 	cJSON *own;          /* jobset_digest() of the TrainJob's own; NULL: none */
+	bool made;           /* by this pass */
 	bool name_taken;     /* another owner has a JobSet with that name */
 	bool of_predecessor; /* a deleted TrainJob of the same name owns the JobSet */
 };
@@ -66,6 +69,11 @@ void pass_event(struct pass *p, bool warning, const char *reason, const char *me
  * being deleted: retry soon, without an event.
  */
 MUST_CHECK int objects_reconcile(struct pass *p, struct error *err);
+/*
+ * Reads the runtime's runPolicy into the memory, from the snapshot, or from the live
+ * runtime without one.
+ */
+MUST_CHECK int objects_read_policy(struct pass *p, struct error *err);
 /* Reads the live TrainJob. ERR_CONFLICT: deleted, or another one has that name. */
 MUST_CHECK int pass_check_alive(struct pass *p, struct error *err);
 /* True: the API server refused a write because the namespace is being deleted. */
@@ -89,6 +97,17 @@ MUST_CHECK int pass_check_owner(const cJSON *obj, const cJSON *tj, struct error 
 MUST_CHECK int status_reconcile(struct pass *p, bool built, struct error *err);
 /* A merge patch from `before` (or NULL) to `is`, the caller's; NULL: they are equal. */
 cJSON *status_patch(const cJSON *before, const cJSON *is);
+/* Fails the job after its deadline, or looks again by then. */
+void end_check_deadline(struct pass *p, cJSON *status);
+/* Sets startTime, completionTime, and what the runtime's runPolicy said (KEP-2899). */
+MUST_CHECK int end_set_times(struct pass *p, cJSON *status, struct error *err);
+void end_was_written(struct pass *p); /* the status with these times */
+/*
+ * Deletes the TrainJob ttlSecondsAfterFinished after its end, or looks again by then.
+ * Only that version of it: a TTL that was changed meanwhile counts. Never early by any of
+ * the clocks of this machine and of the API server.
+ */
+MUST_CHECK int end_expire(struct pass *p, struct error *err);
 /* Removes the TrainJob from the gauge trainer_trainjobs, if it is counted. */
 void reconciler_uncount_state(struct reconciler *r, struct job_memory *n);
 

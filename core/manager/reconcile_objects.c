@@ -322,6 +322,7 @@ static int write_jobset(struct pass *p, cJSON *obj, struct error *err)
 	p->memory->written.jobset_version = meta_version_number(meta);
 	p->memory->written.jobset_ms = clock_ms();
 	p->jobset.own = jobset_as_written(meta, suspended, before);
+	p->jobset.made = !before;
 	if (!before)
 		jobset_was_made(p, suspended);
 	cJSON_Delete(before);
@@ -500,7 +501,30 @@ static int check_snapshot(struct pass *p, const cJSON *obj, struct error *err)
 	return 0;
 }
 
-static int write_objects(struct pass *p, const cJSON *objects, struct error *err)
+/* The runtime that the TrainJob is of is certain from now on. */
+static void know_policy(struct pass *p, const cJSON *runtime)
+{
+	p->memory->policy = runtime_run_policy(runtime);
+	p->memory->policy_known = true;
+}
+
+int objects_read_policy(struct pass *p, struct error *err)
+{
+	struct kube_ref ref = { "v1", "ConfigMap", p->ns,
+				snapshot_name(&p->arena, p->tj) };
+	cleanup_json cJSON *runtime = NULL;
+	const cJSON *existing;
+
+	if (fetch_given(p, &ref, &existing, err) ||
+	    (existing ? read_known(p, existing, &runtime, err)
+		      : live_runtime(p, true, &runtime, err)))
+		return -1;
+	know_policy(p, runtime);
+	return 0;
+}
+
+static int write_objects(struct pass *p, const cJSON *runtime, const cJSON *objects,
+			 struct error *err)
 {
 	cJSON *obj;
 
@@ -508,6 +532,7 @@ static int write_objects(struct pass *p, const cJSON *objects, struct error *err
 		if (p->objects.unknown_snapshot && str_eq(meta_kind(obj), JOBSET_KIND) &&
 		    check_snapshot(p, obj, err))
 			return -1;
+	know_policy(p, runtime);
 	json_each(obj, objects)
 		if (write_object(p, obj, err))
 			return -1;
@@ -541,7 +566,7 @@ static int build_and_write(struct pass *p, const char *ca, struct error *err)
 		runtime_use_mpi_worker(runtime); /* a local run has no sshd */
 	if (pipeline_build(&pipeline, p->tj, runtime, &objects, err))
 		return -1;
-	return write_objects(p, objects, err);
+	return write_objects(p, runtime, objects, err);
 }
 
 static uint64_t hash_number(uint64_t hash, int64_t n)

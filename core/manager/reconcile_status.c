@@ -1,4 +1,4 @@
-/* reconcile_status.c - status, deadline and events (manager/reconcile_impl.h). */
+/* reconcile_status.c - status and events (manager/reconcile_impl.h). */
 #include "api/meta.h"
 #include "base/cleanup.h"
 #include "base/str.h"
@@ -11,10 +11,6 @@
 #include "trainer/jobset.h"
 #include "trainer/trainjob.h"
 #include "trainer/trainjob_status.h"
-
-enum {
-	DEADLINE_CHECK_MS = 300000, /* at most: the wall clock may be set */
-};
 
 /* ---- counting ---- */
 
@@ -111,24 +107,6 @@ static void emit_events(struct pass *p)
 
 /* ---- the status itself ---- */
 
-/* The deadline starts over each time the job is resumed. */
-static void check_deadline(struct pass *p, cJSON *status)
-{
-	int64_t seconds = tj_active_deadline(p->tj), start, left;
-	const char *text = status_deadline_start(p->tj);
-
-	if (seconds <= 0 || status_finished(status) || tj_suspend(p->tj) || !text ||
-	    time_parse(&start, text, IGNORED))
-		return;
-	left = seconds - (clock_now() - start);
-	if (left <= 0) {
-		status_exceed_deadline(status, p->status.now);
-		return;
-	}
-	left = clock_seconds_ms(left);
-	pass_requeue_after(p, left < DEADLINE_CHECK_MS ? left : DEADLINE_CHECK_MS);
-}
-
 /* False: objects could not be written, so that spec.suspend is not in effect yet. */
 static bool suspend_is_effective(const struct pass *p, bool built)
 {
@@ -181,22 +159,55 @@ static int compute(struct pass *p, bool built, struct error *err)
 	append_first_failure(p, status);
 	if (!p->jobset.own && status_is_exceeded(status))
 		status_idle(status);
-	check_deadline(p, status);
+	end_check_deadline(p, status);
+	if (end_set_times(p, status, err))
+		return -1;
 	if (!p->r->crd_lacks_state)
 		status_set_state(status);
 	count_state(p, status_state(status));
 	return 0;
 }
 
-/*
- * True: upstream's CRD is installed. API servers then drop `state`, and refuse a status
- * that has nothing else (minProperties). Other refusals do not depend on the CRD.
- */
-static bool is_state_dropped(const cJSON *answer, const struct error *err)
+/* Only members that upstream's CRDs lack. */
+static bool is_ours_alone(const cJSON *change)
 {
-	return answer ? !json_str(answer, "status", "state")
-		      : err->kind == ERR_INVALID &&
-				strstr(err->msg, "status in body should have at least 1");
+	static const char *const ours[] = { "state",
+					    "startTime",
+					    "completionTime",
+					    "restarts",
+					    "ttlSecondsAfterFinished",
+					    NULL };
+	const cJSON *member;
+
+	json_each(member, change)
+		if (!str_in(member->string, ours))
+			return false;
+	return true;
+}
+
+/* True: the change has the member, but the API server's answer has not. */
+static bool is_dropped(const cJSON *change, const cJSON *answer, const char *member)
+{
+	return json_str(change, member) && !json_str(answer, "status", member);
+}
+
+/*
+ * Upstream's CRD may be installed. API servers then drop `state` and the times, and refuse
+ * a status that has nothing else (minProperties). Other refusals do not depend on it.
+ * True: it was all that was to be written.
+ */
+static bool learn_crd(struct reconciler *r, const cJSON *change, const cJSON *answer,
+		      const struct error *err)
+{
+	bool none = !answer && err->kind == ERR_INVALID &&
+		    strstr(err->msg, "status in body should have at least 1");
+
+	if (none || (answer && is_dropped(change, answer, "state")))
+		r->crd_lacks_state = true;
+	if (none || (answer && (is_dropped(change, answer, "startTime") ||
+				is_dropped(change, answer, "completionTime"))))
+		r->crd_lacks_times = true;
+	return none;
 }
 
 /*
@@ -248,11 +259,11 @@ static cJSON *patch_of_uid(struct pass *p, const cJSON *change)
 
 static int write_status(struct pass *p, const cJSON *change, struct error *err)
 {
-	bool state_alone = str_eq(change->child->string, "state") && !change->child->next;
+	bool ours_alone = is_ours_alone(change);
 	bool ends = status_finished(tj_status(p->tj));
 	const struct kube_write how = { .manager = MANAGER_FIELD_OWNER,
 					.subresource = "status",
-					.meta_only = !state_alone };
+					.meta_only = !ours_alone };
 	struct kube_ref ref = kube_ref_of(p->tj);
 	cleanup_json cJSON *patch = ends ? patch_of_uid(p, change) : cJSON_CreateObject();
 	cleanup_json cJSON *answer = NULL;
@@ -262,12 +273,12 @@ static int write_status(struct pass *p, const cJSON *change, struct error *err)
 	if (!ends)
 		json_put(patch, json_dup(change), "status");
 	rc = kube_merge_patch(p->r->conf.kube, &ref, patch, &how, &answer, err);
-	if (state_alone && is_state_dropped(answer, err))
-		p->r->crd_lacks_state = true;
+	if (ours_alone && learn_crd(p->r, change, answer, err))
+		return 0;
 	if (rc && ends && err->kind == ERR_INVALID && pass_check_alive(p, &gone))
 		*err = gone;
 	if (rc)
-		return p->r->crd_lacks_state && state_alone ? 0 : -1;
+		return -1;
 	p->memory->written.trainjob_version = meta_version_number(answer);
 	count_limit_wrote(&p->r->counts, &p->memory->written.status,
 			  is_count_only(p, change), clock_ms());
@@ -302,9 +313,10 @@ int status_reconcile(struct pass *p, bool built, struct error *err)
 	}
 	if (change && write_status(p, change, err))
 		return error_clear_if(err, ERR_NOT_FOUND); /* the TrainJob was deleted */
+	end_was_written(p);
 	if (change)
 		emit_events(p);
-	if (status_is_exceeded(tj_status(p->tj)))
-		return objects_delete_jobset(p, NULL, err);
-	return 0;
+	if (status_is_exceeded(tj_status(p->tj)) && objects_delete_jobset(p, NULL, err))
+		return -1;
+	return end_expire(p, err);
 }

@@ -232,9 +232,11 @@ static void validate_runtime(struct call *c)
 	pipeline_validate_runtime(runtime, &errs, update ? NULL : c->answer->warnings);
 	sdkcheck_runtime(runtime, c->answer->warnings);
 	validation_warn_of_transport(runtime, c->answer->warnings);
-	if (meta_label(runtime,
-		       LABEL_FRAMEWORK)) /* upstream's answers to others have none */
+	/* Upstream's answers to others have none. */
+	if (meta_label(runtime, LABEL_FRAMEWORK)) {
 		validation_warn_of_workers(runtime, c->answer->warnings);
+		validation_warn_of_ends(runtime, c->answer->warnings);
+	}
 	if (errs.n)
 		refuse(c, &errs);
 }

@@ -170,6 +170,8 @@ void http_response_field(struct http_response *r, const char *name, char *value)
 {
 	if (!strcasecmp(name, "Retry-After")) {
 		r->retry_after_ms = retry_after_ms(value);
+	} else if (!strcasecmp(name, "Date")) {
+		r->date = curl_getdate(value, NULL) > 0 ? curl_getdate(value, NULL) : 0;
 	} else if (!strcasecmp(name, "RateLimit")) {
 		add_limit(r, value);
 	} else if (!strcasecmp(name, "Warning")) {
@@ -186,12 +188,12 @@ void http_response_field(struct http_response *r, const char *name, char *value)
 
 static bool is_wanted(const struct call *c, const char *line, size_t len)
 {
-	static const char *const names[] = { "Retry-After:", "RateLimit:", "Warning:",
-					     "Content-Type:", "Location:" };
+	static const char *const names[] = { "Retry-After:",  "RateLimit:", "Warning:",
+					     "Content-Type:", "Location:",  "Date:" };
 
 	if (c->req->on_header)
 		return true;
-	if (!memchr("RrWwCcLl", *line, 8))
+	if (!memchr("RrWwCcLlDd", *line, 10))
 		return false;
 	for (size_t i = 0; i < N_ELEMENTS(names); i++)
 		if (len > strlen(names[i]) &&

@@ -257,6 +257,10 @@ bool doc_is_known(struct doc *doc, const struct schema *schema)
 		field_error_add(&doc->errs, FIELD_NOT_SUPPORTED, "apiVersion",
 				json_get(doc->obj, "apiVersion"),
 				"the apiVersion of a %s is " TRAINER_API_VERSION, kind);
+	else if (str_eq(kind, OPTIMIZATION_KIND) &&
+		 str_starts(version, TRAINER_GROUP "/"))
+		field_error_add(&doc->errs, FIELD_NOT_SUPPORTED, "kind",
+				json_get(doc->obj, "kind"), OPTIMIZATION_COMES);
 	else if (str_eq(version, TRAINER_API_VERSION))
 		field_error_add(
 			&doc->errs, FIELD_NOT_SUPPORTED, "kind",

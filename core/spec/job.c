@@ -20,6 +20,7 @@
 #include "trainer/pipeline.h"
 #include "trainer/runtime.h"
 #include "trainer/trainjob.h"
+#include "trainer/validation.h"
 #include "trainer/workspace_spec.h"
 
 #define DEFAULT_NAMESPACE "default"
@@ -181,6 +182,25 @@ static void check_docs(struct job_set *set, const struct job_opts *opts,
 	}
 }
 
+static void warn_runtime(const struct job_set *set, const struct doc *doc,
+			 const struct reporter *to)
+{
+	cleanup_json cJSON *warnings = cJSON_CreateArray();
+	cleanup_arena struct arena arena = { 0 };
+	const cJSON *w;
+
+	if (!schema_knows(set->schema, doc->obj) || doc_is(doc, TRAINJOB_KIND))
+		return;
+	validation_warn_of_ends(doc->obj, warnings);
+	json_each(w, warnings) {
+		const char *path =
+			str_slice(&arena, w->valuestring, strcspn(w->valuestring, ":"));
+
+		reporter_line(to, "warning: %s%s", doc_place(&arena, doc, path),
+			      w->valuestring);
+	}
+}
+
 /*
  * Check jobs against their runtimes; report the errors of all documents, return how many.
  */
@@ -195,8 +215,10 @@ static size_t check_jobs(struct job_set *set, const struct reporter *to)
 		if (doc_is(doc, TRAINJOB_KIND) && schema_knows(set->schema, doc->obj))
 			add_job(set, doc, job_resolve(set, doc, to));
 	}
-	for (size_t i = 0; i < set->input.n; i++)
+	for (size_t i = 0; i < set->input.n; i++) {
+		warn_runtime(set, &set->input.docs[i], to);
 		bad += doc_report(&set->input.docs[i], "", to);
+	}
 	input_report_rest(&set->input, to);
 	return bad;
 }

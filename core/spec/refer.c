@@ -45,10 +45,14 @@ static int strip(const char **name, const char *const *kinds, const char **ret_k
 int refer_jobs(char **names, struct error *err)
 {
 	static const char *const kinds[] = { TRAINJOB_KIND, NULL };
+	static const char *const coming[] = { OPTIMIZATION_KIND, NULL };
 
 	for (; *names; names++) {
 		const char *name = *names, *kind;
 
+		if (!strip(&name, coming, &kind) && kind)
+			return error_set(err, ERR_USAGE, "%s: " OPTIMIZATION_COMES,
+					 *names);
 		if (strip(&name, kinds, &kind))
 			return error_set(err, ERR_USAGE,
 					 "invalid job '%s': want NAME or trainjob/NAME",

@@ -13,9 +13,16 @@
 #define RUNTIME_KIND         "TrainingRuntime"
 #define CLUSTER_RUNTIME_KIND "ClusterTrainingRuntime"
 
-#define JOBSET_GROUP         "jobset.x-k8s.io"
-#define JOBSET_API_VERSION   "jobset.x-k8s.io/v1alpha2"
-#define JOBSET_KIND          "JobSet"
+/* Upstream's search for hyperparameters (KEP-2605), which is not served yet. */
+#define OPTIMIZATION_KIND "OptimizationJob"
+#define OPTIMIZATION_COMES                                                           \
+	"an " OPTIMIZATION_KIND " searches hyperparameters by TrainJobs; it is not " \
+	"served yet and comes with a later release: until then submit its "          \
+	"trainJobTemplate as a TrainJob for each trial"
+
+#define JOBSET_GROUP       "jobset.x-k8s.io"
+#define JOBSET_API_VERSION "jobset.x-k8s.io/v1alpha2"
+#define JOBSET_KIND        "JobSet"
 
 /* The value of spec.managedBy for our controller. */
 #define MANAGED_BY_TRAINER TRAINER_GROUP "/trainjob-controller"
@@ -33,7 +40,9 @@
 #define LABEL_SUPPORT        TRAINER_GROUP "/support"
 #define SUPPORT_DEPRECATED   "deprecated"
 
-#define GATE_RESOURCE_CLAIMS "TrainJobResourceClaims" /* feature gate: claims.h */
+/* Feature gate: claims.h. Upstream's name, and ours before upstream had one. */
+#define GATE_RESOURCE_CLAIMS "DynamicResourceAllocation"
+#define GATE_OLD_CLAIMS      "TrainJobResourceClaims"
 
 #define NODE                 "node"     /* the container that trains; MPI: also its job */
 #define LAUNCHER             "launcher" /* the job that calls mpirun */

@@ -1,7 +1,7 @@
 /*
  * claims.h - a TrainJob's devices by dynamic resource allocation (DRA).
  *
- * Follows upstream's KEP-2782, unreleased upstream; feature gate TrainJobResourceClaims.
+ * Follows upstream's KEP-2782, unreleased upstream; feature gate DynamicResourceAllocation.
  * spec.trainer.resourceClaimsPerNode become claims of the trainer's pods, and of the
  * container "node" or of those that a claim names.
  */

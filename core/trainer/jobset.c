@@ -297,7 +297,7 @@ void jobset_digest(cJSON *jobset)
 {
 	cJSON *spec = only(json_get(jobset, "spec"), JSON_PATH("suspend"));
 	cJSON *status = only(json_get(jobset, "status"),
-			     JSON_PATH("conditions", "replicatedJobsStatus"));
+			     JSON_PATH("conditions", "replicatedJobsStatus", "restarts"));
 
 	digest_meta(jobset);
 	json_put(jobset, spec, "spec");

@@ -88,9 +88,9 @@ bool jobset_is_active(const cJSON *jobset);   /* some job has active pods */
 
 /*
  * Reduce a JobSet to the fields that a watch stores: names, labels, annotations, owner,
- * versions, spec.suspend, status.conditions, replicatedJobsStatus. jobset_as_written()
- * returns them, owned by the caller, for a JobSet just written: `meta` is the API
- * server's answer, `previous` the JobSet before the write, or NULL.
+ * versions, spec.suspend, status.conditions, replicatedJobsStatus, restarts.
+ * jobset_as_written() returns them, owned by the caller, for a JobSet just written:
+ * `meta` is the API server's answer, `previous` the JobSet before the write, or NULL.
  */
 void jobset_digest(cJSON *jobset);
 cJSON *jobset_as_written(const cJSON *meta, bool suspend, const cJSON *previous);

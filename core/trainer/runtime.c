@@ -60,6 +60,11 @@ static const struct shape pod_group_policy[] = {
 	MEMBER("volcano", OBJECT, .of = volcano),
 	{ 0 },
 };
+static const struct shape run_policy[] = {
+	MEMBER("activeDeadlineSeconds", INT),
+	MEMBER("ttlSecondsAfterFinished", INT),
+	{ 0 },
+};
 static const struct shape template[] = {
 	MEMBER("metadata", OBJECT, .of = shape_metadata),
 	MEMBER("spec", OBJECT, .of = shape_jobset_spec),
@@ -68,6 +73,7 @@ static const struct shape template[] = {
 static const struct shape spec[] = {
 	MEMBER("mlPolicy", OBJECT, .of = ml_policy),
 	MEMBER("podGroupPolicy", OBJECT, .of = pod_group_policy),
+	MEMBER("runPolicy", OBJECT, .of = run_policy),
 	MEMBER("template", OBJECT, .of = template),
 	{ 0 },
 };
@@ -84,6 +90,16 @@ const cJSON *runtime_ml_policy(const cJSON *runtime)
 const cJSON *runtime_pod_group_policy(const cJSON *runtime)
 {
 	return json_get(runtime, "spec", "podGroupPolicy");
+}
+
+struct run_policy runtime_run_policy(const cJSON *runtime)
+{
+	const cJSON *policy = json_get(runtime, "spec", "runPolicy");
+
+	return (struct run_policy){
+		.deadline = json_int(policy, ABSENT, "activeDeadlineSeconds"),
+		.ttl = json_int(policy, ABSENT, "ttlSecondsAfterFinished"),
+	};
 }
 
 const cJSON *runtime_jobs(const cJSON *runtime)

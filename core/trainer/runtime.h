@@ -12,6 +12,11 @@
 
 const cJSON *runtime_ml_policy(const cJSON *runtime);
 const cJSON *runtime_pod_group_policy(const cJSON *runtime);
+/* spec.runPolicy, in seconds, or ABSENT; a TrainJob's own values win (KEP-2899). */
+struct run_policy {
+	int64_t deadline, ttl;
+};
+struct run_policy runtime_run_policy(const cJSON *runtime);
 const cJSON *runtime_jobs(const cJSON *runtime);        /* template.spec.replicatedJobs */
 const cJSON *runtime_annotations(const cJSON *runtime); /* of the template */
 bool runtime_is_deprecated(const cJSON *runtime);

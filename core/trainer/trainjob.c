@@ -67,6 +67,7 @@ static const struct shape spec[] = {
 	MEMBER("runtimePatches", LIST, .of = patches, .max = 16),
 	MEMBER("suspend", BOOL),
 	MEMBER("activeDeadlineSeconds", INT),
+	MEMBER("ttlSecondsAfterFinished", INT),
 	MEMBER("managedBy", STRING),
 	{ 0 },
 };
@@ -251,6 +252,11 @@ int64_t tj_active_deadline(const cJSON *tj)
 	return json_int(tj, ABSENT, "spec", "activeDeadlineSeconds");
 }
 
+int64_t tj_ttl(const cJSON *tj)
+{
+	return json_int(tj, ABSENT, "spec", "ttlSecondsAfterFinished");
+}
+
 bool tj_is_ours(const cJSON *tj)
 {
 	const char *manager = json_str(tj, "spec", "managedBy");
@@ -268,6 +274,7 @@ static cJSON *spec_but_suspend(const cJSON *tj)
 	cJSON *ret = json_dup(json_get(tj, "spec"));
 
 	cJSON_DeleteItemFromObjectCaseSensitive(ret, "suspend");
+	cJSON_DeleteItemFromObjectCaseSensitive(ret, "ttlSecondsAfterFinished");
 	return ret;
 }
 

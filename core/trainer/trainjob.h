@@ -54,10 +54,11 @@ bool tj_suspend(const cJSON *tj);
 void tj_set_suspend(cJSON *tj, bool suspend);
 const cJSON *tj_suspend_node(const cJSON *tj); /* as it was written, or NULL */
 int64_t tj_active_deadline(const cJSON *tj);   /* seconds, or ABSENT */
+int64_t tj_ttl(const cJSON *tj);               /* ttlSecondsAfterFinished, or ABSENT */
 bool tj_is_ours(const cJSON *tj);              /* spec.managedBy is ours or absent */
 const cJSON *tj_status(const cJSON *tj);
 
-/* True: the specs are equal except for suspend. */
+/* True: the specs are equal except for suspend and the TTL, which never fail. */
 bool tj_same_but_suspend(const cJSON *a, const cJSON *b);
 
 /*

@@ -6,6 +6,7 @@
 #include "api/meta.h"
 #include "base/arena.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/str.h"
 #include "trainer/api.h"
 #include "trainer/jobset.h"
@@ -272,6 +273,97 @@ const char *status_deadline_start(const cJSON *tj)
 	if (str_eq(json_str(suspended, "status"), "False"))
 		return json_str(suspended, "lastTransitionTime");
 	return json_str(tj, "metadata", "creationTimestamp");
+}
+
+int64_t status_restarts(const cJSON *status)
+{
+	return json_int(status, 0, "restarts");
+}
+
+/* Of a job whose controller was an older one, when it became able to run. */
+static const char *start_of(const cJSON *tj, const cJSON *before, const char *now)
+{
+	const char *known = status_deadline_start(tj);
+
+	return before && known && !status_condition(before, COND_RESOURCES) ? known : now;
+}
+
+static void set_start(cJSON *status, const cJSON *tj, const struct status_run *run,
+		      const char *now)
+{
+	int64_t restarts = jobset_restarts(run->jobset);
+	bool again = run->anew || restarts != run->restarts;
+
+	if (json_str(status, "startTime") && !again)
+		return;
+	json_put_str(status,
+		     json_str(status, "startTime") ? now : start_of(tj, run->before, now),
+		     "startTime");
+	if (restarts)
+		json_put_int(status, restarts, "restarts");
+	else
+		json_del(status, JSON_PATH("restarts"));
+}
+
+void status_set_times(cJSON *status, const cJSON *tj, const struct status_run *run,
+		      const char *now)
+{
+	const char *end = status_end_time(status);
+
+	if (end && status_finished(run->before))
+		return;
+	if (!end && status_is_true(status, COND_SUSPENDED)) {
+		json_del(status, JSON_PATH("startTime"));
+		return;
+	}
+	if (run->jobset && !jobset_suspended(run->jobset) &&
+	    !(end && json_str(status, "startTime")))
+		set_start(status, tj, run, now);
+	if (end)
+		json_put_str(status, end, "completionTime");
+}
+
+/* RFC 3339 as seconds since 1970; -1: NULL or invalid. */
+static int64_t seconds_of(const char *text)
+{
+	int64_t t;
+
+	return text && !time_parse(&t, text, IGNORED) ? t : -1;
+}
+
+int64_t status_duration(const cJSON *tj, int64_t now)
+{
+	const cJSON *status = tj_status(tj);
+	int64_t from = seconds_of(json_str(status, "startTime"));
+	int64_t to = seconds_of(status_end_time(status));
+
+	if (from < 0 && to < 0 && status_is_true(status, COND_SUSPENDED))
+		return -1;
+	if (from < 0)
+		from = seconds_of(meta_created(tj));
+	if (to < 0)
+		to = now;
+	return from < 0 ? -1 : to > from ? to - from : 0;
+}
+
+int64_t status_ttl(const cJSON *status)
+{
+	return json_int(status, ABSENT, "ttlSecondsAfterFinished");
+}
+
+void status_set_ttl(cJSON *status, int64_t seconds)
+{
+	if (seconds != ABSENT)
+		json_put_int(status, seconds, "ttlSecondsAfterFinished");
+}
+
+int64_t status_expires(const cJSON *tj)
+{
+	int64_t end = seconds_of(status_end_time(tj_status(tj))), ttl = tj_ttl(tj);
+
+	if (ttl == ABSENT)
+		ttl = status_ttl(tj_status(tj));
+	return end < 0 || ttl < 0 || ttl > INT32_MAX ? -1 : end + ttl;
 }
 
 /* `active` includes pods that wait for a node or an image. */

@@ -76,6 +76,35 @@ struct status_sink {
 void status_events(const cJSON *before, const cJSON *now, const char *more,
 		   const struct status_sink *to);
 
+/*
+ * Set startTime and completionTime (KEP-2899), and `restarts`, which says of which restart
+ * of all Jobs startTime is. A suspended job has no startTime. `jobset`: the TrainJob's;
+ * NULL: it has none, so that nothing has begun. `anew`: it was recreated just now.
+ */
+struct status_run {
+	const cJSON *before; /* the status as it was; NULL: none */
+	const cJSON *jobset;
+	bool anew;
+	int64_t restarts; /* those that startTime is known to be of */
+};
+void status_set_times(cJSON *status, const cJSON *tj, const struct status_run *run,
+		      const char *now);
+int64_t status_restarts(const cJSON *status); /* 0 when absent */
+/*
+ * How long the job ran or has run, in seconds, until `now` (seconds since 1970); from its
+ * creation, if no startTime is known. -1: it is suspended, or its times are unknown.
+ */
+int64_t status_duration(const cJSON *tj, int64_t now);
+
+/* What runPolicy said when the job ended, in seconds; ABSENT (trainjob.h): nothing. */
+int64_t status_ttl(const cJSON *status);
+void status_set_ttl(cJSON *status, int64_t seconds);
+/*
+ * When a finished TrainJob is to be deleted, in seconds since 1970, by its own TTL or that
+ * in its status; -1: never, or not finished.
+ */
+int64_t status_expires(const cJSON *tj);
+
 /* The start of the deadline: the creation, or the last resume. */
 const char *status_deadline_start(const cJSON *tj);
 

@@ -379,6 +379,43 @@ void validation_warn_of_workers(const cJSON *runtime, cJSON *warnings)
 				server)));
 }
 
+static void warn_of_end(cJSON *warnings, const cJSON *spec, const char *path,
+			const char *field)
+{
+	cleanup_arena struct arena arena = { 0 };
+
+	if (!json_get(spec, field))
+		return;
+	cJSON_AddItemToArray(
+		warnings,
+		cJSON_CreateString(arena_printf(
+			&arena,
+			"%s.%s: the TrainJob does not know of it, and a later release "
+			"of Kubeflow Trainer refuses it; use spec.runPolicy.%s",
+			path, field, field)));
+}
+
+void validation_warn_of_ends(const cJSON *runtime, cJSON *warnings)
+{
+	static const char path[] = "spec.template.spec";
+	static const char *const fields[] = { "activeDeadlineSeconds",
+					      "ttlSecondsAfterFinished" };
+	cleanup_arena struct arena arena = { 0 };
+	const cJSON *rjob;
+	int i = 0;
+
+	warn_of_end(warnings, json_get(runtime, "spec", "template", "spec"), path,
+		    fields[1]);
+	json_each(rjob, runtime_jobs(runtime)) {
+		const char *job = arena_printf(
+			&arena, "%s.replicatedJobs[%d].template.spec", path, i++);
+
+		for (size_t k = 0; k < N_ELEMENTS(fields); k++)
+			warn_of_end(warnings, json_get(rjob, "template", "spec"), job,
+				    fields[k]);
+	}
+}
+
 /* ---- nodes ---- */
 
 #define ONE_NODE "must be 1 or more: without nodes nothing trains"

@@ -57,6 +57,12 @@ void validation_warn_of_transport(const cJSON *runtime, cJSON *warnings);
  */
 void validation_warn_of_workers(const cJSON *runtime, cJSON *warnings);
 
+/*
+ * Warn of deadlines and TTLs in the templates of JobSet and Jobs, which end pods or delete
+ * objects without the TrainJob: upstream will refuse them (KEP-2899).
+ */
+void validation_warn_of_ends(const cJSON *runtime, cJSON *warnings);
+
 /* Refuse unknown values of MPI_ANNOTATION (in a runtime for MPI) and CACHE_ANNOTATION. */
 void validate_annotations(const cJSON *runtime, struct field_errors *errs);
 

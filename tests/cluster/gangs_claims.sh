@@ -41,8 +41,8 @@ check "refused: two of a name" refused 'resourceClaimsPerNode\[1\]: Duplicate' "
 check "refused: no such container" refused 'containerNames\[0\]' "$claim, resourceClaimName: a, containerNames: [x]}]"
 check "refused: claims in resourcesPerNode" refused resourceClaimsPerNode 'resourcesPerNode: {claims: [{name: a}]}'
 controller_down
-check "the controller starts with the feature gate off" controller_up --feature-gates TrainJobResourceClaims=false
-check "refused: claims" refused 'TrainJobResourceClaims is off' "$claim, resourceClaimName: a}]"
+check "the controller starts with the feature gate off" controller_up --feature-gates DynamicResourceAllocation=false
+check "refused: claims" refused 'DynamicResourceAllocation is off' "$claim, resourceClaimName: a}]"
 # ---- a CRD without these fields, as upstream's is ------------------------------------------------
 kc get crd trainjobs.trainer.kubeflow.org -o json | python3 -c '
 import json, sys

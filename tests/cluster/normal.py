@@ -249,8 +249,9 @@ class Normal:
             return dict(out, **{key: obj[key] for key in ("type", "immutable") if key in obj})
         spec = self.value(obj.get("spec"))
         out["spec"] = spec if kind == "TrainJob" else without_voids(spec)
-        # status.state is an addition of ours.
-        status = {key: value for key, value in (obj.get("status") or {}).items() if key != "state"}
+        # Additions of ours, two of them until upstream releases KEP-2899.
+        ours = ("state", "startTime", "completionTime", "restarts", "ttlSecondsAfterFinished")
+        status = {key: value for key, value in (obj.get("status") or {}).items() if key not in ours}
         if kind == "TrainJob" and status:
             out["status"] = self.value(status)
             if "jobsStatus" in status:

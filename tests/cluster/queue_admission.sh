@@ -139,7 +139,7 @@ check "... and has no condition" is "" of free '.status.conditions'
 check "one more job" eval 'train later 1 && wait_for 30 has_pods later 1 && kn delete trainjob mpi patched && becomes 1 used'
 controller_down
 check "it is deactivated while the controller is away, without which it cannot be changed" active later false
-check "the controller comes back" controller_up
+check "the controller comes back" controller_up --feature-gates DynamicResourceAllocation=true
 check "... the job is suspended" becomes "true True" of later ".spec.suspend} {$suspended.status"
 check "... its pods go" wait_for 30 has_pods later 0
 check "... and its quota is free" becomes 0 used

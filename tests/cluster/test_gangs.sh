@@ -10,7 +10,7 @@ rounds=${KFT_GANG_ROUNDS:-6} # 20 in tests/soak
 cluster_up
 ns=gangs-$$
 kc create namespace $ns >"$scratch/namespace"
-check "the controller starts" controller_up
+check "the controller starts" controller_up --feature-gates TrainJobResourceClaims=true
 exec 3>&1 # figures
 room='"cpu":"4","memory":"8Gi","pods":"20","nvidia.com/gpu":"4"'
 check "a node has room for four pods" node_up four "$room"

@@ -6,7 +6,7 @@
 . "$(dirname "$0")/kueue.sh"
 export KFT_NODE_GRACE=3600 # queue_topology.sh's nodes have no kubelet
 cluster_up
-check "the controller starts" controller_up
+check "the controller starts" controller_up --feature-gates DynamicResourceAllocation=true
 check "Kueue starts" kueue_up team 4 why 3
 for part in tests/cluster/queue_*.sh; do
 	# shellcheck source=/dev/null

@@ -12,7 +12,7 @@ lock = threading.Condition()
 objects, history = {}, []            # {path: object}, [(version, type, path, object)]
 state = {'version': 100, 'floor': 0, 'generation': 0, 'fail': [], 'unserved': set(),
          'delay': 0, 'bookmark': 0, 'marked': 0, 'hold': False, 'of': '', 'expire': None,
-         'error': 0, 'race': '', 'uid': None, 'prune': '', 'stalled': set(), 'denied': set()}
+         'error': 0, 'race': '', 'uid': None, 'prune': '', 'stalled': set(), 'denied': set(), 'clock': 0}
 seen = {}                            # calls, by method and plural
 
 
@@ -92,7 +92,10 @@ class Ctl:
         state['race'] = arg['plural']
         state['uid'] = arg.get('uid')
 
-    def prune(self, arg):            # a CRD that drops this of a status, and takes none without more
+    def clock(self, arg):            # the Date of answers is so many seconds off
+        state['clock'] = arg['seconds']
+
+    def prune(self, arg):            # a CRD that drops these of a status, and takes none without more
         state['prune'] = arg['member']
 
     def seen(self, _):
@@ -105,6 +108,9 @@ class Ctl:
 
 class Handler(BaseHTTPRequestHandler):
     protocol_version = 'HTTP/1.1'
+
+    def date_time_string(self, timestamp=None):
+        return super().date_time_string((timestamp or time.time()) + state['clock'])
 
     def setup(self):
         super().setup()
@@ -255,7 +261,8 @@ class Handler(BaseHTTPRequestHandler):
         elif self.command == 'PATCH':
             spec = copy.deepcopy(was.get('spec'))
             body = merge(copy.deepcopy(was), body)
-            body.get('status', {}).pop(state['prune'], None)
+            for member in state['prune'].split(','):
+                body.get('status', {}).pop(member, None)
             if state['prune'] and body.get('status') == {}:
                 return self.status(422, 'Invalid', 'status: Invalid value: 0: status in body should have at least 1 properties')
             objects[path] = body

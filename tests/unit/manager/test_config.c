@@ -60,7 +60,7 @@ static void check_defaults(const struct manager_config *c)
 	assert_null(c->tls.ciphers);
 	assert_null(c->tls.alpn);
 	assert_false(c->gate_trainjob_status);
-	assert_true(c->gate_resource_claims);
+	assert_false(c->gate_resource_claims);
 }
 
 TEST(test_defaults)
@@ -336,15 +336,17 @@ static const struct gate_row {
 	{ NULL, "", false },
 };
 
-/* The gate TrainJobResourceClaims is on, and beta. */
+/* Upstream's gate is off, and alpha. Our name of it still works. */
 TEST(test_gate_of_claims)
 {
 	static const struct gate_row of_claims[] = {
-		{ NULL, "TrainJobResourceClaims=false", false },
-		{ NULL, "TrainJobResourceClaims=true,AllBeta=false", true },
-		{ NULL, "AllBeta=false", false },
-		{ NULL, "AllAlpha=false", true },
-		{ NULL, "TrainJobStatus=true", true },
+		{ NULL, "DynamicResourceAllocation=true", true },
+		{ NULL, "TrainJobResourceClaims=true", true },
+		{ NULL, "TrainJobResourceClaims=true,AllAlpha=false", true },
+		{ NULL, "AllAlpha=true", true },
+		{ NULL, "AllAlpha=true,TrainJobResourceClaims=false", false },
+		{ NULL, "AllBeta=true", false },
+		{ NULL, "TrainJobStatus=true", false },
 	};
 
 	for (size_t i = 0; i < N_ELEMENTS(of_claims); i++) {

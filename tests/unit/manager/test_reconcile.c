@@ -552,7 +552,8 @@ static void test_a_crd_without_state(void **state)
 	struct place p = { *state, "stateless" };
 	int64_t patches;
 
-	apiserver_do(&p.w->server, "{'op':'prune','member':'state'}");
+	apiserver_do(&p.w->server,
+		     "{'op':'prune','member':'state,startTime,completionTime'}");
 	create(p.w, p.ns, RUNTIME("torch: {}"));
 	create(p.w, p.ns, TRAINJOB("", ""));
 	EVENTUALLY(told(p, "JobSetCreated") == 1);
@@ -829,6 +830,153 @@ static void test_the_deadline(void **state)
 	tj = get(p, "trainjob");
 	check_text("state", json_str(tj, "status", "state"), "Failed");
 }
+static char *of_status(struct place p, struct arena *arena, const char *member)
+{
+	cleanup_json cJSON *tj = get(p, "trainjob");
+
+	return arena_strdup(arena, json_str(tj, "status", member));
+}
+
+static bool status_is(struct place p, const char *member, const char *want)
+{
+	cleanup_arena struct arena a = { 0 };
+
+	return str_eq(of_status(p, &a, member), want);
+}
+
+#define RESTARTED(n) \
+	"{status: {restarts: " #n ", replicatedJobsStatus: [{name: node, active: 1}]}}"
+#define ENDED(time)                                                                   \
+	"{status: {conditions: [{type: Completed, status: 'True', reason: AllJobsCom" \
+	"pleted, message: done, lastTransitionTime: '" time "'}]}}"
+#define LONG_AGO "2026-01-01T01:00:00Z"
+
+static void test_when_it_runs(void **state)
+{
+	struct place p = { *state, "times" };
+	cleanup_arena struct arena a = { 0 };
+	const char *first, *second;
+
+	create(p.w, p.ns, RUNTIME("torch: {}"));
+	create(p.w, p.ns, TRAINJOB("", ""));
+	EVENTUALLY(of_status(p, &a, "startTime"));
+	first = of_status(p, &a, "startTime");
+	change(p, "trainjob", "{spec: {suspend: true}}");
+	EVENTUALLY(!of_status(p, &a, "startTime") && has_state(p, "Suspended"));
+	clock_sleep_ms(1100); /* times are whole seconds */
+	change(p, "trainjob", "{spec: {suspend: false}}");
+	EVENTUALLY((second = of_status(p, &a, "startTime")));
+	assert_true(strcmp(first, second) < 0);
+	clock_sleep_ms(1100);
+	change(p, "jobset", RESTARTED(1));
+	EVENTUALLY(!status_is(p, "startTime", second));
+	first = of_status(p, &a, "startTime");
+	assert_true(strcmp(second, first) < 0);
+	/* One Job alone is restarted, and a new process looks: it is the same run. */
+	clock_sleep_ms(1100);
+	forget(p);
+	change(p, "jobset", JOBS(1, 0));
+	change(p, "jobset", JOBS(1, 1));
+	EVENTUALLY(has_state(p, "Running"));
+	assert_true(status_is(p, "startTime", first));
+	change(p, "jobset", ENDED(LONG_AGO));
+	EVENTUALLY(status_is(p, "completionTime", LONG_AGO));
+	assert_true(status_is(p, "startTime", first));
+}
+
+#define RUN_POLICY(policy)                                                              \
+	"{apiVersion: " TRAINER ", kind: TrainingRuntime, metadata: {name: rt}, spec: " \
+	"{runPolicy: {" policy "}, template: {spec: {replicatedJobs: [{name: node, "    \
+	"template: {spec: {template: {spec: {containers: [{name: node, image: x}]}}}}}" \
+	"]}}}}"
+
+/* What a time to live does to a job that ended long ago. */
+static void test_the_time_to_live(void **state)
+{
+	static const struct {
+		const char *ns, *runtime, *spec;
+		bool goes;
+	} rows[] = {
+		{ "ttl-none", "", "", false },
+		{ "ttl-zero", "", ", ttlSecondsAfterFinished: 0", true },
+		{ "ttl-short", "", ", ttlSecondsAfterFinished: 5", true },
+		{ "ttl-most", "", ", ttlSecondsAfterFinished: 2147483647", false },
+		{ "ttl-huge", "", ", ttlSecondsAfterFinished: 9223372036854775807",
+		  false },
+		{ "ttl-negative", "", ", ttlSecondsAfterFinished: -5", false },
+		{ "ttl-runtime", "ttlSecondsAfterFinished: 1", "", true },
+		{ "ttl-job-wins", "ttlSecondsAfterFinished: 0",
+		  ", ttlSecondsAfterFinished: 2147483647", false },
+		{ "ttl-job-sooner", "ttlSecondsAfterFinished: 2147483647",
+		  ", ttlSecondsAfterFinished: 0", true },
+		{ "ttl-deadline",
+		  "activeDeadlineSeconds: 5, ttlSecondsAfterFinished: 2147483647", "",
+		  false },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
+		struct place p = { *state, rows[i].ns };
+		cleanup_arena struct arena a = { 0 };
+
+		create(p.w, p.ns, arena_printf(&a, RUN_POLICY("%s"), rows[i].runtime));
+		create(p.w, p.ns, arena_printf(&a, TRAINJOB("", "%s"), rows[i].spec));
+		EVENTUALLY(told(p, "JobSetCreated") == 1);
+		if (!str_eq(p.ns, "ttl-deadline"))
+			change(p, "jobset", ENDED(LONG_AGO));
+		EVENTUALLY(rows[i].goes ? !exists(p, "trainjob")
+					: of_status(p, &a, "completionTime") != NULL);
+		if (rows[i].goes)
+			EVENTUALLY(told(p, "Expired") == 1);
+	}
+	clock_sleep_ms(200);
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++)
+		check_int(rows[i].ns,
+			  exists((struct place){ *state, rows[i].ns }, "trainjob"),
+			  !rows[i].goes);
+}
+
+/* A shorter time counts at once, a clock that is set forward never. */
+static void test_a_time_to_live_that_is_edited(void **state)
+{
+	struct place p = { *state, "ttl-edited" };
+
+	create(p.w, p.ns, RUN_POLICY(""));
+	create(p.w, p.ns, TRAINJOB("", ", ttlSecondsAfterFinished: 2147483647"));
+	EVENTUALLY(told(p, "JobSetCreated") == 1);
+	change(p, "jobset", ENDED(LONG_AGO));
+	EVENTUALLY(has_state(p, "Complete"));
+	/* The API server says that it is 2020: the clock of this machine is wrong. */
+	apiserver_do(&p.w->server, "{'op':'clock','seconds':-200000000}");
+	change(p, "trainjob", "{spec: {ttlSecondsAfterFinished: 3600}}");
+	clock_sleep_ms(300);
+	assert_true(exists(p, "trainjob"));
+	apiserver_do(&p.w->server, "{'op':'clock','seconds':0}");
+	change(p, "trainjob", "{spec: {ttlSecondsAfterFinished: 60}}");
+	EVENTUALLY(!exists(p, "trainjob"));
+}
+
+/* The runtime changes after the end: what it said then counts, for a new process, too. */
+static void test_a_time_to_live_that_was_kept(void **state)
+{
+	struct place p = { *state, "ttl-kept" };
+	cleanup_json cJSON *tj = NULL;
+
+	create(p.w, p.ns, RUN_POLICY("ttlSecondsAfterFinished: 2147483647"));
+	create(p.w, p.ns, TRAINJOB("", ""));
+	EVENTUALLY(told(p, "JobSetCreated") == 1);
+	change(p, "jobset", ENDED(LONG_AGO));
+	EVENTUALLY(has_state(p, "Complete"));
+	tj = get(p, "trainjob");
+	check_int("kept", json_int(tj, -1, "status", "ttlSecondsAfterFinished"),
+		  2147483647);
+	forget(p);
+	change(p, "runtime", "{spec: {runPolicy: {ttlSecondsAfterFinished: 0}}}");
+	change(p, "trainjob", "{metadata: {annotations: {look: again}}}");
+	clock_sleep_ms(200);
+	assert_true(exists(p, "trainjob"));
+	change(p, "trainjob", "{status: {ttlSecondsAfterFinished: 5}}");
+	EVENTUALLY(!exists(p, "trainjob"));
+}
 
 static void test_a_new_one_of_the_same_name(void **state)
 {
@@ -1013,6 +1161,10 @@ int main(void)
 		cmocka_unit_test(test_left_alone),
 		cmocka_unit_test(test_a_runtime_of_no_kind_of_ours),
 		cmocka_unit_test(test_the_deadline),
+		cmocka_unit_test(test_when_it_runs),
+		cmocka_unit_test(test_the_time_to_live),
+		cmocka_unit_test(test_a_time_to_live_that_is_edited),
+		cmocka_unit_test(test_a_time_to_live_that_was_kept),
 		cmocka_unit_test(test_a_new_one_of_the_same_name),
 		cmocka_unit_test(test_the_old_finalizer),
 		cmocka_unit_test(test_counted),

@@ -9,6 +9,7 @@
 #include "base/yaml.h"
 #include "manager/job_memory.h"
 #include "tests/unit/kube/apiserver.h"
+#include "trainer/jobset.h"
 
 #define TRAINER "trainer.kubeflow.org/v1alpha1"
 #define JOBSET  "jobset.x-k8s.io/v1alpha2"
@@ -257,7 +258,7 @@ static void test_what_asks_for_nothing(void **state)
 		{ "TrainJob", "{metadata: {annotations: {a: b}}}", true, false },
 		{ "TrainJob", "{spec: {suspend: false}}", true, false },
 		{ "JobSet", "{metadata: {labels: {a: b}}}", true, false },
-		{ "JobSet", "{status: {restarts: 3}}", false, false },
+		{ "JobSet", "{status: {restartsCountTowardsMax: 3}}", false, false },
 		{ "JobSet", "{status: {conditions: [{type: Failed}]}}", true, false },
 		{ "JobSet", "{spec: {suspend: true}}", true, false },
 		{ "JobSet", "{metadata: {deletionTimestamp: x}}", true, false },
@@ -376,7 +377,7 @@ static void test_what_is_kept(void **state)
 	check_text("label", meta_label(jobset, "a"), "b");
 	assert_null(json_get(jobset, "metadata", "managedFields"));
 	assert_null(json_get(jobset, "spec", "replicatedJobs"));
-	assert_null(json_get(jobset, "status", "restarts"));
+	assert_int_equal(jobset_restarts(jobset), 1);
 	assert_true(json_bool(jobset, false, "spec", "suspend"));
 	assert_int_equal(
 		json_int(json_get(jobset, "status", "replicatedJobsStatus")->child, 0,

@@ -20,7 +20,7 @@ TEST(test_as_written)
 		cleanup_json cJSON *watched = doc(
 			"{apiVersion: jobset.x-k8s.io/v1alpha2, kind: JobSet, " META
 			"}, spec: {suspend: false, network: {}}, status: {conditions: "
-			"[{type: Suspended}], restarts: 1}}");
+			"[{type: Suspended}], failed: 1}}");
 		cleanup_free char *want = NULL;
 
 		json_put_bool(watched, suspend, "spec", "suspend");

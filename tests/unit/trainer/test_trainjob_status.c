@@ -319,4 +319,35 @@ TEST(test_when_it_ended)
 	}
 }
 
+TEST(test_how_long_it_ran)
+{
+	static const struct {
+		const char *status;
+		int64_t want;
+	} rows[] = {
+#define RUNS(type, time) \
+	"{conditions: [{type: " type ", status: 'True', lastTransitionTime: '" time "'}]"
+		/* Of controllers without these times: from the creation. */
+		{ "{}", 100 },
+		{ RUNS("Complete", "2026-01-01T00:00:30Z") "}", 30 },
+		{ RUNS("Suspended", "2026-01-01T00:00:30Z") "}", -1 },
+		{ "{startTime: '2026-01-01T00:01:00Z'}", 40 },
+		{ RUNS("Failed",
+		       "2026-01-01T00:01:05Z") ", startTime: '2026-01-01T00:01:00Z'}",
+		  5 },
+		{ RUNS("Failed", "2025-01-01T00:00:00Z") "}", 0 }, /* clocks differ */
+		{ "{startTime: tomorrow}", 100 },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
+		cleanup_json cJSON *tj =
+			doc("{metadata: {creationTimestamp: '2026-01-01T00:00:00Z'}}");
+
+		json_put(tj, doc(rows[i].status), "status");
+		if (status_duration(tj, 1767225700) != rows[i].want)
+			fail_msg("%s: %lld", rows[i].status,
+				 (long long)status_duration(tj, 1767225700));
+	}
+}
+
 RUN_TESTS(NULL, NULL)

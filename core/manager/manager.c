@@ -381,8 +381,8 @@ static void log_start(const struct manager *m)
 		LOG_STR("TrainJobStatus", c->gate_trainjob_status ? "on" : "off"),
 		LOG_STR(GATE_RESOURCE_CLAIMS, c->gate_resource_claims ? "on" : "off"));
 	if (c->old_gate)
-		log_warn("the feature gate " GATE_OLD_CLAIMS
-			 " is " GATE_RESOURCE_CLAIMS " now");
+		log_warn("the feature gate " GATE_OLD_CLAIMS " is " GATE_RESOURCE_CLAIMS
+			 " now");
 }
 
 static void name_things(struct manager *m)

@@ -37,8 +37,8 @@
 #define LABEL_FRAMEWORK TRAINER_GROUP "/framework"
 
 /* On a runtime: "deprecated" warns its users. */
-#define LABEL_SUPPORT        TRAINER_GROUP "/support"
-#define SUPPORT_DEPRECATED   "deprecated"
+#define LABEL_SUPPORT      TRAINER_GROUP "/support"
+#define SUPPORT_DEPRECATED "deprecated"
 
 /* Feature gate: claims.h. Upstream's name, and ours before upstream had one. */
 #define GATE_RESOURCE_CLAIMS "DynamicResourceAllocation"

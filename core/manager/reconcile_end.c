@@ -52,7 +52,7 @@ static int64_t known_restarts(const struct pass *p)
 }
 
 /*
- * What runPolicy says stays in the status when the job ends: of 10,000 finished jobs no
+ * The runtime's TTL stays in the status when the job ends: of 10,000 finished jobs no
  * runtime is read when the controller starts. A status without a state is another
  * controller's.
  */

@@ -280,7 +280,7 @@ int64_t status_restarts(const cJSON *status)
 	return json_int(status, 0, "restarts");
 }
 
-/* Of a job whose controller was an older one, when it became able to run. */
+/* The start of a job whose controller was an older one: when it became able to run. */
 static const char *start_of(const cJSON *tj, const cJSON *before, const char *now)
 {
 	const char *known = status_deadline_start(tj);

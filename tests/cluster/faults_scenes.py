@@ -13,6 +13,7 @@ import time
 import urllib.request
 from faults import (MERGE, NS, TRAINER_NS, Controller, Proxy, Tap, Watcher, Workload, admin, api, clean_up, cluster,
                     compact, healthy, judge, note, set_up, train_job, until, webhooks_answer)
+from faults_ends import scene_ends  # pylint: disable=unused-import
 
 SEED = int(os.environ.get("FAULTS_SEED") or time.time())
 JOBS = int(os.environ.get("FAULTS_JOBS") or 0)

@@ -7,13 +7,24 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/thread.h"
 
-enum { CHUNK = 128 * 1024, PIPE_SIZE = 1024 * 1024 };
+enum {
+	PIPE_SIZE =
+		256 * 1024, /* two of 64 supervisors are half of what a user may have */
+	CHUNK = 32 * 1024,  /* with less in the pipe, copies cost less than splice() */
+};
 
 static const uint64_t one = 1;
+
+/* The copy of pages that are in both pipes, of which only the last bytes are read. */
+struct bulk {
+	bool tried, usable;
+	int null, pages[2];
+};
 
 void tail_add(struct tail *t, const char *data, size_t len)
 {
@@ -64,22 +75,130 @@ static bool wait_for_output(const struct relay *r)
 	return p[0].revents != 0;
 }
 
+/* false: the end of the pipe, or of the reader. */
+static bool copy_some(struct relay *r)
+{
+	char data[CHUNK];
+	ssize_t n = read(r->from, data, sizeof(data));
+
+	if (n < 0 && (errno == EINTR || errno == EAGAIN))
+		return true;
+	if (n <= 0)
+		return false;
+	tail_add(r->tail, data, (size_t)n);
+	return pass_on(r->to, data, (size_t)n);
+}
+
+/* ---- much output: its pages move, without copies ---- */
+
+static bool drop(const struct bulk *b, size_t n)
+{
+	while (n) {
+		ssize_t done = splice(b->pages[0], NULL, b->null, NULL, n, 0);
+
+		if (done <= 0)
+			return false;
+		n -= (size_t)done;
+	}
+	return true;
+}
+
+/* Add the end of the first `n` of `len` bytes in b->pages to the tail; empty it. */
+static bool keep_tail(struct relay *r, const struct bulk *b, size_t n, size_t len)
+{
+	size_t kept = n < TAIL_SIZE ? n : TAIL_SIZE;
+	char data[TAIL_SIZE];
+
+	if (!drop(b, n - kept))
+		return false;
+	for (size_t got = 0; got < kept;) {
+		ssize_t more = read(b->pages[0], data + got, kept - got);
+
+		if (more <= 0)
+			return false;
+		got += (size_t)more;
+	}
+	tail_add(r->tail, data, kept);
+	return drop(b, len - n);
+}
+
+/* How many bytes moved. *ret_errno: why no more did. */
+static size_t move(const struct relay *r, size_t len, int *ret_errno)
+{
+	struct pollfd p = { .fd = r->to, .events = POLLOUT };
+	size_t moved = 0;
+
+	while (moved < len) {
+		ssize_t n = splice(r->from, NULL, r->to, NULL, len - moved, 0);
+
+		if (n > 0) {
+			moved += (size_t)n;
+		} else if (n < 0 && errno == EAGAIN) {
+			poll(&p, 1, -1);
+		} else if (n == 0 || errno != EINTR) {
+			*ret_errno = errno;
+			break;
+		}
+	}
+	return moved;
+}
+
+/* As copy_some(). Where pages cannot move, as to a file in O_APPEND, b->usable ends. */
+static bool move_some(struct relay *r, struct bulk *b)
+{
+	ssize_t len = tee(r->from, b->pages[1], PIPE_SIZE, SPLICE_F_NONBLOCK);
+	int why = 0;
+	size_t n;
+
+	if (len <= 0) {
+		b->usable = len < 0 && (errno == EAGAIN || errno == EINTR);
+		return true;
+	}
+	n = move(r, (size_t)len, &why);
+	if (!keep_tail(r, b, n, (size_t)len) || n < (size_t)len)
+		b->usable = false; /* copy_some() finds the same error, or the way */
+	return why != EPIPE;
+}
+
+static void bulk_open(struct bulk *b)
+{
+	b->null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	if (b->null < 0 || pipe2(b->pages, O_CLOEXEC))
+		return;
+	b->usable = fcntl(b->pages[1], F_SETPIPE_SZ, PIPE_SIZE) >= PIPE_SIZE;
+}
+
+static void bulk_close(const struct bulk *b)
+{
+	const int fds[] = { b->null, b->pages[0], b->pages[1] };
+
+	for (size_t i = 0; i < N_ELEMENTS(fds); i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
+}
+
+/* Opens b when there is much output for the first time. */
+static bool is_bulk(const struct relay *r, struct bulk *b)
+{
+	int waiting = 0;
+
+	if (ioctl(r->from, FIONREAD, &waiting) || waiting < CHUNK)
+		return false;
+	if (!b->tried)
+		bulk_open(b);
+	b->tried = true;
+	return b->usable;
+}
+
 static void *copy(void *ctx)
 {
 	struct relay *r = ctx;
-	char data[CHUNK];
+	struct bulk b = { .null = -1, .pages = { -1, -1 } };
 
-	while (wait_for_output(r)) {
-		ssize_t n = read(r->from, data, sizeof(data));
-
-		if (n < 0 && (errno == EINTR || errno == EAGAIN))
-			continue;
-		if (n <= 0)
+	while (wait_for_output(r))
+		if (is_bulk(r, &b) ? !move_some(r, &b) : !copy_some(r))
 			break;
-		tail_add(r->tail, data, (size_t)n);
-		if (!pass_on(r->to, data, (size_t)n))
-			break;
-	}
+	bulk_close(&b);
 	close(r->from);
 	r->from = -1;
 	while (write(r->done, &one, sizeof(one)) < 0 && errno == EINTR)

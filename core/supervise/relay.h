@@ -21,8 +21,8 @@ struct tail {
 void tail_add(struct tail *t, const char *data, size_t len);
 
 /*
- * A thread that copies from a pipe to `to`, each stream in its order, until the end of
- * the pipe. A write may block: the thread of the signals does not. A full disk loses
+ * A thread that passes from a pipe to `to`, each stream in its order, until the end of
+ * the pipe; much output moves by splice(2), without copies. A write may block: the thread of the signals does not. A full disk loses
  * output, never the command; when nobody reads `to` any longer, the pipe closes and the
  * command gets SIGPIPE, as if it wrote there itself.
  */

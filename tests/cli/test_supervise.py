@@ -54,6 +54,19 @@ WRITE = "import os,sys\nd=bytes(range(256))*4096\nfor i in range(64): sys.stdout
 r = subprocess.run(argv(sys.executable, "-c", WRITE), capture_output=True)
 is_("64 MiB without a newline arrive in order", hashlib.sha256(r.stdout).digest(),
     hashlib.sha256(bytes(range(256)) * 4096 * 64).digest())
+BULK = "import os\nos.write(1, b'x' * 70000)\nfor i in range(40): os.write(i % 2 + 1, b'%07d\\n' % i * 20000)\nos._exit(3)"
+FILE = os.path.join(scratch.name, "output")
+LINES = [b"x" * 70000 + b"".join(b"%07d\n" % i * 20000 for i in range(0, 40, 2)), b"".join(b"%07d\n" % i * 20000 for i in range(1, 40, 2))]
+for what, mode in ("a file", "wb"), ("a file in append mode", "ab"), ("/dev/full", None):
+    with open(MESSAGE, "wb"), open(FILE if mode else "/dev/full", mode or "wb") as to:
+        r = subprocess.run(argv(sys.executable, "-c", BULK), stdout=to, stderr=subprocess.PIPE)
+    with open(FILE, "rb") as f:
+        got = f.read()
+    with open(MESSAGE, "rb") as f:
+        last = f.read()
+    is_(f"much output to {what}: each stream in order, and the message", (r.returncode, mode is None or got == LINES[0], r.stderr == LINES[1],
+        len(last), set(last.splitlines()) <= {b"%07d" % i for i in range(40)}), (3, True, True, 4096, True))
+    open(FILE, "wb").close()
 is_("a command that closes its output goes on", run("exec >&- 2>&-; exit 7")[0], 7)
 is_("a process that keeps the output open is not waited for", run("setsid sleep 20 & echo end")[:2], (0, b"end\n"))
 with open("/dev/full", "w") as full:
@@ -126,11 +139,17 @@ is_("at most N restarts, each with its number", (code, out), (5, b"run 0\nrun 1\
 is_("... which are told", err.count(b"the command ended with status 5; restart"), 2)
 is_("one that succeeds at last", run('[ $KFTRAINER_RESTART = 1 ]', "--restarts", "9")[0], 0)
 is_("a final exit code", run('echo run; exit 3', "--restarts", "9", "--final", "2", "--final", "3")[:2], (3, b"run\n"))
-LEFT = "import os, subprocess, sys\nif os.environ['KFTRAINER_RESTART'] == '1':\n" \
-    "    pid = int(open(sys.argv[1]).read()); sys.exit(os.path.exists(f'/proc/{pid}'))\n" \
-    "p = subprocess.Popen(['sh', '-c', 'trap \"\" TERM; echo ready; while :; do sleep 1; done'], " \
-    "stdout=subprocess.PIPE, start_new_session=True)\n" \
-    "p.stdout.readline(); open(sys.argv[1], 'w').write(str(p.pid)); os._exit(1)\n"
+# A worker that nobody ends says so, and ends.
+WORKER = 'trap "" TERM; echo ready; i=0; while [ $i -lt 100 ]; do sleep 0.1; i=$((i+1)); done; : > "$1"'
+LEFT = f"""
+import os, subprocess, sys
+if os.environ['KFTRAINER_RESTART'] == '1':
+    sys.exit(os.path.exists(sys.argv[1] + '.late') or os.path.exists('/proc/' + open(sys.argv[1]).read()))
+p = subprocess.Popen(['sh', '-c', {WORKER!r}, '-', sys.argv[1] + '.late'], stdout=subprocess.PIPE, start_new_session=True)
+p.stdout.readline()
+open(sys.argv[1], 'w').write(str(p.pid))
+os._exit(1)
+"""
 r = subprocess.run(argv(sys.executable, "-c", LEFT, os.path.join(scratch.name, "pid"),
                         options=("--restarts", "1", "--restart-grace", "100ms")), capture_output=True)
 is_("a worker in its own session that ignores TERM is gone before the restart", (r.returncode, r.stdout), (0, b""))

@@ -33,13 +33,15 @@ struct live {
 	struct kube *kube;
 	const char *ns;
 	struct board *board;
-	struct tails tails; /* its lock guards `streams`, too */
-	int streams;
+	struct tails tails;     /* its lock guards the list of viewers, too */
+	struct viewer *viewers; /* the newest first */
 };
 
 /* One stream, or one log. Strings are in the arena. */
 struct viewer {
 	struct live *live;
+	struct viewer *next;
+	bool cut; /* for a newer one */
 	struct arena arena;
 	struct httpd_stream *stream;
 	bool rows;
@@ -234,6 +236,16 @@ static void send_log(struct viewer *v)
 	}
 }
 
+static bool is_cut(struct viewer *v)
+{
+	bool cut;
+
+	pthread_mutex_lock(&v->live->tails.lock);
+	cut = v->cut;
+	pthread_mutex_unlock(&v->live->tails.lock);
+	return cut;
+}
+
 static void serve(void *ctx, struct httpd_stream *stream)
 {
 	struct viewer *v = ctx;
@@ -245,7 +257,7 @@ static void serve(void *ctx, struct httpd_stream *stream)
 		changes_free(v->pods);
 		v->pods = NULL;
 	}
-	while (!v->failed && httpd_listens(stream)) {
+	while (!v->failed && httpd_listens(stream) && !is_cut(v)) {
 		send_lost(v);
 		send_board(v);
 		if (v->job)
@@ -262,14 +274,16 @@ static void serve(void *ctx, struct httpd_stream *stream)
 
 static void viewer_free(void *ctx)
 {
-	struct viewer *v = ctx;
+	struct viewer *v = ctx, **at = &v->live->viewers;
 
 	leave_log(v);
 	changes_free(v->pods);
 	buf_release(&v->data);
 	arena_clear(&v->arena);
 	pthread_mutex_lock(&v->live->tails.lock);
-	v->live->streams--;
+	while (*at != v)
+		at = &(*at)->next;
+	*at = v->next;
 	pthread_mutex_unlock(&v->live->tails.lock);
 	free(v);
 }
@@ -318,22 +332,47 @@ static void read_query(struct viewer *v, const struct httpd_request *req)
 		v->log.lines = MAX_LINES;
 }
 
+/*
+ * Adds it, and cuts the oldest of those above LIVE_STREAMS: perhaps nobody reads it any
+ * more, which cannot be known as long as the kernel has room for what is sent. False: too
+ * many that are cut have not ended yet. The caller holds the lock.
+ */
+static bool add_viewer(struct live *l, struct viewer *v)
+{
+	struct viewer *oldest = NULL;
+	int n = 0, cut = 0;
+
+	for (struct viewer *other = l->viewers; other; other = other->next) {
+		n++;
+		cut += other->cut;
+		oldest = other->cut ? oldest : other;
+	}
+	if (n >= 2 * LIVE_STREAMS)
+		return false;
+	if (n - cut >= LIVE_STREAMS)
+		oldest->cut = true;
+	v->next = l->viewers;
+	l->viewers = v;
+	return true;
+}
+
 /* NULL: there are as many as may be. */
 static struct viewer *viewer_new(struct live *l, const struct httpd_request *req)
 {
-	struct viewer *v;
+	struct viewer *v = xcalloc(1, sizeof(*v));
 	bool room;
 
-	pthread_mutex_lock(&l->tails.lock);
-	room = l->streams < LIVE_STREAMS;
-	l->streams += room;
-	pthread_mutex_unlock(&l->tails.lock);
-	if (!room)
-		return NULL;
-	v = xcalloc(1, sizeof(*v));
 	v->live = l;
 	v->dirty = true;
 	v->data.max = MAX_DATA;
+	pthread_mutex_lock(&l->tails.lock);
+	room = add_viewer(l, v);
+	pthread_mutex_unlock(&l->tails.lock);
+	board_ring(l->board);
+	if (!room) {
+		free(v);
+		return NULL;
+	}
 	read_query(v, req);
 	return v;
 }
@@ -365,7 +404,7 @@ static int on_pause(void *ctx, struct error *err)
 {
 	const struct viewer *v = ctx;
 
-	return v->failed || !httpd_listens(v->stream)
+	return v->failed || !httpd_listens(v->stream) || is_cut(ctx)
 		       ? error_set(err, ERR_STOPPED, "stopped")
 		       : 0;
 }
@@ -456,7 +495,7 @@ bool live_busy(struct live *l)
 	bool busy;
 
 	pthread_mutex_lock(&l->tails.lock);
-	busy = l->streams > 0;
+	busy = l->viewers;
 	pthread_mutex_unlock(&l->tails.lock);
 	return busy;
 }

@@ -20,7 +20,7 @@
 #include "kube/kube.h"
 #include "net/httpd.h"
 
-enum { LIVE_STREAMS = 16 }; /* at a time; more get a 503 */
+enum { LIVE_STREAMS = 16 }; /* at a time; for another the oldest is cut */
 
 struct live;
 

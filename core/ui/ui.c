@@ -19,6 +19,7 @@
 #include "ui/list.h"
 #include "ui/live.h"
 #include "ui/page.h"
+#include "ui/zip.h"
 
 enum {
 	MAX_BODY = 4096,
@@ -236,6 +237,7 @@ static void handle(void *ctx, const struct httpd_request *req,
 	} else if (is_allowed(ui, req, resp)) {
 		answer(ui, req, resp);
 	}
+	zip_body(req, resp);
 }
 
 static bool is_idle(struct ui *ui)

@@ -341,7 +341,7 @@ def controller():
 
 api = controller()
 config = HOME.name + "/api/kubeconfig"
-run("submit", "--kubeconfig", config, "--runtime", "torch-distributed", "--name", "one", "--suspend", "--detach", "--", "true")
+run("submit", "--kubeconfig", config, "--runtime", "torch-distributed", "--name", "one", "--suspend", "--", "true")
 server = Server("--kubeconfig", config)
 page = Stream(server, "rows=1")
 got = page.until(is_mark)
@@ -352,7 +352,7 @@ api.wait()
 got = page.until(lambda event, _: event == "lost")
 check("an API server that goes away: it is said", None if isinstance(got[-1][1], str) and "127.0.0.1" in got[-1][1] else got[-1])
 api = controller()
-run("submit", "--kubeconfig", config, "--runtime", "torch-distributed", "--name", "two", "--suspend", "--detach", "--", "true")
+run("submit", "--kubeconfig", config, "--runtime", "torch-distributed", "--name", "two", "--suspend", "--", "true")
 got = page.until(lambda event, data: event == "lost" and data is None)
 equal("... and when it is back", got[-1], ("lost", None))
 while "default/two" not in rows(got):

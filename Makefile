@@ -272,10 +272,14 @@ define sim_rules # WORLD, ROOMS, FUNCTIONS THAT IT REPLACES, OTHER SOURCES
 SIM_$(1) := $(wildcard tests/sim/$(1)*.c) tests/sim/events.c $(4)
 $(SANOUT)/tests/sim/$(1): $$(SIM_$(1):%=$(SANOUT)/%.o) $(foreach r,$(2),$(if $(call src_of,$(r)),$(SANOUT)/lib$(r).a))
 	$$(call say,LD,$$@) clang $$(SANLINK) $(3:%=-Wl,--wrap=%) -o $$@ $$^ -L$$(SANROOT)/lib $$(LIBS) -lm
-$(OUT)/tests/sim/$(1): $$(SIM_$(1):%=$(OUT)/%.o) $(foreach r,$(2),$(patsubst %,$(OUT)/%.o,$(call src_of,$(r))))
-	$$(call say,LD,$$@) $$(SYSROOT)/bin/musl-gcc -static-pie -Wl,--gc-sections $(3:%=-Wl,--wrap=%) -o $$@ $$(SYSROOT)/lib/*.o $$^ -L$$(SYSROOT)/lib $$(LIBS) -lm
+$(call sim_musl,$(1),$(2),$(3),$(OUT),$$(SYSROOT))
+$(call sim_musl,$(1),$(2),$(3),$(AOUT),$$(CROSSROOT))
 endef
-$(eval $(call sim_rules,jobs,manager jobs apiserver $(NEEDS_manager),clock_ms clock_now clock_gettime clock_sleep_ms getrandom \
+define sim_musl # ITS FIRST THREE, BUILD, LIBRARIES
+$(4)/tests/sim/$(1): $$(SIM_$(1):%=$(4)/%.o) $(foreach r,$(2),$(patsubst %,$(4)/%.o,$(call src_of,$(r))))
+	$$(call say,LD,$$@) $(5)/bin/musl-gcc -static-pie -Wl,--gc-sections $(3:%=-Wl,--wrap=%) -o $$@ $(5)/lib/*.o $$^ -L$(5)/lib $$(LIBS) -lm
+endef
+$(eval $(call sim_rules,jobs,manager jobs apiserver $(NEEDS_manager),clock_ms clock_now clock_gettime clock_sleep_ms getrandom keypair_ssh \
   stop_wait thread_start pthread_join cond_wait_until pthread_cond_signal pthread_cond_broadcast poll eventfd \
   timerfd_create timerfd_settime read write close,tests/sim/threads.c))
 $(eval $(call sim_rules,cache,cache $(NEEDS_cache),clock_ms))

@@ -23,7 +23,7 @@ enum {
 	PAGE = 55,         /* lines of a trace in its shortest form */
 	WIDTH = 160,       /* of them */
 	CHOICES = 1 << 20, /* of a schedule in a process of its own, at most */
-	HANGS_S = 100,     /* such a schedule takes milliseconds */
+	STEPS = 1000000,   /* of a schedule: most have a thousand */
 };
 
 void __asan_init(void)
@@ -37,7 +37,7 @@ struct event {
 };
 
 struct sim {
-	uint64_t seed, state, n_events;
+	uint64_t seed, state, n_events, steps;
 	int64_t now;
 	struct event *heap;
 	size_t n, cap;
@@ -120,7 +120,9 @@ bool sim_step(struct sim *s)
 	struct event next;
 	size_t i = 0, least = 0;
 
-	if (!s->n)
+	if (s->steps++ == STEPS)
+		sim_broken(s, "no end after %d steps", STEPS);
+	if (!s->n || s->steps > STEPS)
 		return false;
 	next = s->heap[0];
 	s->heap[0] = s->heap[--s->n];
@@ -208,7 +210,7 @@ static void run_here(struct sim *s, const struct sim_conf *conf)
 {
 	s->state = mix(s->seed);
 	s->now = START_MS;
-	s->n = s->n_events = s->made = 0;
+	s->n = s->n_events = s->steps = s->made = 0;
 	s->broken = false;
 	running = s;
 	conf->world(s);
@@ -233,7 +235,6 @@ static void run(struct sim *s, const struct sim_conf *conf)
 	if (!pid) {
 		s->heap = NULL;
 		s->cap = 0;
-		alarm(HANGS_S);
 		run_here(s, conf);
 		fflush(stdout);
 		_exit(0);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/str.h"
 #include "base/xmalloc.h"
 
 enum { FEW = 16 }; /* so many are searched without a map */
@@ -96,4 +97,24 @@ void json_index_del(struct json_index *ix, const char *name)
 	if (ix->filled)
 		map_del(&ix->map, name);
 	cJSON_Delete(cJSON_DetachItemViaPointer((cJSON *)ix->of, node));
+}
+
+bool json_equal_but(const cJSON *a, const cJSON *b, const char *const *but)
+{
+	cleanup_json_index struct json_index in_b = { .of = b };
+	const cJSON *m;
+	size_t n = 0;
+
+	if (!cJSON_IsObject(a) || !cJSON_IsObject(b))
+		return json_equal(a, b);
+	json_each(m, a) {
+		if (str_in(m->string, but))
+			continue;
+		if (!json_equal(m, json_index_get(&in_b, m->string)))
+			return false;
+		n++;
+	}
+	json_each(m, b)
+		n -= !str_in(m->string, but);
+	return n == 0;
 }

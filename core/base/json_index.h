@@ -28,6 +28,9 @@ cJSON *json_index_put(struct json_index *ix, cJSON *take_value, const char *name
 cJSON *json_index_upsert(struct json_index *ix, cJSON *take_element);
 void json_index_del(struct json_index *ix, const char *name);
 
+/* json_equal() of two objects without these members; of others, or NULL: json_equal(). */
+bool json_equal_but(const cJSON *a, const cJSON *b, const char *const *but);
+
 static inline void json_index_release(struct json_index *ix)
 {
 	map_release(&ix->map, NULL);

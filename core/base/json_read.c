@@ -1,12 +1,12 @@
 /*
  * json_read.c - parse JSON strictly (base/json.h).
  *
- * A scanner goes over the text first and refuses, with line and column, all
- * that cJSON takes too lightly; then cJSON builds the tree from what is known
- * to be right; then the keys of each object are compared, for which they have
- * to be unescaped (base/map.h: no choice of keys makes that slow).
+ * A scanner goes over the text and builds the tree; it refuses, with line and column,
+ * what cJSON's own parser takes too lightly. Then the keys of each object are compared
+ * (base/map.h: no choice of keys makes that slow).
  */
 #include <ctype.h>
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -139,13 +139,76 @@ static int scan_escape(struct scan *s)
 	return 0;
 }
 
-static int scan_string(struct scan *s)
+/* Does UTF-8 of one byte stand there, that is not escaped, nor the end of the string? */
+static bool is_plain(char c)
+{
+	return c >= ' ' && c != '"' && c != '\\';
+}
+
+static char *put_utf8(char *to, uint32_t c)
+{
+	static const unsigned char first[] = { 0, 0, 0xc0, 0xe0, 0xf0 };
+	int len = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+
+	for (int i = len - 1; i > 0; i--, c >>= 6)
+		to[i] = (char)(0x80 | (c & 0x3f));
+	*to = (char)(first[len] | c);
+	return to + len;
+}
+
+/* An escape that was scanned: write its character, and move on to what follows. */
+static char *put_escape(const struct scan *s, const char **at, char *to)
+{
+	static const char letters[] = "b\bf\fn\nr\rt\t";
+	char c = (*at)[1];
+	const char *p = strchr(letters, c);
+	uint32_t code;
+
+	if (c != 'u') {
+		*to = p ? p[1] : c;
+		*at += 2;
+		return to + 1;
+	}
+	code = (uint32_t)hex4(s, *at + 2);
+	*at += 6;
+	if (code >= 0xd800 && code <= 0xdfff) {
+		code = 0x10000 + ((code - 0xd800) << 10) +
+		       ((uint32_t)hex4(s, *at + 2) - 0xdc00);
+		*at += 6;
+	}
+	return put_utf8(to, code);
+}
+
+/* What stands between the quotes, without escapes. */
+static char *unescaped(const struct scan *s, const char *from, const char *end)
+{
+	char *ret = xmalloc((size_t)(end - from) + 1), *to = ret;
+
+	while (from < end) {
+		const char *escape = memchr(from, '\\', (size_t)(end - from));
+		size_t len = (size_t)((escape ? escape : end) - from);
+
+		memcpy(to, from, len);
+		to += len;
+		from += len;
+		if (escape)
+			to = put_escape(s, &from, to);
+	}
+	*to = 0;
+	return ret;
+}
+
+static int scan_string(struct scan *s, char **ret)
 {
 	const char *open = s->p++;
 
-	while (s->p < s->end && *s->p != '"') {
+	for (;;) {
 		size_t len = 1;
 
+		while (s->p < s->end && is_plain(*s->p))
+			s->p++;
+		if (s->p >= s->end || *s->p == '"')
+			break;
 		if (*s->p == '\\') {
 			if (scan_escape(s))
 				return -1;
@@ -165,7 +228,7 @@ static int scan_string(struct scan *s)
 	}
 	if (s->p >= s->end)
 		return fail(s, open, ERR_FORMAT, "unterminated string");
-	s->p++;
+	*ret = unescaped(s, open + 1, s->p++);
 	return 0;
 }
 
@@ -178,23 +241,53 @@ static size_t skip_digits(struct scan *s)
 	return (size_t)(s->p - from);
 }
 
-/* After its digits: is the number one that a double can hold? */
-static int check_number(const struct scan *s, const char *from)
+/* Few digits: its value; else false. */
+static bool is_small(const char *p, const char *end, int *ret)
+{
+	bool negative = *p == '-';
+	int v = 0;
+
+	p += negative;
+	if (end - p > 9 || (negative && *p == '0')) /* -0 is not 0 */
+		return false;
+	for (; p < end; p++) {
+		if (*p < '0' || *p > '9')
+			return false;
+		v = 10 * v + (*p - '0');
+	}
+	*ret = negative ? -v : v;
+	return true;
+}
+
+/* What an int does not hold exactly keeps its literal. */
+static int put_number(const struct scan *s, const char *from, cJSON *ret)
 {
 	char text[JSON_MAX_NUMBER + 1];
 	size_t len = (size_t)(s->p - from);
+	double v;
 
+	ret->type = cJSON_Number;
+	if (is_small(from, s->p, &ret->valueint)) {
+		ret->valuedouble = ret->valueint;
+		return 0;
+	}
 	if (len > JSON_MAX_NUMBER)
 		return fail(s, from, ERR_LIMIT, "number longer than %d characters",
 			    JSON_MAX_NUMBER);
 	memcpy(text, from, len);
 	text[len] = 0;
-	if (isinf(strtod(text, NULL)))
+	v = strtod(text, NULL);
+	if (isinf(v))
 		return fail(s, from, ERR_FORMAT, "the number %s is out of range", text);
+	ret->valuedouble = v;
+	ret->valueint = v >= INT_MAX ? INT_MAX : v <= INT_MIN ? INT_MIN : (int)v;
+	if (text[strcspn(text, ".eE")] || v != (double)ret->valueint ||
+	    str_eq(text, "-0"))
+		ret->valuestring = xstrdup(text);
 	return 0;
 }
 
-static int scan_number(struct scan *s)
+static int scan_number(struct scan *s, cJSON *ret)
 {
 	const char *from = s->p, *digits;
 
@@ -216,44 +309,65 @@ static int scan_number(struct scan *s)
 		if (!skip_digits(s))
 			return expected(s, "a digit");
 	}
-	return check_number(s, from);
+	return put_number(s, from, ret);
 }
 
-static int scan_word(struct scan *s)
+static int scan_word(struct scan *s, cJSON *ret)
 {
-	static const char *const words[] = { "true", "false", "null" };
+	static const struct word {
+		const char *text;
+		int type;
+	} words[] = { { "true", cJSON_True },
+		      { "false", cJSON_False },
+		      { "null", cJSON_NULL } };
 
-	for (size_t i = 0; i < 3; i++) {
-		size_t len = strlen(words[i]);
+	for (const struct word *w = words; w < words + N_ELEMENTS(words); w++) {
+		size_t len = strlen(w->text);
 
-		if ((size_t)(s->end - s->p) >= len && !memcmp(s->p, words[i], len)) {
+		if ((size_t)(s->end - s->p) >= len && !memcmp(s->p, w->text, len)) {
 			s->p += len;
+			ret->type = w->type;
 			return 0;
 		}
 	}
 	return expected(s, "a value");
 }
 
-static int scan_value(struct scan *s);
+static int scan_value(struct scan *s, cJSON *ret);
 
-static int scan_key(struct scan *s)
+static cJSON *add_child(cJSON *parent, cJSON *last)
+{
+	cJSON *child = xcalloc(1, sizeof(*child));
+
+	if (last)
+		last->next = child;
+	else
+		parent->child = child;
+	child->prev = last;
+	parent->child->prev = child; /* as cJSON: the first one's is the last */
+	return child;
+}
+
+static int scan_key(struct scan *s, cJSON *ret)
 {
 	skip_space(s);
 	if (s->p >= s->end || *s->p != '"')
 		return expected(s, "a key in quotes");
 	if (++s->keys == s->wanted)
 		s->wanted_at = s->p;
-	if (scan_string(s))
+	if (scan_string(s, &ret->string))
 		return -1;
 	if (!accept(s, ':'))
 		return expected(s, "':'");
 	return 0;
 }
 
-static int scan_object(struct scan *s)
+static int scan_object(struct scan *s, cJSON *ret)
 {
 	const char *open = s->p++;
+	cJSON *member = NULL;
 
+	ret->type = cJSON_Object;
 	if (accept(s, '}'))
 		return 0;
 	for (size_t n = 1;; n++) {
@@ -261,7 +375,8 @@ static int scan_object(struct scan *s)
 			return fail(s, open, ERR_LIMIT,
 				    "an object of more than %d members",
 				    JSON_MAX_MEMBERS);
-		if (scan_key(s) || scan_value(s))
+		member = add_child(ret, member);
+		if (scan_key(s, member) || scan_value(s, member))
 			return -1;
 		if (accept(s, '}'))
 			return 0;
@@ -270,13 +385,17 @@ static int scan_object(struct scan *s)
 	}
 }
 
-static int scan_list(struct scan *s)
+static int scan_list(struct scan *s, cJSON *ret)
 {
+	cJSON *element = NULL;
+
 	s->p++;
+	ret->type = cJSON_Array;
 	if (accept(s, ']'))
 		return 0;
 	for (;;) {
-		if (scan_value(s))
+		element = add_child(ret, element);
+		if (scan_value(s, element))
 			return -1;
 		if (accept(s, ']'))
 			return 0;
@@ -285,20 +404,20 @@ static int scan_list(struct scan *s)
 	}
 }
 
-static int scan_nested(struct scan *s)
+static int scan_nested(struct scan *s, cJSON *ret)
 {
-	int ret;
+	int rc;
 
 	if (s->depth == JSON_MAX_DEPTH)
 		return fail(s, s->p, ERR_LIMIT, "nested deeper than %d levels",
 			    JSON_MAX_DEPTH);
 	s->depth++;
-	ret = *s->p == '{' ? scan_object(s) : scan_list(s);
+	rc = *s->p == '{' ? scan_object(s, ret) : scan_list(s, ret);
 	s->depth--;
-	return ret;
+	return rc;
 }
 
-static int scan_value(struct scan *s)
+static int scan_value(struct scan *s, cJSON *ret)
 {
 	skip_space(s);
 	if (s->p >= s->end)
@@ -308,25 +427,26 @@ static int scan_value(struct scan *s)
 	switch (*s->p) {
 	case '{':
 	case '[':
-		return scan_nested(s);
+		return scan_nested(s, ret);
 	case '"':
-		return scan_string(s);
+		ret->type = cJSON_String;
+		return scan_string(s, &ret->valuestring);
 	case '-':
 	case '0' ... '9':
-		return scan_number(s);
+		return scan_number(s, ret);
 	default:
-		return scan_word(s);
+		return scan_word(s, ret);
 	}
 }
 
-static int scan_text(struct scan *s, bool is_all)
+static int scan_text(struct scan *s, bool is_all, cJSON *ret)
 {
 	size_t len = (size_t)(s->end - s->start);
 
 	if (len > JSON_MAX_BYTES)
 		return error_set(s->err, ERR_LIMIT, "%zu bytes of JSON, more than %zu",
 				 len, JSON_MAX_BYTES);
-	if (scan_value(s))
+	if (scan_value(s, ret))
 		return -1;
 	if (!is_all)
 		return 0;
@@ -415,6 +535,7 @@ static bool has_repeated_below(const cJSON *node)
 
 static int refuse_repeated(const cJSON *doc, struct scan again)
 {
+	cleanup_json cJSON *unused = NULL;
 	size_t count = 0;
 	struct key key;
 
@@ -423,7 +544,8 @@ static int refuse_repeated(const cJSON *doc, struct scan again)
 	key = repeated_below(doc, &count);
 	again.wanted = key.number;
 	again.keys = again.nodes = 0;
-	if (scan_value(&again))
+	unused = xcalloc(1, sizeof(*unused));
+	if (scan_value(&again, unused))
 		return -1;
 	return fail(&again, again.wanted_at, ERR_FORMAT,
 		    "duplicate key \"%.200s\" in this object", key.name);
@@ -431,21 +553,22 @@ static int refuse_repeated(const cJSON *doc, struct scan again)
 
 cJSON *json_reread(const char *text)
 {
-	return cJSON_ParseWithLengthOpts(text, strlen(text), NULL, false);
+	struct error err = { 0 };
+	struct scan s = {
+		.start = text, .p = text, .end = text + strlen(text), .err = &err
+	};
+	cleanup_json cJSON *doc = xcalloc(1, sizeof(*doc));
+
+	return scan_text(&s, true, doc) ? NULL : STEAL(doc);
 }
 
 /* The scanner stands at the value, and then at its end or at the error. */
 static int parse(cJSON **ret, struct scan *s, bool is_all)
 {
 	struct scan before = *s;
-	cleanup_json cJSON *doc = NULL;
+	cleanup_json cJSON *doc = xcalloc(1, sizeof(*doc));
 
-	if (scan_text(s, is_all))
-		return -1;
-	doc = cJSON_ParseWithLengthOpts(before.p, (size_t)(s->p - before.p), NULL, false);
-	if (!doc)
-		return error_set(s->err, ERR_FORMAT, "1:1: not JSON");
-	if (refuse_repeated(doc, before))
+	if (scan_text(s, is_all, doc) || refuse_repeated(doc, before))
 		return -1;
 	*ret = STEAL(doc);
 	return 0;

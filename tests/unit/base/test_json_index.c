@@ -102,4 +102,30 @@ TEST(test_identity)
 	}
 }
 
+TEST(test_equal_but)
+{
+	static const struct {
+		const char *a, *b;
+		bool equal;
+	} rows[] = {
+		{ "{\"a\":1,\"b\":2}", "{\"b\":2,\"a\":1}", true },
+		{ "{\"a\":1,\"b\":2}", "{\"a\":1,\"b\":3}", false },
+		{ "{\"a\":1,\"x\":2}", "{\"a\":1}", true },
+		{ "{\"a\":1}", "{\"x\":2,\"a\":1,\"y\":3}", true },
+		{ "{\"a\":1,\"x\":2}", "{\"x\":3,\"y\":4}", false },
+		{ "{\"x\":2}", "{\"a\":1}", false },
+		{ "{\"a\":{\"x\":1}}", "{\"a\":{\"x\":2}}", false },
+		{ "[1]", "[1]", true },
+		{ "{}", "[]", false },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
+		cleanup_json cJSON *a = doc_of(rows[i].a), *b = doc_of(rows[i].b);
+
+		if (json_equal_but(a, b, JSON_PATH("x", "y")) != rows[i].equal)
+			fail_msg("%s, %s: not as expected", rows[i].a, rows[i].b);
+	}
+	assert_true(json_equal_but(NULL, NULL, JSON_PATH("x")));
+}
+
 RUN_TESTS(NULL, NULL)

@@ -31,7 +31,7 @@ cJSON *last_applied_fields(const struct node *type, const cJSON *live)
 
 	if (!was)
 		return NULL;
-	typed_compare(type, was, live, &c);
+	typed_compare(type, was, live, NULL, &c);
 	all = typed_fields(type, was);
 	unchanged = fieldset_difference(all, c.modified);
 	return fieldset_difference(unchanged, c.removed);

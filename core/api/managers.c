@@ -6,6 +6,7 @@
 
 #include "api/last_applied.h"
 #include "base/cleanup.h"
+#include "base/json_index.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
 
@@ -254,10 +255,7 @@ static cJSON *bare(const cJSON *obj)
 static void compare(const struct manager_of *by, const cJSON *live, const cJSON *obj,
 		    struct typed_changes *ret)
 {
-	cleanup_json cJSON *before = bare(live);
-	cleanup_json cJSON *after = bare(obj);
-
-	typed_compare(by->type, before, after, ret);
+	typed_compare(by->type, live, obj, JSON_PATH("metadata", "managedFields"), ret);
 	if (!by->ignored)
 		return;
 	replace(&ret->added, fieldset_without(ret->added, by->ignored));
@@ -562,21 +560,21 @@ int managers_apply(const struct manager_of *by, const cJSON *live, const cJSON *
 
 /* ---- compare --------------------------------------------------------------------- */
 
-static void drop_times(cJSON *obj)
+static bool same_entries(const cJSON *a, const cJSON *b)
 {
-	cJSON *e;
+	const cJSON *x = a ? a->child : NULL, *y = b ? b->child : NULL;
 
-	json_del(obj, JSON_PATH("metadata", "resourceVersion"));
-	json_each(e, json_get(obj, "metadata", "managedFields"))
-		json_del(e, JSON_PATH("time"));
+	for (; x && y; x = x->next, y = y->next)
+		if (!json_equal_but(x, y, JSON_PATH("time")))
+			return false;
+	return !x && !y && !a == !b;
 }
 
 bool managers_same(const cJSON *a, const cJSON *b)
 {
-	cleanup_json cJSON *x = json_dup(a);
-	cleanup_json cJSON *y = json_dup(b);
+	const cJSON *x = json_get(a, "metadata"), *y = json_get(b, "metadata");
 
-	drop_times(x);
-	drop_times(y);
-	return json_equal(x, y);
+	return json_equal_but(a, b, JSON_PATH("metadata")) && !x == !y &&
+	       json_equal_but(x, y, JSON_PATH("resourceVersion", "managedFields")) &&
+	       same_entries(json_get(x, "managedFields"), json_get(y, "managedFields"));
 }

@@ -71,20 +71,27 @@ enum { MAX_KEYS = 8, MAX_STEP = 1024 * 1024 };
 /* {"name":"a"} with its keys sorted. */
 static void print_keys(struct buf *out, const struct node *list, const cJSON *element)
 {
-	const char *keys[MAX_KEYS];
-	cleanup_json cJSON *doc = cJSON_CreateObject();
+	const char *keys[MAX_KEYS], *comma = "";
 	size_t n = 0;
 
 	for (const char *const *k = list->keys; k && *k && n < MAX_KEYS; k++)
 		keys[n++] = *k;
 	qsort(keys, n, sizeof(*keys), by_text);
+	buf_adds(out, "{");
 	for (size_t i = 0; i < n; i++) {
+		const cJSON name = { .type = cJSON_String,
+				     .valuestring = (char *)keys[i] };
 		const cJSON *value = key_of(list, element, keys[i]);
 
-		if (value)
-			cJSON_AddItemToObject(doc, keys[i], json_dup(value));
+		if (!value)
+			continue;
+		buf_adds(out, comma);
+		json_print(out, &name);
+		buf_adds(out, ":");
+		json_print(out, value);
+		comma = ",";
 	}
-	json_print(out, doc);
+	buf_adds(out, "}");
 }
 
 /* The step to an element; owned by the caller. */
@@ -104,10 +111,11 @@ static char *step_of(const struct node *list, const cJSON *element)
 
 static char *member_step(const cJSON *member)
 {
-	size_t n = strlen(member->string) + 3;
-	char *step = xmalloc(n);
+	size_t n = strlen(member->string) + 1;
+	char *step = xmalloc(2 + n);
 
-	snprintf(step, n, "f:%s", member->string);
+	memcpy(step, "f:", 2);
+	memcpy(step + 2, member->string, n);
 	return step;
 }
 
@@ -123,13 +131,13 @@ static const struct node *child_type(const struct node *type, const cJSON *paren
 				      : element_type(type);
 }
 
-/* A value's children by step, the first of equal ones. */
-static void index_children(const struct node *type, const cJSON *value, struct map *ret)
+/* The children of a list by step, the first of equal ones. */
+static void index_elements(const struct node *type, const cJSON *list, struct map *ret)
 {
 	const cJSON *child;
 
-	json_each(child, value) {
-		cleanup_free char *step = child_step(type, value, child);
+	json_each(child, list) {
+		cleanup_free char *step = step_of(type, child);
 		void *before = map_get(ret, step);
 
 		if (!before)
@@ -187,12 +195,6 @@ void typed_changes_release(struct typed_changes *c)
 	*c = (struct typed_changes){ 0 };
 }
 
-static struct typed_changes new_changes(void)
-{
-	return (struct typed_changes){ cJSON_CreateObject(), cJSON_CreateObject(),
-				       cJSON_CreateObject() };
-}
-
 static bool has_children(const struct node *type, const cJSON *value)
 {
 	return value && value->child && !is_atomic(type, value);
@@ -213,49 +215,103 @@ static bool compares_below(const struct node *type, const cJSON *a, const cJSON 
 }
 
 static void compare_below(const struct node *type, const cJSON *a, const cJSON *b,
-			  struct typed_changes *ret);
+			  const char *const *but, struct typed_changes *ret);
 
-static void compare_at(const struct node *type, const char *step, const cJSON *a,
-		       const cJSON *b, struct typed_changes *up)
+static void add_change(cJSON **set, const char *step, cJSON *take_below, bool self)
 {
-	struct typed_changes own = new_changes();
-	bool below = compares_below(type, a, b);
-
-	if (below)
-		compare_below(type, a, b, &own);
-	fieldset_add(up->added, step, own.added, !a);
-	fieldset_add(up->removed, step, own.removed, !b);
-	fieldset_add(up->modified, step, own.modified,
-		     a && b && !below && !json_equal(a, b));
+	if (!take_below && !self)
+		return;
+	*set = *set ? *set : cJSON_CreateObject();
+	fieldset_add(*set, step, take_below, self);
 }
 
-static void compare_below(const struct node *type, const cJSON *a, const cJSON *b,
+/* Follow a path, or leave it. True: it ends at this member. */
+static bool ends_there(const char *const **path, const char *name)
+{
+	bool follows = *path && str_eq(**path, name);
+
+	*path = follows ? *path + 1 : NULL;
+	return follows && !**path;
+}
+
+static bool is_none(const struct typed_changes *c)
+{
+	return !c->added && !c->removed && !c->modified;
+}
+
+/* A child of `parent`, which is a value of this type, before and after: one may be NULL. */
+static void compare_child(const struct node *type, const cJSON *parent, const cJSON *a,
+			  const cJSON *b, const char *const *but,
+			  struct typed_changes *up)
+{
+	const struct node *own_type = child_type(type, parent, a ? a : b);
+	bool below = compares_below(own_type, a, b), differs;
+	struct typed_changes own = { 0 };
+	cleanup_free char *step = NULL;
+
+	if (ends_there(&but, a ? a->string : b->string))
+		return;
+	if (below)
+		compare_below(own_type, a, b, but, &own);
+	differs = a && b && !below && !json_equal(a, b);
+	if (a && b && !differs && is_none(&own))
+		return;
+	step = child_step(type, parent, a ? a : b);
+	add_change(&up->added, step, own.added, !a);
+	add_change(&up->removed, step, own.removed, !b);
+	add_change(&up->modified, step, own.modified, differs);
+}
+
+static void compare_members(const struct node *type, const cJSON *a, const cJSON *b,
+			    const char *const *but, struct typed_changes *ret)
+{
+	cleanup_json_index struct json_index in_a = { .of = a };
+	cleanup_json_index struct json_index in_b = { .of = b };
+	const cJSON *some = has_children(type, a) ? a : b, *m;
+
+	json_each(m, a)
+		compare_child(type, some, m, json_index_get(&in_b, m->string), but, ret);
+	json_each(m, b)
+		if (!json_index_get(&in_a, m->string))
+			compare_child(type, some, NULL, m, but, ret);
+}
+
+static void compare_lists(const struct node *type, const cJSON *a, const cJSON *b,
 			  struct typed_changes *ret)
 {
 	const cJSON *some = has_children(type, a) ? a : b;
 	cleanup_map struct map in_a = { 0 };
 	cleanup_map struct map in_b = { 0 };
 
-	index_children(type, a, &in_a);
-	index_children(type, b, &in_b);
+	if (a && b && json_equal(a, b))
+		return;
+	index_elements(type, a, &in_a);
+	index_elements(type, b, &in_b);
 	map_each(e, &in_a)
-		compare_at(child_type(type, some, e->value), e->key, e->value,
-			   map_get(&in_b, e->key), ret);
+		compare_child(type, some, e->value, map_get(&in_b, e->key), NULL, ret);
 	map_each(e, &in_b)
 		if (!map_get(&in_a, e->key))
-			compare_at(child_type(type, some, e->value), e->key, NULL,
-				   e->value, ret);
+			compare_child(type, some, NULL, e->value, NULL, ret);
+}
+
+static void compare_below(const struct node *type, const cJSON *a, const cJSON *b,
+			  const char *const *but, struct typed_changes *ret)
+{
+	if (cJSON_IsObject(has_children(type, a) ? a : b))
+		compare_members(type, a, b, but, ret);
+	else
+		compare_lists(type, a, b, ret);
 	fieldset_sort(ret->added);
 	fieldset_sort(ret->modified);
 	fieldset_sort(ret->removed);
 }
 
 void typed_compare(const struct node *type, const cJSON *before, const cJSON *after,
-		   struct typed_changes *ret)
+		   const char *const *but, struct typed_changes *ret)
 {
-	*ret = new_changes();
+	*ret = (struct typed_changes){ 0 };
 	if (compares_below(type, before, after))
-		compare_below(type, before, after, ret);
+		compare_below(type, before, after, but, ret);
 }
 
 /* ---- merge ------------------------------------------------------------------------- */
@@ -300,7 +356,7 @@ static void side_init(struct side *s, const struct node *type, const cJSON *list
 		s->steps[s->n] = step_of(type, child);
 		s->nodes[s->n++] = child;
 	}
-	index_children(type, list, &s->index);
+	index_elements(type, list, &s->index);
 }
 
 static void side_release(struct side *s)
@@ -519,6 +575,12 @@ static int check_list(struct typed_walk *w, const struct node *type, const cJSON
 	return 0;
 }
 
+static void add_step(struct buf *path, const char *name)
+{
+	buf_adds(path, ".");
+	buf_adds(path, name);
+}
+
 static int check_at(struct typed_walk *w, const struct node *type, const cJSON *value)
 {
 	const cJSON *child;
@@ -532,7 +594,7 @@ static int check_at(struct typed_walk *w, const struct node *type, const cJSON *
 		size_t len = w->path.len;
 
 		if (cJSON_IsObject(value))
-			buf_printf(&w->path, ".%s", child->string);
+			add_step(&w->path, child->string);
 		if (w->strict && type && !below && cJSON_IsObject(value) &&
 		    !type->preserves_unknown)
 			return error_set(w->err, ERR_INVALID,

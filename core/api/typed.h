@@ -24,10 +24,11 @@ const struct node *typed_of(const struct schema *schema, const char *api_version
 cJSON *typed_fields(const struct node *type, const cJSON *value);
 
 struct typed_changes {
-	cJSON *added, *modified, *removed; /* field sets, owned */
+	cJSON *added, *modified, *removed; /* field sets, owned; NULL: none */
 };
+/* What is at the path `but` is not compared; NULL: all is. */
 void typed_compare(const struct node *type, const cJSON *before, const cJSON *after,
-		   struct typed_changes *ret);
+		   const char *const *but, struct typed_changes *ret);
 void typed_changes_release(struct typed_changes *c);
 #define cleanup_typed_changes __attribute__((cleanup(typed_changes_release)))
 

@@ -413,16 +413,11 @@ int prepare_new(struct exchange *x, cJSON *obj)
 /* Does anything but metadata and status differ? */
 static bool spec_changed(const struct exchange *x, const cJSON *old, const cJSON *obj)
 {
-	cleanup_json cJSON *a = json_dup(old);
-	cleanup_json cJSON *b = json_dup(obj);
+	bool status = resource_is(x->resource, RESOURCE_STATUS);
 
-	json_del(a, JSON_PATH("metadata"));
-	json_del(b, JSON_PATH("metadata"));
-	if (resource_is(x->resource, RESOURCE_STATUS)) {
-		json_del(a, JSON_PATH("status"));
-		json_del(b, JSON_PATH("status"));
-	}
-	return !json_equal(a, b);
+	return !json_equal_but(old, obj,
+			       status ? JSON_PATH("metadata", "status")
+				      : JSON_PATH("metadata"));
 }
 
 static void keep(cJSON *obj, const cJSON *old, const char *key)

@@ -108,20 +108,16 @@ static void add_jobs(struct buf *out, struct kube *k, const struct list_filter *
 	struct columns c = { .kube = k };
 	const char *heads[N_COLUMNS + 1] = { NULL };
 	const cJSON *job;
-	size_t n = 0, all = 0;
+	size_t n = 0;
 
 	for (size_t i = 0; i < N_COLUMNS; i++)
 		heads[i] = columns[i].head;
 	json_each(job, jobs) {
 		buf_clear(&unseen);
 		n += add_row(n < LIST_ROWS ? &rows : &unseen, &c, f, job);
-		all++;
 	}
 	map_release(&c.runtimes, free);
-	if (n == all)
-		buf_printf(out, "<p>%zu job%s", n, n == 1 ? "" : "s");
-	else
-		buf_printf(out, "<p>%zu of %zu jobs", n, all);
+	buf_printf(out, "<p>%zu job%s", n, n == 1 ? "" : "s");
 	if (n > LIST_ROWS)
 		buf_printf(out, "; the first %d are shown, filter them to see others",
 			   LIST_ROWS);

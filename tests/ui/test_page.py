@@ -76,74 +76,99 @@ equal("behind a link of another site the page opens, without its token", b.url()
 b.go(server.origin + "/")
 equal("... and again, by its cookie", b.text("h1"), "Jobs")
 
-# ---- the list ----------------------------------------------------------------------------------------
-names = [row[1] for row in b.rows()[1:]]
-equal("the list has the jobs", names, ["digits", "odd", "waits"])
-equal("... with their states", [row[2] for row in b.rows()[1:]], ["Complete", "Failed", "Suspended"])
-low = b.js(CONTRAST)
-check("contrast of the list, light", low)
-b.shot("list-light")
+# ---- the page, without its script and with it ------------------------------------------------------------
+def look(what):
+    def equals(test, *values):
+        equal(f"{what}: {test}", *values)
+
+    def checks(test, problem):
+        check(f"{what}: {test}", problem)
+
+    b.screen(1000, 700)
+    b.go(server.origin + "/")
+    rows = b.rows()[1:]
+    equals("the list has the jobs", [row[1] for row in rows], ["digits", "odd", "waits"])
+    equals("... with their states", [row[2] for row in rows], ["Complete", "Failed", "Suspended"])
+    checks("contrast of the list, light", b.js(CONTRAST))
+    b.screen(1000, 700, dark=True)
+    checks("contrast of the list, dark", b.js(CONTRAST))
+    b.click("input[name=q]")
+    b.type("w", "a", "I", "T", "s", "Enter")
+    b.until("the filter acts by Enter", lambda: "q=waITs" in b.url())
+    equals("a filter: what it leaves", [row[1] for row in b.rows()[1:]], ["waits"])
+    equals("... how many", b.text("main > p"), "1 job")
+    equals("... what it was", b.js("return document.querySelector('input[name=q]').value"), "waITs")
+    equals("its parts have names", b.names("form select, form input, form button"),
+           [("combobox", "State"), ("textbox", "Text"), ("textbox", "Labels"), ("button", "Filter")])
+    b.click("form a")
+    b.until("the filter is taken away", lambda: len(b.rows()) == 4)
+
+    b.click("td a")
+    b.until("the job's page", lambda: b.text("h1") == "digits")
+    equals("a link of the list leads to the job", b.url(), server.origin + "/jobs/default/digits")
+    last = "84 lines" if what == "with it" else "node-1 step 1/40 loss 3.200"  # it has only the lines that are in sight
+    b.until("its log", lambda: last in b.text() and "node-0 step 40/40 loss 0.275" in b.text())
+    checks("contrast of a job, dark", b.js(CONTRAST))
+    b.screen(1000, 700)
+    checks("... light", b.js(CONTRAST))
+    b.go(server.origin + "/jobs/default/odd")
+    b.until("its log", lambda: "<img src=http://evil.example/x>" in b.text())
+    equals("text of a log is not markup", b.find("img, main script"), [])
+    equals("the timeline", [row[2] for row in b.rows("table")[1:]], ["queued", "starting", "starting", "training", "failed", "failed", "failed"])
+    equals("its headings", [text for text in b.texts("h1, h2") if text != "Metrics"], ["odd", "Timeline", "Pods", "Events", "Log", "YAML"])
+    marked = b.texts(".added")
+    checks("the YAML marks defaults", None if "suspend: false  # default" in marked else marked)
+    checks("... and what the runtime gives", None if any(line.endswith("# of the runtime torch-distributed") for line in marked) else marked)
+    equals("... in another color than the rest", b.js("return getComputedStyle(document.querySelector('.added')).color !== "
+                                                     "getComputedStyle(document.querySelector('pre')).color"), True)
+    checks("all that can be used has a name", [pair for pair in b.names("a, button, input, select, h1, h2") if pair[0] != "none" and not pair[1]])
+
+    for path in ("/", "/jobs/default/odd"):
+        b.screen(360, 640)
+        b.go(server.origin + path)
+        wide = b.js("return [document.documentElement.scrollWidth, innerWidth]")
+        checks(f"{path} fits into 360 px", None if wide[0] <= wide[1] else wide)
+    b.screen(1000, 700)
+    b.go(server.origin + "/")
+    order = []
+    while "a waits" not in order and len(order) < 30:
+        b.type("Tab")
+        order.append(b.focused())
+    equals("the order of focus is that of the page", order, ["a kftrainer", "select state", "input q", "input label", "button Filter",
+                                                            "a digits", "a odd", "a waits"])
+    b.go(server.origin + "/")
+    while b.focused() != "a odd":
+        b.type("Tab")
+    b.type("Enter")
+    b.until("keys alone lead to a job", lambda: b.text("h1") == "odd")
+    while b.focused() != "a Delete":
+        b.type("Tab")
+    b.type("Enter")
+    b.until("... and to what can be done with it", lambda: b.text("h1") == "Delete odd?")
+    equals("keys alone lead to a job, and to what can be done with it", b.url(), server.origin + "/jobs/default/odd/delete")
+
+
+b.devtools("Network.enable")
+b.devtools("Network.setBlockedURLs", urls=["*/page.js"])
+look("without its script")
+b.listen()
+check("without its script: it has none", None if any("page.js" in line for line in b.said) else b.said)
+b.said = [line for line in b.said if "page.js" not in line]
+b.devtools("Network.setBlockedURLs", urls=[])
+look("with it")
+
+# ---- for docs/ui.md ------------------------------------------------------------------------------------
+b.go(server.origin + "/")
+b.screen(1000, 260)
+b.shot("list")
+b.go(server.origin + "/jobs/default/digits")
+b.until("its log", lambda: "84 lines" in b.text())
 b.screen(1000, 700, dark=True)
-check("contrast of the list, dark", b.js(CONTRAST))
-b.shot("list-dark")
-
-b.click("input[name=q]")
-b.type("w", "a", "I", "T", "s", "Enter")
-b.until("the filter acts by Enter", lambda: "q=waITs" in b.url())
-equal("a filter: what it leaves", [row[1] for row in b.rows()[1:]], ["waits"])
-equal("... how many", b.text("main > p"), "1 of 3 jobs")
-equal("... what it was", b.js("return document.querySelector('input[name=q]').value"), "waITs")
-equal("its parts have names", b.names("form select, form input, form button"),
-      [("combobox", "State"), ("textbox", "Text"), ("textbox", "Labels"), ("button", "Filter")])
-b.click("form a")
-b.until("the filter is taken away", lambda: len(b.rows()) == 4)
-
-# ---- a job ---------------------------------------------------------------------------------------------
-b.click("td a")
-b.until("the job's page", lambda: b.text("h1") == "digits")
-equal("a link of the list leads to the job", b.url(), server.origin + "/jobs/default/digits")
-check("its log has both ranks, with colors", None if "node-1 step 40/40 loss 0.275" in b.text("body") else b.text())
-check("contrast of a job, dark", b.js(CONTRAST))
 b.shot("job-dark")
-b.screen(1000, 700)
-check("... light", b.js(CONTRAST))
+b.screen(360, 640)
 b.go(server.origin + "/jobs/default/odd")
-check("text of a log is not markup", None if "<img src=http://evil.example/x>" in b.text() and not b.find("img, main script") else b.text())
-
-rows = b.rows("table")
-equal("the timeline", [row[2] for row in rows[1:]], ["queued", "starting", "starting", "training", "failed", "failed", "failed"])
-equal("its headings", b.texts("h1, h2"), ["odd", "Timeline", "Pods", "Events", "Log", "YAML"])
-marked = b.texts(".added")
-check("the YAML marks defaults", None if "suspend: false  # default" in marked else marked)
-check("... and what the runtime gives", None if any(line.endswith("# of the runtime torch-distributed") for line in marked) else marked)
-equal("... in another color than the rest", b.js("return getComputedStyle(document.querySelector('.added')).color !== "
-                                                "getComputedStyle(document.querySelector('pre')).color"), True)
-named = [pair for pair in b.names("a, button, input, select, table, h1, h2") if not pair[1] and pair[0] != "table"]
-check("all that can be used has a name", named)
-
-# ---- small screens, and keys alone ---------------------------------------------------------------------
-for path in ("/", "/jobs/default/odd"):
-    b.screen(360, 640)
-    b.go(server.origin + path)
-    wide = b.js("return [document.documentElement.scrollWidth, innerWidth]")
-    check(f"{path} fits into 360 px", None if wide[0] <= wide[1] else wide)
 b.shot("job-360")
 b.screen(1000, 700)
-b.go(server.origin + "/")
-order = []
-for _ in range(11):
-    b.type("Tab")
-    order.append(b.focused())
-equal("the order of focus is that of the page", order, ["a kftrainer", "select state", "input q", "input label", "button Filter",
-                                                        "a digits", "a odd", "a waits", "", "a kftrainer", "select state"])
-b.go(server.origin + "/")
-seen = []
-while "odd" not in (b.focused() or "").split() and len(seen) < 30:
-    b.type("Tab")
-    seen.append(b.focused())
-b.type("Enter")
-b.until("keys alone lead to a job", lambda: b.text("h1") == "odd")
-check("keys alone lead to a job", None)
 
 # ---- --open --------------------------------------------------------------------------------------------
 with tempfile.TemporaryDirectory() as bin_dir:
@@ -161,6 +186,7 @@ with tempfile.TemporaryDirectory() as bin_dir:
     b.go(args)
     b.until("... and leads to the page", lambda: b.text("h1") == "Jobs")
     equal("... and leads to the page", b.url(), opened.origin + "/")
+    b.go("about:blank")
     opened.end()
     equal("... it is gone with the command", os.path.exists(args[7:]), False)
     os.kill(int(pid), 9)

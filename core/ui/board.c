@@ -117,7 +117,7 @@ static void add_points(struct board *b, struct row *r, const cJSON *job)
 
 /* ---- the watch ------------------------------------------------------------------------ */
 
-/* Removes what neither the columns nor the metrics need. */
+/* Removes what neither the columns nor the metrics need; STATE needs jobsStatus. */
 static bool slim(cJSON *job)
 {
 	static const char *const drop[][4] = {
@@ -125,7 +125,6 @@ static bool slim(cJSON *job)
 		{ "spec", "initializer" },       { "spec", "podTemplateOverrides" },
 		{ "spec", "runtimePatches" },    { "spec", "trainer", "command" },
 		{ "spec", "trainer", "args" },   { "spec", "trainer", "env" },
-		{ "status", "jobsStatus" },
 	};
 
 	for (size_t i = 0; i < N_ELEMENTS(drop); i++)

@@ -11,9 +11,9 @@ def run(*args):
 
 
 class Server:
-    def __init__(self, *args):
-        self.process = subprocess.Popen([PROGRAM, "ui", "-n", "lab", *args], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                        stderr=subprocess.DEVNULL, text=True)
+    def __init__(self, **env):
+        self.process = subprocess.Popen([PROGRAM, "ui", "-n", "lab"], env={**os.environ, **env}, stdin=subprocess.DEVNULL,
+                                        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         self.url = self.process.stdout.readline().strip()
         self.origin = self.url.split("/?")[0]
 
@@ -28,7 +28,7 @@ b.screen(1000, 900)
 b.go(server.url)
 b.until("the list", lambda: b.text("h1") == "Jobs")
 equal("the list has the jobs of the namespace", list(jobs()), ["bert", "once", "vit", "waits"])
-b.until("a job's state", lambda: b.go(server.origin) or jobs()["once"][2] == "Failed")
+b.until("the states change by themselves", lambda: [row[2] for row in b.rows()[1:]] == ["Running", "Failed", "Running", "Suspended"])
 b.screen(1000, 320)
 b.shot("cluster-list")
 b.screen(1000, 900)
@@ -76,7 +76,7 @@ equal("the pods: restarts", [(row[1], row[3]) for row in b.js("return [...docume
 check("the YAML has what the runtime gives", None if any("# of the runtime torch-distributed" in line for line in b.texts(".added")) else b.texts(".added"))
 
 # ---- a user who may only read ------------------------------------------------------------------------------
-reader = Server("--kubeconfig", READER)
+reader = Server(KUBECONFIG=READER)
 b.go(reader.url)
 b.until("the list of another user", lambda: b.text("h1") == "Jobs")
 equal("who may read sees the same", list(jobs()), ["bert", "vit", "waits"])
@@ -85,12 +85,15 @@ equal("what may not be done cannot", b.js("return [...document.querySelectorAll(
     ["Suspend", True], ["you may not patch trainjobs.trainer.kubeflow.org in namespace lab (kubectl auth can-i patch trainjobs.trainer.kubeflow.org -n lab)", None],
     ["Delete", True], ["you may not delete trainjobs.trainer.kubeflow.org in namespace lab (kubectl auth can-i delete trainjobs.trainer.kubeflow.org -n lab)", None]])
 check("... its reason is what a screen reader tells", None if b.js("return document.querySelector('.acts button').getAttribute('aria-describedby')") == "no-suspend" else b.text(".acts"))
+b.screen(1000, 660)
 b.shot("may-not")
+b.screen(1000, 900)
 b.go(reader.origin + "/jobs/lab/vit/delete")
 b.click("main button")
 b.until("the API server refuses the rest", lambda: b.find("[role=alert]"))
 check("the API server refuses the rest", None if "user reader may not delete trainjobs" in b.text() else b.text())
 equal("... and nothing is deleted", run("get", "vit", "-n", "lab").returncode, 0)
+b.go("about:blank")
 check("no request went elsewhere", b.foreign(server.origin, reader.origin))
 check("the console has no error", [line for line in b.said if "403 (Forbidden)" not in line])
 b.end()

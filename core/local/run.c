@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "api/meta.h"
@@ -83,7 +84,7 @@ static void on_bytes(void *ctx, const char *data, size_t len)
 
 static int64_t jobs_now(const struct run *r)
 {
-	return r->start_s * 1000 + clock_ms() - r->start_ms;
+	return r->since_1970_ms + clock_ms();
 }
 
 void run_pod_free(void *p)
@@ -263,7 +264,7 @@ static void step(struct run *r)
 
 		r->step_again = false;
 		r->changed |= n || (r->wake_ms >= 0 && r->wake_ms <= clock_ms());
-		r->wake_ms = wake < 0 ? -1 : wake - r->start_s * 1000 + r->start_ms;
+		r->wake_ms = wake < 0 ? -1 : wake - r->since_1970_ms;
 		report_jobset_restart(r);
 		for (size_t i = 0; i < n; i++) {
 			struct run_pod *pod = map_get(&r->pods, act[i].pod_name);
@@ -490,8 +491,11 @@ static int add_names(struct run *r, struct error *err)
 
 static void start_clocks(struct run *r)
 {
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
 	r->start_ms = clock_ms();
-	r->start_s = clock_now();
+	r->since_1970_ms = now.tv_sec * 1000 + now.tv_nsec / 1000000 - r->start_ms;
 	r->pass_ms = r->wake_ms = r->lines_ms = r->timeout_ms = r->running_ms = -1;
 	r->pause_ms = -1;
 	if (r->opts->timeout_ms > 0)

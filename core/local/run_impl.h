@@ -41,7 +41,7 @@ struct run {
 	int *port_locks;      /* the ports are reserved while these are open */
 	size_t n_port_locks;
 
-	int64_t start_ms, start_s; /* the monotonic clock's, and since 1970 */
+	int64_t start_ms, since_1970_ms; /* of the monotonic clock; its 0 since 1970 */
 	int64_t pass_ms; /* monotonic: when the controller's next pass is due; -1: none */
 	int64_t timeout_ms; /* monotonic, of the caller; -1: none */
 	int64_t running_ms; /* likewise, until on_running(); -1: none */

@@ -22,7 +22,9 @@ PROGRAM = os.environ.get("KFTRAINER", os.path.join(ROOT, "kftrainer"))
 HOME = tempfile.TemporaryDirectory()
 ENV = {"PATH": "/usr/bin:/bin", "HOME": HOME.name}
 # Markup, a control character, bytes that are no UTF-8, and a character that turns the direction of text.
-ODD = r"printf '\033[31m<script>alert(1)</script>\033[0m & \001 \377 \342\200\256live\n'; exit 3"
+ODD = r"printf '\033[31m<script>alert(1)</script>\033[0m & \001 \377 \342\200\256live\n'"
+# Both ranks write and end with 3, whichever is first: the first failure ends the others.
+BOTH = f"; trap '' TERM; >{HOME.name}/wrote.$JOB_COMPLETION_INDEX; until [ $(ls {HOME.name}/wrote.* | wc -l) = 2 ]; do sleep 0.01; done; exit 3"
 
 
 def run(*args):
@@ -91,7 +93,7 @@ def equal(what, got, want):
     check(what, None if got == want else f"{got!r}, not {want!r}")
 
 
-for name, command in (("good", "echo done"), ("odd", ODD), ("long", "seq 300; head -c 9000 /dev/zero | tr '\\0' x; echo")):
+for name, command in (("good", "echo done"), ("odd", ODD + BOTH), ("long", "seq 300; head -c 9000 /dev/zero | tr '\\0' x; echo")):
     run("submit", "--local", "--runtime", "torch-distributed", "--name", name, "--nodes", "2", "--", "sh", "-c", command)
 
 run("submit", "--local", "--runtime", "torch-distributed", "--name", "waits", "--suspend", "--detach", "--", "true")

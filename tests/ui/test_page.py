@@ -13,7 +13,9 @@ HOME = tempfile.TemporaryDirectory()
 ENV = {"PATH": "/usr/bin:/bin", "HOME": HOME.name}
 # Markup, a control character, bytes that are no UTF-8, and a character that turns the direction of text.
 COLORS = "".join(f"\\033[{f};{c}mx" for f in [*range(30, 38), *range(90, 98)] for c in (40, 41, 43, 47, 102, 107))
-ODD = r"printf '\033[31m<script>alert(1)</script>\033[0m & \001 \377 \342\200\256live\n<img src=http://evil.example/x>\n'; exit 3"
+ODD = r"printf '\033[31m<script>alert(1)</script>\033[0m & \001 \377 \342\200\256live\n<img src=http://evil.example/x>\n'"
+# Both ranks write and end with 3, whichever is first: the first failure ends the others.
+BOTH = f"; trap '' TERM; >{HOME.name}/wrote.$JOB_COMPLETION_INDEX; until [ $(ls {HOME.name}/wrote.* | wc -l) = 2 ]; do sleep 0.01; done; exit 3"
 LOSS = ("import sys, time\nfor step in range(1, 41):\n    print(f'\\033[2mstep {step}/40\\033[0m loss \\033[32m{3 / step + 0.2:.3f}\\033[0m')\n"
         "print('" + COLORS + "\\033[m')\n"
         "print('\\033[1mcheckpoint\\033[0m saved to /tmp/out', flush=True)\nsys.stdin.read() if sys.argv[1:] else None")
@@ -61,7 +63,7 @@ class Elsewhere:
 
 
 submit("digits", "python3", "-c", LOSS, flags=("--nodes", "2"))
-submit("odd", "sh", "-c", ODD, flags=("--nodes", "2"))
+submit("odd", "sh", "-c", ODD + BOTH, flags=("--nodes", "2"))
 submit("waits", "true", flags=("--suspend", "--detach"))
 server = Server("--local")
 elsewhere = Elsewhere(f'<a href="{server.url}">the jobs</a>')

@@ -145,7 +145,7 @@ int act_do(struct kube *k, const cJSON *job, enum act act, const char *uid,
 {
 	enum suspension unused;
 
-	if (uid && meta_uid(job) && !str_eq(uid, meta_uid(job)))
+	if (!str_eq(uid, meta_uid(job)))
 		return error_set(err, ERR_CONFLICT,
 				 "TrainJob %s was replaced by a new one of this name: "
 				 "look at it, and try again",

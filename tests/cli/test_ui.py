@@ -200,7 +200,7 @@ equal("without the token nothing is done", [do("resume", fields=f) for f in ({},
                                                                            {**form, "csrf": server.token[6:]})], [(403, None)] * 4)
 equal("... nor for another page, or one that says not which", [do("resume", fields=form, Origin=o) for o in ("http://evil.example", "null", "")], [(403, None)] * 3)
 equal("... nor without the cookie", do("resume", fields=form, Cookie=""), (403, None))
-equal("... nor to another job of the name", do("delete", fields={**form, "uid": "1"}), (409, None))
+equal("... nor to another job of the name, or one that the form does not name", [do("delete", fields={**form, "uid": u}) for u in ("1", "")], [(409, None)] * 2)
 equal("... nor what makes no sense", [server.ask("/jobs/default/waits/suspend")[0], server.ask("/jobs/default/good/resume")[0], do("suspend", "good", form)[0]], [409] * 3)
 equal("... nor by other paths", [server.ask(f"/jobs/default/waits{path}", "POST", urllib.parse.urlencode(form), Origin=f"http://{server.host}")[0]
                                  for path in ("", "/explode", "/delete/x")] + [server.ask("/jobs/default/waits/explode")[0]], [405, 405, 405, 404])

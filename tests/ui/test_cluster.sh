@@ -32,6 +32,9 @@ check "... restart" report vit "$(container Running "$(running)" True 2 "\"lastS
 check "... fail" report once "$(container Failed "$(ended 7 Error)" False)"
 kc create clusterrole may-read --verb=get,list,watch --resource=trainjobs.trainer.kubeflow.org,clustertrainingruntimes.trainer.kubeflow.org,pods,pods/log,events,jobsets.jobset.x-k8s.io,jobs.batch >"$scratch/role"
 kt create rolebinding may-read --clusterrole=may-read --user=reader >>"$scratch/role"
+kc create clusterrole may-look --verb=get,list,watch --resource=trainjobs.trainer.kubeflow.org,pods >>"$scratch/role"
+kt create rolebinding may-look --clusterrole=may-look --user=guest >>"$scratch/role"
 cluster kubeconfig "$scratch/reader" reader
-in_cluster env KFTRAINER="$kftrainer" READER="$scratch/reader" python3 tests/ui/cluster.py
+cluster kubeconfig "$scratch/guest" guest
+in_cluster env KFTRAINER="$kftrainer" READER="$scratch/reader" GUEST="$scratch/guest" python3 tests/ui/cluster.py
 finish

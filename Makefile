@@ -280,7 +280,7 @@ $(4)/tests/sim/$(1): $$(SIM_$(1):%=$(4)/%.o) $(foreach r,$(2),$(patsubst %,$(4)/
 	$$(call say,LD,$$@) $(5)/bin/musl-gcc -static-pie -Wl,--gc-sections $(3:%=-Wl,--wrap=%) -o $$@ $(5)/lib/*.o $$^ -L$(5)/lib $$(LIBS) -lm
 endef
 $(eval $(call sim_rules,jobs,manager jobs apiserver $(NEEDS_manager),clock_ms clock_now clock_gettime clock_sleep_ms getrandom keypair_ssh \
-  stop_wait thread_start pthread_join cond_wait_until pthread_cond_signal pthread_cond_broadcast poll eventfd \
+  stop_wait stop_requested stop_fd thread_start pthread_join cond_wait_until pthread_cond_signal pthread_cond_broadcast poll eventfd \
   timerfd_create timerfd_settime read write close,tests/sim/threads.c))
 $(eval $(call sim_rules,cache,cache $(NEEDS_cache),clock_ms))
 $(eval $(call sim_rules,toy,base,clock_ms))

@@ -11,7 +11,8 @@
  *     jobs_world.c         schedules
  *     jobs_controllers.c   processes of the controller, and their network
  *     jobs_nodes.c         JobSet's controller and the kubelet
- *     jobs_users.c         users, and the garbage collector
+ *     jobs_users.c         users
+ *     jobs_others.c        the garbage collector, namespaces in deletion, strangers
  *     jobs_rules.c         what always holds
  */
 #ifndef SIM_JOBS_H
@@ -38,6 +39,7 @@ struct run {
 	char *uid, *owner; /* of the JobSet, and of its TrainJob */
 	struct jobs *jobs;
 	bool suspended;
+	int running; /* pods */
 	cJSON *sent; /* its status */
 };
 
@@ -54,12 +56,19 @@ struct job {
 	bool ran_again;
 	bool stays_suspended; /* the user never resumes it */
 	bool objects_deleted; /* by a user: they may differ when made again */
+	bool exists, suspend; /* what its user has been told is stored */
+	int64_t began_ms, deadline_ms, gone_ms;
 	char *image;          /* of its first JobSet */
 	char *secret;         /* its keys */
 	int64_t disrupted_ms; /* a pod of it lost its node; 0: none */
 	char disrupted[64];   /* its name */
 	int64_t unended_ms;   /* its JobSet has ended, its status does not say so; or 0 */
 	bool changed;         /* since it was last checked */
+	/* Of its name: */
+	bool dying;           /* its namespace is being deleted */
+	int64_t edited_ms;    /* a stranger changed its hostfile; 0: no */
+	bool snapshot_edited; /* by a stranger; users delete it in the end */
+	bool blocked;         /* by a stranger's object of a name of its objects */
 };
 
 struct world {
@@ -85,6 +94,8 @@ struct job *job_named(struct world *w, const char *path); /* whose name is in it
 extern struct manager_config controller_config;
 void controllers_start(struct world *w);
 void controllers_kill_one(struct world *w);
+void controllers_stop_one(struct world *w); /* as SIGTERM does */
+void controllers_part_one(struct world *w); /* it reaches nobody for some time */
 
 /* jobs_nodes.c */
 void nodes_look(struct job *j, int64_t ms); /* JobSet's controller does, in ms */
@@ -94,6 +105,24 @@ void nodes_lose_one(struct job *j);         /* a node, with a pod of the job */
 void users_start(struct job *j);
 void users_see_the_end(struct job *j); /* of its JobSet: they may replace the job */
 void users_make_runtimes(struct world *w);
+void users_create(struct job *j); /* the TrainJob, if there is none */
+void users_lose(struct job *j);   /* it is deleted */
+void users_changed(struct job *j);
+cJSON *users_read(const char *text); /* JSON with ' in place of " */
+
+/* jobs_others.c */
+enum { JOBSET, SNAPSHOT, HOSTFILE, SECRET, N_OBJECTS, OBJECT_PATH = 140 };
+#define STRANGERS "strangers" /* what they write */
+const char *object_path(const struct job *j, int which, char path[OBJECT_PATH]);
+cJSON *object_of(const struct job *j, int which); /* NULL: there is none */
+void objects_collect(struct job *j,
+		     const char *uid); /* of the TrainJob, some time later */
+bool object_is_refused(const struct job *j, const char *path); /* to be made */
+void others_hold(struct job *j);             /* a TrainJob that its user deletes */
+void others_delete_namespace(struct job *j); /* each name stands for one */
+void others_edit(struct job *j);             /* a ConfigMap of the job */
+void others_toggle(struct job *j);           /* suspend of its JobSet */
+void others_block(struct job *j);            /* one of its names */
 
 /* jobs_rules.c */
 void rules_check(struct job *j);         /* after each change */
@@ -101,5 +130,7 @@ void rules_check_settled(struct job *j); /* once everything has ended */
 void rules_check_calm(struct job *j);    /* from time to time, then */
 bool rules_job_is_done(struct job *j);
 void rules_on_write(struct world *w, const char *identity, const char *what);
+void rules_on_new_jobset(struct job *j);
+void rules_on_end_of_run(struct job *j); /* its JobSet no longer exists */
 
 #endif

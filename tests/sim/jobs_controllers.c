@@ -9,6 +9,7 @@
 #include "api/meta.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/stop.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
 #include "kube/lease.h"
@@ -17,6 +18,7 @@
 #include "tests/sim/threads.h"
 
 enum { WATCH, WORK, EVENTS, LEASE, CLIENTS };
+enum { GRACE_MS = 20000 };
 
 struct controller;
 
@@ -32,6 +34,8 @@ struct controller {
 	struct process *process;
 	char identity[24];
 	bool dead;
+	int64_t apart_until; /* these of its clients reach nobody */
+	unsigned apart;
 	struct client clients[CLIENTS];
 	struct controller *next; /* all that ever were */
 };
@@ -51,20 +55,53 @@ static void end(struct controller *c, const char *why)
 	process_kill(c->process);
 }
 
-void controllers_kill_one(struct world *w)
+static struct controller *one(struct world *w)
 {
 	int64_t at = sim_dice(w->sim, w->n_controllers);
+	struct controller *c = all;
 
-	for (struct controller *c = all; c; c = c->next)
-		if (!c->dead && !at--) {
-			end(c, "dies");
-			return;
-		}
+	while (c && (c->dead || at--))
+		c = c->next;
+	return c;
+}
+
+void controllers_kill_one(struct world *w)
+{
+	struct controller *c = one(w);
+
+	if (c)
+		end(c, "dies");
+}
+
+void controllers_stop_one(struct world *w)
+{
+	struct controller *c = one(w);
+
+	if (!c)
+		return;
+	sim_note(w->sim, "%s is asked to stop", c->identity);
+	process_stop(c->process);
+}
+
+/* All calls of a controller, or those of its watches, its workers or its Lease. */
+void controllers_part_one(struct world *w)
+{
+	struct controller *c = one(w);
+	unsigned which = (unsigned)sim_dice(w->sim, CLIENTS + 2);
+	int64_t ms = 2000 + sim_dice(w->sim, 28000), left = -calm_for(w);
+
+	if (!c)
+		return;
+	c->apart = which < CLIENTS ? 1u << which : ~0u;
+	c->apart_until = clock_ms() + (ms < left ? ms : left);
+	sim_note(w->sim, "%s is apart for %lld ms (%x)", c->identity, (long long)ms,
+		 c->apart & 0xf);
 }
 
 /* ---- the network ---- */
 
-static void answer_error(struct httpd_response *resp, int code, const char *reason)
+static void answer_error(struct httpd_response *resp, int code, const char *reason,
+			 const char *message)
 {
 	buf_release(&resp->headers);
 	buf_release(&resp->body);
@@ -78,7 +115,7 @@ static void answer_error(struct httpd_response *resp, int code, const char *reas
 	buf_printf(&resp->body,
 		   "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"status\":\"Failure\","
 		   "\"reason\":\"%s\",\"message\":\"%s (simulated)\",\"code\":%d}",
-		   reason, reason, code);
+		   reason, message, code);
 }
 
 static const struct {
@@ -89,9 +126,28 @@ static const struct {
 	{ 503, "ServiceUnavailable" }, { 504, "Timeout" },
 };
 
+static bool is_apart(const struct client *cl)
+{
+	return clock_ms() < cl->c->apart_until && cl->c->apart >> cl->which & 1;
+}
+
+/* The call hangs until its time is up, or the network is whole again. */
+static bool hangs(struct client *cl, struct httpd_response *resp)
+{
+	int64_t left = cl->c->apart_until - clock_ms(), ms;
+
+	if (!is_apart(cl))
+		return false;
+	ms = 500 + sim_dice(cl->c->w->sim, 5500);
+	thread_pause(ms < left ? ms : left);
+	answer_error(resp, 504, "Timeout", "too late");
+	return true;
+}
+
 /* A connection that breaks in the middle of what is sent. */
 struct cut {
 	struct httpd_stream stream; /* the first member */
+	struct client *cl;
 	struct httpd_stream *to;
 	int64_t left; /* what is sent whole before; < 0: it is cut */
 	void (*run)(void *ctx, struct httpd_stream *s);
@@ -103,6 +159,12 @@ static int send_until(struct httpd_stream *s, const void *data, size_t len)
 {
 	struct cut *cut = (struct cut *)s;
 
+	if (is_apart(cut->cl)) {
+		thread_slow(0, 0);
+		thread_pause(cut->cl->c->apart_until - clock_ms());
+		thread_slow(cut->cl->c->w->lag_ms, END_MS);
+		cut->left = sim_dice(cut->cl->c->w->sim, 2) ? 0 : cut->left;
+	}
 	if (cut->left < 0)
 		return -1;
 	if (cut->left--)
@@ -135,13 +197,15 @@ static void release_cut(void *ctx)
 	free(cut);
 }
 
-static void cut_stream(struct world *w, struct httpd_response *resp)
+static void cut_stream(struct client *cl, struct httpd_response *resp)
 {
+	struct world *w = cl->c->w;
 	struct cut *cut = xmalloc(sizeof(*cut));
 
 	*cut = (struct cut){ { send_until, listens_until },
+			     cl,
 			     NULL,
-			     sim_dice(w->sim, 6),
+			     percent(w, w->cut) ? sim_dice(w->sim, 6) : INT64_MAX,
 			     resp->stream,
 			     resp->release,
 			     resp->stream_ctx };
@@ -160,16 +224,16 @@ static bool is_refused(struct client *cl, const struct httpd_request *req,
 		       struct httpd_response *resp)
 {
 	struct world *w = cl->c->w;
-	bool read = str_eq(req->method, "GET");
+	bool conflicts = !str_eq(req->method, "GET") && !str_eq(req->method, "POST");
 	size_t k;
 
 	if (!percent(w, w->refuse))
 		return false;
 	k = (size_t)sim_dice(w->sim, N_ELEMENTS(refusals));
-	k = read && refusals[k].code == 409 ? 0 : k;
+	k = !conflicts && refusals[k].code == 409 ? 0 : k;
 	sim_note(w->sim, "%s: refused %d: %s %s", cl->c->identity, refusals[k].code,
 		 req->method, req->path);
-	answer_error(resp, refusals[k].code, refusals[k].reason);
+	answer_error(resp, refusals[k].code, refusals[k].reason, "not now");
 	return true;
 }
 
@@ -179,8 +243,12 @@ static void handle_write(struct client *cl, const struct httpd_request *req,
 	struct world *w = cl->c->w;
 	struct job *j = job_named(w, req->path);
 
-	rules_on_write(w, cl->which == LEASE ? NULL : cl->c->identity, req->path);
-	apiserver_handle_inside(w->api, req, resp);
+	if (cl->which == WORK)
+		rules_on_write(w, cl->c->identity, req->path);
+	if (object_is_refused(j, req->path))
+		answer_error(resp, 403, "Forbidden", "the namespace is being terminated");
+	else
+		apiserver_handle_inside(w->api, req, resp);
 	sim_note(w->sim, "%s: %s %s: %d", cl->c->identity, req->method, req->path,
 		 resp->status);
 	if (j && cl->which == WORK) {
@@ -188,10 +256,10 @@ static void handle_write(struct client *cl, const struct httpd_request *req,
 		nodes_look(j, sim_dice(w->sim, 300));
 	}
 	pause_within(w, 300);
-	if (percent(w, w->lose)) {
+	if (percent(w, w->lose) || is_apart(cl)) {
 		sim_note(w->sim, "%s: answer lost: %s %s", cl->c->identity, req->method,
 			 req->path);
-		answer_error(resp, 504, "Timeout");
+		answer_error(resp, 504, "Timeout", "too late");
 	}
 }
 
@@ -205,10 +273,10 @@ static void handle(void *ctx, const struct httpd_request *req,
 	w->calls += cl->which == WORK;
 	thread_slow(0, 0);
 	pause_within(w, 300);
-	if (is_refused(cl, req, resp))
+	if (hangs(cl, resp) || is_refused(cl, req, resp))
 		return;
 	if (strstr(req->path, "scheduling.") || strstr(req->path, "node.k8s.io")) {
-		answer_error(resp, 404, "NotFound"); /* not installed */
+		answer_error(resp, 404, "NotFound", "not installed");
 		return;
 	}
 	if (!str_eq(req->method, "GET")) {
@@ -217,8 +285,7 @@ static void handle(void *ctx, const struct httpd_request *req,
 	}
 	apiserver_handle_inside(w->api, req, resp);
 	if (watch && resp->stream) {
-		if (percent(w, w->cut))
-			cut_stream(w, resp);
+		cut_stream(cl, resp);
 		thread_slow(w->lag_ms, END_MS);
 		return;
 	}
@@ -230,7 +297,8 @@ static void handle(void *ctx, const struct httpd_request *req,
 static struct kube *new_client(struct controller *c, int which)
 {
 	const struct kube_config config = { .ns = "default" };
-	struct kube_opts opts = { .user_agent = "kftrainer", .after_stop = true };
+	struct kube_opts opts = { .user_agent = "kftrainer",
+				  .after_stop = which != WATCH };
 	struct client *cl = &c->clients[which];
 
 	*cl = (struct client){ c, which, NULL };
@@ -240,6 +308,21 @@ static struct kube *new_client(struct controller *c, int which)
 	if (kube_new(&cl->kube, &config, &opts, IGNORED))
 		abort();
 	return cl->kube;
+}
+
+/* As manager.c does at its end: the next one leads at once. */
+static void end_well(struct controller *c, struct work *work, struct lease *lease,
+		     struct event_recorder *events, struct runtimes *runtimes)
+{
+	if (!work_end(work, GRACE_MS)) {
+		end(c, "did not stop in time");
+		return;
+	}
+	lease_free(lease);
+	work_free(work);
+	event_recorder_free(events, 2000);
+	runtimes_stop(runtimes);
+	end(c, "has stopped");
 }
 
 /* As manager.c does, without listeners. */
@@ -261,20 +344,24 @@ static void run(void *ctx)
 				  .kube = new_client(c, WORK) };
 	struct lease *lease;
 	struct work *work;
-	struct pollfd lost = { .events = POLLIN };
+	struct pollfd ends[] = { { .events = POLLIN, .fd = stop_fd() },
+				 { .events = POLLIN } };
 
 	if (lease_new(&lease, &lease_conf, IGNORED) ||
-	    runtimes_start(&conf.runtimes, conf.watch, IGNORED) ||
-	    lease_acquire(lease, IGNORED))
+	    runtimes_start(&conf.runtimes, conf.watch, IGNORED))
 		abort();
+	if (lease_acquire(lease, IGNORED))
+		end(c, "stops before it leads");
 	sim_note(w->sim, "%s leads", c->identity);
 	w->leads_since = clock_ms();
 	if (event_recorder_new(&conf.events, &events, IGNORED) ||
 	    work_start(&work, &conf, IGNORED))
 		abort();
-	lost.fd = lease_lost_fd(lease);
-	poll(&lost, 1, -1);
-	end(c, "lost the lease");
+	ends[1].fd = lease_lost_fd(lease);
+	poll(ends, N_ELEMENTS(ends), -1);
+	if (ends[1].revents)
+		end(c, "lost the lease");
+	end_well(c, work, lease, conf.events, conf.runtimes);
 }
 
 static void start_one(void *ctx)

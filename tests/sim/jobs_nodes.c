@@ -91,11 +91,24 @@ static void disrupt(struct job *j, cJSON *pod)
 	snprintf(j->disrupted, sizeof(j->disrupted), "%s", meta_name(pod));
 }
 
+/* A pod runs. Some end just when the job's time is up. */
+static int64_t how_long(const struct job *j)
+{
+	struct world *w = j->w;
+	int64_t left = j->began_ms + j->deadline_ms - clock_ms();
+
+	if (percent(w, 5))
+		return 2 * FAULTS_MS;
+	if (j->deadline_ms && left > 0 && percent(w, 50))
+		return left + sim_dice(w->sim, 1500);
+	return 1000 + sim_dice(w->sim, 20000);
+}
+
 static void report_pod(struct job *j, const struct report *r)
 {
 	struct world *w = j->w;
 	cleanup_json cJSON *status = cJSON_CreateObject();
-	int64_t ms = percent(w, 5) ? 2 * FAULTS_MS : 1000 + sim_dice(w->sim, 20000);
+	int64_t ms = how_long(j);
 	cJSON *pod = pod_get(j, r->pod);
 
 	if (r->phase && pod && str_eq(j->disrupted, r->pod) && calm_for(w) < HANG_MS) {
@@ -103,6 +116,8 @@ static void report_pod(struct job *j, const struct report *r)
 		after_report(j, r->uid, r->pod, r->phase, HANG_MS);
 		return;
 	}
+	if (pod && str_eq(json_str(pod, "status", "phase"), "Running"))
+		j->run->running--;
 	if (!r->phase || !pod) {
 		cJSON_Delete(pod);
 		pod_drop(j, r->pod);
@@ -115,6 +130,7 @@ static void report_pod(struct job *j, const struct report *r)
 	if (str_eq(r->phase, "Succeeded"))
 		forget_disrupted(j, r->pod);
 	jobs_pod_status(j->run->jobs, r->pod, status, clock_ms());
+	j->run->running += str_eq(r->phase, "Running");
 	if (str_eq(r->phase, "Running"))
 		after_report(j, r->uid, r->pod, percent(w, 10) ? "Failed" : "Succeeded",
 			     ms);
@@ -199,6 +215,7 @@ static void new_run(struct job *j, const cJSON *jobset, bool suspend)
 	j->run = r;
 	r->suspended = suspend;
 	sim_note(j->w->sim, "JobSet %s is new", j->name);
+	rules_on_new_jobset(j);
 	if (j->uid && str_eq(r->owner, j->uid) && j->finished &&
 	    meta_version_number(jobset) > j->end_version)
 		j->ran_again = true;
@@ -211,6 +228,7 @@ static bool find_run(struct job *j)
 	bool suspend = json_bool(jobset, false, "spec", "suspend");
 
 	if (j->run && (!jobset || !str_eq(meta_uid(jobset), j->run->uid))) {
+		rules_on_end_of_run(j);
 		run_free(j->run);
 		j->run = NULL;
 		drop_pods(j);

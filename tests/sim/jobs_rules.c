@@ -14,6 +14,10 @@
 #include "trainer/trainjob.h"
 #include "trainer/trainjob_status.h"
 
+enum {
+	STALE_MS = 20000, /* so long may a pass work with what it has read */
+};
+
 static bool says(const cJSON *status, const char *type)
 {
 	return status_is_true(status, type);
@@ -73,24 +77,36 @@ static void keeps_its_runtime(struct job *j, const cJSON *jobset)
 	}
 	if (!str_eq(image, j->image))
 		sim_broken(j->w->sim, "%s has another runtime than before", j->name);
+	if (str_eq(image, STRANGERS))
+		sim_broken(j->w->sim, "%s runs what a stranger wrote", j->name);
 }
 
 /* Keys that pods may have been given stay as they are. */
 static void keeps_its_secret(struct job *j)
 {
-	cleanup_json cJSON *secret = NULL;
+	cleanup_json cJSON *secret = object_of(j, SECRET);
 	cleanup_free char *text = NULL;
-	char name[60];
 
-	snprintf(name, sizeof(name), "%s-mpi-ssh-auth", j->name);
-	secret = apiserver_get(j->w->api, "v1", "Secret", "default", name);
-	if (!secret || !str_eq(json_str(meta_controller(secret), "uid"), j->uid))
+	if (!secret || !str_eq(json_str(meta_controller(secret), "uid"), j->uid)) {
+		if (j->secret && !j->dying)
+			sim_broken(j->w->sim, "the Secret of %s is lost", j->name);
 		return;
+	}
 	text = json_text(json_get(secret, "data"));
 	if (j->secret && !str_eq(j->secret, text))
 		sim_broken(j->w->sim, "the Secret of %s has changed", j->name);
 	if (!j->secret)
 		j->secret = STEAL(text);
+}
+
+/* What was acknowledged is there, and as its user wrote it. */
+static void is_stored(struct job *j, const cJSON *tj)
+{
+	if (j->exists && (!tj || !str_eq(meta_uid(tj), j->uid)))
+		sim_broken(j->w->sim, "%s is lost", j->name);
+	if (j->exists && tj_suspend(tj) != j->suspend)
+		sim_broken(j->w->sim, "%s is not suspended as its user wants it",
+			   j->name);
 }
 
 void rules_check(struct job *j)
@@ -99,6 +115,7 @@ void rules_check(struct job *j)
 	cleanup_json cJSON *jobset = NULL;
 
 	j->changed = false;
+	is_stored(j, tj);
 	if (!tj || !str_eq(meta_uid(tj), j->uid))
 		return;
 	ends_once(j, tj);
@@ -107,6 +124,29 @@ void rules_check(struct job *j)
 	jobset = jobset_of(j);
 	keeps_its_runtime(j, jobset);
 	keeps_its_secret(j);
+}
+
+/* It is made once, unless a user deletes it, and for a TrainJob that there is. */
+void rules_on_new_jobset(struct job *j)
+{
+	cleanup_json cJSON *jobset = jobset_of(j), *tj = trainjob_of(j);
+	bool own = str_eq(json_str(meta_controller(jobset), "uid"), j->uid);
+
+	if (own && (j->succeeded || j->failed) && !j->objects_deleted)
+		sim_broken(j->w->sim, "%s runs twice", j->name);
+	if (meta_controller(jobset) && !tj && clock_ms() - j->gone_ms > STALE_MS)
+		sim_broken(j->w->sim, "a JobSet is made for %s, which is gone", j->name);
+}
+
+/* Its pods run until they end, or users end them, or its time is up. */
+void rules_on_end_of_run(struct job *j)
+{
+	cleanup_json cJSON *tj = trainjob_of(j);
+
+	if (j->run->running && tj && str_eq(meta_uid(tj), j->run->owner) &&
+	    !meta_is_deleted(tj) && !status_finished(tj_status(tj)) &&
+	    !j->objects_deleted && !j->dying)
+		sim_broken(j->w->sim, "the controller ends the pods of %s", j->name);
 }
 
 /* A controller writes only while the Lease names it. */
@@ -178,12 +218,23 @@ static void tells_the_end(struct job *j)
 	j->unended_ms = !ended ? 0 : j->unended_ms ? j->unended_ms : clock_ms();
 }
 
+/* What a stranger changed is as the controller wrote it, soon after. */
+static void repairs_the_hostfile(struct job *j)
+{
+	cleanup_json cJSON *map = object_of(j, HOSTFILE);
+
+	if (str_eq(json_str(map, "data", "hostfile"), STRANGERS))
+		sim_broken(j->w->sim, "the hostfile of %s is a stranger's", j->name);
+}
+
 void rules_check_calm(struct job *j)
 {
 	cleanup_json cJSON *tj = trainjob_of(j);
 
 	if (!tj || status_finished(tj_status(tj)))
 		return;
+	if (j->edited_ms && clock_ms() - j->edited_ms > CALM_MS)
+		repairs_the_hostfile(j);
 	if (j->disrupted_ms && clock_ms() - j->disrupted_ms > CALM_MS)
 		tells_of_disruption(j, tj);
 	tells_the_end(j);

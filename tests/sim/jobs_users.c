@@ -1,4 +1,4 @@
-/* jobs_users.c - users, and the garbage collector (jobs.h). */
+/* jobs_users.c - users (jobs.h). */
 #include "tests/sim/jobs.h"
 
 #include <stdio.h>
@@ -15,11 +15,10 @@
 #include "trainer/trainjob.h"
 
 #define JOBS_PATH "/apis/" TRAINER_API_VERSION "/namespaces/default/trainjobs"
-#define MAPS_PATH "/api/v1/namespaces/default/configmaps"
 
 static const char *const runtimes[] = { "torch", "torch", "mpi" };
 
-static void changed(struct job *j)
+void users_changed(struct job *j)
 {
 	j->changed = true;
 	nodes_look(j, sim_dice(j->w->sim, 300));
@@ -27,7 +26,7 @@ static void changed(struct job *j)
 
 /* ---- runtimes ---- */
 
-static cJSON *read_text(const char *text)
+cJSON *users_read(const char *text)
 {
 	cleanup_free char *json = xstrdup(text);
 	cJSON *ret = NULL;
@@ -57,7 +56,7 @@ void users_make_runtimes(struct world *w)
 	struct error err = { 0 };
 
 	for (size_t i = 0; i < N_ELEMENTS(texts); i++) {
-		cleanup_json cJSON *runtime = read_text(texts[i]);
+		cleanup_json cJSON *runtime = users_read(texts[i]);
 
 		if (apiserver_write(w->api, "POST",
 				    "/apis/" TRAINER_API_VERSION
@@ -69,7 +68,7 @@ void users_make_runtimes(struct world *w)
 
 static void change_runtime(struct job *j)
 {
-	cleanup_json cJSON *patch = read_text(
+	cleanup_json cJSON *patch = users_read(
 		"{'spec':{'template':{'spec':{'replicatedJobs':[{'name':'node',"
 		"'template':{'metadata':{'labels':{'trainer.kubeflow.org/trainjob-ancestor-"
 		"step':'trainer'}},'spec':{'backoffLimit':1,'template':{'spec':{"
@@ -93,26 +92,40 @@ static void forget(struct job *j, const char *uid)
 	j->image = j->secret = NULL;
 	j->finished = j->completed = j->succeeded = j->failed = j->ran_again = false;
 	j->objects_deleted = false;
-	j->unended_ms = 0;
+	j->unended_ms = j->deadline_ms = 0;
+	j->began_ms = clock_ms();
+	j->exists = true;
 }
 
-static void create_job(struct job *j)
+void users_lose(struct job *j)
+{
+	j->exists = false;
+	j->gone_ms = clock_ms();
+	users_changed(j);
+}
+
+void users_create(struct job *j)
 {
 	struct world *w = j->w;
 	cleanup_json cJSON *tj =
 		meta_new(TRAINER_API_VERSION, TRAINJOB_KIND, "default", j->name);
 	cleanup_json cJSON *stored = NULL;
 	struct error err = { 0 };
+	bool suspend;
+	int deadline;
 
+	if (j->dying)
+		return;
 	json_put_str(tj, runtimes[sim_dice(w->sim, N_ELEMENTS(runtimes))], "spec",
 		     "runtimeRef", "name");
 	json_put_str(tj, CLUSTER_RUNTIME_KIND, "spec", "runtimeRef", "kind");
 	json_put_str(tj, TRAINER_GROUP, "spec", "runtimeRef", "apiGroup");
-	if (sim_dice(w->sim, 4) == 3)
+	suspend = is_calm(w) ? j->stays_suspended : sim_dice(w->sim, 4) == 3;
+	if (suspend)
 		json_put(tj, cJSON_CreateTrue(), "spec", "suspend");
-	if (sim_dice(w->sim, 4) == 3)
-		json_put(tj, cJSON_CreateNumber(10 + (int)sim_dice(w->sim, 60)), "spec",
-			 "activeDeadlineSeconds");
+	deadline = sim_dice(w->sim, 4) == 3 ? 10 + (int)sim_dice(w->sim, 60) : 0;
+	if (deadline)
+		json_put_int(tj, deadline, "spec", "activeDeadlineSeconds");
 	if (apiserver_write(w->api, "POST", JOBS_PATH, tj, &stored, &err)) {
 		if (err.code != 409)
 			sim_broken(w->sim, "cannot create a TrainJob: %s", err.msg);
@@ -120,7 +133,9 @@ static void create_job(struct job *j)
 	}
 	sim_note(w->sim, "user creates %s", j->name);
 	forget(j, meta_uid(stored));
-	changed(j);
+	j->suspend = suspend;
+	j->deadline_ms = deadline * 1000;
+	users_changed(j);
 }
 
 static void suspend_job(struct job *j, bool suspend)
@@ -134,7 +149,8 @@ static void suspend_job(struct job *j, bool suspend)
 	if (apiserver_write(j->w->api, "PATCH", j->path, patch, NULL, IGNORED))
 		return;
 	sim_note(j->w->sim, "user %s %s", suspend ? "suspends" : "resumes", j->name);
-	changed(j);
+	j->suspend = suspend;
+	users_changed(j);
 }
 
 static void delete_of(struct job *j, const char *what, const char *path)
@@ -143,65 +159,28 @@ static void delete_of(struct job *j, const char *what, const char *path)
 		return;
 	sim_note(j->w->sim, "user deletes the %s %s", what, j->name);
 	j->objects_deleted = true;
-	changed(j);
-}
-
-/* Objects of a TrainJob that is gone are deleted some time later. */
-struct garbage {
-	struct job *j;
-	char *owner;
-};
-
-static void collect(void *ctx)
-{
-	static const char *const kinds[][3] = {
-		{ JOBSET_API_VERSION, JOBSET_KIND, "" },
-		{ "v1", "ConfigMap", "-runtime-snapshot" },
-		{ "v1", "ConfigMap", "-mpi-hostfile" },
-		{ "v1", "Secret", "-mpi-ssh-auth" },
-	};
-	cleanup_free struct garbage *g = ctx;
-	char name[60];
-
-	for (size_t i = 0; !g->j->w->over && i < N_ELEMENTS(kinds); i++) {
-		cleanup_json cJSON *obj = NULL;
-
-		snprintf(name, sizeof(name), "%s%s", g->j->name, kinds[i][2]);
-		obj = apiserver_get(g->j->w->api, kinds[i][0], kinds[i][1], "default",
-				    name);
-		if (!str_eq(json_str(meta_controller(obj), "uid"), g->owner))
-			continue;
-		apiserver_drop(g->j->w->api, kinds[i][0], kinds[i][1], "default", name,
-			       meta_uid(obj));
-		sim_note(g->j->w->sim, "%s %s is collected", kinds[i][1], name);
-		changed(g->j);
-	}
-	free(g->owner);
+	users_changed(j);
 }
 
 static void delete_job(struct job *j)
 {
 	struct world *w = j->w;
 	cleanup_json cJSON *tj = trainjob_of(j);
-	struct garbage *g;
 
-	if (!tj)
+	if (!tj || meta_is_deleted(tj))
 		return;
 	sim_note(w->sim, "user deletes %s", j->name);
-	g = xmalloc(sizeof(*g));
-	*g = (struct garbage){ j, xstrdup(meta_uid(tj)) };
+	users_lose(j);
 	apiserver_drop(w->api, TRAINER_API_VERSION, TRAINJOB_KIND, "default", j->name,
-		       g->owner);
-	sim_after(w->sim, sim_dice(w->sim, 4000), collect, g);
-	changed(j);
+		       meta_uid(tj));
+	objects_collect(j, meta_uid(tj));
 }
 
 static void delete_snapshot(struct job *j)
 {
-	char path[120];
+	char path[OBJECT_PATH];
 
-	snprintf(path, sizeof(path), MAPS_PATH "/%s-runtime-snapshot", j->name);
-	delete_of(j, "snapshot of", path);
+	delete_of(j, "snapshot of", object_path(j, SNAPSHOT, path));
 }
 
 /* ---- what they do ---- */
@@ -224,7 +203,7 @@ static void delete_jobset(struct job *j)
 static void replace(struct job *j)
 {
 	delete_job(j);
-	create_job(j);
+	users_create(j);
 }
 
 static void kill_controller(struct job *j)
@@ -232,10 +211,22 @@ static void kill_controller(struct job *j)
 	controllers_kill_one(j->w);
 }
 
+static void stop_controller(struct job *j)
+{
+	controllers_stop_one(j->w);
+}
+
+static void part_controller(struct job *j)
+{
+	controllers_part_one(j->w);
+}
+
 static void (*const acts[])(struct job *j) = {
-	create_job, suspend,        suspend,         resume,  resume,
-	delete_job, delete_jobset,  delete_snapshot, replace, change_runtime,
-	replace,    nodes_lose_one, kill_controller,
+	users_create,    suspend,         suspend,         resume,
+	resume,          delete_job,      delete_jobset,   delete_snapshot,
+	replace,         replace,         change_runtime,  nodes_lose_one,
+	kill_controller, stop_controller, part_controller, others_edit,
+	others_block,    others_toggle,   others_hold,     others_delete_namespace,
 };
 
 static void act(void *ctx)
@@ -245,8 +236,10 @@ static void act(void *ctx)
 	if (j->w->over)
 		return;
 	if (is_calm(j->w)) {
-		create_job(j); /* if there is none */
+		users_create(j); /* if there is none */
 		suspend_job(j, j->stays_suspended);
+		if (j->snapshot_edited)
+			delete_snapshot(j);
 		return;
 	}
 	acts[sim_dice(j->w->sim, N_ELEMENTS(acts))](j);
@@ -270,6 +263,6 @@ void users_see_the_end(struct job *j)
 void users_start(struct job *j)
 {
 	j->stays_suspended = sim_dice(j->w->sim, 8) == 7;
-	create_job(j);
+	users_create(j);
 	sim_after(j->w->sim, 1000, act, j);
 }

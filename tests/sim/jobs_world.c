@@ -103,7 +103,7 @@ static void set_dice(struct world *w)
 	struct sim *sim = w->sim;
 
 	w->n_jobs = 1 + (int)sim_dice(sim, JOBS);
-	w->n_controllers = 1 + (int)sim_dice(sim, 2);
+	w->n_controllers = 1 + (int)(sim_dice(sim, 6) + 1) / 3;
 	w->refuse = sim_dice(sim, 2) ? (int)sim_dice(sim, 20) : 0;
 	w->lose = sim_dice(sim, 2) ? (int)sim_dice(sim, 20) : 0;
 	w->cut = sim_dice(sim, 2) ? (int)sim_dice(sim, 50) : 0;

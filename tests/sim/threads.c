@@ -24,7 +24,8 @@ enum {
 
 struct process {
 	struct sim *sim;
-	bool dead;
+	bool dead, stops;
+	int stop_fd;
 };
 
 struct thread {
@@ -52,6 +53,13 @@ static struct {
 	int64_t due; /* of a timer, in clock_ms(); 0: none */
 } fds[FDS];
 static int n_fds;
+
+static int new_fd(void)
+{
+	if (n_fds == FDS)
+		abort();
+	return FIRST_FD + n_fds++;
+}
 
 /* ---- stacks ---- */
 
@@ -224,6 +232,7 @@ struct process *process_start(struct sim *s, void (*run)(void *ctx), void *ctx)
 	struct main *m = xmalloc(sizeof(*m));
 
 	p->sim = s;
+	p->stop_fd = new_fd();
 	*m = (struct main){ run, ctx };
 	start(p, run_main, m);
 	return p;
@@ -263,12 +272,38 @@ int __wrap_pthread_cond_broadcast(pthread_cond_t *cond)
 
 /* ---- pauses and clocks ---- */
 
+void process_stop(struct process *p)
+{
+	p->stops = true;
+	fds[p->stop_fd - FIRST_FD].count = 1;
+	wake(fds, false);
+	for (struct thread *t = all; t; t = t->next)
+		if (t->process == p && t->least_ms && !t->ended) {
+			t->least_ms = 0; /* it looks at once whether it goes on */
+			give_turn(t, 0);
+		}
+}
+
+bool __wrap_stop_requested(void);
+bool __wrap_stop_requested(void)
+{
+	return running && running->process->stops;
+}
+
+int __wrap_stop_fd(void);
+int __wrap_stop_fd(void)
+{
+	return running ? running->process->stop_fd : -1;
+}
+
 bool __wrap_stop_wait(int64_t ms);
 bool __wrap_stop_wait(int64_t ms)
 {
+	struct pollfd stop = { __wrap_stop_fd(), POLLIN, 0 };
+
 	if (running)
-		thread_pause(ms);
-	return false;
+		poll(&stop, 1, (int)ms);
+	return __wrap_stop_requested();
 }
 
 void __wrap_clock_sleep_ms(int64_t ms);
@@ -295,13 +330,6 @@ int64_t __wrap_clock_now(void)
 }
 
 /* ---- descriptors ---- */
-
-static int new_fd(void)
-{
-	if (n_fds == FDS)
-		abort();
-	return FIRST_FD + n_fds++;
-}
 
 static bool is_ours(int fd)
 {

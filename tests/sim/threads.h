@@ -3,7 +3,7 @@
  * time.
  *
  * thread_start(), cond_wait_until(), pthread_cond_signal(), pthread_join(), poll(),
- * eventfd(), timerfd_create(), clocks and pauses of the program are those here: a thread
+ * eventfd(), timerfd_create(), stop.h, clocks and pauses of the program are those here: a thread
  * that waits gives way to the next event of the schedule. A thread that was woken runs
  * some time later, which the seed decides. Mutexes are the real ones: no thread waits
  * with one locked but the one that it waits with.
@@ -16,6 +16,7 @@
 /* A process: its threads run until it is killed. Freed at the end of the schedule. */
 struct process;
 struct process *process_start(struct sim *s, void (*main)(void *ctx), void *ctx);
+void process_stop(struct process *p); /* its stop_requested() is true from now on */
 /* No step of it runs any more; when a thread of it calls this, it does not return. */
 void process_kill(struct process *p);
 

@@ -1,0 +1,286 @@
+/* jobs_others.c - the garbage collector, namespaces in deletion, strangers (jobs.h). */
+#include "tests/sim/jobs.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/meta.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/str.h"
+#include "base/xmalloc.h"
+#include "trainer/api.h"
+#include "trainer/jobset.h"
+
+#define IN "/namespaces/default/"
+
+static const struct {
+	const char *api_version, *kind, *collection, *suffix;
+} kinds[N_OBJECTS] = {
+	[JOBSET] = { JOBSET_API_VERSION, JOBSET_KIND,
+		     "/apis/" JOBSET_API_VERSION IN "jobsets", "" },
+	[SNAPSHOT] = { "v1", "ConfigMap", "/api/v1" IN "configmaps",
+		       "-runtime-snapshot" },
+	[HOSTFILE] = { "v1", "ConfigMap", "/api/v1" IN "configmaps", "-mpi-hostfile" },
+	[SECRET] = { "v1", "Secret", "/api/v1" IN "secrets", "-mpi-ssh-auth" },
+};
+
+const char *object_path(const struct job *j, int which, char path[OBJECT_PATH])
+{
+	snprintf(path, OBJECT_PATH, "%s/%s%s", kinds[which].collection, j->name,
+		 kinds[which].suffix);
+	return path;
+}
+
+static const char *name_of(const char *path)
+{
+	return strrchr(path, '/') + 1;
+}
+
+cJSON *object_of(const struct job *j, int which)
+{
+	char path[OBJECT_PATH];
+
+	return apiserver_get(j->w->api, kinds[which].api_version, kinds[which].kind,
+			     "default", name_of(object_path(j, which, path)));
+}
+
+static void drop(struct job *j, int which, const char *uid)
+{
+	char path[OBJECT_PATH];
+
+	apiserver_drop(j->w->api, kinds[which].api_version, kinds[which].kind, "default",
+		       name_of(object_path(j, which, path)), uid);
+	users_changed(j);
+}
+
+static bool call(struct job *j, const char *method, const char *path, const cJSON *body)
+{
+	return !apiserver_write(j->w->api, method, path, body, NULL, IGNORED);
+}
+
+/* ---- what happens later ---- */
+
+struct later {
+	struct job *j;
+	char *uid;
+	int which;
+};
+
+static void later(struct job *j, int64_t ms, void (*run)(void *ctx), const char *uid,
+		  int which)
+{
+	struct later *l = xmalloc(sizeof(*l));
+
+	*l = (struct later){ j, xstrdup(uid), which };
+	sim_after(j->w->sim, ms, run, l);
+}
+
+static void later_free(struct later **l)
+{
+	free((*l)->uid);
+	free(*l);
+}
+#define cleanup_later __attribute__((cleanup(later_free)))
+
+/* ---- deletion ---- */
+
+static void collect(void *ctx)
+{
+	cleanup_later struct later *l = ctx;
+
+	for (int i = 0; !l->j->w->over && i < N_OBJECTS; i++) {
+		cleanup_json cJSON *obj = object_of(l->j, i);
+
+		if (!str_eq(json_str(meta_controller(obj), "uid"), l->uid))
+			continue;
+		drop(l->j, i, meta_uid(obj));
+		sim_note(l->j->w->sim, "%s %s is collected", meta_kind(obj),
+			 meta_name(obj));
+	}
+}
+
+void objects_collect(struct job *j, const char *uid)
+{
+	later(j, sim_dice(j->w->sim, 4000), collect, uid, 0);
+}
+
+static void let_go(void *ctx)
+{
+	cleanup_later struct later *l = ctx;
+	cleanup_json cJSON *patch = users_read("{'metadata':{'finalizers':null}}");
+	cleanup_json cJSON *tj = trainjob_of(l->j);
+
+	if (l->j->w->over || !str_eq(meta_uid(tj), l->uid))
+		return;
+	sim_note(l->j->w->sim, "somebody lets go of %s", l->j->name);
+	if (!call(l->j, "PATCH", l->j->path, patch))
+		sim_broken(l->j->w->sim, "%s keeps its finalizer", l->j->name);
+	users_lose(l->j);
+	objects_collect(l->j, l->uid);
+	if (is_calm(l->j->w))
+		users_create(l->j);
+}
+
+void others_hold(struct job *j)
+{
+	cleanup_json cJSON *patch =
+		users_read("{'metadata':{'finalizers':['example.com/hold']}}");
+	cleanup_json cJSON *tj = trainjob_of(j);
+
+	if (!tj || meta_is_deleted(tj) || !call(j, "PATCH", j->path, patch) ||
+	    !call(j, "DELETE", j->path, NULL))
+		return;
+	sim_note(j->w->sim, "user deletes %s, which somebody holds", j->name);
+	users_lose(j);
+	later(j, sim_dice(j->w->sim, 15000), let_go, meta_uid(tj), 0);
+}
+
+/* ---- namespaces ---- */
+
+static void vanish(void *ctx)
+{
+	cleanup_later struct later *l = ctx;
+
+	if (l->j->w->over)
+		return;
+	if (l->which < N_OBJECTS) {
+		drop(l->j, l->which, NULL);
+		return;
+	}
+	apiserver_drop(l->j->w->api, TRAINER_API_VERSION, TRAINJOB_KIND, "default",
+		       l->j->name, NULL);
+	users_lose(l->j);
+}
+
+static void make_namespace(void *ctx)
+{
+	struct job *j = ctx;
+
+	if (j->w->over)
+		return;
+	sim_note(j->w->sim, "the namespace of %s is made again", j->name);
+	j->dying = false;
+	users_create(j);
+}
+
+void others_delete_namespace(struct job *j)
+{
+	enum { MS = 7000 };
+
+	if (j->dying)
+		return;
+	sim_note(j->w->sim, "the namespace of %s is deleted", j->name);
+	j->dying = true;
+	j->exists = j->blocked = false;
+	for (int i = 0; i <= N_OBJECTS; i++)
+		later(j, sim_dice(j->w->sim, MS), vanish, "", i);
+	sim_after(j->w->sim, MS + sim_dice(j->w->sim, 20000), make_namespace, j);
+}
+
+/* Nothing is made in a namespace that is being deleted. */
+bool object_is_refused(const struct job *j, const char *path)
+{
+	for (int i = 0; j && j->dying && i < N_OBJECTS; i++) {
+		cleanup_json cJSON *obj = object_of(j, i);
+		char own[OBJECT_PATH];
+
+		if (str_eq(object_path(j, i, own), path))
+			return !obj;
+	}
+	return false;
+}
+
+/* ---- strangers ---- */
+
+static void edit_snapshot(struct job *j, const cJSON *map)
+{
+	cleanup_json cJSON *patch = cJSON_CreateObject();
+	const cJSON *data = json_get(map, "data");
+	const char *text = data && data->child ? data->child->valuestring : "";
+	const char *image = strstr(text, "image: ");
+	char path[OBJECT_PATH], all[4096];
+
+	if (!image)
+		return;
+	snprintf(all, sizeof(all), "%.*simage: " STRANGERS "%s", (int)(image - text),
+		 text, strchr(image, '\n'));
+	json_put_str(patch, all, "data", data->child->string);
+	if (!call(j, "PATCH", object_path(j, SNAPSHOT, path), patch))
+		return;
+	sim_note(j->w->sim, "a stranger edits the snapshot of %s", j->name);
+	j->snapshot_edited = true;
+}
+
+void others_edit(struct job *j)
+{
+	int which = sim_dice(j->w->sim, 2) ? HOSTFILE : SNAPSHOT;
+	cleanup_json cJSON *map = object_of(j, which);
+	cleanup_json cJSON *patch = users_read("{'data':{'hostfile':'" STRANGERS "'}}");
+	char path[OBJECT_PATH];
+
+	if (!map || !meta_controller(map))
+		return;
+	if (which == SNAPSHOT) {
+		edit_snapshot(j, map);
+	} else if (call(j, "PATCH", object_path(j, HOSTFILE, path), patch)) {
+		sim_note(j->w->sim, "a stranger edits the hostfile of %s", j->name);
+		j->edited_ms = clock_ms();
+	}
+}
+
+void others_toggle(struct job *j)
+{
+	cleanup_json cJSON *jobset = jobset_of(j), *patch = cJSON_CreateObject();
+	bool suspend = json_bool(jobset, false, "spec", "suspend");
+
+	json_put_bool(patch, !suspend, "spec", "suspend");
+	if (!jobset || !call(j, "PATCH", j->jobset_path, patch))
+		return;
+	sim_note(j->w->sim, "a stranger %s the JobSet %s",
+		 suspend ? "resumes" : "suspends", j->name);
+	users_changed(j);
+}
+
+/* A stranger's object is never taken, changed or deleted. */
+static void unblock(void *ctx)
+{
+	cleanup_later struct later *l = ctx;
+	cleanup_json cJSON *obj = object_of(l->j, l->which);
+
+	if (l->j->w->over || !l->j->blocked)
+		return;
+	l->j->blocked = false;
+	if (!str_eq(meta_uid(obj), l->uid) && l->j->objects_deleted)
+		return;
+	if (!str_eq(meta_uid(obj), l->uid) || meta_controller(obj) ||
+	    !str_eq(meta_annotation(obj, "who"), STRANGERS))
+		sim_broken(l->j->w->sim, "an object of a stranger named as one of %s %s",
+			   l->j->name, obj ? "was changed" : "is gone");
+	sim_note(l->j->w->sim, "the stranger's %s of %s is deleted", kinds[l->which].kind,
+		 l->j->name);
+	drop(l->j, l->which, l->uid);
+}
+
+void others_block(struct job *j)
+{
+	int which = (int)sim_dice(j->w->sim, N_OBJECTS);
+	cleanup_json cJSON *obj = NULL, *stored = NULL;
+	char path[OBJECT_PATH];
+
+	if (j->dying || j->blocked)
+		return;
+	object_path(j, which, path);
+	obj = meta_new(kinds[which].api_version, kinds[which].kind, "default",
+		       name_of(path));
+	json_put_str(obj, STRANGERS, "metadata", "annotations", "who");
+	if (which == JOBSET)
+		json_put(obj, users_read("{'replicatedJobs':[]}"), "spec");
+	if (apiserver_write(j->w->api, "POST", kinds[which].collection, obj, &stored,
+			    IGNORED))
+		return;
+	sim_note(j->w->sim, "a stranger makes %s %s", kinds[which].kind, name_of(path));
+	j->blocked = true;
+	later(j, 1000 + sim_dice(j->w->sim, 20000), unblock, meta_uid(stored), which);
+}

@@ -252,8 +252,6 @@ static void unblock(void *ctx)
 	if (l->j->w->over || !l->j->blocked)
 		return;
 	l->j->blocked = false;
-	if (!str_eq(meta_uid(obj), l->uid) && l->j->objects_deleted)
-		return;
 	if (!str_eq(meta_uid(obj), l->uid) || meta_controller(obj) ||
 	    !str_eq(meta_annotation(obj, "who"), STRANGERS))
 		sim_broken(l->j->w->sim, "an object of a stranger named as one of %s %s",

@@ -153,12 +153,17 @@ static void suspend_job(struct job *j, bool suspend)
 	users_changed(j);
 }
 
-static void delete_of(struct job *j, const char *what, const char *path)
+static void delete_of(struct job *j, int which, const char *what)
 {
-	if (apiserver_write(j->w->api, "DELETE", path, NULL, NULL, IGNORED))
+	cleanup_json cJSON *obj = object_of(j, which);
+	char path[OBJECT_PATH];
+
+	if (!obj || apiserver_write(j->w->api, "DELETE", object_path(j, which, path),
+				    NULL, NULL, IGNORED))
 		return;
 	sim_note(j->w->sim, "user deletes the %s %s", what, j->name);
 	j->objects_deleted = true;
+	j->blocked = j->blocked && meta_controller(obj);
 	users_changed(j);
 }
 
@@ -178,9 +183,7 @@ static void delete_job(struct job *j)
 
 static void delete_snapshot(struct job *j)
 {
-	char path[OBJECT_PATH];
-
-	delete_of(j, "snapshot of", object_path(j, SNAPSHOT, path));
+	delete_of(j, SNAPSHOT, "snapshot of");
 }
 
 /* ---- what they do ---- */
@@ -197,7 +200,7 @@ static void resume(struct job *j)
 
 static void delete_jobset(struct job *j)
 {
-	delete_of(j, "JobSet", j->jobset_path);
+	delete_of(j, JOBSET, "JobSet");
 }
 
 static void replace(struct job *j)

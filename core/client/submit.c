@@ -463,29 +463,27 @@ int submission_send(struct submission *s, struct error *err)
 
 /* ---- reading -------------------------------------------------------------------------- */
 
-/* A runtime that this user may not read counts as absent. */
-static int has_runtime(void *ctx, const struct runtime_name *which, struct error *err)
+/* job_opts.get_runtime */
+static int get_runtime(void *ctx, const struct runtime_name *which, cJSON **ret,
+		       struct error *err)
 {
 	const struct submission *s = ctx;
 	const struct kube_ref ref = job_runtime_ref(which->kind, which->ns, which->name);
-	cleanup_json cJSON *stored = NULL;
 	struct error why = { 0 };
 
 	if (name_check_job(which->name, &why))
 		return 0; /* the API server reports the invalid name */
-	if (!kube_get(s->kube, &ref, &stored, &why))
-		return 1;
-	if (why.kind == ERR_NOT_FOUND || why.kind == ERR_DENIED)
+	if (!kube_get(s->kube, &ref, ret, &why) || why.kind == ERR_NOT_FOUND)
 		return 0;
 	*err = why;
-	return explain(err);
+	return why.kind == ERR_DENIED ? -1 : explain(err);
 }
 
 int submission_read(struct submission *s, struct kube *k, const struct submit_conf *conf,
 		    struct error *err)
 {
 	*s = (struct submission){ .conf = conf, .kube = k, .job = conf->job };
-	s->job.has_runtime = has_runtime;
+	s->job.get_runtime = get_runtime;
 	s->job.ctx = s;
 	if (job_set_read(&s->set, &s->job, notes(s), err))
 		return -1;

@@ -20,7 +20,7 @@
 #include "spec/reporter.h"
 
 struct submit_conf {
-	struct job_opts job;                   /* its has_runtime is set here */
+	struct job_opts job;                   /* its get_runtime is set here */
 	const struct workspace_upload *upload; /* uploaded with each TrainJob; or NULL */
 	bool keep; /* leave a TrainJob, suspended, if its upload failed */
 	struct outcomes out;

@@ -139,15 +139,23 @@ const struct doc *runtime_in_files(const struct input *in, const cJSON *trainjob
 	return in_files(in, ref.kind, ref.name, ns);
 }
 
+cJSON *runtime_find(const struct input *in, const struct runtime_name *which,
+		    bool with_builtin)
+{
+	const struct doc *doc = in_files(in, which->kind, which->name, which->ns);
+
+	if (doc)
+		return json_dup(doc->obj);
+	return with_builtin && str_eq(which->kind, CLUSTER_RUNTIME_KIND)
+		       ? builtin(which->name)
+		       : NULL;
+}
+
 bool runtime_exists(const struct input *in, const struct runtime_name *which,
 		    bool with_builtin)
 {
-	cleanup_json cJSON *obj = NULL;
+	cleanup_json cJSON *obj = runtime_find(in, which, with_builtin);
 
-	if (in_files(in, which->kind, which->name, which->ns))
-		return true;
-	if (with_builtin && str_eq(which->kind, CLUSTER_RUNTIME_KIND))
-		obj = builtin(which->name);
 	return obj != NULL;
 }
 

@@ -20,6 +20,12 @@ cJSON *runtime_resolve(const struct input *in, const struct schema *schema,
 		       const cJSON *trainjob, const char *ns, struct field_errors *errs);
 
 /*
+ * The runtime of this kind and name in the files or, with_builtin, among the built-in
+ * ones, as it was written; owned by the caller. NULL: there is none.
+ */
+cJSON *runtime_find(const struct input *in, const struct runtime_name *which,
+		    bool with_builtin);
+/*
  * Does a runtime of this kind and name exist in the files or, with_builtin, among the
  * built-in ones?
  */

@@ -163,8 +163,8 @@ static void add_job(struct job_set *set, const struct doc *doc, cJSON *take_runt
 }
 
 /* Check all documents against the schema; ignore TrainJobs of --runtime-file. */
-static void check_docs(struct job_set *set, const struct job_opts *opts,
-		       enum job_names names)
+static int check_docs(struct job_set *set, const struct job_opts *opts,
+		      enum job_names names, struct error *err)
 {
 	for (size_t i = 0; i < set->input.n; i++) {
 		struct doc *doc = &set->input.docs[i];
@@ -174,12 +174,15 @@ static void check_docs(struct job_set *set, const struct job_opts *opts,
 			continue;
 		if (job)
 			override_job(set, doc, opts, names);
+		if (job && job_add_args(doc->obj, &set->input, opts, err))
+			return -1;
 		if (names == NAMES_LATER) {
 			doc->given = json_dup(doc->obj);
 			meta_drop_unset(doc->given);
 		}
 		doc_check(doc, set->schema);
 	}
+	return 0;
 }
 
 static void warn_runtime(const struct job_set *set, const struct doc *doc,
@@ -240,14 +243,18 @@ static size_t build(struct job_set *set, const struct reporter *to)
 	return bad;
 }
 
+/* A runtime that this user may not read counts as absent. */
 static int has_runtime(const struct job_set *set, const struct job_opts *opts,
 		       const char *kind, struct error *err)
 {
 	const struct runtime_name which = { kind, namespace_of(opts), opts->runtime };
+	cleanup_json cJSON *stored = NULL;
 
-	if (runtime_exists(&set->input, &which, !opts->has_runtime))
+	if (runtime_exists(&set->input, &which, !opts->get_runtime))
 		return 1;
-	return opts->has_runtime ? opts->has_runtime(opts->ctx, &which, err) : 0;
+	if (opts->get_runtime && opts->get_runtime(opts->ctx, &which, &stored, err))
+		return error_clear_if(err, ERR_DENIED);
+	return stored != NULL;
 }
 
 /* For a name without a kind, prefer the TrainingRuntime of the job's namespace. */
@@ -410,9 +417,8 @@ cJSON *job_config(const struct job_set *set, const struct job *job)
 static int load(struct job_set *set, const struct job_opts *opts, enum job_names names,
 		const struct reporter *to, struct error *err)
 {
-	if (begin(set, opts, to, err))
+	if (begin(set, opts, to, err) || check_docs(set, opts, names, err))
 		return -1;
-	check_docs(set, opts, names);
 	return check_jobs(set, to) || build(set, to) ? 1 : 0;
 }
 
@@ -443,9 +449,8 @@ int job_set_load(struct job_set *ret, const struct job_opts *opts, enum job_name
 int job_set_read(struct job_set *ret, const struct job_opts *opts,
 		 const struct reporter *to, struct error *err)
 {
-	if (begin(ret, opts, to, err))
+	if (begin(ret, opts, to, err) || check_docs(ret, opts, NAMES_LATER, err))
 		return -1;
-	check_docs(ret, opts, NAMES_LATER);
 	return count_jobs(ret) ? 0 : no_job(opts, err);
 }
 

@@ -17,17 +17,18 @@ struct job_opts {
 	const struct workspace *workspace; /* submitted with the jobs; or NULL */
 	bool suspend, recursive;
 	/*
-	 * Does the cluster have the runtime, if the files lack it? 1, 0, or -1 with err.
+	 * The cluster's runtime, if the files lack it, for the caller; NULL: it has none.
+	 * -1 with err: it could not be asked; ERR_DENIED: this user may not read it.
 	 * NULL: search the built-in ones instead.
 	 */
-	int (*has_runtime)(void *ctx, const struct runtime_name *which,
+	int (*get_runtime)(void *ctx, const struct runtime_name *which, cJSON **ret,
 			   struct error *err);
 	void *ctx;
 	/* Values that replace those of a file. */
 	const char *image, *cpu, *memory, *gpu, *model, *dataset;
 	int64_t nodes, nproc;
 	struct opt_strs env, env_files; /* added, by name */
-	struct opt_strs args;           /* appended */
+	struct opt_strs args;           /* appended (job_add_args()) */
 	const char *venv; /* an absolute path for VENV_ANNOTATION; or NULL */
 	/* For a TrainJob without a file. Runtimes of its namespace are preferred. */
 	const char *script; /* a Python file to send in the TrainJob; or NULL */
@@ -89,6 +90,13 @@ MUST_CHECK int job_from_opts(cJSON **ret, const struct job_opts *opts, struct er
  * job_env_read(). One that does not have a TrainJob's shape stays unchanged.
  */
 void job_override(cJSON *job, const struct job_opts *opts, const cJSON *env);
+/*
+ * Append the words of --arg. The arguments of a TrainJob replace the runtime's: one that
+ * has neither command nor arguments gets those of its runtime first. -1: the runtime
+ * could not be read.
+ */
+MUST_CHECK int job_add_args(cJSON *job, const struct input *in,
+			    const struct job_opts *opts, struct error *err);
 
 /* A word in which a pod expands nothing: "$(A)" becomes "$$(A)". */
 const char *job_literal(struct arena *arena, const char *word);

@@ -11,6 +11,9 @@
 #include "spec/job_opts.h"
 #include "spec/script.h"
 #include "trainer/api.h"
+#include "trainer/info.h"
+#include "trainer/podspec.h"
+#include "trainer/runtime.h"
 #include "trainer/shape.h"
 #include "trainer/trainjob.h"
 
@@ -129,17 +132,17 @@ static void put_resources(cJSON *job, const struct job_opts *opts)
 		tj_set_resource(job, "nvidia.com/gpu", opts->gpu);
 }
 
-static bool has_shape(const cJSON *job)
+static bool has_shape(const cJSON *doc, const struct shape *shape)
 {
 	cleanup_field_errors struct field_errors errs = { 0 };
 
-	shape_check(&errs, "", job, shape_trainjob);
+	shape_check(&errs, "", doc, shape);
 	return !errs.n;
 }
 
 void job_override(cJSON *job, const struct job_opts *opts, const cJSON *env)
 {
-	if (!has_shape(job))
+	if (!has_shape(job, shape_trainjob))
 		return;
 	if (opts->image)
 		tj_set_image(job, opts->image);
@@ -154,8 +157,61 @@ void job_override(cJSON *job, const struct job_opts *opts, const cJSON *env)
 		tj_set_storage_uri(job, INIT_MODEL, opts->model);
 	if (env && env->child)
 		tj_merge_env(job, env);
-	for (size_t i = 0; i < opts->args.n; i++)
-		add_arg(job, opts->args.list[i]);
 	if (opts->venv)
 		meta_set_annotation(job, VENV_ANNOTATION, opts->venv);
+}
+
+/* The job's runtime, owned by the caller, or NULL. */
+static int find_runtime(cJSON **ret, const cJSON *job, const struct input *in,
+			const struct job_opts *opts, struct error *err)
+{
+	const struct runtime_ref ref = tj_runtime_ref(job);
+	/* as the schema's default, which is not set yet */
+	const char *kind = *ref.kind ? ref.kind : CLUSTER_RUNTIME_KIND;
+	const struct runtime_name which = { kind, meta_namespace(job), ref.name };
+
+	if (!*ref.name ||
+	    !(str_eq(kind, RUNTIME_KIND) || str_eq(kind, CLUSTER_RUNTIME_KIND)))
+		return 0; /* which is refused later */
+	*ret = runtime_find(in, &which, !opts->get_runtime);
+	if (*ret || !opts->get_runtime)
+		return 0;
+	if (!opts->get_runtime(opts->ctx, &which, ret, err))
+		return 0;
+	return error_wrap(
+		err,
+		"--arg is appended to the arguments of runtime %s, which cannot "
+		"be read; give %s instead",
+		ref.name,
+		job_opts_file(opts) ? "spec.trainer.args"
+				    : "the whole command after '--'");
+}
+
+/* The arguments of the runtime's trainer, as the job's runtimePatches change it. */
+static void add_runtime_args(cJSON *job, const cJSON *runtime)
+{
+	cleanup_info struct info info = { 0 };
+	const cJSON *word;
+
+	if (!has_shape(runtime, shape_runtime) || info_make(&info, job, runtime, IGNORED))
+		return;
+	json_each(word, container_args(info_trainer_container(&info)))
+		tj_add_arg(job, word->valuestring);
+}
+
+int job_add_args(cJSON *job, const struct input *in, const struct job_opts *opts,
+		 struct error *err)
+{
+	cleanup_json cJSON *runtime = NULL;
+
+	if (!opts->args.n || !has_shape(job, shape_trainjob))
+		return 0;
+	if (!tj_command(job) && !tj_args(job) &&
+	    find_runtime(&runtime, job, in, opts, err))
+		return -1;
+	if (runtime)
+		add_runtime_args(job, runtime);
+	for (size_t i = 0; i < opts->args.n; i++)
+		add_arg(job, opts->args.list[i]);
+	return 0;
 }

@@ -60,6 +60,11 @@ check "--env NAME=VALUE may use the pod's variables" dry_run 'env["B"]' '$(A)' "
 check "--arg appends, literally" dry_run 'node["args"]' "['first', '--epochs=3', 'a b', '\$\$(x)']" job.yaml --arg --epochs=3 --arg 'a b' --arg '$(x)'
 check "... without a file" dry_run 'node["command"], node["args"]' "(['echo', 'x'], ['y'])" "${torch[@]}" --arg y -- echo x
 echo 'import sys; print(sys.argv[1:])' >args.py
+trl=(--runtime trl-distributed --arg=--max_steps=4)
+own="'--model_name_or_path=/workspace/model', '--dataset_name=/workspace/dataset', '--output_dir=/workspace/output'"
+check "... after the runtime's own" dry_run 'node["command"], node["args"]' "(['torchrun', '-m', 'trl.scripts.sft'], [$own, '--max_steps=4'])" "${trl[@]}"
+check "... with a file" dry_run 'node["args"]' "[$own, '--max_steps=4']" --arg=--max_steps=4 <(job <<<'trainer: {numNodes: 2}' | sed s/torch-dist/trl-dist/)
+check "... but not after a command" dry_run 'node["command"], node["args"]' "(['torchrun', 'a.py'], ['--max_steps=4'])" "${trl[@]}" -- torchrun a.py
 check "... to a script" says 0 "^\[node-0\] \['a', 'b'\]$" submit --local --runtime plain --runtime-file <(step_runtime plain '{numNodes: 1}') --arg b \
 	args.py -- a
 check "... what the pod runs" says 0 '^\[node-0\] x y$' submit --local "${torch[@]}" --arg y -- echo x

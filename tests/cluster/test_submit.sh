@@ -168,6 +168,9 @@ check "... of a file that comes with it" says 0 '^TrainingRuntime kube-public/fi
 	--runtime-file "$d/filed.yaml" -- true <<<"$(runtime TrainingRuntime filed >"$d/filed.yaml")"
 check "code: a TrainingRuntime of the namespace" says 0 'TrainJob default/coded: created' "$d/coded.py" --runtime mine <<<"$(echo 'print(1)' >"$d/coded.py")"
 check "... is the job's" of coded "$kind" TrainingRuntimemine
+check "--arg: the runtime is read" says 0 'TrainJob default/sft: created' --runtime trl-distributed --name sft --arg=--max_steps=4
+check "... its arguments come first" of sft .spec.trainer.args \
+	'["--model_name_or_path=/workspace/model","--dataset_name=/workspace/dataset","--output_dir=/workspace/output","--max_steps=4"]'
 {
 	tj wrong wrong '    kind: TrainingRuntime' '  trainer:' '    numNodes: 2'
 	echo ---
@@ -261,6 +264,10 @@ check "... which carries it" carried
 config=$d/jane
 check "no right: which, where, and how to check" says 1 \
 	'jane.* create trainjobs.trainer.kubeflow.org in namespace default.*kubectl auth can-i create trainjobs.trainer.kubeflow.org -n default' "$d/one.yaml" --name hers
+check "--arg: a runtime that may not be read" says 1 "^kftrainer submit: --arg .* runtime mine, which cannot be read; give the whole command after '--' instead: .*forbidden" \
+	--runtime TrainingRuntime/mine --name hers --arg x
+check "... in one line" lines err 1
+check "... is not needed for a command" says 1 'jane.* create trainjobs' --runtime TrainingRuntime/mine --name hers --arg x -- true
 config=$d/admin
 sed 's/current-context: .*/current-context: other/' "$d/admin" >"$d/nocontext"
 config=$d/nocontext

@@ -98,9 +98,14 @@ TEST(test_names)
 }
 
 /* A mere name: the nearer scope counts, which the cluster is asked for. */
-static int has(void *ctx, const struct runtime_name *which, struct error *err)
+static int has(void *ctx, const struct runtime_name *which, cJSON **ret,
+	       struct error *err)
 {
-	return str_eq(ctx, "both") || str_eq(ctx, which->kind);
+	if (str_eq(ctx, "denied"))
+		return error_set(err, ERR_DENIED, "forbidden");
+	if (str_eq(ctx, "both") || str_eq(ctx, which->kind))
+		*ret = cJSON_CreateObject();
+	return 0;
 }
 
 TEST(test_which_kind)
@@ -113,12 +118,13 @@ TEST(test_which_kind)
 		{ "TrainingRuntime", "TrainingRuntime", 0 },
 		{ "ClusterTrainingRuntime", "ClusterTrainingRuntime", 0 },
 		{ "none", "ClusterTrainingRuntime", 0 },
+		{ "denied", "ClusterTrainingRuntime", 0 },
 	};
 
 	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		const struct job_opts opts = {
 			.runtime = "mine",
-			.has_runtime = has,
+			.get_runtime = has,
 			.ctx = (void *)(uintptr_t)rows[i].cluster
 		};
 		cleanup_job_set struct job_set set = { 0 };

@@ -189,6 +189,18 @@ static bool read_jobset(struct logs *l)
 	return !l->why_missed.kind;
 }
 
+/* Pods of another attempt of the JobSet: what follows is the log of a new beginning. */
+static void note_attempt(struct logs *l, const cJSON *pod)
+{
+	int64_t attempt = pod_attempt(pod);
+
+	if (attempt <= l->attempt)
+		return;
+	l->attempt = attempt;
+	logs_note(l, "execution attempt %lld: the pods were started again",
+		  (long long)attempt);
+}
+
 static void add_pod(struct logs *l, const cJSON *pod)
 {
 	int number = 0;
@@ -200,6 +212,7 @@ static void add_pod(struct logs *l, const cJSON *pod)
 		l->stale = l->missed = l->dirty = true;
 		return;
 	}
+	note_attempt(l, pod);
 	for (int init = 1; init >= 0; init--) {
 		const cJSON *c;
 

@@ -42,6 +42,7 @@ bool log_pod_slim(cJSON *pod)
 	static const char *const lists[] = { "initContainers", "containers" };
 	cJSON *spec = cJSON_CreateObject();
 	const cJSON *old = json_get(pod, "spec");
+	cJSON *attempt;
 
 	for (size_t i = 0; i < 2; i++)
 		if (json_get(old, lists[i]))
@@ -49,7 +50,9 @@ bool log_pod_slim(cJSON *pod)
 	if (json_str(old, "nodeName"))
 		json_put_str(spec, json_str(old, "nodeName"), "nodeName");
 	json_put(pod, spec, "spec");
+	attempt = json_dup(json_get(pod, "metadata", "annotations", POD_ATTEMPT_ANNOTATION));
 	json_del(pod, JSON_PATH("metadata", "annotations"));
+	json_put(pod, attempt, "metadata", "annotations", POD_ATTEMPT_ANNOTATION);
 	return true;
 }
 

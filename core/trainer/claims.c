@@ -172,6 +172,60 @@ bool claims_given(const cJSON *tj)
 	return tj_resource_claims(tj) != NULL;
 }
 
+/* Calls `check` for each container of runtimePatches whose resources name claims. */
+static void each_claiming(const cJSON *tj, struct info *info, struct field_errors *errs,
+			  void (*check)(struct info *info, const char *job,
+					const cJSON *container,
+					struct field_errors *errs))
+{
+	const cJSON *patch, *rjob, *container;
+
+	json_each(patch, tj_runtime_patches(tj))
+		json_each(rjob, jobset_jobs_const(patch_jobset_spec(patch))) {
+			const cJSON *spec = rjob_pod_spec_const(rjob);
+			const cJSON *const lists[] = { pod_containers_const(spec),
+						       pod_init_containers_const(spec) };
+
+			for (size_t i = 0; i < N_ELEMENTS(lists); i++)
+				json_each(container, lists[i])
+					if (resources_claim(
+						    container_resources(container)))
+						check(info, podspec_element_name(rjob),
+						      container, errs);
+		}
+}
+
+static void refuse_claims(struct info *info, const char *job, const cJSON *container,
+			  struct field_errors *errs)
+{
+	field_error_add(errs, FIELD_FORBIDDEN, "spec.runtimePatches", NULL,
+			"resources.claims of container %s of job %s: " OFF,
+			podspec_element_name(container), job);
+}
+
+/* With the patches merged in, the pod must have the claims. */
+static void check_claims(struct info *info, const char *job, const cJSON *container,
+			 struct field_errors *errs)
+{
+	const cJSON *claim;
+
+	for (size_t i = 0; i < info->n_pod_sets; i++) {
+		const struct pod_set *ps = &info->pod_sets[i];
+
+		if (!str_eq(ps->name, job))
+			continue;
+		json_each(claim, container_claims(container))
+			if (!json_find_const(pod_claims(ps->pod_spec), "name",
+					     podspec_element_name(claim)))
+				field_error_add(
+					errs, FIELD_INVALID, "spec.runtimePatches", NULL,
+					"container %s of job %s uses the claim %s, which "
+					"resourceClaims of the pod does not have",
+					podspec_element_name(container), job,
+					podspec_element_name(claim));
+	}
+}
+
 static void check_gate(const cJSON *tj, struct field_errors *errs)
 {
 	const cJSON *patch, *rjob;
@@ -185,6 +239,7 @@ static void check_gate(const cJSON *tj, struct field_errors *errs)
 						"spec.runtimePatches", NULL,
 						"resourceClaims of job %s: " OFF,
 						podspec_element_name(rjob));
+	each_claiming(tj, NULL, errs, refuse_claims);
 }
 
 void claims_validate(struct info *info, const struct plugin_env *env, const cJSON *tj,
@@ -199,4 +254,5 @@ void claims_validate(struct info *info, const struct plugin_env *env, const cJSO
 				"spec.trainer.resourcesPerNode.claims", NULL,
 				"use spec.trainer.resourceClaimsPerNode");
 	check_containers(info, tj, errs);
+	each_claiming(tj, info, errs, check_claims);
 }

@@ -263,6 +263,19 @@ int64_t jobset_restarts(const cJSON *jobset)
 	return json_int(jobset, 0, "status", "restarts");
 }
 
+int64_t jobset_attempts(const cJSON *jobset)
+{
+	return json_int(jobset, -1, "status", "executionAttempts");
+}
+
+int64_t pod_attempt(const cJSON *pod)
+{
+	const char *text = meta_annotation(pod, POD_ATTEMPT_ANNOTATION);
+	int64_t n;
+
+	return text && !str_int(&n, text, 0, INT32_MAX, IGNORED) ? n : -1;
+}
+
 bool jobset_is_active(const cJSON *jobset)
 {
 	const cJSON *job;

@@ -84,6 +84,10 @@ int64_t job_status_active(const cJSON *status);
 int64_t job_status_succeeded(const cJSON *status);
 bool jobset_has_status(const cJSON *jobset);  /* JobSet's controller has processed it */
 int64_t jobset_restarts(const cJSON *jobset); /* of all its Jobs together */
+/* How often its pods were begun again by restarts and resumptions (KEP-1282); -1: not served. */
+int64_t jobset_attempts(const cJSON *jobset);
+#define POD_ATTEMPT_ANNOTATION "jobset.sigs.k8s.io/execution-attempt"
+int64_t pod_attempt(const cJSON *pod); /* the one that it belongs to; -1: not known */
 bool jobset_is_active(const cJSON *jobset);   /* some job has active pods */
 
 /*

@@ -62,7 +62,7 @@ static const struct shape pod_group_policy[] = {
 };
 static const struct shape run_policy[] = {
 	MEMBER("activeDeadlineSeconds", INT),
-	MEMBER("ttlSecondsAfterFinished", INT),
+	MEMBER("ttlSecondsAfterFinished", COUNT),
 	{ 0 },
 };
 static const struct shape template[] = {

@@ -67,7 +67,7 @@ static const struct shape spec[] = {
 	MEMBER("runtimePatches", LIST, .of = patches, .max = 16),
 	MEMBER("suspend", BOOL),
 	MEMBER("activeDeadlineSeconds", INT),
-	MEMBER("ttlSecondsAfterFinished", INT),
+	MEMBER("ttlSecondsAfterFinished", COUNT),
 	MEMBER("managedBy", STRING),
 	{ 0 },
 };

@@ -152,6 +152,7 @@ void why_restarts(struct why *w)
 					       "PodDisrupted", "PodFailed" };
 	struct failure f;
 	int64_t restarts = jobset_restarts(w->v->jobset);
+	int64_t attempt = jobset_attempts(w->v->jobset);
 	const cJSON *e = NULL;
 
 	if (w->refusal_covered)
@@ -167,9 +168,13 @@ void why_restarts(struct why *w)
 		e = view_event(w->v, TRAINJOB_KIND, w->v->name, reasons[i], true);
 	if (restarts)
 		why_add(w, "JobSetRestarts", why_describe(w, "jobset", w->v->name),
-			"all its pods have been restarted %lld time%s%s%s",
-			(long long)restarts, restarts == 1 ? "" : "s", e ? ": " : "",
-			why_quote(w, event_message(e)));
+			"all its pods have been restarted %lld time%s%s%s%s",
+			(long long)restarts, restarts == 1 ? "" : "s",
+			attempt > 0 ? arena_printf(w->arena,
+						   " (execution attempt %lld)",
+						   (long long)attempt)
+				    : "",
+			e ? ": " : "", why_quote(w, event_message(e)));
 }
 
 /* ---- initializers and init containers ---- */

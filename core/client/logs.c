@@ -19,6 +19,7 @@
 #include "kube/named.h"
 #include "kube/permission.h"
 #include "trainer/api.h"
+#include "trainer/jobset.h"
 #include "trainer/podcause.h"
 #include "trainer/progress_line.h"
 #include "trainer/trainjob.h"

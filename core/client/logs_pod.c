@@ -50,7 +50,8 @@ bool log_pod_slim(cJSON *pod)
 	if (json_str(old, "nodeName"))
 		json_put_str(spec, json_str(old, "nodeName"), "nodeName");
 	json_put(pod, spec, "spec");
-	attempt = json_dup(json_get(pod, "metadata", "annotations", POD_ATTEMPT_ANNOTATION));
+	attempt = json_dup(
+		json_get(pod, "metadata", "annotations", POD_ATTEMPT_ANNOTATION));
 	json_del(pod, JSON_PATH("metadata", "annotations"));
 	json_put(pod, attempt, "metadata", "annotations", POD_ATTEMPT_ANNOTATION);
 	return true;

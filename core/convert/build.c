@@ -156,9 +156,7 @@ static void set_cleaning(struct v1_job *j)
 
 	if (str_eq(cJSON_GetStringValue(v1_clean_pod_policy(j)), "All") &&
 	    (ttl < 0 || ttl > CLEANED_AFTER))
-		ttl = CLEANED_AFTER;
-	if (ttl >= 0)
-		json_put_int(template_spec(j), ttl, "ttlSecondsAfterFinished");
+		json_put_int(template_spec(j), CLEANED_AFTER, "ttlSecondsAfterFinished");
 }
 
 /* ---- replicatedJobs ---- */
@@ -243,6 +241,8 @@ static void set_run_policy(struct v1_job *j)
 	json_put(j->job, json_dup(json_get(j->policy, "suspend")), "spec", "suspend");
 	json_put(j->job, json_dup(json_get(j->policy, "activeDeadlineSeconds")), "spec",
 		 "activeDeadlineSeconds");
+	json_put(j->job, json_dup(json_get(j->policy, "ttlSecondsAfterFinished")), "spec",
+		 "ttlSecondsAfterFinished");
 	if (manager)
 		json_put_str(j->job,
 			     str_starts(manager, "kubeflow.org/") ? MANAGED_BY_TRAINER

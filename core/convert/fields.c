@@ -333,8 +333,8 @@ static const struct row rows[] = {
 
 	{ KIND_ALL, "spec.runPolicy.cleanPodPolicy", GRADE_EXACT, NULL, judge_clean,
 	  LEFT_TO_RUNTIME },
-	{ KIND_ALL, "spec.runPolicy.ttlSecondsAfterFinished", GRADE_APPROXIMATE,
-	  "deletes the JobSet and its pods; the TrainJob stays", NULL, LEFT_TO_RUNTIME },
+	{ KIND_ALL, "spec.runPolicy.ttlSecondsAfterFinished", GRADE_EXACT, NULL, NULL,
+	  NULL },
 	{ KIND_ALL, "spec.runPolicy.activeDeadlineSeconds", GRADE_APPROXIMATE,
 	  "counts from when the TrainJob is created or resumed, and deletes the pods",
 	  NULL, NULL },

@@ -88,7 +88,7 @@ int64_t jobset_restarts(const cJSON *jobset); /* of all its Jobs together */
 int64_t jobset_attempts(const cJSON *jobset);
 #define POD_ATTEMPT_ANNOTATION "jobset.sigs.k8s.io/execution-attempt"
 int64_t pod_attempt(const cJSON *pod); /* the one that it belongs to; -1: not known */
-bool jobset_is_active(const cJSON *jobset);   /* some job has active pods */
+bool jobset_is_active(const cJSON *jobset); /* some job has active pods */
 
 /*
  * Reduce a JobSet to the fields that a watch stores: names, labels, annotations, owner,

@@ -170,8 +170,7 @@ void why_restarts(struct why *w)
 		why_add(w, "JobSetRestarts", why_describe(w, "jobset", w->v->name),
 			"all its pods have been restarted %lld time%s%s%s%s",
 			(long long)restarts, restarts == 1 ? "" : "s",
-			attempt > 0 ? arena_printf(w->arena,
-						   " (execution attempt %lld)",
+			attempt > 0 ? arena_printf(w->arena, " (execution attempt %lld)",
 						   (long long)attempt)
 				    : "",
 			e ? ": " : "", why_quote(w, event_message(e)));

@@ -188,8 +188,8 @@ for policy, code, line in (("None", 4, "lost: pods that still run when the job e
     row("cleanPodPolicy " + policy, pt(P + "cleanPodPolicy", policy), code,
         rf'^stdin:\d+:\d+: spec\.runPolicy\.cleanPodPolicy: "{policy}": {line}',
         {"runtime/spec/template/spec/ttlSecondsAfterFinished": 60 if policy == "All" else None})
-row("ttlSecondsAfterFinished", pt(P + "ttlSecondsAfterFinished", 9), 3,
-    "ttlSecondsAfterFinished: 9: approximate: deletes the JobSet", {"runtime/spec/template/spec/ttlSecondsAfterFinished": 9})
+row("ttlSecondsAfterFinished", pt(P + "ttlSecondsAfterFinished", 9), 0, None,
+    {"job/spec/ttlSecondsAfterFinished": 9, "runtime/spec/template/spec/ttlSecondsAfterFinished": None})
 row("activeDeadlineSeconds", pt(P + "activeDeadlineSeconds", 7), 3, "approximate: counts from when",
     {"job/spec/activeDeadlineSeconds": 7})
 row("backoffLimit", pt(P + "backoffLimit", 3), 3, "3: approximate: limits each Job",

@@ -107,6 +107,10 @@ static void on_note(void *ctx, const char *text)
 {
 }
 
+static void no_line(void *ctx, const char *prefix, const char *line, size_t len)
+{
+}
+
 static int on_pause(void *ctx, struct error *err)
 {
 	return 0;
@@ -208,6 +212,42 @@ TEST(test_progress_is_noted)
 							  .on_pause = on_pause,
 							  .ctx = &notes });
 	check_text("notes", (char *)notes.data, "running: 40 %;running: 41 %, 90s left;");
+}
+
+/* JobSet tells by an annotation of the pods that all of them were begun again. */
+static void *begin_again(void *ctx)
+{
+	static const char *const attempts[] = {
+		"{'metadata':{'annotations':{'jobset.sigs.k8s.io/execution-attempt':'0'}}}",
+		"{'metadata':{'annotations':{'jobset.sigs.k8s.io/execution-attempt':'2'}}}",
+		"{'metadata':{'annotations':{'jobset.sigs.k8s.io/execution-attempt':'x'}}}",
+	};
+	struct apiserver *s = ctx;
+
+	EVENTUALLY(apiserver_seen(s, "watch pods") == 1);
+	create(s->kube, "v1", "Pod", pod_text);
+	for (size_t i = 0; i < N_ELEMENTS(attempts); i++)
+		patch_pod(s, attempts[i]);
+	patch_status(s, done_text);
+	return NULL;
+}
+
+static void add_attempt(void *ctx, const char *text)
+{
+	if (strstr(text, "attempt"))
+		buf_printf(ctx, "%s;", text);
+}
+
+TEST(test_an_attempt_is_named)
+{
+	cleanup_buf struct buf notes = { .max = 1000 };
+
+	follow_while(begin_again, &(struct logs_out){ .on_line = no_line,
+						      .on_note = add_attempt,
+						      .on_pause = on_pause,
+						      .ctx = &notes });
+	check_text("notes", (char *)notes.data,
+		   "execution attempt 2: the pods were started again;");
 }
 
 /* Its pods are in another cluster, which its Workload names once Kueue has chosen it. */

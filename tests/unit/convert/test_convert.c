@@ -104,7 +104,7 @@ TEST(test_grades)
 		{ HEAD("JAXJob")
 			  WORKER("jaxReplicaSpecs",
 				 "jax") "  runPolicy: {ttlSecondsAfterFinished: 1}\n",
-		  "spec.runPolicy.ttlSecondsAfterFinished", GRADE_APPROXIMATE },
+		  "spec.runPolicy.ttlSecondsAfterFinished", GRADE_EXACT },
 		{ HEAD("JAXJob") WORKER("jaxReplicaSpecs",
 					"jax") "  runPolicy: {cleanPodPolicy: None}\n",
 		  "spec.runPolicy.cleanPodPolicy", GRADE_LOST },

@@ -426,6 +426,13 @@ TEST(test_pods)
 		  "container node ended with exit code 1, after 3 restarts; its log says "
 		  "\"KeyError: 'weights'\"; it has been restarted.\n"
 		  "More: kubectl logs bert-node-0-0-x -c node --previous -n a\n" },
+		{ "all of it was restarted, and once resumed",
+		  JOB("", STATUS) "kind: JobSet\n" META(
+			  "bert") "}\nspec: {}\nstatus: {restarts: 2, "
+				  "executionAttempts: 3, replicatedJobsStatus: [{name: node}]}\n---\n" JOBS
+					  PLACED("0", READY) PLACED("1", READY),
+		  "bert is running: all its pods have been restarted 2 times (execution "
+		  "attempt 3). Also: " },
 		{ "nothing is wrong so far",
 		  JOB("", STATUS) JOBSET JOBS PLACED(
 			  "0", "phase: Pending, " STATE(

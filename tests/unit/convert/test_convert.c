@@ -104,7 +104,11 @@ TEST(test_grades)
 		{ HEAD("JAXJob")
 			  WORKER("jaxReplicaSpecs",
 				 "jax") "  runPolicy: {ttlSecondsAfterFinished: 1}\n",
-		  "spec.runPolicy.ttlSecondsAfterFinished", GRADE_EXACT },
+		  NULL, GRADE_EXACT },
+		{ HEAD("JAXJob")
+			  WORKER("jaxReplicaSpecs",
+				 "jax") "  runPolicy: {activeDeadlineSeconds: 1}\n",
+		  "spec.runPolicy.activeDeadlineSeconds", GRADE_APPROXIMATE },
 		{ HEAD("JAXJob") WORKER("jaxReplicaSpecs",
 					"jax") "  runPolicy: {cleanPodPolicy: None}\n",
 		  "spec.runPolicy.cleanPodPolicy", GRADE_LOST },

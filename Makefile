@@ -43,7 +43,7 @@ NEEDS_local   := kubelet jobs apiserver trainer pack net crypto api assets base
 NEEDS_machine := local kubelet jobs apiserver manager kube spec plugins trainer pack net crypto api assets base
 NEEDS_cache   := store cloud arrow net crypto base
 NEEDS_mpi     := net crypto base
-NEEDS_supervise := base
+NEEDS_supervise := net crypto base
 NEEDS_gpu     := base
 NEEDS_assets  :=
 NEEDS_apiserver := trainer net crypto api assets base
@@ -288,7 +288,7 @@ sim:
 	@tests/sim/run --schedules $${SCHEDULES:-10000}
 # tests/fuzz/README says what a target is. Unit tests run each over its corpus.
 FUZZ    := $(wildcard tests/fuzz/fuzz_*.c)
-FUZZED  := ui machine gpu cache arrow mpi client why spec manager kube store cloud local kubelet jobs apiserver pack plugins convert trainer net crypto api assets base
+FUZZED  := ui machine gpu cache arrow mpi supervise client why spec manager kube store cloud local kubelet jobs apiserver pack plugins convert trainer net crypto api assets base
 $(FUZZ:%.c=$(SANOUT)/%): $(SANOUT)/%: $(SANOUT)/%.c.o $(SANOUT)/tests/fuzz/replay.c.o \
   $(foreach r,$(FUZZED),$(SANOUT)/lib$(r).a)
 	$(call say,LD,$@) clang $(SANLINK) -o $@ $^ -L$(SANROOT)/lib $(LIBS) -lm

@@ -2,17 +2,27 @@
 #include <errno.h>
 
 #include "base/cleanup.h"
+#include "base/file.h"
 #include "base/str.h"
 #include "cmd/cmd.h"
+#include "cmd/ui/env.h"
 #include "supervise/run.h"
 
-enum { MOST_RESTARTS = 1000000, GRACE_MS = 5000, LAST_CODE = 255 };
+enum {
+	MOST_RESTARTS = 1000000,
+	GRACE_MS = 5000,
+	LAST_CODE = 255,
+	LAST_PORT = 65535,
+	KEY_MAX = 64 * 1024,
+};
 enum { EXIT_NOT_STARTED = 126, EXIT_NOT_FOUND = 127 }; /* as a shell has them */
 
+#define RANK_ENV "JOB_COMPLETION_INDEX"
+
 struct supervise_opts {
-	int64_t restarts, grace;
+	int64_t restarts, grace, ranks, port;
 	struct opt_strs final;
-	const char *message;
+	const char *message, *rank, *hub, *key;
 	char **command;
 };
 
@@ -29,6 +39,15 @@ static const struct opt opts_table[] = {
 		"file for the last 4 KiB of output after a failure (default: "
 		"/dev/termination-log)",
 		struct supervise_opts, message),
+	OPT_INT(0, "ranks", "N", "ranks that start and restart together (default: 1)",
+		struct supervise_opts, ranks, 1, MESSAGE_RANKS),
+	OPT_STR(0, "rank", "N", "this rank; else JOB_COMPLETION_INDEX",
+		struct supervise_opts, rank),
+	OPT_STR(0, "hub", "HOST", "the host of rank 0", struct supervise_opts, hub),
+	OPT_INT(0, "port", "PORT", "rank 0's port for the other ranks (default: 29390)",
+		struct supervise_opts, port, 1, LAST_PORT),
+	OPT_STR(0, "key", "FILE", "the job's private key, in PEM", struct supervise_opts,
+		key),
 	OPT_REST("COMMAND", "the command, with its arguments", struct supervise_opts,
 		 command),
 	{ .type = OPT_END },
@@ -48,13 +67,49 @@ static int read_codes(bool final[256], const struct opt_strs *codes, struct erro
 	return 0;
 }
 
-static void say_restart(void *ctx, int status, int64_t restart)
+static void say(void *ctx, const char *text)
 {
-	const struct supervise_opts *o = ctx;
+	cmd_complain("supervise", "%s", text);
+}
 
-	cmd_complain("supervise",
-		     "the command ended with status %d; restart %lld of at most %lld",
-		     status, (long long)restart, (long long)o->restarts);
+static int read_key(unsigned char ret[PSK_KEY_SIZE], const char *path, struct error *err)
+{
+	cleanup_buf struct buf pem = { .max = KEY_MAX };
+	int rc = file_read(&pem, path, err);
+
+	if (!rc)
+		rc = psk_key(ret, pem.len ? (const char *)pem.data : "", STAR_KEY_INFO,
+			     err);
+	if (pem.data)
+		explicit_bzero(pem.data, pem.len);
+	return rc ? error_wrap(err, "--key %s", path) : 0;
+}
+
+static int read_rank(uint32_t *ret, const struct supervise_opts *o, struct error *err)
+{
+	const char *text = o->rank ? o->rank : env_variable(NULL, RANK_ENV);
+	int64_t rank;
+
+	if (!text)
+		return error_set(err, ERR_USAGE,
+				 "--ranks requires --rank, or " RANK_ENV
+				 " in the environment");
+	if (str_int(&rank, text, 0, o->ranks - 1, err))
+		return error_wrap(err, "%s", o->rank ? "--rank" : RANK_ENV);
+	*ret = (uint32_t)rank;
+	return 0;
+}
+
+static int read_star(struct star_conf *ret, const struct supervise_opts *o,
+		     struct error *err)
+{
+	*ret = (struct star_conf){ .ranks = (uint32_t)o->ranks,
+				   .hub = o->hub,
+				   .port = o->port ? (int)o->port : STAR_PORT,
+				   .say = say };
+	if (!o->hub || !o->key)
+		return error_set(err, ERR_USAGE, "--ranks requires --hub and --key");
+	return read_rank(&ret->rank, o, err) || read_key(ret->key, o->key, err) ? -1 : 0;
 }
 
 static int run(const void *values, int argc, char **argv, struct error *err)
@@ -65,9 +120,9 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 			   .grace_ms = o->grace ? o->grace : GRACE_MS },
 		.argv = o->command,
 		.message_file = o->message ? o->message : "/dev/termination-log",
-		.restarting = say_restart,
-		.ctx = (void *)values,
+		.say = say,
 	};
+	struct star_conf star;
 	int status;
 
 	if (argc)
@@ -76,6 +131,11 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 		return error_set(err, ERR_USAGE, "a command is required, after --");
 	if (read_codes(conf.rules.final, &o->final, err))
 		return -1;
+	if (o->ranks > 1) {
+		if (read_star(&star, o, err))
+			return -1;
+		conf.star = &star;
+	}
 	if (!supervise_run(&conf, &status, err))
 		return status;
 	cmd_complain("supervise", "%s", err->msg);
@@ -91,7 +151,8 @@ const struct cmd cmd_runtime_supervise = {
 		"this process, reaps orphans, and exits with COMMAND's status (128 + N if\n"
 		"signal N ended it). With --restarts, a command that fails is started again in\n"
 		"the same pod once all of its processes have ended, with KFTRAINER_RESTART=1,\n"
-		"2, ... in its environment. After TERM, INT or QUIT it is not started again.",
+		"2, ... in its environment. After TERM, INT or QUIT it is not started again.\n"
+		"With --ranks, the commands of all ranks start and restart together.",
 	.example = "kftrainer runtime supervise -- echo trained\n"
 		   "kftrainer runtime supervise --restarts 3 --final 2 -- echo trained",
 	.opts = opts_table,

@@ -4,27 +4,57 @@
 /* Processes that lose their parent by a KILL become children a moment later. */
 enum { KILL_AGAIN_MS = 50 };
 
-static enum supervise_action on_end(struct supervise_state *s,
-				    const struct supervise_rules *rules, int status,
-				    int64_t now)
+static enum supervise_action clear(struct supervise_state *s,
+				   const struct supervise_rules *rules, int64_t now)
 {
-	s->status = status;
-	if (!status || s->asked || s->restart >= rules->restarts ||
-	    rules->final[status & 0xff])
-		return SUPERVISE_END;
 	s->clearing = true;
 	s->kill_at = now + rules->grace_ms;
 	return SUPERVISE_TERM;
 }
 
-static enum supervise_action start_again(struct supervise_state *s)
+static enum supervise_action on_end(struct supervise_state *s,
+				    const struct supervise_rules *rules, int status,
+				    int64_t now)
+{
+	s->ended = true;
+	s->status = status;
+	if (s->asked || s->free)
+		return SUPERVISE_END;
+	if (s->ranks)
+		return SUPERVISE_WAIT;
+	if (!status || s->restart >= rules->restarts || rules->final[status & 0xff] ||
+	    s->permanent)
+		return SUPERVISE_END;
+	return clear(s, rules, now);
+}
+
+static enum supervise_action start(struct supervise_state *s, int64_t restart)
+{
+	s->idle = s->ended = false;
+	s->restart = restart;
+	return SUPERVISE_START;
+}
+
+static enum supervise_action on_empty(struct supervise_state *s)
 {
 	s->clearing = false;
 	s->kill_at = -1;
-	if (s->asked)
+	if (s->asked || s->free)
 		return SUPERVISE_END;
-	s->restart++;
-	return SUPERVISE_START;
+	if (!s->ranks)
+		return start(s, s->restart + 1);
+	s->idle = true;
+	return SUPERVISE_WAIT;
+}
+
+static enum supervise_action on_asked(struct supervise_state *s, int status)
+{
+	s->asked = true;
+	if (s->clearing || !(s->idle || s->ended))
+		return SUPERVISE_WAIT;
+	if (!s->ended)
+		s->status = status;
+	return SUPERVISE_END;
 }
 
 enum supervise_action supervise_decide(struct supervise_state *s,
@@ -32,14 +62,60 @@ enum supervise_action supervise_decide(struct supervise_state *s,
 				       enum supervise_event event, int status,
 				       int64_t now)
 {
-	s->asked |= event == SUPERVISE_ASKED;
+	if (event == SUPERVISE_ASKED)
+		return on_asked(s, status);
+	if (event == SUPERVISE_ENDED && !s->clearing)
+		return on_end(s, rules, status, now);
 	if (!s->clearing)
-		return event == SUPERVISE_ENDED ? on_end(s, rules, status, now)
-						: SUPERVISE_WAIT;
+		return SUPERVISE_WAIT;
+	if (event == SUPERVISE_ENDED) { /* by our TERM; a failure before it counts */
+		s->status = s->ended ? s->status : status;
+		s->ended = true;
+	}
 	if (event == SUPERVISE_EMPTY)
-		return start_again(s);
+		return on_empty(s);
 	if (now < s->kill_at)
 		return SUPERVISE_WAIT;
 	s->kill_at = now + KILL_AGAIN_MS;
 	return SUPERVISE_KILL;
+}
+
+enum supervise_action supervise_obey(struct supervise_state *s,
+				     const struct supervise_rules *rules,
+				     const struct hub_order *order, int64_t now)
+{
+	switch (order->order) {
+	case ORDER_FREE:
+		s->free = true;
+		return s->clearing || !(s->idle || s->ended) ? SUPERVISE_WAIT
+							     : SUPERVISE_END;
+	case ORDER_STOP:
+		s->next = order->epoch;
+		if (s->idle || s->clearing || s->asked)
+			return SUPERVISE_WAIT;
+		return clear(s, rules, now);
+	case ORDER_START:
+		if (!s->idle || order->epoch < s->next)
+			return SUPERVISE_WAIT;
+		return start(s, order->epoch);
+	}
+	return SUPERVISE_WAIT;
+}
+
+struct peer_state supervise_told(const struct supervise_state *s)
+{
+	struct peer_state told = { .leaving = s->asked };
+
+	if (s->idle && s->next) {
+		told.phase = PEER_READY;
+		told.epoch = (uint32_t)s->next;
+	} else if (!s->idle) {
+		told.phase = s->ended && !s->clearing ? PEER_ENDED : PEER_RUNNING;
+		told.epoch = (uint32_t)s->restart;
+	}
+	if (told.phase == PEER_ENDED) {
+		told.status = (uint32_t)s->status & 0xff;
+		told.permanent = s->permanent;
+	}
+	return told;
 }

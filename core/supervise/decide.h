@@ -1,6 +1,9 @@
 /*
  * decide.h - what a supervisor does next: a function of its state, an event and the time.
  *
+ * Alone it starts its command again by itself. With other ranks it does what they do
+ * together, as the hub orders (supervise/hub.h).
+ *
  * No I/O and no clock: times are milliseconds of any monotonic clock.
  */
 #ifndef SUPERVISE_DECIDE_H
@@ -8,6 +11,8 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+
+#include "supervise/message.h"
 
 struct supervise_rules {
 	int64_t restarts; /* at most this often is the command started again */
@@ -18,7 +23,7 @@ struct supervise_rules {
 enum supervise_event {
 	SUPERVISE_ENDED, /* the command, with `status` */
 	SUPERVISE_EMPTY, /* none of its processes is left */
-	SUPERVISE_ASKED, /* to stop, by a signal */
+	SUPERVISE_ASKED, /* to stop, by a signal: `status` is 128 + its number */
 	SUPERVISE_TIME,  /* none of these */
 };
 
@@ -30,17 +35,32 @@ enum supervise_action {
 	SUPERVISE_END,   /* with `status` */
 };
 
-/* { .kill_at = -1 } is a command that was started for the first time. */
+/*
+ * { .kill_at = -1 } is a command that was started for the first time. With other ranks,
+ * { .kill_at = -1, .idle = true, .ranks = true }: one that was not.
+ */
 struct supervise_state {
-	bool clearing, asked;
-	int status; /* as a shell has it: 128 + signal */
+	bool ranks;    /* the hub decides */
+	bool idle;     /* no process is left, and the next START may come */
+	bool clearing; /* its processes are being ended */
+	bool ended;    /* the command has, with `status` */
+	bool free;     /* of the hub: its end is final */
+	bool asked;
+	bool permanent; /* the caller's, before SUPERVISE_ENDED: it would end so again */
+	int status;     /* as a shell has it: 128 + signal */
 	int64_t restart, kill_at;
+	int64_t next; /* the epoch to which the hub goes */
 };
 
-/* `status` is only for SUPERVISE_ENDED. */
+/* `status` is for SUPERVISE_ENDED and SUPERVISE_ASKED. */
 enum supervise_action supervise_decide(struct supervise_state *s,
 				       const struct supervise_rules *rules,
 				       enum supervise_event event, int status,
 				       int64_t now);
+enum supervise_action supervise_obey(struct supervise_state *s,
+				     const struct supervise_rules *rules,
+				     const struct hub_order *order, int64_t now);
+/* For the hub. */
+struct peer_state supervise_told(const struct supervise_state *s);
 
 #endif

@@ -10,12 +10,14 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/thread.h"
 
 enum {
 	PIPE_SIZE =
 		256 * 1024, /* two of 64 supervisors are half of what a user may have */
 	CHUNK = 32 * 1024,  /* with less in the pipe, copies cost less than splice() */
+	SETTLE_MS = 50,
 };
 
 static const uint64_t one = 1;
@@ -65,13 +67,15 @@ static bool pass_on(int to, const char *data, size_t len)
 }
 
 /* false: at the end of the pipe, or when it is empty after relay_finish(). */
-static bool wait_for_output(const struct relay *r)
+static bool wait_for_output(struct relay *r)
 {
 	struct pollfd p[2] = { { .fd = r->from, .events = POLLIN },
 			       { .fd = r->quit, .events = POLLIN } };
 
+	r->idle = true;
 	while (poll(p, 2, -1) < 0 && errno == EINTR)
 		;
+	r->idle = false;
 	return p[0].revents != 0;
 }
 
@@ -201,6 +205,7 @@ static void *copy(void *ctx)
 	bulk_close(&b);
 	close(r->from);
 	r->from = -1;
+	r->idle = true;
 	while (write(r->done, &one, sizeof(one)) < 0 && errno == EINTR)
 		;
 	return NULL;
@@ -220,7 +225,9 @@ int relay_start(struct relay *r, int to, int done, struct tail *tail, int *ret_w
 	}
 	fcntl(ends[0], F_SETPIPE_SZ, PIPE_SIZE); /* a smaller pipe is only slower */
 	fcntl(ends[0], F_SETFL, O_NONBLOCK);
-	*r = (struct relay){ ends[0], to, quit, done, tail, 0 };
+	*r = (struct relay){
+		.from = ends[0], .to = to, .quit = quit, .done = done, .tail = tail
+	};
 	if (!thread_start(&r->thread, copy, r, err)) {
 		*ret_write = ends[1];
 		return 0;
@@ -229,6 +236,20 @@ int relay_start(struct relay *r, int to, int done, struct tail *tail, int *ret_w
 	close(ends[1]);
 	close(quit);
 	return -1;
+}
+
+/* A pipe that has been closed by its thread has no bytes either. */
+static bool is_settled(struct relay *r)
+{
+	int waiting = 0, from = r->from;
+
+	return (from < 0 || ioctl(from, FIONREAD, &waiting) || !waiting) && r->idle;
+}
+
+void relay_settle(struct relay *r)
+{
+	for (int ms = 0; ms < SETTLE_MS && !is_settled(r); ms++)
+		clock_sleep_ms(1);
 }
 
 void relay_finish(const struct relay *r)

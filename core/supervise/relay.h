@@ -5,6 +5,7 @@
 #define SUPERVISE_RELAY_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 
 #include "base/error.h"
@@ -29,6 +30,7 @@ void tail_add(struct tail *t, const char *data, size_t len);
 struct relay {
 	int from, to, quit; /* quit: an eventfd */
 	int done;           /* an eventfd of the caller's: 1 is added at the end */
+	atomic_bool idle;   /* everything read has been added to the tail */
 	struct tail *tail;
 	pthread_t thread;
 };
@@ -36,6 +38,9 @@ struct relay {
 /* *ret_write: the end for the command; the caller closes it. */
 MUST_CHECK int relay_start(struct relay *r, int to, int done, struct tail *tail,
 			   int *ret_write, struct error *err);
+
+/* Wait a moment until what was written before is in the tail. */
+void relay_settle(struct relay *r);
 
 /* The command has ended: pass on what is in the pipe, then end, whoever holds it open. */
 void relay_finish(const struct relay *r);

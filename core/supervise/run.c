@@ -19,6 +19,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/spawn.h"
+#include "supervise/permanent.h"
 #include "supervise/relay.h"
 
 extern char **environ;
@@ -29,11 +30,14 @@ enum { BY_SIGNAL = 128 };
 struct supervisor {
 	const struct supervise_conf *conf;
 	struct supervise_state state;
+	struct star *star; /* NULL: alone */
+	struct peer_state told;
 	struct tail tail;
 	struct relay out[2]; /* standard output and error */
 	int signals, done;
 	int left;      /* relays that are not done */
 	pid_t command; /* 0: it has ended */
+	bool started;  /* its relays, and they have not been joined */
 	bool empty;    /* no process is left of a command that failed */
 	bool over;     /* the command's end is final: only its output is passed on */
 };
@@ -71,6 +75,7 @@ static int start(struct supervisor *s, struct error *err)
 	char restart[32];
 	int rc;
 
+	s->tail.len = 0; /* no relay runs */
 	snprintf(restart, sizeof(restart), "%lld", (long long)s->state.restart);
 	setenv("KFTRAINER_RESTART", restart, 1);
 	command.envp = environ;
@@ -80,6 +85,7 @@ static int start(struct supervisor *s, struct error *err)
 			return -1;
 		s->left++;
 	}
+	s->started = true;
 	rc = spawn_program(&s->command, &command);
 	close(command.fds[1]);
 	close(command.fds[2]);
@@ -88,14 +94,32 @@ static int start(struct supervisor *s, struct error *err)
 
 static void finish_output(struct supervisor *s)
 {
+	if (!s->started)
+		return;
 	relay_finish(&s->out[0]);
 	relay_finish(&s->out[1]);
 }
 
 static void join_output(struct supervisor *s)
 {
+	if (!s->started)
+		return;
+	s->started = false;
 	relay_join(&s->out[0]);
 	relay_join(&s->out[1]);
+}
+
+static void say_restart(const struct supervisor *s)
+{
+	char text[120];
+
+	if (s->star) /* the hub says it, once for all ranks */
+		return;
+	snprintf(text, sizeof(text),
+		 "the command ended with status %d; restart %lld of at most %lld",
+		 s->state.status, (long long)s->state.restart + 1,
+		 (long long)s->conf->rules.restarts);
+	s->conf->say(s->conf->ctx, text);
 }
 
 static void apply(struct supervisor *s, enum supervise_action action)
@@ -105,7 +129,7 @@ static void apply(struct supervisor *s, enum supervise_action action)
 	else if (action == SUPERVISE_END)
 		s->over = true;
 	if (action == SUPERVISE_TERM)
-		s->conf->restarting(s->conf->ctx, s->state.status, s->state.restart + 1);
+		say_restart(s);
 	if (s->over)
 		finish_output(s);
 }
@@ -115,6 +139,18 @@ static void decide(struct supervisor *s, enum supervise_event event, int status)
 	if (!s->over)
 		apply(s, supervise_decide(&s->state, &s->conf->rules, event, status,
 					  clock_ms()));
+}
+
+static bool is_permanent(struct supervisor *s)
+{
+	bool permanent;
+
+	relay_settle(&s->out[0]);
+	relay_settle(&s->out[1]);
+	pthread_mutex_lock(&s->tail.lock);
+	permanent = permanent_cause(s->tail.bytes, s->tail.len);
+	pthread_mutex_unlock(&s->tail.lock);
+	return permanent;
 }
 
 /* false: this process has no children. */
@@ -127,6 +163,7 @@ static bool reap(struct supervisor *s)
 		if (pid != s->command)
 			continue;
 		s->command = 0;
+		s->state.permanent = status && is_permanent(s);
 		decide(s, SUPERVISE_ENDED,
 		       WIFSIGNALED(status) ? BY_SIGNAL + WTERMSIG(status)
 					   : WEXITSTATUS(status));
@@ -150,22 +187,31 @@ static bool take_signals(struct supervisor *s)
 			continue;
 		if (s->over)
 			return true;
-		decide(s, SUPERVISE_ASKED, 0);
+		decide(s, SUPERVISE_ASKED, BY_SIGNAL + n);
 	}
 	return false;
 }
 
+/* The earliest of what is due; INT64_MAX: nothing. */
+static int64_t next_due(const struct supervisor *s)
+{
+	int64_t until = s->star ? star_until(s->star) : INT64_MAX;
+
+	if (!s->over && !s->empty && s->state.kill_at >= 0 && s->state.kill_at < until)
+		until = s->state.kill_at;
+	return until;
+}
+
 static void wait_for_event(struct supervisor *s)
 {
-	struct pollfd p[2] = { { .fd = s->signals, .events = POLLIN },
-			       { .fd = s->done, .events = POLLIN } };
-	int64_t left = s->state.kill_at - clock_ms();
+	struct pollfd p[3] = { { .fd = s->signals, .events = POLLIN },
+			       { .fd = s->done, .events = POLLIN },
+			       { .fd = s->star ? star_fd(s->star) : -1,
+				 .events = POLLIN } };
+	int64_t left = next_due(s) - clock_ms();
 	uint64_t n;
-	int ms = -1;
 
-	if (!s->over && !s->empty && s->state.kill_at >= 0)
-		ms = left < 0 ? 0 : left > 60000 ? 60000 : (int)left;
-	poll(p, 2, ms);
+	poll(p, 3, left < 0 ? 0 : left > 60000 ? 60000 : (int)left);
 	while (s->left && read(s->done, &n, sizeof(n)) == sizeof(n))
 		s->left--;
 }
@@ -186,6 +232,17 @@ static void put_message(struct supervisor *s)
 	pthread_mutex_unlock(&s->tail.lock);
 }
 
+/* The command if it is to start, for the first time or again. */
+static int start_if(struct supervisor *s, enum supervise_action action, struct error *err)
+{
+	if (action == SUPERVISE_START) {
+		join_output(s);
+		return start(s, err);
+	}
+	apply(s, action);
+	return 0;
+}
+
 /* All processes of a failed command have ended: first its output, then the next start. */
 static int restart(struct supervisor *s, struct error *err)
 {
@@ -195,25 +252,77 @@ static int restart(struct supervisor *s, struct error *err)
 	if (s->left)
 		return 0;
 	s->empty = false;
-	decide(s, SUPERVISE_EMPTY, 0);
-	if (s->over)
+	return start_if(s,
+			supervise_decide(&s->state, &s->conf->rules, SUPERVISE_EMPTY, 0,
+					 clock_ms()),
+			err);
+}
+
+/* Hear what the other ranks do. */
+static int hear(struct supervisor *s, struct error *err)
+{
+	struct hub_order order;
+
+	if (!s->star)
 		return 0;
-	join_output(s);
-	return start(s, err);
+	if (star_step(s->star, err))
+		return -1;
+	if (s->over || !star_order(s->star, &order))
+		return 0;
+	return start_if(s, supervise_obey(&s->state, &s->conf->rules, &order, clock_ms()),
+			err);
+}
+
+static bool same(const struct peer_state *a, const struct peer_state *b)
+{
+	return a->phase == b->phase && a->epoch == b->epoch && a->status == b->status &&
+	       a->leaving == b->leaving;
+}
+
+/* Tell them what this one does. */
+static void tell(struct supervisor *s)
+{
+	struct peer_state now = supervise_told(&s->state);
+
+	if (!s->star || same(&now, &s->told))
+		return;
+	s->told = now;
+	star_tell(s->star, &now);
+}
+
+static bool is_over(const struct supervisor *s)
+{
+	return s->over && !s->left &&
+	       (!s->star || s->state.asked || star_is_over(s->star));
 }
 
 static int follow(struct supervisor *s, struct error *err)
 {
-	while (!s->over || s->left) {
+	while (!is_over(s)) {
 		wait_for_event(s);
 		if (take_signals(s))
 			return 0;
+		if (hear(s, err))
+			return -1;
 		if (reap(s) || !s->state.clearing)
 			decide(s, SUPERVISE_TIME, 0);
 		else if (restart(s, err))
 			return -1;
+		tell(s);
 	}
 	join_output(s);
+	return 0;
+}
+
+static int begin(struct supervisor *s, struct error *err)
+{
+	if (!s->conf->star)
+		return start(s, err);
+	s->conf->star->rules = &s->conf->rules;
+	s->state.ranks = s->state.idle = true;
+	if (star_open(&s->star, s->conf->star, err))
+		return -1;
+	star_tell(s->star, &s->told);
 	return 0;
 }
 
@@ -223,7 +332,7 @@ int supervise_run(const struct supervise_conf *conf, int *ret_status, struct err
 
 	s = (struct supervisor){ .conf = conf, .state = { .kill_at = -1 } };
 	pthread_mutex_init(&s.tail.lock, NULL);
-	if (watch_signals(&s, err) || start(&s, err) || follow(&s, err))
+	if (watch_signals(&s, err) || begin(&s, err) || follow(&s, err))
 		return -1;
 	if (s.state.status)
 		put_message(&s);

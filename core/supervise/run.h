@@ -11,14 +11,16 @@
 
 #include "base/error.h"
 #include "supervise/decide.h"
+#include "supervise/star.h"
 
 struct supervise_conf {
 	struct supervise_rules rules;
 	char *const *argv;        /* argv[0] is searched in PATH; ends with NULL */
 	const char *message_file; /* gets the last 4 KB of output after a failure if it is
 				     empty; need not exist */
-	/* Called before each restart, in the thread that runs; ctx is for the caller. */
-	void (*restarting)(void *ctx, int status, int64_t restart);
+	struct star_conf *star;   /* of several ranks, its `rules` unset; NULL: alone */
+	/* A line for the log, without its end; in the thread that runs. */
+	void (*say)(void *ctx, const char *text);
 	void *ctx;
 };
 

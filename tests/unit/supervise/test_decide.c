@@ -69,4 +69,88 @@ TEST(test_asked_between_two_starts)
 	assert_int_equal(s.status, 1);
 }
 
+TEST(test_a_permanent_cause)
+{
+	struct supervise_state s = started();
+
+	s.permanent = true;
+	assert_int_equal(at(&s, SUPERVISE_ENDED, 1, 0), SUPERVISE_END);
+}
+
+static enum supervise_action order(struct supervise_state *s, enum order what,
+				   uint32_t epoch)
+{
+	return supervise_obey(s, &rules, &(struct hub_order){ what, epoch, 0 }, 0);
+}
+
+static void told(const struct supervise_state *s, enum peer_phase phase, uint32_t epoch,
+		 uint32_t status)
+{
+	struct peer_state p = supervise_told(s);
+
+	assert_int_equal(p.phase, phase);
+	assert_int_equal(p.epoch, epoch);
+	assert_int_equal(p.status, status);
+}
+
+static struct supervise_state member(void)
+{
+	return (struct supervise_state){ .kill_at = -1, .idle = true, .ranks = true };
+}
+
+TEST(test_orders)
+{
+	struct supervise_state s = member();
+
+	told(&s, PEER_NEW, 0, 0);
+	assert_int_equal(order(&s, ORDER_STOP, 0), SUPERVISE_WAIT);
+	assert_int_equal(order(&s, ORDER_START, 0), SUPERVISE_START);
+	told(&s, PEER_RUNNING, 0, 0);
+	assert_int_equal(order(&s, ORDER_START, 0), SUPERVISE_WAIT);
+	assert_int_equal(at(&s, SUPERVISE_ENDED, 137, 0), SUPERVISE_WAIT);
+	told(&s, PEER_ENDED, 0, 137);
+	assert_int_equal(order(&s, ORDER_STOP, 1), SUPERVISE_TERM);
+	told(&s, PEER_RUNNING, 0, 0);
+	assert_int_equal(order(&s, ORDER_START, 1), SUPERVISE_WAIT);
+	assert_int_equal(at(&s, SUPERVISE_TIME, 0, 100), SUPERVISE_KILL);
+	assert_int_equal(at(&s, SUPERVISE_EMPTY, 0, 101), SUPERVISE_WAIT);
+	told(&s, PEER_READY, 1, 0);
+	assert_int_equal(order(&s, ORDER_STOP, 1), SUPERVISE_WAIT);
+	assert_int_equal(order(&s, ORDER_START, 0), SUPERVISE_WAIT); /* of an old hub */
+	assert_int_equal(order(&s, ORDER_START, 1), SUPERVISE_START);
+	assert_int_equal(s.restart, 1);
+	assert_int_equal(order(&s, ORDER_FREE, 1), SUPERVISE_WAIT);
+	assert_int_equal(at(&s, SUPERVISE_ENDED, 3, 0), SUPERVISE_END);
+	assert_int_equal(s.status, 3);
+}
+
+TEST(test_the_end_of_a_rank_waits_for_the_others)
+{
+	struct supervise_state s = member();
+
+	assert_int_equal(order(&s, ORDER_START, 0), SUPERVISE_START);
+	assert_int_equal(at(&s, SUPERVISE_ENDED, 0, 0), SUPERVISE_WAIT);
+	told(&s, PEER_ENDED, 0, 0);
+	assert_int_equal(order(&s, ORDER_FREE, 0), SUPERVISE_END);
+	assert_int_equal(s.status, 0);
+}
+
+TEST(test_a_rank_that_is_asked_waits_for_none)
+{
+	struct supervise_state s = member();
+
+	assert_int_equal(at(&s, SUPERVISE_ASKED, 143, 0), SUPERVISE_END);
+	assert_int_equal(s.status, 143);
+	s = member();
+	assert_int_equal(order(&s, ORDER_START, 0), SUPERVISE_START);
+	assert_int_equal(at(&s, SUPERVISE_ENDED, 7, 0), SUPERVISE_WAIT);
+	assert_int_equal(at(&s, SUPERVISE_ASKED, 143, 0), SUPERVISE_END);
+	assert_int_equal(s.status, 7);
+	s = member();
+	assert_int_equal(order(&s, ORDER_START, 0), SUPERVISE_START);
+	assert_int_equal(at(&s, SUPERVISE_ASKED, 143, 0), SUPERVISE_WAIT);
+	assert_int_equal(order(&s, ORDER_STOP, 1), SUPERVISE_WAIT); /* its own grace */
+	assert_int_equal(at(&s, SUPERVISE_ENDED, 0, 0), SUPERVISE_END);
+}
+
 RUN_TESTS(NULL, NULL)

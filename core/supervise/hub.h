@@ -1,0 +1,50 @@
+/*
+ * hub.h - what all ranks of a job do: a function of their states and the time.
+ *
+ * The hub starts all commands once all ranks have joined and are ready. When one fails or
+ * is lost, all are stopped and started again together, in the next epoch. The restarts
+ * that follow a failure count; those that follow the loss of a pod or of the network do
+ * not. After the last one the ranks are free: each supervisor ends with its command.
+ *
+ * A hub that has been replaced learns the epoch from those that join it.
+ *
+ * No I/O and no clock: times are milliseconds of any monotonic clock.
+ */
+#ifndef SUPERVISE_HUB_H
+#define SUPERVISE_HUB_H
+
+#include "base/buf.h"
+#include "supervise/decide.h"
+#include "supervise/message.h"
+
+enum {
+	HUB_GONE_MS = 10 * 1000, /* a rank that is away for longer is lost */
+	HUB_LOOK_MS = 100,       /* between a failure and its judgment: who else ended? */
+};
+
+struct hub_rank {
+	bool joined;
+	int64_t away_since; /* if it has left; -1: it has not */
+	struct peer_state state;
+};
+
+struct hub {
+	const struct supervise_rules *rules;
+	struct hub_rank *ranks; /* the caller's, zeroed: `n` */
+	uint32_t n;
+	struct hub_order order; /* for all ranks */
+	uint32_t first_failed;  /* its rank; UINT32_MAX: none did in this epoch */
+	int64_t judge_at;       /* -1: no failure waits for its judgment */
+	struct buf said; /* .max: 200. A line for the log, to be cleared; or empty */
+};
+
+void hub_init(struct hub *h, const struct supervise_rules *rules, struct hub_rank *ranks,
+	      uint32_t n);
+/* h->order may differ after each of these. rank < h->n. */
+void hub_state(struct hub *h, uint32_t rank, const struct peer_state *state, int64_t now);
+void hub_left(struct hub *h, uint32_t rank, int64_t now);
+void hub_time(struct hub *h, int64_t now);
+/* When hub_time() is due: -1: never. */
+int64_t hub_until(const struct hub *h);
+
+#endif

@@ -1,0 +1,127 @@
+/* message.c - encode and decode messages, without I/O (supervise/message.h). */
+#include "supervise/message.h"
+
+enum { HEADER = 2, NUMBERS = 6, MOST_STATUS = 255 };
+
+/* How many numbers follow, and the largest value of each. */
+static const struct {
+	unsigned n;
+	uint32_t max[NUMBERS];
+} formats[] = {
+	[MESSAGE_HELLO] = { 3, { UINT32_MAX, MESSAGE_RANKS - 1, MESSAGE_RANKS } },
+	[MESSAGE_STATE] = { 6,
+			    { PEER_ENDED, MESSAGE_EPOCHS, MESSAGE_EPOCHS, MOST_STATUS, 1,
+			      1 } },
+	[MESSAGE_ORDER] = { 3, { ORDER_FREE, MESSAGE_EPOCHS, MESSAGE_EPOCHS } },
+	[MESSAGE_BEAT] = { 0, { 0 } },
+	[MESSAGE_REFUSED] = { 1, { REFUSED_RANK } },
+};
+
+static uint32_t get32(const unsigned char *p)
+{
+	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+}
+
+static void numbers_of(uint32_t v[NUMBERS], const struct message *m)
+{
+	const uint32_t all[][NUMBERS] = {
+		[MESSAGE_HELLO] = { m->hello.version, m->hello.rank, m->hello.ranks },
+		[MESSAGE_STATE] = { m->state.phase, m->state.epoch, m->state.counted,
+				    m->state.status, m->state.permanent,
+				    m->state.leaving },
+		[MESSAGE_ORDER] = { m->order.order, m->order.epoch, m->order.counted },
+		[MESSAGE_BEAT] = { 0 },
+		[MESSAGE_REFUSED] = { m->refusal },
+	};
+
+	memcpy(v, all[m->type], sizeof(all[m->type]));
+}
+
+void message_add(struct buf *out, const struct message *m)
+{
+	unsigned char data[MESSAGE_MAX];
+	unsigned n = formats[m->type].n;
+	uint32_t v[NUMBERS];
+
+	numbers_of(v, m);
+	data[0] = (unsigned char)(1 + 4 * n);
+	data[1] = (unsigned char)m->type;
+	for (unsigned i = 0; i < n; i++)
+		for (unsigned k = 0; k < 4; k++)
+			data[HEADER + 4 * i + k] = (unsigned char)(v[i] >> (24 - 8 * k));
+	buf_add(out, data, HEADER + 4 * n);
+}
+
+static void set(struct message *m, const uint32_t v[NUMBERS])
+{
+	switch (m->type) {
+	case MESSAGE_HELLO:
+		m->hello.version = v[0];
+		m->hello.rank = v[1];
+		m->hello.ranks = v[2];
+		break;
+	case MESSAGE_STATE:
+		m->state = (struct peer_state){ v[0], v[1], v[2], v[3], v[4], v[5] };
+		break;
+	case MESSAGE_ORDER:
+		m->order = (struct hub_order){ v[0], v[1], v[2] };
+		break;
+	case MESSAGE_REFUSED:
+		m->refusal = v[0];
+		break;
+	case MESSAGE_BEAT:
+		break;
+	}
+}
+
+/* Zero is none of the orders and refusals. */
+static int check(const struct message *m, struct error *err)
+{
+	bool wrong = (m->type == MESSAGE_HELLO && m->hello.rank >= m->hello.ranks) ||
+		     (m->type == MESSAGE_ORDER && !m->order.order) ||
+		     (m->type == MESSAGE_REFUSED && !m->refusal);
+
+	return wrong ? error_set(err, ERR_FORMAT,
+				 "invalid message: a wrong number in type %u", m->type)
+		     : 0;
+}
+
+static int numbers(struct message *m, const unsigned char *p, struct error *err)
+{
+	uint32_t v[NUMBERS] = { 0 };
+
+	for (unsigned i = 0; i < formats[m->type].n; i++) {
+		v[i] = get32(p + 4 * (size_t)i);
+		if (v[i] > formats[m->type].max[i])
+			return error_set(err, ERR_FORMAT,
+					 "invalid message: %u in type %u", v[i], m->type);
+	}
+	set(m, v);
+	return check(m, err);
+}
+
+int message_decode(struct message *ret, size_t *ret_used, const void *data, size_t len,
+		   struct error *err)
+{
+	const unsigned char *p = data;
+	struct message m = { 0 };
+
+	*ret_used = 0;
+	if (len && (!p[0] || p[0] >= MESSAGE_MAX))
+		return error_set(err, ERR_FORMAT, "invalid message of %u bytes", p[0]);
+	if (!len || len < 1u + p[0])
+		return 0;
+	if (p[1] < MESSAGE_HELLO || p[1] > MESSAGE_REFUSED)
+		return error_set(err, ERR_FORMAT, "unknown message type %u", p[1]);
+	m.type = p[1];
+	if (m.type == MESSAGE_HELLO && p[0] >= 5 && get32(p + HEADER) != MESSAGE_VERSION)
+		m.hello.version = get32(p + HEADER);
+	else if (p[0] != 1 + 4 * formats[m.type].n)
+		return error_set(err, ERR_FORMAT,
+				 "invalid message: type %u with %u bytes", m.type, p[0]);
+	else if (numbers(&m, p + HEADER, err))
+		return -1;
+	*ret = m;
+	*ret_used = 1u + p[0];
+	return 0;
+}

@@ -1,0 +1,69 @@
+/* permanent.c - the last exception of an output (supervise/permanent.h). */
+#include "supervise/permanent.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#include "base/error.h"
+
+static const char *const causes[] = { "SyntaxError", "IndentationError", "ImportError",
+				      "ModuleNotFoundError" };
+
+static bool ends_with(const char *text, size_t len, const char *end)
+{
+	size_t n = strlen(end);
+
+	return len >= n && !memcmp(text + len - n, end, n);
+}
+
+/* The length of the exception's name with which a line begins; 0: there is none. */
+static size_t exception(const char *line, size_t len)
+{
+	size_t n = 0;
+
+	while (n < len &&
+	       (isalnum((unsigned char)line[n]) || line[n] == '_' || line[n] == '.'))
+		n++;
+	if (n < len && line[n] != ':')
+		return 0;
+	return (ends_with(line, n, "Error") || ends_with(line, n, "Exception")) &&
+			       !ends_with(line, n, "ChildFailedError")
+		       ? n
+		       : 0;
+}
+
+/* Past "[rank0]: ", which PyTorch puts before the lines of a traceback. */
+static size_t prefix(const char *line, size_t len)
+{
+	const char *end =
+		len > 5 && !memcmp(line, "[rank", 5) ? memchr(line, ']', len) : NULL;
+
+	return end && end + 3 <= line + len && !memcmp(end, "]: ", 3)
+		       ? (size_t)(end + 3 - line)
+		       : 0;
+}
+
+static bool is_cause(const char *name, size_t len)
+{
+	for (size_t i = 0; i < N_ELEMENTS(causes); i++)
+		if (strlen(causes[i]) == len && !memcmp(name, causes[i], len))
+			return true;
+	return false;
+}
+
+bool permanent_cause(const char *text, size_t len)
+{
+	bool permanent = false;
+
+	for (size_t at = 0; at < len;) {
+		const char *end = memchr(text + at, '\n', len - at);
+		size_t n = end ? (size_t)(end - text) - at : len - at;
+		size_t skip = prefix(text + at, n);
+		size_t name = exception(text + at + skip, n - skip);
+
+		if (name)
+			permanent = is_cause(text + at + skip, name);
+		at += n + 1;
+	}
+	return permanent;
+}

@@ -1,0 +1,540 @@
+/* star.c - connections between hub and peers (supervise/star.h). */
+#include "supervise/star.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/sock.h"
+#include "base/xmalloc.h"
+#include "net/dial.h"
+#include "supervise/hub.h"
+#include "supervise/line.h"
+#include "supervise/star_dial.h"
+
+enum {
+	EVENTS = 64,
+	SPARE_STRANGERS = 128, /* connections beyond one per rank */
+	STRANGER_MS = 10 * 1000,
+	LINGER_MS = 5 * 1000, /* for ranks that do not take the last order */
+	ALONE_MS = 10 * 60 * 1000,
+	FIRST_PAUSE_MS = 50,
+	LAST_PAUSE_MS = 1000,
+	LINES_MS = 10 * 1000,
+	LINES_MAX = 10,
+};
+
+struct star {
+	const struct star_conf *conf;
+	struct psk *psk;
+	int epoll;
+	struct line *lines; /* newest first */
+	struct peer_state mine;
+	struct hub_order order; /* the last one for this rank */
+	bool news;              /* it has not been taken */
+	struct error fatal;
+	/* The hub's. */
+	int listener;
+	struct hub hub;
+	struct line **by_rank;
+	int64_t n_strangers, free_since;
+	struct {
+		int64_t since, lines, left_out;
+	} refusals;
+	/* A peer's; it has at most one line. */
+	struct star_dial dial;
+	int64_t dial_at, pause; /* -1: not now */
+	int64_t lost_since;     /* -1: connected, or never was */
+	bool refused;           /* and it has been said */
+};
+
+static void free_ended(struct star *s, int64_t now);
+
+static bool is_hub(const struct star *s)
+{
+	return s->conf->rank == 0;
+}
+
+__attribute__((format(printf, 2, 3))) static void say(const struct star *s,
+						      const char *fmt, ...)
+{
+	char text[400];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	s->conf->say(s->conf->ctx, text);
+}
+
+/* At most ten lines in ten seconds: strangers write them. */
+static void say_refusal(struct star *s, const struct line *l, int64_t now)
+{
+	if (now - s->refusals.since >= LINES_MS) {
+		if (s->refusals.left_out)
+			say(s, "refused %lld more connections",
+			    (long long)s->refusals.left_out);
+		s->refusals.since = now;
+		s->refusals.lines = s->refusals.left_out = 0;
+	}
+	if (s->refusals.lines++ < LINES_MAX)
+		say(s, "refused a connection from %s: %s", l->peer, l->why.msg);
+	else
+		s->refusals.left_out++;
+}
+
+/* ---- lines ---- */
+
+static void watch(struct star *s, struct line *l)
+{
+	struct epoll_event e = { .events = line_events(l), .data.ptr = l };
+
+	if (l->over || l->watched == e.events)
+		return;
+	epoll_ctl(s->epoll, l->watched ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, l->fd, &e);
+	l->watched = e.events;
+}
+
+static struct line *add_line(struct star *s, int fd, const char *peer, int64_t now)
+{
+	struct line *l = line_new(s->psk, fd, peer, now);
+
+	dial_watch(fd, LINE_GONE_MS / 1000);
+	l->next = s->lines;
+	s->lines = l;
+	watch(s, l);
+	return l;
+}
+
+static void take_order(struct star *s, const struct hub_order *order)
+{
+	s->order = *order;
+	s->news = true;
+}
+
+/* ---- the hub ---- */
+
+static void send_order(struct star *s, struct line *l, int64_t now)
+{
+	struct message m = { .type = MESSAGE_ORDER, .order = s->hub.order };
+
+	line_send(l, &m, now);
+	watch(s, l);
+}
+
+/* After each event of s->hub: say and send what is new. */
+static void settle_hub(struct star *s, const struct hub_order *before, int64_t now)
+{
+	struct buf *said = &s->hub.said;
+
+	if (said->len)
+		say(s, "%s", (const char *)said->data);
+	buf_clear(said);
+	if (!memcmp(before, &s->hub.order, sizeof(*before)))
+		return;
+	take_order(s, &s->hub.order);
+	if (s->order.order == ORDER_FREE)
+		s->free_since = now;
+	for (uint32_t i = 0; i < s->conf->ranks; i++)
+		if (s->by_rank[i])
+			send_order(s, s->by_rank[i], now);
+}
+
+static void set_state(struct star *s, uint32_t rank, const struct peer_state *state,
+		      int64_t now)
+{
+	struct hub_order before = s->hub.order;
+
+	hub_state(&s->hub, rank, state, now);
+	settle_hub(s, &before, now);
+}
+
+static void leave(struct star *s, const struct line *l, int64_t now)
+{
+	struct hub_order before = s->hub.order;
+
+	s->by_rank[l->rank] = NULL;
+	hub_left(&s->hub, (uint32_t)l->rank, now);
+	settle_hub(s, &before, now);
+}
+
+/*
+ * The line stays until the peer has read why and closes it: closing it with unread bytes
+ * would lose the message.
+ */
+static void refuse(struct star *s, struct line *l, enum message_refusal refusal,
+		   int64_t now)
+{
+	struct message m = { .type = MESSAGE_REFUSED, .refusal = refusal };
+
+	if (refusal == REFUSED_VERSION)
+		error_set(&l->why, ERR_UNSUPPORTED,
+			  "another version of the protocol; this program has version %d",
+			  MESSAGE_VERSION);
+	else
+		error_set(&l->why, ERR_INVALID, "not a rank of this job");
+	say_refusal(s, l, now);
+	l->refused = true;
+	line_send(l, &m, now);
+}
+
+static void replace(struct star *s, uint32_t rank, struct line *l, int64_t now)
+{
+	struct line *old = s->by_rank[rank];
+
+	if (old) { /* the newest connection is the one that works */
+		leave(s, old, now);
+		line_end(old, ERR_NONE, "");
+	}
+	s->n_strangers--;
+	l->rank = rank;
+	s->by_rank[rank] = l;
+}
+
+static void take_hello(struct star *s, struct line *l, const struct message *m,
+		       int64_t now)
+{
+	uint32_t rank = m->hello.rank;
+
+	if (m->hello.version != MESSAGE_VERSION)
+		refuse(s, l, REFUSED_VERSION, now);
+	else if (!rank || m->hello.ranks != s->conf->ranks)
+		refuse(s, l, REFUSED_RANK, now);
+	else
+		replace(s, rank, l, now);
+}
+
+static int take_from_peer(void *ctx, struct line *l, const struct message *m,
+			  struct error *err)
+{
+	struct star *s = ctx;
+	int64_t now = clock_ms();
+
+	if (l->refused)
+		return 0;
+	if (m->type == MESSAGE_HELLO && l->rank < 0) {
+		take_hello(s, l, m, now);
+		return 0;
+	}
+	if (m->type != MESSAGE_STATE || l->rank < 0)
+		return error_set(err, ERR_FORMAT, "unexpected message of type %u",
+				 m->type);
+	set_state(s, (uint32_t)l->rank, &m->state, now);
+	if (!l->told)
+		send_order(s, l, now);
+	l->told = true;
+	return 0;
+}
+
+/* A flood ends its own oldest connections: ranks are no strangers for long. */
+static void end_oldest_stranger(struct star *s)
+{
+	struct line *oldest = NULL;
+
+	for (struct line *l = s->lines; l; l = l->next)
+		if (l->rank < 0 && !l->over)
+			oldest = l;
+	if (oldest)
+		line_end(oldest, ERR_LIMIT, "too many connections");
+}
+
+static void accept_all(struct star *s, int64_t now)
+{
+	char peer[SOCK_ADDRESS_SIZE];
+	int fd;
+
+	while ((fd = sock_accept(s->listener, peer)) >= 0) {
+		if (s->n_strangers >= (int64_t)s->conf->ranks + SPARE_STRANGERS)
+			end_oldest_stranger(s);
+		add_line(s, fd, peer, now);
+		s->n_strangers++;
+		free_ended(s, now);
+	}
+}
+
+static void hub_tick(struct star *s, int64_t now)
+{
+	struct hub_order before = s->hub.order;
+
+	for (struct line *l = s->lines; l; l = l->next)
+		if (l->rank < 0 && now >= l->since + STRANGER_MS)
+			line_end(l, ERR_TIMEOUT, "it did not say who it is");
+	hub_time(&s->hub, now);
+	settle_hub(s, &before, now);
+}
+
+/* ---- a peer ---- */
+
+static void send_state(struct star *s, struct line *l, int64_t now)
+{
+	struct message m = { .type = MESSAGE_STATE, .state = s->mine };
+
+	line_send(l, &m, now);
+	watch(s, l);
+}
+
+static void say_hello(struct star *s, struct line *l, int64_t now)
+{
+	struct message m = { .type = MESSAGE_HELLO,
+			     .hello = { MESSAGE_VERSION, s->conf->rank,
+					s->conf->ranks } };
+
+	line_send(l, &m, now);
+	send_state(s, l, now);
+}
+
+static int take_from_hub(void *ctx, struct line *l, const struct message *m,
+			 struct error *err)
+{
+	struct star *s = ctx;
+
+	if (m->type == MESSAGE_REFUSED)
+		return error_set(&s->fatal, ERR_UNSUPPORTED,
+				 "rank 0's supervisor refuses rank %u: it has another %s",
+				 s->conf->rank,
+				 m->refusal == REFUSED_VERSION ? "version"
+							       : "number of ranks");
+	if (m->type != MESSAGE_ORDER)
+		return error_set(err, ERR_FORMAT, "unexpected message of type %u",
+				 m->type);
+	s->lost_since = -1;
+	s->refused = false;
+	s->mine.counted = m->order.counted;
+	take_order(s, &m->order);
+	if (m->order.order == ORDER_FREE)
+		line_end(l, ERR_NONE, "");
+	return 0;
+}
+
+/* A line of the log for the first failure of its kind, not for each try. */
+static void say_refused(struct star *s, const struct error *why)
+{
+	if (why->kind == ERR_UNTRUSTED && !s->refused)
+		say(s, "rank 0's supervisor at %s:%d has not the key of this job: %s",
+		    s->conf->hub, s->conf->port, why->msg);
+	s->refused |= why->kind == ERR_UNTRUSTED;
+}
+
+static void redial(struct star *s, int64_t now)
+{
+	if (s->order.order == ORDER_FREE)
+		return;
+	s->dial_at = now + s->pause;
+	s->pause = s->pause * 2 < LAST_PAUSE_MS ? s->pause * 2 : LAST_PAUSE_MS;
+}
+
+/* ---- both ---- */
+
+/* What the end of a line means; it is freed next. */
+static void ended(struct star *s, const struct line *l, int64_t now)
+{
+	if (!is_hub(s)) {
+		say_refused(s, &l->why);
+		if (s->lost_since < 0 && s->order.order)
+			s->lost_since = now;
+		redial(s, now);
+		return;
+	}
+	if (l->rank < 0) {
+		s->n_strangers--;
+		/* A connection without a byte is a probe of the port. */
+		if (!l->refused && (l->heard > l->since || l->why.kind != ERR_IO))
+			say_refusal(s, l, now);
+	} else if (s->by_rank[l->rank] == l) {
+		leave(s, l, now);
+	}
+}
+
+static void free_ended(struct star *s, int64_t now)
+{
+	for (struct line **at = &s->lines; *at;) {
+		struct line *l = *at;
+
+		if (!l->over) {
+			at = &l->next;
+			continue;
+		}
+		*at = l->next;
+		ended(s, l, now);
+		line_free(l);
+	}
+}
+
+static void step_line(struct star *s, struct line *l, int64_t now)
+{
+	bool opened;
+
+	line_step(l, is_hub(s) ? take_from_peer : take_from_hub, s, &opened, now);
+	if (!opened || is_hub(s)) {
+		watch(s, l);
+		return;
+	}
+	s->pause = FIRST_PAUSE_MS;
+	say_hello(s, l, now);
+}
+
+static void peer_tick(struct star *s, int64_t now)
+{
+	int fd;
+
+	if (s->lost_since >= 0 && now >= s->lost_since + ALONE_MS &&
+	    s->order.order != ORDER_FREE) {
+		say(s, "rank 0's supervisor has been away for ten minutes: this rank "
+		       "goes on without it");
+		take_order(s, &(struct hub_order){ .order = ORDER_FREE });
+	}
+	if (star_dial_ended(&s->dial, &fd)) {
+		if (fd >= 0)
+			step_line(s, add_line(s, fd, s->conf->hub, now), now);
+		else
+			redial(s, now);
+	}
+	if (s->dial_at >= 0 && now >= s->dial_at) {
+		s->dial_at = -1;
+		star_dial_start(&s->dial);
+	}
+}
+
+int star_step(struct star *s, struct error *err)
+{
+	struct epoll_event events[EVENTS];
+	int n = epoll_wait(s->epoll, events, EVENTS, 0);
+	int64_t now = clock_ms();
+
+	for (int i = 0; i < n; i++)
+		if (events[i].data.ptr)
+			step_line(s, events[i].data.ptr, now);
+	if (is_hub(s))
+		accept_all(s, now);
+	for (struct line *l = s->lines; l; l = l->next)
+		line_tick(l, now);
+	if (is_hub(s))
+		hub_tick(s, now);
+	else
+		peer_tick(s, now);
+	free_ended(s, now);
+	for (struct line *l = s->lines; l; l = l->next)
+		watch(s, l);
+	if (!s->fatal.kind)
+		return 0;
+	*err = s->fatal;
+	return -1;
+}
+
+static void sooner(int64_t *until, int64_t at)
+{
+	if (at >= 0 && at < *until)
+		*until = at;
+}
+
+int64_t star_until(const struct star *s)
+{
+	int64_t until = s->news ? 0 : INT64_MAX;
+
+	for (const struct line *l = s->lines; l; l = l->next) {
+		sooner(&until, line_until(l));
+		if (is_hub(s) && l->rank < 0)
+			sooner(&until, l->since + STRANGER_MS);
+	}
+	if (is_hub(s)) {
+		sooner(&until, hub_until(&s->hub));
+		sooner(&until, s->free_since < 0 ? -1 : s->free_since + LINGER_MS);
+	} else {
+		sooner(&until, s->dial_at);
+		sooner(&until, s->lost_since < 0 || s->order.order == ORDER_FREE
+				       ? -1
+				       : s->lost_since + ALONE_MS);
+	}
+	return until;
+}
+
+int star_fd(const struct star *s)
+{
+	return s->epoll;
+}
+
+void star_tell(struct star *s, const struct peer_state *state)
+{
+	uint32_t counted = s->mine.counted;
+	int64_t now = clock_ms();
+
+	s->mine = *state;
+	s->mine.counted = counted;
+	if (is_hub(s))
+		set_state(s, 0, &s->mine, now);
+	else if (s->lines && s->lines->open)
+		send_state(s, s->lines, now);
+}
+
+bool star_order(struct star *s, struct hub_order *ret)
+{
+	bool news = s->news;
+
+	*ret = s->order;
+	s->news = false;
+	return news;
+}
+
+bool star_is_over(const struct star *s)
+{
+	if (!is_hub(s) || s->order.order != ORDER_FREE)
+		return true;
+	if (clock_ms() >= s->free_since + LINGER_MS)
+		return true;
+	for (uint32_t i = 0; i < s->conf->ranks; i++)
+		if (s->by_rank[i])
+			return false;
+	return true;
+}
+
+/* The descriptors that are no line have no pointer. */
+static int add_fd(const struct star *s, int fd, struct error *err)
+{
+	struct epoll_event e = { .events = EPOLLIN };
+
+	return epoll_ctl(s->epoll, EPOLL_CTL_ADD, fd, &e)
+		       ? error_errno(err, errno, "epoll")
+		       : 0;
+}
+
+static int open_hub(struct star *s, struct error *err)
+{
+	size_t n = s->conf->ranks;
+
+	hub_init(&s->hub, s->conf->rules, xcalloc(n, sizeof(struct hub_rank)),
+		 s->conf->ranks);
+	s->by_rank = xcalloc(n, sizeof(*s->by_rank));
+	take_order(s, &s->hub.order);
+	return sock_listen(&s->listener, NULL, s->conf->port, err) ||
+			       add_fd(s, s->listener, err)
+		       ? -1
+		       : 0;
+}
+
+static int open_peer(struct star *s, struct error *err)
+{
+	return star_dial_init(&s->dial, s->conf->hub, s->conf->port, err) ||
+			       add_fd(s, s->dial.done, err)
+		       ? -1
+		       : 0;
+}
+
+int star_open(struct star **ret, const struct star_conf *conf, struct error *err)
+{
+	struct star *s = xcalloc(1, sizeof(*s));
+
+	s->conf = conf;
+	s->lost_since = s->free_since = -1;
+	s->pause = FIRST_PAUSE_MS;
+	*ret = s; /* it ends with the process */
+	s->epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (s->epoll < 0)
+		return error_errno(err, errno, "epoll");
+	if (psk_new(&s->psk, is_hub(s) ? PSK_SERVER : PSK_CLIENT, conf->key,
+		    STAR_KEY_INFO, err))
+		return -1;
+	return is_hub(s) ? open_hub(s, err) : open_peer(s, err);
+}

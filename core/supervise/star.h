@@ -1,0 +1,47 @@
+/*
+ * star.h - the supervisors of a job, with that of rank 0 in the middle.
+ *
+ * The supervisor of rank 0 listens, and is the hub (supervise/hub.h). The others connect
+ * to it, again and again when the connection is lost. Both ends prove by TLS 1.3 that
+ * they have the job's key (crypto/psk.h). One thread uses a star; a second one, inside,
+ * looks up the hub's name and connects.
+ */
+#ifndef SUPERVISE_STAR_H
+#define SUPERVISE_STAR_H
+
+#include "base/error.h"
+#include "crypto/psk.h"
+#include "supervise/decide.h"
+
+#define STAR_KEY_INFO "kftrainer supervise v1" /* of psk_key(), and the TLS identity */
+
+enum { STAR_PORT = 29390 };
+
+struct star_conf {
+	uint32_t rank, ranks;
+	const char *hub; /* its host; rank 0 listens on all addresses */
+	int port;
+	unsigned char key[PSK_KEY_SIZE];
+	const struct supervise_rules *rules;
+	/* A line for the log, without its end. */
+	void (*say)(void *ctx, const char *text);
+	void *ctx;
+};
+
+struct star;
+/* conf remains the caller's, and must remain. */
+MUST_CHECK int star_open(struct star **ret, const struct star_conf *conf,
+			 struct error *err);
+
+int star_fd(const struct star *s);        /* readable: star_step() is due */
+int64_t star_until(const struct star *s); /* of clock_ms(): it is due then, too */
+/* -1: this supervisor cannot take part. */
+MUST_CHECK int star_step(struct star *s, struct error *err);
+/* What this rank does. Call it after each change. */
+void star_tell(struct star *s, const struct peer_state *state);
+/* True: there is a new order for this rank. */
+bool star_order(struct star *s, struct hub_order *ret);
+/* Has no other rank still to be told that it is free? */
+bool star_is_over(const struct star *s);
+
+#endif

@@ -132,25 +132,41 @@ static bool slim(cJSON *job)
 	return true;
 }
 
+/* Of a cell that grows with time: since when; -1: it does not. */
+static int64_t grows_since(const cJSON *job, const char *head)
+{
+	int64_t now = clock_now(), t = -1;
+
+	if (str_eq(head, "AGE") && meta_created(job) &&
+	    time_parse(&t, meta_created(job), IGNORED))
+		return -1;
+	if (str_eq(head, "DURATION") && !status_finished(tj_status(job)) &&
+	    status_duration(job, now) >= 0)
+		t = now - status_duration(job, now);
+	return t;
+}
+
 static char *print_cells(struct board *b, const cJSON *job)
 {
 	struct buf out = { .max = MAX_CELLS };
-	bool ended = status_finished(tj_status(job));
-	int64_t created;
 
-	if (!meta_created(job) || time_parse(&created, meta_created(job), IGNORED))
-		created = -1;
 	for (size_t i = 0; i < N_COLUMNS; i++) {
 		cleanup_arena struct arena arena = { 0 };
+		int64_t since = grows_since(job, columns[i].head);
 
-		if (created >= 0 && (str_eq(columns[i].head, "AGE") ||
-				     (str_eq(columns[i].head, "DURATION") && !ended))) {
-			buf_printf(&out, ",%" PRId64, created);
-			continue;
-		}
-		buf_adds(&out, ",");
-		html_json(&out, column_text(&arena, &b->columns, i, job));
+		buf_adds(&out, i ? "," : "[");
+		if (since >= 0)
+			buf_printf(&out, "%" PRId64, since);
+		else
+			html_json(&out, column_text(&arena, &b->columns, i, job));
 	}
+	if (out.overflowed) { /* by no API server that checks what it stores */
+		buf_clear(&out);
+		out.overflowed = false;
+		for (size_t i = 0; i < N_COLUMNS; i++)
+			buf_adds(&out, i ? ",\"...\"" : "[\"...\"");
+	}
+	buf_adds(&out, "]");
 	return (char *)out.data;
 }
 
@@ -391,7 +407,7 @@ static void print_rows(struct board *b, struct buf *out, uint64_t seen,
 			continue;
 		buf_printf(out, "%s[", comma);
 		html_json(out, e->key);
-		buf_printf(out, "%s]", r->cells);
+		buf_printf(out, ",%s", r->cells + 1);
 		comma = ",";
 	}
 	buf_adds(out, "],\"gone\":[");
@@ -441,6 +457,42 @@ bool board_points(struct board *b, struct buf *out, const char *key, size_t i,
 			     span[1]);
 	pthread_mutex_unlock(&b->lock);
 	return is_there;
+}
+
+/* A slash sorts before all that names have: "a/z" comes before "a-b/a". */
+static int compare_keys(const void *a, const void *b)
+{
+	const char *x = *(const char *const *)a, *y = *(const char *const *)b;
+
+	while (*x && *x == *y)
+		x++, y++;
+	return (*x == '/' ? 1 : (unsigned char)*x) - (*y == '/' ? 1 : (unsigned char)*y);
+}
+
+bool board_each(struct board *b,
+		void (*visit)(void *ctx, const char *key, const cJSON *cells), void *ctx)
+{
+	const char **keys;
+	bool known;
+	size_t n = 0;
+
+	pthread_mutex_lock(&b->lock);
+	known = b->synced && !b->lost.kind;
+	keys = xcalloc(b->rows.n + 1, sizeof(*keys));
+	map_each(e, &b->rows) {
+		if (!((struct row *)e->value)->gone)
+			keys[n++] = e->key;
+	}
+	qsort(keys, n, sizeof(*keys), compare_keys);
+	for (size_t i = 0; known && i < n; i++) {
+		const struct row *r = map_get(&b->rows, keys[i]);
+		cleanup_json cJSON *cells = json_reread(r->cells);
+
+		visit(ctx, keys[i], cells);
+	}
+	pthread_mutex_unlock(&b->lock);
+	free(keys);
+	return known;
 }
 
 uint64_t board_changed(struct board *b, const char *key)

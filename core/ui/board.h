@@ -42,6 +42,12 @@ void board_rows(struct board *b, struct buf *out, uint64_t seen, const char *sel
  */
 bool board_points(struct board *b, struct buf *out, const char *key, size_t i,
 		  const uint64_t span[2]);
+/*
+ * Calls visit with the cells of each job, sorted by namespace and name, with the lock held.
+ * False: the API server has not answered yet, or does not now.
+ */
+bool board_each(struct board *b,
+		void (*visit)(void *ctx, const char *key, const cJSON *cells), void *ctx);
 /* The version of the job's last change; 0: it is not there. */
 uint64_t board_changed(struct board *b, const char *key);
 /* Append why the API server cannot be watched, a text of JSON; false: it is. */

@@ -6,9 +6,11 @@
 
 #include "api/meta.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/str.h"
 #include "client/columns.h"
 #include "client/jobs.h"
+#include "kube/informer.h"
 #include "ui/form.h"
 #include "ui/html.h"
 #include "ui/page.h"
@@ -60,13 +62,11 @@ static void add_form(struct buf *out, const struct list_filter *f)
 	buf_adds(out, "\n</form>\n");
 }
 
-static void add_cell(struct buf *out, size_t i, const char *text, const cJSON *job)
+static void add_cell(struct buf *out, size_t i, const char *text, const char *key)
 {
 	if (str_eq(columns[i].head, "NAME")) {
 		buf_adds(out, "<td><a href=\"/jobs/");
-		html_str(out, meta_namespace(job));
-		buf_adds(out, "/");
-		html_str(out, text);
+		html_str(out, key);
 		buf_adds(out, "\"><bdi>");
 		html_str(out, text);
 		buf_adds(out, "</bdi></a></td>");
@@ -77,61 +77,96 @@ static void add_cell(struct buf *out, size_t i, const char *text, const cJSON *j
 	}
 }
 
-/* Append the job's row, unless the filter leaves it out. */
-static bool add_row(struct buf *out, struct columns *c, const struct list_filter *f,
-		    const cJSON *job)
+/* The rows of a list: n pass the filter. */
+struct rows {
+	const struct list_filter *filter;
+	struct buf html;
+	size_t n;
+};
+
+static bool passes(const struct list_filter *f, const char *const cells[])
 {
-	cleanup_arena struct arena arena = { 0 };
-	const char *cells[N_COLUMNS];
 	bool has_text = !f->text;
 
 	for (size_t i = 0; i < N_COLUMNS; i++) {
-		cells[i] = column_text(&arena, c, i, job);
 		if (f->state && str_eq(columns[i].head, "STATE") &&
 		    !str_eq(cells[i], f->state))
 			return false;
 		has_text = has_text || strcasestr(cells[i], f->text);
 	}
-	if (!has_text)
-		return false;
-	buf_adds(out, "<tr>");
-	for (size_t i = 0; i < N_COLUMNS; i++)
-		add_cell(out, i, cells[i], job);
-	buf_adds(out, "</tr>\n");
-	return true;
+	return has_text;
 }
 
-static void add_jobs(struct buf *out, struct kube *k, const struct list_filter *f,
-		     const cJSON *jobs)
+static void add_row(struct rows *rows, const char *const cells[], const char *key)
 {
-	cleanup_buf struct buf rows = { .max = out->max }, unseen = { .max = 65536 };
+	if (!passes(rows->filter, cells) || rows->n++ >= LIST_ROWS)
+		return;
+	buf_adds(&rows->html, "<tr>");
+	for (size_t i = 0; i < N_COLUMNS; i++)
+		add_cell(&rows->html, i, cells[i], key);
+	buf_adds(&rows->html, "</tr>\n");
+}
+
+/* Of the board: a number is a time, of which the age is shown. */
+static void on_row(void *ctx, const char *key, const cJSON *row)
+{
+	char ages[N_COLUMNS][DURATION_TEXT_SIZE];
+	const char *cells[N_COLUMNS] = { NULL };
+	int64_t since, now = clock_now();
+	const cJSON *cell;
+	size_t i = 0;
+
+	json_each(cell, row) {
+		if (i == N_COLUMNS)
+			break;
+		cells[i] = json_int_of(cell, &since) ? duration_age(now - since, ages[i])
+						     : cell->valuestring;
+		i++;
+	}
+	if (i == N_COLUMNS)
+		add_row(ctx, cells, key);
+}
+
+static void add_jobs(struct rows *rows, struct kube *k, const cJSON *jobs)
+{
 	struct columns c = { .kube = k };
-	const char *heads[N_COLUMNS + 1] = { NULL };
 	const cJSON *job;
-	size_t n = 0;
+
+	json_each(job, jobs) {
+		cleanup_arena struct arena arena = { 0 };
+		const char *cells[N_COLUMNS];
+
+		for (size_t i = 0; i < N_COLUMNS; i++)
+			cells[i] = column_text(&arena, &c, i, job);
+		add_row(rows, cells,
+			informer_key(&arena, meta_namespace(job), meta_name(job)));
+	}
+	map_release(&c.runtimes, free);
+}
+
+static void add_table(struct buf *out, const struct rows *rows)
+{
+	const char *heads[N_COLUMNS + 1] = { NULL };
 
 	for (size_t i = 0; i < N_COLUMNS; i++)
 		heads[i] = columns[i].head;
-	json_each(job, jobs) {
-		buf_clear(&unseen);
-		n += add_row(n < LIST_ROWS ? &rows : &unseen, &c, f, job);
-	}
-	map_release(&c.runtimes, free);
-	buf_printf(out, "<p>%zu job%s", n, n == 1 ? "" : "s");
-	if (n > LIST_ROWS)
+	buf_printf(out, "<p>%zu job%s", rows->n, rows->n == 1 ? "" : "s");
+	if (rows->n > LIST_ROWS)
 		buf_printf(out, "; the first %d are shown, filter them to see others",
 			   LIST_ROWS);
 	buf_adds(out, "</p>\n");
 	page_begin_table(out, heads);
-	buf_add(out, rows.data, rows.len);
+	buf_add(out, rows->html.data, rows->html.len);
 	page_end_table(out);
 }
 
-int list_page(struct buf *out, struct kube *k, const char *ns,
+int list_page(struct buf *out, struct kube *k, struct board *b, const char *ns,
 	      const struct list_filter *filter, struct error *err)
 {
+	struct rows rows = { .filter = filter, .html.max = out->max };
 	cleanup_json cJSON *jobs = NULL;
-	int failed = job_list(k, ns, filter->label, &jobs, err);
+	bool known = !filter->label && board_each(b, on_row, &rows);
+	int failed = known ? 0 : job_list(k, ns, filter->label, &jobs, err);
 
 	if (failed && !(err->kind == ERR_INVALID && filter->label))
 		return -1;
@@ -141,8 +176,10 @@ int list_page(struct buf *out, struct kube *k, const char *ns,
 		page_message(out, err);
 		*err = (struct error){ 0 };
 	} else {
-		add_jobs(out, k, filter, jobs);
+		add_jobs(&rows, k, jobs);
+		add_table(out, &rows);
 	}
+	buf_release(&rows.html);
 	page_foot(out);
 	return buf_check(out, "the page", err);
 }

@@ -7,6 +7,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "kube/kube.h"
+#include "ui/board.h"
 
 enum { LIST_ROWS = 2000 }; /* shown of one list */
 
@@ -20,8 +21,11 @@ struct list_filter {
 /* "state=Running&q=bert&label=team%3Da". Strings are in the arena. */
 struct list_filter list_filter_read(struct arena *arena, const char *query);
 
-/* The page; ns NULL: of all namespaces. A selector that is none is said on it. */
-MUST_CHECK int list_page(struct buf *out, struct kube *k, const char *ns,
+/*
+ * The page; ns NULL: of all namespaces. What the board has is not asked for again, unless
+ * labels are. A selector that is none is said on the page.
+ */
+MUST_CHECK int list_page(struct buf *out, struct kube *k, struct board *b, const char *ns,
 			 const struct list_filter *filter, struct error *err);
 
 #endif

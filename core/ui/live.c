@@ -25,7 +25,7 @@ enum {
 	EVENTS_MS = 15000, /* and of one that does not: new events */
 	MAX_PLOTS = 8,
 	MAX_DATA = 8 << 20,
-	LOG_BYTES = 128 << 10, /* of one event */
+	LOG_BYTES = 32 << 10, /* of one event */
 	MAX_LINES = 20000,
 };
 
@@ -498,4 +498,9 @@ bool live_busy(struct live *l)
 	busy = l->viewers;
 	pthread_mutex_unlock(&l->tails.lock);
 	return busy;
+}
+
+struct board *live_board(struct live *l)
+{
+	return l->board;
 }

@@ -22,6 +22,7 @@
 
 enum { LIVE_STREAMS = 16 }; /* at a time; for another the oldest is cut */
 
+struct board;
 struct live;
 
 /* `k` and `ns` outlive it. */
@@ -31,6 +32,7 @@ void live_stop(struct live *l); /* streams end; then httpd_stop(), then live_fre
 void live_free(struct live *l);
 void live_tick(struct live *l); /* once a second */
 bool live_busy(struct live *l); /* is there a viewer? */
+struct board *live_board(struct live *l);
 
 /* Answer the request if it is one of those above. */
 bool live_handle(struct live *l, const struct httpd_request *req,

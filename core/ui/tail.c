@@ -12,7 +12,7 @@
 #include "ui/html.h"
 #include "ui/job.h"
 
-enum { RING_BYTES = 64 << 10, WAIT_MS = 1000 };
+enum { RING_BYTES = 32 << 10, WAIT_MS = 1000 };
 
 struct line {
 	struct line *next;

@@ -15,7 +15,7 @@
 #include "kube/kube.h"
 #include "ui/board.h"
 
-enum { TAIL_BYTES = 512 << 10, TAIL_LINGER_MS = 120000, TAIL_MAX = 16 };
+enum { TAIL_BYTES = 256 << 10, TAIL_LINGER_MS = 120000, TAIL_MAX = 16 };
 
 struct tail;
 struct tails { /* { 0 }, and `lock` */

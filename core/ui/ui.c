@@ -131,8 +131,8 @@ static void route(struct ui *ui, const struct httpd_request *req,
 	if (str_eq(req->path, "/")) {
 		const struct list_filter filter = list_filter_read(&arena, req->query);
 
-		failed = list_page(&resp->body, ui->conf->kube, ui->conf->ns, &filter,
-				   &err);
+		failed = list_page(&resp->body, ui->conf->kube, live_board(ui->live),
+				   ui->conf->ns, &filter, &err);
 	} else if (!read_job_path(req->path, &path)) {
 		failed = error_set(&err, ERR_NOT_FOUND, "There is no such page.");
 	} else if (path.act != N_ACTS) {

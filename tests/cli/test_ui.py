@@ -97,6 +97,7 @@ for name, command in (("good", "echo done"), ("odd", ODD + BOTH), ("long", "seq 
     run("submit", "--local", "--runtime", "torch-distributed", "--name", name, "--nodes", "2", "--", "sh", "-c", command)
 
 run("submit", "--local", "--runtime", "torch-distributed", "--name", "waits", "--suspend", "--detach", "--", "true")
+run("wait", "--local", "waits", "--for", "suspended")
 
 # ---- who may read it -------------------------------------------------------------------------------
 server = Server("--local")

@@ -48,6 +48,7 @@ static const struct slot {
 	LIST("Placeholder", placeholders),
 	LIST("WaitingWorkload", workloads),
 	LIST("Log", logs),
+	LIST("Head", heads),
 	LIST("Missing", missing),
 	LIST("Denied", denied),
 };

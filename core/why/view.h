@@ -18,6 +18,8 @@ enum {
 	VIEW_LOG_LINES = 200, /* of a container */
 	VIEW_LOG_BYTES = 128 * 1024,
 	VIEW_LOGS = 4,
+	VIEW_HEAD_BYTES = 64 * 1024, /* of a log's beginning */
+	VIEW_HEADS = 2,
 	VIEW_REACTION_SECONDS = 5,  /* a running controller has acted by then */
 	VIEW_STALLED_SECONDS = 600, /* without progress, or a line of the log */
 };
@@ -37,6 +39,7 @@ struct view {
 	cJSON *placeholders; /* pods by which YuniKorn reserves resources */
 	cJSON *workloads;    /* other Workloads that wait in the same queue */
 	cJSON *logs;         /* {pod, container, text} */
+	cJSON *heads;        /* {pod, text}: how the logs of two ranks begin */
 	cJSON *missing;      /* {of: KIND}: objects that answered 404 */
 	cJSON *denied;       /* {resource, what, check}: 403 (kube/permission.h) */
 	struct arena arena;

@@ -11,6 +11,7 @@
 #include "kube/named.h"
 #include "kube/permission.h"
 #include "net/http.h"
+#include "trainer/alone.h"
 #include "trainer/api.h"
 #include "trainer/jobset.h"
 #include "trainer/runtime.h"
@@ -639,6 +640,54 @@ static int load_log(struct loader *l, const cJSON *pod, const char *container,
 	return 0;
 }
 
+/*
+ * Nobody may have read the logs of pods that each train alone. The world's size is in the
+ * first lines. Logs are optional: what cannot be read is left out.
+ */
+static int load_head(struct loader *l, const cJSON *pod, struct error *err)
+{
+	cleanup_buf struct buf text = { .max = VIEW_HEAD_BYTES + 4096 };
+	const char *path = arena_printf(
+		&l->v->arena,
+		"/api/v1/namespaces/%s/pods/%s/log?container=" NODE "&limitBytes=%d",
+		l->v->ns, meta_name(pod), VIEW_HEAD_BYTES);
+	cJSON *doc;
+
+	if (kube_stream(l->k, path, add_text, &text, err)) {
+		if (err->kind == ERR_STOPPED)
+			return -1;
+		*err = (struct error){ 0 };
+		return 0;
+	}
+	doc = cJSON_CreateObject();
+	json_put_str(doc, "Head", "kind");
+	json_put_str(doc, meta_name(pod), "pod");
+	json_put_str(doc,
+		     str_visible(&l->v->arena, text.data ? (char *)text.data : "", true),
+		     "text");
+	view_add(l->v, doc);
+	return 0;
+}
+
+static int load_heads(struct loader *l, struct error *err)
+{
+	const cJSON *pod, *of[VIEW_HEADS];
+	size_t n = 0;
+
+	if (view_event(l->v, TRAINJOB_KIND, l->v->name, ALONE_REASON, true))
+		return 0;
+	json_each(pod, l->v->pods)
+		if (n < VIEW_HEADS && pod_node_rank(pod) >= 0 &&
+		    str_eq(pod_job(pod), NODE) &&
+		    str_in(pod_phase(pod),
+			   (const char *const[]){ "Running", "Succeeded", NULL }))
+			of[n++] = pod;
+	for (size_t i = 0; n == VIEW_HEADS && i < n; i++)
+		if (load_head(l, of[i], err))
+			return -1;
+	return 0;
+}
+
 /* The logs of the first failures; if there are none, rank 0's current log. */
 static int load_logs(struct loader *l, struct error *err)
 {
@@ -652,7 +701,11 @@ static int load_logs(struct loader *l, struct error *err)
 		    load_log(l, failed[i].pod, failed[i].fact.container,
 			     failed[i].fact.restarted, err))
 			return -1;
-	if (n || status_finished(tj_status(l->v->trainjob)))
+	if (n)
+		return 0;
+	if (load_heads(l, err))
+		return -1;
+	if (status_finished(tj_status(l->v->trainjob)))
 		return 0;
 	pod = view_first_rank(l->v);
 	return pod ? load_log(l, pod, NODE, false, err) : 0;

@@ -110,13 +110,40 @@ void why_workers_remain(struct why *w)
 			", delete it and submit it again");
 }
 
+/* The sign in a pod's first lines; false: they name a world of several processes. */
+static bool read_head(struct why *w, struct alone *alone, const cJSON *pod,
+		      const char *text)
+{
+	for (size_t len; *text; text += len + (text[len] == '\n')) {
+		len = strcspn(text, "\n");
+		if (alone_world_size(text, len) > 1)
+			return false;
+		alone_line(alone, pod_step(w->arena, pod), text, len);
+	}
+	return true;
+}
+
+/* Nobody may have read the logs so far. */
+static const char *alone_in_logs(struct why *w)
+{
+	struct alone alone = { 0 };
+	const cJSON *pod, *head;
+
+	json_each(pod, w->v->pods) {
+		head = json_find_const(w->v->heads, "pod", meta_name(pod));
+		if (head && !read_head(w, &alone, pod, json_str(head, "text")))
+			return NULL;
+	}
+	return alone.text[0] ? arena_strdup(w->arena, alone.text) : NULL;
+}
+
 void why_alone(struct why *w)
 {
 	const cJSON *e = view_event(w->v, TRAINJOB_KIND, w->v->name, ALONE_REASON, true);
+	const char *text = e ? event_message(e) : alone_in_logs(w);
 
-	if (e)
-		why_add(w, ALONE_REASON, logs_command(w), "%s",
-			why_quote(w, event_message(e)));
+	if (text)
+		why_add(w, ALONE_REASON, logs_command(w), "%s", why_quote(w, text));
 }
 
 /* The latest warning event, if there is no other cause. */

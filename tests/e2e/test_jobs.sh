@@ -15,7 +15,7 @@ check "one of which a node fails" train fails "$(sh 2 "[ \$JOB_COMPLETION_INDEX 
 check "one without its image" train noimage "$(sh 1 true 'image: "kft.local/absent:1"')"
 check "one that no node has room for" train toobig "$(sh 1 true 'resourcesPerNode: {requests: {cpu: 1000}}')"
 check "one that takes too much memory" train oom "$(sh 1 'exec python3 -c "b = bytearray(1 << 30)"' 'resourcesPerNode: {limits: {memory: 64Mi}}')"
-check "one to be suspended" train paused "$(sh 2 "$until_go")"
+check "one to be suspended" train paused "$(sh 2 "echo rank 0 of 1; $until_go")"
 check "one that reports its progress" train reports "$(sh 1 "python3 /e2e/report.py 40; $until_go")"
 check "and one that has nothing to report" train bystander "$(sh 1 "$until_go")"
 
@@ -36,6 +36,7 @@ check "... which is reported" tells oom '^OOMKilled .*exit code 137 \(SIGKILL\),
 check "the job runs on two nodes" run paused 2
 two_nodes() { [ "$(pods paused '{.items[*].spec.nodeName}' | tr ' ' '\n' | sort -u | wc -l)" = 2 ]; }
 check "... really" two_nodes
+check "... each for itself, as why reads in logs that nobody follows" wait_for 30 why_says paused "node-[01] .* each log a world of one process"
 suspend() { k patch trainjob "$1" --type merge -p "{\"spec\": {\"suspend\": $2}}"; }
 no_pods() { wait_for 60 eval "[ -z \"\$(pods $1)\" ]"; }
 check "it is suspended" suspend paused true

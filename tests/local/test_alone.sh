@@ -24,6 +24,16 @@ two one sh -c 'echo "rank 0 of 1"; echo "rank 0 of 1"'
 ok "each node logs a world of one process" warned one "node-[01] and node-[01] each log"
 run "$kftrainer" logs -f one
 ok "logs -f says so, too" printed "warning: node-[01] and node-[01] each log"
+# shellcheck disable=SC2016 # the pod's shell
+run "$kftrainer" submit --local --detach --runtime torch-distributed --nodes 2 --name unread -- \
+	sh -c 'echo "rank 0 of 1"; while [ ! -e "$0" ]; do sleep 0.1; done' "$scratch/go"
+ok "nobody reads the output" exits 0
+why_says() { "$kftrainer" why --local unread | tee "$scratch/out" | grep -Eq "$1"; }
+until_true() { until "$@"; do sleep 0.1; done; }
+ok "... why does: while it runs" until_true why_says 'running: node-[01] .* each log a world of one process'
+touch "$scratch/go"
+"$kftrainer" wait --local unread
+ok "... and once it has completed" why_says 'completed.*Also: node-[01] .* each log'
 # shellcheck disable=SC2016 # the pod's shell expands it
 two both sh -c 'echo "rank $PET_NODE_RANK of 2"; echo "world_size=2"; echo "rank 0 of 1"'
 ok "a process of a larger world" quiet both

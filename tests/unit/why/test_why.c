@@ -542,6 +542,11 @@ TEST(test_end)
 				      "active: 1}]}\n---\n" JOBS PLACED("0", READY)    \
 					      PLACED("1", READY)
 
+#define ALONE(status, text)                                                             \
+	JOB("", status)                                                                 \
+	JOBSET JOBS PLACED("0", READY) PLACED("1", READY) HEAD("bert-node-0-0-x", text) \
+		HEAD("bert-node-0-1-x", text)
+
 TEST(test_run)
 {
 	static const struct row rows[] = {
@@ -581,6 +586,23 @@ TEST(test_run)
 		  JOB("", STATUS) MPI_JOBSET("successPolicy: {operator: All, "
 					     "targetReplicatedJobs: [launcher]}, "),
 		  "bert is running: no problem found: " },
+		{ "each pod trains alone, as the logs say that nobody has read",
+		  ALONE(STATUS, "rank 0 of 1\\nstep 1\\n"),
+		  "bert is running: node-0 (node rank 0) and node-1 (node rank 1) each log "
+		  "a world of one process (\"rank 0 of 1\"); if they should train one" },
+		{ "... one of them is of a larger world later",
+		  ALONE(STATUS, "world size: 1\\nworld size: 2\\n"),
+		  "bert is running: no problem found: " },
+		{ "... an event has said so",
+		  ALONE(STATUS, "rank 0 of 1\\n")
+			  EVENT("TrainJob", "bert", "Warning", "TrainsAlone", "they do"),
+		  "bert is running: they do. Also: 2 of 2 pods" },
+		{ "... which has completed",
+		  ALONE("status: {conditions: [{type: Complete, status: 'True', "
+			"lastTransitionTime: '2026-01-01T00:30:00Z'}]}",
+			"rank 0 of 1"),
+		  "bert completed 30m ago, 30m after it was created. Also: node-0 (node "
+		  "rank 0) and node-1" },
 		{ "what its log says is not about peers",
 		  JOB("", STATUS) JOBSET JOBS PLACED("0", READY) PLACED("1", READY)
 			  LOG("bert-node-0-0-x",

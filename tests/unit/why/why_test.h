@@ -71,7 +71,8 @@
 	"posting.}]}\n" rest "---\n"
 #define LOG(pod, text) \
 	"kind: Log\npod: " pod "\ncontainer: node\ntext: \"" text "\"\n---\n"
-#define MISSING(what) "kind: Missing\nof: " what "\n---\n"
+#define HEAD(pod, text) "kind: Head\npod: " pod "\ntext: \"" text "\"\n---\n"
+#define MISSING(what)   "kind: Missing\nof: " what "\n---\n"
 #define WORKLOAD(status, spec)                                                   \
 	"kind: Workload\n" META("trainjob-bert-1") "}\nspec: {queueName: q" spec \
 						   "}\nstatus: " status "\n---\n"

@@ -19,6 +19,7 @@
 #define SIM_JOBS_H
 
 #include "apiserver/apiserver.h"
+#include "apiserver/storage.h"
 #include "manager/config.h"
 #include "tests/sim/events.h"
 
@@ -43,9 +44,20 @@ struct run {
 	cJSON *sent; /* its status */
 };
 
+/* An object of the API, parsed once for each version. */
+struct seen {
+	char key[100];
+	struct stored *stored;
+	cJSON *doc;
+};
+
+/* Of a TrainJob. */
+enum { JOBSET, SNAPSHOT, HOSTFILE, SECRET, N_OBJECTS, OBJECT_PATH = 140 };
+
 struct job {
 	struct world *w;
 	int i;
+	struct seen trainjob, objects[N_OBJECTS];
 	char name[16], path[80], jobset_path[80];
 	struct run *run;
 	/* Of the TrainJob that there is now, by uid: */
@@ -74,6 +86,7 @@ struct job {
 struct world {
 	struct sim *sim;
 	struct apiserver *api;
+	struct seen lease;
 	struct job jobs[JOBS];
 	int n_jobs, n_controllers;
 	int refuse, lose, cut; /* % of calls */
@@ -86,8 +99,11 @@ struct world {
 bool is_calm(const struct world *w); /* faults have ended */
 int64_t calm_for(const struct world *w);
 bool percent(struct world *w, int n); /* never once it is calm */
-cJSON *trainjob_of(const struct job *j);
-cJSON *jobset_of(const struct job *j);
+/* Borrowed until the next call for it; NULL: there is none. */
+const cJSON *seen_get(struct world *w, struct seen *s, const char *resource,
+		      const char *name);
+const cJSON *trainjob_of(struct job *j);
+const cJSON *jobset_of(struct job *j);
 struct job *job_named(struct world *w, const char *path); /* whose name is in it */
 
 /* jobs_controllers.c */
@@ -111,13 +127,12 @@ void users_changed(struct job *j);
 cJSON *users_read(const char *text); /* JSON with ' in place of " */
 
 /* jobs_others.c */
-enum { JOBSET, SNAPSHOT, HOSTFILE, SECRET, N_OBJECTS, OBJECT_PATH = 140 };
 #define STRANGERS "strangers" /* what they write */
 const char *object_path(const struct job *j, int which, char path[OBJECT_PATH]);
-cJSON *object_of(const struct job *j, int which); /* NULL: there is none */
+const cJSON *object_of(struct job *j, int which); /* as jobset_of() */
 void objects_collect(struct job *j,
 		     const char *uid); /* of the TrainJob, some time later */
-bool object_is_refused(const struct job *j, const char *path); /* to be made */
+bool object_is_refused(struct job *j, const char *path); /* to be made */
 void others_hold(struct job *j);             /* a TrainJob that its user deletes */
 void others_delete_namespace(struct job *j); /* each name stands for one */
 void others_edit(struct job *j);             /* a ConfigMap of the job */

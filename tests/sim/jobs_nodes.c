@@ -224,7 +224,7 @@ static void new_run(struct job *j, const cJSON *jobset, bool suspend)
 /* A JobSet with another uid is another run. */
 static bool find_run(struct job *j)
 {
-	cleanup_json cJSON *jobset = jobset_of(j);
+	const cJSON *jobset = jobset_of(j);
 	bool suspend = json_bool(jobset, false, "spec", "suspend");
 
 	if (j->run && (!jobset || !str_eq(meta_uid(jobset), j->run->uid))) {

@@ -16,14 +16,15 @@
 #define IN "/namespaces/default/"
 
 static const struct {
-	const char *api_version, *kind, *collection, *suffix;
+	const char *api_version, *kind, *resource, *collection, *suffix;
 } kinds[N_OBJECTS] = {
-	[JOBSET] = { JOBSET_API_VERSION, JOBSET_KIND,
+	[JOBSET] = { JOBSET_API_VERSION, JOBSET_KIND, "jobsets.jobset.x-k8s.io",
 		     "/apis/" JOBSET_API_VERSION IN "jobsets", "" },
-	[SNAPSHOT] = { "v1", "ConfigMap", "/api/v1" IN "configmaps",
+	[SNAPSHOT] = { "v1", "ConfigMap", "configmaps", "/api/v1" IN "configmaps",
 		       "-runtime-snapshot" },
-	[HOSTFILE] = { "v1", "ConfigMap", "/api/v1" IN "configmaps", "-mpi-hostfile" },
-	[SECRET] = { "v1", "Secret", "/api/v1" IN "secrets", "-mpi-ssh-auth" },
+	[HOSTFILE] = { "v1", "ConfigMap", "configmaps", "/api/v1" IN "configmaps",
+		       "-mpi-hostfile" },
+	[SECRET] = { "v1", "Secret", "secrets", "/api/v1" IN "secrets", "-mpi-ssh-auth" },
 };
 
 const char *object_path(const struct job *j, int which, char path[OBJECT_PATH])
@@ -38,12 +39,12 @@ static const char *name_of(const char *path)
 	return strrchr(path, '/') + 1;
 }
 
-cJSON *object_of(const struct job *j, int which)
+const cJSON *object_of(struct job *j, int which)
 {
 	char path[OBJECT_PATH];
 
-	return apiserver_get(j->w->api, kinds[which].api_version, kinds[which].kind,
-			     "default", name_of(object_path(j, which, path)));
+	return seen_get(j->w, &j->objects[which], kinds[which].resource,
+			name_of(object_path(j, which, path)));
 }
 
 static void drop(struct job *j, int which, const char *uid)
@@ -91,7 +92,7 @@ static void collect(void *ctx)
 	cleanup_later struct later *l = ctx;
 
 	for (int i = 0; !l->j->w->over && i < N_OBJECTS; i++) {
-		cleanup_json cJSON *obj = object_of(l->j, i);
+		const cJSON *obj = object_of(l->j, i);
 
 		if (!str_eq(json_str(meta_controller(obj), "uid"), l->uid))
 			continue;
@@ -110,7 +111,7 @@ static void let_go(void *ctx)
 {
 	cleanup_later struct later *l = ctx;
 	cleanup_json cJSON *patch = users_read("{'metadata':{'finalizers':null}}");
-	cleanup_json cJSON *tj = trainjob_of(l->j);
+	const cJSON *tj = trainjob_of(l->j);
 
 	if (l->j->w->over || !str_eq(meta_uid(tj), l->uid))
 		return;
@@ -127,7 +128,7 @@ void others_hold(struct job *j)
 {
 	cleanup_json cJSON *patch =
 		users_read("{'metadata':{'finalizers':['example.com/hold']}}");
-	cleanup_json cJSON *tj = trainjob_of(j);
+	const cJSON *tj = trainjob_of(j);
 
 	if (!tj || meta_is_deleted(tj) || !call(j, "PATCH", j->path, patch) ||
 	    !call(j, "DELETE", j->path, NULL))
@@ -180,10 +181,10 @@ void others_delete_namespace(struct job *j)
 }
 
 /* Nothing is made in a namespace that is being deleted. */
-bool object_is_refused(const struct job *j, const char *path)
+bool object_is_refused(struct job *j, const char *path)
 {
 	for (int i = 0; j && j->dying && i < N_OBJECTS; i++) {
-		cleanup_json cJSON *obj = object_of(j, i);
+		const cJSON *obj = object_of(j, i);
 		char own[OBJECT_PATH];
 
 		if (str_eq(object_path(j, i, own), path))
@@ -216,7 +217,7 @@ static void edit_snapshot(struct job *j, const cJSON *map)
 void others_edit(struct job *j)
 {
 	int which = sim_dice(j->w->sim, 2) ? HOSTFILE : SNAPSHOT;
-	cleanup_json cJSON *map = object_of(j, which);
+	const cJSON *map = object_of(j, which);
 	cleanup_json cJSON *patch = users_read("{'data':{'hostfile':'" STRANGERS "'}}");
 	char path[OBJECT_PATH];
 
@@ -232,7 +233,8 @@ void others_edit(struct job *j)
 
 void others_toggle(struct job *j)
 {
-	cleanup_json cJSON *jobset = jobset_of(j), *patch = cJSON_CreateObject();
+	cleanup_json cJSON *patch = cJSON_CreateObject();
+	const cJSON *jobset = jobset_of(j);
 	bool suspend = json_bool(jobset, false, "spec", "suspend");
 
 	json_put_bool(patch, !suspend, "spec", "suspend");
@@ -247,7 +249,7 @@ void others_toggle(struct job *j)
 static void unblock(void *ctx)
 {
 	cleanup_later struct later *l = ctx;
-	cleanup_json cJSON *obj = object_of(l->j, l->which);
+	const cJSON *obj = object_of(l->j, l->which);
 
 	if (l->j->w->over || !l->j->blocked)
 		return;

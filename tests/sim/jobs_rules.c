@@ -84,7 +84,7 @@ static void keeps_its_runtime(struct job *j, const cJSON *jobset)
 /* Keys that pods may have been given stay as they are. */
 static void keeps_its_secret(struct job *j)
 {
-	cleanup_json cJSON *secret = object_of(j, SECRET);
+	const cJSON *secret = object_of(j, SECRET);
 	cleanup_free char *text = NULL;
 
 	if (!secret || !str_eq(json_str(meta_controller(secret), "uid"), j->uid)) {
@@ -111,8 +111,7 @@ static void is_stored(struct job *j, const cJSON *tj)
 
 void rules_check(struct job *j)
 {
-	cleanup_json cJSON *tj = trainjob_of(j);
-	cleanup_json cJSON *jobset = NULL;
+	const cJSON *tj = trainjob_of(j);
 
 	j->changed = false;
 	is_stored(j, tj);
@@ -121,15 +120,14 @@ void rules_check(struct job *j)
 	ends_once(j, tj);
 	claims_what_happened(j, tj_status(tj));
 	runs_no_more(j);
-	jobset = jobset_of(j);
-	keeps_its_runtime(j, jobset);
+	keeps_its_runtime(j, jobset_of(j));
 	keeps_its_secret(j);
 }
 
 /* It is made once, unless a user deletes it, and for a TrainJob that there is. */
 void rules_on_new_jobset(struct job *j)
 {
-	cleanup_json cJSON *jobset = jobset_of(j), *tj = trainjob_of(j);
+	const cJSON *jobset = jobset_of(j), *tj = trainjob_of(j);
 	bool own = str_eq(json_str(meta_controller(jobset), "uid"), j->uid);
 
 	if (own && (j->succeeded || j->failed) && !j->objects_deleted)
@@ -141,7 +139,7 @@ void rules_on_new_jobset(struct job *j)
 /* Its pods run until they end, or users end them, or its time is up. */
 void rules_on_end_of_run(struct job *j)
 {
-	cleanup_json cJSON *tj = trainjob_of(j);
+	const cJSON *tj = trainjob_of(j);
 
 	if (j->run->running && tj && str_eq(meta_uid(tj), j->run->owner) &&
 	    !meta_is_deleted(tj) && !status_finished(tj_status(tj)) &&
@@ -152,9 +150,9 @@ void rules_on_end_of_run(struct job *j)
 /* A controller writes only while the Lease names it. */
 void rules_on_write(struct world *w, const char *identity, const char *what)
 {
-	cleanup_json cJSON *lease =
-		identity ? apiserver_get(w->api, "coordination.k8s.io/v1", "Lease",
-					 "default", "trainer.kubeflow.org")
+	const cJSON *lease =
+		identity ? seen_get(w, &w->lease, "leases.coordination.k8s.io",
+				    "trainer.kubeflow.org")
 			 : NULL;
 	const char *holder = json_str(lease, "spec", "holderIdentity");
 
@@ -165,9 +163,9 @@ void rules_on_write(struct world *w, const char *identity, const char *what)
 
 /* ---- once faults have ended ---- */
 
-static bool is_suspended(const struct job *j, const cJSON *tj)
+static bool is_suspended(struct job *j, const cJSON *tj)
 {
-	cleanup_json cJSON *jobset = jobset_of(j);
+	const cJSON *jobset = jobset_of(j);
 
 	return j->stays_suspended && tj_suspend(tj) &&
 	       says(tj_status(tj), COND_SUSPENDED) && jobset &&
@@ -177,7 +175,7 @@ static bool is_suspended(const struct job *j, const cJSON *tj)
 /* It has ended, or is suspended as its user wants it, and so is its JobSet. */
 bool rules_job_is_done(struct job *j)
 {
-	cleanup_json cJSON *tj = trainjob_of(j);
+	const cJSON *tj = trainjob_of(j);
 
 	return tj && (status_finished(tj_status(tj)) || is_suspended(j, tj));
 }
@@ -197,7 +195,7 @@ static void tells_of_disruption(struct job *j, const cJSON *tj)
 
 static void no_foreign_jobset(struct job *j)
 {
-	cleanup_json cJSON *jobset = jobset_of(j);
+	const cJSON *jobset = jobset_of(j);
 
 	if (jobset && !str_eq(json_str(meta_controller(jobset), "uid"), j->uid))
 		sim_broken(j->w->sim, "the JobSet of a deleted TrainJob %s remains",
@@ -207,7 +205,7 @@ static void no_foreign_jobset(struct job *j)
 /* The end of its JobSet is written soon after it. */
 static void tells_the_end(struct job *j)
 {
-	cleanup_json cJSON *jobset = jobset_of(j);
+	const cJSON *jobset = jobset_of(j);
 	const cJSON *status = json_get(jobset, "status");
 	bool ended = (says(status, "Completed") || says(status, "Failed")) &&
 		     str_eq(json_str(meta_controller(jobset), "uid"), j->uid);
@@ -221,7 +219,7 @@ static void tells_the_end(struct job *j)
 /* What a stranger changed is as the controller wrote it, soon after. */
 static void repairs_the_hostfile(struct job *j)
 {
-	cleanup_json cJSON *map = object_of(j, HOSTFILE);
+	const cJSON *map = object_of(j, HOSTFILE);
 
 	if (str_eq(json_str(map, "data", "hostfile"), STRANGERS))
 		sim_broken(j->w->sim, "the hostfile of %s is a stranger's", j->name);
@@ -229,7 +227,7 @@ static void repairs_the_hostfile(struct job *j)
 
 void rules_check_calm(struct job *j)
 {
-	cleanup_json cJSON *tj = trainjob_of(j);
+	const cJSON *tj = trainjob_of(j);
 
 	if (!tj || status_finished(tj_status(tj)))
 		return;

@@ -141,7 +141,7 @@ void users_create(struct job *j)
 static void suspend_job(struct job *j, bool suspend)
 {
 	cleanup_json cJSON *patch = cJSON_CreateObject();
-	cleanup_json cJSON *tj = trainjob_of(j);
+	const cJSON *tj = trainjob_of(j);
 
 	if (json_bool(tj, false, "spec", "suspend") == suspend)
 		return;
@@ -155,7 +155,7 @@ static void suspend_job(struct job *j, bool suspend)
 
 static void delete_of(struct job *j, int which, const char *what)
 {
-	cleanup_json cJSON *obj = object_of(j, which);
+	const cJSON *obj = object_of(j, which);
 	char path[OBJECT_PATH];
 
 	if (!obj || apiserver_write(j->w->api, "DELETE", object_path(j, which, path),
@@ -170,7 +170,7 @@ static void delete_of(struct job *j, int which, const char *what)
 static void delete_job(struct job *j)
 {
 	struct world *w = j->w;
-	cleanup_json cJSON *tj = trainjob_of(j);
+	const cJSON *tj = trainjob_of(j);
 
 	if (!tj || meta_is_deleted(tj))
 		return;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "api/meta.h"
+#include "apiserver/exchange.h"
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/str.h"
@@ -58,16 +59,31 @@ bool percent(struct world *w, int n)
 	return n && !is_calm(w) && sim_dice(w->sim, 100) >= 100 - n;
 }
 
-cJSON *trainjob_of(const struct job *j)
+const cJSON *seen_get(struct world *w, struct seen *s, const char *resource,
+		      const char *name)
 {
-	return apiserver_get(j->w->api, TRAINER_API_VERSION, TRAINJOB_KIND, "default",
-			     j->name);
+	struct stored *now;
+
+	if (!*s->key)
+		snprintf(s->key, sizeof(s->key), "%s/default/%s", resource, name);
+	now = storage_get(w->api->storage, s->key);
+	if (now != s->stored) {
+		cJSON_Delete(s->doc);
+		s->doc = now ? stored_read(now) : NULL;
+	}
+	stored_unref(s->stored);
+	s->stored = now;
+	return s->doc;
 }
 
-cJSON *jobset_of(const struct job *j)
+const cJSON *trainjob_of(struct job *j)
 {
-	return apiserver_get(j->w->api, JOBSET_API_VERSION, JOBSET_KIND, "default",
-			     j->name);
+	return seen_get(j->w, &j->trainjob, "trainjobs." TRAINER_GROUP, j->name);
+}
+
+const cJSON *jobset_of(struct job *j)
+{
+	return object_of(j, JOBSET);
 }
 
 struct job *job_named(struct world *w, const char *path)

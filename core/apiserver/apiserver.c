@@ -409,11 +409,11 @@ int exchange_write(const struct exchange *by, const char *method, const char *pa
 		.query = query ? query + 1 : "",
 		.body = (const unsigned char *)"",
 		.doc = body,
+		.wants_doc = true,
 		.peer = "",
 		.headers = headers
 	};
 	struct httpd_response resp = { .body.max = (size_t)64 * 1024 * 1024 };
-	cleanup_json cJSON *doc = NULL;
 	int rc = 0;
 
 	handle(&(struct exchange){ .server = by->server,
@@ -422,19 +422,20 @@ int exchange_write(const struct exchange *by, const char *method, const char *pa
 				   .internal = true,
 				   .trusted = true,
 				   .gc = by->gc });
-	if (json_parse(&doc, resp.body.data, resp.body.len, IGNORED))
+	if (!resp.doc)
 		rc = error_set(err, ERR_FORMAT, "%s %s: not JSON", method, path);
 	else if (resp.status >= 400)
 		rc = error_set(err,
 			       resp.status == 404   ? ERR_NOT_FOUND
 			       : resp.status == 409 ? ERR_CONFLICT
 						    : ERR_INVALID,
-			       "%s", json_str(doc, "message"));
+			       "%s", json_str(resp.doc, "message"));
 	err->code = rc ? resp.status : err->code;
 	buf_release(&resp.body);
 	buf_release(&resp.headers);
 	if (!rc && ret)
-		*ret = STEAL(doc);
+		*ret = STEAL(resp.doc);
+	cJSON_Delete(resp.doc);
 	return rc;
 }
 

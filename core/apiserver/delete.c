@@ -274,7 +274,7 @@ static void answer_deleted(struct exchange *x, const cJSON *obj, bool gone)
 	cJSON *status, *details;
 
 	if (!gone) {
-		exchange_answer(x, 200, obj);
+		exchange_answer(x, 200, json_dup(obj));
 		return;
 	}
 	status = exchange_status(200, NULL, NULL);
@@ -286,7 +286,6 @@ static void answer_deleted(struct exchange *x, const cJSON *obj, bool gone)
 	json_put_str(details, x->resource->plural, "kind");
 	json_put_str(details, meta_uid(obj), "uid");
 	exchange_answer(x, 200, status);
-	cJSON_Delete(status);
 }
 
 static int busy(struct exchange *x)
@@ -387,6 +386,5 @@ void delete_collection(struct exchange *x)
 		}
 		cJSON_AddItemToArray(json_list(list, "items"), STEAL(obj));
 	}
-	list = form_list(x, form, list);
-	exchange_answer(x, 200, list);
+	exchange_answer(x, 200, form_list(x, form, STEAL(list)));
 }

@@ -351,14 +351,14 @@ void discovery_get(struct exchange *x)
 	if (root && exchange_header_has(x, "Accept", AGGREGATED) &&
 	    exchange_header_has(x, "Accept", "v=v2;")) {
 		doc = aggregated(&x->arena, is(x, 0, "api"));
-		exchange_answer(x, 200, doc);
+		exchange_answer(x, 200, STEAL(doc));
 		x->resp->content_type =
 			"application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 		return;
 	}
 	doc = document(x);
 	if (doc)
-		exchange_answer(x, 200, doc);
+		exchange_answer(x, 200, STEAL(doc));
 	else if (is(x, 0, "api"))
 		exchange_no_such_resource(x);
 	else

@@ -47,14 +47,26 @@ static void warn(struct exchange *x, const char *text)
 		buf_add(&x->resp->headers, line.data, line.len);
 }
 
-void exchange_answer(struct exchange *x, int code, const cJSON *doc)
+static void drop_body(struct exchange *x)
 {
+	buf_clear(&x->resp->body);
+	cJSON_Delete(x->resp->doc);
+	x->resp->doc = NULL;
+}
+
+void exchange_answer(struct exchange *x, int code, cJSON *take_doc)
+{
+	cleanup_json cJSON *doc = take_doc;
 	const cJSON *w;
 
 	x->resp->status = code;
 	x->resp->content_type = "application/json";
-	json_print(&x->resp->body, doc);
-	buf_adds(&x->resp->body, "\n");
+	if (x->http->wants_doc) {
+		x->resp->doc = STEAL(doc);
+	} else {
+		json_print(&x->resp->body, doc);
+		buf_adds(&x->resp->body, "\n");
+	}
 	json_each(w, x->warnings)
 		warn(x, w->valuestring);
 }
@@ -85,9 +97,8 @@ cJSON *exchange_status(int code, const char *reason, const char *message)
 
 static int answer_status(struct exchange *x, int code, cJSON *take_status)
 {
-	buf_clear(&x->resp->body);
+	drop_body(x);
 	exchange_answer(x, code, take_status);
-	cJSON_Delete(take_status);
 	return -1;
 }
 

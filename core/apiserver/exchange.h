@@ -53,7 +53,7 @@ bool exchange_flag(const struct exchange *x,
 bool exchange_header_has(const struct exchange *x, const char *header, const char *word);
 
 /* ---- answers: each answers the request; an int is always -1 ----------------------- */
-void exchange_answer(struct exchange *x, int code, const cJSON *doc);
+void exchange_answer(struct exchange *x, int code, cJSON *take_doc);
 void exchange_text(struct exchange *x, int code, const char *type, const char *text,
 		   size_t len);
 /* A metav1.Status with this code, reason (NULL: none) and message. */

@@ -143,7 +143,7 @@ void openapi_get(struct exchange *x)
 				doc = group_doc(x, version);
 	}
 	if (doc)
-		exchange_answer(x, 200, doc);
+		exchange_answer(x, 200, STEAL(doc));
 	else
 		exchange_no_such_path(x);
 }

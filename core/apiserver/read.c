@@ -213,7 +213,6 @@ void read_get(struct exchange *x)
 	cleanup_stored struct stored *found = storage_get(
 		x->server->storage, exchange_key(x, x->resource, x->ns, x->name));
 	enum form form;
-	cJSON *doc;
 
 	if (form_read(x, &form) || check_resource_version(x) || check_version(x))
 		return;
@@ -221,14 +220,12 @@ void read_get(struct exchange *x)
 		exchange_not_found(x);
 		return;
 	}
-	if (form == FORM_WHOLE) {
+	if (form == FORM_WHOLE && !x->http->wants_doc) {
 		exchange_text(x, 200, "application/json", found->text, found->len);
 		buf_adds(&x->resp->body, "\n");
 		return;
 	}
-	doc = form_object(x, form, stored_read(found), true);
-	exchange_answer(x, 200, doc);
-	cJSON_Delete(doc);
+	exchange_answer(x, 200, form_object(x, form, stored_read(found), true));
 }
 
 /* ---- list ------------------------------------------------------------------------ */
@@ -374,5 +371,4 @@ void read_list(struct exchange *x)
 	}
 	list = form_list(x, form, list);
 	exchange_answer(x, 200, list);
-	cJSON_Delete(list);
 }

@@ -134,8 +134,10 @@ static const struct review {
 	  proto_token_review },
 };
 
-static void answer_review(struct exchange *x, const struct review *r, cJSON *doc)
+static void answer_review(struct exchange *x, const struct review *r, cJSON *take_doc)
 {
+	cJSON *doc = take_doc;
+
 	json_put_str(doc, r->kind, "kind");
 	json_put_str(doc, arena_printf(&x->arena, "%s/v1", r->group), "apiVersion");
 	json_obj(doc, "metadata");
@@ -157,7 +159,7 @@ void review_create(struct exchange *x)
 			exchange_refuse(x, 400, "BadRequest", "%s: not an object",
 					r->kind);
 		else
-			answer_review(x, r, x->body);
+			answer_review(x, r, STEAL(x->body));
 		return;
 	}
 	exchange_no_such_resource(x);

@@ -122,19 +122,14 @@ static void create(struct exchange *x, cJSON *obj, bool applied)
 		gc_collect(x, obj, GC_ORPHANS);
 	obj = form_object(x, form, json_dup(obj), true);
 	exchange_answer(x, 201, obj);
-	cJSON_Delete(obj);
 }
 
 static void answer_object(struct exchange *x, int code, const cJSON *obj)
 {
-	cJSON *doc;
 	enum form form;
 
-	if (form_read(x, &form))
-		return;
-	doc = form_object(x, form, json_dup(obj), true);
-	exchange_answer(x, code, doc);
-	cJSON_Delete(doc);
+	if (!form_read(x, &form))
+		exchange_answer(x, code, form_object(x, form, json_dup(obj), true));
 }
 
 /* 0: done; 1: a concurrent write was first; -1: refused. Answers unless it returns 1. */

@@ -268,8 +268,14 @@ static int fail_text(const char *what, const struct http_response *resp,
 }
 
 /* Decode a Status in protobuf or JSON, whichever the server sent. */
-static int read_status(cJSON **ret, const struct buf *body, struct error *err)
+static int read_status(cJSON **ret, const struct http_response *resp, struct error *err)
 {
+	const struct buf *body = &resp->body;
+
+	if (resp->doc) {
+		*ret = json_dup(resp->doc);
+		return 0;
+	}
 	if (proto_is_object(body->data, body->len))
 		return proto_object(ret, body->data, body->len, NULL, err);
 	return json_parse(ret, body->data, body->len, err);
@@ -280,7 +286,7 @@ int kube_answer_error(const struct kube_request *req, const struct http_response
 {
 	cleanup_json cJSON *status = NULL;
 
-	if (read_status(&status, &resp->body, IGNORED) ||
+	if (read_status(&status, resp, IGNORED) ||
 	    !str_eq(json_str(status, "kind"), "Status"))
 		return fail_text(req->what, resp, err);
 	kube_status_error(req->what, resp->status, status, err);

@@ -9,13 +9,18 @@
 #include "base/str.h"
 #include "kube/kube_impl.h"
 
-static int answer(const struct http_response *resp, const char *what, cJSON **ret,
+static int answer(struct http_response *resp, const char *what, cJSON **ret,
 		  struct error *err)
 {
 	size_t len = resp->body.len;
 
 	if (!ret)
 		return 0;
+	if (resp->doc) {
+		*ret = STEAL(resp->doc);
+		meta_drop_managed_fields(*ret);
+		return 0;
+	}
 	len = strip_managed_fields((char *)resp->body.data, len, 2);
 	if (json_parse(ret, resp->body.data, len, err))
 		return error_wrap(err, "%s: invalid response", what);

@@ -105,6 +105,7 @@ struct http_request {
 struct http_response {
 	int status;
 	struct buf body;        /* its data ends with 0 */
+	struct cJSON *doc;      /* in place of body (inside.h); or NULL */
 	int64_t retry_after_ms; /* Retry-After, else of 429 RateLimit; -1: none */
 	int64_t date;           /* Date, the server's clock: since 1970; 0: none */
 	char **warnings;    /* texts of Warning headers (code 299), NULL-ended; or NULL */

@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "base/stop.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
@@ -27,6 +28,7 @@ enum {
 void http_response_release(struct http_response *r)
 {
 	buf_release(&r->body);
+	cJSON_Delete(r->doc);
 	for (char **w = r->warnings; w && *w; w++)
 		free(*w);
 	free(r->warnings);

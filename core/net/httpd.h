@@ -31,6 +31,7 @@ struct httpd_request {
 	const unsigned char *body;         /* body[body_len] is 0 */
 	size_t body_len;
 	const struct cJSON *doc;            /* in place of body (inside.h); or NULL */
+	bool wants_doc;                     /* the answer may have one, too */
 	int64_t content_length;             /* as claimed, or -1 (chunked); 0: none */
 	const char *peer;                   /* address */
 	const struct httpd_header *headers; /* ends with { NULL } */
@@ -67,6 +68,7 @@ struct httpd_response {
 	const char *content_type; /* NULL: text/plain; charset=utf-8 */
 	struct buf headers;       /* additional header lines; max 0: none */
 	struct buf body;          /* to fill, up to 64 MiB; owned by the server */
+	struct cJSON *doc;        /* in place of body, if wants_doc; owned likewise */
 	/*
 	 * Instead of the body: called in the connection's thread to send it piece by
 	 * piece. release(ctx) is then called, even if nothing was sent.

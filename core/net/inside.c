@@ -7,6 +7,7 @@
 #include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/json.h"
 #include "base/stop.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
@@ -100,6 +101,7 @@ static void move_body(struct visit *v, struct httpd_response *resp)
 	} else {
 		v->answer.body = resp->body;
 		resp->body = (struct buf){ 0 };
+		v->answer.doc = STEAL(resp->doc);
 	}
 }
 
@@ -145,6 +147,7 @@ static void begin(struct inside_call *c)
 		.body = req->body ? req->body : (const unsigned char *)"",
 		.body_len = req->body ? req->body_len : 0,
 		.doc = c->visit.server->documents ? req->doc : NULL,
+		.wants_doc = c->visit.server->documents && !req->on_data,
 		.content_length = (int64_t)req->body_len,
 		.peer = "",
 		.headers = headers_of(&c->arena, req->headers),
@@ -198,6 +201,7 @@ static void call_release(struct inside_call *c)
 		c->resp.release(c->resp.stream_ctx);
 	buf_release(&c->resp.headers);
 	buf_release(&c->resp.body);
+	cJSON_Delete(c->resp.doc);
 	http_response_release(&c->visit.answer);
 	arena_clear(&c->arena);
 }

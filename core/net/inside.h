@@ -15,7 +15,11 @@ struct inside_server {
 		       struct httpd_response *resp);
 	void *ctx;
 	void (*release)(void *ctx); /* called by the owner of this struct; or NULL */
-	bool documents;  /* bodies may be http_request.doc, which handle() only borrows */
+	/*
+	 * Bodies may be documents: http_request.doc, which handle() only borrows, and
+	 * http_response.doc, if the caller has no on_data.
+	 */
+	bool documents;
 	bool after_stop; /* calls continue when the process is asked to stop */
 };
 

@@ -1,0 +1,167 @@
+#!/usr/bin/env python3
+"""What lives on the page, in Chromium: list, job, log and plots change without a reload, by what is on the screen."""
+import json
+import re
+import subprocess
+import tempfile
+
+from browser import CONTRAST, ROOT, Browser, check, equal, finish, os
+
+PROGRAM = os.environ.get("KFTRAINER", os.path.join(ROOT, "kftrainer"))
+HOME = tempfile.TemporaryDirectory()
+ENV = {"PATH": "/usr/bin:/bin", "HOME": HOME.name}
+RANKS, MANY, STEPS = 8, 3000, 24
+# Waits for the file whose name is the argument.
+WAIT = f"def wait(name):\n    while not os.path.exists('{HOME.name}/' + name): time.sleep(0.01)\n"
+LOG = "import os, time\n" + WAIT + f"""rank = os.environ['PET_NODE_RANK']
+for i in range({MANY}): print(f'\\x1b[3{{int(rank) % 6 + 1}}mrank\\x1b[0m {{rank}} line {{i}} ')
+print('<script>alert(1)</script> needle of ' + rank + ' \\u202eevil', flush=True)
+wait('more')
+for i in range(5): print(f'late {{i}} of {{rank}}', flush=True)
+wait('over')
+"""
+TRAIN = "import json, os, ssl, sys, time, urllib.request\n" + WAIT + """import torch
+torch.manual_seed(int(sys.argv[2]))
+model, x = torch.nn.Linear(4, 1), torch.randn(64, 4)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+context = ssl.create_default_context(cafile=os.environ["KUBEFLOW_TRAINER_SERVER_CA_CERT"])
+token = open(os.environ["KUBEFLOW_TRAINER_SERVER_TOKEN"]).read()
+for step in range(int(sys.argv[1])):
+    loss = torch.nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
+    optimizer.zero_grad(); loss.backward(); optimizer.step()
+    metrics = {"loss": repr(loss.item()), "step": str(step), "<i>odd": ["NaN", "inf", "1e308", "-1e308"][step % 4]}
+    body = {"trainerStatus": {"progressPercentage": 100 * step // int(sys.argv[1]), "lastUpdatedTime": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "metrics": [{"name": name, "value": value} for name, value in metrics.items()]}}
+    urllib.request.urlopen(urllib.request.Request(os.environ["KUBEFLOW_TRAINER_SERVER_URL"], json.dumps(body).encode(),
+        {"Content-Type": "application/json", "Authorization": "Bearer " + token}), context=context).read()
+    print("wrote", step, metrics["loss"], flush=True)
+    wait(f"{sys.argv[3]}-{step}")
+"""
+
+
+def run(*args):
+    return subprocess.run([PROGRAM, *args], env=ENV, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace")
+
+
+def submit(name, *command, flags=()):
+    return run("submit", "--local", "--runtime", "torch-distributed", "--name", name, *flags, "--", *command)
+
+
+def allow(name):
+    with open(os.path.join(HOME.name, name), "w", encoding="ascii"):
+        pass
+
+
+for name, text in (("log.py", LOG), ("train.py", TRAIN)):
+    with open(os.path.join(HOME.name, name), "w", encoding="utf-8") as f:
+        f.write(text)
+server = subprocess.Popen([PROGRAM, "ui", "--local"], env=ENV, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+url = server.stdout.readline().strip()
+origin = url.split("/?")[0]
+b = Browser()
+b.screen(1200, 900)
+
+# ---- the list --------------------------------------------------------------------------------------
+b.go(url)
+b.until("the list", lambda: b.text(".live") == "live")
+b.js("window.stays = 1")
+submit("zeta", "true", flags=("--suspend", "--detach"))
+b.until("a new job is shown", lambda: [row[1] for row in b.rows()[1:]] == ["zeta"])
+submit("alpha", "python3", HOME.name + "/log.py", flags=("--detach", "--nodes", str(RANKS)))
+b.until("... at its place", lambda: [row[1] for row in b.rows()[1:]] == ["alpha", "zeta"])
+equal("... which is counted", b.text("main table + p, main p"), "2 jobs")
+b.until("a change of state is shown", lambda: b.rows()[2][2] == "Suspended")
+run("delete", "--local", "zeta")
+b.until("... and that it is deleted", lambda: [row[1] for row in b.rows()[1:]] == ["alpha"])
+equal("... without a reload", b.js("return window.stays"), 1)
+b.go(origin + "/?state=Failed")
+b.until("the filter holds for what comes", lambda: b.text(".live") == "live" and len(b.rows()) == 1)
+
+# ---- its log ---------------------------------------------------------------------------------------
+KEPT = 20000  # of which each rank has its share
+b.go(origin + "/jobs/default/alpha")
+
+
+def count():
+    return b.text(".tools .note")
+
+
+b.until("the log's last lines", lambda: count() == f"{KEPT} lines")
+b.until("... of all ranks", lambda: b.texts(".ranks button") == ["all"] + [f"node-{i}" for i in range(RANKS)])
+check("... of which those on the screen are elements", None if 10 < len(b.find(".line")) < 200 else len(b.find(".line")))
+equal("... in the colors of their ranks", len({b.js("return getComputedStyle(arguments[0]).color", {"element-6066-11e4-a52e-4f735466cecf": e})
+                                               for e in b.find(".ranks button")[1:]}), RANKS)
+b.shot("live-log")
+b.click(".tools button")
+b.until("pause", lambda: b.text(".live") == "live; the log is paused")
+paused = count()
+allow("more")
+b.click(".tools [type=search]")
+b.type(*"needle")
+b.until("search", lambda: len(b.find(".line mark")) >= 1 and "of 20000 lines" in count())
+equal("... finds the lines", sorted(b.texts(".line")), sorted(f"node-{i} <script>alert(1)</script> needle of {i} \\u202eevil" for i in range(RANKS)))
+equal("... as text", b.js("return document.querySelectorAll('.log script').length"), 0)
+b.shot("live-search")
+b.js("const i = document.querySelector('[type=search]'); i.value = ''; i.dispatchEvent(new Event('input'))")
+b.until("... until it is empty", lambda: count() == paused)
+b.click(".tools button")
+b.until("resume: what came meanwhile", lambda: count() == f"{KEPT} lines, the last of {KEPT + 5 * RANKS}")
+check("... each line once", None if len(set(b.texts(".line"))) == len(b.texts(".line")) else b.texts(".line"))
+b.js("document.querySelectorAll('.ranks button')[4].click()")
+b.until("one rank", lambda: count() == f"{MANY + 6} lines" and b.js("return document.querySelectorAll('.ranks button')[4].ariaPressed") == "true")
+check("... alone", None if {t.split()[0] for t in b.texts(".line")} == {"node-3"} else b.texts(".line"))
+equal("its link leads to the whole log", b.js("return document.querySelector('.tools a').getAttribute('href')"), "/log?job=default/alpha")
+before = b.rows("#pods + table")
+allow("over")
+b.until("the pods end on the screen", lambda: {row[1] for row in b.rows("#pods + table")[1:]} == {"Succeeded"})
+check("... which they had not", None if {row[1] for row in before[1:]} == {"Running"} else before)
+b.until("... as the paragraph says", lambda: "completed" in b.text("pre.why"))
+b.until("... and the log", lambda: "the log has ended" in count())
+
+# ---- plots -----------------------------------------------------------------------------------------
+def losses(name):
+    return [(int(line.split()[1]), float(line.split()[2])) for line in run("logs", "--local", name).stdout.splitlines() if line.startswith("wrote")]
+
+
+def plotted(metric, column=1):
+    """[[x, y], ...] of what uPlot draws of the metric."""
+    return b.js("""const f = [...document.querySelectorAll('.plot')].find(f => f.querySelector('b').textContent === arguments[0]);
+        return f ? f.uplot.data[0].map((x, i) => [x, f.uplot.data[arguments[1]][i]]).filter(p => p[1] !== undefined) : []""", metric, column)
+
+
+for n, name in enumerate(("beta", "gamma")):
+    submit(name, "python3", HOME.name + "/train.py", str(STEPS), str(n), name, flags=("--detach",))
+    b.go(f"{origin}/jobs/default/{name}")
+    for step in range(STEPS):
+        b.until(f"step {step} of {name} is drawn", lambda step=step: len(plotted("loss")) == step + 1)
+        allow(f"{name}-{step}")
+b.until("the loss over steps", lambda: b.js("""const s = document.querySelector('#plots + .tools select'); s.value = 'step';
+    s.dispatchEvent(new Event('change')); return 1""") and len(plotted("loss")) == STEPS)
+equal("a torch job's losses are what is drawn, in full", [tuple(p) for p in plotted("loss")], losses("gamma"))
+equal("what is not finite, or has no scale, is a gap", [y for _, y in plotted("<i>odd")], [None] * STEPS)
+b.js("const i = document.querySelector('#plots + .tools input'); i.value = 'default/beta'; i.dispatchEvent(new Event('change'))")
+b.until("another job over it", lambda: len(plotted("loss", 2)) == STEPS)
+equal("... with its own losses", [tuple(p) for p in plotted("loss", 2)], losses("beta"))
+check("... whose names and last values stand above", None if re.search(r"loss gamma [\d.e-]+ beta [\d.e-]+", " ".join(b.texts(".plot figcaption"))) else
+      b.texts(".plot figcaption"))
+check("... and in the address", None if b.url().endswith("/jobs/default/gamma?with=default/beta") else b.url())
+b.js("document.getElementById('plots').scrollIntoView()")
+b.shot("live-plots")
+b.go(b.url())
+b.until("... which shows it again", lambda: len(plotted("loss", 2)) > 0 and len(plotted("loss", 1)) > 0)
+b.screen(360, 800)
+b.until("a narrow screen: the plots are in it", lambda: b.js("return [...document.querySelectorAll('.uplot')].every(u => u.getBoundingClientRect().right <= 360)"))
+b.screen(1200, 900, dark=True)
+equal("dark: contrast is enough", b.js(CONTRAST), [])
+b.screen(1200, 900)
+equal("light: contrast is enough", b.js(CONTRAST), [])
+
+# ---- the server ends ---------------------------------------------------------------------------------
+b.listen()
+equal("the console has no error", b.said, [])
+equal("nothing is asked of another server", b.foreign(origin), [])
+server.terminate()
+server.wait()
+b.until("the server has ended: the page says so", lambda: "does not answer" in b.text(".live"))
+b.end()
+finish()

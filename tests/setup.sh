@@ -34,11 +34,11 @@ cluster="$build iproute2 iptables openssl curl procps python3-yaml python3-venv
 	runc containernetworking-plugins debootstrap
 	$(command -v go >/dev/null || echo golang-go)"
 e2e="$cluster $demo openmpi-bin openssh-server" # in the image of its pods
-store="python3-venv openssl $(command -v go >/dev/null || echo golang-go)"
+store="python3-venv openssl mariadb-server-core $(command -v go >/dev/null || echo golang-go)"
 mpi="iproute2 openssl openmpi-bin libopenmpi-dev mpich libmpich-dev libfabric1 openssh-server
 	python3-venv"
 ui="chromium chromium-driver fonts-dejavu-core"
-check="$e2e $mpi $quick $release $ui ccache lintian qemu-user-static python3-venv"
+check="$e2e $mpi $quick $release $ui ccache lintian qemu-user-static mariadb-server-core python3-venv"
 
 say() { echo "setup: $*"; }
 
@@ -186,10 +186,12 @@ check)
 	venv convert "TensorFlow and Paddle"
 	venv store "huggingface_hub and opendal"
 	venv s3 "moto"
+	venv registry "MLflow and the client of Kubeflow's model registry"
 	venv cache "pyarrow, pyiceberg, duckdb and polars"
 	venv gpu "CUDA's headers, libcudart and libnccl"
 	venv cache19 "pyarrow 19"
 	use "$here/store/versitygw.sh"
+	use "$here/store/model_registry.sh"
 	"$here/prune.sh"
 	;;
 stack)
@@ -201,7 +203,9 @@ store)
 	packages $store
 	venv store "huggingface_hub and opendal"
 	venv s3 "moto"
+	venv registry "MLflow and the client of Kubeflow's model registry"
 	use "$here/store/versitygw.sh"
+	use "$here/store/model_registry.sh"
 	;;
 cache)
 	packages $store python3-torch

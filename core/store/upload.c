@@ -11,9 +11,11 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/relpath.h"
+#include "base/stop.h"
 #include "base/str.h"
 #include "base/thread.h"
 #include "base/xmalloc.h"
+#include "crypto/digest.h"
 #include "net/uri.h"
 #include "store/put.h"
 #include "store/scheme.h"
@@ -267,5 +269,78 @@ int upload_run(const struct upload_conf *conf, const char *what, struct upload_n
 	arena_clear(&up.arena);
 	pthread_cond_destroy(&up.changed);
 	pthread_mutex_destroy(&up.lock);
+	return rc;
+}
+
+/* ---- the digest of all files ---- */
+
+enum { READ_BYTES = 1024 * 1024 };
+
+static int digest_file(const struct put_file *f, struct digest *sum, char *block,
+		       struct error *err)
+{
+	int fd = -1, rc = put_file_open(f, &fd, err);
+	size_t n;
+
+	for (int64_t at = 0; !rc && at < f->size; at += (int64_t)n) {
+		n = f->size - at < READ_BYTES ? (size_t)(f->size - at) : READ_BYTES;
+		rc = stop_requested() ? error_set(err, ERR_STOPPED, "stopped")
+				      : put_file_read(f, fd, at, block, n, err);
+		if (!rc)
+			digest_add(sum, block, n);
+	}
+	if (fd >= 0)
+		close(fd);
+	return rc;
+}
+
+static int by_path(const void *a, const void *b)
+{
+	return strcmp(((const struct put_file *)a)->path,
+		      ((const struct put_file *)b)->path);
+}
+
+static int digest_files(struct upload *up, struct digest *all, struct error *err)
+{
+	cleanup_digest struct digest *one = digest_new(DIGEST_SHA256);
+	cleanup_free char *block = xmalloc(READ_BYTES);
+	char hex[DIGEST_HEX_SIZE];
+
+	qsort(up->files, up->n, sizeof(*up->files), by_path);
+	for (size_t i = 0; i < up->n; i++) {
+		const struct put_file *f = &up->files[i];
+
+		if (digest_file(f, one, block, err))
+			return error_wrap(err, "%s", f->path);
+		digest_end_hex(one, hex);
+		digest_add(all, hex, strlen(hex));
+		digest_add(all, "  ", 2);
+		digest_add(all, f->path, strlen(f->path));
+		digest_add(all, "\n", 1);
+	}
+	return 0;
+}
+
+int upload_digest(const struct upload_conf *conf, const char *what, struct arena *arena,
+		  const char **ret_hex, const char **ret_largest, struct error *err)
+{
+	struct upload_conf quiet = { .filter = conf->filter };
+	struct upload up = { .conf = &quiet, .root = -1 };
+	cleanup_digest struct digest *all = digest_new(DIGEST_SHA256);
+	const struct put_file *largest = NULL;
+	char hex[DIGEST_HEX_SIZE];
+	int rc = find_files(&up, what, err) || digest_files(&up, all, err) ? -1 : 0;
+
+	for (size_t i = 0; i < up.n; i++)
+		if (!largest || up.files[i].size > largest->size)
+			largest = &up.files[i];
+	if (!rc) {
+		*ret_hex = arena_strdup(arena, digest_end_hex(all, hex));
+		*ret_largest = arena_strdup(arena, largest->path);
+	}
+	free(up.files);
+	if (up.root >= 0)
+		close(up.root);
+	arena_clear(&up.arena);
 	return rc;
 }

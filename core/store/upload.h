@@ -47,4 +47,14 @@ struct upload_conf {
 MUST_CHECK int upload_run(const struct upload_conf *conf, const char *what,
 			  struct upload_now *ret, struct error *err);
 
+/*
+ * Name the contents of the files that upload_run() uploads: the SHA-256 of what
+ * `sha256sum` prints of them, sorted by the bytes of their paths below the directory.
+ * *ret_largest: the path of the largest, in the arena. Only conf->filter is used.
+ * Errors as of upload_run(), and ERR_STOPPED.
+ */
+MUST_CHECK int upload_digest(const struct upload_conf *conf, const char *what,
+			     struct arena *arena, const char **ret_hex,
+			     const char **ret_largest, struct error *err);
+
 #endif

@@ -1,0 +1,160 @@
+/* export_register.c - a model's name, version and origin for a registry (export_register.h). */
+#include "cmd/export_register.h"
+
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/str.h"
+#include "cmd/ui/env.h"
+#include "cmd/ui/fetchview.h"
+#include "net/uri.h"
+
+enum { MAX_MANIFEST = 64 * 1024 * 1024 };
+
+/* What the pod of a runtime's step knows of its job: examples/export.yaml sets these. */
+static const struct {
+	const char *variable, *property;
+} of_job[] = {
+	{ "TRAINJOB_NAMESPACE", "trainjob.namespace" },
+	{ "TRAINJOB_NAME", "trainjob.name" },
+	{ "TRAINJOB_UID", "trainjob.uid" },
+	{ "RUNTIME_NAME", "runtime" },
+};
+
+/* What initialize-model and initialize-dataset have fetched: core/store/ledger.h. */
+static const struct {
+	const char *manifest, *property;
+} fetched[] = {
+	{ "/workspace/model/.kftrainer/manifest.jsonl", "base-model" },
+	{ "/workspace/dataset/.kftrainer/manifest.jsonl", "dataset" },
+};
+
+/* Formats by the largest file's name, as Kubeflow's and Hugging Face's clients call them. */
+static const struct {
+	const char *suffix, *format;
+} formats[] = {
+	{ ".safetensors", "safetensors" },
+	{ ".gguf", "gguf" },
+	{ ".onnx", "onnx" },
+	{ ".pt", "pytorch" },
+	{ ".pth", "pytorch" },
+	{ ".bin", "pytorch" },
+	{ ".distcp", "pytorch" },
+	{ ".keras", "keras" },
+	{ ".pkl", "pickle" },
+};
+
+/* Later ones replace earlier ones of that name. */
+static int add(struct export_register *e, const char *name, const char *value,
+	       struct error *err)
+{
+	size_t i = 0;
+
+	while (i < e->model.n_properties && !str_eq(e->properties[i].name, name))
+		i++;
+	if (i == REGISTRY_MAX_PROPERTIES)
+		return error_set(err, ERR_LIMIT, "more than %d properties",
+				 REGISTRY_MAX_PROPERTIES);
+	e->properties[i] = (struct registry_property){ name, value };
+	if (i == e->model.n_properties)
+		e->model.n_properties++;
+	return 0;
+}
+
+/* A damaged or missing manifest means that nothing is known. */
+static int add_fetched(struct export_register *e, size_t which, struct error *err)
+{
+	cleanup_buf struct buf text = { .max = MAX_MANIFEST };
+	cleanup_json cJSON *head = NULL;
+	const char *uri, *revision, *value;
+	size_t at = 0;
+
+	if (file_read_regular(&text, fetched[which].manifest, IGNORED) ||
+	    json_parse_at(&head, (char *)text.data, text.len, &at, IGNORED))
+		return 0;
+	uri = json_str(head, "uri");
+	revision = json_str(head, "revision");
+	if (!uri)
+		return 0;
+	value = uri_shown(e->arena, uri);
+	if (revision && !strchr(value, '@'))
+		value = arena_printf(e->arena, "%s@%s", value, revision);
+	return add(e, fetched[which].property, value, err);
+}
+
+static int add_all(struct export_register *e, const struct opt_strs *given,
+		   struct error *err)
+{
+	for (size_t i = 0; i < N_ELEMENTS(of_job); i++) {
+		const char *value = env_variable(NULL, of_job[i].variable);
+
+		if (value && add(e, of_job[i].property, value, err))
+			return -1;
+	}
+	for (size_t i = 0; i < N_ELEMENTS(fetched); i++)
+		if (add_fetched(e, i, err))
+			return -1;
+	for (size_t i = 0; i < given->n; i++) {
+		const char *equals = strchr(given->list[i], '=');
+
+		if (!equals)
+			return error_set(err, ERR_USAGE,
+					 "--property '%.60s': expected NAME=VALUE",
+					 given->list[i]);
+		if (add(e,
+			str_slice(e->arena, given->list[i],
+				  (size_t)(equals - given->list[i])),
+			equals + 1, err))
+			return -1;
+	}
+	return 0;
+}
+
+/* The last part of the destination: "bert" of s3://models/bert/. */
+static const char *name_of(struct arena *arena, const char *uri)
+{
+	const char *end = uri + strlen(uri), *begin;
+
+	while (end > uri && end[-1] == '/')
+		end--;
+	begin = end;
+	while (begin > uri && begin[-1] != '/')
+		begin--;
+	return str_slice(arena, begin, (size_t)(end - begin));
+}
+
+int export_register_plan(struct export_register *ret, struct arena *arena,
+			 const struct register_opts *o, const char *uri,
+			 struct error *err)
+{
+	*ret = (struct export_register){
+		.arena = arena,
+		.conf = { .uri = o->uri,
+			  .env = env_variable,
+			  .user_agent = "kftrainer/" VERSION },
+		.model = { .version = o->version, .description = o->description },
+	};
+	ret->model.name = o->model ? o->model : name_of(arena, uri);
+	ret->model.uri = uri_shown(arena, uri);
+	ret->model.properties = ret->properties;
+	if (add_all(ret, &o->properties, err))
+		return -1;
+	return registry_check(&ret->conf, &ret->model, err);
+}
+
+int export_register_run(struct export_register *e, const struct upload_conf *upload,
+			const char *what, struct registry_result *ret, struct error *err)
+{
+	const char *hex, *largest;
+
+	if (upload_digest(upload, what, e->arena, &hex, &largest, err))
+		return -1;
+	e->model.digest = arena_printf(e->arena, "sha256:%s", hex);
+	for (size_t i = 0; i < N_ELEMENTS(formats); i++)
+		if (str_ends(largest, formats[i].suffix))
+			e->model.format = formats[i].format;
+	e->conf.say = upload->say;
+	e->conf.ctx = upload->ctx;
+	e->conf.tries = upload->tries;
+	return registry_register(&e->conf, &e->model, e->arena, ret, err);
+}

@@ -1,0 +1,37 @@
+/*
+ * export_register.h - `export-model --register`: what is registered of an uploaded model.
+ */
+#ifndef CMD_EXPORT_REGISTER_H
+#define CMD_EXPORT_REGISTER_H
+
+#include "base/arena.h"
+#include "base/opt.h"
+#include "registry/registry.h"
+#include "store/upload.h"
+
+struct register_opts {
+	const char *uri, *model, *version, *description;
+	struct opt_strs properties; /* "NAME=VALUE" */
+};
+
+struct export_register {
+	struct arena *arena; /* of what follows */
+	struct registry_conf conf;
+	struct registry_model model;
+	struct registry_property properties[REGISTRY_MAX_PROPERTIES];
+};
+
+/*
+ * Fill *ret from the options, the environment and what the initializers left, and check
+ * it, before anything is uploaded to `uri`. ERR_USAGE, or as registry_check().
+ */
+MUST_CHECK int export_register_plan(struct export_register *ret, struct arena *arena,
+				    const struct register_opts *o, const char *uri,
+				    struct error *err);
+
+/* Register what was uploaded by `upload` from `what`; the arena has *ret's strings. */
+MUST_CHECK int export_register_run(struct export_register *e,
+				   const struct upload_conf *upload, const char *what,
+				   struct registry_result *ret, struct error *err);
+
+#endif

@@ -1,0 +1,266 @@
+/*
+ * kubeflow.c - Kubeflow Model Registry (kubeflow/model-registry, api/openapi/model-registry.yaml).
+ *
+ * A RegisteredModel has ModelVersions, a version has a ModelArtifact with the URI. The
+ * externalId of what we register is unique in a registry: made from the model and the
+ * digest, it keeps two processes from registering one digest twice.
+ */
+#include "registry/registry_impl.h"
+
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "cloud/secret.h"
+
+/* The first is that of releases up to 0.3.8; the calls that are used here are the same in both. */
+static const char *const apis[] = { "/api/model_registry/v1alpha3",
+				    "/api/model_registry/v1" };
+
+struct kubeflow {
+	struct registry *r;
+	const char *api; /* one of apis */
+	const char *model_id, *version_id;
+	const char *version, *external; /* of the version that we want */
+	bool existed;
+};
+
+int kubeflow_credentials(struct registry *r, const char **ret, struct error *err)
+{
+	const char *file = registry_env(r, "KF_PIPELINES_SA_TOKEN_PATH"), *token;
+	const char *text = registry_env(r, "MODEL_REGISTRY_TOKEN");
+
+	if (!text && !file)
+		return 0;
+	if (text ? secret_take(&token, r->arena, text, "MODEL_REGISTRY_TOKEN", err)
+		 : secret_read(&token, r->arena, file, "KF_PIPELINES_SA_TOKEN_PATH", err))
+		return -1;
+	*ret = arena_printf(r->arena, "Bearer %s", token);
+	str_wipe(token);
+	return 0;
+}
+
+/* An object's id, a decimal number in a string; NULL: it has none. */
+static const char *id_of(struct registry *r, const cJSON *doc)
+{
+	const char *id = json_str(doc, "id");
+
+	return id && *id && strlen(id) < 20 && strspn(id, "0123456789") == strlen(id)
+		       ? arena_strdup(r->arena, id)
+		       : NULL;
+}
+
+/* *ret: the object that a path finds, the caller's; NULL: there is none. */
+static int find(struct kubeflow *k, const char *path, cJSON **ret, struct error *err)
+{
+	struct registry *r = k->r;
+	struct registry_answer answer = { 0 };
+
+	path = arena_printf(r->arena, "%s%s", k->api, path);
+	if (registry_call(r, &(struct registry_call){ .method = "GET", .path = path },
+			  &answer, err))
+		return -1;
+	if (answer.status < 300 && id_of(r, answer.doc)) {
+		*ret = answer.doc;
+		return 0;
+	}
+	cJSON_Delete(answer.doc);
+	if (answer.status == 404)
+		return 0;
+	return error_set(err, ERR_FORMAT,
+			 "%s: unexpected answer (status %d): is this the "
+			 "address of a Kubeflow Model Registry?",
+			 r->shown, answer.status);
+}
+
+static void put_property(cJSON *doc, const char *name, const char *value)
+{
+	json_put_str(doc, "MetadataStringValue", "customProperties", name,
+		     "metadataType");
+	json_put_str(doc, value, "customProperties", name, "string_value");
+}
+
+/* ---- the model ---- */
+
+static int find_model(struct kubeflow *k, struct error *err)
+{
+	struct registry *r = k->r;
+	cleanup_json cJSON *doc = NULL;
+
+	if (find(k,
+		 arena_printf(r->arena, "/registered_model?name=%s",
+			      registry_escape(r, r->model->name)),
+		 &doc, err))
+		return -1;
+	k->model_id = doc ? id_of(r, doc) : NULL;
+	return 0;
+}
+
+static int model_is_there(void *ctx, bool *ret, struct error *err)
+{
+	struct kubeflow *k = ctx;
+
+	if (find_model(k, err))
+		return -1;
+	*ret = k->model_id != NULL;
+	return 0;
+}
+
+/* Make what is_there looks for, unless another process does so meanwhile. */
+static int make(struct kubeflow *k, const char *path, const cJSON *doc, const char *what,
+		int (*is_there)(void *ctx, bool *ret, struct error *err),
+		struct error *err)
+{
+	const struct registry_call call = { .method = "POST",
+					    .path = arena_printf(k->r->arena, "%s%s",
+								 k->api, path),
+					    .body = doc,
+					    .is_done = is_there,
+					    .ctx = k };
+	struct registry_answer answer = { 0 };
+	bool there = false;
+	int rc = registry_call(k->r, &call, &answer, err);
+
+	if (!rc && is_there(k, &there, err))
+		rc = -1;
+	if (!rc && !there)
+		rc = answer.status == 409 && k->external
+			     ? registry_conflict(k->r, k->version, NULL, err)
+			     : registry_refused(k->r, &answer, what, err);
+	cJSON_Delete(answer.doc);
+	return rc;
+}
+
+static int ensure_model(struct kubeflow *k, struct error *err)
+{
+	cleanup_json cJSON *doc = cJSON_CreateObject();
+
+	if (find_model(k, err))
+		return -1;
+	if (k->model_id)
+		return 0;
+	json_put_str(doc, k->r->model->name, "name");
+	json_put_str(doc, "LIVE", "state");
+	return make(k, "/registered_models", doc, "model", model_is_there, err);
+}
+
+/* ---- the version ---- */
+
+/*
+ * By its digest alone: the searches for a name fail where the registry's database is
+ * PostgreSQL (kubeflow/model-registry 0.3.0), and a name that is taken is refused anyway.
+ */
+static int find_version(struct kubeflow *k, struct error *err)
+{
+	struct registry *r = k->r;
+	cleanup_json cJSON *doc = NULL;
+	const char *name;
+
+	if (find(k,
+		 arena_printf(r->arena, "/model_version?externalId=%s",
+			      registry_escape(r, k->external)),
+		 &doc, err))
+		return -1;
+	if (!doc)
+		return 0;
+	name = json_str(doc, "name");
+	k->version = arena_strdup(r->arena, name ? name : k->version);
+	k->version_id = id_of(r, doc);
+	return 0;
+}
+
+static int version_is_there(void *ctx, bool *ret, struct error *err)
+{
+	struct kubeflow *k = ctx;
+
+	if (find_version(k, err))
+		return -1;
+	*ret = k->version_id != NULL;
+	return 0;
+}
+
+static int ensure_version(struct kubeflow *k, struct error *err)
+{
+	cleanup_json cJSON *doc = cJSON_CreateObject();
+	const struct registry_model *m = k->r->model;
+
+	if (find_version(k, err))
+		return -1;
+	k->existed = k->version_id != NULL;
+	if (k->existed)
+		return 0;
+	json_put_str(doc, k->model_id, "registeredModelId");
+	json_put_str(doc, k->version, "name");
+	json_put_str(doc, k->external, "externalId");
+	json_put_str(doc, "LIVE", "state");
+	if (m->description)
+		json_put_str(doc, m->description, "description");
+	for (size_t i = 0; i < m->n_properties; i++)
+		put_property(doc, m->properties[i].name, m->properties[i].value);
+	put_property(doc, "digest", m->digest);
+	return make(k, "/model_versions", doc, "a version of", version_is_there, err);
+}
+
+/* ---- the artifact ---- */
+
+static const char *artifact_name(const struct kubeflow *k)
+{
+	return arena_printf(k->r->arena, "%s/artifact", k->external);
+}
+
+static int artifact_is_there(void *ctx, bool *ret, struct error *err)
+{
+	struct kubeflow *k = ctx;
+	cleanup_json cJSON *doc = NULL;
+
+	if (find(k,
+		 arena_printf(k->r->arena, "/model_artifact?externalId=%s",
+			      registry_escape(k->r, artifact_name(k))),
+		 &doc, err))
+		return -1;
+	*ret = doc != NULL;
+	return 0;
+}
+
+/* A version without one is what a process leaves that was killed between the two. */
+static int ensure_artifact(struct kubeflow *k, struct error *err)
+{
+	cleanup_json cJSON *doc = cJSON_CreateObject();
+	const struct registry_model *m = k->r->model;
+	bool there;
+
+	if (artifact_is_there(k, &there, err) || there)
+		return there ? 0 : -1;
+	json_put_str(doc, "model-artifact", "artifactType");
+	json_put_str(doc, m->name, "name");
+	json_put_str(doc, artifact_name(k), "externalId");
+	json_put_str(doc, m->uri, "uri");
+	json_put_str(doc, "LIVE", "state");
+	if (m->format)
+		json_put_str(doc, m->format, "modelFormatName");
+	put_property(doc, "digest", m->digest);
+	return make(
+		k,
+		arena_printf(k->r->arena, "/model_versions/%s/artifacts", k->version_id),
+		doc, "an artifact of", artifact_is_there, err);
+}
+
+int kubeflow_register(struct registry *r, struct registry_result *ret, struct error *err)
+{
+	const struct registry_model *m = r->model;
+	struct kubeflow k = { .r = r, .api = apis[0] };
+
+	/* 12 digits, after "sha256:". */
+	k.version = m->version ? m->version
+			       : str_slice(r->arena, strchr(m->digest, ':') + 1, 12);
+	if (ensure_model(&k, err)) {
+		if (err->code != 404) /* the first call: this server has another API */
+			return -1;
+		k.api = apis[1];
+		if (ensure_model(&k, err))
+			return -1;
+	}
+	k.external = arena_printf(r->arena, "kftrainer/%s/%s", k.model_id, m->digest);
+	if (ensure_version(&k, err) || ensure_artifact(&k, err))
+		return -1;
+	*ret = (struct registry_result){ .version = k.version, .existed = k.existed };
+	return 0;
+}

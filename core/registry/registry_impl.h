@@ -1,0 +1,77 @@
+/*
+ * registry_impl.h - a session with a registry, and its calls, for all kinds.
+ */
+#ifndef REGISTRY_REGISTRY_IMPL_H
+#define REGISTRY_REGISTRY_IMPL_H
+
+#include "base/buf.h"
+#include "base/json.h"
+#include "net/http_retry.h"
+#include "registry/registry.h"
+
+struct registry {
+	const struct registry_conf *conf;
+	const struct registry_model *model;
+	struct arena *arena; /* the caller's, for results and what lives as long */
+	const char *base;    /* "https://host:port/prefix", without a '/' at its end */
+	const char *shown;   /* the URI, for messages */
+	const char *headers[4];
+	struct http_client *http;
+	struct http_retrier *retrier;
+};
+
+/* A kind of registry; registry.c has the table. */
+struct registry_kind {
+	const char *scheme;    /* of the URI */
+	const char *transport; /* "https" */
+	/* The Authorization header's value, secret, in the arena; *ret NULL: none. */
+	int (*credentials)(struct registry *r, const char **ret, struct error *err);
+	const char *ca_setting, *insecure_setting; /* variables; or NULL */
+	int (*run)(struct registry *r, struct registry_result *ret, struct error *err);
+};
+
+struct registry_call {
+	const char *method;
+	const char *path; /* "/api/..." with its query */
+	const cJSON *body;
+	/*
+	 * A call that is not idempotent: before it is repeated, sets *ret if the lost try
+	 * succeeded; then the answer's status is 0. Or NULL.
+	 */
+	int (*is_done)(void *ctx, bool *ret, struct error *err);
+	void *ctx;
+};
+
+struct registry_answer {
+	int status;
+	cJSON *doc; /* an object, the caller's; NULL if the status is 0 */
+};
+
+/*
+ * Make a call, with retries. Upon success the status is 2xx, 400, 404 or 409, or 0 (see
+ * is_done). ERR_DENIED: 401, 403; ERR_FORMAT: a redirect, another status,
+ * or no JSON object, whose status is in err->code then.
+ */
+MUST_CHECK int registry_call(struct registry *r, const struct registry_call *call,
+			     struct registry_answer *ret, struct error *err);
+
+/* Fill err with what a registry says in an answer that is not 2xx. Returns -1. */
+int registry_refused(struct registry *r, const struct registry_answer *answer,
+		     const char *what, struct error *err);
+
+/* ERR_CONFLICT of a version that exists with other files; NULL: not known. Returns -1. */
+int registry_conflict(struct registry *r, const char *version, const char *digest,
+		      struct error *err);
+
+/* A value of a query, percent-encoded, in the arena. */
+const char *registry_escape(struct registry *r, const char *value);
+
+/* The environment's variable; NULL: unset or empty. */
+const char *registry_env(const struct registry *r, const char *name);
+
+int kubeflow_credentials(struct registry *r, const char **ret, struct error *err);
+int kubeflow_register(struct registry *r, struct registry_result *ret, struct error *err);
+int mlflow_credentials(struct registry *r, const char **ret, struct error *err);
+int mlflow_register(struct registry *r, struct registry_result *ret, struct error *err);
+
+#endif

@@ -1,0 +1,299 @@
+#!/usr/bin/env python3
+"""export-model --register: MLflow's own server and Kubeflow's model registry on MariaDB, each read back by its own
+client; in between a proxy that asks for credentials, loses answers, fails, and kills who calls."""
+import base64
+import concurrent.futures
+import hashlib
+import http.client
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+sys.path[:0] = [str(p) for p in pathlib.Path(__file__).resolve().parents[:2]]
+sys.dont_write_bytecode = True
+from servers import answers, children, free_port, scratch, start
+from tap import check, finish, skip
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PROGRAM = os.environ.get("KFTRAINER", str(ROOT / "kftrainer"))
+SECRET = "the-Secret-of-the-tests"
+
+
+def output(*argv):
+    r = subprocess.run(argv, capture_output=True, text=True)
+    return r.stdout.strip() if r.returncode == 0 else None
+
+
+venv = output(ROOT / "tests/setup.sh", "venv", "registry")
+versitygw, model_registry = (output(ROOT / f"tests/store/{name}.sh") for name in ("versitygw", "model_registry"))
+mariadbd = output("sh", "-c", "PATH=$PATH:/usr/sbin command -v mariadbd")
+if not (venv and os.path.exists(venv + "/.done") and versitygw and model_registry and mariadbd):
+    skip("registry", "MLflow, the model registry or MariaDB is not installed: tests/setup.sh store")
+    finish()
+python = venv + "/bin/python"
+for name in [name for name in os.environ if name.lower().endswith("_proxy") or name.startswith("MLFLOW_")]:
+    del os.environ[name]
+os.environ.update(NO_PROXY="*", no_proxy="*", HOME=str(scratch), MLFLOW_DISABLE_TELEMETRY="true")
+
+
+# ---- the servers ---------------------------------------------------------------------------------
+def mariadb():
+    data, share = scratch / "mariadb", pathlib.Path("/usr/share/mysql")
+    data.mkdir()
+    common = [mariadbd, "--no-defaults", "--user=root", f"--datadir={data}", "--skip-grant-tables"]
+    tables = "".join((share / f"mysql_system_tables{part}.sql").read_text() for part in ("", "_data"))
+    subprocess.run([*common, "--bootstrap"], input=f"create database mysql;\nuse mysql;\n{tables}\ncreate database kft;\n",
+                   text=True, capture_output=True, check=True)
+    start(0, *common, f"--socket={scratch}/sql", "--skip-networking", "--innodb-flush-log-at-trx-commit=0")
+    while not (scratch / "sql").exists() and children[-1].poll() is None:
+        pass
+
+
+def backend(kind):
+    port = free_port()
+    if kind == "mlflow":
+        return start(port, python, "-m", "mlflow", "server", "--host", "127.0.0.1", "--port", str(port), "--workers", "1",
+                     "--backend-store-uri", f"sqlite:///{scratch}/mlflow.db", "--artifacts-destination", str(scratch / "artifacts"))
+    return start(port, model_registry, "proxy", "-n", "127.0.0.1", "-p", str(port), "--embedmd-database-type", "mysql",
+                 "--embedmd-database-dsn", f"root@unix({scratch}/sql)/kft?charset=utf8mb4")
+
+
+class Proxy(ThreadingHTTPServer):
+    """Before a real server. `fault(method, path)` says what happens to a request: None, "lose" (its answer), "refuse"
+    (503), "text" (an answer that is no JSON), "move" (302), or a function that is called once it is done."""
+    daemon_threads = True
+    disable_nagle_algorithm = True
+
+    def __init__(self, port, authorization):
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.backend, self.authorization, self.fault, self.newer = port, authorization, None, False
+        self.port = self.server_address[1]
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    def handle_error(self, *args):
+        pass
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *args):
+        pass
+
+    def answer(self, status, body, headers=()):
+        self.send_response(status)
+        for header in headers:
+            self.send_header(*header)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def do_GET(self):
+        server = self.server
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        if self.headers.get("Authorization") != server.authorization:
+            return self.answer(401, b'{"message": "who are you?"}')
+        fault = server.fault(self.command, self.path) if server.fault else None
+        if server.newer:  # a release whose API has another name
+            if "/v1alpha3/" in self.path:
+                return self.answer(404, b"404 page not found\n")
+            self.path = self.path.replace("/v1/", "/v1alpha3/", 1)
+        if fault == "refuse":
+            return self.answer(503, b"busy", [("Retry-After", "0")])
+        if fault == "text":
+            return self.answer(200, b"<html>Log in</html>")
+        if fault == "move":
+            return self.answer(302, b"", [("Location", "http://127.0.0.1:1/")])
+        upstream = http.client.HTTPConnection("127.0.0.1", server.backend, timeout=120)
+        upstream.request(self.command, self.path, body, {"Content-Type": "application/json"})
+        reply = upstream.getresponse()
+        text = reply.read()
+        upstream.close()
+        if fault == "lose":
+            self.close_connection = True
+            return self.connection.close()
+        if fault:
+            return fault()
+        return self.answer(reply.status, text, [("Content-Type", "application/json")])
+
+    do_POST = do_DELETE = do_PATCH = do_GET
+
+
+(scratch / "s3/bucket").mkdir(parents=True)
+s3_port = free_port()
+os.environ.update(ROOT_ACCESS_KEY="key", ROOT_SECRET_KEY="secretsecret")
+s3 = start(s3_port, versitygw, "--port", f"127.0.0.1:{s3_port}", "--quiet", "posix", str(scratch / "s3"))
+mariadb()
+backends = {kind: backend(kind) for kind in ("mlflow", "kubeflow")}
+credentials = {
+    "mlflow": ({"MLFLOW_TRACKING_USERNAME": "kft", "MLFLOW_TRACKING_PASSWORD": SECRET},
+               "Basic " + base64.b64encode(f"kft:{SECRET}".encode()).decode()),
+    "kubeflow": ({"KF_PIPELINES_SA_TOKEN_PATH": str(scratch / "token")}, "Bearer " + SECRET)}
+(scratch / "token").write_text(SECRET + "\n")
+for server in (s3, *backends.values()):
+    answers(*server)
+proxies = {kind: Proxy(backends[kind][0], credentials[kind][1]) for kind in backends}
+schemes = {"mlflow": "mlflow+http", "kubeflow": "model-registry+http"}
+
+# Read back by the registries' own clients, in processes of their own: one for each, asked by a line of JSON.
+READERS = {"mlflow": """
+import json, sys, mlflow
+client = mlflow.MlflowClient(sys.argv[1])
+for line in sys.stdin:
+    found = client.search_model_versions("name = '%s'" % json.loads(line))
+    print(json.dumps([{"version": v.version, "uri": v.source, "description": v.description or "", "properties": v.tags,
+                       "digest": v.tags.get("kftrainer.digest"), "format": v.tags.get("format")} for v in found]), flush=True)
+""", "kubeflow": """
+import json, sys
+from model_registry import ModelRegistry
+host, port = sys.argv[1].rsplit(":", 1)
+client = ModelRegistry(host, int(port), author="tests", is_secure=False, user_token="none")
+for line in sys.stdin:
+    name, found = json.loads(line), []
+    for v in client.get_model_versions(name):
+        artifact = client.get_model_artifact(name, v.name)
+        found.append({"version": v.name, "uri": artifact and artifact.uri, "description": v.description or "",
+                      "properties": v.custom_properties or {}, "digest": artifact and artifact.custom_properties["digest"],
+                      "format": artifact and artifact.model_format_name})
+    print(json.dumps(found), flush=True)
+"""}
+readers = {}
+
+
+def registered(kind, name):
+    if kind not in readers:
+        readers[kind] = subprocess.Popen([python, "-W", "ignore", "-c", READERS[kind], f"http://127.0.0.1:{backends[kind][0]}"],
+                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        children.append(readers[kind])
+    readers[kind].stdin.write(json.dumps(name) + "\n")
+    readers[kind].stdin.flush()
+    return json.loads(readers[kind].stdout.readline())
+
+
+# ---- what is uploaded ----------------------------------------------------------------------------
+def model(name, files):
+    for path, text in files.items():
+        (scratch / name / path).parent.mkdir(parents=True, exist_ok=True)
+        (scratch / name / path).write_text(text)
+    lines = "".join(f"{hashlib.sha256(text.encode()).hexdigest()}  {path}\n" for path, text in sorted(files.items()))
+    return scratch / name, "sha256:" + hashlib.sha256(lines.encode()).hexdigest()
+
+
+def command(kind, name, folder, *argv, to=None, env=None):
+    uri = to or f"{schemes[kind]}://127.0.0.1:{proxies[kind].port}"
+    env = {**os.environ, "ENDPOINT": f"http://127.0.0.1:{s3_port}", "ACCESS_KEY_ID": "key",
+           "SECRET_ACCESS_KEY": "secretsecret", **credentials[kind][0], **(env or {})}
+    return [PROGRAM, "export-model", str(folder), "--uri", f"s3://bucket/{name}", "--register", uri, *argv], env
+
+
+def export(kind, name, folder, *argv, **more):
+    """Exit status and output, in which no secret may be."""
+    argv, env = command(kind, name, folder, *argv, **more)
+    r = subprocess.run(argv, env=env, capture_output=True, text=True, timeout=300)
+    text = r.stdout + r.stderr
+    return (99, "A SECRET WAS SHOWN") if SECRET in text or credentials[kind][1] in text else (r.returncode, text)
+
+
+def problem(got, status, like):
+    return "" if got[0] == status and re.search(like, got[1]) else f"status {got[0]}, wanted {status} and {like}: {got[1]}"
+
+
+def differs(kind, name, *wanted):
+    """Wanted: for each version its number, or None, and what it has."""
+    got = sorted(registered(kind, name), key=lambda v: v["version"])
+    want = [{**v, "version": v["version"] or g["version"]} for v, g in zip(wanted, got)]
+    got_less = [{k: v[k] for k in w} for v, w in zip(got, want)]
+    return "" if len(got) == len(wanted) and got_less == want else f"{got}\nwanted: {want}"
+
+
+files = {"model.safetensors": "weights of the first", "sub/config.json": "{}", "sub.txt": "sorted before sub/"}
+first, digest = model("first", files)
+second, other = model("second", {**files, "model.safetensors": "other weights"})
+of_job = {"TRAINJOB_NAMESPACE": "team-a", "TRAINJOB_NAME": "bert"}
+for kind in backends:
+    proxy, title = proxies[kind], {"mlflow": "MLflow", "kubeflow": "Kubeflow's registry"}[kind]
+    numbers = ("1", "2") if kind == "mlflow" else (digest[7:19], "v2")
+    one = {"version": numbers[0], "uri": "s3://bucket/bert", "description": "first, of \"three\"\nlines", "digest": digest,
+           "format": "safetensors"}
+    check(f"{title}: a model is registered", problem(export(
+        kind, "bert", first, "--description", one["description"], "--property", "epoch=3", "--property", "ä b='%'", env=of_job),
+        0, f"registered: version {numbers[0]} of bert\n$"))
+    properties = registered(kind, "bert")[0]["properties"] if registered(kind, "bert") else {}
+    check("... its own client reads what was given", differs(kind, "bert", one))
+    check("... properties, and the job's name", "" if {
+        "epoch": "3", "ä b": "'%'", "trainjob.namespace": "team-a", "trainjob.name": "bert"}.items() <= properties.items() else properties)
+    check("... once more: it is there", problem(export(kind, "bert", first), 0, f"registered before: version {numbers[0]} of bert\n$"))
+    check("... under another version: the same", problem(export(kind, "bert", first, "--version", "again"), 0, "registered before: version"))
+    check("other files are another version", problem(export(kind, "bert", second, "--version", "v2"), 0,
+                                                      f"registered: version {numbers[1]} of bert\n$"))
+    third, _ = model("third", {"x.gguf": "third"})
+    check("files that differ from those of a version: refused", problem(export(kind, "bert", third, "--version", "v2"), 1,
+                                                                         "version 'v2' of 'bert' exists with other files.*choose another --version\n$"))
+    check("... there are two versions", differs(kind, "bert", one, {"version": numbers[1], "digest": other}))
+
+    # Each call that changes something is answered, but the answer is lost: the first time.
+    lost = set()
+    proxy.fault = lambda method, path: "lose" if method != "GET" and path not in lost and not lost.add(path) else None
+    check("answers are lost: registered once", problem(export(kind, "lost", first), 0, "registered: version") or
+          differs(kind, "lost", {"version": None, "digest": digest, "uri": "s3://bucket/lost"}))
+    check("... each call that makes something was one of them", "" if len(lost) == (2 if kind == "mlflow" else 3) else lost)
+    busy = iter(range(4))
+    proxy.fault = lambda method, path: "refuse" if next(busy, None) is not None else None
+    check("a server that is busy: it is asked again", problem(export(kind, "busy", first), 0, "registered: version"))
+
+    # Killed after its first call, after its second, ..., until it gets to the end.
+    for kills in range(20):
+        argv, env = command(kind, "killed", first)
+        process = subprocess.Popen(argv, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        left = iter(range(kills))
+        proxy.fault = lambda method, path: process.kill if next(left, None) is None else None
+        said = process.communicate()[0]
+        if process.returncode == 0:
+            break
+    proxy.fault = None
+    check(f"killed {kills} times between upload and end: registered once", differs(
+        kind, "killed", {"version": None, "digest": digest, "uri": "s3://bucket/killed"}) or ("" if kills > 2 and "registered" in said else said))
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        got = list(pool.map(lambda _: export(kind, "race", first), range(8)))
+    check("eight at once: all say so", "\n".join(filter(None, (problem(g, 0, "registered") for g in got))))
+    check("... one version", differs(kind, "race", {"version": None, "digest": digest}))
+
+    for what, fault, status, like in (
+            ("a page in place of an answer", "text", 1, "the answer is not a JSON object .*is this the address of a registry."),
+            ("a redirect", "move", 1, "redirects to another address .status 302.: use that one")):
+        proxy.fault = lambda method, path: fault
+        check(f"{what}: one line", problem(export(kind, "bad", third), status, f"uploaded, but not registered: {re.escape(schemes[kind])}://.*{like}\n$"))
+    proxy.fault = None
+    bad = {"MLFLOW_TRACKING_PASSWORD": "wrong"} if kind == "mlflow" else {"MODEL_REGISTRY_TOKEN": "wrong"}
+    check("wrong credentials", problem(export(kind, "bad", third, env=bad), 1, "status 401, the credentials are not accepted: who are you"))
+    none = dict.fromkeys(credentials[kind][0], "")
+    check("none", problem(export(kind, "bad", third, env=none), 1, "status 401, credentials are needed"))
+    check("no server: the upload is done, and it says so", problem(export(
+        kind, "bad", third, "--retries", "1", to=f"{schemes[kind]}://127.0.0.1:1"), 1, "(?s)sent in.*uploaded, but not registered: .*refused"))
+    odd = "an odd náme & 100%"
+    check("a name with odd characters", problem(export(kind, "odd", first, "--model", odd), 0, f"registered: version .* of {odd}\n$") or
+          differs(kind, odd, {"version": None, "digest": digest, "uri": "s3://bucket/odd"}))
+
+proxies["kubeflow"].newer = True
+check("a release of Kubeflow's registry after 0.3.8", problem(export("kubeflow", "newer", first), 0, "registered: version") or
+      differs("kubeflow", "newer", {"version": digest[7:19], "digest": digest}))
+
+# ---- refused before anything is uploaded ---------------------------------------------------------
+for what, argv, status, like in (
+        ("another scheme", ["--register", "https://registry"], 2, "'https://registry': not a model registry: use"),
+        ("a password in the URI", ["--register", "mlflow+http://u:p@h"], 2, "with credentials in the environment"),
+        ("--property without '='", ["--property", "x"], 2, "--property 'x': expected NAME=VALUE"),
+        ("101 properties", [f"--property={i}=x" for i in range(101)], 2, "more than 100 properties"),
+        ("a value of 6,000 bytes", ["--property", "x=" + 6000 * "y"], 2, "property 'x': its value has 6000 bytes; at most 5000"),
+        ("a name with a line break", ["--model", "a\nb"], 2, "the model's name has a control character")):
+    got = export("mlflow", "never", first, *argv)
+    check(f"{what}: refused", problem(got, status, like))
+check("... nothing was uploaded", "" if not (scratch / "s3/bucket/never").exists() else "it was")
+got = subprocess.run([PROGRAM, "export-model", str(first), "--uri", "s3://bucket/x", "--model", "m"], capture_output=True, text=True)
+check("--model without --register", problem((got.returncode, got.stderr), 2, "need --register URI"))
+finish()

@@ -1,0 +1,85 @@
+/* What a registry is asked to hold is checked before anything is uploaded (registry.h). */
+#include "registry/registry.h"
+
+#include "base/str.h"
+#include "tests/unit/unit.h"
+
+static int check(const char *uri, const char *name, const char *version,
+		 struct error *err)
+{
+	const struct registry_conf conf = { .uri = uri };
+	const struct registry_model m = { .name = name, .version = version };
+
+	return registry_check(&conf, &m, err);
+}
+
+TEST(test_uris)
+{
+	static const struct {
+		const char *uri, *says; /* NULL: right */
+	} rows[] = {
+		{ "model-registry://host", NULL },
+		{ "model-registry+http://host:8080", NULL },
+		{ "mlflow+https://host/prefix/", NULL },
+		{ "MLFLOW+http://[::1]:5000", NULL },
+		{ "model-registry://", "expected model-registry://HOST" },
+		{ "mlflow+https://user:secret@host", "credentials in the environment" },
+		{ "mlflow+https://host?token=secret", "expected mlflow+https://HOST" },
+		{ "https://host", "not a model registry" },
+		{ "mlflow://host", "not a model registry" },
+		{ "host:8080", "registry: " },
+		{ "", "registry: " },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
+		struct error err = { 0 };
+		int rc = check(rows[i].uri, "m", NULL, &err);
+
+		assert_int_equal(rc, rows[i].says ? -1 : 0);
+		if (rc && !strstr(err.msg, rows[i].says))
+			fail_msg("%s: %s", rows[i].uri, err.msg);
+		assert_null(strstr(err.msg, "secret"));
+	}
+}
+
+TEST(test_names)
+{
+	char longest[REGISTRY_MAX_NAME + 2];
+
+	memset(longest, 'x', sizeof(longest));
+	longest[REGISTRY_MAX_NAME] = 0;
+	assert_int_equal(check("mlflow+http://h", longest, longest, IGNORED), 0);
+	longest[REGISTRY_MAX_NAME] = 'x';
+	longest[REGISTRY_MAX_NAME + 1] = 0;
+	assert_int_equal(check("mlflow+http://h", longest, NULL, IGNORED), -1);
+	assert_int_equal(check("mlflow+http://h", "m", longest, IGNORED), -1);
+	assert_int_equal(check("mlflow+http://h", "", NULL, IGNORED), -1);
+	assert_int_equal(check("mlflow+http://h", "a\nb", NULL, IGNORED), -1);
+	assert_int_equal(check("mlflow+http://h", "a\x7f", NULL, IGNORED), -1);
+	assert_int_equal(check("mlflow+http://h", "\xff", NULL, IGNORED), -1);
+	assert_int_equal(check("mlflow+http://h", "m", "", IGNORED), -1);
+	assert_int_equal(check("mlflow+http://h", "mödel & %41/'", "1", IGNORED), 0);
+}
+
+TEST(test_properties)
+{
+	struct registry_property all[REGISTRY_MAX_PROPERTIES + 1];
+	const struct registry_conf conf = { .uri = "mlflow+http://h" };
+	struct registry_model m = { .name = "m", .properties = all };
+
+	for (size_t i = 0; i < N_ELEMENTS(all); i++)
+		all[i] = (struct registry_property){ "name", "" };
+	m.n_properties = REGISTRY_MAX_PROPERTIES;
+	assert_int_equal(registry_check(&conf, &m, IGNORED), 0);
+	m.n_properties++;
+	assert_int_equal(registry_check(&conf, &m, IGNORED), -1);
+	m.n_properties = 1;
+	all[0] = (struct registry_property){ "n", "two\nlines" };
+	assert_int_equal(registry_check(&conf, &m, IGNORED), 0);
+	all[0] = (struct registry_property){ "n", "\x01" };
+	assert_int_equal(registry_check(&conf, &m, IGNORED), -1);
+	all[0] = (struct registry_property){ "", "v" };
+	assert_int_equal(registry_check(&conf, &m, IGNORED), -1);
+}
+
+RUN_TESTS(NULL, NULL)

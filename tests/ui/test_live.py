@@ -91,6 +91,7 @@ b.until("... of all ranks", lambda: b.texts(".ranks button") == ["all"] + [f"nod
 check("... of which those on the screen are elements", None if 10 < len(b.find(".line")) < 200 else len(b.find(".line")))
 equal("... in the colors of their ranks", len({b.js("return getComputedStyle(arguments[0]).color", {"element-6066-11e4-a52e-4f735466cecf": e})
                                                for e in b.find(".ranks button")[1:]}), RANKS)
+b.js("document.querySelector('.tools').scrollIntoView()")
 b.shot("live-log")
 b.click(".tools button")
 b.until("pause", lambda: b.text(".live") == "live; the log is paused")
@@ -145,6 +146,7 @@ equal("... with its own losses", [tuple(p) for p in plotted("loss", 2)], losses(
 check("... whose names and last values stand above", None if re.search(r"loss gamma [\d.e-]+ beta [\d.e-]+", " ".join(b.texts(".plot figcaption"))) else
       b.texts(".plot figcaption"))
 check("... and in the address", None if b.url().endswith("/jobs/default/gamma?with=default/beta") else b.url())
+equal("four metrics are all that there are", b.js("return document.querySelector('.plots + button').checkVisibility()"), False)
 b.js("document.getElementById('plots').scrollIntoView()")
 b.shot("live-plots")
 b.go(b.url())

@@ -28,7 +28,7 @@ static const struct opt opts_table[] = {
 	OPT_INT(0, "port", "PORT", "port on 127.0.0.1 (default: one that is free)",
 		struct page_opts, port, 1, 65535),
 	OPT_DURATION(0, "idle", "TIME",
-		     "end after that time without a request (default: never)",
+		     "end after that time without an open page (default: never)",
 		     struct page_opts, idle_ms, 1000, 604800000),
 	{ .type = OPT_END },
 };
@@ -136,8 +136,8 @@ const struct cmd cmd_ui = {
 	.about =
 		"Prints the URL of a page on 127.0.0.1, which one browser can open once. It lists\n"
 		"the jobs that you may read; of each it has what 'why' says, a timeline, pods,\n"
-		"events, the last lines of the logs, and the YAML. Its forms suspend, resume and\n"
-		"delete jobs, with your own rights. Ends with Ctrl-C.",
+		"events, the logs as they are written, plots of its metrics, and the YAML. Its\n"
+		"forms suspend, resume and delete jobs, with your own rights. Ends with Ctrl-C.",
 	.example = "kftrainer ui --open\n"
 		   "kftrainer ui --local --port 8123 --idle 1h",
 	.opts = opts_table,

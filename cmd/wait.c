@@ -46,6 +46,7 @@ struct waiting {
 	struct goal goal;
 	int64_t until; /* clock_ms(); < 0: forever */
 	cJSON *job;    /* the last version; NULL: deleted */
+	bool listed;   /* the watch has shown it */
 	bool several;  /* jobs to wait for: progress is shown with the job's name */
 	struct viewer viewer;
 };
@@ -78,10 +79,13 @@ static bool take_change(struct waiting *w, struct change *change)
 		cmd_complain("wait", "connected again");
 		return false;
 	case CHANGE_SYNCED:
-		return !w->job; /* the job does not exist */
+		if (!w->listed) /* the job does not exist any more */
+			cJSON_Delete(STEAL(w->job));
+		return !w->job;
 	default:
 		break;
 	}
+	w->listed = true;
 	cJSON_Delete(w->job);
 	w->job = change->kind == CHANGE_DELETED ? NULL : STEAL(change->obj);
 	return true;
@@ -93,7 +97,7 @@ static int watch(struct waiting *w, struct error *err)
 	const struct kube_ref ref = job_ref(w->ns, w->name);
 	cleanup_changes struct changes *c = NULL;
 
-	cJSON_Delete(STEAL(w->job)); /* the watch begins with its current state */
+	w->listed = false; /* until then its state is what was read before */
 	if (changes_new(&c, w->kube, NULL, NULL, err) ||
 	    changes_watch(c, &ref, NULL, NULL, err))
 		return -1;

@@ -230,7 +230,8 @@ static void on_restart(void *ctx)
 static int list(struct informer *inf, struct error *err)
 {
 	struct kube_ref ref = ref_of(inf);
-	struct kube_sink sink = { on_item, inf, on_problem, on_restart };
+	struct kube_sink sink = { on_item,    inf,        on_problem,
+				  on_restart, &inf->stop, &inf->stop_fd };
 	cleanup_free char *version = NULL;
 
 	inf->round++;

@@ -113,6 +113,8 @@ struct kube_sink {
 	void (*on_unreadable)(void *ctx, const struct error *err);
 	/* A continue token expired (410): discard what was seen. NULL: duplicates are fine. */
 	void (*on_restart)(void *ctx);
+	const bool *cancel; /* as kube_watch_opts has them; or NULL */
+	const int *cancel_fd;
 };
 /* All pages; ref->name is ignored. *ret_version (or NULL): theirs, the caller's to free. */
 MUST_CHECK int kube_list(struct kube *k, const struct kube_ref *ref,

@@ -123,6 +123,8 @@ static int list_page(struct kube *k, struct listing *l, char **token, char **ver
 		.accept = l->accept,
 		.retry = KUBE_RETRY_ALWAYS,
 		.timeout_ms = PAGE_MS,
+		.cancel = l->sink->cancel,
+		.cancel_fd = l->sink->cancel_fd,
 		.on_data = on_list_data,
 		.ctx = l,
 	};

@@ -68,6 +68,12 @@ int64_t clock_seconds_ms(int64_t seconds)
 	return (seconds < -most ? -most : seconds > most ? most : seconds) * SECOND;
 }
 
+static void put_number(char *to, int v, int digits)
+{
+	for (int i = digits - 1; i >= 0; i--, v /= 10)
+		to[i] = (char)('0' + v % 10);
+}
+
 const char *time_text(int64_t seconds, char text[TIME_TEXT_SIZE])
 {
 	static const int64_t first = -62167219200, last = 253402300799;
@@ -75,9 +81,13 @@ const char *time_text(int64_t seconds, char text[TIME_TEXT_SIZE])
 	struct tm tm;
 
 	gmtime_r(&t, &tm);
-	snprintf(text, TIME_TEXT_SIZE, "%04d-%02d-%02dT%02d:%02d:%02dZ",
-		 (tm.tm_year + 1900) % 10000, tm.tm_mon + 1, tm.tm_mday, tm.tm_hour,
-		 tm.tm_min, tm.tm_sec);
+	memcpy(text, "YYYY-MM-DDThh:mm:ssZ", 21);
+	put_number(text, tm.tm_year + 1900, 4);
+	put_number(text + 5, tm.tm_mon + 1, 2);
+	put_number(text + 8, tm.tm_mday, 2);
+	put_number(text + 11, tm.tm_hour, 2);
+	put_number(text + 14, tm.tm_min, 2);
+	put_number(text + 17, tm.tm_sec, 2);
 	return text;
 }
 

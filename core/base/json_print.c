@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/json_plain.h"
 #include "base/xmalloc.h"
 
 /* As %d, but faster. */
@@ -68,19 +69,19 @@ enum { PIECE = 256 };
 
 static void print_string(struct buf *out, const char *s)
 {
-	buf_adds(out, "\"");
-	while (*s && !out->overflowed) {
-		size_t plain = 0;
+	const char *end = s + strlen(s);
 
-		while (plain < PIECE && (unsigned char)s[plain] >= ' ' &&
-		       s[plain] != '"' && s[plain] != '\\')
-			plain++;
+	buf_add(out, "\"", 1);
+	while (s < end && !out->overflowed) {
+		size_t left = (size_t)(end - s), piece = left < PIECE ? left : PIECE;
+		size_t plain = json_plain(s, piece, false);
+
 		buf_add(out, s, plain);
 		s += plain;
-		if (*s && plain < PIECE)
+		if (plain < piece)
 			print_escape(out, (unsigned char)*s++);
 	}
-	buf_adds(out, "\"");
+	buf_add(out, "\"", 1);
 }
 
 /* Begin an indented line; nothing if everything is on one line. */

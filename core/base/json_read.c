@@ -13,6 +13,7 @@
 
 #include "base/cleanup.h"
 #include "base/json.h"
+#include "base/json_plain.h"
 #include "base/map.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
@@ -139,12 +140,6 @@ static int scan_escape(struct scan *s)
 	return 0;
 }
 
-/* Does UTF-8 of one byte stand there, that is not escaped, nor the end of the string? */
-static bool is_plain(char c)
-{
-	return c >= ' ' && c != '"' && c != '\\';
-}
-
 static char *put_utf8(char *to, uint32_t c)
 {
 	static const unsigned char first[] = { 0, 0, 0xc0, 0xe0, 0xf0 };
@@ -179,7 +174,16 @@ static char *put_escape(const struct scan *s, const char **at, char *to)
 	return put_utf8(to, code);
 }
 
-/* What stands between the quotes, without escapes. */
+static char *copy_of(const char *from, const char *end)
+{
+	size_t len = (size_t)(end - from);
+	char *ret = xmalloc(len + 1);
+
+	memcpy(ret, from, len);
+	ret[len] = 0;
+	return ret;
+}
+
 static char *unescaped(const struct scan *s, const char *from, const char *end)
 {
 	char *ret = xmalloc((size_t)(end - from) + 1), *to = ret;
@@ -200,18 +204,19 @@ static char *unescaped(const struct scan *s, const char *from, const char *end)
 
 static int scan_string(struct scan *s, char **ret)
 {
-	const char *open = s->p++;
+	const char *open = s->p++, *close;
+	bool escapes = false;
 
 	for (;;) {
 		size_t len = 1;
 
-		while (s->p < s->end && is_plain(*s->p))
-			s->p++;
+		s->p += json_plain(s->p, (size_t)(s->end - s->p), true);
 		if (s->p >= s->end || *s->p == '"')
 			break;
 		if (*s->p == '\\') {
 			if (scan_escape(s))
 				return -1;
+			escapes = true;
 			continue;
 		}
 		if ((unsigned char)*s->p < ' ')
@@ -228,7 +233,8 @@ static int scan_string(struct scan *s, char **ret)
 	}
 	if (s->p >= s->end)
 		return fail(s, open, ERR_FORMAT, "unterminated string");
-	*ret = unescaped(s, open + 1, s->p++);
+	close = s->p++;
+	*ret = escapes ? unescaped(s, open + 1, close) : copy_of(open + 1, close);
 	return 0;
 }
 

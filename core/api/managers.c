@@ -168,17 +168,14 @@ static void write_entries(struct entries *es, cJSON *obj)
 /* Fields of every object that no manager owns. */
 static cJSON *stripped_fields(void)
 {
-	static const char *const metadata[] = { "creationTimestamp", "generation",
-						"managedFields",     "name",
-						"namespace",         "resourceVersion",
-						"selfLink",          "uid" };
+	static const char *const metadata[] = {
+		"f:creationTimestamp", "f:generation",      "f:managedFields", "f:name",
+		"f:namespace",         "f:resourceVersion", "f:selfLink",      "f:uid"
+	};
 	cJSON *set = cJSON_CreateObject(), *below = cJSON_CreateObject();
-	char step[64];
 
-	for (size_t i = 0; i < N_ELEMENTS(metadata); i++) {
-		snprintf(step, sizeof(step), "f:%s", metadata[i]);
-		cJSON_AddItemToObject(below, step, cJSON_CreateObject());
-	}
+	for (size_t i = 0; i < N_ELEMENTS(metadata); i++)
+		cJSON_AddItemToObject(below, metadata[i], cJSON_CreateObject());
 	fieldset_add(set, "f:apiVersion", NULL, true);
 	fieldset_add(set, "f:kind", NULL, true);
 	fieldset_add(set, "f:metadata", below, true);

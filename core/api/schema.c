@@ -487,8 +487,12 @@ bool schema_knows(const struct schema *schema, const cJSON *obj)
 
 const struct node *node_prop(const struct node *node, const char *name)
 {
-	for (size_t i = 0; i < node->n_props; i++)
-		if (!strcmp(node->props[i].name, name))
-			return node->props[i].node;
+	/* As json_member(): most names differ in the first character. */
+	for (size_t i = 0; i < node->n_props; i++) {
+		const struct prop *p = &node->props[i];
+
+		if (*p->name == *name && !strcmp(p->name, name))
+			return p->node;
+	}
 	return NULL;
 }

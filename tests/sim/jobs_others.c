@@ -41,10 +41,11 @@ static const char *name_of(const char *path)
 
 const cJSON *object_of(struct job *j, int which)
 {
+	struct seen *s = &j->objects[which];
 	char path[OBJECT_PATH];
 
-	return seen_get(j->w, &j->objects[which], kinds[which].resource,
-			name_of(object_path(j, which, path)));
+	return seen_get(j->w, s, kinds[which].resource,
+			*s->key ? "" : name_of(object_path(j, which, path)));
 }
 
 static void drop(struct job *j, int which, const char *uid)

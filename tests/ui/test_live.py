@@ -29,7 +29,8 @@ token = open(os.environ["KUBEFLOW_TRAINER_SERVER_TOKEN"]).read()
 for step in range(int(sys.argv[1])):
     loss = torch.nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
     optimizer.zero_grad(); loss.backward(); optimizer.step()
-    metrics = {"loss": repr(loss.item()), "step": str(step), "<i>odd": ["NaN", "inf", "1e308", "-1e308"][step % 4]}
+    metrics = {"loss": repr(loss.item()), "step": str(step), "<i>odd": ["NaN", "inf", "1e308", "-1e308"][step % 4],
+        "flat": ["0.9999997615814209", "1.000000238418579"][step % 2], "large": "1e14", "huge": ["-1e299", "1e299"][step % 2], "zero": "0"}
     body = {"trainerStatus": {"progressPercentage": 100 * step // int(sys.argv[1]), "lastUpdatedTime": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "metrics": [{"name": name, "value": value} for name, value in metrics.items()]}}
     urllib.request.urlopen(urllib.request.Request(os.environ["KUBEFLOW_TRAINER_SERVER_URL"], json.dumps(body).encode(),
@@ -146,9 +147,17 @@ equal("... with its own losses", [tuple(p) for p in plotted("loss", 2)], losses(
 check("... whose names and last values stand above", None if re.search(r"loss gamma [\d.e-]+ beta [\d.e-]+", " ".join(b.texts(".plot figcaption"))) else
       b.texts(".plot figcaption"))
 check("... and in the address", None if b.url().endswith("/jobs/default/gamma?with=default/beta") else b.url())
-equal("four metrics are all that there are", b.js("return document.querySelector('.plots + button').checkVisibility()"), False)
+equal("flat and huge ones are drawn", [len(plotted(name)) for name in ("flat", "large", "huge", "zero")], [STEPS] * 4)
+equal("... with a few marks each", b.js("""return [...document.querySelectorAll('.plot')].map(f => f.uplot.axes.map(a => (a._splits || []).length))
+    .flat().filter(n => n > 20)"""), [])
+equal("eight metrics are all that there are", b.js("return document.querySelector('.plots + button').checkVisibility()"), False)
+b.screen(1200, 300)
 b.js("document.getElementById('plots').scrollIntoView()")
 b.shot("live-plots")
+b.screen(1200, 900)
+b.js("document.querySelector('.plot').uplot.setScale('x', {min: 5, max: 5 + 1e-15})")
+b.until("a range that doubles cannot tell apart is widened", lambda: b.js(
+    "const x = document.querySelector('.plot').uplot.scales.x; return x.max - x.min") > 1e-6)
 b.go(b.url())
 b.until("... which shows it again", lambda: len(plotted("loss", 2)) > 0 and len(plotted("loss", 1)) > 0)
 b.screen(360, 800)

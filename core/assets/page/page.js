@@ -401,7 +401,11 @@ function columns(key, name) {
   return [xs, xs.map(x => at.get(x))];
 }
 
-const short = v => v === null || v === undefined ? '-' : String(Number(v.toPrecision(4)));
+function digits(v, n) {
+  const rounded = Number(v.toPrecision(n)), size = Math.abs(rounded);
+  return size && (size >= 1e7 || size < 1e-4) ? rounded.toExponential() : String(rounded);
+}
+const short = v => v === null || v === undefined ? '-' : digits(v, 4);
 const span = s => plot.by === 'step' ? short(s) : s < 120 ? short(s) + 's' : s < 7200 ? short(s / 60) + 'm' : short(s / 3600) + 'h';
 
 function colorOf(variable) { // as a canvas understands it
@@ -411,6 +415,22 @@ function colorOf(variable) { // as a canvas understands it
   const color = getComputedStyle(probe).color;
   probe.remove();
   return color;
+}
+
+// At least a millionth of the values, and at most 20 marks: uPlot's own marks of a range narrower than
+// doubles can tell apart never end.
+function range(u, low, high) {
+  if (low === null || high === null || !isFinite(high - low)) return [0, 1];
+  const least = Math.max(Math.abs(low), Math.abs(high)) * 1e-6 || 1;
+  const wide = Math.max(high - low, least), middle = low / 2 + high / 2;
+  return [middle - wide * 0.52, middle + wide * 0.52];
+}
+
+function marks(u, axis, low, high, step, space) {
+  const raw = (high - low) / Math.max(2, Math.min(10, (axis ? u.bbox.height : u.bbox.width) / devicePixelRatio / space));
+  const unit = 10 ** Math.floor(Math.log10(raw)), by = [1, 2, 5, 10].find(m => m * unit >= raw * 0.999) * unit;
+  const first = Math.ceil(low / by), n = Math.floor(high / by) - first + 1;
+  return n > 0 && n <= 20 ? Array.from({ length: n }, (_, i) => (first + i) * by) : [];
 }
 
 function chartOf(name, keys) {
@@ -429,8 +449,9 @@ function chartOf(name, keys) {
   chart.want = want;
   chart.u = chart.box.uplot = new uPlot({
     width: Math.max(260, chart.area.clientWidth), height: 200, legend: { show: false }, cursor: { drag: { x: true, y: false } },
-    scales: { x: { time: false } },
-    axes: [{ ...axis, values: (u, all) => all.map(span) }, { ...axis, size: 70, values: (u, all) => all.map(short) }],
+    scales: { x: { time: false, range }, y: { range } },
+    axes: [{ ...axis, splits: marks, values: (u, all) => all.map(span) },
+      { ...axis, size: 80, splits: marks, values: (u, all) => all.map(v => digits(v, 8)) }],
     series: [{}, ...keys.map((key, i) => ({ label: key, stroke: colorOf('--r' + i % COLORS), width: 1.5, spanGaps: false }))],
     hooks: { setCursor: [u => drawLegend(chart, name, keys, u.cursor.idx)] },
   }, [[], ...keys.map(() => [])], chart.area);

@@ -76,8 +76,8 @@ struct reporter cmd_reporter(const char *cmd); /* reports by cmd_complain() */
 extern const struct cmd cmd_cache_head, cmd_cache_pod,
 	cmd_cache_worker; /* of cache-serve */
 extern const struct cmd cmd_cache_serve, cmd_completion, cmd_controller, cmd_convert;
-extern const struct cmd cmd_delete, cmd_events, cmd_export_model, cmd_get, cmd_gpu,
-	cmd_gpu_feed, cmd_help_;
+extern const struct cmd cmd_delete, cmd_events, cmd_exec, cmd_export_model, cmd_get,
+	cmd_gpu, cmd_gpu_feed, cmd_help_;
 extern const struct cmd cmd_initialize_dataset, cmd_initialize_model, cmd_install;
 extern const struct cmd cmd_logs, cmd_mpi_launch, cmd_mpi_worker, cmd_preflight,
 	cmd_resume, cmd_runtime, cmd_submit;

@@ -12,6 +12,7 @@ const struct cmd *const cmds[] = {
 	&cmd_convert,
 	&cmd_delete,
 	&cmd_events,
+	&cmd_exec,
 	&cmd_export_model,
 	&cmd_get,
 	&cmd_gpu,

@@ -7,9 +7,6 @@
 #include "base/arena.h"
 #include "base/json.h"
 
-/* Annotation of a pod: the directory of its containers' logs (output.h). */
-#define NODE_LOGS_ANNOTATION "trainer.kubeflow.org/local-logs"
-
 /* The host's name as a DNS label; in the arena. */
 const char *node_name(struct arena *arena);
 /* A v1 Node: ready, with the machine's CPUs and memory. Owned by the caller. */

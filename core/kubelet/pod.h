@@ -50,7 +50,8 @@ struct container {
 
 	struct process process;
 	struct output output;
-	struct arena arena; /* memory of the current run */
+	struct arena arena; /* memory of the current run: workdir */
+	const char *workdir;
 	struct cgroup cgroup;
 	int64_t oom_kills;      /* the machine's count when it started */
 	int64_t began;          /* seconds since 1970 */
@@ -59,12 +60,11 @@ struct container {
 	int restarts;
 	int64_t backoff_ms, restart_at; /* restart_at: 0 when no restart is due */
 
-	bool stopping; /* TERM was requested */
-	bool liveness_failed;
-	int64_t term_at;         /* 0: TERM was sent, or a preStop hook runs */
-	int64_t kill_at;         /* 0: TERM was not requested */
-	struct probe *probes[3]; /* by enum probe_type; NULL: none */
-	struct hook *hook;       /* the one that runs */
+	bool stopping, liveness_failed; /* stopping: TERM was requested */
+	int64_t term_at;                /* 0: TERM was sent, or a preStop hook runs */
+	int64_t kill_at;                /* 0: TERM was not requested */
+	struct probe *probes[3];        /* by enum probe_type; NULL: none */
+	struct hook *hook;              /* the one that runs */
 };
 
 struct pod {

@@ -17,6 +17,7 @@
 #include "base/xmalloc.h"
 #include "kubelet/node.h"
 #include "kubelet/output.h"
+#include "trainer/api.h"
 #include "trainer/podcause.h"
 
 enum { CHUNK = 32 * 1024, LOOK_MS = 100, MAX_MARKS = 10 * 1000 * 1000 };

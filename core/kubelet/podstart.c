@@ -2,12 +2,14 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "api/quantity.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/str.h"
+#include "kubelet/enter.h"
 #include "kubelet/packages.h"
 #include "kubelet/pod.h"
 #include "kubelet/probe.h"
@@ -77,9 +79,15 @@ static void describe_end(struct container *c, struct ended *e)
 	}
 }
 
+static const char *enter_path(struct container *c)
+{
+	return arena_printf(&c->arena, "%s/%s" ENTER_SUFFIX, c->pod->log_dir, c->name);
+}
+
 static void has_ended(struct container *c)
 {
 	output_close(&c->output);
+	unlink(enter_path(c));
 	for (int i = 0; i < PROBE_TYPES; i++)
 		probe_end(c->probes[i]);
 	hook_end(c);
@@ -99,6 +107,7 @@ static void has_started(struct container *c)
 	c->state = CONTAINER_RUNNING;
 	c->began = clock_now();
 	c->began_ms = now;
+	enter_note(enter_path(c), c->process.keeper, c->workdir);
 	for (int i = 0; i < PROBE_TYPES; i++)
 		probe_begin(c->probes[i], now);
 	hook_begin(c, HOOK_POST_START, now);
@@ -298,6 +307,7 @@ static int find_plan(struct container *c, struct starting *s, struct error *err)
 	s->plan.envp = s->env.envp;
 	if (find_workdir(c, s, err))
 		return -1;
+	c->workdir = arena_strdup(&c->arena, s->plan.workdir ? s->plan.workdir : "/");
 	s->plan.terminal = p->k->opts.terminal && json_bool(c->spec, false, "tty");
 	s->plan.hostname = p->hostname;
 	s->plan.stage = p->k->stage;

@@ -45,11 +45,11 @@ static uint64_t stat_field(int pid, int spaces)
 	return p && sscanf(p, " %" SCNu64, &ret) == 1 ? ret : 0;
 }
 
-static struct procid own(void)
+static struct procid of(int pid)
 {
 	cleanup_arena struct arena a = { 0 };
 	const char *boot = file_first_line(&a, "/proc/sys/kernel/random/boot_id");
-	struct procid m = { .pid = getpid(), .boot = "-", .host = "-" };
+	struct procid m = { .pid = pid, .boot = "-", .host = "-" };
 	struct utsname u;
 	struct stat st;
 
@@ -63,19 +63,24 @@ static struct procid own(void)
 	return m;
 }
 
-const char *procid_self(char text[PROCID_SIZE])
+const char *procid_of(int pid, char text[PROCID_SIZE])
 {
-	struct procid m = own();
+	struct procid m = of(pid);
 
 	snprintf(text, PROCID_SIZE, "%d %" PRIu64 " %" PRIu64 " %s %s", m.pid, m.ns,
 		 m.start, m.boot, m.host);
 	return text;
 }
 
+const char *procid_self(char text[PROCID_SIZE])
+{
+	return procid_of(getpid(), text);
+}
+
 enum procid_state procid_find(const char *text, int *ret_pid,
 			      char ret_host[PROCID_HOST_SIZE])
 {
-	struct procid self = own(), m = { 0 };
+	struct procid self = of(getpid()), m = { 0 };
 
 	if (sscanf(text, "%d %" SCNu64 " %" SCNu64 " %39s %64s", &m.pid, &m.ns, &m.start,
 		   m.boot, m.host) != 5 ||

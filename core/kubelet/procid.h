@@ -15,6 +15,8 @@ enum { PROCID_SIZE = 256, PROCID_HOST_SIZE = 65 };
 
 /* The id of this process, one line without a newline; returns `text`. */
 const char *procid_self(char text[PROCID_SIZE]);
+/* The same of another one in this PID namespace, such as a child. */
+const char *procid_of(int pid, char text[PROCID_SIZE]);
 
 enum procid_state {
 	PROCID_UNREADABLE,      /* not an id */

@@ -164,7 +164,7 @@ int http_client_new(struct http_client **ret, const struct http_conf *conf,
 	return 0;
 }
 
-static void slots_free(struct slot *s)
+void http_slots_free(struct slot *s)
 {
 	for (struct slot *next; s; s = next) {
 		next = s->next;
@@ -181,7 +181,7 @@ void http_client_free(struct http_client *client)
 {
 	if (!client)
 		return;
-	slots_free(client->idle);
+	http_slots_free(client->idle);
 	if (client->own_sessions)
 		http_sessions_free(client->sessions);
 	trust_free(client->trust);
@@ -197,7 +197,7 @@ void http_client_free(struct http_client *client)
 	free(client);
 }
 
-static struct slot *slot_take(struct http_client *client)
+struct slot *http_slot_take(struct http_client *client)
 {
 	struct slot *s;
 
@@ -214,7 +214,7 @@ static struct slot *slot_take(struct http_client *client)
 	s->easy = curl_easy_init();
 	s->multi = curl_multi_init();
 	if (!s->easy || !s->multi) {
-		slots_free(s);
+		http_slots_free(s);
 		return NULL;
 	}
 	curl_easy_setopt(s->easy, CURLOPT_SHARE, client->sessions->share);
@@ -246,7 +246,7 @@ static void slot_put(struct http_client *client, struct slot *s)
 	client->idle = s;
 	old = cut_old(client, s->used_ms);
 	pthread_mutex_unlock(&client->lock);
-	slots_free(old);
+	http_slots_free(old);
 }
 
 /* Descriptors whose readiness requires call_must_end(). */
@@ -273,7 +273,7 @@ static int poll_ms(const struct call *c)
 		       : HTTP_POLL_MS;
 }
 
-static CURLcode drive(struct call *c, CURLM *multi)
+CURLcode http_drive(struct call *c, CURLM *multi)
 {
 	struct curl_waitfd fds[2];
 	unsigned n_fds = wake_fds(c, fds);
@@ -295,14 +295,15 @@ static CURLcode drive(struct call *c, CURLM *multi)
 		if (curl_multi_poll(multi, fds, n_fds, poll_ms(c), NULL))
 			break;
 	}
-	curl_multi_remove_handle(multi, c->easy);
 	return ret;
 }
+
 int http_do(struct http_client *client, const struct http_request *req,
 	    struct http_response *ret, struct error *err)
 {
-	struct slot *s = slot_take(client);
+	struct slot *s = http_slot_take(client);
 	struct call c;
+	CURLcode code;
 	int rc;
 
 	if (!s)
@@ -313,7 +314,9 @@ int http_do(struct http_client *client, const struct http_request *req,
 		call_drop(&c);
 		rc = -1;
 	} else {
-		rc = call_finish(&c, drive(&c, s->multi), ret);
+		code = http_drive(&c, s->multi);
+		curl_multi_remove_handle(s->multi, c.easy);
+		rc = call_finish(&c, code, ret);
 	}
 	slot_put(client, s);
 	return rc;

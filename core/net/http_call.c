@@ -217,7 +217,7 @@ static int save_field(struct call *c, const char *data, size_t len)
 	for (char *cr = colon + 1; (cr = strchr(cr, '\r')); cr++)
 		*cr = ' '; /* RFC 9110, 5.5 */
 	value = str_trim(&arena, colon + 1);
-	if (c->req->on_header && c->resp.status >= 200 &&
+	if (c->req->on_header && (c->resp.status >= 200 || c->resp.status == 101) &&
 	    c->req->on_header(c->req->ctx, c->resp.status, line, value, c->err)) {
 		c->failed = true;
 		return -1;
@@ -411,6 +411,11 @@ struct target {
 	char *host, *port, *scheme, *whole;
 };
 
+static bool is_tls(const struct target *t)
+{
+	return !strcmp(t->scheme, "https") || !strcmp(t->scheme, "wss");
+}
+
 static int parse_target(struct target *t, const char *url)
 {
 	t->url = curl_url();
@@ -438,7 +443,7 @@ static void target_release(struct target *t)
  */
 static void set_server_name(struct call *c, struct target *t, const char *name)
 {
-	if (!name || !*name || strcmp(t->scheme, "https") != 0 ||
+	if (!name || !*name || !is_tls(t) ||
 	    curl_url_set(t->url, CURLUPART_HOST, name, 0) ||
 	    curl_url_get(t->url, CURLUPART_URL, &t->whole, 0))
 		return;
@@ -452,6 +457,12 @@ static void set_server_name(struct call *c, struct target *t, const char *name)
 	curl_easy_setopt(c->easy, CURLOPT_URL, t->whole);
 }
 
+/* The scheme by which a proxy is chosen; that of a WebSocket is no other. */
+static const char *proxied_scheme(const struct target *t)
+{
+	return is_tls(t) ? "https" : "http";
+}
+
 /* True: the URL has the origin of the slot's last call, "https://host:6443". */
 static bool is_same_origin(const struct slot *s, const char *url)
 {
@@ -462,7 +473,7 @@ static bool is_same_origin(const struct slot *s, const char *url)
 
 static int keep_origin(struct call *c, struct slot *s, const struct target *t)
 {
-	const struct proxy_target target = { t->scheme, t->host, t->port,
+	const struct proxy_target target = { proxied_scheme(t), t->host, t->port,
 					     c->client->all_proxy };
 	const char *url = c->req->url, *host = strstr(url, "://");
 	const char *path = host ? strchr(host + 3, '/') : NULL;
@@ -547,7 +558,7 @@ static int set_target(struct call *c, struct slot *s)
 	} else {
 		c->host = arena_printf(&c->arena, "%s:%s", t.host, t.port);
 		set_server_name(c, &t, client->server_name);
-		if (!strcmp(t.scheme, "https"))
+		if (is_tls(&t))
 			rc = load_trust(c);
 		if (!rc)
 			rc = keep_origin(c, s, &t);

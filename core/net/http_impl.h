@@ -67,6 +67,14 @@ struct call {
 	char why[CURL_ERROR_SIZE]; /* curl's message */
 };
 
+/* ---- http.c: connections ---- */
+
+/* An idle slot or a new one; NULL: errno. */
+struct slot *http_slot_take(struct http_client *client);
+void http_slots_free(struct slot *s); /* the list; NULL is fine */
+/* Run a prepared call to its end. The caller removes its handle from `multi`. */
+CURLcode http_drive(struct call *c, CURLM *multi);
+
 /* ---- http_call.c: one call ---- */
 
 void call_init(struct call *c, struct http_client *client, const struct http_request *req,

@@ -105,4 +105,7 @@ enum { TRAINER_PORT = 29500 };
 #define PODGROUP_MISSING \
 	"PodGroup (%s), " PODGROUP_MISSING_TEXT ", is not installed in the cluster"
 
+/* Of a pod of this machine: the directory of its containers' logs (kubelet/output.h). */
+#define NODE_LOGS_ANNOTATION "trainer.kubeflow.org/local-logs"
+
 #endif

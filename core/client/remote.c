@@ -1,0 +1,303 @@
+/* remote.c - find a pod of a job and run a command in it (client/remote.h). */
+#include "client/remote.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "api/meta.h"
+#include "base/cleanup.h"
+#include "base/stop.h"
+#include "base/str.h"
+#include "client/jobs.h"
+#include "client/logs_pod.h"
+#include "kube/permission.h"
+#include "kube/podexec.h"
+#include "trainer/api.h"
+#include "trainer/jobset.h"
+#include "trainer/podcause.h"
+#include "trainer/trainjob.h"
+#include "trainer/trainjob_status.h"
+#include "why/foreign.h"
+
+enum { WAIT_MS = 1000 };
+
+/* ---- which pod -------------------------------------------------------------------- */
+
+struct search {
+	const struct remote_want *want;
+	const cJSON *job, *jobset;
+	cJSON *best; /* owned */
+	struct log_origin origin;
+	struct arena arena; /* of `origin` */
+};
+
+static bool is_wanted(const struct search *s, const struct log_origin *o)
+{
+	if (s->want->rank >= 0)
+		return o->ranked && o->rank == s->want->rank;
+	return o->ranked && o->rank <= 0;
+}
+
+static bool is_newer(const cJSON *a, const cJSON *b)
+{
+	const char *created_a = meta_created(a), *created_b = meta_created(b);
+
+	return !created_b || (created_a && strcmp(created_a, created_b) >= 0);
+}
+
+static int on_pod(void *ctx, cJSON *take_obj, struct error *err)
+{
+	cleanup_json cJSON *pod = take_obj;
+	struct search *s = ctx;
+	struct log_origin origin;
+
+	if (!meta_name(pod) || foreign_is_former(pod, s->job) ||
+	    !pod_is_of_jobset(pod, s->want->job))
+		return 0;
+	origin = log_origin_of(&s->arena, s->jobset, pod, "");
+	if (!is_wanted(s, &origin) || (s->best && !is_newer(pod, s->best)))
+		return 0;
+	cJSON_Delete(s->best);
+	s->best = STEAL(pod);
+	return 0;
+}
+
+static int list_pods(struct kube *k, struct search *s, struct error *err)
+{
+	const struct remote_want *want = s->want;
+	const struct kube_ref ref = { "v1", "Pod", want->ns, NULL };
+	const struct kube_select select = { .label_selector = arena_printf(
+						    &s->arena, POD_JOBSET_LABEL "=%s",
+						    want->job) };
+	const struct kube_sink sink = { .on_item = on_pod, .ctx = s };
+
+	if (kube_list(k, &ref, &select, &sink, NULL, err))
+		return permission_explain(err);
+	return 0;
+}
+
+static int no_pod(const struct search *s, struct error *err)
+{
+	const char *job = s->want->job;
+	const cJSON *status = tj_status(s->job);
+
+	if (status_finished(status))
+		return error_set(err, ERR_CONFLICT,
+				 "TrainJob %s is %s: no pod of it runs any more", job,
+				 status_state(status));
+	if (tj_suspend(s->job))
+		return error_set(
+			err, ERR_CONFLICT,
+			"TrainJob %s is suspended: run 'kftrainer resume %s' first", job,
+			job);
+	if (s->want->rank > 0)
+		return error_set(
+			err, ERR_NOT_FOUND,
+			"TrainJob %s has no pod of rank %lld; 'kftrainer get %s -o "
+			"wide' shows its nodes",
+			job, (long long)s->want->rank, job);
+	return error_set(err, ERR_CONFLICT,
+			 "TrainJob %s is %s and has no pod yet; run 'kftrainer why %s'",
+			 job, status_state(status), job);
+}
+
+static const char *names_of(struct arena *arena, const cJSON *containers)
+{
+	const char *ret = NULL;
+	const cJSON *c;
+
+	json_each(c, containers)
+		ret = ret ? arena_printf(arena, "%s, %s", ret, json_str(c, "name"))
+			  : json_str(c, "name");
+	return ret ? ret : "none";
+}
+
+/* The container's name, as a string of the pod. */
+static int find_container(struct search *s, const char **ret, struct error *err)
+{
+	const cJSON *list = log_containers(s->best, false);
+	const char *name = s->want->container;
+	const cJSON *c;
+
+	if (!name) {
+		c = json_find_const(list, "name", NODE);
+		*ret = json_str(c ? c : list ? list->child : NULL, "name");
+		return *ret ? 0
+			    : error_set(err, ERR_FORMAT, "pod %s has no container",
+					meta_name(s->best));
+	}
+	c = json_find_const(list, "name", name);
+	c = c ? c : json_find_const(log_containers(s->best, true), "name", name);
+	if (!c)
+		return error_set(err, ERR_NOT_FOUND,
+				 "pod %s has no container %s; its containers: %s",
+				 meta_name(s->best), name, names_of(&s->arena, list));
+	*ret = json_str(c, "name");
+	return 0;
+}
+
+static int check_running(const struct search *s, const char *container, struct error *err)
+{
+	const struct log_run run = log_run_of(s->best, container);
+	const char *reason = run.waiting_reason;
+
+	if (run.started && !run.ended && !log_pod_ended(s->best))
+		return 0;
+	if (status_finished(tj_status(s->job)))
+		return no_pod(s, err);
+	if (run.ended || log_pod_ended(s->best))
+		return error_set(
+			err, ERR_CONFLICT,
+			"container %s of pod %s has ended; run 'kftrainer why %s'",
+			container, meta_name(s->best), s->want->job);
+	return error_set(
+		err, ERR_CONFLICT,
+		"container %s of pod %s does not run yet%s%s; run 'kftrainer why "
+		"%s'",
+		container, meta_name(s->best), reason ? ": " : "", reason ? reason : "",
+		s->want->job);
+}
+
+static int search(struct search *s, struct kube *k, struct remote_target *ret,
+		  struct arena *arena, struct error *err)
+{
+	const char *container, *logs;
+
+	if (list_pods(k, s, err))
+		return -1;
+	if (!s->best)
+		return no_pod(s, err);
+	if (find_container(s, &container, err) || check_running(s, container, err))
+		return -1;
+	ret->ns = arena_strdup(arena, s->want->ns);
+	ret->pod = arena_strdup(arena, meta_name(s->best));
+	ret->container = arena_strdup(arena, container);
+	logs = meta_annotation(s->best, NODE_LOGS_ANNOTATION);
+	ret->logs = logs ? arena_strdup(arena, logs) : NULL;
+	return 0;
+}
+
+int remote_find(struct remote_target *ret, struct arena *arena, struct kube *k,
+		const struct remote_want *want, struct error *err)
+{
+	const struct kube_ref ref = { JOBSET_API_VERSION, JOBSET_KIND, want->ns,
+				      want->job };
+	cleanup_json cJSON *job = NULL, *jobset = NULL;
+	struct search s = { .want = want };
+	int rc;
+
+	if (job_get(k, want->ns, want->job, &job, err))
+		return -1;
+	/* Without the right to read it, the pods' labels say enough. */
+	if (kube_get(k, &ref, &jobset, IGNORED))
+		jobset = NULL;
+	s.job = job;
+	s.jobset = jobset;
+	rc = search(&s, k, ret, arena, err);
+	cJSON_Delete(s.best);
+	arena_clear(&s.arena);
+	return rc;
+}
+
+/* ---- the command ------------------------------------------------------------------ */
+
+struct session {
+	struct podexec *x;
+	struct remote_io *io;
+	bool resize, eof; /* to be sent */
+	char piece[PODEXEC_PIECE];
+};
+
+enum { WS, IN, RESIZED, STOP, N_FDS };
+
+/* One message, if one can be sent. */
+static int send_next(struct session *s, struct error *err)
+{
+	int columns, rows;
+
+	if (podexec_is_sending(s->x))
+		return 0;
+	if (s->resize) {
+		s->resize = false;
+		if (s->io->size(s->io->ctx, &columns, &rows))
+			return podexec_resize(s->x, columns, rows, err);
+	}
+	if (!s->eof)
+		return 0;
+	s->eof = false;
+	s->io->in = -1;
+	if (!podexec_end_input(s->x, err))
+		return 0;
+	if (err->kind != ERR_UNSUPPORTED)
+		return -1;
+	s->io->on_note(s->io->ctx, err->msg);
+	*err = (struct error){ 0 };
+	return 0;
+}
+
+static int read_input(struct session *s, struct error *err)
+{
+	ssize_t n = read(s->io->in, s->piece, sizeof(s->piece));
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return 0;
+	if (n > 0)
+		return podexec_write(s->x, s->piece, (size_t)n, err);
+	s->eof = true;
+	return 0;
+}
+
+static int wait_for_events(struct session *s, struct error *err)
+{
+	bool sending = podexec_is_sending(s->x);
+	struct pollfd fds[N_FDS] = {
+		[WS] = { podexec_fd(s->x), POLLIN | (sending ? POLLOUT : 0), 0 },
+		[IN] = { sending || s->eof ? -1 : s->io->in, POLLIN, 0 },
+		[RESIZED] = { s->io->terminal ? s->io->resized : -1, POLLIN, 0 },
+		[STOP] = { stop_fd(), POLLIN, 0 },
+	};
+
+	if (poll(fds, N_FDS, WAIT_MS) < 0 && errno != EINTR)
+		return error_errno(err, errno, "poll");
+	if (stop_requested())
+		return error_set(err, ERR_STOPPED, "stopped");
+	s->resize |= fds[RESIZED].revents != 0;
+	if (!fds[IN].revents)
+		return 0;
+	return read_input(s, err);
+}
+
+static int follow(struct session *s, struct error *err)
+{
+	while (!podexec_step(s->x, s->io->on_output, s->io->ctx, err)) {
+		if (podexec_has_ended(s->x))
+			return 0;
+		if (send_next(s, err) || wait_for_events(s, err))
+			return -1;
+	}
+	return -1;
+}
+
+int remote_run(struct kube *k, const struct remote_target *target,
+	       const char *const *argv, struct remote_io *io, int *ret_code,
+	       struct error *err)
+{
+	const struct podexec_want want = { .ns = target->ns,
+					   .pod = target->pod,
+					   .container = target->container,
+					   .argv = argv,
+					   .input = io->input,
+					   .terminal = io->terminal };
+	cleanup_podexec struct podexec *x = NULL;
+	struct session s = { .io = io, .resize = io->terminal };
+
+	if (podexec_open(&x, k, &want, err))
+		return permission_explain(err);
+	s.x = x;
+	if (follow(&s, err))
+		return err->kind == ERR_STOPPED ? -1
+						: error_wrap(err, "pod %s", target->pod);
+	return podexec_result(x, ret_code, err);
+}

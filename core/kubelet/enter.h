@@ -1,0 +1,38 @@
+/*
+ * enter.h - run a command in a running container of this machine: with its namespaces,
+ * environment, working directory and control group, as pods/exec does in a cluster.
+ *
+ * The process that runs a container notes where it is in a file beside its log; any process
+ * of the same user can enter it.
+ */
+#ifndef KUBELET_ENTER_H
+#define KUBELET_ENTER_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+
+#define ENTER_SUFFIX ".entry" /* CONTAINER.entry, in the pod's directory of logs */
+
+/* Write the file; a failure is ignored: the container cannot be entered then. */
+void enter_note(const char *path, pid_t keeper, const char *workdir);
+
+struct enter_want {
+	const char *file;        /* that enter_note() wrote */
+	const char *const *argv; /* PATH of the container is searched */
+	bool input;              /* standard input is the caller's, else /dev/null */
+	bool terminal;           /* a terminal of its own, on that of standard input */
+	int output; /* becomes standard output; the caller's: STDOUT_FILENO */
+};
+
+/*
+ * Run the command and wait for it. *ret_code: its exit code, or 128 + signal; with
+ * err->code 126 or 127 it could not be run. Without `terminal` it is in the caller's
+ * process group: Ctrl-C reaches it. Signals to this process go to the command; it dies
+ * with this process, and with the container. ERR_CONFLICT: the container does not run.
+ * ERR_UNSUPPORTED: on another host; ERR_DENIED: another user's.
+ */
+MUST_CHECK int enter_run(const struct enter_want *want, int *ret_code, struct error *err);
+
+#endif

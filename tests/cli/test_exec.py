@@ -1,0 +1,296 @@
+#!/usr/bin/env python3
+"""exec against a server that speaks pods/exec as no real one can be made to: old subprotocols, frames in
+pieces, pings in the middle, lost connections, refusals. tests/e2e/test_exec.sh has the real one."""
+import base64
+import hashlib
+import http.server
+import json
+import os
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import urllib.parse
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+sys.dont_write_bytecode = True
+from tap import check, finish
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
+PROGRAM = os.environ.get("KFTRAINER", os.path.join(ROOT, "kftrainer"))
+BIN, CONT, CLOSE, PING, PONG = 2, 0, 8, 9, 10
+FIN = 0x80
+seen = {}  # scenario: (headers, messages received)
+
+LABELS = {"jobset.sigs.k8s.io/jobset-name": "one", "jobset.sigs.k8s.io/replicatedjob-name": "node",
+          "jobset.sigs.k8s.io/job-index": "0", "batch.kubernetes.io/job-completion-index": "0"}
+JOB = {"apiVersion": "trainer.kubeflow.org/v1alpha1", "kind": "TrainJob", "spec": {},
+       "metadata": {"name": "one", "namespace": "default", "uid": "1", "creationTimestamp": "2024-01-01T00:00:00Z"}}
+POD = {"apiVersion": "v1", "kind": "Pod", "spec": {"containers": [{"name": "side"}, {"name": "node"}]},
+       "metadata": {"name": "one-node-0-0-abcde", "namespace": "default", "uid": "2", "labels": LABELS,
+                    "creationTimestamp": "2024-01-01T00:00:01Z",
+                    "ownerReferences": [{"apiVersion": "batch/v1", "kind": "Job", "name": "one-node-0", "uid": "3",
+                                         "controller": True}]},
+       "status": {"phase": "Running", "containerStatuses": [{"name": "node", "state": {"running": {}}},
+                                                            {"name": "side", "state": {"running": {}}}]}}
+
+
+def status(code=0, reason="NonZeroExitCode", message="command terminated with non-zero exit code"):
+    if not code and reason == "NonZeroExitCode":
+        return b'{"metadata":{},"status":"Success"}'
+    return json.dumps({"status": "Failure", "reason": reason, "message": message,
+                       "details": {"causes": [{"reason": "ExitCode", "message": str(code)}] if code else []}}).encode()
+
+
+class Peer:
+    """The server's end of a WebSocket."""
+
+    def __init__(self, handler):
+        self.sock, self.file = handler.connection, handler.rfile
+
+    def frame(self, op, data=b"", fin=FIN):
+        n = len(data)
+        head = bytes([fin | op])
+        head += bytes([n]) if n < 126 else struct.pack("!BH", 126, n) if n < 65536 else struct.pack("!BQ", 127, n)
+        return head + data
+
+    def send(self, op, data=b"", fin=FIN):
+        self.sock.sendall(self.frame(op, data, fin))
+
+    def out(self, channel, data):
+        self.send(BIN, bytes([channel]) + data)
+
+    def end(self, code=0, **more):
+        self.out(3, status(code, **more))
+        self.send(CLOSE, b"\x03\xe8")
+
+    def receive(self):
+        head = self.file.read(2)
+        if len(head) < 2:
+            return None, b""
+        n = head[1] & 127
+        n = struct.unpack("!H", self.file.read(2))[0] if n == 126 else struct.unpack("!Q", self.file.read(8))[0] if n == 127 else n
+        mask, data = self.file.read(4), self.file.read(n)
+        key = (mask * (n // 4 + 1))[:n]
+        return head[0] & 15, (int.from_bytes(data, "big") ^ int.from_bytes(key, "big")).to_bytes(n, "big") if n else b""
+
+    def input(self):
+        """All of standard input, until it is closed; None: the connection ended before."""
+        data, pongs = b"", []
+        while True:
+            op, message = self.receive()
+            if op is None or op == CLOSE:
+                return None, data, pongs
+            if op == PONG:
+                pongs.append(message)
+            if op == BIN and message[:1] == b"\xff":
+                return message[1:], data, pongs
+            if op == BIN and message[:1] == b"\0":
+                data += message[1:]
+
+
+def plain(p):
+    p.out(1, b"")  # the API server begins each channel with nothing
+    p.out(2, b"")
+    p.out(1, b"out\n")
+    p.out(2, b"err\n")
+    p.end(7)
+
+
+def pieces(p):
+    text = p.frame(BIN, b"\1" + b"x" * 70000) + p.frame(BIN, b"\1y\n", 0) + p.frame(PING, b"?") + p.frame(CONT, b"z\n")
+    for i in range(0, len(text), 997):
+        p.sock.sendall(text[i:i + 997])
+    for byte in p.frame(BIN, b"\3" + status(3)) + p.frame(CLOSE, b"\x03\xe8"):
+        p.sock.sendall(bytes([byte]))
+    p.input()
+
+
+def pings(p):
+    """Pings while the client sends: each pong must stand between messages (curl#16706)."""
+    p.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 32768)
+    got, done = [], threading.Event()
+
+    def ping():
+        for i in range(200):
+            p.send(PING, b"p%d" % i)
+        done.set()
+    t = threading.Thread(target=ping)
+    t.start()
+    closed, data, pongs = p.input()
+    t.join()
+    got.append(hashlib.sha256(data).hexdigest())
+    p.out(1, f"{got[0]} {closed == bytes(1)} {bool(pongs)} {all(x.startswith(b'p') for x in pongs)}".encode())
+    p.end()
+
+
+def never_closes(p):
+    p.out(1, b"done\n")
+    p.out(3, status(4))
+    p.input()
+
+
+def v4_input(p):
+    op, message = p.receive()
+    while op == PING:
+        op, message = p.receive()
+    p.out(1, message[1:])
+    p.end()
+
+
+SCENARIOS = {
+    "plain": plain, "pieces": pieces, "pings": pings, "never-closes": never_closes,
+    "no-status": lambda p: (p.out(1, b"half\n"), p.send(CLOSE, b"\x03\xe8")),
+    "half-status": lambda p: (p.out(3, status(1)[:20]), p.send(CLOSE, b"\x03\xe8")),
+    "cut": lambda p: (p.out(1, b"half\n"), p.sock.shutdown(socket.SHUT_RDWR)),
+    "reset": lambda p: (p.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0)), p.sock.close()),
+    "masked": lambda p: p.sock.sendall(b"\x82\x81abcdx"),
+    "garbage": lambda p: p.sock.sendall(b"HTTP/1.1 500 what\r\n\r\n" * 10),
+    "channel-9": lambda p: (p.out(9, b"?"), p.send(BIN, b""), p.send(1, b"\1text\n"), p.end()),
+    "no-message": lambda p: (p.out(3, b'{"status":"Failure"}'), p.send(CLOSE)),
+    "hostile": lambda p: (p.out(3, status(0, "InternalError", "a\x1b[31m\r\nb")), p.send(CLOSE)),
+    "code-999": lambda p: p.end(999),
+    "huge-status": lambda p: (p.out(3, b'{"status":"' + b"x" * 300000), p.send(CLOSE)),
+    "v4-input": v4_input,
+}
+REFUSALS = {
+    "forbidden": (403, 'pods "one-node-0-0-abcde" is forbidden: User "jane" cannot get resource "pods/exec" in API group "" '
+                       'in the namespace "default"'),
+    "gone": (404, 'pods "one-node-0-0-abcde" not found'),
+    "proxy": (400, "Upgrade request required"),
+    "unreachable": (500, "error dialing backend: dial tcp 10.0.0.1:10250: i/o timeout"),
+}
+
+
+class Server(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *args):
+        pass
+
+    def answer(self, code, doc):
+        data = json.dumps(doc).encode()
+        self.send_response(code)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def exec(self, query):
+        name = query["command"][0]
+        seen[name] = (query, self.headers)
+        if name in REFUSALS:
+            code, message = REFUSALS[name]
+            return self.answer(code, {"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code, "message": message})
+        if name == "no-upgrade":
+            return self.answer(200, {})
+        key = self.headers["Sec-WebSocket-Key"] + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
+        self.send_response(101)
+        self.send_header("Upgrade", "websocket")
+        self.send_header("Connection", "Upgrade")
+        self.send_header("Sec-WebSocket-Accept", base64.b64encode(hashlib.sha1(key.encode()).digest()).decode())
+        if name != "no-protocol":
+            self.send_header("Sec-WebSocket-Protocol", "v%d.channel.k8s.io" % (4 if name == "v4-input" else 5))
+        self.end_headers()
+        self.close_connection = True
+        try:
+            SCENARIOS.get(name, plain)(Peer(self))
+        except OSError:
+            pass
+
+    def do_GET(self):
+        url = urllib.parse.urlsplit(self.path)
+        if url.path.endswith("/exec"):
+            self.exec(urllib.parse.parse_qs(url.query, keep_blank_values=True))
+        elif url.path.endswith("/trainjobs/one"):
+            self.answer(200, JOB)
+        elif url.path.endswith("/pods"):
+            self.answer(200, {"kind": "PodList", "apiVersion": "v1", "metadata": {"resourceVersion": "1"}, "items": [POD]})
+        else:
+            self.answer(404, {"kind": "Status", "code": 404, "message": f"{url.path} not found"})
+
+    def do_CONNECT(self):
+        """As a proxy: a tunnel to this server."""
+        seen["tunnel"] = self.path
+        self.send_response(200)
+        self.end_headers()
+
+
+server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Server)
+server.daemon_threads = True
+threading.Thread(target=server.serve_forever, daemon=True).start()
+scratch = tempfile.TemporaryDirectory()
+URL = "http://127.0.0.1:%d" % server.server_port
+
+
+def kubeconfig(url=URL, proxy=None):
+    path = os.path.join(scratch.name, "kubeconfig" + ("-proxy" if proxy else ""))
+    with open(path, "w", encoding="utf-8") as f:
+        json.dump({"apiVersion": "v1", "kind": "Config", "current-context": "x",
+                   "contexts": [{"name": "x", "context": {"cluster": "x", "user": "x"}}],
+                   "clusters": [{"name": "x", "cluster": {"server": url, **({"proxy-url": proxy} if proxy else {})}}],
+                   "users": [{"name": "x", "user": {"as": "jane", "token": "secret-of-jane"}}]}, f)
+    return path
+
+
+CONFIG = kubeconfig()
+
+
+def run(*command, options=(), data=None, config=CONFIG):
+    r = subprocess.run([PROGRAM, "exec", "--kubeconfig", config, "one", *options, "--", *command], input=data,
+                       stdin=None if data is not None else subprocess.DEVNULL, capture_output=True,
+                       env={**os.environ, "HOME": scratch.name})
+    return r.returncode, r.stdout, r.stderr.decode()
+
+
+def is_(what, got, want):
+    check(what, None if got == want else f"got {got!r}, expected {want!r}")
+
+
+def fails(what, scenario, code, says, **more):
+    got = run(scenario, **more)
+    good = got[0] == code and says in got[2] and got[2].count("\n") == 1 and "secret" not in got[2]
+    check(what, None if good else f"got {got!r}, expected {code} and one line with {says!r}")
+
+
+is_("output, errors, exit code", run("plain"), (7, b"out\n", "err\n"))
+query, headers = seen["plain"]
+is_("the container that trains, without input or terminal", (query.get("container"), query.get("stdin"), query.get("tty"),
+    query.get("stdout"), query.get("stderr")), (["node"], None, None, ["true"], ["true"]))
+is_("both subprotocols are offered, without base64", headers["Sec-WebSocket-Protocol"], "v5.channel.k8s.io, v4.channel.k8s.io")
+is_("with the user's own settings", headers["Impersonate-User"], "jane")
+run("plain", "a b", "", "&x=1", "ä", options=("-c", "side"))
+is_("arguments and the container's name", (seen["plain"][0]["command"], seen["plain"][0]["container"]),
+    (["plain", "a b", "", "&x=1", "ä"], ["side"]))
+is_("frames in pieces, fragments, a ping within", run("pieces"), (3, b"x" * 70000 + b"y\nz\n", ""))
+blob = os.urandom(8 << 20)
+is_("pings while much is sent are answered between messages",
+    run("pings", options=("-i",), data=blob), (0, f"{hashlib.sha256(blob).hexdigest()} True True True".encode(), ""))
+is_("a server that does not close after the status", run("never-closes"), (4, b"done\n", ""))
+is_("an unknown channel, an empty message, a text message", run("channel-9"), (0, b"text\n", ""))
+fails("the connection ends without a status", "no-status", 125, "one-node-0-0-abcde: the server closed the connection")
+fails("... in the middle of one", "half-status", 125, "the server closed the connection")
+fails("... without a closing message", "cut", 125, "one-node-0-0-abcde")
+fails("... by a reset", "reset", 125, "one-node-0-0-abcde")
+fails("a masked frame", "masked", 125, "connection lost")
+fails("no WebSocket at all", "garbage", 125, "connection lost")
+fails("a failure without a message", "no-message", 125, "does not say why")
+fails("control characters in a message", "hostile", 125, "a")
+fails("an exit code that cannot be", "code-999", 125, "non-zero exit code")
+fails("an endless status", "huge-status", 125, "the server closed the connection")
+fails("no subprotocol", "no-protocol", 125, "neither v5.channel.k8s.io nor v4.channel.k8s.io")
+fails("an answer in place of an upgrade", "no-upgrade", 125, "did not open a WebSocket: HTTP 200")
+fails("a proxy that drops the upgrade", "proxy", 125, "did not open a WebSocket: HTTP 400")
+fails("no right: what is missing, and how to check", "forbidden", 125,
+      "user jane may not get pods/exec in namespace default; check with 'kubectl auth can-i get pods --subresource=exec -n default'")
+fails("the pod is gone", "gone", 125, "not found")
+fails("the kubelet cannot be reached", "unreachable", 125, "error dialing backend")
+code, out, err = run("v4-input", options=("-i",), data=b"in\n")
+is_("v4: input arrives; that it has ended is not said, but told", (code, out, "older than Kubernetes 1.30" in err), (0, b"in\n", True))
+is_("a command that is too long for a URL", (lambda r: (r[0], "too long" in r[2]))(run("plain", *["x" * 30000] * 10)), (125, True))
+is_("no command", subprocess.run([PROGRAM, "exec", "one"], capture_output=True).returncode, 2)
+run("plain", config=kubeconfig(proxy=URL))
+is_("through a proxy it is a tunnel", seen.get("tunnel"), URL[len("http://"):])
+finish()

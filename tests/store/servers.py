@@ -1,7 +1,9 @@
 """The directory and the servers of a test, which end with it."""
 import atexit
+import os
 import pathlib
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -15,7 +17,10 @@ children = []
 @atexit.register
 def end():
     for child in children:
-        child.kill()
+        try:
+            os.killpg(child.pid, signal.SIGKILL)  # a server may have started others
+        except ProcessLookupError:
+            child.kill()
         child.wait()
     shutil.rmtree(scratch, ignore_errors=True)
 
@@ -28,7 +33,8 @@ def free_port():
 def start(port, *argv):
     """Starts a server on loopback; `answers` waits for it."""
     with open(scratch / f"{port}.log", "wb") as log:
-        children.append(subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=scratch))
+        children.append(subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=scratch,
+                                         start_new_session=True))
     return port, children[-1]
 
 

@@ -38,7 +38,8 @@ if not (venv and os.path.exists(venv + "/.done") and versitygw and model_registr
 python = venv + "/bin/python"
 for name in [name for name in os.environ if name.lower().endswith("_proxy") or name.startswith("MLFLOW_")]:
     del os.environ[name]
-os.environ.update(NO_PROXY="*", no_proxy="*", HOME=str(scratch), MLFLOW_DISABLE_TELEMETRY="true")
+os.environ.update(NO_PROXY="*", no_proxy="*", HOME=str(scratch), MLFLOW_DISABLE_TELEMETRY="true",
+                  MLFLOW_SERVER_ENABLE_JOB_EXECUTION="false")
 
 
 # ---- the servers ---------------------------------------------------------------------------------

@@ -1,0 +1,67 @@
+#!/bin/bash
+# Ends of local jobs: their time to live, `delete --finished`, and what is said of fields and kinds that come.
+. "$(dirname "$0")/lib.sh"
+cd "$scratch" || exit 1
+step_runtime kept '{numNodes: 1}' 'restartPolicy: Never' >kept.yaml
+step_runtime short '{numNodes: 1}' 'restartPolicy: Never' | sed 's/^spec:/spec:\n  runPolicy: {ttlSecondsAfterFinished: 2}/' >short.yaml
+submit() { run submit --local --runtime-file "$1.yaml" --runtime "$1" --name "$2" -- "${@:3}"; }
+gone() { # until no job of that name is listed
+	until "$kftrainer" get --local "$1" 2>&1 | grep -q "no TrainJob $1"; do sleep 0.1; done
+}
+has() { "$kftrainer" get --local "$1" -o yaml >"$scratch/out" && grep -Eq -e "$2" "$scratch/out" || dump; }
+duration() { "$kftrainer" get --local "$1" >"$scratch/out" && tail -n 1 "$scratch/out" | grep -Eq -e " $2\$" || dump; }
+
+submit short soon sleep 1
+check "the runtime's runPolicy is kept with the job" has soon '^  ttlSecondsAfterFinished: 2$'
+check "startTime and completionTime" eval 'has soon "^  startTime: .2" && has soon "^  completionTime: .2"'
+check "get: the time between the two" duration soon '[12]s'
+check "after that time it is gone" gone soon
+check "... with its directory" test ! -e "$XDG_STATE_HOME/kftrainer/jobs/default/soon"
+
+submit kept good true
+submit kept bad sh -c 'exit 3'
+mkfifo go
+"$kftrainer" submit --local -q --runtime-file kept.yaml --runtime kept --name runs -- sh -c "read x <$scratch/go" >runs 2>&1 &
+until "$kftrainer" get --local runs 2>/dev/null | grep -q Running; do sleep 0.1; done
+check "delete --finished --older-than" says 0 '^kftrainer delete: no finished and old enough TrainJobs in namespace default$' \
+	delete --local --finished --older-than 1h
+check "delete --finished: those of the labels" says 0 'no finished TrainJobs' delete --local --finished -l team=a
+check "delete --finished" says 0 '^trainjob good deleted' delete --local --finished
+check "... the failed ones, too" eval '! "$kftrainer" get --local bad'
+check "... not one that runs" says 0 '^runs +Running' get --local runs
+check "delete --finished NAME" refuses 'not both' delete --local --finished runs
+check "--older-than alone" refuses 'is for --finished' delete --local --older-than 1h runs
+check "--older-than: no time" refuses "'soon'" delete --local --finished --older-than soon
+echo >go
+wait
+
+said() { # FILE REGEX: `runtime validate` says that; its status
+	run runtime validate "$1"
+	grep -Eq -e "$2" "$scratch/err" || dump
+}
+field() { # FIELD VALUE: of a TrainJob, in the file it.yaml
+	job <<<"$1: $2" >it.yaml
+}
+for value in -1 2147483648 '"5"' 1.5; do
+	field ttlSecondsAfterFinished "$value"
+	check "ttlSecondsAfterFinished: $value" said it.yaml '^kftrainer runtime validate: it.yaml:[0-9]+:[0-9]+: spec.ttlSecondsAfterFinished: '
+	check "... is an error" test "$status" = 2
+done
+field ttlSecondsAfterFinished 0
+check "ttlSecondsAfterFinished: 0" "$kftrainer" runtime validate it.yaml
+field runPolicy '{ttlSecondsAfterFinished: 5}'
+check "runPolicy of a TrainJob" said it.yaml 'spec.runPolicy: Unknown field: use activeDeadlineSeconds and ttlSecondsAfterFinished of spec'
+sed -i 's/ttlSecondsAfterFinished: 2/activeDeadlineSeconds: 0/' short.yaml
+check "runPolicy: no deadline of 0" said short.yaml 'spec.runPolicy.activeDeadlineSeconds: Invalid value: 0'
+sed 's/^  template:/  template:\n    metadata: {}/; s/^    spec:/    spec:\n      ttlSecondsAfterFinished: 5/' kept.yaml >jobset.yaml
+check "a TTL in the JobSet's template: a warning" said jobset.yaml \
+	'^kftrainer runtime validate: warning: jobset.yaml:[0-9]+:[0-9]+: spec.template.spec.ttlSecondsAfterFinished: .*use spec.runPolicy'
+check "... and no error" test "$status" = 0
+
+printf '%s\n' 'apiVersion: trainer.kubeflow.org/v1alpha1' 'kind: OptimizationJob' 'metadata: {name: sweep}' 'spec: {}' >sweep.yaml
+for verb in 'runtime validate' 'submit --dry-run=client' 'submit --local'; do
+	# shellcheck disable=SC2086
+	check "$verb: an OptimizationJob" refuses 'OptimizationJob searches hyperparameters.* comes with a later release' $verb sweep.yaml
+done
+check "why: an OptimizationJob" refuses 'OptimizationJob searches' why optimizationjob/sweep
+finish

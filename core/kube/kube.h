@@ -42,8 +42,7 @@ MUST_CHECK int kube_new(struct kube **ret, const struct kube_config *config,
 			const struct kube_opts *opts, struct error *err);
 void kube_free(struct kube *k);            /* no call may be in progress; NULL is fine */
 bool kube_is_inside(const struct kube *k); /* in this process: opts->inside */
-/* Its clock, seconds since 1970, by its last answer and the time since; 0: not known. */
-int64_t kube_server_time(struct kube *k);
+int64_t kube_server_time(struct kube *k);  /* since 1970, by its Date; 0: unknown */
 
 struct kube_ref {
 	const char *api_version, *kind, *ns, *name; /* ns NULL: cluster-wide, or all */
@@ -89,9 +88,8 @@ MUST_CHECK int kube_merge_patch(struct kube *k, const struct kube_ref *ref,
 				const cJSON *patch, const struct kube_write *how,
 				cJSON **ret, struct error *err);
 /*
- * propagation: "Background", "Foreground", "Orphan"; NULL: the API server's default. uid:
- * ERR_CONFLICT if the object has another one; or NULL. kube_delete_read(): only the
- * version of it that was read.
+ * propagation: "Background", "Foreground", "Orphan"; NULL: the default. ERR_CONFLICT: the
+ * object has another uid (unless that is NULL), or another version than `obj`.
  */
 MUST_CHECK int kube_delete(struct kube *k, const struct kube_ref *ref,
 			   const char *propagation, const char *uid, struct error *err);

@@ -66,6 +66,7 @@ struct job {
 	uint64_t end_version;     /* of the TrainJob that said so first */
 	bool succeeded, failed;   /* its JobSet said so */
 	bool ran_again;
+	bool expired;         /* a controller deleted it after its TTL */
 	bool stays_suspended; /* the user never resumes it */
 	bool objects_deleted; /* by a user: they may differ when made again */
 	bool exists, suspend; /* what its user has been told is stored */
@@ -132,6 +133,7 @@ const char *object_path(const struct job *j, int which, char path[OBJECT_PATH]);
 const cJSON *object_of(struct job *j, int which); /* as jobset_of() */
 void objects_collect(struct job *j,
 		     const char *uid); /* of the TrainJob, some time later */
+void objects_expire(struct job *j);    /* the same, after the TrainJob itself */
 bool object_is_refused(struct job *j, const char *path); /* to be made */
 void others_hold(struct job *j);             /* a TrainJob that its user deletes */
 void others_delete_namespace(struct job *j); /* each name stands for one */
@@ -145,6 +147,8 @@ void rules_check_settled(struct job *j); /* once everything has ended */
 void rules_check_calm(struct job *j);    /* from time to time, then */
 bool rules_job_is_done(struct job *j);
 void rules_on_write(struct world *w, const char *identity, const char *what);
+/* A controller has deleted the TrainJob, which was `tj` before. */
+void rules_on_deletion(struct job *j, const cJSON *tj);
 void rules_on_new_jobset(struct job *j);
 void rules_on_end_of_run(struct job *j); /* its JobSet no longer exists */
 

@@ -242,6 +242,8 @@ static void handle_write(struct client *cl, const struct httpd_request *req,
 {
 	struct world *w = cl->c->w;
 	struct job *j = job_named(w, req->path);
+	bool deletes = j && str_eq(req->method, "DELETE") && str_eq(req->path, j->path);
+	cleanup_json cJSON *before = deletes ? json_dup(trainjob_of(j)) : NULL;
 
 	if (cl->which == WORK)
 		rules_on_write(w, cl->c->identity, req->path);
@@ -251,6 +253,10 @@ static void handle_write(struct client *cl, const struct httpd_request *req,
 		apiserver_handle_inside(w->api, req, resp);
 	sim_note(w->sim, "%s: %s %s: %d", cl->c->identity, req->method, req->path,
 		 resp->status);
+	if (deletes && resp->status < 300) {
+		rules_on_deletion(j, before);
+		objects_expire(j);
+	}
 	if (j && cl->which == WORK) {
 		j->changed = true;
 		nodes_look(j, sim_dice(w->sim, 300));

@@ -108,6 +108,24 @@ void objects_collect(struct job *j, const char *uid)
 	later(j, sim_dice(j->w->sim, 4000), collect, uid, 0);
 }
 
+static void expire(void *ctx)
+{
+	cleanup_later struct later *l = ctx;
+	const cJSON *tj = trainjob_of(l->j);
+
+	if (l->j->w->over || !str_eq(meta_uid(tj), l->uid))
+		return;
+	apiserver_drop(l->j->w->api, TRAINER_API_VERSION, TRAINJOB_KIND, "default",
+		       l->j->name, l->uid);
+	objects_collect(l->j, l->uid);
+}
+
+void objects_expire(struct job *j)
+{
+	users_lose(j);
+	later(j, 2000, expire, j->uid, 0);
+}
+
 static void let_go(void *ctx)
 {
 	cleanup_later struct later *l = ctx;

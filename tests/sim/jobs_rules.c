@@ -161,6 +161,21 @@ void rules_on_write(struct world *w, const char *identity, const char *what)
 			   holder ? holder : "nobody");
 }
 
+/* By its TTL: one that has ended, once, and never early. */
+void rules_on_deletion(struct job *j, const cJSON *tj)
+{
+	int64_t expires = status_expires(tj);
+
+	if (j->expired || meta_is_deleted(tj))
+		sim_broken(j->w->sim, "%s is deleted twice", j->name);
+	if (expires < 0)
+		sim_broken(j->w->sim, "%s is deleted, it has not ended", j->name);
+	if (clock_now() < expires)
+		sim_broken(j->w->sim, "%s is deleted %d s early", j->name,
+			   (int)(expires - clock_now()));
+	j->expired = true;
+}
+
 /* ---- once faults have ended ---- */
 
 static bool is_suspended(struct job *j, const cJSON *tj)
@@ -172,12 +187,16 @@ static bool is_suspended(struct job *j, const cJSON *tj)
 	       json_bool(jobset, false, "spec", "suspend");
 }
 
-/* It has ended, or is suspended as its user wants it, and so is its JobSet. */
+/* It has ended and has no TTL, went by that, or is suspended as its user wants it, and so is its JobSet. */
 bool rules_job_is_done(struct job *j)
 {
 	const cJSON *tj = trainjob_of(j);
 
-	return tj && (status_finished(tj_status(tj)) || is_suspended(j, tj));
+	if (!tj)
+		return j->expired;
+	if (status_finished(tj_status(tj)))
+		return status_expires(tj) < 0;
+	return is_suspended(j, tj);
 }
 
 /* The job has an Event about its pod's node. */

@@ -85,7 +85,9 @@ CONTROLLER = [
     ('a change during a pass is forgotten', "core/kube/workqueue.c", '\tif (it->dirty)\n\t\tenqueue(q, it);\n\telse', ''),
     ('changes by others are taken for our own', "core/manager/watch.c", '(is_status_same(old, current) || is_our_write(s, current))', 'true'),
     ('a JobSet that is gone is not noticed', "core/manager/watch.c", '\tif (is_unchanged(old, current, NULL) ||\n\t    (!old && current && !jobset_has_status(current)))', '\tif (is_unchanged(old, current, NULL) || !old || !current)'),
-    ('a deadline is not waited for', "core/manager/reconcile_status.c", 'pass_requeue_after(p, left < DEADLINE_CHECK_MS ? left : DEADLINE_CHECK_MS);', ''),
+    ('a deadline is not waited for', "core/manager/reconcile_end.c", 'pass_requeue_after(p, left < DEADLINE_CHECK_MS ? left : DEADLINE_CHECK_MS);', ''),
+    ('a finished job is deleted before its time', "core/manager/reconcile_end.c", '\tif (left <= 0)\n\t\treturn delete_trainjob', '\tif (left <= 3)\n\t\treturn delete_trainjob'),
+    ('the time of a finished job is not waited for', "core/manager/reconcile_end.c", '\tpass_requeue_after(p, left < TTL_CHECK_MS ? left : TTL_CHECK_MS);', ''),
     ('a conflict is not tried again', "core/manager/reconcile.c", 'if (why.kind == ERR_CONFLICT) {\n\t\t\tpass_requeue_after(p, BACKOFF_MS);', 'if (why.kind == ERR_CONFLICT) {'),
 ]
 FAULTS = [("cache", *fault) for fault in CACHE] + [("jobs", *fault) for fault in CONTROLLER]

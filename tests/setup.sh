@@ -12,7 +12,7 @@
 # tests/setup.sh cache   what `make cache` needs: pyarrow, pyiceberg and others in a venv, an S3 server
 # tests/setup.sh ui      what `make ui` needs: Chromium and its driver
 # tests/setup.sh gpu     what `make gpu` needs: NVIDIA's headers, and libraries that load without a GPU
-# tests/setup.sh bench   what `make bench` needs: quick, store, cache; as root also cluster, and upstream's manager
+# tests/setup.sh bench   what `make bench` needs: quick, store, cache, ui; as root also cluster, and upstream's manager
 # tests/setup.sh venv [stack|store|convert|cache|mpich|...]  prints where that venv is
 #
 # Looks what is missing and installs only that: Debian packages as root or by a
@@ -219,7 +219,7 @@ gpu)
 	venv cache "pyarrow, pyiceberg, duckdb and polars"
 	;;
 bench)
-	for what in quick store cache; do "$0" $what; done
+	for what in quick store cache ui; do "$0" $what; done
 	if [ "$(id -u)" = 0 ]; then
 		"$0" cluster
 		packages strace

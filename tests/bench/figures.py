@@ -31,6 +31,7 @@ SUBJECTS = (
     ("parquet", "The data cache", 180, ("parquet_bench.py", "DUMP")),
     ("mpi", "MPI", 180, ("mpi_bench.py", "KFTRAINER")),
     ("gpu", "GPUs", 60, ("gpu_bench.py", "KFTRAINER")),
+    ("ui", "The page of `ui`", 120, ("ui_bench.py", "KFTRAINER")),
 )
 HEAD = """# Figures
 

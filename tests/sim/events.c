@@ -23,6 +23,7 @@ enum {
 	PAGE = 55,         /* lines of a trace in its shortest form */
 	WIDTH = 160,       /* of them */
 	CHOICES = 1 << 20, /* of a schedule in a process of its own, at most */
+	SANITIZED = 20,    /* one schedule of so many is run with the sanitizers, too */
 	STEPS = 1000000,   /* of a schedule: most have a thousand */
 };
 
@@ -413,8 +414,8 @@ static struct options read_options(const struct sim_conf *conf, int argc, char *
 {
 	struct options o = { 1, conf->schedules, false, false };
 
-	if (__asan_init) /* each costs ten times as much; others than those without */
-		o = (struct options){ 1 + o.n, o.n / 10, false, false };
+	if (__asan_init) /* each costs more; others than those without */
+		o = (struct options){ 1 + o.n, o.n / SANITIZED, false, false };
 	for (int i = 1; i < argc; i++) {
 		uint64_t number = i + 1 < argc ? strtoull(argv[i + 1], NULL, 10) : 0;
 

@@ -167,6 +167,12 @@ equal("dark: contrast is enough", b.js(CONTRAST), [])
 b.screen(1200, 900)
 equal("light: contrast is enough", b.js(CONTRAST), [])
 
+# ---- many tabs ---------------------------------------------------------------------------------------
+for tab in range(8):  # a browser has six connections to a server
+    b.ask("POST", "/window", handle=b.ask("POST", "/window/new", type="tab")["handle"])
+    b.go(f"{origin}/?q={tab}")
+    b.until(f"tab {tab + 2} lives", lambda: b.text(".live") == "live")
+
 # ---- the server ends ---------------------------------------------------------------------------------
 b.listen()
 equal("the console has no error", b.said, [])

@@ -26,7 +26,7 @@ function age(since) {
 
 // ---- the stream ----------------------------------------------------------------------------------
 const status = el('span', { className: 'live', role: 'status' });
-const HIDDEN_MS = 10000;
+const HIDDEN_MS = 1000;
 const stream = { source: null, id: '', tries: 0, timer: 0, lost: null, plots: [], names: false, heard: {} };
 
 function say(text, bad) {
@@ -35,7 +35,7 @@ function say(text, bad) {
 }
 
 function describe() {
-  if (stream.lost) say(`The API server does not answer: ${stream.lost} It is tried again.`, true);
+  if (stream.lost) say(`Not up to date: ${stream.lost}; it is tried again`, true);
   else if (log.paused) say('live; the log is paused');
   else say('live');
 }

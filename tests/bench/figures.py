@@ -26,13 +26,13 @@ SUBJECTS = (
     ("controller", "The controller in a cluster", 1080, ("cluster.sh", "controller")),
     ("gang", "The controller in a cluster", 300, ("cluster.sh", "gang")),
     ("apiserver", "`controller --local`", 240, ("cluster.sh", "apiserver")),
-    ("ui", "The page of `ui`", 120, ("ui_bench.py", "KFTRAINER")),
     ("store", "Downloads", 360, ("store_bench.py", "KFTRAINER")),
     ("flight", "The data cache", 180, ("flight_bench.py", "KFTRAINER")),
     ("parquet", "The data cache", 180, ("parquet_bench.py", "DUMP")),
     ("mpi", "MPI", 180, ("mpi_bench.py", "KFTRAINER")),
     ("gpu", "GPUs", 60, ("gpu_bench.py", "KFTRAINER")),
     ("ui", "The page of `ui`", 120, ("ui_bench.py", "KFTRAINER")),
+    ("ui_live", "The page of `ui`", 180, ("ui_live_bench.py", "KFTRAINER")),
 )
 HEAD = """# Figures
 

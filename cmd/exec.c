@@ -164,8 +164,8 @@ const struct cmd cmd_exec = {
 		"Runs COMMAND in the container that trains, of rank 0 unless --rank says\n"
 		"otherwise, and exits with its status: 127 if it does not exist there, 126 if it\n"
 		"cannot be run, 125 if this program fails: no such job, no right to do it, the\n"
-		"connection broke. With -it, COMMAND has a terminal of the window's size, and\n"
-		"Ctrl-C reaches it; without -t, Ctrl-C only ends the connection. In a cluster,\n"
+		"connection broke. With -it, COMMAND has a terminal of the window's size. Ctrl-C\n"
+		"reaches it; without -t, a second one ends this program alone. In a cluster,\n"
 		"needs the rights to get and create pods/exec.",
 	.example = "kftrainer exec digits -- nvidia-smi\n"
 		   "kftrainer exec digits --rank 1 -it -- bash\n"

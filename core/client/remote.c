@@ -3,7 +3,9 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "api/meta.h"
@@ -204,13 +206,17 @@ int remote_find(struct remote_target *ret, struct arena *arena, struct kube *k,
 /* ---- the command ------------------------------------------------------------------ */
 
 struct session {
+	struct kube *kube;
+	const struct remote_target *target;
+	const char *const *argv;
 	struct podexec *x;
 	struct remote_io *io;
+	int signals;      /* -1: they stop this process */
 	bool resize, eof; /* to be sent */
 	char piece[PODEXEC_PIECE];
 };
 
-enum { WS, IN, RESIZED, STOP, N_FDS };
+enum { WS, IN, RESIZED, STOP, SIGNALS, N_FDS };
 
 /* One message, if one can be sent. */
 static int send_next(struct session *s, struct error *err)
@@ -249,6 +255,107 @@ static int read_input(struct session *s, struct error *err)
 	return 0;
 }
 
+/* ---- signals ---------------------------------------------------------------------- */
+
+static const struct {
+	int number;
+	const char *name;
+} passed_on[] = { { SIGINT, "INT" }, { SIGTERM, "TERM" }, { SIGHUP, "HUP" } };
+
+static sigset_t signal_set(void)
+{
+	sigset_t ret;
+
+	sigemptyset(&ret);
+	for (size_t i = 0; i < N_ELEMENTS(passed_on); i++)
+		sigaddset(&ret, passed_on[i].number);
+	return ret;
+}
+
+/*
+ * The protocol has no signals. What pods/exec starts has a parent outside of the
+ * container, 0, and leads a session: signal the newest such process that has this command
+ * line, or ends with it, as a script's does. Shells drop the NULs between arguments.
+ */
+static const char signal_script[] =
+	"sig=$1; shift; want=$(printf %s \"$@\"); best=0\n"
+	"for d in /proc/[0-9]*; do\n"
+	"p=${d#/proc/}; [ $p -gt 1 ] && [ $p != $$ ] || continue\n"
+	"while read -r k v; do [ \"$k\" != PPid: ] || break; done <$d/status\n"
+	"[ \"$v\" = 0 ] && [ $p -gt $best ] || continue\n"
+	"case $(cat $d/cmdline) in *\"$want\") best=$p;; esac\n"
+	"done 2>/dev/null\n"
+	"[ $best -gt 0 ] && kill -s $sig -- -$best\n";
+
+static int drop_output(void *ctx, int fd, const char *data, size_t len, struct error *err)
+{
+	return 0;
+}
+
+static int run_in_pod(struct session *s, const char *const *argv, int *ret_code,
+		      struct error *err)
+{
+	const struct podexec_want want = { .ns = s->target->ns,
+					   .pod = s->target->pod,
+					   .container = s->target->container,
+					   .argv = argv };
+	cleanup_podexec struct podexec *x = NULL;
+
+	if (podexec_open(&x, s->kube, &want, err))
+		return -1;
+	while (!podexec_step(x, drop_output, NULL, err)) {
+		struct pollfd fds[] = { { podexec_fd(x), POLLIN, 0 },
+					{ stop_fd(), POLLIN, 0 } };
+
+		if (podexec_has_ended(x))
+			return podexec_result(x, ret_code, err);
+		if (stop_requested())
+			return error_set(err, ERR_STOPPED, "stopped");
+		poll(fds, N_ELEMENTS(fds), WAIT_MS);
+	}
+	return -1;
+}
+
+static int pass_on(struct session *s, const char *name, struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	const char *const head[] = { "sh", "-c", signal_script, "sh", name };
+	const char **argv;
+	size_t n = 0;
+	int code = 0;
+
+	while (s->argv[n])
+		n++;
+	argv = arena_alloc(&arena, (N_ELEMENTS(head) + n + 1) * sizeof(*argv));
+	memcpy(argv, head, sizeof(head));
+	memcpy(argv + N_ELEMENTS(head), s->argv, (n + 1) * sizeof(*argv));
+	if (run_in_pod(s, argv, &code, err))
+		return error_wrap(err, "cannot pass SIG%s on to the command", name);
+	return code ? error_set(
+			      err, ERR_IO,
+			      "cannot pass SIG%s on to the command: it was not found in "
+			      "the container",
+			      name)
+		    : 0;
+}
+
+/* From now on, these signals stop this process. */
+static int take_signal(struct session *s, struct error *err)
+{
+	const sigset_t set = signal_set();
+	struct signalfd_siginfo info;
+	int signals = s->signals;
+	ssize_t n = read(signals, &info, sizeof(info));
+
+	s->signals = -1;
+	close(signals);
+	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+	for (size_t i = 0; n == sizeof(info) && i < N_ELEMENTS(passed_on); i++)
+		if ((int)info.ssi_signo == passed_on[i].number)
+			return pass_on(s, passed_on[i].name, err);
+	return 0;
+}
+
 static int wait_for_events(struct session *s, struct error *err)
 {
 	bool sending = podexec_is_sending(s->x);
@@ -257,12 +364,15 @@ static int wait_for_events(struct session *s, struct error *err)
 		[IN] = { sending || s->eof ? -1 : s->io->in, POLLIN, 0 },
 		[RESIZED] = { s->io->terminal ? s->io->resized : -1, POLLIN, 0 },
 		[STOP] = { stop_fd(), POLLIN, 0 },
+		[SIGNALS] = { s->signals, POLLIN, 0 },
 	};
 
 	if (poll(fds, N_FDS, WAIT_MS) < 0 && errno != EINTR)
 		return error_errno(err, errno, "poll");
 	if (stop_requested())
 		return error_set(err, ERR_STOPPED, "stopped");
+	if (fds[SIGNALS].revents && take_signal(s, err))
+		return -1;
 	s->resize |= fds[RESIZED].revents != 0;
 	if (!fds[IN].revents)
 		return 0;
@@ -280,6 +390,24 @@ static int follow(struct session *s, struct error *err)
 	return -1;
 }
 
+static int talk(struct session *s, int *ret_code, struct error *err)
+{
+	const sigset_t set = signal_set();
+	int rc;
+
+	if (!s->io->terminal) {
+		pthread_sigmask(SIG_BLOCK, &set, NULL);
+		s->signals = signalfd(-1, &set, SFD_CLOEXEC);
+	}
+	rc = follow(s, err);
+	if (s->signals >= 0)
+		close(s->signals);
+	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+	if (!rc)
+		return podexec_result(s->x, ret_code, err);
+	return err->kind == ERR_STOPPED ? -1 : error_wrap(err, "pod %s", s->target->pod);
+}
+
 int remote_run(struct kube *k, const struct remote_target *target,
 	       const char *const *argv, struct remote_io *io, int *ret_code,
 	       struct error *err)
@@ -291,13 +419,15 @@ int remote_run(struct kube *k, const struct remote_target *target,
 					   .input = io->input,
 					   .terminal = io->terminal };
 	cleanup_podexec struct podexec *x = NULL;
-	struct session s = { .io = io, .resize = io->terminal };
+	struct session s = { .kube = k,
+			     .target = target,
+			     .argv = argv,
+			     .io = io,
+			     .signals = -1,
+			     .resize = io->terminal };
 
 	if (podexec_open(&x, k, &want, err))
 		return permission_explain(err);
 	s.x = x;
-	if (follow(&s, err))
-		return err->kind == ERR_STOPPED ? -1
-						: error_wrap(err, "pod %s", target->pod);
-	return podexec_result(x, ret_code, err);
+	return talk(&s, ret_code, err);
 }

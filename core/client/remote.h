@@ -44,9 +44,11 @@ struct remote_io {
 };
 
 /*
- * Run the command until it ends; *ret_code is its exit code. ERR_STOPPED: by a signal to
- * this process, which the command does not get. ERR_DENIED as permission_explain(). Other
- * errors as in podexec.h.
+ * Run the command until it ends; *ret_code is its exit code. Without a terminal, the first
+ * SIGINT, SIGTERM or SIGHUP to this process is sent to the command, by a shell in the same
+ * container; ERR_STOPPED: by a second one, or with a terminal by the first.
+ * ERR_DENIED as permission_explain(). Other errors as in podexec.h. Blocks these signals
+ * meanwhile.
  */
 MUST_CHECK int remote_run(struct kube *k, const struct remote_target *target,
 			  const char *const *argv, struct remote_io *io, int *ret_code,

@@ -6,6 +6,7 @@ import hashlib
 import http.server
 import json
 import os
+import signal
 import socket
 import struct
 import subprocess
@@ -140,7 +141,23 @@ def v4_input(p):
     p.end()
 
 
+told = threading.Event()
+
+
+def waits(p):
+    """Until a signal is passed on, by a shell in the same container."""
+    p.out(1, b"up\n")
+    told.wait(60)
+    p.end(130)
+
+
+def shell(p):
+    told.set()
+    p.end()
+
+
 SCENARIOS = {
+    "waits": waits, "deaf": lambda p: (p.out(1, b"up\n"), p.input()), "sh": shell,
     "plain": plain, "pieces": pieces, "pings": pings, "never-closes": never_closes,
     "no-status": lambda p: (p.out(1, b"half\n"), p.send(CLOSE, b"\x03\xe8")),
     "half-status": lambda p: (p.out(3, status(1)[:20]), p.send(CLOSE, b"\x03\xe8")),
@@ -290,6 +307,30 @@ fails("the kubelet cannot be reached", "unreachable", 125, "error dialing backen
 code, out, err = run("v4-input", options=("-i",), data=b"in\n")
 is_("v4: input arrives; that it has ended is not said, but told", (code, out, "older than Kubernetes 1.30" in err), (0, b"in\n", True))
 is_("a command that is too long for a URL", (lambda r: (r[0], "too long" in r[2]))(run("plain", *["x" * 30000] * 10)), (125, True))
+
+
+def signalled(scenario, *signals):
+    told.clear()
+    seen.pop("sh", None)
+    job = subprocess.Popen([PROGRAM, "exec", "--kubeconfig", CONFIG, "one", "--", scenario, "a b"], stdin=subprocess.DEVNULL,
+                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, "HOME": scratch.name})
+    job.stdout.readline()
+    for s in signals:
+        job.send_signal(s)
+        if s == signals[0]:
+            told.wait(60)
+    out, err = job.communicate()
+    return job.returncode, err
+
+
+is_("Ctrl-C is passed on, and the command's exit code counts", signalled("waits", signal.SIGINT), (130, b""))
+is_("... to this command, in this container", (seen["sh"][0]["command"][3:], seen["sh"][0]["container"]),
+    (["sh", "INT", "waits", "a b"], ["node"]))
+is_("... SIGTERM, too", (signalled("waits", signal.SIGTERM), seen["sh"][0]["command"][4]), ((130, b""), "TERM"))
+is_("a second one ends the program", signalled("deaf", signal.SIGINT, signal.SIGTERM), (143, b""))
+SCENARIOS["sh"] = lambda p: (told.set(), p.end(1))
+code, err = signalled("deaf", signal.SIGINT)
+is_("one that cannot be passed on is told", (code, b"cannot pass SIGINT on" in err, err.count(b"\n")), (125, True, 1))
 is_("no command", subprocess.run([PROGRAM, "exec", "one"], capture_output=True).returncode, 2)
 run("plain", config=kubeconfig(proxy=URL))
 is_("through a proxy it is a tunnel", seen.get("tunnel"), URL[len("http://"):])

@@ -61,6 +61,24 @@ check "... Ctrl-D ends its input" exits 0 'code 0' tty_x two -it -- sh -c 'echo 
 check "... is as it was after each end" exits 0 'restored.*restored.*restored' tty_x two -it -- sh -c 'echo die; sleep 100'
 check "-t without a terminal says so" exits 0 'is no terminal' x two -it -- echo done
 
+# ---- signals without a terminal ----------------------------------------------------------------------------
+signalled() { # SIGNAL CODE: the command gets it, and does not remain
+	local code
+	"${inside[@]}" "$kftrainer" exec -n $ns two -- sh -c "echo begun; sleep 77.$1; echo no" >"$scratch/begun" 2>"$scratch/err" &
+	wait_for 30 grep -q begun "$scratch/begun"
+	kill -s "$1" $!
+	wait $!
+	code=$?
+	[ $code = "$2" ] && ! grep no "$scratch/begun" &&
+		! x two -- sh -c 'cat /proc/[0-9]*/cmdline' | tr '\0' ' ' | grep "^sleep 77.$1\|sh -c echo begun" && return
+	echo "exit code $code"
+	cat "$scratch/err"
+	return 1
+}
+check "Ctrl-C reaches the command" signalled INT 130
+check "... SIGTERM, too" signalled TERM 143
+check "... and the end of the terminal" signalled HUP 129
+
 # ---- what is not there -------------------------------------------------------------------------------------
 check "no such job" one_line 125 'twu.*two' x twu -- true
 check "no such rank" one_line 125 'no pod of rank 7' x two --rank 7 -- true

@@ -99,6 +99,8 @@ static const struct opt opts_table[] = {
 		"with --local: how often to restart the job when it fails",
 		struct submit_opts, max_restarts, 0, INT32_MAX),
 	OPT_BOOL(0, "suspend", "create it suspended", struct submit_opts, job.suspend),
+	OPT_BOOL(0, "supervise", "start a failed rank again, with all others, in its pod",
+		 struct submit_opts, job.supervise),
 	WORKSPACE_OPTIONS(struct submit_opts),
 	OPT_STR(0, "venv", "DIR", "with --local: Python environment of the pods",
 		struct submit_opts, venv),
@@ -641,6 +643,7 @@ static int submit(struct submit_opts *opts, struct error *err)
 		workspace_pack_report(&pack);
 	if (pack.annotations.digest)
 		opts->job.workspace = &pack.annotations;
+	opts->job.restarts = opts->max_restarts;
 	opts->job.code_dir =
 		opts->local && !opts->workspace.dir ? "." : opts->workspace.dir;
 	if (to_cluster)

@@ -33,7 +33,8 @@ static const struct opt opts_table[] = {
 		     "time from TERM to KILL before it starts again (default: 5s)",
 		     struct supervise_opts, grace, 1, OPT_LONGEST),
 	OPT_STRS(0, "final", "CODE",
-		 "do not start it again after this exit code; may be repeated",
+		 "do not start it again after this exit code, or range of codes; may be "
+		 "repeated",
 		 struct supervise_opts, final),
 	OPT_STR(0, "message", "FILE",
 		"file for the last 4 KiB of output after a failure (default: "
@@ -53,17 +54,30 @@ static const struct opt opts_table[] = {
 	{ .type = OPT_END },
 };
 
+/* "2", "3-9" */
+static int read_range(bool final[256], const char *text, struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	size_t n;
+	char **ends = str_split(&arena, text, '-', &n);
+	int64_t first, last;
+
+	if (n < 1 || n > 2 || str_int(&first, ends[0], 1, LAST_CODE, IGNORED) ||
+	    str_int(&last, ends[n - 1], first, LAST_CODE, IGNORED))
+		return error_set(err, ERR_USAGE,
+				 "--final '%s': expected an exit code, 1 to 255, or two "
+				 "as in 3-9",
+				 text);
+	for (int64_t code = first; code <= last; code++)
+		final[code] = true;
+	return 0;
+}
+
 static int read_codes(bool final[256], const struct opt_strs *codes, struct error *err)
 {
-	for (size_t i = 0; i < codes->n; i++) {
-		int64_t code;
-
-		if (str_int(&code, codes->list[i], 1, LAST_CODE, IGNORED))
-			return error_set(err, ERR_USAGE,
-					 "--final '%s': expected an exit code, 1 to 255",
-					 codes->list[i]);
-		final[code] = true;
-	}
+	for (size_t i = 0; i < codes->n; i++)
+		if (read_range(final, codes->list[i], err))
+			return -1;
 	return 0;
 }
 

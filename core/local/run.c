@@ -527,7 +527,7 @@ static int begin(struct run *r, struct error *err)
 	if (sandbox_check_kernel(err) || begin_state(r, err))
 		return -1;
 	r->report = report_new(r->jobset, r->start_ms);
-	if (open_kubelet(r, err) || run_mpi_edit(r, err) ||
+	if (open_kubelet(r, err) || run_mpi_edit(r, err) || run_supervise_edit(r, err) ||
 	    jobs_new(&r->jobs, r->jobset, err) || run_check(r, err))
 		return -1;
 	if (r->opts->dry_run)

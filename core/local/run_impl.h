@@ -89,6 +89,11 @@ MUST_CHECK int run_add_services(struct run *r, struct error *err);
  */
 MUST_CHECK int run_mpi_edit(struct run *r, struct error *err);
 MUST_CHECK int run_mpi_files(struct run *r, struct error *err);
+/*
+ * run_supervise.c: put this program in the place of the one that pods carry, and give the
+ * supervisors of the run a port of their own.
+ */
+MUST_CHECK int run_supervise_edit(struct run *r, struct error *err);
 
 /*
  * run_control.c. run_listen() makes r->wake_fd readable when a stop, a suspend or resume

@@ -19,6 +19,7 @@
 #include "trainer/launcher.h"
 #include "trainer/pipeline.h"
 #include "trainer/runtime.h"
+#include "trainer/supervise_spec.h"
 #include "trainer/trainjob.h"
 #include "trainer/validation.h"
 #include "trainer/workspace_spec.h"
@@ -90,6 +91,8 @@ static void override_job(struct job_set *set, struct doc *doc,
 	set_pairs(doc->obj, "labels", &opts->labels, meta_set_label);
 	set_pairs(doc->obj, "annotations", &opts->annotations, meta_set_annotation);
 	job_override(doc->obj, opts, set->env);
+	if (opts->supervise)
+		supervise_annotate(doc->obj, opts->restarts);
 	if (opts->workspace)
 		workspace_annotate(doc->obj, opts->workspace);
 	if (opts->suspend && cJSON_IsObject(json_get(doc->obj, "spec")))

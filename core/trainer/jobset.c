@@ -445,3 +445,77 @@ void jobset_tidy(cJSON *jobset_spec)
 	drop_omitempty(jobset_spec);
 	complete_claims(jobset_spec);
 }
+
+/* ---- pods that fail, and pods that are lost ---- */
+
+enum { BY_KILL = 137, BY_TERM = 143, LOST_PODS = 6 };
+
+static bool has_code(const cJSON *codes, int code)
+{
+	const cJSON *value;
+	int64_t n;
+
+	json_each(value, json_get(codes, "values"))
+		if (json_int_of(value, &n) && n == code)
+			return true;
+	return false;
+}
+
+static bool rule_matches(const cJSON *rule, const char *container, int code)
+{
+	const cJSON *codes = json_get(rule, "onExitCodes");
+	const char *whose = json_str(codes, "containerName");
+
+	if (!codes || (whose && !str_eq(whose, container)))
+		return false;
+	return has_code(codes, code) == str_eq(json_str(codes, "operator"), "In");
+}
+
+void job_final_codes(const cJSON *job, const char *container, bool final[256])
+{
+	for (int code = 1; code < 256; code++) {
+		const cJSON *rule;
+
+		final[code] = false;
+		json_each(rule, json_get(job, "podFailurePolicy", "rules")) {
+			if (!rule_matches(rule, container, code))
+				continue;
+			final[code] = str_eq(json_str(rule, "action"), "FailJob");
+			break;
+		}
+	}
+}
+
+static cJSON *add_rule(cJSON *job, const char *action)
+{
+	cJSON *rule = cJSON_CreateObject();
+
+	json_put_str(rule, action, "action");
+	cJSON_AddItemToArray(json_list(job, "podFailurePolicy", "rules"), rule);
+	return rule;
+}
+
+void job_replace_lost_pods(cJSON *job, const char *container)
+{
+	cJSON *rule, *condition = cJSON_CreateObject(), *values;
+
+	json_put_str(job, "Never", "template", "spec", "restartPolicy");
+	if (!json_get(job, "backoffLimit"))
+		json_put_int(job, LOST_PODS, "backoffLimit");
+	json_put_str(job, "Failed", "podReplacementPolicy");
+	rule = add_rule(job, "Ignore"); /* evicted, preempted, of a lost node */
+	json_put_str(condition, "DisruptionTarget", "type");
+	json_put_str(condition, "True", "status");
+	cJSON_AddItemToArray(json_list(rule, "onPodConditions"), condition);
+	rule = add_rule(job, "FailJob");
+	json_put_str(rule, container, "onExitCodes", "containerName");
+	json_put_str(rule, "NotIn", "onExitCodes", "operator");
+	values = json_list(rule, "onExitCodes", "values");
+	cJSON_AddItemToArray(values, cJSON_CreateNumber(BY_KILL)); /* deleted, or its */
+	cJSON_AddItemToArray(values, cJSON_CreateNumber(BY_TERM)); /* node is shut down */
+}
+
+int64_t jobset_max_restarts(const cJSON *spec)
+{
+	return json_int(spec, 0, "failurePolicy", "maxRestarts");
+}

@@ -55,6 +55,19 @@ int64_t job_parallelism(const cJSON *job_spec); /* 1 when absent */
 void job_set_count(cJSON *job_spec, int64_t n); /* parallelism and completions */
 
 /*
+ * Exit codes (1 to 255) of the container for which the Job's podFailurePolicy, whose first
+ * rule that matches counts, fails the Job.
+ */
+void job_final_codes(const cJSON *job_spec, const char *container, bool final[256]);
+/*
+ * For pods whose container only ends when it is to fail the Job, or is lost: those that
+ * are lost come back, once they are gone. What the Job has of these settings remains, its
+ * rules first; restartPolicy of the pods is Never, as rules require.
+ */
+void job_replace_lost_pods(cJSON *job_spec, const char *container);
+int64_t jobset_max_restarts(const cJSON *spec); /* 0 when absent */
+
+/*
  * Sort the jobs stably in the order of `names` (a list of strings); jobs not in it come
  * first, as in upstream's sort.
  */

@@ -1,0 +1,57 @@
+/* supervise_spec.c - read the annotations of a supervised TrainJob (trainer/supervise_spec.h). */
+#include "trainer/supervise_spec.h"
+
+#include <stdio.h>
+
+#include "api/meta.h"
+#include "base/clock.h"
+#include "base/str.h"
+#include "trainer/api.h"
+#include "trainer/trainjob.h"
+
+enum { MOST_RESTARTS = 1000000 };
+
+static const char *find(const cJSON *tj, const cJSON *template_annotations,
+			const char *key)
+{
+	const char *own = meta_annotation(tj, key);
+
+	return own ? own : json_str(template_annotations, key);
+}
+
+int supervise_spec_of(struct supervise_spec *ret, const cJSON *tj,
+		      const cJSON *template_annotations, struct error *err)
+{
+	const char *on = find(tj, template_annotations, SUPERVISE_ANNOTATION);
+	const char *restarts = find(tj, template_annotations, RESTARTS_ANNOTATION);
+	int64_t ms;
+
+	*ret = (struct supervise_spec){
+		.on = str_eq(on, "true"),
+		.restarts = ABSENT,
+		.grace = find(tj, template_annotations, GRACE_ANNOTATION),
+	};
+	if (on && !ret->on && !str_eq(on, "false"))
+		return error_set(
+			err, ERR_INVALID,
+			SUPERVISE_ANNOTATION ": '%.100s' is neither true nor false", on);
+	if (restarts && str_int(&ret->restarts, restarts, 0, MOST_RESTARTS, err))
+		return error_wrap(err, RESTARTS_ANNOTATION);
+	if (ret->grace && (duration_parse(&ms, ret->grace, IGNORED) || ms < 1))
+		return error_set(err, ERR_INVALID,
+				 GRACE_ANNOTATION
+				 ": '%.100s' is no time such as 5s or 1m",
+				 ret->grace);
+	return 0;
+}
+
+void supervise_annotate(cJSON *tj, int64_t restarts)
+{
+	char text[32];
+
+	meta_set_annotation(tj, SUPERVISE_ANNOTATION, "true");
+	if (!restarts || meta_annotation(tj, RESTARTS_ANNOTATION))
+		return;
+	snprintf(text, sizeof(text), "%lld", (long long)restarts);
+	meta_set_annotation(tj, RESTARTS_ANNOTATION, text);
+}

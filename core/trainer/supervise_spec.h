@@ -1,0 +1,33 @@
+/*
+ * supervise_spec.h - the annotations of a supervised TrainJob.
+ *
+ * On the TrainJob, else on the runtime's template: the containers that train start under
+ * `kftrainer runtime supervise` (plugins/supervise.c), which starts them again in their
+ * pods when one fails.
+ */
+#ifndef TRAINER_SUPERVISE_SPEC_H
+#define TRAINER_SUPERVISE_SPEC_H
+
+#include "base/error.h"
+#include "base/json.h"
+
+#define SUPERVISE_ANNOTATION "kftrainer.io/supervise"     /* "true", "false" */
+#define RESTARTS_ANNOTATION  "kftrainer.io/restarts"      /* a number */
+#define GRACE_ANNOTATION     "kftrainer.io/restart-grace" /* from TERM to KILL: "5s" */
+
+#define SUPERVISE_VOLUME     "kftrainer-supervise" /* the Secret with the job's key */
+#define SUPERVISE_SECRET_KEY "ssh-privatekey"
+
+struct supervise_spec {
+	bool on;
+	int64_t restarts;  /* ABSENT: maxRestarts of the JobSet */
+	const char *grace; /* NULL: the default; else a valid duration */
+};
+
+/* Strings are the documents'. ERR_INVALID: an annotation has no valid value. */
+MUST_CHECK int supervise_spec_of(struct supervise_spec *ret, const cJSON *tj,
+				 const cJSON *template_annotations, struct error *err);
+/* restarts 0, or the job has an annotation for them: they remain as they are. */
+void supervise_annotate(cJSON *tj, int64_t restarts);
+
+#endif

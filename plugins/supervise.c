@@ -1,0 +1,215 @@
+/*
+ * supervise.c - run the containers that train under a supervisor (trainer/plugin.h).
+ *
+ * Not in upstream. With SUPERVISE_ANNOTATION, the command of the container "node" of the
+ * trainer's pods becomes `kftrainer runtime supervise ... -- COMMAND`. The supervisors of
+ * several nodes find each other as PyTorch's ranks do, at the name of the first pod, and
+ * share a key, of a Secret of the TrainJob. A lost pod is replaced by its Job.
+ */
+#include <inttypes.h>
+
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "plugins/common.h"
+#include "plugins/plugins.h"
+#include "trainer/api.h"
+#include "trainer/carry.h"
+#include "trainer/jobset.h"
+#include "trainer/podspec.h"
+#include "trainer/runtime.h"
+#include "trainer/supervise_spec.h"
+#include "trainer/trainjob.h"
+
+#define SUFFIX   "-supervise"
+#define KEY_DIR  "/etc/kftrainer-supervise"
+#define KEY_FILE "key"
+
+enum { MOST_WORDS = 300 };
+
+/* The words before the command, in the arena. */
+struct words {
+	struct info *info;
+	const char **list;
+	size_t n;
+};
+
+static bool is_supervised(const struct info *info, const cJSON *tj)
+{
+	struct supervise_spec spec;
+
+	return !supervise_spec_of(&spec, tj, info->annotations, IGNORED) && spec.on;
+}
+
+static void validate(const struct plugin_env *env, struct info *info, const cJSON *old,
+		     const cJSON *tj, struct field_errors *errs)
+{
+	struct supervise_spec spec;
+	struct error err = { 0 };
+
+	if (supervise_spec_of(&spec, tj, info->annotations, &err))
+		field_error_add(errs, FIELD_INVALID, "metadata.annotations", NULL, "%s",
+				err.msg);
+}
+
+static void add(struct words *w, const char *word)
+{
+	if (w->n < MOST_WORDS)
+		w->list[w->n++] = word;
+}
+
+static void add_option(struct words *w, const char *name, const char *value)
+{
+	add(w, name);
+	add(w, value);
+}
+
+static void add_number(struct words *w, const char *name, int64_t n)
+{
+	add_option(w, name, arena_printf(&w->info->arena, "%" PRId64, n));
+}
+
+static void add_final(struct words *w, const cJSON *job_spec)
+{
+	bool final[256] = { false };
+
+	job_final_codes(job_spec, NODE, final);
+	for (int code = 1, last; code < 256; code = last + 1) {
+		for (last = code; last < 255 && final[last + 1]; last++)
+			;
+		if (!final[code])
+			last = code;
+		else
+			add_option(w, "--final",
+				   code == last
+					   ? arena_printf(&w->info->arena, "%d", code)
+					   : arena_printf(&w->info->arena, "%d-%d", code,
+							  last));
+	}
+}
+
+static const char *const *runner(struct info *info, const struct supervise_spec *spec,
+				 const struct pod_set *ps)
+{
+	struct words w = { info,
+			   arena_alloc(&info->arena, (MOST_WORDS + 1) * sizeof(char *)),
+			   0 };
+	int64_t nodes = pod_set_count(ps);
+
+	add(&w, CARRY_PATH "/" CARRY_PROGRAM);
+	add(&w, "runtime");
+	add(&w, "supervise");
+	add_number(&w, "--restarts",
+		   spec->restarts == ABSENT ? jobset_max_restarts(info->jobset_spec)
+					    : spec->restarts);
+	if (spec->grace)
+		add_option(&w, "--restart-grace", spec->grace);
+	add_final(&w, ps->job_spec);
+	if (nodes > 1) {
+		add_number(&w, "--ranks", nodes);
+		add_option(&w, "--hub", info_lead_host(info));
+		add_option(&w, "--key", KEY_DIR "/" KEY_FILE);
+	}
+	add(&w, "--");
+	return w.list;
+}
+
+static cJSON *key_volume(struct info *info)
+{
+	cJSON *volume = podspec_volume(SUPERVISE_VOLUME);
+
+	json_put_str(volume, plugin_object_name(info, SUFFIX), "secret", "secretName");
+	/* Any user of the container may be the job's. */
+	cJSON_AddItemToArray(json_list(volume, "secret", "items"),
+			     podspec_volume_item(SUPERVISE_SECRET_KEY, KEY_FILE, 0444));
+	return volume;
+}
+
+static bool has_command(const struct info *info, const cJSON *tj, const cJSON *c)
+{
+	const cJSON *command = info->command    ? info->command
+			       : tj_command(tj) ? tj_command(tj)
+						: container_command(c);
+
+	return cJSON_GetArraySize(command) > 0;
+}
+
+static int supervise(const struct plugin_env *env, struct info *info, struct pod_set *ps,
+		     const cJSON *tj, const struct supervise_spec *spec,
+		     struct error *err)
+{
+	cJSON *c = pod_container(ps->pod_spec, NODE);
+
+	if (!c)
+		return 0;
+	if (!has_command(info, tj, c))
+		return error_set(err, ERR_INVALID,
+				 SUPERVISE_ANNOTATION
+				 ": the container \"" NODE
+				 "\" has no command, and that of its image is unknown; "
+				 "set spec.trainer.command");
+	ps->runner = runner(info, spec, ps);
+	job_replace_lost_pods(ps->job_spec, NODE);
+	if (carry_into(env, ps, c, err))
+		return -1;
+	if (pod_set_count(ps) < 2)
+		return 0;
+	if (pod_has_volume(ps->pod_spec, SUPERVISE_VOLUME))
+		return error_set(err, ERR_INVALID,
+				 "job %s of the runtime has a volume \"" SUPERVISE_VOLUME
+				 "\" of its own",
+				 ps->name);
+	pod_set_volume(ps->pod_spec, key_volume(info));
+	container_mount(c, SUPERVISE_VOLUME, KEY_DIR, true);
+	return 0;
+}
+
+static int enforce_ml_policy(const struct plugin_env *env, struct info *info,
+			     const cJSON *tj, struct error *err)
+{
+	struct supervise_spec spec;
+	struct pod_set *ps = info_by_ancestor(info, ANCESTOR_TRAINER);
+
+	if (supervise_spec_of(&spec, tj, info->annotations, err))
+		return -1;
+	if (!spec.on || !ps)
+		return 0;
+	if (policy_mpi(info->ml_policy) || policy_flux(info->ml_policy))
+		return error_set(err, ERR_INVALID,
+				 SUPERVISE_ANNOTATION
+				 ": not available with MPI and Flux, whose launchers "
+				 "start the nodes' processes; remove it");
+	return supervise(env, info, ps, tj, &spec, err);
+}
+
+static int build(const struct plugin_env *env, struct info *info, const cJSON *tj,
+		 cJSON *objects, struct error *err)
+{
+	struct object_ref ref = { "v1", "Secret", info->ns,
+				  plugin_object_name(info, SUFFIX) };
+	const char *private_pem, *public;
+	const cJSON *old;
+	cJSON *secret;
+
+	if (!is_supervised(info, tj) || info_nodes(info) < 2)
+		return 0;
+	if (plugin_object_find(env, &ref, &old, err))
+		return -1;
+	if (old)
+		return 0; /* a key is created once */
+	if (!env->keys)
+		return error_set(err, ERR_INVALID, "no source of keys");
+	if (env->keys->ssh(env->keys->ctx, &info->arena, &private_pem, &public, err))
+		return error_wrap(err, "the supervisors' key");
+	secret = plugin_add_object(objects, tj, "v1", "Secret", SUFFIX);
+	json_put_str(secret, "Opaque", "type");
+	json_put_bool(secret, true, "immutable");
+	plugin_secret_data(secret, SUPERVISE_SECRET_KEY, private_pem);
+	return 0;
+}
+
+const struct plugin plugin_supervise = {
+	.name = "Supervise",
+	.validate = validate,
+	.edit[ENFORCE_ML_POLICY] = enforce_ml_policy,
+	.build = build,
+};

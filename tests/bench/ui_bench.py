@@ -1,5 +1,6 @@
 #!/usr/bin/python3
 """Figures of `ui` with 1,000 TrainJobs of a stand-in API server. usage: ui_bench.py KFTRAINER"""
+import contextlib
 import http.client
 import os
 import re
@@ -42,8 +43,9 @@ def view(page):
     c = http.client.HTTPConnection("127.0.0.1", int(page.port))
     c.request("GET", "/stream?rows=1", headers={"Cookie": page.cookie})
     answer = c.getresponse()
-    while answer.read1(65536):
-        pass
+    with contextlib.suppress(http.client.IncompleteRead):  # it is cut when the server ends
+        while answer.read1(65536):
+            pass
 
 
 def memory(page):

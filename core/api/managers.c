@@ -382,12 +382,15 @@ static cJSON *with_structures(const struct node *type, cJSON *take_set)
 static cJSON *prune(const struct node *type, const cJSON *merged,
 		    const struct entries *es, const cJSON *last)
 {
-	cleanup_json cJSON *was = typed_named(type, last);
-	cleanup_json cJSON *all = with_structures(type, typed_fields(type, merged));
-	cleanup_json cJSON *owned = with_structures(type, all_fields(es));
+	cleanup_json cJSON *was = NULL, *all = NULL, *owned = NULL;
 	cJSON *pruned = json_dup(merged);
 	cJSON *kept, *gone;
 
+	if (fieldset_is_empty(last))
+		return pruned;
+	was = typed_named(type, last);
+	all = with_structures(type, typed_fields(type, merged));
+	owned = with_structures(type, all_fields(es));
 	typed_remove(type, pruned, was);
 	kept = with_structures(type, typed_fields(type, pruned));
 	replace(&kept, fieldset_union(kept, owned));

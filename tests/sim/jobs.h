@@ -81,7 +81,7 @@ struct job {
 	bool dying;           /* its namespace is being deleted */
 	int64_t edited_ms;    /* a stranger changed its hostfile; 0: no */
 	bool snapshot_edited; /* by a stranger; users delete it in the end */
-	bool blocked;         /* by a stranger's object of a name of its objects */
+	char blocker[40];     /* uid of a stranger's object of one of its names, or "" */
 };
 
 struct world {

@@ -193,7 +193,8 @@ void others_delete_namespace(struct job *j)
 		return;
 	sim_note(j->w->sim, "the namespace of %s is deleted", j->name);
 	j->dying = true;
-	j->exists = j->blocked = false;
+	j->exists = false;
+	*j->blocker = 0;
 	for (int i = 0; i <= N_OBJECTS; i++)
 		later(j, sim_dice(j->w->sim, MS), vanish, "", i);
 	sim_after(j->w->sim, MS + sim_dice(j->w->sim, 20000), make_namespace, j);
@@ -270,9 +271,9 @@ static void unblock(void *ctx)
 	cleanup_later struct later *l = ctx;
 	const cJSON *obj = object_of(l->j, l->which);
 
-	if (l->j->w->over || !l->j->blocked)
+	if (l->j->w->over || !str_eq(l->j->blocker, l->uid))
 		return;
-	l->j->blocked = false;
+	*l->j->blocker = 0;
 	if (!str_eq(meta_uid(obj), l->uid) || meta_controller(obj) ||
 	    !str_eq(meta_annotation(obj, "who"), STRANGERS))
 		sim_broken(l->j->w->sim, "an object of a stranger named as one of %s %s",
@@ -288,7 +289,7 @@ void others_block(struct job *j)
 	cleanup_json cJSON *obj = NULL, *stored = NULL;
 	char path[OBJECT_PATH];
 
-	if (j->dying || j->blocked)
+	if (j->dying || *j->blocker)
 		return;
 	object_path(j, which, path);
 	obj = meta_new(kinds[which].api_version, kinds[which].kind, "default",
@@ -300,6 +301,6 @@ void others_block(struct job *j)
 			    IGNORED))
 		return;
 	sim_note(j->w->sim, "a stranger makes %s %s", kinds[which].kind, name_of(path));
-	j->blocked = true;
+	snprintf(j->blocker, sizeof(j->blocker), "%s", meta_uid(stored));
 	later(j, 1000 + sim_dice(j->w->sim, 20000), unblock, meta_uid(stored), which);
 }

@@ -166,7 +166,8 @@ static void delete_of(struct job *j, int which, const char *what)
 		return;
 	sim_note(j->w->sim, "user deletes the %s %s", what, j->name);
 	j->objects_deleted = true;
-	j->blocked = j->blocked && meta_controller(obj);
+	if (str_eq(j->blocker, meta_uid(obj)))
+		*j->blocker = 0;
 	users_changed(j);
 }
 

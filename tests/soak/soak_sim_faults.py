@@ -123,8 +123,10 @@ def seed_of(fault):
         return None, f"{file} has no {before!r}"
     with tempfile.TemporaryDirectory() as name:
         program = build(pathlib.Path(name), f"build/rel/tests/sim/{world}", file, text.replace(before, after, 1))
-        ran = subprocess.run([program, "--seed", "1", "--schedules", SCHEDULES], capture_output=True, text=True)
-    found = re.search(r"^# seed (\d+): (.*)", ran.stdout, re.M)
+        with subprocess.Popen([program, "--seed", "1", "--schedules", SCHEDULES], stdout=subprocess.PIPE, text=True) as ran:
+            lines = (re.match(r"# seed (\d+): (.*)", line) for line in ran.stdout)
+            found = next((line for line in lines if line), None)
+            ran.kill()  # it would look for the shortest schedule
     return (found[1], found[2]) if found else (None, f"no schedule of {SCHEDULES} shows it")
 
 

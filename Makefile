@@ -234,7 +234,7 @@ QUICK   := lint unit golden cli
 ROOM    ?= *
 UNIT     = $(patsubst %.c,$(SANOUT)/%,$(wildcard tests/unit/$(ROOM)/test_*.c) $(if $(filter $(ROOM),*),$(FUZZ)))
 # WORLDS of BUILD, if ROOM has one: tests/sim.
-worlds   = $(if $(filter $(ROOM),* manager),$(1)/tests/sim/jobs) $(if $(filter $(ROOM),* cache),$(1)/tests/sim/cache)
+worlds   = $(if $(filter $(ROOM),* manager),$(1)/tests/sim/jobs) $(if $(filter $(ROOM),* apiserver),$(1)/tests/sim/journal) $(if $(filter $(ROOM),* cache),$(1)/tests/sim/cache)
 toys     = $(if $(filter $(ROOM),*),$(1)/tests/sim/toy)
 unit: $(UNIT) $(call worlds,$(SANOUT))
 	@LANES=$${LANES:-2} tests/run.sh unit $^
@@ -280,9 +280,11 @@ define sim_musl # ITS FIRST THREE, BUILD, LIBRARIES
 $(4)/tests/sim/$(1): $$(SIM_$(1):%=$(4)/%.o) $(foreach r,$(2),$(patsubst %,$(4)/%.o,$(call src_of,$(r))))
 	$$(call say,LD,$$@) $(5)/bin/musl-gcc -static-pie -Wl,--gc-sections $(3:%=-Wl,--wrap=%) -o $$@ $(5)/lib/*.o $$^ -L$(5)/lib $$(LIBS) -lm
 endef
-$(eval $(call sim_rules,jobs,manager jobs apiserver $(NEEDS_manager),clock_ms clock_now clock_gettime clock_sleep_ms getrandom keypair_ssh \
-  stop_wait stop_requested stop_fd thread_start pthread_join cond_wait_until pthread_cond_signal pthread_cond_broadcast poll eventfd \
-  timerfd_create timerfd_settime read write close,tests/sim/threads.c))
+SIM_THREADS := clock_ms clock_now clock_gettime clock_sleep_ms getrandom stop_wait stop_requested stop_fd thread_start pthread_join \
+  cond_wait_until pthread_cond_signal pthread_cond_broadcast poll eventfd timerfd_create timerfd_settime read write close
+$(eval $(call sim_rules,jobs,manager jobs apiserver $(NEEDS_manager),$(SIM_THREADS) keypair_ssh,tests/sim/threads.c))
+$(eval $(call sim_rules,journal,apiserver $(NEEDS_apiserver),$(filter-out getrandom,$(SIM_THREADS)) pthread_cond_wait pthread_mutex_lock \
+  open openat lseek fstat ftruncate flock fdatasync fsync renameat unlinkat,tests/sim/threads.c tests/sim/disk.c))
 $(eval $(call sim_rules,cache,cache $(NEEDS_cache),clock_ms))
 $(eval $(call sim_rules,toy,base,clock_ms))
 sim:

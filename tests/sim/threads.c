@@ -1,5 +1,6 @@
 /* threads.c - coroutines in the place of threads (threads.h). */
 #include "tests/sim/threads.h"
+#include "tests/sim/disk.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -21,6 +22,12 @@ enum {
 	FDS = 4096,
 	EPOCH = 1700000000, /* of the wall clock, at the start */
 };
+
+/* Only some worlds have a disk. */
+#pragma weak disk_has
+#pragma weak disk_read
+#pragma weak disk_write
+#pragma weak disk_close
 
 struct process {
 	struct sim *sim;
@@ -256,6 +263,22 @@ bool __wrap_cond_wait_until(pthread_cond_t *cond, pthread_mutex_t *mutex, int64_
 	return woken;
 }
 
+int __wrap_pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex);
+int __wrap_pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex)
+{
+	__wrap_cond_wait_until(cond, mutex, -1);
+	return 0;
+}
+
+/* A thread that waits may have another mutex locked: journal_rewrite()'s caller. */
+int __wrap_pthread_mutex_lock(pthread_mutex_t *mutex);
+int __wrap_pthread_mutex_lock(pthread_mutex_t *mutex)
+{
+	while (pthread_mutex_trylock(mutex))
+		thread_pause(1);
+	return 0;
+}
+
 int __wrap_pthread_cond_signal(pthread_cond_t *cond);
 int __wrap_pthread_cond_signal(pthread_cond_t *cond)
 {
@@ -370,6 +393,8 @@ ssize_t __real_write(int fd, const void *data, size_t len);
 ssize_t __wrap_write(int fd, const void *data, size_t len);
 ssize_t __wrap_write(int fd, const void *data, size_t len)
 {
+	if (disk_has && disk_has(fd))
+		return disk_write(fd, data, len);
 	if (!is_ours(fd))
 		return __real_write(fd, data, len);
 	fds[fd - FIRST_FD].count++;
@@ -381,6 +406,8 @@ ssize_t __real_read(int fd, void *data, size_t len);
 ssize_t __wrap_read(int fd, void *data, size_t len);
 ssize_t __wrap_read(int fd, void *data, size_t len)
 {
+	if (disk_has && disk_has(fd))
+		return disk_read(fd, data, len);
 	if (!is_ours(fd))
 		return __real_read(fd, data, len);
 	fds[fd - FIRST_FD].count = 0;
@@ -391,6 +418,8 @@ int __real_close(int fd);
 int __wrap_close(int fd);
 int __wrap_close(int fd)
 {
+	if (disk_has && disk_has(fd))
+		return disk_close(fd);
 	return is_ours(fd) ? 0 : __real_close(fd);
 }
 

@@ -2,10 +2,10 @@
 # A million schedules of each simulated world, from three seeds, in as many processes as there are CPUs; and a tenth as
 # many, of other seeds, under ASan and UBSan.
 #
-#   SCHEDULES=1000000 SEEDS="1 1000000001 2000000001" tests/soak/soak_sim.sh [cache|jobs]...
+#   SCHEDULES=1000000 SEEDS="1 1000000001 2000000001" tests/soak/soak_sim.sh [cache|jobs|journal]...
 cd "$(dirname "$0")/../.." || exit 1
 set -o pipefail
-[ $# -gt 0 ] || set -- cache jobs
+[ $# -gt 0 ] || set -- cache jobs journal
 run() { # BUILD WORLD SCHEDULES SEED...: in a hundred parts
 	local program=build/$1/tests/sim/$2 each=$(($3 / 100))
 	make -s "$program" || return

@@ -90,7 +90,16 @@ CONTROLLER = [
     ('the time of a finished job is not waited for', "core/manager/reconcile_end.c", '\tpass_requeue_after(p, left < TTL_CHECK_MS ? left : TTL_CHECK_MS);', ''),
     ('a conflict is not tried again', "core/manager/reconcile.c", 'if (why.kind == ERR_CONFLICT) {\n\t\t\tpass_requeue_after(p, BACKOFF_MS);', 'if (why.kind == ERR_CONFLICT) {'),
 ]
-FAULTS = [("cache", *fault) for fault in CACHE] + [("jobs", *fault) for fault in CONTROLLER]
+JOURNAL = [
+    ('a change is acknowledged before it is on the disk', "core/apiserver/storage.c", 'int rc = s->journal ? journal_sync(s->journal, err) : 0;', 'int rc = 0;\n\t(void)err;'),
+    ('a sync covers what was written during it', "core/apiserver/journal.c", 'j->synced = covers;', 'j->synced = j->added;'),
+    ('a torn record is not cut off', "core/apiserver/journal.c", 'if (j->report.cut && ftruncate', 'if (false && ftruncate'),
+    ('a log that is not on the disk takes the place of the old one', "core/apiserver/journal.c", '\tif (fdatasync(fd))\n', '\tif (false)\n'),
+    ('a sync that failed is forgotten', "core/apiserver/journal.c", 'j->failed |= bad;', ''),
+    ('a write that failed leaves its beginning', "core/apiserver/journal.c", 'bool back = !ftruncate(j->fd, j->size) &&', 'bool back ='),
+    ('a change is seen before it is on the disk', "core/apiserver/storage.c", 'pending = version > s->committed;', 'pending = false;'),
+]
+FAULTS = [("journal", *fault) for fault in JOURNAL] + [("cache", *fault) for fault in CACHE] + [("jobs", *fault) for fault in CONTROLLER]
 
 
 def command(program, file, pattern):

@@ -45,6 +45,11 @@ static uint64_t stat_field(int pid, int spaces)
 	return p && sscanf(p, " %" SCNu64, &ret) == 1 ? ret : 0;
 }
 
+int procid_parent(int pid)
+{
+	return (int)stat_field(pid, TO_PARENT);
+}
+
 static struct procid of(int pid)
 {
 	cleanup_arena struct arena a = { 0 };
@@ -142,8 +147,7 @@ int procid_holder(const char *path)
 		int64_t pid;
 
 		if (!str_int(&pid, e->d_name, 1, INT32_MAX, IGNORED) &&
-		    holds((int)pid, &file) &&
-		    !holds((int)stat_field((int)pid, TO_PARENT), &file))
+		    holds((int)pid, &file) && !holds(procid_parent((int)pid), &file))
 			return (int)pid;
 	}
 	return 0;

@@ -52,7 +52,7 @@ static void on_line(void *ctx, const char *pod, const char *container, const cha
 	const char *prefix;
 
 	if (r->lines_ms < 0)
-		r->lines_ms = clock_ms();
+		run_heard(r, r->lines_ms = clock_ms());
 	prefix = report_line(r->report, pod, container, line, len, r->lines_ms);
 	if (alone_line(&r->alone, prefix, line, len))
 		run_report_alone(r);
@@ -66,10 +66,10 @@ static void on_state(void *ctx, const char *pod, const char *container, const ch
 	struct run *r = ctx;
 	const struct local_observer *o = &r->opts->observer;
 
+	if (r->lines_ms < 0)
+		run_heard(r, r->lines_ms = clock_ms());
 	if (!o->on_state)
 		return;
-	if (r->lines_ms < 0)
-		r->lines_ms = clock_ms();
 	o->on_state(o->ctx, report_prefix(r->report, pod, container), line, len, bar);
 }
 
@@ -135,9 +135,12 @@ static void report_restarts(const struct run *r, struct run_pod *pod, const cJSO
 static void apply_status(struct run *r, struct run_pod *pod, const cJSON *status)
 {
 	const char *phase = json_str(status, "phase");
+	bool ran = pod->running;
 
 	pod->changed = false;
 	pod->running = str_eq(phase, "Running");
+	if (pod->running && !ran)
+		run_heard(r, clock_ms());
 	pod->ended = str_eq(phase, "Succeeded") || str_eq(phase, "Failed");
 	free(pod->waits);
 	pod->waits = NULL;
@@ -295,8 +298,8 @@ static bool is_over(const struct run *r)
 
 static int timeout_ms(const struct run *r)
 {
-	const int64_t times[] = { r->wake_ms, r->pass_ms, r->timeout_ms, r->running_ms,
-				  r->pause_ms };
+	const int64_t times[] = { r->wake_ms,    r->pass_ms,  r->timeout_ms,
+				  r->running_ms, r->pause_ms, r->quiet_ms };
 	int64_t now = clock_ms(), until = -1;
 
 	if (r->end == RUN_INTERRUPTED)
@@ -403,6 +406,7 @@ static int loop(struct run *r, struct error *err)
 		apply_changes(r);
 		interrupt(r);
 		check_timeout(r);
+		run_check_quiet(r);
 	}
 }
 
@@ -497,7 +501,7 @@ static void start_clocks(struct run *r)
 	r->start_ms = clock_ms();
 	r->since_1970_ms = now.tv_sec * 1000 + now.tv_nsec / 1000000 - r->start_ms;
 	r->pass_ms = r->wake_ms = r->lines_ms = r->timeout_ms = r->running_ms = -1;
-	r->pause_ms = -1;
+	r->pause_ms = r->quiet_ms = -1;
 	if (r->opts->timeout_ms > 0)
 		r->timeout_ms = r->start_ms + r->opts->timeout_ms;
 	if (r->opts->running_ms > 0)

@@ -46,6 +46,8 @@ struct run {
 	int64_t timeout_ms; /* monotonic, of the caller; -1: none */
 	int64_t running_ms; /* likewise, until on_running(); -1: none */
 	int64_t wake_ms;    /* monotonic; -1: none */
+	int64_t heard_ms;   /* monotonic: a pod has written, or started */
+	int64_t quiet_ms;   /* likewise: when to look why none does; -1: never */
 	int64_t lines_ms;   /* of the first line since the last pause; -1: none */
 	int64_t pause_ms;   /* monotonic: when to call on_pause() anyway; -1: never */
 	enum run_end end;
@@ -105,6 +107,14 @@ MUST_CHECK int run_listen(struct run *r, struct error *err);
 void run_check_suspend(struct run *r);
 MUST_CHECK int run_control(struct run *r, bool last, struct error *err);
 bool run_must_pass(const struct run *r); /* is a pass of the controller due? */
+
+/*
+ * run_quiet.c. run_heard(): a pod has written, or started. run_check_quiet() notes now and
+ * then that a compiler runs while nothing is written: DeepSpeed, torch.compile and other
+ * users of PyTorch's extensions compile for minutes, without a line.
+ */
+void run_heard(struct run *r, int64_t now_ms);
+void run_check_quiet(struct run *r);
 
 /* run_publish.c: show a line to the user, and store it in the run's directory. */
 void run_note(const struct run *r, const char *fmt, ...) PRINTF_LIKE(2, 3);

@@ -172,7 +172,7 @@ static int find_runtime(cJSON **ret, const cJSON *job, const struct input *in,
 
 	if (!*ref.name ||
 	    !(str_eq(kind, RUNTIME_KIND) || str_eq(kind, CLUSTER_RUNTIME_KIND)))
-		return 0; /* which is refused later */
+		return 0; /* the schema refuses it */
 	*ret = runtime_find(in, &which, !opts->get_runtime);
 	if (*ret || !opts->get_runtime)
 		return 0;

@@ -187,6 +187,17 @@ ok "get shows the last run, once" lines 1 '^again +Failed '
 ok "the runs before are kept" test "$(grep -rl --include='*.log' 'run number [12]' "$XDG_STATE_HOME" | wc -l)" = 2
 ok "logs are nobody else's to read" test -z "$(find "$XDG_STATE_HOME/kftrainer" -name '*.log' -perm /077)"
 
+# A compiler in a pod that writes nothing, as DeepSpeed's of its Adam; the sign is found by the process's name.
+printf '#!/bin/sh\nuntil [ -e "$1" ]; do sleep 0.1; done\n' >cc1plus
+chmod +x cc1plus
+job compiles 1 < <(node "./cc1plus compiled cpu_adam.cpp; exit 0")
+"$kftrainer" submit --local compiles.yaml >compiling 2>&1 </dev/null &
+until grep -q 'node-0 is compiling' compiling || ! kill -0 $! 2>>/dev/null; do sleep 0.2; done
+touch compiled
+wait $!
+cp compiling out
+ok "a compiler that is waited for is named, once" test "$(grep -Ecx 'node-0 is compiling \(cpu_adam.cpp\) and has printed nothing for [0-9]+s; what it compiles is kept for the next run' out)" = 1
+
 # Readers that are not there.
 job unread 1 < <(node 'seq 100; touch went-on')
 "$kftrainer" submit --local unread.yaml >&- 2>out </dev/null

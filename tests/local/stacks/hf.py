@@ -1,8 +1,10 @@
 """Hugging Face's libraries on a tiny Llama: hf.py WHAT...: prints the losses of each, by rank 0.
 
-WHAT: accelerate (a loop of one's own), trainer (Transformers' Trainer), sft (TRL's SFTTrainer with LoRA).
+WHAT: accelerate (a loop of one's own), trainer (Transformers' Trainer), sft (TRL's SFTTrainer with LoRA), script (what
+TRL's own script does with the folders model and dataset, which it makes first).
 All take the same 64 texts in the same order, 8 at a time, however many processes share them.
 """
+import json
 import os
 import sys
 import tempfile
@@ -83,9 +85,22 @@ def sft(output):
     say("sft trains", [sum(p.numel() for p in run.model.parameters() if p.requires_grad)])
 
 
+def script(output):
+    from datasets import load_dataset
+    from trl import SFTConfig, SFTTrainer
+    model, tokenizer = tiny()
+    model.save_pretrained("model")
+    tokenizer.save_pretrained("model")
+    os.mkdir("dataset")
+    with open("dataset/train.jsonl", "w") as file:
+        file.writelines(json.dumps({"text": text}) + "\n" for text in TEXTS)
+    run = SFTTrainer("model", args=SFTConfig(bf16=False, **settings(output)), train_dataset=load_dataset("dataset", split="train"))
+    say("script", losses(run)[:-1])
+
+
 with tempfile.TemporaryDirectory() as folder:
     os.environ["HF_HOME"] = folder
     for what in sys.argv[1:]:
-        accelerate() if what == "accelerate" else {"trainer": trainer, "sft": sft}[what](folder)
+        accelerate() if what == "accelerate" else {"trainer": trainer, "sft": sft, "script": script}[what](folder)
 if torch.distributed.is_initialized():
     torch.distributed.destroy_process_group()

@@ -17,6 +17,8 @@
 #include "kube/named.h"
 #include "kube/permission.h"
 #include "trainer/api.h"
+#include "trainer/trainjob.h"
+#include "trainer/trainjob_status.h"
 #include "why/foreign.h"
 #include "why/phase.h"
 
@@ -259,13 +261,23 @@ static void drop_pod(struct view *v, const char *name)
 	}
 }
 
-/* false: the TrainJob was deleted. */
+/* True: it had ended. With a short TTL it goes at once, and its end is what counts. */
+static bool take_last(struct follow *f, struct change *change)
+{
+	if (status_finished(tj_status(change->obj))) {
+		view_add(&f->view, change->obj);
+		change->obj = NULL;
+	}
+	return status_finished(tj_status(f->view.trainjob));
+}
+
+/* false: the TrainJob was deleted before its end. */
 static bool apply(struct follow *f, struct change *change)
 {
 	bool deleted = change->kind == CHANGE_DELETED;
 
 	if (str_eq(meta_kind(change->obj), TRAINJOB_KIND) && deleted)
-		return false;
+		return take_last(f, change);
 	if (str_eq(meta_kind(change->obj), "Pod"))
 		drop_pod(&f->view, meta_name(change->obj));
 	if (!deleted) {

@@ -35,6 +35,26 @@ check "--older-than: no time" refuses "'soon'" delete --local --finished --older
 echo >go
 wait
 
+# The controller's own code, with a TTL of 0: who follows the job sees its end, not only that it is gone.
+"$kftrainer" controller --local >server 2>&1 &
+server=$!
+until [ -s "$XDG_STATE_HOME/kftrainer/server/kubeconfig" ]; do sleep 0.1; done
+at_once() { # STATUS REGEX OPTION
+	{
+		sed 's/ttlSecondsAfterFinished: 2/ttlSecondsAfterFinished: 0/' short.yaml
+		echo ---
+		job <<<"trainer: {command: [sh, -c, 'exit $1']}" | sed "s/name: torch-distributed/name: short/; s/name: tiny/name: zero$1/"
+	} >zero.yaml
+	run submit --kubeconfig "$XDG_STATE_HOME/kftrainer/server/kubeconfig" "$3" -f zero.yaml
+	[ "$status" = "$1" ] && grep -Eq -e "$2" "$scratch/err" || dump
+}
+check "controller --local: a TTL of 0; submit --follow sees the end" at_once 0 '^zero0: complete' --follow
+check "... submit --wait the exit code" at_once 3 'exit code 3' --wait
+stay() { "$kftrainer" get --kubeconfig "$XDG_STATE_HOME/kftrainer/server/kubeconfig" 2>&1 | grep zero; }
+check "... and neither of them stays" eval 'while stay; do sleep 0.1; done'
+kill "$server"
+wait
+
 said() { # FILE REGEX: `runtime validate` says that; its status
 	run runtime validate "$1"
 	grep -Eq -e "$2" "$scratch/err" || dump

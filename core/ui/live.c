@@ -220,7 +220,7 @@ static void send_log(struct viewer *v)
 		join_log(v);
 	while (v->joined && go_on && more && !v->failed) {
 		buf_adds(&v->data, "{\"first\":false,\"lines\":[");
-		go_on = tail_read(v->joined, &v->data, &v->seq, LOG_BYTES);
+		go_on = tail_read(v->joined, v->log.turn, &v->data, &v->seq, LOG_BYTES);
 		more = v->data.data[v->data.len - 1] == ',';
 		if (!more) {
 			buf_clear(&v->data);

@@ -36,7 +36,9 @@ struct tail {
 	struct line *first, **last;
 	size_t bytes;
 	uint64_t seq, read; /* of the last line; of the last that was read */
-	bool joined, ended;
+	bool ended;
+	unsigned turn;
+	int users;       /* guarded by all->lock, as `left_ms` */
 	int64_t left_ms; /* when it was left */
 };
 
@@ -205,7 +207,7 @@ static struct tail *take_left(struct tails *all, int64_t before)
 	struct tail *ret = NULL;
 
 	for (struct tail *t = all->first; t; t = t->next)
-		if (!t->joined && t->left_ms <= before &&
+		if (!t->users && t->left_ms <= before &&
 		    (!ret || t->left_ms < ret->left_ms))
 			ret = t;
 	return ret ? take(all, ret) : NULL;
@@ -236,7 +238,7 @@ static int tail_new(struct tails *all, const struct tail_want *want, struct tail
 	t->only = want->only ? xstrdup(want->only) : NULL;
 	t->lines = want->lines;
 	t->last = &t->first;
-	t->joined = true;
+	t->users = 1;
 	t->scratch.max = TAIL_BYTES;
 	pthread_mutex_init(&t->lock, NULL);
 	cond_init(&t->room);
@@ -251,16 +253,16 @@ static int tail_new(struct tails *all, const struct tail_want *want, struct tail
 	return 0;
 }
 
-/* Has the tail all lines after seq? The caller holds all->lock. */
+/* Join the tail if it has all lines after seq. The caller holds all->lock. */
 static bool can_go_on(struct tail *t, uint64_t seq)
 {
 	bool has;
 
 	pthread_mutex_lock(&t->lock);
-	has = !t->joined && seq <= t->seq &&
-	      (seq == t->seq || (t->first && t->first->seq <= seq + 1));
+	has = seq <= t->seq && (seq == t->seq || (t->first && t->first->seq <= seq + 1));
 	if (has) {
-		t->joined = true;
+		t->users++;
+		t->turn++;
 		t->read = seq;
 	}
 	pthread_mutex_unlock(&t->lock);
@@ -290,7 +292,7 @@ static size_t count(const struct tails *all)
 	return n;
 }
 
-int tail_join(struct tails *all, const struct tail_want *want, uint64_t id, uint64_t *seq,
+int tail_join(struct tails *all, struct tail_want *want, uint64_t id, uint64_t *seq,
 	      struct tail **ret, struct error *err)
 {
 	struct tail *t, *old = NULL;
@@ -310,6 +312,7 @@ int tail_join(struct tails *all, const struct tail_want *want, uint64_t id, uint
 		t->next = all->first;
 		all->first = t;
 	}
+	want->turn = t ? t->turn : 0;
 	pthread_mutex_unlock(&all->lock);
 	if (old)
 		tail_free(old);
@@ -320,7 +323,7 @@ int tail_join(struct tails *all, const struct tail_want *want, uint64_t id, uint
 void tail_leave(struct tails *all, struct tail *t)
 {
 	pthread_mutex_lock(&all->lock);
-	t->joined = false;
+	t->users--;
 	t->left_ms = clock_ms();
 	pthread_mutex_unlock(&all->lock);
 }
@@ -330,21 +333,24 @@ uint64_t tail_id(const struct tail *t)
 	return t->id;
 }
 
-bool tail_read(struct tail *t, struct buf *out, uint64_t *seq, size_t max)
+bool tail_read(struct tail *t, unsigned turn, struct buf *out, uint64_t *seq, size_t max)
 {
 	struct line *line;
 	bool go_on;
 
 	pthread_mutex_lock(&t->lock);
+	go_on = turn == t->turn;
 	for (line = t->first; line && line->seq <= *seq; line = line->next)
 		;
-	for (; line && out->len < max; line = line->next) {
+	for (; go_on && line && out->len < max; line = line->next) {
 		buf_add(out, line->json, line->len);
 		*seq = line->seq;
 	}
-	t->read = *seq;
-	go_on = !t->ended || *seq < t->seq;
-	pthread_cond_broadcast(&t->room);
+	if (go_on) {
+		t->read = *seq;
+		go_on = !t->ended || *seq < t->seq;
+		pthread_cond_broadcast(&t->room);
+	}
 	pthread_mutex_unlock(&t->lock);
 	return go_on;
 }

@@ -30,6 +30,7 @@ struct tail_want {
 	const char *ns, *job;
 	const char *only; /* prefixes of lines, "node-0,node-3"; NULL: all */
 	int64_t lines;    /* to begin with, of each container */
+	unsigned turn;    /* set by tail_join(): who joins later takes over */
 };
 
 /*
@@ -37,7 +38,7 @@ struct tail_want {
  * seq 0. At TAIL_MAX the one that nobody has read for longest ends; ERR_BUSY: all are
  * read. tail_leave() ends its use.
  */
-MUST_CHECK int tail_join(struct tails *all, const struct tail_want *want, uint64_t id,
+MUST_CHECK int tail_join(struct tails *all, struct tail_want *want, uint64_t id,
 			 uint64_t *seq, struct tail **ret, struct error *err);
 void tail_leave(struct tails *all, struct tail *t);
 uint64_t tail_id(const struct tail *t);
@@ -45,9 +46,9 @@ uint64_t tail_id(const struct tail *t);
 /*
  * Append lines after *seq, up to about `max` bytes: '["node-0",RUN,...],' as in html.h;
  * the prefix is null for a message, "" for the only container. False: the log has ended,
- * and all is read.
+ * and all is read, or another has joined since that turn.
  */
-bool tail_read(struct tail *t, struct buf *out, uint64_t *seq, size_t max);
+bool tail_read(struct tail *t, unsigned turn, struct buf *out, uint64_t *seq, size_t max);
 
 void tails_sweep(struct tails *all, bool every); /* end those nobody has read for long */
 

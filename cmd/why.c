@@ -144,9 +144,9 @@ const struct cmd cmd_why = {
 	.about =
 		"Prints one paragraph, the most likely cause first, and commands that show more.\n"
 		"Checks the TrainJob, its runtime, JobSet, PodGroup or Kueue Workload, Jobs,\n"
-		"pods, events, how failed containers' logs end and those of nodes begin, and nodes,\n"
-		"volume claims and the controller if they matter. Lists objects that you are not\n"
-		"allowed to read.",
+		"pods, events, how failed containers' logs end and those of nodes begin, and\n"
+		"nodes, volume claims and the controller if they matter. Lists objects that you\n"
+		"are not allowed to read.",
 	.example = "kftrainer why bert\n"
 		   "kftrainer why bert -n team-a -o json",
 	.opts = opts_table,

@@ -167,7 +167,7 @@ static void jobs_world(struct sim *sim)
 }
 
 static const struct sim_seed known[] = {
-	{ 53, "a controller that takes over lists pods before TrainJobs" },
+	{ 44, "a controller that takes over lists pods before TrainJobs" },
 	{ 521, "the answer to a write of the runtime snapshot is lost" },
 	{ 0, NULL },
 };

@@ -64,7 +64,6 @@ CONTROLLER = [
     ('a lost answer to the write of the snapshot stops the job', "core/manager/reconcile_objects.c", '\t*p->memory->written.snapshot = 0;\n', ''),
     ('pods are listed before TrainJobs', "core/manager/work.c", 'if (store && informer_synced(store))', 'if (store)'),
     ('the end of a TrainJob is written to another of its name', "core/manager/reconcile_status.c", 'add_step(steps, "test", "/metadata/uid", cJSON_CreateString(meta_uid(p->tj)));', ''),
-    ('a leader that cannot renew its Lease goes on writing', "core/kube/lease.c", 'return l->leads && boot_ms() < l->renewed_ms + l->conf.renew_ms;', 'return l->leads;'),
     ('a Lease is taken before it has expired', "core/kube/lease.c", 'return left > 0 ? left : 0;', 'return left > 8000 ? left : 0;'),
     ('a Lease is taken that another has just taken', "core/kube/lease.c", 'json_put_str(doc, l->conf.identity, HOLDER);', 'json_put_str(doc, l->conf.identity, HOLDER); json_del(doc, JSON_PATH("metadata", "resourceVersion"));'),
     ('a pass that failed is not repeated', "core/manager/work.c", '\tworkqueue_retry(c->queue, key);\n}', '\t(void)0;\n}'),

@@ -61,13 +61,25 @@ static int number(int64_t *ret, const char *option, const char *text, struct err
 struct shown {
 	struct fold fold;
 	bool raw, timestamps;
+	bool in_turn;          /* pods follow each other, each with all of its lines */
+	char last[PREFIX_MAX]; /* the prefix of the last line */
 };
+
+/* What is folded of a pod's lines is reported before the next one's. */
+static void begin_pod(struct shown *s, const char *prefix)
+{
+	if (s->last[0])
+		fold_flush(&s->fold);
+	snprintf(s->last, sizeof(s->last), "%s", prefix);
+}
 
 static void on_line(void *ctx, const char *prefix, const char *line, size_t len)
 {
 	struct shown *s = ctx;
 	char room[TRACEBACK_NAME_MAX];
 
+	if (s->in_turn && prefix && strncmp(prefix, s->last, sizeof(s->last) - 1) != 0)
+		begin_pod(s, prefix);
 	if (!s->raw && !s->timestamps)
 		return fold_line(&s->fold, prefix, line, len);
 	if (!s->raw) {
@@ -133,7 +145,9 @@ static void end_lines(struct shown *s)
 
 static int show(struct kube *k, const struct logs_want *want, struct error *err)
 {
-	struct shown s = { .raw = want->raw, .timestamps = want->timestamps };
+	struct shown s = { .raw = want->raw,
+			   .timestamps = want->timestamps,
+			   .in_turn = !want->follow };
 	const struct logs_out out = { .on_line = on_line,
 				      .on_state = on_state,
 				      .on_bytes = on_bytes,

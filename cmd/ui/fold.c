@@ -47,6 +47,12 @@ void fold_line(struct fold *f, const char *prefix, const char *line, size_t len)
 	traceback_line(f->tracebacks, prefix ? prefix : "", line, len, f->lines_ms);
 }
 
+void fold_flush(struct fold *f)
+{
+	traceback_flush(f->tracebacks, INT64_MAX);
+	lognoise_flush(f->noise, INT64_MAX);
+}
+
 int64_t fold_pause(struct fold *f, bool last)
 {
 	int64_t now = clock_ms(), next = -1, times[3];

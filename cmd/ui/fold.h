@@ -27,6 +27,9 @@ void fold_begin(struct fold *f, const char *name);
 /* A line; prefix NULL: none. */
 void fold_line(struct fold *f, const char *prefix, const char *line, size_t len);
 
+/* The lines of these processes are complete: report what has been folded of them. */
+void fold_flush(struct fold *f);
+
 /*
  * No lines follow for now or, with `last`, at all: draws the bars. Returns when to call it
  * again; -1: never. The caller flushes stdout.

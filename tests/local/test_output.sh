@@ -187,6 +187,14 @@ ok "get shows the last run, once" lines 1 '^again +Failed '
 ok "the runs before are kept" test "$(grep -rl --include='*.log' 'run number [12]' "$XDG_STATE_HOME" | wc -l)" = 2
 ok "logs are nobody else's to read" test -z "$(find "$XDG_STATE_HOME/kftrainer" -name '*.log' -perm /077)"
 
+# What ends a pod's lines and is folded comes before the next pod's.
+job banner 2 < <(node "echo begin; echo 'W1127 05:00:00.000000 1 torch/distributed/run.py:803] *****************************************'")
+"$kftrainer" submit --local banner.yaml >out 2>&1 </dev/null
+run "$kftrainer" logs banner
+ok "logs: what is folded stays with its pod" cmp out <(for i in 0 1; do
+	printf '[node-%s] begin\n[node-%s] PyTorch: 1 line folded, see '"'kftrainer logs --raw banner'"'\n' $i $i
+done)
+
 # A compiler in a pod that writes nothing, as DeepSpeed's of its Adam; the sign is found by the process's name.
 printf '#!/bin/sh\nuntil [ -e "$1" ]; do sleep 0.1; done\n' >cc1plus
 chmod +x cc1plus

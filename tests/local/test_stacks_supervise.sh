@@ -1,0 +1,52 @@
+#!/bin/bash
+# PyTorch's DDP on two supervised nodes: ranks are killed at random points (KILLS=20 in make soak), and the losses are those of
+# a run that nobody disturbs.
+# before: tests/setup.sh stack
+# shellcheck disable=SC1091,SC2154
+. "$(dirname "$0")/stacks.sh"
+KILLS=${KILLS:-2}
+
+train() {
+	mkdir -p "$1"
+	"$kftrainer" submit --local --supervise --annotation kftrainer.io/restarts=99 --annotation kftrainer.io/restart-grace=1s \
+		--name "$1" --runtime torch-distributed --nodes 2 -- python "$stacks/ddp_killed.py" "$scratch/$1" >"$1.out" 2>&1 </dev/null
+}
+# begun NUMBER: both ranks run for the NUMBERth time, and some steps of it are done
+begun() { [ "$(grep -c "begins $1 rank" killed.out)" = 2 ] && sed "1,/begins $1 rank/d" killed.out | grep -q 'loss'; }
+# The last loss of each step: those of steps that are repeated count once.
+losses() { sed -nE 's/^(\[[^ ]+\] +)?loss ([0-9]+) (.*)$/\2 \3/p' "$1" | awk '{ last[$1] = $2 } END { for (i = 0; i < 40; i++) print i, last[i] }'; }
+
+# supervisors: the IDs of both
+supervisors() { pgrep -f "runtime supervise .*/ddp_killed.py $scratch/killed$"; }
+
+train killed &
+pid=$!
+until_true begun 0
+supervisors >before
+for ((i = 0; i < KILLS; i++)); do
+	until_true begun "$i"
+	sleep "0.$((RANDOM % 10))"
+	mapfile -t ranks < <(pgrep -f "^python .*/ddp_killed.py $scratch/killed$")
+	kill -9 "${ranks[RANDOM % 2]}"
+done
+until_true begun "$KILLS"
+supervisors >after
+touch killed/go
+wait $pid
+status=$?
+cp killed.out out
+ok "ranks are killed $KILLS times: exits 0" exits 0
+ok "... each time all start again" lines 2 "begins $KILLS rank [01] at "
+ok "... under the same supervisors, in the same pods" eval 'test "$(wc -l <before)" = 2 && cmp -s before after'
+mkdir calm
+touch calm/go
+train calm
+status=$?
+cp calm.out out
+ok "a run that nobody disturbs" exits 0
+losses calm.out >calm.losses
+losses killed.out >killed.losses
+cp killed.losses out
+ok "... has the same losses, to the last digit" cmp -s calm.losses killed.losses
+ok "... of 40 steps" test "$(grep -cE '^[0-9]+ [0-9]' calm.losses)" = 40
+finish

@@ -1,4 +1,6 @@
 /* exec.c - run a command in a running pod of a job (client/remote.h, kubelet/enter.h). */
+#include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -124,6 +126,8 @@ static int failed(const struct error *err)
 {
 	if (err->kind == ERR_STOPPED && stop_signal())
 		return BY_SIGNAL + stop_signal();
+	if (err->kind == ERR_STOPPED && err->code == EPIPE) /* as other commands */
+		return BY_SIGNAL + SIGPIPE;
 	cmd_complain("exec", "%s", err->msg);
 	return err->code == PODEXEC_NOT_FOUND || err->code == PODEXEC_NOT_EXECUTABLE
 		       ? err->code

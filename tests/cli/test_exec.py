@@ -127,6 +127,20 @@ def pings(p):
     p.end()
 
 
+def empty_ping(p):
+    """Without a payload, it must be answered, too (curl#19554)."""
+    p.send(PING)
+    op = PING
+    while op not in (None, PONG):
+        op, message = p.receive()
+    p.end(0 if op == PONG and not message else 1)
+
+
+def pours(p):
+    while True:
+        p.out(1, b"x" * 65536)
+
+
 def never_closes(p):
     p.out(1, b"done\n")
     p.out(3, status(4))
@@ -158,7 +172,7 @@ def shell(p):
 
 SCENARIOS = {
     "waits": waits, "deaf": lambda p: (p.out(1, b"up\n"), p.input()), "sh": shell,
-    "plain": plain, "pieces": pieces, "pings": pings, "never-closes": never_closes,
+    "plain": plain, "pieces": pieces, "pings": pings, "never-closes": never_closes, "empty-ping": empty_ping, "pours": pours,
     "no-status": lambda p: (p.out(1, b"half\n"), p.send(CLOSE, b"\x03\xe8")),
     "half-status": lambda p: (p.out(3, status(1)[:20]), p.send(CLOSE, b"\x03\xe8")),
     "cut": lambda p: (p.out(1, b"half\n"), p.sock.shutdown(socket.SHUT_RDWR)),
@@ -213,8 +227,11 @@ class Server(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         self.close_connection = True
         try:
-            SCENARIOS.get(name, plain)(Peer(self))
-        except OSError:
+            peer = Peer(self)
+            SCENARIOS.get(name, plain)(peer)
+            while peer.input()[0] is not None:  # until the client closes: bytes left unread would reset the connection
+                pass
+        except (OSError, ValueError):
             pass
 
     def do_GET(self):
@@ -285,6 +302,19 @@ is_("frames in pieces, fragments, a ping within", run("pieces"), (3, b"x" * 7000
 blob = os.urandom(8 << 20)
 is_("pings while much is sent are answered between messages",
     run("pings", options=("-i",), data=blob), (0, f"{hashlib.sha256(blob).hexdigest()} True True True".encode(), ""))
+is_("a ping without a payload is answered", run("empty-ping"), (0, b"", ""))
+with open("/dev/full", "w") as full:
+    r = subprocess.run([PROGRAM, "exec", "--kubeconfig", CONFIG, "one", "--", "pours"], stdin=subprocess.DEVNULL, stdout=full,
+                       stderr=subprocess.PIPE, env={**os.environ, "HOME": scratch.name})
+is_("a full disk", (r.returncode, b"No space left" in r.stderr, r.stderr.count(b"\n")), (125, True, 1))
+job = subprocess.Popen([PROGRAM, "exec", "--kubeconfig", CONFIG, "one", "--", "pours"], stdin=subprocess.DEVNULL,
+                       stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, "HOME": scratch.name})
+job.stdout.read(100000)
+job.stdout.close()
+is_("the reader of the output leaves: as other commands, 141 and no words", (job.wait(), job.stderr.read()), (141, b""))
+r = subprocess.run(["bash", "-c", f"'{PROGRAM}' exec --kubeconfig '{CONFIG}' one -i -- plain <&- "], capture_output=True,
+                   env={**os.environ, "HOME": scratch.name})
+is_("standard input is closed", (r.returncode, r.stdout), (7, b"out\n"))
 is_("a server that does not close after the status", run("never-closes"), (4, b"done\n", ""))
 is_("an unknown channel, an empty message, a text message", run("channel-9"), (0, b"text\n", ""))
 fails("the connection ends without a status", "no-status", 125, "one-node-0-0-abcde: the server closed the connection")

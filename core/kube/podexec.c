@@ -285,7 +285,8 @@ static int keep_alive(struct podexec *x, struct error *err)
 		return 0;
 	x->pinged_ms = now;
 	x->asked_ms = x->asked_ms ? x->asked_ms : now;
-	return websocket_ping(x->ws, err);
+	websocket_ping(x->ws);
+	return 0;
 }
 
 int podexec_step(struct podexec *x,
@@ -295,8 +296,8 @@ int podexec_step(struct podexec *x,
 {
 	x->on_output = on_output;
 	x->ctx = ctx;
-	if (websocket_continue(x->ws, err) ||
-	    websocket_receive(x->ws, on_message, x, &x->closed, err)) {
+	websocket_continue(x->ws);
+	if (websocket_receive(x->ws, on_message, x, &x->closed, err)) {
 		note_end(x);
 		if (!x->status_ms || err->kind != ERR_IO)
 			return -1;

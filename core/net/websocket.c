@@ -36,6 +36,7 @@ struct websocket {
 	char pong[CONTROL_MOST];
 	size_t pong_len;
 	bool pong_due, within; /* within: a message has more pieces */
+	bool mute; /* sending failed: what the peer sent before is still read */
 	int64_t heard_ms, pong_ms;
 	char piece[PIECE];
 };
@@ -144,7 +145,7 @@ void websocket_free(struct websocket *w)
 
 	if (!w)
 		return;
-	if (w->heard_ms && !websocket_is_sending(w))
+	if (w->heard_ms && !w->mute && !websocket_is_sending(w))
 		(void)curl_ws_send(w->slot->easy, "\x03\xe8", 2, &sent, 0, CURLWS_CLOSE);
 	curl_multi_remove_handle(w->slot->multi, w->slot->easy);
 	call_drop(&w->call);
@@ -175,6 +176,64 @@ bool websocket_is_sending(const struct websocket *w)
 	return w->out.any;
 }
 
+/* A peer that closes may have sent its last words before: their end is the error. */
+static void push(struct websocket *w)
+{
+	struct outgoing *out = &w->out;
+
+	while (out->any) {
+		size_t sent = 0;
+		CURLcode code = curl_ws_send(w->slot->easy, out->data + out->at,
+					     out->len - out->at, &sent, 0, out->flags);
+
+		w->mute |= code && code != CURLE_AGAIN;
+		out->at += sent;
+		if (w->mute || (!code && out->at == out->len))
+			out->any = false;
+		else if (code || !sent)
+			return;
+	}
+}
+
+static void take(struct websocket *w, const void *data, size_t len, unsigned flags)
+{
+	if (w->mute)
+		return;
+	memcpy(w->out.data, data, len);
+	w->out.len = len;
+	w->out.at = 0;
+	w->out.flags = flags;
+	w->out.any = true;
+}
+
+void websocket_continue(struct websocket *w)
+{
+	push(w);
+	if (w->out.any || !w->pong_due)
+		return;
+	w->pong_due = false;
+	take(w, w->pong, w->pong_len, CURLWS_PONG);
+	push(w);
+}
+
+int websocket_send(struct websocket *w, const void *data, size_t len, struct error *err)
+{
+	if (w->out.any || len > WEBSOCKET_MOST)
+		return error_set(err, ERR_LIMIT, "%s: message not sent", w->call.host);
+	take(w, data, len, CURLWS_BINARY);
+	websocket_continue(w);
+	return 0;
+}
+
+void websocket_ping(struct websocket *w)
+{
+	if (!w->out.any)
+		take(w, "", 0, CURLWS_PING);
+	websocket_continue(w);
+}
+
+/* ---- receiving ------------------------------------------------------------------- */
+
 static int lost(struct websocket *w, CURLcode code, struct error *err)
 {
 	const char *why = *w->call.why ? w->call.why : curl_easy_strerror(code);
@@ -185,63 +244,6 @@ static int lost(struct websocket *w, CURLcode code, struct error *err)
 	return error_set(err, ERR_IO, "%s: connection lost: %.*s", w->call.host,
 			 (int)strcspn(why, "\r\n"), why);
 }
-
-static int push(struct websocket *w, struct error *err)
-{
-	struct outgoing *out = &w->out;
-
-	while (out->any) {
-		size_t sent = 0;
-		CURLcode code = curl_ws_send(w->slot->easy, out->data + out->at,
-					     out->len - out->at, &sent, 0, out->flags);
-
-		if (code && code != CURLE_AGAIN)
-			return lost(w, code, err);
-		out->at += sent;
-		if (!code && out->at == out->len)
-			out->any = false;
-		else if (code || !sent)
-			return 0;
-	}
-	return 0;
-}
-
-static void take(struct websocket *w, const void *data, size_t len, unsigned flags)
-{
-	memcpy(w->out.data, data, len);
-	w->out.len = len;
-	w->out.at = 0;
-	w->out.flags = flags;
-	w->out.any = true;
-}
-
-int websocket_continue(struct websocket *w, struct error *err)
-{
-	if (push(w, err))
-		return -1;
-	if (w->out.any || !w->pong_due)
-		return 0;
-	w->pong_due = false;
-	take(w, w->pong, w->pong_len, CURLWS_PONG);
-	return push(w, err);
-}
-
-int websocket_send(struct websocket *w, const void *data, size_t len, struct error *err)
-{
-	if (w->out.any || len > WEBSOCKET_MOST)
-		return error_set(err, ERR_LIMIT, "%s: message not sent", w->call.host);
-	take(w, data, len, CURLWS_BINARY);
-	return websocket_continue(w, err);
-}
-
-int websocket_ping(struct websocket *w, struct error *err)
-{
-	if (!w->out.any)
-		take(w, "", 0, CURLWS_PING);
-	return websocket_continue(w, err);
-}
-
-/* ---- receiving ------------------------------------------------------------------- */
 
 /* Only the newest ping has to be answered (RFC 6455, 5.5.3). */
 static void note_ping(struct websocket *w, const struct curl_ws_frame *meta, size_t n)
@@ -269,8 +271,10 @@ int websocket_receive(struct websocket *w,
 					     &n, &meta);
 		bool first = !w->within;
 
-		if (code == CURLE_AGAIN)
-			return websocket_continue(w, err);
+		if (code == CURLE_AGAIN) {
+			websocket_continue(w);
+			return 0;
+		}
 		if (code)
 			return lost(w, code, err);
 		w->heard_ms = clock_ms();

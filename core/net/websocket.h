@@ -32,14 +32,16 @@ int websocket_fd(const struct websocket *w);
 
 /*
  * Take a binary message of at most WEBSOCKET_MOST bytes and send what can be sent now.
- * While websocket_is_sending(), no other is taken: websocket_continue() sends more.
+ * While websocket_is_sending(), no other is taken (ERR_LIMIT): websocket_continue() sends
+ * more. A connection that takes no more bytes drops them: websocket_receive() has first
+ * what the server sent before that, and then the error.
  */
 MUST_CHECK int websocket_send(struct websocket *w, const void *data, size_t len,
 			      struct error *err);
 bool websocket_is_sending(const struct websocket *w);
-MUST_CHECK int websocket_continue(struct websocket *w, struct error *err);
+void websocket_continue(struct websocket *w);
 /* Ask the server for a sign of life, unless a message is being sent. */
-MUST_CHECK int websocket_ping(struct websocket *w, struct error *err);
+void websocket_ping(struct websocket *w);
 int64_t websocket_heard_ms(const struct websocket *w); /* clock_ms() of the last bytes */
 int64_t websocket_pong_ms(const struct websocket *w);  /* of the last answer to a ping */
 

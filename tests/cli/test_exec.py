@@ -172,7 +172,7 @@ def shell(p):
 
 SCENARIOS = {
     "waits": waits, "deaf": lambda p: (p.out(1, b"up\n"), p.input()), "sh": shell,
-    "plain": plain, "pieces": pieces, "pings": pings, "never-closes": never_closes, "empty-ping": empty_ping, "pours": pours,
+    "plain": plain, "pieces": pieces, "pings": pings, "never-closes": never_closes, "empty-ping": empty_ping, "no-reader": lambda p: (p.end(5), p.sock.shutdown(socket.SHUT_RDWR)), "pours": pours,
     "no-status": lambda p: (p.out(1, b"half\n"), p.send(CLOSE, b"\x03\xe8")),
     "half-status": lambda p: (p.out(3, status(1)[:20]), p.send(CLOSE, b"\x03\xe8")),
     "cut": lambda p: (p.out(1, b"half\n"), p.sock.shutdown(socket.SHUT_RDWR)),
@@ -302,6 +302,7 @@ is_("frames in pieces, fragments, a ping within", run("pieces"), (3, b"x" * 7000
 blob = os.urandom(8 << 20)
 is_("pings while much is sent are answered between messages",
     run("pings", options=("-i",), data=blob), (0, f"{hashlib.sha256(blob).hexdigest()} True True True".encode(), ""))
+is_("input that nobody reads does not hide the status", run("no-reader", options=("-i",), data=blob), (5, b"", ""))
 is_("a ping without a payload is answered", run("empty-ping"), (0, b"", ""))
 with open("/dev/full", "w") as full:
     r = subprocess.run([PROGRAM, "exec", "--kubeconfig", CONFIG, "one", "--", "pours"], stdin=subprocess.DEVNULL, stdout=full,

@@ -64,13 +64,13 @@ check "-t without a terminal says so" exits 0 'is no terminal' x two -it -- echo
 # ---- signals without a terminal ----------------------------------------------------------------------------
 signalled() { # SIGNAL CODE: the command gets it, and does not remain
 	local code
-	"${inside[@]}" "$kftrainer" exec -n $ns two -- sh -c "echo begun; sleep 77.$1; echo no" >"$scratch/begun" 2>"$scratch/err" &
+	"${inside[@]}" "$kftrainer" exec -n $ns two -- sh -c "echo begun; sleep 77.$2; echo no" >"$scratch/begun" 2>"$scratch/err" &
 	wait_for 30 grep -q begun "$scratch/begun"
 	kill -s "$1" $!
 	wait $!
 	code=$?
 	[ $code = "$2" ] && ! grep no "$scratch/begun" &&
-		! x two -- sh -c 'cat /proc/[0-9]*/cmdline' | tr '\0' ' ' | grep "^sleep 77.$1\|sh -c echo begun" && return
+		! x two -- sh -c 'cat /proc/[0-9]*/cmdline' | tr '\0' ' ' | grep "^sleep 77.$2\|sh -c echo begun" && return
 	echo "exit code $code"
 	cat "$scratch/err"
 	return 1

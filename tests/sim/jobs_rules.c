@@ -166,7 +166,9 @@ void rules_on_deletion(struct job *j, const cJSON *tj)
 {
 	int64_t expires = status_expires(tj);
 
-	if (j->expired || meta_is_deleted(tj))
+	if (meta_is_deleted(tj))
+		return; /* by its user, and somebody holds it: nothing changes */
+	if (j->expired)
 		sim_broken(j->w->sim, "%s is deleted twice", j->name);
 	if (expires < 0)
 		sim_broken(j->w->sim, "%s is deleted, it has not ended", j->name);

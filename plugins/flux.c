@@ -71,16 +71,21 @@ static void add_words(struct buf *out, const cJSON *words)
 		buf_printf(out, "%s%s", out->len ? " " : "", word->valuestring);
 }
 
-/* The command to run inside Flux: the job's, else the runtime's, with the job's args. */
+/*
+ * The command to run inside Flux: the job's, else the runtime's, and likewise its args. The
+ * container gets none: the entry point would add them (kubeflow/trainer#4003).
+ */
 static const char *wrapped_command(struct info *info, const cJSON *tj)
 {
 	cleanup_buf struct buf line = { .max = 4 * 1024 * 1024 };
-	const cJSON *command = tj_command(tj);
+	const cJSON *command = tj_command(tj), *args = tj_args(tj);
 
 	if (!command)
 		command = container_command(info_trainer_container(info));
+	if (!args)
+		args = container_args(info_trainer_container(info));
 	add_words(&line, command);
-	add_words(&line, tj_args(tj));
+	add_words(&line, args);
 	return str_trim(&info->arena, line.data ? (const char *)line.data : "");
 }
 
@@ -144,7 +149,7 @@ static int enforce_ml_policy(const struct plugin_env *env, struct info *info,
 	info_set_plain_nodes(info, tj);
 	info_set_command(info, words("/bin/bash", CONFIG_DIR "/entrypoint.sh",
 				     wrapped_command(info, tj)));
-	info->args_used = true; /* the runtime's args remain */
+	info->args_used = true;
 	if (!ps)
 		return 0;
 	add_volumes(info, ps->pod_spec);

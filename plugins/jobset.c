@@ -46,7 +46,7 @@ static void apply_trainer(const struct info *info, const struct pod_set *ps,
 		container_set_image(node, tj_image(tj));
 	if (command)
 		container_set_command(node, command);
-	if (args)
+	if (args || info->args_used)
 		container_set_args(node, args);
 }
 

@@ -30,7 +30,7 @@ struct info {
 	cJSON *jobset_spec;          /* owned */
 	cJSON *labels, *annotations; /* of the JobSet; owned */
 	cJSON *command;              /* replaces spec.trainer's; owned, or NULL */
-	bool args_used;              /* spec.trainer's args are part of `command` */
+	bool args_used;              /* all args are part of `command` */
 	const cJSON *runtime;        /* unpatched, for its labels; or NULL */
 	const cJSON *ml_policy, *pod_group_policy; /* the runtime's, or NULL */
 	struct pod_set *pod_sets;

@@ -11,7 +11,7 @@
 
 enum { MAX_MANIFEST = 64 * 1024 * 1024 };
 
-/* What the pod of a runtime's step knows of its job: examples/export.yaml sets these. */
+/* Facts about its job that a step of a runtime is given: examples/export.yaml sets these. */
 static const struct {
 	const char *variable, *property;
 } of_job[] = {
@@ -21,7 +21,7 @@ static const struct {
 	{ "RUNTIME_NAME", "runtime" },
 };
 
-/* What initialize-model and initialize-dataset have fetched: core/store/ledger.h. */
+/* Records of what initialize-model and initialize-dataset have fetched: core/store/ledger.h. */
 static const struct {
 	const char *manifest, *property;
 } fetched[] = {

@@ -1,5 +1,5 @@
 /*
- * json_plain.h - which bytes of a string JSON has as they are: of json_read.c and
+ * json_plain.h - bytes of a string that JSON has as they are, for json_read.c and
  * json_print.c.
  */
 #ifndef BASE_JSON_PLAIN_H

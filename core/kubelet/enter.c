@@ -42,7 +42,7 @@ void enter_note(const char *path, pid_t keeper, const char *workdir)
 	(void)!file_write_scratch(path, text, strlen(text), 0600, IGNORED);
 }
 
-/* What the new process needs; made before the fork. */
+/* All that the new process needs, made before the fork. */
 struct entry {
 	const struct enter_want *want;
 	struct arena arena;
@@ -151,7 +151,7 @@ static void find_namespaces(struct entry *e)
 		e->flags |= differs(e, all[i].name) ? all[i].flag : 0;
 }
 
-/* Its control group of version 2, "/sys/fs/cgroup/a/b/cgroup.procs". */
+/* The process's control group of version 2, "/sys/fs/cgroup/a/b/cgroup.procs". */
 static void find_cgroup(struct entry *e)
 {
 	const char *path = arena_printf(&e->arena, "/proc/%d/cgroup", (int)e->main);

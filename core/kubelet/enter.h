@@ -19,7 +19,7 @@
 void enter_note(const char *path, pid_t keeper, const char *workdir);
 
 struct enter_want {
-	const char *file;        /* that enter_note() wrote */
+	const char *file;        /* written by enter_note() */
 	const char *const *argv; /* PATH of the container is searched */
 	bool input;              /* standard input is the caller's, else /dev/null */
 	bool terminal;           /* a terminal of its own, on that of standard input */

@@ -17,7 +17,7 @@
 
 enum { MAX_KEY = 1024 * 1024 };
 
-/* What replaces words of the supervisors. */
+/* A replacement of words of the supervisors. */
 struct edit {
 	const char *self; /* this program */
 	const char *port;

@@ -153,7 +153,7 @@ static int delete_trainjob(struct pass *p, int64_t ttl, struct error *err)
 		return 0;
 	if (kube_delete_read(p->r->conf.kube, p->tj, "Foreground", err)) {
 		if (err->kind == ERR_CONFLICT)
-			pass_requeue_after(p, CONFLICT_MS); /* it was changed meanwhile */
+			pass_requeue_after(p, CONFLICT_MS); /* changed meanwhile */
 		if (err->kind == ERR_CONFLICT || err->kind == ERR_NOT_FOUND) {
 			*err = (struct error){ 0 };
 			return 0;
@@ -186,7 +186,7 @@ int end_expire(struct pass *p, struct error *err)
 	left = end + ttl - earliest_now(p, end);
 	if (left <= 0) {
 		if (hear_server(p, err))
-			return error_clear_if(err, ERR_CONFLICT); /* it was deleted */
+			return error_clear_if(err, ERR_CONFLICT); /* deleted */
 		left = end + ttl - earliest_now(p, end);
 	}
 	if (left <= 0)

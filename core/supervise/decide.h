@@ -1,5 +1,5 @@
 /*
- * decide.h - what a supervisor does next: a function of its state, an event and the time.
+ * decide.h - the next step of a supervisor, a function of its state, an event and the time.
  *
  * Alone it starts its command again by itself. With other ranks it does what they do
  * together, as the hub orders (supervise/hub.h).

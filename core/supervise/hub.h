@@ -1,5 +1,5 @@
 /*
- * hub.h - what all ranks of a job do: a function of their states and the time.
+ * hub.h - orders for all ranks of a job, a function of their states and the time.
  *
  * The hub starts all commands once all ranks have joined and are ready. When one fails or
  * is lost, all are stopped and started again together, in the next epoch. The restarts

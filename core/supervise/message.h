@@ -1,5 +1,5 @@
 /*
- * message.h - what the supervisors of a job tell each other: encode and decode.
+ * message.h - encode and decode the messages between the supervisors of a job.
  *
  * The supervisors of ranks 1, 2, ... connect to that of rank 0, the hub, over TLS with
  * the job's key. A message is the length of the rest (1 byte), its type (1 byte) and its
@@ -53,7 +53,7 @@ struct peer_state {
 	uint32_t epoch;
 	uint32_t counted; /* the restarts that count, as the hub has told */
 	uint32_t status;  /* as a shell has it: 128 + signal */
-	bool permanent;   /* it would end so again */
+	bool permanent;   /* another start would end the same */
 	bool leaving;     /* its pod is being stopped */
 };
 

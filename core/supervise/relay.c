@@ -255,7 +255,7 @@ void relay_settle(struct relay *r)
 void relay_finish(const struct relay *r)
 {
 	if (write(r->quit, &one, sizeof(one)) < 0)
-		return; /* it is readable already */
+		return; /* full: readable already */
 }
 
 void relay_join(struct relay *r)

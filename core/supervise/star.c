@@ -34,7 +34,7 @@ struct star {
 	struct line *lines; /* newest first */
 	struct peer_state mine;
 	struct hub_order order; /* the last one for this rank */
-	bool news;              /* it has not been taken */
+	bool news;              /* `order` is not taken yet */
 	struct error fatal;
 	/* The hub's. */
 	int listener;
@@ -328,7 +328,7 @@ static void redial(struct star *s, int64_t now)
 
 /* ---- both ---- */
 
-/* What the end of a line means; it is freed next. */
+/* Record that a line has ended; the caller frees it. */
 static void ended(struct star *s, const struct line *l, int64_t now)
 {
 	if (!is_hub(s)) {
@@ -529,7 +529,7 @@ int star_open(struct star **ret, const struct star_conf *conf, struct error *err
 	s->conf = conf;
 	s->lost_since = s->free_since = -1;
 	s->pause = FIRST_PAUSE_MS;
-	*ret = s; /* it ends with the process */
+	*ret = s; /* never freed: ends with the process */
 	s->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (s->epoll < 0)
 		return error_errno(err, errno, "epoll");

@@ -37,7 +37,7 @@ int star_fd(const struct star *s);        /* readable: star_step() is due */
 int64_t star_until(const struct star *s); /* of clock_ms(): it is due then, too */
 /* -1: this supervisor cannot take part. */
 MUST_CHECK int star_step(struct star *s, struct error *err);
-/* What this rank does. Call it after each change. */
+/* Report this rank's state, after each change. */
 void star_tell(struct star *s, const struct peer_state *state);
 /* True: there is a new order for this rank. */
 bool star_order(struct star *s, struct hub_order *ret);

@@ -132,7 +132,7 @@ static bool slim(cJSON *job)
 	return true;
 }
 
-/* Of a cell that grows with time: since when; -1: it does not. */
+/* Since when a cell's time grows; -1: the cell does not grow. */
 static int64_t grows_since(const cJSON *job, const char *head)
 {
 	int64_t now = clock_now(), t = -1;

@@ -107,7 +107,7 @@ static void add_row(struct rows *rows, const char *const cells[], const char *ke
 	buf_adds(&rows->html, "</tr>\n");
 }
 
-/* Of the board: a number is a time, of which the age is shown. */
+/* A row of the board: a number in it is a time, of which the age is shown. */
 static void on_row(void *ctx, const char *key, const cJSON *row)
 {
 	char ages[N_COLUMNS][DURATION_TEXT_SIZE];

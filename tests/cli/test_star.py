@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """runtime supervise --ranks: supervisors that start, stop and start again together."""
+import atexit
 import hashlib
 import hmac
 import os
@@ -57,6 +58,7 @@ def until(condition):
 
 class Rank:
     """A supervisor with a command, in a session of their own; what they print is in a file."""
+    all = []
 
     def __init__(self, world, rank, script, *options, key=KEY, ranks=None, port=None):
         self.path = os.path.join(scratch.name, f"rank{rank}.{time.monotonic_ns()}")
@@ -66,6 +68,7 @@ class Rank:
                 [PROGRAM, "runtime", "supervise", "--message", "/dev/null", "--ranks", str(ranks or world.ranks),
                  "--hub", "127.0.0.1", "--port", str(port or world.port), "--key", key, "--restart-grace", "300ms",
                  *options, "--", "sh", "-c", script], stdout=out, stderr=out, env=env, start_new_session=True)
+        Rank.all.append(self)
 
     def text(self):
         with open(self.path) as f:
@@ -81,6 +84,13 @@ class Rank:
         for pid in children:
             os.kill(int(pid), signal.SIGKILL)
         self.p.wait()
+
+
+@atexit.register
+def end():  # however this ends
+    for rank in Rank.all:
+        if rank.p.poll() is None:
+            rank.lose()
 
 
 class World:

@@ -75,7 +75,8 @@ static const struct row {
 	  "spec.trainer.numNode: Unknown field: did you mean 'numNodes'?\n" },
 	{ "unknown, far", "TrainJob", TJ "somethingElse: 2}",
 	  "spec.somethingElse: Unknown field: the fields are runtimeRef, trainer, "
-	  "initializer, runtimePatches, suspend, activeDeadlineSeconds, managedBy\n" },
+	  "initializer, runtimePatches, suspend, activeDeadlineSeconds, "
+	  "ttlSecondsAfterFinished, managedBy\n" },
 	{ "what was", "TrainJob", TJ "podTemplateOverrides: []}",
 	  "spec.podTemplateOverrides: Unknown field: use runtimePatches\n" },
 	{ "unknown, near to what people expect there", "TrainJob",

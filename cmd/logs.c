@@ -62,6 +62,7 @@ struct shown {
 	struct fold fold;
 	bool raw, timestamps;
 	bool in_turn;          /* pods follow each other, each with all of its lines */
+	int64_t written_ms;    /* the line, by its timestamp */
 	char last[PREFIX_MAX]; /* the prefix of the last line */
 };
 
@@ -80,6 +81,8 @@ static void on_line(void *ctx, const char *prefix, const char *line, size_t len)
 
 	if (s->in_turn && prefix && strncmp(prefix, s->last, sizeof(s->last) - 1) != 0)
 		begin_pod(s, prefix);
+	if (s->in_turn) /* which error was first is a matter of time, not of turn */
+		s->fold.lines_ms = s->written_ms;
 	if (!s->raw && !s->timestamps)
 		return fold_line(&s->fold, prefix, line, len);
 	if (!s->raw) {
@@ -130,7 +133,10 @@ static int on_pause(void *ctx, struct error *err)
 {
 	struct shown *s = ctx;
 
-	(void)fold_pause(&s->fold, false);
+	if (s->in_turn) /* lines that are held are old, but soon complete */
+		(void)bars_draw(&s->fold.bars);
+	else
+		(void)fold_pause(&s->fold, false);
 	return fflush(stdout) ? error_set(err, ERR_STOPPED, "output closed") : 0;
 }
 
@@ -154,6 +160,7 @@ static int show(struct kube *k, const struct logs_want *want, struct error *err)
 				      .on_note = on_note,
 				      .on_alone = on_alone,
 				      .on_pause = on_pause,
+				      .written_ms = &s.written_ms,
 				      .ctx = &s };
 	int failed;
 

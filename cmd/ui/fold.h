@@ -18,7 +18,8 @@ struct fold {
 	struct bars bars;
 	struct traceback_filter *tracebacks; /* lines go through this, then this: */
 	struct lognoise *noise;
-	int64_t lines_ms; /* of the first line since the last pause; -1: none */
+	int64_t lines_ms; /* of the first line since the last pause; -1: none. Or set by the
+			   caller before each line: when it was written */
 };
 
 /* `name`, the job's, must remain valid. Nothing is released. */

@@ -56,6 +56,8 @@ static void on_line(void *ctx, const char *line, size_t len)
 
 	if (l->want->follow && prefix && alone_line(&l->watch.alone, prefix, line, len))
 		l->out->on_alone(l->out->ctx, l->watch.alone.text);
+	if (l->out->written_ms)
+		*l->out->written_ms = s->lines.at.sec * 1000 + s->lines.at.nsec / 1000000;
 	l->out->on_line(l->out->ctx, prefix, line, len);
 }
 

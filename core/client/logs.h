@@ -52,6 +52,8 @@ struct logs_out {
 	 * No more lines for now: flush. -1 with err, on a closed output, ends logs_run().
 	 */
 	int (*on_pause)(void *ctx, struct error *err);
+	/* Set before on_line: when the line was written, in ms since 1970. Or NULL. */
+	int64_t *written_ms;
 	void *ctx;
 };
 

@@ -194,7 +194,7 @@ static struct stream *stream_of(struct traceback_filter *f, const char *prefix,
 static bool shown_before(struct traceback_filter *f, const char *error, int64_t now_ms)
 {
 	int64_t *at = map_get(&f->shown, error);
-	bool ret = at && now_ms - *at <= TRACEBACK_TOGETHER_MS;
+	bool ret = at && llabs(now_ms - *at) <= TRACEBACK_TOGETHER_MS;
 
 	if (ret)
 		return true;

@@ -62,6 +62,15 @@ ok "logs --timestamps: all" test "$(grep -c Traceback out) $(grep -c 'traceback'
 run "$kftrainer" why lost
 ok "why names its error" printed 'node-1 .*its log says "\[rank1\]: AssertionError"'
 
+# Two have errors of their own: the first one in time, though logs have node-0's before it.
+rm said?
+sed -i 's/^said 1$/&; [ "$JOB_COMPLETION_INDEX" = 2 ] || { say 9 "KeyError: 1"; sleep infinity; }/' raise.sh
+job lost2 3 < <(node "cd $scratch; . ./raise.sh")
+submit lost2
+run "$kftrainer" logs lost2
+ok "logs: the first of two errors is last" eval 'in_order "[node-0] [rank0]: KeyError: 1" "[node-1] [rank1]: AssertionError" &&
+	grep -Fzq "traceback of node-1:$traceback" out'
+
 # CPU, not time: of ours and of sed, which does the least that can be done with each line.
 seq -f 'step %.0f loss 0.1234' 2000000 >many
 job much 1 < <(node 'cat many')

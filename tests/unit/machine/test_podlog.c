@@ -19,6 +19,7 @@
 #include "kubelet/output.h"
 #include "local/state_owned.h"
 #include "machine/machine.h"
+#include "trainer/api.h"
 
 static char home[] = "/tmp/kftrainer-podlog-XXXXXX";
 

@@ -139,7 +139,7 @@ holds() {
 	(cd "$top" && find . ! -type d -printf '%P\n' | sort) | diff - <({
 		git ls-tree -r --name-only HEAD
 		echo vendor/version # what vendor/version.sh says without git
-		awk '!/^#/ { print "vendor/sources/" $3 }' vendor/lock
+		awk '!/^#/ { print "vendor/sources/" $3 }' vendor/lock vendor/npm.lock
 	} | LC_ALL=C sort)
 }
 # No network, no mirror, an empty cache.

@@ -59,7 +59,7 @@ check "a terminal: its size, and Ctrl-C" exits 0 'size 33 101.*code 130' tty_x t
 check "... a new size arrives" exits 0 'size 44 122' tty_x two -it -- bash -c 'echo resize; until [ "$(stty size)" = "44 122" ]; do sleep 0.1; done; stty size'
 check "... Ctrl-D ends its input" exits 0 'code 0' tty_x two -it -- sh -c 'echo type; cat >/dev/null'
 check "... is as it was after each end" exits 0 'restored.*restored.*restored' tty_x two -it -- sh -c 'echo die; sleep 100'
-check "-t without a terminal says so" exits 0 'is no terminal' x two -it -- echo done
+check "-t without a terminal says so" exits 0 'is no terminal' x two -it -- echo "done"
 
 # ---- signals without a terminal ----------------------------------------------------------------------------
 signalled() { # SIGNAL CODE: the command gets it, and does not remain

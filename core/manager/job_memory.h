@@ -64,9 +64,9 @@ struct job_memory {
 	int64_t restarts;         /* of the JobSet when the status was last written */
 	bool policy_known, restarts_known;
 	struct end_seen end_seen;
-	uint64_t deleted_version; /* the one that was deleted after its TTL */
-	bool objects_tried;       /* a pass has tried to write the objects */
-	atomic_int stale_passes;  /* in a row: the watch or an object was out of date */
+	bool expired;            /* the TrainJob was deleted after its TTL */
+	bool objects_tried;      /* a pass has tried to write the objects */
+	atomic_int stale_passes; /* in a row: the watch or an object was out of date */
 	atomic_uint foreign_changes; /* by others to our objects; under the lock */
 };
 

@@ -146,11 +146,10 @@ static int delete_trainjob(struct pass *p, int64_t ttl, struct error *err)
 {
 	uint64_t version = p->memory->written.trainjob_version;
 
+	if (p->memory->expired) /* the watch lags */
+		return 0;
 	if (version > meta_version_number(p->tj))
 		meta_set_version(p->tj, arena_printf(&p->arena, "%" PRIu64, version));
-	version = meta_version_number(p->tj);
-	if (p->memory->deleted_version == version)
-		return 0;
 	if (kube_delete_read(p->r->conf.kube, p->tj, "Foreground", err)) {
 		if (err->kind == ERR_CONFLICT)
 			pass_requeue_after(p, CONFLICT_MS); /* changed meanwhile */
@@ -165,7 +164,7 @@ static int delete_trainjob(struct pass *p, int64_t ttl, struct error *err)
 						err->msg));
 		return -1;
 	}
-	p->memory->deleted_version = version;
+	p->memory->expired = true;
 	pass_event(p, false, "Expired",
 		   arena_printf(&p->arena,
 				"deleted %" PRId64 " s after its end "

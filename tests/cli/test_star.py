@@ -200,7 +200,7 @@ def drain(s):
         s.shutdown(socket.SHUT_WR)
         while s.recv(4096):
             pass
-    except ConnectionError:
+    except OSError:  # the other side has ended it
         pass
 
 

@@ -37,6 +37,7 @@ everything_can() {
 	done <<-END
 		watch trainjobs.trainer.kubeflow.org
 		patch trainjobs.trainer.kubeflow.org/status default
+		delete trainjobs.trainer.kubeflow.org default some
 		update trainjobs.trainer.kubeflow.org/finalizers default
 		watch clustertrainingruntimes.trainer.kubeflow.org
 		patch trainingruntimes.trainer.kubeflow.org default
@@ -74,7 +75,6 @@ nothing_else_can() {
 		update secrets default some
 		create pods default
 		delete pods default some
-		delete trainjobs.trainer.kubeflow.org default some
 		create trainjobs.trainer.kubeflow.org default
 		update leases.coordination.k8s.io default some
 		list namespaces

@@ -11,6 +11,7 @@ import json, sys
 status = json.load(sys.stdin)["status"]
 for condition in status.get("conditions", []):
 	del condition["lastTransitionTime"]
+status.update((time, "some") for time in ("startTime", "completionTime") if time in status)
 print(json.dumps(status, sort_keys=True, indent=1))'
 }
 conditions() { status "$@" | python3 -c 'import json, sys; s = json.load(sys.stdin); print(s["conditions"], s["state"])'; }

@@ -66,7 +66,7 @@ TEST(test_pod)
 
 	assert_doc(json_get(node, "command"),
 		   "[/bin/bash, /etc/flux-config/entrypoint.sh, lmp -v -in f]");
-	assert_doc(json_get(node, "args"), "[old]");
+	assert_null(json_get(node, "args"));
 	assert_doc(container(o, "node", "flux-installer"),
 		   "{name: flux-installer, image: 'v:1', command: [/bin/bash, "
 		   "/etc/flux-config/init.sh], volumeMounts: [{name: "
@@ -113,8 +113,8 @@ TEST(test_empty_settings)
 	assert_in(script(o, "init.sh"), "queue-policy = \"fcfs\"");
 }
 
-/* spec.trainer.args go into the line; each trainer's container keeps its own. */
-TEST(test_every_container_keeps_its_args)
+/* All args are in the line, and so on no trainer's container (kubeflow/trainer#4003). */
+TEST(test_no_container_keeps_its_args)
 {
 	cleanup_json cJSON *o = build(
 		"{trainer: {numNodes: 1, args: [x]}}",
@@ -124,8 +124,8 @@ TEST(test_every_container_keeps_its_args)
 							     WITH("node",
 								  "args: [b]")) "]}}}");
 
-	assert_doc(json_get(container(o, "lead", "node"), "args"), "[a]");
-	assert_doc(json_get(container(o, "node", "node"), "args"), "[b]");
+	assert_null(json_get(container(o, "lead", "node"), "args"));
+	assert_null(json_get(container(o, "node", "node"), "args"));
 }
 
 /* Upstream writes as many hosts as the job has nodes, whoever trains. */

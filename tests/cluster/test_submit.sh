@@ -266,8 +266,8 @@ check "no right: which, where, and how to check" says 1 \
 	'jane.* create trainjobs.trainer.kubeflow.org in namespace default.*kubectl auth can-i create trainjobs.trainer.kubeflow.org -n default' "$d/one.yaml" --name hers
 check "--arg: a runtime that may not be read" says 1 "^kftrainer submit: --arg .* runtime mine, which cannot be read; give the whole command after '--' instead: .*forbidden" \
 	--runtime TrainingRuntime/mine --name hers --arg x
-check "... in one line" lines err 1
-check "... is not needed for a command" says 1 'jane.* create trainjobs' --runtime TrainingRuntime/mine --name hers --arg x -- true
+check "--arg: that is one line" lines err 1
+check "--arg: the runtime is not needed for a command" says 1 'jane.* create trainjobs' --runtime TrainingRuntime/mine --name hers --arg x -- true
 config=$d/admin
 sed 's/current-context: .*/current-context: other/' "$d/admin" >"$d/nocontext"
 config=$d/nocontext

@@ -113,14 +113,7 @@ static int add_all(struct export_register *e, const struct opt_strs *given,
 /* The last part of the destination: "bert" of s3://models/bert/. */
 static const char *name_of(struct arena *arena, const char *uri)
 {
-	const char *end = uri + strlen(uri), *begin;
-
-	while (end > uri && end[-1] == '/')
-		end--;
-	begin = end;
-	while (begin > uri && begin[-1] != '/')
-		begin--;
-	return str_slice(arena, begin, (size_t)(end - begin));
+	return path_base(str_slice(arena, uri, str_length_before(uri, '/')));
 }
 
 int export_register_plan(struct export_register *ret, struct arena *arena,

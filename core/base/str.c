@@ -64,6 +64,15 @@ bool str_in(const char *s, const char *const *words)
 	return false;
 }
 
+size_t str_length_before(const char *s, char end)
+{
+	size_t len = strlen(s);
+
+	while (len && s[len - 1] == end)
+		len--;
+	return len;
+}
+
 char *str_trim(struct arena *arena, const char *s)
 {
 	size_t len;

@@ -28,6 +28,9 @@ bool str_in(const char *s, const char *const *words);
 /* A copy without white space at either end. */
 char *str_trim(struct arena *arena, const char *s);
 
+/* The length of s without those characters at its end. */
+size_t str_length_before(const char *s, char end);
+
 /* "512 B", "3.2 MiB": binary units, one decimal. */
 char *str_size(struct arena *arena, int64_t bytes);
 

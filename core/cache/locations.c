@@ -191,10 +191,8 @@ static bool is_table_file(const char *path)
 /* The file's URI. A hub's paths are relative to the repository, even of a folder. */
 static const char *name_of(struct arena *arena, const char *uri, const char *path)
 {
-	size_t len = strlen(uri);
+	size_t len = str_length_before(uri, '/');
 
-	while (len && uri[len - 1] == '/')
-		len--;
 	if (str_starts(uri, "hf://"))
 		for (const char *p = strstr(uri, "://") + 3; (p = strchr(p, '/')); p++) {
 			const char *folder =
@@ -293,11 +291,9 @@ static int check_lakes(const struct location_files *f, const char *uri, struct e
 static const char *below(struct arena *arena, const char *uri, const char *name,
 			 const struct store_object *named)
 {
-	size_t len = strlen(uri);
+	size_t len = str_length_before(uri, '/');
 	const char *path;
 
-	while (len && uri[len - 1] == '/')
-		len--;
 	if (!named)
 		return name + len;
 	path = strstr(named->key, "://"); /* a URL is the key of its file */

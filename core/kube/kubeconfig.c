@@ -324,10 +324,8 @@ static bool flag_of(struct load *l, const struct entry *e, const char *key)
 static const char *server_url(struct kube_config *to, const char *given)
 {
 	char *url = arena_strdup(&to->arena, given);
-	size_t len = strlen(url);
 
-	while (len && url[len - 1] == '/')
-		url[--len] = 0;
+	url[str_length_before(url, '/')] = 0;
 	if (strstr(url, "://")) {
 		for (char *p = url; *p != ':'; p++)
 			*p = (char)tolower((unsigned char)*p);

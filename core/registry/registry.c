@@ -243,16 +243,8 @@ static int fill_headers(struct registry *r, const struct registry_kind *kind,
 		return -1;
 	if (secret)
 		r->headers[2] = arena_printf(r->arena, "Authorization: %s", secret);
+	str_wipe(secret);
 	return 0;
-}
-
-static const char *without_slash(struct arena *arena, const char *path)
-{
-	size_t len = strlen(path);
-
-	while (len && path[len - 1] == '/')
-		len--;
-	return str_slice(arena, path, len);
 }
 
 int registry_register(const struct registry_conf *conf, const struct registry_model *m,
@@ -267,7 +259,7 @@ int registry_register(const struct registry_conf *conf, const struct registry_mo
 
 	if (registry_check(conf, m, err) || find_kind(&kind, &uri, &own, conf->uri, err))
 		return -1;
-	path = without_slash(&own, uri.path);
+	path = str_slice(&own, uri.path, str_length_before(uri.path, '/'));
 	r.base = arena_printf(&own, "%s://%s%s%s", kind->transport, uri.host,
 			      *path ? "/" : "", path);
 	r.shown = uri_shown(&own, conf->uri);

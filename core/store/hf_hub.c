@@ -89,11 +89,9 @@ static int find_endpoint(struct hf_hub *hub, struct arena *arena,
 {
 	const char *given = store_env(conf, "HF_ENDPOINT");
 	char *text = str_trim(arena, given ? given : "https://huggingface.co");
-	size_t len = strlen(text);
 	struct uri u;
 
-	while (len && text[len - 1] == '/')
-		text[--len] = 0;
+	text[str_length_before(text, '/')] = 0;
 	if (uri_parse(&u, arena, text, err))
 		return error_wrap(err, "HF_ENDPOINT");
 	if ((!str_eq(u.scheme, "https") && !str_eq(u.scheme, "http")) || !*u.host ||

@@ -116,10 +116,8 @@ static int take_parts(struct hf_repo *r, struct arena *arena, const struct uri *
 		      const char *shown, struct error *err)
 {
 	char **parts, *text = arena_printf(arena, "%s/%s", u->host, u->path);
-	size_t len = strlen(text);
 
-	while (len && text[len - 1] == '/')
-		text[--len] = 0;
+	text[str_length_before(text, '/')] = 0;
 	parts = str_split(arena, text, '/', NULL);
 	if (take_kind(&r->kind, &parts, shown, err))
 		return -1;

@@ -64,13 +64,8 @@ static void reply(struct httpd_response *resp, int status, const cJSON *doc)
 static void fail(struct httpd_response *resp, int code, const char *reason,
 		 const char *message)
 {
-	cleanup_json cJSON *status = cJSON_CreateObject();
+	cleanup_json cJSON *status = progress_refusal(code, reason, message);
 
-	json_obj(status, "metadata");
-	json_put_str(status, "Failure", "status");
-	json_put_str(status, message, "message");
-	json_put_str(status, reason, "reason");
-	json_put_int(status, code, "code");
 	reply(resp, code, status);
 }
 
@@ -114,35 +109,6 @@ static bool read_path(struct arena *arena, const struct httpd_request *req,
 	claim->ns = part[1];
 	claim->name = part[3];
 	return true;
-}
-
-/* The length of the first JSON value. Text after it is ignored, as by upstream. */
-static size_t first_value(const char *text, size_t len)
-{
-	bool quoted = false;
-	size_t depth = 0;
-
-	for (size_t i = 0; i < len; i++) {
-		if (quoted && text[i] == '\\')
-			i++;
-		else if (text[i] == '"')
-			quoted = !quoted;
-		else if (!quoted && text[i] == '{')
-			depth++;
-		else if (!quoted && text[i] == '}' && (!depth || !--depth))
-			return i + 1;
-	}
-	return len;
-}
-
-static int read_progress(const struct httpd_request *req, cJSON **ret, struct error *err)
-{
-	const char *text = (const char *)req->body;
-	cleanup_json cJSON *doc = NULL;
-
-	if (json_parse(&doc, text, first_value(text, req->body_len), err))
-		return -1;
-	return progress_read(ret, doc, err);
 }
 
 static int apply(struct progress_server *s, const struct progress_claim *claim,
@@ -305,7 +271,7 @@ static void take(struct progress_server *s, const struct progress_claim *claim,
 	cleanup_json cJSON *progress = NULL, *echo = NULL;
 	struct error err = { 0 };
 
-	if (read_progress(req, &progress, &err)) {
+	if (progress_parse(&progress, (const char *)req->body, req->body_len, &err)) {
 		log_debug("invalid progress report", LOG_STR("namespace", claim->ns),
 			  LOG_STR("trainjob", claim->name), LOG_ERR(&err));
 		fail(resp, 422, "Invalid", "Invalid payload");

@@ -30,7 +30,8 @@ enum { BY_SIGNAL = 128 };
 struct supervisor {
 	const struct supervise_conf *conf;
 	struct supervise_state state;
-	struct star *star; /* NULL: alone */
+	struct star *star;       /* NULL: alone */
+	struct reports *reports; /* NULL: it could not listen */
 	struct peer_state told;
 	struct tail tail;
 	struct relay out[2]; /* standard output and error */
@@ -326,14 +327,27 @@ static int begin(struct supervisor *s, struct error *err)
 	return 0;
 }
 
+/* Without it the command reports to the job's status server itself, as ever. */
+static void listen_for_reports(struct supervisor *s)
+{
+	struct error err = { 0 };
+
+	if (reports_start(&s->reports, s->conf->sinks, s->conf->n_sinks, &err))
+		s->conf->say(s->conf->ctx, err.msg);
+}
+
 int supervise_run(const struct supervise_conf *conf, int *ret_status, struct error *err)
 {
 	static struct supervisor s; /* a relay may outlive this call */
 
 	s = (struct supervisor){ .conf = conf, .state = { .kill_at = -1 } };
 	pthread_mutex_init(&s.tail.lock, NULL);
-	if (watch_signals(&s, err) || begin(&s, err) || follow(&s, err))
+	if (watch_signals(&s, err))
 		return -1;
+	listen_for_reports(&s);
+	if (begin(&s, err) || follow(&s, err))
+		return -1;
+	reports_stop(s.reports);
 	if (s.state.status)
 		put_message(&s);
 	*ret_status = s.state.status;

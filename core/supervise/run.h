@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "supervise/decide.h"
+#include "supervise/reports.h"
 #include "supervise/star.h"
 
 struct supervise_conf {
@@ -19,6 +20,8 @@ struct supervise_conf {
 	const char *message_file; /* gets the last 4 KB of output after a failure if it is
 				     empty; need not exist */
 	struct star_conf *star;   /* of several ranks, its `rules` unset; NULL: alone */
+	const struct report_sink *sinks; /* for the command's progress: n_sinks */
+	size_t n_sinks;
 	/* A line for the log, without its end; in the thread that runs. */
 	void (*say)(void *ctx, const char *text);
 	void *ctx;

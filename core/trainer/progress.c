@@ -8,6 +8,8 @@
 
 #define KEY "trainerStatus"
 
+enum { MAX_METRICS = 256, MAX_TEXT = 64 };
+
 static int invalid(struct error *err, const char *key, const char *what)
 {
 	return error_set(err, ERR_INVALID, KEY ".%s: %s", key, what);
@@ -90,6 +92,65 @@ int progress_read(cJSON **ret, const cJSON *body, struct error *err)
 	return 0;
 }
 
+/* The length of the first JSON value. Text after it is ignored, as by upstream. */
+static size_t first_value(const char *text, size_t len)
+{
+	bool quoted = false;
+	size_t depth = 0;
+
+	for (size_t i = 0; i < len; i++) {
+		if (quoted && text[i] == '\\')
+			i++;
+		else if (text[i] == '"')
+			quoted = !quoted;
+		else if (!quoted && text[i] == '{')
+			depth++;
+		else if (!quoted && text[i] == '}' && (!depth || !--depth))
+			return i + 1;
+	}
+	return len;
+}
+
+int progress_parse(cJSON **ret, const char *text, size_t len, struct error *err)
+{
+	cleanup_json cJSON *doc = NULL;
+
+	if (json_parse(&doc, text, first_value(text, len), err))
+		return -1;
+	return progress_read(ret, doc, err);
+}
+
+/* One to MAX_TEXT characters. */
+static bool is_short(const cJSON *metric, const char *key)
+{
+	const char *text = json_str(metric, key);
+	size_t n = 0;
+
+	for (const char *c = text; c && *c; c++)
+		n += (*c & 0xc0) != 0x80;
+	return n >= 1 && n <= MAX_TEXT;
+}
+
+int progress_check(const cJSON *progress, struct error *err)
+{
+	int64_t percent = json_int(progress, 0, "progressPercentage");
+	const cJSON *list = json_get(progress, "metrics"), *metric;
+
+	if (percent < 0 || percent > 100)
+		return invalid(err, "progressPercentage", "must be 0 to 100");
+	if (json_int(progress, 0, "estimatedRemainingSeconds") < 0)
+		return invalid(err, "estimatedRemainingSeconds", "must not be negative");
+	if (!json_str(progress, "lastUpdatedTime"))
+		return invalid(err, "lastUpdatedTime", "required");
+	if (cJSON_GetArraySize(list) > MAX_METRICS)
+		return invalid(err, "metrics", "must have at most 256 items");
+	json_each(metric, list)
+		if (!is_short(metric, "name") || !is_short(metric, "value"))
+			return invalid(err, "metrics",
+				       "names and values must have 1 to 64 characters");
+	return 0;
+}
+
 cJSON *progress_new(int percent, int64_t seconds_left, int64_t now)
 {
 	cJSON *progress = cJSON_CreateObject();
@@ -110,6 +171,18 @@ cJSON *progress_echo(const cJSON *progress)
 
 	json_put(echo, json_dup(progress), KEY);
 	return echo;
+}
+
+cJSON *progress_refusal(int code, const char *reason, const char *message)
+{
+	cJSON *status = cJSON_CreateObject();
+
+	json_obj(status, "metadata");
+	json_put_str(status, "Failure", "status");
+	json_put_str(status, message, "message");
+	json_put_str(status, reason, "reason");
+	json_put_int(status, code, "code");
+	return status;
 }
 
 void progress_put(cJSON *tj, const cJSON *progress)

@@ -16,6 +16,11 @@
  * time not in RFC 3339. The schema checks ranges, lengths and required members.
  */
 MUST_CHECK int progress_read(cJSON **ret, const cJSON *body, struct error *err);
+/* The same from the text of a request: what follows its first value is ignored. */
+MUST_CHECK int progress_parse(cJSON **ret, const char *text, size_t len,
+			      struct error *err);
+/* The schema's rules for such a status, where no API server checks them. ERR_INVALID. */
+MUST_CHECK int progress_check(const cJSON *progress, struct error *err);
 
 /*
  * A status of our own: percent, seconds left (< 0: unknown), time. Owned by the caller.
@@ -24,6 +29,8 @@ cJSON *progress_new(int percent, int64_t seconds_left, int64_t now);
 
 /* {"trainerStatus": progress}, or {} without; the caller's. */
 cJSON *progress_echo(const cJSON *progress);
+/* A metav1.Status of the failure; the caller's. */
+cJSON *progress_refusal(int code, const char *reason, const char *message);
 
 void progress_put(cJSON *tj, const cJSON *progress); /* into its status */
 

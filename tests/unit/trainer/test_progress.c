@@ -110,4 +110,35 @@ TEST(test_what_is_not)
 	}
 }
 
+TEST(test_the_rules_of_the_schema)
+{
+	static const struct {
+		const char *body;
+		bool right;
+	} rows[] = {
+		{ "{lastUpdatedTime: '2026-11-21T04:48:17Z'}", true },
+		{ "{lastUpdatedTime: '2026-11-21T04:48:17Z', progressPercentage: 100, "
+		  "estimatedRemainingSeconds: 0, metrics: [{name: a, value: NaN}]}",
+		  true },
+		{ "{progressPercentage: 1}", false },
+		{ "{lastUpdatedTime: '2026-11-21T04:48:17Z', progressPercentage: 101}",
+		  false },
+		{ "{lastUpdatedTime: '2026-11-21T04:48:17Z', progressPercentage: -1}",
+		  false },
+		{ "{lastUpdatedTime: '2026-11-21T04:48:17Z', estimatedRemainingSeconds: "
+		  "-1}",
+		  false },
+		{ "{lastUpdatedTime: '2026-11-21T04:48:17Z', metrics: [{name: a, value: "
+		  "''}]}",
+		  false },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
+		cleanup_json cJSON *progress = doc(rows[i].body);
+
+		if (!progress_check(progress, IGNORED) != rows[i].right)
+			fail_msg("%s", rows[i].body);
+	}
+}
+
 RUN_TESTS(NULL, NULL)

@@ -119,8 +119,7 @@ static int read_star(struct star_conf *ret, const struct supervise_opts *o,
 {
 	*ret = (struct star_conf){ .ranks = (uint32_t)o->ranks,
 				   .hub = o->hub,
-				   .port = o->port ? (int)o->port : STAR_PORT,
-				   .say = say };
+				   .port = o->port ? (int)o->port : STAR_PORT };
 	if (!o->hub || !o->key)
 		return error_set(err, ERR_USAGE, "--ranks requires --hub and --key");
 	return read_rank(&ret->rank, o, err) || read_key(ret->key, o->key, err) ? -1 : 0;

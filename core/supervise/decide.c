@@ -12,20 +12,11 @@ static enum supervise_action clear(struct supervise_state *s,
 	return SUPERVISE_TERM;
 }
 
-static enum supervise_action on_end(struct supervise_state *s,
-				    const struct supervise_rules *rules, int status,
-				    int64_t now)
+static enum supervise_action on_end(struct supervise_state *s, int status)
 {
 	s->ended = true;
 	s->status = status;
-	if (s->asked || s->free)
-		return SUPERVISE_END;
-	if (s->ranks)
-		return SUPERVISE_WAIT;
-	if (!status || s->restart >= rules->restarts || rules->final[status & 0xff] ||
-	    s->permanent)
-		return SUPERVISE_END;
-	return clear(s, rules, now);
+	return s->asked || s->free ? SUPERVISE_END : SUPERVISE_WAIT;
 }
 
 static enum supervise_action start(struct supervise_state *s, int64_t restart)
@@ -41,8 +32,6 @@ static enum supervise_action on_empty(struct supervise_state *s)
 	s->kill_at = -1;
 	if (s->asked || s->free)
 		return SUPERVISE_END;
-	if (!s->ranks)
-		return start(s, s->restart + 1);
 	s->idle = true;
 	return SUPERVISE_WAIT;
 }
@@ -58,14 +47,13 @@ static enum supervise_action on_asked(struct supervise_state *s, int status)
 }
 
 enum supervise_action supervise_decide(struct supervise_state *s,
-				       const struct supervise_rules *rules,
 				       enum supervise_event event, int status,
 				       int64_t now)
 {
 	if (event == SUPERVISE_ASKED)
 		return on_asked(s, status);
 	if (event == SUPERVISE_ENDED && !s->clearing)
-		return on_end(s, rules, status, now);
+		return on_end(s, status);
 	if (!s->clearing)
 		return SUPERVISE_WAIT;
 	if (event == SUPERVISE_ENDED) { /* by our TERM; a failure before it counts */

@@ -1,8 +1,8 @@
 /*
  * decide.h - the next step of a supervisor, a function of its state, an event and the time.
  *
- * Alone it starts its command again by itself. With other ranks it does what they do
- * together, as the hub orders (supervise/hub.h).
+ * It starts, stops and frees its command as the hub orders (supervise/hub.h), of which a
+ * single rank has one of its own.
  *
  * No I/O and no clock: times are milliseconds of any monotonic clock.
  */
@@ -35,12 +35,8 @@ enum supervise_action {
 	SUPERVISE_END,   /* with `status` */
 };
 
-/*
- * { .kill_at = -1 } is a command that was started for the first time. With other ranks,
- * { .kill_at = -1, .idle = true, .ranks = true }: one that was not.
- */
+/* { .kill_at = -1, .idle = true } is a command that was not started yet. */
 struct supervise_state {
-	bool ranks;    /* the hub decides */
 	bool idle;     /* no process is left, and the next START may come */
 	bool clearing; /* its processes are being ended */
 	bool ended;    /* the command has, with `status` */
@@ -54,7 +50,6 @@ struct supervise_state {
 
 /* `status` is for SUPERVISE_ENDED and SUPERVISE_ASKED. */
 enum supervise_action supervise_decide(struct supervise_state *s,
-				       const struct supervise_rules *rules,
 				       enum supervise_event event, int status,
 				       int64_t now);
 enum supervise_action supervise_obey(struct supervise_state *s,

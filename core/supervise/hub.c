@@ -96,10 +96,15 @@ static void judge(struct hub *h)
 	bool lost = somebody_is_lost(h);
 	const char *cause = lost ? NULL : final_cause(h);
 
-	buf_printf(&h->said, "rank %u ended with status %u; ", h->first_failed,
-		   s->status);
+	if (h->n == 1)
+		buf_printf(&h->said, "the command ended with status %u; ", s->status);
+	else
+		buf_printf(&h->said, "rank %u ended with status %u; ", h->first_failed,
+			   s->status);
 	if (cause) {
 		buf_printf(&h->said, "not started again: %s", cause);
+		if (h->n == 1 && !h->rules->restarts)
+			buf_clear(&h->said); /* as if there were no supervisor */
 		h->order.order = ORDER_FREE;
 		h->judge_at = -1;
 		return;
@@ -136,7 +141,7 @@ static void running(struct hub *h, uint32_t rank, enum peer_phase before, int64_
 		stop_lost(h, rank, "was away");
 	} else if (failed(r) && h->judge_at < 0) {
 		h->first_failed = rank;
-		h->judge_at = now + HUB_LOOK_MS;
+		h->judge_at = h->n > 1 ? now + HUB_LOOK_MS : now;
 	} else {
 		free_if_all_ended(h);
 	}

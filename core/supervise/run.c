@@ -110,27 +110,12 @@ static void join_output(struct supervisor *s)
 	relay_join(&s->out[1]);
 }
 
-static void say_restart(const struct supervisor *s)
-{
-	char text[120];
-
-	if (s->star) /* the hub says it, once for all ranks */
-		return;
-	snprintf(text, sizeof(text),
-		 "the command ended with status %d; restart %lld of at most %lld",
-		 s->state.status, (long long)s->state.restart + 1,
-		 (long long)s->conf->rules.restarts);
-	s->conf->say(s->conf->ctx, text);
-}
-
 static void apply(struct supervisor *s, enum supervise_action action)
 {
 	if (action == SUPERVISE_TERM || action == SUPERVISE_KILL)
 		children_signal(action == SUPERVISE_TERM ? SIGTERM : SIGKILL);
 	else if (action == SUPERVISE_END)
 		s->over = true;
-	if (action == SUPERVISE_TERM)
-		say_restart(s);
 	if (s->over)
 		finish_output(s);
 }
@@ -138,8 +123,7 @@ static void apply(struct supervisor *s, enum supervise_action action)
 static void decide(struct supervisor *s, enum supervise_event event, int status)
 {
 	if (!s->over)
-		apply(s, supervise_decide(&s->state, &s->conf->rules, event, status,
-					  clock_ms()));
+		apply(s, supervise_decide(&s->state, event, status, clock_ms()));
 }
 
 static bool is_permanent(struct supervisor *s)
@@ -196,7 +180,7 @@ static bool take_signals(struct supervisor *s)
 /* The earliest of what is due; INT64_MAX: nothing. */
 static int64_t next_due(const struct supervisor *s)
 {
-	int64_t until = s->star ? star_until(s->star) : INT64_MAX;
+	int64_t until = star_until(s->star);
 
 	if (!s->over && !s->empty && s->state.kill_at >= 0 && s->state.kill_at < until)
 		until = s->state.kill_at;
@@ -207,8 +191,7 @@ static void wait_for_event(struct supervisor *s)
 {
 	struct pollfd p[3] = { { .fd = s->signals, .events = POLLIN },
 			       { .fd = s->done, .events = POLLIN },
-			       { .fd = s->star ? star_fd(s->star) : -1,
-				 .events = POLLIN } };
+			       { .fd = star_fd(s->star), .events = POLLIN } };
 	int64_t left = next_due(s) - clock_ms();
 	uint64_t n;
 
@@ -253,9 +236,7 @@ static int restart(struct supervisor *s, struct error *err)
 	if (s->left)
 		return 0;
 	s->empty = false;
-	return start_if(s,
-			supervise_decide(&s->state, &s->conf->rules, SUPERVISE_EMPTY, 0,
-					 clock_ms()),
+	return start_if(s, supervise_decide(&s->state, SUPERVISE_EMPTY, 0, clock_ms()),
 			err);
 }
 
@@ -264,8 +245,6 @@ static int hear(struct supervisor *s, struct error *err)
 {
 	struct hub_order order;
 
-	if (!s->star)
-		return 0;
 	if (star_step(s->star, err))
 		return -1;
 	if (s->over || !star_order(s->star, &order))
@@ -285,7 +264,7 @@ static void tell(struct supervisor *s)
 {
 	struct peer_state now = supervise_told(&s->state);
 
-	if (!s->star || same(&now, &s->told))
+	if (same(&now, &s->told))
 		return;
 	s->told = now;
 	star_tell(s->star, &now);
@@ -293,8 +272,7 @@ static void tell(struct supervisor *s)
 
 static bool is_over(const struct supervisor *s)
 {
-	return s->over && !s->left &&
-	       (!s->star || s->state.asked || star_is_over(s->star));
+	return s->over && !s->left && (s->state.asked || star_is_over(s->star));
 }
 
 static int follow(struct supervisor *s, struct error *err)
@@ -317,11 +295,13 @@ static int follow(struct supervisor *s, struct error *err)
 
 static int begin(struct supervisor *s, struct error *err)
 {
-	if (!s->conf->star)
-		return start(s, err);
-	s->conf->star->rules = &s->conf->rules;
-	s->state.ranks = s->state.idle = true;
-	if (star_open(&s->star, s->conf->star, err))
+	static struct star_conf alone = { .ranks = 1 };
+	struct star_conf *conf = s->conf->star ? s->conf->star : &alone;
+
+	conf->rules = &s->conf->rules;
+	conf->say = s->conf->say;
+	conf->ctx = s->conf->ctx;
+	if (star_open(&s->star, conf, err))
 		return -1;
 	star_tell(s->star, &s->told);
 	return 0;
@@ -340,7 +320,7 @@ int supervise_run(const struct supervise_conf *conf, int *ret_status, struct err
 {
 	static struct supervisor s; /* a relay may outlive this call */
 
-	s = (struct supervisor){ .conf = conf, .state = { .kill_at = -1 } };
+	s = (struct supervisor){ .conf = conf, .state = { .kill_at = -1, .idle = true } };
 	pthread_mutex_init(&s.tail.lock, NULL);
 	if (watch_signals(&s, err))
 		return -1;

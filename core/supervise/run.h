@@ -19,7 +19,8 @@ struct supervise_conf {
 	char *const *argv;        /* argv[0] is searched in PATH; ends with NULL */
 	const char *message_file; /* gets the last 4 KB of output after a failure if it is
 				     empty; need not exist */
-	struct star_conf *star;   /* of several ranks, its `rules` unset; NULL: alone */
+	struct star_conf
+		*star; /* of several ranks: what says who they are; NULL: alone */
 	const struct report_sink *sinks; /* for the command's progress: n_sinks */
 	size_t n_sinks;
 	/* A line for the log, without its end; in the thread that runs. */

@@ -407,7 +407,7 @@ int star_step(struct star *s, struct error *err)
 	for (int i = 0; i < n; i++)
 		if (events[i].data.ptr)
 			step_line(s, events[i].data.ptr, now);
-	if (is_hub(s))
+	if (is_hub(s) && s->listener >= 0)
 		accept_all(s, now);
 	for (struct line *l = s->lines; l; l = l->next)
 		line_tick(l, now);
@@ -508,6 +508,8 @@ static int open_hub(struct star *s, struct error *err)
 		 s->conf->ranks);
 	s->by_rank = xcalloc(n, sizeof(*s->by_rank));
 	take_order(s, &s->hub.order);
+	if (n == 1)
+		return 0;
 	return sock_listen(&s->listener, NULL, s->conf->port, err) ||
 			       add_fd(s, s->listener, err)
 		       ? -1
@@ -528,13 +530,14 @@ int star_open(struct star **ret, const struct star_conf *conf, struct error *err
 
 	s->conf = conf;
 	s->lost_since = s->free_since = -1;
+	s->listener = -1;
 	s->pause = FIRST_PAUSE_MS;
 	*ret = s; /* never freed: ends with the process */
 	s->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (s->epoll < 0)
 		return error_errno(err, errno, "epoll");
-	if (psk_new(&s->psk, is_hub(s) ? PSK_SERVER : PSK_CLIENT, conf->key,
-		    STAR_KEY_INFO, err))
+	if (conf->ranks > 1 && psk_new(&s->psk, is_hub(s) ? PSK_SERVER : PSK_CLIENT,
+				       conf->key, STAR_KEY_INFO, err))
 		return -1;
 	return is_hub(s) ? open_hub(s, err) : open_peer(s, err);
 }

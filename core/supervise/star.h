@@ -4,7 +4,7 @@
  * The supervisor of rank 0 listens, and is the hub (supervise/hub.h). The others connect
  * to it, again and again when the connection is lost. Both ends prove by TLS 1.3 that
  * they have the job's key (crypto/psk.h). One thread uses a star; a second one, inside,
- * looks up the hub's name and connects.
+ * looks up the hub's name and connects. A job of one rank has a hub, but no connections.
  */
 #ifndef SUPERVISE_STAR_H
 #define SUPERVISE_STAR_H

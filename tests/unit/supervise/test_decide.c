@@ -3,78 +3,12 @@
 
 #include "tests/unit/base/base_test.h"
 
-static const struct supervise_rules rules = { .restarts = 2,
-					      .grace_ms = 100,
-					      .final = { [2] = true } };
-
-static struct supervise_state started(void)
-{
-	return (struct supervise_state){ .kill_at = -1 };
-}
+static const struct supervise_rules rules = { .grace_ms = 100 };
 
 static enum supervise_action at(struct supervise_state *s, enum supervise_event event,
 				int status, int64_t now)
 {
-	return supervise_decide(s, &rules, event, status, now);
-}
-
-TEST(test_a_restart)
-{
-	struct supervise_state s = started();
-
-	assert_int_equal(at(&s, SUPERVISE_TIME, 0, 5), SUPERVISE_WAIT);
-	assert_int_equal(at(&s, SUPERVISE_ENDED, 1, 10), SUPERVISE_TERM);
-	assert_int_equal(at(&s, SUPERVISE_TIME, 0, 109), SUPERVISE_WAIT);
-	assert_int_equal(at(&s, SUPERVISE_TIME, 0, 110), SUPERVISE_KILL);
-	assert_int_equal(at(&s, SUPERVISE_TIME, 0, 111), SUPERVISE_WAIT);
-	assert_int_equal(at(&s, SUPERVISE_TIME, 0, 200), SUPERVISE_KILL);
-	assert_int_equal(at(&s, SUPERVISE_EMPTY, 0, 201), SUPERVISE_START);
-	assert_int_equal(s.restart, 1);
-	assert_int_equal(s.kill_at, -1);
-}
-
-TEST(test_at_most_so_often)
-{
-	struct supervise_state s = started();
-
-	for (int i = 0; i < 2; i++) {
-		assert_int_equal(at(&s, SUPERVISE_ENDED, 137, 0), SUPERVISE_TERM);
-		assert_int_equal(at(&s, SUPERVISE_EMPTY, 0, 0), SUPERVISE_START);
-	}
-	assert_int_equal(at(&s, SUPERVISE_ENDED, 143, 0), SUPERVISE_END);
-	assert_int_equal(s.status, 143);
-}
-
-TEST(test_ends_that_are_final)
-{
-	struct supervise_state s = started();
-
-	assert_int_equal(at(&s, SUPERVISE_ENDED, 0, 0), SUPERVISE_END);
-	s = started();
-	assert_int_equal(at(&s, SUPERVISE_ENDED, 2, 0), SUPERVISE_END);
-	s = started();
-	assert_int_equal(at(&s, SUPERVISE_ASKED, 0, 0), SUPERVISE_WAIT);
-	assert_int_equal(at(&s, SUPERVISE_ENDED, 143, 0), SUPERVISE_END);
-	assert_int_equal(s.status, 143);
-}
-
-TEST(test_asked_between_two_starts)
-{
-	struct supervise_state s = started();
-
-	assert_int_equal(at(&s, SUPERVISE_ENDED, 1, 0), SUPERVISE_TERM);
-	assert_int_equal(at(&s, SUPERVISE_ASKED, 0, 1), SUPERVISE_WAIT);
-	assert_int_equal(at(&s, SUPERVISE_TIME, 0, 100), SUPERVISE_KILL);
-	assert_int_equal(at(&s, SUPERVISE_EMPTY, 0, 101), SUPERVISE_END);
-	assert_int_equal(s.status, 1);
-}
-
-TEST(test_a_permanent_cause)
-{
-	struct supervise_state s = started();
-
-	s.permanent = true;
-	assert_int_equal(at(&s, SUPERVISE_ENDED, 1, 0), SUPERVISE_END);
+	return supervise_decide(s, event, status, now);
 }
 
 static enum supervise_action order(struct supervise_state *s, enum order what,
@@ -95,7 +29,7 @@ static void told(const struct supervise_state *s, enum peer_phase phase, uint32_
 
 static struct supervise_state member(void)
 {
-	return (struct supervise_state){ .kill_at = -1, .idle = true, .ranks = true };
+	return (struct supervise_state){ .kill_at = -1, .idle = true };
 }
 
 TEST(test_orders)
@@ -112,8 +46,12 @@ TEST(test_orders)
 	assert_int_equal(order(&s, ORDER_STOP, 1), SUPERVISE_TERM);
 	told(&s, PEER_RUNNING, 0, 0);
 	assert_int_equal(order(&s, ORDER_START, 1), SUPERVISE_WAIT);
+	assert_int_equal(at(&s, SUPERVISE_TIME, 0, 99), SUPERVISE_WAIT);
 	assert_int_equal(at(&s, SUPERVISE_TIME, 0, 100), SUPERVISE_KILL);
-	assert_int_equal(at(&s, SUPERVISE_EMPTY, 0, 101), SUPERVISE_WAIT);
+	assert_int_equal(at(&s, SUPERVISE_TIME, 0, 101), SUPERVISE_WAIT);
+	assert_int_equal(at(&s, SUPERVISE_TIME, 0, 200), SUPERVISE_KILL);
+	assert_int_equal(at(&s, SUPERVISE_EMPTY, 0, 201), SUPERVISE_WAIT);
+	assert_int_equal(s.kill_at, -1);
 	told(&s, PEER_READY, 1, 0);
 	assert_int_equal(order(&s, ORDER_STOP, 1), SUPERVISE_WAIT);
 	assert_int_equal(order(&s, ORDER_START, 0), SUPERVISE_WAIT); /* of an old hub */
@@ -151,6 +89,19 @@ TEST(test_a_rank_that_is_asked_waits_for_none)
 	assert_int_equal(at(&s, SUPERVISE_ASKED, 143, 0), SUPERVISE_WAIT);
 	assert_int_equal(order(&s, ORDER_STOP, 1), SUPERVISE_WAIT); /* its own grace */
 	assert_int_equal(at(&s, SUPERVISE_ENDED, 0, 0), SUPERVISE_END);
+}
+
+TEST(test_asked_between_two_starts)
+{
+	struct supervise_state s = member();
+
+	assert_int_equal(order(&s, ORDER_START, 0), SUPERVISE_START);
+	assert_int_equal(at(&s, SUPERVISE_ENDED, 1, 0), SUPERVISE_WAIT);
+	assert_int_equal(order(&s, ORDER_STOP, 1), SUPERVISE_TERM);
+	assert_int_equal(at(&s, SUPERVISE_ASKED, 0, 1), SUPERVISE_WAIT);
+	assert_int_equal(at(&s, SUPERVISE_TIME, 0, 100), SUPERVISE_KILL);
+	assert_int_equal(at(&s, SUPERVISE_EMPTY, 0, 101), SUPERVISE_END);
+	assert_int_equal(s.status, 1);
 }
 
 RUN_TESTS(NULL, NULL)

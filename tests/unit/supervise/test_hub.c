@@ -117,6 +117,33 @@ TEST(test_ends_that_are_final)
 		"rank 1 ended with status 1; not started again: it would end so again");
 }
 
+TEST(test_a_rank_alone)
+{
+	for (int64_t restarts = 0; restarts < 2; restarts++) {
+		struct world w = { .rules = { .restarts = restarts } };
+
+		hub_init(&w.hub, &w.rules, w.ranks, 1);
+		tell(&w, 0, PEER_NEW, 0, 0);
+		ordered(&w, ORDER_START, 0, 0, "");
+		tell(&w, 0, PEER_RUNNING, 0, 0);
+		if (restarts) {
+			ends(&w, 0, 5, 7);
+			hub_time(&w.hub, 7);
+			ordered(&w, ORDER_STOP, 1, 1,
+				"the command ended with status 5; restart 1 of at most 1");
+			tell(&w, 0, PEER_READY, 1, 8);
+			ordered(&w, ORDER_START, 1, 1, "");
+		}
+		ends(&w, 0, 5, 9);
+		hub_time(&w.hub, 9);
+		ordered(&w, ORDER_FREE, (uint32_t)restarts, (uint32_t)restarts,
+			restarts
+				? "the command ended with status 5; not started again: no "
+				  "restart is left"
+				: "");
+	}
+}
+
 TEST(test_success)
 {
 	struct world w;

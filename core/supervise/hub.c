@@ -6,9 +6,13 @@ enum { NONE = UINT32_MAX };
 void hub_init(struct hub *h, const struct supervise_rules *rules, struct hub_rank *ranks,
 	      uint32_t n)
 {
-	*h =
-		(struct hub){ rules, ranks,         n, { ORDER_STOP, 0, 0 }, NONE,
-			      -1,    { .max = 200 } };
+	*h = (struct hub){ .rules = rules,
+			   .ranks = ranks,
+			   .n = n,
+			   .order = { .order = ORDER_STOP },
+			   .first_failed = NONE,
+			   .judge_at = -1,
+			   .said = { .max = 200 } };
 	for (uint32_t i = 0; i < n; i++)
 		ranks[i].away_since = -1;
 }

@@ -1,7 +1,7 @@
 /* message.c - encode and decode messages, without I/O (supervise/message.h). */
 #include "supervise/message.h"
 
-enum { HEADER = 2, NUMBERS = 6, MOST_STATUS = 255 };
+enum { HEADER = 2, NUMBERS = 7, MOST_STATUS = 255 };
 
 /* How many numbers follow, and the largest value of each. */
 static const struct {
@@ -12,7 +12,9 @@ static const struct {
 	[MESSAGE_STATE] = { 6,
 			    { PEER_ENDED, MESSAGE_EPOCHS, MESSAGE_EPOCHS, MOST_STATUS, 1,
 			      1 } },
-	[MESSAGE_ORDER] = { 3, { ORDER_FREE, MESSAGE_EPOCHS, MESSAGE_EPOCHS } },
+	[MESSAGE_ORDER] = { 7,
+			    { ORDER_FREE, MESSAGE_EPOCHS, MESSAGE_EPOCHS, UINT32_MAX,
+			      UINT32_MAX, UINT32_MAX, UINT32_MAX } },
 	[MESSAGE_BEAT] = { 0, { 0 } },
 	[MESSAGE_REFUSED] = { 1, { REFUSED_RANK } },
 };
@@ -24,17 +26,33 @@ static uint32_t get32(const unsigned char *p)
 
 static void numbers_of(uint32_t v[NUMBERS], const struct message *m)
 {
-	const uint32_t all[][NUMBERS] = {
-		[MESSAGE_HELLO] = { m->hello.version, m->hello.rank, m->hello.ranks },
-		[MESSAGE_STATE] = { m->state.phase, m->state.epoch, m->state.counted,
-				    m->state.status, m->state.permanent,
-				    m->state.leaving },
-		[MESSAGE_ORDER] = { m->order.order, m->order.epoch, m->order.counted },
-		[MESSAGE_BEAT] = { 0 },
-		[MESSAGE_REFUSED] = { m->refusal },
-	};
+	const struct peer_state *s = &m->state;
+	const struct hub_order *o = &m->order;
 
-	memcpy(v, all[m->type], sizeof(all[m->type]));
+	switch (m->type) {
+	case MESSAGE_HELLO:
+		v[0] = m->hello.version;
+		v[1] = m->hello.rank;
+		v[2] = m->hello.ranks;
+		break;
+	case MESSAGE_STATE:
+		memcpy(v,
+		       ((uint32_t[]){ s->phase, s->epoch, s->counted, s->status,
+				      s->permanent, s->leaving }),
+		       6 * sizeof(*v));
+		break;
+	case MESSAGE_ORDER:
+		v[0] = o->order;
+		v[1] = o->epoch;
+		v[2] = o->counted;
+		memcpy(v + 3, o->token, sizeof(o->token));
+		break;
+	case MESSAGE_REFUSED:
+		v[0] = m->refusal;
+		break;
+	case MESSAGE_BEAT:
+		break;
+	}
 }
 
 void message_add(struct buf *out, const struct message *m)
@@ -64,7 +82,9 @@ static void set(struct message *m, const uint32_t v[NUMBERS])
 		m->state = (struct peer_state){ v[0], v[1], v[2], v[3], v[4], v[5] };
 		break;
 	case MESSAGE_ORDER:
-		m->order = (struct hub_order){ v[0], v[1], v[2] };
+		m->order = (struct hub_order){
+			v[0], v[1], v[2], { v[3], v[4], v[5], v[6] }
+		};
 		break;
 	case MESSAGE_REFUSED:
 		m->refusal = v[0];

@@ -29,6 +29,7 @@ enum {
 	MESSAGE_MAX = 64, /* bytes, with the length */
 	MESSAGE_RANKS = 100000,
 	MESSAGE_EPOCHS = 1000000000,
+	MESSAGE_TOKEN = 4, /* numbers */
 };
 
 enum message_type {
@@ -65,6 +66,7 @@ enum order {
 struct hub_order {
 	enum order order;
 	uint32_t epoch, counted;
+	uint32_t token[MESSAGE_TOKEN]; /* rank 0's, for all commands; zeros: none */
 };
 
 struct message {

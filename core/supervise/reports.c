@@ -82,12 +82,16 @@ static bool too_many(struct reports *r)
 }
 
 /* False: too many. */
-static bool pass_on(struct reports *r, const cJSON *progress)
+static bool pass_on(struct reports *r, const cJSON *progress, const char *body,
+		    size_t len)
 {
-	cleanup_free char *text = json_text(progress);
+	cleanup_json cJSON *exact = json_dup(progress);
+	cleanup_free char *text = NULL;
 	struct timespec t;
 	bool accepted;
 
+	progress_keep_time(exact, body, len);
+	text = json_text(exact);
 	clock_gettime(CLOCK_REALTIME, &t);
 	pthread_mutex_lock(&r->lock);
 	accepted = !too_many(r);
@@ -109,7 +113,7 @@ static void take(struct reports *r, const struct httpd_request *req,
 		fail(resp, 422, "Invalid", "Invalid payload");
 		return;
 	}
-	if (progress && !pass_on(r, progress)) {
+	if (progress && !pass_on(r, progress, body, req->body_len)) {
 		resp->headers.max = sizeof(RETRY_LATER);
 		buf_adds(&resp->headers, RETRY_LATER);
 		fail(resp, 429, "TooManyRequests", "Too many requests");

@@ -23,7 +23,7 @@
 /*
  * Gets each accepted report: the object trainerStatus as one line of JSON
  * ({"progressPercentage": 4, "estimatedRemainingSeconds": 9, "metrics": [{"name": "loss",
- * "value": "0.1"}], "lastUpdatedTime": "..."}), of which every member but the last may be
+ * "value": "0.1"}], "lastUpdatedTime": "..."}), its time as it was reported, of which every member but the last may be
  * absent. `json` ends with 0 and remains the caller's. In a thread of the listener, one
  * call at a time; must not block.
  */

@@ -25,15 +25,17 @@
 extern char **environ;
 
 /* As a shell has it. */
-enum { BY_SIGNAL = 128 };
+enum { BY_SIGNAL = 128, NOT_STARTED = 127 };
 
 struct supervisor {
 	const struct supervise_conf *conf;
 	struct supervise_state state;
-	struct star *star;       /* NULL: alone */
+	struct star *star;
+	struct star_conf *ranks; /* the star's */
 	struct reports *reports; /* NULL: it could not listen */
 	struct peer_state told;
 	struct tail tail;
+	uint32_t token[MESSAGE_TOKEN];
 	struct relay out[2]; /* standard output and error */
 	int signals, done;
 	int left;      /* relays that are not done */
@@ -65,21 +67,66 @@ static int input_of_command(void)
 									: STDIN_FILENO;
 }
 
+static bool is_first(const struct supervisor *s)
+{
+	return s->ranks->rank == 0;
+}
+
+static void ask_token(struct supervisor *s, bool first)
+{
+	const struct supervise_tracker *t = s->conf->tracker;
+
+	if (!t || !is_first(s))
+		return;
+	t->token(t->ctx, first, s->token);
+	memcpy(s->ranks->token, s->token, sizeof(s->token));
+}
+
+/* Does it set the same variable? */
+static bool is_same_name(const char *a, const char *b)
+{
+	size_t len = strcspn(a, "=");
+
+	return !strncmp(a, b, len) && b[len] == '=';
+}
+
+/* The command's; this process's own does not change, as its threads read it. */
+static char **environment(struct supervisor *s, struct arena *arena)
+{
+	const struct supervise_tracker *t = s->conf->tracker;
+	const char *own[] = {
+		arena_printf(arena, "KFTRAINER_RESTART=%lld",
+			     (long long)s->state.restart),
+		t ? t->variable(t->ctx, arena, s->token) : NULL,
+	};
+	size_t n = 0;
+	char **ret;
+
+	while (environ[n])
+		n++;
+	ret = arena_alloc(arena, (n + 3) * sizeof(*ret));
+	n = 0;
+	for (char **e = environ; *e; e++)
+		if (!is_same_name(own[0], *e) && !(own[1] && is_same_name(own[1], *e)))
+			ret[n++] = *e;
+	for (int i = 0; i < 2; i++)
+		if (own[i])
+			ret[n++] = (char *)own[i];
+	return ret;
+}
+
 static int start(struct supervisor *s, struct error *err)
 {
+	cleanup_arena struct arena arena = { 0 };
 	struct spawn command = { .path = s->conf->argv[0],
 				 .argv = s->conf->argv,
-				 .envp = environ,
+				 .envp = environment(s, &arena),
 				 .fds = { input_of_command(), -1, -1 },
 				 .signals = SPAWN_RESET,
 				 .group = true };
-	char restart[32];
 	int rc;
 
 	s->tail.len = 0; /* no relay runs */
-	snprintf(restart, sizeof(restart), "%lld", (long long)s->state.restart);
-	setenv("KFTRAINER_RESTART", restart, 1);
-	command.envp = environ;
 	for (int i = 0; i < 2; i++) {
 		if (relay_start(&s->out[i], i + 1, s->done, &s->tail, &command.fds[i + 1],
 				err))
@@ -116,6 +163,8 @@ static void apply(struct supervisor *s, enum supervise_action action)
 		children_signal(action == SUPERVISE_TERM ? SIGTERM : SIGKILL);
 	else if (action == SUPERVISE_END)
 		s->over = true;
+	if (action == SUPERVISE_TERM)
+		ask_token(s, false);
 	if (s->over)
 		finish_output(s);
 }
@@ -249,6 +298,8 @@ static int hear(struct supervisor *s, struct error *err)
 		return -1;
 	if (s->over || !star_order(s->star, &order))
 		return 0;
+	if (!is_first(s))
+		memcpy(s->token, order.token, sizeof(s->token));
 	return start_if(s, supervise_obey(&s->state, &s->conf->rules, &order, clock_ms()),
 			err);
 }
@@ -301,6 +352,8 @@ static int begin(struct supervisor *s, struct error *err)
 	conf->rules = &s->conf->rules;
 	conf->say = s->conf->say;
 	conf->ctx = s->conf->ctx;
+	s->ranks = conf;
+	ask_token(s, true);
 	if (star_open(&s->star, conf, err))
 		return -1;
 	star_tell(s->star, &s->told);
@@ -316,6 +369,16 @@ static void listen_for_reports(struct supervisor *s)
 		s->conf->say(s->conf->ctx, err.msg);
 }
 
+static void tell_end(struct supervisor *s, int status)
+{
+	const struct supervise_tracker *t = s->conf->tracker;
+	bool failed = s->star && is_first(s) && star_has_failed(s->star);
+
+	reports_stop(s->reports);
+	if (t && is_first(s))
+		t->end(t->ctx, status ? status : failed, s->state.asked && !failed);
+}
+
 int supervise_run(const struct supervise_conf *conf, int *ret_status, struct error *err)
 {
 	static struct supervisor s; /* a relay may outlive this call */
@@ -325,11 +388,13 @@ int supervise_run(const struct supervise_conf *conf, int *ret_status, struct err
 	if (watch_signals(&s, err))
 		return -1;
 	listen_for_reports(&s);
-	if (begin(&s, err) || follow(&s, err))
+	if (begin(&s, err) || follow(&s, err)) {
+		tell_end(&s, NOT_STARTED);
 		return -1;
-	reports_stop(s.reports);
+	}
 	if (s.state.status)
 		put_message(&s);
+	tell_end(&s, s.state.status);
 	*ret_status = s.state.status;
 	return 0;
 }

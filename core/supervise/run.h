@@ -9,10 +9,26 @@
 #ifndef SUPERVISE_RUN_H
 #define SUPERVISE_RUN_H
 
+#include "base/arena.h"
 #include "base/error.h"
 #include "supervise/decide.h"
 #include "supervise/reports.h"
 #include "supervise/star.h"
+
+/* Of what follows the job elsewhere: calls in the thread that runs. */
+struct supervise_tracker {
+	/*
+	 * Rank 0's, before the first start (`first`) and each other: what all ranks'
+	 * commands are told. Unchanged: nothing.
+	 */
+	void (*token)(void *ctx, bool first, uint32_t ret[MESSAGE_TOKEN]);
+	/* Of each rank: "NAME=VALUE" for its command, in the arena; NULL: none. */
+	const char *(*variable)(void *ctx, struct arena *arena,
+				const uint32_t token[MESSAGE_TOKEN]);
+	/* Rank 0's, at the end: 0, or the status of the failure; asked: by a signal. */
+	void (*end)(void *ctx, int status, bool asked);
+	void *ctx;
+};
 
 struct supervise_conf {
 	struct supervise_rules rules;
@@ -23,6 +39,7 @@ struct supervise_conf {
 		*star; /* of several ranks: what says who they are; NULL: alone */
 	const struct report_sink *sinks; /* for the command's progress: n_sinks */
 	size_t n_sinks;
+	const struct supervise_tracker *tracker; /* or NULL */
 	/* A line for the log, without its end; in the thread that runs. */
 	void (*say)(void *ctx, const char *text);
 	void *ctx;

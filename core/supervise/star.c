@@ -130,6 +130,7 @@ static void settle_hub(struct star *s, const struct hub_order *before, int64_t n
 {
 	struct buf *said = &s->hub.said;
 
+	memcpy(s->hub.order.token, s->conf->token, sizeof(s->conf->token));
 	if (said->len)
 		say(s, "%s", (const char *)said->data);
 	buf_clear(said);
@@ -476,6 +477,11 @@ bool star_order(struct star *s, struct hub_order *ret)
 	*ret = s->order;
 	s->news = false;
 	return news;
+}
+
+bool star_has_failed(const struct star *s)
+{
+	return s->order.order == ORDER_FREE && s->hub.first_failed != UINT32_MAX;
 }
 
 bool star_is_over(const struct star *s)

@@ -23,6 +23,8 @@ struct star_conf {
 	int port;
 	unsigned char key[PSK_KEY_SIZE];
 	const struct supervise_rules *rules;
+	/* Rank 0's: goes to all ranks with the next order. May change. */
+	uint32_t token[MESSAGE_TOKEN];
 	/* A line for the log, without its end. */
 	void (*say)(void *ctx, const char *text);
 	void *ctx;
@@ -41,6 +43,8 @@ MUST_CHECK int star_step(struct star *s, struct error *err);
 void star_tell(struct star *s, const struct peer_state *state);
 /* True: there is a new order for this rank. */
 bool star_order(struct star *s, struct hub_order *ret);
+/* Of rank 0: is the job not started again after a failure? */
+bool star_has_failed(const struct star *s);
 /* Has no other rank still to be told that it is free? */
 bool star_is_over(const struct star *s);
 

@@ -120,6 +120,18 @@ int progress_parse(cJSON **ret, const char *text, size_t len, struct error *err)
 	return progress_read(ret, doc, err);
 }
 
+void progress_keep_time(cJSON *progress, const char *text, size_t len)
+{
+	cleanup_json cJSON *doc = NULL;
+	const char *time;
+
+	if (json_parse(&doc, text, first_value(text, len), IGNORED))
+		return;
+	time = json_str(doc, KEY, "lastUpdatedTime");
+	if (time)
+		json_put_str(progress, time, "lastUpdatedTime");
+}
+
 /* One to MAX_TEXT characters. */
 static bool is_short(const cJSON *metric, const char *key)
 {

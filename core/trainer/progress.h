@@ -19,6 +19,8 @@ MUST_CHECK int progress_read(cJSON **ret, const cJSON *body, struct error *err);
 /* The same from the text of a request: what follows its first value is ignored. */
 MUST_CHECK int progress_parse(cJSON **ret, const char *text, size_t len,
 			      struct error *err);
+/* Put the time as that text has it, with its fraction, in place of whole seconds. */
+void progress_keep_time(cJSON *progress, const char *text, size_t len);
 /* The schema's rules for such a status, where no API server checks them. ERR_INVALID. */
 MUST_CHECK int progress_check(const cJSON *progress, struct error *err);
 

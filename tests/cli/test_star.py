@@ -229,7 +229,7 @@ p.kill()
 for what, data, text in (("another number of ranks", message(1, 1, 1, 3), "not a rank of this job"),
                          ("rank 0", message(1, 1, 0, 2), "not a rank of this job"),
                          ("a state before its rank", STATE, "unexpected message of type 2"),
-                         ("an order", message(3, 3, 9, 9), "unexpected message of type 3"),
+                         ("an order", message(3, 3, 9, 9, 0, 0, 0, 0), "unexpected message of type 3"),
                          ("a message of no type", b"\1\x63", "unknown message type 99"),
                          ("a message that is too long", b"\xff" * 300, "invalid message of 255 bytes")):
     before = hub.text().count("refused")

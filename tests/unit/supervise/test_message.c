@@ -8,7 +8,8 @@ static const struct message all[] = {
 	{ .type = MESSAGE_HELLO, .hello = { MESSAGE_VERSION, 4, 5 } },
 	{ .type = MESSAGE_STATE, .state = { PEER_ENDED, 3, 2, 137, true, true } },
 	{ .type = MESSAGE_STATE, .state = { .phase = PEER_NEW } },
-	{ .type = MESSAGE_ORDER, .order = { ORDER_START, MESSAGE_EPOCHS, 1 } },
+	{ .type = MESSAGE_ORDER,
+	  .order = { ORDER_START, MESSAGE_EPOCHS, 1, { 1, UINT32_MAX, 0, 4 } } },
 	{ .type = MESSAGE_BEAT },
 	{ .type = MESSAGE_REFUSED, .refusal = REFUSED_RANK },
 };
@@ -57,8 +58,8 @@ TEST(test_bad_messages)
 		{ "\5\5\0\0\0\0", 6, "invalid message: a wrong number in type 5" },
 		{ "\x0d\1\0\0\0\1\0\0\0\2\0\0\0\2", 14,
 		  "invalid message: a wrong number in type 1" },
-		{ "\x0d\3\0\0\0\1\x3b\x9a\xca\1\0\0\0\2", 14,
-		  "invalid message: 1000000001 in type 3" },
+		{ "\x1d\3\0\0\0\1\x3b\x9a\xca\1\0\0\0\2\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0",
+		  30, "invalid message: 1000000001 in type 3" },
 	};
 
 	for (size_t i = 0; i < N_ELEMENTS(bad); i++) {

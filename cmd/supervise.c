@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "cmd/cmd.h"
+#include "cmd/supervise_track.h"
 #include "cmd/ui/env.h"
 #include "supervise/run.h"
 
@@ -23,6 +24,7 @@ struct supervise_opts {
 	int64_t restarts, grace, ranks, port;
 	struct opt_strs final;
 	const char *message, *rank, *hub, *key;
+	struct track_opts track;
 	char **command;
 };
 
@@ -49,6 +51,13 @@ static const struct opt opts_table[] = {
 		struct supervise_opts, port, 1, LAST_PORT),
 	OPT_STR(0, "key", "FILE", "the job's private key, in PEM", struct supervise_opts,
 		key),
+	OPT_STR(0, "track", "URI",
+		"send the reported metrics to mlflow+https://HOST/EXPERIMENT",
+		struct supervise_opts, track.uri),
+	OPT_STR(0, "track-job", "JOB", "with --track: NAMESPACE/NAME/UID of the TrainJob",
+		struct supervise_opts, track.job),
+	OPT_STR(0, "track-image", "IMAGE", "with --track: the container's image",
+		struct supervise_opts, track.image),
 	OPT_REST("COMMAND", "the command, with its arguments", struct supervise_opts,
 		 command),
 	{ .type = OPT_END },
@@ -135,7 +144,9 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 		.message_file = o->message ? o->message : "/dev/termination-log",
 		.say = say,
 	};
-	struct star_conf star;
+	struct supervise_tracker tracker;
+	struct report_sink sink;
+	struct star_conf star = { 0 };
 	int status;
 
 	if (argc)
@@ -148,6 +159,14 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 		if (read_star(&star, o, err))
 			return -1;
 		conf.star = &star;
+	}
+	if (o->track.uri) {
+		if (supervise_track(&tracker, &sink, &o->track, o->ranks, o->command,
+				    err))
+			return -1;
+		conf.tracker = &tracker;
+		conf.sinks = &sink;
+		conf.n_sinks = 1;
 	}
 	if (!supervise_run(&conf, &status, err))
 		return status;
@@ -167,6 +186,8 @@ const struct cmd cmd_runtime_supervise = {
 		"2, ... in its environment. After TERM, INT or QUIT it is not started again.\n"
 		"With --ranks, the commands of all ranks start and restart together.",
 	.example = "kftrainer runtime supervise -- echo trained\n"
+		   "kftrainer runtime supervise --track mlflow+https://host/digits -- "
+		   "echo trained\n"
 		   "kftrainer runtime supervise --restarts 3 --final 2 -- echo trained",
 	.opts = opts_table,
 	.opts_size = sizeof(struct supervise_opts),

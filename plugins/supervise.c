@@ -8,6 +8,7 @@
  */
 #include <inttypes.h>
 
+#include "api/meta.h"
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "plugins/common.h"
@@ -18,6 +19,7 @@
 #include "trainer/podspec.h"
 #include "trainer/runtime.h"
 #include "trainer/supervise_spec.h"
+#include "trainer/track_spec.h"
 #include "trainer/trainjob.h"
 
 #define SUFFIX   "-supervise"
@@ -44,9 +46,11 @@ static void validate(const struct plugin_env *env, struct info *info, const cJSO
 		     const cJSON *tj, struct field_errors *errs)
 {
 	struct supervise_spec spec;
+	struct track_spec track;
 	struct error err = { 0 };
 
-	if (supervise_spec_of(&spec, tj, info->annotations, &err))
+	if (supervise_spec_of(&spec, tj, info->annotations, &err) ||
+	    track_spec_of(&track, &info->arena, tj, info->annotations, &err))
 		field_error_add(errs, FIELD_INVALID, "metadata.annotations", NULL, "%s",
 				err.msg);
 }
@@ -87,8 +91,33 @@ static void add_final(struct words *w, const cJSON *job_spec)
 	}
 }
 
+static void add_tracking(struct words *w, const cJSON *tj, const cJSON *c,
+			 const char *uri)
+{
+	struct info *info = w->info;
+	const char *uid = meta_uid(tj);
+	const char *image = tj_image(tj) ? tj_image(tj) : container_image(c);
+
+	add_option(w, "--track", uri);
+	add_option(w, "--track-job",
+		   arena_printf(&info->arena, "%s/%s%s%s",
+				info->ns ? info->ns : "default", info->name,
+				uid ? "/" : "", uid ? uid : ""));
+	if (image)
+		add_option(w, "--track-image", arena_strdup(&info->arena, image));
+}
+
+static void give_tracking(const struct track_spec *track, cJSON *c)
+{
+	container_set_env(c, track->server_variable, track->server);
+	container_set_env(c, track->experiment_variable, track->experiment);
+	if (track->secret)
+		container_env_from_secret(c, track->secret);
+}
+
 static const char *const *runner(struct info *info, const struct supervise_spec *spec,
-				 const struct pod_set *ps)
+				 const struct track_spec *track, const struct pod_set *ps,
+				 const cJSON *tj)
 {
 	struct words w = { info,
 			   arena_alloc(&info->arena, (MOST_WORDS + 1) * sizeof(char *)),
@@ -109,6 +138,8 @@ static const char *const *runner(struct info *info, const struct supervise_spec 
 		add_option(&w, "--hub", info_lead_host(info));
 		add_option(&w, "--key", KEY_DIR "/" KEY_FILE);
 	}
+	if (track->uri)
+		add_tracking(&w, tj, pod_container(ps->pod_spec, NODE), track->uri);
 	add(&w, "--");
 	return w.list;
 }
@@ -138,7 +169,10 @@ static int supervise(const struct plugin_env *env, struct info *info, struct pod
 		     struct error *err)
 {
 	cJSON *c = pod_container(ps->pod_spec, NODE);
+	struct track_spec track;
 
+	if (track_spec_of(&track, &info->arena, tj, info->annotations, err))
+		return -1;
 	if (!c)
 		return 0;
 	if (!has_command(info, tj, c))
@@ -147,7 +181,9 @@ static int supervise(const struct plugin_env *env, struct info *info, struct pod
 				 ": the container \"" NODE
 				 "\" has no command, and that of its image is unknown; "
 				 "set spec.trainer.command");
-	ps->runner = runner(info, spec, ps);
+	ps->runner = runner(info, spec, &track, ps, tj);
+	if (track.uri)
+		give_tracking(&track, c);
 	job_replace_lost_pods(ps->job_spec, NODE);
 	if (carry_into(env, ps, c, err))
 		return -1;

@@ -57,8 +57,7 @@ static int call(struct registry *r, const struct registry_call *c, cJSON **ret,
 	return 0;
 }
 
-/* A string of MLflow's filters, in its quotes; one with such a quote cannot be in any. */
-static const char *quoted(struct registry *r, const char *text, struct error *err)
+const char *mlflow_quoted(struct registry *r, const char *text, struct error *err)
 {
 	if (!strchr(text, '\''))
 		return arena_printf(r->arena, "'%s'", text);
@@ -83,12 +82,12 @@ static int find_tagged(struct mlflow *m, const char *tag, const char *value,
 		       const char **ret, struct error *err)
 {
 	struct registry *r = m->r;
-	const char *name = quoted(r, r->model->name, err), *text;
+	const char *name = mlflow_quoted(r, r->model->name, err), *text;
 	cleanup_json cJSON *doc = NULL;
 	const cJSON *v;
 	int status;
 
-	text = name ? quoted(r, value, err) : NULL;
+	text = name ? mlflow_quoted(r, value, err) : NULL;
 	if (!text)
 		return -1;
 	text = arena_printf(r->arena, "name = %s and tags.`%s` = %s", name, tag, text);

@@ -8,13 +8,14 @@
 enum { CALL_MS = 60 * 1000, MAX_ANSWER = 16 * 1024 * 1024, MAX_SAID = 400 };
 
 static const struct registry_kind kinds[] = {
-	{ "model-registry", "https", kubeflow_credentials, NULL, NULL,
-	  kubeflow_register },
+	{ "model-registry", "https", kubeflow_credentials, NULL, NULL, kubeflow_register,
+	  NULL },
 	{ "model-registry+http", "http", kubeflow_credentials, NULL, NULL,
-	  kubeflow_register },
-	{ "mlflow+http", "http", mlflow_credentials, NULL, NULL, mlflow_register },
+	  kubeflow_register, NULL },
+	{ "mlflow+http", "http", mlflow_credentials, NULL, NULL, mlflow_register,
+	  &mlflow_track },
 	{ "mlflow+https", "https", mlflow_credentials, "MLFLOW_TRACKING_SERVER_CERT_PATH",
-	  "MLFLOW_TRACKING_INSECURE_TLS", mlflow_register },
+	  "MLFLOW_TRACKING_INSECURE_TLS", mlflow_register, &mlflow_track },
 };
 
 /* ---- what is known before any call ---- */
@@ -120,8 +121,8 @@ static bool expected(int status)
 	       status == 409;
 }
 
-/* The server's own words about a failure: a member `message` in both kinds. */
-static const char *said(struct arena *arena, const cJSON *doc)
+/* A member `message` in both kinds. */
+const char *registry_said(struct arena *arena, const cJSON *doc)
 {
 	const char *text = json_str(doc, "message");
 
@@ -139,14 +140,14 @@ static int unexpected(struct registry *r, int status, const cJSON *doc, struct e
 		return error_set(err, ERR_DENIED, "%s: status %d, %s%s", r->shown, status,
 				 r->headers[2] ? "the credentials are not accepted"
 					       : "credentials are needed",
-				 said(&arena, doc));
+				 registry_said(&arena, doc));
 	if (status >= 300 && status < 400)
 		return error_set(
 			err, ERR_FORMAT,
 			"%s: redirects to another address (status %d): use that one",
 			r->shown, status);
 	return error_set(err, ERR_FORMAT, "%s: status %d%s", r->shown, status,
-			 said(&arena, doc));
+			 registry_said(&arena, doc));
 }
 
 int registry_call(struct registry *r, const struct registry_call *call,
@@ -155,15 +156,16 @@ int registry_call(struct registry *r, const struct registry_call *call,
 	cleanup_http_response struct http_response answer = { 0 };
 	cleanup_json cJSON *doc = NULL;
 	char *body = call->body ? json_text(call->body) : NULL;
-	const struct http_request req = { .method = call->method,
-					  .url = arena_printf(r->arena, "%s%s", r->base,
-							      call->path),
-					  .headers = r->headers,
-					  .body = body,
-					  .body_len = body ? strlen(body) : 0,
-					  .once = call->is_done != NULL,
-					  .timeout_ms = CALL_MS,
-					  .max_body = MAX_ANSWER };
+	const struct http_request req = {
+		.method = call->method,
+		.url = arena_printf(r->arena, "%s%s", r->base, call->path),
+		.headers = r->headers,
+		.body = body,
+		.body_len = body ? strlen(body) : 0,
+		.once = call->is_done != NULL,
+		.timeout_ms = r->conf->timeout_ms ? r->conf->timeout_ms : CALL_MS,
+		.max_body = MAX_ANSWER
+	};
 	const struct http_retry_call q = {
 		.what = r->shown, .req = &req, .is_done = call->is_done, .ctx = call->ctx
 	};
@@ -196,7 +198,8 @@ int registry_refused(struct registry *r, const struct registry_answer *answer,
 	cleanup_arena struct arena arena = { 0 };
 
 	error_set(err, ERR_INVALID, "%s: cannot register %s '%s'%s", r->shown, what,
-		  str_visible(&arena, r->model->name, false), said(&arena, answer->doc));
+		  str_visible(&arena, r->model->name, false),
+		  registry_said(&arena, answer->doc));
 	err->code = answer->status;
 	return -1;
 }
@@ -217,9 +220,9 @@ int registry_conflict(struct registry *r, const char *version, const char *diges
 
 /* ---- the session ---- */
 
-static int open_client(struct registry *r, const struct registry_kind *kind,
-		       struct error *err)
+static int open_client(struct registry *r, struct error *err)
 {
+	const struct registry_kind *kind = r->kind;
 	const char *insecure =
 		kind->insecure_setting ? registry_env(r, kind->insecure_setting) : NULL;
 	const char *ca = kind->ca_setting ? registry_env(r, kind->ca_setting) : NULL;
@@ -232,14 +235,13 @@ static int open_client(struct registry *r, const struct registry_kind *kind,
 	return http_client_new(&r->http, &http, err);
 }
 
-static int fill_headers(struct registry *r, const struct registry_kind *kind,
-			struct error *err)
+static int fill_headers(struct registry *r, struct error *err)
 {
 	const char *secret = NULL;
 
 	r->headers[0] = "Content-Type: application/json";
 	r->headers[1] = "Accept: application/json";
-	if (kind->credentials(r, &secret, err))
+	if (r->kind->credentials(r, &secret, err))
 		return -1;
 	if (secret)
 		r->headers[2] = arena_printf(r->arena, "Authorization: %s", secret);
@@ -247,33 +249,56 @@ static int fill_headers(struct registry *r, const struct registry_kind *kind,
 	return 0;
 }
 
+int registry_find_kind(const struct registry_kind **ret, const char *uri,
+		       struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	struct uri parsed;
+
+	*ret = NULL;
+	return find_kind(ret, &parsed, &arena, uri, err);
+}
+
+int registry_open(struct registry *r, struct error *err)
+{
+	struct uri uri;
+	const char *path;
+
+	r->kind = NULL;
+	if (find_kind(&r->kind, &uri, r->arena, r->conf->uri, err))
+		return -1;
+	path = str_slice(r->arena, uri.path, str_length_before(uri.path, '/'));
+	r->base = arena_printf(r->arena, "%s://%s%s%s", r->kind->transport, uri.host,
+			       *path ? "/" : "", path);
+	r->shown = uri_shown(r->arena, r->conf->uri);
+	if (fill_headers(r, err) || open_client(r, err))
+		return -1;
+	r->retrier = http_retrier_new(r->arena,
+				      &(struct http_retry_conf){ .http = r->http,
+								 .tries = r->conf->tries,
+								 .on_pause = r->conf->say,
+								 .ctx = r->conf->ctx });
+	return 0;
+}
+
+void registry_close(struct registry *r)
+{
+	http_client_free(r->http);
+	str_wipe(r->headers[2]);
+}
+
 int registry_register(const struct registry_conf *conf, const struct registry_model *m,
 		      struct arena *arena, struct registry_result *ret, struct error *err)
 {
 	cleanup_arena struct arena own = { 0 };
-	const struct registry_kind *kind = NULL;
 	struct registry r = { .conf = conf, .model = m, .arena = &own };
-	const char *path;
-	struct uri uri;
 	int rc;
 
-	if (registry_check(conf, m, err) || find_kind(&kind, &uri, &own, conf->uri, err))
+	if (registry_check(conf, m, err) || registry_open(&r, err))
 		return -1;
-	path = str_slice(&own, uri.path, str_length_before(uri.path, '/'));
-	r.base = arena_printf(&own, "%s://%s%s%s", kind->transport, uri.host,
-			      *path ? "/" : "", path);
-	r.shown = uri_shown(&own, conf->uri);
-	if (fill_headers(&r, kind, err) || open_client(&r, kind, err))
-		return -1;
-	r.retrier =
-		http_retrier_new(&own, &(struct http_retry_conf){ .http = r.http,
-								  .tries = conf->tries,
-								  .on_pause = conf->say,
-								  .ctx = conf->ctx });
-	rc = kind->run(&r, ret, err);
+	rc = r.kind->run(&r, ret, err);
 	if (!rc)
 		ret->version = arena_strdup(arena, ret->version);
-	http_client_free(r.http);
-	str_wipe(r.headers[2]);
+	registry_close(&r);
 	return rc;
 }

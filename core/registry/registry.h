@@ -51,7 +51,8 @@ struct registry_conf {
 	void (*say)(void *ctx, const char *line);
 	void *ctx;
 	const char *user_agent;
-	int tries; /* retries of a request; 0: RETRY_TRIES (net/retry.h) */
+	int tries;      /* retries of a request; 0: RETRY_TRIES (net/retry.h) */
+	int timeout_ms; /* of each; 0: a minute */
 };
 
 struct registry_result {

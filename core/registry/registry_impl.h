@@ -11,6 +11,7 @@
 
 struct registry {
 	const struct registry_conf *conf;
+	const struct registry_kind *kind;
 	const struct registry_model *model;
 	struct arena *arena; /* the caller's, for results and what lives as long */
 	const char *base;    /* "https://host:port/prefix", without a '/' at its end */
@@ -28,6 +29,7 @@ struct registry_kind {
 	int (*credentials)(struct registry *r, const char **ret, struct error *err);
 	const char *ca_setting, *insecure_setting; /* variables; or NULL */
 	int (*run)(struct registry *r, struct registry_result *ret, struct error *err);
+	const struct track_kind *track; /* NULL: it tracks no metrics */
 };
 
 struct registry_call {
@@ -47,6 +49,13 @@ struct registry_answer {
 	cJSON *doc; /* an object, the caller's; NULL if the status is 0 */
 };
 
+/* Open a session with r->conf in r->arena; kind, base and all after it are set. */
+MUST_CHECK int registry_open(struct registry *r, struct error *err);
+void registry_close(struct registry *r);
+/* The kind of a URI, if that is valid. */
+MUST_CHECK int registry_find_kind(const struct registry_kind **ret, const char *uri,
+				  struct error *err);
+
 /*
  * Make a call, with retries. Upon success the status is 2xx, 400, 404 or 409, or 0 (see
  * is_done). ERR_DENIED: 401, 403; ERR_FORMAT: a redirect, another status,
@@ -54,6 +63,9 @@ struct registry_answer {
  */
 MUST_CHECK int registry_call(struct registry *r, const struct registry_call *call,
 			     struct registry_answer *ret, struct error *err);
+
+/* ": " and the server's own words about a failure, or "". In the arena. */
+const char *registry_said(struct arena *arena, const cJSON *doc);
 
 /* Fill err with what a registry says in an answer that is not 2xx. Returns -1. */
 int registry_refused(struct registry *r, const struct registry_answer *answer,
@@ -73,5 +85,8 @@ int kubeflow_credentials(struct registry *r, const char **ret, struct error *err
 int kubeflow_register(struct registry *r, struct registry_result *ret, struct error *err);
 int mlflow_credentials(struct registry *r, const char **ret, struct error *err);
 int mlflow_register(struct registry *r, struct registry_result *ret, struct error *err);
+/* A string of MLflow's filters, in the arena; NULL: it has a quote. */
+const char *mlflow_quoted(struct registry *r, const char *text, struct error *err);
+extern const struct track_kind mlflow_track;
 
 #endif

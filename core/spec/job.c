@@ -20,6 +20,7 @@
 #include "trainer/pipeline.h"
 #include "trainer/runtime.h"
 #include "trainer/supervise_spec.h"
+#include "trainer/track_spec.h"
 #include "trainer/trainjob.h"
 #include "trainer/validation.h"
 #include "trainer/workspace_spec.h"
@@ -93,6 +94,8 @@ static void override_job(struct job_set *set, struct doc *doc,
 	job_override(doc->obj, opts, set->env);
 	if (opts->supervise)
 		supervise_annotate(doc->obj, opts->restarts);
+	if (opts->track)
+		meta_set_annotation(doc->obj, TRACK_ANNOTATION, opts->track);
 	if (opts->workspace)
 		workspace_annotate(doc->obj, opts->workspace);
 	if (opts->suspend && cJSON_IsObject(json_get(doc->obj, "spec")))

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/str.h"
 #include "trainer/api.h"
+#include "trainer/track_spec.h"
 #include "trainer/trainjob.h"
 
 enum { MOST_RESTARTS = 1000000 };
@@ -27,7 +28,8 @@ int supervise_spec_of(struct supervise_spec *ret, const cJSON *tj,
 	int64_t ms;
 
 	*ret = (struct supervise_spec){
-		.on = str_eq(on, "true"),
+		.on = on ? str_eq(on, "true")
+			 : find(tj, template_annotations, TRACK_ANNOTATION) != NULL,
 		.restarts = ABSENT,
 		.grace = find(tj, template_annotations, GRACE_ANNOTATION),
 	};

@@ -11,7 +11,8 @@
 #include "base/error.h"
 #include "base/json.h"
 
-#define SUPERVISE_ANNOTATION "kftrainer.io/supervise"     /* "true", "false" */
+/* "true", "false"; absent: it is supervised if it is tracked (trainer/track_spec.h) */
+#define SUPERVISE_ANNOTATION "kftrainer.io/supervise"
 #define RESTARTS_ANNOTATION  "kftrainer.io/restarts"      /* a number */
 #define GRACE_ANNOTATION     "kftrainer.io/restart-grace" /* from TERM to KILL: "5s" */
 

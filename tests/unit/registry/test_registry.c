@@ -1,5 +1,6 @@
 /* What a registry is asked to hold is checked before anything is uploaded (registry.h). */
 #include "registry/registry.h"
+#include "registry/track.h"
 
 #include "base/str.h"
 #include "tests/unit/unit.h"
@@ -34,6 +35,36 @@ TEST(test_uris)
 	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		struct error err = { 0 };
 		int rc = check(rows[i].uri, "m", NULL, &err);
+
+		assert_int_equal(rc, rows[i].says ? -1 : 0);
+		if (rc && !strstr(err.msg, rows[i].says))
+			fail_msg("%s: %s", rows[i].uri, err.msg);
+		assert_null(strstr(err.msg, "secret"));
+	}
+}
+
+TEST(test_uris_of_experiments)
+{
+	static const struct {
+		const char *uri, *says; /* NULL: right */
+	} rows[] = {
+		{ "mlflow+https://host/x", NULL },
+		{ "mlflow+http://host:5000/prefix/hand%20writing%2Fa/", NULL },
+		{ "mlflow+https://host", "expected mlflow+https://HOST" },
+		{ "mlflow+https://host/", "expected mlflow+https://HOST" },
+		{ "mlflow+https:///x", "expected mlflow+https://HOST" },
+		{ "mlflow+https://user:secret@host/x", "credentials in the environment" },
+		{ "mlflow+https://host/x?token=secret", "expected mlflow+https://HOST" },
+		{ "mlflow+https://host/%00", "%00" },
+		{ "model-registry://host/x", "tracks no metrics" },
+		{ "https://host/x", "not a model registry" },
+		{ "/", "expected mlflow+https://HOST" },
+		{ "", "expected mlflow+https://HOST" },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
+		struct error err = { 0 };
+		int rc = track_check(rows[i].uri, &err);
 
 		assert_int_equal(rc, rows[i].says ? -1 : 0);
 		if (rc && !strstr(err.msg, rows[i].says))

@@ -41,8 +41,8 @@ struct job_secret {
 	atomic_bool pod_waits; /* set by any thread, under job_memories.lock */
 };
 
-/* When a pass first saw that the TrainJob had ended: clock_now(), clock_up_ms(). */
-struct end_seen {
+/* When a pass first saw a time of the TrainJob: clock_now(), clock_up_ms(). */
+struct time_seen {
 	int64_t now, up_ms; /* up_ms 0: not yet */
 };
 
@@ -63,7 +63,7 @@ struct job_memory {
 	struct run_policy policy; /* the runtime's, of the snapshot */
 	int64_t restarts;         /* of the JobSet when the status was last written */
 	bool policy_known, restarts_known;
-	struct end_seen end_seen;
+	struct time_seen start_seen, end_seen; /* of the deadline, of the TTL */
 	bool expired;            /* the TrainJob was deleted after its TTL */
 	bool objects_tried;      /* a pass has tried to write the objects */
 	atomic_int stale_passes; /* in a row: the watch or an object was out of date */

@@ -13,12 +13,57 @@ enum {
 	TTL_CHECK_MS = 600000,      /* the same; many finished jobs wait at a time */
 	CONFLICT_MS = 200,
 };
-#define MAX_TTL (INT64_C(1) << 40) /* more than any stored value may be */
+#define MAX_SECONDS (INT64_C(1) << 40) /* a time to live or deadline that never ends */
+
+/* ---- clocks ---- */
+
+/*
+ * Seconds since 1970 by the slowest of the clocks that we have: the wall clock; the same
+ * when `begin` was first seen, and the time since; the API server's. So no clock that is
+ * set forward ends or deletes anything early.
+ */
+static int64_t earliest_now(struct pass *p, struct time_seen *seen, int64_t begin)
+{
+	int64_t now = clock_now(), up = clock_up_ms(), since, server;
+
+	if (!seen->up_ms || seen->now < begin)
+		*seen = (struct time_seen){ now, up };
+	since = seen->now + (up - seen->up_ms) / 1000;
+	server = kube_server_time(p->r->conf.kube);
+	now = since < now ? since : now;
+	return server && server < now ? server : now;
+}
+
+/* Before the first answer of the API server its clock is not known: ask it for the job. */
+static int hear_server(struct pass *p, struct error *err)
+{
+	struct kube *k = p->r->conf.kube;
+
+	return kube_is_inside(k) || kube_server_time(k) ? 0 : pass_check_alive(p, err);
+}
+
+/*
+ * Seconds left of `seconds` since `begin`. They are over only by all clocks. ERR_CONFLICT:
+ * the TrainJob has been deleted.
+ */
+static int time_left(struct pass *p, struct time_seen *seen, int64_t begin,
+		     int64_t seconds, int64_t *ret, struct error *err)
+{
+	if (seconds > MAX_SECONDS)
+		seconds = MAX_SECONDS;
+	*ret = begin + seconds - earliest_now(p, seen, begin);
+	if (*ret > 0)
+		return 0;
+	if (hear_server(p, err))
+		return -1;
+	*ret = begin + seconds - earliest_now(p, seen, begin);
+	return 0;
+}
 
 /* ---- the deadline ---- */
 
 /* The deadline starts over each time the job is resumed. */
-void end_check_deadline(struct pass *p, cJSON *status)
+int end_check_deadline(struct pass *p, cJSON *status, struct error *err)
 {
 	int64_t seconds = tj_active_deadline(p->tj), start, left;
 	const char *text = status_deadline_start(p->tj);
@@ -27,14 +72,16 @@ void end_check_deadline(struct pass *p, cJSON *status)
 		seconds = p->memory->policy.deadline;
 	if (seconds <= 0 || status_finished(status) || tj_suspend(p->tj) || !text ||
 	    time_parse(&start, text, IGNORED))
-		return;
-	left = seconds - (clock_now() - start);
+		return 0;
+	if (time_left(p, &p->memory->start_seen, start, seconds, &left, err))
+		return error_clear_if(err, ERR_CONFLICT);
 	if (left <= 0) {
 		status_exceed_deadline(status, p->status.now);
-		return;
+		return 0;
 	}
 	left = clock_seconds_ms(left);
 	pass_requeue_after(p, left < DEADLINE_CHECK_MS ? left : DEADLINE_CHECK_MS);
+	return 0;
 }
 
 /* ---- times in the status ---- */
@@ -113,33 +160,7 @@ static int64_t ttl_of(const struct pass *p)
 		ttl = p->memory->policy.ttl;
 	else if (ttl == ABSENT)
 		ttl = status_ttl(tj_status(p->tj));
-	return ttl < 0 ? ABSENT : ttl < MAX_TTL ? ttl : MAX_TTL;
-}
-
-/*
- * Seconds since 1970 by the slowest of the clocks that we have: the wall clock; the same
- * when the end was first seen, and the time since; the API server's. So no clock that is
- * set forward deletes anything early.
- */
-static int64_t earliest_now(struct pass *p, int64_t end)
-{
-	struct end_seen *seen = &p->memory->end_seen;
-	int64_t now = clock_now(), up = clock_up_ms(), since, server;
-
-	if (!seen->up_ms || seen->now < end)
-		*seen = (struct end_seen){ now, up };
-	since = seen->now + (up - seen->up_ms) / 1000;
-	server = kube_server_time(p->r->conf.kube);
-	now = since < now ? since : now;
-	return server && server < now ? server : now;
-}
-
-/* Before the first answer of the API server its clock is not known: ask it for the job. */
-static int hear_server(struct pass *p, struct error *err)
-{
-	struct kube *k = p->r->conf.kube;
-
-	return kube_is_inside(k) || kube_server_time(k) ? 0 : pass_check_alive(p, err);
+	return ttl < 0 ? ABSENT : ttl;
 }
 
 static int delete_trainjob(struct pass *p, int64_t ttl, struct error *err)
@@ -182,12 +203,8 @@ int end_expire(struct pass *p, struct error *err)
 	if (p->r->conf.keep_finished || ttl == ABSENT || !text ||
 	    time_parse(&end, text, IGNORED))
 		return 0;
-	left = end + ttl - earliest_now(p, end);
-	if (left <= 0) {
-		if (hear_server(p, err))
-			return error_clear_if(err, ERR_CONFLICT); /* deleted */
-		left = end + ttl - earliest_now(p, end);
-	}
+	if (time_left(p, &p->memory->end_seen, end, ttl, &left, err))
+		return error_clear_if(err, ERR_CONFLICT);
 	if (left <= 0)
 		return delete_trainjob(p, ttl, err);
 	left = clock_seconds_ms(left);

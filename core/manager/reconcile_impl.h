@@ -98,7 +98,7 @@ MUST_CHECK int status_reconcile(struct pass *p, bool built, struct error *err);
 /* A merge patch from `before` (or NULL) to `is`, the caller's; NULL: they are equal. */
 cJSON *status_patch(const cJSON *before, const cJSON *is);
 /* Fails the job after its deadline, or looks again by then. */
-void end_check_deadline(struct pass *p, cJSON *status);
+MUST_CHECK int end_check_deadline(struct pass *p, cJSON *status, struct error *err);
 /* Sets startTime, completionTime, and what the runtime's runPolicy said (KEP-2899). */
 MUST_CHECK int end_set_times(struct pass *p, cJSON *status, struct error *err);
 void end_was_written(struct pass *p); /* the status with these times */

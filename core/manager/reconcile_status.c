@@ -159,8 +159,7 @@ static int compute(struct pass *p, bool built, struct error *err)
 	append_first_failure(p, status);
 	if (!p->jobset.own && status_is_exceeded(status))
 		status_idle(status);
-	end_check_deadline(p, status);
-	if (end_set_times(p, status, err))
+	if (end_check_deadline(p, status, err) || end_set_times(p, status, err))
 		return -1;
 	if (!p->r->crd_lacks_state)
 		status_set_state(status);

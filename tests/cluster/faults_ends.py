@@ -172,6 +172,7 @@ def jobset_ttl(tap, a):
 
 def clock(tap, a, one, set_clock):
     create(a, train_job("hour", "ends", {"ttlSecondsAfterFinished": 3600}))
+    create(a, train_job("deadline", "plain", {"activeDeadlineSeconds": 3600}))
     until(30, lambda: lacks(a, "hour", "completionTime"))
     for what, restart in (("while it works", False), ("before it starts", True)):
         if restart:
@@ -183,6 +184,9 @@ def clock(tap, a, one, set_clock):
         patch(a, "hour", {"metadata": {"annotations": {"look": what}}})
         time.sleep(2)
         tap.true(f"a clock that jumps by two hours {what} deletes nothing", a.get("TrainJob", NS, "hour")[0] == 200)
+        patch(a, "deadline", {"metadata": {"annotations": {"look": what}}})
+        time.sleep(2)
+        tap.true("... and ends nothing by its deadline", lacks(a, "deadline", "completionTime"))
         set_clock(0)
     patch(a, "hour", {"spec": {"ttlSecondsAfterFinished": 1}})
     tap.check("... and when it is right again, the job goes", until(60, lambda: left(a, "hour")))

@@ -251,7 +251,9 @@ static int make_and_report(struct pass *p, struct error *err)
 /* False: not ours to reconcile, or the watch lags behind our own write. */
 static bool pass_begin(struct pass *p)
 {
-	if (meta_is_deleted(p->tj) || !tj_is_ours(p->tj) ||
+	bool elsewhere = !tj_is_ours(p->tj) && !status_finished(tj_status(p->tj));
+
+	if (meta_is_deleted(p->tj) || elsewhere ||
 	    meta_annotation(p->tj, LOCAL_RUN_ANNOTATION)) {
 		forget_trainjob(p);
 		return false;
@@ -278,6 +280,8 @@ static int work(struct pass *p, struct error *err)
 
 	if (!pass_begin(p))
 		return 0;
+	if (!tj_is_ours(p->tj))
+		return end_expire_managed(p, err);
 	if (find_jobset(p, &early, err))
 		return -1;
 	if (early) {

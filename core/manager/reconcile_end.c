@@ -8,6 +8,12 @@
 #include "trainer/trainjob.h"
 #include "trainer/trainjob_status.h"
 
+/*
+ * MultiKueue's label of a TrainJob in a worker cluster. Kueue copies its end to the manager's
+ * cluster, then deletes it. One that is gone before is dispatched again (kueue#14734).
+ */
+#define MULTIKUEUE_ORIGIN "kueue.x-k8s.io/multikueue-origin"
+
 enum {
 	DEADLINE_CHECK_MS = 300000, /* at most: the wall clock may be set */
 	TTL_CHECK_MS = 600000,      /* the same; many finished jobs wait at a time */
@@ -98,6 +104,24 @@ static int64_t known_restarts(const struct pass *p)
 	return status_restarts(before);
 }
 
+/* Reads the runtime's TTL, if it decides. -1: it may be readable later. */
+static int read_ttl(struct pass *p, struct error *err)
+{
+	struct error why = { 0 };
+
+	if (p->memory->policy_known || tj_ttl(p->tj) != ABSENT ||
+	    tj_check_runtime_ref(p->tj, IGNORED) || !objects_read_policy(p, &why))
+		return 0;
+	if (why.kind == ERR_IO || why.kind == ERR_TIMEOUT || why.kind == ERR_BUSY ||
+	    why.kind == ERR_STOPPED) {
+		*err = why;
+		return -1;
+	}
+	log_warn("the runtime's runPolicy is not known", LOG_STR("key", p->key),
+		 LOG_ERR(&why));
+	return 0;
+}
+
 /*
  * The runtime's TTL stays in the status when the job ends: of 10,000 finished jobs no
  * runtime is read when the controller starts. A status without a state is another
@@ -106,21 +130,12 @@ static int64_t known_restarts(const struct pass *p)
 static int keep_ttl(struct pass *p, cJSON *status, struct error *err)
 {
 	const cJSON *before = p->status.before;
-	struct error why = { 0 };
 
 	if (!status_finished(status) || p->r->crd_lacks_times ||
 	    (status_finished(before) && json_str(before, "state")))
 		return 0;
-	if (!p->memory->policy_known && tj_ttl(p->tj) == ABSENT &&
-	    !tj_check_runtime_ref(p->tj, IGNORED) && objects_read_policy(p, &why)) {
-		if (why.kind == ERR_IO || why.kind == ERR_TIMEOUT ||
-		    why.kind == ERR_BUSY || why.kind == ERR_STOPPED) {
-			*err = why;
-			return -1;
-		}
-		log_warn("the runtime's runPolicy is not known", LOG_STR("key", p->key),
-			 LOG_ERR(&why));
-	}
+	if (read_ttl(p, err))
+		return -1;
 	if (p->memory->policy_known)
 		status_set_ttl(status, p->memory->policy.ttl);
 	return 0;
@@ -201,7 +216,7 @@ int end_expire(struct pass *p, struct error *err)
 	int64_t ttl = ttl_of(p), end, left;
 
 	if (p->r->conf.keep_finished || ttl == ABSENT || !text ||
-	    time_parse(&end, text, IGNORED))
+	    meta_label(p->tj, MULTIKUEUE_ORIGIN) || time_parse(&end, text, IGNORED))
 		return 0;
 	if (time_left(p, &p->memory->end_seen, end, ttl, &left, err))
 		return error_clear_if(err, ERR_CONFLICT);
@@ -210,4 +225,9 @@ int end_expire(struct pass *p, struct error *err)
 	left = clock_seconds_ms(left);
 	pass_requeue_after(p, left < TTL_CHECK_MS ? left : TTL_CHECK_MS);
 	return 0;
+}
+
+int end_expire_managed(struct pass *p, struct error *err)
+{
+	return read_ttl(p, err) ? -1 : end_expire(p, err);
 }

@@ -108,6 +108,8 @@ void end_was_written(struct pass *p); /* the status with these times */
  * the clocks of this machine and of the API server.
  */
 MUST_CHECK int end_expire(struct pass *p, struct error *err);
+/* The same of one that spec.managedBy gives to Kueue, which runs it in another cluster. */
+MUST_CHECK int end_expire_managed(struct pass *p, struct error *err);
 /* Removes the TrainJob from the gauge trainer_trainjobs, if it is counted. */
 void reconciler_uncount_state(struct reconciler *r, struct job_memory *n);
 

@@ -187,14 +187,14 @@ static void refuse(struct call *c, const struct field_errors *errs)
 
 static void default_trainjob(struct call *c)
 {
+	const cJSON *old = c->req->operation == ADMISSION_UPDATE ? c->req->old : NULL;
 	cleanup_json cJSON *tj = json_dup(c->req->object);
 	char now[TIME_TEXT_SIZE];
 
 	if (cJSON_GetArraySize(tj_runtime_patches(tj)) > MAX_PATCHES)
 		return; /* the schema refuses it */
-	tj_default_patch_times(tj,
-			       c->req->operation == ADMISSION_UPDATE ? c->req->old : NULL,
-			       time_text(clock_now(), now));
+	tj_default_patch_times(tj, old, time_text(clock_now(), now));
+	tj_keep_ttl(tj, old);
 	if (c->req->operation == ADMISSION_CREATE)
 		workspace_served(tj);
 	c->answer->patch = jsonpatch_diff(c->req->object, tj);

@@ -332,6 +332,18 @@ void tj_default_patch_times(cJSON *tj, const cJSON *old, const char *now)
 	}
 }
 
+void tj_keep_ttl(cJSON *tj, const cJSON *old)
+{
+	int64_t ttl = tj_ttl(old);
+
+	if (ttl == ABSENT || json_get(tj, "spec", "ttlSecondsAfterFinished") ||
+	    !cJSON_IsObject(json_get(tj, "spec")) ||
+	    (tj_suspend(old) == tj_suspend(tj) &&
+	     json_equal(tj_runtime_patches(old), tj_runtime_patches(tj))))
+		return;
+	json_put_int(tj, ttl, "spec", "ttlSecondsAfterFinished");
+}
+
 /* ---- making one ------------------------------------------------------------------ */
 
 cJSON *tj_new(const char *name, const char *runtime)

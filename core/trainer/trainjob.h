@@ -67,6 +67,11 @@ bool tj_same_but_suspend(const cJSON *a, const cJSON *b);
  * regardless of the time that the user sent.
  */
 void tj_default_patch_times(cJSON *tj, const cJSON *old, const char *now);
+/*
+ * An update that drops the TTL and changes suspend or runtimePatches is of a client that
+ * does not know of it, as Kueue 0.19: it stays. `old` is NULL on create.
+ */
+void tj_keep_ttl(cJSON *tj, const cJSON *old);
 
 /* Make a TrainJob from options instead of a file (spec/jobspec.c); the caller's. */
 cJSON *tj_new(const char *name, const char *runtime);

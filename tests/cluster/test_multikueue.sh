@@ -117,7 +117,7 @@ train() { # NAME [MORE]
 		apiVersion: trainer.kubeflow.org/v1alpha1
 		kind: TrainJob
 		metadata: {name: $1, labels: {kueue.x-k8s.io/queue-name: mine}}
-		spec: {runtimeRef: {kind: TrainingRuntime, name: once}${2:-}, activeDeadlineSeconds: 3600,
+		spec: {runtimeRef: {kind: TrainingRuntime, name: ${runtime:-once}}${2:-}, activeDeadlineSeconds: 3600,
 		       trainer: {numNodes: 2, resourcesPerNode: {requests: {cpu: 1}}}}
 	END
 }
@@ -188,6 +188,28 @@ check "one that fails" eval 'train second && wait_for 30 worker has_pods second 
 check "... is Failed" becomes True condition second Failed
 check "one that is deleted" eval 'train third && wait_for 30 worker has_pods third 2 && worker report third "$ready" && kt delete third'
 check "... is deleted in the worker" wait_for 30 worker nothing_of third
+
+# ---- times to live: the manager's cluster decides (kueue#14734) ------------------------------------
+brief() {
+	kn get trainingruntime once -o json | python3 -c '
+import json, sys
+runtime = json.load(sys.stdin)
+runtime["metadata"] = {"name": "brief"}
+runtime["spec"]["runPolicy"] = {"ttlSecondsAfterFinished": 0}
+json.dump(runtime, sys.stdout)' | kn create -f -
+}
+goes() { ! kn get trainjob "$1" 2>/dev/null; }
+expired() { kn get events --field-selector "reason=Expired,involvedObject.name=$1" -o name | grep .; }
+check "a runtime with a time to live of 0, in both" both brief
+check "a job of it" eval 'runtime=brief train sixth && wait_for 30 worker has_pods sixth 2'
+check "... ends well" worker report sixth '{"phase": "Succeeded"}'
+check "... it goes" wait_for 60 goes sixth
+check "... by the manager's controller" expired sixth
+check "... not by the worker's" eval '! worker expired sixth'
+check "... nothing of it is left" eval 'nothing_of sixth && wait_for 30 worker nothing_of sixth'
+check "a job with one of its own" eval 'train seventh ", ttlSecondsAfterFinished: 1" && wait_for 30 worker has_pods seventh 2 && worker report seventh "{\"phase\": \"Succeeded\"}"' # Kueue drops it
+check "... goes" wait_for 60 goes seventh
+check "... and once: nothing runs again" eval 'nothing_of seventh && wait_for 30 worker nothing_of seventh'
 
 # ---- the worker is lost --------------------------------------------------------------------------
 connected() { is "$1" kc get multikueuecluster east -o 'jsonpath={.status.conditions[?(@.type=="Active")].status}'; }

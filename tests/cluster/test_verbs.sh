@@ -173,6 +173,14 @@ check "... with all that is its own" eval '! kt get trainjob,jobset,job,pod -o n
 check "get -w: has seen it" grep -q '^two ' "$scratch/watch"
 check "delete: never existed" says 1 'no TrainJob two in namespace' delete two -n $ns
 check "... is fine" eval 'run delete two --ignore-not-found -n $ns; [ "$status" = 0 ] || dump'
+{ team=green trainjob three 1; team=green trainjob four 1; } >"$scratch/created"
+check "delete --finished: a job that runs stays" says 0 'no finished TrainJobs' delete --finished -l team=green -n $ns
+wait_for 60 pods three 1
+report three "$succeeded"
+run wait three --timeout 600s -n $ns
+check "... those that ended less than an hour ago, too" says 0 'no finished and old enough TrainJobs' delete --finished --older-than 1h -l team=green -n $ns
+check "... one that has ended goes" says 0 '^trainjob three deleted' delete --finished -l team=green -n $ns
+check "... the one that runs does not" eval '! grep -q "four deleted" "$scratch/out" && kt get trainjob four && kt delete trainjob four'
 stuck() { kt patch trainjob one --type merge -p '{"metadata":{"finalizers":["example.com/stays"]}}'; }
 check "one that does not go" stuck
 check "delete --wait: the time is up: 124" says 124 'timed out waiting for TrainJob one to be deleted' delete one --wait --timeout 2s -n $ns

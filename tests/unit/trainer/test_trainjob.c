@@ -51,6 +51,41 @@ TEST(test_times_of_patches)
 	}
 }
 
+/* Kueue 0.19 writes the whole TrainJob, as it knows it. */
+TEST(test_a_ttl_that_was_dropped)
+{
+#define OF(more) "{spec: {" more "}}"
+	static const struct {
+		const char *old, *sent;
+		int64_t want;
+	} rows[] = {
+		{ NULL, OF("suspend: true"), ABSENT },
+		{ OF("suspend: true, ttlSecondsAfterFinished: 5"), OF("suspend: false"),
+		  5 },
+		{ OF("suspend: true, ttlSecondsAfterFinished: 0"), OF(""), 0 },
+		{ OF("ttlSecondsAfterFinished: 5"), OF("runtimePatches: [{manager: a}]"),
+		  5 },
+		{ OF("ttlSecondsAfterFinished: 5"),
+		  OF("runtimePatches: [{manager: a}], ttlSecondsAfterFinished: 7"), 7 },
+		/* removed by somebody who knows of it */
+		{ OF("suspend: true, ttlSecondsAfterFinished: 5"), OF("suspend: true"),
+		  ABSENT },
+		{ OF("ttlSecondsAfterFinished: 5"), OF("labels: {a: b}"), ABSENT },
+		{ OF("suspend: true"), OF("suspend: false"), ABSENT },
+		/* for the schema to refuse */
+		{ OF("ttlSecondsAfterFinished: 5, suspend: true"), "{spec: 1}", ABSENT },
+		{ OF("ttlSecondsAfterFinished: no, suspend: true"), OF(""), ABSENT },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
+		cleanup_json cJSON *tj = doc(rows[i].sent);
+		cleanup_json cJSON *old = rows[i].old ? doc(rows[i].old) : NULL;
+
+		tj_keep_ttl(tj, old);
+		assert_int_equal(tj_ttl(tj), rows[i].want);
+	}
+}
+
 TEST(test_runtime_ref)
 {
 	static const struct {

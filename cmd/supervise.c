@@ -2,6 +2,7 @@
 #include <errno.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/str.h"
 #include "cmd/cmd.h"
@@ -23,7 +24,7 @@ enum { EXIT_NOT_STARTED = 126, EXIT_NOT_FOUND = 127 }; /* as a shell has them */
 struct supervise_opts {
 	int64_t restarts, grace, ranks, port;
 	struct opt_strs final;
-	const char *message, *rank, *hub, *key;
+	const char *message, *rank, *hub, *key, *stall_after;
 	struct track_opts track;
 	char **command;
 };
@@ -38,6 +39,10 @@ static const struct opt opts_table[] = {
 		 "do not start it again after this exit code, or range of codes; may be "
 		 "repeated",
 		 struct supervise_opts, final),
+	OPT_STR(0, "stall-after", "TIME",
+		"take it as stalled after that time without output and progress, or "
+		"\"never\" (default: by the times seen)",
+		struct supervise_opts, stall_after),
 	OPT_STR(0, "message", "FILE",
 		"file for the last 4 KiB of output after a failure (default: "
 		"/dev/termination-log)",
@@ -87,6 +92,21 @@ static int read_codes(bool final[256], const struct opt_strs *codes, struct erro
 	for (size_t i = 0; i < codes->n; i++)
 		if (read_range(final, codes->list[i], err))
 			return -1;
+	return 0;
+}
+
+static int read_stall(int64_t *ret, const char *text, struct error *err)
+{
+	*ret = -1;
+	if (!text || str_eq(text, "never")) {
+		*ret = text ? -1 : 0;
+		return 0;
+	}
+	if (duration_parse(ret, text, IGNORED) || *ret < 1)
+		return error_set(err, ERR_USAGE,
+				 "--stall-after '%s': expected a time such as 10m, or "
+				 "never",
+				 text);
 	return 0;
 }
 
@@ -153,7 +173,8 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 		return error_set(err, ERR_USAGE, "unexpected argument '%s'", argv[0]);
 	if (!o->command || !o->command[0])
 		return error_set(err, ERR_USAGE, "a command is required, after --");
-	if (read_codes(conf.rules.final, &o->final, err))
+	if (read_codes(conf.rules.final, &o->final, err) ||
+	    read_stall(&conf.rules.stall_after_ms, o->stall_after, err))
 		return -1;
 	if (o->ranks > 1) {
 		if (read_star(&star, o, err))
@@ -184,7 +205,8 @@ const struct cmd cmd_runtime_supervise = {
 		"signal N ended it). With --restarts, a command that fails is started again in\n"
 		"the same pod once all of its processes have ended, with KFTRAINER_RESTART=1,\n"
 		"2, ... in its environment. After TERM, INT or QUIT it is not started again.\n"
-		"With --ranks, the commands of all ranks start and restart together.",
+		"With --ranks, the commands of all ranks start and restart together. A job that\n"
+		"stalls shows its processes and their Python stacks, and is started again.",
 	.example = "kftrainer runtime supervise -- echo trained\n"
 		   "kftrainer runtime supervise --track mlflow+https://host/digits -- "
 		   "echo trained\n"

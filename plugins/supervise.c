@@ -132,6 +132,8 @@ static const char *const *runner(struct info *info, const struct supervise_spec 
 					    : spec->restarts);
 	if (spec->grace)
 		add_option(&w, "--restart-grace", spec->grace);
+	if (spec->stall)
+		add_option(&w, "--stall-after", spec->stall);
 	add_final(&w, ps->job_spec);
 	if (nodes > 1) {
 		add_number(&w, "--ranks", nodes);

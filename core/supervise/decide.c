@@ -86,6 +86,8 @@ enum supervise_action supervise_obey(struct supervise_state *s,
 		if (!s->idle || order->epoch < s->next)
 			return SUPERVISE_WAIT;
 		return start(s, order->epoch);
+	case ORDER_DUMP:
+		return SUPERVISE_DUMP;
 	}
 	return SUPERVISE_WAIT;
 }
@@ -103,7 +105,7 @@ struct peer_state supervise_told(const struct supervise_state *s)
 	}
 	if (told.phase == PEER_ENDED) {
 		told.status = (uint32_t)s->status & 0xff;
-		told.permanent = s->permanent;
+		told.cause = s->cause;
 	}
 	return told;
 }

@@ -15,9 +15,10 @@
 #include "supervise/message.h"
 
 struct supervise_rules {
-	int64_t restarts; /* at most this often is the command started again */
-	int64_t grace_ms; /* from TERM to KILL */
-	bool final[256];  /* exit codes after which it is not started again */
+	int64_t restarts;       /* at most this often is the command started again */
+	int64_t grace_ms;       /* from TERM to KILL */
+	bool final[256];        /* exit codes after which it is not started again */
+	int64_t stall_after_ms; /* supervise/stall.h */
 };
 
 enum supervise_event {
@@ -33,6 +34,7 @@ enum supervise_action {
 	SUPERVISE_KILL,  /* all of them; again at the next `kill_at` */
 	SUPERVISE_START, /* the command, with KFTRAINER_RESTART=`restart` */
 	SUPERVISE_END,   /* with `status` */
+	SUPERVISE_DUMP,  /* show where its processes are, and end them */
 };
 
 /* { .kill_at = -1, .idle = true } is a command that was not started yet. */
@@ -42,8 +44,8 @@ struct supervise_state {
 	bool ended;    /* the command has, with `status` */
 	bool free;     /* of the hub: its end is final */
 	bool asked;
-	bool permanent; /* the caller's, before SUPERVISE_ENDED: it would end so again */
-	int status;     /* as a shell has it: 128 + signal */
+	enum peer_cause cause; /* the caller's, before SUPERVISE_ENDED */
+	int status;            /* as a shell has it: 128 + signal */
 	int64_t restart, kill_at;
 	int64_t next; /* the epoch to which the hub goes */
 };

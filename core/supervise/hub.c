@@ -1,18 +1,18 @@
 /* hub.c - the rules of a restart of all ranks (supervise/hub.h). */
 #include "supervise/hub.h"
 
-enum { NONE = UINT32_MAX };
-
 void hub_init(struct hub *h, const struct supervise_rules *rules, struct hub_rank *ranks,
-	      uint32_t n)
+	      uint32_t n, int64_t now)
 {
 	*h = (struct hub){ .rules = rules,
 			   .ranks = ranks,
 			   .n = n,
 			   .order = { .order = ORDER_STOP },
-			   .first_failed = NONE,
+			   .first_failed = NO_RANK,
 			   .judge_at = -1,
+			   .stall = { .after = rules->stall_after_ms },
 			   .said = { .max = 200 } };
+	account_init(&h->account, now);
 	for (uint32_t i = 0; i < n; i++)
 		ranks[i].away_since = -1;
 }
@@ -31,13 +31,15 @@ static bool is_ready(const struct hub *h, const struct hub_rank *r)
 		(r->state.phase == PEER_READY && r->state.epoch == h->order.epoch));
 }
 
-static void start_if_ready(struct hub *h)
+static void start_if_ready(struct hub *h, int64_t now)
 {
 	for (uint32_t i = 0; i < h->n; i++)
 		if (!is_ready(h, &h->ranks[i]))
 			return;
 	h->order.order = ORDER_START;
-	h->first_failed = NONE;
+	h->first_failed = NO_RANK;
+	stall_start(&h->stall, now);
+	account_start(&h->account, now);
 }
 
 /* A rank has seen an epoch that this hub, a new one, has not. */
@@ -55,35 +57,64 @@ static void learn(struct hub *h, const struct peer_state *s)
 
 /* ---- failures ---- */
 
-static void stop(struct hub *h)
+static void stop(struct hub *h, int64_t now)
 {
 	h->order.epoch++;
 	h->order.order = ORDER_STOP;
 	h->judge_at = -1;
+	account_stop(&h->account, now);
 	for (uint32_t i = 0; i < h->n; i++)
 		h->ranks[i].away_since = -1;
 }
 
-static void stop_lost(struct hub *h, uint32_t rank, const char *how)
+static void stop_lost(struct hub *h, uint32_t rank, const char *how, int64_t now)
 {
 	buf_printf(&h->said, "rank %u %s; restart %u, which does not count", rank, how,
 		   h->order.epoch + 1);
-	stop(h);
+	h->told.lost++;
+	stop(h, now);
 }
 
-/* The end of a rank after which the job is not started again, or NULL. */
-static const char *final_cause(const struct hub *h)
+static bool any_is(const struct hub *h, enum peer_cause cause)
 {
-	for (uint32_t i = 0; i < h->n; i++) {
-		const struct hub_rank *r = &h->ranks[i];
+	for (uint32_t i = 0; i < h->n; i++)
+		if (failed(&h->ranks[i]) && h->ranks[i].state.cause == cause)
+			return true;
+	return false;
+}
 
-		if (failed(r) && h->rules->final[r->state.status & 0xff])
+/* Why the job is not started again, or NULL. */
+static const char *final_cause(const struct hub *h, bool memory)
+{
+	const char *cause = gains_refuse(&h->gains, memory);
+
+	for (uint32_t i = 0; i < h->n; i++)
+		if (failed(&h->ranks[i]) &&
+		    h->rules->final[h->ranks[i].state.status & 0xff])
 			return "an exit code that is final";
-		if (failed(r) && r->state.permanent)
-			return "it would end so again";
-	}
+	if (any_is(h, CAUSE_PERMANENT))
+		return "it would end so again";
+	if (cause)
+		return cause;
 	return h->order.counted >= (uint64_t)h->rules->restarts ? "no restart is left"
 								: NULL;
+}
+
+/* Start all again, which counts, or let them end. */
+static void restart(struct hub *h, const char *cause, bool memory, int64_t now)
+{
+	h->judge_at = -1;
+	if (cause) {
+		buf_printf(&h->said, "not started again: %s", cause);
+		h->order.order = ORDER_FREE;
+		return;
+	}
+	h->order.counted++;
+	h->told.restarts++;
+	buf_printf(&h->said, "restart %u of at most %lld", h->order.counted,
+		   (long long)h->rules->restarts);
+	gains_restart(&h->gains, memory);
+	stop(h, now);
 }
 
 static bool somebody_is_lost(const struct hub *h)
@@ -94,34 +125,85 @@ static bool somebody_is_lost(const struct hub *h)
 	return false;
 }
 
-static void judge(struct hub *h)
+static void judge(struct hub *h, int64_t now)
 {
 	const struct peer_state *s = &h->ranks[h->first_failed].state;
-	bool lost = somebody_is_lost(h);
-	const char *cause = lost ? NULL : final_cause(h);
+	bool memory = any_is(h, CAUSE_MEMORY);
 
+	h->told.failed = true;
+	h->told.rank = h->first_failed;
+	h->told.status = s->status;
 	if (h->n == 1)
 		buf_printf(&h->said, "the command ended with status %u; ", s->status);
 	else
 		buf_printf(&h->said, "rank %u ended with status %u; ", h->first_failed,
 			   s->status);
-	if (cause) {
-		buf_printf(&h->said, "not started again: %s", cause);
+	if (!somebody_is_lost(h)) {
+		restart(h, final_cause(h, memory), memory, now);
 		if (h->n == 1 && !h->rules->restarts)
 			buf_clear(&h->said); /* as if there were no supervisor */
-		h->order.order = ORDER_FREE;
-		h->judge_at = -1;
 		return;
 	}
-	if (lost) {
-		buf_printf(&h->said, "restart %u, which does not count: a rank was lost",
-			   h->order.epoch + 1);
-	} else {
-		h->order.counted++;
-		buf_printf(&h->said, "restart %u of at most %lld", h->order.counted,
-			   (long long)h->rules->restarts);
+	buf_printf(&h->said, "restart %u, which does not count: a rank was lost",
+		   h->order.epoch + 1);
+	h->told.lost++;
+	stop(h, now);
+}
+
+/* ---- stalls ---- */
+
+static bool is_training(const struct hub *h)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < h->n; i++) {
+		const struct hub_rank *r = &h->ranks[i];
+
+		if (!r->joined || r->state.phase < PEER_RUNNING || failed(r) ||
+		    r->state.epoch != h->order.epoch)
+			return false;
+		any = any || r->state.phase == PEER_RUNNING;
 	}
-	stop(h);
+	return any;
+}
+
+/* When the job is one that stalls, without another sign; -1: not as it is now. */
+static int64_t stalls_at(const struct hub *h)
+{
+	int64_t due = h->order.order == ORDER_START ? stall_due(&h->stall) : -1;
+
+	return due >= 0 && is_training(h) ? due : -1;
+}
+
+static void stall(struct hub *h, int64_t now)
+{
+	buf_printf(&h->said, "stalled: no output and no progress of any rank for %lld s",
+		   (long long)(now - h->stall.last) / 1000);
+	h->told.stalls++;
+	stall_found(&h->stall, now);
+	account_stall(&h->account, now);
+	h->order.order = ORDER_DUMP;
+	h->dumped_at = now + HUB_DUMP_MS;
+	for (uint32_t i = 0; i < h->n; i++)
+		h->ranks[i].dumped = false;
+}
+
+static void end_dump(struct hub *h, int64_t now)
+{
+	const char *cause = gains_refuse(&h->gains, false);
+
+	if (!cause && h->order.counted >= (uint64_t)h->rules->restarts)
+		cause = "no restart is left";
+	buf_printf(&h->said, "after the stall: ");
+	restart(h, cause, false, now);
+}
+
+static void end_dump_if_all(struct hub *h, int64_t now)
+{
+	for (uint32_t i = 0; i < h->n; i++)
+		if (h->ranks[i].joined && !h->ranks[i].dumped)
+			return;
+	end_dump(h, now);
 }
 
 /* ---- events ---- */
@@ -140,9 +222,9 @@ static void running(struct hub *h, uint32_t rank, enum peer_phase before, int64_
 	const struct hub_rank *r = &h->ranks[rank];
 
 	if (r->state.phase == PEER_NEW && before >= PEER_RUNNING) {
-		stop_lost(h, rank, "has a new pod");
+		stop_lost(h, rank, "has a new pod", now);
 	} else if (r->state.phase >= PEER_RUNNING && r->state.epoch != h->order.epoch) {
-		stop_lost(h, rank, "was away");
+		stop_lost(h, rank, "was away", now);
 	} else if (failed(r) && h->judge_at < 0) {
 		h->first_failed = rank;
 		h->judge_at = h->n > 1 ? now + HUB_LOOK_MS : now;
@@ -160,7 +242,7 @@ void hub_state(struct hub *h, uint32_t rank, const struct peer_state *state, int
 	r->state = *state;
 	if (h->order.order == ORDER_STOP) {
 		learn(h, state);
-		start_if_ready(h);
+		start_if_ready(h, now);
 	} else if (h->order.order == ORDER_START) {
 		running(h, rank, before, now);
 	}
@@ -172,14 +254,45 @@ void hub_left(struct hub *h, uint32_t rank, int64_t now)
 	h->ranks[rank].joined = false;
 	if (h->order.order == ORDER_START)
 		h->ranks[rank].away_since = now;
+	else if (h->order.order == ORDER_DUMP)
+		end_dump_if_all(h, now);
+}
+
+void hub_sign(struct hub *h, const struct peer_sign *sign, int64_t now)
+{
+	bool report = sign->reports > h->stall.reports, higher = false;
+
+	if (h->order.order != ORDER_START || sign->epoch != h->order.epoch)
+		return;
+	if (sign->reports)
+		higher = gains_report(&h->gains,
+				      (struct place){ sign->percent, sign->step });
+	stall_sign(&h->stall, sign->reports, now);
+	account_sign(&h->account, report, higher, now);
+}
+
+void hub_dumped(struct hub *h, uint32_t rank, int64_t now)
+{
+	if (h->order.order != ORDER_DUMP)
+		return;
+	h->ranks[rank].dumped = true;
+	end_dump_if_all(h, now);
 }
 
 void hub_time(struct hub *h, int64_t now)
 {
+	int64_t stalls = stalls_at(h);
+
+	if (h->order.order == ORDER_DUMP && now >= h->dumped_at)
+		end_dump(h, now);
 	if (h->order.order != ORDER_START)
 		return;
 	if (h->judge_at >= 0 && now >= h->judge_at) {
-		judge(h);
+		judge(h, now);
+		return;
+	}
+	if (stalls >= 0 && now >= stalls && h->judge_at < 0) {
+		stall(h, now);
 		return;
 	}
 	for (uint32_t i = 0; i < h->n; i++) {
@@ -187,22 +300,28 @@ void hub_time(struct hub *h, int64_t now)
 
 		if (since < 0 || now < since + HUB_GONE_MS)
 			continue;
-		stop_lost(h, i, "is gone");
+		stop_lost(h, i, "is gone", now);
 		return;
 	}
+}
+
+static void sooner(int64_t *until, int64_t at)
+{
+	if (at >= 0 && (*until < 0 || at < *until))
+		*until = at;
 }
 
 int64_t hub_until(const struct hub *h)
 {
 	int64_t until = h->judge_at;
 
+	if (h->order.order == ORDER_DUMP)
+		return h->dumped_at;
 	if (h->order.order != ORDER_START)
 		return -1;
-	for (uint32_t i = 0; i < h->n; i++) {
-		int64_t since = h->ranks[i].away_since;
-
-		if (since >= 0 && (until < 0 || since + HUB_GONE_MS < until))
-			until = since + HUB_GONE_MS;
-	}
+	sooner(&until, stalls_at(h));
+	for (uint32_t i = 0; i < h->n; i++)
+		if (h->ranks[i].away_since >= 0)
+			sooner(&until, h->ranks[i].away_since + HUB_GONE_MS);
 	return until;
 }

@@ -6,6 +6,9 @@
  * that follow a failure count; those that follow the loss of a pod or of the network do
  * not. After the last one the ranks are free: each supervisor ends with its command.
  *
+ * When the job stalls (supervise/stall.h), all are ordered to show where they are, and
+ * start again; that counts.
+ *
  * A hub that has been replaced learns the epoch from those that join it.
  *
  * No I/O and no clock: times are milliseconds of any monotonic clock.
@@ -14,16 +17,20 @@
 #define SUPERVISE_HUB_H
 
 #include "base/buf.h"
+#include "supervise/account.h"
 #include "supervise/decide.h"
+#include "supervise/gains.h"
 #include "supervise/message.h"
+#include "supervise/stall.h"
 
 enum {
 	HUB_GONE_MS = 10 * 1000, /* a rank that is away for longer is lost */
 	HUB_LOOK_MS = 100,       /* between a failure and its judgment: who else ended? */
+	HUB_DUMP_MS = 8 * 1000,  /* for all to show where they are */
 };
 
 struct hub_rank {
-	bool joined;
+	bool joined, dumped;
 	int64_t away_since; /* if it has left; -1: it has not */
 	struct peer_state state;
 };
@@ -35,13 +42,20 @@ struct hub {
 	struct hub_order order; /* for all ranks */
 	uint32_t first_failed;  /* its rank; UINT32_MAX: none did in this epoch */
 	int64_t judge_at;       /* -1: no failure waits for its judgment */
+	int64_t dumped_at;      /* the end of ORDER_DUMP */
+	struct gains gains;
+	struct stall stall;
+	struct account account;
+	struct supervision told; /* its counts and the last failure; no times */
 	struct buf said; /* .max: 200. A line for the log, to be cleared; or empty */
 };
 
 void hub_init(struct hub *h, const struct supervise_rules *rules, struct hub_rank *ranks,
-	      uint32_t n);
+	      uint32_t n, int64_t now);
 /* h->order may differ after each of these. rank < h->n. */
 void hub_state(struct hub *h, uint32_t rank, const struct peer_state *state, int64_t now);
+void hub_sign(struct hub *h, const struct peer_sign *sign, int64_t now);
+void hub_dumped(struct hub *h, uint32_t rank, int64_t now);
 void hub_left(struct hub *h, uint32_t rank, int64_t now);
 void hub_time(struct hub *h, int64_t now);
 /* When hub_time() is due: -1: never. */

@@ -8,7 +8,7 @@
 #include "base/cleanup.h"
 #include "base/xmalloc.h"
 
-enum { PIECE = 1024, OUT_MAX = 4096 };
+enum { PIECE = 1024, OUT_MAX = 256 * 1024 };
 
 void line_end(struct line *l, enum error_kind kind, const char *why)
 {
@@ -38,6 +38,7 @@ void line_free(struct line *l)
 	psk_conn_free(l->tls);
 	close(l->fd);
 	buf_release(&l->in);
+	buf_release(&l->stack);
 	buf_release(&l->out);
 	free(l);
 }

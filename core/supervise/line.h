@@ -27,6 +27,7 @@ struct line {
 	int64_t rank;               /* the owner's: -1 before it is known */
 	bool told;                  /* the owner's: it has said its state */
 	bool refused;               /* the owner's */
+	struct buf stack;           /* the owner's: the pieces that have arrived */
 	int64_t since, heard, sent; /* of clock_ms() */
 	struct buf in, out;
 	size_t sending; /* bytes of `out` passed to psk_write(); 0: none */

@@ -10,13 +10,16 @@ static const struct {
 } formats[] = {
 	[MESSAGE_HELLO] = { 3, { UINT32_MAX, MESSAGE_RANKS - 1, MESSAGE_RANKS } },
 	[MESSAGE_STATE] = { 6,
-			    { PEER_ENDED, MESSAGE_EPOCHS, MESSAGE_EPOCHS, MOST_STATUS, 1,
-			      1 } },
+			    { PEER_ENDED, MESSAGE_EPOCHS, MESSAGE_EPOCHS, MOST_STATUS,
+			      CAUSE_MEMORY, 1 } },
 	[MESSAGE_ORDER] = { 7,
-			    { ORDER_FREE, MESSAGE_EPOCHS, MESSAGE_EPOCHS, UINT32_MAX,
+			    { ORDER_DUMP, MESSAGE_EPOCHS, MESSAGE_EPOCHS, UINT32_MAX,
 			      UINT32_MAX, UINT32_MAX, UINT32_MAX } },
 	[MESSAGE_BEAT] = { 0, { 0 } },
 	[MESSAGE_REFUSED] = { 1, { REFUSED_RANK } },
+	[MESSAGE_SIGN] = { 4, { MESSAGE_EPOCHS, UINT32_MAX, 100, UINT32_MAX } },
+	[MESSAGE_STACK] = { 1, { UINT32_MAX } },
+	[MESSAGE_DUMPED] = { 0, { 0 } },
 };
 
 static uint32_t get32(const unsigned char *p)
@@ -37,8 +40,8 @@ static void numbers_of(uint32_t v[NUMBERS], const struct message *m)
 		break;
 	case MESSAGE_STATE:
 		memcpy(v,
-		       ((uint32_t[]){ s->phase, s->epoch, s->counted, s->status,
-				      s->permanent, s->leaving }),
+		       ((uint32_t[]){ s->phase, s->epoch, s->counted, s->status, s->cause,
+				      s->leaving }),
 		       6 * sizeof(*v));
 		break;
 	case MESSAGE_ORDER:
@@ -50,7 +53,17 @@ static void numbers_of(uint32_t v[NUMBERS], const struct message *m)
 	case MESSAGE_REFUSED:
 		v[0] = m->refusal;
 		break;
+	case MESSAGE_SIGN:
+		v[0] = m->sign.epoch;
+		v[1] = m->sign.reports;
+		v[2] = m->sign.percent;
+		v[3] = m->sign.step;
+		break;
+	case MESSAGE_STACK:
+		v[0] = m->stack.who;
+		break;
 	case MESSAGE_BEAT:
+	case MESSAGE_DUMPED:
 		break;
 	}
 }
@@ -59,15 +72,18 @@ void message_add(struct buf *out, const struct message *m)
 {
 	unsigned char data[MESSAGE_MAX];
 	unsigned n = formats[m->type].n;
+	unsigned len = m->type == MESSAGE_STACK ? m->stack.len : 0;
 	uint32_t v[NUMBERS];
 
 	numbers_of(v, m);
-	data[0] = (unsigned char)(1 + 4 * n);
+	data[0] = (unsigned char)(1 + 4 * n + len);
 	data[1] = (unsigned char)m->type;
 	for (unsigned i = 0; i < n; i++)
 		for (unsigned k = 0; k < 4; k++)
 			data[HEADER + 4 * i + k] = (unsigned char)(v[i] >> (24 - 8 * k));
-	buf_add(out, data, HEADER + 4 * n);
+	if (len)
+		memcpy(data + HEADER + 4 * n, m->stack.text, len);
+	buf_add(out, data, HEADER + 4 * n + len);
 }
 
 static void set(struct message *m, const uint32_t v[NUMBERS])
@@ -89,7 +105,14 @@ static void set(struct message *m, const uint32_t v[NUMBERS])
 	case MESSAGE_REFUSED:
 		m->refusal = v[0];
 		break;
+	case MESSAGE_SIGN:
+		m->sign = (struct peer_sign){ v[0], v[1], v[2], v[3] };
+		break;
+	case MESSAGE_STACK:
+		m->stack.who = v[0];
+		break;
 	case MESSAGE_BEAT:
+	case MESSAGE_DUMPED:
 		break;
 	}
 }
@@ -120,6 +143,14 @@ static int numbers(struct message *m, const unsigned char *p, struct error *err)
 	return check(m, err);
 }
 
+static bool is_right_length(const struct message *m, unsigned len)
+{
+	unsigned least = 1 + 4 * formats[m->type].n;
+
+	return len == least ||
+	       (m->type == MESSAGE_STACK && len > least && len <= least + MESSAGE_TEXT);
+}
+
 int message_decode(struct message *ret, size_t *ret_used, const void *data, size_t len,
 		   struct error *err)
 {
@@ -131,16 +162,20 @@ int message_decode(struct message *ret, size_t *ret_used, const void *data, size
 		return error_set(err, ERR_FORMAT, "invalid message of %u bytes", p[0]);
 	if (!len || len < 1u + p[0])
 		return 0;
-	if (p[1] < MESSAGE_HELLO || p[1] > MESSAGE_REFUSED)
+	if (p[1] < MESSAGE_HELLO || p[1] > MESSAGE_DUMPED)
 		return error_set(err, ERR_FORMAT, "unknown message type %u", p[1]);
 	m.type = p[1];
 	if (m.type == MESSAGE_HELLO && p[0] >= 5 && get32(p + HEADER) != MESSAGE_VERSION)
 		m.hello.version = get32(p + HEADER);
-	else if (p[0] != 1 + 4 * formats[m.type].n)
+	else if (!is_right_length(&m, p[0]))
 		return error_set(err, ERR_FORMAT,
 				 "invalid message: type %u with %u bytes", m.type, p[0]);
 	else if (numbers(&m, p + HEADER, err))
 		return -1;
+	if (m.type == MESSAGE_STACK) {
+		m.stack.len = p[0] - 5u;
+		m.stack.text = (const char *)p + HEADER + 4;
+	}
 	*ret = m;
 	*ret_used = 1u + p[0];
 	return 0;

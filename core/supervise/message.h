@@ -2,14 +2,18 @@
  * message.h - encode and decode the messages between the supervisors of a job.
  *
  * The supervisors of ranks 1, 2, ... connect to that of rank 0, the hub, over TLS with
- * the job's key. A message is the length of the rest (1 byte), its type (1 byte) and its
- * numbers, 32 bits each in network order. From a peer (P) or the hub (H):
+ * the job's key. A message is the length of the rest (1 byte), its type (1 byte), its
+ * numbers, 32 bits each in network order, and in a STACK text. From a peer (P) or the hub
+ * (H):
  *
  *   HELLO    P  the first: version, rank, number of ranks
  *   STATE    P  what its command does; the second, and after each change
  *   ORDER    H  what all are to do; after each change, and to each that joins
  *   BEAT        nothing; each end sends one when it has sent nothing for a while
  *   REFUSED  H  enum message_refusal. The last message.
+ *   SIGN     P  there was output or progress; at most one in a second
+ *   STACK    P  a piece of a process's stack, after ORDER_DUMP; an empty piece ends it
+ *   DUMPED   P  all of its stacks are sent
  *
  * States and orders are whole: an end that has missed some needs only the last one.
  *
@@ -25,8 +29,9 @@
 #include "base/error.h"
 
 enum {
-	MESSAGE_VERSION = 1,
-	MESSAGE_MAX = 64, /* bytes, with the length */
+	MESSAGE_VERSION = 2,
+	MESSAGE_MAX = 250,  /* bytes, with the length */
+	MESSAGE_TEXT = 200, /* of them text */
 	MESSAGE_RANKS = 100000,
 	MESSAGE_EPOCHS = 1000000000,
 	MESSAGE_TOKEN = 4, /* numbers */
@@ -38,6 +43,9 @@ enum message_type {
 	MESSAGE_ORDER,
 	MESSAGE_BEAT,
 	MESSAGE_REFUSED,
+	MESSAGE_SIGN,
+	MESSAGE_STACK,
+	MESSAGE_DUMPED,
 };
 
 enum message_refusal { REFUSED_VERSION = 1, REFUSED_RANK };
@@ -49,19 +57,37 @@ enum peer_phase {
 	PEER_RUNNING, /* in this epoch */
 	PEER_ENDED,   /* in this epoch, with `status` */
 };
+/* Would another start end the same? */
+enum peer_cause {
+	CAUSE_UNKNOWN,
+	CAUSE_PERMANENT, /* it would */
+	CAUSE_MEMORY,    /* it would, if it runs out of memory at the same step */
+};
 struct peer_state {
 	enum peer_phase phase;
 	uint32_t epoch;
 	uint32_t counted; /* the restarts that count, as the hub has told */
 	uint32_t status;  /* as a shell has it: 128 + signal */
-	bool permanent;   /* another start would end the same */
-	bool leaving;     /* its pod is being stopped */
+	enum peer_cause cause;
+	bool leaving; /* its pod is being stopped */
+};
+/* What the command has reported in this start, the highest values. */
+struct peer_sign {
+	uint32_t epoch;
+	uint32_t reports, percent, step;
+};
+enum { NO_RANK = UINT32_MAX };
+struct peer_stack {
+	uint32_t who; /* RANK of its environment; NO_RANK: none */
+	uint32_t len;
+	const char *text; /* of a decoded message: within its bytes */
 };
 
 enum order {
 	ORDER_STOP = 1, /* end all processes of the epochs before; then be READY */
 	ORDER_START,    /* the command, if READY in this epoch */
 	ORDER_FREE,     /* no more orders will come: end with the command */
+	ORDER_DUMP,     /* show where the processes are, and end them by ABRT */
 };
 struct hub_order {
 	enum order order;
@@ -78,6 +104,8 @@ struct message {
 		struct peer_state state;
 		struct hub_order order;
 		enum message_refusal refusal;
+		struct peer_sign sign;
+		struct peer_stack stack;
 	};
 };
 

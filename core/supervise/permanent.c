@@ -43,7 +43,7 @@ static size_t prefix(const char *line, size_t len)
 		       : 0;
 }
 
-static bool is_cause(const char *name, size_t len)
+static bool is_permanent(const char *name, size_t len)
 {
 	for (size_t i = 0; i < N_ELEMENTS(causes); i++)
 		if (strlen(causes[i]) == len && !memcmp(name, causes[i], len))
@@ -51,19 +51,31 @@ static bool is_cause(const char *name, size_t len)
 	return false;
 }
 
-bool permanent_cause(const char *text, size_t len)
+/* "torch.OutOfMemoryError", "MemoryError", "RuntimeError: CUDA error: out of memory" */
+static bool is_memory(const char *line, size_t len, size_t name)
 {
-	bool permanent = false;
+	static const char text[] = "ut of memory";
+
+	return ends_with(line, name, "MemoryError") ||
+	       memmem(line, len, text, sizeof(text) - 1);
+}
+
+enum peer_cause permanent_cause(const char *text, size_t len)
+{
+	enum peer_cause cause = CAUSE_UNKNOWN;
 
 	for (size_t at = 0; at < len;) {
 		const char *end = memchr(text + at, '\n', len - at);
 		size_t n = end ? (size_t)(end - text) - at : len - at;
 		size_t skip = prefix(text + at, n);
-		size_t name = exception(text + at + skip, n - skip);
+		const char *line = text + at + skip;
+		size_t name = exception(line, n - skip);
 
 		if (name)
-			permanent = is_cause(text + at + skip, name);
+			cause = is_permanent(line, name)          ? CAUSE_PERMANENT
+				: is_memory(line, n - skip, name) ? CAUSE_MEMORY
+								  : CAUSE_UNKNOWN;
 		at += n + 1;
 	}
-	return permanent;
+	return cause;
 }

@@ -4,14 +4,16 @@
 #ifndef SUPERVISE_PERMANENT_H
 #define SUPERVISE_PERMANENT_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
+#include "supervise/message.h"
+
 /*
- * `text`: the last output. True if the last exception of Python in it is of the program's
- * text or of a module that is missing: SyntaxError, IndentationError, ImportError,
- * ModuleNotFoundError. What torchrun says of its ranks does not count.
+ * `text`: the last output. CAUSE_PERMANENT if the last exception of Python in it is of the
+ * program's text or of a module that is missing: SyntaxError, IndentationError,
+ * ImportError, ModuleNotFoundError. CAUSE_MEMORY if it says that memory is out, that of
+ * the node or of a GPU. What torchrun says of its ranks does not count.
  */
-bool permanent_cause(const char *text, size_t len);
+enum peer_cause permanent_cause(const char *text, size_t len);
 
 #endif

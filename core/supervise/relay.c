@@ -32,11 +32,14 @@ void tail_add(struct tail *t, const char *data, size_t len)
 {
 	size_t keep;
 
+	t->added = clock_ms();
+	pthread_mutex_lock(&t->lock);
+	if (t->capture)
+		buf_add(t->capture, data, len);
 	if (len > TAIL_SIZE) {
 		data += len - TAIL_SIZE;
 		len = TAIL_SIZE;
 	}
-	pthread_mutex_lock(&t->lock);
 	keep = t->len + len > TAIL_SIZE ? TAIL_SIZE - len : t->len;
 	memmove(t->bytes, t->bytes + t->len - keep, keep);
 	memcpy(t->bytes + keep, data, len);
@@ -181,12 +184,22 @@ static void bulk_close(const struct bulk *b)
 			close(fds[i]);
 }
 
+static bool is_captured(const struct relay *r)
+{
+	bool captured;
+
+	pthread_mutex_lock(&r->tail->lock);
+	captured = r->tail->capture;
+	pthread_mutex_unlock(&r->tail->lock);
+	return captured;
+}
+
 /* Opens b when there is much output for the first time. */
 static bool is_bulk(const struct relay *r, struct bulk *b)
 {
 	int waiting = 0;
 
-	if (ioctl(r->from, FIONREAD, &waiting) || waiting < CHUNK)
+	if (ioctl(r->from, FIONREAD, &waiting) || waiting < CHUNK || is_captured(r))
 		return false;
 	if (!b->tried)
 		bulk_open(b);
@@ -244,6 +257,13 @@ static bool is_settled(struct relay *r)
 	int waiting = 0, from = r->from;
 
 	return (from < 0 || ioctl(from, FIONREAD, &waiting) || !waiting) && r->idle;
+}
+
+void relay_capture(const struct relay *r, struct buf *to)
+{
+	pthread_mutex_lock(&r->tail->lock);
+	r->tail->capture = to;
+	pthread_mutex_unlock(&r->tail->lock);
 }
 
 void relay_settle(struct relay *r)

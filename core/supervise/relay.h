@@ -7,7 +7,9 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 
+#include "base/buf.h"
 #include "base/error.h"
 
 enum { TAIL_SIZE = 4096 };
@@ -17,6 +19,8 @@ struct tail {
 	pthread_mutex_t lock;
 	size_t len;
 	char bytes[TAIL_SIZE];
+	struct buf *capture;   /* gets all that is added; NULL: nothing is captured */
+	_Atomic int64_t added; /* the time of the last byte, of clock_ms() */
 };
 
 void tail_add(struct tail *t, const char *data, size_t len);
@@ -38,6 +42,12 @@ struct relay {
 /* *ret_write: the end for the command; the caller closes it. */
 MUST_CHECK int relay_start(struct relay *r, int to, int done, struct tail *tail,
 			   int *ret_write, struct error *err);
+
+/*
+ * From now on `to`, which remains the caller's, gets what the tail of that relay gets;
+ * NULL: no longer.
+ */
+void relay_capture(const struct relay *r, struct buf *to);
 
 /* Wait a moment until what was written before is in the tail. */
 void relay_settle(struct relay *r);

@@ -18,14 +18,28 @@
 #include "base/children.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/json.h"
 #include "base/spawn.h"
+#include "supervise/dump.h"
 #include "supervise/permanent.h"
 #include "supervise/relay.h"
+#include "trainer/progress.h"
 
 extern char **environ;
 
 /* As a shell has it. */
 enum { BY_SIGNAL = 128, NOT_STARTED = 127 };
+
+enum { SIGN_MS = 1000 };
+
+#define FAULTHANDLER "PYTHONFAULTHANDLER"
+
+/* What the command reported in this start; `at`: when it did last. */
+struct heard {
+	pthread_mutex_t lock;
+	struct peer_sign sign;
+	int64_t at;
+};
 
 struct supervisor {
 	const struct supervise_conf *conf;
@@ -36,6 +50,8 @@ struct supervisor {
 	struct peer_state told;
 	struct tail tail;
 	uint32_t token[MESSAGE_TOKEN];
+	struct heard heard;
+	int64_t signed_at;   /* the last sign that the hub was told */
 	struct relay out[2]; /* standard output and error */
 	int signals, done;
 	int left;      /* relays that are not done */
@@ -97,6 +113,7 @@ static char **environment(struct supervisor *s, struct arena *arena)
 	const char *own[] = {
 		arena_printf(arena, "KFTRAINER_RESTART=%lld",
 			     (long long)s->state.restart),
+		getenv(FAULTHANDLER) ? NULL : FAULTHANDLER "=1",
 		t ? t->variable(t->ctx, arena, s->token) : NULL,
 	};
 	size_t n = 0;
@@ -104,12 +121,12 @@ static char **environment(struct supervisor *s, struct arena *arena)
 
 	while (environ[n])
 		n++;
-	ret = arena_alloc(arena, (n + 3) * sizeof(*ret));
+	ret = arena_alloc(arena, (n + N_ELEMENTS(own) + 1) * sizeof(*ret));
 	n = 0;
 	for (char **e = environ; *e; e++)
-		if (!is_same_name(own[0], *e) && !(own[1] && is_same_name(own[1], *e)))
+		if (!is_same_name(own[0], *e) && !(own[2] && is_same_name(own[2], *e)))
 			ret[n++] = *e;
-	for (int i = 0; i < 2; i++)
+	for (size_t i = 0; i < N_ELEMENTS(own); i++)
 		if (own[i])
 			ret[n++] = (char *)own[i];
 	return ret;
@@ -127,6 +144,9 @@ static int start(struct supervisor *s, struct error *err)
 	int rc;
 
 	s->tail.len = 0; /* no relay runs */
+	pthread_mutex_lock(&s->heard.lock);
+	s->heard.sign = (struct peer_sign){ .epoch = (uint32_t)s->state.restart };
+	pthread_mutex_unlock(&s->heard.lock);
 	for (int i = 0; i < 2; i++) {
 		if (relay_start(&s->out[i], i + 1, s->done, &s->tail, &command.fds[i + 1],
 				err))
@@ -175,16 +195,16 @@ static void decide(struct supervisor *s, enum supervise_event event, int status)
 		apply(s, supervise_decide(&s->state, event, status, clock_ms()));
 }
 
-static bool is_permanent(struct supervisor *s)
+static enum peer_cause cause_of(struct supervisor *s)
 {
-	bool permanent;
+	enum peer_cause cause;
 
 	relay_settle(&s->out[0]);
 	relay_settle(&s->out[1]);
 	pthread_mutex_lock(&s->tail.lock);
-	permanent = permanent_cause(s->tail.bytes, s->tail.len);
+	cause = permanent_cause(s->tail.bytes, s->tail.len);
 	pthread_mutex_unlock(&s->tail.lock);
-	return permanent;
+	return cause;
 }
 
 /* false: this process has no children. */
@@ -197,7 +217,7 @@ static bool reap(struct supervisor *s)
 		if (pid != s->command)
 			continue;
 		s->command = 0;
-		s->state.permanent = status && is_permanent(s);
+		s->state.cause = status ? cause_of(s) : CAUSE_UNKNOWN;
 		decide(s, SUPERVISE_ENDED,
 		       WIFSIGNALED(status) ? BY_SIGNAL + WTERMSIG(status)
 					   : WEXITSTATUS(status));
@@ -231,6 +251,8 @@ static int64_t next_due(const struct supervisor *s)
 {
 	int64_t until = star_until(s->star);
 
+	if (s->command && s->signed_at + SIGN_MS < until)
+		until = s->signed_at + SIGN_MS;
 	if (!s->over && !s->empty && s->state.kill_at >= 0 && s->state.kill_at < until)
 		until = s->state.kill_at;
 	return until;
@@ -265,9 +287,32 @@ static void put_message(struct supervisor *s)
 	pthread_mutex_unlock(&s->tail.lock);
 }
 
-/* The command if it is to start, for the first time or again. */
+static void take_stack(void *ctx, uint32_t who, const struct buf *text)
+{
+	const struct supervisor *s = ctx;
+
+	star_stack(s->star, who, text);
+}
+
+static void dump(struct supervisor *s)
+{
+	const struct dump d = { .out = s->out,
+				.say = s->conf->say,
+				.say_ctx = s->conf->ctx,
+				.stack = take_stack,
+				.stack_ctx = s };
+
+	if (s->command)
+		dump_processes(&d);
+	star_dumped(s->star);
+}
+
+/* Do it; start the command if it is to start, for the first time or again. */
 static int start_if(struct supervisor *s, enum supervise_action action, struct error *err)
 {
+	if (action == SUPERVISE_DUMP)
+		dump(s);
+
 	if (action == SUPERVISE_START) {
 		join_output(s);
 		return start(s, err);
@@ -321,6 +366,24 @@ static void tell(struct supervisor *s)
 	star_tell(s->star, &now);
 }
 
+/* At most each second: that there was output, or progress. */
+static void give_sign(struct supervisor *s)
+{
+	int64_t now = clock_ms(), then = s->signed_at;
+	struct peer_sign sign;
+	bool heard;
+
+	if (!s->command || now < then + SIGN_MS)
+		return;
+	pthread_mutex_lock(&s->heard.lock);
+	sign = s->heard.sign;
+	heard = s->heard.at >= then;
+	pthread_mutex_unlock(&s->heard.lock);
+	s->signed_at = now;
+	if (heard || s->tail.added >= then)
+		star_sign(s->star, &sign);
+}
+
 static bool is_over(const struct supervisor *s)
 {
 	return s->over && !s->left && (s->state.asked || star_is_over(s->star));
@@ -339,9 +402,18 @@ static int follow(struct supervisor *s, struct error *err)
 		else if (restart(s, err))
 			return -1;
 		tell(s);
+		give_sign(s);
 	}
 	join_output(s);
 	return 0;
+}
+
+static void tell_server(void *reports, const struct supervision *told)
+{
+	cleanup_buf struct buf body = { .max = 4096 };
+
+	supervision_body(&body, told);
+	reports_tell(reports, (const char *)body.data, body.len);
 }
 
 static int begin(struct supervisor *s, struct error *err)
@@ -354,18 +426,42 @@ static int begin(struct supervisor *s, struct error *err)
 	conf->ctx = s->conf->ctx;
 	s->ranks = conf;
 	ask_token(s, true);
+	conf->tell = s->reports ? tell_server : NULL;
+	conf->tell_ctx = s->reports;
 	if (star_open(&s->star, conf, err))
 		return -1;
 	star_tell(s->star, &s->told);
 	return 0;
 }
 
+/* A report of the command, in the listener's thread. */
+static void hear_report(void *ctx, const char *json, size_t len, int64_t unix_ms)
+{
+	struct heard *h = ctx;
+	cleanup_json cJSON *progress = json_reread(json);
+	int64_t percent = json_int(progress, 0, "progressPercentage");
+	uint32_t step = (uint32_t)progress_step(progress);
+
+	pthread_mutex_lock(&h->lock);
+	h->sign.reports++;
+	h->sign.percent = percent > h->sign.percent ? (uint32_t)percent : h->sign.percent;
+	h->sign.step = step > h->sign.step ? step : h->sign.step;
+	h->at = clock_ms();
+	pthread_mutex_unlock(&h->lock);
+}
+
+enum { MOST_SINKS = 8 };
+
 /* Without it the command reports to the job's status server itself, as ever. */
 static void listen_for_reports(struct supervisor *s)
 {
+	struct report_sink sinks[MOST_SINKS] = { { hear_report, &s->heard } };
+	size_t n = 1;
 	struct error err = { 0 };
 
-	if (reports_start(&s->reports, s->conf->sinks, s->conf->n_sinks, &err))
+	for (size_t i = 0; i < s->conf->n_sinks && n < MOST_SINKS; i++)
+		sinks[n++] = s->conf->sinks[i];
+	if (reports_start(&s->reports, sinks, n, &err))
 		s->conf->say(s->conf->ctx, err.msg);
 }
 
@@ -385,6 +481,7 @@ int supervise_run(const struct supervise_conf *conf, int *ret_status, struct err
 
 	s = (struct supervisor){ .conf = conf, .state = { .kill_at = -1, .idle = true } };
 	pthread_mutex_init(&s.tail.lock, NULL);
+	pthread_mutex_init(&s.heard.lock, NULL);
 	if (watch_signals(&s, err))
 		return -1;
 	listen_for_reports(&s);

@@ -13,6 +13,7 @@
 #include "net/dial.h"
 #include "supervise/hub.h"
 #include "supervise/line.h"
+#include "supervise/stacks.h"
 #include "supervise/star_dial.h"
 
 enum {
@@ -25,6 +26,7 @@ enum {
 	LAST_PAUSE_MS = 1000,
 	LINES_MS = 10 * 1000,
 	LINES_MAX = 10,
+	TELL_MS = 60 * 1000,
 };
 
 struct star {
@@ -41,6 +43,9 @@ struct star {
 	struct hub hub;
 	struct line **by_rank;
 	int64_t n_strangers, free_since;
+	struct stacks stacks;
+	struct supervision told; /* the last time, at `told_at` */
+	int64_t told_at, begun;  /* begun: seconds since 1970 */
 	struct {
 		int64_t since, lines, left_out;
 	} refusals;
@@ -125,11 +130,40 @@ static void send_order(struct star *s, struct line *l, int64_t now)
 	watch(s, l);
 }
 
+static void tell(struct star *s, int64_t now)
+{
+	int64_t ms[SUPERVISION_SLICES];
+
+	if (!s->conf->tell)
+		return;
+	s->told = s->hub.told;
+	s->told.since = s->begun;
+	s->told.at = clock_now();
+	account_read(&s->hub.account, ms, now);
+	for (int i = 0; i < SUPERVISION_SLICES; i++)
+		s->told.seconds[i] = ms[i] / 1000;
+	s->told_at = now;
+	s->conf->tell(s->conf->tell_ctx, &s->told);
+}
+
+static bool is_news(const struct star *s)
+{
+	const struct supervision *now = &s->hub.told, *then = &s->told;
+
+	return now->restarts != then->restarts || now->lost != then->lost ||
+	       now->stalls != then->stalls || now->failed != then->failed ||
+	       now->rank != then->rank || now->status != then->status;
+}
+
 /* After each event of s->hub: say and send what is new. */
 static void settle_hub(struct star *s, const struct hub_order *before, int64_t now)
 {
 	struct buf *said = &s->hub.said;
 
+	if (before->order == ORDER_DUMP && s->hub.order.order != ORDER_DUMP) {
+		stacks_print(&s->stacks, s->conf->say, s->conf->ctx);
+		stacks_release(&s->stacks);
+	}
 	memcpy(s->hub.order.token, s->conf->token, sizeof(s->conf->token));
 	if (said->len)
 		say(s, "%s", (const char *)said->data);
@@ -139,6 +173,8 @@ static void settle_hub(struct star *s, const struct hub_order *before, int64_t n
 	take_order(s, &s->hub.order);
 	if (s->order.order == ORDER_FREE)
 		s->free_since = now;
+	if (is_news(s) || s->order.order == ORDER_FREE)
+		tell(s, now);
 	for (uint32_t i = 0; i < s->conf->ranks; i++)
 		if (s->by_rank[i])
 			send_order(s, s->by_rank[i], now);
@@ -208,6 +244,34 @@ static void take_hello(struct star *s, struct line *l, const struct message *m,
 		replace(s, rank, l, now);
 }
 
+static void take_piece(struct star *s, struct line *l, const struct peer_stack *piece)
+{
+	l->stack.max = STACK_MAX;
+	buf_add(&l->stack, piece->text, piece->len);
+	if (piece->len)
+		return;
+	if (s->hub.order.order == ORDER_DUMP)
+		stacks_add(&s->stacks, (uint32_t)l->rank, piece->who, &l->stack);
+	buf_release(&l->stack);
+}
+
+static void set_dumped(struct star *s, uint32_t rank, int64_t now)
+{
+	struct hub_order before = s->hub.order;
+
+	hub_dumped(&s->hub, rank, now);
+	settle_hub(s, &before, now);
+}
+
+static void take_state(struct star *s, struct line *l, const struct peer_state *state,
+		       int64_t now)
+{
+	set_state(s, (uint32_t)l->rank, state, now);
+	if (!l->told)
+		send_order(s, l, now);
+	l->told = true;
+}
+
 static int take_from_peer(void *ctx, struct line *l, const struct message *m,
 			  struct error *err)
 {
@@ -220,13 +284,17 @@ static int take_from_peer(void *ctx, struct line *l, const struct message *m,
 		take_hello(s, l, m, now);
 		return 0;
 	}
-	if (m->type != MESSAGE_STATE || l->rank < 0)
+	if (l->rank >= 0 && m->type == MESSAGE_STATE)
+		take_state(s, l, &m->state, now);
+	else if (l->rank >= 0 && m->type == MESSAGE_SIGN)
+		hub_sign(&s->hub, &m->sign, now);
+	else if (l->rank >= 0 && m->type == MESSAGE_STACK)
+		take_piece(s, l, &m->stack);
+	else if (l->rank >= 0 && m->type == MESSAGE_DUMPED)
+		set_dumped(s, (uint32_t)l->rank, now);
+	else
 		return error_set(err, ERR_FORMAT, "unexpected message of type %u",
 				 m->type);
-	set_state(s, (uint32_t)l->rank, &m->state, now);
-	if (!l->told)
-		send_order(s, l, now);
-	l->told = true;
 	return 0;
 }
 
@@ -265,6 +333,8 @@ static void hub_tick(struct star *s, int64_t now)
 			line_end(l, ERR_TIMEOUT, "it did not say who it is");
 	hub_time(&s->hub, now);
 	settle_hub(s, &before, now);
+	if (now >= s->told_at + TELL_MS)
+		tell(s, now);
 }
 
 /* ---- a peer ---- */
@@ -442,6 +512,7 @@ int64_t star_until(const struct star *s)
 	}
 	if (is_hub(s)) {
 		sooner(&until, hub_until(&s->hub));
+		sooner(&until, s->conf->tell ? s->told_at + TELL_MS : -1);
 		sooner(&until, s->free_since < 0 ? -1 : s->free_since + LINGER_MS);
 	} else {
 		sooner(&until, s->dial_at);
@@ -470,6 +541,49 @@ void star_tell(struct star *s, const struct peer_state *state)
 		send_state(s, s->lines, now);
 }
 
+static void send(struct star *s, const struct message *m)
+{
+	if (!s->lines || !s->lines->open)
+		return;
+	line_send(s->lines, m, clock_ms());
+	watch(s, s->lines);
+}
+
+void star_sign(struct star *s, const struct peer_sign *sign)
+{
+	if (is_hub(s))
+		hub_sign(&s->hub, sign, clock_ms());
+	else
+		send(s, &(struct message){ .type = MESSAGE_SIGN, .sign = *sign });
+}
+
+void star_stack(struct star *s, uint32_t who, const struct buf *text)
+{
+	struct message m = { .type = MESSAGE_STACK, .stack = { who, 0, "" } };
+
+	if (is_hub(s)) {
+		stacks_add(&s->stacks, 0, who, text);
+		return;
+	}
+	for (size_t at = 0; at < text->len; at += m.stack.len) {
+		size_t left = text->len - at;
+
+		m.stack.text = (const char *)text->data + at;
+		m.stack.len = left < MESSAGE_TEXT ? (uint32_t)left : MESSAGE_TEXT;
+		send(s, &m);
+	}
+	m.stack.len = 0;
+	send(s, &m);
+}
+
+void star_dumped(struct star *s)
+{
+	if (is_hub(s))
+		set_dumped(s, 0, clock_ms());
+	else
+		send(s, &(struct message){ .type = MESSAGE_DUMPED });
+}
+
 bool star_order(struct star *s, struct hub_order *ret)
 {
 	bool news = s->news;
@@ -481,7 +595,7 @@ bool star_order(struct star *s, struct hub_order *ret)
 
 bool star_has_failed(const struct star *s)
 {
-	return s->order.order == ORDER_FREE && s->hub.first_failed != UINT32_MAX;
+	return s->order.order == ORDER_FREE && s->hub.first_failed != NO_RANK;
 }
 
 bool star_is_over(const struct star *s)
@@ -510,8 +624,10 @@ static int open_hub(struct star *s, struct error *err)
 {
 	size_t n = s->conf->ranks;
 
+	s->told_at = clock_ms();
+	s->begun = clock_now();
 	hub_init(&s->hub, s->conf->rules, xcalloc(n, sizeof(struct hub_rank)),
-		 s->conf->ranks);
+		 s->conf->ranks, s->told_at);
 	s->by_rank = xcalloc(n, sizeof(*s->by_rank));
 	take_order(s, &s->hub.order);
 	if (n == 1)

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "crypto/psk.h"
 #include "supervise/decide.h"
+#include "trainer/supervision.h"
 
 #define STAR_KEY_INFO "kftrainer supervise v1" /* of psk_key(), and the TLS identity */
 
@@ -28,6 +29,9 @@ struct star_conf {
 	/* A line for the log, without its end. */
 	void (*say)(void *ctx, const char *text);
 	void *ctx;
+	/* Of rank 0: something has changed, or a minute is over; times are in it. */
+	void (*tell)(void *ctx, const struct supervision *told);
+	void *tell_ctx;
 };
 
 struct star;
@@ -41,6 +45,10 @@ int64_t star_until(const struct star *s); /* of clock_ms(): it is due then, too 
 MUST_CHECK int star_step(struct star *s, struct error *err);
 /* Report this rank's state, after each change. */
 void star_tell(struct star *s, const struct peer_state *state);
+void star_sign(struct star *s, const struct peer_sign *sign);
+/* After ORDER_DUMP: the stacks of this rank's processes, and that these are all. */
+void star_stack(struct star *s, uint32_t who, const struct buf *text);
+void star_dumped(struct star *s);
 /* True: there is a new order for this rank. */
 bool star_order(struct star *s, struct hub_order *ret);
 /* Of rank 0: is the job not started again after a failure? */

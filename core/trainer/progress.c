@@ -2,9 +2,11 @@
 #include "trainer/progress.h"
 
 #include <stdint.h>
+#include <stdlib.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/str.h"
 
 #define KEY "trainerStatus"
 
@@ -215,6 +217,23 @@ int64_t progress_remaining(const cJSON *tj)
 const char *progress_updated(const cJSON *tj)
 {
 	return json_str(tj, "status", KEY, "lastUpdatedTime");
+}
+
+int64_t progress_step(const cJSON *progress)
+{
+	static const char *const names[] = { "current_step", "global_step", "step",
+					     "steps",        "iteration",   NULL };
+	const cJSON *metric;
+	double highest = 0;
+
+	json_each(metric, json_get(progress, "metrics")) {
+		const char *name = json_str(metric, "name");
+		const char *value = json_str(metric, "value");
+		double n = name && value && str_in(name, names) ? strtod(value, NULL) : 0;
+
+		highest = n > highest ? n : highest; /* false for NaN */
+	}
+	return highest < UINT32_MAX ? (int64_t)highest : UINT32_MAX;
 }
 
 const cJSON *progress_metric_list(const cJSON *tj)

@@ -40,6 +40,11 @@ void progress_put(cJSON *tj, const cJSON *progress); /* into its status */
 int64_t progress_percentage(const cJSON *tj);
 int64_t progress_remaining(const cJSON *tj);   /* seconds */
 const char *progress_updated(const cJSON *tj); /* RFC 3339, or NULL */
+/*
+ * The step in the metrics of a status: the highest of current_step, global_step, step,
+ * steps, iteration, at most 2^32 - 1; 0: none.
+ */
+int64_t progress_step(const cJSON *progress);
 /* An array of objects with `name` and `value`, both strings, unchecked; NULL: none. */
 const cJSON *progress_metric_list(const cJSON *tj);
 

@@ -20,18 +20,28 @@ static const char *find(const cJSON *tj, const cJSON *template_annotations,
 	return own ? own : json_str(template_annotations, key);
 }
 
+static int check_time(const char *key, const char *text, struct error *err)
+{
+	int64_t ms;
+
+	if (!text || (!duration_parse(&ms, text, IGNORED) && ms >= 1))
+		return 0;
+	return error_set(err, ERR_INVALID, "%s: '%.100s' is no time such as 5s or 1m",
+			 key, text);
+}
+
 int supervise_spec_of(struct supervise_spec *ret, const cJSON *tj,
 		      const cJSON *template_annotations, struct error *err)
 {
 	const char *on = find(tj, template_annotations, SUPERVISE_ANNOTATION);
 	const char *restarts = find(tj, template_annotations, RESTARTS_ANNOTATION);
-	int64_t ms;
 
 	*ret = (struct supervise_spec){
 		.on = on ? str_eq(on, "true")
 			 : find(tj, template_annotations, TRACK_ANNOTATION) != NULL,
 		.restarts = ABSENT,
 		.grace = find(tj, template_annotations, GRACE_ANNOTATION),
+		.stall = find(tj, template_annotations, STALL_ANNOTATION),
 	};
 	if (on && !ret->on && !str_eq(on, "false"))
 		return error_set(
@@ -39,12 +49,11 @@ int supervise_spec_of(struct supervise_spec *ret, const cJSON *tj,
 			SUPERVISE_ANNOTATION ": '%.100s' is neither true nor false", on);
 	if (restarts && str_int(&ret->restarts, restarts, 0, MOST_RESTARTS, err))
 		return error_wrap(err, RESTARTS_ANNOTATION);
-	if (ret->grace && (duration_parse(&ms, ret->grace, IGNORED) || ms < 1))
-		return error_set(err, ERR_INVALID,
-				 GRACE_ANNOTATION
-				 ": '%.100s' is no time such as 5s or 1m",
-				 ret->grace);
-	return 0;
+	if (check_time(GRACE_ANNOTATION, ret->grace, err))
+		return -1;
+	return str_eq(ret->stall, "never")
+		       ? 0
+		       : check_time(STALL_ANNOTATION, ret->stall, err);
 }
 
 void supervise_annotate(cJSON *tj, int64_t restarts)

@@ -15,6 +15,7 @@
 #define SUPERVISE_ANNOTATION "kftrainer.io/supervise"
 #define RESTARTS_ANNOTATION  "kftrainer.io/restarts"      /* a number */
 #define GRACE_ANNOTATION     "kftrainer.io/restart-grace" /* from TERM to KILL: "5s" */
+#define STALL_ANNOTATION     "kftrainer.io/stall-after"   /* "10m"; "never" */
 
 #define SUPERVISE_VOLUME     "kftrainer-supervise" /* the Secret with the job's key */
 #define SUPERVISE_SECRET_KEY "ssh-privatekey"
@@ -23,6 +24,7 @@ struct supervise_spec {
 	bool on;
 	int64_t restarts;  /* ABSENT: maxRestarts of the JobSet */
 	const char *grace; /* NULL: the default; else a valid duration */
+	const char *stall; /* likewise, or "never" */
 };
 
 /* Strings are the documents'. ERR_INVALID: an annotation has no valid value. */

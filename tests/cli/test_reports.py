@@ -108,6 +108,23 @@ tell(sorted(oct(os.stat(os.environ[E + n]).st_mode & 0o777) for n in ("TOKEN", "
 is_("a grandchild reads the token, whose file is of this user alone", got, [64, ["0o400", "0o400"]])
 
 
+# ---- progress, stalls and restarts -------------------------------------------------------
+def supervise(code, *options):
+    clean = {k: v for k, v in os.environ.items() if not k.startswith("KUBEFLOW")}
+    r = subprocess.run([PROGRAM, "runtime", "supervise", "--message", "/dev/null", *options, "--", sys.executable, "-c", "import time\n" + CLIENT + code],
+                       capture_output=True, text=True, env=clean)
+    return r.returncode, "stalled" in r.stderr, r.stderr
+
+
+is_("a job that reports progress is left alone", supervise("for i in range(14): report(i); time.sleep(0.3)", "--stall-after", "500ms")[:2], (0, False))
+is_("... and one whose first step is slow", supervise("report(0); time.sleep(4); [report(i) for i in range(3)]", "--stall-after", "1s")[:2], (0, False))
+is_("... not when it stops", supervise("[report(i) for i in range(4)]; time.sleep(60)", "--stall-after", "1s")[:2], (134, True))
+code, _, err = supervise('tell(os.environ["KFTRAINER_RESTART"]); report(5); time.sleep(1.5); sys.exit(9)', "--restarts", "50")
+is_("three restarts without progress are the last", (code, err.count("restart 3 of at most 50"), err.count("not started again: three restarts without progress")), (9, 1, 1))
+OOM = 'report(int(os.environ["KFTRAINER_RESTART"]) // 2, metrics=[{"name": "step", "value": "1"}]); time.sleep(1.5); raise MemoryError'
+code, _, err = supervise(OOM, "--restarts", "50")
+is_("out of memory at the same step twice", (code, err.count("of at most 50"), err.count("not started again: out of memory at the same step twice")), (1, 1, 1))
+
 # ---- with a status server ------------------------------------------------------------
 subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj", "/CN=x",
                 "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", f"{scratch.name}/key", "-out", f"{scratch.name}/ca.crt"],
@@ -122,12 +139,12 @@ class Server(http.server.ThreadingHTTPServer):
 
     def __init__(self, port=0):
         outer = self
-        self.seen, self.answer, self.hold = [], (200, b'{"from": "the server"}'), None
+        self.seen, self.told, self.answer, self.hold = [], [], (200, b'{"from": "the server"}'), None
 
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_POST(self):
                 body = self.rfile.read(int(self.headers["Content-Length"]))
-                outer.seen.append((self.path, self.headers["Authorization"], body))
+                (outer.told if b"supervision" in body else outer.seen).append((self.path, self.headers["Authorization"], body))
                 if outer.hold:
                     outer.hold.wait(60)
                 self.send_response(outer.answer[0])

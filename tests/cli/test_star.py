@@ -181,6 +181,51 @@ os.kill(w.rank[0].p.pid, signal.SIGTERM)
 os.kill(w.rank[1].p.pid, signal.SIGTERM)
 is_("all are ended at once", w.codes(), [143, 143])
 
+# ---- stalls ------------------------------------------------------------------------------
+PYTHON = """
+import os, sys, threading, time
+def step():
+    lock = threading.Lock()
+    lock.acquire()
+    lock.acquire()
+def load_batch():
+    time.sleep(600)
+print("run", os.environ["KFTRAINER_RESTART"], flush=True)
+if os.environ["KFTRAINER_RESTART"] == "1":
+    sys.exit(0)
+if sys.argv[1:]:
+    import subprocess
+    children = [subprocess.Popen([sys.executable, sys.argv[0]], env=dict(os.environ, RANK=str(10 + i)), start_new_session=True) for i in range(2)]
+    sys.exit(max(abs(c.wait()) for c in children))
+load_batch() if os.environ["RANK"] in "1" else step()
+"""
+with open(os.path.join(scratch.name, "train.py"), "w") as f:
+    f.write(PYTHON)
+w = World(3, f"exec {sys.executable} {scratch.name}/train.py", "--restarts", "1", "--stall-after", "1s")
+is_("a job that stalls starts again", (w.codes(), [re.findall("run .", t) for t in w.texts()]), ([0, 0, 0], [["run 0", "run 1"]] * 3))
+text = w.rank[0].text()
+is_("... which rank 0 says", [x in text for x in ("stalled: no output and no progress of any rank for 3 s", "after the stall: restart 1 of at most 1")], [True, True])
+is_("... with the stack of the odd one first, and those of the others together",
+    re.findall("the stack of (.*):\n.*:   ([a-z_]+)", text), [("rank 1 (1 of 3 processes)", "load_batch"), ("rank 0, rank 2 (2 of 3 processes)", "step")])
+is_("each rank says where its processes are",
+    [bool(re.search(r"process \d+ \(python[^)]*\): state S(, in \w+)?, \d+\.\d s of CPU", t)) for t in w.texts()], [True] * 3)
+w = World(2, f"exec {sys.executable} {scratch.name}/train.py launcher", "--restarts", "1", "--stall-after", "1s")
+w.codes()
+text = w.rank[0].text()
+is_("a launcher's workers, in their own sessions, too, by their RANK",
+    sorted(x for x in re.findall(r"rank \d \(RANK=\d+\)", text) if "stack" not in x),
+    ["rank 0 (RANK=10)", "rank 0 (RANK=11)", "rank 1 (RANK=10)", "rank 1 (RANK=11)"])
+is_("... whose stacks do not mix", text.count("  step (train.py:"), 1)
+w = World(2, 'echo "run $KFTRAINER_RESTART"; trap "" ABRT; [ $KFTRAINER_RESTART = 1 ] || while :; do sleep 1; done', "--restarts", "1", "--stall-after", "1s")
+is_("a command that ignores ABRT is ended by TERM or KILL", w.codes(), [0, 0])
+w = World(2, f"exec {sys.executable} {scratch.name}/train.py", "--stall-after", "1s")
+is_("without a restart left, a rank that stalls ends by its ABRT", w.codes(), [134, 134])
+TALK = "for i in 1 2 3 4 5 6 7 8 9 10 11 12 13; do sleep 0.3; %s; done; "
+w = World(2, '[ $RANK = 0 ] && { ' + TALK % "echo $i" + 'exit 0; }; sleep 4', "--restarts", "1", "--stall-after", "500ms")
+is_("while one rank writes, none has stalled", (w.codes(), "stalled" in w.rank[0].text()), ([0, 0], False))
+w = World(2, "sleep 3", "--stall-after", "never")
+is_("never is never", (w.codes(), "stalled" in w.rank[0].text()), ([0, 0], False))
+
 # ---- strangers -------------------------------------------------------------------------
 def psk(path):
     """As psk_key() derives it: HKDF-SHA-256 of the private key."""
@@ -222,12 +267,12 @@ for r in w.rank:
     r.saw("run 0")
 hub = w.rank[0]
 STATE = message(2, 2, 0, 0, 0, 0, 0)
-p = openssl(w.port, message(1, 2, 1, 2) + STATE)
-is_("another version is refused, and told so", (hub.saw("another version of the protocol; this program has version 1"), p.stdout.read(6)),
+p = openssl(w.port, message(1, 3, 1, 2) + STATE)
+is_("another version is refused, and told so", (hub.saw("another version of the protocol; this program has version 2"), p.stdout.read(6)),
     (True, message(5, 1)))
 p.kill()
-for what, data, text in (("another number of ranks", message(1, 1, 1, 3), "not a rank of this job"),
-                         ("rank 0", message(1, 1, 0, 2), "not a rank of this job"),
+for what, data, text in (("another number of ranks", message(1, 2, 1, 3), "not a rank of this job"),
+                         ("rank 0", message(1, 2, 0, 2), "not a rank of this job"),
                          ("a state before its rank", STATE, "unexpected message of type 2"),
                          ("an order", message(3, 3, 9, 9, 0, 0, 0, 0), "unexpected message of type 3"),
                          ("a message of no type", b"\1\x63", "unknown message type 99"),
@@ -249,7 +294,7 @@ for what, key, version in ("another job's supervisor", OTHER, "-tls1_3"), ("an o
     p = openssl(w.port, b"", key, version)
     p.wait()
     is_(f"{what} is refused", until(lambda: hub.text().count("refused a connection from 127.0.0.1") > before), True)
-for what, data in ("bytes that are no TLS", b"GET / HTTP/1.1\r\n\r\n" * 9), ("a message in the clear", message(1, 1, 1, 2) + STATE):
+for what, data in ("bytes that are no TLS", b"GET / HTTP/1.1\r\n\r\n" * 9), ("a message in the clear", message(1, 2, 1, 2) + STATE):
     before = hub.text().count("refused a connection")
     with socket.create_connection(("127.0.0.1", w.port)) as s:
         s.sendall(data)

@@ -15,7 +15,7 @@ struct world {
 static void begin(struct world *w, int64_t restarts)
 {
 	*w = (struct world){ .rules = { .restarts = restarts, .final = { [2] = true } } };
-	hub_init(&w->hub, &w->rules, w->ranks, N);
+	hub_init(&w->hub, &w->rules, w->ranks, N, 0);
 }
 
 static void tell(struct world *w, uint32_t rank, enum peer_phase phase, uint32_t epoch,
@@ -101,7 +101,7 @@ TEST(test_a_failure_stops_all_and_counts)
 
 TEST(test_ends_that_are_final)
 {
-	struct peer_state missing = { PEER_ENDED, 0, 0, 1, true, false };
+	struct peer_state missing = { PEER_ENDED, 0, 0, 1, CAUSE_PERMANENT, false };
 	struct world w;
 
 	run(&w, 9);
@@ -122,7 +122,7 @@ TEST(test_a_rank_alone)
 	for (int64_t restarts = 0; restarts < 2; restarts++) {
 		struct world w = { .rules = { .restarts = restarts } };
 
-		hub_init(&w.hub, &w.rules, w.ranks, 1);
+		hub_init(&w.hub, &w.rules, w.ranks, 1, 0);
 		tell(&w, 0, PEER_NEW, 0, 0);
 		ordered(&w, ORDER_START, 0, 0, "");
 		tell(&w, 0, PEER_RUNNING, 0, 0);
@@ -183,7 +183,7 @@ TEST(test_a_lost_rank_does_not_count)
 
 TEST(test_an_evicted_rank_does_not_count)
 {
-	struct peer_state leaving = { PEER_RUNNING, 0, 0, 0, false, true };
+	struct peer_state leaving = { PEER_RUNNING, 0, 0, 0, 0, true };
 	struct world w;
 
 	run(&w, 0);
@@ -208,7 +208,7 @@ TEST(test_a_short_absence_changes_nothing)
 
 TEST(test_a_new_hub_learns_the_epoch)
 {
-	struct peer_state running = { PEER_RUNNING, 4, 2, 0, false, false };
+	struct peer_state running = { PEER_RUNNING, 4, 2, 0, 0, false };
 	struct world w;
 
 	begin(&w, 3);
@@ -220,6 +220,184 @@ TEST(test_a_new_hub_learns_the_epoch)
 	ordered(&w, ORDER_STOP, 5, 2, "");
 	tell(&w, 1, PEER_READY, 5, 0);
 	ordered(&w, ORDER_START, 5, 2, "");
+}
+
+static void sign(struct world *w, uint32_t reports, uint32_t percent, int64_t now)
+{
+	struct peer_sign s = { w->hub.order.epoch, reports, percent, 0 };
+
+	hub_sign(&w->hub, &s, now);
+}
+
+/* To the end of a failure, at `now`; all are ready again. */
+static void fail_and_start(struct world *w, enum peer_cause cause, int64_t now)
+{
+	struct peer_state s = { .phase = PEER_ENDED,
+				.epoch = w->hub.order.epoch,
+				.status = 1,
+				.cause = cause };
+
+	hub_state(&w->hub, 1, &s, now);
+	hub_time(&w->hub, now + HUB_LOOK_MS);
+	if (w->hub.order.order != ORDER_STOP)
+		return;
+	buf_release(&w->hub.said);
+	for (uint32_t i = 0; i < N; i++)
+		tell(w, i, PEER_READY, w->hub.order.epoch, now + HUB_LOOK_MS);
+	for (uint32_t i = 0; i < N; i++)
+		tell(w, i, PEER_RUNNING, w->hub.order.epoch, now + HUB_LOOK_MS);
+}
+
+TEST(test_a_stall)
+{
+	struct world w;
+
+	run(&w, 1);
+	for (uint32_t i = 1; i <= 3; i++)
+		sign(&w, i, i, i * 20000);
+	assert_int_equal(hub_until(&w.hub), 160000 + STALL_LATE_MS);
+	tell(&w, 2, PEER_ENDED, 0, 70000); /* a rank that has succeeded */
+	hub_time(&w.hub, 161999);
+	ordered(&w, ORDER_START, 0, 0, "");
+	hub_time(&w.hub, 162000);
+	ordered(&w, ORDER_DUMP, 0, 0,
+		"stalled: no output and no progress of any rank for 102 s");
+	sign(&w, 9, 99, 162001); /* its own stacks */
+	ends(&w, 0, 134, 162010);
+	hub_dumped(&w.hub, 0, 162020);
+	hub_dumped(&w.hub, 1, 162030);
+	ordered(&w, ORDER_DUMP, 0, 0, "");
+	hub_dumped(&w.hub, 2, 162040);
+	ordered(&w, ORDER_STOP, 1, 1, "after the stall: restart 1 of at most 1");
+	assert_int_equal(w.hub.told.stalls, 1);
+	for (uint32_t i = 0; i < N; i++)
+		tell(&w, i, PEER_READY, 1, 162050);
+	all(&w, PEER_RUNNING, 1);
+	ordered(&w, ORDER_START, 1, 1, "");
+	for (uint32_t i = 1; i <= 3; i++)
+		sign(&w, i, i, 200000);
+	assert_int_equal(hub_until(&w.hub), 200000 + 5 * 102000 + STALL_LATE_MS);
+	hub_time(&w.hub, 712000);
+	buf_release(&w.hub.said);
+	assert_int_equal(hub_until(&w.hub), 712000 + HUB_DUMP_MS);
+	hub_time(&w.hub, 712000 + HUB_DUMP_MS); /* nobody answers */
+	ordered(&w, ORDER_FREE, 1, 1,
+		"after the stall: not started again: no restart is left");
+}
+
+TEST(test_what_is_no_stall)
+{
+	struct world w;
+
+	run(&w, 1);
+	sign(&w, 1, 1, 1000);
+	sign(&w, 2, 2, 2000);
+	assert_int_equal(hub_until(&w.hub), -1); /* a slow first step */
+	sign(&w, 3, 3, 3000);
+	hub_left(&w.hub, 2, 3000);
+	assert_int_equal(hub_until(&w.hub), 3000 + HUB_GONE_MS);
+	tell(&w, 2, PEER_RUNNING, 0, 4000);
+	assert_int_equal(hub_until(&w.hub), 63000 + STALL_LATE_MS);
+	sign(&w, 3, 3, 5000);
+	assert_int_equal(hub_until(&w.hub), 65000 + STALL_LATE_MS);
+	ends(&w, 1, 1, 67000);
+	hub_time(&w.hub, 67000); /* a failure explains the silence */
+	ordered(&w, ORDER_START, 0, 0, "");
+	run(&w, 1);
+	w.hub.stall.after = -1;
+	sign(&w, 9, 9, 1);
+	assert_int_equal(hub_until(&w.hub), -1);
+	hub_left(&w.hub, 1, 0);
+	hub_time(&w.hub, HUB_GONE_MS);
+	buf_release(&w.hub.said);
+}
+
+TEST(test_a_rank_that_leaves_during_a_stall)
+{
+	struct world w;
+
+	run(&w, 3);
+	w.hub.stall.after = 500;
+	hub_time(&w.hub, 500 + STALL_LATE_MS);
+	buf_release(&w.hub.said);
+	hub_dumped(&w.hub, 0, 600);
+	hub_dumped(&w.hub, 1, 600);
+	hub_left(&w.hub, 2, 700);
+	ordered(&w, ORDER_STOP, 1, 1, "after the stall: restart 1 of at most 3");
+}
+
+TEST(test_restarts_without_progress)
+{
+	struct world w;
+
+	run(&w, 99);
+	sign(&w, 1, 50, 0);
+	for (int i = 0; i < 3; i++) {
+		fail_and_start(&w, CAUSE_UNKNOWN, 1000);
+		sign(&w, 1, 50, 2000); /* the checkpoint */
+	}
+	ordered(&w, ORDER_START, 3, 3, "");
+	fail_and_start(&w, CAUSE_UNKNOWN, 3000);
+	ordered(&w, ORDER_FREE, 3, 3,
+		"rank 1 ended with status 1; not started again: three restarts without "
+		"progress");
+	run(&w, 99);
+	for (uint32_t i = 0; i < 9; i++) {
+		sign(&w, 1, i, 0);
+		fail_and_start(&w, CAUSE_UNKNOWN, 1000);
+	}
+	ordered(&w, ORDER_START, 9, 9, "");
+	run(&w, 99); /* no report: nothing is known */
+	for (int i = 0; i < 9; i++)
+		fail_and_start(&w, CAUSE_UNKNOWN, 1000);
+	ordered(&w, ORDER_START, 9, 9, "");
+}
+
+TEST(test_out_of_memory)
+{
+	struct world w;
+
+	run(&w, 99);
+	sign(&w, 1, 7, 0);
+	fail_and_start(&w, CAUSE_MEMORY, 1000);
+	sign(&w, 1, 8, 2000); /* another step */
+	fail_and_start(&w, CAUSE_MEMORY, 3000);
+	sign(&w, 1, 8, 4000);
+	ordered(&w, ORDER_START, 2, 2, "");
+	fail_and_start(&w, CAUSE_MEMORY, 5000);
+	ordered(&w, ORDER_FREE, 2, 2,
+		"rank 1 ended with status 1; not started again: out of memory at the same "
+		"step twice");
+}
+
+TEST(test_where_the_time_goes)
+{
+	static const int64_t want[SUPERVISION_SLICES] = { 10 + 30 + 10, 200, 2100, 50,
+							  5 };
+	int64_t ms[SUPERVISION_SLICES];
+	struct world w;
+
+	begin(&w, 9);
+	w.hub.stall.after = 100;
+	for (uint32_t i = 0; i < N; i++)
+		tell(&w, i, PEER_NEW, 0, 10);
+	for (uint32_t i = 0; i < N; i++)
+		tell(&w, i, PEER_RUNNING, 0, 10);
+	sign(&w, 0, 0, 20); /* output */
+	sign(&w, 1, 1, 40);
+	sign(&w, 2, 2, 140);
+	sign(&w, 3, 3, 240);
+	hub_time(&w.hub, 340 + STALL_LATE_MS);
+	for (uint32_t i = 0; i < N; i++)
+		hub_dumped(&w.hub, i, 2340);
+	for (uint32_t i = 0; i < N; i++)
+		tell(&w, i, PEER_READY, 1, 2345);
+	sign(&w, 1, 1, 2355);
+	sign(&w, 2, 2, 2405);
+	account_read(&w.hub.account, ms, 2405);
+	for (int i = 0; i < SUPERVISION_SLICES; i++)
+		assert_int_equal(ms[i], want[i]);
+	buf_release(&w.hub.said);
 }
 
 RUN_TESTS(NULL, NULL)

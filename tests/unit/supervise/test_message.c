@@ -6,12 +6,17 @@
 
 static const struct message all[] = {
 	{ .type = MESSAGE_HELLO, .hello = { MESSAGE_VERSION, 4, 5 } },
-	{ .type = MESSAGE_STATE, .state = { PEER_ENDED, 3, 2, 137, true, true } },
+	{ .type = MESSAGE_STATE, .state = { PEER_ENDED, 3, 2, 137, CAUSE_MEMORY, true } },
 	{ .type = MESSAGE_STATE, .state = { .phase = PEER_NEW } },
 	{ .type = MESSAGE_ORDER,
 	  .order = { ORDER_START, MESSAGE_EPOCHS, 1, { 1, UINT32_MAX, 0, 4 } } },
 	{ .type = MESSAGE_BEAT },
 	{ .type = MESSAGE_REFUSED, .refusal = REFUSED_RANK },
+	{ .type = MESSAGE_SIGN, .sign = { 1, UINT32_MAX, 100, 5 } },
+	{ .type = MESSAGE_STACK, .stack = { NO_RANK, 0, "" } },
+	{ .type = MESSAGE_STACK, .stack = { 7, 12, "f (a.py:1)\ng" } },
+	{ .type = MESSAGE_DUMPED },
+	{ .type = MESSAGE_ORDER, .order = { ORDER_DUMP, 1, 1, { 0 } } },
 };
 
 TEST(test_round_trip)
@@ -50,13 +55,17 @@ TEST(test_bad_messages)
 		const char *text;
 	} bad[] = {
 		{ "\0\4", 2, "invalid message of 0 bytes" },
-		{ "\x40", 1, "invalid message of 64 bytes" },
+		{ "\xfa", 1, "invalid message of 250 bytes" },
 		{ "\1\0", 2, "unknown message type 0" },
-		{ "\1\6", 2, "unknown message type 6" },
+		{ "\1\x9", 2, "unknown message type 9" },
+		{ "\4\7abc", 5, "invalid message: type 7 with 4 bytes" },
+		{ "\x11\6\0\0\0\1\0\0\0\1\0\0\0\x65\0\0\0\0", 18,
+		  "invalid message: 101 in type 6" },
+		{ "\2\x8x", 3, "invalid message: type 8 with 2 bytes" },
 		{ "\2\4x", 3, "invalid message: type 4 with 2 bytes" },
 		{ "\5\5\0\0\0\3", 6, "invalid message: 3 in type 5" },
 		{ "\5\5\0\0\0\0", 6, "invalid message: a wrong number in type 5" },
-		{ "\x0d\1\0\0\0\1\0\0\0\2\0\0\0\2", 14,
+		{ "\x0d\1\0\0\0\2\0\0\0\2\0\0\0\2", 14,
 		  "invalid message: a wrong number in type 1" },
 		{ "\x1d\3\0\0\0\1\x3b\x9a\xca\1\0\0\0\2\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0",
 		  30, "invalid message: 1000000001 in type 3" },
@@ -77,8 +86,8 @@ TEST(test_a_later_version_is_read_whatever_follows)
 	struct error err = { 0 };
 	struct message m;
 
-	assert_int_equal(decode("\7\1\0\0\0\2ab", 8, &m, &err), 0);
-	assert_int_equal(m.hello.version, 2);
+	assert_int_equal(decode("\7\1\0\0\0\3ab", 8, &m, &err), 0);
+	assert_int_equal(m.hello.version, 3);
 }
 
 RUN_TESTS(NULL, NULL)

@@ -7,28 +7,39 @@ TEST(test_causes)
 {
 	static const struct {
 		const char *text;
-		bool permanent;
+		enum peer_cause cause;
 	} rows[] = {
-		{ "", false },
-		{ "Killed\n", false },
-		{ "ModuleNotFoundError: No module named 'x'\n", true },
-		{ "ModuleNotFoundError: No module named 'x'", true },
-		{ "Traceback\n  File\nSyntaxError: invalid syntax\n", true },
-		{ "[rank3]: ImportError: cannot import name\n", true },
-		{ "E\nImportError: no flash_attn\nRuntimeError: CUDA error\n", false },
+		{ "", CAUSE_UNKNOWN },
+		{ "Killed\n", CAUSE_UNKNOWN },
+		{ "ModuleNotFoundError: No module named 'x'\n", CAUSE_PERMANENT },
+		{ "ModuleNotFoundError: No module named 'x'", CAUSE_PERMANENT },
+		{ "Traceback\n  File\nSyntaxError: invalid syntax\n", CAUSE_PERMANENT },
+		{ "[rank3]: ImportError: cannot import name\n", CAUSE_PERMANENT },
+		{ "E\nImportError: no flash_attn\nRuntimeError: CUDA error\n",
+		  CAUSE_UNKNOWN },
 		{ "ImportError: x\ntorch.distributed.elastic.multiprocessing.errors."
 		  "ChildFailedError: \nroot cause\n",
-		  true },
-		{ "an ImportError: x\n", false },
-		{ "MyImportError: x\n", false },
-		{ "IndentationError\n", true },
-		{ "[rank", false },
-		{ "[rank]: ImportError: x", true },
+		  CAUSE_PERMANENT },
+		{ "an ImportError: x\n", CAUSE_UNKNOWN },
+		{ "MyImportError: x\n", CAUSE_UNKNOWN },
+		{ "IndentationError\n", CAUSE_PERMANENT },
+		{ "[rank", CAUSE_UNKNOWN },
+		{ "torch.OutOfMemoryError: CUDA out of memory. Tried to", CAUSE_MEMORY },
+		{ "[rank1]: torch.cuda.OutOfMemoryError: CUDA out of memory\nbye\n",
+		  CAUSE_MEMORY },
+		{ "MemoryError\n", CAUSE_MEMORY },
+		{ "RuntimeError: CUDA error: out of memory\n", CAUSE_MEMORY },
+		{ "jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: Out of "
+		  "memory while trying to allocate",
+		  CAUSE_MEMORY },
+		{ "MemoryError\nValueError: x\n", CAUSE_UNKNOWN },
+		{ "warning: out of memory\n", CAUSE_UNKNOWN },
+		{ "[rank]: ImportError: x", CAUSE_PERMANENT },
 	};
 
 	for (size_t i = 0; i < N_ELEMENTS(rows); i++)
 		assert_int_equal(permanent_cause(rows[i].text, strlen(rows[i].text)),
-				 rows[i].permanent);
+				 rows[i].cause);
 }
 
 RUN_TESTS(NULL, NULL)

@@ -1,0 +1,27 @@
+/*
+ * dump.h - show where a command's processes are, and end them by ABRT (private to
+ * core/supervise).
+ *
+ * Python writes its stacks when it gets ABRT and PYTHONFAULTHANDLER is set. No core is
+ * dumped.
+ */
+#ifndef SUPERVISE_DUMP_H
+#define SUPERVISE_DUMP_H
+
+#include "supervise/relay.h"
+
+enum { DUMP_MS = 4000 };
+
+struct dump {
+	struct relay *out; /* two: what the processes write is found in their tail */
+	/* A line for the log, without its end. */
+	void (*say)(void *ctx, const char *text);
+	/* A stack, as of stack_read(). */
+	void (*stack)(void *ctx, uint32_t who, const struct buf *text);
+	void *say_ctx, *stack_ctx;
+};
+
+/* All descendants of this process, one after the other: takes at most DUMP_MS. */
+void dump_processes(const struct dump *d);
+
+#endif

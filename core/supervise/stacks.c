@@ -1,0 +1,155 @@
+/* stacks.c - read and compare the stacks of processes (supervise/stacks.h). */
+#include "supervise/stacks.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "supervise/message.h"
+
+enum { MAX_LINE = 300 };
+
+/* `line` begins with that text; the rest, or NULL. */
+static const char *after(const char *line, size_t len, const char *text)
+{
+	size_t n = strlen(text);
+
+	return len >= n && !memcmp(line, text, n) ? line + n : NULL;
+}
+
+static void add_text(struct buf *out, const char *text, size_t len)
+{
+	for (size_t i = 0; i < len; i++) {
+		unsigned char c = (unsigned char)text[i];
+
+		buf_add(out, c >= 0x20 && c != 0x7f ? (const char *)&c : "?", 1);
+	}
+}
+
+/* '  File "/a/b.py", line 3 in f' as "f (b.py:3)". False: it is no frame. */
+static bool add_frame(struct buf *out, const char *line, size_t len)
+{
+	const char *path = after(line, len, "  File \""), *end = line + len;
+	const char *quote = path ? memchr(path, '"', (size_t)(end - path)) : NULL;
+	const char *number =
+		quote ? after(quote, (size_t)(end - quote), "\", line ") : NULL;
+	const char *in =
+		number ? memmem(number, (size_t)(end - number), " in ", 4) : NULL;
+	const char *base;
+
+	if (!in)
+		return false;
+	base = memrchr(path, '/', (size_t)(quote - path));
+	path = base ? base + 1 : path;
+	add_text(out, in + 4, (size_t)(end - in - 4));
+	buf_adds(out, " (");
+	add_text(out, path, (size_t)(quote - path));
+	buf_adds(out, ":");
+	add_text(out, number, (size_t)(in - number));
+	buf_adds(out, ")\n");
+	return true;
+}
+
+void stack_read(struct buf *out, const char *text, size_t len)
+{
+	bool inside = false;
+	int frames = 0;
+
+	for (size_t at = 0; at < len && frames < STACK_FRAMES;) {
+		const char *line = text + at;
+		const char *end = memchr(line, '\n', len - at);
+		size_t n = end ? (size_t)(end - line) : len - at;
+		size_t cut = n < MAX_LINE ? n : MAX_LINE;
+
+		at += n + 1;
+		if (after(line, cut, "Current thread "))
+			inside = true;
+		else if (inside && add_frame(out, line, cut))
+			frames++;
+		else if (inside)
+			return;
+	}
+}
+
+static struct stack_group *group_of(struct stacks *s, const struct buf *text)
+{
+	struct stack_group *g;
+
+	for (size_t i = 0; i < s->n; i++) {
+		g = &s->groups[i];
+		if (g->text.len == text->len &&
+		    !memcmp(g->text.data, text->data, text->len))
+			return g;
+	}
+	if (s->n >= STACK_GROUPS)
+		return NULL;
+	g = &s->groups[s->n++];
+	g->text.max = STACK_MAX;
+	g->names.max = STACK_NAMES * 64;
+	buf_add(&g->text, text->data, text->len);
+	return g;
+}
+
+void stacks_add(struct stacks *s, uint32_t rank, uint32_t who, const struct buf *text)
+{
+	struct stack_group *g;
+
+	if (!text->len)
+		return;
+	s->all++;
+	g = group_of(s, text);
+	if (!g) {
+		s->left_out++;
+		return;
+	}
+	if (g->n++ < STACK_NAMES)
+		buf_printf(&g->names, "%srank %" PRIu32, g->n > 1 ? ", " : "", rank);
+	if (g->n <= STACK_NAMES && who != NO_RANK && who != rank)
+		buf_printf(&g->names, " (RANK=%" PRIu32 ")", who);
+}
+
+static int by_size(const void *a, const void *b)
+{
+	const struct stack_group *x = a, *y = b;
+
+	return (x->n > y->n) - (x->n < y->n);
+}
+
+static void print_group(const struct stack_group *g, uint32_t all,
+			void (*say)(void *ctx, const char *line), void *ctx)
+{
+	cleanup_arena struct arena a = { 0 };
+	char **lines = str_split(&a, (const char *)g->text.data, '\n', NULL);
+	const char *more = g->n > STACK_NAMES ? arena_printf(&a, " and %" PRIu32 " more",
+							     g->n - STACK_NAMES)
+					      : "";
+
+	say(ctx,
+	    arena_printf(&a, "the stack of %s%s (%" PRIu32 " of %" PRIu32 " processes):",
+			 (const char *)g->names.data, more, g->n, all));
+	for (; **lines; lines++)
+		say(ctx, arena_printf(&a, "  %s", *lines));
+}
+
+void stacks_print(struct stacks *s, void (*say)(void *ctx, const char *line), void *ctx)
+{
+	cleanup_arena struct arena a = { 0 };
+
+	qsort(s->groups, s->n, sizeof(s->groups[0]), by_size);
+	for (size_t i = 0; i < s->n; i++)
+		print_group(&s->groups[i], s->all, say, ctx);
+	if (s->left_out)
+		say(ctx, arena_printf(&a, "%" PRIu32 " processes have other stacks",
+				      s->left_out));
+}
+
+void stacks_release(struct stacks *s)
+{
+	for (size_t i = 0; i < s->n; i++) {
+		buf_release(&s->groups[i].text);
+		buf_release(&s->groups[i].names);
+	}
+	*s = (struct stacks){ 0 };
+}

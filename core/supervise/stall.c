@@ -1,0 +1,34 @@
+/* stall.c - the time without a sign of life (supervise/stall.h). */
+#include "supervise/stall.h"
+
+void stall_start(struct stall *s, int64_t now)
+{
+	s->last = now;
+	s->reports = 0;
+}
+
+void stall_sign(struct stall *s, uint32_t reports, int64_t now)
+{
+	stall_found(s, now);
+	s->last = now;
+	s->reports = reports > s->reports ? reports : s->reports;
+}
+
+int64_t stall_due(const struct stall *s)
+{
+	int64_t limit = s->longest * STALL_TIMES;
+
+	if (s->after < 0 || (!s->after && s->reports < STALL_REPORTS))
+		return -1;
+	if (s->after)
+		limit = s->reports && s->reports < STALL_REPORTS ? s->after * STALL_TIMES
+								 : s->after;
+	else if (limit < STALL_LEAST_MS)
+		limit = STALL_LEAST_MS;
+	return s->last + limit + STALL_LATE_MS;
+}
+
+void stall_found(struct stall *s, int64_t now)
+{
+	s->longest = now - s->last > s->longest ? now - s->last : s->longest;
+}

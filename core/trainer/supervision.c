@@ -1,0 +1,159 @@
+/* supervision.c - the numbers of a job's supervisors (trainer/supervision.h). */
+#include "trainer/supervision.h"
+
+#include <stdlib.h>
+
+#include "api/meta.h"
+#include "base/str.h"
+
+#define KEY    "supervision"
+#define POD    "pod"
+#define BEFORE "before"
+
+static const int64_t most = 1000000000000;
+
+const char *const supervision_slices[SUPERVISION_SLICES] = {
+	[SUPERVISION_STARTING] = "starting",     [SUPERVISION_PRODUCTIVE] = "productive",
+	[SUPERVISION_STALLED] = "stalled",       [SUPERVISION_REPEATED] = "repeated",
+	[SUPERVISION_RESTARTING] = "restarting",
+};
+
+static cJSON *doc_of(const struct supervision *s)
+{
+	cJSON *doc = cJSON_CreateObject();
+
+	json_put_int(doc, s->restarts, "restarts");
+	json_put_int(doc, s->lost, "lost");
+	json_put_int(doc, s->stalls, "stalls");
+	if (s->failed) {
+		json_put_int(doc, s->rank, "failed", "rank");
+		json_put_int(doc, s->status, "failed", "status");
+	}
+	json_put_int(doc, s->since, "since");
+	json_put_int(doc, s->at, "at");
+	for (int i = 0; i < SUPERVISION_SLICES; i++)
+		json_put_int(doc, s->seconds[i], "seconds", supervision_slices[i]);
+	return doc;
+}
+
+void supervision_body(struct buf *out, const struct supervision *s)
+{
+	cleanup_json cJSON *body = cJSON_CreateObject();
+
+	json_put(body, doc_of(s), KEY);
+	json_print(out, body);
+}
+
+/* False: it is no number within the limits. */
+static bool number(int64_t *ret, const cJSON *node)
+{
+	return json_int_of(node, ret) && *ret >= 0 && *ret <= most;
+}
+
+static bool read_doc(struct supervision *ret, const cJSON *doc)
+{
+	const cJSON *failed = json_get(doc, "failed");
+
+	*ret = (struct supervision){ .failed = failed };
+	if (!number(&ret->restarts, json_get(doc, "restarts")) ||
+	    !number(&ret->lost, json_get(doc, "lost")) ||
+	    !number(&ret->stalls, json_get(doc, "stalls")) ||
+	    !number(&ret->since, json_get(doc, "since")) ||
+	    !number(&ret->at, json_get(doc, "at")))
+		return false;
+	if (failed && (!number(&ret->rank, json_get(failed, "rank")) ||
+		       !number(&ret->status, json_get(failed, "status"))))
+		return false;
+	for (int i = 0; i < SUPERVISION_SLICES; i++)
+		if (!number(&ret->seconds[i],
+			    json_get(doc, "seconds", supervision_slices[i])))
+			return false;
+	return true;
+}
+
+int supervision_read(struct supervision *ret, bool *ret_any, const cJSON *body,
+		     struct error *err)
+{
+	const cJSON *doc = json_get(body, KEY);
+
+	*ret_any = doc;
+	if (doc && !read_doc(ret, doc))
+		return error_set(err, ERR_INVALID,
+				 KEY ": a number is missing or invalid");
+	return 0;
+}
+
+/* What one pod told, after what others did. */
+static void add(struct supervision *to, const struct supervision *s)
+{
+	bool failed = to->failed && !s->failed;
+	struct supervision sum = *s;
+
+	sum.restarts += to->restarts;
+	sum.lost += to->lost;
+	sum.stalls += to->stalls;
+	sum.since = to->since && to->since < s->since ? to->since : s->since;
+	if (failed) {
+		sum.failed = true;
+		sum.rank = to->rank;
+		sum.status = to->status;
+	}
+	for (int i = 0; i < SUPERVISION_SLICES; i++)
+		sum.seconds[i] += to->seconds[i];
+	*to = sum;
+}
+
+/* All that pods before this one told; the loss of the last of them is a restart, too. */
+static struct supervision others(const cJSON *old, const char *pod,
+				 const struct supervision *all,
+				 const struct supervision *s)
+{
+	struct supervision before = { 0 };
+
+	if (str_eq(json_str(old, POD), pod)) {
+		read_doc(&before, json_get(old, BEFORE));
+		return before;
+	}
+	before = *all;
+	before.lost++;
+	if (s->since > all->at)
+		before.seconds[SUPERVISION_RESTARTING] += s->since - all->at;
+	return before;
+}
+
+char *supervision_merge(const char *old, const char *pod, const struct supervision *s,
+			struct supervision *ret_before)
+{
+	cleanup_json cJSON *doc = NULL, *sum = NULL;
+	struct supervision before = { 0 }, all;
+
+	*ret_before = before;
+	if (old && !json_parse(&doc, old, strlen(old), IGNORED) &&
+	    read_doc(ret_before, doc))
+		before = others(doc, pod, ret_before, s);
+	all = before;
+	add(&all, s);
+	sum = doc_of(&all);
+	json_put_str(sum, pod, POD);
+	if (before.since)
+		json_put(sum, doc_of(&before), BEFORE);
+	return json_text(sum);
+}
+
+bool supervision_of(struct supervision *ret, const cJSON *tj)
+{
+	const char *text = meta_annotation(tj, SUPERVISION_ANNOTATION);
+	cleanup_json cJSON *doc = NULL;
+
+	return text && !json_parse(&doc, text, strlen(text), IGNORED) &&
+	       read_doc(ret, doc);
+}
+
+cJSON *supervision_summary(const struct supervision *s, int64_t queued)
+{
+	cJSON *doc = doc_of(s);
+
+	json_del(doc, JSON_PATH("at"));
+	json_put_int(doc, queued, "seconds", "queued");
+	return doc;
+}

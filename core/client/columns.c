@@ -11,6 +11,7 @@
 #include "trainer/api.h"
 #include "trainer/progress.h"
 #include "trainer/progress_line.h"
+#include "trainer/supervision.h"
 #include "trainer/trainjob.h"
 #include "trainer/trainjob_status.h"
 
@@ -93,6 +94,23 @@ static const char *queue(struct arena *arena, struct columns *g, const cJSON *jo
 	return queue_name(job);
 }
 
+/* Of a supervised job: in place, after failures and stalls, and the loss of pods. */
+static const char *restarts(struct arena *arena, struct columns *g, const cJSON *job)
+{
+	struct supervision s;
+
+	return supervision_of(&s, job)
+		       ? arena_printf(arena, "%" PRId64, s.restarts + s.lost)
+		       : "";
+}
+
+static const char *stalls(struct arena *arena, struct columns *g, const cJSON *job)
+{
+	struct supervision s;
+
+	return supervision_of(&s, job) ? arena_printf(arena, "%" PRId64, s.stalls) : "";
+}
+
 /* The reason of Failed, Complete or Suspended, the first that is True; "": none is. */
 static const char *reason(struct arena *arena, struct columns *g, const cJSON *job)
 {
@@ -111,6 +129,7 @@ const struct column columns[] = {
 	{ "NODES", nodes, COLUMN_ALWAYS },       { "AGE", age, COLUMN_ALWAYS },
 	{ "DURATION", duration, COLUMN_ALWAYS }, { "PROGRESS", progress, COLUMN_WIDE },
 	{ "LEFT", left, COLUMN_WIDE },           { "METRICS", metrics, COLUMN_WIDE },
+	{ "RESTARTS", restarts, COLUMN_WIDE },   { "STALLS", stalls, COLUMN_WIDE },
 	{ "QUEUE", queue, COLUMN_WIDE },         { "REASON", reason, COLUMN_WIDE },
 };
 

@@ -5,16 +5,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/event.h"
 #include "api/meta.h"
 #include "apiserver/apiserver.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/random.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
 #include "kube/kube.h"
 #include "local/inputs.h"
 #include "machine/local_status.h"
+#include "manager/names.h"
 #include "manager/one_job.h"
+#include "trainer/alone.h"
 #include "trainer/api.h"
 #include "trainer/trainjob.h"
 #include "trainer/workspace_spec.h"
@@ -31,7 +35,9 @@ struct local_job {
 	cJSON *trainjob, *objects;
 	cJSON *events;        /* events since the last pass */
 	cJSON *sent;          /* the JobSet's last status */
-	pthread_mutex_t lock; /* guards `alone` */
+	pthread_mutex_t lock; /* guards the rest */
+	cJSON *reported;      /* events of the status server, since the last pass */
+	unsigned n_reported;  /* so far */
 	char *alone;          /* of progress_server_watch(), since the last pass */
 };
 
@@ -73,13 +79,27 @@ static int put_status(struct local_job *j, const cJSON *status, struct error *er
 	return 0;
 }
 
-static void on_alone(void *ctx, const cJSON *about, const char *message)
+/* In a thread of the status server. */
+static void on_report(void *ctx, const cJSON *about, const char *reason,
+		      const char *message)
 {
 	struct local_job *j = ctx;
+	cleanup_arena struct arena arena = { 0 };
+	cJSON *event;
+	int64_t now = clock_now();
 
 	pthread_mutex_lock(&j->lock);
-	free(j->alone);
-	j->alone = xstrdup(message);
+	if (str_eq(reason, ALONE_REASON)) {
+		free(j->alone);
+		j->alone = xstrdup(message);
+	} else {
+		event = event_new(about, MANAGER_COMPONENT, true, reason, message);
+		meta_set_name(event, arena_printf(&arena, "%s.report-%u", j->name,
+						  ++j->n_reported));
+		event_set_first(event, now);
+		event_set_last(event, now, 1);
+		cJSON_AddItemToArray(j->reported, event);
+	}
 	pthread_mutex_unlock(&j->lock);
 }
 
@@ -104,6 +124,8 @@ static int pass(void *ctx, const cJSON *jobset_status, struct local_pass *ret,
 	j->events = cJSON_CreateArray();
 	pthread_mutex_lock(&j->lock);
 	ret->alone = STEAL(j->alone);
+	for (cJSON *e; (e = cJSON_DetachItemFromArray(j->reported, 0));)
+		cJSON_AddItemToArray(ret->events, e);
 	pthread_mutex_unlock(&j->lock);
 	return 0;
 }
@@ -242,12 +264,14 @@ static int make_objects(struct local_job *j, const struct job *job, struct error
 /* A machine without a loopback interface can still run a job. */
 static void start_status(struct local_job *j, struct one_job_conf *conf)
 {
+	const struct progress_watch watch = { .on_event = on_report, .ctx = j };
+
 	if (local_status_start(&j->status, j->kube, &j->no_status))
 		return;
 	j->controller.wake_fd = local_status_fd(j->status);
 	conf->status_server_url = local_status_url(j->status);
 	conf->status_server_ca = local_status_ca(j->status);
-	local_status_watch(j->status, on_alone, j);
+	local_status_watch(j->status, &watch);
 }
 
 /* ---- start and end --------------------------------------------------------------------- */
@@ -290,6 +314,7 @@ int local_job_new(struct local_job **ret, const struct job_set *set,
 
 	j->ns = job->ns;
 	j->name = job->name;
+	j->reported = cJSON_CreateArray();
 	j->events = cJSON_CreateArray();
 	pthread_mutex_init(&j->lock, NULL);
 	j->controller = (struct local_controller){
@@ -316,6 +341,7 @@ void local_job_free(struct local_job *j)
 	cJSON_Delete(j->trainjob);
 	cJSON_Delete(j->objects);
 	cJSON_Delete(j->events);
+	cJSON_Delete(j->reported);
 	cJSON_Delete(j->sent);
 	free(j->alone);
 	pthread_mutex_destroy(&j->lock);

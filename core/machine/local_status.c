@@ -11,7 +11,6 @@
 #include "base/xmalloc.h"
 #include "crypto/tls.h"
 #include "crypto/x509.h"
-#include "manager/progress_server.h"
 
 #define HOST "127.0.0.1"
 
@@ -130,10 +129,7 @@ void local_status_heard(const struct local_status *s)
 	(void)!eventfd_read(s->fd, &n);
 }
 
-void local_status_watch(const struct local_status *s,
-			void (*on_alone)(void *ctx, const cJSON *about,
-					 const char *message),
-			void *ctx)
+void local_status_watch(const struct local_status *s, const struct progress_watch *watch)
 {
-	progress_server_watch(s->server, on_alone, ctx);
+	progress_server_watch(s->server, watch);
 }

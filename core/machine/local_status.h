@@ -6,6 +6,7 @@
 #define MACHINE_LOCAL_STATUS_H
 
 #include "kube/kube.h"
+#include "manager/progress_server.h"
 
 struct local_status;
 
@@ -21,9 +22,6 @@ int local_status_fd(const struct local_status *s);
 void local_status_heard(const struct local_status *s);
 
 /* As progress_server_watch(). */
-void local_status_watch(const struct local_status *s,
-			void (*on_alone)(void *ctx, const cJSON *about,
-					 const char *message),
-			void *ctx);
+void local_status_watch(const struct local_status *s, const struct progress_watch *watch);
 
 #endif

@@ -23,7 +23,6 @@
 #include "manager/serve.h"
 #include "manager/work.h"
 #include "net/http.h"
-#include "trainer/alone.h"
 #include "trainer/api.h"
 #include "trainer/jobset.h"
 
@@ -114,8 +113,8 @@ static void set_work(struct manager *m, struct work *work)
 static void new_metrics(struct manager *m)
 {
 	const struct metric *const *const tables[] = {
-		own_metrics,       work_metrics, workqueue_metrics,
-		reconcile_metrics, cert_metrics, webhook_metrics,
+		own_metrics,  work_metrics,    workqueue_metrics,       reconcile_metrics,
+		cert_metrics, webhook_metrics, progress_server_metrics,
 	};
 	size_t n = 0;
 
@@ -207,13 +206,13 @@ static void on_event_drop(void *ctx, const struct error *err)
 		log_warn("cannot send an event", LOG_ERR(err));
 }
 
-static void on_alone(void *ctx, const cJSON *about, const char *message)
+static void on_report(void *ctx, const cJSON *about, const char *reason,
+		      const char *message)
 {
 	const struct manager *m = ctx;
-	const struct event e = { .warning = true,
-				 .reason = ALONE_REASON,
-				 .series = ALONE_REASON,
-				 .message = message };
+	const struct event e = {
+		.warning = true, .reason = reason, .series = reason, .message = message
+	};
 
 	event_record(m->served_events, about, &e);
 }
@@ -223,12 +222,13 @@ static int start_progress_server(struct manager *m, struct error *err)
 	const struct event_recorder_conf events = { .kube = m->clients[EVENTS],
 						    .component = MANAGER_COMPONENT,
 						    .on_drop = on_event_drop };
+	const struct progress_watch watch = { on_report, m, m->metrics };
 
 	if (event_recorder_new(&m->served_events, &events, err) ||
 	    progress_server_new(&m->progress_server, m->clients[STATUS],
 				m->clients[TOKENS], err))
 		return -1;
-	progress_server_watch(m->progress_server, on_alone, m);
+	progress_server_watch(m->progress_server, &watch);
 	return 0;
 }
 

@@ -5,6 +5,7 @@
 #define MANAGER_NAMESPACE    "kubeflow-system" /* outside a pod */
 #define MANAGER_FIELD_OWNER  "trainer"
 #define MANAGER_STATUS_OWNER "trainer-status"
+#define MANAGER_SUPERVISION  "trainer-supervision"
 #define MANAGER_COMPONENT    "trainer-trainjob-controller" /* of events */
 #define MANAGER_CONTROLLER   "trainjob_controller"         /* of metrics */
 #define MANAGER_MUTATING     "defaulter.trainer.kubeflow.org"

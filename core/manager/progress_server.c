@@ -16,6 +16,7 @@
 #include "crypto/bearer.h"
 #include "manager/names.h"
 #include "manager/progress_auth.h"
+#include "manager/progress_supervision.h"
 #include "trainer/alone.h"
 #include "trainer/api.h"
 #include "trainer/progress.h"
@@ -42,12 +43,13 @@ struct reporters {
 struct progress_server {
 	struct kube *kube;
 	struct authenticator *auth;
-	void (*on_alone)(void *ctx, const cJSON *about, const char *message);
-	void *ctx;
+	struct progress_watch watch;
 	pthread_mutex_t lock;
 	struct map jobs;  /* uid -> struct reporters; guarded by lock */
 	uint64_t reports; /* so far; guarded by lock */
 };
+
+const struct metric *const progress_server_metrics[] = { &supervision_total, NULL };
 
 /* ---- answers ---------------------------------------------------------------------- */
 
@@ -242,7 +244,7 @@ static void record_reporter(struct progress_server *s, const struct progress_cla
 	const char *place, *other, *text = NULL;
 	struct reporters *r;
 
-	if (!s->on_alone || !claim->pod)
+	if (!s->watch.on_event || !claim->pod)
 		return;
 	place = without_end(&arena, claim->pod);
 	pthread_mutex_lock(&s->lock);
@@ -261,30 +263,61 @@ static void record_reporter(struct progress_server *s, const struct progress_cla
 		return;
 	about = meta_new(TRAINER_API_VERSION, TRAINJOB_KIND, claim->ns, claim->name);
 	meta_set_uid(about, uid);
-	s->on_alone(s->ctx, about, text);
+	s->watch.on_event(s->watch.ctx, about, ALONE_REASON, text);
+}
+
+/* What a request may have. */
+struct report {
+	cJSON *progress; /* NULL: none */
+	bool supervised;
+	struct supervision supervision;
+};
+
+static int read_report(struct report *ret, const struct httpd_request *req,
+		       struct error *err)
+{
+	cleanup_json cJSON *doc = NULL;
+
+	if (progress_body(&doc, (const char *)req->body, req->body_len, err) ||
+	    progress_read(&ret->progress, doc, err))
+		return -1;
+	return supervision_read(&ret->supervision, &ret->supervised, doc, err);
+}
+
+static void take_report(struct progress_server *s, const struct progress_claim *claim,
+			const char *uid, const struct report *r,
+			struct httpd_response *resp)
+{
+	cleanup_json cJSON *echo = NULL;
+	struct error err = { 0 };
+
+	if ((r->progress && apply(s, claim, uid, r->progress, &err)) ||
+	    (r->supervised && progress_supervision(s->kube, &s->watch, claim, uid,
+						   &r->supervision, &err))) {
+		fail_apply(resp, claim, &err);
+		return;
+	}
+	if (r->progress)
+		record_reporter(s, claim, uid);
+	echo = progress_echo(r->progress);
+	reply(resp, 200, echo);
 }
 
 static void take(struct progress_server *s, const struct progress_claim *claim,
 		 const char *uid, const struct httpd_request *req,
 		 struct httpd_response *resp)
 {
-	cleanup_json cJSON *progress = NULL, *echo = NULL;
+	struct report report = { 0 };
 	struct error err = { 0 };
 
-	if (progress_parse(&progress, (const char *)req->body, req->body_len, &err)) {
+	if (read_report(&report, req, &err)) {
 		log_debug("invalid progress report", LOG_STR("namespace", claim->ns),
 			  LOG_STR("trainjob", claim->name), LOG_ERR(&err));
 		fail(resp, 422, "Invalid", "Invalid payload");
-		return;
+	} else {
+		take_report(s, claim, uid, &report, resp);
 	}
-	if (progress && apply(s, claim, uid, progress, &err)) {
-		fail_apply(resp, claim, &err);
-		return;
-	}
-	if (progress)
-		record_reporter(s, claim, uid);
-	echo = progress_echo(progress);
-	reply(resp, 200, echo);
+	cJSON_Delete(report.progress);
 }
 
 void progress_server_handle(void *progress_server, const struct httpd_request *req,
@@ -346,11 +379,7 @@ void progress_server_free(struct progress_server *s)
 	free(s);
 }
 
-void progress_server_watch(struct progress_server *s,
-			   void (*on_alone)(void *ctx, const cJSON *about,
-					    const char *message),
-			   void *ctx)
+void progress_server_watch(struct progress_server *s, const struct progress_watch *watch)
 {
-	s->on_alone = on_alone;
-	s->ctx = ctx;
+	s->watch = *watch;
 }

@@ -9,10 +9,14 @@
  * namespace, bound to an existing pod of the TrainJob's JobSet; otherwise the answer is
  * 403, and 429 when too many callers wait for a verdict. An accepted report is
  * applied to the status subresource by the field manager "trainer-status".
+ *
+ * Not in upstream: a body with "supervision" is of a supervisor (trainer/supervision.h).
+ * It goes to the same subresource, by the field manager "trainer-supervision".
  */
 #ifndef MANAGER_PROGRESS_SERVER_H
 #define MANAGER_PROGRESS_SERVER_H
 
+#include "base/metrics.h"
 #include "kube/kube.h"
 #include "net/httpd.h"
 
@@ -29,15 +33,24 @@ MUST_CHECK int progress_server_new(struct progress_server **ret, struct kube *wr
 void progress_server_free(struct progress_server *s);
 
 /*
- * Call on_alone() once for each TrainJob of which a pod reports again after another one of
- * its Job has: only the first rank does, so that each trains alone (trainer/alone.h). A
- * pod that takes another's place, and a rank 0 that moves to another pod, are no sign.
- * `about` is a TrainJob without spec. From any thread. Before the first request.
+ * Call on_event() with warnings about TrainJobs, from any thread. `about` is a TrainJob
+ * without spec. Before the first request.
+ *
+ * ALONE_REASON (trainer/alone.h), once for each TrainJob of which a pod reports again after
+ * another one of its Job has: only the first rank does, so that each trains alone. A pod
+ * that takes another's place, and a rank 0 that moves to another pod, are no sign.
+ *
+ * SUPERVISED_RESTARTED, _REJOINED and _STALLED, for what its supervisors have told since
+ * they did last; `metrics` counts it, too (or NULL).
  */
-void progress_server_watch(struct progress_server *s,
-			   void (*on_alone)(void *ctx, const cJSON *about,
-					    const char *message),
-			   void *ctx);
+struct progress_watch {
+	void (*on_event)(void *ctx, const cJSON *about, const char *reason,
+			 const char *message);
+	void *ctx;
+	struct metrics *metrics; /* with progress_server_metrics */
+};
+void progress_server_watch(struct progress_server *s, const struct progress_watch *watch);
+extern const struct metric *const progress_server_metrics[];
 
 enum { PROGRESS_SERVER_MAX_BODY = 65536 };
 void progress_server_handle(void *progress_server, const struct httpd_request *req,

@@ -180,6 +180,7 @@ static void stall(struct hub *h, int64_t now)
 	buf_printf(&h->said, "stalled: no output and no progress of any rank for %lld s",
 		   (long long)(now - h->stall.last) / 1000);
 	h->told.stalls++;
+	h->told.failed = false;
 	stall_found(&h->stall, now);
 	account_stall(&h->account, now);
 	h->order.order = ORDER_DUMP;

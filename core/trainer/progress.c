@@ -113,13 +113,16 @@ static size_t first_value(const char *text, size_t len)
 	return len;
 }
 
+int progress_body(cJSON **ret, const char *text, size_t len, struct error *err)
+{
+	return json_parse(ret, text, first_value(text, len), err);
+}
+
 int progress_parse(cJSON **ret, const char *text, size_t len, struct error *err)
 {
 	cleanup_json cJSON *doc = NULL;
 
-	if (json_parse(&doc, text, first_value(text, len), err))
-		return -1;
-	return progress_read(ret, doc, err);
+	return progress_body(&doc, text, len, err) ? -1 : progress_read(ret, doc, err);
 }
 
 void progress_keep_time(cJSON *progress, const char *text, size_t len)
@@ -127,7 +130,7 @@ void progress_keep_time(cJSON *progress, const char *text, size_t len)
 	cleanup_json cJSON *doc = NULL;
 	const char *time;
 
-	if (json_parse(&doc, text, first_value(text, len), IGNORED))
+	if (progress_body(&doc, text, len, IGNORED))
 		return;
 	time = json_str(doc, KEY, "lastUpdatedTime");
 	if (time)

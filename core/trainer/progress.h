@@ -16,7 +16,10 @@
  * time not in RFC 3339. The schema checks ranges, lengths and required members.
  */
 MUST_CHECK int progress_read(cJSON **ret, const cJSON *body, struct error *err);
-/* The same from the text of a request: what follows its first value is ignored. */
+/* The body in the text of a request: what follows its first value is ignored. */
+MUST_CHECK int progress_body(cJSON **ret, const char *text, size_t len,
+			     struct error *err);
+/* Both. */
 MUST_CHECK int progress_parse(cJSON **ret, const char *text, size_t len,
 			      struct error *err);
 /* Put the time as that text has it, with its fraction, in place of whole seconds. */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "api/meta.h"
+#include "base/clock.h"
 #include "base/str.h"
 
 #define KEY    "supervision"
@@ -13,9 +14,9 @@
 static const int64_t most = 1000000000000;
 
 const char *const supervision_slices[SUPERVISION_SLICES] = {
-	[SUPERVISION_STARTING] = "starting",     [SUPERVISION_PRODUCTIVE] = "productive",
-	[SUPERVISION_STALLED] = "stalled",       [SUPERVISION_REPEATED] = "repeated",
-	[SUPERVISION_RESTARTING] = "restarting",
+	[SUPERVISION_QUEUED] = "queued",         [SUPERVISION_STARTING] = "starting",
+	[SUPERVISION_PRODUCTIVE] = "productive", [SUPERVISION_STALLED] = "stalled",
+	[SUPERVISION_REPEATED] = "repeated",     [SUPERVISION_RESTARTING] = "restarting",
 };
 
 static cJSON *doc_of(const struct supervision *s)
@@ -86,7 +87,7 @@ int supervision_read(struct supervision *ret, bool *ret_any, const cJSON *body,
 /* What one pod told, after what others did. */
 static void add(struct supervision *to, const struct supervision *s)
 {
-	bool failed = to->failed && !s->failed;
+	bool failed = to->failed && !s->failed && !s->stalls;
 	struct supervision sum = *s;
 
 	sum.restarts += to->restarts;
@@ -121,39 +122,33 @@ static struct supervision others(const cJSON *old, const char *pod,
 	return before;
 }
 
-char *supervision_merge(const char *old, const char *pod, const struct supervision *s,
-			struct supervision *ret_before)
+void supervision_merge(cJSON *to, const cJSON *tj, const char *pod,
+		       const struct supervision *s, struct supervision *ret_before,
+		       struct supervision *ret_all)
 {
-	cleanup_json cJSON *doc = NULL, *sum = NULL;
-	struct supervision before = { 0 }, all;
+	const cJSON *old = json_get(tj, "status", KEY);
+	struct supervision before = { 0 };
+	int64_t created;
+	cJSON *sum;
 
 	*ret_before = before;
-	if (old && !json_parse(&doc, old, strlen(old), IGNORED) &&
-	    read_doc(ret_before, doc))
-		before = others(doc, pod, ret_before, s);
-	all = before;
-	add(&all, s);
-	sum = doc_of(&all);
+	if (read_doc(ret_before, old))
+		before = others(old, pod, ret_before, s);
+	else
+		*ret_before = before;
+	*ret_all = before;
+	add(ret_all, s);
+	if (meta_created(tj) && !time_parse(&created, meta_created(tj), IGNORED))
+		ret_all->seconds[SUPERVISION_QUEUED] =
+			ret_all->since > created ? ret_all->since - created : 0;
+	sum = doc_of(ret_all);
 	json_put_str(sum, pod, POD);
 	if (before.since)
 		json_put(sum, doc_of(&before), BEFORE);
-	return json_text(sum);
+	json_put(to, sum, "status", KEY);
 }
 
 bool supervision_of(struct supervision *ret, const cJSON *tj)
 {
-	const char *text = meta_annotation(tj, SUPERVISION_ANNOTATION);
-	cleanup_json cJSON *doc = NULL;
-
-	return text && !json_parse(&doc, text, strlen(text), IGNORED) &&
-	       read_doc(ret, doc);
-}
-
-cJSON *supervision_summary(const struct supervision *s, int64_t queued)
-{
-	cJSON *doc = doc_of(s);
-
-	json_del(doc, JSON_PATH("at"));
-	json_put_int(doc, queued, "seconds", "queued");
-	return doc;
+	return read_doc(ret, json_get(tj, "status", KEY));
 }

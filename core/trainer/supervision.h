@@ -4,17 +4,21 @@
  *
  * Rank 0's supervisor sends it to the status server as {"supervision": {...}}, in a body
  * without trainerStatus, which upstream's server answers and ignores. Ours puts the sum of
- * all such pods into SUPERVISION_ANNOTATION of the TrainJob. supervision.c is the only
- * file with these keys.
+ * all such pods into status.supervision of the TrainJob, which upstream's CRD prunes.
+ * supervision.c is the only file with these keys.
  */
 #ifndef TRAINER_SUPERVISION_H
 #define TRAINER_SUPERVISION_H
 
 #include "base/json.h"
 
-#define SUPERVISION_ANNOTATION "kftrainer.io/supervision"
+/* The reasons of events. */
+#define SUPERVISED_RESTARTED "Restarted"
+#define SUPERVISED_REJOINED  "Rejoined" /* after the loss of a pod */
+#define SUPERVISED_STALLED   "Stalled"
 
 enum supervision_slice {
+	SUPERVISION_QUEUED, /* before the first supervisor began; known to the server */
 	SUPERVISION_STARTING,
 	SUPERVISION_PRODUCTIVE,
 	SUPERVISION_STALLED,
@@ -22,12 +26,12 @@ enum supervision_slice {
 	SUPERVISION_RESTARTING, /* from a failure to the next start */
 	SUPERVISION_SLICES,
 };
-extern const char *const supervision_slices[SUPERVISION_SLICES]; /* "starting" */
+extern const char *const supervision_slices[SUPERVISION_SLICES]; /* "queued" */
 
 struct supervision {
 	int64_t restarts, lost; /* after a failure; after the loss of a pod */
 	int64_t stalls;
-	bool failed; /* a rank has, the last time first `rank`, with `status` */
+	bool failed; /* the last time a rank did, first `rank` with `status`; not a stall */
 	int64_t rank, status;
 	int64_t since, at; /* seconds since 1970: its begin; of these numbers */
 	int64_t seconds[SUPERVISION_SLICES];
@@ -42,14 +46,13 @@ void supervision_body(struct buf *out, const struct supervision *s);
 MUST_CHECK int supervision_read(struct supervision *ret, bool *ret_any, const cJSON *body,
 				struct error *err);
 /*
- * The text of the annotation after that pod told `s`; free() it. `old`: the text before,
- * or NULL; one that is invalid is dropped. *ret_before: what it said.
+ * Put into the status of `to` what the TrainJob `tj` says after that pod told `s`. A value
+ * before that is invalid is dropped. *ret_before, *ret_all: the sums before and now.
  */
-char *supervision_merge(const char *old, const char *pod, const struct supervision *s,
-			struct supervision *ret_before);
+void supervision_merge(cJSON *to, const cJSON *tj, const char *pod,
+		       const struct supervision *s, struct supervision *ret_before,
+		       struct supervision *ret_all);
 /* False: the TrainJob has none. */
 bool supervision_of(struct supervision *ret, const cJSON *tj);
-/* The sum, for programs; the caller's. `queued`: seconds before it began. */
-cJSON *supervision_summary(const struct supervision *s, int64_t queued);
 
 #endif

@@ -61,6 +61,7 @@ static const struct {
 	{ .add = why_starting, WHY_PENDING, .only = true },
 	{ .add = why_launcher, NOT_STARTED },
 	{ .add = why_running, WHY_RUNNING },
+	{ .add = why_supervision, WHY_RUNNING | WHY_COMPLETE | WHY_FAILED },
 	{ .add = why_runtime_gone, ~WHY_DELETED },
 };
 

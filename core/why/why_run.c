@@ -11,6 +11,7 @@
 #include "trainer/logcause.h"
 #include "trainer/progress.h"
 #include "trainer/progress_line.h"
+#include "trainer/supervision.h"
 #include "trainer/trainjob.h"
 #include "why/foreign.h"
 #include "why/why_impl.h"
@@ -216,4 +217,44 @@ void why_running(struct why *w)
 		"%s%lld of %lld pods have been running for %s%s",
 		w->causes->child ? "" : "no problem found: ", (long long)running,
 		(long long)n.all, why_age(w, oldest), progress(w));
+}
+
+static const char *spent(struct why *w, const struct supervision *s)
+{
+	cleanup_buf struct buf out = { .max = 512 };
+	int64_t all = 0;
+
+	for (int i = 0; i < SUPERVISION_SLICES; i++) {
+		char text[DURATION_TEXT_SIZE];
+
+		all += s->seconds[i];
+		buf_printf(&out, "%s%s %s", i ? ", " : "", supervision_slices[i],
+			   duration_age(s->seconds[i], text));
+	}
+	return arena_printf(
+		w->arena, "%lld %% of its time was productive (%s)",
+		(long long)(all ? s->seconds[SUPERVISION_PRODUCTIVE] * 100 / all : 0),
+		(char *)out.data);
+}
+
+void why_supervision(struct why *w)
+{
+	struct supervision s;
+	const char *first = "", *last = "";
+
+	if (!supervision_of(&s, w->v->trainjob))
+		return;
+	if (s.failed)
+		last = arena_printf(w->arena,
+				    ", the last one as rank %lld ended with status %lld",
+				    (long long)s.rank, (long long)s.status);
+	if (s.restarts || s.lost || s.stalls)
+		first = arena_printf(
+			w->arena,
+			"its ranks started again in their pods: %lld after "
+			"failures and stalls%s, %lld after the loss of a pod; "
+			"stalls: %lld; ",
+			(long long)s.restarts, last, (long long)s.lost,
+			(long long)s.stalls);
+	why_add(w, "Supervised", NULL, "%s%s", first, spent(w, &s));
 }

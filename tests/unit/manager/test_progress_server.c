@@ -326,6 +326,63 @@ TEST(test_what_is_written)
 	progress_server_free(s);
 }
 
+static void on_event(void *ctx, const cJSON *about, const char *reason,
+		     const char *message)
+{
+	buf_printf(ctx, "%s %s: %s\n", meta_name(about), reason, message);
+	assert_null(json_get(about, "status"));
+}
+
+#define TRAINJOB "/apis/trainer.kubeflow.org/v1alpha1/namespaces/ns/trainjobs/tj"
+#define TOLD                                                                               \
+	"{\"supervision\":{\"restarts\":2,\"lost\":0,\"stalls\":1,\"failed\":{\"rank\":1," \
+	"\"status\":137},\"since\":5,\"at\":9,\"seconds\":{\"queued\":0,\"starting\":1,"   \
+	"\"productive\":1,\"stalled\":1,\"repeated\":0,\"restarting\":1}}}"
+
+TEST(test_what_supervisors_tell)
+{
+	const struct standin_answer answers[] = {
+		{ REVIEWS, 201, GOOD_USER },
+		{ POD, 200, GOOD_POD },
+		{ JOBSET, 200, GOOD_JOBSET },
+		{ PATH, 200, "{}" },
+		{ TRAINJOB, 200,
+		  "{metadata: {name: tj, namespace: ns, uid: tj-uid}, status: {supervision: "
+		  "{restarts: 1, lost: 0, stalls: 1, since: 5, at: 6, pod: tj-p, seconds: "
+		  "{queued: 0, starting: 1, productive: 1, stalled: 0, repeated: 0, "
+		  "restarting: 0}}}}" },
+		{ NULL, 0, NULL },
+	};
+	cleanup_buf struct buf events = { .max = 1000 }, counted = { .max = 4000 };
+	struct metrics *metrics = metrics_new(progress_server_metrics);
+	const struct progress_watch watch = { on_event, &events, metrics };
+	struct progress_server *s = new_server();
+	cleanup_reply struct reply r, bad;
+
+	standin_set(&api, answers);
+	progress_server_watch(s, &watch);
+	ask(s, GOOD_BEARER, TOLD, &r);
+	assert_int_equal(r.resp.status, 200);
+	assert_non_null(strstr(
+		(const char *)api.asked.data,
+		"PATCH " PATH " {\"apiVersion\":\"trainer.kubeflow.org/"
+		"v1alpha1\",\"kind\":\"TrainJob\","
+		"\"metadata\":{\"name\":\"tj\",\"namespace\":\"ns\",\"uid\":\"tj-uid\"},"
+		"\"status\":{\"supervision\":{\"restarts\":2,"));
+	assert_string_equal(
+		(const char *)events.data,
+		"tj Restarted: rank 1 ended first, with status 137: all ranks "
+		"start again in their pods, restart 2\n");
+	metrics_print(&counted, metrics);
+	assert_non_null(
+		strstr((const char *)counted.data,
+		       "trainer_trainjob_supervision_total{event=\"restart\"} 1\n"));
+	ask(s, GOOD_BEARER, "{\"supervision\":{\"restarts\":2}}", &bad);
+	assert_failure(&bad, 422, "Invalid", "Invalid payload");
+	progress_server_free(s);
+	metrics_free(metrics);
+}
+
 TEST(test_nothing_to_report)
 {
 	static const char *const rows[] = { "{}", "null", "{\"trainerStatus\": null}",
@@ -508,7 +565,8 @@ TEST(test_claims_that_do_not_fit)
 	progress_server_free(s);
 }
 
-static void on_alone(void *ctx, const cJSON *about, const char *message)
+static void on_alone(void *ctx, const cJSON *about, const char *reason,
+		     const char *message)
 {
 	buf_printf(ctx, "%s: %.*s\n", meta_name(about), (int)strcspn(message, ";"),
 		   message);
@@ -554,7 +612,8 @@ TEST(test_who_takes_turns)
 		struct progress_server *s = new_server();
 
 		standin_set(&api, fine);
-		progress_server_watch(s, on_alone, &said);
+		progress_server_watch(s,
+				      &(struct progress_watch){ on_alone, &said, NULL });
 		for (const char *pod = rows[i].pods; *pod; pod++) {
 			cleanup_reply struct reply r;
 			size_t n = 0;
@@ -588,7 +647,7 @@ TEST(test_what_is_no_turn)
 	struct progress_server *s = new_server();
 
 	standin_set(&api, fine);
-	progress_server_watch(s, on_alone, &said);
+	progress_server_watch(s, &(struct progress_watch){ on_alone, &said, NULL });
 	for (size_t i = 0; i < N_ELEMENTS(pods); i++) {
 		cleanup_reply struct reply r;
 

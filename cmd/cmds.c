@@ -25,6 +25,7 @@ const struct cmd *const cmds[] = {
 	&cmd_mpi_launch,
 	&cmd_mpi_worker,
 	&cmd_preflight,
+	&cmd_rerun,
 	&cmd_resume,
 	&cmd_run_jobset,
 	&cmd_runtime,

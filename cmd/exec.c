@@ -89,6 +89,7 @@ static int run_local(const struct remote_target *target, const struct exec_opts 
 				     target->container),
 		.argv = (const char *const *)o->command,
 		.input = o->input,
+		.in = STDIN_FILENO,
 		.terminal = o->terminal,
 		.output = STDOUT_FILENO,
 	};

@@ -372,6 +372,7 @@ static const struct cmd *const sub[] = {
 	&cmd_get_runtime,
 	&cmd_list,
 	&cmd_render,
+	&cmd_runtime_rerun,
 	&cmd_runtime_supervise,
 	&cmd_runtime_unpack_workspace,
 	&cmd_validate,

@@ -19,6 +19,7 @@
 #include "client/submit.h"
 #include "cmd/cmd.h"
 #include "cmd/gpus.h"
+#include "cmd/submit_dev.h"
 #include "cmd/submit_file.h"
 #include "cmd/ui/cluster.h"
 #include "cmd/ui/follow.h"
@@ -57,7 +58,7 @@ struct submit_opts {
 	struct workspace_opts workspace;
 	const char *venv;
 	bool local, detach, quiet, verbose, wait, follow, interactive;
-	int64_t timeout_ms, max_restarts;
+	int64_t timeout_ms, max_restarts, idle_ms;
 	int dry_run;
 	int output; /* 0: not given; else the index in render_formats, from 1 */
 	int to;     /* in a background process: the context of detach_say() */
@@ -104,6 +105,11 @@ static const struct opt opts_table[] = {
 	OPT_STR(0, "track", "URI",
 		"send its metrics to mlflow+https://HOST/EXPERIMENT; with --supervise",
 		struct submit_opts, job.track),
+	OPT_BOOL(0, "dev", "keep its pods when it ends, for 'kftrainer rerun'",
+		 struct submit_opts, workspace.dev),
+	OPT_DURATION(0, "idle", "TIME",
+		     "with --dev: end the job after so long without a run (default: 30m)",
+		     struct submit_opts, idle_ms, 1, OPT_LONGEST),
 	WORKSPACE_OPTIONS(struct submit_opts),
 	OPT_STR(0, "venv", "DIR", "with --local: Python environment of the pods",
 		struct submit_opts, venv),
@@ -425,7 +431,7 @@ static int private_tmp(struct arena *arena, const char **ret, int *ret_lock,
 	return 0;
 }
 
-static int mount_workspace(const struct workspace_pack *s, cJSON *objects,
+static int mount_workspace(const struct workspace_pack *s, cJSON *objects, bool dev,
 			   struct error *err)
 {
 	bool shared = false;
@@ -434,6 +440,10 @@ static int mount_workspace(const struct workspace_pack *s, cJSON *objects,
 		return 0;
 	if (workspace_mount(objects, s->folder, s->annotations.digest, &shared, err))
 		return -1;
+	if (shared && dev)
+		return error_set(err, ERR_UNSUPPORTED,
+				 "--dev: mounts are not available here, and the pods "
+				 "would share their files");
 	if (shared)
 		fprintf(stderr, "mounts are not available: all pods share one copy of "
 				"the workspace, which is not at " WORKSPACE_PATH "\n");
@@ -448,7 +458,7 @@ static int run_with_code(const struct job_set *set, const struct submit_opts *op
 	const char *folder;
 	int code, lock = -1;
 
-	if (mount_workspace(pack, local_job_objects(stored), err))
+	if (mount_workspace(pack, local_job_objects(stored), opts->workspace.dev, err))
 		return -1;
 	if (!opts->job.script)
 		return run_local(set, opts, stored, err);
@@ -706,10 +716,12 @@ static int submit_in_background(struct submit_opts *opts, struct error *err)
 static int run(const void *values, int argc, char **argv, struct error *err)
 {
 	struct submit_opts opts = *(const struct submit_opts *)values;
+	cleanup_arena struct arena arena = { 0 };
 	char venv[PATH_MAX];
 
-	if (submit_file(&opts.job, argc, argv, err) || check_opts(&opts, err) ||
-	    find_venv(&opts, venv, err))
+	if (submit_file(&opts.job, argc, argv, err) ||
+	    submit_dev(&opts.job, &opts.workspace, opts.idle_ms, &arena, err) ||
+	    check_opts(&opts, err) || find_venv(&opts, venv, err))
 		return -1;
 	if (opts.dry_run == DRY_RUN_CLIENT) {
 		if (!opts.local)

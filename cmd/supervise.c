@@ -13,6 +13,7 @@
 enum {
 	MOST_RESTARTS = 1000000,
 	GRACE_MS = 5000,
+	IDLE_MS = 30 * 60 * 1000,
 	LAST_CODE = 255,
 	LAST_PORT = 65535,
 	KEY_MAX = 64 * 1024,
@@ -22,9 +23,9 @@ enum { EXIT_NOT_STARTED = 126, EXIT_NOT_FOUND = 127 }; /* as a shell has them */
 #define RANK_ENV "JOB_COMPLETION_INDEX"
 
 struct supervise_opts {
-	int64_t restarts, grace, ranks, port;
+	int64_t restarts, grace, ranks, port, idle;
 	struct opt_strs final;
-	const char *message, *rank, *hub, *key, *stall_after;
+	const char *message, *rank, *hub, *key, *stall_after, *dev;
 	struct track_opts track;
 	char **command;
 };
@@ -63,6 +64,11 @@ static const struct opt opts_table[] = {
 		struct supervise_opts, track.job),
 	OPT_STR(0, "track-image", "IMAGE", "with --track: the container's image",
 		struct supervise_opts, track.image),
+	OPT_STR(0, "dev", "DIR",
+		"when it ends, wait for 'kftrainer rerun' with files for this directory",
+		struct supervise_opts, dev),
+	OPT_DURATION(0, "idle", "TIME", "with --dev: wait so long (default: 30m)",
+		     struct supervise_opts, idle, 1, OPT_LONGEST),
 	OPT_REST("COMMAND", "the command, with its arguments", struct supervise_opts,
 		 command),
 	{ .type = OPT_END },
@@ -148,7 +154,14 @@ static int read_star(struct star_conf *ret, const struct supervise_opts *o,
 {
 	*ret = (struct star_conf){ .ranks = (uint32_t)o->ranks,
 				   .hub = o->hub,
-				   .port = o->port ? (int)o->port : STAR_PORT };
+				   .port = o->port ? (int)o->port : STAR_PORT,
+				   .idle_ms = !o->dev   ? 0
+					      : o->idle ? o->idle
+							: IDLE_MS };
+	if (o->ranks < 2) {
+		ret->ranks = 1;
+		return 0;
+	}
 	if (!o->hub || !o->key)
 		return error_set(err, ERR_USAGE, "--ranks requires --hub and --key");
 	return read_rank(&ret->rank, o, err) || read_key(ret->key, o->key, err) ? -1 : 0;
@@ -162,6 +175,7 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 			   .grace_ms = o->grace ? o->grace : GRACE_MS },
 		.argv = o->command,
 		.message_file = o->message ? o->message : "/dev/termination-log",
+		.dev = o->dev,
 		.say = say,
 	};
 	struct supervise_tracker tracker;
@@ -176,7 +190,7 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 	if (read_codes(conf.rules.final, &o->final, err) ||
 	    read_stall(&conf.rules.stall_after_ms, o->stall_after, err))
 		return -1;
-	if (o->ranks > 1) {
+	if (o->ranks > 1 || o->dev) {
 		if (read_star(&star, o, err))
 			return -1;
 		conf.star = &star;
@@ -206,7 +220,8 @@ const struct cmd cmd_runtime_supervise = {
 		"the same pod once all of its processes have ended, with KFTRAINER_RESTART=1,\n"
 		"2, ... in its environment. After TERM, INT or QUIT it is not started again.\n"
 		"With --ranks, the commands of all ranks start and restart together. A job that\n"
-		"stalls shows its processes and their Python stacks, and is started again.",
+		"stalls shows its processes and their Python stacks, and is started again.\n"
+		"With --dev, COMMAND starts again only by 'kftrainer rerun', however it ends.",
 	.example = "kftrainer runtime supervise -- echo trained\n"
 		   "kftrainer runtime supervise --track mlflow+https://host/digits -- "
 		   "echo trained\n"

@@ -21,6 +21,7 @@
 #include "trainer/supervise_spec.h"
 #include "trainer/track_spec.h"
 #include "trainer/trainjob.h"
+#include "trainer/workspace_spec.h"
 
 #define SUFFIX   "-supervise"
 #define KEY_DIR  "/etc/kftrainer-supervise"
@@ -127,9 +128,14 @@ static const char *const *runner(struct info *info, const struct supervise_spec 
 	add(&w, CARRY_PATH "/" CARRY_PROGRAM);
 	add(&w, "runtime");
 	add(&w, "supervise");
+	if (spec->dev) {
+		add_option(&w, "--dev", WORKSPACE_PATH);
+		add_option(&w, "--idle", spec->dev);
+	}
 	add_number(&w, "--restarts",
-		   spec->restarts == ABSENT ? jobset_max_restarts(info->jobset_spec)
-					    : spec->restarts);
+		   spec->dev                  ? 0
+		   : spec->restarts == ABSENT ? jobset_max_restarts(info->jobset_spec)
+					      : spec->restarts);
 	if (spec->grace)
 		add_option(&w, "--restart-grace", spec->grace);
 	if (spec->stall)

@@ -2,6 +2,7 @@
 #include "base/thread.h"
 
 #include <errno.h>
+#include <signal.h>
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SANITIZED 1
@@ -27,6 +28,19 @@ int thread_start(pthread_t *ret, void *(*run)(void *ctx), void *ctx, struct erro
 	rc = pthread_create(ret, &attr, run, ctx);
 	pthread_attr_destroy(&attr);
 	return rc ? error_errno(err, rc, "starting a thread") : 0;
+}
+
+int thread_start_quiet(pthread_t *ret, void *(*run)(void *ctx), void *ctx,
+		       struct error *err)
+{
+	sigset_t all, before;
+	int rc;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	rc = thread_start(ret, run, ctx, err);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return rc;
 }
 
 void cond_init(pthread_cond_t *cond)

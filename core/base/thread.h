@@ -13,6 +13,9 @@
 /* 1 MiB of stack, of which only what is used is memory; the caller joins it. */
 MUST_CHECK int thread_start(pthread_t *ret, void *(*run)(void *ctx), void *ctx,
 			    struct error *err);
+/* The same; it gets no signals, which another thread waits for. */
+MUST_CHECK int thread_start_quiet(pthread_t *ret, void *(*run)(void *ctx), void *ctx,
+				  struct error *err);
 
 void cond_init(pthread_cond_t *cond);
 /* Wait until signalled, or until clock_ms() is `until`: then false. < 0: forever. */

@@ -395,7 +395,7 @@ static int talk(struct session *s, int *ret_code, struct error *err)
 	const sigset_t set = signal_set();
 	int rc;
 
-	if (!s->io->terminal) {
+	if (!s->io->terminal && !s->io->own_signals) {
 		pthread_sigmask(SIG_BLOCK, &set, NULL);
 		s->signals = signalfd(-1, &set, SFD_CLOEXEC);
 	}

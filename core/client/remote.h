@@ -40,6 +40,7 @@ struct remote_io {
 	int (*on_output)(void *ctx, int fd, const char *data, size_t len,
 			 struct error *err);
 	void (*on_note)(void *ctx, const char *text); /* a warning, for stderr */
+	bool own_signals; /* as with `terminal`: the first signal ends remote_run() */
 	void *ctx;
 };
 

@@ -386,7 +386,7 @@ int enter_run(const struct enter_want *want, int *ret_code, struct error *err)
 {
 	struct entry e = { .want = want,
 			   .pidfd = -1,
-			   .in = want->input ? STDIN_FILENO : -1,
+			   .in = want->input ? want->in : -1,
 			   .out = want->output };
 	cleanup_fd int master = -1;
 	struct tty t = { .keys = -1 };

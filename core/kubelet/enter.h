@@ -21,7 +21,8 @@ void enter_note(const char *path, pid_t keeper, const char *workdir);
 struct enter_want {
 	const char *file;        /* written by enter_note() */
 	const char *const *argv; /* PATH of the container is searched */
-	bool input;              /* standard input is the caller's, else /dev/null */
+	bool input;              /* standard input is `in`, else /dev/null */
+	int in;                  /* the caller's: STDIN_FILENO */
 	bool terminal;           /* a terminal of its own, on that of standard input */
 	int output; /* becomes standard output; the caller's: STDOUT_FILENO */
 };

@@ -293,7 +293,7 @@ enum exclude_reason exclude_ask(struct exclude *l, int root, const char *path,
 	*ret_enter = false;
 	if (asked.exactly)
 		return EXCLUDE_NOT;
-	if (str_eq(path, PACK_MARKER))
+	if (str_eq(path, PACK_MARKER) || str_eq(path, PACK_RECEIVED))
 		return EXCLUDE_NO_MATCH;
 	if (aside)
 		why = EXCLUDE_NO_MATCH;

@@ -359,14 +359,30 @@ static int refuse_empty(const struct packer *p, struct error *err)
 	return error_set(err, ERR_INVALID, "%s: no files to pack", p->dir);
 }
 
-static int pack(struct packer *p, const struct exclude_includes *includes,
-		struct error *err)
+static int list_one(struct packer *p, const char *name, struct error *err)
+{
+	struct tar_entry e = { .path = name };
+	struct stat st;
+
+	if (fstatat(p->root, name, &st, 0))
+		return fail(p, name, err);
+	if (!S_ISREG(st.st_mode))
+		return refuse(p, name, err, "not a file");
+	e.executable = st.st_mode & 0111;
+	e.size = st.st_size;
+	return relpath_check(name, err) || add(p, &e, err) ? -1 : 0;
+}
+
+/* Fill p->entries. */
+static int list(struct packer *p, const struct pack_opts *opts, struct error *err)
 {
 	const char *missing;
 
 	if (p->root < 0)
 		return fail(p, "", err);
-	if (exclude_begin(&p->exclude, p->dir, includes, err) ||
+	if (opts->only)
+		return list_one(p, opts->only, err);
+	if (exclude_begin(&p->exclude, p->dir, &opts->includes, err) ||
 	    walk(p, &(struct place){ .path = "" }, err))
 		return -1;
 	missing = exclude_missing(&p->exclude);
@@ -375,7 +391,31 @@ static int pack(struct packer *p, const struct exclude_includes *includes,
 				 "--include %.200s: no such file in %.200s; pass its "
 				 "path relative to that directory",
 				 missing, p->dir);
-	return p->n ? write_archive(p, err) : refuse_empty(p, err);
+	return p->n ? 0 : refuse_empty(p, err);
+}
+
+int pack_list(const char *dir, const struct pack_opts *opts, struct arena *arena,
+	      struct tar_entry **ret, size_t *ret_n, struct error *err)
+{
+	struct pack_summary summary = { 0 };
+	cleanup_fd int root = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct packer p = {
+		.dir = dir,
+		.root = root,
+		.limits = &opts->limits,
+		.arena = arena,
+		.summary = &summary,
+	};
+	int rc = list(&p, opts, err);
+
+	exclude_release(&p.exclude);
+	if (!rc) {
+		*ret_n = p.n;
+		*ret = arena_alloc(arena, p.n * sizeof(**ret));
+		memcpy(*ret, p.entries, p.n * sizeof(**ret));
+	}
+	free(p.entries);
+	return rc;
 }
 
 int pack_folder(const char *dir, int fd, const struct pack_opts *opts,
@@ -395,7 +435,7 @@ int pack_folder(const char *dir, int fd, const struct pack_opts *opts,
 		.summary = &summary,
 		.piece = piece,
 	};
-	int rc = pack(&p, &opts->includes, err);
+	int rc = list(&p, opts, err) || write_archive(&p, err) ? -1 : 0;
 
 	zstd_writer_free(p.zstd);
 	exclude_release(&p.exclude);

@@ -16,7 +16,9 @@
 #include "pack/exclude.h"
 
 #define PACK_IGNORE_FILE ".kftrainerignore"
-#define PACK_MARKER      ".kftrainer-workspace" /* written when unpacking is complete */
+/* Written when unpacking is complete: "unpacked DIGEST", then the paths, a line each. */
+#define PACK_MARKER   ".kftrainer-workspace"
+#define PACK_RECEIVED ".kftrainer-rerun" /* a directory: pack/receive.h */
 
 enum { PACK_DIGEST_SIZE = 64 + 1, PACK_LARGEST = 3, PACK_LEFT = 20 };
 
@@ -46,6 +48,7 @@ struct pack_summary {
 struct pack_opts {
 	struct pack_limits limits;
 	struct exclude_includes includes;
+	const char *only; /* this file of the directory alone; NULL: all */
 };
 
 /*
@@ -57,6 +60,12 @@ struct pack_opts {
 MUST_CHECK int pack_folder(const char *dir, int fd, const struct pack_opts *opts,
 			   struct arena *arena, struct pack_summary *ret,
 			   struct error *err);
+
+/* The entries that pack_folder() writes, in their order: a list in the arena. */
+struct tar_entry;
+MUST_CHECK int pack_list(const char *dir, const struct pack_opts *opts,
+			 struct arena *arena, struct tar_entry **ret, size_t *ret_n,
+			 struct error *err);
 
 /*
  * Unpack the archive in `fd` into the directory `to`, which is created if needed, must be

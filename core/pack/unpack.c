@@ -16,7 +16,7 @@
 #include "pack/pack.h"
 #include "pack/tar.h"
 
-enum { PIECE = 64 * 1024, MARKER_MAX = 200 };
+enum { PIECE = 64 * 1024, MARKER_MAX = 200, PATHS_MAX = 64 << 20 };
 
 #define DONE "unpacked"
 
@@ -26,6 +26,7 @@ struct unpacker {
 	struct pack_summary summary;
 	struct zstd_reader *zstd;
 	unsigned char *piece;
+	struct buf paths; /* of all entries, a line each */
 };
 
 static mode_t mode_of(const struct unpacker *u, bool executable)
@@ -86,7 +87,11 @@ static int write_marker(const struct unpacker *u, const char *state, struct erro
 
 	if (fd < 0)
 		return error_errno(err, errno, "%s/" PACK_MARKER, u->opts->to);
-	return file_write_fd(fd, text, strlen(text), PACK_MARKER, err);
+	if (file_write_fd(fd, text, strlen(text), PACK_MARKER, err))
+		return -1;
+	return u->paths.overflowed
+		       ? 0
+		       : file_write_fd(fd, u->paths.data, u->paths.len, PACK_MARKER, err);
 }
 
 /* Read the marker, "unpacked <digest>\n"; *ret_there: it exists. */
@@ -257,6 +262,7 @@ static int check_entry(struct unpacker *u, const struct tar_entry *e, struct err
 		return error_set(err, ERR_LIMIT, "%s: more than %lld bytes in total",
 				 e->path, (long long)limits->bytes);
 	u->summary.bytes += e->size;
+	buf_printf(&u->paths, "%s\n", e->path);
 	return 0;
 }
 
@@ -321,10 +327,15 @@ int unpack_folder(int fd, const struct unpack_opts *opts, struct pack_summary *r
 		  bool *ret_done_before, struct error *err)
 {
 	cleanup_free unsigned char *piece = xmalloc(PIECE);
-	struct unpacker u = { .fd = fd, .root = -1, .opts = opts, .piece = piece };
+	struct unpacker u = { .fd = fd,
+			      .root = -1,
+			      .opts = opts,
+			      .piece = piece,
+			      .paths = { .max = PATHS_MAX } };
 	int rc = unpack(&u, ret_done_before, err);
 
 	zstd_reader_free(u.zstd);
+	buf_release(&u.paths);
 	if (u.root >= 0)
 		close(u.root);
 	if (!rc)

@@ -98,6 +98,8 @@ static void override_job(struct job_set *set, struct doc *doc,
 		meta_set_annotation(doc->obj, TRACK_ANNOTATION, opts->track);
 	if (opts->workspace)
 		workspace_annotate(doc->obj, opts->workspace);
+	if (opts->dev_from)
+		supervise_annotate_dev(doc->obj, opts->idle_ms, opts->dev_from);
 	if (opts->suspend && cJSON_IsObject(json_get(doc->obj, "spec")))
 		tj_set_suspend(doc->obj, true);
 	if (ns && *ns && opts->ns && !str_eq(ns, opts->ns))

@@ -16,8 +16,10 @@ struct job_opts {
 	struct opt_strs runtime_files, labels, annotations;
 	const struct workspace *workspace; /* submitted with the jobs; or NULL */
 	bool suspend, recursive, supervise;
-	const char *track; /* URI of an experiment tracker; or NULL */
-	int64_t restarts;  /* with `supervise`: unless the job says; 0: unset */
+	const char *track;    /* URI of an experiment tracker; or NULL */
+	int64_t restarts;     /* with `supervise`: unless the job says; 0: unset */
+	const char *dev_from; /* DEV_FROM_ANNOTATION of a job in development; or NULL */
+	int64_t idle_ms;      /* with `dev_from` */
 	/*
 	 * The cluster's runtime, if the files lack it, for the caller; NULL: it has none.
 	 * -1 with err: it could not be asked; ERR_DENIED: this user may not read it.

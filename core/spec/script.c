@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "spec/job.h"
+#include "trainer/workspace_spec.h"
 
 /* clang-format off */
 /* Ends with $d/$0, the script. */
@@ -40,6 +41,13 @@ static const char unpack[] =
 	"  exec mpirun sh -c \"$start\"'exec $python \"$d/$0\" \"$@\"' \"$0\" \"$@\"\n"
 	"fi\n"
 	"eval \"$start\"\n";
+/* Its workspace has the script. */
+static const char in_workspace[] =
+	"d=" WORKSPACE_PATH "\n"
+	"python=python3\n"
+	"command -v python3 >/dev/null || python=python\n"
+	"export PYTHONPATH=\"$PWD${PYTHONPATH:+:$PYTHONPATH}\" "
+	"PYTHONUNBUFFERED=\"${PYTHONUNBUFFERED-1}\"\n";
 static const char by_default[] =
 	"if [ \"${PET_NNODES:-}\" ]; then\n"
 	"  command -v torchrun >/dev/null && exec torchrun \"$d/$0\" \"$@\"\n"
@@ -77,6 +85,22 @@ static size_t count_pieces(const char *s, size_t len)
 	return n;
 }
 
+/* The script of a job in development is not in the command, which stays the same. */
+static void put_edited(cJSON *trainjob, const struct job_opts *opts, const char *by)
+{
+	cleanup_arena struct arena arena = { 0 };
+
+	job_add_word(trainjob, "sh");
+	job_add_word(trainjob, "-c");
+	job_add_word(trainjob,
+		     by ? arena_printf(&arena, "%sset -- \"$d/$0\" \"$@\"\n%s",
+				       in_workspace, by)
+			: arena_printf(&arena, "%s%s", in_workspace, by_default));
+	job_add_word(trainjob, path_base(opts->script));
+	for (char **arg = opts->command; arg && *arg; arg++)
+		job_add_word(trainjob, *arg);
+}
+
 int script_put(cJSON *trainjob, const struct job_opts *opts, struct error *err)
 {
 	const char *path = opts->script, *by = launch_code((enum launch)opts->launch);
@@ -86,6 +110,10 @@ int script_put(cJSON *trainjob, const struct job_opts *opts, struct error *err)
 	const char *s;
 	bool plain;
 
+	if (opts->dev_from) {
+		put_edited(trainjob, opts, by);
+		return 0;
+	}
 	if (read_code(&code, path, err))
 		return -1;
 	plain = !code.len ||

@@ -5,11 +5,13 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/str.h"
+#include "pack/manifest.h"
 
 int workspace_check_opts(const struct workspace_opts *o, bool local, struct error *err)
 {
@@ -76,13 +78,20 @@ static const char *too_large(struct workspace_pack *s, const char *dir)
 static int pack(struct workspace_pack *s, const struct workspace_opts *o,
 		struct error *err)
 {
-	const struct pack_opts how = { PACK_LIMITS, { o->include.list, o->include.n } };
+	struct pack_opts how = { .limits = o->dev ? MANIFEST_LIMITS : PACK_LIMITS,
+				 .includes = { o->include.list, o->include.n } };
+	const char *dir = o->dir;
+	struct stat st;
 	const char *file = path_join(&s->arena, s->folder, WORKSPACE_FILE);
 	cleanup_fd int out = open(file, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 
 	if (out < 0)
 		return error_errno(err, errno, "%s", file);
-	if (pack_folder(o->dir, out, &how, &s->arena, &s->summary, err))
+	if (o->dev && !stat(dir, &st) && S_ISREG(st.st_mode)) {
+		dir = path_dir(&s->arena, o->dir);
+		how.only = path_base(o->dir);
+	}
+	if (pack_folder(dir, out, &how, &s->arena, &s->summary, err))
 		return error_wrap(err, "--workspace");
 	s->annotations.digest = s->upload.digest = s->summary.digest;
 	return 0;

@@ -13,6 +13,7 @@ struct workspace_opts {
 	const char *dir, *to, *secret;
 	struct opt_strs include;
 	bool keep;
+	bool dev; /* `dir` may be one file; with the limits of 'kftrainer rerun' */
 };
 
 /* Rows of a table of options; `s` has a member `struct workspace_opts workspace`. */

@@ -1,6 +1,8 @@
 /* hub.c - the rules of a restart of all ranks (supervise/hub.h). */
 #include "supervise/hub.h"
 
+enum { STALLED = 128 + 6 }; /* the status of a command that ABRT ended */
+
 void hub_init(struct hub *h, const struct supervise_rules *rules, struct hub_rank *ranks,
 	      uint32_t n, int64_t now)
 {
@@ -34,7 +36,7 @@ static bool is_ready(const struct hub *h, const struct hub_rank *r)
 static void start_if_ready(struct hub *h, int64_t now)
 {
 	for (uint32_t i = 0; i < h->n; i++)
-		if (!is_ready(h, &h->ranks[i]))
+		if (h->dev.resting || !is_ready(h, &h->ranks[i]))
 			return;
 	h->order.order = ORDER_START;
 	h->first_failed = NO_RANK;
@@ -49,6 +51,10 @@ static void learn(struct hub *h, const struct peer_state *s)
 
 	if (s->phase == PEER_NEW)
 		return;
+	if (h->dev.on && !h->order.epoch) { /* rank 0's files may be older than theirs */
+		h->dev.resting = h->dev.lost = true;
+		h->dev.since = -1;
+	}
 	if (s->counted > h->order.counted)
 		h->order.counted = s->counted;
 	if (epoch > h->order.epoch)
@@ -67,8 +73,38 @@ static void stop(struct hub *h, int64_t now)
 		h->ranks[i].away_since = -1;
 }
 
+void hub_rest(struct hub *h, int64_t now)
+{
+	h->dev.resting = true;
+	h->dev.since = -1;
+	if (h->order.order != ORDER_STOP)
+		stop(h, now);
+}
+
+void hub_release(struct hub *h, int64_t now)
+{
+	h->dev.resting = false;
+	if (h->order.order == ORDER_STOP)
+		start_if_ready(h, now);
+}
+
+/* The end of a run, of which h->said begins to tell. */
+static void end_run(struct hub *h, struct hub_dev how, int64_t now)
+{
+	h->dev.lost = how.lost;
+	h->dev.rank = how.rank;
+	h->dev.status = how.status;
+	buf_adds(&h->said, "; waiting for 'kftrainer rerun'");
+	hub_rest(h, now);
+}
+
 static void stop_lost(struct hub *h, uint32_t rank, const char *how, int64_t now)
 {
+	if (h->dev.on) {
+		buf_printf(&h->said, "rank %u %s", rank, how);
+		end_run(h, (struct hub_dev){ .lost = true, .rank = rank }, now);
+		return;
+	}
 	buf_printf(&h->said, "rank %u %s; restart %u, which does not count", rank, how,
 		   h->order.epoch + 1);
 	h->told.lost++;
@@ -134,10 +170,19 @@ static void judge(struct hub *h, int64_t now)
 	h->told.rank = h->first_failed;
 	h->told.status = s->status;
 	if (h->n == 1)
-		buf_printf(&h->said, "the command ended with status %u; ", s->status);
+		buf_printf(&h->said, "the command ended with status %u", s->status);
 	else
-		buf_printf(&h->said, "rank %u ended with status %u; ", h->first_failed,
+		buf_printf(&h->said, "rank %u ended with status %u", h->first_failed,
 			   s->status);
+	if (h->dev.on) {
+		end_run(h,
+			(struct hub_dev){ .lost = somebody_is_lost(h),
+					  .rank = h->first_failed,
+					  .status = s->status },
+			now);
+		return;
+	}
+	buf_adds(&h->said, "; ");
 	if (!somebody_is_lost(h)) {
 		restart(h, final_cause(h, memory), memory, now);
 		if (h->n == 1 && !h->rules->restarts)
@@ -195,6 +240,11 @@ static void end_dump(struct hub *h, int64_t now)
 
 	if (!cause && h->order.counted >= (uint64_t)h->rules->restarts)
 		cause = "no restart is left";
+	if (h->dev.on) {
+		buf_adds(&h->said, "after the stall");
+		end_run(h, (struct hub_dev){ .status = STALLED }, now);
+		return;
+	}
 	buf_printf(&h->said, "after the stall: ");
 	restart(h, cause, false, now);
 }
@@ -209,12 +259,17 @@ static void end_dump_if_all(struct hub *h, int64_t now)
 
 /* ---- events ---- */
 
-static void free_if_all_ended(struct hub *h)
+static void free_if_all_ended(struct hub *h, int64_t now)
 {
 	for (uint32_t i = 0; i < h->n; i++)
 		if (h->ranks[i].state.phase != PEER_ENDED || failed(&h->ranks[i]))
 			return;
-	h->order.order = ORDER_FREE;
+	if (!h->dev.on) {
+		h->order.order = ORDER_FREE;
+		return;
+	}
+	buf_adds(&h->said, "the command has ended");
+	end_run(h, (struct hub_dev){ 0 }, now);
 }
 
 /* While the commands run; `before`: its last phase. */
@@ -230,7 +285,7 @@ static void running(struct hub *h, uint32_t rank, enum peer_phase before, int64_
 		h->first_failed = rank;
 		h->judge_at = h->n > 1 ? now + HUB_LOOK_MS : now;
 	} else {
-		free_if_all_ended(h);
+		free_if_all_ended(h, now);
 	}
 }
 
@@ -280,10 +335,22 @@ void hub_dumped(struct hub *h, uint32_t rank, int64_t now)
 	end_dump_if_all(h, now);
 }
 
+static void idle(struct hub *h, int64_t now)
+{
+	if (h->dev.since < 0)
+		h->dev.since = now;
+	if (now < h->dev.since + h->dev.idle_ms)
+		return;
+	buf_adds(&h->said, "no rerun came: the job ends");
+	h->order.order = ORDER_FREE;
+}
+
 void hub_time(struct hub *h, int64_t now)
 {
 	int64_t stalls = stalls_at(h);
 
+	if (h->order.order == ORDER_STOP && h->dev.resting)
+		idle(h, now);
 	if (h->order.order == ORDER_DUMP && now >= h->dumped_at)
 		end_dump(h, now);
 	if (h->order.order != ORDER_START)
@@ -318,6 +385,8 @@ int64_t hub_until(const struct hub *h)
 
 	if (h->order.order == ORDER_DUMP)
 		return h->dumped_at;
+	if (h->order.order == ORDER_STOP && h->dev.resting)
+		return h->dev.since < 0 ? 0 : h->dev.since + h->dev.idle_ms;
 	if (h->order.order != ORDER_START)
 		return -1;
 	sooner(&until, stalls_at(h));

@@ -35,6 +35,17 @@ struct hub_rank {
 	struct peer_state state;
 };
 
+/*
+ * A job in development: nothing starts again by itself. After the end of a run, or the
+ * loss of a rank, the ranks rest until hub_release(), or are free after `idle_ms`.
+ */
+struct hub_dev {
+	bool on, resting;
+	int64_t idle_ms, since; /* -1: hub_time() sets it */
+	bool lost;              /* how the last run ended: a rank was lost */
+	uint32_t rank, status;  /* else this one was the first that failed, or status 0 */
+};
+
 struct hub {
 	const struct supervise_rules *rules;
 	struct hub_rank *ranks; /* the caller's, zeroed: `n` */
@@ -47,6 +58,7 @@ struct hub {
 	struct stall stall;
 	struct account account;
 	struct supervision told; /* its counts and the last failure; no times */
+	struct hub_dev dev;
 	struct buf said; /* .max: 200. A line for the log, to be cleared; or empty */
 };
 
@@ -58,6 +70,9 @@ void hub_sign(struct hub *h, const struct peer_sign *sign, int64_t now);
 void hub_dumped(struct hub *h, uint32_t rank, int64_t now);
 void hub_left(struct hub *h, uint32_t rank, int64_t now);
 void hub_time(struct hub *h, int64_t now);
+/* For hub_dev: stop what runs; start all again once they are ready. */
+void hub_rest(struct hub *h, int64_t now);
+void hub_release(struct hub *h, int64_t now);
 /* When hub_time() is due: -1: never. */
 int64_t hub_until(const struct hub *h);
 

@@ -8,7 +8,7 @@
 #include "base/cleanup.h"
 #include "base/xmalloc.h"
 
-enum { PIECE = 1024, OUT_MAX = 256 * 1024 };
+enum { PIECE = 1024, OUT_MAX = 256 * 1024, BULK_MAX = 64 * 1024 };
 
 void line_end(struct line *l, enum error_kind kind, const char *why)
 {
@@ -45,7 +45,8 @@ void line_free(struct line *l)
 
 uint32_t line_events(const struct line *l)
 {
-	return EPOLLIN | (l->wants_write || (l->open && l->out.len) ? EPOLLOUT : 0u);
+	return (l->paused ? 0u : EPOLLIN) |
+	       (l->wants_write || (l->open && l->out.len) ? EPOLLOUT : 0u);
 }
 
 /* PSK_OK, or why not; a line that has failed is over. */
@@ -85,6 +86,35 @@ void line_send(struct line *l, const struct message *m, int64_t now)
 	flush(l, now);
 }
 
+size_t line_room(const struct line *l)
+{
+	const size_t per = MESSAGE_TEXT + 6; /* with its header */
+
+	return !l->open || l->over || l->out.len >= BULK_MAX
+		       ? 0
+		       : (BULK_MAX - l->out.len) / per * MESSAGE_TEXT;
+}
+
+void line_send_data(struct line *l, uint32_t id, const void *data, size_t len,
+		    int64_t now)
+{
+	const char *p = data;
+	size_t n;
+
+	do {
+		struct message m = { .type = MESSAGE_DATA };
+
+		n = len < MESSAGE_TEXT ? len : MESSAGE_TEXT;
+		m.stack = (struct peer_stack){ id, (uint32_t)n, p };
+		message_add(&l->out, &m);
+		p += n;
+		len -= n;
+	} while (len);
+	if (l->out.overflowed)
+		line_end(l, ERR_LIMIT, "the peer does not read");
+	flush(l, now);
+}
+
 static int take_all(struct line *l, line_take *take, void *ctx, struct error *err)
 {
 	size_t at = 0, used = 0;
@@ -105,7 +135,7 @@ static void receive(struct line *l, line_take *take, void *ctx, int64_t now)
 {
 	struct error err = { 0 };
 
-	while (!l->over) {
+	while (!l->over && !l->paused) {
 		unsigned char data[PIECE];
 		size_t n = 0;
 
@@ -138,6 +168,8 @@ void line_tick(struct line *l, int64_t now)
 {
 	static const struct message beat = { .type = MESSAGE_BEAT };
 
+	if (l->paused)
+		l->heard = now;
 	if (now >= l->heard + LINE_GONE_MS)
 		line_end(l, ERR_TIMEOUT, "nothing was heard for 10 seconds");
 	else if (l->open && now >= l->sent + LINE_BEAT_MS) {

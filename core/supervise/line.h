@@ -27,6 +27,7 @@ struct line {
 	int64_t rank;               /* the owner's: -1 before it is known */
 	bool told;                  /* the owner's: it has said its state */
 	bool refused;               /* the owner's */
+	bool paused;                /* the owner's: read nothing for now */
 	struct buf stack;           /* the owner's: the pieces that have arrived */
 	int64_t since, heard, sent; /* of clock_ms() */
 	struct buf in, out;
@@ -46,6 +47,10 @@ typedef int line_take(void *ctx, struct line *l, const struct message *m,
 /* The descriptor may be ready: read, write. *ret_opened: it has just become open. */
 void line_step(struct line *l, line_take *take, void *ctx, bool *ret_opened, int64_t now);
 void line_send(struct line *l, const struct message *m, int64_t now);
+/* In as many messages as that takes: at most line_room() bytes. len 0: one message. */
+void line_send_data(struct line *l, uint32_t id, const void *data, size_t len,
+		    int64_t now);
+size_t line_room(const struct line *l); /* 0 if it is not open */
 /* Send a beat when it is due; end a line that is silent. */
 void line_tick(struct line *l, int64_t now);
 int64_t line_until(const struct line *l); /* when line_tick() is due */

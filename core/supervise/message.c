@@ -20,7 +20,13 @@ static const struct {
 	[MESSAGE_SIGN] = { 4, { MESSAGE_EPOCHS, UINT32_MAX, 100, UINT32_MAX } },
 	[MESSAGE_STACK] = { 1, { UINT32_MAX } },
 	[MESSAGE_DUMPED] = { 0, { 0 } },
+	[MESSAGE_DATA] = { 1, { UINT32_MAX } },
 };
+
+static bool has_text(enum message_type type)
+{
+	return type == MESSAGE_STACK || type == MESSAGE_DATA;
+}
 
 static uint32_t get32(const unsigned char *p)
 {
@@ -60,6 +66,7 @@ static void numbers_of(uint32_t v[NUMBERS], const struct message *m)
 		v[3] = m->sign.step;
 		break;
 	case MESSAGE_STACK:
+	case MESSAGE_DATA:
 		v[0] = m->stack.who;
 		break;
 	case MESSAGE_BEAT:
@@ -72,7 +79,7 @@ void message_add(struct buf *out, const struct message *m)
 {
 	unsigned char data[MESSAGE_MAX];
 	unsigned n = formats[m->type].n;
-	unsigned len = m->type == MESSAGE_STACK ? m->stack.len : 0;
+	unsigned len = has_text(m->type) ? m->stack.len : 0;
 	uint32_t v[NUMBERS];
 
 	numbers_of(v, m);
@@ -109,6 +116,7 @@ static void set(struct message *m, const uint32_t v[NUMBERS])
 		m->sign = (struct peer_sign){ v[0], v[1], v[2], v[3] };
 		break;
 	case MESSAGE_STACK:
+	case MESSAGE_DATA:
 		m->stack.who = v[0];
 		break;
 	case MESSAGE_BEAT:
@@ -148,7 +156,7 @@ static bool is_right_length(const struct message *m, unsigned len)
 	unsigned least = 1 + 4 * formats[m->type].n;
 
 	return len == least ||
-	       (m->type == MESSAGE_STACK && len > least && len <= least + MESSAGE_TEXT);
+	       (has_text(m->type) && len > least && len <= least + MESSAGE_TEXT);
 }
 
 int message_decode(struct message *ret, size_t *ret_used, const void *data, size_t len,
@@ -162,7 +170,7 @@ int message_decode(struct message *ret, size_t *ret_used, const void *data, size
 		return error_set(err, ERR_FORMAT, "invalid message of %u bytes", p[0]);
 	if (!len || len < 1u + p[0])
 		return 0;
-	if (p[1] < MESSAGE_HELLO || p[1] > MESSAGE_DUMPED)
+	if (p[1] < MESSAGE_HELLO || p[1] > MESSAGE_DATA)
 		return error_set(err, ERR_FORMAT, "unknown message type %u", p[1]);
 	m.type = p[1];
 	if (m.type == MESSAGE_HELLO && p[0] >= 5 && get32(p + HEADER) != MESSAGE_VERSION)
@@ -172,7 +180,7 @@ int message_decode(struct message *ret, size_t *ret_used, const void *data, size
 				 "invalid message: type %u with %u bytes", m.type, p[0]);
 	else if (numbers(&m, p + HEADER, err))
 		return -1;
-	if (m.type == MESSAGE_STACK) {
+	if (has_text(m.type)) {
 		m.stack.len = p[0] - 5u;
 		m.stack.text = (const char *)p + HEADER + 4;
 	}

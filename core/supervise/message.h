@@ -3,7 +3,7 @@
  *
  * The supervisors of ranks 1, 2, ... connect to that of rank 0, the hub, over TLS with
  * the job's key. A message is the length of the rest (1 byte), its type (1 byte), its
- * numbers, 32 bits each in network order, and in a STACK text. From a peer (P) or the hub
+ * numbers, 32 bits each in network order, and in STACK and DATA text. From a peer (P) or the hub
  * (H):
  *
  *   HELLO    P  the first: version, rank, number of ranks
@@ -14,6 +14,7 @@
  *   SIGN     P  there was output or progress; at most one in a second
  *   STACK    P  a piece of a process's stack, after ORDER_DUMP; an empty piece ends it
  *   DUMPED   P  all of its stacks are sent
+ *   DATA        a piece of a rerun (supervise/dev.h) of the number `who`; empty: its end
  *
  * States and orders are whole: an end that has missed some needs only the last one.
  *
@@ -46,6 +47,7 @@ enum message_type {
 	MESSAGE_SIGN,
 	MESSAGE_STACK,
 	MESSAGE_DUMPED,
+	MESSAGE_DATA,
 };
 
 enum message_refusal { REFUSED_VERSION = 1, REFUSED_RANK };
@@ -105,7 +107,7 @@ struct message {
 		struct hub_order order;
 		enum message_refusal refusal;
 		struct peer_sign sign;
-		struct peer_stack stack;
+		struct peer_stack stack; /* of DATA, too, whose text is any bytes */
 	};
 };
 

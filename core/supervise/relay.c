@@ -8,16 +8,19 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/thread.h"
+#include "pack/receive.h"
 
 enum {
 	PIPE_SIZE =
 		256 * 1024, /* two of 64 supervisors are half of what a user may have */
 	CHUNK = 32 * 1024,  /* with less in the pipe, copies cost less than splice() */
 	SETTLE_MS = 50,
+	FOLLOWER_MS = 10 * 1000,
 };
 
 static const uint64_t one = 1;
@@ -69,6 +72,47 @@ static bool pass_on(int to, const char *data, size_t len)
 	return true;
 }
 
+/* ---- a follower ---- */
+
+static bool has_follower(const struct relay *r)
+{
+	return r->tail->follower && r->tail->follower->fd >= 0;
+}
+
+static bool send_all(int fd, const void *data, size_t len)
+{
+	struct pollfd p = { .fd = fd, .events = POLLOUT };
+	const char *at = data;
+
+	while (len) {
+		ssize_t n = send(fd, at, len, MSG_NOSIGNAL | MSG_DONTWAIT);
+
+		if (n >= 0) {
+			at += n;
+			len -= (size_t)n;
+		} else if (errno == EAGAIN ? poll(&p, 1, FOLLOWER_MS) <= 0
+					   : errno != EINTR) {
+			return false;
+		}
+	}
+	return true;
+}
+
+static void follow(const struct relay *r, const char *data, size_t len)
+{
+	unsigned char header[FRAME_HEADER];
+	struct follower *f = r->tail->follower;
+	int fd;
+
+	pthread_mutex_lock(&f->lock);
+	fd = f->fd;
+	receive_header(header, r->to == STDOUT_FILENO ? 'O' : 'R', len);
+	if (fd >= 0 &&
+	    (!send_all(fd, header, sizeof(header)) || !send_all(fd, data, len)))
+		shutdown(fd, SHUT_RDWR);
+	pthread_mutex_unlock(&f->lock);
+}
+
 /* false: at the end of the pipe, or when it is empty after relay_finish(). */
 static bool wait_for_output(struct relay *r)
 {
@@ -93,6 +137,8 @@ static bool copy_some(struct relay *r)
 	if (n <= 0)
 		return false;
 	tail_add(r->tail, data, (size_t)n);
+	if (has_follower(r))
+		follow(r, data, (size_t)n);
 	return pass_on(r->to, data, (size_t)n);
 }
 
@@ -199,7 +245,8 @@ static bool is_bulk(const struct relay *r, struct bulk *b)
 {
 	int waiting = 0;
 
-	if (ioctl(r->from, FIONREAD, &waiting) || waiting < CHUNK || is_captured(r))
+	if (ioctl(r->from, FIONREAD, &waiting) || waiting < CHUNK || is_captured(r) ||
+	    has_follower(r))
 		return false;
 	if (!b->tried)
 		bulk_open(b);

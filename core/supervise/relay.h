@@ -14,9 +14,20 @@
 
 enum { TAIL_SIZE = 4096 };
 
+/*
+ * A socket that gets a copy of both streams, in frames (pack/receive.h): O of standard
+ * output, R of standard error. One that takes nothing for ten seconds is shut down. To
+ * close it: shutdown(2), then lock, and set it to -1.
+ */
+struct follower {
+	pthread_mutex_t lock;
+	atomic_int fd; /* -1: none */
+};
+
 /* The last bytes of both streams, in the order in which they were read. */
 struct tail {
 	pthread_mutex_t lock;
+	struct follower *follower; /* NULL: never one */
 	size_t len;
 	char bytes[TAIL_SIZE];
 	struct buf *capture;   /* gets all that is added; NULL: nothing is captured */

@@ -20,6 +20,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/spawn.h"
+#include "supervise/dev.h"
 #include "supervise/dump.h"
 #include "supervise/permanent.h"
 #include "supervise/relay.h"
@@ -28,7 +29,7 @@
 extern char **environ;
 
 /* As a shell has it. */
-enum { BY_SIGNAL = 128, NOT_STARTED = 127 };
+enum { BY_SIGNAL = 128, NOT_EXECUTABLE = 126, NOT_STARTED = 127 };
 
 enum { SIGN_MS = 1000 };
 
@@ -47,6 +48,8 @@ struct supervisor {
 	struct star *star;
 	struct star_conf *ranks; /* the star's */
 	struct reports *reports; /* NULL: it could not listen */
+	struct dev *dev;         /* or NULL */
+	struct dev_conf dev_conf;
 	struct peer_state told;
 	struct tail tail;
 	uint32_t token[MESSAGE_TOKEN];
@@ -132,11 +135,26 @@ static char **environment(struct supervisor *s, struct arena *arena)
 	return ret;
 }
 
+static void decide(struct supervisor *s, enum supervise_event event, int status);
+
+/* A job in development waits for another rerun. */
+static int not_started(struct supervisor *s, int why, struct error *err)
+{
+	error_errno(err, why, "%s", s->conf->argv[0]);
+	if (!s->dev)
+		return -1;
+	s->conf->say(s->conf->ctx, err->msg);
+	*err = (struct error){ 0 };
+	decide(s, SUPERVISE_ENDED, why == ENOENT ? NOT_STARTED : NOT_EXECUTABLE);
+	return 0;
+}
+
 static int start(struct supervisor *s, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
-	struct spawn command = { .path = s->conf->argv[0],
-				 .argv = s->conf->argv,
+	char *const *argv = s->dev ? dev_command(s->dev) : s->conf->argv;
+	struct spawn command = { .path = argv[0],
+				 .argv = argv,
 				 .envp = environment(s, &arena),
 				 .fds = { input_of_command(), -1, -1 },
 				 .signals = SPAWN_RESET,
@@ -144,6 +162,8 @@ static int start(struct supervisor *s, struct error *err)
 	int rc;
 
 	s->tail.len = 0; /* no relay runs */
+	if (s->dev)
+		dev_started(s->dev);
 	pthread_mutex_lock(&s->heard.lock);
 	s->heard.sign = (struct peer_sign){ .epoch = (uint32_t)s->state.restart };
 	pthread_mutex_unlock(&s->heard.lock);
@@ -157,7 +177,7 @@ static int start(struct supervisor *s, struct error *err)
 	rc = spawn_program(&s->command, &command);
 	close(command.fds[1]);
 	close(command.fds[2]);
-	return rc ? error_errno(err, rc, "%s", s->conf->argv[0]) : 0;
+	return rc ? not_started(s, rc, err) : 0;
 }
 
 static void finish_output(struct supervisor *s)
@@ -251,6 +271,8 @@ static int64_t next_due(const struct supervisor *s)
 {
 	int64_t until = star_until(s->star);
 
+	if (s->dev && dev_until(s->dev) < until)
+		until = dev_until(s->dev);
 	if (s->command && s->signed_at + SIGN_MS < until)
 		until = s->signed_at + SIGN_MS;
 	if (!s->over && !s->empty && s->state.kill_at >= 0 && s->state.kill_at < until)
@@ -260,13 +282,14 @@ static int64_t next_due(const struct supervisor *s)
 
 static void wait_for_event(struct supervisor *s)
 {
-	struct pollfd p[3] = { { .fd = s->signals, .events = POLLIN },
+	struct pollfd p[4] = { { .fd = s->signals, .events = POLLIN },
 			       { .fd = s->done, .events = POLLIN },
-			       { .fd = star_fd(s->star), .events = POLLIN } };
+			       { .fd = star_fd(s->star), .events = POLLIN },
+			       { .fd = s->dev ? dev_fd(s->dev) : -1, .events = POLLIN } };
 	int64_t left = next_due(s) - clock_ms();
 	uint64_t n;
 
-	poll(p, 3, left < 0 ? 0 : left > 60000 ? 60000 : (int)left);
+	poll(p, 4, left < 0 ? 0 : left > 60000 ? 60000 : (int)left);
 	while (s->left && read(s->done, &n, sizeof(n)) == sizeof(n))
 		s->left--;
 }
@@ -401,6 +424,8 @@ static int follow(struct supervisor *s, struct error *err)
 			decide(s, SUPERVISE_TIME, 0);
 		else if (restart(s, err))
 			return -1;
+		if (s->dev)
+			dev_step(s->dev, s->state.idle);
 		tell(s);
 		give_sign(s);
 	}
@@ -431,6 +456,15 @@ static int begin(struct supervisor *s, struct error *err)
 	if (star_open(&s->star, conf, err))
 		return -1;
 	star_tell(s->star, &s->told);
+	if (!s->conf->dev)
+		return 0;
+	s->dev_conf = (struct dev_conf){ .dir = s->conf->dev,
+					 .rank = conf->rank,
+					 .ranks = conf->ranks,
+					 .argv = s->conf->argv };
+	if (dev_open(&s->dev, &s->dev_conf, s->star, err))
+		return -1;
+	s->tail.follower = dev_follower(s->dev);
 	return 0;
 }
 
@@ -489,6 +523,8 @@ int supervise_run(const struct supervise_conf *conf, int *ret_status, struct err
 		tell_end(&s, NOT_STARTED);
 		return -1;
 	}
+	if (s.dev && !s.state.asked)
+		s.state.status = 0; /* nobody reran it: the last run decides nothing */
 	if (s.state.status)
 		put_message(&s);
 	tell_end(&s, s.state.status);

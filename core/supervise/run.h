@@ -36,7 +36,8 @@ struct supervise_conf {
 	const char *message_file; /* gets the last 4 KB of output after a failure if it is
 				     empty; need not exist */
 	struct star_conf
-		*star; /* of several ranks: what says who they are; NULL: alone */
+		*star;   /* of several ranks: what says who they are; NULL: alone */
+	const char *dev; /* with `star`: where reruns change files (dev.h); or NULL */
 	const struct report_sink *sinks; /* for the command's progress: n_sinks */
 	size_t n_sinks;
 	const struct supervise_tracker *tracker; /* or NULL */

@@ -38,6 +38,7 @@ struct star {
 	struct hub_order order; /* the last one for this rank */
 	bool news;              /* `order` is not taken yet */
 	struct error fatal;
+	const struct star_dev *dev; /* or NULL */
 	/* The hub's. */
 	int listener;
 	struct hub hub;
@@ -194,6 +195,8 @@ static void leave(struct star *s, const struct line *l, int64_t now)
 	struct hub_order before = s->hub.order;
 
 	s->by_rank[l->rank] = NULL;
+	if (s->dev)
+		s->dev->on_lost(s->dev->ctx, (uint32_t)l->rank);
 	hub_left(&s->hub, (uint32_t)l->rank, now);
 	settle_hub(s, &before, now);
 }
@@ -292,6 +295,9 @@ static int take_from_peer(void *ctx, struct line *l, const struct message *m,
 		take_piece(s, l, &m->stack);
 	else if (l->rank >= 0 && m->type == MESSAGE_DUMPED)
 		set_dumped(s, (uint32_t)l->rank, now);
+	else if (l->rank > 0 && m->type == MESSAGE_DATA && s->dev)
+		s->dev->on_data(s->dev->ctx, (uint32_t)l->rank, m->stack.who,
+				m->stack.text, m->stack.len);
 	else
 		return error_set(err, ERR_FORMAT, "unexpected message of type %u",
 				 m->type);
@@ -368,6 +374,11 @@ static int take_from_hub(void *ctx, struct line *l, const struct message *m,
 				 s->conf->rank,
 				 m->refusal == REFUSED_VERSION ? "version"
 							       : "number of ranks");
+	if (m->type == MESSAGE_DATA && s->dev) {
+		l->paused = !s->dev->on_data(s->dev->ctx, 0, m->stack.who, m->stack.text,
+					     m->stack.len);
+		return 0;
+	}
 	if (m->type != MESSAGE_ORDER)
 		return error_set(err, ERR_FORMAT, "unexpected message of type %u",
 				 m->type);
@@ -404,6 +415,8 @@ static void ended(struct star *s, const struct line *l, int64_t now)
 {
 	if (!is_hub(s)) {
 		say_refused(s, &l->why);
+		if (s->dev)
+			s->dev->on_lost(s->dev->ctx, 0);
 		if (s->lost_since < 0 && s->order.order)
 			s->lost_since = now;
 		redial(s, now);
@@ -610,6 +623,81 @@ bool star_is_over(const struct star *s)
 	return true;
 }
 
+/* ---- a job in development ---- */
+
+void star_develop(struct star *s, const struct star_dev *dev)
+{
+	s->dev = dev;
+}
+
+static bool has_rank(const struct star *s, const struct line *l)
+{
+	return !is_hub(s) || (l->rank >= 0 && s->by_rank[l->rank] == l);
+}
+
+void star_send(struct star *s, uint32_t id, const void *data, size_t len)
+{
+	int64_t now = clock_ms();
+
+	for (struct line *l = s->lines; l; l = l->next)
+		if (l->open && !l->over && has_rank(s, l)) {
+			line_send_data(l, id, data, len, now);
+			watch(s, l);
+		}
+}
+
+size_t star_room(const struct star *s)
+{
+	size_t room = SIZE_MAX;
+
+	for (const struct line *l = s->lines; l; l = l->next)
+		if (has_rank(s, l) && line_room(l) < room)
+			room = line_room(l);
+	return room;
+}
+
+void star_resume(struct star *s)
+{
+	for (struct line *l = s->lines; l; l = l->next) {
+		if (!l->paused)
+			continue;
+		l->paused = false;
+		step_line(s, l, clock_ms()); /* TLS may hold what was read */
+	}
+}
+
+int64_t star_missing(const struct star *s)
+{
+	for (uint32_t i = 0; i < s->conf->ranks; i++)
+		if (!s->hub.ranks[i].joined)
+			return i;
+	return -1;
+}
+
+static void change_hub(struct star *s, void (*change)(struct hub *h, int64_t now))
+{
+	struct hub_order before = s->hub.order;
+	int64_t now = clock_ms();
+
+	change(&s->hub, now);
+	settle_hub(s, &before, now);
+}
+
+void star_rest(struct star *s)
+{
+	change_hub(s, hub_rest);
+}
+
+void star_release(struct star *s)
+{
+	change_hub(s, hub_release);
+}
+
+const struct hub_dev *star_ended(const struct star *s)
+{
+	return s->hub.dev.resting ? &s->hub.dev : NULL;
+}
+
 /* The descriptors that are no line have no pointer. */
 static int add_fd(const struct star *s, int fd, struct error *err)
 {
@@ -628,6 +716,8 @@ static int open_hub(struct star *s, struct error *err)
 	s->begun = clock_now();
 	hub_init(&s->hub, s->conf->rules, xcalloc(n, sizeof(struct hub_rank)),
 		 s->conf->ranks, s->told_at);
+	s->hub.dev = (struct hub_dev){ .on = s->conf->idle_ms > 0,
+				       .idle_ms = s->conf->idle_ms };
 	s->by_rank = xcalloc(n, sizeof(*s->by_rank));
 	take_order(s, &s->hub.order);
 	if (n == 1)

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "crypto/psk.h"
 #include "supervise/decide.h"
+#include "supervise/hub.h"
 #include "trainer/supervision.h"
 
 #define STAR_KEY_INFO "kftrainer supervise v1" /* of psk_key(), and the TLS identity */
@@ -24,6 +25,7 @@ struct star_conf {
 	int port;
 	unsigned char key[PSK_KEY_SIZE];
 	const struct supervise_rules *rules;
+	int64_t idle_ms; /* > 0: a job in development (hub_dev) */
 	/* Rank 0's: goes to all ranks with the next order. May change. */
 	uint32_t token[MESSAGE_TOKEN];
 	/* A line for the log, without its end. */
@@ -32,6 +34,18 @@ struct star_conf {
 	/* Of rank 0: something has changed, or a minute is over; times are in it. */
 	void (*tell)(void *ctx, const struct supervision *told);
 	void *tell_ctx;
+};
+
+/*
+ * For a job in development. on_data: from this rank, 0 for a peer; len 0: the sender has
+ * ended `id`. A peer reads no more from the hub while it returns false. on_lost: its
+ * connection has ended.
+ */
+struct star_dev {
+	bool (*on_data)(void *ctx, uint32_t rank, uint32_t id, const void *data,
+			size_t len);
+	void (*on_lost)(void *ctx, uint32_t rank);
+	void *ctx;
 };
 
 struct star;
@@ -53,6 +67,19 @@ void star_dumped(struct star *s);
 bool star_order(struct star *s, struct hub_order *ret);
 /* Of rank 0: is the job not started again after a failure? */
 bool star_has_failed(const struct star *s);
+
+/* `dev` remains the caller's, and must remain. */
+void star_develop(struct star *s, const struct star_dev *dev);
+/* The hub's to all other ranks, or a peer's to the hub; at most star_room() bytes. */
+void star_send(struct star *s, uint32_t id, const void *data, size_t len);
+size_t star_room(const struct star *s); /* SIZE_MAX: there is no other rank */
+void star_resume(struct star *s);       /* after on_data() has returned false */
+/* The hub's: */
+int64_t star_missing(const struct star *s); /* a rank that has not joined, or -1 */
+void star_rest(struct star *s);
+void star_release(struct star *s);
+const struct hub_dev *star_ended(const struct star *s); /* the last run; NULL: none has */
+
 /* Has no other rank still to be told that it is free? */
 bool star_is_over(const struct star *s);
 

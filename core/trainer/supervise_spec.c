@@ -9,6 +9,7 @@
 #include "trainer/api.h"
 #include "trainer/track_spec.h"
 #include "trainer/trainjob.h"
+#include "trainer/workspace_spec.h"
 
 enum { MOST_RESTARTS = 1000000 };
 
@@ -42,6 +43,7 @@ int supervise_spec_of(struct supervise_spec *ret, const cJSON *tj,
 		.restarts = ABSENT,
 		.grace = find(tj, template_annotations, GRACE_ANNOTATION),
 		.stall = find(tj, template_annotations, STALL_ANNOTATION),
+		.dev = meta_annotation(tj, DEV_ANNOTATION),
 	};
 	if (on && !ret->on && !str_eq(on, "false"))
 		return error_set(
@@ -49,7 +51,14 @@ int supervise_spec_of(struct supervise_spec *ret, const cJSON *tj,
 			SUPERVISE_ANNOTATION ": '%.100s' is neither true nor false", on);
 	if (restarts && str_int(&ret->restarts, restarts, 0, MOST_RESTARTS, err))
 		return error_wrap(err, RESTARTS_ANNOTATION);
-	if (check_time(GRACE_ANNOTATION, ret->grace, err))
+	if (ret->dev && !meta_annotation(tj, WORKSPACE_ANNOTATION))
+		return error_set(err, ERR_INVALID,
+				 DEV_ANNOTATION
+				 ": requires a workspace: 'kftrainer submit --dev "
+				 "--workspace DIR'");
+	ret->on |= ret->dev != NULL;
+	if (check_time(GRACE_ANNOTATION, ret->grace, err) ||
+	    check_time(DEV_ANNOTATION, ret->dev, err))
 		return -1;
 	return str_eq(ret->stall, "never")
 		       ? 0
@@ -65,4 +74,16 @@ void supervise_annotate(cJSON *tj, int64_t restarts)
 		return;
 	snprintf(text, sizeof(text), "%lld", (long long)restarts);
 	meta_set_annotation(tj, RESTARTS_ANNOTATION, text);
+}
+
+void supervise_annotate_dev(cJSON *tj, int64_t idle_ms, const char *from)
+{
+	char text[32];
+
+	if (idle_ms % 1000)
+		snprintf(text, sizeof(text), "%lldms", (long long)idle_ms);
+	else
+		snprintf(text, sizeof(text), "%llds", (long long)idle_ms / 1000);
+	meta_set_annotation(tj, DEV_ANNOTATION, text);
+	meta_set_annotation(tj, DEV_FROM_ANNOTATION, from);
 }

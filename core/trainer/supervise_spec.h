@@ -13,7 +13,13 @@
 
 /* "true", "false"; absent: it is supervised if it is tracked (trainer/track_spec.h) */
 #define SUPERVISE_ANNOTATION "kftrainer.io/supervise"
-#define RESTARTS_ANNOTATION  "kftrainer.io/restarts"      /* a number */
+#define RESTARTS_ANNOTATION  "kftrainer.io/restarts" /* a number */
+/*
+ * A job in development: when the command ends, the pods wait so long for `kftrainer
+ * rerun`. Needs a workspace, and supervises the job.
+ */
+#define DEV_ANNOTATION       "kftrainer.io/dev"      /* "30m" */
+#define DEV_FROM_ANNOTATION  "kftrainer.io/dev-from" /* the user's directory, or file */
 #define GRACE_ANNOTATION     "kftrainer.io/restart-grace" /* from TERM to KILL: "5s" */
 #define STALL_ANNOTATION     "kftrainer.io/stall-after"   /* "10m"; "never" */
 
@@ -25,6 +31,7 @@ struct supervise_spec {
 	int64_t restarts;  /* ABSENT: maxRestarts of the JobSet */
 	const char *grace; /* NULL: the default; else a valid duration */
 	const char *stall; /* likewise, or "never" */
+	const char *dev;   /* DEV_ANNOTATION's valid duration, or NULL */
 };
 
 /* Strings are the documents'. ERR_INVALID: an annotation has no valid value. */
@@ -32,5 +39,6 @@ MUST_CHECK int supervise_spec_of(struct supervise_spec *ret, const cJSON *tj,
 				 const cJSON *template_annotations, struct error *err);
 /* restarts 0, or the job has an annotation for them: they remain as they are. */
 void supervise_annotate(cJSON *tj, int64_t restarts);
+void supervise_annotate_dev(cJSON *tj, int64_t idle_ms, const char *from);
 
 #endif

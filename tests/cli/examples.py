@@ -34,7 +34,7 @@ NEEDS_MORE = {
     "kftrainer mpi-worker": (1, "id_rsa: No such file"),
 }
 
-IN_CLUSTER = "controller delete events exec get install logs resume submit suspend uninstall wait why".split()
+IN_CLUSTER = "controller delete events exec get install logs rerun resume submit suspend uninstall wait why".split()
 UNTIL_STOPPED = re.compile(r"kftrainer (controller|ui|get .*(-w|--watch))\b")
 
 KUBECONFIG = """\
@@ -136,7 +136,7 @@ def run_example(line, folder, **more):
     if line.startswith("kftrainer ui"):
         env["until"] = "open it in a browser"
     elif needs_cluster(line):
-        want, says, env["KUBECONFIG"] = 125 if "kftrainer exec" in line else 1, SERVER, f"{folder}/kubeconfig"
+        want, says, env["KUBECONFIG"] = 125 if re.search("kftrainer (exec|rerun)", line) else 1, SERVER, f"{folder}/kubeconfig"
         if UNTIL_STOPPED.search(line):
             want, env["until"] = (0 if "controller" in line else 143), SERVER
     elif UNTIL_STOPPED.search(line):

@@ -400,4 +400,89 @@ TEST(test_where_the_time_goes)
 	buf_release(&w.hub.said);
 }
 
+/* ---- a job in development ---- */
+
+static void develop(struct world *w)
+{
+	begin(w, 9);
+	w->hub.dev = (struct hub_dev){ .on = true, .idle_ms = 1000 };
+	all(w, PEER_NEW, 0);
+	ordered(w, ORDER_START, 0, 0, "");
+	all(w, PEER_RUNNING, 0);
+}
+
+static void rests(struct world *w, const char *said)
+{
+	uint32_t epoch = w->hub.order.epoch;
+
+	ordered(w, ORDER_STOP, epoch, 0, said);
+	assert_true(w->hub.dev.resting);
+	all(w, PEER_READY, epoch);
+	ordered(w, ORDER_STOP, epoch, 0, "");
+}
+
+TEST(test_the_end_of_a_run_waits_for_a_rerun)
+{
+	struct world w;
+
+	develop(&w);
+	for (uint32_t i = 0; i < N; i++)
+		ends(&w, i, 0, 10);
+	rests(&w, "the command has ended; waiting for 'kftrainer rerun'");
+	assert_int_equal(w.hub.dev.status, 0);
+	hub_release(&w.hub, 0);
+	ordered(&w, ORDER_START, 1, 0, "");
+	all(&w, PEER_RUNNING, 1);
+	ends(&w, 1, 2, 20); /* a code that is final, and restarts are left */
+	hub_time(&w.hub, 20 + HUB_LOOK_MS);
+	rests(&w, "rank 1 ended with status 2; waiting for 'kftrainer rerun'");
+	assert_int_equal(w.hub.dev.rank, 1);
+	assert_int_equal(w.hub.dev.status, 2);
+	hub_release(&w.hub, 0);
+	all(&w, PEER_RUNNING, 2);
+	hub_rest(&w.hub, 0); /* by a rerun, while it runs */
+	ordered(&w, ORDER_STOP, 3, 0, "");
+	hub_release(&w.hub, 0);
+	ordered(&w, ORDER_STOP, 3, 0, "");
+	all(&w, PEER_READY, 3);
+	ordered(&w, ORDER_START, 3, 0, "");
+}
+
+TEST(test_a_rank_that_is_lost_is_not_started_with_other_files)
+{
+	struct world w;
+
+	develop(&w);
+	tell(&w, 2, PEER_NEW, 0, 10);
+	rests(&w, "rank 2 has a new pod; waiting for 'kftrainer rerun'");
+	assert_true(w.hub.dev.lost);
+	begin(&w, 9); /* rank 0 */
+	w.hub.dev = (struct hub_dev){ .on = true, .idle_ms = 1000 };
+	tell(&w, 0, PEER_NEW, 0, 10);
+	tell(&w, 1, PEER_RUNNING, 4, 10);
+	tell(&w, 2, PEER_RUNNING, 4, 10);
+	rests(&w, "");
+	hub_release(&w.hub, 0);
+	ordered(&w, ORDER_START, 5, 0, "");
+}
+
+TEST(test_a_job_that_rests_for_too_long_ends)
+{
+	struct world w;
+
+	develop(&w);
+	ends(&w, 0, 1, 0);
+	hub_time(&w.hub, HUB_LOOK_MS);
+	rests(&w, "rank 0 ended with status 1; waiting for 'kftrainer rerun'");
+	assert_int_equal(hub_until(&w.hub), 0);
+	hub_time(&w.hub, 5000);
+	assert_int_equal(hub_until(&w.hub), 6000);
+	hub_rest(&w.hub, 0); /* a session has come */
+	hub_time(&w.hub, 5500);
+	hub_time(&w.hub, 6499);
+	ordered(&w, ORDER_STOP, 1, 0, "");
+	hub_time(&w.hub, 6500);
+	ordered(&w, ORDER_FREE, 1, 0, "no rerun came: the job ends");
+}
+
 RUN_TESTS(NULL, NULL)

@@ -16,6 +16,8 @@ static const struct message all[] = {
 	{ .type = MESSAGE_STACK, .stack = { NO_RANK, 0, "" } },
 	{ .type = MESSAGE_STACK, .stack = { 7, 12, "f (a.py:1)\ng" } },
 	{ .type = MESSAGE_DUMPED },
+	{ .type = MESSAGE_DATA, .stack = { 7, 0, "" } },
+	{ .type = MESSAGE_DATA, .stack = { UINT32_MAX, 5, "a\0bcd" } },
 	{ .type = MESSAGE_ORDER, .order = { ORDER_DUMP, 1, 1, { 0 } } },
 };
 
@@ -57,7 +59,8 @@ TEST(test_bad_messages)
 		{ "\0\4", 2, "invalid message of 0 bytes" },
 		{ "\xfa", 1, "invalid message of 250 bytes" },
 		{ "\1\0", 2, "unknown message type 0" },
-		{ "\1\x9", 2, "unknown message type 9" },
+		{ "\1\xa", 2, "unknown message type 10" },
+		{ "\4\x9\0\0\0", 5, "invalid message: type 9 with 4 bytes" },
 		{ "\4\7abc", 5, "invalid message: type 7 with 4 bytes" },
 		{ "\x11\6\0\0\0\1\0\0\0\1\0\0\0\x65\0\0\0\0", 18,
 		  "invalid message: 101 in type 6" },

@@ -1,0 +1,45 @@
+/*
+ * rerun.h - the client's side of `kftrainer rerun`: what it sends to the supervisors of a
+ * job in development, and what they say (supervise/dev.h, pack/receive.h).
+ *
+ * A thread sends; rerun_take() gets what the session in the pod writes.
+ */
+#ifndef CLIENT_RERUN_H
+#define CLIENT_RERUN_H
+
+#include "base/error.h"
+#include "pack/exclude.h"
+
+struct rerun_want {
+	const char *path; /* a directory, or one file */
+	struct exclude_includes includes;
+	char *const *args; /* appended to the command; ends with NULL; or NULL */
+	/* The command's output: fd is 1 or 2. -1 ends the rerun. In rerun_take(). */
+	int (*on_output)(void *ctx, int fd, const char *data, size_t len,
+			 struct error *err);
+	/* Of so many files, so many are sent; in rerun_take(). */
+	void (*on_send)(void *ctx, size_t sent, size_t files);
+	void *ctx;
+};
+
+struct rerun;
+
+/* List the files, and start to send. `want` must remain. Errors as of manifest_make(). */
+MUST_CHECK int rerun_begin(struct rerun **ret, const struct rerun_want *want,
+			   struct error *err);
+int rerun_input(const struct rerun *r); /* becomes the session's standard input */
+/* Bytes of the session's standard output (fd 1) or error. */
+MUST_CHECK int rerun_take(struct rerun *r, int fd, const char *data, size_t len,
+			  struct error *err);
+
+struct rerun_end {
+	int code;       /* the command's */
+	char text[200]; /* which rank ended so, if it was not rank 0; or "" */
+};
+/*
+ * The session has ended; ends and frees all. -1: the rerun failed; `err` may have why the
+ * session did, which is replaced if the supervisor or this side said more.
+ */
+MUST_CHECK int rerun_finish(struct rerun *r, struct rerun_end *ret, struct error *err);
+
+#endif

@@ -85,6 +85,20 @@ check "an empty report changes nothing" answers 200 '^{}$' "$good" $ns one '{}'
 suspended() { kc patch trainjob one -n $ns --type merge -p '{"metadata": {"labels": {"a": "b"}}}' && sleep 1 && stored '{"lastUpdatedTime":"2026-11-21T04:50:00Z","progressPercentage":41}'; }
 check "the controller's own writing leaves it alone" suspended
 
+told() { # RESTARTS STALLS
+	echo "{\"supervision\": {\"restarts\": $1, \"lost\": 0, \"stalls\": $2, \"failed\": {\"rank\": 3, \"status\": 137}, \"since\": $(date +%s), \"at\": $(date +%s),
+		\"seconds\": {\"queued\": 0, \"starting\": 1, \"productive\": 7, \"stalled\": 0, \"repeated\": 0, \"restarting\": 2}}}"
+}
+supervision() { kc get trainjob one -n $ns -o 'jsonpath={.status.supervision.restarts} {.status.supervision.failed.rank} {.status.supervision.seconds.productive} {.status.trainerStatus.progressPercentage}' | tee /dev/stderr | grep -qx "$1"; }
+restarted() { kc get events -n $ns --field-selector "reason=$1" -o 'jsonpath={range .items[*]}{.type} {.involvedObject.name} {.message}{"\n"}{end}' | tee /dev/stderr | grep -qx "Warning one $2"; }
+check "what a supervisor tells is taken" answers 200 '^{}$' "$good" $ns one "$(told 1 0)"
+check "and stored beside the progress" supervision '1 3 7 41'
+check "again" answers 200 . "$good" $ns one "$(told 2 1)"
+check "it replaces what the pod told before" supervision '2 3 7 41'
+check "an event for a restart" wait_for 30 restarted Restarted 'rank 3 ended first, with status 137: all ranks start again in their pods, restart 2'
+check "and one for a stall" wait_for 30 restarted Stalled 'no output and no progress .*'
+check "numbers that are none" answers 422 'Invalid payload' "$good" $ns one "$(told -1 0)"
+
 check "no token" forbidden "" $ns one "$full"
 check "no token of this cluster's" forbidden "a.b.c" $ns one "$full"
 check "a token that has been tampered with" forbidden "${good%?????}AAAAA" $ns one "$full"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # PyTorch's DDP on two supervised nodes: ranks are killed at random points (KILLS=20 in make soak), and the losses are those of
-# a run that nobody disturbs.
+# a run that nobody disturbs. One stalls.
 # before: tests/setup.sh stack
 # shellcheck disable=SC1091,SC2154
 . "$(dirname "$0")/stacks.sh"
@@ -49,4 +49,16 @@ losses killed.out >killed.losses
 cp killed.losses out
 ok "... has the same losses, to the last digit" cmp -s calm.losses killed.losses
 ok "... of 40 steps" test "$(grep -cE '^[0-9]+ [0-9]' calm.losses)" = 40
+
+# A first step of eight seconds is left alone; a rank that waits forever is not, and is named by its stack.
+mkdir stalls
+"$kftrainer" submit --local --supervise --annotation kftrainer.io/restarts=3 --annotation kftrainer.io/stall-after=6s --name stalls \
+	--runtime torch-distributed --nodes 2 -- python "$stacks/ddp_stalls.py" "$scratch/stalls" >out 2>&1 </dev/null
+status=$?
+ok "a rank waits forever in the middle of DDP: exits 0" exits 0
+ok "... one stall, and one restart" lines 1 'after the stall: restart 1 of at most 3'
+ok "... from the checkpoint, with both ranks" lines 2 'begins 1 rank [01] at 10'
+sed -n '/the stack of rank 1 /,/the stack of rank 0 /p' out >odd
+ok "... the stack of the odd rank says where" grep -q 'next_batch (ddp_stalls.py:' odd
+ok "... that of the other, where it waits" eval 'sed -n "/the stack of rank 0 /,/after the stall/p" out | grep -q "train_step (ddp_stalls.py:"'
 finish

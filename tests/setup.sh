@@ -223,7 +223,7 @@ bench)
 	if [ "$(id -u)" = 0 ]; then
 		"$0" cluster
 		packages strace
-		"$here/bench/upstream.sh" >/dev/null || say "upstream's manager could not be built: the controller is measured without it"
+		"$here/bench/program.sh" upstream >/dev/null || say "upstream's manager could not be built: the controller is measured without it"
 	fi
 	;;
 venv) venv_path "${2:-python}" ;;

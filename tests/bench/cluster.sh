@@ -1,6 +1,6 @@
 #!/bin/bash
-# tests/bench/cluster.sh controller|client|apiserver|gang: figures that need a cluster, each in one of its own.
-# The controller stands beside upstream's manager where that can be built (upstream.sh).
+# tests/bench/cluster.sh controller|client|apiserver|gang|scale: figures that need a cluster, each in one of its own.
+# The controller stands beside upstream's manager where that can be built (program.sh).
 export KFT_GOMEMLIMIT=4GiB
 # shellcheck source=tests/cluster/lib.sh
 . "$(dirname "$0")/../cluster/lib.sh"
@@ -53,10 +53,20 @@ gang() {
 	in_cluster tests/bench/gang_bench.py "$ns"
 }
 
+# kwok plays the kubelets.
+scale() {
+	quietly controller_up
+	controller_down
+	in_cluster "$kwok" --kubeconfig "$cluster_state/admin.kubeconfig" --manage-all-nodes --node-lease-duration-seconds 200 \
+		--config tests/bench/kwok.yaml >"$scratch/kwok.log" 2>&1 &
+	in_cluster env "CLUSTER=$cluster_name" "KFTRAINER=$kftrainer" tests/bench/scale_bench.py "$scratch"
+}
+
 if [ "$(id -u)" != 0 ]; then
 	echo "a network namespace takes root"
 	exit 1
 fi
-[ "$1" != controller ] || upstream=$(tests/bench/upstream.sh)
+[ "$1" != controller ] || upstream=$(tests/bench/program.sh upstream)
+[ "$1" != scale ] || kwok=$(tests/bench/program.sh kwok)
 cluster_up
 "$1"

@@ -362,7 +362,7 @@ def row_others(scratch):
 
 def main():
     if not UPSTREAM:
-        lacks(VERSION, "tests/bench/upstream.sh could not build it")
+        lacks(VERSION, "tests/bench/program.sh could not build it")
     for name in ROWS:
         globals()["row_" + name](sys.argv[1])
 

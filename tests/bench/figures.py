@@ -25,6 +25,7 @@ SUBJECTS = (
     ("client", "The program", 180, ("cluster.sh", "client")),
     ("controller", "The controller in a cluster", 1080, ("cluster.sh", "controller")),
     ("gang", "The controller in a cluster", 300, ("cluster.sh", "gang")),
+    ("scale", "Scale", 2400, ("cluster.sh", "scale")),
     ("apiserver", "`controller --local`", 240, ("cluster.sh", "apiserver")),
     ("store", "Downloads", 360, ("store_bench.py", "KFTRAINER")),
     ("flight", "The data cache", 180, ("flight_bench.py", "KFTRAINER")),

@@ -24,6 +24,7 @@ KINDS = {  # kind: prefix, plural, whether it is in a namespace
     "LimitRange": ("/api/v1", "limitranges", True),
     "Event": ("/api/v1", "events", True),
     "Namespace": ("/api/v1", "namespaces", False),
+    "Node": ("/api/v1", "nodes", False),
     "PriorityClass": ("/apis/scheduling.k8s.io/v1", "priorityclasses", False),
     "RuntimeClass": ("/apis/node.k8s.io/v1", "runtimeclasses", False),
     "PodGroup.scheduling.x-k8s.io": ("/apis/scheduling.x-k8s.io/v1alpha1", "podgroups", True),

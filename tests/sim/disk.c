@@ -18,7 +18,8 @@ enum { FIRST_FD = 200000, FDS = 512, NAMES = 3, INODES = 64, SYNC_MS = 40 };
 
 struct inode {
 	char *data;
-	size_t len, synced; /* bytes of it that are on the disk for certain */
+	size_t len, cap;
+	size_t synced; /* bytes that are on the disk for certain */
 };
 
 static const char *const names[NAMES] = { "lock", "objects", "objects.new" };
@@ -182,7 +183,8 @@ ssize_t disk_write(int fd, const void *data, size_t len)
 	if (bad)
 		len = (size_t)sim_dice(disk.sim, (int64_t)len);
 	if (*pos + len > f->len) {
-		f->data = xreallocarray(f->data, *pos + len, 1);
+		if (*pos + len > f->cap)
+			f->data = xreallocarray(f->data, f->cap = 2 * (*pos + len), 1);
 		f->len = *pos + len;
 	}
 	if (len)

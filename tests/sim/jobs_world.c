@@ -175,7 +175,7 @@ static const struct sim_seed known[] = {
 int main(int argc, char **argv)
 {
 	static const struct sim_conf conf = { "controller", jobs_world, 400, known,
-					      true };
+					      true, FAULTS_MS };
 	const struct apiserver_conf api = { .max_events = 64 };
 	char **errors;
 

@@ -197,7 +197,7 @@ static void check(struct world *w)
 
 static void start(struct world *w)
 {
-	const struct storage_conf conf = { .dir = DISK_DIR };
+	const struct storage_conf conf = { .dir = DISK_DIR, .max_events = 32 };
 	struct error err = { 0 };
 
 	disk_fail(0);
@@ -227,7 +227,7 @@ static void crash(void *ctx)
 
 static void journal_world(struct sim *sim)
 {
-	static const int fail[] = { 0, 0, 3, 30 }, large[] = { 0, 0, 0, 40 };
+	static const int fail[] = { 0, 0, 3, 30 }, large[] = { 0, 0, 0, 20 };
 	struct world w = { .sim = sim };
 
 	w.lives = 1 + (int)sim_dice(sim, LIVES);
@@ -250,7 +250,7 @@ int main(int argc, char **argv)
 {
 	static const struct sim_seed known[] = { { 0 } };
 	static const struct sim_conf conf = { "journal", journal_world, 2000, known,
-					      true };
+					      true, 0 };
 
 	return sim_main(&conf, argc, argv);
 }

@@ -119,13 +119,14 @@ static void take_turn(void *ctx)
 	switch_stack(&main_sp, t->sp);
 }
 
+/* In ms; < 0: its time is over, and it only lets others go first. */
 static void give_turn(struct thread *t, int64_t ms)
 {
 	struct turn *turn = xmalloc(sizeof(*turn));
 	struct sim *s = t->process->sim;
 
 	*turn = (struct turn){ t, t->waits };
-	sim_after(s, (ms > 0 ? ms : 0) + sim_dice(s, t->slow_ms), take_turn, turn);
+	sim_after(s, ms < 0 ? 0 : ms + sim_dice(s, t->slow_ms), take_turn, turn);
 }
 
 static void wake(const void *key, bool one)
@@ -152,7 +153,7 @@ static bool wait_for(const void *key, int64_t until)
 	if (until > clock_ms() && until < clock_ms() + t->least_ms)
 		until = clock_ms() + t->least_ms;
 	if (until >= 0)
-		give_turn(t, until - clock_ms());
+		give_turn(t, until > clock_ms() ? until - clock_ms() : -1);
 	give_way();
 	return t->woken;
 }

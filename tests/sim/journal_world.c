@@ -23,7 +23,7 @@ enum {
 	KEYS = 4,
 	WRITES = 40, /* of a key in one life of the process, at most */
 	LIVES = 4,
-	LARGE = 400 * 1000, /* bytes of an object that make a log be rewritten */
+	LARGE = 100 * 1000, /* bytes of an object that make a log be rewritten */
 };
 
 struct world;
@@ -227,7 +227,7 @@ static void crash(void *ctx)
 
 static void journal_world(struct sim *sim)
 {
-	static const int fail[] = { 0, 0, 3, 30 }, large[] = { 0, 0, 0, 20 };
+	static const int fail[] = { 0, 0, 3, 30 }, large[] = { 0, 0, 0, 60 };
 	struct world w = { .sim = sim };
 
 	w.lives = 1 + (int)sim_dice(sim, LIVES);

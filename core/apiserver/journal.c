@@ -323,7 +323,7 @@ int journal_add(struct journal *j, const struct journal_record *r, struct error 
 			    lseek(j->fd, j->size, SEEK_SET) == j->size;
 
 		pthread_mutex_lock(&j->mutex);
-		j->failed = !back;
+		j->failed |= !back;
 		pthread_mutex_unlock(&j->mutex);
 		return -1;
 	}

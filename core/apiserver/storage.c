@@ -146,6 +146,44 @@ static int load_record(void *ctx, const struct journal_record *rec, struct error
 	return 0;
 }
 
+struct live {
+	struct storage *s;
+	struct map_entry *at;
+	bool ended;
+};
+
+/* The last record has no object, only the last version, so that versions never repeat. */
+static bool next_live(void *ctx, struct journal_record *ret)
+{
+	struct live *l = ctx;
+	const struct stored *obj;
+
+	if (l->ended)
+		return false;
+	l->at = map_next(&l->s->objects, l->at);
+	l->ended = !l->at;
+	*ret = (struct journal_record){ .version = l->s->version, .key = VERSION_KEY };
+	if (l->ended)
+		return true;
+	obj = l->at->value;
+	*ret = (struct journal_record){ obj->version, obj->key, obj->text, obj->len };
+	return true;
+}
+
+/*
+ * After a sync that failed, the log as it is read may be in the kernel's memory alone, and
+ * no later sync writes that to the disk: write it again.
+ */
+static void write_again(struct storage *s)
+{
+	struct live live = { .s = s };
+	struct error ignored = { 0 };
+
+	if (s->journal && journal_report(s->journal)->records &&
+	    journal_rewrite(s->journal, next_live, &live, &ignored))
+		error_clear_if(&ignored, ignored.kind);
+}
+
 int storage_open(struct storage **ret, const struct storage_conf *conf, struct error *err)
 {
 	struct storage *s = xcalloc(1, sizeof(*s));
@@ -159,6 +197,7 @@ int storage_open(struct storage **ret, const struct storage_conf *conf, struct e
 		storage_close(s);
 		return -1;
 	}
+	write_again(s);
 	s->oldest = s->committed = s->version;
 	*ret = s;
 	return 0;
@@ -301,30 +340,6 @@ bool storage_has_namespaced(struct storage *s, const char *ns)
 }
 
 /* ---- writing ----------------------------------------------------------------------- */
-
-struct live {
-	struct storage *s;
-	struct map_entry *at;
-	bool ended;
-};
-
-/* The last record has no object, only the last version, so that versions never repeat. */
-static bool next_live(void *ctx, struct journal_record *ret)
-{
-	struct live *l = ctx;
-	const struct stored *obj;
-
-	if (l->ended)
-		return false;
-	l->at = map_next(&l->s->objects, l->at);
-	l->ended = !l->at;
-	*ret = (struct journal_record){ .version = l->s->version, .key = VERSION_KEY };
-	if (l->ended)
-		return true;
-	obj = l->at->value;
-	*ret = (struct journal_record){ obj->version, obj->key, obj->text, obj->len };
-	return true;
-}
 
 /* With the lock held: rewrite a log of which most is outdated. Failures are retried. */
 static void compact(struct storage *s)

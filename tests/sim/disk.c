@@ -19,7 +19,8 @@ enum { FIRST_FD = 200000, FDS = 512, NAMES = 3, INODES = 64, SYNC_MS = 40 };
 struct inode {
 	char *data;
 	size_t len, cap;
-	size_t synced; /* bytes that are on the disk for certain */
+	size_t synced; /* bytes that are on the disk for certain, but for those */
+	size_t lost;   /* from here on, if not 0: a sync failed, and none tries them again */
 };
 
 static const char *const names[NAMES] = { "lock", "objects", "objects.new" };
@@ -75,6 +76,8 @@ static void lose(struct inode *f)
 	size_t written = f->len, kept;
 
 	kept = f->synced + (size_t)sim_dice(disk.sim, (int64_t)(written - f->synced) + 1);
+	kept = f->lost && f->lost < kept ? f->lost : kept;
+	f->lost = 0;
 	f->len = kept;
 	if (kept < written && sim_dice(disk.sim, 4) == 3) {
 		f->len = kept + (size_t)sim_dice(disk.sim, (int64_t)(written - kept));
@@ -152,7 +155,8 @@ int __wrap_openat(int dir, const char *path, int flags, ...)
 		*inode = disk.n_inodes++;
 	}
 	if (flags & O_TRUNC)
-		disk.inodes[*inode].len = disk.inodes[*inode].synced = 0;
+		disk.inodes[*inode] = (struct inode){ .data = disk.inodes[*inode].data,
+						      .cap = disk.inodes[*inode].cap };
 	return new_fd(*inode);
 }
 
@@ -180,6 +184,8 @@ ssize_t disk_write(int fd, const void *data, size_t len)
 	size_t *pos = &disk.fds[fd - FIRST_FD].pos;
 	bool bad = fails();
 
+	if (bad && thread_runs())
+		thread_pause(sim_dice(disk.sim, SYNC_MS));
 	if (bad)
 		len = (size_t)sim_dice(disk.sim, (int64_t)len);
 	if (*pos + len > f->len) {
@@ -196,9 +202,12 @@ ssize_t disk_write(int fd, const void *data, size_t len)
 	return bad ? -1 : (ssize_t)len;
 }
 
+off_t __real_lseek(int fd, off_t to, int from);
 off_t __wrap_lseek(int fd, off_t to, int from);
 off_t __wrap_lseek(int fd, off_t to, int from)
 {
+	if (!disk_has(fd))
+		return __real_lseek(fd, to, from);
 	disk.fds[fd - FIRST_FD].pos = (size_t)to;
 	return to;
 }
@@ -215,17 +224,22 @@ int __wrap_fstat(int fd, struct stat *ret)
 	return 0;
 }
 
+int __real_ftruncate(int fd, off_t len);
 int __wrap_ftruncate(int fd, off_t len);
 int __wrap_ftruncate(int fd, off_t len)
 {
-	struct inode *f = file_of(fd);
+	struct inode *f;
 
+	if (!disk_has(fd)) /* what counts coverage */
+		return __real_ftruncate(fd, len);
+	f = file_of(fd);
 	if (fails()) {
 		errno = EIO;
 		return -1;
 	}
 	f->len = (size_t)len < f->len ? (size_t)len : f->len;
 	f->synced = f->synced < f->len ? f->synced : f->len;
+	f->lost = f->lost < f->len ? f->lost : 0;
 	return 0;
 }
 
@@ -246,9 +260,11 @@ static int sync_file(int fd)
 	if (thread_runs())
 		thread_pause(sim_dice(disk.sim, SYNC_MS));
 	errno = EIO;
+	written = written < f->len ? written : f->len;
+	if (bad && !f->lost)
+		f->lost = f->synced;
 	if (bad)
 		return -1;
-	written = written < f->len ? written : f->len;
 	f->synced = written > f->synced ? written : f->synced;
 	return 0;
 }

@@ -267,6 +267,9 @@ static bool pass_begin(struct pass *p)
 		requeue_backoff(p);
 		return false;
 	}
+	if (p->memory->written.status_unsure) /* it was read just now */
+		p->memory->written.trainjob_version = meta_version_number(p->tj);
+	p->memory->written.status_unsure = false;
 	p->objects.foreign_changes = p->memory->foreign_changes;
 	p->status.before = json_dup(tj_status(p->tj));
 	p->objects.cache = cJSON_CreateArray();
@@ -297,7 +300,7 @@ static int read_trainjob(struct pass *p, struct error *err)
 	const struct kube_ref ref = { TRAINER_API_VERSION, TRAINJOB_KIND, p->ns,
 				      p->name };
 
-	if (!conf->trainjobs)
+	if (!conf->trainjobs || job_memory_of(conf->memories, p->key)->written.status_unsure)
 		return kube_find(conf->kube, &ref, &p->tj, err);
 	p->tj = informer_get(conf->trainjobs, p->ns, p->name);
 	return 0;

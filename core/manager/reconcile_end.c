@@ -4,6 +4,7 @@
 #include "api/meta.h"
 #include "base/log.h"
 #include "manager/reconcile_impl.h"
+#include "trainer/api.h"
 #include "trainer/jobset.h"
 #include "trainer/trainjob.h"
 #include "trainer/trainjob_status.h"
@@ -68,7 +69,7 @@ static int time_left(struct pass *p, struct time_seen *seen, int64_t begin,
 
 /* ---- the deadline ---- */
 
-/* The deadline starts over each time the job is resumed. */
+/* The deadline starts over each time the job is resumed: once the status says so. */
 int end_check_deadline(struct pass *p, cJSON *status, struct error *err)
 {
 	int64_t seconds = tj_active_deadline(p->tj), start, left;
@@ -76,7 +77,8 @@ int end_check_deadline(struct pass *p, cJSON *status, struct error *err)
 
 	if (seconds == ABSENT && p->memory->policy_known)
 		seconds = p->memory->policy.deadline;
-	if (seconds <= 0 || status_finished(status) || tj_suspend(p->tj) || !text ||
+	if (seconds <= 0 || status_finished(status) || tj_suspend(p->tj) ||
+	    status_is_true(status, COND_SUSPENDED) || !text ||
 	    time_parse(&start, text, IGNORED))
 		return 0;
 	if (time_left(p, &p->memory->start_seen, start, seconds, &left, err))

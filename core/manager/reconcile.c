@@ -300,7 +300,8 @@ static int read_trainjob(struct pass *p, struct error *err)
 	const struct kube_ref ref = { TRAINER_API_VERSION, TRAINJOB_KIND, p->ns,
 				      p->name };
 
-	if (!conf->trainjobs || job_memory_of(conf->memories, p->key)->written.status_unsure)
+	if (!conf->trainjobs ||
+	    job_memory_of(conf->memories, p->key)->written.status_unsure)
 		return kube_find(conf->kube, &ref, &p->tj, err);
 	p->tj = informer_get(conf->trainjobs, p->ns, p->name);
 	return 0;

@@ -16,7 +16,8 @@ while [ $# -gt 0 ]; do
 done
 case $world in
 cache) [ ${#files[@]} -gt 0 ] || files=(core/cache/{fleet,loans,holdings,claim,plan,client,worker,ticket}.c) ;;
-jobs) [ ${#files[@]} -gt 0 ] || files=(core/manager/*.c core/jobs/*.c core/apiserver/*.c) ;;
+jobs) [ ${#files[@]} -gt 0 ] || files=(core/manager/{reconcile*,watch,work,pods,job_memory,one_job,runtimes,snapshots,outage}.c core/kube/{informer,workqueue,lease}.c core/jobs/*.c) ;;
+journal) [ ${#files[@]} -gt 0 ] || files=(core/apiserver/{journal,storage}.c) ;;
 esac
 out=build/coverage/$world
 mkdir -p "$out"
@@ -35,8 +36,9 @@ done
 program=$out/$world
 command=${link/-o build\/san\/tests\/sim\/$world/-o $program ${objects[*]}}
 eval "$command -fprofile-instr-generate" || exit
-LLVM_PROFILE_FILE=$out/raw "$program" "${args[@]}" >/dev/null || echo "# a schedule failed"
-llvm-profdata-14 merge -o "$out/profile" "$out/raw" || exit
+rm -f "$out"/raw*
+LLVM_PROFILE_FILE=$out/raw%2m "$program" "${args[@]}" >/dev/null || echo "# a schedule failed"
+llvm-profdata-14 merge -o "$out/profile" "$out"/raw* || exit
 if [ -n "$lines" ]; then
 	llvm-cov-14 show "$program" -instr-profile="$out/profile" --show-branches=count "${files[@]}" |
 		awk '/^core\/|^\/.*:$/ { file = $0 } /^ *[0-9]+\| / { line = $0 } /Branch .*(True: 0|False: 0)[,\]]/ && line != "" { print file, line; line = "" }'

@@ -20,7 +20,7 @@ struct inode {
 	char *data;
 	size_t len, cap;
 	size_t synced; /* bytes that are on the disk for certain, but for those */
-	size_t lost;   /* from here on, if not 0: a sync failed, and none tries them again */
+	size_t lost; /* from here on, if not 0: a sync failed, and none tries them again */
 };
 
 static const char *const names[NAMES] = { "lock", "objects", "objects.new" };

@@ -23,13 +23,14 @@ enum {
 	PAGE = 55,         /* lines of a trace in its shortest form */
 	WIDTH = 160,       /* of them */
 	CHOICES = 1 << 20, /* of a schedule in a process of its own, at most */
-	SANITIZED = 20,    /* one schedule of so many is run with the sanitizers, too */
+	SANITIZED = 50,    /* one schedule of so many is run with the sanitizers, too */
 	STEPS = 1000000,   /* of a schedule: most have a thousand */
 	FAMILY = 8,        /* seeds with the same beginning (events.h) */
 };
 
 void __asan_init(void)
 	__attribute__((weak)); /* NULL: this is not the sanitizers' build */
+int __llvm_profile_write_file(void) __attribute__((weak)); /* coverage.sh */
 
 struct event {
 	int64_t at;
@@ -143,6 +144,14 @@ static bool in_child(struct sim *s)
 	return false;
 }
 
+static void leave_child(void)
+{
+	fflush(stdout);
+	if (__llvm_profile_write_file)
+		__llvm_profile_write_file();
+	_exit(0);
+}
+
 /* The beginning is over: run each member of the family from here, up to the first that breaks. */
 static void part(struct sim *s)
 {
@@ -154,7 +163,7 @@ static void part(struct sim *s)
 		if (in_child(s))
 			break;
 		if (s->broken)
-			_exit(0);
+			leave_child();
 	}
 	*s = before;
 	s->state = mix(s->seed);
@@ -167,7 +176,7 @@ bool sim_step(struct sim *s)
 
 	if (s->conf->shared_ms && !s->replays && s->parted_at > s->n_events && s->n &&
 	    s->heap[0].at >= START_MS + (int64_t)(mix(~(s->seed / FAMILY)) %
-						 (uint64_t)s->conf->shared_ms))
+						  (uint64_t)s->conf->shared_ms))
 		part(s);
 	if (s->steps++ == STEPS)
 		sim_broken(s, "no end after %d steps", STEPS);
@@ -280,8 +289,7 @@ static void run(struct sim *s, const struct sim_conf *conf)
 		s->heap = NULL;
 		s->cap = 0;
 		run_here(s, conf);
-		fflush(stdout);
-		_exit(0);
+		leave_child();
 	}
 }
 
@@ -499,7 +507,7 @@ int sim_main(const struct sim_conf *conf, int argc, char **argv)
 	for (uint64_t i = 0, members; i < o.n && !bad; i += members) {
 		members = FAMILY - (o.first + i) % FAMILY;
 		members = !conf->shared_ms || o.trace ? 1
-			  : members < o.n - i	      ? members
+			  : members < o.n - i         ? members
 						      : o.n - i;
 		bad = try(conf, o.first + i, members, o.trace);
 	}

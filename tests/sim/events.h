@@ -40,7 +40,7 @@ struct sim_conf {
 };
 /*
  * The program: [--seed N] [--schedules N] [--trace]. Its exit status. --seed: this one, or
- * the first of --schedules. --trace: print what happens. With the sanitizers a twentieth,
+ * the first of --schedules. --trace: print what happens. With the sanitizers a fiftieth,
  * of other seeds.
  */
 int sim_main(const struct sim_conf *conf, int argc, char **argv);

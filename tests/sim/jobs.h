@@ -93,8 +93,9 @@ struct world {
 	int refuse, lose, cut; /* % of calls */
 	int64_t lag_ms;        /* of watches */
 	bool over;             /* what is still to come does nothing */
-	int64_t calls, random, leads_since;
-	int started; /* controllers that ever were */
+	int64_t calls, random;
+	int64_t leads_since; /* a controller; INT64_MAX: none does */
+	int started;         /* controllers that ever were */
 };
 
 bool is_calm(const struct world *w); /* faults have ended */

@@ -33,7 +33,7 @@ struct controller {
 	struct world *w;
 	struct process *process;
 	char identity[24];
-	bool dead;
+	bool dead, leads;
 	int64_t apart_until; /* these of its clients reach nobody */
 	unsigned apart;
 	struct client clients[CLIENTS];
@@ -51,6 +51,8 @@ static void end(struct controller *c, const char *why)
 
 	sim_note(w->sim, "%s %s", c->identity, why);
 	c->dead = true;
+	if (c->leads)
+		w->leads_since = INT64_MAX;
 	sim_after(w->sim, 500 + sim_dice(w->sim, 6000), start_one, w);
 	process_kill(c->process);
 }
@@ -359,6 +361,7 @@ static void run(void *ctx)
 	if (lease_acquire(lease, IGNORED))
 		end(c, "stops before it leads");
 	sim_note(w->sim, "%s leads", c->identity);
+	c->leads = true;
 	w->leads_since = clock_ms();
 	if (event_recorder_new(&conf.events, &events, IGNORED) ||
 	    work_start(&work, &conf, IGNORED))

@@ -136,6 +136,13 @@ static void report_pod(struct job *j, const struct report *r)
 			     ms);
 }
 
+static bool has_ended(const cJSON *pod)
+{
+	const char *phase = json_str(pod, "status", "phase");
+
+	return str_eq(phase, "Failed") || str_eq(phase, "Succeeded");
+}
+
 /* The pod stays as it is for some time; JobSet's controller waits for it. */
 void nodes_lose_one(struct job *j)
 {
@@ -143,7 +150,8 @@ void nodes_lose_one(struct job *j)
 	const cJSON *pod;
 
 	json_each(pod, list)
-		if (str_starts(meta_name(pod), j->name) && !j->disrupted_ms) {
+		if (str_starts(meta_name(pod), j->name) && !j->disrupted_ms &&
+		    !has_ended(pod)) {
 			cJSON *copy = json_dup(pod);
 
 			sim_note(j->w->sim, "the node of pod %s is gone", meta_name(pod));

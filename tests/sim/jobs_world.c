@@ -128,7 +128,7 @@ static void set_dice(struct world *w)
 
 static void jobs_world(struct sim *sim)
 {
-	struct world w = { .sim = sim, .api = server };
+	struct world w = { .sim = sim, .api = server, .leads_since = INT64_MAX };
 	int64_t next = 0;
 
 	current = &w;
@@ -174,8 +174,8 @@ static const struct sim_seed known[] = {
 
 int main(int argc, char **argv)
 {
-	static const struct sim_conf conf = { "controller", jobs_world, 400, known,
-					      true, FAULTS_MS };
+	static const struct sim_conf conf = { "controller", jobs_world, 3000,
+					      known,        true,       FAULTS_MS };
 	const struct apiserver_conf api = { .max_events = 64 };
 	char **errors;
 

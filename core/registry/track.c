@@ -13,7 +13,7 @@
 #include "registry/track_impl.h"
 
 enum {
-	BATCH = 1000,
+	BATCH = 200,    /* Azure takes no more, MLflow 1,000 */
 	SEND_MS = 1000, /* between two batches that are not full */
 	FIRST_PAUSE_MS = 500,
 	LAST_PAUSE_MS = 30 * 1000,

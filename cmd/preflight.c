@@ -1,4 +1,4 @@
-/* preflight.c - check this node's GPUs before a job uses them (gpu/preflight.h). */
+/* preflight.c - check nodes and GPUs before a job uses them (preflight_nodes.h, gpu/preflight.h). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "cmd/cmd.h"
+#include "cmd/preflight_nodes.h"
 #include "cmd/ui/termination_message.h"
 #include "crypto/sign.h"
 #include "gpu/discover.h"
@@ -18,7 +19,8 @@
 
 struct preflight_opts {
 	const char *checks, *expect, *leader, *job_key;
-	bool quick, full;
+	bool quick, full, warn;
+	struct preflight_node_opts node;
 	int64_t gpus, timeout_ms, deadline_ms, nodes, node_rank;
 	int output;
 };
@@ -39,8 +41,8 @@ enum { FATAL = 3 };
 
 static const struct opt opts_table[] = {
 	OPT_STR(0, "check", "NAME,...",
-		"run only these: devices, driver, health, memory, "
-		"bandwidth, peers, nccl, job",
+		"run only these: mounts, shm, names, ports, links, clocks, devices, "
+		"driver, health, memory, bandwidth, peers, nccl, job",
 		struct preflight_opts, checks),
 	OPT_INT(0, "gpus", "N", "required number of usable GPUs", struct preflight_opts,
 		gpus, 0, 1024),
@@ -51,8 +53,17 @@ static const struct opt opts_table[] = {
 	OPT_STR(0, "expect", "FILE",
 		"JSON file with the expected speeds of each kind of GPU",
 		struct preflight_opts, expect),
+	OPT_STRS(0, "mount", "DIR",
+		 "write, read and remove a file in this directory; repeatable",
+		 struct preflight_opts, node.mounts),
+	OPT_STR(0, "shm", "SIZE", "required size of /dev/shm: 8Gi", struct preflight_opts,
+		node.shm),
+	OPT_INT(0, "job-port", "PORT",
+		"with --nodes: port of the job, to be free on all nodes (default: 29500)",
+		struct preflight_opts, node.port, 1, 65535),
+	OPT_BOOL(0, "warn", "exit with 0 whatever is found", struct preflight_opts, warn),
 	OPT_INT(0, "nodes", "N",
-		"number of nodes of the job; adds an all-reduce over them",
+		"number of nodes of the job; adds links, and an all-reduce over them",
 		struct preflight_opts, nodes, 2, MEETING_MAX),
 	OPT_INT(0, "node-rank", "R", "rank of this node (default: JOB_COMPLETION_INDEX)",
 		struct preflight_opts, node_rank, 0, MEETING_MAX - 1),
@@ -111,6 +122,9 @@ static void print_json(const cJSON *row)
 static void keep_worst(struct printing *to, const cJSON *row)
 {
 	const char *device = json_str(row, "device");
+	const char *gpu = str_in(text(row, "check"), preflight_node_checks) ? ""
+			  : device                                          ? "GPU "
+									    : "GPUs";
 	int grade = 0;
 
 	while (grade < FATAL && !str_eq(text(row, "result"), grades[grade]))
@@ -118,9 +132,9 @@ static void keep_worst(struct printing *to, const cJSON *row)
 	if (grade <= to->worst)
 		return;
 	to->worst = grade;
-	snprintf(to->words, sizeof(to->words), "node %s: %s%s: %s: %s", text(row, "node"),
-		 device ? "GPU " : "GPUs", device ? device : "", text(row, "check"),
-		 text(row, "message"));
+	snprintf(to->words, sizeof(to->words), "node %s: %s%s%s%s: %s", text(row, "node"),
+		 gpu, device ? device : "", device || *gpu ? ": " : "",
+		 text(row, "check"), text(row, "message"));
 }
 
 static void on_row(void *ctx, const cJSON *row)
@@ -142,9 +156,12 @@ static int choose(struct arena *arena, const char *list, const char *const **ret
 
 	for (size_t i = 0; names[i]; i++) {
 		names[i] = str_trim(arena, names[i]);
-		if (!str_in(names[i], preflight_checks))
+		if (!str_in(names[i], preflight_checks) &&
+		    !str_in(names[i], preflight_node_checks))
 			return error_set(err, ERR_USAGE,
-					 "--check: invalid check '%s': want %s", names[i],
+					 "--check: invalid check '%s': want %s, %s",
+					 names[i],
+					 str_join(arena, preflight_node_checks, ", "),
 					 str_join(arena, preflight_checks, ", "));
 	}
 	*ret = (const char *const *)names;
@@ -172,7 +189,20 @@ struct together {
 	struct meeting meeting;
 	int64_t check_ms;
 	char host[LEADER_SIZE];
+	bool open;
 };
+
+/* The nodes have met before: each says hello again. */
+static int meet_again(struct together *t, const cJSON *hello, cJSON **ret,
+		      struct error *err)
+{
+	if (t->meeting.rank)
+		return meeting_send(&t->meeting, 0, hello, err);
+	for (uint32_t i = 1; i < t->meeting.n; i++)
+		if (meeting_receive(&t->meeting, i, &ret[i], IGNORED))
+			ret[i] = NULL;
+	return 0;
+}
 
 static int job_open(void *ctx, const cJSON *hello, cJSON **ret, struct error *err)
 {
@@ -181,8 +211,11 @@ static int job_open(void *ctx, const cJSON *hello, cJSON **ret, struct error *er
 
 	/* Rank 0 needs up to check_ms to wait for the others, and again for the check. */
 	t->meeting.deadline = now + t->check_ms * (t->meeting.rank ? 2 : 1);
+	if (t->open)
+		return meet_again(t, hello, ret, err);
 	if (meeting_open(&t->meeting, hello, ret, err))
 		return -1;
+	t->open = true;
 	if (!t->meeting.rank)
 		t->meeting.deadline = clock_ms() + t->check_ms;
 	return 0;
@@ -288,6 +321,27 @@ static int read_job(struct together *t, struct preflight_job *job,
 	return 0;
 }
 
+static void check_nodes(struct preflight *p, const struct preflight_opts *opts,
+			struct together *t)
+{
+	preflight_nodes_local(p, &opts->node);
+	if (opts->nodes)
+		preflight_nodes_job(p, &opts->node,
+				    &(struct preflight_together){ &t->meeting, job_name,
+								  job_open, t });
+}
+
+static int check_opts(const struct preflight_opts *opts, int argc, char **argv,
+		      struct error *err)
+{
+	if (argc)
+		return error_set(err, ERR_USAGE, "unexpected argument '%s'", argv[0]);
+	if (opts->quick && opts->full)
+		return error_set(err, ERR_USAGE,
+				 "--quick cannot be combined with --full");
+	return preflight_nodes_check(&opts->node, err);
+}
+
 static int run(const void *values, int argc, char **argv, struct error *err)
 {
 	const struct preflight_opts *opts = values;
@@ -311,12 +365,8 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 		.ctx = &to,
 	};
 
-	if (argc)
-		return error_set(err, ERR_USAGE, "unexpected argument '%s'", argv[0]);
-	if (opts->quick && opts->full)
-		return error_set(err, ERR_USAGE,
-				 "--quick cannot be combined with --full");
-	if (opts->nodes && read_job(&together, &job, opts, err))
+	if (check_opts(opts, argc, argv, err) ||
+	    (opts->nodes && read_job(&together, &job, opts, err)))
 		return -1;
 	p.job = opts->nodes ? &job : NULL;
 	if ((opts->checks && choose(&arena, opts->checks, &p.only, err)) ||
@@ -324,17 +374,18 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 		return -1;
 	gethostname(node, sizeof(node) - 1);
 	p.expect = expect;
+	check_nodes(&p, opts, &together);
 	code = (int)preflight_run(&p);
 	meeting_close(&together.meeting);
 	if (to.worst) /* `why` and events show it, if this is an init container */
 		termination_message(to.words);
-	return code;
+	return opts->warn ? 0 : code;
 }
 
 const struct cmd cmd_preflight = {
 	.name = "preflight",
 	.args = "",
-	.summary = "check this node's GPUs and the links between them",
+	.summary = "check this node, its GPUs, and the links to the job's other nodes",
 	.about =
 		"Prints a line for each check and device. Exits with the worst result: 0 (pass),\n"
 		"10 (warning), 20 (worth trying again) or 30 (fatal). Without a GPU it passes,\n"
@@ -343,6 +394,7 @@ const struct cmd cmd_preflight = {
 	.opts = opts_table,
 	.opts_size = sizeof(struct preflight_opts),
 	.example = "kftrainer preflight\n"
+		   "kftrainer preflight --check mounts --mount /tmp\n"
 		   "kftrainer preflight --quick -o json\n"
 		   "kftrainer preflight --check memory,nccl",
 	.run = run,

@@ -16,7 +16,7 @@
 	X(plainml), X(torch), X(torchtune), X(jax), X(xgboost), X(tensorflow),         \
 		X(paddle), X(trainjobstatus), X(mpi), X(flux), X(cache), X(supervise), \
 		X(volcano), X(coscheduling), X(kai), X(yunikorn), X(workspace),        \
-		X(jobset)
+		X(preflight), X(jobset)
 
 extern const struct plugin *const plugins[]; /* ends with NULL */
 

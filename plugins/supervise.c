@@ -13,10 +13,12 @@
 #include "base/str.h"
 #include "plugins/common.h"
 #include "plugins/plugins.h"
+#include "plugins/supervise.h"
 #include "trainer/api.h"
 #include "trainer/carry.h"
 #include "trainer/jobset.h"
 #include "trainer/podspec.h"
+#include "trainer/preflight_spec.h"
 #include "trainer/runtime.h"
 #include "trainer/supervise_spec.h"
 #include "trainer/track_spec.h"
@@ -25,7 +27,7 @@
 
 #define SUFFIX   "-supervise"
 #define KEY_DIR  "/etc/kftrainer-supervise"
-#define KEY_FILE "key"
+#define KEY_FILE "key" /* together SUPERVISE_KEY_PATH */
 
 enum { MOST_WORDS = 300 };
 
@@ -144,7 +146,7 @@ static const char *const *runner(struct info *info, const struct supervise_spec 
 	if (nodes > 1) {
 		add_number(&w, "--ranks", nodes);
 		add_option(&w, "--hub", info_lead_host(info));
-		add_option(&w, "--key", KEY_DIR "/" KEY_FILE);
+		add_option(&w, "--key", SUPERVISE_KEY_PATH);
 	}
 	if (track->uri)
 		add_tracking(&w, tj, pod_container(ps->pod_spec, NODE), track->uri);
@@ -161,6 +163,19 @@ static cJSON *key_volume(struct info *info)
 	cJSON_AddItemToArray(json_list(volume, "secret", "items"),
 			     podspec_volume_item(SUPERVISE_SECRET_KEY, KEY_FILE, 0444));
 	return volume;
+}
+
+int supervise_give_key(struct info *info, const struct pod_set *ps, cJSON *c,
+		       struct error *err)
+{
+	if (pod_has_volume(ps->pod_spec, SUPERVISE_VOLUME))
+		return error_set(err, ERR_INVALID,
+				 "job %s of the runtime has a volume \"" SUPERVISE_VOLUME
+				 "\" of its own",
+				 ps->name);
+	pod_set_volume(ps->pod_spec, key_volume(info));
+	container_mount(c, SUPERVISE_VOLUME, KEY_DIR, true);
+	return 0;
 }
 
 static bool has_command(const struct info *info, const cJSON *tj, const cJSON *c)
@@ -195,16 +210,7 @@ static int supervise(const struct plugin_env *env, struct info *info, struct pod
 	job_replace_lost_pods(ps->job_spec, NODE);
 	if (carry_into(env, ps, c, err))
 		return -1;
-	if (pod_set_count(ps) < 2)
-		return 0;
-	if (pod_has_volume(ps->pod_spec, SUPERVISE_VOLUME))
-		return error_set(err, ERR_INVALID,
-				 "job %s of the runtime has a volume \"" SUPERVISE_VOLUME
-				 "\" of its own",
-				 ps->name);
-	pod_set_volume(ps->pod_spec, key_volume(info));
-	container_mount(c, SUPERVISE_VOLUME, KEY_DIR, true);
-	return 0;
+	return pod_set_count(ps) < 2 ? 0 : supervise_give_key(info, ps, c, err);
 }
 
 static int enforce_ml_policy(const struct plugin_env *env, struct info *info,
@@ -225,6 +231,14 @@ static int enforce_ml_policy(const struct plugin_env *env, struct info *info,
 	return supervise(env, info, ps, tj, &spec, err);
 }
 
+static bool needs_key(const struct info *info, const cJSON *tj)
+{
+	enum preflight_mode mode;
+
+	return is_supervised(info, tj) ||
+	       (!preflight_mode_of(&mode, tj, info->annotations, IGNORED) && mode);
+}
+
 static int build(const struct plugin_env *env, struct info *info, const cJSON *tj,
 		 cJSON *objects, struct error *err)
 {
@@ -234,7 +248,7 @@ static int build(const struct plugin_env *env, struct info *info, const cJSON *t
 	const cJSON *old;
 	cJSON *secret;
 
-	if (!is_supervised(info, tj) || info_nodes(info) < 2)
+	if (!needs_key(info, tj) || info_nodes(info) < 2)
 		return 0;
 	if (plugin_object_find(env, &ref, &old, err))
 		return -1;

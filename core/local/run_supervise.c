@@ -11,6 +11,7 @@
 #include "trainer/carry.h"
 #include "trainer/jobset.h"
 #include "trainer/podspec.h"
+#include "trainer/preflight_spec.h"
 #include "trainer/supervise_spec.h"
 
 #define LOCALHOST "127.0.0.1" /* rank 0 listens on all addresses */
@@ -101,6 +102,23 @@ static bool any_supervised(const struct run *r)
 	return false;
 }
 
+/* All nodes are this machine, with one set of ports. */
+static void drop_preflight(struct run *r)
+{
+	cJSON *rjob;
+
+	json_each(rjob, jobset_jobs(json_get(r->jobset, "spec"))) {
+		cJSON *pod_spec = rjob_pod_spec(rjob);
+		const cJSON *c = pod_init_container(pod_spec, PREFLIGHT_CONTAINER);
+
+		if (!c || !is_ours(c))
+			continue;
+		pod_drop_init_container(pod_spec, PREFLIGHT_CONTAINER);
+		pod_drop_init_container(pod_spec, CARRY_CONTAINER);
+		pod_drop_volume(pod_spec, CARRY_VOLUME);
+	}
+}
+
 int run_supervise_edit(struct run *r, struct error *err)
 {
 	cleanup_arena struct arena a = { 0 };
@@ -109,6 +127,7 @@ int run_supervise_edit(struct run *r, struct error *err)
 	cJSON *rjob;
 	int port;
 
+	drop_preflight(r);
 	if (!any_supervised(r))
 		return 0;
 	self = realpath("/proc/self/exe", NULL);

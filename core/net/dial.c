@@ -29,6 +29,16 @@ static int resolve(struct addrinfo **ret, const char *host, int port, struct err
 			 gai_strerror(rc));
 }
 
+int dial_resolve(const char *host, struct error *err)
+{
+	struct addrinfo *list = NULL;
+
+	if (resolve(&list, host, 1, err))
+		return -1;
+	freeaddrinfo(list);
+	return 0;
+}
+
 static int finish(int fd, int64_t deadline, struct error *err)
 {
 	socklen_t len = sizeof(int);

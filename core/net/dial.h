@@ -22,6 +22,9 @@ enum dial_stage { DIAL_RESOLVE, DIAL_CONNECT };
 MUST_CHECK int dial(int *ret, const char *host, int port, int64_t deadline,
 		    enum dial_stage *ret_stage, struct error *err);
 
+/* Has the name an address? Errors as of dial(). */
+MUST_CHECK int dial_resolve(const char *host, struct error *err);
+
 /* TCP keepalive: the connection fails about `seconds` after its peer has vanished. */
 void dial_watch(int fd, int seconds);
 

@@ -415,6 +415,64 @@ void container_env_from_secret(cJSON *c, const char *secret)
 	cJSON_AddItemToArray(json_list(c, "envFrom"), source);
 }
 
+cJSON *container_beside(const cJSON *from, const char *name)
+{
+	static const char *const own[] = {
+		"command",        "args",         "ports",      "livenessProbe",
+		"readinessProbe", "startupProbe", "lifecycle",  "stdin",
+		"stdinOnce",      "tty",          "workingDir", "restartPolicy",
+		"resizePolicy"
+	};
+	cJSON *c = json_dup(from);
+
+	for (size_t i = 0; i < N_ELEMENTS(own); i++)
+		json_del(c, JSON_PATH(own[i]));
+	json_put_str(c, name, "name");
+	container_log_on_error(c);
+	return c;
+}
+
+static const cJSON *volume_of(const cJSON *pod_spec, const cJSON *m)
+{
+	return json_find_const(json_get(pod_spec, "volumes"), "name",
+			       json_str(m, "name"));
+}
+
+static bool is_memory(const cJSON *v)
+{
+	return str_eq(json_str(v, "emptyDir", "medium"), "Memory");
+}
+
+cJSON *container_writable_paths(const cJSON *pod_spec, const cJSON *c)
+{
+	static const char *const fixed[] = { "configMap", "secret", "projected",
+					     "downwardAPI", "image" };
+	cJSON *paths = cJSON_CreateArray();
+	const cJSON *m;
+
+	json_each(m, json_get(c, "volumeMounts")) {
+		const cJSON *v = volume_of(pod_spec, m);
+		const char *path = json_str(m, "mountPath");
+		bool writable =
+			v && path && !is_memory(v) && !json_bool(m, false, "readOnly");
+
+		for (size_t i = 0; i < N_ELEMENTS(fixed); i++)
+			writable = writable && !json_get(v, fixed[i]);
+		if (writable)
+			cJSON_AddItemToArray(paths, cJSON_CreateString(path));
+	}
+	return paths;
+}
+
+const char *container_shm_size(const cJSON *pod_spec, const cJSON *c)
+{
+	const cJSON *m =
+		json_find_const(json_get(c, "volumeMounts"), "mountPath", "/dev/shm");
+	const cJSON *v = volume_of(pod_spec, m);
+
+	return is_memory(v) ? json_str(v, "emptyDir", "sizeLimit") : NULL;
+}
+
 void container_add_port(cJSON *c, int number)
 {
 	cJSON *e, *list = json_list(c, "ports"), *take = cJSON_CreateObject();

@@ -75,6 +75,18 @@ void container_merge_env(cJSON *container, const cJSON *env);
 void podspec_spell_divisors(cJSON *doc);
 bool container_has_env_from(const cJSON *container);
 void container_env_from_secret(cJSON *container, const char *secret);
+/*
+ * A container with the image, variables, volumes, resources and rights of the other one,
+ * and without its command, ports, probes and hooks. The caller's.
+ */
+cJSON *container_beside(const cJSON *container, const char *name);
+/*
+ * The directories of volumes that it may write: all but those of ConfigMaps, Secrets and
+ * the like, of memory, and read-only ones. Strings; the caller's.
+ */
+cJSON *container_writable_paths(const cJSON *pod_spec, const cJSON *container);
+/* The sizeLimit of the memory at /dev/shm; NULL: none. */
+const char *container_shm_size(const cJSON *pod_spec, const cJSON *container);
 void container_add_port(cJSON *container, int port);
 void container_mount(cJSON *container, const char *volume, const char *path,
 		     bool read_only);

@@ -1,0 +1,42 @@
+/*
+ * preflight_nodes.h - preflight's checks of nodes (nodecheck/nodecheck.h), as its rows.
+ */
+#ifndef CMD_PREFLIGHT_NODES_H
+#define CMD_PREFLIGHT_NODES_H
+
+#include "base/opt.h"
+#include "gpu/preflight.h"
+#include "net/meeting.h"
+
+struct preflight_node_opts {
+	struct opt_strs mounts;
+	const char *shm; /* a quantity; NULL: not checked */
+	int64_t port;    /* of the job; 0: the default */
+};
+
+/* Names of these checks, ends with NULL. */
+extern const char *const preflight_node_checks[];
+
+/* ERR_USAGE: --shm is no quantity. */
+MUST_CHECK int preflight_nodes_check(const struct preflight_node_opts *o,
+				     struct error *err);
+
+/* Volumes and shared memory of this node. */
+void preflight_nodes_local(struct preflight *p, const struct preflight_node_opts *o);
+
+/*
+ * The job's names, then, once open() has connected the nodes, links between them. Of a
+ * leader whose name does not end in "-0" before the first dot, names are unknown: nothing
+ * is checked, and open() is not called.
+ */
+struct preflight_together {
+	struct meeting *meeting;
+	const char *(*name)(void *ctx, struct arena *arena, uint32_t rank);
+	/* ret: as of meeting_open() */
+	int (*open)(void *ctx, const cJSON *hello, cJSON **ret, struct error *err);
+	void *ctx;
+};
+void preflight_nodes_job(struct preflight *p, const struct preflight_node_opts *o,
+			 const struct preflight_together *t);
+
+#endif

@@ -190,8 +190,8 @@ static void abort_process(const struct dump *d, const struct process *p, bool sh
 	kill((pid_t)p->pid, SIGABRT);
 	kill((pid_t)p->pid, SIGCONT);
 	wait_for_end(p->pid, end < until ? end : until);
-	relay_settle(&d->out[0]);
-	relay_settle(&d->out[1]);
+	for (int i = 0; i < 2 && clock_ms() < until; i++)
+		relay_settle(&d->out[i]);
 	relay_capture(d->out, NULL);
 	stack_read(&stack, (const char *)written.data, written.len);
 	if (stack.len && shown)

@@ -2,6 +2,7 @@
 #include "supervise/permanent.h"
 
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -78,4 +79,12 @@ enum peer_cause permanent_cause(const char *text, size_t len)
 		at += n + 1;
 	}
 	return cause;
+}
+
+int64_t permanent_oom_kills(const char *events)
+{
+	static const char key[] = "\noom_kill ";
+	const char *at = strstr(events, key);
+
+	return at ? strtoll(at + sizeof(key) - 1, NULL, 10) : 0;
 }

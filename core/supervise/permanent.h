@@ -16,4 +16,11 @@
  */
 enum peer_cause permanent_cause(const char *text, size_t len);
 
+/*
+ * How many processes of a container the kernel has ended as its memory was out, of the
+ * text of memory.events (cgroup v2); 0: unknown.
+ */
+int64_t permanent_oom_kills(const char *events);
+#define PERMANENT_EVENTS "/sys/fs/cgroup/memory.events" /* of this container */
+
 #endif

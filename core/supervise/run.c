@@ -18,6 +18,7 @@
 #include "base/children.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "base/spawn.h"
 #include "supervise/dev.h"
@@ -34,6 +35,7 @@ enum { BY_SIGNAL = 128, NOT_EXECUTABLE = 126, NOT_STARTED = 127 };
 enum { SIGN_MS = 1000 };
 
 #define FAULTHANDLER "PYTHONFAULTHANDLER"
+#define UNBUFFERED   "PYTHONUNBUFFERED" /* output is a sign of life */
 
 /* What the command reported in this start; `at`: when it did last. */
 struct heard {
@@ -54,6 +56,7 @@ struct supervisor {
 	struct tail tail;
 	uint32_t token[MESSAGE_TOKEN];
 	struct heard heard;
+	int64_t oom_kills;   /* before this start */
 	int64_t signed_at;   /* the last sign that the hub was told */
 	struct relay out[2]; /* standard output and error */
 	int signals, done;
@@ -117,6 +120,7 @@ static char **environment(struct supervisor *s, struct arena *arena)
 		arena_printf(arena, "KFTRAINER_RESTART=%lld",
 			     (long long)s->state.restart),
 		getenv(FAULTHANDLER) ? NULL : FAULTHANDLER "=1",
+		getenv(UNBUFFERED) ? NULL : UNBUFFERED "=1",
 		t ? t->variable(t->ctx, arena, s->token) : NULL,
 	};
 	size_t n = 0;
@@ -127,7 +131,7 @@ static char **environment(struct supervisor *s, struct arena *arena)
 	ret = arena_alloc(arena, (n + N_ELEMENTS(own) + 1) * sizeof(*ret));
 	n = 0;
 	for (char **e = environ; *e; e++)
-		if (!is_same_name(own[0], *e) && !(own[2] && is_same_name(own[2], *e)))
+		if (!is_same_name(own[0], *e) && !(own[3] && is_same_name(own[3], *e)))
 			ret[n++] = *e;
 	for (size_t i = 0; i < N_ELEMENTS(own); i++)
 		if (own[i])
@@ -149,6 +153,15 @@ static int not_started(struct supervisor *s, int why, struct error *err)
 	return 0;
 }
 
+static int64_t oom_kills(void)
+{
+	cleanup_buf struct buf events = { .max = 4096 };
+
+	return file_read(&events, PERMANENT_EVENTS, IGNORED) || !events.len
+		       ? 0
+		       : permanent_oom_kills((const char *)events.data);
+}
+
 static int start(struct supervisor *s, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
@@ -162,6 +175,7 @@ static int start(struct supervisor *s, struct error *err)
 	int rc;
 
 	s->tail.len = 0; /* no relay runs */
+	s->oom_kills = oom_kills();
 	if (s->dev)
 		dev_started(s->dev);
 	pthread_mutex_lock(&s->heard.lock);
@@ -224,6 +238,8 @@ static enum peer_cause cause_of(struct supervisor *s)
 	pthread_mutex_lock(&s->tail.lock);
 	cause = permanent_cause(s->tail.bytes, s->tail.len);
 	pthread_mutex_unlock(&s->tail.lock);
+	if (cause == CAUSE_UNKNOWN && oom_kills() > s->oom_kills)
+		cause = CAUSE_MEMORY;
 	return cause;
 }
 

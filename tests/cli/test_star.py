@@ -274,6 +274,9 @@ p.kill()
 for what, data, text in (("another number of ranks", message(1, 2, 1, 3), "not a rank of this job"),
                          ("rank 0", message(1, 2, 0, 2), "not a rank of this job"),
                          ("a state before its rank", STATE, "unexpected message of type 2"),
+                         ("a sign before its rank", message(6, 0, 9, 9, 9), "unexpected message of type 6"),
+                         ("a stack of no rank", message(7, 0), "unexpected message of type 7"),
+                         ("progress beyond 100 %", message(6, 0, 9, 101, 9), "invalid message: 101 in type 6"),
                          ("an order", message(3, 3, 9, 9, 0, 0, 0, 0), "unexpected message of type 3"),
                          ("a message of no type", b"\1\x63", "unknown message type 99"),
                          ("a message that is too long", b"\xff" * 300, "invalid message of 255 bytes")):

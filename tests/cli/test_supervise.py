@@ -49,11 +49,15 @@ is_("a command that does not exist", (r.returncode, b"/nowhere/program: No such 
 r = subprocess.run(argv("/etc/passwd"), capture_output=True)
 is_("a command that cannot be run", (r.returncode, b"/etc/passwd: Permission denied" in r.stderr), (126, True))
 is_("standard input", run("cat", input=b"in\n")[:2], (0, b"in\n"))
+is_("the command's Python shows its output at once, and its stacks", run('echo $PYTHONUNBUFFERED $PYTHONFAULTHANDLER')[1], b"1 1\n")
+is_("... unless it is told otherwise", run('echo "[$PYTHONUNBUFFERED]"', env={**os.environ, "PYTHONUNBUFFERED": ""})[1], b"[]\n")
 is_("the command leads a process group", run("import os, sys; sys.exit(os.getpgrp() != os.getpid())", shell=sys.executable)[0], 0)
 WRITE = "import os,sys\nd=bytes(range(256))*4096\nfor i in range(64): sys.stdout.buffer.write(d)\n"
 r = subprocess.run(argv(sys.executable, "-c", WRITE), capture_output=True)
 is_("64 MiB without a newline arrive in order", hashlib.sha256(r.stdout).digest(),
     hashlib.sha256(bytes(range(256)) * 4096 * 64).digest())
+r = subprocess.run(["sh", "-c", '"$@" | wc -c', "-", *argv("head", "-c", str(1 << 30), "/dev/zero")], capture_output=True)
+is_("1 GiB without a newline arrives", r.stdout.strip(), b"1073741824")
 BULK = "import os\nos.write(1, b'x' * 70000)\nfor i in range(40): os.write(i % 2 + 1, b'%07d\\n' % i * 20000)\nos._exit(3)"
 FILE = os.path.join(scratch.name, "output")
 LINES = [b"x" * 70000 + b"".join(b"%07d\n" % i * 20000 for i in range(0, 40, 2)), b"".join(b"%07d\n" % i * 20000 for i in range(1, 40, 2))]

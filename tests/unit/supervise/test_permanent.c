@@ -42,4 +42,13 @@ TEST(test_causes)
 				 rows[i].cause);
 }
 
+TEST(test_kills_of_the_kernel)
+{
+	assert_int_equal(permanent_oom_kills("low 0\nhigh 0\nmax 9\noom 4\noom_kill 3\n"
+					     "oom_group_kill 0\n"),
+			 3);
+	assert_int_equal(permanent_oom_kills(""), 0);
+	assert_int_equal(permanent_oom_kills("low 0\noom_kill "), 0);
+}
+
 RUN_TESTS(NULL, NULL)

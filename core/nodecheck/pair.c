@@ -2,8 +2,8 @@
 #include "nodecheck/pair.h"
 
 #include <errno.h>
+#include <linux/tcp.h> /* segs_out, which glibc lacks */
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>

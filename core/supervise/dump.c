@@ -21,7 +21,7 @@
 
 enum {
 	MOST = 32768,    /* processes of the machine that are looked at */
-	MOST_SHOWN = 64, /* with a line, and a stack */
+	MOST_SHOWN = 64, /* with a line, and a stack: those nearest to the command */
 	MOST_LEVELS = 64,
 	ENVIRON_BYTES = 256 * 1024,
 	CAPTURE_BYTES = 256 * 1024,
@@ -177,8 +177,7 @@ static void wait_for_end(int64_t pid, int64_t until)
 		clock_sleep_ms(2);
 }
 
-static void abort_process(const struct dump *d, const struct process *p, bool shown,
-			  int64_t until)
+static void abort_process(const struct dump *d, const struct process *p, int64_t until)
 {
 	cleanup_buf struct buf written = { .max = CAPTURE_BYTES };
 	cleanup_buf struct buf stack = { .max = STACK_MAX };
@@ -194,23 +193,41 @@ static void abort_process(const struct dump *d, const struct process *p, bool sh
 		relay_settle(&d->out[i]);
 	relay_capture(d->out, NULL);
 	stack_read(&stack, (const char *)written.data, written.len);
-	if (stack.len && shown)
+	if (stack.len)
 		d->stack(d->stack_ctx, who, &stack);
+}
+
+/*
+ * One after the other, as their texts would mix; the children first, as a launcher that
+ * sees one end would end the others.
+ */
+static void abort_all(const struct dump *d, const struct process *list, size_t n,
+		      size_t first)
+{
+	int64_t until = clock_ms() + DUMP_MS;
+
+	for (size_t i = 0; i < n; i++)
+		if (list[i].has_children)
+			kill((pid_t)list[i].pid, SIGSTOP);
+	for (size_t i = 0; i < n; i++) {
+		/* What remains of the time is for the parents of a crowd. */
+		bool late = !list[i].has_children && clock_ms() > until - DUMP_MS / 2;
+
+		if (i < first || late)
+			kill((pid_t)list[i].pid, SIGKILL);
+		else
+			abort_process(d, &list[i], until);
+	}
 }
 
 void dump_processes(const struct dump *d)
 {
-	int64_t until = clock_ms() + DUMP_MS;
-	size_t n;
+	size_t n, first;
 	struct process *list = descendants(&n);
 
-	for (size_t i = 0; i < n && i < MOST_SHOWN; i++)
+	first = n > MOST_SHOWN ? n - MOST_SHOWN : 0;
+	for (size_t i = first; i < n; i++)
 		say_process(d, &list[i]);
-	/* A launcher that sees its first worker end would end the others. */
-	for (size_t i = 0; i < n; i++)
-		if (list[i].has_children)
-			kill((pid_t)list[i].pid, SIGSTOP);
-	for (size_t i = 0; i < n; i++)
-		abort_process(d, &list[i], i < MOST_SHOWN, until);
+	abort_all(d, list, n, first);
 	free(list);
 }

@@ -92,6 +92,20 @@ static struct stack_group *group_of(struct stacks *s, const struct buf *text)
 	return g;
 }
 
+/* A rank's workers have its RANK: they are named once. */
+static void add_name(struct stack_group *g, uint32_t rank, uint32_t who)
+{
+	if (g->n_names && g->rank == rank && g->who == who)
+		return;
+	g->rank = rank;
+	g->who = who;
+	if (g->n_names++ >= STACK_NAMES)
+		return;
+	buf_printf(&g->names, "%srank %" PRIu32, g->n_names > 1 ? ", " : "", rank);
+	if (who != NO_RANK && who != rank)
+		buf_printf(&g->names, " (RANK=%" PRIu32 ")", who);
+}
+
 void stacks_add(struct stacks *s, uint32_t rank, uint32_t who, const struct buf *text)
 {
 	struct stack_group *g;
@@ -104,10 +118,8 @@ void stacks_add(struct stacks *s, uint32_t rank, uint32_t who, const struct buf 
 		s->left_out++;
 		return;
 	}
-	if (g->n++ < STACK_NAMES)
-		buf_printf(&g->names, "%srank %" PRIu32, g->n > 1 ? ", " : "", rank);
-	if (g->n <= STACK_NAMES && who != NO_RANK && who != rank)
-		buf_printf(&g->names, " (RANK=%" PRIu32 ")", who);
+	g->n++;
+	add_name(g, rank, who);
 }
 
 static int by_size(const void *a, const void *b)
@@ -122,9 +134,10 @@ static void print_group(const struct stack_group *g, uint32_t all,
 {
 	cleanup_arena struct arena a = { 0 };
 	char **lines = str_split(&a, (const char *)g->text.data, '\n', NULL);
-	const char *more = g->n > STACK_NAMES ? arena_printf(&a, " and %" PRIu32 " more",
-							     g->n - STACK_NAMES)
-					      : "";
+	const char *more = g->n_names > STACK_NAMES
+				   ? arena_printf(&a, " and %" PRIu32 " more",
+						  g->n_names - STACK_NAMES)
+				   : "";
 
 	say(ctx,
 	    arena_printf(&a, "the stack of %s%s (%" PRIu32 " of %" PRIu32 " processes):",

@@ -29,7 +29,8 @@ void stack_read(struct buf *out, const char *text, size_t len);
 struct stacks {
 	struct stack_group {
 		struct buf text, names;
-		uint32_t n;
+		uint32_t n, n_names;
+		uint32_t rank, who; /* the last name */
 	} groups[STACK_GROUPS];
 	size_t n;
 	uint32_t all, left_out;

@@ -61,14 +61,18 @@ TEST(test_the_odd_one_is_first)
 		add(&s, i, i == 3 ? 27 : NO_RANK,
 		    i == 3 ? "load (d.py:1)\n" : "f (a.py:1)\ng (a.py:2)\n");
 	add(&s, 12, NO_RANK, "");
+	for (int i = 0; i < 20; i++) /* a data loader's */
+		add(&s, 5, 5, "worker (w.py:1)\n");
 	stacks_print(&s, say, &out);
 	assert_string_equal(
 		(char *)out.data,
-		"the stack of rank 3 (RANK=27) (1 of 12 processes):\n"
+		"the stack of rank 3 (RANK=27) (1 of 32 processes):\n"
 		"  load (d.py:1)\n"
 		"the stack of rank 0, rank 1, rank 2, rank 4, rank 5, rank 6, "
-		"rank 7, rank 8 and 3 more (11 of 12 processes):\n"
-		"  f (a.py:1)\n  g (a.py:2)\n");
+		"rank 7, rank 8 and 3 more (11 of 32 processes):\n"
+		"  f (a.py:1)\n  g (a.py:2)\n"
+		"the stack of rank 5 (20 of 32 processes):\n"
+		"  worker (w.py:1)\n");
 	stacks_release(&s);
 	buf_clear(&out);
 	for (uint32_t i = 0; i < 100; i++) {

@@ -42,6 +42,11 @@ for rank in 0 1; do
 	ok "... rank 1 ran again" printed 'rank 1 run 1'
 done
 
+submit checked --annotation kftrainer.io/preflight=enforce --annotation kftrainer.io/supervise=false -- echo trained
+ok "a job whose nodes would be checked: all are this machine, and nothing is" exits 0
+ok "... it trains" printed '\[node-1\] trained'
+submit both --annotation kftrainer.io/preflight=enforce -- echo trained
+ok "... supervised, too" exits 0
 submit one --nodes 1 --annotation kftrainer.io/restarts=1 -- sh -c 'echo "run $KFTRAINER_RESTART"; [ "$KFTRAINER_RESTART" = 1 ]'
 ok "one node" exits 0
 # A rank in a deadlock, after one that failed: what is told. The command is Python without any package.

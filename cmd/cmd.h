@@ -81,8 +81,8 @@ extern const struct cmd cmd_delete, cmd_events, cmd_exec, cmd_export_model, cmd_
 extern const struct cmd cmd_initialize_dataset, cmd_initialize_model, cmd_install;
 extern const struct cmd cmd_logs, cmd_mpi_launch, cmd_mpi_worker, cmd_preflight,
 	cmd_rerun, cmd_resume, cmd_runtime, cmd_submit;
-extern const struct cmd cmd_runtime_carry, cmd_runtime_rerun, cmd_runtime_supervise,
-	cmd_runtime_unpack_workspace; /* of cmd_runtime */
+extern const struct cmd cmd_runtime_carry, cmd_runtime_rerun, cmd_runtime_resume,
+	cmd_runtime_supervise, cmd_runtime_unpack_workspace; /* of cmd_runtime */
 extern const struct cmd cmd_run_jobset;
 extern const struct cmd cmd_suspend, cmd_ui, cmd_uninstall, cmd_version, cmd_wait,
 	cmd_why;

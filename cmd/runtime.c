@@ -373,6 +373,7 @@ static const struct cmd *const sub[] = {
 	&cmd_list,
 	&cmd_render,
 	&cmd_runtime_rerun,
+	&cmd_runtime_resume,
 	&cmd_runtime_supervise,
 	&cmd_runtime_unpack_workspace,
 	&cmd_validate,

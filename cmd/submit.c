@@ -110,6 +110,12 @@ static const struct opt opts_table[] = {
 	OPT_DURATION(0, "idle", "TIME",
 		     "with --dev: end the job after so long without a run (default: 30m)",
 		     struct submit_opts, idle_ms, 1, OPT_LONGEST),
+	OPT_STR(0, "run-dir", "URI",
+		"keep code, logs, metrics and checkpoints there; with --supervise",
+		struct submit_opts, job.run_dir),
+	OPT_INT(0, "keep", "N",
+		"with --run-dir: keep N complete checkpoints (default: 3)",
+		struct submit_opts, job.keep, 1, 10000),
 	WORKSPACE_OPTIONS(struct submit_opts),
 	OPT_STR(0, "venv", "DIR", "with --local: Python environment of the pods",
 		struct submit_opts, venv),
@@ -195,6 +201,12 @@ static void show_inputs(const struct submit_opts *opts)
 		fprintf(stderr, "dataset: at /workspace/dataset in the pods\n");
 	if (!opts->quiet && opts->job.model)
 		fprintf(stderr, "model: at /workspace/model in the pods\n");
+	if (!opts->quiet && opts->job.run_dir)
+		fprintf(stderr,
+			"run directory: what the script leaves in "
+			"$KFTRAINER_CHECKPOINT_DIR is kept; with Hugging Face's Trainer:\n"
+			"  args = TrainingArguments(os.environ[\"KFTRAINER_CHECKPOINT_DIR\"], ...)\n"
+			"  trainer.train(resume_from_checkpoint=os.environ.get(\"KFTRAINER_RESUME_FROM\"))\n");
 }
 
 /* Into opts->job.venv, stored in `path`. */

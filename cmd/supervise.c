@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "cmd/cmd.h"
+#include "cmd/supervise_runs.h"
 #include "cmd/supervise_track.h"
 #include "cmd/ui/env.h"
 #include "supervise/run.h"
@@ -27,6 +28,7 @@ struct supervise_opts {
 	struct opt_strs final;
 	const char *message, *rank, *hub, *key, *stall_after, *dev;
 	struct track_opts track;
+	struct runs_opts runs;
 	char **command;
 };
 
@@ -69,6 +71,23 @@ static const struct opt opts_table[] = {
 		struct supervise_opts, dev),
 	OPT_DURATION(0, "idle", "TIME", "with --dev: wait so long (default: 30m)",
 		     struct supervise_opts, idle, 1, OPT_LONGEST),
+	OPT_STR(0, "run-dir", "URI",
+		"keep logs, metrics and checkpoints there: s3://BUCKET/PREFIX, ...",
+		struct supervise_opts, runs.uri),
+	OPT_STR(0, "run-job", "JSON", "with --run-dir: the TrainJob",
+		struct supervise_opts, runs.job),
+	OPT_STR(0, "run-code", "DIR", "with --run-dir: its code", struct supervise_opts,
+		runs.code),
+	OPT_STR(0, "checkpoints", "DIR",
+		"with --run-dir: KFTRAINER_CHECKPOINT_DIR is DIR/RANK",
+		struct supervise_opts, runs.checkpoints),
+	OPT_INT(0, "keep", "N",
+		"with --run-dir: keep N complete checkpoints (default: 3)",
+		struct supervise_opts, runs.keep, 1, INT32_MAX),
+	OPT_INT(0, "run-grace", "SECONDS", "with --run-dir: from TERM to KILL",
+		struct supervise_opts, runs.grace_s, 0, INT32_MAX),
+	OPT_BOOL(0, "resume", "with --run-dir: it may be that of another job",
+		 struct supervise_opts, runs.resume),
 	OPT_REST("COMMAND", "the command, with its arguments", struct supervise_opts,
 		 command),
 	{ .type = OPT_END },
@@ -119,6 +138,7 @@ static int read_stall(int64_t *ret, const char *text, struct error *err)
 static void say(void *ctx, const char *text)
 {
 	cmd_complain("supervise", "%s", text);
+	supervise_runs_said(text);
 }
 
 static int read_key(unsigned char ret[PSK_KEY_SIZE], const char *path, struct error *err)
@@ -167,6 +187,30 @@ static int read_star(struct star_conf *ret, const struct supervise_opts *o,
 	return read_rank(&ret->rank, o, err) || read_key(ret->key, o->key, err) ? -1 : 0;
 }
 
+/* What else is done with what the job says. */
+static int follow(struct supervise_conf *conf, const struct supervise_opts *o,
+		  struct error *err)
+{
+	static struct supervise_tracker tracker;
+	static struct supervise_keeper keeper;
+	static struct report_sink sinks[2];
+
+	conf->sinks = sinks;
+	if (o->track.uri) {
+		if (supervise_track(&tracker, &sinks[conf->n_sinks++], &o->track,
+				    o->ranks, o->command, err))
+			return -1;
+		conf->tracker = &tracker;
+	}
+	if (o->runs.uri) {
+		if (supervise_runs(&keeper, &sinks[conf->n_sinks++], &o->runs, conf->star,
+				   err))
+			return -1;
+		conf->keeper = &keeper;
+	}
+	return 0;
+}
+
 static int run(const void *values, int argc, char **argv, struct error *err)
 {
 	const struct supervise_opts *o = values;
@@ -178,8 +222,6 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 		.dev = o->dev,
 		.say = say,
 	};
-	struct supervise_tracker tracker;
-	struct report_sink sink;
 	struct star_conf star = { 0 };
 	int status;
 
@@ -195,14 +237,8 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 			return -1;
 		conf.star = &star;
 	}
-	if (o->track.uri) {
-		if (supervise_track(&tracker, &sink, &o->track, o->ranks, o->command,
-				    err))
-			return -1;
-		conf.tracker = &tracker;
-		conf.sinks = &sink;
-		conf.n_sinks = 1;
-	}
+	if (follow(&conf, o, err))
+		return -1;
 	if (!supervise_run(&conf, &status, err))
 		return status;
 	cmd_complain("supervise", "%s", err->msg);

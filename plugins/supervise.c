@@ -19,6 +19,7 @@
 #include "trainer/jobset.h"
 #include "trainer/podspec.h"
 #include "trainer/preflight_spec.h"
+#include "trainer/run_spec.h"
 #include "trainer/runtime.h"
 #include "trainer/supervise_spec.h"
 #include "trainer/track_spec.h"
@@ -29,7 +30,7 @@
 #define KEY_DIR  "/etc/kftrainer-supervise"
 #define KEY_FILE "key" /* together SUPERVISE_KEY_PATH */
 
-enum { MOST_WORDS = 300 };
+enum { MOST_WORDS = 300, DEFAULT_GRACE_S = 30 };
 
 /* The words before the command, in the arena. */
 struct words {
@@ -50,9 +51,11 @@ static void validate(const struct plugin_env *env, struct info *info, const cJSO
 {
 	struct supervise_spec spec;
 	struct track_spec track;
+	struct run_spec run;
 	struct error err = { 0 };
 
 	if (supervise_spec_of(&spec, tj, info->annotations, &err) ||
+	    run_spec_of(&run, &info->arena, tj, info->annotations, &err) ||
 	    track_spec_of(&track, &info->arena, tj, info->annotations, &err))
 		field_error_add(errs, FIELD_INVALID, "metadata.annotations", NULL, "%s",
 				err.msg);
@@ -118,10 +121,58 @@ static void give_tracking(const struct track_spec *track, cJSON *c)
 		container_env_from_secret(c, track->secret);
 }
 
-static const char *const *runner(struct info *info, const struct supervise_spec *spec,
-				 const struct track_spec *track, const struct pod_set *ps,
-				 const cJSON *tj)
+static void add_run(struct words *w, const struct run_spec *run, const cJSON *tj,
+		    const cJSON *pod_spec)
 {
+	const char *job = run_spec_job(&w->info->arena, tj);
+
+	add_option(w, "--run-dir", run->uri);
+	if (job)
+		add_option(w, "--run-job", job);
+	if (run->keep)
+		add_number(w, "--keep", run->keep);
+	if (meta_annotation(tj, WORKSPACE_ANNOTATION))
+		add_option(w, "--run-code", WORKSPACE_PATH);
+	add_number(w, "--run-grace",
+		   json_int(pod_spec, DEFAULT_GRACE_S, "terminationGracePeriodSeconds"));
+	if (run->resume)
+		add(w, "--resume");
+}
+
+/* The checkpoints' directory, unless the runtime has one; the claim; the Secret. */
+static void give_run(const struct run_spec *run, struct pod_set *ps, cJSON *c)
+{
+	cleanup_arena struct arena arena = { 0 };
+	cJSON *volume;
+
+	if (!podspec_env_value(container_env(c), RUN_CHECKPOINT_ENV)) {
+		volume = podspec_volume(RUN_CHECKPOINT_VOLUME);
+		json_obj(volume, "emptyDir");
+		pod_set_volume(ps->pod_spec, volume);
+		container_mount(c, RUN_CHECKPOINT_VOLUME, RUN_CHECKPOINT_PATH, false);
+		container_set_env(c, RUN_CHECKPOINT_ENV, RUN_CHECKPOINT_PATH);
+	}
+	if (run->claim) {
+		volume = podspec_volume(RUN_CLAIM_VOLUME);
+		json_put_str(volume, run->claim, "persistentVolumeClaim", "claimName");
+		pod_set_volume(ps->pod_spec, volume);
+		container_mount(c, RUN_CLAIM_VOLUME,
+				arena_printf(&arena, "/mnt/%s", run->claim), false);
+	}
+	if (run->secret)
+		container_env_from_secret(c, run->secret);
+}
+
+struct specs {
+	struct supervise_spec supervise;
+	struct track_spec track;
+	struct run_spec run;
+};
+
+static const char *const *runner(struct info *info, const struct specs *specs,
+				 const struct pod_set *ps, const cJSON *tj)
+{
+	const struct supervise_spec *spec = &specs->supervise;
 	struct words w = { info,
 			   arena_alloc(&info->arena, (MOST_WORDS + 1) * sizeof(char *)),
 			   0 };
@@ -148,8 +199,10 @@ static const char *const *runner(struct info *info, const struct supervise_spec 
 		add_option(&w, "--hub", info_lead_host(info));
 		add_option(&w, "--key", SUPERVISE_KEY_PATH);
 	}
-	if (track->uri)
-		add_tracking(&w, tj, pod_container(ps->pod_spec, NODE), track->uri);
+	if (specs->track.uri)
+		add_tracking(&w, tj, pod_container(ps->pod_spec, NODE), specs->track.uri);
+	if (specs->run.uri)
+		add_run(&w, &specs->run, tj, ps->pod_spec);
 	add(&w, "--");
 	return w.list;
 }
@@ -188,13 +241,12 @@ static bool has_command(const struct info *info, const cJSON *tj, const cJSON *c
 }
 
 static int supervise(const struct plugin_env *env, struct info *info, struct pod_set *ps,
-		     const cJSON *tj, const struct supervise_spec *spec,
-		     struct error *err)
+		     const cJSON *tj, struct specs *specs, struct error *err)
 {
 	cJSON *c = pod_container(ps->pod_spec, NODE);
-	struct track_spec track;
 
-	if (track_spec_of(&track, &info->arena, tj, info->annotations, err))
+	if (track_spec_of(&specs->track, &info->arena, tj, info->annotations, err) ||
+	    run_spec_of(&specs->run, &info->arena, tj, info->annotations, err))
 		return -1;
 	if (!c)
 		return 0;
@@ -204,9 +256,11 @@ static int supervise(const struct plugin_env *env, struct info *info, struct pod
 				 ": the container \"" NODE
 				 "\" has no command, and that of its image is unknown; "
 				 "set spec.trainer.command");
-	ps->runner = runner(info, spec, &track, ps, tj);
-	if (track.uri)
-		give_tracking(&track, c);
+	ps->runner = runner(info, specs, ps, tj);
+	if (specs->track.uri)
+		give_tracking(&specs->track, c);
+	if (specs->run.uri)
+		give_run(&specs->run, ps, c);
 	job_replace_lost_pods(ps->job_spec, NODE);
 	if (carry_into(env, ps, c, err))
 		return -1;
@@ -216,19 +270,19 @@ static int supervise(const struct plugin_env *env, struct info *info, struct pod
 static int enforce_ml_policy(const struct plugin_env *env, struct info *info,
 			     const cJSON *tj, struct error *err)
 {
-	struct supervise_spec spec;
+	struct specs specs;
 	struct pod_set *ps = info_by_ancestor(info, ANCESTOR_TRAINER);
 
-	if (supervise_spec_of(&spec, tj, info->annotations, err))
+	if (supervise_spec_of(&specs.supervise, tj, info->annotations, err))
 		return -1;
-	if (!spec.on || !ps)
+	if (!specs.supervise.on || !ps)
 		return 0;
 	if (policy_mpi(info->ml_policy) || policy_flux(info->ml_policy))
 		return error_set(err, ERR_INVALID,
 				 SUPERVISE_ANNOTATION
 				 ": not available with MPI and Flux, whose launchers "
 				 "start the nodes' processes; remove it");
-	return supervise(env, info, ps, tj, &spec, err);
+	return supervise(env, info, ps, tj, &specs, err);
 }
 
 static bool needs_key(const struct info *info, const cJSON *tj)

@@ -12,6 +12,7 @@
 #include "trainer/jobset.h"
 #include "trainer/podspec.h"
 #include "trainer/preflight_spec.h"
+#include "trainer/run_spec.h"
 #include "trainer/supervise_spec.h"
 
 #define LOCALHOST "127.0.0.1" /* rank 0 listens on all addresses */
@@ -22,7 +23,8 @@ enum { MAX_KEY = 1024 * 1024 };
 struct edit {
 	const char *self; /* this program */
 	const char *port;
-	const char *key; /* NULL: mount namespaces have the Secret */
+	const char *key;         /* NULL: mount namespaces have the Secret */
+	const char *checkpoints; /* likewise: without namespaces, of each rank */
 };
 
 static bool is_ours(const cJSON *c)
@@ -47,6 +49,10 @@ static void edit_words(const struct edit *e, cJSON *c)
 			cJSON_AddItemToArray(words, cJSON_CreateString("--port"));
 			cJSON_AddItemToArray(words, cJSON_CreateString(e->port));
 		}
+		if (options && e->key && str_eq(text, "--run-dir")) {
+			cJSON_AddItemToArray(words, cJSON_CreateString("--checkpoints"));
+			cJSON_AddItemToArray(words, cJSON_CreateString(e->checkpoints));
+		}
 		cJSON_AddItemToArray(words, cJSON_CreateString(replace ? replace : text));
 		options = options && !str_eq(text, "--");
 		replace = !options || !e->key     ? NULL
@@ -69,6 +75,11 @@ static void edit_pod(const struct edit *e, cJSON *pod_spec)
 	if (e->key) {
 		pod_drop_volume(pod_spec, SUPERVISE_VOLUME);
 		container_drop_mount(c, SUPERVISE_VOLUME);
+	}
+	if (e->key && pod_has_volume(pod_spec, RUN_CHECKPOINT_VOLUME)) {
+		pod_drop_volume(pod_spec, RUN_CHECKPOINT_VOLUME);
+		container_drop_mount(c, RUN_CHECKPOINT_VOLUME);
+		container_set_env(c, RUN_CHECKPOINT_ENV, "");
 	}
 	edit_words(e, c);
 }
@@ -139,6 +150,7 @@ int run_supervise_edit(struct run *r, struct error *err)
 	e.port = arena_printf(&a, "%d", port);
 	if (kubelet_isolation(r->kubelet) == ISOLATION_NONE) {
 		e.key = path_join(&a, r->state.dir, "pods/supervise.key");
+		e.checkpoints = path_join(&a, r->state.dir, "checkpoints");
 		if (write_key(r, e.key, err))
 			return -1;
 	}

@@ -1,6 +1,8 @@
 /* job.c - check, resolve and build the TrainJobs of files and options (spec/job.h). */
 #include "spec/job.h"
 
+#include <stdio.h>
+
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -18,6 +20,7 @@
 #include "trainer/api.h"
 #include "trainer/launcher.h"
 #include "trainer/pipeline.h"
+#include "trainer/run_spec.h"
 #include "trainer/runtime.h"
 #include "trainer/supervise_spec.h"
 #include "trainer/track_spec.h"
@@ -80,6 +83,17 @@ static const char *namespace_of(const struct job_opts *opts)
 				  : DEFAULT_NAMESPACE;
 }
 
+static void set_run_dir(cJSON *job, const struct job_opts *opts)
+{
+	char text[32];
+
+	if (opts->run_dir)
+		meta_set_annotation(job, RUN_DIR_ANNOTATION, opts->run_dir);
+	snprintf(text, sizeof(text), "%lld", (long long)opts->keep);
+	if (opts->keep)
+		meta_set_annotation(job, RUN_KEEP_ANNOTATION, text);
+}
+
 /* Apply the options that override the file. */
 static void override_job(struct job_set *set, struct doc *doc,
 			 const struct job_opts *opts, enum job_names names)
@@ -96,6 +110,7 @@ static void override_job(struct job_set *set, struct doc *doc,
 		supervise_annotate(doc->obj, opts->restarts);
 	if (opts->track)
 		meta_set_annotation(doc->obj, TRACK_ANNOTATION, opts->track);
+	set_run_dir(doc->obj, opts);
 	if (opts->workspace)
 		workspace_annotate(doc->obj, opts->workspace);
 	if (opts->dev_from)

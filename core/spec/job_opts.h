@@ -17,6 +17,8 @@ struct job_opts {
 	const struct workspace *workspace; /* submitted with the jobs; or NULL */
 	bool suspend, recursive, supervise;
 	const char *track;    /* URI of an experiment tracker; or NULL */
+	const char *run_dir;  /* URI of a run directory; or NULL */
+	int64_t keep;         /* with `run_dir`: checkpoints; 0: unset */
 	int64_t restarts;     /* with `supervise`: unless the job says; 0: unset */
 	const char *dev_from; /* DEV_FROM_ANNOTATION of a job in development; or NULL */
 	int64_t idle_ms;      /* with `dev_from` */

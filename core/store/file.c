@@ -5,23 +5,31 @@
  * to files are followed, links to folders are not (a loop never ends).
  *
  * A path is taken as it is; if nothing has that name, "%20" in it is decoded.
+ *
+ * Files are put under another name, and renamed once they are whole. They get the times
+ * of their sources, by which the next upload knows them.
  */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/file.h"
+#include "base/random.h"
 #include "base/relpath.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
 #include "net/uri.h"
+#include "store/put.h"
 #include "store/scheme.h"
 
-enum { MAX_DEPTH = 64 };
+enum { MAX_DEPTH = 64, COPY_BYTES = 256 * 1024 };
+
+#define NEW ".kftrainer-new-"
 
 struct store {
 	struct arena arena;
@@ -274,12 +282,188 @@ static int local_open(struct store *s, const struct store_object *o, int *ret_fd
 	return rc;
 }
 
+/* ---- writing ---- */
+
+/* Opens a directory of the claim, and makes what is missing of it. */
+static int make_in_claim(const struct store *s, const char *path)
+{
+	cleanup_arena struct arena arena = { 0 };
+	int at = fcntl(s->claim, F_DUPFD_CLOEXEC, 3);
+
+	for (size_t len = 0; at >= 0 && len < strlen(path);) {
+		const char *name = path + len + (len > 0), *dir;
+		int next;
+
+		len = (size_t)(name - path) + strcspn(name, "/");
+		dir = str_slice(&arena, path, len);
+		next = relpath_open(s->claim, dir, O_DIRECTORY, true);
+		if (next < 0 && errno == ENOENT &&
+		    (!mkdirat(at, path_base(dir), 0777) || errno == EEXIST))
+			next = relpath_open(s->claim, dir, O_DIRECTORY, true);
+		close(at);
+		at = next;
+	}
+	return at;
+}
+
+static int make_dir(const struct store *s, const char *below, struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	const char *full = *below ? path_join(&arena, s->root, below) : s->root;
+	int fd;
+
+	if (s->claim >= 0)
+		fd = make_in_claim(s, *below ? path_join(&arena, s->below, below)
+					     : s->below);
+	else if (dir_make(full, 0777, err))
+		return -1;
+	else
+		fd = open(full, O_DIRECTORY | O_CLOEXEC);
+	return fd < 0 ? error_errno(err, errno, "%s", full) : fd;
+}
+
+static int copy(const struct put_file *f, int from, int to, struct error *err)
+{
+	const struct timespec times[2] = { { .tv_nsec = UTIME_OMIT }, f->changed };
+	cleanup_free char *data = xmalloc(COPY_BYTES);
+
+	for (int64_t at = 0, n; at < f->size; at += n) {
+		n = f->size - at < COPY_BYTES ? f->size - at : COPY_BYTES;
+		if (put_file_read(f, from, at, data, (size_t)n, err) ||
+		    file_write_fd(to, data, (size_t)n, f->name, err))
+			return -1;
+	}
+	return futimens(to, times) ? error_errno(err, errno, "%s", f->name) : 0;
+}
+
+static bool is_copied(int dir, const char *name, const struct put_file *f)
+{
+	struct stat st;
+
+	return !fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) && S_ISREG(st.st_mode) &&
+	       st.st_size == f->size && st.st_mtim.tv_sec == f->changed.tv_sec &&
+	       st.st_mtim.tv_nsec == f->changed.tv_nsec;
+}
+
+static int put_one(int dir, const char *name, const struct put_file *f, bool *ret_sent,
+		   struct error *err)
+{
+	char temporary[RANDOM_KEY_SIZE + sizeof(NEW)], chance[RANDOM_KEY_SIZE];
+	cleanup_fd int from = -1, to = -1;
+	int rc;
+
+	*ret_sent = !is_copied(dir, name, f);
+	if (!*ret_sent)
+		return 0;
+	if (random_key(chance, err) || put_file_open(f, &from, err))
+		return -1;
+	snprintf(temporary, sizeof(temporary), NEW "%.16s", chance);
+	to = openat(dir, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+		    0666);
+	if (to < 0)
+		return error_errno(err, errno, "%s", name);
+	rc = copy(f, from, to, err);
+	if (!rc && (fdatasync(to) || renameat(dir, temporary, dir, name)))
+		rc = error_errno(err, errno, "%s", name);
+	if (rc)
+		unlinkat(dir, temporary, 0);
+	return rc;
+}
+
+static int put_in(struct store *s, const struct put_conf *conf, size_t i,
+		  struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	const struct put_file *f = &conf->files[i];
+	const char *path = f->path,
+		   *below = strchr(path, '/') ? path_dir(&arena, path) : "";
+	cleanup_fd int dir = make_dir(s, below, err);
+	bool sent = false;
+
+	if (dir < 0 || put_one(dir, path_base(path), f, &sent, err))
+		return -1;
+	conf->progress(conf->ctx, f->size, sent);
+	conf->done(conf->ctx, i, sent);
+	return 0;
+}
+
+/* Of one file, the root is the directory that it is in. */
+static void cut_root(struct store *s, const char **ret_name)
+{
+	*ret_name = path_base(s->root);
+	s->root = path_dir(&s->arena, s->root);
+	s->below = strchr(s->below ? s->below : "", '/') ? path_dir(&s->arena, s->below)
+							 : ".";
+}
+
+static int put_all(struct store *s, const struct put_conf *conf, struct error *err)
+{
+	const char *name;
+
+	conf->started(conf->ctx, 1);
+	if (!conf->dir) {
+		cleanup_fd int dir = -1;
+		bool sent = false;
+
+		cut_root(s, &name);
+		dir = make_dir(s, "", err);
+		if (dir < 0 || put_one(dir, name, conf->files, &sent, err))
+			return -1;
+		conf->progress(conf->ctx, conf->files->size, sent);
+		conf->done(conf->ctx, 0, sent);
+		return 0;
+	}
+	for (size_t i = 0; i < conf->n; i++)
+		if (put_in(s, conf, i, err))
+			return -1;
+	return 0;
+}
+
+static int file_put(const struct put_conf *conf, struct error *err)
+{
+	struct store *s = NULL;
+	int rc = file_open(&s, conf->store, err);
+
+	if (rc)
+		return rc;
+	rc = put_all(s, conf, err);
+	file_close(s);
+	return rc;
+}
+
+static int pvc_put(const struct put_conf *conf, struct error *err)
+{
+	struct store *s = NULL;
+	int rc = pvc_open(&s, conf->store, err);
+
+	if (rc)
+		return rc;
+	rc = put_all(s, conf, err);
+	file_close(s);
+	return rc;
+}
+
+static int file_remove(struct store *s, struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	cleanup_fd int dir = -1;
+	const char *name;
+
+	cut_root(s, &name);
+	dir = open_any(s, s->root, O_DIRECTORY);
+	if (dir < 0)
+		return errno == ENOENT ? 0 : error_errno(err, errno, "%s", s->root);
+	return dir_remove(arena_printf(&arena, "/proc/self/fd/%d/%s", dir, name), err);
+}
+
 const struct scheme scheme_file = {
 	.name = "file",
 	.open = file_open,
 	.list = file_list,
 	.local_open = local_open,
 	.close = file_close,
+	.put = file_put,
+	.remove = file_remove,
 };
 
 const struct scheme scheme_pvc = {
@@ -288,4 +472,6 @@ const struct scheme scheme_pvc = {
 	.list = file_list,
 	.local_open = local_open,
 	.close = file_close,
+	.put = pvc_put,
+	.remove = file_remove,
 };

@@ -15,6 +15,7 @@
 #include "cloud/aws_profile.h"
 #include "store/s3_list.h"
 #include "store/s3_object.h"
+#include "store/s3_put.h"
 #include "store/s3_upload.h"
 
 enum { REQUEST_THREADS = 8, REQUEST_FROM = 16 << 20 };
@@ -307,6 +308,49 @@ static int s3_explain(struct store *s, const struct store_object *o, int status,
 	return s3_bucket_refused(s->bucket, o->key, status, &text, err);
 }
 
+/* ---- removing ---- */
+
+struct keys {
+	struct arena arena;
+	const char **list;
+	size_t n, cap;
+};
+
+static int add_key(void *ctx, const struct s3_entry *e, struct error *err)
+{
+	struct keys *k = ctx;
+
+	if (k->n == STORE_MAX_OBJECTS)
+		return error_set(err, ERR_LIMIT, "more than %d objects",
+				 STORE_MAX_OBJECTS);
+	if (k->n == k->cap) {
+		k->cap = k->cap ? 2 * k->cap : 64;
+		k->list = xreallocarray(k->list, k->cap, sizeof(*k->list));
+	}
+	k->list[k->n++] = arena_strdup(&k->arena, e->key);
+	return 0;
+}
+
+/* The whole bucket is not removed. */
+static int s3_remove(struct store *s, struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	const char *key = s3_bucket_key(s->bucket);
+	struct keys keys = { 0 };
+	int rc;
+
+	if (!*key || str_ends(key, "/"))
+		return error_set(err, ERR_INVALID, "no object's name to remove");
+	rc = s3_list(s->bucket, arena_printf(&arena, "%s/", key), add_key, &keys, err);
+	for (size_t i = 0; !rc && i < keys.n; i++)
+		rc = s3_delete(s->bucket, keys.list[i], err);
+	if (!rc)
+		rc = s3_delete(s->bucket, key, err);
+	free(keys.list);
+	arena_clear(&keys.arena);
+	return rc;
+}
+
 static const char *s3_ca_file(struct arena *arena, const struct store_conf *conf,
 			      const char **ret_setting)
 {
@@ -325,5 +369,6 @@ const struct scheme scheme_s3 = {
 	.doubt = s3_doubt,
 	.explain = s3_explain,
 	.put = s3_upload,
+	.remove = s3_remove,
 	.close = s3_close,
 };

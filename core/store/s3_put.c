@@ -82,6 +82,14 @@ int s3_put(struct s3_bucket *b, const char *key, const void *data, size_t len,
 	return put(b, &req, md5, etag, err);
 }
 
+int s3_delete(struct s3_bucket *b, const char *key, struct error *err)
+{
+	const struct s3_request req = { .method = "DELETE", .key = key };
+	cleanup_http_response struct http_response resp = { 0 };
+
+	return send_request(b, &req, &resp, err);
+}
+
 /* ---- parts ---- */
 
 struct listed {

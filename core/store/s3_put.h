@@ -28,6 +28,8 @@ struct s3_part {
 MUST_CHECK int s3_put(struct s3_bucket *b, const char *key, const void *data, size_t len,
 		      const char *md5, struct error *err);
 
+MUST_CHECK int s3_delete(struct s3_bucket *b, const char *key, struct error *err);
+
 /* A multipart upload. */
 struct s3_multipart {
 	struct s3_bucket *bucket;

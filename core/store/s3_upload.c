@@ -394,7 +394,7 @@ static int upload_files(struct upload *up, struct error *err)
 	if (conf->dir && *prefix && !str_ends(prefix, "/"))
 		prefix = arena_printf(&up->arena, "%s/", prefix);
 	add_files(up, prefix);
-	if (list_remotes(up, prefix, err))
+	if (!conf->blind && list_remotes(up, prefix, err))
 		return -1;
 	if (conf->dir)
 		upload_log_open(&up->log, conf->dir);

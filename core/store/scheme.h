@@ -72,6 +72,11 @@ struct scheme {
 	void (*close)(struct store *s);
 	/* Upload files (put.h) to a place that need not be open. NULL: cannot upload. */
 	int (*put)(const struct put_conf *conf, struct error *err);
+	/*
+	 * Remove the object that the URI names, and all below it; none is fine. Nothing
+	 * else may use the store after it. NULL: cannot.
+	 */
+	int (*remove)(struct store *s, struct error *err);
 };
 
 extern const struct scheme scheme_file, scheme_pvc, scheme_http, scheme_https;

@@ -176,6 +176,7 @@ static void *put(void *ctx)
 				       .files = up->files,
 				       .n = up->n,
 				       .connections = conf->connections,
+				       .blind = conf->blind,
 				       .progress = on_progress,
 				       .done = on_done,
 				       .started = on_started,
@@ -300,7 +301,11 @@ static int by_path(const void *a, const void *b)
 		      ((const struct put_file *)b)->path);
 }
 
-static int digest_files(struct upload *up, struct digest *all, struct error *err)
+typedef int digest_each(void *ctx, const char *path, int64_t size, const char *hex,
+			struct error *err);
+
+static int digest_files(struct upload *up, digest_each *each, void *ctx,
+			struct error *err)
 {
 	cleanup_digest struct digest *one = digest_new(DIGEST_SHA256);
 	cleanup_free char *block = xmalloc(READ_BYTES);
@@ -312,13 +317,41 @@ static int digest_files(struct upload *up, struct digest *all, struct error *err
 
 		if (digest_file(f, one, block, err))
 			return error_wrap(err, "%s", f->path);
-		digest_end_hex(one, hex);
-		digest_add(all, hex, strlen(hex));
-		digest_add(all, "  ", 2);
-		digest_add(all, f->path, strlen(f->path));
-		digest_add(all, "\n", 1);
+		if (each(ctx, f->path, f->size, digest_end_hex(one, hex), err))
+			return -1;
 	}
 	return 0;
+}
+
+static int add_digest(void *ctx, const char *path, int64_t size, const char *hex,
+		      struct error *err)
+{
+	struct digest *all = ctx;
+
+	digest_add(all, hex, strlen(hex));
+	digest_add(all, "  ", 2);
+	digest_add(all, path, strlen(path));
+	digest_add(all, "\n", 1);
+	return 0;
+}
+
+static void release(struct upload *up)
+{
+	free(up->files);
+	if (up->root >= 0)
+		close(up->root);
+	arena_clear(&up->arena);
+}
+
+int upload_list(const struct upload_conf *conf, const char *what, digest_each *each,
+		void *ctx, struct error *err)
+{
+	struct upload_conf quiet = { .filter = conf->filter };
+	struct upload up = { .conf = &quiet, .root = -1 };
+	int rc = find_files(&up, what, err) || digest_files(&up, each, ctx, err) ? -1 : 0;
+
+	release(&up);
+	return rc;
 }
 
 int upload_digest(const struct upload_conf *conf, const char *what, struct arena *arena,
@@ -329,7 +362,9 @@ int upload_digest(const struct upload_conf *conf, const char *what, struct arena
 	cleanup_digest struct digest *all = digest_new(DIGEST_SHA256);
 	const struct put_file *largest = NULL;
 	char hex[DIGEST_HEX_SIZE];
-	int rc = find_files(&up, what, err) || digest_files(&up, all, err) ? -1 : 0;
+	int rc = find_files(&up, what, err) || digest_files(&up, add_digest, all, err)
+			 ? -1
+			 : 0;
 
 	for (size_t i = 0; i < up.n; i++)
 		if (!largest || up.files[i].size > largest->size)
@@ -338,9 +373,6 @@ int upload_digest(const struct upload_conf *conf, const char *what, struct arena
 		*ret_hex = arena_strdup(arena, digest_end_hex(all, hex));
 		*ret_largest = arena_strdup(arena, largest->path);
 	}
-	free(up.files);
-	if (up.root >= 0)
-		close(up.root);
-	arena_clear(&up.arena);
+	release(&up);
 	return rc;
 }

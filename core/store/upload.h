@@ -30,6 +30,7 @@ struct upload_conf {
 	const struct filter *filter; /* of paths below the directory; NULL: all */
 	unsigned connections;        /* at most; 0: the scheme's choice */
 	int tries;                   /* as store_conf's */
+	bool blind;                  /* as put_conf's */
 	/* Ten times a second, from the thread that called; or NULL. */
 	void (*tick)(void *ctx, const struct upload_now *now);
 	/* From any thread: a file is done, `sent` or unchanged; a line. Or NULL. */
@@ -56,5 +57,14 @@ MUST_CHECK int upload_run(const struct upload_conf *conf, const char *what,
 MUST_CHECK int upload_digest(const struct upload_conf *conf, const char *what,
 			     struct arena *arena, const char **ret_hex,
 			     const char **ret_largest, struct error *err);
+
+/*
+ * The files that upload_run() uploads from a directory, sorted by the bytes of their
+ * paths, each with its SHA-256 in hex; -1 of `each` ends it. Only conf->filter is used.
+ */
+MUST_CHECK int upload_list(const struct upload_conf *conf, const char *what,
+			   int (*each)(void *ctx, const char *path, int64_t size,
+				       const char *hex, struct error *err),
+			   void *ctx, struct error *err);
 
 #endif

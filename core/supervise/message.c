@@ -1,7 +1,7 @@
 /* message.c - encode and decode messages, without I/O (supervise/message.h). */
 #include "supervise/message.h"
 
-enum { HEADER = 2, NUMBERS = 7, MOST_STATUS = 255 };
+enum { HEADER = 2, NUMBERS = 9, MOST_STATUS = 255 };
 
 /* How many numbers follow, and the largest value of each. */
 static const struct {
@@ -9,12 +9,13 @@ static const struct {
 	uint32_t max[NUMBERS];
 } formats[] = {
 	[MESSAGE_HELLO] = { 3, { UINT32_MAX, MESSAGE_RANKS - 1, MESSAGE_RANKS } },
-	[MESSAGE_STATE] = { 6,
+	[MESSAGE_STATE] = { 7,
 			    { PEER_ENDED, MESSAGE_EPOCHS, MESSAGE_EPOCHS, MOST_STATUS,
-			      CAUSE_MEMORY, 1 } },
-	[MESSAGE_ORDER] = { 7,
+			      CAUSE_MEMORY, 1, UINT32_MAX } },
+	[MESSAGE_ORDER] = { 9,
 			    { ORDER_DUMP, MESSAGE_EPOCHS, MESSAGE_EPOCHS, UINT32_MAX,
-			      UINT32_MAX, UINT32_MAX, UINT32_MAX } },
+			      UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX,
+			      UINT32_MAX } },
 	[MESSAGE_BEAT] = { 0, { 0 } },
 	[MESSAGE_REFUSED] = { 1, { REFUSED_RANK } },
 	[MESSAGE_SIGN] = { 4, { MESSAGE_EPOCHS, UINT32_MAX, 100, UINT32_MAX } },
@@ -47,14 +48,16 @@ static void numbers_of(uint32_t v[NUMBERS], const struct message *m)
 	case MESSAGE_STATE:
 		memcpy(v,
 		       ((uint32_t[]){ s->phase, s->epoch, s->counted, s->status, s->cause,
-				      s->leaving }),
-		       6 * sizeof(*v));
+				      s->leaving, s->marked }),
+		       7 * sizeof(*v));
 		break;
 	case MESSAGE_ORDER:
 		v[0] = o->order;
 		v[1] = o->epoch;
 		v[2] = o->counted;
 		memcpy(v + 3, o->token, sizeof(o->token));
+		v[7] = o->attempt;
+		v[8] = o->mark;
 		break;
 	case MESSAGE_REFUSED:
 		v[0] = m->refusal;
@@ -102,12 +105,13 @@ static void set(struct message *m, const uint32_t v[NUMBERS])
 		m->hello.ranks = v[2];
 		break;
 	case MESSAGE_STATE:
-		m->state = (struct peer_state){ v[0], v[1], v[2], v[3], v[4], v[5] };
+		m->state =
+			(struct peer_state){ v[0], v[1], v[2], v[3], v[4], v[5], v[6] };
 		break;
 	case MESSAGE_ORDER:
-		m->order = (struct hub_order){
-			v[0], v[1], v[2], { v[3], v[4], v[5], v[6] }
-		};
+		m->order =
+			(struct hub_order){ v[0], v[1], v[2], { v[3], v[4], v[5], v[6] },
+					    v[7], v[8] };
 		break;
 	case MESSAGE_REFUSED:
 		m->refusal = v[0];

@@ -71,7 +71,8 @@ struct peer_state {
 	uint32_t counted; /* the restarts that count, as the hub has told */
 	uint32_t status;  /* as a shell has it: 128 + signal */
 	enum peer_cause cause;
-	bool leaving; /* its pod is being stopped */
+	bool leaving;    /* its pod is being stopped */
+	uint32_t marked; /* the last of the hub's marks that it has answered */
 };
 /* What the command has reported in this start, the highest values. */
 struct peer_sign {
@@ -95,6 +96,7 @@ struct hub_order {
 	enum order order;
 	uint32_t epoch, counted;
 	uint32_t token[MESSAGE_TOKEN]; /* rank 0's, for all commands; zeros: none */
+	uint32_t attempt, mark;        /* of the run directory (supervise/run.h); or 0 */
 };
 
 struct message {

@@ -36,6 +36,8 @@ void tail_add(struct tail *t, const char *data, size_t len)
 	size_t keep;
 
 	t->added = clock_ms();
+	if (t->tap)
+		t->tap(t->tap_ctx, data, len);
 	pthread_mutex_lock(&t->lock);
 	if (t->capture)
 		buf_add(t->capture, data, len);
@@ -245,8 +247,8 @@ static bool is_bulk(const struct relay *r, struct bulk *b)
 {
 	int waiting = 0;
 
-	if (ioctl(r->from, FIONREAD, &waiting) || waiting < CHUNK || is_captured(r) ||
-	    has_follower(r))
+	if (ioctl(r->from, FIONREAD, &waiting) || waiting < CHUNK || r->tail->tap ||
+	    is_captured(r) || has_follower(r))
 		return false;
 	if (!b->tried)
 		bulk_open(b);

@@ -32,6 +32,9 @@ struct tail {
 	char bytes[TAIL_SIZE];
 	struct buf *capture;   /* gets all that is added; NULL: nothing is captured */
 	_Atomic int64_t added; /* the time of the last byte, of clock_ms() */
+	/* Gets all, too, in the relay's thread; NULL: nobody does. */
+	void (*tap)(void *ctx, const void *data, size_t len);
+	void *tap_ctx;
 };
 
 void tail_add(struct tail *t, const char *data, size_t len);

@@ -65,6 +65,9 @@ struct supervisor {
 	bool started;  /* its relays, and they have not been joined */
 	bool empty;    /* no process is left of a command that failed */
 	bool over;     /* the command's end is final: only its output is passed on */
+	uint32_t attempt, mark; /* of the run directory; rank 0's mark */
+	bool held;              /* the command has ended with held_status: not told yet */
+	int held_status, keeper_fd;
 };
 
 static int watch_signals(struct supervisor *s, struct error *err)
@@ -97,7 +100,10 @@ static bool is_first(const struct supervisor *s)
 static void ask_token(struct supervisor *s, bool first)
 {
 	const struct supervise_tracker *t = s->conf->tracker;
+	const struct supervise_keeper *k = s->conf->keeper;
 
+	if (k && is_first(s))
+		s->ranks->attempt = k->attempt(k->ctx);
 	if (!t || !is_first(s))
 		return;
 	t->token(t->ctx, first, s->token);
@@ -166,6 +172,7 @@ static int start(struct supervisor *s, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
 	char *const *argv = s->dev ? dev_command(s->dev) : s->conf->argv;
+	const struct supervise_keeper *k = s->conf->keeper;
 	struct spawn command = { .path = argv[0],
 				 .argv = argv,
 				 .envp = environment(s, &arena),
@@ -174,6 +181,12 @@ static int start(struct supervisor *s, struct error *err)
 				 .group = true };
 	int rc;
 
+	if (k) {
+		command.argv =
+			k->command(k->ctx, &arena, argv, s->attempt, s->state.restart);
+		command.path = command.argv[0];
+	}
+	s->held = false;
 	s->tail.len = 0; /* no relay runs */
 	s->oom_kills = oom_kills();
 	if (s->dev)
@@ -243,6 +256,39 @@ static enum peer_cause cause_of(struct supervisor *s)
 	return cause;
 }
 
+/* With a run directory, a command that has done its work ends once that is kept. */
+static void end_command(struct supervisor *s, int status)
+{
+	const struct supervise_keeper *k = s->conf->keeper;
+
+	if (k)
+		k->ended(k->ctx, status);
+	if (!k || s->state.clearing || (status && !s->state.asked)) {
+		decide(s, SUPERVISE_ENDED, status);
+		return;
+	}
+	s->held = true;
+	s->held_status = status;
+	k->flush(k->ctx, true);
+}
+
+static void keep(struct supervisor *s)
+{
+	const struct supervise_keeper *k = s->conf->keeper;
+
+	if (!k)
+		return;
+	if (is_first(s))
+		s->ranks->mark = k->mark(k->ctx, star_marked(s->star));
+	if (s->held && s->state.clearing) {
+		s->held = false;
+		k->flush(k->ctx, false);
+	} else if (s->held && k->flushed(k->ctx)) {
+		s->held = false;
+		decide(s, SUPERVISE_ENDED, s->held_status);
+	}
+}
+
 /* false: this process has no children. */
 static bool reap(struct supervisor *s)
 {
@@ -254,9 +300,8 @@ static bool reap(struct supervisor *s)
 			continue;
 		s->command = 0;
 		s->state.cause = status ? cause_of(s) : CAUSE_UNKNOWN;
-		decide(s, SUPERVISE_ENDED,
-		       WIFSIGNALED(status) ? BY_SIGNAL + WTERMSIG(status)
-					   : WEXITSTATUS(status));
+		end_command(s, WIFSIGNALED(status) ? BY_SIGNAL + WTERMSIG(status)
+						   : WEXITSTATUS(status));
 	}
 	return pid == 0;
 }
@@ -298,16 +343,19 @@ static int64_t next_due(const struct supervisor *s)
 
 static void wait_for_event(struct supervisor *s)
 {
-	struct pollfd p[4] = { { .fd = s->signals, .events = POLLIN },
+	struct pollfd p[5] = { { .fd = s->signals, .events = POLLIN },
 			       { .fd = s->done, .events = POLLIN },
 			       { .fd = star_fd(s->star), .events = POLLIN },
-			       { .fd = s->dev ? dev_fd(s->dev) : -1, .events = POLLIN } };
+			       { .fd = s->dev ? dev_fd(s->dev) : -1, .events = POLLIN },
+			       { .fd = s->keeper_fd, .events = POLLIN } };
 	int64_t left = next_due(s) - clock_ms();
 	uint64_t n;
 
-	poll(p, 4, left < 0 ? 0 : left > 60000 ? 60000 : (int)left);
+	poll(p, 5, left < 0 ? 0 : left > 60000 ? 60000 : (int)left);
 	while (s->left && read(s->done, &n, sizeof(n)) == sizeof(n))
 		s->left--;
+	if (s->conf->keeper && read(s->keeper_fd, &n, sizeof(n)) < 0)
+		return; /* nothing is new there */
 }
 
 static void put_message(struct supervisor *s)
@@ -384,6 +432,8 @@ static int hear(struct supervisor *s, struct error *err)
 		return 0;
 	if (!is_first(s))
 		memcpy(s->token, order.token, sizeof(s->token));
+	s->attempt = order.attempt;
+	s->mark = order.mark;
 	return start_if(s, supervise_obey(&s->state, &s->conf->rules, &order, clock_ms()),
 			err);
 }
@@ -391,14 +441,17 @@ static int hear(struct supervisor *s, struct error *err)
 static bool same(const struct peer_state *a, const struct peer_state *b)
 {
 	return a->phase == b->phase && a->epoch == b->epoch && a->status == b->status &&
-	       a->leaving == b->leaving;
+	       a->leaving == b->leaving && a->marked == b->marked;
 }
 
 /* Tell them what this one does. */
 static void tell(struct supervisor *s)
 {
+	const struct supervise_keeper *k = s->conf->keeper;
 	struct peer_state now = supervise_told(&s->state);
 
+	if (k && !is_first(s))
+		now.marked = k->mark(k->ctx, s->mark);
 	if (same(&now, &s->told))
 		return;
 	s->told = now;
@@ -442,19 +495,25 @@ static int follow(struct supervisor *s, struct error *err)
 			return -1;
 		if (s->dev)
 			dev_step(s->dev, s->state.idle);
+		keep(s);
 		tell(s);
 		give_sign(s);
 	}
 	join_output(s);
-	return 0;
+	return s->conf->keeper ? star_step(s->star, err) : 0; /* the last mark leaves */
 }
 
-static void tell_server(void *reports, const struct supervision *told)
+static void tell_server(void *ctx, const struct supervision *told)
 {
 	cleanup_buf struct buf body = { .max = 4096 };
+	const struct supervisor *s = ctx;
+	const struct supervise_keeper *k = s->conf->keeper;
 
 	supervision_body(&body, told);
-	reports_tell(reports, (const char *)body.data, body.len);
+	if (k)
+		k->told(k->ctx, body.data, body.len);
+	if (s->reports)
+		reports_tell(s->reports, (const char *)body.data, body.len);
 }
 
 static int begin(struct supervisor *s, struct error *err)
@@ -466,9 +525,13 @@ static int begin(struct supervisor *s, struct error *err)
 	conf->say = s->conf->say;
 	conf->ctx = s->conf->ctx;
 	s->ranks = conf;
+	s->keeper_fd = -1;
+	if (s->conf->keeper &&
+	    s->conf->keeper->open(s->conf->keeper->ctx, &s->keeper_fd, err))
+		return -1;
 	ask_token(s, true);
-	conf->tell = s->reports ? tell_server : NULL;
-	conf->tell_ctx = s->reports;
+	conf->tell = s->reports || s->conf->keeper ? tell_server : NULL;
+	conf->tell_ctx = s;
 	if (star_open(&s->star, conf, err))
 		return -1;
 	star_tell(s->star, &s->told);
@@ -518,11 +581,14 @@ static void listen_for_reports(struct supervisor *s)
 static void tell_end(struct supervisor *s, int status)
 {
 	const struct supervise_tracker *t = s->conf->tracker;
+	const struct supervise_keeper *k = s->conf->keeper;
 	bool failed = s->star && is_first(s) && star_has_failed(s->star);
 
 	reports_stop(s->reports);
 	if (t && is_first(s))
 		t->end(t->ctx, status ? status : failed, s->state.asked && !failed);
+	if (k)
+		k->close(k->ctx, status ? status : failed, s->state.asked && !failed);
 }
 
 int supervise_run(const struct supervise_conf *conf, int *ret_status, struct error *err)
@@ -532,6 +598,8 @@ int supervise_run(const struct supervise_conf *conf, int *ret_status, struct err
 	s = (struct supervisor){ .conf = conf, .state = { .kill_at = -1, .idle = true } };
 	pthread_mutex_init(&s.tail.lock, NULL);
 	pthread_mutex_init(&s.heard.lock, NULL);
+	s.tail.tap = conf->keeper ? conf->keeper->output : NULL;
+	s.tail.tap_ctx = conf->keeper ? conf->keeper->ctx : NULL;
 	if (watch_signals(&s, err))
 		return -1;
 	listen_for_reports(&s);

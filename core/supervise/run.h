@@ -30,6 +30,29 @@ struct supervise_tracker {
 	void *ctx;
 };
 
+/*
+ * Of what keeps the run directory (runs/runs.h): calls in the thread that runs, but for
+ * output.
+ */
+struct supervise_keeper {
+	/* The first call. *ret_fd: an eventfd, mark() or flushed() may be new. */
+	int (*open)(void *ctx, int *ret_fd, struct error *err);
+	uint32_t (*attempt)(void *ctx); /* rank 0's, for the next start of all ranks */
+	/* The attempt begins: what to run for that command, in the arena. */
+	char *const *(*command)(void *ctx, struct arena *arena, char *const *argv,
+				uint32_t attempt, int64_t restart);
+	void (*output)(void *ctx, const void *data, size_t len); /* any thread */
+	/* Rank 0's mark for all others, or another's answer, after what came from there. */
+	uint32_t (*mark)(void *ctx, uint32_t heard);
+	void (*told)(void *ctx, const void *body, size_t len); /* as star_conf's tell */
+	/* The command has ended. Before this is told to the hub all is to be kept. */
+	void (*ended)(void *ctx, int status);
+	void (*flush)(void *ctx, bool on);
+	bool (*flushed)(void *ctx);
+	void (*close)(void *ctx, int status, bool asked);
+	void *ctx;
+};
+
 struct supervise_conf {
 	struct supervise_rules rules;
 	char *const *argv;        /* argv[0] is searched in PATH; ends with NULL */
@@ -41,6 +64,7 @@ struct supervise_conf {
 	const struct report_sink *sinks; /* for the command's progress: n_sinks */
 	size_t n_sinks;
 	const struct supervise_tracker *tracker; /* or NULL */
+	const struct supervise_keeper *keeper;   /* or NULL */
 	/* A line for the log, without its end; in the thread that runs. */
 	void (*say)(void *ctx, const char *text);
 	void *ctx;

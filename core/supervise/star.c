@@ -166,6 +166,8 @@ static void settle_hub(struct star *s, const struct hub_order *before, int64_t n
 		stacks_release(&s->stacks);
 	}
 	memcpy(s->hub.order.token, s->conf->token, sizeof(s->conf->token));
+	s->hub.order.attempt = s->conf->attempt;
+	s->hub.order.mark = s->conf->mark;
 	if (said->len)
 		say(s, "%s", (const char *)said->data);
 	buf_clear(said);
@@ -604,6 +606,16 @@ bool star_order(struct star *s, struct hub_order *ret)
 	*ret = s->order;
 	s->news = false;
 	return news;
+}
+
+uint32_t star_marked(const struct star *s)
+{
+	uint32_t least = UINT32_MAX;
+
+	for (uint32_t i = 1; i < s->conf->ranks; i++)
+		if (s->hub.ranks[i].state.marked < least)
+			least = s->hub.ranks[i].state.marked;
+	return least;
 }
 
 bool star_has_failed(const struct star *s)

@@ -28,6 +28,7 @@ struct star_conf {
 	int64_t idle_ms; /* > 0: a job in development (hub_dev) */
 	/* Rank 0's: goes to all ranks with the next order. May change. */
 	uint32_t token[MESSAGE_TOKEN];
+	uint32_t attempt, mark; /* the same */
 	/* A line for the log, without its end. */
 	void (*say)(void *ctx, const char *text);
 	void *ctx;
@@ -65,6 +66,8 @@ void star_stack(struct star *s, uint32_t who, const struct buf *text);
 void star_dumped(struct star *s);
 /* True: there is a new order for this rank. */
 bool star_order(struct star *s, struct hub_order *ret);
+/* Of rank 0: the mark that all other ranks have answered. */
+uint32_t star_marked(const struct star *s);
 /* Of rank 0: is the job not started again after a failure? */
 bool star_has_failed(const struct star *s);
 

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/str.h"
 #include "trainer/api.h"
+#include "trainer/run_spec.h"
 #include "trainer/track_spec.h"
 #include "trainer/trainjob.h"
 #include "trainer/workspace_spec.h"
@@ -39,7 +40,8 @@ int supervise_spec_of(struct supervise_spec *ret, const cJSON *tj,
 
 	*ret = (struct supervise_spec){
 		.on = on ? str_eq(on, "true")
-			 : find(tj, template_annotations, TRACK_ANNOTATION) != NULL,
+			 : find(tj, template_annotations, TRACK_ANNOTATION) ||
+				      find(tj, template_annotations, RUN_DIR_ANNOTATION),
 		.restarts = ABSENT,
 		.grace = find(tj, template_annotations, GRACE_ANNOTATION),
 		.stall = find(tj, template_annotations, STALL_ANNOTATION),

@@ -11,7 +11,10 @@
 #include "base/error.h"
 #include "base/json.h"
 
-/* "true", "false"; absent: it is supervised if it is tracked (trainer/track_spec.h) */
+/*
+ * "true", "false"; absent: it is supervised if it is tracked (trainer/track_spec.h), or
+ * has a run directory (trainer/run_spec.h)
+ */
 #define SUPERVISE_ANNOTATION "kftrainer.io/supervise"
 #define RESTARTS_ANNOTATION  "kftrainer.io/restarts" /* a number */
 /*

@@ -266,7 +266,7 @@ w = World(2, RUN, "--restarts", "1")
 for r in w.rank:
     r.saw("run 0")
 hub = w.rank[0]
-STATE = message(2, 2, 0, 0, 0, 0, 0)
+STATE = message(2, 2, 0, 0, 0, 0, 0, 0)
 p = openssl(w.port, message(1, 3, 1, 2) + STATE)
 is_("another version is refused, and told so", (hub.saw("another version of the protocol; this program has version 2"), p.stdout.read(6)),
     (True, message(5, 1)))
@@ -277,7 +277,7 @@ for what, data, text in (("another number of ranks", message(1, 2, 1, 3), "not a
                          ("a sign before its rank", message(6, 0, 9, 9, 9), "unexpected message of type 6"),
                          ("a stack of no rank", message(7, 0), "unexpected message of type 7"),
                          ("progress beyond 100 %", message(6, 0, 9, 101, 9), "invalid message: 101 in type 6"),
-                         ("an order", message(3, 3, 9, 9, 0, 0, 0, 0), "unexpected message of type 3"),
+                         ("an order", message(3, 3, 9, 9, 0, 0, 0, 0, 0, 0), "unexpected message of type 3"),
                          ("a message of no type", b"\1\x63", "unknown message type 99"),
                          ("a message that is too long", b"\xff" * 300, "invalid message of 255 bytes")):
     before = hub.text().count("refused")

@@ -101,7 +101,7 @@ TEST(test_a_failure_stops_all_and_counts)
 
 TEST(test_ends_that_are_final)
 {
-	struct peer_state missing = { PEER_ENDED, 0, 0, 1, CAUSE_PERMANENT, false };
+	struct peer_state missing = { PEER_ENDED, 0, 0, 1, CAUSE_PERMANENT, false, 0 };
 	struct world w;
 
 	run(&w, 9);
@@ -183,7 +183,7 @@ TEST(test_a_lost_rank_does_not_count)
 
 TEST(test_an_evicted_rank_does_not_count)
 {
-	struct peer_state leaving = { PEER_RUNNING, 0, 0, 0, 0, true };
+	struct peer_state leaving = { PEER_RUNNING, 0, 0, 0, 0, true, 0 };
 	struct world w;
 
 	run(&w, 0);
@@ -208,7 +208,7 @@ TEST(test_a_short_absence_changes_nothing)
 
 TEST(test_a_new_hub_learns_the_epoch)
 {
-	struct peer_state running = { PEER_RUNNING, 4, 2, 0, 0, false };
+	struct peer_state running = { PEER_RUNNING, 4, 2, 0, 0, false, 0 };
 	struct world w;
 
 	begin(&w, 3);

@@ -6,10 +6,11 @@
 
 static const struct message all[] = {
 	{ .type = MESSAGE_HELLO, .hello = { MESSAGE_VERSION, 4, 5 } },
-	{ .type = MESSAGE_STATE, .state = { PEER_ENDED, 3, 2, 137, CAUSE_MEMORY, true } },
+	{ .type = MESSAGE_STATE,
+	  .state = { PEER_ENDED, 3, 2, 137, CAUSE_MEMORY, true, 9 } },
 	{ .type = MESSAGE_STATE, .state = { .phase = PEER_NEW } },
 	{ .type = MESSAGE_ORDER,
-	  .order = { ORDER_START, MESSAGE_EPOCHS, 1, { 1, UINT32_MAX, 0, 4 } } },
+	  .order = { ORDER_START, MESSAGE_EPOCHS, 1, { 1, UINT32_MAX, 0, 4 }, 8, 2 } },
 	{ .type = MESSAGE_BEAT },
 	{ .type = MESSAGE_REFUSED, .refusal = REFUSED_RANK },
 	{ .type = MESSAGE_SIGN, .sign = { 1, UINT32_MAX, 100, 5 } },
@@ -18,7 +19,7 @@ static const struct message all[] = {
 	{ .type = MESSAGE_DUMPED },
 	{ .type = MESSAGE_DATA, .stack = { 7, 0, "" } },
 	{ .type = MESSAGE_DATA, .stack = { UINT32_MAX, 5, "a\0bcd" } },
-	{ .type = MESSAGE_ORDER, .order = { ORDER_DUMP, 1, 1, { 0 } } },
+	{ .type = MESSAGE_ORDER, .order = { ORDER_DUMP, 1, 1, { 0 }, 0, 0 } },
 };
 
 TEST(test_round_trip)
@@ -70,8 +71,9 @@ TEST(test_bad_messages)
 		{ "\5\5\0\0\0\0", 6, "invalid message: a wrong number in type 5" },
 		{ "\x0d\1\0\0\0\2\0\0\0\2\0\0\0\2", 14,
 		  "invalid message: a wrong number in type 1" },
-		{ "\x1d\3\0\0\0\1\x3b\x9a\xca\1\0\0\0\2\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0",
-		  30, "invalid message: 1000000001 in type 3" },
+		{ "\x25\3\0\0\0\1\x3b\x9a\xca\1\0\0\0\2\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
+		  "\0\0\0\0\0\0\0\0",
+		  38, "invalid message: 1000000001 in type 3" },
 	};
 
 	for (size_t i = 0; i < N_ELEMENTS(bad); i++) {

@@ -1,0 +1,293 @@
+/* supervise_runs.c - runtime supervise --run-dir, and its other half, runtime resume. */
+#include "cmd/supervise_runs.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/str.h"
+#include "cmd/cmd.h"
+#include "cmd/ui/env.h"
+#include "runs/resume.h"
+#include "runs/runs.h"
+
+enum { EXIT_NOT_STARTED = 126, EXIT_NOT_FOUND = 127 }; /* as a shell has them */
+enum { END_MS = 60 * 1000, POLL_MS = 50, MOST_ATTEMPTS = INT32_MAX };
+
+/* One in a process. */
+static struct keeping {
+	struct runs_conf conf;
+	struct runs *runs; /* NULL: not open yet */
+	const struct runs_opts *opts;
+	cJSON *job;
+} keeping;
+
+static void say(void *ctx, const char *text)
+{
+	cmd_complain("supervise", "%s", text);
+	supervise_runs_said(text);
+}
+
+void supervise_runs_said(const char *text)
+{
+	if (keeping.runs)
+		runs_said(keeping.runs, text);
+}
+
+static int open_it(void *ctx, int *ret_fd, struct error *err)
+{
+	struct keeping *k = ctx;
+	struct runs *runs;
+
+	if (runs_open(&runs, &k->conf, err))
+		return -1;
+	k->runs = runs;
+	*ret_fd = runs_fd(runs);
+	return 0;
+}
+
+static uint32_t attempt(void *ctx)
+{
+	return runs_attempt(((struct keeping *)ctx)->runs);
+}
+
+/* kftrainer runtime resume ... -- COMMAND: as a child, it may wait and fail. */
+static char *const *command(void *ctx, struct arena *arena, char *const *own,
+			    uint32_t number, int64_t restart)
+{
+	struct keeping *k = ctx;
+	size_t n = 0, i = 0;
+	const char **argv;
+
+	runs_begin(k->runs, number, restart);
+	if (!k->conf.dir)
+		return own;
+	while (own[n])
+		n++;
+	argv = arena_alloc(arena, (n + 16) * sizeof(*argv));
+	argv[i++] = "/proc/self/exe";
+	argv[i++] = "runtime";
+	argv[i++] = "resume";
+	argv[i++] = "--run-dir";
+	argv[i++] = k->conf.uri;
+	argv[i++] = "--rank";
+	argv[i++] = arena_printf(arena, "%u", k->conf.rank);
+	argv[i++] = "--ranks";
+	argv[i++] = arena_printf(arena, "%u", k->conf.ranks);
+	argv[i++] = "--attempt";
+	argv[i++] = arena_printf(arena, "%u", number);
+	if (k->opts->job) {
+		argv[i++] = "--run-job";
+		argv[i++] = k->opts->job;
+	}
+	argv[i++] = "--";
+	memcpy(argv + i, own, n * sizeof(*argv));
+	return (char *const *)argv;
+}
+
+static void output(void *ctx, const void *data, size_t len)
+{
+	struct keeping *k = ctx;
+
+	if (k->runs)
+		runs_output(k->runs, data, len);
+}
+
+static uint32_t mark(void *ctx, uint32_t heard)
+{
+	struct keeping *k = ctx;
+
+	if (k->conf.rank) {
+		runs_heard(k->runs, heard);
+		return runs_marked(k->runs);
+	}
+	runs_all_marked(k->runs, heard);
+	return runs_mark(k->runs);
+}
+
+static void told(void *ctx, const void *body, size_t len)
+{
+	runs_tell(((struct keeping *)ctx)->runs, body, len);
+}
+
+static void ended(void *ctx, int status)
+{
+	runs_ended(((struct keeping *)ctx)->runs, status);
+}
+
+static void flush(void *ctx, bool on)
+{
+	struct keeping *k = ctx;
+
+	if (on)
+		runs_flush(k->runs);
+	else
+		runs_unflush(k->runs);
+}
+
+static bool flushed(void *ctx)
+{
+	return runs_is_flushed(((struct keeping *)ctx)->runs);
+}
+
+static void close_it(void *ctx, int status, bool asked)
+{
+	struct keeping *k = ctx;
+	int64_t until = clock_ms() + END_MS;
+
+	if (!k->runs)
+		return;
+	if (!runs_is_flushed(k->runs))
+		runs_flush(k->runs);
+	while (!runs_is_flushed(k->runs) && clock_ms() < until)
+		clock_sleep_ms(POLL_MS);
+	runs_close(k->runs, status, asked);
+}
+
+static void report(void *ctx, const char *json, size_t len, int64_t unix_ms)
+{
+	struct keeping *k = ctx;
+
+	if (k->runs)
+		runs_report(k->runs, json, len, unix_ms);
+}
+
+static int parse_job(cJSON **ret, const char *text, struct error *err)
+{
+	*ret = NULL;
+	return text && json_parse(ret, text, strlen(text), err)
+		       ? error_wrap(err, "--run-job")
+		       : 0;
+}
+
+int supervise_runs(struct supervise_keeper *ret, struct report_sink *ret_sink,
+		   const struct runs_opts *o, const struct star_conf *star,
+		   struct error *err)
+{
+	struct keeping *k = &keeping;
+	char dir[PATH_MAX];
+
+	if (parse_job(&k->job, o->job, err))
+		return -1;
+	snprintf(dir, sizeof(dir), "%s/%u", o->checkpoints ? o->checkpoints : "",
+		 star ? star->rank : 0);
+	if (o->checkpoints)
+		setenv(RUNS_DIR_ENV, dir, 1);
+	k->opts = o;
+	k->conf = (struct runs_conf){ .uri = o->uri,
+				      .env = env_variable,
+				      .job = k->job,
+				      .code = o->code,
+				      .dir = env_variable(NULL, RUNS_DIR_ENV),
+				      .version = VERSION,
+				      .rank = star ? star->rank : 0,
+				      .ranks = star ? star->ranks : 1,
+				      .keep = o->keep ? o->keep : RUNS_KEEP,
+				      .grace_ms = o->grace_s * 1000,
+				      .resume = o->resume,
+				      .say = say };
+	*ret_sink = (struct report_sink){ report, k };
+	*ret = (struct supervise_keeper){ .open = open_it,
+					  .attempt = attempt,
+					  .command = command,
+					  .output = output,
+					  .mark = mark,
+					  .told = told,
+					  .ended = ended,
+					  .flush = flush,
+					  .flushed = flushed,
+					  .close = close_it,
+					  .ctx = k };
+	return 0;
+}
+
+/* ---- runtime resume ---- */
+
+struct resume_opts {
+	const char *uri, *job;
+	int64_t rank, ranks, attempt;
+	char **command;
+};
+
+static const struct opt resume_table[] = {
+	OPT_STR(0, "run-dir", "URI", "the run directory", struct resume_opts, uri),
+	OPT_STR(0, "run-job", "JSON", "the TrainJob", struct resume_opts, job),
+	OPT_INT(0, "rank", "N", "this rank", struct resume_opts, rank, 0, MESSAGE_RANKS),
+	OPT_INT(0, "ranks", "N", "of so many", struct resume_opts, ranks, 1,
+		MESSAGE_RANKS),
+	OPT_INT(0, "attempt", "N", "of this attempt", struct resume_opts, attempt, 0,
+		MOST_ATTEMPTS),
+	OPT_REST("COMMAND", "the command, with its arguments", struct resume_opts,
+		 command),
+	{ .type = OPT_END },
+};
+
+static void say_alone(void *ctx, const char *text)
+{
+	cmd_complain("supervise", "%s", text);
+}
+
+static int prepare(const struct resume_opts *o, const char *dir, struct arena *arena,
+		   const char **ret, struct error *err)
+{
+	const char *restart = env_variable(NULL, "KFTRAINER_RESTART");
+	cleanup_json cJSON *job = NULL;
+	struct resume_conf conf = { .dir = dir,
+				    .rank = (uint32_t)o->rank,
+				    .ranks = (uint32_t)o->ranks,
+				    .attempt = (uint32_t)o->attempt,
+				    .say = say_alone };
+	struct run_place place;
+	int rc;
+
+	if (parse_job(&job, o->job, err) || !restart ||
+	    str_int(&conf.restart, restart, 0, INT32_MAX, err) ||
+	    place_open(&place, o->uri, env_variable, NULL, err))
+		return restart ? -1 : error_set(err, ERR_USAGE, "no KFTRAINER_RESTART");
+	conf.job = job;
+	rc = resume_prepare(&conf, &place, arena, ret, err);
+	place_close(&place);
+	return rc;
+}
+
+static int run(const void *values, int argc, char **argv, struct error *err)
+{
+	const struct resume_opts *o = values;
+	const char *dir = env_variable(NULL, RUNS_DIR_ENV), *name = NULL;
+	cleanup_arena struct arena arena = { 0 };
+
+	if (!o->uri || !o->ranks || !dir || !o->command || !o->command[0])
+		return error_set(err, ERR_USAGE,
+				 "--run-dir, --ranks, a command and " RUNS_DIR_ENV
+				 " are required");
+	signal(SIGPIPE, SIG_IGN);
+	if (prepare(o, dir, &arena, &name, err)) {
+		cmd_complain("supervise", "run directory: %s", err->msg);
+		return EXIT_FAILED;
+	}
+	signal(SIGPIPE, SIG_DFL);
+	if (name)
+		setenv("KFTRAINER_RESUME_FROM", path_join(&arena, dir, name), 1);
+	else
+		unsetenv("KFTRAINER_RESUME_FROM");
+	execvp(o->command[0], o->command);
+	cmd_complain("supervise", "%s: %s", o->command[0], strerror(errno));
+	return errno == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_STARTED;
+}
+
+const struct cmd cmd_runtime_resume = {
+	.name = "resume",
+	.args = "[OPTIONS] -- COMMAND...",
+	.summary = "fetch the newest checkpoint of a run directory, then run a command",
+	.opts = resume_table,
+	.opts_size = sizeof(struct resume_opts),
+	.flags = CMD_HIDDEN,
+	.run = run,
+};

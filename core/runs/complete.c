@@ -1,0 +1,201 @@
+/* complete.c - print, read and compare complete checkpoints (runs/complete.h). */
+#include "runs/complete.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/relpath.h"
+#include "base/str.h"
+
+enum { MAX_NAME = 200, MAX_LINE = 32 * 1024, SHA256_HEX = 64 };
+#define MAX_SIZE ((int64_t)1 << 50)
+
+bool complete_name_ok(const char *name)
+{
+	size_t len = strlen(name);
+
+	return len && len <= MAX_NAME && *name != '.' && !strchr(name, '/') &&
+	       !relpath_check(name, IGNORED) && !str_ends(name, COMPLETE_ENDING) &&
+	       !str_ends(name, COMPLETE_FILES) && !strstr(name, COMPLETE_RANK);
+}
+
+int64_t complete_step(const char *name)
+{
+	cleanup_arena struct arena arena = { 0 };
+	size_t end = strlen(name), from;
+	const char *dot = strrchr(name, '.');
+	int64_t step;
+
+	if (dot && dot > name && dot[1 + strspn(dot + 1, "0123456789")])
+		end = (size_t)(dot - name); /* "step=10.ckpt" */
+	for (from = end; from && name[from - 1] >= '0' && name[from - 1] <= '9';)
+		from--;
+	return from == end || str_int(&step, str_slice(&arena, name + from, end - from),
+				      0, INT64_MAX, IGNORED)
+		       ? -1
+		       : step;
+}
+
+static void print_line(struct buf *out, const cJSON *doc)
+{
+	json_print(out, doc);
+	buf_adds(out, "\n");
+}
+
+void complete_print_head(struct buf *out, const struct complete_head *h)
+{
+	cleanup_json cJSON *doc = cJSON_CreateObject();
+	char time[TIME_TEXT_SIZE];
+
+	json_put_int(doc, RUNS_LAYOUT, "layout");
+	json_put_str(doc, h->name, "name");
+	json_put(doc, h->step < 0 ? cJSON_CreateNull() : json_new_int(h->step), "step");
+	json_put_str(doc, time_text(h->time, time), "time");
+	json_put_int(doc, h->attempt, "attempt");
+	json_put_int(doc, h->nodes, "nodes");
+	json_put_int(doc, h->files, "files");
+	json_put_int(doc, h->bytes, "bytes");
+	json_put_bool(doc, h->single, "single");
+	print_line(out, doc);
+}
+
+void complete_print_file(struct buf *out, const struct complete_file *f)
+{
+	cleanup_json cJSON *doc = cJSON_CreateObject();
+
+	json_put_int(doc, f->rank, "rank");
+	json_put_str(doc, f->path, "path");
+	json_put_int(doc, f->size, "size");
+	json_put_str(doc, f->sha256, "sha256");
+	print_line(out, doc);
+}
+
+/* *at: after the line that is parsed. */
+static int next_line(cJSON **ret, const char *text, size_t len, size_t *at,
+		     struct error *err)
+{
+	const char *line = text + *at, *end = memchr(line, '\n', len - *at);
+
+	if (!end || end - line > MAX_LINE)
+		return error_set(err, ERR_FORMAT, "%s",
+				 end ? "a line is too long" : "it is cut off");
+	*at += (size_t)(end - line) + 1;
+	return json_parse(ret, line, (size_t)(end - line), err);
+}
+
+static int read_head(struct complete_head *ret, struct arena *arena, const cJSON *doc,
+		     struct error *err)
+{
+	const char *name = json_str(doc, "name"), *time = json_str(doc, "time");
+	struct complete_head h = { .attempt = json_int(doc, -1, "attempt"),
+				   .nodes = json_int(doc, -1, "nodes"),
+				   .files = json_int(doc, -1, "files"),
+				   .bytes = json_int(doc, -1, "bytes"),
+				   .step = json_int(doc, -1, "step"),
+				   .single = json_bool(doc, false, "single") };
+
+	if (json_int(doc, -1, "layout") != RUNS_LAYOUT)
+		return error_set(err, ERR_FORMAT, "expected layout %d in its first line",
+				 RUNS_LAYOUT);
+	if (!name || !complete_name_ok(name) || !time || time_parse(&h.time, time, err) ||
+	    h.attempt < 0 || h.nodes < 1 || h.nodes > UINT32_MAX || h.files < 1 ||
+	    h.files > COMPLETE_FILES_MAX || h.bytes < 0)
+		return error_set(err, ERR_FORMAT, "its first line is not a checkpoint");
+	h.name = arena_strdup(arena, name);
+	*ret = h;
+	return 0;
+}
+
+int complete_read_head(struct complete_head *ret, struct arena *arena, const char *text,
+		       size_t len, struct error *err)
+{
+	cleanup_json cJSON *doc = NULL;
+	size_t at = 0;
+
+	return next_line(&doc, text, len, &at, err) || read_head(ret, arena, doc, err)
+		       ? -1
+		       : 0;
+}
+
+static bool is_sha256(const char *text)
+{
+	return text && strlen(text) == SHA256_HEX &&
+	       strspn(text, "0123456789abcdef") == SHA256_HEX;
+}
+
+/* In order, so that none is there twice. */
+static bool comes_after(const struct complete_file *f, const struct complete_file *last)
+{
+	return f->rank > last->rank ||
+	       (f->rank == last->rank && strcmp(f->path, last->path) > 0);
+}
+
+static int read_file(struct complete *c, struct arena *arena, const cJSON *doc, int64_t i,
+		     struct error *err)
+{
+	const char *path = json_str(doc, "path"), *sum = json_str(doc, "sha256");
+	int64_t rank = json_int(doc, -1, "rank");
+	struct complete_file f = { .rank = (uint32_t)rank,
+				   .path = path,
+				   .size = json_int(doc, -1, "size") };
+
+	if (rank < 0 || rank >= c->head.nodes || !path || relpath_check(path, IGNORED) ||
+	    f.size < 0 || f.size > MAX_SIZE || !is_sha256(sum) ||
+	    (i && !comes_after(&f, &c->files[i - 1])))
+		return error_set(err, ERR_FORMAT, "line %lld is not a file of it",
+				 (long long)i + 2);
+	f.path = arena_strdup(arena, path);
+	f.sha256 = arena_strdup(arena, sum);
+	c->files[i] = f;
+	return 0;
+}
+
+int complete_read(struct complete *ret, struct arena *arena, const char *text, size_t len,
+		  struct error *err)
+{
+	struct complete c = { 0 };
+	int64_t bytes = 0;
+	size_t at = 0, lines = 0;
+
+	if (complete_read_head(&c.head, arena, text, len, err))
+		return -1;
+	for (const char *p = text; (p = memchr(p, '\n', len - (size_t)(p - text))); p++)
+		lines++;
+	if (lines != (size_t)c.head.files + 1)
+		return error_set(err, ERR_FORMAT, "%zu lines, expected %lld", lines,
+				 (long long)c.head.files + 1);
+	c.files = arena_alloc(arena, (size_t)c.head.files * sizeof(*c.files));
+	for (int64_t i = -1; i < c.head.files; i++) {
+		cleanup_json cJSON *doc = NULL;
+
+		if (next_line(&doc, text, len, &at, err) ||
+		    (i >= 0 && read_file(&c, arena, doc, i, err)))
+			return -1;
+		bytes += i >= 0 ? c.files[i].size : 0;
+		if (bytes > c.head.bytes)
+			break;
+	}
+	if (bytes != c.head.bytes || at != len)
+		return error_set(err, ERR_FORMAT,
+				 "its files have not the %lld bytes "
+				 "that it says",
+				 (long long)c.head.bytes);
+	*ret = c;
+	return 0;
+}
+
+static int by(int64_t a, int64_t b)
+{
+	return a > b ? -1 : a < b;
+}
+
+int complete_compare(const void *a, const void *b)
+{
+	const struct complete_head *x = a, *y = b;
+	int order = by(x->attempt, y->attempt);
+
+	order = order ? order : by(x->step, y->step);
+	order = order ? order : by(x->time, y->time);
+	return order ? order : strcmp(x->name, y->name);
+}

@@ -1,0 +1,613 @@
+/* keep.c - the thread that sends checkpoints (runs/runs_impl.h). */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/str.h"
+#include "base/thread.h"
+#include "base/xmalloc.h"
+#include "runs/recognize.h"
+#include "runs/resume.h"
+#include "runs/runs_impl.h"
+
+enum {
+	SCAN_MS = 2000,
+	END_SCAN_MS = 500, /* once the command has ended */
+	MAX_ENTRIES = 1000,
+	MAX_QUIET_MS = 60 * 1000,
+	NICE = 10,
+};
+
+/* An entry of the directory. */
+struct entry {
+	char name[256];
+	uint64_t stamp;
+	uint32_t attempt; /* in which it changed */
+	bool quiet;       /* since the last look */
+	bool old;         /* from before the first attempt, or fetched */
+	bool renamed, seen, sent;
+};
+
+struct keeper {
+	struct runs *r;
+	struct run_place place;
+	struct entry *list;
+	size_t n;
+	int dir, notify;
+	bool begun; /* what is there from now on is of the command */
+	uint32_t attempt;
+	struct arena arena;
+	struct complete_head *done; /* complete ones, the newest first */
+	size_t n_done;
+	struct trouble trouble;
+};
+
+/* ---- the directory ---- */
+
+static struct entry *find(struct keeper *k, const char *name)
+{
+	for (size_t i = 0; i < k->n; i++)
+		if (str_eq(k->list[i].name, name))
+			return &k->list[i];
+	return NULL;
+}
+
+static void look_at(struct keeper *k, const char *name, const struct resumed *resumed)
+{
+	struct entry *e = find(k, name);
+	int64_t files;
+	uint64_t stamp;
+
+	if (!e && k->n < MAX_ENTRIES) {
+		e = &k->list[k->n++];
+		*e = (struct entry){ 0 };
+		snprintf(e->name, sizeof(e->name), "%s", name);
+	}
+	if (!e)
+		return;
+	stamp = recognize_stamp(k->dir, name, &files);
+	e->seen = true;
+	e->quiet = stamp == e->stamp && files;
+	if (stamp == e->stamp)
+		return;
+	e->stamp = stamp;
+	e->attempt = k->attempt;
+	e->sent = false;
+	e->old = !k->begun || (str_eq(resumed->name, name) && resumed->stamp == stamp);
+}
+
+static void hear_renames(struct keeper *k)
+{
+	_Alignas(struct inotify_event) char data[4096];
+	ssize_t n;
+
+	while ((n = read(k->notify, data, sizeof(data))) > 0)
+		for (char *p = data; p < data + n;) {
+			const struct inotify_event *ev = (const void *)p;
+			struct entry *e = ev->len ? find(k, ev->name) : NULL;
+
+			if (ev->len && !e && k->n < MAX_ENTRIES) {
+				e = &k->list[k->n++];
+				*e = (struct entry){ 0 };
+				snprintf(e->name, sizeof(e->name), "%s", ev->name);
+			}
+			if (e)
+				e->renamed = true;
+			p += sizeof(*ev) + ev->len;
+		}
+}
+
+static void scan(struct keeper *k)
+{
+	struct resumed resumed = { 0 };
+	const struct dirent *d;
+	DIR *list;
+	int fd;
+
+	if (k->dir < 0)
+		return;
+	hear_renames(k);
+	resumed_read(&resumed, k->r->conf->dir);
+	fd = openat(k->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	list = fd >= 0 ? fdopendir(fd) : NULL;
+	if (!list)
+		return;
+	for (size_t i = 0; i < k->n; i++)
+		k->list[i].seen = false;
+	while ((d = readdir(list)))
+		if (*d->d_name != '.')
+			look_at(k, d->d_name, &resumed);
+	closedir(list);
+	for (size_t i = 0; i < k->n;)
+		if (k->list[i].seen)
+			i++;
+		else
+			k->list[i] = k->list[--k->n];
+}
+
+static bool is_single(const struct keeper *k, const char *name)
+{
+	struct stat st;
+
+	return !fstatat(k->dir, name, &st, AT_SYMLINK_NOFOLLOW) && S_ISREG(st.st_mode);
+}
+
+/* ---- one rank's files ---- */
+
+struct lines {
+	struct buf text;
+	uint32_t rank;
+	int64_t files, bytes;
+};
+
+static int add_line(void *ctx, const char *path, int64_t size, const char *hex,
+		    struct error *err)
+{
+	struct lines *l = ctx;
+	const struct complete_file f = { l->rank, path, size, hex };
+
+	l->files++;
+	l->bytes += size;
+	complete_print_file(&l->text, &f);
+	return buf_check(&l->text, "the checkpoint's list of files", err);
+}
+
+static int list_files(struct keeper *k, const struct entry *e, struct lines *ret,
+		      struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	const struct upload_conf all = { 0 };
+	const char *path = path_join(&arena, k->r->conf->dir, e->name);
+
+	ret->rank = k->r->conf->rank;
+	ret->text.max = COMPLETE_MAX;
+	return upload_list(&all, path, add_line, ret, err);
+}
+
+/* Where a rank's files of it are. */
+static const char *files_of(struct arena *arena, const char *name, uint32_t rank)
+{
+	return rank ? arena_printf(arena, "checkpoints/%s" COMPLETE_RANK "%u", name, rank)
+		    : arena_printf(arena, "checkpoints/%s", name);
+}
+
+static int send_files(struct keeper *k, const struct entry *e, struct lines *ret,
+		      struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	const char *path = path_join(&arena, k->r->conf->dir, e->name);
+	const char *to = files_of(&arena, e->name, k->r->conf->rank);
+	int64_t files;
+
+	if (is_single(k, e->name))
+		to = arena_printf(&arena, "%s/%s", to, e->name);
+	if (list_files(k, e, ret, err) || place_send(&k->place, path, to, err))
+		return -1;
+	if (recognize_stamp(k->dir, e->name, &files) != e->stamp)
+		return error_set(err, ERR_CONFLICT, "%s changed while it was sent",
+				 e->name);
+	return 0;
+}
+
+static struct complete_head head_of(const struct keeper *k, const struct entry *e)
+{
+	return (struct complete_head){ .name = e->name,
+				       .attempt = e->attempt,
+				       .nodes = k->r->conf->ranks,
+				       .step = complete_step(e->name),
+				       .time = clock_now(),
+				       .single = is_single(k, e->name) };
+}
+
+/* ---- a rank that is not the first ---- */
+
+static int send_entry(struct keeper *k, struct entry *e, struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	struct complete_head head = head_of(k, e);
+	cleanup_buf struct buf text = { .max = COMPLETE_MAX };
+	struct lines lines = { 0 };
+	const char *to = arena_printf(&arena, "%s" COMPLETE_FILES,
+				      files_of(&arena, e->name, k->r->conf->rank));
+	int rc = send_files(k, e, &lines, err);
+
+	head.files = lines.files;
+	head.bytes = lines.bytes;
+	complete_print_head(&text, &head);
+	buf_add(&text, lines.text.data, lines.text.len);
+	buf_release(&lines.text);
+	if (rc || place_put(&k->place, to, text.data, text.len, err))
+		return -1;
+	e->sent = true;
+	return 0;
+}
+
+static bool is_due(const struct entry *e)
+{
+	return !e->sent && !e->old && complete_name_ok(e->name);
+}
+
+/* false: again, a moment later. */
+static bool send_all(struct keeper *k, struct error *err)
+{
+	for (size_t i = 0; i < k->n; i++)
+		if (is_due(&k->list[i]) && !k->list[i].quiet)
+			return false;
+	for (size_t i = 0; i < k->n; i++)
+		if (is_due(&k->list[i]) && send_entry(k, &k->list[i], err))
+			return false;
+	return true;
+}
+
+static void set_marked(struct runs *r, uint32_t mark)
+{
+	pthread_mutex_lock(&r->lock);
+	r->marked = mark;
+	pthread_mutex_unlock(&r->lock);
+	runs_wake(r);
+}
+
+/* *ret_left: there is something to send. */
+static int follow_mark(struct keeper *k, uint32_t heard, bool flush, bool *ret_left,
+		       struct error *err)
+{
+	struct runs *r = k->r;
+
+	*ret_left = (heard > runs_marked(r) || flush) && !send_all(k, err);
+	if (err->kind == ERR_CONFLICT || err->kind == ERR_NOT_FOUND)
+		*err = (struct error){ 0 };
+	if (err->kind)
+		return -1;
+	if (!*ret_left && (flush || heard > runs_marked(r)))
+		set_marked(r, flush ? RUNS_ALL_SENT : heard);
+	return 0;
+}
+
+/* ---- rank 0 ---- */
+
+static void know(struct keeper *k, const struct complete_head *head)
+{
+	struct complete_head *list;
+	size_t n = 0;
+
+	list = arena_alloc(&k->arena, (k->n_done + 1) * sizeof(*list));
+	for (size_t i = 0; i < k->n_done; i++)
+		if (!str_eq(k->done[i].name, head->name))
+			list[n++] = k->done[i];
+	list[n] = *head;
+	list[n].name = arena_strdup(&k->arena, head->name);
+	qsort(list, n + 1, sizeof(*list), complete_compare);
+	k->done = list;
+	k->n_done = n + 1;
+}
+
+static int remove_complete(struct keeper *k, const char *name, struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+
+	return place_remove(&k->place,
+			    arena_printf(&arena, "checkpoints/%s" COMPLETE_ENDING, name),
+			    err);
+}
+
+static int remove_checkpoint(struct keeper *k, const struct complete_head *h,
+			     struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	int rc = remove_complete(k, h->name, err);
+
+	for (uint32_t rank = 0; !rc && rank < h->nodes; rank++) {
+		const char *files = files_of(&arena, h->name, rank);
+
+		rc = place_remove(&k->place, files, err);
+		if (!rc && rank)
+			rc = place_remove(
+				&k->place,
+				arena_printf(&arena, "%s" COMPLETE_FILES, files), err);
+	}
+	return rc;
+}
+
+static void remove_older(struct keeper *k)
+{
+	size_t keep = (size_t)k->r->conf->keep;
+	struct error err = { 0 };
+
+	while (keep && k->n_done > keep) {
+		if (remove_checkpoint(k, &k->done[k->n_done - 1], &err)) {
+			runs_trouble(k->r, &k->trouble, &err);
+			return;
+		}
+		k->n_done--;
+	}
+}
+
+/* The lines of the other ranks, in their order. */
+static int add_others(struct keeper *k, const struct entry *e, struct buf *lines,
+		      struct complete_head *head, struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	const char *starts = arena_printf(&arena, "%s" COMPLETE_RANK, e->name);
+	uint32_t ranks = k->r->conf->ranks;
+	bool *has = arena_alloc(&arena, ranks * sizeof(*has));
+	struct store_listing list;
+	int64_t rank;
+	int rc = ranks > 1 ? place_list(&k->place, "checkpoints", COMPLETE_FILES, &list,
+					err)
+			   : 0;
+
+	if (rc || ranks == 1)
+		return rc;
+	for (size_t i = 0; i < list.n; i++) {
+		const char *rest = str_after(list.objects[i].path, starts);
+
+		if (rest && !str_int(&rank, str_slice(&arena, rest, strcspn(rest, ".")),
+				     1, ranks - 1, IGNORED))
+			has[rank] = true;
+	}
+	store_listing_release(&list);
+	for (uint32_t i = 1; !rc && i < ranks; i++) {
+		cleanup_buf struct buf text = { .max = COMPLETE_MAX };
+		struct complete_head h;
+		const char *end;
+
+		if (!has[i])
+			continue;
+		rc = place_get(&k->place,
+			       arena_printf(&arena, "%s" COMPLETE_FILES,
+					    files_of(&arena, e->name, i)),
+			       &text, err);
+		if (rc || !text.len ||
+		    complete_read_head(&h, &arena, (const char *)text.data, text.len,
+				       IGNORED) ||
+		    h.attempt != e->attempt)
+			continue; /* of an attempt before: not of this checkpoint */
+		end = memchr(text.data, '\n', text.len);
+		buf_add(lines, end + 1,
+			text.len - (size_t)(end + 1 - (const char *)text.data));
+		head->files += h.files;
+		head->bytes += h.bytes;
+	}
+	return rc;
+}
+
+static uint32_t next_mark(struct runs *r)
+{
+	uint32_t mark;
+
+	pthread_mutex_lock(&r->lock);
+	mark = ++r->mark;
+	pthread_mutex_unlock(&r->lock);
+	runs_wake(r);
+	return mark;
+}
+
+/* Have all other ranks sent theirs? ERR_CONFLICT: one of them is another pod now. */
+static int wait_for_marks(struct keeper *k, const struct entry *e, uint32_t mark,
+			  struct error *err)
+{
+	struct runs *r = k->r;
+	int64_t lost_at = -1;
+	bool all = false, lost = false, over = false;
+
+	if (r->conf->ranks == 1)
+		return 0;
+	pthread_mutex_lock(&r->lock);
+	while (!all && !lost && !over) {
+		cond_wait_until(&r->changed, &r->lock, clock_ms() + 500);
+		all = r->all_marked >= mark;
+		over = r->over;
+		if (lost_at < 0 && k->r->next_attempt - 1 != e->attempt)
+			lost_at = clock_ms() + MAX_QUIET_MS;
+		lost = lost_at >= 0 && clock_ms() > lost_at;
+	}
+	pthread_mutex_unlock(&r->lock);
+	return all ? 0
+		   : error_set(err, ERR_CONFLICT,
+			       "%s: a rank was lost before it had sent its files",
+			       e->name);
+}
+
+static int put_complete(struct keeper *k, const struct complete_head *head,
+			const struct lines *mine, const struct buf *others,
+			struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	cleanup_buf struct buf text = { .max = COMPLETE_MAX };
+	const char *name =
+		arena_printf(&arena, "checkpoints/%s" COMPLETE_ENDING, head->name);
+
+	complete_print_head(&text, head);
+	buf_add(&text, mine->text.data, mine->text.len);
+	buf_add(&text, others->data, others->len);
+	return buf_check(&text, name, err) ||
+			       runs_check_owner(&k->place, k->r->conf->job, err) ||
+			       place_put(&k->place, name, text.data, text.len, err)
+		       ? -1
+		       : 0;
+}
+
+static void announce(struct keeper *k, const struct complete_head *head, int64_t ms)
+{
+	struct runs *r = k->r;
+	char text[400];
+
+	snprintf(text, sizeof(text), "%s is complete: %lld files, %lld bytes", head->name,
+		 (long long)head->files, (long long)head->bytes);
+	runs_event(r, "Normal", "Checkpoint", text);
+	pthread_mutex_lock(&r->lock);
+	r->last = *head;
+	snprintf(r->last_name, sizeof(r->last_name), "%s", head->name);
+	r->news = true;
+	pthread_mutex_unlock(&r->lock);
+	if (r->conf->grace_ms && ms > r->conf->grace_ms)
+		runs_say(r,
+			 "run directory: %s took %lld s to send, the grace at the end is "
+			 "%lld s: raise terminationGracePeriodSeconds, or the last "
+			 "checkpoint may be lost",
+			 head->name, (long long)ms / 1000,
+			 (long long)r->conf->grace_ms / 1000);
+}
+
+static int complete(struct keeper *k, struct entry *e, uint32_t mark, struct error *err)
+{
+	cleanup_buf struct buf others = { .max = COMPLETE_MAX };
+	struct complete_head head = head_of(k, e);
+	struct lines mine = { 0 };
+	int64_t began = clock_ms();
+	int rc = 0;
+
+	for (size_t i = 0; !rc && i < k->n_done; i++)
+		if (str_eq(k->done[i].name, e->name))
+			rc = remove_complete(k, e->name, err);
+	rc = rc || send_files(k, e, &mine, err) || wait_for_marks(k, e, mark, err) ? -1
+										   : 0;
+	head.files = mine.files;
+	head.bytes = mine.bytes;
+	if (!rc && !add_others(k, e, &others, &head, err) &&
+	    !put_complete(k, &head, &mine, &others, err)) {
+		announce(k, &head, clock_ms() - began);
+		know(k, &head);
+		remove_older(k);
+	} else {
+		rc = -1;
+	}
+	buf_release(&mine.text);
+	return rc;
+}
+
+static int complete_one(struct keeper *k, bool *ret_left, struct error *err)
+{
+	for (size_t i = 0; i < k->n; i++) {
+		struct entry *e = &k->list[i];
+
+		if (!is_due(e) || !recognize_finished(k->dir, e->name, e->renamed))
+			continue;
+		*ret_left = true;
+		if (!e->quiet)
+			continue;
+		e->sent = true;
+		if (!complete(k, e, next_mark(k->r), err))
+			return 0;
+		if (err->kind != ERR_CONFLICT && err->kind != ERR_NOT_FOUND)
+			e->sent = false;
+		else
+			runs_said(k->r, err->msg);
+		return -1;
+	}
+	return 0;
+}
+
+static int learn_done(struct keeper *k, struct error *err)
+{
+	return k->r->conf->rank
+		       ? 0
+		       : resume_list(&k->place, &k->arena, &k->done, &k->n_done, err);
+}
+
+/* ---- the thread ---- */
+
+struct wish {
+	uint32_t heard;
+	bool flush, over;
+};
+
+static struct wish next_wish(struct keeper *k, bool busy)
+{
+	struct runs *r = k->r;
+	struct wish w;
+	int64_t until;
+
+	pthread_mutex_lock(&r->lock);
+	until = clock_ms() + (r->flush || busy ? END_SCAN_MS : SCAN_MS);
+	while (!r->over && !r->scan && !(r->flush && !r->keep_done && busy) &&
+	       cond_wait_until(&r->changed, &r->lock, until))
+		;
+	w = (struct wish){ r->heard, r->flush, r->over };
+	pthread_mutex_unlock(&r->lock);
+	return w;
+}
+
+/* The next attempt begins: what is there now is of the one before. */
+static void begin_attempt(struct keeper *k)
+{
+	struct runs *r = k->r;
+
+	pthread_mutex_lock(&r->lock);
+	if (r->scan) {
+		k->attempt = r->running->number;
+		k->begun = true;
+		r->scan = false;
+	}
+	pthread_mutex_unlock(&r->lock);
+}
+
+static void open_dir(struct keeper *k)
+{
+	const char *dir = k->r->conf->dir;
+
+	k->dir = k->notify = -1;
+	if (!dir || dir_make(dir, 0777, IGNORED))
+		return;
+	k->dir = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	k->notify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	if (k->notify >= 0)
+		inotify_add_watch(k->notify, dir, IN_MOVED_TO);
+}
+
+/* *ret_busy: look again soon. */
+static int step(struct keeper *k, const struct wish *w, bool *ret_busy, struct error *err)
+{
+	struct runs *r = k->r;
+
+	scan(k);
+	begin_attempt(k);
+	*ret_busy = false;
+	if (!k->done && learn_done(k, err))
+		return -1;
+	return r->conf->rank ? follow_mark(k, w->heard, w->flush, ret_busy, err)
+			     : complete_one(k, ret_busy, err);
+}
+
+void *runs_keep(void *runs)
+{
+	struct runs *r = runs;
+	struct keeper k = { .r = r };
+	struct error err = { 0 };
+	bool busy = false;
+	struct wish w;
+
+	setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), NICE);
+	k.list = xcalloc(MAX_ENTRIES, sizeof(*k.list));
+	open_dir(&k);
+	if (place_open(&k.place, r->conf->uri, r->conf->env, r->conf->env_ctx, &err))
+		runs_say(r, "%s", err.msg);
+	for (w = next_wish(&k, false); !w.over; w = next_wish(&k, busy)) {
+		bool failed;
+
+		err = (struct error){ 0 };
+		failed = step(&k, &w, &busy, &err) && err.kind != ERR_CONFLICT &&
+			 err.kind != ERR_NOT_FOUND;
+		runs_trouble(r, &k.trouble, failed ? &err : NULL);
+		pthread_mutex_lock(&r->lock);
+		r->keep_done =
+			w.flush && !busy &&
+			(!failed || clock_ms() > k.trouble.since + RUNS_GIVE_UP_MS);
+		pthread_mutex_unlock(&r->lock);
+		runs_wake(r);
+		if (failed)
+			clock_sleep_ms(1000);
+	}
+	return NULL;
+}

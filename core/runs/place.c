@@ -1,0 +1,202 @@
+/* place.c - single files and whole directories of a run directory (runs/place.h). */
+#include "runs/place.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/str.h"
+#include "base/xmalloc.h"
+#include "net/uri.h"
+#include "store/fetch.h"
+#include "store/range.h"
+
+int place_open(struct run_place *p, const char *uri,
+	       const char *(*env)(void *ctx, const char *name), void *ctx,
+	       struct error *err)
+{
+	const struct http_conf http = { .user_agent = "kftrainer/" VERSION };
+	struct store_conf conf = { .uri = uri, .env = env, .ctx = ctx };
+
+	*p = (struct run_place){ .env = env, .ctx = ctx, .tries = 3 };
+	if (scheme_find(&p->scheme, uri, err))
+		return -1;
+	p->uri = str_slice(&p->arena, uri, str_length_before(uri, '/'));
+	if (!p->scheme->put)
+		return error_set(err, ERR_UNSUPPORTED, "'%s': cannot write there",
+				 uri_shown(&p->arena, uri));
+	return store_http_new(&p->http, &conf, &http, err);
+}
+
+void place_close(struct run_place *p)
+{
+	if (p->http)
+		http_client_free(p->http);
+	arena_clear(&p->arena);
+}
+
+static const char *uri_of(const struct run_place *p, struct arena *arena,
+			  const char *name)
+{
+	return arena_printf(arena, "%s/%s", p->uri, name);
+}
+
+static struct upload_conf upload_of(const struct run_place *p, const char *uri)
+{
+	return (struct upload_conf){ .uri = uri,
+				     .env = p->env,
+				     .http = p->http,
+				     .tries = p->tries,
+				     .ctx = p->ctx };
+}
+
+int place_put(struct run_place *p, const char *name, const void *data, size_t len,
+	      struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	cleanup_fd int fd = memfd_create("put", MFD_CLOEXEC);
+	struct upload_conf conf = upload_of(p, uri_of(p, &arena, name));
+	struct upload_now now;
+
+	if (fd < 0)
+		return error_errno(err, errno, "memfd");
+	conf.blind = true;
+	if (file_write_fd(fd, data, len, name, err))
+		return -1;
+	return upload_run(&conf, arena_printf(&arena, "/proc/self/fd/%d", fd), &now, err);
+}
+
+int place_send(struct run_place *p, const char *what, const char *name, struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	struct upload_conf conf = upload_of(p, uri_of(p, &arena, name));
+	struct upload_now now;
+
+	return upload_run(&conf, what, &now, err);
+}
+
+static int open_store(struct run_place *p, const char *uri, bool sums, struct store **ret,
+		      struct error *err)
+{
+	const struct store_conf conf = { .uri = uri,
+					 .env = p->env,
+					 .ctx = p->ctx,
+					 .http = p->http,
+					 .model = true,
+					 .unverified = !sums,
+					 .tries = p->tries };
+
+	return p->scheme->open(ret, &conf, err);
+}
+
+static int read_object(struct run_place *p, struct store *s, const struct store_object *o,
+		       struct buf *out, struct error *err)
+{
+	const struct range_conf conf = {
+		.scheme = p->scheme, .store = s, .http = p->http, .connections = 2
+	};
+	cleanup_range struct range_object *object = NULL;
+	struct range_want all = { 0 };
+	int64_t size;
+
+	if (o->size == 0)
+		return 0;
+	if (range_open(&object, &conf, o, o->path, err))
+		return -1;
+	size = range_size(object);
+	if (size < 0 || (uint64_t)size > out->max - out->len)
+		return error_set(err, ERR_LIMIT, "%s: %lld bytes are too many", o->path,
+				 (long long)size);
+	all.len = (uint64_t)size;
+	all.to = xmalloc((size_t)size + 1);
+	if (range_read(object, &all, 1, err)) {
+		free(all.to);
+		return -1;
+	}
+	buf_add(out, all.to, (size_t)size);
+	free(all.to);
+	return 0;
+}
+
+int place_get(struct run_place *p, const char *name, struct buf *out, struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	struct store_listing list = { 0 };
+	struct store *s = NULL;
+	int rc = open_store(p, uri_of(p, &arena, name), false, &s, err);
+
+	if (rc)
+		return -1;
+	rc = p->scheme->list(s, NULL, NULL, &list, err);
+	if (!rc && list.n != 1)
+		rc = error_set(err, ERR_NOT_FOUND, "%s: not found", name);
+	if (!rc)
+		rc = read_object(p, s, &list.objects[0], out, err);
+	store_listing_release(&list);
+	p->scheme->close(s);
+	return rc;
+}
+
+static bool is_wanted(void *ending, const char *name, bool named)
+{
+	return str_ends(name, ending);
+}
+
+int place_list(struct run_place *p, const char *name, const char *ending,
+	       struct store_listing *ret, struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	struct store *s = NULL;
+	int rc;
+
+	*ret = (struct store_listing){ 0 };
+	if (open_store(p, uri_of(p, &arena, name), false, &s, err))
+		return -1;
+	rc = p->scheme->list(s, is_wanted, (char *)ending, ret, err);
+	p->scheme->close(s);
+	return rc ? error_clear_if(err, ERR_NOT_FOUND) : 0;
+}
+
+int place_remove(struct run_place *p, const char *name, struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	struct store *s = NULL;
+	int rc;
+
+	if (!p->scheme->remove)
+		return error_set(err, ERR_UNSUPPORTED, "%s:// cannot remove files",
+				 p->scheme->name);
+	if (open_store(p, uri_of(p, &arena, name), false, &s, err))
+		return -1;
+	rc = p->scheme->remove(s, err);
+	p->scheme->close(s);
+	return rc;
+}
+
+int place_fetch(struct run_place *p, const char *name, const char *to,
+		const char *const *allow, struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	const struct filter all = { .allow = allow,
+				    .allow_given = true,
+				    .ignore_given = true };
+	const char *uri = uri_of(p, &arena, name);
+	struct fetch_conf conf = { .scheme = p->scheme,
+				   .uri = uri,
+				   .http = p->http,
+				   .target = to,
+				   .filter = &all,
+				   .tries = p->tries,
+				   .allow_empty = true };
+	struct fetch_now now;
+	int rc;
+
+	if (open_store(p, uri, true, &conf.store, err))
+		return -1;
+	rc = fetch_run(&conf, &now, err);
+	p->scheme->close(conf.store);
+	return rc;
+}

@@ -1,0 +1,45 @@
+/*
+ * place.h - the run directory as a place for files, whatever its URI's scheme.
+ *
+ * Names are relative to the URI. Errors are those of the store, with what to do.
+ */
+#ifndef RUNS_PLACE_H
+#define RUNS_PLACE_H
+
+#include "store/scheme.h"
+#include "store/upload.h"
+
+struct run_place {
+	const char *uri; /* without '/' at its end */
+	const char *(*env)(void *ctx, const char *name);
+	void *ctx;
+	int tries;
+	const struct scheme *scheme;
+	struct http_client *http;
+	struct arena arena;
+};
+
+/* `env` as store_conf's. ERR_UNSUPPORTED: one cannot write there. */
+MUST_CHECK int place_open(struct run_place *p, const char *uri,
+			  const char *(*env)(void *ctx, const char *name), void *ctx,
+			  struct error *err);
+void place_close(struct run_place *p);
+
+MUST_CHECK int place_put(struct run_place *p, const char *name, const void *data,
+			 size_t len, struct error *err);
+/* All of it. ERR_NOT_FOUND; ERR_LIMIT: longer than out->max. */
+MUST_CHECK int place_get(struct run_place *p, const char *name, struct buf *out,
+			 struct error *err);
+/* The objects below `name` whose paths have that ending; none is fine. */
+MUST_CHECK int place_list(struct run_place *p, const char *name, const char *ending,
+			  struct store_listing *ret, struct error *err);
+/* A file, or what is below a directory. */
+MUST_CHECK int place_send(struct run_place *p, const char *what, const char *name,
+			  struct error *err);
+/* `name` and all below it. */
+MUST_CHECK int place_remove(struct run_place *p, const char *name, struct error *err);
+/* Into a directory: what matches a pattern of `allow` (NULL: all), and differs. */
+MUST_CHECK int place_fetch(struct run_place *p, const char *name, const char *to,
+			   const char *const *allow, struct error *err);
+
+#endif

@@ -1,0 +1,108 @@
+/* recognize.c - the table of libraries, and stamps of their files (runs/recognize.h). */
+#include "runs/recognize.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "runs/complete.h"
+
+enum { MAX_DEPTH = 32 };
+
+static const struct {
+	const char *starts, *ends; /* of the name */
+	const char *last; /* the file in it that is written last; NULL: it is one */
+} table[] = {
+	{ "checkpoint-", "", "trainer_state.json" },
+	{ "", "", ".metadata" },
+	{ "", ".ckpt", NULL },
+};
+
+static bool is_temporary(const char *name)
+{
+	static const char *const starts[] = { ".", "tmp", "_tmp", "~", NULL };
+	static const char *const ends[] = { ".tmp",  ".part", ".partial", ".incomplete",
+					    ".lock", "~",     NULL };
+
+	for (size_t i = 0; starts[i]; i++)
+		if (str_starts(name, starts[i]))
+			return true;
+	for (size_t i = 0; ends[i]; i++)
+		if (str_ends(name, ends[i]))
+			return true;
+	return !complete_name_ok(name);
+}
+
+static bool is_row(int dir, const char *name, size_t row)
+{
+	cleanup_fd int fd = -1;
+	struct stat st;
+
+	if (!str_starts(name, table[row].starts) || !str_ends(name, table[row].ends))
+		return false;
+	if (!table[row].last)
+		return !fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) &&
+		       S_ISREG(st.st_mode);
+	fd = openat(dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return fd >= 0 && !fstatat(fd, table[row].last, &st, AT_SYMLINK_NOFOLLOW) &&
+	       S_ISREG(st.st_mode) && st.st_size;
+}
+
+bool recognize_finished(int dir, const char *name, bool renamed)
+{
+	if (is_temporary(name))
+		return false;
+	for (size_t i = 0; i < N_ELEMENTS(table); i++)
+		if (is_row(dir, name, i))
+			return true;
+	return renamed;
+}
+
+/* FNV-1a; sums of it do not depend on the order of names. */
+static uint64_t hash(const void *data, size_t len, uint64_t h)
+{
+	for (const unsigned char *p = data; len--; p++)
+		h = (h ^ *p) * 0x100000001b3;
+	return h;
+}
+
+static uint64_t stamp_of(int dir, const char *name, int depth, int64_t *files)
+{
+	uint64_t h = hash(name, strlen(name), 0xcbf29ce484222325), sum = 0;
+	const struct dirent *e;
+	struct stat st;
+	DIR *list;
+	int fd;
+
+	if (depth > MAX_DEPTH || fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW))
+		return 0;
+	if (S_ISREG(st.st_mode)) {
+		++*files;
+		h = hash(&st.st_size, sizeof(st.st_size), h);
+		return hash(&st.st_mtim, sizeof(st.st_mtim), hash(&st.st_ino, 8, h)) | 1;
+	}
+	fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	list = fd >= 0 ? fdopendir(fd) : NULL;
+	if (!list) {
+		if (fd >= 0)
+			close(fd);
+		return 0;
+	}
+	while ((e = readdir(list)))
+		if (!str_eq(e->d_name, ".") && !str_eq(e->d_name, "..") &&
+		    !str_eq(e->d_name, ".kftrainer"))
+			sum += stamp_of(fd, e->d_name, depth + 1, files);
+	closedir(list);
+	return hash(&sum, sizeof(sum), h) | 1;
+}
+
+uint64_t recognize_stamp(int dir, const char *name, int64_t *ret_files)
+{
+	*ret_files = 0;
+	return stamp_of(dir, name, 0, ret_files);
+}

@@ -1,0 +1,30 @@
+/*
+ * recognize.h - find out which entries of a directory are checkpoints that are finished.
+ *
+ * By what the libraries write last, or in one step:
+ *
+ *   checkpoint-N/trainer_state.json  Hugging Face Trainer (trainer.py, _save_checkpoint)
+ *   NAME/.metadata                   torch.distributed.checkpoint (filesystem.py, finish)
+ *   NAME.ckpt                        Lightning (fabric, cloud_io.py, _atomic_save)
+ *   NAME                             whatever was renamed into place
+ *
+ * Names that begin with a dot, or that say that they are temporary, are none.
+ */
+#ifndef RUNS_RECOGNIZE_H
+#define RUNS_RECOGNIZE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+/* `dir`: an open directory; `renamed`: it was seen how `name` got its name. */
+bool recognize_finished(int dir, const char *name, bool renamed);
+
+/*
+ * A number that changes when a file below dir/name does: its name, size or time. 0: there
+ * is none. *ret_files: how many.
+ */
+uint64_t recognize_stamp(int dir, const char *name, int64_t *ret_files);
+
+#endif

@@ -1,0 +1,265 @@
+/* report.c - owner.json, job.yaml, code.tar.zst, report.json (runs/runs_impl.h). */
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/str.h"
+#include "base/xmalloc.h"
+#include "base/yaml.h"
+#include "pack/pack.h"
+#include "runs/runs_impl.h"
+
+enum { MAX_JSON = 1024 * 1024, PAUSE_MS = 5000, MAX_CODE = 64 * 1024 * 1024 };
+
+int runs_put_json(struct run_place *p, const char *name, const cJSON *doc,
+		  struct error *err)
+{
+	cleanup_buf struct buf text = { .max = MAX_JSON };
+
+	json_print(&text, doc);
+	buf_adds(&text, "\n");
+	return buf_check(&text, name, err) || place_put(p, name, text.data, text.len, err)
+		       ? -1
+		       : 0;
+}
+
+static int get_json(cJSON **ret, struct run_place *p, const char *name, struct error *err)
+{
+	cleanup_buf struct buf text = { .max = MAX_JSON };
+
+	if (place_get(p, name, &text, err))
+		return error_clear_if(err, ERR_NOT_FOUND);
+	return json_parse(ret, text.data ? (const char *)text.data : "", text.len, err)
+		       ? error_wrap(err, "%s", name)
+		       : 0;
+}
+
+static void put_names(cJSON *doc, const cJSON *job)
+{
+	static const char *const names[] = { "namespace", "name", "uid" };
+
+	json_put_int(doc, RUNS_LAYOUT, "layout");
+	for (size_t i = 0; i < N_ELEMENTS(names); i++) {
+		const char *value = json_str(job, "metadata", names[i]);
+
+		json_put(doc, value ? cJSON_CreateString(value) : cJSON_CreateNull(),
+			 names[i]);
+	}
+}
+
+static void put_time(cJSON *doc, const char *name, int64_t time)
+{
+	char text[TIME_TEXT_SIZE];
+
+	json_put(doc,
+		 time ? cJSON_CreateString(time_text(time, text)) : cJSON_CreateNull(),
+		 name);
+}
+
+/* ---- the owner ---- */
+
+/* A job that has no uid is known by its name. */
+static bool is_same_job(const cJSON *owner, const cJSON *job)
+{
+	const char *uid = json_str(job, "metadata", "uid");
+
+	if (uid || json_str(owner, "uid"))
+		return str_eq(json_str(owner, "uid"), uid);
+	return str_eq(json_str(owner, "name"), json_str(job, "metadata", "name"));
+}
+
+int runs_check_owner(struct run_place *p, const cJSON *job, struct error *err)
+{
+	cleanup_json cJSON *owner = NULL;
+
+	if (get_json(&owner, p, "owner.json", err))
+		return -1;
+	return !owner || is_same_job(owner, job)
+		       ? 0
+		       : error_set(err, ERR_CONFLICT, "job %.100s has taken it over",
+				   json_str(owner, "name") ? json_str(owner, "name")
+							   : "?");
+}
+
+static int take_owner(struct runs *r, bool *ret_new, struct error *err)
+{
+	cleanup_json cJSON *owner = NULL, *mine = cJSON_CreateObject();
+	const cJSON *job = r->conf->job;
+
+	if (get_json(&owner, &r->place, "owner.json", err))
+		return -1;
+	*ret_new = !owner || !is_same_job(owner, job);
+	if (owner && *ret_new && !r->conf->resume)
+		return error_set(err, ERR_EXISTS,
+				 "it is that of job %.100s of %.40s; use another one, or "
+				 "continue it with kftrainer.io/resume: \"true\"",
+				 json_str(owner, "name") ? json_str(owner, "name") : "?",
+				 json_str(owner, "time") ? json_str(owner, "time") : "?");
+	put_names(mine, job);
+	put_time(mine, "time", clock_now());
+	return *ret_new ? runs_put_json(&r->place, "owner.json", mine, err) : 0;
+}
+
+static int put_job(struct runs *r, struct error *err)
+{
+	cleanup_buf struct buf text = { .max = MAX_JSON };
+
+	if (!r->conf->job)
+		return 0;
+	yaml_print(&text, r->conf->job);
+	return buf_check(&text, "job.yaml", err) ||
+			       place_put(&r->place, "job.yaml", text.data, text.len, err)
+		       ? -1
+		       : 0;
+}
+
+/* What cannot be packed is no reason not to train. */
+static int put_code(struct runs *r, struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	cleanup_fd int fd = memfd_create("code", MFD_CLOEXEC);
+	const struct pack_opts opts = { .limits = { 10000, MAX_CODE } };
+	struct pack_summary done;
+	struct error why = { 0 };
+	struct upload_conf conf = { .env = r->conf->env,
+				    .ctx = r->conf->env_ctx,
+				    .http = r->place.http,
+				    .blind = true };
+	struct upload_now now;
+
+	if (!r->conf->code)
+		return 0;
+	if (fd < 0 || pack_folder(r->conf->code, fd, &opts, &arena, &done, &why)) {
+		runs_say(r, "run directory: without the code: %.300s", why.msg);
+		return 0;
+	}
+	conf.uri = arena_printf(&arena, "%s/code.tar.zst", r->place.uri);
+	return upload_run(&conf, arena_printf(&arena, "/proc/self/fd/%d", fd), &now, err);
+}
+
+/* ---- what was before ---- */
+
+static int find_last_attempt(struct runs *r, struct error *err)
+{
+	struct store_listing list;
+	int64_t n;
+
+	if (place_list(&r->place, "attempts", "/attempt.json", &list, err))
+		return -1;
+	r->next_attempt = 1;
+	for (size_t i = 0; i < list.n; i++) {
+		cleanup_arena struct arena arena = { 0 };
+		const char *path = list.objects[i].path;
+		const char *number = str_slice(&arena, path, strcspn(path, "/"));
+
+		if (!str_int(&n, number, 1, INT32_MAX - 1, IGNORED) &&
+		    n >= r->next_attempt)
+			r->next_attempt = (uint32_t)n + 1;
+	}
+	store_listing_release(&list);
+	return 0;
+}
+
+static int read_report(struct runs *r, struct error *err)
+{
+	cleanup_json cJSON *old = NULL;
+	const char *time, *name;
+
+	if (get_json(&old, &r->place, "report.json", err) && err->kind != ERR_FORMAT)
+		return -1;
+	time = json_str(old, "created");
+	name = json_str(old, "checkpoint", "name");
+	if (!time || time_parse(&r->created, time, IGNORED))
+		r->created = clock_now();
+	if (!name || !complete_name_ok(name))
+		return 0;
+	snprintf(r->last_name, sizeof(r->last_name), "%s", name);
+	r->last.step = json_int(old, -1, "checkpoint", "step");
+	time = json_str(old, "checkpoint", "time");
+	if (!time || time_parse(&r->last.time, time, IGNORED))
+		r->last.time = 0;
+	return 0;
+}
+
+static int take_once(struct runs *r, struct error *err)
+{
+	bool is_new = false;
+
+	return take_owner(r, &is_new, err) || find_last_attempt(r, err) ||
+			       read_report(r, err) ||
+			       (is_new && (put_job(r, err) || put_code(r, err)))
+		       ? -1
+		       : 0;
+}
+
+int runs_take(struct runs *r, struct error *err)
+{
+	int64_t until = clock_ms() + RUNS_GIVE_UP_MS;
+	struct trouble trouble = { 0 };
+
+	while (take_once(r, err)) {
+		if (err->kind == ERR_EXISTS || err->kind == ERR_INVALID ||
+		    err->kind == ERR_DENIED || clock_ms() >= until)
+			return -1;
+		runs_trouble(r, &trouble, err);
+		clock_sleep_ms(PAUSE_MS);
+	}
+	return 0;
+}
+
+/* ---- the report ---- */
+
+static cJSON *checkpoint_of(const struct runs *r)
+{
+	cJSON *doc = r->last_name[0] ? cJSON_CreateObject() : cJSON_CreateNull();
+
+	if (!r->last_name[0])
+		return doc;
+	json_put_str(doc, r->last_name, "name");
+	json_put(doc, r->last.step < 0 ? cJSON_CreateNull() : json_new_int(r->last.step),
+		 "step");
+	put_time(doc, "time", r->last.time);
+	return doc;
+}
+
+/* With the lock held. */
+static cJSON *report_of(const struct runs *r)
+{
+	cJSON *doc = cJSON_CreateObject(), *counted = NULL;
+	bool ended = r->ended != 0;
+
+	put_names(doc, r->conf->job);
+	json_put_str(doc, r->state, "status");
+	json_put(doc, r->why[0] ? cJSON_CreateString(r->why) : cJSON_CreateNull(), "why");
+	json_put(doc, ended ? json_new_int(r->status) : cJSON_CreateNull(), "exit");
+	json_put_int(doc, r->conf->ranks, "nodes");
+	put_time(doc, "created", r->created);
+	put_time(doc, "started", r->started);
+	put_time(doc, "ended", r->ended);
+	put_time(doc, "updated", clock_now());
+	json_put_int(doc, r->next_attempt - 1, "attempt");
+	json_put_int(doc, r->restarts, "restarts");
+	json_put(doc, checkpoint_of(r), "checkpoint");
+	if (r->supervision.len)
+		counted = json_reread((const char *)r->supervision.data);
+	json_put(doc, json_dup(json_get(counted, "supervision")), "supervision");
+	cJSON_Delete(counted);
+	json_put_str(doc, r->conf->version, "versions", "kftrainer");
+	return doc;
+}
+
+int runs_send_report(struct runs *r, struct error *err)
+{
+	cJSON *doc;
+	int rc;
+
+	pthread_mutex_lock(&r->lock);
+	doc = report_of(r);
+	pthread_mutex_unlock(&r->lock);
+	rc = runs_put_json(&r->place, "report.json", doc, err);
+	cJSON_Delete(doc);
+	return rc;
+}

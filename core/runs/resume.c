@@ -1,0 +1,350 @@
+/* resume.c - choose, fetch and verify a checkpoint (runs/resume.h). */
+#include "runs/resume.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/relpath.h"
+#include "base/str.h"
+#include "base/xmalloc.h"
+#include "crypto/digest.h"
+#include "runs/recognize.h"
+#include "runs/runs_impl.h"
+
+#define RESUMED ".kftrainer-resumed"
+
+enum {
+	MAX_HEAD = 64 * 1024,
+	BLOCK = 1024 * 1024,
+	MOST_PATTERNS = 1000,
+	POLL_MS = 1000,
+	PAUSE_MS = 5000,
+};
+
+/* ---- lists ---- */
+
+static int get(struct run_place *p, const char *name, struct buf *text, struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+
+	return place_get(p, arena_printf(&arena, "checkpoints/%s" COMPLETE_ENDING, name),
+			 text, err);
+}
+
+int resume_list(struct run_place *place, struct arena *arena, struct complete_head **ret,
+		size_t *ret_n, struct error *err)
+{
+	struct store_listing list;
+	struct complete_head *heads;
+	size_t n = 0;
+	int rc = place_list(place, "checkpoints", COMPLETE_ENDING, &list, err);
+
+	if (rc)
+		return -1;
+	heads = arena_alloc(arena, (list.n + 1) * sizeof(*heads));
+	for (size_t i = 0; !rc && i < list.n; i++) {
+		cleanup_buf struct buf text = { .max = COMPLETE_MAX };
+		const char *path = list.objects[i].path;
+		const char *name =
+			str_slice(arena, path, strlen(path) - strlen(COMPLETE_ENDING));
+
+		if (!complete_name_ok(name))
+			continue;
+		rc = get(place, name, &text, err);
+		if (!rc && text.len &&
+		    !complete_read_head(&heads[n], arena, (const char *)text.data,
+					text.len, IGNORED) &&
+		    str_eq(heads[n].name, name))
+			n++;
+		if (rc && err->kind == ERR_NOT_FOUND)
+			rc = 0;
+	}
+	store_listing_release(&list);
+	qsort(heads, n, sizeof(*heads), complete_compare);
+	*ret = heads;
+	*ret_n = n;
+	return rc;
+}
+
+void resumed_read(struct resumed *ret, const char *dir)
+{
+	cleanup_arena struct arena arena = { 0 };
+	cleanup_buf struct buf text = { .max = 1024 };
+	const char *path = path_join(&arena, dir, RESUMED), *space;
+
+	*ret = (struct resumed){ 0 };
+	if (file_read_regular(&text, path, IGNORED) || !text.len)
+		return;
+	space = strchr((const char *)text.data, ' ');
+	if (!space)
+		return;
+	ret->stamp = strtoull((const char *)text.data, NULL, 16);
+	snprintf(ret->name, sizeof(ret->name), "%s", space + 1);
+}
+
+/* Before and after the fetch: whoever looks in between waits, as its stamp changes. */
+static int write_resumed(const char *dir, const char *name, struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	cleanup_fd int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int64_t files;
+	const char *text =
+		arena_printf(&arena, "%" PRIx64 " %s",
+			     fd < 0 ? 0 : recognize_stamp(fd, name, &files), name);
+
+	return file_write(path_join(&arena, dir, RESUMED), text, strlen(text), 0666, err);
+}
+
+/* ---- the files of a checkpoint ---- */
+
+struct wanted {
+	const struct complete_file *
+		*files; /* one for each path: mine, or the lowest rank's */
+	size_t n;
+};
+
+static int by_path(const void *a, const void *b)
+{
+	const struct complete_file *x = *(const struct complete_file *const *)a;
+	const struct complete_file *y = *(const struct complete_file *const *)b;
+	int order = strcmp(x->path, y->path);
+
+	return order ? order : x->rank < y->rank ? -1 : x->rank > y->rank;
+}
+
+static struct wanted choose_files(struct arena *arena, const struct complete *c,
+				  uint32_t rank)
+{
+	size_t all = (size_t)c->head.files;
+	struct wanted w = { arena_alloc(arena, (all + 1) * sizeof(*w.files)), 0 };
+
+	for (size_t i = 0; i < all; i++)
+		w.files[i] = &c->files[i];
+	qsort(w.files, all, sizeof(*w.files), by_path);
+	for (size_t i = 0; i < all; i++) {
+		const struct complete_file *f = w.files[i];
+
+		if (!w.n || strcmp(w.files[w.n - 1]->path, f->path))
+			w.files[w.n++] = f;
+		else if (f->rank == rank)
+			w.files[w.n - 1] = f;
+	}
+	return w;
+}
+
+/* Is it there, and the same? */
+static bool is_whole(int dir, const struct complete_file *f, char *block)
+{
+	cleanup_fd int fd = relpath_open(dir, f->path, O_RDONLY | O_NONBLOCK, false);
+	cleanup_digest struct digest *sum = digest_new(DIGEST_SHA256);
+	char hex[DIGEST_HEX_SIZE];
+	struct stat st;
+	ssize_t n;
+
+	if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_size != f->size)
+		return false;
+	while ((n = read(fd, block, BLOCK)) > 0)
+		digest_add(sum, block, (size_t)n);
+	return !n && str_eq(digest_end_hex(sum, hex), f->sha256);
+}
+
+/* Keeps those that are missing or differ, of which the wrong ones are removed. */
+static void keep_differing(int dir, struct wanted *w)
+{
+	cleanup_free char *block = xmalloc(BLOCK);
+	size_t n = 0;
+
+	for (size_t i = 0; i < w->n; i++) {
+		const struct complete_file *f = w->files[i];
+
+		if (is_whole(dir, f, block))
+			continue;
+		unlinkat(dir, f->path, 0);
+		w->files[n++] = f;
+	}
+	w->n = n;
+}
+
+/* A pattern that only this path's end matches. */
+static const char *pattern(struct arena *arena, const char *path)
+{
+	cleanup_buf struct buf out = { .max = 4 * 4096 };
+
+	buf_adds(&out, "*");
+	for (; *path; path++)
+		buf_printf(&out, strchr("*?[", *path) ? "[%c]" : "%c", *path);
+	return arena_strdup(arena, (const char *)out.data);
+}
+
+static int fetch_rank(struct run_place *p, const struct complete *c,
+		      const struct wanted *w, uint32_t rank, const char *to,
+		      struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	const char **allow = arena_alloc(&arena, (MOST_PATTERNS + 1) * sizeof(*allow));
+	const char *from =
+		rank ? arena_printf(&arena, "checkpoints/%s" COMPLETE_RANK "%u",
+				    c->head.name, rank)
+		     : arena_printf(&arena, "checkpoints/%s", c->head.name);
+	size_t n = 0;
+
+	for (size_t i = 0; i < w->n; i++)
+		if (w->files[i]->rank == rank && n++ < MOST_PATTERNS)
+			allow[n - 1] = pattern(&arena, w->files[i]->path);
+	return n ? place_fetch(p, from, to, n <= MOST_PATTERNS ? allow : NULL, err) : 0;
+}
+
+/* ERR_FORMAT: it is damaged. */
+static int bring(const struct resume_conf *conf, struct run_place *p,
+		 const struct complete *c, struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	const char *to =
+		c->head.single ? conf->dir : path_join(&arena, conf->dir, c->head.name);
+	struct wanted w = choose_files(&arena, c, conf->rank);
+	cleanup_fd int dir = -1;
+	int rc = dir_make(to, 0777, err);
+
+	dir = rc ? -1 : open(to, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (dir < 0)
+		return rc ? rc : error_errno(err, errno, "%s", to);
+	keep_differing(dir, &w);
+	for (int64_t rank = 0; w.n && !rc && rank < c->head.nodes; rank++)
+		rc = fetch_rank(p, c, &w, (uint32_t)rank, to, err);
+	if (rc && (err->kind == ERR_NOT_FOUND || err->kind == ERR_CONFLICT))
+		err->kind = ERR_FORMAT;
+	if (rc)
+		return rc;
+	keep_differing(dir, &w);
+	if (w.n)
+		return error_set(err, ERR_FORMAT, "%.300s is missing, or not as it was",
+				 w.files[0]->path);
+	return write_resumed(conf->dir, c->head.name, err);
+}
+
+static int bring_named(const struct resume_conf *conf, struct run_place *p,
+		       const char *name, struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	cleanup_buf struct buf text = { .max = COMPLETE_MAX };
+	struct complete c;
+
+	if (get(p, name, &text, err))
+		return -1;
+	if (complete_read(&c, &arena, text.data ? (const char *)text.data : "", text.len,
+			  err))
+		return -1;
+	if (!str_eq(c.head.name, name))
+		return error_set(err, ERR_FORMAT, "it is that of another checkpoint");
+	return bring(conf, p, &c, err);
+}
+
+/* ---- the choice ---- */
+
+static int choose(const struct resume_conf *conf, struct run_place *p,
+		  struct arena *arena, const char **ret, struct error *err)
+{
+	struct complete_head *list;
+	char text[600];
+	size_t n;
+
+	*ret = NULL;
+	if (resume_list(p, arena, &list, &n, err))
+		return -1;
+	for (size_t i = 0; i < n; i++) {
+		if (!bring_named(conf, p, list[i].name, err)) {
+			*ret = list[i].name;
+			return 0;
+		}
+		if (err->kind != ERR_FORMAT && err->kind != ERR_NOT_FOUND)
+			return -1;
+		snprintf(text, sizeof(text),
+			 "run directory: checkpoint %.100s is damaged: %.200s; %s%.100s",
+			 list[i].name, err->msg,
+			 i + 1 < n ? "the next older one is " : "",
+			 i + 1 < n ? list[i + 1].name : "there is no older one");
+		conf->say(conf->ctx, text);
+	}
+	return 0;
+}
+
+static int tell_others(const struct resume_conf *conf, struct run_place *p,
+		       const char *name, struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	cleanup_json cJSON *doc = cJSON_CreateObject();
+	const char *uid = json_str(conf->job, "metadata", "uid");
+	char now[TIME_TEXT_SIZE];
+
+	json_put_int(doc, conf->attempt, "attempt");
+	json_put_int(doc, conf->restart, "restart");
+	json_put(doc, uid ? cJSON_CreateString(uid) : cJSON_CreateNull(), "uid");
+	json_put_int(doc, conf->ranks, "nodes");
+	json_put_str(doc, time_text(clock_now(), now), "started");
+	json_put(doc, name ? cJSON_CreateString(name) : cJSON_CreateNull(), "resume");
+	return runs_put_json(
+		p, arena_printf(&arena, "attempts/%u/attempt.json", conf->attempt), doc,
+		err);
+}
+
+static int ask_first(const struct resume_conf *conf, struct run_place *p,
+		     struct arena *arena, const char **ret, struct error *err)
+{
+	cleanup_buf struct buf text = { .max = MAX_HEAD };
+	cleanup_json cJSON *doc = NULL;
+	const char *name;
+
+	if (place_get(p, arena_printf(arena, "attempts/%u/attempt.json", conf->attempt),
+		      &text, err) ||
+	    json_parse(&doc, text.data ? (const char *)text.data : "", text.len, err))
+		return -1;
+	name = json_str(doc, "resume");
+	if (name && !complete_name_ok(name))
+		return error_set(err, ERR_FORMAT,
+				 "attempt.json: no name of a checkpoint");
+	*ret = arena_strdup(arena, name);
+	return name ? bring_named(conf, p, name, err) : 0;
+}
+
+static int prepare_once(const struct resume_conf *conf, struct run_place *p,
+			struct arena *arena, const char **ret, struct error *err)
+{
+	if (conf->rank)
+		return ask_first(conf, p, arena, ret, err);
+	return choose(conf, p, arena, ret, err) || tell_others(conf, p, *ret, err) ? -1
+										   : 0;
+}
+
+static bool may_help(const struct error *err)
+{
+	return err->kind == ERR_NOT_FOUND || err->kind == ERR_IO ||
+	       err->kind == ERR_BUSY || err->kind == ERR_TIMEOUT;
+}
+
+int resume_prepare(const struct resume_conf *conf, struct run_place *place,
+		   struct arena *arena, const char **ret_name, struct error *err)
+{
+	int64_t until = clock_ms() + RUNS_GIVE_UP_MS, said = 0;
+
+	while (prepare_once(conf, place, arena, ret_name, err)) {
+		bool waits = err->kind == ERR_NOT_FOUND && conf->rank;
+
+		if (!may_help(err) || err->code == ENOSPC || clock_ms() >= until)
+			return -1;
+		if (!waits && clock_ms() >= said + RUNS_RETRY_MS) {
+			said = clock_ms();
+			conf->say(conf->ctx, err->msg);
+		}
+		clock_sleep_ms(waits ? POLL_MS : PAUSE_MS);
+	}
+	return 0;
+}

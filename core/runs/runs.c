@@ -1,0 +1,430 @@
+/* runs.c - logs, events, metrics and the report of a run directory (runs/runs.h). */
+#include "runs/runs.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/str.h"
+#include "base/thread.h"
+#include "base/xmalloc.h"
+#include "runs/runs_impl.h"
+
+enum { REPORT_MS = 2 * 60 * 1000, MAX_LINE = 64 * 1024 };
+
+/* ---- what is said ---- */
+
+static void time_field(cJSON *doc, int64_t unix_ms)
+{
+	char text[TIME_TEXT_SIZE + 8];
+
+	time_text(unix_ms / 1000, text);
+	snprintf(text + strlen(text) - 1, 8, ".%03dZ", (int)(unix_ms % 1000));
+	json_put_str(doc, text, "time");
+}
+
+static int64_t unix_ms_now(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static void add_line(struct runs *r, bool metrics, const cJSON *doc)
+{
+	cleanup_buf struct buf line = { .max = MAX_LINE };
+
+	json_print(&line, doc);
+	buf_adds(&line, "\n");
+	if (line.overflowed)
+		return;
+	pthread_mutex_lock(&r->lock);
+	parts_add(metrics ? &r->running->metrics : &r->running->events, line.data,
+		  line.len);
+	pthread_mutex_unlock(&r->lock);
+}
+
+void runs_event(struct runs *r, const char *type, const char *reason, const char *text)
+{
+	cleanup_arena struct arena arena = { 0 };
+	cleanup_json cJSON *doc = cJSON_CreateObject();
+
+	if (r->conf->rank)
+		return;
+	time_field(doc, unix_ms_now());
+	json_put_str(doc, type, "type");
+	json_put_str(doc, reason, "reason");
+	json_put_str(doc, utf8_clean(&arena, text), "message");
+	add_line(r, false, doc);
+}
+
+void runs_say(struct runs *r, const char *fmt, ...)
+{
+	char text[600];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	r->conf->say(r->conf->ctx, text);
+}
+
+void runs_trouble(struct runs *r, struct trouble *t, const struct error *why)
+{
+	int64_t now = clock_ms();
+
+	if (!why) {
+		if (t->since && t->said > t->since)
+			runs_say(r, "run directory: it works again");
+		*t = (struct trouble){ 0 };
+		return;
+	}
+	if (!t->since)
+		t->since = now;
+	if (t->said && now < t->said + RUNS_RETRY_MS)
+		return;
+	t->said = now;
+	runs_say(r, "run directory: %.400s; the job goes on, and it is tried again",
+		 why->msg);
+}
+
+void runs_said(struct runs *r, const char *text)
+{
+	cleanup_arena struct arena arena = { 0 };
+	const char *line =
+		arena_printf(&arena, "kftrainer runtime supervise: %s\n", text);
+
+	runs_output(r, line, strlen(line));
+	runs_event(r, "Warning", "Supervisor", text);
+	pthread_mutex_lock(&r->lock);
+	snprintf(r->why, sizeof(r->why), "%.*s", (int)utf8_cut(text, strlen(text), 299),
+		 text);
+	pthread_mutex_unlock(&r->lock);
+}
+
+void runs_output(struct runs *r, const void *data, size_t len)
+{
+	pthread_mutex_lock(&r->lock);
+	parts_add(&r->running->log, data, len);
+	pthread_mutex_unlock(&r->lock);
+}
+
+void runs_report(void *runs, const char *json, size_t len, int64_t unix_ms)
+{
+	struct runs *r = runs;
+	cleanup_json cJSON *doc = cJSON_CreateObject(), *report = NULL;
+	cJSON *field;
+
+	if (r->conf->rank || json_parse(&report, json, len, IGNORED))
+		return;
+	time_field(doc, unix_ms);
+	while ((field = report->child)) {
+		cJSON_DetachItemViaPointer(report, field);
+		if (str_eq(field->string, "lastUpdatedTime"))
+			cJSON_Delete(field);
+		else
+			cJSON_AddItemToObject(doc, field->string, field);
+	}
+	add_line(r, true, doc);
+}
+
+/* ---- attempts ---- */
+
+static void add_attempt(struct runs *r, uint32_t number)
+{
+	struct attempt *a = xcalloc(1, sizeof(*a));
+
+	a->number = number;
+	parts_init(&a->log, r->stem, ".log.zst", true);
+	parts_init(&a->events, "events", ".jsonl", false);
+	parts_init(&a->metrics, "metrics", ".jsonl", false);
+	if (r->running)
+		r->running->next = a;
+	else
+		r->attempts = a;
+	r->running = a;
+}
+
+static void free_attempt(struct attempt *a)
+{
+	parts_release(&a->log);
+	parts_release(&a->events);
+	parts_release(&a->metrics);
+	free(a);
+}
+
+uint32_t runs_attempt(struct runs *r)
+{
+	return r->next_attempt++;
+}
+
+void runs_begin(struct runs *r, uint32_t attempt, int64_t restart)
+{
+	char text[80];
+
+	pthread_mutex_lock(&r->lock);
+	if (r->running->number)
+		add_attempt(r, attempt);
+	else
+		r->running->number = attempt;
+	r->restarts = restart;
+	r->started = clock_now();
+	r->ended = 0;
+	r->status = -1;
+	r->state = "Running";
+	r->why[0] = 0;
+	r->news = true;
+	r->scan = true;
+	pthread_mutex_unlock(&r->lock);
+	snprintf(text, sizeof(text), "attempt %u", attempt);
+	runs_event(r, "Normal", "Started", text);
+	runs_wake(r);
+}
+
+void runs_ended(struct runs *r, int status)
+{
+	char text[80];
+
+	snprintf(text, sizeof(text), "the command ended with status %d", status);
+	runs_event(r, status ? "Warning" : "Normal", "Ended", text);
+	runs_wake(r);
+}
+
+/* ---- the thread of texts ---- */
+
+static int send_attempt(struct runs *r, struct attempt *a, struct error *err)
+{
+	char dir[40];
+
+	snprintf(dir, sizeof(dir), "attempts/%u", a->number);
+	return parts_send(&a->log, &r->place, dir, err) ||
+			       parts_send(&a->events, &r->place, dir, err) ||
+			       parts_send(&a->metrics, &r->place, dir, err)
+		       ? -1
+		       : 0;
+}
+
+static bool is_sent(struct attempt *a)
+{
+	return parts_is_sent(&a->log) && parts_is_sent(&a->events) &&
+	       parts_is_sent(&a->metrics);
+}
+
+/* Only this thread removes attempts; others add at the end. */
+static int send_texts(struct runs *r, struct error *err)
+{
+	for (struct attempt *a = r->attempts, *next; a; a = next) {
+		if (a->number && send_attempt(r, a, err))
+			return -1;
+		pthread_mutex_lock(&r->lock);
+		next = a->next;
+		if (next && is_sent(a)) {
+			r->attempts = next;
+			free_attempt(a);
+		}
+		pthread_mutex_unlock(&r->lock);
+	}
+	return 0;
+}
+
+static bool all_sent(struct runs *r)
+{
+	bool sent;
+
+	pthread_mutex_lock(&r->lock);
+	sent = !r->attempts->next && (!r->attempts->number || is_sent(r->attempts)) &&
+	       !r->news;
+	pthread_mutex_unlock(&r->lock);
+	return sent;
+}
+
+static int send_report_if_due(struct runs *r, int64_t *due, struct error *err)
+{
+	bool news;
+
+	pthread_mutex_lock(&r->lock);
+	news = r->news || clock_ms() >= *due;
+	r->news = false;
+	pthread_mutex_unlock(&r->lock);
+	if (r->conf->rank || !news)
+		return 0;
+	*due = clock_ms() + REPORT_MS;
+	if (!runs_send_report(r, err))
+		return 0;
+	pthread_mutex_lock(&r->lock);
+	r->news = true;
+	pthread_mutex_unlock(&r->lock);
+	return -1;
+}
+
+/* Until the next time, or all is to be sent. */
+static bool wait_for_texts(struct runs *r, int64_t until)
+{
+	bool over;
+
+	pthread_mutex_lock(&r->lock);
+	while (!r->flush && !r->over && cond_wait_until(&r->changed, &r->lock, until))
+		;
+	if (r->flush && clock_ms() < until)
+		cond_wait_until(&r->changed, &r->lock, clock_ms() + 200);
+	over = r->over;
+	pthread_mutex_unlock(&r->lock);
+	return !over;
+}
+
+static void *keep_texts(void *runs)
+{
+	struct runs *r = runs;
+	struct trouble trouble = { 0 };
+	int64_t due = 0;
+
+	while (wait_for_texts(r, clock_ms() + RUNS_TEXT_MS)) {
+		struct error err = { 0 };
+		bool failed = send_texts(r, &err) || send_report_if_due(r, &due, &err);
+
+		runs_trouble(r, &trouble, failed ? &err : NULL);
+		pthread_mutex_lock(&r->lock);
+		r->text_done =
+			r->flush &&
+			(failed ? clock_ms() > trouble.since + RUNS_GIVE_UP_MS : true);
+		pthread_mutex_unlock(&r->lock);
+		if (failed)
+			clock_sleep_ms(1000);
+		runs_wake(r);
+	}
+	if (!all_sent(r) && !send_texts(r, IGNORED))
+		send_report_if_due(r, &due, IGNORED);
+	return NULL;
+}
+
+/* ---- begin and end ---- */
+
+void runs_wake(struct runs *r)
+{
+	pthread_cond_broadcast(&r->changed);
+	eventfd_write(r->fd, 1);
+}
+
+int runs_open(struct runs **ret, const struct runs_conf *conf, struct error *err)
+{
+	struct runs *r = xcalloc(1, sizeof(*r));
+
+	*ret = r; /* never freed: ends with the process */
+	r->conf = conf;
+	r->status = -1;
+	r->state = "Running";
+	r->supervision.max = MAX_LINE;
+	r->last.attempt = -1;
+	pthread_mutex_init(&r->lock, NULL);
+	cond_init(&r->changed);
+	snprintf(r->stem, sizeof(r->stem), "logs/%u", conf->rank);
+	r->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	add_attempt(r, 0);
+	if (place_open(&r->place, conf->uri, conf->env, conf->env_ctx, err) ||
+	    (!conf->rank && runs_take(r, err)) ||
+	    thread_start(&r->text, keep_texts, r, err) ||
+	    thread_start(&r->keeper, runs_keep, r, err))
+		return error_wrap(err, "run directory");
+	return 0;
+}
+
+int runs_fd(const struct runs *r)
+{
+	return r->fd;
+}
+
+static uint32_t locked(struct runs *r, const uint32_t *from)
+{
+	uint32_t n;
+
+	pthread_mutex_lock(&r->lock);
+	n = *from;
+	pthread_mutex_unlock(&r->lock);
+	return n;
+}
+
+static void set(struct runs *r, uint32_t *to, uint32_t n)
+{
+	bool is_new;
+
+	pthread_mutex_lock(&r->lock);
+	is_new = *to != n;
+	*to = n;
+	pthread_mutex_unlock(&r->lock);
+	if (is_new)
+		pthread_cond_broadcast(&r->changed);
+}
+
+uint32_t runs_mark(struct runs *r)
+{
+	return locked(r, &r->mark);
+}
+
+void runs_heard(struct runs *r, uint32_t mark)
+{
+	set(r, &r->heard, mark);
+}
+
+uint32_t runs_marked(struct runs *r)
+{
+	return locked(r, &r->marked);
+}
+
+void runs_all_marked(struct runs *r, uint32_t mark)
+{
+	set(r, &r->all_marked, mark);
+}
+
+void runs_tell(struct runs *r, const void *supervision, size_t len)
+{
+	pthread_mutex_lock(&r->lock);
+	buf_clear(&r->supervision);
+	buf_add(&r->supervision, supervision, len);
+	pthread_mutex_unlock(&r->lock);
+}
+
+void runs_flush(struct runs *r)
+{
+	pthread_mutex_lock(&r->lock);
+	r->flush = true;
+	r->text_done = r->keep_done = false;
+	pthread_mutex_unlock(&r->lock);
+	runs_wake(r);
+}
+
+void runs_unflush(struct runs *r)
+{
+	pthread_mutex_lock(&r->lock);
+	r->flush = false;
+	pthread_mutex_unlock(&r->lock);
+}
+
+bool runs_is_flushed(struct runs *r)
+{
+	bool done;
+
+	pthread_mutex_lock(&r->lock);
+	done = r->text_done && r->keep_done;
+	pthread_mutex_unlock(&r->lock);
+	return done;
+}
+
+void runs_close(struct runs *r, int status, bool stopped)
+{
+	pthread_mutex_lock(&r->lock);
+	r->ended = clock_now();
+	r->status = status;
+	r->state = stopped ? "Stopped" : status ? "Failed" : "Succeeded";
+	if (!r->why[0] && status)
+		snprintf(r->why, sizeof(r->why), "the command ended with status %d",
+			 status);
+	r->news = r->over = true;
+	pthread_mutex_unlock(&r->lock);
+	runs_wake(r);
+	pthread_join(r->text, NULL);
+}

@@ -1,0 +1,70 @@
+/*
+ * runs_impl.h - shared by the files of the run directory's writer (private to core/runs).
+ *
+ *     runs.c      the calls of the supervisor, and the thread of texts
+ *     report.c    what is written as JSON: owner, job, report
+ *     keep.c      the thread of checkpoints
+ */
+#ifndef RUNS_RUNS_IMPL_H
+#define RUNS_RUNS_IMPL_H
+
+#include "runs/complete.h"
+#include "runs/parts.h"
+#include "runs/runs.h"
+
+enum { RUNS_RETRY_MS = 60 * 1000, RUNS_GIVE_UP_MS = 10 * 60 * 1000 };
+
+/* What one attempt has written. */
+struct attempt {
+	struct attempt *next;
+	uint32_t number; /* 0: it has not begun */
+	struct parts log, events, metrics;
+};
+
+/* The last failure of the place, and when it was said. */
+struct trouble {
+	int64_t since, said; /* 0: there is none */
+};
+
+struct runs {
+	const struct runs_conf *conf;
+	struct run_place place; /* of the texts; that of the checkpoints is its own */
+	char stem[32];          /* "logs/RANK" */
+	int fd;
+	pthread_t text, keeper;
+	pthread_mutex_t lock; /* guards what follows */
+	pthread_cond_t changed;
+	struct attempt *attempts, *running; /* not all sent; the last one */
+	bool flush, text_done, keep_done, over;
+	bool news;             /* report.json is due */
+	uint32_t next_attempt; /* rank 0's */
+	/* The report's, of rank 0. */
+	int64_t created, started, ended, restarts;
+	int status;                /* -1: it runs */
+	const char *state;         /* "Running" */
+	char why[300];             /* or "" */
+	struct buf supervision;    /* JSON, or empty */
+	struct complete_head last; /* the last complete checkpoint; its name: */
+	char last_name[256];
+	/* Marks. */
+	uint32_t mark, heard, marked, all_marked;
+	bool scan; /* before the next attempt begins */
+};
+
+/* report.c: of rank 0 */
+MUST_CHECK int runs_take(struct runs *r, struct error *err);
+MUST_CHECK int runs_send_report(struct runs *r, struct error *err);
+MUST_CHECK int runs_put_json(struct run_place *p, const char *name, const cJSON *doc,
+			     struct error *err);
+/* ERR_CONFLICT: another job has become the owner. */
+MUST_CHECK int runs_check_owner(struct run_place *p, const cJSON *job, struct error *err);
+
+void runs_event(struct runs *r, const char *type, const char *reason, const char *text);
+void runs_say(struct runs *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
+/* Says the first failure, and then one a minute. NULL: it works again. */
+void runs_trouble(struct runs *r, struct trouble *t, const struct error *why);
+void runs_wake(struct runs *r); /* the caller and both threads */
+
+void *runs_keep(void *runs); /* the thread of checkpoints */
+
+#endif

@@ -1,0 +1,136 @@
+/* run_spec.c - read the annotations of a run directory (trainer/run_spec.h). */
+#include "trainer/run_spec.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/meta.h"
+#include "base/str.h"
+#include "trainer/api.h"
+#include "trainer/trainjob.h"
+
+enum { MAX_URI = 1000, MOST_KEPT = 10000, MAX_JOB = 64 * 1024, MAX_CLAIM = 253 };
+
+static const char *find(const cJSON *tj, const cJSON *template_annotations,
+			const char *key)
+{
+	const char *own = meta_annotation(tj, key);
+
+	return own ? own : json_str(template_annotations, key);
+}
+
+/* What follows the scheme; NULL: it is none of ours. */
+static const char *after_scheme(const char *uri)
+{
+	static const char *const schemes[] = { "s3://", "hf://", "pvc://", "file:///" };
+	const char *rest = NULL;
+
+	for (const unsigned char *p = (const void *)uri; *p; p++)
+		if (*p <= ' ' || *p >= 127 || *p == '@' || *p == '$')
+			return NULL;
+	for (size_t i = 0; i < N_ELEMENTS(schemes) && !rest; i++)
+		rest = str_after(uri, schemes[i]);
+	return rest;
+}
+
+static bool is_claim(const char *name)
+{
+	return *name && strlen(name) <= MAX_CLAIM &&
+	       !name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-.")];
+}
+
+static int read_uri(struct run_spec *s, struct arena *arena, struct error *err)
+{
+	const char *rest = after_scheme(s->uri), *slash = rest ? strchr(rest, '/') : NULL;
+
+	if (str_starts(s->uri, "file:"))
+		slash = rest ? rest - 1 : NULL;
+	if (!slash || !slash[1] || strlen(s->uri) > MAX_URI)
+		return error_set(err, ERR_INVALID,
+				 RUN_DIR_ANNOTATION
+				 ": expected s3://BUCKET/PREFIX, "
+				 "hf://ORG/NAME, pvc://CLAIM/PATH or file:///PATH, "
+				 "without credentials");
+	if (!str_starts(s->uri, "pvc:"))
+		return 0;
+	s->claim = str_slice(arena, rest, strcspn(rest, "/"));
+	if (!is_claim(s->claim))
+		return error_set(err, ERR_INVALID,
+				 RUN_DIR_ANNOTATION ": no name of a claim in pvc://");
+	return 0;
+}
+
+int run_spec_of(struct run_spec *ret, struct arena *arena, const cJSON *tj,
+		const cJSON *template_annotations, struct error *err)
+{
+	const char *keep = find(tj, template_annotations, RUN_KEEP_ANNOTATION);
+	const char *resume = find(tj, template_annotations, RUN_RESUME_ANNOTATION);
+
+	*ret = (struct run_spec){
+		.uri = find(tj, template_annotations, RUN_DIR_ANNOTATION),
+		.secret = find(tj, template_annotations, RUN_SECRET_ANNOTATION),
+		.resume = str_eq(resume, "true"),
+	};
+	if (resume && !ret->resume && !str_eq(resume, "false"))
+		return error_set(err, ERR_INVALID,
+				 RUN_RESUME_ANNOTATION
+				 ": '%.100s' is neither true nor false",
+				 resume);
+	if (keep && str_int(&ret->keep, keep, 1, MOST_KEPT, err))
+		return error_wrap(err, RUN_KEEP_ANNOTATION);
+	return ret->uri ? read_uri(ret, arena, err) : 0;
+}
+
+/* ---- the job ---- */
+
+static bool is_secret(const char *name)
+{
+	static const char *const words[] = { "TOKEN", "SECRET",     "PASSWORD", "PASSWD",
+					     "KEY",   "CREDENTIAL", "AUTH" };
+
+	for (size_t i = 0; i < N_ELEMENTS(words); i++)
+		if (name && strcasestr(name, words[i]))
+			return true;
+	return false;
+}
+
+static void hide_secrets(cJSON *doc)
+{
+	cJSON *child;
+
+	if (is_secret(json_str(doc, "name")) && json_str(doc, "value"))
+		json_del(doc, JSON_PATH("value"));
+	json_each(child, doc)
+		hide_secrets(child);
+}
+
+const char *run_spec_job(struct arena *arena, const cJSON *tj)
+{
+	static const char *const names[] = { "name", "namespace", "uid" };
+	cleanup_json cJSON *job = cJSON_CreateObject();
+	cleanup_buf struct buf text = { .max = MAX_JOB }, out = { .max = MAX_JOB };
+	const cJSON *a;
+
+	json_put_str(job, json_str(tj, "apiVersion"), "apiVersion");
+	json_put_str(job, json_str(tj, "kind"), "kind");
+	for (size_t i = 0; i < N_ELEMENTS(names); i++)
+		if (json_str(tj, "metadata", names[i]))
+			json_put_str(job, json_str(tj, "metadata", names[i]), "metadata",
+				     names[i]);
+	json_each(a, json_get(tj, "metadata", "annotations"))
+		if (str_starts(a->string, "kftrainer.io/") &&
+		    !str_eq(a->string, "kftrainer.io/supervision"))
+			json_put(job, json_dup(a), "metadata", "annotations", a->string);
+	json_put(job, json_dup(json_get(tj, "spec")), "spec");
+	json_del(job, JSON_PATH("spec", "suspend"));
+	hide_secrets(job);
+	json_print(&text, job);
+	for (size_t i = 0; i < text.len; i++)
+		if (text.data[i] == '$')
+			buf_adds(&out, "\\u0024");
+		else
+			buf_add(&out, text.data + i, 1);
+	return out.overflowed || text.overflowed
+		       ? NULL
+		       : arena_strdup(arena, (const char *)out.data);
+}

@@ -1,0 +1,42 @@
+/*
+ * run_spec.h - the annotations of a TrainJob with a run directory.
+ *
+ * On the TrainJob, else on the runtime's template: its supervisors keep code, logs,
+ * metrics and checkpoints there (plugins/supervise.c, runs/runs.h).
+ */
+#ifndef TRAINER_RUN_SPEC_H
+#define TRAINER_RUN_SPEC_H
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/json.h"
+
+#define RUN_DIR_ANNOTATION    "kftrainer.io/run-dir" /* a URI, without credentials */
+#define RUN_SECRET_ANNOTATION "kftrainer.io/run-dir-secret" /* a Secret of variables */
+#define RUN_KEEP_ANNOTATION   "kftrainer.io/keep-checkpoints"
+#define RUN_RESUME_ANNOTATION "kftrainer.io/resume" /* "true": of another job */
+
+#define RUN_CHECKPOINT_ENV    "KFTRAINER_CHECKPOINT_DIR"
+#define RUN_CHECKPOINT_VOLUME "kftrainer-checkpoints"
+#define RUN_CHECKPOINT_PATH   "/kftrainer/checkpoints"
+#define RUN_CLAIM_VOLUME      "kftrainer-run-dir"
+
+struct run_spec {
+	const char *uri;    /* NULL: the job has no run directory */
+	const char *secret; /* or NULL */
+	const char *claim;  /* of pvc://, in the arena; or NULL */
+	int64_t keep;       /* 0: the default */
+	bool resume;
+};
+
+/* Strings are the documents', or in the arena. ERR_INVALID. */
+MUST_CHECK int run_spec_of(struct run_spec *ret, struct arena *arena, const cJSON *tj,
+			   const cJSON *template_annotations, struct error *err);
+
+/*
+ * What the run directory keeps of a TrainJob, as one line that a pod does not expand.
+ * Values of variables whose names are those of secrets are left out.
+ */
+const char *run_spec_job(struct arena *arena, const cJSON *tj);
+
+#endif

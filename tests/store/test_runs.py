@@ -1,0 +1,220 @@
+#!/usr/bin/env python3
+"""runtime supervise --run-dir: logs, metrics and checkpoints are in a bucket and in a folder; a job continues from the
+newest complete checkpoint; damage, other jobs, a server that is gone, kills."""
+import json
+import os
+import pathlib
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+sys.path[:0] = [str(p) for p in pathlib.Path(__file__).resolve().parents[:2]]
+sys.dont_write_bytecode = True
+from servers import answers, children, free_port, scratch, start
+from tap import check, finish, skip
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PROGRAM = os.environ.get("KFTRAINER", str(ROOT / "kftrainer"))
+SECRET = "the-Secret-of-the-tests"
+LIMIT_S = 120
+versitygw = subprocess.run([ROOT / "tests/store/versitygw.sh"], capture_output=True, text=True).stdout.strip()
+if not versitygw:
+    skip("run directories", "versitygw is not installed: tests/setup.sh store")
+    finish()
+for name in [name for name in os.environ if name.lower().endswith("_proxy") or name.startswith("AWS_")]:
+    del os.environ[name]
+os.environ.update(HOME=str(scratch), XDG_STATE_HOME=str(scratch / "state"))
+(scratch / "s3/buck").mkdir(parents=True)
+KEY = scratch / "key"
+subprocess.run(["openssl", "genpkey", "-algorithm", "RSA", "-out", KEY], check=True, capture_output=True)
+
+
+def server(port):
+    return start(port, versitygw, "--access", "kft", "--secret", SECRET, "--region", "us-east-1", "--port",
+                 f"127.0.0.1:{port}", "--quiet", "posix", str(scratch / "s3"))
+
+
+port = free_port()
+answers(*server(port))
+ENV = {"ENDPOINT": f"http://127.0.0.1:{port}", "ACCESS_KEY_ID": "kft", "SECRET_ACCESS_KEY": SECRET}
+
+# ---- what runs: counts steps, saves as the Trainer does, and fails as it is told ------------------------------------
+(scratch / "train.py").write_text("""
+import json, os, sys, time
+directory, resumed = os.environ["KFTRAINER_CHECKPOINT_DIR"], os.environ.get("KFTRAINER_RESUME_FROM")
+last, every, wait, fail = int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3]), sys.argv[4:]
+rank = os.environ.get("JOB_COMPLETION_INDEX", "0")
+step = json.load(open(resumed + "/trainer_state.json"))["step"] if resumed else 0
+print("from", step, sorted(n for n in os.listdir(resumed) if n[0] != ".") if resumed else "", flush=True)
+while step < last:
+    step += 1
+    time.sleep(wait)
+    print("step", step, flush=True)
+    if step % every == 0:
+        path = f"{directory}/checkpoint-{step}"
+        os.makedirs(path, exist_ok=True)
+        with open(f"{path}/weights {rank}.bin", "wb") as f:
+            f.write(str(step).encode() * 100000)
+        if rank == "0" or "each" in fail:
+            with open(f"{path}/trainer_state.json", "w") as f:
+                json.dump({"step": step}, f)
+    if str(step) in fail and os.environ["KFTRAINER_RESTART"] == "0":
+        time.sleep(5)
+        sys.exit(7)
+""")
+
+
+def job(name, uid):
+    return json.dumps({"kind": "TrainJob", "metadata": {"name": name, "namespace": "default", "uid": uid}})
+
+
+class Run:
+    """A supervisor, or one of several."""
+
+    def __init__(self, uri, ck, *train, options=(), env=(), rank=None, uid="u1", command=None):
+        self.out = scratch / f"out-{random.randrange(1 << 60)}"
+        argv = [PROGRAM, "runtime", "supervise", "--message", "/dev/null", "--run-dir", uri, "--run-job", job("a", uid),
+                *options]
+        if rank is not None:
+            argv += ["--ranks", "2", "--rank", str(rank), "--hub", "127.0.0.1", "--port", str(Run.port), "--key", str(KEY)]
+        self.ck = scratch / ck
+        with open(self.out, "wb") as f:
+            self.process = subprocess.Popen(
+                [*argv, "--", *(command or [sys.executable, str(scratch / "train.py"), *map(str, train)])], stdout=f, stderr=f,
+                stdin=subprocess.DEVNULL, start_new_session=True,
+                env=os.environ | ENV | {"KFTRAINER_CHECKPOINT_DIR": str(self.ck), "JOB_COMPLETION_INDEX": str(rank or 0)} | dict(env))
+        children.append(self.process)
+
+    def wait(self):
+        try:
+            return self.process.wait(LIMIT_S)
+        except subprocess.TimeoutExpired:
+            return "it does not end"
+
+    @property
+    def text(self):
+        return self.out.read_text()
+
+    def kill(self):
+        os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+        for line in subprocess.run(["ps", "-eo", "pid,args"], capture_output=True, text=True).stdout.splitlines():
+            pid, _, args = line.strip().partition(" ")
+            if "train.py" in args and str(scratch) in args:
+                os.kill(int(pid), signal.SIGKILL)
+
+
+def until(condition):
+    end = time.monotonic() + LIMIT_S
+    while not condition():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def folder(name):
+    return scratch / "s3/buck" / name
+
+
+def log(place, attempt, rank=0):
+    parts = [place / f"attempts/{attempt}/logs/{rank}{n}.log.zst" for n in ["", *(f".{i}" for i in range(1, 99))]]
+    data = b"".join(p.read_bytes() for p in parts if p.exists())
+    return subprocess.run(["zstd", "-dc"], input=data, capture_output=True).stdout.decode()
+
+
+def complete(place):
+    return sorted(p.name[:-len(".complete")] for p in (place / "checkpoints").glob("*.complete"))
+
+
+def report(place):
+    return json.loads((place / "report.json").read_text())
+
+
+def first(text, start="from"):
+    return next((line for line in text.splitlines() if line.startswith(start)), "no such line in\n" + text)
+
+
+def differ(got, want):
+    return None if got == want else f"got {got!r}\nexpected {want!r}"
+
+
+# ---- a bucket: a failure, a restart in place, and the end ------------------------------------------------------------
+r = Run("s3://buck/runs/one", "ck1", 4, 1, 0.1, 3, options=["--restarts", "1", "--keep", "2", "--run-code", str(scratch)])
+check("s3: the job succeeds after a restart", differ(r.wait(), 0) and r.text)
+place = folder("runs/one")
+check("... the restart continued from the newest checkpoint", differ([line for line in r.text.splitlines() if "from" in line],
+      ["from 0 ", "from 3 ['trainer_state.json', 'weights 0.bin']"]))
+check("... the newest two are kept", differ(complete(place), ["checkpoint-3", "checkpoint-4"]))
+check("... and no file of the others", differ(sorted(p.name for p in (place / "checkpoints").iterdir() if p.is_dir()),
+                                              ["checkpoint-3", "checkpoint-4"]))
+check("... the logs of both attempts", differ([log(place, i).splitlines()[0] for i in (1, 2)],
+                                              ["from 0 ", "from 3 ['trainer_state.json', 'weights 0.bin']"]))
+said = report(place)
+check("... the report", differ((said["status"], said["exit"], said["attempt"], said["restarts"], said["checkpoint"]["name"]),
+                               ("Succeeded", 0, 2, 1, "checkpoint-4")))
+check("... code, job, events", None if (place / "code.tar.zst").stat().st_size and "name: a" in (place / "job.yaml").read_text()
+      and "checkpoint-4 is complete" in (place / "attempts/2/events.jsonl").read_text() else "missing")
+check("... nothing of the environment", next((str(p) for p in place.rglob("*") if p.is_file() and SECRET.encode() in p.read_bytes()), None))
+
+# ---- another job, another node ----------------------------------------------------------------------------------------
+r = Run("s3://buck/runs/one", "ck2", 4, 1, 0, uid="u2")
+check("another job is refused", differ((r.wait(), "kftrainer.io/resume" in r.text), (126, True)) and r.text)
+r = Run("s3://buck/runs/one", "ck2", 5, 1, 0, options=["--resume"], uid="u2")
+check("... unless it resumes: a new node has the files", differ((r.wait(), first(r.text)),
+      (0, "from 4 ['trainer_state.json', 'weights 0.bin']")) and r.text)
+damaged = place / "checkpoints/checkpoint-5/weights 0.bin"
+damaged.write_bytes(b"6" * damaged.stat().st_size)
+r = Run("s3://buck/runs/one", "ck3", 6, 1, 0, uid="u2")
+check("damaged files: the next older one is taken, and named", differ((r.wait(), first(r.text), "checkpoint-5 is damaged" in r.text
+      and "the next older one is checkpoint-4" in r.text), (0, "from 4 ['trainer_state.json', 'weights 0.bin']", True)) and r.text)
+(place / "checkpoints/checkpoint-9.complete").write_text('{"layout": 1, "name": "checkpoint-9"')
+r = Run("s3://buck/runs/one", "ck3", 6, 1, 0, uid="u2")
+check("... and a .complete that is cut off is none; equal files are not fetched", differ((r.wait(), first(r.text)),
+      (0, "from 6 ['trainer_state.json', 'weights 0.bin']")) and r.text)
+
+# ---- two ranks, with files of their own --------------------------------------------------------------------------------
+Run.port = free_port()
+uri = f"file://{scratch}/both"
+both = [Run(uri, f"both-ck{i}", 4, 2, 0.2, 3, options=["--restarts", "1"], rank=i) for i in (0, 1)]
+check("two ranks succeed after a restart", differ([r.wait() for r in both], [0, 0]) and both[0].text + both[1].text)
+place = scratch / "both"
+lines = [json.loads(line) for line in (place / "checkpoints/checkpoint-4.complete").read_text().splitlines()]
+check("... the files of both are complete", differ(
+    ([(x["rank"], x["path"]) for x in lines[1:] if not x["path"].startswith(".")], lines[0]["files"], lines[0]["step"], lines[0]["nodes"]),
+    ([(0, "trainer_state.json"), (0, "weights 0.bin"), (1, "weights 1.bin")], 3, 4, 2)))
+check("... both continued from the same, with all files", differ(
+    [[line for line in r.text.splitlines() if line.startswith("from")][-1] for r in both],
+    ["from 2 ['trainer_state.json', 'weights 0.bin', 'weights 1.bin']"] * 2) and both[0].text)
+check("... the logs of both", differ([log(place, 2, i).splitlines()[-1] for i in (0, 1)], ["step 4"] * 2))
+
+# ---- the bucket is gone ------------------------------------------------------------------------------------------------
+r = Run("s3://buck/runs/gone", "ck4", 12, 4, 0.5)
+until(lambda: "step 2" in r.text)
+os.killpg(children[0].pid, signal.SIGKILL)
+children[0].wait()
+check("the bucket is gone: the command goes on", differ(until(lambda: "step 11" in r.text), True))
+again = server(port)
+answers(*again)
+children.insert(0, children.pop())
+check("... and all is there later", differ((r.wait(), complete(folder("runs/gone")), log(folder("runs/gone"), 1).count("step 12")),
+      (0, ["checkpoint-12", "checkpoint-4", "checkpoint-8"], 1)) and r.text)
+check("... with two lines at most", differ(r.text.count("tried again") < 3, True) and r.text)
+
+# ---- kills of the supervisor and its command while they save -----------------------------------------------------------
+for i in range(int(os.environ.get("KILLS", 3))):
+    r = Run("s3://buck/runs/kills", f"ck-kill{i % 2}", 400, 1, 0.02, options=["--keep", "3"])
+    until(lambda: first(r.text).startswith("from"))
+    time.sleep(random.uniform(0.5, 4))
+    r.kill()
+    place = folder("runs/kills")
+    bad = [name for name in complete(place) for line in (place / f"checkpoints/{name}.complete").read_text().splitlines()[1:]
+           if (place / "checkpoints" / name / json.loads(line)["path"]).stat().st_size != json.loads(line)["size"]]
+    newest = max([int(name.split("-")[1]) for name in complete(place)], default=0)
+    check(f"kill {i}: what is complete is whole", bad)
+    r = Run("s3://buck/runs/kills", f"ck-kill{(i + 1) % 2}", newest, 1, 0, options=["--keep", "3"])
+    check(f"kill {i}: the next pod continues from it", differ((r.wait(), first(r.text).split()[1]), (0, str(newest))) and r.text)
+finish()

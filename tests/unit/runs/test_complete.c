@@ -1,0 +1,122 @@
+/* Which checkpoints are complete, and which one is the newest. */
+#include "runs/complete.h"
+
+#include "tests/unit/base/base_test.h"
+
+#define SUM "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
+#define HEAD(files, bytes)                                                    \
+	"{\"layout\":1,\"name\":\"checkpoint-500\",\"step\":500,\"time\":"    \
+	"\"2026-11-27T11:42:00Z\",\"attempt\":2,\"nodes\":2,\"files\":" files \
+	",\"bytes\":" bytes ",\"single\":false}\n"
+#define FILE_(rank, path, size)                                                  \
+	"{\"rank\":" rank ",\"path\":\"" path "\",\"size\":" size ",\"sha256\":" \
+	"\"" SUM "\"}\n"
+
+TEST(test_names)
+{
+	static const struct {
+		const char *name;
+		bool ok;
+		int64_t step;
+	} rows[] = {
+		{ "checkpoint-500", true, 500 },
+		{ "epoch=3-step=40.ckpt", true, 40 },
+		{ "last.ckpt", true, -1 },
+		{ "step_7", true, 7 },
+		{ "v1.5", true, 5 },
+		{ "\xc3\xa9 7", true, 7 },
+		{ "99999999999999999999", true, -1 },
+		{ "", false, -1 },
+		{ ".hidden", false, -1 },
+		{ "..", false, -1 },
+		{ "a/b-1", false, 1 },
+		{ "a\nb", false, -1 },
+		{ "\xff", false, -1 },
+		{ "a.complete", false, -1 },
+		{ "a.rank-1", false, -1 },
+		{ "a.files", false, -1 },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
+		check_int(rows[i].name, complete_name_ok(rows[i].name), rows[i].ok);
+		check_int(rows[i].name, complete_step(rows[i].name), rows[i].step);
+	}
+}
+
+TEST(test_round_trip)
+{
+	static const char text[] = HEAD("3", "6") FILE_("0", "a", "1")
+		FILE_("0", "dir/b c*", "2") FILE_("1", "a", "3");
+	cleanup_arena struct arena arena = { 0 };
+	cleanup_buf struct buf out = { .max = 10000 };
+	struct error err = { 0 };
+	struct complete c;
+
+	if (complete_read(&c, &arena, text, strlen(text), &err))
+		fail_msg("%s", err.msg);
+	complete_print_head(&out, &c.head);
+	for (int64_t i = 0; i < c.head.files; i++)
+		complete_print_file(&out, &c.files[i]);
+	check_text("printed", (const char *)out.data, text);
+	for (size_t len = 0; len < strlen(text); len++)
+		if (!complete_read(&c, &arena, text, len, IGNORED))
+			fail_msg("the first %zu bytes are accepted", len);
+}
+
+TEST(test_refused)
+{
+	static const char *const rows[] = {
+		"",
+		"\n",
+		"{}\n",
+		HEAD("0", "0"),
+		HEAD("1", "2") FILE_("0", "a", "1"),
+		HEAD("2", "2") FILE_("0", "a", "1") FILE_("0", "a", "1"),
+		HEAD("2", "2") FILE_("1", "a", "1") FILE_("0", "a", "1"),
+		HEAD("1", "1") FILE_("2", "a", "1"),
+		HEAD("1", "1") FILE_("0", "../a", "1"),
+		HEAD("1", "1") FILE_("0", "/a", "1"),
+		HEAD("1", "1") FILE_("-1", "a", "1"),
+		HEAD("1", "-1") FILE_("0", "a", "-1"),
+		HEAD("1000000000", "1") FILE_("0", "a", "1"),
+		HEAD("1", "1") FILE_("0", "a", "1") "x\n",
+		HEAD("1", "1") FILE_("0", "a", "1") FILE_("0", "b", "0"),
+		HEAD("1",
+		     "1") "{\"rank\":0,\"path\":\"a\",\"size\":1,\"sha256\":\"x\"}\n",
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
+		cleanup_arena struct arena arena = { 0 };
+		struct error err = { 0 };
+		struct complete c;
+
+		check_int(rows[i],
+			  complete_read(&c, &arena, rows[i], strlen(rows[i]), &err), -1);
+		check_int(rows[i], err.kind, ERR_FORMAT);
+	}
+}
+
+TEST(test_newest)
+{
+	const struct complete_head order[] = {
+		{ .name = "a", .attempt = 3, .step = 1, .time = 1 },
+		{ .name = "b", .attempt = 2, .step = 900, .time = 3 },
+		{ .name = "c",
+		  .attempt = 2,
+		  .step = 100,
+		  .time = 9 }, /* the clock was set */
+		{ .name = "d", .attempt = 2, .step = -1, .time = 9 },
+		{ .name = "e", .attempt = 2, .step = -1, .time = 8 },
+		{ .name = "f", .attempt = 1, .step = 999, .time = 99 },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(order); i++)
+		for (size_t k = 0; k < N_ELEMENTS(order); k++) {
+			int sign = complete_compare(&order[i], &order[k]);
+
+			check_int(order[i].name, sign < 0 ? -1 : sign > 0,
+				  i < k ? -1 : i > k);
+		}
+}
+
+RUN_TESTS(NULL, NULL)

@@ -1,0 +1,84 @@
+/* Which entries are finished checkpoints, and how their stamps change. */
+#include "runs/recognize.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "tests/unit/base/base_test.h"
+
+static char dir[] = "/tmp/kft-recognize-XXXXXX";
+static int fd;
+
+static void put(const char *path, const char *text)
+{
+	cleanup_arena struct arena arena = { 0 };
+	const char *full = path_join(&arena, dir, path);
+	struct error err = { 0 };
+
+	if (dir_make(path_dir(&arena, full), 0755, &err) ||
+	    file_write(full, text, strlen(text), 0644, &err))
+		fail_msg("%s", err.msg);
+}
+
+TEST(test_table)
+{
+	static const struct {
+		const char *file, *name;
+		bool renamed, finished;
+	} rows[] = {
+		{ "checkpoint-1/model.safetensors", "checkpoint-1", false, false },
+		{ "checkpoint-1/trainer_state.json", "checkpoint-1", false, true },
+		{ "epoch_1/__0_0.distcp", "epoch_1", false, false },
+		{ "epoch_1/.metadata", "epoch_1", false, true },
+		{ "step=7.ckpt", "step=7.ckpt", false, true },
+		{ "shard.ckpt/meta.pt", "shard.ckpt", false, false },
+		{ "shard.ckpt/.metadata", "shard.ckpt", false, true },
+		{ "model.pt", "model.pt", false, false },
+		{ "model.pt", "model.pt", true, true },
+		{ "model.pt.tmp", "model.pt.tmp", true, false },
+		{ "tmp-checkpoint-2/trainer_state.json", "tmp-checkpoint-2", false,
+		  false },
+		{ "x.rank-1/.metadata", "x.rank-1", true, false },
+	};
+	struct error err = { 0 };
+
+	assert_non_null(mkdtemp(dir));
+	fd = open(dir, O_RDONLY | O_DIRECTORY);
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
+		put(rows[i].file, "x");
+		check_int(rows[i].file,
+			  recognize_finished(fd, rows[i].name, rows[i].renamed),
+			  rows[i].finished);
+	}
+	assert_int_equal(dir_remove(dir, &err), 0);
+	close(fd);
+}
+
+TEST(test_stamp)
+{
+	struct error err = { 0 };
+	uint64_t before;
+	int64_t files;
+
+	memcpy(dir + strlen(dir) - 6, "XXXXXX", 6);
+	assert_non_null(mkdtemp(dir));
+	fd = open(dir, O_RDONLY | O_DIRECTORY);
+	put("c/a", "1");
+	put("c/d/b", "22");
+	put("c/.kftrainer/x", "");
+	before = recognize_stamp(fd, "c", &files);
+	check_int("files", files, 2);
+	check_int("the same", recognize_stamp(fd, "c", &files) == before, true);
+	put("c/.kftrainer/y", "");
+	check_int("not ours", recognize_stamp(fd, "c", &files) == before, true);
+	put("c/d/b", "33");
+	check_int("another time", recognize_stamp(fd, "c", &files) == before, false);
+	check_int("none", recognize_stamp(fd, "x", &files) == 0, true);
+	assert_int_equal(dir_remove(dir, &err), 0);
+	close(fd);
+}
+
+RUN_TESTS(NULL, NULL)

@@ -95,14 +95,23 @@ static void remove_row(struct board *b, struct row *r)
 	b->n_gone++;
 }
 
-static void add_points(struct board *b, struct row *r, const cJSON *job)
+static int64_t unix_ms(void)
 {
 	struct timeval now;
 
 	gettimeofday(&now, NULL);
+	return (int64_t)now.tv_sec * 1000 + now.tv_usec / 1000;
+}
+
+uint64_t board_epoch(void)
+{
+	return (uint64_t)unix_ms();
+}
+
+static void add_points(struct board *b, struct row *r, const cJSON *job)
+{
 	b->point_bytes -= r->series.bytes;
-	series_add(&r->series, job, (int64_t)now.tv_sec * 1000 + now.tv_usec / 1000,
-		   b->version, b->point_bytes < POINTS_BYTES);
+	series_add(&r->series, job, unix_ms(), b->version, b->point_bytes < POINTS_BYTES);
 	b->point_bytes += r->series.bytes;
 	if (b->point_bytes < POINTS_BYTES)
 		return;
@@ -320,6 +329,7 @@ int board_start(struct board **ret, struct kube *k, const char *ns, struct error
 
 	b->kube = b->columns.kube = k;
 	b->ns = ns;
+	b->version = b->forgotten = board_epoch();
 	pthread_mutex_init(&b->lock, NULL);
 	cond_init(&b->changed);
 	if (thread_start(&b->thread, board_main, b, err)) {
@@ -375,6 +385,12 @@ bool board_wait(struct board *b, uint64_t *bell, int64_t ms)
 	go_on = !b->stopping;
 	pthread_mutex_unlock(&b->lock);
 	return go_on;
+}
+
+/* The caller holds the lock. 0: not a version of this board, or one too old. */
+static uint64_t seen_here(const struct board *b, uint64_t seen)
+{
+	return seen < b->forgotten || seen > b->version ? 0 : seen;
 }
 
 uint64_t board_version(struct board *b)
@@ -433,7 +449,7 @@ void board_rows(struct board *b, struct buf *out, uint64_t seen, const char *sel
 	if (selector && selector_labels(&arena, selector, &wanted, &err))
 		return;
 	pthread_mutex_lock(&b->lock);
-	full = !seen || seen < b->forgotten || seen > b->version;
+	full = !seen_here(b, seen);
 	if (b->synced && (full || seen < b->version)) {
 		buf_printf(out, "{\"now\":%" PRId64 ",\"full\":%s,\"rows\":[",
 			   clock_now(), full ? "true" : "false");
@@ -453,8 +469,7 @@ bool board_points(struct board *b, struct buf *out, const char *key, size_t i,
 	r = map_get(&b->rows, key);
 	is_there = r && i < r->series.n;
 	if (is_there)
-		series_print(out, &r->series, i, span[0] > b->version ? 0 : span[0],
-			     span[1]);
+		series_print(out, &r->series, i, seen_here(b, span[0]), span[1]);
 	pthread_mutex_unlock(&b->lock);
 	return is_there;
 }

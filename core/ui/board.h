@@ -2,7 +2,8 @@
  * board.h - the jobs as they are now, for all viewers: one watch of the API server.
  *
  * Each row and point has the version by which it came. A viewer that has seen a version
- * gets what is newer, however long it was away: nothing is queued for a viewer. Of what
+ * gets what is newer, however long it was away: nothing is queued for a viewer. Versions
+ * begin at board_epoch(): one of an earlier process is older than all of this one's. Of what
  * was deleted only the last names are kept; a viewer that was away for longer gets all.
  */
 #ifndef UI_BOARD_H
@@ -27,6 +28,7 @@ void board_free(struct board *b);
 bool board_wait(struct board *b, uint64_t *bell, int64_t ms);
 void board_ring(struct board *b);
 
+uint64_t board_epoch(void);              /* milliseconds since 1970 */
 uint64_t board_version(struct board *b); /* 0: before the API server's first list */
 /*
  * Append what is newer than the version `seen` (0: all) of the jobs that the label

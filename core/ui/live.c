@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "api/names.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/str.h"
@@ -13,20 +12,18 @@
 #include "client/logs_pod.h"
 #include "trainer/podcause.h"
 #include "ui/board.h"
-#include "ui/form.h"
 #include "ui/html.h"
 #include "ui/job.h"
 #include "ui/tail.h"
+#include "ui/want.h"
 
 enum {
 	LOOK_MS = 1000,  /* whether the viewer is still there */
 	BEAT_MS = 15000, /* something is sent, so that both ends see a dead connection */
 	JOB_MS = 500,    /* between two reads of a job that changes */
 	EVENTS_MS = 15000, /* and of one that does not: new events */
-	MAX_PLOTS = 8,
 	MAX_DATA = 8 << 20,
 	LOG_BYTES = 32 << 10, /* of one event */
-	MAX_LINES = 20000,
 };
 
 struct live {
@@ -44,11 +41,8 @@ struct viewer {
 	bool cut; /* for a newer one */
 	struct arena arena;
 	struct httpd_stream *stream;
-	bool rows;
-	const char *label, *ns, *job, *key; /* job NULL: none; key: "ns/job" */
-	char **plots;
+	struct want want;     /* its id: what was sent */
 	struct tail_want log; /* lines 0: none */
-	uint64_t seen, tail, seq;
 	struct tail *joined;
 	struct changes *pods;
 	uint64_t bell, changed; /* changed: the version of the job that was read */
@@ -65,9 +59,8 @@ static void say(struct viewer *v, const char *event)
 
 	if (v->data.overflowed)
 		buf_clear(&v->data);
-	buf_printf(&out,
-		   "id: %" PRIu64 ".%" PRIu64 ".%" PRIu64 "\nevent: %s\ndata: ", v->seen,
-		   v->tail, v->seq, event);
+	buf_printf(&out, "id: %" PRIu64 ".%" PRIu64 ".%" PRIu64 "\nevent: %s\ndata: ",
+		   v->want.id.version, v->want.id.tail, v->want.id.line, event);
 	buf_add(&out, v->data.data, v->data.len);
 	buf_adds(&out, "\n\n");
 	v->failed = v->failed || httpd_send(v->stream, out.data, out.len);
@@ -103,17 +96,17 @@ static void send_points(struct viewer *v, const char *key, const uint64_t span[2
 
 static void send_board(struct viewer *v)
 {
-	uint64_t span[2] = { v->seen, board_version(v->live->board) };
+	uint64_t span[2] = { v->want.id.version, board_version(v->live->board) };
 
 	if (span[0] == span[1])
 		return;
-	for (size_t i = 0; v->plots && v->plots[i]; i++)
-		send_points(v, v->plots[i], span);
-	if (v->rows)
-		board_rows(v->live->board, &v->data, v->seen, v->label);
+	for (size_t i = 0; v->want.plots && v->want.plots[i]; i++)
+		send_points(v, v->want.plots[i], span);
+	if (v->want.rows)
+		board_rows(v->live->board, &v->data, v->want.id.version, v->want.label);
 	if (v->data.len)
 		say(v, "rows");
-	v->seen = span[1];
+	v->want.id.version = span[1];
 	say_text(v, "mark", "null");
 }
 
@@ -138,12 +131,12 @@ static void wake(void *board)
 
 static int watch_pods(struct viewer *v)
 {
-	const struct kube_ref ref = { "v1", "Pod", v->ns, NULL };
+	const struct kube_ref ref = { "v1", "Pod", v->want.ns, NULL };
 	struct error err = { 0 };
 
 	return changes_new(&v->pods, v->live->kube, wake, v->live->board, &err) ||
 	       changes_watch(v->pods, &ref,
-			     arena_printf(&v->arena, POD_JOBSET_LABEL "=%s", v->job),
+			     arena_printf(&v->arena, POD_JOBSET_LABEL "=%s", v->want.job),
 			     log_pod_slim, &err);
 }
 
@@ -169,7 +162,7 @@ static bool pods_changed(struct viewer *v)
 
 static void send_job(struct viewer *v)
 {
-	uint64_t changed = board_changed(v->live->board, v->key);
+	uint64_t changed = board_changed(v->live->board, v->want.key);
 	int64_t now = clock_ms(), since = now - v->read_ms;
 	struct error err = { 0 };
 
@@ -179,7 +172,8 @@ static void send_job(struct viewer *v)
 		return;
 	v->dirty = false;
 	v->changed = changed;
-	if (job_state(&v->data, v->live->kube, v->ns, v->job, &v->ended, &err)) {
+	if (job_state(&v->data, v->live->kube, v->want.ns, v->want.job, &v->ended,
+		      &err)) {
 		buf_clear(&v->data);
 		buf_adds(&v->data, "{\"error\":");
 		html_json(&v->data, err.msg);
@@ -195,14 +189,15 @@ static void join_log(struct viewer *v)
 {
 	struct error err = { 0 };
 
-	if (tail_join(&v->live->tails, &v->log, v->tail, &v->seq, &v->joined, &err)) {
+	if (tail_join(&v->live->tails, &v->log, v->want.id.tail, &v->want.id.line,
+		      &v->joined, &err)) {
 		html_json(&v->data, err.msg);
 		say(v, "end");
 		v->log.lines = 0;
 		return;
 	}
-	v->tail = tail_id(v->joined);
-	if (!v->seq)
+	v->want.id.tail = tail_id(v->joined);
+	if (!v->want.id.line)
 		say_text(v, "log", "{\"first\":true,\"lines\":[]}");
 }
 
@@ -220,7 +215,8 @@ static void send_log(struct viewer *v)
 		join_log(v);
 	while (v->joined && go_on && more && !v->failed) {
 		buf_adds(&v->data, "{\"first\":false,\"lines\":[");
-		go_on = tail_read(v->joined, v->log.turn, &v->data, &v->seq, LOG_BYTES);
+		go_on = tail_read(v->joined, v->log.turn, &v->data, &v->want.id.line,
+				  LOG_BYTES);
 		more = v->data.data[v->data.len - 1] == ',';
 		if (!more) {
 			buf_clear(&v->data);
@@ -253,14 +249,14 @@ static void serve(void *ctx, struct httpd_stream *stream)
 	v->stream = stream;
 	v->sent_ms = clock_ms();
 	v->failed = httpd_send(stream, "retry: 2000\n\n", 13);
-	if (v->job && watch_pods(v)) {
+	if (v->want.job && watch_pods(v)) {
 		changes_free(v->pods);
 		v->pods = NULL;
 	}
 	while (!v->failed && httpd_listens(stream) && !is_cut(v)) {
 		send_lost(v);
 		send_board(v);
-		if (v->job)
+		if (v->want.job)
 			send_job(v);
 		send_log(v);
 		if (clock_ms() - v->sent_ms > BEAT_MS)
@@ -286,50 +282,6 @@ static void viewer_free(void *ctx)
 	*at = v->next;
 	pthread_mutex_unlock(&v->live->tails.lock);
 	free(v);
-}
-
-/* "ns/name" of valid names; else NULL. */
-static const char *valid_key(struct arena *arena, const char *text, const char **ret_ns)
-{
-	const char *slash = text ? strchr(text, '/') : NULL;
-
-	if (!slash)
-		return NULL;
-	*ret_ns = str_slice(arena, text, (size_t)(slash - text));
-	return name_label_invalid(*ret_ns) || name_subdomain_invalid(slash + 1)
-		       ? NULL
-		       : slash + 1;
-}
-
-static void read_query(struct viewer *v, const struct httpd_request *req)
-{
-	const char *id = httpd_header(req, "Last-Event-ID");
-	const char *plots = form_value(&v->arena, req->query, "plot"), *ns;
-	const char *log = form_value(&v->arena, req->query, "log");
-	const char *lines = form_value(&v->arena, req->query, "lines");
-	size_t n = 0;
-
-	v->rows = form_value(&v->arena, req->query, "rows");
-	v->label = form_value(&v->arena, req->query, "label");
-	v->key = form_value(&v->arena, req->query, "job");
-	v->job = valid_key(&v->arena, v->key, &v->ns);
-	v->plots = plots ? str_split(&v->arena, plots, ',', NULL) : NULL;
-	for (size_t i = 0; v->plots && v->plots[i]; i++)
-		if (n < MAX_PLOTS && valid_key(&v->arena, v->plots[i], &ns))
-			v->plots[n++] = v->plots[i];
-	if (v->plots)
-		v->plots[n] = NULL;
-	if (!id)
-		id = form_value(&v->arena, req->query, "after");
-	if (id && sscanf(id, "%" SCNu64 ".%" SCNu64 ".%" SCNu64, &v->seen, &v->tail,
-			 &v->seq) != 3)
-		v->seen = v->tail = v->seq = 0;
-	v->log = (struct tail_want){ .ns = v->ns, .job = v->job };
-	if (!log || !v->job)
-		return;
-	v->log.only = str_eq(log, "*") ? NULL : log;
-	if (str_int(&v->log.lines, lines ? lines : "1000", 1, MAX_LINES, IGNORED))
-		v->log.lines = MAX_LINES;
 }
 
 /*
@@ -373,7 +325,9 @@ static struct viewer *viewer_new(struct live *l, const struct httpd_request *req
 		free(v);
 		return NULL;
 	}
-	read_query(v, req);
+	v->want = want_read(&v->arena, req);
+	v->log = (struct tail_want){ v->want.ns, v->want.job, v->want.only, v->want.lines,
+				     0 };
 	return v;
 }
 
@@ -418,10 +372,21 @@ static void serve_log(void *ctx, struct httpd_stream *stream)
 	struct error err = { 0 };
 
 	v->stream = stream;
-	if (job_logs(v->live->kube, v->ns, v->job, &to, &err) && !v->failed)
+	if (job_logs(v->live->kube, v->want.ns, v->want.job, &to, &err) && !v->failed)
 		on_note(v, err.msg);
 	if (!v->failed && v->data.len)
 		v->failed = httpd_send(stream, v->data.data, v->data.len);
+}
+
+static bool take_arrival(struct live *l, const struct httpd_request *req,
+			 struct httpd_response *resp)
+{
+	cleanup_arena struct arena arena = { 0 };
+	const struct want want = want_read(&arena, req);
+
+	tail_arrived(&l->tails, want.id.tail, want.id.line);
+	resp->status = 204;
+	return true;
 }
 
 bool live_handle(struct live *l, const struct httpd_request *req,
@@ -430,10 +395,12 @@ bool live_handle(struct live *l, const struct httpd_request *req,
 	bool log = str_eq(req->path, "/log");
 	struct viewer *v;
 
+	if (str_eq(req->path, "/arrived"))
+		return take_arrival(l, req, resp);
 	if (!log && !str_eq(req->path, "/stream"))
 		return false;
 	v = viewer_new(l, req);
-	if (!v || (log && !v->job)) {
+	if (!v || (log && !v->want.job)) {
 		resp->status = v ? 404 : 503;
 		buf_printf(&resp->body, v ? "no such job\n" : "%d pages are open\n",
 			   LIVE_STREAMS);
@@ -444,7 +411,7 @@ bool live_handle(struct live *l, const struct httpd_request *req,
 	if (log)
 		buf_printf(&resp->headers,
 			   "Content-Disposition: attachment; filename=\"%s.log\"\r\n",
-			   v->job);
+			   v->want.job);
 	else
 		resp->content_type = "text/event-stream";
 	resp->stream = log ? serve_log : serve;
@@ -468,6 +435,8 @@ int live_start(struct live **ret, struct kube *k, const char *ns, struct error *
 	pthread_mutex_init(&l->tails.lock, NULL);
 	l->tails.kube = k;
 	l->tails.board = l->board;
+	l->tails.last_id =
+		board_epoch(); /* no tail of an earlier process is one of ours */
 	*ret = l;
 	return 0;
 }

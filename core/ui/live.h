@@ -8,11 +8,13 @@
  *                 log=node-0,node-1&lines=N  the log of `job`; log=*: of all
  *                 after=ID                   as Last-Event-ID
  *     GET /log?job=NAMESPACE/NAME            the whole log, as a file
+ *     GET /arrived?after=ID                  the viewer has the log up to there: 204
  *
  * Events, all with data in JSON and the id VERSION.TAIL.LINE: rows and points (board.h),
  * job (job.h), log {"first":bool,"lines":[...]} (tail.h), end (of the log), lost (why the
  * API server is not watched, or null), mark (of a version). After an id that is too old,
- * `rows` is full, points replace, and the log begins again with `first`.
+ * `rows` is full, points replace, and the log begins again with `first`. Of a log at most
+ * TAIL_BYTES are sent that have not arrived by the viewer's own word (tail.h).
  */
 #ifndef UI_LIVE_H
 #define UI_LIVE_H

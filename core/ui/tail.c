@@ -35,7 +35,7 @@ struct tail {
 	pthread_cond_t room;
 	struct line *first, **last;
 	size_t bytes;
-	uint64_t seq, read; /* of the last line; of the last that was read */
+	uint64_t seq, arrived; /* of the last line; of the last that has arrived */
 	bool ended;
 	unsigned turn;
 	int users;       /* guarded by all->lock, as `left_ms` */
@@ -56,12 +56,12 @@ static bool is_wanted(const struct tail *t, const char *prefix)
 	return !t->only || (at && *at);
 }
 
-/* The caller holds the lock. Drop the oldest line if it has been read. */
-static bool drop_read(struct tail *t)
+/* The caller holds the lock. Drop the oldest line if it has arrived. */
+static bool drop_arrived(struct tail *t)
 {
 	struct line *line = t->first;
 
-	if (!line || line->seq > t->read)
+	if (!line || line->seq > t->arrived)
 		return false;
 	t->first = line->next;
 	if (!t->first)
@@ -83,7 +83,7 @@ static void flush(struct tail *t)
 	t->fresh = 0;
 }
 
-/* Keep t->scratch as a line; waits for the viewer while there is no room. */
+/* Keep t->scratch as a line; waits for arrivals while there is no room. */
 static void keep(struct tail *t)
 {
 	struct line *line = xmalloc(sizeof(*line) + t->scratch.len);
@@ -93,11 +93,11 @@ static void keep(struct tail *t)
 	memcpy(line->json, t->scratch.data, line->len);
 	pthread_mutex_lock(&t->lock);
 	while (t->bytes + line->len > TAIL_BYTES && !is_cancelled(t))
-		if (!drop_read(t)) {
+		if (!drop_arrived(t)) {
 			pthread_mutex_unlock(&t->lock);
 			flush(t);
 			pthread_mutex_lock(&t->lock);
-			if (t->first && t->first->seq > t->read)
+			if (t->first && t->first->seq > t->arrived)
 				cond_wait_until(&t->room, &t->lock, clock_ms() + WAIT_MS);
 		}
 	line->seq = ++t->seq;
@@ -177,8 +177,8 @@ static void tail_free(struct tail *t)
 	pthread_cond_broadcast(&t->room);
 	pthread_mutex_unlock(&t->lock);
 	pthread_join(t->thread, NULL);
-	t->read = UINT64_MAX;
-	while (drop_read(t))
+	t->arrived = UINT64_MAX;
+	while (drop_arrived(t))
 		;
 	buf_release(&t->scratch);
 	pthread_cond_destroy(&t->room);
@@ -263,20 +263,45 @@ static bool can_go_on(struct tail *t, uint64_t seq)
 	if (has) {
 		t->users++;
 		t->turn++;
-		t->read = seq;
+		t->arrived = seq;
+		pthread_cond_broadcast(&t->room);
 	}
 	pthread_mutex_unlock(&t->lock);
 	return has;
+}
+
+/* The caller holds all->lock. */
+static struct tail *find(struct tails *all, uint64_t id)
+{
+	struct tail *t = id ? all->first : NULL;
+
+	while (t && t->id != id)
+		t = t->next;
+	return t;
+}
+
+void tail_arrived(struct tails *all, uint64_t id, uint64_t seq)
+{
+	struct tail *t;
+
+	pthread_mutex_lock(&all->lock);
+	t = find(all, id);
+	if (t) {
+		pthread_mutex_lock(&t->lock);
+		if (seq > t->arrived && seq <= t->seq)
+			t->arrived = seq;
+		pthread_cond_broadcast(&t->room);
+		pthread_mutex_unlock(&t->lock);
+	}
+	pthread_mutex_unlock(&all->lock);
 }
 
 /* The tail of that id, if it can go on; else NULL. The caller holds all->lock. */
 static struct tail *rejoin(struct tails *all, const struct tail_want *want, uint64_t id,
 			   uint64_t seq)
 {
-	struct tail *t = id ? all->first : NULL;
+	struct tail *t = find(all, id);
 
-	while (t && t->id != id)
-		t = t->next;
 	return t && str_eq(t->job, want->job) && str_eq(t->ns, want->ns) &&
 			       str_eq(t->only, want->only) && can_go_on(t, seq)
 		       ? t
@@ -346,11 +371,7 @@ bool tail_read(struct tail *t, unsigned turn, struct buf *out, uint64_t *seq, si
 		buf_add(out, line->json, line->len);
 		*seq = line->seq;
 	}
-	if (go_on) {
-		t->read = *seq;
-		go_on = !t->ended || *seq < t->seq;
-		pthread_cond_broadcast(&t->room);
-	}
+	go_on = go_on && (!t->ended || *seq < t->seq);
 	pthread_mutex_unlock(&t->lock);
 	return go_on;
 }

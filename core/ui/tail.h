@@ -2,10 +2,11 @@
  * tail.h - the logs of a job for one viewer, followed by the code of `logs -f`
  * (client/logs.h).
  *
- * Lines wait here until the viewer has read them, at most TAIL_BYTES; then reading pauses,
- * so that nothing is lost. A viewer whose connection broke comes back by the tail's id and
- * the number of its last line, within TAIL_LINGER_MS. All functions are safe to call from
- * several threads.
+ * Lines stay here until the viewer says that they have arrived, at most TAIL_BYTES; then
+ * reading pauses, so that nothing is lost: how much of what was sent is in flight when a
+ * connection breaks, no socket tells. The viewer comes back by the tail's id and the number
+ * of its last line, within TAIL_LINGER_MS. All functions are safe to call from several
+ * threads.
  */
 #ifndef UI_TAIL_H
 #define UI_TAIL_H
@@ -41,6 +42,8 @@ struct tail_want {
 MUST_CHECK int tail_join(struct tails *all, struct tail_want *want, uint64_t id,
 			 uint64_t *seq, struct tail **ret, struct error *err);
 void tail_leave(struct tails *all, struct tail *t);
+/* The viewer of the tail of that id has its lines up to `seq`. No such tail is fine. */
+void tail_arrived(struct tails *all, uint64_t id, uint64_t seq);
 uint64_t tail_id(const struct tail *t);
 
 /*

@@ -65,7 +65,8 @@ class Server:
 class Stream:
     """Server-sent events (WHATWG HTML, 9.2.6): (event, data) one after another; id: the last one's."""
 
-    def __init__(self, server, query, after="", how="query"):
+    def __init__(self, server, query, after="", how="query", tells=True):
+        self.server, self.tells = server, tells
         self.answer = server.open("/stream?" + query + ("&after=" + after if after and how == "query" else ""),
                                   **({"Last-Event-ID": after} if how == "header" else {}))
         self.id = ""
@@ -82,6 +83,8 @@ class Stream:
                 data += value
             elif not name and event:
                 yield event, json.loads(data)
+                if event == "log" and self.tells:
+                    self.server.ask("/arrived?after=" + self.id)
                 event, data = None, ""
 
     def until(self, condition):
@@ -180,7 +183,7 @@ check("... one that is not there: what get says", None if "no TrainJob none in n
 gone.close()
 
 # ---- its log ---------------------------------------------------------------------------------------
-RANKS, MANY = 3, 1500  # which a tail keeps (TAIL_BYTES): more may begin again, with the last lines
+RANKS, MANY = 3, 6000  # several times what a tail keeps (TAIL_BYTES)
 COUNT = f"import os\nfor i in range({MANY}): print('\\x1b[32mline\\x1b[0m', os.environ['PET_NODE_RANK'], i)\n"
 submit("lines", ("python3", "-c", COUNT), "--nodes", str(RANKS))
 want = sorted((f"node-{rank}", f" {rank} {i}") for rank in range(RANKS) for i in range(MANY))
@@ -192,7 +195,7 @@ log.close()
 # The connection breaks again and again; the script comes back with the id of the last event that it saw.
 got, after, cuts = [], "", 0
 while not got or got[-1][0] != "end":
-    log = Stream(server, "job=default/lines&log=*&lines=20000", after, "header" if cuts % 2 else "query")
+    log = Stream(server, "job=default/lines&log=*&lines=20000", after, "header" if cuts % 2 else "query", tells=False)
     for event in log:
         got.append(event)
         if event[0] == "end" or (event[0] == "log" and event[1]["lines"]):
@@ -329,6 +332,13 @@ last.until(lambda event, _: event == "end")
 equal("it ends with Ctrl-C while somebody looks", server.end(signal.SIGINT), 0)
 last.until(lambda *_: False)
 check("... who sees the end of the stream", None if last.answer.isclosed() else "it is open")
+server = Server("--local", "--port", server.port)
+page = Stream(server, "rows=1&job=default/lines&log=*&lines=20000", before)
+got = page.until(lambda event, _: event == "end")
+equal("an id of the process before it: the whole list", [data["full"] for event, data in got if event == "rows"], [True])
+equal("... and the whole log", sorted((line[0], line[2]) for line in lines(got)), want)
+page.close()
+server.end()
 
 # ---- an API server that goes away --------------------------------------------------------------------
 def controller():

@@ -72,7 +72,21 @@ function connect() {
       if (source !== stream.source) return;
       stream.heard[name](JSON.parse(e.data));
       stream.id = e.lastEventId;
+      if (name === 'log') arrived(e.data.length);
     });
+}
+
+// The server keeps a log's lines until they are known to have arrived, and then sends more.
+function arrived(length) {
+  log.arrived += length;
+  if (log.telling || log.arrived < TELL) return;
+  log.telling = true;
+  log.arrived = 0;
+  const again = length => {
+    log.telling = false;
+    arrived(length);
+  };
+  fetch('/arrived?after=' + stream.id).then(() => again(0), () => setTimeout(again, 1000, TELL));
 }
 
 function disconnect() {
@@ -209,11 +223,12 @@ stream.heard.job = data => {
 };
 
 // ---- its log -------------------------------------------------------------------------------------
-const LINES = 20000, ROW = 18, MARGIN = 20, COLORS = 8;
+const LINES = 20000, ROW = 18, MARGIN = 20, COLORS = 8, TELL = 16384;
 const log = {
   lines: [], shown: [], // shown: those that the search finds
   prefixes: new Set(), chosen: new Set(), // chosen: prefixes; none: all
   search: '', paused: false, ended: false, bottom: true, total: 0, drawn: false,
+  arrived: 0, telling: false, // of what has come since the server was told; while it is
 };
 
 const colorClass = prefix => 'r' + Number((/\d+$/.exec(prefix) || [0])[0]) % COLORS; // of the rank

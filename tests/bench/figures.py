@@ -33,7 +33,7 @@ SUBJECTS = (
     ("mpi", "MPI", 180, ("mpi_bench.py", "KFTRAINER")),
     ("gpu", "GPUs", 60, ("gpu_bench.py", "KFTRAINER")),
     ("ui", "The page of `ui`", 120, ("ui_bench.py", "KFTRAINER")),
-    ("ui_live", "The page of `ui`", 180, ("ui_live_bench.py", "KFTRAINER")),
+    ("ui_live", "The page of `ui`", 300, ("ui_live_bench.py", "KFTRAINER")),
 )
 HEAD = """# Figures
 

@@ -10,6 +10,12 @@
 static const char *const causes[] = { "SyntaxError", "IndentationError", "ImportError",
 				      "ModuleNotFoundError" };
 
+/* Of the interpreter and of argparse: the command line is wrong. */
+static const char *const phrases[] = {
+	": can't open file '", ": error: unrecognized arguments: ",
+	": error: the following arguments are required: "
+};
+
 static bool ends_with(const char *text, size_t len, const char *end)
 {
 	size_t n = strlen(end);
@@ -52,6 +58,14 @@ static bool is_permanent(const char *name, size_t len)
 	return false;
 }
 
+static bool has_phrase(const char *line, size_t len)
+{
+	for (size_t i = 0; i < N_ELEMENTS(phrases); i++)
+		if (memmem(line, len, phrases[i], strlen(phrases[i])))
+			return true;
+	return false;
+}
+
 /* "torch.OutOfMemoryError", "MemoryError", "RuntimeError: CUDA error: out of memory" */
 static bool is_memory(const char *line, size_t len, size_t name)
 {
@@ -76,6 +90,8 @@ enum peer_cause permanent_cause(const char *text, size_t len)
 			cause = is_permanent(line, name)          ? CAUSE_PERMANENT
 				: is_memory(line, n - skip, name) ? CAUSE_MEMORY
 								  : CAUSE_UNKNOWN;
+		else if (has_phrase(line, n - skip))
+			cause = CAUSE_PERMANENT;
 		at += n + 1;
 	}
 	return cause;

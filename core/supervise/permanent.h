@@ -11,7 +11,8 @@
 /*
  * `text`: the last output. CAUSE_PERMANENT if the last exception of Python in it is of the
  * program's text or of a module that is missing: SyntaxError, IndentationError,
- * ImportError, ModuleNotFoundError. CAUSE_MEMORY if it says that memory is out, that of
+ * ImportError, ModuleNotFoundError; or if the last words are of a command line that is
+ * wrong: a script that is not there, arguments that argparse refuses. CAUSE_MEMORY if it says that memory is out, that of
  * the node or of a GPU. What torchrun says of its ranks does not count.
  */
 enum peer_cause permanent_cause(const char *text, size_t len);

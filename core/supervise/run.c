@@ -242,7 +242,8 @@ static void decide(struct supervisor *s, enum supervise_event event, int status)
 		apply(s, supervise_decide(&s->state, event, status, clock_ms()));
 }
 
-static enum peer_cause cause_of(struct supervisor *s)
+/* Of a command that ended with that code. One that was killed has not ended by its words. */
+static enum peer_cause cause_of(struct supervisor *s, int code)
 {
 	enum peer_cause cause;
 
@@ -251,6 +252,8 @@ static enum peer_cause cause_of(struct supervisor *s)
 	pthread_mutex_lock(&s->tail.lock);
 	cause = permanent_cause(s->tail.bytes, s->tail.len);
 	pthread_mutex_unlock(&s->tail.lock);
+	if (cause == CAUSE_PERMANENT && code >= BY_SIGNAL)
+		cause = CAUSE_UNKNOWN;
 	if (cause == CAUSE_UNKNOWN && oom_kills() > s->oom_kills)
 		cause = CAUSE_MEMORY;
 	return cause;
@@ -292,16 +295,17 @@ static void keep(struct supervisor *s)
 /* false: this process has no children. */
 static bool reap(struct supervisor *s)
 {
-	int status;
+	int status, code;
 	pid_t pid;
 
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
 		if (pid != s->command)
 			continue;
 		s->command = 0;
-		s->state.cause = status ? cause_of(s) : CAUSE_UNKNOWN;
-		end_command(s, WIFSIGNALED(status) ? BY_SIGNAL + WTERMSIG(status)
-						   : WEXITSTATUS(status));
+		code = WIFSIGNALED(status) ? BY_SIGNAL + WTERMSIG(status)
+					   : WEXITSTATUS(status);
+		s->state.cause = status ? cause_of(s, code) : CAUSE_UNKNOWN;
+		end_command(s, code);
 	}
 	return pid == 0;
 }

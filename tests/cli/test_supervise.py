@@ -142,6 +142,10 @@ code, out, err = run('echo "run $KFTRAINER_RESTART"; exit 5', "--restarts", "2")
 is_("at most N restarts, each with its number", (code, out), (5, b"run 0\nrun 1\nrun 2\n"))
 is_("... which are told", err.count(b"the command ended with status 5; restart"), 2)
 is_("one that succeeds at last", run('[ $KFTRAINER_RESTART = 1 ]', "--restarts", "9")[0], 0)
+SAYS = "echo 'ModuleNotFoundError: No module named x' >&2; [ $KFTRAINER_RESTART = 1 ] || "
+is_("a module that is missing is missing again", run(SAYS + "exit 1", "--restarts", "9")[0], 1)
+is_("... but a command that was killed has another cause", run(SAYS + "kill -9 $$", "--restarts", "9")[0], 0)
+is_("wrong arguments", run(f"{sys.executable} -c 'import argparse; argparse.ArgumentParser().parse_args()' --wrong", "--restarts", "9")[2].count(b"restart "), 0)
 is_("a final exit code", run('echo run; exit 3', "--restarts", "9", "--final", "2", "--final", "3")[:2], (3, b"run\n"))
 # A worker that nobody ends says so, and ends.
 WORKER = 'trap "" TERM; echo ready; i=0; while [ $i -lt 100 ]; do sleep 0.1; i=$((i+1)); done; : > "$1"'

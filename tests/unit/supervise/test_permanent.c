@@ -27,6 +27,16 @@ TEST(test_causes)
 		{ "torch.OutOfMemoryError: CUDA out of memory. Tried to", CAUSE_MEMORY },
 		{ "[rank1]: torch.cuda.OutOfMemoryError: CUDA out of memory\nbye\n",
 		  CAUSE_MEMORY },
+		{ "python: can't open file '/x/train.py': [Errno 2] No such file or "
+		  "directory\nE0101 failed (exitcode: 2)\n"
+		  "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n",
+		  CAUSE_PERMANENT },
+		{ "usage: t.py [-h]\nt.py: error: unrecognized arguments: --epoch 3\n",
+		  CAUSE_PERMANENT },
+		{ "t.py: error: the following arguments are required: --data\n",
+		  CAUSE_PERMANENT },
+		{ "t.py: error: unrecognized arguments: x\nRuntimeError: y\n",
+		  CAUSE_UNKNOWN },
 		{ "MemoryError\n", CAUSE_MEMORY },
 		{ "RuntimeError: CUDA error: out of memory\n", CAUSE_MEMORY },
 		{ "jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: Out of "

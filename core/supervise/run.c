@@ -338,7 +338,7 @@ static int64_t next_due(const struct supervisor *s)
 
 	if (s->dev && dev_until(s->dev) < until)
 		until = dev_until(s->dev);
-	if (s->command && s->signed_at + SIGN_MS < until)
+	if ((s->command || s->held) && s->signed_at + SIGN_MS < until)
 		until = s->signed_at + SIGN_MS;
 	if (!s->over && !s->empty && s->state.kill_at >= 0 && s->state.kill_at < until)
 		until = s->state.kill_at;
@@ -462,21 +462,21 @@ static void tell(struct supervisor *s)
 	star_tell(s->star, &now);
 }
 
-/* At most each second: that there was output, or progress. */
+/* At most each second: that there was output, or progress, or that its work is kept. */
 static void give_sign(struct supervisor *s)
 {
 	int64_t now = clock_ms(), then = s->signed_at;
 	struct peer_sign sign;
 	bool heard;
 
-	if (!s->command || now < then + SIGN_MS)
+	if ((!s->command && !s->held) || now < then + SIGN_MS)
 		return;
 	pthread_mutex_lock(&s->heard.lock);
 	sign = s->heard.sign;
 	heard = s->heard.at >= then;
 	pthread_mutex_unlock(&s->heard.lock);
 	s->signed_at = now;
-	if (heard || s->tail.added >= then)
+	if (s->held || heard || s->tail.added >= then)
 		star_sign(s->star, &sign);
 }
 

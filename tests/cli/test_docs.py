@@ -20,7 +20,7 @@ STACK = "torch|transformers|accelerate|trl|peft|lightning|deepspeed"
 NO_REASONS = set("""
 Active Bound CreateContainerConfigError Deleted DeletionByPodGC DeletionByTaintManager Deployment
 EvictionByEvictionAPI Failed FailedAttachVolume FailedCreate FailedCreatePodSandBox FailedMapVolume
-FailedMount FailedResourceClaimCreation False Informational Interrupted Job JobSet Kueue Lease LocalQueue
+FailedMount PodGroup PodGroupInitiallyScheduled FailedResourceClaimCreation False Informational Interrupted Job JobSet Kueue Lease LocalQueue
 Pending PersistentVolumeClaim Pod PreemptionByScheduler QuotaReserved Ready ResourceClaim
 ResourceClaimTemplate Succeeded TerminationByKubelet TrainJobResourcesCreationFailed True Unknown
 WaitForFirstConsumer""".split())
@@ -170,10 +170,10 @@ def check_figures():
 
 
 def versions():
-    kubernetes, controllers = (read(f"tests/cluster/go/{x}/go.mod") for x in ("kubernetes", "controllers"))
+    newest, kubernetes, controllers = (read(f"tests/cluster/go/{x}/go.mod") for x in ("kubernetes", "schedulers", "controllers"))
     # A module's last line is its replacement, if it has one.
     found = [re.findall(rf"{module} v([\d.]+)", text)[-1] for module, text in
-             (("k8s.io/kubernetes", kubernetes), ("helm.sh/helm/v3", kubernetes), ("sigs.k8s.io/jobset", controllers),
+             (("k8s.io/kubernetes", newest), ("k8s.io/kubernetes", kubernetes), ("helm.sh/helm/v3", kubernetes), ("sigs.k8s.io/jobset", controllers),
               ("sigs.k8s.io/kueue", controllers), ("sigs.k8s.io/lws", controllers), ("sigs.k8s.io/scheduler-plugins", kubernetes),
               ("github.com/apache/yunikorn-k8shim", kubernetes), ("volcano.sh/apis", kubernetes))]
     found += re.findall(r"^[\d.]+ kubeflow(?:_trainer_api)?==([\d.]+)", read("tests/cluster/sdk/wheels.txt"), re.M)

@@ -20,6 +20,7 @@
 #   JobSet        webhooks active, on 10.250.0.1:9445
 #   nodes         none but "control", which takes no pods and stands for the namespace; what it
 #                 has not heard of for ${KFT_NODE_GRACE:-60} s counts as gone
+#   gangs         where KFT_WORKLOADS is set: Kubernetes' own, of that version of scheduling.k8s.io
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 self=$here/cluster.sh
@@ -45,6 +46,7 @@ if [ "$(id -u)" != 0 ]; then
 	sudo -n true 2>/dev/null || die "a network namespace takes root, or a sudo that asks no password"
 	cache=$("$here/../../vendor/sysroot.sh")
 	exec sudo -n env "PATH=$PATH" "KFT_NODE_GRACE=${KFT_NODE_GRACE:-}" "KFT_GOMEMLIMIT=${KFT_GOMEMLIMIT:-}" \
+		"KFT_WORKLOADS=${KFT_WORKLOADS:-}" "KFT_KUBERNETES=${KFT_KUBERNETES:-}" \
 		"KFT_CLUSTERS=$state_root" "KFTRAINER_CACHE=${cache%/*}" "$self" "$name" "$action" "$@"
 fi
 # At Go's default a fifth of the CPU time collects garbage; where more is kept than the limit (thousands of objects),
@@ -165,6 +167,7 @@ make_pki() {
 }
 
 # ---- the programs --------------------------------------------------------------------------------
+workload_gates=GenericWorkload=true,TopologyAwareWorkloadScheduling=true
 flags_of() { # PROGRAM: one a line
 	case $1 in
 	etcd)
@@ -191,6 +194,7 @@ flags_of() { # PROGRAM: one a line
 			--tls-private-key-file=$pki/apiserver.key
 			--client-ca-file=$pki/ca.crt
 			--requestheader-client-ca-file=$pki/ca.crt
+			--requestheader-allowed-names=front-proxy-client
 			--requestheader-username-headers=X-Remote-User
 			--requestheader-group-headers=X-Remote-Group
 			--requestheader-extra-headers-prefix=X-Remote-Extra-
@@ -205,7 +209,8 @@ flags_of() { # PROGRAM: one a line
 			--authorization-mode=Node,RBAC
 			--allow-privileged
 			--profiling=false
-			--feature-gates=WatchList=false
+			--feature-gates=WatchList=false${KFT_WORKLOADS:+,$workload_gates}
+			${KFT_WORKLOADS:+--runtime-config=scheduling.k8s.io/$KFT_WORKLOADS=true}
 		END
 		;;
 	kube-controller-manager)
@@ -222,6 +227,7 @@ flags_of() { # PROGRAM: one a line
 			--kube-api-burst=1000
 			--concurrent-gc-syncs=20
 			--concurrent-namespace-syncs=20
+			${KFT_WORKLOADS:+--feature-gates=$workload_gates}
 		END
 		;;
 	kube-scheduler)
@@ -229,6 +235,7 @@ flags_of() { # PROGRAM: one a line
 			--kubeconfig=$state/admin.kubeconfig
 			--leader-elect=false
 			--bind-address=127.0.0.1
+			${KFT_WORKLOADS:+--feature-gates=$workload_gates}
 		END
 		;;
 	kube-proxy) echo "--config=$state/kube-proxy.yaml" ;;
@@ -247,7 +254,7 @@ flags_of() { # PROGRAM: one a line
 
 start() { # PROGRAM
 	local flags
-	mapfile -t flags < <(flags_of "$1")
+	mapfile -t flags < <(flags_of "$1" | grep .)
 	[ ${#flags[@]} -gt 0 ] || exit 1
 	inside env "KUBECONFIG=$state/admin.kubeconfig" setsid -f "$programs/bin/$1" "${flags[@]}" >>"$log/$1.log" 2>&1 </dev/null 8>&- 9>&-
 }

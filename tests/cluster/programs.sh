@@ -5,9 +5,10 @@
 # etcd and containerd (Debian's, unpacked, so that no daemon of theirs is installed),
 # Kubernetes, CoreDNS, helm, the JobSet controller and Kueue's (from go/NAME/go.mod, whose
 # go.sum pins all of it), manifests/ has JobSet's and Kueue's objects and the PodGroup CRDs.
-# The schedulers of gangs are of Kubernetes' module, so that what they share compiles once:
-# scheduler-plugins' (coscheduling, and controller, which keeps its PodGroups) and YuniKorn (shim);
-# volcano reads Volcano's PodGroups with Volcano's types. kubectld is kubectl as a server, and kubectlc asks it.
+# go/kubernetes is the newest Kubernetes. go/schedulers is the oldest supported one, to which the schedulers
+# of gangs are tied: scheduler-plugins' (coscheduling, and controller, which keeps its PodGroups) and YuniKorn
+# (shim); volcano reads Volcano's PodGroups with Volcano's types. kubectld is kubectl as a server, and kubectlc asks it.
+# KFT_KUBERNETES=oldest builds Kubernetes from go/schedulers, into a folder of its own.
 # The last part of the folder's name is a checksum of what decides what is built.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -15,7 +16,14 @@ cache=$("$here/../../vendor/sysroot.sh")
 cache=${cache%/*}
 # shellcheck source=tests/go.sh
 . "$here/../go.sh"
-kubernetes=v1.34.4
+case ${KFT_KUBERNETES:-newest} in
+newest) module=kubernetes ;;
+oldest) module=schedulers ;;
+*)
+	echo "cluster: KFT_KUBERNETES=$KFT_KUBERNETES: expected newest or oldest" >&2
+	exit 2
+	;;
+esac
 podgroups=sigs.k8s.io/scheduler-plugins@v0.34.7
 podgroups_sha256=e87980a29866bbf8a4df5452e03d876b6ae952c80b5443abdfaacee3b9adf60c
 
@@ -28,7 +36,7 @@ die() {
 key=$(
 	cd "$here"
 	{
-		echo "$GOARCH $toolchain $GOFLAGS"
+		echo "$GOARCH $toolchain $GOFLAGS $module"
 		cat programs.sh volcano-podgroup.yaml go/*/go.mod go/*/go.sum go/*/*.go go/*/*/*.go
 	} | sha256sum | cut -c 1-12
 )
@@ -49,11 +57,13 @@ step() { # WHAT COMMAND...
 	fi
 }
 
-build() { # MODULE PACKAGE...
+# The folder's packages, of the versions that a go.mod pins.
+build() { # FOLDER MODULE PACKAGE...
+	local version
+	version=$(sed -n 's/.*k8s\.io\/kubernetes \(=> .* \)\?\(v[0-9.]*\).*/\2/p' "$here/go/$2/go.mod" | tail -n 1)
 	cd "$here/go/$1"
-	shift
-	nice -n 5 "$go" build -o "$part/bin/" -ldflags \
-		"-s -w -X k8s.io/component-base/version.gitVersion=$kubernetes" "$@"
+	nice -n 5 "$go" build -modfile "../$2/go.mod" -o "$part/bin/" -ldflags \
+		"-s -w -X k8s.io/component-base/version.gitVersion=$version" "${@:3}"
 }
 
 # The machine's lists of packages may be older than what its mirror has.
@@ -105,11 +115,12 @@ mkdir -p "$part/bin" "$part/manifests"
 find_go "$here"/go/* || exit
 step "unpacking etcd and containerd" unpack \
 	"etcd containerd containerd-shim-runc-v2 ctr" etcd-server containerd
-step "building Kubernetes, CoreDNS, helm and the schedulers of gangs, which takes 10 to 30 minutes" build kubernetes \
-	./coredns ./coscheduling ./kubectlc ./kubectld ./volcano helm.sh/helm/v3/cmd/helm \
-	github.com/apache/yunikorn-k8shim/pkg/cmd/shim sigs.k8s.io/scheduler-plugins/cmd/controller \
+step "building Kubernetes, which takes 10 to 30 minutes" build kubernetes $module ./kubectlc ./kubectld \
 	k8s.io/kubernetes/cmd/{kube-apiserver,kube-controller-manager,kube-scheduler,kubelet,kube-proxy,kubectl}
-step "building the controllers of JobSet and Kueue" build controllers \
+step "building CoreDNS, helm and the schedulers of gangs" build schedulers schedulers \
+	./coredns ./coscheduling ./volcano helm.sh/helm/v3/cmd/helm \
+	github.com/apache/yunikorn-k8shim/pkg/cmd/shim sigs.k8s.io/scheduler-plugins/cmd/controller
+step "building the controllers of JobSet and Kueue" build controllers controllers \
 	sigs.k8s.io/jobset sigs.k8s.io/kueue/cmd/kueue
 step "gathering manifests" manifests
 rm "$part/log"

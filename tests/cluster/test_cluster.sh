@@ -5,8 +5,11 @@
 cluster_up
 
 node_is() { kc get node control -o "jsonpath={.spec.unschedulable}" | grep -qx true; }
-versions() { kc version | grep -c v1.34.4 | grep -qx 2; }
-check "client and server are Kubernetes 1.34" versions
+module=kubernetes
+[ "${KFT_KUBERNETES:-}" != oldest ] || module=schedulers
+version=$(sed -n 's/.*k8s\.io\/kubernetes \(=> .* \)\?\(v[0-9.]*\).*/\2/p' tests/cluster/go/$module/go.mod | tail -n 1)
+versions() { kc version | grep -c "$version" | grep -qx 2; }
+check "client and server are Kubernetes $version" versions
 check "no pod is put anywhere: the only node is closed" node_is
 
 jobset() { # NAME CONTAINERS

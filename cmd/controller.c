@@ -31,8 +31,8 @@ static const struct opt opts_table[] = {
 	OPT_STR(0, "config", "FILE", "settings (config.trainer.kubeflow.org/v1alpha1)",
 		struct controller_opts, config),
 	OPT_STR(0, "feature-gates", "LIST",
-		"feature gates: TrainJobStatus=true, DynamicResourceAllocation=true; "
-		"overrides the settings",
+		"feature gates: TrainJobStatus=true, DynamicResourceAllocation=true, "
+		"TrainJobWorkloadAwareScheduling=true; overrides the settings",
 		struct controller_opts, gates),
 	OPT_STR(0, "kubeconfig", "FILE", "kubeconfig file, when not run in a pod",
 		struct controller_opts, kubeconfig),

@@ -15,8 +15,8 @@
 #define PLUGINS(X)                                                                     \
 	X(plainml), X(torch), X(torchtune), X(jax), X(xgboost), X(tensorflow),         \
 		X(paddle), X(trainjobstatus), X(mpi), X(flux), X(cache), X(supervise), \
-		X(volcano), X(coscheduling), X(kai), X(yunikorn), X(workspace),        \
-		X(preflight), X(jobset)
+		X(volcano), X(coscheduling), X(workload), X(kai), X(yunikorn),         \
+		X(workspace), X(preflight), X(jobset)
 
 extern const struct plugin *const plugins[]; /* ends with NULL */
 

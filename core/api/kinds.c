@@ -17,6 +17,8 @@ static const struct kind known[] = {
 	{ "jobset.x-k8s.io/v1alpha2", "JobSet", "jobsets", true },
 	{ "scheduling.x-k8s.io/v1alpha1", "PodGroup", "podgroups", true },
 	{ "scheduling.volcano.sh/v1beta1", "PodGroup", "podgroups", true },
+	{ "scheduling.k8s.io/v1beta1", "PodGroup", "podgroups", true },
+	{ "scheduling.k8s.io/v1beta1", "Workload", "workloads", true },
 	{ "v1", "ConfigMap", "configmaps", true },
 	{ "v1", "Event", "events", true },
 	{ "v1", "LimitRange", "limitranges", true },

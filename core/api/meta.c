@@ -265,21 +265,35 @@ cJSON *meta_new(const char *api_version, const char *kind, const char *ns,
 	return obj;
 }
 
-void meta_set_owner(cJSON *obj, const cJSON *owner)
+/* NULL: the owner has no uid. */
+static cJSON *put_owner(cJSON *obj, const cJSON *owner)
 {
 	const char *uid = meta_uid(owner);
 	cJSON *ref;
 
 	if (!uid)
-		return;
+		return NULL;
 	ref = cJSON_CreateObject();
 	json_put_str(ref, meta_api_version(owner), "apiVersion");
 	json_put_str(ref, meta_kind(owner), "kind");
 	json_put_str(ref, meta_name(owner), "name");
 	json_put_str(ref, uid, "uid");
+	return json_upsert(json_list(obj, "metadata", "ownerReferences"), "uid", ref);
+}
+
+void meta_set_owner(cJSON *obj, const cJSON *owner)
+{
+	cJSON *ref = put_owner(obj, owner);
+
+	if (!ref)
+		return;
 	json_put_bool(ref, true, "controller");
 	json_put_bool(ref, true, "blockOwnerDeletion");
-	json_upsert(json_list(obj, "metadata", "ownerReferences"), "uid", ref);
+}
+
+void meta_add_owner(cJSON *obj, const cJSON *owner)
+{
+	put_owner(obj, owner);
 }
 
 void meta_overlay(cJSON *onto_map, const cJSON *map)

@@ -72,6 +72,9 @@ void meta_digest(cJSON *obj);
 /* Set the controller's owner reference to `owner`; no change if owner has no uid. */
 void meta_set_owner(cJSON *obj, const cJSON *owner);
 
+/* Add an owner that is not the controller, and whose deletion `obj` does not block. */
+void meta_add_owner(cJSON *obj, const cJSON *owner);
+
 /*
  * Do not block the owner's deletion (blockOwnerDeletion): needs no rights on the owner.
  */

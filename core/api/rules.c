@@ -157,6 +157,18 @@ static bool claim_namespace(const struct rule *rule, const struct node *node,
 	return true;
 }
 
+static bool scheduling_or_group(const struct rule *rule, const struct node *node,
+				const cJSON *self, const cJSON *old)
+{
+	return !(has(self, "scheduling") && has(self, "podGroupPolicy"));
+}
+
+static bool min_count_computed(const struct rule *rule, const struct node *node,
+			       const cJSON *self, const cJSON *old)
+{
+	return !has(json_get(self, "gang"), "minCount");
+}
+
 const struct rule_check rule_checks[] = {
 	{ "immutable", immutable },
 	{ "same-presence", same_presence },
@@ -171,6 +183,8 @@ const struct rule_check rule_checks[] = {
 	{ "env-injection-node", env_injection_node },
 	{ "startup-or-depends", startup_or_depends },
 	{ "claim-namespace", claim_namespace },
+	{ "scheduling-or-group", scheduling_or_group },
+	{ "min-count-computed", min_count_computed },
 	{ NULL, NULL },
 };
 

@@ -14,6 +14,7 @@
 #include "trainer/api.h"
 #include "trainer/jobset.h"
 #include "trainer/peers.h"
+#include "trainer/scheduling.h"
 #include "trainer/trainjob.h"
 
 /* ---- fields that do not apply ------------------------------------------------------ */
@@ -38,7 +39,13 @@ static void report_objects(struct arena *a, const cJSON *objects, cJSON *notes)
 	json_each(o, objects) {
 		const char *kind = meta_kind(o), *name = meta_name(o);
 
-		if (!str_in(kind, used))
+		if (str_eq(meta_api_version(o), SCHEDULING_API_VERSION)) {
+			if (str_eq(kind,
+				   "Workload")) /* one line for it and its PodGroups */
+				add_note(notes, "spec.scheduling of the runtime is not "
+						"applied: there is no scheduler on this "
+						"machine");
+		} else if (!str_in(kind, used))
 			add_note(notes,
 				 arena_printf(
 					 a,

@@ -268,11 +268,12 @@ static const struct gate {
 	  offsetof(struct manager_config, gate_trainjob_status) },
 	{ GATE_RESOURCE_CLAIMS, GATE_ALL,
 	  offsetof(struct manager_config, gate_resource_claims) },
+	{ GATE_SCHEDULING, GATE_ALL, offsetof(struct manager_config, gate_scheduling) },
 };
 
 enum { N_GATES = N_ELEMENTS(known_gates) };
 
-#define KNOWN_GATES "TrainJobStatus, " GATE_RESOURCE_CLAIMS
+#define KNOWN_GATES "TrainJobStatus, " GATE_RESOURCE_CLAIMS ", " GATE_SCHEDULING
 
 /* Sets the gate of that name. A gate's own value overrides AllAlpha and AllBeta. */
 static int set_gate(struct manager_config *c, const char *name, bool on,

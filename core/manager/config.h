@@ -65,6 +65,7 @@ struct manager_config {
 	const char *webhook_client_ca; /* a file, from --webhook-client-ca; or NULL */
 	bool gate_trainjob_status; /* featureGates.TrainJobStatus, or --feature-gates */
 	bool gate_resource_claims; /* featureGates.DynamicResourceAllocation */
+	bool gate_scheduling;      /* featureGates.TrainJobWorkloadAwareScheduling */
 	bool old_gate;             /* given by its older name, GATE_OLD_CLAIMS */
 	/*
 	 * controller --local, in the process of a machine's own API: no listeners,

@@ -241,7 +241,8 @@ static int start_servers(struct manager *m, struct error *err)
 	struct webhook_conf hook = { .kube = m->clients[ADMIT],
 				     .metrics = m->metrics,
 				     .status_server = m->config->gate_trainjob_status,
-				     .claims_off = !m->config->gate_resource_claims };
+				     .claims_off = !m->config->gate_resource_claims,
+				     .scheduling_off = !m->config->gate_scheduling };
 	struct servers_conf conf = { .config = m->config,
 				     .tls = m->tls,
 				     .client_ca = m->client_ca,
@@ -379,7 +380,8 @@ static void log_start(const struct manager *m)
 		LOG_STR("leaderElection", c->election.enabled ? c->election.name : "off"),
 		LOG_STR("certManagement", c->certs.enable ? "on" : "off"),
 		LOG_STR("TrainJobStatus", c->gate_trainjob_status ? "on" : "off"),
-		LOG_STR(GATE_RESOURCE_CLAIMS, c->gate_resource_claims ? "on" : "off"));
+		LOG_STR(GATE_RESOURCE_CLAIMS, c->gate_resource_claims ? "on" : "off"),
+		LOG_STR(GATE_SCHEDULING, c->gate_scheduling ? "on" : "off"));
 	if (c->old_gate)
 		log_warn("the feature gate " GATE_OLD_CLAIMS " is " GATE_RESOURCE_CLAIMS
 			 " now");

@@ -33,8 +33,9 @@ struct reconciler_conf {
 	struct event_recorder *events;
 	struct pod_facts *pods; /* the cause of a failure; may be NULL */
 	struct metrics *metrics;
-	bool status_server; /* the gate TrainJobStatus is on */
-	bool claims_off;    /* the gate DynamicResourceAllocation is off */
+	bool status_server;  /* the gate TrainJobStatus is on */
+	bool claims_off;     /* the gate DynamicResourceAllocation is off */
+	bool scheduling_off; /* the gate TrainJobWorkloadAwareScheduling is off */
 	bool local; /* this machine runs the pods: MPI by mpi-worker, no PodGroups */
 	bool keep_finished; /* no TTL deletes a TrainJob */
 	bool strict;        /* a field that the API server does not know is an error */

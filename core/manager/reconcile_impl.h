@@ -35,6 +35,7 @@ struct pass_jobset {
 struct pass_objects {
 	cJSON *cache;     /* array of the objects read; one without a uid is absent */
 	bool create_only; /* a new TrainJob has no objects: create without reading */
+	const cJSON *workload; /* Kubernetes', of this pass, with its uid; or NULL */
 	const cJSON *unknown_snapshot; /* to check before writing the JobSet; or NULL */
 	unsigned foreign_changes;      /* job_memory.foreign_changes at the start */
 };
@@ -74,6 +75,8 @@ MUST_CHECK int objects_reconcile(struct pass *p, struct error *err);
  * runtime without one.
  */
 MUST_CHECK int objects_read_policy(struct pass *p, struct error *err);
+/* The text about a kind that is missing, from watches_lack_groups(); in the pass's arena. */
+const char *pass_missing_text(struct pass *p, const char *api_version);
 /* Reads the live TrainJob. ERR_CONFLICT: deleted, or another one has that name. */
 MUST_CHECK int pass_check_alive(struct pass *p, struct error *err);
 /* True: the API server refused a write because the namespace is being deleted. */

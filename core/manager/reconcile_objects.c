@@ -13,6 +13,7 @@
 #include "trainer/jobset.h"
 #include "trainer/pipeline.h"
 #include "trainer/runtime.h"
+#include "trainer/scheduling.h"
 #include "trainer/trainjob.h"
 
 /*
@@ -140,6 +141,13 @@ static const struct key_source real_keys = { .ssh = make_ssh, .curve = make_curv
 
 /* ---- writing ---- */
 
+/* "scheduling.k8s.io/v1beta1 PodGroup is deprecated": with each write. */
+static bool is_of_version(const cJSON *obj, const char *warning)
+{
+	return str_eq(meta_api_version(obj), SCHEDULING_API_VERSION) &&
+	       str_starts(warning, SCHEDULING_API_VERSION);
+}
+
 static int apply(struct pass *p, cJSON *obj, const cJSON *existing, cJSON **ret_meta,
 		 struct error *err)
 {
@@ -158,9 +166,10 @@ static int apply(struct pass *p, cJSON *obj, const cJSON *existing, cJSON **ret_
 		return -1;
 	}
 	json_each(w, warnings)
-		log_warn("API server warning", LOG_STR("key", p->key),
-			 LOG_STR("kind", meta_kind(obj)),
-			 LOG_STR("warning", w->valuestring));
+		if (!is_of_version(obj, w->valuestring))
+			log_warn("API server warning", LOG_STR("key", p->key),
+				 LOG_STR("kind", meta_kind(obj)),
+				 LOG_STR("warning", w->valuestring));
 	return 0;
 }
 
@@ -168,11 +177,13 @@ static int apply(struct pass *p, cJSON *obj, const cJSON *existing, cJSON **ret_
 enum { SECRET_MS = 50000 };
 
 /*
- * True: `existing` has all fields of `obj`. API servers add fields to a Service's spec.
+ * True: `existing` has all fields of `obj`. API servers add fields to these specs.
  */
 static bool is_written(const cJSON *obj, const cJSON *existing)
 {
-	if (str_eq(meta_kind(obj), "Service"))
+	static const char *const kinds[] = { "Service", "PodGroup", "Workload", NULL };
+
+	if (str_in(meta_kind(obj), kinds))
 		return meta_has_members(json_get(existing, "spec"), json_get(obj, "spec"),
 					NULL);
 	return meta_has_members(existing, obj, NULL);
@@ -196,6 +207,13 @@ static int write_plain(struct pass *p, cJSON *obj, struct error *err)
 	return apply(p, obj, existing, NULL, err);
 }
 
+const char *pass_missing_text(struct pass *p, const char *api_version)
+{
+	if (str_eq(api_version, SCHEDULING_API_VERSION))
+		return arena_printf(&p->arena, PODGROUP_UNSERVED, api_version);
+	return arena_printf(&p->arena, PODGROUP_MISSING, api_version);
+}
+
 /* If the PodGroup kind is not served, records that and returns PODGROUP_MISSING. */
 static int pod_group_failed(struct pass *p, const cJSON *obj, struct error *err)
 {
@@ -207,7 +225,35 @@ static int pod_group_failed(struct pass *p, const cJSON *obj, struct error *err)
 		return -1;
 	log_warn("PodGroup is not installed", LOG_STR("key", p->key),
 		 LOG_STR("apiVersion", p->memory->missing_group));
-	return error_set(err, ERR_UNSUPPORTED, PODGROUP_MISSING, meta_api_version(obj));
+	return error_set(err, ERR_UNSUPPORTED, "%s",
+			 pass_missing_text(p, meta_api_version(obj)));
+}
+
+/*
+ * Kubernetes' own Workload, then its PodGroups, which it owns besides the TrainJob. Only
+ * minCount changes, with numNodes of a suspended job.
+ */
+static int write_workload(struct pass *p, cJSON *obj, struct error *err)
+{
+	bool is_workload = str_eq(meta_kind(obj), "Workload");
+	cleanup_json cJSON *meta = NULL;
+	struct kube_ref ref = kube_ref_of(obj);
+	const cJSON *existing;
+
+	if (fetch_own(p, &ref, &existing, err))
+		return -1;
+	if (!is_workload)
+		meta_add_owner(obj, p->objects.workload);
+	if (!(existing && is_written(obj, existing))) {
+		if (apply(p, obj, existing, &meta, err))
+			return pod_group_failed(p, obj, err);
+		existing = meta;
+	}
+	if (is_workload) {
+		meta_set_uid(obj, meta_uid(existing));
+		p->objects.workload = obj;
+	}
+	return 0;
 }
 
 static int write_pod_group(struct pass *p, cJSON *obj, struct error *err)
@@ -333,6 +379,8 @@ static int write_object(struct pass *p, cJSON *obj, struct error *err)
 {
 	if (str_eq(meta_kind(obj), JOBSET_KIND))
 		return write_jobset(p, obj, err);
+	if (str_eq(meta_api_version(obj), SCHEDULING_API_VERSION))
+		return p->r->conf.local ? 0 : write_workload(p, obj, err);
 	if (str_eq(meta_kind(obj), "PodGroup")) /* a local run starts all pods at once */
 		return p->r->conf.local ? 0 : write_pod_group(p, obj, err);
 	return write_plain(p, obj, err);
@@ -549,6 +597,7 @@ static int build_and_write(struct pass *p, const char *ca, struct error *err)
 		.cluster_domain = p->r->conf.cluster_domain,
 		.status_server = p->r->conf.status_server,
 		.claims_off = p->r->conf.claims_off,
+		.scheduling_off = p->r->conf.scheduling_off,
 		.status_server_url = p->r->conf.status_server_url,
 		.status_server_ca = ca,
 	};

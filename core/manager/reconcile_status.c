@@ -138,8 +138,7 @@ static void check_missing(struct pass *p, bool built, cJSON *status)
 	const char *version = p->memory->missing_group;
 
 	if (version && !status_finished(status))
-		status_block(status, REASON_NO_GROUPS,
-			     arena_printf(&p->arena, PODGROUP_MISSING, version),
+		status_block(status, REASON_NO_GROUPS, pass_missing_text(p, version),
 			     p->status.now);
 	else if (built)
 		status_unblock(status);

@@ -18,6 +18,7 @@
 #include "trainer/api.h"
 #include "trainer/jobset.h"
 #include "trainer/runtime.h"
+#include "trainer/scheduling.h"
 #include "trainer/trainjob.h"
 #include "trainer/trainjob_status.h"
 
@@ -26,6 +27,8 @@ enum watch_kind {
 	WATCH_JOBSET,
 	WATCH_COSCHEDULING,
 	WATCH_VOLCANO,
+	WATCH_WORKLOAD,
+	WATCH_PODGROUP,
 	WATCH_CONFIG_MAP,
 	WATCH_LIMIT_RANGE,
 	WATCH_CLASS,
@@ -80,6 +83,13 @@ static bool transform_owned(cJSON *obj)
 		return false;
 	meta_digest(obj);
 	return true;
+}
+
+/* Kubernetes' own Workload and PodGroup have no generation: their spec is compared. */
+static bool transform_native(cJSON *obj)
+{
+	json_del(obj, JSON_PATH("status"));
+	return transform_owned(obj);
 }
 
 static bool transform_name(cJSON *obj)
@@ -350,6 +360,16 @@ static const struct watch_row {
 			    { .meta_only = true },
 			    transform_owned,
 			    on_written },
+	[WATCH_WORKLOAD] = { SCHEDULING_API_VERSION,
+			     "Workload",
+			     { 0 },
+			     transform_native,
+			     on_written },
+	[WATCH_PODGROUP] = { SCHEDULING_API_VERSION,
+			     "PodGroup",
+			     { 0 },
+			     transform_native,
+			     on_written },
 	[WATCH_CONFIG_MAP] = { "v1",
 			       "ConfigMap",
 			       { .meta_only = true },
@@ -416,6 +436,12 @@ static int start(struct source *s, struct error *err)
 	return informer_start(&s->informer, &conf, err);
 }
 
+/* True: a kind of Kubernetes' own gangs. */
+static bool is_native(int which)
+{
+	return which == WATCH_WORKLOAD || which == WATCH_PODGROUP;
+}
+
 int watches_start(struct watches **ret, const struct watches_conf *conf,
 		  struct error *err)
 {
@@ -425,7 +451,8 @@ int watches_start(struct watches **ret, const struct watches_conf *conf,
 	for (int i = 0; i < N_WATCHES; i++) {
 		w->sources[i].w = w;
 		w->sources[i].which = (enum watch_kind)i;
-		if (i == WATCH_POD && !conf->pods)
+		if ((i == WATCH_POD && !conf->pods) ||
+		    (is_native(i) && !conf->scheduling))
 			continue;
 		if (start(&w->sources[i], err)) {
 			watches_stop(w);
@@ -461,13 +488,14 @@ void watches_stop(struct watches *w)
 
 const char *watches_lack_groups(struct watches *w, const char *api_version)
 {
-	static const enum watch_kind groups[] = { WATCH_COSCHEDULING, WATCH_VOLCANO };
+	static const enum watch_kind groups[] = { WATCH_COSCHEDULING, WATCH_VOLCANO,
+						  WATCH_PODGROUP };
 
 	for (size_t i = 0; i < N_ELEMENTS(groups); i++) {
 		struct source *s = &w->sources[groups[i]];
 		int64_t now = clock_ms();
 
-		if (!str_eq(rows[s->which].api_version, api_version) ||
+		if (!s->informer || !str_eq(rows[s->which].api_version, api_version) ||
 		    informer_served(s->informer))
 			continue;
 		if (now - atomic_load(&s->asked_ms) >= ASK_MS) {

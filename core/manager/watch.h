@@ -2,7 +2,8 @@
  * watch.h - the watches, the fields that they store, and which TrainJobs an event queues.
  *
  *     TrainJob                       itself
- *     JobSet, PodGroup (both kinds)  the controller in ownerReferences
+ *     JobSet, PodGroup (all kinds),
+ *     Workload                       the controller in ownerReferences
  *     ConfigMap (metadata alone)     the same, when it changes or is deleted
  *     LimitRange                     suspended TrainJobs of its namespace
  *     RuntimeClass                   suspended TrainJobs whose runtime names it
@@ -31,6 +32,7 @@ struct watches_conf {
 	struct runtimes *runtime_docs;
 	struct pod_facts *pods;        /* gets each change of a pod; NULL: no pod watch */
 	struct job_memories *memories; /* the reconciler's */
+	bool scheduling;               /* Workload and PodGroup of scheduling.k8s.io */
 };
 
 /* Starts all watches and returns. Everything in conf outlives them. */

@@ -49,7 +49,7 @@ enum {
 struct webhook {
 	struct kube *kube;
 	struct metrics *metrics;
-	bool status_server, claims_off;
+	bool status_server, claims_off, scheduling_off;
 	int64_t wait_ms;
 	struct runtimes *runtimes;
 	pthread_mutex_t lock;
@@ -229,6 +229,9 @@ static void validate_runtime(struct call *c)
 
 	if (update && runtime_same_spec(c->req->old, runtime))
 		return;
+	if (c->w->scheduling_off && runtime_scheduling(runtime))
+		field_error_add(&errs, FIELD_FORBIDDEN, "spec.scheduling", NULL,
+				"the feature gate " GATE_SCHEDULING " is off");
 	pipeline_validate_runtime(runtime, &errs, update ? NULL : c->answer->warnings);
 	sdkcheck_runtime(runtime, c->answer->warnings);
 	validation_warn_of_transport(runtime, c->answer->warnings);
@@ -357,7 +360,8 @@ static void review(struct webhook *w, const struct hook *hook,
 		.env = { .keys = &keys_placeholder,
 			 .get = fetch,
 			 .status_server = w->status_server,
-			 .claims_off = w->claims_off },
+			 .claims_off = w->claims_off,
+			 .scheduling_off = w->scheduling_off },
 	};
 
 	c.env.ctx = &c;
@@ -454,6 +458,7 @@ struct webhook *webhook_new(const struct webhook_conf *conf)
 	w->metrics = conf->metrics;
 	w->status_server = conf->status_server;
 	w->claims_off = conf->claims_off;
+	w->scheduling_off = conf->scheduling_off;
 	w->wait_ms = conf->wait_ms ? conf->wait_ms : WAIT_MS;
 	pthread_mutex_init(&w->lock, NULL);
 	cond_init(&w->fewer);

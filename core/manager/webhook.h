@@ -28,12 +28,12 @@
 struct webhook;
 
 struct webhook_conf {
-	struct kube *kube;         /* NULL: as if the cluster had no objects */
-	struct runtimes *runtimes; /* NULL: read from the API server */
-	struct metrics *metrics;   /* webhook_metrics; may be NULL */
-	bool status_server;        /* as in reconciler_conf */
-	bool claims_off;           /* as in reconciler_conf */
-	int64_t wait_ms;           /* at most, for memory for a large object; 0: 8 s */
+	struct kube *kube;               /* NULL: as if the cluster had no objects */
+	struct runtimes *runtimes;       /* NULL: read from the API server */
+	struct metrics *metrics;         /* webhook_metrics; may be NULL */
+	bool status_server;              /* as in reconciler_conf */
+	bool claims_off, scheduling_off; /* as in reconciler_conf */
+	int64_t wait_ms; /* at most, for memory for a large object; 0: 8 s */
 };
 struct webhook *webhook_new(const struct webhook_conf *conf);
 void webhook_free(struct webhook *w);

@@ -253,6 +253,7 @@ static int start_watches(struct work *w, struct error *err)
 		.runtime_docs = w->conf.runtimes,
 		.pods = w->pods,
 		.memories = &w->memories,
+		.scheduling = w->conf.config->gate_scheduling,
 	};
 
 	if (watches_start(&w->watches, &conf, err))
@@ -276,6 +277,7 @@ static void new_reconciler(struct work *w)
 		.metrics = w->conf.metrics,
 		.status_server = w->conf.config->gate_trainjob_status,
 		.claims_off = !w->conf.config->gate_resource_claims,
+		.scheduling_off = !w->conf.config->gate_scheduling,
 		.local = w->conf.config->local,
 		.strict = w->conf.config->strict,
 		.status_server_url = w->conf.status_server_url,

@@ -43,10 +43,12 @@
 /* Feature gate: claims.h. Upstream's name, and ours before upstream had one. */
 #define GATE_RESOURCE_CLAIMS "DynamicResourceAllocation"
 #define GATE_OLD_CLAIMS      "TrainJobResourceClaims"
+/* Feature gate: scheduling.h. */
+#define GATE_SCHEDULING     "TrainJobWorkloadAwareScheduling"
 
-#define NODE                 "node"     /* the container that trains; MPI: also its job */
-#define LAUNCHER             "launcher" /* the job that calls mpirun */
-#define SUCCESS_OF_LAUNCHER  "{operator: All, targetReplicatedJobs: [" LAUNCHER "]}"
+#define NODE                "node"     /* the container that trains; MPI: also its job */
+#define LAUNCHER            "launcher" /* the job that calls mpirun */
+#define SUCCESS_OF_LAUNCHER "{operator: All, targetReplicatedJobs: [" LAUNCHER "]}"
 
 /*
  * On a runtime's template: how mpirun reaches the nodes, by mpi-launch and the image's
@@ -104,6 +106,12 @@ enum { TRAINER_PORT = 29500 };
 #define PODGROUP_MISSING_TEXT "which the runtime's podGroupPolicy needs"
 #define PODGROUP_MISSING \
 	"PodGroup (%s), " PODGROUP_MISSING_TEXT ", is not installed in the cluster"
+/* The error of Kubernetes' own PodGroup, likewise. */
+#define PODGROUP_UNSERVED_TEXT "which the runtime's spec.scheduling needs"
+#define PODGROUP_UNSERVED                                                         \
+	"PodGroup (%s), " PODGROUP_UNSERVED_TEXT ", is not served by the cluster" \
+	": it needs Kubernetes 1.37 with the feature gate GenericWorkload and "   \
+	"--runtime-config of that version"
 
 /* Of a pod of this machine: the directory of its containers' logs (kubelet/output.h). */
 #define NODE_LOGS_ANNOTATION "trainer.kubeflow.org/local-logs"

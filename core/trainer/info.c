@@ -219,6 +219,7 @@ int info_make(struct info *info, const cJSON *tj, const cJSON *runtime, struct e
 		.runtime = runtime,
 		.ml_policy = runtime_ml_policy(runtime),
 		.pod_group_policy = runtime_pod_group_policy(runtime),
+		.scheduling = runtime_scheduling(runtime),
 	};
 	if (make_pod_sets(info, tj, err)) {
 		info_release(info);

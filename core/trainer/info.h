@@ -32,7 +32,8 @@ struct info {
 	cJSON *command;              /* replaces spec.trainer's; owned, or NULL */
 	bool args_used;              /* all args are part of `command` */
 	const cJSON *runtime;        /* unpatched, for its labels; or NULL */
-	const cJSON *ml_policy, *pod_group_policy; /* the runtime's, or NULL */
+	const cJSON *ml_policy, *pod_group_policy,
+		*scheduling; /* the runtime's, or NULL */
 	struct pod_set *pod_sets;
 	size_t n_pod_sets;
 	int64_t claimed_gpus; /* per node; set by claims_count() */

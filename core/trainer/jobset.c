@@ -129,6 +129,11 @@ bool rjob_is_indexed(const cJSON *rjob)
 	return !mode || str_eq(mode, "Indexed"); /* JobSet's default */
 }
 
+bool jobset_starts_in_order(const cJSON *spec)
+{
+	return str_eq(json_str(spec, "startupPolicy", "startupPolicyOrder"), "InOrder");
+}
+
 const cJSON *rjob_depends_on(const cJSON *rjob)
 {
 	return json_get(rjob, "dependsOn");

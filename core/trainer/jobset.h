@@ -24,6 +24,9 @@ const char *jobset_subdomain(const cJSON *spec);
 bool jobset_suspended(const cJSON *jobset);                 /* of a whole JobSet */
 void jobset_set_suspend(cJSON *spec, const cJSON *suspend); /* NULL: leave it out */
 
+/* startupPolicy InOrder: each job waits for those before it. */
+bool jobset_starts_in_order(const cJSON *spec);
+
 /*
  * Unless it has a successPolicy: succeed once all of these jobs (a list of names) have.
  */

@@ -8,6 +8,7 @@
 #include "trainer/framework.h"
 #include "trainer/launcher.h"
 #include "trainer/runtime.h"
+#include "trainer/scheduling.h"
 #include "trainer/shape.h"
 #include "trainer/trainjob.h"
 #include "trainer/validation.h"
@@ -152,6 +153,7 @@ void pipeline_validate_runtime(const cJSON *runtime, struct field_errors *errs,
 	validate_runtime_nodes(runtime, errs);
 	validate_runtime_jobs(runtime, errs);
 	validate_annotations(runtime, errs);
+	scheduling_validate(runtime, errs);
 }
 
 static int check_shapes(const cJSON *tj, const cJSON *runtime, struct error *err)

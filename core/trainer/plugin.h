@@ -52,9 +52,10 @@ struct plugin_env {
 	void *ctx;
 	const struct code_reader *code; /* for warnings (launcher.h) */
 	const char *image; /* ours, for init containers; NULL: "kftrainer:<version>" */
-	const char *cluster_domain;    /* of Services; NULL: "cluster.local" */
-	bool status_server;            /* the feature gate TrainJobStatus */
-	bool claims_off;               /* the gate DynamicResourceAllocation is off */
+	const char *cluster_domain; /* of Services; NULL: "cluster.local" */
+	bool status_server;         /* the feature gate TrainJobStatus */
+	bool claims_off;            /* the gate DynamicResourceAllocation is off */
+	bool scheduling_off;        /* the gate TrainJobWorkloadAwareScheduling is off */
 	const char *status_server_url; /* "https://<service>.<ns>.svc:<port>" */
 	const char *status_server_ca;  /* PEM, for <tj>-tls-config */
 };

@@ -168,6 +168,16 @@ const char *pod_spec_scheduler(const cJSON *pod_spec)
 	return json_str(pod_spec, "schedulerName");
 }
 
+const cJSON *pod_spec_group(const cJSON *pod_spec)
+{
+	return json_get(pod_spec, "schedulingGroup");
+}
+
+void pod_set_group(cJSON *pod_spec, const char *podgroup)
+{
+	json_put_str(pod_spec, podgroup, "schedulingGroup", "podGroupName");
+}
+
 void pod_spec_copy_placement(cJSON *to, const cJSON *pod_spec)
 {
 	static const char *const keys[] = { "nodeSelector", "tolerations", "affinity",

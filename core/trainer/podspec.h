@@ -24,6 +24,8 @@ cJSON *pod_containers(cJSON *pod_spec);      /* the list, or NULL */
 cJSON *pod_init_containers(cJSON *pod_spec); /* the list, made when absent */
 const char *pod_priority_class(const cJSON *pod_spec);
 const char *pod_spec_scheduler(const cJSON *pod_spec); /* or NULL */
+const cJSON *pod_spec_group(const cJSON *pod_spec);    /* schedulingGroup, or NULL */
+void pod_set_group(cJSON *pod_spec, const char *podgroup);
 /* Copy nodeSelector, tolerations, affinity and topologySpreadConstraints. */
 void pod_spec_copy_placement(cJSON *to, const cJSON *pod_spec);
 const char *podspec_element_name(const cJSON *element); /* its "name" */

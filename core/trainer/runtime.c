@@ -65,6 +65,48 @@ static const struct shape run_policy[] = {
 	MEMBER("ttlSecondsAfterFinished", COUNT),
 	{ 0 },
 };
+static const struct shape gang[] = { MEMBER("minCount", INT), { 0 } };
+static const struct shape group_policy[] = {
+	MEMBER("basic", OBJECT),
+	MEMBER("gang", OBJECT, .of = gang),
+	{ 0 },
+};
+static const struct shape domain[] = {
+	MEMBER("key", STRING, .required = true),
+	{ 0 },
+};
+static const struct shape constraints[] = {
+	MEMBER("topology", LIST, .of = domain, .max = 1),
+	{ 0 },
+};
+static const struct shape disruption[] = {
+	MEMBER("single", OBJECT),
+	MEMBER("all", OBJECT),
+	{ 0 },
+};
+static const struct shape group_claim[] = {
+	MEMBER("name", STRING, .required = true),
+	MEMBER("resourceClaimName", STRING),
+	MEMBER("resourceClaimTemplateName", STRING),
+	{ 0 },
+};
+#define GROUP_MEMBERS                                                       \
+	MEMBER("schedulingPolicy", OBJECT, .of = group_policy),             \
+		MEMBER("schedulingConstraints", OBJECT, .of = constraints), \
+		MEMBER("disruptionMode", OBJECT, .of = disruption),         \
+		MEMBER("resourceClaims", LIST, .of = group_claim, .max = 4)
+static const struct shape job_scheduling[] = { GROUP_MEMBERS, { 0 } };
+static const struct shape jobs_scheduling[] = {
+	MEMBER("targetReplicatedJobs", STRINGS, .required = true, .max = 8),
+	MEMBER("job", OBJECT, .of = job_scheduling),
+	GROUP_MEMBERS,
+	{ 0 },
+};
+static const struct shape scheduling[] = {
+	MEMBER("replicatedJobs", LIST, .of = jobs_scheduling, .max = 8),
+	GROUP_MEMBERS,
+	{ 0 },
+};
 static const struct shape template[] = {
 	MEMBER("metadata", OBJECT, .of = shape_metadata),
 	MEMBER("spec", OBJECT, .of = shape_jobset_spec),
@@ -74,6 +116,7 @@ static const struct shape spec[] = {
 	MEMBER("mlPolicy", OBJECT, .of = ml_policy),
 	MEMBER("podGroupPolicy", OBJECT, .of = pod_group_policy),
 	MEMBER("runPolicy", OBJECT, .of = run_policy),
+	MEMBER("scheduling", OBJECT, .of = scheduling),
 	MEMBER("template", OBJECT, .of = template),
 	{ 0 },
 };
@@ -90,6 +133,11 @@ const cJSON *runtime_ml_policy(const cJSON *runtime)
 const cJSON *runtime_pod_group_policy(const cJSON *runtime)
 {
 	return json_get(runtime, "spec", "podGroupPolicy");
+}
+
+const cJSON *runtime_scheduling(const cJSON *runtime)
+{
+	return json_get(runtime, "spec", "scheduling");
 }
 
 struct run_policy runtime_run_policy(const cJSON *runtime)

@@ -12,6 +12,7 @@
 
 const cJSON *runtime_ml_policy(const cJSON *runtime);
 const cJSON *runtime_pod_group_policy(const cJSON *runtime);
+const cJSON *runtime_scheduling(const cJSON *runtime); /* scheduling.h */
 /* spec.runPolicy, in seconds, or ABSENT; a TrainJob's own values win (KEP-2899). */
 struct run_policy {
 	int64_t deadline, ttl;

@@ -258,9 +258,11 @@ void pod_slim(cJSON *pod)
 	static const char *const spec[] = {
 		"nodeName",    "schedulerName", "containers",     "initContainers",
 		"volumes",     "overhead",      "nodeSelector",   "resources",
-		"tolerations", "affinity",      "resourceClaims", NULL
+		"tolerations", "affinity",      "resourceClaims", "schedulingGroup",
+		NULL
 	};
-	static const char *const where[] = { "nodeName", "schedulerName", NULL };
+	static const char *const where[] = { "nodeName", "schedulerName",
+					     "schedulingGroup", NULL };
 	static const char *const status[] = { "phase", "conditions", "containerStatuses",
 					      NULL };
 
@@ -370,7 +372,10 @@ const char *claim_class(const cJSON *claim)
 
 int64_t foreign_group_min_member(const cJSON *podgroup)
 {
-	return json_int(podgroup, 0, "spec", "minMember");
+	return json_int(
+		podgroup,
+		json_int(podgroup, 0, "spec", "schedulingPolicy", "gang", "minCount"),
+		"spec", "minMember");
 }
 
 /* ---- Kueue ---- */

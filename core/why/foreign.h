@@ -41,7 +41,8 @@ const char *pod_scheduler(const cJSON *pod); /* "default-scheduler" when absent 
 const cJSON *pod_spec_of(const cJSON *pod);
 int64_t pod_last_ran(const cJSON *pod); /* when a container last started or ended; -1 */
 const cJSON *pod_node_selector(const cJSON *pod);
-const char *pod_group_name(const cJSON *pod); /* the PodGroup of the pod, or NULL */
+const char *pod_group_name(const cJSON *pod);   /* the PodGroup of the pod, or NULL */
+const char *pod_native_group(const cJSON *pod); /* the same, if it is Kubernetes' own */
 /*
  * YuniKorn: the pod's task group, or NULL (also if another scheduler places the pod); the
  * sum of minMember of all task groups, 0 if there are none; the queue.

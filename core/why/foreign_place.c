@@ -16,10 +16,17 @@
 
 /* ---- gangs ---- */
 
+const char *pod_native_group(const cJSON *pod)
+{
+	return json_str(pod, "spec", "schedulingGroup", "podGroupName");
+}
+
 const char *pod_group_name(const cJSON *pod)
 {
-	const char *group = meta_label(pod, "scheduling.x-k8s.io/pod-group");
+	const char *group = pod_native_group(pod);
 
+	if (!group)
+		group = meta_label(pod, "scheduling.x-k8s.io/pod-group");
 	return group ? group : meta_annotation(pod, GROUP_VOLCANO);
 }
 

@@ -15,6 +15,7 @@
 #include "trainer/api.h"
 #include "trainer/jobset.h"
 #include "trainer/runtime.h"
+#include "trainer/scheduling.h"
 #include "trainer/trainjob.h"
 #include "trainer/trainjob_status.h"
 #include "why/devices.h"
@@ -264,6 +265,23 @@ static int load_events_of_pods(struct loader *l, struct error *err)
 
 /* ---- gangs and queues ---- */
 
+/* Reads, of several groups, the one of the first pod that waits. */
+static int load_native_group(struct loader *l, struct error *err)
+{
+	const char *name = NULL;
+	const cJSON *pod;
+
+	json_each(pod, l->v->pods)
+		if (!name && !pod_node(pod) && !meta_is_deleted(pod))
+			name = pod_native_group(pod);
+	if (!name)
+		return 0;
+	return load_one(
+		l,
+		&(struct kube_ref){ SCHEDULING_API_VERSION, "PodGroup", l->v->ns, name },
+		"podgroups", err);
+}
+
 static int load_podgroup(struct loader *l, struct error *err)
 {
 	const char *const versions[] = { "scheduling.x-k8s.io/v1alpha1",
@@ -271,8 +289,10 @@ static int load_podgroup(struct loader *l, struct error *err)
 	bool gang = runtime_pod_group_policy(l->v->runtime) != NULL;
 	const cJSON *pod;
 
+	if (load_native_group(l, err))
+		return -1;
 	json_each(pod, l->v->pods)
-		gang |= pod_group_name(pod) != NULL;
+		gang |= pod_group_name(pod) && !pod_native_group(pod);
 	for (size_t i = 0; gang && i < 2 && !l->v->podgroup; i++) {
 		const struct kube_ref ref = { versions[i], "PodGroup", l->v->ns,
 					      l->v->name };

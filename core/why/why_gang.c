@@ -3,12 +3,14 @@
 
 #include "api/meta.h"
 #include "base/str.h"
+#include "trainer/scheduling.h"
 #include "trainer/trainjob.h"
 #include "why/capacity.h"
 #include "why/foreign.h"
 #include "why/why_impl.h"
 
 #define TIMED_OUT "rejected due to timeout after waiting"
+#define SCHEDULED "PodGroupInitiallyScheduled" /* of Kubernetes' own PodGroup */
 
 /* ---- the gang ---- */
 
@@ -55,6 +57,24 @@ static void read_message(struct gang *g, const cJSON *pod)
 	}
 }
 
+static bool is_native(const struct view *v)
+{
+	return str_eq(meta_api_version(v->podgroup), SCHEDULING_API_VERSION);
+}
+
+static const char *group_name(const struct view *v)
+{
+	return is_native(v) ? meta_name(v->podgroup) : v->name;
+}
+
+/* Is the pod of the PodGroup that was read? Only of Kubernetes' own there are several. */
+static bool in_group(const struct view *v, const cJSON *pod)
+{
+	const char *group = pod_group_name(pod);
+
+	return group && (!is_native(v) || str_eq(group, group_name(v)));
+}
+
 static bool gang_of(struct why *w, struct gang *ret)
 {
 	const struct view *v = w->v;
@@ -66,7 +86,7 @@ static bool gang_of(struct why *w, struct gang *ret)
 	json_each(pod, v->pods) {
 		bool group = pod_task_group(pod);
 
-		if (meta_is_deleted(pod) || !(group || pod_group_name(pod)))
+		if (meta_is_deleted(pod) || !(group || in_group(v, pod)))
 			continue;
 		yunikorn |= group;
 		ret->all++;
@@ -81,9 +101,11 @@ static bool gang_of(struct why *w, struct gang *ret)
 		ret->have += pod_node(pod) != NULL;
 		read_message(ret, pod);
 	}
-	ret->need_source =
-		yunikorn ? "minMember of its task groups"
-			 : arena_printf(w->arena, "minMember of PodGroup %s", v->name);
+	ret->need_source = yunikorn
+				   ? "minMember of its task groups"
+				   : arena_printf(w->arena, "%s of PodGroup %s",
+						  is_native(v) ? "minCount" : "minMember",
+						  group_name(v));
 	return ret->need > ret->have && ret->all && (ret->waits || ret->all < ret->need);
 }
 
@@ -240,7 +262,7 @@ static void add_gang(struct why *w, const struct gang *g, const struct capacity 
 	const char *words =
 		g->best_pod ? why_scheduler_message(w, g->best_pod, g->message) : "";
 	const struct view *v = w->v;
-	const char *command = v->podgroup ? why_describe(w, "podgroup", v->name)
+	const char *command = v->podgroup ? why_describe(w, "podgroup", group_name(v))
 					  : why_describe(w, "pod", meta_name(g->waits));
 
 	w->gang_covered = true;
@@ -259,22 +281,60 @@ static void add_gang(struct why *w, const struct gang *g, const struct capacity 
 		g->need_source, gang_verdict(w, g, capacity), *words ? ": " : "", words);
 }
 
+/* Pods that name a PodGroup wait until it exists. */
+static void add_missing(struct why *w)
+{
+	const char *group = NULL;
+	const cJSON *pod;
+
+	json_each(pod, w->v->pods)
+		if (!group && !pod_node(pod))
+			group = pod_native_group(pod);
+	if (group && view_is_missing(w->v, "PodGroup"))
+		why_add(w, "PodGroupNotFound", why_describe(w, "trainjob", w->v->name),
+			"its pods wait for PodGroup %s, which does not exist: the "
+			"Kubeflow Trainer controller makes it",
+			group);
+}
+
+/* False: a scheduler whose gate is off has placed some of the pods. */
+static bool is_placed_as_gang(const struct why *w, const struct gang *g)
+{
+	return !is_native(w->v) || !g->have || !g->waits ||
+	       condition_with(w->v->podgroup, SCHEDULED, "True") ||
+	       condition_with(w->v->podgroup, SCHEDULED, "False");
+}
+
 void why_gang(struct why *w)
 {
-	const cJSON *not_yet = condition_with(w->v->podgroup, "Unschedulable", "True");
+	const cJSON *not_yet =
+		is_native(w->v) ? condition_with(w->v->podgroup, SCHEDULED, "False")
+				: condition_with(w->v->podgroup, "Unschedulable", "True");
 	const char *message = condition_message(not_yet), *text;
 	struct capacity capacity;
 	struct gang g;
 
-	if (w->gang_covered || w->devices_covered || !gang_of(w, &g))
+	if (w->gang_covered || w->devices_covered)
 		return;
+	if (!gang_of(w, &g)) {
+		add_missing(w);
+		return;
+	}
+	if (!is_placed_as_gang(w, &g)) {
+		why_add(w, "GangIgnored", why_describe(w, "podgroup", group_name(w->v)),
+			"the scheduler ignores PodGroup %s and places its pods one by "
+			"one, %lld of %lld so far: turn on kube-scheduler's feature "
+			"gate GenericWorkload",
+			group_name(w->v), (long long)g.have, (long long)g.all);
+		return;
+	}
 	text = capacity_text(w, &g, &capacity);
 	if (text && g.waits) {
 		add_gang(w, &g, &capacity, text);
 		return;
 	}
 	why_add(w, "Gang",
-		w->v->podgroup ? why_describe(w, "podgroup", w->v->name) : NULL,
+		w->v->podgroup ? why_describe(w, "podgroup", group_name(w->v)) : NULL,
 		"its gang is not complete: %lld of its %lld pods have a node, and at "
 		"least %lld must be placed together (%s)%s%s",
 		(long long)g.have, (long long)g.all, (long long)g.need, g.need_source,

@@ -137,6 +137,8 @@ static const struct refusal refusals[] = {
 	  "kubectl get crd jobsets.jobset.x-k8s.io" },
 	{ PODGROUP_MISSING_TEXT, "PodGroupNotInstalled", NULL,
 	  "kubectl get crds | grep podgroups" },
+	{ PODGROUP_UNSERVED_TEXT, "PodGroupNotServed", NULL,
+	  "kubectl api-versions | grep ^scheduling.k8s.io" },
 };
 
 static const struct refusal *refusal_of(const char *message)

@@ -336,6 +336,26 @@ static const struct gate_row {
 	{ NULL, "", false },
 };
 
+/* Upstream's gate is off, and alpha (KEP-3015). */
+TEST(test_gate_of_scheduling)
+{
+	static const struct gate_row rows[] = {
+		{ NULL, "TrainJobWorkloadAwareScheduling=true", true },
+		{ NULL, "AllAlpha=true", true },
+		{ NULL, "AllAlpha=true,TrainJobWorkloadAwareScheduling=false", false },
+		{ NULL, "DynamicResourceAllocation=true", false },
+		{ NULL, "", false },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
+		struct manager_config c;
+
+		load_well(&c, rows[i].text, rows[i].gates);
+		check_int(rows[i].gates, c.gate_scheduling, rows[i].want);
+		manager_config_release(&c);
+	}
+}
+
 /* Upstream's gate is off, and alpha. Our name of it still works. */
 TEST(test_gate_of_claims)
 {

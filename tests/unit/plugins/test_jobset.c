@@ -285,7 +285,7 @@ TEST(test_the_list)
 		for (size_t k = 0; k < n; k++)
 			assert_string_not_equal(plugins[n]->name, plugins[k]->name);
 	}
-	assert_int_equal(n, 19);
+	assert_int_equal(n, 20);
 	assert_int_equal(with_status, 1);
 	assert_ptr_equal(plugins[n - 1], &plugin_jobset);
 }

@@ -163,6 +163,64 @@ TEST(test_room)
 	CHECK_ALL(rows);
 }
 
+/* ---- Kubernetes' own groups: messages of kube-scheduler 1.37 ---- */
+
+#define NATIVE(condition)                                                                  \
+	JOB("", STATUS)                                                                    \
+	JOBSET JOBS "apiVersion: scheduling.k8s.io/v1beta1\nkind: PodGroup\n" META(        \
+		"bert-1-2") "}\nspec: {schedulingPolicy: {gang: {minCount: 3}}}\nstatus: " \
+			    "{" condition "}\n---\n"
+#define OF_GROUP(rank, spec, status) MEMBER_OF("bert-1-2", rank, spec, status)
+#define MEMBER_OF(group, rank, spec, status)                                             \
+	"kind: Pod\n" META("bert-node-0-" rank "-x") ", labels: "                        \
+						     "{jobset.sigs.k8s.io/jobset-name: " \
+						     "bert}}\nspec: {schedulingGroup: "  \
+						     "{podGroupName: " group "}, " spec  \
+						     "}\nstatus: {" status "}\n---\n"
+#define WAITS                                                                         \
+	"conditions: [{type: PodGroupInitiallyScheduled, status: 'False', reason: "   \
+	"Unschedulable, message: \"minCount (3) cannot be satisfied: 1 scheduled, 1 " \
+	"remaining, pod group preemption: No preemption victims found for incoming "  \
+	"preemptor\"}]"
+#define NO_CPU UNSCHEDULABLE("0/1 nodes are available: 1 Insufficient cpu.")
+
+TEST(test_native)
+{
+	static const struct row rows[] = {
+		{ "room for some",
+		  NATIVE(WAITS) FOUR("cpu: 3") OF_GROUP("0", CPU, NO_CPU)
+			  OF_GROUP("1", CPU, NO_CPU) OF_GROUP("2", CPU, NO_CPU),
+		  PENDING "room for 1 (cpu): 0 of its 3 pods have a node (minCount of "
+			  "PodGroup bert-1-2)" },
+		{ "pods of another group do not count",
+		  NATIVE(WAITS) FOUR("cpu: 3")
+			  MEMBER_OF("bert-1-3", "9", "nodeName: n1, " CPU, READY)
+				  OF_GROUP("0", CPU, NO_CPU) OF_GROUP("1", CPU, NO_CPU)
+					  OF_GROUP("2", CPU, NO_CPU),
+		  PENDING "room for 1 (cpu): 0 of its 3 pods have a node" },
+		{ "nodes may not be read",
+		  NATIVE(WAITS) OF_GROUP("0", CPU, NO_CPU) OF_GROUP("1", CPU, NO_CPU)
+			  OF_GROUP("2", CPU, NO_CPU),
+		  "bert is pending: its gang is not complete: 0 of its 3 pods have a node, "
+		  "and at least 3 must be placed together (minCount of PodGroup bert-1-2): "
+		  "minCount (3) cannot be satisfied: 1 scheduled, 1 remaining" },
+		{ "a scheduler without the gate",
+		  NATIVE("") FOUR("cpu: 3")
+			  OF_GROUP("0", "nodeName: n1, " CPU, "phase: Pending")
+				  OF_GROUP("1", CPU, NO_CPU) OF_GROUP("2", CPU, NO_CPU),
+		  "bert is pending: the scheduler ignores PodGroup bert-1-2 and places its "
+		  "pods one by one, 1 of 3 so far: turn on kube-scheduler's feature gate "
+		  "GenericWorkload" },
+		{ "no such PodGroup",
+		  JOB("", STATUS) JOBSET JOBS
+		  "kind: Missing\nof: PodGroup\n---\n" OF_GROUP("0", CPU,
+								"phase: Pending"),
+		  "bert is pending: its pods wait for PodGroup bert-1-2, which does not exist" },
+	};
+
+	CHECK_ALL(rows);
+}
+
 /* ---- what is asked for cannot be ---- */
 
 TEST(test_too_much)

@@ -32,7 +32,7 @@ struct link {
 	uint32_t a, b; /* a connects to b, as ranks do to rank 0: a > b */
 	struct pair_result at[2];
 	int64_t session;
-	const char *why; /* it could not be measured, or what is bad; NULL: nothing */
+	const char *why; /* the link is bad; NULL: it is not */
 };
 
 struct net {
@@ -240,7 +240,7 @@ static cJSON *order(const char *todo)
 	return doc;
 }
 
-/* Of a link's end. */
+/* The order for one end of a link; the caller's. */
 static cJSON *order_end(const struct net *t, const struct link *l, bool connects)
 {
 	cJSON *doc = order(connects ? "connect" : "serve");
@@ -427,10 +427,10 @@ static int64_t usual_rate(const struct net *t)
 	return found;
 }
 
-/* What is measured from one end of the link to the other; NULL: it is good. */
+/* The figures of a way that is too slow or loses packets; NULL: it is good. */
 static const char *bad_way(struct net *t, const struct link *l, int end, int64_t usual)
 {
-	/* What an end sends arrives at the other. */
+	/* Bytes are counted where they arrive. */
 	const struct pair_result *from = &l->at[end], *to = &l->at[!end];
 	const char *names[] = { t->p->names[end ? l->b : l->a],
 				t->p->names[end ? l->a : l->b] };

@@ -13,7 +13,7 @@
 
 struct nodecheck_row {
 	const char *check;  /* "mounts", "shm", "names", "ports", "links", "clocks" */
-	const char *device; /* what is bad: a path, a node, "a-b"; NULL: all is well */
+	const char *device; /* the bad path, node, or link "a-b"; NULL: none */
 	const char *message;
 	const char *unit; /* NULL: no value */
 	double value, expected;

@@ -142,7 +142,7 @@ int pair_connect(struct pair_result *ret, const char *host, int port,
 	    count_stream(ret, fd, deadline, err))
 		return -1;
 	count_lost(ret, fd);
-	return sock_write(fd, "", 1, deadline, err); /* it has all */
+	return sock_write(fd, "", 1, deadline, err); /* this end has all */
 }
 
 /* *ret: the connection with the token; others are closed. */

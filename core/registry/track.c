@@ -21,7 +21,7 @@ enum {
 	CALL_MS = 15 * 1000,
 };
 
-/* What is sent at once. */
+/* The points of one call. */
 struct batch {
 	struct batch *next;
 	size_t n;
@@ -33,7 +33,7 @@ struct track {
 	struct registry session;
 	struct arena arena;
 	const char *experiment;
-	/* Of the thread. */
+	/* These are the thread's. */
 	struct track_run run;
 	int64_t pause, retry_at, said_at;
 	bool failing;

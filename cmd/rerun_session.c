@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -39,32 +40,35 @@ static int connect_to(int *ret, const char *dir, struct error *err)
 		       : 0;
 }
 
-/* false: at the end of `from`. */
-static bool pass(int from, int to, const char *name, int *ret_rc, struct error *err)
+/* false: at the end of `from`, or if `to` takes no more. */
+static bool pass(int from, int to)
 {
 	char data[32 * 1024];
 	ssize_t n = read(from, data, sizeof(data));
 
-	if (n < 0 && errno == EINTR)
-		return true;
-	if (n > 0)
-		*ret_rc = file_write_fd(to, data, (size_t)n, name, err);
-	return n > 0 && !*ret_rc;
+	if (n < 0)
+		return errno == EINTR;
+	return n && !file_write_fd(to, data, (size_t)n, "", IGNORED);
 }
 
-/* Until either side ends: without its client, a session has no purpose. */
-static int pass_all(int fd, struct error *err)
+/*
+ * Until the supervisor has said all, or the client has gone. A supervisor that reads no
+ * more says why.
+ */
+static void pass_all(int fd)
 {
 	struct pollfd p[] = { { STDIN_FILENO, POLLIN, 0 }, { fd, POLLIN, 0 } };
-	int rc = 0;
+	char data[1];
 
 	while (poll(p, N_ELEMENTS(p), -1) >= 0 || errno == EINTR) {
-		if (p[1].revents && !pass(fd, STDOUT_FILENO, "output", &rc, err))
-			return rc;
-		if (p[0].revents && !pass(STDIN_FILENO, fd, "the supervisor", &rc, err))
-			return rc;
+		if (p[1].revents && !pass(fd, STDOUT_FILENO))
+			return;
+		if (!p[0].revents || pass(STDIN_FILENO, fd))
+			continue;
+		if (send(fd, data, 0, MSG_NOSIGNAL) == 0)
+			return; /* the client has */
+		p[0].fd = -1;
 	}
-	return error_errno(err, errno, "poll");
 }
 
 static int run(const void *values, int argc, char **argv, struct error *err)
@@ -74,7 +78,11 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 
 	if (argc || !o->dir)
 		return error_set(err, ERR_USAGE, "--dev is required, and no argument");
-	return connect_to(&fd, o->dir, err) || pass_all(fd, err) ? -1 : EXIT_OK;
+	if (connect_to(&fd, o->dir, err))
+		return -1;
+	signal(SIGPIPE, SIG_IGN);
+	pass_all(fd);
+	return EXIT_OK;
 }
 
 const struct cmd cmd_runtime_rerun = {

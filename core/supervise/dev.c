@@ -75,16 +75,23 @@ static void watch(const struct dev *d, int fd, uint32_t events)
 
 /* ---- to the session: few and small frames, which fit into its socket ---- */
 
-static void tell(int fd, char type, const void *data, size_t len)
+/* false: not now, as it is full. */
+static bool try_tell(int fd, char type, const void *data, size_t len)
 {
 	unsigned char frame[FRAME_HEADER + TELL_MAX];
 
 	if (fd < 0 || len > TELL_MAX)
-		return;
+		return true;
 	receive_header(frame, type, len);
 	if (len)
 		memcpy(frame + FRAME_HEADER, data, len);
-	if (send(fd, frame, FRAME_HEADER + len, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+	return send(fd, frame, FRAME_HEADER + len, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0 ||
+	       errno != EAGAIN;
+}
+
+static void tell(int fd, char type, const void *data, size_t len)
+{
+	if (!try_tell(fd, type, data, len))
 		shutdown(fd, SHUT_RDWR);
 }
 
@@ -423,8 +430,11 @@ static void tell_end(struct dev *d, const struct hub_dev *end)
 			     end->rank, end->status);
 	else
 		n = 0;
-	tell(d->follower.fd, 'X', text, (size_t)n + 1);
-	close_follower(d);
+	if (try_tell(d->follower.fd, 'X', text, (size_t)n + 1))
+		close_follower(d);
+	else
+		watch(d, d->follower.fd,
+		      EPOLLRDHUP | EPOLLOUT); /* the output is read first */
 }
 
 void dev_started(struct dev *d)

@@ -277,7 +277,9 @@ static void running(struct hub *h, uint32_t rank, enum peer_phase before, int64_
 {
 	const struct hub_rank *r = &h->ranks[rank];
 
-	if (r->state.phase == PEER_NEW && before >= PEER_RUNNING) {
+	/* In development a new pod has other files, also before its first start. */
+	if (r->state.phase == PEER_NEW &&
+	    (before >= PEER_RUNNING || (h->dev.on && h->order.epoch))) {
 		stop_lost(h, rank, "has a new pod", now);
 	} else if (r->state.phase >= PEER_RUNNING && r->state.epoch != h->order.epoch) {
 		stop_lost(h, rank, "was away", now);

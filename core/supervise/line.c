@@ -45,7 +45,7 @@ void line_free(struct line *l)
 
 uint32_t line_events(const struct line *l)
 {
-	return (l->paused ? 0u : EPOLLIN) |
+	return (l->paused ? EPOLLPRI : EPOLLIN) |
 	       (l->wants_write || (l->open && l->out.len) ? EPOLLOUT : 0u);
 }
 

@@ -40,7 +40,7 @@ struct line {
 struct line *line_new(struct psk *psk, int fd, const char *peer, int64_t now);
 void line_free(struct line *l); /* NULL is fine */
 
-uint32_t line_events(const struct line *l); /* EPOLLIN, EPOLLOUT */
+uint32_t line_events(const struct line *l); /* of epoll(7); never none */
 /* -1 ends the line. Not called for MESSAGE_BEAT. */
 typedef int line_take(void *ctx, struct line *l, const struct message *m,
 		      struct error *err);

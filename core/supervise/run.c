@@ -20,6 +20,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/resident.h"
 #include "base/spawn.h"
 #include "supervise/dev.h"
 #include "supervise/dump.h"
@@ -204,6 +205,7 @@ static int start(struct supervisor *s, struct error *err)
 	rc = spawn_program(&s->command, &command);
 	close(command.fds[1]);
 	close(command.fds[2]);
+	resident_drop(); /* from now on it mostly waits */
 	return rc ? not_started(s, rc, err) : 0;
 }
 
@@ -611,8 +613,8 @@ int supervise_run(const struct supervise_conf *conf, int *ret_status, struct err
 		tell_end(&s, NOT_STARTED);
 		return -1;
 	}
-	if (s.dev && !s.state.asked)
-		s.state.status = 0; /* nobody reran it: the last run decides nothing */
+	if (s.dev) /* the last run decides nothing: a lost pod has not succeeded */
+		s.state.status = s.state.asked ? BY_SIGNAL + SIGTERM : 0;
 	if (s.state.status)
 		put_message(&s);
 	tell_end(&s, s.state.status);

@@ -31,6 +31,7 @@ SUBJECTS = (
     ("flight", "The data cache", 180, ("flight_bench.py", "KFTRAINER")),
     ("parquet", "The data cache", 180, ("parquet_bench.py", "DUMP")),
     ("mpi", "MPI", 180, ("mpi_bench.py", "KFTRAINER")),
+    ("supervise", "Supervised jobs", 180, ("supervise_bench.py", "KFTRAINER")),
     ("gpu", "GPUs", 60, ("gpu_bench.py", "KFTRAINER")),
     ("ui", "The page of `ui`", 120, ("ui_bench.py", "KFTRAINER")),
     ("ui_live", "The page of `ui`", 300, ("ui_live_bench.py", "KFTRAINER")),

@@ -456,6 +456,10 @@ TEST(test_a_rank_that_is_lost_is_not_started_with_other_files)
 	tell(&w, 2, PEER_NEW, 0, 10);
 	rests(&w, "rank 2 has a new pod; waiting for 'kftrainer rerun'");
 	assert_true(w.hub.dev.lost);
+	hub_release(&w.hub, 20);
+	ordered(&w, ORDER_START, 1, 0, "");
+	tell(&w, 1, PEER_NEW, 0, 30); /* before it has said that it runs */
+	rests(&w, "rank 1 has a new pod; waiting for 'kftrainer rerun'");
 	begin(&w, 9); /* rank 0 */
 	w.hub.dev = (struct hub_dev){ .on = true, .idle_ms = 1000 };
 	tell(&w, 0, PEER_NEW, 0, 10);

@@ -176,6 +176,18 @@ static void reconcile_key(struct controller *c, const char *key)
 
 enum { POD_TRIES = 3, POD_PAUSE_MS = 300 };
 
+static int keep_trying(struct kube *kube, const struct kube_ref *ref, cJSON **ret,
+		       struct error *err)
+{
+	for (int left = POD_TRIES; kube_get(kube, ref, ret, err);
+	     *err = (struct error){ 0 }) {
+		if (err->kind == ERR_NOT_FOUND || err->kind == ERR_DENIED || !--left)
+			return -1;
+		clock_sleep_ms(POD_PAUSE_MS);
+	}
+	return 0;
+}
+
 /* Reads this process's pod, which is named as the host. */
 static int read_pod(struct kube *kube, const char *ns, cJSON **ret, struct error *err)
 {
@@ -184,13 +196,7 @@ static int read_pod(struct kube *kube, const char *ns, cJSON **ret, struct error
 
 	if (gethostname(host, sizeof(host) - 1))
 		return error_errno(err, errno, "gethostname");
-	for (int left = POD_TRIES; kube_get(kube, &ref, ret, err);
-	     *err = (struct error){ 0 }) {
-		if (err->kind == ERR_NOT_FOUND || err->kind == ERR_DENIED || !--left)
-			return -1;
-		clock_sleep_ms(POD_PAUSE_MS);
-	}
-	return 0;
+	return keep_trying(kube, &ref, ret, err);
 }
 
 /* NULL: the pod cannot be read, which is logged as a warning. */
@@ -221,7 +227,7 @@ static cJSON *find_trainjob(void *ctx, const char *ns, const char *name)
 
 	if (store && informer_synced(store))
 		return informer_get(store, ns, name);
-	return kube_get(w->conf.watch, &ref, &ret, IGNORED) ? NULL : ret;
+	return keep_trying(w->conf.watch, &ref, &ret, IGNORED) ? NULL : ret;
 }
 
 static void set_controllers(struct work *w)

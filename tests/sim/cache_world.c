@@ -415,7 +415,7 @@ static const struct sim_seed known[] = {
 
 int main(int argc, char **argv)
 {
-	const struct sim_conf conf = { "the data cache", world, 10000, known, false, 0 };
+	const struct sim_conf conf = { "the data cache", world, 10000, known, false };
 
 	return sim_main(&conf, argc, argv);
 }

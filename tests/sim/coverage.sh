@@ -28,7 +28,7 @@ compile=$(make -n V=1 -W tests/sim/events.c "build/san/tests/sim/$world" | grep 
 objects=()
 for file in "${files[@]}"; do
 	objects+=("$out/${file//\//_}.o")
-	[ "$file" -ot "${objects[-1]}" ] && continue
+	[ -z "$(find "$file" core/*/*.h -newer "${objects[-1]}" 2>&1)" ] && continue
 	command=${compile/build\/san\/tests\/sim\/events.c.o/${objects[-1]}}
 	command=${command/tests\/sim\/events.c/$file}
 	eval "${command//-MMD -MP/} -fprofile-instr-generate -fcoverage-mapping" || exit

@@ -25,7 +25,6 @@ enum {
 	CHOICES = 1 << 20, /* of a schedule in a process of its own, at most */
 	SANITIZED = 50,    /* one schedule of so many is run with the sanitizers, too */
 	STEPS = 1000000,   /* of a schedule: most have a thousand */
-	FAMILY = 8,        /* seeds with the same beginning (events.h) */
 };
 
 void __asan_init(void)
@@ -42,9 +41,6 @@ struct event {
 struct sim {
 	uint64_t seed, state, n_events, steps;
 	int64_t now;
-	const struct sim_conf *conf;
-	uint64_t members;   /* that follow from the beginning: seed, seed + 1, ... */
-	uint64_t parted_at; /* n_events when the beginning of the family was over */
 	struct event *heap;
 	size_t n, cap;
 	int64_t *choices; /* those made; `given` of them are not thrown */
@@ -107,14 +103,6 @@ static void swap(struct event *a, struct event *b)
 	*b = t;
 }
 
-/* Of the events at the same time. */
-static uint64_t next_order(struct sim *s)
-{
-	uint64_t n = s->n_events++, family = ~(s->seed / FAMILY);
-
-	return mix((s->conf->shared_ms && n < s->parted_at ? family : s->seed) + n);
-}
-
 void sim_after(struct sim *s, int64_t ms, void (*run)(void *ctx), void *ctx)
 {
 	size_t i = s->n++;
@@ -123,50 +111,10 @@ void sim_after(struct sim *s, int64_t ms, void (*run)(void *ctx), void *ctx)
 		s->cap = 2 * s->cap + 64;
 		s->heap = xreallocarray(s->heap, s->cap, sizeof(*s->heap));
 	}
-	s->heap[i] = (struct event){ s->now + ms, next_order(s), run, ctx };
+	s->heap[i] =
+		(struct event){ s->now + ms, mix(s->seed + s->n_events++), run, ctx };
 	for (; i && is_before(&s->heap[i], &s->heap[(i - 1) / 2]); i = (i - 1) / 2)
 		swap(&s->heap[i], &s->heap[(i - 1) / 2]);
-}
-
-/* Run this in a process of its own, which may crash. True: this is it. */
-static bool in_child(struct sim *s)
-{
-	int status = 0;
-	pid_t pid;
-
-	fflush(stdout);
-	pid = fork();
-	if (!pid)
-		return true;
-	waitpid(pid, &status, 0);
-	if (status)
-		sim_broken(s, "the program died: status 0x%x", (unsigned)status);
-	return false;
-}
-
-static void leave_child(void)
-{
-	fflush(stdout);
-	if (__llvm_profile_write_file)
-		__llvm_profile_write_file();
-	_exit(0);
-}
-
-/* The beginning is over: run each member of the family from here, up to the first that breaks. */
-static void part(struct sim *s)
-{
-	struct sim before;
-
-	s->parted_at = s->n_events;
-	for (before = *s; before.members > 1; before.members--, before.seed++) {
-		*s = before;
-		if (in_child(s))
-			break;
-		if (s->broken)
-			leave_child();
-	}
-	*s = before;
-	s->state = mix(s->seed);
 }
 
 bool sim_step(struct sim *s)
@@ -174,10 +122,6 @@ bool sim_step(struct sim *s)
 	struct event next;
 	size_t i = 0, least = 0;
 
-	if (s->conf->shared_ms && !s->replays && s->parted_at > s->n_events && s->n &&
-	    s->heap[0].at >= START_MS + (int64_t)(mix(~(s->seed / FAMILY)) %
-						  (uint64_t)s->conf->shared_ms))
-		part(s);
 	if (s->steps++ == STEPS)
 		sim_broken(s, "no end after %d steps", STEPS);
 	if (!s->n || s->steps > STEPS)
@@ -266,9 +210,7 @@ bool sim_is_broken(const struct sim *s)
 
 static void run_here(struct sim *s, const struct sim_conf *conf)
 {
-	s->state = mix(conf->shared_ms ? ~(s->seed / FAMILY) : s->seed);
-	s->parted_at = s->replays ? s->parted_at : UINT64_MAX;
-	s->conf = conf;
+	s->state = mix(s->seed);
 	s->now = START_MS;
 	s->n = s->n_events = s->steps = s->made = 0;
 	s->broken = false;
@@ -283,14 +225,27 @@ static void run_here(struct sim *s, const struct sim_conf *conf)
  */
 static void run(struct sim *s, const struct sim_conf *conf)
 {
+	int status = 0;
+	pid_t pid;
+
 	if (!conf->forks) {
 		run_here(s, conf);
-	} else if (in_child(s)) {
+		return;
+	}
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
 		s->heap = NULL;
 		s->cap = 0;
 		run_here(s, conf);
-		leave_child();
+		fflush(stdout);
+		if (__llvm_profile_write_file)
+			__llvm_profile_write_file();
+		_exit(0);
 	}
+	waitpid(pid, &status, 0);
+	if (status)
+		sim_broken(s, "the program died: status 0x%x", (unsigned)status);
 }
 
 static struct sim *sim_new(const struct sim_conf *conf)
@@ -423,24 +378,20 @@ static void shorten(struct sim *s, const struct sim_conf *conf)
 	s->given = h.n;
 }
 
-/*
- * Run the schedules of `members` seeds of a family; if one fails, print its shortest form:
- * a page.
- */
-static bool try(const struct sim_conf *conf, uint64_t seed, uint64_t members, bool trace)
+/* Run the schedule of a seed; if it fails, print its shortest form: a page. */
+static bool try(const struct sim_conf *conf, uint64_t seed, bool trace)
 {
 	struct sim *s = sim_new(conf);
 	bool broken;
 
 	s->seed = seed;
-	s->members = members;
 	s->trace = trace ? TRACE_ALL : TRACE_NONE;
 	if (trace)
 		printf("# seed %" PRIu64 "\n", seed);
 	run(s, conf);
 	broken = s->broken;
 	if (broken) {
-		printf("# seed %" PRIu64 ": %s\n", s->seed, s->why);
+		printf("# seed %" PRIu64 ": %s\n", seed, s->why);
 		s->trace = TRACE_NONE;
 		shorten(s, conf);
 		s->trace = TRACE_PAGE;
@@ -499,18 +450,13 @@ int sim_main(const struct sim_conf *conf, int argc, char **argv)
 
 	log_setup(LOG_LEVEL_ERROR, LOG_FORMAT_TEXT, open("/dev/null", O_WRONLY));
 	for (const struct sim_seed *k = conf->known; !o.chosen && k->seed; k++) {
-		bool broken = try(conf, k->seed, 1, false);
+		bool broken = try(conf, k->seed, false);
 
 		bad |= broken;
 		tell(++tests, broken, conf->name, k->fault);
 	}
-	for (uint64_t i = 0, members; i < o.n && !bad; i += members) {
-		members = FAMILY - (o.first + i) % FAMILY;
-		members = !conf->shared_ms || o.trace ? 1
-			  : members < o.n - i         ? members
-						      : o.n - i;
-		bad = try(conf, o.first + i, members, o.trace);
-	}
+	for (uint64_t i = 0; i < o.n && !bad; i++)
+		bad = try(conf, o.first + i, o.trace);
 	snprintf(what, sizeof(what), "%" PRIu64 " schedules from seed %" PRIu64, o.n,
 		 o.first);
 	tell(++tests, bad, conf->name, what);

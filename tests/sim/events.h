@@ -32,11 +32,6 @@ struct sim_conf {
 		const char *fault; /* that it found */
 	} * known;                 /* ends with { 0 } */
 	bool forks;                /* each schedule in a process of its own */
-	/*
-	 * With it, FAMILY seeds in a row have the same beginning, which is run once for all
-	 * of them: a random time of so many ms at most. 0: each has its own.
-	 */
-	int64_t shared_ms;
 };
 /*
  * The program: [--seed N] [--schedules N] [--trace]. Its exit status. --seed: this one, or

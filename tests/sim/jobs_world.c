@@ -174,8 +174,8 @@ static const struct sim_seed known[] = {
 
 int main(int argc, char **argv)
 {
-	static const struct sim_conf conf = { "controller", jobs_world, 3000,
-					      known,        true,       FAULTS_MS };
+	static const struct sim_conf conf = { "controller", jobs_world, 2000, known,
+					      true };
 	const struct apiserver_conf api = { .max_events = 64 };
 	char **errors;
 

@@ -249,8 +249,8 @@ static void journal_world(struct sim *sim)
 int main(int argc, char **argv)
 {
 	static const struct sim_seed known[] = { { 0 } };
-	static const struct sim_conf conf = { "journal", journal_world, 2000,
-					      known,     true,          0 };
+	static const struct sim_conf conf = { "journal", journal_world, 2000, known,
+					      true };
 
 	return sim_main(&conf, argc, argv);
 }

@@ -60,7 +60,7 @@ static void world(struct sim *sim)
 int main(int argc, char **argv)
 {
 	static const struct sim_seed known[] = { { 0 } };
-	const struct sim_conf conf = { "counting", world, 1000, known, false, 0 };
+	const struct sim_conf conf = { "counting", world, 1000, known, false };
 
 	return sim_main(&conf, argc, argv);
 }

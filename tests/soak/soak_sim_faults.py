@@ -88,6 +88,8 @@ CONTROLLER = [
     ('a finished job is deleted before its time', "core/manager/reconcile_end.c", '\tif (left <= 0)\n\t\treturn delete_trainjob', '\tif (left <= 3)\n\t\treturn delete_trainjob'),
     ('the time of a finished job is not waited for', "core/manager/reconcile_end.c", '\tpass_requeue_after(p, left < TTL_CHECK_MS ? left : TTL_CHECK_MS);', ''),
     ('a conflict is not tried again', "core/manager/reconcile.c", 'if (why.kind == ERR_CONFLICT) {\n\t\t\tpass_requeue_after(p, BACKOFF_MS);', 'if (why.kind == ERR_CONFLICT) {'),
+    ('a job is too late before its resume is in effect', "core/manager/reconcile_end.c", '\t    status_is_true(status, COND_SUSPENDED) || !text ||', '\t    !text ||'),
+    ('a status is computed from one that a write without an answer replaced', "core/manager/reconcile_status.c", '= rc && is_no_answer(err);', '= false && is_no_answer(err);'),
 ]
 JOURNAL = [
     ('a change is acknowledged before it is on the disk', "core/apiserver/storage.c", 'int rc = s->journal ? journal_sync(s->journal, err) : 0;', 'int rc = 0;\n\t(void)err;'),
@@ -95,7 +97,9 @@ JOURNAL = [
     ('records follow a torn one', "core/apiserver/journal.c", 'if (lseek(j->fd, (off_t)good, SEEK_SET) < 0)\n\t\treturn error_errno(err, errno, "%s", j->path);\n\tj->size = (int64_t)good;', 'j->size = (int64_t)text.len;'),
     ('a log that is not on the disk takes the place of the old one', "core/apiserver/journal.c", '\tif (fdatasync(fd))\n', '\tif (false)\n'),
     ('a sync that failed is forgotten', "core/apiserver/journal.c", 'j->failed |= bad;', ''),
-    ('a write that failed leaves its beginning', "core/apiserver/journal.c", 'bool back = !ftruncate(j->fd, j->size) &&', 'bool back ='),
+    ('a record follows one whose write failed', "core/apiserver/journal.c", 'bool back = !ftruncate(j->fd, j->size) &&\n\t\t\t    lseek(j->fd, j->size, SEEK_SET) == j->size;', 'bool back = true;'),
+    ('a write that failed forgets that a sync did', "core/apiserver/journal.c", 'j->failed |= !back;', 'j->failed = !back;'),
+    ('what is read at the start is not written again', "core/apiserver/storage.c", '\twrite_again(s);\n', ''),
     ('a change is seen before it is on the disk', "core/apiserver/storage.c", 'pending = version > s->committed;', 'pending = false;'),
 ]
 FAULTS = [("journal", *fault) for fault in JOURNAL] + [("cache", *fault) for fault in CACHE] + [("jobs", *fault) for fault in CONTROLLER]

@@ -66,18 +66,26 @@ static bool has_cookie(const struct gate *g, const char *header)
 	return false;
 }
 
+/* httpd_header() has none of two: each must be ours. */
+static bool has_foreign_origin(const struct gate *g, const struct httpd_request *req)
+{
+	for (const struct httpd_header *h = req->headers; h->name; h++)
+		if (!strcasecmp(h->name, "Origin") && !names_us(g, h->value, "http://"))
+			return true;
+	return false;
+}
+
 enum gate_verdict gate_judge(struct gate *g, const struct httpd_request *req,
 			     const char **ret_why)
 {
-	const char *host = httpd_header(req, "Host"), *origin;
+	const char *host = httpd_header(req, "Host");
 
 	if (!host || !names_us(g, host, "")) {
 		*ret_why =
 			"This page is served only as 127.0.0.1 or localhost, with its own port.\n";
 		return GATE_REFUSED;
 	}
-	origin = httpd_header(req, "Origin");
-	if (origin && !names_us(g, origin, "http://")) {
+	if (has_foreign_origin(g, req)) {
 		*ret_why = "Requests from other pages are refused.\n";
 		return GATE_REFUSED;
 	}

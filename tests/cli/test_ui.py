@@ -16,7 +16,7 @@ import urllib.parse
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "tests"))
 sys.dont_write_bytecode = True
-from tap import check, finish
+from tap import check, finish, skip
 
 PROGRAM = os.environ.get("KFTRAINER", os.path.join(ROOT, "kftrainer"))
 HOME = tempfile.TemporaryDirectory()
@@ -115,6 +115,24 @@ equal("nothing is changed by it", server.ask(method="POST")[0], 405)
 policy = server.ask()[1].get("Content-Security-Policy", "")
 check("it loads nothing from elsewhere, and no page frames it",
       None if "default-src 'none'" in policy and "frame-ancestors 'none'" in policy and "unsafe" not in policy else policy)
+
+# What another user of this machine can see and do: its processes' arguments, its port.
+OTHER = """import glob, http.client, os, sys
+port, pid = sys.argv[1:]
+token = sys.stdin.read()
+def status(path, **headers):
+    c = http.client.HTTPConnection('127.0.0.1', int(port)); c.request('GET', path, headers=headers); return c.getresponse().status
+def readable(path):
+    try: return open(path, 'rb').read()
+    except OSError: return b''
+print([status('/'), status('/stream?rows=1'), status('/log?job=default/good'), status('/arrived?after=1.1.1'), status('/?token=' + 'a' * 64)],
+      [len(readable(f'/proc/{pid}/{name}')) for name in ('environ', 'mem')], token in str([readable(p) for p in glob.glob('/proc/[0-9]*/cmdline')]))"""
+if os.geteuid() == 0:
+    other = subprocess.run(["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", sys.executable, "-I", "-c", OTHER, server.port,
+                            str(server.process.pid)], input=server.token, capture_output=True, text=True)
+    equal("another user of this machine gets nothing", (other.stdout.strip(), other.stderr), ("[403, 403, 403, 403, 403] [0, 0] False", ""))
+else:
+    skip("another user of this machine gets nothing", "root alone can be another user")
 
 # ---- what it shows ---------------------------------------------------------------------------------
 def table(text):

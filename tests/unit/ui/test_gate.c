@@ -67,6 +67,25 @@ TEST(the_cookie_opens_for_this_host_and_origin_only)
 			 GATE_REFUSED);
 }
 
+TEST(each_of_two_origins_is_judged)
+{
+	char cookie[128];
+	struct httpd_header h[] = { { "Host", "localhost:4000" },
+				    { "Cookie", cookie },
+				    { "Origin", "http://localhost:4000" },
+				    { "origin", "http://evil.example" },
+				    { 0 } };
+	const struct httpd_request req = {
+		.method = "GET", .path = "/", .query = "", .headers = h
+	};
+	const char *why;
+
+	snprintf(cookie, sizeof(cookie), "kftrainer-4000=%s", gate.cookie);
+	assert_int_equal(gate_judge(&gate, &req, &why), GATE_REFUSED);
+	h[3].value = h[2].value;
+	assert_int_equal(gate_judge(&gate, &req, &why), GATE_OPEN);
+}
+
 TEST(csrf_token)
 {
 	assert_true(gate_csrf(&gate, gate.csrf));

@@ -151,6 +151,13 @@ equal("flat and huge ones are drawn", [len(plotted(name)) for name in ("flat", "
 equal("... with a few marks each", b.js("""return [...document.querySelectorAll('.plot')].map(f => f.uplot.axes.map(a => (a._splits || []).length))
     .flat().filter(n => n > 20)"""), [])
 equal("eight metrics are all that there are", b.js("return document.querySelector('.plots + button').checkVisibility()"), False)
+b.js("stream.heard.points(['default/gamma', 'gaps', true, Array.from({length: 600}, (_, i) => [1000 * i, i, i % 2 ? null : 1 + i % 5])])")
+b.until("values between gaps are drawn", lambda: b.js("""const f = [...document.querySelectorAll('.plot')].find(f => f.querySelector('b').textContent === 'gaps');
+    if (!f) return 0;
+    const c = f.querySelector('canvas'), d = c.getContext('2d').getImageData(c.width / 4, 0, c.width / 2, c.height - 60).data;
+    let n = 0;
+    for (let i = 0; i < d.length; i += 4) n += d[i + 3] > 0 && d[i + 2] > d[i] + 60;
+    return n""") > 100)
 b.screen(1200, 300)
 b.js("document.getElementById('plots').scrollIntoView()")
 b.shot("live-plots")

@@ -448,6 +448,12 @@ function marks(u, axis, low, high, step, space) {
   return n > 0 && n <= 20 ? Array.from({ length: n }, (_, i) => (first + i) * by) : [];
 }
 
+// Points without a neighbor, to which uPlot draws no line and, of many, no mark (uPlot#1042).
+function alone(u, s, show) {
+  const ys = u.data[s], at = show ? [] : [...ys.keys()].filter(i => ys[i] !== undefined);
+  return show ? null : at.filter((i, n) => ys[i] !== null && (ys[at[n - 1]] ?? null) === null && (ys[at[n + 1]] ?? null) === null);
+}
+
 function chartOf(name, keys) {
   let chart = plot.charts.get(name);
   const want = keys.join() + plot.by + matchMedia('(prefers-color-scheme: dark)').matches;
@@ -467,7 +473,7 @@ function chartOf(name, keys) {
     scales: { x: { time: false, range }, y: { range } },
     axes: [{ ...axis, splits: marks, values: (u, all) => all.map(span) },
       { ...axis, size: 80, splits: marks, values: (u, all) => all.map(v => digits(v, 8)) }],
-    series: [{}, ...keys.map((key, i) => ({ label: key, stroke: colorOf('--r' + i % COLORS), width: 1.5, spanGaps: false }))],
+    series: [{}, ...keys.map((key, i) => ({ label: key, stroke: colorOf('--r' + i % COLORS), width: 1.5, spanGaps: false, points: { filter: alone } }))],
     hooks: { setCursor: [u => drawLegend(chart, name, keys, u.cursor.idx)] },
   }, [[], ...keys.map(() => [])], chart.area);
   return chart;

@@ -111,6 +111,15 @@ static const char *stalls(struct arena *arena, struct columns *g, const cJSON *j
 	return supervision_of(&s, job) ? arena_printf(arena, "%" PRId64, s.stalls) : "";
 }
 
+static const char *goodput(struct arena *arena, struct columns *g, const cJSON *job)
+{
+	struct supervision s;
+
+	return supervision_of(&s, job) && supervision_goodput(&s) >= 0
+		       ? arena_printf(arena, "%d%%", supervision_goodput(&s))
+		       : "";
+}
+
 /* The reason of Failed, Complete or Suspended, the first that is True; "": none is. */
 static const char *reason(struct arena *arena, struct columns *g, const cJSON *job)
 {
@@ -130,6 +139,7 @@ const struct column columns[] = {
 	{ "DURATION", duration, COLUMN_ALWAYS }, { "PROGRESS", progress, COLUMN_WIDE },
 	{ "LEFT", left, COLUMN_WIDE },           { "METRICS", metrics, COLUMN_WIDE },
 	{ "RESTARTS", restarts, COLUMN_WIDE },   { "STALLS", stalls, COLUMN_WIDE },
+	{ "GOODPUT", goodput, COLUMN_WIDE },
 	{ "QUEUE", queue, COLUMN_WIDE },         { "REASON", reason, COLUMN_WIDE },
 };
 

@@ -21,7 +21,7 @@ struct column {
 	const char *(*cell)(struct arena *arena, struct columns *c, const cJSON *job);
 	int when;
 };
-enum { N_COLUMNS = 14 };
+enum { N_COLUMNS = 15 };
 extern const struct column columns[N_COLUMNS];
 
 /* The text of column i; "": unknown. In the arena, or the job's. */

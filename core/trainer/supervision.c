@@ -148,6 +148,15 @@ void supervision_merge(cJSON *to, const cJSON *tj, const char *pod,
 	json_put(to, sum, "status", KEY);
 }
 
+int supervision_goodput(const struct supervision *s)
+{
+	int64_t all = 0;
+
+	for (int i = 0; i < SUPERVISION_SLICES; i++)
+		all += s->seconds[i];
+	return all ? (int)(s->seconds[SUPERVISION_PRODUCTIVE] * 100 / all) : -1;
+}
+
 bool supervision_of(struct supervision *ret, const cJSON *tj)
 {
 	return read_doc(ret, json_get(tj, "status", KEY));

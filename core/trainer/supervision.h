@@ -52,6 +52,8 @@ MUST_CHECK int supervision_read(struct supervision *ret, bool *ret_any, const cJ
 void supervision_merge(cJSON *to, const cJSON *tj, const char *pod,
 		       const struct supervision *s, struct supervision *ret_before,
 		       struct supervision *ret_all);
+/* Percent of its time that was productive; -1: it has none yet. */
+int supervision_goodput(const struct supervision *s);
 /* False: the TrainJob has none. */
 bool supervision_of(struct supervision *ret, const cJSON *tj);
 

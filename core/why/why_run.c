@@ -222,19 +222,16 @@ void why_running(struct why *w)
 static const char *spent(struct why *w, const struct supervision *s)
 {
 	cleanup_buf struct buf out = { .max = 512 };
-	int64_t all = 0;
+	int goodput = supervision_goodput(s);
 
 	for (int i = 0; i < SUPERVISION_SLICES; i++) {
 		char text[DURATION_TEXT_SIZE];
 
-		all += s->seconds[i];
 		buf_printf(&out, "%s%s %s", i ? ", " : "", supervision_slices[i],
 			   duration_age(s->seconds[i], text));
 	}
-	return arena_printf(
-		w->arena, "%lld %% of its time was productive (%s)",
-		(long long)(all ? s->seconds[SUPERVISION_PRODUCTIVE] * 100 / all : 0),
-		(char *)out.data);
+	return arena_printf(w->arena, "%d %% of its time was productive (%s)",
+			    goodput < 0 ? 0 : goodput, (char *)out.data);
 }
 
 void why_supervision(struct why *w)

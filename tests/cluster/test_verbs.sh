@@ -53,7 +53,7 @@ check "get: sorted, all of them" test "$(awk 'NR > 1 { print $1 }' "$scratch/out
 check "get: by label" eval 'says 0 "^two " get -n $ns -l team=blue && ! grep -q ^one "$scratch/out"'
 check "get: of labels that none has" says 0 'No TrainJobs with these labels' get -n $ns -l team=green
 check "get -A" says 0 "^$ns +one +Created " get -A
-check "get -o wide" says 0 '^NAME .*DURATION +PROGRESS +LEFT +METRICS +RESTARTS +STALLS +QUEUE +REASON$' get -n $ns -o wide
+check "get -o wide" says 0 '^NAME .*DURATION +PROGRESS +LEFT +METRICS +RESTARTS +STALLS +GOODPUT +QUEUE +REASON$' get -n $ns -o wide
 check "get -o name" says 0 '^trainjob.trainer.kubeflow.org/one$' get -n $ns -o name
 same() { diff <(in_cluster "$kftrainer" get one -n $ns -o json | python3 -m json.tool --sort-keys) <(kt get trainjob one -o json | python3 -m json.tool --sort-keys); }
 check "get -o json: as kubectl has it" same

@@ -81,7 +81,7 @@ run "$kftrainer" events --local told
 ok "events say who failed" printed 'Restarted +trainjob/told +rank 1 ended first, with status 7: all ranks start again in their pods, restart 1$'
 ok "... and that it stalled" printed 'Stalled +trainjob/told +no output'
 run "$kftrainer" get --local -o wide told
-ok "get -o wide has restarts and stalls" printed 'METRICS +RESTARTS +STALLS .*' && printed ' 2 +1 +'
+ok "get -o wide has restarts, stalls and goodput" printed 'METRICS +RESTARTS +STALLS +GOODPUT .*' && printed ' 2 +1 +[0-9]+% '
 run "$kftrainer" why --local told
 ok "why has both, and where the time went" printed 'its ranks started again in their pods: 2 after failures and stalls, 0 after .* stalls: 1; [0-9]+ % of its time was productive .queued [0-9]+s, starting '
 run "$kftrainer" get --local -o json told

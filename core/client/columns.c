@@ -139,8 +139,8 @@ const struct column columns[] = {
 	{ "DURATION", duration, COLUMN_ALWAYS }, { "PROGRESS", progress, COLUMN_WIDE },
 	{ "LEFT", left, COLUMN_WIDE },           { "METRICS", metrics, COLUMN_WIDE },
 	{ "RESTARTS", restarts, COLUMN_WIDE },   { "STALLS", stalls, COLUMN_WIDE },
-	{ "GOODPUT", goodput, COLUMN_WIDE },
-	{ "QUEUE", queue, COLUMN_WIDE },         { "REASON", reason, COLUMN_WIDE },
+	{ "GOODPUT", goodput, COLUMN_WIDE },     { "QUEUE", queue, COLUMN_WIDE },
+	{ "REASON", reason, COLUMN_WIDE },
 };
 
 const char *column_text(struct arena *arena, struct columns *c, size_t i,

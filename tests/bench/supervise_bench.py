@@ -15,7 +15,7 @@ import time
 sys.dont_write_bytecode = True
 if len(sys.argv) != 2:
     sys.exit(__doc__)
-from row import row
+from row import lacks, row
 
 PROGRAM = os.path.abspath(sys.argv[1])
 FILES, TURNS = 300, 11
@@ -92,14 +92,47 @@ def after_death(name, *options):
     return (min(s for s in steps if s > died[0]) - died[0]) * 1e3
 
 
+TORCHRUN = """
+import os, signal, time
+first = os.environ["TORCHELASTIC_RESTART_COUNT"] == "0"
+print("step at", time.time(), flush=True)
+if not first:
+    raise SystemExit
+if os.environ["RANK"] == "1":
+    time.sleep(0.5)
+    print("died at", time.time(), flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+time.sleep(100)
+"""
+
+
+def torchrun(name):
+    """The same of two workers of one torchrun; None: there is none."""
+    (CODE / "torchrun.py").write_text(TORCHRUN)
+    done = subprocess.run([PROGRAM, "submit", "--local", "--runtime", "torch-distributed", "--nodes", "1", "--nproc-per-node", "2", "--name",
+                           name, "--", "torchrun", "--max_restarts", "1", str(CODE / "torchrun.py")], stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True, check=False)
+    died = re.search(r"died at ([0-9.]+)", done.stdout + done.stderr)
+    steps = [float(t) for t in re.findall(r"step at ([0-9.]+)", done.stdout + done.stderr)]
+    after = [s for s in steps if died and s > float(died[1])]
+    return (min(after) - float(died[1])) * 1e3 if after else None
+
+
 def restarts():
-    ours, theirs = [], []
+    ours, theirs, third = [], [], []
     for i in range(TURNS):
         ours.append(after_death(f"ours{i}", "--supervise"))
         theirs.append(after_death(f"theirs{i}"))
+        if i < 3:
+            third.append(torchrun(f"third{i}"))
     row("death of a rank to the next step", statistics.median(ours), "ms",
         f"two nodes, Python without torch, `--local --supervise`; by turns, median of {TURNS}", "≤ 1 s", "Recreate of all pods",
         statistics.median(theirs))
+    if None in third:
+        lacks("the same beside torchrun", "torchrun did not start its workers again")
+        return
+    row("the same beside torchrun", statistics.median(ours), "ms", "its two workers on one node; by turns, median of 3 of torchrun's", "",
+        "torchrun --max_restarts", statistics.median(third))
 
 
 def resident():

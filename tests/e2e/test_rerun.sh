@@ -49,7 +49,9 @@ edits() {
 		fi
 	done
 }
+begun=$(date +%s%N)
 check "20 edits in a row, one with a syntax error" edits
+echo "# $((($(date +%s%N) - begun) / 20000000)) ms for each rerun, from its start to its end"
 check "... each ran on both ranks" eval '[ "$(k logs "$(name 0)" -c node | grep -c "rank 0 edit") $(k logs "$(name 1)" -c node | grep -c "rank 1 edit")" = "20 20" ]'
 check "... in the same pods" eval '[ "$before" = "$(uids dev)" ]'
 check "arguments are appended" exits 0 'edit 20 user 1234567 first --lr 1' dev -- --lr 1

@@ -443,8 +443,10 @@ static void announce(struct keeper *k, const struct complete_head *head, int64_t
 	struct runs *r = k->r;
 	char text[400];
 
-	snprintf(text, sizeof(text), "%s is complete: %lld files, %lld bytes", head->name,
-		 (long long)head->files, (long long)head->bytes);
+	snprintf(text, sizeof(text),
+		 "%s is complete: %lld files, %lld bytes in %lld.%lld s", head->name,
+		 (long long)head->files, (long long)head->bytes, (long long)ms / 1000,
+		 (long long)ms / 100 % 10);
 	runs_event(r, "Normal", "Checkpoint", text);
 	pthread_mutex_lock(&r->lock);
 	r->last = *head;

@@ -14,6 +14,8 @@
 #include "store/fetch.h"
 #include "store/range.h"
 
+enum { CONNECTIONS = 2 }; /* each has 5 MiB in memory */
+
 int place_open(struct run_place *p, const char *uri,
 	       const char *(*env)(void *ctx, const char *name), void *ctx,
 	       struct error *err)
@@ -75,6 +77,7 @@ int place_send(struct run_place *p, const char *what, const char *name, struct e
 	struct upload_conf conf = upload_of(p, uri_of(p, &arena, name));
 	struct upload_now now;
 
+	conf.connections = CONNECTIONS;
 	return upload_run(&conf, what, &now, err);
 }
 

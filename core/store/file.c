@@ -6,8 +6,9 @@
  *
  * A path is taken as it is; if nothing has that name, "%20" in it is decoded.
  *
- * Files are put under another name, and renamed once they are whole. They get the times
- * of their sources, by which the next upload knows them.
+ * Files are put under another name, and renamed once they are whole; all are on disk when
+ * the upload ends. They get the times of their sources, by which the
+ * next upload knows them.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -346,7 +347,7 @@ static bool is_copied(int dir, const char *name, const struct put_file *f)
 }
 
 static int put_one(int dir, const char *name, const struct put_file *f, bool *ret_sent,
-		   struct error *err)
+		   bool sync, struct error *err)
 {
 	char temporary[RANDOM_KEY_SIZE + sizeof(NEW)], chance[RANDOM_KEY_SIZE];
 	cleanup_fd int from = -1, to = -1;
@@ -363,7 +364,7 @@ static int put_one(int dir, const char *name, const struct put_file *f, bool *re
 	if (to < 0)
 		return error_errno(err, errno, "%s", name);
 	rc = copy(f, from, to, err);
-	if (!rc && (fdatasync(to) || renameat(dir, temporary, dir, name)))
+	if (!rc && ((sync && fdatasync(to)) || renameat(dir, temporary, dir, name)))
 		rc = error_errno(err, errno, "%s", name);
 	if (rc)
 		unlinkat(dir, temporary, 0);
@@ -380,7 +381,7 @@ static int put_in(struct store *s, const struct put_conf *conf, size_t i,
 	cleanup_fd int dir = make_dir(s, below, err);
 	bool sent = false;
 
-	if (dir < 0 || put_one(dir, path_base(path), f, &sent, err))
+	if (dir < 0 || put_one(dir, path_base(path), f, &sent, false, err))
 		return -1;
 	conf->progress(conf->ctx, f->size, sent);
 	conf->done(conf->ctx, i, sent);
@@ -396,27 +397,35 @@ static void cut_root(struct store *s, const char **ret_name)
 							 : ".";
 }
 
+static int put_single(struct store *s, const struct put_conf *conf, struct error *err)
+{
+	cleanup_fd int dir = -1;
+	const char *name;
+	bool sent = false;
+
+	cut_root(s, &name);
+	dir = make_dir(s, "", err);
+	if (dir < 0 || put_one(dir, name, conf->files, &sent, true, err))
+		return -1;
+	conf->progress(conf->ctx, conf->files->size, sent);
+	conf->done(conf->ctx, 0, sent);
+	return 0;
+}
+
 static int put_all(struct store *s, const struct put_conf *conf, struct error *err)
 {
-	const char *name;
+	cleanup_fd int dir = -1;
 
 	conf->started(conf->ctx, 1);
-	if (!conf->dir) {
-		cleanup_fd int dir = -1;
-		bool sent = false;
-
-		cut_root(s, &name);
-		dir = make_dir(s, "", err);
-		if (dir < 0 || put_one(dir, name, conf->files, &sent, err))
-			return -1;
-		conf->progress(conf->ctx, conf->files->size, sent);
-		conf->done(conf->ctx, 0, sent);
-		return 0;
-	}
+	if (!conf->dir)
+		return put_single(s, conf, err);
 	for (size_t i = 0; i < conf->n; i++)
 		if (put_in(s, conf, i, err))
 			return -1;
-	return 0;
+	dir = make_dir(s, "", err);
+	if (dir < 0)
+		return -1;
+	return syncfs(dir) ? error_errno(err, errno, "%s", s->root) : 0;
 }
 
 static int file_put(const struct put_conf *conf, struct error *err)

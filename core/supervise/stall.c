@@ -21,8 +21,7 @@ int64_t stall_due(const struct stall *s)
 	if (s->after < 0 || (!s->after && s->reports < STALL_REPORTS))
 		return -1;
 	if (s->after)
-		limit = s->reports && s->reports < STALL_REPORTS ? s->after * STALL_TIMES
-								 : s->after;
+		limit = s->after * (s->reports < STALL_REPORTS ? STALL_TIMES : 1);
 	else if (limit < STALL_LEAST_MS)
 		limit = STALL_LEAST_MS;
 	return s->last + limit + STALL_LATE_MS;

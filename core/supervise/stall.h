@@ -23,8 +23,8 @@ enum {
 /* { .after }: no start yet. */
 struct stall {
 	/*
-	 * The user's time, five times that from the first progress report of a start to
-	 * the third; 0: none; < 0: nothing is a stall.
+	 * The user's time, five times that until the third progress report of a start; 0:
+	 * none; < 0: nothing is a stall.
 	 */
 	int64_t after;
 	int64_t last, longest;

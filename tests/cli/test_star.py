@@ -201,7 +201,7 @@ load_batch() if os.environ["RANK"] in "1" else step()
 """
 with open(os.path.join(scratch.name, "train.py"), "w") as f:
     f.write(PYTHON)
-w = World(3, f"exec {sys.executable} {scratch.name}/train.py", "--restarts", "1", "--stall-after", "1s")
+w = World(3, f"exec {sys.executable} {scratch.name}/train.py", "--restarts", "1", "--stall-after", "200ms")
 is_("a job that stalls starts again", (w.codes(), [re.findall("run .", t) for t in w.texts()]), ([0, 0, 0], [["run 0", "run 1"]] * 3))
 text = w.rank[0].text()
 is_("... which rank 0 says", [x in text for x in ("stalled: no output and no progress of any rank for 3 s", "after the stall: restart 1 of at most 1")], [True, True])
@@ -209,19 +209,19 @@ is_("... with the stack of the odd one first, and those of the others together",
     re.findall("the stack of (.*):\n.*:   ([a-z_]+)", text), [("rank 1 (1 of 3 processes)", "load_batch"), ("rank 0, rank 2 (2 of 3 processes)", "step")])
 is_("each rank says where its processes are",
     [bool(re.search(r"process \d+ \(python[^)]*\): state S(, in \w+)?, \d+\.\d s of CPU", t)) for t in w.texts()], [True] * 3)
-w = World(2, f"exec {sys.executable} {scratch.name}/train.py launcher", "--restarts", "1", "--stall-after", "1s")
+w = World(2, f"exec {sys.executable} {scratch.name}/train.py launcher", "--restarts", "1", "--stall-after", "200ms")
 w.codes()
 text = w.rank[0].text()
 is_("a launcher's workers, in their own sessions, too, by their RANK",
     sorted(x for x in re.findall(r"rank \d \(RANK=\d+\)", text) if "stack" not in x),
     ["rank 0 (RANK=10)", "rank 0 (RANK=11)", "rank 1 (RANK=10)", "rank 1 (RANK=11)"])
 is_("... whose stacks do not mix", text.count("  step (train.py:"), 1)
-w = World(2, 'echo "run $KFTRAINER_RESTART"; trap "" ABRT; [ $KFTRAINER_RESTART = 1 ] || while :; do sleep 1; done', "--restarts", "1", "--stall-after", "1s")
+w = World(2, 'echo "run $KFTRAINER_RESTART"; trap "" ABRT; [ $KFTRAINER_RESTART = 1 ] || while :; do sleep 1; done', "--restarts", "1", "--stall-after", "200ms")
 is_("a command that ignores ABRT is ended by TERM or KILL", w.codes(), [0, 0])
-w = World(2, f"exec {sys.executable} {scratch.name}/train.py", "--stall-after", "1s")
+w = World(2, f"exec {sys.executable} {scratch.name}/train.py", "--stall-after", "200ms")
 is_("without a restart left, a rank that stalls ends by its ABRT", w.codes(), [134, 134])
 TALK = "for i in 1 2 3 4 5 6 7 8 9 10 11 12 13; do sleep 0.3; %s; done; "
-w = World(2, '[ $RANK = 0 ] && { ' + TALK % "echo $i" + 'exit 0; }; sleep 4', "--restarts", "1", "--stall-after", "500ms")
+w = World(2, '[ $RANK = 0 ] && { ' + TALK % "echo $i" + 'exit 0; }; sleep 4', "--restarts", "1", "--stall-after", "200ms")
 is_("while one rank writes, none has stalled", (w.codes(), "stalled" in w.rank[0].text()), ([0, 0], False))
 w = World(2, "sleep 3", "--stall-after", "never")
 is_("never is never", (w.codes(), "stalled" in w.rank[0].text()), ([0, 0], False))

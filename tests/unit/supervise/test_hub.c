@@ -318,11 +318,11 @@ TEST(test_a_rank_that_leaves_during_a_stall)
 
 	run(&w, 3);
 	w.hub.stall.after = 500;
-	hub_time(&w.hub, 500 + STALL_LATE_MS);
+	hub_time(&w.hub, 2500 + STALL_LATE_MS);
 	buf_release(&w.hub.said);
-	hub_dumped(&w.hub, 0, 600);
-	hub_dumped(&w.hub, 1, 600);
-	hub_left(&w.hub, 2, 700);
+	hub_dumped(&w.hub, 0, 4600);
+	hub_dumped(&w.hub, 1, 4600);
+	hub_left(&w.hub, 2, 4700);
 	ordered(&w, ORDER_STOP, 1, 1, "after the stall: restart 1 of at most 3");
 }
 

@@ -18,8 +18,9 @@
 #include "nodecheck/pair.h"
 
 enum {
-	ROUNDS = 16, /* at most: each node is measured with as many others */
-	AGAIN = 2,   /* other load makes a link slow at times, a bad one is always slow */
+	ROUNDS = 16,    /* at most: each node is measured with as many others */
+	SLOW_AGAIN = 5, /* other load makes a link slow at times, a bad one always is */
+	FAILED_AGAIN = 1,
 	NAMES_SHOWN = 10,
 	LOST_LEAST = 5,
 	RTT_BAD_US = 5000,
@@ -468,7 +469,9 @@ static void judge(struct net *t)
 		struct link *l = &t->links[i];
 		const char *why = verdict(t, l, usual);
 
-		for (int k = 0; k < AGAIN && why && !t->out[l->a] && !t->out[l->b]; k++) {
+		for (int k = 0; k < (l->why ? FAILED_AGAIN : SLOW_AGAIN) && why &&
+				!t->out[l->a] && !t->out[l->b];
+		     k++) {
 			measure(t, l, 1);
 			why = verdict(t, l, usual);
 		}

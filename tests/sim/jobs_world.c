@@ -167,8 +167,8 @@ static void jobs_world(struct sim *sim)
 }
 
 static const struct sim_seed known[] = {
-	{ 44, "a controller that takes over lists pods before TrainJobs" },
-	{ 521, "the answer to a write of the runtime snapshot is lost" },
+	{ 76, "a controller that takes over lists pods before TrainJobs" },
+	{ 1357, "the API server is busy when the TrainJob of a pod is asked for" },
 	{ 0, NULL },
 };
 

@@ -25,7 +25,6 @@ enum {
 	SCAN_MS = 2000,
 	END_SCAN_MS = 500, /* once the command has ended */
 	MAX_ENTRIES = 1000,
-	MAX_QUIET_MS = 60 * 1000,
 	NICE = 10,
 };
 
@@ -51,6 +50,11 @@ struct keeper {
 	struct complete_head *done; /* complete ones, the newest first */
 	size_t n_done;
 	struct trouble trouble;
+};
+
+struct wish {
+	uint32_t heard;
+	bool flush, over, failed;
 };
 
 /* ---- the directory ---- */
@@ -134,6 +138,17 @@ static void scan(struct keeper *k)
 			i++;
 		else
 			k->list[i] = k->list[--k->n];
+}
+
+/* What a command that failed may have left half written is not sent. */
+static void leave_out_torn(struct keeper *k)
+{
+	for (size_t i = 0; i < k->n; i++) {
+		struct entry *e = &k->list[i];
+
+		if (!e->sent && !recognize_whole(k->dir, e->name, e->renamed))
+			e->old = true;
+	}
 }
 
 static bool is_single(const struct keeper *k, const char *name)
@@ -259,10 +274,16 @@ static void set_marked(struct runs *r, uint32_t mark)
 }
 
 /* *ret_left: there is something to send. */
-static int follow_mark(struct keeper *k, uint32_t heard, bool flush, bool *ret_left,
+static int follow_mark(struct keeper *k, const struct wish *w, bool *ret_left,
 		       struct error *err)
 {
 	struct runs *r = k->r;
+	uint32_t heard = w->heard;
+	bool flush = w->flush;
+
+	/* A command that failed may have left a file half written. */
+	if (w->failed && !flush)
+		return 0;
 
 	*ret_left = (heard > runs_marked(r) || flush) && !send_all(k, err);
 	if (err->kind == ERR_CONFLICT || err->kind == ERR_NOT_FOUND)
@@ -393,12 +414,11 @@ static uint32_t next_mark(struct runs *r)
 	return mark;
 }
 
-/* Have all other ranks sent theirs? ERR_CONFLICT: one of them is another pod now. */
+/* Have all other ranks sent theirs? ERR_CONFLICT: they start again, and will not. */
 static int wait_for_marks(struct keeper *k, const struct entry *e, uint32_t mark,
 			  struct error *err)
 {
 	struct runs *r = k->r;
-	int64_t lost_at = -1;
 	bool all = false, lost = false, over = false;
 
 	if (r->conf->ranks == 1)
@@ -406,17 +426,14 @@ static int wait_for_marks(struct keeper *k, const struct entry *e, uint32_t mark
 	pthread_mutex_lock(&r->lock);
 	while (!all && !lost && !over) {
 		cond_wait_until(&r->changed, &r->lock, clock_ms() + 500);
-		all = r->all_marked >= mark;
+		lost = r->next_attempt - 1 != e->attempt;
+		all = !lost && r->all_marked >= mark;
 		over = r->over;
-		if (lost_at < 0 && k->r->next_attempt - 1 != e->attempt)
-			lost_at = clock_ms() + MAX_QUIET_MS;
-		lost = lost_at >= 0 && clock_ms() > lost_at;
 	}
 	pthread_mutex_unlock(&r->lock);
 	return all ? 0
 		   : error_set(err, ERR_CONFLICT,
-			       "%s: a rank was lost before it had sent its files",
-			       e->name);
+			       "%s: a rank failed before it had sent its files", e->name);
 }
 
 static int put_complete(struct keeper *k, const struct complete_head *head,
@@ -520,11 +537,6 @@ static int learn_done(struct keeper *k, struct error *err)
 
 /* ---- the thread ---- */
 
-struct wish {
-	uint32_t heard;
-	bool flush, over;
-};
-
 static struct wish next_wish(struct keeper *k, bool busy)
 {
 	struct runs *r = k->r;
@@ -536,7 +548,7 @@ static struct wish next_wish(struct keeper *k, bool busy)
 	while (!r->over && !r->scan && !(r->flush && !r->keep_done && busy) &&
 	       cond_wait_until(&r->changed, &r->lock, until))
 		;
-	w = (struct wish){ r->heard, r->flush, r->over };
+	w = (struct wish){ r->heard, r->flush, r->over, r->failed || r->scan };
 	pthread_mutex_unlock(&r->lock);
 	return w;
 }
@@ -574,11 +586,13 @@ static int step(struct keeper *k, const struct wish *w, bool *ret_busy, struct e
 	struct runs *r = k->r;
 
 	scan(k);
+	if (w->failed && !r->conf->rank)
+		leave_out_torn(k);
 	begin_attempt(k);
 	*ret_busy = false;
 	if (!k->done && learn_done(k, err))
 		return -1;
-	return r->conf->rank ? follow_mark(k, w->heard, w->flush, ret_busy, err)
+	return r->conf->rank ? follow_mark(k, w, ret_busy, err)
 			     : complete_one(k, ret_busy, err);
 }
 

@@ -63,6 +63,16 @@ bool recognize_finished(int dir, const char *name, bool renamed)
 	return renamed;
 }
 
+bool recognize_whole(int dir, const char *name, bool renamed)
+{
+	if (renamed)
+		return true;
+	for (size_t i = 0; i < N_ELEMENTS(table); i++)
+		if (table[i].last && is_row(dir, name, i))
+			return true;
+	return false;
+}
+
 /* FNV-1a; sums of it do not depend on the order of names. */
 static uint64_t hash(const void *data, size_t len, uint64_t h)
 {

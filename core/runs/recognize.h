@@ -22,6 +22,12 @@
 bool recognize_finished(int dir, const char *name, bool renamed);
 
 /*
+ * Is it whole even if its writer was killed? Some releases of Lightning write a .ckpt
+ * where it is (pytorch-lightning#19970).
+ */
+bool recognize_whole(int dir, const char *name, bool renamed);
+
+/*
  * A number that changes when a file below dir/name does: its name, size or time. 0: there
  * is none. *ret_files: how many.
  */

@@ -180,6 +180,7 @@ void runs_begin(struct runs *r, uint32_t attempt, int64_t restart)
 	r->why[0] = 0;
 	r->news = true;
 	r->scan = true;
+	r->failed = false;
 	pthread_mutex_unlock(&r->lock);
 	snprintf(text, sizeof(text), "attempt %u", attempt);
 	runs_event(r, "Normal", "Started", text);
@@ -191,6 +192,9 @@ void runs_ended(struct runs *r, int status)
 	char text[80];
 
 	snprintf(text, sizeof(text), "the command ended with status %d", status);
+	pthread_mutex_lock(&r->lock);
+	r->failed = status != 0;
+	pthread_mutex_unlock(&r->lock);
 	runs_event(r, status ? "Warning" : "Normal", "Ended", text);
 	runs_wake(r);
 }
@@ -401,6 +405,8 @@ void runs_unflush(struct runs *r)
 {
 	pthread_mutex_lock(&r->lock);
 	r->flush = false;
+	if (r->marked == RUNS_ALL_SENT)
+		r->marked = r->heard; /* more may come after all */
 	pthread_mutex_unlock(&r->lock);
 }
 

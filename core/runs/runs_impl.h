@@ -48,7 +48,8 @@ struct runs {
 	char last_name[256];
 	/* Marks. */
 	uint32_t mark, heard, marked, all_marked;
-	bool scan; /* before the next attempt begins */
+	bool scan;   /* before the next attempt begins */
+	bool failed; /* the command has, and is not started again yet */
 };
 
 /* report.c: of rank 0 */

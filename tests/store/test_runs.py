@@ -176,6 +176,21 @@ r = Run("s3://buck/runs/one", "ck3", 6, 1, 0, uid="u2")
 check("... and a .complete that is cut off is none; equal files are not fetched", differ((r.wait(), first(r.text)),
       (0, "from 6 ['trainer_state.json', 'weights 0.bin']")) and r.text)
 
+# ---- a file that is written where it is, by a command that is killed ---------------------------------------------------
+torn = """import os, sys, time
+path = os.environ["KFTRAINER_CHECKPOINT_DIR"] + "/step=%s.ckpt"
+print("from", os.environ.get("KFTRAINER_RESUME_FROM", "nothing").rsplit("/")[-1], flush=True)
+if os.environ["KFTRAINER_RESTART"] == "0":
+    open(path % 1, "w").write("whole")
+    time.sleep(6)
+    open(path % 2, "w").write("half")
+    os.kill(os.getpid(), 9)
+time.sleep(4)
+"""
+r = Run("s3://buck/runs/torn", "ck5", options=["--restarts", "1"], command=[sys.executable, "-c", torn])
+check("a .ckpt whose writer is killed is never complete", differ((r.wait(), [x for x in r.text.splitlines() if "from" in x],
+      complete(folder("runs/torn"))), (0, ["from nothing", "from step=1.ckpt"], ["step=1.ckpt"])) and r.text)
+
 # ---- two ranks, with files of their own --------------------------------------------------------------------------------
 Run.port = free_port()
 uri = f"file://{scratch}/both"

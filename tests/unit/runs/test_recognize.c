@@ -53,6 +53,9 @@ TEST(test_table)
 			  recognize_finished(fd, rows[i].name, rows[i].renamed),
 			  rows[i].finished);
 	}
+	check_int("in place", recognize_whole(fd, "step=7.ckpt", false), false);
+	check_int("renamed", recognize_whole(fd, "step=7.ckpt", true), true);
+	check_int("written last", recognize_whole(fd, "checkpoint-1", false), true);
 	assert_int_equal(dir_remove(dir, &err), 0);
 	close(fd);
 }

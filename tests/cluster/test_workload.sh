@@ -8,6 +8,7 @@
 # shellcheck source=tests/cluster/kueue.sh
 . "$(dirname "$0")/kueue.sh"
 rounds=${KFT_GANG_ROUNDS:-3} # 20 in tests/soak
+exec 3>&1 # figures
 cluster_up
 ns=workload-$$
 kc create namespace $ns >"$scratch/namespace"
@@ -68,7 +69,7 @@ rounds_of() { # ROUNDS
 		groups -o yaml
 		return 1
 	}
-	sed '/^round/d; s/^/# /' "$scratch/rounds"
+	sed '/^round/d; s/^/# /' "$scratch/rounds" >&3
 }
 check "of two jobs of three one runs, then the other, $rounds times" rounds_of "$rounds"
 
@@ -135,6 +136,13 @@ foreign() {
 check "one of somebody else's is left alone, and said" foreign
 gone foreign >/dev/null
 kt delete podgroups.scheduling.k8s.io --all --wait=false >/dev/null 2>&1
+
+short() { # of Workloads, until the quota goes
+	kt create quota none --hard=count/workloads.scheduling.k8s.io=0 && job short gang | kt create -f - &&
+		wait_for 30 says short 'ResourceQuota:.*count/workloads' && kt delete quota none && wait_for 60 all_placed short
+}
+check "a quota on Workloads: why says so, and the job goes on without it" short
+gone short >/dev/null
 
 # ---- preemption ----------------------------------------------------------------------------------
 kc create priorityclass high-$$ --value 1000 >/dev/null

@@ -20,7 +20,7 @@ DATA = torch.rand(STEPS * 8, 16, generator=torch.Generator().manual_seed(7))
 
 
 def begins(step):
-    print(f"begins {os.environ['KFTRAINER_RESTART']} rank {rank} at {step}", flush=True)
+    print(f"begins {os.environ['KFTRAINER_RESTART']} rank {rank} at {step}\n", end="", flush=True)
 
 
 def pause():
@@ -49,7 +49,7 @@ def hf():
 
         def on_log(self, args, state, control, logs=None, **_):
             if rank == 0 and "loss" in logs:
-                print(f"loss {state.global_step} {logs['loss']}", flush=True)
+                print(f"loss {state.global_step} {logs['loss']}\n", end="", flush=True)
 
     class Rows(torch.utils.data.Dataset):
         def __len__(self):
@@ -93,7 +93,7 @@ def fsdp2():
         optimizer.zero_grad()
         dist.all_reduce(loss.data)
         if rank == 0:
-            print(f"loss {step} {loss.item() / world!r}", flush=True)
+            print(f"loss {step} {loss.item() / world!r}\n", end="", flush=True)
         if step % SAVE == 0:
             of_model, of_optimizer = get_state_dict(model, optimizer)
             dcp.save({"model": of_model, "optimizer": of_optimizer}, checkpoint_id=f"{directory}/step_{step}")
@@ -114,7 +114,7 @@ def lightning():
             loss = (self.layer(batch[0]) - batch[0].flip(1)).pow(2).mean()
             mean = self.trainer.strategy.reduce(loss.detach(), reduce_op="mean").item()
             if rank == 0:
-                print(f"loss {self.trainer.global_step + 1} {mean!r}", flush=True)
+                print(f"loss {self.trainer.global_step + 1} {mean!r}\n", end="", flush=True)
             return loss
 
         def configure_optimizers(self):

@@ -80,7 +80,7 @@ extern const struct cmd cmd_delete, cmd_events, cmd_exec, cmd_export_model, cmd_
 	cmd_gpu, cmd_gpu_feed, cmd_help_;
 extern const struct cmd cmd_initialize_dataset, cmd_initialize_model, cmd_install;
 extern const struct cmd cmd_logs, cmd_mpi_launch, cmd_mpi_worker, cmd_preflight,
-	cmd_rerun, cmd_resume, cmd_runtime, cmd_submit;
+	cmd_rerun, cmd_resume, cmd_runs, cmd_runtime, cmd_submit;
 extern const struct cmd cmd_runtime_carry, cmd_runtime_rerun, cmd_runtime_resume,
 	cmd_runtime_supervise, cmd_runtime_unpack_workspace; /* of cmd_runtime */
 extern const struct cmd cmd_run_jobset;

@@ -28,6 +28,7 @@ const struct cmd *const cmds[] = {
 	&cmd_rerun,
 	&cmd_resume,
 	&cmd_run_jobset,
+	&cmd_runs,
 	&cmd_runtime,
 	&cmd_submit,
 	&cmd_suspend,

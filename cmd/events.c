@@ -12,6 +12,7 @@
 #include "client/jobs.h"
 #include "cmd/cmd.h"
 #include "cmd/ui/cluster.h"
+#include "cmd/ui/from.h"
 #include "cmd/ui/out.h"
 #include "spec/refer.h"
 #include "trainer/api.h"
@@ -21,6 +22,7 @@ enum { MAX_EARLY = 1000 };
 
 struct events_opts {
 	struct where_opts where;
+	const char *from;
 	bool all, watch;
 	int output;
 };
@@ -29,6 +31,7 @@ static const char *const formats[] = { "table", "yaml", "json", "name", NULL };
 
 static const struct opt opts_table[] = {
 	WHERE_OPTIONS(struct events_opts),
+	FROM_OPTION(struct events_opts),
 	OPT_BOOL('A', "all-namespaces", "events of jobs in all namespaces",
 		 struct events_opts, all),
 	OPT_BOOL('w', "watch", "keep printing new events", struct events_opts, watch),
@@ -266,12 +269,16 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 	const struct events_opts *opts = values;
 	cleanup_arena struct arena arena = { 0 };
 	cleanup_kube struct kube *k = NULL;
+	const struct from from = { .uri = opts->from, .follow = opts->watch };
+	struct where_opts where = opts->where;
+	cleanup_story struct story *story = NULL;
 	struct showing s = { .opts = opts };
 	int rc;
 
 	if (argc > 1)
 		return error_set(err, ERR_USAGE, "specify at most one job");
-	if (refer_jobs(argv, err) || where_connect(&k, &s.ns, &arena, &opts->where, err))
+	if (from_open(&story, &from, &where, &argc, &argv, err) ||
+	    refer_jobs(argv, err) || where_connect(&k, &s.ns, &arena, &where, err))
 		return -1;
 	s.name = argv[0];
 	if (opts->all)

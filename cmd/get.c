@@ -16,6 +16,7 @@
 #include "cmd/claims.h"
 #include "cmd/cmd.h"
 #include "cmd/ui/cluster.h"
+#include "cmd/ui/from.h"
 #include "cmd/ui/out.h"
 #include "cmd/ui/pick.h"
 #include "spec/refer.h"
@@ -27,6 +28,7 @@
 
 struct get_opts {
 	struct where_opts where;
+	const char *from;
 	const char *selector;
 	bool all, watch;
 	int output;
@@ -37,6 +39,7 @@ static const char *const formats[] = { "table", "wide", "yaml", "json", "name", 
 
 static const struct opt opts_table[] = {
 	WHERE_OPTIONS(struct get_opts),
+	FROM_OPTION(struct get_opts),
 	OPT_BOOL('A', "all-namespaces", "jobs in all namespaces", struct get_opts, all),
 	OPT_STR('l', "selector", "SELECTOR",
 		"only jobs with these labels: team=a,tier!=b", struct get_opts, selector),
@@ -263,13 +266,17 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 	const struct get_opts *opts = values;
 	cleanup_arena struct arena arena = { 0 };
 	cleanup_kube struct kube *k = NULL;
+	const struct from from = { .uri = opts->from, .follow = opts->watch };
+	struct where_opts where = opts->where;
+	cleanup_story struct story *story = NULL;
 	struct getting g = { .opts = opts };
 	int rc;
 
 	if (claims_asked(argv))
 		return show_claims(opts, argv, err);
-	if (check(opts, argc, err) || refer_jobs(argv, err) ||
-	    where_connect(&k, &g.ns, &arena, &opts->where, err))
+	if (from_open(&story, &from, &where, &argc, &argv, err) ||
+	    check(opts, argc, err) || refer_jobs(argv, err) ||
+	    where_connect(&k, &g.ns, &arena, &where, err))
 		return -1;
 	if (opts->all)
 		g.ns = NULL;

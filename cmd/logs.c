@@ -9,6 +9,7 @@
 #include "cmd/cmd.h"
 #include "cmd/ui/cluster.h"
 #include "cmd/ui/fold.h"
+#include "cmd/ui/from.h"
 #include "spec/refer.h"
 #include "trainer/traceback.h"
 
@@ -16,6 +17,7 @@ enum { OUT_BYTES = 64 * 1024 };
 
 struct logs_opts {
 	struct where_opts where;
+	const char *from;
 	const char *rank, *step, *container, *tail;
 	int64_t since;
 	bool follow, all, previous, timestamps, raw;
@@ -23,6 +25,7 @@ struct logs_opts {
 
 static const struct opt opts_table[] = {
 	WHERE_OPTIONS(struct logs_opts),
+	FROM_OPTION(struct logs_opts),
 	OPT_BOOL('f', "follow", "follow the output until the job finishes",
 		 struct logs_opts, follow),
 	OPT_STR(0, "rank", "N",
@@ -188,9 +191,14 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 		.raw = opts->raw,
 		.since_ms = opts->since,
 	};
+	const struct from from = { opts->from, true, opts->follow };
+	struct where_opts where = opts->where;
 	cleanup_arena struct arena arena = { 0 };
+	cleanup_story struct story *story = NULL;
 	cleanup_kube struct kube *k = NULL;
 
+	if (from_open(&story, &from, &where, &argc, &argv, err))
+		return -1;
 	if (argc != 1)
 		return error_set(err, ERR_USAGE, "specify one job");
 	if (opts->follow && opts->previous)
@@ -198,7 +206,7 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 				 "specify --follow or --previous, not both");
 	if (refer_jobs(argv, err) || number(&want.rank, "--rank", opts->rank, err) ||
 	    number(&want.tail, "--tail", opts->tail, err) ||
-	    where_connect(&k, &want.ns, &arena, &opts->where, err))
+	    where_connect(&k, &want.ns, &arena, &where, err))
 		return -1;
 	want.job = argv[0];
 	return show(k, &want, err);
@@ -206,7 +214,7 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 
 const struct cmd cmd_logs = {
 	.name = "logs",
-	.args = "JOB",
+	.args = "JOB | --from URI",
 	.summary = "print the output of a job's processes",
 	.about =
 		"With several processes, each line is prefixed with its process. -f waits for\n"

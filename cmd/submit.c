@@ -113,7 +113,7 @@ static const struct opt opts_table[] = {
 	OPT_STR(0, "run-dir", "URI",
 		"keep code, logs, metrics and checkpoints there; with --supervise",
 		struct submit_opts, job.run_dir),
-	OPT_INT(0, "keep", "N",
+	OPT_INT(0, "keep-checkpoints", "N",
 		"with --run-dir: keep N complete checkpoints (default: 3)",
 		struct submit_opts, job.keep, 1, 10000),
 	WORKSPACE_OPTIONS(struct submit_opts),

@@ -8,6 +8,7 @@
 #include "base/terminal.h"
 #include "cmd/cmd.h"
 #include "cmd/ui/cluster.h"
+#include "cmd/ui/from.h"
 #include "cmd/ui/out.h"
 #include "cmd/ui/pick.h"
 #include "local/state.h"
@@ -18,6 +19,7 @@ enum { MIN_WIDTH = 40, MAX_TEXT = 256 * 1024 };
 
 struct why_opts {
 	struct where_opts where;
+	const char *from;
 	int output;
 };
 
@@ -26,6 +28,7 @@ static const char *const separators[] = { "\n", "---\n", "" }; /* between jobs *
 
 static const struct opt opts_table[] = {
 	WHERE_OPTIONS(struct why_opts),
+	FROM_OPTION(struct why_opts),
 	OPT_ENUM('o', "output", "FORMAT", "output format", struct why_opts, output,
 		 formats),
 	{ .type = OPT_END },
@@ -92,7 +95,7 @@ static int hint_at_local(const char *ns, const char *name, struct error *err)
 	return -1;
 }
 
-static int explain(cJSON **ret, const struct why_opts *opts, const char *name,
+static int explain(cJSON **ret, const struct where_opts *where, const char *name,
 		   struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
@@ -100,7 +103,7 @@ static int explain(cJSON **ret, const struct why_opts *opts, const char *name,
 	cleanup_view struct view view = { 0 };
 	const char *ns;
 
-	if (where_connect(&kube, &ns, &arena, &opts->where, err))
+	if (where_connect(&kube, &ns, &arena, where, err))
 		return -1;
 	if (view_load(&view, kube, ns, name, err))
 		return hint_at_local(ns, name, err);
@@ -111,8 +114,13 @@ static int explain(cJSON **ret, const struct why_opts *opts, const char *name,
 static int run(const void *values, int argc, char **argv, struct error *err)
 {
 	const struct why_opts *opts = values;
+	const struct from from = { .uri = opts->from, .logs = true };
+	struct where_opts where = opts->where;
+	cleanup_story struct story *story = NULL;
 	int code = EXIT_OK;
 
+	if (from_open(&story, &from, &where, &argc, &argv, err))
+		return -1;
 	if (!argc)
 		return error_set(err, ERR_USAGE, "specify at least one job");
 	if (refer_jobs(argv, err))
@@ -120,7 +128,7 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 	for (int i = 0, shown = 0; i < argc; i++) {
 		cleanup_json cJSON *why = NULL;
 
-		if (!explain(&why, opts, argv[i], err)) {
+		if (!explain(&why, &where, argv[i], err)) {
 			if (shown++)
 				fputs(separators[opts->output], stdout);
 			if (print(opts, why, err))

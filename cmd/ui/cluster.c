@@ -82,7 +82,7 @@ int where_connect(struct kube **ret, const char **ret_ns, struct arena *arena,
 {
 	cleanup_kube_config struct kube_config config = { 0 };
 	bool named = opts->cluster.kubeconfig || opts->cluster.context;
-	struct kube_opts of_cluster;
+	struct kube_opts of_cluster, here = how;
 	int rc;
 
 	*ret_ns = opts->ns ? opts->ns : "default";
@@ -103,5 +103,6 @@ int where_connect(struct kube **ret, const char **ret_ns, struct arena *arena,
 	if (!rc)
 		return kube_new(ret, &config, &of_cluster, err);
 	state_sweep();
-	return machine_connect(ret, &how, err);
+	here.named = opts->from;
+	return machine_connect(ret, &here, err);
 }

@@ -33,6 +33,7 @@ struct where_opts {
 	struct cluster_opts cluster;
 	const char *ns;
 	bool local;
+	const char *from; /* " --from URI" of a command, which is local; or NULL */
 };
 
 #define WHERE_OPTIONS_AS(s, ns_help, local_help)                                       \

@@ -138,7 +138,7 @@ bool kube_is_inside(const struct kube *k)
 
 const char *kube_named(const struct kube *k)
 {
-	return kube_is_inside(k) ? " --local" : k->opts.named ? k->opts.named : "";
+	return k->opts.named ? k->opts.named : kube_is_inside(k) ? " --local" : "";
 }
 
 /* Sleep. When the process is asked to stop: ERR_STOPPED, or after_stop: 1 s at most. */

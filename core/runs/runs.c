@@ -96,8 +96,7 @@ void runs_trouble(struct runs *r, struct trouble *t, const struct error *why)
 void runs_said(struct runs *r, const char *text)
 {
 	cleanup_arena struct arena arena = { 0 };
-	const char *line =
-		arena_printf(&arena, "kftrainer runtime supervise: %s\n", text);
+	const char *line = arena_printf(&arena, "kftrainer supervise: %s\n", text);
 
 	runs_output(r, line, strlen(line));
 	runs_event(r, "Warning", "Supervisor", text);

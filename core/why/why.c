@@ -124,10 +124,13 @@ static const char *local_command(struct why *w, const char *command)
 	const char *own = str_after(command, "kftrainer ");
 	const char *verb = str_starts(command, "kubectl logs ") ? "logs" : "events";
 
+	if (own)
+		verb = str_slice(w->arena, own, strcspn(own, " "));
+	if (!str_eq(w->v->named, " --local")) /* --from: of one job */
+		return arena_printf(w->arena, "kftrainer %s%s", verb, w->v->named);
 	if (!own)
 		return arena_printf(w->arena, "kftrainer %s --local %s%%n", verb,
 				    w->v->name);
-	verb = str_slice(w->arena, own, strcspn(own, " "));
 	return arena_printf(w->arena, "kftrainer %s --local%s", verb, own + strlen(verb));
 }
 

@@ -99,7 +99,7 @@ def write(path, text):
 def needs_cluster(line):
     """Is a cluster asked when this line runs?"""
     match = re.search(r"\bkftrainer\s+([a-z-]+)(.*)", line, re.S)
-    if not match or match[1] not in IN_CLUSTER or "--local" in line or "--dry-run=client" in line:
+    if not match or match[1] not in IN_CLUSTER or "--local" in line or "--dry-run=client" in line or "--from " in line:
         return False
     prints = re.search(r" -o (yaml|json)| --dry-run| --crds", match[2])
     return not (match[1] == "install" and prints)

@@ -1,0 +1,189 @@
+/* parts.c - the parts of logs, events and metrics (story/story_impl.h). */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/str.h"
+#include "base/xmalloc.h"
+#include "base/zstd.h"
+#include "local/state_impl.h"
+#include "story/story_impl.h"
+
+enum { DECODED_BYTES = 256 * 1024, MAX_NUMBER = 1000000000 };
+
+bool story_number(const char *file, const char *kind, const char *ending, int64_t *ret)
+{
+	cleanup_arena struct arena a = { 0 };
+	const char *rest = str_after(file, kind);
+
+	if (!rest || !str_ends(rest, ending) || strlen(rest) < strlen(ending))
+		return false;
+	rest = str_slice(&a, rest, strlen(rest) - strlen(ending));
+	*ret = 0;
+	return !*rest ||
+	       (*rest == '.' && !str_int(ret, rest + 1, 1, MAX_NUMBER, IGNORED));
+}
+
+struct gathered {
+	struct arena *arena;
+	struct story_part *list;
+	size_t n, cap;
+};
+
+static void gather(struct gathered *g, const struct story_part *part)
+{
+	if (g->n == g->cap) {
+		size_t cap = g->cap ? 2 * g->cap : 64;
+		struct story_part *list = arena_alloc(g->arena, cap * sizeof(list[0]));
+
+		if (g->n)
+			memcpy(list, g->list, g->n * sizeof(list[0]));
+		g->list = list;
+		g->cap = cap;
+	}
+	g->list[g->n++] = *part;
+}
+
+/* "0.1.log.zst": the second part of node 0's. */
+static bool is_log(const char *file, int64_t *ret_rank, int64_t *ret_number)
+{
+	cleanup_arena struct arena a = { 0 };
+	const char *rank = str_slice(&a, file, strcspn(file, "."));
+
+	return !str_int(ret_rank, rank, 0, STORY_MAX_NODES - 1, IGNORED) &&
+	       story_number(file, rank, ".log.zst", ret_number);
+}
+
+static void gather_attempt(struct gathered *g, const char *dir, const char *attempt,
+			   const char *kind)
+{
+	bool logs = str_eq(kind, "log");
+	const char *below = logs ? arena_printf(g->arena, "%s/logs", attempt) : attempt;
+	char **files = state_entries(g->arena, path_join(g->arena, dir, below));
+	struct story_part part = { .rank = -1 };
+
+	if (str_int(&part.attempt, attempt, 1, MAX_NUMBER, IGNORED))
+		return;
+	for (; *files; files++) {
+		if (logs ? !is_log(*files, &part.rank, &part.number)
+			 : !story_number(*files, kind, ".jsonl", &part.number))
+			continue;
+		part.path = arena_printf(g->arena, "%s/%s", below, *files);
+		gather(g, &part);
+	}
+}
+
+static int in_order(const void *a, const void *b)
+{
+	const struct story_part *x = a, *y = b;
+
+	if (x->rank != y->rank)
+		return x->rank < y->rank ? -1 : 1;
+	if (x->attempt != y->attempt)
+		return x->attempt < y->attempt ? -1 : 1;
+	return x->number < y->number ? -1 : x->number > y->number;
+}
+
+struct story_part *story_parts(struct arena *arena, const char *dir, const char *kind,
+			       size_t *ret_n)
+{
+	struct gathered g = { .arena = arena };
+	char **attempts = state_entries(arena, dir);
+
+	for (; *attempts; attempts++)
+		gather_attempt(&g, dir, *attempts, kind);
+	if (g.n)
+		qsort(g.list, g.n, sizeof(g.list[0]), in_order);
+	*ret_n = g.n;
+	return g.list;
+}
+
+/* Lines of which the last may be half: its writer replaces files whole, a copy may not. */
+cJSON *story_last_report(const char *text, size_t len)
+{
+	while (len) {
+		const char *newline = memrchr(text, '\n', len - 1);
+		const char *line = newline ? newline + 1 : text;
+		cJSON *doc = NULL;
+
+		if (!json_parse(&doc, line, len - (size_t)(line - text), IGNORED) &&
+		    cJSON_IsObject(doc))
+			return doc;
+		cJSON_Delete(doc);
+		len = newline ? (size_t)(newline - text) : 0;
+	}
+	return NULL;
+}
+
+/* ---- logs ------------------------------------------------------------------------------- */
+
+static int read_source(void *ctx, void *data, size_t len, size_t *ret_len,
+		       struct error *err)
+{
+	ssize_t n = read(*(int *)ctx, data, len);
+
+	if (n < 0)
+		return error_errno(err, errno, "read");
+	*ret_len = (size_t)n;
+	return 0;
+}
+
+static int decode(const char *path, int to, int64_t *left, struct error *err)
+{
+	cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	const struct zstd_source source = { read_source, &fd };
+	cleanup_zstd_reader struct zstd_reader *r = NULL;
+	cleanup_free char *bytes = xmalloc(DECODED_BYTES);
+	size_t n;
+
+	if (fd < 0)
+		return error_errno(err, errno, "open");
+	if (zstd_reader_new(&r, &source, err))
+		return -1;
+	do {
+		if (zstd_read(r, bytes, DECODED_BYTES, &n, err))
+			return -1;
+		*left -= (int64_t)n;
+		if (*left < 0)
+			return error_set(err, ERR_LIMIT, "more than 16 GiB of output");
+		if (file_write_fd(to, bytes, n, "output", err))
+			return -1;
+	} while (n);
+	return 0;
+}
+
+static int open_log(int *ret, struct arena *a, const struct state_run *run,
+		    const cJSON *tj, int64_t rank, struct error *err)
+{
+	const char *dir = path_join(a, run->logs, story_pod(a, tj, rank));
+	const char *path = path_join(a, dir, STORY_CONTAINER ".log");
+
+	if (dir_make(dir, 0700, err))
+		return -1;
+	*ret = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+	return *ret < 0 ? error_errno(err, errno, "%s", path) : 0;
+}
+
+int story_logs(const struct state_run *run, const cJSON *tj, int64_t nodes,
+	       const char *dir, struct error *err)
+{
+	cleanup_arena struct arena a = { 0 };
+	int64_t left = STORY_MAX_LOGS;
+	size_t n;
+	struct story_part *parts = story_parts(&a, dir, "log", &n);
+
+	for (size_t i = 0; i < n; i++) {
+		cleanup_fd int to = -1;
+
+		if (parts[i].rank >= nodes)
+			break;
+		if (open_log(&to, &a, run, tj, parts[i].rank, err))
+			return -1;
+		if (decode(path_join(&a, dir, parts[i].path), to, &left, err))
+			return error_wrap(err, "attempts/%s", parts[i].path);
+	}
+	return 0;
+}

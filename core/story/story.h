@@ -1,0 +1,49 @@
+/*
+ * story.h - a run directory (docs/runs.md) as jobs of this machine: commands read a run
+ * whose pods are gone as they read a local job.
+ *
+ * What a command needs is fetched into a private directory, in the layout of the state
+ * directory (local/state.h), and XDG_STATE_HOME names it from then on. Everything in a run
+ * directory is untrusted: names are checked, sizes and counts have limits.
+ */
+#ifndef STORY_STORY_H
+#define STORY_STORY_H
+
+#include "base/cleanup.h"
+#include "base/json.h"
+
+struct story_conf {
+	const char *uri;
+	const char *(*env)(void *ctx, const char *name); /* as store_conf's */
+	void *ctx;
+	bool logs; /* fetch the output of the nodes, too */
+};
+
+struct story;
+
+/*
+ * Sets XDG_STATE_HOME: once in a process, before its first thread. ERR_NOT_FOUND: no run
+ * is there; ERR_FORMAT: report.json, job.yaml or a log is damaged, with its name;
+ * ERR_LIMIT; those of the store.
+ */
+MUST_CHECK int story_open(struct story **ret, const struct story_conf *conf,
+			  struct error *err);
+const char *story_namespace(const struct story *s); /* of the TrainJob */
+const char *story_option(const struct story *s);    /* " --from URI", without secrets */
+char **story_names(struct story *s); /* the name of the TrainJob; ends with NULL */
+void story_close(struct story *s);   /* removes the directory; NULL is fine */
+
+enum { STORY_MAX_RUNS = 10000 };
+
+/*
+ * The runs below a URI, newest first: an array of the caller's. Of each: its report.json
+ * with `uri`, `progress` (percent; absent: unknown) and `metrics` ([{name, value}]), as it
+ * reported them last. One that cannot be read has `uri` and `fault`, the error's text.
+ * ERR_LIMIT: more than STORY_MAX_RUNS.
+ */
+MUST_CHECK int story_list(cJSON **ret, const struct story_conf *conf, struct error *err);
+
+CLEANUP(story, struct story *, story_close);
+#define cleanup_story __attribute__((cleanup(cleanup_storyp)))
+
+#endif

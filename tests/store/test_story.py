@@ -1,0 +1,206 @@
+#!/usr/bin/env python3
+"""runs, and logs, why, get and events --from: what a job left in its run directory is read as the job was, after its own
+state is gone; from a folder and from a bucket; damaged and hostile run directories are one line."""
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import time
+
+sys.path[:0] = [str(p) for p in pathlib.Path(__file__).resolve().parents[:2]]
+sys.dont_write_bytecode = True
+from servers import answers, free_port, scratch, start
+from tap import check, finish, skip
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PROGRAM = os.environ.get("KFTRAINER", str(ROOT / "kftrainer"))
+SECRET = "the-Secret-of-the-tests"
+versitygw = subprocess.run([ROOT / "tests/store/versitygw.sh"], capture_output=True, text=True).stdout.strip()
+for name in [name for name in os.environ if name.lower().endswith("_proxy") or name.startswith("AWS_")]:
+    del os.environ[name]
+tmp = scratch / "tmp"
+tmp.mkdir()
+os.environ.update(HOME=str(scratch), XDG_STATE_HOME=str(scratch / "state"), TMPDIR=str(tmp))
+
+
+def run(*argv, code=0, env=()):
+    done = subprocess.run([PROGRAM, *map(str, argv)], capture_output=True, text=True, errors="replace", timeout=300, env=os.environ | dict(env))
+    return done if done.returncode == code else SystemExit(f"{argv}: {done.returncode}\n{done.stdout}\n{done.stderr}")
+
+
+def out(*argv, **how):
+    done = run(*argv, **how)
+    return str(done) if isinstance(done, SystemExit) else done.stdout
+
+
+def same(what, found, wanted):
+    check(what, "" if found == wanted else f"found:\n{found}\nwanted:\n{wanted}")
+
+
+def has(what, text, *wanted):
+    check(what, "".join(f"no {word!r} in:\n{text}\n" for word in wanted if word not in text))
+
+
+# ---- two jobs: one fails on rank 1 after it has reported, one succeeds ----------------------------------------------
+(scratch / "train.py").write_text("""
+import json, os, ssl, sys, time, urllib.request
+rank = int(os.environ["PET_NODE_RANK"])
+for step in range(3):
+    print("step", step, "of rank", rank, flush=True)
+if rank == 0:
+    token = open(os.environ["KUBEFLOW_TRAINER_SERVER_TOKEN"]).read()
+    body = {"trainerStatus": {"progressPercentage": 40, "metrics": [{"name": "loss", "value": "0.25"}, {"name": "step", "value": "3"}],
+                              "lastUpdatedTime": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}}
+    request = urllib.request.Request(os.environ["KUBEFLOW_TRAINER_SERVER_URL"], json.dumps(body).encode(),
+                                     {"Authorization": "Bearer " + token, "Content-Type": "application/json"}, method="POST")
+    print("reported", urllib.request.urlopen(request, context=ssl.create_default_context(cafile=os.environ["KUBEFLOW_TRAINER_SERVER_CA_CERT"])).status, flush=True)
+    time.sleep(1)
+if rank == 1 and "fail" in sys.argv:
+    time.sleep(3)
+    print("ValueError: the loss is not finite", file=sys.stderr)
+    sys.exit(3)
+time.sleep(2)
+""")
+runs = scratch / "runs"
+
+
+def submit(name, *args, code=0):
+    return run("submit", "--local", "-q", "--run-dir", f"file://{runs}/{name}", "--name", name, "--runtime", "torch-distributed", "--nodes", 2,
+               "--", "python3", scratch / "train.py", *args, code=code)
+
+
+for name, args, code in (("bad", ["fail"], 3), ("good", [], 0)):
+    done = submit(name, *args, code=code)
+    check(f"a job with a run directory: {name}", str(done) if isinstance(done, SystemExit) else "")
+
+
+def story(text):
+    """What both tell: not the pods' names, their node, or when."""
+    return re.sub(r"-run\b|-[a-z0-9]{5}\b| on node \S+|--from \S+|--local \S+ -n default| [0-9.]+s\b", "", text)
+
+
+before = {(verb, name): out(verb, "--local", name) for verb in ("logs", "why") for name in ("bad", "good")}
+states = {name: json.loads(out("get", "--local", name, "-o", "json"))["status"] for name in ("bad", "good")}
+shutil.rmtree(scratch / "state")
+
+# ---- after its state is gone ------------------------------------------------------------------------------------------
+for name in ("bad", "good"):
+    uri = f"file://{runs}/{name}"
+    same(f"{name}: logs --from has what logs had", sorted(out("logs", "--from", uri).splitlines()), sorted(before["logs", name].splitlines()))
+    same(f"... of one rank", out("logs", "--from", uri, "--rank", 1), "".join(
+        line.split(" ", 1)[1] + "\n" for line in before["logs", name].splitlines() if line.startswith("[node-1]")))
+    same(f"... its last line", out("logs", "--from", uri, "--rank", 1, "--tail", 1).count("\n"), 1)
+    status = json.loads(out("get", "--from", uri, "-o", "json"))["status"]
+    same(f"... get: the conditions", [(c["type"], c["status"], c["reason"]) for c in status["conditions"]],
+         [(c["type"], c["status"], c["reason"]) for c in states[name]["conditions"] if c["type"] in ("Failed", "Complete")])
+    same(f"... and what it reported", [status["trainerStatus"][key] for key in ("progressPercentage", "metrics")],
+         [states[name]["trainerStatus"][key] for key in ("progressPercentage", "metrics")])
+    has(f"... events", out("events", "--from", uri), "attempt 1", f"trainjob/{name}")
+has("why --from: the first failure", out("why", "--from", f"file://{runs}/bad"), "bad has failed: the first failure is that of node-1 (node rank 1)",
+    "container node ended with exit code 3", "ValueError: the loss is not finite", f"kftrainer logs --from file://{runs}/bad")
+has("... which `why` had named, too", before["why", "bad"], "the first failure is that of node-1 (node rank 1)", "exit code 3", "ValueError: the loss is not finite")
+has("why --from: of one that succeeded", out("why", "--from", f"file://{runs}/good"), "good completed")
+same("get --from: the table", re.sub(r" +", " ", out("get", "--from", f"file://{runs}/bad", "-o", "wide").splitlines()[1]).split(" ")[:4],
+     ["bad", "Failed", "torch-distributed", "2"])
+same("nothing is left in TMPDIR", os.listdir(tmp), [])
+same("... nor in the state directory", (scratch / "state").exists(), False)
+
+# ---- runs ----------------------------------------------------------------------------------------------------------------
+table = out("runs", f"file://{runs}").splitlines()
+same("runs: the newest first", [row.split()[1:3] for row in table[1:]], [["good", "Succeeded"], ["bad", "Failed"]])
+has("... what they reported last", table[2], "40%", "loss 0.25")
+listed = json.loads(out("runs", f"file://{runs}", "-o", "json"))
+same("... as JSON", [(one["name"], one["uri"], one["metrics"][0]["value"]) for one in listed],
+     [("good", f"file://{runs}/good", "0.25"), ("bad", f"file://{runs}/bad", "0.25")])
+same("... of one run", [row.split()[1] for row in out("runs", f"file://{runs}/bad").splitlines()[1:]], ["bad"])
+
+# ---- from a bucket -----------------------------------------------------------------------------------------------------------
+if versitygw:
+    port = free_port()
+    shutil.copytree(runs, scratch / "s3/buck/runs")
+    answers(*start(port, versitygw, "--access", "kft", "--secret", SECRET, "--region", "us-east-1", "--port", f"127.0.0.1:{port}", "--quiet",
+                   "posix", str(scratch / "s3")))
+    keys = {"ENDPOINT": f"http://127.0.0.1:{port}", "ACCESS_KEY_ID": "kft", "SECRET_ACCESS_KEY": SECRET}
+    same("s3: logs --from", sorted(out("logs", "--from", "s3://buck/runs/bad", env=keys).splitlines()), sorted(before["logs", "bad"].splitlines()))
+    same("s3: runs", [row.split()[1] for row in out("runs", "s3://buck/runs", env=keys).splitlines()[1:]], ["good", "bad"])
+    denied = run("logs", "--from", "s3://buck/runs/bad", code=1, env=keys | {"SECRET_ACCESS_KEY": "a-wrong-Secret"})
+    check("s3: a wrong secret is one line, without it", str(denied) if isinstance(denied, SystemExit) else
+          "" if denied.stderr.count("\n") == 1 and "a-wrong-Secret" not in denied.stderr else denied.stderr)
+else:
+    skip("from a bucket", "versitygw is not installed: tests/setup.sh store")
+
+# ---- damaged and hostile ---------------------------------------------------------------------------------------------------
+
+
+def refused(what, word, change, *argv, name="bad", code=2):
+    folder = scratch / "hostile"
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(runs / name, folder)
+    change(folder)
+    done = run(*(argv or ("logs", "--from", f"file://{folder}")), code=code)
+    check(f"{what}: one line", str(done) if isinstance(done, SystemExit) else
+          "" if done.stderr.count("\n") == (2 if "Try 'kftrainer" in done.stderr else 1) and word in done.stderr else f"{done.stderr!r} {done.stdout[:500]!r}")
+
+
+def report(**members):
+    def change(folder):
+        found = json.loads((folder / "report.json").read_text())
+        (folder / "report.json").write_text(json.dumps(found | members))
+    return change
+
+
+def text(path, content):
+    return lambda folder: (folder / path).write_bytes(content)
+
+
+refused("no run directory", "it has no report.json", lambda folder: (folder / "report.json").unlink(), code=1)
+refused("report.json is no JSON", "report.json: 1:", text("report.json", b"{"))
+refused("report.json is a list", "report.json", text("report.json", b"[]"))
+refused("a name that leaves the directory", "it has no name of a TrainJob", report(name="../../x"))
+refused("a namespace that does", "it has no name of a TrainJob", report(namespace="../x"))
+refused("a name with an escape", "it has no name of a TrainJob", report(name="\x1b[2J"))
+refused("a billion nodes", "nodes: expected 1 to 10000", report(nodes=10 ** 9))
+refused("a status of a later release", "status: expected", report(status="Dreaming"))
+refused("a later layout", "layout 99 is of a newer kftrainer", report(layout=99))
+refused("job.yaml is no YAML", "job.yaml: ", text("job.yaml", b"a: [b"))
+refused("job.yaml is a Pod", "job.yaml: expected a TrainJob", text("job.yaml", b"apiVersion: v1\nkind: Pod\n"))
+refused("a log that is cut off", "logs/1.log.zst", lambda folder: (folder / "attempts/1/logs/1.log.zst").write_bytes(
+    (folder / "attempts/1/logs/1.log.zst").read_bytes()[:-3]))
+refused("a log that is no zstd", "logs/1.log.zst", text("attempts/1/logs/1.log.zst", b"plain text\n"))
+refused("--from and --local", "cannot be combined", lambda folder: None, "logs", "--local", "--from", f"file://{scratch}/hostile")
+refused("--from and -f", "cannot be followed", lambda folder: None, "logs", "-f", "--from", f"file://{scratch}/hostile")
+refused("a name of another job", "no TrainJob other", lambda folder: None, "get", "other", "--from", f"file://{scratch}/hostile", code=1)
+refused("an unknown scheme", "ftp", lambda folder: None, "runs", "ftp://x/y")
+
+
+def odd(folder):
+    (folder / "attempts/1/logs/..log.zst").write_bytes(b"x")
+    (folder / "attempts/1/logs/99999999999999999999.log.zst").write_bytes(b"x")
+    (folder / "attempts/notes").mkdir()
+    (folder / "attempts/notes/events.jsonl").write_text("{}")
+    (folder / "attempts/1/events.9.jsonl").write_text('not JSON\n{"time": 1}\n{"time": "2099-01-01T00:00:00.5Z", "reason": "Odd", "message": "\\u001b[2J<b>"}\n')
+    (folder / "attempts/1/metrics.9.jsonl").write_text('{"progressPercentage": "many", "metrics": 7}\n')
+    os.symlink("/etc/passwd", folder / "attempts/1/logs/7.log.zst")
+
+
+folder = scratch / "hostile"
+shutil.rmtree(folder)
+shutil.copytree(runs / "bad", folder)
+odd(folder)
+same("files with other names are left out", out("logs", "--from", f"file://{folder}").count("step 0"), 2)
+has("... lines that are no events, too", out("events", "--from", f"file://{folder}"), "Odd")
+check("... and escapes are spelled out", "\x1b" in out("events", "--from", f"file://{folder}") and "there is one" or "")
+has("... metrics of another shape", out("get", "--from", f"file://{folder}"), "bad")
+
+# ---- one that goes on, one that was lost ---------------------------------------------------------------------------------
+now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+report(status="Running", ended=None, why=None, exit=None, updated=now)(folder)
+has("a run that goes on is Running", out("get", "--from", f"file://{folder}"), "Running")
+has("... so says runs", out("runs", f"file://{folder}"), "Running")
+report(updated="2026-01-01T00:00:00Z")(folder)
+has("one whose supervisor is silent was lost", out("runs", f"file://{folder}"), "Lost")
+has("... why says since when", out("why", "--from", f"file://{folder}"), "its supervisor was last heard of at 2026-01-01T00:00:00Z")
+finish()

@@ -10,8 +10,8 @@
 #include "cmd/ui/cluster.h"
 #include "cmd/ui/fold.h"
 #include "cmd/ui/from.h"
+#include "logtext/traceback.h"
 #include "spec/refer.h"
-#include "trainer/traceback.h"
 
 enum { OUT_BYTES = 64 * 1024 };
 

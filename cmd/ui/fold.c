@@ -7,9 +7,9 @@
 #include "base/clock.h"
 #include "base/screen.h"
 #include "base/str.h"
-#include "trainer/firsterror.h"
-#include "trainer/lognoise.h"
-#include "trainer/traceback.h"
+#include "logtext/firsterror.h"
+#include "logtext/lognoise.h"
+#include "logtext/traceback.h"
 
 /* Lines after both filters; a process without a prefix has "" there. */
 static void show_line(void *ctx, const char *prefix, const char *line, size_t len)

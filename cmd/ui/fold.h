@@ -1,6 +1,6 @@
 /*
  * fold.h - print a job's lines: tracebacks that repeat or blame a lost peer
- * (trainer/traceback.h) and what PyTorch writes about itself (trainer/lognoise.h) are
+ * (logtext/traceback.h) and what PyTorch writes about itself (logtext/lognoise.h) are
  * folded, a process of several in a pod has its own prefix, scripts have their own names,
  * and progress bars stay below (cmd/ui/bars.h).
  */

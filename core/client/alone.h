@@ -1,12 +1,12 @@
 /*
- * alone.h - learn that a job's processes each train alone (trainer/alone.h): from its
+ * alone.h - learn that a job's processes each train alone (logtext/alone.h): from its
  * output, or from the event that the controller records when several pods report progress.
  */
 #ifndef CLIENT_ALONE_H
 #define CLIENT_ALONE_H
 
 #include "kube/kube.h"
-#include "trainer/alone.h"
+#include "logtext/alone.h"
 
 /* `{ 0 }`: nothing is known yet. For one job, and one thread. */
 struct alone_watch {

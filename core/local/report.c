@@ -12,12 +12,12 @@
 #include "base/str.h"
 #include "base/xmalloc.h"
 #include "kubelet/kubelet.h"
-#include "trainer/firsterror.h"
+#include "logtext/firsterror.h"
+#include "logtext/logcause.h"
+#include "logtext/lognoise.h"
+#include "logtext/traceback.h"
 #include "trainer/jobset.h"
-#include "trainer/logcause.h"
-#include "trainer/lognoise.h"
 #include "trainer/podname.h"
-#include "trainer/traceback.h"
 
 /* A line further from the end than this is not the cause. */
 enum { CAUSE_LINES = 200, REPORT_COLOURED = 4096, REPORT_PROCESSES = 64 };

@@ -9,7 +9,7 @@
 #include "local/report.h"
 #include "local/run.h"
 #include "local/state_owned.h"
-#include "trainer/alone.h"
+#include "logtext/alone.h"
 #include "trainer/podname.h"
 
 /* A pod that jobs.h created and the kubelet still has. */

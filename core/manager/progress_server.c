@@ -14,10 +14,10 @@
 #include "base/str.h"
 #include "base/xmalloc.h"
 #include "crypto/bearer.h"
+#include "logtext/alone.h"
 #include "manager/names.h"
 #include "manager/progress_auth.h"
 #include "manager/progress_supervision.h"
-#include "trainer/alone.h"
 #include "trainer/api.h"
 #include "trainer/progress.h"
 

@@ -36,7 +36,7 @@ void progress_server_free(struct progress_server *s);
  * Call on_event() with warnings about TrainJobs, from any thread. `about` is a TrainJob
  * without spec. Before the first request.
  *
- * ALONE_REASON (trainer/alone.h), once for each TrainJob of which a pod reports again after
+ * ALONE_REASON (logtext/alone.h), once for each TrainJob of which a pod reports again after
  * another one of its Job has: only the first rank does, so that each trains alone. A pod
  * that takes another's place, and a rank 0 that moves to another pod, are no sign.
  *

@@ -101,7 +101,7 @@ def check_why():
     for path in sorted(glob.glob(f"{ROOT}/core/why/why*.c")):
         with open(path, encoding="utf-8") as file:
             words |= set(re.findall(r'"([A-Z][A-Za-z]+)"', file.read()))
-    words |= set(re.findall(r'_REASON "(\w+)"', read("core/trainer/alone.h")))
+    words |= set(re.findall(r'_REASON "(\w+)"', read("core/logtext/alone.h")))
     causes = set(re.findall(r'reason = "(\w+)",\s*\.fails|\{ "(\w+)", \.fails', read("core/trainer/podcause.c")))
     causes = {a or b for a, b in causes} | set(re.findall(r'\.reason = "(\w+)", \.fails = true', read("core/trainer/podcause.c")))
     text = read("docs/troubleshoot.md")

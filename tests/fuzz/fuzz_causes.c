@@ -8,10 +8,10 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "kube/permission.h"
+#include "logtext/logcause.h"
+#include "logtext/lognoise.h"
+#include "logtext/traceback.h"
 #include "tests/fuzz/fuzz.h"
-#include "trainer/logcause.h"
-#include "trainer/lognoise.h"
-#include "trainer/traceback.h"
 
 enum { PROCESSES = 2, MAX_BYTES = 1 << 16 };
 

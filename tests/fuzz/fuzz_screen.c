@@ -8,9 +8,9 @@
 #include "base/screen.h"
 #include "base/str.h"
 #include "client/logs_lines.h"
+#include "logtext/lognoise.h"
+#include "logtext/traceback.h"
 #include "tests/fuzz/fuzz.h"
-#include "trainer/lognoise.h"
-#include "trainer/traceback.h"
 
 enum { MAX = 1000, MAX_BYTES = 1 << 16 };
 

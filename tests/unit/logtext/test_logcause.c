@@ -1,6 +1,9 @@
-/* What log lines give away: trainer/logcause.h. */
-#include "tests/unit/trainer/yaml_doc.h"
-#include "trainer/logcause.h"
+/* What log lines give away: logtext/logcause.h. */
+#include "tests/unit/unit.h"
+
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "logtext/logcause.h"
 
 TEST(test_exceptions)
 {

@@ -1,5 +1,5 @@
-/* traceback.c - fold repeated tracebacks (trainer/traceback.h). */
-#include "trainer/traceback.h"
+/* traceback.c - fold repeated tracebacks (logtext/traceback.h). */
+#include "logtext/traceback.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "base/screen.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
-#include "trainer/firsterror.h"
+#include "logtext/firsterror.h"
 
 enum { ERROR_MAX = 512, SHOWN_MAX = 1000 };
 

@@ -1,5 +1,5 @@
-/* alone.c - signs of processes that train alone (trainer/alone.h). */
-#include "trainer/alone.h"
+/* alone.c - signs of processes that train alone (logtext/alone.h). */
+#include "logtext/alone.h"
 
 #include <ctype.h>
 #include <stdio.h>

@@ -6,8 +6,8 @@
  * while none says otherwise, are the sign. Lines about groups within a world do not
  * count.
  */
-#ifndef TRAINER_ALONE_H
-#define TRAINER_ALONE_H
+#ifndef LOGTEXT_ALONE_H
+#define LOGTEXT_ALONE_H
 
 #include <stdbool.h>
 #include <stddef.h>

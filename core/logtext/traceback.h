@@ -10,8 +10,8 @@
  * held back until its last line, at most TRACEBACK_WAIT_MS and TRACEBACK_MAX bytes. All
  * other lines are passed on at once. Log files have every line.
  */
-#ifndef TRAINER_TRACEBACK_H
-#define TRAINER_TRACEBACK_H
+#ifndef LOGTEXT_TRACEBACK_H
+#define LOGTEXT_TRACEBACK_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -44,7 +44,7 @@ void traceback_line(struct traceback_filter *f, const char *prefix, const char *
 		    size_t len, int64_t now_ms);
 
 /*
- * The error that ended a process first (trainer/firsterror.h), of all; NULL if there is
+ * The error that ended a process first (logtext/firsterror.h), of all; NULL if there is
  * none. *ret_prefix: its process. Both are valid until the next line.
  */
 const struct first_error *traceback_first(const struct traceback_filter *f,

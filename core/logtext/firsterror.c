@@ -1,12 +1,12 @@
-/* firsterror.c - find the error that ended a process (trainer/firsterror.h). */
-#include "trainer/firsterror.h"
+/* firsterror.c - find the error that ended a process (logtext/firsterror.h). */
+#include "logtext/firsterror.h"
 
 #include <ctype.h>
 #include <string.h>
 
 #include "base/str.h"
-#include "trainer/logcause.h"
-#include "trainer/traceback.h"
+#include "logtext/logcause.h"
+#include "logtext/traceback.h"
 
 bool first_error_blames_peer(const char *line, size_t len)
 {

@@ -1,5 +1,5 @@
-/* lognoise.c - lines of torchrun that are folded (trainer/lognoise.h). */
-#include "trainer/lognoise.h"
+/* lognoise.c - lines of torchrun that are folded (logtext/lognoise.h). */
+#include "logtext/lognoise.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include "base/map.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
-#include "trainer/traceback.h"
+#include "logtext/traceback.h"
 
 #define ELASTIC "torch.distributed.elastic.multiprocessing."
 #define STARS   "*****************************************"

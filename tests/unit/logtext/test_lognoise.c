@@ -3,8 +3,8 @@
  */
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "logtext/lognoise.h"
 #include "tests/unit/unit.h"
-#include "trainer/lognoise.h"
 
 static void collect(void *ctx, const char *prefix, const char *line, size_t len)
 {

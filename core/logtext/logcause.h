@@ -5,8 +5,8 @@
  * Hugging Face's libraries, Python and the C library. A hint states only what the line
  * proves; other possible reasons are worded as advice.
  */
-#ifndef TRAINER_LOGCAUSE_H
-#define TRAINER_LOGCAUSE_H
+#ifndef LOGTEXT_LOGCAUSE_H
+#define LOGTEXT_LOGCAUSE_H
 
 #include <stdbool.h>
 

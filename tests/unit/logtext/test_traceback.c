@@ -1,8 +1,8 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "logtext/firsterror.h"
+#include "logtext/traceback.h"
 #include "tests/unit/unit.h"
-#include "trainer/firsterror.h"
-#include "trainer/traceback.h"
 
 static void collect(void *ctx, const char *prefix, const char *line, size_t len)
 {

@@ -9,8 +9,8 @@
  * write them (torch/distributed/run.py, elastic/agent/server/api.py,
  * elastic/multiprocessing/api.py and errors/__init__.py). Log files have every line.
  */
-#ifndef TRAINER_LOGNOISE_H
-#define TRAINER_LOGNOISE_H
+#ifndef LOGTEXT_LOGNOISE_H
+#define LOGTEXT_LOGNOISE_H
 
 #include <stdbool.h>
 #include <stddef.h>

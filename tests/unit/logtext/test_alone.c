@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "trainer/alone.h"
+#include "logtext/alone.h"
 
 TEST(test_sizes)
 {

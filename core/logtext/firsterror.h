@@ -7,8 +7,8 @@
  * Exceptions that Python chains ("During handling of the above exception, ...") are one
  * error, with the last one's text and the first one's reason.
  */
-#ifndef TRAINER_FIRSTERROR_H
-#define TRAINER_FIRSTERROR_H
+#ifndef LOGTEXT_FIRSTERROR_H
+#define LOGTEXT_FIRSTERROR_H
 
 #include <stdint.h>
 
@@ -32,7 +32,7 @@ struct first_error {
 };
 
 /*
- * The process's next line, without colors or a rank's mark (trainer/traceback.h). True: it
+ * The process's next line, without colors or a rank's mark (logtext/traceback.h). True: it
  * is one of a traceback, but not the last, which names the error.
  */
 bool first_error_line(struct first_error *e, const char *line, size_t len,

@@ -1,5 +1,5 @@
-/* logcause.c - find causes of failures in log lines (trainer/logcause.h). */
-#include "trainer/logcause.h"
+/* logcause.c - find causes of failures in log lines (logtext/logcause.h). */
+#include "logtext/logcause.h"
 
 #include <stdio.h>
 #include <string.h>

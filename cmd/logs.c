@@ -69,7 +69,7 @@ struct shown {
 	char last[PREFIX_MAX]; /* the prefix of the last line */
 };
 
-/* What is folded of a pod's lines is reported before the next one's. */
+/* The folded lines of a pod are reported before the next pod's. */
 static void begin_pod(struct shown *s, const char *prefix)
 {
 	if (s->last[0])
@@ -84,7 +84,7 @@ static void on_line(void *ctx, const char *prefix, const char *line, size_t len)
 
 	if (s->in_turn && prefix && strncmp(prefix, s->last, sizeof(s->last) - 1) != 0)
 		begin_pod(s, prefix);
-	if (s->in_turn) /* which error was first is a matter of time, not of turn */
+	if (s->in_turn) /* the first error is the first in time, not in order of pods */
 		s->fold.lines_ms = s->written_ms;
 	if (!s->raw && !s->timestamps)
 		return fold_line(&s->fold, prefix, line, len);

@@ -187,7 +187,7 @@ static int read_star(struct star_conf *ret, const struct supervise_opts *o,
 	return read_rank(&ret->rank, o, err) || read_key(ret->key, o->key, err) ? -1 : 0;
 }
 
-/* What else is done with what the job says. */
+/* The other users of the job's reports and output. */
 static int follow(struct supervise_conf *conf, const struct supervise_opts *o,
 		  struct error *err)
 {

@@ -13,7 +13,7 @@
 		"read a run directory (submit --run-dir): s3://BUCKET/RUN, file:///DIR", \
 		s, from)
 
-/* What a command reads, and of whom. `names` ends with NULL. */
+/* A run directory to read. */
 struct from {
 	const char *uri; /* NULL: nothing is changed */
 	bool logs;       /* the output of the nodes, too */

@@ -1,4 +1,4 @@
-/* columns.c - what the lists of TrainJobs show of each. */
+/* columns.c - the columns of lists of TrainJobs */
 #include "client/columns.h"
 
 #include <inttypes.h>
@@ -94,7 +94,7 @@ static const char *queue(struct arena *arena, struct columns *g, const cJSON *jo
 	return queue_name(job);
 }
 
-/* Of a supervised job: in place, after failures and stalls, and the loss of pods. */
+/* The restarts of a supervised job: in place, after failures, stalls and lost pods. */
 static const char *restarts(struct arena *arena, struct columns *g, const cJSON *job)
 {
 	struct supervision s;

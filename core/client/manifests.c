@@ -141,7 +141,7 @@ static void set_deployment(cJSON *doc, const struct manifests_opts *opts)
 		add_arg(json_list(c, "args"), "--feature-gates=", opts->gates);
 }
 
-/* Its command line builds the same runtimes as `opts` do here. */
+/* The Job's command line builds the same runtimes as `opts` do here. */
 static void set_runtimes_job(cJSON *doc, const struct manifests_opts *opts)
 {
 	cJSON *c = json_get(doc, "spec", "template", "spec", "containers")->child;

@@ -17,7 +17,7 @@ struct rerun_want {
 	/* The command's output: fd is 1 or 2. -1 ends the rerun. In rerun_take(). */
 	int (*on_output)(void *ctx, int fd, const char *data, size_t len,
 			 struct error *err);
-	/* Of so many files, so many are sent; in rerun_take(). */
+	/* The number of files, and of those that are sent; in rerun_take(). */
 	void (*on_send)(void *ctx, size_t sent, size_t files);
 	void *ctx;
 };
@@ -34,7 +34,7 @@ MUST_CHECK int rerun_take(struct rerun *r, int fd, const char *data, size_t len,
 
 struct rerun_end {
 	int code;       /* the command's */
-	char text[200]; /* which rank ended so, if it was not rank 0; or "" */
+	char text[200]; /* the rank that ended so, if it was not rank 0; or "" */
 };
 /*
  * The session has ended; ends and frees all. -1: the rerun failed; `err` may have why the

@@ -259,7 +259,7 @@ static const struct log_cause causes[] = {
 	{ AT("", "Couldn't instantiate the backend tokenizer"), 0,
 	  "the tokenizer needs the package sentencepiece or tiktoken" },
 
-	/* Of a framework, as docs/stacks.md tells at length. */
+	/* The causes in frameworks: docs/stacks.md tells more. */
 	{ AT("", "Logging memory stats is not supported on CPU"), 0,
 	  "torchtune's recipes for several devices need GPUs: without, use one process per "
 	  "node (numProcPerNode: 1)" },

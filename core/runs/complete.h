@@ -1,5 +1,5 @@
 /*
- * complete.h - what says that a checkpoint of a run directory is complete, and which one
+ * complete.h - the mark of a complete checkpoint in a run directory, and which one
  * is the newest (docs/runs.md).
  *
  * Lines of JSON: the checkpoint, then each of its files, by rank and path. They are read

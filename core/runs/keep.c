@@ -44,7 +44,7 @@ struct keeper {
 	struct entry *list;
 	size_t n;
 	int dir, notify;
-	bool begun; /* what is there from now on is of the command */
+	bool begun; /* files that appear from now on are the command's */
 	uint32_t attempt;
 	struct arena arena;
 	struct complete_head *done; /* complete ones, the newest first */
@@ -140,7 +140,7 @@ static void scan(struct keeper *k)
 			k->list[i] = k->list[--k->n];
 }
 
-/* What a command that failed may have left half written is not sent. */
+/* Files that a failed command may have left half written are not sent. */
 static void leave_out_torn(struct keeper *k)
 {
 	for (size_t i = 0; i < k->n; i++) {

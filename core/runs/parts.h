@@ -29,7 +29,7 @@ void parts_init(struct parts *p, const char *stem, const char *ending, bool pack
 void parts_release(struct parts *p);
 void parts_add(struct parts *p, const void *data, size_t len); /* any thread */
 bool parts_is_sent(struct parts *p);
-/* What is new, to `dir` of the place. One thread. */
+/* Send new output to `dir` of the place. One thread. */
 MUST_CHECK int parts_send(struct parts *p, struct run_place *place, const char *dir,
 			  struct error *err);
 

@@ -116,7 +116,7 @@ static int put_job(struct runs *r, struct error *err)
 		       : 0;
 }
 
-/* What cannot be packed is no reason not to train. */
+/* A directory that cannot be packed is no reason not to train. */
 static int put_code(struct runs *r, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };

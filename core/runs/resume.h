@@ -30,7 +30,7 @@ MUST_CHECK int resume_prepare(const struct resume_conf *conf, struct run_place *
 MUST_CHECK int resume_list(struct run_place *place, struct arena *arena,
 			   struct complete_head **ret, size_t *ret_n, struct error *err);
 
-/* What was fetched into a directory: it is not of the command. */
+/* The files that were fetched into a directory, not written by the command. */
 struct resumed {
 	char name[256];
 	uint64_t stamp;

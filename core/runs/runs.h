@@ -47,7 +47,7 @@ MUST_CHECK int runs_open(struct runs **ret, const struct runs_conf *conf,
 
 uint32_t runs_attempt(struct runs *r); /* rank 0: of the next start; counts up */
 void runs_begin(struct runs *r, uint32_t attempt, int64_t restart);
-/* Its output; from any thread. */
+/* The command's output; from any thread. */
 void runs_output(struct runs *r, const void *data, size_t len);
 void runs_said(struct runs *r, const char *text);
 /* As report_sink's take (supervise/reports.h). */
@@ -67,7 +67,7 @@ void runs_flush(struct runs *r);
 bool runs_is_flushed(struct runs *r);
 /* The command starts again after all. */
 void runs_unflush(struct runs *r);
-/* What rank 0's supervisor counts: the body of supervision_body() (trainer/supervision.h). */
+/* The counts of rank 0's supervisor: supervision_body() (trainer/supervision.h). */
 void runs_tell(struct runs *r, const void *supervision, size_t len);
 /* The end of the job, as far as this rank knows; waits for the last words to be sent. */
 void runs_close(struct runs *r, int status, bool stopped);

@@ -14,7 +14,7 @@
 
 enum { RUNS_RETRY_MS = 60 * 1000, RUNS_GIVE_UP_MS = 10 * 60 * 1000 };
 
-/* What one attempt has written. */
+/* The output of one attempt. */
 struct attempt {
 	struct attempt *next;
 	uint32_t number; /* 0: it has not begun */

@@ -47,7 +47,7 @@ struct dev {
 	int receiver; /* our end; -1: there is none */
 	struct buf pending;
 	uint32_t id;    /* of its rerun */
-	bool staged;    /* it has everything */
+	bool staged;    /* the rank has everything */
 	bool committed; /* so have all ranks: to be swapped */
 	/* The hub's. */
 	int listener, session;
@@ -124,7 +124,7 @@ static void *receive(void *ctx)
 	return NULL;
 }
 
-/* What it has staged remains in d->received, to be swapped or released. */
+/* The staged files remain in d->received, to be swapped or released. */
 static void stop_receiver(struct dev *d)
 {
 	if (d->receiver < 0)
@@ -293,7 +293,7 @@ static void take_answer(struct dev *d, uint32_t rank, const unsigned char *p, si
 	}
 }
 
-/* Of this rank. */
+/* The state of this rank. */
 static void answer(struct dev *d, const unsigned char *packet, size_t len)
 {
 	if (is_hub(d))

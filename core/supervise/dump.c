@@ -210,7 +210,7 @@ static void abort_all(const struct dump *d, const struct process *list, size_t n
 		if (list[i].has_children)
 			kill((pid_t)list[i].pid, SIGSTOP);
 	for (size_t i = 0; i < n; i++) {
-		/* What remains of the time is for the parents of a crowd. */
+		/* The rest of the time is for the parents of many processes. */
 		bool late = !list[i].has_children && clock_ms() > until - DUMP_MS / 2;
 
 		if (i < first || late)

@@ -21,7 +21,7 @@ enum {
 	MAX_ANSWER = 256 * 1024,
 };
 
-/* What is to be sent: number `put` of its kind; NULL: nothing. */
+/* The body to be sent: number `put` of its kind; NULL: none. */
 struct slot {
 	char *body;
 	size_t len;

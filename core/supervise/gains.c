@@ -1,4 +1,4 @@
-/* gains.c - what restarts have gained (supervise/gains.h). */
+/* gains.c - the progress that restarts have made (supervise/gains.h) */
 #include "supervise/gains.h"
 
 #include <stddef.h>

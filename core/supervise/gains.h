@@ -33,7 +33,7 @@ struct gains {
 bool gains_report(struct gains *g, struct place at);
 /* Why the command is not to be started again, or NULL; `memory`: it ran out of it. */
 const char *gains_refuse(const struct gains *g, bool memory);
-/* It is, after a failure. */
+/* The command starts again after a failure. */
 void gains_restart(struct gains *g, bool memory);
 
 #endif

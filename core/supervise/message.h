@@ -74,7 +74,7 @@ struct peer_state {
 	bool leaving;    /* its pod is being stopped */
 	uint32_t marked; /* the last of the hub's marks that it has answered */
 };
-/* What the command has reported in this start, the highest values. */
+/* The highest values that the command has reported in this start. */
 struct peer_sign {
 	uint32_t epoch;
 	uint32_t reports, percent, step;

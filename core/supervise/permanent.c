@@ -10,7 +10,7 @@
 static const char *const causes[] = { "SyntaxError", "IndentationError", "ImportError",
 				      "ModuleNotFoundError" };
 
-/* Of the interpreter and of argparse: the command line is wrong. */
+/* Messages of the interpreter and of argparse: the command line is wrong. */
 static const char *const phrases[] = {
 	": can't open file '", ": error: unrecognized arguments: ",
 	": error: the following arguments are required: "

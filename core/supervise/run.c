@@ -38,7 +38,7 @@ enum { SIGN_MS = 1000 };
 #define FAULTHANDLER "PYTHONFAULTHANDLER"
 #define UNBUFFERED   "PYTHONUNBUFFERED" /* output is a sign of life */
 
-/* What the command reported in this start; `at`: when it did last. */
+/* The reports of the command in this start; `at`: the time of the last one. */
 struct heard {
 	pthread_mutex_t lock;
 	struct peer_sign sign;
@@ -244,7 +244,7 @@ static void decide(struct supervisor *s, enum supervise_event event, int status)
 		apply(s, supervise_decide(&s->state, event, status, clock_ms()));
 }
 
-/* Of a command that ended with that code. One that was killed has not ended by its words. */
+/* The judgment of a command that ended with that code. A killed one did not end by its output. */
 static enum peer_cause cause_of(struct supervisor *s, int code)
 {
 	enum peer_cause cause;

@@ -15,14 +15,14 @@
 #include "supervise/reports.h"
 #include "supervise/star.h"
 
-/* Of what follows the job elsewhere: calls in the thread that runs. */
+/* Hooks of code that follows the job elsewhere: called in the thread that runs. */
 struct supervise_tracker {
 	/*
 	 * Rank 0's, before the first start (`first`) and each other: what all ranks'
 	 * commands are told. Unchanged: nothing.
 	 */
 	void (*token)(void *ctx, bool first, uint32_t ret[MESSAGE_TOKEN]);
-	/* Of each rank: "NAME=VALUE" for its command, in the arena; NULL: none. */
+	/* A variable for the command of each rank, "NAME=VALUE", in the arena; NULL: none. */
 	const char *(*variable)(void *ctx, struct arena *arena,
 				const uint32_t token[MESSAGE_TOKEN]);
 	/* Rank 0's, at the end: 0, or the status of the failure; asked: by a signal. */
@@ -31,7 +31,7 @@ struct supervise_tracker {
 };
 
 /*
- * Of what keeps the run directory (runs/runs.h): calls in the thread that runs, but for
+ * Hooks of the run directory (runs/runs.h): called in the thread that runs, but for
  * output.
  */
 struct supervise_keeper {

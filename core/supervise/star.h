@@ -32,7 +32,7 @@ struct star_conf {
 	/* A line for the log, without its end. */
 	void (*say)(void *ctx, const char *text);
 	void *ctx;
-	/* Of rank 0: something has changed, or a minute is over; times are in it. */
+	/* Rank 0's call when something has changed, or a minute is over; times are in it. */
 	void (*tell)(void *ctx, const struct supervision *told);
 	void *tell_ctx;
 };
@@ -66,9 +66,9 @@ void star_stack(struct star *s, uint32_t who, const struct buf *text);
 void star_dumped(struct star *s);
 /* True: there is a new order for this rank. */
 bool star_order(struct star *s, struct hub_order *ret);
-/* Of rank 0: the mark that all other ranks have answered. */
+/* Rank 0's mark that all other ranks have answered. */
 uint32_t star_marked(const struct star *s);
-/* Of rank 0: is the job not started again after a failure? */
+/* Rank 0's answer: is the job not started again after a failure? */
 bool star_has_failed(const struct star *s);
 
 /* `dev` remains the caller's, and must remain. */

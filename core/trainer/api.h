@@ -113,7 +113,7 @@ enum { TRAINER_PORT = 29500 };
 	": it needs Kubernetes 1.37 with the feature gate GenericWorkload and "   \
 	"--runtime-config of that version"
 
-/* Of a pod of this machine: the directory of its containers' logs (kubelet/output.h). */
+/* The directory of the logs of a local pod's containers (kubelet/output.h). */
 #define NODE_LOGS_ANNOTATION "trainer.kubeflow.org/local-logs"
 
 #endif

@@ -20,7 +20,7 @@ struct pipeline {
 	const struct plugin_env *env;        /* passed to the plugins */
 };
 
-/* What the warning of launcher_fault() begins with. */
+/* The beginning of launcher_fault()'s warning. */
 #define PIPELINE_COMMAND "spec.trainer.command: "
 
 /*

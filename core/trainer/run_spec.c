@@ -19,7 +19,7 @@ static const char *find(const cJSON *tj, const cJSON *template_annotations,
 	return own ? own : json_str(template_annotations, key);
 }
 
-/* What follows the scheme; NULL: it is none of ours. */
+/* The rest of the URI after its scheme; NULL: not a scheme of ours. */
 static const char *after_scheme(const char *uri)
 {
 	static const char *const schemes[] = { "s3://", "hf://", "pvc://", "file:///" };

@@ -34,7 +34,7 @@ MUST_CHECK int run_spec_of(struct run_spec *ret, struct arena *arena, const cJSO
 			   const cJSON *template_annotations, struct error *err);
 
 /*
- * What the run directory keeps of a TrainJob, as one line that a pod does not expand.
+ * The TrainJob as the run directory keeps it, in one line that a pod does not expand.
  * Values of variables whose names are those of secrets are left out.
  */
 const char *run_spec_job(struct arena *arena, const cJSON *tj);

@@ -84,7 +84,7 @@ int supervision_read(struct supervision *ret, bool *ret_any, const cJSON *body,
 	return 0;
 }
 
-/* What one pod told, after what others did. */
+/* The sum of what one pod and those before it told. */
 static void add(struct supervision *to, const struct supervision *s)
 {
 	bool failed = to->failed && !s->failed && !s->stalls;

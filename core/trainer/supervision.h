@@ -1,5 +1,5 @@
 /*
- * supervision.h - what the supervisors of a TrainJob tell: restarts, stalls, and where its
+ * supervision.h - the reports of a TrainJob's supervisors: restarts, stalls, and where its
  * time went. Not in upstream.
  *
  * Rank 0's supervisor sends it to the status server as {"supervision": {...}}, in a body

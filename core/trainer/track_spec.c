@@ -36,7 +36,7 @@ static const char *decode(struct arena *arena, const char *text)
 	return strstr(text, "$(") ? NULL : text;
 }
 
-/* What follows the scheme: HOST[:PORT][/PREFIX]/EXPERIMENT */
+/* The rest of the URI after its scheme: HOST[:PORT][/PREFIX]/EXPERIMENT */
 static bool read_rest(struct track_spec *ret, struct arena *arena, const char *transport,
 		      const char *rest)
 {

@@ -85,7 +85,7 @@ struct status_run {
 	const cJSON *before; /* the status as it was; NULL: none */
 	const cJSON *jobset;
 	bool anew;
-	int64_t restarts; /* those that startTime is known to be of */
+	int64_t restarts; /* the number that startTime belongs to */
 };
 void status_set_times(cJSON *status, const cJSON *tj, const struct status_run *run,
 		      const char *now);
@@ -96,7 +96,7 @@ int64_t status_restarts(const cJSON *status); /* 0 when absent */
  */
 int64_t status_duration(const cJSON *tj, int64_t now);
 
-/* What runPolicy said when the job ended, in seconds; ABSENT (trainjob.h): nothing. */
+/* The TTL of runPolicy when the job ended, in seconds; ABSENT (trainjob.h): none. */
 int64_t status_ttl(const cJSON *status);
 void status_set_ttl(cJSON *status, int64_t seconds);
 /*

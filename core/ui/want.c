@@ -1,4 +1,4 @@
-/* want.c - what the query of a stream asks for (ui/want.h). */
+/* want.c - the query of a stream (ui/want.h) */
 #include "ui/want.h"
 
 #include "api/names.h"

@@ -1,5 +1,5 @@
 /*
- * want.h - what the query of a stream asks for (live.h). Pure.
+ * want.h - the query of a stream (live.h). No I/O.
  */
 #ifndef UI_WANT_H
 #define UI_WANT_H
@@ -9,7 +9,7 @@
 
 enum { WANT_PLOTS = 8, WANT_LINES = 20000 /* of a log, at most */ };
 
-/* Of an event's id, VERSION.TAIL.LINE: what the viewer has seen. { 0 }: nothing. */
+/* The id of the last event that the viewer saw, VERSION.TAIL.LINE. { 0 }: none. */
 struct want_id {
 	uint64_t version, tail, line;
 };

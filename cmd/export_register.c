@@ -110,10 +110,13 @@ static int add_all(struct export_register *e, const struct opt_strs *given,
 	return 0;
 }
 
-/* The last part of the destination: "bert" of s3://models/bert/. */
+/* The last part of the destination: "bert" of s3://models/bert/ and hf://org/bert@main. */
 static const char *name_of(struct arena *arena, const char *uri)
 {
-	return path_base(str_slice(arena, uri, str_length_before(uri, '/')));
+	const char *name = path_base(str_slice(arena, uri, str_length_before(uri, '/')));
+
+	return str_starts(uri, "hf://") ? str_slice(arena, name, strcspn(name, "@"))
+					: name;
 }
 
 int export_register_plan(struct export_register *ret, struct arena *arena,

@@ -7,15 +7,18 @@
 
 enum { CALL_MS = 60 * 1000, MAX_ANSWER = 16 * 1024 * 1024, MAX_SAID = 400 };
 
+#define MLFLOW_REFUSED "'" /* its searches have no form for it */
+
 static const struct registry_kind kinds[] = {
 	{ "model-registry", "https", kubeflow_credentials, NULL, NULL, kubeflow_register,
-	  NULL },
+	  NULL, NULL },
 	{ "model-registry+http", "http", kubeflow_credentials, NULL, NULL,
-	  kubeflow_register, NULL },
+	  kubeflow_register, NULL, NULL },
 	{ "mlflow+http", "http", mlflow_credentials, NULL, NULL, mlflow_register,
-	  &mlflow_track },
+	  &mlflow_track, MLFLOW_REFUSED },
 	{ "mlflow+https", "https", mlflow_credentials, "MLFLOW_TRACKING_SERVER_CERT_PATH",
-	  "MLFLOW_TRACKING_INSECURE_TLS", mlflow_register, &mlflow_track },
+	  "MLFLOW_TRACKING_INSECURE_TLS", mlflow_register, &mlflow_track,
+	  MLFLOW_REFUSED },
 };
 
 /* ---- what is known before any call ---- */
@@ -63,6 +66,18 @@ static int check_text(const char *what, const char *text, size_t max, bool lines
 	return 0;
 }
 
+static int check_refused(const struct registry_kind *kind, const char *what,
+			 const char *text, struct error *err)
+{
+	const char *at = text && kind->refused ? strpbrk(text, kind->refused) : NULL;
+
+	if (!at)
+		return 0;
+	return error_set(err, ERR_INVALID,
+			 "%s '%.200s': %s cannot search for a name with %c", what, text,
+			 kind->scheme, *at);
+}
+
 static int check_properties(const struct registry_model *m, struct error *err)
 {
 	if (m->n_properties > REGISTRY_MAX_PROPERTIES)
@@ -94,6 +109,9 @@ int registry_check(const struct registry_conf *conf, const struct registry_model
 	     check_text("the version", m->version, REGISTRY_MAX_NAME, false, err)) ||
 	    (m->description && check_text("the description", m->description,
 					  REGISTRY_MAX_VALUE, true, err)))
+		return -1;
+	if (check_refused(kind, "the model's name", m->name, err) ||
+	    check_refused(kind, "the version", m->version, err))
 		return -1;
 	return check_properties(m, err);
 }

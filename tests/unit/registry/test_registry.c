@@ -89,7 +89,7 @@ TEST(test_names)
 	assert_int_equal(check("mlflow+http://h", "a\x7f", NULL, IGNORED), -1);
 	assert_int_equal(check("mlflow+http://h", "\xff", NULL, IGNORED), -1);
 	assert_int_equal(check("mlflow+http://h", "m", "", IGNORED), -1);
-	assert_int_equal(check("mlflow+http://h", "mödel & %41/'", "1", IGNORED), 0);
+	assert_int_equal(check("mlflow+http://h", "mödel & %41/", "1", IGNORED), 0);
 }
 
 TEST(test_properties)
@@ -111,6 +111,29 @@ TEST(test_properties)
 	assert_int_equal(registry_check(&conf, &m, IGNORED), -1);
 	all[0] = (struct registry_property){ "", "v" };
 	assert_int_equal(registry_check(&conf, &m, IGNORED), -1);
+}
+
+/* MLflow would refuse it after the upload. */
+TEST(test_a_name_that_cannot_be_found)
+{
+	static const struct {
+		const char *uri, *name, *version;
+		int want;
+	} rows[] = {
+		{ "mlflow+https://host", "it's", NULL, -1 },
+		{ "mlflow+http://host", "m", "o'clock", -1 },
+		{ "mlflow+https://host", "\"m\" of \\x", "v1", 0 },
+		{ "model-registry://host", "it's", "o'clock", 0 },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
+		const struct registry_conf conf = { .uri = rows[i].uri };
+		const struct registry_model m = { .name = rows[i].name,
+						  .version = rows[i].version,
+						  .uri = "s3://b/m" };
+
+		assert_int_equal(registry_check(&conf, &m, IGNORED), rows[i].want);
+	}
 }
 
 RUN_TESTS(NULL, NULL)

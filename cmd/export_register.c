@@ -9,7 +9,7 @@
 #include "cmd/ui/fetchview.h"
 #include "net/uri.h"
 
-enum { MAX_MANIFEST = 64 * 1024 * 1024 };
+enum { MANIFEST_BYTES = 64 * 1024 }; /* read for its first line */
 
 /* Facts about its job that a step of a runtime is given: examples/export.yaml sets these. */
 static const struct {
@@ -64,12 +64,14 @@ static int add(struct export_register *e, const char *name, const char *value,
 /* A damaged or missing manifest means that nothing is known. */
 static int add_fetched(struct export_register *e, size_t which, struct error *err)
 {
-	cleanup_buf struct buf text = { .max = MAX_MANIFEST };
+	cleanup_buf struct buf text = { .max = MANIFEST_BYTES };
 	cleanup_json cJSON *head = NULL;
+	struct error why = { 0 };
 	const char *uri, *revision, *value;
 	size_t at = 0;
 
-	if (file_read_regular(&text, fetched[which].manifest, IGNORED) ||
+	if ((file_read_regular(&text, fetched[which].manifest, &why) &&
+	     why.kind != ERR_LIMIT) ||
 	    json_parse_at(&head, (char *)text.data, text.len, &at, IGNORED))
 		return 0;
 	uri = json_str(head, "uri");

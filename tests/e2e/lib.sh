@@ -240,3 +240,33 @@ tells() { # NAME LIKE: an event of its says
 	return 1
 }
 told() { events "$1" | grep -E -e "$2"; }
+
+# The service account `user`, and FILE: its kubeconfig.
+user_made() {
+	local token
+	k create serviceaccount user >/dev/null
+	token=$(k create token user)
+	kc config view --raw --minify | python3 -c '
+import re, sys
+print(re.sub(r"(?s)(\n- name: [^\n]*\n  user:\n).*", r"\1    token: " + sys.argv[1] + "\n", sys.stdin.read()))
+' "$token" >"$1"
+}
+# VERBS: what `user` may do with pods/exec; it may read jobs and pods.
+user_may() {
+	k delete role,rolebinding user --ignore-not-found >/dev/null
+	k apply -f - <<-END >/dev/null
+		apiVersion: rbac.authorization.k8s.io/v1
+		kind: Role
+		metadata: {name: user}
+		rules:
+		- {apiGroups: [trainer.kubeflow.org], resources: [trainjobs], verbs: [get]}
+		- {apiGroups: [""], resources: [pods], verbs: [get, list]}
+		$([ -z "$1" ] || echo "- {apiGroups: [''], resources: [pods/exec], verbs: [$1]}")
+		---
+		apiVersion: rbac.authorization.k8s.io/v1
+		kind: RoleBinding
+		metadata: {name: user}
+		roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: user}
+		subjects: [{kind: ServiceAccount, name: user}]
+	END
+}

@@ -87,39 +87,11 @@ check "a job that has not started" eval 'train early "{runtimeRef: {kind: Traini
 	one_line 125 "is suspended: run .kftrainer resume early. first" x early -- true'
 
 # ---- rights ------------------------------------------------------------------------------------------------
-rights() { # VERB: of pods/exec, for the service account `user`; '' for none
-	k delete role,rolebinding user --ignore-not-found >/dev/null
-	k apply -f - <<-END >/dev/null
-		apiVersion: rbac.authorization.k8s.io/v1
-		kind: Role
-		metadata: {name: user}
-		rules:
-		- {apiGroups: [trainer.kubeflow.org], resources: [trainjobs], verbs: [get]}
-		- {apiGroups: [""], resources: [pods], verbs: [get, list]}
-		$([ -z "$1" ] || echo "- {apiGroups: [''], resources: [pods/exec], verbs: [$1]}")
-		---
-		apiVersion: rbac.authorization.k8s.io/v1
-		kind: RoleBinding
-		metadata: {name: user}
-		roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: user}
-		subjects: [{kind: ServiceAccount, name: user}]
-	END
-}
-k create serviceaccount user >/dev/null
-kc config view --raw --minify >"$scratch/admin"
-token=$(k create token user)
-user_config() {
-	python3 - "$scratch/admin" "$token" <<-'END'
-		import re, sys
-		text = open(sys.argv[1]).read()
-		print(re.sub(r"(?s)(\n- name: [^\n]*\n  user:\n).*", r"\1    token: " + sys.argv[2] + "\n", text))
-	END
-}
-user_config >"$scratch/user"
+user_made "$scratch/user"
 as_user() { in_cluster timeout 60 "$kftrainer" exec --kubeconfig "$scratch/user" -n $ns "$@"; }
-rights ''
+user_may ''
 check "without the right: one line that names it" one_line 125 'may not (get|create) pods/exec in namespace' as_user two -- echo trained
-rights 'get, create'
+user_may 'get, create'
 check "with it" wait_for 20 exits 0 '^trained $' as_user two -- echo trained
 
 # ---- lost connections --------------------------------------------------------------------------------------

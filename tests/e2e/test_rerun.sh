@@ -83,34 +83,10 @@ edit 24 true
 check "... and the next rerun is not kept waiting" exits 0 'rank 0 edit 24' dev
 
 # ---- rights --------------------------------------------------------------------------------------------------
-rights() { # VERBS of pods/exec, for the service account `user`; '' for none
-	k delete role,rolebinding user --ignore-not-found >/dev/null
-	k apply -f - <<-END >/dev/null
-		apiVersion: rbac.authorization.k8s.io/v1
-		kind: Role
-		metadata: {name: user}
-		rules:
-		- {apiGroups: [trainer.kubeflow.org], resources: [trainjobs], verbs: [get]}
-		- {apiGroups: [""], resources: [pods], verbs: [get, list]}
-		$([ -z "$1" ] || echo "- {apiGroups: [''], resources: [pods/exec], verbs: [$1]}")
-		---
-		apiVersion: rbac.authorization.k8s.io/v1
-		kind: RoleBinding
-		metadata: {name: user}
-		roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: user}
-		subjects: [{kind: ServiceAccount, name: user}]
-	END
-}
-k create serviceaccount user >/dev/null
-kc config view --raw --minify >"$scratch/admin"
-token=$(k create token user)
-python3 - "$scratch/admin" "$token" <<'END' >"$scratch/user"
-import re, sys
-print(re.sub(r"(?s)(\n- name: [^\n]*\n  user:\n).*", r"\1    token: " + sys.argv[2] + "\n", open(sys.argv[1]).read()))
-END
-rights ''
+user_made "$scratch/user"
+user_may ''
 check "without the right: one line that names it" one_line 'may not (get|create) pods/exec in namespace' dev --kubeconfig "$scratch/user"
-rights 'get, create'
+user_may 'get, create'
 check "with it" wait_for 20 exits 0 'rank 0 edit 24' dev --kubeconfig "$scratch/user"
 
 # ---- a lost pod, the end -------------------------------------------------------------------------------------

@@ -25,6 +25,11 @@ static const struct opt opts_table[] = {
 	{ .type = OPT_END },
 };
 
+static const char *text_of(const char *text)
+{
+	return text ? text : "-";
+}
+
 static const char *age_of(struct arena *arena, const cJSON *run)
 {
 	const char *created = json_str(run, "created");
@@ -32,7 +37,7 @@ static const char *age_of(struct arena *arena, const cJSON *run)
 	int64_t at;
 
 	if (!created || time_parse(&at, created, IGNORED))
-		return NULL;
+		return "-";
 	return arena_strdup(arena, duration_age(clock_now() - at, text));
 }
 
@@ -41,7 +46,7 @@ static const char *number_of(struct arena *arena, const cJSON *run, const char *
 {
 	int64_t n = json_int(run, -1, name);
 
-	return n < 0 ? NULL : arena_printf(arena, "%lld%s", (long long)n, unit);
+	return n < 0 ? "-" : arena_printf(arena, "%lld%s", (long long)n, unit);
 }
 
 static const char *metrics_of(struct arena *arena, const cJSON *run)
@@ -57,18 +62,11 @@ static void add_row(struct out_table *t, const cJSON *run)
 {
 	cleanup_arena struct arena a = { 0 };
 
-	OUT_ROW(t, json_str(run, "uri"),
-		json_str(run, "name") ? json_str(run, "name") : "-",
-		json_str(run, "status") ? json_str(run, "status") : "-",
-		age_of(&a, run) ? age_of(&a, run) : "-",
-		number_of(&a, run, "nodes", "") ? number_of(&a, run, "nodes", "") : "-",
-		number_of(&a, run, "attempt", "") ? number_of(&a, run, "attempt", "")
-						  : "-",
-		json_str(run, "checkpoint", "name") ? json_str(run, "checkpoint", "name")
-						    : "-",
-		number_of(&a, run, "progress", "%") ? number_of(&a, run, "progress", "%")
-						    : "-",
-		metrics_of(&a, run));
+	OUT_ROW(t, text_of(json_str(run, "uri")), text_of(json_str(run, "name")),
+		text_of(json_str(run, "status")), age_of(&a, run),
+		number_of(&a, run, "nodes", ""), number_of(&a, run, "attempt", ""),
+		text_of(json_str(run, "checkpoint", "name")),
+		number_of(&a, run, "progress", "%"), metrics_of(&a, run));
 }
 
 /* Runs that cannot be read are reported after the others. */

@@ -2,6 +2,7 @@
 """Figures of large jobs and many of them, on nodes that kwok plays (cluster.sh starts it). Settings: SCALE_PARTS (all of:
 finished large many), SCALE_NODES (500), SCALE_LARGE (nodes of the large job, 5,000), SCALE_JOBS (100, of 8 nodes each),
 SCALE_SECONDS (in which those are created, 360: a tenth of an hour of 1,000), SCALE_FINISHED (10,000)."""
+import json
 import os
 import random
 import statistics
@@ -111,7 +112,7 @@ def ready(jobs):
 def submit(ns, name, of, n):
     path = f"{sys.argv[1]}/{name}.json"
     with open(path, "w", encoding="utf-8") as file:
-        file.write(str(job(ns, name, of, n)).replace("'", '"').replace("False", "false"))
+        json.dump(job(ns, name, of, n), file)
     return command("submit", "--dry-run=server", "-n", ns, path)
 
 

@@ -53,22 +53,13 @@ const struct metric *const progress_server_metrics[] = { &supervision_total, NUL
 
 /* ---- answers ---------------------------------------------------------------------- */
 
-static void reply(struct httpd_response *resp, int status, const cJSON *doc)
-{
-	resp->status = status;
-	resp->content_type = "application/json";
-	resp->body.max = MAX_ANSWER;
-	json_print(&resp->body, doc);
-	buf_adds(&resp->body, "\n");
-}
-
 /* A metav1.Status. */
 static void fail(struct httpd_response *resp, int code, const char *reason,
 		 const char *message)
 {
 	cleanup_json cJSON *status = progress_refusal(code, reason, message);
 
-	reply(resp, code, status);
+	httpd_answer_json(resp, code, status, MAX_ANSWER);
 }
 
 static void forbid(struct httpd_response *resp)
@@ -300,7 +291,7 @@ static void take_report(struct progress_server *s, const struct progress_claim *
 	if (r->progress)
 		record_reporter(s, claim, uid);
 	echo = progress_echo(r->progress);
-	reply(resp, 200, echo);
+	httpd_answer_json(resp, 200, echo, MAX_ANSWER);
 }
 
 static void take(struct progress_server *s, const struct progress_claim *claim,

@@ -78,6 +78,10 @@ struct httpd_response {
 	void *stream_ctx;
 };
 
+/* Answer with a JSON document and a newline, of at most max bytes. */
+void httpd_answer_json(struct httpd_response *resp, int status, const struct cJSON *doc,
+		       size_t max);
+
 struct httpd_conf {
 	const char *host;       /* "" or NULL: all addresses, IPv6 and IPv4 */
 	int port;               /* 0: any, see httpd_port() */

@@ -3,6 +3,7 @@
 
 #include <strings.h>
 
+#include "base/json.h"
 #include "base/str.h"
 
 enum { MAX_METHOD = 32, MAX_LENGTH_DIGITS = 18, MAX_SIZE_DIGITS = 8 };
@@ -432,4 +433,14 @@ const char *httpd_reason(int status)
 		if (reasons[i].status == status)
 			return reasons[i].reason;
 	return "";
+}
+
+void httpd_answer_json(struct httpd_response *resp, int status, const struct cJSON *doc,
+		       size_t max)
+{
+	resp->status = status;
+	resp->content_type = "application/json";
+	resp->body.max = max;
+	json_print(&resp->body, doc);
+	buf_adds(&resp->body, "\n");
 }

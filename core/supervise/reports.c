@@ -53,21 +53,12 @@ struct reports {
 
 /* ---- a report ----------------------------------------------------------------------- */
 
-static void reply(struct httpd_response *resp, int status, const cJSON *doc)
-{
-	resp->status = status;
-	resp->content_type = "application/json";
-	resp->body.max = MAX_ANSWER;
-	json_print(&resp->body, doc);
-	buf_adds(&resp->body, "\n");
-}
-
 static void fail(struct httpd_response *resp, int code, const char *reason,
 		 const char *message)
 {
 	cleanup_json cJSON *status = progress_refusal(code, reason, message);
 
-	reply(resp, code, status);
+	httpd_answer_json(resp, code, status, MAX_ANSWER);
 }
 
 /* The lock is held. */
@@ -125,7 +116,7 @@ static void take(struct reports *r, const struct httpd_request *req,
 	    forward_ask(r->forward, body, req->body_len, &resp->status, &resp->body))
 		return;
 	echo = progress_echo(progress);
-	reply(resp, 200, echo);
+	httpd_answer_json(resp, 200, echo, MAX_ANSWER);
 }
 
 static void handle(void *ctx, const struct httpd_request *req,
@@ -278,7 +269,7 @@ int reports_start(struct reports **ret, const struct report_sink *sinks, size_t 
 	return 0;
 }
 
-void reports_tell(struct reports *r, const char *body, size_t len)
+void reports_send(struct reports *r, const char *body, size_t len)
 {
 	if (r->forward)
 		forward_put(r->forward, FORWARD_SELF, body, len);

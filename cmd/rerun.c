@@ -85,7 +85,7 @@ static int take_remote(void *ctx, int fd, const char *data, size_t len, struct e
 {
 	struct client *c = ctx;
 
-	return rerun_take(c->r, fd, data, len, err);
+	return rerun_read(c->r, fd, data, len, err);
 }
 
 static int run_remote(struct kube *k, const struct remote_target *target,
@@ -115,7 +115,7 @@ static void *read_local(void *ctx)
 	ssize_t n;
 
 	while ((n = read(c->output, data, sizeof(data))) > 0 || (n < 0 && errno == EINTR))
-		if (n > 0 && rerun_take(c->r, STDOUT_FILENO, data, (size_t)n, &c->err))
+		if (n > 0 && rerun_read(c->r, STDOUT_FILENO, data, (size_t)n, &c->err))
 			break;
 	close(c->output); /* the session gets SIGPIPE */
 	return NULL;

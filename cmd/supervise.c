@@ -138,7 +138,7 @@ static int read_stall(int64_t *ret, const char *text, struct error *err)
 static void say(void *ctx, const char *text)
 {
 	cmd_complain("supervise", "%s", text);
-	supervise_runs_said(text);
+	supervise_runs_log(text);
 }
 
 static int read_key(unsigned char ret[PSK_KEY_SIZE], const char *path, struct error *err)

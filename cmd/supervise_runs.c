@@ -32,13 +32,13 @@ static struct keeping {
 static void say(void *ctx, const char *text)
 {
 	cmd_complain("supervise", "%s", text);
-	supervise_runs_said(text);
+	supervise_runs_log(text);
 }
 
-void supervise_runs_said(const char *text)
+void supervise_runs_log(const char *text)
 {
 	if (keeping.runs)
-		runs_said(keeping.runs, text);
+		runs_log(keeping.runs, text);
 }
 
 static int open_it(void *ctx, int *ret_fd, struct error *err)
@@ -112,9 +112,9 @@ static uint32_t mark(void *ctx, uint32_t heard)
 	return runs_mark(k->runs);
 }
 
-static void told(void *ctx, const void *body, size_t len)
+static void report_counts(void *ctx, const void *body, size_t len)
 {
-	runs_tell(((struct keeping *)ctx)->runs, body, len);
+	runs_count(((struct keeping *)ctx)->runs, body, len);
 }
 
 static void ended(void *ctx, int status)
@@ -199,7 +199,7 @@ int supervise_runs(struct supervise_keeper *ret, struct report_sink *ret_sink,
 					  .command = command,
 					  .output = output,
 					  .mark = mark,
-					  .told = told,
+					  .report = report_counts,
 					  .ended = ended,
 					  .flush = flush,
 					  .flushed = flushed,

@@ -24,6 +24,6 @@ MUST_CHECK int supervise_runs(struct supervise_keeper *ret, struct report_sink *
 			      struct error *err);
 
 /* A line of the supervisor's log, for the run directory, too. */
-void supervise_runs_said(const char *text);
+void supervise_runs_log(const char *text);
 
 #endif

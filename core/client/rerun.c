@@ -268,7 +268,7 @@ static int take(struct rerun *r, const struct receive_frame *f, struct error *er
 	}
 }
 
-int rerun_take(struct rerun *r, int fd, const char *data, size_t len, struct error *err)
+int rerun_read(struct rerun *r, int fd, const char *data, size_t len, struct error *err)
 {
 	size_t at = 0, used;
 	struct receive_frame f;

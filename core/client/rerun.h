@@ -2,7 +2,7 @@
  * rerun.h - the client's side of `kftrainer rerun`: what it sends to the supervisors of a
  * job in development, and what they say (supervise/dev.h, pack/receive.h).
  *
- * A thread sends; rerun_take() gets what the session in the pod writes.
+ * A thread sends; rerun_read() gets what the session in the pod writes.
  */
 #ifndef CLIENT_RERUN_H
 #define CLIENT_RERUN_H
@@ -14,10 +14,10 @@ struct rerun_want {
 	const char *path; /* a directory, or one file */
 	struct exclude_includes includes;
 	char *const *args; /* appended to the command; ends with NULL; or NULL */
-	/* The command's output: fd is 1 or 2. -1 ends the rerun. In rerun_take(). */
+	/* The command's output: fd is 1 or 2. -1 ends the rerun. In rerun_read(). */
 	int (*on_output)(void *ctx, int fd, const char *data, size_t len,
 			 struct error *err);
-	/* The number of files, and of those that are sent; in rerun_take(). */
+	/* The number of files, and of those that are sent; in rerun_read(). */
 	void (*on_send)(void *ctx, size_t sent, size_t files);
 	void *ctx;
 };
@@ -29,7 +29,7 @@ MUST_CHECK int rerun_begin(struct rerun **ret, const struct rerun_want *want,
 			   struct error *err);
 int rerun_input(const struct rerun *r); /* becomes the session's standard input */
 /* Bytes of the session's standard output (fd 1) or error. */
-MUST_CHECK int rerun_take(struct rerun *r, int fd, const char *data, size_t len,
+MUST_CHECK int rerun_read(struct rerun *r, int fd, const char *data, size_t len,
 			  struct error *err);
 
 struct rerun_end {

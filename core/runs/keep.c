@@ -67,7 +67,7 @@ static struct entry *find(struct keeper *k, const char *name)
 	return NULL;
 }
 
-static void look_at(struct keeper *k, const char *name, const struct resumed *resumed)
+static void examine(struct keeper *k, const char *name, const struct resumed *resumed)
 {
 	struct entry *e = find(k, name);
 	int64_t files;
@@ -131,7 +131,7 @@ static void scan(struct keeper *k)
 		k->list[i].seen = false;
 	while ((d = readdir(list)))
 		if (*d->d_name != '.')
-			look_at(k, d->d_name, &resumed);
+			examine(k, d->d_name, &resumed);
 	closedir(list);
 	for (size_t i = 0; i < k->n;)
 		if (k->list[i].seen)
@@ -522,7 +522,7 @@ static int complete_one(struct keeper *k, bool *ret_left, struct error *err)
 		if (err->kind != ERR_CONFLICT && err->kind != ERR_NOT_FOUND)
 			e->sent = false;
 		else
-			runs_said(k->r, err->msg);
+			runs_log(k->r, err->msg);
 		return -1;
 	}
 	return 0;

@@ -84,7 +84,7 @@ int runs_check_owner(struct run_place *p, const cJSON *job, struct error *err)
 							   : "?");
 }
 
-static int take_owner(struct runs *r, bool *ret_new, struct error *err)
+static int claim_owner(struct runs *r, bool *ret_new, struct error *err)
 {
 	cleanup_json cJSON *owner = NULL, *mine = cJSON_CreateObject();
 	const cJSON *job = r->conf->job;
@@ -184,23 +184,23 @@ static int read_report(struct runs *r, struct error *err)
 	return 0;
 }
 
-static int take_once(struct runs *r, struct error *err)
+static int claim_once(struct runs *r, struct error *err)
 {
 	bool is_new = false;
 
-	return take_owner(r, &is_new, err) || find_last_attempt(r, err) ||
+	return claim_owner(r, &is_new, err) || find_last_attempt(r, err) ||
 			       read_report(r, err) ||
 			       (is_new && (put_job(r, err) || put_code(r, err)))
 		       ? -1
 		       : 0;
 }
 
-int runs_take(struct runs *r, struct error *err)
+int runs_claim(struct runs *r, struct error *err)
 {
 	int64_t until = clock_ms() + RUNS_GIVE_UP_MS;
 	struct trouble trouble = { 0 };
 
-	while (take_once(r, err)) {
+	while (claim_once(r, err)) {
 		if (err->kind == ERR_EXISTS || err->kind == ERR_INVALID ||
 		    err->kind == ERR_DENIED || clock_ms() >= until)
 			return -1;

@@ -93,7 +93,7 @@ void runs_trouble(struct runs *r, struct trouble *t, const struct error *why)
 		 why->msg);
 }
 
-void runs_said(struct runs *r, const char *text)
+void runs_log(struct runs *r, const char *text)
 {
 	cleanup_arena struct arena arena = { 0 };
 	const char *line = arena_printf(&arena, "kftrainer supervise: %s\n", text);
@@ -329,7 +329,7 @@ int runs_open(struct runs **ret, const struct runs_conf *conf, struct error *err
 	r->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	add_attempt(r, 0);
 	if (place_open(&r->place, conf->uri, conf->env, conf->env_ctx, err) ||
-	    (!conf->rank && runs_take(r, err)) ||
+	    (!conf->rank && runs_claim(r, err)) ||
 	    thread_start(&r->text, keep_texts, r, err) ||
 	    thread_start(&r->keeper, runs_keep, r, err))
 		return error_wrap(err, "run directory");
@@ -383,7 +383,7 @@ void runs_all_marked(struct runs *r, uint32_t mark)
 	set(r, &r->all_marked, mark);
 }
 
-void runs_tell(struct runs *r, const void *supervision, size_t len)
+void runs_count(struct runs *r, const void *supervision, size_t len)
 {
 	pthread_mutex_lock(&r->lock);
 	buf_clear(&r->supervision);

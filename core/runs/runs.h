@@ -49,7 +49,7 @@ uint32_t runs_attempt(struct runs *r); /* rank 0: of the next start; counts up *
 void runs_begin(struct runs *r, uint32_t attempt, int64_t restart);
 /* The command's output; from any thread. */
 void runs_output(struct runs *r, const void *data, size_t len);
-void runs_said(struct runs *r, const char *text);
+void runs_log(struct runs *r, const char *text);
 /* As report_sink's take (supervise/reports.h). */
 void runs_report(void *runs, const char *json, size_t len, int64_t unix_ms);
 /* The command has ended; `status` as a shell has it. Of rank 0: all ranks'. */
@@ -68,7 +68,7 @@ bool runs_is_flushed(struct runs *r);
 /* The command starts again after all. */
 void runs_unflush(struct runs *r);
 /* The counts of rank 0's supervisor: supervision_body() (trainer/supervision.h). */
-void runs_tell(struct runs *r, const void *supervision, size_t len);
+void runs_count(struct runs *r, const void *supervision, size_t len);
 /* The end of the job, as far as this rank knows; waits for the last words to be sent. */
 void runs_close(struct runs *r, int status, bool stopped);
 

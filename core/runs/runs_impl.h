@@ -53,7 +53,7 @@ struct runs {
 };
 
 /* report.c: of rank 0 */
-MUST_CHECK int runs_take(struct runs *r, struct error *err);
+MUST_CHECK int runs_claim(struct runs *r, struct error *err);
 MUST_CHECK int runs_send_report(struct runs *r, struct error *err);
 MUST_CHECK int runs_put_json(struct run_place *p, const char *name, const cJSON *doc,
 			     struct error *err);

@@ -7,7 +7,7 @@ void account_init(struct account *a, int64_t now)
 }
 
 /* Put the time until `now` into its slices. */
-static void settle(struct account *a, int64_t now)
+static void add_time(struct account *a, int64_t now)
 {
 	int64_t begun = a->output < 0 ? now : a->output;
 
@@ -26,7 +26,7 @@ static void settle(struct account *a, int64_t now)
 
 void account_start(struct account *a, int64_t now)
 {
-	settle(a, now);
+	add_time(a, now);
 	a->running = true;
 	a->reported = false;
 	a->output = -1;
@@ -46,14 +46,14 @@ void account_sign(struct account *a, bool report, bool higher, int64_t now)
 		a->higher = higher;
 	else
 		a->output = -1; /* until now it was starting */
-	settle(a, now);
+	add_time(a, now);
 	a->reported = true;
 	a->higher = higher;
 }
 
 void account_stall(struct account *a, int64_t now)
 {
-	settle(a, a->last > a->since ? a->last : a->since);
+	add_time(a, a->last > a->since ? a->last : a->since);
 	a->ms[SUPERVISION_STALLED] += now - a->since;
 	a->since = now;
 	account_stop(a, now);
@@ -61,7 +61,7 @@ void account_stall(struct account *a, int64_t now)
 
 void account_stop(struct account *a, int64_t now)
 {
-	settle(a, now);
+	add_time(a, now);
 	a->running = false;
 	a->waiting = SUPERVISION_RESTARTING;
 }
@@ -70,7 +70,7 @@ void account_read(const struct account *a, int64_t ret[SUPERVISION_SLICES], int6
 {
 	struct account copy = *a;
 
-	settle(&copy, now);
+	add_time(&copy, now);
 	for (int i = 0; i < SUPERVISION_SLICES; i++)
 		ret[i] = copy.ms[i];
 }

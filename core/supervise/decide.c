@@ -92,20 +92,20 @@ enum supervise_action supervise_obey(struct supervise_state *s,
 	return SUPERVISE_WAIT;
 }
 
-struct peer_state supervise_told(const struct supervise_state *s)
+struct peer_state supervise_peer_state(const struct supervise_state *s)
 {
-	struct peer_state told = { .leaving = s->asked };
+	struct peer_state state = { .leaving = s->asked };
 
 	if (s->idle && s->next) {
-		told.phase = PEER_READY;
-		told.epoch = (uint32_t)s->next;
+		state.phase = PEER_READY;
+		state.epoch = (uint32_t)s->next;
 	} else if (!s->idle) {
-		told.phase = s->ended && !s->clearing ? PEER_ENDED : PEER_RUNNING;
-		told.epoch = (uint32_t)s->restart;
+		state.phase = s->ended && !s->clearing ? PEER_ENDED : PEER_RUNNING;
+		state.epoch = (uint32_t)s->restart;
 	}
-	if (told.phase == PEER_ENDED) {
-		told.status = (uint32_t)s->status & 0xff;
-		told.cause = s->cause;
+	if (state.phase == PEER_ENDED) {
+		state.status = (uint32_t)s->status & 0xff;
+		state.cause = s->cause;
 	}
-	return told;
+	return state;
 }

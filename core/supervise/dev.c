@@ -76,7 +76,7 @@ static void watch(const struct dev *d, int fd, uint32_t events)
 /* ---- to the session: few and small frames, which fit into its socket ---- */
 
 /* false: not now, as it is full. */
-static bool try_tell(int fd, char type, const void *data, size_t len)
+static bool try_write_frame(int fd, char type, const void *data, size_t len)
 {
 	unsigned char frame[FRAME_HEADER + TELL_MAX];
 
@@ -89,9 +89,9 @@ static bool try_tell(int fd, char type, const void *data, size_t len)
 	       errno != EAGAIN;
 }
 
-static void tell(int fd, char type, const void *data, size_t len)
+static void write_frame(int fd, char type, const void *data, size_t len)
 {
-	if (!try_tell(fd, type, data, len))
+	if (!try_write_frame(fd, type, data, len))
 		shutdown(fd, SHUT_RDWR);
 }
 
@@ -201,7 +201,7 @@ static void abandon(struct dev *d, const char *why)
 		star_send(d->star, d->id, NULL, 0);
 		drop_receiver(d);
 	}
-	tell(d->session, '!', why, strlen(why));
+	write_frame(d->session, '!', why, strlen(why));
 	close_session(d);
 	d->phase = DEV_NONE;
 }
@@ -213,7 +213,7 @@ static void enter(struct dev *d, enum phase phase)
 	memset(d->answered, 0, d->conf->ranks * sizeof(*d->answered));
 }
 
-static void note_needs(struct dev *d, const unsigned char *data, size_t len)
+static void record_needs(struct dev *d, const unsigned char *data, size_t len)
 {
 	for (size_t i = 0; i + 4 <= len; i += 4) {
 		uint32_t number = receive_number(data + i);
@@ -223,9 +223,9 @@ static void note_needs(struct dev *d, const unsigned char *data, size_t len)
 	}
 }
 
-static void tell_needs(struct dev *d)
+static void send_needs(struct dev *d)
 {
-	tell(d->session, 'N', d->needs, MANIFEST_ENTRIES / 8);
+	write_frame(d->session, 'N', d->needs, MANIFEST_ENTRIES / 8);
 	enter(d, DEV_SENDING);
 }
 
@@ -255,7 +255,7 @@ static void release(struct dev *d)
 static void advance(struct dev *d)
 {
 	if (d->phase == DEV_LISTING)
-		tell_needs(d);
+		send_needs(d);
 	else if (d->phase == DEV_SENDING)
 		commit(d);
 	else if (d->phase == DEV_SWAPPING)
@@ -274,7 +274,7 @@ static void rank_failed(struct dev *d, uint32_t rank, const unsigned char *text,
 	abandon(d, why);
 }
 
-static void take_answer(struct dev *d, uint32_t rank, const unsigned char *p, size_t len)
+static void read_answer(struct dev *d, uint32_t rank, const unsigned char *p, size_t len)
 {
 	static const char of_phase[] = { [DEV_NONE] = 0,
 					 [DEV_LISTING] = 'E',
@@ -285,7 +285,7 @@ static void take_answer(struct dev *d, uint32_t rank, const unsigned char *p, si
 	if (p[0] == '!') {
 		rank_failed(d, rank, p + 1, len - 1);
 	} else if (p[0] == 'N' && d->phase == DEV_LISTING) {
-		note_needs(d, p + 1, len - 1);
+		record_needs(d, p + 1, len - 1);
 	} else if (p[0] == of_phase[d->phase] && d->answered[rank] != d->id) {
 		d->answered[rank] = d->id;
 		if (++d->n_answered == d->conf->ranks)
@@ -297,7 +297,7 @@ static void take_answer(struct dev *d, uint32_t rank, const unsigned char *p, si
 static void answer(struct dev *d, const unsigned char *packet, size_t len)
 {
 	if (is_hub(d))
-		take_answer(d, 0, packet, len);
+		read_answer(d, 0, packet, len);
 	else
 		star_send(d->star, d->id, packet, len);
 }
@@ -310,7 +310,7 @@ static bool on_data(void *ctx, uint32_t rank, uint32_t id, const void *data, siz
 
 	if (is_hub(d)) {
 		if (d->phase != DEV_NONE && id == d->id && len)
-			take_answer(d, rank, data, len);
+			read_answer(d, rank, data, len);
 		return true;
 	}
 	if (id != d->id)
@@ -373,7 +373,7 @@ static void accept_session(struct dev *d)
 		return;
 	why = is_same_user(fd) ? refusal(d, text) : "the socket is another user's";
 	if (why) {
-		tell(fd, '!', why, strlen(why));
+		write_frame(fd, '!', why, strlen(why));
 		close(fd);
 		return;
 	}
@@ -417,7 +417,7 @@ static void read_session(struct dev *d)
 
 /* ---- the run ---- */
 
-static void tell_end(struct dev *d, const struct hub_dev *end)
+static void send_end(struct dev *d, const struct hub_dev *end)
 {
 	char text[120] = "";
 	int n;
@@ -430,7 +430,7 @@ static void tell_end(struct dev *d, const struct hub_dev *end)
 			     end->rank, end->status);
 	else
 		n = 0;
-	if (try_tell(d->follower.fd, 'X', text, (size_t)n + 1))
+	if (try_write_frame(d->follower.fd, 'X', text, (size_t)n + 1))
 		close_follower(d);
 	else
 		watch(d, d->follower.fd,
@@ -439,7 +439,7 @@ static void tell_end(struct dev *d, const struct hub_dev *end)
 
 void dev_started(struct dev *d)
 {
-	tell(d->follower.fd, 'S', NULL, 0);
+	write_frame(d->follower.fd, 'S', NULL, 0);
 	d->followed = d->follower.fd >= 0;
 	if (d->followed)
 		watch(d, d->follower.fd, EPOLLRDHUP);
@@ -457,7 +457,7 @@ static void check_follower(struct dev *d)
 
 /* ---- the swap ---- */
 
-static void take_arguments(struct dev *d)
+static void append_arguments(struct dev *d)
 {
 	const struct buf *args = &d->received.args;
 	size_t n = 0, at = 0;
@@ -482,7 +482,7 @@ static void swap(struct dev *d)
 	if (receive_swap(&d->received, &err))
 		snprintf(packet, sizeof(packet), "!%.*s", RECEIVE_ANSWER - 2, err.msg);
 	else
-		take_arguments(d);
+		append_arguments(d);
 	receive_release(&d->received);
 	d->committed = false;
 	answer(d, (unsigned char *)packet, strlen(packet));
@@ -528,7 +528,7 @@ void dev_step(struct dev *d, bool resting)
 		    clock_ms() >= d->moved + SILENT_MS)
 			abandon(d, "nothing was heard for a minute");
 		if (end && d->followed && resting)
-			tell_end(d, end);
+			send_end(d, end);
 	}
 	if (d->committed && resting)
 		swap(d);

@@ -107,7 +107,7 @@ static void stop_lost(struct hub *h, uint32_t rank, const char *how, int64_t now
 	}
 	buf_printf(&h->said, "rank %u %s; restart %u, which does not count", rank, how,
 		   h->order.epoch + 1);
-	h->told.lost++;
+	h->counts.lost++;
 	stop(h, now);
 }
 
@@ -146,7 +146,7 @@ static void restart(struct hub *h, const char *cause, bool memory, int64_t now)
 		return;
 	}
 	h->order.counted++;
-	h->told.restarts++;
+	h->counts.restarts++;
 	buf_printf(&h->said, "restart %u of at most %lld", h->order.counted,
 		   (long long)h->rules->restarts);
 	gains_restart(&h->gains, memory);
@@ -166,9 +166,9 @@ static void judge(struct hub *h, int64_t now)
 	const struct peer_state *s = &h->ranks[h->first_failed].state;
 	bool memory = any_is(h, CAUSE_MEMORY);
 
-	h->told.failed = true;
-	h->told.rank = h->first_failed;
-	h->told.status = s->status;
+	h->counts.failed = true;
+	h->counts.rank = h->first_failed;
+	h->counts.status = s->status;
 	if (h->n == 1)
 		buf_printf(&h->said, "the command ended with status %u", s->status);
 	else
@@ -191,7 +191,7 @@ static void judge(struct hub *h, int64_t now)
 	}
 	buf_printf(&h->said, "restart %u, which does not count: a rank was lost",
 		   h->order.epoch + 1);
-	h->told.lost++;
+	h->counts.lost++;
 	stop(h, now);
 }
 
@@ -224,8 +224,8 @@ static void stall(struct hub *h, int64_t now)
 {
 	buf_printf(&h->said, "stalled: no output and no progress of any rank for %lld s",
 		   (long long)(now - h->stall.last) / 1000);
-	h->told.stalls++;
-	h->told.failed = false;
+	h->counts.stalls++;
+	h->counts.failed = false;
 	stall_found(&h->stall, now);
 	account_stall(&h->account, now);
 	h->order.order = ORDER_DUMP;

@@ -57,7 +57,7 @@ struct hub {
 	struct gains gains;
 	struct stall stall;
 	struct account account;
-	struct supervision told; /* its counts and the last failure; no times */
+	struct supervision counts; /* its counts and the last failure; no times */
 	struct hub_dev dev;
 	struct buf said; /* .max: 200. A line for the log, to be cleared; or empty */
 };

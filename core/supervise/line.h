@@ -25,7 +25,7 @@ struct line {
 	bool wants_write; /* TLS does */
 	bool over;
 	int64_t rank;               /* the owner's: -1 before it is known */
-	bool told;                  /* the owner's: it has said its state */
+	bool stated;                /* the owner's: it has said its state */
 	bool refused;               /* the owner's */
 	bool paused;                /* the owner's: read nothing for now */
 	struct buf stack;           /* the owner's: the pieces that have arrived */

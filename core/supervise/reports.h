@@ -41,7 +41,7 @@ struct reports;
 MUST_CHECK int reports_start(struct reports **ret, const struct report_sink *sinks,
 			     size_t n_sinks, struct error *err);
 /* Tell the job's status server, if there is one, something about this supervisor. */
-void reports_tell(struct reports *r, const char *body, size_t len);
+void reports_send(struct reports *r, const char *body, size_t len);
 /* Sends what is kept, once more. NULL is fine. */
 void reports_stop(struct reports *r);
 

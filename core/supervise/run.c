@@ -53,7 +53,7 @@ struct supervisor {
 	struct reports *reports; /* NULL: it could not listen */
 	struct dev *dev;         /* or NULL */
 	struct dev_conf dev_conf;
-	struct peer_state told;
+	struct peer_state reported;
 	struct tail tail;
 	uint32_t token[MESSAGE_TOKEN];
 	struct heard heard;
@@ -380,7 +380,7 @@ static void put_message(struct supervisor *s)
 	pthread_mutex_unlock(&s->tail.lock);
 }
 
-static void take_stack(void *ctx, uint32_t who, const struct buf *text)
+static void send_stack(void *ctx, uint32_t who, const struct buf *text)
 {
 	const struct supervisor *s = ctx;
 
@@ -392,7 +392,7 @@ static void dump(struct supervisor *s)
 	const struct dump d = { .out = s->out,
 				.say = s->conf->say,
 				.say_ctx = s->conf->ctx,
-				.stack = take_stack,
+				.stack = send_stack,
 				.stack_ctx = s };
 
 	if (s->command)
@@ -451,17 +451,17 @@ static bool same(const struct peer_state *a, const struct peer_state *b)
 }
 
 /* Tell them what this one does. */
-static void tell(struct supervisor *s)
+static void report_state(struct supervisor *s)
 {
 	const struct supervise_keeper *k = s->conf->keeper;
-	struct peer_state now = supervise_told(&s->state);
+	struct peer_state now = supervise_peer_state(&s->state);
 
 	if (k && !is_first(s))
 		now.marked = k->mark(k->ctx, s->mark);
-	if (same(&now, &s->told))
+	if (same(&now, &s->reported))
 		return;
-	s->told = now;
-	star_tell(s->star, &now);
+	s->reported = now;
+	star_report(s->star, &now);
 }
 
 /* At most each second: that there was output, or progress, or that its work is kept. */
@@ -502,24 +502,24 @@ static int follow(struct supervisor *s, struct error *err)
 		if (s->dev)
 			dev_step(s->dev, s->state.idle);
 		keep(s);
-		tell(s);
+		report_state(s);
 		give_sign(s);
 	}
 	join_output(s);
 	return s->conf->keeper ? star_step(s->star, err) : 0; /* the last mark leaves */
 }
 
-static void tell_server(void *ctx, const struct supervision *told)
+static void report_supervision(void *ctx, const struct supervision *counts)
 {
 	cleanup_buf struct buf body = { .max = 4096 };
 	const struct supervisor *s = ctx;
 	const struct supervise_keeper *k = s->conf->keeper;
 
-	supervision_body(&body, told);
+	supervision_body(&body, counts);
 	if (k)
-		k->told(k->ctx, body.data, body.len);
+		k->report(k->ctx, body.data, body.len);
 	if (s->reports)
-		reports_tell(s->reports, (const char *)body.data, body.len);
+		reports_send(s->reports, (const char *)body.data, body.len);
 }
 
 static int begin(struct supervisor *s, struct error *err)
@@ -536,11 +536,11 @@ static int begin(struct supervisor *s, struct error *err)
 	    s->conf->keeper->open(s->conf->keeper->ctx, &s->keeper_fd, err))
 		return -1;
 	ask_token(s, true);
-	conf->tell = s->reports || s->conf->keeper ? tell_server : NULL;
-	conf->tell_ctx = s;
+	conf->report = s->reports || s->conf->keeper ? report_supervision : NULL;
+	conf->report_ctx = s;
 	if (star_open(&s->star, conf, err))
 		return -1;
-	star_tell(s->star, &s->told);
+	star_report(s->star, &s->reported);
 	if (!s->conf->dev)
 		return 0;
 	s->dev_conf = (struct dev_conf){ .dir = s->conf->dev,
@@ -584,7 +584,7 @@ static void listen_for_reports(struct supervisor *s)
 		s->conf->say(s->conf->ctx, err.msg);
 }
 
-static void tell_end(struct supervisor *s, int status)
+static void report_end(struct supervisor *s, int status)
 {
 	const struct supervise_tracker *t = s->conf->tracker;
 	const struct supervise_keeper *k = s->conf->keeper;
@@ -610,14 +610,14 @@ int supervise_run(const struct supervise_conf *conf, int *ret_status, struct err
 		return -1;
 	listen_for_reports(&s);
 	if (begin(&s, err) || follow(&s, err)) {
-		tell_end(&s, NOT_STARTED);
+		report_end(&s, NOT_STARTED);
 		return -1;
 	}
 	if (s.dev) /* the last run decides nothing: a lost pod has not succeeded */
 		s.state.status = s.state.asked ? BY_SIGNAL + SIGTERM : 0;
 	if (s.state.status)
 		put_message(&s);
-	tell_end(&s, s.state.status);
+	report_end(&s, s.state.status);
 	*ret_status = s.state.status;
 	return 0;
 }

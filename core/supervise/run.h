@@ -44,7 +44,8 @@ struct supervise_keeper {
 	void (*output)(void *ctx, const void *data, size_t len); /* any thread */
 	/* Rank 0's mark for all others, or another's answer, after what came from there. */
 	uint32_t (*mark)(void *ctx, uint32_t heard);
-	void (*told)(void *ctx, const void *body, size_t len); /* as star_conf's tell */
+	void (*report)(void *ctx, const void *body,
+		       size_t len); /* as star_conf's report */
 	/* The command has ended. Before this is told to the hub all is to be kept. */
 	void (*ended)(void *ctx, int status);
 	void (*flush)(void *ctx, bool on);

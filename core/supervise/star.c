@@ -26,7 +26,7 @@ enum {
 	LAST_PAUSE_MS = 1000,
 	LINES_MS = 10 * 1000,
 	LINES_MAX = 10,
-	TELL_MS = 60 * 1000,
+	REPORT_MS = 60 * 1000,
 };
 
 struct star {
@@ -45,8 +45,8 @@ struct star {
 	struct line **by_rank;
 	int64_t n_strangers, free_since;
 	struct stacks stacks;
-	struct supervision told; /* the last time, at `told_at` */
-	int64_t told_at, begun;  /* begun: seconds since 1970 */
+	struct supervision reported; /* the last time, at `reported_at` */
+	int64_t reported_at, begun;  /* begun: seconds since 1970 */
 	struct {
 		int64_t since, lines, left_out;
 	} refusals;
@@ -131,25 +131,25 @@ static void send_order(struct star *s, struct line *l, int64_t now)
 	watch(s, l);
 }
 
-static void tell(struct star *s, int64_t now)
+static void report(struct star *s, int64_t now)
 {
 	int64_t ms[SUPERVISION_SLICES];
 
-	if (!s->conf->tell)
+	if (!s->conf->report)
 		return;
-	s->told = s->hub.told;
-	s->told.since = s->begun;
-	s->told.at = clock_now();
+	s->reported = s->hub.counts;
+	s->reported.since = s->begun;
+	s->reported.at = clock_now();
 	account_read(&s->hub.account, ms, now);
 	for (int i = 0; i < SUPERVISION_SLICES; i++)
-		s->told.seconds[i] = ms[i] / 1000;
-	s->told_at = now;
-	s->conf->tell(s->conf->tell_ctx, &s->told);
+		s->reported.seconds[i] = ms[i] / 1000;
+	s->reported_at = now;
+	s->conf->report(s->conf->report_ctx, &s->reported);
 }
 
 static bool is_news(const struct star *s)
 {
-	const struct supervision *now = &s->hub.told, *then = &s->told;
+	const struct supervision *now = &s->hub.counts, *then = &s->reported;
 
 	return now->restarts != then->restarts || now->lost != then->lost ||
 	       now->stalls != then->stalls || now->failed != then->failed ||
@@ -157,7 +157,7 @@ static bool is_news(const struct star *s)
 }
 
 /* After each event of s->hub: say and send what is new. */
-static void settle_hub(struct star *s, const struct hub_order *before, int64_t now)
+static void apply_hub(struct star *s, const struct hub_order *before, int64_t now)
 {
 	struct buf *said = &s->hub.said;
 
@@ -177,7 +177,7 @@ static void settle_hub(struct star *s, const struct hub_order *before, int64_t n
 	if (s->order.order == ORDER_FREE)
 		s->free_since = now;
 	if (is_news(s) || s->order.order == ORDER_FREE)
-		tell(s, now);
+		report(s, now);
 	for (uint32_t i = 0; i < s->conf->ranks; i++)
 		if (s->by_rank[i])
 			send_order(s, s->by_rank[i], now);
@@ -189,7 +189,7 @@ static void set_state(struct star *s, uint32_t rank, const struct peer_state *st
 	struct hub_order before = s->hub.order;
 
 	hub_state(&s->hub, rank, state, now);
-	settle_hub(s, &before, now);
+	apply_hub(s, &before, now);
 }
 
 static void leave(struct star *s, const struct line *l, int64_t now)
@@ -200,7 +200,7 @@ static void leave(struct star *s, const struct line *l, int64_t now)
 	if (s->dev)
 		s->dev->on_lost(s->dev->ctx, (uint32_t)l->rank);
 	hub_left(&s->hub, (uint32_t)l->rank, now);
-	settle_hub(s, &before, now);
+	apply_hub(s, &before, now);
 }
 
 /*
@@ -249,7 +249,7 @@ static void take_hello(struct star *s, struct line *l, const struct message *m,
 		replace(s, rank, l, now);
 }
 
-static void take_piece(struct star *s, struct line *l, const struct peer_stack *piece)
+static void add_piece(struct star *s, struct line *l, const struct peer_stack *piece)
 {
 	l->stack.max = STACK_MAX;
 	buf_add(&l->stack, piece->text, piece->len);
@@ -265,16 +265,16 @@ static void set_dumped(struct star *s, uint32_t rank, int64_t now)
 	struct hub_order before = s->hub.order;
 
 	hub_dumped(&s->hub, rank, now);
-	settle_hub(s, &before, now);
+	apply_hub(s, &before, now);
 }
 
-static void take_state(struct star *s, struct line *l, const struct peer_state *state,
+static void read_state(struct star *s, struct line *l, const struct peer_state *state,
 		       int64_t now)
 {
 	set_state(s, (uint32_t)l->rank, state, now);
-	if (!l->told)
+	if (!l->stated)
 		send_order(s, l, now);
-	l->told = true;
+	l->stated = true;
 }
 
 static int take_from_peer(void *ctx, struct line *l, const struct message *m,
@@ -290,11 +290,11 @@ static int take_from_peer(void *ctx, struct line *l, const struct message *m,
 		return 0;
 	}
 	if (l->rank >= 0 && m->type == MESSAGE_STATE)
-		take_state(s, l, &m->state, now);
+		read_state(s, l, &m->state, now);
 	else if (l->rank >= 0 && m->type == MESSAGE_SIGN)
 		hub_sign(&s->hub, &m->sign, now);
 	else if (l->rank >= 0 && m->type == MESSAGE_STACK)
-		take_piece(s, l, &m->stack);
+		add_piece(s, l, &m->stack);
 	else if (l->rank >= 0 && m->type == MESSAGE_DUMPED)
 		set_dumped(s, (uint32_t)l->rank, now);
 	else if (l->rank > 0 && m->type == MESSAGE_DATA && s->dev)
@@ -340,9 +340,9 @@ static void hub_tick(struct star *s, int64_t now)
 		if (l->rank < 0 && now >= l->since + STRANGER_MS)
 			line_end(l, ERR_TIMEOUT, "it did not say who it is");
 	hub_time(&s->hub, now);
-	settle_hub(s, &before, now);
-	if (now >= s->told_at + TELL_MS)
-		tell(s, now);
+	apply_hub(s, &before, now);
+	if (now >= s->reported_at + REPORT_MS)
+		report(s, now);
 }
 
 /* ---- a peer ---- */
@@ -527,7 +527,7 @@ int64_t star_until(const struct star *s)
 	}
 	if (is_hub(s)) {
 		sooner(&until, hub_until(&s->hub));
-		sooner(&until, s->conf->tell ? s->told_at + TELL_MS : -1);
+		sooner(&until, s->conf->report ? s->reported_at + REPORT_MS : -1);
 		sooner(&until, s->free_since < 0 ? -1 : s->free_since + LINGER_MS);
 	} else {
 		sooner(&until, s->dial_at);
@@ -543,7 +543,7 @@ int star_fd(const struct star *s)
 	return s->epoll;
 }
 
-void star_tell(struct star *s, const struct peer_state *state)
+void star_report(struct star *s, const struct peer_state *state)
 {
 	uint32_t counted = s->mine.counted;
 	int64_t now = clock_ms();
@@ -692,7 +692,7 @@ static void change_hub(struct star *s, void (*change)(struct hub *h, int64_t now
 	int64_t now = clock_ms();
 
 	change(&s->hub, now);
-	settle_hub(s, &before, now);
+	apply_hub(s, &before, now);
 }
 
 void star_rest(struct star *s)
@@ -724,10 +724,10 @@ static int open_hub(struct star *s, struct error *err)
 {
 	size_t n = s->conf->ranks;
 
-	s->told_at = clock_ms();
+	s->reported_at = clock_ms();
 	s->begun = clock_now();
 	hub_init(&s->hub, s->conf->rules, xcalloc(n, sizeof(struct hub_rank)),
-		 s->conf->ranks, s->told_at);
+		 s->conf->ranks, s->reported_at);
 	s->hub.dev = (struct hub_dev){ .on = s->conf->idle_ms > 0,
 				       .idle_ms = s->conf->idle_ms };
 	s->by_rank = xcalloc(n, sizeof(*s->by_rank));

@@ -33,8 +33,8 @@ struct star_conf {
 	void (*say)(void *ctx, const char *text);
 	void *ctx;
 	/* Rank 0's call when something has changed, or a minute is over; times are in it. */
-	void (*tell)(void *ctx, const struct supervision *told);
-	void *tell_ctx;
+	void (*report)(void *ctx, const struct supervision *counts);
+	void *report_ctx;
 };
 
 /*
@@ -59,7 +59,7 @@ int64_t star_until(const struct star *s); /* of clock_ms(): it is due then, too 
 /* -1: this supervisor cannot take part. */
 MUST_CHECK int star_step(struct star *s, struct error *err);
 /* Report this rank's state, after each change. */
-void star_tell(struct star *s, const struct peer_state *state);
+void star_report(struct star *s, const struct peer_state *state);
 void star_sign(struct star *s, const struct peer_sign *sign);
 /* After ORDER_DUMP: the stacks of this rank's processes, and that these are all. */
 void star_stack(struct star *s, uint32_t who, const struct buf *text);

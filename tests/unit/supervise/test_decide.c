@@ -21,7 +21,7 @@ static enum supervise_action order(struct supervise_state *s, enum order what,
 static void told(const struct supervise_state *s, enum peer_phase phase, uint32_t epoch,
 		 uint32_t status)
 {
-	struct peer_state p = supervise_told(s);
+	struct peer_state p = supervise_peer_state(s);
 
 	assert_int_equal(p.phase, phase);
 	assert_int_equal(p.epoch, epoch);

@@ -269,7 +269,7 @@ TEST(test_a_stall)
 	ordered(&w, ORDER_DUMP, 0, 0, "");
 	hub_dumped(&w.hub, 2, 162040);
 	ordered(&w, ORDER_STOP, 1, 1, "after the stall: restart 1 of at most 1");
-	assert_int_equal(w.hub.told.stalls, 1);
+	assert_int_equal(w.hub.counts.stalls, 1);
 	for (uint32_t i = 0; i < N; i++)
 		tell(&w, i, PEER_READY, 1, 162050);
 	all(&w, PEER_RUNNING, 1);

@@ -160,11 +160,12 @@ const struct cmd cmd_export_model = {
 	.args = "[DIRECTORY|FILE]",
 	.summary = "upload a trained model",
 	.about =
-		"Uploads all files in the directory (/workspace/output) to s3://BUCKET/PREFIX, in\n"
-		"parallel parts with checksums, or to hf://ORG/NAME[@REVISION][/DIRECTORY] as one\n"
-		"commit, with Git LFS for large files. Skips unchanged files that the destination\n"
-		"already has; after a crash it resumes the upload. Exits with 0 only if all files\n"
-		"are uploaded. A single file is uploaded to exactly that URI.\n"
+		"Uploads all files in the directory (/workspace/output) to s3://BUCKET/PREFIX or\n"
+		"gs://BUCKET/PREFIX, in parallel parts with checksums, or as one commit, with Git\n"
+		"LFS for large files, to hf://ORG/NAME[@REVISION][/DIRECTORY]. Skips unchanged\n"
+		"files that the destination already has; after a crash it resumes the upload. Exits\n"
+		"with 0 only if all files are uploaded. A single file is uploaded to exactly that\n"
+		"URI.\n"
 		"\n"
 		"With --register, the model's version is registered once, by its digest, in\n"
 		"Kubeflow's model registry (model-registry://HOST, model-registry+http://HOST)\n"

@@ -4,8 +4,10 @@
  * All objects below the prefix, or the one of that name. Uses the JSON API (storage/v1),
  * with each object pinned to the generation that was listed; bytes are verified by
  * md5Hash, or crc32c where an object is composed of others. With HMAC keys
- * (ACCESS_KEY_ID, SECRET_ACCESS_KEY) it uses the XML API, which is S3's protocol.
+ * (ACCESS_KEY_ID, SECRET_ACCESS_KEY), and to write and remove, it uses the XML API, which
+ * is S3's protocol.
  */
+#include "store/gs.h"
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/str.h"
@@ -14,7 +16,8 @@
 #include "cloud/sigv4.h"
 #include "net/http_retry.h"
 #include "net/uri.h"
-#include "store/s3.h"
+#include "store/s3_upload.h"
+#include "store/scheme.h"
 
 #define ENDPOINT "https://storage.googleapis.com"
 #define FIELDS   "name,size,md5Hash,crc32c,generation"
@@ -24,10 +27,22 @@ enum { MAX_PAGES = 20000, MAX_ANSWER = 16 * 1024 * 1024, ASK_MS = 300 * 1000 };
 struct store {
 	struct store *s3; /* set: S3's protocol is used instead of what follows */
 	struct arena arena;
+	struct store_conf conf; /* to open s3 when something is removed */
 	const char *endpoint, *bucket, *key;
 	struct http_retrier *retrier;
 	struct gs_token *token;
 };
+
+const char *gs_endpoint(struct arena *arena, const struct store_conf *conf)
+{
+	const char *given = store_env(conf, "STORAGE_EMULATOR_HOST");
+
+	if (!given)
+		given = store_env(conf, "ENDPOINT");
+	if (given && !strstr(given, "://"))
+		return arena_printf(arena, "https://%s", given);
+	return arena_strdup(arena, given ? given : ENDPOINT);
+}
 
 static void gs_close(struct store *s)
 {
@@ -43,16 +58,13 @@ static void gs_close(struct store *s)
 static int setup(struct store *s, const struct store_conf *conf, struct error *err)
 {
 	const struct cloud_conf cloud = store_cloud_conf(conf);
-	const char *endpoint = store_env(conf, "STORAGE_EMULATOR_HOST");
 	struct uri uri;
 
-	if (!endpoint)
-		endpoint = store_env(conf, "ENDPOINT");
-	if (endpoint && !strstr(endpoint, "://"))
-		endpoint = arena_printf(&s->arena, "https://%s", endpoint);
-	s->endpoint = arena_strdup(&s->arena, endpoint ? endpoint : ENDPOINT);
+	s->endpoint = gs_endpoint(&s->arena, conf);
+	s->conf = *conf;
+	s->conf.uri = arena_strdup(&s->arena, conf->uri);
 	if (store_env(conf, "ACCESS_KEY_ID"))
-		return s3_open_at(&s->s3, conf, s->endpoint, err);
+		return scheme_s3.open(&s->s3, conf, err);
 	if (uri_parse(&uri, &s->arena, conf->uri, err))
 		return -1;
 	if (!*uri.host)
@@ -110,6 +122,23 @@ static int make_call(struct store *s, const struct gs_request *q, struct arena *
 	return 0;
 }
 
+int gs_refused_access(const char *what, const char *source, const char *why,
+		      struct error *err)
+{
+	if (!strcmp(source, "no credentials"))
+		return error_set(err, ERR_DENIED,
+				 "%s: access denied without credentials: set "
+				 "GOOGLE_APPLICATION_CREDENTIALS, or ACCESS_KEY_ID and "
+				 "SECRET_ACCESS_KEY (HMAC keys), or use workload "
+				 "identity",
+				 what);
+	return error_set(err, ERR_DENIED,
+			 "%s: access denied to the credentials of %s: grant the role "
+			 "Storage Object Viewer (Storage Object User to upload); "
+			 "server: %.300s",
+			 what, source, why);
+}
+
 static int refused(struct store *s, const char *key, int status, const char *body,
 		   struct error *err)
 {
@@ -125,17 +154,8 @@ static int refused(struct store *s, const char *key, int status, const char *bod
 	if (status == 404)
 		error_set(err, ERR_NOT_FOUND, "%s: no such %s", what,
 			  key ? "object" : "bucket");
-	else if ((status == 401 || status == 403) && !strcmp(source, "no credentials"))
-		error_set(err, ERR_DENIED,
-			  "%s: access denied without credentials: set "
-			  "GOOGLE_APPLICATION_CREDENTIALS, or ACCESS_KEY_ID and "
-			  "SECRET_ACCESS_KEY (HMAC keys), or use workload identity",
-			  what);
 	else if (status == 401 || status == 403)
-		error_set(err, ERR_DENIED,
-			  "%s: access denied to the credentials of %s: grant the role "
-			  "Storage Object Viewer; server: %.300s",
-			  what, source, why);
+		gs_refused_access(what, source, why, err);
 	else
 		error_set(err, ERR_IO, "%s: HTTP %d: %.300s", what, status, why);
 	err->code = status;
@@ -328,6 +348,13 @@ static int gs_explain(struct store *s, const struct store_object *o, int status,
 	return refused(s, o->key, status, body, err);
 }
 
+static int gs_remove(struct store *s, struct error *err)
+{
+	if (!s->s3 && scheme_s3.open(&s->s3, &s->conf, err))
+		return -1;
+	return scheme_s3.remove(s->s3, err);
+}
+
 const struct scheme scheme_gs = {
 	.name = "gs",
 	.as_stored = true,
@@ -336,5 +363,7 @@ const struct scheme scheme_gs = {
 	.locate = gs_locate,
 	.doubt = gs_doubt,
 	.explain = gs_explain,
+	.put = s3_upload,
+	.remove = gs_remove,
 	.close = gs_close,
 };

@@ -7,7 +7,6 @@
  * objects by S3's own checksum of the whole, if there is one. If an ETag is not a sum
  * (KMS), doubt() finds out.
  */
-#include "store/s3.h"
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "base/thread.h"
@@ -17,6 +16,7 @@
 #include "store/s3_object.h"
 #include "store/s3_put.h"
 #include "store/s3_upload.h"
+#include "store/scheme.h"
 
 enum { REQUEST_THREADS = 8, REQUEST_FROM = 16 << 20 };
 
@@ -25,22 +25,16 @@ struct store {
 	bool unverified;
 };
 
-int s3_open_at(struct store **ret, const struct store_conf *conf, const char *endpoint,
-	       struct error *err)
+static int s3_open(struct store **ret, const struct store_conf *conf, struct error *err)
 {
 	struct s3_bucket *bucket = NULL;
 
-	if (s3_bucket_open(&bucket, conf, endpoint, err))
+	if (s3_bucket_open(&bucket, conf, err))
 		return -1;
 	*ret = xcalloc(1, sizeof(**ret));
 	(*ret)->bucket = bucket;
 	(*ret)->unverified = conf->unverified;
 	return 0;
-}
-
-static int s3_open(struct store **ret, const struct store_conf *conf, struct error *err)
-{
-	return s3_open_at(ret, conf, NULL, err);
 }
 
 static void s3_close(struct store *s)

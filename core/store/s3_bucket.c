@@ -11,7 +11,9 @@
 #include "base/xmalloc.h"
 #include "cloud/aws_credentials.h"
 #include "cloud/aws_profile.h"
+#include "cloud/gs_token.h"
 #include "net/uri.h"
+#include "store/gs.h"
 
 #define DEFAULT_REGION "us-east-1"
 
@@ -32,6 +34,7 @@ struct s3_bucket {
 	bool in_host;                    /* the bucket is part of the host's name */
 	struct http_retrier *retrier;
 	struct aws_credentials *credentials;
+	struct gs_token *token; /* in place of them, if set */
 	pthread_mutex_t lock;
 	char region[REGION_SIZE]; /* guarded by the lock */
 };
@@ -103,10 +106,10 @@ static bool is_server(const struct uri *u)
 }
 
 static int find_endpoint(struct s3_bucket *b, const struct store_conf *conf,
-			 const char *given, const struct aws_profile *profile,
-			 struct error *err)
+			 const struct aws_profile *profile, struct error *err)
 {
-	const char *url = given, *what = "ENDPOINT", *usual;
+	const char *url = profile ? NULL : gs_endpoint(&b->arena, conf);
+	const char *what = "ENDPOINT", *usual;
 	struct uri uri;
 	size_t len;
 
@@ -181,9 +184,9 @@ static int find_bucket(struct s3_bucket *b, const struct store_conf *conf,
 	return 0;
 }
 
-static int setup(struct s3_bucket *b, const struct store_conf *conf, const char *endpoint,
-		 struct error *err)
+static int setup(struct s3_bucket *b, const struct store_conf *conf, struct error *err)
 {
+	const bool google = str_starts(conf->uri, "gs:");
 	const struct cloud_conf cloud = store_cloud_conf(conf);
 	struct aws_files files = aws_files_of(&b->arena, &cloud);
 	struct aws_profile profile = { 0 };
@@ -192,24 +195,27 @@ static int setup(struct s3_bucket *b, const struct store_conf *conf, const char 
 	}; /* aws_credentials_get() reports it, if it matters */
 	bool found;
 
-	if (!endpoint && aws_profile_load(&profile, &found, &b->arena, &files,
-					  files.profile, &ignored))
+	if (!google && aws_profile_load(&profile, &found, &b->arena, &files,
+					files.profile, &ignored))
 		profile = (struct aws_profile){ 0 };
-	if (find_endpoint(b, conf, endpoint, &profile, err) ||
+	if (find_endpoint(b, conf, google ? NULL : &profile, err) ||
 	    find_region(b, conf, &profile, err) || find_bucket(b, conf, err))
 		return -1;
 	b->retrier = store_retrier(&b->arena, conf);
-	b->credentials = aws_credentials_new(&cloud, b->region);
+	if (google && !store_env(conf, "ACCESS_KEY_ID"))
+		b->token = gs_token_new(&cloud);
+	else
+		b->credentials = aws_credentials_new(&cloud, b->region);
 	return 0;
 }
 
 int s3_bucket_open(struct s3_bucket **ret, const struct store_conf *conf,
-		   const char *endpoint, struct error *err)
+		   struct error *err)
 {
 	struct s3_bucket *b = xcalloc(1, sizeof(*b));
 
 	pthread_mutex_init(&b->lock, NULL);
-	if (setup(b, conf, endpoint, err)) {
+	if (setup(b, conf, err)) {
 		s3_bucket_close(b);
 		return -1;
 	}
@@ -222,6 +228,7 @@ void s3_bucket_close(struct s3_bucket *b)
 	if (!b)
 		return;
 	aws_credentials_free(b->credentials);
+	gs_token_free(b->token);
 	pthread_mutex_destroy(&b->lock);
 	arena_clear(&b->arena);
 	free(b);
@@ -271,6 +278,25 @@ static struct address address_of(struct s3_bucket *b, struct arena *arena,
 	return a;
 }
 
+/* For each of `headers`, and the token. */
+static int add_token(struct s3_bucket *b, bool refused, const char *const **headers,
+		     struct arena *arena, struct error *err)
+{
+	const char *token = NULL, **ret;
+	size_t n = 0;
+
+	if (gs_token_get(b->token, refused, arena, &token, err))
+		return error_wrap(err, "%s://%s", b->scheme, b->name);
+	while ((*headers)[n])
+		n++;
+	ret = arena_alloc(arena, (n + 2) * sizeof(*ret));
+	memcpy(ret, *headers, n * sizeof(*ret));
+	if (token)
+		ret[n] = arena_printf(arena, "Authorization: Bearer %s", token);
+	*headers = ret;
+	return 0;
+}
+
 int s3_bucket_sign(struct s3_bucket *b, const struct s3_request *req, struct arena *arena,
 		   struct store_call *ret, struct error *err)
 {
@@ -287,9 +313,12 @@ int s3_bucket_sign(struct s3_bucket *b, const struct s3_request *req, struct are
 				   .service = "s3",
 				   .now = clock_now() };
 
-	if (aws_credentials_get(b->credentials, req->key_refused, arena, &key, err))
+	if (!b->token &&
+	    aws_credentials_get(b->credentials, req->key_refused, arena, &key, err))
 		return error_wrap(err, "%s://%s", b->scheme, b->name);
 	ret->headers = sigv4_sign(arena, &s, key);
+	if (b->token && add_token(b, req->key_refused, &ret->headers, arena, err))
+		return -1;
 	ret->url = arena_printf(arena, "%s://%s%s%s%s", a.scheme, a.host, a.path,
 				*s.query ? "?" : "", s.query);
 	return 0;
@@ -397,7 +426,8 @@ static bool may_help(struct s3_bucket *b, const struct http_response *resp,
 		set_region(b, region);
 		return true;
 	}
-	*again = !strcmp(e.code, "ExpiredToken") || !strcmp(e.code, "InvalidToken");
+	*again = !strcmp(e.code, "ExpiredToken") || !strcmp(e.code, "InvalidToken") ||
+		 (b->token && resp->status == 401);
 	return *again;
 }
 
@@ -454,6 +484,8 @@ static const struct {
 static int refused_access(const char *what, const char *source, const struct aws_error *e,
 			  struct error *err)
 {
+	if (str_starts(what, "gs:"))
+		return gs_refused_access(what, source, e->message, err);
 	if (!strcmp(source, "no credentials"))
 		return error_set(err, ERR_DENIED,
 				 "%s: access denied without credentials: set "
@@ -499,7 +531,8 @@ static int refused(struct s3_bucket *b, const char *key, int status,
 		   const struct buf *body, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
-	const char *source = aws_credentials_source(b->credentials, &arena);
+	const char *source = b->token ? gs_token_source(b->token)
+				      : aws_credentials_source(b->credentials, &arena);
 	const char *what = title(b, &arena, key);
 	struct aws_error e = aws_error_read(&arena, body);
 	const char *code = code_of(&e, key, status), *words;

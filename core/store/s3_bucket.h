@@ -9,7 +9,10 @@
  * endpoints the bucket is part of the host name, elsewhere of the path, unless
  * AWS_VIRTUAL_HOSTED_STYLE_REQUEST=true|false. Credentials: aws_credentials.h.
  *
- * Source: Amazon S3 API reference (2006-03-01).
+ * A bucket of gs://: gs_endpoint(), and, without ACCESS_KEY_ID, an access token
+ * (gs_token.h) in place of the signature.
+ *
+ * Source: Amazon S3 API reference (2006-03-01); Google's XML API is the same protocol.
  */
 #ifndef STORE_S3_BUCKET_H
 #define STORE_S3_BUCKET_H
@@ -21,11 +24,11 @@
 struct s3_bucket; /* thread-safe */
 
 /*
- * `endpoint`: overrides the environment; or NULL. The URI's key is s3_bucket_key(): an
- * object's, or a prefix; without a leading '/', "" for all.
+ * The URI's key is s3_bucket_key(): an object's, or a prefix; without a leading '/', ""
+ * for all.
  */
 MUST_CHECK int s3_bucket_open(struct s3_bucket **ret, const struct store_conf *conf,
-			      const char *endpoint, struct error *err);
+			      struct error *err);
 void s3_bucket_close(struct s3_bucket *b);
 const char *s3_bucket_key(const struct s3_bucket *b);
 

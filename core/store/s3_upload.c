@@ -43,7 +43,7 @@ struct remote { /* an object in the bucket */
 struct upload {
 	const struct put_conf *conf;
 	struct s3_bucket *bucket;
-	const char *bucket_name;
+	const char *scheme, *bucket_name;
 	struct arena arena;    /* one thread only, or under the lock */
 	struct map remotes;    /* struct remote by key */
 	struct upload_log log; /* our unfinished multipart uploads */
@@ -166,7 +166,7 @@ static int open_file(struct upload *up, struct file *f, char *data, struct error
 	f->left = unchanged ? 0 : m->n;
 	if (unchanged || m->n == 1)
 		return 0;
-	object = arena_printf(&arena, "s3://%s/%s", up->bucket_name, f->key);
+	object = arena_printf(&arena, "%s://%s/%s", up->scheme, up->bucket_name, f->key);
 	unfinished = upload_log_find(&up->log, object);
 	if (s3_multipart_begin(m, unfinished, &arena, err))
 		return -1;
@@ -383,14 +383,15 @@ static int upload_files(struct upload *up, struct error *err)
 	struct uri uri;
 
 	if (uri_parse(&uri, &up->arena, conf->store->uri, err) ||
-	    s3_bucket_open(&up->bucket, conf->store, NULL, err))
+	    s3_bucket_open(&up->bucket, conf->store, err))
 		return -1;
+	up->scheme = uri.scheme;
 	up->bucket_name = uri.host;
 	prefix = s3_bucket_key(up->bucket);
 	if (!conf->dir && (!*prefix || str_ends(prefix, "/")))
 		return error_set(err, ERR_INVALID,
-				 "%s: no object name: expected s3://BUCKET/KEY",
-				 uri_shown(&up->arena, conf->store->uri));
+				 "%s: no object name: expected %s://BUCKET/KEY",
+				 uri_shown(&up->arena, conf->store->uri), uri.scheme);
 	if (conf->dir && *prefix && !str_ends(prefix, "/"))
 		prefix = arena_printf(&up->arena, "%s/", prefix);
 	add_files(up, prefix);

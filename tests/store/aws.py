@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Stand-ins for what hands out credentials, after their published shapes: STS, EKS Pod
 Identity's agent, the metadata service of EC2 (IMDSv2), Google's token endpoint and
-metadata server, and the JSON API of Google Cloud Storage over a folder of objects.
+metadata server, and the JSON and XML APIs of Google Cloud Storage over a folder of objects.
 
     cloud = Cloud(access, secret).start()    # .url, .asked: [(what, detail)]
 """
@@ -11,7 +11,7 @@ import json
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 ROLES = "/latest/meta-data/iam/security-credentials/"
 
@@ -62,6 +62,8 @@ class Handler(BaseHTTPRequestHandler):
                            f"</Expiration></Credentials></{action}Result></{action}Response>", "text/xml")
 
     def do_POST(self):
+        if self.path.startswith("/buck/"):
+            return self.xml()
         form = parse_qs(self.body())
         if self.path == "/token":
             self.note("oauth", {k: v[0] for k, v in form.items()})
@@ -73,7 +75,7 @@ class Handler(BaseHTTPRequestHandler):
         if self.path == "/latest/api/token" and self.headers.get("X-aws-ec2-metadata-token-ttl-seconds"):
             self.note("imds token")
             return self.answer(200, "imds-session", "text/plain")
-        return self.answer(404, "")
+        return self.xml()
 
     def do_GET(self):
         cloud, path = self.server.cloud, urlsplit(self.path).path
@@ -90,13 +92,15 @@ class Handler(BaseHTTPRequestHandler):
             return self.answer(200, json.dumps({"access_token": cloud.oauth, "expires_in": 3600}), Metadata_Flavor="Google")
         if path.startswith("/storage/v1/b/"):
             return self.storage(path[len("/storage/v1/b/"):])
-        return self.answer(404, "{}")
+        return self.xml()
 
     # ---- Google Cloud Storage ----
     def item(self, name):
         data = self.server.cloud.objects[name]
-        item = {"name": name, "size": str(len(data)), "generation": "7", "crc32c": "AAAAAA=="}
-        if not name.endswith(".composed"):
+        item = {"name": name, "size": str(len(data)), "generation": "7"}
+        if name.endswith(".composed"):
+            item["crc32c"] = "AAAAAA=="  # of no bytes
+        elif name not in self.server.cloud.composed:
             item["md5Hash"] = base64.b64encode(hashlib.md5(data).digest()).decode()
         return item
 
@@ -131,12 +135,52 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(data)
 
+    def xml(self):
+        """PUT, multipart uploads, DELETE, a listing: with a token, an ETag is an MD5 only of what is put whole."""
+        cloud, url = self.server.cloud, urlsplit(self.path)
+        query = {k: v[0] for k, v in parse_qs(url.query, keep_blank_values=True).items()}
+        _, bucket, *key = unquote(url.path).split("/", 2)
+        name = "".join(key)
+        data = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        tag = '"%s"' % hashlib.md5(data).hexdigest()
+        if bucket != "buck":
+            return self.answer(404, "<Error><Code>NoSuchBucket</Code></Error>", "text/xml")
+        if self.headers.get("Authorization") != "Bearer " + cloud.oauth or any(h.lower().startswith("x-amz") for h in self.headers):
+            return self.answer(403, "<Error><Code>AccessDenied</Code><Message>Access denied.</Message></Error>", "text/xml")
+        self.note(self.command, name)
+        if "uploads" in query:
+            cloud.parts[name] = {}
+            return self.answer(200, f"<InitiateMultipartUploadResult><UploadId>{quote(name)}</UploadId></InitiateMultipartUploadResult>", "text/xml")
+        if "partNumber" in query:
+            cloud.parts[name][int(query["partNumber"])] = data
+            return self.answer(200, "", ETag=tag)
+        if "uploadId" in query:
+            cloud.objects[name] = b"".join(data for _, data in sorted(cloud.parts.pop(name).items()))
+            cloud.composed.add(name)
+            return self.answer(200, '<CompleteMultipartUploadResult><ETag>"CKih16GjycICEAE="</ETag></CompleteMultipartUploadResult>', "text/xml")
+        if self.command == "PUT":
+            cloud.objects[name] = data
+            cloud.composed.discard(name)
+            return self.answer(200, "", ETag=tag)
+        if self.command == "DELETE":
+            return self.answer(204 if cloud.objects.pop(name, None) is not None else 404, "")
+        each = "".join(f"<Contents><Key>{quote(n)}</Key><Size>{len(cloud.objects[n])}</Size><ETag>{self.tag(n)}</ETag></Contents>"
+                       for n in sorted(cloud.objects) if n.startswith(query.get("prefix", "")))
+        return self.answer(200, f"<ListBucketResult><EncodingType>url</EncodingType><IsTruncated>false</IsTruncated>{each}"
+                           "</ListBucketResult>", "text/xml")
+
+    do_DELETE = do_PUT
+
+    def tag(self, name):
+        cloud = self.server.cloud
+        return '"CKih16GjycICEAE="' if name in cloud.composed else '"%s"' % hashlib.md5(cloud.objects[name]).hexdigest()
+
 
 class Cloud:
     def __init__(self, access, secret):
         self.access, self.secret, self.token, self.oauth = access, secret, "the-session-token", "ya29.the-token"
         self.asked, self.lasts, self.deny, self.pod = [], 3600, None, "pod-token"
-        self.objects, self.public = {}, False
+        self.objects, self.public, self.composed, self.parts = {}, False, set(), {}
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.server.daemon_threads = True
         self.server.cloud = self

@@ -679,7 +679,7 @@ check("and not again", sends(out / "sub/x.safetensors", "s3://buck/single/y.bin"
 check("one file needs a name there", sends(out / "config.json", "s3://buck/single/", ENV, 1, "KEY"))
 check("an upload without the right to make it", sends(out, "s3://buck/no", ENV | {"SECRET_ACCESS_KEY": "x"}, 1, "SECRET_ACCESS_KEY"))
 check("an upload of nothing", sends(scratch / "home/.aws/none", "s3://buck/no", ENV, 1, "no such file or directory"))
-check("an upload to a scheme that takes none", sends(out, "gs://buck/no", ENV, 1, "pvc:// or s3://"))
+check("an upload to a scheme that takes none", sends(out, "https://buck/no", ENV, 1, "file:// or gs://"))
 lines = run("export-model", out, "--uri", "s3://buck/json", "--progress", "json", env=ENV).stdout.splitlines()
 check("an upload's progress as JSON", "" if lines and json.loads(lines[-1])["event"] == "done" and
       json.loads(lines[-1])["bytesDone"] == sum(map(len, SENT.values())) else lines[-3:])
@@ -727,4 +727,14 @@ for key, data in SHARP.items():
     check("gs: the object c#/" + ascii(key), fetch("gs://buck/c#/" + key, {key: data}, ACCOUNT))
 check("gs: HMAC keys, by S3's protocol, # in a prefix", fetch("gs://buck/c#", SHARP, MENV))
 check("gs: HMAC keys, by S3's protocol", fetch("gs://buck/data", FOLDER, MENV))
+cloud.public = False
+check("gs: a folder is sent with a token, large files in parts", sends(out, "gs://buck/out/m1", ACCOUNT) or
+      fetch("gs://buck/out/m1", SENT, ACCOUNT) or ("" if cloud.composed else "not in parts"))
+cloud.asked.clear()
+check("... what is there is not sent again, unless its sum is unknown", sends(out, "gs://buck/out/m1", ACCOUNT) or
+      ("" if {n for what, n in cloud.asked if what == "PUT"} == cloud.composed else cloud.asked))
+check("gs: an upload without credentials", sends(out, "gs://buck/no", GOOGLE, 1, "GOOGLE_APPLICATION_CREDENTIALS"))
+cloud.oauth = "ya29.another"
+check("gs: an upload to a bucket that is not there", sends(out, "gs://none/x", ACCOUNT, 1, "no such bucket"))
+check("gs: an upload with HMAC keys", sends(out, "gs://buck/hmac", MENV) or fetch("gs://buck/hmac", SENT, MENV))
 finish()

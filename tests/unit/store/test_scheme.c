@@ -18,7 +18,7 @@ TEST(test_find)
 	} rows[] = {
 		{ "s3://b/k", &scheme_s3, true },
 		{ "hf://o/n", &scheme_hf, true },
-		{ "gs://b/k", &scheme_gs, false },
+		{ "gs://b/k", &scheme_gs, true },
 		{ "file:///x", &scheme_file, true },
 		{ "pvc://c/x", &scheme_pvc, true },
 		{ "http://h/x", &scheme_http, false },
@@ -46,7 +46,8 @@ TEST(test_list_put)
 {
 	cleanup_arena struct arena arena = { 0 };
 
-	check_text("put", scheme_list_put(&arena), "file:// or hf:// or pvc:// or s3://");
+	check_text("put", scheme_list_put(&arena),
+		   "file:// or gs:// or hf:// or pvc:// or s3://");
 }
 
 /* A copy has all that a request needs, gs's generation too, and outlives the original. */

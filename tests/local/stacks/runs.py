@@ -1,4 +1,4 @@
-"""Checkpoints in $KFTRAINER_CHECKPOINT_DIR: runs.py hf|fsdp2|lightning FOLDER. Two nodes, 30 steps, a checkpoint after each five;
+"""Checkpoints in $KFTRAINER_CHECKPOINT_DIR: runs.py hf|fsdp2|lightning FOLDER STEPS. Two nodes, a checkpoint after each five;
 rank 0 prints "loss STEP LOSS". Ranks may be killed at any time. A step waits until FOLDER/go exists, or 0.2 seconds.
 """
 import os
@@ -10,8 +10,8 @@ os.environ.update(RANK=os.environ["PET_NODE_RANK"], WORLD_SIZE=os.environ["PET_N
                   MASTER_ADDR=os.environ["PET_MASTER_ADDR"], MASTER_PORT=os.environ["PET_MASTER_PORT"])
 import torch
 
-STEPS, SAVE = 30, 5
-what, folder = sys.argv[1:]
+what, folder = sys.argv[1:3]
+STEPS, SAVE = int(sys.argv[3]), 5
 directory, resumed = os.environ["KFTRAINER_CHECKPOINT_DIR"], os.environ.get("KFTRAINER_RESUME_FROM")
 rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
 torch.set_num_threads(1)

@@ -36,7 +36,7 @@ MUST_CHECK int place_list(struct run_place *p, const char *name, const char *end
 /* A file, or what is below a directory. */
 MUST_CHECK int place_send(struct run_place *p, const char *what, const char *name,
 			  struct error *err);
-/* `name` and all below it. */
+/* `name` and all below it; where a scheme cannot remove (hf), it stays. */
 MUST_CHECK int place_remove(struct run_place *p, const char *name, struct error *err);
 /* Into a directory: what matches a pattern of `allow` (NULL: all), and differs. */
 MUST_CHECK int place_fetch(struct run_place *p, const char *name, const char *to,

@@ -507,6 +507,16 @@ static int put_file(struct putting *p, size_t i, const cJSON *said, struct error
 	return p->commit.len >= COMMIT_BYTES ? commit(p, err) : 0;
 }
 
+/* The file's path in the repository: the URI's, if it is the only one. */
+static const char *path_of(struct putting *p, const struct put_file *f)
+{
+	const char *folder = p->repo.folder;
+
+	if (!p->conf->dir)
+		return folder;
+	return arena_printf(&p->arena, "%s%s%s", folder, *folder ? "/" : "", f->path);
+}
+
 /* Ask the hub about files (preupload), with name, size and their first bytes. */
 static int ask_batch(struct putting *p, size_t from, size_t to, cJSON **ret,
 		     struct error *err)
@@ -525,10 +535,7 @@ static int ask_batch(struct putting *p, size_t from, size_t to, cJSON **ret,
 			return -1;
 		if (add_base64(&sample, &b, SAMPLE, err))
 			return -1;
-		json_put_str(file,
-			     arena_printf(&p->arena, "%s%s%s", p->repo.folder,
-					  *p->repo.folder ? "/" : "", f->path),
-			     "path");
+		json_put_str(file, path_of(p, f), "path");
 		json_put_str(file, (char *)sample.data, "sample");
 		json_put_int(file, f->size, "size");
 	}
@@ -542,9 +549,7 @@ static int put_batch(struct putting *p, size_t from, size_t to, struct error *er
 	if (ask_batch(p, from, to, &answer, err))
 		return -1;
 	for (size_t i = from; i < to; i++) {
-		const char *path =
-			arena_printf(&p->arena, "%s%s%s", p->repo.folder,
-				     *p->repo.folder ? "/" : "", p->conf->files[i].path);
+		const char *path = path_of(p, &p->conf->files[i]);
 		const cJSON *said =
 			json_find_const(json_get(answer, "files"), "path", path);
 
@@ -563,12 +568,13 @@ static int put_all(struct putting *p, struct error *err)
 	const struct put_conf *conf = p->conf;
 
 	conf->started(conf->ctx, 1); /* the hub answers in the order of the files */
-	if (!conf->dir)
-		return error_set(err, ERR_INVALID,
-				 "hf:// takes a directory, not a single file");
 	if (hf_hub_open(&p->hub, &p->arena, conf->store, err) ||
 	    hf_repo_parse(&p->repo, &p->arena, conf->store->uri, true, err))
 		return -1;
+	if (!conf->dir && !*p->repo.folder)
+		return error_set(err, ERR_INVALID,
+				 "%s: no file name: expected hf://ORG/NAME/PATH",
+				 uri_shown(&p->arena, conf->store->uri));
 	if (!p->hub.token_from)
 		return error_set(
 			err, ERR_DENIED,

@@ -25,7 +25,7 @@ enum {
 	SCAN_MS = 2000,
 	END_SCAN_MS = 500, /* once the command has ended */
 	MAX_ENTRIES = 1000,
-	NICE = 10,
+	NICE = 19, /* of the threads that send, too: 1.5 % of a core that training wants */
 };
 
 /* An entry of the directory. */

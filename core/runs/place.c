@@ -90,6 +90,7 @@ static int open_store(struct run_place *p, const char *uri, bool sums, struct st
 					 .http = p->http,
 					 .model = true,
 					 .unverified = !sums,
+					 .below = true,
 					 .tries = p->tries };
 
 	return p->scheme->open(ret, &conf, err);

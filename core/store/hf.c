@@ -28,6 +28,7 @@ struct store {
 	struct hf_hub hub;
 	struct hf_repo repo;
 	const char *commit; /* NULL: not resolved yet */
+	bool below;         /* of store_conf */
 };
 
 static void close_store(struct store *s)
@@ -48,6 +49,7 @@ static int open_store(struct store **ret, const struct store_conf *conf,
 		close_store(s);
 		return -1;
 	}
+	s->below = conf->below;
 	*ret = s;
 	return 0;
 }
@@ -200,6 +202,21 @@ static int read_named(struct store *s, struct hf_tree_want *want, struct store_l
 	return rc;
 }
 
+/* The URI's directory is removed from each path, or that of the file it names. */
+static void cut_paths(const struct store *s, struct store_listing *l)
+{
+	const char *folder = s->repo.folder, *slash = strrchr(folder, '/');
+
+	for (size_t i = 0; *folder && i < l->n; i++) {
+		const char *rest = str_after(l->objects[i].path, folder);
+
+		if (rest && *rest == '/')
+			l->objects[i].path = rest + 1;
+		else if (rest && slash)
+			l->objects[i].path += slash + 1 - folder;
+	}
+}
+
 static int list(struct store *s, bool (*wanted)(void *ctx, const char *name, bool named),
 		void *ctx, struct store_listing *ret, struct error *err)
 {
@@ -210,6 +227,8 @@ static int list(struct store *s, bool (*wanted)(void *ctx, const char *name, boo
 		store_listing_release(&l);
 		return -1;
 	}
+	if (s->below)
+		cut_paths(s, &l);
 	l.revision = arena_strdup(&l.arena, s->commit);
 	*ret = l;
 	return 0;

@@ -1,18 +1,24 @@
 #!/usr/bin/env python3
 """runtime supervise --run-dir: logs, metrics and checkpoints are in a bucket and in a folder; a job continues from the
 newest complete checkpoint; damage, other jobs, a server that is gone, kills."""
+import collections
+import contextlib
+import hashlib
 import json
 import os
 import pathlib
 import random
-import shutil
 import signal
+import socket
+import struct
 import subprocess
 import sys
+import threading
 import time
 
 sys.path[:0] = [str(p) for p in pathlib.Path(__file__).resolve().parents[:2]]
 sys.dont_write_bytecode = True
+from hub_put import TOKEN, Hub
 from servers import answers, children, free_port, scratch, start
 from tap import check, finish, skip
 
@@ -219,17 +225,104 @@ check("... and all is there later", differ((r.wait(), complete(folder("runs/gone
       (0, ["checkpoint-12", "checkpoint-4", "checkpoint-8"], 1)) and r.text)
 check("... with two lines at most", differ(r.text.count("tried again") < 3, True) and r.text)
 
-# ---- kills of the supervisor and its command while they save -----------------------------------------------------------
-for i in range(int(os.environ.get("KILLS", 3))):
-    r = Run("s3://buck/runs/kills", f"ck-kill{i % 2}", 400, 1, 0.02, options=["--keep", "3"])
-    until(lambda: first(r.text).startswith("from"))
-    time.sleep(random.uniform(0.5, 4))
-    r.kill()
-    place = folder("runs/kills")
-    bad = [name for name in complete(place) for line in (place / f"checkpoints/{name}.complete").read_text().splitlines()[1:]
-           if (place / "checkpoints" / name / json.loads(line)["path"]).stat().st_size != json.loads(line)["size"]]
-    newest = max([int(name.split("-")[1]) for name in complete(place)], default=0)
-    check(f"kill {i}: what is complete is whole", bad)
-    r = Run("s3://buck/runs/kills", f"ck-kill{(i + 1) % 2}", newest, 1, 0, options=["--keep", "3"])
-    check(f"kill {i}: the next pod continues from it", differ((r.wait(), first(r.text).split()[1]), (0, str(newest))) and r.text)
+# ---- kills of the supervisor and its command while they save; a place that breaks connections, refuses, and is slow ----
+class Breaks(threading.Thread):
+    """A relay to a server: each fifth connection or so ends by a reset somewhere, is answered by 500, or is read slowly."""
+
+    def __init__(self, port):
+        super().__init__(daemon=True)
+        self.to, self.socket = port, socket.create_server(("127.0.0.1", 0))
+        self.port, self.calm, self.faults = self.socket.getsockname()[1], False, collections.Counter()
+        self.start()
+
+    def run(self):
+        while True:
+            conn, _ = self.socket.accept()
+            threading.Thread(target=self.relay, args=(conn,), daemon=True).start()
+
+    def relay(self, conn):
+        fault = None if self.calm else random.choice([None] * 8 + ["reset", "500", "slow"])
+        self.faults[fault] += 1
+        try:
+            if fault == "500":
+                conn.recv(65536)
+                conn.sendall(b"HTTP/1.1 500 Internal Server Error\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+                return conn.close()
+            with socket.create_connection(("127.0.0.1", self.to)) as server:
+                threading.Thread(target=self.pump, args=(server, conn, None), daemon=True).start()
+                self.pump(conn, server, fault)
+        except OSError:
+            pass
+
+    def pump(self, source, to, fault):
+        left = random.randrange(200, 400_000)
+        try:
+            while data := source.recv(4096 if fault == "slow" else 65536):
+                left -= len(data)
+                if fault == "reset" and left < 0:
+                    source.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                    source.close()
+                    return to.shutdown(socket.SHUT_RDWR)
+                if fault == "slow":
+                    time.sleep(0.02)
+                to.sendall(data)
+            to.shutdown(socket.SHUT_WR)
+        except OSError:
+            for end in (source, to):
+                with contextlib.suppress(OSError):
+                    end.shutdown(socket.SHUT_RDWR)
+
+
+class Folder:
+    """A run directory that is a folder: of s3:// by versitygw, and of file://."""
+
+    def __init__(self, uri, place, env, relay=None):
+        self.uri, self.place, self.env, self.relay = uri, place, env, relay
+
+    def files(self):
+        return {str(p.relative_to(self.place)): p.read_bytes() for p in self.place.rglob("*") if p.is_file()}
+
+
+hub = Hub()
+hub.files["README.md"] = b""
+broken, hubs = Breaks(port), Breaks(int(hub.url.rsplit(":", 1)[1]))
+hub.url = f"http://127.0.0.1:{hubs.port}"  # in its answers, too
+PLACES = {"s3": Folder("s3://buck/runs/kills", folder("runs/kills"), {"ENDPOINT": f"http://127.0.0.1:{broken.port}"}, broken),
+          "file": Folder(f"file://{scratch}/kills", scratch / "kills", {}),
+          "hf": Folder("hf://org/m/kills", None, {"HF_ENDPOINT": hub.url, "HF_TOKEN": TOKEN}, hubs)}
+PLACES["hf"].files = lambda: {p[len("kills/"):]: data for p, data in list(hub.files.items()) if p.startswith("kills/")}
+
+
+def whole(files):
+    """What is complete, and what of it is not so."""
+    bad, names = [], [p[len("checkpoints/"):-len(".complete")] for p in files if p.endswith(".complete")]
+    for name in names:
+        for line in files[f"checkpoints/{name}.complete"].splitlines()[1:]:
+            x = json.loads(line)
+            if hashlib.sha256(files.get(f"checkpoints/{name}/{x['path']}", b"")).hexdigest() != x["sha256"]:
+                bad.append(f"{name}/{x['path']}")
+    return bad, max([int(name.split("-")[1]) for name in names], default=0)
+
+
+hubs.calm, p = True, PLACES["hf"]
+r = Run(p.uri, "ck-hf1", 3, 1, 0.1, env=p.env)
+check("hf: a run directory in a repository", differ(r.wait(), 0) and r.text)
+r = Run(p.uri, "ck-hf2", 4, 1, 0, options=["--keep", "1"], env=p.env)
+check("... another pod continues from it", differ((r.wait(), first(r.text)), (0, "from 3 ['trainer_state.json', 'weights 0.bin']")) and r.text)
+check("... the logs of both attempts, and what cannot be removed stays", differ(
+    sorted(n for n in p.files() if n.endswith((".complete", ".log.zst"))),
+    [f"attempts/{i}/logs/0.log.zst" for i in (1, 2)] + [f"checkpoints/checkpoint-{i}.complete" for i in (1, 2, 3, 4)]))
+hub.files, hubs.calm = {"README.md": b""}, False
+for i in range(int(os.environ.get("KILLS", 1))):
+    for kind, p in PLACES.items():
+        r = Run(p.uri, f"ck-kill{i % 2}-{kind}", 4000, 1, 0.02, options=["--keep", "3"], env=p.env)
+        until(lambda: first(r.text).startswith("from"))
+        time.sleep(random.uniform(0.5, 6))
+        r.kill()
+        time.sleep(0.1)
+        bad, newest = whole(p.files())
+        check(f"{kind}, kill {i}: what is complete is whole", "\n".join(bad))
+        r = Run(p.uri, f"ck-kill{(i + 1) % 2}-{kind}", newest, 1, 0, options=["--keep", "3"], env=p.env)
+        check(f"{kind}, kill {i}: the next pod continues from it", differ((r.wait(), first(r.text).split()[1]), (0, str(newest))) and r.text)
+print("# connections that were", dict(broken.faults + hubs.faults))
 finish()

@@ -32,6 +32,7 @@ SUBJECTS = (
     ("parquet", "The data cache", 180, ("parquet_bench.py", "DUMP")),
     ("mpi", "MPI", 180, ("mpi_bench.py", "KFTRAINER")),
     ("supervise", "Supervised jobs", 180, ("supervise_bench.py", "KFTRAINER")),
+    ("runs", "Supervised jobs", 180, ("runs_bench.py", "KFTRAINER")),
     ("gpu", "GPUs", 60, ("gpu_bench.py", "KFTRAINER")),
     ("ui", "The page of `ui`", 120, ("ui_bench.py", "KFTRAINER")),
     ("ui_live", "The page of `ui`", 300, ("ui_live_bench.py", "KFTRAINER")),

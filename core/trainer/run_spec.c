@@ -22,7 +22,8 @@ static const char *find(const cJSON *tj, const cJSON *template_annotations,
 /* The rest of the URI after its scheme; NULL: not a scheme of ours. */
 static const char *after_scheme(const char *uri)
 {
-	static const char *const schemes[] = { "s3://", "hf://", "pvc://", "file:///" };
+	static const char *const schemes[] = { "s3://", "gs://", "hf://", "pvc://",
+					       "file:///" };
 	const char *rest = NULL;
 
 	for (const unsigned char *p = (const void *)uri; *p; p++)
@@ -48,7 +49,7 @@ static int read_uri(struct run_spec *s, struct arena *arena, struct error *err)
 	if (!slash || !slash[1] || strlen(s->uri) > MAX_URI)
 		return error_set(err, ERR_INVALID,
 				 RUN_DIR_ANNOTATION
-				 ": expected s3://BUCKET/PREFIX, "
+				 ": expected s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, "
 				 "hf://ORG/NAME, pvc://CLAIM/PATH or file:///PATH, "
 				 "without credentials");
 	if (!str_starts(s->uri, "pvc:"))

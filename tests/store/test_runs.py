@@ -182,6 +182,10 @@ r = Run("s3://buck/runs/one", "ck3", 6, 1, 0, uid="u2")
 check("... and a .complete that is cut off is none; equal files are not fetched", differ((r.wait(), first(r.text)),
       (0, "from 6 ['trainer_state.json', 'weights 0.bin']")) and r.text)
 
+r = Run("gs://buck/runs/one", "ck6", 7, 1, 0, uid="u2")
+check("gs://, by HMAC keys: the same run goes on", differ((r.wait(), first(r.text), "checkpoint-7" in complete(place)),
+      (0, "from 6 ['trainer_state.json', 'weights 0.bin']", True)) and r.text)
+
 # ---- a file that is written where it is, by a command that is killed ---------------------------------------------------
 torn = """import os, sys, time
 path = os.environ["KFTRAINER_CHECKPOINT_DIR"] + "/step=%s.ckpt"

@@ -30,6 +30,7 @@ enum {
 struct s3_bucket {
 	struct arena arena;
 	const char *scheme, *name, *key; /* of the URI */
+	bool google;                     /* of gs:// */
 	const char *endpoint;            /* "https://host[:port][/path]"; NULL: AWS's */
 	bool in_host;                    /* the bucket is part of the host's name */
 	struct http_retrier *retrier;
@@ -108,7 +109,7 @@ static bool is_server(const struct uri *u)
 static int find_endpoint(struct s3_bucket *b, const struct store_conf *conf,
 			 const struct aws_profile *profile, struct error *err)
 {
-	const char *url = profile ? NULL : gs_endpoint(&b->arena, conf);
+	const char *url = b->google ? gs_endpoint(&b->arena, conf) : NULL;
 	const char *what = "ENDPOINT", *usual;
 	struct uri uri;
 	size_t len;
@@ -186,7 +187,6 @@ static int find_bucket(struct s3_bucket *b, const struct store_conf *conf,
 
 static int setup(struct s3_bucket *b, const struct store_conf *conf, struct error *err)
 {
-	const bool google = str_starts(conf->uri, "gs:");
 	const struct cloud_conf cloud = store_cloud_conf(conf);
 	struct aws_files files = aws_files_of(&b->arena, &cloud);
 	struct aws_profile profile = { 0 };
@@ -195,14 +195,15 @@ static int setup(struct s3_bucket *b, const struct store_conf *conf, struct erro
 	}; /* aws_credentials_get() reports it, if it matters */
 	bool found;
 
-	if (!google && aws_profile_load(&profile, &found, &b->arena, &files,
+	b->google = str_starts(conf->uri, "gs:");
+	if (!b->google && aws_profile_load(&profile, &found, &b->arena, &files,
 					files.profile, &ignored))
 		profile = (struct aws_profile){ 0 };
-	if (find_endpoint(b, conf, google ? NULL : &profile, err) ||
+	if (find_endpoint(b, conf, &profile, err) ||
 	    find_region(b, conf, &profile, err) || find_bucket(b, conf, err))
 		return -1;
 	b->retrier = store_retrier(&b->arena, conf);
-	if (google && !store_env(conf, "ACCESS_KEY_ID"))
+	if (b->google && !store_env(conf, "ACCESS_KEY_ID"))
 		b->token = gs_token_new(&cloud);
 	else
 		b->credentials = aws_credentials_new(&cloud, b->region);
@@ -484,8 +485,6 @@ static const struct {
 static int refused_access(const char *what, const char *source, const struct aws_error *e,
 			  struct error *err)
 {
-	if (str_starts(what, "gs:"))
-		return gs_refused_access(what, source, e->message, err);
 	if (!strcmp(source, "no credentials"))
 		return error_set(err, ERR_DENIED,
 				 "%s: access denied without credentials: set "
@@ -538,7 +537,8 @@ static int refused(struct s3_bucket *b, const char *key, int status,
 	const char *code = code_of(&e, key, status), *words;
 
 	if (str_starts(code, "AccessDenied"))
-		return refused_access(what, source, &e, err);
+		return b->google ? gs_refused_access(what, source, e.message, err)
+				 : refused_access(what, source, &e, err);
 	if (!strcmp(code, "RequestTimeTooSkewed"))
 		return refused_clock(what, &e, err);
 	for (size_t i = 0; i < N_ELEMENTS(refusals); i++) {

@@ -25,7 +25,9 @@ enum {
 	SCAN_MS = 2000,
 	END_SCAN_MS = 500, /* once the command has ended */
 	MAX_ENTRIES = 1000,
-	NICE = 19, /* of the threads that send, too: 1.5 % of a core that training wants */
+	/* Of all threads that hash and send. The lowest that never starves: beside one
+	 * busy thread of the training, 1.5 % of a core, and all of an idle one. */
+	NICE = 19,
 };
 
 /* An entry of the directory. */

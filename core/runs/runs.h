@@ -39,7 +39,7 @@ struct runs_conf {
 
 struct runs;
 /*
- * conf must remain. Rank 0 takes the run directory: ERR_EXISTS, it is another job's;
+ * conf must remain. Rank 0 claims the run directory: ERR_EXISTS, it is another job's;
  * other errors after ten minutes.
  */
 MUST_CHECK int runs_open(struct runs **ret, const struct runs_conf *conf,

@@ -450,7 +450,7 @@ static bool same(const struct peer_state *a, const struct peer_state *b)
 	       a->leaving == b->leaving && a->marked == b->marked;
 }
 
-/* Tell them what this one does. */
+/* Report to the hub what this rank does, if that has changed. */
 static void report_state(struct supervisor *s)
 {
 	const struct supervise_keeper *k = s->conf->keeper;

@@ -241,8 +241,8 @@ tells() { # NAME LIKE: an event of its says
 }
 told() { events "$1" | grep -E -e "$2"; }
 
-# The service account `user`, and FILE: its kubeconfig.
-user_made() {
+# make_user FILE: makes the service account `user`, and its kubeconfig in FILE.
+make_user() {
 	local token
 	k create serviceaccount user >/dev/null
 	token=$(k create token user)
@@ -251,8 +251,8 @@ import re, sys
 print(re.sub(r"(?s)(\n- name: [^\n]*\n  user:\n).*", r"\1    token: " + sys.argv[1] + "\n", sys.stdin.read()))
 ' "$token" >"$1"
 }
-# VERBS: what `user` may do with pods/exec; it may read jobs and pods.
-user_may() {
+# allow_exec VERBS: lets `user` read jobs and pods, and do VERBS with pods/exec; none: not that.
+allow_exec() {
 	k delete role,rolebinding user --ignore-not-found >/dev/null
 	k apply -f - <<-END >/dev/null
 		apiVersion: rbac.authorization.k8s.io/v1

@@ -87,11 +87,11 @@ check "a job that has not started" eval 'train early "{runtimeRef: {kind: Traini
 	one_line 125 "is suspended: run .kftrainer resume early. first" x early -- true'
 
 # ---- rights ------------------------------------------------------------------------------------------------
-user_made "$scratch/user"
+make_user "$scratch/user"
 as_user() { in_cluster timeout 60 "$kftrainer" exec --kubeconfig "$scratch/user" -n $ns "$@"; }
-user_may ''
+allow_exec ''
 check "without the right: one line that names it" one_line 125 'may not (get|create) pods/exec in namespace' as_user two -- echo trained
-user_may 'get, create'
+allow_exec 'get, create'
 check "with it" wait_for 20 exits 0 '^trained $' as_user two -- echo trained
 
 # ---- lost connections --------------------------------------------------------------------------------------

@@ -83,10 +83,10 @@ edit 24 true
 check "... and the next rerun is not kept waiting" exits 0 'rank 0 edit 24' dev
 
 # ---- rights --------------------------------------------------------------------------------------------------
-user_made "$scratch/user"
-user_may ''
+make_user "$scratch/user"
+allow_exec ''
 check "without the right: one line that names it" one_line 'may not (get|create) pods/exec in namespace' dev --kubeconfig "$scratch/user"
-user_may 'get, create'
+allow_exec 'get, create'
 check "with it" wait_for 20 exits 0 'rank 0 edit 24' dev --kubeconfig "$scratch/user"
 
 # ---- a lost pod, the end -------------------------------------------------------------------------------------

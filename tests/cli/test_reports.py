@@ -140,13 +140,16 @@ class Server(http.server.ThreadingHTTPServer):
 
     def __init__(self, port=0):
         outer = self
-        self.seen, self.at, self.told, self.answer, self.hold = [], [], [], (200, b'{"from": "the server"}'), None
+        self.seen, self.at, self.supervision, self.answer, self.hold = [], [], [], (200, b'{"from": "the server"}'), None
 
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_POST(self):
                 body = self.rfile.read(int(self.headers["Content-Length"]))
-                (outer.told if b"supervision" in body else outer.seen).append((self.path, self.headers["Authorization"], body))
-                if b"supervision" not in body:
+                request = self.path, self.headers["Authorization"], body
+                if b"supervision" in body:
+                    outer.supervision.append(request)
+                else:
+                    outer.seen.append(request)
                     outer.at.append(time.monotonic())
                 if outer.hold:
                     outer.hold.wait(60)

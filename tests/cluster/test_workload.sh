@@ -21,11 +21,10 @@ scheduling() { # NAME SCHEDULING [JOBS-BEFORE [OF-THE-NODES [POD]]]
 	runtime "$1" default-scheduler "scheduling: {$2}" "${@:3}"
 }
 restart() { # VERSION PROGRAM...
-	local program
+	local program # a controller manager ends where no API server answers within 10 s
 	for program in "${@:2}"; do
-		cluster stop $program && KFT_WORKLOADS=$1 cluster start $program || return 1
+		cluster stop $program && KFT_WORKLOADS=$1 cluster start $program && wait_for 60 kc get --raw /readyz >/dev/null || return 1
 	done
-	wait_for 60 kc get --raw /readyz >/dev/null
 }
 says() { # JOB REGEX: the first cause, as REASON:MESSAGE
 	in_cluster "$kftrainer" why -n $ns "$1" -o json >"$scratch/why.json" || return 1

@@ -192,12 +192,15 @@ path = os.environ["KFTRAINER_CHECKPOINT_DIR"] + "/step=%s.ckpt"
 print("from", os.environ.get("KFTRAINER_RESUME_FROM", "nothing").rsplit("/")[-1], flush=True)
 if os.environ["KFTRAINER_RESTART"] == "0":
     open(path % 1, "w").write("whole")
-    time.sleep(6)
+    while not os.path.exists(sys.argv[1]):
+        time.sleep(0.05)
     open(path % 2, "w").write("half")
     os.kill(os.getpid(), 9)
 time.sleep(4)
 """
-r = Run("s3://buck/runs/torn", "ck5", options=["--restarts", "1"], command=[sys.executable, "-c", torn])
+r = Run("s3://buck/runs/torn", "ck5", options=["--restarts", "1"], command=[sys.executable, "-c", torn, str(scratch / "kept")])
+until(lambda: complete(folder("runs/torn")) == ["step=1.ckpt"])
+(scratch / "kept").touch()
 check("a .ckpt whose writer is killed is never complete", differ((r.wait(), [x for x in r.text.splitlines() if "from" in x],
       complete(folder("runs/torn"))), (0, ["from nothing", "from step=1.ckpt"], ["step=1.ckpt"])) and r.text)
 

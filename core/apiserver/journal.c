@@ -20,12 +20,16 @@
 #define RECORD_MAX ((size_t)4 * 1024 * 1024)
 #define LOG_MAX    ((size_t)1024 * 1024 * 1024)
 
+/* The key of a mark, before its number; no object has such a key. */
+#define MARK "namespaces//@"
+
 enum { HEAD = 8 };
 
 struct journal {
 	char *path;
 	int dir, lock, fd;
 	int64_t size;
+	int64_t durable, marked; /* bytes on disk; and those that a mark is about */
 	struct journal_report report;
 	pthread_mutex_t mutex;
 	pthread_cond_t done;
@@ -60,6 +64,30 @@ static void print_record(struct buf *out, const struct journal_record *r)
 	put32(head, (uint32_t)(out->len - start - HEAD));
 	put32(head + 4, crc32c(0, out->data + start + HEAD, out->len - start - HEAD));
 	memcpy(out->data + start, head, HEAD);
+}
+
+/* A record about the log itself: its first n bytes are on disk. */
+static void print_mark(struct buf *out, int64_t n)
+{
+	struct journal_record r = { .version = 1 };
+	char key[40];
+
+	snprintf(key, sizeof(key), MARK "%lld", (long long)n);
+	r.key = key;
+	print_record(out, &r);
+}
+
+/* The bytes that a mark is about; 0: the record's body is none. */
+static size_t mark_of(const unsigned char *body, size_t len)
+{
+	static const char start[] = "1 " MARK;
+	size_t n = 0;
+
+	if (len < strlen(start) || memcmp(body, start, strlen(start)))
+		return 0;
+	for (size_t i = strlen(start); i + 1 < len && n < LOG_MAX; i++)
+		n = 10 * n + (size_t)(body[i] - '0');
+	return n;
 }
 
 /* Parse a record's body after its checksum was verified. */
@@ -107,12 +135,21 @@ static bool is_whole(const unsigned char *p, size_t left)
 	       get32(p + 4) == crc32c(0, p + HEAD, n);
 }
 
-/* Does a complete record follow this incomplete one? Then it is not the log's last. */
-static bool is_damaged(const unsigned char *p, size_t left)
+/*
+ * Was what is not whole at this byte on disk once? A mark behind it says so. In a log
+ * without marks, as older versions write it, any whole record behind it does.
+ */
+static bool was_on_disk(const unsigned char *start, size_t len, size_t at, bool has_marks)
 {
-	for (p++, left--; left > HEAD; p++, left--)
-		if (p[HEAD] >= '1' && p[HEAD] <= '9' && is_whole(p, left))
+	for (size_t i = at + 1; i + HEAD < len; i++) {
+		const unsigned char *body = start + i + HEAD;
+
+		if (*body < '1' || *body > '9' || !is_whole(start + i, len - i))
+			continue;
+		if (!has_marks || mark_of(body, get32(start + i)) > at)
 			return true;
+		i += HEAD + get32(start + i) - 1;
+	}
 	return false;
 }
 
@@ -121,26 +158,25 @@ int journal_read(const void *data, size_t len,
 				  struct error *err),
 		 void *ctx, size_t *ret_good, struct error *err)
 {
-	const unsigned char *start = data, *p = start + MAGIC_LEN;
-	size_t n;
+	const unsigned char *start = data;
+	bool has_marks = false;
+	size_t at = MAGIC_LEN, n;
 
 	if (check_magic(start, len, err))
 		return -1;
-	for (; p < start + len; p += HEAD + n) {
-		size_t left = (size_t)(start + len - p);
+	for (; at < len && is_whole(start + at, len - at); at += HEAD + n) {
+		const unsigned char *body = start + at + HEAD;
 
-		if (!is_whole(p, left) && is_damaged(p, left))
-			return error_set(
-				err, ERR_FORMAT,
-				"damaged at byte %zu, with whole records behind it",
-				(size_t)(p - start));
-		if (!is_whole(p, left))
-			break;
-		n = get32(p);
-		if (use_record((const char *)p + HEAD, n, on_record, ctx, err))
-			return error_wrap(err, "byte %zu", (size_t)(p - start));
+		n = get32(start + at);
+		if (mark_of(body, n))
+			has_marks = true;
+		else if (use_record((const char *)body, n, on_record, ctx, err))
+			return error_wrap(err, "byte %zu", at);
 	}
-	*ret_good = (size_t)(p - start);
+	if (at < len && was_on_disk(start, len, at, has_marks))
+		return error_set(err, ERR_FORMAT,
+				 "damaged at byte %zu, with whole records behind it", at);
+	*ret_good = at;
 	return 0;
 }
 
@@ -182,6 +218,19 @@ static int count_record(void *ctx, const struct journal_record *r, struct error 
 	return c->on_record(c->ctx, r, err);
 }
 
+/* A log without records begins with a mark: one that is damaged later has some. */
+static int begin_log(struct journal *j, struct error *err)
+{
+	cleanup_buf struct buf text = { .max = 4096 };
+
+	buf_adds(&text, MAGIC);
+	print_mark(&text, MAGIC_LEN);
+	if (ftruncate(j->fd, 0) || lseek(j->fd, 0, SEEK_SET) < 0)
+		return error_errno(err, errno, "%s", j->path);
+	j->size = (int64_t)text.len;
+	return file_write_fd(j->fd, text.data, text.len, j->path, err);
+}
+
 static int read_log(struct journal *j, struct counted *c, struct error *err)
 {
 	cleanup_buf struct buf text = { .max = LOG_MAX };
@@ -190,15 +239,13 @@ static int read_log(struct journal *j, struct counted *c, struct error *err)
 	if (file_read_fd(&text, j->fd, j->path, err))
 		return -1;
 	if (text.len < MAGIC_LEN &&
-	    !memcmp(text.data ? text.data : (void *)"", MAGIC, text.len)) {
-		if (ftruncate(j->fd, 0) || lseek(j->fd, 0, SEEK_SET) < 0)
-			return error_errno(err, errno, "%s", j->path);
-		j->size = MAGIC_LEN;
-		return file_write_fd(j->fd, MAGIC, MAGIC_LEN, j->path, err);
-	}
+	    !memcmp(text.data ? text.data : (void *)"", MAGIC, text.len))
+		return begin_log(j, err);
 	if (journal_read(text.data, text.len, count_record, c, &good, err))
 		return error_wrap(err, "%s", j->path);
 	j->report.cut = (int64_t)(text.len - good);
+	if (!j->report.records)
+		return begin_log(j, err);
 	if (j->report.cut && ftruncate(j->fd, (off_t)good))
 		return error_errno(err, errno, "%s: cannot cut a torn record", j->path);
 	if (lseek(j->fd, (off_t)good, SEEK_SET) < 0)
@@ -305,20 +352,18 @@ static int failed(const struct journal *j, struct error *err)
 		j->path);
 }
 
-int journal_add(struct journal *j, const struct journal_record *r, struct error *err)
+/* `waits`: journal_sync() is called for it. */
+static int append(struct journal *j, const struct buf *record, bool waits,
+		  struct error *err)
 {
-	cleanup_buf struct buf record = { .max = RECORD_MAX };
 	bool broken;
 
-	print_record(&record, r);
-	if (buf_check(&record, "an object's record", err))
-		return -1;
 	pthread_mutex_lock(&j->mutex);
 	broken = j->failed;
 	pthread_mutex_unlock(&j->mutex);
 	if (broken)
 		return failed(j, err);
-	if (file_write_fd(j->fd, record.data, record.len, j->path, err)) {
+	if (file_write_fd(j->fd, record->data, record->len, j->path, err)) {
 		bool back = !ftruncate(j->fd, j->size) &&
 			    lseek(j->fd, j->size, SEEK_SET) == j->size;
 
@@ -328,10 +373,38 @@ int journal_add(struct journal *j, const struct journal_record *r, struct error 
 		return -1;
 	}
 	pthread_mutex_lock(&j->mutex);
-	j->size += (int64_t)record.len;
-	j->added++;
+	j->size += (int64_t)record->len;
+	j->added += waits;
 	pthread_mutex_unlock(&j->mutex);
 	return 0;
+}
+
+int journal_add(struct journal *j, const struct journal_record *r, struct error *err)
+{
+	cleanup_buf struct buf record = { .max = RECORD_MAX };
+
+	print_record(&record, r);
+	if (buf_check(&record, "an object's record", err))
+		return -1;
+	return append(j, &record, true, err);
+}
+
+void journal_mark(struct journal *j)
+{
+	cleanup_buf struct buf record = { .max = 4096 };
+	struct error ignored = { 0 };
+	int64_t durable;
+
+	pthread_mutex_lock(&j->mutex);
+	durable = j->durable;
+	pthread_mutex_unlock(&j->mutex);
+	if (durable <= j->marked)
+		return;
+	print_mark(&record, durable);
+	if (append(j, &record, false, &ignored))
+		error_clear_if(&ignored, ignored.kind);
+	else
+		j->marked = durable;
 }
 
 int journal_sync(struct journal *j, struct error *err)
@@ -343,6 +416,7 @@ int journal_sync(struct journal *j, struct error *err)
 	until = j->added;
 	while (j->synced < until && !j->failed) {
 		uint64_t covers;
+		int64_t size;
 		int bad;
 
 		if (j->syncing) {
@@ -351,13 +425,16 @@ int journal_sync(struct journal *j, struct error *err)
 		}
 		j->syncing = true;
 		covers = j->added;
+		size = j->size;
 		pthread_mutex_unlock(&j->mutex);
 		bad = fdatasync(j->fd);
 		pthread_mutex_lock(&j->mutex);
 		j->syncing = false;
 		j->failed |= bad;
-		if (!bad)
+		if (!bad) {
 			j->synced = covers;
+			j->durable = size;
+		}
 		pthread_cond_broadcast(&j->done);
 	}
 	if (j->synced < until)
@@ -382,6 +459,8 @@ static int write_all(struct journal *j, int fd,
 		more = next(ctx, &r);
 		if (more)
 			print_record(&out, &r);
+		else
+			print_mark(&out, *ret_size + (int64_t)out.len);
 		if (out.len < RECORD_MAX && more)
 			continue;
 		if (buf_check(&out, "an object's record", err) ||
@@ -427,7 +506,7 @@ int journal_rewrite(struct journal *j,
 		pthread_cond_wait(&j->done, &j->mutex);
 	close(j->fd);
 	j->fd = fd;
-	j->size = size;
+	j->size = j->durable = j->marked = size;
 	j->synced = j->added;
 	pthread_cond_broadcast(&j->done);
 	pthread_mutex_unlock(&j->mutex);

@@ -5,9 +5,11 @@
  *     DIR/objects    "kftrainer objects 1\n", then records: length (32 bits, little-endian),
  *                    CRC-32C of what follows, and "VERSION KEY\nOBJECT"; no object: deleted
  *
- * An incomplete last record (the process or the machine died while writing it) is cut off
- * and reported. Corruption before the last record is ERR_FORMAT: no acknowledged change
- * is dropped silently. storage.c rewrites a log of which most is outdated.
+ * After a sync, a mark follows: a record whose key is "namespaces//@N": the first N bytes
+ * are on disk. What a crash tore behind that (the disk may have written a later record
+ * and not an earlier one) is cut off and reported. Damage before it is ERR_FORMAT: no
+ * acknowledged change is dropped silently. storage.c rewrites a log of which most is
+ * outdated.
  */
 #ifndef APISERVER_JOURNAL_H
 #define APISERVER_JOURNAL_H
@@ -27,7 +29,7 @@ struct journal_record {
 };
 struct journal_report {
 	size_t records;
-	int64_t cut;     /* bytes of an incomplete last record */
+	int64_t cut;     /* bytes that were not on disk yet when the last server died */
 	int64_t version; /* the largest */
 };
 
@@ -56,6 +58,8 @@ MUST_CHECK int journal_add(struct journal *j, const struct journal_record *r,
 			   struct error *err);
 /* Make everything added before durable; concurrent callers share one fsync. */
 MUST_CHECK int journal_sync(struct journal *j, struct error *err);
+/* Mark what is durable, if no mark does. Not while journal_add() runs. */
+void journal_mark(struct journal *j);
 
 int64_t journal_size(const struct journal *j);
 /* Replace the log atomically by one of these records. No other call may run meanwhile. */
@@ -64,8 +68,8 @@ MUST_CHECK int journal_rewrite(struct journal *j,
 			       void *ctx, struct error *err);
 
 /*
- * Parse a log in memory; *ret_good is the length of its complete records. Errors as
- * journal_open(). For fuzzing and tests.
+ * Parse a log in memory; *ret_good is the length of its complete records up to the first
+ * that is not. Errors as journal_open(). For fuzzing and tests.
  */
 MUST_CHECK int journal_read(const void *data, size_t len,
 			    int (*on_record)(void *ctx, const struct journal_record *r,

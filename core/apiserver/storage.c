@@ -383,6 +383,8 @@ static int publish(struct storage *s, int64_t version, struct error *err)
 	if (sync_to_disk(s, version, err))
 		return -1;
 	pthread_mutex_lock(&s->lock);
+	if (s->journal)
+		journal_mark(s->journal);
 	compact(s);
 	pthread_mutex_unlock(&s->lock);
 	return 0;

@@ -71,9 +71,25 @@ static bool fails(void)
 
 /* ---- a crash ---- */
 
+/* Of what was not synced, a part in the middle is not there, and what follows is. */
+static void tear(struct inode *f)
+{
+	size_t left = f->len - f->synced;
+	size_t from = f->synced + (size_t)sim_dice(disk.sim, (int64_t)left);
+	size_t n = (size_t)sim_dice(disk.sim, (int64_t)(f->len - from));
+
+	memset(f->data + from, sim_dice(disk.sim, 2) ? 'x' : 0, n);
+	f->synced = f->len;
+}
+
 static void lose(struct inode *f)
 {
 	size_t written = f->len, kept;
+
+	if (!f->lost && written > f->synced && sim_dice(disk.sim, 4) == 3) {
+		tear(f);
+		return;
+	}
 
 	kept = f->synced + (size_t)sim_dice(disk.sim, (int64_t)(written - f->synced) + 1);
 	kept = f->lost && f->lost < kept ? f->lost : kept;
@@ -98,6 +114,16 @@ void disk_crash(bool power)
 		memcpy(disk.now, disk.durable, sizeof(disk.now));
 	for (int i = 0; i < disk.n_inodes; i++)
 		lose(&disk.inodes[i]);
+}
+
+bool disk_rot(void)
+{
+	const struct inode *f = disk.now[1] < 0 ? NULL : &disk.inodes[disk.now[1]];
+
+	if (!f || f->len < 200)
+		return false;
+	f->data[sim_dice(disk.sim, (int64_t)f->len - 100)] ^= 1 << sim_dice(disk.sim, 8);
+	return true;
 }
 
 /* ---- descriptors ---- */

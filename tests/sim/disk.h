@@ -19,9 +19,12 @@ void disk_fail(int n);          /* n in 1,000 writes and syncs, from now on */
 bool disk_failed(void);         /* something has, since the last start of the process */
 /*
  * All descriptors are closed. power: of what was written after the last sync, only a
- * part remains, from the beginning; behind it there may be zeros or other bytes.
+ * part remains: from the beginning, and behind it there may be zeros or other bytes; or
+ * all but a part in the middle.
  */
 void disk_crash(bool power);
+/* A bit of the log is another, not among the last 100 bytes. False: it is too short. */
+bool disk_rot(void);
 
 bool disk_has(int fd);
 ssize_t disk_read(int fd, void *data, size_t len);

@@ -209,6 +209,18 @@ static void start(struct world *w)
 	disk_fail(w->fail);
 }
 
+/* What was on disk is damaged: it is refused by name, and not read in part. */
+static void rot(struct world *w)
+{
+	const struct storage_conf conf = { .dir = DISK_DIR, .max_events = 32 };
+	struct error err = { 0 };
+
+	disk_fail(0);
+	if (disk_rot() &&
+	    (!storage_open(&w->storage, &conf, &err) || !strstr(err.msg, "/objects:")))
+		sim_broken(w->sim, "a damaged log is read: %s", err.msg);
+}
+
 static void crash(void *ctx)
 {
 	struct world *w = ctx;
@@ -244,6 +256,8 @@ static void journal_world(struct sim *sim)
 	sim_after(sim, sim_dice(sim, 1500), crash, &w);
 	while (!sim_is_broken(sim) && w.lives && sim_step(sim))
 		continue;
+	if (!sim_is_broken(sim))
+		rot(&w);
 }
 
 int main(int argc, char **argv)

@@ -100,6 +100,8 @@ JOURNAL = [
     ('a record follows one whose write failed', "core/apiserver/journal.c", 'bool back = !ftruncate(j->fd, j->size) &&\n\t\t\t    lseek(j->fd, j->size, SEEK_SET) == j->size;', 'bool back = true;'),
     ('a write that failed forgets that a sync did', "core/apiserver/journal.c", 'j->failed |= !back;', 'j->failed = !back;'),
     ('what is read at the start is not written again', "core/apiserver/storage.c", '\twrite_again(s);\n', ''),
+    ('what a crash tore is taken for what was acknowledged', "core/apiserver/journal.c", 'if (!has_marks || mark_of(body, get32(start + i)) > at)', 'if (true)'),
+    ('damage of what was acknowledged is cut off', "core/apiserver/journal.c", 'if (at < len && was_on_disk(start, len, at, has_marks))', 'if (false)'),
     ('a change is seen before it is on the disk', "core/apiserver/storage.c", 'pending = version > s->committed;', 'pending = false;'),
 ]
 FAULTS = [("journal", *fault) for fault in JOURNAL] + [("cache", *fault) for fault in CACHE] + [("jobs", *fault) for fault in CONTROLLER]

@@ -12,7 +12,8 @@ lock = threading.Condition()
 objects, history = {}, []            # {path: object}, [(version, type, path, object)]
 state = {'version': 100, 'floor': 0, 'generation': 0, 'fail': [], 'unserved': set(),
          'delay': 0, 'bookmark': 0, 'marked': 0, 'hold': False, 'of': '', 'expire': None,
-         'error': 0, 'race': '', 'uid': None, 'prune': '', 'stalled': set(), 'denied': set(), 'clock': 0}
+         'error': 0, 'race': '', 'uid': None, 'prune': '', 'stalled': set(), 'denied': set(), 'clock': 0,
+         'lose': None}
 seen = {}                            # calls, by method and plural
 
 
@@ -55,6 +56,10 @@ class Ctl:
     def fail(self, arg):             # the next n calls but watches: that status; 0: cut off
         state['fail'] = [arg['status']] * arg['n']
         state['of'] = arg.get('of', '')  # of these only: 'PUT', 'GET jobsets'
+
+    def lose(self, arg):             # calls `of` are done, and `patch` of `path`, but get 504; no watch shows `plural`
+        state['lose'] = arg if 'of' in arg else None
+        Ctl().hold({'on': False})
 
     def expire(self, arg):           # the next continue token; meanwhile that path goes
         state['expire'] = arg['forget']
@@ -187,7 +192,15 @@ class Handler(BaseHTTPRequestHandler):
             self.list(plural, query)
         else:
             with lock:
+                lost = state['lose'] if state['lose'] and call == state['lose']['of'] else None
+                if lost:
+                    state.update(hold=plural, generation=state['generation'] + 1)
+                    record('MODIFIED', lost['path'], merge(objects[lost['path']], lost['patch']))
+                    self.answer = lambda *_: None
                 self.one(url.path, plural, body, 'dryRun' in query)
+                if lost:
+                    del self.answer
+                    self.status(504, 'Timeout')
 
     do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = handle_call
 
@@ -285,7 +298,7 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header('Transfer-Encoding', 'chunked')
         self.end_headers()
         with lock:
-            lock.wait_for(lambda: not state['hold'])
+            lock.wait_for(lambda: state['hold'] not in (True, plural))
             generation, marks = state['generation'], state['marked']
             error, state['error'] = state['error'], 0
             if error:

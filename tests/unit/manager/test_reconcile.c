@@ -830,6 +830,48 @@ static void test_the_deadline(void **state)
 	tj = get(p, "trainjob");
 	check_text("state", json_str(tj, "status", "state"), "Failed");
 }
+
+/* Its JobSet cannot be resumed at once: that it is late by the time before is no end. */
+static void test_a_resume_that_fails_is_not_late(void **state)
+{
+	struct place p = { *state, "late-resume" };
+	int64_t before;
+
+	create(p.w, p.ns, RUNTIME("torch: {}"));
+	create(p.w, p.ns, TRAINJOB("", ", suspend: true, activeDeadlineSeconds: 3600"));
+	EVENTUALLY(has_state(p, "Suspended"));
+	before = apiserver_seen(&p.w->server, "PATCH jobsets");
+	apiserver_do(&p.w->server,
+		     "{'op':'fail','status':403,'n':1,'of':'PATCH jobsets'}");
+	change(p, "trainjob", "{spec: {suspend: false}}");
+	EVENTUALLY(has_condition(p, "Suspended", "False", "Resumed"));
+	assert_true(apiserver_seen(&p.w->server, "PATCH jobsets") >= before + 2);
+	assert_false(has_condition(p, "Failed", "True", "DeadlineExceeded"));
+}
+
+/*
+ * The end was written, its answer is lost, and no watch shows it: what the next pass does
+ * follows from the live TrainJob, or the JobSet that has completed now would be its end.
+ */
+static void test_an_end_without_an_answer_stays(void **state)
+{
+	struct place p = { *state, "unanswered" };
+
+	create(p.w, p.ns, RUNTIME("torch: {}"));
+	apiserver_do(&p.w->server,
+		     "{'op':'lose','of':'PATCH trainjobs/status',"
+		     "'path':'/apis/" JOBSET "/namespaces/unanswered/jobsets/tj',"
+		     "'patch':{'status':{'conditions':[{'type':'Completed',"
+		     "'status':'True','reason':'AllJobsCompleted','message':'done',"
+		     "'lastTransitionTime':'2026-01-01T01:00:00Z'}]}}}");
+	create(p.w, p.ns, TRAINJOB("", ", activeDeadlineSeconds: 5"));
+	EVENTUALLY(has_condition(p, "Failed", "True", "DeadlineExceeded"));
+	EVENTUALLY(!exists(p, "jobset"));
+	assert_true(has_state(p, "Failed"));
+	assert_false(has_condition(p, "Complete", "True", "AllJobsCompleted"));
+	apiserver_do(&p.w->server, "{'op':'lose'}");
+}
+
 static char *of_status(struct place p, struct arena *arena, const char *member)
 {
 	cleanup_json cJSON *tj = get(p, "trainjob");
@@ -1163,6 +1205,8 @@ int main(void)
 		cmocka_unit_test(test_left_alone),
 		cmocka_unit_test(test_a_runtime_of_no_kind_of_ours),
 		cmocka_unit_test(test_the_deadline),
+		cmocka_unit_test(test_a_resume_that_fails_is_not_late),
+		cmocka_unit_test(test_an_end_without_an_answer_stays),
 		cmocka_unit_test(test_when_it_runs),
 		cmocka_unit_test(test_the_time_to_live),
 		cmocka_unit_test(test_a_time_to_live_that_is_edited),

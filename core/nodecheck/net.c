@@ -439,7 +439,7 @@ static const char *bad_way(struct net *t, const struct link *l, int end, int64_t
 
 	if (least < RATE_BAD)
 		least = RATE_BAD;
-	if (!(from->lost >= LOST_LEAST && from->lost * 100 > from->sent) &&
+	if (!(from->lost >= LOST_LEAST && from->lost > from->sent / 100) &&
 	    rate >= least && l->at[0].rtt_us <= RTT_BAD_US)
 		return NULL;
 	return arena_printf(

@@ -28,6 +28,19 @@ TEST(test_by_the_times_seen)
 	assert_int_equal(stall_due(&s), 100000 + 5 * 60000 + STALL_LATE_MS);
 }
 
+TEST(test_a_job_that_reports_no_progress)
+{
+	struct stall s = { 0 };
+
+	stall_start(&s, 0);
+	stall_sign(&s, 0, 1000); /* output */
+	assert_int_equal(stall_due(&s), -1);
+	stall_sign(&s, 0, 100 * 3600 * 1000);
+	assert_int_equal(stall_due(&s), -1);
+	s.after = 700; /* only by the user's time */
+	assert_int_equal(stall_due(&s), 100 * 3600 * 1000 + 5 * 700 + STALL_LATE_MS);
+}
+
 TEST(test_by_the_users_time)
 {
 	struct stall s = { .after = 700 };

@@ -13,6 +13,7 @@
 #include "trainer/runtime.h"
 
 #define SCHEDULING "spec.scheduling"
+#define JOBS       "spec.template.spec.replicatedJobs"
 
 static const char *const group_fields[] = { "schedulingPolicy", "schedulingConstraints",
 					    "disruptionMode", "resourceClaims", NULL };
@@ -309,8 +310,7 @@ static void check_pods(struct field_errors *errs, const cJSON *jobs)
 	size_t i = 0;
 
 	json_each(rjob, jobs) {
-		const char *at =
-			field_index(errs, "spec.template.spec.replicatedJobs", i++);
+		const char *at = field_index(errs, JOBS, i++);
 
 		if (pod_spec_group(rjob_pod_spec_const(rjob)))
 			field_error_add(
@@ -319,6 +319,37 @@ static void check_pods(struct field_errors *errs, const cJSON *jobs)
 					errs, at,
 					"template.spec.template.spec.schedulingGroup"),
 				NULL, "must not be set beside " SCHEDULING);
+	}
+}
+
+/* Kubernetes' scheduler refuses all pods of a group that name several schedulers. */
+static void check_schedulers(struct field_errors *errs,
+			     const struct scheduling_groups *groups, const cJSON *jobs)
+{
+	const char *of_group[SCHEDULING_MAX_GROUPS] = { NULL };
+	const cJSON *rjob;
+	size_t i = 0;
+
+	json_each(rjob, jobs) {
+		const char *name = pod_spec_scheduler(rjob_pod_spec_const(rjob));
+		size_t group = groups->of_job[i];
+		const char *at = field_index(errs, JOBS, i++);
+
+		name = name ? name : "default-scheduler";
+		if (group >= groups->n)
+			continue;
+		if (!of_group[group])
+			of_group[group] = name;
+		if (!str_eq(of_group[group], name))
+			refuse(errs,
+			       field_child(errs, at,
+					   "template.spec.template.spec.schedulerName"),
+			       json_get(rjob_pod_spec_const(rjob), "schedulerName"),
+			       arena_printf(
+				       &errs->arena,
+				       "the pods of a group must name one scheduler; "
+				       "others of this group name %s",
+				       of_group[group]));
 	}
 }
 
@@ -345,4 +376,6 @@ void scheduling_validate(const cJSON *runtime, struct field_errors *errs)
 	if (scheduling_groups(&groups, &arena, scheduling,
 			      json_get(runtime, "spec", "template", "spec"), &err))
 		refuse(errs, SCHEDULING, scheduling, err.msg);
+	else
+		check_schedulers(errs, &groups, jobs);
 }

@@ -278,6 +278,17 @@ TEST(test_refused)
 		{ RT("", RJOB("node", TRAINS,
 			      "schedulingGroup: {podGroupName: x}, " ONE("node"))),
 		  "schedulingGroup: Forbidden: must not be set beside spec.scheduling" },
+		{ RT("",
+		     RJOB("node", TRAINS,
+			  "schedulerName: other, " ONE("node")) ", " STEP("side", "")),
+		  "replicatedJobs[1].template.spec.template.spec.schedulerName: Invalid "
+		  "value: the pods of a group must name one scheduler; others of "
+		  "this group name other" },
+		{ RT("replicatedJobs: [{targetReplicatedJobs: [node]}, "
+		     "{targetReplicatedJobs: [side]}]",
+		     RJOB("node", TRAINS,
+			  "schedulerName: other, " ONE("node")) ", " STEP("side", "")),
+		  NULL },
 		{ "{scheduling: {}, podGroupPolicy: {volcano: {}}, template: {spec: "
 		  "{replicatedJobs: [" NODE_JOB "]}}}",
 		  "scheduling and podGroupPolicy are mutually exclusive" },

@@ -14,6 +14,7 @@
 #include "tests/unit/kube/apiserver.h"
 #include "tests/unit/manager/yaml.h"
 #include "trainer/api.h"
+#include "trainer/scheduling.h"
 
 struct world {
 	struct apiserver server;
@@ -182,6 +183,8 @@ static struct kube_ref at(struct place p, const char *what)
 		{ "keys", "v1", "Secret", "tj-mpi-ssh-auth" },
 		{ "runtime", TRAINER, "TrainingRuntime", "rt" },
 		{ "waiting", "v1", "Pod", "waiting" },
+		{ "workload", SCHEDULING_API_VERSION, "Workload", "tj-bda28d8c" },
+		{ "group", SCHEDULING_API_VERSION, "PodGroup", "tj-bda28d8c-12b3a4b5" },
 	};
 
 	for (size_t i = 0; i < N_ELEMENTS(known); i++)
@@ -404,6 +407,47 @@ static void test_suspended_and_resumed(void **state)
 	EVENTUALLY(has_condition(p, "Suspended", "True", "Suspended"));
 	assert_true(is_suspended(p));
 	EVENTUALLY(told(p, "Suspended") == 1);
+}
+
+static int64_t min_count(const cJSON *of)
+{
+	return json_int(of, 0, "schedulingPolicy", "gang", "minCount");
+}
+
+static bool is_gang_of(struct place p, int64_t nodes)
+{
+	cleanup_json cJSON *workload = get(p, "workload");
+	cleanup_json cJSON *group = get(p, "group");
+	const cJSON *templates = json_get(workload, "spec", "podGroupTemplates");
+
+	return templates && min_count(templates->child) == nodes &&
+	       min_count(json_get(group, "spec")) == nodes;
+}
+
+/* Kubernetes 1.37 lets minCount change, in a Workload and in its PodGroups. */
+static void test_nodes_of_a_suspended_gang(void **state)
+{
+	struct place p = { *state, "gang" };
+	cleanup_json cJSON *before = NULL;
+	cleanup_json cJSON *after = NULL;
+
+	create(p.w, p.ns, RUNTIME("numNodes: 3, torch: {}}, scheduling: {"));
+	create(p.w, p.ns, TRAINJOB("", ", suspend: true"));
+	EVENTUALLY(has_state(p, "Suspended"));
+	assert_true(is_gang_of(p, 3));
+	before = get(p, "group");
+	change(p, "trainjob",
+	       "{metadata: {generation: 2}, spec: {trainer: {numNodes: 5}}}");
+	EVENTUALLY(is_gang_of(p, 5));
+	after = get(p, "group");
+	check_text("uid", meta_uid(after), meta_uid(before));
+	/* The runtime is read anew. */
+	change(p, "runtime", "{spec: {mlPolicy: {numNodes: 4}}}");
+	change(p, "trainjob",
+	       "{metadata: {generation: 3}, spec: {trainer: {numNodes: null}}}");
+	EVENTUALLY(is_gang_of(p, 3));
+	remove_it(p, "snapshot");
+	EVENTUALLY(is_gang_of(p, 4));
 }
 
 static bool has_hostfile(struct place p, const char *text)
@@ -1189,6 +1233,7 @@ int main(void)
 		cmocka_unit_test(test_own_writes_need_no_pass),
 		cmocka_unit_test(test_the_first_status_comes_with_the_jobset),
 		cmocka_unit_test(test_suspended_and_resumed),
+		cmocka_unit_test(test_nodes_of_a_suspended_gang),
 		cmocka_unit_test(test_what_is_lost_comes_back),
 		cmocka_unit_test(test_a_lost_secret_is_back_when_a_pod_waits),
 		cmocka_unit_test(test_a_changed_label_of_a_suspended_jobset_is_restored),

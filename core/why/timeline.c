@@ -12,6 +12,7 @@
 #include "base/xmalloc.h"
 #include "trainer/api.h"
 #include "trainer/progress.h"
+#include "trainer/supervision.h"
 #include "trainer/trainjob.h"
 #include "trainer/trainjob_status.h"
 #include "why/foreign.h"
@@ -87,6 +88,31 @@ static void add_restarts(struct timeline *t)
 		if (str_eq(event_kind(e), JOBSET_KIND) &&
 		    strstr(event_reason(e), "Restart"))
 			add(t, event_last(e), "restarted", "%s", event_message(e));
+}
+
+/* In the words of the controller, and of a run directory (docs/runs.md). */
+static const struct {
+	const char *reason, *begin, *not, *what;
+} supervised[] = {
+	{ SUPERVISED_STALLED, "", "", "stalled" },
+	{ SUPERVISED_RESTARTED, "", "", "restarted" },
+	{ SUPERVISED_REJOINED, "", "", "restarted" },
+	{ "Supervisor", "stalled: ", "", "stalled" },
+	{ "Started", "attempt ", "attempt 1", "restarted" },
+};
+
+static void add_supervised(struct timeline *t)
+{
+	const cJSON *e;
+
+	json_each(e, t->v->events)
+		for (size_t i = 0; i < N_ELEMENTS(supervised); i++)
+			if (str_eq(event_kind(e), TRAINJOB_KIND) &&
+			    str_eq(event_reason(e), supervised[i].reason) &&
+			    str_starts(event_message(e), supervised[i].begin) &&
+			    !str_eq(event_message(e), supervised[i].not ))
+				add(t, event_last(e), supervised[i].what, "%s",
+				    event_message(e));
 }
 
 static void add_end(struct timeline *t)
@@ -235,6 +261,7 @@ cJSON *timeline_of(const struct view *v)
 	add_first(&t, "training", false, true);
 	add_problems(&t);
 	add_restarts(&t);
+	add_supervised(&t);
 	add_suspensions(&t);
 	add_end(&t);
 	sort(t.list);

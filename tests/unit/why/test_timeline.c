@@ -47,6 +47,19 @@ static const struct {
 	  "0 queued created\n1200 suspended by condition\n" },
 	{ JOB("", STATUS) EVENT_AT("JobSet", "Restarting", "05:00", "\"attempt\\n1\""),
 	  "0 queued created\n300 restarted attempt\\x0a1\n" },
+	/* Of a supervised job; those of a pod are another's. */
+	{ JOB("", STATUS) EVENT_AT("TrainJob", "Stalled", "05:00", "no output")
+		  EVENT_AT("TrainJob", "Restarted", "05:30", "restart 1")
+			  EVENT_AT("TrainJob", "Rejoined", "06:00", "a pod was lost")
+				  EVENT_AT("Pod", "Stalled", "07:00", "another"),
+	  "0 queued created\n300 stalled no output\n330 restarted restart 1\n"
+	  "360 restarted a pod was lost\n" },
+	/* Of its run directory. */
+	{ JOB("", STATUS) EVENT_AT("TrainJob", "Started", "01:00", "attempt 1")
+		  EVENT_AT("TrainJob", "Supervisor", "02:00", "'stalled: no output'")
+			  EVENT_AT("TrainJob", "Supervisor", "02:10", "rank 1 failed")
+				  EVENT_AT("TrainJob", "Started", "02:20", "attempt 2"),
+	  "0 queued created\n120 stalled stalled: no output\n140 restarted attempt 2\n" },
 	{ JOB("", "status: {trainerStatus: {progressPercentage: 3, lastUpdatedTime: "
 		  "'2026-01-01T00:30:00Z'}}"),
 	  "0 queued created\n1800 stalled the last report of its progress\n" },

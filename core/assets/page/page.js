@@ -402,18 +402,22 @@ stream.heard.points = ([key, name, whole, points]) => {
 
 const finite = v => v !== null && Math.abs(v) < HUGE ? v : null;
 
-// [xs, ys] of a metric of a job; times begin with the job's first report.
+// [xs, ys] of a metric of a job; times begin with the job's first report. A job that goes on from a checkpoint
+// repeats steps: those of before are dropped.
 function columns(key, name) {
-  const metrics = plot.jobs.get(key);
-  const points = metrics && metrics.get(name) || [];
+  const metrics = plot.jobs.get(key), xs = [], ys = [];
   const start = metrics ? Math.min(...[...metrics.values()].map(p => p.length ? p[0][0] : Infinity)) : 0;
-  const at = new Map();
-  for (const [ms, step, value] of points) {
+  for (const [ms, step, value] of metrics && metrics.get(name) || []) {
     const x = plot.by === 'step' ? finite(step) : (ms - start) / 1000;
-    if (x !== null) at.set(x, finite(value));
+    if (x === null) continue;
+    while (xs.length && xs[xs.length - 1] >= x) {
+      xs.pop();
+      ys.pop();
+    }
+    xs.push(x);
+    ys.push(finite(value));
   }
-  const xs = [...at.keys()].sort((a, b) => a - b);
-  return [xs, xs.map(x => at.get(x))];
+  return [xs, ys];
 }
 
 function digits(v, n) {

@@ -191,7 +191,9 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 		.raw = opts->raw,
 		.since_ms = opts->since,
 	};
-	const struct from from = { opts->from, true, opts->follow };
+	const struct from from = { .uri = opts->from,
+				   .logs = true,
+				   .follow = opts->follow };
 	struct where_opts where = opts->where;
 	cleanup_arena struct arena arena = { 0 };
 	cleanup_story struct story *story = NULL;

@@ -12,16 +12,20 @@
 #include "base/str.h"
 #include "cmd/cmd.h"
 #include "cmd/ui/cluster.h"
+#include "cmd/ui/from.h"
+#include "local/state_metrics.h"
 #include "ui/ui.h"
 
 struct page_opts {
 	struct where_opts where;
+	const char *from;
 	bool all, open;
 	int64_t port, idle_ms;
 };
 
 static const struct opt opts_table[] = {
 	WHERE_OPTIONS(struct page_opts),
+	FROM_OPTION(struct page_opts),
 	OPT_BOOL('A', "all-namespaces", "jobs in all namespaces", struct page_opts, all),
 	OPT_BOOL(0, "open", "open the page in your browser, by xdg-open",
 		 struct page_opts, open),
@@ -37,6 +41,11 @@ static const struct opt opts_table[] = {
 struct opening {
 	bool wanted;
 	char path[512]; /* "": there is none */
+};
+
+struct page {
+	struct opening opening;
+	struct story *story;
 };
 
 static int write_file(struct opening *o, const char *url, struct error *err)
@@ -94,7 +103,7 @@ static int start_browser(const char *path, struct error *err)
 
 static void on_ready(void *ctx, const char *url)
 {
-	struct opening *o = ctx;
+	struct opening *o = &((struct page *)ctx)->opening;
 	struct error err = { 0 };
 
 	printf("%s\n", url);
@@ -104,28 +113,56 @@ static void on_ready(void *ctx, const char *url)
 	fprintf(stderr, "open it in a browser on this machine; Ctrl-C ends\n");
 }
 
-static int run(const void *values, int argc, char **argv, struct error *err)
+static int fetch_logs(void *ctx, const char *name, struct error *err)
 {
-	const struct page_opts *opts = values;
+	return story_logs(((struct page *)ctx)->story, name, err);
+}
+
+static void on_fault(const char *uri, const char *why)
+{
+	cmd_complain("ui", "%s: %s", uri, why);
+}
+
+static int serve(struct page *page, const struct page_opts *opts, struct error *err)
+{
 	cleanup_arena struct arena arena = { 0 };
 	cleanup_kube struct kube *k = NULL;
-	struct opening opening = { .wanted = opts->open };
+	struct where_opts where = opts->where;
+	const struct from from = { .uri = opts->from, .all = true, .on_fault = on_fault };
 	struct ui_conf conf = { .port = (int)opts->port,
 				.idle_ms = opts->idle_ms,
 				.on_ready = on_ready,
-				.ctx = &opening };
+				.ctx = page };
+	char **names = NULL;
+	int n = 0;
+
+	if (from_open(&page->story, &from, &where, &n, &names, err) ||
+	    where_connect(&k, &conf.ns, &arena, &where, err))
+		return -1;
+	conf.kube = k;
+	if (opts->all || page->story)
+		conf.ns = NULL;
+	if (kube_is_inside(k))
+		conf.reports = state_metrics_each;
+	if (page->story) {
+		conf.read_only = true;
+		conf.logs = fetch_logs;
+	}
+	return ui_serve(&conf, err);
+}
+
+static int run(const void *values, int argc, char **argv, struct error *err)
+{
+	const struct page_opts *opts = values;
+	struct page page = { .opening.wanted = opts->open };
 	int rc;
 
 	if (argc)
 		return error_set(err, ERR_USAGE, "unexpected argument '%s'", argv[0]);
-	if (where_connect(&k, &conf.ns, &arena, &opts->where, err))
-		return -1;
-	conf.kube = k;
-	if (opts->all)
-		conf.ns = NULL;
-	rc = ui_serve(&conf, err);
-	if (*opening.path)
-		unlink(opening.path);
+	rc = serve(&page, opts, err);
+	if (*page.opening.path)
+		unlink(page.opening.path);
+	story_close(page.story);
 	return rc ? -1 : EXIT_OK;
 }
 
@@ -137,9 +174,11 @@ const struct cmd cmd_ui = {
 		"Prints the URL of a page on 127.0.0.1, which one browser can open once. It lists\n"
 		"the jobs that you may read; of each it has what 'why' says, a timeline, pods,\n"
 		"events, the logs as they are written, plots of its metrics, and the YAML. Its\n"
-		"forms suspend, resume and delete jobs, with your own rights. Ends with Ctrl-C.",
+		"forms suspend, resume and delete jobs, with your own rights. Ends with Ctrl-C.\n"
+		"With --from: of a run directory, or of those below a URI (kftrainer runs).",
 	.example = "kftrainer ui --open\n"
-		   "kftrainer ui --local --port 8123 --idle 1h",
+		   "kftrainer ui --local --port 8123 --idle 1h\n"
+		   "# of run directories: --from s3://BUCKET/PREFIX",
 	.opts = opts_table,
 	.opts_size = sizeof(struct page_opts),
 	.run = run,

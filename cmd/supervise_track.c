@@ -86,20 +86,6 @@ static void end(void *ctx, int status, bool asked)
 
 /* ---- reports ---- */
 
-/* lastUpdatedTime with its fraction, else the time of its arrival. */
-static int64_t time_of(const cJSON *tj, int64_t unix_ms)
-{
-	const char *text = progress_updated(tj);
-	const char *dot = text ? strchr(text, '.') : NULL;
-	int64_t seconds, ms = 0;
-
-	if (!text || time_parse(&seconds, text, IGNORED) || seconds < 0)
-		return unix_ms;
-	for (int i = 100; dot && i && *++dot >= '0' && *dot <= '9'; i /= 10)
-		ms += (*dot - '0') * i;
-	return seconds * 1000 + ms;
-}
-
 /* The step that a report names; -1: none. */
 static int64_t step_of(const cJSON *metrics)
 {
@@ -152,7 +138,9 @@ static void take(void *ctx, const char *json, size_t len, int64_t unix_ms)
 	if (!t->track || json_parse(&progress, json, len, IGNORED))
 		return;
 	progress_put(tj, progress);
-	p->unix_ms = time_of(tj, unix_ms);
+	if (progress_updated_ms(tj) >= 0) /* else the time of its arrival */
+		unix_ms = progress_updated_ms(tj);
+	p->unix_ms = unix_ms;
 	p->step = step_of(progress_metric_list(tj));
 	if (progress_percentage(tj) >= 0)
 		put(p, "progress", (double)progress_percentage(tj));

@@ -1,19 +1,12 @@
-/* from.c - read a run directory in place of a cluster (cmd/ui/from.h). */
+/* from.c - read run directories in place of a cluster (cmd/ui/from.h). */
 #include "cmd/ui/from.h"
 
 #include "base/stop.h"
 #include "cmd/ui/env.h"
 
-int from_open(struct story **ret, const struct from *from, struct where_opts *where,
-	      int *names_n, char ***names, struct error *err)
+static int check(const struct from *from, const struct where_opts *where,
+		 struct error *err)
 {
-	const struct story_conf conf = { .uri = from->uri,
-					 .env = env_variable,
-					 .logs = from->logs };
-
-	*ret = NULL;
-	if (!from->uri)
-		return 0;
 	if (where->local || where->ns || where->cluster.kubeconfig ||
 	    where->cluster.context)
 		return error_set(err, ERR_USAGE,
@@ -23,14 +16,33 @@ int from_open(struct story **ret, const struct from *from, struct where_opts *wh
 		return error_set(err, ERR_USAGE,
 				 "--from shows what a run directory has: it cannot be "
 				 "followed or watched");
-	if (stop_setup(err) || story_open(ret, &conf, err))
+	return stop_setup(err);
+}
+
+int from_open(struct story **ret, const struct from *from, struct where_opts *where,
+	      int *names_n, char ***names, struct error *err)
+{
+	const struct story_conf conf = { .uri = from->uri,
+					 .env = env_variable,
+					 .name = *names_n == 1 ? **names : NULL,
+					 .all = from->all || *names_n > 1,
+					 .on_fault = from->on_fault };
+
+	*ret = NULL;
+	if (!from->uri)
+		return 0;
+	if (check(from, where, err))
+		return -1;
+	if (story_open(ret, &conf, err))
 		return error_wrap(err, "--from");
 	where->local = true;
-	where->ns = story_namespace(*ret);
+	where->ns = story_namespace(*ret, *names_n ? **names : NULL);
 	where->from = story_option(*ret);
-	if (!*names_n) {
+	if (!*names_n && !from->all) {
 		*names = story_names(*ret);
 		*names_n = 1;
 	}
+	if (from->logs && *names_n == 1 && story_logs(*ret, **names, err))
+		return error_wrap(err, "--from");
 	return 0;
 }

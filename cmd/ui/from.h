@@ -1,6 +1,6 @@
 /*
- * from.h - the option --from of commands about one job: a run directory in place of a
- * cluster (story/story.h).
+ * from.h - the option --from of commands about jobs: run directories in place of a cluster
+ * (story/story.h).
  */
 #ifndef CMD_FROM_H
 #define CMD_FROM_H
@@ -13,16 +13,18 @@
 		"read a run directory (submit --run-dir): s3://BUCKET/RUN, file:///DIR", \
 		s, from)
 
-/* A run directory to read. */
+/* A run directory to read, or a folder of several. */
 struct from {
 	const char *uri; /* NULL: nothing is changed */
 	bool logs;       /* the output of the nodes, too */
 	bool follow;     /* refused: nothing new comes */
+	bool all;        /* of a folder of several, all; *names stays as it is */
+	void (*on_fault)(const char *uri, const char *why); /* as story_conf's */
 };
 
 /*
- * With a URI, make `where` this machine with that run's job alone, and *names that job
- * unless there is one. Keep *ret until the command ends.
+ * With a URI, make `where` this machine with the jobs of those runs alone, and *names the
+ * only one unless there are names. Keep *ret until the command ends.
  */
 MUST_CHECK int from_open(struct story **ret, const struct from *from,
 			 struct where_opts *where, int *names_n, char ***names,

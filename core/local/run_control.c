@@ -16,7 +16,9 @@
 #include "base/str.h"
 #include "local/run_impl.h"
 #include "local/state_impl.h"
+#include "local/state_metrics.h"
 #include "trainer/api.h"
+#include "trainer/progress.h"
 #include "trainer/trainjob.h"
 #include "trainer/trainjob_status.h"
 
@@ -135,7 +137,7 @@ static void end_status(struct run *r)
 
 int run_control(struct run *r, bool last, struct error *err)
 {
-	const cJSON *status;
+	const cJSON *status, *report;
 	int failed = pass(r, err);
 
 	if (last && r->end != RUN_ACTIVE)
@@ -143,6 +145,9 @@ int run_control(struct run *r, bool last, struct error *err)
 	status = tj_status(r->trainjob);
 	if (failed || (!last && json_equal(status, r->saved_status)))
 		return failed;
+	report = progress_of(status);
+	if (report && !json_equal(report, progress_of(r->saved_status)))
+		state_metrics_add_now(&r->state, report);
 	if (state_save(&r->state, r->trainjob, last, err)) {
 		int64_t then = clock_ms() + RETRY_MS; /* the disk may have space again */
 

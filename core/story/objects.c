@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "jobs/jobs.h"
+#include "local/state_metrics.h"
 #include "local/state_owned.h"
 #include "story/story_impl.h"
 #include "trainer/api.h"
@@ -106,14 +107,8 @@ cJSON *story_trainjob(const cJSON *submitted, const cJSON *report, const cJSON *
 	}
 	put_end(tj, report);
 	json_put(tj, count_of(report, tj), "status", "jobsStatus");
-	if (progress) {
-		cJSON *copy = json_dup(progress);
-
-		json_put(copy, json_dup(json_get(progress, "time")), "lastUpdatedTime");
-		json_del(copy, JSON_PATH("time"));
-		progress_put(tj, copy);
-		cJSON_Delete(copy);
-	}
+	if (progress)
+		progress_put_line(tj, progress);
 	if (json_get(report, "supervision"))
 		json_put(tj, json_dup(json_get(report, "supervision")), "status",
 			 "supervision");
@@ -148,10 +143,9 @@ cJSON *story_jobset(const cJSON *tj, const cJSON *report)
 	return jobset;
 }
 
-const char *story_pod(struct arena *arena, const cJSON *tj, int64_t rank)
+const char *story_pod(struct arena *arena, const char *name, int64_t rank)
 {
-	return arena_printf(arena, "%s-" STORY_STEP "-0-%lld-run", meta_name(tj),
-			    (long long)rank);
+	return arena_printf(arena, "%s-" STORY_STEP "-0-%lld-run", name, (long long)rank);
 }
 
 /*
@@ -222,7 +216,7 @@ static cJSON *job_of(const cJSON *tj, const cJSON *report)
 static cJSON *pod_of(const cJSON *tj, const cJSON *job, const cJSON *report, int64_t rank)
 {
 	cleanup_arena struct arena a = { 0 };
-	const char *name = story_pod(&a, tj, rank),
+	const char *name = story_pod(&a, meta_name(tj), rank),
 		   *started = json_str(report, "started");
 	cJSON *pod = object_of(tj, report, "v1", "Pod", name);
 	cJSON *container = cJSON_CreateObject();
@@ -281,30 +275,54 @@ static cJSON *event_of(const cJSON *tj, const cJSON *line, size_t n)
 	return event;
 }
 
-static size_t write_events(const struct state_run *run, const cJSON *tj, const char *text,
-			   size_t n)
+/* What is no event, or no report, is left out. */
+static void write_line(const struct state_run *run, const cJSON *tj, const cJSON *line,
+		       size_t *events)
 {
-	for (const char *end; (end = strchr(text, '\n')); text = end + 1) {
-		cleanup_json cJSON *line = NULL, *event = NULL;
+	cleanup_json cJSON *event = NULL;
 
-		if (json_parse(&line, text, (size_t)(end - text), IGNORED))
-			continue;
-		event = event_of(tj, line, n + 1);
-		if (event) {
-			state_record(run, event);
-			n++;
+	if (!events) {
+		state_metrics_add(run, line);
+		return;
+	}
+	event = event_of(tj, line, *events + 1);
+	if (event) {
+		state_record(run, event);
+		++*events;
+	}
+}
+
+static int write_lines(const struct state_run *run, const cJSON *tj, const char *dir,
+		       size_t *events, struct error *err)
+{
+	cleanup_arena struct arena a = { 0 };
+	size_t n;
+	struct story_part *parts =
+		story_parts(&a, dir, events ? "events" : "metrics", &n);
+
+	for (size_t i = 0; i < n; i++) {
+		cleanup_buf struct buf text = { .max = STORY_MAX_LINES };
+		const char *at, *end;
+
+		if (file_read_regular(&text, path_join(&a, dir, parts[i].path), err))
+			return error_wrap(err, "attempts/%s", parts[i].path);
+		buf_adds(&text, "");
+		for (at = text.data ? (const char *)text.data : "";
+		     (end = strchr(at, '\n')); at = end + 1) {
+			cleanup_json cJSON *line = NULL;
+
+			if (!json_parse(&line, at, (size_t)(end - at), IGNORED))
+				write_line(run, tj, line, events);
 		}
 	}
-	return n;
+	return 0;
 }
 
 int story_write(const struct state_run *run, const cJSON *tj, const cJSON *report,
 		const char *dir, struct error *err)
 {
-	cleanup_arena struct arena a = { 0 };
-	size_t n, written = 0;
-	struct story_part *parts = story_parts(&a, dir, "events", &n);
 	cleanup_json cJSON *job = job_of(tj, report);
+	size_t events = 0;
 
 	state_publish(run, "Job", meta_name(job), job);
 	for (int64_t rank = 0; rank < json_int(report, 1, "nodes"); rank++) {
@@ -312,14 +330,8 @@ int story_write(const struct state_run *run, const cJSON *tj, const cJSON *repor
 
 		state_publish(run, "Pod", meta_name(pod), pod);
 	}
-	for (size_t i = 0; i < n; i++) {
-		cleanup_buf struct buf text = { .max = STORY_MAX_LINES };
-
-		if (file_read_regular(&text, path_join(&a, dir, parts[i].path), err))
-			return error_wrap(err, "attempts/%s", parts[i].path);
-		buf_adds(&text, "");
-		written = write_events(run, tj, text.data ? (const char *)text.data : "",
-				       written);
-	}
-	return 0;
+	return write_lines(run, tj, dir, &events, err) ||
+			       write_lines(run, tj, dir, NULL, err)
+		       ? -1
+		       : 0;
 }

@@ -155,10 +155,10 @@ static int decode(const char *path, int to, int64_t *left, struct error *err)
 	return 0;
 }
 
-static int open_log(int *ret, struct arena *a, const struct state_run *run,
-		    const cJSON *tj, int64_t rank, struct error *err)
+static int open_log(int *ret, struct arena *a, const char *logs, const char *pod,
+		    struct error *err)
 {
-	const char *dir = path_join(a, run->logs, story_pod(a, tj, rank));
+	const char *dir = path_join(a, logs, pod);
 	const char *path = path_join(a, dir, STORY_CONTAINER ".log");
 
 	if (dir_make(dir, 0700, err))
@@ -167,8 +167,8 @@ static int open_log(int *ret, struct arena *a, const struct state_run *run,
 	return *ret < 0 ? error_errno(err, errno, "%s", path) : 0;
 }
 
-int story_logs(const struct state_run *run, const cJSON *tj, int64_t nodes,
-	       const char *dir, struct error *err)
+int story_decode(const char *logs, const char *name, int64_t nodes, const char *dir,
+		 struct error *err)
 {
 	cleanup_arena struct arena a = { 0 };
 	int64_t left = STORY_MAX_LOGS;
@@ -180,7 +180,7 @@ int story_logs(const struct state_run *run, const cJSON *tj, int64_t nodes,
 
 		if (parts[i].rank >= nodes)
 			break;
-		if (open_log(&to, &a, run, tj, parts[i].rank, err))
+		if (open_log(&to, &a, logs, story_pod(&a, name, parts[i].rank), err))
 			return -1;
 		if (decode(path_join(&a, dir, parts[i].path), to, &left, err))
 			return error_wrap(err, "attempts/%s", parts[i].path);

@@ -1,5 +1,6 @@
 /* story.c - fetch a run directory, and list several (story/story.h). */
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -8,6 +9,7 @@
 #include "api/names.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/map.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
 #include "base/yaml.h"
@@ -15,16 +17,37 @@
 #include "story/story_impl.h"
 #include "trainer/api.h"
 
+#define REPORT "report.json"
 enum { ALIVE_SECONDS = 300 };
+
+/* A run, as a job of the state directory. */
+struct job {
+	const char *path; /* of the run, below the URI; "" is the URI's own */
+	const char *ns, *name;
+	int64_t nodes;
+	cJSON *report;        /* until the job is made */
+	struct state_run run; /* of one that goes on: holds its lock */
+	char *logs;           /* where the job's logs are looked for */
+	bool goes_on, shared, has_logs;
+	struct error fault; /* of its logs */
+};
 
 struct story {
 	struct arena arena;
+	struct story_conf conf;
 	char *dir; /* XDG_STATE_HOME; of this process alone */
-	const char *ns, *option;
-	char *names[2];       /* the TrainJob's */
-	struct state_run run; /* of one that goes on: holds its lock */
-	bool goes_on;
+	const char *option;
+	struct job *jobs;
+	char **names; /* of the jobs; ends with NULL */
+	size_t n;
+	pthread_mutex_t lock; /* of logs that are fetched */
 };
+
+/* The name of a part of the run. */
+static const char *below(struct arena *a, const char *path, const char *name)
+{
+	return *path ? arena_printf(a, "%s/%s", path, name) : name;
+}
 
 /* ---- documents ------------------------------------------------------------------------ */
 
@@ -100,19 +123,19 @@ bool story_is_alive(const cJSON *report)
 }
 
 /* The TrainJob as defaulted: the last document of job.yaml. */
-static int get_job(cJSON **ret, struct run_place *p, const cJSON *report,
+static int get_job(cJSON **ret, struct run_place *p, const struct job *j,
 		   struct error *err)
 {
+	cleanup_arena struct arena a = { 0 };
 	cleanup_buf struct buf text = { .max = STORY_MAX_DOC };
 	cleanup_json cJSON *docs = NULL;
 	int n;
 
-	if (place_get(p, "job.yaml", &text, err)) {
+	if (place_get(p, below(&a, j->path, "job.yaml"), &text, err)) {
 		if (err->kind != ERR_NOT_FOUND)
 			return -1;
 		*err = (struct error){ 0 };
-		*ret = meta_new(TRAINER_API_VERSION, TRAINJOB_KIND, NULL,
-				json_str(report, "name"));
+		*ret = meta_new(TRAINER_API_VERSION, TRAINJOB_KIND, NULL, j->name);
 		return 0;
 	}
 	if (yaml_parse(&docs, text.data ? text.data : (void *)"", text.len, err))
@@ -124,7 +147,7 @@ static int get_job(cJSON **ret, struct run_place *p, const cJSON *report,
 	return 0;
 }
 
-/* ---- one run ---------------------------------------------------------------------------- */
+/* ---- the jobs --------------------------------------------------------------------------- */
 
 static int make_dir(struct story *s, struct error *err)
 {
@@ -140,16 +163,23 @@ static int make_dir(struct story *s, struct error *err)
 	return 0;
 }
 
-/* Events, metrics and, if wanted, logs of all attempts. */
-static int fetch_attempts(struct run_place *p, const char *to, bool logs,
-			  struct error *err)
+static void report_fault(struct story *s, struct run_place *p, const char *path,
+			 const struct error *why)
 {
-	static const char *const with[] = { "*/events*.jsonl", "*/metrics*.jsonl",
-					    "*/logs/*.log.zst", NULL };
-	static const char *const without[] = { "*/events*.jsonl", "*/metrics*.jsonl",
-					       NULL };
+	cleanup_arena struct arena a = { 0 };
 
-	return place_fetch(p, "attempts", to, logs ? with : without, err)
+	if (s->conf.on_fault)
+		s->conf.on_fault(uri_shown(&a, arena_printf(&a, "%s/%s", p->uri, path)),
+				 why->msg);
+}
+
+/* What matches of all attempts, into a directory that the caller removes. */
+static int fetch_attempts(struct run_place *p, const char *path, const char *to,
+			  const char *const *what, struct error *err)
+{
+	cleanup_arena struct arena a = { 0 };
+
+	return place_fetch(p, below(&a, path, "attempts"), to, what, err)
 		       ? error_clear_if(err, ERR_NOT_FOUND)
 		       : 0;
 }
@@ -172,37 +202,179 @@ static int last_report_in(cJSON **ret, const char *dir, struct error *err)
 	return 0;
 }
 
-static int fill(struct story *s, struct run_place *p, const struct story_conf *conf,
-		struct error *err)
+static int fill(struct story *s, struct run_place *p, struct job *j, struct error *err)
 {
-	cleanup_json cJSON *report = NULL, *submitted = NULL, *tj = NULL, *last = NULL;
+	static const char *const lines[] = { "*/events*.jsonl", "*/metrics*.jsonl",
+					     NULL };
+	cleanup_json cJSON *submitted = NULL, *tj = NULL, *last = NULL;
 	cleanup_json cJSON *objects = cJSON_CreateArray();
 	const char *dir = path_join(&s->arena, s->dir, "attempts");
 
-	if (story_report(&report, p, err) || get_job(&submitted, p, report, err) ||
-	    fetch_attempts(p, dir, conf->logs, err) || last_report_in(&last, dir, err))
+	if (get_job(&submitted, p, j, err) ||
+	    fetch_attempts(p, j->path, dir, lines, err) ||
+	    last_report_in(&last, dir, err))
 		return -1;
-	s->option = arena_printf(&s->arena, " --from %s",
-				 str_sh(&s->arena, uri_shown(&s->arena, conf->uri)));
-	s->ns = arena_strdup(&s->arena, json_str(report, "namespace")
-						? json_str(report, "namespace")
-						: "default");
-	s->names[0] = arena_strdup(&s->arena, json_str(report, "name"));
-	tj = story_trainjob(submitted, report, last);
-	meta_set_namespace(tj, s->ns);
-	cJSON_AddItemToArray(objects, story_jobset(tj, report));
-	if (state_begin(&s->run, s->ns, s->names[0], tj, objects, err))
+	tj = story_trainjob(submitted, j->report, last);
+	meta_set_namespace(tj, j->ns);
+	cJSON_AddItemToArray(objects, story_jobset(tj, j->report));
+	if (state_begin(&j->run, j->ns, j->name, tj, objects, err))
 		return -1;
-	s->goes_on = true;
-	if (story_write(&s->run, tj, report, dir, err) ||
-	    (conf->logs &&
-	     story_logs(&s->run, tj, json_int(report, 1, "nodes"), dir, err)) ||
-	    dir_remove(dir, err))
+	j->logs = arena_strdup(&s->arena, j->run.logs);
+	j->goes_on = true;
+	if (story_write(&j->run, tj, j->report, dir, err))
 		return -1;
-	if (story_is_alive(report))
+	if (story_is_alive(j->report))
 		return 0;
-	state_end(&s->run);
-	s->goes_on = false;
+	state_end(&j->run);
+	j->goes_on = false;
+	return 0;
+}
+
+/* Make the jobs: all, or the one of conf->name. */
+static int fill_all(struct story *s, struct run_place *p, struct error *err)
+{
+	const char *dir = path_join(&s->arena, s->dir, "attempts");
+	size_t failed = 0;
+
+	for (size_t i = 0; i < s->n; i++) {
+		struct job *j = &s->jobs[i];
+		struct error why = { 0 };
+
+		if (s->n > 1 && s->conf.name && !str_eq(j->name, s->conf.name))
+			continue;
+		if (!fill(s, p, j, &why) && !dir_remove(dir, &why))
+			continue;
+		if (s->n == 1 || s->conf.name || why.kind == ERR_STOPPED) {
+			*err = why;
+			return -1;
+		}
+		(void)!dir_remove(dir, IGNORED);
+		report_fault(s, p, j->path, &why);
+		*err = why;
+		failed++;
+	}
+	if (failed == s->n)
+		return -1;
+	*err = (struct error){ 0 };
+	return 0;
+}
+
+/* ---- which there are ---------------------------------------------------------------------- */
+
+static void add_job(struct story *s, const char *path, cJSON *take_report)
+{
+	const char *ns = json_str(take_report, "namespace");
+
+	ns = arena_strdup(&s->arena, ns ? ns : "default");
+	s->jobs[s->n++] = (struct job){
+		.path = path,
+		.ns = ns,
+		.name = json_str(take_report, "name"),
+		.nodes = json_int(take_report, 1, "nodes"),
+		.report = take_report,
+	};
+}
+
+static int list_reports(struct store_listing *ret, struct run_place *p, struct error *err)
+{
+	if (place_list(p, "", REPORT, ret, err))
+		return -1;
+	if (ret->n <= STORY_MAX_RUNS)
+		return 0;
+	store_listing_release(ret);
+	return error_set(err, ERR_LIMIT, "%s has more than %d runs: name a part of it",
+			 uri_shown(&p->arena, p->uri), STORY_MAX_RUNS);
+}
+
+/* The run at the URI, else those below it. */
+static int find_jobs(struct story *s, struct run_place *p, struct error *err)
+{
+	struct store_listing list = { 0 };
+	struct error none = { 0 }, why = { 0 };
+	cJSON *report = NULL;
+
+	s->jobs = arena_alloc(&s->arena, sizeof(*s->jobs));
+	if (!story_report(&report, p, &none)) {
+		add_job(s, "", report);
+		return 0;
+	}
+	*err = none;
+	if (none.kind != ERR_NOT_FOUND)
+		return -1;
+	if (list_reports(&list, p, &why) || !list.n) {
+		*err = why.kind && why.kind != ERR_NOT_FOUND ? why : none;
+		return -1;
+	}
+	s->jobs = arena_alloc(&s->arena, list.n * sizeof(*s->jobs));
+	for (size_t i = 0; i < list.n; i++) {
+		const char *path = list.objects[i].path;
+		size_t len = strlen(path) - strlen(REPORT);
+
+		path = str_slice(&s->arena, path, len ? len - 1 : 0);
+		if (!get_report(&report, p, list.objects[i].path, &why))
+			add_job(s, path, report);
+		else
+			report_fault(s, p, path, &why);
+	}
+	store_listing_release(&list);
+	*err = s->n ? (struct error){ 0 } : why;
+	return s->n ? 0 : -1;
+}
+
+/* ".bert-run-2" of the path "bert/Run_2". */
+static const char *suffix(struct arena *a, const char *path)
+{
+	char *text = arena_printf(a, ".%s", path);
+
+	for (char *c = text + 1; *c; c++)
+		if (*c >= 'A' && *c <= 'Z')
+			*c = (char)(*c - 'A' + 'a');
+		else if ((*c < 'a' || *c > 'z') && (*c < '0' || *c > '9'))
+			*c = '-';
+	return text;
+}
+
+/* No two jobs have one name: that of a TrainJob of several runs has their paths, too. */
+static void name_jobs(struct story *s)
+{
+	cleanup_map struct map names = { 0 };
+	int number = 2;
+
+	for (size_t i = 0; i < s->n; i++) {
+		struct job *j = &s->jobs[i], *first = map_get(&names, j->name);
+
+		if (first)
+			first->shared = j->shared = true;
+		else
+			map_put(&names, j->name, j);
+	}
+	for (size_t i = 0; i < s->n; i++) {
+		struct job *j = &s->jobs[i];
+		char *name = arena_printf(&s->arena, "%s%s", j->name,
+					  j->shared ? suffix(&s->arena, j->path) : "");
+
+		while (j->shared &&
+		       (name_subdomain_invalid(name) || map_get(&names, name)))
+			name = arena_printf(&s->arena, "%s.%d", j->name, number++);
+		map_put(&names, name, j);
+		json_put_str(j->report, name, "name");
+		j->name = s->names[i] = name;
+	}
+}
+
+static int find(struct story *s, struct run_place *p, struct error *err)
+{
+	if (find_jobs(s, p, err))
+		return -1;
+	if (s->n > 1 && !s->conf.all && !s->conf.name)
+		return error_set(err, ERR_USAGE,
+				 "%s has %zu runs: specify a job, or list them with "
+				 "'kftrainer runs'",
+				 uri_shown(&p->arena, p->uri), s->n);
+	s->names = arena_alloc(&s->arena, (s->n + 1) * sizeof(*s->names));
+	name_jobs(s);
+	s->option = arena_printf(&s->arena, " --from %s",
+				 str_sh(&s->arena, uri_shown(&s->arena, s->conf.uri)));
 	return 0;
 }
 
@@ -210,12 +382,17 @@ int story_open(struct story **ret, const struct story_conf *conf, struct error *
 {
 	struct story *s = xcalloc(1, sizeof(*s));
 	struct run_place p = { 0 };
-	int rc = place_open(&p, conf->uri, conf->env, conf->ctx, err) ||
-				 make_dir(s, err) || fill(s, &p, conf, err)
-			 ? -1
-			 : 0;
+	int rc;
 
+	s->conf = *conf;
+	pthread_mutex_init(&s->lock, NULL);
+	rc = place_open(&p, conf->uri, conf->env, conf->ctx, err) || find(s, &p, err) ||
+			     make_dir(s, err) || fill_all(s, &p, err)
+		     ? -1
+		     : 0;
 	place_close(&p);
+	for (size_t i = 0; i < s->n; i++)
+		cJSON_Delete(STEAL(s->jobs[i].report));
 	if (rc)
 		story_close(s);
 	else
@@ -223,9 +400,19 @@ int story_open(struct story **ret, const struct story_conf *conf, struct error *
 	return rc;
 }
 
-const char *story_namespace(const struct story *s)
+static struct job *job_of(const struct story *s, const char *name)
 {
-	return s->ns;
+	for (size_t i = 0; i < s->n; i++)
+		if (str_eq(s->jobs[i].name, name))
+			return &s->jobs[i];
+	return NULL;
+}
+
+const char *story_namespace(const struct story *s, const char *name)
+{
+	const struct job *j = job_of(s, name);
+
+	return (j ? j : s->jobs)->ns;
 }
 
 const char *story_option(const struct story *s)
@@ -233,26 +420,69 @@ const char *story_option(const struct story *s)
 	return s->option;
 }
 
-char **story_names(struct story *s)
+char **story_names(const struct story *s)
 {
 	return s->names;
+}
+
+/* ---- logs ------------------------------------------------------------------------------- */
+
+static int fetch_logs(struct story *s, struct job *j, struct error *err)
+{
+	static const char *const logs[] = { "*/logs/*.log.zst", NULL };
+	const char *dir = path_join(&s->arena, s->dir, "attempts");
+	struct run_place p = { 0 };
+	int rc = place_open(&p, s->conf.uri, s->conf.env, s->conf.ctx, err) ||
+				 fetch_attempts(&p, j->path, dir, logs, err) ||
+				 story_decode(j->logs, j->name, j->nodes, dir, err)
+			 ? -1
+			 : 0;
+
+	place_close(&p);
+	(void)!dir_remove(dir, IGNORED);
+	return rc;
+}
+
+int story_logs(struct story *s, const char *name, struct error *err)
+{
+	struct job *j = job_of(s, name);
+	struct error why = { 0 };
+
+	if (!j || !j->logs)
+		return 0;
+	pthread_mutex_lock(&s->lock);
+	if (!j->has_logs) {
+		(void)!fetch_logs(s, j, &why);
+		j->has_logs =
+			!why.kind || why.kind == ERR_FORMAT || why.kind == ERR_LIMIT;
+		if (j->has_logs)
+			j->fault = why;
+		else
+			(void)!dir_remove(j->logs, IGNORED);
+	} else {
+		why = j->fault;
+	}
+	pthread_mutex_unlock(&s->lock);
+	if (why.kind)
+		*err = why;
+	return why.kind ? -1 : 0;
 }
 
 void story_close(struct story *s)
 {
 	if (!s)
 		return;
-	if (s->goes_on)
-		state_end(&s->run);
+	for (size_t i = 0; i < s->n; i++)
+		if (s->jobs[i].goes_on)
+			state_end(&s->jobs[i].run);
 	if (s->dir)
 		(void)!dir_remove(s->dir, IGNORED);
+	pthread_mutex_destroy(&s->lock);
 	arena_clear(&s->arena);
 	free(s);
 }
 
 /* ---- several ----------------------------------------------------------------------------- */
-
-#define REPORT "report.json"
 
 static void add_last_report(cJSON *run, struct run_place *p, const char *name,
 			    int64_t attempt)
@@ -317,14 +547,8 @@ static int list_runs(cJSON **ret, struct run_place *p, struct error *err)
 	struct store_listing list = { 0 };
 	cJSON **runs;
 
-	if (place_list(p, "", REPORT, &list, err))
+	if (list_reports(&list, p, err))
 		return -1;
-	if (list.n > STORY_MAX_RUNS) {
-		store_listing_release(&list);
-		return error_set(err, ERR_LIMIT,
-				 "%s has more than %d runs: name a part of it",
-				 uri_shown(&p->arena, p->uri), STORY_MAX_RUNS);
-	}
 	runs = xcalloc(list.n + 1, sizeof(runs[0]));
 	for (size_t i = 0; i < list.n; i++)
 		runs[i] = run_of(p, list.objects[i].path);

@@ -16,27 +16,44 @@ struct story_conf {
 	const char *uri;
 	const char *(*env)(void *ctx, const char *name); /* as store_conf's */
 	void *ctx;
-	bool logs; /* fetch the output of the nodes, too */
+	/*
+	 * Of several runs, which? Neither: ERR_USAGE. One that cannot be read is reported,
+	 * by its URI, and left out, unless it is the only one.
+	 */
+	const char *name;
+	bool all;
+	void (*on_fault)(const char *uri, const char *why); /* or NULL */
 };
 
 struct story;
 
 /*
- * Sets XDG_STATE_HOME: once in a process, before its first thread. ERR_NOT_FOUND: no run
- * is there; ERR_FORMAT: report.json, job.yaml or a log is damaged, with its name;
+ * The run at the URI, or the runs below it, each a job without its logs. Sets
+ * XDG_STATE_HOME: once in a process, before its first thread. ERR_NOT_FOUND: no run is
+ * there; ERR_FORMAT: report.json, job.yaml or lines are damaged, with the file's name;
  * ERR_LIMIT; those of the store.
  */
 MUST_CHECK int story_open(struct story **ret, const struct story_conf *conf,
 			  struct error *err);
-const char *story_namespace(const struct story *s); /* of the TrainJob */
-const char *story_option(const struct story *s);    /* " --from URI", without secrets */
-char **story_names(struct story *s); /* the name of the TrainJob; ends with NULL */
-void story_close(struct story *s);   /* removes the directory; NULL is fine */
+/*
+ * The names of the jobs; ends with NULL. A run has that of its TrainJob; of those that
+ * have the same, each has its path added: "bert.2026-run-2".
+ */
+char **story_names(const struct story *s);
+/* The job's; of another name, that of the first job. */
+const char *story_namespace(const struct story *s, const char *name);
+const char *story_option(const struct story *s); /* " --from URI", without secrets */
+/*
+ * Fetch the job's output, once. Safe to call from several threads. ERR_FORMAT: a log is
+ * damaged, with its name; what comes before is there. A name of no job is fine.
+ */
+MUST_CHECK int story_logs(struct story *s, const char *name, struct error *err);
+void story_close(struct story *s); /* removes the directory; NULL is fine */
 
 enum { STORY_MAX_RUNS = 10000 };
 
 /*
- * The runs below a URI, newest first: an array of the caller's. Of each: its report.json
+ * The runs below a URI, newest first: an array of the caller's; of conf, the URI and env. Of each: its report.json
  * with `uri`, `progress` (percent; absent: unknown) and `metrics` ([{name, value}]), as it
  * reported them last. One that cannot be read has `uri` and `fault`, the error's text.
  * ERR_LIMIT: more than STORY_MAX_RUNS.

@@ -47,10 +47,10 @@ MUST_CHECK int story_write(const struct state_run *run, const cJSON *tj,
 cJSON *story_jobset(const cJSON *tj, const cJSON *report);
 /* The TrainJob with the status that report.json tells; the caller's. */
 cJSON *story_trainjob(const cJSON *submitted, const cJSON *report, const cJSON *progress);
-/* Decode the logs of the nodes in `dir` into run->logs. */
-MUST_CHECK int story_logs(const struct state_run *run, const cJSON *tj, int64_t nodes,
-			  const char *dir, struct error *err);
+/* Decode the logs of a job's nodes in `dir`: LOGS/POD/node.log. */
+MUST_CHECK int story_decode(const char *logs, const char *name, int64_t nodes,
+			    const char *dir, struct error *err);
 /* The name of a node's pod, in the arena. */
-const char *story_pod(struct arena *arena, const cJSON *tj, int64_t rank);
+const char *story_pod(struct arena *arena, const char *name, int64_t rank);
 
 #endif

@@ -222,6 +222,33 @@ const char *progress_updated(const cJSON *tj)
 	return json_str(tj, "status", KEY, "lastUpdatedTime");
 }
 
+int64_t progress_updated_ms(const cJSON *tj)
+{
+	const char *text = progress_updated(tj);
+	const char *dot = text ? strchr(text, '.') : NULL;
+	int64_t seconds, ms = 0;
+
+	if (!text || time_parse(&seconds, text, IGNORED) || seconds < 0)
+		return -1;
+	for (int i = 100; dot && i && *++dot >= '0' && *dot <= '9'; i /= 10)
+		ms += (*dot - '0') * i;
+	return seconds * 1000 + ms;
+}
+
+void progress_put_line(cJSON *tj, const cJSON *line)
+{
+	cleanup_json cJSON *copy = json_dup(line);
+
+	json_put(copy, json_dup(json_get(line, "time")), "lastUpdatedTime");
+	json_del(copy, JSON_PATH("time"));
+	progress_put(tj, copy);
+}
+
+const cJSON *progress_of(const cJSON *status)
+{
+	return json_get(status, KEY);
+}
+
 int64_t progress_step(const cJSON *progress)
 {
 	static const char *const names[] = { "current_step", "global_step", "step",

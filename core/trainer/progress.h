@@ -38,11 +38,15 @@ cJSON *progress_echo(const cJSON *progress);
 cJSON *progress_refusal(int code, const char *reason, const char *message);
 
 void progress_put(cJSON *tj, const cJSON *progress); /* into its status */
+/* The same of a line of metrics.jsonl (docs/runs.md), which has `time`. */
+void progress_put_line(cJSON *tj, const cJSON *line);
+const cJSON *progress_of(const cJSON *status); /* NULL: it has none */
 
 /* Members of a TrainJob's status; -1: absent. */
 int64_t progress_percentage(const cJSON *tj);
 int64_t progress_remaining(const cJSON *tj);   /* seconds */
 const char *progress_updated(const cJSON *tj); /* RFC 3339, or NULL */
+int64_t progress_updated_ms(const cJSON *tj);  /* since 1970, with its fraction */
 /*
  * The step in the metrics of a status: the highest of current_step, global_step, step,
  * steps, iteration, at most 2^32 - 1; 0: none.

@@ -16,10 +16,12 @@
 #include "client/changes.h"
 #include "client/columns.h"
 #include "client/jobs.h"
+#include "trainer/progress.h"
 #include "trainer/trainjob.h"
 #include "trainer/trainjob_status.h"
 #include "ui/html.h"
 #include "ui/series.h"
+#include "ui/ui.h"
 
 enum {
 	TICK_MS = 250,
@@ -36,11 +38,11 @@ struct row {
 	bool gone;
 	char *cells, *labels; /* JSON */
 	struct series_set series;
+	int64_t at[2]; /* of what it has reported (ui.h) */
 };
 
 struct board {
-	struct kube *kube;
-	const char *ns;
+	const struct ui_conf *conf;
 	struct columns columns; /* used by the thread alone, as the next two */
 	int64_t runtimes_ms;
 	uint64_t round;
@@ -108,10 +110,10 @@ uint64_t board_epoch(void)
 	return (uint64_t)unix_ms();
 }
 
-static void add_points(struct board *b, struct row *r, const cJSON *job)
+static void add_points(struct board *b, struct row *r, const cJSON *job, int64_t ms)
 {
 	b->point_bytes -= r->series.bytes;
-	series_add(&r->series, job, unix_ms(), b->version, b->point_bytes < POINTS_BYTES);
+	series_add(&r->series, job, ms, b->version, b->point_bytes < POINTS_BYTES);
 	b->point_bytes += r->series.bytes;
 	if (b->point_bytes < POINTS_BYTES)
 		return;
@@ -122,6 +124,31 @@ static void add_points(struct board *b, struct row *r, const cJSON *job)
 		series_thin(&other->series, b->version);
 		b->point_bytes += other->series.bytes;
 	}
+}
+
+struct reading {
+	struct board *board;
+	struct row *row;
+};
+
+static void on_report(void *ctx, const cJSON *report)
+{
+	const struct reading *r = ctx;
+	cleanup_json cJSON *job = cJSON_CreateObject();
+
+	progress_put_line(job, report);
+	if (progress_updated_ms(job) >= 0)
+		add_points(r->board, r->row, job, progress_updated_ms(job));
+}
+
+/* All that it has reported since, where that is kept; else what it reports now. */
+static void read_points(struct board *b, struct row *r, const cJSON *job)
+{
+	struct reading reading = { b, r };
+
+	if (!b->conf->reports || !b->conf->reports(meta_namespace(job), meta_name(job),
+						   r->at, on_report, &reading))
+		add_points(b, r, job, unix_ms());
 }
 
 /* ---- the watch ------------------------------------------------------------------------ */
@@ -199,7 +226,7 @@ static void set_row(struct board *b, const char *key, const cJSON *job)
 	r->labels = labels ? json_text(labels) : NULL;
 	r->version = ++b->version;
 	r->round = b->round;
-	add_points(b, r, job);
+	read_points(b, r, job);
 	ring(b);
 	pthread_mutex_unlock(&b->lock);
 }
@@ -285,11 +312,11 @@ static bool is_stopping(struct board *b)
 /* Until it is stopped, or a failure that does not pass by itself. */
 static int watch(struct board *b, struct error *err)
 {
-	const struct kube_ref ref = job_ref(b->ns, NULL);
+	const struct kube_ref ref = job_ref(b->conf->ns, NULL);
 	cleanup_changes struct changes *c = NULL;
 
 	b->round++;
-	if (changes_new(&c, b->kube, NULL, NULL, err) ||
+	if (changes_new(&c, b->conf->kube, NULL, NULL, err) ||
 	    changes_watch(c, &ref, NULL, slim, err))
 		return -1;
 	while (!is_stopping(b)) {
@@ -323,12 +350,12 @@ static void *board_main(void *ctx)
 	return NULL;
 }
 
-int board_start(struct board **ret, struct kube *k, const char *ns, struct error *err)
+int board_start(struct board **ret, const struct ui_conf *conf, struct error *err)
 {
 	struct board *b = xcalloc(1, sizeof(*b));
 
-	b->kube = b->columns.kube = k;
-	b->ns = ns;
+	b->conf = conf;
+	b->columns.kube = conf->kube;
 	b->version = b->forgotten = board_epoch();
 	pthread_mutex_init(&b->lock, NULL);
 	cond_init(&b->changed);

@@ -13,9 +13,10 @@
 #include "kube/kube.h"
 
 struct board;
+struct ui_conf;
 
-/* Starts its thread. `k` and `ns` (NULL: all namespaces) outlive it. */
-MUST_CHECK int board_start(struct board **ret, struct kube *k, const char *ns,
+/* Starts its thread. `conf` outlives it. */
+MUST_CHECK int board_start(struct board **ret, const struct ui_conf *conf,
 			   struct error *err);
 /* Ends all waits; board_free() comes once nobody uses it. Both: NULL is fine. */
 void board_stop(struct board *b);

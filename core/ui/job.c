@@ -11,6 +11,7 @@
 #include "client/events.h"
 #include "client/logs.h"
 #include "trainer/podcause.h"
+#include "trainer/supervision.h"
 #include "trainer/trainjob_status.h"
 #include "ui/act.h"
 #include "ui/html.h"
@@ -102,7 +103,7 @@ static void add_logs(struct buf *out, struct kube *k, const struct view *v)
 	};
 	struct error err = { 0 };
 
-	buf_adds(out, "<h2>Log</h2>\n<pre id=\"log\">");
+	buf_adds(out, "<pre id=\"log\">");
 	if (read_logs(k, v,
 		      n * JOB_LOG_LINES <= JOB_LOG_ALL ? JOB_LOG_LINES
 						       : JOB_LOG_ALL / n + 1,
@@ -248,6 +249,44 @@ static void add_timeline(struct buf *out, const struct view *v)
 	page_end_table(out);
 }
 
+static const char *const supervised_heads[] = { "RESTARTS", "LOST PODS", "STALLS",
+						"GOODPUT",  "TIME",      NULL };
+
+/* What supervisors report, as the columns of the list; a job without has no row. */
+static void supervised_rows(const struct rows *rows, const struct view *v)
+{
+	cleanup_arena struct arena a = { 0 };
+	cleanup_buf struct buf time = { .max = MAX_CELL };
+	struct supervision s;
+	int goodput;
+
+	if (!supervision_of(&s, v->trainjob))
+		return;
+	goodput = supervision_goodput(&s);
+	for (int i = 0; i < SUPERVISION_SLICES; i++) {
+		char text[DURATION_TEXT_SIZE];
+
+		buf_printf(&time, "%s%s %s", i ? ", " : "", supervision_slices[i],
+			   duration_age(s.seconds[i], text));
+	}
+	rows->add(rows->out,
+		  (const char *[]){ arena_printf(&a, "%" PRId64, s.restarts),
+				    arena_printf(&a, "%" PRId64, s.lost),
+				    arena_printf(&a, "%" PRId64, s.stalls),
+				    goodput < 0 ? "" : arena_printf(&a, "%d%%", goodput),
+				    (const char *)time.data, NULL });
+}
+
+static void add_supervised(struct buf *out, const struct view *v)
+{
+	const struct rows rows = { out, page_row };
+
+	buf_adds(out, "<h2 id=\"supervised\">Supervision</h2>\n");
+	page_begin_table(out, supervised_heads);
+	supervised_rows(&rows, v);
+	page_end_table(out);
+}
+
 /* Ends a list whose elements each end with a comma. */
 static void end_list(struct buf *out, const char *end)
 {
@@ -287,29 +326,36 @@ int job_state(struct buf *out, struct kube *k, const char *ns, const char *name,
 	pod_rows(&rows, &view);
 	end_list(out, "],\"timeline\":[");
 	time_rows(&rows, &view);
+	end_list(out, "],\"supervised\":[");
+	supervised_rows(&rows, &view);
 	end_list(out, "],\"events\":[");
 	event_rows(&rows, events, view.now);
 	end_list(out, "]}}");
 	return buf_check(out, "the state", err);
 }
 
-int job_page(struct buf *out, struct kube *k, const char *ns, const char *name,
-	     struct error *err)
+int job_page(struct buf *out, const struct job_page *page, struct error *err)
 {
 	cleanup_view struct view view = { 0 };
 	cleanup_buf struct buf text = { .max = MAX_TEXT };
+	struct kube *k = page->kube;
 
-	if (view_load(&view, k, ns, name, err))
+	if (view_load(&view, k, page->ns, page->name, err))
 		return -1;
 	add_why(&text, &view);
-	page_head(out, name);
+	page_head(out, page->name);
 	buf_adds(out, "<pre class=\"why\">");
 	html_text(out, (const char *)text.data, text.len);
 	buf_adds(out, "</pre>\n");
-	act_links(out, k, view.trainjob);
+	if (!page->read_only)
+		act_links(out, k, view.trainjob);
 	add_timeline(out, &view);
+	add_supervised(out, &view);
 	add_pods(out, &view);
 	add_events(out, k, &view);
+	buf_adds(out, "<h2>Log</h2>\n");
+	if (page->no_logs->kind)
+		page_message(out, page->no_logs);
 	add_logs(out, k, &view);
 	add_yaml(out, &view);
 	page_foot(out);

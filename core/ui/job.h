@@ -11,8 +11,13 @@
 /* The last lines of each container, fewer of many: together about JOB_LOG_ALL. */
 enum { JOB_LOG_LINES = 200, JOB_LOG_ALL = 4000, JOB_MAX_LINE = 8192 /* bytes shown */ };
 
-MUST_CHECK int job_page(struct buf *out, struct kube *k, const char *ns, const char *name,
-			struct error *err);
+struct job_page {
+	struct kube *kube;
+	const char *ns, *name;
+	bool read_only;              /* nothing can be done with it */
+	const struct error *no_logs; /* why its logs cannot be read; kind 0: they can */
+};
+MUST_CHECK int job_page(struct buf *out, const struct job_page *page, struct error *err);
 /*
  * The parts of it that change, as JSON: {"why":TEXT,"tables":{"pods":[[CELL,...],...],
  * "events":...}}. *ret_ended: the job has finished.

@@ -15,6 +15,7 @@
 #include "ui/html.h"
 #include "ui/job.h"
 #include "ui/tail.h"
+#include "ui/ui.h"
 #include "ui/want.h"
 
 enum {
@@ -28,7 +29,6 @@ enum {
 
 struct live {
 	struct kube *kube;
-	const char *ns;
 	struct board *board;
 	struct tails tails;     /* its lock guards the list of viewers, too */
 	struct viewer *viewers; /* the newest first */
@@ -422,18 +422,17 @@ bool live_handle(struct live *l, const struct httpd_request *req,
 
 /* ---- start and end ----------------------------------------------------------------------- */
 
-int live_start(struct live **ret, struct kube *k, const char *ns, struct error *err)
+int live_start(struct live **ret, const struct ui_conf *conf, struct error *err)
 {
 	struct live *l = xcalloc(1, sizeof(*l));
 
-	l->kube = k;
-	l->ns = ns;
-	if (board_start(&l->board, k, ns, err)) {
+	l->kube = conf->kube;
+	if (board_start(&l->board, conf, err)) {
 		free(l);
 		return -1;
 	}
 	pthread_mutex_init(&l->tails.lock, NULL);
-	l->tails.kube = k;
+	l->tails.kube = conf->kube;
 	l->tails.board = l->board;
 	l->tails.last_id =
 		board_epoch(); /* no tail of an earlier process is one of ours */

@@ -27,8 +27,9 @@ enum { LIVE_STREAMS = 16 }; /* at a time; for another the oldest is cut */
 struct board;
 struct live;
 
-/* `k` and `ns` outlive it. */
-MUST_CHECK int live_start(struct live **ret, struct kube *k, const char *ns,
+struct ui_conf;
+/* `conf` outlives it. */
+MUST_CHECK int live_start(struct live **ret, const struct ui_conf *conf,
 			  struct error *err);
 void live_stop(struct live *l); /* streams end; then httpd_stop(), then live_free() */
 void live_free(struct live *l);

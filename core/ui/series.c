@@ -12,7 +12,7 @@
 #include "trainer/progress.h"
 #include "ui/html.h"
 
-enum { FIRST = 16, SECOND_MS = 1000, MAX_NAME = 256 };
+enum { FIRST = 16, MAX_NAME = 256 };
 
 /* NaN: no number, or one that is not finite. */
 static double number(const char *text)
@@ -37,7 +37,8 @@ static double step_of(const cJSON *metrics)
 	return NAN;
 }
 
-static struct series *find(struct series_set *set, const char *name)
+/* A new one is sent whole, even if there was another of its name (of a job before). */
+static struct series *find(struct series_set *set, const char *name, uint64_t version)
 {
 	struct series **at = &set->first;
 
@@ -46,6 +47,7 @@ static struct series *find(struct series_set *set, const char *name)
 	if (!*at && set->n < SERIES_METRICS && strlen(name) < MAX_NAME) {
 		*at = xcalloc(1, sizeof(**at));
 		(*at)->name = xstrdup(name);
+		(*at)->thinned = version;
 		set->n++;
 		set->bytes += sizeof(**at) + MAX_NAME;
 	}
@@ -107,7 +109,8 @@ void series_thin(struct series_set *set, uint64_t version)
 static void add(struct series_set *set, const char *name, struct series_point p,
 		bool more)
 {
-	struct series *s = more || set->n < SERIES_METRICS ? find(set, name) : NULL;
+	struct series *s =
+		more || set->n < SERIES_METRICS ? find(set, name, p.version) : NULL;
 
 	if (!s)
 		return;
@@ -129,15 +132,15 @@ bool series_add(struct series_set *set, const cJSON *job, int64_t now_ms,
 {
 	const cJSON *metrics = progress_metric_list(job), *m;
 	const char *updated = progress_updated(job);
-	int64_t percent = progress_percentage(job), seconds;
+	int64_t percent = progress_percentage(job), reported = progress_updated_ms(job);
 	struct series_point p = { .ms = now_ms, .version = version };
 	uint64_t hash = hash_json(hash_text(0, updated ? updated : ""), metrics) ^
 			(uint64_t)percent;
 
 	if ((!updated && !metrics && percent < 0) || hash == set->seen)
 		return false;
-	if (!set->seen && updated && !time_parse(&seconds, updated, IGNORED))
-		p.ms = seconds * SECOND_MS;
+	if (!set->seen && reported >= 0)
+		p.ms = reported;
 	set->seen = hash;
 	p.step = step_of(metrics);
 	p.value = (double)percent;

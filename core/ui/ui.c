@@ -106,6 +106,21 @@ static int act(struct ui *ui, const struct job_path *path,
 	return 0;
 }
 
+static int job(struct ui *ui, const struct job_path *path, struct buf *out,
+	       struct error *err)
+{
+	struct error no_logs = { 0 };
+	const struct job_page page = { .kube = ui->conf->kube,
+				       .ns = path->ns,
+				       .name = path->name,
+				       .read_only = ui->conf->read_only,
+				       .no_logs = &no_logs };
+
+	if (ui->conf->logs)
+		(void)!ui->conf->logs(ui->conf->ctx, path->name, &no_logs);
+	return job_page(out, &page, err);
+}
+
 static int status_of(const struct error *err)
 {
 	switch (err->kind) {
@@ -133,12 +148,13 @@ static void route(struct ui *ui, const struct httpd_request *req,
 
 		failed = list_page(&resp->body, ui->conf->kube, live_board(ui->live),
 				   ui->conf->ns, &filter, &err);
-	} else if (!read_job_path(req->path, &path)) {
+	} else if (!read_job_path(req->path, &path) ||
+		   (ui->conf->read_only && path.act != N_ACTS)) {
 		failed = error_set(&err, ERR_NOT_FOUND, "There is no such page.");
 	} else if (path.act != N_ACTS) {
 		failed = act(ui, &path, req, resp, &err);
 	} else {
-		failed = job_page(&resp->body, ui->conf->kube, path.ns, path.name, &err);
+		failed = job(ui, &path, &resp->body, &err);
 	}
 	if (!failed)
 		return;
@@ -193,7 +209,8 @@ static bool is_allowed(const struct ui *ui, const struct httpd_request *req,
 {
 	cleanup_arena struct arena arena = { 0 };
 	struct job_path path;
-	bool may_post = read_job_path(req->path, &path) && path.act != N_ACTS;
+	bool may_post = !ui->conf->read_only && read_job_path(req->path, &path) &&
+			path.act != N_ACTS;
 
 	if (str_eq(req->method, "GET") || str_eq(req->method, "HEAD"))
 		return true;
@@ -271,7 +288,7 @@ int ui_serve(const struct ui_conf *conf, struct error *err)
 	char url[128];
 
 	/* Until the gate knows the port, it refuses all. */
-	if (gate_init(&ui.gate, err) || live_start(&ui.live, conf->kube, conf->ns, err))
+	if (gate_init(&ui.gate, err) || live_start(&ui.live, conf, err))
 		return -1;
 	if (httpd_start(&d, &http, err)) {
 		live_free(ui.live);

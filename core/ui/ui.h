@@ -4,6 +4,7 @@
 #ifndef UI_UI_H
 #define UI_UI_H
 
+#include "base/json.h"
 #include "kube/kube.h"
 
 struct ui_conf {
@@ -11,8 +12,18 @@ struct ui_conf {
 	const char *ns;    /* NULL: all namespaces */
 	int port;          /* 0: any */
 	int64_t idle_ms;   /* stop after this time without a request; 0: never */
+	bool read_only;    /* jobs of the past, which cannot be changed */
 	/* Called once, with the URL to open: it has the token. */
 	void (*on_ready)(void *ctx, const char *url);
+	/*
+	 * Calls each() with what the job has reported, lines of metrics.jsonl (docs/runs.md),
+	 * those after *at, which begins as { 0 }. NULL, or false: nobody keeps that, and
+	 * points are of the reports that are seen.
+	 */
+	bool (*reports)(const char *ns, const char *name, int64_t at[2],
+			void (*each)(void *arg, const cJSON *report), void *arg);
+	/* Called before the logs of a job are read; NULL: they are there. Many threads. */
+	int (*logs)(void *ctx, const char *name, struct error *err);
 	void *ctx;
 };
 

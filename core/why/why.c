@@ -126,8 +126,9 @@ static const char *local_command(struct why *w, const char *command)
 
 	if (own)
 		verb = str_slice(w->arena, own, strcspn(own, " "));
-	if (!str_eq(w->v->named, " --local")) /* --from: of one job */
-		return arena_printf(w->arena, "kftrainer %s%s", verb, w->v->named);
+	if (!str_eq(w->v->named, " --local")) /* --from */
+		return arena_printf(w->arena, "kftrainer %s %s%s", verb, w->v->name,
+				    w->v->named);
 	if (!own)
 		return arena_printf(w->arena, "kftrainer %s --local %s%%n", verb,
 				    w->v->name);

@@ -169,9 +169,9 @@ run("delete", "--local", "blue")
 answer = server.ask("/jobs/default/odd")[2]
 page = Page(answer)
 equal("a job's page has what why prints", page.pre[0], run("why", "--local", "odd").stdout)
-equal("... its pods, with exit codes", [(row[1], row[4]) for row in page.tables[1][1:]], [("Failed", "3")] * 2)
-check("... its events", None if ["Warning", "Failed"] in [row[1:3] for row in page.tables[2]] else page.tables[2])
-equal("... in the words of events", sorted(row[2:] for row in page.tables[2][1:]), sorted(
+equal("... its pods, with exit codes", [(row[1], row[4]) for row in page.tables[2][1:]], [("Failed", "3")] * 2)
+check("... its events", None if ["Warning", "Failed"] in [row[1:3] for row in page.tables[3]] else page.tables[3])
+equal("... in the words of events", sorted(row[2:] for row in page.tables[3][1:]), sorted(
     row[2:] for row in table(run("events", "--local", "odd").stdout)[1:]))
 equal("... the logs of all ranks, as text", sorted(page.pre[1].splitlines()),
       [f"node-{rank} <script>alert(1)</script> & \ufffd \ufffd \\u202elive" for rank in (0, 1)])

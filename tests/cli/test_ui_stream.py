@@ -275,6 +275,7 @@ for event in plot:
         if step == STEPS - 1:
             break
 plot.close()
+got_losses = got
 wrote = [line.split() for line in run("logs", "--local", "train", "-f").stdout.splitlines() if line.startswith("wrote ")]
 equal("a torch job's losses are the points, in full", [(p[1], p[2]) for p in points(got)["loss"]], [(int(w[1]), float(w[2])) for w in wrote])
 equal("... there are as many as it wrote", len(wrote), STEPS)
@@ -340,6 +341,9 @@ got = page.until(lambda event, _: event == "end")
 equal("an id of the process before it: the whole list", [data["full"] for event, data in got if event == "rows"], [True])
 equal("... and the whole log", sorted((line[0], line[2]) for line in lines(got)), want)
 page.close()
+again = Stream(server, "plot=default/train")
+equal("... and all that was reported before it began", [p[1:] for p in points(again.until(is_mark))["loss"]], [p[1:] for p in points(got_losses)["loss"]])
+again.close()
 server.end()
 
 # ---- an API server that goes away --------------------------------------------------------------------

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """runs, and logs, why, get and events --from: what a job left in its run directory is read as the job was, after its own
 state is gone; from a folder and from a bucket; damaged and hostile run directories are one line."""
+import html
+import http.client
 import json
 import os
 import pathlib
@@ -52,11 +54,13 @@ for step in range(3):
     print("step", step, "of rank", rank, flush=True)
 if rank == 0:
     token = open(os.environ["KUBEFLOW_TRAINER_SERVER_TOKEN"]).read()
-    body = {"trainerStatus": {"progressPercentage": 40, "metrics": [{"name": "loss", "value": "0.25"}, {"name": "step", "value": "3"}],
-                              "lastUpdatedTime": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}}
-    request = urllib.request.Request(os.environ["KUBEFLOW_TRAINER_SERVER_URL"], json.dumps(body).encode(),
-                                     {"Authorization": "Bearer " + token, "Content-Type": "application/json"}, method="POST")
-    print("reported", urllib.request.urlopen(request, context=ssl.create_default_context(cafile=os.environ["KUBEFLOW_TRAINER_SERVER_CA_CERT"])).status, flush=True)
+    context = ssl.create_default_context(cafile=os.environ["KUBEFLOW_TRAINER_SERVER_CA_CERT"])
+    for step in (1, 2, 3):
+        body = {"trainerStatus": {"progressPercentage": 40, "metrics": [{"name": "loss", "value": str(0.75 / step)}, {"name": "step", "value": str(step)}],
+                                  "lastUpdatedTime": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}}
+        request = urllib.request.Request(os.environ["KUBEFLOW_TRAINER_SERVER_URL"], json.dumps(body).encode(),
+                                         {"Authorization": "Bearer " + token, "Content-Type": "application/json"}, method="POST")
+        print("reported", urllib.request.urlopen(request, context=context).status, flush=True)
     time.sleep(1)
 if rank == 1 and "fail" in sys.argv:
     time.sleep(3)
@@ -100,7 +104,7 @@ for name in ("bad", "good"):
          [states[name]["trainerStatus"][key] for key in ("progressPercentage", "metrics")])
     has(f"... events", out("events", "--from", uri), "attempt 1", f"trainjob/{name}")
 has("why --from: the first failure", out("why", "--from", f"file://{runs}/bad"), "bad has failed: the first failure is that of node-1 (node rank 1)",
-    "container node ended with exit code 3", "ValueError: the loss is not finite", f"kftrainer logs --from file://{runs}/bad")
+    "container node ended with exit code 3", "ValueError: the loss is not finite", f"kftrainer logs bad --from file://{runs}/bad")
 has("... which `why` had named, too", before["why", "bad"], "the first failure is that of node-1 (node rank 1)", "exit code 3", "ValueError: the loss is not finite")
 has("why --from: of one that succeeded", out("why", "--from", f"file://{runs}/good"), "good completed")
 same("get --from: the table", re.sub(r" +", " ", out("get", "--from", f"file://{runs}/bad", "-o", "wide").splitlines()[1]).split(" ")[:4],
@@ -131,6 +135,80 @@ if versitygw:
           "" if denied.stderr.count("\n") == 1 and "a-wrong-Secret" not in denied.stderr else denied.stderr)
 else:
     skip("from a bucket", "versitygw is not installed: tests/setup.sh store")
+
+# ---- several at once, and the page of them -----------------------------------------------------------------------------------
+class Page:
+    """`ui --from` of a URI."""
+
+    def __init__(self, uri, env=()):
+        self.process = subprocess.Popen([PROGRAM, "ui", "--from", uri], env=os.environ | dict(env), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE, text=True)
+        self.url = self.process.stdout.readline().strip()
+        self.port, self.cookie = self.url.split("/")[2], ""
+        self.cookie = self.ask("/?" + self.url.partition("/?")[2])[1]["Set-Cookie"].split(";")[0]
+
+    def open(self, path, method="GET"):
+        c = http.client.HTTPConnection(self.port)
+        c.request(method, path, headers={"Cookie": self.cookie, "Origin": "http://" + self.port})
+        return c.getresponse()
+
+    def ask(self, path, method="GET"):
+        answer = self.open(path, method)
+        return answer.status, answer.headers, answer.read().decode()
+
+    def text(self, path):
+        return html.unescape(re.sub(r"<[^>]*>", "", self.ask(path)[2]))
+
+    def points(self, key, metric):
+        """What is plotted: [step, value] of each."""
+        for line in self.open("/stream?plot=" + key):
+            if line.startswith(b"data: [") and json.loads(line[6:])[1] == metric:
+                return [point[1:] for point in json.loads(line[6:])[3]]
+        return None
+
+    def end(self):
+        self.process.terminate()
+        return self.process.communicate()[1].splitlines()[:-1]
+
+
+def look(what, uri, names, env=()):
+    page = Page(uri, env)
+    listed = page.text("/")
+    check(f"{what}: the list", next((f"no {name} in {listed}" for name in names if name not in listed), ""))
+    for name, run in names.items():
+        key = f"default/{name}"
+        shown = page.text("/jobs/" + key)
+        has(f"{what}: {name}: what why says", shown, out("why", name, "--from", uri, env=env).splitlines()[0])
+        same("... its log", sorted(page.ask("/log?job=" + key)[2].splitlines()),
+             sorted(re.sub(r"^\[([^]]*)\]", r"\1", line) for line in out("logs", name, "--from", uri, env=env).splitlines()))
+        has("... of which the page has the last lines", shown, "step 2 of rank 0", "step 2 of rank 1")
+        same("... its losses, from its first report on", page.points(key, "loss"), [[1, 0.75], [2, 0.375], [3, 0.25]])
+        check("... with what it took", "" if re.search(r"Supervision.*GOODPUT.*productive \d+s", shown, re.S) else shown)
+        check("... a run of the past cannot be changed", "" if "Delete" not in shown else shown)
+    same("... by nobody", [page.ask(f"/jobs/default/{name}/delete", method)[0] for name in names for method in ("GET", "POST")], [404, 405] * len(names))
+    same("... and nothing is said", page.end(), [])
+    same("... or left", os.listdir(tmp), [])
+
+
+look("the page of a run", f"file://{runs}/bad", {"bad": "bad"})
+look("the page of several runs", f"file://{runs}", {"bad": "bad", "good": "good"})
+if versitygw:
+    look("the page of runs in a bucket", "s3://buck/runs", {"bad": "bad", "good": "good"}, keys)
+twice = scratch / "twice"
+for name in ("first/Run_1", "second/Run_1"):
+    shutil.copytree(runs / "bad", twice / name)
+shutil.copytree(runs / "good", twice / "good")
+look("of one name", f"file://{twice}", {"bad.first-run-1": "bad", "bad.second-run-1": "bad", "good": "good"})
+has("of several runs logs asks which", str(run("logs", "--from", f"file://{twice}", code=2)), "has 3 runs: specify a job, or list them with 'kftrainer runs'")
+(twice / "first/Run_1/report.json").write_text("{")
+log = twice / "second/Run_1/attempts/1/logs/1.log.zst"
+log.write_bytes(log.read_bytes()[:-3])
+page = Page(f"file://{twice}")
+has("a log that is cut off: the page says which", page.text("/jobs/default/bad"), "attempts/1/logs/1.log.zst", "step 2 of rank 0")
+has("... again", page.text("/jobs/default/bad"), "attempts/1/logs/1.log.zst", "step 2 of rank 0")
+has("... others are as they were", page.text("/jobs/default/good"), "step 2 of rank 1")
+said = page.end()
+check("a run that cannot be read is one line", "" if len(said) == 1 and f"file://{twice}/first/Run_1: report.json: 1:" in said[0] else f"{said}")
 
 # ---- damaged and hostile ---------------------------------------------------------------------------------------------------
 

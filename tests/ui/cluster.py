@@ -71,7 +71,7 @@ timeline = [row for row in b.rows("table") if row[2] != "waiting"]  # for a sche
 equal("the timeline: its states", [row[2] for row in timeline[1:]], ["queued", "starting", "starting", "training", "restarted", "restarted"])
 equal("... with what went wrong", [row[3] for row in timeline[5:]], [
     f"node-{rank} (node rank {rank}): container node: exit code 137 (SIGKILL), out of memory, restarted 2 times" for rank in (0, 1)])
-equal("the pods: restarts", [(row[1], row[3]) for row in b.js("return [...document.querySelectorAll('table')[1].rows].map(r => [...r.cells].map(c => c.innerText))")[1:]],
+equal("the pods: restarts", [(row[1], row[3]) for row in b.js("return [...document.querySelector('#pods + table').rows].map(r => [...r.cells].map(c => c.innerText))")[1:]],
       [("Running", "2")] * 2)
 check("the YAML has what the runtime gives", None if any("# of the runtime torch-distributed" in line for line in b.texts(".added")) else b.texts(".added"))
 

@@ -67,7 +67,7 @@ static int add_fetched(struct export_register *e, size_t which, struct error *er
 	cleanup_buf struct buf text = { .max = MANIFEST_BYTES };
 	cleanup_json cJSON *head = NULL;
 	struct error why = { 0 };
-	const char *uri, *revision, *value;
+	const char *uri, *revision, *name = fetched[which].property;
 	size_t at = 0;
 
 	if ((file_read_regular(&text, fetched[which].manifest, &why) &&
@@ -78,10 +78,10 @@ static int add_fetched(struct export_register *e, size_t which, struct error *er
 	revision = json_str(head, "revision");
 	if (!uri)
 		return 0;
-	value = uri_shown(e->arena, uri);
-	if (revision && !strchr(value, '@'))
-		value = arena_printf(e->arena, "%s@%s", value, revision);
-	return add(e, fetched[which].property, value, err);
+	if (revision && add(e, arena_printf(e->arena, "%s.revision", name),
+			    arena_strdup(e->arena, revision), err))
+		return -1;
+	return add(e, name, uri_shown(e->arena, uri), err);
 }
 
 static int add_all(struct export_register *e, const struct opt_strs *given,

@@ -111,6 +111,20 @@ static int check_register(struct export_register *ret, struct arena *arena,
 	return 0;
 }
 
+int export_model_check(int argc, char **argv, struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	struct export_register reg = { 0 };
+	struct export_opts o = { 0 };
+	int rc = opt_parse(opts_table, &o, &argc, &argv, err) ||
+				 check_register(&reg, &arena, &o, o.uri, err)
+			 ? -1
+			 : 0;
+
+	opt_release(opts_table, &o);
+	return rc;
+}
+
 static int run(const void *values, int argc, char **argv, struct error *err)
 {
 	const struct export_opts *o = values;

@@ -14,6 +14,9 @@ struct register_opts {
 	struct opt_strs properties; /* "NAME=VALUE" */
 };
 
+/* Check the arguments of export-model as it does before it uploads. Errors as its. */
+MUST_CHECK int export_model_check(int argc, char **argv, struct error *err);
+
 struct export_register {
 	struct arena *arena; /* of what follows */
 	struct registry_conf conf;

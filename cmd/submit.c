@@ -38,6 +38,7 @@
 #include "plugins/plugins.h"
 #include "spec/job.h"
 #include "spec/workspace_pack.h"
+#include "spec/worktree.h"
 #include "trainer/framework.h"
 #include "trainer/runtime.h"
 #include "trainer/trainjob.h"
@@ -116,6 +117,7 @@ static const struct opt opts_table[] = {
 	OPT_INT(0, "keep-checkpoints", "N",
 		"with --run-dir: keep N complete checkpoints (default: 3)",
 		struct submit_opts, job.keep, 1, 10000),
+	JOB_EXPORT_OPTIONS(struct submit_opts),
 	WORKSPACE_OPTIONS(struct submit_opts),
 	OPT_STR(0, "venv", "DIR", "with --local: Python environment of the pods",
 		struct submit_opts, venv),
@@ -201,6 +203,9 @@ static void show_inputs(const struct submit_opts *opts)
 		fprintf(stderr, "dataset: at /workspace/dataset in the pods\n");
 	if (!opts->quiet && opts->job.model)
 		fprintf(stderr, "model: at /workspace/model in the pods\n");
+	if (!opts->quiet && opts->job.export.uri)
+		fprintf(stderr, "model: what rank 0 leaves in $KFTRAINER_MODEL_DIR is "
+				"uploaded at the end\n");
 	if (!opts->quiet && opts->job.run_dir)
 		fprintf(stderr,
 			"run directory: what the script leaves in "
@@ -650,6 +655,16 @@ static int submit_to_cluster(const struct submit_opts *opts, struct workspace_pa
 	return opts->follow || opts->wait ? wait_all(&s, opts, err) : EXIT_OK;
 }
 
+/* Where the command finds its files, and which version they are. */
+static void find_code(struct submit_opts *opts, struct arena *arena)
+{
+	struct job_opts *job = &opts->job;
+
+	job->code_dir = opts->local && !opts->workspace.dir ? "." : opts->workspace.dir;
+	if (job->code_dir && (job->export.uri || opts->workspace.dir))
+		job->commit = worktree_commit(arena, job->code_dir);
+}
+
 static int submit(struct submit_opts *opts, struct error *err)
 {
 	cleanup_workspace_pack struct workspace_pack pack = { 0 };
@@ -669,8 +684,7 @@ static int submit(struct submit_opts *opts, struct error *err)
 	if (pack.annotations.digest)
 		opts->job.workspace = &pack.annotations;
 	opts->job.restarts = opts->max_restarts;
-	opts->job.code_dir =
-		opts->local && !opts->workspace.dir ? "." : opts->workspace.dir;
+	find_code(opts, &pack.arena);
 	if (to_cluster)
 		return submit_to_cluster(opts, &pack, err);
 	code = job_set_load(&set, &opts->job, opts->local ? NAMES_RANDOM : NAMES_FIXED,

@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "cmd/cmd.h"
+#include "cmd/supervise_export.h"
 #include "cmd/supervise_runs.h"
 #include "cmd/supervise_track.h"
 #include "cmd/ui/env.h"
@@ -29,6 +30,7 @@ struct supervise_opts {
 	const char *message, *rank, *hub, *key, *stall_after, *dev;
 	struct track_opts track;
 	struct runs_opts runs;
+	struct finish_opts finish;
 	char **command;
 };
 
@@ -88,6 +90,15 @@ static const struct opt opts_table[] = {
 		struct supervise_opts, runs.grace_s, 0, INT32_MAX),
 	OPT_BOOL(0, "resume", "with --run-dir: it may be that of another job",
 		 struct supervise_opts, runs.resume),
+	OPT_STR(0, "export-to", "URI", "when all ranks have succeeded: upload the model",
+		struct supervise_opts, finish.uri),
+	OPT_STR(0, "export-uid", "UID", "with --export-to: of the TrainJob",
+		struct supervise_opts, finish.uid),
+	OPT_STR(0, "models", "DIR", "with --export-to: KFTRAINER_MODEL_DIR is DIR/RANK",
+		struct supervise_opts, finish.models),
+	OPT_STRS(0, "export-arg", "ARG",
+		 "with --export-to: of export-model, \"--NAME=VALUE\"; may be repeated",
+		 struct supervise_opts, finish.args),
 	OPT_REST("COMMAND", "the command, with its arguments", struct supervise_opts,
 		 command),
 	{ .type = OPT_END },
@@ -193,7 +204,8 @@ static int follow(struct supervise_conf *conf, const struct supervise_opts *o,
 {
 	static struct supervise_tracker tracker;
 	static struct supervise_keeper keeper;
-	static struct report_sink sinks[2];
+	static struct report_sink sinks[3];
+	static struct supervise_finish finish;
 
 	conf->sinks = sinks;
 	if (o->track.uri) {
@@ -207,6 +219,12 @@ static int follow(struct supervise_conf *conf, const struct supervise_opts *o,
 				   err))
 			return -1;
 		conf->keeper = &keeper;
+	}
+	if (o->finish.uri) {
+		if (supervise_export(&finish, &sinks[conf->n_sinks++], &o->finish,
+				     conf->star ? conf->star->rank : 0, err))
+			return -1;
+		conf->finish = &finish;
 	}
 	return 0;
 }

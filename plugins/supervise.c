@@ -16,6 +16,7 @@
 #include "plugins/supervise.h"
 #include "trainer/api.h"
 #include "trainer/carry.h"
+#include "trainer/export_spec.h"
 #include "trainer/jobset.h"
 #include "trainer/podspec.h"
 #include "trainer/preflight_spec.h"
@@ -30,7 +31,7 @@
 #define KEY_DIR  "/etc/kftrainer-supervise"
 #define KEY_FILE "key" /* together SUPERVISE_KEY_PATH */
 
-enum { MOST_WORDS = 300, DEFAULT_GRACE_S = 30 };
+enum { MOST_WORDS = 400, DEFAULT_GRACE_S = 30 };
 
 /* The words before the command, in the arena. */
 struct words {
@@ -52,11 +53,13 @@ static void validate(const struct plugin_env *env, struct info *info, const cJSO
 	struct supervise_spec spec;
 	struct track_spec track;
 	struct run_spec run;
+	struct export_spec export;
 	struct error err = { 0 };
 
 	if (supervise_spec_of(&spec, tj, info->annotations, &err) ||
 	    run_spec_of(&run, &info->arena, tj, info->annotations, &err) ||
-	    track_spec_of(&track, &info->arena, tj, info->annotations, &err))
+	    track_spec_of(&track, &info->arena, tj, info->annotations, &err) ||
+	    export_spec_of(&export, &info->arena, tj, info->annotations, &err))
 		field_error_add(errs, FIELD_INVALID, "metadata.annotations", NULL, "%s",
 				err.msg);
 }
@@ -139,19 +142,38 @@ static void add_run(struct words *w, const struct run_spec *run, const cJSON *tj
 		add(w, "--resume");
 }
 
-/* The checkpoints' directory, unless the runtime has one; the claim; the Secret. */
+static void add_export(struct words *w, const struct export_spec *export, const cJSON *tj)
+{
+	add_option(w, "--export-to", export->uri);
+	if (meta_uid(tj))
+		add_option(w, "--export-uid",
+			   arena_strdup(&w->info->arena, meta_uid(tj)));
+	for (const char **arg = export->args; *arg; arg++)
+		add_option(w, "--export-arg", *arg);
+}
+
+/* A directory that the variable names, unless the runtime has one. */
+static void give_dir(struct pod_set *ps, cJSON *c, const char *variable, const char *name,
+		     const char *path)
+{
+	cJSON *volume;
+
+	if (podspec_env_value(container_env(c), variable))
+		return;
+	volume = podspec_volume(name);
+	json_obj(volume, "emptyDir");
+	pod_set_volume(ps->pod_spec, volume);
+	container_mount(c, name, path, false);
+	container_set_env(c, variable, path);
+}
+
+/* The checkpoints' directory; the claim; the Secret. */
 static void give_run(const struct run_spec *run, struct pod_set *ps, cJSON *c)
 {
 	cleanup_arena struct arena arena = { 0 };
 	cJSON *volume;
 
-	if (!podspec_env_value(container_env(c), RUN_CHECKPOINT_ENV)) {
-		volume = podspec_volume(RUN_CHECKPOINT_VOLUME);
-		json_obj(volume, "emptyDir");
-		pod_set_volume(ps->pod_spec, volume);
-		container_mount(c, RUN_CHECKPOINT_VOLUME, RUN_CHECKPOINT_PATH, false);
-		container_set_env(c, RUN_CHECKPOINT_ENV, RUN_CHECKPOINT_PATH);
-	}
+	give_dir(ps, c, RUN_CHECKPOINT_ENV, RUN_CHECKPOINT_VOLUME, RUN_CHECKPOINT_PATH);
 	if (run->claim) {
 		volume = podspec_volume(RUN_CLAIM_VOLUME);
 		json_put_str(volume, run->claim, "persistentVolumeClaim", "claimName");
@@ -163,10 +185,21 @@ static void give_run(const struct run_spec *run, struct pod_set *ps, cJSON *c)
 		container_env_from_secret(c, run->secret);
 }
 
+/* What the supervisors give up is final: the next pods would train again. */
+static void give_export(const struct export_spec *export, struct info *info,
+			struct pod_set *ps, cJSON *c)
+{
+	give_dir(ps, c, EXPORT_MODEL_ENV, EXPORT_MODEL_VOLUME, EXPORT_MODEL_PATH);
+	if (export->secret)
+		container_env_from_secret(c, export->secret);
+	jobset_fail_with(info->jobset_spec, ps->name);
+}
+
 struct specs {
 	struct supervise_spec supervise;
 	struct track_spec track;
 	struct run_spec run;
+	struct export_spec export;
 };
 
 static const char *const *runner(struct info *info, const struct specs *specs,
@@ -203,6 +236,8 @@ static const char *const *runner(struct info *info, const struct specs *specs,
 		add_tracking(&w, tj, pod_container(ps->pod_spec, NODE), specs->track.uri);
 	if (specs->run.uri)
 		add_run(&w, &specs->run, tj, ps->pod_spec);
+	if (specs->export.uri)
+		add_export(&w, &specs->export, tj);
 	add(&w, "--");
 	return w.list;
 }
@@ -246,7 +281,8 @@ static int supervise(const struct plugin_env *env, struct info *info, struct pod
 	cJSON *c = pod_container(ps->pod_spec, NODE);
 
 	if (track_spec_of(&specs->track, &info->arena, tj, info->annotations, err) ||
-	    run_spec_of(&specs->run, &info->arena, tj, info->annotations, err))
+	    run_spec_of(&specs->run, &info->arena, tj, info->annotations, err) ||
+	    export_spec_of(&specs->export, &info->arena, tj, info->annotations, err))
 		return -1;
 	if (!c)
 		return 0;
@@ -261,6 +297,8 @@ static int supervise(const struct plugin_env *env, struct info *info, struct pod
 		give_tracking(&specs->track, c);
 	if (specs->run.uri)
 		give_run(&specs->run, ps, c);
+	if (specs->export.uri)
+		give_export(&specs->export, info, ps, c);
 	job_replace_lost_pods(ps->job_spec, NODE);
 	if (carry_into(env, ps, c, err))
 		return -1;
@@ -279,9 +317,9 @@ static int enforce_ml_policy(const struct plugin_env *env, struct info *info,
 		return 0;
 	if (policy_mpi(info->ml_policy) || policy_flux(info->ml_policy))
 		return error_set(err, ERR_INVALID,
-				 SUPERVISE_ANNOTATION
-				 ": not available with MPI and Flux, whose launchers "
-				 "start the nodes' processes; remove it");
+				 "%s: not available with MPI and Flux, whose launchers "
+				 "start the nodes' processes; remove it",
+				 specs.supervise.by);
 	return supervise(env, info, ps, tj, &specs, err);
 }
 

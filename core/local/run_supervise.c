@@ -9,6 +9,7 @@
 #include "local/run_impl.h"
 #include "trainer/api.h"
 #include "trainer/carry.h"
+#include "trainer/export_spec.h"
 #include "trainer/jobset.h"
 #include "trainer/podspec.h"
 #include "trainer/preflight_spec.h"
@@ -25,6 +26,7 @@ struct edit {
 	const char *port;
 	const char *key;         /* NULL: mount namespaces have the Secret */
 	const char *checkpoints; /* likewise: without namespaces, of each rank */
+	const char *model;       /* likewise */
 };
 
 static bool is_ours(const cJSON *c)
@@ -32,6 +34,29 @@ static bool is_ours(const cJSON *c)
 	const cJSON *first = cJSON_GetArrayItem(container_command(c), 0);
 
 	return str_eq(cJSON_GetStringValue(first), CARRY_PATH "/" CARRY_PROGRAM);
+}
+
+static void add_word(cJSON *words, const char *word)
+{
+	cJSON_AddItemToArray(words, cJSON_CreateString(word));
+}
+
+/* Before one option, another with its value; NULL: it is not needed. */
+static void add_option(const struct edit *e, cJSON *words, const char *before)
+{
+	const struct {
+		const char *before, *name, *value;
+	} list[] = {
+		{ "--hub", "--port", e->port },
+		{ "--run-dir", "--checkpoints", e->checkpoints },
+		{ "--export-to", "--models", e->model },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(list); i++)
+		if (list[i].value && str_eq(before, list[i].before)) {
+			add_word(words, list[i].name);
+			add_word(words, list[i].value);
+		}
 }
 
 /* The supervisor's options, before "--". */
@@ -45,22 +70,25 @@ static void edit_words(const struct edit *e, cJSON *c)
 	json_each(word, old) {
 		const char *text = cJSON_GetStringValue(word);
 
-		if (options && str_eq(text, "--hub")) {
-			cJSON_AddItemToArray(words, cJSON_CreateString("--port"));
-			cJSON_AddItemToArray(words, cJSON_CreateString(e->port));
-		}
-		if (options && e->key && str_eq(text, "--run-dir")) {
-			cJSON_AddItemToArray(words, cJSON_CreateString("--checkpoints"));
-			cJSON_AddItemToArray(words, cJSON_CreateString(e->checkpoints));
-		}
-		cJSON_AddItemToArray(words, cJSON_CreateString(replace ? replace : text));
 		options = options && !str_eq(text, "--");
+		if (options)
+			add_option(e, words, text);
+		add_word(words, replace ? replace : text);
 		replace = !options || !e->key     ? NULL
 			  : str_eq(text, "--hub") ? LOCALHOST
 			  : str_eq(text, "--key") ? e->key
 						  : NULL;
 	}
 	container_set_command(c, words);
+}
+
+static void drop_dir(cJSON *pod_spec, cJSON *c, const char *volume, const char *variable)
+{
+	if (!pod_has_volume(pod_spec, volume))
+		return;
+	pod_drop_volume(pod_spec, volume);
+	container_drop_mount(c, volume);
+	container_set_env(c, variable, "");
 }
 
 static void edit_pod(const struct edit *e, cJSON *pod_spec)
@@ -75,11 +103,8 @@ static void edit_pod(const struct edit *e, cJSON *pod_spec)
 	if (e->key) {
 		pod_drop_volume(pod_spec, SUPERVISE_VOLUME);
 		container_drop_mount(c, SUPERVISE_VOLUME);
-	}
-	if (e->key && pod_has_volume(pod_spec, RUN_CHECKPOINT_VOLUME)) {
-		pod_drop_volume(pod_spec, RUN_CHECKPOINT_VOLUME);
-		container_drop_mount(c, RUN_CHECKPOINT_VOLUME);
-		container_set_env(c, RUN_CHECKPOINT_ENV, "");
+		drop_dir(pod_spec, c, RUN_CHECKPOINT_VOLUME, RUN_CHECKPOINT_ENV);
+		drop_dir(pod_spec, c, EXPORT_MODEL_VOLUME, EXPORT_MODEL_ENV);
 	}
 	edit_words(e, c);
 }
@@ -151,6 +176,7 @@ int run_supervise_edit(struct run *r, struct error *err)
 	if (kubelet_isolation(r->kubelet) == ISOLATION_NONE) {
 		e.key = path_join(&a, r->state.dir, "pods/supervise.key");
 		e.checkpoints = path_join(&a, r->state.dir, "checkpoints");
+		e.model = path_join(&a, r->state.dir, "model");
 		if (write_key(r, e.key, err))
 			return -1;
 	}

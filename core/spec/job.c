@@ -18,6 +18,7 @@
 #include "spec/reporter.h"
 #include "spec/script.h"
 #include "trainer/api.h"
+#include "trainer/export_spec.h"
 #include "trainer/launcher.h"
 #include "trainer/pipeline.h"
 #include "trainer/run_spec.h"
@@ -94,6 +95,28 @@ static void set_run_dir(cJSON *job, const struct job_opts *opts)
 		meta_set_annotation(job, RUN_KEEP_ANNOTATION, text);
 }
 
+static void set_export(cJSON *job, const struct job_opts *opts, struct arena *arena)
+{
+	const struct job_export *o = &opts->export;
+	const struct {
+		const char *key, *value;
+	} list[] = {
+		{ EXPORT_ANNOTATION, o->uri },
+		{ REGISTER_ANNOTATION, o->registry },
+		{ REGISTER_MODEL_ANNOTATION, o->model },
+		{ REGISTER_VERSION_ANNOTATION, o->version },
+		{ REGISTER_DESCRIPTION_ANNOTATION, o->description },
+		{ REGISTER_PROPERTIES_ANNOTATION,
+		  o->properties.n ? str_join(arena, o->properties.list, "\n") : NULL },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(list); i++)
+		if (list[i].value)
+			meta_set_annotation(job, list[i].key, list[i].value);
+	if (opts->commit && meta_annotation(job, EXPORT_ANNOTATION))
+		meta_set_annotation(job, COMMIT_ANNOTATION, opts->commit);
+}
+
 /* Apply the options that override the file. */
 static void override_job(struct job_set *set, struct doc *doc,
 			 const struct job_opts *opts, enum job_names names)
@@ -111,6 +134,7 @@ static void override_job(struct job_set *set, struct doc *doc,
 	if (opts->track)
 		meta_set_annotation(doc->obj, TRACK_ANNOTATION, opts->track);
 	set_run_dir(doc->obj, opts);
+	set_export(doc->obj, opts, &set->input.arena);
 	if (opts->workspace)
 		workspace_annotate(doc->obj, opts->workspace);
 	if (opts->dev_from)

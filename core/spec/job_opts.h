@@ -16,9 +16,14 @@ struct job_opts {
 	struct opt_strs runtime_files, labels, annotations;
 	const struct workspace *workspace; /* submitted with the jobs; or NULL */
 	bool suspend, recursive, supervise;
-	const char *track;    /* URI of an experiment tracker; or NULL */
-	const char *run_dir;  /* URI of a run directory; or NULL */
-	int64_t keep;         /* with `run_dir`: checkpoints; 0: unset */
+	const char *track;   /* URI of an experiment tracker; or NULL */
+	const char *run_dir; /* URI of a run directory; or NULL */
+	int64_t keep;        /* with `run_dir`: checkpoints; 0: unset */
+	struct job_export {
+		const char *uri, *registry, *model, *version, *description;
+		struct opt_strs properties;
+	} export;             /* of the trained model */
+	const char *commit;   /* of the work tree, for `export`; or NULL */
 	int64_t restarts;     /* with `supervise`: unless the job says; 0: unset */
 	const char *dev_from; /* DEV_FROM_ANNOTATION of a job in development; or NULL */
 	int64_t idle_ms;      /* with `dev_from` */
@@ -63,6 +68,23 @@ struct job_opts {
 	OPT_STRS(0, "annotation", "KEY=VALUE", "annotation for the TrainJob; repeatable", \
 		 s, job.annotations)
 
+#define JOB_EXPORT_OPTIONS(s) \
+	OPT_STR(0, "export-to", "URI", \
+		"upload what it leaves in $KFTRAINER_MODEL_DIR; with --supervise", \
+		s, job.export.uri), \
+	OPT_STR(0, "register", "URI", "with --export-to: register the model here", \
+		s, job.export.registry), \
+	OPT_STR(0, "model-name", "NAME", \
+		"its name there (default: the last part of --export-to)", \
+		s, job.export.model), \
+	OPT_STR(0, "model-version", "V", "its version there (default: from its digest)", \
+		s, job.export.version), \
+	OPT_STR(0, "description", "TEXT", "with --register: description of the version", \
+		s, job.export.description), \
+	OPT_STRS(0, "property", "NAME=VALUE", \
+		 "with --register: property of the version; repeatable", \
+		 s, job.export.properties)
+
 #define JOB_FLAG_OPTIONS(s) \
 	OPT_INT(0, "nodes", "N", "number of nodes", s, job.nodes, 1, INT32_MAX), \
 	OPT_INT(0, "nproc-per-node", "N", "processes per node", \
@@ -104,8 +126,6 @@ void job_override(cJSON *job, const struct job_opts *opts, const cJSON *env);
 MUST_CHECK int job_add_args(cJSON *job, const struct input *in,
 			    const struct job_opts *opts, struct error *err);
 
-/* A word in which a pod expands nothing: "$(A)" becomes "$$(A)". */
-const char *job_literal(struct arena *arena, const char *word);
 /* Append a literal word to the job's command. */
 void job_add_word(cJSON *job, const char *word);
 

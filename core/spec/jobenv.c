@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/json_index.h"
 #include "base/str.h"
+#include "trainer/podspec.h"
 
 #define BLANKS " \t\v\f\r"
 #define BOM    "\xef\xbb\xbf"
@@ -28,7 +29,7 @@ static void set(struct vars *v, const char *name, const char *value)
 
 static void set_literal(struct vars *v, const char *name, const char *value)
 {
-	set(v, name, job_literal(&v->arena, value));
+	set(v, name, podspec_literal(&v->arena, value));
 }
 
 /* Why it cannot be a variable's name, or NULL. The API server decides about the rest. */

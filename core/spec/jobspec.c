@@ -47,38 +47,18 @@ int job_pair(struct arena *arena, const char *option, const char *text,
 	return 0;
 }
 
-/*
- * In a pod's command "$(NAME)" is a variable and "$$" a dollar. Our words are literal, so
- * every "$" before "$" or "(" is doubled.
- */
-const char *job_literal(struct arena *arena, const char *word)
-{
-	cleanup_buf struct buf text = { .max = SIZE_MAX };
-	const char *dollar;
-
-	for (; (dollar = strchr(word, '$')); word = dollar + 1) {
-		buf_add(&text, word, (size_t)(dollar + 1 - word));
-		if (dollar[1] == '$' || dollar[1] == '(')
-			buf_adds(&text, "$");
-	}
-	if (!text.len)
-		return word;
-	buf_adds(&text, word);
-	return arena_strdup(arena, (const char *)text.data);
-}
-
 void job_add_word(cJSON *job, const char *word)
 {
 	cleanup_arena struct arena arena = { 0 };
 
-	tj_add_command(job, job_literal(&arena, word));
+	tj_add_command(job, podspec_literal(&arena, word));
 }
 
 static void add_arg(cJSON *job, const char *word)
 {
 	cleanup_arena struct arena arena = { 0 };
 
-	tj_add_arg(job, job_literal(&arena, word));
+	tj_add_arg(job, podspec_literal(&arena, word));
 }
 
 /*

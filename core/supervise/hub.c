@@ -128,7 +128,7 @@ static const char *final_cause(const struct hub *h, bool memory)
 		if (failed(&h->ranks[i]) &&
 		    h->rules->final[h->ranks[i].state.status & 0xff])
 			return "an exit code that is final";
-	if (any_is(h, CAUSE_PERMANENT))
+	if (any_is(h, CAUSE_PERMANENT) || any_is(h, CAUSE_FINISH))
 		return "it would end so again";
 	if (cause)
 		return cause;
@@ -185,7 +185,7 @@ static void judge(struct hub *h, int64_t now)
 	buf_adds(&h->said, "; ");
 	if (!somebody_is_lost(h)) {
 		restart(h, final_cause(h, memory), memory, now);
-		if (h->n == 1 && !h->rules->restarts)
+		if ((h->n == 1 && !h->rules->restarts) || any_is(h, CAUSE_FINISH))
 			buf_clear(&h->said); /* as if there were no supervisor */
 		return;
 	}
@@ -396,4 +396,16 @@ int64_t hub_until(const struct hub *h)
 		if (h->ranks[i].away_since >= 0)
 			sooner(&until, h->ranks[i].away_since + HUB_GONE_MS);
 	return until;
+}
+
+bool hub_others_succeeded(const struct hub *h)
+{
+	for (uint32_t i = 1; i < h->n; i++) {
+		const struct hub_rank *r = &h->ranks[i];
+
+		if (!r->joined || r->state.phase != PEER_ENDED || r->state.status ||
+		    r->state.epoch != h->order.epoch)
+			return false;
+	}
+	return h->order.order == ORDER_START;
 }

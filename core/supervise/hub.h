@@ -73,6 +73,8 @@ void hub_time(struct hub *h, int64_t now);
 /* For hub_dev: stop what runs; start all again once they are ready. */
 void hub_rest(struct hub *h, int64_t now);
 void hub_release(struct hub *h, int64_t now);
+/* Have all ranks but 0 ended this epoch with status 0? */
+bool hub_others_succeeded(const struct hub *h);
 /* When hub_time() is due: -1: never. */
 int64_t hub_until(const struct hub *h);
 

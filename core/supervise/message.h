@@ -64,6 +64,7 @@ enum peer_cause {
 	CAUSE_UNKNOWN,
 	CAUSE_PERMANENT, /* it would */
 	CAUSE_MEMORY,    /* it would, if it runs out of memory at the same step */
+	CAUSE_FINISH,    /* rank 0's: all have succeeded, and what follows has failed */
 };
 struct peer_state {
 	enum peer_phase phase;

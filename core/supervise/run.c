@@ -35,6 +35,9 @@ enum { BY_SIGNAL = 128, NOT_EXECUTABLE = 126, NOT_STARTED = 127 };
 
 enum { SIGN_MS = 1000 };
 
+/* An attempt in which the commands are not started, as their work is done. */
+#define TRAINED      UINT32_MAX
+
 #define FAULTHANDLER "PYTHONFAULTHANDLER"
 #define UNBUFFERED   "PYTHONUNBUFFERED" /* output is a sign of life */
 
@@ -102,10 +105,15 @@ static void ask_token(struct supervisor *s, bool first)
 {
 	const struct supervise_tracker *t = s->conf->tracker;
 	const struct supervise_keeper *k = s->conf->keeper;
+	const struct supervise_finish *f = s->conf->finish;
 
-	if (k && is_first(s))
+	if (!is_first(s))
+		return;
+	if (f && f->is_trained(f->ctx))
+		s->ranks->attempt = TRAINED;
+	else if (k)
 		s->ranks->attempt = k->attempt(k->ctx);
-	if (!t || !is_first(s))
+	if (!t)
 		return;
 	t->token(t->ctx, first, s->token);
 	memcpy(s->ranks->token, s->token, sizeof(s->token));
@@ -147,6 +155,7 @@ static char **environment(struct supervisor *s, struct arena *arena)
 }
 
 static void decide(struct supervisor *s, enum supervise_event event, int status);
+static void hold(struct supervisor *s, int status);
 
 /* A job in development waits for another rerun. */
 static int not_started(struct supervisor *s, int why, struct error *err)
@@ -169,6 +178,24 @@ static int64_t oom_kills(void)
 		       : permanent_oom_kills((const char *)events.data);
 }
 
+/* With relays of its output. *ret: 0, or the number of the error of its start. */
+static int launch(struct supervisor *s, struct spawn *command, int *ret,
+		  struct error *err)
+{
+	s->tail.len = 0; /* no relay runs */
+	for (int i = 0; i < 2; i++) {
+		if (relay_start(&s->out[i], i + 1, s->done, &s->tail,
+				&command->fds[i + 1], err))
+			return -1;
+		s->left++;
+	}
+	s->started = true;
+	*ret = spawn_program(&s->command, command);
+	close(command->fds[1]);
+	close(command->fds[2]);
+	return 0;
+}
+
 static int start(struct supervisor *s, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
@@ -182,29 +209,24 @@ static int start(struct supervisor *s, struct error *err)
 				 .group = true };
 	int rc;
 
+	s->held = false;
+	if (s->attempt == TRAINED) {
+		hold(s, 0);
+		return 0;
+	}
 	if (k) {
 		command.argv =
 			k->command(k->ctx, &arena, argv, s->attempt, s->state.restart);
 		command.path = command.argv[0];
 	}
-	s->held = false;
-	s->tail.len = 0; /* no relay runs */
 	s->oom_kills = oom_kills();
 	if (s->dev)
 		dev_started(s->dev);
 	pthread_mutex_lock(&s->heard.lock);
 	s->heard.sign = (struct peer_sign){ .epoch = (uint32_t)s->state.restart };
 	pthread_mutex_unlock(&s->heard.lock);
-	for (int i = 0; i < 2; i++) {
-		if (relay_start(&s->out[i], i + 1, s->done, &s->tail, &command.fds[i + 1],
-				err))
-			return -1;
-		s->left++;
-	}
-	s->started = true;
-	rc = spawn_program(&s->command, &command);
-	close(command.fds[1]);
-	close(command.fds[2]);
+	if (launch(s, &command, &rc, err))
+		return -1;
 	resident_drop(); /* from now on it mostly waits */
 	return rc ? not_started(s, rc, err) : 0;
 }
@@ -261,37 +283,115 @@ static enum peer_cause cause_of(struct supervisor *s, int code)
 	return cause;
 }
 
-/* With a run directory, a command that has done its work ends once that is kept. */
+/* ---- between the command's end and the hub's knowledge of it ---- */
+
+static bool is_followed(const struct supervisor *s)
+{
+	return s->conf->finish && is_first(s);
+}
+
+/* The command has done its work: the hub is told once that is kept, and what follows is done. */
+static void hold(struct supervisor *s, int status)
+{
+	const struct supervise_keeper *k = s->conf->keeper;
+
+	if (!k && !is_followed(s)) {
+		decide(s, SUPERVISE_ENDED, status);
+		return;
+	}
+	s->held = true;
+	s->held_status = status;
+	if (k)
+		k->flush(k->ctx, true);
+}
+
 static void end_command(struct supervisor *s, int status)
 {
 	const struct supervise_keeper *k = s->conf->keeper;
 
 	if (k)
 		k->ended(k->ctx, status);
-	if (!k || s->state.clearing || (status && !s->state.asked)) {
+	if (s->state.clearing || (status && !s->state.asked))
 		decide(s, SUPERVISE_ENDED, status);
-		return;
-	}
-	s->held = true;
-	s->held_status = status;
-	k->flush(k->ctx, true);
+	else
+		hold(s, status);
 }
 
-static void keep(struct supervisor *s)
+static void release(struct supervisor *s, int status)
+{
+	s->held = false;
+	decide(s, SUPERVISE_ENDED, status);
+}
+
+/* The status of a signal that this pod did not get would say that the pod was lost. */
+static void end_finish(struct supervisor *s, int status)
+{
+	if (status)
+		status = s->state.asked       ? BY_SIGNAL + SIGTERM
+			 : status < BY_SIGNAL ? status
+					      : 1;
+	s->state.cause = status ? CAUSE_FINISH : CAUSE_UNKNOWN;
+	release(s, status);
+}
+
+static int start_finish(struct supervisor *s, struct error *err)
+{
+	const struct supervise_finish *f = s->conf->finish;
+	const struct supervise_keeper *k = s->conf->keeper;
+	cleanup_arena struct arena arena = { 0 };
+	struct spawn command = { .envp = environment(s, &arena),
+				 .fds = { -1, -1, -1 },
+				 .signals = SPAWN_RESET,
+				 .group = true };
+	int rc;
+
+	finish_output(s);
+	if (s->left)
+		return 0;
+	join_output(s);
+	if (k)
+		k->flush(k->ctx, false);
+	command.argv = f->command(f->ctx, &arena);
+	command.path = command.argv[0];
+	if (launch(s, &command, &rc, err))
+		return -1;
+	if (rc)
+		end_finish(s, NOT_STARTED);
+	return 0;
+}
+
+/* Once all ranks have succeeded; a pod that is stopped before leaves it to the next one. */
+static int finish(struct supervisor *s, struct error *err)
+{
+	if (s->state.asked)
+		release(s, BY_SIGNAL + SIGTERM);
+	else if (s->state.free)
+		release(s, 0); /* another rank has failed */
+	else if (star_others_succeeded(s->star))
+		return start_finish(s, err);
+	return 0;
+}
+
+static int keep(struct supervisor *s, struct error *err)
 {
 	const struct supervise_keeper *k = s->conf->keeper;
 
-	if (!k)
-		return;
-	if (is_first(s))
+	if (k && is_first(s))
 		s->ranks->mark = k->mark(k->ctx, star_marked(s->star));
-	if (s->held && s->state.clearing) {
+	if (!s->held || s->command)
+		return 0;
+	if (s->state.clearing) {
 		s->held = false;
-		k->flush(k->ctx, false);
-	} else if (s->held && k->flushed(k->ctx)) {
-		s->held = false;
-		decide(s, SUPERVISE_ENDED, s->held_status);
+		if (k)
+			k->flush(k->ctx, false);
+		return 0;
 	}
+	if (k && !k->flushed(k->ctx))
+		return 0;
+	if (is_followed(s) && !s->held_status)
+		return finish(s, err);
+	release(s, s->held_status);
+	return 0;
 }
 
 /* false: this process has no children. */
@@ -306,6 +406,10 @@ static bool reap(struct supervisor *s)
 		s->command = 0;
 		code = WIFSIGNALED(status) ? BY_SIGNAL + WTERMSIG(status)
 					   : WEXITSTATUS(status);
+		if (s->held) {
+			end_finish(s, code);
+			continue;
+		}
 		s->state.cause = status ? cause_of(s, code) : CAUSE_UNKNOWN;
 		end_command(s, code);
 	}
@@ -501,7 +605,8 @@ static int follow(struct supervisor *s, struct error *err)
 			return -1;
 		if (s->dev)
 			dev_step(s->dev, s->state.idle);
-		keep(s);
+		if (keep(s, err))
+			return -1;
 		report_state(s);
 		give_sign(s);
 	}

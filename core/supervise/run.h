@@ -54,6 +54,19 @@ struct supervise_keeper {
 	void *ctx;
 };
 
+/*
+ * What follows the success of all ranks, on rank 0, before the others are free: after the
+ * loss of a pod all start again. Its output and status are the job's; its failure starts
+ * nothing again.
+ */
+struct supervise_finish {
+	/* Of this job, here, all ranks have succeeded before: they are not started. */
+	bool (*is_trained)(void *ctx);
+	/* They have: what to run now, in the arena. */
+	char *const *(*command)(void *ctx, struct arena *arena);
+	void *ctx;
+};
+
 struct supervise_conf {
 	struct supervise_rules rules;
 	char *const *argv;        /* argv[0] is searched in PATH; ends with NULL */
@@ -66,6 +79,7 @@ struct supervise_conf {
 	size_t n_sinks;
 	const struct supervise_tracker *tracker; /* or NULL */
 	const struct supervise_keeper *keeper;   /* or NULL */
+	const struct supervise_finish *finish;   /* or NULL */
 	/* A line for the log, without its end; in the thread that runs. */
 	void (*say)(void *ctx, const char *text);
 	void *ctx;

@@ -623,6 +623,11 @@ bool star_has_failed(const struct star *s)
 	return s->order.order == ORDER_FREE && s->hub.first_failed != NO_RANK;
 }
 
+bool star_others_succeeded(const struct star *s)
+{
+	return hub_others_succeeded(&s->hub);
+}
+
 bool star_is_over(const struct star *s)
 {
 	if (!is_hub(s) || s->order.order != ORDER_FREE)

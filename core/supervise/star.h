@@ -68,6 +68,7 @@ void star_dumped(struct star *s);
 bool star_order(struct star *s, struct hub_order *ret);
 /* Rank 0's mark that all other ranks have answered. */
 uint32_t star_marked(const struct star *s);
+bool star_others_succeeded(const struct star *s); /* hub_others_succeeded() */
 /* Rank 0's answer: is the job not started again after a failure? */
 bool star_has_failed(const struct star *s);
 

@@ -524,3 +524,16 @@ int64_t jobset_max_restarts(const cJSON *spec)
 {
 	return json_int(spec, 0, "failurePolicy", "maxRestarts");
 }
+
+void jobset_fail_with(cJSON *spec, const char *rjob)
+{
+	cJSON *rule = cJSON_CreateObject();
+
+	json_put_str(rule, "supervised", "name");
+	json_put_str(rule, "FailJobSet", "action");
+	cJSON_AddItemToArray(json_list(rule, "onJobFailureReasons"),
+			     cJSON_CreateString("PodFailurePolicy"));
+	cJSON_AddItemToArray(json_list(rule, "targetReplicatedJobs"),
+			     cJSON_CreateString(rjob));
+	cJSON_InsertItemInArray(json_list(spec, "failurePolicy", "rules"), 0, rule);
+}

@@ -69,6 +69,8 @@ void job_final_codes(const cJSON *job_spec, const char *container, bool final[25
  */
 void job_replace_lost_pods(cJSON *job_spec, const char *container);
 int64_t jobset_max_restarts(const cJSON *spec); /* 0 when absent */
+/* The failure of that job by its podFailurePolicy is the JobSet's, without a restart. */
+void jobset_fail_with(cJSON *spec, const char *rjob);
 
 /*
  * Sort the jobs stably in the order of `names` (a list of strings); jobs not in it come

@@ -678,3 +678,23 @@ void container_add_claim(cJSON *c, const char *name)
 	json_put_str(entry, name, "name");
 	cJSON_AddItemToArray(json_list(c, "resources", "claims"), entry);
 }
+
+/*
+ * In a pod's command "$(NAME)" is a variable and "$$" a dollar. Our words are literal, so
+ * every "$" before "$" or "(" is doubled.
+ */
+const char *podspec_literal(struct arena *arena, const char *word)
+{
+	cleanup_buf struct buf text = { .max = SIZE_MAX };
+	const char *dollar;
+
+	for (; (dollar = strchr(word, '$')); word = dollar + 1) {
+		buf_add(&text, word, (size_t)(dollar + 1 - word));
+		if (dollar[1] == '$' || dollar[1] == '(')
+			buf_adds(&text, "$");
+	}
+	if (!text.len)
+		return word;
+	buf_adds(&text, word);
+	return arena_strdup(arena, (const char *)text.data);
+}

@@ -118,4 +118,7 @@ void container_move_probes(cJSON *container, int port); /* probes of TCP ports *
 /* The literal value of a variable, or NULL. */
 const char *podspec_env_value(const cJSON *env, const char *name);
 
+/* A word in which a pod expands nothing: "$(A)" becomes "$$(A)". */
+const char *podspec_literal(struct arena *arena, const char *word);
+
 #endif

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/str.h"
 #include "trainer/api.h"
+#include "trainer/export_spec.h"
 #include "trainer/run_spec.h"
 #include "trainer/track_spec.h"
 #include "trainer/trainjob.h"
@@ -32,6 +33,34 @@ static int check_time(const char *key, const char *text, struct error *err)
 			 key, text);
 }
 
+/* The annotation that supervises a job which does not say whether it is; or NULL. */
+static const char *cause(const cJSON *tj, const cJSON *template_annotations)
+{
+	static const char *const keys[] = { TRACK_ANNOTATION, RUN_DIR_ANNOTATION,
+					    EXPORT_ANNOTATION };
+
+	for (size_t i = 0; i < N_ELEMENTS(keys); i++)
+		if (find(tj, template_annotations, keys[i]))
+			return keys[i];
+	return NULL;
+}
+
+static int check_on(struct supervise_spec *s, const char *on, const char *export,
+		    struct error *err)
+{
+	s->on = on ? str_eq(on, "true") : s->by != NULL;
+	if (on && !s->on && !str_eq(on, "false"))
+		return error_set(
+			err, ERR_INVALID,
+			SUPERVISE_ANNOTATION ": '%.100s' is neither true nor false", on);
+	if (on && !s->on && export)
+		return error_set(err, ERR_INVALID,
+				 EXPORT_ANNOTATION
+				 ": requires supervision: remove " SUPERVISE_ANNOTATION
+				 ": \"false\"");
+	return 0;
+}
+
 int supervise_spec_of(struct supervise_spec *ret, const cJSON *tj,
 		      const cJSON *template_annotations, struct error *err)
 {
@@ -39,18 +68,14 @@ int supervise_spec_of(struct supervise_spec *ret, const cJSON *tj,
 	const char *restarts = find(tj, template_annotations, RESTARTS_ANNOTATION);
 
 	*ret = (struct supervise_spec){
-		.on = on ? str_eq(on, "true")
-			 : find(tj, template_annotations, TRACK_ANNOTATION) ||
-				      find(tj, template_annotations, RUN_DIR_ANNOTATION),
+		.by = on ? SUPERVISE_ANNOTATION : cause(tj, template_annotations),
 		.restarts = ABSENT,
 		.grace = find(tj, template_annotations, GRACE_ANNOTATION),
 		.stall = find(tj, template_annotations, STALL_ANNOTATION),
 		.dev = meta_annotation(tj, DEV_ANNOTATION),
 	};
-	if (on && !ret->on && !str_eq(on, "false"))
-		return error_set(
-			err, ERR_INVALID,
-			SUPERVISE_ANNOTATION ": '%.100s' is neither true nor false", on);
+	if (check_on(ret, on, find(tj, template_annotations, EXPORT_ANNOTATION), err))
+		return -1;
 	if (restarts && str_int(&ret->restarts, restarts, 0, MOST_RESTARTS, err))
 		return error_wrap(err, RESTARTS_ANNOTATION);
 	if (ret->dev && !meta_annotation(tj, WORKSPACE_ANNOTATION))
@@ -59,6 +84,8 @@ int supervise_spec_of(struct supervise_spec *ret, const cJSON *tj,
 				 ": requires a workspace: 'kftrainer submit --dev "
 				 "--workspace DIR'");
 	ret->on |= ret->dev != NULL;
+	if (ret->dev && !ret->by)
+		ret->by = DEV_ANNOTATION;
 	if (check_time(GRACE_ANNOTATION, ret->grace, err) ||
 	    check_time(DEV_ANNOTATION, ret->dev, err))
 		return -1;

@@ -12,8 +12,8 @@
 #include "base/json.h"
 
 /*
- * "true", "false"; absent: it is supervised if it is tracked (trainer/track_spec.h), or
- * has a run directory (trainer/run_spec.h)
+ * "true", "false"; absent: it is supervised if it is tracked (trainer/track_spec.h), has
+ * a run directory (trainer/run_spec.h) or exports its model (trainer/export_spec.h)
  */
 #define SUPERVISE_ANNOTATION "kftrainer.io/supervise"
 #define RESTARTS_ANNOTATION  "kftrainer.io/restarts" /* a number */
@@ -31,6 +31,7 @@
 
 struct supervise_spec {
 	bool on;
+	const char *by;    /* if `on`: the annotation that says so */
 	int64_t restarts;  /* ABSENT: maxRestarts of the JobSet */
 	const char *grace; /* NULL: the default; else a valid duration */
 	const char *stall; /* likewise, or "never" */

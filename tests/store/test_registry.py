@@ -13,6 +13,7 @@ import sys
 
 sys.path[:0] = [str(p) for p in pathlib.Path(__file__).resolve().parents[:2]]
 sys.dont_write_bytecode = True
+from hub import Running
 from proxy import Proxy
 from servers import answers, children, free_port, scratch, start
 from tap import check, finish, skip
@@ -85,7 +86,7 @@ client = mlflow.MlflowClient(sys.argv[1])
 for line in sys.stdin:
     found = client.search_model_versions("name = '%s'" % json.loads(line))
     print(json.dumps([{"version": v.version, "uri": v.source, "description": v.description or "", "properties": v.tags,
-                       "digest": v.tags.get("kftrainer.digest"), "format": v.tags.get("format")} for v in found]), flush=True)
+                       "run": v.run_id, "digest": v.tags.get("kftrainer.digest"), "format": v.tags.get("format")} for v in found]), flush=True)
 """, "kubeflow": """
 import json, sys
 from model_registry import ModelRegistry
@@ -220,6 +221,97 @@ for kind in backends:
 proxies["kubeflow"].newer = True
 check("a release of Kubeflow's registry after 0.3.8", problem(export("kubeflow", "newer", first), 0, "registered: version") or
       differs("kubeflow", "newer", {"version": digest[7:19], "digest": digest}))
+
+# ---- a job of two nodes: trains, exports, registers -----------------------------------------------
+(scratch / "code").mkdir()
+(scratch / "code/rank.sh").write_text(f"""mkdir -p "$KFTRAINER_MODEL_DIR/sub"
+printf 'weights of rank %s' "$JOB_COMPLETION_INDEX" > "$KFTRAINER_MODEL_DIR/model.safetensors"
+printf '{{}}' > "$KFTRAINER_MODEL_DIR/sub/config.json"
+[ "$JOB_COMPLETION_INDEX" != 0 ] || exec {sys.executable} {ROOT}/tests/store/report.py {scratch}/reports
+""")
+(scratch / "reports").write_text("".join(json.dumps({"trainerStatus": {"progressPercentage": p, "lastUpdatedTime": "2026-11-27T10:00:00Z", "metrics": [
+    {"name": "loss", "value": v}, {"name": "a=b", "value": "1"}, {"name": "word", "value": "x"}]}}) + "\n" for p, v in ((50, "2"), (100, "0.5"))))
+of_rank, of_job = "weights of rank 0", hashlib.sha256
+lines = "".join(f"{of_job(t.encode()).hexdigest()}  {p}\n" for p, t in (("model.safetensors", of_rank), ("sub/config.json", "{}")))
+trained = "sha256:" + of_job(lines.encode()).hexdigest()
+git = ["git", "-C", str(scratch / "code"), "-c", "user.name=t", "-c", "user.email=t@example.com"]
+for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "train"]):
+    subprocess.run([*git, *words], check=True)
+commit = output(*git, "rev-parse", "HEAD")
+(scratch / "hub/models/org/base").mkdir(parents=True)
+(scratch / "hub/models/org/base/hub.json").write_text("{}")
+(scratch / "hub/models/org/base/config.json").write_text("{}")
+VOLUME = "volumeMounts: [{name: initializer, mountPath: /workspace}]"
+(scratch / "runtime.yaml").write_text(f"""apiVersion: trainer.kubeflow.org/v1alpha1
+kind: ClusterTrainingRuntime
+metadata: {{name: fine-tune, labels: {{trainer.kubeflow.org/framework: torch}}}}
+spec:
+  mlPolicy: {{numNodes: 2, torch: {{}}}}
+  template:
+    spec:
+      replicatedJobs:
+      - name: model-initializer
+        template:
+          metadata: {{labels: {{trainer.kubeflow.org/trainjob-ancestor-step: model-initializer}}}}
+          spec: {{template: {{spec: {{containers: [{{name: model-initializer, image: kftrainer, args: [initialize-model], {VOLUME}}}]}}}}}}
+      - name: node
+        dependsOn: [{{name: model-initializer, status: Complete}}]
+        template:
+          metadata: {{labels: {{trainer.kubeflow.org/trainjob-ancestor-step: trainer}}}}
+          spec: {{template: {{spec: {{containers: [{{name: node, image: img, {VOLUME}}}]}}}}}}
+      volumeClaimPolicies:
+      - templates:
+        - metadata: {{name: initializer}}
+          spec: {{resources: {{requests: {{storage: 1Gi}}}}, accessModes: [ReadWriteOnce]}}
+""")
+os.environ["XDG_STATE_HOME"] = str(scratch / "state")
+
+
+def submit(kind, name, *argv, env=None, to=None):
+    """Exit status and output of a local job, in which no secret may be."""
+    words = [PROGRAM, "submit", "--local", "--name", name, "--runtime-file", str(scratch / "runtime.yaml"), "--runtime", "fine-tune",
+             "--model", "hf://org/base@main", "--export-to", f"s3://bucket/{name}", "--register",
+             to or f"{schemes[kind]}://127.0.0.1:{proxies[kind].port}", *argv, "--", "sh", str(scratch / "code/rank.sh")]
+    env = {**command(kind, name, first, env=env)[1], "HF_ENDPOINT": hub.url}
+    r = subprocess.run(words, env=env, capture_output=True, text=True, timeout=300, cwd=scratch / "code")
+    text = r.stdout + r.stderr
+    return (99, "A SECRET WAS SHOWN") if SECRET in text or credentials[kind][1] in text else (r.returncode, text)
+
+
+def uid_of(name):
+    return json.loads(output(PROGRAM, "get", name, "-o", "json"))["metadata"]["uid"]
+
+
+with Running(scratch / "hub") as hub:
+    for kind in backends:
+        title = {"mlflow": "MLflow", "kubeflow": "Kubeflow's registry"}[kind]
+        got = submit(kind, f"job-{kind}", "--model-name", "digits", "--model-version", "v1", "--description", "by a job: $(HOME) \"it\"",
+                     "--property", "data=v7", "--property", "note=a=b $(HOME)")
+        check(f"{title}: a job of two nodes exports and registers", problem(got, 0, "registered: version (1|v1) of digits\n"))
+        check("... its own client reads the files of rank 0, and what was given", differs(kind, "digits", {
+            "version": "1" if kind == "mlflow" else "v1", "uri": f"s3://bucket/job-{kind}", "digest": trained, "format": "safetensors",
+            "description": "by a job: $(HOME) \"it\""}))
+        found = (registered(kind, "digits") or [{"properties": {}}])[0]["properties"]
+        wanted = {"trainjob.namespace": "default", "trainjob.name": f"job-{kind}", "trainjob.uid": uid_of(f"job-{kind}"),
+                  "runtime": "fine-tune", "base-model": "hf://org/base@main", "base-model.revision": hub.commits["models/org/base"],
+                  "commit": commit, "metrics.loss": "0.5", "data": "v7", "note": "a=b $(HOME)"}
+        ours = {"digest", "kftrainer.digest", "kftrainer.version", "format"}
+        check("... exactly these properties: the job, the initializers' URIs and revisions, the commit, the last metrics",
+              "" if {k: v for k, v in found.items() if k not in ours} == wanted else f"{found}\nwanted: {wanted}")
+        proxies[kind].fault = lambda method, path: "text"
+        got = submit(kind, f"bad-{kind}", "--max-restarts", "3")
+        proxies[kind].fault = None
+        check(f"{title}: an answer that is no JSON fails the job, once, though restarts are left", problem(got, 1, "is this the address of a registry") or
+              ("" if got[1].count("uploaded, but not registered") == 2 else got[1]))  # the log, and the report of its last lines
+    got = submit("mlflow", "tracked", "--track", f"mlflow+http://127.0.0.1:{proxies['mlflow'].port}/runs")
+    check("a job that is tracked, too: its version belongs to its run", problem(got, 0, "registered: version 1 of tracked") or
+          ("" if (registered("mlflow", "tracked") or [{"run": ""}])[0]["run"] else "no run"))
+    for what, argv, like in (
+            ("a name that MLflow cannot find", ["--model-name", "it's"], "kftrainer.io/register-model: MLflow cannot search"),
+            ("a property without a value", ["--property", "x"], "kftrainer.io/register-properties: expected NAME=VALUE"),
+            ("supervision turned off", ["--annotation", "kftrainer.io/supervise=false"], "kftrainer.io/export-to: requires supervision"),
+            ("a registry of no kind", ["--register", "https://registry"], "kftrainer.io/register: expected model-registry://")):
+        check(f"{what}: the job is refused", problem(submit("mlflow", "never", *argv), 2, like))
 
 # ---- refused before anything is uploaded ---------------------------------------------------------
 for what, argv, status, like in (

@@ -45,21 +45,11 @@ server = mlflow_server(port)
 proxy = Proxy(port, authorization)
 
 # ---- what a job runs: reports by upstream's protocol, line by line from a file ------------------------------------
-(scratch / "report.py").write_text("""
-import json, os, ssl, sys, urllib.request
-url, ca, token = (os.environ.get("KUBEFLOW_TRAINER_SERVER_" + name) for name in ("URL", "CA_CERT", "TOKEN"))
-context = ssl.create_default_context(cafile=ca) if url.startswith("https:") else None
-headers = {"Content-Type": "application/json", "Authorization": "Bearer " + (open(token).read() if token else "")}
-for line in open(sys.argv[1]):
-    request = urllib.request.Request(url, line.encode(), headers, method="POST")
-    urllib.request.urlopen(request, context=context).read()
-""")
-
 
 def reports(name, *statuses):
     path = scratch / name
     path.write_text("".join(json.dumps({"trainerStatus": s}) + "\n" for s in statuses))
-    return f"python3 {scratch}/report.py {path}"
+    return f"python3 {ROOT}/tests/store/report.py {path}"
 
 
 def status(percent, at, **metrics):

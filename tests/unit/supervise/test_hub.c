@@ -117,6 +117,30 @@ TEST(test_ends_that_are_final)
 		"rank 1 ended with status 1; not started again: it would end so again");
 }
 
+/* maxRestarts above 0 trained again after an export that had failed. */
+TEST(test_what_follows_the_work)
+{
+	struct peer_state failed = { PEER_ENDED, 0, 0, 1, CAUSE_FINISH, false, 0 };
+	struct world w;
+
+	run(&w, 9);
+	assert_false(hub_others_succeeded(&w.hub));
+	ends(&w, 1, 0, 0);
+	assert_false(hub_others_succeeded(&w.hub));
+	ends(&w, 2, 0, 0);
+	assert_true(hub_others_succeeded(&w.hub));
+	hub_left(&w.hub, 2, 0);
+	assert_false(hub_others_succeeded(&w.hub));
+	ends(&w, 2, 0, 0);
+	hub_state(&w.hub, 0, &failed, 0);
+	hub_time(&w.hub, HUB_LOOK_MS);
+	ordered(&w, ORDER_FREE, 0, 0, "");
+	run(&w, 9);
+	ends(&w, 1, 0, 0);
+	ends(&w, 2, 3, 0);
+	assert_false(hub_others_succeeded(&w.hub));
+}
+
 TEST(test_a_rank_alone)
 {
 	for (int64_t restarts = 0; restarts < 2; restarts++) {

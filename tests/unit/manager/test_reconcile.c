@@ -185,6 +185,7 @@ static struct kube_ref at(struct place p, const char *what)
 		{ "waiting", "v1", "Pod", "waiting" },
 		{ "workload", SCHEDULING_API_VERSION, "Workload", "tj-bda28d8c" },
 		{ "group", SCHEDULING_API_VERSION, "PodGroup", "tj-bda28d8c-12b3a4b5" },
+		{ "plugins' group", "scheduling.x-k8s.io/v1alpha1", "PodGroup", "tj" },
 	};
 
 	for (size_t i = 0; i < N_ELEMENTS(known); i++)
@@ -448,6 +449,28 @@ static void test_nodes_of_a_suspended_gang(void **state)
 	EVENTUALLY(is_gang_of(p, 3));
 	remove_it(p, "snapshot");
 	EVENTUALLY(is_gang_of(p, 4));
+}
+
+static bool has_min_member(struct place p, int64_t want)
+{
+	cleanup_json cJSON *group = get(p, "plugins' group");
+
+	return json_int(group, 0, "spec", "minMember") == want;
+}
+
+/* So does minMember of the PodGroup of scheduler-plugins. */
+static void test_nodes_of_a_suspended_podgroup(void **state)
+{
+	struct place p = { *state, "plugins" };
+
+	create(p.w, p.ns,
+	       RUNTIME("numNodes: 3, torch: {}}, podGroupPolicy: {coscheduling: {}"));
+	create(p.w, p.ns, TRAINJOB("", ", suspend: true"));
+	EVENTUALLY(has_state(p, "Suspended"));
+	assert_true(has_min_member(p, 3));
+	change(p, "trainjob",
+	       "{metadata: {generation: 2}, spec: {trainer: {numNodes: 5}}}");
+	EVENTUALLY(has_min_member(p, 5));
 }
 
 static bool has_hostfile(struct place p, const char *text)
@@ -1234,6 +1257,7 @@ int main(void)
 		cmocka_unit_test(test_the_first_status_comes_with_the_jobset),
 		cmocka_unit_test(test_suspended_and_resumed),
 		cmocka_unit_test(test_nodes_of_a_suspended_gang),
+		cmocka_unit_test(test_nodes_of_a_suspended_podgroup),
 		cmocka_unit_test(test_what_is_lost_comes_back),
 		cmocka_unit_test(test_a_lost_secret_is_back_when_a_pod_waits),
 		cmocka_unit_test(test_a_changed_label_of_a_suspended_jobset_is_restored),

@@ -13,6 +13,7 @@
 #include "why/foreign.h"
 
 #define YUNIKORN "yunikorn.apache.org/"
+#define KAI      "kai-scheduler"
 
 /* ---- gangs ---- */
 
@@ -21,10 +22,28 @@ const char *pod_native_group(const cJSON *pod)
 	return json_str(pod, "spec", "schedulingGroup", "podGroupName");
 }
 
+const char *pod_kai_group(const cJSON *pod)
+{
+	return str_eq(pod_scheduler(pod), KAI) ? meta_annotation(pod, "pod-group-name")
+					       : NULL;
+}
+
+const char *kai_group_queue(const cJSON *podgroup)
+{
+	return json_str(podgroup, "spec", "queue");
+}
+
+bool kai_queue_is_top(const cJSON *queue)
+{
+	return queue && !json_str(queue, "spec", "parentQueue");
+}
+
 const char *pod_group_name(const cJSON *pod)
 {
 	const char *group = pod_native_group(pod);
 
+	if (!group)
+		group = pod_kai_group(pod);
 	if (!group)
 		group = meta_label(pod, "scheduling.x-k8s.io/pod-group");
 	return group ? group : meta_annotation(pod, GROUP_VOLCANO);

@@ -36,6 +36,7 @@ static const struct slot {
 	ONE("PodGroup", podgroup),
 	ONE("Workload", workload),
 	ONE("LocalQueue", queue),
+	ONE("Queue", kai_queue),
 	ONE("MultiKueueCluster", worker),
 	ONE("PendingWorkloadsSummary", pending),
 	ONE("Lease", lease),

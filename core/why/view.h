@@ -34,6 +34,7 @@ struct view {
 	cJSON *trainjob, *runtime, *jobset, *podgroup, *workload, *queue, *pending;
 	cJSON *lease, *deployment; /* the Kubeflow Trainer controller's */
 	cJSON *worker;             /* MultiKueueCluster that runs it */
+	cJSON *kai_queue;          /* of KAI's PodGroup */
 	/* Arrays, never NULL. Pods are reduced by pod_slim(), nodes by node_slim(). */
 	cJSON *jobs, *pods, *events, *nodes, *claims;
 	cJSON *placeholders; /* pods by which YuniKorn reserves resources */

@@ -266,20 +266,30 @@ static int load_events_of_pods(struct loader *l, struct error *err)
 /* ---- gangs and queues ---- */
 
 /* Reads, of several groups, the one of the first pod that waits. */
-static int load_native_group(struct loader *l, struct error *err)
+static int load_named_group(struct loader *l, struct error *err)
 {
-	const char *name = NULL;
+	struct kube_ref ref = { SCHEDULING_API_VERSION, "PodGroup", l->v->ns, NULL };
 	const cJSON *pod;
 
-	json_each(pod, l->v->pods)
-		if (!name && !pod_node(pod) && !meta_is_deleted(pod))
-			name = pod_native_group(pod);
-	if (!name)
+	json_each(pod, l->v->pods) {
+		if (ref.name || pod_node(pod) || meta_is_deleted(pod))
+			continue;
+		ref.name = pod_native_group(pod);
+		if (ref.name || !(ref.name = pod_kai_group(pod)))
+			continue;
+		ref.api_version = KAI_GROUP_VERSION;
+	}
+	return ref.name ? load_one(l, &ref, "podgroups", err) : 0;
+}
+
+static int load_kai_queue(struct loader *l, struct error *err)
+{
+	const struct kube_ref ref = { KAI_QUEUE_VERSION, "Queue", NULL,
+				      kai_group_queue(l->v->podgroup) };
+
+	if (!ref.name || !str_eq(meta_api_version(l->v->podgroup), KAI_GROUP_VERSION))
 		return 0;
-	return load_one(
-		l,
-		&(struct kube_ref){ SCHEDULING_API_VERSION, "PodGroup", l->v->ns, name },
-		"podgroups", err);
+	return load_one(l, &ref, "queues", err);
 }
 
 static int load_podgroup(struct loader *l, struct error *err)
@@ -289,10 +299,11 @@ static int load_podgroup(struct loader *l, struct error *err)
 	bool gang = runtime_pod_group_policy(l->v->runtime) != NULL;
 	const cJSON *pod;
 
-	if (load_native_group(l, err))
+	if (load_named_group(l, err) || load_kai_queue(l, err))
 		return -1;
 	json_each(pod, l->v->pods)
-		gang |= pod_group_name(pod) && !pod_native_group(pod);
+		gang |= pod_group_name(pod) && !pod_native_group(pod) &&
+			!pod_kai_group(pod);
 	for (size_t i = 0; gang && i < 2 && !l->v->podgroup; i++) {
 		const struct kube_ref ref = { versions[i], "PodGroup", l->v->ns,
 					      l->v->name };

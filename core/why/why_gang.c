@@ -62,17 +62,34 @@ static bool is_native(const struct view *v)
 	return str_eq(meta_api_version(v->podgroup), SCHEDULING_API_VERSION);
 }
 
-static const char *group_name(const struct view *v)
+static bool is_kai(const struct view *v)
 {
-	return is_native(v) ? meta_name(v->podgroup) : v->name;
+	return str_eq(meta_api_version(v->podgroup), KAI_GROUP_VERSION);
 }
 
-/* Is the pod of the PodGroup that was read? Only of Kubernetes' own there are several. */
+/* Only of Kubernetes' own and of KAI's there are several. */
+static bool is_one_of_several(const struct view *v)
+{
+	return is_native(v) || is_kai(v);
+}
+
+static const char *group_name(const struct view *v)
+{
+	return is_one_of_several(v) ? meta_name(v->podgroup) : v->name;
+}
+
+/* Is the pod of the PodGroup that was read? */
 static bool in_group(const struct view *v, const cJSON *pod)
 {
 	const char *group = pod_group_name(pod);
 
-	return group && (!is_native(v) || str_eq(group, group_name(v)));
+	return group && (!is_one_of_several(v) || str_eq(group, group_name(v)));
+}
+
+/* KAI before 0.13 makes a PodGroup of each pod of a JobSet. */
+static bool is_of_one(const struct view *v)
+{
+	return is_kai(v) && foreign_group_min_member(v->podgroup) <= 1;
 }
 
 static bool gang_of(struct why *w, struct gang *ret)
@@ -171,6 +188,7 @@ static const struct {
 	{ "pod affinity", "pod affinity" },
 	{ "topology spread", "topology spread" },
 	{ "free ports", "host ports" },
+	{ "quota has reached the allowable limit", "limit of its queue" },
 };
 
 static const char *uncounted_limit(const char *message)
@@ -232,7 +250,8 @@ const char *why_gang_needs(struct why *w)
 	const char *text;
 	struct gang g;
 
-	if (!gang_of(w, &g) || !(text = capacity_text(w, &g, &capacity)))
+	if (is_of_one(w->v) || !gang_of(w, &g) ||
+	    !(text = capacity_text(w, &g, &capacity)))
 		return "";
 	w->gang_covered = true;
 	return arena_printf(w->arena, "its gang needs %lld, %s: ", (long long)g.need,
@@ -297,6 +316,74 @@ static void add_missing(struct why *w)
 			group);
 }
 
+/*
+ * Kubernetes 1.37 places a pod that takes another's place only while as many pods as
+ * minCount exist that have not ended (kubernetes/kubernetes#142330).
+ */
+static void add_completed(struct why *w)
+{
+	const cJSON *pod, *waits = NULL;
+	int64_t live = 0, completed = 0;
+
+	if (!is_native(w->v))
+		return;
+	json_each(pod, w->v->pods) {
+		if (meta_is_deleted(pod) || !in_group(w->v, pod))
+			continue;
+		completed += str_eq(pod_phase(pod), "Succeeded");
+		live += !str_eq(pod_phase(pod), "Succeeded") &&
+			!str_eq(pod_phase(pod), "Failed");
+		if (!pod_node(pod))
+			waits = pod;
+	}
+	if (waits && completed && live < foreign_group_min_member(w->v->podgroup))
+		why_add(w, "GangCompleted", why_describe(w, "pod", meta_name(waits)),
+			"pod %s takes the place of another, but %lld of its gang have "
+			"completed, and the scheduler waits until %lld exist that have not "
+			"ended: submit the job again; with backoffLimit 0 in the runtime's "
+			"Job, JobSet restarts all pods",
+			meta_name(waits), (long long)completed,
+			(long long)foreign_group_min_member(w->v->podgroup));
+}
+
+/* KAI 0.12 says nothing of such queues. */
+static bool kai_queue_is_at_fault(struct why *w)
+{
+	const char *queue = is_kai(w->v) ? kai_group_queue(w->v->podgroup) : NULL;
+
+	if (!queue)
+		return false;
+	if (view_is_missing(w->v, "Queue"))
+		why_add(w, "QueueNotFound", "kubectl get queues.scheduling.run.ai",
+			"KAI ignores it: the queue %s does not exist (label "
+			"kai.scheduler/queue)",
+			queue);
+	else if (kai_queue_is_top(w->v->kai_queue))
+		why_add(w, "QueueNotForPods", "kubectl get queues.scheduling.run.ai",
+			"KAI places no pods of the queue %s, which has no parentQueue: "
+			"use one of its child queues",
+			queue);
+	else
+		return false;
+	return true;
+}
+
+static void add_one_by_one(struct why *w)
+{
+	long long all = 0, have = 0;
+	const cJSON *pod;
+
+	json_each(pod, w->v->pods) {
+		all += !meta_is_deleted(pod);
+		have += !meta_is_deleted(pod) && pod_node(pod);
+	}
+	if (have && have < all)
+		why_add(w, "GangIgnored", why_describe(w, "podgroup", group_name(w->v)),
+			"KAI places its pods one by one, %lld of %lld so far: its PodGroup "
+			"%s is of one pod; KAI makes gangs of JobSets since 0.13",
+			have, all, group_name(w->v));
+}
+
 /* False: a scheduler whose gate is off has placed some of the pods. */
 static bool is_placed_as_gang(const struct why *w, const struct gang *g)
 {
@@ -316,8 +403,15 @@ void why_gang(struct why *w)
 
 	if (w->gang_covered || w->devices_covered)
 		return;
+	if (kai_queue_is_at_fault(w))
+		return;
+	if (is_of_one(w->v)) {
+		add_one_by_one(w);
+		return;
+	}
 	if (!gang_of(w, &g)) {
 		add_missing(w);
+		add_completed(w);
 		return;
 	}
 	if (!is_placed_as_gang(w, &g)) {

@@ -211,6 +211,15 @@ TEST(test_native)
 		  "bert is pending: the scheduler ignores PodGroup bert-1-2 and places its "
 		  "pods one by one, 1 of 3 so far: turn on kube-scheduler's feature gate "
 		  "GenericWorkload" },
+		{ "one has completed, and a pod takes the place of one that failed",
+		  NATIVE("conditions: [{type: PodGroupInitiallyScheduled, status: "
+			 "'True'}]") FOUR("cpu: 3") OF_GROUP("0", "nodeName: n1, " CPU,
+							     "phase: Succeeded")
+			  OF_GROUP("1", "nodeName: n1, " CPU, "phase: Running")
+				  OF_GROUP("2", "nodeName: n1, " CPU, "phase: Failed")
+					  OF_GROUP("3", CPU, "phase: Pending"),
+		  "bert is pending: pod bert-node-0-3-x takes the place of another, but 1 "
+		  "of its gang have completed" },
 		{ "no such PodGroup",
 		  JOB("", STATUS) JOBSET JOBS
 		  "kind: Missing\nof: PodGroup\n---\n" OF_GROUP("0", CPU,
@@ -222,6 +231,61 @@ TEST(test_native)
 }
 
 /* ---- what is asked for cannot be ---- */
+
+/* KAI names its PodGroups in an annotation, and has one of each pod before 0.13. */
+TEST(test_kai)
+{
+#define KAI_GROUP(name, min)                                                 \
+	"apiVersion: scheduling.run.ai/v2alpha2\nkind: PodGroup\nmetadata: " \
+	"{name: " name "}\nspec: {queue: q, minMember: " min "}\n---\n"
+#define KAI_QUEUE(parent) \
+	"kind: Queue\nmetadata: {name: q}\nspec: {parentQueue: " parent "}\n---\n"
+#define FULL                                                                         \
+	UNSCHEDULABLE("q quota has reached the allowable limit of CPU cores. Limit " \
+		      "is 4 cores, currently 3 cores allocated")
+#define KAI_POD(rank, group, node, status)                                            \
+	"kind: Pod\n" META("bert-node-0-" rank                                        \
+			   "-x") ", labels: {jobset.sigs.k8s.io/jobset-name: bert, "  \
+				 "jobset.sigs.k8s.io/replicatedjob-name: node}, "     \
+				 "annotations: {pod-group-name: " group               \
+				 "}}\nspec: {schedulerName: kai-scheduler, " node CPU \
+				 "}\nstatus: {" status "}\n---\n"
+#define NO_ROOM UNSCHEDULABLE("no nodes with enough resources were found")
+	static const struct row rows[] = {
+		{ "a gang",
+		  JOB("", STATUS) JOBSET JOBS KAI_GROUP("pg-bert", "3")
+			  FOUR("cpu: 3, pods: 3") KAI_POD("0", "pg-bert", "", NO_ROOM)
+				  KAI_POD("1", "pg-bert", "", NO_ROOM)
+					  KAI_POD("2", "pg-bert", "", NO_ROOM),
+		  PENDING "room for 1 (cpu): 0 of its 3 pods have a node (minMember of "
+			  "PodGroup pg-bert)" },
+		{ "none",
+		  JOB("", STATUS) JOBSET JOBS KAI_GROUP("pg-2", "1")
+			  FOUR("cpu: 4, pods: 4") KAI_POD("0", "pg-0", "nodeName: n1, ",
+							  "phase: Pending")
+				  KAI_POD("1", "pg-1", "nodeName: n1, ", "phase: Pending")
+					  KAI_POD("2", "pg-2", "", NO_ROOM),
+		  "bert is pending: KAI places its pods one by one, 2 of 3 so far: its "
+		  "PodGroup pg-2 is of one pod; KAI makes gangs of JobSets since 0.13" },
+		{ "the limit of a queue",
+		  JOB("", STATUS) JOBSET JOBS KAI_GROUP("pg-bert", "3") KAI_QUEUE("all")
+			  FOUR("") KAI_POD("0", "pg-bert", "", FULL)
+				  KAI_POD("1", "pg-bert", "", FULL)
+					  KAI_POD("2", "pg-bert", "", FULL),
+		  PENDING "room for 0 (limit of its queue)" },
+		{ "no such queue",
+		  JOB("", STATUS) JOBSET JOBS KAI_GROUP("pg-bert", "3") MISSING("Queue")
+			  FOUR("") KAI_POD("0", "pg-bert", "", ""),
+		  "bert is pending: KAI ignores it: the queue q does not exist" },
+		{ "a queue of queues",
+		  JOB("", STATUS) JOBSET JOBS KAI_GROUP("pg-bert", "3") KAI_QUEUE("")
+			  FOUR("") KAI_POD("0", "pg-bert", "", ""),
+		  "bert is pending: KAI places no pods of the queue q, which has no "
+		  "parentQueue: use one of its child queues" },
+	};
+
+	CHECK_ALL(rows);
+}
 
 TEST(test_too_much)
 {

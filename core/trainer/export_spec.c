@@ -12,7 +12,7 @@
 
 /* Texts are at most as long as registries take them: registry/registry.h. */
 enum {
-	MAX_URI = 1000,
+	MAX_URI = 500,
 	MAX_NAME = 250,
 	MAX_TEXT = 5000,
 	MAX_PROPERTIES = 40,

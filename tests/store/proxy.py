@@ -6,7 +6,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 class Proxy(ThreadingHTTPServer):
     """Before a real server. `fault(method, path)` says what happens to a request: None, "lose" (its answer), "refuse"
-    (503), "text" (an answer that is no JSON), "move" (302), or a function that is called once it is done."""
+    (503), "forbid" (403), "text" (an answer that is no JSON), "move" (302), or a function that is called once it is done,
+    and whose answer is lost, too."""
     daemon_threads = True
     disable_nagle_algorithm = True
 
@@ -46,6 +47,8 @@ class Handler(BaseHTTPRequestHandler):
             self.path = self.path.replace("/v1/", "/v1alpha3/", 1)
         if fault == "refuse":
             return self.answer(503, b"busy", [("Retry-After", "0")])
+        if fault == "forbid":
+            return self.answer(403, b'{"message": "not yours"}')
         if fault == "text":
             return self.answer(200, b"<html>Log in</html>")
         if fault == "move":
@@ -55,11 +58,11 @@ class Handler(BaseHTTPRequestHandler):
         reply = upstream.getresponse()
         text = reply.read()
         upstream.close()
-        if fault == "lose":
+        if fault:
+            if fault != "lose":
+                fault()
             self.close_connection = True
             return self.connection.close()
-        if fault:
-            return fault()
         return self.answer(reply.status, text, [("Content-Type", "application/json")])
 
     do_POST = do_DELETE = do_PATCH = do_GET

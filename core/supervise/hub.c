@@ -307,11 +307,11 @@ void hub_state(struct hub *h, uint32_t rank, const struct peer_state *state, int
 	r->away_since = -1;
 }
 
-void hub_left(struct hub *h, uint32_t rank, int64_t now)
+void hub_left(struct hub *h, uint32_t rank, int64_t heard, int64_t now)
 {
 	h->ranks[rank].joined = false;
 	if (h->order.order == ORDER_START)
-		h->ranks[rank].away_since = now;
+		h->ranks[rank].away_since = heard;
 	else if (h->order.order == ORDER_DUMP)
 		end_dump_if_all(h, now);
 }

@@ -199,7 +199,7 @@ static void leave(struct star *s, const struct line *l, int64_t now)
 	s->by_rank[l->rank] = NULL;
 	if (s->dev)
 		s->dev->on_lost(s->dev->ctx, (uint32_t)l->rank);
-	hub_left(&s->hub, (uint32_t)l->rank, now);
+	hub_left(&s->hub, (uint32_t)l->rank, l->heard, now);
 	apply_hub(s, &before, now);
 }
 

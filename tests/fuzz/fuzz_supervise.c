@@ -47,7 +47,7 @@ static void hear(struct hub *h, const struct message *m, uint32_t *rank, int64_t
 	else if (m->type == MESSAGE_STATE)
 		hub_state(h, *rank, &m->state, now);
 	else if (m->type == MESSAGE_REFUSED)
-		hub_left(h, *rank, now);
+		hub_left(h, *rank, now - 7, now);
 	else if (m->type == MESSAGE_SIGN)
 		hub_sign(h, &m->sign, now);
 	else if (m->type == MESSAGE_DUMPED)

@@ -67,7 +67,7 @@ TEST(test_all_start_together)
 	tell(&w, 0, PEER_NEW, 0, 0);
 	tell(&w, 2, PEER_NEW, 0, 0);
 	ordered(&w, ORDER_STOP, 0, 0, "");
-	hub_left(&w.hub, 2, 0);
+	hub_left(&w.hub, 2, 0, 0);
 	tell(&w, 1, PEER_NEW, 0, 0);
 	ordered(&w, ORDER_STOP, 0, 0, "");
 	tell(&w, 2, PEER_NEW, 0, 0);
@@ -129,7 +129,7 @@ TEST(test_what_follows_the_work)
 	assert_false(hub_others_succeeded(&w.hub));
 	ends(&w, 2, 0, 0);
 	assert_true(hub_others_succeeded(&w.hub));
-	hub_left(&w.hub, 2, 0);
+	hub_left(&w.hub, 2, 0, 0);
 	assert_false(hub_others_succeeded(&w.hub));
 	ends(&w, 2, 0, 0);
 	hub_state(&w.hub, 0, &failed, 0);
@@ -185,24 +185,36 @@ TEST(test_a_lost_rank_does_not_count)
 	struct world w;
 
 	run(&w, 0);
-	hub_left(&w.hub, 2, 1000);
+	hub_left(&w.hub, 2, 1000, 1000);
 	assert_int_equal(hub_until(&w.hub), 1000 + HUB_GONE_MS);
 	hub_time(&w.hub, 999 + HUB_GONE_MS);
 	ordered(&w, ORDER_START, 0, 0, "");
 	hub_time(&w.hub, 1000 + HUB_GONE_MS);
 	ordered(&w, ORDER_STOP, 1, 0, "rank 2 is gone; restart 1, which does not count");
 	run(&w, 0);
-	hub_left(&w.hub, 2, 1000);
+	hub_left(&w.hub, 2, 1000, 1000);
 	ends(&w, 1, 1, 1001); /* by the loss */
 	hub_time(&w.hub, 1001 + HUB_LOOK_MS);
 	ordered(&w, ORDER_STOP, 1, 0,
 		"rank 1 ended with status 1; restart 1, which does not count: a rank was "
 		"lost");
 	run(&w, 0);
-	hub_left(&w.hub, 2, 1000);
+	hub_left(&w.hub, 2, 1000, 1000);
 	tell(&w, 2, PEER_NEW, 0, 1500);
 	ordered(&w, ORDER_STOP, 1, 0,
 		"rank 2 has a new pod; restart 1, which does not count");
+}
+
+TEST(test_a_silent_rank_is_gone_after_ten_seconds_of_silence)
+{
+	struct world w;
+
+	run(&w, 0);
+	/* Its connection is closed because nothing came; it does not get as long again. */
+	hub_left(&w.hub, 2, 1000, 1000 + HUB_GONE_MS);
+	assert_int_equal(hub_until(&w.hub), 1000 + HUB_GONE_MS);
+	hub_time(&w.hub, 1000 + HUB_GONE_MS);
+	ordered(&w, ORDER_STOP, 1, 0, "rank 2 is gone; restart 1, which does not count");
 }
 
 TEST(test_an_evicted_rank_does_not_count)
@@ -224,7 +236,7 @@ TEST(test_a_short_absence_changes_nothing)
 	struct world w;
 
 	run(&w, 0);
-	hub_left(&w.hub, 2, 0);
+	hub_left(&w.hub, 2, 0, 0);
 	tell(&w, 2, PEER_RUNNING, 0, HUB_GONE_MS - 1);
 	hub_time(&w.hub, HUB_GONE_MS);
 	ordered(&w, ORDER_START, 0, 0, "");
@@ -318,7 +330,7 @@ TEST(test_what_is_no_stall)
 	sign(&w, 2, 2, 2000);
 	assert_int_equal(hub_until(&w.hub), -1); /* a slow first step */
 	sign(&w, 3, 3, 3000);
-	hub_left(&w.hub, 2, 3000);
+	hub_left(&w.hub, 2, 3000, 3000);
 	assert_int_equal(hub_until(&w.hub), 3000 + HUB_GONE_MS);
 	tell(&w, 2, PEER_RUNNING, 0, 4000);
 	assert_int_equal(hub_until(&w.hub), 63000 + STALL_LATE_MS);
@@ -331,7 +343,7 @@ TEST(test_what_is_no_stall)
 	w.hub.stall.after = -1;
 	sign(&w, 9, 9, 1);
 	assert_int_equal(hub_until(&w.hub), -1);
-	hub_left(&w.hub, 1, 0);
+	hub_left(&w.hub, 1, 0, 0);
 	hub_time(&w.hub, HUB_GONE_MS);
 	buf_release(&w.hub.said);
 }
@@ -346,7 +358,7 @@ TEST(test_a_rank_that_leaves_during_a_stall)
 	buf_release(&w.hub.said);
 	hub_dumped(&w.hub, 0, 4600);
 	hub_dumped(&w.hub, 1, 4600);
-	hub_left(&w.hub, 2, 4700);
+	hub_left(&w.hub, 2, 4700, 4700);
 	ordered(&w, ORDER_STOP, 1, 1, "after the stall: restart 1 of at most 3");
 }
 

@@ -197,7 +197,7 @@ static int setup(struct s3_bucket *b, const struct store_conf *conf, struct erro
 
 	b->google = str_starts(conf->uri, "gs:");
 	if (!b->google && aws_profile_load(&profile, &found, &b->arena, &files,
-					files.profile, &ignored))
+					   files.profile, &ignored))
 		profile = (struct aws_profile){ 0 };
 	if (find_endpoint(b, conf, &profile, err) ||
 	    find_region(b, conf, &profile, err) || find_bucket(b, conf, err))

@@ -29,6 +29,7 @@ enum {
 	CALM_MS = 20000,   /* after that, all is as users asked for */
 	END_MS = 600000,   /* everything has ended by then */
 	CALLS = 400,       /* of the controllers' workers for each TrainJob, by then */
+	REST_MS = 35000,   /* then, nobody calls any more */
 };
 
 struct world;
@@ -71,6 +72,7 @@ struct job {
 	bool objects_deleted; /* by a user: they may differ when made again */
 	bool exists, suspend; /* what its user has been told is stored */
 	int64_t began_ms, deadline_ms, gone_ms;
+	int64_t runs_since;   /* created, or resumed after its status was Suspended */
 	char *image;          /* of its first JobSet */
 	char *secret;         /* its keys */
 	int64_t disrupted_ms; /* a pod of it lost its node; 0: none */
@@ -94,8 +96,10 @@ struct world {
 	int64_t lag_ms;        /* of watches */
 	bool over;             /* what is still to come does nothing */
 	int64_t calls, random;
-	int64_t leads_since; /* a controller; INT64_MAX: none does */
-	int started;         /* controllers that ever were */
+	int64_t rest_ms, rest_calls; /* all has ended since; calls by then */
+	int64_t leads_since;         /* a controller; INT64_MAX: none does */
+	int started;                 /* controllers that ever were */
+	int changes;                 /* of a runtime */
 };
 
 bool is_calm(const struct world *w); /* faults have ended */

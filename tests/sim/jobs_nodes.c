@@ -100,7 +100,7 @@ static int64_t how_long(const struct job *j)
 	if (percent(w, 5))
 		return 2 * FAULTS_MS;
 	if (j->deadline_ms && left > 0 && percent(w, 50))
-		return left + sim_dice(w->sim, 1500);
+		return (left > 1000 ? left - 1000 : 0) + sim_dice(w->sim, 2500);
 	return 1000 + sim_dice(w->sim, 20000);
 }
 

@@ -16,6 +16,7 @@
 
 enum {
 	STALE_MS = 20000, /* so long may a pass work with what it has read */
+	SLACK_MS = 6000,  /* between what a pass reads of a resume, and what it writes */
 };
 
 static bool says(const cJSON *status, const char *type)
@@ -53,6 +54,16 @@ static void claims_what_happened(struct job *j, const cJSON *status)
 		sim_broken(j->w->sim, "%s is Complete, its JobSet is not", j->name);
 	if (says(status, COND_FAILED) && !j->failed && !status_is_exceeded(status))
 		sim_broken(j->w->sim, "%s is Failed, its JobSet is not", j->name);
+}
+
+/* Its time counts from when it could run. */
+static void is_late_in_time(struct job *j, const cJSON *status)
+{
+	int64_t ran = clock_ms() - j->runs_since;
+
+	if (!j->finished && status_is_exceeded(status) && ran < j->deadline_ms - SLACK_MS)
+		sim_broken(j->w->sim, "%s is too late after %lld of %lld ms", j->name,
+			   (long long)ran, (long long)j->deadline_ms);
 }
 
 static void runs_no_more(struct job *j)
@@ -117,6 +128,7 @@ void rules_check(struct job *j)
 	is_stored(j, tj);
 	if (!tj || !str_eq(meta_uid(tj), j->uid))
 		return;
+	is_late_in_time(j, tj_status(tj));
 	ends_once(j, tj);
 	claims_what_happened(j, tj_status(tj));
 	runs_no_more(j);
@@ -246,12 +258,26 @@ static void repairs_the_hostfile(struct job *j)
 		sim_broken(j->w->sim, "the hostfile of %s is a stranger's", j->name);
 }
 
+/* Its deadline is kept, also by a controller that did not see it begin. */
+static void ends_in_time(struct job *j, const cJSON *tj)
+{
+	const char *text = status_deadline_start(tj);
+	int64_t start;
+
+	if (!j->deadline_ms || tj_suspend(tj) || says(tj_status(tj), COND_SUSPENDED) ||
+	    !text || time_parse(&start, text, IGNORED))
+		return;
+	if (clock_now() - start > (j->deadline_ms + CALM_MS) / 1000)
+		sim_broken(j->w->sim, "%s runs on after its deadline", j->name);
+}
+
 void rules_check_calm(struct job *j)
 {
 	const cJSON *tj = trainjob_of(j);
 
-	if (!tj || status_finished(tj_status(tj)))
+	if (!tj || status_finished(tj_status(tj)) || meta_is_deleted(tj))
 		return;
+	ends_in_time(j, tj);
 	if (j->edited_ms && clock_ms() - j->edited_ms > CALM_MS)
 		repairs_the_hostfile(j);
 	if (j->disrupted_ms && clock_ms() - j->disrupted_ms > CALM_MS)

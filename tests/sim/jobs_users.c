@@ -13,6 +13,7 @@
 #include "trainer/api.h"
 #include "trainer/jobset.h"
 #include "trainer/trainjob.h"
+#include "trainer/trainjob_status.h"
 
 #define JOBS_PATH "/apis/" TRAINER_API_VERSION "/namespaces/default/trainjobs"
 
@@ -68,12 +69,16 @@ void users_make_runtimes(struct world *w)
 
 static void change_runtime(struct job *j)
 {
-	cleanup_json cJSON *patch = users_read(
-		"{'spec':{'template':{'spec':{'replicatedJobs':[{'name':'node',"
-		"'template':{'metadata':{'labels':{'trainer.kubeflow.org/trainjob-ancestor-"
-		"step':'trainer'}},'spec':{'backoffLimit':1,'template':{'spec':{"
-		"'containers':[{'name':'node','image':'second'}]}}}}}]}}}}");
+	char text[400];
+	cleanup_json cJSON *patch = NULL;
 
+	snprintf(text, sizeof(text),
+		 "{'spec':{'template':{'spec':{'replicatedJobs':[{'name':'node',"
+		 "'template':{'metadata':{'labels':{'trainer.kubeflow.org/trainjob-"
+		 "ancestor-step':'trainer'}},'spec':{'backoffLimit':1,'template':{"
+		 "'spec':{'containers':[{'name':'node','image':'change-%d'}]}}}}}]}}}}",
+		 ++j->w->changes);
+	patch = users_read(text);
 	if (!apiserver_write(j->w->api, "PATCH",
 			     "/apis/" TRAINER_API_VERSION
 			     "/clustertrainingruntimes/torch",
@@ -94,7 +99,7 @@ static void forget(struct job *j, const char *uid)
 	j->expired = false;
 	j->objects_deleted = false;
 	j->unended_ms = j->deadline_ms = 0;
-	j->began_ms = clock_ms();
+	j->began_ms = j->runs_since = clock_ms();
 	j->exists = true;
 }
 
@@ -124,7 +129,7 @@ void users_create(struct job *j)
 	suspend = is_calm(w) ? j->stays_suspended : sim_dice(w->sim, 4) == 3;
 	if (suspend)
 		json_put(tj, cJSON_CreateTrue(), "spec", "suspend");
-	deadline = sim_dice(w->sim, 4) == 3 ? 10 + (int)sim_dice(w->sim, 60) : 0;
+	deadline = sim_dice(w->sim, 2) ? 6 + (int)sim_dice(w->sim, 44) : 0;
 	if (deadline)
 		json_put_int(tj, deadline, "spec", "activeDeadlineSeconds");
 	if (j->i % 2) /* not by chance: the dice of known schedules stay */
@@ -145,6 +150,7 @@ static void suspend_job(struct job *j, bool suspend)
 {
 	cleanup_json cJSON *patch = cJSON_CreateObject();
 	const cJSON *tj = trainjob_of(j);
+	bool stood = status_is_true(tj_status(tj), COND_SUSPENDED);
 
 	if (json_bool(tj, false, "spec", "suspend") == suspend)
 		return;
@@ -153,6 +159,8 @@ static void suspend_job(struct job *j, bool suspend)
 		return;
 	sim_note(j->w->sim, "user %s %s", suspend ? "suspends" : "resumes", j->name);
 	j->suspend = suspend;
+	if (stood && !suspend)
+		j->runs_since = clock_ms();
 	users_changed(j);
 }
 

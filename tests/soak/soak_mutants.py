@@ -1,20 +1,21 @@
 #!/usr/bin/python3
 """Do the tests notice what is wrong? Small changes, one at a time, to the sources of core/trainer, plugins,
-core/kube and core/api: a condition is negated, a bound is off by one, a call is dropped. 90 of 100 must
-make unit or golden tests fail. Those that no test noticed are shown: each is a test that is missing,
-or a change that makes no difference.
+core/kube, core/api, core/manager, core/apiserver and core/jobs: a condition is negated, a bound is off by one,
+a call is dropped. 90 of 100 must make unit or golden tests fail, or schedules of a simulated world. Those that
+none noticed are shown: each is a test that is missing, or a change that makes no difference.
 
 The rooms become one shared library, with ASan and UBSan, that all test programs use. The changed file alone
 is compiled for a mutant, to a library that is loaded before it, and so replaces its functions and tables.
 A change is shown to the programs that reach its line; which do is what the first run, without a change, counts.
 
-    MUTANTS=200 SEED=... LANES=2 tests/soak/soak_mutants.py [FILE.c | FILE.c:LINE]...
+    MUTANTS=200 SEED=... LANES=2 SCHEDULES=300 tests/soak/soak_mutants.py [FILE.c | FILE.c:LINE]...
 """
 import collections
 import concurrent.futures
 import glob
 import itertools
 import os
+import pathlib
 import random
 import re
 import signal
@@ -23,8 +24,13 @@ import sys
 import tempfile
 import time
 
+import worlds
+
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-ROOMS = ("core/trainer", "plugins", "core/kube", "core/api")
+ROOMS = ("core/trainer", "plugins", "core/kube", "core/api", "core/manager", "core/apiserver", "core/jobs")
+# The worlds that a change of the room is shown to.
+WORLDS = {"manager": ["jobs"], "jobs": ["jobs"], "apiserver": ["journal", "jobs"]}
+SCHEDULES = int(os.environ.get("SCHEDULES") or 300)
 WANTED = 0.9
 BUILD = "build/mutants"
 # ASan's own mapping counts as memory, so RSS is limited by ASan; a mutant may ask for all memory.
@@ -237,6 +243,10 @@ class Tests:
             why = program.failure(folder)
             if why:
                 return f"{program.path.removeprefix(BUILD + '/tests/')}: {why}"
+        for world in WORLDS.get(room_of(path), ()):
+            why = worlds.first_failure(worlds.build(pathlib.Path(folder), f"build/rel/tests/sim/{world}", path, text), SCHEDULES)
+            if why:
+                return f"sim/{world}: seed {why[0]}: {why[1]}"
         return None
 
 
@@ -275,6 +285,7 @@ def main():
     if failed:
         print("1..1\nnot ok 1 - the tests pass without a change\n# " + "\n# ".join(failed))
         return 1
+    must("make -s " + " ".join(sorted({f"build/rel/tests/sim/{world}" for some in WORLDS.values() for world in some})))
     mutants = list(candidates(sys.argv[1:] or sorted(path for room in ROOMS for path in glob.glob(f"{room}/*.c"))))
     random.Random(seed).shuffle(mutants)
     results, waiting = [], iter(mutants)

@@ -4,17 +4,18 @@
 Most were there once, or are a change of one condition. The seed that finds a fault is shown: after a change of the
 world, those of its table `known` are read here. A fault whose text is no longer in the file fails, too: change it.
 
-    [SCHEDULES=10000] tests/soak/soak_sim_faults.py [WORLD or WORDS OF A FAULT]...
+    [SCHEDULES=10000] tests/soak/soak_sim_faults.py [proof | WORLD | WORDS OF A FAULT]...
+
+proof: those of the table PROOF, at least one for each promise and each kind of fault.
 """
 import os
 import pathlib
-import re
-import shlex
 import subprocess
 import sys
 import tempfile
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+from worlds import ROOT, build, first_failure
+
 SCHEDULES = os.environ.get("SCHEDULES", "10000")
 CACHE = [
     ("a worker sends what it has of a ticket's rows", "core/cache/holdings.c", 'else if (has_all(it, rows))', 'else if (true)'),
@@ -104,29 +105,26 @@ JOURNAL = [
     ('damage of what was acknowledged is cut off', "core/apiserver/journal.c", 'if (at < len && was_on_disk(start, len, at, has_marks))', 'if (false)'),
     ('a change is seen before it is on the disk', "core/apiserver/storage.c", 'pending = version > s->committed;', 'pending = false;'),
 ]
+# What users are promised, the kind of fault that breaks it, and the change. *: the CHANGELOG names it as mended.
+PROOF = [
+    ("nothing acknowledged is lost", "a crash before the sync", 'a change is acknowledged before it is on the disk'),
+    ("nothing acknowledged is lost", "a sync that fails *", 'what is read at the start is not written again'),
+    ("a server starts after any crash", "a torn write *", 'what a crash tore is taken for what was acknowledged'),
+    ("each row once, or an error", "a worker that is lost, and back between two calls", 'lent rows are freed when their worker returns'),
+    ("each row once, or an error", "a file that is replaced", 'a ticket reads rows of another table'),
+    ("an end is for ever", "an end in the moment of the deadline *", 'a job that is too late is complete, too'),
+    ("no status claims more than its JobSet", "a job that is replaced *", 'the end of a TrainJob is written to another of its name'),
+    ("all ends once faults stop", "an answer that is lost *", 'a lost answer to the write of the snapshot stops the job'),
+    ("an end is for ever", "an answer that is lost, and a watch that lags *", 'a status is computed from one that a write without an answer replaced'),
+    ("no job ends before its time", "a write that is refused *", 'a job is too late before its resume is in effect'),
+    ("all ends once faults stop", "a write that is refused", 'a pass that failed is not repeated'),
+    ("a Secret never changes", "an object that is there", 'a Secret is made anew'),
+    ("two leaders never write", "a leader that is cut off", 'a Lease is taken before it has expired'),
+    ("no JobSet of a deleted TrainJob", "a watch that lags", 'objects are made for a TrainJob that is gone'),
+    ("no job runs twice", "a JobSet that is gone", 'a finished job is built again'),
+    ("a lost node is reported", "a controller that dies", 'pods are listed before TrainJobs'),
+]
 FAULTS = [("journal", *fault) for fault in JOURNAL] + [("cache", *fault) for fault in CACHE] + [("jobs", *fault) for fault in CONTROLLER]
-
-
-def command(program, file, pattern):
-    """The command of the Makefile that compiles the file, or links the world."""
-    said = subprocess.run(["make", "-n", "V=1", "-W", file, program], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    return next(shlex.split(line) for line in said.splitlines() if re.search(pattern, line))
-
-
-def changed(words, after):
-    return [after.get(word, word) for word in words if word not in ("-MMD", "-MP", "-Werror")]
-
-
-def build(directory, program, file, text):
-    """The world with this text in place of the file's."""
-    source, made = directory / "changed.c", directory / "changed.o"
-    source.write_text(text)
-    compile_, link = command(program, file, rf" -c .*{re.escape(file)}$"), command(program, file, rf" -o {program} ")
-    subprocess.run(changed(compile_, {file: str(source), f"build/rel/{file}.o": str(made)}) + ["-w"], cwd=ROOT, check=True)
-    link = [word for pattern in changed(link, {f"build/rel/{file}.o": str(made), program: str(directory / "world")})
-            for word in ([str(p) for p in sorted(pathlib.Path("/").glob(pattern[1:]))] if "*" in pattern else [pattern])]
-    subprocess.run(link, cwd=ROOT, check=True)
-    return directory / "world"
 
 
 def seed_of(fault):
@@ -137,19 +135,19 @@ def seed_of(fault):
         return None, f"{file} has no {before!r}"
     with tempfile.TemporaryDirectory() as name:
         program = build(pathlib.Path(name), f"build/rel/tests/sim/{world}", file, text.replace(before, after, 1))
-        with subprocess.Popen([program, "--seed", "1", "--schedules", SCHEDULES], stdout=subprocess.PIPE, text=True) as ran:
-            lines = (re.match(r"# seed (\d+): (.*)", line) for line in ran.stdout)
-            found = next((line for line in lines if line), None)
-            ran.kill()  # it would look for the shortest schedule
-    return (found[1], found[2]) if found else (None, f"no schedule of {SCHEDULES} shows it")
+        return first_failure(program, SCHEDULES) or (None, f"no schedule of {SCHEDULES} shows it")
 
 
-chosen = [f for f in FAULTS if len(sys.argv) < 2 or any(w == f[0] or w in f[1] for w in sys.argv[1:])]
+def is_chosen(fault):
+    return any(w == fault[0] or w in fault[1] or (w == "proof" and fault[1] in (p[2] for p in PROOF)) for w in sys.argv[1:])
+
+
+chosen = [f for f in FAULTS if len(sys.argv) < 2 or is_chosen(f)]
 subprocess.run(["make", "-s"] + sorted({f"build/rel/tests/sim/{f[0]}" for f in chosen}), cwd=ROOT, check=True)
 bad = 0
 for number, fault in enumerate(chosen, 1):
     seed, why = seed_of(fault)
     bad += seed is None
     print(f"{'ok' if seed else 'not ok'} {number} - {fault[1]}: {'seed ' + seed + ', ' if seed else ''}{why}", flush=True)
-print(f"1..{len(chosen)}")
+print(f"1..{len(chosen)}\n# {len(chosen) - bad} of {len(chosen)} found")
 sys.exit(bad > 0)

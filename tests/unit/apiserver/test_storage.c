@@ -536,6 +536,42 @@ static void test_torn_tail(void **state)
 	storage_close(s);
 }
 
+/* What a crash leaves behind the last record: nothing of it is a reason not to start. */
+static void test_tails(void **state)
+{
+	static const struct {
+		size_t len;
+		unsigned char byte;
+	} rows[] = {
+		{ 4096, 0 }, /* etcd#11488: pages that were not written */
+		{ (size_t)4 * 1024 * 1024, 0 }, /* etcd#4012 */
+		{ 2500, 0xff },
+		{ 70000, '1' }, /* each may begin a record's version */
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
+		cleanup_buf struct buf log = { .max = (size_t)8 * 1024 * 1024 };
+		unsigned char *tail = malloc(rows[i].len);
+		struct error err = { 0 };
+		size_t n = 0, good = 0, whole;
+
+		read_log(&log);
+		whole = log.len;
+		buf_add(&log, memset(tail, rows[i].byte, rows[i].len), rows[i].len);
+		assert_int_equal(journal_read(log.data, log.len, count, &n, &good, &err),
+				 0);
+		assert_int_equal(n, 3);
+		assert_int_equal(good, whole);
+		/* etcd#5230: the last record reaches over a page, of which half is there. */
+		memset(log.data + whole - 20, rows[i].byte, 20);
+		assert_int_equal(journal_read(log.data, log.len, count, &n, &good, &err),
+				 0);
+		assert_true(good < whole);
+		free(tail);
+		write_log("", 0);
+	}
+}
+
 /* Damage in front of a mark, or in a log of a version that did not write any. */
 static void test_acknowledged_damage(void **state)
 {
@@ -620,6 +656,7 @@ int main(void)
 		IN_DIR(test_cut),
 		IN_DIR(test_damage),
 		IN_DIR(test_torn_tail),
+		IN_DIR(test_tails),
 		IN_DIR(test_acknowledged_damage),
 		IN_DIR(test_foreign),
 		IN_DIR(test_written_again),

@@ -49,6 +49,11 @@ TEST(colors_become_classes)
 	check_line("\033[1m\033[22mplain", "plain");
 	check_line("\033[38m\033[48;2mx", "x");
 	check_line("\033[99999999999999999999mx", "x");
+	/* As kubernetes/dashboard#6774 and grafana#99527 have them. */
+	check_line(
+		"\033[0;39m\033[1;34m12:53 \033[34mINFO\033[0;39m \033[36mo.a\033[0;39m [x]",
+		"<span class=\"f4 bold\">12:53 </span><span class=\"f4 bold\">INFO</span> <span class=\"f6\">o.a</span> [x]");
+	check_line("\033[01;32m[00] INFO", "<span class=\"f2 bold\">[00] INFO</span>");
 }
 
 TEST(a_line_of_nothing_but_colors_stays_small)

@@ -12,6 +12,7 @@
 #include "client/logs.h"
 #include "trainer/podcause.h"
 #include "trainer/supervision.h"
+#include "trainer/trainjob.h"
 #include "trainer/trainjob_status.h"
 #include "ui/act.h"
 #include "ui/html.h"
@@ -116,6 +117,29 @@ static void add_logs(struct buf *out, struct kube *k, const struct view *v)
 	buf_adds(out, "</pre>\n");
 }
 
+/* What the page shows; made by load(), ends with release(). */
+struct shown {
+	struct view view;
+	cJSON *events;
+	struct error no_events; /* kind 0: they can be read */
+};
+
+static void release(struct shown *s)
+{
+	cJSON_Delete(s->events);
+	view_release(&s->view);
+}
+#define cleanup_shown __attribute__((cleanup(release)))
+
+static int load(struct shown *s, struct kube *k, const char *ns, const char *name,
+		struct error *err)
+{
+	if (view_load(&s->view, k, ns, name, err))
+		return -1;
+	(void)!events_of_job(k, s->view.trainjob, &s->events, &s->no_events);
+	return 0;
+}
+
 /* How a row of a table is written: page_row() or json_row(). */
 struct rows {
 	struct buf *out;
@@ -132,17 +156,52 @@ static void json_row(struct buf *out, const char *const cells[])
 	buf_adds(out, "],");
 }
 
-static const char *const pod_heads[] = {
-	"POD", "PHASE", "NODE", "RESTARTS", "EXIT", NULL
-};
-static const char *const event_heads[] = { "LAST SEEN", "TYPE",    "REASON",
-					   "OBJECT",    "MESSAGE", NULL };
+static void time_rows(const struct rows *rows, const struct shown *s)
+{
+	cleanup_json cJSON *timeline = timeline_of(&s->view);
+	const cJSON *e;
 
-static void pod_rows(const struct rows *rows, const struct view *v)
+	json_each(e, timeline) {
+		char when[TIME_TEXT_SIZE], age[DURATION_TEXT_SIZE];
+		int64_t at = json_int(e, 0, "at");
+
+		time_text(at, when);
+		duration_age(s->view.now - at, age);
+		rows->add(rows->out, (const char *[]){ when, age, json_str(e, "what"),
+						       json_str(e, "text"), NULL });
+	}
+}
+
+/* What supervisors report; a job without has no row. */
+static void supervised_rows(const struct rows *rows, const struct shown *shown)
+{
+	cleanup_arena struct arena a = { 0 };
+	cleanup_buf struct buf time = { .max = MAX_CELL };
+	struct supervision s;
+	int goodput;
+
+	if (!supervision_of(&s, shown->view.trainjob))
+		return;
+	goodput = supervision_goodput(&s);
+	for (int i = 0; i < SUPERVISION_SLICES; i++) {
+		char text[DURATION_TEXT_SIZE];
+
+		buf_printf(&time, "%s%s %s", i ? ", " : "", supervision_slices[i],
+			   duration_age(s.seconds[i], text));
+	}
+	rows->add(rows->out,
+		  (const char *[]){ arena_printf(&a, "%" PRId64, s.restarts),
+				    arena_printf(&a, "%" PRId64, s.lost),
+				    arena_printf(&a, "%" PRId64, s.stalls),
+				    goodput < 0 ? "" : arena_printf(&a, "%d%%", goodput),
+				    (const char *)time.data, NULL });
+}
+
+static void pod_rows(const struct rows *rows, const struct shown *s)
 {
 	const cJSON *pod, *c;
 
-	json_each(pod, v->pods) {
+	json_each(pod, s->view.pods) {
 		cleanup_arena struct arena arena = { 0 };
 		cleanup_buf struct buf codes = { .max = MAX_CELL };
 		int64_t restarts = 0;
@@ -162,56 +221,63 @@ static void pod_rows(const struct rows *rows, const struct view *v)
 	}
 }
 
-static void add_pods(struct buf *out, const struct view *v)
+/* The last MAX_EVENTS of them. */
+static void event_rows(const struct rows *rows, const struct shown *s)
 {
-	const struct rows rows = { out, page_row };
-
-	buf_adds(out, "<h2 id=\"pods\">Pods</h2>\n");
-	page_begin_table(out, pod_heads);
-	pod_rows(&rows, v);
-	page_end_table(out);
-}
-
-/* The last MAX_EVENTS of them. True: there are earlier ones. */
-static bool event_rows(const struct rows *rows, const cJSON *events, int64_t now)
-{
-	int n = cJSON_GetArraySize(events);
+	static const char *const earlier[] = {
+		"", "", "", "", "earlier ones: kftrainer events", NULL
+	};
+	int n = cJSON_GetArraySize(s->events);
 	const cJSON *e;
 
-	json_each(e, events) {
+	if (n > MAX_EVENTS)
+		rows->add(rows->out, earlier);
+	json_each(e, s->events) {
 		if (n-- > MAX_EVENTS)
 			continue;
 		cleanup_arena struct arena arena = { 0 };
 		char age[DURATION_TEXT_SIZE] = "";
 
 		if (event_last(e) >= 0)
-			duration_age(now - event_last(e), age);
+			duration_age(s->view.now - event_last(e), age);
 		rows->add(rows->out,
 			  (const char *[]){ age,
 					    event_is_warning(e) ? "Warning" : "Normal",
 					    event_reason(e), event_object_text(&arena, e),
 					    event_message_text(&arena, e), NULL });
 	}
-	return cJSON_GetArraySize(events) > MAX_EVENTS;
 }
 
-static void add_events(struct buf *out, struct kube *k, const struct view *v)
+static const struct {
+	const char *id, *title, *heads[6]; /* heads end with NULL */
+	void (*rows)(const struct rows *rows, const struct shown *s);
+} tables[] = {
+	{ "timeline", "Timeline", { "WHEN", "AGE", "STATE", "WHAT" }, time_rows },
+	{ "supervised",
+	  "Supervision",
+	  { "RESTARTS", "LOST PODS", "STALLS", "GOODPUT", "TIME" },
+	  supervised_rows },
+	{ "pods", "Pods", { "POD", "PHASE", "NODE", "RESTARTS", "EXIT" }, pod_rows },
+	{ "events",
+	  "Events",
+	  { "LAST SEEN", "TYPE", "REASON", "OBJECT", "MESSAGE" },
+	  event_rows },
+};
+
+static void add_tables(struct buf *out, const struct shown *s)
 {
 	const struct rows rows = { out, page_row };
-	cleanup_json cJSON *events = NULL;
-	struct error err = { 0 };
-	bool more;
 
-	buf_adds(out, "<h2 id=\"events\">Events</h2>\n");
-	if (events_of_job(k, v->trainjob, &events, &err)) {
-		page_message(out, &err);
-		return;
+	for (size_t i = 0; i < N_ELEMENTS(tables); i++) {
+		buf_printf(out, "<h2 id=\"%s\">%s</h2>\n", tables[i].id, tables[i].title);
+		if (tables[i].rows == event_rows && s->no_events.kind) {
+			page_message(out, &s->no_events);
+			continue;
+		}
+		page_begin_table(out, tables[i].heads);
+		tables[i].rows(&rows, s);
+		page_end_table(out);
 	}
-	page_begin_table(out, event_heads);
-	more = event_rows(&rows, events, v->now);
-	page_end_table(out);
-	if (more)
-		buf_adds(out, "<p class=\"note\">earlier ones: kftrainer events</p>\n");
 }
 
 static void add_yaml(struct buf *out, const struct view *v)
@@ -219,80 +285,6 @@ static void add_yaml(struct buf *out, const struct view *v)
 	buf_adds(out, "<h2>YAML</h2>\n<pre>");
 	origin_yaml(out, v->trainjob, v->runtime);
 	buf_adds(out, "</pre>\n");
-}
-
-static const char *const time_heads[] = { "WHEN", "AGE", "STATE", "WHAT", NULL };
-
-static void time_rows(const struct rows *rows, const struct view *v)
-{
-	cleanup_json cJSON *timeline = timeline_of(v);
-	const cJSON *e;
-
-	json_each(e, timeline) {
-		char when[TIME_TEXT_SIZE], age[DURATION_TEXT_SIZE];
-		int64_t at = json_int(e, 0, "at");
-
-		time_text(at, when);
-		duration_age(v->now - at, age);
-		rows->add(rows->out, (const char *[]){ when, age, json_str(e, "what"),
-						       json_str(e, "text"), NULL });
-	}
-}
-
-static void add_timeline(struct buf *out, const struct view *v)
-{
-	const struct rows rows = { out, page_row };
-
-	buf_adds(out, "<h2 id=\"timeline\">Timeline</h2>\n");
-	page_begin_table(out, time_heads);
-	time_rows(&rows, v);
-	page_end_table(out);
-}
-
-static const char *const supervised_heads[] = { "RESTARTS", "LOST PODS", "STALLS",
-						"GOODPUT",  "TIME",      NULL };
-
-/* What supervisors report, as the columns of the list; a job without has no row. */
-static void supervised_rows(const struct rows *rows, const struct view *v)
-{
-	cleanup_arena struct arena a = { 0 };
-	cleanup_buf struct buf time = { .max = MAX_CELL };
-	struct supervision s;
-	int goodput;
-
-	if (!supervision_of(&s, v->trainjob))
-		return;
-	goodput = supervision_goodput(&s);
-	for (int i = 0; i < SUPERVISION_SLICES; i++) {
-		char text[DURATION_TEXT_SIZE];
-
-		buf_printf(&time, "%s%s %s", i ? ", " : "", supervision_slices[i],
-			   duration_age(s.seconds[i], text));
-	}
-	rows->add(rows->out,
-		  (const char *[]){ arena_printf(&a, "%" PRId64, s.restarts),
-				    arena_printf(&a, "%" PRId64, s.lost),
-				    arena_printf(&a, "%" PRId64, s.stalls),
-				    goodput < 0 ? "" : arena_printf(&a, "%d%%", goodput),
-				    (const char *)time.data, NULL });
-}
-
-static void add_supervised(struct buf *out, const struct view *v)
-{
-	const struct rows rows = { out, page_row };
-
-	buf_adds(out, "<h2 id=\"supervised\">Supervision</h2>\n");
-	page_begin_table(out, supervised_heads);
-	supervised_rows(&rows, v);
-	page_end_table(out);
-}
-
-/* Ends a list whose elements each end with a comma. */
-static void end_list(struct buf *out, const char *end)
-{
-	if (out->len && out->data[out->len - 1] == ',')
-		out->len--;
-	buf_adds(out, end);
 }
 
 static void add_why(struct buf *text, const struct view *v)
@@ -305,59 +297,52 @@ static void add_why(struct buf *text, const struct view *v)
 int job_state(struct buf *out, struct kube *k, const char *ns, const char *name,
 	      bool *ret_ended, struct error *err)
 {
-	cleanup_view struct view view = { 0 };
+	cleanup_shown struct shown s = { 0 };
 	cleanup_buf struct buf text = { .max = MAX_TEXT };
 	const struct rows rows = { out, json_row };
-	cleanup_json cJSON *events = NULL;
 
-	if (view_load(&view, k, ns, name, err))
+	if (load(&s, k, ns, name, err))
 		return -1;
-	if (events_of_job(k, view.trainjob, &events, err)) {
-		if (err->kind != ERR_DENIED) /* the page has said so */
-			return -1;
-		*err = (struct error){ 0 };
-		events = cJSON_CreateArray();
+	if (s.no_events.kind && s.no_events.kind != ERR_DENIED) { /* as the page says */
+		*err = s.no_events;
+		return -1;
 	}
-	*ret_ended = status_finished(json_get(view.trainjob, "status"));
-	add_why(&text, &view);
+	*ret_ended = status_finished(tj_status(s.view.trainjob));
+	add_why(&text, &s.view);
 	buf_adds(out, "{\"why\":");
 	html_json(out, (const char *)text.data);
-	buf_adds(out, ",\"tables\":{\"pods\":[");
-	pod_rows(&rows, &view);
-	end_list(out, "],\"timeline\":[");
-	time_rows(&rows, &view);
-	end_list(out, "],\"supervised\":[");
-	supervised_rows(&rows, &view);
-	end_list(out, "],\"events\":[");
-	event_rows(&rows, events, view.now);
-	end_list(out, "]}}");
+	buf_adds(out, ",\"tables\":{");
+	for (size_t i = 0; i < N_ELEMENTS(tables); i++) {
+		buf_printf(out, "%s\"%s\":[", i ? "," : "", tables[i].id);
+		tables[i].rows(&rows, &s);
+		out->len -= out->data[out->len - 1] == ','; /* the last row's */
+		buf_adds(out, "]");
+	}
+	buf_adds(out, "}}");
 	return buf_check(out, "the state", err);
 }
 
 int job_page(struct buf *out, const struct job_page *page, struct error *err)
 {
-	cleanup_view struct view view = { 0 };
+	cleanup_shown struct shown s = { 0 };
 	cleanup_buf struct buf text = { .max = MAX_TEXT };
 	struct kube *k = page->kube;
 
-	if (view_load(&view, k, page->ns, page->name, err))
+	if (load(&s, k, page->ns, page->name, err))
 		return -1;
-	add_why(&text, &view);
+	add_why(&text, &s.view);
 	page_head(out, page->name);
 	buf_adds(out, "<pre class=\"why\">");
 	html_text(out, (const char *)text.data, text.len);
 	buf_adds(out, "</pre>\n");
 	if (!page->read_only)
-		act_links(out, k, view.trainjob);
-	add_timeline(out, &view);
-	add_supervised(out, &view);
-	add_pods(out, &view);
-	add_events(out, k, &view);
+		act_links(out, k, s.view.trainjob);
+	add_tables(out, &s);
 	buf_adds(out, "<h2>Log</h2>\n");
 	if (page->no_logs->kind)
 		page_message(out, page->no_logs);
-	add_logs(out, k, &view);
-	add_yaml(out, &view);
+	add_logs(out, k, &s.view);
+	add_yaml(out, &s.view);
 	page_foot(out);
 	return buf_check(out, "the page", err);
 }

@@ -164,11 +164,17 @@ class Page:
         for line in self.open("/stream?plot=" + key):
             if line.startswith(b"data: [") and json.loads(line[6:])[1] == metric:
                 return [point[1:] for point in json.loads(line[6:])[3]]
+            if line == b"event: mark\n":  # all of them have come
+                return None
         return None
 
     def end(self):
         self.process.terminate()
         return self.process.communicate()[1].splitlines()[:-1]
+
+
+def without_ages(text):
+    return re.sub(r"\b(\d+[smhd])+\b", "AGE", text)
 
 
 def look(what, uri, names, env=()):
@@ -178,7 +184,7 @@ def look(what, uri, names, env=()):
     for name, run in names.items():
         key = f"default/{name}"
         shown = page.text("/jobs/" + key)
-        has(f"{what}: {name}: what why says", shown, out("why", name, "--from", uri, env=env).splitlines()[0])
+        has(f"{what}: {name}: what why says", without_ages(shown), without_ages(out("why", name, "--from", uri, env=env).splitlines()[0]))
         same("... its log", sorted(page.ask("/log?job=" + key)[2].splitlines()),
              sorted(re.sub(r"^\[([^]]*)\]", r"\1", line) for line in out("logs", name, "--from", uri, env=env).splitlines()))
         has("... of which the page has the last lines", shown, "step 2 of rank 0", "step 2 of rank 1")
@@ -272,6 +278,15 @@ same("files with other names are left out", out("logs", "--from", f"file://{fold
 has("... lines that are no events, too", out("events", "--from", f"file://{folder}"), "Odd")
 check("... and escapes are spelled out", "\x1b" in out("events", "--from", f"file://{folder}") and "there is one" or "")
 has("... metrics of another shape", out("get", "--from", f"file://{folder}"), "bad")
+many = [{"name": f"m{i}", "value": "1"} for i in range(10000)]
+(folder / "attempts/1/metrics.10.jsonl").write_text("".join(json.dumps({"time": "2099-01-01T00:00:00Z", "metrics": metrics}) + "\n" for metrics in (
+    many, many[:20], [{"name": "loss", "value": 1}, {"name": 7, "value": "8"}, "a", None, {"name": "<b>", "value": "NaN"}])) + "half a line")
+page = Page(f"file://{folder}")
+body = page.ask("/jobs/default/bad")[2]
+check("the page of it has text alone", "" if "<td><bdi>\ufffd[2J&lt;b&gt;</bdi>" in body and "<b>" not in body.partition("<h2>Log")[0] else body)
+same("... and what it has read of the metrics", [page.points("default/bad", name) for name in ("loss", "<b>", "m0")],
+     [[[1, 0.75], [2, 0.375], [3, 0.25], [None, None]], [[None, None]], [[None, 1]]])
+page.end()
 
 # ---- one that goes on, one that was lost ---------------------------------------------------------------------------------
 now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())

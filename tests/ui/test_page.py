@@ -117,7 +117,7 @@ def look(what):
     b.until("its log", lambda: "<img src=http://evil.example/x>" in b.text())
     equals("text of a log is not markup", b.find("img, main script"), [])
     equals("the timeline", [row[2] for row in b.rows("table")[1:]], ["queued", "starting", "starting", "training", "failed", "failed", "failed"])
-    equals("its headings", [text for text in b.texts("h1, h2") if text != "Metrics"], ["odd", "Timeline", "Pods", "Events", "Log", "YAML"])
+    equals("its headings", [text for text in b.texts("h1, h2") if text not in ("Metrics", "Supervision")], ["odd", "Timeline", "Pods", "Events", "Log", "YAML"])
     marked = b.texts(".added")
     checks("the YAML marks defaults", None if "suspend: false  # default" in marked else marked)
     checks("... and what the runtime gives", None if any(line.endswith("# of the runtime torch-distributed") for line in marked) else marked)

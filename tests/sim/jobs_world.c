@@ -182,9 +182,11 @@ static void jobs_world(struct sim *sim)
 }
 
 static const struct sim_seed known[] = {
+	{ 8, "a new TrainJob gets the end of one of its name before it" },
 	{ 103, "the answer to the write of a runtime snapshot is lost" },
 	{ 127, "a job is resumed after its time, and its JobSet is refused" },
 	{ 228, "a job completes in the moment of its deadline" },
+	{ 508, "a controller that takes over lists pods before TrainJobs" },
 	{ 1163, "the answer to the write of an end is lost, and the watch lags" },
 	{ 0, NULL },
 };

@@ -145,7 +145,7 @@ int run_control(struct run *r, bool last, struct error *err)
 	status = tj_status(r->trainjob);
 	if (failed || (!last && json_equal(status, r->saved_status)))
 		return failed;
-	report = progress_of(status);
+	report = r->saved_status ? progress_of(status) : NULL; /* of this run */
 	if (report && !json_equal(report, progress_of(r->saved_status)))
 		state_metrics_add_now(&r->state, report);
 	if (state_save(&r->state, r->trainjob, last, err)) {

@@ -13,6 +13,7 @@
  *             suspended        exists while spec.suspend is to be true
  *             report.txt       the cause of a failure, for people
  *             notes.txt        what the run reported, and what only -v shows
+ *             metrics.jsonl    what its training code reported (local/state_metrics.h)
  *             logs/<pod>/<container>.log   lines as the process wrote them
  *     <state>/claims/<namespace>/<name>/   a volume claim; outlives the runs
  *

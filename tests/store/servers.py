@@ -42,7 +42,10 @@ def answers(port, child):
     """Until it accepts connections; one that has ended ends the test."""
     while child.poll() is None:
         try:
-            return socket.create_connection(("127.0.0.1", port), 1).close()
+            with socket.create_connection(("127.0.0.1", port), 1) as s:
+                if s.getsockname() != s.getpeername():  # a port that nobody has may be connected to itself
+                    return
         except OSError:
-            time.sleep(0.05)
+            pass
+        time.sleep(0.05)
     sys.exit(f"{child.args[0]} does not start: {(scratch / f'{port}.log').read_text()[-500:]}")

@@ -50,16 +50,9 @@ static bool is_supervised(const struct info *info, const cJSON *tj)
 static void validate(const struct plugin_env *env, struct info *info, const cJSON *old,
 		     const cJSON *tj, struct field_errors *errs)
 {
-	struct supervise_spec spec;
-	struct track_spec track;
-	struct run_spec run;
-	struct export_spec export;
 	struct error err = { 0 };
 
-	if (supervise_spec_of(&spec, tj, info->annotations, &err) ||
-	    run_spec_of(&run, &info->arena, tj, info->annotations, &err) ||
-	    track_spec_of(&track, &info->arena, tj, info->annotations, &err) ||
-	    export_spec_of(&export, &info->arena, tj, info->annotations, &err))
+	if (supervise_check(tj, info->annotations, &err))
 		field_error_add(errs, FIELD_INVALID, "metadata.annotations", NULL, "%s",
 				err.msg);
 }

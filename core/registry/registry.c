@@ -150,22 +150,36 @@ const char *registry_said(struct arena *arena, const cJSON *doc)
 	return arena_printf(arena, ": %s", str_visible(arena, text, false));
 }
 
-static int unexpected(struct registry *r, int status, const cJSON *doc, struct error *err)
+/* The same, or the line of text of a gateway before the server: "RBAC: access denied". */
+static const char *said(struct arena *arena, const cJSON *doc, const struct buf *body)
+{
+	const char *text = body->len ? (const char *)body->data : "<";
+	size_t len = strcspn(text, "\r\n");
+
+	if (doc || *text == '<' || len > MAX_SAID ||
+	    text[len + strspn(text + len, "\r\n")])
+		return registry_said(arena, doc);
+	return arena_printf(arena, ": %s",
+			    str_visible(arena, str_slice(arena, text, len), false));
+}
+
+static int unexpected(struct registry *r, int status, const cJSON *doc,
+		      const struct buf *body, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
+	const char *text = said(&arena, doc, body);
 
 	if (status == 401 || status == 403)
 		return error_set(err, ERR_DENIED, "%s: status %d, %s%s", r->shown, status,
 				 r->headers[2] ? "the credentials are not accepted"
 					       : "credentials are needed",
-				 registry_said(&arena, doc));
+				 text);
 	if (status >= 300 && status < 400)
 		return error_set(
 			err, ERR_FORMAT,
 			"%s: redirects to another address (status %d): use that one",
 			r->shown, status);
-	return error_set(err, ERR_FORMAT, "%s: status %d%s", r->shown, status,
-			 registry_said(&arena, doc));
+	return error_set(err, ERR_FORMAT, "%s: status %d%s", r->shown, status, text);
 }
 
 int registry_call(struct registry *r, const struct registry_call *call,
@@ -197,7 +211,7 @@ int registry_call(struct registry *r, const struct registry_call *call,
 		return 0;
 	rc = json_parse(&doc, answer.body.data, answer.body.len, err);
 	if (!expected(answer.status))
-		return unexpected(r, answer.status, doc, err);
+		return unexpected(r, answer.status, doc, &answer.body, err);
 	if (rc || !cJSON_IsObject(doc)) {
 		error_set(err, ERR_FORMAT,
 			  "%s: the answer is not a JSON object (status %d): is this the "

@@ -59,6 +59,15 @@ static bool is_plain(const char *uri, const char *const *schemes)
 	return strcspn(rest, "@") >= strcspn(rest, "/");
 }
 
+/* A repository's name has two parts. */
+static bool is_half(const char *uri)
+{
+	const char *rest = str_after(uri, "hf://");
+	const char *slash = rest ? strchr(rest, '/') : NULL;
+
+	return rest && (!slash || slash == rest || !slash[1]);
+}
+
 static bool is_text(const char *text, size_t max, bool lines)
 {
 	size_t len = strlen(text);
@@ -134,6 +143,39 @@ static int add_properties(struct reading *r, struct error *err)
 	return 0;
 }
 
+/* An annotation of the TrainJob's own without the one that it is for. */
+static int refuse_alone(const struct reading *r, const char *key, const char *of,
+			struct error *err)
+{
+	if (!meta_annotation(r->tj, key))
+		return 0;
+	return error_set(err, ERR_INVALID, "%s: requires %s", key, of);
+}
+
+static int read_details(struct reading *r, const char *registry, struct error *err)
+{
+	for (size_t i = 0; i < N_ELEMENTS(details); i++) {
+		const char *value = find(r, details[i].key);
+
+		if (value && !is_text(value, details[i].max, details[i].lines))
+			return error_set(err, ERR_INVALID,
+					 "%s: expected 1 to %zu bytes of UTF-8%s",
+					 details[i].key, details[i].max,
+					 details[i].lines ? "" : ", in one line");
+		if (!value && str_eq(details[i].key, REGISTER_MODEL_ANNOTATION))
+			value = r->spec->uri; /* of which it is a part */
+		if (value && !details[i].lines && strchr(value, '\'') &&
+		    str_starts(registry, "mlflow"))
+			return error_set(err, ERR_INVALID,
+					 "%s: MLflow cannot search for a name with a "
+					 "quote",
+					 details[i].key);
+		if (value != r->spec->uri)
+			add(r, details[i].option, value);
+	}
+	return 0;
+}
+
 static int read_register(struct reading *r, struct error *err)
 {
 	static const char *const schemes[] = { "model-registry://",
@@ -142,32 +184,12 @@ static int read_register(struct reading *r, struct error *err)
 					       NULL };
 	const char *uri = find(r, REGISTER_ANNOTATION);
 
-	for (size_t i = 0; i < N_ELEMENTS(details); i++) {
-		const char *value = find(r, details[i].key);
-
-		if (value && !uri)
-			return error_set(err, ERR_INVALID,
-					 "%s: requires " REGISTER_ANNOTATION,
-					 details[i].key);
-		if (value && !is_text(value, details[i].max, details[i].lines))
-			return error_set(err, ERR_INVALID,
-					 "%s: expected 1 to %zu bytes of UTF-8%s",
-					 details[i].key, details[i].max,
-					 details[i].lines ? "" : ", in one line");
-		if (value && !details[i].lines && strchr(value, '\'') &&
-		    str_starts(uri, "mlflow"))
-			return error_set(err, ERR_INVALID,
-					 "%s: MLflow cannot search for a name with a "
-					 "quote",
-					 details[i].key);
-		add(r, details[i].option, value);
-	}
-	if (!uri && find(r, REGISTER_PROPERTIES_ANNOTATION))
-		return error_set(err, ERR_INVALID,
-				 REGISTER_PROPERTIES_ANNOTATION
-				 ": requires " REGISTER_ANNOTATION);
+	for (size_t i = 0; i < N_ELEMENTS(details) && !uri; i++)
+		if (refuse_alone(r, details[i].key, REGISTER_ANNOTATION, err))
+			return -1;
 	if (!uri)
-		return 0; /* export-model's other options need --register */
+		return refuse_alone(r, REGISTER_PROPERTIES_ANNOTATION,
+				    REGISTER_ANNOTATION, err);
 	if (!is_plain(uri, schemes))
 		return error_set(
 			err, ERR_INVALID,
@@ -175,9 +197,19 @@ static int read_register(struct reading *r, struct error *err)
 			": expected model-registry://HOST or mlflow+https://HOST "
 			"(or model-registry+http, mlflow+http), without "
 			"credentials");
+	if (read_details(r, uri, err))
+		return -1;
 	add(r, "--register", uri);
 	add_origin(r);
 	return add_properties(r, err);
+}
+
+/* A job in development has no end at which something could be exported. */
+static const char *uri_of(const struct reading *r)
+{
+	return meta_annotation(r->tj, DEV_ANNOTATION)
+		       ? meta_annotation(r->tj, EXPORT_ANNOTATION)
+		       : find(r, EXPORT_ANNOTATION);
 }
 
 int export_spec_of(struct export_spec *ret, struct arena *arena, const cJSON *tj,
@@ -187,18 +219,17 @@ int export_spec_of(struct export_spec *ret, struct arena *arena, const cJSON *tj
 	struct reading r = { ret, arena, tj, template_annotations, 0 };
 
 	*ret = (struct export_spec){
-		.uri = find(&r, EXPORT_ANNOTATION),
+		.uri = uri_of(&r),
 		.secret = find(&r, EXPORT_SECRET_ANNOTATION),
 		.args = arena_alloc(arena, (MOST_ARGS + 1) * sizeof(*ret->args)),
 	};
-	if (ret->uri && !is_plain(ret->uri, schemes))
+	if (ret->uri && (!is_plain(ret->uri, schemes) || is_half(ret->uri)))
 		return error_set(err, ERR_INVALID,
 				 EXPORT_ANNOTATION
 				 ": expected s3://BUCKET/PREFIX, gs://BUCKET/PREFIX or "
 				 "hf://ORG/NAME, without credentials");
-	if (!ret->uri && find(&r, REGISTER_ANNOTATION))
-		return error_set(err, ERR_INVALID,
-				 REGISTER_ANNOTATION ": requires " EXPORT_ANNOTATION);
+	if (!ret->uri && refuse_alone(&r, REGISTER_ANNOTATION, EXPORT_ANNOTATION, err))
+		return -1;
 	if (ret->uri && meta_annotation(tj, DEV_ANNOTATION))
 		return error_set(err, ERR_INVALID,
 				 EXPORT_ANNOTATION

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "api/meta.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/str.h"
 #include "trainer/api.h"
@@ -115,4 +116,22 @@ void supervise_annotate_dev(cJSON *tj, int64_t idle_ms, const char *from)
 		snprintf(text, sizeof(text), "%llds", (long long)idle_ms / 1000);
 	meta_set_annotation(tj, DEV_ANNOTATION, text);
 	meta_set_annotation(tj, DEV_FROM_ANNOTATION, from);
+}
+
+int supervise_check(const cJSON *tj, const cJSON *template_annotations, struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	struct supervise_spec spec;
+	struct track_spec track;
+	struct run_spec run;
+	struct export_spec export;
+
+	return supervise_spec_of(&spec, tj, template_annotations, err) ||
+			       run_spec_of(&run, &arena, tj, template_annotations, err) ||
+			       track_spec_of(&track, &arena, tj, template_annotations,
+					     err) ||
+			       export_spec_of(&export, &arena, tj, template_annotations,
+					      err)
+		       ? -1
+		       : 0;
 }

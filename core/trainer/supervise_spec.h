@@ -41,6 +41,9 @@ struct supervise_spec {
 /* Strings are the documents'. ERR_INVALID: an annotation has no valid value. */
 MUST_CHECK int supervise_spec_of(struct supervise_spec *ret, const cJSON *tj,
 				 const cJSON *template_annotations, struct error *err);
+/* The same for all annotations of supervised jobs; a runtime's alone: `tj` is NULL. */
+MUST_CHECK int supervise_check(const cJSON *tj, const cJSON *template_annotations,
+			       struct error *err);
 /* restarts 0, or the job has an annotation for them: they remain as they are. */
 void supervise_annotate(cJSON *tj, int64_t restarts);
 void supervise_annotate_dev(cJSON *tj, int64_t idle_ms, const char *from);

@@ -14,6 +14,7 @@
 #include "trainer/jobset.h"
 #include "trainer/podspec.h"
 #include "trainer/runtime.h"
+#include "trainer/supervise_spec.h"
 #include "trainer/trainjob.h"
 
 #define PATCHES "spec.runtimePatches"
@@ -312,7 +313,8 @@ void validate_annotations(const cJSON *runtime, struct field_errors *errs)
 
 	if ((policy_mpi(runtime_ml_policy(runtime)) &&
 	     mpi_transport(&transport, annotations, &err)) ||
-	    cache_in_pods(&cache, annotations, &err))
+	    cache_in_pods(&cache, annotations, &err) ||
+	    supervise_check(NULL, annotations, &err))
 		field_error_add(errs, FIELD_INVALID, "spec.template.metadata.annotations",
 				annotations, "%s", err.msg);
 }

@@ -6,8 +6,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 class Proxy(ThreadingHTTPServer):
     """Before a real server. `fault(method, path)` says what happens to a request: None, "lose" (its answer), "refuse"
-    (503), "forbid" (403), "text" (an answer that is no JSON), "move" (302), or a function that is called once it is done,
-    and whose answer is lost, too."""
+    (503), "forbid" (403), "gateway" (403 by what is before the server), "text" (an answer that is no JSON), "move" (302),
+    or a function that is called once it is done, and whose answer is lost, too."""
     daemon_threads = True
     disable_nagle_algorithm = True
 
@@ -49,6 +49,8 @@ class Handler(BaseHTTPRequestHandler):
             return self.answer(503, b"busy", [("Retry-After", "0")])
         if fault == "forbid":
             return self.answer(403, b'{"message": "not yours"}')
+        if fault == "gateway":
+            return self.answer(403, b"RBAC: access denied\n")
         if fault == "text":
             return self.answer(200, b"<html>Log in</html>")
         if fault == "move":

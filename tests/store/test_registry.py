@@ -216,6 +216,8 @@ for kind in backends:
         check(f"{what}: one line", problem(export(kind, "bad", third), status, f"uploaded, but not registered: {re.escape(schemes[kind])}://.*{like}\n$"))
     proxy.fault = lambda method, path: "forbid" if method != "GET" else None
     check("no rights: one line", problem(export(kind, "bad", third), 1, "uploaded, but not registered: .*status 403, the credentials are not accepted: not yours\n$"))
+    proxy.fault = lambda method, path: "gateway"
+    check("a gateway that refuses: its words", problem(export(kind, "bad", third), 1, "status 403, the credentials are not accepted: RBAC: access denied\n$"))
     proxy.fault = None
     bad = {"MLFLOW_TRACKING_PASSWORD": "wrong"} if kind == "mlflow" else {"MODEL_REGISTRY_TOKEN": "wrong"}
     check("wrong credentials", problem(export(kind, "bad", third, env=bad), 1, "status 401, the credentials are not accepted: who are you"))

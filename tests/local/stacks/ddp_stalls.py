@@ -1,5 +1,6 @@
 """DDP that stalls: ddp_stalls.py FOLDER. In its first run rank 1 waits for a batch that never comes, at step 12, and rank 0 in the
-all-reduce. Progress is reported as transformers' KubeflowCallback does; the first step takes seconds."""
+all-reduce. Progress is reported as transformers' KubeflowCallback does; the first step takes seconds. Until then there is output:
+to load PyTorch takes a busy machine minutes."""
 import json
 import os
 import ssl
@@ -8,6 +9,15 @@ import threading
 import time
 import urllib.request
 
+loaded = threading.Event()
+
+
+def show_loading():
+    while not loaded.wait(1):
+        print("loads PyTorch", flush=True)
+
+
+threading.Thread(target=show_loading, daemon=True).start()
 import torch
 import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
@@ -53,9 +63,11 @@ saved, step = os.path.join(sys.argv[1], "saved"), 0
 if os.path.exists(saved):
     with open(saved, encoding="utf-8") as f:
         step = int(f.read())
+loaded.set()
 print(f"begins {run} rank {rank} at {step}", flush=True)
 report(step)
-time.sleep(8)  # as a compiler would
+if run == 0:
+    time.sleep(10)  # as a compiler would
 while step < STEPS:
     train_step()
     step += 1
@@ -65,3 +77,4 @@ while step < STEPS:
             f.write(str(step))
     time.sleep(0.2)
 dist.destroy_process_group()
+os._exit(0)  # the end of the interpreter is silent

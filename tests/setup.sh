@@ -167,6 +167,8 @@ e2e)
 	use "$here/cluster/sdk.sh"
 	use "$here/e2e/images.sh"
 	venv cache19 "pyarrow 19"
+	venv registry "MLflow and the client of Kubeflow's model registry"
+	use "$here/store/versitygw.sh"
 	;;
 mpi)
 	packages $mpi

@@ -159,19 +159,6 @@ b.said = [line for line in b.said if "page.js" not in line]
 b.devtools("Network.setBlockedURLs", urls=[])
 look("with it")
 
-# ---- for docs/ui.md ------------------------------------------------------------------------------------
-b.go(server.origin + "/")
-b.screen(1000, 260)
-b.shot("list")
-b.go(server.origin + "/jobs/default/digits")
-b.until("its log", lambda: "84 lines" in b.text())
-b.screen(1000, 700, dark=True)
-b.shot("job-dark")
-b.screen(360, 640)
-b.go(server.origin + "/jobs/default/odd")
-b.shot("job-360")
-b.screen(1000, 700)
-
 # ---- --open --------------------------------------------------------------------------------------------
 with tempfile.TemporaryDirectory() as bin_dir:
     with open(bin_dir + "/xdg-open", "w", encoding="ascii") as f:  # in place of a desktop's

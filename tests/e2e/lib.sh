@@ -163,6 +163,12 @@ runtime() { # NAME BACKOFFLIMIT [POLICY]
 	END
 }
 
+# Runtime strict: pods with a random user, a root that cannot be written, and no capability.
+strict_runtime() {
+	local c='runAsUser: 1234567, runAsGroup: 0, runAsNonRoot: true, readOnlyRootFilesystem: true, allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}'
+	runtime strict 6 torch | sed "s|image: $image}|image: $image, securityContext: {$c}}|" | k apply -f - >/dev/null
+}
+
 keys=/home/mpiuser/.ssh
 sshd="[/usr/sbin/sshd, -De, -f, /dev/null, -p, '2222', -h, $keys/id_rsa, -o, StrictModes=no, -o, PidFile=none, -o, AuthorizedKeysFile=$keys/authorized_keys]"
 # The shape of upstream's runtime for DeepSpeed: nodes run sshd, unless the TRANSPORT is worker. '': without

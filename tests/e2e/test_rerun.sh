@@ -1,11 +1,10 @@
 #!/bin/bash
-# `submit --dev` and `rerun` against real kubelets, and supervised jobs: in pods with a random user, a root that
-# cannot be written, and no capability.
+# `submit --dev` and `rerun` against real kubelets: in pods with a random user, a root that cannot be written, and
+# no capability.
 # shellcheck source=tests/e2e/lib.sh
 . "$(dirname "$0")/lib.sh"
 e2e_shared
-strict='runAsUser: 1234567, runAsGroup: 0, runAsNonRoot: true, readOnlyRootFilesystem: true, allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}'
-runtime strict 6 torch | sed "s/image: kft.local.torch:1}/image: kft.local\/torch:1, securityContext: {$strict}}/" | k apply -f - >/dev/null
+strict_runtime
 on_cluster() { in_cluster env KUBECONFIG="$cluster_state/admin.kubeconfig" timeout 120 "$kftrainer" "$@"; }
 submit() { on_cluster submit -n $ns --runtime strict "$@" >"$scratch/out" 2>&1 || { cat "$scratch/out"; return 1; }; }
 rerun() { on_cluster rerun -n $ns "$@" >"$scratch/out" 2>&1 </dev/null; }
@@ -20,7 +19,7 @@ exits() { # CODE LIKE JOB [ARGUMENT...]
 	return 1
 }
 one_line() { exits 125 "$@" && [ "$(wc -l <"$scratch/out")" = 1 ] || { cat "$scratch/out"; return 1; }; }
-uids() { k get pods -l "jobset.sigs.k8s.io/jobset-name=$1" -o 'jsonpath={.items[*].metadata.uid}'; }
+uids() { pods "$1" '{.items[*].metadata.uid}'; }
 
 # ---- the loop ------------------------------------------------------------------------------------------------
 code=$scratch/code
@@ -101,20 +100,5 @@ k delete trainjob dev --wait=false >/dev/null
 check "a job that ends after its idle time" submit --name short --dev --idle 2s --workspace "$code" --nodes 1 -- bash train.sh
 check "... is complete" becomes short Complete
 
-# ---- a supervised job ----------------------------------------------------------------------------------------
-# In its first run rank 1 is killed; in the second rank 0's pod is lost; the third succeeds.
-cat >"$scratch/job" <<'END'
-echo "rank $JOB_COMPLETION_INDEX run $KFTRAINER_RESTART"
-[ "$KFTRAINER_RESTART.$JOB_COMPLETION_INDEX" = 0.1 ] && kill -9 $$
-[ "$KFTRAINER_RESTART" = 2 ] || sleep 300
-END
-check "a supervised job" submit --name kept --supervise --annotation kftrainer.io/restarts=1 --nodes 2 -- bash -c "$(cat "$scratch/job")"
-first() { pods kept | tr ' ' '\n' | grep -- "node-0-$1-"; }
-again() { k logs "$(first "$1")" -c node 2>/dev/null | grep -q "rank $1 run $2"; }
-check "a rank is killed: both start again" wait_for 120 eval 'again 0 1 && again 1 1'
-kept=$(uids kept)
-k delete pod "$(first 0)" --grace-period=0 --force >/dev/null 2>&1
-check "rank 0's pod is lost: the job ends, complete" becomes kept Complete
-check "... rank 1 in the same pod" eval '[ "$(for u in $(uids kept); do grep -c "$u" <<<"$kept"; done | sort | xargs)" = "0 1" ] && again 1 2'
 k delete trainjobs --all --wait=false >/dev/null
 finish

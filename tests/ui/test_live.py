@@ -92,8 +92,6 @@ b.until("... of all ranks", lambda: b.texts(".ranks button") == ["all"] + [f"nod
 check("... of which those on the screen are elements", None if 10 < len(b.find(".line")) < 200 else len(b.find(".line")))
 equal("... in the colors of their ranks", len({b.js("return getComputedStyle(arguments[0]).color", {"element-6066-11e4-a52e-4f735466cecf": e})
                                                for e in b.find(".ranks button")[1:]}), RANKS)
-b.js("document.querySelector('.tools').scrollIntoView()")
-b.shot("live-log")
 b.click(".tools button")
 b.until("pause", lambda: b.text(".live") == "live; the log is paused")
 paused = count()
@@ -103,7 +101,6 @@ b.type(*"needle")
 b.until("search", lambda: len(b.find(".line mark")) >= 1 and "of 20000 lines" in count())
 equal("... finds the lines", sorted(b.texts(".line")), sorted(f"node-{i} <script>alert(1)</script> needle of {i} \\u202eevil" for i in range(RANKS)))
 equal("... as text", b.js("return document.querySelectorAll('.log script').length"), 0)
-b.shot("live-search")
 b.js("const i = document.querySelector('[type=search]'); i.value = ''; i.dispatchEvent(new Event('input'))")
 b.until("... until it is empty", lambda: count() == paused)
 b.click(".tools button")
@@ -158,10 +155,6 @@ b.until("values between gaps are drawn", lambda: b.js("""const f = [...document.
     let n = 0;
     for (let i = 0; i < d.length; i += 4) n += d[i + 3] > 0 && d[i + 2] > d[i] + 60;
     return n""") > 100)
-b.screen(1200, 300)
-b.js("document.getElementById('plots').scrollIntoView()")
-b.shot("live-plots")
-b.screen(1200, 900)
 b.js("document.querySelector('.plot').uplot.setScale('x', {min: 5, max: 5 + 1e-15})")
 b.until("a range that doubles cannot tell apart is widened", lambda: b.js(
     "const x = document.querySelector('.plot').uplot.scales.x; return x.max - x.min") > 1e-6)
@@ -174,6 +167,39 @@ equal("dark: contrast is enough", b.js(CONTRAST), [])
 b.screen(1200, 900)
 equal("light: contrast is enough", b.js(CONTRAST), [])
 
+# ---- an API server that goes away ----------------------------------------------------------------------
+def controller():
+    p = subprocess.Popen([PROGRAM, "controller", "--local", "--data", HOME.name + "/api"], env=ENV, stdin=subprocess.DEVNULL,
+                         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    p.stdout.readline()
+    return p
+
+
+def waits(name):
+    run("submit", "--kubeconfig", HOME.name + "/api/kubeconfig", "--runtime", "torch-distributed", "--name", name, "--suspend", "--", "true")
+
+
+api = controller()
+other = subprocess.Popen([PROGRAM, "ui", "--kubeconfig", HOME.name + "/api/kubeconfig"], env=ENV, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                         stderr=subprocess.DEVNULL, text=True)
+url = other.stdout.readline().strip()
+b.go(url)
+b.until("its page", lambda: b.text("h1") == "Jobs")
+b.go(url.split("?")[0] + "?state=Suspended")  # it mirrors the jobs above
+waits("one")
+b.until("a job of an API server", lambda: [row[1] for row in b.rows()[1:]] == ["one"])
+api.kill()
+api.wait()
+b.until("it is gone: the page says so", lambda: "Not up to date: " in b.text(".live") and "127.0.0.1" in b.text(".live"))
+equal("... and has what was there", [row[1] for row in b.rows()[1:]], ["one"])
+api = controller()
+waits("two")
+b.until("it is back: the page goes on by itself", lambda: [row[1] for row in b.rows()[1:]] == ["one", "two"] and b.text(".live") == "live")
+b.go(origin + "/")
+for p in (other, api):
+    p.terminate()
+    p.wait()
+
 # ---- many tabs ---------------------------------------------------------------------------------------
 for tab in range(8):  # a browser has six connections to a server
     b.ask("POST", "/window", handle=b.ask("POST", "/window/new", type="tab")["handle"])
@@ -183,7 +209,7 @@ for tab in range(8):  # a browser has six connections to a server
 # ---- the server ends ---------------------------------------------------------------------------------
 b.listen()
 equal("the console has no error", b.said, [])
-equal("nothing is asked of another server", b.foreign(origin), [])
+equal("nothing is asked of another server", b.foreign(origin, url.split("/?")[0]), [])
 server.terminate()
 server.wait()
 b.until("the server has ended: the page says so", lambda: "does not answer" in b.text(".live"))

@@ -125,7 +125,8 @@ void nodes_lose_one(struct job *j);         /* a node, with a pod of the job */
 
 /* jobs_users.c */
 void users_start(struct job *j);
-void users_see_the_end(struct job *j); /* of its JobSet: they may replace the job */
+void users_see_the_end(struct job *j);    /* of its JobSet: they may replace the job */
+void users_see_the_status(struct job *j); /* it has ended: they may delete its JobSet */
 void users_make_runtimes(struct world *w);
 void users_create(struct job *j); /* the TrainJob, if there is none */
 void users_lose(struct job *j);   /* it is deleted */

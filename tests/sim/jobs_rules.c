@@ -42,6 +42,7 @@ static void ends_once(struct job *j, const cJSON *tj)
 			 complete                     ? "Complete"
 			 : status_is_exceeded(status) ? "too late"
 						      : "Failed");
+		users_see_the_status(j);
 	}
 	j->finished = complete || failed;
 	j->completed = complete;

@@ -121,7 +121,7 @@ PROOF = [
     ("all ends once faults stop", "a write that is refused", 'a pass that failed is not repeated'),
     ("a Secret never changes", "an object that is there", 'a Secret is made anew'),
     ("two leaders never write", "a leader that is cut off", 'a Lease is taken before it has expired'),
-    ("no JobSet of a deleted TrainJob", "a watch that lags", 'objects are made for a TrainJob that is gone'),
+    ("no JobSet of another is taken", "an object of the same name", 'the JobSet of another is taken'),
     ("no job runs twice", "a JobSet that is gone", 'a finished job is built again'),
     ("a lost node is reported", "a controller that dies", 'pods are listed before TrainJobs'),
 ]

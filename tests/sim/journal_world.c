@@ -112,11 +112,35 @@ static void *keep_writing(void *ctx)
 	return NULL;
 }
 
+/* A list, or its first page, has nothing that a crash may lose either. */
+static void read_all(struct world *w)
+{
+	cleanup_stored_list struct stored_list all = { 0 };
+	size_t max = (size_t)sim_dice(w->sim, KEYS), left;
+	int64_t least[KEYS];
+
+	for (int i = 0; i < KEYS; i++)
+		least[i] = w->keys[i].acked;
+	storage_list(w->storage, "configmaps/", NULL, max, &all, &left);
+	for (size_t i = 0; i < all.n; i++) {
+		int k = strrchr(all.list[i]->key, '/')[1] - '0';
+
+		saw(&w->keys[k], all.list[i], least[k]);
+	}
+	if (all.n + left > KEYS || (max && all.n > max))
+		sim_broken(w->sim, "a list of %zu and %zu", all.n, left);
+}
+
 static void *keep_reading(void *ctx)
 {
 	struct world *w = ctx;
 
 	for (;;) {
+		if (sim_dice(w->sim, 4) == 3) {
+			read_all(w);
+			thread_pause(1 + sim_dice(w->sim, 100));
+			continue;
+		}
 		struct key *k = &w->keys[sim_dice(w->sim, KEYS)];
 		int64_t least = k->acked;
 		cleanup_stored struct stored *found = storage_get(w->storage, k->name);
@@ -177,10 +201,13 @@ static bool may_be_absent(const struct key *k)
 /* Nothing acknowledged is lost, nothing is half there, no version is given twice. */
 static void check(struct world *w)
 {
+	bool some = false;
+
 	for (int i = 0; i < KEYS; i++) {
 		struct key *k = &w->keys[i];
 		cleanup_stored struct stored *found = storage_get(w->storage, k->name);
 
+		some |= found != NULL;
 		if (found)
 			saw(k, found, k->acked);
 		else if (!may_be_absent(k))
@@ -190,6 +217,8 @@ static void check(struct world *w)
 		if (!found)
 			k->acked = k->tried;
 	}
+	if (some != storage_has_namespaced(w->storage, "default"))
+		sim_broken(w->sim, "is there an object? %d", some);
 	if (storage_version(w->storage) < w->version)
 		sim_broken(w->sim, "version %lld is given again",
 			   (long long)storage_version(w->storage));

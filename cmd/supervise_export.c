@@ -87,7 +87,7 @@ static bool is_name(const char *text)
 	return true;
 }
 
-static size_t add_metrics(struct arena *arena, const char **argv)
+static size_t add_metrics(struct arena *arena, const char **argv, const char *registry)
 {
 	cleanup_json cJSON *progress = NULL, *tj = cJSON_CreateObject();
 	const cJSON *metric;
@@ -104,9 +104,10 @@ static size_t add_metrics(struct arena *arena, const char **argv)
 	json_each(metric, progress_metric_list(tj)) {
 		const char *name = json_str(metric, "name"),
 			   *value = json_str(metric, "value");
+		cleanup_free char *clean = name ? registry_clean(registry, name) : NULL;
 
-		if (n < MOST_METRICS && is_name(name) && is_number(value))
-			argv[n++] = arena_printf(arena, "--property=metrics.%s=%s", name,
+		if (n < MOST_METRICS && is_name(clean) && is_number(value))
+			argv[n++] = arena_printf(arena, "--property=metrics.%s=%s", clean,
 						 value);
 	}
 	return n;
@@ -130,9 +131,11 @@ static char **words(struct arena *arena, bool metrics, size_t *ret_n)
 	for (size_t i = 0; i < N_ELEMENTS(first); i++)
 		argv[n++] = first[i];
 	for (size_t i = 0; i < o->args.n; i++) {
+		const char *registry = str_after(o->args.list[i], "--register=");
+
 		argv[n++] = o->args.list[i];
-		if (metrics && str_starts(o->args.list[i], "--register="))
-			n += add_metrics(arena, argv + n);
+		if (metrics && registry)
+			n += add_metrics(arena, argv + n, registry);
 	}
 	argv[n] = NULL;
 	*ret_n = n;

@@ -373,9 +373,9 @@ static bool is_bad_part(const char *part)
 /* Other characters than letters and digits of ASCII and "_-. :/" become '_'. */
 static char *clean_name(const char *name)
 {
-	char *out = xcalloc(1, REGISTRY_MAX_NAME + 1), *p = out;
+	char *out = xcalloc(1, REGISTRY_MAX_NAME + 2), *p = out;
 
-	for (const char *c = name; p < out + REGISTRY_MAX_NAME - 1; c++) {
+	for (const char *c = name; p < out + REGISTRY_MAX_NAME; c++) {
 		bool more = ((unsigned char)*c & 0xc0) == 0x80; /* of a character */
 
 		if ((c == name || c[-1] == '/') && is_bad_part(c))
@@ -386,6 +386,7 @@ static char *clean_name(const char *name)
 			*p++ = isalnum((unsigned char)*c) || strchr("_-. :/", *c) ? *c
 										  : '_';
 	}
+	out[REGISTRY_MAX_NAME] = 0;
 	return out;
 }
 

@@ -3,11 +3,13 @@
 
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "base/xmalloc.h"
 #include "net/uri.h"
+#include "registry/track_impl.h"
 
 enum { CALL_MS = 60 * 1000, MAX_ANSWER = 16 * 1024 * 1024, MAX_SAID = 400 };
 
-#define MLFLOW_REFUSED "'" /* its searches have no form for it */
+#define MLFLOW_REFUSED "'/:" /* its searches have no form for the first */
 
 static const struct registry_kind kinds[] = {
 	{ "model-registry", "https", kubeflow_credentials, NULL, NULL, kubeflow_register,
@@ -66,19 +68,45 @@ static int check_text(const char *what, const char *text, size_t max, bool lines
 	return 0;
 }
 
-static int check_refused(const struct registry_kind *kind, const char *what,
-			 const char *text, struct error *err)
+static int check_refused(const char *refused, const char *what, const char *text,
+			 struct error *err)
 {
-	const char *at = text && kind->refused ? strpbrk(text, kind->refused) : NULL;
+	const char *at = text && refused ? strpbrk(text, refused) : NULL;
 
 	if (!at)
 		return 0;
-	return error_set(err, ERR_INVALID,
-			 "%s '%.200s': %s cannot search for a name with %c", what, text,
-			 kind->scheme, *at);
+	return error_set(err, ERR_INVALID, "%s '%.200s': MLflow takes none with %c", what,
+			 text, *at);
 }
 
-static int check_properties(const struct registry_model *m, struct error *err)
+char *registry_clean(const char *uri, const char *name)
+{
+	const struct registry_kind *kind;
+
+	return registry_find_kind(&kind, uri, IGNORED) || !kind->track
+		       ? xstrdup(name)
+		       : kind->track->name(name);
+}
+
+/* MLflow takes letters of all scripts in a property's name, not so in a metric's. */
+static int check_name(const char *uri, const char *name, struct error *err)
+{
+	cleanup_free char *text = xstrdup(name), *clean = NULL;
+
+	for (char *p = text; *p; p++)
+		if (*p & 0x80)
+			*p = 'x';
+	clean = registry_clean(uri, text);
+	if (str_eq(clean, text))
+		return 0;
+	return error_set(
+		err, ERR_INVALID,
+		"MLflow takes letters, digits and \"_-. :/\" in its name, as in '%s'",
+		clean);
+}
+
+static int check_properties(const char *uri, const struct registry_model *m,
+			    struct error *err)
 {
 	if (m->n_properties > REGISTRY_MAX_PROPERTIES)
 		return error_set(err, ERR_LIMIT, "more than %d properties",
@@ -89,7 +117,8 @@ static int check_properties(const struct registry_model *m, struct error *err)
 		if (check_text("the name of a property", p->name, REGISTRY_MAX_NAME,
 			       false, err) ||
 		    (*p->value &&
-		     check_text("its value", p->value, REGISTRY_MAX_VALUE, true, err)))
+		     check_text("its value", p->value, REGISTRY_MAX_VALUE, true, err)) ||
+		    check_name(uri, p->name, err))
 			return error_wrap(err, "property '%.60s'", p->name);
 	}
 	return 0;
@@ -110,10 +139,10 @@ int registry_check(const struct registry_conf *conf, const struct registry_model
 	    (m->description && check_text("the description", m->description,
 					  REGISTRY_MAX_VALUE, true, err)))
 		return -1;
-	if (check_refused(kind, "the model's name", m->name, err) ||
-	    check_refused(kind, "the version", m->version, err))
+	if (check_refused(kind->refused, "the model's name", m->name, err) ||
+	    check_refused(kind->refused ? "'" : NULL, "the version", m->version, err))
 		return -1;
-	return check_properties(m, err);
+	return check_properties(conf->uri, m, err);
 }
 
 /* ---- calls ---- */

@@ -67,6 +67,9 @@ struct registry_result {
 MUST_CHECK int registry_check(const struct registry_conf *conf,
 			      const struct registry_model *m, struct error *err);
 
+/* A property's name as the registry accepts it, such as a metric's; the caller's. */
+char *registry_clean(const char *uri, const char *name);
+
 /*
  * Register the version, and the model if it is new. ERR_CONFLICT: m->version exists with
  * another digest; ERR_DENIED: no rights; ERR_FORMAT: the answer is not such a registry's;

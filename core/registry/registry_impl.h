@@ -30,7 +30,7 @@ struct registry_kind {
 	const char *ca_setting, *insecure_setting; /* variables; or NULL */
 	int (*run)(struct registry *r, struct registry_result *ret, struct error *err);
 	const struct track_kind *track; /* NULL: it tracks no metrics */
-	const char *refused; /* characters that names and versions cannot have; or NULL */
+	const char *refused; /* characters that a model's name cannot have; or NULL */
 };
 
 struct registry_call {

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "api/meta.h"
+#include "base/file.h"
 #include "base/str.h"
 #include "trainer/podspec.h"
 #include "trainer/supervise_spec.h"
@@ -152,7 +153,7 @@ static int refuse_alone(const struct reading *r, const char *key, const char *of
 	return error_set(err, ERR_INVALID, "%s: requires %s", key, of);
 }
 
-static int read_details(struct reading *r, const char *registry, struct error *err)
+static int read_details(struct reading *r, struct error *err)
 {
 	for (size_t i = 0; i < N_ELEMENTS(details); i++) {
 		const char *value = find(r, details[i].key);
@@ -162,18 +163,26 @@ static int read_details(struct reading *r, const char *registry, struct error *e
 					 "%s: expected 1 to %zu bytes of UTF-8%s",
 					 details[i].key, details[i].max,
 					 details[i].lines ? "" : ", in one line");
-		if (!value && str_eq(details[i].key, REGISTER_MODEL_ANNOTATION))
-			value = r->spec->uri; /* of which it is a part */
-		if (value && !details[i].lines && strchr(value, '\'') &&
-		    str_starts(registry, "mlflow"))
-			return error_set(err, ERR_INVALID,
-					 "%s: MLflow cannot search for a name with a "
-					 "quote",
-					 details[i].key);
-		if (value != r->spec->uri)
-			add(r, details[i].option, value);
+		add(r, details[i].option, value);
 	}
 	return 0;
+}
+
+/* What MLflow's names cannot have. A model has by default the last part of the URI. */
+static int check_mlflow(const struct reading *r, struct error *err)
+{
+	const char *model = find(r, REGISTER_MODEL_ANNOTATION), *uri = r->spec->uri;
+	const char *version = find(r, REGISTER_VERSION_ANNOTATION);
+
+	if (!model && uri)
+		model = path_base(str_slice(r->arena, uri, str_length_before(uri, '/')));
+	if (!(model && strpbrk(model, "'/:")) && !(version && strchr(version, '\'')))
+		return 0;
+	return error_set(err, ERR_INVALID,
+			 "%s: MLflow takes no model's name with a quote, '/' or ':', and "
+			 "no version with a quote",
+			 model && strpbrk(model, "'/:") ? REGISTER_MODEL_ANNOTATION
+							: REGISTER_VERSION_ANNOTATION);
 }
 
 static int read_register(struct reading *r, struct error *err)
@@ -197,7 +206,7 @@ static int read_register(struct reading *r, struct error *err)
 			": expected model-registry://HOST or mlflow+https://HOST "
 			"(or model-registry+http, mlflow+http), without "
 			"credentials");
-	if (read_details(r, uri, err))
+	if (read_details(r, err) || (str_starts(uri, "mlflow") && check_mlflow(r, err)))
 		return -1;
 	add(r, "--register", uri);
 	add_origin(r);

@@ -264,7 +264,7 @@ printf '{{}}' > "$KFTRAINER_MODEL_DIR/sub/config.json"
 [ "$JOB_COMPLETION_INDEX" != 0 ] || exec {sys.executable} {ROOT}/tests/store/report.py {scratch}/reports
 """)
 (scratch / "reports").write_text("".join(json.dumps({"trainerStatus": {"progressPercentage": p, "lastUpdatedTime": "2026-11-27T10:00:00Z", "metrics": [
-    {"name": "loss", "value": v}, {"name": "a=b", "value": "1"}, {"name": "word", "value": "x"}]}}) + "\n" for p, v in ((50, "2"), (100, "0.5"))))
+    {"name": "loss", "value": v}, {"name": "timing(s)/ä", "value": "1"}, {"name": "word", "value": "x"}]}}) + "\n" for p, v in ((50, "2"), (100, "0.5"))))
 of_rank, of_job = "weights of rank 0", hashlib.sha256
 lines = "".join(f"{of_job(t.encode()).hexdigest()}  {p}\n" for p, t in (("model.safetensors", of_rank), ("sub/config.json", "{}")))
 trained = "sha256:" + of_job(lines.encode()).hexdigest()
@@ -328,20 +328,23 @@ with Running(scratch / "hub") as hub:
         found = (registered(kind, "digits") or [{"properties": {}}])[0]["properties"]
         wanted = {"trainjob.namespace": "default", "trainjob.name": f"job-{kind}", "trainjob.uid": uid_of(f"job-{kind}"),
                   "runtime": "fine-tune", "base-model": "hf://org/base@main", "base-model.revision": hub.commits["models/org/base"],
-                  "commit": commit, "metrics.loss": "0.5", "data": "v7", "note": "a=b $(HOME)"}
+                  "commit": commit + ("-dirty" if kind == "kubeflow" else ""), "metrics.loss": "0.5",
+                  "metrics.timing_s_/_" if kind == "mlflow" else "metrics.timing(s)/ä": "1", "data": "v7", "note": "a=b $(HOME)"}
         ours = {"digest", "kftrainer.digest", "kftrainer.version", "format"}
         check("... exactly these properties: the job, the initializers' URIs and revisions, the commit, the last metrics",
               "" if {k: v for k, v in found.items() if k not in ours} == wanted else f"{found}\nwanted: {wanted}")
         proxies[kind].fault = lambda method, path: "text"
         got = submit(kind, f"bad-{kind}", "--max-restarts", "3")
         proxies[kind].fault = None
+        with open(scratch / "code/rank.sh", "a") as f:
+            f.write("# this file differs from its commit\n")
         check(f"{title}: an answer that is no JSON fails the job, once, though restarts are left", problem(got, 1, "is this the address of a registry") or
               ("" if got[1].count("uploaded, but not registered") == 2 else got[1]))  # the log, and the report of its last lines
     got = submit("mlflow", "tracked", "--track", f"mlflow+http://127.0.0.1:{proxies['mlflow'].port}/runs")
     check("a job that is tracked, too: its version belongs to its run", problem(got, 0, "registered: version 1 of tracked") or
           ("" if (registered("mlflow", "tracked") or [{"run": ""}])[0]["run"] else "no run"))
     for what, argv, like in (
-            ("a name that MLflow cannot find", ["--model-name", "it's"], "kftrainer.io/register-model: MLflow cannot search"),
+            ("a name that MLflow cannot find", ["--model-name", "it's"], "kftrainer.io/register-model: MLflow takes no model"),
             ("a property without a value", ["--property", "x"], "kftrainer.io/register-properties: expected NAME=VALUE"),
             ("supervision turned off", ["--annotation", "kftrainer.io/supervise=false"], "kftrainer.io/export-to: requires supervision"),
             ("a registry of no kind", ["--register", "https://registry"], "kftrainer.io/register: expected model-registry://")):
@@ -352,6 +355,8 @@ for what, argv, status, like in (
         ("another scheme", ["--register", "https://registry"], 2, "'https://registry': not a model registry: use"),
         ("a password in the URI", ["--register", "mlflow+http://u:p@h"], 2, "with credentials in the environment"),
         ("--property without '='", ["--property", "x"], 2, "--property 'x': expected NAME=VALUE"),
+        ("a property's name that MLflow does not take", ["--property", "a, b=1"], 2, "property 'a, b': MLflow takes letters, .* as in 'a_ b'"),
+        ("a model's name that MLflow does not take", ["--model", "a/b"], 2, "the model's name 'a/b': MLflow takes none with /"),
         ("101 properties", [f"--property={i}=x" for i in range(101)], 2, "more than 100 properties"),
         ("a value of 6,000 bytes", ["--property", "x=" + 6000 * "y"], 2, "property 'x': its value has 6000 bytes; at most 5000"),
         ("a name with a line break", ["--model", "a\nb"], 2, "the model's name has a control character")):

@@ -2,6 +2,7 @@
 #include "registry/registry.h"
 #include "registry/track.h"
 
+#include "base/cleanup.h"
 #include "base/str.h"
 #include "tests/unit/unit.h"
 
@@ -89,7 +90,7 @@ TEST(test_names)
 	assert_int_equal(check("mlflow+http://h", "a\x7f", NULL, IGNORED), -1);
 	assert_int_equal(check("mlflow+http://h", "\xff", NULL, IGNORED), -1);
 	assert_int_equal(check("mlflow+http://h", "m", "", IGNORED), -1);
-	assert_int_equal(check("mlflow+http://h", "mödel & %41/", "1", IGNORED), 0);
+	assert_int_equal(check("mlflow+http://h", "mödel & %41", "1:2/3", IGNORED), 0);
 }
 
 TEST(test_properties)
@@ -121,6 +122,9 @@ TEST(test_a_name_that_cannot_be_found)
 		int want;
 	} rows[] = {
 		{ "mlflow+https://host", "it's", NULL, -1 },
+		{ "mlflow+https://host", "a/b", NULL, -1 },
+		{ "mlflow+https://host", "a:b", NULL, -1 },
+		{ "model-registry://host", "a/b:c", NULL, 0 },
 		{ "mlflow+http://host", "m", "o'clock", -1 },
 		{ "mlflow+https://host", "\"m\" of \\x", "v1", 0 },
 		{ "model-registry://host", "it's", "o'clock", 0 },
@@ -134,6 +138,45 @@ TEST(test_a_name_that_cannot_be_found)
 
 		assert_int_equal(registry_check(&conf, &m, IGNORED), rows[i].want);
 	}
+}
+
+/* So it would these; a metric's name is cleaned before. */
+TEST(test_a_property_that_cannot_be_a_tag)
+{
+	static const struct {
+		const char *uri, *name, *clean;
+	} rows[] = {
+		{ "mlflow+https://host", "a_b-c. :/d", "a_b-c. :/d" },
+		{ "mlflow+https://host", "timing(s)/gen", "timing_s_/gen" },
+		{ "mlflow+https://host", "a, b", "a_ b" },
+		{ "mlflow+https://host", "/x//y/", "_/x/_/y/_" },
+		{ "model-registry://host", "timing(s)", "timing(s)" },
+		{ "https://host", "timing(s)", "timing(s)" },
+	};
+	char longest[REGISTRY_MAX_NAME + 1];
+	struct registry_property p = { longest, "" };
+	struct registry_conf conf = { .uri = "mlflow+https://host" };
+	const struct registry_model m = {
+		.name = "m", .uri = "s3://b/m", .properties = &p, .n_properties = 1
+	};
+
+	memset(longest, 'x', sizeof(longest));
+	longest[REGISTRY_MAX_NAME] = 0;
+	assert_int_equal(registry_check(&conf, &m, IGNORED), 0);
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
+		cleanup_free char *clean = registry_clean(rows[i].uri, rows[i].name);
+		bool same = str_eq(clean, rows[i].name);
+
+		assert_string_equal(clean, rows[i].clean);
+		conf.uri = rows[i].uri;
+		p.name = rows[i].name;
+		if (str_starts(rows[i].uri, "mlflow"))
+			assert_int_equal(registry_check(&conf, &m, IGNORED),
+					 same ? 0 : -1);
+	}
+	conf.uri = "mlflow+https://host";
+	p.name = "\xc3\xa4 b";
+	assert_int_equal(registry_check(&conf, &m, IGNORED), 0);
 }
 
 RUN_TESTS(NULL, NULL)

@@ -22,7 +22,7 @@ enum { REQUEST_THREADS = 8, REQUEST_FROM = 16 << 20 };
 
 struct store {
 	struct s3_bucket *bucket;
-	bool unverified;
+	bool unverified, exact;
 };
 
 static int s3_open(struct store **ret, const struct store_conf *conf, struct error *err)
@@ -34,6 +34,7 @@ static int s3_open(struct store **ret, const struct store_conf *conf, struct err
 	*ret = xcalloc(1, sizeof(**ret));
 	(*ret)->bucket = bucket;
 	(*ret)->unverified = conf->unverified;
+	(*ret)->exact = conf->exact;
 	return 0;
 }
 
@@ -126,7 +127,7 @@ static int gather(struct store *s, struct gathering *g, struct error *err)
 
 	if (!*key || str_ends(key, "/"))
 		return list_below(s, key, g, err);
-	if (list_below(s, arena_printf(&arena, "%s/", key), g, &refused) &&
+	if (!s->exact && list_below(s, arena_printf(&arena, "%s/", key), g, &refused) &&
 	    (refused.code != 403 || g->n_listed)) {
 		*err = refused;
 		return -1;

@@ -298,6 +298,11 @@ static int add_token(struct s3_bucket *b, bool refused, const char *const **head
 	return 0;
 }
 
+bool s3_bucket_signs(const struct s3_bucket *b)
+{
+	return !b->token;
+}
+
 int s3_bucket_sign(struct s3_bucket *b, const struct s3_request *req, struct arena *arena,
 		   struct store_call *ret, struct error *err)
 {

@@ -47,6 +47,9 @@ struct s3_request {
 	void *ctx; /* of both */
 };
 
+/* Are requests signed, with the SHA-256 of their body? A token signs nothing. */
+bool s3_bucket_signs(const struct s3_bucket *b);
+
 /* The URL and headers of a request, signed with the current time. */
 MUST_CHECK int s3_bucket_sign(struct s3_bucket *b, const struct s3_request *req,
 			      struct arena *arena, struct store_call *ret,

@@ -49,7 +49,7 @@ static int send_request(struct s3_bucket *b, const struct s3_request *req,
 }
 
 /*
- * PUT, signed with the body's SHA-256; the returned ETag must be its MD5, if it is a sum.
+ * PUT, where it is signed with the body's SHA-256; the returned ETag must be its MD5, if it is a sum.
  */
 static int put(struct s3_bucket *b, struct s3_request *req, const char *md5,
 	       char ret_etag[S3_ETAG_SIZE], struct error *err)
@@ -59,7 +59,9 @@ static int put(struct s3_bucket *b, struct s3_request *req, const char *md5,
 	struct headers heard = { 0 };
 
 	req->method = "PUT";
-	req->payload = digest_hex_of(DIGEST_SHA256, req->body, req->body_len, sha256);
+	if (s3_bucket_signs(b))
+		req->payload =
+			digest_hex_of(DIGEST_SHA256, req->body, req->body_len, sha256);
 	req->on_header = on_header;
 	req->ctx = &heard;
 	if (send_request(b, req, &resp, err))

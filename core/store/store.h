@@ -66,6 +66,7 @@ struct store_conf {
 	struct http_client *http; /* HTTP/1.1; outlives the store */
 	bool model;               /* a model or a data set, for hf:// */
 	bool unverified;          /* sums are not needed */
+	bool exact;               /* s3: the URI names an object, never a directory */
 	bool below;               /* paths of hf:// begin below the URI, as others' do */
 	int tries;                /* as http_retry_conf's */
 	/* One line for the user: an assumption, a delay. Or NULL. From any thread. */

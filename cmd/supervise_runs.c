@@ -137,6 +137,16 @@ static bool flushed(void *ctx)
 	return runs_is_flushed(((struct keeping *)ctx)->runs);
 }
 
+static void end(void *ctx, int status, bool asked)
+{
+	runs_end(((struct keeping *)ctx)->runs, status, asked);
+}
+
+static void alone(void *ctx)
+{
+	runs_alone(((struct keeping *)ctx)->runs);
+}
+
 static void close_it(void *ctx, int status, bool asked)
 {
 	struct keeping *k = ctx;
@@ -203,6 +213,8 @@ int supervise_runs(struct supervise_keeper *ret, struct report_sink *ret_sink,
 					  .ended = ended,
 					  .flush = flush,
 					  .flushed = flushed,
+					  .end = end,
+					  .alone = alone,
 					  .close = close_it,
 					  .ctx = k };
 	return 0;

@@ -2,6 +2,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,21 +24,26 @@
 
 enum {
 	SCAN_MS = 2000,
-	END_SCAN_MS = 500, /* once the command has ended */
+	SOON_MS = 500,   /* if there is something to send, or the command has ended */
+	QUIET_MS = 2000, /* a checkpoint has not changed for so long */
 	MAX_ENTRIES = 1000,
 	/* Of all threads that hash and send. The lowest that never starves: beside one
 	 * busy thread of the training, 1.5 % of a core, and all of an idle one. */
 	NICE = 19,
 };
 
+#define REFUSAL "{}\n" /* NAME.rank-RANK.files of a rank that cannot send it */
+
 /* An entry of the directory. */
 struct entry {
 	char name[256];
 	uint64_t stamp;
-	uint32_t attempt; /* in which it changed */
-	bool quiet;       /* since the last look */
-	bool old;         /* from before the first attempt, or fetched */
+	uint32_t attempt;              /* in which it changed */
+	int64_t changed, changed_time; /* by clock_ms() and clock_now() */
+	bool quiet;                    /* since the last scan */
+	bool old;                      /* from before the first attempt, or fetched */
 	bool renamed, seen, sent;
+	bool torn; /* of another rank than the first: perhaps */
 };
 
 struct keeper {
@@ -47,7 +53,9 @@ struct keeper {
 	size_t n;
 	int dir, notify;
 	bool begun; /* files that appear from now on are the command's */
-	uint32_t attempt;
+	bool ended; /* it writes no more */
+	uint32_t attempt, heard;
+	int64_t heard_at;
 	struct arena arena;
 	struct complete_head *done; /* complete ones, the newest first */
 	size_t n_done;
@@ -57,6 +65,7 @@ struct keeper {
 struct wish {
 	uint32_t heard;
 	bool flush, over, failed;
+	int64_t failed_at;
 };
 
 /* ---- the directory ---- */
@@ -89,7 +98,9 @@ static void examine(struct keeper *k, const char *name, const struct resumed *re
 		return;
 	e->stamp = stamp;
 	e->attempt = k->attempt;
-	e->sent = false;
+	e->changed = clock_ms();
+	e->changed_time = clock_now();
+	e->sent = e->torn = false;
 	e->old = !k->begun || (str_eq(resumed->name, name) && resumed->stamp == stamp);
 }
 
@@ -142,13 +153,24 @@ static void scan(struct keeper *k)
 			k->list[i] = k->list[--k->n];
 }
 
-/* Files that a failed command may have left half written are not sent. */
-static void leave_out_torn(struct keeper *k)
+/*
+ * Files that a failed command may have left half written are not sent. Of another rank
+ * than the first no sign says so: those that had not changed for a while are whole.
+ */
+static void leave_out_torn(struct keeper *k, int64_t failed_at)
 {
 	for (size_t i = 0; i < k->n; i++) {
 		struct entry *e = &k->list[i];
+		bool whole = k->r->conf->rank
+				     ? e->renamed || !failed_at ||
+					       e->changed + QUIET_MS < failed_at
+				     : recognize_whole(k->dir, e->name, e->renamed);
 
-		if (!e->sent && !recognize_whole(k->dir, e->name, e->renamed))
+		if (e->sent || whole)
+			continue;
+		if (k->r->conf->rank)
+			e->torn = true;
+		else
 			e->old = true;
 	}
 }
@@ -199,6 +221,17 @@ static const char *files_of(struct arena *arena, const char *name, uint32_t rank
 		    : arena_printf(arena, "checkpoints/%s", name);
 }
 
+static void wait_until_quiet(struct keeper *k, const struct entry *e)
+{
+	struct runs *r = k->r;
+	int64_t until = e->changed + QUIET_MS;
+
+	pthread_mutex_lock(&r->lock);
+	while (!r->flush && !r->over && cond_wait_until(&r->changed, &r->lock, until))
+		;
+	pthread_mutex_unlock(&r->lock);
+}
+
 static int send_files(struct keeper *k, const struct entry *e, struct lines *ret,
 		      struct error *err)
 {
@@ -209,8 +242,14 @@ static int send_files(struct keeper *k, const struct entry *e, struct lines *ret
 
 	if (is_single(k, e->name))
 		to = arena_printf(&arena, "%s/%s", to, e->name);
-	if (list_files(k, e, ret, err) || place_send(&k->place, path, to, err))
+	if (list_files(k, e, ret, err)) {
+		if (err->kind != ERR_NOT_FOUND)
+			err->kind = ERR_CONFLICT; /* until it changes */
 		return -1;
+	}
+	if (place_send(&k->place, path, to, err))
+		return -1;
+	wait_until_quiet(k, e);
 	if (recognize_stamp(k->dir, e->name, &files) != e->stamp)
 		return error_set(err, ERR_CONFLICT, "%s changed while it was sent",
 				 e->name);
@@ -223,8 +262,47 @@ static struct complete_head head_of(const struct keeper *k, const struct entry *
 				       .attempt = e->attempt,
 				       .nodes = k->r->conf->ranks,
 				       .step = complete_step(e->name),
-				       .time = clock_now(),
+				       .time = e->changed_time,
 				       .single = is_single(k, e->name) };
+}
+
+/*
+ * Of another rank than the first, any directory may be its part of a checkpoint; a file
+ * that is not finished is none.
+ */
+static bool is_due(const struct keeper *k, const struct entry *e)
+{
+	return !e->sent && !e->old && complete_name_ok(e->name) &&
+	       (recognize_finished(k->dir, e->name, e->renamed) ||
+		(k->r->conf->rank && !is_single(k, e->name)));
+}
+
+/* What its writer finishes in one step is sent at once: wait_until_quiet(). */
+static bool is_quiet(const struct keeper *k, const struct entry *e)
+{
+	return e->quiet && (k->ended || recognize_whole(k->dir, e->name, e->renamed) ||
+			    clock_ms() >= e->changed + QUIET_MS);
+}
+
+/* Of those that are due, the newest that is quiet; *ret_due: how many there are. */
+static struct entry *newest_due(struct keeper *k, size_t *ret_due)
+{
+	struct entry *best = NULL;
+
+	*ret_due = 0;
+	for (size_t i = 0; i < k->n; i++) {
+		struct entry *e = &k->list[i];
+		struct complete_head a = head_of(k, e), b;
+
+		if (!is_due(k, e))
+			continue;
+		++*ret_due;
+		if (best)
+			b = head_of(k, best);
+		if (is_quiet(k, e) && (!best || complete_compare(&a, &b) < 0))
+			best = e;
+	}
+	return best;
 }
 
 /* ---- a rank that is not the first ---- */
@@ -237,12 +315,24 @@ static int send_entry(struct keeper *k, struct entry *e, struct error *err)
 	struct lines lines = { 0 };
 	const char *to = arena_printf(&arena, "%s" COMPLETE_FILES,
 				      files_of(&arena, e->name, k->r->conf->rank));
-	int rc = send_files(k, e, &lines, err);
+	int rc = e->torn ? error_set(
+				   err, ERR_CONFLICT,
+				   "%s: the command failed as it may not have been whole",
+				   e->name)
+			 : send_files(k, e, &lines, err);
+	int64_t n;
 
 	head.files = lines.files;
 	head.bytes = lines.bytes;
-	complete_print_head(&text, &head);
-	buf_add(&text, lines.text.data, lines.text.len);
+	if (!rc) {
+		complete_print_head(&text, &head);
+		buf_add(&text, lines.text.data, lines.text.len);
+	} else if (err->kind == ERR_CONFLICT &&
+		   recognize_stamp(k->dir, e->name, &n) == e->stamp) {
+		runs_say(k->r, "run directory: %.500s", err->msg);
+		buf_adds(&text, REFUSAL);
+		rc = 0;
+	}
 	buf_release(&lines.text);
 	if (rc || place_put(&k->place, to, text.data, text.len, err))
 		return -1;
@@ -250,19 +340,17 @@ static int send_entry(struct keeper *k, struct entry *e, struct error *err)
 	return 0;
 }
 
-static bool is_due(const struct entry *e)
-{
-	return !e->sent && !e->old && complete_name_ok(e->name);
-}
-
 /* false: again, a moment later. */
 static bool send_all(struct keeper *k, struct error *err)
 {
+	struct entry *e;
+	size_t due;
+
 	for (size_t i = 0; i < k->n; i++)
-		if (is_due(&k->list[i]) && !k->list[i].quiet)
+		if (is_due(k, &k->list[i]) && !is_quiet(k, &k->list[i]))
 			return false;
-	for (size_t i = 0; i < k->n; i++)
-		if (is_due(&k->list[i]) && send_entry(k, &k->list[i], err))
+	while ((e = newest_due(k, &due)))
+		if (send_entry(k, e, err))
 			return false;
 	return true;
 }
@@ -275,25 +363,28 @@ static void set_marked(struct runs *r, uint32_t mark)
 	runs_wake(r);
 }
 
-/* *ret_left: there is something to send. */
+/*
+ * *ret_left: there is something to send. A mark is answered a moment later than it is
+ * heard: where ranks do not wait for each other, this one may be a bit behind rank 0.
+ */
 static int follow_mark(struct keeper *k, const struct wish *w, bool *ret_left,
 		       struct error *err)
 {
-	struct runs *r = k->r;
-	uint32_t heard = w->heard;
-	bool flush = w->flush;
+	bool asked = w->heard > runs_marked(k->r);
 
-	/* A command that failed may have left a file half written. */
-	if (w->failed && !flush)
+	if (w->failed && !w->flush)
 		return 0;
-
-	*ret_left = (heard > runs_marked(r) || flush) && !send_all(k, err);
+	*ret_left = (asked || w->flush) && !send_all(k, err);
 	if (err->kind == ERR_CONFLICT || err->kind == ERR_NOT_FOUND)
 		*err = (struct error){ 0 };
 	if (err->kind)
 		return -1;
-	if (!*ret_left && (flush || heard > runs_marked(r)))
-		set_marked(r, flush ? RUNS_ALL_SENT : heard);
+	if (!*ret_left && w->flush)
+		set_marked(k->r, RUNS_ALL_SENT);
+	else if (!*ret_left && asked && clock_ms() >= k->heard_at + QUIET_MS)
+		set_marked(k->r, w->heard);
+	else
+		*ret_left |= asked;
 	return 0;
 }
 
@@ -356,51 +447,66 @@ static void remove_older(struct keeper *k)
 	}
 }
 
+/* What the other ranks have sent of a checkpoint. */
+struct others {
+	const struct entry *of;
+	struct complete_head *head; /* with the sums */
+	struct buf *lines;          /* of each rank */
+	uint32_t ranks;
+	const char *starts;
+};
+
+static int add_other(void *ctx, const char *path, const struct buf *text,
+		     struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	struct others *o = ctx;
+	const char *rest = str_after(path, o->starts), *end;
+	struct complete_head h;
+	int64_t rank;
+
+	if (err->kind)
+		return -1;
+	if (str_int(&rank, str_slice(&arena, rest, strcspn(rest, ".")), 1, o->ranks - 1,
+		    IGNORED))
+		return 0;
+	if (!text->len ||
+	    complete_read_head(&h, &arena, (const char *)text->data, text->len, IGNORED))
+		return error_set(err, ERR_CONFLICT, "%s: rank %lld could not send it",
+				 o->of->name, (long long)rank);
+	if (h.attempt != o->of->attempt)
+		return 0; /* of an attempt before: not of this checkpoint */
+	end = (const char *)memchr(text->data, '\n', text->len) + 1;
+	buf_add(&o->lines[rank], end,
+		text->len - (size_t)(end - (const char *)text->data));
+	o->head->files += h.files;
+	o->head->bytes += h.bytes;
+	return 0;
+}
+
 /* The lines of the other ranks, in their order. */
 static int add_others(struct keeper *k, const struct entry *e, struct buf *lines,
 		      struct complete_head *head, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
-	const char *starts = arena_printf(&arena, "%s" COMPLETE_RANK, e->name);
 	uint32_t ranks = k->r->conf->ranks;
-	bool *has = arena_alloc(&arena, ranks * sizeof(*has));
-	struct store_listing list;
-	int64_t rank;
-	int rc = ranks > 1 ? place_list(&k->place, "checkpoints", COMPLETE_FILES, &list,
-					err)
-			   : 0;
+	struct others o = {
+		.of = e,
+		.head = head,
+		.ranks = ranks,
+		.lines = arena_alloc(&arena, ranks * sizeof(*o.lines)),
+		.starts = arena_printf(&arena, "%s" COMPLETE_RANK, e->name),
+	};
+	const struct place_pick files = { o.starts, COMPLETE_FILES, COMPLETE_MAX };
+	int rc;
 
-	if (rc || ranks == 1)
-		return rc;
-	for (size_t i = 0; i < list.n; i++) {
-		const char *rest = str_after(list.objects[i].path, starts);
-
-		if (rest && !str_int(&rank, str_slice(&arena, rest, strcspn(rest, ".")),
-				     1, ranks - 1, IGNORED))
-			has[rank] = true;
-	}
-	store_listing_release(&list);
-	for (uint32_t i = 1; !rc && i < ranks; i++) {
-		cleanup_buf struct buf text = { .max = COMPLETE_MAX };
-		struct complete_head h;
-		const char *end;
-
-		if (!has[i])
-			continue;
-		rc = place_get(&k->place,
-			       arena_printf(&arena, "%s" COMPLETE_FILES,
-					    files_of(&arena, e->name, i)),
-			       &text, err);
-		if (rc || !text.len ||
-		    complete_read_head(&h, &arena, (const char *)text.data, text.len,
-				       IGNORED) ||
-		    h.attempt != e->attempt)
-			continue; /* of an attempt before: not of this checkpoint */
-		end = memchr(text.data, '\n', text.len);
-		buf_add(lines, end + 1,
-			text.len - (size_t)(end + 1 - (const char *)text.data));
-		head->files += h.files;
-		head->bytes += h.bytes;
+	for (uint32_t i = 0; i < ranks; i++)
+		o.lines[i] = (struct buf){ .max = COMPLETE_MAX };
+	rc = ranks > 1 ? place_read(&k->place, "checkpoints", &files, add_other, &o, err)
+		       : 0;
+	for (uint32_t i = 0; i < ranks; i++) {
+		buf_add(lines, o.lines[i].data, o.lines[i].len);
+		buf_release(&o.lines[i]);
 	}
 	return rc;
 }
@@ -430,6 +536,7 @@ static int wait_for_marks(struct keeper *k, const struct entry *e, uint32_t mark
 		cond_wait_until(&r->changed, &r->lock, clock_ms() + 500);
 		lost = r->next_attempt - 1 != e->attempt;
 		all = !lost && r->all_marked >= mark;
+		lost |= !all && r->alone;
 		over = r->over;
 	}
 	pthread_mutex_unlock(&r->lock);
@@ -508,26 +615,37 @@ static int complete(struct keeper *k, struct entry *e, uint32_t mark, struct err
 	return rc;
 }
 
+/* Is it older than those that are kept? Then it would be removed once it was sent. */
+static bool is_past(struct keeper *k, const struct entry *e)
+{
+	size_t keep = (size_t)k->r->conf->keep;
+	struct complete_head head = head_of(k, e);
+
+	return keep && k->n_done >= keep &&
+	       complete_compare(&k->done[keep - 1], &head) < 0;
+}
+
 static int complete_one(struct keeper *k, bool *ret_left, struct error *err)
 {
-	for (size_t i = 0; i < k->n; i++) {
-		struct entry *e = &k->list[i];
+	size_t due;
+	struct entry *e = newest_due(k, &due);
 
-		if (!is_due(e) || !recognize_finished(k->dir, e->name, e->renamed))
-			continue;
-		*ret_left = true;
-		if (!e->quiet)
-			continue;
-		e->sent = true;
-		if (!complete(k, e, next_mark(k->r), err))
-			return 0;
-		if (err->kind != ERR_CONFLICT && err->kind != ERR_NOT_FOUND)
-			e->sent = false;
-		else
-			runs_log(k->r, err->msg);
-		return -1;
+	*ret_left = due > 0;
+	if (!e)
+		return 0;
+	e->sent = true;
+	if (is_past(k, e)) {
+		struct complete_head head = head_of(k, e);
+
+		return head.nodes > 1 ? remove_checkpoint(k, &head, err) : 0;
 	}
-	return 0;
+	if (!complete(k, e, next_mark(k->r), err))
+		return 0;
+	if (err->kind != ERR_CONFLICT && err->kind != ERR_NOT_FOUND)
+		e->sent = false;
+	else
+		runs_say(k->r, "run directory: %.500s", err->msg);
+	return -1;
 }
 
 static int learn_done(struct keeper *k, struct error *err)
@@ -539,19 +657,32 @@ static int learn_done(struct keeper *k, struct error *err)
 
 /* ---- the thread ---- */
 
+static bool heard_of_rename(const struct keeper *k)
+{
+	struct pollfd fd = { .fd = k->notify, .events = POLLIN };
+
+	return poll(&fd, 1, 0) > 0;
+}
+
 static struct wish next_wish(struct keeper *k, bool busy)
 {
 	struct runs *r = k->r;
 	struct wish w;
-	int64_t until;
+	int64_t until, now;
 
 	pthread_mutex_lock(&r->lock);
-	until = clock_ms() + (r->flush || busy ? END_SCAN_MS : SCAN_MS);
+	until = clock_ms() + (r->flush || busy ? SOON_MS : SCAN_MS);
 	while (!r->over && !r->scan && !(r->flush && !r->keep_done && busy) &&
-	       cond_wait_until(&r->changed, &r->lock, until))
-		;
-	w = (struct wish){ r->heard, r->flush, r->over, r->failed || r->scan };
+	       r->heard == k->heard && !heard_of_rename(k) && (now = clock_ms()) < until)
+		cond_wait_until(&r->changed, &r->lock,
+				now + SOON_MS < until ? now + SOON_MS : until);
+	w = (struct wish){ r->heard, r->flush, r->over, r->failed || r->scan,
+			   r->failed_at };
 	pthread_mutex_unlock(&r->lock);
+	if (w.heard != k->heard)
+		k->heard_at = clock_ms();
+	k->heard = w.heard;
+	k->ended = w.flush;
 	return w;
 }
 
@@ -588,8 +719,8 @@ static int step(struct keeper *k, const struct wish *w, bool *ret_busy, struct e
 	struct runs *r = k->r;
 
 	scan(k);
-	if (w->failed && !r->conf->rank)
-		leave_out_torn(k);
+	if (w->failed)
+		leave_out_torn(k, w->failed_at);
 	begin_attempt(k);
 	*ret_busy = false;
 	if (!k->done && learn_done(k, err))

@@ -46,6 +46,13 @@ static const char *uri_of(const struct run_place *p, struct arena *arena,
 	return arena_printf(arena, "%s/%s", p->uri, name);
 }
 
+/* With '/': that it is a directory need not be asked. */
+static const char *below_of(const struct run_place *p, struct arena *arena,
+			    const char *name)
+{
+	return *name ? arena_printf(arena, "%s/%s/", p->uri, name) : p->uri;
+}
+
 static struct upload_conf upload_of(const struct run_place *p, const char *uri)
 {
 	return (struct upload_conf){ .uri = uri,
@@ -81,23 +88,28 @@ int place_send(struct run_place *p, const char *what, const char *name, struct e
 	return upload_run(&conf, what, &now, err);
 }
 
-static int open_store(struct run_place *p, const char *uri, bool sums, struct store **ret,
-		      struct error *err)
+/* What is at a URI: one object, a directory to read, or one to fetch with sums. */
+enum what { ONE, BELOW, FILES };
+
+static int open_store(struct run_place *p, const char *uri, enum what what,
+		      struct store **ret, struct error *err)
 {
 	const struct store_conf conf = { .uri = uri,
 					 .env = p->env,
 					 .ctx = p->ctx,
 					 .http = p->http,
 					 .model = true,
-					 .unverified = !sums,
+					 .unverified = what != FILES,
+					 .exact = what == ONE,
 					 .below = true,
 					 .tries = p->tries };
 
 	return p->scheme->open(ret, &conf, err);
 }
 
+/* All of it, or, if it may be cut off, as much as `out` holds. */
 static int read_object(struct run_place *p, struct store *s, const struct store_object *o,
-		       struct buf *out, struct error *err)
+		       bool cut, struct buf *out, struct error *err)
 {
 	const struct range_conf conf = {
 		.scheme = p->scheme, .store = s, .http = p->http, .connections = 2
@@ -111,6 +123,8 @@ static int read_object(struct run_place *p, struct store *s, const struct store_
 	if (range_open(&object, &conf, o, o->path, err))
 		return -1;
 	size = range_size(object);
+	if (cut && size > 0 && (uint64_t)size > out->max - out->len)
+		size = (int64_t)(out->max - out->len);
 	if (size < 0 || (uint64_t)size > out->max - out->len)
 		return error_set(err, ERR_LIMIT, "%s: %lld bytes are too many", o->path,
 				 (long long)size);
@@ -130,7 +144,7 @@ int place_get(struct run_place *p, const char *name, struct buf *out, struct err
 	cleanup_arena struct arena arena = { 0 };
 	struct store_listing list = { 0 };
 	struct store *s = NULL;
-	int rc = open_store(p, uri_of(p, &arena, name), false, &s, err);
+	int rc = open_store(p, uri_of(p, &arena, name), ONE, &s, err);
 
 	if (rc)
 		return -1;
@@ -138,7 +152,7 @@ int place_get(struct run_place *p, const char *name, struct buf *out, struct err
 	if (!rc && list.n != 1)
 		rc = error_set(err, ERR_NOT_FOUND, "%s: not found", name);
 	if (!rc)
-		rc = read_object(p, s, &list.objects[0], out, err);
+		rc = read_object(p, s, &list.objects[0], false, out, err);
 	store_listing_release(&list);
 	p->scheme->close(s);
 	return rc;
@@ -157,11 +171,42 @@ int place_list(struct run_place *p, const char *name, const char *ending,
 	int rc;
 
 	*ret = (struct store_listing){ 0 };
-	if (open_store(p, uri_of(p, &arena, name), false, &s, err))
+	if (open_store(p, below_of(p, &arena, name), BELOW, &s, err))
 		return -1;
 	rc = p->scheme->list(s, is_wanted, (char *)ending, ret, err);
 	p->scheme->close(s);
 	return rc ? error_clear_if(err, ERR_NOT_FOUND) : 0;
+}
+
+int place_read(struct run_place *p, const char *name, const struct place_pick *pick,
+	       int (*each)(void *ctx, const char *path, const struct buf *text,
+			   struct error *err),
+	       void *ctx, struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	struct store_listing list = { 0 };
+	struct store *s = NULL;
+	int rc;
+
+	if (open_store(p, below_of(p, &arena, name), BELOW, &s, err))
+		return -1;
+	rc = p->scheme->list(s, is_wanted, (char *)pick->ends, &list, err)
+		     ? error_clear_if(err, ERR_NOT_FOUND)
+		     : 0;
+	for (size_t i = 0; !rc && i < list.n; i++) {
+		cleanup_buf struct buf text = { .max = pick->most };
+		const struct store_object *o = &list.objects[i];
+
+		if (pick->starts && !str_starts(o->path, pick->starts))
+			continue;
+		(void)!read_object(p, s, o, true, &text, err);
+		rc = each(ctx, o->path, &text, err);
+		if (!rc)
+			*err = (struct error){ 0 };
+	}
+	store_listing_release(&list);
+	p->scheme->close(s);
+	return rc;
 }
 
 int place_remove(struct run_place *p, const char *name, struct error *err)
@@ -172,7 +217,7 @@ int place_remove(struct run_place *p, const char *name, struct error *err)
 
 	if (!p->scheme->remove)
 		return 0;
-	if (open_store(p, uri_of(p, &arena, name), false, &s, err))
+	if (open_store(p, uri_of(p, &arena, name), BELOW, &s, err))
 		return -1;
 	rc = p->scheme->remove(s, err);
 	p->scheme->close(s);
@@ -197,7 +242,7 @@ int place_fetch(struct run_place *p, const char *name, const char *to,
 	struct fetch_now now;
 	int rc;
 
-	if (open_store(p, uri, true, &conf.store, err))
+	if (open_store(p, uri, FILES, &conf.store, err))
 		return -1;
 	rc = fetch_run(&conf, &now, err);
 	p->scheme->close(conf.store);

@@ -33,6 +33,19 @@ MUST_CHECK int place_get(struct run_place *p, const char *name, struct buf *out,
 /* The objects below `name` whose paths have that ending; none is fine. */
 MUST_CHECK int place_list(struct run_place *p, const char *name, const char *ending,
 			  struct store_listing *ret, struct error *err);
+struct place_pick {
+	const char *starts, *ends; /* of the path */
+	size_t most;               /* bytes of each; what is longer is cut off */
+};
+/*
+ * Read each such object below `name`; none is fine. `each` gets its text, or the error of
+ * reading it; if it returns -1, with that error or another, this fails with it.
+ */
+MUST_CHECK int place_read(struct run_place *p, const char *name,
+			  const struct place_pick *pick,
+			  int (*each)(void *ctx, const char *path, const struct buf *text,
+				      struct error *err),
+			  void *ctx, struct error *err);
 /* A file, or what is below a directory. */
 MUST_CHECK int place_send(struct run_place *p, const char *what, const char *name,
 			  struct error *err);

@@ -12,6 +12,8 @@
 #include "pack/pack.h"
 #include "runs/runs_impl.h"
 
+#define SUBMITTED "submitted" /* a member of the TrainJob (trainer/run_spec.h) */
+
 enum { MAX_JSON = 1024 * 1024, PAUSE_MS = 5000, MAX_CODE = 64 * 1024 * 1024 };
 
 int runs_put_json(struct run_place *p, const char *name, const cJSON *doc,
@@ -107,9 +109,16 @@ static int put_job(struct runs *r, struct error *err)
 {
 	cleanup_buf struct buf text = { .max = MAX_JSON };
 
-	if (!r->conf->job)
+	cleanup_json cJSON *stored = r->conf->job ? json_dup(r->conf->job) : NULL;
+
+	if (!stored)
 		return 0;
-	yaml_print(&text, r->conf->job);
+	if (json_get(r->conf->job, SUBMITTED)) {
+		yaml_print(&text, json_get(r->conf->job, SUBMITTED));
+		buf_adds(&text, "---\n");
+		json_del(stored, JSON_PATH(SUBMITTED));
+	}
+	yaml_print(&text, stored);
 	return buf_check(&text, "job.yaml", err) ||
 			       place_put(&r->place, "job.yaml", text.data, text.len, err)
 		       ? -1
@@ -247,6 +256,8 @@ static cJSON *report_of(const struct runs *r)
 		counted = json_reread((const char *)r->supervision.data);
 	json_put(doc, json_dup(json_get(counted, "supervision")), "supervision");
 	cJSON_Delete(counted);
+	json_put(doc, r->progress ? json_dup(r->progress) : cJSON_CreateNull(),
+		 "progress");
 	json_put_str(doc, r->conf->version, "versions", "kftrainer");
 	return doc;
 }

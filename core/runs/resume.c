@@ -40,38 +40,46 @@ static int get(struct run_place *p, const char *name, struct buf *text, struct e
 			 text, err);
 }
 
+struct heads {
+	struct arena *arena;
+	struct complete_head *list;
+	size_t n, cap;
+};
+
+static int add_head(void *ctx, const char *path, const struct buf *text,
+		    struct error *err)
+{
+	struct heads *h = ctx;
+	struct complete_head head;
+
+	if (err->kind)
+		return err->kind == ERR_NOT_FOUND ? 0 : -1;
+	if (!text->len ||
+	    complete_read_head(&head, h->arena, (const char *)text->data, text->len,
+			       IGNORED) ||
+	    !str_eq(path, arena_printf(h->arena, "%s" COMPLETE_ENDING, head.name)))
+		return 0;
+	if (h->n == h->cap) {
+		h->cap = h->cap ? 2 * h->cap : 16;
+		h->list = xreallocarray(h->list, h->cap, sizeof(*h->list));
+	}
+	h->list[h->n++] = head;
+	return 0;
+}
+
 int resume_list(struct run_place *place, struct arena *arena, struct complete_head **ret,
 		size_t *ret_n, struct error *err)
 {
-	struct store_listing list;
-	struct complete_head *heads;
-	size_t n = 0;
-	int rc = place_list(place, "checkpoints", COMPLETE_ENDING, &list, err);
+	const struct place_pick heads = { NULL, COMPLETE_ENDING, MAX_HEAD };
+	struct heads h = { .arena = arena };
+	int rc = place_read(place, "checkpoints", &heads, add_head, &h, err);
 
-	if (rc)
-		return -1;
-	heads = arena_alloc(arena, (list.n + 1) * sizeof(*heads));
-	for (size_t i = 0; !rc && i < list.n; i++) {
-		cleanup_buf struct buf text = { .max = COMPLETE_MAX };
-		const char *path = list.objects[i].path;
-		const char *name =
-			str_slice(arena, path, strlen(path) - strlen(COMPLETE_ENDING));
-
-		if (!complete_name_ok(name))
-			continue;
-		rc = get(place, name, &text, err);
-		if (!rc && text.len &&
-		    !complete_read_head(&heads[n], arena, (const char *)text.data,
-					text.len, IGNORED) &&
-		    str_eq(heads[n].name, name))
-			n++;
-		if (rc && err->kind == ERR_NOT_FOUND)
-			rc = 0;
-	}
-	store_listing_release(&list);
-	qsort(heads, n, sizeof(*heads), complete_compare);
-	*ret = heads;
-	*ret_n = n;
+	*ret = arena_alloc(arena, (h.n + 1) * sizeof(**ret));
+	*ret_n = h.n;
+	if (h.n)
+		memcpy(*ret, h.list, h.n * sizeof(**ret));
+	free(h.list);
+	qsort(*ret, h.n, sizeof(**ret), complete_compare);
 	return rc;
 }
 

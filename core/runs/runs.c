@@ -101,8 +101,9 @@ void runs_log(struct runs *r, const char *text)
 	runs_output(r, line, strlen(line));
 	runs_event(r, "Warning", "Supervisor", text);
 	pthread_mutex_lock(&r->lock);
-	snprintf(r->why, sizeof(r->why), "%.*s", (int)utf8_cut(text, strlen(text), 299),
-		 text);
+	if (!r->ended)
+		snprintf(r->why, sizeof(r->why), "%.*s",
+			 (int)utf8_cut(text, strlen(text), 299), text);
 	pthread_mutex_unlock(&r->lock);
 }
 
@@ -130,6 +131,10 @@ void runs_report(void *runs, const char *json, size_t len, int64_t unix_ms)
 			cJSON_AddItemToObject(doc, field->string, field);
 	}
 	add_line(r, true, doc);
+	pthread_mutex_lock(&r->lock);
+	cJSON_Delete(r->progress);
+	r->progress = STEAL(doc);
+	pthread_mutex_unlock(&r->lock);
 }
 
 /* ---- attempts ---- */
@@ -193,6 +198,7 @@ void runs_ended(struct runs *r, int status)
 	snprintf(text, sizeof(text), "the command ended with status %d", status);
 	pthread_mutex_lock(&r->lock);
 	r->failed = status != 0;
+	r->failed_at = str_eq(r->state, "Stopped") ? 0 : clock_ms();
 	pthread_mutex_unlock(&r->lock);
 	runs_event(r, status ? "Warning" : "Normal", "Ended", text);
 	runs_wake(r);
@@ -403,7 +409,7 @@ void runs_flush(struct runs *r)
 void runs_unflush(struct runs *r)
 {
 	pthread_mutex_lock(&r->lock);
-	r->flush = false;
+	r->flush = r->text_done = r->keep_done = false;
 	if (r->marked == RUNS_ALL_SENT)
 		r->marked = r->heard; /* more may come after all */
 	pthread_mutex_unlock(&r->lock);
@@ -419,16 +425,33 @@ bool runs_is_flushed(struct runs *r)
 	return done;
 }
 
-void runs_close(struct runs *r, int status, bool stopped)
+void runs_alone(struct runs *r)
 {
 	pthread_mutex_lock(&r->lock);
-	r->ended = clock_now();
+	r->alone = true;
+	pthread_mutex_unlock(&r->lock);
+	pthread_cond_broadcast(&r->changed);
+}
+
+void runs_end(struct runs *r, int status, bool stopped)
+{
+	pthread_mutex_lock(&r->lock);
+	if (!r->ended)
+		r->ended = clock_now();
 	r->status = status;
 	r->state = stopped ? "Stopped" : status ? "Failed" : "Succeeded";
 	if (!r->why[0] && status)
 		snprintf(r->why, sizeof(r->why), "the command ended with status %d",
 			 status);
-	r->news = r->over = true;
+	r->news = true;
+	pthread_mutex_unlock(&r->lock);
+}
+
+void runs_close(struct runs *r, int status, bool stopped)
+{
+	runs_end(r, status, stopped);
+	pthread_mutex_lock(&r->lock);
+	r->over = true;
 	pthread_mutex_unlock(&r->lock);
 	runs_wake(r);
 	pthread_join(r->text, NULL);

@@ -65,6 +65,10 @@ void runs_all_marked(struct runs *r, uint32_t mark); /* rank 0: by all others */
 void runs_flush(struct runs *r);
 /* All is sent; or given up, which is said: ten minutes without any progress. */
 bool runs_is_flushed(struct runs *r);
+/* Rank 0: no other rank is left to say a mark. */
+void runs_alone(struct runs *r);
+/* The end of the job is known: the report says it while the rest is sent. */
+void runs_end(struct runs *r, int status, bool stopped);
 /* The command starts again after all. */
 void runs_unflush(struct runs *r);
 /* The counts of rank 0's supervisor: supervision_body() (trainer/supervision.h). */

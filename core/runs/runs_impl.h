@@ -44,12 +44,15 @@ struct runs {
 	const char *state;         /* "Running" */
 	char why[300];             /* or "" */
 	struct buf supervision;    /* JSON, or empty */
+	cJSON *progress;           /* the last line of metrics.jsonl; or NULL */
 	struct complete_head last; /* the last complete checkpoint; its name: */
 	char last_name[256];
 	/* Marks. */
 	uint32_t mark, heard, marked, all_marked;
-	bool scan;   /* before the next attempt begins */
-	bool failed; /* the command has, and is not started again yet */
+	bool scan;         /* before the next attempt begins */
+	bool failed;       /* the command has, and is not started again yet */
+	int64_t failed_at; /* by clock_ms(); 0: it was stopped */
+	bool alone;
 };
 
 /* report.c: of rank 0 */

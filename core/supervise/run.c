@@ -33,7 +33,7 @@ extern char **environ;
 /* As a shell has it. */
 enum { BY_SIGNAL = 128, NOT_EXECUTABLE = 126, NOT_STARTED = 127 };
 
-enum { SIGN_MS = 1000 };
+enum { SIGN_MS = 1000, KEEP_MS = 60 * 1000 };
 
 /* An attempt in which the commands are not started, as their work is done. */
 #define TRAINED      UINT32_MAX
@@ -69,6 +69,8 @@ struct supervisor {
 	bool started;  /* its relays, and they have not been joined */
 	bool empty;    /* no process is left of a command that failed */
 	bool over;     /* the command's end is final: only its output is passed on */
+	bool kept;     /* and what the run directory has of it is complete */
+	int64_t over_since;
 	uint32_t attempt, mark; /* of the run directory; rank 0's mark */
 	bool held;              /* the command has ended with held_status: not told yet */
 	int held_status, keeper_fd;
@@ -248,12 +250,26 @@ static void join_output(struct supervisor *s)
 	relay_join(&s->out[1]);
 }
 
+/* What the command left is still sent, also that of a failure. */
+static void end(struct supervisor *s)
+{
+	const struct supervise_keeper *k = s->conf->keeper;
+
+	s->over = true;
+	s->over_since = clock_ms();
+	s->kept = !k || k->flushed(k->ctx);
+	if (s->kept)
+		return;
+	k->end(k->ctx, s->state.status, s->state.asked);
+	k->flush(k->ctx, true);
+}
+
 static void apply(struct supervisor *s, enum supervise_action action)
 {
 	if (action == SUPERVISE_TERM || action == SUPERVISE_KILL)
 		children_signal(action == SUPERVISE_TERM ? SIGTERM : SIGKILL);
-	else if (action == SUPERVISE_END)
-		s->over = true;
+	else if (action == SUPERVISE_END && !s->over)
+		end(s);
 	if (action == SUPERVISE_TERM)
 		ask_token(s, false);
 	if (s->over)
@@ -309,6 +325,8 @@ static void end_command(struct supervisor *s, int status)
 {
 	const struct supervise_keeper *k = s->conf->keeper;
 
+	if (k && status && s->state.asked)
+		k->end(k->ctx, status, !(is_first(s) && star_has_failed(s->star)));
 	if (k)
 		k->ended(k->ctx, status);
 	if (s->state.clearing || (status && !s->state.asked))
@@ -372,12 +390,22 @@ static int finish(struct supervisor *s, struct error *err)
 	return 0;
 }
 
+static void keep_marks(struct supervisor *s, const struct supervise_keeper *k)
+{
+	if (is_first(s))
+		s->ranks->mark = k->mark(k->ctx, star_marked(s->star));
+	if (s->over && is_first(s) && star_is_alone(s->star))
+		k->alone(k->ctx);
+	if (s->over && !s->kept)
+		s->kept = k->flushed(k->ctx) || clock_ms() >= s->over_since + KEEP_MS;
+}
+
 static int keep(struct supervisor *s, struct error *err)
 {
 	const struct supervise_keeper *k = s->conf->keeper;
 
-	if (k && is_first(s))
-		s->ranks->mark = k->mark(k->ctx, star_marked(s->star));
+	if (k)
+		keep_marks(s, k);
 	if (!s->held || s->command)
 		return 0;
 	if (s->state.clearing) {
@@ -430,7 +458,7 @@ static bool take_signals(struct supervisor *s)
 			kill(s->command, n);
 		if (n != SIGTERM && n != SIGINT && n != SIGQUIT)
 			continue;
-		if (s->over)
+		if (s->over && s->kept)
 			return true;
 		decide(s, SUPERVISE_ASKED, BY_SIGNAL + n);
 	}
@@ -448,6 +476,8 @@ static int64_t next_due(const struct supervisor *s)
 		until = s->signed_at + SIGN_MS;
 	if (!s->over && !s->empty && s->state.kill_at >= 0 && s->state.kill_at < until)
 		until = s->state.kill_at;
+	if (s->over && !s->kept && s->over_since + KEEP_MS < until)
+		until = s->over_since + KEEP_MS;
 	return until;
 }
 
@@ -538,12 +568,14 @@ static int hear(struct supervisor *s, struct error *err)
 
 	if (star_step(s->star, err))
 		return -1;
-	if (s->over || !star_order(s->star, &order))
+	if (!star_order(s->star, &order))
+		return 0;
+	s->mark = order.mark;
+	if (s->over)
 		return 0;
 	if (!is_first(s))
 		memcpy(s->token, order.token, sizeof(s->token));
 	s->attempt = order.attempt;
-	s->mark = order.mark;
 	return start_if(s, supervise_obey(&s->state, &s->conf->rules, &order, clock_ms()),
 			err);
 }
@@ -588,7 +620,8 @@ static void give_sign(struct supervisor *s)
 
 static bool is_over(const struct supervisor *s)
 {
-	return s->over && !s->left && (s->state.asked || star_is_over(s->star));
+	return s->over && s->kept && !s->left &&
+	       (s->state.asked || star_is_over(s->star));
 }
 
 static int follow(struct supervisor *s, struct error *err)
@@ -641,6 +674,7 @@ static int begin(struct supervisor *s, struct error *err)
 	    s->conf->keeper->open(s->conf->keeper->ctx, &s->keeper_fd, err))
 		return -1;
 	ask_token(s, true);
+	conf->stays = s->conf->keeper != NULL;
 	conf->report = s->reports || s->conf->keeper ? report_supervision : NULL;
 	conf->report_ctx = s;
 	if (star_open(&s->star, conf, err))

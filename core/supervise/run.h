@@ -50,6 +50,9 @@ struct supervise_keeper {
 	void (*ended)(void *ctx, int status);
 	void (*flush)(void *ctx, bool on);
 	bool (*flushed)(void *ctx);
+	/* Its end is known, before all is kept; status and asked as close() gets them. */
+	void (*end)(void *ctx, int status, bool asked);
+	void (*alone)(void *ctx); /* rank 0's: no other rank is left to answer a mark */
 	void (*close)(void *ctx, int status, bool asked);
 	void *ctx;
 };

@@ -388,7 +388,7 @@ static int take_from_hub(void *ctx, struct line *l, const struct message *m,
 	s->refused = false;
 	s->mine.counted = m->order.counted;
 	take_order(s, &m->order);
-	if (m->order.order == ORDER_FREE)
+	if (m->order.order == ORDER_FREE && !s->conf->stays)
 		line_end(l, ERR_NONE, "");
 	return 0;
 }
@@ -528,7 +528,9 @@ int64_t star_until(const struct star *s)
 	if (is_hub(s)) {
 		sooner(&until, hub_until(&s->hub));
 		sooner(&until, s->conf->report ? s->reported_at + REPORT_MS : -1);
-		sooner(&until, s->free_since < 0 ? -1 : s->free_since + LINGER_MS);
+		sooner(&until, s->free_since < 0 || star_is_over(s)
+				       ? -1
+				       : s->free_since + LINGER_MS);
 	} else {
 		sooner(&until, s->dial_at);
 		sooner(&until, s->lost_since < 0 || s->order.order == ORDER_FREE
@@ -628,16 +630,18 @@ bool star_others_succeeded(const struct star *s)
 	return hub_others_succeeded(&s->hub);
 }
 
-bool star_is_over(const struct star *s)
+bool star_is_alone(const struct star *s)
 {
-	if (!is_hub(s) || s->order.order != ORDER_FREE)
-		return true;
-	if (clock_ms() >= s->free_since + LINGER_MS)
-		return true;
 	for (uint32_t i = 0; i < s->conf->ranks; i++)
 		if (s->by_rank[i])
 			return false;
 	return true;
+}
+
+bool star_is_over(const struct star *s)
+{
+	return !is_hub(s) || s->order.order != ORDER_FREE ||
+	       clock_ms() >= s->free_since + LINGER_MS || star_is_alone(s);
 }
 
 /* ---- a job in development ---- */

@@ -29,6 +29,7 @@ struct star_conf {
 	/* Rank 0's: goes to all ranks with the next order. May change. */
 	uint32_t token[MESSAGE_TOKEN];
 	uint32_t attempt, mark; /* the same */
+	bool stays; /* connected after the last order, to answer marks, until it ends */
 	/* A line for the log, without its end. */
 	void (*say)(void *ctx, const char *text);
 	void *ctx;
@@ -66,6 +67,7 @@ void star_stack(struct star *s, uint32_t who, const struct buf *text);
 void star_dumped(struct star *s);
 /* True: there is a new order for this rank. */
 bool star_order(struct star *s, struct hub_order *ret);
+bool star_is_alone(const struct star *s); /* the hub's: no other rank is connected */
 /* Rank 0's mark that all other ranks have answered. */
 uint32_t star_marked(const struct star *s);
 bool star_others_succeeded(const struct star *s); /* hub_others_succeeded() */

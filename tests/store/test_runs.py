@@ -40,7 +40,14 @@ subprocess.run(["openssl", "genpkey", "-algorithm", "RSA", "-out", KEY], check=T
 
 def server(port):
     return start(port, versitygw, "--access", "kft", "--secret", SECRET, "--region", "us-east-1", "--port",
-                 f"127.0.0.1:{port}", "--quiet", "posix", str(scratch / "s3"))
+                 f"127.0.0.1:{port}", "--quiet", "--access-log", str(scratch / "requests"), "posix", str(scratch / "s3"))
+
+
+def requests():
+    """Since the last call: what was asked of the server, and for which key."""
+    lines = [line.partition("] ")[2].split() for line in (scratch / "requests").read_text().splitlines()]
+    (scratch / "requests").write_text("")
+    return [(line[3], line[4]) for line in lines if len(line) > 4]
 
 
 port = free_port()
@@ -166,6 +173,10 @@ check("... code, job, events", None if (place / "code.tar.zst").stat().st_size a
       and "checkpoint-4 is complete" in (place / "attempts/2/events.jsonl").read_text() else "missing")
 check("... nothing of the environment", next((str(p) for p in place.rglob("*") if p.is_file() and SECRET.encode() in p.read_bytes()), None))
 
+requests()
+r = Run("s3://buck/runs/lines", "ck-lines", command=["seq", "10000"])
+check("a run of 10,000 lines costs at most 20 requests", differ((r.wait(), len(asked := requests()) <= 20), (0, True)) and asked)
+
 # ---- another job, another node ----------------------------------------------------------------------------------------
 r = Run("s3://buck/runs/one", "ck2", 4, 1, 0, uid="u2")
 check("another job is refused", differ((r.wait(), "kftrainer.io/resume" in r.text), (126, True)) and r.text)
@@ -218,6 +229,47 @@ check("... both continued from the same, with all files", differ(
     [[line for line in r.text.splitlines() if line.startswith("from")][-1] for r in both],
     ["from 2 ['trainer_state.json', 'weights 0.bin', 'weights 1.bin']"] * 2) and both[0].text)
 check("... the logs of both", differ([log(place, 2, i).splitlines()[-1] for i in (0, 1)], ["step 4"] * 2))
+
+# ---- finished checkpoints whose job fails for good: the newest are sent first, and all ranks still answer ---------------
+save = """import os, sys
+directory = os.environ["KFTRAINER_CHECKPOINT_DIR"]
+for step in sys.argv[2:]:
+    os.makedirs(f"{directory}/.new/{step}", exist_ok=True)
+    with open(os.fsencode(f"{directory}/.new/{step}/") + os.fsencode(sys.argv[1] % os.environ["JOB_COMPLETION_INDEX"]), "w") as f:
+        f.write(step)
+for step in sys.argv[2:]:
+    os.rename(f"{directory}/.new/{step}", f"{directory}/checkpoint-{step}")
+os.rmdir(f"{directory}/.new")
+sys.exit(7)
+"""
+Run.port, place = free_port(), scratch / "failed"
+both = [Run(f"file://{place}", f"failed-ck{i}", options=["--keep", "2"], rank=i, command=[sys.executable, "-c", save, "of %s", "1", "2", "3"])
+        for i in (0, 1)]
+check("two ranks fail for good: what they had saved is complete", differ(([r.wait() for r in both], complete(place)),
+      ([7, 7], ["checkpoint-2", "checkpoint-3"])) and both[0].text + both[1].text)
+events = [json.loads(line) for p in place.glob("attempts/1/events*.jsonl") for line in p.read_text().splitlines()]
+check("... the newest first; what would be removed is not there", differ(
+    ([e["message"].split()[0] for e in events if e["reason"] == "Checkpoint"], [p.name for p in place.glob("checkpoints/checkpoint-1*")]),
+    (["checkpoint-3", "checkpoint-2"], [])))
+check("... the report has the failure, not what came after it", differ(
+    (report(place)["status"], report(place)["exit"], "ended with status 7" in report(place)["why"]), ("Failed", 7, True)) and report(place))
+
+Run.port, place = free_port(), scratch / "refused"
+both = [Run(f"file://{place}", f"refused-ck{i}", rank=i, command=[sys.executable, "-c", save, ["a", "a\nb"][i] + "%s", "1"]) for i in (0, 1)]
+check("a rank's file whose name cannot be kept: never complete, and no rank waits for it", differ(
+    ([r.wait() for r in both], complete(place), "invalid file name 'a\\x0ab1'" in both[1].text, "rank 1 could not send it" in both[0].text),
+    ([7, 7], [], True, True)) and both[0].text + both[1].text)
+
+ODD = ["a b", "\u00fcn\u00ef \u6a21\u578b", "100%25", "a+b&c=d?#x", "quote'\"", "*[x]?", "$HOME", "-rf", "a\\b", "com:ma,", "L" * 250, "{}"]
+odd = save.replace("sys.exit(7)", "").replace('os.fsencode(sys.argv[1] % os.environ["JOB_COMPLETION_INDEX"])', 'b"weights"')
+for uri in ("s3://buck/runs/odd", f"file://{scratch}/odd"):
+    kind = uri.partition(":")[0]
+    r = Run(uri, f"odd-{kind}", command=[sys.executable, "-c", odd.replace("checkpoint-{step}", "{step}"), "", *ODD])
+    names = [r.wait(), *complete(folder("runs/odd") if kind == "s3" else scratch / "odd")]
+    check(f"{kind}: checkpoints with odd names; the newest three are complete", differ((names[0], len(names), set(names[1:]) <= set(ODD)), (0, 4, True))
+          and r.text + str(names))
+    r = Run(uri, f"odd2-{kind}", command=["sh", "-c", 'cat "$KFTRAINER_RESUME_FROM/weights"'])
+    check(f"{kind}: ... and a node fetches one", differ((r.wait(), r.text in names), (0, True)) and r.text)
 
 # ---- the bucket is gone ------------------------------------------------------------------------------------------------
 r = Run("s3://buck/runs/gone", "ck4", 12, 4, 0.5)

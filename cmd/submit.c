@@ -17,6 +17,7 @@
 #include "cmd/submit_dev.h"
 #include "cmd/submit_file.h"
 #include "cmd/submit_impl.h"
+#include "cmd/submit_resume.h"
 #include "cmd/ui/follow.h"
 #include "cmd/ui/interactive.h"
 #include "cmd/ui/out.h"
@@ -78,6 +79,9 @@ static const struct opt opts_table[] = {
 	OPT_INT(0, "keep-checkpoints", "N",
 		"with --run-dir: keep N complete checkpoints (default: 3)",
 		struct submit_opts, job.keep, 1, 10000),
+	OPT_STR(0, "resume", "RUN-DIR",
+		"run that job again, with its code, from its newest checkpoint",
+		struct submit_opts, resume),
 	JOB_EXPORT_OPTIONS(struct submit_opts),
 	WORKSPACE_OPTIONS(struct submit_opts),
 	OPT_STR(0, "venv", "DIR", "with --local: Python environment of the pods",
@@ -364,20 +368,24 @@ static void find_code(struct submit_opts *opts, struct arena *arena)
 {
 	struct job_opts *job = &opts->job;
 
-	job->code_dir = opts->local && !opts->workspace.dir ? "." : opts->workspace.dir;
+	job->code_dir = opts->workspace.dir;
+	if (opts->local && !opts->workspace.dir && !opts->resume)
+		job->code_dir = ".";
 	if (job->code_dir && (job->export.uri || opts->workspace.dir))
 		job->commit = worktree_commit(arena, job->code_dir);
 }
 
 static int submit(struct submit_opts *opts, struct error *err)
 {
+	cleanup_story_origin struct story_origin origin = { 0 };
 	cleanup_workspace_pack struct workspace_pack pack = { 0 };
 	cleanup_job_set struct job_set set = { 0 };
 	const struct reporter to = cmd_reporter("submit");
 	bool to_cluster = !opts->local && opts->dry_run != DRY_RUN_CLIENT;
 	int code;
 
-	if (workspace_pack_dir(&pack, &opts->workspace,
+	if (submit_resume(&origin, &opts->job, &opts->workspace, &to, err) ||
+	    workspace_pack_dir(&pack, &opts->workspace,
 			       opts->local  ? WORKSPACE_LOCAL
 			       : to_cluster ? WORKSPACE_API
 					    : WORKSPACE_PRINTED,
@@ -449,7 +457,10 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 	cleanup_arena struct arena arena = { 0 };
 	char venv[PATH_MAX];
 
-	if (submit_file(&opts.job, argc, argv, err) ||
+	opts.workspace.from = opts.resume;
+	if ((opts.resume ? submit_resume_check(&opts.job, &opts.workspace, opts.resume,
+					       argc, &arena, err)
+			 : submit_file(&opts.job, argc, argv, err)) ||
 	    submit_dev(&opts.job, &opts.workspace, opts.idle_ms, &arena, err) ||
 	    check_opts(&opts, err) || find_venv(&opts, venv, err))
 		return -1;

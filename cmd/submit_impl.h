@@ -21,7 +21,7 @@ struct submit_opts {
 	struct job_opts job;
 	struct cluster_opts cluster;
 	struct workspace_opts workspace;
-	const char *venv;
+	const char *venv, *resume;
 	bool local, detach, quiet, verbose, wait, follow, interactive;
 	int64_t timeout_ms, max_restarts, idle_ms;
 	int dry_run;

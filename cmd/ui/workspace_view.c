@@ -39,7 +39,7 @@ void workspace_pack_report(struct workspace_pack *s)
 		[EXCLUDE_GIT] = "by .gitignore",
 	};
 
-	if (!s->annotations.digest)
+	if (!s->annotations.digest || !s->summary.entries)
 		return;
 	fprintf(stderr, "workspace %s: %lld files and directories, %s; packed %s\n",
 		str_visible(&s->arena, s->dir, false), (long long)s->summary.entries,

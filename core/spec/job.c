@@ -223,6 +223,8 @@ static int check_docs(struct job_set *set, const struct job_opts *opts,
 			override_job(set, doc, opts, names);
 		if (job && job_add_args(doc->obj, &set->input, opts, err))
 			return -1;
+		if (job)
+			run_spec_keep_submitted(doc->obj);
 		if (names == NAMES_LATER) {
 			doc->given = json_dup(doc->obj);
 			meta_drop_unset(doc->given);
@@ -340,7 +342,9 @@ static int read_all(struct job_set *set, const struct job_opts *opts,
 			return -1;
 	if (input_end(&set->input, err))
 		return -1;
-	if (!job_opts_file(opts)) {
+	if (opts->trainjob) {
+		input_add(&set->input, json_dup(opts->trainjob));
+	} else if (!job_opts_file(opts)) {
 		if (job_from_opts(&made, opts, err))
 			return -1;
 		input_add(&set->input, made);

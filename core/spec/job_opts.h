@@ -9,6 +9,7 @@
 #include "spec/launch.h"
 
 struct job_opts {
+	const cJSON *trainjob; /* in place of a file; NULL: none */
 	const char *file;      /* the argument; NULL: none */
 	struct opt_strs files; /* of -f; read together with `file` */
 	const char *ns, *name, *generate_name;

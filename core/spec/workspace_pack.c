@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/str.h"
+#include "crypto/digest.h"
 #include "pack/manifest.h"
 
 int workspace_check_opts(const struct workspace_opts *o, bool local, struct error *err)
@@ -26,7 +27,7 @@ int workspace_check_opts(const struct workspace_opts *o, bool local, struct erro
 	};
 
 	for (size_t i = 0; i < N_ELEMENTS(rest); i++) {
-		if (rest[i].given && !o->dir)
+		if (rest[i].given && !o->dir && !o->from)
 			return error_set(err, ERR_USAGE, "%s requires --workspace",
 					 rest[i].name);
 		if (rest[i].given && local && !rest[i].local)
@@ -75,6 +76,14 @@ static const char *too_large(struct workspace_pack *s, const char *dir)
 		WORKSPACE_CONFIGMAP_MAX, files.data ? (const char *)files.data : "none");
 }
 
+static int take_archive(struct workspace_pack *s, const struct buf *archive, int out,
+			struct error *err)
+{
+	digest_hex_of(DIGEST_SHA256, archive->data, archive->len, s->summary.digest);
+	s->summary.size = (int64_t)archive->len;
+	return file_write_fd(out, archive->data, archive->len, WORKSPACE_FILE, err);
+}
+
 static int pack(struct workspace_pack *s, const struct workspace_opts *o,
 		struct error *err)
 {
@@ -87,13 +96,15 @@ static int pack(struct workspace_pack *s, const struct workspace_opts *o,
 
 	if (out < 0)
 		return error_errno(err, errno, "%s", file);
+	s->annotations.digest = s->upload.digest = s->summary.digest;
+	if (!dir)
+		return take_archive(s, o->archive, out, err);
 	if (o->dev && !stat(dir, &st) && S_ISREG(st.st_mode)) {
 		dir = path_dir(&s->arena, o->dir);
 		how.only = path_base(o->dir);
 	}
 	if (pack_folder(dir, out, &how, &s->arena, &s->summary, err))
 		return error_wrap(err, "--workspace");
-	s->annotations.digest = s->upload.digest = s->summary.digest;
 	return 0;
 }
 
@@ -124,9 +135,9 @@ int workspace_pack_dir(struct workspace_pack *s, const struct workspace_opts *o,
 		       enum workspace_target target, const struct reporter *warnings,
 		       struct error *err)
 {
-	if (!o->dir)
+	if (!o->dir && !o->archive)
 		return 0;
-	s->dir = o->dir;
+	s->dir = o->dir ? o->dir : o->from;
 	s->warnings = warnings;
 	if (make_folder(s, err) || pack(s, o, err))
 		return -1;
@@ -139,7 +150,7 @@ int workspace_pack_dir(struct workspace_pack *s, const struct workspace_opts *o,
 	if (s->summary.size <= WORKSPACE_CONFIGMAP_MAX)
 		return load(s, err);
 	s->upload.path = path_join(&s->arena, s->folder, WORKSPACE_FILE);
-	s->upload.too_large = too_large(s, o->dir);
+	s->upload.too_large = too_large(s, s->dir);
 	return target == WORKSPACE_API
 		       ? 0
 		       : error_set(err, ERR_LIMIT, "%s", s->upload.too_large);

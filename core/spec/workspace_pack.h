@@ -14,6 +14,9 @@ struct workspace_opts {
 	struct opt_strs include;
 	bool keep;
 	bool dev; /* `dir` may be one file; with the limits of 'kftrainer rerun' */
+	/* Without `dir`: an archive of pack_folder(), and where it is from; NULL: none. */
+	const struct buf *archive;
+	const char *from;
 };
 
 /* Rows of a table of options; `s` has a member `struct workspace_opts workspace`. */

@@ -84,20 +84,24 @@ static int check_report(const cJSON *doc, struct error *err)
 	return 0;
 }
 
-static int get_report(cJSON **ret, struct run_place *p, const char *name,
-		      struct error *err)
+static int parse_report(cJSON **ret, const struct buf *text, struct error *err)
 {
-	cleanup_buf struct buf text = { .max = STORY_MAX_DOC };
 	cleanup_json cJSON *doc = NULL;
 
-	if (place_get(p, name, &text, err))
-		return -1;
-	if (json_parse(&doc, text.data ? text.data : (void *)"", text.len, err))
-		return error_wrap(err, "report.json");
+	if (json_parse(&doc, text->data ? text->data : (void *)"", text->len, err))
+		return error_wrap(err, REPORT);
 	if (check_report(doc, err))
 		return -1;
 	*ret = STEAL(doc);
 	return 0;
+}
+
+static int get_report(cJSON **ret, struct run_place *p, const char *name,
+		      struct error *err)
+{
+	cleanup_buf struct buf text = { .max = STORY_MAX_DOC };
+
+	return place_get(p, name, &text, err) || parse_report(ret, &text, err) ? -1 : 0;
 }
 
 int story_report(cJSON **ret, struct run_place *p, struct error *err)
@@ -119,32 +123,37 @@ bool story_is_alive(const cJSON *report)
 
 	return str_eq(json_str(report, "status"), "Running") && text &&
 	       !time_parse(&updated, text, IGNORED) &&
-	       updated + ALIVE_SECONDS > clock_now();
+	       llabs(clock_now() - updated) < ALIVE_SECONDS;
 }
 
-/* The TrainJob as defaulted: the last document of job.yaml. */
+int story_job(cJSON **ret, struct run_place *p, const char *name, bool first,
+	      struct error *err)
+{
+	cleanup_buf struct buf text = { .max = STORY_MAX_DOC };
+	cleanup_json cJSON *docs = NULL;
+	int at;
+
+	if (place_get(p, name, &text, err))
+		return -1;
+	if (yaml_parse(&docs, text.data ? text.data : (void *)"", text.len, err))
+		return error_wrap(err, "job.yaml");
+	at = first ? 0 : cJSON_GetArraySize(docs) - 1;
+	if (at < 0 ||
+	    !meta_is(cJSON_GetArrayItem(docs, at), TRAINER_GROUP, TRAINJOB_KIND))
+		return damaged(err, "job.yaml", "expected a TrainJob");
+	*ret = cJSON_DetachItemFromArray(docs, at);
+	return 0;
+}
+
 static int get_job(cJSON **ret, struct run_place *p, const struct job *j,
 		   struct error *err)
 {
 	cleanup_arena struct arena a = { 0 };
-	cleanup_buf struct buf text = { .max = STORY_MAX_DOC };
-	cleanup_json cJSON *docs = NULL;
-	int n;
 
-	if (place_get(p, below(&a, j->path, "job.yaml"), &text, err)) {
-		if (err->kind != ERR_NOT_FOUND)
-			return -1;
-		*err = (struct error){ 0 };
-		*ret = meta_new(TRAINER_API_VERSION, TRAINJOB_KIND, NULL, j->name);
+	if (!story_job(ret, p, below(&a, j->path, "job.yaml"), false, err))
 		return 0;
-	}
-	if (yaml_parse(&docs, text.data ? text.data : (void *)"", text.len, err))
-		return error_wrap(err, "job.yaml");
-	n = cJSON_GetArraySize(docs);
-	if (!n || !meta_is(cJSON_GetArrayItem(docs, n - 1), TRAINER_GROUP, TRAINJOB_KIND))
-		return damaged(err, "job.yaml", "expected a TrainJob");
-	*ret = cJSON_DetachItemFromArray(docs, n - 1);
-	return 0;
+	*ret = meta_new(TRAINER_API_VERSION, TRAINJOB_KIND, NULL, j->name);
+	return error_clear_if(err, ERR_NOT_FOUND);
 }
 
 /* ---- the jobs --------------------------------------------------------------------------- */
@@ -484,54 +493,50 @@ void story_close(struct story *s)
 
 /* ---- several ----------------------------------------------------------------------------- */
 
-static void add_last_report(cJSON *run, struct run_place *p, const char *name,
-			    int64_t attempt)
+/* What it reported last, where `runs` has it. */
+static void put_progress(cJSON *run)
 {
-	cleanup_arena struct arena a = { 0 };
-	const char *dir = arena_printf(&a, "%s%sattempts/%lld", name, *name ? "/" : "",
-				       (long long)attempt);
-	cleanup_buf struct buf text = { .max = STORY_MAX_LINES };
-	cleanup_json cJSON *last = NULL;
-	struct store_listing list = { 0 };
-	const char *best = NULL;
-	int64_t number, most = -1;
+	cleanup_json cJSON *last = cJSON_DetachItemFromObject(run, "progress");
 
-	if (place_list(p, dir, ".jsonl", &list, IGNORED))
-		return;
-	for (size_t i = 0; i < list.n; i++)
-		if (story_number(list.objects[i].path, "metrics", ".jsonl", &number) &&
-		    number > most) {
-			most = number;
-			best = arena_printf(&a, "%s/%s", dir, list.objects[i].path);
-		}
-	store_listing_release(&list);
-	if (!best || place_get(p, best, &text, IGNORED) || !text.len)
-		return;
-	last = story_last_report((const char *)text.data, text.len);
 	if (json_get(last, "progressPercentage"))
 		json_put(run, json_dup(json_get(last, "progressPercentage")), "progress");
 	json_put(run, json_dup(json_get(last, "metrics")), "metrics");
 }
 
-static cJSON *run_of(struct run_place *p, const char *path)
+struct found {
+	struct run_place *p;
+	cJSON *list[STORY_MAX_RUNS];
+	size_t n;
+};
+
+static int add_run(void *ctx, const char *path, const struct buf *text, struct error *err)
 {
 	cleanup_arena struct arena a = { 0 };
+	struct found *f = ctx;
 	size_t len = strlen(path) - strlen(REPORT);
-	const char *name = str_slice(&a, path, len ? len - 1 : 0);
-	const char *uri = len ? arena_printf(&a, "%s/%s", p->uri, name) : p->uri;
-	struct error err = { 0 };
+	const char *uri = f->p->uri;
 	cJSON *run = NULL;
 
-	if (get_report(&run, p, path, &err)) {
+	if (len && path[len - 1] != '/')
+		return 0;
+	if (f->n == STORY_MAX_RUNS)
+		return error_set(err, ERR_LIMIT,
+				 "%s has more than %d runs: name a part of it",
+				 uri_shown(&a, uri), STORY_MAX_RUNS);
+	if (err->kind || parse_report(&run, text, err)) {
 		run = cJSON_CreateObject();
-		json_put_str(run, err.msg, "fault");
+		json_put_str(run, err->msg, "fault");
 	} else {
-		add_last_report(run, p, name, json_int(run, 0, "attempt"));
+		json_del(run, JSON_PATH("fault"));
+		put_progress(run);
 		if (str_eq(json_str(run, "status"), "Running") && !story_is_alive(run))
 			json_put_str(run, "Lost", "status");
 	}
+	if (len)
+		uri = arena_printf(&a, "%s/%s", uri, str_slice(&a, path, len - 1));
 	json_put_str(run, uri_shown(&a, uri), "uri");
-	return run;
+	f->list[f->n++] = run;
+	return 0;
 }
 
 static int newer_first(const void *a, const void *b)
@@ -544,21 +549,22 @@ static int newer_first(const void *a, const void *b)
 
 static int list_runs(cJSON **ret, struct run_place *p, struct error *err)
 {
-	struct store_listing list = { 0 };
-	cJSON **runs;
+	const struct place_pick reports = { NULL, REPORT, STORY_MAX_DOC };
+	struct found *f = xcalloc(1, sizeof(*f));
+	cJSON *runs = cJSON_CreateArray();
+	int rc;
 
-	if (list_reports(&list, p, err))
-		return -1;
-	runs = xcalloc(list.n + 1, sizeof(runs[0]));
-	for (size_t i = 0; i < list.n; i++)
-		runs[i] = run_of(p, list.objects[i].path);
-	qsort(runs, list.n, sizeof(runs[0]), newer_first);
-	*ret = cJSON_CreateArray();
-	for (size_t i = 0; i < list.n; i++)
-		cJSON_AddItemToArray(*ret, runs[i]);
-	free(runs);
-	store_listing_release(&list);
-	return 0;
+	f->p = p;
+	rc = place_read(p, "", &reports, add_run, f, err);
+	qsort(f->list, f->n, sizeof(f->list[0]), newer_first);
+	for (size_t i = 0; i < f->n; i++)
+		cJSON_AddItemToArray(runs, f->list[i]);
+	free(f);
+	if (rc)
+		cJSON_Delete(runs);
+	else
+		*ret = runs;
+	return rc;
 }
 
 int story_list(cJSON **ret, const struct story_conf *conf, struct error *err)

@@ -9,6 +9,7 @@
 #ifndef STORY_STORY_H
 #define STORY_STORY_H
 
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/json.h"
 
@@ -49,6 +50,20 @@ const char *story_option(const struct story *s); /* " --from URI", without secre
  */
 MUST_CHECK int story_logs(struct story *s, const char *name, struct error *err);
 void story_close(struct story *s); /* removes the directory; NULL is fine */
+
+/* What a run was submitted with, to submit it again. */
+struct story_origin {
+	cJSON *trainjob; /* as its user wrote it, or as it is stored */
+	struct buf code; /* code.tar.zst; empty: it has none */
+};
+/*
+ * Release in every case. ERR_BUSY: the run goes on; ERR_NOT_FOUND; ERR_FORMAT: report.json
+ * or job.yaml is damaged; those of the store.
+ */
+MUST_CHECK int story_origin(struct story_origin *ret, const struct story_conf *conf,
+			    struct error *err);
+void story_origin_release(struct story_origin *o);
+#define cleanup_story_origin __attribute__((cleanup(story_origin_release)))
 
 enum { STORY_MAX_RUNS = 10000 };
 

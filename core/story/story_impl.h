@@ -13,12 +13,19 @@
 enum {
 	STORY_MAX_NODES = 10000,
 	STORY_MAX_DOC = 4 * 1024 * 1024,    /* report.json, job.yaml */
+	STORY_MAX_CODE = 64 * 1024 * 1024,  /* code.tar.zst */
 	STORY_MAX_LINES = 64 * 1024 * 1024, /* bytes of one part of events or metrics */
 };
 #define STORY_MAX_LOGS (INT64_C(16) << 30) /* bytes of all output, decoded */
 
 /* report.json, checked: `status`, `name` and `nodes` are usable. */
 MUST_CHECK int story_report(cJSON **ret, struct run_place *p, struct error *err);
+/*
+ * Of job.yaml at `name`: the first document is as submitted, the last as stored. The
+ * caller's. ERR_NOT_FOUND.
+ */
+MUST_CHECK int story_job(cJSON **ret, struct run_place *p, const char *name, bool first,
+			 struct error *err);
 /* Has the supervisor of a run that is said to go on been heard of lately? */
 bool story_is_alive(const cJSON *report);
 

@@ -4,10 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/last_applied.h"
 #include "api/meta.h"
 #include "base/str.h"
 #include "trainer/api.h"
 #include "trainer/trainjob.h"
+#include "trainer/workspace_spec.h"
+
+#define QUEUE_GROUP "kueue.x-k8s.io/"
+#define QUEUE_LABEL QUEUE_GROUP "queue-name"
 
 enum { MAX_URI = 1000, MOST_KEPT = 10000, MAX_JOB = 64 * 1024, MAX_CLAIM = 253 };
 
@@ -84,7 +89,7 @@ int run_spec_of(struct run_spec *ret, struct arena *arena, const cJSON *tj,
 
 /* ---- the job ---- */
 
-static bool is_secret(const char *name)
+bool run_spec_is_secret(const char *name)
 {
 	static const char *const words[] = { "TOKEN", "SECRET",     "PASSWORD", "PASSWD",
 					     "KEY",   "CREDENTIAL", "AUTH" };
@@ -99,17 +104,40 @@ static void hide_secrets(cJSON *doc)
 {
 	cJSON *child;
 
-	if (is_secret(json_str(doc, "name")) && json_str(doc, "value"))
+	if (run_spec_is_secret(json_str(doc, "name")) && json_str(doc, "value"))
 		json_del(doc, JSON_PATH("value"));
 	json_each(child, doc)
 		hide_secrets(child);
 }
 
-const char *run_spec_job(struct arena *arena, const cJSON *tj)
+/* What a queue adds when it admits the job. */
+static void drop_queue_patches(cJSON *job)
 {
-	static const char *const names[] = { "name", "namespace", "uid" };
-	cleanup_json cJSON *job = cJSON_CreateObject();
-	cleanup_buf struct buf text = { .max = MAX_JOB }, out = { .max = MAX_JOB };
+	cJSON *list = json_get(job, "spec", "runtimePatches");
+
+	for (int i = cJSON_GetArraySize(list); i-- > 0;) {
+		const char *manager = patch_manager(cJSON_GetArrayItem(list, i));
+
+		if (manager && str_starts(manager, QUEUE_GROUP))
+			cJSON_DeleteItemFromArray(list, i);
+	}
+	if (list && !list->child)
+		json_del(job, JSON_PATH("spec", "runtimePatches"));
+}
+
+/*
+ * It is a word of the pods' command, which cannot change while the job is suspended: what
+ * may is left out.
+ */
+static cJSON *job_to_keep(const cJSON *tj)
+{
+	static const char *const names[] = { "name", "generateName", "namespace", "uid" };
+	static const char *const others[] = {
+		"kftrainer.io/supervision",  RUN_SUBMITTED_ANNOTATION,
+		WORKSPACE_SERVED_ANNOTATION, WORKSPACE_AWAITED_ANNOTATION,
+		WORKSPACE_STORE_ANNOTATION,  NULL
+	};
+	cJSON *job = cJSON_CreateObject();
 	const cJSON *a;
 
 	json_put_str(job, json_str(tj, "apiVersion"), "apiVersion");
@@ -118,13 +146,36 @@ const char *run_spec_job(struct arena *arena, const cJSON *tj)
 		if (json_str(tj, "metadata", names[i]))
 			json_put_str(job, json_str(tj, "metadata", names[i]), "metadata",
 				     names[i]);
+	if (json_str(tj, "metadata", "labels", QUEUE_LABEL))
+		json_put_str(job, json_str(tj, "metadata", "labels", QUEUE_LABEL),
+			     "metadata", "labels", QUEUE_LABEL);
 	json_each(a, json_get(tj, "metadata", "annotations"))
-		if (str_starts(a->string, "kftrainer.io/") &&
-		    !str_eq(a->string, "kftrainer.io/supervision"))
+		if (str_starts(a->string, "kftrainer.io/") && !str_in(a->string, others))
 			json_put(job, json_dup(a), "metadata", "annotations", a->string);
 	json_put(job, json_dup(json_get(tj, "spec")), "spec");
 	json_del(job, JSON_PATH("spec", "suspend"));
+	drop_queue_patches(job);
 	hide_secrets(job);
+	return job;
+}
+
+/* What its user wrote; NULL: it is not known. */
+static cJSON *submitted(const cJSON *tj)
+{
+	const char *text = meta_annotation(tj, RUN_SUBMITTED_ANNOTATION);
+	cleanup_json cJSON *doc = NULL;
+
+	text = text ? text : meta_annotation(tj, LAST_APPLIED);
+	if (!text || json_parse(&doc, text, strlen(text), IGNORED) ||
+	    !meta_is(doc, TRAINER_GROUP, TRAINJOB_KIND))
+		return NULL;
+	return job_to_keep(doc);
+}
+
+static const char *print_job(struct arena *arena, const cJSON *job)
+{
+	cleanup_buf struct buf text = { .max = MAX_JOB }, out = { .max = MAX_JOB };
+
 	json_print(&text, job);
 	for (size_t i = 0; i < text.len; i++)
 		if (text.data[i] == '$')
@@ -134,4 +185,32 @@ const char *run_spec_job(struct arena *arena, const cJSON *tj)
 	return out.overflowed || text.overflowed
 		       ? NULL
 		       : arena_strdup(arena, (const char *)out.data);
+}
+
+const char *run_spec_job(struct arena *arena, const cJSON *tj)
+{
+	cleanup_json cJSON *job = job_to_keep(tj), *given = submitted(tj);
+	const char *text;
+
+	if (!given)
+		return print_job(arena, job);
+	json_put(job, STEAL(given), RUN_SUBMITTED);
+	text = print_job(arena, job);
+	if (text)
+		return text;
+	json_del(job, JSON_PATH(RUN_SUBMITTED));
+	return print_job(arena, job);
+}
+
+void run_spec_keep_submitted(cJSON *tj)
+{
+	cleanup_buf struct buf text = { .max = MAX_JOB };
+
+	if (!meta_annotation(tj, RUN_DIR_ANNOTATION) ||
+	    meta_annotation(tj, RUN_SUBMITTED_ANNOTATION))
+		return;
+	json_print(&text, tj);
+	if (!text.overflowed)
+		meta_set_annotation(tj, RUN_SUBMITTED_ANNOTATION,
+				    (const char *)text.data);
 }

@@ -16,10 +16,14 @@
 #define RUN_KEEP_ANNOTATION   "kftrainer.io/keep-checkpoints"
 #define RUN_RESUME_ANNOTATION "kftrainer.io/resume" /* "true": of another job */
 
-#define RUN_CHECKPOINT_ENV    "KFTRAINER_CHECKPOINT_DIR"
-#define RUN_CHECKPOINT_VOLUME "kftrainer-checkpoints"
-#define RUN_CHECKPOINT_PATH   "/kftrainer/checkpoints"
-#define RUN_CLAIM_VOLUME      "kftrainer-run-dir"
+/* The TrainJob as its user wrote it, which `submit` sets; else that of `kubectl apply`. */
+#define RUN_SUBMITTED_ANNOTATION "kftrainer.io/submitted"
+#define RUN_SUBMITTED            "submitted" /* that of run_spec_job() */
+
+#define RUN_CHECKPOINT_ENV       "KFTRAINER_CHECKPOINT_DIR"
+#define RUN_CHECKPOINT_VOLUME    "kftrainer-checkpoints"
+#define RUN_CHECKPOINT_PATH      "/kftrainer/checkpoints"
+#define RUN_CLAIM_VOLUME         "kftrainer-run-dir"
 
 struct run_spec {
 	const char *uri;    /* NULL: the job has no run directory */
@@ -34,9 +38,14 @@ MUST_CHECK int run_spec_of(struct run_spec *ret, struct arena *arena, const cJSO
 			   const cJSON *template_annotations, struct error *err);
 
 /*
- * The TrainJob as the run directory keeps it, in one line that a pod does not expand.
- * Values of variables whose names are those of secrets are left out.
+ * The TrainJob as the run directory keeps it, in one line that a pod does not expand, with
+ * that of the user as a member RUN_SUBMITTED, if it is known. Values of variables whose
+ * names are those of secrets are left out. NULL: it is too long.
  */
 const char *run_spec_job(struct arena *arena, const cJSON *tj);
+/* Is it the name of a variable whose value is left out? NULL is fine. */
+bool run_spec_is_secret(const char *name);
+/* Of a job with a run directory: annotate it with itself, before defaults are set. */
+void run_spec_keep_submitted(cJSON *tj);
 
 #endif

@@ -126,10 +126,13 @@ if versitygw:
     port = free_port()
     shutil.copytree(runs, scratch / "s3/buck/runs")
     answers(*start(port, versitygw, "--access", "kft", "--secret", SECRET, "--region", "us-east-1", "--port", f"127.0.0.1:{port}", "--quiet",
-                   "posix", str(scratch / "s3")))
+                   "--access-log", str(scratch / "requests"), "posix", str(scratch / "s3")))
     keys = {"ENDPOINT": f"http://127.0.0.1:{port}", "ACCESS_KEY_ID": "kft", "SECRET_ACCESS_KEY": SECRET}
     same("s3: logs --from", sorted(out("logs", "--from", "s3://buck/runs/bad", env=keys).splitlines()), sorted(before["logs", "bad"].splitlines()))
+    (scratch / "requests").write_text("")
     same("s3: runs", [row.split()[1] for row in out("runs", "s3://buck/runs", env=keys).splitlines()[1:]], ["good", "bad"])
+    same("... by a listing, and one request for each", sorted(word for line in (scratch / "requests").read_text().splitlines() for word in line.split()
+         if word.startswith("s3_")), ["s3_GetObject", "s3_GetObject", "s3_ListObjectsV2"])
     denied = run("logs", "--from", "s3://buck/runs/bad", code=1, env=keys | {"SECRET_ACCESS_KEY": "a-wrong-Secret"})
     check("s3: a wrong secret is one line, without it", str(denied) if isinstance(denied, SystemExit) else
           "" if denied.stderr.count("\n") == 1 and "a-wrong-Secret" not in denied.stderr else denied.stderr)
@@ -215,6 +218,50 @@ has("... again", page.text("/jobs/default/bad"), "attempts/1/logs/1.log.zst", "s
 has("... others are as they were", page.text("/jobs/default/good"), "step 2 of rank 1")
 said = page.end()
 check("a run that cannot be read is one line", "" if len(said) == 1 and f"file://{twice}/first/Run_1: report.json: 1:" in said[0] else f"{said}")
+
+# ---- submit --resume: the same job and code, from its newest checkpoint ----------------------------------------------------
+(scratch / "code").mkdir()
+(scratch / "code/again.py").write_text("""
+import os, sys
+directory, resumed = os.environ["KFTRAINER_CHECKPOINT_DIR"], os.environ.get("KFTRAINER_RESUME_FROM", "")
+print("from", os.path.basename(resumed), *sys.argv[1:], os.environ["SOME_TOKEN"], "of", os.environ["PET_NNODES"], flush=True)
+os.makedirs(directory + "/.new")
+open(directory + "/.new/state", "w").close()
+os.rename(directory + "/.new", f"{directory}/checkpoint-{len(sys.argv)}")
+sys.exit("ok" not in sys.argv)
+""")
+again = f"file://{scratch}/again"
+done = run("submit", "--local", "-q", "--run-dir", again, "--name", "first", "--workspace", scratch / "code", "--runtime", "torch-distributed", "--nodes", 2,
+           "--env", "SOME_TOKEN=t0p", "--", "python3", "again.py", "one", code=1)
+check("a job that fails after a checkpoint", str(done) if isinstance(done, SystemExit) else "")
+docs = (scratch / "again/job.yaml").read_text().split("---\n")
+check("job.yaml: as submitted, and as stored", "" if len(docs) == 2 and all("name: first" in d and "SOME_TOKEN" in d and "t0p" not in d for d in docs)
+      and "managedBy" not in docs[0] and "managedBy" in docs[1] else str(docs))
+
+
+def resumes(what, wanted, *argv, code=0):
+    done = run("submit", "--local", "--resume", again, *argv, code=code)
+    has(what, str(done) if isinstance(done, SystemExit) else done.stdout + done.stderr, *wanted)
+    return str(done)
+
+
+resumes("--resume: a value that is not stored is named", ["values of secrets are not stored; pass SOME_TOKEN with --env NAME"], code=2)
+resumes("--resume: the same job, its code, the arguments appended", ["[node-0] from checkpoint-2 one ok t1 of 2", "[node-1] from checkpoint-2 one ok t1 of 2"],
+        "--env", "SOME_TOKEN=t1", "--", "ok")
+resumes("... of another size and name", ["from checkpoint-3 one ok more t2 of 1"], "--env", "SOME_TOKEN=t2", "--nodes", 1, "--name", "other", "--", "more")
+same("... it is that job's now", [row.split()[1:3] for row in out("runs", again).splitlines()[1:]], [["other", "Succeeded"]])
+for what, wanted, argv in (("a file", "--resume cannot be combined with a file", ["job.yaml"]), ("a runtime", "cannot be combined with --runtime", ["--runtime", "x"]),
+                           ("another run directory", "cannot be combined with --run-dir", ["--run-dir", again])):
+    resumes(f"--resume and {what}", [wanted], *argv, code=2)
+kept = (scratch / "again/report.json").read_text()
+(scratch / "again/report.json").write_text(json.dumps(json.loads(kept) | {"status": "Running", "updated": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}))
+resumes("--resume: a run that goes on is refused", ["TrainJob other still runs there"], "--env", "SOME_TOKEN=t3", code=1)
+(scratch / "again/report.json").write_text(kept)
+(scratch / "again/code.tar.zst").unlink()
+resumes("--resume without the code", ["pass it with --workspace DIR"], "--env", "SOME_TOKEN=t3", code=2)
+resumes("... which is given", ["from checkpoint-4 one ok more last t4 of 1"], "--env", "SOME_TOKEN=t4", "--workspace", scratch / "code", "--", "last")
+(scratch / "again/job.yaml").unlink()
+resumes("--resume without job.yaml", ["it has no job.yaml", "--annotation kftrainer.io/resume=true"], "--env", "SOME_TOKEN=t5", code=1)
 
 # ---- damaged and hostile ---------------------------------------------------------------------------------------------------
 

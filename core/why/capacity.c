@@ -2,6 +2,7 @@
 #include "why/capacity.h"
 
 #include "api/meta.h"
+#include "base/map.h"
 #include "base/str.h"
 #include "trainer/requests.h"
 #include "why/foreign.h"
@@ -106,20 +107,73 @@ static const char *first_of(struct arena *arena, const struct names *resources,
 	return "no nodes";
 }
 
+/* Nodes among which a gang must stay: those with one value of a label, or all. */
+struct domain {
+	struct capacity capacity;
+	struct tally tally;
+};
+
+static struct domain *domain_of(struct map *domains, struct arena *arena, const char *key,
+				const cJSON *node)
+{
+	const char *value = key ? meta_label(node, key) : "";
+	struct domain *ret = value ? map_get(domains, value) : NULL;
+
+	if (ret || !value)
+		return ret;
+	ret = arena_alloc(arena, sizeof(*ret));
+	*ret = (struct domain){ 0 };
+	map_put(domains, value, ret);
+	return ret;
+}
+
+static const char *limit_of(struct arena *arena, const struct names *resources,
+			    const struct tally *t, const char *key)
+{
+	const char *limit = first_of(arena, resources, t);
+
+	return key ? arena_printf(arena, "%s, within one %s", limit, key) : limit;
+}
+
+/* The domains with the most room. */
+static void choose(struct capacity *ret, struct arena *arena, const struct map *domains,
+		   const char *key)
+{
+	const struct domain none = { 0 }, *now = &none, *empty = &none;
+
+	map_each(e, domains) {
+		const struct domain *d = e->value;
+
+		ret->eligible |= d->capacity.eligible;
+		if (now == &none || d->capacity.now > now->capacity.now)
+			now = d;
+		if (empty == &none || d->capacity.empty > empty->capacity.empty)
+			empty = d;
+	}
+	ret->now = now->capacity.now;
+	ret->empty = empty->capacity.empty;
+	ret->limit = limit_of(arena, &now->tally.now, &now->tally, key);
+	ret->empty_limit = limit_of(arena, &empty->tally.empty, &empty->tally, key);
+}
+
 bool capacity_of(struct capacity *ret, struct arena *arena, const struct view *v,
 		 const cJSON *pod)
 {
 	cleanup_resource_list struct resource_list one = { 0 };
-	struct tally t = { 0 };
+	const char *key = foreign_group_topology(v->podgroup);
+	cleanup_map struct map domains = { 0 };
 	const cJSON *node;
 
 	*ret = (struct capacity){ 0 };
 	if (!v->nodes->child || !view_knows_requests(v) ||
 	    pod_requests_add(&one, pod_spec_of(pod), 1, IGNORED))
 		return false;
-	json_each(node, v->nodes)
-		count(ret, &t, node, pod, &one);
-	ret->limit = first_of(arena, &t.now, &t);
-	ret->empty_limit = first_of(arena, &t.empty, &t);
+	json_each(node, v->nodes) {
+		struct domain *d = domain_of(&domains, arena, key, node);
+
+		if (d)
+			count(&d->capacity, &d->tally, node, pod, &one);
+	}
+	choose(ret, arena, &domains, key);
 	return true;
 }

@@ -3,7 +3,8 @@
  *
  * Counted as kube-scheduler's NodeResourcesFit, NodeUnschedulable, TaintToleration and
  * NodeAffinity do: a node's allocatable resources and number of pods, less the requests
- * of its pods. Not counted: affinity between pods, topology spread, volumes.
+ * of its pods. If the view's PodGroup must stay within one value of a node label, only the
+ * best of these counts. Not counted: affinity between pods, topology spread, volumes.
  */
 #ifndef WHY_CAPACITY_H
 #define WHY_CAPACITY_H

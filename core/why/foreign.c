@@ -378,6 +378,14 @@ int64_t foreign_group_min_member(const cJSON *podgroup)
 		"spec", "minMember");
 }
 
+const char *foreign_group_topology(const cJSON *podgroup)
+{
+	const cJSON *keys =
+		json_get(podgroup, "spec", "schedulingConstraints", "topology");
+
+	return keys ? json_str(keys->child, "key") : NULL;
+}
+
 /* ---- Kueue ---- */
 
 const char *workload_queue(const cJSON *workload)

@@ -101,6 +101,8 @@ const char *claim_phase(const cJSON *claim); /* "" */
 const char *claim_class(const cJSON *claim); /* storageClassName, or NULL */
 
 int64_t foreign_group_min_member(const cJSON *podgroup);
+/* The node label of which its pods must have one value, or NULL. */
+const char *foreign_group_topology(const cJSON *podgroup);
 
 const char *workload_queue(const cJSON *workload); /* "" */
 bool workload_is_active(const cJSON *workload);    /* spec.active */

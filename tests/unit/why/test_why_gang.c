@@ -211,6 +211,41 @@ TEST(test_native)
 		  "bert is pending: the scheduler ignores PodGroup bert-1-2 and places its "
 		  "pods one by one, 1 of 3 so far: turn on kube-scheduler's feature gate "
 		  "GenericWorkload" },
+		{ "the room of one rack",
+		  JOB("", STATUS) JOBSET JOBS
+		  "apiVersion: scheduling.k8s.io/v1beta1\nkind: "
+		  "PodGroup\n" META(
+			  "bert-1-2") "}\nspec: {schedulingPolicy: "
+				      "{gang: {minCount: 3}}, "
+				      "schedulingConstraints: "
+				      "{topology: [{key: rack}]}}\n"
+				      "status: {" WAITS "}\n---\n" ON(
+					      "x1", "", "rack: one", "cpu: 2",
+					      "") ON("y1", "", "rack: two", "cpu: 2",
+						     "cpu: 2") ON("y2", "", "rack: two",
+								  "cpu: 2", "cpu: 1")
+					      ON("n1", "", "pool: a", "cpu: 64",
+						 "") OF_GROUP("0", CPU, NO_CPU)
+						      OF_GROUP("1", CPU, NO_CPU)
+							      OF_GROUP("2", CPU, NO_CPU),
+		  PENDING
+		  "room for 2 (cpu, within one rack): 0 of its 3 pods have a node" },
+		{ "a gang larger than a rack",
+		  JOB("", STATUS) JOBSET JOBS
+		  "apiVersion: scheduling.k8s.io/v1beta1\nkind: "
+		  "PodGroup\n" META(
+			  "bert-1-2") "}\nspec: {schedulingPolicy: "
+				      "{gang: {minCount: 3}}, "
+				      "schedulingConstraints: "
+				      "{topology: [{key: rack}]}}\n"
+				      "status: {" WAITS
+				      "}\n---\n" ON("x1", "", "rack: one", "cpu: 2", "")
+					      ON("y1", "", "rack: two", "cpu: 2",
+						 "cpu: 2") OF_GROUP("0", CPU, NO_CPU)
+						      OF_GROUP("1", CPU, NO_CPU)
+							      OF_GROUP("2", CPU, NO_CPU),
+		  "bert is pending: its gang needs 3 (minCount of PodGroup bert-1-2), but "
+		  "all nodes together have room for 2 (cpu, within one rack)" },
 		{ "one has completed, and a pod takes the place of one that failed",
 		  NATIVE("conditions: [{type: PodGroupInitiallyScheduled, status: "
 			 "'True'}]") FOUR("cpu: 3") OF_GROUP("0", "nodeName: n1, " CPU,

@@ -48,7 +48,7 @@ check "... why" wait_for 30 says early "$unserved"
 event() { kt get events --field-selector reason=TrainJobResourcesCreationFailed -o jsonpath='{.items[*].message}' | grep 'is not served'; }
 check "... and an event" wait_for 30 event
 check "an API server serves v1alpha3 only" restart v1alpha3 kube-apiserver
-check "... the job still waits" says early "$unserved"
+check "... the job still waits" wait_for 30 says early "$unserved"
 check "it serves v1beta1" restart v1beta1 kube-apiserver kube-controller-manager
 check "... the job goes on" wait_for 60 eval '[ "$(bound early)" = 3 ]'
 grouped() { kt get pods -o jsonpath='{range .items[*]}{.spec.schedulingGroup.podGroupName}{"\n"}{end}' | sort -u | grep -x 'early-[0-9a-f]*-[0-9a-f]*'; }
@@ -117,6 +117,22 @@ deleted() {
 	wait_for 30 eval '[ "$(count_of)" = again=3 ] && [ "$(uids)" != "'"$before"'" ]'
 }
 check "one that somebody deletes is made again" deleted
+nodes() { kt patch trainingruntime gang --type merge -p "{\"spec\":{\"mlPolicy\":{\"numNodes\":$1}}}"; }
+# Users cannot change spec.trainer, as upstream. Without its snapshot a suspended job reads its runtime anew.
+more() {
+	local before
+	before=$(uids)
+	nodes 4 && kt delete configmap again-runtime-snapshot && wait_for 30 eval '[ "$(count_of)" = again=4 ]' && nodes 3 &&
+		[ "$(uids)" = "$before" ] && patch again '{"suspend":false}' && wait_for 60 eval '[ "$(bound again)" = 4 ]'
+}
+check "a suspended job of more nodes: the same PodGroup has the new minCount" more
+gone again >/dev/null
+ends_as() { report_pods $ns "jobset.sigs.k8s.io/jobset-name=again,batch.kubernetes.io/job-completion-index=$1" "{\"phase\":\"$2\"}"; }
+replaced() { # kubernetes/kubernetes#142330
+	scheduling retries '' | sed 's/backoffLimit: 0/backoffLimit: 3/' | kt apply -f - && job again retries | kt create -f - &&
+		wait_for 60 all_placed again && ends_as 0 Succeeded && ends_as 1 Failed && wait_for 60 says again 'GangCompleted:pod again-node-0-1-'
+}
+check "a pod that takes the place of one that failed, after another has completed: why says what it waits for" replaced
 gone again >/dev/null
 foreign() {
 	local name # it depends on the TrainJob's alone
@@ -143,6 +159,28 @@ short() { # of Workloads, until the quota goes
 check "a quota on Workloads: why says so, and the job goes on without it" short
 gone short >/dev/null
 
+# ---- topology ------------------------------------------------------------------------------------
+# Three fit into a rack: y.
+rack_up() { node_up "$1" '"cpu":"2","memory":"8Gi","pods":"20"' && kc label node "$1" "rack=$2" --overwrite; }
+check "three nodes in two racks" eval 'rack_up x1 x && rack_up y1 y && rack_up y2 y'
+in_a_rack() { # SCHEDULING
+	scheduling rack "$1" | kt apply -f - && job rack rack | kt create -f - && wait_for 60 all_placed rack &&
+		kt get pods -o jsonpath='{range .items[*]}{.spec.nodeName}{"\n"}{end}' | sort -u | xargs | grep -x 'y1 y2'
+}
+rack='schedulingConstraints: {topology: [{key: rack}]}'
+check "a gang in one rack" in_a_rack "$rack"
+second_waits() {
+	job full rack | kt create -f - && wait_for 30 says full 'Gang:its gang needs 3, room for 2 .cpu, within one rack.: ' && [ "$(bound full)" = 0 ]
+}
+check "... another, for which no rack has room, waits, and why says so" second_waits
+gone rack full >/dev/null
+check "... of the jobs of an element" in_a_rack "replicatedJobs: [{targetReplicatedJobs: [node], $rack}]"
+gone rack >/dev/null
+check "... of a Job" in_a_rack "replicatedJobs: [{targetReplicatedJobs: [node], job: {$rack}}]"
+check "... whose group is named by its index" eval 'count_of; [ "$(count_of)" = node-0=3 ]'
+gone rack >/dev/null
+kc delete node x1 y1 y2 >/dev/null
+
 # ---- preemption ----------------------------------------------------------------------------------
 kc create priorityclass high-$$ --value 1000 >/dev/null
 scheduling whole 'disruptionMode: {all: {}}' | kt apply -f - >/dev/null
@@ -156,19 +194,23 @@ check "a gang of higher priority takes the place of a whole gang" preempted
 gone low urgent >/dev/null
 
 # ---- what admission refuses ----------------------------------------------------------------------
-refused() { # SCHEDULING REGEX
-	! scheduling bad "$1" | kt create -f - 2>"$scratch/refused" && cat "$scratch/refused" && grep -qE -e "$2" "$scratch/refused"
+refused() { # SCHEDULING REGEX [JOBS-BEFORE]
+	! scheduling bad "$1" "${3:-}" | kt create -f - 2>"$scratch/refused" && cat "$scratch/refused" && grep -qE -e "$2" "$scratch/refused"
 }
 check "refused: minCount" refused 'schedulingPolicy: {gang: {minCount: 2}}' 'gang.minCount is computed from numNodes'
 check "refused: beside podGroupPolicy" refused $'}\n  podGroupPolicy: {coscheduling: {}' 'mutually exclusive'
+check "refused: a group for each of several Jobs that have the same pods" refused \
+	'replicatedJobs: [{targetReplicatedJobs: [node]}, {targetReplicatedJobs: [prep], job: {}}]' 'must have 1 replica' \
+	"$(step | sed 's/name: prep,/& replicas: 2,/')"
 check "refused: an unknown job" refused 'replicatedJobs: [{targetReplicatedJobs: [nod]}]' 'no such job'
 
 # ---- the scheduler alone without the gate --------------------------------------------------------
 check "the scheduler's gate is turned off" restart '' kube-scheduler
 ignored() {
 	{ job a gang && job b gang; } | kt create -f - && wait_for 60 eval '[ "$(($(bound a) + $(bound b)))" = 4 ]' || return 1
-	says a 'GangIgnored:.*turn on kube-scheduler.s feature gate GenericWorkload' || says b 'GangIgnored:'
+	wait_for 30 eval "says a '$one_by_one' || says b '$one_by_one'"
 }
+one_by_one='GangIgnored:.*turn on kube-scheduler.s feature gate GenericWorkload'
 check "... it places pods one by one, and why says so" ignored
 gone a b >/dev/null
 

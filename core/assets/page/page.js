@@ -110,7 +110,7 @@ stream.heard.lost = text => {
 
 // ---- the list ------------------------------------------------------------------------------------
 const ROWS = 2000;
-const list = { table: job ? null : document.querySelector('main table'), rows: new Map(), heads: [] };
+const list = { table: job ? null : document.querySelector('main table'), rows: new Map(), heads: [], aging: false };
 
 const parts = key => key.split('/');
 function before(a, b) { // by namespace, then name
@@ -191,14 +191,25 @@ stream.heard.rows = data => {
   if (count && count.tagName === 'P') count.textContent = n === 1 ? '1 job' : n < ROWS ? `${n} jobs` : `the first ${n} jobs`;
 };
 
-setInterval(() => {
+// Of the rows in sight: each change is a layout of the whole table.
+function drawAges() {
+  list.aging = false;
   if (document.hidden) return;
-  for (const row of list.rows.values())
-    for (const [td, since] of row.since) {
-      const text = age(since);
+  const seen = [...list.rows.values()].filter(({ tr }) => {
+    const { top, bottom } = tr.getBoundingClientRect();
+    return bottom >= 0 && top <= innerHeight;
+  });
+  for (const { since } of seen)
+    for (const [td, at] of since) {
+      const text = age(at);
       if (td.textContent !== text) td.replaceChildren(el('bdi', { textContent: text }));
     }
-}, 1000);
+}
+setInterval(drawAges, 1000);
+addEventListener('scroll', () => {
+  if (!list.aging) requestAnimationFrame(drawAges);
+  list.aging = true;
+});
 
 // ---- a job ---------------------------------------------------------------------------------------
 const tableOf = id => {

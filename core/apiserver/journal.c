@@ -173,7 +173,7 @@ int journal_read(const void *data, size_t len,
 		else if (use_record((const char *)body, n, on_record, ctx, err))
 			return error_wrap(err, "byte %zu", at);
 	}
-	if (at < len && was_on_disk(start, len, at, has_marks))
+	if (was_on_disk(start, len, at, has_marks))
 		return error_set(err, ERR_FORMAT,
 				 "damaged at byte %zu, with whole records behind it", at);
 	*ret_good = at;

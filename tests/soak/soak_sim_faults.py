@@ -96,14 +96,13 @@ CONTROLLER = [
 JOURNAL = [
     ('a change is acknowledged before it is on the disk', "core/apiserver/storage.c", 'int rc = s->journal ? journal_sync(s->journal, err) : 0;', 'int rc = 0;\n\t(void)err;'),
     ('a sync covers what was written during it', "core/apiserver/journal.c", 'j->synced = covers;', 'j->synced = j->added;'),
-    ('records follow a torn one', "core/apiserver/journal.c", 'if (lseek(j->fd, (off_t)good, SEEK_SET) < 0)\n\t\treturn error_errno(err, errno, "%s", j->path);\n\tj->size = (int64_t)good;', 'j->size = (int64_t)text.len;'),
     ('a log that is not on the disk takes the place of the old one', "core/apiserver/journal.c", '\tif (fdatasync(fd))\n', '\tif (false)\n'),
     ('a sync that failed is forgotten', "core/apiserver/journal.c", 'j->failed |= bad;', ''),
     ('a record follows one whose write failed', "core/apiserver/journal.c", 'bool back = !ftruncate(j->fd, j->size) &&\n\t\t\t    lseek(j->fd, j->size, SEEK_SET) == j->size;', 'bool back = true;'),
     ('a write that failed forgets that a sync did', "core/apiserver/journal.c", 'j->failed |= !back;', 'j->failed = !back;'),
     ('what is read at the start is not written again', "core/apiserver/storage.c", '\twrite_again(s);\n', ''),
     ('what a crash tore is taken for what was acknowledged', "core/apiserver/journal.c", 'if (!has_marks || mark_of(body, get32(start + i)) > at)', 'if (true)'),
-    ('damage of what was acknowledged is cut off', "core/apiserver/journal.c", 'if (at < len && was_on_disk(start, len, at, has_marks))', 'if (false)'),
+    ('damage of what was acknowledged is cut off', "core/apiserver/journal.c", 'if (was_on_disk(start, len, at, has_marks))', 'if (false)'),
     ('a change is seen before it is on the disk', "core/apiserver/storage.c", 'pending = version > s->committed;', 'pending = false;'),
 ]
 # What users are promised, the kind of fault that breaks it, and the change. *: the CHANGELOG names it as mended.

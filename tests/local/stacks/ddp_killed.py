@@ -1,4 +1,4 @@
-"""DDP with checkpoints, in a folder: ddp_killed.py FOLDER [STEPS]. Its ranks may be killed at any time, and their folders may be
+"""DDP with checkpoints, in a folder: ddp_killed.py FOLDER [STEPS [PAUSE]]. Its ranks may be killed at any time, and their folders may be
 lost, but for one; it ends after STEPS (40) once FOLDER/go exists. Rank 0 prints the loss of each step, and in the end all of them."""
 import os
 import sys
@@ -8,7 +8,8 @@ import torch
 import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
-folder, least = sys.argv[1], int([*sys.argv, 40][2])
+folder, options = sys.argv[1], sys.argv[2:]
+least, pause = int(options[0]) if options else 40, float(options[1]) if options[1:] else 0.02
 rank, world = int(os.environ["PET_NODE_RANK"]), int(os.environ["PET_NNODES"])
 os.environ.update(MASTER_ADDR=os.environ["PET_MASTER_ADDR"], MASTER_PORT=os.environ["PET_MASTER_PORT"])
 torch.set_num_threads(1)
@@ -46,7 +47,7 @@ while True:
     dist.broadcast(over, 0)  # all end at the same step
     if over:
         break
-    time.sleep(0.02)
+    time.sleep(pause)
 for i, loss in enumerate(losses):
     if rank == 0:
         print(f"loss {i} {loss!r}")

@@ -24,6 +24,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 FILES, TURNS, TORCH_TURNS, MANY, IDLE_S, OUTPUT = 300, 11, 3, 64, 20, 8 << 30
 FOLDER = tempfile.TemporaryDirectory()
 CODE = pathlib.Path(FOLDER.name, "code")
+STACK = subprocess.run([f"{ROOT}/tests/setup.sh", "venv", "stack"], capture_output=True, text=True, check=True).stdout.strip()
 os.environ.update(XDG_STATE_HOME=f"{FOLDER.name}/state", HOME=FOLDER.name)
 os.environ.pop("KFTRAINER_ISOLATION", None)
 
@@ -89,16 +90,15 @@ def restarts():
         theirs.append(recreated(f"theirs{i}", "plain"))
     row("death of a rank to all started again", statistics.median(ours), "ms",
         f"two nodes, Python without torch, `--local`; by turns, median of {TURNS}", "≤ 1 s", "Recreate of all pods", statistics.median(theirs))
-    venv = subprocess.run([f"{ROOT}/tests/setup.sh", "venv", "stack"], capture_output=True, text=True, check=True).stdout.strip()
-    if not os.path.exists(f"{venv}/.done"):
+    if not os.path.exists(f"{STACK}/.done"):
         lacks("death of a rank to the next step of PyTorch", "tests/setup.sh stack installs it")
         return
-    os.environ["PATH"] = f"{venv}/bin:{os.environ['PATH']}"
+    os.environ["PATH"] = f"{STACK}/bin:{os.environ['PATH']}"
     ours, theirs, third = [], [], []
     for i in range(TORCH_TURNS):
-        ours.append(in_place(f"torch-ours{i}", "torch", ("torchrun",)))
-        theirs.append(recreated(f"torch-theirs{i}", "torch", ("torchrun",)))
-        third.append(after_death(submitted(f"torch-third{i}", "torch", "--nproc-per-node", "2", command=("torchrun", "--max-restarts", "1"), nodes=1)))
+        ours.append(in_place(f"torch-ours{i}", "ddp", ("torchrun",)))
+        theirs.append(recreated(f"torch-theirs{i}", "ddp", ("torchrun",)))
+        third.append(after_death(submitted(f"torch-third{i}", "ddp", "--nproc-per-node", "2", command=("torchrun", "--max_restarts", "1"), nodes=1)))
     row("death of a rank to the next step of PyTorch", statistics.median(ours), "ms",
         f"DDP by torchrun on two nodes, `--local`; by turns, median of {TORCH_TURNS}", "", "Recreate of all pods", statistics.median(theirs))
     row("the same beside torchrun's own restart", statistics.median(ours), "ms", "whose two ranks are on one node, so that its agent remains", "",

@@ -21,7 +21,7 @@ NO_REASONS = set("""
 Active Bound CreateContainerConfigError Deleted DeletionByPodGC DeletionByTaintManager Deployment
 EvictionByEvictionAPI Failed FailedAttachVolume FailedCreate FailedCreatePodSandBox FailedMapVolume
 FailedMount PodGroup PodGroupInitiallyScheduled FailedResourceClaimCreation False Informational Interrupted Job JobSet Kueue Lease LocalQueue
-Pending PersistentVolumeClaim Pod PreemptionByScheduler QuotaReserved Ready ResourceClaim
+Pending PersistentVolumeClaim Pod PreemptionByScheduler Queue QuotaReserved Ready ResourceClaim
 ResourceClaimTemplate Succeeded TerminationByKubelet TrainJobResourcesCreationFailed True Unknown
 WaitForFirstConsumer""".split())
 

@@ -77,6 +77,7 @@ void runs_say(struct runs *r, const char *fmt, ...)
 void runs_trouble(struct runs *r, struct trouble *t, const struct error *why)
 {
 	int64_t now = clock_ms();
+	bool is_due;
 
 	if (!why) {
 		if (t->since && t->said > t->since)
@@ -86,7 +87,11 @@ void runs_trouble(struct runs *r, struct trouble *t, const struct error *why)
 	}
 	if (!t->since)
 		t->since = now;
-	if (t->said && now < t->said + RUNS_RETRY_MS)
+	pthread_mutex_lock(&r->lock);
+	is_due = !r->said || now >= r->said + RUNS_RETRY_MS;
+	r->said = is_due ? now : r->said;
+	pthread_mutex_unlock(&r->lock);
+	if (!is_due)
 		return;
 	t->said = now;
 	runs_say(r, "run directory: %.400s; the job goes on, and it is tried again",

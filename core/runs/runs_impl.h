@@ -51,6 +51,7 @@ struct runs {
 	uint32_t mark, heard, marked, all_marked;
 	bool scan;         /* before the next attempt begins */
 	bool failed;       /* the command has, and is not started again yet */
+	int64_t said;      /* when either thread said a failure of the place */
 	int64_t failed_at; /* by clock_ms(); 0: it was stopped */
 	bool alone;
 };

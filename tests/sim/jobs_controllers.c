@@ -257,7 +257,9 @@ static void handle_write(struct client *cl, const struct httpd_request *req,
 		 resp->status);
 	if (deletes && resp->status < 300) {
 		rules_on_deletion(j, before);
-		objects_expire(j);
+		if (!meta_is_deleted(
+			    before)) /* somebody holds it, and lets it go later */
+			objects_expire(j);
 	}
 	if (j && cl->which == WORK) {
 		j->changed = true;

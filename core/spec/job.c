@@ -129,8 +129,7 @@ static void override_job(struct job_set *set, struct doc *doc,
 	set_pairs(doc->obj, "labels", &opts->labels, meta_set_label);
 	set_pairs(doc->obj, "annotations", &opts->annotations, meta_set_annotation);
 	job_override(doc->obj, opts, set->env);
-	if (opts->supervise)
-		supervise_annotate(doc->obj, opts->restarts);
+	supervise_annotate(doc->obj, opts->supervise, opts->restarts);
 	if (opts->track)
 		meta_set_annotation(doc->obj, TRACK_ANNOTATION, opts->track);
 	set_run_dir(doc->obj, opts);

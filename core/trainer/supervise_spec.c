@@ -95,11 +95,12 @@ int supervise_spec_of(struct supervise_spec *ret, const cJSON *tj,
 		       : check_time(STALL_ANNOTATION, ret->stall, err);
 }
 
-void supervise_annotate(cJSON *tj, int64_t restarts)
+void supervise_annotate(cJSON *tj, bool on, int64_t restarts)
 {
 	char text[32];
 
-	meta_set_annotation(tj, SUPERVISE_ANNOTATION, "true");
+	if (on)
+		meta_set_annotation(tj, SUPERVISE_ANNOTATION, "true");
 	if (!restarts || meta_annotation(tj, RESTARTS_ANNOTATION))
 		return;
 	snprintf(text, sizeof(text), "%lld", (long long)restarts);

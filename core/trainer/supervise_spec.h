@@ -44,8 +44,11 @@ MUST_CHECK int supervise_spec_of(struct supervise_spec *ret, const cJSON *tj,
 /* The same for all annotations of supervised jobs; a runtime's alone: `tj` is NULL. */
 MUST_CHECK int supervise_check(const cJSON *tj, const cJSON *template_annotations,
 			       struct error *err);
-/* restarts 0, or the job has an annotation for them: they remain as they are. */
-void supervise_annotate(cJSON *tj, int64_t restarts);
+/*
+ * !on: it is supervised if it or its runtime says so. restarts 0, or the job has an
+ * annotation for them: they remain as they are.
+ */
+void supervise_annotate(cJSON *tj, bool on, int64_t restarts);
 void supervise_annotate_dev(cJSON *tj, int64_t idle_ms, const char *from);
 
 #endif

@@ -27,6 +27,10 @@ ok "... and no pod is replaced" not_printed 'run 2'
 
 submit limit --max-restarts 1 -- sh -c 'echo "run $KFTRAINER_RESTART"; [ "$KFTRAINER_RESTART" = 1 ]'
 ok "--max-restarts is the default of the restarts in place" exits 0
+run timeout 300 "$kftrainer" submit --local --run-dir "file://$scratch/run" --runtime torch-distributed --nodes 2 --max-restarts 1 \
+	--name kept -- sh -c 'echo "run $KFTRAINER_RESTART"; [ "$KFTRAINER_RESTART" = 1 ]'
+ok "... also where --run-dir supervises the job" exits 0
+ok "... in the same pods" not_printed 'pods? (failed|restart)'
 
 # A pod that is lost: its supervisor, and what it runs. Its Job makes another.
 cat >"$scratch/lost.sh" <<'EOF'

@@ -323,7 +323,14 @@ static int make_dir(const struct store *s, const char *below, struct error *err)
 	return fd < 0 ? error_errno(err, errno, "%s", full) : fd;
 }
 
-static int copy(const struct put_file *f, int from, int to, struct error *err)
+/* Where a file is written; its full name is for errors. */
+struct place {
+	int dir;
+	const char *name, *full;
+};
+
+static int copy(const struct put_file *f, int from, int to, const char *full,
+		struct error *err)
 {
 	const struct timespec times[2] = { { .tv_nsec = UTIME_OMIT }, f->changed };
 	cleanup_free char *data = xmalloc(COPY_BYTES);
@@ -331,10 +338,10 @@ static int copy(const struct put_file *f, int from, int to, struct error *err)
 	for (int64_t at = 0, n; at < f->size; at += n) {
 		n = f->size - at < COPY_BYTES ? f->size - at : COPY_BYTES;
 		if (put_file_read(f, from, at, data, (size_t)n, err) ||
-		    file_write_fd(to, data, (size_t)n, f->name, err))
+		    file_write_fd(to, data, (size_t)n, full, err))
 			return -1;
 	}
-	return futimens(to, times) ? error_errno(err, errno, "%s", f->name) : 0;
+	return futimens(to, times) ? error_errno(err, errno, "%s", full) : 0;
 }
 
 static bool is_copied(int dir, const char *name, const struct put_file *f)
@@ -346,28 +353,29 @@ static bool is_copied(int dir, const char *name, const struct put_file *f)
 	       st.st_mtim.tv_nsec == f->changed.tv_nsec;
 }
 
-static int put_one(int dir, const char *name, const struct put_file *f, bool *ret_sent,
+static int put_one(const struct place *p, const struct put_file *f, bool *ret_sent,
 		   bool sync, struct error *err)
 {
 	char temporary[RANDOM_KEY_SIZE + sizeof(NEW)], chance[RANDOM_KEY_SIZE];
 	cleanup_fd int from = -1, to = -1;
 	int rc;
 
-	*ret_sent = !is_copied(dir, name, f);
+	*ret_sent = !is_copied(p->dir, p->name, f);
 	if (!*ret_sent)
 		return 0;
 	if (random_key(chance, err) || put_file_open(f, &from, err))
 		return -1;
 	snprintf(temporary, sizeof(temporary), NEW "%.16s", chance);
-	to = openat(dir, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-		    0666);
+	to = openat(p->dir, temporary,
+		    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
 	if (to < 0)
-		return error_errno(err, errno, "%s", name);
-	rc = copy(f, from, to, err);
-	if (!rc && ((sync && fdatasync(to)) || renameat(dir, temporary, dir, name)))
-		rc = error_errno(err, errno, "%s", name);
+		return error_errno(err, errno, "%s", p->full);
+	rc = copy(f, from, to, p->full, err);
+	if (!rc &&
+	    ((sync && fdatasync(to)) || renameat(p->dir, temporary, p->dir, p->name)))
+		rc = error_errno(err, errno, "%s", p->full);
 	if (rc)
-		unlinkat(dir, temporary, 0);
+		unlinkat(p->dir, temporary, 0);
 	return rc;
 }
 
@@ -379,9 +387,10 @@ static int put_in(struct store *s, const struct put_conf *conf, size_t i,
 	const char *path = f->path,
 		   *below = strchr(path, '/') ? path_dir(&arena, path) : "";
 	cleanup_fd int dir = make_dir(s, below, err);
+	const struct place p = { dir, path_base(path), path_join(&arena, s->root, path) };
 	bool sent = false;
 
-	if (dir < 0 || put_one(dir, path_base(path), f, &sent, false, err))
+	if (dir < 0 || put_one(&p, f, &sent, false, err))
 		return -1;
 	conf->progress(conf->ctx, f->size, sent);
 	conf->done(conf->ctx, i, sent);
@@ -399,13 +408,13 @@ static void cut_root(struct store *s, const char **ret_name)
 
 static int put_single(struct store *s, const struct put_conf *conf, struct error *err)
 {
+	struct place p = { .full = s->root };
 	cleanup_fd int dir = -1;
-	const char *name;
 	bool sent = false;
 
-	cut_root(s, &name);
-	dir = make_dir(s, "", err);
-	if (dir < 0 || put_one(dir, name, conf->files, &sent, true, err))
+	cut_root(s, &p.name);
+	p.dir = dir = make_dir(s, "", err);
+	if (dir < 0 || put_one(&p, conf->files, &sent, true, err))
 		return -1;
 	conf->progress(conf->ctx, conf->files->size, sent);
 	conf->done(conf->ctx, 0, sent);

@@ -284,6 +284,31 @@ check("... and all is there later", differ((r.wait(), complete(folder("runs/gone
       (0, ["checkpoint-12", "checkpoint-4", "checkpoint-8"], 1)) and r.text)
 check("... with two lines at most", differ(r.text.count("tried again") < 3, True) and r.text)
 
+# ---- a full disk -------------------------------------------------------------------------------------------------------
+full, freed = scratch / "full", scratch / "freed"
+full.mkdir()
+if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", full], capture_output=True).returncode:
+    skip("a full disk", "mount(8) takes root")
+else:
+    try:
+        (full / "other").write_bytes(bytes(1500000))
+        r = Run(f"file://{full}/run", "full-ck", command=[sys.executable, "-c", f"""import os, time
+os.mkdir(os.environ["KFTRAINER_CHECKPOINT_DIR"] + "/.new")
+with open(os.environ["KFTRAINER_CHECKPOINT_DIR"] + "/.new/weights", "wb") as f:
+    f.write(bytes(1000000))
+os.rename(os.environ["KFTRAINER_CHECKPOINT_DIR"] + "/.new", os.environ["KFTRAINER_CHECKPOINT_DIR"] + "/checkpoint-1")
+while not os.path.exists({str(freed)!r}):
+    time.sleep(0.1)
+"""])
+        check("a full disk is named, and the command goes on", differ((until(
+            lambda: f"run directory: {full}/run/checkpoints/checkpoint-1/weights: No space left on device; the job goes on" in r.text),
+            r.process.poll()), (True, None)) and r.text)
+        (full / "other").unlink()
+        freed.touch()
+        check("... once there is room, all is there", differ((r.wait(), complete(full / "run")), (0, ["checkpoint-1"])) and r.text)
+    finally:
+        subprocess.run(["umount", "-l", full], check=False)
+
 # ---- kills of the supervisor and its command while they save; a place that breaks connections, refuses, and is slow ----
 class Breaks(threading.Thread):
     """A relay to a server: each fifth connection or so ends by a reset somewhere, is answered by 500, or is read slowly."""

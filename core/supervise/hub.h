@@ -25,7 +25,7 @@
 
 enum {
 	HUB_GONE_MS = 10 * 1000, /* a rank that is away for longer is lost */
-	HUB_LOOK_MS = 30,        /* between a failure and its judgment: who else ended? */
+	HUB_LOOK_MS = 100,       /* between a failure and its judgment: who else ended? */
 	HUB_DUMP_MS = 8 * 1000,  /* for all to show where they are */
 };
 

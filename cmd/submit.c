@@ -24,7 +24,6 @@
 #include "cmd/ui/render.h"
 #include "cmd/ui/workspace_view.h"
 #include "kubelet/venv.h"
-#include "spec/worktree.h"
 
 static const char *const dry_runs[] = { "none", "client", "server", NULL };
 
@@ -363,8 +362,8 @@ static int submit_to_cluster(const struct submit_opts *opts, struct workspace_pa
 	return opts->follow || opts->wait ? wait_all(&s, opts, err) : EXIT_OK;
 }
 
-/* Where the command finds its files, and which version they are. */
-static void find_code(struct submit_opts *opts, struct arena *arena)
+/* Where the command finds its files, and of which work tree they are. */
+static void find_code(struct submit_opts *opts)
 {
 	struct job_opts *job = &opts->job;
 
@@ -372,7 +371,7 @@ static void find_code(struct submit_opts *opts, struct arena *arena)
 	if (opts->local && !opts->workspace.dir && !opts->resume)
 		job->code_dir = ".";
 	if (job->code_dir && (job->export.uri || opts->workspace.dir))
-		job->commit = worktree_commit(arena, job->code_dir);
+		job->worktree = job->code_dir;
 }
 
 static int submit(struct submit_opts *opts, struct error *err)
@@ -396,7 +395,7 @@ static int submit(struct submit_opts *opts, struct error *err)
 	if (pack.annotations.digest)
 		opts->job.workspace = &pack.annotations;
 	opts->job.restarts = opts->max_restarts;
-	find_code(opts, &pack.arena);
+	find_code(opts);
 	if (to_cluster)
 		return submit_to_cluster(opts, &pack, err);
 	code = job_set_load(&set, &opts->job, opts->local ? NAMES_RANDOM : NAMES_FIXED,

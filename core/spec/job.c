@@ -17,6 +17,7 @@
 #include "spec/jobenv.h"
 #include "spec/reporter.h"
 #include "spec/script.h"
+#include "spec/worktree.h"
 #include "trainer/api.h"
 #include "trainer/export_spec.h"
 #include "trainer/launcher.h"
@@ -109,12 +110,16 @@ static void set_export(cJSON *job, const struct job_opts *opts, struct arena *ar
 		{ REGISTER_PROPERTIES_ANNOTATION,
 		  o->properties.n ? str_join(arena, o->properties.list, "\n") : NULL },
 	};
+	const char *commit;
 
 	for (size_t i = 0; i < N_ELEMENTS(list); i++)
 		if (list[i].value)
 			meta_set_annotation(job, list[i].key, list[i].value);
-	if (opts->commit && meta_annotation(job, EXPORT_ANNOTATION))
-		meta_set_annotation(job, COMMIT_ANNOTATION, opts->commit);
+	commit = opts->worktree && meta_annotation(job, EXPORT_ANNOTATION)
+			 ? worktree_commit(arena, opts->worktree)
+			 : NULL;
+	if (commit)
+		meta_set_annotation(job, COMMIT_ANNOTATION, commit);
 }
 
 /* Apply the options that override the file. */

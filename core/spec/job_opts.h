@@ -24,7 +24,7 @@ struct job_opts {
 		const char *uri, *registry, *model, *version, *description;
 		struct opt_strs properties;
 	} export;             /* of the trained model */
-	const char *commit;   /* of the work tree, for `export`; or NULL */
+	const char *worktree; /* whose commit an export names: a directory; or NULL */
 	int64_t restarts;     /* if it is supervised, unless the job says; 0: unset */
 	const char *dev_from; /* DEV_FROM_ANNOTATION of a job in development; or NULL */
 	int64_t idle_ms;      /* with `dev_from` */

@@ -1,8 +1,8 @@
 /* preflight_spec.c - read the annotation of checked nodes (trainer/preflight_spec.h). */
 #include "trainer/preflight_spec.h"
 
-#include "api/meta.h"
 #include "base/str.h"
+#include "trainer/trainjob.h"
 
 int preflight_mode_of(enum preflight_mode *ret, const cJSON *tj,
 		      const cJSON *template_annotations, struct error *err)
@@ -10,9 +10,7 @@ int preflight_mode_of(enum preflight_mode *ret, const cJSON *tj,
 	static const char *const words[] = { [PREFLIGHT_OFF] = "off",
 					     [PREFLIGHT_WARN] = "warn",
 					     [PREFLIGHT_ENFORCE] = "enforce" };
-	const char *own = meta_annotation(tj, PREFLIGHT_ANNOTATION);
-	const char *text =
-		own ? own : json_str(template_annotations, PREFLIGHT_ANNOTATION);
+	const char *text = tj_annotation(tj, template_annotations, PREFLIGHT_ANNOTATION);
 
 	*ret = PREFLIGHT_OFF;
 	for (size_t i = 0; text && i < N_ELEMENTS(words); i++)

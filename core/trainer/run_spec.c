@@ -16,14 +16,6 @@
 
 enum { MAX_URI = 1000, MOST_KEPT = 10000, MAX_JOB = 64 * 1024, MAX_CLAIM = 253 };
 
-static const char *find(const cJSON *tj, const cJSON *template_annotations,
-			const char *key)
-{
-	const char *own = meta_annotation(tj, key);
-
-	return own ? own : json_str(template_annotations, key);
-}
-
 /* The rest of the URI after its scheme; NULL: not a scheme of ours. */
 static const char *after_scheme(const char *uri)
 {
@@ -69,12 +61,13 @@ static int read_uri(struct run_spec *s, struct arena *arena, struct error *err)
 int run_spec_of(struct run_spec *ret, struct arena *arena, const cJSON *tj,
 		const cJSON *template_annotations, struct error *err)
 {
-	const char *keep = find(tj, template_annotations, RUN_KEEP_ANNOTATION);
-	const char *resume = find(tj, template_annotations, RUN_RESUME_ANNOTATION);
+	const char *keep = tj_annotation(tj, template_annotations, RUN_KEEP_ANNOTATION);
+	const char *resume =
+		tj_annotation(tj, template_annotations, RUN_RESUME_ANNOTATION);
 
 	*ret = (struct run_spec){
-		.uri = find(tj, template_annotations, RUN_DIR_ANNOTATION),
-		.secret = find(tj, template_annotations, RUN_SECRET_ANNOTATION),
+		.uri = tj_annotation(tj, template_annotations, RUN_DIR_ANNOTATION),
+		.secret = tj_annotation(tj, template_annotations, RUN_SECRET_ANNOTATION),
 		.resume = str_eq(resume, "true"),
 	};
 	if (resume && !ret->resume && !str_eq(resume, "false"))

@@ -16,14 +16,6 @@
 
 enum { MOST_RESTARTS = 1000000 };
 
-static const char *find(const cJSON *tj, const cJSON *template_annotations,
-			const char *key)
-{
-	const char *own = meta_annotation(tj, key);
-
-	return own ? own : json_str(template_annotations, key);
-}
-
 static int check_time(const char *key, const char *text, struct error *err)
 {
 	int64_t ms;
@@ -41,7 +33,7 @@ static const char *cause(const cJSON *tj, const cJSON *template_annotations)
 					    EXPORT_ANNOTATION };
 
 	for (size_t i = 0; i < N_ELEMENTS(keys); i++)
-		if (find(tj, template_annotations, keys[i]))
+		if (tj_annotation(tj, template_annotations, keys[i]))
 			return keys[i];
 	return NULL;
 }
@@ -65,17 +57,19 @@ static int check_on(struct supervise_spec *s, const char *on, const char *export
 int supervise_spec_of(struct supervise_spec *ret, const cJSON *tj,
 		      const cJSON *template_annotations, struct error *err)
 {
-	const char *on = find(tj, template_annotations, SUPERVISE_ANNOTATION);
-	const char *restarts = find(tj, template_annotations, RESTARTS_ANNOTATION);
+	const char *on = tj_annotation(tj, template_annotations, SUPERVISE_ANNOTATION);
+	const char *restarts =
+		tj_annotation(tj, template_annotations, RESTARTS_ANNOTATION);
 
 	*ret = (struct supervise_spec){
 		.by = on ? SUPERVISE_ANNOTATION : cause(tj, template_annotations),
 		.restarts = ABSENT,
-		.grace = find(tj, template_annotations, GRACE_ANNOTATION),
-		.stall = find(tj, template_annotations, STALL_ANNOTATION),
+		.grace = tj_annotation(tj, template_annotations, GRACE_ANNOTATION),
+		.stall = tj_annotation(tj, template_annotations, STALL_ANNOTATION),
 		.dev = meta_annotation(tj, DEV_ANNOTATION),
 	};
-	if (check_on(ret, on, find(tj, template_annotations, EXPORT_ANNOTATION), err))
+	if (check_on(ret, on, tj_annotation(tj, template_annotations, EXPORT_ANNOTATION),
+		     err))
 		return -1;
 	if (restarts && str_int(&ret->restarts, restarts, 0, MOST_RESTARTS, err))
 		return error_wrap(err, RESTARTS_ANNOTATION);

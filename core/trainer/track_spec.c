@@ -1,8 +1,8 @@
 /* track_spec.c - read the annotations of a tracked TrainJob (trainer/track_spec.h). */
 #include "trainer/track_spec.h"
 
-#include "api/meta.h"
 #include "base/str.h"
+#include "trainer/trainjob.h"
 
 enum { MAX_URI = 2000, MAX_EXPERIMENT = 500 };
 
@@ -73,14 +73,10 @@ static int read_uri(struct track_spec *ret, struct arena *arena, struct error *e
 int track_spec_of(struct track_spec *ret, struct arena *arena, const cJSON *tj,
 		  const cJSON *template_annotations, struct error *err)
 {
-	const char *own = meta_annotation(tj, TRACK_ANNOTATION);
-	const char *secret = meta_annotation(tj, TRACK_SECRET_ANNOTATION);
-
 	*ret = (struct track_spec){
-		.uri = own ? own : json_str(template_annotations, TRACK_ANNOTATION),
+		.uri = tj_annotation(tj, template_annotations, TRACK_ANNOTATION),
 		.secret =
-			secret ? secret
-			       : json_str(template_annotations, TRACK_SECRET_ANNOTATION),
+			tj_annotation(tj, template_annotations, TRACK_SECRET_ANNOTATION),
 	};
 	return ret->uri ? read_uri(ret, arena, err) : 0;
 }

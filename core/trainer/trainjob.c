@@ -264,6 +264,14 @@ bool tj_is_ours(const cJSON *tj)
 	return !manager || str_eq(manager, MANAGED_BY_TRAINER);
 }
 
+const char *tj_annotation(const cJSON *tj, const cJSON *template_annotations,
+			  const char *key)
+{
+	const char *own = meta_annotation(tj, key);
+
+	return own ? own : json_str(template_annotations, key);
+}
+
 const cJSON *tj_status(const cJSON *tj)
 {
 	return json_get(tj, "status");

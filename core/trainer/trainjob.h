@@ -58,6 +58,10 @@ int64_t tj_ttl(const cJSON *tj);               /* ttlSecondsAfterFinished, or AB
 bool tj_is_ours(const cJSON *tj);              /* spec.managedBy is ours or absent */
 const cJSON *tj_status(const cJSON *tj);
 
+/* The job's own annotation, else that of its runtime's template; or NULL. */
+const char *tj_annotation(const cJSON *tj, const cJSON *template_annotations,
+			  const char *key);
+
 /* True: the specs are equal except for suspend and the TTL, which never fail. */
 bool tj_same_but_suspend(const cJSON *a, const cJSON *b);
 

@@ -78,13 +78,8 @@ static bool is_number(const char *text)
 /* What a registry takes as a property's name: registry_check(). */
 static bool is_name(const char *text)
 {
-	if (!text || !*text || strlen(text) > MAX_NAME || strchr(text, '=') ||
-	    !utf8_valid(text, strlen(text)))
-		return false;
-	for (const unsigned char *p = (const void *)text; *p; p++)
-		if (*p < ' ' || *p == 127)
-			return false;
-	return true;
+	return text && *text && strlen(text) <= MAX_NAME && !strchr(text, '=') &&
+	       utf8_valid(text, strlen(text)) && !str_has_control(text, "");
 }
 
 static size_t add_metrics(struct arena *arena, const char **argv, const char *registry)

@@ -246,6 +246,14 @@ static bool is_obeyed(uint32_t c)
 	return false;
 }
 
+bool str_has_control(const char *s, const char *but)
+{
+	for (; *s; s++)
+		if (((unsigned char)*s < ' ' || *s == 127) && !strchr(but, *s))
+			return true;
+	return false;
+}
+
 char *str_visible(struct arena *arena, const char *s, bool lines)
 {
 	enum { LONGEST = sizeof("\\U000e0001") };

@@ -53,6 +53,9 @@ const char *str_sh(struct arena *arena, const char *s);
 /* "a, b, c" is str_join(arena, words, ", "); words end with NULL. */
 char *str_join(struct arena *arena, const char *const *words, const char *sep);
 
+/* Does it have a control character of ASCII that is not one of `but`? */
+bool str_has_control(const char *s, const char *but);
+
 /*
  * For a terminal: control characters, marks that change the direction of writing, and
  * invalid UTF-8 are escaped as "\x1b", "\u202e". Tabs are kept and, with `lines`,

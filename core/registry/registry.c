@@ -61,10 +61,8 @@ static int check_text(const char *what, const char *text, size_t max, bool lines
 				 max);
 	if (!utf8_valid(text, len))
 		return error_set(err, ERR_INVALID, "%s is not UTF-8", what);
-	for (const unsigned char *p = (const void *)text; *p; p++)
-		if ((*p < ' ' && !(lines && (*p == '\n' || *p == '\t'))) || *p == 127)
-			return error_set(err, ERR_INVALID, "%s has a control character",
-					 what);
+	if (str_has_control(text, lines ? "\n\t" : ""))
+		return error_set(err, ERR_INVALID, "%s has a control character", what);
 	return 0;
 }
 

@@ -40,9 +40,7 @@ struct reading {
 
 static const char *find(const struct reading *r, const char *key)
 {
-	const char *own = meta_annotation(r->tj, key);
-
-	return own ? own : json_str(r->runtime, key);
+	return tj_annotation(r->tj, r->runtime, key);
 }
 
 /* One of the schemes, ending with NULL, and a rest without credentials, in ASCII. */
@@ -73,10 +71,8 @@ static bool is_text(const char *text, size_t max, bool lines)
 {
 	size_t len = strlen(text);
 
-	for (const unsigned char *p = (const void *)text; *p; p++)
-		if ((*p < ' ' && !(lines && (*p == '\n' || *p == '\t'))) || *p == 127)
-			return false;
-	return len && len <= max && utf8_valid(text, len);
+	return len && len <= max && utf8_valid(text, len) &&
+	       !str_has_control(text, lines ? "\n\t" : "");
 }
 
 static void add(struct reading *r, const char *option, const char *value)

@@ -100,6 +100,14 @@ const char *time_micro_text(int64_t seconds, int64_t us, char text[TIME_TEXT_SIZ
 	return text;
 }
 
+const char *time_micro_now(char text[TIME_TEXT_SIZE])
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	return time_micro_text(t.tv_sec, t.tv_nsec / 1000, text);
+}
+
 /* The number at text+at, `digits` long and within [min, max]; -1 when it is not. */
 static int field(const char *text, size_t at, int digits, int min, int max)
 {

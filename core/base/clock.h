@@ -30,6 +30,7 @@ enum { TIME_TEXT_SIZE = 32, DURATION_TEXT_SIZE = 48 };
 const char *time_text(int64_t seconds, char text[TIME_TEXT_SIZE]);
 /* metav1.MicroTime: "2001-09-09T01:46:40.000001Z". Beyond a second is cut to that. */
 const char *time_micro_text(int64_t seconds, int64_t us, char text[TIME_TEXT_SIZE]);
+const char *time_micro_now(char text[TIME_TEXT_SIZE]); /* the time of day, so */
 
 /* RFC 3339 with any offset; a fraction of a second is read and dropped. */
 MUST_CHECK int time_parse(int64_t *ret, const char *text, struct error *err);

@@ -48,14 +48,6 @@ static int64_t boot_ms(void)
 	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-static const char *micro_time(char text[TIME_TEXT_SIZE])
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_REALTIME, &t);
-	return time_micro_text(t.tv_sec, t.tv_nsec / 1000, text);
-}
-
 /* ---- the record ------------------------------------------------------------------ */
 
 static const char *holder_of(const cJSON *doc)
@@ -108,7 +100,7 @@ static cJSON *renewed_record(const struct lease *l)
 	int64_t transitions = json_int(doc, 0, TRANSITIONS);
 	char now[TIME_TEXT_SIZE];
 
-	micro_time(now);
+	time_micro_now(now);
 	if (!is_ours(l)) {
 		json_put_str(doc, now, ACQUIRE_TIME);
 		if (l->record)
@@ -354,7 +346,7 @@ static int write_release(struct lease *l, struct error *err)
 
 	json_put_str(doc, "", HOLDER);
 	json_put_int(doc, 1, DURATION);
-	json_put_str(doc, micro_time(now), RENEW_TIME);
+	json_put_str(doc, time_micro_now(now), RENEW_TIME);
 	json_put_str(doc, now, ACQUIRE_TIME);
 	return kube_update(l->conf.kube, doc, &kube_plain, NULL, err);
 }

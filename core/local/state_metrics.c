@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -34,10 +33,8 @@ void state_metrics_add_now(const struct state_run *run, const cJSON *progress)
 {
 	cleanup_json cJSON *report = json_dup(progress);
 	char text[TIME_TEXT_SIZE];
-	struct timeval now;
 
-	gettimeofday(&now, NULL);
-	json_put_str(report, time_micro_text(now.tv_sec, now.tv_usec, text), "time");
+	json_put_str(report, time_micro_now(text), "time");
 	state_metrics_add(run, report);
 }
 

@@ -28,9 +28,14 @@ const char *pod_kai_group(const cJSON *pod)
 					       : NULL;
 }
 
+bool podgroup_is_kai(const cJSON *podgroup)
+{
+	return str_eq(meta_api_version(podgroup), KAI_GROUP_VERSION);
+}
+
 const char *kai_group_queue(const cJSON *podgroup)
 {
-	return json_str(podgroup, "spec", "queue");
+	return podgroup_is_kai(podgroup) ? json_str(podgroup, "spec", "queue") : NULL;
 }
 
 bool kai_queue_is_top(const cJSON *queue)

@@ -287,9 +287,7 @@ static int load_kai_queue(struct loader *l, struct error *err)
 	const struct kube_ref ref = { KAI_QUEUE_VERSION, "Queue", NULL,
 				      kai_group_queue(l->v->podgroup) };
 
-	if (!ref.name || !str_eq(meta_api_version(l->v->podgroup), KAI_GROUP_VERSION))
-		return 0;
-	return load_one(l, &ref, "queues", err);
+	return ref.name ? load_one(l, &ref, "queues", err) : 0;
 }
 
 static int load_podgroup(struct loader *l, struct error *err)

@@ -62,15 +62,10 @@ static bool is_native(const struct view *v)
 	return str_eq(meta_api_version(v->podgroup), SCHEDULING_API_VERSION);
 }
 
-static bool is_kai(const struct view *v)
-{
-	return str_eq(meta_api_version(v->podgroup), KAI_GROUP_VERSION);
-}
-
 /* Only of Kubernetes' own and of KAI's there are several. */
 static bool is_one_of_several(const struct view *v)
 {
-	return is_native(v) || is_kai(v);
+	return is_native(v) || podgroup_is_kai(v->podgroup);
 }
 
 static const char *group_name(const struct view *v)
@@ -89,7 +84,7 @@ static bool in_group(const struct view *v, const cJSON *pod)
 /* KAI before 0.13 makes a PodGroup of each pod of a JobSet. */
 static bool is_of_one(const struct view *v)
 {
-	return is_kai(v) && foreign_group_min_member(v->podgroup) <= 1;
+	return podgroup_is_kai(v->podgroup) && foreign_group_min_member(v->podgroup) <= 1;
 }
 
 static bool gang_of(struct why *w, struct gang *ret)
@@ -349,7 +344,7 @@ static void add_completed(struct why *w)
 /* KAI 0.12 says nothing of such queues. */
 static bool kai_queue_is_at_fault(struct why *w)
 {
-	const char *queue = is_kai(w->v) ? kai_group_queue(w->v->podgroup) : NULL;
+	const char *queue = kai_group_queue(w->v->podgroup);
 
 	if (!queue)
 		return false;

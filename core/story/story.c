@@ -284,6 +284,14 @@ static void add_job(struct story *s, const char *path, cJSON *take_report)
 	};
 }
 
+static int refuse_number(const struct run_place *p, struct error *err)
+{
+	cleanup_arena struct arena a = { 0 };
+
+	return error_set(err, ERR_LIMIT, "%s has more than %d runs: name a part of it",
+			 uri_shown(&a, p->uri), STORY_MAX_RUNS);
+}
+
 static int list_reports(struct store_listing *ret, struct run_place *p, struct error *err)
 {
 	if (place_list(p, "", REPORT, ret, err))
@@ -291,8 +299,7 @@ static int list_reports(struct store_listing *ret, struct run_place *p, struct e
 	if (ret->n <= STORY_MAX_RUNS)
 		return 0;
 	store_listing_release(ret);
-	return error_set(err, ERR_LIMIT, "%s has more than %d runs: name a part of it",
-			 uri_shown(&p->arena, p->uri), STORY_MAX_RUNS);
+	return refuse_number(p, err);
 }
 
 /* The run at the URI, else those below it. */
@@ -520,9 +527,7 @@ static int add_run(void *ctx, const char *path, const struct buf *text, struct e
 	if (len && path[len - 1] != '/')
 		return 0;
 	if (f->n == STORY_MAX_RUNS)
-		return error_set(err, ERR_LIMIT,
-				 "%s has more than %d runs: name a part of it",
-				 uri_shown(&a, uri), STORY_MAX_RUNS);
+		return refuse_number(f->p, err);
 	if (err->kind || parse_report(&run, text, err)) {
 		run = cJSON_CreateObject();
 		json_put_str(run, err->msg, "fault");

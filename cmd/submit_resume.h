@@ -16,8 +16,8 @@ MUST_CHECK int submit_resume_check(struct job_opts *job, const struct workspace_
 				   struct error *err);
 
 /*
- * Read the run w->from, if there is one, into `ret`, which both then refer to. ERR_USAGE: values of variables are
- * not stored, and no option has them. Others of story_origin().
+ * Read the run w->from, if there is one, into `ret`, which both then refer to. ERR_USAGE:
+ * values of variables are not stored, and no option has them. Others of story_origin().
  */
 MUST_CHECK int submit_resume(struct story_origin *ret, struct job_opts *job,
 			     struct workspace_opts *w, const struct reporter *to,

@@ -76,8 +76,8 @@ static const char *too_large(struct workspace_pack *s, const char *dir)
 		WORKSPACE_CONFIGMAP_MAX, files.data ? (const char *)files.data : "none");
 }
 
-static int take_archive(struct workspace_pack *s, const struct buf *archive, int out,
-			struct error *err)
+static int write_archive(struct workspace_pack *s, const struct buf *archive, int out,
+			 struct error *err)
 {
 	digest_hex_of(DIGEST_SHA256, archive->data, archive->len, s->summary.digest);
 	s->summary.size = (int64_t)archive->len;
@@ -98,7 +98,7 @@ static int pack(struct workspace_pack *s, const struct workspace_opts *o,
 		return error_errno(err, errno, "%s", file);
 	s->annotations.digest = s->upload.digest = s->summary.digest;
 	if (!dir)
-		return take_archive(s, o->archive, out, err);
+		return write_archive(s, o->archive, out, err);
 	if (o->dev && !stat(dir, &st) && S_ISREG(st.st_mode)) {
 		dir = path_dir(&s->arena, o->dir);
 		how.only = path_base(o->dir);

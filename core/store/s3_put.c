@@ -49,7 +49,8 @@ static int send_request(struct s3_bucket *b, const struct s3_request *req,
 }
 
 /*
- * PUT, where it is signed with the body's SHA-256; the returned ETag must be its MD5, if it is a sum.
+ * PUT, where it is signed with the body's SHA-256; the returned ETag must be its MD5, if
+ * it is a sum.
  */
 static int put(struct s3_bucket *b, struct s3_request *req, const char *md5,
 	       char ret_etag[S3_ETAG_SIZE], struct error *err)

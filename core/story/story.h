@@ -68,8 +68,8 @@ void story_origin_release(struct story_origin *o);
 enum { STORY_MAX_RUNS = 10000 };
 
 /*
- * The runs below a URI, newest first: an array of the caller's; of conf, the URI and env. Of each: its report.json
- * with `uri`, `progress` (percent; absent: unknown) and `metrics` ([{name, value}]), as it
+ * The runs below a URI, newest first: an array of the caller's; of conf, the URI and env.
+ * Of each: its report.json with `uri`, `progress` (percent; absent: unknown) and `metrics` ([{name, value}]), as it
  * reported them last. One that cannot be read has `uri` and `fault`, the error's text.
  * ERR_LIMIT: more than STORY_MAX_RUNS.
  */

@@ -306,7 +306,10 @@ static bool is_followed(const struct supervisor *s)
 	return s->conf->finish && is_first(s);
 }
 
-/* The command has done its work: the hub is told once that is kept, and what follows is done. */
+/*
+ * The command has done its work. Its end is reported to the hub once the run directory has
+ * that, and what follows is done.
+ */
 static void hold(struct supervisor *s, int status)
 {
 	const struct supervise_keeper *k = s->conf->keeper;

@@ -12,12 +12,12 @@ import time
 
 sys.path[:0] = [str(p) for p in pathlib.Path(__file__).resolve().parents[:2]]
 sys.dont_write_bytecode = True
-from servers import answers, children, free_port, scratch, start
+from servers import answers, free_port, scratch, start
+from supervised import Supervised, differ
 from tap import check, finish, skip
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = os.environ.get("KFTRAINER", str(ROOT / "kftrainer"))
-LIMIT_S = 120
 versitygw = subprocess.run([ROOT / "tests/store/versitygw.sh"], capture_output=True, text=True).stdout.strip()
 if not versitygw:
     skip("exports", "versitygw is not installed: tests/setup.sh store")
@@ -37,30 +37,17 @@ printf 'weights %s' "$JOB_COMPLETION_INDEX" > "$KFTRAINER_MODEL_DIR/model.bin"
 """
 
 
-class Rank:
+class Rank(Supervised):
     """A supervisor, one of two."""
 
     def __init__(self, rank, port, name, script=TRAIN, to="bucket", endpoint=s3, options=(), model=None):
-        self.out = scratch / f"{name}.{rank}.{time.monotonic_ns()}"
         self.model = model or scratch / f"model-{name}-{rank}"
-        with open(self.out, "wb") as f:
-            self.process = subprocess.Popen(
-                [PROGRAM, "runtime", "supervise", "--message", "/dev/null", "--ranks", "2", "--rank", str(rank), "--hub", "127.0.0.1",
-                 "--port", str(port), "--key", str(KEY), "--export-to", f"s3://{to}/{name}", "--export-uid", name, *options,
-                 "--", "sh", "-c", script], stdout=f, stderr=f, stdin=subprocess.DEVNULL, start_new_session=True,
-                env=os.environ | {"ENDPOINT": f"http://127.0.0.1:{endpoint}", "ACCESS_KEY_ID": "kft", "SECRET_ACCESS_KEY": "secretsecret",
-                                  "KFTRAINER_MODEL_DIR": str(self.model), "JOB_COMPLETION_INDEX": str(rank)})
-        children.append(self.process)
-
-    def wait(self):
-        try:
-            return self.process.wait(LIMIT_S)
-        except subprocess.TimeoutExpired:
-            return "it does not end"
-
-    @property
-    def text(self):
-        return self.out.read_text()
+        super().__init__(
+            [PROGRAM, "runtime", "supervise", "--message", "/dev/null", "--ranks", "2", "--rank", str(rank), "--hub", "127.0.0.1",
+             "--port", str(port), "--key", str(KEY), "--export-to", f"s3://{to}/{name}", "--export-uid", name, *options,
+             "--", "sh", "-c", script],
+            {"ENDPOINT": f"http://127.0.0.1:{endpoint}", "ACCESS_KEY_ID": "kft", "SECRET_ACCESS_KEY": "secretsecret",
+             "KFTRAINER_MODEL_DIR": str(self.model), "JOB_COMPLETION_INDEX": str(rank)})
 
     def kill(self):
         """As a node does that is lost: with all of its processes."""
@@ -87,10 +74,6 @@ def starts(rank):
 
 def stored(name):
     return {str(p.relative_to(scratch / "s3/bucket" / name)): p.read_text() for p in (scratch / "s3/bucket" / name).rglob("*") if p.is_file()}
-
-
-def differ(got, want):
-    return "" if got == want else f"got {got!r}\nexpected {want!r}"
 
 
 def exporting(rank):

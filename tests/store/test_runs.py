@@ -20,12 +20,12 @@ sys.path[:0] = [str(p) for p in pathlib.Path(__file__).resolve().parents[:2]]
 sys.dont_write_bytecode = True
 from hub_put import TOKEN, Hub
 from servers import answers, children, free_port, scratch, start
+from supervised import LIMIT_S, Supervised, differ
 from tap import check, finish, skip
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = os.environ.get("KFTRAINER", str(ROOT / "kftrainer"))
 SECRET = "the-Secret-of-the-tests"
-LIMIT_S = 120
 versitygw = subprocess.run([ROOT / "tests/store/versitygw.sh"], capture_output=True, text=True).stdout.strip()
 if not versitygw:
     skip("run directories", "versitygw is not installed: tests/setup.sh store")
@@ -84,32 +84,17 @@ def job(name, uid):
     return json.dumps({"kind": "TrainJob", "metadata": {"name": name, "namespace": "default", "uid": uid}})
 
 
-class Run:
+class Run(Supervised):
     """A supervisor, or one of several."""
 
     def __init__(self, uri, ck, *train, options=(), env=(), rank=None, uid="u1", command=None):
-        self.out = scratch / f"out-{random.randrange(1 << 60)}"
         argv = [PROGRAM, "runtime", "supervise", "--message", "/dev/null", "--run-dir", uri, "--run-job", job("a", uid),
                 *options]
         if rank is not None:
             argv += ["--ranks", "2", "--rank", str(rank), "--hub", "127.0.0.1", "--port", str(Run.port), "--key", str(KEY)]
         self.ck = scratch / ck
-        with open(self.out, "wb") as f:
-            self.process = subprocess.Popen(
-                [*argv, "--", *(command or [sys.executable, str(scratch / "train.py"), *map(str, train)])], stdout=f, stderr=f,
-                stdin=subprocess.DEVNULL, start_new_session=True,
-                env=os.environ | ENV | {"KFTRAINER_CHECKPOINT_DIR": str(self.ck), "JOB_COMPLETION_INDEX": str(rank or 0)} | dict(env))
-        children.append(self.process)
-
-    def wait(self):
-        try:
-            return self.process.wait(LIMIT_S)
-        except subprocess.TimeoutExpired:
-            return "it does not end"
-
-    @property
-    def text(self):
-        return self.out.read_text()
+        super().__init__([*argv, "--", *(command or [sys.executable, str(scratch / "train.py"), *map(str, train)])],
+                         ENV | {"KFTRAINER_CHECKPOINT_DIR": str(self.ck), "JOB_COMPLETION_INDEX": str(rank or 0)} | dict(env))
 
     def kill(self):
         os.killpg(self.process.pid, signal.SIGKILL)
@@ -149,10 +134,6 @@ def report(place):
 
 def first(text, start="from"):
     return next((line for line in text.splitlines() if line.startswith(start)), "no such line in\n" + text)
-
-
-def differ(got, want):
-    return None if got == want else f"got {got!r}\nexpected {want!r}"
 
 
 # ---- a bucket: a failure, a restart in place, and the end ------------------------------------------------------------

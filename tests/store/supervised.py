@@ -1,0 +1,30 @@
+"""A supervisor of a test: its output is in a file, and it ends with the test."""
+import os
+import random
+import subprocess
+
+from servers import children, scratch
+
+LIMIT_S = 120
+
+
+class Supervised:
+    def __init__(self, argv, env):
+        self.out = scratch / f"out-{random.randrange(1 << 60)}"
+        with open(self.out, "wb") as f:
+            self.process = subprocess.Popen(argv, stdout=f, stderr=f, stdin=subprocess.DEVNULL, start_new_session=True, env=os.environ | env)
+        children.append(self.process)
+
+    def wait(self):
+        try:
+            return self.process.wait(LIMIT_S)
+        except subprocess.TimeoutExpired:
+            return "it does not end"
+
+    @property
+    def text(self):
+        return self.out.read_text()
+
+
+def differ(got, want):
+    return "" if got == want else f"got {got!r}\nexpected {want!r}"

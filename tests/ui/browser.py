@@ -22,6 +22,7 @@ sys.path.insert(0, os.path.join(ROOT, "tests"))
 sys.dont_write_bytecode = True
 from tap import check, finish, skip  # noqa: F401 (for those that import this)
 
+PROGRAM = os.environ.get("KFTRAINER", os.path.join(ROOT, "kftrainer"))
 SHOTS = os.path.join(ROOT, "build", "ui")
 ELEMENT = "element-6066-11e4-a52e-4f735466cecf"  # WebDriver, 12: the key of an element's reference
 FLAGS = ["--headless=new", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking", "--disable-component-update",
@@ -33,6 +34,21 @@ PATIENCE = 60  # seconds until a condition counts as never met
 
 def equal(what, got, want):
     check(what, None if got == want else f"{got!r}, not {want!r}")
+
+
+class Server:
+    """`kftrainer ui` in that environment, and the address of its page. It ends with the test."""
+
+    def __init__(self, env, *args):
+        self.process = subprocess.Popen([PROGRAM, "ui", *args], env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                        stderr=subprocess.DEVNULL, text=True)
+        atexit.register(self.end)
+        self.url = self.process.stdout.readline().strip()
+        self.origin = self.url.split("/?")[0]
+
+    def end(self):
+        self.process.terminate()
+        return self.process.wait()
 
 
 class Browser:

@@ -1,28 +1,20 @@
 """Of test_cluster.sh, in the cluster's network namespace: what Chromium shows of the jobs in namespace lab."""
 import subprocess
 
-from browser import Browser, check, equal, finish, os
+from browser import PROGRAM, Browser, Server, check, equal, finish, os
 
-PROGRAM, READER = os.environ["KFTRAINER"], os.environ["READER"]
+READER = os.environ["READER"]
 
 
 def run(*args):
     return subprocess.run([PROGRAM, *args], stdin=subprocess.DEVNULL, capture_output=True, text=True)
 
 
-class Server:
-    def __init__(self, **env):
-        self.process = subprocess.Popen([PROGRAM, "ui", "-n", "lab"], env={**os.environ, **env}, stdin=subprocess.DEVNULL,
-                                        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-        self.url = self.process.stdout.readline().strip()
-        self.origin = self.url.split("/?")[0]
-
-
 def jobs():
     return {row[1]: row for row in b.rows()[1:]}
 
 
-server = Server()
+server = Server(os.environ, "-n", "lab")
 b = Browser()
 b.screen(1000, 900)
 b.go(server.url)
@@ -76,7 +68,7 @@ equal("the pods: restarts", [(row[1], row[3]) for row in b.js("return [...docume
 check("the YAML has what the runtime gives", None if any("# of the runtime torch-distributed" in line for line in b.texts(".added")) else b.texts(".added"))
 
 # ---- a user who may only read ------------------------------------------------------------------------------
-reader = Server(KUBECONFIG=READER)
+reader = Server(os.environ | {"KUBECONFIG": READER}, "-n", "lab")
 b.go(reader.url)
 b.until("the list of another user", lambda: b.text("h1") == "Jobs")
 equal("who may read sees the same", list(jobs()), ["bert", "vit", "waits"])
@@ -93,7 +85,7 @@ b.click("main button")
 b.until("the API server refuses the rest", lambda: b.find("[role=alert]"))
 check("the API server refuses the rest", None if "user reader may not delete trainjobs" in b.text() else b.text())
 equal("... and nothing is deleted", run("get", "vit", "-n", "lab").returncode, 0)
-guest = Server(KUBECONFIG=os.environ["GUEST"])
+guest = Server(os.environ | {"KUBECONFIG": os.environ["GUEST"]}, "-n", "lab")
 b.go(guest.url)
 b.until("the list of a guest", lambda: list(jobs()) == ["bert", "vit", "waits"])
 b.go(guest.origin + "/jobs/lab/vit")
@@ -104,6 +96,5 @@ check("no request went elsewhere", b.foreign(server.origin, reader.origin, guest
 check("the console has no error", [line for line in b.said if "403 (Forbidden)" not in line])
 b.end()
 for s in (server, reader, guest):
-    s.process.terminate()
-    s.process.wait()
+    s.end()
 finish()

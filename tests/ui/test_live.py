@@ -5,9 +5,8 @@ import re
 import subprocess
 import tempfile
 
-from browser import CONTRAST, ROOT, Browser, check, equal, finish, os
+from browser import CONTRAST, PROGRAM, Browser, Server, check, equal, finish, os
 
-PROGRAM = os.environ.get("KFTRAINER", os.path.join(ROOT, "kftrainer"))
 HOME = tempfile.TemporaryDirectory()
 ENV = {"PATH": "/usr/bin:/bin", "HOME": HOME.name}
 RANKS, MANY, STEPS = 8, 3000, 24
@@ -56,9 +55,8 @@ def allow(name):
 for name, text in (("log.py", LOG), ("train.py", TRAIN)):
     with open(os.path.join(HOME.name, name), "w", encoding="utf-8") as f:
         f.write(text)
-server = subprocess.Popen([PROGRAM, "ui", "--local"], env=ENV, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-url = server.stdout.readline().strip()
-origin = url.split("/?")[0]
+server = Server(ENV, "--local")
+url, origin = server.url, server.origin
 b = Browser()
 b.screen(1200, 900)
 
@@ -180,12 +178,10 @@ def waits(name):
 
 
 api = controller()
-other = subprocess.Popen([PROGRAM, "ui", "--kubeconfig", HOME.name + "/api/kubeconfig"], env=ENV, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                         stderr=subprocess.DEVNULL, text=True)
-url = other.stdout.readline().strip()
-b.go(url)
+other = Server(ENV, "--kubeconfig", HOME.name + "/api/kubeconfig")
+b.go(other.url)
 b.until("its page", lambda: b.text("h1") == "Jobs")
-b.go(url.split("?")[0] + "?state=Suspended")  # it mirrors the jobs above
+b.go(other.origin + "/?state=Suspended")  # it mirrors the jobs above
 waits("one")
 b.until("a job of an API server", lambda: [row[1] for row in b.rows()[1:]] == ["one"])
 api.kill()
@@ -196,9 +192,9 @@ api = controller()
 waits("two")
 b.until("it is back: the page goes on by itself", lambda: [row[1] for row in b.rows()[1:]] == ["one", "two"] and b.text(".live") == "live")
 b.go(origin + "/")
-for p in (other, api):
-    p.terminate()
-    p.wait()
+other.end()
+api.terminate()
+api.wait()
 
 # ---- many tabs ---------------------------------------------------------------------------------------
 for tab in range(8):  # a browser has six connections to a server
@@ -209,9 +205,8 @@ for tab in range(8):  # a browser has six connections to a server
 # ---- the server ends ---------------------------------------------------------------------------------
 b.listen()
 equal("the console has no error", b.said, [])
-equal("nothing is asked of another server", b.foreign(origin, url.split("/?")[0]), [])
-server.terminate()
-server.wait()
+equal("nothing is asked of another server", b.foreign(origin, other.origin), [])
+server.end()
 b.until("the server has ended: the page says so", lambda: "does not answer" in b.text(".live"))
 b.end()
 finish()

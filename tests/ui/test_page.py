@@ -6,9 +6,8 @@ import sys
 import tempfile
 import threading
 
-from browser import CONTRAST, ROOT, Browser, check, equal, finish, os, re
+from browser import CONTRAST, PROGRAM, Browser, Server, check, equal, finish, os, re
 
-PROGRAM = os.environ.get("KFTRAINER", os.path.join(ROOT, "kftrainer"))
 HOME = tempfile.TemporaryDirectory()
 ENV = {"PATH": "/usr/bin:/bin", "HOME": HOME.name}
 # Markup, a control character, bytes that are no UTF-8, and a character that turns the direction of text.
@@ -27,20 +26,6 @@ def run(*args):
 
 def submit(name, *command, flags=()):
     return run("submit", "--local", "--runtime", "torch-distributed", "--name", name, *flags, "--", *command)
-
-
-class Server:
-    """`kftrainer ui --local`, or another of its kind."""
-
-    def __init__(self, *args):
-        self.process = subprocess.Popen([PROGRAM, "ui", *args], env=ENV, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                        stderr=subprocess.DEVNULL, text=True)
-        self.url = self.process.stdout.readline().strip()
-        self.origin = self.url.split("/?")[0]
-
-    def end(self):
-        self.process.terminate()
-        return self.process.wait()
 
 
 class Elsewhere:
@@ -65,7 +50,7 @@ class Elsewhere:
 submit("digits", "python3", "-c", LOSS, flags=("--nodes", "2"))
 submit("odd", "sh", "-c", ODD + BOTH, flags=("--nodes", "2"))
 submit("waits", "true", flags=("--suspend", "--detach"))
-server = Server("--local")
+server = Server(ENV, "--local")
 elsewhere = Elsewhere(f'<a href="{server.url}">the jobs</a>')
 b = Browser()
 b.screen(1000, 700)
@@ -165,7 +150,7 @@ with tempfile.TemporaryDirectory() as bin_dir:
         f.write('#!/bin/sh\necho "$$ $*" >"$0.new"; mv "$0.new" "$0.args"; exec sleep 1000\n')
     os.chmod(bin_dir + "/xdg-open", 0o755)
     ENV.update(PATH=bin_dir + ":/usr/bin:/bin", TMPDIR=HOME.name)
-    opened = Server("--local", "--open")
+    opened = Server(ENV, "--local", "--open")
     b.until("--open starts a browser", lambda: os.path.exists(bin_dir + "/xdg-open.args"))
     with open(bin_dir + "/xdg-open.args", encoding="ascii") as f:
         pid, args = f.read().split(maxsplit=1)

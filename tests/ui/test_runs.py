@@ -5,9 +5,8 @@ import re
 import subprocess
 import tempfile
 
-from browser import CONTRAST, ROOT, Browser, check, equal, finish, os
+from browser import CONTRAST, PROGRAM, Browser, Server, check, equal, finish, os
 
-PROGRAM = os.environ.get("KFTRAINER", os.path.join(ROOT, "kftrainer"))
 HOME = tempfile.TemporaryDirectory()
 ENV = {"PATH": "/usr/bin:/bin", "HOME": HOME.name, "XDG_STATE_HOME": HOME.name + "/state"}
 RUNS, STEPS, GOES_ON = f"file://{HOME.name}/runs", 60, 20
@@ -62,18 +61,6 @@ def run(*args):
     return subprocess.run([PROGRAM, *args], env=ENV, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace")
 
 
-class Server:
-    def __init__(self, *args):
-        self.process = subprocess.Popen([PROGRAM, "ui", *args], env=ENV, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                        stderr=subprocess.DEVNULL, text=True)
-        self.url = self.process.stdout.readline().strip()
-        self.origin = self.url.split("/?")[0]
-
-    def end(self):
-        self.process.terminate()
-        self.process.wait()
-
-
 def cells(name):
     """Of a job in the list, by the heads of the columns."""
     rows = b.rows()
@@ -102,7 +89,7 @@ for name, (rate, restarts) in JOBS.items():
     run("submit", "--local", "--detach", "--supervise", "--run-dir", f"{RUNS}/{name}", "--runtime", "torch-distributed", "--nodes", "2", "--name", name,
         "--max-restarts", restarts, "--", "python3", HOME.name + "/train.py", name, rate)
 run("submit", "--local", "--detach", "--suspend", "--runtime", "torch-distributed", "--nodes", "8", "--name", "llama", "--", "true")
-server = Server("--local")
+server = Server(ENV, "--local")
 b = Browser()
 
 # ---- while they run ------------------------------------------------------------------------------------
@@ -142,7 +129,7 @@ b.go("about:blank")
 server.end()
 
 # ---- what is left of them ------------------------------------------------------------------------------
-server = Server("--from", RUNS)
+server = Server(ENV, "--from", RUNS)
 b.screen(1000, 700)
 b.go(server.url)
 b.until("the list of a folder of runs", lambda: b.text(".live") == "live")

@@ -37,6 +37,14 @@ files() { # PATTERN...
 	fi
 }
 
+# Sets venv to what people train with; without it the test ends.
+stack_venv() { # SETUP.SH
+	venv=$("$1" venv stack)
+	[ -e "$venv/.done" ] && return
+	check "what people train with is installed" eval 'echo "tests/setup.sh stack"; false'
+	finish
+}
+
 skip() { # WHAT WHY
 	tests=$((tests + 1))
 	echo "ok $tests - $1 # SKIP $2"

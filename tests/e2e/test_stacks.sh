@@ -3,11 +3,7 @@
 # before: tests/setup.sh stack
 # shellcheck source=tests/e2e/lib.sh
 . "$(dirname "$0")/lib.sh"
-venv=$(tests/setup.sh venv stack)
-[ -e "$venv/.done" ] || {
-	check "what people train with is installed" eval 'echo "tests/setup.sh stack"; false'
-	finish
-}
+stack_venv tests/setup.sh
 e2e_shared
 
 k apply -f - >/dev/null <<END

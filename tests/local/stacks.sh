@@ -2,11 +2,7 @@
 # shellcheck shell=bash disable=SC1091,SC2034,SC2154
 . "$(dirname "${BASH_SOURCE[0]}")/jobs.sh"
 stacks=$OLDPWD/tests/local/stacks
-venv=$("$OLDPWD/tests/setup.sh" venv stack)
-[ -e "$venv/.done" ] || {
-	check "what people train with is installed" eval 'echo "tests/setup.sh stack"; false'
-	finish
-}
+stack_venv "$OLDPWD/tests/setup.sh"
 export PATH=$venv/bin:$PATH HF_HUB_OFFLINE=1 DS_ACCELERATOR=cpu KUBECONFIG='' HOME=$scratch
 
 # of LABEL FILE: the numbers of its line "LABEL NUMBER...", which may have a pod's prefix

@@ -5,11 +5,7 @@
 gone_after=2
 # shellcheck source=tests/e2e/lib.sh
 . "$(dirname "$0")/../e2e/lib.sh"
-venv=$(tests/setup.sh venv stack)
-[ -e "$venv/.done" ] || {
-	check "what people train with is installed" eval 'echo "tests/setup.sh stack"; false'
-	finish
-}
+stack_venv tests/setup.sh
 e2e_up
 KILLS=${KILLS:-20}
 

@@ -33,7 +33,7 @@ cluster_up() { # [NAME]
 	cluster_possible
 	[ -n "${1:-}" ] || lane_down
 	cluster_name=${KFT_CLUSTER:-${1:-t$$}}
-	trap 'cluster_end; rm -rf "$scratch"' EXIT
+	at_exit cluster_end
 	if ! cluster up 2>"$scratch/cluster"; then
 		check "the cluster starts" eval 'cat "$scratch/cluster"; false'
 		finish

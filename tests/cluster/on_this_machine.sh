@@ -38,7 +38,7 @@ check() { # unless it is left out
 cluster_up() {
 	cluster_name=local
 	cluster_state=$scratch/state
-	trap 'cluster_end; rm -rf "$scratch"' EXIT
+	at_exit cluster_end
 	export XDG_STATE_HOME=$scratch/state
 	mkdir -p "$cluster_state/pki"
 	PATH=$scratch/bin:$PATH "$kftrainer" controller --local --data "$scratch/api" >"$scratch/where" 2>"$scratch/controller.log" &

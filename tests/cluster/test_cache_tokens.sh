@@ -45,7 +45,7 @@ refused() { # WORDS TOKEN
 }
 
 servers=()
-trap 'kill "${servers[@]}" 2>/dev/null; cluster_end; rm -rf "$scratch"' EXIT
+at_exit 'kill "${servers[@]}" 2>/dev/null; cluster_end'
 wait_for 30 token default -n caches >/dev/null
 wait_for 30 token default -n others >/dev/null
 own=$(token cache -n caches --audience cache)

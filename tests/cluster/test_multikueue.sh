@@ -22,7 +22,7 @@ mkdir "$scratch/worker"
 cluster_name=w$$ cluster up 2>"$scratch/worker/cluster" &
 cluster_up
 wait $!
-trap 'cluster_name=w$$ cluster down; cluster_end; rm -rf "$scratch"' EXIT
+at_exit 'cluster_name=w$$ cluster down; cluster_end'
 check "the worker's control plane starts" eval '[ -d "${KFT_CLUSTERS:-build/clusters}/w$$" ] || { cat "$scratch/worker/cluster"; false; }'
 wire() {
 	in_cluster ip link add worker type veth peer name manager netns "kft-w$$" &&

@@ -49,7 +49,7 @@ e2e_up() {
 	}
 	e2e_tidy
 	cluster_up "${shared:-e2e$$}"
-	trap 'e2e_down; rm -rf "$scratch"' EXIT
+	at_exit e2e_down
 	tests/e2e/images.sh >/dev/null 2>"$scratch/images" || {
 		check "the images are made" eval 'cat "$scratch/images"; false'
 		finish
@@ -87,8 +87,26 @@ controller_on_nodes() {
 		echo "$sum" >"$cluster_state/controller"
 }
 
+# A server where pods reach it as they would another host, at $cluster_ip. Its output is $scratch/NAME.log, its process
+# group in NAME.pid beside it. It ends with the test, for the next test of the lane may have the same port.
+serve() { # NAME COMMAND...
+	in_cluster setsid bash -c 'echo $$ >"$0"; exec "$@"' "$scratch/$1.pid" "${@:2}" >"$scratch/$1.log" 2>&1 </dev/null &
+}
+signal_server() { kill -s "$1" -- "-$(cat "$scratch/$2.pid")"; } # SIGNAL NAME
+serve_s3() { # ARGUMENT...: of versitygw; its bucket is empty
+	mkdir -p "$scratch/s3/bucket"
+	serve s3 env ROOT_ACCESS_KEY=key ROOT_SECRET_KEY=secretsecret "$(tests/store/versitygw.sh)" --port "$cluster_ip:7070" --quiet "$@" posix "$scratch/s3"
+}
+serve_mlflow() { # at $cluster_ip:7090; it starts within two minutes
+	local python
+	python=$(tests/setup.sh venv registry)/bin/python
+	serve mlflow env HOME="$scratch" MLFLOW_DISABLE_TELEMETRY=true MLFLOW_SERVER_ENABLE_JOB_EXECUTION=false "$python" -m mlflow server \
+		--host "$cluster_ip" --port 7090 --allowed-hosts '*' --workers 1 --backend-store-uri "sqlite:///$scratch/mlflow.db" --artifacts-destination "$scratch/artifacts"
+}
+
 e2e_down() {
-	local i
+	local i server
+	for server in "$scratch"/*.pid; do [ ! -e "$server" ] || kill -KILL -- "-$(cat "$server")" 2>/dev/null; done
 	[ "$failures" = 0 ] || e2e_tell | sed 's/^/# /'
 	[ "${KFT_CLUSTER:-}" != "$cluster_name" ] || return 0
 	! cluster_stays || ! kc delete namespace $ns --timeout=600s >/dev/null || return 0

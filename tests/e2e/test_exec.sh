@@ -55,7 +55,8 @@ check "a reader that leaves ends it" eval 'x two -- yes | head -n 1 | grep -qx y
 check "a container by its name" exits 0 '^here $' x two -c node -- echo here
 
 # ---- terminals ---------------------------------------------------------------------------------------------
-check "a terminal: its size, and Ctrl-C" exits 0 'size 33 101.*code 130' tty_x two -it -- sh -c 'stty size; echo ready; sleep 100'
+# The size comes after the command has started, as kubectl's does.
+check "a terminal: its size, and Ctrl-C" exits 0 'size 33 101.*code 130' tty_x two -it -- sh -c 'until [ "$(stty size)" != "0 0" ]; do sleep 0.1; done; stty size; echo ready; sleep 100'
 check "... a new size arrives" exits 0 'size 44 122' tty_x two -it -- bash -c 'echo resize; until [ "$(stty size)" = "44 122" ]; do sleep 0.1; done; stty size'
 check "... Ctrl-D ends its input" exits 0 'code 0' tty_x two -it -- sh -c 'echo type; cat >/dev/null'
 check "... is as it was after each end" exits 0 'restored.*restored.*restored' tty_x two -it -- sh -c 'echo die; sleep 100'
@@ -64,6 +65,7 @@ check "-t without a terminal says so" exits 0 'is no terminal' x two -it -- echo
 # ---- signals without a terminal ----------------------------------------------------------------------------
 signalled() { # SIGNAL CODE: the command gets it, and does not remain
 	local code
+	rm -f "$scratch/begun"
 	"${inside[@]}" "$kftrainer" exec -n $ns two -- sh -c "echo begun; sleep 77.$2; echo no" >"$scratch/begun" 2>"$scratch/err" &
 	wait_for 30 grep -q begun "$scratch/begun"
 	kill -s "$1" $!
@@ -96,18 +98,10 @@ check "with it" wait_for 20 exits 0 '^trained $' as_user two -- echo trained
 
 # ---- lost connections --------------------------------------------------------------------------------------
 begin() { # a command in the background that has begun
+	rm -f "$scratch/begun"
 	x two -- sh -c 'echo begun; sleep 300' >"$scratch/begun" 2>"$scratch/lost" &
 	begun=$!
 	wait_for 30 grep -q begun "$scratch/begun"
-}
-lost() { # CODE LIKE
-	local code
-	wait $begun
-	code=$?
-	[ $code = "$1" ] && [ "$(wc -l <"$scratch/lost")" = 1 ] && grep -qE "$2" "$scratch/lost" && return
-	echo "exit code $code"
-	cat "$scratch/lost"
-	return 1
 }
 check "a command runs" begin
 k delete pod "$(pods two | tr ' ' '\n' | grep node-0-0)" --grace-period=0 --force >/dev/null 2>&1

@@ -2,6 +2,7 @@
 # `submit --export-to --register` with real kubelets: two nodes train, the model of rank 0 goes to an S3 server and its
 # version into MLflow, from pods with a random user, a root that cannot be written, and no capability. The same words with
 # --local find that version.
+# before: tests/setup.sh store
 # shellcheck source=tests/e2e/lib.sh
 . "$(dirname "$0")/lib.sh"
 e2e_shared
@@ -9,28 +10,16 @@ strict='runAsUser: 1234567, runAsGroup: 0, runAsNonRoot: true, readOnlyRootFiles
 runtime exports 0 torch >"$scratch/exports"
 sed -i "s/image: kft.local.torch:1}/image: kft.local\/torch:1, securityContext: {$strict}}/; s/^  template:/&\n    metadata: {annotations: {kftrainer.io\/export-secret: store}}/; s/^      replicatedJobs:/      failurePolicy: {maxRestarts: 2}\n&/" "$scratch/exports"
 k apply -f "$scratch/exports" >/dev/null
-s3_port=7070 mlflow_port=7090
-gateway=$(tests/store/versitygw.sh 2>"$scratch/s3.log")
-python=$(tests/setup.sh venv registry)/bin/python
-mkdir -p "$scratch"/{s3/bucket,code}
+mlflow=http://$cluster_ip:7090
+mkdir -p "$scratch/code"
 
-# ---- the servers end with this test: their input does ---------------------------------------------
-mkfifo "$scratch/input"
-exec 7<>"$scratch/input"
-serve() { # NAME COMMAND...
-	local name=$1
-	shift
-	in_cluster setsid "$@" <"$scratch/input" >"$scratch/$name.log" 2>&1 7>&- &
-	servers+=($!)
-}
+# ---- the servers -----------------------------------------------------------------------------------
 answers() { in_cluster curl -s -o "$scratch/curl" "$1" || { tail -n 5 "$scratch"/{s3,mlflow}.log; return 1; }; } # URL
-servers=()
-serve s3 env ROOT_ACCESS_KEY=key ROOT_SECRET_KEY=secretsecret "$gateway" --port "$cluster_ip:$s3_port" --quiet posix "$scratch/s3"
-serve mlflow env HOME="$scratch" MLFLOW_DISABLE_TELEMETRY=true MLFLOW_SERVER_ENABLE_JOB_EXECUTION=false "$python" -m mlflow server \
-	--host $cluster_ip --port $mlflow_port --allowed-hosts '*' --workers 1 --backend-store-uri "sqlite:///$scratch/mlflow.db" --artifacts-destination "$scratch/artifacts"
-check "an S3 server answers" wait_for 30 answers "http://$cluster_ip:$s3_port/"
-check "... and MLflow" wait_for 120 answers "http://$cluster_ip:$mlflow_port/health"
-credentials=(ENDPOINT="http://$cluster_ip:$s3_port" ACCESS_KEY_ID=key SECRET_ACCESS_KEY=secretsecret)
+serve_s3
+serve_mlflow
+check "an S3 server answers" wait_for 30 answers "http://$cluster_ip:7070/"
+check "... and MLflow" wait_for 120 answers "$mlflow/health"
+credentials=(ENDPOINT="http://$cluster_ip:7070" ACCESS_KEY_ID=key SECRET_ACCESS_KEY=secretsecret)
 k create secret generic store "${credentials[@]/#/--from-literal=}" >/dev/null
 
 # ---- the job ---------------------------------------------------------------------------------------
@@ -54,7 +43,7 @@ if os.environ["JOB_COMPLETION_INDEX"] == "0":
     print("loss %.6f" % loss)
 END
 (cd "$scratch/code" && git init -q && git add . && git -c user.name=t -c user.email=t@example.com commit -qm train)
-words=(--runtime exports --nodes 2 --workspace "$scratch/code" --export-to s3://bucket/line --register "mlflow+http://$cluster_ip:$mlflow_port"
+words=(--runtime exports --nodes 2 --workspace "$scratch/code" --export-to s3://bucket/line --register "mlflow+$mlflow"
 	--model-name line --property data=v7 -- python3 train.py)
 submit() { # ARGUMENT...
 	in_cluster env KUBECONFIG="$cluster_state/admin.kubeconfig" XDG_STATE_HOME="$scratch/state" PATH="/usr/bin:$PATH" "${credentials[@]}" \
@@ -64,7 +53,7 @@ check "a job that exports and registers its model" submit -n $ns --name trained 
 check "... completes" becomes trained Complete
 check "... its log says so" eval 'logs trained | grep -x "registered: version 1 of line"'
 read_back() {
-	in_cluster "$python" -W ignore - "http://$cluster_ip:$mlflow_port" <<-'END'
+	in_cluster "$(tests/setup.sh venv registry)/bin/python" -W ignore - "$mlflow" <<-'END'
 		import json, sys, mlflow
 		for v in mlflow.MlflowClient(sys.argv[1]).search_model_versions("name = 'line'"):
 		    tags = {k: t for k, t in v.tags.items() if not k.startswith("kftrainer.")}
@@ -93,6 +82,5 @@ check "... fails the job" becomes absent Failed
 check "... which does not train again, though restarts are left" eval '[ "$(k get jobset absent -o "jsonpath={.status.restarts}")" -le 0 ]'
 check "... and is why" why_says absent '^absent has failed: .*s3://absent/: no such bucket'
 check "no secret is shown" eval '! { logs trained; logs absent; k get events,trainjobs,jobsets -o json; } | grep secretsecret'
-for pid in "${servers[@]}"; do kill -- "-$pid" 2>/dev/null; done
 k delete trainjobs --all --wait=false >/dev/null
 finish

@@ -7,7 +7,7 @@
 e2e_shared
 tune=torchtune-qwen2.5-1.5b
 hub_port=7080 s3_port=7070
-mkdir -p "$scratch"/{tls,s3/bucket,hub/models/org/{model,large,gated},files}
+mkdir -p "$scratch"/{tls,hub/models/org/{model,large,gated},files}
 
 # ---- what there is to fetch ----------------------------------------------------------------------
 random() { head -c "$1" /dev/urandom; }
@@ -28,15 +28,7 @@ echo '{"private": true, "access": ["hf_the-token"]}' >"$scratch/hub/models/org/m
 echo '{"gated": true}' >"$scratch/hub/models/org/gated/hub.json"
 echo '{}' >"$scratch/hub/models/org/large/hub.json"
 
-# ---- the servers, in the cluster's namespace, where pods reach them as they would other hosts ----
-# serve NAME COMMAND...: its output is $scratch/NAME.log. It ends with this test: its input does.
-mkfifo "$scratch/input"
-exec 7<>"$scratch/input"
-serve() {
-	local name=$1
-	shift
-	in_cluster bash -c 'echo $$ >"$0"; exec "$@"' "$scratch/$name.pid" "$@" <"$scratch/input" >"$scratch/$name.log" 2>&1 7>&- &
-}
+# ---- the servers ---------------------------------------------------------------------------------
 answers() { in_cluster curl -s --cacert "$scratch/tls/ca.pem" -o "$scratch/curl" "$1" || { cat "$scratch"/{hub,s3}.log; return 1; }; } # URL
 
 authority() { # of the S3 server alone
@@ -53,10 +45,8 @@ put() { # each file of $scratch/files, by curl's own signature
 			-H 'x-amz-content-sha256: UNSIGNED-PAYLOAD' -T "$scratch/files/$file" "https://$cluster_ip:$s3_port/bucket/${file// /%20}" || return 1
 	done
 }
-gateway=$(tests/store/versitygw.sh 2>"$scratch/s3.log")
 check "the S3 server has an authority of its own" eval '(authority)'
-serve s3 env ROOT_ACCESS_KEY=key ROOT_SECRET_KEY=secretsecret "$gateway" --port "$cluster_ip:$s3_port" \
-	--cert "$scratch/tls/cert.pem" --key "$scratch/tls/key.pem" --quiet posix "$scratch/s3"
+serve_s3 --cert "$scratch/tls/cert.pem" --key "$scratch/tls/key.pem"
 check "it answers" wait_for 30 answers "https://$cluster_ip:$s3_port/"
 check "... and has a data set" put
 
@@ -79,7 +69,7 @@ hub.Server = Server
 sys.argv[1:4] = []
 hub.main()
 END
-serve hub python3 "$scratch/hub.py" $cluster_ip $hub_port tests/store "$scratch/hub" \
+serve hub bash -c 'sleep infinity | exec "$0" "$@"' python3 "$scratch/hub.py" $cluster_ip $hub_port tests/store "$scratch/hub" \
 	--token hf_the-token --rate 600000 --log "$scratch/answers"
 check "a hub answers" wait_for 60 answers "http://$cluster_ip:$hub_port/api/whoami-v2"
 
@@ -149,7 +139,7 @@ fetching() { # JOB PATH: of the pod that fetches its model
 midway() {
 	local percent
 	percent=$(of resumed .status.trainerStatus.progressPercentage)
-	[ "${percent:-0}" -gt 0 ] && [ "$percent" -lt 90 ] && in_cluster kill -STOP "$(cat "$scratch/hub.pid")"
+	[ "${percent:-0}" -gt 0 ] && [ "$percent" -lt 90 ] && signal_server STOP hub
 }
 # The hub stands still then, so that the download does not end before it is killed.
 check "its progress is in the TrainJob's status" wait_for 90 midway
@@ -165,7 +155,7 @@ kill_model() { # JOB
 	[ -n "$pid" ] && node "${on#n}" enter kill -KILL "$pid"
 }
 check "kill -9 of its container" kill_model resumed
-in_cluster kill -CONT "$(cat "$scratch/hub.pid")"
+signal_server CONT hub
 
 # ---- what is refused: said while it is tried again, for the runtime has six retries ---------------
 check "one of a gated model, without a token" job gated "$data" "$(model org/gated)" "$scratch/whole"
@@ -211,6 +201,5 @@ check "... and is why, when its pod is gone" said why gated '^gated has failed: 
 check "the one without the right to write has failed" failed denied
 secrets() { ! { logs whole; logs user; logs gated; k get events -o json; k get trainjobs,jobsets -o json; } | grep -E 'hf_the-token|secretsecret'; }
 check "no key is shown anywhere" secrets
-in_cluster kill "$(cat "$scratch/s3.pid")"
 k delete trainjobs --all --wait=false >/dev/null
 finish

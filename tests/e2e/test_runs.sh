@@ -4,13 +4,10 @@
 # shellcheck source=tests/e2e/lib.sh
 . "$(dirname "$0")/lib.sh"
 e2e_shared
-gateway=$(tests/store/versitygw.sh 2>"$scratch/gateway.log") || cat "$scratch/gateway.log"
-mkdir -p "$scratch/s3/bucket" "$scratch/code"
-in_cluster env ROOT_ACCESS_KEY=key ROOT_SECRET_KEY=secretsecret bash -c 'echo $$ >"$0"; exec "$@"' \
-	"$scratch/gateway.pid" "$gateway" --port "$cluster_ip:7071" --quiet posix "$scratch/s3" >"$scratch/gateway.log" 2>&1 &
-gateway_up() { in_cluster curl -s -o "$scratch/curl" "http://$cluster_ip:7071/"; }
-check "an S3 server runs" wait_for 30 gateway_up
-export ENDPOINT=http://$cluster_ip:7071 REGION=us-east-1 ACCESS_KEY_ID=key SECRET_ACCESS_KEY=secretsecret
+mkdir "$scratch/code"
+serve_s3
+check "an S3 server runs" wait_for 30 in_cluster curl -s -o "$scratch/curl" "http://$cluster_ip:7070/"
+export ENDPOINT=http://$cluster_ip:7070 REGION=us-east-1 ACCESS_KEY_ID=key SECRET_ACCESS_KEY=secretsecret
 on_cluster() { in_cluster env KUBECONFIG="$cluster_state/admin.kubeconfig" timeout 120 "$kftrainer" "$@"; }
 place() {
 	k create secret generic place --from-literal=ACCESS_KEY_ID=key --from-literal=SECRET_ACCESS_KEY=secretsecret \
@@ -59,5 +56,4 @@ check "it goes on in another namespace" submit --resume s3://bucket/bert -n "$ns
 check "... and completes" becomes again Complete
 check "... by the JobSet that was made first" eval '! told again JobSetReplaced'
 check "... both nodes from the checkpoint, with its code and arguments" eval '[ "$(logs again | grep -c "from checkpoint-1 first second")" = 2 ]'
-in_cluster kill "$(cat "$scratch/gateway.pid")"
 finish

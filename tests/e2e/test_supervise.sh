@@ -4,20 +4,12 @@
 # before: tests/setup.sh store
 # shellcheck source=tests/e2e/lib.sh
 . "$(dirname "$0")/lib.sh"
-venv=$(tests/setup.sh venv registry)
-[ -e "$venv/.done" ] || {
-	check "MLflow is installed" eval 'echo "tests/setup.sh store"; false'
-	finish
-}
 e2e_shared
 strict_runtime
 submit() { in_cluster "$kftrainer" submit -n $ns --runtime strict --nodes 2 "$@" >"$scratch/out" 2>&1 || { cat "$scratch/out"; return 1; }; }
 uids() { pods "$1" '{.items[*].metadata.uid}'; }
-tracker=http://10.250.0.1:5000
-"${inside[@]}" env "HOME=$scratch" MLFLOW_DISABLE_TELEMETRY=true MLFLOW_SERVER_ENABLE_JOB_EXECUTION=false "$venv/bin/python" -m mlflow server \
-	--host 10.250.0.1 --port 5000 --workers 1 --backend-store-uri "sqlite:///$scratch/mlflow.db" >"$scratch/mlflow" 2>&1 &
-server=$!
-disown $server
+tracker=http://$cluster_ip:7090
+serve_mlflow
 
 # ---- a rank that dies, a pod that is lost --------------------------------------------------------------------
 # In its first run rank 1 is killed; in the second rank 0's pod is lost; the third succeeds.
@@ -50,8 +42,7 @@ for i in range(1, 4):
 if run == 0:
     next_batch() if rank == "1" else all_reduce()
 END
-tracks() { in_cluster curl -fsS "$tracker/health"; }
-check "a tracker" wait_for 120 tracks
+check "a tracker" wait_for 120 in_cluster curl -fsS "$tracker/health"
 check "a tracked job, of which a rank waits forever" submit --name stalls --track "mlflow+$tracker/digits" --annotation kftrainer.io/restarts=1 \
 	--annotation kftrainer.io/stall-after=2s --workspace "$scratch/code" -- python3 stalls.py
 
@@ -80,6 +71,5 @@ tracked() { # TYPE LIKE
 check "... both runs are one of the tracker" eval '[ -n "$id" ] && has "rank 1 run 1 of $id"'
 check "... which is finished" tracked "runs/get?run_id=$id" '"status":"FINISHED"'
 check "... and has what was reported in both" tracked "metrics/get-history?run_id=$id&metric_key=progress" '(.*"value":(25|50|75|30|55|80)(\.0)?[,}]){6}'
-kill $server
 k delete trainjobs --all --wait=false >/dev/null
 finish

@@ -66,13 +66,8 @@ check "a job of a namespace that is strict" eval \
 check "... runs, too" kc wait -n strict --for=condition=Complete trainjob/strict --timeout=600s
 
 # ---- by way of S3 --------------------------------------------------------------------------------
-# versitygw, in the cluster's namespace, where pods reach it as they would another host.
-gateway=$(tests/store/versitygw.sh 2>"$scratch/gateway.log") || cat "$scratch/gateway.log"
-mkdir -p "$scratch/s3/bucket"
-in_cluster env ROOT_ACCESS_KEY=key ROOT_SECRET_KEY=secretsecret bash -c 'echo $$ >"$0"; exec "$@"' \
-	"$scratch/gateway.pid" "$gateway" --port $cluster_ip:7070 posix "$scratch/s3" >"$scratch/gateway.log" 2>&1 &
-gateway_up() { in_cluster curl -s -o "$scratch/curl" http://$cluster_ip:7070/; }
-check "an S3 server runs" wait_for 30 gateway_up
+serve_s3
+check "an S3 server runs" wait_for 30 in_cluster curl -s -o "$scratch/curl" http://$cluster_ip:7070/
 k create secret generic place --from-literal=ACCESS_KEY_ID=key --from-literal=SECRET_ACCESS_KEY=secretsecret \
 	--from-literal=ENDPOINT=http://$cluster_ip:7070 --from-literal=REGION=us-east-1 >/dev/null
 export ENDPOINT=http://$cluster_ip:7070 REGION=us-east-1 ACCESS_KEY_ID=key SECRET_ACCESS_KEY=secretsecret
@@ -88,7 +83,6 @@ check "... and runs" becomes again Complete
 check "a wrong key is said, and nothing is created" eval \
 	'! of_job "$run_it" | SECRET_ACCESS_KEY=wrong submit nokey --workspace-to s3://bucket/other 2>"$scratch/nokey" && ! k get trainjob nokey'
 rm "$code/weights.bin"
-in_cluster kill "$(cat "$scratch/gateway.pid")"
 
 # ---- what goes wrong -----------------------------------------------------------------------------
 broken() { # the archive is not what was submitted

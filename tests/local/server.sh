@@ -8,7 +8,7 @@ programs=$(tests/cluster/programs.sh 2>"$scratch/programs") || {
 }
 PATH=$programs/bin:$PATH
 server=
-trap 'down TERM; rm -rf "$scratch"' EXIT
+at_exit 'down TERM'
 
 # until_true COMMAND...: repeated; a job or a server that hangs is ended by the layer's limit.
 until_true() { until "$@" >"$scratch/last" 2>&1; do sleep 0.1; done; }

@@ -6,7 +6,7 @@ mkdir tmp
 export TMPDIR=$scratch/tmp MARK=kftrainer-detach-$$-$RANDOM
 marked() { env -u MARK grep -lsz "^MARK=$MARK\$" /proc/[0-9]*/environ; } # /proc/PID/environ of all that this test started
 none_left() { [ -z "$(marked)" ]; }
-trap 'for p in $(marked); do kill -KILL "$(cut -d/ -f3 <<<"$p")" 2>/dev/null; done; rm -rf "$scratch"' EXIT
+at_exit 'for p in $(marked); do kill -KILL "$(cut -d/ -f3 <<<"$p")" 2>/dev/null; done'
 detach() { # NAME [ARGUMENT...]
 	local name=$1
 	shift

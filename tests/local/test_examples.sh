@@ -71,7 +71,7 @@ port=$(/usr/bin/python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0
 mkdir -p s3/models
 ROOT_ACCESS_KEY=key ROOT_SECRET_KEY=secretsecret "$versitygw" --port "127.0.0.1:$port" --quiet posix s3 >s3.log 2>&1 &
 s3=$!
-trap 'kill "$s3"; rm -rf "$scratch"' EXIT
+at_exit 'kill "$s3"'
 until curl -s --noproxy '*' -o /dev/null "http://127.0.0.1:$port"; do sleep 0.1; done
 cat >s3.yaml <<END
 {apiVersion: v1, kind: Secret, metadata: {name: s3}, stringData: {

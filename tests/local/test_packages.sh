@@ -5,7 +5,7 @@
 # shellcheck disable=SC1091,SC2016,SC2154 # what the pods expand; lib.sh
 . "$(dirname "$0")/lib.sh"
 sdk=$(tests/cluster/sdk.sh 2>"$scratch/sdk") || sdk=
-trap 'umount "$scratch/over/state" 2>/dev/null; rm -rf "$scratch"' EXIT
+at_exit 'umount "$scratch/over/state" 2>/dev/null'
 chmod 755 "$scratch"
 export HOME=$scratch/home PIP_NO_INDEX=1 PIP_FIND_LINKS=$scratch/wheels PIP_DISABLE_PIP_VERSION_CHECK=1
 export PIP_BREAK_SYSTEM_PACKAGES=1 PATH=/usr/bin:/bin

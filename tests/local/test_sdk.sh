@@ -39,7 +39,7 @@ cp -r "$scratch/hub/datasets/org/data/data" "$scratch/hub/models/org/model" "$sc
 env -C "$scratch" ROOT_ACCESS_KEY=key ROOT_SECRET_KEY=secretsecret "$(tests/store/versitygw.sh 2>/dev/null)" \
 	--port "127.0.0.1:$s3_port" --quiet posix "$scratch/s3" >"$scratch/s3.log" 2>&1 &
 s3=$!
-trap 'kill "$s3"; down TERM; rm -rf "$scratch"' EXIT
+at_exit 'kill "$s3"; down TERM'
 export S3_ENDPOINT=http://127.0.0.1:$s3_port
 until_true curl -s --noproxy '*' -o /dev/null "$S3_ENDPOINT"
 export HF_ENDPOINT PIP_NO_INDEX=1 NO_PROXY=127.0.0.1 no_proxy=127.0.0.1 PATH=$scratch/bin:$PATH

@@ -6,7 +6,7 @@ export NO_PROXY=127.0.0.1 no_proxy=127.0.0.1
 web=$scratch/web log=$scratch/log faults=$scratch/faults
 mkdir -p "$web"
 servers=()
-trap 'for s in "${servers[@]}"; do kill "$s" 2>/dev/null; done; rm -rf "$scratch"' EXIT
+at_exit 'for s in "${servers[@]}"; do kill "$s" 2>/dev/null; done'
 
 # serve NAME OPTION...: another server; its URL in $NAME.
 serve() {

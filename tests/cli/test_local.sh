@@ -264,7 +264,7 @@ gone=$!
 until grep -qs up gone.out; do sleep 0.05; done
 kill -KILL $gone
 wait $gone 2>/dev/null
-no_orphan() { for _ in $(seq 100); do pgrep -f "sleep 98765.$$" >/dev/null || return 0; sleep 0.05; done; return 1; }
+no_orphan() { for _ in $(seq 1000); do pgrep -f "sleep 98765.$$" >/dev/null || return 0; sleep 0.05; done; return 1; }
 check "KILL: no orphan" no_orphan
 check "get: says so, too" says 0 '^gone +Failed ' get gone
 

@@ -31,7 +31,7 @@ PYTHONPATH=$arrow /usr/bin/python3 - "$scratch/table" "$www/table.parquet" <<-'E
 	from pyarrow import parquet
 	parquet.write_table(parquet.read_table(sys.argv[1]), sys.argv[2], row_group_size=4000)
 END
-in_cluster /usr/bin/python3 tests/e2e/files.py "$cluster_ip" 8100 "$www" >"$scratch/web.log" 2>&1 &
+serve web /usr/bin/python3 tests/e2e/files.py "$cluster_ip" 8100 "$www"
 check "the pods' files are served" wait_for 20 in_cluster curl -sf -o /dev/null -I "$web/table.parquet"
 
 job() { # RUNTIME

@@ -49,7 +49,7 @@ index() {
 		mkdir -p "$scratch/simple/${name//[._]/-}"
 		cp "$wheel" "$scratch/simple/${name//[._]/-}/"
 	done
-	in_cluster /usr/bin/python3 -m http.server 8087 --bind $cluster_ip --directory "$scratch" >"$scratch/index" 2>&1 &
+	serve index /usr/bin/python3 -m http.server 8087 --bind $cluster_ip --directory "$scratch"
 	wait_for 10 in_cluster curl -sf "http://$cluster_ip:8087/simple/kubeflow/" -o /dev/null
 }
 user() { # NAMESPACE: one who may `edit` there, and nothing else

@@ -6,7 +6,7 @@ cd "$scratch" || exit 1
 job() { run timeout 100 "$kftrainer" submit --local --dev --detach --runtime torch-distributed --name "$@"; }
 rerun() { run timeout 60 "$kftrainer" rerun --local "$@"; }
 one_line() { [ "$status" = 125 ] && [ "$(wc -l <out)" = 1 ] && printed "$1"; }
-wait_for() { for _ in $(seq 300); do "$@" && return; sleep 0.1; done; return 1; }
+wait_for() { for _ in $(seq 3000); do "$@" && return; sleep 0.1; done; return 1; }
 logged() { "$kftrainer" logs --local "$1" >log 2>&1 && grep -Eq -e "$2" log; }
 in_pod() { "$kftrainer" exec --local "$@" </dev/null; }
 

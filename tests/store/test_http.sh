@@ -307,7 +307,7 @@ two() {
 	break_it '/big drip=300000'
 	"$kftrainer" initialize-dataset --uri "$url/big" --to "$scratch/to" 2>/dev/null &
 	local pid=$!
-	for _ in $(seq 100); do [ ! -e "$scratch/to/.kftrainer/lock" ] || break; sleep 0.05; done
+	for _ in $(seq 1000); do [ ! -e "$scratch/to/.kftrainer/lock" ] || break; sleep 0.05; done
 	fetch --uri "$url/big"
 	kill "$pid"
 	wait "$pid"

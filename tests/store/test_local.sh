@@ -112,7 +112,7 @@ s.serve_forever()
 END
 python3 "$scratch/statusd.py" "$scratch/port" >"$scratch/posts" &
 servers+=($!)
-for _ in $(seq 100); do [ ! -s "$scratch/port" ] || break; sleep 0.05; done
+for _ in $(seq 1000); do [ ! -s "$scratch/port" ] || break; sleep 0.05; done
 echo secret >"$scratch/token"
 posted() {
 	KUBEFLOW_TRAINER_SERVER_URL=http://127.0.0.1:$(cat "$scratch/port")/status \

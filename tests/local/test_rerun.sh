@@ -41,7 +41,8 @@ edits() {
 	done
 }
 ok "20 edits in a row, one with a syntax error" edits
-ok "... each ran on both ranks" eval 'logged two . && [ "$(grep -c "rank 0 edit" log) $(grep -c "rank 1 edit" log)" = "20 20" ]'
+on_both() { logged two . && [ "$(grep -c 'rank 0 edit' log) $(grep -c 'rank 1 edit' log)" = "20 20" ]; }
+ok "... each ran on both ranks" wait_for on_both
 ok "... in the same pods" test "$before $before1" = "$(pods 0) $(pods 1)"
 rerun two
 ok "without an edit nothing is sent" printed '0 of 4 files sent'

@@ -289,7 +289,7 @@ TEST(test_shut_down_drains)
 
 	add(q, "a");
 	add(q, "b");
-	workqueue_add_after(q, "late", 1);
+	workqueue_add_after(q, "late", 60 * 1000);
 	assert_next(q, "a");
 	workqueue_shut_down(q);
 	add(q, "c");

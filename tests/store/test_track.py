@@ -100,7 +100,8 @@ def differs(key, points=None, **wanted):
 
 def command(key, *argv, to="digits", options=(), env=None):
     uri = to if "://" in to else f"mlflow+http://127.0.0.1:{proxy.port}/{to}"
-    words = [PROGRAM, "runtime", "supervise", "--message", "/dev/null", "--track", uri, "--track-job", key, *options, "--", *argv]
+    words = [PROGRAM, "runtime", "supervise", "--message", "/dev/null", "--stall-after", "never",  # a script waits for a server
+             "--track", uri, "--track-job", key, *options, "--", *argv]
     return words, {**os.environ, **credentials, **(env or {})}
 
 

@@ -209,8 +209,12 @@ static int follow(struct supervise_conf *conf, const struct supervise_opts *o,
 
 	conf->sinks = sinks;
 	if (o->track.uri) {
-		if (supervise_track(&tracker, &sinks[conf->n_sinks++], &o->track,
-				    o->ranks, o->command, err))
+		static struct track_opts track;
+
+		track = o->track;
+		track.kept = o->runs.uri;
+		if (supervise_track(&tracker, &sinks[conf->n_sinks++], &track, o->ranks,
+				    o->command, err))
 			return -1;
 		conf->tracker = &tracker;
 	}

@@ -2,6 +2,7 @@
 #include "cmd/supervise_track.h"
 
 #include <inttypes.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,7 +18,8 @@
 enum {
 	FIRST_MS = 10 * 1000, /* the job waits for its run */
 	END_MS = 10 * 1000,
-	MAX_POINTS = 1000, /* of a report */
+	AWAY_MS = 8 * 60 * 1000, /* as for a registry: supervise_export.c */
+	MAX_POINTS = 1000,       /* of a report */
 	ID_BYTES = MESSAGE_TOKEN * 4,
 };
 
@@ -72,8 +74,21 @@ static const char *variable(void *ctx, struct arena *arena,
 	return arena_printf(arena, "MLFLOW_RUN_ID=%s", (const char *)id.data);
 }
 
+/* All signals are blocked: one that came since the command ended is pending. */
+static bool is_asked(void)
+{
+	sigset_t set;
+
+	return !sigpending(&set) &&
+	       (sigismember(&set, SIGTERM) || sigismember(&set, SIGINT) ||
+		sigismember(&set, SIGQUIT));
+}
+
 static void end(void *ctx, int status, bool asked)
 {
+	const struct track_patience patience = { .ms = END_MS,
+						 .away_ms = asked ? END_MS : AWAY_MS,
+						 .stop = is_asked };
 	struct tracking *t = ctx;
 
 	if (t->track)
@@ -81,7 +96,7 @@ static void end(void *ctx, int status, bool asked)
 			  asked    ? TRACK_KILLED
 			  : status ? TRACK_FAILED
 				   : TRACK_FINISHED,
-			  END_MS);
+			  &patience);
 }
 
 /* ---- reports ---- */
@@ -180,6 +195,7 @@ static void describe(struct tracking *t, const struct track_opts *o, int64_t ran
 	add(t->params, &c->n_params, "trainjob.processes",
 	    env_variable(NULL, "PET_NPROC_PER_NODE"));
 	add(t->params, &c->n_params, "trainjob.command", words_of(&t->arena, command));
+	c->kept = o->kept;
 	c->tags = t->tags;
 	c->params = t->params;
 }

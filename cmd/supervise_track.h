@@ -11,6 +11,7 @@ struct track_opts {
 	const char *uri;
 	const char *job;   /* NAMESPACE/NAME[/UID]; or NULL */
 	const char *image; /* or NULL */
+	const char *kept;  /* the run directory; or NULL */
 };
 
 /* All must remain. The tracker starts when rank 0 asks for its token. */

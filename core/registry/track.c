@@ -17,6 +17,8 @@ enum {
 	SEND_MS = 1000, /* between two batches that are not full */
 	FIRST_PAUSE_MS = 500,
 	LAST_PAUSE_MS = 30 * 1000,
+	END_PAUSE_MS = 3 * 1000, /* the last, when the job waits */
+	POLL_MS = 200,
 	SAY_MS = 60 * 1000,
 	CALL_MS = 15 * 1000,
 };
@@ -35,7 +37,7 @@ struct track {
 	const char *experiment;
 	/* These are the thread's. */
 	struct track_run run;
-	int64_t pause, retry_at, said_at;
+	int64_t pause, retry_at;
 	bool failing;
 	/* Guarded by the lock. */
 	pthread_mutex_t lock;
@@ -43,7 +45,7 @@ struct track {
 	struct batch *first, *last, *sending;
 	size_t n_points, n_lost;
 	struct map names; /* as they were reported, to char * as they are sent */
-	int64_t reports, send_at;
+	int64_t reports, send_at, say_at;
 	bool has_run, refused, ending, done, complete;
 	enum track_outcome outcome;
 };
@@ -184,23 +186,30 @@ static int step(struct track *t, struct error *err)
 
 static void failed(struct track *t, const struct error *err)
 {
-	bool passing =
-		err->kind == ERR_BUSY || err->kind == ERR_IO || err->kind == ERR_TIMEOUT;
-	int64_t now = clock_ms();
+	int64_t now = clock_ms(), longest;
 	size_t waiting;
+	bool due, ending;
 
 	pthread_mutex_lock(&t->lock);
-	t->refused = !passing && !t->has_run;
-	t->retry_at = now + (t->ending ? FIRST_PAUSE_MS : t->pause);
+	ending = t->ending;
+	longest = ending ? END_PAUSE_MS : LAST_PAUSE_MS;
+	t->refused =
+		err->kind != ERR_BUSY && err->kind != ERR_IO && err->kind != ERR_TIMEOUT;
+	t->pause = t->pause < longest ? t->pause : longest;
+	t->retry_at = now + t->pause;
 	waiting = t->n_points;
+	due = !t->failing || now >= t->say_at;
+	if (due)
+		t->say_at = now + SAY_MS;
 	pthread_cond_broadcast(&t->changed);
 	pthread_mutex_unlock(&t->lock);
-	t->pause = t->pause * 2 < LAST_PAUSE_MS ? t->pause * 2 : LAST_PAUSE_MS;
-	if (!t->failing || now >= t->said_at + SAY_MS) {
-		t->said_at = now;
-		say(t, "%s; the job goes on, and %zu points wait", err->msg, waiting);
-	}
+	t->pause *= 2;
 	t->failing = true;
+	if (due)
+		say(t,
+		    ending ? "%s; the job's end and %zu points wait"
+			   : "%s; the job goes on, and %zu points wait",
+		    err->msg, waiting);
 }
 
 static void succeeded(struct track *t)
@@ -209,6 +218,9 @@ static void succeeded(struct track *t)
 		say(t, "%s: tracking goes on", t->session.shown);
 	t->failing = false;
 	t->pause = FIRST_PAUSE_MS;
+	pthread_mutex_lock(&t->lock);
+	t->refused = false;
+	pthread_mutex_unlock(&t->lock);
 }
 
 /* When the next call is due; < 0: only after a change. The caller holds the lock. */
@@ -344,9 +356,21 @@ void track_add(struct track *t, const struct track_point *points, size_t n)
 	pthread_mutex_unlock(&t->lock);
 }
 
-bool track_end(struct track *t, enum track_outcome outcome, int64_t ms)
+/* The caller holds the lock. */
+static bool is_worth_waiting(const struct track *t, int64_t since,
+			     const struct track_patience *p)
 {
-	int64_t until = clock_ms() + ms;
+	bool hopeless = t->refused && t->retry_at;
+
+	return !t->done && !(hopeless && !t->has_run) &&
+	       clock_ms() - since < (t->has_run && !hopeless ? p->away_ms : p->ms) &&
+	       !(p->stop && p->stop());
+}
+
+bool track_end(struct track *t, enum track_outcome outcome,
+	       const struct track_patience *patience)
+{
+	int64_t since = clock_ms();
 	size_t lost;
 	bool complete;
 
@@ -354,14 +378,17 @@ bool track_end(struct track *t, enum track_outcome outcome, int64_t ms)
 	t->outcome = outcome;
 	t->ending = true;
 	t->retry_at = 0;
+	if (t->has_run)
+		t->say_at = 0;
 	pthread_cond_broadcast(&t->changed);
-	while (!t->done && !(t->refused && t->retry_at) && clock_ms() < until)
-		cond_wait_until(&t->changed, &t->lock, until);
+	while (is_worth_waiting(t, since, patience))
+		cond_wait_until(&t->changed, &t->lock, clock_ms() + POLL_MS);
 	complete = t->complete && !t->n_lost;
 	lost = t->n_points + t->n_lost;
 	pthread_mutex_unlock(&t->lock);
 	if (!complete)
-		say(t, "%s: not sent: %s%zu points", t->session.shown,
-		    t->complete ? "" : "the job's end, ", lost);
+		say(t, "%s: not sent: %s%zu points%s%s", t->session.shown,
+		    t->complete ? "" : "the job's end, ", lost,
+		    t->conf.kept ? "; kept in " : "", t->conf.kept ? t->conf.kept : "");
 	return complete;
 }

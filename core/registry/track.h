@@ -27,6 +27,7 @@ struct track_conf {
 	/* Facts about a new run; those of an old one remain. */
 	const struct registry_property *tags, *params;
 	size_t n_tags, n_params;
+	const char *kept; /* where the reports are kept, too, for a message; or NULL */
 };
 
 struct track_point {
@@ -57,7 +58,15 @@ bool track_run(struct track *t, int64_t ms, char ret[TRACK_ID_SIZE]);
 /* Add the points of a report; names are copied. Does not block. */
 void track_add(struct track *t, const struct track_point *points, size_t n);
 
-/* Send the rest and the outcome, for at most ms. False: not all was sent. */
-bool track_end(struct track *t, enum track_outcome outcome, int64_t ms);
+/* How long the end is waited for. */
+struct track_patience {
+	int64_t ms;         /* if there is no run, or what is sent is refused */
+	int64_t away_ms;    /* if there is one: the server is away, or much is left */
+	bool (*stop)(void); /* asked several times a second; or NULL */
+};
+
+/* Send the rest and the outcome. False: not all was sent, which is said. */
+bool track_end(struct track *t, enum track_outcome outcome,
+	       const struct track_patience *patience);
 
 #endif

@@ -733,10 +733,10 @@ static void report_end(struct supervisor *s, int status)
 	bool failed = s->star && is_first(s) && star_has_failed(s->star);
 
 	reports_stop(s->reports);
-	if (t && is_first(s))
-		t->end(t->ctx, status ? status : failed, s->state.asked && !failed);
 	if (k)
 		k->close(k->ctx, status ? status : failed, s->state.asked && !failed);
+	if (t && is_first(s)) /* it may wait longer */
+		t->end(t->ctx, status ? status : failed, s->state.asked && !failed);
 }
 
 int supervise_run(const struct supervise_conf *conf, int *ret_status, struct error *err)

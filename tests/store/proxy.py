@@ -7,7 +7,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 class Proxy(ThreadingHTTPServer):
     """Before a real server. `fault(method, path)` says what happens to a request: None, "lose" (its answer), "refuse"
     (503), "forbid" (403), "gateway" (403 by what is before the server), "text" (an answer that is no JSON), "move" (302),
-    or a function that is called once it is done, and whose answer is lost, too."""
+    "away" (the connection ends without an answer), or a function that is called once it is done, and whose answer is lost, too."""
     daemon_threads = True
     disable_nagle_algorithm = True
 
@@ -45,6 +45,9 @@ class Handler(BaseHTTPRequestHandler):
             if "/v1alpha3/" in self.path:
                 return self.answer(404, b"404 page not found\n")
             self.path = self.path.replace("/v1/", "/v1alpha3/", 1)
+        if fault == "away":
+            self.close_connection = True
+            return self.connection.close()
         if fault == "refuse":
             return self.answer(503, b"busy", [("Retry-After", "0")])
         if fault == "forbid":

@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
 """runtime supervise --track, submit --track: what a job reports is in MLflow as its own server and client have it; in
-between a proxy that asks for credentials, loses answers, fails, and a server that is killed."""
+between a proxy that asks for credentials, loses answers, fails, and is away."""
 import base64
 import concurrent.futures
 import json
 import os
 import pathlib
 import re
-import signal
 import subprocess
 import sys
 import time
@@ -180,6 +179,10 @@ def until(key, done):
         time.sleep(0.05)
 
 
+def has_run(got):
+    return got and got[0]["params"]  # they are written last
+
+
 def background(key, script, **more):
     words, env = command(key, "sh", "-c", script, **more)
     return subprocess.Popen(words, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
@@ -209,28 +212,58 @@ many = [status(5, f"2026-11-27T10:{i // 60:02}:{i % 60:02}Z", **{f"m{k}": str(i 
 check("2,440 points in one go", problem(supervise("a/many/1", "sh", "-c", reports("i", *many)), 0) or (
     "" if sum(map(len, runs("a/many/1")[0]["points"].values())) == 2440 else "some are missing"))
 
-# ---- a server that is away ----------------------------------------------------------------------------------------
+# ---- a server that is away: test_registry.py kills it ---------------------------------------------------------------
 go = scratch / "go"
-process = background("b/away/1", f"{reports('j', *series(3))}; touch {go}.1; until [ -e {go}.2 ]; do sleep 0.05; done; "
-                                 f"{reports('k', *series(2, 1, first=1))}; touch {go}.3; until [ -e {go}.4 ]; do sleep 0.05; done")
+
+
+def said(process, like):
+    """What it says until that line."""
+    text = ""
+    for line in process.stdout:
+        text += line
+        if re.search(like, line):
+            break
+    return text
+
+
+process = background("b/away/1", f"{reports('j', *series(3))}; until [ -e {go}.1 ]; do sleep 0.05; done; "
+                                 f"{reports('k', *series(2, 1, first=1))}; until [ -e {go}.2 ]; do sleep 0.05; done")
 until("b/away/1", lambda got: got and len(got[0]["points"].get("loss", [])) == 1)
-os.killpg(server[1].pid, signal.SIGKILL)
-away = time.monotonic()
+proxy.fault = lambda method, path: "away"
+pathlib.Path(f"{go}.1").touch()
+out = said(process, "the job goes on, and [24] points wait$")
+proxy.fault = None
+out += said(process, "tracking goes on$")
+until("b/away/1", lambda got: len(got[0]["points"]["loss"]) == 3)
 pathlib.Path(f"{go}.2").touch()
-said = next((line for line in process.stdout if "the job goes on" in line), "")
-while not os.path.exists(f"{go}.3"):
-    time.sleep(0.05)
-server = mlflow_server(port)
-answers(*server)
-reader = None
-until("b/away/1", lambda got: got and len(got[0]["points"]["loss"]) == 3)  # a job that ends waits ten seconds, no more
-minutes = int((time.monotonic() - away) / 60)
-pathlib.Path(f"{go}.4").touch()
-out = said + process.communicate()[0]
-check("a server that is killed, and comes back", problem((process.returncode, out), 0, "the job goes on, and \\d+ points wait\n"))
-check("... it is said once a minute, and once that it is over",
-      "" if 1 <= out.count("the job goes on") <= 1 + minutes and out.count("tracking goes on") == 1 else out)
+out += process.stdout.read()
+check("a server that is away, and comes back", problem((process.wait(), out), 0, "^.*the job goes on, and [24] points wait\n(.*points wait\n)*.*tracking goes on\n$"))
 check("... nothing is lost", differs("b/away/1", read(3, 2, 1), status="FINISHED"))
+
+process = background("b/late/1", f"until [ -e {go}.3 ]; do sleep 0.05; done; {reports('n', *series(3, 2))}")
+until("b/late/1", has_run)
+proxy.fault = lambda method, path: "away"
+pathlib.Path(f"{go}.3").touch()
+out = said(process, "the job's end and 4 points wait$")
+check("one that is away when the job ends", unlike(process.poll(), None))
+proxy.fault = None
+check("... and comes back: the job has waited", problem((process.wait(), out + process.stdout.read()), 0, "tracking goes on\n$") or
+      differs("b/late/1", read(3, 2), status="FINISHED"))
+
+process = background("b/never/1", f"until [ -e {go}.4 ]; do sleep 0.05; done; {reports('o', *series(3, 2))}",
+                     options=["--run-dir", f"file://{scratch}/run"])
+until("b/never/1", has_run)
+proxy.fault = lambda method, path: "away"
+pathlib.Path(f"{go}.4").touch()
+out = said(process, "the job's end and 4 points wait$")
+process.terminate()
+out += process.stdout.read()
+check("... or does not before somebody ends the wait: what is lost is said, and where it is kept", problem(
+    (process.wait(), out), 0, f"not sent: the job's end, 4 points; kept in file://{scratch}/run\n$"))
+proxy.fault = None
+check("... its run stays as it is", differs("b/never/1", {}, status="RUNNING"))
+kept = [json.loads(line) for line in (scratch / "run/attempts/1/metrics.jsonl").read_text().splitlines()]
+check("... the run directory has its reports", unlike([line["metrics"] for line in kept], [[{"name": "loss", "value": v}] for v in ("3", "2")]))
 left = iter(range(3))
 proxy.fault = lambda method, path: "refuse" if next(left, None) is not None else None
 check("a server that is busy at the start", problem(supervise("b/busy/1", "sh", "-c", '[ "$MLFLOW_RUN_ID" ]'), 0) or differs("b/busy/1", status="FINISHED"))
@@ -262,7 +295,7 @@ name = "odd náme/100% 'of' \"it\""
 check("an experiment with an odd name", problem(supervise("c/odd/1", "true", to="odd%20n%C3%A1me%2F100%25%20'of'%20%22it%22"), 0) or
       differs("c/odd/1", experiment=name))
 process = background("c/gone/1", f"until [ -e {go}.5 ]; do sleep 0.05; done; {reports('m', *series(3))}; sleep 2")
-until("c/gone/1", lambda got: got and got[0]["params"])
+until("c/gone/1", has_run)
 runs("", delete=runs("c/gone/1")[0]["id"])
 pathlib.Path(f"{go}.5").touch()
 out = process.communicate()[0]

@@ -17,7 +17,8 @@
 
 enum { MOST_METRICS = 30, MAX_NAME = 200, MAX_REPORT = 64 * 1024 };
 
-#define RETRIES "10" /* eight minutes: the model is on this node alone */
+#define RETRIES \
+	"31" /* eight minutes of a server that refuses: the model is on this node alone */
 
 /* One in a process. */
 static struct exporting {

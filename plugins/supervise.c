@@ -111,8 +111,8 @@ static void add_tracking(struct words *w, const cJSON *tj, const cJSON *c,
 
 static void give_tracking(const struct track_spec *track, cJSON *c)
 {
-	container_set_env(c, track->server_variable, track->server);
-	container_set_env(c, track->experiment_variable, track->experiment);
+	container_set_env(c, "MLFLOW_TRACKING_URI", track->server);
+	container_set_env(c, "MLFLOW_EXPERIMENT_NAME", track->experiment);
 	if (track->secret)
 		container_env_from_secret(c, track->secret);
 }

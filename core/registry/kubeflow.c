@@ -49,26 +49,25 @@ static const char *id_of(struct registry *r, const cJSON *doc)
 }
 
 /* *ret: the object that a path finds, the caller's; NULL: there is none. */
-static int find(struct kubeflow *k, const char *path, cJSON **ret, struct error *err)
+static int find(struct kubeflow *k, const char *by, const char *key, cJSON **ret,
+		struct error *err)
 {
+	cleanup_answer struct registry_answer answer = { 0 };
 	struct registry *r = k->r;
-	struct registry_answer answer = { 0 };
 
-	path = arena_printf(r->arena, "%s%s", k->api, path);
-	if (registry_call(r, &(struct registry_call){ .method = "GET", .path = path },
-			  &answer, err))
+	if (registry_ask(r, "GET",
+			 arena_printf(r->arena, "%s/%s=%s", k->api, by,
+				      registry_escape(r, key)),
+			 NULL, &answer, err))
 		return -1;
-	if (answer.status < 300 && id_of(r, answer.doc)) {
-		*ret = answer.doc;
-		return 0;
-	}
-	cJSON_Delete(answer.doc);
-	if (answer.status == 404)
-		return 0;
-	return error_set(err, ERR_FORMAT,
-			 "%s: unexpected answer (status %d): is this the "
-			 "address of a Kubeflow Model Registry?",
-			 r->shown, answer.status);
+	if (answer.status < 300 && id_of(r, answer.doc))
+		*ret = STEAL(answer.doc);
+	else if (answer.status != 404)
+		return error_set(err, ERR_FORMAT,
+				 "%s: unexpected answer (status %d): is this the "
+				 "address of a Kubeflow Model Registry?",
+				 r->shown, answer.status);
+	return 0;
 }
 
 static void put_property(cJSON *doc, const char *name, const char *value)
@@ -76,32 +75,6 @@ static void put_property(cJSON *doc, const char *name, const char *value)
 	json_put_str(doc, "MetadataStringValue", "customProperties", name,
 		     "metadataType");
 	json_put_str(doc, value, "customProperties", name, "string_value");
-}
-
-/* ---- the model ---- */
-
-static int find_model(struct kubeflow *k, struct error *err)
-{
-	struct registry *r = k->r;
-	cleanup_json cJSON *doc = NULL;
-
-	if (find(k,
-		 arena_printf(r->arena, "/registered_model?name=%s",
-			      registry_escape(r, r->model->name)),
-		 &doc, err))
-		return -1;
-	k->model_id = doc ? id_of(r, doc) : NULL;
-	return 0;
-}
-
-static int model_is_there(void *ctx, bool *ret, struct error *err)
-{
-	struct kubeflow *k = ctx;
-
-	if (find_model(k, err))
-		return -1;
-	*ret = k->model_id != NULL;
-	return 0;
 }
 
 /* Make what is_there looks for, unless another process does so meanwhile. */
@@ -115,28 +88,39 @@ static int make(struct kubeflow *k, const char *path, const cJSON *doc, const ch
 					    .body = doc,
 					    .is_done = is_there,
 					    .ctx = k };
-	struct registry_answer answer = { 0 };
+	cleanup_answer struct registry_answer answer = { 0 };
 	bool there = false;
-	int rc = registry_call(k->r, &call, &answer, err);
 
-	if (!rc && is_there(k, &there, err))
-		rc = -1;
-	if (!rc && !there)
-		rc = answer.status == 409 && k->external
-			     ? registry_conflict(k->r, k->version, NULL, err)
-			     : registry_refused(k->r, &answer, what, err);
-	cJSON_Delete(answer.doc);
-	return rc;
+	if (registry_call(k->r, &call, &answer, err) || is_there(k, &there, err))
+		return -1;
+	if (there)
+		return 0;
+	return answer.status == 409 && k->external
+		       ? registry_conflict(k->r, k->version, NULL, err)
+		       : registry_refused(k->r, &answer, what, err);
+}
+
+/* ---- the model ---- */
+
+static int model_is_there(void *ctx, bool *ret, struct error *err)
+{
+	struct kubeflow *k = ctx;
+	cleanup_json cJSON *doc = NULL;
+
+	if (find(k, "registered_model?name", k->r->model->name, &doc, err))
+		return -1;
+	k->model_id = doc ? id_of(k->r, doc) : NULL;
+	*ret = doc != NULL;
+	return 0;
 }
 
 static int ensure_model(struct kubeflow *k, struct error *err)
 {
 	cleanup_json cJSON *doc = cJSON_CreateObject();
+	bool there = false;
 
-	if (find_model(k, err))
-		return -1;
-	if (k->model_id)
-		return 0;
+	if (model_is_there(k, &there, err) || there)
+		return there ? 0 : -1;
 	json_put_str(doc, k->r->model->name, "name");
 	json_put_str(doc, "LIVE", "state");
 	return make(k, "/registered_models", doc, "model", model_is_there, err);
@@ -148,32 +132,19 @@ static int ensure_model(struct kubeflow *k, struct error *err)
  * By its digest alone: the searches for a name fail where the registry's database is
  * PostgreSQL (kubeflow/model-registry 0.3.0), and a name that is taken is refused anyway.
  */
-static int find_version(struct kubeflow *k, struct error *err)
-{
-	struct registry *r = k->r;
-	cleanup_json cJSON *doc = NULL;
-	const char *name;
-
-	if (find(k,
-		 arena_printf(r->arena, "/model_version?externalId=%s",
-			      registry_escape(r, k->external)),
-		 &doc, err))
-		return -1;
-	if (!doc)
-		return 0;
-	name = json_str(doc, "name");
-	k->version = arena_strdup(r->arena, name ? name : k->version);
-	k->version_id = id_of(r, doc);
-	return 0;
-}
-
 static int version_is_there(void *ctx, bool *ret, struct error *err)
 {
 	struct kubeflow *k = ctx;
+	cleanup_json cJSON *doc = NULL;
+	const char *name;
 
-	if (find_version(k, err))
+	if (find(k, "model_version?externalId", k->external, &doc, err))
 		return -1;
-	*ret = k->version_id != NULL;
+	name = json_str(doc, "name");
+	if (name)
+		k->version = arena_strdup(k->r->arena, name);
+	k->version_id = doc ? id_of(k->r, doc) : NULL;
+	*ret = doc != NULL;
 	return 0;
 }
 
@@ -182,11 +153,8 @@ static int ensure_version(struct kubeflow *k, struct error *err)
 	cleanup_json cJSON *doc = cJSON_CreateObject();
 	const struct registry_model *m = k->r->model;
 
-	if (find_version(k, err))
-		return -1;
-	k->existed = k->version_id != NULL;
-	if (k->existed)
-		return 0;
+	if (version_is_there(k, &k->existed, err) || k->existed)
+		return k->existed ? 0 : -1;
 	json_put_str(doc, k->model_id, "registeredModelId");
 	json_put_str(doc, k->version, "name");
 	json_put_str(doc, k->external, "externalId");
@@ -211,10 +179,7 @@ static int artifact_is_there(void *ctx, bool *ret, struct error *err)
 	struct kubeflow *k = ctx;
 	cleanup_json cJSON *doc = NULL;
 
-	if (find(k,
-		 arena_printf(k->r->arena, "/model_artifact?externalId=%s",
-			      registry_escape(k->r, artifact_name(k))),
-		 &doc, err))
+	if (find(k, "model_artifact?externalId", artifact_name(k), &doc, err))
 		return -1;
 	*ret = doc != NULL;
 	return 0;
@@ -225,7 +190,7 @@ static int ensure_artifact(struct kubeflow *k, struct error *err)
 {
 	cleanup_json cJSON *doc = cJSON_CreateObject();
 	const struct registry_model *m = k->r->model;
-	bool there;
+	bool there = false;
 
 	if (artifact_is_there(k, &there, err) || there)
 		return there ? 0 : -1;

@@ -45,18 +45,6 @@ int mlflow_credentials(struct registry *r, const char **ret, struct error *err)
 	return 0;
 }
 
-static int call(struct registry *r, const struct registry_call *c, cJSON **ret,
-		int *status, struct error *err)
-{
-	struct registry_answer answer = { 0 };
-
-	if (registry_call(r, c, &answer, err))
-		return -1;
-	*ret = answer.doc;
-	*status = answer.status;
-	return 0;
-}
-
 const char *mlflow_quoted(struct registry *r, const char *text, struct error *err)
 {
 	if (!strchr(text, '\''))
@@ -83,9 +71,8 @@ static int find_tagged(struct mlflow *m, const char *tag, const char *value,
 {
 	struct registry *r = m->r;
 	const char *name = mlflow_quoted(r, r->model->name, err), *text;
-	cleanup_json cJSON *doc = NULL;
+	cleanup_answer struct registry_answer answer = { 0 };
 	const cJSON *v;
-	int status;
 
 	text = name ? mlflow_quoted(r, value, err) : NULL;
 	if (!text)
@@ -95,13 +82,11 @@ static int find_tagged(struct mlflow *m, const char *tag, const char *value,
 		r->arena,
 		API "/model-versions/search?max_results=100&order_by=%s&filter=%s",
 		registry_escape(r, "version_number ASC"), registry_escape(r, text));
-	if (call(r, &(struct registry_call){ .method = "GET", .path = text }, &doc,
-		 &status, err))
+	if (registry_ask(r, "GET", text, NULL, &answer, err))
 		return -1;
-	if (status >= 300)
-		return registry_refused(r, &(struct registry_answer){ status, doc },
-					"a version of", err);
-	v = json_get(doc, "model_versions");
+	if (answer.status >= 300)
+		return registry_refused(r, &answer, "a version of", err);
+	v = json_get(answer.doc, "model_versions");
 	v = v ? v->child : NULL;
 	*ret = arena_strdup(r->arena, json_str(v, "version"));
 	m->digest = arena_strdup(r->arena, tag_of(v, TAG_DIGEST));
@@ -120,25 +105,16 @@ static int is_registered(void *ctx, bool *ret, struct error *err)
 
 static int ensure_model(struct registry *r, struct error *err)
 {
+	cleanup_answer struct registry_answer answer = { 0 };
 	cleanup_json cJSON *body = cJSON_CreateObject();
-	struct registry_answer answer = { 0 };
-	const char *code;
-	int rc;
 
 	json_put_str(body, r->model->name, "name");
-	if (registry_call(
-		    r,
-		    &(struct registry_call){ .method = "POST",
-					     .path = API "/registered-models/create",
-					     .body = body },
-		    &answer, err))
+	if (registry_ask(r, "POST", API "/registered-models/create", body, &answer, err))
 		return -1;
-	code = json_str(answer.doc, "error_code");
-	rc = answer.status < 300 || str_eq(code, "RESOURCE_ALREADY_EXISTS")
-		     ? 0
-		     : registry_refused(r, &answer, "model", err);
-	cJSON_Delete(answer.doc);
-	return rc;
+	return answer.status < 300 || str_eq(json_str(answer.doc, "error_code"),
+					     "RESOURCE_ALREADY_EXISTS")
+		       ? 0
+		       : registry_refused(r, &answer, "model", err);
 }
 
 static void add_tag(cJSON *body, const char *key, const char *value)
@@ -174,47 +150,38 @@ static cJSON *new_version(struct registry *r)
 
 static int delete_version(struct registry *r, const char *version, struct error *err)
 {
-	cleanup_json cJSON *body = cJSON_CreateObject(), *doc = NULL;
-	int status;
+	cleanup_answer struct registry_answer answer = { 0 };
+	cleanup_json cJSON *body = cJSON_CreateObject();
 
 	json_put_str(body, r->model->name, "name");
 	json_put_str(body, version, "version");
-	return call(r,
-		    &(struct registry_call){ .method = "DELETE",
-					     .path = API "/model-versions/delete",
-					     .body = body },
-		    &doc, &status, err);
+	return registry_ask(r, "DELETE", API "/model-versions/delete", body, &answer,
+			    err);
 }
 
 static int create(struct mlflow *m, struct error *err)
 {
+	cleanup_answer struct registry_answer answer = { 0 };
 	struct registry *r = m->r;
 	cleanup_json cJSON *body = new_version(r);
-	struct registry_answer answer = { 0 };
+	const struct registry_call call = { .method = "POST",
+					    .path = API "/model-versions/create",
+					    .body = body,
+					    .is_done = is_registered,
+					    .ctx = m };
 	const char *ours;
 	bool there;
-	int rc;
 
-	if (registry_call(r,
-			  &(struct registry_call){ .method = "POST",
-						   .path = API "/model-versions/create",
-						   .body = body,
-						   .is_done = is_registered,
-						   .ctx = m },
-			  &answer, err))
+	if (registry_call(r, &call, &answer, err))
 		return -1;
-	if (answer.status >= 300) {
-		rc = registry_refused(r, &answer, "a version of", err);
-		cJSON_Delete(answer.doc);
-		return rc;
-	}
-	ours = arena_strdup(r->arena, json_str(answer.doc, "model_version", "version"));
-	cJSON_Delete(answer.doc);
+	if (answer.status >= 300)
+		return registry_refused(r, &answer, "a version of", err);
 	if (is_registered(m, &there, err))
 		return -1;
 	if (!there)
 		return error_set(err, ERR_FORMAT, "%s: the new version is not found",
 				 r->shown);
+	ours = json_str(answer.doc, "model_version", "version");
 	return ours && !str_eq(ours, m->first) ? delete_version(r, ours, err) : 0;
 }
 

@@ -58,90 +58,67 @@ static int refuse(const struct registry *r, const struct registry_answer *a,
 	return -1;
 }
 
-static int post(struct registry *r, const char *path, const cJSON *body,
-		struct registry_answer *ret, struct error *err)
+/* A call that has to succeed. */
+static int post(struct registry *r, const char *path, const cJSON *body, const char *what,
+		struct error *err)
 {
-	return registry_call(
-		r,
-		&(struct registry_call){ .method = "POST", .path = path, .body = body },
-		ret, err);
-}
+	cleanup_answer struct registry_answer answer = { 0 };
 
-/* One that has to succeed. */
-static int post_all(struct registry *r, const char *path, const cJSON *body,
-		    const char *what, struct error *err)
-{
-	struct registry_answer answer = { 0 };
-	int rc;
-
-	if (post(r, path, body, &answer, err))
+	if (registry_ask(r, "POST", path, body, &answer, err))
 		return -1;
-	rc = answer.status >= 300 ? refuse(r, &answer, what, err) : 0;
-	cJSON_Delete(answer.doc);
-	return rc;
+	return answer.status >= 300 ? refuse(r, &answer, what, err) : 0;
 }
 
 /* ---- the experiment ---- */
 
-static int read_experiment(struct session *s, const char *name,
-			   const struct registry_answer *a, struct error *err)
+/* s->experiment_id: NULL: there is none. */
+static int find_experiment(struct session *s, const char *name, struct error *err)
 {
-	const cJSON *experiment = json_get(a->doc, "experiment");
-	cleanup_arena struct arena arena = { 0 };
+	cleanup_answer struct registry_answer a = { 0 };
+	struct registry *r = s->r;
+	const char *path =
+		arena_printf(r->arena, API "/experiments/get-by-name?experiment_name=%s",
+			     registry_escape(r, name));
+	const cJSON *experiment;
 
-	if (says(a, "RESOURCE_DOES_NOT_EXIST"))
+	if (registry_ask(r, "GET", path, NULL, &a, err))
+		return -1;
+	if (says(&a, "RESOURCE_DOES_NOT_EXIST"))
 		return 0;
-	if (a->status >= 300)
-		return refuse(s->r, a, "the experiment", err);
+	if (a.status >= 300)
+		return refuse(r, &a, "the experiment", err);
+	experiment = json_get(a.doc, "experiment");
 	if (str_eq(json_str(experiment, "lifecycle_stage"), "deleted"))
 		return error_set(err, ERR_UNSUPPORTED,
 				 "%s: the experiment '%.100s' is deleted: restore it, or "
 				 "use another one",
-				 s->r->shown, str_visible(&arena, name, false));
-	s->experiment_id =
-		arena_strdup(s->r->arena, json_str(experiment, "experiment_id"));
+				 r->shown, str_visible(r->arena, name, false));
+	s->experiment_id = arena_strdup(r->arena, json_str(experiment, "experiment_id"));
 	return s->experiment_id ? 0
 				: error_set(err, ERR_FORMAT,
 					    "%s: the answer has no experiment_id: is "
 					    "this MLflow?",
-					    s->r->shown);
-}
-
-static int find_experiment(struct session *s, const char *name, struct error *err)
-{
-	const char *path = arena_printf(s->r->arena,
-					API "/experiments/get-by-name?experiment_name=%s",
-					registry_escape(s->r, name));
-	struct registry_answer answer = { 0 };
-	int rc;
-
-	if (registry_call(s->r, &(struct registry_call){ .method = "GET", .path = path },
-			  &answer, err))
-		return -1;
-	rc = read_experiment(s, name, &answer, err);
-	cJSON_Delete(answer.doc);
-	return rc;
+					    r->shown);
 }
 
 static int ensure_experiment(struct session *s, const char *name, struct error *err)
 {
+	cleanup_answer struct registry_answer answer = { 0 };
 	cleanup_json cJSON *body = cJSON_CreateObject();
-	struct registry_answer answer = { 0 };
-	int rc;
 
 	if (find_experiment(s, name, err) || s->experiment_id)
 		return s->experiment_id ? 0 : -1;
 	json_put_str(body, name, "name");
-	if (post(s->r, API "/experiments/create", body, &answer, err))
+	if (registry_ask(s->r, "POST", API "/experiments/create", body, &answer, err))
 		return -1;
-	rc = answer.status < 300 || says(&answer, "RESOURCE_ALREADY_EXISTS")
-		     ? find_experiment(s, name, err)
-		     : refuse(s->r, &answer, "a new experiment", err);
-	cJSON_Delete(answer.doc);
-	if (!rc && !s->experiment_id)
-		return error_set(err, ERR_BUSY, "%s: the experiment is not found",
-				 s->r->shown);
-	return rc;
+	if (answer.status >= 300 && !says(&answer, "RESOURCE_ALREADY_EXISTS"))
+		return refuse(s->r, &answer, "a new experiment", err);
+	if (find_experiment(s, name, err))
+		return -1;
+	return s->experiment_id
+		       ? 0
+		       : error_set(err, ERR_BUSY, "%s: the experiment is not found",
+				   s->r->shown);
 }
 
 /* ---- the run ---- */
@@ -163,8 +140,8 @@ static bool is_older(const cJSON *a, const cJSON *b)
 static int find_run(struct session *s, struct error *err)
 {
 	const char *key = mlflow_quoted(s->r, s->conf->key, err);
+	cleanup_answer struct registry_answer answer = { 0 };
 	cleanup_json cJSON *body = cJSON_CreateObject();
-	struct registry_answer answer = { 0 };
 	cJSON *run, *oldest = NULL;
 
 	if (!key)
@@ -174,17 +151,16 @@ static int find_run(struct session *s, struct error *err)
 	json_put_str(body, arena_printf(s->r->arena, "tags.`" TAG_KEY "` = %s", key),
 		     "filter");
 	json_put_int(body, FOUND_AT_MOST, "max_results");
-	if (post(s->r, API "/runs/search", body, &answer, err))
+	if (registry_ask(s->r, "POST", API "/runs/search", body, &answer, err))
 		return -1;
+	if (answer.status >= 300)
+		return refuse(s->r, &answer, "a search of runs", err);
 	json_each(run, json_get(answer.doc, "runs"))
 		if (id_of(run) && (!oldest || is_older(run, oldest)))
 			oldest = run;
 	cJSON_Delete(s->run);
 	s->run = json_dup(oldest);
-	if (answer.status >= 300)
-		refuse(s->r, &answer, "a search of runs", err);
-	cJSON_Delete(answer.doc);
-	return answer.status >= 300 ? -1 : 0;
+	return 0;
 }
 
 static int is_made(void *ctx, bool *ret, struct error *err)
@@ -228,7 +204,7 @@ static int delete_run(struct registry *r, const char *id, struct error *err)
 	cleanup_json cJSON *body = cJSON_CreateObject();
 
 	json_put_str(body, id, "run_id");
-	return post_all(r, API "/runs/delete", body, "the second run of the job", err);
+	return post(r, API "/runs/delete", body, "the second run of the job", err);
 }
 
 /* s->run: ours, or that of another process that was faster. */
@@ -240,23 +216,20 @@ static int make_run(struct session *s, struct error *err)
 					    .body = body,
 					    .is_done = is_made,
 					    .ctx = s };
-	struct registry_answer answer = { 0 };
+	cleanup_answer struct registry_answer answer = { 0 };
 	const char *ours;
 
 	if (registry_call(s->r, &call, &answer, err))
 		return -1;
 	if (answer.status >= 300)
-		refuse(s->r, &answer, "a new run", err);
-	ours = arena_strdup(s->r->arena, id_of(json_get(answer.doc, "run")));
-	cJSON_Delete(answer.doc);
-	if (answer.status >= 300)
-		return -1;
+		return refuse(s->r, &answer, "a new run", err);
 	clock_sleep_ms(SETTLE_MS);
 	if (find_run(s, err))
 		return -1;
 	if (!s->run)
 		return error_set(err, ERR_BUSY, "%s: the new run is not found",
 				 s->r->shown);
+	ours = id_of(json_get(answer.doc, "run"));
 	return ours && !str_eq(ours, id_of(s->run)) ? delete_run(s->r, ours, err) : 0;
 }
 
@@ -269,7 +242,7 @@ static int set_status(struct registry *r, const char *id, const char *status, bo
 	json_put_str(body, status, "status");
 	if (ended)
 		json_put_int(body, unix_ms(), "end_time");
-	return post_all(r, API "/runs/update", body, "the state of the run", err);
+	return post(r, API "/runs/update", body, "the state of the run", err);
 }
 
 /* A parameter cannot be changed: those that the run has remain. */
@@ -288,14 +261,14 @@ static int add_params(struct session *s, struct error *err)
 		n++;
 	}
 	json_put_str(body, id_of(s->run), "run_id");
-	if (!n || !post_all(s->r, API "/runs/log-batch", body, "parameters", err))
+	if (!n || !post(s->r, API "/runs/log-batch", body, "parameters", err))
 		return 0;
 	if (err->kind == ERR_STOPPED || err->kind == ERR_DENIED)
 		return -1;
 	/* Another supervisor of the job wrote the same at this moment: MLflow's database
 	 * refuses one of them, and takes equal values afterwards. */
 	*err = (struct error){ 0 };
-	return post_all(s->r, API "/runs/log-batch", body, "parameters", err);
+	return post(s->r, API "/runs/log-batch", body, "parameters", err);
 }
 
 static int64_t next_step(const cJSON *run)
@@ -395,21 +368,17 @@ static int refused(struct registry *r, const struct track_run *run,
 		   const struct registry_answer *a, struct error *err)
 {
 	const char *path = arena_printf(r->arena, API "/runs/get?run_id=%s", run->id);
-	struct registry_answer answer = { 0 };
-	bool gone;
+	cleanup_answer struct registry_answer answer = { 0 };
 
 	if (!json_str(a->doc, "error_code"))
 		return refuse(r, a, "points", err);
-	if (registry_call(r, &(struct registry_call){ .method = "GET", .path = path },
-			  &answer, err))
+	if (registry_ask(r, "GET", path, NULL, &answer, err))
 		return -1;
-	gone = says(&answer, "RESOURCE_DOES_NOT_EXIST") ||
-	       str_eq(json_str(answer.doc, "run", "info", "lifecycle_stage"), "deleted");
-	cJSON_Delete(answer.doc);
-	refuse(r, a, "points", err);
-	if (gone)
+	if (says(&answer, "RESOURCE_DOES_NOT_EXIST") ||
+	    str_eq(json_str(answer.doc, "run", "info", "lifecycle_stage"), "deleted"))
 		return error_set(err, ERR_NOT_FOUND, "%s: the run %s is deleted",
 				 r->shown, run->id);
+	refuse(r, a, "points", err);
 	err->kind = ERR_INVALID;
 	return -1;
 }
@@ -417,19 +386,16 @@ static int refused(struct registry *r, const struct track_run *run,
 static int send_points(struct registry *r, const struct track_run *run,
 		       const struct track_point *points, size_t n, struct error *err)
 {
+	cleanup_answer struct registry_answer answer = { 0 };
 	cleanup_json cJSON *body = cJSON_CreateObject();
-	struct registry_answer answer = { 0 };
 	cJSON *list = json_list(body, "metrics");
-	int rc;
 
 	json_put_str(body, run->id, "run_id");
 	for (size_t i = 0; i < n; i++)
 		cJSON_AddItemToArray(list, metric_of(&points[i]));
-	if (post(r, API "/runs/log-batch", body, &answer, err))
+	if (registry_ask(r, "POST", API "/runs/log-batch", body, &answer, err))
 		return -1;
-	rc = answer.status >= 300 ? refused(r, run, &answer, err) : 0;
-	cJSON_Delete(answer.doc);
-	return rc;
+	return answer.status >= 300 ? refused(r, run, &answer, err) : 0;
 }
 
 static int end_run(struct registry *r, const struct track_run *run,

@@ -251,6 +251,21 @@ int registry_call(struct registry *r, const struct registry_call *call,
 	return 0;
 }
 
+int registry_ask(struct registry *r, const char *method, const char *path,
+		 const cJSON *body, struct registry_answer *ret, struct error *err)
+{
+	const struct registry_call call = { .method = method,
+					    .path = path,
+					    .body = body };
+
+	return registry_call(r, &call, ret, err);
+}
+
+void registry_answer_release(struct registry_answer *a)
+{
+	cJSON_Delete(STEAL(a->doc));
+}
+
 int registry_refused(struct registry *r, const struct registry_answer *answer,
 		     const char *what, struct error *err)
 {

@@ -47,8 +47,10 @@ struct registry_call {
 
 struct registry_answer {
 	int status;
-	cJSON *doc; /* an object, the caller's; NULL if the status is 0 */
+	cJSON *doc; /* an object; NULL if the status is 0 */
 };
+void registry_answer_release(struct registry_answer *a);
+#define cleanup_answer __attribute__((cleanup(registry_answer_release)))
 
 /* Open a session with r->conf in r->arena; kind, base and all after it are set. */
 MUST_CHECK int registry_open(struct registry *r, struct error *err);
@@ -58,12 +60,16 @@ MUST_CHECK int registry_find_kind(const struct registry_kind **ret, const char *
 				  struct error *err);
 
 /*
- * Make a call, with retries. Upon success the status is 2xx, 400, 404 or 409, or 0 (see
+ * Make a call, with retries; release *ret in every case. Upon success the status is 2xx, 400, 404 or 409, or 0 (see
  * is_done). ERR_DENIED: 401, 403; ERR_FORMAT: a redirect, another status,
  * or no JSON object, whose status is in err->code then.
  */
 MUST_CHECK int registry_call(struct registry *r, const struct registry_call *call,
 			     struct registry_answer *ret, struct error *err);
+/* One that may be repeated; body: NULL for GET. */
+MUST_CHECK int registry_ask(struct registry *r, const char *method, const char *path,
+			    const cJSON *body, struct registry_answer *ret,
+			    struct error *err);
 
 /* ": " and the server's own words about a failure, or "". In the arena. */
 const char *registry_said(struct arena *arena, const cJSON *doc);

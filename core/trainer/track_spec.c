@@ -7,11 +7,10 @@
 enum { MAX_URI = 2000, MAX_EXPERIMENT = 500 };
 
 static const struct {
-	const char *scheme, *transport, *server, *experiment;
+	const char *scheme, *transport;
 } kinds[] = {
-	{ "mlflow+https://", "https://", "MLFLOW_TRACKING_URI",
-	  "MLFLOW_EXPERIMENT_NAME" },
-	{ "mlflow+http://", "http://", "MLFLOW_TRACKING_URI", "MLFLOW_EXPERIMENT_NAME" },
+	{ "mlflow+https://", "https://" },
+	{ "mlflow+http://", "http://" },
 };
 
 /* NULL: not a percent-encoded text of one line, or one that a pod would expand. */
@@ -58,11 +57,8 @@ static int read_uri(struct track_spec *ret, struct arena *arena, struct error *e
 	for (size_t i = 0; i < N_ELEMENTS(kinds); i++) {
 		const char *rest = str_after(ret->uri, kinds[i].scheme);
 
-		if (!rest || !read_rest(ret, arena, kinds[i].transport, rest))
-			continue;
-		ret->server_variable = kinds[i].server;
-		ret->experiment_variable = kinds[i].experiment;
-		return 0;
+		if (rest && read_rest(ret, arena, kinds[i].transport, rest))
+			return 0;
 	}
 	return error_set(err, ERR_INVALID,
 			 TRACK_ANNOTATION

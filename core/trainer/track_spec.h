@@ -16,11 +16,9 @@
 #define TRACK_SECRET_ANNOTATION "kftrainer.io/track-secret" /* a Secret of variables */
 
 struct track_spec {
-	const char *uri;    /* NULL: the job is not tracked */
-	const char *secret; /* or NULL */
-	/* Names and values of variables for the tracker's own client. */
-	const char *server_variable, *server;
-	const char *experiment_variable, *experiment;
+	const char *uri;                 /* NULL: the job is not tracked */
+	const char *secret;              /* or NULL */
+	const char *server, *experiment; /* for the tracker's own client */
 };
 
 /* In the arena, or the documents'. ERR_INVALID: the message has nothing of the URI. */

@@ -20,6 +20,7 @@
 
 #include "base/cleanup.h"
 #include "base/file.h"
+#include "base/stop.h"
 #include "base/str.h"
 #include "kubelet/procid.h"
 #include "kubelet/tty.h"
@@ -117,11 +118,8 @@ static int read_environment(struct entry *e, struct error *err)
 	for (const char *p = copy; p < end && n < VARIABLES_MOST; p += strlen(p) + 1)
 		n++;
 	e->envp = arena_alloc(&e->arena, (n + 1) * sizeof(*e->envp));
-	for (size_t i = 0; i < n; i++, copy += strlen(copy) + 1) {
+	for (size_t i = 0; i < n; i++, copy += strlen(copy) + 1)
 		e->envp[i] = copy;
-		if (str_starts(copy, "PATH="))
-			setenv("PATH", copy + strlen("PATH="), 1); /* for execvpe() */
-	}
 	e->envp[n] = NULL;
 	return 0;
 }
@@ -205,7 +203,8 @@ static _Noreturn void become(const struct entry *e)
 		ioctl(STDIN_FILENO, TIOCSCTTY, 0);
 	}
 	reset_signals();
-	execvpe(argv[0], argv, e->envp);
+	environ = e->envp; /* execvp() searches its PATH */
+	execvp(argv[0], argv);
 	fail(e, errno == ENOENT ? NOT_FOUND : NOT_EXECUTABLE);
 }
 
@@ -350,6 +349,19 @@ static int reap(pid_t pid)
 	return WIFSIGNALED(status) ? BY_SIGNAL + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
+/* Among threads, of which another gets the signals: one to stop ends the command. */
+static int wait_quietly(pid_t pid)
+{
+	cleanup_fd int end = (int)syscall(SYS_pidfd_open, pid, 0);
+	struct pollfd p[] = { { end, POLLIN, 0 }, { stop_fd(), POLLIN, 0 } };
+
+	while (poll(p, N_ELEMENTS(p), -1) < 0 && errno == EINTR)
+		;
+	if (!p[0].revents)
+		kill(pid, SIGKILL);
+	return reap(pid);
+}
+
 /* `master` -1: without a terminal of its own. */
 static int run(struct entry *e, struct tty *t, int master, int *ret_code,
 	       struct error *err)
@@ -375,7 +387,9 @@ static int run(struct entry *e, struct tty *t, int master, int *ret_code,
 	if (!rc && master >= 0 && !(rc = tty_attach(t, master, err)))
 		by = pass_output(master, pid, &all);
 	if (pid > 0)
-		*ret_code = rc || master >= 0 ? reap(pid) : wait_for(pid, &all);
+		*ret_code = rc || master >= 0 ? reap(pid)
+			    : e->want->quiet  ? wait_quietly(pid)
+					      : wait_for(pid, &all);
 	if (by)
 		*ret_code = BY_SIGNAL + by;
 	pthread_sigmask(SIG_SETMASK, &before, NULL);

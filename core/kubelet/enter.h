@@ -25,13 +25,15 @@ struct enter_want {
 	int in;                  /* the caller's: STDIN_FILENO */
 	bool terminal;           /* a terminal of its own, on that of standard input */
 	int output; /* becomes standard output; the caller's: STDOUT_FILENO */
+	bool quiet; /* another thread gets the signals (base/thread.h) */
 };
 
 /*
  * Run the command and wait for it. *ret_code: its exit code, or 128 + signal; with
  * err->code 126 or 127 it could not be run. Without `terminal` it is in the caller's
- * process group: Ctrl-C reaches it. Signals to this process go to the command; it dies
- * with this process, and with the container. ERR_CONFLICT: the container does not run.
+ * process group: Ctrl-C reaches it. Signals to this process go to the command; if `quiet`,
+ * a stop (base/stop.h) ends it. It dies with this process, and with the container. Only
+ * with `quiet` may other threads get signals. ERR_CONFLICT: the container does not run.
  * ERR_UNSUPPORTED: on another host; ERR_DENIED: another user's.
  */
 MUST_CHECK int enter_run(const struct enter_want *want, int *ret_code, struct error *err);

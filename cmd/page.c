@@ -174,7 +174,7 @@ const struct cmd cmd_ui = {
 		"Prints the URL of a page on 127.0.0.1, which one browser can open once. It lists\n"
 		"the jobs that you may read; of each it has what 'why' says, a timeline, pods,\n"
 		"events, the logs as they are written, plots of its metrics, and the YAML. Its\n"
-		"forms suspend, resume and delete jobs, with your own rights. Ends with Ctrl-C.\n"
+		"forms rerun, suspend, resume and delete jobs, with your rights. Ctrl-C ends it.\n"
 		"With --from: of a run directory, or of those below a URI (kftrainer runs).",
 	.example = "kftrainer ui --open\n"
 		   "kftrainer ui --local --port 8123 --idle 1h\n"

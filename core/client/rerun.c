@@ -223,7 +223,8 @@ static void take_needs(struct rerun *r, const struct receive_frame *f)
 			needs[i / 8] &= (unsigned char)~(1u << i % 8);
 		sent += needs[i / 8] >> i % 8 & 1;
 	}
-	r->want->on_send(r->want->ctx, sent, r->files);
+	if (r->want->on_send)
+		r->want->on_send(r->want->ctx, sent, r->files);
 	pthread_mutex_lock(&r->lock);
 	if (r->needs) /* a second time: not ours */
 		free(needs);
@@ -238,6 +239,14 @@ static void copy_text(char *to, size_t size, const unsigned char *text, size_t l
 	snprintf(to, size, "%.*s", (int)(len < size ? len : size), (const char *)text);
 }
 
+/* Without its client the command runs on. */
+static int end_started(struct rerun *r, struct error *err)
+{
+	r->ended = true;
+	shutdown(r->ends[0], SHUT_RDWR);
+	return error_set(err, ERR_STOPPED, "started");
+}
+
 static int take(struct rerun *r, const struct receive_frame *f, struct error *err)
 {
 	switch (f->type) {
@@ -246,7 +255,7 @@ static int take(struct rerun *r, const struct receive_frame *f, struct error *er
 		return 0;
 	case 'S':
 		r->started = true;
-		return 0;
+		return r->want->start_only ? end_started(r, err) : 0;
 	case 'O':
 	case 'R':
 		return r->want->on_output(r->want->ctx, f->type == 'O' ? 1 : 2,

@@ -14,10 +14,14 @@ struct rerun_want {
 	const char *path; /* a directory, or one file */
 	struct exclude_includes includes;
 	char *const *args; /* appended to the command; ends with NULL; or NULL */
-	/* The command's output: fd is 1 or 2. -1 ends the rerun. In rerun_read(). */
+	bool start_only;   /* the rerun ends well when the command is started */
+	/*
+	 * The command's output: fd is 1 or 2. -1 ends the rerun. In rerun_read().
+	 * Not called with start_only.
+	 */
 	int (*on_output)(void *ctx, int fd, const char *data, size_t len,
 			 struct error *err);
-	/* The number of files, and of those that are sent; in rerun_read(). */
+	/* The number of files, and of those that are sent; in rerun_read(). Or NULL. */
 	void (*on_send)(void *ctx, size_t sent, size_t files);
 	void *ctx;
 };
@@ -28,7 +32,10 @@ struct rerun;
 MUST_CHECK int rerun_begin(struct rerun **ret, const struct rerun_want *want,
 			   struct error *err);
 int rerun_input(const struct rerun *r); /* becomes the session's standard input */
-/* Bytes of the session's standard output (fd 1) or error. */
+/*
+ * Bytes of the session's standard output (fd 1) or error. ERR_STOPPED: with start_only,
+ * the session is to be ended.
+ */
 MUST_CHECK int rerun_read(struct rerun *r, int fd, const char *data, size_t len,
 			  struct error *err);
 

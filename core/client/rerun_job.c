@@ -33,7 +33,8 @@ static void on_note(void *ctx, const char *text)
 {
 	const struct session *s = ctx;
 
-	s->job->on_note(s->job->want.ctx, text);
+	if (s->job->on_note)
+		s->job->on_note(s->job->want.ctx, text);
 }
 
 static int take_remote(void *ctx, int fd, const char *data, size_t len, struct error *err)
@@ -88,6 +89,7 @@ static int run_local(const struct remote_target *target, struct session *s,
 		.argv = argv,
 		.input = true,
 		.in = rerun_input(s->r),
+		.quiet = s->job->want.start_only,
 	};
 	pthread_t reader;
 	int ends[2], code, rc;
@@ -136,21 +138,32 @@ static int not_here(const char *path, struct error *err)
 			 path);
 }
 
-/* DEV_FROM_ANNOTATION: the path, then those of --include, a line each. */
-static int read_from(struct rerun_want *want, const cJSON *tj, struct arena *arena,
-		     struct error *err)
+static int check_dev(const cJSON *tj, struct error *err)
 {
-	const char *from = meta_annotation(tj, DEV_FROM_ANNOTATION);
+	return meta_annotation(tj, DEV_ANNOTATION)
+		       ? 0
+		       : error_set(err, ERR_CONFLICT,
+				   "TrainJob %s was not submitted with --dev",
+				   meta_name(tj));
+}
+
+/* DEV_FROM_ANNOTATION: the path, then those of --include, a line each. */
+int rerun_job_from(struct rerun_want *ret, const cJSON *job, struct arena *arena,
+		   struct error *err)
+{
+	const char *from = meta_annotation(job, DEV_FROM_ANNOTATION);
 	char **lines;
 	size_t n;
 
+	if (check_dev(job, err))
+		return -1;
 	if (!from || *from != '/')
 		return error_set(err, ERR_USAGE, "specify --workspace DIR");
 	lines = str_split(arena, from, '\n', &n);
-	want->path = lines[0];
-	want->includes =
+	ret->path = lines[0];
+	ret->includes =
 		(struct exclude_includes){ (const char *const *)lines + 1, n - 1 };
-	return access(want->path, R_OK) ? not_here(want->path, err) : 0;
+	return access(ret->path, R_OK) ? not_here(ret->path, err) : 0;
 }
 
 static int read_job(struct rerun_want *want, struct kube *k, const struct rerun_job *job,
@@ -160,10 +173,7 @@ static int read_job(struct rerun_want *want, struct kube *k, const struct rerun_
 
 	if (job_get(k, job->ns, job->name, &tj, err))
 		return -1;
-	if (!meta_annotation(tj, DEV_ANNOTATION))
-		return error_set(err, ERR_CONFLICT,
-				 "TrainJob %s was not submitted with --dev", job->name);
-	return want->path ? 0 : read_from(want, tj, arena, err);
+	return want->path ? check_dev(tj, err) : rerun_job_from(want, tj, arena, err);
 }
 
 int rerun_job(struct kube *k, const struct rerun_job *job, struct rerun_end *ret,

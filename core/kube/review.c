@@ -77,8 +77,9 @@ int access_review(struct kube *k, const cJSON *user, const char *path, const cha
 }
 
 /* The last parts of a path are those of the collection: ".../namespaces/a/trainjobs". */
-int access_review_self(struct kube *k, const struct kube_ref *ref, const char *verb,
-		       bool *ret, struct error *err)
+int access_review_self(struct kube *k, const struct kube_ref *ref,
+		       const char *subresource, const char *verb, bool *ret,
+		       struct error *err)
 {
 	const struct kube_ref all = { ref->api_version, ref->kind, ref->ns, NULL };
 	cleanup_json cJSON *ask = review_new(AUTHORIZATION, "SelfSubjectAccessReview");
@@ -92,6 +93,9 @@ int access_review_self(struct kube *k, const struct kube_ref *ref, const char *v
 	json_put_str(ask, api_group(&arena, ref->api_version), "spec",
 		     "resourceAttributes", "group");
 	json_put_str(ask, path_base(path), "spec", "resourceAttributes", "resource");
+	if (subresource)
+		json_put_str(ask, subresource, "spec", "resourceAttributes",
+			     "subresource");
 	if (ref->ns)
 		json_put_str(ask, ref->ns, "spec", "resourceAttributes", "namespace");
 	if (ref->name)

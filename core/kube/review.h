@@ -22,8 +22,9 @@ MUST_CHECK int token_review(struct kube *k, const char *token, const char *audie
 MUST_CHECK int access_review(struct kube *k, const cJSON *user, const char *path,
 			     const char *verb, bool *ret, struct error *err);
 
-/* SelfSubjectAccessReview: may this client's user `verb` the object? */
+/* SelfSubjectAccessReview: may this client's user `verb` the object? subresource or NULL. */
 MUST_CHECK int access_review_self(struct kube *k, const struct kube_ref *ref,
-				  const char *verb, bool *ret, struct error *err);
+				  const char *subresource, const char *verb, bool *ret,
+				  struct error *err);
 
 #endif

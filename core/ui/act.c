@@ -1,30 +1,37 @@
-/* act.c - suspends, resumes and deletes jobs. */
+/* act.c - reruns, suspends, resumes and deletes jobs. */
 #include "ui/act.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "api/meta.h"
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "client/deletion.h"
 #include "client/queue.h"
+#include "client/rerun_job.h"
+#include "crypto/digest.h"
 #include "kube/permission.h"
 #include "kube/review.h"
 #include "trainer/api.h"
+#include "trainer/supervise_spec.h"
 #include "trainer/trainjob.h"
 #include "trainer/trainjob_status.h"
 #include "ui/html.h"
 #include "ui/page.h"
 
 static const struct {
-	const char *word, *label, *verb, *text;
+	const char *word, *label, *done, *verb, *text;
 } acts[N_ACTS] = {
-	[ACT_SUSPEND] = { "suspend", "Suspend", "patch",
+	[ACT_RERUN] = { "rerun", "Rerun", "rerun", "create",
+			"the files that changed are sent to all of its pods, and its command "
+			"is started again on all ranks; one that runs is stopped." },
+	[ACT_SUSPEND] = { "suspend", "Suspend", "suspended", "patch",
 			  "Its pods are deleted and unsaved state is lost. The job keeps its "
 			  "name and settings until it is resumed." },
-	[ACT_RESUME] = { "resume", "Resume", "patch",
+	[ACT_RESUME] = { "resume", "Resume", "resumed", "patch",
 			 "The controller creates its pods again." },
-	[ACT_DELETE] = { "delete", "Delete", "delete",
+	[ACT_DELETE] = { "delete", "Delete", "deleted", "delete",
 			 "Its JobSet, pods and all other objects of the job are deleted, "
 			 "of a local job its logs, too." },
 };
@@ -46,9 +53,14 @@ static bool makes_sense(const cJSON *job, enum act act)
 
 	if (meta_is_deleted(job))
 		return false;
-	if (act == ACT_DELETE)
+	switch (act) {
+	case ACT_DELETE:
 		return true;
-	return !ended && (queued || tj_suspend(job) == (act == ACT_RESUME));
+	case ACT_RERUN:
+		return !ended && !tj_suspend(job) && meta_annotation(job, DEV_ANNOTATION);
+	default:
+		return !ended && (queued || tj_suspend(job) == (act == ACT_RESUME));
+	}
 }
 
 static void add_path(struct buf *out, const cJSON *job)
@@ -66,62 +78,106 @@ static void add_link(struct buf *out, const cJSON *job, enum act act)
 	buf_printf(out, "/%s\">%s</a>\n", acts[act].word, acts[act].label);
 }
 
-static void add_grey(struct buf *out, const cJSON *job, enum act act)
+static void add_grey(struct buf *out, enum act act, const char *reason)
 {
-	cleanup_arena struct arena arena = { 0 };
-	const struct permission p = { .verb = acts[act].verb,
-				      .resource = "trainjobs",
-				      .group = TRAINER_GROUP,
-				      .ns = meta_namespace(job) };
-
 	buf_printf(out,
 		   "<button disabled aria-describedby=\"no-%s\">%s</button>"
-		   "<span class=\"note\" id=\"no-%s\">you may not ",
+		   "<span class=\"note\" id=\"no-%s\">",
 		   acts[act].word, acts[act].label, acts[act].word);
-	html_str(out, permission_what(&arena, &p));
-	buf_adds(out, " (");
-	html_str(out, permission_check(&arena, &p));
-	buf_adds(out, ")</span>\n");
+	html_str(out, reason);
+	buf_adds(out, "</span>\n");
+}
+
+/* Why it cannot be done, in the arena; NULL: it can, or only the API server can say. */
+static const char *reason_against(struct arena *arena, struct kube *k, const cJSON *job,
+				  enum act act)
+{
+	const struct kube_ref pods = { "v1", "Pod", meta_namespace(job), NULL };
+	const struct kube_ref ref = act == ACT_RERUN ? pods : kube_ref_of(job);
+	const struct permission p = { .verb = acts[act].verb,
+				      .resource = act == ACT_RERUN ? "pods" : "trainjobs",
+				      .subresource = act == ACT_RERUN ? "exec" : NULL,
+				      .group = act == ACT_RERUN ? "" : TRAINER_GROUP,
+				      .ns = meta_namespace(job) };
+	struct rerun_want unused;
+	struct error err = { 0 };
+	bool allowed = true;
+
+	if (act == ACT_RERUN && rerun_job_from(&unused, job, arena, &err))
+		return arena_strdup(arena, err.msg);
+	if (access_review_self(k, &ref, p.subresource, p.verb, &allowed, IGNORED) ||
+	    allowed)
+		return NULL;
+	return arena_printf(arena, "you may not %s (%s)", permission_what(arena, &p),
+			    permission_check(arena, &p));
 }
 
 void act_links(struct buf *out, struct kube *k, const cJSON *job)
 {
-	const struct kube_ref ref = kube_ref_of(job);
-	const char *reviewed = NULL;
-	bool allowed = true;
-
 	buf_adds(out, "<div class=\"acts\">\n");
 	for (int i = 0; i < N_ACTS; i++) {
+		cleanup_arena struct arena arena = { 0 };
+		const char *reason;
+
 		if (!makes_sense(job, (enum act)i))
 			continue;
-		/* Without an answer, the API server will say it of the act itself. */
-		if (!str_eq(reviewed, acts[i].verb) &&
-		    access_review_self(k, &ref, acts[i].verb, &allowed, IGNORED))
-			allowed = true;
-		reviewed = acts[i].verb;
-		if (allowed)
-			add_link(out, job, (enum act)i);
+		reason = reason_against(&arena, k, job, (enum act)i);
+		if (reason)
+			add_grey(out, (enum act)i, reason);
 		else
-			add_grey(out, job, (enum act)i);
+			add_link(out, job, (enum act)i);
 	}
 	buf_adds(out, "</div>\n");
+}
+
+/*
+ * What the user sees when asked, for the form: the uid, so that a new job of the same name
+ * is another one, and of a rerun a digest of the directory that is sent.
+ */
+static const char *seen_of(struct arena *arena, const cJSON *job, enum act act)
+{
+	const char *from = meta_annotation(job, DEV_FROM_ANNOTATION);
+	char hex[DIGEST_HEX_SIZE];
+
+	if (act != ACT_RERUN || !from)
+		return meta_uid(job);
+	return arena_printf(arena, "%s.%s", meta_uid(job),
+			    digest_hex_of(DIGEST_SHA256, from, strlen(from), hex));
+}
+
+static int check(const cJSON *job, enum act act, struct rerun_want *ret,
+		 struct arena *arena, struct error *err)
+{
+	if (act == ACT_RERUN)
+		return rerun_job_from(ret, job, arena, err);
+	return makes_sense(job, act)
+		       ? 0
+		       : error_set(err, ERR_CONFLICT,
+				   "TrainJob %s is %s: it cannot be %s", meta_name(job),
+				   meta_is_deleted(job) ? "being deleted"
+							: status_state(tj_status(job)),
+				   acts[act].done);
 }
 
 int act_ask(struct buf *out, struct kube *k, const cJSON *job, enum act act,
 	    const char *csrf, struct error *err)
 {
 	cleanup_buf struct buf title = { .max = 1024 };
+	cleanup_arena struct arena arena = { 0 };
+	struct rerun_want want = { 0 };
 	int64_t pods;
 
-	if (!makes_sense(job, act))
-		return error_set(err, ERR_CONFLICT,
-				 "TrainJob %s is %s: it cannot be %s%s", meta_name(job),
-				 meta_is_deleted(job) ? "being deleted"
-						      : status_state(tj_status(job)),
-				 acts[act].word, act == ACT_SUSPEND ? "ed" : "d");
+	if (check(job, act, &want, &arena, err))
+		return -1;
 	buf_printf(&title, "%s %s?", acts[act].label, meta_name(job));
 	page_head(out, (const char *)title.data);
-	buf_printf(out, "<p>%s", acts[act].text);
+	buf_adds(out, "<p>");
+	if (want.path) {
+		buf_adds(out, "Of ");
+		html_str(out, want.path);
+		buf_adds(out, " on this machine, ");
+	}
+	buf_adds(out, acts[act].text);
 	pods = act == ACT_RESUME ? 0
 				 : deletion_pods(k, meta_namespace(job), meta_name(job));
 	if (pods > 0)
@@ -132,7 +188,7 @@ int act_ask(struct buf *out, struct kube *k, const cJSON *job, enum act act,
 		   "/%s\"><input type=\"hidden\" name=\"csrf\" value=\"%s\">"
 		   "<input type=\"hidden\" name=\"uid\" value=\"",
 		   acts[act].word, csrf);
-	html_str(out, meta_uid(job));
+	html_str(out, seen_of(&arena, job, act));
 	buf_printf(out, "\"><button>%s</button> <a href=\"", acts[act].label);
 	add_path(out, job);
 	buf_adds(out, "\">Cancel</a></form>\n");
@@ -140,19 +196,39 @@ int act_ask(struct buf *out, struct kube *k, const cJSON *job, enum act act,
 	return buf_check(out, "the page", err);
 }
 
-int act_do(struct kube *k, const cJSON *job, enum act act, const char *uid,
+static int rerun(struct kube *k, const cJSON *job, struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	struct rerun_job again = { .ns = meta_namespace(job),
+				   .name = meta_name(job),
+				   .want.start_only = true };
+	struct rerun_end unused;
+
+	return rerun_job_from(&again.want, job, &arena, err) ||
+			       rerun_job(k, &again, &unused, err)
+		       ? -1
+		       : 0;
+}
+
+int act_do(struct kube *k, const cJSON *job, enum act act, const char *seen,
 	   struct error *err)
 {
+	cleanup_arena struct arena arena = { 0 };
 	enum suspension unused;
 
-	if (!str_eq(uid, meta_uid(job)))
+	if (!str_eq(seen, seen_of(&arena, job, act)))
 		return error_set(err, ERR_CONFLICT,
 				 "TrainJob %s was replaced by a new one of this name: "
 				 "look at it, and try again",
 				 meta_name(job));
-	if (act == ACT_DELETE)
+	switch (act) {
+	case ACT_RERUN:
+		return rerun(k, job, err);
+	case ACT_DELETE:
 		return deletion_start(k, job, false, err) ? permission_explain(err) : 0;
-	if (queue_set_suspended(k, job, act == ACT_SUSPEND, &unused, err))
-		return permission_explain(err);
-	return 0;
+	default:
+		return queue_set_suspended(k, job, act == ACT_SUSPEND, &unused, err)
+			       ? permission_explain(err)
+			       : 0;
+	}
 }

@@ -165,6 +165,54 @@ equal("dark: contrast is enough", b.js(CONTRAST), [])
 b.screen(1200, 900)
 equal("light: contrast is enough", b.js(CONTRAST), [])
 
+# ---- a job in development is run again -------------------------------------------------------------------
+CODE = os.path.join(HOME.name, "code")
+
+
+def edit(number):
+    with open(CODE + "/train.sh", "w", encoding="ascii") as f:
+        f.write(f"echo edit {number} of rank $JOB_COMPLETION_INDEX\n")
+
+
+def ask():
+    """The page that asks, from the job's page."""
+    b.go(origin + "/jobs/default/dev")
+    b.click(".acts a")
+    b.until("a page asks", lambda: b.text("h1") == "Rerun dev?")
+
+
+def refused():
+    """What the command says."""
+    return run("rerun", "--local", "dev").stderr.removeprefix("kftrainer rerun: ").strip()
+
+
+os.mkdir(CODE)
+edit(0)
+submit("dev", "sh", "train.sh", flags=("--dev", "--idle", "1h", "--detach", "--nodes", "2", "--workspace", CODE))
+b.go(origin + "/jobs/default/dev")
+b.until("a job in development waits", lambda: b.text(".log").count("edit 0 of rank") == 2 and "waiting for 'kftrainer rerun'" in b.text(".log"))
+equal("it can be run again", b.texts(".acts a"), ["Rerun", "Suspend", "Delete"])
+pods = [row[0] for row in b.rows("#pods + table")]
+edit(1)
+ask()
+check("... which asks, with the directory that is sent", None if f"Of {CODE} on this machine, " in b.text("main p") else b.text("main"))
+b.click("main button")
+b.until("... runs the new file on both ranks", lambda: b.url() == origin + "/jobs/default/dev" and b.text(".log").count("edit 1 of rank") == 2)
+equal("... in the same pods", [row[0] for row in b.rows("#pods + table")], pods)
+ask()
+b.js("document.querySelector('[name=uid]').value += '0'")
+b.click("main button")
+b.until("another directory than the one that was shown is not sent", lambda: "was replaced" in b.text("[role=alert]"))
+ask()
+os.mkfifo(CODE + "/fifo")
+b.click("main button")
+b.until("what cannot be sent", lambda: b.find("[role=alert]"))
+equal("what cannot be sent: as the command says it", b.text("[role=alert]"), refused())
+os.rename(CODE, CODE + ".away")
+b.go(origin + "/jobs/default/dev")
+equal("without the directory it is grey, as the command says it", [b.texts(".acts button"), b.texts(".acts .note")], [["Rerun"], [refused()]])
+run("delete", "--local", "dev")
+
 # ---- an API server that goes away ----------------------------------------------------------------------
 def controller():
     p = subprocess.Popen([PROGRAM, "controller", "--local", "--data", HOME.name + "/api"], env=ENV, stdin=subprocess.DEVNULL,
@@ -204,7 +252,7 @@ for tab in range(8):  # a browser has six connections to a server
 
 # ---- the server ends ---------------------------------------------------------------------------------
 b.listen()
-equal("the console has no error", b.said, [])
+equal("the console has no error but the two refusals", [line for line in b.said if "/jobs/default/dev/rerun - Failed" not in line], [])
 equal("nothing is asked of another server", b.foreign(origin, other.origin), [])
 server.end()
 b.until("the server has ended: the page says so", lambda: "does not answer" in b.text(".live"))

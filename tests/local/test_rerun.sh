@@ -34,7 +34,8 @@ edits() {
 		[ "$i" = 07 ] && echo 'def' >code/step.py
 		rerun two
 		if [ "$i" = 07 ]; then
-			exits 1 && printed SyntaxError || return 1
+			exits 1 && { printed SyntaxError || printed 'rank 1 ended with status 1'; } || return 1
+			wait_for logged two SyntaxError || return 1
 		else
 			exits 0 && printed "^rank 0 edit $i --first" && printed '1 of 4 files sent' || return 1
 		fi
@@ -92,9 +93,10 @@ ok "... not the command" alive 0
 mkfifo in
 timeout 60 "$kftrainer" exec --local two -i -- "$kftrainer" runtime rerun --dev /mnt/workspace <in >first 2>&1 &
 exec 5>in
-busy() { rerun two && one_line 'another rerun is in progress'; }
-ok "two at once: the second one gets a line" wait_for busy
-printf 'M\0\0\0\4d xx' >&5
+printf 'M\0\0\0\4d x\nB\0\0\0\0' >&5
+ok "a session that has begun" wait_for test -s first
+rerun two
+ok "... a second one at the same time gets a line" one_line 'another rerun is in progress'
 exec 5>&-
 wait $!
 ok "... the first one breaks: the command runs on" eval 'alive 0 && alive 1'

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import urllib.parse
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -158,6 +159,8 @@ def listed(query):
 equal("a filter: by state", listed("state=Failed&q=&label="), ["odd"])
 equal("... by text, in any case, of any column", [listed("q=OD"), listed("q=suspENDED"), listed("q=%3Cscript%3E")], [["good", "odd"], ["waits"], []])
 run("submit", "--local", "--runtime", "torch-distributed", "--name", "blue", "--label", "team=blue", "--", "true")
+while "blue" not in listed(""):  # the list without labels is the watch's
+    time.sleep(0.02)
 equal("... by labels, as get -l", [listed("label=team%3Dblue"), listed("label=team!%3Dblue&state=Failed"), listed("label=+")],
       [["blue"], ["odd"], ["blue", "good", "long", "odd", "waits"]])
 equal("... by all of them", listed("label=team%3Dblue&state=Complete&q=torch"), ["blue"])

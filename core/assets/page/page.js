@@ -134,9 +134,9 @@ function passes(cells) {
 }
 
 function setCell(td, head, key, text) {
-  if (td.textContent === text && td.firstChild) return;
+  if (td.textContent === text && (td.firstChild || !text)) return;
   const bdi = el('bdi', { textContent: text });
-  td.replaceChildren(head === 'NAME' ? el('a', { href: '/jobs/' + key }, bdi) : bdi);
+  td.replaceChildren(...(head === 'NAME' ? [el('a', { href: '/jobs/' + key }, bdi)] : text ? [bdi] : []));
   td.classList.toggle('bad', head === 'STATE' && text === 'Failed');
 }
 

@@ -46,12 +46,7 @@ for step in range({GOES_ON} if again else 0, {STEPS}):
         sys.exit("RuntimeError: NCCL communicator was aborted on rank 1")
     time.sleep(0.1)
     if name == "gpt" and step in (9, 44): wait(f"gpt-{{step}}")
-if name == "bert" and rank == 0:
-    open("{HOME.name}/bert-0", "w").close()
-    time.sleep(3600)
-if name == "bert":
-    wait("bert-0")
-    sys.exit("ValueError: the validation set is empty")
+if name == "bert": sys.exit("ValueError: the validation set is empty")
 """
 with open(HOME.name + "/train.py", "w", encoding="ascii") as f:
     f.write(TRAIN)
@@ -84,9 +79,9 @@ def allow(name):
         pass
 
 
-JOBS = {"bert": ("0.05", "0"), "gpt": ("0.2", "0"), "vit": ("0.1", "1")}
-for name, (rate, restarts) in JOBS.items():
-    run("submit", "--local", "--detach", "--supervise", "--run-dir", f"{RUNS}/{name}", "--runtime", "torch-distributed", "--nodes", "2", "--name", name,
+JOBS = {"bert": ("0.05", "0", "1"), "gpt": ("0.2", "0", "2"), "vit": ("0.1", "1", "2")}
+for name, (rate, restarts, nodes) in JOBS.items():
+    run("submit", "--local", "--detach", "--supervise", "--run-dir", f"{RUNS}/{name}", "--runtime", "torch-distributed", "--nodes", nodes, "--name", name,
         "--max-restarts", restarts, "--", "python3", HOME.name + "/train.py", name, rate)
 run("submit", "--local", "--detach", "--suspend", "--runtime", "torch-distributed", "--nodes", "8", "--name", "llama", "--", "true")
 server = Server(ENV, "--local")

@@ -96,11 +96,11 @@ function disconnect() {
 }
 
 // A browser has six connections to a server for all its tabs: one that nobody sees has none.
-document.addEventListener('visibilitychange', () => {
+function turn() {
   clearTimeout(stream.timer);
   if (document.hidden) stream.timer = setTimeout(disconnect, HIDDEN_MS);
   else if (!stream.source) connect();
-});
+}
 
 stream.heard.mark = () => {};
 stream.heard.lost = text => {
@@ -246,24 +246,36 @@ const colorClass = prefix => 'r' + Number((/\d+$/.exec(prefix) || [0])[0]) % COL
 const textOf = line => line.slice(1).map(run => typeof run === 'string' ? run : run[1]).join('');
 const found = line => !log.search || `${line[0] || ''} ${textOf(line)}`.toLowerCase().includes(log.search);
 
-function marked(text) { // nodes of the text, with what is searched for marked
+function hitsOf(line) { // where in its text is what is searched for
+  const text = textOf(line), lower = text.toLowerCase(), hits = [];
+  let i = log.search && lower.length === text.length ? lower.indexOf(log.search) : -1;
+  for (; i >= 0; i = lower.indexOf(log.search, i + log.search.length)) hits.push(i);
+  return hits;
+}
+
+function marked(text, from, hits) { // nodes of a run, which begins there, with the hits in it marked
   const nodes = [];
-  for (let at = 0, lower = text.toLowerCase(); log.search;) {
-    const i = lower.length === text.length ? lower.indexOf(log.search, at) : -1;
-    nodes.push(text.slice(at, i < 0 ? undefined : i));
-    if (i < 0) return nodes;
-    nodes.push(el('mark', { textContent: text.slice(i, i + log.search.length) }));
-    at = i + log.search.length;
+  let done = 0;
+  for (const hit of hits) {
+    const begin = Math.max(done, hit - from), end = Math.min(text.length, hit + log.search.length - from);
+    if (begin >= end) continue;
+    nodes.push(text.slice(done, begin), el('mark', { textContent: text.slice(begin, end) }));
+    done = end;
   }
-  return [text];
+  nodes.push(text.slice(done));
+  return nodes;
 }
 
 function lineNode(line, top) {
-  const node = el('div', { className: line[0] === null ? 'line note' : 'line' });
+  const node = el('div', { className: line[0] === null ? 'line note' : 'line' }), hits = hitsOf(line);
+  let from = 0;
   node.style.top = top + 'px';
   if (line[0]) node.append(el('b', { className: colorClass(line[0]), textContent: line[0] }), ' ');
-  for (const run of line.slice(1))
-    node.append(...(typeof run === 'string' ? marked(run) : [el('span', { className: run[0] }, ...marked(run[1]))]));
+  for (const run of line.slice(1)) {
+    const text = typeof run === 'string' ? run : run[1], nodes = marked(text, from, hits);
+    node.append(...(text === run ? nodes : [el('span', { className: run[0] }, ...nodes)]));
+    from += text.length;
+  }
   return node;
 }
 
@@ -592,5 +604,6 @@ if (job && pre) {
 }
 if (list.table || (job && pre)) {
   document.querySelector('header').append(status);
+  document.addEventListener('visibilitychange', turn);
   connect();
 }

@@ -62,20 +62,27 @@ static struct upload_conf upload_of(const struct run_place *p, const char *uri)
 				     .ctx = p->ctx };
 }
 
-int place_put(struct run_place *p, const char *name, const void *data, size_t len,
-	      struct error *err)
+int place_put_fd(struct run_place *p, const char *name, int fd, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
-	cleanup_fd int fd = memfd_create("put", MFD_CLOEXEC);
 	struct upload_conf conf = upload_of(p, uri_of(p, &arena, name));
 	struct upload_now now;
 
+	conf.blind = true;
+	conf.called = name;
+	return upload_run(&conf, arena_printf(&arena, "/proc/self/fd/%d", fd), &now, err);
+}
+
+int place_put(struct run_place *p, const char *name, const void *data, size_t len,
+	      struct error *err)
+{
+	cleanup_fd int fd = memfd_create("put", MFD_CLOEXEC);
+
 	if (fd < 0)
 		return error_errno(err, errno, "memfd");
-	conf.blind = true;
-	if (file_write_fd(fd, data, len, name, err))
-		return -1;
-	return upload_run(&conf, arena_printf(&arena, "/proc/self/fd/%d", fd), &now, err);
+	return file_write_fd(fd, data, len, name, err) || place_put_fd(p, name, fd, err)
+		       ? -1
+		       : 0;
 }
 
 int place_send(struct run_place *p, const char *what, const char *name, struct error *err)

@@ -27,6 +27,9 @@ void place_close(struct run_place *p);
 
 MUST_CHECK int place_put(struct run_place *p, const char *name, const void *data,
 			 size_t len, struct error *err);
+/* All that is in a file, such as a memfd. */
+MUST_CHECK int place_put_fd(struct run_place *p, const char *name, int fd,
+			    struct error *err);
 /* All of it. ERR_NOT_FOUND; ERR_LIMIT: longer than out->max. */
 MUST_CHECK int place_get(struct run_place *p, const char *name, struct buf *out,
 			 struct error *err);

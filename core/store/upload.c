@@ -239,7 +239,9 @@ static int find_files(struct upload *up, const char *what, struct error *err)
 		return error_set(err, ERR_NOT_FOUND,
 				 "%s: no such file or directory to upload", what);
 	if (S_ISREG(st.st_mode))
-		return add_file(up, what, path_base(what), &st, err);
+		return add_file(up, what,
+				up->conf->called ? up->conf->called : path_base(what),
+				&st, err);
 	up->dir = what;
 	up->root = open(what, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (up->root < 0)

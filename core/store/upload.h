@@ -31,6 +31,7 @@ struct upload_conf {
 	unsigned connections;        /* at most; 0: the scheme's choice */
 	int tries;                   /* as store_conf's */
 	bool blind;                  /* as put_conf's */
+	const char *called;          /* a file, in errors; NULL: as its name ends */
 	/* Ten times a second, from the thread that called; or NULL. */
 	void (*tick)(void *ctx, const struct upload_now *now);
 	/* From any thread: a file is done, `sent` or unchanged; a line. Or NULL. */

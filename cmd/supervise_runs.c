@@ -19,7 +19,13 @@
 #include "runs/runs.h"
 
 enum { EXIT_NOT_STARTED = 126, EXIT_NOT_FOUND = 127 }; /* as a shell has them */
-enum { END_MS = 60 * 1000, POLL_MS = 50, MOST_ATTEMPTS = INT32_MAX };
+enum {
+	END_MS = 60 * 1000,
+	POLL_MS = 50,
+	GRACE_MS = 30 * 1000, /* of a pod that says none */
+	LAST_MS = 3 * 1000,   /* of the grace: for the end of this process */
+	MOST_ATTEMPTS = INT32_MAX,
+};
 
 /* One in a process. */
 static struct keeping {
@@ -27,7 +33,9 @@ static struct keeping {
 	struct runs *runs; /* NULL: not open yet */
 	const struct runs_opts *opts;
 	cJSON *job;
-} keeping;
+	bool flushing, given_up;
+	int64_t until; /* then what is not sent is given up; by clock_ms() */
+} keeping = { .until = INT64_MAX };
 
 static void say(void *ctx, const char *text)
 {
@@ -51,6 +59,18 @@ static int open_it(void *ctx, int *ret_fd, struct error *err)
 	k->runs = runs;
 	*ret_fd = runs_fd(runs);
 	return 0;
+}
+
+static void asked(void *ctx, bool at_once)
+{
+	struct keeping *k = ctx;
+	int64_t grace = k->conf.grace_ms ? k->conf.grace_ms : GRACE_MS;
+
+	grace -= grace / 3 < LAST_MS ? grace / 3 : LAST_MS;
+	if (at_once)
+		k->until = clock_ms();
+	else if (k->until == INT64_MAX)
+		k->until = clock_ms() + grace;
 }
 
 static uint32_t attempt(void *ctx)
@@ -126,20 +146,39 @@ static void flush(void *ctx, bool on)
 {
 	struct keeping *k = ctx;
 
+	k->flushing = on;
 	if (on)
 		runs_flush(k->runs);
 	else
 		runs_unflush(k->runs);
 }
 
-static bool flushed(void *ctx)
+/* Says what is lost, once. */
+static void give_up(struct keeping *k)
 {
-	return runs_is_flushed(((struct keeping *)ctx)->runs);
+	char text[1100];
+
+	if (k->given_up || !runs_unsent(k->runs, text, sizeof(text)))
+		return;
+	k->given_up = true;
+	say(k, text);
 }
 
-static void end(void *ctx, int status, bool asked)
+static bool flushed(void *ctx)
 {
-	runs_end(((struct keeping *)ctx)->runs, status, asked);
+	struct keeping *k = ctx;
+
+	if (runs_is_flushed(k->runs))
+		return true;
+	if (clock_ms() < k->until)
+		return false;
+	give_up(k);
+	return true;
+}
+
+static void end(void *ctx, int status, bool stopped)
+{
+	runs_end(((struct keeping *)ctx)->runs, status, stopped);
 }
 
 static void alone(void *ctx)
@@ -147,18 +186,21 @@ static void alone(void *ctx)
 	runs_alone(((struct keeping *)ctx)->runs);
 }
 
-static void close_it(void *ctx, int status, bool asked)
+static void close_it(void *ctx, int status, bool stopped)
 {
 	struct keeping *k = ctx;
 	int64_t until = clock_ms() + END_MS;
 
 	if (!k->runs)
 		return;
-	if (!runs_is_flushed(k->runs))
-		runs_flush(k->runs);
-	while (!runs_is_flushed(k->runs) && clock_ms() < until)
+	if (!k->flushing)
+		flush(k, true);
+	else if (!runs_is_flushed(k->runs))
+		until = 0;
+	while (!flushed(k) && clock_ms() < until)
 		clock_sleep_ms(POLL_MS);
-	runs_close(k->runs, status, asked);
+	give_up(k);
+	runs_close(k->runs, status, stopped, k->given_up ? LAST_MS / 4 : END_MS);
 }
 
 static void report(void *ctx, const char *json, size_t len, int64_t unix_ms)
@@ -205,6 +247,7 @@ int supervise_runs(struct supervise_keeper *ret, struct report_sink *ret_sink,
 				      .say = say };
 	*ret_sink = (struct report_sink){ report, k };
 	*ret = (struct supervise_keeper){ .open = open_it,
+					  .asked = asked,
 					  .attempt = attempt,
 					  .command = command,
 					  .output = output,

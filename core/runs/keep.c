@@ -1,5 +1,4 @@
 /* keep.c - the thread that sends checkpoints (runs/runs_impl.h). */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -26,7 +25,7 @@ enum {
 	SCAN_MS = 2000,
 	SOON_MS = 500,   /* if there is something to send, or the command has ended */
 	QUIET_MS = 2000, /* a checkpoint has not changed for so long */
-	MAX_ENTRIES = 1000,
+	MOST_NAMED = 3,
 	/* Of all threads that hash and send. The lowest that never starves: beside one
 	 * busy thread of the training, 1.5 % of a core, and all of an idle one. */
 	NICE = 19,
@@ -41,7 +40,7 @@ struct entry {
 	uint32_t attempt;              /* in which it changed */
 	int64_t changed, changed_time; /* by clock_ms() and clock_now() */
 	bool quiet;                    /* since the last scan */
-	bool old;                      /* from before the first attempt, or fetched */
+	bool old; /* from before the first attempt, or fetched, or torn: not sent */
 	bool renamed, seen, sent;
 	bool torn; /* of another rank than the first: perhaps */
 };
@@ -51,19 +50,19 @@ struct keeper {
 	struct run_place place;
 	struct entry *list;
 	size_t n;
+	struct resumed resumed;
 	int dir, notify;
-	bool begun; /* files that appear from now on are the command's */
-	bool ended; /* it writes no more */
-	uint32_t attempt, heard;
+	bool ended; /* the command writes no more */
+	uint32_t heard;
 	int64_t heard_at;
 	struct arena arena;
 	struct complete_head *done; /* complete ones, the newest first */
 	size_t n_done;
-	struct trouble trouble;
+	int64_t failing; /* since then; 0: it works */
 };
 
 struct wish {
-	uint32_t heard;
+	uint32_t heard, attempt;
 	bool flush, over, failed;
 	int64_t failed_at;
 };
@@ -78,13 +77,25 @@ static struct entry *find(struct keeper *k, const char *name)
 	return NULL;
 }
 
-static void examine(struct keeper *k, const char *name, const struct resumed *resumed)
+static uint32_t attempt_of(struct runs *r, const char *name, uint64_t stamp)
 {
+	uint32_t ret;
+
+	pthread_mutex_lock(&r->lock);
+	ret = runs_attempt_of(r, name, stamp);
+	pthread_mutex_unlock(&r->lock);
+	return ret;
+}
+
+static void examine(void *ctx, const char *name)
+{
+	struct keeper *k = ctx;
 	struct entry *e = find(k, name);
+	bool resumed;
 	int64_t files;
 	uint64_t stamp;
 
-	if (!e && k->n < MAX_ENTRIES) {
+	if (!e && k->n < RUNS_ENTRIES) {
 		e = &k->list[k->n++];
 		*e = (struct entry){ 0 };
 		snprintf(e->name, sizeof(e->name), "%s", name);
@@ -92,16 +103,19 @@ static void examine(struct keeper *k, const char *name, const struct resumed *re
 	if (!e)
 		return;
 	stamp = recognize_stamp(k->dir, name, &files);
+	resumed = str_eq(k->resumed.name, name) &&
+		  (!k->resumed.stamp || k->resumed.stamp == stamp);
 	e->seen = true;
+	e->old |= resumed;
 	e->quiet = stamp == e->stamp && files;
 	if (stamp == e->stamp)
 		return;
 	e->stamp = stamp;
-	e->attempt = k->attempt;
+	e->attempt = attempt_of(k->r, name, stamp);
 	e->changed = clock_ms();
 	e->changed_time = clock_now();
 	e->sent = e->torn = false;
-	e->old = !k->begun || (str_eq(resumed->name, name) && resumed->stamp == stamp);
+	e->old = !e->attempt || resumed;
 }
 
 static void hear_renames(struct keeper *k)
@@ -114,7 +128,7 @@ static void hear_renames(struct keeper *k)
 			const struct inotify_event *ev = (const void *)p;
 			struct entry *e = ev->len ? find(k, ev->name) : NULL;
 
-			if (ev->len && !e && k->n < MAX_ENTRIES) {
+			if (ev->len && !e && k->n < RUNS_ENTRIES) {
 				e = &k->list[k->n++];
 				*e = (struct entry){ 0 };
 				snprintf(e->name, sizeof(e->name), "%s", ev->name);
@@ -127,25 +141,13 @@ static void hear_renames(struct keeper *k)
 
 static void scan(struct keeper *k)
 {
-	struct resumed resumed = { 0 };
-	const struct dirent *d;
-	DIR *list;
-	int fd;
-
 	if (k->dir < 0)
 		return;
 	hear_renames(k);
-	resumed_read(&resumed, k->r->conf->dir);
-	fd = openat(k->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	list = fd >= 0 ? fdopendir(fd) : NULL;
-	if (!list)
-		return;
+	resumed_read(&k->resumed, k->r->conf->dir);
 	for (size_t i = 0; i < k->n; i++)
 		k->list[i].seen = false;
-	while ((d = readdir(list)))
-		if (*d->d_name != '.')
-			examine(k, d->d_name, &resumed);
-	closedir(list);
+	recognize_each(k->dir, examine, k);
 	for (size_t i = 0; i < k->n;)
 		if (k->list[i].seen)
 			i++;
@@ -157,16 +159,16 @@ static void scan(struct keeper *k)
  * Files that a failed command may have left half written are not sent. Of another rank
  * than the first no sign says so: those that had not changed for a while are whole.
  */
-static void leave_out_torn(struct keeper *k, int64_t failed_at)
+static void leave_out_torn(struct keeper *k, const struct wish *w)
 {
 	for (size_t i = 0; i < k->n; i++) {
 		struct entry *e = &k->list[i];
 		bool whole = k->r->conf->rank
-				     ? e->renamed || !failed_at ||
-					       e->changed + QUIET_MS < failed_at
+				     ? e->renamed || !w->failed_at ||
+					       e->changed + QUIET_MS < w->failed_at
 				     : recognize_whole(k->dir, e->name, e->renamed);
 
-		if (e->sent || whole)
+		if (e->sent || whole || (!w->failed && e->attempt == w->attempt))
 			continue;
 		if (k->r->conf->rank)
 			e->torn = true;
@@ -282,6 +284,23 @@ static bool is_quiet(const struct keeper *k, const struct entry *e)
 {
 	return e->quiet && (k->ended || recognize_whole(k->dir, e->name, e->renamed) ||
 			    clock_ms() >= e->changed + QUIET_MS);
+}
+
+/* Their names, for runs_unsent(). */
+static void publish_due(struct keeper *k)
+{
+	cleanup_buf struct buf names = { .max = sizeof(k->r->due) };
+	size_t n = 0;
+
+	buf_adds(&names, "");
+	for (size_t i = 0; i < k->n; i++)
+		if (is_due(k, &k->list[i]) && n++ < MOST_NAMED)
+			buf_printf(&names, "%s%s", n > 1 ? ", " : "", k->list[i].name);
+	if (n > MOST_NAMED)
+		buf_printf(&names, " and %zu more", n - MOST_NAMED);
+	pthread_mutex_lock(&k->r->lock);
+	snprintf(k->r->due, sizeof(k->r->due), "%s", (const char *)names.data);
+	pthread_mutex_unlock(&k->r->lock);
 }
 
 /* Of those that are due, the newest that is quiet; *ret_due: how many there are. */
@@ -440,7 +459,7 @@ static void remove_older(struct keeper *k)
 
 	while (keep && k->n_done > keep) {
 		if (remove_checkpoint(k, &k->done[k->n_done - 1], &err)) {
-			runs_trouble(k->r, &k->trouble, &err);
+			runs_trouble(k->r, &k->failing, &err);
 			return;
 		}
 		k->n_done--;
@@ -527,21 +546,23 @@ static int wait_for_marks(struct keeper *k, const struct entry *e, uint32_t mark
 			  struct error *err)
 {
 	struct runs *r = k->r;
-	bool all = false, lost = false, over = false;
+	bool all, lost, over;
 
 	if (r->conf->ranks == 1)
 		return 0;
 	pthread_mutex_lock(&r->lock);
-	while (!all && !lost && !over) {
-		cond_wait_until(&r->changed, &r->lock, clock_ms() + 500);
+	for (;;) {
 		lost = r->next_attempt - 1 != e->attempt;
 		all = !lost && r->all_marked >= mark;
 		lost |= !all && r->alone;
 		over = r->over;
+		if (all || lost || over)
+			break;
+		cond_wait_until(&r->changed, &r->lock, clock_ms() + 500);
 	}
 	pthread_mutex_unlock(&r->lock);
 	return all ? 0
-		   : error_set(err, ERR_CONFLICT,
+		   : error_set(err, over ? ERR_STOPPED : ERR_CONFLICT,
 			       "%s: a rank failed before it had sent its files", e->name);
 }
 
@@ -594,7 +615,7 @@ static int complete(struct keeper *k, struct entry *e, uint32_t mark, struct err
 	struct complete_head head = head_of(k, e);
 	struct lines mine = { 0 };
 	int64_t began = clock_ms();
-	int rc = 0;
+	int rc = wait_for_marks(k, e, 0, err); /* what is lost replaces nothing */
 
 	for (size_t i = 0; !rc && i < k->n_done; i++)
 		if (str_eq(k->done[i].name, e->name))
@@ -672,32 +693,18 @@ static struct wish next_wish(struct keeper *k, bool busy)
 
 	pthread_mutex_lock(&r->lock);
 	until = clock_ms() + (r->flush || busy ? SOON_MS : SCAN_MS);
-	while (!r->over && !r->scan && !(r->flush && !r->keep_done && busy) &&
-	       r->heard == k->heard && !heard_of_rename(k) && (now = clock_ms()) < until)
+	while (!r->over && !(r->flush && !r->keep_done && busy) && r->heard == k->heard &&
+	       !heard_of_rename(k) && (now = clock_ms()) < until)
 		cond_wait_until(&r->changed, &r->lock,
 				now + SOON_MS < until ? now + SOON_MS : until);
-	w = (struct wish){ r->heard, r->flush, r->over, r->failed || r->scan,
-			   r->failed_at };
+	w = (struct wish){ r->heard, r->running->number, r->flush,
+			   r->over,  r->failed,          r->failed_at };
 	pthread_mutex_unlock(&r->lock);
 	if (w.heard != k->heard)
 		k->heard_at = clock_ms();
 	k->heard = w.heard;
 	k->ended = w.flush;
 	return w;
-}
-
-/* The next attempt begins: what is there now is of the one before. */
-static void begin_attempt(struct keeper *k)
-{
-	struct runs *r = k->r;
-
-	pthread_mutex_lock(&r->lock);
-	if (r->scan) {
-		k->attempt = r->running->number;
-		k->begun = true;
-		r->scan = false;
-	}
-	pthread_mutex_unlock(&r->lock);
 }
 
 static void open_dir(struct keeper *k)
@@ -716,17 +723,18 @@ static void open_dir(struct keeper *k)
 /* *ret_busy: look again soon. */
 static int step(struct keeper *k, const struct wish *w, bool *ret_busy, struct error *err)
 {
-	struct runs *r = k->r;
+	int rc;
 
 	scan(k);
-	if (w->failed)
-		leave_out_torn(k, w->failed_at);
-	begin_attempt(k);
+	leave_out_torn(k, w);
+	publish_due(k);
 	*ret_busy = false;
 	if (!k->done && learn_done(k, err))
 		return -1;
-	return r->conf->rank ? follow_mark(k, w, ret_busy, err)
-			     : complete_one(k, ret_busy, err);
+	rc = k->r->conf->rank ? follow_mark(k, w, ret_busy, err)
+			      : complete_one(k, ret_busy, err);
+	publish_due(k);
+	return rc;
 }
 
 void *runs_keep(void *runs)
@@ -738,7 +746,7 @@ void *runs_keep(void *runs)
 	struct wish w;
 
 	setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), NICE);
-	k.list = xcalloc(MAX_ENTRIES, sizeof(*k.list));
+	k.list = xcalloc(RUNS_ENTRIES, sizeof(*k.list));
 	open_dir(&k);
 	if (place_open(&k.place, r->conf->uri, r->conf->env, r->conf->env_ctx, &err))
 		runs_say(r, "%s", err.msg);
@@ -748,11 +756,10 @@ void *runs_keep(void *runs)
 		err = (struct error){ 0 };
 		failed = step(&k, &w, &busy, &err) && err.kind != ERR_CONFLICT &&
 			 err.kind != ERR_NOT_FOUND;
-		runs_trouble(r, &k.trouble, failed ? &err : NULL);
+		runs_trouble(r, &k.failing, failed ? &err : NULL);
 		pthread_mutex_lock(&r->lock);
-		r->keep_done =
-			w.flush && !busy &&
-			(!failed || clock_ms() > k.trouble.since + RUNS_GIVE_UP_MS);
+		r->keep_done = w.flush && !busy &&
+			       (!failed || clock_ms() > k.failing + RUNS_GIVE_UP_MS);
 		pthread_mutex_unlock(&r->lock);
 		runs_wake(r);
 		if (failed)

@@ -116,3 +116,17 @@ uint64_t recognize_stamp(int dir, const char *name, int64_t *ret_files)
 	*ret_files = 0;
 	return stamp_of(dir, name, 0, ret_files);
 }
+
+void recognize_each(int dir, void (*each)(void *ctx, const char *name), void *ctx)
+{
+	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *list = fd >= 0 ? fdopendir(fd) : NULL;
+	const struct dirent *d;
+
+	if (!list)
+		return;
+	while ((d = readdir(list)))
+		if (*d->d_name != '.')
+			each(ctx, d->d_name);
+	closedir(list);
+}

@@ -33,4 +33,7 @@ bool recognize_whole(int dir, const char *name, bool renamed);
  */
 uint64_t recognize_stamp(int dir, const char *name, int64_t *ret_files);
 
+/* Each entry whose name has no dot in front. */
+void recognize_each(int dir, void (*each)(void *ctx, const char *name), void *ctx);
+
 #endif

@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/stop.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
 #include "base/yaml.h"
@@ -133,20 +134,13 @@ static int put_code(struct runs *r, struct error *err)
 	const struct pack_opts opts = { .limits = { 10000, MAX_CODE } };
 	struct pack_summary done;
 	struct error why = { 0 };
-	struct upload_conf conf = { .env = r->conf->env,
-				    .ctx = r->conf->env_ctx,
-				    .http = r->place.http,
-				    .blind = true };
-	struct upload_now now;
-
 	if (!r->conf->code)
 		return 0;
 	if (fd < 0 || pack_folder(r->conf->code, fd, &opts, &arena, &done, &why)) {
 		runs_say(r, "run directory: without the code: %.300s", why.msg);
 		return 0;
 	}
-	conf.uri = arena_printf(&arena, "%s/code.tar.zst", r->place.uri);
-	return upload_run(&conf, arena_printf(&arena, "/proc/self/fd/%d", fd), &now, err);
+	return place_put_fd(&r->place, "code.tar.zst", fd, err);
 }
 
 /* ---- what was before ---- */
@@ -206,15 +200,18 @@ static int claim_once(struct runs *r, struct error *err)
 
 int runs_claim(struct runs *r, struct error *err)
 {
-	int64_t until = clock_ms() + RUNS_GIVE_UP_MS;
-	struct trouble trouble = { 0 };
+	int64_t until = clock_ms() + RUNS_GIVE_UP_MS, since = 0;
 
 	while (claim_once(r, err)) {
 		if (err->kind == ERR_EXISTS || err->kind == ERR_INVALID ||
 		    err->kind == ERR_DENIED || clock_ms() >= until)
 			return -1;
-		runs_trouble(r, &trouble, err);
-		clock_sleep_ms(PAUSE_MS);
+		runs_trouble(r, &since, err);
+		if (stop_wait(PAUSE_MS))
+			return error_set(err, ERR_STOPPED,
+					 "stopped before the command began, as the place "
+					 "could not be reached: %s",
+					 r->error);
 	}
 	return 0;
 }

@@ -99,15 +99,18 @@ void resumed_read(struct resumed *ret, const char *dir)
 	snprintf(ret->name, sizeof(ret->name), "%s", space + 1);
 }
 
-/* Before and after the fetch: whoever looks in between waits, as its stamp changes. */
-static int write_resumed(const char *dir, const char *name, struct error *err)
+/* Before the fetch, and after it, also if it failed: until then no file is the command's. */
+static int write_resumed(const char *dir, const char *name, bool after, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
 	cleanup_fd int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	uint64_t stamp = 0;
 	int64_t files;
-	const char *text =
-		arena_printf(&arena, "%" PRIx64 " %s",
-			     fd < 0 ? 0 : recognize_stamp(fd, name, &files), name);
+	const char *text;
+
+	if (fd >= 0 && after)
+		stamp = recognize_stamp(fd, name, &files);
+	text = arena_printf(&arena, "%" PRIx64 " %s", stamp, name);
 
 	return file_write(path_join(&arena, dir, RESUMED), text, strlen(text), 0666, err);
 }
@@ -212,8 +215,8 @@ static int fetch_rank(struct run_place *p, const struct complete *c,
 }
 
 /* ERR_FORMAT: it is damaged. */
-static int bring(const struct resume_conf *conf, struct run_place *p,
-		 const struct complete *c, struct error *err)
+static int fetch_files(const struct resume_conf *conf, struct run_place *p,
+		       const struct complete *c, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
 	const char *to =
@@ -233,10 +236,23 @@ static int bring(const struct resume_conf *conf, struct run_place *p,
 	if (rc)
 		return rc;
 	keep_differing(dir, &w);
-	if (w.n)
-		return error_set(err, ERR_FORMAT, "%.300s is missing, or not as it was",
-				 w.files[0]->path);
-	return write_resumed(conf->dir, c->head.name, err);
+	return w.n ? error_set(err, ERR_FORMAT, "%.300s is missing, or not as it was",
+			       w.files[0]->path)
+		   : 0;
+}
+
+static int bring(const struct resume_conf *conf, struct run_place *p,
+		 const struct complete *c, struct error *err)
+{
+	struct error why = { 0 };
+
+	if (dir_make(conf->dir, 0777, err) ||
+	    write_resumed(conf->dir, c->head.name, false, err))
+		return -1;
+	if (!fetch_files(conf, p, c, err))
+		return write_resumed(conf->dir, c->head.name, true, err);
+	(void)!write_resumed(conf->dir, c->head.name, true, &why);
+	return -1;
 }
 
 static int bring_named(const struct resume_conf *conf, struct run_place *p,

@@ -33,7 +33,7 @@ MUST_CHECK int resume_list(struct run_place *place, struct arena *arena,
 /* The files that were fetched into a directory, not written by the command. */
 struct resumed {
 	char name[256];
-	uint64_t stamp;
+	uint64_t stamp; /* 0: they are being fetched */
 };
 void resumed_read(struct resumed *ret, const char *dir); /* "": nothing */
 

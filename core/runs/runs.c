@@ -1,6 +1,7 @@
 /* runs.c - logs, events, metrics and the report of a run directory (runs/runs.h). */
 #include "runs/runs.h"
 
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,6 +13,7 @@
 #include "base/str.h"
 #include "base/thread.h"
 #include "base/xmalloc.h"
+#include "runs/recognize.h"
 #include "runs/runs_impl.h"
 
 enum { REPORT_MS = 2 * 60 * 1000, MAX_LINE = 64 * 1024 };
@@ -33,6 +35,12 @@ static int64_t unix_ms_now(void)
 
 	clock_gettime(CLOCK_REALTIME, &now);
 	return now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* As much of a text as there is room for. */
+static void put_text(char *to, size_t size, const char *text)
+{
+	snprintf(to, size, "%.*s", (int)utf8_cut(text, strlen(text), size - 1), text);
 }
 
 static void add_line(struct runs *r, bool metrics, const cJSON *doc)
@@ -74,28 +82,45 @@ void runs_say(struct runs *r, const char *fmt, ...)
 	r->conf->say(r->conf->ctx, text);
 }
 
-void runs_trouble(struct runs *r, struct trouble *t, const struct error *why)
+static void works_again(struct runs *r)
+{
+	int lines;
+
+	pthread_mutex_lock(&r->lock);
+	lines = r->lines;
+	r->lines = 0;
+	r->error[0] = 0;
+	pthread_mutex_unlock(&r->lock);
+	if (lines > 1)
+		runs_say(r, "run directory: it works again");
+}
+
+void runs_trouble(struct runs *r, int64_t *since, const struct error *why)
 {
 	int64_t now = clock_ms();
-	bool is_due;
+	bool is_due, runs;
 
 	if (!why) {
-		if (t->since && t->said > t->since)
-			runs_say(r, "run directory: it works again");
-		*t = (struct trouble){ 0 };
+		if (*since)
+			works_again(r);
+		*since = 0;
 		return;
 	}
-	if (!t->since)
-		t->since = now;
+	if (why->kind == ERR_STOPPED)
+		return;
+	if (!*since)
+		*since = now;
 	pthread_mutex_lock(&r->lock);
 	is_due = !r->said || now >= r->said + RUNS_RETRY_MS;
 	r->said = is_due ? now : r->said;
+	r->lines += is_due;
+	put_text(r->error, sizeof(r->error), why->msg);
+	runs = r->running->number != 0;
 	pthread_mutex_unlock(&r->lock);
-	if (!is_due)
-		return;
-	t->said = now;
-	runs_say(r, "run directory: %.400s; the job goes on, and it is tried again",
-		 why->msg);
+	if (is_due)
+		runs_say(r, "run directory: %.400s; %s", why->msg,
+			 runs ? "the job goes on, and it is tried again"
+			      : "it is tried again for ten minutes");
 }
 
 void runs_log(struct runs *r, const char *text)
@@ -107,8 +132,7 @@ void runs_log(struct runs *r, const char *text)
 	runs_event(r, "Warning", "Supervisor", text);
 	pthread_mutex_lock(&r->lock);
 	if (!r->ended)
-		snprintf(r->why, sizeof(r->why), "%.*s",
-			 (int)utf8_cut(text, strlen(text), 299), text);
+		put_text(r->why, sizeof(r->why), text);
 	pthread_mutex_unlock(&r->lock);
 }
 
@@ -167,6 +191,54 @@ static void free_attempt(struct attempt *a)
 	free(a);
 }
 
+uint32_t runs_attempt_of(const struct runs *r, const char *name, uint64_t stamp)
+{
+	for (size_t i = 0; i < r->n_seen; i++)
+		if (r->seen[i].stamp == stamp && str_eq(r->seen[i].name, name))
+			return r->seen[i].attempt;
+	return r->running->number;
+}
+
+struct memory {
+	const struct runs *r;
+	int dir;
+	struct seen *list;
+	size_t n;
+};
+
+static void remember(void *ctx, const char *name)
+{
+	struct memory *m = ctx;
+	struct seen *s = &m->list[m->n];
+	int64_t files;
+
+	if (m->n == RUNS_ENTRIES)
+		return;
+	m->n++;
+	s->stamp = recognize_stamp(m->dir, name, &files);
+	s->attempt = runs_attempt_of(m->r, name, s->stamp);
+	snprintf(s->name, sizeof(s->name), "%s", name);
+}
+
+void runs_remember(struct runs *r)
+{
+	struct memory m = { .r = r, .list = xcalloc(RUNS_ENTRIES, sizeof(*m.list)) };
+	struct seen *before;
+
+	m.dir = r->conf->dir ? open(r->conf->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+			     : -1;
+	if (m.dir >= 0) {
+		recognize_each(m.dir, remember, &m);
+		close(m.dir);
+	}
+	pthread_mutex_lock(&r->lock);
+	before = r->seen;
+	r->seen = m.list;
+	r->n_seen = m.n;
+	pthread_mutex_unlock(&r->lock);
+	free(before);
+}
+
 uint32_t runs_attempt(struct runs *r)
 {
 	return r->next_attempt++;
@@ -176,6 +248,7 @@ void runs_begin(struct runs *r, uint32_t attempt, int64_t restart)
 {
 	char text[80];
 
+	runs_remember(r);
 	pthread_mutex_lock(&r->lock);
 	if (r->running->number)
 		add_attempt(r, attempt);
@@ -188,7 +261,6 @@ void runs_begin(struct runs *r, uint32_t attempt, int64_t restart)
 	r->state = "Running";
 	r->why[0] = 0;
 	r->news = true;
-	r->scan = true;
 	r->failed = false;
 	pthread_mutex_unlock(&r->lock);
 	snprintf(text, sizeof(text), "attempt %u", attempt);
@@ -294,18 +366,16 @@ static bool wait_for_texts(struct runs *r, int64_t until)
 static void *keep_texts(void *runs)
 {
 	struct runs *r = runs;
-	struct trouble trouble = { 0 };
-	int64_t due = 0;
+	int64_t due = 0, since = 0;
 
 	while (wait_for_texts(r, clock_ms() + RUNS_TEXT_MS)) {
 		struct error err = { 0 };
 		bool failed = send_texts(r, &err) || send_report_if_due(r, &due, &err);
 
-		runs_trouble(r, &trouble, failed ? &err : NULL);
+		runs_trouble(r, &since, failed ? &err : NULL);
 		pthread_mutex_lock(&r->lock);
 		r->text_done =
-			r->flush &&
-			(failed ? clock_ms() > trouble.since + RUNS_GIVE_UP_MS : true);
+			r->flush && (!failed || clock_ms() > since + RUNS_GIVE_UP_MS);
 		pthread_mutex_unlock(&r->lock);
 		if (failed)
 			clock_sleep_ms(1000);
@@ -452,12 +522,32 @@ void runs_end(struct runs *r, int status, bool stopped)
 	pthread_mutex_unlock(&r->lock);
 }
 
-void runs_close(struct runs *r, int status, bool stopped)
+bool runs_unsent(struct runs *r, char *text, size_t size)
 {
+	bool texts = !all_sent(r);
+
+	pthread_mutex_lock(&r->lock);
+	texts = texts && (r->error[0] || !r->text_done); /* else they are on their way */
+	snprintf(text, size, "run directory: not uploaded: %s%s%s: %s", r->due,
+		 r->due[0] && texts ? ", " : "", texts ? "the end of its log" : "",
+		 r->error[0] ? r->error : "there was no more time");
+	texts |= r->due[0] != 0;
+	pthread_mutex_unlock(&r->lock);
+	return texts;
+}
+
+void runs_close(struct runs *r, int status, bool stopped, int64_t wait_ms)
+{
+	struct timespec until;
+
 	runs_end(r, status, stopped);
 	pthread_mutex_lock(&r->lock);
 	r->over = true;
 	pthread_mutex_unlock(&r->lock);
 	runs_wake(r);
-	pthread_join(r->text, NULL);
+	clock_gettime(CLOCK_REALTIME, &until);
+	wait_ms += until.tv_nsec / 1000000;
+	until.tv_sec += (time_t)(wait_ms / 1000);
+	until.tv_nsec = (long)(wait_ms % 1000) * 1000000;
+	(void)pthread_timedjoin_np(r->text, NULL, &until); /* else it ends with us */
 }

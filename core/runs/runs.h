@@ -40,7 +40,7 @@ struct runs_conf {
 struct runs;
 /*
  * conf must remain. Rank 0 claims the run directory: ERR_EXISTS, it is another job's;
- * other errors after ten minutes.
+ * ERR_STOPPED, by stop_request() (base/stop.h); other errors after ten minutes.
  */
 MUST_CHECK int runs_open(struct runs **ret, const struct runs_conf *conf,
 			 struct error *err);
@@ -63,8 +63,10 @@ void runs_all_marked(struct runs *r, uint32_t mark); /* rank 0: by all others */
 
 /* No more comes of the command: send all. */
 void runs_flush(struct runs *r);
-/* All is sent; or given up, which is said: ten minutes without any progress. */
+/* All is sent; or given up: ten minutes without any progress. */
 bool runs_is_flushed(struct runs *r);
+/* A line that names what is not sent, and why; false: nothing. */
+bool runs_unsent(struct runs *r, char *text, size_t size);
 /* Rank 0: no other rank is left to say a mark. */
 void runs_alone(struct runs *r);
 /* The end of the job is known: the report says it while the rest is sent. */
@@ -73,7 +75,7 @@ void runs_end(struct runs *r, int status, bool stopped);
 void runs_unflush(struct runs *r);
 /* The counts of rank 0's supervisor: supervision_body() (trainer/supervision.h). */
 void runs_count(struct runs *r, const void *supervision, size_t len);
-/* The end of the job, as far as this rank knows; waits for the last words to be sent. */
-void runs_close(struct runs *r, int status, bool stopped);
+/* The end of the job, as far as this rank knows; waits so long for its last words. */
+void runs_close(struct runs *r, int status, bool stopped, int64_t wait_ms);
 
 #endif

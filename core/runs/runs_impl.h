@@ -13,6 +13,7 @@
 #include "runs/runs.h"
 
 enum { RUNS_RETRY_MS = 60 * 1000, RUNS_GIVE_UP_MS = 10 * 60 * 1000 };
+enum { RUNS_ENTRIES = 1000 }; /* of the checkpoints' directory, at most */
 
 /* The output of one attempt. */
 struct attempt {
@@ -21,9 +22,11 @@ struct attempt {
 	struct parts log, events, metrics;
 };
 
-/* The last failure of the place, and when it was said. */
-struct trouble {
-	int64_t since, said; /* 0: there is none */
+/* An entry of the checkpoints' directory, and the attempt that wrote it; 0: none did. */
+struct seen {
+	char name[256];
+	uint64_t stamp;
+	uint32_t attempt;
 };
 
 struct runs {
@@ -47,11 +50,16 @@ struct runs {
 	cJSON *progress;           /* the last line of metrics.jsonl; or NULL */
 	struct complete_head last; /* the last complete checkpoint; its name: */
 	char last_name[256];
+	struct seen *seen; /* as the last attempt began */
+	size_t n_seen;
 	/* Marks. */
 	uint32_t mark, heard, marked, all_marked;
-	bool scan;         /* before the next attempt begins */
-	bool failed;       /* the command has, and is not started again yet */
-	int64_t said;      /* when either thread said a failure of the place */
+	bool failed; /* the command has, and is not started again yet */
+	/* Of both threads: lines about the place since it worked, when the last was said. */
+	int lines;
+	int64_t said;
+	char error[300]; /* the last failure of the place, until it works again; or "" */
+	char due[700];   /* names of checkpoints that are finished and not sent; or "" */
 	int64_t failed_at; /* by clock_ms(); 0: it was stopped */
 	bool alone;
 };
@@ -66,10 +74,18 @@ MUST_CHECK int runs_check_owner(struct run_place *p, const cJSON *job, struct er
 
 void runs_event(struct runs *r, const char *type, const char *reason, const char *text);
 void runs_say(struct runs *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
-/* Says the first failure, and then one a minute. NULL: it works again. */
-void runs_trouble(struct runs *r, struct trouble *t, const struct error *why);
+/*
+ * Says the first failure, and then one a minute; ERR_STOPPED is none. NULL: it works again. *since: the first
+ * failure of that thread since it worked; 0: there is none.
+ */
+void runs_trouble(struct runs *r, int64_t *since, const struct error *why);
 void runs_wake(struct runs *r); /* the caller and both threads */
 
 void *runs_keep(void *runs); /* the thread of checkpoints */
+
+/* Before the next attempt begins, in the caller's thread: what is there is of those before. */
+void runs_remember(struct runs *r);
+/* With the lock held: in which attempt an entry got this stamp. */
+uint32_t runs_attempt_of(const struct runs *r, const char *name, uint64_t stamp);
 
 #endif

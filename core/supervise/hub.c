@@ -192,6 +192,8 @@ static void judge(struct hub *h, int64_t now)
 	buf_printf(&h->said, "restart %u, which does not count: a rank was lost",
 		   h->order.epoch + 1);
 	h->counts.lost++;
+	if (h->n == 1)
+		buf_clear(&h->said); /* it was asked to end: nobody is left to restart */
 	stop(h, now);
 }
 

@@ -22,6 +22,8 @@
 #include "base/json.h"
 #include "base/resident.h"
 #include "base/spawn.h"
+#include "base/stop.h"
+#include "supervise/asked.h"
 #include "supervise/dev.h"
 #include "supervise/dump.h"
 #include "supervise/permanent.h"
@@ -33,7 +35,7 @@ extern char **environ;
 /* As a shell has it. */
 enum { BY_SIGNAL = 128, NOT_EXECUTABLE = 126, NOT_STARTED = 127 };
 
-enum { SIGN_MS = 1000, KEEP_MS = 60 * 1000 };
+enum { SIGN_MS = 1000, KEEP_MS = 60 * 1000, KEPT_MS = 200 };
 
 /* An attempt in which the commands are not started, as their work is done. */
 #define TRAINED      UINT32_MAX
@@ -64,6 +66,8 @@ struct supervisor {
 	int64_t signed_at;   /* the last sign that the hub was told */
 	struct relay out[2]; /* standard output and error */
 	int signals, done;
+	int early;     /* a signal that came before the hub knew of this rank; 0: none */
+	int left_by;   /* the last signal that asked this process to stop; 0: none */
 	int left;      /* relays that are not done */
 	pid_t command; /* 0: it has ended */
 	bool started;  /* its relays, and they have not been joined */
@@ -78,12 +82,13 @@ struct supervisor {
 
 static int watch_signals(struct supervisor *s, struct error *err)
 {
-	struct sigaction normal = { .sa_handler = SIG_DFL };
 	sigset_t all;
 
+	if (stop_setup(err)) /* for stop_request() */
+		return -1;
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);
-	sigaction(SIGCHLD, &normal, NULL); /* a caller that ignores it would reap ours */
+	s->early = stop_signal();
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0))
 		return error_errno(err, errno, "prctl");
 	s->signals = signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -447,23 +452,31 @@ static bool reap(struct supervisor *s)
 	return pid == 0;
 }
 
+static void ask_to_stop(struct supervisor *s, int signal)
+{
+	const struct supervise_keeper *k = s->conf->keeper;
+
+	if (k)
+		k->asked(k->ctx, s->left_by && signal == SIGINT);
+	s->left_by = signal;
+	decide(s, SUPERVISE_ASKED, BY_SIGNAL + signal);
+}
+
 /* true: the output need not be waited for. */
 static bool take_signals(struct supervisor *s)
 {
-	struct signalfd_siginfo info;
+	int n;
 
-	while (read(s->signals, &info, sizeof(info)) == sizeof(info)) {
-		int n = (int)info.ssi_signo;
-
+	while ((n = asked_next(s->signals))) {
 		if (n == SIGCHLD)
 			continue;
 		if (s->command)
 			kill(s->command, n);
-		if (n != SIGTERM && n != SIGINT && n != SIGQUIT)
+		if (!asked_to_stop(n))
 			continue;
 		if (s->over && s->kept)
 			return true;
-		decide(s, SUPERVISE_ASKED, BY_SIGNAL + n);
+		ask_to_stop(s, n);
 	}
 	return false;
 }
@@ -475,12 +488,12 @@ static int64_t next_due(const struct supervisor *s)
 
 	if (s->dev && dev_until(s->dev) < until)
 		until = dev_until(s->dev);
-	if ((s->command || s->held) && s->signed_at + SIGN_MS < until)
+	if (s->command && s->signed_at + SIGN_MS < until)
 		until = s->signed_at + SIGN_MS;
 	if (!s->over && !s->empty && s->state.kill_at >= 0 && s->state.kill_at < until)
 		until = s->state.kill_at;
-	if (s->over && !s->kept && s->over_since + KEEP_MS < until)
-		until = s->over_since + KEEP_MS;
+	if ((s->held || (s->over && !s->kept)) && clock_ms() + KEPT_MS < until)
+		until = clock_ms() + KEPT_MS;
 	return until;
 }
 
@@ -623,12 +636,13 @@ static void give_sign(struct supervisor *s)
 
 static bool is_over(const struct supervisor *s)
 {
-	return s->over && s->kept && !s->left &&
-	       (s->state.asked || star_is_over(s->star));
+	return s->over && s->kept && !s->left && (s->left_by || star_is_over(s->star));
 }
 
 static int follow(struct supervisor *s, struct error *err)
 {
+	if (s->early)
+		ask_to_stop(s, s->early);
 	while (!is_over(s)) {
 		wait_for_event(s);
 		if (take_signals(s))
@@ -674,7 +688,7 @@ static int begin(struct supervisor *s, struct error *err)
 	s->ranks = conf;
 	s->keeper_fd = -1;
 	if (s->conf->keeper &&
-	    s->conf->keeper->open(s->conf->keeper->ctx, &s->keeper_fd, err))
+	    asked_open(s->conf->keeper, s->signals, &s->early, &s->keeper_fd, err))
 		return -1;
 	ask_token(s, true);
 	conf->stays = s->conf->keeper != NULL;
@@ -753,7 +767,11 @@ int supervise_run(const struct supervise_conf *conf, int *ret_status, struct err
 	listen_for_reports(&s);
 	if (begin(&s, err) || follow(&s, err)) {
 		report_end(&s, NOT_STARTED);
-		return -1;
+		*ret_status = BY_SIGNAL + s.early;
+		if (!s.early || err->kind != ERR_STOPPED)
+			return -1;
+		conf->say(conf->ctx, err->msg);
+		return 0;
 	}
 	if (s.dev) /* the last run decides nothing: a lost pod has not succeeded */
 		s.state.status = s.state.asked ? BY_SIGNAL + SIGTERM : 0;

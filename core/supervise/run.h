@@ -4,7 +4,8 @@
  * The command leads a process group. Orphans are adopted and reaped. Signals that this
  * process gets go to the command, as if there were no supervisor; after TERM, INT or QUIT
  * it is not started again. Before it starts again, its processes get TERM and, after the
- * grace, KILL, also those that moved to other groups or sessions.
+ * grace, KILL, also those that moved to other groups or sessions. What is not kept in the
+ * run directory at the end of the keeper's grace, or at a second INT, is given up.
  */
 #ifndef SUPERVISE_RUN_H
 #define SUPERVISE_RUN_H
@@ -35,8 +36,13 @@ struct supervise_tracker {
  * output.
  */
 struct supervise_keeper {
-	/* The first call. *ret_fd: an eventfd, mark() or flushed() may be new. */
+	/*
+	 * The first call, in a thread. *ret_fd: an eventfd, mark() or flushed() may be
+	 * new. ERR_STOPPED after stop_request() (base/stop.h).
+	 */
 	int (*open)(void *ctx, int *ret_fd, struct error *err);
+	/* This process got TERM, INT or QUIT; at_once: nothing more is awaited. */
+	void (*asked)(void *ctx, bool at_once);
 	uint32_t (*attempt)(void *ctx); /* rank 0's, for the next start of all ranks */
 	/* The attempt begins: what to run for that command, in the arena. */
 	char *const *(*command)(void *ctx, struct arena *arena, char *const *argv,

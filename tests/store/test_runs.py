@@ -196,6 +196,14 @@ until(lambda: complete(folder("runs/torn")) == ["step=1.ckpt"])
 check("a .ckpt whose writer is killed is never complete", differ((r.wait(), [x for x in r.text.splitlines() if "from" in x],
       complete(folder("runs/torn"))), (0, ["from nothing", "from step=1.ckpt"], ["step=1.ckpt"])) and r.text)
 
+# ---- a checkpoint that is being fetched ------------------------------------------------------------------------------
+fetched = """cd "$KFTRAINER_CHECKPOINT_DIR" && printf '0 checkpoint-2' >.kftrainer-resumed && mkdir checkpoint-2 .new && echo x >.new/weights
+echo '{"step": 2}' >checkpoint-2/trainer_state.json && sleep 1 && mv .new checkpoint-1 && until [ -e ../done ]; do sleep 0.1; done"""
+r, place = Run(f"file://{scratch}/fetched", "fetched-ck", command=["sh", "-c", fetched]), scratch / "fetched"
+until(lambda: complete(place))
+(scratch / "done").touch()
+check("files that are being fetched are not sent", differ((r.wait(), complete(place)), (0, ["checkpoint-1"])) and r.text)
+
 # ---- two ranks, with files of their own --------------------------------------------------------------------------------
 Run.port = free_port()
 uri = f"file://{scratch}/both"
@@ -254,16 +262,51 @@ for uri in ("s3://buck/runs/odd", f"file://{scratch}/odd"):
 
 # ---- the bucket is gone ------------------------------------------------------------------------------------------------
 r = Run("s3://buck/runs/gone", "ck4", 12, 4, 0.5)
-until(lambda: "step 2" in r.text)
+logs = Run("s3://buck/runs/logs", "logs-ck", command=["sh", "-c", "echo begun; exec sleep 1000"])
+until(lambda: "step 2" in r.text and "begun" in logs.text)
 os.killpg(children[0].pid, signal.SIGKILL)
 children[0].wait()
 check("the bucket is gone: the command goes on", differ(until(lambda: "step 11" in r.text), True))
+never = Run("s3://buck/runs/never", "never-ck", command=["true"])
+until(lambda: "it is tried again for ten minutes" in never.text)
+never.process.terminate()
+check("... a supervisor that waits for it before it starts ends at TERM", differ((never.wait(), "stopped before the command began" in never.text),
+      (128 + signal.SIGTERM, True)) and never.text)
+check("... a log that cannot be sent is named", differ(until(
+    lambda: "run directory: s3://buck/runs/logs/attempts/1/logs/0.log.zst: 127.0.0.1:" in logs.text), True) and logs.text)
+logs.process.terminate()
 again = server(port)
 answers(*again)
 children.insert(0, children.pop())
-check("... and all is there later", differ((r.wait(), complete(folder("runs/gone")), log(folder("runs/gone"), 1).count("step 12")),
-      (0, ["checkpoint-12", "checkpoint-4", "checkpoint-8"], 1)) and r.text)
+got = differ((r.wait(), complete(folder("runs/gone")), log(folder("runs/gone"), 1).count("step 12")),
+             (0, ["checkpoint-12", "checkpoint-4", "checkpoint-8"], 1))
+check("... and all is there later", got and f"{got}\n{r.text}")
 check("... with two lines at most", differ(r.text.count("tried again") < 3, True) and r.text)
+
+# ---- a place that is gone as the job is stopped -------------------------------------------------------------------------
+unsaved = """cd "$KFTRAINER_CHECKPOINT_DIR" && until [ -e ../go ]; do sleep 0.1; done && mkdir .new && echo x >.new/weights && mv .new checkpoint-1
+trap "echo stopping; exit 3" TERM INT; sleep 1000 & wait"""
+stopped = {name: Run(f"file://{scratch}/{name}", f"{name}-ck", options=["--run-grace", grace], command=["sh", "-c", unsaved])
+           for name, grace in {"ends": "4", "twice": "1000", "back": "1000"}.items()}
+for name, r in stopped.items():
+    until(lambda: (scratch / name / "attempts/1/attempt.json").exists())
+    (scratch / name).rename(scratch / f"{name}-away")
+    (scratch / name).touch()
+(scratch / "go").touch()
+for name, r in stopped.items():
+    until(lambda: "the job goes on" in r.text and (r.ck / "checkpoint-1").exists())
+    r.process.send_signal(signal.SIGINT if name == "twice" else signal.SIGTERM)
+    until(lambda: "stopping" in r.text)
+stopped["twice"].process.send_signal(signal.SIGINT)
+(scratch / "back").unlink()
+(scratch / "back-away").rename(scratch / "back")
+lost = f"run directory: not uploaded: checkpoint-1, the end of its log: {scratch}/%s"
+for name, title in {"ends": "a job that is stopped while its place is gone ends with its grace, and what is lost is named",
+                    "twice": "... a second Ctrl-C ends it at once"}.items():
+    check(title, differ((stopped[name].wait(), lost % name in stopped[name].text), (3, True)) and stopped[name].text)
+r = stopped["back"]
+check("... if it is back within the grace, all is there", differ((r.wait(), complete(scratch / "back"), "not uploaded" in r.text,
+      report(scratch / "back")["status"], "stopping" in log(scratch / "back", 1)), (3, ["checkpoint-1"], False, "Stopped", True)) and r.text)
 
 # ---- a full disk -------------------------------------------------------------------------------------------------------
 full, freed = scratch / "full", scratch / "freed"

@@ -1,0 +1,77 @@
+/* asked.c - signals before and after a supervisor has begun (supervise/asked.h). */
+#include "supervise/asked.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/stop.h"
+#include "base/thread.h"
+
+enum { OPEN_MS = 2000 };
+
+int asked_next(int signals)
+{
+	struct signalfd_siginfo info;
+
+	return read(signals, &info, sizeof(info)) == sizeof(info) ? (int)info.ssi_signo
+								  : 0;
+}
+
+bool asked_to_stop(int signal)
+{
+	return signal == SIGTERM || signal == SIGINT || signal == SIGQUIT;
+}
+
+/* The opening of the run directory, which may wait for its server. */
+struct opening {
+	const struct supervise_keeper *keeper;
+	int done, *fd, rc;
+	struct error err;
+};
+
+static void *open_keeper(void *ctx)
+{
+	struct opening *o = ctx;
+
+	o->rc = o->keeper->open(o->keeper->ctx, o->fd, &o->err);
+	eventfd_write(o->done, 1);
+	return NULL;
+}
+
+int asked_open(const struct supervise_keeper *keeper, int signals, int *early,
+	       int *ret_fd, struct error *err)
+{
+	struct opening o = { .keeper = keeper, .fd = ret_fd };
+	cleanup_fd int done = eventfd(0, EFD_CLOEXEC);
+	struct pollfd p[2] = { { .fd = done, .events = POLLIN },
+			       { .fd = signals, .events = POLLIN } };
+	int64_t until = *early ? clock_ms() + OPEN_MS : INT64_MAX;
+	pthread_t thread;
+
+	o.done = done;
+	if (thread_start(&thread, open_keeper, &o, err))
+		return -1;
+	while (!p[0].revents && clock_ms() < until) {
+		int n = 0;
+
+		poll(p, 2, until == INT64_MAX ? -1 : OPEN_MS / 4);
+		if (p[1].revents)
+			n = asked_next(signals);
+		if (asked_to_stop(n) && !*early) {
+			*early = n;
+			until = clock_ms() + OPEN_MS;
+		}
+	}
+	if (!p[0].revents)
+		stop_request();
+	pthread_join(thread, NULL);
+	if (o.rc)
+		*err = o.err;
+	return o.rc;
+}

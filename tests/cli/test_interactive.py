@@ -36,10 +36,14 @@ print("wait: ", flush=True)
 while not caught: time.sleep(0.05)
 print("caught", os.tcgetpgrp(0) == os.getpgrp())
 """
+# input() would not see a signal that comes just before it reads.
 RESIZED = """
-import os, signal
-signal.signal(signal.SIGWINCH, lambda *_: print("now", os.get_terminal_size().columns, flush=True))
+import os, signal, time
+resized = []
+signal.signal(signal.SIGWINCH, lambda *_: resized.append(1))
 print("at first", os.get_terminal_size().columns, flush=True)
+while not resized: time.sleep(0.05)
+print("now", os.get_terminal_size().columns, flush=True)
 input()
 """
 STUBBORN = """

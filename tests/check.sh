@@ -3,7 +3,7 @@
 #
 # `make check`: runs the make targets named, all of them whatever fails, and ends
 # with the totals. Those joined by + run at the same time (they mostly wait), up to AT_ONCE
-# (default 6) of them, the next when one ends; the output of the second and later ones comes
+# (default 4) of them, the next when one ends; the output of the second and later ones comes
 # after that of the first. A layer whose target
 # fails without saying which test did is itself a failed test; one that records no
 # tests of its own counts as one.
@@ -39,7 +39,7 @@ for group in "$@"; do
 	layer "${layers[0]}" &
 	running=1
 	for name in "${layers[@]:1}"; do
-		[ $running -lt "${AT_ONCE:-6}" ] || { wait -n; running=$((running - 1)); }
+		[ $running -lt "${AT_ONCE:-4}" ] || { wait -n; running=$((running - 1)); }
 		layer "$name" >"$results.$name.out" 2>&1 &
 		running=$((running + 1))
 	done

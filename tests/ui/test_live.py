@@ -128,14 +128,12 @@ def plotted(metric, column=1):
         return f ? f.uplot.data[0].map((x, i) => [x, f.uplot.data[arguments[1]][i]]).filter(p => p[1] !== undefined) : []""", metric, column)
 
 
-for step in range(STEPS):
-    allow(f"beta-{step}")  # it does not wait
 for n, name in enumerate(("beta", "gamma")):
     submit(name, "python3", HOME.name + "/train.py", str(STEPS), str(n), name, flags=("--detach",))
-b.go(f"{origin}/jobs/default/gamma")
-for step in range(STEPS):
-    b.until(f"step {step} is drawn", lambda step=step: len(plotted("loss")) == step + 1)
-    allow(f"gamma-{step}")
+    b.go(f"{origin}/jobs/default/{name}")
+    for step in range(STEPS):
+        b.until(f"step {step} of {name} is drawn", lambda step=step: len(plotted("loss")) == step + 1)
+        allow(f"{name}-{step}")
 b.until("the loss over steps", lambda: b.js("""const s = document.querySelector('#plots + .tools select'); s.value = 'step';
     s.dispatchEvent(new Event('change')); return 1""") and len(plotted("loss")) == STEPS)
 equal("a job's losses are what is drawn, in full", [tuple(p) for p in plotted("loss")], losses("gamma"))

@@ -100,6 +100,9 @@ b.click(".tools [type=search]")
 b.type(*"4/60") # not what our own lines of progress have
 b.until("... is searched", lambda: len(b.find(".line mark")) == 10)
 b.shot("log")
+b.type("Enter")
+b.go(b.url())
+b.until("... also after a reload (headlamp#5940)", lambda: len(b.find(".line mark")) == 10)
 b.go(server.origin + "/")
 b.screen(1360, 316)
 b.until("two have ended, one runs, one waits", lambda: [row[2] for row in b.rows()[1:]] == ["Failed", "Running", "Suspended", "Complete"]

@@ -24,6 +24,13 @@ function age(since) {
   return Math.floor(v / first) + a + (rest ? rest + b : '');
 }
 
+function keep(name, value) { // in the address, for a reload
+  if (value) query.set(name, value);
+  else query.delete(name);
+  const text = String(query).replaceAll('%2F', '/').replaceAll('%2C', ',');
+  history.replaceState(null, '', location.pathname + (text && '?' + text));
+}
+
 // ---- the stream ----------------------------------------------------------------------------------
 const status = el('span', { className: 'live', role: 'status' });
 const HIDDEN_MS = 1000;
@@ -396,13 +403,15 @@ function startLog(pre) {
   log.ranks.setAttribute('role', 'group');
   log.ranks.setAttribute('aria-label', 'Ranks');
   log.button = el('button', { type: 'button', textContent: 'Pause', onclick: pause });
-  const input = el('input', { type: 'search', placeholder: 'in the lines', oninput: () => search(input.value) });
+  const input = el('input', { type: 'search', placeholder: 'in the lines', value: query.get('find') || '',
+    oninput: () => search(input.value), onchange: () => keep('find', input.value) });
   const download = el('a', { className: 'button', href: '/log?job=' + job, textContent: 'Download', download: '' });
   log.box.onscroll = () => {
     log.bottom = log.box.scrollTop + log.box.clientHeight >= log.box.scrollHeight - ROW;
     redraw();
   };
   new ResizeObserver(redraw).observe(log.box);
+  log.search = input.value.toLowerCase();
   pre.replaceWith(el('div', { className: 'tools' }, log.button, el('label', {}, 'Search ', input), download, log.count),
     log.ranks, log.box);
 }
@@ -538,9 +547,8 @@ function compare(key) {
   remember();
 }
 
-function remember() { // in the address, so that it can be reloaded; all points come again
-  const others = stream.plots.slice(1);
-  history.replaceState(null, '', location.pathname + (others.length ? '?with=' + others.join(',') : ''));
+function remember() { // all points come again
+  keep('with', stream.plots.slice(1).join(','));
   stream.id = '0.' + (stream.id.split('.').slice(1).join('.') || '0.0');
   drawCompared();
   drawPlots();

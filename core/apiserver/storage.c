@@ -28,6 +28,7 @@ struct storage {
 	int64_t committed; /* version of the last change on disk */
 	int64_t live_bytes;
 	bool stopped;
+	bool unwritten; /* write_again() failed */
 	struct journal *journal;
 };
 
@@ -172,21 +173,23 @@ static bool next_live(void *ctx, struct journal_record *ret)
 
 /*
  * After a sync that failed, the log as it is read may be in the kernel's memory alone, and
- * no later sync writes that to the disk: write it again.
+ * no later sync writes that to the disk: write it again. While that fails, as on a full
+ * disk, nothing is added.
  */
-static void write_again(struct storage *s)
+static int write_again(struct storage *s, struct error *err)
 {
 	struct live live = { .s = s };
-	struct error ignored = { 0 };
 
-	if (s->journal && journal_report(s->journal)->records &&
-	    journal_rewrite(s->journal, next_live, &live, &ignored))
-		error_clear_if(&ignored, ignored.kind);
+	if (journal_rewrite(s->journal, next_live, &live, err))
+		return -1;
+	s->unwritten = false;
+	return 0;
 }
 
 int storage_open(struct storage **ret, const struct storage_conf *conf, struct error *err)
 {
 	struct storage *s = xcalloc(1, sizeof(*s));
+	struct error full = { 0 };
 
 	pthread_mutex_init(&s->lock, NULL);
 	cond_init(&s->changed);
@@ -197,7 +200,9 @@ int storage_open(struct storage **ret, const struct storage_conf *conf, struct e
 		storage_close(s);
 		return -1;
 	}
-	write_again(s);
+	s->unwritten = s->journal && journal_report(s->journal)->records;
+	if (s->unwritten && write_again(s, &full))
+		error_clear_if(&full, full.kind);
 	s->oldest = s->committed = s->version;
 	*ret = s;
 	return 0;
@@ -364,7 +369,8 @@ static int commit(struct storage *s, const char *key, struct stored *before,
 		rec.text = take_now->text;
 		rec.len = take_now->len;
 	}
-	if (s->journal && journal_add(s->journal, &rec, err)) {
+	if (s->journal && ((s->unwritten && write_again(s, err)) ||
+			   journal_add(s->journal, &rec, err))) {
 		stored_unref(take_now);
 		return -1;
 	}

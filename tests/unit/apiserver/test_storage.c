@@ -638,6 +638,32 @@ static void test_written_again(void **state)
 	storage_close(s);
 }
 
+/* While it cannot be written again, nothing is added that a crash would separate from it. */
+static void test_not_written_again(void **state)
+{
+	struct storage *s = opened(dir, 0);
+	cleanup_arena struct arena arena = { 0 };
+	const char *in_the_way = path_join(&arena, dir, "objects.new");
+	struct error err = { 0 };
+
+	assert_int_equal(put(s, "a", "1", false, &err), 0);
+	storage_close(s);
+	assert_int_equal(mkdir(in_the_way, 0700), 0);
+	s = opened(dir, 0);
+	assert_string_equal(value_of(&arena, s, "a"), "1");
+	assert_int_equal(put(s, "b", "2", false, &err), -1);
+	assert_non_null(strstr(err.msg, "objects.new"));
+	error_clear_if(&err, err.kind);
+	assert_null(value_of(&arena, s, "b"));
+	assert_int_equal(rmdir(in_the_way), 0);
+	assert_int_equal(put(s, "b", "2", false, &err), 0);
+	storage_close(s);
+	s = opened(dir, 0);
+	assert_string_equal(value_of(&arena, s, "a"), "1");
+	assert_string_equal(value_of(&arena, s, "b"), "2");
+	storage_close(s);
+}
+
 #define IN_DIR(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void)
@@ -660,6 +686,7 @@ int main(void)
 		IN_DIR(test_acknowledged_damage),
 		IN_DIR(test_foreign),
 		IN_DIR(test_written_again),
+		IN_DIR(test_not_written_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -67,6 +67,12 @@ equal("the pods: restarts", [(row[1], row[3]) for row in b.js("return [...docume
       [("Running", "2")] * 2)
 check("the YAML has what the runtime gives", None if any("# of the runtime torch-distributed" in line for line in b.texts(".added")) else b.texts(".added"))
 
+b.click(".acts a")
+b.until("a page asks", lambda: b.text("h1") == "Rerun vit?")
+b.click("main button")
+b.until("a rerun for which there is no kubelet", lambda: b.find("[role=alert]"))
+equal("a rerun for which there is no kubelet: as the command says it", "kftrainer rerun: " + b.text("[role=alert]"), run("rerun", "vit", "-n", "lab").stderr.strip())
+
 # ---- a user who may only read ------------------------------------------------------------------------------
 reader = Server(os.environ | {"KUBECONFIG": READER}, "-n", "lab")
 b.go(reader.url)
@@ -74,9 +80,10 @@ b.until("the list of another user", lambda: b.text("h1") == "Jobs")
 equal("who may read sees the same", list(jobs()), ["bert", "vit", "waits"])
 b.go(reader.origin + "/jobs/lab/vit")
 equal("what may not be done cannot", b.js("return [...document.querySelectorAll('.acts *')].map(e => [e.innerText, e.disabled])"), [
+    ["Rerun", True], ["you may not create pods/exec in namespace lab (kubectl auth can-i create pods --subresource=exec -n lab)", None],
     ["Suspend", True], ["you may not patch trainjobs.trainer.kubeflow.org in namespace lab (kubectl auth can-i patch trainjobs.trainer.kubeflow.org -n lab)", None],
     ["Delete", True], ["you may not delete trainjobs.trainer.kubeflow.org in namespace lab (kubectl auth can-i delete trainjobs.trainer.kubeflow.org -n lab)", None]])
-check("... its reason is what a screen reader tells", None if b.js("return document.querySelector('.acts button').getAttribute('aria-describedby')") == "no-suspend" else b.text(".acts"))
+check("... its reason is what a screen reader tells", None if b.js("return document.querySelector('.acts button').getAttribute('aria-describedby')") == "no-rerun" else b.text(".acts"))
 b.screen(1000, 660)
 b.shot("may-not")
 b.screen(1000, 900)
@@ -93,7 +100,7 @@ b.until("the page lives without events", lambda: "live" in b.text("header"))
 check("a user who may not see events is told so", None if "user guest may not list events" in b.text() else b.text())
 b.go("about:blank")
 check("no request went elsewhere", b.foreign(server.origin, reader.origin, guest.origin))
-check("the console has no error", [line for line in b.said if "403 (Forbidden)" not in line])
+check("the console has no error", [line for line in b.said if "403 (Forbidden)" not in line and "/lab/vit/rerun - Failed" not in line])
 b.end()
 for s in (server, reader, guest):
     s.end()

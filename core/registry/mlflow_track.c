@@ -2,8 +2,8 @@
  * mlflow_track.c - runs of MLflow (mlflow/mlflow, mlflow/protos/service.proto).
  *
  * MLflow gives a run its ID and knows no other unique key: the run of a job is found by
- * its tag. Of two that are made at the same time the older one remains, if each was made
- * within SETTLE_MS. MLflow stores a point once, however often it is sent.
+ * its tag. Of two that are made at the same time the older one remains, if the younger's
+ * process waits until the older one is there: the longer, the slower MLflow is. MLflow stores a point once, however often it is sent.
  */
 #include <ctype.h>
 #include <math.h>
@@ -20,7 +20,10 @@
 #define TAG_KEY "kftrainer.job"
 
 enum {
-	SETTLE_MS = 200,
+	SETTLE_MS =
+		200, /* and SETTLE_TIMES as long as MLflow took, up to MOST_SETTLE_MS */
+	SETTLE_TIMES = 4,
+	MOST_SETTLE_MS = 5000,
 	MAX_VALUE = 6000, /* MAX_PARAM_VAL_LENGTH */
 	FOUND_AT_MOST = 100,
 };
@@ -210,6 +213,7 @@ static int delete_run(struct registry *r, const char *id, struct error *err)
 /* s->run: ours, or that of another process that was faster. */
 static int make_run(struct session *s, struct error *err)
 {
+	int64_t began = clock_ms(), wait;
 	cleanup_json cJSON *body = new_run(s);
 	const struct registry_call call = { .method = "POST",
 					    .path = API "/runs/create",
@@ -223,7 +227,8 @@ static int make_run(struct session *s, struct error *err)
 		return -1;
 	if (answer.status >= 300)
 		return refuse(s->r, &answer, "a new run", err);
-	clock_sleep_ms(SETTLE_MS);
+	wait = SETTLE_MS + SETTLE_TIMES * (clock_ms() - began);
+	clock_sleep_ms(wait < MOST_SETTLE_MS ? wait : MOST_SETTLE_MS);
 	if (find_run(s, err))
 		return -1;
 	if (!s->run)

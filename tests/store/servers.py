@@ -5,6 +5,7 @@ import pathlib
 import shutil
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -49,3 +50,26 @@ def answers(port, child):
             pass
         time.sleep(0.05)
     sys.exit(f"{child.args[0]} does not start: {(scratch / f'{port}.log').read_text()[-500:]}")
+
+
+class Mlflow:
+    """MLflow's own server. Its empty tables, which take long to make, are kept with the program and copied."""
+
+    def __init__(self, venv):
+        self.python, self.db, self.empty = f"{venv}/bin/python", scratch / "mlflow.db", pathlib.Path(venv, "empty.db")
+        if self.empty.exists():
+            shutil.copy(self.empty, self.db)
+        self.port = free_port()
+        self.start()
+
+    def start(self):
+        self.process = start(self.port, self.python, "-m", "mlflow", "server", "--host", "127.0.0.1", "--port", str(self.port), "--workers", "1",
+                             "--backend-store-uri", f"sqlite:///{self.db}", "--artifacts-destination", str(scratch / "artifacts"))[1]
+
+    def answers(self):
+        answers(self.port, self.process)
+        if not self.empty.exists():
+            new = self.empty.with_suffix(f".{os.getpid()}")
+            with sqlite3.connect(self.db) as db, sqlite3.connect(new) as copy:
+                db.backup(copy)
+            os.rename(new, self.empty)

@@ -20,7 +20,7 @@ sys.path[:0] = [str(p) for p in pathlib.Path(__file__).resolve().parents[:2]]
 sys.dont_write_bytecode = True
 from hub import Running
 from proxy import Proxy
-from servers import answers, children, free_port, scratch, start
+from servers import Mlflow, answers, children, free_port, scratch, start
 from tap import check, finish, skip
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -78,28 +78,32 @@ def mariadb_do(*statements):
             send(0, b"\x03" + statement.encode())
 
 
-def backend(kind, port=None):
-    port = port or free_port()
-    if kind == "mlflow":
-        return start(port, python, "-m", "mlflow", "server", "--host", "127.0.0.1", "--port", str(port), "--workers", "1",
-                     "--backend-store-uri", f"sqlite:///{scratch}/mlflow.db", "--artifacts-destination", str(scratch / "artifacts"))
-    return start(port, model_registry, "proxy", "-n", "127.0.0.1", "-p", str(port), "--embedmd-database-type", "mysql",
-                 "--embedmd-database-dsn", f"root@unix({scratch}/sql)/kft?charset=utf8mb4")
+class Kubeflow:
+    def __init__(self):
+        self.port = free_port()
+        self.start()
+
+    def start(self):
+        self.process = start(self.port, model_registry, "proxy", "-n", "127.0.0.1", "-p", str(self.port), "--embedmd-database-type", "mysql",
+                             "--embedmd-database-dsn", f"root@unix({scratch}/sql)/kft?charset=utf8mb4")[1]
+
+    def answers(self):
+        answers(self.port, self.process)
 
 
 (scratch / "s3/bucket").mkdir(parents=True)
 s3_port = free_port()
 os.environ.update(ROOT_ACCESS_KEY="key", ROOT_SECRET_KEY="secretsecret")
 s3 = start(s3_port, versitygw, "--port", f"127.0.0.1:{s3_port}", "--quiet", "posix", str(scratch / "s3"))
-backends = {"mlflow": backend("mlflow")}
+backends = {"mlflow": Mlflow(venv)}
 mariadb()
-backends["kubeflow"] = backend("kubeflow")
+backends["kubeflow"] = Kubeflow()
 credentials = {
     "mlflow": ({"MLFLOW_TRACKING_USERNAME": "kft", "MLFLOW_TRACKING_PASSWORD": SECRET},
                "Basic " + base64.b64encode(f"kft:{SECRET}".encode()).decode()),
     "kubeflow": ({"KF_PIPELINES_SA_TOKEN_PATH": str(scratch / "token")}, "Bearer " + SECRET)}
 (scratch / "token").write_text(SECRET + "\n")
-proxies = {kind: Proxy(backends[kind][0], credentials[kind][1]) for kind in backends}
+proxies = {kind: Proxy(backends[kind].port, credentials[kind][1]) for kind in backends}
 schemes = {"mlflow": "mlflow+http", "kubeflow": "model-registry+http"}
 
 # Read back by the registries' own clients, in processes of their own: one for each, asked by a line of JSON.
@@ -125,11 +129,12 @@ for line in sys.stdin:
                       "format": artifact and artifact.model_format_name})
     print(json.dumps(found), flush=True)
 """}
-readers = {kind: subprocess.Popen([python, "-W", "ignore", "-c", READERS[kind], f"http://127.0.0.1:{backends[kind][0]}"],
+readers = {kind: subprocess.Popen([python, "-W", "ignore", "-c", READERS[kind], f"http://127.0.0.1:{backends[kind].port}"],
                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) for kind in backends}
 children.extend(readers.values())
-for server in (s3, *backends.values()):
-    answers(*server)
+answers(*s3)
+for server in backends.values():
+    server.answers()
 
 
 def registered(kind, name):
@@ -260,10 +265,10 @@ proxies["kubeflow"].newer = False
 
 
 def restart(kind):
-    os.killpg(backends[kind][1].pid, signal.SIGKILL)
-    backends[kind][1].wait()
-    backends[kind] = backend(kind, backends[kind][0])
-    answers(*backends[kind])
+    os.killpg(backends[kind].process.pid, signal.SIGKILL)
+    backends[kind].process.wait()
+    backends[kind].start()
+    backends[kind].answers()
 
 
 restarts = iter((lambda: restart("kubeflow"),))
@@ -284,7 +289,7 @@ mariadb_do("insert into Context (type_id, name, external_id, create_time_since_e
            "join Context v on v.id = p.context_id join seq_2_to_10001 where m.name = 'many'",
            "insert ignore into ParentContext select v.id, m.id from Context m join Context v on v.external_id like "
            "concat('kftrainer/', m.id, '/%') where m.name = 'many'")
-api = f"http://127.0.0.1:{backends['kubeflow'][0]}/api/model_registry/v1alpha3/registered_model"
+api = f"http://127.0.0.1:{backends['kubeflow'].port}/api/model_registry/v1alpha3/registered_model"
 many = json.load(urllib.request.urlopen(f"{api}?name=many"))["id"]
 page = json.load(urllib.request.urlopen(f"{api}s/{many}/versions?pageSize=100"))
 check("Kubeflow's registry has them, on pages", "" if len(page["items"]) == 100 and page["nextPageToken"] else page)

@@ -14,7 +14,7 @@ import time
 sys.path[:0] = [str(p) for p in pathlib.Path(__file__).resolve().parents[:2]]
 sys.dont_write_bytecode = True
 from proxy import Proxy
-from servers import answers, children, free_port, scratch, start
+from servers import Mlflow, children, scratch
 from tap import check, finish, skip
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -32,15 +32,8 @@ os.environ.update(NO_PROXY="*", no_proxy="*", HOME=str(scratch), XDG_STATE_HOME=
                   MLFLOW_DISABLE_TELEMETRY="true", MLFLOW_SERVER_ENABLE_JOB_EXECUTION="false")
 credentials = {"MLFLOW_TRACKING_USERNAME": "kft", "MLFLOW_TRACKING_PASSWORD": SECRET}
 authorization = "Basic " + base64.b64encode(f"kft:{SECRET}".encode()).decode()
-
-
-def mlflow_server(port):
-    return start(port, python, "-m", "mlflow", "server", "--host", "127.0.0.1", "--port", str(port), "--workers", "1",
-                 "--backend-store-uri", f"sqlite:///{scratch}/mlflow.db", "--artifacts-destination", str(scratch / "artifacts"))
-
-
-port = free_port()
-server = mlflow_server(port)
+server = Mlflow(venv)
+port = server.port
 proxy = Proxy(port, authorization)
 
 # ---- what a job runs: reports by upstream's protocol, line by line from a file ------------------------------------
@@ -120,7 +113,7 @@ def problem(got, code, like="(?s).*"):
     return "" if got[0] == code and re.search(like, got[1]) else f"status {got[0]}, wanted {code} and {like}: {got[1]}"
 
 
-answers(*server)
+server.answers()
 # ---- a job of two nodes, with its own calls of MLflow -------------------------------------------------------------
 values = ["0.1", "1e-300", "-2.5", "1.7976931348623157e+308", "nan", "3"]
 (scratch / "own.py").write_text("import mlflow\nmlflow.log_metric('own', 1.5, step=7, timestamp=1700000000000)\n")

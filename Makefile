@@ -333,7 +333,7 @@ ui: kftrainer
 	@LANES=$${LANES:-2} tests/run.sh ui $(wildcard tests/ui/test_*)
 local: kftrainer
 	@LANES=$${LANES:-2} tests/run.sh local $(call ordered,local,sdk.sh torch.sh convert.sh progress.sh,)
-store: kftrainer
+store: kftrainer build/kftrainer-shifted
 	@tests/setup.sh store
 	@tests/run.sh store $(wildcard tests/store/test_*)
 # mpi-short: each implementation with each transport, and each fault with one of them; all of it in soak.

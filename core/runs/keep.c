@@ -59,6 +59,7 @@ struct keeper {
 	struct complete_head *done; /* complete ones, the newest first */
 	size_t n_done;
 	int64_t failing; /* since then; 0: it works */
+	int64_t newest;  /* time of a change, by the wall clock */
 };
 
 struct wish {
@@ -87,6 +88,15 @@ static uint32_t attempt_of(struct runs *r, const char *name, uint64_t stamp)
 	return ret;
 }
 
+/* Never before that of another, also if the clock is set back: times say which is newer. */
+static int64_t time_of_change(struct keeper *k)
+{
+	int64_t now = clock_now();
+
+	k->newest = now < k->newest ? k->newest + 1 : now;
+	return k->newest;
+}
+
 static void examine(void *ctx, const char *name)
 {
 	struct keeper *k = ctx;
@@ -113,7 +123,7 @@ static void examine(void *ctx, const char *name)
 	e->stamp = stamp;
 	e->attempt = attempt_of(k->r, name, stamp);
 	e->changed = clock_ms();
-	e->changed_time = clock_now();
+	e->changed_time = time_of_change(k);
 	e->sent = e->torn = false;
 	e->old = !e->attempt || resumed;
 }

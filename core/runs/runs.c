@@ -383,6 +383,10 @@ static void *keep_texts(void *runs)
 	}
 	if (!all_sent(r) && !send_texts(r, IGNORED))
 		send_report_if_due(r, &due, IGNORED);
+	pthread_mutex_lock(&r->lock);
+	r->text_ended = true;
+	pthread_mutex_unlock(&r->lock);
+	runs_wake(r);
 	return NULL;
 }
 
@@ -538,16 +542,15 @@ bool runs_unsent(struct runs *r, char *text, size_t size)
 
 void runs_close(struct runs *r, int status, bool stopped, int64_t wait_ms)
 {
-	struct timespec until;
+	int64_t until = clock_ms() + wait_ms;
 
 	runs_end(r, status, stopped);
 	pthread_mutex_lock(&r->lock);
 	r->over = true;
 	pthread_mutex_unlock(&r->lock);
 	runs_wake(r);
-	clock_gettime(CLOCK_REALTIME, &until);
-	wait_ms += until.tv_nsec / 1000000;
-	until.tv_sec += (time_t)(wait_ms / 1000);
-	until.tv_nsec = (long)(wait_ms % 1000) * 1000000;
-	(void)pthread_timedjoin_np(r->text, NULL, &until); /* else it ends with us */
+	pthread_mutex_lock(&r->lock);
+	while (!r->text_ended && cond_wait_until(&r->changed, &r->lock, until))
+		;
+	pthread_mutex_unlock(&r->lock);
 }

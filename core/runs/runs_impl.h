@@ -38,7 +38,7 @@ struct runs {
 	pthread_mutex_t lock; /* guards what follows */
 	pthread_cond_t changed;
 	struct attempt *attempts, *running; /* not all sent; the last one */
-	bool flush, text_done, keep_done, over;
+	bool flush, text_done, keep_done, over, text_ended;
 	bool news;             /* report.json is due */
 	uint32_t next_attempt; /* rank 0's */
 	/* The report's, of rank 0. */

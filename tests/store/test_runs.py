@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import signal
 import socket
 import struct
@@ -32,6 +33,7 @@ if not versitygw:
     finish()
 for name in [name for name in os.environ if name.lower().endswith("_proxy") or name.startswith("AWS_")]:
     del os.environ[name]
+subprocess.run(["make", "-s", "-C", ROOT, "build/kftrainer-shifted"], check=True, stdout=sys.stderr)
 os.environ.update(HOME=str(scratch), XDG_STATE_HOME=str(scratch / "state"))
 (scratch / "s3/buck").mkdir(parents=True)
 KEY = scratch / "key"
@@ -87,8 +89,8 @@ def job(name, uid):
 class Run(Supervised):
     """A supervisor, or one of several."""
 
-    def __init__(self, uri, ck, *train, options=(), env=(), rank=None, uid="u1", command=None):
-        argv = [PROGRAM, "runtime", "supervise", "--message", "/dev/null", "--run-dir", uri, "--run-job", job("a", uid),
+    def __init__(self, uri, ck, *train, options=(), env=(), rank=None, uid="u1", command=None, program=PROGRAM):
+        argv = [program, "runtime", "supervise", "--message", "/dev/null", "--run-dir", uri, "--run-job", job("a", uid),
                 *options]
         if rank is not None:
             argv += ["--ranks", "2", "--rank", str(rank), "--hub", "127.0.0.1", "--port", str(Run.port), "--key", str(KEY)]
@@ -203,6 +205,42 @@ r, place = Run(f"file://{scratch}/fetched", "fetched-ck", command=["sh", "-c", f
 until(lambda: complete(place))
 (scratch / "done").touch()
 check("files that are being fetched are not sent", differ((r.wait(), complete(place)), (0, ["checkpoint-1"])) and r.text)
+
+# ---- clocks that are an hour off, and one that is set back -----------------------------------------------------------
+SHIFTED, clock = str(ROOT / "build/kftrainer-shifted"), [scratch / f"clock{i}" for i in (0, 1)]
+saves = """echo from "${KFTRAINER_RESUME_FROM##*/}"; cd "$KFTRAINER_CHECKPOINT_DIR"
+for name; do until [ -e "../go-$name" ]; do sleep 0.1; done; mkdir .new; echo "$name" >.new/weights; mv .new "$name"; done"""
+place = scratch / "clock"
+
+
+def shifted(i, ck, *names, rank=None):
+    return Run(f"file://{place}", ck, rank=rank, program=SHIFTED, env={"SHIFTED_CLOCK": str(clock[i])}, command=["sh", "-c", saves, "sh", *names])
+
+
+def save(name):
+    (scratch / f"go-{name}").touch()
+    until(lambda: name in complete(place))
+
+
+clock[0].write_text("3600")
+r = shifted(0, "clock-ck", "younger", "older")
+save("younger")
+clock[0].write_text("-3600")
+save("older")
+check("a clock that is set back by two hours: both are complete", differ((r.wait(), complete(place)), (0, ["older", "younger"])) and r.text)
+clock[0].write_text("-7200")
+r = shifted(0, "clock-ck2", "attempt")
+save("attempt")
+check("... the next attempt continues from the last", differ((r.wait(), first(r.text)), (0, "from older")) and r.text)
+Run.port, place = free_port(), scratch / "clocks"
+clock[1].write_text("3600")
+both = [shifted(i, f"clocks-ck{i}", "all", rank=i) for i in (0, 1)]
+save("all")
+check("two ranks whose clocks differ by hours: what both save is complete", differ(([r.wait() for r in both], [
+    json.loads(line).get("rank") for line in (place / "checkpoints/all.complete").read_text().splitlines()[1:]]), ([0, 0], [0, 1])))
+listed = subprocess.run([PROGRAM, "runs", f"file://{scratch}"], capture_output=True, text=True).stdout
+check("... runs: attempts, checkpoints and ages", None if re.search(r"/clock +a +Succeeded +(0s|120m) +1 +2 +attempt ", listed)
+      and re.search(r"/clocks +a +Succeeded +(0s|120m) +2 +1 +all ", listed) else listed)
 
 # ---- two ranks, with files of their own --------------------------------------------------------------------------------
 Run.port = free_port()

@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 """exec against a server that speaks pods/exec as no real one can be made to: old subprotocols, frames in
 pieces, pings in the middle, lost connections, refusals. tests/e2e/test_exec.sh has the real one."""
+import atexit
 import base64
 import hashlib
+import http.client
 import http.server
 import json
 import os
+import re
 import signal
 import socket
 import struct
@@ -365,4 +368,59 @@ is_("one that cannot be passed on is told", (code, b"cannot pass SIGINT on" in e
 is_("no command", subprocess.run([PROGRAM, "exec", "one"], capture_output=True).returncode, 2)
 run("plain", config=kubeconfig(proxy=URL))
 is_("through a proxy it is a tunnel", seen.get("tunnel"), URL[len("http://"):])
+
+# ---- a rerun from the page of `ui` ---------------------------------------------------------------------------
+gone = threading.Event()
+
+
+def session(p):
+    """Of a supervisor that needs every file and starts the command."""
+    data = b""
+
+    def until(frame):
+        nonlocal data
+        while frame not in data:
+            op, message = p.receive()
+            if op is None:
+                raise OSError
+            data += message[1:] if op == BIN else b""
+    until(b"B\0\0\0\0")
+    p.out(1, b"N" + struct.pack("!I", 1) + b"\xff")
+    until(b"G\0\0\0\0")
+    seen["sent"] = data
+    p.out(1, b"S\0\0\0\0")
+    while p.input()[0] is not None:
+        pass
+    gone.set()
+
+
+SCENARIOS["/opt/kftrainer/kftrainer"] = session
+CODE = os.path.join(scratch.name, "code")
+os.mkdir(CODE)
+with open(CODE + "/train.py", "w", encoding="ascii") as f:
+    f.write("print('edited')\n")
+JOB["metadata"]["annotations"] = {"kftrainer.io/dev": "1h", "kftrainer.io/dev-from": CODE}
+page = subprocess.Popen([PROGRAM, "ui", "--kubeconfig", CONFIG], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                        text=True, env={**os.environ, "HOME": scratch.name})
+atexit.register(page.terminate)
+origin, token = page.stdout.readline().strip().split("/?")
+cookie = {}
+
+
+def ask(path, form=None):
+    c = http.client.HTTPConnection(origin.removeprefix("http://"))
+    c.request("POST" if form else "GET", path, urllib.parse.urlencode(form) if form else None, {**cookie, **({"Origin": origin} if form else {})})
+    answer = c.getresponse()
+    return answer, answer.read().decode()
+
+
+cookie["Cookie"] = ask("/?" + token)[0].getheader("Set-Cookie").split(";")[0]
+form = dict(re.findall(r'name="(csrf|uid)" value="([^"]*)"', ask("/jobs/default/one/rerun")[1]))
+answer, text = ask("/jobs/default/one/rerun", form)
+is_("the page's rerun leads back to the job", (answer.status, answer.getheader("Location")), (303, "/jobs/default/one"))
+is_("... has sent the file", b"print('edited')" in seen["sent"], True)
+gone.wait()
+is_("... and ended the session, not the command", seen["/opt/kftrainer/kftrainer"][0]["command"][1:], ["runtime", "rerun", "--dev", "/mnt/workspace"])
+JOB["metadata"]["annotations"]["kftrainer.io/dev-from"] = scratch.name
+is_("a directory that the page did not show is not sent", ask("/jobs/default/one/rerun", form)[0].status, 409)
 finish()

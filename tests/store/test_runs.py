@@ -323,7 +323,7 @@ check("... with two lines at most", differ(r.text.count("tried again") < 3, True
 
 # ---- a place that is gone as the job is stopped -------------------------------------------------------------------------
 unsaved = """cd "$KFTRAINER_CHECKPOINT_DIR" && until [ -e ../go ]; do sleep 0.1; done && mkdir .new && echo x >.new/weights && mv .new checkpoint-1
-trap "echo stopping; exit 3" TERM INT; sleep 1000 & wait"""
+trap 'kill $!; echo stopping; exit 3' TERM INT; sleep 1000 & wait"""
 stopped = {name: Run(f"file://{scratch}/{name}", f"{name}-ck", options=["--run-grace", grace], command=["sh", "-c", unsaved])
            for name, grace in {"ends": "4", "twice": "1000", "back": "1000"}.items()}
 for name, r in stopped.items():

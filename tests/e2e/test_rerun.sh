@@ -81,6 +81,31 @@ check "one that breaks before all has arrived: the command runs on" half
 edit 24 true
 check "... and the next rerun is not kept waiting" exits 0 'rank 0 edit 24' dev
 
+# ---- from the page of ui -------------------------------------------------------------------------------------
+page_rerun() {
+	"${inside[@]}" env KUBECONFIG="$cluster_state/admin.kubeconfig" timeout 120 python3 - "$kftrainer" "$ns" <<-'END'
+		import http.client, re, subprocess, sys, urllib.parse
+		page = subprocess.Popen([sys.argv[1], "ui", "-n", sys.argv[2]], stdout=subprocess.PIPE, text=True)
+		origin, token = page.stdout.readline().strip().split("/?")
+		headers, path = {}, f"/jobs/{sys.argv[2]}/dev/rerun"
+		def ask(method, path, body=None):
+		    c = http.client.HTTPConnection(origin.removeprefix("http://"))
+		    c.request(method, path, body, headers)
+		    answer = c.getresponse()
+		    return answer, answer.read().decode()
+		headers = {"Cookie": ask("GET", "/?" + token)[0].getheader("Set-Cookie").split(";")[0], "Origin": origin}
+		form = re.findall(r'name="(csrf|uid)" value="([^"]*)"', ask("GET", path)[1])
+		answer, text = ask("POST", path, urllib.parse.urlencode(form))
+		page.terminate()
+		sys.exit(answer.status != 303 and text)
+	END
+}
+edit 24 'echo page; sleep 300'
+check "a rerun from the page of ui" page_rerun
+check "... the command runs on" eval 'wait_for 60 running 0 && wait_for 60 running 1'
+check "... and no session remains" wait_for 30 no_session
+edit 24 true
+
 # ---- rights --------------------------------------------------------------------------------------------------
 make_user "$scratch/user"
 allow_exec ''

@@ -8,9 +8,9 @@ tests=0 failures=0
 # own shell: one that was forked and is killed before it executes its command runs the trap, too.
 at_exit() {
 	# shellcheck disable=SC2064 # the command is known now
-	trap '[ $BASHPID != $$ ] || { '"${1:-:}"'; rm -rf "$scratch"; }' EXIT
+	trap '[ $BASHPID != $$ ] || { '"$1"'; rm -rf "$scratch"; }' EXIT
 }
-at_exit
+at_exit :
 
 # check WHAT COMMAND...: passed when the command succeeds; what it printed is shown
 # when it does not.

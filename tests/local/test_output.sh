@@ -64,7 +64,7 @@ ok "why names its error" printed 'node-1 .*its log says "\[rank1\]: AssertionErr
 
 # Two have errors of their own: the first one in time, though logs have node-0's before it. Its time is that of reading it.
 rm said?
-sed -i 's|^said 1$|&; until "'"$kftrainer"'" logs lost2 --rank 1 \| grep -q Assertion; do sleep 0.1; done; [ "$JOB_COMPLETION_INDEX" = 2 ] || { say 9 "KeyError: 1"; sleep infinity; }|' raise.sh
+sed -i 's#^said 1$#&; until "'"$kftrainer"'" logs lost2 --rank 1 | grep -q Assertion; do sleep 0.1; done; [ "$JOB_COMPLETION_INDEX" = 2 ] || { say 9 "KeyError: 1"; sleep infinity; }#' raise.sh
 job lost2 3 < <(node "cd $scratch; . ./raise.sh")
 submit lost2
 run "$kftrainer" logs lost2

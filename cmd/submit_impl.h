@@ -1,5 +1,5 @@
 /*
- * submit_impl.h - what the files of `submit` share.
+ * submit_impl.h - declarations that the files of `submit` share.
  */
 #ifndef CMD_SUBMIT_IMPL_H
 #define CMD_SUBMIT_IMPL_H

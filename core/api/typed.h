@@ -26,7 +26,7 @@ cJSON *typed_fields(const struct node *type, const cJSON *value);
 struct typed_changes {
 	cJSON *added, *modified, *removed; /* field sets, owned; NULL: none */
 };
-/* What is at the path `but` is not compared; NULL: all is. */
+/* The value at the path `but` is not compared; NULL: all are. */
 void typed_compare(const struct node *type, const cJSON *before, const cJSON *after,
 		   const char *const *but, struct typed_changes *ret);
 void typed_changes_release(struct typed_changes *c);

@@ -62,7 +62,7 @@ struct fleet {
 	int n_remotes;
 	pthread_mutex_t lock;
 	bool ever_ready; /* all workers have been ready at some time */
-	bool resumed;    /* they were, for a head before this one */
+	bool resumed;    /* all workers were ready for a head before this one */
 	bool by_files;   /* assign whole files: there are upstream's workers */
 	char secret[FLEET_SECRET];
 };

@@ -1,5 +1,5 @@
 /*
- * state_metrics.h - what runs reported, for plots: <run>/metrics.jsonl, a line for each
+ * state_metrics.h - reports of runs, for plots: <run>/metrics.jsonl, a line for each
  * report, as in a run directory (docs/runs.md): the object trainerStatus with `time`.
  */
 #ifndef LOCAL_STATE_METRICS_H

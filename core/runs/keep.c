@@ -26,8 +26,8 @@ enum {
 	SOON_MS = 500,   /* if there is something to send, or the command has ended */
 	QUIET_MS = 2000, /* a checkpoint has not changed for so long */
 	MOST_NAMED = 3,
-	/* Of all threads that hash and send. The lowest that never starves: beside one
-	 * busy thread of the training, 1.5 % of a core, and all of an idle one. */
+	/* Threads that hash and send have it: the lowest that never starves, 1.5 % of a core
+	 * beside one busy thread of the training, and all of an idle one. */
 	NICE = 19,
 };
 
@@ -279,8 +279,8 @@ static struct complete_head head_of(const struct keeper *k, const struct entry *
 }
 
 /*
- * Of another rank than the first, any directory may be its part of a checkpoint; a file
- * that is not finished is none.
+ * On ranks other than the first, any directory may be a part of a checkpoint; a file that
+ * is not finished is none.
  */
 static bool is_due(const struct keeper *k, const struct entry *e)
 {
@@ -289,14 +289,14 @@ static bool is_due(const struct keeper *k, const struct entry *e)
 		(k->r->conf->rank && !is_single(k, e->name)));
 }
 
-/* What its writer finishes in one step is sent at once: wait_until_quiet(). */
+/* An entry that its writer finishes in one step is sent at once: wait_until_quiet(). */
 static bool is_quiet(const struct keeper *k, const struct entry *e)
 {
 	return e->quiet && (k->ended || recognize_whole(k->dir, e->name, e->renamed) ||
 			    clock_ms() >= e->changed + QUIET_MS);
 }
 
-/* Their names, for runs_unsent(). */
+/* The names of entries that are due, for runs_unsent(). */
 static void publish_due(struct keeper *k)
 {
 	cleanup_buf struct buf names = { .max = sizeof(k->r->due) };
@@ -313,7 +313,7 @@ static void publish_due(struct keeper *k)
 	pthread_mutex_unlock(&k->r->lock);
 }
 
-/* Of those that are due, the newest that is quiet; *ret_due: how many there are. */
+/* The newest entry that is due and quiet; *ret_due: how many are due. */
 static struct entry *newest_due(struct keeper *k, size_t *ret_due)
 {
 	struct entry *best = NULL;
@@ -476,7 +476,7 @@ static void remove_older(struct keeper *k)
 	}
 }
 
-/* What the other ranks have sent of a checkpoint. */
+/* Files of a checkpoint that other ranks have sent. */
 struct others {
 	const struct entry *of;
 	struct complete_head *head; /* with the sums */
@@ -625,7 +625,7 @@ static int complete(struct keeper *k, struct entry *e, uint32_t mark, struct err
 	struct complete_head head = head_of(k, e);
 	struct lines mine = { 0 };
 	int64_t began = clock_ms();
-	int rc = wait_for_marks(k, e, 0, err); /* what is lost replaces nothing */
+	int rc = wait_for_marks(k, e, 0, err); /* a lost one replaces nothing */
 
 	for (size_t i = 0; !rc && i < k->n_done; i++)
 		if (str_eq(k->done[i].name, e->name))

@@ -95,7 +95,7 @@ int place_send(struct run_place *p, const char *what, const char *name, struct e
 	return upload_run(&conf, what, &now, err);
 }
 
-/* What is at a URI: one object, a directory to read, or one to fetch with sums. */
+/* A URI names one object, a directory to read, or one to fetch with sums. */
 enum what { ONE, BELOW, FILES };
 
 static int open_store(struct run_place *p, const char *uri, enum what what,

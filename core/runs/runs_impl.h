@@ -55,7 +55,7 @@ struct runs {
 	/* Marks. */
 	uint32_t mark, heard, marked, all_marked;
 	bool failed; /* the command has, and is not started again yet */
-	/* Of both threads: lines about the place since it worked, when the last was said. */
+	/* Both threads count lines about the place since it worked; `said`: the last one's time. */
 	int lines;
 	int64_t said;
 	char error[300]; /* the last failure of the place, until it works again; or "" */

@@ -1,5 +1,5 @@
 /*
- * worktree.h - which version of the code is submitted.
+ * worktree.h - the version of the code that is submitted.
  */
 #ifndef SPEC_WORKTREE_H
 #define SPEC_WORKTREE_H

@@ -1,5 +1,5 @@
 /*
- * gs.h - what both APIs of Google Cloud Storage share: its address and its refusals.
+ * gs.h - the address and the refusals of Google Cloud Storage, for both of its APIs.
  */
 #ifndef STORE_GS_H
 #define STORE_GS_H

@@ -275,7 +275,7 @@ static cJSON *event_of(const cJSON *tj, const cJSON *line, size_t n)
 	return event;
 }
 
-/* What is no event, or no report, is left out. */
+/* Lines that are no event, or no report, are left out. */
 static void write_line(const struct state_run *run, const cJSON *tj, const cJSON *line,
 		       size_t *events)
 {

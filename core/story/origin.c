@@ -1,4 +1,4 @@
-/* origin.c - what a run was submitted with (story/story.h). */
+/* origin.c - read the TrainJob and the code of a submission (story/story.h). */
 #include "base/cleanup.h"
 #include "story/story_impl.h"
 

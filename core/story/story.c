@@ -182,7 +182,7 @@ static void report_fault(struct story *s, struct run_place *p, const char *path,
 				 why->msg);
 }
 
-/* What matches of all attempts, into a directory that the caller removes. */
+/* Fetch matching files of all attempts, into a directory that the caller removes. */
 static int fetch_attempts(struct run_place *p, const char *path, const char *to,
 			  const char *const *what, struct error *err)
 {
@@ -500,7 +500,7 @@ void story_close(struct story *s)
 
 /* ---- several ----------------------------------------------------------------------------- */
 
-/* What it reported last, where `runs` has it. */
+/* Put the last report where `runs` has it. */
 static void put_progress(cJSON *run)
 {
 	cleanup_json cJSON *last = cJSON_DetachItemFromObject(run, "progress");

@@ -18,8 +18,8 @@ struct story_conf {
 	const char *(*env)(void *ctx, const char *name); /* as store_conf's */
 	void *ctx;
 	/*
-	 * Of several runs, which? Neither: ERR_USAGE. One that cannot be read is reported,
-	 * by its URI, and left out, unless it is the only one.
+	 * Choose one of several runs, or all; neither: ERR_USAGE. A run that cannot be read is
+	 * reported, by its URI, and left out, unless it is the only one.
 	 */
 	const char *name;
 	bool all;
@@ -51,7 +51,7 @@ const char *story_option(const struct story *s); /* " --from URI", without secre
 MUST_CHECK int story_logs(struct story *s, const char *name, struct error *err);
 void story_close(struct story *s); /* removes the directory; NULL is fine */
 
-/* What a run was submitted with, to submit it again. */
+/* The submission of a run, to submit it again. */
 struct story_origin {
 	cJSON *trainjob; /* as its user wrote it, or as it is stored */
 	struct buf code; /* code.tar.zst; empty: it has none */

@@ -21,8 +21,8 @@ enum {
 /* report.json, checked: `status`, `name` and `nodes` are usable. */
 MUST_CHECK int story_report(cJSON **ret, struct run_place *p, struct error *err);
 /*
- * Of job.yaml at `name`: the first document is as submitted, the last as stored. The
- * caller's. ERR_NOT_FOUND.
+ * Read one document of job.yaml at `name`: the first is as submitted, the last as stored.
+ * The caller frees it. ERR_NOT_FOUND.
  */
 MUST_CHECK int story_job(cJSON **ret, struct run_place *p, const char *name, bool first,
 			 struct error *err);

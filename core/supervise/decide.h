@@ -57,7 +57,7 @@ enum supervise_action supervise_decide(struct supervise_state *s,
 enum supervise_action supervise_obey(struct supervise_state *s,
 				     const struct supervise_rules *rules,
 				     const struct hub_order *order, int64_t now);
-/* What the hub is sent of this rank. */
+/* The state of this rank, as the hub gets it. */
 struct peer_state supervise_peer_state(const struct supervise_state *s);
 
 #endif

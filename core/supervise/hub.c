@@ -193,7 +193,8 @@ static void judge(struct hub *h, int64_t now)
 		   h->order.epoch + 1);
 	h->counts.lost++;
 	if (h->n == 1)
-		buf_clear(&h->said); /* it was asked to end: nobody is left to restart */
+		buf_clear(
+			&h->said); /* the job was asked to end: nobody is left to restart */
 	stop(h, now);
 }
 

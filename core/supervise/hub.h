@@ -68,7 +68,7 @@ void hub_init(struct hub *h, const struct supervise_rules *rules, struct hub_ran
 void hub_state(struct hub *h, uint32_t rank, const struct peer_state *state, int64_t now);
 void hub_sign(struct hub *h, const struct peer_sign *sign, int64_t now);
 void hub_dumped(struct hub *h, uint32_t rank, int64_t now);
-/* Its connection has ended; `heard`: when something came from it for the last time. */
+/* A rank's connection has ended; `heard`: when something came from it for the last time. */
 void hub_left(struct hub *h, uint32_t rank, int64_t heard, int64_t now);
 void hub_time(struct hub *h, int64_t now);
 /* For hub_dev: stop what runs; start all again once they are ready. */

@@ -62,8 +62,8 @@ enum peer_phase {
 /* Would another start end the same? */
 enum peer_cause {
 	CAUSE_UNKNOWN,
-	CAUSE_PERMANENT, /* it would */
-	CAUSE_MEMORY,    /* it would, if it runs out of memory at the same step */
+	CAUSE_PERMANENT, /* a restart would fail again */
+	CAUSE_MEMORY,    /* a restart would, out of memory at the same step */
 	CAUSE_FINISH,    /* rank 0's: all have succeeded, and what follows has failed */
 };
 struct peer_state {

@@ -255,7 +255,7 @@ static void join_output(struct supervisor *s)
 	relay_join(&s->out[1]);
 }
 
-/* What the command left is still sent, also that of a failure. */
+/* Files that the command left are still sent, also after a failure. */
 static void end(struct supervisor *s)
 {
 	const struct supervise_keeper *k = s->conf->keeper;
@@ -749,7 +749,7 @@ static void report_end(struct supervisor *s, int status)
 	reports_stop(s->reports);
 	if (k)
 		k->close(k->ctx, status ? status : failed, s->state.asked && !failed);
-	if (t && is_first(s)) /* it may wait longer */
+	if (t && is_first(s)) /* the tracker may wait longer than the others */
 		t->end(t->ctx, status ? status : failed, s->state.asked && !failed);
 }
 

@@ -56,7 +56,7 @@ struct supervise_keeper {
 	void (*ended)(void *ctx, int status);
 	void (*flush)(void *ctx, bool on);
 	bool (*flushed)(void *ctx);
-	/* Its end is known, before all is kept; status and asked as close() gets them. */
+	/* The job's end is known, before all is kept; status and asked as close() gets them. */
 	void (*end)(void *ctx, int status, bool asked);
 	void (*alone)(void *ctx); /* rank 0's: no other rank is left to answer a mark */
 	void (*close)(void *ctx, int status, bool asked);
@@ -64,14 +64,14 @@ struct supervise_keeper {
 };
 
 /*
- * What follows the success of all ranks, on rank 0, before the others are free: after the
- * loss of a pod all start again. Its output and status are the job's; its failure starts
- * nothing again.
+ * A command that rank 0 runs when all ranks have succeeded, before the others are free:
+ * after the loss of a pod all start again. Its output and status are the job's; its
+ * failure starts nothing again.
  */
 struct supervise_finish {
-	/* Of this job, here, all ranks have succeeded before: they are not started. */
+	/* All ranks of this job have succeeded before, here: they are not started. */
 	bool (*is_trained)(void *ctx);
-	/* They have: what to run now, in the arena. */
+	/* The command that runs then, in the arena. */
 	char *const *(*command)(void *ctx, struct arena *arena);
 	void *ctx;
 };

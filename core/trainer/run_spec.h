@@ -18,7 +18,7 @@
 
 /* The TrainJob as its user wrote it, which `submit` sets; else that of `kubectl apply`. */
 #define RUN_SUBMITTED_ANNOTATION "kftrainer.io/submitted"
-#define RUN_SUBMITTED            "submitted" /* that of run_spec_job() */
+#define RUN_SUBMITTED            "submitted" /* the member of run_spec_job() */
 
 #define RUN_CHECKPOINT_ENV       "KFTRAINER_CHECKPOINT_DIR"
 #define RUN_CHECKPOINT_VOLUME    "kftrainer-checkpoints"
@@ -45,7 +45,7 @@ MUST_CHECK int run_spec_of(struct run_spec *ret, struct arena *arena, const cJSO
 const char *run_spec_job(struct arena *arena, const cJSON *tj);
 /* Is it the name of a variable whose value is left out? NULL is fine. */
 bool run_spec_is_secret(const char *name);
-/* Of a job with a run directory: annotate it with itself, before defaults are set. */
+/* Annotate a job with a run directory with itself, before defaults are set. */
 void run_spec_keep_submitted(cJSON *tj);
 
 #endif

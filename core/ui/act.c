@@ -131,8 +131,8 @@ void act_links(struct buf *out, struct kube *k, const cJSON *job)
 }
 
 /*
- * What the user sees when asked, for the form: the uid, so that a new job of the same name
- * is another one, and of a rerun a digest of the directory that is sent.
+ * The form has what its user sees: the uid, so that a new job of the same name is another
+ * one, and for a rerun a digest of the directory that is sent.
  */
 static const char *seen_of(struct arena *arena, const cJSON *job, enum act act)
 {

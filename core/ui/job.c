@@ -117,7 +117,7 @@ static void add_logs(struct buf *out, struct kube *k, const struct view *v)
 	buf_adds(out, "</pre>\n");
 }
 
-/* What the page shows; made by load(), ends with release(). */
+/* The page's contents; made by load(), ends with release(). */
 struct shown {
 	struct view view;
 	cJSON *events;
@@ -172,7 +172,7 @@ static void time_rows(const struct rows *rows, const struct shown *s)
 	}
 }
 
-/* What supervisors report; a job without has no row. */
+/* Rows of supervisors' reports; a job without any has no row. */
 static void supervised_rows(const struct rows *rows, const struct shown *shown)
 {
 	cleanup_arena struct arena a = { 0 };

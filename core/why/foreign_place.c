@@ -28,17 +28,17 @@ const char *pod_kai_group(const cJSON *pod)
 					       : NULL;
 }
 
-bool podgroup_is_kai(const cJSON *podgroup)
+bool pod_group_is_kai(const cJSON *podgroup)
 {
 	return str_eq(meta_api_version(podgroup), KAI_GROUP_VERSION);
 }
 
-const char *kai_group_queue(const cJSON *podgroup)
+const char *pod_group_kai_queue(const cJSON *podgroup)
 {
-	return podgroup_is_kai(podgroup) ? json_str(podgroup, "spec", "queue") : NULL;
+	return pod_group_is_kai(podgroup) ? json_str(podgroup, "spec", "queue") : NULL;
 }
 
-bool kai_queue_is_top(const cJSON *queue)
+bool pod_kai_queue_is_top(const cJSON *queue)
 {
 	return queue && !json_str(queue, "spec", "parentQueue");
 }

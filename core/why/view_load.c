@@ -285,7 +285,7 @@ static int load_named_group(struct loader *l, struct error *err)
 static int load_kai_queue(struct loader *l, struct error *err)
 {
 	const struct kube_ref ref = { KAI_QUEUE_VERSION, "Queue", NULL,
-				      kai_group_queue(l->v->podgroup) };
+				      pod_group_kai_queue(l->v->podgroup) };
 
 	return ref.name ? load_one(l, &ref, "queues", err) : 0;
 }

@@ -65,7 +65,7 @@ static bool is_native(const struct view *v)
 /* Only of Kubernetes' own and of KAI's there are several. */
 static bool is_one_of_several(const struct view *v)
 {
-	return is_native(v) || podgroup_is_kai(v->podgroup);
+	return is_native(v) || pod_group_is_kai(v->podgroup);
 }
 
 static const char *group_name(const struct view *v)
@@ -84,7 +84,8 @@ static bool in_group(const struct view *v, const cJSON *pod)
 /* KAI before 0.13 makes a PodGroup of each pod of a JobSet. */
 static bool is_of_one(const struct view *v)
 {
-	return podgroup_is_kai(v->podgroup) && foreign_group_min_member(v->podgroup) <= 1;
+	return pod_group_is_kai(v->podgroup) &&
+	       foreign_group_min_member(v->podgroup) <= 1;
 }
 
 static bool gang_of(struct why *w, struct gang *ret)
@@ -344,7 +345,7 @@ static void add_completed(struct why *w)
 /* KAI 0.12 says nothing of such queues. */
 static bool kai_queue_is_at_fault(struct why *w)
 {
-	const char *queue = kai_group_queue(w->v->podgroup);
+	const char *queue = pod_group_kai_queue(w->v->podgroup);
 
 	if (!queue)
 		return false;
@@ -353,7 +354,7 @@ static bool kai_queue_is_at_fault(struct why *w)
 			"KAI ignores it: the queue %s does not exist (label "
 			"kai.scheduler/queue)",
 			queue);
-	else if (kai_queue_is_top(w->v->kai_queue))
+	else if (pod_kai_queue_is_top(w->v->kai_queue))
 		why_add(w, "QueueNotForPods", "kubectl get queues.scheduling.run.ai",
 			"KAI places no pods of the queue %s, which has no parentQueue: "
 			"use one of its child queues",

@@ -105,7 +105,7 @@ void why_starting(struct why *w);
 void why_running(struct why *w);
 void why_workers_remain(struct why *w); /* an MPI job's launcher has succeeded */
 void why_alone(struct why *w);          /* an event says that processes train alone */
-void why_supervision(struct why *w);    /* what its supervisors have told */
+void why_supervision(struct why *w);    /* reports of its supervisors */
 void why_warning(struct why *w);
 
 #endif

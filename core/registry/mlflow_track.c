@@ -3,7 +3,8 @@
  *
  * MLflow gives a run its ID and knows no other unique key: the run of a job is found by
  * its tag. Of two that are made at the same time the older one remains, if the younger's
- * process waits until the older one is there: the longer, the slower MLflow is. MLflow stores a point once, however often it is sent.
+ * process waits until the older one is there: the longer, the slower MLflow is. MLflow
+ * stores a point once, however often it is sent.
  */
 #include <ctype.h>
 #include <math.h>
@@ -20,10 +21,9 @@
 #define TAG_KEY "kftrainer.job"
 
 enum {
-	SETTLE_MS =
-		200, /* and SETTLE_TIMES as long as MLflow took, up to MOST_SETTLE_MS */
-	SETTLE_TIMES = 4,
-	MOST_SETTLE_MS = 5000,
+	WAIT_MS = 200, /* and WAIT_TIMES as long as MLflow took, up to MOST_WAIT_MS */
+	WAIT_TIMES = 4,
+	MOST_WAIT_MS = 5000,
 	MAX_VALUE = 6000, /* MAX_PARAM_VAL_LENGTH */
 	FOUND_AT_MOST = 100,
 };
@@ -227,8 +227,8 @@ static int make_run(struct session *s, struct error *err)
 		return -1;
 	if (answer.status >= 300)
 		return refuse(s->r, &answer, "a new run", err);
-	wait = SETTLE_MS + SETTLE_TIMES * (clock_ms() - began);
-	clock_sleep_ms(wait < MOST_SETTLE_MS ? wait : MOST_SETTLE_MS);
+	wait = WAIT_MS + WAIT_TIMES * (clock_ms() - began);
+	clock_sleep_ms(wait < MOST_WAIT_MS ? wait : MOST_WAIT_MS);
 	if (find_run(s, err))
 		return -1;
 	if (!s->run)

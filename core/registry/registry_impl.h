@@ -60,9 +60,9 @@ MUST_CHECK int registry_find_kind(const struct registry_kind **ret, const char *
 				  struct error *err);
 
 /*
- * Make a call, with retries; release *ret in every case. Upon success the status is 2xx, 400, 404 or 409, or 0 (see
- * is_done). ERR_DENIED: 401, 403; ERR_FORMAT: a redirect, another status,
- * or no JSON object, whose status is in err->code then.
+ * Make a call, with retries; release *ret in every case. Upon success the status is 2xx,
+ * 400, 404 or 409, or 0 (see is_done). ERR_DENIED: 401, 403; ERR_FORMAT: a redirect,
+ * another status, or no JSON object, whose status is in err->code then.
  */
 MUST_CHECK int registry_call(struct registry *r, const struct registry_call *call,
 			     struct registry_answer *ret, struct error *err);

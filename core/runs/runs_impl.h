@@ -75,8 +75,8 @@ MUST_CHECK int runs_check_owner(struct run_place *p, const cJSON *job, struct er
 void runs_event(struct runs *r, const char *type, const char *reason, const char *text);
 void runs_say(struct runs *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /*
- * Says the first failure, and then one a minute; ERR_STOPPED is none. NULL: it works again. *since: the first
- * failure of that thread since it worked; 0: there is none.
+ * Print the first failure, and then one a minute; ERR_STOPPED is none. NULL: the place
+ * works again. *since: the first failure of that thread since it worked; 0: there is none.
  */
 void runs_trouble(struct runs *r, int64_t *since, const struct error *why);
 void runs_wake(struct runs *r); /* the caller and both threads */

@@ -55,7 +55,7 @@ struct runs {
 	/* Marks. */
 	uint32_t mark, heard, marked, all_marked;
 	bool failed; /* the command has, and is not started again yet */
-	/* Both threads count lines about the place since it worked; `said`: the last one's time. */
+	/* Lines about the place since it worked, of both threads; when the last was. */
 	int lines;
 	int64_t said;
 	char error[300]; /* the last failure of the place, until it works again; or "" */

@@ -195,7 +195,7 @@ def preflight():
         return
     spaces = [f"kftb{os.getpid()}n{i}" for i in range(2)]
     hosts = f"{FOLDER.name}/hosts"
-    pathlib.Path(hosts).write_text("127.0.0.1 localhost\n10.99.1.1 n0\n10.99.1.2 n1\n")
+    pathlib.Path(hosts).write_text("127.0.0.1 localhost\n10.99.1.1 job-node-0-0.job\n10.99.1.2 job-node-0-1.job\n")
     pathlib.Path(f"{FOLDER.name}/secret").write_text("a secret of this job")
 
     def ip(*argv):
@@ -213,7 +213,7 @@ def preflight():
             begun = time.perf_counter()
             both = [subprocess.Popen(["ip", "netns", "exec", space, "unshare", "-m", "sh", "-c", f'mount --bind {hosts} /etc/hosts && exec "$@"',
                                       "-", PROGRAM, "preflight", "--check", "mounts,shm,names,ports,links,clocks", "--mount", FOLDER.name,
-                                      "--nodes", "2", "--node-rank", str(i), "--leader", "n0:29400", "--job-key", f"{FOLDER.name}/secret"],
+                                      "--nodes", "2", "--node-rank", str(i), "--leader", "job-node-0-0.job:29400", "--job-key", f"{FOLDER.name}/secret"],
                                      stdout=subprocess.DEVNULL) for i, space in enumerate(spaces)]
             if any([p.wait() for p in both]):
                 sys.exit("supervise_bench: preflight has failed")

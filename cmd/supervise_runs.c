@@ -153,7 +153,7 @@ static void flush(void *ctx, bool on)
 		runs_unflush(k->runs);
 }
 
-/* Says what is lost, once. */
+/* Print once which files are not uploaded. */
 static void give_up(struct keeping *k)
 {
 	char text[1100];

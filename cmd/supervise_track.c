@@ -2,7 +2,6 @@
 #include "cmd/supervise_track.h"
 
 #include <inttypes.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,6 +12,7 @@
 #include "cmd/cmd.h"
 #include "cmd/ui/env.h"
 #include "registry/track.h"
+#include "supervise/asked.h"
 #include "trainer/progress.h"
 
 enum {
@@ -74,21 +74,11 @@ static const char *variable(void *ctx, struct arena *arena,
 	return arena_printf(arena, "MLFLOW_RUN_ID=%s", (const char *)id.data);
 }
 
-/* All signals are blocked: one that came since the command ended is pending. */
-static bool is_asked(void)
-{
-	sigset_t set;
-
-	return !sigpending(&set) &&
-	       (sigismember(&set, SIGTERM) || sigismember(&set, SIGINT) ||
-		sigismember(&set, SIGQUIT));
-}
-
 static void end(void *ctx, int status, bool asked)
 {
 	const struct track_patience patience = { .ms = END_MS,
 						 .away_ms = asked ? END_MS : AWAY_MS,
-						 .stop = is_asked };
+						 .stop = asked_pending };
 	struct tracking *t = ctx;
 
 	if (t->track)

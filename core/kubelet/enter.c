@@ -349,7 +349,7 @@ static int reap(pid_t pid)
 	return WIFSIGNALED(status) ? BY_SIGNAL + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-/* Among threads, of which another gets the signals: one to stop ends the command. */
+/* Another thread gets the signals: a stop (base/stop.h) ends the command. */
 static int wait_quietly(pid_t pid)
 {
 	cleanup_fd int end = (int)syscall(SYS_pidfd_open, pid, 0);

@@ -66,7 +66,7 @@ MUST_CHECK int registry_find_kind(const struct registry_kind **ret, const char *
  */
 MUST_CHECK int registry_call(struct registry *r, const struct registry_call *call,
 			     struct registry_answer *ret, struct error *err);
-/* One that may be repeated; body: NULL for GET. */
+/* Make a call that may be repeated; body: NULL for GET. */
 MUST_CHECK int registry_ask(struct registry *r, const char *method, const char *path,
 			    const cJSON *body, struct registry_answer *ret,
 			    struct error *err);

@@ -23,9 +23,26 @@ int asked_next(int signals)
 								  : 0;
 }
 
+static const int stops[] = { SIGTERM, SIGINT, SIGQUIT };
+
 bool asked_to_stop(int signal)
 {
-	return signal == SIGTERM || signal == SIGINT || signal == SIGQUIT;
+	for (size_t i = 0; i < N_ELEMENTS(stops); i++)
+		if (signal == stops[i])
+			return true;
+	return false;
+}
+
+bool asked_pending(void)
+{
+	sigset_t set;
+
+	if (sigpending(&set))
+		return false;
+	for (size_t i = 0; i < N_ELEMENTS(stops); i++)
+		if (sigismember(&set, stops[i]))
+			return true;
+	return false;
 }
 
 /* The opening of the run directory, which may wait for its server. */

@@ -6,12 +6,13 @@
 
 #include "supervise/run.h"
 
-int asked_next(int signals); /* of a signalfd: the number of the next one; 0: none */
-bool asked_to_stop(int signal);
+int asked_next(int signals);    /* of a signalfd: the number of the next one; 0: none */
+bool asked_to_stop(int signal); /* TERM, INT or QUIT */
+bool asked_pending(void);       /* one of these is, in a process that blocks them */
 
 /*
- * keeper->open, which may wait for a server. *early, if not 0, is such a signal; one that
- * comes leaves it a moment, then ends it with ERR_STOPPED.
+ * Call keeper->open, which may wait for a server. A signal to stop, in *early before the
+ * call or then, leaves it two seconds, and ends it with ERR_STOPPED.
  */
 MUST_CHECK int asked_open(const struct supervise_keeper *keeper, int signals, int *early,
 			  int *ret_fd, struct error *err);

@@ -92,19 +92,23 @@ static void add_grey(struct buf *out, enum act act, const char *reason)
 static const char *reason_against(struct arena *arena, struct kube *k, const cJSON *job,
 				  enum act act)
 {
-	const struct kube_ref pods = { "v1", "Pod", meta_namespace(job), NULL };
-	const struct kube_ref ref = act == ACT_RERUN ? pods : kube_ref_of(job);
-	const struct permission p = { .verb = acts[act].verb,
-				      .resource = act == ACT_RERUN ? "pods" : "trainjobs",
-				      .subresource = act == ACT_RERUN ? "exec" : NULL,
-				      .group = act == ACT_RERUN ? "" : TRAINER_GROUP,
-				      .ns = meta_namespace(job) };
+	struct permission p = { .verb = acts[act].verb,
+				.resource = "trainjobs",
+				.group = TRAINER_GROUP,
+				.ns = meta_namespace(job) };
+	struct kube_ref ref = kube_ref_of(job);
 	struct rerun_want unused;
 	struct error err = { 0 };
 	bool allowed = true;
 
-	if (act == ACT_RERUN && rerun_job_from(&unused, job, arena, &err))
-		return arena_strdup(arena, err.msg);
+	if (act == ACT_RERUN) {
+		if (rerun_job_from(&unused, job, arena, &err))
+			return arena_strdup(arena, err.msg);
+		p.resource = "pods";
+		p.subresource = "exec";
+		p.group = "";
+		ref = (struct kube_ref){ "v1", "Pod", p.ns, NULL };
+	}
 	if (access_review_self(k, &ref, p.subresource, p.verb, &allowed, IGNORED) ||
 	    allowed)
 		return NULL;

@@ -265,7 +265,7 @@ function marked(text, from, hits) { // nodes of a run, which begins there, with 
   let done = 0;
   for (const hit of hits) {
     const begin = Math.max(done, hit - from), end = Math.min(text.length, hit + log.search.length - from);
-    if (begin >= end) continue;
+    if (begin >= end) break;
     nodes.push(text.slice(done, begin), el('mark', { textContent: text.slice(begin, end) }));
     done = end;
   }
@@ -282,6 +282,7 @@ function lineNode(line, top) {
     const text = typeof run === 'string' ? run : run[1], nodes = marked(text, from, hits);
     node.append(...(text === run ? nodes : [el('span', { className: run[0] }, ...nodes)]));
     from += text.length;
+    while (hits.length && hits[0] + log.search.length <= from) hits.shift();
   }
   return node;
 }

@@ -92,6 +92,14 @@ TEST(test_trouble)
 	check_int("nothing new", said, 4);
 }
 
+static void check_unsent(struct runs *r, const char *what, const char *line)
+{
+	char text[400];
+
+	check_int(what, runs_unsent(r, text, sizeof(text)), true);
+	check_text("the line", text, line);
+}
+
 TEST(test_unsent)
 {
 	struct runs r = new_runs();
@@ -99,16 +107,14 @@ TEST(test_unsent)
 
 	check_int("nothing", runs_unsent(&r, text, sizeof(text)), false);
 	snprintf(r.due, sizeof(r.due), "checkpoint-1, checkpoint-2");
-	check_int("checkpoints", runs_unsent(&r, text, sizeof(text)), true);
-	check_text(
-		"the line", text,
+	check_unsent(
+		&r, "checkpoints",
 		"run directory: not uploaded: checkpoint-1, checkpoint-2: there was no "
 		"more time");
 	parts_add(&first.log, "x", 1);
 	snprintf(r.error, sizeof(r.error), "s3://b/x: gone");
-	check_int("and the log", runs_unsent(&r, text, sizeof(text)), true);
-	check_text(
-		"the line", text,
+	check_unsent(
+		&r, "and the log",
 		"run directory: not uploaded: checkpoint-1, checkpoint-2, the end of its "
 		"log: s3://b/x: gone");
 	parts_release(&first.log);

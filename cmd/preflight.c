@@ -38,6 +38,9 @@ enum {
 static const char *const formats[] = { "table", "json", NULL };
 static const char *const grades[] = { "pass", "warning", "retry", "fatal" };
 enum { FATAL = 3 };
+#define UNNAMED                                                         \
+	"the other nodes' names do not follow from '%s': use --leader " \
+	"JOB-node-0-0.JOB:PORT"
 
 static const struct opt opts_table[] = {
 	OPT_STR(0, "check", "NAME,...",
@@ -232,14 +235,21 @@ static int job_hear(void *ctx, uint32_t rank, cJSON **ret, struct error *err)
 }
 
 /* Pods of a job are numbered: rank 2 beside "j-node-0-0.j" is "j-node-0-2.j". */
+static bool is_numbered(const char *host)
+{
+	size_t len = strcspn(host, ".");
+
+	return len >= 2 && strncmp(host + len - 2, "-0", 2) == 0;
+}
+
 static const char *job_name(void *ctx, struct arena *arena, uint32_t rank)
 {
 	const char *host = ((struct together *)ctx)->host;
-	size_t len = strcspn(host, ".");
+	int len = (int)strcspn(host, ".");
 
-	if (len < 2 || strncmp(host + len - 2, "-0", 2) != 0)
+	if (!is_numbered(host))
 		return rank ? arena_printf(arena, "rank %u", rank) : host;
-	return arena_printf(arena, "%.*s%u%s", (int)len - 1, host, rank, host + len);
+	return arena_printf(arena, "%.*s%u%s", len - 1, host, rank, host + len);
 }
 
 static void refused(void *ctx, const char *peer, const char *why)
@@ -324,11 +334,32 @@ static int read_job(struct together *t, struct preflight_job *job,
 static void check_nodes(struct preflight *p, const struct preflight_opts *opts,
 			struct together *t)
 {
+	cleanup_arena struct arena arena = { 0 };
+
 	preflight_nodes_local(p, &opts->node);
-	if (opts->nodes)
+	if (opts->nodes && is_numbered(t->host))
 		preflight_nodes_job(p, &opts->node,
 				    &(struct preflight_together){ &t->meeting, job_name,
 								  job_open, t });
+	else if (opts->nodes && !p->only)
+		preflight_report(
+			p,
+			(struct preflight_row){
+				.check = "names",
+				.message = arena_printf(
+					&arena,
+					"not checked, nor ports, links and clocks: " UNNAMED,
+					t->host) });
+}
+
+/* --check has what needs the names of the job's nodes. */
+static int check_names(const char *const *only, const char *host, struct error *err)
+{
+	for (; only && *only && *host && !is_numbered(host); only++)
+		if (str_in(*only, preflight_job_checks))
+			return error_set(err, ERR_USAGE, "--check %s: " UNNAMED, *only,
+					 host);
+	return 0;
 }
 
 static int check_opts(const struct preflight_opts *opts, int argc, char **argv,
@@ -370,6 +401,7 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 		return -1;
 	p.job = opts->nodes ? &job : NULL;
 	if ((opts->checks && choose(&arena, opts->checks, &p.only, err)) ||
+	    check_names(p.only, together.host, err) ||
 	    read_expect(&expect, opts->expect, err))
 		return -1;
 	gethostname(node, sizeof(node) - 1);

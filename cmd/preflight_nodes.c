@@ -18,6 +18,7 @@ enum { LOOK_MS = 1000 };
 
 const char *const preflight_node_checks[] = { "mounts", "shm",    "names", "ports",
 					      "links",  "clocks", NULL };
+const char *const *const preflight_job_checks = preflight_node_checks + 2;
 
 static bool chosen(const struct preflight *p, const char *check)
 {
@@ -142,11 +143,8 @@ void preflight_nodes_job(struct preflight *p, const struct preflight_node_opts *
 	struct nodecheck c = begin(p);
 
 	peers.names = arena_alloc(&arena, peers.n * sizeof(*peers.names));
-	for (uint32_t i = 0; i < peers.n; i++) {
+	for (uint32_t i = 0; i < peers.n; i++)
 		peers.names[i] = t->name(t->ctx, &arena, i);
-		if (strchr(peers.names[i], ' '))
-			return;
-	}
 	if (chosen(p, "names"))
 		nodecheck_names(&c, &peers);
 	if (!chosen(p, "ports") && !chosen(p, "links") && !chosen(p, "clocks"))

@@ -14,8 +14,9 @@ struct preflight_node_opts {
 	int64_t port;    /* of the job; 0: the default */
 };
 
-/* Names of these checks, ends with NULL. */
+/* Names of these checks, ends with NULL; those of them that need the names of all nodes. */
 extern const char *const preflight_node_checks[];
+extern const char *const *const preflight_job_checks;
 
 /* ERR_USAGE: --shm is no quantity. */
 MUST_CHECK int preflight_nodes_check(const struct preflight_node_opts *o,
@@ -24,11 +25,7 @@ MUST_CHECK int preflight_nodes_check(const struct preflight_node_opts *o,
 /* Volumes and shared memory of this node. */
 void preflight_nodes_local(struct preflight *p, const struct preflight_node_opts *o);
 
-/*
- * The job's names, then, once open() has connected the nodes, links between them. Of a
- * leader whose name does not end in "-0" before the first dot, names are unknown: nothing
- * is checked, and open() is not called.
- */
+/* The job's names, then, once open() has connected the nodes, links between them. */
 struct preflight_together {
 	struct meeting *meeting;
 	const char *(*name)(void *ctx, struct arena *arena, uint32_t rank);

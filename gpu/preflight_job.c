@@ -343,25 +343,34 @@ static void reduce_all(struct job *j)
 		search(j, t);
 }
 
-/* Report nodes that did not connect, or whose own checks failed; true: none. */
+/*
+ * Report nodes that did not connect, whose own checks failed, or that have no GPU, as
+ * others have; true: none.
+ */
 static bool nodes_are_ready(struct job *j)
 {
-	bool good = true;
+	bool good = true, gpus = false;
 
+	for (uint32_t i = 0; i < j->conf->n; i++)
+		gpus = gpus || devices_of(j, i);
 	for (uint32_t i = 0; i < j->conf->n; i++) {
 		const cJSON *hello = j->hellos[i];
 		const char *why = !hello ? "did not connect: check its pod"
 				  : json_int(hello, 0, "worst") >= GPU_FATAL
 					  ? "its own checks failed: see its output"
-				  : !devices_of(j, i) ? "has no GPU"
-						      : NULL;
+				  : gpus && !devices_of(j, i) ? "has no GPU"
+							      : NULL;
 
 		if (!why)
 			continue;
 		report_node(j, i, why);
 		good = false;
 	}
-	return good;
+	if (good && !gpus)
+		preflight_report(
+			j->p, (struct preflight_row){ .check = "job",
+						      .message = "no node has a GPU" });
+	return good && gpus;
 }
 
 static void keep_row(void *ctx, const cJSON *row)

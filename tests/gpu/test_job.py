@@ -45,7 +45,7 @@ class Node:
         rank_args = [] if index else ["--node-rank", str(rank)]
         more = {"JOB_COMPLETION_INDEX": str(rank)} if index else {}
         self.process = subprocess.Popen(
-            [program, "preflight", "-o", "json", "--check", checks, "--timeout", timeout, "--nodes", str(nodes), *rank_args,
+            [program, "preflight", "-o", "json", *(["--check", checks] if checks else []), "--timeout", timeout, "--nodes", str(nodes), *rank_args,
              "--leader", f"{host}:{port}", "--job-key", key, *args],
             env=environ(f"devices=2 {standin}", **more, **env), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             stdin=subprocess.DEVNULL)
@@ -128,6 +128,14 @@ def absent():
     nodes = Node(0, 2, port), Node(1, 2, port, dev=dev(0))
     is_("a node without a GPU: fatal on all", [n.end() for n in nodes], [30, 30])
     has("... that says which", nodes[0].says(), "node rank 1", "has no GPU")
+    port = free_port()
+    nodes = [Node(r, 2, port, dev=dev(0), checks=None) for r in range(2)]
+    is_("two nodes without GPUs pass, as one does", [n.end() for n in nodes], [0, 0])
+    is_("... and say so", [n.says() for n in nodes], ["no node has a GPU"] * 2)
+    for n in nodes:
+        has("... and what was not checked", str(n.rows), "not checked, nor ports, links and clocks", "'127.0.0.1'", "--leader JOB-node-0-0.JOB:PORT")
+    nodes = [Node(r, 2, port, "", "--gpus", "1", dev=dev(0)) for r in range(2)]
+    is_("... but if GPUs are required: fatal", [n.end() for n in nodes], [30, 30])
 
 
 def wait_for(condition):
@@ -226,7 +234,9 @@ def arguments():
     for what, node, like in (
             ("a short key", Node(0, 2, 1, key=SHORT), "at least 16"), ("no key", Node(0, 2, 1, key="/nowhere"), "/nowhere"),
             ("a rank beyond", Node(5, 2, 1), "out of range"), ("no port", Node(0, 2, "x"), "HOST:PORT"),
-            ("a port beyond", Node(0, 2, 70000), "HOST:PORT")):
+            ("a port beyond", Node(0, 2, 70000), "HOST:PORT"),
+            *((f"{c} of nodes without names", Node(0, 2, 1, checks="job," + c), f"--check {c}: the other nodes' names do not follow")
+              for c in ("names", "ports", "links", "clocks"))):
         code = node.end()
         check("refused: " + what, None if code in (1, 2) and not node.rows else (code, node.rows))
         has("... that says so", node.errors, like)

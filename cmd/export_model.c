@@ -62,6 +62,18 @@ static void on_file(void *ctx, const char *path, int64_t bytes, bool sent)
 	fetchview_file(ctx, sent ? FETCH_DONE : FETCH_PRESENT, path, bytes);
 }
 
+/* Nothing is uploaded that the registry will refuse. */
+static int probe(struct export_register *e, const struct upload_conf *conf,
+		 const char *folder)
+{
+	struct error err;
+
+	if (!e->model.version || !export_register_probe(e, conf, folder, &err))
+		return EXIT_OK;
+	cmd_complain("export-model", "not uploaded: %s", err.msg);
+	return EXIT_FAILED;
+}
+
 static int send_all(struct upload_conf *conf, const char *folder, struct fetchview *view,
 		    struct error *err)
 {
@@ -160,9 +172,12 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 	place = (struct store_conf){ .uri = conf.uri, .env = env_variable };
 	if (stop_setup(err) || store_http_new(&conf.http, &place, &http, err))
 		return -1;
-	fetchview_begin(&view, (enum fetchview_kind)o->progress, "export-model");
-	view.verb = "sent";
-	rc = send_all(&conf, folder, &view, err);
+	rc = probe(&reg, &conf, folder);
+	if (rc == EXIT_OK) {
+		fetchview_begin(&view, (enum fetchview_kind)o->progress, "export-model");
+		view.verb = "sent";
+		rc = send_all(&conf, folder, &view, err);
+	}
 	if (rc == EXIT_OK && o->reg.uri)
 		rc = register_it(&reg, &conf, folder, err);
 	http_client_free(conf.http);

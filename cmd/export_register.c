@@ -9,7 +9,10 @@
 #include "cmd/ui/fetchview.h"
 #include "net/uri.h"
 
-enum { MANIFEST_BYTES = 64 * 1024 }; /* read for its first line */
+enum {
+	MANIFEST_BYTES = 64 * 1024, /* read for its first line */
+	PROBE_MS = 10 * 1000,
+};
 
 /* Facts about its job that a step of a runtime is given: examples/export.yaml sets these. */
 static const struct {
@@ -140,8 +143,8 @@ int export_register_plan(struct export_register *ret, struct arena *arena,
 	return registry_check(&ret->conf, &ret->model, err);
 }
 
-int export_register_run(struct export_register *e, const struct upload_conf *upload,
-			const char *what, struct registry_result *ret, struct error *err)
+static int read_files(struct export_register *e, const struct upload_conf *upload,
+		      const char *what, struct error *err)
 {
 	const char *hex, *largest;
 
@@ -151,6 +154,31 @@ int export_register_run(struct export_register *e, const struct upload_conf *upl
 	for (size_t i = 0; i < N_ELEMENTS(formats); i++)
 		if (str_ends(largest, formats[i].suffix))
 			e->model.format = formats[i].format;
+	return 0;
+}
+
+/* The files are read only if there is a version of that name. */
+int export_register_probe(struct export_register *e, const struct upload_conf *upload,
+			  const char *what, struct error *err)
+{
+	struct registry_conf once = e->conf;
+
+	once.tries = 1;
+	once.timeout_ms = PROBE_MS;
+	if (!e->model.version || !registry_probe(&once, &e->model, err) ||
+	    err->kind != ERR_CONFLICT)
+		return 0;
+	if (read_files(e, upload, what, err))
+		return -1;
+	return registry_probe(&once, &e->model, err) && err->kind == ERR_CONFLICT ? -1
+										  : 0;
+}
+
+int export_register_run(struct export_register *e, const struct upload_conf *upload,
+			const char *what, struct registry_result *ret, struct error *err)
+{
+	if (read_files(e, upload, what, err))
+		return -1;
 	e->conf.say = upload->say;
 	e->conf.ctx = upload->ctx;
 	e->conf.tries = upload->tries;

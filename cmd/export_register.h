@@ -32,6 +32,14 @@ MUST_CHECK int export_register_plan(struct export_register *ret, struct arena *a
 				    const struct register_opts *o, const char *uri,
 				    struct error *err);
 
+/*
+ * Is the version free for `what`, before that is uploaded? ERR_CONFLICT: it exists with
+ * other files. 0 where the registry does not say: export_register_run() asks again.
+ */
+MUST_CHECK int export_register_probe(struct export_register *e,
+				     const struct upload_conf *upload, const char *what,
+				     struct error *err);
+
 /* Register what was uploaded by `upload` from `what`; the arena has *ret's strings. */
 MUST_CHECK int export_register_run(struct export_register *e,
 				   const struct upload_conf *upload, const char *what,

@@ -114,12 +114,24 @@ static int model_is_there(void *ctx, bool *ret, struct error *err)
 	return 0;
 }
 
+/* The first call: it finds which API this server has. */
+static int find_model(struct kubeflow *k, bool *there, struct error *err)
+{
+	k->api = apis[0];
+	if (!model_is_there(k, there, err))
+		return 0;
+	if (err->code != 404)
+		return -1;
+	k->api = apis[1];
+	return model_is_there(k, there, err);
+}
+
 static int ensure_model(struct kubeflow *k, struct error *err)
 {
 	cleanup_json cJSON *doc = cJSON_CreateObject();
 	bool there = false;
 
-	if (model_is_there(k, &there, err) || there)
+	if (find_model(k, &there, err) || there)
 		return there ? 0 : -1;
 	json_put_str(doc, k->r->model->name, "name");
 	json_put_str(doc, "LIVE", "state");
@@ -127,6 +139,12 @@ static int ensure_model(struct kubeflow *k, struct error *err)
 }
 
 /* ---- the version ---- */
+
+static const char *external(const struct kubeflow *k)
+{
+	return arena_printf(k->r->arena, "kftrainer/%s/%s", k->model_id,
+			    k->r->model->digest);
+}
 
 /*
  * By its digest alone: the searches for a name fail where the registry's database is
@@ -211,21 +229,41 @@ static int ensure_artifact(struct kubeflow *k, struct error *err)
 int kubeflow_register(struct registry *r, struct registry_result *ret, struct error *err)
 {
 	const struct registry_model *m = r->model;
-	struct kubeflow k = { .r = r, .api = apis[0] };
+	struct kubeflow k = { .r = r };
 
 	/* 12 digits, after "sha256:". */
 	k.version = m->version ? m->version
 			       : str_slice(r->arena, strchr(m->digest, ':') + 1, 12);
-	if (ensure_model(&k, err)) {
-		if (err->code != 404) /* the first call: this server has another API */
-			return -1;
-		k.api = apis[1];
-		if (ensure_model(&k, err))
-			return -1;
-	}
-	k.external = arena_printf(r->arena, "kftrainer/%s/%s", k.model_id, m->digest);
+	if (ensure_model(&k, err))
+		return -1;
+	k.external = external(&k);
 	if (ensure_version(&k, err) || ensure_artifact(&k, err))
 		return -1;
 	*ret = (struct registry_result){ .version = k.version, .existed = k.existed };
 	return 0;
+}
+
+int kubeflow_probe(struct registry *r, struct error *err)
+{
+	struct kubeflow k = { .r = r };
+	cleanup_json cJSON *doc = NULL;
+	bool there = false;
+
+	if (find_model(&k, &there, err) || !there)
+		return there ? -1 : 0;
+	if (r->model->digest) {
+		k.external = external(&k);
+		if (version_is_there(&k, &there, err) || there)
+			return there ? 0 : -1;
+	}
+	if (find(&k,
+		 arena_printf(r->arena, "model_version?parentResourceId=%s&name",
+			      k.model_id),
+		 r->model->version, &doc, err))
+		return -1;
+	if (!doc)
+		return 0;
+	return registry_conflict(
+		r, r->model->version,
+		json_str(doc, "customProperties", "digest", "string_value"), err);
 }

@@ -103,6 +103,18 @@ static int is_registered(void *ctx, bool *ret, struct error *err)
 	return 0;
 }
 
+/* *there: a version has the digest, if that is known. ERR_CONFLICT: another has the name. */
+static int probe(struct mlflow *m, bool *there, struct error *err)
+{
+	const char *version = m->r->model->version, *other = NULL;
+
+	*there = false;
+	if ((m->r->model->digest && is_registered(m, there, err)) ||
+	    (!*there && version && find_tagged(m, TAG_VERSION, version, &other, err)))
+		return -1;
+	return other ? registry_conflict(m->r, version, m->digest, err) : 0;
+}
+
 static int ensure_model(struct registry *r, struct error *err)
 {
 	cleanup_answer struct registry_answer answer = { 0 };
@@ -187,20 +199,19 @@ static int create(struct mlflow *m, struct error *err)
 
 int mlflow_register(struct registry *r, struct registry_result *ret, struct error *err)
 {
-	const struct registry_model *model = r->model;
 	struct mlflow m = { .r = r };
-	const char *other = NULL;
 	bool there;
 
-	if (ensure_model(r, err) || is_registered(&m, &there, err))
-		return -1;
-	if (!there && model->version &&
-	    find_tagged(&m, TAG_VERSION, model->version, &other, err))
-		return -1;
-	if (other)
-		return registry_conflict(r, model->version, m.digest, err);
-	if (!there && create(&m, err))
+	if (ensure_model(r, err) || probe(&m, &there, err) || (!there && create(&m, err)))
 		return -1;
 	*ret = (struct registry_result){ .version = m.first, .existed = there };
 	return 0;
+}
+
+int mlflow_probe(struct registry *r, struct error *err)
+{
+	struct mlflow m = { .r = r };
+	bool there;
+
+	return probe(&m, &there, err);
 }

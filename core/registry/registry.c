@@ -13,13 +13,13 @@ enum { CALL_MS = 60 * 1000, MAX_ANSWER = 16 * 1024 * 1024, MAX_SAID = 400 };
 
 static const struct registry_kind kinds[] = {
 	{ "model-registry", "https", kubeflow_credentials, NULL, NULL, kubeflow_register,
-	  NULL, NULL },
+	  kubeflow_probe, NULL, NULL },
 	{ "model-registry+http", "http", kubeflow_credentials, NULL, NULL,
-	  kubeflow_register, NULL, NULL },
+	  kubeflow_register, kubeflow_probe, NULL, NULL },
 	{ "mlflow+http", "http", mlflow_credentials, NULL, NULL, mlflow_register,
-	  &mlflow_track, MLFLOW_REFUSED },
+	  mlflow_probe, &mlflow_track, MLFLOW_REFUSED },
 	{ "mlflow+https", "https", mlflow_credentials, "MLFLOW_TRACKING_SERVER_CERT_PATH",
-	  "MLFLOW_TRACKING_INSECURE_TLS", mlflow_register, &mlflow_track,
+	  "MLFLOW_TRACKING_INSECURE_TLS", mlflow_register, mlflow_probe, &mlflow_track,
 	  MLFLOW_REFUSED },
 };
 
@@ -359,6 +359,20 @@ void registry_close(struct registry *r)
 {
 	http_client_free(r->http);
 	str_wipe(r->headers[2]);
+}
+
+int registry_probe(const struct registry_conf *conf, const struct registry_model *m,
+		   struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	struct registry r = { .conf = conf, .model = m, .arena = &arena };
+	int rc;
+
+	if (registry_check(conf, m, err) || registry_open(&r, err))
+		return -1;
+	rc = r.kind->probe(&r, err);
+	registry_close(&r);
+	return rc;
 }
 
 int registry_register(const struct registry_conf *conf, const struct registry_model *m,

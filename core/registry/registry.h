@@ -71,6 +71,13 @@ MUST_CHECK int registry_check(const struct registry_conf *conf,
 char *registry_clean(const char *uri, const char *name);
 
 /*
+ * Look for m->version, and change nothing. ERR_CONFLICT: it exists and, if m->digest is
+ * not NULL, no version of the model has that digest; others as of registry_register().
+ */
+MUST_CHECK int registry_probe(const struct registry_conf *conf,
+			      const struct registry_model *m, struct error *err);
+
+/*
  * Register the version, and the model if it is new. ERR_CONFLICT: m->version exists with
  * another digest; ERR_DENIED: no rights; ERR_FORMAT: the answer is not such a registry's;
  * others as of http_retry().

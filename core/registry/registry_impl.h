@@ -29,6 +29,7 @@ struct registry_kind {
 	int (*credentials)(struct registry *r, const char **ret, struct error *err);
 	const char *ca_setting, *insecure_setting; /* variables; or NULL */
 	int (*run)(struct registry *r, struct registry_result *ret, struct error *err);
+	int (*probe)(struct registry *r, struct error *err); /* registry_probe() */
 	const struct track_kind *track; /* NULL: it tracks no metrics */
 	const char *refused; /* characters that a model's name cannot have; or NULL */
 };
@@ -90,8 +91,10 @@ const char *registry_env(const struct registry *r, const char *name);
 
 int kubeflow_credentials(struct registry *r, const char **ret, struct error *err);
 int kubeflow_register(struct registry *r, struct registry_result *ret, struct error *err);
+int kubeflow_probe(struct registry *r, struct error *err);
 int mlflow_credentials(struct registry *r, const char **ret, struct error *err);
 int mlflow_register(struct registry *r, struct registry_result *ret, struct error *err);
+int mlflow_probe(struct registry *r, struct error *err);
 /* A string of MLflow's filters, in the arena; NULL: it has a quote. */
 const char *mlflow_quoted(struct registry *r, const char *text, struct error *err);
 extern const struct track_kind mlflow_track;

@@ -201,8 +201,18 @@ for kind in backends:
     check("other files are another version", problem(export(kind, "bert", second, "--version", "v2"), 0,
                                                       f"registered: version {numbers[1]} of bert\n$"))
     third, _ = model("third", {"x.gguf": "third"})
-    check("files that differ from those of a version: refused", problem(export(kind, "bert", third, "--version", "v2"), 1,
-                                                                         "version 'v2' of 'bert' exists with other files.*choose another --version\n$"))
+    check("files that differ from those of a version: refused", problem(
+        export(kind, "bert3", third, "--model", "bert", "--version", "v2"), 1,
+        f"^kftrainer export-model: not uploaded: .*version 'v2' of 'bert' exists with other files .digest {other}.: choose another --version\n$"))
+    check("... nothing was uploaded", "" if not (scratch / "s3/bucket/bert3").exists() else "it was")
+    check("... but of the same files, or of files that are there under another name, it is that", problem(
+        export(kind, "bert", second, "--version", "v2"), 0, f"registered before: version {numbers[1]} of bert\n$") or problem(
+            export(kind, "bert", first, "--version", "v2"), 0, f"registered before: version {numbers[0]} of bert\n$"))
+    asked = []
+    proxy.fault = lambda method, path: asked.append(path) or ("text" if len(asked) == 1 else None)
+    check("... where the registry does not say so before: after the upload", problem(export(kind, "bert", third, "--version", "v2"), 1,
+                                                                         "uploaded, but not registered: .*version 'v2' of 'bert' exists with other files.*choose another --version\n$"))
+    proxy.fault = None
     check("... there are two versions", differs(kind, "bert", one, {"version": numbers[1], "digest": other}))
 
     # Each call that changes something is answered, but the answer is lost: the first time.
@@ -379,6 +389,10 @@ with Running(scratch / "hub") as hub:
         ours = {"digest", "kftrainer.digest", "kftrainer.version", "format"}
         check("... exactly these properties: the job, the initializers' URIs and revisions, the commit, the last metrics",
               "" if {k: v for k, v in found.items() if k not in ours} == wanted else f"{found}\nwanted: {wanted}")
+        if kind == "kubeflow":
+            check("... of a version that exists with other files: it fails, and nothing is uploaded", problem(
+                submit(kind, "taken", "--model-name", "bert", "--model-version", "v2"), 1, "not uploaded: .*exists with other files") or
+                ("it was" if (scratch / "s3/bucket/taken").exists() else ""))
         proxies[kind].fault = lambda method, path: "text"
         got = submit(kind, f"bad-{kind}", "--max-restarts", "3")
         proxies[kind].fault = None

@@ -123,6 +123,9 @@ void http_response_field(struct http_response *r, const char *name, char *value)
 MUST_CHECK int http_do(struct http_client *client, const struct http_request *req,
 		       struct http_response *ret, struct error *err);
 
+/* A date of HTTP in seconds since 1970; 0: NULL, or none (RFC 9110, 5.6.7). */
+int64_t http_date(const char *text);
+
 /* True for an entity tag, such as "x" or W/"x", with its quotes (RFC 9110, 8.8.3). */
 bool http_is_etag(const char *s);
 

@@ -153,6 +153,13 @@ static void add_limit(struct http_response *r, const char *value)
 		r->retry_after_ms = (seconds + 1) * 1000;
 }
 
+int64_t http_date(const char *text)
+{
+	int64_t date = text ? curl_getdate(text, NULL) : 0;
+
+	return date > 0 ? date : 0;
+}
+
 /* Parse Retry-After: seconds, or a date (RFC 9110, 10.2.3). */
 static int64_t retry_after_ms(const char *value)
 {
@@ -173,7 +180,7 @@ void http_response_field(struct http_response *r, const char *name, char *value)
 	if (!strcasecmp(name, "Retry-After")) {
 		r->retry_after_ms = retry_after_ms(value);
 	} else if (!strcasecmp(name, "Date")) {
-		r->date = curl_getdate(value, NULL) > 0 ? curl_getdate(value, NULL) : 0;
+		r->date = http_date(value);
 	} else if (!strcasecmp(name, "RateLimit")) {
 		add_limit(r, value);
 	} else if (!strcasecmp(name, "Warning")) {

@@ -125,6 +125,7 @@ static int read_object(struct run_place *p, struct store *s, const struct store_
 	struct range_want all = { 0 };
 	int64_t size;
 
+	p->now = p->changed = 0;
 	if (o->size == 0)
 		return 0;
 	if (range_open(&object, &conf, o, o->path, err))
@@ -141,6 +142,7 @@ static int read_object(struct run_place *p, struct store *s, const struct store_
 		free(all.to);
 		return -1;
 	}
+	range_times(object, &p->now, &p->changed);
 	buf_add(out, all.to, (size_t)size);
 	free(all.to);
 	return 0;

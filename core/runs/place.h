@@ -16,6 +16,8 @@ struct run_place {
 	int tries;
 	const struct scheme *scheme;
 	struct http_client *http;
+	/* Of the file that was read last: range_times(). */
+	int64_t now, changed;
 	struct arena arena;
 };
 

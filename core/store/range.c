@@ -215,6 +215,12 @@ int64_t range_size(const struct range_object *o)
 	return o->o.size;
 }
 
+void range_times(const struct range_object *o, int64_t *ret_now, int64_t *ret_changed)
+{
+	*ret_now = o->now;
+	*ret_changed = o->changed;
+}
+
 const char *range_name(const struct range_object *o)
 {
 	return o->name;

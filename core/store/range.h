@@ -40,6 +40,11 @@ MUST_CHECK int range_open(struct range_object **ret, const struct range_conf *co
 void range_close(struct range_object *o); /* NULL is fine */
 int64_t range_size(const struct range_object *o);
 const char *range_name(const struct range_object *o);
+/*
+ * After range_read(): the server's clock, and when the object was changed by it, in
+ * seconds since 1970; 0: it does not say. Of local files it never does.
+ */
+void range_times(const struct range_object *o, int64_t *ret_now, int64_t *ret_changed);
 
 struct range_want {
 	uint64_t offset, len; /* within the object */

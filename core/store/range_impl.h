@@ -19,7 +19,8 @@ struct range_object {
 	const char *etag;
 	const char *redirected_to;
 	bool redirected_same_origin;
-	int refused; /* the status that refused the credentials; 0: none */
+	int refused;          /* the status that refused the credentials; 0: none */
+	int64_t now, changed; /* range_times() */
 };
 
 /* A range to request, and how much of it has arrived. */

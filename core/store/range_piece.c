@@ -171,11 +171,13 @@ static enum next locate(struct attempt *a, const char *const **headers, struct e
 	return DONE;
 }
 
-static void remember(const struct attempt *a)
+static void remember(const struct attempt *a, const struct http_response *r)
 {
 	struct range_object *o = a->p->object;
 
 	pthread_mutex_lock(&o->lock);
+	o->now = r->date;
+	o->changed = http_date(a->p->reply.modified);
 	if (a->at.hops && !str_eq(o->redirected_to, a->at.url)) {
 		o->redirected_to = arena_strdup(&o->arena, a->at.url);
 		o->redirected_same_origin = !a->at.cross_origin;
@@ -246,7 +248,7 @@ static enum next judge(struct attempt *a, const struct http_response *r,
 		return failed_status(a, r, err);
 	if (!p->checked && check_head(p, err))
 		return retry_error(err) ? LATER : FATAL;
-	remember(a);
+	remember(a, r);
 	if (p->done == p->len)
 		return DONE;
 	error_set(err, ERR_IO, "the response ended %llu bytes early",

@@ -84,7 +84,22 @@ static int check_report(const cJSON *doc, struct error *err)
 	return 0;
 }
 
-static int parse_report(cJSON **ret, const struct buf *text, struct error *err)
+/*
+ * When the report was written, and now: both by the place's clock, if it has one, else by
+ * those of the writer and of this machine.
+ */
+static bool is_alive(const struct run_place *p, const cJSON *report)
+{
+	const char *text = json_str(report, "updated");
+	int64_t now = p->now ? p->now : clock_now(), updated = p->now ? p->changed : 0;
+
+	return str_eq(json_str(report, "status"), "Running") && text &&
+	       (updated || !time_parse(&updated, text, IGNORED)) &&
+	       llabs(now - updated) < ALIVE_SECONDS;
+}
+
+static int parse_report(cJSON **ret, const struct run_place *p, const struct buf *text,
+			struct error *err)
 {
 	cleanup_json cJSON *doc = NULL;
 
@@ -92,6 +107,7 @@ static int parse_report(cJSON **ret, const struct buf *text, struct error *err)
 		return error_wrap(err, REPORT);
 	if (check_report(doc, err))
 		return -1;
+	json_put_bool(doc, is_alive(p, doc), "alive");
 	*ret = STEAL(doc);
 	return 0;
 }
@@ -101,7 +117,8 @@ static int get_report(cJSON **ret, struct run_place *p, const char *name,
 {
 	cleanup_buf struct buf text = { .max = STORY_MAX_DOC };
 
-	return place_get(p, name, &text, err) || parse_report(ret, &text, err) ? -1 : 0;
+	return place_get(p, name, &text, err) || parse_report(ret, p, &text, err) ? -1
+										  : 0;
 }
 
 int story_report(cJSON **ret, struct run_place *p, struct error *err)
@@ -118,12 +135,7 @@ int story_report(cJSON **ret, struct run_place *p, struct error *err)
 
 bool story_is_alive(const cJSON *report)
 {
-	const char *text = json_str(report, "updated");
-	int64_t updated;
-
-	return str_eq(json_str(report, "status"), "Running") && text &&
-	       !time_parse(&updated, text, IGNORED) &&
-	       llabs(clock_now() - updated) < ALIVE_SECONDS;
+	return json_bool(report, false, "alive");
 }
 
 int story_job(cJSON **ret, struct run_place *p, const char *name, bool first,
@@ -528,7 +540,7 @@ static int add_run(void *ctx, const char *path, const struct buf *text, struct e
 		return 0;
 	if (f->n == STORY_MAX_RUNS)
 		return refuse_number(f->p, err);
-	if (err->kind || parse_report(&run, text, err)) {
+	if (err->kind || parse_report(&run, f->p, text, err)) {
 		run = cJSON_CreateObject();
 		json_put_str(run, err->msg, "fault");
 	} else {
@@ -536,6 +548,7 @@ static int add_run(void *ctx, const char *path, const struct buf *text, struct e
 		put_progress(run);
 		if (str_eq(json_str(run, "status"), "Running") && !story_is_alive(run))
 			json_put_str(run, "Lost", "status");
+		json_del(run, JSON_PATH("alive"));
 	}
 	if (len)
 		uri = arena_printf(&a, "%s/%s", uri, str_slice(&a, path, len - 1));

@@ -21,6 +21,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = os.environ.get("KFTRAINER", str(ROOT / "kftrainer"))
 SECRET = "the-Secret-of-the-tests"
 versitygw = subprocess.run([ROOT / "tests/store/versitygw.sh"], capture_output=True, text=True).stdout.strip()
+if versitygw:
+    subprocess.run(["make", "-s", "-C", ROOT, "build/kftrainer-shifted"], check=True, stdout=sys.stderr)
 for name in [name for name in os.environ if name.lower().endswith("_proxy") or name.startswith("AWS_")]:
     del os.environ[name]
 tmp = scratch / "tmp"
@@ -343,4 +345,23 @@ has("... so says runs", out("runs", f"file://{folder}"), "Running")
 report(updated="2026-01-01T00:00:00Z")(folder)
 has("one whose supervisor is silent was lost", out("runs", f"file://{folder}"), "Lost")
 has("... why says since when", out("why", "--from", f"file://{folder}"), "its supervisor was last heard of at 2026-01-01T00:00:00Z")
+
+# ---- ... by the bucket's clock, whatever those of its writer and reader say ------------------------------------------------
+if versitygw:
+    bucket, clock = scratch / "s3/buck/clock", scratch / "clock"
+    PROGRAM, keys = str(ROOT / "build/kftrainer-shifted"), keys | {"SHIFTED_CLOCK": str(clock)}
+
+    def status():
+        return out("runs", "s3://buck/clock", env=keys).split("\n", 1)[1].split()[2]
+
+    for seconds in (-400, 0, 400):
+        clock.write_text(str(seconds))
+        for changed in (0, 400):
+            report(status="Running", ended=None, why=None, exit=None, updated=now if changed else "2026-01-01T00:00:00Z")(folder)
+            shutil.copytree(folder, bucket, dirs_exist_ok=True)
+            os.utime(bucket / "report.json", (time.time() - changed,) * 2)
+            same(f"s3: written {changed} s ago, a clock that is {seconds} s off", status(), "Lost" if changed else "Running")
+            if not changed:
+                done = run("submit", "--local", "--resume", "s3://buck/clock", code=1, env=keys)
+                has("... --resume is refused", str(done) if isinstance(done, SystemExit) else done.stderr, "still runs there")
 finish()

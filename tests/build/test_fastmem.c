@@ -1,6 +1,5 @@
 /*
- * memcpy, memmove and memcmp of vendor/fastmem.c, as they stand in the sysroot,
- * against plain loops: every length up to 300 at every alignment, overlaps of them,
+ * The functions of vendor/fastmem.c, as they stand in the sysroot, against plain loops: every length up to 300 at every alignment, overlaps of them,
  * lengths around each boundary of the code, buffers that end at an unmapped page.
  * Prints TAP. Links fastmem.o alone, without cmocka.
  */
@@ -16,6 +15,9 @@
 static void *(*volatile fn_memcpy)(void *, const void *, size_t) = memcpy;
 static void *(*volatile fn_memmove)(void *, const void *, size_t) = memmove;
 static int (*volatile fn_memcmp)(const void *, const void *, size_t) = memcmp;
+static void *(*volatile fn_memchr)(const void *, int, size_t) = memchr;
+static size_t (*volatile fn_strlen)(const char *) = strlen;
+static int (*volatile fn_strcmp)(const char *, const char *) = strcmp;
 
 enum { BIG = 20 << 20 };
 
@@ -161,6 +163,57 @@ static bool compares(void)
 	return true;
 }
 
+/*
+ * Texts of every length, up to an unmapped page and, `shift` bytes earlier, before
+ * other bytes: the end of the text is found, and nothing beyond it counts.
+ */
+static bool finds_ends(void)
+{
+	unsigned char *buf = guarded(512);
+
+	for (size_t shift = 0; shift < 17; shift++)
+		for (size_t n = 0; n <= 300; n++) {
+			unsigned char *s = buf + 512 - shift - n - 1;
+
+			memset(buf, 'x', 512);
+			memset(buf, 0, (size_t)(s - buf));
+			s[n] = 0;
+			if (fn_strlen((char *)s) != n || fn_memchr(s, 0, n) ||
+			    fn_memchr(s, 0, n + 1) != s + n || fn_memchr(s, 'y', n) ||
+			    (n && fn_memchr(s, 'x', SIZE_MAX) != s))
+				return false;
+			memset(s, 'z', n / 2);
+			if (fn_memchr(s, 'x', n) != (n ? s + n / 2 : NULL))
+				return false;
+		}
+	return true;
+}
+
+/* As compares(), of texts that end at every distance from the page's end. */
+static bool orders(void)
+{
+	unsigned char *a = guarded(200), *b = guarded(4096 + 200);
+
+	for (size_t n = 0; n <= 150; n++)
+		for (size_t shift = 0; shift < 17; shift++) {
+			unsigned char *x = a + 200 - n - 1, *y = b + 4296 - shift - n - 1;
+
+			memset(x, 'c', n);
+			memset(b + 4000, 'c', 296);
+			x[n] = y[n] = 0;
+			if (fn_strcmp((char *)x, (char *)y))
+				return false;
+			for (size_t i = 0; i < n; i++) {
+				y[i] = i % 2 ? 0xf3 : 0;
+				if (sign(fn_strcmp((char *)x, (char *)y)) !=
+				    (i % 2 ? -1 : 1))
+					return false;
+				y[i] = 'c';
+			}
+		}
+	return true;
+}
+
 int main(void)
 {
 	static const struct {
@@ -174,6 +227,8 @@ int main(void)
 		  large_copies },
 		{ "memmove of megabytes over itself", large_overlaps },
 		{ "memcmp finds every first difference and its sign", compares },
+		{ "strlen and memchr find every end", finds_ends },
+		{ "strcmp finds every first difference and its sign", orders },
 	};
 	enum { N = sizeof(tests) / sizeof(*tests) };
 	bool good = true;

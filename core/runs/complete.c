@@ -1,6 +1,7 @@
 /* complete.c - print, read and compare complete checkpoints (runs/complete.h). */
 #include "runs/complete.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -8,7 +9,7 @@
 #include "base/relpath.h"
 #include "base/str.h"
 
-enum { MAX_NAME = 200, MAX_LINE = 32 * 1024, SHA256_HEX = 64 };
+enum { MAX_NAME = 200, MAX_LINE = 32 * 1024, SHA256_HEX = 64, WHOLE_SECONDS = 19 };
 #define MAX_SIZE ((int64_t)1 << 50)
 
 bool complete_name_ok(const char *name)
@@ -51,7 +52,10 @@ void complete_print_head(struct buf *out, const struct complete_head *h)
 	json_put_int(doc, RUNS_LAYOUT, "layout");
 	json_put_str(doc, h->name, "name");
 	json_put(doc, h->step < 0 ? cJSON_CreateNull() : json_new_int(h->step), "step");
-	json_put_str(doc, time_text(h->time, time), "time");
+	json_put_str(doc,
+		     h->us ? time_micro_text(h->time, h->us, time)
+			   : time_text(h->time, time),
+		     "time");
 	json_put_int(doc, h->attempt, "attempt");
 	json_put_int(doc, h->nodes, "nodes");
 	json_put_int(doc, h->files, "files");
@@ -84,6 +88,17 @@ static int next_line(cJSON **ret, const char *text, size_t len, size_t *at,
 	return json_parse(ret, line, (size_t)(end - line), err);
 }
 
+/* Of a time with six digits after the point, as it is printed; 0: of another. */
+static int microseconds(const char *time)
+{
+	int us = 0, end = 0;
+
+	return sscanf(time + WHOLE_SECONDS, ".%6d%n", &us, &end) == 1 && end == 7 &&
+			       us > 0
+		       ? us
+		       : 0;
+}
+
 static int read_head(struct complete_head *ret, struct arena *arena, const cJSON *doc,
 		     struct error *err)
 {
@@ -102,6 +117,7 @@ static int read_head(struct complete_head *ret, struct arena *arena, const cJSON
 	    h.attempt < 0 || h.nodes < 1 || h.nodes > UINT32_MAX || h.files < 1 ||
 	    h.files > COMPLETE_FILES_MAX || h.bytes < 0)
 		return error_set(err, ERR_FORMAT, "its first line is not a checkpoint");
+	h.us = microseconds(time);
 	h.name = arena_strdup(arena, name);
 	*ret = h;
 	return 0;
@@ -197,5 +213,6 @@ int complete_compare(const void *a, const void *b)
 
 	order = order ? order : by(x->step, y->step);
 	order = order ? order : by(x->time, y->time);
+	order = order ? order : by(x->us, y->us);
 	return order ? order : strcmp(x->name, y->name);
 }

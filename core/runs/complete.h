@@ -29,6 +29,7 @@ struct complete_head {
 	int64_t attempt, nodes, files, bytes;
 	int64_t step; /* -1: none */
 	int64_t time; /* seconds since 1970 */
+	int us;       /* and microseconds */
 	bool single;  /* a file: its one path is `name` */
 };
 struct complete_file {

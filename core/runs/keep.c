@@ -26,6 +26,7 @@ enum {
 	SOON_MS = 500,   /* if there is something to send, or the command has ended */
 	QUIET_MS = 2000, /* a checkpoint has not changed for so long */
 	MOST_NAMED = 3,
+	SECOND_US = 1000 * 1000,
 	/* Threads that hash and send have it: the lowest that never starves, 1.5 % of a core
 	 * beside one busy thread of the training, and all of an idle one. */
 	NICE = 19,
@@ -37,11 +38,13 @@ enum {
 struct entry {
 	char name[256];
 	uint64_t stamp;
-	uint32_t attempt;              /* in which it changed */
-	int64_t changed, changed_time; /* by clock_ms() and clock_now() */
-	bool quiet;                    /* since the last scan */
+	uint32_t attempt;            /* in which it changed */
+	int64_t changed, changed_us; /* by clock_ms(); us since 1970, 0: see date() */
+	int64_t newest;              /* of its files, by the file system */
+	uint64_t renamed;            /* as the nth; 0: it was not seen */
+	bool quiet;                  /* since the last scan */
 	bool old; /* from before the first attempt, or fetched, or torn: not sent */
-	bool renamed, seen, sent;
+	bool seen, sent;
 	bool torn; /* of another rank than the first: perhaps */
 };
 
@@ -59,7 +62,8 @@ struct keeper {
 	struct complete_head *done; /* complete ones, the newest first */
 	size_t n_done;
 	int64_t failing; /* since then; 0: it works */
-	int64_t newest;  /* time of a change, by the wall clock */
+	int64_t newest;  /* changed_us of all */
+	uint64_t renames;
 };
 
 struct wish {
@@ -70,12 +74,17 @@ struct wish {
 
 /* ---- the directory ---- */
 
-static struct entry *find(struct keeper *k, const char *name)
+/* NULL: there are too many. */
+static struct entry *entry_of(struct keeper *k, const char *name)
 {
 	for (size_t i = 0; i < k->n; i++)
 		if (str_eq(k->list[i].name, name))
 			return &k->list[i];
-	return NULL;
+	if (k->n == RUNS_ENTRIES)
+		return NULL;
+	k->list[k->n] = (struct entry){ 0 };
+	snprintf(k->list[k->n].name, sizeof(k->list[k->n].name), "%s", name);
+	return &k->list[k->n++];
 }
 
 static uint32_t attempt_of(struct runs *r, const char *name, uint64_t stamp)
@@ -88,42 +97,58 @@ static uint32_t attempt_of(struct runs *r, const char *name, uint64_t stamp)
 	return ret;
 }
 
-/* Never before that of another, also if the clock is set back: times say which is newer. */
-static int64_t time_of_change(struct keeper *k)
+static bool is_older(const struct entry *a, const struct entry *b)
 {
-	int64_t now = clock_now();
+	return a->newest != b->newest ? a->newest < b->newest : a->renamed < b->renamed;
+}
 
-	k->newest = now < k->newest ? k->newest + 1 : now;
-	return k->newest;
+/*
+ * Give a time to each that has changed since the last scan: after all before, also if the
+ * clock is set back, in the order of their files' times, then of their renames.
+ */
+static void date(struct keeper *k)
+{
+	struct timespec t;
+	int64_t now;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	now = t.tv_sec * SECOND_US + t.tv_nsec / 1000;
+	for (;;) {
+		struct entry *oldest = NULL;
+
+		for (size_t i = 0; i < k->n; i++)
+			if (!k->list[i].changed_us && k->list[i].stamp &&
+			    (!oldest || is_older(&k->list[i], oldest)))
+				oldest = &k->list[i];
+		if (!oldest)
+			return;
+		k->newest = now > k->newest ? now : k->newest + 1;
+		oldest->changed_us = k->newest;
+	}
 }
 
 static void examine(void *ctx, const char *name)
 {
 	struct keeper *k = ctx;
-	struct entry *e = find(k, name);
+	struct entry *e = entry_of(k, name);
+	struct recognized files;
+	uint64_t stamp = recognize_stamp(k->dir, name, &files);
 	bool resumed;
-	int64_t files;
-	uint64_t stamp;
 
-	if (!e && k->n < RUNS_ENTRIES) {
-		e = &k->list[k->n++];
-		*e = (struct entry){ 0 };
-		snprintf(e->name, sizeof(e->name), "%s", name);
-	}
 	if (!e)
 		return;
-	stamp = recognize_stamp(k->dir, name, &files);
 	resumed = str_eq(k->resumed.name, name) &&
 		  (!k->resumed.stamp || k->resumed.stamp == stamp);
 	e->seen = true;
 	e->old |= resumed;
-	e->quiet = stamp == e->stamp && files;
+	e->quiet = stamp == e->stamp && files.files;
 	if (stamp == e->stamp)
 		return;
 	e->stamp = stamp;
 	e->attempt = attempt_of(k->r, name, stamp);
 	e->changed = clock_ms();
-	e->changed_time = time_of_change(k);
+	e->changed_us = 0;
+	e->newest = files.newest;
 	e->sent = e->torn = false;
 	e->old = !e->attempt || resumed;
 }
@@ -131,20 +156,14 @@ static void examine(void *ctx, const char *name)
 static void hear_renames(struct keeper *k)
 {
 	_Alignas(struct inotify_event) char data[4096];
-	ssize_t n;
 
-	while ((n = read(k->notify, data, sizeof(data))) > 0)
+	for (ssize_t n; (n = read(k->notify, data, sizeof(data))) > 0;)
 		for (char *p = data; p < data + n;) {
 			const struct inotify_event *ev = (const void *)p;
-			struct entry *e = ev->len ? find(k, ev->name) : NULL;
+			struct entry *e = ev->len ? entry_of(k, ev->name) : NULL;
 
-			if (ev->len && !e && k->n < RUNS_ENTRIES) {
-				e = &k->list[k->n++];
-				*e = (struct entry){ 0 };
-				snprintf(e->name, sizeof(e->name), "%s", ev->name);
-			}
 			if (e)
-				e->renamed = true;
+				e->renamed = ++k->renames;
 			p += sizeof(*ev) + ev->len;
 		}
 }
@@ -158,6 +177,7 @@ static void scan(struct keeper *k)
 	for (size_t i = 0; i < k->n; i++)
 		k->list[i].seen = false;
 	recognize_each(k->dir, examine, k);
+	date(k);
 	for (size_t i = 0; i < k->n;)
 		if (k->list[i].seen)
 			i++;
@@ -250,7 +270,7 @@ static int send_files(struct keeper *k, const struct entry *e, struct lines *ret
 	cleanup_arena struct arena arena = { 0 };
 	const char *path = path_join(&arena, k->r->conf->dir, e->name);
 	const char *to = files_of(&arena, e->name, k->r->conf->rank);
-	int64_t files;
+	struct recognized files;
 
 	if (is_single(k, e->name))
 		to = arena_printf(&arena, "%s/%s", to, e->name);
@@ -274,7 +294,8 @@ static struct complete_head head_of(const struct keeper *k, const struct entry *
 				       .attempt = e->attempt,
 				       .nodes = k->r->conf->ranks,
 				       .step = complete_step(e->name),
-				       .time = e->changed_time,
+				       .time = e->changed_us / SECOND_US,
+				       .us = (int)(e->changed_us % SECOND_US),
 				       .single = is_single(k, e->name) };
 }
 
@@ -349,7 +370,7 @@ static int send_entry(struct keeper *k, struct entry *e, struct error *err)
 				   "%s: the command failed as it may not have been whole",
 				   e->name)
 			 : send_files(k, e, &lines, err);
-	int64_t n;
+	struct recognized n;
 
 	head.files = lines.files;
 	head.bytes = lines.bytes;

@@ -81,18 +81,21 @@ static uint64_t hash(const void *data, size_t len, uint64_t h)
 	return h;
 }
 
-static uint64_t stamp_of(int dir, const char *name, int depth, int64_t *files)
+static uint64_t stamp_of(int dir, const char *name, int depth, struct recognized *ret)
 {
 	uint64_t h = hash(name, strlen(name), 0xcbf29ce484222325), sum = 0;
 	const struct dirent *e;
 	struct stat st;
+	int64_t ns;
 	DIR *list;
 	int fd;
 
 	if (depth > MAX_DEPTH || fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW))
 		return 0;
 	if (S_ISREG(st.st_mode)) {
-		++*files;
+		ns = st.st_mtim.tv_sec * INT64_C(1000000000) + st.st_mtim.tv_nsec;
+		ret->newest = ns > ret->newest ? ns : ret->newest;
+		ret->files++;
 		h = hash(&st.st_size, sizeof(st.st_size), h);
 		return hash(&st.st_mtim, sizeof(st.st_mtim), hash(&st.st_ino, 8, h)) | 1;
 	}
@@ -106,15 +109,15 @@ static uint64_t stamp_of(int dir, const char *name, int depth, int64_t *files)
 	while ((e = readdir(list)))
 		if (!str_eq(e->d_name, ".") && !str_eq(e->d_name, "..") &&
 		    !str_eq(e->d_name, ".kftrainer"))
-			sum += stamp_of(fd, e->d_name, depth + 1, files);
+			sum += stamp_of(fd, e->d_name, depth + 1, ret);
 	closedir(list);
 	return hash(&sum, sizeof(sum), h) | 1;
 }
 
-uint64_t recognize_stamp(int dir, const char *name, int64_t *ret_files)
+uint64_t recognize_stamp(int dir, const char *name, struct recognized *ret)
 {
-	*ret_files = 0;
-	return stamp_of(dir, name, 0, ret_files);
+	*ret = (struct recognized){ 0 };
+	return stamp_of(dir, name, 0, ret);
 }
 
 void recognize_each(int dir, void (*each)(void *ctx, const char *name), void *ctx)

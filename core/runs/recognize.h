@@ -29,9 +29,12 @@ bool recognize_whole(int dir, const char *name, bool renamed);
 
 /*
  * A number that changes when a file below dir/name does: its name, size or time. 0: there
- * is none. *ret_files: how many.
+ * is none.
  */
-uint64_t recognize_stamp(int dir, const char *name, int64_t *ret_files);
+struct recognized {
+	int64_t files, newest; /* how many; the last change, in ns since 1970 */
+};
+uint64_t recognize_stamp(int dir, const char *name, struct recognized *ret);
 
 /* Each entry whose name has no dot in front. */
 void recognize_each(int dir, void (*each)(void *ctx, const char *name), void *ctx);

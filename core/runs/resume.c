@@ -105,7 +105,7 @@ static int write_resumed(const char *dir, const char *name, bool after, struct e
 	cleanup_arena struct arena arena = { 0 };
 	cleanup_fd int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	uint64_t stamp = 0;
-	int64_t files;
+	struct recognized files;
 	const char *text;
 
 	if (fd >= 0 && after)

@@ -210,7 +210,7 @@ static void remember(void *ctx, const char *name)
 {
 	struct memory *m = ctx;
 	struct seen *s = &m->list[m->n];
-	int64_t files;
+	struct recognized files;
 
 	if (m->n == RUNS_ENTRIES)
 		return;

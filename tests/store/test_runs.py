@@ -235,6 +235,15 @@ clock[0].write_text("-7200")
 r = shifted(0, "clock-ck2", "attempt")
 save("attempt")
 check("... the next attempt continues from the last", differ((r.wait(), first(r.text)), (0, "from older")) and r.text)
+# Both are seen at the same moment; the one that is written last is the last by its name.
+pair = """echo from "${KFTRAINER_RESUME_FROM##*/}"; cd "$KFTRAINER_CHECKPOINT_DIR"; mkdir .z .a; echo z >.z/weights; echo a >.a/weights
+touch -d "@1700000000.1" .a/weights; touch -d "@1700000000.%s" .z/weights; mv .a a$1; mv .z z$1"""
+place = scratch / "pair"
+for i, (what, part) in enumerate((("nanoseconds", "100000001"), ("the same time", "1"))):
+    for turn in range(2):
+        r = Run(f"file://{place}", f"pair-ck{i}{turn}", command=["sh", "-c", pair % part, "sh", f"{i}{turn}"])
+        said = (r.wait(), first(r.text))
+    check(f"two without a number at once, {what}: continues from the last", differ(said, (0, f"from z{i}0")) and r.text)
 Run.port, place = free_port(), scratch / "clocks"
 clock[1].write_text("3600")
 both = [shifted(i, f"clocks-ck{i}", "all", rank=i) for i in (0, 1)]

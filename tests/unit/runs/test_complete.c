@@ -106,7 +106,9 @@ TEST(test_newest)
 		  .step = 100,
 		  .time = 9 }, /* the clock was set */
 		{ .name = "d", .attempt = 2, .step = -1, .time = 9 },
-		{ .name = "e", .attempt = 2, .step = -1, .time = 8 },
+		{ .name = "g", .attempt = 2, .step = -1, .time = 8, .us = 2 },
+		{ .name = "e", .attempt = 2, .step = -1, .time = 8, .us = 1 },
+		{ .name = "c", .attempt = 2, .step = -1, .time = 8 },
 		{ .name = "f", .attempt = 1, .step = 999, .time = 99 },
 	};
 

@@ -63,8 +63,9 @@ TEST(test_table)
 TEST(test_stamp)
 {
 	struct error err = { 0 };
+	const struct timespec times[] = { { 0 }, { 1700000000, 123456789 } };
+	struct recognized files;
 	uint64_t before;
-	int64_t files;
 
 	memcpy(dir + strlen(dir) - 6, "XXXXXX", 6);
 	assert_non_null(mkdtemp(dir));
@@ -73,12 +74,16 @@ TEST(test_stamp)
 	put("c/d/b", "22");
 	put("c/.kftrainer/x", "");
 	before = recognize_stamp(fd, "c", &files);
-	check_int("files", files, 2);
+	check_int("files", files.files, 2);
 	check_int("the same", recognize_stamp(fd, "c", &files) == before, true);
 	put("c/.kftrainer/y", "");
 	check_int("not ours", recognize_stamp(fd, "c", &files) == before, true);
 	put("c/d/b", "33");
 	check_int("another time", recognize_stamp(fd, "c", &files) == before, false);
+	assert_int_equal(utimensat(fd, "c/a", times, 0), 0);
+	assert_int_equal(utimensat(fd, "c/d/b", times, 0), 0);
+	recognize_stamp(fd, "c", &files);
+	check_int("the last change", files.newest, 1700000000123456789);
 	check_int("none", recognize_stamp(fd, "x", &files) == 0, true);
 	assert_int_equal(dir_remove(dir, &err), 0);
 	close(fd);

@@ -57,13 +57,6 @@ static int64_t number_in(const char *path, const char *key)
 	return -1;
 }
 
-int64_t cgroup_oom_kills(void)
-{
-	int64_t n = number_in("/proc/vmstat", "oom_kill");
-
-	return n < 0 ? 0 : n;
-}
-
 /* ---- find the hierarchies -------------------------------------------------------- */
 
 /*
@@ -323,15 +316,53 @@ int cgroup_make(struct cgroup *cg, struct cgroup_root *root,
 	return rc;
 }
 
+static int64_t kills_in(const char *dir, int version)
+{
+	char path[1200];
+
+	snprintf(path, sizeof(path), "%s/%s", dir,
+		 version == 2 ? "memory.events" : "memory.oom_control");
+	return number_in(path, "oom_kill");
+}
+
 bool cgroup_oom(const struct cgroup *cg)
 {
-	char path[700];
+	return cg->root && cg->dir[CGROUP_MEMORY][0] &&
+	       kills_in(cg->dir[CGROUP_MEMORY], cg->root->version) > 0;
+}
 
-	if (!cg->root || !cg->dir[CGROUP_MEMORY][0])
-		return false;
-	snprintf(path, sizeof(path), "%s/%s", cg->dir[CGROUP_MEMORY],
-		 cg->root->version == 2 ? "memory.events" : "memory.oom_control");
-	return number_in(path, "oom_kill") > 0;
+/* In the group of this process. */
+static int64_t own_kills(void)
+{
+	cleanup_arena struct arena a = { 0 };
+	cleanup_buf struct buf mounts = { .max = MAX_TEXT }, self = { .max = MAX_TEXT };
+	const char *top, *own;
+	int version = 1;
+
+	if (file_read(&mounts, "/proc/self/mountinfo", IGNORED) ||
+	    file_read(&self, "/proc/self/cgroup", IGNORED) || !mounts.data || !self.data)
+		return -1;
+	top = mount_point(&a, (const char *)mounts.data, "memory");
+	if (!top) {
+		version = 2;
+		top = mount_point(&a, (const char *)mounts.data, "");
+	}
+	own = own_path(&a, (const char *)self.data, version == 2 ? "" : "memory");
+	return top && own ? kills_in(arena_printf(&a, "%s%s", top, own), version) : -1;
+}
+
+int64_t cgroup_oom_kills(const struct cgroup *cg)
+{
+	int version = cg->root ? cg->root->version : 0;
+	const char *dir = cg->dir[CGROUP_MEMORY];
+	int64_t n;
+
+	if (version == 2 && !*dir)
+		dir = cg->dir[CGROUP_CPU];
+	n = version && *dir ? kills_in(dir, version) : own_kills();
+	if (n < 0)
+		n = number_in("/proc/vmstat", "oom_kill");
+	return n < 0 ? 0 : n;
 }
 
 void cgroup_started(struct cgroup *cg)

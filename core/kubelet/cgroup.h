@@ -55,9 +55,11 @@ void cgroup_started(struct cgroup *cg); /* call once the process is in the group
 
 /* Did the kernel kill a process of the group because of its memory limit? */
 bool cgroup_oom(const struct cgroup *cg);
+/*
+ * The kernel's out-of-memory kills so far in the group; without one, in that of this
+ * process; where that does not count them, on the machine. 0 if unknown.
+ */
+int64_t cgroup_oom_kills(const struct cgroup *cg);
 void cgroup_remove(struct cgroup *cg);
-
-/* Out-of-memory kills of the kernel since boot; 0 if unknown. */
-int64_t cgroup_oom_kills(void);
 
 #endif

@@ -53,7 +53,7 @@ struct container {
 	struct arena arena; /* memory of the current run: workdir */
 	const char *workdir;
 	struct cgroup cgroup;
-	int64_t oom_kills;      /* the machine's count when it started */
+	int64_t oom_kills;      /* cgroup_oom_kills() when it started */
 	int64_t began;          /* seconds since 1970 */
 	int64_t began_ms;       /* monotonic */
 	struct ended now, last; /* the end of this run, of the one before */

@@ -40,16 +40,13 @@ static void misconfigured(struct container *c, const char *message)
 
 /* ---- the end --------------------------------------------------------------------- */
 
-/*
- * Was SIGKILL from the kernel's out-of-memory killer? Only the kernel's kills are
- * counted.
- */
+/* Was SIGKILL from the kernel's out-of-memory killer? Only its kills are counted. */
 static bool out_of_memory(struct container *c)
 {
 	if (cgroup_oom(&c->cgroup))
 		return true;
 	return c->process.signal == SIGKILL && !c->process.killed &&
-	       cgroup_oom_kills() > c->oom_kills;
+	       cgroup_oom_kills(&c->cgroup) > c->oom_kills;
 }
 
 static void describe_end(struct container *c, struct ended *e)
@@ -340,7 +337,7 @@ static int start_process(struct container *c, const struct starting *s, struct e
 	c->process.on_output = on_output;
 	c->process.on_change = on_change;
 	c->process.ctx = c;
-	c->oom_kills = cgroup_oom_kills();
+	c->oom_kills = cgroup_oom_kills(&c->cgroup);
 	if (process_start(&c->pod->k->loop, &c->process, &s->plan, err) < 0) {
 		output_close(&c->output);
 		cgroup_remove(&c->cgroup);

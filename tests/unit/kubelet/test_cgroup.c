@@ -1,6 +1,7 @@
 /* Limits hold where control groups can be made (as root); elsewhere pods say so. */
 #include "tests/unit/kubelet/podtest.h"
 
+#include <signal.h>
 #include <sys/resource.h>
 
 #include "kubelet/cgroup.h"
@@ -62,6 +63,31 @@ TEST(test_memory)
 	kubelet_remove(t.k, "p");
 	podtest_run(&t, limited(&t, "'memory':'512Mi'", take(&t, 40)));
 	assert_string_equal(phase_of(&t, "p"), "Succeeded");
+	podtest_close(&t);
+}
+
+/* A container that is killed by hand while another one runs out of memory. */
+TEST(test_not_its_memory)
+{
+	struct podtest t = { 0 };
+	struct error err;
+	const cJSON *s;
+
+	need_limits();
+	podtest_open(&t, NULL);
+	podtest_start(
+		&t,
+		"{'metadata':{'name':'q'},'spec':{'restartPolicy':'Never','containers':[{'name':'c','command':['sh','-c','until [ -e gone ]; do sleep 0.05; done; kill -9 $$$$']}]}}");
+	UNTIL(str_eq(phase_of(&t, "q"), "Running"), podtest_poll(&t));
+	podtest_run(&t, limited(&t, "'memory':'48Mi'", take(&t, 400)));
+	s = json_get(container_of(&t, "p", "c"), "state", "terminated");
+	assert_string_equal(json_str(s, "reason"), "OOMKilled");
+	assert_int_equal(
+		file_write(path_join(&t.arena, t.dir, "gone"), "", 0, 0600, &err), 0);
+	podtest_wait(&t, "q");
+	s = json_get(container_of(&t, "q", "c"), "state", "terminated");
+	assert_string_equal(json_str(s, "reason"), "Error");
+	assert_int_equal(json_int(s, 0, "signal"), SIGKILL);
 	podtest_close(&t);
 }
 

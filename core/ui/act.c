@@ -118,14 +118,16 @@ static const char *reason_against(struct arena *arena, struct kube *k, const cJS
 
 void act_links(struct buf *out, struct kube *k, const cJSON *job)
 {
+	cleanup_arena struct arena arena = { 0 };
+	const char *reason = NULL, *verb = NULL;
+
 	buf_adds(out, "<div class=\"acts\">\n");
 	for (int i = 0; i < N_ACTS; i++) {
-		cleanup_arena struct arena arena = { 0 };
-		const char *reason;
-
 		if (!makes_sense(job, (enum act)i))
 			continue;
-		reason = reason_against(&arena, k, job, (enum act)i);
+		if (!str_eq(acts[i].verb, verb))
+			reason = reason_against(&arena, k, job, (enum act)i);
+		verb = acts[i].verb;
 		if (reason)
 			add_grey(out, (enum act)i, reason);
 		else

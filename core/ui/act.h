@@ -14,7 +14,7 @@ enum act { ACT_RERUN, ACT_SUSPEND, ACT_RESUME, ACT_DELETE, N_ACTS };
 /* "suspend". False: no such act. */
 bool act_read(const char *word, enum act *ret);
 
-/* Appends the links; sends a SelfSubjectAccessReview for each. */
+/* Appends the links; sends a SelfSubjectAccessReview for each verb. */
 void act_links(struct buf *out, struct kube *k, const cJSON *job);
 
 /* The page that asks. csrf: the token for its form. */

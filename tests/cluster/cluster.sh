@@ -276,7 +276,7 @@ write_settings() {
 		. {
 			bind $ip
 			errors
-			health 127.0.0.1:8080
+			health 127.0.0.1:8088
 			ready 127.0.0.1:8181
 			kubernetes cluster.local in-addr.arpa {
 				kubeconfig $state/admin.kubeconfig

@@ -56,7 +56,7 @@ class Rounds:
             self.running.add(name)
         status, answer, _ = self.client.request("POST", api.path("TrainJob", self.ns), {
             "apiVersion": "trainer.kubeflow.org/v1alpha1", "kind": "TrainJob",
-            "metadata": {"name": name, "labels": {"queue": "root.gangs"}},
+            "metadata": {"name": name, "labels": {"queue": "root.gangs", "kai.scheduler/queue": "gangs"}},
             "spec": {"runtimeRef": {"kind": "TrainingRuntime", "name": self.runtime}}})
         if status != 201:
             sys.exit(f"{status} {answer.get('message')}")

@@ -100,6 +100,12 @@ succeed() { # JOB [STEP]
 	report_pods $ns "jobset.sigs.k8s.io/jobset-name=$1${2:+,jobset.sigs.k8s.io/replicatedjob-name=$2}" '{"phase":"Succeeded"}'
 }
 complete() { kt wait "trainjob/$1" --for=condition=Complete --timeout=5s; }
+# The nodes have no kubelet: what is being deleted has to be helped.
+let_go() {
+	kt get pods -o jsonpath='{range .items[?(@.metadata.deletionTimestamp)]}{.metadata.name}{"\n"}{end}' |
+		xargs -r "${kubectl[@]}" -n $ns delete pod --grace-period=0 --force --wait=false
+}
+no_pods() { ! kt get pods -o name | grep .; }
 gone() { # JOB...
 	kt delete trainjob "$@" --wait=false >/dev/null
 	wait_for 30 eval "kt delete pods --all --grace-period=0 --force --wait=false; ! kt get pods -o name | grep ."

@@ -85,12 +85,6 @@ gone steps >/dev/null
 
 # ---- changes -------------------------------------------------------------------------------------
 patch() { kt patch trainjob "$1" --type merge -p "{\"spec\":$2}"; }
-# The nodes have no kubelet: what is being deleted has to be helped.
-let_go() {
-	kt get pods -o jsonpath='{range .items[?(@.metadata.deletionTimestamp)]}{.metadata.name}{"\n"}{end}' |
-		xargs -r "${kubectl[@]}" -n $ns delete pod --grace-period=0 --force --wait=false
-}
-no_pods() { ! kt get pods -o name | grep .; }
 uids() { kt get workloads.scheduling.k8s.io,podgroups.scheduling.k8s.io -o jsonpath='{.items[*].metadata.uid}'; }
 resumed() {
 	local before

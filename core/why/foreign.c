@@ -226,7 +226,8 @@ static void slim_statuses(cJSON *list)
 }
 
 /* The only annotations that are left of a pod with nothing wrong. */
-static const char *const group_annotations[] = { GROUP_VOLCANO, GROUP_YUNIKORN, NULL };
+static const char *const group_annotations[] = { GROUP_VOLCANO, GROUP_YUNIKORN, GROUP_KAI,
+						 NULL };
 
 static void slim_metadata(cJSON *obj)
 {

@@ -56,6 +56,7 @@ bool pod_kai_queue_is_top(const cJSON *queue); /* no parent: not for pods */
  */
 #define GROUP_VOLCANO  "scheduling.k8s.io/group-name" /* annotations */
 #define GROUP_YUNIKORN "yunikorn.apache.org/task-group-name"
+#define GROUP_KAI      "pod-group-name"
 #define YUNIKORN_APP   "yunikorn.apache.org/app-id" /* a label */
 const char *pod_task_group(const cJSON *pod);
 int64_t pod_task_group_min(const cJSON *pod);

@@ -24,8 +24,7 @@ const char *pod_native_group(const cJSON *pod)
 
 const char *pod_kai_group(const cJSON *pod)
 {
-	return str_eq(pod_scheduler(pod), KAI) ? meta_annotation(pod, "pod-group-name")
-					       : NULL;
+	return str_eq(pod_scheduler(pod), KAI) ? meta_annotation(pod, GROUP_KAI) : NULL;
 }
 
 bool pod_group_is_kai(const cJSON *podgroup)

@@ -282,12 +282,17 @@ static int load_named_group(struct loader *l, struct error *err)
 	return ref.name ? load_one(l, &ref, "podgroups", err) : 0;
 }
 
+/* The queue of KAI's PodGroup, and the events of the latter: whom KAI has evicted. */
 static int load_kai_queue(struct loader *l, struct error *err)
 {
 	const struct kube_ref ref = { KAI_QUEUE_VERSION, "Queue", NULL,
 				      pod_group_kai_queue(l->v->podgroup) };
 
-	return ref.name ? load_one(l, &ref, "queues", err) : 0;
+	if (!ref.name)
+		return 0;
+	if (load_events(l, meta_name(l->v->podgroup), err))
+		return -1;
+	return load_one(l, &ref, "queues", err);
 }
 
 static int load_podgroup(struct loader *l, struct error *err)

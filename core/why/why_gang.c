@@ -1,8 +1,10 @@
 /* why_gang.c - a gang waits: how many pods it needs, and how many of them fit. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "api/meta.h"
 #include "base/str.h"
+#include "trainer/jobset.h"
 #include "trainer/scheduling.h"
 #include "trainer/trainjob.h"
 #include "why/capacity.h"
@@ -71,6 +73,15 @@ static bool is_one_of_several(const struct view *v)
 static const char *group_name(const struct view *v)
 {
 	return is_one_of_several(v) ? meta_name(v->podgroup) : v->name;
+}
+
+static const char *describe_group(struct why *w)
+{
+	return why_describe(w,
+			    pod_group_is_kai(w->v->podgroup)
+				    ? "podgroups.scheduling.run.ai"
+				    : "podgroup",
+			    group_name(w->v));
 }
 
 /* Is the pod of the PodGroup that was read? */
@@ -185,6 +196,8 @@ static const struct {
 	{ "topology spread", "topology spread" },
 	{ "free ports", "host ports" },
 	{ "quota has reached the allowable limit", "limit of its queue" },
+	{ "workload is over quota", "quota of its queue" }, /* it may not be preempted */
+	{ "Requested topology", "topology" },
 };
 
 static const char *uncounted_limit(const char *message)
@@ -258,11 +271,16 @@ const char *why_gang_needs(struct why *w)
 static const char *gang_verdict(struct why *w, const struct gang *g,
 				const struct capacity *capacity)
 {
+	const cJSON *evicted = view_event(w->v, "PodGroup", NULL, "Evict", false);
+
 	if (capacity->now >= g->need && str_eq(pod_scheduler(g->waits), "yunikorn"))
 		return arena_printf(w->arena,
 				    "; queue %s runs its maximum number of applications, "
 				    "or YuniKorn has not retried it",
 				    pod_queue(g->waits));
+	if (evicted)
+		return arena_printf(w->arena, "; KAI has evicted it: %s",
+				    why_quote(w, event_message(evicted)));
 	if (capacity->now >= g->need)
 		return "; the scheduler has not retried it";
 	if (g->timed_out)
@@ -277,7 +295,7 @@ static void add_gang(struct why *w, const struct gang *g, const struct capacity 
 	const char *words =
 		g->best_pod ? why_scheduler_message(w, g->best_pod, g->message) : "";
 	const struct view *v = w->v;
-	const char *command = v->podgroup ? why_describe(w, "podgroup", group_name(v))
+	const char *command = v->podgroup ? describe_group(w)
 					  : why_describe(w, "pod", meta_name(g->waits));
 
 	w->gang_covered = true;
@@ -313,15 +331,16 @@ static void add_missing(struct why *w)
 }
 
 /*
- * Kubernetes 1.37 places a pod that takes another's place only while as many pods as
- * minCount exist that have not ended (kubernetes/kubernetes#142330).
+ * Kubernetes 1.37 and KAI place a pod that takes another's place only while as many pods
+ * as the gang needs exist that have not ended (kubernetes/kubernetes#142330,
+ * kai-scheduler/KAI-Scheduler#1347).
  */
 static void add_completed(struct why *w)
 {
 	const cJSON *pod, *waits = NULL;
 	int64_t live = 0, completed = 0;
 
-	if (!is_native(w->v))
+	if (!is_one_of_several(w->v))
 		return;
 	json_each(pod, w->v->pods) {
 		if (meta_is_deleted(pod) || !in_group(w->v, pod))
@@ -342,14 +361,30 @@ static void add_completed(struct why *w)
 			(long long)foreign_group_min_member(w->v->podgroup));
 }
 
-/* KAI 0.12 says nothing of such queues. */
-static bool kai_queue_is_at_fault(struct why *w)
+/* "Limit is 4 cores, currently 0 cores allocated and workload requested 6 cores" */
+static bool is_above_limit(const char *message)
+{
+	const char *limit = strstr(message, "Limit is ");
+	const char *asked = limit ? strstr(limit, "workload requested ") : NULL;
+
+	return asked && strtod(asked + strlen("workload requested "), NULL) >
+				strtod(limit + strlen("Limit is "), NULL);
+}
+
+/* KAI 0.12 says nothing of queues that do not exist or have no parent. */
+static bool kai_queue_is_at_fault(struct why *w, const char *message)
 {
 	const char *queue = pod_group_kai_queue(w->v->podgroup);
 
 	if (!queue)
 		return false;
-	if (view_is_missing(w->v, "Queue"))
+	w->gang_covered = true;
+	if (is_above_limit(message))
+		why_add(w, "QueueTooSmall", "kubectl get queues.scheduling.run.ai",
+			"KAI places none of its pods: the queue %s allows less in total "
+			"than its gang requests (label kai.scheduler/queue): %s",
+			queue, why_quote(w, message));
+	else if (view_is_missing(w->v, "Queue"))
 		why_add(w, "QueueNotFound", "kubectl get queues.scheduling.run.ai",
 			"KAI ignores it: the queue %s does not exist (label "
 			"kai.scheduler/queue)",
@@ -360,7 +395,27 @@ static bool kai_queue_is_at_fault(struct why *w)
 			"use one of its child queues",
 			queue);
 	else
+		w->gang_covered = false;
+	return w->gang_covered;
+}
+
+/* KAI's group includes the pods of steps that start only after others have completed. */
+static bool kai_waits_for_steps(struct why *w, const struct gang *g)
+{
+	const cJSON *rjob;
+	bool steps = false;
+
+	json_each(rjob, jobset_jobs_const(jobset_spec_of(w->v->jobset)))
+		steps |= rjob_depends_on(rjob) != NULL;
+	if (!pod_group_is_kai(w->v->podgroup) || !steps || g->all >= g->need)
 		return false;
+	w->gang_covered = true;
+	why_add(w, "GangOfSteps", describe_group(w),
+		"KAI waits until %lld of its pods exist (%s), of which %lld do: it counts "
+		"the pods of all steps, which start one after the other: with a release "
+		"after 0.14, set the TrainJob's annotation kai.scheduler/batch-min-member "
+		"to its number of nodes, and remove schedulerName from the other steps",
+		(long long)g->need, g->need_source, (long long)g->all);
 	return true;
 }
 
@@ -374,7 +429,7 @@ static void add_one_by_one(struct why *w)
 		have += !meta_is_deleted(pod) && pod_node(pod);
 	}
 	if (have && have < all)
-		why_add(w, "GangIgnored", why_describe(w, "podgroup", group_name(w->v)),
+		why_add(w, "GangIgnored", describe_group(w),
 			"KAI places its pods one by one, %lld of %lld so far: its PodGroup "
 			"%s is of one pod; KAI makes gangs of JobSets since 0.13",
 			have, all, group_name(w->v));
@@ -396,22 +451,26 @@ void why_gang(struct why *w)
 	const char *message = condition_message(not_yet), *text;
 	struct capacity capacity;
 	struct gang g;
+	bool gang;
 
 	if (w->gang_covered || w->devices_covered)
 		return;
-	if (kai_queue_is_at_fault(w))
+	gang = gang_of(w, &g);
+	if (kai_queue_is_at_fault(w, g.message))
 		return;
 	if (is_of_one(w->v)) {
 		add_one_by_one(w);
 		return;
 	}
-	if (!gang_of(w, &g)) {
+	if (!gang) {
 		add_missing(w);
 		add_completed(w);
 		return;
 	}
+	if (kai_waits_for_steps(w, &g))
+		return;
 	if (!is_placed_as_gang(w, &g)) {
-		why_add(w, "GangIgnored", why_describe(w, "podgroup", group_name(w->v)),
+		why_add(w, "GangIgnored", describe_group(w),
 			"the scheduler ignores PodGroup %s and places its pods one by "
 			"one, %lld of %lld so far: turn on kube-scheduler's feature "
 			"gate GenericWorkload",
@@ -423,8 +482,7 @@ void why_gang(struct why *w)
 		add_gang(w, &g, &capacity, text);
 		return;
 	}
-	why_add(w, "Gang",
-		w->v->podgroup ? why_describe(w, "podgroup", group_name(w->v)) : NULL,
+	why_add(w, "Gang", w->v->podgroup ? describe_group(w) : NULL,
 		"its gang is not complete: %lld of its %lld pods have a node, and at "
 		"least %lld must be placed together (%s)%s%s",
 		(long long)g.have, (long long)g.all, (long long)g.need, g.need_source,

@@ -286,6 +286,20 @@ TEST(test_kai)
 				 "}}\nspec: {schedulerName: kai-scheduler, " node CPU \
 				 "}\nstatus: {" status "}\n---\n"
 #define NO_ROOM UNSCHEDULABLE("no nodes with enough resources were found")
+#define ABOVE                                                                      \
+	UNSCHEDULABLE("OverLimit: q quota has reached the allowable limit of CPU " \
+		      "cores. Limit is 4 cores, currently 0 cores allocated and "  \
+		      "workload requested 6 cores.")
+#define NOT_PREEMPTIBLE                                                            \
+	UNSCHEDULABLE("NonPreemptibleOverQuota: Non-preemptible workload is over " \
+		      "quota. Workload requested 3 CPU cores, but q quota is 0 cores")
+#define TOPOLOGY                                                              \
+	UNSCHEDULABLE("PodSchedulingErrors: Requested topology nowhere does " \
+		      "not exist.")
+#define STEPS                                                       \
+	"kind: JobSet\n" META(                                      \
+		"bert") "}\nspec: {replicatedJobs: [{name: prep}, " \
+			"{name: node, dependsOn: [{name: prep, status: Complete}]}]}\n---\n"
 	static const struct row rows[] = {
 		{ "a gang",
 		  JOB("", STATUS) JOBSET JOBS KAI_GROUP("pg-bert", "3")
@@ -308,6 +322,52 @@ TEST(test_kai)
 				  KAI_POD("1", "pg-bert", "", FULL)
 					  KAI_POD("2", "pg-bert", "", FULL),
 		  PENDING "room for 0 (limit of its queue)" },
+		{ "a gang above the limit of its queue",
+		  JOB("", STATUS) JOBSET JOBS KAI_GROUP("pg-bert", "3") KAI_QUEUE("all")
+			  FOUR("") KAI_POD("0", "pg-bert", "", ABOVE)
+				  KAI_POD("1", "pg-bert", "", ABOVE)
+					  KAI_POD("2", "pg-bert", "", ABOVE),
+		  "bert is pending: KAI places none of its pods: the queue q allows less "
+		  "in total than its gang requests (label kai.scheduler/queue): "
+		  "OverLimit: q quota has reached the allowable limit of CPU cores" },
+		{ "a priority that is not preempted, above the queue's quota",
+		  JOB("", STATUS) JOBSET JOBS KAI_GROUP("pg-bert", "3") KAI_QUEUE("all")
+			  FOUR("cpu: 3") KAI_POD("0", "pg-bert", "", NOT_PREEMPTIBLE)
+				  KAI_POD("1", "pg-bert", "", NOT_PREEMPTIBLE)
+					  KAI_POD("2", "pg-bert", "", NOT_PREEMPTIBLE),
+		  PENDING "room for 0 (quota of its queue)" },
+		{ "a topology that does not exist",
+		  JOB("", STATUS) JOBSET JOBS KAI_GROUP("pg-bert", "3") KAI_QUEUE("all")
+			  FOUR("cpu: 4") KAI_POD("0", "pg-bert", "", TOPOLOGY)
+				  KAI_POD("1", "pg-bert", "", TOPOLOGY)
+					  KAI_POD("2", "pg-bert", "", TOPOLOGY),
+		  PENDING "room for 0 (topology)" },
+		{ "another gang took its place",
+		  JOB("", STATUS) JOBSET JOBS KAI_GROUP("pg-bert", "3") KAI_QUEUE("all")
+			  FOUR("cpu: 3, pods: 3") KAI_POD("0", "pg-bert", "", NO_ROOM)
+				  KAI_POD("1", "pg-bert", "",
+					  NO_ROOM) KAI_POD("2", "pg-bert", "", NO_ROOM)
+					  EVENT("PodGroup", "pg-bert", "Normal", "Evict",
+						"Pod a/x was preempted by higher "
+						"priority workload a/pg-y"),
+		  PENDING "room for 1 (cpu): 0 of its 3 pods have a node (minMember of "
+			  "PodGroup pg-bert); KAI has evicted it: Pod a/x was preempted "
+			  "by higher priority workload a/pg-y" },
+		{ "the pods of all steps (KAI-Scheduler#1209)",
+		  JOB("", STATUS) STEPS JOBS KAI_GROUP("pg-bert", "4") KAI_QUEUE("all")
+			  FOUR("") KAI_POD("0", "pg-bert", "", "phase: Pending"),
+		  "bert is pending: KAI waits until 4 of its pods exist (minMember of "
+		  "PodGroup pg-bert), of which 1 do: it counts the pods of all steps" },
+		{ "two have completed, and one failed (KAI-Scheduler#1347)",
+		  JOB("", STATUS) JOBSET JOBS KAI_GROUP("pg-bert", "3") KAI_QUEUE(
+			  "all") FOUR("cpu: 1") KAI_POD("0", "pg-bert", "nodeName: n1, ",
+							"phase: Succeeded")
+			  KAI_POD("1", "pg-bert", "nodeName: n1, ", "phase: Succeeded")
+				  KAI_POD("2", "pg-bert", "nodeName: n1, ",
+					  "phase: Failed")
+					  KAI_POD("3", "pg-bert", "", "phase: Pending"),
+		  "bert is pending: pod bert-node-0-3-x takes the place of another, but 2 "
+		  "of its gang have completed" },
 		{ "no such queue",
 		  JOB("", STATUS) JOBSET JOBS KAI_GROUP("pg-bert", "3") MISSING("Queue")
 			  FOUR("") KAI_POD("0", "pg-bert", "", ""),
@@ -317,6 +377,12 @@ TEST(test_kai)
 			  FOUR("") KAI_POD("0", "pg-bert", "", ""),
 		  "bert is pending: KAI places no pods of the queue q, which has no "
 		  "parentQueue: use one of its child queues" },
+		{ "... which is the only cause",
+		  JOB("", STATUS) JOBSET JOBS KAI_GROUP("pg-bert", "3") KAI_QUEUE("")
+			  FOUR("") KAI_POD("0", "pg-bert", "",
+					   UNSCHEDULABLE("Unable to schedule pod")),
+		  "bert is pending: KAI places no pods of the queue q, which has no "
+		  "parentQueue: use one of its child queues.\nMore:" },
 	};
 
 	CHECK_ALL(rows);

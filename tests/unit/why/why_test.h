@@ -5,11 +5,13 @@
 #ifndef TESTS_UNIT_WHY_WHY_TEST_H
 #define TESTS_UNIT_WHY_WHY_TEST_H
 
+#include "api/meta.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/str.h"
 #include "base/yaml.h"
 #include "tests/unit/unit.h"
+#include "why/foreign.h"
 #include "why/why.h"
 
 #define NOW "2026-01-01T01:00:00Z"
@@ -89,8 +91,11 @@ static inline struct view view_of(const char *yaml)
 	view_init(&v, "a", "bert");
 	if (time_parse(&v.now, NOW, &err) || yaml_parse(&docs, yaml, strlen(yaml), &err))
 		fail_msg("%s: %s", yaml, err.msg);
-	while (docs->child)
+	while (docs->child) {
+		if (str_eq(meta_kind(docs->child), "Pod"))
+			pod_slim(docs->child); /* as view_load() does */
 		view_add(&v, cJSON_DetachItemFromArray(docs, 0));
+	}
 	return v;
 }
 

@@ -235,7 +235,7 @@ static void add_step(cJSON *steps, const char *op, const char *path, cJSON *take
 }
 
 /*
- * The same as a JSON Patch of this TrainJob, never of a new one of the same name: an API
+ * A JSON Patch of this TrainJob, never of a new one of the same name: an API
  * server ignores a uid in a merge patch of a status. A resourceVersion would fail while a
  * process posts progress all the time.
  */
@@ -265,22 +265,19 @@ static bool is_no_answer(const struct error *err)
 static int write_status(struct pass *p, const cJSON *change, struct error *err)
 {
 	bool ours_alone = is_ours_alone(change);
-	bool ends = status_finished(tj_status(p->tj));
 	const struct kube_write how = { .manager = MANAGER_FIELD_OWNER,
 					.subresource = "status",
 					.meta_only = !ours_alone };
 	struct kube_ref ref = kube_ref_of(p->tj);
-	cleanup_json cJSON *patch = ends ? patch_of_uid(p, change) : cJSON_CreateObject();
+	cleanup_json cJSON *patch = patch_of_uid(p, change);
 	cleanup_json cJSON *answer = NULL;
 	struct error gone = { 0 };
 	int rc;
 
-	if (!ends)
-		json_put(patch, json_dup(change), "status");
 	rc = kube_merge_patch(p->r->conf.kube, &ref, patch, &how, &answer, err);
 	if (ours_alone && learn_crd(p->r, change, answer, err))
 		return 0;
-	if (rc && ends && err->kind == ERR_INVALID && pass_check_alive(p, &gone))
+	if (rc && err->kind == ERR_INVALID && pass_check_alive(p, &gone))
 		*err = gone;
 	p->memory->written.status_unsure = rc && is_no_answer(err);
 	if (rc)

@@ -65,6 +65,7 @@ CONTROLLER = [
     ('a lost answer to the write of the snapshot stops the job', "core/manager/reconcile_objects.c", '\t*p->memory->written.snapshot = 0;\n', ''),
     ('pods are listed before TrainJobs', "core/manager/work.c", 'if (store && informer_synced(store))', 'if (store)'),
     ('the end of a TrainJob is written to another of its name', "core/manager/reconcile_status.c", 'add_step(steps, "test", "/metadata/uid", cJSON_CreateString(meta_uid(p->tj)));', ''),
+    ('a status is written to another of its name', "core/manager/reconcile_status.c", '= patch_of_uid(p, change);', '= status_finished(tj_status(p->tj)) ? patch_of_uid(p, change) : cJSON_CreateObject();\n\tif (!cJSON_IsArray(patch)) json_put(patch, json_dup(change), "status");'),
     ('a Lease is taken before it has expired', "core/kube/lease.c", 'return left > 0 ? left : 0;', 'return left > 8000 ? left : 0;'),
     ('a Lease is taken that another has just taken', "core/kube/lease.c", 'json_put_str(doc, l->conf.identity, HOLDER);', 'json_put_str(doc, l->conf.identity, HOLDER); json_del(doc, JSON_PATH("metadata", "resourceVersion"));'),
     ('the TrainJob of a pod is asked for once', "core/manager/work.c", 'return keep_trying(w->conf.watch, &ref, &ret, IGNORED) ? NULL : ret;', 'return kube_get(w->conf.watch, &ref, &ret, IGNORED) ? NULL : ret;'),

@@ -312,6 +312,7 @@ int reconcile_trainjob(struct reconciler *r, const char *key, int64_t *ret_after
 {
 	cleanup_pass struct pass p = { .r = r, .key = key };
 	const char *slash = strchr(key, '/');
+	int rc;
 
 	*ret_after_ms = 0;
 	if (!slash)
@@ -324,10 +325,9 @@ int reconcile_trainjob(struct reconciler *r, const char *key, int64_t *ret_after
 		forget_trainjob(&p);
 		return 0;
 	}
-	if (work(&p, err))
-		return error_wrap(err, "TrainJob %s", key);
+	rc = work(&p, err);
 	*ret_after_ms = p.requeue_ms;
-	return 0;
+	return rc ? error_wrap(err, "TrainJob %s", key) : 0;
 }
 
 /* ---- the runtimes' old finalizer ---- */

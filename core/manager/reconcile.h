@@ -50,9 +50,10 @@ struct reconciler *reconciler_new(const struct reconciler_conf *conf);
 void reconciler_free(struct reconciler *r);
 
 /*
- * key: "ns/name". *ret_after_ms: call again after that time; 0: not until a change. -1:
- * retry with back-off; if the user should see the error, an event has been recorded.
- * Thread-safe, but never call it in two threads with the same key (workqueue.h).
+ * key: "ns/name". *ret_after_ms: call again after that time, also if it fails; 0: not
+ * until a change. -1: retry with back-off; if the user should see the error, an event
+ * has been recorded. Thread-safe, but never call it in two threads with the same key
+ * (workqueue.h).
  */
 MUST_CHECK int reconcile_trainjob(struct reconciler *r, const char *key,
 				  int64_t *ret_after_ms, struct error *err);

@@ -141,13 +141,12 @@ static const char *finish_key(struct controller *c, const char *key, int failed,
 	if (failed) {
 		metrics_add(c->work->conf.metrics, &reconcile_errors, 1, c->name);
 		retry(c, key, err);
-		return "error";
+	} else {
+		workqueue_forget(c->queue, key);
 	}
-	workqueue_forget(c->queue, key);
-	if (after_ms <= 0)
-		return "success";
-	workqueue_add_after(c->queue, key, after_ms);
-	return "requeue_after";
+	if (after_ms > 0) /* a deadline is kept, too, by a pass that fails for long */
+		workqueue_add_after(c->queue, key, after_ms);
+	return failed ? "error" : after_ms > 0 ? "requeue_after" : "success";
 }
 
 static void reconcile_key(struct controller *c, const char *key)

@@ -69,6 +69,7 @@ struct job {
 	bool ran_again;
 	bool expired;         /* a controller deleted it after its TTL */
 	bool stays_suspended; /* the user never resumes it */
+	bool foreign;         /* another controller's, which does nothing */
 	bool objects_deleted; /* by a user: they may differ when made again */
 	bool exists, suspend; /* what its user has been told is stored */
 	int64_t began_ms, deadline_ms, gone_ms;
@@ -83,6 +84,7 @@ struct job {
 	bool dying;           /* its namespace is being deleted */
 	int64_t edited_ms;    /* a stranger changed its hostfile; 0: no */
 	bool snapshot_edited; /* by a stranger; users delete it in the end */
+	int deleted_at[2];    /* world's started and changes, when a user deleted it */
 	char blocker[40];     /* uid of a stranger's object of one of its names, or "" */
 };
 
@@ -100,7 +102,12 @@ struct world {
 	int64_t leads_since;         /* a controller; INT64_MAX: none does */
 	int started;                 /* controllers that ever were */
 	int changes;                 /* of a runtime */
+	int late;                    /* calls that made the rest begin again */
 };
+
+#define NOTE(job, ...)   sim_note((job)->w->sim, __VA_ARGS__)
+#define BROKEN(job, ...) sim_broken((job)->w->sim, __VA_ARGS__)
+#define DICE(job, sides) sim_dice((job)->w->sim, sides)
 
 bool is_calm(const struct world *w); /* faults have ended */
 int64_t calm_for(const struct world *w);
@@ -115,9 +122,9 @@ struct job *job_named(struct world *w, const char *path); /* whose name is in it
 /* jobs_controllers.c */
 extern struct manager_config controller_config;
 void controllers_start(struct world *w);
-void controllers_kill_one(struct world *w);
-void controllers_stop_one(struct world *w); /* as SIGTERM does */
-void controllers_part_one(struct world *w); /* it reaches nobody for some time */
+void controllers_kill_one(struct job *j); /* of its world, as below */
+void controllers_stop_one(struct job *j); /* as SIGTERM does */
+void controllers_part_one(struct job *j); /* it reaches nobody for some time */
 
 /* jobs_nodes.c */
 void nodes_look(struct job *j, int64_t ms); /* JobSet's controller does, in ms */
@@ -156,6 +163,7 @@ void rules_on_write(struct world *w, const char *identity, const char *what);
 /* A controller has deleted the TrainJob, which was `tj` before. */
 void rules_on_deletion(struct job *j, const cJSON *tj);
 void rules_on_new_jobset(struct job *j);
-void rules_on_end_of_run(struct job *j); /* its JobSet no longer exists */
+void rules_on_jobs(struct job *j, const cJSON *status); /* of its JobSet, a new one */
+void rules_on_end_of_run(struct job *j);                /* its JobSet no longer exists */
 
 #endif

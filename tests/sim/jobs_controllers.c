@@ -67,37 +67,37 @@ static struct controller *one(struct world *w)
 	return c;
 }
 
-void controllers_kill_one(struct world *w)
+void controllers_kill_one(struct job *j)
 {
-	struct controller *c = one(w);
+	struct controller *c = one(j->w);
 
 	if (c)
 		end(c, "dies");
 }
 
-void controllers_stop_one(struct world *w)
+void controllers_stop_one(struct job *j)
 {
-	struct controller *c = one(w);
+	struct controller *c = one(j->w);
 
 	if (!c)
 		return;
-	sim_note(w->sim, "%s is asked to stop", c->identity);
+	NOTE(j, "%s is asked to stop", c->identity);
 	process_stop(c->process);
 }
 
 /* All calls of a controller, or those of its watches, its workers or its Lease. */
-void controllers_part_one(struct world *w)
+void controllers_part_one(struct job *j)
 {
-	struct controller *c = one(w);
-	unsigned which = (unsigned)sim_dice(w->sim, CLIENTS + 2);
-	int64_t ms = 2000 + sim_dice(w->sim, 28000), left = -calm_for(w);
+	struct controller *c = one(j->w);
+	unsigned which = (unsigned)DICE(j, CLIENTS + 2);
+	int64_t ms = 2000 + DICE(j, 28000), left = -calm_for(j->w);
 
 	if (!c)
 		return;
 	c->apart = which < CLIENTS ? 1u << which : ~0u;
 	c->apart_until = clock_ms() + (ms < left ? ms : left);
-	sim_note(w->sim, "%s is apart for %lld ms (%x)", c->identity, (long long)ms,
-		 c->apart & 0xf);
+	NOTE(j, "%s is apart for %lld ms (%x)", c->identity, (long long)ms,
+	     c->apart & 0xf);
 }
 
 /* ---- the network ---- */
@@ -125,7 +125,7 @@ static const struct {
 	const char *reason;
 } refusals[] = {
 	{ 500, "InternalError" },      { 409, "Conflict" }, { 429, "TooManyRequests" },
-	{ 503, "ServiceUnavailable" }, { 504, "Timeout" },
+	{ 503, "ServiceUnavailable" }, { 504, "Timeout" },  { 403, "Forbidden" },
 };
 
 static bool is_apart(const struct client *cl)
@@ -232,7 +232,9 @@ static bool is_refused(struct client *cl, const struct httpd_request *req,
 	if (!percent(w, w->refuse))
 		return false;
 	k = (size_t)sim_dice(w->sim, N_ELEMENTS(refusals));
-	k = !conflicts && refusals[k].code == 409 ? 0 : k;
+	if ((!conflicts && refusals[k].code == 409) ||
+	    (cl->which == EVENTS && refusals[k].code == 403)) /* it gives up */
+		k = 0;
 	sim_note(w->sim, "%s: refused %d: %s %s", cl->c->identity, refusals[k].code,
 		 req->method, req->path);
 	answer_error(resp, refusals[k].code, refusals[k].reason, "not now");

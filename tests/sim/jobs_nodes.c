@@ -62,7 +62,7 @@ static void pod_put(const struct job *j, cJSON *take_pod, const char *phase)
 
 	json_put_str(pod, phase, "status", "phase");
 	if (apiserver_store(j->w->api, pod, IGNORED) < 0)
-		sim_note(j->w->sim, "the pod is not stored");
+		NOTE(j, "the pod is not stored");
 }
 
 /* Nobody watches it any more. */
@@ -78,15 +78,20 @@ static void pod_drop(struct job *j, const char *name)
 	apiserver_drop(j->w->api, "v1", "Pod", "default", name, NULL);
 }
 
-static void disrupt(struct job *j, cJSON *pod)
+static void add_condition(cJSON *status, const char *type)
 {
 	cJSON *c = cJSON_CreateObject();
 
-	json_put_str(c, "DisruptionTarget", "type");
+	json_put_str(c, type, "type");
 	json_put_str(c, "True", "status");
-	json_put_str(c, "DeletionByTaintManager", "reason");
-	json_put_str(c, "the node is gone", "message");
-	cJSON_AddItemToArray(json_list(json_obj(pod, "status"), "conditions"), c);
+	cJSON_AddItemToArray(json_list(status, "conditions"), c);
+}
+
+static void disrupt(struct job *j, cJSON *pod)
+{
+	add_condition(json_obj(pod, "status"), "DisruptionTarget");
+	json_put_str(json_list(pod, "status", "conditions")->child,
+		     "DeletionByTaintManager", "reason");
 	j->disrupted_ms = clock_ms();
 	snprintf(j->disrupted, sizeof(j->disrupted), "%s", meta_name(pod));
 }
@@ -102,6 +107,25 @@ static int64_t how_long(const struct job *j)
 	if (j->deadline_ms && left > 0 && percent(w, 50))
 		return (left > 1000 ? left - 1000 : 0) + sim_dice(w->sim, 2500);
 	return 1000 + sim_dice(w->sim, 20000);
+}
+
+/* What Job's rules ask of a pod: is it ready, why did it fail, did its node end it? */
+static void describe(struct job *j, const struct report *r, cJSON *status)
+{
+	static const int codes[] = { 1, 42, 137 };
+	cJSON *c = cJSON_CreateObject();
+
+	json_put_str(status, r->phase, "phase");
+	if (str_eq(r->phase, "Running"))
+		add_condition(status, "Ready");
+	if (str_eq(j->disrupted, r->pod))
+		add_condition(status, "DisruptionTarget");
+	json_put_str(c, "node", "name");
+	json_put_int(c, percent(j->w, 10) ? 3 : 0, "restartCount");
+	if (str_eq(r->phase, "Failed"))
+		json_put_int(c, codes[DICE(j, N_ELEMENTS(codes))], "state", "terminated",
+			     "exitCode");
+	cJSON_AddItemToArray(json_list(status, "containerStatuses"), c);
 }
 
 static void report_pod(struct job *j, const struct report *r)
@@ -125,7 +149,7 @@ static void report_pod(struct job *j, const struct report *r)
 		return;
 	}
 	sim_note(w->sim, "pod %s: %s", r->pod, r->phase);
-	json_put_str(status, r->phase, "phase");
+	describe(j, r, status);
 	pod_put(j, pod, r->phase);
 	if (str_eq(r->phase, "Succeeded"))
 		forget_disrupted(j, r->pod);
@@ -154,7 +178,7 @@ void nodes_lose_one(struct job *j)
 		    !has_ended(pod)) {
 			cJSON *copy = json_dup(pod);
 
-			sim_note(j->w->sim, "the node of pod %s is gone", meta_name(pod));
+			NOTE(j, "the node of pod %s is gone", meta_name(pod));
 			disrupt(j, copy);
 			pod_put(j, copy, json_str(pod, "status", "phase"));
 		}
@@ -163,7 +187,7 @@ void nodes_lose_one(struct job *j)
 static void act(struct job *j, const struct jobs_action *a)
 {
 	struct run *r = j->run;
-	int64_t ms = percent(j->w, 10) ? 30000 : 10 + sim_dice(j->w->sim, 500);
+	int64_t ms = percent(j->w, 10) ? 30000 : 10 + DICE(j, 500);
 
 	if (a->type == JOBS_CREATE_POD) {
 		pod_put(j, json_dup(a->pod), "Pending");
@@ -183,6 +207,7 @@ static void put_status(struct job *j)
 
 	if (json_equal(status, j->run->sent))
 		return;
+	rules_on_jobs(j, status);
 	json_put(patch, json_dup(status), "status");
 	snprintf(path, sizeof(path), "%s/status", j->jobset_path);
 	if (apiserver_write(j->w->api, "PATCH", path, patch, NULL, IGNORED))
@@ -222,7 +247,7 @@ static void new_run(struct job *j, const cJSON *jobset, bool suspend)
 	}
 	j->run = r;
 	r->suspended = suspend;
-	sim_note(j->w->sim, "JobSet %s is new", j->name);
+	NOTE(j, "JobSet %s is new", j->name);
 	rules_on_new_jobset(j);
 	if (j->uid && str_eq(r->owner, j->uid) && j->finished &&
 	    meta_version_number(jobset) > j->end_version)

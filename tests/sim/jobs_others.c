@@ -105,7 +105,7 @@ static void collect(void *ctx)
 
 void objects_collect(struct job *j, const char *uid)
 {
-	later(j, sim_dice(j->w->sim, 4000), collect, uid, 0);
+	later(j, DICE(j, 4000), collect, uid, 0);
 }
 
 static void expire(void *ctx)
@@ -152,9 +152,9 @@ void others_hold(struct job *j)
 	if (!tj || meta_is_deleted(tj) || !call(j, "PATCH", j->path, patch) ||
 	    !call(j, "DELETE", j->path, NULL))
 		return;
-	sim_note(j->w->sim, "user deletes %s, which somebody holds", j->name);
+	NOTE(j, "user deletes %s, which somebody holds", j->name);
 	users_lose(j);
-	later(j, sim_dice(j->w->sim, 15000), let_go, meta_uid(tj), 0);
+	later(j, DICE(j, 15000), let_go, meta_uid(tj), 0);
 }
 
 /* ---- namespaces ---- */
@@ -180,7 +180,7 @@ static void make_namespace(void *ctx)
 
 	if (j->w->over)
 		return;
-	sim_note(j->w->sim, "the namespace of %s is made again", j->name);
+	NOTE(j, "the namespace of %s is made again", j->name);
 	j->dying = false;
 	users_create(j);
 }
@@ -191,13 +191,13 @@ void others_delete_namespace(struct job *j)
 
 	if (j->dying)
 		return;
-	sim_note(j->w->sim, "the namespace of %s is deleted", j->name);
+	NOTE(j, "the namespace of %s is deleted", j->name);
 	j->dying = true;
 	j->exists = false;
 	*j->blocker = 0;
 	for (int i = 0; i <= N_OBJECTS; i++)
-		later(j, sim_dice(j->w->sim, MS), vanish, "", i);
-	sim_after(j->w->sim, MS + sim_dice(j->w->sim, 20000), make_namespace, j);
+		later(j, DICE(j, MS), vanish, "", i);
+	sim_after(j->w->sim, MS + DICE(j, 20000), make_namespace, j);
 }
 
 /* Nothing is made in a namespace that is being deleted. */
@@ -230,13 +230,13 @@ static void edit_snapshot(struct job *j, const cJSON *map)
 	json_put_str(patch, all, "data", data->child->string);
 	if (!call(j, "PATCH", object_path(j, SNAPSHOT, path), patch))
 		return;
-	sim_note(j->w->sim, "a stranger edits the snapshot of %s", j->name);
+	NOTE(j, "a stranger edits the snapshot of %s", j->name);
 	j->snapshot_edited = true;
 }
 
 void others_edit(struct job *j)
 {
-	int which = sim_dice(j->w->sim, 2) ? HOSTFILE : SNAPSHOT;
+	int which = DICE(j, 2) ? HOSTFILE : SNAPSHOT;
 	const cJSON *map = object_of(j, which);
 	cleanup_json cJSON *patch = users_read("{'data':{'hostfile':'" STRANGERS "'}}");
 	char path[OBJECT_PATH];
@@ -246,7 +246,7 @@ void others_edit(struct job *j)
 	if (which == SNAPSHOT) {
 		edit_snapshot(j, map);
 	} else if (call(j, "PATCH", object_path(j, HOSTFILE, path), patch)) {
-		sim_note(j->w->sim, "a stranger edits the hostfile of %s", j->name);
+		NOTE(j, "a stranger edits the hostfile of %s", j->name);
 		j->edited_ms = clock_ms();
 	}
 }
@@ -260,8 +260,7 @@ void others_toggle(struct job *j)
 	json_put_bool(patch, !suspend, "spec", "suspend");
 	if (!jobset || !call(j, "PATCH", j->jobset_path, patch))
 		return;
-	sim_note(j->w->sim, "a stranger %s the JobSet %s",
-		 suspend ? "resumes" : "suspends", j->name);
+	NOTE(j, "a stranger %s the JobSet %s", suspend ? "resumes" : "suspends", j->name);
 	users_changed(j);
 }
 
@@ -285,7 +284,7 @@ static void unblock(void *ctx)
 
 void others_block(struct job *j)
 {
-	int which = (int)sim_dice(j->w->sim, N_OBJECTS);
+	int which = (int)DICE(j, N_OBJECTS);
 	cleanup_json cJSON *obj = NULL, *stored = NULL;
 	char path[OBJECT_PATH];
 
@@ -300,7 +299,7 @@ void others_block(struct job *j)
 	if (apiserver_write(j->w->api, "POST", kinds[which].collection, obj, &stored,
 			    IGNORED))
 		return;
-	sim_note(j->w->sim, "a stranger makes %s %s", kinds[which].kind, name_of(path));
+	NOTE(j, "a stranger makes %s %s", kinds[which].kind, name_of(path));
 	snprintf(j->blocker, sizeof(j->blocker), "%s", meta_uid(stored));
-	later(j, 1000 + sim_dice(j->w->sim, 20000), unblock, meta_uid(stored), which);
+	later(j, 1000 + DICE(j, 20000), unblock, meta_uid(stored), which);
 }

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
+#include "jobs/jobs.h"
 #include "trainer/api.h"
 #include "trainer/trainjob.h"
 #include "trainer/trainjob_status.h"
@@ -31,17 +32,17 @@ static void ends_once(struct job *j, const cJSON *tj)
 	bool complete = says(status, COND_COMPLETE), failed = says(status, COND_FAILED);
 
 	if (complete && failed)
-		sim_broken(j->w->sim, "%s is Complete and Failed", j->name);
+		BROKEN(j, "%s is Complete and Failed", j->name);
 	if (j->finished && !complete && !failed)
-		sim_broken(j->w->sim, "%s is no longer finished", j->name);
+		BROKEN(j, "%s is no longer finished", j->name);
 	if (j->finished && j->completed != complete)
-		sim_broken(j->w->sim, "%s has another end than before", j->name);
+		BROKEN(j, "%s has another end than before", j->name);
 	if ((complete || failed) && !j->finished) {
 		j->end_version = meta_version_number(tj);
-		sim_note(j->w->sim, "%s has ended: %s", j->name,
-			 complete                     ? "Complete"
-			 : status_is_exceeded(status) ? "too late"
-						      : "Failed");
+		NOTE(j, "%s has ended: %s", j->name,
+		     complete                     ? "Complete"
+		     : status_is_exceeded(status) ? "too late"
+						  : "Failed");
 		users_see_the_status(j);
 	}
 	j->finished = complete || failed;
@@ -52,9 +53,9 @@ static void ends_once(struct job *j, const cJSON *tj)
 static void claims_what_happened(struct job *j, const cJSON *status)
 {
 	if (says(status, COND_COMPLETE) && !j->succeeded)
-		sim_broken(j->w->sim, "%s is Complete, its JobSet is not", j->name);
+		BROKEN(j, "%s is Complete, its JobSet is not", j->name);
 	if (says(status, COND_FAILED) && !j->failed && !status_is_exceeded(status))
-		sim_broken(j->w->sim, "%s is Failed, its JobSet is not", j->name);
+		BROKEN(j, "%s is Failed, its JobSet is not", j->name);
 }
 
 /* Its time counts from when it could run. */
@@ -63,14 +64,23 @@ static void is_late_in_time(struct job *j, const cJSON *status)
 	int64_t ran = clock_ms() - j->runs_since;
 
 	if (!j->finished && status_is_exceeded(status) && ran < j->deadline_ms - SLACK_MS)
-		sim_broken(j->w->sim, "%s is too late after %lld of %lld ms", j->name,
-			   (long long)ran, (long long)j->deadline_ms);
+		BROKEN(j, "%s is too late after %lld of %lld ms", j->name, (long long)ran,
+		       (long long)j->deadline_ms);
+}
+
+static void is_ours(struct job *j, const cJSON *tj)
+{
+	const cJSON *jobset = jobset_of(j);
+
+	if (j->foreign && (json_get(tj, "status", "conditions") ||
+			   str_eq(json_str(meta_controller(jobset), "uid"), j->uid)))
+		BROKEN(j, "%s is another controller's", j->name);
 }
 
 static void runs_no_more(struct job *j)
 {
 	if (j->ran_again)
-		sim_broken(j->w->sim, "%s runs again after its end", j->name);
+		BROKEN(j, "%s runs again after its end", j->name);
 }
 
 /* The runtime is that of the first JobSet, unless a user deleted what says so. */
@@ -88,9 +98,9 @@ static void keeps_its_runtime(struct job *j, const cJSON *jobset)
 		j->image = xstrdup(image);
 	}
 	if (!str_eq(image, j->image))
-		sim_broken(j->w->sim, "%s has another runtime than before", j->name);
+		BROKEN(j, "%s has another runtime than before", j->name);
 	if (str_eq(image, STRANGERS))
-		sim_broken(j->w->sim, "%s runs what a stranger wrote", j->name);
+		BROKEN(j, "%s runs what a stranger wrote", j->name);
 }
 
 /* Keys that pods may have been given stay as they are, for as long as the TrainJob does. */
@@ -101,12 +111,12 @@ static void keeps_its_secret(struct job *j)
 
 	if (!secret || !str_eq(json_str(meta_controller(secret), "uid"), j->uid)) {
 		if (j->secret && !j->dying && !meta_is_deleted(trainjob_of(j)))
-			sim_broken(j->w->sim, "the Secret of %s is lost", j->name);
+			BROKEN(j, "the Secret of %s is lost", j->name);
 		return;
 	}
 	text = json_text(json_get(secret, "data"));
 	if (j->secret && !str_eq(j->secret, text))
-		sim_broken(j->w->sim, "the Secret of %s has changed", j->name);
+		BROKEN(j, "the Secret of %s has changed", j->name);
 	if (!j->secret)
 		j->secret = STEAL(text);
 }
@@ -115,10 +125,9 @@ static void keeps_its_secret(struct job *j)
 static void is_stored(struct job *j, const cJSON *tj)
 {
 	if (j->exists && (!tj || !str_eq(meta_uid(tj), j->uid)))
-		sim_broken(j->w->sim, "%s is lost", j->name);
+		BROKEN(j, "%s is lost", j->name);
 	if (j->exists && tj_suspend(tj) != j->suspend)
-		sim_broken(j->w->sim, "%s is not suspended as its user wants it",
-			   j->name);
+		BROKEN(j, "%s is not suspended as its user wants it", j->name);
 }
 
 void rules_check(struct job *j)
@@ -132,6 +141,7 @@ void rules_check(struct job *j)
 	is_late_in_time(j, tj_status(tj));
 	ends_once(j, tj);
 	claims_what_happened(j, tj_status(tj));
+	is_ours(j, tj);
 	runs_no_more(j);
 	keeps_its_runtime(j, jobset_of(j));
 	keeps_its_secret(j);
@@ -144,9 +154,31 @@ void rules_on_new_jobset(struct job *j)
 	bool own = str_eq(json_str(meta_controller(jobset), "uid"), j->uid);
 
 	if (own && (j->succeeded || j->failed) && !j->objects_deleted)
-		sim_broken(j->w->sim, "%s runs twice", j->name);
+		BROKEN(j, "%s runs twice", j->name);
 	if (meta_controller(jobset) && !tj && clock_ms() - j->gone_ms > STALE_MS)
-		sim_broken(j->w->sim, "a JobSet is made for %s, which is gone", j->name);
+		BROKEN(j, "a JobSet is made for %s, which is gone", j->name);
+}
+
+/* Its Jobs say what it says. */
+void rules_on_jobs(struct job *j, const cJSON *status)
+{
+	cleanup_json cJSON *list = jobs_objects(j->run->jobs);
+	const char *job, *reason, *message;
+	bool failed = jobs_first_failed(j->run->jobs, &job, &reason, &message);
+	const cJSON *one;
+
+	if (says(status, "Completed") && says(status, "Failed"))
+		BROKEN(j, "JobSet %s is Completed and Failed", j->name);
+	if (failed && !says(status, "Failed"))
+		BROKEN(j, "Job %s failed (%s), JobSet %s has not", job, message, j->name);
+	json_each(one, list) {
+		const cJSON *own = json_get(one, "status");
+
+		if (says(own, "Complete") && says(own, "Failed"))
+			BROKEN(j, "Job %s is Complete and Failed", meta_name(one));
+		if (says(own, "Complete") && json_int(own, 0, "active"))
+			BROKEN(j, "Job %s is Complete, and its pods run", meta_name(one));
+	}
 }
 
 /* Its pods run until they end, or users end them, or its time is up. */
@@ -157,7 +189,7 @@ void rules_on_end_of_run(struct job *j)
 	if (j->run->running && tj && str_eq(meta_uid(tj), j->run->owner) &&
 	    !meta_is_deleted(tj) && !status_finished(tj_status(tj)) &&
 	    !j->objects_deleted && !j->dying)
-		sim_broken(j->w->sim, "the controller ends the pods of %s", j->name);
+		BROKEN(j, "the controller ends the pods of %s", j->name);
 }
 
 /* A controller writes only while the Lease names it. */
@@ -182,12 +214,12 @@ void rules_on_deletion(struct job *j, const cJSON *tj)
 	if (meta_is_deleted(tj))
 		return; /* by its user, and somebody holds it: nothing changes */
 	if (j->expired)
-		sim_broken(j->w->sim, "%s is deleted twice", j->name);
+		BROKEN(j, "%s is deleted twice", j->name);
 	if (expires < 0)
-		sim_broken(j->w->sim, "%s is deleted, it has not ended", j->name);
+		BROKEN(j, "%s is deleted, it has not ended", j->name);
 	if (clock_now() < expires)
-		sim_broken(j->w->sim, "%s is deleted %d s early", j->name,
-			   (int)(expires - clock_now()));
+		BROKEN(j, "%s is deleted %d s early", j->name,
+		       (int)(expires - clock_now()));
 	j->expired = true;
 }
 
@@ -209,6 +241,8 @@ bool rules_job_is_done(struct job *j)
 
 	if (!tj)
 		return j->expired;
+	if (j->foreign)
+		return true;
 	if (status_finished(tj_status(tj)))
 		return status_expires(tj) < 0;
 	return is_suspended(j, tj);
@@ -224,7 +258,7 @@ static void tells_of_disruption(struct job *j, const cJSON *tj)
 		if (str_eq(json_str(e, "reason"), "PodDisrupted") &&
 		    str_eq(json_str(e, "involvedObject", "uid"), meta_uid(tj)))
 			return;
-	sim_broken(j->w->sim, "no event says that %s lost a node", j->name);
+	BROKEN(j, "no event says that %s lost a node", j->name);
 }
 
 static void no_foreign_jobset(struct job *j)
@@ -232,8 +266,7 @@ static void no_foreign_jobset(struct job *j)
 	const cJSON *jobset = jobset_of(j);
 
 	if (jobset && !str_eq(json_str(meta_controller(jobset), "uid"), j->uid))
-		sim_broken(j->w->sim, "the JobSet of a deleted TrainJob %s remains",
-			   j->name);
+		BROKEN(j, "the JobSet of a deleted TrainJob %s remains", j->name);
 }
 
 /* The end of its JobSet is written soon after it. */
@@ -245,8 +278,7 @@ static void tells_the_end(struct job *j)
 		     str_eq(json_str(meta_controller(jobset), "uid"), j->uid);
 
 	if (ended && j->unended_ms && clock_ms() - j->unended_ms > CALM_MS)
-		sim_broken(j->w->sim, "%s has ended, its status does not say so",
-			   j->name);
+		BROKEN(j, "%s has ended, its status does not say so", j->name);
 	j->unended_ms = !ended ? 0 : j->unended_ms ? j->unended_ms : clock_ms();
 }
 
@@ -256,7 +288,7 @@ static void repairs_the_hostfile(struct job *j)
 	const cJSON *map = object_of(j, HOSTFILE);
 
 	if (str_eq(json_str(map, "data", "hostfile"), STRANGERS))
-		sim_broken(j->w->sim, "the hostfile of %s is a stranger's", j->name);
+		BROKEN(j, "the hostfile of %s is a stranger's", j->name);
 }
 
 /* Its deadline is kept, also by a controller that did not see it begin. */
@@ -269,14 +301,14 @@ static void ends_in_time(struct job *j, const cJSON *tj)
 	    !text || time_parse(&start, text, IGNORED))
 		return;
 	if (clock_now() - start > (j->deadline_ms + CALM_MS) / 1000)
-		sim_broken(j->w->sim, "%s runs on after its deadline", j->name);
+		BROKEN(j, "%s runs on after its deadline", j->name);
 }
 
 void rules_check_calm(struct job *j)
 {
 	const cJSON *tj = trainjob_of(j);
 
-	if (!tj || status_finished(tj_status(tj)) || meta_is_deleted(tj))
+	if (!tj || j->foreign || status_finished(tj_status(tj)) || meta_is_deleted(tj))
 		return;
 	ends_in_time(j, tj);
 	if (j->edited_ms && clock_ms() - j->edited_ms > CALM_MS)
@@ -289,7 +321,7 @@ void rules_check_calm(struct job *j)
 void rules_check_settled(struct job *j)
 {
 	if (!rules_job_is_done(j))
-		sim_broken(j->w->sim, "%s is not done, %d s after the last fault",
-			   j->name, (END_MS - FAULTS_MS) / 1000);
+		BROKEN(j, "%s is not done, %d s after the last fault", j->name,
+		       (END_MS - FAULTS_MS) / 1000);
 	no_foreign_jobset(j);
 }

@@ -17,12 +17,10 @@
 
 #define JOBS_PATH "/apis/" TRAINER_API_VERSION "/namespaces/default/trainjobs"
 
-static const char *const runtimes[] = { "torch", "torch", "mpi" };
-
 void users_changed(struct job *j)
 {
 	j->changed = true;
-	nodes_look(j, sim_dice(j->w->sim, 300));
+	nodes_look(j, DICE(j, 300));
 }
 
 /* ---- runtimes ---- */
@@ -39,51 +37,127 @@ cJSON *users_read(const char *text)
 	return ret;
 }
 
-#define RUNTIME(name, policy)                                                          \
-	"{'apiVersion':'" TRAINER_API_VERSION "','kind':'ClusterTrainingRuntime',"     \
-	"'metadata':{'name':'" name "'},'spec':{'mlPolicy':{'numNodes':1," policy "}," \
-	"'template':{'spec':{'replicatedJobs':[{'name':'node','template':{"            \
-	"'metadata':{'labels':{'trainer.kubeflow.org/trainjob-ancestor-step':"         \
-	"'trainer'}},'spec':{'backoffLimit':1,'template':{'spec':{'containers':[{"     \
-	"'name':'node','image':'first'}]}}}}}]}}}}"
+#define TRAINER "'labels':{'trainer.kubeflow.org/trainjob-ancestor-step':'trainer'}"
+#define JOB(name, labels, more, job, restart, image)                                  \
+	"{'name':'" name "'," more "'template':{'metadata':{" labels "},'spec':{" job \
+	"'template':{'spec':{'restartPolicy':'" restart "','containers':["            \
+	"{'name':'" name "','image':'" image "'}]}}}}}"
+#define FIRST(more, job, restart) JOB("first", "", more, job, restart, "first")
+#define STEP(more, job) \
+	JOB("node", TRAINER, more, "'backoffLimit':1," job, "Never", "first")
+#define TORCH "'torch':{}"
+#define MPI                                                        \
+	"'mpi':{'numProcPerNode':1,'mpiImplementation':'OpenMPI'," \
+	"'sshAuthMountPath':'/root/.ssh'}"
+
+enum { OFTEN = 3 }; /* the first of these */
+
+/* Each has another part of what JobSet and Job have. */
+static const struct runtime {
+	const char *name, *policy, *jobset, *jobs;
+	int nodes;
+	bool own;  /* the namespace's, with the finalizer of an old release */
+	bool late; /* made some time after the start */
+} runtimes[] = {
+	{ "torch", TORCH, "", STEP("", ""), .nodes = 1 },
+	{ "torch", TORCH, "", STEP("", ""), .nodes = 1 },
+	{ "mpi", MPI, "", STEP("", ""), .nodes = 1 },
+	{ "own", TORCH, "", STEP("", ""), .nodes = 1, .own = true },
+	{ "late", TORCH, "", STEP("", ""), .nodes = 2, .late = true },
+	{ "steps", TORCH,
+	  "'successPolicy':{'operator':'Any','targetReplicatedJobs':['node']},",
+	  FIRST("", "", "Never") "," STEP(
+		  "'dependsOn':[{'name':'first','status':'Complete'}],", ""),
+	  .nodes = 1 },
+	{ "ready", TORCH,
+	  "'network':{'enableDNSHostnames':false},'successPolicy':{'operator':'All',"
+	  "'targetReplicatedJobs':['node']},",
+	  FIRST("'groupName':'a',", "'parallelism':2,'backoffLimit':2,",
+		"OnFailure") "," STEP("'dependsOn':[{'name':'first',"
+				      "'status':'Ready'}],",
+				      ""),
+	  .nodes = 1 },
+	{ "ordered", TORCH,
+	  "'startupPolicy':{'startupPolicyOrder':'InOrder'},'failurePolicy':{"
+	  "'maxRestarts':1,'restartStrategy':'BlockingRecreate','rules':["
+	  "{'name':'a','action':'FailJobSet','onJobFailureReasons':"
+	  "['DeadlineExceeded']},{'name':'b','action':'RestartJob',"
+	  "'targetReplicatedJobs':['first']},{'name':'c','action':"
+	  "'RestartJobSetAndIgnoreMaxRestarts','onJobFailureMessagePatterns':"
+	  "['.*limit']}]},",
+	  FIRST("'replicas':2,", "'activeDeadlineSeconds':60,", "Never") "," STEP("", ""),
+	  .nodes = 1 },
+	{ "indexed", TORCH, "'failurePolicy':{'maxRestarts':2},",
+	  STEP("", "'backoffLimitPerIndex':1,'maxFailedIndexes':1,"
+		   "'completionMode':'Indexed','successPolicy':{'rules':[{"
+		   "'succeededIndexes':'0,2-3','succeededCount':1}]},"
+		   "'podFailurePolicy':{'rules':["
+		   "{'action':'FailJob','onExitCodes':{'operator':'In','values':[42]}},"
+		   "{'action':'Ignore','onPodConditions':[{'type':'DisruptionTarget'}]},"
+		   "{'action':'FailIndex','onExitCodes':{'operator':'NotIn',"
+		   "'values':[1,42]}}]},"),
+	  .nodes = 3 },
+};
+
+static void make_runtime(struct world *w, const struct runtime *r)
+{
+	cleanup_json cJSON *doc = NULL;
+	struct error err = { 0 };
+	char text[3000];
+
+	snprintf(text, sizeof(text),
+		 "{'metadata':{'name':'%s'%s},'spec':{'mlPolicy':{'numNodes':%d,%s},"
+		 "'template':{'spec':{%s'replicatedJobs':[%s]}}}}",
+		 r->name,
+		 r->own ? ",'finalizers':['" TRAINER_GROUP "/resource-in-use"
+			  "']"
+			: "",
+		 r->nodes, r->policy, r->jobset, r->jobs);
+	doc = users_read(text);
+	json_put_str(doc, TRAINER_API_VERSION, "apiVersion");
+	json_put_str(doc, r->own ? RUNTIME_KIND : CLUSTER_RUNTIME_KIND, "kind");
+	if (apiserver_write(w->api, "POST",
+			    r->own ? "/apis/" TRAINER_API_VERSION
+				     "/namespaces/default/trainingruntimes"
+				   : "/apis/" TRAINER_API_VERSION
+				     "/clustertrainingruntimes",
+			    doc, NULL, &err))
+		sim_broken(w->sim, "runtime %s: %s", r->name, err.msg);
+}
+
+static void make_late(void *ctx)
+{
+	struct world *w = ctx;
+
+	for (size_t i = 0; !w->over && i < N_ELEMENTS(runtimes); i++)
+		if (runtimes[i].late)
+			make_runtime(w, &runtimes[i]);
+}
 
 void users_make_runtimes(struct world *w)
 {
-	static const char *const texts[] = {
-		RUNTIME("torch", "'torch':{}"),
-		RUNTIME("mpi", "'mpi':{'numProcPerNode':1,'mpiImplementation':'OpenMPI',"
-			       "'sshAuthMountPath':'/root/.ssh'}"),
-	};
-	struct error err = { 0 };
-
-	for (size_t i = 0; i < N_ELEMENTS(texts); i++) {
-		cleanup_json cJSON *runtime = users_read(texts[i]);
-
-		if (apiserver_write(w->api, "POST",
-				    "/apis/" TRAINER_API_VERSION
-				    "/clustertrainingruntimes",
-				    runtime, NULL, &err))
-			sim_broken(w->sim, "start: %s", err.msg);
-	}
+	for (size_t i = 1; i < N_ELEMENTS(runtimes); i++)
+		if (!runtimes[i].late)
+			make_runtime(w, &runtimes[i]);
+	sim_after(w->sim, sim_dice(w->sim, 20000), make_late, w);
 }
 
 static void change_runtime(struct job *j)
 {
-	char text[400];
+	char text[500];
 	cleanup_json cJSON *patch = NULL;
 
 	snprintf(text, sizeof(text),
-		 "{'spec':{'template':{'spec':{'replicatedJobs':[{'name':'node',"
-		 "'template':{'metadata':{'labels':{'trainer.kubeflow.org/trainjob-"
-		 "ancestor-step':'trainer'}},'spec':{'backoffLimit':1,'template':{"
-		 "'spec':{'containers':[{'name':'node','image':'change-%d'}]}}}}}]}}}}",
+		 "{'spec':{'template':{'spec':{'replicatedJobs':[" JOB(
+			 "node", TRAINER, "", "'backoffLimit':1,", "Never",
+			 "change-%d") "]}}}}",
 		 ++j->w->changes);
 	patch = users_read(text);
 	if (!apiserver_write(j->w->api, "PATCH",
 			     "/apis/" TRAINER_API_VERSION
 			     "/clustertrainingruntimes/torch",
 			     patch, NULL, IGNORED))
-		sim_note(j->w->sim, "somebody changes the runtime");
+		NOTE(j, "somebody changes the runtime");
 }
 
 /* ---- TrainJobs ---- */
@@ -117,15 +191,21 @@ void users_create(struct job *j)
 		meta_new(TRAINER_API_VERSION, TRAINJOB_KIND, "default", j->name);
 	cleanup_json cJSON *stored = NULL;
 	struct error err = { 0 };
-	bool suspend;
+	const struct runtime *runtime;
+	bool suspend, foreign;
 	int deadline;
 
 	if (j->dying)
 		return;
-	json_put_str(tj, runtimes[sim_dice(w->sim, N_ELEMENTS(runtimes))], "spec",
-		     "runtimeRef", "name");
-	json_put_str(tj, CLUSTER_RUNTIME_KIND, "spec", "runtimeRef", "kind");
+	runtime = &runtimes[sim_dice(
+		w->sim, sim_dice(w->sim, 3) == 2 ? N_ELEMENTS(runtimes) : OFTEN)];
+	json_put_str(tj, runtime->name, "spec", "runtimeRef", "name");
+	json_put_str(tj, runtime->own ? RUNTIME_KIND : CLUSTER_RUNTIME_KIND, "spec",
+		     "runtimeRef", "kind");
 	json_put_str(tj, TRAINER_GROUP, "spec", "runtimeRef", "apiGroup");
+	foreign = !is_calm(w) && sim_dice(w->sim, 16) == 15;
+	if (foreign)
+		json_put_str(tj, "kueue.x-k8s.io/multikueue", "spec", "managedBy");
 	suspend = is_calm(w) ? j->stays_suspended : sim_dice(w->sim, 4) == 3;
 	if (suspend)
 		json_put(tj, cJSON_CreateTrue(), "spec", "suspend");
@@ -142,6 +222,7 @@ void users_create(struct job *j)
 	sim_note(w->sim, "user creates %s", j->name);
 	forget(j, meta_uid(stored));
 	j->suspend = suspend;
+	j->foreign = foreign;
 	j->deadline_ms = deadline * 1000;
 	users_changed(j);
 }
@@ -157,7 +238,7 @@ static void suspend_job(struct job *j, bool suspend)
 	json_put(patch, cJSON_CreateBool(suspend), "spec", "suspend");
 	if (apiserver_write(j->w->api, "PATCH", j->path, patch, NULL, IGNORED))
 		return;
-	sim_note(j->w->sim, "user %s %s", suspend ? "suspends" : "resumes", j->name);
+	NOTE(j, "user %s %s", suspend ? "suspends" : "resumes", j->name);
 	j->suspend = suspend;
 	if (stood && !suspend)
 		j->runs_since = clock_ms();
@@ -172,7 +253,7 @@ static void delete_of(struct job *j, int which, const char *what)
 	if (!obj || apiserver_write(j->w->api, "DELETE", object_path(j, which, path),
 				    NULL, NULL, IGNORED))
 		return;
-	sim_note(j->w->sim, "user deletes the %s %s", what, j->name);
+	NOTE(j, "user deletes the %s %s", what, j->name);
 	j->objects_deleted = true;
 	if (str_eq(j->blocker, meta_uid(obj)))
 		*j->blocker = 0;
@@ -196,6 +277,8 @@ static void delete_job(struct job *j)
 static void delete_snapshot(struct job *j)
 {
 	delete_of(j, SNAPSHOT, "snapshot of");
+	j->deleted_at[0] = j->w->started;
+	j->deleted_at[1] = j->w->changes;
 }
 
 /* ---- what they do ---- */
@@ -221,28 +304,38 @@ static void replace(struct job *j)
 	users_create(j);
 }
 
-static void kill_controller(struct job *j)
-{
-	controllers_kill_one(j->w);
-}
-
-static void stop_controller(struct job *j)
-{
-	controllers_stop_one(j->w);
-}
-
-static void part_controller(struct job *j)
-{
-	controllers_part_one(j->w);
-}
-
 static void (*const acts[])(struct job *j) = {
-	users_create,    suspend,         suspend,         resume,
-	resume,          delete_job,      delete_jobset,   delete_snapshot,
-	replace,         replace,         change_runtime,  nodes_lose_one,
-	kill_controller, stop_controller, part_controller, others_edit,
-	others_block,    others_toggle,   others_hold,     others_delete_namespace,
+	users_create,
+	suspend,
+	suspend,
+	resume,
+	resume,
+	delete_job,
+	delete_jobset,
+	delete_snapshot,
+	replace,
+	replace,
+	change_runtime,
+	nodes_lose_one,
+	controllers_kill_one,
+	controllers_stop_one,
+	controllers_part_one,
+	others_edit,
+	others_block,
+	others_toggle,
+	others_hold,
+	others_delete_namespace,
 };
+
+/*
+ * A user has deleted its snapshot. Another controller may then find that the one that was
+ * made since fits neither the JobSet nor the runtime, and asks for the same again.
+ */
+static bool is_remade(const struct job *j)
+{
+	return j->deleted_at[0] && j->w->started > j->deleted_at[0] &&
+	       j->w->changes > j->deleted_at[1];
+}
 
 static void act(void *ctx)
 {
@@ -253,12 +346,12 @@ static void act(void *ctx)
 	if (is_calm(j->w)) {
 		users_create(j); /* if there is none */
 		suspend_job(j, j->stays_suspended);
-		if (j->snapshot_edited)
+		if (j->snapshot_edited || is_remade(j))
 			delete_snapshot(j);
 		return;
 	}
-	acts[sim_dice(j->w->sim, N_ELEMENTS(acts))](j);
-	sim_after(j->w->sim, 200 + sim_dice(j->w->sim, 12000), act, j);
+	acts[DICE(j, N_ELEMENTS(acts))](j);
+	sim_after(j->w->sim, 200 + DICE(j, 12000), act, j);
 }
 
 static void replace_now(void *ctx)
@@ -286,12 +379,12 @@ void users_see_the_status(struct job *j)
 void users_see_the_end(struct job *j)
 {
 	if (percent(j->w, 40))
-		sim_after(j->w->sim, sim_dice(j->w->sim, 700), replace_now, j);
+		sim_after(j->w->sim, DICE(j, 700), replace_now, j);
 }
 
 void users_start(struct job *j)
 {
-	j->stays_suspended = sim_dice(j->w->sim, 8) == 7;
+	j->stays_suspended = DICE(j, 8) == 7;
 	users_create(j);
 	sim_after(j->w->sim, 1000, act, j);
 }

@@ -193,6 +193,7 @@ static const struct sim_seed known[] = {
 	{ 169, "a job completes in the moment of its deadline" },
 	{ 736, "a TrainJob of another controller gets the status of one before it" },
 	{ 1447, "the answer to the write of a runtime snapshot is lost" },
+	{ 12552, "the answer to the write of a status is lost, and the watch lags" },
 	{ 9004227, "a job's deadline passes while its objects cannot be made" },
 	{ 0, NULL },
 };

@@ -89,7 +89,6 @@ CONTROLLER = [
     ('a JobSet that is gone is not noticed', "core/manager/watch.c", '\tif (is_unchanged(old, current, NULL) ||\n\t    (!old && current && !jobset_has_status(current)))', '\tif (is_unchanged(old, current, NULL) || !old || !current)'),
     ('a deadline is not waited for', "core/manager/reconcile_end.c", 'pass_requeue_after(p, left < DEADLINE_CHECK_MS ? left : DEADLINE_CHECK_MS);', ''),
     ('a finished job is deleted before its time', "core/manager/reconcile_end.c", '\tif (left <= 0)\n\t\treturn delete_trainjob', '\tif (left <= 3)\n\t\treturn delete_trainjob'),
-    ('a deadline waits for the back-off of passes that fail', "core/manager/work.c", 'if (after_ms > 0) /*', 'if (after_ms > 0 && !failed) /*'),
     ('the time of a finished job is not waited for', "core/manager/reconcile_end.c", '\tpass_requeue_after(p, left < TTL_CHECK_MS ? left : TTL_CHECK_MS);', ''),
     ('a conflict is not tried again', "core/manager/reconcile.c", 'if (why.kind == ERR_CONFLICT) {\n\t\t\tpass_requeue_after(p, BACKOFF_MS);', 'if (why.kind == ERR_CONFLICT) {'),
     ('a job is too late before its resume is in effect', "core/manager/reconcile_end.c", '\t    status_is_true(status, COND_SUSPENDED) || !text ||', '\t    !text ||'),

@@ -19,7 +19,7 @@ STACK = "torch|transformers|accelerate|trl|peft|lightning|deepspeed"
 # Words of why*.c that look like a reason and are none: kinds, phases, conditions, others' reasons.
 NO_REASONS = set("""
 Active Bound CreateContainerConfigError Deleted DeletionByPodGC DeletionByTaintManager Deployment
-EvictionByEvictionAPI Failed FailedAttachVolume FailedCreate FailedCreatePodSandBox FailedMapVolume
+Evict EvictionByEvictionAPI Failed FailedAttachVolume FailedCreate FailedCreatePodSandBox FailedMapVolume
 FailedMount PodGroup PodGroupInitiallyScheduled FailedResourceClaimCreation False Informational Interrupted Job JobSet Kueue Lease LocalQueue
 Pending PersistentVolumeClaim Pod PreemptionByScheduler Queue QuotaReserved Ready ResourceClaim
 ResourceClaimTemplate Succeeded TerminationByKubelet TrainJobResourcesCreationFailed True Unknown

@@ -127,7 +127,7 @@ os.chmod(shared, 0o644)
 server = Sshd(KEY)
 is_("a key that everybody may read", server.run("echo read", key=shared).stdout, b"read\n")
 port = free_port()
-r = subprocess.run([PROGRAM, "mpi-launch", "-p", str(port), "-i", shared, "--timeout", "300ms",
+r = subprocess.run([PROGRAM, "mpi-launch", "-p", str(port), "-i", shared, "--timeout", "1s",
                     "127.0.0.1", "true"], capture_output=True, timeout=PATIENCE)
 ends("... no sshd of root's starts with: the message says so", r, 255, "Connection refused; others can read")
 if os.getuid() == 0:

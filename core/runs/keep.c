@@ -743,7 +743,7 @@ static void open_dir(struct keeper *k)
 	const char *dir = k->r->conf->dir;
 
 	k->dir = k->notify = -1;
-	if (!dir || dir_make(dir, 0777, IGNORED))
+	if (!dir)
 		return;
 	k->dir = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	k->notify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);

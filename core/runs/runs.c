@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/str.h"
 #include "base/thread.h"
 #include "base/xmalloc.h"
@@ -413,6 +414,8 @@ int runs_open(struct runs **ret, const struct runs_conf *conf, struct error *err
 	snprintf(r->stem, sizeof(r->stem), "logs/%u", conf->rank);
 	r->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	add_attempt(r, 0);
+	if (conf->dir) /* the command finds it, or says what is wrong with it */
+		(void)!dir_make(conf->dir, 0777, IGNORED);
 	if (place_open(&r->place, conf->uri, conf->env, conf->env_ctx, err) ||
 	    (!conf->rank && runs_claim(r, err)) ||
 	    thread_start(&r->text, keep_texts, r, err) ||

@@ -6,7 +6,7 @@ cache=$("$(dirname "$0")/../vendor/sysroot.sh")
 cache=${cache%/*}
 [ -d "$cache" ] || exit 0
 find "$cache" -mindepth 1 -maxdepth 1 -mtime +30 ! -name '*.lock' \
-	-regextype posix-extended -regex '.*/(sysroot|venv|cluster|lws|sdk|e2e|schedulers|versitygw|model-registry|upstream|kwok)-[^/]*' -print0 |
+	-regextype posix-extended -regex '.*/(sysroot|venv|cluster|lws|sdk|e2e|schedulers|versitygw|model-registry|upstream|kwok|kai)-[^/]*' -print0 |
 	while read -r -d '' old; do
 		lock=${old%.new}
 		lock=${lock%.part}.lock

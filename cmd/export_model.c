@@ -68,7 +68,7 @@ static int probe(struct export_register *e, const struct upload_conf *conf,
 {
 	struct error err;
 
-	if (!e->model.version || !export_register_probe(e, conf, folder, &err))
+	if (!export_register_probe(e, conf, folder, &err))
 		return EXIT_OK;
 	cmd_complain("export-model", "not uploaded: %s", err.msg);
 	return EXIT_FAILED;

@@ -378,7 +378,6 @@ static bool kai_queue_is_at_fault(struct why *w, const char *message)
 
 	if (!queue)
 		return false;
-	w->gang_covered = true;
 	if (is_above_limit(message))
 		why_add(w, "QueueTooSmall", "kubectl get queues.scheduling.run.ai",
 			"KAI places none of its pods: the queue %s allows less in total "
@@ -395,8 +394,9 @@ static bool kai_queue_is_at_fault(struct why *w, const char *message)
 			"use one of its child queues",
 			queue);
 	else
-		w->gang_covered = false;
-	return w->gang_covered;
+		return false;
+	w->gang_covered = true;
+	return true;
 }
 
 /* KAI's group includes the pods of steps that start only after others have completed. */
@@ -405,9 +405,11 @@ static bool kai_waits_for_steps(struct why *w, const struct gang *g)
 	const cJSON *rjob;
 	bool steps = false;
 
+	if (!pod_group_is_kai(w->v->podgroup) || g->all >= g->need)
+		return false;
 	json_each(rjob, jobset_jobs_const(jobset_spec_of(w->v->jobset)))
 		steps |= rjob_depends_on(rjob) != NULL;
-	if (!pod_group_is_kai(w->v->podgroup) || !steps || g->all >= g->need)
+	if (!steps)
 		return false;
 	w->gang_covered = true;
 	why_add(w, "GangOfSteps", describe_group(w),

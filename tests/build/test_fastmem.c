@@ -1,7 +1,8 @@
 /*
- * The functions of vendor/fastmem.c, as they stand in the sysroot, against plain loops: every length up to 300 at every alignment, overlaps of them,
- * lengths around each boundary of the code, buffers that end at an unmapped page.
- * Prints TAP. Links fastmem.o alone, without cmocka.
+ * The functions of vendor/fastmem.c, as they stand in the sysroot, against plain loops:
+ * every length up to 300 at every alignment, overlaps of them, lengths around each
+ * boundary of the code, buffers that end at an unmapped page. Prints TAP. Links
+ * fastmem.o alone, without cmocka.
  */
 #include <stdbool.h>
 #include <stdint.h>

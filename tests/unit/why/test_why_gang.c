@@ -296,16 +296,17 @@ TEST(test_kai)
 #define TOPOLOGY                                                              \
 	UNSCHEDULABLE("PodSchedulingErrors: Requested topology nowhere does " \
 		      "not exist.")
+#define KAI_PODS(status)                    \
+	KAI_POD("0", "pg-bert", "", status) \
+	KAI_POD("1", "pg-bert", "", status) \
+	KAI_POD("2", "pg-bert", "", status)
+#define KAI_GANG JOB("", STATUS) JOBSET JOBS KAI_GROUP("pg-bert", "3")
 #define STEPS                                                       \
 	"kind: JobSet\n" META(                                      \
 		"bert") "}\nspec: {replicatedJobs: [{name: prep}, " \
 			"{name: node, dependsOn: [{name: prep, status: Complete}]}]}\n---\n"
 	static const struct row rows[] = {
-		{ "a gang",
-		  JOB("", STATUS) JOBSET JOBS KAI_GROUP("pg-bert", "3")
-			  FOUR("cpu: 3, pods: 3") KAI_POD("0", "pg-bert", "", NO_ROOM)
-				  KAI_POD("1", "pg-bert", "", NO_ROOM)
-					  KAI_POD("2", "pg-bert", "", NO_ROOM),
+		{ "a gang", KAI_GANG FOUR("cpu: 3, pods: 3") KAI_PODS(NO_ROOM),
 		  PENDING "room for 1 (cpu): 0 of its 3 pods have a node (minMember of "
 			  "PodGroup pg-bert)" },
 		{ "none",
@@ -317,39 +318,24 @@ TEST(test_kai)
 		  "bert is pending: KAI places its pods one by one, 2 of 3 so far: its "
 		  "PodGroup pg-2 is of one pod; KAI makes gangs of JobSets since 0.13" },
 		{ "the limit of a queue",
-		  JOB("", STATUS) JOBSET JOBS KAI_GROUP("pg-bert", "3") KAI_QUEUE("all")
-			  FOUR("") KAI_POD("0", "pg-bert", "", FULL)
-				  KAI_POD("1", "pg-bert", "", FULL)
-					  KAI_POD("2", "pg-bert", "", FULL),
+		  KAI_GANG KAI_QUEUE("all") FOUR("") KAI_PODS(FULL),
 		  PENDING "room for 0 (limit of its queue)" },
 		{ "a gang above the limit of its queue",
-		  JOB("", STATUS) JOBSET JOBS KAI_GROUP("pg-bert", "3") KAI_QUEUE("all")
-			  FOUR("") KAI_POD("0", "pg-bert", "", ABOVE)
-				  KAI_POD("1", "pg-bert", "", ABOVE)
-					  KAI_POD("2", "pg-bert", "", ABOVE),
+		  KAI_GANG KAI_QUEUE("all") FOUR("") KAI_PODS(ABOVE),
 		  "bert is pending: KAI places none of its pods: the queue q allows less "
 		  "in total than its gang requests (label kai.scheduler/queue): "
 		  "OverLimit: q quota has reached the allowable limit of CPU cores" },
 		{ "a priority that is not preempted, above the queue's quota",
-		  JOB("", STATUS) JOBSET JOBS KAI_GROUP("pg-bert", "3") KAI_QUEUE("all")
-			  FOUR("cpu: 3") KAI_POD("0", "pg-bert", "", NOT_PREEMPTIBLE)
-				  KAI_POD("1", "pg-bert", "", NOT_PREEMPTIBLE)
-					  KAI_POD("2", "pg-bert", "", NOT_PREEMPTIBLE),
+		  KAI_GANG KAI_QUEUE("all") FOUR("cpu: 3") KAI_PODS(NOT_PREEMPTIBLE),
 		  PENDING "room for 0 (quota of its queue)" },
 		{ "a topology that does not exist",
-		  JOB("", STATUS) JOBSET JOBS KAI_GROUP("pg-bert", "3") KAI_QUEUE("all")
-			  FOUR("cpu: 4") KAI_POD("0", "pg-bert", "", TOPOLOGY)
-				  KAI_POD("1", "pg-bert", "", TOPOLOGY)
-					  KAI_POD("2", "pg-bert", "", TOPOLOGY),
+		  KAI_GANG KAI_QUEUE("all") FOUR("cpu: 4") KAI_PODS(TOPOLOGY),
 		  PENDING "room for 0 (topology)" },
 		{ "another gang took its place",
-		  JOB("", STATUS) JOBSET JOBS KAI_GROUP("pg-bert", "3") KAI_QUEUE("all")
-			  FOUR("cpu: 3, pods: 3") KAI_POD("0", "pg-bert", "", NO_ROOM)
-				  KAI_POD("1", "pg-bert", "",
-					  NO_ROOM) KAI_POD("2", "pg-bert", "", NO_ROOM)
-					  EVENT("PodGroup", "pg-bert", "Normal", "Evict",
-						"Pod a/x was preempted by higher "
-						"priority workload a/pg-y"),
+		  KAI_GANG KAI_QUEUE("all") FOUR("cpu: 3, pods: 3") KAI_PODS(NO_ROOM)
+			  EVENT("PodGroup", "pg-bert", "Normal", "Evict",
+				"Pod a/x was preempted by higher "
+				"priority workload a/pg-y"),
 		  PENDING "room for 1 (cpu): 0 of its 3 pods have a node (minMember of "
 			  "PodGroup pg-bert); KAI has evicted it: Pod a/x was preempted "
 			  "by higher priority workload a/pg-y" },
@@ -359,9 +345,8 @@ TEST(test_kai)
 		  "bert is pending: KAI waits until 4 of its pods exist (minMember of "
 		  "PodGroup pg-bert), of which 1 do: it counts the pods of all steps" },
 		{ "two have completed, and one failed (KAI-Scheduler#1347)",
-		  JOB("", STATUS) JOBSET JOBS KAI_GROUP("pg-bert", "3") KAI_QUEUE(
-			  "all") FOUR("cpu: 1") KAI_POD("0", "pg-bert", "nodeName: n1, ",
-							"phase: Succeeded")
+		  KAI_GANG KAI_QUEUE("all") FOUR("cpu: 1") KAI_POD(
+			  "0", "pg-bert", "nodeName: n1, ", "phase: Succeeded")
 			  KAI_POD("1", "pg-bert", "nodeName: n1, ", "phase: Succeeded")
 				  KAI_POD("2", "pg-bert", "nodeName: n1, ",
 					  "phase: Failed")
@@ -369,18 +354,15 @@ TEST(test_kai)
 		  "bert is pending: pod bert-node-0-3-x takes the place of another, but 2 "
 		  "of its gang have completed" },
 		{ "no such queue",
-		  JOB("", STATUS) JOBSET JOBS KAI_GROUP("pg-bert", "3") MISSING("Queue")
-			  FOUR("") KAI_POD("0", "pg-bert", "", ""),
+		  KAI_GANG MISSING("Queue") FOUR("") KAI_POD("0", "pg-bert", "", ""),
 		  "bert is pending: KAI ignores it: the queue q does not exist" },
 		{ "a queue of queues",
-		  JOB("", STATUS) JOBSET JOBS KAI_GROUP("pg-bert", "3") KAI_QUEUE("")
-			  FOUR("") KAI_POD("0", "pg-bert", "", ""),
+		  KAI_GANG KAI_QUEUE("") FOUR("") KAI_POD("0", "pg-bert", "", ""),
 		  "bert is pending: KAI places no pods of the queue q, which has no "
 		  "parentQueue: use one of its child queues" },
 		{ "... which is the only cause",
-		  JOB("", STATUS) JOBSET JOBS KAI_GROUP("pg-bert", "3") KAI_QUEUE("")
-			  FOUR("") KAI_POD("0", "pg-bert", "",
-					   UNSCHEDULABLE("Unable to schedule pod")),
+		  KAI_GANG KAI_QUEUE("") FOUR("") KAI_POD(
+			  "0", "pg-bert", "", UNSCHEDULABLE("Unable to schedule pod")),
 		  "bert is pending: KAI places no pods of the queue q, which has no "
 		  "parentQueue: use one of its child queues.\nMore:" },
 	};

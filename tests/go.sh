@@ -46,3 +46,24 @@ find_go() { # FOLDER...: of the go.mod files that it builds
 	) 8>"$cache/go.lock" || return
 	go=$cache/go-$toolchain/bin/go
 }
+
+# build_once NAME WHAT COMMAND...: prints the folder $dir, which the command fills as $dir.part unless it is there. One
+# process builds it at a time ($cache/NAME.lock); errors are shown. It is touched for tests/prune.sh.
+build_once() {
+	local name=$1 what=$2
+	shift 2
+	[ -e "$dir/.done" ] || (
+		flock 9
+		[ ! -e "$dir/.done" ] || exit 0
+		rm -rf "$dir.part" && mkdir -p "$dir.part/bin" || exit
+		echo "cluster: building $what" >&2
+		"$@" 2>"$dir.log" </dev/null || {
+			tail -n 20 "$dir.log" >&2
+			exit 1
+		}
+		rm -rf "$dir.log" "$dir"
+		touch "$dir.part/.done" && mv "$dir.part" "$dir"
+	) 9>"$cache/$name.lock" || return
+	touch "$dir"
+	echo "$dir"
+}

@@ -12,39 +12,18 @@ cache=${cache%/*}
 . "$here/../go.sh"
 dir=$cache/kai-$(cd "$here" && { echo "$GOARCH $toolchain $GOFLAGS"; cat kai.sh kai/go.* kai/*/*.go; } | sha256sum | cut -c 1-12)
 module=github.com/NVIDIA/KAI-scheduler
-[ ! -e "$dir/.done" ] || {
-	touch "$dir" # tests/prune.sh
-	echo "$dir"
-	exit
-}
 
-exec 9>"$cache/kai.lock"
-flock 9
-[ ! -e "$dir/.done" ] || {
-	echo "$dir"
-	exit
+build() {
+	local file
+	find_go "$here/kai" && cd "$here/kai" &&
+		nice -n 5 "$go" build -o "$dir.part/bin/" -ldflags '-s -w' ./podgrouper13 \
+			$module/cmd/{binder,podgroupcontroller,podgrouper,queuecontroller,scheduler} &&
+		cd "$("$go" list -m -f '{{.Dir}}' $module)"/deployments/kai-scheduler || return
+	for file in crds/*.yaml templates/rbac/{scheduler,binder,podgrouper,queuecontroller,podgroupcontroller}.yaml \
+		templates/priorityclasses/*.yaml; do
+		echo ---
+		cat "$file" || return
+		echo
+	done >"$dir.part/kai.yaml"
 }
-find_go "$here/kai"
-rm -rf "$dir.part"
-mkdir -p "$dir.part/bin"
-cd "$here/kai"
-echo "cluster: building KAI, which takes 5 to 15 minutes" >&2
-{
-	nice -n 5 "$go" build -o "$dir.part/bin/" -ldflags '-s -w' ./podgrouper13 \
-		$module/cmd/{binder,podgroupcontroller,podgrouper,queuecontroller,scheduler} &&
-		cd "$("$go" list -m -f '{{.Dir}}' $module)"/deployments/kai-scheduler &&
-		for file in crds/*.yaml templates/rbac/{scheduler,binder,podgrouper,queuecontroller,podgroupcontroller}.yaml \
-			templates/priorityclasses/*.yaml; do
-			echo ---
-			cat "$file" || exit
-			echo
-		done >"$dir.part/kai.yaml"
-} 2>"$dir.log" </dev/null || {
-	tail -n 20 "$dir.log" >&2
-	exit 1
-}
-rm -f "$dir.log"
-touch "$dir.part/.done"
-rm -rf "$dir"
-mv "$dir.part" "$dir"
-echo "$dir"
+build_once kai "KAI, which takes 5 to 15 minutes" build

@@ -99,6 +99,9 @@ all_placed() { [ "$(bound "$1")" = 3 ]; }
 succeed() { # JOB [STEP]
 	report_pods $ns "jobset.sigs.k8s.io/jobset-name=$1${2:+,jobset.sigs.k8s.io/replicatedjob-name=$2}" '{"phase":"Succeeded"}'
 }
+ends_as() { # RANK PHASE: the pod of the job `again`
+	report_pods $ns "jobset.sigs.k8s.io/jobset-name=again,batch.kubernetes.io/job-completion-index=$1" "{\"phase\":\"$2\"}"
+}
 complete() { kt wait "trainjob/$1" --for=condition=Complete --timeout=5s; }
 # The nodes have no kubelet: what is being deleted has to be helped.
 let_go() {
@@ -110,3 +113,25 @@ gone() { # JOB...
 	kt delete trainjob "$@" --wait=false >/dev/null
 	wait_for 30 eval "kt delete pods --all --grace-period=0 --force --wait=false; ! kt get pods -o name | grep ."
 }
+
+# ---- what is seen --------------------------------------------------------------------------------
+# One runs, then the other, so often; figures go to descriptor 3.
+rounds_of() { # ROUNDS RUNTIME [POKE]
+	in_cluster env "KFTRAINER=$kftrainer" "WAITING=its gang needs 3, room for 1 (cpu)" tests/cluster/gang_rounds.py $ns \
+		"$2" "$1" "${3:-}" >"$scratch/rounds" 2>&1 || {
+		cat "$scratch/rounds"
+		kt get pods -o wide
+		kt get "${group_kind:-podgroups}" -o yaml
+		return 1
+	}
+	sed '/^round/d; s/^/# /' "$scratch/rounds" >&3
+}
+# The causes that `why` names, each a line: REASON:MESSAGE.
+causes() { # JOB
+	in_cluster "$kftrainer" why -n $ns "$1" -o json >"$scratch/why.json" && python3 -c '
+import json, sys
+print(*[c["reason"] + ":" + c["message"] for c in json.load(open(sys.argv[1]))["causes"]], sep="\n")' "$scratch/why.json" >"$scratch/causes" &&
+		cat "$scratch/causes"
+}
+says_first() { causes "$1" && head -n 1 "$scratch/causes" | grep -qE "^$2"; }                             # JOB REGEX
+says_only() { causes "$1" && [ "$(wc -l <"$scratch/causes")" = 1 ] && grep -qE "^$2" "$scratch/causes"; } # JOB REGEX

@@ -23,28 +23,7 @@ one_runs() {
 	echo "$both"
 	[ "$both" = "3 0" ] || [ "$both" = "0 3" ]
 }
-rounds_of() { # ROUNDS RUNTIME [POKE]
-	in_cluster env "KFTRAINER=$kftrainer" "WAITING=its gang needs 3, room for 1 (cpu)" tests/cluster/gang_rounds.py $ns \
-		"$2" "$1" "${3:-}" >"$scratch/rounds" 2>&1 || {
-		cat "$scratch/rounds"
-		kt get pods -o wide
-		return 1
-	}
-	sed '/^round/d; s/^/# /' "$scratch/rounds" >&3
-}
-# The first cause, as REASON:MESSAGE, begins so; there is no other cause.
-says() { wait_for "${patience:-30}" says_now "$@"; }
-says_now() { # JOB REGEX
-	in_cluster "$kftrainer" why -n $ns "$1" -o json >"$scratch/why.json" || return 1
-	python3 -c '
-import json, sys
-causes = [c["reason"] + ":" + c["message"] for c in json.load(open(sys.argv[1]))["causes"]]
-print(*causes, sep="\n")
-sys.exit(len(causes) != 1)' "$scratch/why.json" >"$scratch/causes" && grep -qE "^$2" "$scratch/causes" || {
-		cat "$scratch/causes"
-		return 1
-	}
-}
+says() { wait_for "${patience:-30}" says_only "$@"; }
 
 # ---- the default scheduler -----------------------------------------------------------------------
 # The pods of two jobs come by turns: gates hold them until then.

@@ -9,6 +9,7 @@
 . "$(dirname "$0")/kueue.sh"
 rounds=${KFT_GANG_ROUNDS:-3} # 20 in tests/soak
 exec 3>&1 # figures
+group_kind=podgroups.scheduling.k8s.io
 cluster_up
 ns=workload-$$
 kc create namespace $ns >"$scratch/namespace"
@@ -26,16 +27,7 @@ restart() { # VERSION PROGRAM...
 		cluster stop $program && KFT_WORKLOADS=$1 cluster start $program && wait_for 60 kc get --raw /readyz >/dev/null || return 1
 	done
 }
-says() { # JOB REGEX: the first cause, as REASON:MESSAGE
-	in_cluster "$kftrainer" why -n $ns "$1" -o json >"$scratch/why.json" || return 1
-	python3 -c '
-import json, sys
-causes = [c["reason"] + ":" + c["message"] for c in json.load(open(sys.argv[1]))["causes"]]
-print(*causes, sep="\n")' "$scratch/why.json" >"$scratch/causes"
-	cat "$scratch/causes"
-	head -n 1 "$scratch/causes" | grep -qE "^$2"
-}
-groups() { kt get podgroups.scheduling.k8s.io "$@"; }
+groups() { kt get $group_kind "$@"; }
 count_of() { groups -o jsonpath='{range .items[*]}{.spec.workloadRef.templateName}={.spec.schedulingPolicy.gang.minCount}{"\n"}{end}' | sort | xargs; }
 
 # ---- clusters without it -------------------------------------------------------------------------
@@ -44,11 +36,11 @@ job early gang | kt create -f - >/dev/null
 blocked() { [ "$(kt get trainjob early -o jsonpath='{.status.conditions[?(@.type=="ResourcesCreated")].reason}')" = PodGroupNotInstalled ]; }
 unserved='PodGroupNotServed:.*PodGroup \(scheduling.k8s.io/v1beta1\), .* is not served by the cluster'
 check "without the API, a condition says that the job waits" wait_for 30 blocked
-check "... why" wait_for 30 says early "$unserved"
+check "... why" wait_for 30 says_first early "$unserved"
 event() { kt get events --field-selector reason=TrainJobResourcesCreationFailed -o jsonpath='{.items[*].message}' | grep 'is not served'; }
 check "... and an event" wait_for 30 event
 check "an API server serves v1alpha3 only" restart v1alpha3 kube-apiserver
-check "... the job still waits" wait_for 30 says early "$unserved"
+check "... the job still waits" wait_for 30 says_first early "$unserved"
 check "it serves v1beta1" restart v1beta1 kube-apiserver kube-controller-manager
 check "... the job goes on" wait_for 60 eval '[ "$(bound early)" = 3 ]'
 grouped() { kt get pods -o jsonpath='{range .items[*]}{.spec.schedulingGroup.podGroupName}{"\n"}{end}' | sort -u | grep -x 'early-[0-9a-f]*-[0-9a-f]*'; }
@@ -60,17 +52,7 @@ check "all goes with the TrainJob" wait_for 30 eval '! kt get workloads.scheduli
 check "the scheduler's gate is turned on" restart v1beta1 kube-scheduler
 
 # ---- two gangs -----------------------------------------------------------------------------------
-rounds_of() { # ROUNDS
-	in_cluster env "KFTRAINER=$kftrainer" "WAITING=its gang needs 3, room for 1 (cpu)" tests/cluster/gang_rounds.py $ns \
-		gang "$1" >"$scratch/rounds" 2>&1 || {
-		cat "$scratch/rounds"
-		kt get pods -o wide
-		groups -o yaml
-		return 1
-	}
-	sed '/^round/d; s/^/# /' "$scratch/rounds" >&3
-}
-check "of two jobs of three one runs, then the other, $rounds times" rounds_of "$rounds"
+check "of two jobs of three one runs, then the other, $rounds times" rounds_of "$rounds" gang
 
 # ---- steps ---------------------------------------------------------------------------------------
 step() { echo "{name: prep, template: {spec: {template: {spec: {containers: [{name: c, image: i, resources: {requests: {cpu: 1}}}]}}}}}, "; }
@@ -121,10 +103,9 @@ more() {
 }
 check "a suspended job of more nodes: the same PodGroup has the new minCount" more
 gone again >/dev/null
-ends_as() { report_pods $ns "jobset.sigs.k8s.io/jobset-name=again,batch.kubernetes.io/job-completion-index=$1" "{\"phase\":\"$2\"}"; }
 replaced() { # kubernetes/kubernetes#142330
 	scheduling retries '' | sed 's/backoffLimit: 0/backoffLimit: 3/' | kt apply -f - && job again retries | kt create -f - &&
-		wait_for 60 all_placed again && ends_as 0 Succeeded && ends_as 1 Failed && wait_for 60 says again 'GangCompleted:pod again-node-0-1-'
+		wait_for 60 all_placed again && ends_as 0 Succeeded && ends_as 1 Failed && wait_for 60 says_first again 'GangCompleted:pod again-node-0-1-'
 }
 check "a pod that takes the place of one that failed, after another has completed: why says what it waits for" replaced
 gone again >/dev/null
@@ -134,7 +115,7 @@ foreign() {
 	name=$(groups -o jsonpath='{.items[*].metadata.name}')
 	gone foreign
 	wait_for 30 eval '! groups -o name | grep .' || return 1
-	kt create -f - <<-END && wait_for 30 says foreign '.*PodGroup foreign-[-0-9a-f]* exists and is not controlled by TrainJob foreign'
+	kt create -f - <<-END && wait_for 30 says_first foreign '.*PodGroup foreign-[-0-9a-f]* exists and is not controlled by TrainJob foreign'
 		apiVersion: scheduling.k8s.io/v1beta1
 		kind: PodGroup
 		metadata: {name: $name}
@@ -148,7 +129,7 @@ kt delete podgroups.scheduling.k8s.io --all --wait=false >/dev/null 2>&1
 
 short() { # of Workloads, until the quota goes
 	kt create quota none --hard=count/workloads.scheduling.k8s.io=0 && job short gang | kt create -f - &&
-		wait_for 30 says short 'ResourceQuota:.*count/workloads' && kt delete quota none && wait_for 60 all_placed short
+		wait_for 30 says_first short 'ResourceQuota:.*count/workloads' && kt delete quota none && wait_for 60 all_placed short
 }
 check "a quota on Workloads: why says so, and the job goes on without it" short
 gone short >/dev/null
@@ -164,7 +145,7 @@ in_a_rack() { # SCHEDULING
 rack='schedulingConstraints: {topology: [{key: rack}]}'
 check "a gang in one rack" in_a_rack "$rack"
 second_waits() {
-	job full rack | kt create -f - && wait_for 30 says full 'Gang:its gang needs 3, room for 2 .cpu, within one rack.: ' && [ "$(bound full)" = 0 ]
+	job full rack | kt create -f - && wait_for 30 says_first full 'Gang:its gang needs 3, room for 2 .cpu, within one rack.: ' && [ "$(bound full)" = 0 ]
 }
 check "... another, for which no rack has room, waits, and why says so" second_waits
 gone rack full >/dev/null
@@ -202,7 +183,7 @@ check "refused: an unknown job" refused 'replicatedJobs: [{targetReplicatedJobs:
 check "the scheduler's gate is turned off" restart '' kube-scheduler
 ignored() {
 	{ job a gang && job b gang; } | kt create -f - && wait_for 60 eval '[ "$(($(bound a) + $(bound b)))" = 4 ]' || return 1
-	wait_for 30 eval "says a '$one_by_one' || says b '$one_by_one'"
+	wait_for 30 eval "says_first a '$one_by_one' || says_first b '$one_by_one'"
 }
 one_by_one='GangIgnored:.*turn on kube-scheduler.s feature gate GenericWorkload'
 check "... it places pods one by one, and why says so" ignored

@@ -8,7 +8,6 @@
 #include <sys/inotify.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -27,8 +26,8 @@ enum {
 	QUIET_MS = 2000, /* a checkpoint has not changed for so long */
 	MOST_NAMED = 3,
 	SECOND_US = 1000 * 1000,
-	/* Threads that hash and send have it: the lowest that never starves, 1.5 % of a core
-	 * beside one busy thread of the training, and all of an idle one. */
+	/* Of what hashes and sends: 1.5 % of a core beside one busy thread of the training,
+	 * and all of an idle one. As batch work it preempts nobody. */
 	NICE = 19,
 };
 
@@ -776,7 +775,8 @@ void *runs_keep(void *runs)
 	bool busy = false;
 	struct wish w;
 
-	setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), NICE);
+	setpriority(PRIO_PROCESS, 0, NICE); /* of this thread, and what it starts */
+	pthread_setschedparam(pthread_self(), SCHED_BATCH, &(struct sched_param){ 0 });
 	k.list = xcalloc(RUNS_ENTRIES, sizeof(*k.list));
 	open_dir(&k);
 	if (place_open(&k.place, r->conf->uri, r->conf->env, r->conf->env_ctx, &err))

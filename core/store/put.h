@@ -26,6 +26,7 @@ struct put_conf {
 	const struct put_file *files;
 	size_t n;
 	unsigned connections; /* at most; 0: the scheme's choice */
+	bool background;      /* all connections but one take only idle CPU time (s3) */
 	bool blind;           /* do not ask first what is there: send all */
 	/*
 	 * From any thread: bytes of a file are done, `sent` or unchanged; a file is

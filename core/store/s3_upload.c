@@ -342,8 +342,13 @@ static int send_all(struct upload *up, struct error *err)
 	unsigned want = connections(up), started = 0;
 	pthread_t threads[UPLOAD_MAX_CONNECTIONS];
 
-	while (started < want && !thread_start(&threads[started], work, up, err))
-		started++;
+	for (; started < want; started++) {
+		if (thread_start(&threads[started], work, up, err))
+			break;
+		if (up->conf->background && started)
+			pthread_setschedparam(threads[started], SCHED_IDLE,
+					      &(struct sched_param){ 0 });
+	}
 	up->conf->started(up->conf->ctx, started);
 	for (unsigned i = 0; i < started; i++)
 		pthread_join(threads[i], NULL);

@@ -176,6 +176,7 @@ static void *put(void *ctx)
 				       .files = up->files,
 				       .n = up->n,
 				       .connections = conf->connections,
+				       .background = conf->background,
 				       .blind = conf->blind,
 				       .progress = on_progress,
 				       .done = on_done,

@@ -30,7 +30,7 @@ struct upload_conf {
 	const struct filter *filter; /* of paths below the directory; NULL: all */
 	unsigned connections;        /* at most; 0: the scheme's choice */
 	int tries;                   /* as store_conf's */
-	bool blind;                  /* as put_conf's */
+	bool background, blind;      /* as put_conf's */
 	const char *called;          /* a file, in errors; NULL: as its name ends */
 	/* Ten times a second, from the thread that called; or NULL. */
 	void (*tick)(void *ctx, const struct upload_now *now);

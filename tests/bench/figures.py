@@ -33,7 +33,7 @@ SUBJECTS = (
     ("mpi", "MPI", 180, ("mpi_bench.py", "KFTRAINER")),
     ("supervise", "Supervised jobs", 420, ("supervise_bench.py", "KFTRAINER")),
     ("supervise_nodes", "Supervised jobs", 900, ("nodes.sh",)),
-    ("runs", "Supervised jobs", 180, ("runs_bench.py", "KFTRAINER")),
+    ("runs", "Supervised jobs", 360, ("runs_bench.py", "KFTRAINER")),
     ("gpu", "GPUs", 60, ("gpu_bench.py", "KFTRAINER")),
     ("ui", "The page of `ui`", 120, ("ui_bench.py", "KFTRAINER")),
     ("ui_live", "The page of `ui`", 300, ("ui_live_bench.py", "KFTRAINER")),

@@ -9,7 +9,6 @@ import pathlib
 import re
 import signal
 import socket
-import statistics
 import subprocess
 import sys
 import threading
@@ -32,17 +31,18 @@ port, hub_port, access = free_port(), free_port(), scratch / "access"
 (scratch / "s3/buck").mkdir(parents=True)
 os.environ.update(HOME=str(scratch), NO_PROXY="*", no_proxy="*", ENDPOINT=f"http://127.0.0.1:{port}", ACCESS_KEY_ID="kft",
                   SECRET_ACCESS_KEY="the-Secret")
-# In earnest the server is on another machine: here it runs when nothing else does.
-answers(*start(port, "chrt", "-i", "0", versitygw, "--access", "kft", "--secret", "the-Secret", "--region", "us-east-1", "--port",
-               f"127.0.0.1:{port}", "--quiet", "--access-log", str(access), "posix", str(scratch / "s3")))
+# In earnest the server is on another machine: here it has the last core while steps are measured on the first.
+FIRST, LAST = {0}, {os.cpu_count() - 1}
+server = start(port, versitygw, "--access", "kft", "--secret", "the-Secret", "--region", "us-east-1", "--port",
+               f"127.0.0.1:{port}", "--quiet", "--access-log", str(access), "posix", str(scratch / "s3"))
+answers(*server)
 subprocess.run(["openssl", "genpkey", "-algorithm", "RSA", "-out", scratch / "key"], check=True, capture_output=True)
 
-# Steps of the same work on a processor of its own, from when a checkpoint is there until it is sent. Idle in the last turn, as if on a GPU.
+# Steps of the same work, a core for each node and its supervisor, from when a checkpoint is there until it is sent. Idle in the last turn, as if on a GPU.
 (scratch / "train.py").write_text("""
 import os, sys, time
 rank, folder, turns = int(os.environ["JOB_COMPLETION_INDEX"]), sys.argv[1], int(sys.argv[2])
 directory = os.environ["KFTRAINER_CHECKPOINT_DIR"]
-os.sched_setaffinity(0, {rank % os.cpu_count()})
 for turn in range(turns + 1):
     os.rename(f"{folder}/{rank}.{turn}", f"{directory}/checkpoint-{turn + 1}")
     while not os.path.exists(f"{folder}/sent.{turn}"):
@@ -58,7 +58,7 @@ for rank in (0, 1):
     for turn in range(TURNS + 1):
         (scratch / f"{rank}.{turn}").mkdir()
         with open(scratch / f"{rank}.{turn}" / "model.bin", "wb") as f:
-            for _ in range(GB // (1 << 20) if turn == TURNS else 128):
+            for _ in range(GB // (1 << 20) if turn == TURNS else 160):
                 f.write(os.urandom(1 << 20))
 JOB = '{"kind": "TrainJob", "metadata": {"name": "a", "namespace": "default", "uid": "u"}}'
 
@@ -71,19 +71,29 @@ def supervised(rank):
              "--rank", str(rank), "--hub", "127.0.0.1", "--port", str(hub_port), "--key", str(scratch / "key"), "--",
              sys.executable, str(scratch / "train.py"), str(scratch), str(TURNS)], stdout=f, stderr=f, stdin=subprocess.DEVNULL,
             env=os.environ | {"KFTRAINER_CHECKPOINT_DIR": str(scratch / f"ck{rank}"), "JOB_COMPLETION_INDEX": str(rank)},
-            start_new_session=True)
+            preexec_fn=lambda: os.sched_setaffinity(0, LAST if rank else FIRST), start_new_session=True)
     children.append(p)
     return p, out
+
+
+def pin(process, cores):
+    """The process and its threads, and what they start from then on."""
+    for thread in os.listdir(f"/proc/{process.pid}/task"):
+        os.sched_setaffinity(int(thread), cores)
 
 
 def resident(p):
     return int(re.search(r"VmRSS:\s+(\d+)", pathlib.Path(f"/proc/{p.pid}/status").read_text())[1])
 
 
+pin(server[1], LAST)
 ranks = [supervised(i) for i in (0, 1)]
 # Spans of half a second in which both supervisors run, or both are stopped, in turn: what else this machine does is the same in both.
 folder, peak, seconds, spans = scratch / "s3/buck/run", 0, 0, {"running": [], "stopped": []}
 for turn in range(TURNS + 1):
+    if turn == TURNS:
+        for p in (server[1], ranks[0][0], ranks[1][0]):
+            pin(p, range(os.cpu_count()))
     begun, there, what = None, folder / f"checkpoints/checkpoint-{turn + 1}.complete", "running"
     while not there.exists():
         if ranks[0][0].poll() is not None or ranks[1][0].poll() is not None:
@@ -106,14 +116,20 @@ for turn in range(TURNS + 1):
     (scratch / f"sent.{turn}").touch()
 for p, _ in ranks:
     p.wait()
-steps = [(float(a), float(b)) for _, out in ranks for a, b in re.findall(r"^step ([\d.]+) ([\d.]+)$", out.read_text(), re.M)]
-took = {what: [b - a for a, b in steps if any(x <= a and b <= y for x, y in spans[what])] for what in spans}
-if min(len(v) for v in took.values()) < 20:
-    lacks("training step while a checkpoint is sent", f"it was sent before there were steps to compare: { {k: len(v) for k, v in took.items()} }")
+steps = [(float(a), float(b)) for a, b in re.findall(r"^step ([\d.]+) ([\d.]+)$", ranks[0][1].read_text(), re.M)]
+
+
+def each(what):
+    """Seconds for a step in these spans; a step in part counts in part."""
+    done = sum(max(0, min(b, until) - max(a, since)) / (b - a) for since, until in spans[what] for a, b in steps)
+    return sum(until - since for since, until in spans[what]) / max(done, 1)
+
+
+if min(len(v) for v in spans.values()) < 20:
+    lacks("training step while a checkpoint is sent", f"it was sent before there was enough to compare: {[len(v) for v in spans.values()]} spans")
 else:
-    slower = 100 * (statistics.mean(took["running"]) / statistics.mean(took["stopped"]) - 1)
-    row("training step while a checkpoint is sent", slower, "% slower", f"2 nodes, a core each that only trains; the mean of {len(took['running'])} steps beside "
-        f"{len(took['stopped'])} while the supervisors are stopped, by turns of 0.5 s; the server gets idle time", "≤ 3 %")
+    row("training step while a checkpoint is sent", 100 * (each("running") / each("stopped") - 1), "% slower", "node 0 of 2, a core that only trains, in "
+        f"{len(spans['running'])} spans of 0.5 s beside {len(spans['stopped'])} in which the supervisors are stopped, by turns", "≤ 3 %")
 both = scratch / "both"
 both.mkdir()
 for rank in (0, 1):

@@ -21,7 +21,9 @@ enum {
 	PIECE = 16 * 1024,
 	PENDING_MAX = 2 * PIECE,
 	SILENT_MS =
-		60 * 1000, /* a session that sends nothing, ranks that do not answer */
+		60 * 1000,   /* a session that sends nothing, ranks that do not answer */
+	JOIN_MS = 10 * 1000, /* a client waits so long for a rank that is not there */
+	LOOK_MS = 50,
 	LOST_STATUS = 125,
 	TELL_MAX = MANIFEST_ENTRIES / 8,
 	ARGS_MOST = 1000,
@@ -51,6 +53,8 @@ struct dev {
 	bool committed; /* so have all ranks: to be swapped */
 	/* The hub's. */
 	int listener, session;
+	int early;        /* a client that waits until all ranks are there; or -1 */
+	int64_t early_ms; /* when it came */
 	enum phase phase;
 	unsigned char *needs; /* a bit for each file */
 	uint32_t *answered; /* by rank: the id of the rerun, once it has in this phase */
@@ -352,7 +356,7 @@ static const char *refusal(struct dev *d, char text[120])
 {
 	int64_t missing = star_missing(d->star);
 
-	if (d->phase != DEV_NONE || d->committed)
+	if (d->phase != DEV_NONE || d->committed || d->early >= 0)
 		return "another rerun is in progress; wait until it has started the "
 		       "command";
 	if (missing < 0)
@@ -363,18 +367,19 @@ static const char *refusal(struct dev *d, char text[120])
 	return text;
 }
 
-static void accept_session(struct dev *d)
+static void refuse(int fd, const char *why)
 {
-	int fd = accept4(d->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-	char text[120];
-	const char *why;
+	write_frame(fd, '!', why, strlen(why));
+	close(fd);
+}
 
-	if (fd < 0)
-		return;
-	why = is_same_user(fd) ? refusal(d, text) : "the socket is another user's";
+static void begin_session(struct dev *d, int fd)
+{
+	char text[120];
+	const char *why = refusal(d, text);
+
 	if (why) {
-		write_frame(fd, '!', why, strlen(why));
-		close(fd);
+		refuse(fd, why);
 		return;
 	}
 	start_receiver(d, d->id + 1);
@@ -385,6 +390,26 @@ static void accept_session(struct dev *d)
 	memset(d->needs, 0, MANIFEST_ENTRIES / 8);
 	enter(d, DEV_LISTING);
 	watch(d, fd, EPOLLIN);
+}
+
+static void accept_session(struct dev *d)
+{
+	int fd = accept4(d->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	bool whole = star_missing(d->star) < 0;
+
+	if (fd >= 0 && !is_same_user(fd)) {
+		refuse(fd, "the socket is another user's");
+	} else if (fd >= 0 && !whole && d->early < 0) {
+		d->early = fd;
+		d->early_ms = clock_ms();
+	} else if (fd >= 0) {
+		begin_session(d, fd);
+	}
+	if (d->early >= 0 && (whole || clock_ms() >= d->early_ms + JOIN_MS)) {
+		fd = d->early;
+		d->early = -1;
+		begin_session(d, fd);
+	}
 }
 
 /* Pass on what all ranks can take; the socket keeps the rest. */
@@ -541,6 +566,8 @@ int dev_fd(const struct dev *d)
 
 int64_t dev_until(const struct dev *d)
 {
+	if (d->early >= 0)
+		return clock_ms() + LOOK_MS;
 	return d->phase == DEV_NONE || d->phase == DEV_SWAPPING ? INT64_MAX
 								: d->moved + SILENT_MS;
 }
@@ -584,7 +611,7 @@ int dev_open(struct dev **ret, const struct dev_conf *conf, struct star *star,
 
 	d->conf = conf;
 	d->star = star;
-	d->receiver = d->listener = d->session = -1;
+	d->receiver = d->listener = d->session = d->early = -1;
 	d->follower.fd = -1;
 	d->pending.max = PENDING_MAX;
 	d->events = (struct star_dev){ on_data, on_lost, d };

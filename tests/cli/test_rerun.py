@@ -3,6 +3,7 @@
 import atexit
 import hashlib
 import os
+import select
 import shutil
 import signal
 import socket
@@ -110,9 +111,9 @@ def needed(bits, n):
     return [i for i in range(n) if bits[i // 8] >> i % 8 & 1]
 
 
-def rerun(files, *args):
+def rerun(files, *args, session=None):
     """Send what is needed; the session after G."""
-    s = Session()
+    s = session or Session()
     names = sorted(files)
     s.send(*[frame(b"A", a + b"\0") for a in args])
     text = b"".join(line(n, files[n]) for n in names)
@@ -138,7 +139,7 @@ def texts(name):
     return {open(f"{folder(i)}/{name}", "rb").read() if os.path.exists(f"{folder(i)}/{name}") else None for i in range(RANKS)}
 
 
-ranks = [start(i) for i in range(RANKS)]
+ranks = [start(0)]
 
 
 @atexit.register
@@ -149,9 +150,15 @@ def end():  # however this ends
             p.wait()
 
 
+until(lambda: os.path.exists(f"{folder(0)}/.kftrainer-rerun/socket"))
+clients = [Session(), Session()]
+refused = select.select([c.p.stdout for c in clients], [], [], LIMIT_S)[0]
+early, second = sorted(clients, key=lambda c: c.p.stdout in refused)
+is_("before all ranks are there a client waits, a second is refused", (len(refused), ends(second)[1][:28]), (1, "another rerun is in progress"))
+ranks += [start(i) for i in range(1, RANKS)]
 check("the first run ends, and all wait", None if until(lambda: "waiting for 'kftrainer rerun'" in log(0)) else log(0))
 go = b'echo "rank 0 $KFTRAINER_RESTART $*"\n'
-s = rerun({"go": go}, b"--lr", b"1 *")
+s = rerun({"go": go}, b"--lr", b"1 *", session=early)
 is_("all ranks need a new file", s.needs, [0])
 is_("... and run it, with the arguments", ends(s), (0, "", b"rank 0 1 first --lr 1 *\n"))
 is_("... each", texts("go"), {go})

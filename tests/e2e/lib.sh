@@ -97,6 +97,14 @@ serve_s3() { # ARGUMENT...: of versitygw; its bucket is empty
 	mkdir -p "$scratch/s3/bucket"
 	serve s3 env ROOT_ACCESS_KEY=key ROOT_SECRET_KEY=secretsecret "$(tests/store/versitygw.sh)" --port "$cluster_ip:7070" --quiet "$@" posix "$scratch/s3"
 }
+# Credentials of its bucket: of this shell, and the Secret place of $ns.
+place() {
+	export ENDPOINT=http://$cluster_ip:7070 REGION=us-east-1 ACCESS_KEY_ID=key SECRET_ACCESS_KEY=secretsecret
+	k create secret generic place --from-literal=ACCESS_KEY_ID=key --from-literal=SECRET_ACCESS_KEY=secretsecret \
+		--from-literal=ENDPOINT="$ENDPOINT" --from-literal=REGION=us-east-1 >/dev/null
+}
+# kftrainer as a user of the cluster, who reaches that bucket
+on_cluster() { in_cluster env KUBECONFIG="$cluster_state/admin.kubeconfig" timeout 120 "$kftrainer" "$@"; }
 serve_mlflow() { # at $cluster_ip:7090; it starts within two minutes
 	local python
 	python=$(tests/setup.sh venv registry)/bin/python
@@ -180,6 +188,27 @@ runtime() { # NAME BACKOFFLIMIT [POLICY]
 		---
 	END
 }
+
+# Runtime stack: what people train with today, which pods mount from this machine; each on a node of its own if there is one.
+stack_runtime() { # [BACKOFFLIMIT]; after stack_venv
+	k apply -f - >/dev/null <<-END
+	apiVersion: trainer.kubeflow.org/v1alpha1
+	kind: TrainingRuntime
+	metadata: {name: stack, labels: {trainer.kubeflow.org/framework: torch}}
+	spec:
+	  mlPolicy: {numNodes: 2, torch: {}}
+	  template: {spec: {replicatedJobs: [{name: node, template: {
+	    metadata: {labels: {trainer.kubeflow.org/trainjob-ancestor-step: trainer}},
+	    spec: {${1:+backoffLimit: $1, }template: {spec: {restartPolicy: Never, terminationGracePeriodSeconds: 2,
+	      tolerations: [{operator: Exists, effect: NoExecute, tolerationSeconds: ${gone_after:-300}}],
+	      affinity: {podAntiAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 100, podAffinityTerm: {
+	        topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {trainer.kubeflow.org/trainjob-ancestor-step: trainer}}}}]}},
+	      volumes: [{name: stack, hostPath: {path: "/opt/cache/${venv##*/}", type: Directory}}],
+	      containers: [{name: node, image: $image, env: [{name: PATH, value: "$venv/bin:/usr/bin:/bin"}, {name: OMP_NUM_THREADS, value: '1'}],
+	        volumeMounts: [{name: stack, mountPath: "$venv", readOnly: true}]}]}}}}}]}}
+	END
+}
+rank_pod() { pods "$1" '{range .items[?(@.status.phase=="Running")]}{.metadata.name}{"\n"}{end}' | grep -- "-node-0-$2-"; } # NAME RANK
 
 # Runtime strict: pods with a random user, a root that cannot be written, and no capability.
 strict_runtime() {

@@ -7,12 +7,6 @@ e2e_shared
 mkdir "$scratch/code"
 serve_s3
 check "an S3 server runs" wait_for 30 in_cluster curl -s -o "$scratch/curl" "http://$cluster_ip:7070/"
-export ENDPOINT=http://$cluster_ip:7070 REGION=us-east-1 ACCESS_KEY_ID=key SECRET_ACCESS_KEY=secretsecret
-on_cluster() { in_cluster env KUBECONFIG="$cluster_state/admin.kubeconfig" timeout 120 "$kftrainer" "$@"; }
-place() {
-	k create secret generic place --from-literal=ACCESS_KEY_ID=key --from-literal=SECRET_ACCESS_KEY=secretsecret \
-		--from-literal=ENDPOINT="$ENDPOINT" --from-literal=REGION=us-east-1 >/dev/null
-}
 cat >"$scratch/code/train.sh" <<END
 echo "rank \$JOB_COMPLETION_INDEX from \${KFTRAINER_RESUME_FROM##*/} \$*"
 [ "\$2" ] && exit

@@ -6,30 +6,7 @@
 stack_venv tests/setup.sh
 e2e_shared
 
-k apply -f - >/dev/null <<END
-apiVersion: trainer.kubeflow.org/v1alpha1
-kind: TrainingRuntime
-metadata: {name: stack, labels: {trainer.kubeflow.org/framework: torch}}
-spec:
-  mlPolicy: {numNodes: 1, torch: {}}
-  template:
-    spec:
-      replicatedJobs:
-      - name: node
-        template:
-          metadata: {labels: {trainer.kubeflow.org/trainjob-ancestor-step: trainer}}
-          spec:
-            backoffLimit: 0
-            template:
-              spec:
-                restartPolicy: Never
-                volumes: [{name: stack, hostPath: {path: "/opt/cache/${venv##*/}", type: Directory}}]
-                containers:
-                - name: node
-                  image: $image
-                  env: [{name: PATH, value: "$venv/bin:/usr/bin:/bin"}, {name: OMP_NUM_THREADS, value: '1'}]
-                  volumeMounts: [{name: stack, mountPath: "$venv", readOnly: true}]
-END
+stack_runtime 0
 submit() {
 	in_cluster "$kftrainer" submit tests/local/stacks/fsdp2.py --name fsdp2 -n $ns --runtime stack \
 		--nodes 2 --nproc-per-node 2 --follow -- /tmp/fsdp2 >"$scratch/out" 2>&1 </dev/null && return

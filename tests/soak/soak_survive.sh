@@ -9,22 +9,7 @@ stack_venv tests/setup.sh
 e2e_up
 KILLS=${KILLS:-20}
 
-k apply -f - >/dev/null <<END
-apiVersion: trainer.kubeflow.org/v1alpha1
-kind: TrainingRuntime
-metadata: {name: stack, labels: {trainer.kubeflow.org/framework: torch}}
-spec:
-  mlPolicy: {numNodes: 2, torch: {}}
-  template: {spec: {replicatedJobs: [{name: node, template: {
-    metadata: {labels: {trainer.kubeflow.org/trainjob-ancestor-step: trainer}},
-    spec: {template: {spec: {restartPolicy: Never, terminationGracePeriodSeconds: 2,
-      tolerations: [{operator: Exists, effect: NoExecute, tolerationSeconds: $gone_after}],
-      affinity: {podAntiAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 100, podAffinityTerm: {
-        topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {trainer.kubeflow.org/trainjob-ancestor-step: trainer}}}}]}},
-      volumes: [{name: stack, hostPath: {path: "/opt/cache/${venv##*/}", type: Directory}}],
-      containers: [{name: node, image: $image, env: [{name: PATH, value: "$venv/bin:/usr/bin:/bin"}, {name: OMP_NUM_THREADS, value: '1'}],
-        volumeMounts: [{name: stack, mountPath: "$venv", readOnly: true}]}]}}}}}]}}
-END
+stack_runtime
 submit() { # NAME STEPS PAUSE
 	in_cluster "$kftrainer" submit -n $ns --name "$1" --runtime stack --supervise --annotation kftrainer.io/restarts=999 \
 		--annotation kftrainer.io/restart-grace=1s --workspace "$scratch/code" --nodes 2 -- \
@@ -32,9 +17,8 @@ submit() { # NAME STEPS PAUSE
 }
 mkdir "$scratch/code"
 cp tests/local/stacks/ddp_killed.py "$scratch/code"
-pod() { pods "$1" '{range .items[?(@.status.phase=="Running")]}{.metadata.name}{"\n"}{end}' | grep -- "-node-0-$2-"; } # NAME RANK
 uids() { pods killed '{.items[*].metadata.uid}'; }
-log() { k logs "$(pod killed "$1")" -c node 2>/dev/null; }
+log() { k logs "$(rank_pod killed "$1")" -c node 2>/dev/null; }
 run_of() { log 0 | sed -n 's/.*begins \([0-9]*\) rank 0 .*/\1/p' | tail -n 1; }
 # begun AFTER: both ranks have begun a run later than AFTER, which is $run, and a step of it is done
 begun() {
@@ -51,7 +35,7 @@ kills() {
 	local i at=$run
 	for ((i = 1; i <= KILLS; i++)); do
 		sleep "0.$((RANDOM % 10))"
-		k exec "$(pod killed $((RANDOM % 2)))" -c node -- pkill -9 -f '^python ddp_killed' || return 1
+		k exec "$(rank_pod killed $((RANDOM % 2)))" -c node -- pkill -9 -f '^python ddp_killed' || return 1
 		wait_for 120 begun "$at" || return 1
 		at=$run
 	done
@@ -62,10 +46,10 @@ counted() { [ "$(of killed .status.supervision.restarts)" = "$KILLS" ]; }
 check "... which the status counts" wait_for 90 counted
 
 at=$run
-first=$(pod killed 0) second=$(pod killed 1)
+first=$(rank_pod killed 0) second=$(rank_pod killed 1)
 k delete pod "$first" --grace-period=0 --force >/dev/null 2>&1
 check "rank 0's pod is lost: both start again" wait_for 180 begun "$at"
-check "... rank 1 in its pod" test "$second" = "$(pod killed 1)"
+check "... rank 1 in its pod" test "$second" = "$(rank_pod killed 1)"
 
 at=$run
 where=$(k get pod "$second" -o 'jsonpath={.spec.nodeName}')
@@ -88,15 +72,15 @@ check "rank 1's node is without power" node "${where#n}" poweroff
 check "... which the cluster sees" kc wait --for=condition=Ready=Unknown "node/$where" --timeout=300s
 kc delete node "$where" >/dev/null
 check "... its Node is deleted: a pod on the other node is rank 1, and both start again" wait_for 300 begun "$at"
-k exec "$(pod killed 0)" -c node -- touch /tmp/ddp/go
-ended=$(pod killed 0)
+k exec "$(rank_pod killed 0)" -c node -- touch /tmp/ddp/go
+ended=$(rank_pod killed 0)
 check "the job completes" becomes killed Complete
 losses() { k logs "$1" -c node | sed -n 's/^loss \([0-9]*\) \(.*\)$/\1 \2/p' | awk '{ last[$1] = $2; most = $1 > most ? $1 : most } END { for (i = 0; i <= most; i++) print i, last[i] }'; }
 losses "$ended" >"$scratch/killed"
 total=$(wc -l <"$scratch/killed")
 check "a run that nobody disturbs" submit calm "$total" 0
-check "... trains" wait_for 180 eval '[ -n "$(pod calm 0)" ] && k exec "$(pod calm 0)" -c node -- touch /tmp/ddp/go'
-ended=$(pod calm 0)
+check "... trains" wait_for 180 eval '[ -n "$(rank_pod calm 0)" ] && k exec "$(rank_pod calm 0)" -c node -- touch /tmp/ddp/go'
+ended=$(rank_pod calm 0)
 check "... completes" becomes calm Complete
 losses "$ended" >"$scratch/calm"
 check "... has the same losses, to the last digit, in $total steps" eval 'cmp "$scratch/calm" "$scratch/killed" && [ "$total" -ge 40 ]'

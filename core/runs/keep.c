@@ -1,23 +1,16 @@
 /* keep.c - the thread that sends checkpoints (runs/runs_impl.h). */
-#include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/inotify.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/str.h"
 #include "base/thread.h"
-#include "base/xmalloc.h"
+#include "runs/entries.h"
 #include "runs/recognize.h"
-#include "runs/resume.h"
 #include "runs/runs_impl.h"
 
 enum {
@@ -33,27 +26,10 @@ enum {
 
 #define REFUSAL "{}\n" /* NAME.rank-RANK.files of a rank that cannot send it */
 
-/* An entry of the directory. */
-struct entry {
-	char name[256];
-	uint64_t stamp;
-	uint32_t attempt;            /* in which it changed */
-	int64_t changed, changed_us; /* by clock_ms(); us since 1970, 0: see date() */
-	int64_t newest;              /* of its files, by the file system */
-	uint64_t renamed;            /* as the nth; 0: it was not seen */
-	bool quiet;                  /* since the last scan */
-	bool old; /* from before the first attempt, or fetched, or torn: not sent */
-	bool seen, sent;
-	bool torn; /* of another rank than the first: perhaps */
-};
-
 struct keeper {
 	struct runs *r;
 	struct run_place place;
-	struct entry *list;
-	size_t n;
-	struct resumed resumed;
-	int dir, notify;
+	struct entries here;
 	bool ended; /* the command writes no more */
 	uint32_t heard;
 	int64_t heard_at;
@@ -61,8 +37,6 @@ struct keeper {
 	struct complete_head *done; /* complete ones, the newest first */
 	size_t n_done;
 	int64_t failing; /* since then; 0: it works */
-	int64_t newest;  /* changed_us of all */
-	uint64_t renames;
 };
 
 struct wish {
@@ -71,131 +45,18 @@ struct wish {
 	int64_t failed_at;
 };
 
-/* ---- the directory ---- */
-
-/* NULL: there are too many. */
-static struct entry *entry_of(struct keeper *k, const char *name)
-{
-	for (size_t i = 0; i < k->n; i++)
-		if (str_eq(k->list[i].name, name))
-			return &k->list[i];
-	if (k->n == RUNS_ENTRIES)
-		return NULL;
-	k->list[k->n] = (struct entry){ 0 };
-	snprintf(k->list[k->n].name, sizeof(k->list[k->n].name), "%s", name);
-	return &k->list[k->n++];
-}
-
-static uint32_t attempt_of(struct runs *r, const char *name, uint64_t stamp)
-{
-	uint32_t ret;
-
-	pthread_mutex_lock(&r->lock);
-	ret = runs_attempt_of(r, name, stamp);
-	pthread_mutex_unlock(&r->lock);
-	return ret;
-}
-
-static bool is_older(const struct entry *a, const struct entry *b)
-{
-	return a->newest != b->newest ? a->newest < b->newest : a->renamed < b->renamed;
-}
-
-/*
- * Give a time to each that has changed since the last scan: after all before, also if the
- * clock is set back, in the order of their files' times, then of their renames.
- */
-static void date(struct keeper *k)
-{
-	struct timespec t;
-	int64_t now;
-
-	clock_gettime(CLOCK_REALTIME, &t);
-	now = t.tv_sec * SECOND_US + t.tv_nsec / 1000;
-	for (;;) {
-		struct entry *oldest = NULL;
-
-		for (size_t i = 0; i < k->n; i++)
-			if (!k->list[i].changed_us && k->list[i].stamp &&
-			    (!oldest || is_older(&k->list[i], oldest)))
-				oldest = &k->list[i];
-		if (!oldest)
-			return;
-		k->newest = now > k->newest ? now : k->newest + 1;
-		oldest->changed_us = k->newest;
-	}
-}
-
-static void examine(void *ctx, const char *name)
-{
-	struct keeper *k = ctx;
-	struct entry *e = entry_of(k, name);
-	struct recognized files;
-	uint64_t stamp = recognize_stamp(k->dir, name, &files);
-	bool resumed;
-
-	if (!e)
-		return;
-	resumed = str_eq(k->resumed.name, name) &&
-		  (!k->resumed.stamp || k->resumed.stamp == stamp);
-	e->seen = true;
-	e->old |= resumed;
-	e->quiet = stamp == e->stamp && files.files;
-	if (stamp == e->stamp)
-		return;
-	e->stamp = stamp;
-	e->attempt = attempt_of(k->r, name, stamp);
-	e->changed = clock_ms();
-	e->changed_us = 0;
-	e->newest = files.newest;
-	e->sent = e->torn = false;
-	e->old = !e->attempt || resumed;
-}
-
-static void hear_renames(struct keeper *k)
-{
-	_Alignas(struct inotify_event) char data[4096];
-
-	for (ssize_t n; (n = read(k->notify, data, sizeof(data))) > 0;)
-		for (char *p = data; p < data + n;) {
-			const struct inotify_event *ev = (const void *)p;
-			struct entry *e = ev->len ? entry_of(k, ev->name) : NULL;
-
-			if (e)
-				e->renamed = ++k->renames;
-			p += sizeof(*ev) + ev->len;
-		}
-}
-
-static void scan(struct keeper *k)
-{
-	if (k->dir < 0)
-		return;
-	hear_renames(k);
-	resumed_read(&k->resumed, k->r->conf->dir);
-	for (size_t i = 0; i < k->n; i++)
-		k->list[i].seen = false;
-	recognize_each(k->dir, examine, k);
-	date(k);
-	for (size_t i = 0; i < k->n;)
-		if (k->list[i].seen)
-			i++;
-		else
-			k->list[i] = k->list[--k->n];
-}
-
 /*
  * Files that a failed command may have left half written are not sent. Of another rank
  * than the first no sign says so: those that had not changed for a while are whole.
  */
 static void leave_out_torn(struct keeper *k, const struct wish *w)
 {
-	for (size_t i = 0; i < k->n; i++) {
-		struct entry *e = &k->list[i];
+	for (size_t i = 0; i < k->here.n; i++) {
+		struct entry *e = &k->here.list[i];
 		bool whole = k->r->conf->rank
 				     ? e->renamed || !w->failed_at ||
 					       e->changed + QUIET_MS < w->failed_at
-				     : recognize_whole(k->dir, e->name, e->renamed);
+				     : recognize_whole(k->here.dir, e->name, e->renamed);
 
 		if (e->sent || whole || (!w->failed && e->attempt == w->attempt))
 			continue;
@@ -204,13 +65,6 @@ static void leave_out_torn(struct keeper *k, const struct wish *w)
 		else
 			e->old = true;
 	}
-}
-
-static bool is_single(const struct keeper *k, const char *name)
-{
-	struct stat st;
-
-	return !fstatat(k->dir, name, &st, AT_SYMLINK_NOFOLLOW) && S_ISREG(st.st_mode);
 }
 
 /* ---- one rank's files ---- */
@@ -271,7 +125,7 @@ static int send_files(struct keeper *k, const struct entry *e, struct lines *ret
 	const char *to = files_of(&arena, e->name, k->r->conf->rank);
 	struct recognized files;
 
-	if (is_single(k, e->name))
+	if (entries_is_single(&k->here, e->name))
 		to = arena_printf(&arena, "%s/%s", to, e->name);
 	if (list_files(k, e, ret, err)) {
 		if (err->kind != ERR_NOT_FOUND)
@@ -281,7 +135,7 @@ static int send_files(struct keeper *k, const struct entry *e, struct lines *ret
 	if (place_send(&k->place, path, to, err))
 		return -1;
 	wait_until_quiet(k, e);
-	if (recognize_stamp(k->dir, e->name, &files) != e->stamp)
+	if (recognize_stamp(k->here.dir, e->name, &files) != e->stamp)
 		return error_set(err, ERR_CONFLICT, "%s changed while it was sent",
 				 e->name);
 	return 0;
@@ -295,7 +149,7 @@ static struct complete_head head_of(const struct keeper *k, const struct entry *
 				       .step = complete_step(e->name),
 				       .time = e->changed_us / SECOND_US,
 				       .us = (int)(e->changed_us % SECOND_US),
-				       .single = is_single(k, e->name) };
+				       .single = entries_is_single(&k->here, e->name) };
 }
 
 /*
@@ -305,15 +159,16 @@ static struct complete_head head_of(const struct keeper *k, const struct entry *
 static bool is_due(const struct keeper *k, const struct entry *e)
 {
 	return !e->sent && !e->old && complete_name_ok(e->name) &&
-	       (recognize_finished(k->dir, e->name, e->renamed) ||
-		(k->r->conf->rank && !is_single(k, e->name)));
+	       (recognize_finished(k->here.dir, e->name, e->renamed) ||
+		(k->r->conf->rank && !entries_is_single(&k->here, e->name)));
 }
 
 /* An entry that its writer finishes in one step is sent at once: wait_until_quiet(). */
 static bool is_quiet(const struct keeper *k, const struct entry *e)
 {
-	return e->quiet && (k->ended || recognize_whole(k->dir, e->name, e->renamed) ||
-			    clock_ms() >= e->changed + QUIET_MS);
+	return e->quiet &&
+	       (k->ended || recognize_whole(k->here.dir, e->name, e->renamed) ||
+		clock_ms() >= e->changed + QUIET_MS);
 }
 
 /* The names of entries that are due, for runs_unsent(). */
@@ -323,9 +178,10 @@ static void publish_due(struct keeper *k)
 	size_t n = 0;
 
 	buf_adds(&names, "");
-	for (size_t i = 0; i < k->n; i++)
-		if (is_due(k, &k->list[i]) && n++ < MOST_NAMED)
-			buf_printf(&names, "%s%s", n > 1 ? ", " : "", k->list[i].name);
+	for (size_t i = 0; i < k->here.n; i++)
+		if (is_due(k, &k->here.list[i]) && n++ < MOST_NAMED)
+			buf_printf(&names, "%s%s", n > 1 ? ", " : "",
+				   k->here.list[i].name);
 	if (n > MOST_NAMED)
 		buf_printf(&names, " and %zu more", n - MOST_NAMED);
 	pthread_mutex_lock(&k->r->lock);
@@ -339,8 +195,8 @@ static struct entry *newest_due(struct keeper *k, size_t *ret_due)
 	struct entry *best = NULL;
 
 	*ret_due = 0;
-	for (size_t i = 0; i < k->n; i++) {
-		struct entry *e = &k->list[i];
+	for (size_t i = 0; i < k->here.n; i++) {
+		struct entry *e = &k->here.list[i];
 		struct complete_head a = head_of(k, e), b;
 
 		if (!is_due(k, e))
@@ -377,7 +233,7 @@ static int send_entry(struct keeper *k, struct entry *e, struct error *err)
 		complete_print_head(&text, &head);
 		buf_add(&text, lines.text.data, lines.text.len);
 	} else if (err->kind == ERR_CONFLICT &&
-		   recognize_stamp(k->dir, e->name, &n) == e->stamp) {
+		   recognize_stamp(k->here.dir, e->name, &n) == e->stamp) {
 		runs_say(k->r, "run directory: %.500s", err->msg);
 		buf_adds(&text, REFUSAL);
 		rc = 0;
@@ -395,8 +251,8 @@ static bool send_all(struct keeper *k, struct error *err)
 	struct entry *e;
 	size_t due;
 
-	for (size_t i = 0; i < k->n; i++)
-		if (is_due(k, &k->list[i]) && !is_quiet(k, &k->list[i]))
+	for (size_t i = 0; i < k->here.n; i++)
+		if (is_due(k, &k->here.list[i]) && !is_quiet(k, &k->here.list[i]))
 			return false;
 	while ((e = newest_due(k, &due)))
 		if (send_entry(k, e, err))
@@ -708,13 +564,6 @@ static int learn_done(struct keeper *k, struct error *err)
 
 /* ---- the thread ---- */
 
-static bool heard_of_rename(const struct keeper *k)
-{
-	struct pollfd fd = { .fd = k->notify, .events = POLLIN };
-
-	return poll(&fd, 1, 0) > 0;
-}
-
 static struct wish next_wish(struct keeper *k, bool busy)
 {
 	struct runs *r = k->r;
@@ -724,7 +573,7 @@ static struct wish next_wish(struct keeper *k, bool busy)
 	pthread_mutex_lock(&r->lock);
 	until = clock_ms() + (r->flush || busy ? SOON_MS : SCAN_MS);
 	while (!r->over && !(r->flush && !r->keep_done && busy) && r->heard == k->heard &&
-	       !heard_of_rename(k) && (now = clock_ms()) < until)
+	       !entries_heard(&k->here) && (now = clock_ms()) < until)
 		cond_wait_until(&r->changed, &r->lock,
 				now + SOON_MS < until ? now + SOON_MS : until);
 	w = (struct wish){ r->heard, r->running->number, r->flush,
@@ -737,25 +586,12 @@ static struct wish next_wish(struct keeper *k, bool busy)
 	return w;
 }
 
-static void open_dir(struct keeper *k)
-{
-	const char *dir = k->r->conf->dir;
-
-	k->dir = k->notify = -1;
-	if (!dir)
-		return;
-	k->dir = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	k->notify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-	if (k->notify >= 0)
-		inotify_add_watch(k->notify, dir, IN_MOVED_TO);
-}
-
 /* *ret_busy: look again soon. */
 static int step(struct keeper *k, const struct wish *w, bool *ret_busy, struct error *err)
 {
 	int rc;
 
-	scan(k);
+	entries_scan(&k->here);
 	leave_out_torn(k, w);
 	publish_due(k);
 	*ret_busy = false;
@@ -777,8 +613,7 @@ void *runs_keep(void *runs)
 
 	setpriority(PRIO_PROCESS, 0, NICE); /* of this thread, and what it starts */
 	pthread_setschedparam(pthread_self(), SCHED_BATCH, &(struct sched_param){ 0 });
-	k.list = xcalloc(RUNS_ENTRIES, sizeof(*k.list));
-	open_dir(&k);
+	entries_open(&k.here, r);
 	if (place_open(&k.place, r->conf->uri, r->conf->env, r->conf->env_ctx, &err))
 		runs_say(r, "%s", err.msg);
 	for (w = next_wish(&k, false); !w.over; w = next_wish(&k, busy)) {

@@ -4,6 +4,7 @@
  *     runs.c      the calls of the supervisor, and the thread of texts
  *     report.c    what is written as JSON: owner, job, report
  *     keep.c      the thread of checkpoints
+ *     entries.c   what is in their directory
  */
 #ifndef RUNS_RUNS_IMPL_H
 #define RUNS_RUNS_IMPL_H

@@ -1,0 +1,48 @@
+/*
+ * entries.h - what is in KFTRAINER_CHECKPOINT_DIR, and since when.
+ *
+ * Of one thread, that of checkpoints (runs/keep.c). Nothing is read but names, sizes and
+ * times; which entries are finished checkpoints is that of runs/recognize.h.
+ */
+#ifndef RUNS_ENTRIES_H
+#define RUNS_ENTRIES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "runs/resume.h"
+
+struct runs;
+
+struct entry {
+	char name[256];
+	uint64_t stamp;
+	uint32_t attempt;            /* in which it changed */
+	int64_t changed, changed_us; /* by clock_ms(); us since 1970, 0: it has none */
+	int64_t newest;              /* of its files, by the file system */
+	uint64_t renamed;            /* as the nth; 0: it was not seen */
+	bool quiet;                  /* since the last scan */
+	bool old; /* from before the first attempt, or fetched, or torn: not sent */
+	bool seen, sent;
+	bool torn; /* of another rank than the first: perhaps */
+};
+
+struct entries {
+	struct runs *r;
+	struct entry *list; /* RUNS_ENTRIES at most; further ones are not there */
+	size_t n;
+	struct resumed resumed;
+	int dir, notify; /* -1: there is none */
+	int64_t newest;  /* changed_us of all */
+	uint64_t renames;
+};
+
+/* Never closed: it lives as long as the process. */
+void entries_open(struct entries *ret, struct runs *r);
+void entries_scan(struct entries *all);
+/* Has an entry been renamed into place since the last scan? */
+bool entries_heard(const struct entries *all);
+bool entries_is_single(const struct entries *all, const char *name); /* a file */
+
+#endif

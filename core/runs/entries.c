@@ -12,10 +12,11 @@
 #include "base/clock.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
+#include "runs/held.h"
 #include "runs/recognize.h"
 #include "runs/runs_impl.h"
 
-enum { SECOND_US = 1000 * 1000 };
+enum { SECOND_US = 1000 * 1000, GONE_MS = 5 * 60 * 1000 };
 
 /* NULL: there are too many. */
 static struct entry *entry_of(struct entries *all, const char *name)
@@ -80,11 +81,12 @@ static void examine(void *ctx, const char *name)
 
 	if (!e)
 		return;
+	e->single = files.single;
 	resumed = str_eq(all->resumed.name, name) &&
 		  (!all->resumed.stamp || all->resumed.stamp == stamp);
 	e->seen = true;
 	e->old |= resumed;
-	e->quiet = stamp == e->stamp && files.files;
+	e->quiet = files.files && (stamp == e->stamp || e->renamed > all->heard);
 	if (stamp == e->stamp)
 		return;
 	e->stamp = stamp;
@@ -115,17 +117,24 @@ void entries_scan(struct entries *all)
 {
 	if (all->dir < 0)
 		return;
+	all->heard = all->renames;
 	hear_renames(all);
 	resumed_read(&all->resumed, all->r->conf->dir);
 	for (size_t i = 0; i < all->n; i++)
 		all->list[i].seen = false;
 	recognize_each(all->dir, examine, all);
 	date(all);
-	for (size_t i = 0; i < all->n;)
-		if (all->list[i].seen)
+	for (size_t i = 0; i < all->n;) {
+		struct entry *e = &all->list[i];
+
+		e->gone = !e->seen && all->r->conf->rank && !e->single && !e->sent &&
+			  !e->old && clock_ms() < e->changed + GONE_MS;
+		e->quiet |= e->gone;
+		if (e->seen || e->gone)
 			i++;
 		else
-			all->list[i] = all->list[--all->n];
+			*e = all->list[--all->n];
+	}
 }
 
 void entries_open(struct entries *all, struct runs *r)
@@ -138,16 +147,10 @@ void entries_open(struct entries *all, struct runs *r)
 	if (!dir)
 		return;
 	all->dir = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	held_remove(dir); /* of a supervisor that was killed */
 	all->notify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 	if (all->notify >= 0)
 		inotify_add_watch(all->notify, dir, IN_MOVED_TO);
-}
-
-bool entries_is_single(const struct entries *all, const char *name)
-{
-	struct stat st;
-
-	return !fstatat(all->dir, name, &st, AT_SYMLINK_NOFOLLOW) && S_ISREG(st.st_mode);
 }
 
 bool entries_heard(const struct entries *all)

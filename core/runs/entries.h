@@ -22,10 +22,12 @@ struct entry {
 	int64_t changed, changed_us; /* by clock_ms(); us since 1970, 0: it has none */
 	int64_t newest;              /* of its files, by the file system */
 	uint64_t renamed;            /* as the nth; 0: it was not seen */
-	bool quiet;                  /* since the last scan */
-	bool old; /* from before the first attempt, or fetched, or torn: not sent */
+	bool quiet; /* since the last scan, or renamed into place since then */
+	bool old;   /* from before the first attempt, or fetched, or torn: not sent */
 	bool seen, sent;
-	bool torn; /* of another rank than the first: perhaps */
+	bool single; /* a file */
+	bool gone;   /* a directory of another rank than the first, before it was sent */
+	bool torn;   /* of another rank than the first: perhaps */
 };
 
 struct entries {
@@ -33,9 +35,9 @@ struct entries {
 	struct entry *list; /* RUNS_ENTRIES at most; further ones are not there */
 	size_t n;
 	struct resumed resumed;
-	int dir, notify; /* -1: there is none */
-	int64_t newest;  /* changed_us of all */
-	uint64_t renames;
+	int dir, notify;         /* -1: there is none */
+	int64_t newest;          /* changed_us of all */
+	uint64_t renames, heard; /* until now; until the scan before */
 };
 
 /* Never closed: it lives as long as the process. */
@@ -43,6 +45,5 @@ void entries_open(struct entries *ret, struct runs *r);
 void entries_scan(struct entries *all);
 /* Has an entry been renamed into place since the last scan? */
 bool entries_heard(const struct entries *all);
-bool entries_is_single(const struct entries *all, const char *name); /* a file */
 
 #endif

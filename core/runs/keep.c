@@ -1,8 +1,11 @@
 /* keep.c - the thread that sends checkpoints (runs/runs_impl.h). */
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -10,14 +13,20 @@
 #include "base/str.h"
 #include "base/thread.h"
 #include "runs/entries.h"
+#include "runs/held.h"
 #include "runs/recognize.h"
 #include "runs/runs_impl.h"
 
 enum {
 	SCAN_MS = 2000,
-	SOON_MS = 500,   /* if there is something to send, or the command has ended */
-	QUIET_MS = 2000, /* a checkpoint has not changed for so long */
+	SOON_MS = 500,       /* if there is something to send, or the command has ended */
+	QUIET_MS = 2000,     /* a checkpoint has not changed for so long */
+	LATE_MS = 30 * 1000, /* a rank that has had files may be so far behind rank 0 */
 	MOST_NAMED = 3,
+	/* A mark is a number, counted up, and a sum of the name of the checkpoint that is
+	 * asked for; another one with the same sum is sent, too. */
+	SUM_BITS = 12,
+	SUM_MASK = (1 << SUM_BITS) - 1,
 	SECOND_US = 1000 * 1000,
 	/* Of what hashes and sends: 1.5 % of a core beside one busy thread of the training,
 	 * and all of an idle one. As batch work it preempts nobody. */
@@ -30,7 +39,9 @@ struct keeper {
 	struct runs *r;
 	struct run_place place;
 	struct entries here;
-	bool ended; /* the command writes no more */
+	bool unrecognized; /* say_unrecognized() has said so */
+	bool had_files;    /* another rank than the first: of a checkpoint before */
+	bool ended;        /* the command writes no more */
 	uint32_t heard;
 	int64_t heard_at;
 	struct arena arena;
@@ -87,12 +98,10 @@ static int add_line(void *ctx, const char *path, int64_t size, const char *hex,
 	return buf_check(&l->text, "the checkpoint's list of files", err);
 }
 
-static int list_files(struct keeper *k, const struct entry *e, struct lines *ret,
+static int list_files(struct keeper *k, const char *path, struct lines *ret,
 		      struct error *err)
 {
-	cleanup_arena struct arena arena = { 0 };
 	const struct upload_conf all = { 0 };
-	const char *path = path_join(&arena, k->r->conf->dir, e->name);
 
 	ret->rank = k->r->conf->rank;
 	ret->text.max = COMPLETE_MAX;
@@ -117,17 +126,41 @@ static void wait_until_quiet(struct keeper *k, const struct entry *e)
 	pthread_mutex_unlock(&r->lock);
 }
 
-static int send_files(struct keeper *k, const struct entry *e, struct lines *ret,
-		      struct error *err)
+/* A snapshot of it as it was recognized; -1: none. */
+static int hold(const struct keeper *k, const struct entry *e)
 {
-	cleanup_arena struct arena arena = { 0 };
-	const char *path = path_join(&arena, k->r->conf->dir, e->name);
-	const char *to = files_of(&arena, e->name, k->r->conf->rank);
+	int fd = held_make(k->here.dir, e->name);
 	struct recognized files;
 
-	if (entries_is_single(&k->here, e->name))
+	if (fd >= 0 && recognize_stamp(fd, e->name, &files) != e->stamp) {
+		close(fd);
+		fd = -1;
+	}
+	return fd;
+}
+
+static ino_t number_of(const struct keeper *k, const struct entry *e)
+{
+	struct stat st;
+
+	return fstatat(k->here.dir, e->name, &st, AT_SYMLINK_NOFOLLOW) ? 0 : st.st_ino;
+}
+
+/* `held`: its snapshot, which a checkpoint replaces that is renamed or removed; or -1. */
+static int send_held(struct keeper *k, const struct entry *e, int held, struct lines *ret,
+		     struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	const char *dir = k->r->conf->dir;
+	const char *path = arena_printf(&arena, held < 0 ? "%s/%s" : "%s/" HELD_DIR "/%s",
+					dir, e->name);
+	const char *to = files_of(&arena, e->name, k->r->conf->rank);
+	ino_t number = number_of(k, e);
+	struct recognized files;
+
+	if (e->single)
 		to = arena_printf(&arena, "%s/%s", to, e->name);
-	if (list_files(k, e, ret, err)) {
+	if (list_files(k, path, ret, err)) {
 		if (err->kind != ERR_NOT_FOUND)
 			err->kind = ERR_CONFLICT; /* until it changes */
 		return -1;
@@ -135,10 +168,22 @@ static int send_files(struct keeper *k, const struct entry *e, struct lines *ret
 	if (place_send(&k->place, path, to, err))
 		return -1;
 	wait_until_quiet(k, e);
-	if (recognize_stamp(k->here.dir, e->name, &files) != e->stamp)
-		return error_set(err, ERR_CONFLICT, "%s changed while it was sent",
-				 e->name);
-	return 0;
+	if (recognize_stamp(k->here.dir, e->name, &files) == e->stamp ||
+	    (held >= 0 && number_of(k, e) != number &&
+	     recognize_stamp(held, e->name, &files) == e->stamp))
+		return 0;
+	return error_set(err, ERR_CONFLICT, "%s changed while it was sent", e->name);
+}
+
+static int send_files(struct keeper *k, const struct entry *e, struct lines *ret,
+		      struct error *err)
+{
+	int held = hold(k, e), rc = send_held(k, e, held, ret, err);
+
+	if (held >= 0)
+		close(held);
+	held_remove(k->r->conf->dir);
+	return rc;
 }
 
 static struct complete_head head_of(const struct keeper *k, const struct entry *e)
@@ -149,7 +194,7 @@ static struct complete_head head_of(const struct keeper *k, const struct entry *
 				       .step = complete_step(e->name),
 				       .time = e->changed_us / SECOND_US,
 				       .us = (int)(e->changed_us % SECOND_US),
-				       .single = entries_is_single(&k->here, e->name) };
+				       .single = e->single };
 }
 
 /*
@@ -160,7 +205,7 @@ static bool is_due(const struct keeper *k, const struct entry *e)
 {
 	return !e->sent && !e->old && complete_name_ok(e->name) &&
 	       (recognize_finished(k->here.dir, e->name, e->renamed) ||
-		(k->r->conf->rank && !entries_is_single(&k->here, e->name)));
+		(k->r->conf->rank && !e->single));
 }
 
 /* An entry that its writer finishes in one step is sent at once: wait_until_quiet(). */
@@ -189,8 +234,28 @@ static void publish_due(struct keeper *k)
 	pthread_mutex_unlock(&k->r->lock);
 }
 
-/* The newest entry that is due and quiet; *ret_due: how many are due. */
-static struct entry *newest_due(struct keeper *k, size_t *ret_due)
+static uint32_t sum_of(const char *name)
+{
+	uint32_t h = 0;
+
+	while (*name)
+		h = h * 31 + (unsigned char)*name++;
+	return h & SUM_MASK;
+}
+
+static bool is_marked(const struct entry *e, const struct wish *w)
+{
+	return sum_of(e->name) == (w->heard & SUM_MASK);
+}
+
+/* Rank 0 asks the others for one at a time, and at the end for all. */
+static bool is_asked(const struct keeper *k, const struct entry *e, const struct wish *w)
+{
+	return is_due(k, e) && (!k->r->conf->rank || w->flush || is_marked(e, w));
+}
+
+/* The newest entry that is asked for and quiet; *ret_due: how many are asked for. */
+static struct entry *newest_due(struct keeper *k, const struct wish *w, size_t *ret_due)
 {
 	struct entry *best = NULL;
 
@@ -199,7 +264,7 @@ static struct entry *newest_due(struct keeper *k, size_t *ret_due)
 		struct entry *e = &k->here.list[i];
 		struct complete_head a = head_of(k, e), b;
 
-		if (!is_due(k, e))
+		if (!is_asked(k, e, w))
 			continue;
 		++*ret_due;
 		if (best)
@@ -212,19 +277,45 @@ static struct entry *newest_due(struct keeper *k, size_t *ret_due)
 
 /* ---- a rank that is not the first ---- */
 
-static int send_entry(struct keeper *k, struct entry *e, struct error *err)
+/* At the end: are there as many newer ones as are kept? Then rank 0 does not want it. */
+static bool is_surplus(const struct keeper *k, const struct entry *e)
 {
+	struct complete_head head = head_of(k, e);
+	int64_t newer = 0;
+
+	for (size_t i = 0; i < k->here.n; i++) {
+		const struct entry *other = &k->here.list[i];
+		struct complete_head h = head_of(k, other);
+
+		newer += !other->single && !other->old && !other->torn && !other->gone &&
+			 complete_compare(&h, &head) < 0;
+	}
+	return k->r->conf->keep && newer >= k->r->conf->keep;
+}
+
+/* Why its files are not sent; NULL: they are. */
+static const char *refusal(const struct keeper *k, const struct entry *e,
+			   const struct wish *w)
+{
+	if (e->torn)
+		return "the command failed as it may not have been whole";
+	if (e->gone)
+		return "it was removed before it was sent";
+	return w->flush && !is_marked(e, w) && is_surplus(k, e) ? "" : NULL;
+}
+
+static int send_entry(struct keeper *k, struct entry *e, const struct wish *w,
+		      struct error *err)
+{
+	const char *why = refusal(k, e, w);
 	cleanup_arena struct arena arena = { 0 };
 	struct complete_head head = head_of(k, e);
 	cleanup_buf struct buf text = { .max = COMPLETE_MAX };
 	struct lines lines = { 0 };
 	const char *to = arena_printf(&arena, "%s" COMPLETE_FILES,
 				      files_of(&arena, e->name, k->r->conf->rank));
-	int rc = e->torn ? error_set(
-				   err, ERR_CONFLICT,
-				   "%s: the command failed as it may not have been whole",
-				   e->name)
-			 : send_files(k, e, &lines, err);
+	int rc = why ? error_set(err, ERR_CONFLICT, "%s: %s", e->name, why)
+		     : send_files(k, e, &lines, err);
 	struct recognized n;
 
 	head.files = lines.files;
@@ -233,8 +324,9 @@ static int send_entry(struct keeper *k, struct entry *e, struct error *err)
 		complete_print_head(&text, &head);
 		buf_add(&text, lines.text.data, lines.text.len);
 	} else if (err->kind == ERR_CONFLICT &&
-		   recognize_stamp(k->here.dir, e->name, &n) == e->stamp) {
-		runs_say(k->r, "run directory: %.500s", err->msg);
+		   (why || recognize_stamp(k->here.dir, e->name, &n) == e->stamp)) {
+		if (!why || *why)
+			runs_say(k->r, "run directory: %.500s", err->msg);
 		buf_adds(&text, REFUSAL);
 		rc = 0;
 	}
@@ -242,20 +334,21 @@ static int send_entry(struct keeper *k, struct entry *e, struct error *err)
 	if (rc || place_put(&k->place, to, text.data, text.len, err))
 		return -1;
 	e->sent = true;
+	k->had_files |= !why;
 	return 0;
 }
 
 /* false: again, a moment later. */
-static bool send_all(struct keeper *k, struct error *err)
+static bool send_all(struct keeper *k, const struct wish *w, struct error *err)
 {
 	struct entry *e;
 	size_t due;
 
 	for (size_t i = 0; i < k->here.n; i++)
-		if (is_due(k, &k->here.list[i]) && !is_quiet(k, &k->here.list[i]))
+		if (is_asked(k, &k->here.list[i], w) && !is_quiet(k, &k->here.list[i]))
 			return false;
-	while ((e = newest_due(k, &due)))
-		if (send_entry(k, e, err))
+	while ((e = newest_due(k, w, &due)))
+		if (send_entry(k, e, w, err))
 			return false;
 	return true;
 }
@@ -266,6 +359,15 @@ static void set_marked(struct runs *r, uint32_t mark)
 	r->marked = mark;
 	pthread_mutex_unlock(&r->lock);
 	runs_wake(r);
+}
+
+/* How long the files of what is asked for may take to appear. */
+static int64_t patience(const struct keeper *k, const struct wish *w)
+{
+	for (size_t i = 0; i < k->here.n; i++)
+		if (k->here.list[i].sent && is_marked(&k->here.list[i], w))
+			return QUIET_MS;
+	return k->had_files ? LATE_MS : QUIET_MS;
 }
 
 /*
@@ -279,14 +381,14 @@ static int follow_mark(struct keeper *k, const struct wish *w, bool *ret_left,
 
 	if (w->failed && !w->flush)
 		return 0;
-	*ret_left = (asked || w->flush) && !send_all(k, err);
+	*ret_left = (asked || w->flush) && !send_all(k, w, err);
 	if (err->kind == ERR_CONFLICT || err->kind == ERR_NOT_FOUND)
 		*err = (struct error){ 0 };
 	if (err->kind)
 		return -1;
 	if (!*ret_left && w->flush)
 		set_marked(k->r, RUNS_ALL_SENT);
-	else if (!*ret_left && asked && clock_ms() >= k->heard_at + QUIET_MS)
+	else if (!*ret_left && asked && clock_ms() >= k->heard_at + patience(k, w))
 		set_marked(k->r, w->heard);
 	else
 		*ret_left |= asked;
@@ -416,12 +518,12 @@ static int add_others(struct keeper *k, const struct entry *e, struct buf *lines
 	return rc;
 }
 
-static uint32_t next_mark(struct runs *r)
+static uint32_t next_mark(struct runs *r, const char *name)
 {
 	uint32_t mark;
 
 	pthread_mutex_lock(&r->lock);
-	mark = ++r->mark;
+	mark = r->mark = ((r->mark >> SUM_BITS) + 1) << SUM_BITS | sum_of(name);
 	pthread_mutex_unlock(&r->lock);
 	runs_wake(r);
 	return mark;
@@ -517,6 +619,9 @@ static int complete(struct keeper *k, struct entry *e, uint32_t mark, struct err
 		remove_older(k);
 	} else {
 		rc = -1;
+		if (err->kind == ERR_CONFLICT && !number_of(k, e))
+			(void)!remove_checkpoint(k, &head,
+						 IGNORED); /* it will not be sent again */
 	}
 	buf_release(&mine.text);
 	return rc;
@@ -532,10 +637,11 @@ static bool is_past(struct keeper *k, const struct entry *e)
 	       complete_compare(&k->done[keep - 1], &head) < 0;
 }
 
-static int complete_one(struct keeper *k, bool *ret_left, struct error *err)
+static int complete_one(struct keeper *k, const struct wish *w, bool *ret_left,
+			struct error *err)
 {
 	size_t due;
-	struct entry *e = newest_due(k, &due);
+	struct entry *e = newest_due(k, w, &due);
 
 	*ret_left = due > 0;
 	if (!e)
@@ -546,7 +652,7 @@ static int complete_one(struct keeper *k, bool *ret_left, struct error *err)
 
 		return head.nodes > 1 ? remove_checkpoint(k, &head, err) : 0;
 	}
-	if (!complete(k, e, next_mark(k->r), err))
+	if (!complete(k, e, next_mark(k->r, e->name), err))
 		return 0;
 	if (err->kind != ERR_CONFLICT && err->kind != ERR_NOT_FOUND)
 		e->sent = false;
@@ -586,6 +692,28 @@ static struct wish next_wish(struct keeper *k, bool busy)
 	return w;
 }
 
+/* Something was left there, and nothing of it is a checkpoint: a silent loss. */
+static void say_unrecognized(struct keeper *k)
+{
+	const char *name = NULL;
+
+	for (size_t i = 0; i < k->here.n; i++) {
+		const struct entry *e = &k->here.list[i];
+
+		if (is_due(k, e) || e->sent || e->old)
+			return;
+		name = e->name;
+	}
+	if (!name || k->n_done || k->r->conf->rank || k->unrecognized)
+		return;
+	k->unrecognized = true;
+	runs_say(k->r,
+		 "run directory: no checkpoint was kept: '%s' in "
+		 "KFTRAINER_CHECKPOINT_DIR is not recognized as one; save directly into "
+		 "that directory by a library that docs/runs.md lists, or rename into it",
+		 name);
+}
+
 /* *ret_busy: look again soon. */
 static int step(struct keeper *k, const struct wish *w, bool *ret_busy, struct error *err)
 {
@@ -597,8 +725,10 @@ static int step(struct keeper *k, const struct wish *w, bool *ret_busy, struct e
 	*ret_busy = false;
 	if (!k->done && learn_done(k, err))
 		return -1;
+	if (w->flush && !w->failed)
+		say_unrecognized(k);
 	rc = k->r->conf->rank ? follow_mark(k, w, ret_busy, err)
-			      : complete_one(k, ret_busy, err);
+			      : complete_one(k, w, ret_busy, err);
 	publish_due(k);
 	return rc;
 }

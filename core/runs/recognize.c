@@ -96,6 +96,7 @@ static uint64_t stamp_of(int dir, const char *name, int depth, struct recognized
 		ns = st.st_mtim.tv_sec * INT64_C(1000000000) + st.st_mtim.tv_nsec;
 		ret->newest = ns > ret->newest ? ns : ret->newest;
 		ret->files++;
+		ret->single = !depth;
 		h = hash(&st.st_size, sizeof(st.st_size), h);
 		return hash(&st.st_mtim, sizeof(st.st_mtim), hash(&st.st_ino, 8, h)) | 1;
 	}

@@ -254,6 +254,58 @@ listed = subprocess.run([PROGRAM, "runs", f"file://{scratch}"], capture_output=T
 check("... runs: attempts, checkpoints and ages", None if re.search(r"/clock +a +Succeeded +([0-9]+s|12[0-9]m) +1 +2 +attempt ", listed)
       and re.search(r"/clocks +a +Succeeded +([0-9]+s|12[0-9]m) +2 +1 +all ", listed) else listed)
 
+# ---- checkpoints that are replaced, removed, or written faster than they are sent (ray#48801; save_total_limit) ---------
+(scratch / "often.py").write_text("""
+import os, shutil, sys, time
+directory, how, stop = os.environ["KFTRAINER_CHECKPOINT_DIR"], *sys.argv[1:]
+step = 0
+while not os.path.exists(stop):
+    step += 1
+    path = {"last": "last.pt", "below": "out/checkpoint-%d"}.get(how, "checkpoint-%d").replace("%d", str(step))
+    new = f"{directory}/.new"
+    if how == "last":
+        with open(new, "w") as f:
+            f.write(str(step) * 100000)
+    else:
+        os.makedirs(f"{directory}/{path}" if how == "each" else new)
+        with open((f"{directory}/{path}" if how == "each" else new) + f"/part-{os.environ['JOB_COMPLETION_INDEX']}", "w") as f:
+            f.write(str(step) * 100000)
+    if how == "each":  # the ranks train together
+        rank = directory[-1]
+        while not os.path.exists(f"{directory[:-1]}{1 - int(rank)}/{path}/part-{1 - int(rank)}") and not os.path.exists(stop):
+            time.sleep(0.01)
+        with open(f"{directory}/{path}/.metadata", "w") as f:
+            f.write("whole")
+    else:
+        os.makedirs(os.path.dirname(f"{directory}/{path}"), exist_ok=True)
+        os.rename(new, f"{directory}/{path}")
+    if how == "limit" and step > 1:
+        shutil.rmtree(f"{directory}/checkpoint-{step - 1}")
+    time.sleep(0.3)
+""")
+
+
+def often(how, *ranks):
+    return [Run(f"file://{scratch}/{how}", f"{how}-ck{i or 0}", rank=i, command=[sys.executable, str(scratch / "often.py"), how, str(scratch / f"stop-{how}")])
+            for i in ranks]
+
+
+Run.port = free_port()
+runs = {"last": often("last", None), "limit": often("limit", None), "below": often("below", None), "each": often("each", 0, 1)}
+check("a file that is replaced more often than it is sent is complete", differ(until(lambda: complete(scratch / "last")), True) and runs["last"][0].text)
+check("... and directories that are removed", differ(until(lambda: len(complete(scratch / "limit")) > 1), True) and runs["limit"][0].text)
+check("... and those of two ranks that are not", differ(until(lambda: len(complete(scratch / "each")) > 1), True) and runs["each"][0].text)
+for how in runs:
+    (scratch / f"stop-{how}").touch()
+check("... they succeed", differ([r.wait() for rs in runs.values() for r in rs], [0] * 5))
+check("... without a word", next((r.text for how in ("last", "limit", "each") for r in runs[how] if "run directory" in r.text), None))
+newest = json.loads((scratch / "each/checkpoints" / (complete(scratch / "each")[-1] + ".complete")).read_text().splitlines()[0])
+check("... with the files of both ranks", differ(newest["files"], 4))
+check("... nothing else is left in the place", differ({p.name.split(".")[0] for p in (scratch / "each/checkpoints").iterdir()} - set(complete(scratch / "each")), set()))
+check("... or held here", differ([p for how in runs for p in scratch.glob(f"{how}-ck*/.kftrainer-sending")], []))
+check("what is no checkpoint: a line says that nothing was kept", differ("no checkpoint was kept: 'out' in" in runs["below"][0].text, True)
+      and runs["below"][0].text)
+
 # ---- two ranks, with files of their own --------------------------------------------------------------------------------
 Run.port = free_port()
 uri = f"file://{scratch}/both"

@@ -1,0 +1,72 @@
+/* held.c - hard links of a checkpoint (runs/held.h). */
+#include "runs/held.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/str.h"
+
+enum { MAX_DEPTH = 32 };
+
+static bool link_entry(int from, const char *name, int to, int depth);
+
+/* Closes both. */
+static bool link_all(int from, int to, int depth)
+{
+	DIR *list = from >= 0 ? fdopendir(from) : NULL;
+	bool ok = list && to >= 0 && depth < MAX_DEPTH;
+	const struct dirent *e;
+
+	while (ok && (e = readdir(list)))
+		if (!str_eq(e->d_name, ".") && !str_eq(e->d_name, "..") &&
+		    !str_eq(e->d_name, ".kftrainer"))
+			ok = link_entry(from, e->d_name, to, depth);
+	if (list)
+		closedir(list);
+	else if (from >= 0)
+		close(from);
+	if (to >= 0)
+		close(to);
+	return ok;
+}
+
+static bool link_entry(int from, const char *name, int to, int depth)
+{
+	enum { HOW = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC };
+	struct stat st;
+
+	if (fstatat(from, name, &st, AT_SYMLINK_NOFOLLOW))
+		return false;
+	if (S_ISREG(st.st_mode))
+		return !linkat(from, name, to, name, 0);
+	if (!S_ISDIR(st.st_mode))
+		return true; /* it is not sent */
+	return !mkdirat(to, name, 0700) &&
+	       link_all(openat(from, name, HOW), openat(to, name, HOW), depth + 1);
+}
+
+int held_make(int dir, const char *name)
+{
+	int fd = mkdirat(dir, HELD_DIR, 0700)
+			 ? -1
+			 : openat(dir, HELD_DIR,
+				  O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (fd >= 0 && !link_entry(dir, name, fd, 0)) {
+		close(fd);
+		fd = -1;
+	}
+	return fd;
+}
+
+void held_remove(const char *path)
+{
+	cleanup_arena struct arena arena = { 0 };
+
+	(void)!dir_remove(path_join(&arena, path, HELD_DIR), IGNORED);
+}

@@ -1,0 +1,91 @@
+/* What is in a directory of checkpoints: renamed into place, changed, removed before it was sent; what is held of it. */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "runs/entries.h"
+#include "runs/held.h"
+#include "runs/recognize.h"
+#include "runs/runs_impl.h"
+#include "tests/unit/base/base_test.h"
+
+static char dir[] = "/tmp/kft-entries-XXXXXX";
+static struct attempt first = { .number = 1 };
+static struct runs_conf conf = { .dir = dir, .rank = 1 };
+static struct runs runs = { .conf = &conf, .attempts = &first, .running = &first };
+
+static void put(const char *path, const char *text)
+{
+	assert_int_equal(file_write(path, text, strlen(text), 0644, IGNORED), 0);
+}
+
+static void gives(struct entries *all, const char *what, size_t n, bool quiet, bool gone)
+{
+	entries_scan(all);
+	check_int(what, all->n, n);
+	if (n) {
+		check_int(what, all->list[0].quiet, quiet);
+		check_int(what, all->list[0].gone, gone);
+	}
+}
+
+TEST(test_scan)
+{
+	struct entries all;
+
+	entries_open(&all, &runs);
+	assert_int_equal(mkdir("step_1", 0755), 0);
+	put("step_1/part", "1");
+	gives(&all, "a new one", 1, false, false);
+	gives(&all, "as it was", 1, true, false);
+	put("step_1/part", "12");
+	gives(&all, "it has changed", 1, false, false);
+	assert_int_equal(rename("step_1", ".away"), 0);
+	gives(&all, "of a rank that is not the first, it was not sent", 1, true, true);
+	assert_int_equal(rename(".away", "step_1"), 0);
+	gives(&all, "renamed into place", 1, true, false);
+	all.list[0].sent = true;
+	assert_int_equal(dir_remove("step_1", IGNORED), 0);
+	gives(&all, "it was sent", 0, false, false);
+	free(all.list);
+	close(all.dir);
+	close(all.notify);
+}
+
+TEST(test_held)
+{
+	struct recognized files;
+	uint64_t stamp;
+	int fd, at = open(".", O_RDONLY | O_DIRECTORY);
+
+	assert_int_equal(dir_make("step_2/below", 0755, IGNORED), 0);
+	put("step_2/below/part", "1");
+	assert_int_equal(symlink("part", "step_2/below/link"), 0);
+	stamp = recognize_stamp(at, "step_2", &files);
+	fd = held_make(at, "step_2");
+	assert_true(fd >= 0);
+	check_int("the same", recognize_stamp(fd, "step_2", &files) == stamp, true);
+	check_int("one at a time", held_make(at, "step_2"), -1);
+	assert_int_equal(dir_remove("step_2", IGNORED), 0);
+	check_int("after it is removed", recognize_stamp(fd, "step_2", &files) == stamp,
+		  true);
+	held_remove(dir);
+	check_int("nothing is left", file_exists(HELD_DIR), false);
+	check_int("nothing to hold", held_make(at, "step_2"), -1);
+	close(fd);
+	close(at);
+}
+
+static int make(void **state)
+{
+	return mkdtemp(dir) ? chdir(dir) : -1;
+}
+
+static int drop(void **state)
+{
+	return dir_remove(dir, IGNORED);
+}
+
+RUN_TESTS(make, drop)

@@ -2,6 +2,7 @@
 import http.client
 import http.server
 import json
+import os
 import re
 import subprocess
 import threading
@@ -37,6 +38,7 @@ class Jobs:
 
         class Handler(http.server.BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            wbufsize = -1  # head and body in one piece: no wait for an acknowledgment
 
             def do_GET(self):
                 path, _, query = self.path.partition("?")
@@ -45,6 +47,7 @@ class Jobs:
                     self.send_response(200)
                     self.send_header("Content-Type", "application/json")
                     self.end_headers()
+                    self.wfile.flush()
                     over.wait()
                     return
                 body = pages.get(query.get("continue", "0")) if path.endswith("/trainjobs") else one.get(path.rpartition("/")[2])
@@ -74,10 +77,10 @@ class Jobs:
 
 
 class Page:
-    """`kftrainer ui` of that kubeconfig, and its cookie."""
+    """`kftrainer ui` of that kubeconfig, or with these options, and its cookie."""
 
-    def __init__(self, program, folder):
-        self.process = subprocess.Popen([program, "ui", "--kubeconfig", f"{folder}/config"], stdin=subprocess.DEVNULL,
+    def __init__(self, program, folder, *options):
+        self.process = subprocess.Popen([program, "ui", *(options or ["--kubeconfig", f"{folder}/config"])], stdin=subprocess.DEVNULL,
                                         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         url = self.process.stdout.readline().strip()
         self.port, token = re.fullmatch(r"http://127\.0\.0\.1:(\d+)/\?(token=.*)", url).groups()
@@ -95,6 +98,10 @@ class Page:
         """In MB."""
         with open(f"/proc/{self.process.pid}/status", encoding="ascii") as f:
             return int(re.search(r"VmRSS:\s*(\d+)", f.read())[1]) / 1000
+
+    def files(self):
+        """Open descriptors."""
+        return len(os.listdir(f"/proc/{self.process.pid}/fd"))
 
     def end(self):
         self.process.terminate()

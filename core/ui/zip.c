@@ -1,6 +1,7 @@
 /* zip.c - compresses bodies. */
 #include "ui/zip.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <zlib.h>
 
@@ -13,9 +14,14 @@ void zip_body(const struct httpd_request *req, struct httpd_response *resp)
 	const char *accepts = httpd_header(req, "Accept-Encoding");
 	struct buf *body = &resp->body, zipped = { .max = body->max };
 	z_stream z = { .next_in = body->data, .avail_in = (uInt)body->len };
+	const char *gzip = accepts ? strstr(accepts, "gzip") : NULL;
 	int level = body->len > LARGE ? FAST : LEVEL;
+	double q = 1;
 
-	if (resp->stream || body->len < SMALL || !accepts || !strstr(accepts, "gzip") ||
+	if (gzip)
+		(void)sscanf(gzip, "gzip ; q=%lf", &q);
+
+	if (resp->stream || body->len < SMALL || !gzip || q <= 0 ||
 	    deflateInit2(&z, level, Z_DEFLATED, GZIP, MEMORY, Z_DEFAULT_STRATEGY) != Z_OK)
 		return;
 	zipped.cap = deflateBound(&z, body->len) + 1;

@@ -299,27 +299,18 @@ static void apply(struct board *b, const struct change *change)
 	}
 }
 
-static bool is_stopping(struct board *b)
-{
-	bool stopping;
-
-	pthread_mutex_lock(&b->lock);
-	stopping = b->stopping;
-	pthread_mutex_unlock(&b->lock);
-	return stopping;
-}
-
 /* Until it is stopped, or a failure that does not pass by itself. */
 static int watch(struct board *b, struct error *err)
 {
 	const struct kube_ref ref = job_ref(b->conf->ns, NULL);
 	cleanup_changes struct changes *c = NULL;
+	uint64_t bell = 0;
 
 	b->round++;
 	if (changes_new(&c, b->conf->kube, NULL, NULL, err) ||
 	    changes_watch(c, &ref, NULL, slim, err))
 		return -1;
-	while (!is_stopping(b)) {
+	while (board_wait(b, &bell, 0)) {
 		cleanup_change struct change change = { 0 };
 		int rc = changes_next(c, TICK_MS, &change, err);
 

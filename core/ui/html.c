@@ -87,9 +87,10 @@ void html_json(struct buf *out, const char *text)
 /* ---- colors (ECMA-48, SGR) --------------------------------------------------------- */
 
 enum { NO_COLOR = -1, MAX_SPANS = 200 };
+static const char *const words[] = { "bold", "dim", "ital", "under" }; /* SGR 1 to 4 */
 struct style {
 	int fore, back;
-	bool bold, dim, ital, under;
+	bool has[N_ELEMENTS(words)];
 };
 static const struct style plain = { .fore = NO_COLOR, .back = NO_COLOR };
 
@@ -122,22 +123,14 @@ static void set_one(struct style *s, int p)
 	case 0:
 		*s = plain;
 		break;
-	case 1:
-		s->bold = true;
-		break;
-	case 2:
-		s->dim = true;
-		break;
-	case 3:
-	case 23:
-		s->ital = p == 3;
-		break;
-	case 4:
-	case 24:
-		s->under = p == 4;
+	case 1 ... 4:
+		s->has[p - 1] = true;
 		break;
 	case 22:
-		s->bold = s->dim = false;
+		s->has[0] = s->has[1] = false;
+		break;
+	case 23 ... 24:
+		s->has[p - 21] = false;
 		break;
 	default:
 		set_color(s, p);
@@ -165,7 +158,7 @@ static void set_style(struct style *s, const char *sequence, size_t len)
 
 static bool is_plain(const struct style *s)
 {
-	return s->fore < 0 && s->back < 0 && !s->bold && !s->dim && !s->ital && !s->under;
+	return s->fore < 0 && s->back < 0 && !memchr(s->has, true, sizeof(s->has));
 }
 
 static void add_classes(struct buf *out, const struct style *s)
@@ -176,14 +169,9 @@ static void add_classes(struct buf *out, const struct style *s)
 		buf_printf(out, "f%d", s->fore), space = " ";
 	if (s->back >= 0)
 		buf_printf(out, "%sb%d", space, s->back), space = " ";
-	if (s->bold)
-		buf_printf(out, "%sbold", space), space = " ";
-	if (s->dim)
-		buf_printf(out, "%sdim", space), space = " ";
-	if (s->ital)
-		buf_printf(out, "%sital", space), space = " ";
-	if (s->under)
-		buf_printf(out, "%sunder", space);
+	for (size_t i = 0; i < N_ELEMENTS(words); i++)
+		if (s->has[i])
+			buf_printf(out, "%s%s", space, words[i]), space = " ";
 }
 
 /* A run of characters of one style: of JSON also where it has none. */

@@ -41,9 +41,9 @@ struct viewer {
 	bool cut; /* for a newer one */
 	struct arena arena;
 	struct httpd_stream *stream;
-	struct want want;     /* its id: what was sent */
-	struct tail_want log; /* lines 0: none */
+	struct want want; /* its id: what was sent; lines 0: no log (any more) */
 	struct tail *joined;
+	unsigned turn;
 	struct changes *pods;
 	uint64_t bell, changed; /* changed: the version of the job that was read */
 	int64_t read_ms, sent_ms;
@@ -189,16 +189,13 @@ static void join_log(struct viewer *v)
 {
 	struct error err = { 0 };
 
-	if (tail_join(&v->live->tails, &v->log, v->want.id.tail, &v->want.id.line,
-		      &v->joined, &err)) {
+	if (tail_join(&v->live->tails, &v->want, &v->turn, &v->joined, &err)) {
 		html_json(&v->data, err.msg);
 		say(v, "end");
-		v->log.lines = 0;
-		return;
-	}
-	v->want.id.tail = tail_id(v->joined);
-	if (!v->want.id.line)
+		v->want.lines = 0;
+	} else if (!v->want.id.line) {
 		say_text(v, "log", "{\"first\":true,\"lines\":[]}");
+	}
 }
 
 static void leave_log(struct viewer *v)
@@ -211,11 +208,11 @@ static void send_log(struct viewer *v)
 {
 	bool more = true, go_on = true;
 
-	if (v->log.lines && !v->joined)
+	if (v->want.lines && !v->joined)
 		join_log(v);
 	while (v->joined && go_on && more && !v->failed) {
 		buf_adds(&v->data, "{\"first\":false,\"lines\":[");
-		go_on = tail_read(v->joined, v->log.turn, &v->data, &v->want.id.line,
+		go_on = tail_read(v->joined, v->turn, &v->data, &v->want.id.line,
 				  LOG_BYTES);
 		more = v->data.data[v->data.len - 1] == ',';
 		if (!more) {
@@ -228,7 +225,7 @@ static void send_log(struct viewer *v)
 	if (!go_on) {
 		say_text(v, "end", "null");
 		leave_log(v);
-		v->log.lines = 0;
+		v->want.lines = 0;
 	}
 }
 
@@ -326,8 +323,6 @@ static struct viewer *viewer_new(struct live *l, const struct httpd_request *req
 		return NULL;
 	}
 	v->want = want_read(&v->arena, req);
-	v->log = (struct tail_want){ v->want.ns, v->want.job, v->want.only, v->want.lines,
-				     0 };
 	return v;
 }
 

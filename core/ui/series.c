@@ -55,8 +55,9 @@ static struct series *find(struct series_set *set, const char *name, uint64_t ve
 }
 
 /* The smallest and the largest of four points, in their order; the first two without any. */
-static size_t keep_two(struct series_point *to, const struct series_point *p)
+static void keep_two(struct series_point *to, const struct series_point *p)
 {
+	struct series_point first;
 	size_t low = 0, high = 1;
 
 	for (size_t i = 0; i < 4; i++) {
@@ -67,22 +68,17 @@ static size_t keep_two(struct series_point *to, const struct series_point *p)
 	}
 	if (low == high)
 		high = low ? 0 : 1;
-	to[0] = p[low < high ? low : high];
+	first = p[low < high ? low : high];
 	to[1] = p[low < high ? high : low];
-	return 2;
+	to[0] = first;
 }
 
 static void thin(struct series *s, uint64_t version)
 {
 	size_t n = 1, i = 1; /* the first and the last stay */
 
-	for (; i + 5 <= s->n; i += 4) {
-		struct series_point two[2];
-
-		n += keep_two(two, s->points + i);
-		s->points[n - 2] = two[0];
-		s->points[n - 1] = two[1];
-	}
+	for (; i + 5 <= s->n; i += 4, n += 2)
+		keep_two(s->points + n, s->points + i);
 	for (; i < s->n; i++)
 		s->points[n++] = s->points[i];
 	s->n = n;

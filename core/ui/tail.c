@@ -25,7 +25,8 @@ struct tail {
 	struct tail *next;
 	uint64_t id;
 	struct tails *all;
-	char *ns, *job, *only;
+	struct arena arena; /* of the next three */
+	const char *ns, *job, *only;
 	int64_t lines;
 	struct buf scratch; /* used by the thread alone, as `fresh` */
 	size_t fresh;       /* bytes since the board was rung */
@@ -183,34 +184,28 @@ static void tail_free(struct tail *t)
 	buf_release(&t->scratch);
 	pthread_cond_destroy(&t->room);
 	pthread_mutex_destroy(&t->lock);
-	free(t->ns);
-	free(t->job);
-	free(t->only);
+	arena_clear(&t->arena);
 	free(t);
 }
 
-/* The caller holds all->lock, also in the next function: nobody can join it any more. */
-static struct tail *take(struct tails *all, struct tail *t)
-{
-	struct tail **at = &all->first;
-
-	while (*at && *at != t)
-		at = &(*at)->next;
-	if (*at)
-		*at = t->next;
-	return t;
-}
-
-/* Take the one that was left longest ago, if nobody reads it and that was before then. */
+/*
+ * Take the one that was left longest ago, if nobody reads it and that was before then:
+ * nobody can join it any more. The caller holds all->lock.
+ */
 static struct tail *take_left(struct tails *all, int64_t before)
 {
-	struct tail *ret = NULL;
+	struct tail **left = NULL, *ret;
 
-	for (struct tail *t = all->first; t; t = t->next)
-		if (!t->users && t->left_ms <= before &&
-		    (!ret || t->left_ms < ret->left_ms))
-			ret = t;
-	return ret ? take(all, ret) : NULL;
+	for (struct tail **at = &all->first; *at; at = &(*at)->next)
+		if (!(*at)->users && (*at)->left_ms <= before &&
+		    (!left || (*at)->left_ms < (*left)->left_ms))
+			left = at;
+	if (!left)
+		return NULL;
+	ret = *left;
+	*left = ret->next;
+	all->n--;
+	return ret;
 }
 
 void tails_sweep(struct tails *all, bool every)
@@ -227,15 +222,15 @@ void tails_sweep(struct tails *all, bool every)
 	} while (t);
 }
 
-static int tail_new(struct tails *all, const struct tail_want *want, struct tail **ret,
+static int tail_new(struct tails *all, const struct want *want, struct tail **ret,
 		    struct error *err)
 {
 	struct tail *t = xcalloc(1, sizeof(*t));
 
 	t->all = all;
-	t->ns = xstrdup(want->ns);
-	t->job = xstrdup(want->job);
-	t->only = want->only ? xstrdup(want->only) : NULL;
+	t->ns = arena_strdup(&t->arena, want->ns);
+	t->job = arena_strdup(&t->arena, want->job);
+	t->only = arena_strdup(&t->arena, want->only);
 	t->lines = want->lines;
 	t->last = &t->first;
 	t->users = 1;
@@ -243,9 +238,7 @@ static int tail_new(struct tails *all, const struct tail_want *want, struct tail
 	pthread_mutex_init(&t->lock, NULL);
 	cond_init(&t->room);
 	if (thread_start(&t->thread, tail_main, t, err)) {
-		free(t->ns);
-		free(t->job);
-		free(t->only);
+		arena_clear(&t->arena);
 		free(t);
 		return -1;
 	}
@@ -297,47 +290,38 @@ void tail_arrived(struct tails *all, uint64_t id, uint64_t seq)
 }
 
 /* The tail of that id, if it can go on; else NULL. The caller holds all->lock. */
-static struct tail *rejoin(struct tails *all, const struct tail_want *want, uint64_t id,
-			   uint64_t seq)
+static struct tail *rejoin(struct tails *all, const struct want *want)
 {
-	struct tail *t = find(all, id);
+	struct tail *t = find(all, want->id.tail);
 
 	return t && str_eq(t->job, want->job) && str_eq(t->ns, want->ns) &&
-			       str_eq(t->only, want->only) && can_go_on(t, seq)
+			       str_eq(t->only, want->only) && can_go_on(t, want->id.line)
 		       ? t
 		       : NULL;
 }
 
-static size_t count(const struct tails *all)
-{
-	size_t n = 0;
-
-	for (const struct tail *t = all->first; t; t = t->next)
-		n++;
-	return n;
-}
-
-int tail_join(struct tails *all, struct tail_want *want, uint64_t id, uint64_t *seq,
-	      struct tail **ret, struct error *err)
+int tail_join(struct tails *all, struct want *want, unsigned *turn, struct tail **ret,
+	      struct error *err)
 {
 	struct tail *t, *old = NULL;
 	int rc = 0;
 
 	pthread_mutex_lock(&all->lock);
-	t = rejoin(all, want, id, *seq);
-	if (!t && count(all) >= TAIL_MAX) {
+	t = rejoin(all, want);
+	if (!t && all->n >= TAIL_MAX) {
 		old = take_left(all, INT64_MAX);
 		rc = old ? 0 : error_set(err, ERR_BUSY, "%d logs are shown", TAIL_MAX);
 	}
 	if (!t && !rc)
 		rc = tail_new(all, want, &t, err);
 	if (t && !t->id) {
-		*seq = 0;
-		t->id = ++all->last_id;
+		want->id.line = 0;
+		want->id.tail = t->id = ++all->last_id;
 		t->next = all->first;
 		all->first = t;
+		all->n++;
 	}
-	want->turn = t ? t->turn : 0;
+	*turn = t ? t->turn : 0;
 	pthread_mutex_unlock(&all->lock);
 	if (old)
 		tail_free(old);
@@ -351,11 +335,6 @@ void tail_leave(struct tails *all, struct tail *t)
 	t->users--;
 	t->left_ms = clock_ms();
 	pthread_mutex_unlock(&all->lock);
-}
-
-uint64_t tail_id(const struct tail *t)
-{
-	return t->id;
 }
 
 bool tail_read(struct tail *t, unsigned turn, struct buf *out, uint64_t *seq, size_t max)

@@ -15,36 +15,30 @@
 
 #include "kube/kube.h"
 #include "ui/board.h"
+#include "ui/want.h"
 
 enum { TAIL_BYTES = 256 << 10, TAIL_LINGER_MS = 120000, TAIL_MAX = 16 };
 
 struct tail;
 struct tails { /* { 0 }, and `lock` */
 	struct tail *first;
+	size_t n;
 	uint64_t last_id;
 	pthread_mutex_t lock;
 	struct kube *kube;
 	struct board *board; /* rung when there are lines */
 };
 
-struct tail_want {
-	const char *ns, *job;
-	const char *only; /* prefixes of lines, "node-0,node-3"; NULL: all */
-	int64_t lines;    /* to begin with, of each container */
-	unsigned turn;    /* set by tail_join(): who joins later takes over */
-};
-
 /*
- * *ret: the tail of that id if its lines after `seq` are still here; else a new one, with
- * seq 0. At TAIL_MAX the one that nobody has read for longest ends; ERR_BUSY: all are
- * read. tail_leave() ends its use.
+ * *ret: the tail of want->id if its lines after that are still here; else a new one, whose
+ * id is set there. *turn: who joins later takes over. At TAIL_MAX the one that nobody has
+ * read for longest ends; ERR_BUSY: all are read. tail_leave() ends its use.
  */
-MUST_CHECK int tail_join(struct tails *all, struct tail_want *want, uint64_t id,
-			 uint64_t *seq, struct tail **ret, struct error *err);
+MUST_CHECK int tail_join(struct tails *all, struct want *want, unsigned *turn,
+			 struct tail **ret, struct error *err);
 void tail_leave(struct tails *all, struct tail *t);
 /* The viewer of the tail of that id has its lines up to `seq`. No such tail is fine. */
 void tail_arrived(struct tails *all, uint64_t id, uint64_t seq);
-uint64_t tail_id(const struct tail *t);
 
 /*
  * Append lines after *seq, up to about `max` bytes: '["node-0",RUN,...],' as in html.h;

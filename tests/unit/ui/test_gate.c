@@ -2,6 +2,7 @@
 #include "tests/unit/unit.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 #include "ui/gate.h"
@@ -65,6 +66,75 @@ TEST(the_cookie_opens_for_this_host_and_origin_only)
 	assert_int_equal(ask("localhost:4000", NULL, other, ""), GATE_REFUSED);
 	assert_int_equal(ask("localhost:4000", NULL, "kftrainer-4000=", ""),
 			 GATE_REFUSED);
+}
+
+/* Names by which a foreign page, or another server of this machine, could be reached. */
+TEST(no_other_name_opens)
+{
+	static const char *const hosts[] = {
+		"",
+		"127.0.0.1",
+		"127.0.0.1:04000",
+		"127.0.0.1:4001",
+		"127.0.0.1.:4000",
+		"127.0.0.1:4000.evil.example",
+		"127.0.0.1.nip.io:4000",
+		"127.1:4000",
+		"2130706433:4000",
+		"0.0.0.0:4000",
+		"[::1]:4000",
+		"[::ffff:127.0.0.1]:4000",
+		"localhost.:4000",
+		"foo.localhost:4000",
+	};
+	static const char *const origins[] = {
+		"",
+		"file://",
+		"https://127.0.0.1:4000",
+		"http://127.0.0.1:4000/",
+		"http://127.0.0.1:4000.evil.example",
+		"http://127.0.0.1:4000 http://evil.example",
+		"http://127.0.0.1:4001",
+		"http://[::1]:4000",
+	};
+	char cookie[128];
+
+	snprintf(cookie, sizeof(cookie), "kftrainer-4000=%s", gate.cookie);
+	for (size_t i = 0; i < N_ELEMENTS(hosts); i++)
+		assert_int_equal(ask(hosts[i], NULL, cookie, ""), GATE_REFUSED);
+	for (size_t i = 0; i < N_ELEMENTS(origins); i++)
+		assert_int_equal(ask("127.0.0.1:4000", origins[i], cookie, ""),
+				 GATE_REFUSED);
+	assert_int_equal(ask("LOCALHOST:4000", "http://127.0.0.1:4000", cookie, ""),
+			 GATE_OPEN);
+}
+
+/* %s: the key */
+TEST(no_other_form_of_the_cookie_opens)
+{
+	static const char *const forms[] = {
+		"kftrainer-4000=\"%s\"",  "kftrainer-4000 = %s", "xkftrainer-4000=%s",
+		"a=b, kftrainer-4000=%s", "kftrainer-4000=%sx",  "kftrainer-4000=x%s",
+		"KFTRAINER-4000=%s",
+	};
+	static const char *const good[] = {
+		"a=b;kftrainer-4000=%s",
+		"kftrainer-4000=0; kftrainer-4000=%s",
+		"kftrainer-4000=%s; kftrainer-4000=0",
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(forms) + N_ELEMENTS(good); i++) {
+		bool opens = i >= N_ELEMENTS(forms);
+		cleanup_buf struct buf cookie = { .max = 256 };
+		const char *form = opens ? good[i - N_ELEMENTS(forms)] : forms[i];
+		const char *key = strstr(form, "%s");
+
+		buf_printf(&cookie, "%.*s%s%s", (int)(key - form), form, gate.cookie,
+			   key + 2);
+		assert_int_equal(
+			ask("127.0.0.1:4000", NULL, (const char *)cookie.data, ""),
+			opens ? GATE_OPEN : GATE_REFUSED);
+	}
 }
 
 TEST(each_of_two_origins_is_judged)

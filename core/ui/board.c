@@ -430,29 +430,19 @@ static bool is_matched(const struct row *r, const struct requirement *wanted)
 
 /* A row that does not match is as good as gone: its labels may have changed. */
 static void print_rows(struct board *b, struct buf *out, uint64_t seen,
-		       const struct requirement *wanted)
+		       const struct requirement *wanted, bool gone)
 {
 	const char *comma = "";
 
 	map_each(e, &b->rows) {
 		const struct row *r = e->value;
 
-		if (r->version <= seen || r->gone || !is_matched(r, wanted))
+		if (r->version <= seen || (r->gone || !is_matched(r, wanted)) != gone)
 			continue;
-		buf_printf(out, "%s[", comma);
+		buf_printf(out, gone ? "%s" : "%s[", comma);
 		html_json(out, e->key);
-		buf_printf(out, ",%s", r->cells + 1);
-		comma = ",";
-	}
-	buf_adds(out, "],\"gone\":[");
-	comma = "";
-	map_each(e, &b->rows) {
-		const struct row *r = e->value;
-
-		if (r->version <= seen || (!r->gone && is_matched(r, wanted)))
-			continue;
-		buf_adds(out, comma);
-		html_json(out, e->key);
+		if (!gone)
+			buf_printf(out, ",%s", r->cells + 1);
 		comma = ",";
 	}
 }
@@ -471,7 +461,10 @@ void board_rows(struct board *b, struct buf *out, uint64_t seen, const char *sel
 	if (b->synced && (full || seen < b->version)) {
 		buf_printf(out, "{\"now\":%" PRId64 ",\"full\":%s,\"rows\":[",
 			   clock_now(), full ? "true" : "false");
-		print_rows(b, out, full ? 0 : seen, wanted);
+		seen = full ? 0 : seen;
+		print_rows(b, out, seen, wanted, false);
+		buf_adds(out, "],\"gone\":[");
+		print_rows(b, out, seen, wanted, true);
 		buf_adds(out, "]}");
 	}
 	pthread_mutex_unlock(&b->lock);

@@ -38,7 +38,7 @@ struct live {
 struct viewer {
 	struct live *live;
 	struct viewer *next;
-	bool cut; /* for a newer one */
+	bool cut; /* for a newer one; atomic */
 	struct arena arena;
 	struct httpd_stream *stream;
 	struct want want; /* its id: what was sent; lines 0: no log (any more) */
@@ -229,14 +229,9 @@ static void send_log(struct viewer *v)
 	}
 }
 
-static bool is_cut(struct viewer *v)
+static bool is_cut(const struct viewer *v)
 {
-	bool cut;
-
-	pthread_mutex_lock(&v->live->tails.lock);
-	cut = v->cut;
-	pthread_mutex_unlock(&v->live->tails.lock);
-	return cut;
+	return __atomic_load_n(&v->cut, __ATOMIC_ACQUIRE);
 }
 
 static void serve(void *ctx, struct httpd_stream *stream)
@@ -299,7 +294,7 @@ static bool add_viewer(struct live *l, struct viewer *v)
 	if (n >= 2 * LIVE_STREAMS)
 		return false;
 	if (n - cut >= LIVE_STREAMS)
-		oldest->cut = true;
+		__atomic_store_n(&oldest->cut, true, __ATOMIC_RELEASE);
 	v->next = l->viewers;
 	l->viewers = v;
 	return true;

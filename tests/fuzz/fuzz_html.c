@@ -17,7 +17,7 @@ enum { MAX_BYTES = 1 << 14 };
 static void check_spans(const struct buf *out)
 {
 	static const char begin[] = "<span class=\"", end[] = "</span>";
-	const char *p = (const char *)out->data, *last = p + out->len;
+	const char *p = out->data ? (const char *)out->data : "", *last = p + out->len;
 	bool open = false;
 
 	while (p < last) {

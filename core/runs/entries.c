@@ -139,7 +139,7 @@ void entries_scan(struct entries *all)
 
 void entries_open(struct entries *all, struct runs *r)
 {
-	const char *dir = r->conf->dir;
+	const char *dir = r->conf->dir, *name;
 
 	*all = (struct entries){ .r = r };
 	all->list = xcalloc(RUNS_ENTRIES, sizeof(*all->list));
@@ -147,7 +147,10 @@ void entries_open(struct entries *all, struct runs *r)
 	if (!dir)
 		return;
 	all->dir = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	held_remove(dir); /* of a supervisor that was killed */
+	name = json_str(r->conf->job, "metadata", "name");
+	snprintf(all->held, sizeof(all->held), ".kftrainer-sending.%.200s.%u",
+		 name ? name : "", r->conf->rank);
+	held_remove(dir, all->held); /* of a supervisor that was killed */
 	all->notify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 	if (all->notify >= 0)
 		inotify_add_watch(all->notify, dir, IN_MOVED_TO);

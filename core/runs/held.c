@@ -50,11 +50,11 @@ static bool link_entry(int from, const char *name, int to, int depth)
 	       link_all(openat(from, name, HOW), openat(to, name, HOW), depth + 1);
 }
 
-int held_make(int dir, const char *name)
+int held_make(int dir, const char *held, const char *name)
 {
-	int fd = mkdirat(dir, HELD_DIR, 0700)
+	int fd = mkdirat(dir, held, 0700)
 			 ? -1
-			 : openat(dir, HELD_DIR,
+			 : openat(dir, held,
 				  O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
 	if (fd >= 0 && !link_entry(dir, name, fd, 0)) {
@@ -64,9 +64,9 @@ int held_make(int dir, const char *name)
 	return fd;
 }
 
-void held_remove(const char *path)
+void held_remove(const char *path, const char *held)
 {
 	cleanup_arena struct arena arena = { 0 };
 
-	(void)!dir_remove(path_join(&arena, path, HELD_DIR), IGNORED);
+	(void)!dir_remove(path_join(&arena, path, held), IGNORED);
 }

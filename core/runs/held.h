@@ -8,14 +8,12 @@
 #ifndef RUNS_HELD_H
 #define RUNS_HELD_H
 
-#define HELD_DIR ".kftrainer-sending" /* below the directory of checkpoints */
-
 /*
- * HELD_DIR with a copy of `name` in it, of links; the caller closes it. -1: there
- * cannot be one (a file system without hard links, files of another user, a file that is
- * removed meanwhile), or one is left: see held_remove().
+ * A directory `held` below `dir` with a copy of `name`, of links; the caller closes it.
+ * -1: there cannot be one (a file system without hard links, files of another user, a
+ * file that is removed meanwhile), or one is left: see held_remove().
  */
-int held_make(int dir, const char *name);
-void held_remove(const char *path); /* of the directory of checkpoints */
+int held_make(int dir, const char *held, const char *name);
+void held_remove(const char *path, const char *held);
 
 #endif

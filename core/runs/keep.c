@@ -129,7 +129,7 @@ static void wait_until_quiet(struct keeper *k, const struct entry *e)
 /* A snapshot of it as it was recognized; -1: none. */
 static int hold(const struct keeper *k, const struct entry *e)
 {
-	int fd = held_make(k->here.dir, e->name);
+	int fd = held_make(k->here.dir, k->here.held, e->name);
 	struct recognized files;
 
 	if (fd >= 0 && recognize_stamp(fd, e->name, &files) != e->stamp) {
@@ -152,8 +152,8 @@ static int send_held(struct keeper *k, const struct entry *e, int held, struct l
 {
 	cleanup_arena struct arena arena = { 0 };
 	const char *dir = k->r->conf->dir;
-	const char *path = arena_printf(&arena, held < 0 ? "%s/%s" : "%s/" HELD_DIR "/%s",
-					dir, e->name);
+	const char *path = path_join(
+		&arena, held < 0 ? dir : path_join(&arena, dir, k->here.held), e->name);
 	const char *to = files_of(&arena, e->name, k->r->conf->rank);
 	ino_t number = number_of(k, e);
 	struct recognized files;
@@ -182,7 +182,7 @@ static int send_files(struct keeper *k, const struct entry *e, struct lines *ret
 
 	if (held >= 0)
 		close(held);
-	held_remove(k->r->conf->dir);
+	held_remove(k->r->conf->dir, k->here.held);
 	return rc;
 }
 

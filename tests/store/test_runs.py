@@ -302,7 +302,7 @@ check("... without a word", next((r.text for how in ("last", "limit", "each") fo
 newest = json.loads((scratch / "each/checkpoints" / (complete(scratch / "each")[-1] + ".complete")).read_text().splitlines()[0])
 check("... with the files of both ranks", differ(newest["files"], 4))
 check("... nothing else is left in the place", differ({p.name.split(".")[0] for p in (scratch / "each/checkpoints").iterdir()} - set(complete(scratch / "each")), set()))
-check("... or held here", differ([p for how in runs for p in scratch.glob(f"{how}-ck*/.kftrainer-sending")], []))
+check("... or held here", differ([p for how in runs for p in scratch.glob(f"{how}-ck*/.kftrainer-sending*")], []))
 check("what is no checkpoint: a line says that nothing was kept", differ("no checkpoint was kept: 'out' in" in runs["below"][0].text, True)
       and runs["below"][0].text)
 

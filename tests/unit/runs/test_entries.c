@@ -64,16 +64,16 @@ TEST(test_held)
 	put("step_2/below/part", "1");
 	assert_int_equal(symlink("part", "step_2/below/link"), 0);
 	stamp = recognize_stamp(at, "step_2", &files);
-	fd = held_make(at, "step_2");
+	fd = held_make(at, ".held", "step_2");
 	assert_true(fd >= 0);
 	check_int("the same", recognize_stamp(fd, "step_2", &files) == stamp, true);
-	check_int("one at a time", held_make(at, "step_2"), -1);
+	check_int("one at a time", held_make(at, ".held", "step_2"), -1);
 	assert_int_equal(dir_remove("step_2", IGNORED), 0);
 	check_int("after it is removed", recognize_stamp(fd, "step_2", &files) == stamp,
 		  true);
-	held_remove(dir);
-	check_int("nothing is left", file_exists(HELD_DIR), false);
-	check_int("nothing to hold", held_make(at, "step_2"), -1);
+	held_remove(dir, ".held");
+	check_int("nothing is left", file_exists(".held"), false);
+	check_int("nothing to hold", held_make(at, ".held", "step_2"), -1);
 	close(fd);
 	close(at);
 }

@@ -199,7 +199,7 @@ stack_runtime() { # [BACKOFFLIMIT]; after stack_venv
 	  mlPolicy: {numNodes: 2, torch: {}}
 	  template: {spec: {replicatedJobs: [{name: node, template: {
 	    metadata: {labels: {trainer.kubeflow.org/trainjob-ancestor-step: trainer}},
-	    spec: {${1:+backoffLimit: $1, }template: {spec: {restartPolicy: Never, terminationGracePeriodSeconds: 2,
+	    spec: {${1:+backoffLimit: $1, }template: {spec: {restartPolicy: Never, terminationGracePeriodSeconds: ${grace:-2},
 	      tolerations: [{operator: Exists, effect: NoExecute, tolerationSeconds: ${gone_after:-300}}],
 	      affinity: {podAntiAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 100, podAffinityTerm: {
 	        topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {trainer.kubeflow.org/trainjob-ancestor-step: trainer}}}}]}},

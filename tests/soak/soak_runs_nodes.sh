@@ -4,6 +4,7 @@
 # TrainJob and the node are gone, logs, why and runs say what they said before.
 # before: tests/setup.sh stack
 export gone_after=2 KFT_NODE_GRACE=16
+grace=30 # until the report says that the deleted job has ended
 # shellcheck source=tests/e2e/lib.sh
 . "$(dirname "$0")/../e2e/lib.sh"
 stack_venv tests/setup.sh
@@ -14,7 +15,7 @@ cp tests/local/stacks/runs.py "$scratch/code"
 serve_s3
 check "an S3 server runs" wait_for 30 in_cluster curl -s -o "$scratch/curl" "http://$cluster_ip:7070/"
 place
-STEPS=3000 # ten minutes and more, until each is allowed to go
+STEPS=1800 # six minutes and more, until each is allowed to go
 # shellcheck disable=SC2317 # called by check
 submit() { # NAME OPTION...
 	on_cluster submit -n $ns --name "$@" >"$scratch/out" 2>&1 || { cat "$scratch/out"; return 1; }
@@ -67,7 +68,8 @@ check "... which only S3 had" eval '[ "$(node_of 0) $(node_of 1)" = "$where $whe
 before=$(newest)
 check "... another checkpoint is complete" wait_for 180 fourth "$before"
 k delete trainjob lost >/dev/null
-check "the job is deleted, and continued by another" submit again --resume s3://bucket/lost
+check "the job is deleted: its pods end" wait_for 90 eval '[ -z "$(pods lost)" ]'
+check "... another continues it" submit again --resume s3://bucket/lost
 check "... from a whole checkpoint" eval 'wait_for 180 begun again none && whole'
 for rank in 0 1; do k exec "$(rank_pod again $rank)" -c node -- touch /tmp/fsdp2/go; done
 check "... which completes" becomes again Complete

@@ -89,12 +89,15 @@ void why_no_runtime(struct why *w)
 		runtime_ref_is_cluster(&ref) ? "" : w->v->ns);
 }
 
-/* The job's objects exist: only other programs still need the runtime. */
+/*
+ * The job's objects exist: only other programs still need the runtime. A run directory
+ * has none.
+ */
 void why_runtime_gone(struct why *w)
 {
 	struct runtime_ref ref = tj_runtime_ref(w->v->trainjob);
 
-	if (!view_is_missing(w->v, ref.kind) ||
+	if (w->v->is_local || !view_is_missing(w->v, ref.kind) ||
 	    !(w->v->jobset || w->state & (WHY_COMPLETE | WHY_FAILED)))
 		return;
 	why_add(w, "RuntimeGone", list_runtimes(&ref),

@@ -35,11 +35,11 @@ struct entries {
 	struct entry *list; /* RUNS_ENTRIES at most; further ones are not there */
 	size_t n;
 	struct resumed resumed;
-	int dir, notify; /* -1: there is none */
-	char held
-		[300]; /* runs/held.h: of this rank, as several may share the directory */
+	int dir, notify;         /* -1: there is none */
 	int64_t newest;          /* changed_us of all */
 	uint64_t renames, heard; /* until now; until the scan before */
+	/* The directory of runs/held.h, of this rank alone: several may share theirs. */
+	char held[300];
 };
 
 /* Never closed: it lives as long as the process. */

@@ -9,9 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/file.h"
-#include "base/str.h"
-
-enum { MAX_DEPTH = 32 };
+#include "runs/recognize.h"
 
 static bool link_entry(int from, const char *name, int to, int depth);
 
@@ -19,12 +17,11 @@ static bool link_entry(int from, const char *name, int to, int depth);
 static bool link_all(int from, int to, int depth)
 {
 	DIR *list = from >= 0 ? fdopendir(from) : NULL;
-	bool ok = list && to >= 0 && depth < MAX_DEPTH;
+	bool ok = list && to >= 0 && depth <= RECOGNIZE_DEPTH;
 	const struct dirent *e;
 
 	while (ok && (e = readdir(list)))
-		if (!str_eq(e->d_name, ".") && !str_eq(e->d_name, "..") &&
-		    !str_eq(e->d_name, ".kftrainer"))
+		if (recognize_is_part(e->d_name))
 			ok = link_entry(from, e->d_name, to, depth);
 	if (list)
 		closedir(list);

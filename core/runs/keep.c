@@ -178,8 +178,14 @@ static int send_held(struct keeper *k, const struct entry *e, int held, struct l
 static int send_files(struct keeper *k, const struct entry *e, struct lines *ret,
 		      struct error *err)
 {
-	int held = hold(k, e), rc = send_held(k, e, held, ret, err);
+	int held = hold(k, e), rc;
+	struct recognized files;
 
+	/* Replaced since the scan: the next one finds it, and nothing is lost. */
+	if (held < 0 && recognize_stamp(k->here.dir, e->name, &files) != e->stamp)
+		rc = error_set(err, ERR_CONFLICT, "%s", "");
+	else
+		rc = send_held(k, e, held, ret, err);
 	if (held >= 0)
 		close(held);
 	held_remove(k->r->conf->dir, k->here.held);
@@ -656,7 +662,7 @@ static int complete_one(struct keeper *k, const struct wish *w, bool *ret_left,
 		return 0;
 	if (err->kind != ERR_CONFLICT && err->kind != ERR_NOT_FOUND)
 		e->sent = false;
-	else
+	else if (*err->msg)
 		runs_say(k->r, "run directory: %.500s", err->msg);
 	return -1;
 }

@@ -12,8 +12,6 @@
 #include "base/str.h"
 #include "runs/complete.h"
 
-enum { MAX_DEPTH = 32 };
-
 static const struct {
 	const char *starts, *ends; /* of the name */
 	const char *last; /* the file in it that is written last; NULL: it is one */
@@ -81,6 +79,11 @@ static uint64_t hash(const void *data, size_t len, uint64_t h)
 	return h;
 }
 
+bool recognize_is_part(const char *name)
+{
+	return !str_eq(name, ".") && !str_eq(name, "..") && !str_eq(name, ".kftrainer");
+}
+
 static uint64_t stamp_of(int dir, const char *name, int depth, struct recognized *ret)
 {
 	uint64_t h = hash(name, strlen(name), 0xcbf29ce484222325), sum = 0;
@@ -90,7 +93,7 @@ static uint64_t stamp_of(int dir, const char *name, int depth, struct recognized
 	DIR *list;
 	int fd;
 
-	if (depth > MAX_DEPTH || fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW))
+	if (depth > RECOGNIZE_DEPTH || fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW))
 		return 0;
 	if (S_ISREG(st.st_mode)) {
 		ns = st.st_mtim.tv_sec * INT64_C(1000000000) + st.st_mtim.tv_nsec;
@@ -108,8 +111,7 @@ static uint64_t stamp_of(int dir, const char *name, int depth, struct recognized
 		return 0;
 	}
 	while ((e = readdir(list)))
-		if (!str_eq(e->d_name, ".") && !str_eq(e->d_name, "..") &&
-		    !str_eq(e->d_name, ".kftrainer"))
+		if (recognize_is_part(e->d_name))
 			sum += stamp_of(fd, e->d_name, depth + 1, ret);
 	closedir(list);
 	return hash(&sum, sizeof(sum), h) | 1;

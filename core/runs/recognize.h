@@ -36,6 +36,9 @@ struct recognized {
 	bool single;           /* it is a file itself */
 };
 uint64_t recognize_stamp(int dir, const char *name, struct recognized *ret);
+/* Of what is below a checkpoint: this name, at most so many directories deep. */
+enum { RECOGNIZE_DEPTH = 32 };
+bool recognize_is_part(const char *name);
 
 /* Each entry whose name has no dot in front. */
 void recognize_each(int dir, void (*each)(void *ctx, const char *name), void *ctx);

@@ -23,7 +23,7 @@ enum {
 	SILENT_MS =
 		60 * 1000,   /* a session that sends nothing, ranks that do not answer */
 	JOIN_MS = 10 * 1000, /* a client waits so long for a rank that is not there */
-	LOOK_MS = 50,
+	POLL_MS = 50,
 	LOST_STATUS = 125,
 	TELL_MAX = MANIFEST_ENTRIES / 8,
 	ARGS_MOST = 1000,
@@ -567,7 +567,7 @@ int dev_fd(const struct dev *d)
 int64_t dev_until(const struct dev *d)
 {
 	if (d->early >= 0)
-		return clock_ms() + LOOK_MS;
+		return clock_ms() + POLL_MS;
 	return d->phase == DEV_NONE || d->phase == DEV_SWAPPING ? INT64_MAX
 								: d->moved + SILENT_MS;
 }

@@ -41,7 +41,7 @@ node_of() { k get pod "$(rank_pod lost "$1")" -o 'jsonpath={.spec.nodeName}'; }
 loses() { # NODE
 	node "${1#n}" poweroff && kc wait --for=condition=Ready=Unknown "node/$1" --timeout=300s && kc delete node "$1"
 }
-fourth() { [ "$(newest)" != "$1" ] && [ "$(complete lost)" -ge 3 ]; } # another checkpoint than $1 is complete
+another() { [ "$(newest)" != "$1" ] && [ "$(complete lost)" -ge 3 ]; } # another checkpoint than $1 is complete
 whole() { [ "$at" -gt 0 ] && [ $((at % 5)) = 0 ]; }
 
 check "a run that nobody disturbs" first calm
@@ -51,7 +51,7 @@ check "... completes" becomes calm Complete
 check "a job on two nodes" first lost
 check "... trains" wait_for 180 begun lost none
 check "... a rank on each" eval '[ "$(node_of 0) $(node_of 1)" = "n1 n2" ] || [ "$(node_of 0) $(node_of 1)" = "n2 n1" ]'
-check "... three checkpoints are complete" wait_for 180 fourth none
+check "... three checkpoints are complete" wait_for 180 another none
 where=$(node_of 1) other=$(node_of 0)
 check "rank 1's node is lost" loses "$where"
 check "... both ranks begin again" wait_for 300 begun lost "$at"
@@ -60,13 +60,13 @@ check "... on the node that is left" eval '[ "$(node_of 0) $(node_of 1)" = "$oth
 check "the node is back" node "${where#n}" up
 check "... which the cluster sees" wait_for 300 kc wait --for=condition=Ready "node/$where" --timeout=1s
 before=$(newest)
-check "... another checkpoint is complete" wait_for 180 fourth "$before"
+check "... another checkpoint is complete" wait_for 180 another "$before"
 check "the node of both ranks is lost" loses "$other"
 check "... both begin again on the other one" wait_for 300 begun lost "$at"
 check "... from a whole checkpoint" whole
 check "... which only S3 had" eval '[ "$(node_of 0) $(node_of 1)" = "$where $where" ]'
 before=$(newest)
-check "... another checkpoint is complete" wait_for 180 fourth "$before"
+check "... another checkpoint is complete" wait_for 180 another "$before"
 k delete trainjob lost >/dev/null
 check "the job is deleted: its pods end" wait_for 90 eval '[ -z "$(pods lost)" ]'
 check "... another continues it" submit again --resume s3://bucket/lost

@@ -359,10 +359,12 @@ static bool send_all(struct keeper *k, const struct wish *w, struct error *err)
 	return true;
 }
 
-static void set_marked(struct runs *r, uint32_t mark)
+/* Unless another attempt has begun since: then rank 0 may be another, which counts anew. */
+static void set_marked(struct runs *r, uint32_t mark, const struct wish *w)
 {
 	pthread_mutex_lock(&r->lock);
-	r->marked = mark;
+	if (r->running->number == w->attempt)
+		r->marked = mark;
 	pthread_mutex_unlock(&r->lock);
 	runs_wake(r);
 }
@@ -393,9 +395,9 @@ static int follow_mark(struct keeper *k, const struct wish *w, bool *ret_left,
 	if (err->kind)
 		return -1;
 	if (!*ret_left && w->flush)
-		set_marked(k->r, RUNS_ALL_SENT);
+		set_marked(k->r, RUNS_ALL_SENT, w);
 	else if (!*ret_left && asked && clock_ms() >= k->heard_at + patience(k, w))
-		set_marked(k->r, w->heard);
+		set_marked(k->r, w->heard, w);
 	else
 		*ret_left |= asked;
 	return 0;
@@ -488,7 +490,9 @@ static int add_other(void *ctx, const char *path, const struct buf *text,
 		return error_set(err, ERR_CONFLICT, "%s: rank %lld could not send it",
 				 o->of->name, (long long)rank);
 	if (h.attempt != o->of->attempt)
-		return 0; /* of an attempt before: not of this checkpoint */
+		return error_set(err, ERR_CONFLICT,
+				 "%s: rank %lld has sent that of another attempt",
+				 o->of->name, (long long)rank);
 	end = (const char *)memchr(text->data, '\n', text->len) + 1;
 	buf_add(&o->lines[rank], end,
 		text->len - (size_t)(end - (const char *)text->data));

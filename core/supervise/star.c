@@ -614,9 +614,15 @@ uint32_t star_marked(const struct star *s)
 {
 	uint32_t least = UINT32_MAX;
 
-	for (uint32_t i = 1; i < s->conf->ranks; i++)
-		if (s->hub.ranks[i].state.marked < least)
-			least = s->hub.ranks[i].state.marked;
+	for (uint32_t i = 1; i < s->conf->ranks; i++) {
+		const struct peer_state *state = &s->hub.ranks[i].state;
+		uint32_t marked =
+			state->phase >= PEER_RUNNING && state->epoch == s->hub.order.epoch
+				? state->marked
+				: 0;
+
+		least = marked < least ? marked : least;
+	}
 	return least;
 }
 

@@ -9,6 +9,7 @@ import os
 import pathlib
 import random
 import re
+import shutil
 import signal
 import socket
 import struct
@@ -258,7 +259,7 @@ check("... runs: attempts, checkpoints and ages", None if re.search(r"/clock +a 
 (scratch / "often.py").write_text("""
 import os, shutil, sys, time
 directory, how, stop = os.environ["KFTRAINER_CHECKPOINT_DIR"], *sys.argv[1:]
-step = 0
+step = 1000 * int(os.environ["KFTRAINER_RESTART"])
 while not os.path.exists(stop):
     step += 1
     path = {"last": "last.pt", "below": "out/checkpoint-%d"}.get(how, "checkpoint-%d").replace("%d", str(step))
@@ -285,8 +286,9 @@ while not os.path.exists(stop):
 """)
 
 
-def often(how, *ranks):
-    return [Run(f"file://{scratch}/{how}", f"{how}-ck{i or 0}", rank=i, command=[sys.executable, str(scratch / "often.py"), how, str(scratch / f"stop-{how}")])
+def often(how, *ranks, name=None):
+    name = name or how
+    return [Run(f"file://{scratch}/{name}", f"{name}-ck{i or 0}", rank=i, command=[sys.executable, str(scratch / "often.py"), how, str(scratch / f"stop-{name}")])
             for i in ranks]
 
 
@@ -311,6 +313,31 @@ check("... nothing else is left in the place", differ({p.name.split(".")[0] for 
 check("... or held here", differ([p for how in runs for p in scratch.glob(f"{how}-ck*/.kftrainer-sending*")], []))
 check("what is no checkpoint: a line says that nothing was kept", differ("no checkpoint was kept: 'out' in" in runs["below"][0].text, True)
       and runs["below"][0].text)
+
+# ---- rank 0's node is lost, the other one stays: the new supervisor of rank 0 numbers what it asks for from 1 again ------
+
+
+def of_one():  # checkpoints that were called complete without the files of rank 1
+    return [line for p in (scratch / "left/attempts").glob("*/events*") for line in p.read_text().splitlines()
+            if "is complete: " in line and "is complete: 4 files" not in line]
+
+
+def lost(seen):
+    first = {line.split()[0] for line in subprocess.run(["ps", "-o", "pid=", "--ppid", str(left[0].process.pid)], capture_output=True, text=True).stdout.splitlines()}
+    for pid in (left[0].process.pid, *map(int, first)):
+        os.kill(pid, signal.SIGKILL)
+    left[0].process.wait()
+    shutil.rmtree(scratch / "left-ck0")
+    left[0] = often("each", 0, name="left")[0]
+    return until(lambda: any(int(name.split("-")[1]) > 1000 * seen for name in complete(scratch / "left")))
+
+
+Run.port = free_port()
+left = often("each", 0, 1, name="left")
+check("rank 0 is lost after some checkpoints: there are new ones", differ(
+    (until(lambda: len(complete(scratch / "left")) > 2), lost(1), lost(2)), (True, True, True)) and left[0].text + left[1].text)
+(scratch / "stop-left").touch()
+check("... both succeed, and each that is complete has the files of both", differ(([r.wait() for r in left], of_one()), ([0, 0], [])))
 
 # ---- two ranks, with files of their own --------------------------------------------------------------------------------
 Run.port = free_port()

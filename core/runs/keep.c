@@ -359,7 +359,7 @@ static bool send_all(struct keeper *k, const struct wish *w, struct error *err)
 	return true;
 }
 
-/* Unless another attempt has begun since: then rank 0 may be another, which counts anew. */
+/* No effect once the next attempt has begun: a new supervisor of rank 0 counts from 1. */
 static void set_marked(struct runs *r, uint32_t mark, const struct wish *w)
 {
 	pthread_mutex_lock(&r->lock);

@@ -255,7 +255,7 @@ void runs_begin(struct runs *r, uint32_t attempt, int64_t restart)
 		add_attempt(r, attempt);
 	else
 		r->running->number = attempt;
-	r->marked = 0; /* what was said is of the attempt before */
+	r->marked = 0; /* marks are answered within an attempt */
 	r->restarts = restart;
 	r->started = clock_now();
 	r->ended = 0;

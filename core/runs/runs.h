@@ -8,9 +8,10 @@
  * A checkpoint is complete when all ranks have sent their files. Rank 0 finds that one is
  * finished, and makes a mark that names it. The others, when they hear the mark, send what
  * they have of it, then say that mark. Then rank 0 writes NAME.complete, and goes on with
- * the newest. The caller brings the marks from one to the other. Only what was finished in
- * an attempt that this process has seen begin is sent: of the one before, another rank's
- * files may be lost.
+ * the newest. The caller brings the marks from one to the other: an answer is of the
+ * attempt in which it is made, as a new rank 0 makes the same marks again. Only what was
+ * finished in an attempt that this process has seen begin is sent: of the one before,
+ * another rank's files may be lost.
  */
 #ifndef RUNS_RUNS_H
 #define RUNS_RUNS_H

@@ -24,6 +24,12 @@ static bool failed(const struct hub_rank *r)
 	return r->state.phase == PEER_ENDED && r->state.status;
 }
 
+/* In this epoch. */
+static bool has_started(const struct hub *h, const struct hub_rank *r)
+{
+	return r->state.phase >= PEER_RUNNING && r->state.epoch == h->order.epoch;
+}
+
 /* ---- the barrier ---- */
 
 static bool is_ready(const struct hub *h, const struct hub_rank *r)
@@ -207,8 +213,7 @@ static bool is_training(const struct hub *h)
 	for (uint32_t i = 0; i < h->n; i++) {
 		const struct hub_rank *r = &h->ranks[i];
 
-		if (!r->joined || r->state.phase < PEER_RUNNING || failed(r) ||
-		    r->state.epoch != h->order.epoch)
+		if (!r->joined || !has_started(h, r) || failed(r))
 			return false;
 		any = any || r->state.phase == PEER_RUNNING;
 	}
@@ -399,6 +404,19 @@ int64_t hub_until(const struct hub *h)
 		if (h->ranks[i].away_since >= 0)
 			sooner(&until, h->ranks[i].away_since + HUB_GONE_MS);
 	return until;
+}
+
+uint32_t hub_marked(const struct hub *h)
+{
+	uint32_t least = UINT32_MAX;
+
+	for (uint32_t i = 1; i < h->n; i++) {
+		const struct hub_rank *r = &h->ranks[i];
+		uint32_t marked = has_started(h, r) ? r->state.marked : 0;
+
+		least = marked < least ? marked : least;
+	}
+	return least;
 }
 
 bool hub_others_succeeded(const struct hub *h)

@@ -612,18 +612,7 @@ bool star_order(struct star *s, struct hub_order *ret)
 
 uint32_t star_marked(const struct star *s)
 {
-	uint32_t least = UINT32_MAX;
-
-	for (uint32_t i = 1; i < s->conf->ranks; i++) {
-		const struct peer_state *state = &s->hub.ranks[i].state;
-		uint32_t marked =
-			state->phase >= PEER_RUNNING && state->epoch == s->hub.order.epoch
-				? state->marked
-				: 0;
-
-		least = marked < least ? marked : least;
-	}
-	return least;
+	return hub_marked(&s->hub);
 }
 
 bool star_has_failed(const struct star *s)

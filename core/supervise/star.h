@@ -67,9 +67,8 @@ void star_stack(struct star *s, uint32_t who, const struct buf *text);
 void star_dumped(struct star *s);
 /* True: there is a new order for this rank. */
 bool star_order(struct star *s, struct hub_order *ret);
-bool star_is_alone(const struct star *s); /* the hub's: no other rank is connected */
-/* Rank 0's mark that all other ranks have answered in this epoch; 0: not all of them. */
-uint32_t star_marked(const struct star *s);
+bool star_is_alone(const struct star *s);   /* the hub's: no other rank is connected */
+uint32_t star_marked(const struct star *s); /* hub_marked() */
 bool star_others_succeeded(const struct star *s); /* hub_others_succeeded() */
 /* Rank 0's answer: is the job not started again after a failure? */
 bool star_has_failed(const struct star *s);

@@ -1,6 +1,7 @@
 """A supervisor of a test: its output is in a file, and it ends with the test."""
 import os
 import random
+import signal
 import subprocess
 
 from servers import children, scratch
@@ -20,6 +21,14 @@ class Supervised:
             return self.process.wait(LIMIT_S)
         except subprocess.TimeoutExpired:
             return "it does not end"
+
+    def kill(self):
+        """As a node does that is lost: with all of its processes."""
+        os.kill(self.process.pid, signal.SIGSTOP)
+        for pid in subprocess.run(["ps", "--ppid", str(self.process.pid), "-o", "pid="], capture_output=True, text=True).stdout.split():
+            os.kill(int(pid), signal.SIGKILL)
+        self.process.kill()
+        self.process.wait()
 
     @property
     def text(self):

@@ -4,7 +4,6 @@ are lost or stopped meanwhile, exports that fail."""
 import os
 import pathlib
 import re
-import signal
 import socket
 import subprocess
 import sys
@@ -48,14 +47,6 @@ class Rank(Supervised):
              "--", "sh", "-c", script],
             {"ENDPOINT": f"http://127.0.0.1:{endpoint}", "ACCESS_KEY_ID": "kft", "SECRET_ACCESS_KEY": "secretsecret",
              "KFTRAINER_MODEL_DIR": str(self.model), "JOB_COMPLETION_INDEX": str(rank)})
-
-    def kill(self):
-        """As a node does that is lost: with all of its processes."""
-        os.kill(self.process.pid, signal.SIGSTOP)
-        for pid in subprocess.run(["ps", "--ppid", str(self.process.pid), "-o", "pid="], capture_output=True, text=True).stdout.split():
-            os.kill(int(pid), signal.SIGKILL)
-        self.process.kill()
-        self.process.wait()
 
 
 def both(name, **more):

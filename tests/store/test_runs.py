@@ -100,14 +100,6 @@ class Run(Supervised):
         super().__init__([*argv, "--", *(command or [sys.executable, str(scratch / "train.py"), *map(str, train)])],
                          ENV | {"KFTRAINER_CHECKPOINT_DIR": str(self.ck), "JOB_COMPLETION_INDEX": str(rank or 0)} | dict(env))
 
-    def kill(self):
-        os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait()
-        for line in subprocess.run(["ps", "-eo", "pid,args"], capture_output=True, text=True).stdout.splitlines():
-            pid, _, args = line.strip().partition(" ")
-            if "train.py" in args and str(scratch) in args:
-                os.kill(int(pid), signal.SIGKILL)
-
 
 def until(condition):
     end = time.monotonic() + LIMIT_S
@@ -323,10 +315,7 @@ def of_one():  # checkpoints that were called complete without the files of rank
 
 
 def lost(seen):
-    first = {line.split()[0] for line in subprocess.run(["ps", "-o", "pid=", "--ppid", str(left[0].process.pid)], capture_output=True, text=True).stdout.splitlines()}
-    for pid in (left[0].process.pid, *map(int, first)):
-        os.kill(pid, signal.SIGKILL)
-    left[0].process.wait()
+    left[0].kill()
     shutil.rmtree(scratch / "left-ck0")
     left[0] = often("each", 0, name="left")[0]
     return until(lambda: any(int(name.split("-")[1]) > 1000 * seen for name in complete(scratch / "left")))

@@ -201,6 +201,55 @@ int complete_read(struct complete *ret, struct arena *arena, const char *text, s
 	return 0;
 }
 
+/* ---- what torch.distributed.checkpoint names ---- */
+
+/* Of "__0_1.distcp" at the start of it; 0: it is something else. */
+static size_t length_of_name(const char *p, size_t len)
+{
+	static const char *const parts[] = { "__", "_", ".distcp" };
+	size_t n = 0;
+
+	for (size_t i = 0; i < N_ELEMENTS(parts); i++) {
+		size_t part = strlen(parts[i]);
+
+		if (len - n < part || memcmp(p + n, parts[i], part))
+			return 0;
+		n += part;
+		for (part = n; i < 2 && n < len && p[n] >= '0' && p[n] <= '9';)
+			n++;
+		if (i < 2 && n == part)
+			return 0;
+	}
+	return n;
+}
+
+static bool has_path(const struct complete *c, const char *path)
+{
+	for (int64_t i = 0; i < c->head.files; i++)
+		if (str_eq(c->files[i].path, path))
+			return true;
+	return false;
+}
+
+const char *complete_lacks(const struct complete *c, struct arena *arena,
+			   const char *path, const void *metadata, size_t len)
+{
+	const char *start = metadata, *end = start + len, *slash = strrchr(path, '/');
+	int dir = slash ? (int)(slash - path) + 1 : 0;
+
+	for (const char *p = start; (p = memchr(p, '_', (size_t)(end - p))); p++) {
+		size_t n = length_of_name(p, (size_t)(end - p));
+		const char *name;
+
+		if (!n || (p > start && p[-1] == '/')) /* of another directory */
+			continue;
+		name = arena_printf(arena, "%.*s%.*s", dir, path, (int)n, p);
+		if (!has_path(c, name))
+			return name;
+	}
+	return NULL;
+}
+
 static int by(int64_t a, int64_t b)
 {
 	return a > b ? -1 : a < b;

@@ -57,6 +57,13 @@ MUST_CHECK int complete_read_head(struct complete_head *ret, struct arena *arena
 MUST_CHECK int complete_read(struct complete *ret, struct arena *arena, const char *text,
 			     size_t len, struct error *err);
 
+/*
+ * A .metadata of torch.distributed.checkpoint at `path` of it names files of its directory,
+ * as __0_1.distcp: the first that no rank has; NULL: none. In the arena.
+ */
+const char *complete_lacks(const struct complete *c, struct arena *arena,
+			   const char *path, const void *metadata, size_t len);
+
 /* As qsort(3) compares; the newest first: by attempt, step, time. */
 int complete_compare(const void *a, const void *b);
 

@@ -577,6 +577,8 @@ static int put_complete(struct keeper *k, const struct complete_head *head,
 	buf_add(&text, mine->text.data, mine->text.len);
 	buf_add(&text, others->data, others->len);
 	return buf_check(&text, name, err) ||
+			       (head->nodes > 1 &&
+				resume_check_named(&k->place, &text, err)) ||
 			       runs_check_owner(&k->place, k->r->conf->job, err) ||
 			       place_put(&k->place, name, text.data, text.len, err)
 		       ? -1

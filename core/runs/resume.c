@@ -26,6 +26,7 @@ enum {
 	MAX_HEAD = 64 * 1024,
 	BLOCK = 1024 * 1024,
 	MOST_PATTERNS = 1000,
+	MOST_METADATA = 64 * 1024 * 1024, /* what is longer is not looked into */
 	POLL_MS = 1000,
 	PAUSE_MS = 5000,
 };
@@ -270,6 +271,37 @@ static int bring_named(const struct resume_conf *conf, struct run_place *p,
 	if (!str_eq(c.head.name, name))
 		return error_set(err, ERR_FORMAT, "it is that of another checkpoint");
 	return bring(conf, p, &c, err);
+}
+
+/* ---- before it is called complete ---- */
+
+int resume_check_named(struct run_place *place, const struct buf *text, struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	struct complete c;
+
+	if (complete_read(&c, &arena, (const char *)text->data, text->len, err))
+		return -1;
+	for (int64_t i = 0; i < c.head.files && !c.files[i].rank; i++) {
+		const struct complete_file *f = &c.files[i];
+		cleanup_buf struct buf meta = { .max = MOST_METADATA };
+		const char *lacks;
+
+		if (!str_eq(path_base(f->path), ".metadata") || !f->size ||
+		    f->size > MOST_METADATA)
+			continue;
+		if (place_get(place,
+			      arena_printf(&arena, "checkpoints/%s/%s", c.head.name,
+					   f->path),
+			      &meta, err))
+			return -1;
+		lacks = complete_lacks(&c, &arena, f->path, meta.data, meta.len);
+		if (lacks)
+			return error_set(err, ERR_CONFLICT,
+					 "%s: no node has sent %s, which its %s names",
+					 c.head.name, lacks, f->path);
+	}
+	return 0;
 }
 
 /* ---- the choice ---- */

@@ -30,6 +30,13 @@ MUST_CHECK int resume_prepare(const struct resume_conf *conf, struct run_place *
 MUST_CHECK int resume_list(struct run_place *place, struct arena *arena,
 			   struct complete_head **ret, size_t *ret_n, struct error *err);
 
+/*
+ * `text`: what its .complete is to be. ERR_CONFLICT: a .metadata that rank 0 has sent names
+ * a file that no rank has (complete_lacks()).
+ */
+MUST_CHECK int resume_check_named(struct run_place *place, const struct buf *text,
+				  struct error *err);
+
 /* The files that were fetched into a directory, not written by the command. */
 struct resumed {
 	char name[256];

@@ -345,6 +345,22 @@ check("... both continued from the same, with all files", differ(
     ["from 2 ['trainer_state.json', 'weights 0.bin', 'weights 1.bin']"] * 2) and both[0].text)
 check("... the logs of both", differ([log(place, 2, i).splitlines()[-1] for i in (0, 1)], ["step 4"] * 2))
 
+# ---- .metadata of torch.distributed.checkpoint names the files of all ranks: those of one are not in its directory -------
+named = """import os, pickle, sys
+rank, directory = os.environ["JOB_COMPLETION_INDEX"], os.environ["KFTRAINER_CHECKPOINT_DIR"]
+for step in "1", "2":
+    to = f"{directory}/step-{step}" if (rank, step) != ("1", "1") else f"{sys.argv[1]}/elsewhere"
+    os.makedirs(to)
+    open(f"{to}/__{rank}_0.distcp", "w").write(step)
+    if rank == "0":
+        pickle.dump({i: f"__{i}_0.distcp" for i in range(2)}, open(f"{to}/.metadata", "wb"), protocol=2)
+"""
+Run.port, place = free_port(), scratch / "named"
+both = [Run(f"file://{place}", f"named-ck{i}", rank=i, command=[sys.executable, "-c", named, str(scratch)]) for i in (0, 1)]
+check("a checkpoint without a file that its .metadata names is not complete, which is said", differ(
+    ([r.wait() for r in both], complete(place), "step-1: no node has sent __1_0.distcp, which its .metadata names" in both[0].text),
+    ([0, 0], ["step-2"], True)) and both[0].text + both[1].text)
+
 # ---- finished checkpoints whose job fails for good: the newest are sent first, and all ranks still answer ---------------
 save = """import os, sys
 directory = os.environ["KFTRAINER_CHECKPOINT_DIR"]

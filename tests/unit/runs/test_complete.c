@@ -121,4 +121,35 @@ TEST(test_newest)
 		}
 }
 
+/* As pickles have them: protocols 4 and 2, the name of another directory, no such name. */
+TEST(test_lacks)
+{
+	static const char text[] = HEAD("3", "3") FILE_("0", "__0_0.distcp", "1")
+		FILE_("0", "opt/.metadata", "1") FILE_("1", "opt/__12_3.distcp", "1");
+	static const struct {
+		const char *path, *metadata, *lacks;
+	} rows[] = {
+		{ ".metadata", "}\x8c\x0c__0_0.distcp\x94s", NULL },
+		{ ".metadata", "}\x8c\x0c__0_0.distcp\x94\x8c\x0c__1_0.distcp\x94",
+		  "__1_0.distcp" },
+		{ ".metadata", "X\r___12_3.distcpq", "__12_3.distcp" },
+		{ "opt/.metadata", "X\r__12_3.distcpq", NULL },
+		{ "opt/.metadata", "__0_0.distcp", "opt/__0_0.distcp" },
+		{ ".metadata", "../step-1/__7_0.distcp", NULL },
+		{ ".metadata", "____0.distcp __0_.distcp __0_1.distc __0_1", NULL },
+		{ ".metadata", "whole", NULL },
+	};
+	cleanup_arena struct arena arena = { 0 };
+	struct error err = { 0 };
+	struct complete c;
+
+	if (complete_read(&c, &arena, text, strlen(text), &err))
+		fail_msg("%s", err.msg);
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++)
+		check_text(rows[i].metadata,
+			   complete_lacks(&c, &arena, rows[i].path, rows[i].metadata,
+					  strlen(rows[i].metadata)),
+			   rows[i].lacks);
+}
+
 RUN_TESTS(NULL, NULL)

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/map.h"
 #include "base/relpath.h"
 #include "base/str.h"
 
@@ -21,21 +22,72 @@ bool complete_name_ok(const char *name)
 	       !str_ends(name, COMPLETE_FILES) && !strstr(name, COMPLETE_RANK);
 }
 
-int64_t complete_step(const char *name)
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+static int64_t number_at(const char *digits, size_t len)
 {
 	cleanup_arena struct arena arena = { 0 };
+	int64_t n;
+
+	return str_int(&n, str_slice(&arena, digits, len), 0, INT64_MAX, IGNORED) ? -1
+										  : n;
+}
+
+/* The number of "step=40", "global_step40", "iter-0040", "iteration_40". */
+static int64_t number_after(const char *name, const char *word)
+{
+	for (const char *at = name; (at = strstr(at, word));) {
+		at += strlen(word);
+		at += strspn(at, "abcdefghijklmnopqrstuvwxyz");
+		at += *at && strchr("=-_", *at);
+		if (is_digit(*at))
+			return number_at(at, strspn(at, "0123456789"));
+	}
+	return -1;
+}
+
+/* Where the digits begin that end there. */
+static size_t digits_before(const char *name, size_t end)
+{
+	while (end && is_digit(name[end - 1]))
+		end--;
+	return end;
+}
+
+/* "val_loss=0.25", "acc=93": the digits there say how good it is; "epoch=7": not so. */
+static bool is_metric(const char *name, size_t from)
+{
+	static const char epoch[] = "epoch=";
+	size_t len = strlen(epoch);
+
+	if (from < 2)
+		return false;
+	if (name[from - 1] == '.')
+		return is_digit(name[from - 2]);
+	return name[from - 1] == '=' &&
+	       (from < len || strncmp(name + from - len, epoch, len) != 0);
+}
+
+int64_t complete_step(const char *name)
+{
+	int64_t step = number_after(name, "step");
 	size_t end = strlen(name), from;
 	const char *dot = strrchr(name, '.');
-	int64_t step;
 
+	step = step < 0 ? number_after(name, "iter") : step;
+	if (step >= 0)
+		return step;
 	if (dot && dot > name && dot[1 + strspn(dot + 1, "0123456789")])
-		end = (size_t)(dot - name); /* "step=10.ckpt" */
-	for (from = end; from && name[from - 1] >= '0' && name[from - 1] <= '9';)
-		from--;
-	return from == end || str_int(&step, str_slice(&arena, name + from, end - from),
-				      0, INT64_MAX, IGNORED)
-		       ? -1
-		       : step;
+		end = (size_t)(dot - name); /* "7.ckpt" */
+	from = digits_before(name, end);
+	if (from < end && from > 2 && name[from - 1] == 'v' && name[from - 2] == '-') {
+		end = from - 2; /* Lightning's second file of a name: "7-v1.ckpt" */
+		from = digits_before(name, end);
+	}
+	return is_metric(name, from) ? -1 : number_at(name + from, end - from);
 }
 
 static void print_line(struct buf *out, const cJSON *doc)
@@ -223,29 +275,25 @@ static size_t length_of_name(const char *p, size_t len)
 	return n;
 }
 
-static bool has_path(const struct complete *c, const char *path)
-{
-	for (int64_t i = 0; i < c->head.files; i++)
-		if (str_eq(c->files[i].path, path))
-			return true;
-	return false;
-}
-
 const char *complete_lacks(const struct complete *c, struct arena *arena,
 			   const char *path, const void *metadata, size_t len)
 {
 	const char *start = metadata, *end = start + len, *slash = strrchr(path, '/');
 	int dir = slash ? (int)(slash - path) + 1 : 0;
+	cleanup_map struct map paths = { 0 };
 
+	for (int64_t i = 0; i < c->head.files; i++)
+		map_put(&paths, c->files[i].path, &paths);
 	for (const char *p = start; (p = memchr(p, '_', (size_t)(end - p))); p++) {
+		cleanup_arena struct arena one = { 0 };
 		size_t n = length_of_name(p, (size_t)(end - p));
 		const char *name;
 
 		if (!n || (p > start && p[-1] == '/')) /* of another directory */
 			continue;
-		name = arena_printf(arena, "%.*s%.*s", dir, path, (int)n, p);
-		if (!has_path(c, name))
-			return name;
+		name = arena_printf(&one, "%.*s%.*s", dir, path, (int)n, p);
+		if (!map_get(&paths, name))
+			return arena_strdup(arena, name);
 	}
 	return NULL;
 }
@@ -260,8 +308,8 @@ int complete_compare(const void *a, const void *b)
 	const struct complete_head *x = a, *y = b;
 	int order = by(x->attempt, y->attempt);
 
-	order = order ? order : by(x->step, y->step);
 	order = order ? order : by(x->time, y->time);
 	order = order ? order : by(x->us, y->us);
+	order = order ? order : by(x->step, y->step);
 	return order ? order : strcmp(x->name, y->name);
 }

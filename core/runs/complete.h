@@ -45,7 +45,10 @@ struct complete {
 
 /* May a checkpoint be called so? */
 bool complete_name_ok(const char *name);
-/* The number at the end of a name, before a "."; -1: there is none. */
+/*
+ * The step in a name, to show it: after "step" or "iter", else at the end, before a "." and
+ * Lightning's "-v1", if it is not that of a metric; -1: there is none.
+ */
 int64_t complete_step(const char *name);
 
 void complete_print_head(struct buf *out, const struct complete_head *head);
@@ -64,7 +67,11 @@ MUST_CHECK int complete_read(struct complete *ret, struct arena *arena, const ch
 const char *complete_lacks(const struct complete *c, struct arena *arena,
 			   const char *path, const void *metadata, size_t len);
 
-/* As qsort(3) compares; the newest first: by attempt, step, time. */
+/*
+ * As qsort(3) compares; the newest first: by attempt, then by the time of its head,
+ * which only grows within an attempt. Names do not say which is newer: "loss=0.31.ckpt",
+ * "iter-40-ckpt.pth", "last.ckpt" (pytorch-lightning#9944, litgpt#661).
+ */
 int complete_compare(const void *a, const void *b);
 
 #endif

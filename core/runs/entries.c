@@ -43,7 +43,10 @@ static uint32_t attempt_of(struct runs *r, const char *name, uint64_t stamp)
 
 static bool is_older(const struct entry *a, const struct entry *b)
 {
-	return a->newest != b->newest ? a->newest < b->newest : a->renamed < b->renamed;
+	int64_t x = a->finished ? a->finished : a->newest;
+	int64_t y = b->finished ? b->finished : b->newest;
+
+	return x != y ? x < y : a->renamed < b->renamed;
 }
 
 /*
@@ -89,13 +92,16 @@ static void examine(void *ctx, const char *name)
 	e->quiet = files.files && (stamp == e->stamp || e->renamed > all->heard);
 	if (stamp == e->stamp)
 		return;
+	if (!files.finished || files.finished != e->finished) {
+		e->attempt = attempt_of(all->r, name, stamp);
+		e->changed_us = 0;
+		e->old = !e->attempt || resumed;
+	} /* else something was added to it, such as how good it is: that makes it no newer */
 	e->stamp = stamp;
-	e->attempt = attempt_of(all->r, name, stamp);
 	e->changed = clock_ms();
-	e->changed_us = 0;
 	e->newest = files.newest;
+	e->finished = files.finished;
 	e->sent = e->torn = false;
-	e->old = !e->attempt || resumed;
 }
 
 static void hear_renames(struct entries *all)

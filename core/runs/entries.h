@@ -20,7 +20,7 @@ struct entry {
 	uint64_t stamp;
 	uint32_t attempt;            /* in which it changed */
 	int64_t changed, changed_us; /* by clock_ms(); us since 1970, 0: it has none */
-	int64_t newest;              /* of its files, by the file system */
+	int64_t newest, finished;    /* of its files, by the file system (recognize.h) */
 	uint64_t renamed;            /* as the nth; 0: it was not seen */
 	bool quiet; /* since the last scan, or renamed into place since then */
 	bool old;   /* from before the first attempt, or fetched, or torn: not sent */

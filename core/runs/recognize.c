@@ -21,6 +21,11 @@ static const struct {
 	{ "", ".ckpt", NULL },
 };
 
+static int64_t ns_of(const struct stat *st)
+{
+	return st->st_mtim.tv_sec * INT64_C(1000000000) + st->st_mtim.tv_nsec;
+}
+
 static bool is_temporary(const char *name)
 {
 	static const char *const starts[] = { ".", "tmp", "_tmp", "~", NULL };
@@ -36,37 +41,41 @@ static bool is_temporary(const char *name)
 	return !complete_name_ok(name);
 }
 
-static bool is_row(int dir, const char *name, size_t row)
+/* Sets *ret to that of the row's last file. */
+static bool is_row(int dir, const char *name, size_t row, struct stat *ret)
 {
 	cleanup_fd int fd = -1;
-	struct stat st;
 
 	if (!str_starts(name, table[row].starts) || !str_ends(name, table[row].ends))
 		return false;
 	if (!table[row].last)
-		return !fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) &&
-		       S_ISREG(st.st_mode);
+		return !fstatat(dir, name, ret, AT_SYMLINK_NOFOLLOW) &&
+		       S_ISREG(ret->st_mode);
 	fd = openat(dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	return fd >= 0 && !fstatat(fd, table[row].last, &st, AT_SYMLINK_NOFOLLOW) &&
-	       S_ISREG(st.st_mode) && st.st_size;
+	return fd >= 0 && !fstatat(fd, table[row].last, ret, AT_SYMLINK_NOFOLLOW) &&
+	       S_ISREG(ret->st_mode) && ret->st_size;
 }
 
 bool recognize_finished(int dir, const char *name, bool renamed)
 {
+	struct stat st;
+
 	if (is_temporary(name))
 		return false;
 	for (size_t i = 0; i < N_ELEMENTS(table); i++)
-		if (is_row(dir, name, i))
+		if (is_row(dir, name, i, &st))
 			return true;
 	return renamed;
 }
 
 bool recognize_whole(int dir, const char *name, bool renamed)
 {
+	struct stat st;
+
 	if (renamed)
 		return true;
 	for (size_t i = 0; i < N_ELEMENTS(table); i++)
-		if (table[i].last && is_row(dir, name, i))
+		if (table[i].last && is_row(dir, name, i, &st))
 			return true;
 	return false;
 }
@@ -96,7 +105,7 @@ static uint64_t stamp_of(int dir, const char *name, int depth, struct recognized
 	if (depth > RECOGNIZE_DEPTH || fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW))
 		return 0;
 	if (S_ISREG(st.st_mode)) {
-		ns = st.st_mtim.tv_sec * INT64_C(1000000000) + st.st_mtim.tv_nsec;
+		ns = ns_of(&st);
 		ret->newest = ns > ret->newest ? ns : ret->newest;
 		ret->files++;
 		ret->single = !depth;
@@ -119,7 +128,12 @@ static uint64_t stamp_of(int dir, const char *name, int depth, struct recognized
 
 uint64_t recognize_stamp(int dir, const char *name, struct recognized *ret)
 {
+	struct stat st;
+
 	*ret = (struct recognized){ 0 };
+	for (size_t i = 0; i < N_ELEMENTS(table); i++)
+		if (table[i].last && is_row(dir, name, i, &st))
+			ret->finished = ns_of(&st);
 	return stamp_of(dir, name, 0, ret);
 }
 

@@ -33,6 +33,7 @@ bool recognize_whole(int dir, const char *name, bool renamed);
  */
 struct recognized {
 	int64_t files, newest; /* how many; the last change, in ns since 1970 */
+	int64_t finished;      /* that of the file that its library writes last; or 0 */
 	bool single;           /* it is a file itself */
 };
 uint64_t recognize_stamp(int dir, const char *name, struct recognized *ret);

@@ -228,6 +228,15 @@ clock[0].write_text("-7200")
 r = shifted(0, "clock-ck2", "attempt")
 save("attempt")
 check("... the next attempt continues from the last", differ((r.wait(), first(r.text)), (0, "from older")) and r.text)
+# What is the newest does not show in names (pytorch-lightning#9944, #4861, litgpt#661).
+place = scratch / "names"
+for names in (("epoch=00-val_loss=0.90", "step=9-v7", "epoch=01-val_loss=0.31", "iter-5-ckpt", "last"), ("none",)):
+    r = Run(f"file://{place}", f"names-ck-{names[0]}", command=["sh", "-c", saves, "sh", *names])
+    for name in names:
+        save(name)
+    said = (r.wait(), first(r.text))
+check("names of which none says how new it is: continues from the last", differ(said, (0, "from last")) and r.text)
+check("... and the last three are kept", differ(complete(place), ["iter-5-ckpt", "last", "none"]))
 # Both are seen at the same moment; the one that is written last is the last by its name.
 pair = """echo from "${KFTRAINER_RESUME_FROM##*/}"; cd "$KFTRAINER_CHECKPOINT_DIR"; mkdir .z .a; echo z >.z/weights; echo a >.a/weights
 touch -d "@1700000000.1" .a/weights; touch -d "@1700000000.%s" .z/weights; mv .a a$1; mv .z z$1"""

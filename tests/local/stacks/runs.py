@@ -2,6 +2,7 @@
 rank 0 prints "loss STEP LOSS". Ranks may be killed at any time. A step waits until FOLDER/go exists, or 0.2 seconds.
 """
 import os
+import re
 import sys
 import time
 
@@ -29,7 +30,7 @@ def pause():
 
 
 def step_of(path):
-    return int("".join(c if c.isdigit() else " " for c in os.path.basename(path)).split()[-1]) if path else 0
+    return int(re.search("[0-9]+", os.path.basename(path))[0]) if path else 0  # Lightning: "step=10-v6.ckpt"
 
 
 def hf():
@@ -127,7 +128,7 @@ def lightning():
     trainer = L.Trainer(accelerator="cpu", devices=1, num_nodes=world, strategy="ddp", max_epochs=STEPS // SAVE, logger=False,
                         use_distributed_sampler=False, callbacks=[saver], enable_progress_bar=False, enable_model_summary=False,
                         default_root_dir=folder)
-    begins(step_of(os.path.splitext(resumed)[0]) if resumed else 0)
+    begins(step_of(resumed))
     trainer.fit(Line(), loader, ckpt_path=resumed)
 
 

@@ -23,7 +23,18 @@ TEST(test_names)
 		{ "epoch=3-step=40.ckpt", true, 40 },
 		{ "last.ckpt", true, -1 },
 		{ "step_7", true, 7 },
-		{ "v1.5", true, 5 },
+		{ "v1.5", true, -1 },
+		{ "step=10-v6.ckpt", true, 10 },
+		{ "7-v1.ckpt", true, 7 },
+		{ "sample-epoch=02-val_loss=0.32.ckpt", true, -1 },
+		{ "epoch=2-acc=93-step=700.ckpt", true, 700 },
+		{ "epoch=02.ckpt", true, 2 },
+		{ "epoch=2-acc=93.ckpt", true, -1 },
+		{ "iter-1080000-ckpt.pth", true, 1080000 },
+		{ "global_step100", true, 100 },
+		{ "iteration_0000012", true, 12 },
+		{ "stepwise", true, -1 },
+		{ "efficientdet-d0_3_5000.pth", true, 5000 },
 		{ "\xc3\xa9 7", true, 7 },
 		{ "99999999999999999999", true, -1 },
 		{ "", false, -1 },
@@ -100,15 +111,12 @@ TEST(test_newest)
 {
 	const struct complete_head order[] = {
 		{ .name = "a", .attempt = 3, .step = 1, .time = 1 },
-		{ .name = "b", .attempt = 2, .step = 900, .time = 3 },
-		{ .name = "c",
-		  .attempt = 2,
-		  .step = 100,
-		  .time = 9 }, /* the clock was set */
+		{ .name = "c", .attempt = 2, .step = 100, .time = 9 },
 		{ .name = "d", .attempt = 2, .step = -1, .time = 9 },
 		{ .name = "g", .attempt = 2, .step = -1, .time = 8, .us = 2 },
 		{ .name = "e", .attempt = 2, .step = -1, .time = 8, .us = 1 },
 		{ .name = "c", .attempt = 2, .step = -1, .time = 8 },
+		{ .name = "b", .attempt = 2, .step = 900, .time = 3 },
 		{ .name = "f", .attempt = 1, .step = 999, .time = 99 },
 	};
 

@@ -54,6 +54,31 @@ TEST(test_scan)
 	close(all.notify);
 }
 
+TEST(test_what_is_added_makes_it_no_newer)
+{
+	struct entries all;
+	int64_t time;
+
+	entries_open(&all, &runs);
+	assert_int_equal(mkdir("checkpoint-5", 0755), 0);
+	put("checkpoint-5/trainer_state.json", "{}");
+	gives(&all, "a new one", 1, false, false);
+	time = all.list[0].changed_us;
+	put("checkpoint-5/eval.json", "{}");
+	all.list[0].sent = true;
+	gives(&all, "a file is added", 1, false, false);
+	check_int("it is sent again", all.list[0].sent, false);
+	check_int("with its time", all.list[0].changed_us == time, true);
+	assert_int_equal(unlink("checkpoint-5/trainer_state.json"), 0);
+	put("checkpoint-5/trainer_state.json", "{ }");
+	gives(&all, "saved once more", 1, false, false);
+	check_int("with a new time", all.list[0].changed_us > time, true);
+	assert_int_equal(dir_remove("checkpoint-5", IGNORED), 0);
+	free(all.list);
+	close(all.dir);
+	close(all.notify);
+}
+
 TEST(test_held)
 {
 	struct recognized files;

@@ -57,7 +57,10 @@ static int open_it(void *ctx, int *ret_fd, struct error *err)
 	if (runs_open(&runs, &k->conf, err))
 		return -1;
 	k->runs = runs;
-	*ret_fd = runs_fd(runs);
+	*ret_fd = runs ? runs_fd(runs) : -1;
+	if (!runs)
+		say(k, "run directory: all ranks of this job have succeeded before: this "
+		       "one has nothing left to do");
 	return 0;
 }
 

@@ -74,6 +74,14 @@ static bool is_same_job(const cJSON *owner, const cJSON *job)
 	return str_eq(json_str(owner, "name"), json_str(job, "metadata", "name"));
 }
 
+bool runs_has_succeeded(struct run_place *p, const cJSON *job)
+{
+	cleanup_json cJSON *last = NULL;
+
+	return !get_json(&last, p, "report.json", IGNORED) &&
+	       str_eq(json_str(last, "status"), "Succeeded") && is_same_job(last, job);
+}
+
 int runs_check_owner(struct run_place *p, const cJSON *job, struct error *err)
 {
 	cleanup_json cJSON *owner = NULL;

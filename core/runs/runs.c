@@ -404,7 +404,7 @@ int runs_open(struct runs **ret, const struct runs_conf *conf, struct error *err
 {
 	struct runs *r = xcalloc(1, sizeof(*r));
 
-	*ret = r; /* never freed: ends with the process */
+	*ret = NULL; /* r is never freed: it ends with the process */
 	r->conf = conf;
 	r->status = -1;
 	r->state = "Running";
@@ -417,11 +417,15 @@ int runs_open(struct runs **ret, const struct runs_conf *conf, struct error *err
 	add_attempt(r, 0);
 	if (conf->dir) /* the command finds it, or says what is wrong with it */
 		(void)!dir_make(conf->dir, 0777, IGNORED);
-	if (place_open(&r->place, conf->uri, conf->env, conf->env_ctx, err) ||
-	    (!conf->rank && runs_claim(r, err)) ||
+	if (place_open(&r->place, conf->uri, conf->env, conf->env_ctx, err))
+		return error_wrap(err, "run directory");
+	if (conf->ranks > 1 && runs_has_succeeded(&r->place, conf->job))
+		return 0;
+	if ((!conf->rank && runs_claim(r, err)) ||
 	    thread_start(&r->text, keep_texts, r, err) ||
 	    thread_start(&r->keeper, runs_keep, r, err))
 		return error_wrap(err, "run directory");
+	*ret = r;
 	return 0;
 }
 

@@ -41,7 +41,8 @@ struct runs_conf {
 
 struct runs;
 /*
- * conf must remain. Rank 0 claims the run directory: ERR_EXISTS, it is another job's;
+ * *ret: NULL, all ranks of this job have succeeded before: this one's pod was lost as they
+ * ended, and nobody is left to train with. conf must remain. Rank 0 claims the run directory: ERR_EXISTS, it is another job's;
  * ERR_STOPPED, by stop_request() (base/stop.h); other errors after ten minutes.
  */
 MUST_CHECK int runs_open(struct runs **ret, const struct runs_conf *conf,

@@ -73,6 +73,9 @@ MUST_CHECK int runs_put_json(struct run_place *p, const char *name, const cJSON 
 /* ERR_CONFLICT: another job has become the owner. */
 MUST_CHECK int runs_check_owner(struct run_place *p, const cJSON *job, struct error *err);
 
+/* Does its report say so? Not if it cannot be read. */
+bool runs_has_succeeded(struct run_place *p, const cJSON *job);
+
 void runs_event(struct runs *r, const char *type, const char *reason, const char *text);
 void runs_say(struct runs *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /*

@@ -690,6 +690,8 @@ static int begin(struct supervisor *s, struct error *err)
 	if (s->conf->keeper &&
 	    asked_open(s->conf->keeper, s->signals, &s->early, &s->keeper_fd, err))
 		return -1;
+	if (s->conf->keeper && s->keeper_fd < 0)
+		return 0;
 	ask_token(s, true);
 	conf->stays = s->conf->keeper != NULL;
 	conf->report = s->reports || s->conf->keeper ? report_supervision : NULL;
@@ -749,7 +751,7 @@ static void report_end(struct supervisor *s, int status)
 	reports_stop(s->reports);
 	if (k)
 		k->close(k->ctx, status ? status : failed, s->state.asked && !failed);
-	if (t && is_first(s)) /* the tracker may wait longer than the others */
+	if (t && s->star && is_first(s)) /* the tracker may wait longer than the others */
 		t->end(t->ctx, status ? status : failed, s->state.asked && !failed);
 }
 
@@ -765,7 +767,7 @@ int supervise_run(const struct supervise_conf *conf, int *ret_status, struct err
 	if (watch_signals(&s, err))
 		return -1;
 	listen_for_reports(&s);
-	if (begin(&s, err) || follow(&s, err)) {
+	if (begin(&s, err) || (s.star && follow(&s, err))) {
 		report_end(&s, NOT_STARTED);
 		*ret_status = BY_SIGNAL + s.early;
 		if (!s.early || err->kind != ERR_STOPPED)

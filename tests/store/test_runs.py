@@ -369,6 +369,10 @@ both = [Run(f"file://{place}", f"named-ck{i}", rank=i, command=[sys.executable, 
 check("a checkpoint without a file that its .metadata names is not complete, which is said", differ(
     ([r.wait() for r in both], complete(place), "step-1: no node has sent __1_0.distcp, which its .metadata names" in both[0].text),
     ([0, 0], ["step-2"], True)) and both[0].text + both[1].text)
+for rank in (0, 1):  # elasticdl#1504
+    r = Run(f"file://{place}", f"named-ck{rank}", rank=rank, command=["false"])
+    check(f"the pod of rank {rank} is lost as all have succeeded: its successor succeeds, and trains no more", differ(
+        (r.wait(), "have succeeded before" in r.text, report(place)["attempt"]), (0, True, 1)) and r.text)
 
 # ---- finished checkpoints whose job fails for good: the newest are sent first, and all ranks still answer ---------------
 save = """import os, sys

@@ -15,11 +15,15 @@
 static const struct {
 	const char *starts, *ends; /* of the name */
 	const char *last; /* the file in it that is written last; NULL: it is one */
+	bool whole;       /* nothing of this node is written after it */
 } table[] = {
-	{ "checkpoint-", "", "trainer_state.json" },
-	{ "", "", ".metadata" },
-	{ "", ".ckpt", NULL },
+	{ "checkpoint-", "", "trainer_state.json", true },
+	{ "", "", ".metadata", true },
+	{ "", "", "random_states_0.pkl", false },
+	{ "", ".ckpt", NULL, false },
 };
+
+#define SHARDED_CKPT "meta.pt" /* Lightning writes it after .metadata */
 
 static int64_t ns_of(const struct stat *st)
 {
@@ -41,19 +45,24 @@ static bool is_temporary(const char *name)
 	return !complete_name_ok(name);
 }
 
+static bool has_file(int dir, const char *name, const char *file, struct stat *ret)
+{
+	cleanup_fd int fd =
+		openat(dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	return fd >= 0 && !fstatat(fd, file, ret, AT_SYMLINK_NOFOLLOW) &&
+	       S_ISREG(ret->st_mode) && ret->st_size;
+}
+
 /* Sets *ret to that of the row's last file. */
 static bool is_row(int dir, const char *name, size_t row, struct stat *ret)
 {
-	cleanup_fd int fd = -1;
-
 	if (!str_starts(name, table[row].starts) || !str_ends(name, table[row].ends))
 		return false;
 	if (!table[row].last)
 		return !fstatat(dir, name, ret, AT_SYMLINK_NOFOLLOW) &&
 		       S_ISREG(ret->st_mode);
-	fd = openat(dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	return fd >= 0 && !fstatat(fd, table[row].last, ret, AT_SYMLINK_NOFOLLOW) &&
-	       S_ISREG(ret->st_mode) && ret->st_size;
+	return has_file(dir, name, table[row].last, ret);
 }
 
 bool recognize_finished(int dir, const char *name, bool renamed)
@@ -75,8 +84,9 @@ bool recognize_whole(int dir, const char *name, bool renamed)
 	if (renamed)
 		return true;
 	for (size_t i = 0; i < N_ELEMENTS(table); i++)
-		if (table[i].last && is_row(dir, name, i, &st))
-			return true;
+		if (table[i].whole && is_row(dir, name, i, &st))
+			return !str_ends(name, ".ckpt") ||
+			       has_file(dir, name, SHARDED_CKPT, &st);
 	return false;
 }
 

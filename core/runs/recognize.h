@@ -5,6 +5,8 @@
  *
  *   checkpoint-N/trainer_state.json  Hugging Face Trainer (trainer.py, _save_checkpoint)
  *   NAME/.metadata                   torch.distributed.checkpoint (filesystem.py, finish)
+ *   NAME/random_states_0.pkl         Accelerate (checkpointing.py, save_accelerator_state),
+ *                                    but for custom_checkpoint_N.pkl
  *   NAME.ckpt                        Lightning (fabric, cloud_io.py, _atomic_save)
  *   NAME                             whatever was renamed into place
  *

@@ -33,6 +33,8 @@ TEST(test_table)
 		{ "checkpoint-1/trainer_state.json", "checkpoint-1", false, true },
 		{ "epoch_1/__0_0.distcp", "epoch_1", false, false },
 		{ "epoch_1/.metadata", "epoch_1", false, true },
+		{ "checkpoint-3/model.safetensors", "checkpoint-3", false, false },
+		{ "checkpoint-3/random_states_0.pkl", "checkpoint-3", false, true },
 		{ "step=7.ckpt", "step=7.ckpt", false, true },
 		{ "shard.ckpt/meta.pt", "shard.ckpt", false, false },
 		{ "shard.ckpt/.metadata", "shard.ckpt", false, true },
@@ -56,6 +58,10 @@ TEST(test_table)
 	check_int("in place", recognize_whole(fd, "step=7.ckpt", false), false);
 	check_int("renamed", recognize_whole(fd, "step=7.ckpt", true), true);
 	check_int("written last", recognize_whole(fd, "checkpoint-1", false), true);
+	check_int("more may follow", recognize_whole(fd, "checkpoint-3", false), false);
+	check_int("sharded", recognize_whole(fd, "shard.ckpt", false), true);
+	assert_int_equal(unlinkat(fd, "shard.ckpt/meta.pt", 0), 0);
+	check_int("... not yet", recognize_whole(fd, "shard.ckpt", false), false);
 	assert_int_equal(dir_remove(dir, &err), 0);
 	close(fd);
 }

@@ -12,6 +12,7 @@
 #include "base/str.h"
 #include "cmd/cmd.h"
 #include "cmd/ui/cluster.h"
+#include "cmd/ui/env.h"
 #include "cmd/ui/from.h"
 #include "local/state_metrics.h"
 #include "ui/ui.h"
@@ -118,6 +119,16 @@ static int fetch_logs(void *ctx, const char *name, struct error *err)
 	return story_logs(((struct page *)ctx)->story, name, err);
 }
 
+/* As of --from: with the rights of this user, not with those of the job. */
+static int read_history(void *ctx, const char *run_dir,
+			void (*each)(void *arg, const cJSON *report), void *arg,
+			struct error *err)
+{
+	const struct story_conf conf = { .uri = run_dir, .env = env_variable };
+
+	return story_reports(&conf, each, arg, err);
+}
+
 static void on_fault(const char *uri, const char *why)
 {
 	cmd_complain("ui", "%s: %s", uri, why);
@@ -144,6 +155,8 @@ static int serve(struct page *page, const struct page_opts *opts, struct error *
 		conf.ns = NULL;
 	if (kube_is_inside(k))
 		conf.reports = state_metrics_each;
+	else
+		conf.history = read_history;
 	if (page->story) {
 		conf.read_only = true;
 		conf.logs = fetch_logs;

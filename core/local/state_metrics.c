@@ -38,16 +38,16 @@ void state_metrics_add_now(const struct state_run *run, const cJSON *progress)
 	state_metrics_add(run, report);
 }
 
-/* Whole lines alone are read: the last may be half. Returns their bytes. */
-static size_t each_line(const char *text, size_t len,
-			void (*each)(void *ctx, const cJSON *report), void *ctx)
+size_t state_metrics_lines(const char *text, size_t len,
+			   void (*each)(void *ctx, const cJSON *report), void *ctx)
 {
 	const char *at = text, *end;
 
 	while ((end = memchr(at, '\n', len - (size_t)(at - text)))) {
 		cleanup_json cJSON *report = NULL;
 
-		if (!json_parse(&report, at, (size_t)(end - at), IGNORED) &&
+		if (end - at < CHUNK &&
+		    !json_parse(&report, at, (size_t)(end - at), IGNORED) &&
 		    cJSON_IsObject(report))
 			each(ctx, report);
 		at = end + 1;
@@ -79,7 +79,7 @@ bool state_metrics_each(const char *ns, const char *name, int64_t at[2],
 	}
 	text = arena_alloc(&a, CHUNK);
 	while ((n = pread(fd, text, CHUNK, at[1])) > 0) {
-		size_t read = each_line(text, (size_t)n, each, ctx);
+		size_t read = state_metrics_lines(text, (size_t)n, each, ctx);
 
 		if (!read)
 			break;

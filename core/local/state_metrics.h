@@ -20,4 +20,12 @@ void state_metrics_add_now(const struct state_run *run, const cJSON *progress);
 bool state_metrics_each(const char *ns, const char *name, int64_t at[2],
 			void (*each)(void *ctx, const cJSON *report), void *ctx);
 
+/*
+ * Calls each() with the objects that are lines of the text, whole ones alone: the last may
+ * be half. Returns the bytes of these lines; what is no object, or is longer than
+ * 256 KiB, is left out.
+ */
+size_t state_metrics_lines(const char *text, size_t len,
+			   void (*each)(void *ctx, const cJSON *report), void *ctx);
+
 #endif

@@ -275,45 +275,42 @@ static cJSON *event_of(const cJSON *tj, const cJSON *line, size_t n)
 	return event;
 }
 
-/* Lines that are no event, or no report, are left out. */
-static void write_line(const struct state_run *run, const cJSON *tj, const cJSON *line,
-		       size_t *events)
-{
-	cleanup_json cJSON *event = NULL;
+struct writing {
+	const struct state_run *run;
+	const cJSON *tj;
+	size_t n; /* events */
+};
 
-	if (!events) {
-		state_metrics_add(run, line);
-		return;
-	}
-	event = event_of(tj, line, *events + 1);
+static void write_report(void *ctx, const cJSON *report)
+{
+	state_metrics_add(((struct writing *)ctx)->run, report);
+}
+
+static void write_event(void *ctx, const cJSON *line)
+{
+	struct writing *w = ctx;
+	cleanup_json cJSON *event = event_of(w->tj, line, w->n + 1);
+
 	if (event) {
-		state_record(run, event);
-		++*events;
+		state_record(w->run, event);
+		w->n++;
 	}
 }
 
-static int write_lines(const struct state_run *run, const cJSON *tj, const char *dir,
-		       size_t *events, struct error *err)
+static int write_lines(struct writing *w, const char *dir, const char *kind,
+		       void (*each)(void *ctx, const cJSON *line), struct error *err)
 {
 	cleanup_arena struct arena a = { 0 };
 	size_t n;
-	struct story_part *parts =
-		story_parts(&a, dir, events ? "events" : "metrics", &n);
+	struct story_part *parts = story_parts(&a, dir, kind, &n);
 
 	for (size_t i = 0; i < n; i++) {
 		cleanup_buf struct buf text = { .max = STORY_MAX_LINES };
-		const char *at, *end;
 
 		if (file_read_regular(&text, path_join(&a, dir, parts[i].path), err))
 			return error_wrap(err, "attempts/%s", parts[i].path);
-		buf_adds(&text, "");
-		for (at = text.data ? (const char *)text.data : "";
-		     (end = strchr(at, '\n')); at = end + 1) {
-			cleanup_json cJSON *line = NULL;
-
-			if (!json_parse(&line, at, (size_t)(end - at), IGNORED))
-				write_line(run, tj, line, events);
-		}
+		if (text.len)
+			state_metrics_lines((const char *)text.data, text.len, each, w);
 	}
 	return 0;
 }
@@ -322,7 +319,7 @@ int story_write(const struct state_run *run, const cJSON *tj, const cJSON *repor
 		const char *dir, struct error *err)
 {
 	cleanup_json cJSON *job = job_of(tj, report);
-	size_t events = 0;
+	struct writing w = { run, tj, 0 };
 
 	state_publish(run, "Job", meta_name(job), job);
 	for (int64_t rank = 0; rank < json_int(report, 1, "nodes"); rank++) {
@@ -330,8 +327,8 @@ int story_write(const struct state_run *run, const cJSON *tj, const cJSON *repor
 
 		state_publish(run, "Pod", meta_name(pod), pod);
 	}
-	return write_lines(run, tj, dir, &events, err) ||
-			       write_lines(run, tj, dir, NULL, err)
+	return write_lines(&w, dir, "events", write_event, err) ||
+			       write_lines(&w, dir, "metrics", write_report, err)
 		       ? -1
 		       : 0;
 }

@@ -57,23 +57,30 @@ static bool is_log(const char *file, int64_t *ret_rank, int64_t *ret_number)
 	       story_number(file, rank, ".log.zst", ret_number);
 }
 
+static void gather_file(struct gathered *g, const char *attempt, const char *file,
+			const char *kind)
+{
+	bool log = str_eq(kind, "log");
+	struct story_part part = { .rank = -1 };
+
+	if (str_int(&part.attempt, attempt, 1, MAX_NUMBER, IGNORED) ||
+	    (log ? !is_log(file, &part.rank, &part.number)
+		 : !story_number(file, kind, ".jsonl", &part.number)))
+		return;
+	part.path = arena_printf(g->arena, log ? "%s/logs/%s" : "%s/%s", attempt, file);
+	gather(g, &part);
+}
+
 static void gather_attempt(struct gathered *g, const char *dir, const char *attempt,
 			   const char *kind)
 {
-	bool logs = str_eq(kind, "log");
-	const char *below = logs ? arena_printf(g->arena, "%s/logs", attempt) : attempt;
+	const char *below = str_eq(kind, "log")
+				    ? arena_printf(g->arena, "%s/logs", attempt)
+				    : attempt;
 	char **files = state_entries(g->arena, path_join(g->arena, dir, below));
-	struct story_part part = { .rank = -1 };
 
-	if (str_int(&part.attempt, attempt, 1, MAX_NUMBER, IGNORED))
-		return;
-	for (; *files; files++) {
-		if (logs ? !is_log(*files, &part.rank, &part.number)
-			 : !story_number(*files, kind, ".jsonl", &part.number))
-			continue;
-		part.path = arena_printf(g->arena, "%s/%s", below, *files);
-		gather(g, &part);
-	}
+	for (; *files; files++)
+		gather_file(g, attempt, *files, kind);
 }
 
 static int in_order(const void *a, const void *b)
@@ -87,6 +94,14 @@ static int in_order(const void *a, const void *b)
 	return x->number < y->number ? -1 : x->number > y->number;
 }
 
+static struct story_part *sorted(struct gathered *g, size_t *ret_n)
+{
+	if (g->n)
+		qsort(g->list, g->n, sizeof(g->list[0]), in_order);
+	*ret_n = g->n;
+	return g->list;
+}
+
 struct story_part *story_parts(struct arena *arena, const char *dir, const char *kind,
 			       size_t *ret_n)
 {
@@ -95,10 +110,22 @@ struct story_part *story_parts(struct arena *arena, const char *dir, const char 
 
 	for (; *attempts; attempts++)
 		gather_attempt(&g, dir, *attempts, kind);
-	if (g.n)
-		qsort(g.list, g.n, sizeof(g.list[0]), in_order);
-	*ret_n = g.n;
-	return g.list;
+	return sorted(&g, ret_n);
+}
+
+struct story_part *story_listed(struct arena *arena, const struct store_listing *list,
+				const char *kind, size_t *ret_n)
+{
+	struct gathered g = { .arena = arena };
+
+	for (size_t i = 0; i < list->n; i++) {
+		const char *path = list->objects[i].path, *slash = strchr(path, '/');
+
+		if (slash)
+			gather_file(&g, str_slice(arena, path, (size_t)(slash - path)),
+				    slash + 1, kind);
+	}
+	return sorted(&g, ret_n);
 }
 
 /* Lines of which the last may be half: its writer replaces files whole, a copy may not. */

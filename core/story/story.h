@@ -75,6 +75,16 @@ enum { STORY_MAX_RUNS = 10000 };
  */
 MUST_CHECK int story_list(cJSON **ret, const struct story_conf *conf, struct error *err);
 
+/*
+ * Calls each() with what the run at conf's URI has reported, lines of metrics.jsonl, in
+ * their order; of conf, the URI and env. Nothing is written. ERR_UNSUPPORTED: it is on the
+ * disk of another machine (file, pvc); ERR_LIMIT: there is more than is read; those of the
+ * store. What came before an error counts.
+ */
+MUST_CHECK int story_reports(const struct story_conf *conf,
+			     void (*each)(void *ctx, const cJSON *report), void *ctx,
+			     struct error *err);
+
 CLEANUP(story, struct story *, story_close);
 #define cleanup_story __attribute__((cleanup(cleanup_storyp)))
 

@@ -40,6 +40,9 @@ struct story_part {
  */
 struct story_part *story_parts(struct arena *arena, const char *dir, const char *kind,
 			       size_t *ret_n);
+/* The same of a listing of attempts/; of KIND "log" none. */
+struct story_part *story_listed(struct arena *arena, const struct store_listing *list,
+				const char *kind, size_t *ret_n);
 
 /* "events.2.jsonl" is number 2 of "events", "events.jsonl" 0. False: not such a name. */
 bool story_number(const char *file, const char *kind, const char *ending, int64_t *ret);

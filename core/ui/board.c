@@ -17,6 +17,7 @@
 #include "client/columns.h"
 #include "client/jobs.h"
 #include "trainer/progress.h"
+#include "trainer/run_spec.h"
 #include "trainer/trainjob.h"
 #include "trainer/trainjob_status.h"
 #include "ui/html.h"
@@ -32,6 +33,9 @@ enum {
 	POINTS_BYTES = 8 << 20,
 };
 
+/* What the job has reported before this page. */
+enum past { PAST_UNASKED, PAST_ASKED, PAST_READ, PAST_DONE };
+
 struct row {
 	uint64_t version;
 	uint64_t round; /* of the watch that saw it last */
@@ -39,6 +43,10 @@ struct row {
 	char *cells, *labels; /* JSON */
 	struct series_set series;
 	int64_t at[2]; /* of what it has reported (ui.h) */
+	char *run_dir; /* NULL: it has none */
+	enum past past;
+	char *past_fault;      /* why there is no more of it; NULL: there is all */
+	uint64_t past_version; /* of past_fault */
 };
 
 struct board {
@@ -53,17 +61,26 @@ struct board {
 	uint64_t version, bell;
 	uint64_t forgotten; /* the newest version of a name that is no longer kept */
 	size_t n_gone, point_bytes;
-	bool synced, stopping;
+	bool synced, stopping, past_asked;
 	struct error lost; /* kind 0: the API server answers */
 };
+
+/* Free all that it has of its job. */
+static void empty(struct row *r)
+{
+	series_release(&r->series);
+	free(STEAL(r->cells));
+	free(STEAL(r->labels));
+	free(STEAL(r->run_dir));
+	free(STEAL(r->past_fault));
+	r->past = PAST_UNASKED;
+}
 
 static void row_free(void *p)
 {
 	struct row *r = p;
 
-	series_release(&r->series);
-	free(r->cells);
-	free(r->labels);
+	empty(r);
 	free(r);
 }
 
@@ -89,9 +106,7 @@ static void remove_row(struct board *b, struct row *r)
 	if (r->gone)
 		return;
 	b->point_bytes -= r->series.bytes;
-	series_release(&r->series);
-	free(STEAL(r->cells));
-	free(STEAL(r->labels));
+	empty(r);
 	r->gone = true;
 	r->version = ++b->version;
 	b->n_gone++;
@@ -110,10 +125,8 @@ uint64_t board_epoch(void)
 	return (uint64_t)unix_ms();
 }
 
-static void add_points(struct board *b, struct row *r, const cJSON *job, int64_t ms)
+static void count_points(struct board *b, const struct row *r)
 {
-	b->point_bytes -= r->series.bytes;
-	series_add(&r->series, job, ms, b->version, b->point_bytes < POINTS_BYTES);
 	b->point_bytes += r->series.bytes;
 	if (b->point_bytes < POINTS_BYTES)
 		return;
@@ -124,6 +137,13 @@ static void add_points(struct board *b, struct row *r, const cJSON *job, int64_t
 		series_thin(&other->series, b->version);
 		b->point_bytes += other->series.bytes;
 	}
+}
+
+static void add_points(struct board *b, struct row *r, const cJSON *job, int64_t ms)
+{
+	b->point_bytes -= r->series.bytes;
+	series_add(&r->series, job, ms, b->version, b->point_bytes < POINTS_BYTES);
+	count_points(b, r);
 }
 
 struct reading {
@@ -162,9 +182,14 @@ static bool slim(cJSON *job)
 		{ "spec", "runtimePatches" },    { "spec", "trainer", "command" },
 		{ "spec", "trainer", "args" },   { "spec", "trainer", "env" },
 	};
+	cleanup_json cJSON *run_dir =
+		json_dup(json_get(job, "metadata", "annotations", RUN_DIR_ANNOTATION));
 
 	for (size_t i = 0; i < N_ELEMENTS(drop); i++)
 		json_del(job, drop[i]);
+	if (run_dir)
+		json_put(job, STEAL(run_dir), "metadata", "annotations",
+			 RUN_DIR_ANNOTATION);
 	return true;
 }
 
@@ -206,6 +231,15 @@ static char *print_cells(struct board *b, const cJSON *job)
 	return (char *)out.data;
 }
 
+static void set_run_dir(struct row *r, const char *uri)
+{
+	if (str_eq(r->run_dir, uri))
+		return;
+	free(r->run_dir);
+	r->run_dir = uri ? xstrdup(uri) : NULL;
+	r->past = PAST_UNASKED;
+}
+
 static void set_row(struct board *b, const char *key, const cJSON *job)
 {
 	char *cells = print_cells(b, job);
@@ -224,6 +258,7 @@ static void set_row(struct board *b, const char *key, const cJSON *job)
 	free(r->labels);
 	r->cells = cells;
 	r->labels = labels ? json_text(labels) : NULL;
+	set_run_dir(r, meta_annotation(job, RUN_DIR_ANNOTATION));
 	r->version = ++b->version;
 	r->round = b->round;
 	read_points(b, r, job);
@@ -483,6 +518,70 @@ bool board_points(struct board *b, struct buf *out, const char *key, size_t i,
 		series_print(out, &r->series, i, seen_here(b, span[0]), span[1]);
 	pthread_mutex_unlock(&b->lock);
 	return is_there;
+}
+
+bool board_past(struct board *b, struct buf *out, const char *key, uint64_t seen)
+{
+	bool failed = false;
+	struct row *r;
+
+	pthread_mutex_lock(&b->lock);
+	r = map_get(&b->rows, key);
+	if (!r || !r->run_dir || !b->conf->history) {
+		pthread_mutex_unlock(&b->lock);
+		return false;
+	}
+	if (r->past == PAST_UNASKED || (r->past_fault && !seen)) {
+		free(STEAL(r->past_fault));
+		r->past = PAST_ASKED;
+		b->past_asked = true;
+		ring(b);
+	}
+	failed = r->past_fault && r->past_version > seen;
+	if (failed)
+		html_json(out, r->past_fault);
+	pthread_mutex_unlock(&b->lock);
+	return failed;
+}
+
+bool board_next_past(struct board *b, struct arena *a, const char **ret_key,
+		     const char **ret_run_dir)
+{
+	struct row *next = NULL;
+
+	pthread_mutex_lock(&b->lock);
+	map_each(e, &b->rows) {
+		struct row *r = e->value;
+
+		if (!b->past_asked || next || r->past != PAST_ASKED)
+			continue;
+		next = r;
+		r->past = PAST_READ;
+		*ret_key = arena_strdup(a, e->key);
+		*ret_run_dir = arena_strdup(a, r->run_dir);
+	}
+	b->past_asked = next;
+	pthread_mutex_unlock(&b->lock);
+	return next;
+}
+
+void board_put_past(struct board *b, const char *key, const char *run_dir,
+		    const struct series_set *points, const struct error *why)
+{
+	struct row *r;
+
+	pthread_mutex_lock(&b->lock);
+	r = map_get(&b->rows, key);
+	if (r && r->past == PAST_READ && str_eq(r->run_dir, run_dir)) {
+		b->point_bytes -= r->series.bytes;
+		series_prepend(&r->series, points, ++b->version);
+		count_points(b, r);
+		r->past = PAST_DONE;
+		r->past_version = b->version;
+		r->past_fault = why->kind ? xstrdup(why->msg) : NULL;
+		ring(b);
+	}
+	pthread_mutex_unlock(&b->lock);
 }
 
 /* A slash sorts before all that names have: "a/z" comes before "a-b/a". */

@@ -13,6 +13,7 @@
 #include "kube/kube.h"
 
 struct board;
+struct series_set;
 struct ui_conf;
 
 /* Starts its thread. `conf` outlives it. */
@@ -45,6 +46,18 @@ void board_rows(struct board *b, struct buf *out, uint64_t seen, const char *sel
  */
 bool board_points(struct board *b, struct buf *out, const char *key, size_t i,
 		  const uint64_t span[2]);
+/*
+ * Ask for what a job has reported before, once; another viewer that has seen nothing asks
+ * again if it failed. True: appended why it failed, a text of JSON, if that is newer than
+ * the version `seen`.
+ */
+bool board_past(struct board *b, struct buf *out, const char *key, uint64_t seen);
+/* The next job whose past was asked for, in the arena. False: none. */
+bool board_next_past(struct board *b, struct arena *a, const char **ret_key,
+		     const char **ret_run_dir);
+/* Its points, which remain the caller's, and why there are no more; kind 0: all. */
+void board_put_past(struct board *b, const char *key, const char *run_dir,
+		    const struct series_set *points, const struct error *why);
 /*
  * Calls visit with the cells of each job, sorted by namespace and name, with the lock held.
  * False: the API server has not answered yet, or does not now.

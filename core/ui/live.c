@@ -14,6 +14,7 @@
 #include "ui/board.h"
 #include "ui/html.h"
 #include "ui/job.h"
+#include "ui/past.h"
 #include "ui/tail.h"
 #include "ui/ui.h"
 #include "ui/want.h"
@@ -30,6 +31,7 @@ enum {
 struct live {
 	struct kube *kube;
 	struct board *board;
+	struct past *past;
 	struct tails tails;     /* its lock guards the list of viewers, too */
 	struct viewer *viewers; /* the newest first */
 };
@@ -76,20 +78,27 @@ static void say_text(struct viewer *v, const char *event, const char *json)
 	say(v, event);
 }
 
+/* Each begins with the job; its name and namespace need no escapes. */
+static void begin_of(struct viewer *v, const char *key)
+{
+	buf_clear(&v->data);
+	buf_printf(&v->data, "[\"%s\",", key);
+}
+
 static void send_points(struct viewer *v, const char *key, const uint64_t span[2])
 {
+	begin_of(v, key);
+	if (board_past(v->live->board, &v->data, key, span[0]))
+		say_text(v, "past", "]");
 	for (size_t i = 0;; i++) {
 		size_t len;
 
-		buf_adds(&v->data, "[\"");
-		buf_adds(&v->data, key);
-		buf_adds(&v->data, "\",");
+		begin_of(v, key);
 		len = v->data.len;
 		if (!board_points(v->live->board, &v->data, key, i, span))
 			break;
 		if (v->data.len > len)
 			say_text(v, "points", "]");
-		buf_clear(&v->data);
 	}
 	buf_clear(&v->data);
 }
@@ -417,7 +426,9 @@ int live_start(struct live **ret, const struct ui_conf *conf, struct error *err)
 	struct live *l = xcalloc(1, sizeof(*l));
 
 	l->kube = conf->kube;
-	if (board_start(&l->board, conf, err)) {
+	if (board_start(&l->board, conf, err) ||
+	    past_start(&l->past, conf, l->board, err)) {
+		board_free(l->board);
 		free(l);
 		return -1;
 	}
@@ -438,6 +449,7 @@ void live_stop(struct live *l)
 void live_free(struct live *l)
 {
 	tails_sweep(&l->tails, true);
+	past_free(l->past);
 	board_free(l->board);
 	pthread_mutex_destroy(&l->tails.lock);
 	free(l);

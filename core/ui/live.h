@@ -10,7 +10,8 @@
  *     GET /log?job=NAMESPACE/NAME            the whole log, as a file
  *     GET /arrived?after=ID                  the viewer has the log up to there: 204
  *
- * Events, all with data in JSON and the id VERSION.TAIL.LINE: rows and points (board.h),
+ * Events, all with data in JSON and the id VERSION.TAIL.LINE: rows and points (board.h), past
+ * (["ns/name",TEXT]: why what the job has reported before cannot be read),
  * job (job.h), log {"first":bool,"lines":[...]} (tail.h), end (of the log), lost (why the
  * API server is not watched, or null), mark (of a version). After an id that is too old,
  * `rows` is full, points replace, and the log begins again with `first`. Of a log at most

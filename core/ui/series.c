@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/hash.h"
@@ -150,6 +151,38 @@ bool series_add(struct series_set *set, const cJSON *job, int64_t now_ms,
 			add(set, name, p, more);
 	}
 	return true;
+}
+
+static void prepend(struct series_set *set, struct series *s, const struct series *past,
+		    uint64_t version)
+{
+	size_t n = past->n;
+
+	while (n && s->n && past->points[n - 1].ms >= s->points[0].ms)
+		n--;
+	if (!n)
+		return;
+	if (s->n + n > s->cap)
+		set_cap(set, s, s->n + n);
+	memmove(s->points + n, s->points, s->n * sizeof(*s->points));
+	memcpy(s->points, past->points, n * sizeof(*s->points));
+	s->n += n;
+	s->thinned = version;
+	while (s->n > SERIES_POINTS)
+		thin(s, version);
+	if (s->cap > SERIES_POINTS)
+		set_cap(set, s, s->n);
+}
+
+void series_prepend(struct series_set *set, const struct series_set *past,
+		    uint64_t version)
+{
+	for (const struct series *p = past->first; p; p = p->next) {
+		struct series *s = find(set, p->name, version);
+
+		if (s)
+			prepend(set, s, p, version);
+	}
 }
 
 void series_release(struct series_set *set)

@@ -22,6 +22,14 @@ struct ui_conf {
 	 */
 	bool (*reports)(const char *ns, const char *name, int64_t at[2],
 			void (*each)(void *arg, const cJSON *report), void *arg);
+	/*
+	 * Calls each() with all that a job has reported, from its run directory, in the
+	 * order of time; an error comes after what could be read. NULL: nobody reads it.
+	 * Called by one thread of its own.
+	 */
+	int (*history)(void *ctx, const char *run_dir,
+		       void (*each)(void *arg, const cJSON *report), void *arg,
+		       struct error *err);
 	/* Called before the logs of a job are read; NULL: they are there. Many threads. */
 	int (*logs)(void *ctx, const char *name, struct error *err);
 	void *ctx;

@@ -1,4 +1,5 @@
 """Of test_cluster.sh, in the cluster's network namespace: what Chromium shows of the jobs in namespace lab."""
+import atexit
 import subprocess
 
 from browser import PROGRAM, Browser, Server, check, equal, finish, os
@@ -14,7 +15,15 @@ def jobs():
     return {row[1]: row for row in b.rows()[1:]}
 
 
-server = Server(os.environ, "-n", "lab")
+def losses():
+    return b.js("""const f = [...document.querySelectorAll('.plot')].find(f => f.querySelector('b').textContent === 'loss');
+        return f ? f.uplot.data : []""")
+
+
+s3 = subprocess.Popen([os.environ["S3"], "--access", "kft", "--secret", "kft-secret-key", "--port", "127.0.0.1:7070", "--quiet", "posix", os.environ["FILES"]],
+                      stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+atexit.register(s3.kill)
+server = Server(os.environ | {"ENDPOINT": "http://127.0.0.1:7070", "ACCESS_KEY_ID": "kft", "SECRET_ACCESS_KEY": "kft-secret-key"}, "-n", "lab")
 b = Browser()
 b.screen(1000, 900)
 b.go(server.url)
@@ -65,6 +74,10 @@ equal("... with what went wrong", [row[3] for row in timeline[5:]], [
     f"node-{rank} (node rank {rank}): container node: exit code 137 (SIGKILL), out of memory, restarted 2 times" for rank in (0, 1)])
 equal("the pods: restarts", [(row[1], row[3]) for row in b.js("return [...document.querySelector('#pods + table').rows].map(r => [...r.cells].map(c => c.innerText))")[1:]],
       [("Running", "2")] * 2)
+b.go(server.origin + "/jobs/lab/waits")
+b.until("what was reported before this page is plotted", lambda: len(losses()[1:] and losses()[1]) > 1)
+equal("... in its order, up to what the API server has", losses(), [[0, 2, 3, 4, 5, 6], [0.9, 0.7, 0.6, 0.5, 0.4, 0.31]])
+b.go(server.origin + "/jobs/lab/vit")
 check("the YAML has what the runtime gives", None if any("# of the runtime torch-distributed" in line for line in b.texts(".added")) else b.texts(".added"))
 
 b.click(".acts a")
@@ -86,6 +99,9 @@ equal("what may not be done cannot", b.js("return [...document.querySelectorAll(
 check("... its reason is what a screen reader tells", None if b.js("return document.querySelector('.acts button').getAttribute('aria-describedby')") == "no-rerun" else b.text(".acts"))
 b.screen(1000, 660)
 b.shot("may-not")
+b.go(reader.origin + "/jobs/lab/waits")
+b.until("who may not read a run directory sees why there is no more", lambda: "lab/waits has reported more" in b.text())
+equal("... and what there is", losses(), [[0], [0.31]])
 b.screen(1000, 900)
 b.go(reader.origin + "/jobs/lab/vit/delete")
 b.click("main button")

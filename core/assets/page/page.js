@@ -433,6 +433,11 @@ stream.heard.points = ([key, name, whole, points]) => {
   if (!plot.drawn) plot.drawn = setTimeout(drawPlots, 100);
 };
 
+stream.heard.past = ([key, why]) => {
+  plot.past.textContent = `${key} has reported more, which cannot be read: ${why}`;
+  plot.past.hidden = plot.section.hidden = false;
+};
+
 const finite = v => v !== null && Math.abs(v) < HUGE ? v : null;
 
 // [xs, ys] of a metric of a job; times begin with the job's first report. A job that goes on from a checkpoint
@@ -593,6 +598,8 @@ function startPlots(head) {
   plot.more = el('button', { type: 'button', hidden: true, onclick: () => { plot.all = true; drawPlots(); } });
   plot.section = el('section', { hidden: true }, el('h2', { id: 'plots', textContent: 'Metrics' }),
     el('div', { className: 'tools' }, plot.axis, el('label', {}, 'Compare with ', input), plot.compared), plot.list, plot.area, plot.more);
+  plot.past = el('p', { className: 'note', hidden: true });
+  plot.section.append(plot.past);
   head.before(plot.section);
   stream.plots = [job];
   for (const key of (query.get('with') || '').split(',')) if (key && stream.plots.length < 8) stream.plots.push(key);

@@ -97,6 +97,51 @@ TEST(peaks_survive_thinning)
 	series_release(&set);
 }
 
+TEST(what_came_before)
+{
+	struct series_set set = { 0 }, past = { 0 }, none = { 0 };
+
+	report(&set, 5, "0.5", 1, true);
+	report(&set, 6, "0.4", 2, true);
+	for (int i = 3; i < 7; i++)
+		report(&past, i, "0.9", 0, true);
+	series_prepend(&set, &none, 3);
+	check_print(&set, 0, 2, 9, "");
+	series_prepend(&set, &past, 3);
+	check_print(
+		&set, 0, 2, 9,
+		"\"loss\",true,[[1003,3,0.9],[1004,4,0.9],[1005,5,0.5],[1006,6,0.4]]");
+	report(&set, 7, "0.3", 4, true);
+	check_print(&set, 0, 3, 9, "\"loss\",false,[[1007,7,0.3]]");
+	series_prepend(&set, &past, 5);
+	check_print(&set, 0, 4, 9, "");
+	series_prepend(&none, &past, 6);
+	assert_int_equal(none.first->n, 4);
+	series_release(&set);
+	series_release(&past);
+	series_release(&none);
+}
+
+TEST(all_that_came_before_has_its_limit)
+{
+	struct series_set set = { 0 }, past = { 0 };
+
+	for (int i = 0; i < SERIES_POINTS; i++) {
+		report(&past, i, "1", 0, true);
+		report(&set, SERIES_POINTS + i, "2", 1, true);
+	}
+	series_prepend(&set, &past, 2);
+	assert_true(set.first->n <= SERIES_POINTS && set.first->cap <= SERIES_POINTS);
+	assert_true(set.first->points[0].step == 0);
+	assert_true(set.first->points[set.first->n - 1].step == 2 * SERIES_POINTS - 1);
+	for (int i = 0; i < 10000; i++)
+		report(&set, 2 * SERIES_POINTS + i, "3", 3, true);
+	assert_true(set.first->n <= SERIES_POINTS && set.first->cap <= SERIES_POINTS);
+	series_release(&set);
+	series_release(&past);
+	assert_int_equal(set.bytes, 0);
+}
+
 TEST(gaps_are_thinned_to_gaps)
 {
 	struct series_set set = { 0 };

@@ -1,0 +1,61 @@
+/* reports.c - what a run has reported, from its directory alone (story/story.h). */
+#include "base/cleanup.h"
+#include "local/state_metrics.h"
+#include "net/uri.h"
+#include "story/story_impl.h"
+
+enum { MAX_PART = 16 * 1024 * 1024 }; /* bytes: its writer has at most 9 MiB in one */
+
+static int read_parts(struct run_place *p, const struct store_listing *list,
+		      void (*each)(void *ctx, const cJSON *report), void *ctx,
+		      struct error *err)
+{
+	cleanup_arena struct arena a = { 0 };
+	size_t n, left = STORY_MAX_LINES;
+	struct story_part *parts = story_listed(&a, list, "metrics", &n);
+
+	for (size_t i = 0; i < n; i++) {
+		cleanup_buf struct buf text = { .max = left < MAX_PART ? left
+								       : MAX_PART };
+		const char *name = arena_printf(&a, "attempts/%s", parts[i].path);
+
+		if (place_get(p, name, &text, err))
+			return -1;
+		left -= text.len;
+		if (text.len)
+			state_metrics_lines((const char *)text.data, text.len, each, ctx);
+	}
+	return 0;
+}
+
+static int read_reports(struct run_place *p, void (*each)(void *ctx, const cJSON *report),
+			void *ctx, struct error *err)
+{
+	struct store_listing list = { 0 };
+	int rc;
+
+	if (p->scheme->local_open)
+		return error_set(err, ERR_UNSUPPORTED,
+				 "%s can be read where the job runs alone",
+				 uri_shown(&p->arena, p->uri));
+	rc = place_list(p, "attempts", ".jsonl", &list, err) ||
+			     read_parts(p, &list, each, ctx, err)
+		     ? -1
+		     : 0;
+	store_listing_release(&list);
+	return rc;
+}
+
+int story_reports(const struct story_conf *conf,
+		  void (*each)(void *ctx, const cJSON *report), void *ctx,
+		  struct error *err)
+{
+	struct run_place p = { 0 };
+	int rc = place_open(&p, conf->uri, conf->env, conf->ctx, err) ||
+				 read_reports(&p, each, ctx, err)
+			 ? -1
+			 : 0;
+
+	place_close(&p);
+	return rc;
+}

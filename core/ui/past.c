@@ -1,0 +1,82 @@
+/* past.c - what jobs have reported before this page. */
+#include "ui/past.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "base/thread.h"
+#include "base/xmalloc.h"
+#include "trainer/progress.h"
+#include "ui/board.h"
+#include "ui/series.h"
+#include "ui/ui.h"
+
+enum { WAIT_MS = 60000, PAST_BYTES = 2 << 20 };
+
+struct past {
+	const struct ui_conf *conf;
+	struct board *board;
+	pthread_t thread;
+};
+
+static void on_report(void *ctx, const cJSON *report)
+{
+	struct series_set *points = ctx;
+	cleanup_json cJSON *job = cJSON_CreateObject();
+
+	progress_put_line(job, report);
+	if (progress_updated_ms(job) >= 0)
+		series_add(points, job, progress_updated_ms(job), 0, true);
+	if (points->bytes > PAST_BYTES)
+		series_thin(points, 0);
+}
+
+static void *past_main(void *ctx)
+{
+	const struct past *p = ctx;
+	uint64_t bell = 0;
+
+	do {
+		cleanup_arena struct arena a = { 0 };
+		struct series_set points = { 0 };
+		const char *key, *run_dir;
+		struct error why = { 0 };
+
+		while (board_next_past(p->board, &a, &key, &run_dir)) {
+			(void)!p->conf->history(p->conf->ctx, run_dir, on_report, &points,
+						&why);
+			board_put_past(p->board, key, run_dir, &points, &why);
+			series_release(&points);
+			why = (struct error){ 0 };
+		}
+	} while (board_wait(p->board, &bell, WAIT_MS));
+	return NULL;
+}
+
+int past_start(struct past **ret, const struct ui_conf *conf, struct board *b,
+	       struct error *err)
+{
+	struct past *p;
+
+	*ret = NULL;
+	if (!conf->history)
+		return 0;
+	p = xcalloc(1, sizeof(*p));
+	p->conf = conf;
+	p->board = b;
+	if (thread_start(&p->thread, past_main, p, err)) {
+		free(p);
+		return -1;
+	}
+	*ret = p;
+	return 0;
+}
+
+void past_free(struct past *p)
+{
+	if (!p)
+		return;
+	pthread_join(p->thread, NULL);
+	free(p);
+}

@@ -39,10 +39,10 @@ static bool link_entry(int from, const char *name, int to, int depth)
 
 	if (fstatat(from, name, &st, AT_SYMLINK_NOFOLLOW))
 		return false;
-	if (S_ISREG(st.st_mode))
-		return !linkat(from, name, to, name, 0);
-	if (!S_ISDIR(st.st_mode))
-		return true; /* it is not sent */
+	if (recognize_is_file(from, name, depth, &st))
+		return !linkat(from, name, to, name, AT_SYMLINK_FOLLOW);
+	if (!S_ISDIR(st.st_mode)) /* it is not sent, which is said of a link */
+		return !S_ISLNK(st.st_mode) || !linkat(from, name, to, name, 0);
 	return !mkdirat(to, name, 0700) &&
 	       link_all(openat(from, name, HOW), openat(to, name, HOW), depth + 1);
 }

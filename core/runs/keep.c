@@ -40,6 +40,7 @@ struct keeper {
 	struct run_place place;
 	struct entries here;
 	bool unrecognized; /* say_unrecognized() has said so */
+	bool skipped;      /* say_skipped() has said so */
 	bool had_files;    /* another rank than the first: of a checkpoint before */
 	bool ended;        /* the command writes no more */
 	uint32_t heard;
@@ -81,6 +82,8 @@ static void leave_out_torn(struct keeper *k, const struct wish *w)
 /* ---- one rank's files ---- */
 
 struct lines {
+	struct keeper *k;
+	const char *name; /* the checkpoint's */
 	struct buf text;
 	uint32_t rank;
 	int64_t files, bytes;
@@ -98,11 +101,23 @@ static int add_line(void *ctx, const char *path, int64_t size, const char *hex,
 	return buf_check(&l->text, "the checkpoint's list of files", err);
 }
 
+/* For the first of its kind: the next checkpoint has the same. */
+static void say_skipped(void *ctx, const char *line)
+{
+	const struct lines *l = ctx;
+
+	if (!l->k->skipped)
+		runs_say(l->k->r, "run directory: %.200s: %.300s", l->name, line);
+	l->k->skipped = true;
+}
+
 static int list_files(struct keeper *k, const char *path, struct lines *ret,
 		      struct error *err)
 {
-	const struct upload_conf all = { 0 };
+	const struct upload_conf all = { .links = true, .say = say_skipped, .ctx = ret };
 
+	ret->k = k;
+	ret->name = path_base(path);
 	ret->rank = k->r->conf->rank;
 	ret->text.max = COMPLETE_MAX;
 	return upload_list(&all, path, add_line, ret, err);

@@ -92,7 +92,7 @@ int place_send(struct run_place *p, const char *what, const char *name, struct e
 	struct upload_now now;
 
 	conf.connections = CONNECTIONS;
-	conf.background = true;
+	conf.background = conf.links = true;
 	return upload_run(&conf, what, &now, err);
 }
 

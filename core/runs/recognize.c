@@ -61,7 +61,7 @@ static bool is_row(int dir, const char *name, size_t row, struct stat *ret)
 		return false;
 	if (!table[row].last)
 		return !fstatat(dir, name, ret, AT_SYMLINK_NOFOLLOW) &&
-		       S_ISREG(ret->st_mode);
+		       S_ISREG(ret->st_mode) && ret->st_size;
 	return has_file(dir, name, table[row].last, ret);
 }
 
@@ -103,6 +103,16 @@ bool recognize_is_part(const char *name)
 	return !str_eq(name, ".") && !str_eq(name, "..") && !str_eq(name, ".kftrainer");
 }
 
+bool recognize_is_file(int dir, const char *name, int depth, struct stat *st)
+{
+	struct stat to;
+
+	if (depth && S_ISLNK(st->st_mode) && !fstatat(dir, name, &to, 0) &&
+	    S_ISREG(to.st_mode))
+		*st = to;
+	return S_ISREG(st->st_mode);
+}
+
 static uint64_t stamp_of(int dir, const char *name, int depth, struct recognized *ret)
 {
 	uint64_t h = hash(name, strlen(name), 0xcbf29ce484222325), sum = 0;
@@ -114,7 +124,7 @@ static uint64_t stamp_of(int dir, const char *name, int depth, struct recognized
 
 	if (depth > RECOGNIZE_DEPTH || fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW))
 		return 0;
-	if (S_ISREG(st.st_mode)) {
+	if (recognize_is_file(dir, name, depth, &st)) {
 		ns = ns_of(&st);
 		ret->newest = ns > ret->newest ? ns : ret->newest;
 		ret->files++;

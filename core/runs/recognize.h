@@ -17,6 +17,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/stat.h>
 
 #include "base/error.h"
 
@@ -42,6 +43,8 @@ uint64_t recognize_stamp(int dir, const char *name, struct recognized *ret);
 /* Of what is below a checkpoint: this name, at most so many directories deep. */
 enum { RECOGNIZE_DEPTH = 32 };
 bool recognize_is_part(const char *name);
+/* A file; below it (depth > 0) also a symbolic link to one. *st: lstat's, then the file's. */
+bool recognize_is_file(int dir, const char *name, int depth, struct stat *st);
 
 /* Each entry whose name has no dot in front. */
 void recognize_each(int dir, void (*each)(void *ctx, const char *name), void *ctx);

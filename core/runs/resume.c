@@ -153,10 +153,10 @@ static struct wanted choose_files(struct arena *arena, const struct complete *c,
 	return w;
 }
 
-/* Is it there, and the same? */
+/* Is it there, and the same? It may be a link that the command has made. */
 static bool is_whole(int dir, const struct complete_file *f, char *block)
 {
-	cleanup_fd int fd = relpath_open(dir, f->path, O_RDONLY | O_NONBLOCK, false);
+	cleanup_fd int fd = openat(dir, f->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	cleanup_digest struct digest *sum = digest_new(DIGEST_SHA256);
 	char hex[DIGEST_HEX_SIZE];
 	struct stat st;

@@ -42,7 +42,8 @@ struct upload {
 
 /* ---- collect files ---- */
 
-static int add_file(struct upload *up, const char *name, const char *path,
+/* `root`: the directory that `path` is below; -1: it is at `name`. */
+static int add_file(struct upload *up, int root, const char *name, const char *path,
 		    const struct stat *st, struct error *err)
 {
 	if (up->n == MAX_FILES)
@@ -51,7 +52,7 @@ static int add_file(struct upload *up, const char *name, const char *path,
 		up->cap = up->cap ? 2 * up->cap : 64;
 		up->files = xreallocarray(up->files, up->cap, sizeof(*up->files));
 	}
-	up->files[up->n++] = (struct put_file){ .root = up->root,
+	up->files[up->n++] = (struct put_file){ .root = root,
 						.path = arena_strdup(&up->arena, path),
 						.name = arena_strdup(&up->arena, name),
 						.size = st->st_size,
@@ -81,12 +82,17 @@ static int walk_entry(struct walk *w, const char *dir, const char *below,
 	const char *name = path_join(&arena, dir, entry);
 	const char *path = *below ? arena_printf(&arena, "%s/%s", below, entry) : entry;
 	const struct upload_conf *conf = w->up->conf;
-	struct stat st;
+	struct stat st, to;
+	bool link;
 
 	if (target_reserved(path))
 		return 0;
 	if (lstat(name, &st))
 		return error_errno(err, errno, "%s", name);
+	link = conf->links && S_ISLNK(st.st_mode) && !stat(name, &to) &&
+	       S_ISREG(to.st_mode);
+	if (link)
+		st = to;
 	if (S_ISDIR(st.st_mode))
 		return walk(w, name, path, err);
 	if (conf->filter && !filter_wants(conf->filter, path, false))
@@ -99,7 +105,7 @@ static int walk_entry(struct walk *w, const char *dir, const char *below,
 	}
 	if (relpath_check(path, err))
 		return error_wrap(err, "%s", dir);
-	return add_file(w->up, name, path, &st, err);
+	return add_file(w->up, link ? -1 : w->up->root, name, path, &st, err);
 }
 
 static int is_entry(const struct dirent *e)
@@ -240,7 +246,7 @@ static int find_files(struct upload *up, const char *what, struct error *err)
 		return error_set(err, ERR_NOT_FOUND,
 				 "%s: no such file or directory to upload", what);
 	if (S_ISREG(st.st_mode))
-		return add_file(up, what,
+		return add_file(up, up->root, what,
 				up->conf->called ? up->conf->called : path_base(what),
 				&st, err);
 	up->dir = what;
@@ -349,8 +355,7 @@ static void release(struct upload *up)
 int upload_list(const struct upload_conf *conf, const char *what, digest_each *each,
 		void *ctx, struct error *err)
 {
-	struct upload_conf quiet = { .filter = conf->filter };
-	struct upload up = { .conf = &quiet, .root = -1 };
+	struct upload up = { .conf = conf, .root = -1 };
 	int rc = find_files(&up, what, err) || digest_files(&up, each, ctx, err) ? -1 : 0;
 
 	release(&up);

@@ -31,6 +31,7 @@ struct upload_conf {
 	unsigned connections;        /* at most; 0: the scheme's choice */
 	int tries;                   /* as store_conf's */
 	bool background, blind;      /* as put_conf's */
+	bool links;                  /* also what symbolic links to files are to */
 	const char *called;          /* a file, in errors; NULL: as its name ends */
 	/* Ten times a second, from the thread that called; or NULL. */
 	void (*tick)(void *ctx, const struct upload_now *now);
@@ -42,8 +43,8 @@ struct upload_conf {
 
 /*
  * `what`: a file, uploaded as the object of exactly that URI; or a directory, whose files
- * go to URI/PATH. Skipped are .kftrainer, symbolic links and other files that are not
- * regular (reported by say). ERR_NOT_FOUND: no file. ERR_CONFLICT: a file changed while
+ * go to URI/PATH. Skipped are .kftrainer, symbolic links (but conf->links) and other files
+ * that are not regular (reported by say). ERR_NOT_FOUND: no file. ERR_CONFLICT: a file changed while
  * it was sent. *ret is always filled.
  */
 MUST_CHECK int upload_run(const struct upload_conf *conf, const char *what,
@@ -61,7 +62,8 @@ MUST_CHECK int upload_digest(const struct upload_conf *conf, const char *what,
 
 /*
  * The files that upload_run() uploads from a directory, sorted by the bytes of their
- * paths, each with its SHA-256 in hex; -1 of `each` ends it. Only conf->filter is used.
+ * paths, each with its SHA-256 in hex; -1 of `each` ends it. Of conf, filter, links and
+ * say are used.
  */
 MUST_CHECK int upload_list(const struct upload_conf *conf, const char *what,
 			   int (*each)(void *ctx, const char *path, int64_t size,

@@ -194,6 +194,18 @@ until(lambda: complete(folder("runs/torn")) == ["step=1.ckpt"])
 check("a .ckpt whose writer is killed is never complete", differ((r.wait(), [x for x in r.text.splitlines() if "from" in x],
       complete(folder("runs/torn"))), (0, ["from nothing", "from step=1.ckpt"], ["step=1.ckpt"])) and r.text)
 
+# ---- symbolic links in a checkpoint (unchanged weights), and instead of one (last.ckpt, latest); an empty file ----------
+links = """cd "$KFTRAINER_CHECKPOINT_DIR" && mkdir .new base .new/d && echo w >base/w && echo m >.new/d/m && : >empty.ckpt && ln -s x.ckpt x.ckpt
+ln -s ../base/w .new/w && ln -s ../../../kept .new/d/k && ln -s ../base .new/base && mv .new step-1 && ln -s step-1 last.ckpt && ln -s step-1 latest && sleep 3"""
+uri = f"file://{scratch}/links"
+r = Run(uri, "links-ck", command=["sh", "-c", links])
+check("links to files are kept as files, one to a directory is named, links to checkpoints and empty files are none", differ(
+    (r.wait(), complete(scratch / "links"), "step-1: skipped base: a symbolic link" in r.text), (0, ["step-1"], True)) and r.text)
+r = Run(uri, "links-ck", command=["sh", "-c", 'cd "$KFTRAINER_RESUME_FROM" && test -L w && test -L d/k'])
+check("... here they stay links", differ(r.wait(), 0) and r.text)
+r = Run(uri, "links-ck2", command=["sh", "-c", 'cd "$KFTRAINER_RESUME_FROM" && test -f d/k && find * -type f -exec cat {} + | sort | tr -d "\\n"'])
+check("... on another node they are files", differ((r.wait(), r.text), (0, "mw")) and r.text)
+
 # ---- a checkpoint that is being fetched ------------------------------------------------------------------------------
 fetched = """cd "$KFTRAINER_CHECKPOINT_DIR" && printf '0 checkpoint-2' >.kftrainer-resumed && mkdir checkpoint-2 .new && echo x >.new/weights
 echo '{"step": 2}' >checkpoint-2/trainer_state.json && sleep 1 && mv .new checkpoint-1 && until [ -e ../done ]; do sleep 0.1; done"""

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/str.h"
 #include "tests/unit/base/base_test.h"
 
 static char dir[] = "/tmp/kft-recognize-XXXXXX";
@@ -36,6 +37,7 @@ TEST(test_table)
 		{ "checkpoint-3/model.safetensors", "checkpoint-3", false, false },
 		{ "checkpoint-3/random_states_0.pkl", "checkpoint-3", false, true },
 		{ "step=7.ckpt", "step=7.ckpt", false, true },
+		{ "step=8.ckpt", "step=8.ckpt", false, false }, /* empty */
 		{ "shard.ckpt/meta.pt", "shard.ckpt", false, false },
 		{ "shard.ckpt/.metadata", "shard.ckpt", false, true },
 		{ "model.pt", "model.pt", false, false },
@@ -50,7 +52,7 @@ TEST(test_table)
 	assert_non_null(mkdtemp(dir));
 	fd = open(dir, O_RDONLY | O_DIRECTORY);
 	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
-		put(rows[i].file, "x");
+		put(rows[i].file, str_eq(rows[i].name, "step=8.ckpt") ? "" : "x");
 		check_int(rows[i].file,
 			  recognize_finished(fd, rows[i].name, rows[i].renamed),
 			  rows[i].finished);

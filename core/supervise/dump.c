@@ -26,6 +26,7 @@ enum {
 	ENVIRON_BYTES = 256 * 1024,
 	CAPTURE_BYTES = 256 * 1024,
 	ONE_MS = 1000, /* for one process to end */
+	WRITES = 1024, /* bytes in a millisecond */
 };
 
 struct process {
@@ -230,4 +231,34 @@ void dump_processes(const struct dump *d)
 		say_process(d, &list[i]);
 	abort_all(d, list, n, first);
 	free(list);
+}
+
+/* By write(2) and its like; 0: another user's, or gone. */
+static int64_t written_by(int64_t pid)
+{
+	cleanup_buf struct buf io = { .max = 4096 };
+	cleanup_arena struct arena a = { 0 };
+	const char *at = NULL;
+
+	if (!file_read(&io, arena_printf(&a, "/proc/%" PRId64 "/io", pid), IGNORED) &&
+	    io.len)
+		at = strstr((const char *)io.data, "wchar: ");
+	return at ? strtoll(at + strlen("wchar: "), NULL, 10) : 0;
+}
+
+bool dump_is_writing(struct dump_writes *before, int64_t every_ms, int64_t now)
+{
+	int64_t elapsed = now - before->at, bytes = 0, more;
+	struct process *list;
+	size_t n;
+
+	if (elapsed < every_ms)
+		return false;
+	list = descendants(&n);
+	for (size_t i = 0; i < n; i++)
+		bytes += written_by(list[i].pid);
+	free(list);
+	more = bytes - before->bytes;
+	*before = (struct dump_writes){ now, bytes };
+	return more / elapsed >= WRITES;
 }

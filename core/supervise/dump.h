@@ -1,6 +1,6 @@
 /*
- * dump.h - show where a command's processes are, and end them by ABRT (private to
- * core/supervise).
+ * dump.h - look at a command's processes: do they write files? Show where they are, and
+ * end them by ABRT (private to core/supervise).
  *
  * Python writes its stacks when it gets ABRT and PYTHONFAULTHANDLER is set. No core is
  * dumped.
@@ -23,5 +23,14 @@ struct dump {
 
 /* All descendants of this process, one after the other: takes at most DUMP_MS. */
 void dump_processes(const struct dump *d);
+
+/*
+ * What a silent command does that saves a checkpoint: have all descendants together written
+ * a MiB a second since the look before? At most one look in `every_ms`; else: no.
+ */
+struct dump_writes {
+	int64_t at, bytes;
+};
+bool dump_is_writing(struct dump_writes *before, int64_t every_ms, int64_t now);
 
 #endif

@@ -35,7 +35,7 @@ extern char **environ;
 /* As a shell has it. */
 enum { BY_SIGNAL = 128, NOT_EXECUTABLE = 126, NOT_STARTED = 127 };
 
-enum { SIGN_MS = 1000, KEEP_MS = 60 * 1000, KEPT_MS = 200 };
+enum { SIGN_MS = 1000, LOOK_MS = 10 * 1000, KEEP_MS = 60 * 1000, KEPT_MS = 200 };
 
 /* An attempt in which the commands are not started, as their work is done. */
 #define TRAINED      UINT32_MAX
@@ -62,8 +62,9 @@ struct supervisor {
 	struct tail tail;
 	uint32_t token[MESSAGE_TOKEN];
 	struct heard heard;
-	int64_t oom_kills;   /* before this start */
-	int64_t signed_at;   /* the last sign that the hub was told */
+	int64_t oom_kills; /* before this start */
+	int64_t signed_at; /* the last sign that the hub was told */
+	struct dump_writes writes;
 	struct relay out[2]; /* standard output and error */
 	int signals, done;
 	int early;     /* a signal that came before the hub knew of this rank; 0: none */
@@ -616,7 +617,16 @@ static void report_state(struct supervisor *s)
 	star_report(s->star, &now);
 }
 
-/* At most each second: that there was output, or progress, or that its work is kept. */
+/* Looked for while the command is silent; more often where that is soon a stall. */
+static bool is_writing(struct supervisor *s, int64_t now)
+{
+	int64_t soon = s->conf->rules.stall_after_ms / 4;
+
+	return dump_is_writing(&s->writes, soon > 0 && soon < LOOK_MS ? soon : LOOK_MS,
+			       now);
+}
+
+/* At most each second: there was output, or progress, or much is written, or is kept. */
 static void give_sign(struct supervisor *s)
 {
 	int64_t now = clock_ms(), then = s->signed_at;
@@ -630,7 +640,7 @@ static void give_sign(struct supervisor *s)
 	heard = s->heard.at >= then;
 	pthread_mutex_unlock(&s->heard.lock);
 	s->signed_at = now;
-	if (s->held || heard || s->tail.added >= then)
+	if (s->held || heard || s->tail.added >= then || is_writing(s, now))
 		star_sign(s->star, &sign);
 }
 

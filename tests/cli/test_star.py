@@ -283,6 +283,9 @@ def a_stall_without_a_restart():
 def no_stall():
     w = World(2, '[ $RANK = 0 ] && { ' + TALK % "echo $i" + 'exit 0; }; sleep 4', "--restarts", "1", "--stall-after", "200ms")
     is_("while one rank writes, none has stalled", (w.codes(), "stalled" in w.rank[0].text()), ([0, 0], False))
+    w = World(2, f'[ $RANK = 0 ] && for i in 1 2 3 4 5 6 7 8 9 10 11 12 13; do sleep 0.3; head -c 2000000 /dev/zero >>{scratch.name}/saved; done; sleep 1',
+              "--restarts", "1", "--stall-after", "200ms")
+    is_("... nor while one writes a file, as a checkpoint", (w.codes(), "stalled" in w.rank[0].text()), ([0, 0], False))
     w = World(2, "sleep 3", "--stall-after", "never")
     is_("never is never", (w.codes(), "stalled" in w.rank[0].text()), ([0, 0], False))
 

@@ -26,8 +26,9 @@
 
 enum {
 	TICK_MS = 250,
-	AGAIN_MS = 5000,     /* after a failure that does not pass by itself */
-	RUNTIMES_MS = 10000, /* the numbers of nodes of runtimes are read again */
+	AGAIN_MS = 5000,       /* after a failure that does not pass by itself */
+	RUNTIMES_MS = 10000,   /* the numbers of nodes of runtimes are read again */
+	PAST_AGAIN_MS = 30000, /* a supervisor sends each 10 s */
 	MAX_GONE = 1000,
 	MAX_CELLS = 16384,
 	POINTS_BYTES = 8 << 20,
@@ -42,11 +43,14 @@ struct row {
 	bool gone;
 	char *cells, *labels; /* JSON */
 	struct series_set series;
-	int64_t at[2]; /* of what it has reported (ui.h) */
-	char *run_dir; /* NULL: it has none */
+	int64_t at[2];   /* of what it has reported (ui.h) */
+	char *run_dir;   /* NULL: it has none */
+	int64_t live_ms; /* of the first report that was seen here; 0: none */
 	enum past past;
 	char *past_fault;      /* why there is no more of it; NULL: there is all */
 	uint64_t past_version; /* of past_fault */
+	int64_t past_ms;       /* when it was read, by clock_ms(); 0: not yet */
+	bool past_again;
 };
 
 struct board {
@@ -65,6 +69,14 @@ struct board {
 	struct error lost; /* kind 0: the API server answers */
 };
 
+static void forget_past(struct row *r)
+{
+	free(STEAL(r->past_fault));
+	r->past = PAST_UNASKED;
+	r->past_ms = 0;
+	r->past_again = false;
+}
+
 /* Free all that it has of its job. */
 static void empty(struct row *r)
 {
@@ -72,8 +84,8 @@ static void empty(struct row *r)
 	free(STEAL(r->cells));
 	free(STEAL(r->labels));
 	free(STEAL(r->run_dir));
-	free(STEAL(r->past_fault));
-	r->past = PAST_UNASKED;
+	forget_past(r);
+	r->live_ms = 0;
 }
 
 static void row_free(void *p)
@@ -142,7 +154,10 @@ static void count_points(struct board *b, const struct row *r)
 static void add_points(struct board *b, struct row *r, const cJSON *job, int64_t ms)
 {
 	b->point_bytes -= r->series.bytes;
-	series_add(&r->series, job, ms, b->version, b->point_bytes < POINTS_BYTES);
+	if (series_add(&r->series, job, ms, b->version, b->point_bytes < POINTS_BYTES) &&
+	    !r->live_ms)
+		r->live_ms =
+			progress_updated_ms(job) >= 0 ? progress_updated_ms(job) : ms;
 	count_points(b, r);
 }
 
@@ -237,7 +252,7 @@ static void set_run_dir(struct row *r, const char *uri)
 		return;
 	free(r->run_dir);
 	r->run_dir = uri ? xstrdup(uri) : NULL;
-	r->past = PAST_UNASKED;
+	forget_past(r);
 }
 
 static void set_row(struct board *b, const char *key, const cJSON *job)
@@ -520,6 +535,18 @@ bool board_points(struct board *b, struct buf *out, const char *key, size_t i,
 	return is_there;
 }
 
+/*
+ * What a supervisor has not sent yet comes with a second look, and what was missed here
+ * when a page is opened.
+ */
+static bool is_past_due(const struct row *r, uint64_t seen)
+{
+	if (r->past != PAST_DONE)
+		return r->past == PAST_UNASKED;
+	return (!seen && r->past_fault) ||
+	       ((!seen || !r->past_again) && clock_ms() > r->past_ms + PAST_AGAIN_MS);
+}
+
 bool board_past(struct board *b, struct buf *out, const char *key, uint64_t seen)
 {
 	bool failed = false;
@@ -531,8 +558,9 @@ bool board_past(struct board *b, struct buf *out, const char *key, uint64_t seen
 		pthread_mutex_unlock(&b->lock);
 		return false;
 	}
-	if (r->past == PAST_UNASKED || (r->past_fault && !seen)) {
+	if (is_past_due(r, seen)) {
 		free(STEAL(r->past_fault));
+		r->past_again = r->past == PAST_DONE;
 		r->past = PAST_ASKED;
 		b->past_asked = true;
 		ring(b);
@@ -573,11 +601,15 @@ void board_put_past(struct board *b, const char *key, const char *run_dir,
 	pthread_mutex_lock(&b->lock);
 	r = map_get(&b->rows, key);
 	if (r && r->past == PAST_READ && str_eq(r->run_dir, run_dir)) {
+		++b->version;
 		b->point_bytes -= r->series.bytes;
-		series_prepend(&r->series, points, ++b->version);
+		if (!why->kind || !r->past_ms)
+			series_join(&r->series, points,
+				    r->live_ms ? r->live_ms : INT64_MAX, b->version);
 		count_points(b, r);
 		r->past = PAST_DONE;
 		r->past_version = b->version;
+		r->past_ms = clock_ms();
 		r->past_fault = why->kind ? xstrdup(why->msg) : NULL;
 		ring(b);
 	}

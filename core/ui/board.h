@@ -47,9 +47,9 @@ void board_rows(struct board *b, struct buf *out, uint64_t seen, const char *sel
 bool board_points(struct board *b, struct buf *out, const char *key, size_t i,
 		  const uint64_t span[2]);
 /*
- * Ask for what a job has reported before, once; another viewer that has seen nothing asks
- * again if it failed. True: appended why it failed, a text of JSON, if that is newer than
- * the version `seen`.
+ * Ask for what a job has reported before, and once more after a while; so does a viewer
+ * that has seen nothing. True: appended why it could not be read, a text of JSON, if that
+ * is newer than the version `seen`.
  */
 bool board_past(struct board *b, struct buf *out, const char *key, uint64_t seen);
 /* The next job whose past was asked for, in the arena. False: none. */

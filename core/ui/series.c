@@ -153,20 +153,28 @@ bool series_add(struct series_set *set, const cJSON *job, int64_t now_ms,
 	return true;
 }
 
-static void prepend(struct series_set *set, struct series *s, const struct series *past,
-		    uint64_t version)
+/* How many of its points are before `ms`. */
+static size_t count_before(const struct series *s, int64_t ms)
 {
-	size_t n = past->n;
+	size_t n = s->n;
 
-	while (n && s->n && past->points[n - 1].ms >= s->points[0].ms)
+	while (n && s->points[n - 1].ms >= ms)
 		n--;
+	return n;
+}
+
+static void join(struct series_set *set, struct series *s, const struct series *past,
+		 int64_t ms, uint64_t version)
+{
+	size_t n = count_before(past, ms), old = count_before(s, ms), rest = s->n - old;
+
 	if (!n)
 		return;
-	if (s->n + n > s->cap)
-		set_cap(set, s, s->n + n);
-	memmove(s->points + n, s->points, s->n * sizeof(*s->points));
+	if (n + rest > s->cap)
+		set_cap(set, s, n + rest);
+	memmove(s->points + n, s->points + old, rest * sizeof(*s->points));
 	memcpy(s->points, past->points, n * sizeof(*s->points));
-	s->n += n;
+	s->n = n + rest;
 	s->thinned = version;
 	while (s->n > SERIES_POINTS)
 		thin(s, version);
@@ -174,14 +182,14 @@ static void prepend(struct series_set *set, struct series *s, const struct serie
 		set_cap(set, s, s->n);
 }
 
-void series_prepend(struct series_set *set, const struct series_set *past,
-		    uint64_t version)
+void series_join(struct series_set *set, const struct series_set *past, int64_t ms,
+		 uint64_t version)
 {
 	for (const struct series *p = past->first; p; p = p->next) {
 		struct series *s = find(set, p->name, version);
 
 		if (s)
-			prepend(set, s, p, version);
+			join(set, s, p, ms, version);
 	}
 }
 

@@ -38,11 +38,11 @@ struct series_set {
 bool series_add(struct series_set *set, const cJSON *job, int64_t now_ms,
 		uint64_t version, bool more);
 /*
- * Put the points of `past` that are older than those of `set` before them; both have at
- * most SERIES_POINTS after it. All points of such metrics are printed again.
+ * The points before `ms` become those of `past`, of each metric that it has. All points of
+ * these are printed again.
  */
-void series_prepend(struct series_set *set, const struct series_set *past,
-		    uint64_t version);
+void series_join(struct series_set *set, const struct series_set *past, int64_t ms,
+		 uint64_t version);
 void series_thin(struct series_set *set, uint64_t version);
 void series_release(struct series_set *set);
 

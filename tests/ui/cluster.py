@@ -1,5 +1,6 @@
 """Of test_cluster.sh, in the cluster's network namespace: what Chromium shows of the jobs in namespace lab."""
 import atexit
+import socket
 import subprocess
 
 from browser import PROGRAM, Browser, Server, check, equal, finish, os
@@ -20,9 +21,6 @@ def losses():
         return f ? f.uplot.data : []""")
 
 
-s3 = subprocess.Popen([os.environ["S3"], "--access", "kft", "--secret", "kft-secret-key", "--port", "127.0.0.1:7070", "--quiet", "posix", os.environ["FILES"]],
-                      stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-atexit.register(s3.kill)
 server = Server(os.environ | {"ENDPOINT": "http://127.0.0.1:7070", "ACCESS_KEY_ID": "kft", "SECRET_ACCESS_KEY": "kft-secret-key"}, "-n", "lab")
 b = Browser()
 b.screen(1000, 900)
@@ -75,6 +73,12 @@ equal("... with what went wrong", [row[3] for row in timeline[5:]], [
 equal("the pods: restarts", [(row[1], row[3]) for row in b.js("return [...document.querySelector('#pods + table').rows].map(r => [...r.cells].map(c => c.innerText))")[1:]],
       [("Running", "2")] * 2)
 b.go(server.origin + "/jobs/lab/waits")
+b.until("a server that does not answer is named", lambda: "lab/waits has reported more, which cannot be read: " in b.text())
+s3 = subprocess.Popen([os.environ["S3"], "--access", "kft", "--secret", "kft-secret-key", "--port", "127.0.0.1:7070", "--quiet", "posix", os.environ["FILES"]],
+                      stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+atexit.register(s3.kill)
+b.until("s3", lambda: not socket.socket().connect_ex(("127.0.0.1", 7070)))
+b.go(b.url())
 b.until("what was reported before this page is plotted", lambda: len(losses()[1:] and losses()[1]) > 1)
 equal("... in its order, up to what the API server has", losses(), [[0, 2, 3, 4, 5, 6], [0.9, 0.7, 0.6, 0.5, 0.4, 0.31]])
 b.go(server.origin + "/jobs/lab/vit")

@@ -103,19 +103,21 @@ TEST(what_came_before)
 
 	report(&set, 5, "0.5", 1, true);
 	report(&set, 6, "0.4", 2, true);
-	for (int i = 3; i < 7; i++)
-		report(&past, i, "0.9", 0, true);
-	series_prepend(&set, &none, 3);
+	report(&past, 2, "0.9", 0, true);
+	series_join(&set, &none, 1005, 3);
 	check_print(&set, 0, 2, 9, "");
-	series_prepend(&set, &past, 3);
-	check_print(
-		&set, 0, 2, 9,
-		"\"loss\",true,[[1003,3,0.9],[1004,4,0.9],[1005,5,0.5],[1006,6,0.4]]");
+	series_join(&set, &past, 1005, 3);
+	check_print(&set, 0, 2, 9,
+		    "\"loss\",true,[[1002,2,0.9],[1005,5,0.5],[1006,6,0.4]]");
 	report(&set, 7, "0.3", 4, true);
 	check_print(&set, 0, 3, 9, "\"loss\",false,[[1007,7,0.3]]");
-	series_prepend(&set, &past, 5);
-	check_print(&set, 0, 4, 9, "");
-	series_prepend(&none, &past, 6);
+	for (int i = 4; i < 7; i++) /* more than there was: the second look */
+		report(&past, i, "0.8", 0, true);
+	series_join(&set, &past, 1005, 5);
+	check_print(&set, 0, 4, 9,
+		    "\"loss\",true,[[1002,2,0.9],[1004,4,0.8],[1005,5,0.5],[1006,6,0.4],"
+		    "[1007,7,0.3]]");
+	series_join(&none, &past, INT64_MAX, 6);
 	assert_int_equal(none.first->n, 4);
 	series_release(&set);
 	series_release(&past);
@@ -130,7 +132,7 @@ TEST(all_that_came_before_has_its_limit)
 		report(&past, i, "1", 0, true);
 		report(&set, SERIES_POINTS + i, "2", 1, true);
 	}
-	series_prepend(&set, &past, 2);
+	series_join(&set, &past, 1000 + SERIES_POINTS, 2);
 	assert_true(set.first->n <= SERIES_POINTS && set.first->cap <= SERIES_POINTS);
 	assert_true(set.first->points[0].step == 0);
 	assert_true(set.first->points[set.first->n - 1].step == 2 * SERIES_POINTS - 1);

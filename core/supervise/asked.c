@@ -4,8 +4,10 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/signalfd.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -13,7 +15,7 @@
 #include "base/stop.h"
 #include "base/thread.h"
 
-enum { OPEN_MS = 2000 };
+enum { OPEN_MS = 2000, BY_SIGNAL = 128 };
 
 int asked_next(int signals)
 {
@@ -43,6 +45,15 @@ bool asked_pending(void)
 		if (sigismember(&set, stops[i]))
 			return true;
 	return false;
+}
+
+int asked_code(int status, int signal)
+{
+	if (WIFSIGNALED(status))
+		return BY_SIGNAL + WTERMSIG(status);
+	return signal == SIGTERM && WEXITSTATUS(status) == EXIT_FAILURE
+		       ? BY_SIGNAL + SIGTERM
+		       : WEXITSTATUS(status);
 }
 
 /* The opening of the run directory, which may wait for its server. */

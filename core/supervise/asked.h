@@ -17,4 +17,11 @@ bool asked_pending(void);       /* one of these is, in a process that blocks the
 MUST_CHECK int asked_open(const struct supervise_keeper *keeper, int signals, int *early,
 			  int *ret_fd, struct error *err);
 
+/*
+ * A status of wait(2) as a shell has it, of a command that got `signal` (0: none). TERM and
+ * EXIT_FAILURE: torchrun's exception at TERM, for which a Job whose pod was deleted is not
+ * to fail, is as the end by TERM.
+ */
+int asked_code(int status, int signal);
+
 #endif

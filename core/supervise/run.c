@@ -441,8 +441,7 @@ static bool reap(struct supervisor *s)
 		if (pid != s->command)
 			continue;
 		s->command = 0;
-		code = WIFSIGNALED(status) ? BY_SIGNAL + WTERMSIG(status)
-					   : WEXITSTATUS(status);
+		code = asked_code(status, s->left_by);
 		if (s->held) {
 			end_finish(s, code);
 			continue;

@@ -249,17 +249,20 @@ const cJSON *progress_of(const cJSON *status)
 	return json_get(status, KEY);
 }
 
+const char *const progress_step_names[] = { "current_step", "global_step", "step",
+					    "steps",        "iteration",   NULL };
+
 int64_t progress_step(const cJSON *progress)
 {
-	static const char *const names[] = { "current_step", "global_step", "step",
-					     "steps",        "iteration",   NULL };
 	const cJSON *metric;
 	double highest = 0;
 
 	json_each(metric, json_get(progress, "metrics")) {
 		const char *name = json_str(metric, "name");
 		const char *value = json_str(metric, "value");
-		double n = name && value && str_in(name, names) ? strtod(value, NULL) : 0;
+		double n = name && value && str_in(name, progress_step_names)
+				   ? strtod(value, NULL)
+				   : 0;
 
 		highest = n > highest ? n : highest; /* false for NaN */
 	}

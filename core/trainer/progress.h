@@ -47,10 +47,9 @@ int64_t progress_percentage(const cJSON *tj);
 int64_t progress_remaining(const cJSON *tj);   /* seconds */
 const char *progress_updated(const cJSON *tj); /* RFC 3339, or NULL */
 int64_t progress_updated_ms(const cJSON *tj);  /* since 1970, with its fraction */
-/*
- * The step in the metrics of a status: the highest of current_step, global_step, step,
- * steps, iteration, at most 2^32 - 1; 0: none.
- */
+/* Names of metrics that count steps; ends with NULL. */
+extern const char *const progress_step_names[];
+/* The highest of these in the metrics of a status, at most 2^32 - 1; 0: none. */
 int64_t progress_step(const cJSON *progress);
 /* An array of objects with `name` and `value`, both strings, unchecked; NULL: none. */
 const cJSON *progress_metric_list(const cJSON *tj);

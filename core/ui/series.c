@@ -27,15 +27,13 @@ static double number(const char *text)
 /* The first of the metrics that count steps. */
 static double step_of(const cJSON *metrics)
 {
-	const char *const names[] = { "step", "global_step", "iteration", "epoch" };
+	const cJSON *m = NULL;
 
-	for (size_t i = 0; i < N_ELEMENTS(names); i++) {
-		const cJSON *m = json_find_const(metrics, "name", names[i]);
-
-		if (m)
-			return number(json_str(m, "value"));
-	}
-	return NAN;
+	for (const char *const *name = progress_step_names; !m && *name; name++)
+		m = json_find_const(metrics, "name", *name);
+	if (!m)
+		m = json_find_const(metrics, "name", "epoch");
+	return m ? number(json_str(m, "value")) : NAN;
 }
 
 /* A new one is sent whole, even if there was another of its name (of a job before). */

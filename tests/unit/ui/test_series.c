@@ -97,6 +97,27 @@ TEST(peaks_survive_thinning)
 	series_release(&set);
 }
 
+/* A curve over steps needs the names that restarts and goodput are counted by. */
+TEST(steps_have_several_names)
+{
+	static const char *const names[] = { "current_step", "global_step", "step",
+					     "steps",        "iteration",   "epoch" };
+
+	for (size_t i = 0; i < N_ELEMENTS(names); i++) {
+		cleanup_json cJSON *job = cJSON_CreateObject();
+		cJSON *m = cJSON_CreateObject();
+		struct series_set set = { 0 };
+
+		json_put_str(m, names[i], "name");
+		json_put_str(m, "7", "value");
+		cJSON_AddItemToArray(json_list(job, "status", "trainerStatus", "metrics"),
+				     m);
+		series_add(&set, job, 1000, 1, true);
+		assert_true(set.first->points[0].step == 7);
+		series_release(&set);
+	}
+}
+
 TEST(what_came_before)
 {
 	struct series_set set = { 0 }, past = { 0 }, none = { 0 };

@@ -16,6 +16,7 @@
 #include "pack/pack.h"
 
 #define GIT_IGNORE_FILE ".gitignore"
+#define GIT_OWN_FILE    ".git/info/exclude" /* of one clone; before all others */
 
 /* Usual names of files with secrets; patterns as in gitignore(5). */
 static const char keys[] = ".git\n"
@@ -46,7 +47,7 @@ static int add_rules(struct ignore *ig, int at, const char *file, const char *di
 		openat(at, file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	struct stat st;
 
-	if (fd < 0 && (errno == ENOENT || errno == ELOOP))
+	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR || errno == ELOOP))
 		return 0;
 	if (fd < 0 || fstat(fd, &st))
 		return error_errno(err, errno, "%s", file);
@@ -123,6 +124,10 @@ static int add_repository(struct exclude *l, const char *dir, struct error *err)
 	if (!realpath(dir, real))
 		return error_errno(err, errno, "%s", dir);
 	top = find_repository(&l->arena, real);
+	if (top &&
+	    add_rules(&l->git, AT_FDCWD, arena_printf(&l->arena, "%s/" GIT_OWN_FILE, top),
+		      "", false, err))
+		return -1;
 	below = top ? path_below(real, top) : NULL;
 	if (!below || !below[0] || !below[1])
 		return 0;

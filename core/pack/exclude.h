@@ -4,8 +4,8 @@
  * Excluded are keys, passwords and .git, by their names and regardless of ignore files;
  * what .kftrainerignore lists; Python environments (a directory, or a link to one, with
  * pyvenv.cfg or conda-meta) and the caches of common tools; and what .gitignore lists
- * (gitignore(5)), including those of directories above, up to the repository's root;
- * whether git tracks a file does not matter. If several match a path, .kftrainerignore
+ * (gitignore(5)), including those of directories above, up to the repository's root, and
+ * .git/info/exclude there; whether git tracks a file does not matter. If several match a path, .kftrainerignore
  * decides. --include adds a path back.
  */
 #ifndef PACK_EXCLUDE_H

@@ -96,13 +96,14 @@ check "a place without a folder" bad '--workspace-to requires --workspace' --wor
 # ---- what is left out ----------------------------------------------------------------------------
 repo=$scratch/repo
 w=$repo/job
-mkdir -p "$repo/.git" "$w/src/.git" "$w/out" "$w/.ssh" "$w/certs" "$w/logs"
+mkdir -p "$repo/.git/info" "$w/src/.git" "$w/out" "$w/.ssh" "$w/certs" "$w/logs"
 printf '*.log\n/job/out/\n!.env\n!id_rsa\n' >"$repo/.gitignore"
+printf '/job/mine\n!*.log\n' >"$repo/.git/info/exclude"
 printf 'cache/\n!important.log\n' >"$w/src/.gitignore"
 printf '!src/kept.log\nlogs/\n' >"$w/.kftrainerignore"
 mkdir "$w/src/cache"
 for f in .env .env.local .env.example .netrc id_rsa certs/tls.key certs/ca.pem .ssh/config .ssh/id_ed25519 train.py \
-	src/.git/HEAD src/cache/x src/a.log src/kept.log src/important.log out/model logs/l prod.env .ssh/known_hosts; do
+	src/.git/HEAD src/cache/x src/a.log src/kept.log src/important.log out/model logs/l prod.env .ssh/known_hosts mine; do
 	echo "secret of $f" >"$w/$f"
 done
 packed() { # what the archive of the last dry run has, a line a path
@@ -114,7 +115,7 @@ check "a workspace with keys in it" dry "$w"
 check "... leaves out .env, .netrc, .git, keys and what .gitignore names" eval \
 	'seen=$(packed); [ "$seen" = ".env.example .kftrainerignore src/.gitignore src/important.log src/kept.log train.py" ] || { echo "$seen"; false; }'
 check "... lists keys and passwords" grep -Fqx 'excluded by name (--include PATH adds one): .env, .env.local, .netrc, .ssh/, certs/ca.pem, certs/tls.key, id_rsa, prod.env, src/.git/' "$scratch/err"
-check "... and what .gitignore names" grep -Fqx 'excluded by .gitignore: out/, src/a.log, src/cache/' "$scratch/err"
+check "... and what .gitignore names" grep -Fqx 'excluded by .gitignore: mine, out/, src/a.log, src/cache/' "$scratch/err"
 check "... and .kftrainerignore" grep -Fqx 'excluded by .kftrainerignore: logs/' "$scratch/err"
 check "--include adds files again" dry "$w" --include .env --include ./certs//ca.pem --include .ssh/config --include out
 check "... those, and nothing beside them" eval \

@@ -54,19 +54,25 @@ int httpd_find_head(const char *data, size_t len, size_t *scanned, size_t *ret_e
 
 /* ---- the request's line ---------------------------------------------------------- */
 
-/* The path in "/path" or "http://host/path". NULL: invalid, or for a proxy or tunnel. */
-static char *path_of(char *target)
+/*
+ * The path in "/path" or "http://host/path", whose host moves to the start of the target.
+ * NULL: invalid, or for a proxy or tunnel.
+ */
+static char *path_of(char *target, const char **ret_host)
 {
-	char *path = target;
+	char *path = target, *host;
 
 	for (const char *c = target; *c; c++)
 		if (*c <= ' ' || *c >= 0x7f || *c == '#')
 			return NULL;
 	if (!strncasecmp(path, "http://", 7) || !strncasecmp(path, "https://", 8)) {
-		path = strchr(path, ':') + 3;
-		if (!path[strcspn(path, "/?")])
+		host = strchr(path, ':') + 3;
+		path = host + strcspn(host, "/?");
+		if (!*path)
 			return NULL;
-		path += strcspn(path, "/?");
+		memmove(target, host, (size_t)(path - host));
+		target[path - host] = '\0';
+		*ret_host = target;
 	}
 	return path[0] == '/' || !strcmp(path, "*") ? path : NULL;
 }
@@ -101,7 +107,7 @@ static int parse_line(struct httpd_head *ret, char *line, size_t len)
 	if (!version)
 		return 400;
 	*version++ = '\0';
-	path = path_of(target);
+	path = path_of(target, &ret->authority);
 	if (!path)
 		return 400;
 	query = strchr(path, '?');
@@ -181,6 +187,8 @@ static int parse_header(struct httpd_head *ret, char *line, size_t len)
 	*colon = *end = '\0';
 	ret->headers[ret->n_headers++] =
 		(struct httpd_header){ .name = line, .value = value };
+	if (ret->authority && !strcasecmp(line, "Host"))
+		ret->headers[ret->n_headers - 1].value = ret->authority;
 	return 0;
 }
 

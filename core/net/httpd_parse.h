@@ -28,6 +28,7 @@ struct httpd_head {
 	struct httpd_request req; /* method, path, query, content_length, headers */
 	struct httpd_header headers[HTTPD_MAX_HEADERS + 1];
 	size_t n_headers;
+	const char *authority; /* of "http://host/": Host is that (RFC 9112, 3.2.2) */
 	bool http_1_0, keep_alive, chunked, expect_continue;
 };
 

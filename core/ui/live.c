@@ -9,6 +9,7 @@
 #include "base/str.h"
 #include "base/xmalloc.h"
 #include "client/changes.h"
+#include "client/jobs.h"
 #include "client/logs_pod.h"
 #include "trainer/podcause.h"
 #include "ui/board.h"
@@ -377,6 +378,16 @@ static void serve_log(void *ctx, struct httpd_stream *stream)
 		v->failed = httpd_send(stream, v->data.data, v->data.len);
 }
 
+static bool has_job(const struct viewer *v, struct error *err)
+{
+	const struct kube_ref ref = job_ref(v->want.ns, v->want.job);
+	cleanup_json cJSON *job = NULL;
+
+	if (!v->want.job)
+		return !error_set(err, ERR_NOT_FOUND, "no such job");
+	return !kube_get(v->live->kube, &ref, &job, err);
+}
+
 static bool take_arrival(struct live *l, const struct httpd_request *req,
 			 struct httpd_response *resp)
 {
@@ -392,6 +403,7 @@ bool live_handle(struct live *l, const struct httpd_request *req,
 		 struct httpd_response *resp)
 {
 	bool log = str_eq(req->path, "/log");
+	struct error err = { 0 };
 	struct viewer *v;
 
 	if (str_eq(req->path, "/arrived"))
@@ -399,12 +411,15 @@ bool live_handle(struct live *l, const struct httpd_request *req,
 	if (!log && !str_eq(req->path, "/stream"))
 		return false;
 	v = viewer_new(l, req);
-	if (!v || (log && !v->want.job)) {
-		resp->status = v ? 404 : 503;
-		buf_printf(&resp->body, v ? "no such job\n" : "%d pages are open\n",
-			   LIVE_STREAMS);
-		if (v)
-			viewer_free(v);
+	if (!v) {
+		resp->status = 503;
+		buf_printf(&resp->body, "%d pages are open\n", LIVE_STREAMS);
+		return true;
+	}
+	if (log && !has_job(v, &err)) {
+		resp->status = err.kind == ERR_NOT_FOUND ? 404 : 502;
+		buf_printf(&resp->body, "%s\n", err.msg);
+		viewer_free(v);
 		return true;
 	}
 	if (log)

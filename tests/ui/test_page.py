@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """The page of `ui --local` in Chromium: by what is on the screen, by keys alone, from 360 px on, dark and light."""
+import http.client
 import http.server
 import subprocess
 import sys
@@ -171,6 +172,17 @@ with tempfile.TemporaryDirectory() as bin_dir:
     check("without xdg-open one line says so, and the URL is there", None if without.returncode == 0 and "?token=" in without.stdout and
           without.stderr.startswith("kftrainer ui: cannot open a browser: xdg-open is not installed\n") else without)
     equal("... and no file stays", [name for name in os.listdir(HOME.name) if name.endswith(".html")], [])
+
+# ---- the whole log ---------------------------------------------------------------------------------
+b.go(server.origin + "/")
+cookie, answers = "; ".join(f"{c['name']}={c['value']}" for c in b.ask("GET", "/cookie")), {}
+for name in ("odd", "none"):
+    c = http.client.HTTPConnection(server.origin.removeprefix("http://"))
+    c.request("GET", f"/log?job=default/{name}", headers={"Cookie": cookie})
+    answer = c.getresponse()
+    answers[name] = (answer.status, answer.read())
+check("the whole log", None if answers["odd"][0] == 200 and b"<script>alert(1)</script>" in answers["odd"][1] else answers["odd"])
+check("... of a job that is not there: no file", None if answers["none"][0] == 404 and b"none" in answers["none"][1] else answers["none"])
 
 # ---- all of it -----------------------------------------------------------------------------------------
 check("no request went elsewhere", b.foreign(server.origin, elsewhere.origin, opened.origin))

@@ -1,3 +1,4 @@
+#include "net/httpd_parse.h"
 #include "tests/unit/net/client.h"
 
 struct row {
@@ -219,6 +220,35 @@ TEST(test_byte_by_byte)
 		close(fd);
 	}
 	world_stop(&w);
+}
+
+/* The host of the target counts, so that whom a request is for has one answer. */
+TEST(test_host_of_the_target)
+{
+	static const struct {
+		const char *text, *host, *path;
+		int status;
+	} rows[] = {
+		{ "GET http://h.x:1/a?b HTTP/1.1\r\nHost: other\r\n\r\n", "h.x:1", "/a",
+		  0 },
+		{ "GET HTTPS:///a HTTP/1.1\r\nhost: other\r\n\r\n", "", "/a", 0 },
+		{ "GET /a HTTP/1.1\r\nHost: other\r\n\r\n", "other", "/a", 0 },
+		{ "GET http://h\"/ HTTP/1.1\r\nHost: h\r\n\r\n", NULL, NULL, 400 },
+		{ "GET http://h/ HTTP/1.1\r\n\r\n", NULL, NULL, 400 },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
+		struct httpd_head head;
+		char text[128];
+
+		snprintf(text, sizeof(text), "%s", rows[i].text);
+		assert_int_equal(httpd_parse_head(&head, text, strlen(text)),
+				 rows[i].status);
+		if (rows[i].status)
+			continue;
+		assert_string_equal(httpd_header(&head.req, "Host"), rows[i].host);
+		assert_string_equal(head.req.path, rows[i].path);
+	}
 }
 
 /* What the handler is given. */

@@ -74,6 +74,19 @@ static void date(struct entries *all)
 	}
 }
 
+/* Were files of it removed, and none written? */
+static bool shrinks(struct entry *e, uint64_t stamp, const struct recognized *files)
+{
+	if (files->files >= e->files || files->newest > e->newest)
+		return false;
+	e->stamp = stamp;
+	e->files = files->files;
+	e->changed = clock_ms();
+	e->shrunk = true;
+	e->sent = e->kept;
+	return true;
+}
+
 static void examine(void *ctx, const char *name)
 {
 	struct entries *all = ctx;
@@ -90,7 +103,7 @@ static void examine(void *ctx, const char *name)
 	e->seen = true;
 	e->old |= resumed;
 	e->quiet = files.files && (stamp == e->stamp || e->renamed > all->heard);
-	if (stamp == e->stamp)
+	if (stamp == e->stamp || shrinks(e, stamp, &files))
 		return;
 	if (!files.finished || files.finished != e->finished) {
 		e->attempt = attempt_of(all->r, name, stamp);
@@ -101,7 +114,8 @@ static void examine(void *ctx, const char *name)
 	e->changed = clock_ms();
 	e->newest = files.newest;
 	e->finished = files.finished;
-	e->sent = e->torn = false;
+	e->files = files.files;
+	e->sent = e->torn = e->kept = e->shrunk = false;
 }
 
 static void hear_renames(struct entries *all)

@@ -21,10 +21,13 @@ struct entry {
 	uint32_t attempt;            /* in which it changed */
 	int64_t changed, changed_us; /* by clock_ms(); us since 1970, 0: it has none */
 	int64_t newest, finished;    /* of its files, by the file system (recognize.h) */
+	int64_t files;               /* how many */
 	uint64_t renamed;            /* as the nth; 0: it was not seen */
 	bool quiet; /* since the last scan, or renamed into place since then */
 	bool old;   /* from before the first attempt, or fetched, or torn: not sent */
 	bool seen, sent;
+	bool kept; /* sent, and of rank 0 complete: what is removed of it changes nothing */
+	bool shrunk; /* files were only removed since it was whole: it may be half removed */
 	bool single; /* a file */
 	bool gone;   /* a directory of another rank than the first, before it was sent */
 	bool torn;   /* of another rank than the first: perhaps */

@@ -19,8 +19,9 @@
 
 enum {
 	SCAN_MS = 2000,
-	SOON_MS = 500,       /* if there is something to send, or the command has ended */
-	QUIET_MS = 2000,     /* a checkpoint has not changed for so long */
+	SOON_MS = 500,   /* if there is something to send, or the command has ended */
+	QUIET_MS = 2000, /* a checkpoint has not changed for so long */
+	REMOVED_MS = 60 * 1000, /* and nothing more of it was removed */
 	LATE_MS = 30 * 1000, /* a rank that has had files may be so far behind rank 0 */
 	MOST_NAMED = 3,
 	/* A mark is a number, counted up, and a sum of the name of the checkpoint that is
@@ -70,7 +71,8 @@ static void leave_out_torn(struct keeper *k, const struct wish *w)
 					       e->changed + QUIET_MS < w->failed_at
 				     : recognize_whole(k->here.dir, e->name, e->renamed);
 
-		if (e->sent || whole || (!w->failed && e->attempt == w->attempt))
+		if (e->sent || (whole && !e->shrunk) ||
+		    (!w->failed && e->attempt == w->attempt))
 			continue;
 		if (k->r->conf->rank)
 			e->torn = true;
@@ -233,8 +235,9 @@ static bool is_due(const struct keeper *k, const struct entry *e)
 static bool is_quiet(const struct keeper *k, const struct entry *e)
 {
 	return e->quiet &&
-	       (k->ended || recognize_whole(k->here.dir, e->name, e->renamed) ||
-		clock_ms() >= e->changed + QUIET_MS);
+	       (k->ended ||
+		(!e->shrunk && recognize_whole(k->here.dir, e->name, e->renamed)) ||
+		clock_ms() >= e->changed + (e->shrunk ? REMOVED_MS : QUIET_MS));
 }
 
 /* The names of entries that are due, for runs_unsent(). */
@@ -355,6 +358,7 @@ static int send_entry(struct keeper *k, struct entry *e, const struct wish *w,
 	if (rc || place_put(&k->place, to, text.data, text.len, err))
 		return -1;
 	e->sent = true;
+	e->kept = !why;
 	k->had_files |= !why;
 	return 0;
 }
@@ -641,6 +645,7 @@ static int complete(struct keeper *k, struct entry *e, uint32_t mark, struct err
 	head.bytes = mine.bytes;
 	if (!rc && !add_others(k, e, &others, &head, err) &&
 	    !put_complete(k, &head, &mine, &others, err)) {
+		e->kept = true;
 		announce(k, &head, clock_ms() - began);
 		know(k, &head);
 		remove_older(k);

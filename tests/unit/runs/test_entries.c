@@ -79,6 +79,34 @@ TEST(test_what_is_added_makes_it_no_newer)
 	close(all.notify);
 }
 
+TEST(test_what_is_removed_of_it)
+{
+	struct entries all;
+
+	entries_open(&all, &runs);
+	assert_int_equal(mkdir("checkpoint-6", 0755), 0);
+	put("checkpoint-6/model.bin", "1");
+	put("checkpoint-6/optimizer.pt", "1");
+	put("checkpoint-6/trainer_state.json", "{}");
+	gives(&all, "a new one", 1, false, false);
+	all.list[0].sent = true;
+	assert_int_equal(unlink("checkpoint-6/model.bin"), 0);
+	gives(&all, "a file is removed as it was sent", 1, false, false);
+	check_int("it was not whole", all.list[0].sent, false);
+	check_int("nor is it", all.list[0].shrunk, true);
+	all.list[0].sent = all.list[0].kept = true;
+	assert_int_equal(unlink("checkpoint-6/optimizer.pt"), 0);
+	gives(&all, "... after it was", 1, false, false);
+	check_int("it is not sent again", all.list[0].sent, true);
+	put("checkpoint-6/trainer_state.json", "{ }");
+	gives(&all, "saved once more", 1, false, false);
+	check_int("it is", all.list[0].sent || all.list[0].shrunk, false);
+	assert_int_equal(dir_remove("checkpoint-6", IGNORED), 0);
+	free(all.list);
+	close(all.dir);
+	close(all.notify);
+}
+
 TEST(test_held)
 {
 	struct recognized files;

@@ -348,6 +348,12 @@ static void add_log_hint(struct buf *out, const struct report *r, const struct s
 		buf_printf(out, "; port %d is mapped to %d", r->port_from, r->port_to);
 }
 
+/* A line such as "kftrainer supervise: run directory: ..." says itself what to do. */
+static bool ends_with_ours(const struct stream *s)
+{
+	return s->n && str_starts(s->lines[(s->n - 1) % REPORT_LINES].text, "kftrainer ");
+}
+
 /* The hint, "" for none. */
 static char *hint_of(const struct report *r, const struct stream *s, const char *pod,
 		     const char *container, const cJSON *end)
@@ -368,7 +374,7 @@ static char *hint_of(const struct report *r, const struct stream *s, const char 
 	else if (code == 127)
 		buf_adds(&b, "command not found: install it on this machine, or use its "
 			     "environment (--venv); images are not pulled");
-	else if (code == 126)
+	else if (code == 126 && !ends_with_ours(s))
 		buf_adds(&b, "file not executable: run chmod +x on it, or start it with "
 			     "its interpreter");
 	else if (sig == SIGKILL)

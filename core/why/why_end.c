@@ -112,11 +112,17 @@ static const char *limit_of(const struct failure *f)
 	return json_str(container_limits(c), "memory");
 }
 
-static const char *exit_hint(int64_t code)
+/* Of the end of a pod whose log says no more. */
+static const char *exit_hint(struct why *w, const struct failure *f)
 {
-	switch (code) {
-	case 126:
-		return ": a command is not executable";
+	const char *last;
+
+	switch (f->fact.exit_code) {
+	case 126: /* also of our supervisor, which says why */
+		last = decisive_lines_of(w, f->pod).last;
+		return last && str_starts(last, "kftrainer ")
+			       ? ""
+			       : ": a command is not executable";
 	case 127:
 		return ": a command was not found";
 	case 137:
@@ -148,8 +154,8 @@ static const char *ended(struct why *w, const struct failure *f)
 				    why_quote(w, message), fact->reason);
 	return arena_printf(w->arena, "ended with exit code %lld%s%s%s%s%s",
 			    (long long)fact->exit_code, signal ? " (" : "",
-			    signal ? signal : "", signal ? ")" : "",
-			    exit_hint(fact->exit_code), more);
+			    signal ? signal : "", signal ? ")" : "", exit_hint(w, f),
+			    more);
 }
 
 static const char *disrupted(struct why *w, const struct pod_fact *fact)

@@ -173,6 +173,8 @@ TEST(test_causes)
 		{ "", "'exitCode':127,'reason':'StartError','message':'trian: not found'",
 		  127, "exit code 127: trian: not found\nhint: command not found" },
 		{ "", "'exitCode':126", 126, "exit code 126\nhint: file not executable" },
+		{ "kftrainer supervise: run directory: it is that of job a",
+		  "'exitCode':126", 126, "exit code 126\nlast line" },
 		{ "ModuleNotFoundError: No module named 'torchx.y'", "'exitCode':1", 1,
 		  "exit code 1\nhint: Python module torchx.y is not installed" },
 		{ "ModuleNotFoundError: No module named 'cut", "'exitCode':1", 1,

@@ -2,7 +2,8 @@
  * reconcile_impl.h - one pass over one TrainJob; private to core/manager/reconcile*.c.
  *
  *     reconcile.c           order of a pass; skipped if the watch lags behind our writes
- *     reconcile_objects.c   runtime, pipeline, writing the objects
+ *     reconcile_objects.c   pipeline, writing the objects
+ *     reconcile_runtime.c   the runtime, and its snapshot
  *     reconcile_status.c    status, and events about it
  *     reconcile_end.c       deadline, time to live
  *     job_memory.c          this process's record of its own writes
@@ -70,6 +71,23 @@ void pass_event(struct pass *p, bool warning, const char *reason, const char *me
  * being deleted: retry soon, without an event.
  */
 MUST_CHECK int objects_reconcile(struct pass *p, struct error *err);
+/* Reads an object that the TrainJob owns; NULL: absent. Errors as pass_check_owner(). */
+MUST_CHECK int objects_fetch_given(struct pass *p, const struct kube_ref *ref,
+				   const cJSON **ret, struct error *err);
+/* The same for objects that we create: a new TrainJob has none to read. */
+MUST_CHECK int objects_fetch_own(struct pass *p, const struct kube_ref *ref,
+				 const cJSON **ret, struct error *err);
+/* Server-side apply; ERR_CONFLICT: another than `existing` (NULL: none) is there. */
+MUST_CHECK int objects_apply(struct pass *p, cJSON *obj, const cJSON *existing,
+			     cJSON **ret_meta, struct error *err);
+
+/* The runtime of the snapshot, which is made if there is none; the caller's. */
+MUST_CHECK int objects_load_runtime(struct pass *p, cJSON **ret, struct error *err);
+/* Fails unless the live JobSet was built from the snapshot from which `obj` was built. */
+MUST_CHECK int objects_check_snapshot(struct pass *p, const cJSON *obj,
+				      struct error *err);
+/* The runtime that the TrainJob is of is certain from now on. */
+void objects_know_policy(struct pass *p, const cJSON *runtime);
 /*
  * Reads the runtime's runPolicy into the memory, from the snapshot, or from the live
  * runtime without one.

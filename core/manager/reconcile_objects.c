@@ -80,21 +80,19 @@ static int fetch(struct pass *p, const struct kube_ref *ref, const cJSON **ret,
 	return 0;
 }
 
-/* Reads an object that the TrainJob owns; NULL: absent. Errors as pass_check_owner(). */
-static int fetch_given(struct pass *p, const struct kube_ref *ref, const cJSON **ret,
-		       struct error *err)
+int objects_fetch_given(struct pass *p, const struct kube_ref *ref, const cJSON **ret,
+			struct error *err)
 {
 	if (fetch(p, ref, ret, err))
 		return -1;
 	return *ret ? pass_check_owner(*ret, p->tj, err) : 0;
 }
 
-/* As fetch_given() for objects that we create: a new TrainJob has none to read. */
-static int fetch_own(struct pass *p, const struct kube_ref *ref, const cJSON **ret,
-		     struct error *err)
+int objects_fetch_own(struct pass *p, const struct kube_ref *ref, const cJSON **ret,
+		      struct error *err)
 {
 	*ret = NULL;
-	return p->objects.create_only ? 0 : fetch_given(p, ref, ret, err);
+	return p->objects.create_only ? 0 : objects_fetch_given(p, ref, ret, err);
 }
 
 /* ---- the environment of plugins ---- */
@@ -117,11 +115,11 @@ static int get(void *ctx, const struct object_ref *what, const cJSON **ret,
 		return 0;
 	}
 	if (str_eq(ref.kind, "ConfigMap")) /* users create it after the TrainJob */
-		return fetch_given(p, &ref, ret, err);
+		return objects_fetch_given(p, &ref, ret, err);
 	if (str_eq(ref.kind, "ResourceClaimTemplate")) /* the user's, with any name */
 		return fetch(p, &ref, ret, err);
 	if (is_own_name(p, ref.ns, ref.name))
-		return fetch_own(p, &ref, ret, err);
+		return objects_fetch_own(p, &ref, ret, err);
 	return fetch(p, &ref, ret, err);
 }
 
@@ -148,8 +146,8 @@ static bool is_of_version(const cJSON *obj, const char *warning)
 	       str_starts(warning, SCHEDULING_API_VERSION);
 }
 
-static int apply(struct pass *p, cJSON *obj, const cJSON *existing, cJSON **ret_meta,
-		 struct error *err)
+int objects_apply(struct pass *p, cJSON *obj, const cJSON *existing, cJSON **ret_meta,
+		  struct error *err)
 {
 	cleanup_json cJSON *warnings = NULL;
 	const struct kube_write how = { .manager = MANAGER_FIELD_OWNER,
@@ -195,7 +193,7 @@ static int write_plain(struct pass *p, cJSON *obj, struct error *err)
 	struct kube_ref ref = kube_ref_of(obj);
 	const cJSON *existing;
 
-	if (fetch_own(p, &ref, &existing, err))
+	if (objects_fetch_own(p, &ref, &existing, err))
 		return -1;
 	if (str_eq(ref.kind, "Secret")) {
 		job_memory_set_secret(p->r->conf.memories, p->memory, ref.name);
@@ -204,7 +202,7 @@ static int write_plain(struct pass *p, cJSON *obj, struct error *err)
 	}
 	if (existing && is_written(obj, existing))
 		return 0;
-	return apply(p, obj, existing, NULL, err);
+	return objects_apply(p, obj, existing, NULL, err);
 }
 
 const char *pass_missing_text(struct pass *p, const char *api_version)
@@ -240,12 +238,12 @@ static int write_workload(struct pass *p, cJSON *obj, struct error *err)
 	struct kube_ref ref = kube_ref_of(obj);
 	const cJSON *existing;
 
-	if (fetch_own(p, &ref, &existing, err))
+	if (objects_fetch_own(p, &ref, &existing, err))
 		return -1;
 	if (!is_workload)
 		meta_add_owner(obj, p->objects.workload);
 	if (!(existing && is_written(obj, existing))) {
-		if (apply(p, obj, existing, &meta, err))
+		if (objects_apply(p, obj, existing, &meta, err))
 			return pod_group_failed(p, obj, err);
 		existing = meta;
 	}
@@ -264,12 +262,12 @@ static int write_pod_group(struct pass *p, cJSON *obj, struct error *err)
 	struct kube_ref ref = kube_ref_of(obj);
 	const cJSON *existing;
 
-	if (fetch_own(p, &ref, &existing, err))
+	if (objects_fetch_own(p, &ref, &existing, err))
 		return -1;
 	if (existing && last->hash == hash &&
 	    last->generation == meta_generation(existing))
 		return 0;
-	if (apply(p, obj, existing, &meta, err))
+	if (objects_apply(p, obj, existing, &meta, err))
 		return pod_group_failed(p, obj, err);
 	*last = (struct last_write){ hash, meta_generation(meta) };
 	return 0;
@@ -362,7 +360,7 @@ static int write_jobset(struct pass *p, cJSON *obj, struct error *err)
 	if (before && last->hash == hash && last->generation == meta_generation(before) &&
 	    jobset_suspended(before) == suspended && has_labels(before, obj))
 		return 0;
-	if (apply(p, obj, before, &meta, &why))
+	if (objects_apply(p, obj, before, &meta, &why))
 		return replace_jobset(p, obj, &why, err);
 	*last = (struct last_write){ hash, meta_generation(meta) };
 	p->memory->written.jobset_version = meta_version_number(meta);
@@ -400,177 +398,6 @@ int objects_delete_jobset(struct pass *p, const char *propagation, struct error 
 
 /* ---- from the runtime to the objects ---- */
 
-/* The runtime as it is now. cached: from the watch, if that has it. */
-static int live_runtime(struct pass *p, bool cached, cJSON **ret, struct error *err)
-{
-	struct runtime_ref want = tj_runtime_ref(p->tj);
-	const struct kube_ref ref = { TRAINER_API_VERSION, want.kind,
-				      runtime_ref_is_cluster(&want) ? NULL : p->ns,
-				      want.name };
-
-	if (runtimes_get(cached ? p->r->conf.runtimes : NULL, p->r->conf.kube, &ref, ret,
-			 err))
-		return error_wrap(err, "the runtime of the TrainJob");
-	return 0;
-}
-
-/*
- * A user who may write ConfigMaps must not thereby choose what a TrainJob runs. So a
- * snapshot is used only if this process knows its digest, if it equals that of the live
- * runtime, or if the JobSet was built from it, that is, a dry run of the apply changes
- * nothing of the JobSet but spec.suspend.
- */
-static void snapshot_digest(const cJSON *map, char ret[DIGEST_HEX_SIZE])
-{
-	cleanup_digest struct digest *d = digest_new(DIGEST_SHA256);
-	const char *text = snapshot_text(map);
-
-	digest_add(d, text ? text : "", text ? strlen(text) : 0);
-	digest_end_hex(d, ret);
-}
-
-static int snapshot_changed(const cJSON *map, struct error *err)
-{
-	return error_set(err, ERR_INVALID,
-			 "invalid runtime snapshot: ConfigMap %s was changed after the "
-			 "JobSet was built from it; delete it to use the current runtime",
-			 meta_name(map));
-}
-
-static int read_known(struct pass *p, const cJSON *existing, cJSON **ret,
-		      struct error *err)
-{
-	const char *known = p->memory->written.snapshot;
-	char digest[DIGEST_HEX_SIZE];
-
-	snapshot_digest(existing, digest);
-	if (*known && !str_eq(known, digest))
-		return snapshot_changed(existing, err);
-	return snapshot_read(ret, p->tj, existing, err);
-}
-
-/* Writes the snapshot of `runtime`, unless `existing` is equal. *ret is the runtime. */
-static int make_snapshot(struct pass *p, const cJSON *runtime, const cJSON *existing,
-			 cJSON **ret, struct error *err)
-{
-	cleanup_json cJSON *map = NULL;
-
-	if (snapshots_make(&p->r->snapshots, &map, p->tj, runtime, err))
-		return -1;
-	/* Until the answer to the write, either may be stored. */
-	*p->memory->written.snapshot = 0;
-	if (!(existing && str_eq(snapshot_text(existing), snapshot_text(map))) &&
-	    apply(p, map, existing, NULL, err))
-		return error_wrap(err, "runtime snapshot");
-	snapshot_digest(map, p->memory->written.snapshot);
-	*ret = json_dup(runtime);
-	return 0;
-}
-
-/* Reads a snapshot whose digest this process does not know, though a JobSet exists. */
-static int read_unknown(struct pass *p, const cJSON *existing, cJSON **ret,
-			struct error *err)
-{
-	cleanup_json cJSON *runtime = NULL;
-	cleanup_json cJSON *map = NULL;
-
-	if (live_runtime(p, true, &runtime, err)) {
-		if (error_clear_if(err, ERR_NOT_FOUND))
-			return -1;
-	} else if (snapshots_make(&p->r->snapshots, &map, p->tj, runtime, err)) {
-		return -1;
-	}
-	if (map && str_eq(snapshot_text(existing), snapshot_text(map)))
-		snapshot_digest(map, p->memory->written.snapshot);
-	else
-		p->objects.unknown_snapshot = existing;
-	return snapshot_read(ret, p->tj, existing, err);
-}
-
-/* A snapshot from which no JobSet was built is used only if the runtime was deleted. */
-static int load_runtime(struct pass *p, cJSON **ret, struct error *err)
-{
-	struct kube_ref ref = { "v1", "ConfigMap", p->ns,
-				snapshot_name(&p->arena, p->tj) };
-	cleanup_json cJSON *runtime = NULL;
-	const cJSON *existing;
-
-	if (fetch_own(p, &ref, &existing, err))
-		return error_wrap(err, "runtime snapshot");
-	if (existing && p->r->conf.local)
-		return snapshot_read(ret, p->tj, existing, err);
-	if (existing && *p->memory->written.snapshot)
-		return read_known(p, existing, ret, err);
-	if (existing && p->jobset.own)
-		return read_unknown(p, existing, ret, err);
-	if (live_runtime(p, p->objects.create_only, &runtime, err)) {
-		if (!existing || error_clear_if(err, ERR_NOT_FOUND))
-			return -1;
-		return snapshot_read(ret, p->tj, existing, err);
-	}
-	return make_snapshot(p, runtime, existing, ret, err);
-}
-
-/* Upstream also sends empty maps, as `resources: {}`. */
-static void drop_empty_maps(cJSON *node)
-{
-	cJSON *child = node ? node->child : NULL, *next;
-
-	for (; child; child = next) {
-		next = child->next;
-		drop_empty_maps(child);
-		if (child->string && cJSON_IsObject(child) && !child->child)
-			cJSON_Delete(cJSON_DetachItemViaPointer(node, child));
-	}
-}
-
-/* Fails unless the live JobSet was built from the snapshot from which `obj` was built. */
-static int check_snapshot(struct pass *p, const cJSON *obj, struct error *err)
-{
-	const struct kube_write how = { .manager = MANAGER_FIELD_OWNER,
-					.force = true,
-					.dry_run = true };
-	const cJSON *snapshot = p->objects.unknown_snapshot;
-	cleanup_json cJSON *copy = json_dup(obj);
-	cleanup_json cJSON *now = NULL, *then = NULL;
-	struct kube_ref ref = kube_ref_of(obj);
-
-	if (kube_get(p->r->conf.kube, &ref, &now, err))
-		return -1;
-	json_put_bool(copy, jobset_suspended(now), "spec", "suspend");
-	pass_write_precondition(copy, now);
-	if (kube_apply(p->r->conf.kube, copy, &how, &then, err))
-		return err->kind == ERR_INVALID ? snapshot_changed(snapshot, err) : -1;
-	drop_empty_maps(now);
-	drop_empty_maps(then);
-	if (!json_equal(json_get(now, "spec"), json_get(then, "spec")))
-		return snapshot_changed(snapshot, err);
-	snapshot_digest(snapshot, p->memory->written.snapshot);
-	return 0;
-}
-
-/* The runtime that the TrainJob is of is certain from now on. */
-static void know_policy(struct pass *p, const cJSON *runtime)
-{
-	p->memory->policy = runtime_run_policy(runtime);
-	p->memory->policy_known = true;
-}
-
-int objects_read_policy(struct pass *p, struct error *err)
-{
-	struct kube_ref ref = { "v1", "ConfigMap", p->ns,
-				snapshot_name(&p->arena, p->tj) };
-	cleanup_json cJSON *runtime = NULL;
-	const cJSON *existing;
-
-	if (fetch_given(p, &ref, &existing, err) ||
-	    (existing ? read_known(p, existing, &runtime, err)
-		      : live_runtime(p, true, &runtime, err)))
-		return -1;
-	know_policy(p, runtime);
-	return 0;
-}
-
 static int write_objects(struct pass *p, const cJSON *runtime, const cJSON *objects,
 			 struct error *err)
 {
@@ -578,9 +405,9 @@ static int write_objects(struct pass *p, const cJSON *runtime, const cJSON *obje
 
 	json_each(obj, objects)
 		if (p->objects.unknown_snapshot && str_eq(meta_kind(obj), JOBSET_KIND) &&
-		    check_snapshot(p, obj, err))
+		    objects_check_snapshot(p, obj, err))
 			return -1;
-	know_policy(p, runtime);
+	objects_know_policy(p, runtime);
 	json_each(obj, objects)
 		if (write_object(p, obj, err))
 			return -1;
@@ -605,7 +432,7 @@ static int build_and_write(struct pass *p, const char *ca, struct error *err)
 	cleanup_json cJSON *runtime = NULL;
 	cleanup_json cJSON *objects = NULL;
 
-	if (load_runtime(p, &runtime, err))
+	if (objects_load_runtime(p, &runtime, err))
 		return -1;
 	if (p->jobset.name_taken)
 		return error_set(err, ERR_EXISTS,
@@ -662,7 +489,7 @@ static int has_work(struct pass *p, const char *ca, bool *ret, struct error *err
 		pass_requeue_after(p, left);
 		return 0;
 	}
-	if (fetch_own(p, &ref, &existing, err))
+	if (objects_fetch_own(p, &ref, &existing, err))
 		return -1;
 	*ret = !existing;
 	n->secret.checked_ms = clock_ms();

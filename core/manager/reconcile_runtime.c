@@ -1,0 +1,179 @@
+/* reconcile_runtime.c - the runtime of a TrainJob, and its snapshot (manager/reconcile_impl.h). */
+#include "api/meta.h"
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "manager/names.h"
+#include "manager/reconcile_impl.h"
+#include "trainer/api.h"
+#include "trainer/jobset.h"
+#include "trainer/runtime.h"
+#include "trainer/trainjob.h"
+
+/* The runtime as it is now. cached: from the watch, if that has it. */
+static int live_runtime(struct pass *p, bool cached, cJSON **ret, struct error *err)
+{
+	struct runtime_ref want = tj_runtime_ref(p->tj);
+	const struct kube_ref ref = { TRAINER_API_VERSION, want.kind,
+				      runtime_ref_is_cluster(&want) ? NULL : p->ns,
+				      want.name };
+
+	if (runtimes_get(cached ? p->r->conf.runtimes : NULL, p->r->conf.kube, &ref, ret,
+			 err))
+		return error_wrap(err, "the runtime of the TrainJob");
+	return 0;
+}
+
+/*
+ * A user who may write ConfigMaps must not thereby choose what a TrainJob runs. So a
+ * snapshot is used only if this process knows its digest, if it equals that of the live
+ * runtime, or if the JobSet was built from it, that is, a dry run of the apply changes
+ * nothing of the JobSet but spec.suspend.
+ */
+static void snapshot_digest(const cJSON *map, char ret[DIGEST_HEX_SIZE])
+{
+	cleanup_digest struct digest *d = digest_new(DIGEST_SHA256);
+	const char *text = snapshot_text(map);
+
+	digest_add(d, text ? text : "", text ? strlen(text) : 0);
+	digest_end_hex(d, ret);
+}
+
+static int snapshot_changed(const cJSON *map, struct error *err)
+{
+	return error_set(err, ERR_INVALID,
+			 "invalid runtime snapshot: ConfigMap %s was changed after the "
+			 "JobSet was built from it; delete it to use the current runtime",
+			 meta_name(map));
+}
+
+static int read_known(struct pass *p, const cJSON *existing, cJSON **ret,
+		      struct error *err)
+{
+	const char *known = p->memory->written.snapshot;
+	char digest[DIGEST_HEX_SIZE];
+
+	snapshot_digest(existing, digest);
+	if (*known && !str_eq(known, digest))
+		return snapshot_changed(existing, err);
+	return snapshot_read(ret, p->tj, existing, err);
+}
+
+/* Writes the snapshot of `runtime`, unless `existing` is equal. *ret is the runtime. */
+static int make_snapshot(struct pass *p, const cJSON *runtime, const cJSON *existing,
+			 cJSON **ret, struct error *err)
+{
+	cleanup_json cJSON *map = NULL;
+
+	if (snapshots_make(&p->r->snapshots, &map, p->tj, runtime, err))
+		return -1;
+	/* Until the answer to the write, either may be stored. */
+	*p->memory->written.snapshot = 0;
+	if (!(existing && str_eq(snapshot_text(existing), snapshot_text(map))) &&
+	    objects_apply(p, map, existing, NULL, err))
+		return error_wrap(err, "runtime snapshot");
+	snapshot_digest(map, p->memory->written.snapshot);
+	*ret = json_dup(runtime);
+	return 0;
+}
+
+/* Reads a snapshot whose digest this process does not know, though a JobSet exists. */
+static int read_unknown(struct pass *p, const cJSON *existing, cJSON **ret,
+			struct error *err)
+{
+	cleanup_json cJSON *runtime = NULL;
+	cleanup_json cJSON *map = NULL;
+
+	if (live_runtime(p, true, &runtime, err)) {
+		if (error_clear_if(err, ERR_NOT_FOUND))
+			return -1;
+	} else if (snapshots_make(&p->r->snapshots, &map, p->tj, runtime, err)) {
+		return -1;
+	}
+	if (map && str_eq(snapshot_text(existing), snapshot_text(map)))
+		snapshot_digest(map, p->memory->written.snapshot);
+	else
+		p->objects.unknown_snapshot = existing;
+	return snapshot_read(ret, p->tj, existing, err);
+}
+
+/* A snapshot from which no JobSet was built is used only if the runtime was deleted. */
+int objects_load_runtime(struct pass *p, cJSON **ret, struct error *err)
+{
+	struct kube_ref ref = { "v1", "ConfigMap", p->ns,
+				snapshot_name(&p->arena, p->tj) };
+	cleanup_json cJSON *runtime = NULL;
+	const cJSON *existing;
+
+	if (objects_fetch_own(p, &ref, &existing, err))
+		return error_wrap(err, "runtime snapshot");
+	if (existing && p->r->conf.local)
+		return snapshot_read(ret, p->tj, existing, err);
+	if (existing && *p->memory->written.snapshot)
+		return read_known(p, existing, ret, err);
+	if (existing && p->jobset.own)
+		return read_unknown(p, existing, ret, err);
+	if (live_runtime(p, p->objects.create_only, &runtime, err)) {
+		if (!existing || error_clear_if(err, ERR_NOT_FOUND))
+			return -1;
+		return snapshot_read(ret, p->tj, existing, err);
+	}
+	return make_snapshot(p, runtime, existing, ret, err);
+}
+
+/* Upstream also sends empty maps, as `resources: {}`. */
+static void drop_empty_maps(cJSON *node)
+{
+	cJSON *child = node ? node->child : NULL, *next;
+
+	for (; child; child = next) {
+		next = child->next;
+		drop_empty_maps(child);
+		if (child->string && cJSON_IsObject(child) && !child->child)
+			cJSON_Delete(cJSON_DetachItemViaPointer(node, child));
+	}
+}
+
+int objects_check_snapshot(struct pass *p, const cJSON *obj, struct error *err)
+{
+	const struct kube_write how = { .manager = MANAGER_FIELD_OWNER,
+					.force = true,
+					.dry_run = true };
+	const cJSON *snapshot = p->objects.unknown_snapshot;
+	cleanup_json cJSON *copy = json_dup(obj);
+	cleanup_json cJSON *now = NULL, *then = NULL;
+	struct kube_ref ref = kube_ref_of(obj);
+
+	if (kube_get(p->r->conf.kube, &ref, &now, err))
+		return -1;
+	json_put_bool(copy, jobset_suspended(now), "spec", "suspend");
+	pass_write_precondition(copy, now);
+	if (kube_apply(p->r->conf.kube, copy, &how, &then, err))
+		return err->kind == ERR_INVALID ? snapshot_changed(snapshot, err) : -1;
+	drop_empty_maps(now);
+	drop_empty_maps(then);
+	if (!json_equal(json_get(now, "spec"), json_get(then, "spec")))
+		return snapshot_changed(snapshot, err);
+	snapshot_digest(snapshot, p->memory->written.snapshot);
+	return 0;
+}
+
+void objects_know_policy(struct pass *p, const cJSON *runtime)
+{
+	p->memory->policy = runtime_run_policy(runtime);
+	p->memory->policy_known = true;
+}
+
+int objects_read_policy(struct pass *p, struct error *err)
+{
+	struct kube_ref ref = { "v1", "ConfigMap", p->ns,
+				snapshot_name(&p->arena, p->tj) };
+	cleanup_json cJSON *runtime = NULL;
+	const cJSON *existing;
+
+	if (objects_fetch_given(p, &ref, &existing, err) ||
+	    (existing ? read_known(p, existing, &runtime, err)
+		      : live_runtime(p, true, &runtime, err)))
+		return -1;
+	objects_know_policy(p, runtime);
+	return 0;
+}

@@ -421,6 +421,14 @@ void leader_check(struct cache *c)
 		sim_broken(c->sim, "no worker has row %lld", (long long)next);
 }
 
+/* The head has yet to notice that the process that said so is gone. */
+static bool is_behind(const struct cache *c, const struct remote *r)
+{
+	const struct poller *p = &c->leader->pollers[r - c->leader->head.fleet->remotes];
+
+	return r->ready && c->nodes[p->i] != p->node;
+}
+
 bool leader_settled(struct cache *c)
 {
 	const struct fleet *f = c->leader ? c->leader->head.fleet : NULL;
@@ -428,8 +436,9 @@ bool leader_settled(struct cache *c)
 	if (is_copied(c))
 		return false;
 	for (int i = 0; f && i < f->n_remotes; i++)
-		if (!f->remotes[i].ready && !f->remotes[i].n_loans &&
-		    f->remotes[i].rows.first < f->remotes[i].rows.end)
+		if (is_behind(c, &f->remotes[i]) ||
+		    (!f->remotes[i].ready && !f->remotes[i].n_loans &&
+		     f->remotes[i].rows.first < f->remotes[i].rows.end))
 			return false;
 	return f != NULL;
 }

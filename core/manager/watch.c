@@ -159,10 +159,21 @@ static bool is_our_write(const struct source *s, const cJSON *tj)
 }
 
 /* A status that others changed is reconciled; our own write is not. */
+/* A new TrainJob of the name does not wait for as long as the one before, which failed. */
+static void forget_failures(struct source *s, const cJSON *gone)
+{
+	cleanup_arena struct arena arena = { 0 };
+
+	workqueue_forget(s->w->conf.trainjobs,
+			 informer_key(&arena, meta_namespace(gone), meta_name(gone)));
+}
+
 static void on_trainjob(struct source *s, const cJSON *old, const cJSON *current)
 {
 	const cJSON *obj = current ? current : old;
 
+	if (old && !str_eq(meta_uid(old), meta_uid(current)))
+		forget_failures(s, old);
 	if (is_unchanged(old, current, "status") &&
 	    (is_status_same(old, current) || is_our_write(s, current)))
 		return;

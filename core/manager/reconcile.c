@@ -76,6 +76,7 @@ static void pass_release(struct pass *p)
 	cJSON_Delete(p->status.before);
 	cJSON_Delete(p->jobset.own);
 	cJSON_Delete(p->objects.cache);
+	cJSON_Delete(p->objects.lost_snapshot);
 	free(p->status.first_failure);
 	arena_clear(&p->arena);
 }

@@ -15,6 +15,7 @@
 #include "manager/job_memory.h"
 #include "manager/reconcile.h"
 #include "manager/snapshots.h"
+#include "trainer/pipeline.h"
 
 struct reconciler {
 	struct arena arena; /* owns the strings in conf */
@@ -38,6 +39,7 @@ struct pass_objects {
 	bool create_only; /* a new TrainJob has no objects: create without reading */
 	const cJSON *workload; /* Kubernetes', of this pass, with its uid; or NULL */
 	const cJSON *unknown_snapshot; /* to check before writing the JobSet; or NULL */
+	cJSON *lost_snapshot;          /* to write, of the live runtime; or NULL */
 	unsigned foreign_changes;      /* job_memory.foreign_changes at the start */
 };
 
@@ -86,6 +88,15 @@ MUST_CHECK int objects_load_runtime(struct pass *p, cJSON **ret, struct error *e
 /* Fails unless the live JobSet was built from the snapshot from which `obj` was built. */
 MUST_CHECK int objects_check_snapshot(struct pass *p, const cJSON *obj,
 				      struct error *err);
+/*
+ * Writes pass_objects.lost_snapshot, of `runtime`. If the JobSet is not of that runtime, an
+ * annotation of it says that the snapshot is ours.
+ */
+MUST_CHECK int objects_make_lost_snapshot(struct pass *p, const struct pipeline *pipeline,
+					  const cJSON *runtime, struct error *err);
+/* A merge patch of the JobSet alone, as which it is suspended or not. */
+MUST_CHECK int objects_patch_jobset(struct pass *p, cJSON *patch, bool suspended,
+				    struct error *err);
 /* The runtime that the TrainJob is of is certain from now on. */
 void objects_know_policy(struct pass *p, const cJSON *runtime);
 /*

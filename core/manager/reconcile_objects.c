@@ -295,19 +295,66 @@ static bool api_would_accept(struct pass *p, const cJSON *obj)
 	return kube_apply(p->r->conf.kube, copy, &how, &meta, IGNORED) == 0;
 }
 
+/* The JobSet as it is after a write, of which `meta` is the answer. */
+static void jobset_was_written(struct pass *p, const cJSON *meta, bool suspended)
+{
+	cJSON *before = p->jobset.own;
+
+	p->memory->written.jobset_version = meta_version_number(meta);
+	p->memory->written.jobset_ms = clock_ms();
+	p->jobset.own = jobset_as_written(meta, suspended, before);
+	cJSON_Delete(before);
+}
+
+int objects_patch_jobset(struct pass *p, cJSON *patch, bool suspended, struct error *err)
+{
+	const struct kube_write how = { .manager = MANAGER_FIELD_OWNER,
+					.meta_only = true };
+	struct kube_ref ref = { JOBSET_API_VERSION, JOBSET_KIND, p->ns, p->name };
+	cleanup_json cJSON *meta = NULL;
+
+	pass_write_precondition(patch, p->jobset.own);
+	if (kube_merge_patch(p->r->conf.kube, &ref, patch, &how, &meta, err))
+		return -1;
+	jobset_was_written(p, meta, suspended);
+	return 0;
+}
+
 /*
- * Most fields of a JobSet are immutable. A suspended JobSet without pods is deleted, and
- * the next pass recreates it. Otherwise fails with `why`.
+ * A job can always be suspended, also while its JobSet cannot be changed to what would be
+ * built now.
+ */
+static bool must_suspend(const struct pass *p)
+{
+	return tj_suspend(p->tj) && p->jobset.own && !meta_is_deleted(p->jobset.own) &&
+	       !jobset_suspended(p->jobset.own);
+}
+
+static int suspend_alone(struct pass *p, struct error *err)
+{
+	cleanup_json cJSON *patch = cJSON_CreateObject();
+
+	json_put_bool(patch, true, "spec", "suspend");
+	return objects_patch_jobset(p, patch, true, err);
+}
+
+/*
+ * Most fields of a JobSet are immutable. It is suspended as it is; once it has no pods it
+ * is deleted, and the next pass recreates it. Otherwise fails with `why`.
  */
 static int replace_jobset(struct pass *p, const cJSON *obj, const struct error *why,
 			  struct error *err)
 {
-	if (why->kind != ERR_INVALID || !p->jobset.own ||
-	    !jobset_suspended(p->jobset.own) || jobset_is_active(p->jobset.own) ||
-	    !api_would_accept(p, obj)) {
+	if (why->kind != ERR_INVALID || !p->jobset.own || !api_would_accept(p, obj)) {
 		*err = *why;
 		return -1;
 	}
+	if (must_suspend(p) && suspend_alone(p, err))
+		return -1;
+	if (jobset_is_active(p->jobset.own))
+		return error_set(err, ERR_CONFLICT,
+				 "the suspended JobSet is recreated once its pods have "
+				 "ended");
 	if (objects_delete_jobset(p, "Foreground", err))
 		return -1;
 	pass_event(p, false, "JobSetReplaced",
@@ -353,7 +400,7 @@ static int write_jobset(struct pass *p, cJSON *obj, struct error *err)
 	bool suspended = jobset_suspended(obj);
 	struct error why = { 0 };
 	cleanup_json cJSON *meta = NULL;
-	cJSON *before = p->jobset.own;
+	const cJSON *before = p->jobset.own;
 
 	if (before && meta_is_deleted(before))
 		return 0; /* the watch queues the TrainJob once the JobSet is gone */
@@ -363,13 +410,10 @@ static int write_jobset(struct pass *p, cJSON *obj, struct error *err)
 	if (objects_apply(p, obj, before, &meta, &why))
 		return replace_jobset(p, obj, &why, err);
 	*last = (struct last_write){ hash, meta_generation(meta) };
-	p->memory->written.jobset_version = meta_version_number(meta);
-	p->memory->written.jobset_ms = clock_ms();
-	p->jobset.own = jobset_as_written(meta, suspended, before);
 	p->jobset.made = !before;
 	if (!before)
 		jobset_was_made(p, suspended);
-	cJSON_Delete(before);
+	jobset_was_written(p, meta, suspended);
 	return 0;
 }
 
@@ -440,7 +484,9 @@ static int build_and_write(struct pass *p, const char *ca, struct error *err)
 				 p->name, p->name);
 	if (p->r->conf.local && policy_mpi(runtime_ml_policy(runtime)))
 		runtime_use_mpi_worker(runtime); /* a local run has no sshd */
-	if (pipeline_build(&pipeline, p->tj, runtime, &objects, err))
+	if ((p->objects.lost_snapshot &&
+	     objects_make_lost_snapshot(p, &pipeline, runtime, err)) ||
+	    pipeline_build(&pipeline, p->tj, runtime, &objects, err))
 		return -1;
 	return write_objects(p, runtime, objects, err);
 }
@@ -529,6 +575,24 @@ static int get_certificate(const struct pass *p, char **ret, struct error *err)
 	return error_set(err, ERR_CONFLICT, "the status server has no certificate yet");
 }
 
+/* The next pass fails, too, unless somebody changes something. */
+static bool lasts(const struct error *err)
+{
+	return err->kind == ERR_INVALID || err->kind == ERR_NOT_FOUND ||
+	       err->kind == ERR_EXISTS || err->kind == ERR_LIMIT ||
+	       err->kind == ERR_UNSUPPORTED;
+}
+
+/* The objects could not be made, because of `err`. */
+static void suspend_at_least(struct pass *p, const struct error *err)
+{
+	struct error why = { 0 };
+
+	if (lasts(err) && must_suspend(p) && suspend_alone(p, &why))
+		log_warn("cannot suspend the JobSet", LOG_STR("key", p->key),
+			 LOG_ERR(&why));
+}
+
 int objects_reconcile(struct pass *p, struct error *err)
 {
 	cleanup_free char *ca = NULL;
@@ -558,8 +622,10 @@ int objects_reconcile(struct pass *p, struct error *err)
 		p->objects.create_only = false;
 		rc = build_and_write(p, ca, err);
 	}
-	if (rc)
+	if (rc) {
+		suspend_at_least(p, err);
 		return -1;
+	}
 	n->written.inputs_hash = inputs_hash(p, ca);
 	return 0;
 }

@@ -26,16 +26,15 @@ static int live_runtime(struct pass *p, bool cached, cJSON **ret, struct error *
 /*
  * A user who may write ConfigMaps must not thereby choose what a TrainJob runs. So a
  * snapshot is used only if this process knows its digest, if it equals that of the live
- * runtime, or if the JobSet was built from it, that is, a dry run of the apply changes
- * nothing of the JobSet but spec.suspend.
+ * runtime, if the JobSet was built from it, that is, a dry run of the apply changes
+ * nothing of the JobSet but spec.suspend, or if an annotation of the JobSet has its
+ * digest: it was made later, of a runtime that gives another JobSet.
  */
+#define SNAPSHOT_ANNOTATION "kftrainer.io/runtime-snapshot"
+
 static void snapshot_digest(const cJSON *map, char ret[DIGEST_HEX_SIZE])
 {
-	cleanup_digest struct digest *d = digest_new(DIGEST_SHA256);
-	const char *text = snapshot_text(map);
-
-	digest_add(d, text ? text : "", text ? strlen(text) : 0);
-	digest_end_hex(d, ret);
+	snapshots_digest(snapshot_text(map), ret);
 }
 
 static int snapshot_changed(const cJSON *map, struct error *err)
@@ -82,6 +81,7 @@ static int read_unknown(struct pass *p, const cJSON *existing, cJSON **ret,
 {
 	cleanup_json cJSON *runtime = NULL;
 	cleanup_json cJSON *map = NULL;
+	char digest[DIGEST_HEX_SIZE];
 
 	if (live_runtime(p, true, &runtime, err)) {
 		if (error_clear_if(err, ERR_NOT_FOUND))
@@ -89,11 +89,46 @@ static int read_unknown(struct pass *p, const cJSON *existing, cJSON **ret,
 	} else if (snapshots_make(&p->r->snapshots, &map, p->tj, runtime, err)) {
 		return -1;
 	}
-	if (map && str_eq(snapshot_text(existing), snapshot_text(map)))
-		snapshot_digest(map, p->memory->written.snapshot);
+	snapshot_digest(existing, digest);
+	if ((map && str_eq(snapshot_text(existing), snapshot_text(map))) ||
+	    str_eq(meta_annotation(p->jobset.own, SNAPSHOT_ANNOTATION), digest))
+		memcpy(p->memory->written.snapshot, digest, sizeof(digest));
 	else
 		p->objects.unknown_snapshot = existing;
 	return snapshot_read(ret, p->tj, existing, err);
+}
+
+/*
+ * The snapshot of a JobSet that runs is lost: *ret is what it had, if that is known, and
+ * it is written again. NULL: not known.
+ */
+static int restore_snapshot(struct pass *p, cJSON **ret, struct error *err)
+{
+	cleanup_json cJSON *map =
+		snapshots_of_digest(&p->r->snapshots, p->tj, p->memory->written.snapshot);
+
+	if (!map || jobset_suspended(p->jobset.own))
+		return 0;
+	if (snapshot_read(ret, p->tj, map, err))
+		return -1;
+	if (!objects_apply(p, map, NULL, NULL, err))
+		return 0;
+	cJSON_Delete(*ret);
+	*ret = NULL;
+	return error_wrap(err, "runtime snapshot");
+}
+
+/* The same if it is not known: the live runtime counts. */
+static int replace_snapshot(struct pass *p, cJSON **ret, struct error *err)
+{
+	if (restore_snapshot(p, ret, err))
+		return -1;
+	if (*ret)
+		return 0;
+	if (live_runtime(p, false, ret, err))
+		return -1;
+	return snapshots_make(&p->r->snapshots, &p->objects.lost_snapshot, p->tj, *ret,
+			      err);
 }
 
 /* A snapshot from which no JobSet was built is used only if the runtime was deleted. */
@@ -112,6 +147,8 @@ int objects_load_runtime(struct pass *p, cJSON **ret, struct error *err)
 		return read_known(p, existing, ret, err);
 	if (existing && p->jobset.own)
 		return read_unknown(p, existing, ret, err);
+	if (p->jobset.own && !p->r->conf.local)
+		return replace_snapshot(p, ret, err);
 	if (live_runtime(p, p->objects.create_only, &runtime, err)) {
 		if (!existing || error_clear_if(err, ERR_NOT_FOUND))
 			return -1;
@@ -133,27 +170,101 @@ static void drop_empty_maps(cJSON *node)
 	}
 }
 
-int objects_check_snapshot(struct pass *p, const cJSON *obj, struct error *err)
+/*
+ * *ret: a JobSet made from `obj` would be as the live one is, but for spec.suspend. API
+ * servers refuse changes of what is immutable.
+ */
+static int is_built_as(struct pass *p, const cJSON *obj, bool *ret, struct error *err)
 {
 	const struct kube_write how = { .manager = MANAGER_FIELD_OWNER,
 					.force = true,
 					.dry_run = true };
-	const cJSON *snapshot = p->objects.unknown_snapshot;
 	cleanup_json cJSON *copy = json_dup(obj);
 	cleanup_json cJSON *now = NULL, *then = NULL;
 	struct kube_ref ref = kube_ref_of(obj);
 
-	if (kube_get(p->r->conf.kube, &ref, &now, err))
+	if (kube_get(p->r->conf.kube, &ref, &now, err)) {
+		if (err->kind == ERR_NOT_FOUND)
+			err->kind = ERR_CONFLICT; /* the watch lags */
 		return -1;
+	}
 	json_put_bool(copy, jobset_suspended(now), "spec", "suspend");
 	pass_write_precondition(copy, now);
-	if (kube_apply(p->r->conf.kube, copy, &how, &then, err))
-		return err->kind == ERR_INVALID ? snapshot_changed(snapshot, err) : -1;
+	if (kube_apply(p->r->conf.kube, copy, &how, &then, err)) {
+		*ret = false;
+		return error_clear_if(err, ERR_INVALID);
+	}
+	json_del(now, JSON_PATH("spec", "suspend"));
+	json_del(then, JSON_PATH("spec", "suspend"));
 	drop_empty_maps(now);
 	drop_empty_maps(then);
-	if (!json_equal(json_get(now, "spec"), json_get(then, "spec")))
+	*ret = json_equal(json_get(now, "spec"), json_get(then, "spec"));
+	return 0;
+}
+
+int objects_check_snapshot(struct pass *p, const cJSON *obj, struct error *err)
+{
+	const cJSON *snapshot = p->objects.unknown_snapshot;
+	bool same;
+
+	if (is_built_as(p, obj, &same, err))
+		return -1;
+	if (!same)
 		return snapshot_changed(snapshot, err);
 	snapshot_digest(snapshot, p->memory->written.snapshot);
+	return 0;
+}
+
+/* ---- a snapshot that was lost ---- */
+
+/* *ret: the JobSet that the runtime gives now; in `objects`. */
+static int build_jobset(struct pass *p, const struct pipeline *pipeline,
+			const cJSON *runtime, cJSON **ret_objects, const cJSON **ret,
+			struct error *err)
+{
+	cleanup_json cJSON *tj = json_dup(p->tj);
+	const cJSON *obj;
+
+	json_put_bool(tj, true, "spec", "suspend"); /* a JobSet that runs is not built */
+	if (pipeline_build(pipeline, tj, runtime, ret_objects, err))
+		return -1;
+	json_each(obj, *ret_objects)
+		if (str_eq(meta_kind(obj), JOBSET_KIND))
+			*ret = obj;
+	return 0;
+}
+
+int objects_make_lost_snapshot(struct pass *p, const struct pipeline *pipeline,
+			       const cJSON *runtime, struct error *err)
+{
+	cleanup_json cJSON *objects = NULL;
+	cleanup_json cJSON *map = p->objects.lost_snapshot;
+	char digest[DIGEST_HEX_SIZE];
+	const cJSON *jobset = NULL;
+	bool same = false;
+
+	p->objects.lost_snapshot = NULL;
+	snapshot_digest(map, digest);
+	if (build_jobset(p, pipeline, runtime, &objects, &jobset, err) ||
+	    (jobset && is_built_as(p, jobset, &same, err)))
+		return -1;
+	if (!same) {
+		cleanup_json cJSON *patch = cJSON_CreateObject();
+
+		json_put_str(patch, digest, "metadata", "annotations",
+			     SNAPSHOT_ANNOTATION);
+		if (objects_patch_jobset(p, patch, jobset_suspended(p->jobset.own), err))
+			return -1;
+	}
+	*p->memory->written.snapshot = 0;
+	if (objects_apply(p, map, NULL, NULL, err))
+		return error_wrap(err, "runtime snapshot");
+	memcpy(p->memory->written.snapshot, digest, sizeof(digest));
+	if (!same && !jobset_suspended(p->jobset.own))
+		pass_event(
+			p, false, "RuntimeChanged",
+			"the JobSet is not of the current runtime, and the snapshot of "
+			"its own was lost: it is recreated when the job is suspended");
 	return 0;
 }
 

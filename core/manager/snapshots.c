@@ -5,6 +5,7 @@
 
 #include "api/meta.h"
 #include "base/cleanup.h"
+#include "base/str.h"
 #include "base/xmalloc.h"
 
 enum { MAX_HELD = 32 };
@@ -60,4 +61,28 @@ int snapshots_make(struct snapshots *s, cJSON **ret, const cJSON *tj,
 		return -1;
 	hold(s, key, snapshot_text(*ret));
 	return 0;
+}
+
+void snapshots_digest(const char *text, char ret[DIGEST_HEX_SIZE])
+{
+	cleanup_digest struct digest *d = digest_new(DIGEST_SHA256);
+
+	digest_add(d, text ? text : "", text ? strlen(text) : 0);
+	digest_end_hex(d, ret);
+}
+
+cJSON *snapshots_of_digest(struct snapshots *s, const cJSON *tj, const char *digest)
+{
+	const struct map_entry *e = NULL;
+	char other[DIGEST_HEX_SIZE];
+	cJSON *ret = NULL;
+
+	pthread_mutex_lock(&s->lock);
+	while (!ret && *digest && (e = map_next(&s->map, e))) {
+		snapshots_digest(e->value, other);
+		if (str_eq(other, digest))
+			ret = snapshot_of_text(tj, e->value);
+	}
+	pthread_mutex_unlock(&s->lock);
+	return ret;
 }

@@ -13,7 +13,7 @@ objects, history = {}, []            # {path: object}, [(version, type, path, ob
 state = {'version': 100, 'floor': 0, 'generation': 0, 'fail': [], 'unserved': set(),
          'delay': 0, 'bookmark': 0, 'marked': 0, 'hold': False, 'of': '', 'expire': None,
          'error': 0, 'race': '', 'uid': None, 'prune': '', 'stalled': set(), 'denied': set(), 'clock': 0,
-         'lose': None}
+         'lose': None, 'immutable': ''}
 seen = {}                            # calls, by method and plural
 
 
@@ -96,6 +96,9 @@ class Ctl:
     def race(self, arg):             # somebody else writes to it just before each PATCH, or makes it anew
         state['race'] = arg['plural']
         state['uid'] = arg.get('uid')
+
+    def immutable(self, arg):        # what JobSet's webhook refuses to change, in that namespace
+        state['immutable'] = arg['namespace']
 
     def clock(self, arg):            # the Date of answers is so many seconds off
         state['clock'] = arg['seconds']
@@ -232,6 +235,11 @@ class Handler(BaseHTTPRequestHandler):
             path += '/' + body['metadata']['name']
         path = path.removesuffix('/status')
         was = objects.get(path)
+        if was and self.command == 'PATCH' and plural == 'jobsets' and was['metadata']['namespace'] == state['immutable']:
+            jobs = merge(copy.deepcopy(was), body)['spec']['replicatedJobs']
+            if jobs != was['spec']['replicatedJobs']:
+                return self.status(422, 'Invalid', 'admission webhook "vjobset.kb.io" denied the request: '
+                                   'spec.replicatedJobs: Invalid value: field is immutable')
         if dry and was and self.command == 'PATCH':
             return self.answer(200, merge(copy.deepcopy(was), body))
         if dry and not (was and self.command == 'POST'):

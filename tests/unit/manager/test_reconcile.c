@@ -839,6 +839,123 @@ static void test_a_snapshot_that_was_changed_unseen(void **state)
 	assert_int_equal(parallelism(p), 2);
 }
 
+static void immutable(struct place p, bool on)
+{
+	cleanup_arena struct arena arena = { 0 };
+
+	apiserver_do(&p.w->server,
+		     arena_printf(&arena, "{'op':'immutable','namespace':'%s'}",
+				  on ? p.ns : ""));
+}
+
+/* What the job was made of is known: the runtime of today is not its. */
+static void test_a_lost_snapshot_of_a_running_job(void **state)
+{
+	struct place p = { *state, "running" };
+
+	create(p.w, p.ns, RUNTIME("numNodes: 2, torch: {}"));
+	create(p.w, p.ns, TRAINJOB("", ""));
+	EVENTUALLY(exists(p, "jobset") && has_state(p, "Created"));
+	immutable(p, true);
+	change(p, "runtime", "{spec: {mlPolicy: {numNodes: 5}}}");
+	remove_it(p, "snapshot");
+	EVENTUALLY(exists(p, "snapshot"));
+	assert_true(snapshot_has(p, "numNodes: 2"));
+	change(p, "trainjob", "{spec: {suspend: true}}");
+	EVENTUALLY(is_suspended(p));
+	EVENTUALLY(has_state(p, "Suspended"));
+	assert_int_equal(parallelism(p), 2);
+	assert_int_equal(told(p, "JobSetReplaced"), 0);
+	immutable(p, false);
+}
+
+static bool is_vouched_for(struct place p)
+{
+	cleanup_json cJSON *jobset = get(p, "jobset");
+
+	return meta_annotation(jobset, "kftrainer.io/runtime-snapshot");
+}
+
+/*
+ * It is not known: the runtime changes while no controller of ours runs, and again before
+ * another looks (as with jobs of an upstream that makes no snapshots). The job is suspended
+ * all the same (kubeflow/trainer#3008), and its JobSet recreated once its pods have ended.
+ */
+static void test_a_job_of_a_runtime_that_is_gone(void **state)
+{
+	struct place p = { *state, "adopted" };
+	cleanup_json cJSON *before = NULL;
+	cleanup_json cJSON *after = NULL;
+
+	create(p.w, p.ns, RUNTIME("numNodes: 2, torch: {}"));
+	create(p.w, p.ns, TRAINJOB("", ""));
+	EVENTUALLY(exists(p, "jobset") && has_state(p, "Created"));
+	immutable(p, true);
+	before = get(p, "jobset");
+	change(p, "jobset", JOBS(1, 1));
+	EVENTUALLY(has_state(p, "Running"));
+	change(p, "runtime", "{spec: {mlPolicy: {numNodes: 5}}}");
+	forget(p);
+	remove_it(p, "snapshot");
+	EVENTUALLY(exists(p, "snapshot") && told(p, "RuntimeChanged") == 1);
+	assert_true(snapshot_has(p, "numNodes: 5") && is_vouched_for(p));
+	change(p, "runtime", "{spec: {mlPolicy: {numNodes: 6}}}");
+	forget(p);
+	change(p, "trainjob", "{spec: {suspend: true}}");
+	EVENTUALLY(has_state(p, "Suspended") && is_suspended(p));
+	after = get(p, "jobset");
+	check_text("uid", meta_uid(after), meta_uid(before));
+	assert_int_equal(parallelism(p), 2);
+	assert_int_equal(told(p, "TrainJobResourcesCreationFailed"), 0);
+	change(p, "jobset", JOBS(0, 0));
+	EVENTUALLY(exists(p, "jobset") && parallelism(p) == 5);
+	assert_true(is_suspended(p));
+	EVENTUALLY(told(p, "JobSetReplaced") == 1);
+	change(p, "trainjob", "{spec: {suspend: false}}");
+	EVENTUALLY(!is_suspended(p));
+	assert_int_equal(parallelism(p), 5);
+	immutable(p, false);
+}
+
+/* A runtime that gives the same JobSet is what the job was made of. */
+static void test_a_lost_snapshot_of_the_same_jobset(void **state)
+{
+	struct place p = { *state, "same" };
+
+	create(p.w, p.ns, RUNTIME("numNodes: 2, torch: {}"));
+	create(p.w, p.ns, TRAINJOB("", ""));
+	EVENTUALLY(exists(p, "jobset") && has_state(p, "Created"));
+	change(p, "runtime", "{metadata: {labels: {a: b}}}");
+	forget(p);
+	remove_it(p, "snapshot");
+	EVENTUALLY(exists(p, "snapshot"));
+	change(p, "trainjob", "{spec: {suspend: true}}");
+	EVENTUALLY(has_state(p, "Suspended") && is_suspended(p));
+	assert_false(is_vouched_for(p));
+	assert_int_equal(told(p, "RuntimeChanged"), 0);
+}
+
+/* Whatever fails: nobody's pods run on because of it. */
+static void test_a_job_with_a_forged_snapshot_is_suspended(void **state)
+{
+	struct place p = { *state, "held" };
+
+	create(p.w, p.ns, RUNTIME("numNodes: 2, torch: {}"));
+	create(p.w, p.ns, TRAINJOB("", ""));
+	EVENTUALLY(exists(p, "jobset") && has_state(p, "Created"));
+	forge_snapshot(p);
+	forget(p);
+	change(p, "trainjob", "{spec: {suspend: true}}");
+	EVENTUALLY(is_suspended(p) && has_state(p, "Suspended"));
+	EVENTUALLY(told(p, "TrainJobResourcesCreationFailed") >= 1);
+	assert_int_equal(parallelism(p), 2);
+	/* Resumed only with a snapshot that is certain. */
+	change(p, "trainjob", "{spec: {suspend: false}}");
+	remove_it(p, "snapshot");
+	EVENTUALLY(!is_suspended(p));
+	assert_int_equal(parallelism(p), 2);
+}
+
 static void test_left_alone(void **state)
 {
 	static const struct {
@@ -1271,6 +1388,10 @@ int main(void)
 		cmocka_unit_test(test_a_snapshot_that_another_changed),
 		cmocka_unit_test(test_a_snapshot_that_a_jobset_was_built_from),
 		cmocka_unit_test(test_a_snapshot_that_was_changed_unseen),
+		cmocka_unit_test(test_a_lost_snapshot_of_a_running_job),
+		cmocka_unit_test(test_a_job_of_a_runtime_that_is_gone),
+		cmocka_unit_test(test_a_lost_snapshot_of_the_same_jobset),
+		cmocka_unit_test(test_a_job_with_a_forged_snapshot_is_suspended),
 		cmocka_unit_test(test_left_alone),
 		cmocka_unit_test(test_a_runtime_of_no_kind_of_ours),
 		cmocka_unit_test(test_the_deadline),

@@ -69,4 +69,25 @@ TEST(test_a_full_cache_of_texts_forgets_one)
 	snapshots_release(&s);
 }
 
+TEST(test_a_text_is_found_by_its_digest)
+{
+	cleanup_json cJSON *rt = yaml("{kind: TrainingRuntime, metadata: {name: rt, uid: "
+				      "r1, resourceVersion: '7'}, spec: {a: 1}}");
+	cleanup_json cJSON *tj = yaml("{kind: TrainJob, metadata: {name: x, uid: u1}}");
+	cleanup_json cJSON *found = NULL;
+	cleanup_free char *text = NULL;
+	char digest[DIGEST_HEX_SIZE];
+	struct snapshots s;
+
+	snapshots_init(&s);
+	text = text_of(&s, "x", rt);
+	assert_null(snapshots_of_digest(&s, tj, ""));
+	snapshots_digest("another", digest);
+	assert_null(snapshots_of_digest(&s, tj, digest));
+	snapshots_digest(text, digest);
+	found = snapshots_of_digest(&s, tj, digest);
+	check_text("text", snapshot_text(found), text);
+	snapshots_release(&s);
+}
+
 RUN_TESTS(NULL, NULL)

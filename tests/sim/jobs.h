@@ -4,7 +4,7 @@
  *
  * The program's own code runs: informers, work queues, workers, leader election, events,
  * reconciler, API server, garbage collector, rules of JobSet; its threads are
- * coroutines (threads.h). What stands in: the users, JobSet's controller, the kubelet,
+ * coroutines (threads.h). What stands in: the users, JobSet's controller and webhook, the kubelet,
  * and the network between controller and API, which delays and refuses calls, loses
  * answers and cuts watches. A controller dies between any two of its steps.
  *
@@ -84,7 +84,6 @@ struct job {
 	bool dying;           /* its namespace is being deleted */
 	int64_t edited_ms;    /* a stranger changed its hostfile; 0: no */
 	bool snapshot_edited; /* by a stranger; users delete it in the end */
-	int deleted_at[2];    /* world's started and changes, when a user deleted it */
 	char blocker[40];     /* uid of a stranger's object of one of its names, or "" */
 };
 
@@ -129,6 +128,7 @@ void controllers_part_one(struct job *j); /* it reaches nobody for some time */
 /* jobs_nodes.c */
 void nodes_look(struct job *j, int64_t ms); /* JobSet's controller does, in ms */
 void nodes_lose_one(struct job *j);         /* a node, with a pod of the job */
+bool nodes_refuse(struct job *j, const struct httpd_request *req); /* JobSet's webhook */
 
 /* jobs_users.c */
 void users_start(struct job *j);

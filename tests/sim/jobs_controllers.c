@@ -253,6 +253,9 @@ static void handle_write(struct client *cl, const struct httpd_request *req,
 		rules_on_write(w, cl->c->identity, req->path);
 	if (object_is_refused(j, req->path))
 		answer_error(resp, 403, "Forbidden", "the namespace is being terminated");
+	else if (nodes_refuse(j, req))
+		answer_error(resp, 422, "Invalid",
+			     "spec.replicatedJobs: field is immutable");
 	else
 		apiserver_handle_inside(w->api, req, resp);
 	sim_note(w->sim, "%s: %s %s: %d", cl->c->identity, req->method, req->path,

@@ -299,3 +299,38 @@ static void step(void *ctx)
 	free(r->uid);
 	free(r->pod);
 }
+
+/* ---- JobSet's webhook ---- */
+
+static const cJSON *jobs_of(const cJSON *jobset)
+{
+	return json_get(jobset, "spec", "replicatedJobs");
+}
+
+/* Its pod templates do not change: what Kueue may change, nobody does here. */
+bool nodes_refuse(struct job *j, const struct httpd_request *req)
+{
+	const struct httpd_header headers[] = {
+		{ "Content-Type", httpd_header(req, "Content-Type") }, { NULL, NULL }
+	};
+	char query[200];
+	struct httpd_response resp = { .headers = { .max = 4096 },
+				       .body = { .max = 65536 } };
+	struct httpd_request dry = *req;
+	const cJSON *now = j ? jobset_of(j) : NULL;
+	bool ret;
+
+	if (!now || !str_eq(req->method, "PATCH") || !str_eq(req->path, j->jobset_path))
+		return false;
+	snprintf(query, sizeof(query), "%s%s", req->query,
+		 strstr(req->query, "dryRun=") ? "" : "&dryRun=All");
+	dry.query = query;
+	dry.headers = headers;
+	apiserver_handle_inside(j->w->api, &dry, &resp);
+	ret = resp.doc && jobs_of(resp.doc) &&
+	      !json_equal(jobs_of(now), jobs_of(resp.doc));
+	cJSON_Delete(resp.doc);
+	buf_release(&resp.headers);
+	buf_release(&resp.body);
+	return ret;
+}

@@ -277,8 +277,6 @@ static void delete_job(struct job *j)
 static void delete_snapshot(struct job *j)
 {
 	delete_of(j, SNAPSHOT, "snapshot of");
-	j->deleted_at[0] = j->w->started;
-	j->deleted_at[1] = j->w->changes;
 }
 
 /* ---- what they do ---- */
@@ -327,16 +325,6 @@ static void (*const acts[])(struct job *j) = {
 	others_delete_namespace,
 };
 
-/*
- * A user has deleted its snapshot. Another controller may then find that the one that was
- * made since fits neither the JobSet nor the runtime, and asks for the same again.
- */
-static bool is_remade(const struct job *j)
-{
-	return j->deleted_at[0] && j->w->started > j->deleted_at[0] &&
-	       j->w->changes > j->deleted_at[1];
-}
-
 static void act(void *ctx)
 {
 	struct job *j = ctx;
@@ -346,7 +334,7 @@ static void act(void *ctx)
 	if (is_calm(j->w)) {
 		users_create(j); /* if there is none */
 		suspend_job(j, j->stays_suspended);
-		if (j->snapshot_edited || is_remade(j))
+		if (j->snapshot_edited)
 			delete_snapshot(j);
 		return;
 	}

@@ -103,8 +103,13 @@ static void examine(void *ctx, const char *name)
 	e->seen = true;
 	e->old |= resumed;
 	e->quiet = files.files && (stamp == e->stamp || e->renamed > all->heard);
-	if (stamp == e->stamp || shrinks(e, stamp, &files))
+	e->half = e->shrunk || files.incomplete;
+	if (stamp == e->stamp)
 		return;
+	if (shrinks(e, stamp, &files)) {
+		e->half = true;
+		return;
+	}
 	if (!files.finished || files.finished != e->finished) {
 		e->attempt = attempt_of(all->r, name, stamp);
 		e->changed_us = 0;
@@ -116,6 +121,7 @@ static void examine(void *ctx, const char *name)
 	e->finished = files.finished;
 	e->files = files.files;
 	e->sent = e->torn = e->kept = e->shrunk = false;
+	e->half = files.incomplete;
 }
 
 static void hear_renames(struct entries *all)

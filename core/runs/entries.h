@@ -28,6 +28,7 @@ struct entry {
 	bool seen, sent;
 	bool kept; /* sent, and of rank 0 complete: what is removed of it changes nothing */
 	bool shrunk; /* files were only removed since it was whole: it may be half removed */
+	bool half;   /* that, or half written */
 	bool single; /* a file */
 	bool gone;   /* a directory of another rank than the first, before it was sent */
 	bool torn;   /* of another rank than the first: perhaps */

@@ -71,7 +71,7 @@ static void leave_out_torn(struct keeper *k, const struct wish *w)
 					       e->changed + QUIET_MS < w->failed_at
 				     : recognize_whole(k->here.dir, e->name, e->renamed);
 
-		if (e->sent || (whole && !e->shrunk) ||
+		if (e->sent || (whole && !e->half) ||
 		    (!w->failed && e->attempt == w->attempt))
 			continue;
 		if (k->r->conf->rank)
@@ -236,8 +236,8 @@ static bool is_quiet(const struct keeper *k, const struct entry *e)
 {
 	return e->quiet &&
 	       (k->ended ||
-		(!e->shrunk && recognize_whole(k->here.dir, e->name, e->renamed)) ||
-		clock_ms() >= e->changed + (e->shrunk ? REMOVED_MS : QUIET_MS));
+		(!e->half && recognize_whole(k->here.dir, e->name, e->renamed)) ||
+		clock_ms() >= e->changed + (e->half ? REMOVED_MS : QUIET_MS));
 }
 
 /* The names of entries that are due, for runs_unsent(). */

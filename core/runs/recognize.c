@@ -24,6 +24,8 @@ static const struct {
 };
 
 #define SHARDED_CKPT "meta.pt" /* Lightning writes it after .metadata */
+/* Of the Trainer that got TERM: removed once all is saved (trainer_jit_checkpoint.py). */
+#define INCOMPLETE "checkpoint-is-incomplete.txt"
 
 static int64_t ns_of(const struct stat *st)
 {
@@ -69,7 +71,7 @@ bool recognize_finished(int dir, const char *name, bool renamed)
 {
 	struct stat st;
 
-	if (is_temporary(name))
+	if (is_temporary(name) || has_file(dir, name, INCOMPLETE, &st))
 		return false;
 	for (size_t i = 0; i < N_ELEMENTS(table); i++)
 		if (is_row(dir, name, i, &st))
@@ -100,7 +102,12 @@ static uint64_t hash(const void *data, size_t len, uint64_t h)
 
 bool recognize_is_part(const char *name)
 {
-	return !str_eq(name, ".") && !str_eq(name, "..") && !str_eq(name, ".kftrainer");
+	static const char *const none[] = { ".", "..", ".kftrainer", INCOMPLETE };
+
+	for (size_t i = 0; i < N_ELEMENTS(none); i++)
+		if (str_eq(name, none[i]))
+			return false;
+	return true;
 }
 
 bool recognize_is_file(int dir, const char *name, int depth, struct stat *st)
@@ -154,6 +161,7 @@ uint64_t recognize_stamp(int dir, const char *name, struct recognized *ret)
 	for (size_t i = 0; i < N_ELEMENTS(table); i++)
 		if (table[i].last && is_row(dir, name, i, &st))
 			ret->finished = ns_of(&st);
+	ret->incomplete = has_file(dir, name, INCOMPLETE, &st);
 	return stamp_of(dir, name, 0, ret);
 }
 

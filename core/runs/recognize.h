@@ -3,7 +3,8 @@
  *
  * By what the libraries write last, or in one step:
  *
- *   checkpoint-N/trainer_state.json  Hugging Face Trainer (trainer.py, _save_checkpoint)
+ *   checkpoint-N/trainer_state.json  Hugging Face Trainer (trainer.py, _save_checkpoint),
+ *                                    unless checkpoint-is-incomplete.txt is there, too
  *   NAME/.metadata                   torch.distributed.checkpoint (filesystem.py, finish)
  *   NAME/random_states_0.pkl         Accelerate (checkpointing.py, save_accelerator_state),
  *                                    but for custom_checkpoint_N.pkl
@@ -38,6 +39,7 @@ struct recognized {
 	int64_t files, newest; /* how many; the last change, in ns since 1970 */
 	int64_t finished;      /* that of the file that its library writes last; or 0 */
 	bool single;           /* it is a file itself */
+	bool incomplete;       /* its library says so */
 };
 uint64_t recognize_stamp(int dir, const char *name, struct recognized *ret);
 /* Of what is below a checkpoint: this name, at most so many directories deep. */

@@ -79,6 +79,25 @@ TEST(test_what_is_added_makes_it_no_newer)
 	close(all.notify);
 }
 
+TEST(test_incomplete)
+{
+	struct entries all;
+
+	entries_open(&all, &runs);
+	assert_int_equal(mkdir("checkpoint-7", 0755), 0);
+	put("checkpoint-7/checkpoint-is-incomplete.txt", "in progress");
+	put("checkpoint-7/model.bin", "1");
+	gives(&all, "half written", 1, false, false);
+	check_int("its library says so", all.list[0].half, true);
+	assert_int_equal(unlink("checkpoint-7/checkpoint-is-incomplete.txt"), 0);
+	gives(&all, "which is none of its files", 1, true, false);
+	check_int("... and whole", all.list[0].half, false);
+	assert_int_equal(dir_remove("checkpoint-7", IGNORED), 0);
+	free(all.list);
+	close(all.dir);
+	close(all.notify);
+}
+
 TEST(test_what_is_removed_of_it)
 {
 	struct entries all;

@@ -32,6 +32,9 @@ TEST(test_table)
 	} rows[] = {
 		{ "checkpoint-1/model.safetensors", "checkpoint-1", false, false },
 		{ "checkpoint-1/trainer_state.json", "checkpoint-1", false, true },
+		{ "checkpoint-4/checkpoint-is-incomplete.txt", "checkpoint-4", false,
+		  false },
+		{ "checkpoint-4/trainer_state.json", "checkpoint-4", false, false },
 		{ "epoch_1/__0_0.distcp", "epoch_1", false, false },
 		{ "epoch_1/.metadata", "epoch_1", false, true },
 		{ "checkpoint-3/model.safetensors", "checkpoint-3", false, false },

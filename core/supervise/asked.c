@@ -51,7 +51,7 @@ int asked_code(int status, int signal)
 {
 	if (WIFSIGNALED(status))
 		return BY_SIGNAL + WTERMSIG(status);
-	return signal == SIGTERM && WEXITSTATUS(status) == EXIT_FAILURE
+	return signal == SIGTERM && WEXITSTATUS(status) <= EXIT_FAILURE
 		       ? BY_SIGNAL + SIGTERM
 		       : WEXITSTATUS(status);
 }

@@ -18,9 +18,10 @@ MUST_CHECK int asked_open(const struct supervise_keeper *keeper, int signals, in
 			  int *ret_fd, struct error *err);
 
 /*
- * A status of wait(2) as a shell has it, of a command that got `signal` (0: none). TERM and
- * EXIT_FAILURE: torchrun's exception at TERM, for which a Job whose pod was deleted is not
- * to fail, is as the end by TERM.
+ * A status of wait(2) as a shell has it, of a command that got `signal` (0: none). After
+ * TERM, 0 and 1 are as the end by TERM: a script that saves and leaves has not trained to
+ * its end, and the Job would never start this rank again; torchrun ends by an exception,
+ * for which the Job would fail.
  */
 int asked_code(int status, int signal);
 

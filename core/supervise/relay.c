@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/str.h"
 #include "base/thread.h"
 #include "pack/receive.h"
 
@@ -50,6 +51,18 @@ void tail_add(struct tail *t, const char *data, size_t len)
 	memcpy(t->bytes + keep, data, len);
 	t->len = keep + len;
 	pthread_mutex_unlock(&t->lock);
+}
+
+void tail_clean(struct tail *t)
+{
+	char *end = t->bytes + t->len;
+	size_t n;
+
+	for (char *p = t->bytes; p < end; p += n ? n : 1) {
+		n = utf8_length(p, end);
+		if (!n)
+			*p = '?';
+	}
 }
 
 /* false: nobody reads it any longer. */

@@ -38,6 +38,8 @@ struct tail {
 };
 
 void tail_add(struct tail *t, const char *data, size_t len);
+/* A '?' for each byte that is no UTF-8, as at its begin within a character; with its lock. */
+void tail_clean(struct tail *t);
 
 /*
  * A thread that passes from a pipe to `to`, each stream in its order, until the end of

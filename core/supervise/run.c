@@ -525,6 +525,7 @@ static void put_message(struct supervisor *s)
 	if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_size)
 		return;
 	pthread_mutex_lock(&s->tail.lock);
+	tail_clean(&s->tail); /* a field of the pod's status */
 	if (write(fd, s->tail.bytes, s->tail.len) < 0)
 		s->tail.len = 0; /* a full disk: the log has it */
 	pthread_mutex_unlock(&s->tail.lock);

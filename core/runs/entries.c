@@ -74,10 +74,14 @@ static void date(struct entries *all)
 	}
 }
 
-/* Were files of it removed, and none written? */
+bool entries_is_less(const struct entry *e, const struct recognized *now)
+{
+	return now->files < e->files && now->newest <= e->newest;
+}
+
 static bool shrinks(struct entry *e, uint64_t stamp, const struct recognized *files)
 {
-	if (files->files >= e->files || files->newest > e->newest)
+	if (!entries_is_less(e, files))
 		return false;
 	e->stamp = stamp;
 	e->files = files->files;

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "runs/recognize.h"
 #include "runs/resume.h"
 
 struct runs;
@@ -49,6 +50,8 @@ struct entries {
 /* Never closed: it lives as long as the process. */
 void entries_open(struct entries *ret, struct runs *r);
 void entries_scan(struct entries *all);
+/* Were files of it removed, and none written, since it was as in the last scan? */
+bool entries_is_less(const struct entry *e, const struct recognized *now);
 /* Has an entry been renamed into place since the last scan? */
 bool entries_heard(const struct entries *all);
 

@@ -186,7 +186,7 @@ static int send_held(struct keeper *k, const struct entry *e, int held, struct l
 		return -1;
 	wait_until_quiet(k, e);
 	if (recognize_stamp(k->here.dir, e->name, &files) == e->stamp ||
-	    (held >= 0 && number_of(k, e) != number &&
+	    (held >= 0 && (number_of(k, e) != number || entries_is_less(e, &files)) &&
 	     recognize_stamp(held, e->name, &files) == e->stamp))
 		return 0;
 	return error_set(err, ERR_CONFLICT, "%s changed while it was sent", e->name);

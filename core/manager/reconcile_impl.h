@@ -37,6 +37,7 @@ struct pass_jobset {
 struct pass_objects {
 	cJSON *cache;     /* array of the objects read; one without a uid is absent */
 	bool create_only; /* a new TrainJob has no objects: create without reading */
+	bool awaits_pods; /* of the JobSet, to end: then it is recreated */
 	const cJSON *workload; /* Kubernetes', of this pass, with its uid; or NULL */
 	const cJSON *unknown_snapshot; /* to check before writing the JobSet; or NULL */
 	cJSON *lost_snapshot;          /* to write, of the live runtime; or NULL */
@@ -88,10 +89,7 @@ MUST_CHECK int objects_load_runtime(struct pass *p, cJSON **ret, struct error *e
 /* Fails unless the live JobSet was built from the snapshot from which `obj` was built. */
 MUST_CHECK int objects_check_snapshot(struct pass *p, const cJSON *obj,
 				      struct error *err);
-/*
- * Writes pass_objects.lost_snapshot, of `runtime`. If the JobSet is not of that runtime, an
- * annotation of it says that the snapshot is ours.
- */
+/* Writes lost_snapshot, of `runtime`; a JobSet of another runtime says that it is ours. */
 MUST_CHECK int objects_make_lost_snapshot(struct pass *p, const struct pipeline *pipeline,
 					  const cJSON *runtime, struct error *err);
 /* A merge patch of the JobSet alone, as which it is suspended or not. */

@@ -345,16 +345,19 @@ static int suspend_alone(struct pass *p, struct error *err)
 static int replace_jobset(struct pass *p, const cJSON *obj, const struct error *why,
 			  struct error *err)
 {
-	if (why->kind != ERR_INVALID || !p->jobset.own || !api_would_accept(p, obj)) {
+	bool can = why->kind == ERR_INVALID && p->jobset.own;
+
+	if (can && must_suspend(p) && suspend_alone(p, err))
+		return -1;
+	if (can && tj_suspend(p->tj) && jobset_is_active(p->jobset.own)) {
+		p->objects.awaits_pods = true;
+		return 0; /* its watch queues the TrainJob */
+	}
+	if (!can || !jobset_suspended(p->jobset.own) || jobset_is_active(p->jobset.own) ||
+	    !api_would_accept(p, obj)) {
 		*err = *why;
 		return -1;
 	}
-	if (must_suspend(p) && suspend_alone(p, err))
-		return -1;
-	if (jobset_is_active(p->jobset.own))
-		return error_set(err, ERR_CONFLICT,
-				 "the suspended JobSet is recreated once its pods have "
-				 "ended");
 	if (objects_delete_jobset(p, "Foreground", err))
 		return -1;
 	pass_event(p, false, "JobSetReplaced",
@@ -499,12 +502,14 @@ static uint64_t hash_number(uint64_t hash, int64_t n)
 	return hash_text(hash, text);
 }
 
-/* Hash of a pass's inputs. If it equals the last pass's, the pass can be skipped. */
+/* Hash of a pass's inputs. If it equals the last pass's, the pass can be skipped. 0: no. */
 static uint64_t inputs_hash(const struct pass *p, const char *ca)
 {
 	const cJSON *jobset = p->jobset.own, *member;
 	uint64_t hash = hash_text(0, ca ? ca : "");
 
+	if (p->objects.awaits_pods)
+		return 0;
 	json_each(member, json_get(p->tj, "metadata"))
 		if (!str_eq(member->string, "resourceVersion"))
 			hash = hash_json(hash, member);

@@ -211,7 +211,8 @@ int objects_check_snapshot(struct pass *p, const cJSON *obj, struct error *err)
 		return -1;
 	if (!same)
 		return snapshot_changed(snapshot, err);
-	snapshot_digest(snapshot, p->memory->written.snapshot);
+	snapshots_hold(&p->r->snapshots, snapshot_text(snapshot),
+		       p->memory->written.snapshot);
 	return 0;
 }
 

@@ -71,6 +71,12 @@ void snapshots_digest(const char *text, char ret[DIGEST_HEX_SIZE])
 	digest_end_hex(d, ret);
 }
 
+void snapshots_hold(struct snapshots *s, const char *text, char ret[DIGEST_HEX_SIZE])
+{
+	snapshots_digest(text, ret);
+	hold(s, ret, text);
+}
+
 cJSON *snapshots_of_digest(struct snapshots *s, const cJSON *tj, const char *digest)
 {
 	const struct map_entry *e = NULL;

@@ -22,6 +22,8 @@ MUST_CHECK int snapshots_make(struct snapshots *s, cJSON **ret, const cJSON *tj,
 			      const cJSON *runtime, struct error *err);
 /* The SHA-256 of a snapshot's text (NULL: none), in hex. */
 void snapshots_digest(const char *text, char ret[DIGEST_HEX_SIZE]);
+/* The same; the text is in the cache then. Thread-safe. */
+void snapshots_hold(struct snapshots *s, const char *text, char ret[DIGEST_HEX_SIZE]);
 /* The snapshot with that SHA-256, the caller's; NULL: not in the cache. Thread-safe. */
 cJSON *snapshots_of_digest(struct snapshots *s, const cJSON *tj, const char *digest);
 

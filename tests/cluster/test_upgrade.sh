@@ -190,9 +190,23 @@ check "... with claims and initializers" resumes tune-held 1
 check "... and says so" eval 'wait_for 30 condition_of held Suspended Falsenode'
 key_kept() { [ "$(kn get secret mpi-held-mpi-ssh-auth -o 'jsonpath={.data.ssh-privatekey}' | base64 -d)" = "$(cat "$scratch/ssh")" ]; }
 check "its key is upstream's" key_kept
+snapshot_of_another() { kn get configmap "$1-runtime-snapshot" -o 'jsonpath={.data.runtime}' | grep -q "image: another"; }
+lost() { kn delete configmap held-runtime-snapshot && wait_for 30 kn get configmap held-runtime-snapshot && ! snapshot_of_another held; }
+check "the lost snapshot of a running job is as it was" lost
 suspends() { kn patch trainjob busy --type merge -p '{"spec": {"suspend": true}}' && wait_for 60 eval '! pods busy 1' && resumes busy 2; }
 check "a running job is suspended and resumed" suspends
 check "nothing has failed" no_failure
+# Another process does not know what the job was made of. JobSet's webhook refuses to change one that runs.
+again() { controller_down && kn delete configmap busy-runtime-snapshot && controller_up && wait_for 120 snapshot_of_another busy; }
+check "a snapshot that is lost while no controller runs is of the current runtime" again
+job=$(jobs -p | tail -n 1)
+recreated() { [ "$(image_of busy 0)" = another ] && [ "$(kn get jobset busy -o 'jsonpath={.spec.suspend}')" = true ]; }
+held_back() {
+	kn patch trainjob busy --type merge -p '{"spec": {"suspend": true}}' && wait_for 60 eval '! pods busy 1' && wait_for 60 recreated &&
+		kn patch trainjob busy --type merge -p '{"spec": {"suspend": false}}' && wait_for 60 pods busy 2
+}
+check "the job is suspended, and its JobSet recreated (kubeflow/trainer#3008)" held_back
+check "nothing has failed again" no_failure
 
 # ---- given back ----------------------------------------------------------------------------------
 put() { # TRAINJOB RUNTIME: its snapshot as the API server's strict YAML sees it

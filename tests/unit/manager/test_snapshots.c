@@ -84,6 +84,10 @@ TEST(test_a_text_is_found_by_its_digest)
 	assert_null(snapshots_of_digest(&s, tj, ""));
 	snapshots_digest("another", digest);
 	assert_null(snapshots_of_digest(&s, tj, digest));
+	snapshots_hold(&s, "another", digest);
+	found = snapshots_of_digest(&s, tj, digest);
+	check_text("text", snapshot_text(found), "another");
+	cJSON_Delete(STEAL(found));
 	snapshots_digest(text, digest);
 	found = snapshots_of_digest(&s, tj, digest);
 	check_text("text", snapshot_text(found), text);

@@ -195,6 +195,7 @@ static const struct sim_seed known[] = {
 	{ 1447, "the answer to the write of a runtime snapshot is lost" },
 	{ 12552, "the answer to the write of a status is lost, and the watch lags" },
 	{ 9004227, "a job's deadline passes while its objects cannot be made" },
+	{ 2013, "a lost snapshot is made of a runtime that changes again" },
 	{ 40019737, "a new TrainJob fails as the one of its name before it did" },
 	{ 70001541, "a job is suspended whose JobSet cannot be changed" },
 	{ 0, NULL },

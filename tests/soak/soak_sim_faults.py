@@ -87,7 +87,7 @@ CONTROLLER = [
     ('a change during a pass is forgotten', "core/kube/workqueue.c", '\tif (it->dirty)\n\t\tenqueue(q, it);\n\telse', ''),
     ('changes by others are taken for our own', "core/manager/watch.c", '(is_status_same(old, current) || is_our_write(s, current))', 'true'),
     ('a JobSet that is gone is not noticed', "core/manager/watch.c", '\tif (is_unchanged(old, current, NULL) ||\n\t    (!old && current && !jobset_has_status(current)))', '\tif (is_unchanged(old, current, NULL) || !old || !current)'),
-    ('a job whose JobSet cannot be changed is not suspended', "core/manager/reconcile_objects.c", 'if (must_suspend(p) && suspend_alone(p, err))', 'if (must_suspend(p)) {\n\t\t*err = *why;\n\t\treturn -1;\n\t}\n\tif (false)'),
+    ('a job whose JobSet cannot be changed is not suspended', "core/manager/reconcile_objects.c", 'return tj_suspend(p->tj) && p->jobset.own &&', 'return false && p->jobset.own &&'),
     ('a snapshot that was made of a later runtime is not known', "core/manager/reconcile_runtime.c", 'str_eq(meta_annotation(p->jobset.own, SNAPSHOT_ANNOTATION), digest)', 'false'),
     ('a new TrainJob waits as long as the one of its name before it', "core/manager/watch.c", 'forget_failures(s, old);', ';'),
     ('a deadline is not waited for', "core/manager/reconcile_end.c", 'pass_requeue_after(p, left < DEADLINE_CHECK_MS ? left : DEADLINE_CHECK_MS);', ''),

@@ -180,7 +180,7 @@ static int keep_trying(struct kube *kube, const struct kube_ref *ref, cJSON **re
 {
 	for (int left = POD_TRIES; kube_get(kube, ref, ret, err);
 	     *err = (struct error){ 0 }) {
-		if (err->kind == ERR_NOT_FOUND || err->kind == ERR_DENIED || !--left)
+		if (err->kind == ERR_NOT_FOUND || !--left)
 			return -1;
 		clock_sleep_ms(POD_PAUSE_MS);
 	}

@@ -89,7 +89,6 @@ CONTROLLER = [
     ('a JobSet that is gone is not noticed', "core/manager/watch.c", '\tif (is_unchanged(old, current, NULL) ||\n\t    (!old && current && !jobset_has_status(current)))', '\tif (is_unchanged(old, current, NULL) || !old || !current)'),
     ('a job whose JobSet cannot be changed is not suspended', "core/manager/reconcile_objects.c", 'return tj_suspend(p->tj) && p->jobset.own &&', 'return false && p->jobset.own &&'),
     ('a snapshot that was made of a later runtime is not known', "core/manager/reconcile_runtime.c", 'str_eq(meta_annotation(p->jobset.own, SNAPSHOT_ANNOTATION), digest)', 'false'),
-    ('a new TrainJob waits as long as the one of its name before it', "core/manager/watch.c", 'forget_failures(s, old);', ';'),
     ('a deadline is not waited for', "core/manager/reconcile_end.c", 'pass_requeue_after(p, left < DEADLINE_CHECK_MS ? left : DEADLINE_CHECK_MS);', ''),
     ('a finished job is deleted before its time', "core/manager/reconcile_end.c", '\tif (left <= 0)\n\t\treturn delete_trainjob', '\tif (left <= 3)\n\t\treturn delete_trainjob'),
     ('the time of a finished job is not waited for', "core/manager/reconcile_end.c", '\tpass_requeue_after(p, left < TTL_CHECK_MS ? left : TTL_CHECK_MS);', ''),

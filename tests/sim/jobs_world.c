@@ -197,7 +197,6 @@ static const struct sim_seed known[] = {
 	{ 9004227, "a job's deadline passes while its objects cannot be made" },
 	{ 2013, "a lost snapshot is made of a runtime that changes again" },
 	{ 40019737, "a new TrainJob fails as the one of its name before it did" },
-	{ 70001541, "a job is suspended whose JobSet cannot be changed" },
 	{ 80017775, "reading the TrainJob of a pod is refused once" },
 	{ 0, NULL },
 };

@@ -87,7 +87,6 @@ CONTROLLER = [
     ('a change during a pass is forgotten', "core/kube/workqueue.c", '\tif (it->dirty)\n\t\tenqueue(q, it);\n\telse', ''),
     ('changes by others are taken for our own', "core/manager/watch.c", '(is_status_same(old, current) || is_our_write(s, current))', 'true'),
     ('a JobSet that is gone is not noticed', "core/manager/watch.c", '\tif (is_unchanged(old, current, NULL) ||\n\t    (!old && current && !jobset_has_status(current)))', '\tif (is_unchanged(old, current, NULL) || !old || !current)'),
-    ('a job whose JobSet cannot be changed is not suspended', "core/manager/reconcile_objects.c", 'return tj_suspend(p->tj) && p->jobset.own &&', 'return false && p->jobset.own &&'),
     ('a snapshot that was made of a later runtime is not known', "core/manager/reconcile_runtime.c", 'str_eq(meta_annotation(p->jobset.own, SNAPSHOT_ANNOTATION), digest)', 'false'),
     ('a deadline is not waited for', "core/manager/reconcile_end.c", 'pass_requeue_after(p, left < DEADLINE_CHECK_MS ? left : DEADLINE_CHECK_MS);', ''),
     ('a finished job is deleted before its time', "core/manager/reconcile_end.c", '\tif (left <= 0)\n\t\treturn delete_trainjob', '\tif (left <= 3)\n\t\treturn delete_trainjob'),

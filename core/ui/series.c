@@ -134,7 +134,7 @@ bool series_add(struct series_set *set, const cJSON *job, int64_t now_ms,
 
 	if ((!updated && !metrics && percent < 0) || hash == set->seen)
 		return false;
-	if (!set->seen && reported >= 0)
+	if (reported >= 0 && (now_ms < reported || now_ms - reported >= 1000))
 		p.ms = reported;
 	set->seen = hash;
 	p.step = step_of(metrics);

@@ -32,8 +32,8 @@ struct series_set {
 
 /*
  * Add a point of each metric that the TrainJob reports, unless it is the report of the
- * last call. The first one's time is the report's own, if it has one. `more` false: only
- * points for which there is room. True: there was a new report.
+ * last call. Its time is the report's own, if it has one, within that second `now_ms`.
+ * `more` false: only points for which there is room. True: there was a new report.
  */
 bool series_add(struct series_set *set, const cJSON *job, int64_t now_ms,
 		uint64_t version, bool more);

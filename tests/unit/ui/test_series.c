@@ -118,6 +118,32 @@ TEST(steps_have_several_names)
 	}
 }
 
+static int64_t reported(struct series_set *set, const char *at, int64_t now_ms)
+{
+	cleanup_json cJSON *job = cJSON_CreateObject();
+
+	json_put_str(job, at, "status", "trainerStatus", "lastUpdatedTime");
+	json_put_int(job, (int64_t)set->n * 2 + now_ms % 50, "status", "trainerStatus",
+		     "progressPercentage");
+	series_add(set, job, now_ms, 1, true);
+	return set->first->points[set->first->n - 1].ms;
+}
+
+/* A pod's clock is not this machine's: mixed, a curve has a leap, or stands still. */
+TEST(the_time_of_a_report_is_its_own)
+{
+	struct series_set set = { 0 };
+	const int64_t day = 86400000; /* 1970-01-02 */
+
+	assert_int_equal(reported(&set, "1970-01-02T00:00:00Z", 17), day);
+	assert_int_equal(reported(&set, "1970-01-02T00:00:03Z", 3 * day + 1), day + 3000);
+	assert_int_equal(reported(&set, "1970-01-02T00:00:04Z", day + 4321), day + 4321);
+	assert_int_equal(reported(&set, "1970-01-02T00:00:04Z", day + 4400), day + 4400);
+	assert_int_equal(reported(&set, "1970-01-02T00:00:05Z", day + 6000), day + 5000);
+	assert_int_equal(reported(&set, "never", day + 7000), day + 7000);
+	series_release(&set);
+}
+
 TEST(what_came_before)
 {
 	struct series_set set = { 0 }, past = { 0 }, none = { 0 };

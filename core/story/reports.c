@@ -4,14 +4,17 @@
 #include "net/uri.h"
 #include "story/story_impl.h"
 
-enum { MAX_PART = 16 * 1024 * 1024 }; /* bytes: its writer has at most 9 MiB in one */
+enum {
+	MAX_PART = 16 << 20, /* bytes: its writer has at most 9 MiB in one */
+	MAX_PARTS = 1 << 30, /* of all: the run may be a stranger's */
+};
 
 static int read_parts(struct run_place *p, const struct store_listing *list,
 		      void (*each)(void *ctx, const cJSON *report), void *ctx,
 		      struct error *err)
 {
 	cleanup_arena struct arena a = { 0 };
-	size_t n, left = STORY_MAX_LINES;
+	size_t n, left = MAX_PARTS;
 	struct story_part *parts = story_listed(&a, list, "metrics", &n);
 
 	for (size_t i = 0; i < n; i++) {

@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/spawn.h"
+#include "base/stop.h"
 #include "base/str.h"
 #include "cmd/cmd.h"
 #include "cmd/ui/cluster.h"
@@ -107,8 +108,8 @@ static void on_ready(void *ctx, const char *url)
 	struct opening *o = &((struct page *)ctx)->opening;
 	struct error err = { 0 };
 
-	printf("%s\n", url);
-	fflush(stdout);
+	if ((printf("%s\n", url) < 0 || fflush(stdout)) && !o->wanted)
+		stop_request(); /* nobody could open it */
 	if (o->wanted && (write_file(o, url, &err) || start_browser(o->path, &err)))
 		cmd_complain("ui", "cannot open a browser: %s", err.msg);
 	fprintf(stderr, "open it in a browser on this machine; Ctrl-C ends\n");

@@ -578,16 +578,17 @@ bool board_next_past(struct board *b, struct arena *a, const char **ret_key,
 	struct row *next = NULL;
 
 	pthread_mutex_lock(&b->lock);
-	map_each(e, &b->rows) {
-		struct row *r = e->value;
+	if (b->past_asked)
+		map_each(e, &b->rows) {
+			struct row *r = e->value;
 
-		if (!b->past_asked || next || r->past != PAST_ASKED)
-			continue;
-		next = r;
-		r->past = PAST_READ;
-		*ret_key = arena_strdup(a, e->key);
-		*ret_run_dir = arena_strdup(a, r->run_dir);
-	}
+			if (next || r->past != PAST_ASKED)
+				continue;
+			next = r;
+			r->past = PAST_READ;
+			*ret_key = arena_strdup(a, e->key);
+			*ret_run_dir = arena_strdup(a, r->run_dir);
+		}
 	b->past_asked = next;
 	pthread_mutex_unlock(&b->lock);
 	return next;

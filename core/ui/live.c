@@ -441,13 +441,12 @@ int live_start(struct live **ret, const struct ui_conf *conf, struct error *err)
 	struct live *l = xcalloc(1, sizeof(*l));
 
 	l->kube = conf->kube;
+	pthread_mutex_init(&l->tails.lock, NULL);
 	if (board_start(&l->board, conf, err) ||
 	    past_start(&l->past, conf, l->board, err)) {
-		board_free(l->board);
-		free(l);
+		live_free(l);
 		return -1;
 	}
-	pthread_mutex_init(&l->tails.lock, NULL);
 	l->tails.kube = conf->kube;
 	l->tails.board = l->board;
 	l->tails.last_id =
@@ -463,6 +462,7 @@ void live_stop(struct live *l)
 
 void live_free(struct live *l)
 {
+	live_stop(l);
 	tails_sweep(&l->tails, true);
 	past_free(l->past);
 	board_free(l->board);

@@ -12,12 +12,14 @@
 #include "ui/series.h"
 #include "ui/ui.h"
 
-enum { WAIT_MS = 60000, PAST_BYTES = 2 << 20 };
+/* A store that does not answer has a thread for minutes. */
+enum { THREADS = 4, WAIT_MS = 60000, PAST_BYTES = 2 << 20 };
 
 struct past {
 	const struct ui_conf *conf;
 	struct board *board;
-	pthread_t thread;
+	pthread_t threads[THREADS];
+	size_t n;
 };
 
 static void on_report(void *ctx, const cJSON *report)
@@ -57,26 +59,21 @@ static void *past_main(void *ctx)
 int past_start(struct past **ret, const struct ui_conf *conf, struct board *b,
 	       struct error *err)
 {
-	struct past *p;
+	struct past *p = *ret = xcalloc(1, sizeof(*p));
+	int rc = 0;
 
-	*ret = NULL;
-	if (!conf->history)
-		return 0;
-	p = xcalloc(1, sizeof(*p));
 	p->conf = conf;
 	p->board = b;
-	if (thread_start(&p->thread, past_main, p, err)) {
-		free(p);
-		return -1;
+	while (conf->history && !rc && p->n < THREADS) {
+		rc = thread_start(&p->threads[p->n], past_main, p, err);
+		p->n += !rc;
 	}
-	*ret = p;
-	return 0;
+	return rc;
 }
 
 void past_free(struct past *p)
 {
-	if (!p)
-		return;
-	pthread_join(p->thread, NULL);
+	while (p && p->n)
+		pthread_join(p->threads[--p->n], NULL);
 	free(p);
 }

@@ -1,5 +1,5 @@
 /*
- * past.h - a thread that reads what jobs have reported before this page, from their run
+ * past.h - threads that read what jobs have reported before this page, from their run
  * directories, as viewers ask for it (board.h).
  */
 #ifndef UI_PAST_H
@@ -11,7 +11,7 @@ struct board;
 struct past;
 struct ui_conf;
 
-/* Both outlive it. *ret is NULL if conf has no history. */
+/* Both outlive it. After a failure, too, board_stop() and past_free() end it. */
 MUST_CHECK int past_start(struct past **ret, const struct ui_conf *conf, struct board *b,
 			  struct error *err);
 void past_free(struct past *p); /* after board_stop(); NULL is fine */

@@ -25,7 +25,7 @@ struct ui_conf {
 	/*
 	 * Calls each() with all that a job has reported, from its run directory, in the
 	 * order of time; an error comes after what could be read. NULL: nobody reads it.
-	 * Called by one thread of its own.
+	 * Called by several threads.
 	 */
 	int (*history)(void *ctx, const char *run_dir,
 		       void (*each)(void *arg, const cJSON *report), void *arg,

@@ -237,9 +237,6 @@ equal("delete: leads to the list", do("delete", "goes"), (303, "/"))
 equal("... as the command", run("wait", "--local", "goes", "--for", "deleted").returncode, 0)
 
 # ---- the process -----------------------------------------------------------------------------------
-taken = run("ui", "--local", "--port", server.port)
-check("a port that is in use: one line", None if taken.returncode == 1 and taken.stderr.count("\n") == 1 and
-      f"127.0.0.1:{server.port}" in taken.stderr else taken)
 equal("it ends with Ctrl-C", server.end(signal.SIGINT), 0)
 server = Server("--local", "--idle", "1s")
 equal("--idle: it ends by itself", server.process.wait(), 0)

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """What the page's script of `ui` reads: streams that resume without loss, each line of a log once, points of metrics."""
 import http.client
+import http.server
 import json
 import os
 import re
@@ -358,9 +359,30 @@ def controller():
     return p
 
 
+class Store(http.server.BaseHTTPRequestHandler):
+    """A store of which one bucket does not answer, and the other refuses."""
+
+    def do_GET(self):
+        if self.path.startswith("/hangs"):
+            threading.Event().wait()
+        self.send_error(403)
+
+    def log_message(self, *args):
+        pass
+
+
+store = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Store)
+threading.Thread(target=store.serve_forever, daemon=True).start()
+ENV.update(ENDPOINT=f"http://127.0.0.1:{store.server_port}", ACCESS_KEY_ID="k", SECRET_ACCESS_KEY="s")
 api = controller()
 config = HOME.name + "/api/kubeconfig"
 run("submit", "--kubeconfig", config, "--runtime", "torch-distributed", "--name", "one", "--suspend", "--", "true")
+for name in ("hangs", "refuses"):
+    with open(f"{HOME.name}/{name}.yaml", "w", encoding="ascii") as f:
+        f.write(f"""{{apiVersion: trainer.kubeflow.org/v1alpha1, kind: TrainJob,
+            metadata: {{name: {name}, annotations: {{kftrainer.io/run-dir: "s3://{name}/run"}}}},
+            spec: {{runtimeRef: {{name: torch-distributed}}, suspend: true, trainer: {{command: ["true"]}}}}}}""")
+    run("submit", f.name, "--kubeconfig", config)
 server = Server("--kubeconfig", config)
 page = Stream(server, "rows=1")
 got = page.until(is_mark)
@@ -378,6 +400,16 @@ while "default/two" not in rows(got):
     got += page.until(is_mark)
 check("... it goes on", None)
 page.close()
+past = Stream(server, "plot=default/hangs,default/refuses")
+got = past.until(lambda event, _: event == "past")
+check("a store that does not answer keeps no other waiting", None if got[-1][1][0] == "default/refuses" and "access denied" in got[-1][1][1] else got[-1])
+past.close()
+taken = run("ui", "--kubeconfig", config, "--port", server.port)
+check("a port that is in use: one line", None if taken.returncode == 1 and taken.stderr.count("\n") == 1 and
+      f"127.0.0.1:{server.port}" in taken.stderr else taken)
+with open("/dev/full", "w", encoding="ascii") as full:
+    lost = subprocess.run([PROGRAM, "ui", "--kubeconfig", config], env=ENV, stdin=subprocess.DEVNULL, stdout=full, stderr=subprocess.PIPE, check=False)
+equal("a URL that cannot be written: it ends", lost.returncode, 1)
 equal("... by itself", server.end(), 0)
 api.terminate()
 api.wait()

@@ -230,20 +230,24 @@ stream.heard.job = data => {
     say(data.error, true);
     return;
   }
+  describe();
   const why = document.querySelector('pre.why');
   if (why && why.textContent !== data.why) why.textContent = data.why;
   for (const [id, cells] of Object.entries(data.tables)) {
-    const table = tableOf(id);
-    if (table)
-      table.tBodies[0].replaceChildren(...cells.map(row =>
-        el('tr', {}, ...row.map(text => el('td', {}, el('bdi', { textContent: text }))))));
+    const body = tableOf(id) && tableOf(id).tBodies[0];
+    if (!body) continue;
+    cells.forEach((row, i) => { // what has not changed stays, and what is selected in it
+      const tr = body.rows[i] || body.insertRow();
+      row.forEach((text, j) => setCell(tr.cells[j] || tr.insertCell(), '', '', text));
+    });
+    while (body.rows.length > cells.length) body.deleteRow(-1);
   }
 };
 
 // ---- its log -------------------------------------------------------------------------------------
 const LINES = 20000, ROW = 18, MARGIN = 20, COLORS = 8, TELL = 16384;
 const log = {
-  lines: [], shown: [], // shown: those that the search finds
+  lines: [], shown: [], nodes: new Map(), // shown: those that the search finds; nodes: of those in sight
   prefixes: new Set(), chosen: new Set(), // chosen: prefixes; none: all
   search: '', paused: false, ended: false, bottom: true, total: 0, drawn: false,
   arrived: 0, telling: false, // of what has come since the server was told; while it is
@@ -273,10 +277,9 @@ function marked(text, from, hits) { // nodes of a run, which begins there, with 
   return nodes;
 }
 
-function lineNode(line, top) {
+function lineNode(line) {
   const node = el('div', { className: line[0] === null ? 'line note' : 'line' }), hits = hitsOf(line);
   let from = 0;
-  node.style.top = top + 'px';
   if (line[0]) node.append(el('b', { className: colorClass(line[0]), textContent: line[0] }), ' ');
   for (const run of line.slice(1)) {
     const text = typeof run === 'string' ? run : run[1], nodes = marked(text, from, hits);
@@ -294,11 +297,17 @@ function draw() {
   if (log.bottom) box.scrollTop = height;
   const first = Math.max(0, Math.floor(box.scrollTop / ROW) - MARGIN);
   const last = Math.min(log.shown.length, Math.ceil((box.scrollTop + box.clientHeight) / ROW) + MARGIN);
-  const nodes = [];
-  for (let i = first; i < last; i++) nodes.push(lineNode(log.shown[i], i * ROW));
-  log.all.replaceChildren(...nodes);
+  const old = log.nodes;
+  log.nodes = new Map(log.shown.slice(first, last).map(line => [line, old.get(line) || lineNode(line)]));
+  for (const [line, node] of old) if (!log.nodes.has(line)) node.remove();
+  let next = log.all.firstChild, i = first;
+  for (const node of log.nodes.values()) { // those that stay keep what is selected in them
+    node.style.top = ROW * i++ + 'px';
+    if (node === next) next = next.nextSibling;
+    else log.all.insertBefore(node, next);
+  }
   const n = log.lines.length;
-  log.count.textContent = (log.search ? `${log.shown.length} of ${n} lines` : `${n} lines`) +
+  log.count.textContent = (log.search ? `${log.shown.length} of ${n} lines` : `${n} line${n === 1 ? '' : 's'}`) +
     (log.total > n ? `, the last of ${log.total}` : '') + (log.ended ? '; the log has ended' : '');
 }
 
@@ -310,6 +319,8 @@ function redraw() {
 function search(text) {
   log.search = text.toLowerCase();
   log.shown = log.lines.filter(found);
+  log.nodes.clear();
+  log.all.replaceChildren();
   redraw();
 }
 
@@ -534,6 +545,12 @@ function drawPlots() {
   plot.drawn = false;
   const keys = stream.plots.filter(key => plot.jobs.has(key));
   const names = [...new Set(keys.flatMap(key => [...plot.jobs.get(key).keys()]))];
+  for (const [name, chart] of plot.charts)
+    if (!names.includes(name)) {
+      chart.u.destroy();
+      chart.box.remove();
+      plot.charts.delete(name);
+    }
   if (!names.length) return;
   const steps = keys.some(key => [...plot.jobs.get(key).values()].some(points => points.some(p => p[1] !== null)));
   plot.section.hidden = false;
@@ -553,7 +570,8 @@ function compare(key) {
   remember();
 }
 
-function remember() { // all points come again
+function remember() { // all points come again, and what cannot be read is tried again
+  plot.past.hidden = true;
   keep('with', stream.plots.slice(1).join(','));
   stream.id = '0.' + (stream.id.split('.').slice(1).join('.') || '0.0');
   drawCompared();

@@ -238,7 +238,7 @@ QUICK   := lint unit golden cli
 ROOM    ?= *
 UNIT     = $(patsubst %.c,$(SANOUT)/%,$(wildcard tests/unit/$(ROOM)/test_*.c) $(if $(filter $(ROOM),*),$(FUZZ)))
 # WORLDS of BUILD, if ROOM has one: tests/sim.
-worlds   = $(if $(filter $(ROOM),* manager),$(1)/tests/sim/jobs) $(if $(filter $(ROOM),* apiserver),$(1)/tests/sim/journal) $(if $(filter $(ROOM),* cache),$(1)/tests/sim/cache)
+worlds   = $(if $(filter $(ROOM),* manager),$(1)/tests/sim/jobs) $(if $(filter $(ROOM),* apiserver),$(1)/tests/sim/journal) $(if $(filter $(ROOM),* cache),$(1)/tests/sim/cache) $(if $(filter $(ROOM),* supervise),$(1)/tests/sim/supervise)
 toys     = $(if $(filter $(ROOM),*),$(1)/tests/sim/toy)
 unit: $(UNIT) $(call worlds,$(SANOUT))
 	@LANES=$${LANES:-2} tests/run.sh unit $^
@@ -290,6 +290,7 @@ $(eval $(call sim_rules,jobs,manager jobs apiserver $(NEEDS_manager),$(SIM_THREA
 $(eval $(call sim_rules,journal,apiserver $(NEEDS_apiserver),$(filter-out getrandom,$(SIM_THREADS)) pthread_cond_wait pthread_mutex_lock \
   open openat lseek fstat ftruncate flock fdatasync fsync renameat unlinkat,tests/sim/threads.c tests/sim/disk.c))
 $(eval $(call sim_rules,cache,cache $(NEEDS_cache),clock_ms))
+$(eval $(call sim_rules,supervise,supervise $(NEEDS_supervise),clock_ms))
 $(eval $(call sim_rules,toy,base,clock_ms))
 sim:
 	@tests/sim/run --schedules $${SCHEDULES:-10000}

@@ -4,6 +4,8 @@
 /* Processes that lose their parent by a KILL become children a moment later. */
 enum { KILL_AGAIN_MS = 50 };
 
+enum { FAILED = 1, KILLED = 128 + 9, TERMED = 128 + 15 };
+
 static enum supervise_action clear(struct supervise_state *s,
 				   const struct supervise_rules *rules, int64_t now)
 {
@@ -12,11 +14,36 @@ static enum supervise_action clear(struct supervise_state *s,
 	return SUPERVISE_TERM;
 }
 
+/*
+ * With 0, the Job would never start this rank again, and the others, which have not ended
+ * yet, could not go on without it.
+ */
+static bool ends_too_early(const struct supervise_state *s, int status)
+{
+	return s->asked && !status && !s->free && !s->alone;
+}
+
+/*
+ * The command has ended by itself, and nothing is started again. A status of TERM or KILL
+ * would say that the pod was lost: its Job would replace it, and call that one's success
+ * the job's.
+ */
+static enum supervise_action end_free(struct supervise_state *s)
+{
+	bool as_lost = s->status == TERMED || s->status == KILLED;
+
+	if (as_lost && !s->asked && !s->alone)
+		s->status = FAILED;
+	return SUPERVISE_END;
+}
+
 static enum supervise_action on_end(struct supervise_state *s, int status)
 {
 	s->ended = true;
-	s->status = status;
-	return s->asked || s->free ? SUPERVISE_END : SUPERVISE_WAIT;
+	s->status = ends_too_early(s, status) ? TERMED : status;
+	if (s->free)
+		return end_free(s);
+	return s->asked ? SUPERVISE_END : SUPERVISE_WAIT;
 }
 
 static enum supervise_action start(struct supervise_state *s, int64_t restart)
@@ -30,6 +57,8 @@ static enum supervise_action on_empty(struct supervise_state *s)
 {
 	s->clearing = false;
 	s->kill_at = -1;
+	if (ends_too_early(s, s->status))
+		s->status = TERMED;
 	if (s->asked || s->free)
 		return SUPERVISE_END;
 	s->idle = true;
@@ -41,7 +70,7 @@ static enum supervise_action on_asked(struct supervise_state *s, int status)
 	s->asked = true;
 	if (s->clearing || !(s->idle || s->ended))
 		return SUPERVISE_WAIT;
-	if (!s->ended)
+	if (!s->ended || ends_too_early(s, s->status))
 		s->status = status;
 	return SUPERVISE_END;
 }
@@ -75,8 +104,9 @@ enum supervise_action supervise_obey(struct supervise_state *s,
 	switch (order->order) {
 	case ORDER_FREE:
 		s->free = true;
-		return s->clearing || !(s->idle || s->ended) ? SUPERVISE_WAIT
-							     : SUPERVISE_END;
+		if (s->clearing || !(s->idle || s->ended))
+			return SUPERVISE_WAIT;
+		return s->idle ? SUPERVISE_END : end_free(s);
 	case ORDER_STOP:
 		s->next = order->epoch;
 		if (s->idle || s->clearing || s->asked)

@@ -44,6 +44,7 @@ struct supervise_state {
 	bool ended;    /* the command has, with `status` */
 	bool free;     /* of the hub: its end is final */
 	bool asked;
+	bool alone;            /* the caller's: there is no other rank */
 	enum peer_cause cause; /* the caller's, before SUPERVISE_ENDED */
 	int status;            /* as a shell has it: 128 + signal */
 	int64_t restart, kill_at;

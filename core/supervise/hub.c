@@ -32,11 +32,12 @@ static bool has_started(const struct hub *h, const struct hub_rank *r)
 
 /* ---- the barrier ---- */
 
+/* A new one may still have the order to start in the epoch before: it answers the next. */
 static bool is_ready(const struct hub *h, const struct hub_rank *r)
 {
-	return r->joined &&
-	       (r->state.phase == PEER_NEW ||
-		(r->state.phase == PEER_READY && r->state.epoch == h->order.epoch));
+	enum peer_phase ready = h->order.epoch ? PEER_READY : PEER_NEW;
+
+	return r->joined && r->state.phase == ready && r->state.epoch == h->order.epoch;
 }
 
 static void start_if_ready(struct hub *h, int64_t now)
@@ -142,13 +143,45 @@ static const char *final_cause(const struct hub *h, bool memory)
 								: NULL;
 }
 
+/* ---- the end ---- */
+
+static bool is_awaited(const struct hub *h, uint32_t rank)
+{
+	return h->first_failed == NO_RANK && !h->ranks[rank].joined &&
+	       !h->ranks[rank].done;
+}
+
+static void release(struct hub *h, int64_t now)
+{
+	h->order.order = ORDER_FREE;
+	h->freed_at = now;
+}
+
+void hub_closed(struct hub *h, uint32_t rank)
+{
+	h->ranks[rank].done |= h->order.order == ORDER_FREE;
+}
+
+int64_t hub_over_at(const struct hub *h)
+{
+	int64_t wait = 0;
+
+	for (uint32_t i = 1; i < h->n; i++) {
+		if (is_awaited(h, i))
+			return h->freed_at + HUB_ALONE_MS;
+		if (h->ranks[i].joined)
+			wait = HUB_LINGER_MS;
+	}
+	return h->freed_at + wait;
+}
+
 /* Start all again, which counts, or let them end. */
 static void restart(struct hub *h, const char *cause, bool memory, int64_t now)
 {
 	h->judge_at = -1;
 	if (cause) {
 		buf_printf(&h->said, "not started again: %s", cause);
-		h->order.order = ORDER_FREE;
+		release(h, now);
 		return;
 	}
 	h->order.counted++;
@@ -273,7 +306,7 @@ static void free_if_all_ended(struct hub *h, int64_t now)
 		if (h->ranks[i].state.phase != PEER_ENDED || failed(&h->ranks[i]))
 			return;
 	if (!h->dev.on) {
-		h->order.order = ORDER_FREE;
+		release(h, now);
 		return;
 	}
 	buf_adds(&h->said, "the command has ended");
@@ -304,6 +337,8 @@ void hub_state(struct hub *h, uint32_t rank, const struct peer_state *state, int
 	struct hub_rank *r = &h->ranks[rank];
 	enum peer_phase before = r->state.phase;
 
+	if (!r->joined && h->order.order == ORDER_FREE)
+		h->freed_at = now; /* it gets that order now */
 	r->joined = true;
 	r->state = *state;
 	if (h->order.order == ORDER_STOP) {
@@ -322,6 +357,11 @@ void hub_left(struct hub *h, uint32_t rank, int64_t heard, int64_t now)
 		h->ranks[rank].away_since = heard;
 	else if (h->order.order == ORDER_DUMP)
 		end_dump_if_all(h, now);
+	else if (h->order.order == ORDER_FREE && is_awaited(h, rank) && !h->dev.on)
+		buf_printf(&h->said,
+			   "all have succeeded, but rank %u has left before it knew: "
+			   "waiting for it for ten minutes",
+			   rank);
 }
 
 void hub_sign(struct hub *h, const struct peer_sign *sign, int64_t now)
@@ -352,7 +392,7 @@ static void idle(struct hub *h, int64_t now)
 	if (now < h->dev.since + h->dev.idle_ms)
 		return;
 	buf_adds(&h->said, "no rerun came: the job ends");
-	h->order.order = ORDER_FREE;
+	release(h, now);
 }
 
 void hub_time(struct hub *h, int64_t now)

@@ -27,10 +27,13 @@ enum {
 	HUB_GONE_MS = 10 * 1000, /* a rank that is away for longer is lost */
 	HUB_LOOK_MS = 100,       /* between a failure and its judgment: who else ended? */
 	HUB_DUMP_MS = 8 * 1000,  /* for all to show where they are */
+	HUB_LINGER_MS = 15 * 1000,     /* for a rank that does not take the last order */
+	HUB_ALONE_MS = 10 * 60 * 1000, /* for one that is away */
 };
 
 struct hub_rank {
 	bool joined, dumped;
+	bool done;          /* it has closed its connection after the last order */
 	int64_t away_since; /* if it has left: when it was heard last; -1: it has not */
 	struct peer_state state;
 };
@@ -54,6 +57,7 @@ struct hub {
 	uint32_t first_failed;  /* its rank; UINT32_MAX: none did in this epoch */
 	int64_t judge_at;       /* -1: no failure waits for its judgment */
 	int64_t dumped_at;      /* the end of ORDER_DUMP */
+	int64_t freed_at;       /* ORDER_FREE, or the last rank that got it later */
 	struct gains gains;
 	struct stall stall;
 	struct account account;
@@ -70,6 +74,8 @@ void hub_sign(struct hub *h, const struct peer_sign *sign, int64_t now);
 void hub_dumped(struct hub *h, uint32_t rank, int64_t now);
 /* A rank's connection has ended; `heard`: when something came from it for the last time. */
 void hub_left(struct hub *h, uint32_t rank, int64_t heard, int64_t now);
+/* It was closed by the rank; before hub_left(). */
+void hub_closed(struct hub *h, uint32_t rank);
 void hub_time(struct hub *h, int64_t now);
 /* For hub_dev: stop what runs; start all again once they are ready. */
 void hub_rest(struct hub *h, int64_t now);
@@ -84,5 +90,11 @@ bool hub_others_succeeded(const struct hub *h);
 uint32_t hub_marked(const struct hub *h);
 /* When hub_time() is due: -1: never. */
 int64_t hub_until(const struct hub *h);
+/*
+ * After ORDER_FREE: when all have it, or are not awaited any more. After a success a rank
+ * that is away is: it, or the successor of a pod that was lost in that moment, would wait
+ * for a hub that never comes.
+ */
+int64_t hub_over_at(const struct hub *h);
 
 #endif

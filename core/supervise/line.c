@@ -53,6 +53,7 @@ uint32_t line_events(const struct line *l)
 static enum psk_state settle(struct line *l, enum psk_state state, struct error *err)
 {
 	l->wants_write = state == PSK_WANT_WRITE;
+	l->closed |= state == PSK_END;
 	if (state == PSK_END)
 		line_end(l, ERR_IO, "the connection was closed");
 	else if (state == PSK_FAILED)

@@ -24,6 +24,7 @@ struct line {
 	bool open;        /* the peer has the job's key */
 	bool wants_write; /* TLS does */
 	bool over;
+	bool closed;                /* by the peer */
 	int64_t rank;               /* the owner's: -1 before it is known */
 	bool stated;                /* the owner's: it has said its state */
 	bool refused;               /* the owner's */

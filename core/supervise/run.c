@@ -671,7 +671,11 @@ static int follow(struct supervisor *s, struct error *err)
 		give_sign(s);
 	}
 	join_output(s);
-	return s->conf->keeper ? star_step(s->star, err) : 0; /* the last mark leaves */
+	if (s->conf->keeper && star_step(s->star, err)) /* the last mark leaves */
+		return -1;
+	if (s->state.free)
+		star_leave(s->star);
+	return 0;
 }
 
 static void report_supervision(void *ctx, const struct supervision *counts)
@@ -696,6 +700,7 @@ static int begin(struct supervisor *s, struct error *err)
 	conf->say = s->conf->say;
 	conf->ctx = s->conf->ctx;
 	s->ranks = conf;
+	s->state.alone = conf->ranks == 1;
 	s->keeper_fd = -1;
 	if (s->conf->keeper &&
 	    asked_open(s->conf->keeper, s->signals, &s->early, &s->keeper_fd, err))

@@ -20,8 +20,6 @@ enum {
 	EVENTS = 64,
 	SPARE_STRANGERS = 128, /* connections beyond one per rank */
 	STRANGER_MS = 10 * 1000,
-	LINGER_MS = 5 * 1000, /* for ranks that do not take the last order */
-	ALONE_MS = 10 * 60 * 1000,
 	FIRST_PAUSE_MS = 50,
 	LAST_PAUSE_MS = 1000,
 	LINES_MS = 10 * 1000,
@@ -43,7 +41,7 @@ struct star {
 	int listener;
 	struct hub hub;
 	struct line **by_rank;
-	int64_t n_strangers, free_since;
+	int64_t n_strangers;
 	struct stacks stacks;
 	struct supervision reported; /* the last time, at `reported_at` */
 	int64_t reported_at, begun;  /* begun: seconds since 1970 */
@@ -174,12 +172,10 @@ static void apply_hub(struct star *s, const struct hub_order *before, int64_t no
 	if (!memcmp(before, &s->hub.order, sizeof(*before)))
 		return;
 	take_order(s, &s->hub.order);
-	if (s->order.order == ORDER_FREE)
-		s->free_since = now;
 	if (is_news(s) || s->order.order == ORDER_FREE)
 		report(s, now);
 	for (uint32_t i = 0; i < s->conf->ranks; i++)
-		if (s->by_rank[i])
+		if (s->by_rank[i] && s->by_rank[i]->stated) /* else with its state */
 			send_order(s, s->by_rank[i], now);
 }
 
@@ -430,6 +426,8 @@ static void ended(struct star *s, const struct line *l, int64_t now)
 		if (!l->refused && (l->heard > l->since || l->why.kind != ERR_IO))
 			say_refusal(s, l, now);
 	} else if (s->by_rank[l->rank] == l) {
+		if (l->closed)
+			hub_closed(&s->hub, (uint32_t)l->rank);
 		leave(s, l, now);
 	}
 }
@@ -466,7 +464,7 @@ static void peer_tick(struct star *s, int64_t now)
 {
 	int fd;
 
-	if (s->lost_since >= 0 && now >= s->lost_since + ALONE_MS &&
+	if (s->lost_since >= 0 && now >= s->lost_since + HUB_ALONE_MS &&
 	    s->order.order != ORDER_FREE) {
 		say(s, "rank 0's supervisor has been away for ten minutes: this rank "
 		       "goes on without it");
@@ -528,14 +526,12 @@ int64_t star_until(const struct star *s)
 	if (is_hub(s)) {
 		sooner(&until, hub_until(&s->hub));
 		sooner(&until, s->conf->report ? s->reported_at + REPORT_MS : -1);
-		sooner(&until, s->free_since < 0 || star_is_over(s)
-				       ? -1
-				       : s->free_since + LINGER_MS);
+		sooner(&until, star_is_over(s) ? -1 : hub_over_at(&s->hub));
 	} else {
 		sooner(&until, s->dial_at);
 		sooner(&until, s->lost_since < 0 || s->order.order == ORDER_FREE
 				       ? -1
-				       : s->lost_since + ALONE_MS);
+				       : s->lost_since + HUB_ALONE_MS);
 	}
 	return until;
 }
@@ -636,7 +632,14 @@ bool star_is_alone(const struct star *s)
 bool star_is_over(const struct star *s)
 {
 	return !is_hub(s) || s->order.order != ORDER_FREE ||
-	       clock_ms() >= s->free_since + LINGER_MS || star_is_alone(s);
+	       clock_ms() >= hub_over_at(&s->hub);
+}
+
+void star_leave(struct star *s)
+{
+	for (struct line *l = s->lines; l; l = l->next)
+		line_end(l, ERR_NONE, "");
+	free_ended(s, clock_ms());
 }
 
 /* ---- a job in development ---- */
@@ -757,7 +760,7 @@ int star_open(struct star **ret, const struct star_conf *conf, struct error *err
 	struct star *s = xcalloc(1, sizeof(*s));
 
 	s->conf = conf;
-	s->lost_since = s->free_since = -1;
+	s->lost_since = -1;
 	s->listener = -1;
 	s->pause = FIRST_PAUSE_MS;
 	*ret = s; /* never freed: ends with the process */

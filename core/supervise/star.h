@@ -85,7 +85,11 @@ void star_rest(struct star *s);
 void star_release(struct star *s);
 const struct hub_dev *star_ended(const struct star *s); /* the last run; NULL: none has */
 
-/* Has no other rank still to be told that it is free? */
+/*
+ * Has no other rank still to be told that it is free? After a success one that is away is
+ * awaited for ten minutes: its pod may have been lost, and have a successor.
+ */
 bool star_is_over(const struct star *s);
+void star_leave(struct star *s); /* close all connections, as this process ends */
 
 #endif

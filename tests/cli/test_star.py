@@ -212,6 +212,20 @@ def what_is_evicted_or_silent():
 
 
 @part
+def lost_as_all_have_succeeded():
+    """Rank 1 has ended, and its node is lost before the hub notices that; its pod's successor comes once all have succeeded."""
+    w = World(3, '[ $RANK != 0 ] || { ' + RUN + '}; echo done')
+    is_("a rank has done its work", [w.rank[i].saw("done") for i in (1, 2)], [True] * 2)
+    os.kill(w.rank[1].p.pid, signal.SIGSTOP)
+    end(w)
+    is_("... and is silent as all have succeeded: the others do not wait", w.rank[2].p.wait(), 0)
+    is_("... but rank 0 does", w.rank[0].saw("all have succeeded, but rank 1 has left before it knew"), True)
+    w.rank[1].p.kill()
+    w.again(1)
+    is_("... until its successor succeeds, which does nothing", (w.codes(), w.rank[1].text()), ([0, 0, 0], ""))
+
+
+@part
 def all_ended():
     w = World(2, RUN)
     w.rank[0].saw("run 0")

@@ -17,6 +17,7 @@ done
 case $world in
 cache) [ ${#files[@]} -gt 0 ] || files=(core/cache/{fleet,loans,holdings,claim,plan,client,worker,ticket}.c) ;;
 jobs) [ ${#files[@]} -gt 0 ] || files=(core/manager/{reconcile*,watch,work,pods,job_memory,one_job,runtimes,snapshots,outage}.c core/kube/{informer,workqueue,lease}.c core/jobs/*.c) ;;
+supervise) [ ${#files[@]} -gt 0 ] || files=(core/supervise/{hub,decide,message}.c) ;;
 journal) [ ${#files[@]} -gt 0 ] || files=(core/apiserver/{journal,storage}.c) ;;
 esac
 out=build/coverage/$world

@@ -3,7 +3,7 @@
 # And a schedule that fails is shown with its seed, and no longer than what makes it fail.
 # shellcheck disable=SC1091,SC2154 # tap.sh
 . "$(dirname "$0")/../tap.sh"
-for world in cache:50 jobs:5 journal:20 toy:200; do
+for world in cache:50 jobs:5 journal:20 supervise:50 toy:200; do
 	n=${world#*:}
 	for build in rel san; do
 		"build/$build/tests/sim/${world%:*}" --schedules "$n" --seed 1 --trace >"$scratch/$build"

@@ -5,7 +5,7 @@
 #   SCHEDULES=1000000 SEEDS="1 1000000001 2000000001" tests/soak/soak_sim.sh [cache|jobs|journal]...
 cd "$(dirname "$0")/../.." || exit 1
 set -o pipefail
-[ $# -gt 0 ] || set -- cache jobs journal
+[ $# -gt 0 ] || set -- cache jobs journal supervise
 run() { # BUILD WORLD SCHEDULES SEED...: in a hundred parts
 	local program=build/$1/tests/sim/$2 each=$(($3 / 100))
 	make -s "$program" || return

@@ -108,6 +108,16 @@ JOURNAL = [
     ('a change is seen before it is on the disk', "core/apiserver/storage.c", 'pending = version > s->committed;', 'pending = false;'),
 ]
 # What users are promised, the kind of fault that breaks it, and the change. *: the CHANGELOG names it as mended.
+SUPERVISE = [
+    ('what a rank answered to the hub before counts', "core/supervise/hub.c", 'has_started(h, r) ? r->state.marked : 0', 'r->state.marked'),
+    ('a new rank is ready, which may still get an order of the epoch before', "core/supervise/hub.c", 'return r->joined && r->state.phase == ready && r->state.epoch == h->order.epoch;', 'return r->joined && (r->state.phase == PEER_NEW || (r->state.phase == ready && r->state.epoch == h->order.epoch));'),
+    ('the hub does not wait for a rank that was away as all succeeded', "core/supervise/hub.c", 'return h->freed_at + HUB_ALONE_MS;', 'continue;'),
+    ('the hub ends before a late rank has the last order', "core/supervise/hub.c", 'h->freed_at = now; /* it gets that order now */', ';'),
+    ('a pod that is deleted before all have succeeded has succeeded', "core/supervise/decide.c", 'return s->asked && !status && !s->free && !s->alone;', 'return false;'),
+    ('a command that was killed for good is a pod that was lost', "core/supervise/decide.c", 'if (as_lost && ', 'if (false && '),
+    ('a new hub does not learn the epoch', "core/supervise/hub.c", 'if (epoch > h->order.epoch)', 'if (false)'),
+    ('a new hub does not learn the restarts', "core/supervise/hub.c", 'if (s->counted > h->order.counted)', 'if (false)'),
+]
 PROOF = [
     ("nothing acknowledged is lost", "a crash before the sync", 'a change is acknowledged before it is on the disk'),
     ("nothing acknowledged is lost", "a sync that fails *", 'what is read at the start is not written again'),
@@ -126,7 +136,7 @@ PROOF = [
     ("no job runs twice", "a JobSet that is gone", 'a finished job is built again'),
     ("a lost node is reported", "a controller that dies", 'pods are listed before TrainJobs'),
 ]
-FAULTS = [("journal", *fault) for fault in JOURNAL] + [("cache", *fault) for fault in CACHE] + [("jobs", *fault) for fault in CONTROLLER]
+FAULTS = [("journal", *fault) for fault in JOURNAL] + [("cache", *fault) for fault in CACHE] + [("jobs", *fault) for fault in CONTROLLER] + [("supervise", *fault) for fault in SUPERVISE]
 
 
 def seed_of(fault):

@@ -92,6 +92,36 @@ TEST(test_a_rank_that_is_asked_waits_for_none)
 	assert_int_equal(at(&s, SUPERVISE_ENDED, 0, 0), SUPERVISE_END);
 }
 
+/* Its Job must start it again, or fail: the others do not go on without it. */
+TEST(test_a_status_that_the_job_understands)
+{
+	static const struct {
+		bool alone, asked_first, free_first;
+		int ends, want;
+	} rows[] = {
+		{ false, false, false, 0, 143 },  { true, false, false, 0, 0 },
+		{ false, true, false, 0, 143 },   { true, true, false, 0, 0 },
+		{ false, false, true, 0, 0 },     { false, false, true, 137, 1 },
+		{ false, false, true, 143, 1 },   { true, false, true, 137, 137 },
+		{ false, false, true, 139, 139 },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
+		struct supervise_state s = member();
+
+		s.alone = rows[i].alone;
+		assert_int_equal(order(&s, ORDER_START, 0), SUPERVISE_START);
+		if (rows[i].asked_first)
+			at(&s, SUPERVISE_ASKED, 143, 0);
+		at(&s, SUPERVISE_ENDED, rows[i].ends, 0);
+		if (rows[i].free_first)
+			order(&s, ORDER_FREE, 0);
+		else if (!rows[i].asked_first)
+			at(&s, SUPERVISE_ASKED, 143, 0);
+		check_int("status", s.status, rows[i].want);
+	}
+}
+
 TEST(test_asked_between_two_starts)
 {
 	struct supervise_state s = member();

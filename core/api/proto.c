@@ -128,16 +128,26 @@ static int take_two(struct pb_field ret[2], const void *data, size_t len,
 	return rc;
 }
 
+/* A container's last words may hold NUL: U+FFFD, as kube_clean() makes it in JSON. */
 static int put_string(cJSON *to, const char *name, const struct pb_field *from,
 		      struct error *err)
 {
-	cleanup_arena struct arena arena = { 0 };
-	const char *text;
+	const char *at = (const char *)from->data, *end = at + from->len;
+	cleanup_buf struct buf text = { .max = 3 * from->len + 1 };
 
-	if (take_string(&arena, from, &text, err))
-		return -1;
-	if (*text)
-		json_put_str(to, text, name);
+	if (!utf8_valid(from->data, from->len))
+		return error_set(err, ERR_FORMAT, "protobuf: invalid text");
+	while (at < end) {
+		size_t len = strnlen(at, (size_t)(end - at));
+
+		buf_add(&text, at, len);
+		if (at + len < end)
+			buf_adds(&text, "\xef\xbf\xbd");
+		at += len + 1;
+	}
+	buf_adds(&text, "");
+	if (text.len)
+		json_put_str(to, (const char *)text.data, name);
 	return 0;
 }
 

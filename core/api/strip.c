@@ -90,3 +90,19 @@ size_t strip_spec_list(char *text, size_t len, const char *name, int depth)
 	snprintf(key, sizeof(key), "\"%s\":[", name);
 	return cut(text, len, key, depth);
 }
+
+void strip_nul(char *text, size_t len)
+{
+	static const char nul[] = "\\u0000";
+	char *end = text + len, *from = text;
+
+	for (char *at; (at = memmem(from, (size_t)(end - from), nul, strlen(nul)));) {
+		char *slash = at;
+
+		while (slash > from && slash[-1] == '\\')
+			slash--;
+		from = at + strlen(nul);
+		if ((at - slash) % 2 == 0) /* not "\\u0000", a backslash and text */
+			memcpy(at + 2, "fffd", 4);
+	}
+}

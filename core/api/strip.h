@@ -1,6 +1,6 @@
 /*
  * strip.h - remove metadata.managedFields, and other unused lists, from the text of an
- * object before it is parsed. They are half of an API server's answers.
+ * object before it is parsed. They are half of an API server's answers. And NUL.
  */
 #ifndef API_STRIP_H
 #define API_STRIP_H
@@ -15,5 +15,7 @@
 size_t strip_managed_fields(char *text, size_t len, int depth);
 /* The same for a list of that name (at most 63 bytes) in spec. */
 size_t strip_spec_list(char *text, size_t len, const char *name, int depth);
+/* NUL in strings, which json_parse() refuses, becomes U+FFFD, in place. */
+void strip_nul(char *text, size_t len);
 
 #endif

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "api/proto.h"
+#include "api/strip.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/stop.h"
@@ -265,6 +266,12 @@ static int fail_text(const char *what, const struct http_response *resp,
 		  resp->status, (int)cut, text, text[cut] ? " ..." : "");
 	err->code = resp->status;
 	return -1;
+}
+
+void kube_clean(const struct kube_ref *ref, char *text, size_t len)
+{
+	if (len && (str_eq(ref->kind, "Pod") || str_eq(ref->kind, "Event")))
+		strip_nul(text, len);
 }
 
 /* Decode a Status in protobuf or JSON, whichever the server sent. */

@@ -108,6 +108,11 @@ const char *const *kube_headers(struct arena *arena, const struct kube *k,
 
 /* Append "?name=value" or "&name=value", escaped; nothing if value is NULL or "". */
 void kube_add_query(struct buf *out, const char *name, const char *value);
+/*
+ * Before the text of an object is parsed: what a container leaves as its last words may
+ * hold NUL, and so pods and events. Nothing is built from these: it becomes U+FFFD.
+ */
+void kube_clean(const struct kube_ref *ref, char *text, size_t len);
 
 /* ---- kinds.c ---- */
 

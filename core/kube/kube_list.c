@@ -62,6 +62,7 @@ static int on_item(void *ctx, char *text, size_t len, struct error *err)
 	cJSON *obj;
 
 	len = drop_unread(text, len, l->without, 2);
+	kube_clean(l->ref, text, len);
 	if (json_parse(&obj, text, len, err)) {
 		error_wrap(err, "an object of the list");
 		return unreadable(l->sink->on_unreadable, l->sink->ctx, err);
@@ -270,6 +271,7 @@ static int on_line(struct watching *w, char *line, size_t len, struct error *err
 	if (strspn(line, " \t\r\n") >= len)
 		return 0;
 	len = drop_unread(line, len, w->opts->select.without, 3);
+	kube_clean(w->ref, line, len);
 	if (json_parse(&event, line, len, err))
 		return skip_event(w, err);
 	return deliver(w, event, err);

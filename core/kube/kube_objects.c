@@ -38,6 +38,7 @@ int kube_get(struct kube *k, const struct kube_ref *ref, cJSON **ret, struct err
 	req.what = kube_what(&arena, k, "get", ref);
 	if (kube_send(k, &req, &resp, err))
 		return -1;
+	kube_clean(ref, (char *)resp.body.data, resp.body.len);
 	return answer(&resp, req.what, ret, err);
 }
 

@@ -53,6 +53,15 @@ TEST(test_cut)
 	}
 }
 
+TEST(test_nul)
+{
+	char text[] = "\"\\u0000\\\\u0000\\\\\\u0000\\u00000\\u000\"";
+
+	strip_nul(text, strlen(text));
+	assert_string_equal(text, "\"\\ufffd\\\\u0000\\\\\\ufffd\\ufffd0\\u000\"");
+	strip_nul(text, 0);
+}
+
 /* Of a spec, with names that begin alike and texts that look like it. */
 TEST(test_list_cut)
 {

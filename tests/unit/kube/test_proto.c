@@ -231,12 +231,27 @@ static void refuse(struct buf *take_pod, const char *message)
 	assert_null(got);
 }
 
+TEST(test_nul)
+{
+	struct buf meta = { .max = 64 }, all = { .max = 256 };
+	cleanup_buf struct buf whole = { 0 };
+	cleanup_json cJSON *got = NULL;
+	struct error err = { 0 };
+
+	pb_put_bytes(&meta, 1, "a\0b\0", 4);
+	put_message(&all, 1, &meta);
+	whole = object("Pod", &all);
+	assert_int_equal(proto_object(&got, whole.data, whole.len, proto_pod, &err), 0);
+	assert_string_equal(json_str(got, "metadata", "name"), "a\xef\xbf\xbd"
+							       "b\xef\xbf\xbd");
+}
+
 TEST(test_refused)
 {
 	struct buf meta = { .max = 64 }, spec = { .max = 64 }, status = { .max = 64 },
 		   all = { .max = 256 }, huge = { .max = 64 };
 
-	pb_put_bytes(&meta, 1, "a\0b", 3);
+	pb_put_bytes(&meta, 1, "a\0b\xff", 4);
 	put_message(&all, 1, &meta);
 	refuse(&all, "invalid text");
 	pb_put_str(&spec, 10, "\xc3(");

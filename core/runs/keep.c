@@ -768,14 +768,13 @@ static int step(struct keeper *k, const struct wish *w, bool *ret_busy, struct e
 void *runs_keep(void *runs)
 {
 	struct runs *r = runs;
-	struct keeper k = { .r = r };
+	struct keeper k = { .r = r, .here = r->opened };
 	struct error err = { 0 };
 	bool busy = false;
 	struct wish w;
 
 	setpriority(PRIO_PROCESS, 0, NICE); /* of this thread, and what it starts */
 	pthread_setschedparam(pthread_self(), SCHED_BATCH, &(struct sched_param){ 0 });
-	entries_open(&k.here, r);
 	if (place_open(&k.place, r->conf->uri, r->conf->env, r->conf->env_ctx, &err))
 		runs_say(r, "%s", err.msg);
 	for (w = next_wish(&k, false); !w.over; w = next_wish(&k, busy)) {

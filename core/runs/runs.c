@@ -421,6 +421,7 @@ int runs_open(struct runs **ret, const struct runs_conf *conf, struct error *err
 		return error_wrap(err, "run directory");
 	if (conf->ranks > 1 && runs_has_succeeded(&r->place, conf->job))
 		return 0;
+	entries_open(&r->opened, r); /* it hears what the command renames from now on */
 	if ((!conf->rank && runs_claim(r, err)) ||
 	    thread_start(&r->text, keep_texts, r, err) ||
 	    thread_start(&r->keeper, runs_keep, r, err))

@@ -10,6 +10,7 @@
 #define RUNS_RUNS_IMPL_H
 
 #include "runs/complete.h"
+#include "runs/entries.h"
 #include "runs/parts.h"
 #include "runs/runs.h"
 
@@ -36,7 +37,8 @@ struct runs {
 	char stem[32];          /* "logs/RANK" */
 	int fd;
 	pthread_t text, keeper;
-	pthread_mutex_t lock; /* guards what follows */
+	struct entries opened; /* before the command starts; the keeper's from then on */
+	pthread_mutex_t lock;  /* guards what follows */
 	pthread_cond_t changed;
 	struct attempt *attempts, *running; /* not all sent; the last one */
 	bool flush, text_done, keep_done, over, text_ended;

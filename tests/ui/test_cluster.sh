@@ -30,7 +30,7 @@ running() { echo "{\"running\":{\"startedAt\":\"$(at 5)\"}}"; }
 ended() { echo "{\"terminated\":{\"exitCode\":$1,\"reason\":\"$2\",\"startedAt\":\"$(at 2)\",\"finishedAt\":\"$(at 4)\"}}"; }
 check "... run" report bert "$(container Running "$(running)" True)"
 check "... restart" report vit "$(container Running "$(running)" True 2 "\"lastState\":$(ended 137 OOMKilled)")"
-check "... fail" report once "$(container Failed "$(ended 7 Error)" False)"
+check "... fail, with a binary message" report once "$(container Failed "$(ended 7 Error | sed 's/"reason"/"message":"core\\u0000dump","reason"/')" False)"
 mkdir "$scratch/code"
 # What it reported before it was suspended: its run directory has that, too, and more.
 line() { echo "{\"time\": \"2026-11-20T10:00:0$1Z\", \"lastUpdatedTime\": \"2026-11-20T10:00:0$1Z\", \"metrics\": [{\"name\": \"loss\", \"value\": \"0.$2\"}]}"; }

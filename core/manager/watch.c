@@ -158,7 +158,6 @@ static bool is_our_write(const struct source *s, const cJSON *tj)
 				 meta_version_number(tj));
 }
 
-/* A status that others changed is reconciled; our own write is not. */
 /* A new TrainJob of the name does not wait for as long as the one before, which failed. */
 static void forget_failures(struct source *s, const cJSON *gone)
 {
@@ -168,6 +167,7 @@ static void forget_failures(struct source *s, const cJSON *gone)
 			 informer_key(&arena, meta_namespace(gone), meta_name(gone)));
 }
 
+/* A status that others changed is reconciled; our own write is not. */
 static void on_trainjob(struct source *s, const cJSON *old, const cJSON *current)
 {
 	const cJSON *obj = current ? current : old;

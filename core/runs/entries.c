@@ -91,6 +91,22 @@ static bool shrinks(struct entry *e, uint64_t stamp, const struct recognized *fi
 	return true;
 }
 
+static void change(struct entries *all, struct entry *e, uint64_t stamp,
+		   const struct recognized *files, bool resumed)
+{
+	if (!files->finished || files->finished != e->finished) {
+		e->attempt = attempt_of(all->r, e->name, stamp);
+		e->changed_us = 0;
+		e->old = !e->attempt || resumed;
+	} /* else something was added to it, such as how good it is: that makes it no newer */
+	e->stamp = stamp;
+	e->changed = clock_ms();
+	e->newest = files->newest;
+	e->finished = files->finished;
+	e->files = files->files;
+	e->sent = e->torn = e->kept = e->shrunk = false;
+}
+
 static void examine(void *ctx, const char *name)
 {
 	struct entries *all = ctx;
@@ -107,25 +123,9 @@ static void examine(void *ctx, const char *name)
 	e->seen = true;
 	e->old |= resumed;
 	e->quiet = files.files && (stamp == e->stamp || e->renamed > all->heard);
+	if (stamp != e->stamp && !shrinks(e, stamp, &files))
+		change(all, e, stamp, &files, resumed);
 	e->half = e->shrunk || files.incomplete;
-	if (stamp == e->stamp)
-		return;
-	if (shrinks(e, stamp, &files)) {
-		e->half = true;
-		return;
-	}
-	if (!files.finished || files.finished != e->finished) {
-		e->attempt = attempt_of(all->r, name, stamp);
-		e->changed_us = 0;
-		e->old = !e->attempt || resumed;
-	} /* else something was added to it, such as how good it is: that makes it no newer */
-	e->stamp = stamp;
-	e->changed = clock_ms();
-	e->newest = files.newest;
-	e->finished = files.finished;
-	e->files = files.files;
-	e->sent = e->torn = e->kept = e->shrunk = false;
-	e->half = files.incomplete;
 }
 
 static void hear_renames(struct entries *all)

@@ -549,23 +549,19 @@ static bool is_past_due(const struct row *r, uint64_t seen)
 
 bool board_past(struct board *b, struct buf *out, const char *key, uint64_t seen)
 {
-	bool failed = false;
 	struct row *r;
+	bool failed;
 
 	pthread_mutex_lock(&b->lock);
-	r = map_get(&b->rows, key);
-	if (!r || !r->run_dir || !b->conf->history) {
-		pthread_mutex_unlock(&b->lock);
-		return false;
-	}
-	if (is_past_due(r, seen)) {
+	r = b->conf->history ? map_get(&b->rows, key) : NULL;
+	if (r && r->run_dir && is_past_due(r, seen)) {
 		free(STEAL(r->past_fault));
 		r->past_again = r->past == PAST_DONE;
 		r->past = PAST_ASKED;
 		b->past_asked = true;
 		ring(b);
 	}
-	failed = r->past_fault && r->past_version > seen;
+	failed = r && r->past_fault && r->past_version > seen;
 	if (failed)
 		html_json(out, r->past_fault);
 	pthread_mutex_unlock(&b->lock);

@@ -21,6 +21,13 @@ static void put(const char *path, const char *text)
 	assert_int_equal(file_write(path, text, strlen(text), 0644, IGNORED), 0);
 }
 
+static void finish(struct entries *all)
+{
+	free(all->list);
+	close(all->dir);
+	close(all->notify);
+}
+
 static void gives(struct entries *all, const char *what, size_t n, bool quiet, bool gone)
 {
 	entries_scan(all);
@@ -49,9 +56,7 @@ TEST(test_scan)
 	all.list[0].sent = true;
 	assert_int_equal(dir_remove("step_1", IGNORED), 0);
 	gives(&all, "it was sent", 0, false, false);
-	free(all.list);
-	close(all.dir);
-	close(all.notify);
+	finish(&all);
 }
 
 TEST(test_what_is_added_makes_it_no_newer)
@@ -74,9 +79,7 @@ TEST(test_what_is_added_makes_it_no_newer)
 	gives(&all, "saved once more", 1, false, false);
 	check_int("with a new time", all.list[0].changed_us > time, true);
 	assert_int_equal(dir_remove("checkpoint-5", IGNORED), 0);
-	free(all.list);
-	close(all.dir);
-	close(all.notify);
+	finish(&all);
 }
 
 TEST(test_incomplete)
@@ -93,9 +96,7 @@ TEST(test_incomplete)
 	gives(&all, "which is none of its files", 1, true, false);
 	check_int("... and whole", all.list[0].half, false);
 	assert_int_equal(dir_remove("checkpoint-7", IGNORED), 0);
-	free(all.list);
-	close(all.dir);
-	close(all.notify);
+	finish(&all);
 }
 
 TEST(test_what_is_removed_of_it)
@@ -121,9 +122,7 @@ TEST(test_what_is_removed_of_it)
 	gives(&all, "saved once more", 1, false, false);
 	check_int("it is", all.list[0].sent || all.list[0].shrunk, false);
 	assert_int_equal(dir_remove("checkpoint-6", IGNORED), 0);
-	free(all.list);
-	close(all.dir);
-	close(all.notify);
+	finish(&all);
 }
 
 TEST(test_held)

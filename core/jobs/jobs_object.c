@@ -28,7 +28,7 @@ static void put_condition(cJSON *status, const struct jobs_job *job, const char 
 	cJSON_AddItemToArray(json_list(status, "conditions"), c);
 }
 
-/* The succeeded indexes, as "0-2,5". */
+/* The succeeded indexes, as "0-2,5,6": from three in a row on with a dash. */
 static void put_indexes(cJSON *status, const struct jobs_job *job)
 {
 	cleanup_buf struct buf text = { .max = 64 * 1024 };
@@ -43,7 +43,7 @@ static void put_indexes(cJSON *status, const struct jobs_job *job)
 			i++;
 		buf_printf(&text, "%s%d", text.len ? "," : "", first);
 		if (i > first)
-			buf_printf(&text, "-%d", i);
+			buf_printf(&text, i > first + 1 ? "-%d" : ",%d", i);
 	}
 	if (text.len)
 		json_put_str(status, (const char *)text.data, "completedIndexes");

@@ -28,7 +28,7 @@ up
 check "kubectl apply: two nodes find each other and complete" eval \
 	'job two 2 "getent hosts two-node-0-1.two" | kubectl apply -f - && finished two Complete'
 check "... the JobSet is Completed, the Job Complete" eval \
-	'is jobset two .status.terminalState Completed && is job two-node-0 .status.succeeded 2 && is job two-node-0 .status.completedIndexes 0-1'
+	'is jobset two .status.terminalState Completed && is job two-node-0 .status.succeeded 2 && is job two-node-0 .status.completedIndexes 0,1'
 check "... pods: phase, exit code, index, owner, node" eval '
 	phases_are two "Succeeded Succeeded" &&
 	[ "$(kubectl get pods "$(of two)" -o "jsonpath={.items[*].status.containerStatuses[0].state.terminated.exitCode}")" = "0 0" ] &&

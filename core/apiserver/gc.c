@@ -218,8 +218,7 @@ static void collect_owners(struct gc *w, const cJSON *gone)
 		if (resource_of_kind(version, kind))
 			owner = apiserver_get(w->server, version, kind,
 					      meta_namespace(gone), meta_owner_name(ref));
-		if (owner && str_eq(meta_uid(owner), meta_owner_uid(ref)))
-			collect_waiting(w, owner);
+		collect_waiting(w, owner);
 	}
 }
 

@@ -151,15 +151,15 @@ int jobs_success_policy_match(const struct jobs_job *job)
 		return -1;
 	json_each(rule, json_get(job->rjob->success_policy, "rules")) {
 		const char *which = json_str(rule, "succeededIndexes");
-		int64_t count = json_int(rule, -1, "succeededCount");
+		int64_t count = json_int(rule, INT64_MAX, "succeededCount");
 		int all = job->rjob->completions, done = (int)job->succeeded;
 
 		number++;
 		if (which) {
 			count_indexes(job, which, &all, &done);
-			if (all && (done == all || (count >= 0 && done >= count)))
+			if (all && (done == all || done >= count))
 				return number;
-		} else if (count >= 0 && done >= count) {
+		} else if (done >= count) {
 			return number;
 		}
 	}

@@ -138,9 +138,6 @@ static int read_rjob(struct jobs_rjob *r, const cJSON *doc, struct error *err)
 	r->group = json_str(doc, "groupName");
 	if (!r->name || !*r->name)
 		return error_set(err, ERR_INVALID, "replicatedJob has no name");
-	if (!cJSON_IsObject(json_get(spec, "template", "spec")))
-		return error_set(err, ERR_INVALID, "replicatedJob %s has no pod template",
-				 r->name);
 	r->indexed = str_eq(json_str(spec, "completionMode"), "Indexed");
 	r->on_failure =
 		str_eq(json_str(spec, "template", "spec", "restartPolicy"), "OnFailure");

@@ -100,7 +100,7 @@ static int ask(void *ctx, struct arena *arena, const struct authenticator_reques
 		.name = slash + 1,
 	};
 	cleanup_json cJSON *user = NULL;
-	bool good = false;
+	bool good;
 
 	if (token_review(k, claim.token, audience_of(arena, &claim), &user, why, err))
 		return -1;

@@ -272,10 +272,8 @@ int servers_start(struct servers **ret, const struct servers_conf *conf,
 	set_health(s);
 	/* Health comes last: once it answers, the other servers listen. */
 	if (start_webhook(s, err) || start_status(s, err) || start_metrics(s, &a, err) ||
-	    start_health(s, &a, err)) {
-		servers_stop(s, 0);
-		return -1;
-	}
+	    start_health(s, &a, err))
+		return -1; /* and the process ends */
 	*ret = s;
 	return 0;
 }

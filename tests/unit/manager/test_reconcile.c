@@ -473,6 +473,24 @@ static void test_nodes_of_a_suspended_podgroup(void **state)
 	EVENTUALLY(has_min_member(p, 5));
 }
 
+/* Until PodGroup is installed the condition says so; then the job starts by itself. */
+static void test_a_kind_that_comes_later(void **state)
+{
+	struct place p = { *state, "later" };
+
+	apiserver_do(&p.w->server, "{'op':'unserved','plural':'podgroups','on':true}");
+	create(p.w, p.ns, RUNTIME("torch: {}}, podGroupPolicy: {coscheduling: {}"));
+	create(p.w, p.ns, TRAINJOB("", ""));
+	EVENTUALLY(has_condition(p, COND_RESOURCES, "False", REASON_NO_GROUPS));
+	EVENTUALLY(told(p, "TrainJobResourcesCreationFailed") == 1);
+	clock_sleep_ms(1500); /* the next pass is a second later */
+	assert_false(exists(p, "jobset"));
+	apiserver_do(&p.w->server, "{'op':'unserved','plural':'podgroups','on':false}");
+	EVENTUALLY(exists(p, "jobset"));
+	assert_true(exists(p, "plugins' group"));
+	EVENTUALLY(has_condition(p, COND_RESOURCES, NULL, NULL));
+}
+
 static bool has_hostfile(struct place p, const char *text)
 {
 	cleanup_json cJSON *map = get(p, "hostfile");
@@ -1375,6 +1393,7 @@ int main(void)
 		cmocka_unit_test(test_suspended_and_resumed),
 		cmocka_unit_test(test_nodes_of_a_suspended_gang),
 		cmocka_unit_test(test_nodes_of_a_suspended_podgroup),
+		cmocka_unit_test(test_a_kind_that_comes_later),
 		cmocka_unit_test(test_what_is_lost_comes_back),
 		cmocka_unit_test(test_a_lost_secret_is_back_when_a_pod_waits),
 		cmocka_unit_test(test_a_changed_label_of_a_suspended_jobset_is_restored),

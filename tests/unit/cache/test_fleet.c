@@ -5,7 +5,7 @@
 #include "cache/fleet_impl.h"
 #include "cache/serve_impl.h"
 #include "cache/table_impl.h"
-#include "tests/unit/unit.h"
+#include "tests/unit/kubelet/quoted.h"
 
 enum { WORKERS = 3, UNITS = 6, UNIT = 10 };
 
@@ -314,6 +314,45 @@ TEST(test_upstream)
 	for (int i = 0; i < WORKERS; i++)
 		assert_true(fleet->remotes[i].rows.first == 0 ||
 			    fleet->remotes[i].rows.first == 4 * UNIT);
+	fleet_free(fleet);
+}
+
+#define STATS(state, w0, w1, w2)                                       \
+	"{'role':'head','state':'" state                               \
+	"','rows':60,'workers':[{'address':'w0:1','first':"            \
+	"0,'end':20," w0 "},{'address':'w1:2','first':20,'end':40," w1 \
+	"},{'address':'[::1]:3','first':40,'end':60," w2 "}]}"
+#define NO  "'ready':false"
+#define YES "'ready':true"
+#define LENT(one) \
+	NO ",'error':'no route','lent':[" one ",{'to':'w0:1','first':30,'end':40,"
+
+static void expect_stats(const char *text)
+{
+	cleanup_json cJSON *want = parse(text), *have = fleet_describe(fleet);
+	cleanup_free char *printed = json_text(have);
+
+	if (!json_equal(have, want))
+		fail_msg("have %s\n  want %s", printed, text);
+}
+
+TEST(test_describe)
+{
+	conf.tls_cert = "x";
+	start();
+	assert_string_equal(fleet->remotes[0].origin, "https://w0:1");
+	conf.tls_cert = NULL;
+	expect_stats(STATS("loading", NO, NO, NO));
+	for (int i = 0; i < WORKERS; i++)
+		poll(i, "ready", "");
+	expect_stats(STATS("ready", YES, YES, YES));
+	lose(1);
+	poll(0, "ready", "failed");
+	poll(2, "ready", "ready");
+	expect_stats(STATS("ready", YES,
+			   LENT("{'to':'[::1]:3','first':20,'end':30," YES "}") NO
+			   ",'error':'unknown'}]",
+			   YES));
 	fleet_free(fleet);
 }
 

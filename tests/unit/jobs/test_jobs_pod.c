@@ -236,6 +236,11 @@ TEST(test_terminal_state_and_restarts)
 	"'template':{'spec':{" job "'template':{'spec':{'restartPolicy':'" policy      \
 	"'}}}}}]}}"
 
+#define TWO(spec, second)                                                              \
+	"{'metadata':{'name':'t'},'spec':{" spec "'replicatedJobs':[{'name':'w'," BODY \
+	"},{" second BODY "}]}}"
+#define BODY "'template':{'spec':{'template':{'spec':{}}}}"
+
 TEST(test_refused)
 {
 	static const struct {
@@ -300,6 +305,25 @@ TEST(test_refused)
 		  "JobSet t: replicatedJob: w cannot depend on replicatedJob: v" },
 		{ WITH("", "'dependsOn':[{'name':'w'}],", "", "Never"),
 		  "JobSet t: replicatedJob: w cannot depend on replicatedJob: w" },
+		{ TWO("", "'name':'w',"), "JobSet t: duplicate replicatedJob name w" },
+		{ TWO("'startupPolicy':{'startupPolicyOrder':'InOrder'},",
+		      "'name':'v','dependsOn':[{'name':'w'}],"),
+		  "JobSet t: spec: startupPolicy InOrder and dependsOn cannot be used "
+		  "together" },
+		{ WITH("'network':{'subdomain':'a.b'},", "", "", "Never"),
+		  "JobSet t: namespace \"default\" and subdomain \"a.b\" must be DNS "
+		  "labels" },
+		{ "{'metadata':{'name':'t','namespace':'a.b'}}",
+		  "JobSet t: namespace \"a.b\" and subdomain \"t\" must be DNS labels" },
+		{ WITH("'failurePolicy':{'rules':[{'action':'FailJobSet',"
+		       "'onJobFailureMessagePatterns':['a',1]}]},",
+		       "", "", "Never"),
+		  "JobSet t: spec.failurePolicy.rules: onJobFailureMessagePatterns: \"\": "
+		  "not a string; use the syntax that POSIX extended and Go regular "
+		  "expressions share" },
+		{ WITH("", "'replicas':10001,", "'completions':0,'parallelism':0,",
+		       "Never"),
+		  "JobSet t: replicatedJob w: more than 10000 pods on one machine" },
 	};
 
 	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
@@ -307,10 +331,26 @@ TEST(test_refused)
 		struct error err = { 0 };
 		struct jobs *j = NULL;
 
-		assert_int_equal(jobs_new(&j, doc, &err), -1);
+		if (!jobs_new(&j, doc, &err))
+			fail_msg("accepted: %s", rows[i].jobset);
 		assert_null(j);
 		assert_string_equal(err.msg, rows[i].message);
 	}
+}
+
+/* As many pods, and as long a name, as there may be. */
+TEST(test_accepted)
+{
+	static const char *const rows[] = {
+		WITH("", "", "'completions':10000,'parallelism':1,", "Never"),
+		WITH("", "'replicas':10000,", "'completions':0,'parallelism':0,",
+		     "Never"),
+		"{'metadata':{'name':'a23456789-123456789-123456789-123456789-123456789-1'"
+		"},'spec':{'replicatedJobs':[{'name':'w'," BODY "}]}}",
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++)
+		jobs_free(machine(rows[i]));
 }
 
 RUN_TESTS(NULL, NULL)

@@ -184,14 +184,12 @@ static int step(struct watch *w)
 		w->version = c.version;
 		rc = send_change(w, &c);
 		storage_change_release(&c);
-		return rc;
+	} else if (!idle) {
+		rc = flush(w);
 	}
-	if (!idle)
-		return flush(w);
-	if (!w->bookmarks || now < w->bookmark_at)
-		return 0;
-	w->version = storage_version(w->x.server->storage);
-	return send_bookmark(w, false);
+	/* Its version is that of the last change that was looked at, of any kind. */
+	return !rc && w->bookmarks && now >= w->bookmark_at ? send_bookmark(w, false)
+							    : rc;
 }
 
 static void stream_changes(void *ctx, struct httpd_stream *out)

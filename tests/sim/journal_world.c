@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "api/meta.h"
-#include "apiserver/storage.h"
+#include "apiserver/exchange.h"
 #include "base/clock.h"
 #include "base/str.h"
 #include "base/thread.h"
@@ -21,6 +21,7 @@
 
 enum {
 	KEYS = 4,
+	SLOW = 400,  /* times as long, so that watches get bookmarks */
 	WRITES = 40, /* of a key in one life of the process, at most */
 	LIVES = 4,
 	LARGE = 100 * 1000, /* bytes of an object that make a log be rewritten */
@@ -42,6 +43,7 @@ struct world {
 	int64_t version; /* the highest that anybody was told */
 	int large;       /* % of the objects */
 	int lives, fail;
+	int64_t slow;
 };
 
 static bool deletes(int64_t n)
@@ -107,7 +109,7 @@ static void *keep_writing(void *ctx)
 		} else if (err.kind != ERR_IO || !disk_failed()) {
 			sim_broken(k->w->sim, "%s: %s", k->name, err.msg);
 		}
-		thread_pause(sim_dice(k->w->sim, 60));
+		thread_pause(sim_dice(k->w->sim, 60) * k->w->slow);
 	}
 	return NULL;
 }
@@ -138,7 +140,7 @@ static void *keep_reading(void *ctx)
 	for (;;) {
 		if (sim_dice(w->sim, 4) == 3) {
 			read_all(w);
-			thread_pause(1 + sim_dice(w->sim, 100));
+			thread_pause((1 + sim_dice(w->sim, 100)) * w->slow);
 			continue;
 		}
 		struct key *k = &w->keys[sim_dice(w->sim, KEYS)];
@@ -147,32 +149,69 @@ static void *keep_reading(void *ctx)
 
 		if (found)
 			saw(k, found, least);
-		thread_pause(1 + sim_dice(w->sim, 100));
+		thread_pause((1 + sim_dice(w->sim, 100)) * w->slow);
 	}
 	return NULL;
 }
 
-/* Each change once, in order. */
+/* A client of the API that watches. */
+struct client {
+	struct httpd_stream stream;
+	struct world *w;
+	int64_t version; /* that it was told last */
+};
+
+static bool listens(struct httpd_stream *s)
+{
+	return true;
+}
+
+/* Each change once, in order; a bookmark has the version of the last one. */
+static void on_event(struct client *c, const char *line, size_t len)
+{
+	cleanup_json cJSON *event = NULL;
+	const char *type;
+	int64_t version;
+
+	if (json_parse(&event, line, len, IGNORED))
+		abort();
+	type = json_str(event, "type");
+	version = (int64_t)meta_version_number(json_get(event, "object"));
+	if (version != c->version + !str_eq(type, "BOOKMARK"))
+		sim_broken(c->w->sim, "the watch goes from %lld to %lld, %s",
+			   (long long)c->version, (long long)version, type);
+	c->version = version;
+	c->w->version = version > c->w->version ? version : c->w->version;
+}
+
+static int on_events(struct httpd_stream *s, const void *data, size_t len)
+{
+	const char *p = data, *end = p + len, *newline;
+
+	for (; (newline = memchr(p, '\n', (size_t)(end - p))); p = newline + 1)
+		on_event((struct client *)s, p, (size_t)(newline - p));
+	return 0;
+}
+
 static void *keep_watching(void *ctx)
 {
+	static const struct httpd_header headers[] = { { NULL, NULL } };
 	struct world *w = ctx;
-	int64_t version = storage_version(w->storage);
+	struct apiserver api = { .storage = w->storage };
+	struct client client = { { on_events, listens }, w, storage_version(w->storage) };
+	struct httpd_response resp = { .body.max = 65536 };
+	char query[120];
+	const struct httpd_request req = { "GET", "/api/v1/namespaces/default/configmaps",
+					   query, .peer = "", .headers = headers };
 
-	for (;;) {
-		struct storage_change c = { 0 };
-		struct error err = { 0 };
-
-		if (storage_next(w->storage, version, -1, &c, &err) < 0) {
-			sim_broken(w->sim, "the watch ends: %s", err.msg);
-			return NULL;
-		}
-		if (c.version != version + 1)
-			sim_broken(w->sim, "the watch goes from %lld to %lld",
-				   (long long)version, (long long)c.version);
-		version = c.version;
-		w->version = version > w->version ? version : w->version;
-		storage_change_release(&c);
-	}
+	snprintf(query, sizeof(query),
+		 "watch=1&allowWatchBookmarks=1&timeoutSeconds=1000000&resourceVersion="
+		 "%lld",
+		 (long long)client.version);
+	apiserver_handle(&api, &req, &resp);
+	resp.stream(resp.stream_ctx, &client.stream);
+	sim_broken(w->sim, "the watch ends");
+	return NULL;
 }
 
 static void run(void *ctx)
@@ -263,17 +302,20 @@ static void crash(void *ctx)
 	if (sim_is_broken(w->sim) || !w->lives)
 		return;
 	w->server = process_start(w->sim, run, w);
-	sim_after(w->sim, sim_dice(w->sim, 1500), crash, w);
+	sim_after(w->sim, sim_dice(w->sim, 1500) * w->slow, crash, w);
 }
 
 static void journal_world(struct sim *sim)
 {
 	static const int fail[] = { 0, 0, 3, 30 }, large[] = { 0, 0, 0, 60 };
+	static const int preempted[] = { 0, 3, 30 };
 	struct world w = { .sim = sim };
 
 	w.lives = 1 + (int)sim_dice(sim, LIVES);
 	w.large = large[sim_dice(sim, N_ELEMENTS(large))];
 	w.fail = fail[sim_dice(sim, N_ELEMENTS(fail))];
+	w.slow = sim_dice(sim, 8) == 7 ? SLOW : 1;
+	thread_preempt(preempted[sim_dice(sim, N_ELEMENTS(preempted))]);
 	disk_start(sim);
 	for (int i = 0; i < KEYS; i++) {
 		w.keys[i].w = &w;
@@ -282,7 +324,7 @@ static void journal_world(struct sim *sim)
 	}
 	start(&w);
 	w.server = process_start(sim, run, &w);
-	sim_after(sim, sim_dice(sim, 1500), crash, &w);
+	sim_after(sim, sim_dice(sim, 1500) * w.slow, crash, &w);
 	while (!sim_is_broken(sim) && w.lives && sim_step(sim))
 		continue;
 	if (!sim_is_broken(sim))

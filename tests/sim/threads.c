@@ -271,10 +271,21 @@ int __wrap_pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex)
 	return 0;
 }
 
+static int preempted; /* % of locks */
+
+void thread_preempt(int percent)
+{
+	preempted = percent;
+}
+
 /* A thread that waits may have another mutex locked: journal_rewrite()'s caller. */
 int __wrap_pthread_mutex_lock(pthread_mutex_t *mutex);
 int __wrap_pthread_mutex_lock(pthread_mutex_t *mutex)
 {
+	struct sim *s = running ? running->process->sim : NULL;
+
+	if (s && preempted && sim_dice(s, 100) >= 100 - preempted)
+		thread_pause(sim_dice(s, 20));
 	while (pthread_mutex_trylock(mutex))
 		thread_pause(1);
 	return 0;

@@ -27,5 +27,7 @@ void thread_pause(int64_t ms); /* of the thread that calls it */
  */
 void thread_slow(int64_t ms, int64_t least_ms);
 bool thread_runs(void); /* does a thread call this, or an event? */
+/* Where pthread_mutex_lock() is the one here: others run before that share of its calls. */
+void thread_preempt(int percent);
 
 #endif

@@ -102,9 +102,10 @@ JOURNAL = [
     ('a sync that failed is forgotten', "core/apiserver/journal.c", 'j->failed |= bad;', ''),
     ('a record follows one whose write failed', "core/apiserver/journal.c", 'bool back = !ftruncate(j->fd, j->size) &&\n\t\t\t    lseek(j->fd, j->size, SEEK_SET) == j->size;', 'bool back = true;'),
     ('a write that failed forgets that a sync did', "core/apiserver/journal.c", 'j->failed |= !back;', 'j->failed = !back;'),
-    ('what is read at the start is not written again', "core/apiserver/storage.c", '\twrite_again(s);\n', ''),
+    ('what is read at the start is not written again', "core/apiserver/storage.c", 's->unwritten = s->journal && journal_report(s->journal)->records;', 's->unwritten = false;'),
     ('what a crash tore is taken for what was acknowledged', "core/apiserver/journal.c", 'if (!has_marks || mark_of(body, get32(start + i)) > at)', 'if (true)'),
     ('damage of what was acknowledged is cut off', "core/apiserver/journal.c", 'if (was_on_disk(start, len, at, has_marks))', 'if (false)'),
+    ('a bookmark has the version of a change that was not sent', "core/apiserver/watch.c", '\treturn !rc && w->bookmarks', '\tif (!rc && idle && w->bookmarks && now >= w->bookmark_at)\n\t\tw->version = storage_version(w->x.server->storage);\n\treturn !rc && w->bookmarks'),
     ('a change is seen before it is on the disk', "core/apiserver/storage.c", 'pending = version > s->committed;', 'pending = false;'),
 ]
 # What users are promised, the kind of fault that breaks it, and the change. *: the CHANGELOG names it as mended.

@@ -343,8 +343,8 @@ void read_list(struct exchange *x)
 {
 	cleanup_stored_list struct stored_list found = { 0 };
 	struct selection selection;
-	size_t remaining = 0, i;
 	const char *after;
+	size_t i;
 	int64_t limit, first;
 	enum form form;
 	cJSON *list;
@@ -352,10 +352,13 @@ void read_list(struct exchange *x)
 	if (form_read(x, &form) || selection_read(x, &selection) ||
 	    read_limit(x, &limit) || read_token(x, &after, &first))
 		return;
-	storage_list(x->server->storage, exchange_prefix(x), after, 0, &found,
-		     &remaining);
-	/* All pages have the first's version: a watch from it reports later changes. */
-	if (first <= 0 || first > found.version)
+	/*
+	 * All pages have the first's version and are as it was, unless it is too old. A
+	 * watch from it reports later changes.
+	 */
+	if (!storage_list_at(x->server->storage, exchange_prefix(x), after,
+			     first > 0 ? first : INT64_MAX, &found) &&
+	    (first <= 0 || first > found.version))
 		first = found.version;
 	list = new_list(x, first);
 	i = add_page(x, json_list(list, "items"), &found, &selection, limit,

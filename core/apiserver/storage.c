@@ -275,30 +275,69 @@ static int by_key(const void *a, const void *b)
 	return strcmp((*x)->key, (*y)->key);
 }
 
-void storage_list(struct storage *s, const char *prefix, const char *after, size_t max,
-		  struct stored_list *ret, size_t *ret_remaining)
+/* The keys to list. */
+struct range {
+	const char *prefix, *after;
+};
+
+static void add_listed(struct stored_list *ret, const struct range *keys,
+		       struct stored *st)
 {
-	size_t cap = 0;
-	bool pending;
+	bool is_full = !(ret->n & (ret->n - 1)); /* n is 0 or a power of 2 */
+
+	if (!st || !str_starts(st->key, keys->prefix) ||
+	    (keys->after && strcmp(st->key, keys->after) <= 0))
+		return;
+	if (is_full)
+		ret->list = xreallocarray(ret->list, ret->n ? 2 * ret->n : 1,
+					  sizeof(*ret->list));
+	ret->list[ret->n++] = stored_ref(st);
+}
+
+/* With the lock held: the first change since of each key. False: not known. */
+static bool changed_since(struct storage *s, int64_t version, struct map *ret)
+{
+	if (version < s->oldest || version > s->version)
+		return false;
+	for (size_t i = 0; i < s->n_events; i++) {
+		struct storage_change *c = &s->ring[(s->first + i) % s->max_events];
+		const char *key = c->now ? c->now->key : c->before->key;
+
+		if (c->version > version && !map_get(ret, key))
+			map_put(ret, key, c);
+	}
+	return true;
+}
+
+bool storage_list_at(struct storage *s, const char *prefix, const char *after,
+		     int64_t version, struct stored_list *ret)
+{
+	const struct range keys = { prefix, after };
+	cleanup_map struct map changed = { 0 };
+	bool known, pending;
 
 	*ret = (struct stored_list){ 0 };
-	*ret_remaining = 0;
 	pthread_mutex_lock(&s->lock);
-	map_each(e, &s->objects) {
-		if (!str_starts(e->key, prefix) || (after && strcmp(e->key, after) <= 0))
-			continue;
-		if (ret->n == cap) {
-			cap = cap ? 2 * cap : 64;
-			ret->list = xreallocarray(ret->list, cap, sizeof(*ret->list));
-		}
-		ret->list[ret->n++] = stored_ref(e->value);
-	}
-	ret->version = s->version;
-	pending = s->version > s->committed;
+	known = changed_since(s, version, &changed);
+	ret->version = known ? version : s->version;
+	map_each(e, &s->objects)
+		if (!changed.n || !map_get(&changed, e->key))
+			add_listed(ret, &keys, e->value);
+	map_each(e, &changed)
+		add_listed(ret, &keys, ((const struct storage_change *)e->value)->before);
+	pending = ret->version > s->committed;
 	pthread_mutex_unlock(&s->lock);
 	sync_before_read(s, ret->version, pending);
 	if (ret->n)
 		qsort(ret->list, ret->n, sizeof(*ret->list), by_key);
+	return known;
+}
+
+void storage_list(struct storage *s, const char *prefix, const char *after, size_t max,
+		  struct stored_list *ret, size_t *ret_remaining)
+{
+	*ret_remaining = 0;
+	(void)storage_list_at(s, prefix, after, INT64_MAX, ret);
 	while (max && ret->n > max) {
 		stored_unref(ret->list[--ret->n]);
 		++*ret_remaining;
@@ -487,6 +526,10 @@ int storage_next(struct storage *s, int64_t after, int64_t deadline,
 			rc = error_set(err, ERR_EXPIRED,
 				       "too old resource version: %lld (%lld)",
 				       (long long)after, (long long)s->oldest + 1);
+		else if (after > s->version) /* of other data than these */
+			rc = error_set(err, ERR_EXPIRED,
+				       "too large resource version: %lld, current: %lld",
+				       (long long)after, (long long)s->version);
 		else if (s->stopped)
 			rc = error_set(err, ERR_STOPPED, "the server is stopping");
 		else

@@ -60,6 +60,12 @@ struct stored_list {
  */
 void storage_list(struct storage *s, const char *prefix, const char *after, size_t max,
 		  struct stored_list *ret, size_t *ret_remaining);
+/*
+ * All of them as they were at that version. False: its changes are no longer known, and
+ * they are as they are now.
+ */
+bool storage_list_at(struct storage *s, const char *prefix, const char *after,
+		     int64_t version, struct stored_list *ret);
 void stored_list_release(struct stored_list *l);
 #define cleanup_stored_list __attribute__((cleanup(stored_list_release)))
 
@@ -86,8 +92,8 @@ struct storage_change {
 void storage_change_release(struct storage_change *c);
 /*
  * Wait for the next change of any kind after that version. 1: *ret is the change, owned
- * by the caller; 0: none until `deadline` (clock_ms()); -1: ERR_EXPIRED, or ERR_STOPPED
- * after storage_stop().
+ * by the caller; 0: none until `deadline` (clock_ms()); -1: ERR_EXPIRED, also for a
+ * version that there has never been, or ERR_STOPPED after storage_stop().
  */
 MUST_CHECK int storage_next(struct storage *s, int64_t after, int64_t deadline,
 			    struct storage_change *ret, struct error *err);

@@ -164,6 +164,10 @@ static void test_changes(void **state)
 	assert_int_equal(err.kind, ERR_EXPIRED);
 	assert_int_equal(storage_next(s, version, -1, &c, &err), 1);
 	storage_change_release(&c);
+	/* kubernetes#135452: there has never been such a version. */
+	assert_int_equal(storage_next(s, storage_version(s) + 1, clock_ms(), &c, &err),
+			 -1);
+	assert_int_equal(err.kind, ERR_EXPIRED);
 	storage_stop(s);
 	assert_int_equal(storage_next(s, storage_version(s), -1, &c, &err), -1);
 	assert_int_equal(err.kind, ERR_STOPPED);

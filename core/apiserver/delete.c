@@ -9,8 +9,6 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 
-#define ORPHAN "orphan"
-
 enum { TRIES = 5 };
 
 struct options {
@@ -164,6 +162,18 @@ static void set_finalizer(cJSON *obj, const char *finalizer, bool wanted)
 		json_del(obj, JSON_PATH("metadata", "finalizers"));
 }
 
+/*
+ * Without a policy, the object's own finalizers count, as in shouldDeleteDependents() and
+ * shouldOrphanDependents().
+ */
+static void set_policy(cJSON *obj, const char *policy)
+{
+	if (!*policy)
+		return;
+	set_finalizer(obj, FOREGROUND_FINALIZER, str_eq(policy, "Foreground"));
+	set_finalizer(obj, ORPHAN_FINALIZER, str_eq(policy, "Orphan"));
+}
+
 /* An object with finalizers only gets a deletionTimestamp. */
 static int mark(struct exchange *x, const struct stored *before, cJSON *obj,
 		struct error *err)
@@ -242,7 +252,6 @@ static int terminate(struct exchange *x, const struct stored *before, cJSON *obj
 static int delete_stored(struct exchange *x, const struct stored *before, cJSON *obj,
 			 const struct options *o, bool *ret_gone)
 {
-	bool foreground = str_eq(o->propagation, "Foreground");
 	const cJSON *finalizers;
 	struct error err = { 0 };
 	int rc;
@@ -252,9 +261,7 @@ static int delete_stored(struct exchange *x, const struct stored *before, cJSON 
 		return -1;
 	if (meta_is(obj, "", "Namespace"))
 		return terminate(x, before, obj);
-	set_finalizer(obj, FOREGROUND_FINALIZER, foreground);
-	if (str_eq(o->propagation, "Orphan") && !x->dry_run)
-		gc_orphan_dependents(x->server, obj);
+	set_policy(obj, o->propagation);
 	finalizers = meta_finalizers(obj);
 	*ret_gone = !finalizers || !finalizers->child;
 	rc = *ret_gone ? remove_stored(x, before, &err) : mark(x, before, obj, &err);
@@ -264,8 +271,7 @@ static int delete_stored(struct exchange *x, const struct stored *before, cJSON 
 		return exchange_error(x, &err);
 	if (!x->dry_run)
 		gc_collect(x, obj,
-			   (*ret_gone || foreground ? GC_DEPENDENTS : 0u) |
-				   (*ret_gone ? GC_OWNERS : GC_FOREGROUND));
+			   GC_DEPENDENTS | (*ret_gone ? GC_OWNERS : GC_FINALIZERS));
 	return 0;
 }
 

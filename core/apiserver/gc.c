@@ -31,8 +31,16 @@ static bool is_owned(const cJSON *obj, const char *uid)
 	       json_find_const(json_get(obj, "metadata", "ownerReferences"), "uid", uid);
 }
 
-/* Is the owner stored, with the uid of the reference? */
-static bool owner_exists(struct apiserver *s, const cJSON *ref, const char *ns)
+/* Does the object go once its dependents have gone? */
+static bool waits(const cJSON *obj)
+{
+	return meta_is_deleted(obj) &&
+	       (meta_is(obj, "", "Namespace") ||
+		json_has_str(meta_finalizers(obj), FOREGROUND_FINALIZER));
+}
+
+/* Is the owner stored, with the uid of the reference, and does not wait for the object? */
+static bool is_kept_by(struct apiserver *s, const cJSON *ref, const char *ns)
 {
 	const struct resource *r =
 		resource_of_kind(json_str(ref, "apiVersion"), json_str(ref, "kind"));
@@ -46,18 +54,41 @@ static bool owner_exists(struct apiserver *s, const cJSON *ref, const char *ns)
 			    exchange_key(&x, r, ns ? ns : "", meta_owner_name(ref)));
 	arena_clear(&x.arena);
 	obj = found ? stored_read(found) : NULL;
-	return obj && str_eq(meta_uid(obj), meta_owner_uid(ref));
+	return obj && str_eq(meta_uid(obj), meta_owner_uid(ref)) && !waits(obj);
 }
 
-static bool has_owner(struct apiserver *s, const cJSON *obj, const char *but_uid)
+/*
+ * Remove the object's references to that owner; uid NULL: to all that do not keep it. A
+ * change of the object meanwhile is kept. -1: not written.
+ */
+static int let_go(struct apiserver *s, const char *key, const char *uid,
+		  struct error *err)
 {
-	const cJSON *ref;
+	for (;;) {
+		cleanup_stored struct stored *st = storage_get(s->storage, key);
+		cleanup_json cJSON *obj = st ? stored_read(st) : NULL;
+		cJSON *refs = json_get(obj, "metadata", "ownerReferences");
+		cJSON *ref = refs ? refs->child : NULL, *next;
+		int dropped = 0;
 
-	json_each(ref, json_get(obj, "metadata", "ownerReferences"))
-		if (!str_eq(meta_owner_uid(ref), but_uid) &&
-		    owner_exists(s, ref, meta_namespace(obj)))
-			return true;
-	return false;
+		for (; ref; ref = next) {
+			next = ref->next;
+			if (uid ? !str_eq(meta_owner_uid(ref), uid)
+				: is_kept_by(s, ref, meta_namespace(obj)))
+				continue;
+			cJSON_Delete(cJSON_DetachItemViaPointer(refs, ref));
+			dropped++;
+		}
+		if (!dropped)
+			return 0;
+		if (!refs->child)
+			json_del(obj, JSON_PATH("metadata", "ownerReferences"));
+		*err = (struct error){ 0 };
+		if (!storage_put(s->storage, st->resource, key, st, obj, err))
+			return 0;
+		if (err->kind != ERR_CONFLICT)
+			return -1;
+	}
 }
 
 static const char *path_of(struct arena *arena, const struct resource *r,
@@ -114,11 +145,29 @@ static bool any_object(struct gc *w, const cJSON *owner,
 	return false;
 }
 
+/*
+ * As attemptToDeleteItem(): what no owner keeps is deleted; what one of them keeps lets
+ * go of the others.
+ */
+static void collect(struct gc *w, const struct stored *st, const cJSON *obj)
+{
+	const cJSON *ref;
+	struct error ignored = { 0 };
+	int kept = 0, loose = 0;
+
+	json_each(ref, json_get(obj, "metadata", "ownerReferences"))
+		++*(is_kept_by(w->server, ref, meta_namespace(obj)) ? &kept : &loose);
+	if (loose && !kept)
+		remove_object(w, st, obj);
+	else if (loose && let_go(w->server, st->key, NULL, &ignored))
+		error_clear_if(&ignored, ignored.kind);
+}
+
 static bool collect_one(struct gc *w, const struct stored *st, cJSON *obj,
 			const char *uid)
 {
-	if (is_owned(obj, uid) && !has_owner(w->server, obj, uid))
-		remove_object(w, st, obj);
+	if (is_owned(obj, uid))
+		collect(w, st, obj);
 	return false;
 }
 
@@ -168,40 +217,69 @@ static void collect_dependents(struct gc *w, const cJSON *gone)
 		(void)any_object(w, gone, collect_one);
 }
 
-/* ---- foreground deletion ------------------------------------------------------------ */
+/* ---- the finalizers of deletion ------------------------------------------------------ */
 
-static bool waits(const cJSON *obj)
+static bool blocks(struct gc *w, const struct stored *st, cJSON *obj, const char *uid)
 {
-	return meta_is_deleted(obj) &&
-	       json_has_str(meta_finalizers(obj), FOREGROUND_FINALIZER);
+	const cJSON *ref =
+		json_find_const(json_get(obj, "metadata", "ownerReferences"), "uid", uid);
+
+	return json_bool(ref, false, "blockOwnerDeletion");
 }
 
-static bool is_dependent(struct gc *w, const struct stored *st, cJSON *obj,
-			 const char *uid)
+/* True: it is not released, and so its owner stays. */
+static bool orphan_one(struct gc *w, const struct stored *st, cJSON *obj, const char *uid)
 {
-	return is_owned(obj, uid);
+	struct error ignored = { 0 };
+
+	if (!is_owned(obj, uid) || !let_go(w->server, st->key, uid, &ignored))
+		return false;
+	error_clear_if(&ignored, ignored.kind);
+	return true;
 }
 
-static void collect_waiting(struct gc *w, const cJSON *obj)
+static const struct {
+	const char *name;
+	bool (*holds)(struct gc *w, const struct stored *st, cJSON *obj, const char *uid);
+} finalizers[] = { { ORPHAN_FINALIZER, orphan_one }, { FOREGROUND_FINALIZER, blocks } };
+
+/* Removes the finalizer from that version of the object. ERR_CONFLICT: there is another. */
+static int drop_finalizer(struct gc *w, const cJSON *obj, const char *name,
+			  struct error *err)
 {
 	const struct exchange by = { .server = w->server, .gc = w };
 	const struct resource *r =
 		resource_of_kind(meta_api_version(obj), meta_kind(obj));
 	cleanup_arena struct arena arena = { 0 };
 	cleanup_json cJSON *patch = cJSON_CreateObject();
-	struct error ignored = { 0 };
 	const cJSON *f;
 
-	if (!r || !waits(obj) || any_object(w, obj, is_dependent))
-		return;
-	json_put_str(patch, meta_uid(obj), "metadata", "uid");
+	json_put_str(patch, meta_version(obj), "metadata", "resourceVersion");
 	json_list(patch, "metadata", "finalizers");
 	json_each(f, meta_finalizers(obj))
-		if (!str_eq(f->valuestring, FOREGROUND_FINALIZER))
+		if (!str_eq(f->valuestring, name))
 			cJSON_AddItemToArray(json_list(patch, "metadata", "finalizers"),
 					     json_dup(f));
-	if (exchange_write(&by, "PATCH", path_of(&arena, r, obj), patch, NULL, &ignored))
-		error_clear_if(&ignored, ignored.kind); /* somebody was quicker */
+	return exchange_write(&by, "PATCH", path_of(&arena, r, obj), patch, NULL, err);
+}
+
+/* An object that is being deleted: do what these finalizers wait for, and remove them. */
+static void end_deletion(struct gc *w, const cJSON *obj)
+{
+	for (size_t i = 0; i < N_ELEMENTS(finalizers); i++)
+		for (bool again = true; again;) {
+			cleanup_json cJSON *now = apiserver_get(
+				w->server, meta_api_version(obj), meta_kind(obj),
+				meta_namespace(obj), meta_name(obj));
+			struct error err = { 0 };
+
+			again = str_eq(meta_uid(now), meta_uid(obj)) &&
+				meta_is_deleted(now) &&
+				json_has_str(meta_finalizers(now), finalizers[i].name) &&
+				!any_object(w, now, finalizers[i].holds) &&
+				drop_finalizer(w, now, finalizers[i].name, &err) &&
+				!error_clear_if(&err, ERR_CONFLICT);
+		}
 }
 
 static void collect_owners(struct gc *w, const cJSON *gone)
@@ -218,52 +296,41 @@ static void collect_owners(struct gc *w, const cJSON *gone)
 		if (resource_of_kind(version, kind))
 			owner = apiserver_get(w->server, version, kind,
 					      meta_namespace(gone), meta_owner_name(ref));
-		collect_waiting(w, owner);
+		if (owner)
+			end_deletion(w, owner);
 	}
 }
 
-static bool release_one(struct gc *w, const struct stored *st, cJSON *obj,
-			const char *uid)
-{
-	cJSON *refs = json_get(obj, "metadata", "ownerReferences");
-	cJSON *ref = json_find(refs, "uid", uid);
-	struct error ignored = { 0 };
+/* ---- new objects --------------------------------------------------------------------- */
 
-	if (!ref)
+/* Its namespace may have ended while it was made. */
+static bool is_homeless(struct apiserver *s, const cJSON *obj)
+{
+	cleanup_json cJSON *ns = NULL;
+
+	if (!meta_namespace(obj))
 		return false;
-	cJSON_Delete(cJSON_DetachItemViaPointer(refs, ref));
-	if (!refs->child)
-		json_del(obj, JSON_PATH("metadata", "ownerReferences"));
-	if (storage_put(w->server->storage, st->resource, st->key, st, obj, &ignored))
-		error_clear_if(&ignored, ignored.kind);
-	return false;
-}
-
-void gc_orphan_dependents(struct apiserver *s, const cJSON *owner)
-{
-	struct gc w = { .server = s };
-
-	if (meta_uid(owner))
-		(void)any_object(&w, owner, release_one);
+	ns = apiserver_get(s, "v1", "Namespace", NULL, meta_namespace(obj));
+	return !ns || meta_is_deleted(ns);
 }
 
 static void collect_orphan(struct gc *w, const cJSON *obj)
 {
 	const struct resource *r =
 		resource_of_kind(meta_api_version(obj), meta_kind(obj));
-	const cJSON *refs = json_get(obj, "metadata", "ownerReferences");
 	struct exchange x = { .server = w->server };
-	cleanup_stored struct stored *st = NULL;
+	cleanup_stored struct stored *st = storage_get(
+		w->server->storage,
+		exchange_key(&x, r, meta_namespace(obj) ? meta_namespace(obj) : "",
+			     meta_name(obj)));
 
-	if (!refs || !refs->child || has_owner(w->server, obj, ""))
-		return;
-	st = storage_get(w->server->storage,
-			 exchange_key(&x, r,
-				      meta_namespace(obj) ? meta_namespace(obj) : "",
-				      meta_name(obj)));
 	arena_clear(&x.arena);
-	if (st)
+	if (!st)
+		return;
+	if (is_homeless(w->server, obj))
 		remove_object(w, st, obj);
+	else
+		collect(w, st, obj);
 }
 
 /* ---- the queue of steps ------------------------------------------------------------- */
@@ -274,7 +341,7 @@ static const struct {
 } steps[] = {
 	{ GC_DEPENDENTS, collect_dependents },
 	{ GC_OWNERS, collect_owners },
-	{ GC_FOREGROUND, collect_waiting },
+	{ GC_FINALIZERS, end_deletion },
 	{ GC_ORPHANS, collect_orphan },
 };
 enum { STEPS = N_ELEMENTS(steps) };
@@ -334,8 +401,9 @@ void gc_resume(struct apiserver *s)
 			continue;
 		obj = stored_read(all.list[i]);
 		collect_orphan(&w, obj);
-		if (meta_is(obj, "", "Namespace") && meta_is_deleted(obj))
+		if (waits(obj))
 			collect_dependents(&w, obj);
+		end_deletion(&w, obj);
 		gc_run(&w);
 	}
 }

@@ -15,17 +15,18 @@ enum gc_step {
 	GC_DEPENDENTS = 1, /* delete the dependents without another existing owner */
 	/* The object is removed: end owners in foreground deletion, and its namespace. */
 	GC_OWNERS = 2,
-	GC_FOREGROUND = 4, /* remove foregroundDeletion if no dependent exists */
-	GC_ORPHANS = 8,    /* the object is new: delete it if none of its owners exists */
+	GC_FINALIZERS = 4, /* orphan its dependents, or wait for them: then it goes */
+	/* The object or its owners are new: delete it if no owner or no namespace keeps it. */
+	GC_ORPHANS = 8,
 };
-#define FOREGROUND_FINALIZER "foregroundDeletion" /* metav1.FinalizerDeleteDependents */
+/* metav1.FinalizerDeleteDependents, FinalizerOrphanDependents */
+#define FOREGROUND_FINALIZER "foregroundDeletion"
+#define ORPHAN_FINALIZER     "orphan"
 
 /* Does the object have a deletionTimestamp and no finalizer? */
 bool gc_is_finished(const cJSON *obj);
 /* Run these steps (GC_...) and all that follow; within a collection, queue them. */
 void gc_collect(struct exchange *x, const cJSON *obj, unsigned what);
-/* Orphan the dependents: remove their references to this owner. */
-void gc_orphan_dependents(struct apiserver *s, const cJSON *owner);
 /* Remove the namespace if it is terminating, without finalizers, and empty. */
 void gc_namespace_end(struct apiserver *s, const char *name);
 /*

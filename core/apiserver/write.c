@@ -87,8 +87,22 @@ static int run_write_hook(struct exchange *x, const cJSON *old, const cJSON *obj
 			       err.code ? "Invalid" : "InternalError", "%s", err.msg);
 }
 
-/* Store a new object, and answer. `applied`: managedFields are already set. */
-static void create(struct exchange *x, cJSON *obj, bool applied)
+static int store_new(struct exchange *x, cJSON *obj, struct error *err)
+{
+	const char *key = exchange_key(x, x->resource, x->ns, x->name);
+	cleanup_stored struct stored *old = NULL;
+
+	if (!x->dry_run)
+		return storage_put(x->server->storage, x->resource, key, NULL, obj, err);
+	old = storage_get(x->server->storage, key);
+	return old ? error_set(err, ERR_EXISTS, "%s", key) : 0;
+}
+
+/*
+ * Store a new object, and answer. `applied`: managedFields are already set. 1, if `retry`:
+ * a concurrent write has created it; no answer.
+ */
+static int create(struct exchange *x, cJSON *obj, bool applied, bool retry)
 {
 	struct error err = { 0 };
 	enum form form;
@@ -96,32 +110,19 @@ static void create(struct exchange *x, cJSON *obj, bool applied)
 	if (form_read(x, &form) ||
 	    (resource_is(x->resource, RESOURCE_NAMESPACED) && is_terminating(x, obj)) ||
 	    prepare_new(x, obj))
-		return;
+		return -1;
 	x->name = meta_name(obj) ? arena_strdup(&x->arena, meta_name(obj)) : "";
 	if (!applied)
 		prepare_managers(x, NULL, obj);
 	prepare_owned(obj);
 	if (prepare_admission(x, NULL, obj) || run_write_hook(x, NULL, obj))
-		return;
-	if (x->dry_run) {
-		cleanup_stored struct stored *old = storage_get(
-			x->server->storage, exchange_key(x, x->resource, x->ns, x->name));
-
-		if (old) {
-			err.kind = ERR_EXISTS;
-			exchange_error(x, &err);
-			return;
-		}
-	} else if (storage_put(x->server->storage, x->resource,
-			       exchange_key(x, x->resource, x->ns, x->name), NULL, obj,
-			       &err)) {
-		exchange_error(x, &err);
-		return;
-	}
+		return -1;
+	if (store_new(x, obj, &err))
+		return err.kind == ERR_EXISTS && retry ? 1 : exchange_error(x, &err);
 	if (!x->dry_run)
 		gc_collect(x, obj, GC_ORPHANS);
-	obj = form_object(x, form, json_dup(obj), true);
-	exchange_answer(x, 201, obj);
+	exchange_answer(x, 201, form_object(x, form, json_dup(obj), true));
+	return 0;
 }
 
 static void answer_object(struct exchange *x, int code, const cJSON *obj)
@@ -130,6 +131,16 @@ static void answer_object(struct exchange *x, int code, const cJSON *obj)
 
 	if (!form_read(x, &form))
 		exchange_answer(x, code, form_object(x, form, json_dup(obj), true));
+}
+
+/* As the garbage collector sees it: other owners keep the object, or wait for it. */
+static void owners_changed(struct exchange *x, const cJSON *old, const cJSON *obj)
+{
+	if (json_equal(json_get(old, "metadata", "ownerReferences"),
+		       json_get(obj, "metadata", "ownerReferences")))
+		return;
+	gc_collect(x, obj, GC_ORPHANS);
+	gc_collect(x, old, GC_OWNERS);
 }
 
 /* 0: done; 1: a concurrent write was first; -1: refused. Answers unless it returns 1. */
@@ -157,6 +168,8 @@ static int store(struct exchange *x, const struct stored *before, const cJSON *o
 		if (!rc && finished)
 			gc_collect(x, obj,
 				   GC_DEPENDENTS); /* an empty namespace is removed */
+		else if (!rc)
+			owners_changed(x, old, obj);
 	}
 	if (rc && err.kind == ERR_CONFLICT && retry)
 		return 1;
@@ -250,6 +263,18 @@ static int change_once(struct exchange *x, const struct update *how,
 	return store(x, before, old, obj, retry);
 }
 
+/* One attempt; returns as create(). */
+static int create_changed(struct exchange *x, const struct update *how, bool retry)
+{
+	cleanup_json cJSON *obj = how->make(x, NULL);
+
+	if (!obj || prepare_identity(x, obj) || (!how->applied && prepare_known(x, obj)))
+		return -1;
+	json_del(obj, JSON_PATH("metadata", "resourceVersion"));
+	prepare_defaults(x, obj);
+	return create(x, obj, how->applied, retry);
+}
+
 static void change(struct exchange *x, const struct update *how)
 {
 	const char *key = exchange_key(x, x->resource, x->ns, x->name);
@@ -259,25 +284,14 @@ static void change(struct exchange *x, const struct update *how)
 		cleanup_stored struct stored *before =
 			storage_get(x->server->storage, key);
 
-		if (!before && how->creates && !*x->subresource) {
-			cleanup_json cJSON *obj = how->make(x, NULL);
-
-			if (obj && !prepare_identity(x, obj) &&
-			    (how->applied || !prepare_known(x, obj))) {
-				/* Create the object only if it does not exist. */
-				json_del(obj, JSON_PATH("metadata", "resourceVersion"));
-				prepare_defaults(x, obj);
-				create(x, obj, how->applied);
-			}
-			return;
-		}
-		if (!before) {
-			exchange_not_found(x);
-			return;
-		}
 		while (cJSON_GetArraySize(x->warnings))
 			cJSON_DeleteItemFromArray(x->warnings, 0);
-		rc = change_once(x, how, before, i < TRIES);
+		if (before)
+			rc = change_once(x, how, before, i < TRIES);
+		else if (how->creates && !*x->subresource)
+			rc = create_changed(x, how, i < TRIES);
+		else
+			rc = exchange_not_found(x);
 	}
 }
 
@@ -293,7 +307,7 @@ void write_create(struct exchange *x)
 	if (read_object(x) || prepare_identity(x, x->body) || prepare_known(x, x->body))
 		return;
 	prepare_defaults(x, x->body);
-	create(x, x->body, false);
+	(void)create(x, x->body, false, false);
 }
 
 static void no_version(struct exchange *x)

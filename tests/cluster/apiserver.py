@@ -92,7 +92,6 @@ DIFFERENCES = [
     ("changes: initial events without a match", "the real one adds that its WatchList feature is off"),
     ("changes: an old kind of path", "/watch/ paths are not served"),
     ("patch: merge: a deletion time", "it stays as it was without a word"),
-    *((name, "dependents are released before the answer: no finalizer is needed") for name in ("delete: orphan", "delete: orphanDependents")),
     ("collection: by label, foreground", "ours has the objects as they are stored then"),
 ]
 DIFFERENCES_OLDER = [("a TrainJob with wrong values", ALL_RULES)]

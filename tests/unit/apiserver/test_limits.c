@@ -110,7 +110,8 @@ static char *create_map(const char *name, const char *owner, const char *uid,
 	const char *refs =
 		owner ? arena_printf(&arena,
 				     "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\","
-				     "\"name\":\"%s\",\"uid\":\"%s\"}",
+				     "\"name\":\"%s\",\"uid\":\"%s\","
+				     "\"blockOwnerDeletion\":true}",
 				     owner, uid)
 		      : "";
 	struct request r = { "POST",

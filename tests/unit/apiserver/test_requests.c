@@ -252,6 +252,7 @@ TEST(test_pages_version)
 	struct answer first, second;
 	const char *token;
 
+	ask("DELETE", MAPS, "");
 	for (int i = 0; i < 3; i++)
 		ask("POST", MAPS,
 		    arena_printf(&arena, "{\"metadata\":{\"name\":\"v%d\"}}", i));
@@ -260,6 +261,9 @@ TEST(test_pages_version)
 		buf_printf(&escaped, "%%%02x", (unsigned char)*token);
 	buf_adds(&escaped, "");
 	ask("POST", MAPS, "{\"metadata\":{\"name\":\"a-before-all\"}}");
+	ask("POST", MAPS, "{\"metadata\":{\"name\":\"v9\"}}");
+	ask("PATCH", MAPS "/v2", "{\"data\":{\"a\":\"1\"}}");
+	ask("DELETE", MAPS "/v2", "");
 	second = send_as(
 		"secret", "GET",
 		arena_printf(&arena, MAPS "?limit=2&continue=%s", (char *)escaped.data),
@@ -267,6 +271,10 @@ TEST(test_pages_version)
 	assert_int_equal(second.status, 200);
 	assert_string_equal(json_str(second.doc, "metadata", "resourceVersion"),
 			    json_str(first.doc, "metadata", "resourceVersion"));
+	/* Both are as the first was. */
+	assert_int_equal(cJSON_GetArraySize(json_get(second.doc, "items")), 1);
+	assert_string_equal(meta_name(json_get(second.doc, "items")->child), "v2");
+	assert_null(json_get(json_get(second.doc, "items")->child, "data"));
 	cJSON_Delete(first.doc);
 	cJSON_Delete(second.doc);
 	ask("DELETE", MAPS, "");
@@ -277,7 +285,7 @@ static const char *owner_ref(struct arena *arena, const char *name, const char *
 	return arena_printf(
 		arena,
 		"{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"name\":\"%s\","
-		"\"uid\":\"%s\"}",
+		"\"uid\":\"%s\",\"blockOwnerDeletion\":true}",
 		name, uid);
 }
 

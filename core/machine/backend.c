@@ -24,7 +24,7 @@
 
 enum {
 	POLL_MS = 100,  /* between checks whether a process has ended */
-	BUSY_MS = 2000, /* between tries while another job has the name */
+	BUSY_MS = 2000, /* between tries while another job has the name, or writes fail */
 };
 
 /* ---- runs ---------------------------------------------------------------------------- */
@@ -221,6 +221,9 @@ static void sync_jobset(struct backend *b, const char *ns, const char *name)
 		run = run->next;
 	if (!gone && is_ours(jobset))
 		sync_run(b, r, jobset, run);
+	if (b->unwritten && !r->due_ms)
+		r->due_ms = clock_ms() + BUSY_MS;
+	b->unwritten = false;
 	if (r->run.watches[0] < 0 && !r->due_ms)
 		drop_run(b, r);
 }
@@ -381,6 +384,9 @@ static void *watch_jobsets(void *ctx)
 			return NULL;
 		if (rc > 0)
 			mark_key(b, key);
+		if (rc < 0)
+			mark_runs(
+				b); /* also those of JobSets that were deleted meanwhile */
 		if (rc < 0 || all)
 			mark_all(b);
 		all = false;

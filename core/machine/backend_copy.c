@@ -53,19 +53,26 @@ void backend_clear(struct backend *b, const char *ns, const char *uid, const cha
 	}
 }
 
-static void store(struct backend *b, const cJSON *obj)
+/* False: it is to be stored again. */
+static bool store(struct backend *b, const cJSON *obj)
 {
 	cleanup_json cJSON *old =
 		apiserver_get(b->conf.api, meta_api_version(obj), meta_kind(obj),
 			      meta_namespace(obj), meta_name(obj));
 	struct error err = { 0 };
+	int rc;
 
 	if (old && !str_eq(meta_uid(old), meta_uid(obj))) {
 		cJSON_Delete(old);
 		old = NULL;
 	}
-	if (apiserver_store(b->conf.api, obj, &err) > 0)
+	rc = apiserver_store(b->conf.api, obj, &err);
+	if (rc > 0)
 		put_events(b, old, obj);
+	if (rc >= 0 || !published_may_succeed(&err))
+		return true;
+	b->unwritten = true;
+	return false;
 }
 
 static void put_status(struct backend *b, const cJSON *jobset, const cJSON *status)
@@ -88,14 +95,15 @@ static void put_status(struct backend *b, const cJSON *jobset, const cJSON *stat
 					  meta_name(jobset)),
 			     patch, &now, &err))
 		put_events(b, old, now);
+	else if (published_may_succeed(&err))
+		b->unwritten = true;
 }
 
 /* ---- the files of a run -------------------------------------------------------------- */
 
 static bool put(void *ctx, const struct published_run *r, cJSON *obj)
 {
-	store(ctx, obj);
-	return true;
+	return store(ctx, obj);
 }
 
 static void drop(void *ctx, const struct published_run *r, const char *api_version,

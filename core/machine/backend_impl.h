@@ -20,6 +20,7 @@ struct backend {
 	struct backend_conf conf;
 	char *server;
 	struct map runs; /* "NS/NAME" -> struct backend_run */
+	bool unwritten;  /* a write of the JobSet that is synced failed: try again */
 	int inotify;
 	pthread_t threads[2];
 	int n_threads;

@@ -46,7 +46,7 @@ static void store(struct machine *m, const cJSON *obj)
 		error_clear_if(&ignored, ignored.kind);
 }
 
-/* Store an object of the run. False: the server has another object of that name. */
+/* Store an object of the run. False: not now, or the server has another of that name. */
 static bool put(void *ctx, const struct published_run *r, cJSON *obj)
 {
 	struct machine *m = ctx;
@@ -57,7 +57,10 @@ static bool put(void *ctx, const struct published_run *r, cJSON *obj)
 		return true;
 	}
 	meta_set_annotation(obj, LOCAL_RUN_ANNOTATION, r->dir);
-	return apiserver_mirror(m->api, obj, &err) >= 0 || err.kind != ERR_EXISTS;
+	if (apiserver_mirror(m->api, obj, &err) >= 0)
+		return true;
+	m->unwritten |= published_may_succeed(&err);
+	return !m->unwritten && err.kind != ERR_EXISTS;
 }
 
 static void drop(void *ctx, const struct published_run *r, const char *api_version,
@@ -149,7 +152,8 @@ static void store_jobset(struct machine *m, struct job *j, const cJSON *trainjob
 	}
 	if (c && !json_str(doc, "status", "terminalState"))
 		published_fail(json_obj(doc, "status"), c);
-	(void)put(m, &j->run, doc);
+	if (!put(m, &j->run, doc))
+		published_forget(&j->run, path_base(path));
 }
 
 /* Read the events that were appended since the last time: lines of JSON. */
@@ -205,8 +209,8 @@ static void mirror_runtime(struct machine *m, struct job *j)
 		return;
 	if (str_eq(meta_kind(doc), RUNTIME_KIND))
 		json_put_str(doc, j->run.ns, "metadata", "namespace");
-	(void)put(m, &j->run, doc);
-	j->runtime = STEAL(doc);
+	if (put(m, &j->run, doc) || !m->unwritten)
+		j->runtime = STEAL(doc);
 }
 
 /* Drop the objects of the stored run; another run or none replaces it. */
@@ -297,12 +301,15 @@ static void load_job(struct machine *m, struct job *j, const char *dir, bool obj
 	if (running)
 		watch_run(m, &j->run);
 	j->has_objects = false; /* stored objects may be outdated */
+	m->unwritten = false;
 	if (store_trainjob(m, j, running) && objects_too) {
 		mirror_runtime(m, j);
 		store_whole(m, j, running);
 	}
 	free(j->mark);
-	j->mark = running || (m->mirrors && !j->trainjob_mark) ? NULL : xstrdup(mark);
+	j->mark = running || m->unwritten || (m->mirrors && !j->trainjob_mark)
+			  ? NULL
+			  : xstrdup(mark);
 	if (running)
 		return;
 	published_unwatch(&j->run, m->inotify);

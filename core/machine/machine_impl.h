@@ -26,8 +26,9 @@ struct machine {
 	pthread_mutex_t lock; /* guards the members below */
 	struct map jobs;      /* "NS/NAME" -> struct job */
 	unsigned round;
-	int inotify;  /* -1: nothing is watched */
-	bool mirrors; /* the API is a server's and has other objects, too */
+	int inotify;    /* -1: nothing is watched */
+	bool mirrors;   /* the API is a server's and has other objects, too */
+	bool unwritten; /* an object of the job that is read could not be stored now */
 };
 
 /* `api` remains the caller's; inotify may be -1. */

@@ -166,6 +166,11 @@ static void end_object(cJSON *obj, const char *kind, const cJSON *trainjob)
 	}
 }
 
+bool published_may_succeed(const struct error *err)
+{
+	return err->kind == ERR_IO || err->kind == ERR_CONFLICT || err->code >= 500;
+}
+
 void published_run_init(struct published_run *r, const char *ns, const char *name)
 {
 	*r = (struct published_run){ .ns = xstrdup(ns),
@@ -192,6 +197,11 @@ bool published_is_new(struct published_run *r, const char *path, bool ended)
 		return false;
 	free(map_put(&r->marks, file, xstrdup(mark)));
 	return true;
+}
+
+void published_forget(struct published_run *r, const char *file)
+{
+	*(char *)map_get(&r->marks, file) = 0;
 }
 
 static void drop_file(struct published_run *r, const char *file,
@@ -226,14 +236,15 @@ void published_read_run(struct published_run *r, const cJSON *ended,
 			continue;
 		doc = published_read(path);
 		if (!doc) {
-			*(char *)map_get(&r->marks, *e) = 0; /* read it again next time */
+			published_forget(r, *e);
 			continue;
 		}
 		if (str_eq(p->kind, "Pod"))
 			put_logs(doc, r->dir, name);
 		if (ended)
 			end_object(doc, p->kind, ended);
-		(void)to->put(to->ctx, r, doc);
+		if (!to->put(to->ctx, r, doc))
+			published_forget(r, *e);
 	}
 	map_each(e, &r->marks)
 		if ((str_starts(e->key, "Pod.") || str_starts(e->key, "Job.")) &&

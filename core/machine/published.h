@@ -30,13 +30,15 @@ struct published_run {
 };
 
 struct published_sink {
-	/* The object is new or has changed. The result is ignored. */
+	/* The object is new or has changed. False: put it again next time. */
 	bool (*put)(void *ctx, const struct published_run *r, cJSON *obj);
 	void (*drop)(void *ctx, const struct published_run *r, const char *api_version,
 		     const char *kind, const char *name);
 	void *ctx;
 };
 
+/* Will the same write succeed later, as once a disk is no longer full? */
+bool published_may_succeed(const struct error *err);
 void published_run_init(struct published_run *r, const char *ns, const char *name);
 void published_run_release(struct published_run *r);
 /*
@@ -48,6 +50,8 @@ void published_read_run(struct published_run *r, const cJSON *ended,
 			const struct published_sink *to);
 /* Has the file, or whether the run has ended, changed since this was last called? */
 bool published_is_new(struct published_run *r, const char *path, bool ended);
+/* Read that file, which has been read, again next time. */
+void published_forget(struct published_run *r, const char *file);
 /* Drop all objects that were read. */
 void published_drop_run(struct published_run *r, const struct published_sink *to);
 void published_unwatch(struct published_run *r, int inotify);

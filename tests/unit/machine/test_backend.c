@@ -43,11 +43,13 @@ static void add_jobset(struct fixture *f, const char *name, bool suspend)
 	snprintf(f->uid, sizeof(f->uid), "%s", meta_uid(made));
 }
 
+static size_t max_events; /* of the API; 0: its own limit */
+
 /* A state folder and an API of its own for each test, and the JobSet x. */
 static void open_fixture(struct fixture *f, const char *name, bool suspend)
 {
 	static int n;
-	const struct apiserver_conf conf = { 0 };
+	const struct apiserver_conf conf = { .max_events = max_events };
 	cleanup_arena struct arena a = { 0 };
 	struct error err = { 0 };
 
@@ -295,6 +297,44 @@ static void test_stale(void **state)
 	close_fixture(&f);
 }
 
+static void write_jobset(struct fixture *f, const char *method, const char *path,
+			 const char *body)
+{
+	cleanup_json cJSON *doc = body ? parse(body) : NULL;
+	struct error err = { 0 };
+
+	if (apiserver_write(f->api, method, path, doc, NULL, &err))
+		fail_msg("%s", err.msg);
+}
+
+/* More happens than the API keeps: a JobSet that went is noticed all the same. */
+static void test_missed(void **state)
+{
+	cleanup_arena struct arena a = { 0 };
+	struct state_run run;
+	struct fixture f;
+
+	max_events = 1;
+	open_fixture(&f, "x", true);
+	max_events = 0;
+	begin(&run, "x", f.uid, 1);
+	state_end(&run);
+	state_owned_suspend(state_owned(&a, home, "default", "x"));
+	add_jobset(&f, "y", true);
+	start(&f);
+	EVENTUALLY(condition(&f, &a, "x", "Suspended", NULL));
+	EVENTUALLY(condition(&f, &a, "y", "Suspended", NULL));
+	pthread_mutex_lock(
+		&f.backend->lock); /* who waits for changes is held by the first */
+	write_jobset(&f, "PATCH", PATH "/y", "{'metadata':{'labels':{'a':'1'}}}");
+	clock_sleep_ms(50);
+	write_jobset(&f, "DELETE", PATH "/x", NULL);
+	write_jobset(&f, "PATCH", PATH "/y", "{'metadata':{'labels':{'a':'2'}}}");
+	pthread_mutex_unlock(&f.backend->lock);
+	EVENTUALLY(!state_owned(&a, home, "default", "x"));
+	close_fixture(&f);
+}
+
 /* ---- run processes ----------------------------------------------------------------------- */
 
 /* Here in place of the program: what it is given decides what it does. */
@@ -391,6 +431,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_running),       cmocka_unit_test(test_suspended),
 		cmocka_unit_test(test_suspended_run), cmocka_unit_test(test_stale),
 		cmocka_unit_test(test_launched),      cmocka_unit_test(test_archives),
+		cmocka_unit_test(test_missed),
 	};
 	struct error err = { 0 };
 	int rc;

@@ -1,6 +1,8 @@
 /* What a run publishes in files is what the API of its server has (machine/backend_impl.h). */
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "tests/unit/kubelet/quoted.h"
@@ -35,22 +37,29 @@ static void new_run(struct scene *s, const char *name)
 		dir_make(path_join(&s->arena, s->owned.dir, STATE_API), 0700, &err), 0);
 }
 
-static int setup(void **state)
+static void open_api(struct scene *s, const char *dir)
 {
-	const struct apiserver_conf conf = { 0 };
+	const struct apiserver_conf conf = { .dir = dir };
 	cleanup_json cJSON *jobset =
 		parse("{'apiVersion':'jobset.x-k8s.io/v1alpha2','kind':'JobSet',"
 		      "'metadata':{'name':'js'},'spec':{'replicatedJobs':[]}}");
-	struct scene *s = xcalloc(1, sizeof(*s));
 	cleanup_json cJSON *made = NULL;
-	static int n;
 	struct error err = { 0 };
-	char name[16];
 
 	if (apiserver_new(&s->backend.conf.api, &conf, &err) ||
 	    apiserver_write(s->backend.conf.api, "POST", JOBSETS, jobset, &made, &err))
 		fail_msg("%s", err.msg);
+	free(s->uid);
 	s->uid = xstrdup(meta_uid(made));
+}
+
+static int setup(void **state)
+{
+	struct scene *s = xcalloc(1, sizeof(*s));
+	static int n;
+	char name[16];
+
+	open_api(s, NULL);
 	published_run_init(&s->run.run, "default", "js");
 	s->owned = (struct state_owned){ .ns = "default", .name = "js" };
 	snprintf(name, sizeof(name), "run-%d", n++);
@@ -220,6 +229,33 @@ static void test_failed(void **state)
 	assert_int_equal(json_int(ended, -1, "active"), 0);
 }
 
+/* A full disk keeps no end of a job from being told once there is room again. */
+static void test_full_disk(void **state)
+{
+	struct rlimit before, full;
+	struct scene *s = *state;
+	cleanup_json cJSON *jobset = NULL;
+
+	apiserver_free(s->backend.conf.api);
+	open_api(s, arena_printf(&s->arena, "%s/api", home));
+	publish_pod(s, "p", "u-1", "Succeeded");
+	publish_jobset(s, s->uid, "{'terminalState':'Completed'}");
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+	full = (struct rlimit){ 1, before.rlim_max };
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &full), 0);
+	assert_true(copy(s, false));
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+	assert_string_equal(of_pod(s, "p"), "gone");
+	assert_true(s->backend.unwritten);
+	s->backend.unwritten = false;
+	assert_true(copy(s, false));
+	assert_false(s->backend.unwritten);
+	assert_string_equal(of_pod(s, "p"), "Succeeded");
+	jobset = jobset_of(s);
+	assert_string_equal(json_str(jobset, "status", "terminalState"), "Completed");
+}
+
 static void test_clear(void **state)
 {
 	struct scene *s = *state;
@@ -265,6 +301,7 @@ int main(void)
 		IN_FOLDER(test_copies),         IN_FOLDER(test_changes),
 		IN_FOLDER(test_another_jobset), IN_FOLDER(test_failed),
 		IN_FOLDER(test_clear),          IN_FOLDER(test_file_names),
+		IN_FOLDER(test_full_disk),
 	};
 	struct error err = { 0 };
 	int rc;

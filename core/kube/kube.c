@@ -452,12 +452,15 @@ static bool may_repeat(const struct request_state *state, const struct error *er
 	return state->req->retry == KUBE_RETRY_ALWAYS || err->code == ECONNREFUSED;
 }
 
-/* Ms to wait before a retry, or -1: do not retry. */
-static int64_t busy_ms(const struct http_response *resp)
+/* Ms to wait before a retry, or -1: do not retry, as the caller will not wait either. */
+static int64_t busy_ms(const struct kube *k, const struct http_response *resp)
 {
-	if (resp->status != 429 && resp->status < 500)
+	int64_t ms = resp->retry_after_ms;
+
+	if ((resp->status != 429 && resp->status < 500) ||
+	    (k->max_wait_ms && ms > k->max_wait_ms))
 		return -1;
-	return resp->retry_after_ms < BUSY_MOST_MS ? resp->retry_after_ms : BUSY_MOST_MS;
+	return ms < BUSY_MOST_MS ? ms : BUSY_MOST_MS;
 }
 
 static void hear_date(struct kube *k, const struct http_response *resp)
@@ -481,6 +484,16 @@ int64_t kube_server_time(struct kube *k)
 	return ret;
 }
 
+/* A process that was frozen goes on here, where another may have taken its place. */
+static int check_may_write(struct kube *k, const struct kube_request *req,
+			   struct error *err)
+{
+	if (!k->opts.may_write || !strcmp(req->method, "GET") ||
+	    k->opts.may_write(k->opts.ctx))
+		return 0;
+	return error_set(err, ERR_STOPPED, "%s: another replica leads", req->what);
+}
+
 int kube_send(struct kube *k, const struct kube_request *req, struct http_response *ret,
 	      struct error *err)
 {
@@ -493,6 +506,8 @@ int kube_send(struct kube *k, const struct kube_request *req, struct http_respon
 		struct http_response resp = { 0 };
 		int64_t wait;
 
+		if (check_may_write(k, req, err))
+			return -1;
 		if (send_as(k, &state, &resp, err)) {
 			if (repeated || !may_repeat(&state, err))
 				return error_wrap(err, "%s", req->what);
@@ -507,7 +522,7 @@ int kube_send(struct kube *k, const struct kube_request *req, struct http_respon
 			*ret = resp;
 			return 0;
 		}
-		wait = busy_ms(&resp);
+		wait = busy_ms(k, &resp);
 		if (wait < 0 || busy++ == BUSY_TRIES) {
 			kube_answer_error(req, &resp, err);
 			http_response_release(&resp);

@@ -22,8 +22,8 @@
 struct kube;
 struct kube_opts {
 	/*
-	 * client-go's QPS (0: no limit) and Burst; watches and logs do not count. A call
-	 * that would wait for longer than a timeout_ms that is set is ERR_BUSY at once.
+	 * client-go's QPS (0: no limit) and Burst; not for watches and logs. A wait longer
+	 * than a timeout_ms that is set, also one for Retry-After, is ERR_BUSY at once.
 	 */
 	double qps;
 	int64_t burst;
@@ -31,6 +31,8 @@ struct kube_opts {
 	struct metrics *metrics;        /* rest_client_requests_total; or NULL */
 	int64_t timeout_ms; /* of one HTTP request; 0: 30 s. A page of a list: 60 s */
 	bool after_stop;    /* calls continue when the process is asked to stop */
+	bool (*may_write)(void *ctx); /* before each write; false: ERR_STOPPED */
+	void *ctx;                    /* of may_write, which may be NULL */
 	bool http1; /* without HTTP/2: saves the controller 25 % of its CPU, 0.8 of 6.3 MB */
 	struct http_sessions *sessions; /* must outlive the client; or NULL */
 	struct inside_server inside; /* replaces config->server; kube_free() frees it */
@@ -63,7 +65,6 @@ MUST_CHECK int kube_get(struct kube *k, const struct kube_ref *ref, cJSON **ret,
 /* As kube_get(), but 404 is no error: *ret is NULL then. */
 MUST_CHECK int kube_find(struct kube *k, const struct kube_ref *ref, cJSON **ret,
 			 struct error *err);
-
 struct kube_write {
 	const char *manager;     /* fieldManager */
 	const char *subresource; /* "status" */
@@ -95,7 +96,6 @@ MUST_CHECK int kube_delete(struct kube *k, const struct kube_ref *ref,
 			   const char *propagation, const char *uid, struct error *err);
 MUST_CHECK int kube_delete_read(struct kube *k, const cJSON *obj, const char *propagation,
 				struct error *err);
-
 struct kube_select {
 	const char *label_selector, *field_selector; /* or NULL */
 	bool meta_only;                              /* PartialObjectMetadata */

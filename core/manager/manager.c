@@ -127,6 +127,13 @@ static void new_metrics(struct manager *m)
 	m->metrics = metrics_new(m->table);
 }
 
+static bool leads(void *ctx)
+{
+	struct manager *m = ctx;
+
+	return !m->lease || lease_held(m->lease);
+}
+
 static int new_clients(struct manager *m, struct error *err)
 {
 	const struct manager_config *c = m->config;
@@ -137,7 +144,11 @@ static int new_clients(struct manager *m, struct error *err)
 		struct kube_opts opts;
 	} list[N_CLIENTS] = {
 		[WORK] = { true,
-			   { .qps = qps, .burst = c->client.burst, .after_stop = true } },
+			   { .qps = qps,
+			     .burst = c->client.burst,
+			     .after_stop = true,
+			     .may_write = leads,
+			     .ctx = m } },
 		[WATCH] = { true, { 0 } },
 		[ADMIT] = { true,
 			    { .qps = ADMIT_QPS,

@@ -384,6 +384,40 @@ TEST(test_busy_servers)
 	assert_int_equal(err.kind, ERR_BUSY);
 	assert_int_equal(scripted_count(&server), 6);
 	kube_free(k);
+	/* Who waits for 9 s at most does not wait for longer than that, either. */
+	k = kube_with(&(struct kube_config){ 0 },
+		      &(struct kube_opts){ .timeout_ms = 9000 });
+	scripted_script(&server, "[{'status':429,'headers':{'Retry-After':'300'}},{}]");
+	err = (struct error){ 0 };
+	assert_int_equal(kube_get(k, &pod, NULL, &err), -1);
+	assert_int_equal(err.kind, ERR_BUSY);
+	assert_int_equal(scripted_count(&server), 1);
+	kube_free(k);
+}
+
+static bool may_write(void *yes)
+{
+	return *(bool *)yes;
+}
+
+/* Who no longer leads writes nothing, not even once more. */
+TEST(test_may_not_write)
+{
+	bool yes = true;
+	struct kube *k =
+		kube_with(&(struct kube_config){ 0 },
+			  &(struct kube_opts){ .may_write = may_write, .ctx = &yes });
+	cleanup_json cJSON *got = NULL;
+	struct error err = { 0 };
+
+	scripted_script(&server, "[{},{'body':'{}'}]");
+	assert_int_equal(kube_delete(k, &pod, NULL, NULL, &err), 0);
+	yes = false;
+	assert_int_equal(kube_delete(k, &pod, NULL, NULL, &err), -1);
+	assert_int_equal(err.kind, ERR_STOPPED);
+	assert_int_equal(kube_get(k, &pod, &got, &err), 0);
+	assert_int_equal(scripted_count(&server), 2);
+	kube_free(k);
 }
 
 /* What is safe is sent once more; what could happen twice is not. */

@@ -261,6 +261,8 @@ static bool pass_begin(struct pass *p)
 	}
 	p->memory = job_memory_of(p->r->conf.memories, p->key);
 	if (!str_eq(p->memory->uid, meta_uid(p->tj))) {
+		if (p->memory->uid && p->r->conf.pods) /* the pods of a deleted one */
+			pod_facts_forget(p->r->conf.pods, p->ns, p->name);
 		reconciler_uncount_state(p->r, p->memory);
 		job_memory_reset(p->r->conf.memories, p->memory, meta_uid(p->tj));
 	}

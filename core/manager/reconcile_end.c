@@ -133,7 +133,7 @@ static int keep_ttl(struct pass *p, cJSON *status, struct error *err)
 {
 	const cJSON *before = p->status.before;
 
-	if (!status_finished(status) || p->r->crd_lacks_times ||
+	if (!status_finished(status) || pass_crd_lacks(&p->r->times_lack_until) ||
 	    (status_finished(before) && json_str(before, "state")))
 		return 0;
 	if (read_ttl(p, err))
@@ -152,7 +152,7 @@ int end_set_times(struct pass *p, cJSON *status, struct error *err)
 		.restarts = known_restarts(p),
 	};
 
-	if (p->r->crd_lacks_times)
+	if (pass_crd_lacks(&p->r->times_lack_until))
 		return 0;
 	status_set_times(status, p->tj, &run, p->status.now);
 	return keep_ttl(p, status, err);

@@ -22,8 +22,8 @@ struct reconciler {
 	struct reconciler_conf conf;
 	struct snapshots snapshots;
 	struct count_limit counts;
-	/* The CRD is upstream's, without status.state; without startTime, completionTime. */
-	atomic_bool crd_lacks_state, crd_lacks_times;
+	/* Until when the CRD is taken for upstream's, without status.state; startTime. */
+	atomic_llong state_lacks_until, times_lack_until; /* clock_ms() */
 };
 
 /* The JobSet with the TrainJob's name. */
@@ -132,6 +132,7 @@ MUST_CHECK int end_check_deadline(struct pass *p, cJSON *status, struct error *e
 /* Sets startTime, completionTime, and what the runtime's runPolicy said (KEP-2899). */
 MUST_CHECK int end_set_times(struct pass *p, cJSON *status, struct error *err);
 void end_was_written(struct pass *p); /* the status with these times */
+bool pass_crd_lacks(const atomic_llong *until);
 /*
  * Deletes the TrainJob ttlSecondsAfterFinished after its end, or looks again by then.
  * Only that version of it: a TTL that was changed meanwhile counts. Never early by any of

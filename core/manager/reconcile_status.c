@@ -12,6 +12,8 @@
 #include "trainer/trainjob.h"
 #include "trainer/trainjob_status.h"
 
+enum { LACKS_MS = 10 * 60 * 1000 }; /* then the CRD is asked again, by one write */
+
 /* ---- counting ---- */
 
 static const double to_jobset_s[] = { 1, 2, 5, 10, 30, 60, 300, 1800 };
@@ -160,7 +162,7 @@ static int compute(struct pass *p, bool built, struct error *err)
 		status_idle(status);
 	if (end_check_deadline(p, status, err) || end_set_times(p, status, err))
 		return -1;
-	if (!p->r->crd_lacks_state)
+	if (!pass_crd_lacks(&p->r->state_lacks_until))
 		status_set_state(status);
 	count_state(p, status_state(status));
 	return 0;
@@ -183,6 +185,11 @@ static bool is_ours_alone(const cJSON *change)
 	return true;
 }
 
+bool pass_crd_lacks(const atomic_llong *until)
+{
+	return clock_ms() < *until;
+}
+
 /* True: the change has the member, but the API server's answer has not. */
 static bool is_dropped(const cJSON *change, const cJSON *answer, const char *member)
 {
@@ -201,10 +208,10 @@ static bool learn_crd(struct reconciler *r, const cJSON *change, const cJSON *an
 		    strstr(err->msg, "status in body should have at least 1");
 
 	if (none || (answer && is_dropped(change, answer, "state")))
-		r->crd_lacks_state = true;
+		r->state_lacks_until = clock_ms() + LACKS_MS;
 	if (none || (answer && (is_dropped(change, answer, "startTime") ||
 				is_dropped(change, answer, "completionTime"))))
-		r->crd_lacks_times = true;
+		r->times_lack_until = clock_ms() + LACKS_MS;
 	return none;
 }
 

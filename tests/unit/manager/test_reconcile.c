@@ -60,9 +60,15 @@ static void *work(void *ctx)
 	return NULL;
 }
 
+/* Only the tests of that namespace are about pods. */
+#define PODS_NS "pods"
+
 static cJSON *find_trainjob(void *ctx, const char *ns, const char *name)
 {
-	return NULL;
+	struct world *w = ctx;
+
+	return str_eq(ns, PODS_NS) ? informer_get(watches_trainjobs(w->watches), ns, name)
+				   : NULL;
 }
 
 static int start_watches(struct world *w, struct error *err)
@@ -96,7 +102,7 @@ static int begin(void **state)
 							      .component = "test" },
 			       &err) ||
 	    runtimes_start(&w.runtime_docs, w.server.kube, &err) ||
-	    !(w.pods = pod_facts_new(w.events, find_trainjob, NULL)) ||
+	    !(w.pods = pod_facts_new(w.events, find_trainjob, &w)) ||
 	    start_watches(&w, &err) || watches_wait(w.watches, &err))
 		fail_msg("%s", err.msg);
 	w.reconciler = reconciler_new(
@@ -650,6 +656,12 @@ static void test_a_crd_without_state(void **state)
 	change(p, "trainjob", "{status: null}");
 	EVENTUALLY(has_jobs_status(p));
 	assert_int_equal(apiserver_seen(&p.w->server, "PATCH trainjobs"), patches + 4);
+	/* The CRD is upgraded after the controller, which asks again some time later. */
+	apiserver_do(&p.w->server, "{'op':'prune','member':''}");
+	p.w->reconciler->state_lacks_until = p.w->reconciler->times_lack_until =
+		clock_ms();
+	change(p, "trainjob", "{status: null}");
+	EVENTUALLY(has_state(p, "Created"));
 }
 
 /* A status that is refused for another reason does not mean that the CRD lacks `state`. */
@@ -1251,6 +1263,53 @@ static void test_a_new_one_of_the_same_name(void **state)
 	assert_int_equal(told(p, "TrainJobResourcesCreationFailed"), 0);
 }
 
+/* Has the watch brought the TrainJob of that uid? */
+static bool is_known(struct place p, const char *uid)
+{
+	cleanup_json cJSON *tj =
+		informer_get(watches_trainjobs(p.w->watches), p.ns, "tj");
+
+	return str_eq(meta_uid(tj), uid);
+}
+
+/* No pass sees that the old one is gone: its pods do not explain how the new one fails. */
+static void test_pods_of_another(void **state)
+{
+	struct place p = { *state, PODS_NS };
+	cleanup_json cJSON *pod = yaml(
+		"{apiVersion: v1, kind: Pod, metadata: {name: tj-node-0-0-old, "
+		"namespace: " PODS_NS ", labels: {jobset.sigs.k8s.io/jobset-name: tj}}, "
+		"status: {phase: Failed, containerStatuses: [{name: node, state: "
+		"{terminated: {exitCode: 3, finishedAt: '2026-01-01T00:00:01Z'}}}]}}");
+	cleanup_json cJSON *tj = NULL;
+
+	create(p.w, p.ns, RUNTIME("torch: {}"));
+	create(p.w, p.ns, TRAINJOB("", ""));
+	EVENTUALLY(exists(p, "jobset"));
+	pod_facts_event(p.w->pods, NULL, pod);
+	pthread_mutex_lock(&p.w->pass);
+	remove_it(p, "trainjob");
+	remove_it(p, "snapshot");
+	remove_it(p, "jobset");
+	create(p.w, p.ns, TRAINJOB("", ""));
+	tj = get(p, "trainjob");
+	EVENTUALLY(is_known(p, meta_uid(tj)));
+	pthread_mutex_unlock(&p.w->pass);
+	EVENTUALLY(exists(p, "jobset"));
+	change(p, "jobset",
+	       "{status: {conditions: [{type: Failed, status: 'True', reason: FailedJobs, "
+	       "message: failed, lastTransitionTime: '2026-01-01T00:00:02Z'}]}}");
+	EVENTUALLY(has_condition(p, "Failed", "True", "FailedJobs"));
+	cJSON_Delete(tj);
+	tj = get(p, "trainjob");
+	check_text("message",
+		   json_str(json_find_const(
+				    json_get((const cJSON *)tj, "status", "conditions"),
+				    "type", "Failed"),
+			    "message"),
+		   "failed");
+}
+
 static void test_the_old_finalizer(void **state)
 {
 	struct place p = { *state, "finalizer" };
@@ -1421,6 +1480,7 @@ int main(void)
 		cmocka_unit_test(test_a_time_to_live_that_is_edited),
 		cmocka_unit_test(test_a_time_to_live_that_was_kept),
 		cmocka_unit_test(test_a_new_one_of_the_same_name),
+		cmocka_unit_test(test_pods_of_another),
 		cmocka_unit_test(test_the_old_finalizer),
 		cmocka_unit_test(test_counted),
 	};

@@ -111,8 +111,6 @@ static void remove_object(struct gc *w, const struct stored *st, const cJSON *ob
 	cleanup_json cJSON *options = cJSON_CreateObject();
 	struct error ignored = { 0 };
 
-	json_put_str(options, "DeleteOptions", "kind");
-	json_put_str(options, "v1", "apiVersion");
 	json_put_str(options, meta_uid(obj), "preconditions", "uid");
 	if (!meta_is_deleted(obj) &&
 	    exchange_write(&by, "DELETE", path_of(&arena, st->resource, obj), options,

@@ -59,8 +59,10 @@ CHANGES = [
 ]
 # Changes that no run can be counted on to notice: what is logged, a lock, memory that is a byte larger.
 NO_DIFFERENCE = re.compile(r"^\t+(log_|pthread_mutex_)\w+\(|(alloc|calloc|realloc|reallocarray)\(.* \+ 1\b")
-# Of two that are equal, either is the smaller and the larger: "a < b ? a : b".
-SMALLER = re.compile(r"([\w.>-]+)( <=? | >=? )([\w.>-]+) \? (?:\1 : \3|\3 : \1)\b")
+# Of two that are equal, either is the smaller and the larger: "a < b ? a : b", "if (a > b)", "b = a;".
+SMALLER = re.compile(r"([\w.>-]+)( <=? | >=? )([\w.>-]+)(?: \? (?:\1 : \3|\3 : \1)\b|\)\n\t+\3 = \1;)")
+# Nor is what only decides whether a line is logged.
+DECIDES_LOG = re.compile(r"^\t+(?:else )?if \(.*\)\n\t+log_\w+\(")
 
 
 def code_of(line):
@@ -77,9 +79,10 @@ def mutants_of(path):
         lines = file.read().split("\n")
     for number, line in enumerate(lines):
         code = code_of(line)
-        if not code.startswith("\t") or NO_DIFFERENCE.search(code):  # no function's inside
+        both = code + "\n" + (lines[number + 1] if number + 1 < len(lines) else "")
+        if not code.startswith("\t") or NO_DIFFERENCE.search(code) or DECIDES_LOG.match(both):  # no function's inside
             continue
-        equal = [match.span(2) for match in SMALLER.finditer(code)]
+        equal = [match.span(2) for match in SMALLER.finditer(both)]
         for what, pattern, to in CHANGES:
             for match in pattern.finditer(code):
                 begin, end = match.span()

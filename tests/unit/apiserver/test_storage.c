@@ -45,16 +45,25 @@ int fdatasync(int fd)
 	return rc;
 }
 
+static int first_fd; /* the first one that was free */
+
 static int setup(void **state)
 {
+	first_fd = dup(0);
+	close(first_fd);
 	snprintf(dir, sizeof(dir), "/tmp/kft-storage.XXXXXX");
 	return mkdtemp(dir) ? 0 : -1;
 }
 
+/* Once all is closed, no descriptor is left over. */
 static int teardown(void **state)
 {
 	struct error err = { 0 };
+	int next = dup(0);
 
+	close(next);
+	if (next != first_fd)
+		fail_msg("descriptor %d is open", first_fd);
 	return dir_remove(dir, &err);
 }
 

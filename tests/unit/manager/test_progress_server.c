@@ -330,6 +330,7 @@ static void on_event(void *ctx, const cJSON *about, const char *reason,
 		     const char *message)
 {
 	buf_printf(ctx, "%s %s: %s\n", meta_name(about), reason, message);
+	assert_string_equal(meta_uid(about), "tj-uid");
 	assert_null(json_get(about, "status"));
 }
 

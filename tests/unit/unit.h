@@ -45,10 +45,13 @@ static struct CMUnitTest unit_tests[MAX_TESTS] __attribute__((unused));
 			"tests", unit_tests, __COUNTER__ - FIRST_TEST, setup, teardown); \
 	}
 
+#ifndef PATIENCE_S
+#define PATIENCE_S 60
+#endif
 /* Repeat `step` until the condition holds, for a minute; it is not evaluated again. */
 #define UNTIL(condition, step)                                               \
 	do {                                                                 \
-		int64_t until_ = clock_ms() + 60 * 1000;                     \
+		int64_t until_ = clock_ms() + PATIENCE_S * 1000;             \
                                                                              \
 		while (!(condition)) {                                       \
 			if (clock_ms() >= until_)                            \

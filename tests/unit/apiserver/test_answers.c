@@ -9,6 +9,9 @@
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "apiserver/apiserver.h"
 #include "base/cleanup.h"
@@ -19,39 +22,29 @@
 
 #define REQUESTS "python3 tests/unit/apiserver/requests.py"
 #define ANSWERS  "tests/unit/apiserver/answers"
-#define DIGITS   "0123456789"
-#define LETTERS  "abcdefghijklmnopqrstuvwxyz" DIGITS
+#define LETTERS  "abcdefghijklmnopqrstuvwxyz0123456789"
 
 static struct apiserver *server;
 static cJSON *kept; /* the documents of answers, by names that requests give them */
 
 /* ---- what differs from run to run -------------------------------------------------- */
 
-/* "5s", "332d", "2y30d"; not "1m40s", which is how long a Job took. */
-static bool is_age(const char *s)
+/* In place of libc's: the time of day stands still, as the order of managers depends on it. */
+int clock_gettime(clockid_t id, struct timespec *ret)
 {
-	size_t n = strspn(s, DIGITS);
-
-	if (!n || !s[n])
-		return false;
-	if (!s[n + 1])
-		return strchr("smhdy", s[n]);
-	return strchr("dy", s[n]) && !s[n + 1 + strspn(s + n + 1, DIGITS "dh")];
+	if (id != CLOCK_REALTIME)
+		return (int)syscall(SYS_clock_gettime, id, ret);
+	*ret = (struct timespec){ .tv_sec = 1790000000 };
+	return 0;
 }
 
 static void blot(cJSON *node)
 {
-	static const char *const made_up[] = { "uid",
-					       "resourceVersion",
-					       "creationTimestamp",
-					       "deletionTimestamp",
-					       "time",
-					       NULL };
 	static const struct {
 		const char *before;
 		size_t len;
 	} made[] = { { "gen-", 5 }, { "Gen_", 5 }, { "UID in record (", 36 } };
-	const char *key = node->string ? node->string : "";
+	const char *key = node->string;
 
 	if (!cJSON_IsString(node))
 		return;
@@ -64,10 +57,9 @@ static void blot(cJSON *node)
 				memset(at, 'x', made[i].len);
 		}
 	}
-	if (str_in(key, made_up) || (str_eq(key, "continue") && *node->valuestring))
+	if (str_eq(key, "uid") || str_eq(key, "resourceVersion") ||
+	    (str_eq(key, "continue") && *node->valuestring))
 		cJSON_SetValuestring(node, "<made up>");
-	if (!*key && is_age(node->valuestring))
-		cJSON_SetValuestring(node, "<age>");
 }
 
 static cJSON *plain(cJSON *node)

@@ -392,7 +392,6 @@ int journal_add(struct journal *j, const struct journal_record *r, struct error 
 void journal_mark(struct journal *j)
 {
 	cleanup_buf struct buf record = { .max = 4096 };
-	struct error ignored = { 0 };
 	int64_t durable;
 
 	pthread_mutex_lock(&j->mutex);
@@ -401,9 +400,7 @@ void journal_mark(struct journal *j)
 	if (durable <= j->marked)
 		return;
 	print_mark(&record, durable);
-	if (append(j, &record, false, &ignored))
-		error_clear_if(&ignored, ignored.kind);
-	else
+	if (!append(j, &record, false, IGNORED))
 		j->marked = durable;
 }
 

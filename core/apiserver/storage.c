@@ -189,7 +189,6 @@ static int write_again(struct storage *s, struct error *err)
 int storage_open(struct storage **ret, const struct storage_conf *conf, struct error *err)
 {
 	struct storage *s = xcalloc(1, sizeof(*s));
-	struct error full = { 0 };
 
 	pthread_mutex_init(&s->lock, NULL);
 	cond_init(&s->changed);
@@ -201,8 +200,8 @@ int storage_open(struct storage **ret, const struct storage_conf *conf, struct e
 		return -1;
 	}
 	s->unwritten = s->journal && journal_report(s->journal)->records;
-	if (s->unwritten && write_again(s, &full))
-		error_clear_if(&full, full.kind);
+	if (s->unwritten) /* or with the first write */
+		(void)!write_again(s, IGNORED);
 	s->oldest = s->committed = s->version;
 	*ret = s;
 	return 0;
@@ -244,13 +243,14 @@ static int sync_to_disk(struct storage *s, int64_t version, struct error *err)
 	return rc;
 }
 
-/* Never return a version that a crash could lose: sync it first. */
+/*
+ * Never return a version that a crash could lose: sync it first. The writer reports the
+ * failure.
+ */
 static void sync_before_read(struct storage *s, int64_t version, bool pending)
 {
-	struct error ignored = { 0 }; /* the writer reports the failure */
-
-	if (pending && sync_to_disk(s, version, &ignored))
-		error_clear_if(&ignored, ignored.kind);
+	if (pending)
+		(void)!sync_to_disk(s, version, IGNORED);
 }
 
 struct stored *storage_get(struct storage *s, const char *key)
@@ -389,13 +389,10 @@ bool storage_has_namespaced(struct storage *s, const char *ns)
 static void compact(struct storage *s)
 {
 	struct live live = { .s = s };
-	struct error ignored = { 0 };
 	int64_t size = s->journal ? journal_size(s->journal) : 0;
 
-	if (size < COMPACT_MIN || size < COMPACT_RATIO * s->live_bytes)
-		return;
-	if (journal_rewrite(s->journal, next_live, &live, &ignored))
-		error_clear_if(&ignored, ignored.kind);
+	if (size >= COMPACT_MIN && size >= COMPACT_RATIO * s->live_bytes)
+		(void)!journal_rewrite(s->journal, next_live, &live, IGNORED);
 }
 
 /* With the lock held: replace before by now. */

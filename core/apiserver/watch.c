@@ -149,12 +149,10 @@ static int64_t refresh(const struct watch *w)
 {
 	const struct apiserver_conf *conf = &w->x.server->conf;
 	const struct wanted which = { w->x.resource->kind, w->x.ns, w->x.name };
-	struct error ignored = { 0 };
 
 	if (!conf->refresh)
 		return LOOK_MS;
-	if (conf->refresh(conf->ctx, &which, &ignored))
-		error_clear_if(&ignored, ignored.kind);
+	(void)!conf->refresh(conf->ctx, &which, IGNORED);
 	return REFRESH_MS;
 }
 

@@ -109,13 +109,11 @@ static void remove_object(struct gc *w, const struct stored *st, const cJSON *ob
 	const struct exchange by = { .server = w->server, .gc = w };
 	cleanup_arena struct arena arena = { 0 };
 	cleanup_json cJSON *options = cJSON_CreateObject();
-	struct error ignored = { 0 };
 
 	json_put_str(options, meta_uid(obj), "preconditions", "uid");
-	if (!meta_is_deleted(obj) &&
-	    exchange_write(&by, "DELETE", path_of(&arena, st->resource, obj), options,
-			   NULL, &ignored))
-		error_clear_if(&ignored, ignored.kind); /* somebody was quicker */
+	if (!meta_is_deleted(obj)) /* it fails if somebody was quicker */
+		(void)!exchange_write(&by, "DELETE", path_of(&arena, st->resource, obj),
+				      options, NULL, IGNORED);
 }
 
 /*
@@ -150,15 +148,14 @@ static bool any_object(struct gc *w, const cJSON *owner,
 static void collect(struct gc *w, const struct stored *st, const cJSON *obj)
 {
 	const cJSON *ref;
-	struct error ignored = { 0 };
 	int kept = 0, loose = 0;
 
 	json_each(ref, json_get(obj, "metadata", "ownerReferences"))
 		++*(is_kept_by(w->server, ref, meta_namespace(obj)) ? &kept : &loose);
 	if (loose && !kept)
 		remove_object(w, st, obj);
-	else if (loose && let_go(w->server, st->key, NULL, &ignored))
-		error_clear_if(&ignored, ignored.kind);
+	else if (loose)
+		(void)!let_go(w->server, st->key, NULL, IGNORED);
 }
 
 static bool collect_one(struct gc *w, const struct stored *st, cJSON *obj,
@@ -196,13 +193,10 @@ void gc_namespace_end(struct apiserver *s, const char *name)
 	const char *key = exchange_key(&x, resource_find("v1", "namespaces"), "", name);
 	cleanup_stored struct stored *st = storage_get(s->storage, key);
 	cleanup_json cJSON *ns = st ? stored_read(st) : NULL;
-	struct error ignored = { 0 };
 
 	arena_clear(&x.arena);
-	if (!gc_is_finished(ns) || storage_has_namespaced(s->storage, name))
-		return;
-	if (storage_delete(s->storage, st, NULL, &ignored))
-		error_clear_if(&ignored, ignored.kind); /* somebody was quicker */
+	if (gc_is_finished(ns) && !storage_has_namespaced(s->storage, name))
+		(void)!storage_delete(s->storage, st, NULL, IGNORED);
 }
 
 static void collect_dependents(struct gc *w, const cJSON *gone)
@@ -228,12 +222,7 @@ static bool blocks(struct gc *w, const struct stored *st, cJSON *obj, const char
 /* True: it is not released, and so its owner stays. */
 static bool orphan_one(struct gc *w, const struct stored *st, cJSON *obj, const char *uid)
 {
-	struct error ignored = { 0 };
-
-	if (!is_owned(obj, uid) || !let_go(w->server, st->key, uid, &ignored))
-		return false;
-	error_clear_if(&ignored, ignored.kind);
-	return true;
+	return is_owned(obj, uid) && let_go(w->server, st->key, uid, IGNORED);
 }
 
 static const struct {

@@ -61,7 +61,13 @@ def kinds_of_the_machine():
             ask(f"machine: log of {name}{query}", "GET", f"{PODS}/{name}/log{query}")
 
 
+def others():
+    for path in ("/openapi/v3/apis/coordination.k8s.io/v1", "/openapi/v3/apis/batch", "/version/x"):
+        ask(f"discovery: {path}", "GET", path)
+
+
 kinds_of_the_machine()
+others()
 for r in REQUESTS:
     body = r["body"]
     if len(body or "") > MAX_BODY:

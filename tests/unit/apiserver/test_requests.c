@@ -728,4 +728,31 @@ TEST(test_collection)
 	apiserver_free(busy_server);
 }
 
+/* Who waits for changes hears of those of a kind, and that some were missed. */
+TEST(test_next)
+{
+	const struct apiserver_conf conf = { .max_events = 3 };
+	struct error err = { 0 };
+	struct apiserver *s;
+	int64_t version = 0, first;
+	char *key = NULL;
+
+	assert_int_equal(apiserver_new(&s, &conf, &err), 0);
+	assert_int_equal(apiserver_next(s, "ConfigMap", &version, 0, &key, &err), 0);
+	first = version;
+	create_map(s, "a", NULL);
+	assert_int_equal(apiserver_next(s, "Secret", &version, 0, &key, &err), 0);
+	version = first;
+	assert_int_equal(apiserver_next(s, "ConfigMap", &version, 0, &key, &err), 1);
+	assert_string_equal(key, "default/a");
+	for (const char *name = "bcde"; *name; name++)
+		create_map(s, name, NULL);
+	version = first;
+	assert_int_equal(apiserver_next(s, "ConfigMap", &version, 0, &key, &err), -1);
+	assert_int_equal(err.kind, ERR_EXPIRED);
+	assert_int_equal(apiserver_next(s, "ConfigMap", &version, 0, &key, &err), 0);
+	free(key);
+	apiserver_free(s);
+}
+
 RUN_TESTS(setup, teardown)

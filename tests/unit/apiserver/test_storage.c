@@ -628,6 +628,17 @@ static void test_foreign(void **state)
 	}
 }
 
+static void test_no_directory(void **state)
+{
+	const struct storage_conf conf = { .dir = "/proc/self/none" };
+	struct storage *s = NULL;
+	struct error err = { 0 };
+
+	assert_int_equal(storage_open(&s, &conf, &err), -1);
+	assert_int_equal(err.kind, ERR_NOT_FOUND);
+	assert_non_null(strstr(err.msg, "/proc/self/none: "));
+}
+
 /* What was read may be in memory alone, after a sync that failed: it is written again. */
 static void test_written_again(void **state)
 {
@@ -698,6 +709,7 @@ int main(void)
 		IN_DIR(test_tails),
 		IN_DIR(test_acknowledged_damage),
 		IN_DIR(test_foreign),
+		IN_DIR(test_no_directory),
 		IN_DIR(test_written_again),
 		IN_DIR(test_not_written_again),
 	};

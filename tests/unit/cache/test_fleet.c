@@ -309,6 +309,9 @@ TEST(test_upstream)
 	poll(0, "ready", "");
 	assert_false(fleet_poll_upstream(&fleet->remotes[2], trouble));
 	assert_false(fleet->remotes[0].ready);
+	poll(0, "ready", "");
+	assert_false(fleet_poll_upstream(&fleet->remotes[2], trouble));
+	assert_true(fleet->remotes[0].ready); /* it has whole files already */
 	assert_int_equal(fleet->remotes[0].rows.end, fleet->remotes[1].rows.first);
 	assert_int_equal(fleet->remotes[2].rows.end, table.rows);
 	for (int i = 0; i < WORKERS; i++)

@@ -338,15 +338,39 @@ TEST(test_standby)
 /* Without a Lease, and before JobSet is installed. */
 TEST(test_alone)
 {
+	static const char *const ciphers[] = { "no such cipher", NULL };
+	static const char *const protocols[] = { "h2", "http/1.1", NULL };
 	struct stage s;
 	const char *text;
 
 	begin(&s);
 	s.config.election.enabled = false;
+	s.config.tls.min_version = "1.3";
+	s.config.tls.ciphers = ciphers;
+	s.config.tls.alpn = protocols;
 	apiserver_do(&s.api, "{'op':'unserved','plural':'jobsets','on':true}");
+	create_text(&s,
+		    "{\"apiVersion\":\"trainer.kubeflow.org/v1alpha1\",\"kind\":"
+		    "\"ClusterTrainingRuntime\",\"metadata\":{\"name\":\"r\"},\"spec\":{"
+		    "\"template\":{\"spec\":{\"replicatedJobs\":[{\"name\":\"node\","
+		    "\"template\":{\"spec\":{\"template\":{\"spec\":{\"containers\":[{"
+		    "\"name\":\"node\",\"image\":\"i\"}]}}}}}]}}}}");
+	create_text(
+		&s,
+		"{\"apiVersion\":\"trainer.kubeflow.org/v1alpha1\",\"kind\":"
+		"\"TrainJob\",\"metadata\":{\"name\":\"j\",\"namespace\":\"n\"},"
+		"\"spec\":{\"trainer\":{},\"runtimeRef\":{\"name\":\"r\",\"kind\":"
+		"\"ClusterTrainingRuntime\",\"apiGroup\":\"trainer.kubeflow.org\"}}}");
 	run(&s);
 	EVENTUALLY(health(&s, "/readyz", &text) == 200 && strstr(text, "[-]jobset"));
-	EVENTUALLY(apiserver_seen(&s.api, "GET trainjobs") > 0);
+	EVENTUALLY(apiserver_seen(&s.api, "POST events"));
+	apiserver_do(&s.api, "{'op':'unserved','plural':'jobsets','on':false}");
+	EVENTUALLY(({
+		cleanup_json cJSON *jobset =
+			get(&s, JOBSET_API_VERSION, JOBSET_KIND, "n", "j");
+
+		jobset != NULL;
+	}));
 	kill(s.pid, SIGTERM);
 	assert_int_equal(ended(&s), 0);
 	assert_int_equal(apiserver_seen(&s.api, "POST leases"), 0);

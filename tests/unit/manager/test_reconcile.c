@@ -9,6 +9,7 @@
 #include "base/str.h"
 #include "base/thread.h"
 #include "base/yaml.h"
+#include "manager/outage.h"
 #include "manager/reconcile_impl.h"
 #include "manager/watch.h"
 #include "tests/unit/kube/apiserver.h"
@@ -1438,6 +1439,11 @@ static void test_preconditions_and_sameness(void **state)
 	assert_true(pass_namespace_dying(&going));
 	going.code = 404;
 	assert_false(pass_namespace_dying(&going));
+	for (int code = 500; code < 507; code++) {
+		const struct error err = { .kind = ERR_BUSY, .code = code };
+
+		assert_int_equal(outage_logged(&err), code >= 502 && code <= 504);
+	}
 }
 
 int main(void)

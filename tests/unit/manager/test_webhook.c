@@ -701,4 +701,32 @@ TEST(test_a_review_that_nobody_waits_for_is_dropped)
 	webhook_free(w);
 }
 
+/* As the API of one machine asks it, without HTTP. */
+TEST(test_review_in_process)
+{
+	static const char *const paths[] = { VALIDATE, "/validate" };
+	const struct webhook_conf conf = { .kube = api.kube };
+	struct webhook *w = webhook_new(&conf);
+	cleanup_json cJSON *tj = standin_doc(TJ(RESERVED));
+	struct httpd_response resp;
+	const struct admission_request req = {
+		.operation = ADMISSION_CREATE, .ns = "ns", .subresource = "", .object = tj
+	};
+
+	standin_set(&api, with_runtime);
+	for (int i = 0; i < 2; i++) {
+		cleanup_admission_answer struct admission_answer answer = {
+			.warnings = cJSON_CreateArray()
+		};
+
+		assert_int_equal(webhook_review(w, paths[i], &req, &answer), !i);
+		assert_int_equal(answer.code, i ? 0 : 403);
+	}
+	post_to(w, paths[1], "application/json", "{}", &resp);
+	assert_int_equal(resp.status, 404);
+	assert_string_equal((const char *)resp.body.data, "404 page not found\n");
+	buf_release(&resp.body);
+	webhook_free(w);
+}
+
 RUN_TESTS(start, stop)

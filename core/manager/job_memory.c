@@ -1,6 +1,7 @@
 /* job_memory.c - record the controller's own writes (manager/job_memory.h). */
 #include "manager/job_memory.h"
 
+#include "api/meta.h"
 #include "base/clock.h"
 #include "base/xmalloc.h"
 
@@ -10,14 +11,18 @@ void job_memories_init(struct job_memories *n)
 	pthread_mutex_init(&n->lock, NULL);
 }
 
-static void free_note(void *p)
+static void clear(struct job_memory *memory)
 {
-	struct job_memory *memory = p;
-
 	free(memory->uid);
 	free(memory->counted.runtime);
 	free(memory->secret.name);
-	free(memory);
+	cJSON_Delete(memory->ended);
+}
+
+static void free_note(void *p)
+{
+	clear(p);
+	free(p);
 }
 
 void job_memories_release(struct job_memories *n)
@@ -26,27 +31,37 @@ void job_memories_release(struct job_memories *n)
 	pthread_mutex_destroy(&n->lock);
 }
 
+/* Under the lock. */
+static struct job_memory *find_or_make(struct job_memories *n, const char *key)
+{
+	struct job_memory *memory = map_get(&n->map, key);
+
+	if (!memory) {
+		memory = xcalloc(1, sizeof(*memory));
+		map_put(&n->map, key, memory);
+	}
+	return memory;
+}
+
 struct job_memory *job_memory_of(struct job_memories *n, const char *key)
 {
 	struct job_memory *memory;
 
 	pthread_mutex_lock(&n->lock);
-	memory = map_get(&n->map, key);
-	if (!memory) {
-		memory = xcalloc(1, sizeof(*memory));
-		map_put(&n->map, key, memory);
-	}
+	memory = find_or_make(n, key);
 	pthread_mutex_unlock(&n->lock);
 	return memory;
 }
 
 void job_memory_reset(struct job_memories *n, struct job_memory *memory, const char *uid)
 {
+	cJSON *ended;
+
 	pthread_mutex_lock(&n->lock);
-	free(memory->uid);
-	free(memory->counted.runtime);
-	free(memory->secret.name);
-	*memory = (struct job_memory){ .uid = uid ? xstrdup(uid) : NULL };
+	ended = memory->ended; /* of a TrainJob that has no pass yet, perhaps */
+	memory->ended = NULL;
+	clear(memory);
+	*memory = (struct job_memory){ .uid = uid ? xstrdup(uid) : NULL, .ended = ended };
 	pthread_mutex_unlock(&n->lock);
 }
 
@@ -75,6 +90,31 @@ bool job_memory_is_own(struct job_memories *n, const char *key, uint64_t version
 	memory = map_get(&n->map, key);
 	ret = memory && !memory->stale_passes && version &&
 	      memory->written.trainjob_version == version;
+	pthread_mutex_unlock(&n->lock);
+	return ret;
+}
+
+void job_memory_jobset_gone(struct job_memories *n, const char *key, const cJSON *ended)
+{
+	struct job_memory *memory;
+
+	pthread_mutex_lock(&n->lock);
+	memory = ended ? find_or_make(n, key) : map_get(&n->map, key);
+	if (memory) {
+		cJSON_Delete(memory->ended);
+		memory->ended = json_dup(ended);
+	}
+	pthread_mutex_unlock(&n->lock);
+}
+
+cJSON *job_memory_ended(struct job_memories *n, const struct job_memory *memory,
+			const cJSON *tj)
+{
+	cJSON *ret = NULL;
+
+	pthread_mutex_lock(&n->lock);
+	if (memory->ended && meta_is_controlled(memory->ended, tj))
+		ret = json_dup(memory->ended);
 	pthread_mutex_unlock(&n->lock);
 	return ret;
 }

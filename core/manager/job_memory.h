@@ -69,6 +69,8 @@ struct job_memory {
 	bool objects_tried;      /* a pass has tried to write the objects */
 	atomic_int stale_passes; /* in a row: the watch or an object was out of date */
 	atomic_uint foreign_changes; /* by others to our objects; under the lock */
+	/* The JobSet, if it had ended when it was deleted; or NULL; under the lock. */
+	cJSON *ended;
 };
 
 struct job_memories {
@@ -100,6 +102,14 @@ bool job_memory_mark_dirty(struct job_memories *n, const char *key, bool pod_wai
  * status, and no pass waits for the watch to deliver it.
  */
 bool job_memory_is_own(struct job_memories *n, const char *key, uint64_t version);
+/*
+ * From any thread: the JobSet of the TrainJob was deleted (by its TTL, by a user), perhaps
+ * before a pass could see its end. `ended` (copied): as it was; NULL: it had not ended.
+ */
+void job_memory_jobset_gone(struct job_memories *n, const char *key, const cJSON *ended);
+/* That JobSet, the caller's, if it had ended and `tj` controlled it; else NULL. */
+cJSON *job_memory_ended(struct job_memories *n, const struct job_memory *memory,
+			const cJSON *tj);
 /* The TrainJob has the Secret `name` (copied), which was checked now. */
 void job_memory_set_secret(struct job_memories *n, struct job_memory *memory,
 			   const char *name);

@@ -127,6 +127,18 @@ static int read_jobset(struct pass *p, cJSON **ret, struct error *err)
 	return 0;
 }
 
+/* The watch's; if that is gone, the one that had ended before. */
+static cJSON *watched_jobset(struct pass *p)
+{
+	cJSON *ret = informer_get(p->r->conf.jobsets, p->ns, p->name);
+
+	if (ret || status_finished(tj_status(p->tj)))
+		return ret;
+	ret = job_memory_ended(p->r->conf.memories, p->memory, p->tj);
+	p->jobset.gone = ret;
+	return ret;
+}
+
 /* *ret_early: the watch lags behind our own write: the pass must be repeated later. */
 static int find_jobset(struct pass *p, bool *ret_early, struct error *err)
 {
@@ -136,10 +148,11 @@ static int find_jobset(struct pass *p, bool *ret_early, struct error *err)
 
 	*ret_early = false;
 	if (known)
-		jobset = informer_get(known, p->ns, p->name);
+		jobset = watched_jobset(p);
 	else if (read_jobset(p, &jobset, err))
 		return -1;
-	if (jobset && meta_version_number(jobset) < n->written.jobset_version) {
+	if (jobset && !p->jobset.gone &&
+	    meta_version_number(jobset) < n->written.jobset_version) {
 		cJSON_Delete(jobset);
 		*ret_early = true;
 		return 0;
@@ -226,13 +239,15 @@ static int make_and_report(struct pass *p, struct error *err)
 	struct error failed = { 0 }, why = { 0 };
 	bool built = true;
 
+	/* One whose JobSet is lost is not begun again when its time is over. */
+	if (p->status.before && !p->jobset.own && end_check_deadline(p, status, err))
+		return -1;
 	if (status_finished(status)) {
 		p->memory->stale_passes = 0; /* nothing is built any more */
 	} else if (tj_check_runtime_ref(p->tj, &why)) {
 		status_fail(status, REASON_NOT_SUPPORTED, why.msg, p->status.now);
-	} else {
-		if (make_objects(p, &built, &failed))
-			*err = failed;
+	} else if (!p->jobset.gone && make_objects(p, &built, &failed)) {
+		*err = failed;
 	}
 	why = (struct error){ 0 };
 	if (status_reconcile(p, built, &why)) {
@@ -244,8 +259,11 @@ static int make_and_report(struct pass *p, struct error *err)
 			*err = failed = why;
 		}
 	}
-	if (!why.kind && status_finished(tj_status(p->tj)) && p->r->conf.pods)
-		pod_facts_forget(p->r->conf.pods, p->ns, p->name);
+	if (!why.kind && status_finished(tj_status(p->tj))) {
+		job_memory_jobset_gone(p->r->conf.memories, p->key, NULL);
+		if (p->r->conf.pods)
+			pod_facts_forget(p->r->conf.pods, p->ns, p->name);
+	}
 	return failed.kind ? -1 : 0;
 }
 

@@ -30,6 +30,7 @@ struct reconciler {
 struct pass_jobset {
 	cJSON *own;          /* jobset_digest() of the TrainJob's own; NULL: none */
 	bool made;           /* by this pass */
+	bool gone;           /* `own` was deleted after its end; it is not made again */
 	bool name_taken;     /* another owner has a JobSet with that name */
 	bool of_predecessor; /* a deleted TrainJob of the same name owns the JobSet */
 };

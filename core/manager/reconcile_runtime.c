@@ -170,9 +170,25 @@ static void drop_empty_maps(cJSON *node)
 	}
 }
 
+/* What Kueue sets anew, in the TrainJob, each time it lets a suspended job run. */
+static void drop_placement(cJSON *jobset)
+{
+	cJSON *job;
+
+	json_each(job, json_get(jobset, "spec", "replicatedJobs")) {
+		cJSON *pod = json_get(job, "template", "spec", "template");
+
+		json_del(pod, JSON_PATH("metadata"));
+		json_del(pod, JSON_PATH("spec", "nodeSelector"));
+		json_del(pod, JSON_PATH("spec", "tolerations"));
+		json_del(pod, JSON_PATH("spec", "schedulingGates"));
+	}
+}
+
 /*
- * *ret: a JobSet made from `obj` would be as the live one is, but for spec.suspend. API
- * servers refuse changes of what is immutable.
+ * *ret: a JobSet made from `obj` would be as the live one is, but for spec.suspend and,
+ * of one that is suspended, for the placement of its pods. API servers refuse changes of
+ * what is immutable.
  */
 static int is_built_as(struct pass *p, const cJSON *obj, bool *ret, struct error *err)
 {
@@ -193,6 +209,10 @@ static int is_built_as(struct pass *p, const cJSON *obj, bool *ret, struct error
 	if (kube_apply(p->r->conf.kube, copy, &how, &then, err)) {
 		*ret = false;
 		return error_clear_if(err, ERR_INVALID);
+	}
+	if (jobset_suspended(now)) {
+		drop_placement(now);
+		drop_placement(then);
 	}
 	json_del(now, JSON_PATH("spec", "suspend"));
 	json_del(then, JSON_PATH("spec", "suspend"));

@@ -211,9 +211,23 @@ static void on_owned(struct source *s, const cJSON *old, const cJSON *current)
 	wake_namesake(s, old);
 }
 
+/* Passes come later than events: one that was deleted after its end is not made again. */
+static void remember_end(struct source *s, const cJSON *gone)
+{
+	const char *name = meta_owner_name(meta_controller(gone));
+	cleanup_arena struct arena arena = { 0 };
+
+	if (name)
+		job_memory_jobset_gone(s->w->conf.memories,
+				       informer_key(&arena, meta_namespace(gone), name),
+				       jobset_finished(gone) ? gone : NULL);
+}
+
 /* A new JobSet without status is our own write. */
 static void on_jobset(struct source *s, const cJSON *old, const cJSON *current)
 {
+	if (!current && is_of_trainjob(old))
+		remember_end(s, old);
 	if (is_unchanged(old, current, NULL) ||
 	    (!old && current && !jobset_has_status(current)))
 		return;

@@ -11,6 +11,7 @@
 #include "trainer/api.h"
 #include "trainer/podspec.h"
 #include "trainer/shape.h"
+#include "trainer/trainjob_status.h"
 
 static const struct shape job_spec[] = {
 	MEMBER("parallelism", INT32),
@@ -261,6 +262,13 @@ bool jobset_has_status(const cJSON *jobset)
 	const cJSON *status = json_get(jobset, "status");
 
 	return status && status->child;
+}
+
+bool jobset_finished(const cJSON *jobset)
+{
+	const cJSON *status = json_get(jobset, "status");
+
+	return status_is_true(status, "Completed") || status_is_true(status, "Failed");
 }
 
 int64_t jobset_restarts(const cJSON *jobset)

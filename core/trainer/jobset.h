@@ -101,6 +101,7 @@ const cJSON *jobset_jobs_status(const cJSON *jobset);
 int64_t job_status_active(const cJSON *status);
 int64_t job_status_succeeded(const cJSON *status);
 bool jobset_has_status(const cJSON *jobset);  /* JobSet's controller has processed it */
+bool jobset_finished(const cJSON *jobset);    /* Completed or Failed is True */
 int64_t jobset_restarts(const cJSON *jobset); /* of all its Jobs together */
 /* How often its pods were begun again by restarts and resumptions (KEP-1282); -1: not served. */
 int64_t jobset_attempts(const cJSON *jobset);

@@ -78,12 +78,16 @@ struct job {
 	char *secret;         /* its keys */
 	int64_t disrupted_ms; /* a pod of it lost its node; 0: none */
 	char disrupted[64];   /* its name */
+	int64_t ended_ms;     /* its JobSet's first end; 0: not yet */
+	int64_t late_ms;      /* its time is over, its JobSet is still there; or 0 */
 	int64_t unended_ms;   /* its JobSet has ended, its status does not say so; or 0 */
+	int flavor;           /* of the nodes that a queue gave it last; 0: none */
 	bool changed;         /* since it was last checked */
 	/* Of its name: */
 	bool dying;           /* its namespace is being deleted */
 	int64_t edited_ms;    /* a stranger changed its hostfile; 0: no */
 	bool snapshot_edited; /* by a stranger; users delete it in the end */
+	bool toggled;         /* by a stranger: suspend of its JobSet */
 	char blocker[40];     /* uid of a stranger's object of one of its names, or "" */
 };
 
@@ -99,6 +103,7 @@ struct world {
 	int64_t calls, random;
 	int64_t rest_ms, rest_calls; /* all has ended since; calls by then */
 	int64_t leads_since;         /* a controller; INT64_MAX: none does */
+	int64_t apart_until;         /* some controller reaches nobody */
 	int started;                 /* controllers that ever were */
 	int changes;                 /* of a runtime */
 	int late;                    /* calls that made the rest begin again */
@@ -145,8 +150,9 @@ cJSON *users_read(const char *text); /* JSON with ' in place of " */
 const char *object_path(const struct job *j, int which, char path[OBJECT_PATH]);
 const cJSON *object_of(struct job *j, int which); /* as jobset_of() */
 void objects_collect(struct job *j,
-		     const char *uid); /* of the TrainJob, some time later */
-void objects_expire(struct job *j);    /* the same, after the TrainJob itself */
+		     const char *uid);     /* of the TrainJob, some time later */
+void objects_expire(struct job *j);        /* the same, after the TrainJob itself */
+void objects_expire_jobset(struct job *j); /* alone, by its own TTL */
 bool object_is_refused(struct job *j, const char *path); /* to be made */
 void others_hold(struct job *j);             /* a TrainJob that its user deletes */
 void others_delete_namespace(struct job *j); /* each name stands for one */

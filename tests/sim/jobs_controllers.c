@@ -96,6 +96,8 @@ void controllers_part_one(struct job *j)
 		return;
 	c->apart = which < CLIENTS ? 1u << which : ~0u;
 	c->apart_until = clock_ms() + (ms < left ? ms : left);
+	if (c->apart_until > j->w->apart_until)
+		j->w->apart_until = c->apart_until;
 	NOTE(j, "%s is apart for %lld ms (%x)", c->identity, (long long)ms,
 	     c->apart & 0xf);
 }

@@ -219,7 +219,11 @@ static void put_status(struct job *j)
 		j->failed |= status_is_true(status, "Failed");
 		if (j->succeeded || j->failed)
 			users_see_the_end(j);
+		if ((j->succeeded || j->failed) && !j->ended_ms)
+			j->ended_ms = clock_ms();
 	}
+	if (jobset_finished(jobset_of(j)) && j->i == 3) /* not by chance */
+		objects_expire_jobset(j);
 	j->changed = true;
 }
 
@@ -302,12 +306,26 @@ static void step(void *ctx)
 
 /* ---- JobSet's webhook ---- */
 
-static const cJSON *jobs_of(const cJSON *jobset)
+/* What does not change: of a suspended one, Kueue changes the nodes. */
+static cJSON *fixed_of(const cJSON *jobset, bool suspended)
 {
-	return json_get(jobset, "spec", "replicatedJobs");
+	cJSON *ret = json_dup(json_get(jobset, "spec", "replicatedJobs")), *job;
+
+	json_each(job, suspended ? ret : NULL)
+		json_del(json_get(job, "template", "spec", "template", "spec"),
+			 JSON_PATH("nodeSelector"));
+	return ret;
 }
 
-/* Its pod templates do not change: what Kueue may change, nobody does here. */
+static bool is_fixed(const cJSON *now, const cJSON *then)
+{
+	bool suspended = json_bool(now, false, "spec", "suspend");
+	cleanup_json cJSON *before = fixed_of(now, suspended);
+	cleanup_json cJSON *after = fixed_of(then, suspended);
+
+	return !after || json_equal(before, after);
+}
+
 bool nodes_refuse(struct job *j, const struct httpd_request *req)
 {
 	const struct httpd_header headers[] = {
@@ -327,8 +345,7 @@ bool nodes_refuse(struct job *j, const struct httpd_request *req)
 	dry.query = query;
 	dry.headers = headers;
 	apiserver_handle_inside(j->w->api, &dry, &resp);
-	ret = resp.doc && jobs_of(resp.doc) &&
-	      !json_equal(jobs_of(now), jobs_of(resp.doc));
+	ret = resp.doc && !is_fixed(now, resp.doc);
 	cJSON_Delete(resp.doc);
 	buf_release(&resp.headers);
 	buf_release(&resp.body);

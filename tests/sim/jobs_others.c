@@ -126,6 +126,21 @@ void objects_expire(struct job *j)
 	later(j, 2000, expire, j->uid, 0);
 }
 
+static void expire_jobset(void *ctx)
+{
+	cleanup_later struct later *l = ctx;
+
+	if (l->j->w->over || !str_eq(meta_uid(jobset_of(l->j)), l->uid))
+		return;
+	sim_note(l->j->w->sim, "the TTL of JobSet %s is over", l->j->name);
+	drop(l->j, JOBSET, l->uid);
+}
+
+void objects_expire_jobset(struct job *j)
+{
+	later(j, 50, expire_jobset, meta_uid(jobset_of(j)), JOBSET);
+}
+
 static void let_go(void *ctx)
 {
 	cleanup_later struct later *l = ctx;
@@ -261,6 +276,7 @@ void others_toggle(struct job *j)
 	if (!jobset || !call(j, "PATCH", j->jobset_path, patch))
 		return;
 	NOTE(j, "a stranger %s the JobSet %s", suspend ? "resumes" : "suspends", j->name);
+	j->toggled = true;
 	users_changed(j);
 }
 

@@ -25,6 +25,12 @@ static bool says(const cJSON *status, const char *type)
 	return status_is_true(status, type);
 }
 
+/* Its JobSet has ended, and its own TTL is over. */
+static bool went_by_ttl(const struct job *j)
+{
+	return j->i == 3 && j->ended_ms;
+}
+
 /* An end is for ever. */
 static void ends_once(struct job *j, const cJSON *tj)
 {
@@ -83,7 +89,7 @@ static void runs_no_more(struct job *j)
 		BROKEN(j, "%s runs again after its end", j->name);
 }
 
-/* The runtime is that of the first JobSet, unless a user deleted what says so. */
+/* The runtime is that of the first JobSet, unless that, which says so, is gone. */
 static void keeps_its_runtime(struct job *j, const cJSON *jobset)
 {
 	const cJSON *job = json_get(jobset, "spec", "replicatedJobs");
@@ -93,7 +99,7 @@ static void keeps_its_runtime(struct job *j, const cJSON *jobset)
 
 	if (!image || !str_eq(json_str(meta_controller(jobset), "uid"), j->uid))
 		return;
-	if (!j->image || j->objects_deleted) {
+	if (!j->image || j->objects_deleted || went_by_ttl(j)) {
 		free(j->image);
 		j->image = xstrdup(image);
 	}
@@ -101,6 +107,23 @@ static void keeps_its_runtime(struct job *j, const cJSON *jobset)
 		BROKEN(j, "%s has another runtime than before", j->name);
 	if (str_eq(image, STRANGERS))
 		BROKEN(j, "%s runs what a stranger wrote", j->name);
+}
+
+/* Its pods run on the nodes of its last admission, never on those before. */
+static void runs_where_admitted(struct job *j, const cJSON *jobset)
+{
+	const cJSON *node = json_find_const(json_get(jobset, "spec", "replicatedJobs"),
+					    "name", "node");
+	const char *flavor = json_str(node, "template", "spec", "template", "spec",
+				      "nodeSelector", "flavor");
+	char given[12];
+
+	snprintf(given, sizeof(given), "%d", j->flavor);
+	if (j->flavor && !j->toggled && !json_bool(jobset, false, "spec", "suspend") &&
+	    str_eq(json_str(meta_controller(jobset), "uid"), j->uid) &&
+	    !str_eq(flavor, given))
+		BROKEN(j, "%s runs on nodes of flavor %s, it was given %s", j->name,
+		       flavor ? flavor : "none", given);
 }
 
 /* Keys that pods may have been given stay as they are, for as long as the TrainJob does. */
@@ -144,7 +167,17 @@ void rules_check(struct job *j)
 	is_ours(j, tj);
 	runs_no_more(j);
 	keeps_its_runtime(j, jobset_of(j));
+	runs_where_admitted(j, jobset_of(j));
 	keeps_its_secret(j);
+}
+
+/* What has ended and is gone in one moment is not seen by a controller that is away then. */
+static bool end_was_seen(const struct job *j)
+{
+	const struct world *w = j->w;
+
+	return !w->cut && w->leads_since < j->ended_ms - 3000 &&
+	       w->apart_until < j->ended_ms;
 }
 
 /* It is made once, unless a user deletes it, and for a TrainJob that there is. */
@@ -153,7 +186,8 @@ void rules_on_new_jobset(struct job *j)
 	const cJSON *jobset = jobset_of(j), *tj = trainjob_of(j);
 	bool own = str_eq(json_str(meta_controller(jobset), "uid"), j->uid);
 
-	if (own && (j->succeeded || j->failed) && !j->objects_deleted)
+	if (own && (j->succeeded || j->failed) && !j->objects_deleted &&
+	    (!went_by_ttl(j) || end_was_seen(j)))
 		BROKEN(j, "%s runs twice", j->name);
 	if (meta_controller(jobset) && !tj && clock_ms() - j->gone_ms > STALE_MS)
 		BROKEN(j, "a JobSet is made for %s, which is gone", j->name);
@@ -188,7 +222,7 @@ void rules_on_end_of_run(struct job *j)
 
 	if (j->run->running && tj && str_eq(meta_uid(tj), j->run->owner) &&
 	    !meta_is_deleted(tj) && !status_finished(tj_status(tj)) &&
-	    !j->objects_deleted && !j->dying)
+	    !j->objects_deleted && !j->dying && !went_by_ttl(j))
 		BROKEN(j, "the controller ends the pods of %s", j->name);
 }
 
@@ -304,11 +338,28 @@ static void ends_in_time(struct job *j, const cJSON *tj)
 		BROKEN(j, "%s runs on after its deadline", j->name);
 }
 
+/* Once its time is over, its pods are ended, whatever fails meanwhile (trainer#3994). */
+static void stops_when_late(struct job *j, const cJSON *tj)
+{
+	const cJSON *jobset = jobset_of(j);
+
+	if (!status_is_exceeded(tj_status(tj)) ||
+	    !str_eq(json_str(meta_controller(jobset), "uid"), j->uid))
+		j->late_ms = 0;
+	else if (!j->late_ms)
+		j->late_ms = clock_ms();
+	else if (clock_ms() - j->late_ms > CALM_MS)
+		BROKEN(j, "%s is too late, and runs on", j->name);
+}
+
 void rules_check_calm(struct job *j)
 {
 	const cJSON *tj = trainjob_of(j);
 
-	if (!tj || j->foreign || status_finished(tj_status(tj)) || meta_is_deleted(tj))
+	if (!tj || j->foreign || meta_is_deleted(tj))
+		return;
+	stops_when_late(j, tj);
+	if (status_finished(tj_status(tj)))
 		return;
 	ends_in_time(j, tj);
 	if (j->edited_ms && clock_ms() - j->edited_ms > CALM_MS)

@@ -172,7 +172,9 @@ static void forget(struct job *j, const char *uid)
 	j->finished = j->completed = j->succeeded = j->failed = j->ran_again = false;
 	j->expired = false;
 	j->objects_deleted = false;
-	j->unended_ms = j->deadline_ms = 0;
+	j->unended_ms = j->deadline_ms = j->ended_ms = j->late_ms = 0;
+	j->flavor = 0;
+	j->toggled = false;
 	j->began_ms = j->runs_since = clock_ms();
 	j->exists = true;
 }
@@ -227,19 +229,41 @@ void users_create(struct job *j)
 	users_changed(j);
 }
 
+/* As Kueue: it names the nodes in the write that lets a job run which stands still. */
+static int admit(struct job *j, cJSON *patch)
+{
+	const cJSON *jobset = jobset_of(j);
+	int flavor = j->flavor + 1;
+	char text[300];
+
+	if (j->i != 2 || !json_bool(jobset, false, "spec", "suspend") ||
+	    jobset_is_active(jobset))
+		return j->flavor;
+	snprintf(text, sizeof(text),
+		 "[{'manager':'kueue.x-k8s.io/manager','trainingRuntimeSpec':{'template':"
+		 "{'spec':{'replicatedJobs':[{'name':'node','template':{'spec':{"
+		 "'template':{'spec':{'nodeSelector':{'flavor':'%d'}}}}}}]}}}}]",
+		 flavor);
+	json_put(patch, users_read(text), "spec", "runtimePatches");
+	return flavor;
+}
+
 static void suspend_job(struct job *j, bool suspend)
 {
 	cleanup_json cJSON *patch = cJSON_CreateObject();
 	const cJSON *tj = trainjob_of(j);
 	bool stood = status_is_true(tj_status(tj), COND_SUSPENDED);
+	int flavor;
 
 	if (json_bool(tj, false, "spec", "suspend") == suspend)
 		return;
 	json_put(patch, cJSON_CreateBool(suspend), "spec", "suspend");
+	flavor = suspend ? j->flavor : admit(j, patch);
 	if (apiserver_write(j->w->api, "PATCH", j->path, patch, NULL, IGNORED))
 		return;
 	NOTE(j, "user %s %s", suspend ? "suspends" : "resumes", j->name);
 	j->suspend = suspend;
+	j->flavor = flavor;
 	if (stood && !suspend)
 		j->runs_since = clock_ms();
 	users_changed(j);

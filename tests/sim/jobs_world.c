@@ -196,6 +196,7 @@ static const struct sim_seed known[] = {
 	{ 12552, "the answer to the write of a status is lost, and the watch lags" },
 	{ 9004227, "a job's deadline passes while its objects cannot be made" },
 	{ 2013, "a lost snapshot is made of a runtime that changes again" },
+	{ 352, "a queue moves a job, and its runtime changes, while nobody leads" },
 	{ 40019737, "a new TrainJob fails as the one of its name before it did" },
 	{ 80017775, "reading the TrainJob of a pod is refused once" },
 	{ 0, NULL },

@@ -855,6 +855,31 @@ static void test_a_snapshot_that_a_jobset_was_built_from(void **state)
 	assert_int_equal(parallelism(p), 2);
 }
 
+/* As Kueue does, while the controller and the runtime are upgraded. */
+static void test_a_snapshot_of_a_job_that_a_queue_moved(void **state)
+{
+	struct place p = { *state, "moved" };
+	cleanup_json cJSON *jobset = NULL;
+
+	create(p.w, p.ns, RUNTIME("numNodes: 2, torch: {}"));
+	create(p.w, p.ns, TRAINJOB("", ", suspend: true"));
+	EVENTUALLY(has_state(p, "Suspended"));
+	change(p, "runtime", "{spec: {mlPolicy: {numNodes: 5}}}");
+	forget(p);
+	change(p, "trainjob",
+	       "{spec: {suspend: false, runtimePatches: [{manager: kueue.x-k8s.io/manager, "
+	       "trainingRuntimeSpec: {template: {spec: {replicatedJobs: [{name: node, "
+	       "template: {spec: {template: {metadata: {labels: {rack: b}}, spec: "
+	       "{nodeSelector: {rack: b}, tolerations: [{key: rack}]}}}}}]}}}}]}}");
+	EVENTUALLY(!is_suspended(p));
+	assert_int_equal(parallelism(p), 2);
+	jobset = get(p, "jobset");
+	check_text("rack",
+		   json_str(json_get(jobset, "spec", "replicatedJobs")->child, "template",
+			    "spec", "template", "spec", "nodeSelector", "rack"),
+		   "b");
+}
+
 static void test_a_snapshot_that_was_changed_unseen(void **state)
 {
 	struct place p = { *state, "unseen" };
@@ -1107,6 +1132,36 @@ static bool status_is(struct place p, const char *member, const char *want)
 	"{status: {conditions: [{type: Completed, status: 'True', reason: AllJobsCom" \
 	"pleted, message: done, lastTransitionTime: '" time "'}]}}"
 #define LONG_AGO "2026-01-01T01:00:00Z"
+
+/* JobSet's own TTL of 0 s (trainer#2981, #3737): gone before a pass could see the end. */
+static void test_an_end_that_no_pass_has_seen(void **state)
+{
+	struct place p = { *state, "at-once" };
+	struct informer *jobsets = watches_jobsets(p.w->watches);
+	cJSON *seen;
+
+	create(p.w, p.ns, RUNTIME("torch: {}"));
+	create(p.w, p.ns, TRAINJOB("", ", suspend: false"));
+	EVENTUALLY(exists(p, "jobset"));
+	pthread_mutex_lock(&p.w->pass);
+	change(p, "jobset", ENDED(LONG_AGO));
+	remove_it(p, "jobset");
+	while ((seen = informer_get(jobsets, p.ns, "tj"))) {
+		cJSON_Delete(seen);
+		clock_sleep_ms(10);
+	}
+	pthread_mutex_unlock(&p.w->pass);
+	EVENTUALLY(has_state(p, "Complete"));
+	assert_true(status_is(p, "completionTime", LONG_AGO));
+	assert_false(exists(p, "jobset"));
+	assert_int_equal(told(p, "JobSetCreated"), 1);
+	/* It is the end of that TrainJob alone. */
+	remove_it(p, "trainjob");
+	remove_it(p, "snapshot");
+	create(p.w, p.ns, TRAINJOB("", ", suspend: false"));
+	EVENTUALLY(exists(p, "jobset"));
+	assert_false(has_state(p, "Complete"));
+}
 
 static void test_when_it_runs(void **state)
 {
@@ -1471,6 +1526,7 @@ int main(void)
 		cmocka_unit_test(test_a_snapshot_that_is_there),
 		cmocka_unit_test(test_a_snapshot_that_another_changed),
 		cmocka_unit_test(test_a_snapshot_that_a_jobset_was_built_from),
+		cmocka_unit_test(test_a_snapshot_of_a_job_that_a_queue_moved),
 		cmocka_unit_test(test_a_snapshot_that_was_changed_unseen),
 		cmocka_unit_test(test_a_lost_snapshot_of_a_running_job),
 		cmocka_unit_test(test_a_job_of_a_runtime_that_is_gone),
@@ -1481,6 +1537,7 @@ int main(void)
 		cmocka_unit_test(test_the_deadline),
 		cmocka_unit_test(test_a_resume_that_fails_is_not_late),
 		cmocka_unit_test(test_an_end_without_an_answer_stays),
+		cmocka_unit_test(test_an_end_that_no_pass_has_seen),
 		cmocka_unit_test(test_when_it_runs),
 		cmocka_unit_test(test_the_time_to_live),
 		cmocka_unit_test(test_a_time_to_live_that_is_edited),

@@ -728,6 +728,41 @@ TEST(test_collection)
 	apiserver_free(busy_server);
 }
 
+static int change_before(void *ctx, const cJSON *old, const cJSON *obj, struct error *err)
+{
+	return !old || meta_label(obj, "changed") ? 0 : change_it(ctx, old, err);
+}
+
+/* A patch of what changes meanwhile is made again, unless it is of a version. */
+TEST(test_patch_of_what_changes)
+{
+	const struct apiserver_conf conf = { .write = change_before };
+	cleanup_json cJSON *patch = cJSON_CreateObject(), *map = NULL;
+	struct error err = { 0 };
+
+	assert_int_equal(apiserver_new(&busy_server, &conf, &err), 0);
+	json_put_str(patch, "1", "data", "x");
+	for (int of_version = 0; of_version < 2; of_version++) {
+		const char *name = of_version ? "b" : "a";
+		cleanup_arena struct arena arena = { 0 };
+
+		create_map(busy_server, name, NULL);
+		map = apiserver_get(busy_server, "v1", "ConfigMap", "default", name);
+		if (of_version)
+			meta_set_version(patch, meta_version(map));
+		cJSON_Delete(map);
+		assert_int_equal(apiserver_write(busy_server, "PATCH",
+						 arena_printf(&arena, MAPS "/%s", name),
+						 patch, NULL, &err),
+				 -of_version);
+	}
+	assert_int_equal(err.kind, ERR_CONFLICT);
+	map = apiserver_get(busy_server, "v1", "ConfigMap", "default", "a");
+	assert_string_equal(json_str(map, "data", "x"), "1");
+	assert_string_equal(meta_label(map, "changed"), "yes");
+	apiserver_free(busy_server);
+}
+
 /* Who waits for changes hears of those of a kind, and that some were missed. */
 TEST(test_next)
 {

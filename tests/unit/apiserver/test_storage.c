@@ -644,7 +644,9 @@ static void test_written_again(void **state)
 {
 	struct storage *s = opened(dir, 0);
 	cleanup_arena struct arena arena = { 0 };
+	const struct storage_conf conf = { .dir = dir };
 	const char *path = path_join(&arena, dir, "objects");
+	cleanup_buf struct buf log = { .max = 65536 };
 	struct stat before, now;
 	struct error err = { 0 };
 
@@ -660,6 +662,13 @@ static void test_written_again(void **state)
 	s = opened(dir, 0);
 	assert_string_equal(value_of(&arena, s, "a"), "2");
 	storage_close(s);
+	/* All that was written is known to be on disk: damage is refused. */
+	assert_int_equal(file_read(&log, path, &err), 0);
+	*(char *)memmem(log.data, log.len, "ns/a", 4) = 0;
+	write_log(log.data, log.len);
+	s = NULL;
+	assert_int_equal(storage_open(&s, &conf, &err), -1);
+	assert_int_equal(err.kind, ERR_FORMAT);
 }
 
 /* While it cannot be written again, nothing is added that a crash would separate from it. */

@@ -511,12 +511,14 @@ static void test_what_is_lost_comes_back(void **state)
 	struct place p = { *state, "lost" };
 	cleanup_json cJSON *before = NULL;
 	cleanup_json cJSON *after = NULL;
+	int64_t patches;
 
 	create(p.w, p.ns, RUNTIME("numNodes: 2, mpi: {}"));
 	create(p.w, p.ns, TRAINJOB("", ""));
 	EVENTUALLY(exists(p, "jobset"));
 	before = get(p, "keys");
 	assert_non_null(before);
+	patches = apiserver_seen(&p.w->server, "PATCH jobsets");
 	/* Nobody else says anything: their own watch does. */
 	remove_it(p, "hostfile");
 	EVENTUALLY(exists(p, "hostfile"));
@@ -526,6 +528,7 @@ static void test_what_is_lost_comes_back(void **state)
 	EVENTUALLY(has_hostfile(p, "tj-node-0-0"));
 	after = get(p, "keys");
 	assert_true(json_equal(before, after));
+	assert_int_equal(apiserver_seen(&p.w->server, "PATCH jobsets"), patches);
 	remove_it(p, "jobset");
 	EVENTUALLY(exists(p, "jobset"));
 	EVENTUALLY(told(p, "JobSetCreated") == 1); /* twice, counted in one */

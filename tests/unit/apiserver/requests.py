@@ -72,6 +72,7 @@ for r in REQUESTS:
     body = r["body"]
     if len(body or "") > MAX_BODY:
         continue
+    r["path"] = r["path"].replace("timeoutSeconds=1", "timeoutSeconds=60")  # the test ends watches itself
     if isinstance(body, bytes):
         r = dict(r, body=None, bytes=base64.b64encode(body).decode())
     print(json.dumps(r))

@@ -1,6 +1,8 @@
 /* The runs of this machine among a server's objects (machine/mirror.h). */
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "tests/unit/kubelet/quoted.h"
@@ -10,6 +12,7 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "local/state_owned.h"
+#include "machine/machine_impl.h"
 #include "machine/mirror.h"
 #include "trainer/api.h"
 #include "trainer/trainjob.h"
@@ -22,12 +25,15 @@ struct fixture {
 	struct mirror *mirror;
 };
 
+static bool on_disk; /* the API */
+
 /* A state folder and an API of its own for each test. */
 static void open_fixture(struct fixture *f)
 {
 	static int n;
-	const struct apiserver_conf conf = { 0 };
 	cleanup_arena struct arena a = { 0 };
+	const struct apiserver_conf conf = { .dir = on_disk ? path_join(&a, home, "api")
+							    : NULL };
 	struct error err = { 0 };
 
 	*f = (struct fixture){ 0 };
@@ -297,13 +303,49 @@ static void test_by_itself(void **state)
 	close_fixture(&f);
 }
 
+/* What a full disk did not take is there once it has room, also of a run that has ended. */
+static void test_full_disk(void **state)
+{
+	struct rlimit before, full;
+	struct machine m;
+	struct state_run run;
+	struct fixture f;
+	struct error err = { 0 };
+	cJSON *obj;
+
+	on_disk = true;
+	open_fixture(&f);
+	on_disk = false;
+	begin(&run);
+	machine_init(&m, f.api, -1, true);
+	assert_int_equal(machine_read_all(&m, &err), 0);
+	publish_pod(&run);
+	finish(&run);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+	full = (struct rlimit){ 1, before.rlim_max };
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &full), 0);
+	assert_int_equal(machine_read_all(&m, &err), 0);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+	assert_null(get(&f, "Pod", "p"));
+	assert_int_equal(machine_read_all(&m, &err), 0);
+	obj = get(&f, TRAINJOB_KIND, "x");
+	assert_string_equal(json_str(obj, "status", "state"), "Complete");
+	cJSON_Delete(obj);
+	obj = get(&f, "Pod", "p");
+	assert_non_null(obj);
+	cJSON_Delete(obj);
+	machine_release(&m);
+	apiserver_free(f.api);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_life),      cmocka_unit_test(test_events_are_cut),
 		cmocka_unit_test(test_writes),    cmocka_unit_test(test_name_taken),
 		cmocka_unit_test(test_of_server), cmocka_unit_test(test_strangers),
-		cmocka_unit_test(test_by_itself),
+		cmocka_unit_test(test_by_itself), cmocka_unit_test(test_full_disk),
 	};
 	struct error err = { 0 };
 	int rc;

@@ -728,6 +728,37 @@ TEST(test_collection)
 	apiserver_free(busy_server);
 }
 
+/* While one goes, there is another of the second one's name, which belongs to nobody. */
+static int replace_second(void *ctx, const cJSON *obj, struct error *err)
+{
+	if (!str_eq(meta_name(obj), "child-1"))
+		return 0;
+	if (apiserver_write(busy_server, "DELETE", MAPS "/child-2", NULL, NULL, err))
+		return -1;
+	create_map(busy_server, "child-2", NULL);
+	return 0;
+}
+
+TEST(test_another_of_the_name)
+{
+	const struct apiserver_conf conf = { .remove = replace_second };
+	cleanup_json cJSON *owner = NULL, *left = NULL;
+	struct error err = { 0 };
+
+	assert_int_equal(apiserver_new(&busy_server, &conf, &err), 0);
+	create_map(busy_server, "owner", NULL);
+	owner = apiserver_get(busy_server, "v1", "ConfigMap", "default", "owner");
+	create_map(busy_server, "child-1", meta_uid(owner));
+	create_map(busy_server, "child-2", meta_uid(owner));
+	assert_int_equal(
+		apiserver_write(busy_server, "DELETE", MAPS "/owner", NULL, NULL, &err),
+		0);
+	left = apiserver_list(busy_server, "v1", "ConfigMap", "default");
+	assert_int_equal(cJSON_GetArraySize(left), 1);
+	assert_string_equal(meta_name(left->child), "child-2");
+	apiserver_free(busy_server);
+}
+
 static int change_before(void *ctx, const cJSON *old, const cJSON *obj, struct error *err)
 {
 	return !old || meta_label(obj, "changed") ? 0 : change_it(ctx, old, err);

@@ -62,6 +62,9 @@ def kinds_of_the_machine():
 
 
 def others():
+    for kind, path in (("ConfigMap", "configmaps"), ("Secret", "secrets"), ("Namespace", "")):
+        ask(f"empty members of a {kind}", "POST", f"{CORE}/namespaces{path and '/default/' + path}?dryRun=All", obj(kind, "empty", metadata={
+            "labels": {}, "annotations": {}, "finalizers": [], "ownerReferences": []}, **({"data": {}, "immutable": False} if path else {})))
     for path in ("/openapi/v3/apis/coordination.k8s.io/v1", "/openapi/v3/apis/batch", "/version/x"):
         ask(f"discovery: {path}", "GET", path)
 

@@ -380,6 +380,16 @@ TEST(test_what_supervisors_tell)
 		       "trainer_trainjob_supervision_total{event=\"restart\"} 1\n"));
 	ask(s, GOOD_BEARER, "{\"supervision\":{\"restarts\":2}}", &bad);
 	assert_failure(&bad, 422, "Invalid", "Invalid payload");
+	for (size_t i = 3; i < 5; i++) { /* neither read nor written */
+		struct standin_answer fewer[N_ELEMENTS(answers)];
+		cleanup_reply struct reply failed;
+
+		memcpy(fewer, answers, sizeof(answers));
+		fewer[i].status = 500;
+		standin_set(&api, fewer);
+		ask(s, GOOD_BEARER, TOLD, &failed);
+		assert_int_equal(failed.resp.status, 500);
+	}
 	progress_server_free(s);
 	metrics_free(metrics);
 }

@@ -321,6 +321,7 @@ TEST(test_standby)
 
 	begin(&s);
 	s.config.gate_trainjob_status = false;
+	s.config.health.bind = arena_printf(&s.arena, "[%s]:8081", s.host);
 	create_text(&s, LEASE_OF_ANOTHER);
 	run(&s);
 	EVENTUALLY(is_ready(&s));

@@ -279,9 +279,13 @@ static bool has_jobs_status(struct place p)
 	return json_get(tj, "status", "jobsStatus") != NULL;
 }
 
-/* How many events of that reason there are in the namespace, repetitions not counted. */
+/*
+ * How many events of that reason there are in the namespace, repetitions not counted. Only
+ * what failed is a warning.
+ */
 static int64_t told(struct place p, const char *reason)
 {
+	bool warns = strstr(reason, "Failed") || strstr(reason, "Exceeded");
 	cleanup_json cJSON *all =
 		apiserver_ctl(&p.w->server, "{'op':'objects','plural':'events'}");
 	const cJSON *e;
@@ -289,8 +293,11 @@ static int64_t told(struct place p, const char *reason)
 
 	json_each(e, json_get(all, "items"))
 		if (str_eq(meta_namespace(e), p.ns) &&
-		    str_eq(json_str(e, "reason"), reason))
+		    str_eq(json_str(e, "reason"), reason)) {
+			check_text(reason, json_str(e, "type"),
+				   warns ? "Warning" : "Normal");
 			n++;
+		}
 	return n;
 }
 

@@ -400,10 +400,13 @@ TEST(test_lost_lease)
 
 TEST(test_bad_settings)
 {
+	struct manager_config good;
 	struct stage s;
 
+	begin(&s);
+	good = s.config;
 	for (int i = 0; i < 3; i++) {
-		begin(&s);
+		s.config = good;
 		if (i == 0)
 			s.config.health.bind = s.config.metrics.bind;
 		else if (i == 1)
@@ -413,8 +416,8 @@ TEST(test_bad_settings)
 		run(&s);
 		assert_int_equal(ended(&s), FAILED + (i == 1 ? ERR_NOT_FOUND : ERR_IO));
 		assert_string_equal(holder(&s), "");
-		end(&s);
 	}
+	end(&s);
 }
 
 static int make_ca(void **state)

@@ -384,7 +384,7 @@ static void clean_up(void *ctx)
 
 void users_see_the_status(struct job *j)
 {
-	if (j->i % 2 == 0) /* not by chance, as above */
+	if (j->i == 0 || j->i == 2) /* not by chance, as above */
 		sim_after(j->w->sim, 5000, clean_up, j);
 }
 

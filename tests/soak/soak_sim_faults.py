@@ -95,7 +95,7 @@ CONTROLLER = [
     ('a job is too late before its resume is in effect', "core/manager/reconcile_end.c", '\t    status_is_true(status, COND_SUSPENDED) || !text ||', '\t    !text ||'),
     ('a JobSet that went by its own TTL is made again', "core/manager/watch.c", 'jobset_finished(gone) ? gone : NULL', 'NULL'),
     ('pods of a job that is too late run on', "core/manager/reconcile_status.c", 'if (status_is_exceeded(tj_status(p->tj)) && objects_delete_jobset(p, NULL, err))\n\t\treturn -1;', 'if (status_is_exceeded(tj_status(p->tj)) && !status_finished(p->status.before) && objects_delete_jobset(p, NULL, err))\n\t\t*err = (struct error){ 0 };'),
-    ('a job that is resumed runs on the nodes that it had before', "core/manager/reconcile_objects.c", 'jobset_suspended(before) == suspended && has_labels(before, obj))', 'has_labels(before, obj))'),
+    ('a job that a queue moved while its runtime changed is stuck', "core/manager/reconcile_runtime.c", 'if (jobset_suspended(now)) {\n\t\tdrop_placement', 'if (false) {\n\t\tdrop_placement'),
     ('a status is computed from one that a write without an answer replaced', "core/manager/reconcile_status.c", '= rc && is_no_answer(err);', '= false && is_no_answer(err);'),
 ]
 JOURNAL = [
@@ -139,6 +139,7 @@ PROOF = [
     ("no JobSet of another is taken", "an object of the same name", 'the JobSet of another is taken'),
     ("no job runs twice", "a JobSet that is gone", 'a finished job is built again'),
     ("no job runs twice", "an end that no pass has seen *", 'a JobSet that went by its own TTL is made again'),
+    ("all ends once faults stop", "a queue, and no leader *", 'a job that a queue moved while its runtime changed is stuck'),
     ("a job that is too late ends", "a deletion that is refused (trainer#3994)", 'pods of a job that is too late run on'),
     ("a lost node is reported", "a controller that dies", 'pods are listed before TrainJobs'),
 ]

@@ -311,23 +311,6 @@ static int want_active(const struct jobs_job *job, const struct job_pods *n)
 	return want > 0 ? (int)want : 0;
 }
 
-/* Order of deletion: pods that are not ready first, then the youngest. */
-static void remove_pods(struct jobs *j, struct jobs_job *job, int n)
-{
-	for (int ready = 0; ready < 2 && n; ready++)
-		while (n) {
-			struct jobs_pod *last = NULL;
-
-			for (struct jobs_pod *pod = job->pods; pod; pod = pod->next)
-				if (is_active(pod) && pod->ready == (bool)ready)
-					last = pod;
-			if (!last)
-				break;
-			delete_pod(j, last);
-			n--;
-		}
-}
-
 static void manage(struct jobs *j, struct jobs_job *job, const struct job_pods *n)
 {
 	int missing = want_active(job, n) - n->active;
@@ -335,8 +318,6 @@ static void manage(struct jobs *j, struct jobs_job *job, const struct job_pods *
 
 	if (job->suspended)
 		return delete_active(j, job);
-	if (missing < 0)
-		return remove_pods(j, job, -missing);
 	if (job->rjob->replace_failed_only)
 		missing -= n->terminating;
 	if (missing <= 0)

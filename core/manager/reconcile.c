@@ -92,13 +92,24 @@ static void forget_trainjob(struct pass *p)
 		pod_facts_forget(p->r->conf.pods, p->ns, p->name);
 }
 
-/* Runs the next pass after 200 ms, doubled for each stale pass in a row up to 12.8 s. */
+/* A watch that has not delivered our own write for 25 s hangs: the object is read. */
+static bool is_stale_for_long(const struct pass *p)
+{
+	return p->memory->stale_passes == BACKOFF_MAX_DOUBLINGS;
+}
+
+/*
+ * Runs the next pass after 200 ms, doubled for each stale pass in a row up to 12.8 s, or
+ * soon if that one reads the TrainJob.
+ */
 static void requeue_backoff(struct pass *p)
 {
-	int shift = p->memory->stale_passes < BACKOFF_MAX_DOUBLINGS
-			    ? p->memory->stale_passes++
-			    : BACKOFF_MAX_DOUBLINGS;
+	int shift = BACKOFF_MAX_DOUBLINGS;
 
+	if (p->memory->written.status_unsure)
+		shift = 0;
+	else if (!is_stale_for_long(p))
+		shift = p->memory->stale_passes++;
 	pass_requeue_after(p, (int64_t)BACKOFF_MS << shift);
 }
 
@@ -139,6 +150,21 @@ static cJSON *watched_jobset(struct pass *p)
 	return ret;
 }
 
+/* The watch has an older JobSet than we wrote: it is awaited, then read. */
+static int reread_jobset(struct pass *p, cJSON **jobset, bool *ret_early,
+			 struct error *err)
+{
+	cJSON_Delete(*jobset);
+	*jobset = NULL;
+	*ret_early = !is_stale_for_long(p);
+	if (*ret_early)
+		return 0;
+	if (read_jobset(p, jobset, err))
+		return -1;
+	p->memory->written.jobset_version = *jobset ? meta_version_number(*jobset) : 0;
+	return 0;
+}
+
 /* *ret_early: the watch lags behind our own write: the pass must be repeated later. */
 static int find_jobset(struct pass *p, bool *ret_early, struct error *err)
 {
@@ -153,9 +179,10 @@ static int find_jobset(struct pass *p, bool *ret_early, struct error *err)
 		return -1;
 	if (jobset && !p->jobset.gone &&
 	    meta_version_number(jobset) < n->written.jobset_version) {
-		cJSON_Delete(jobset);
-		*ret_early = true;
-		return 0;
+		if (reread_jobset(p, &jobset, ret_early, err))
+			return -1;
+		if (*ret_early)
+			return 0;
 	}
 	if (!jobset && known && n->written.jobset_version &&
 	    !status_finished(tj_status(p->tj))) {
@@ -284,13 +311,14 @@ static bool pass_begin(struct pass *p)
 		reconciler_uncount_state(p->r, p->memory);
 		job_memory_reset(p->r->conf.memories, p->memory, meta_uid(p->tj));
 	}
-	if (meta_version_number(p->tj) < p->memory->written.trainjob_version) {
-		requeue_backoff(p);
-		return false;
-	}
 	if (p->memory->written.status_unsure) /* it was read just now */
 		p->memory->written.trainjob_version = meta_version_number(p->tj);
 	p->memory->written.status_unsure = false;
+	if (meta_version_number(p->tj) < p->memory->written.trainjob_version) {
+		p->memory->written.status_unsure = is_stale_for_long(p);
+		requeue_backoff(p);
+		return false;
+	}
 	p->objects.foreign_changes = p->memory->foreign_changes;
 	p->status.before = json_dup(tj_status(p->tj));
 	p->objects.cache = cJSON_CreateArray();

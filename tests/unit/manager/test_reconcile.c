@@ -1376,6 +1376,23 @@ static void test_pods_of_another(void **state)
 		   "failed");
 }
 
+/* Versions that the watches do not reach: a watch hangs, or the data is of a backup. */
+static void test_watches_that_stay_behind(void **state)
+{
+	struct place p = { *state, "behind" };
+	struct job_memory *memory = job_memory_of(&p.w->memories, "behind/tj");
+
+	create(p.w, p.ns, RUNTIME("torch: {}"));
+	create(p.w, p.ns, TRAINJOB("", ""));
+	EVENTUALLY(has_state(p, "Created"));
+	pthread_mutex_lock(&p.w->pass);
+	memory->written.trainjob_version = memory->written.jobset_version = UINT64_MAX;
+	memory->stale_passes = 6; /* as after 25 s */
+	pthread_mutex_unlock(&p.w->pass);
+	change(p, "jobset", JOBS(1, 1));
+	EVENTUALLY(has_state(p, "Running"));
+}
+
 static void test_the_old_finalizer(void **state)
 {
 	struct place p = { *state, "finalizer" };
@@ -1554,6 +1571,7 @@ int main(void)
 		cmocka_unit_test(test_a_time_to_live_that_was_kept),
 		cmocka_unit_test(test_a_new_one_of_the_same_name),
 		cmocka_unit_test(test_pods_of_another),
+		cmocka_unit_test(test_watches_that_stay_behind),
 		cmocka_unit_test(test_the_old_finalizer),
 		cmocka_unit_test(test_counted),
 	};

@@ -176,7 +176,7 @@ static bool end_was_seen(const struct job *j)
 {
 	const struct world *w = j->w;
 
-	return !w->cut && w->leads_since < j->ended_ms - 3000 &&
+	return !w->cut && w->leads_since < j->ended_ms - CALM_MS &&
 	       w->apart_until < j->ended_ms;
 }
 

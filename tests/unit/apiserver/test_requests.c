@@ -637,6 +637,9 @@ TEST(test_token_review)
 		json_get(user, "extra", "authentication.kubernetes.io/pod-uid")
 			->child->valuestring,
 		"u-1");
+	assert_string_equal(
+		json_get((const cJSON *)doc, "status", "audiences")->child->valuestring,
+		"a");
 	assert_false(is_known((char *)token.data, "b"));
 	assert_false(is_known((char *)foreign.data, "a"));
 	assert_false(is_known("secret", "a"));

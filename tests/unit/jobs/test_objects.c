@@ -153,6 +153,7 @@ static void begin(struct scene *s, const char *jobset)
 	*s = (struct scene){ 0 };
 	if (jobs_new(&s->jobs, doc, &err))
 		fail_msg("%s", err.msg);
+	assert_non_null(json_get(jobs_status(s->jobs), "replicatedJobsStatus"));
 	step(s);
 }
 

@@ -36,6 +36,8 @@ struct controller {
 	bool dead, leads;
 	int64_t apart_until; /* these of its clients reach nobody */
 	unsigned apart;
+	int freezes; /* so far */
+	struct lease *lease;
 	struct client clients[CLIENTS];
 	struct controller *next; /* all that ever were */
 };
@@ -85,6 +87,14 @@ void controllers_stop_one(struct job *j)
 	process_stop(c->process);
 }
 
+/* As SIGSTOP, or a hypervisor, does it: it goes on where it was, and does not know. */
+static void freeze(struct controller *c, int64_t ms)
+{
+	c->freezes++;
+	process_freeze(c->process, ms);
+	sim_note(c->w->sim, "%s is frozen for %lld ms", c->identity, (long long)ms);
+}
+
 /* All calls of a controller, or those of its watches, its workers or its Lease. */
 void controllers_part_one(struct job *j)
 {
@@ -94,10 +104,15 @@ void controllers_part_one(struct job *j)
 
 	if (!c)
 		return;
+	ms = ms < left ? ms : left;
+	if (clock_ms() + ms > j->w->apart_until)
+		j->w->apart_until = clock_ms() + ms;
+	if (which == CLIENTS + 1) {
+		freeze(c, ms);
+		return;
+	}
 	c->apart = which < CLIENTS ? 1u << which : ~0u;
-	c->apart_until = clock_ms() + (ms < left ? ms : left);
-	if (c->apart_until > j->w->apart_until)
-		j->w->apart_until = c->apart_until;
+	c->apart_until = clock_ms() + ms;
 	NOTE(j, "%s is apart for %lld ms (%x)", c->identity, (long long)ms,
 	     c->apart & 0xf);
 }
@@ -286,12 +301,17 @@ static void handle(void *ctx, const struct httpd_request *req,
 	struct client *cl = ctx;
 	struct world *w = cl->c->w;
 	bool watch = strstr(req->query, "watch=true");
+	int freezes = cl->c->freezes;
 
 	w->calls += cl->which == WORK;
 	thread_slow(0, 0);
 	pause_within(w, 300);
 	if (hangs(cl, resp) || is_refused(cl, req, resp))
 		return;
+	if (cl->c->freezes != freezes) { /* it had not been sent yet */
+		answer_error(resp, 504, "Timeout", "too late");
+		return;
+	}
 	if (strstr(req->path, "scheduling.") || strstr(req->path, "node.k8s.io")) {
 		answer_error(resp, 404, "NotFound", "not installed");
 		return;
@@ -311,6 +331,13 @@ static void handle(void *ctx, const struct httpd_request *req,
 
 /* ---- a process ---- */
 
+static bool leads(void *ctx)
+{
+	struct controller *c = ctx;
+
+	return c->lease && lease_held(c->lease);
+}
+
 static struct kube *new_client(struct controller *c, int which)
 {
 	const struct kube_config config = { .ns = "default" };
@@ -319,6 +346,10 @@ static struct kube *new_client(struct controller *c, int which)
 	struct client *cl = &c->clients[which];
 
 	*cl = (struct client){ c, which, NULL };
+	if (which == WORK) {
+		opts.may_write = leads;
+		opts.ctx = c;
+	}
 	opts.inside = (struct inside_server){ .handle = handle,
 					      .ctx = cl,
 					      .documents = which == WORK };
@@ -364,9 +395,10 @@ static void run(void *ctx)
 	struct pollfd ends[] = { { .events = POLLIN, .fd = stop_fd() },
 				 { .events = POLLIN } };
 
-	if (lease_new(&lease, &lease_conf, IGNORED) ||
+	if (lease_new(&c->lease, &lease_conf, IGNORED) ||
 	    runtimes_start(&conf.runtimes, conf.watch, IGNORED))
 		abort();
+	lease = c->lease;
 	if (lease_acquire(lease, IGNORED))
 		end(c, "stops before it leads");
 	sim_note(w->sim, "%s leads", c->identity);

@@ -33,6 +33,7 @@ struct process {
 	struct sim *sim;
 	bool dead, stops;
 	int stop_fd;
+	int64_t frozen_until;
 };
 
 struct thread {
@@ -109,7 +110,13 @@ static void take_turn(void *ctx)
 	struct turn *turn = ctx;
 	struct thread *t = turn->t;
 	bool due = turn->waits == t->waits && !t->process->dead;
+	int64_t frozen = t->process->frozen_until - clock_ms();
 
+	if (due && frozen > 0) {
+		sim_after(t->process->sim, frozen + sim_dice(t->process->sim, 5),
+			  take_turn, turn);
+		return;
+	}
 	free(turn);
 	if (!due)
 		return;
@@ -244,6 +251,11 @@ struct process *process_start(struct sim *s, void (*run)(void *ctx), void *ctx)
 	*m = (struct main){ run, ctx };
 	start(p, run_main, m);
 	return p;
+}
+
+void process_freeze(struct process *p, int64_t ms)
+{
+	p->frozen_until = clock_ms() + ms;
 }
 
 void process_kill(struct process *p)

@@ -17,6 +17,7 @@
 struct process;
 struct process *process_start(struct sim *s, void (*main)(void *ctx), void *ctx);
 void process_stop(struct process *p); /* its stop_requested() is true from now on */
+void process_freeze(struct process *p, int64_t ms); /* no step of it runs meanwhile */
 /* No step of it runs any more; when a thread of it calls this, it does not return. */
 void process_kill(struct process *p);
 

@@ -67,6 +67,7 @@ CONTROLLER = [
     ('the end of a TrainJob is written to another of its name', "core/manager/reconcile_status.c", 'add_step(steps, "test", "/metadata/uid", cJSON_CreateString(meta_uid(p->tj)));', ''),
     ('a status is written to another of its name', "core/manager/reconcile_status.c", '= patch_of_uid(p, change);', '= status_finished(tj_status(p->tj)) ? patch_of_uid(p, change) : cJSON_CreateObject();\n\tif (!cJSON_IsArray(patch)) json_put(patch, json_dup(change), "status");'),
     ('a Lease is taken before it has expired', "core/kube/lease.c", 'return left > 0 ? left : 0;', 'return left > 8000 ? left : 0;'),
+    ('a controller that was frozen writes before it looks at its Lease', "core/kube/kube.c", 'if (!k->opts.may_write || ', 'if (true || '),
     ('a Lease is taken that another has just taken', "core/kube/lease.c", 'json_put_str(doc, l->conf.identity, HOLDER);', 'json_put_str(doc, l->conf.identity, HOLDER); json_del(doc, JSON_PATH("metadata", "resourceVersion"));'),
     ('the TrainJob of a pod is asked for once', "core/manager/work.c", 'return keep_trying(w->conf.watch, &ref, &ret, IGNORED) ? NULL : ret;', 'return kube_get(w->conf.watch, &ref, &ret, IGNORED) ? NULL : ret;'),
     ('a pass that failed is not repeated', "core/manager/work.c", '\tworkqueue_retry(c->queue, key);\n}', '\t(void)0;\n}'),

@@ -103,6 +103,7 @@ void job_memory_jobset_gone(struct job_memories *n, const char *key, const cJSON
 	if (memory) {
 		cJSON_Delete(memory->ended);
 		memory->ended = json_dup(ended);
+		memory->jobset_gone = true;
 	}
 	pthread_mutex_unlock(&n->lock);
 }

@@ -19,7 +19,6 @@
 enum {
 	BACKOFF_MS = 200,          /* the first retry after a stale read or a conflict */
 	BACKOFF_MAX_DOUBLINGS = 6, /* 200 ms to 12.8 s */
-	WATCH_LAG_MS = 1000,       /* after which an absent JobSet is read, not awaited */
 	NAMESPACE_TERMINATING_RETRY_MS = 60000,
 	MISSING_KIND_MS = 1000, /* between two checks while PodGroup is not installed */
 };
@@ -187,7 +186,7 @@ static int find_jobset(struct pass *p, bool *ret_early, struct error *err)
 	if (!jobset && known && n->written.jobset_version &&
 	    !status_finished(tj_status(p->tj))) {
 		/* The JobSet was deleted, or the watch has not delivered it yet. */
-		if (clock_ms() - n->written.jobset_ms < WATCH_LAG_MS) {
+		if (!n->jobset_gone && !is_stale_for_long(p)) {
 			*ret_early = true;
 			return 0;
 		}

@@ -94,8 +94,8 @@ void loans_end(struct remote *r)
 	r->n_loans = 0;
 }
 
-/* Call on(ctx, loan) for all loans that a worker holds, until one returns false. */
-static bool each_of(const struct remote *holder, bool (*on)(void *ctx, struct loan *l),
+/* Call on(ctx, loan) for all loans that a worker holds. */
+static void each_of(const struct remote *holder, void (*on)(void *ctx, struct loan *l),
 		    void *ctx)
 {
 	const struct fleet *f = holder->fleet;
@@ -104,20 +104,18 @@ static bool each_of(const struct remote *holder, bool (*on)(void *ctx, struct lo
 		for (size_t k = 0; k < f->remotes[i].n_loans; k++) {
 			struct loan *l = &f->remotes[i].loans[k];
 
-			if (l->holder == holder && !on(ctx, l))
-				return false;
+			if (l->holder == holder)
+				on(ctx, l);
 		}
-	return true;
 }
 
-static bool add(void *ctx, struct loan *l)
+static void add(void *ctx, struct loan *l)
 {
 	cJSON *pair = cJSON_CreateArray();
 
 	cJSON_AddItemToArray(pair, json_new_int(l->rows.first));
 	cJSON_AddItemToArray(pair, json_new_int(l->rows.end));
 	cJSON_AddItemToArray(ctx, pair);
-	return true;
 }
 
 cJSON *loans_with(const struct remote *holder)
@@ -128,28 +126,53 @@ cJSON *loans_with(const struct remote *holder)
 	return list;
 }
 
-static bool record_loan(void *ctx, struct loan *l)
-{
-	const cJSON **at = ctx, *node = *at;
-	const char *why = json_str(node, "error");
-	bool failed = str_eq(json_str(node, "state"), cache_state_words[CACHE_FAILED]);
+/* What a holder says of its loans: both lists are in the order of the rows. */
+struct answer {
+	const cJSON *at;
+	bool differs; /* it must be assigned them again */
+};
 
-	if (json_int(node, -1, "first") != l->rows.first ||
-	    json_int(node, -1, "end") != l->rows.end)
-		return false;
-	l->ready = str_eq(json_str(node, "state"), cache_state_words[CACHE_READY]);
+static bool is_of(const cJSON *node, const struct loan *l)
+{
+	return json_int(node, -1, "first") == l->rows.first &&
+	       json_int(node, -1, "end") == l->rows.end;
+}
+
+/* One that it does not name is not there, as after a restart. */
+static void record_loan(void *ctx, struct loan *l)
+{
+	struct answer *a = ctx;
+	const char *state, *why;
+	bool failed;
+
+	for (; a->at && json_int(a->at, -1, "first") < l->rows.first; a->at = a->at->next)
+		a->differs = true;
+	if (!is_of(a->at, l)) {
+		a->differs = true;
+		l->ready = false;
+		return;
+	}
+	state = json_str(a->at, "state");
+	why = json_str(a->at, "error");
+	a->at = a->at->next;
+	l->ready = str_eq(state, cache_state_words[CACHE_READY]);
+	failed = str_eq(state, cache_state_words[CACHE_FAILED]);
 	if (failed && l->again)
-		return l->again = false;
-	snprintf(l->error, sizeof(l->error), "%s", !failed ? "" : why ? why : "unknown");
-	*at = node->next;
-	return true;
+		a->differs = true;
+	else
+		snprintf(l->error, sizeof(l->error), "%s",
+			 !failed ? ""
+			 : why   ? why
+				 : "unknown");
+	l->again = l->again && !failed;
 }
 
 bool loans_record(struct remote *holder, const cJSON *more)
 {
-	const cJSON *at = more ? more->child : NULL;
+	struct answer a = { .at = more ? more->child : NULL };
 
-	return each_of(holder, record_loan, &at) && !at;
+	each_of(holder, record_loan, &a);
+	return !a.differs && !a.at;
 }
 
 bool loans_ready(const struct remote *r, struct rows rows)

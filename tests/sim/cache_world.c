@@ -410,6 +410,7 @@ static const struct sim_seed known[] = {
 	{ 7, "a head restarts while a worker is away" },
 	{ 925, "a ticket of a table that has been replaced" },
 	{ 209, "a worker starts after the table was replaced" },
+	{ 1000154883, "a worker restarts, and cannot load the first of two loans" },
 	{ 40017273, "a head has yet to notice that a worker is gone" },
 	{ 0, NULL },
 };

@@ -149,13 +149,13 @@ static cJSON *watched_jobset(struct pass *p)
 	return ret;
 }
 
-/* The watch has an older JobSet than we wrote: it is awaited, then read. */
+/* The watch has another JobSet than we wrote: it is awaited, then read; a deletion at once. */
 static int reread_jobset(struct pass *p, cJSON **jobset, bool *ret_early,
 			 struct error *err)
 {
 	cJSON_Delete(*jobset);
 	*jobset = NULL;
-	*ret_early = !is_stale_for_long(p);
+	*ret_early = !p->memory->jobset_gone && !is_stale_for_long(p);
 	if (*ret_early)
 		return 0;
 	if (read_jobset(p, jobset, err))
@@ -164,11 +164,22 @@ static int reread_jobset(struct pass *p, cJSON **jobset, bool *ret_early,
 	return 0;
 }
 
+/* The watch has an older JobSet than we wrote, or none: it lags, or that was deleted. */
+static bool is_behind(const struct pass *p, const cJSON *jobset)
+{
+	uint64_t written = p->memory->written.jobset_version;
+
+	if (p->jobset.gone)
+		return false;
+	if (jobset)
+		return meta_version_number(jobset) < written;
+	return written && !status_finished(tj_status(p->tj));
+}
+
 /* *ret_early: the watch lags behind our own write: the pass must be repeated later. */
 static int find_jobset(struct pass *p, bool *ret_early, struct error *err)
 {
 	struct informer *known = p->r->conf.jobsets;
-	struct job_memory *n = p->memory;
 	cJSON *jobset = NULL;
 
 	*ret_early = false;
@@ -176,25 +187,8 @@ static int find_jobset(struct pass *p, bool *ret_early, struct error *err)
 		jobset = watched_jobset(p);
 	else if (read_jobset(p, &jobset, err))
 		return -1;
-	if (jobset && !p->jobset.gone &&
-	    meta_version_number(jobset) < n->written.jobset_version) {
-		if (reread_jobset(p, &jobset, ret_early, err))
-			return -1;
-		if (*ret_early)
-			return 0;
-	}
-	if (!jobset && known && n->written.jobset_version &&
-	    !status_finished(tj_status(p->tj))) {
-		/* The JobSet was deleted, or the watch has not delivered it yet. */
-		if (!n->jobset_gone && !is_stale_for_long(p)) {
-			*ret_early = true;
-			return 0;
-		}
-		if (read_jobset(p, &jobset, err))
-			return -1;
-		if (!jobset)
-			n->written.jobset_version = 0;
-	}
+	if (known && is_behind(p, jobset) && reread_jobset(p, &jobset, ret_early, err))
+		return -1;
 	adopt_jobset(p, jobset);
 	return 0;
 }

@@ -25,7 +25,7 @@ CACHE = [
     ('the last worker that is left is not told to try again', "core/cache/loans.c", 'l->again = to == l->holder;', 'l->again = false;'),
     ('rows are not read while a worker without rows is away', "core/cache/fleet.c", 'return (a.first > b.first ? a.first : b.first) < (a.end < b.end ? a.end : b.end);', 'return a.first < b.end && b.first < a.end;'),
     ('a worker keeps the rows that were lent to it', "core/cache/loans.c", '!a.differs && !a.at', '!a.differs'),
-    ('what a worker does not name of its loans is still there', "core/cache/loans.c", '\t\tl->ready = false;\n\t\treturn;', '\t\treturn;'),
+    ('what a worker does not name of its loans is still there', "core/cache/loans.c", 'if (!is_of(a->at, l)) {\n\t\ta->differs = true;\n\t\tl->ready = false;', 'if (a->differs || !is_of(a->at, l)) {\n\t\ta->differs = true;'),
     ('a read that goes on begins at the first row again', "core/cache/plan.c", 'r.first = (r.first + c->start) % n;', 'r.first = r.first % n;'),
     ('padding is forgotten at the end of the table', "core/cache/plan.c", 'add_part(&p, 0, r.end - n);', ''),
     ('the rows of an assignment before are not freed', "core/cache/holdings.c", '\tset_release(&old);\n}', '}'),

@@ -22,12 +22,13 @@ struct last_write {
 	int64_t generation; /* metadata.generation in the API server's answer */
 };
 
-/* Our last writes for one TrainJob; 0: none yet. */
+/* Our last writes for one TrainJob; times are clock_ms(), 0: none yet. */
 struct job_writes {
 	/* resourceVersions. A pass waits until the informers have these or later ones. */
 	atomic_ullong trainjob_version;
 	bool status_unsure; /* no answer to a write of the status: read the live TrainJob */
 	uint64_t jobset_version;
+	int64_t jobset_ms;
 	struct count_bucket status;
 	struct last_write jobset, podgroup;
 	char snapshot[DIGEST_HEX_SIZE]; /* the runtime snapshot's SHA-256; "": unknown */

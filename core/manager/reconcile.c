@@ -19,6 +19,7 @@
 enum {
 	BACKOFF_MS = 200,          /* the first retry after a stale read or a conflict */
 	BACKOFF_MAX_DOUBLINGS = 6, /* 200 ms to 12.8 s */
+	WATCH_LAG_MS = 1000,       /* after which an absent JobSet is read, not awaited */
 	NAMESPACE_TERMINATING_RETRY_MS = 60000,
 	MISSING_KIND_MS = 1000, /* between two checks while PodGroup is not installed */
 };
@@ -149,13 +150,13 @@ static cJSON *watched_jobset(struct pass *p)
 	return ret;
 }
 
-/* The watch has another JobSet than we wrote: it is awaited, then read; a deletion at once. */
+/* The watch has an older JobSet than we wrote: it is awaited, then read. */
 static int reread_jobset(struct pass *p, cJSON **jobset, bool *ret_early,
 			 struct error *err)
 {
 	cJSON_Delete(*jobset);
 	*jobset = NULL;
-	*ret_early = !p->memory->jobset_gone && !is_stale_for_long(p);
+	*ret_early = !is_stale_for_long(p);
 	if (*ret_early)
 		return 0;
 	if (read_jobset(p, jobset, err))
@@ -164,22 +165,30 @@ static int reread_jobset(struct pass *p, cJSON **jobset, bool *ret_early,
 	return 0;
 }
 
-/* The watch has an older JobSet than we wrote, or none: it lags, or that was deleted. */
-static bool is_behind(const struct pass *p, const cJSON *jobset)
+/*
+ * The JobSet that we wrote was deleted, or the watch has not delivered it yet. Once it is
+ * gone, the watch is awaited: it may have ended before.
+ */
+static int read_absent(struct pass *p, cJSON **ret, bool *ret_early, struct error *err)
 {
-	uint64_t written = p->memory->written.jobset_version;
+	struct job_memory *n = p->memory;
 
-	if (p->jobset.gone)
-		return false;
-	if (jobset)
-		return meta_version_number(jobset) < written;
-	return written && !status_finished(tj_status(p->tj));
+	*ret_early = clock_ms() - n->written.jobset_ms < WATCH_LAG_MS;
+	if (*ret_early)
+		return 0;
+	if (read_jobset(p, ret, err))
+		return -1;
+	*ret_early = !*ret && !n->jobset_gone && !is_stale_for_long(p);
+	if (!*ret && !*ret_early)
+		n->written.jobset_version = 0;
+	return 0;
 }
 
 /* *ret_early: the watch lags behind our own write: the pass must be repeated later. */
 static int find_jobset(struct pass *p, bool *ret_early, struct error *err)
 {
 	struct informer *known = p->r->conf.jobsets;
+	uint64_t written = p->memory->written.jobset_version;
 	cJSON *jobset = NULL;
 
 	*ret_early = false;
@@ -187,7 +196,11 @@ static int find_jobset(struct pass *p, bool *ret_early, struct error *err)
 		jobset = watched_jobset(p);
 	else if (read_jobset(p, &jobset, err))
 		return -1;
-	if (known && is_behind(p, jobset) && reread_jobset(p, &jobset, ret_early, err))
+	if (jobset && !p->jobset.gone && meta_version_number(jobset) < written &&
+	    reread_jobset(p, &jobset, ret_early, err))
+		return -1;
+	if (!jobset && !*ret_early && known && written &&
+	    !status_finished(tj_status(p->tj)) && read_absent(p, &jobset, ret_early, err))
 		return -1;
 	adopt_jobset(p, jobset);
 	return 0;

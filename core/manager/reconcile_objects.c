@@ -301,6 +301,7 @@ static void jobset_was_written(struct pass *p, const cJSON *meta, bool suspended
 	cJSON *before = p->jobset.own;
 
 	p->memory->written.jobset_version = meta_version_number(meta);
+	p->memory->written.jobset_ms = clock_ms();
 	p->memory->jobset_gone = false;
 	p->jobset.own = jobset_as_written(meta, suspended, before);
 	cJSON_Delete(before);

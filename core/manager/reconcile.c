@@ -188,7 +188,7 @@ static int read_absent(struct pass *p, cJSON **ret, bool *ret_early, struct erro
 static int find_jobset(struct pass *p, bool *ret_early, struct error *err)
 {
 	struct informer *known = p->r->conf.jobsets;
-	uint64_t written = p->memory->written.jobset_version;
+	const struct job_writes *written = &p->memory->written;
 	cJSON *jobset = NULL;
 
 	*ret_early = false;
@@ -196,10 +196,11 @@ static int find_jobset(struct pass *p, bool *ret_early, struct error *err)
 		jobset = watched_jobset(p);
 	else if (read_jobset(p, &jobset, err))
 		return -1;
-	if (jobset && !p->jobset.gone && meta_version_number(jobset) < written &&
+	if (jobset && !p->jobset.gone &&
+	    meta_version_number(jobset) < written->jobset_version &&
 	    reread_jobset(p, &jobset, ret_early, err))
 		return -1;
-	if (!jobset && !*ret_early && known && written &&
+	if (!jobset && !*ret_early && known && written->jobset_version &&
 	    !status_finished(tj_status(p->tj)) && read_absent(p, &jobset, ret_early, err))
 		return -1;
 	adopt_jobset(p, jobset);

@@ -305,18 +305,20 @@ static void collect_orphan(struct gc *w, const cJSON *obj)
 {
 	const struct resource *r =
 		resource_of_kind(meta_api_version(obj), meta_kind(obj));
+	bool homeless = is_homeless(w->server, obj);
 	struct exchange x = { .server = w->server };
-	cleanup_stored struct stored *st = storage_get(
-		w->server->storage,
-		exchange_key(&x, r, meta_namespace(obj) ? meta_namespace(obj) : "",
-			     meta_name(obj)));
+	cleanup_stored struct stored *st = NULL;
 
-	arena_clear(&x.arena);
-	if (!st)
+	if (!homeless && !json_get(obj, "metadata", "ownerReferences"))
 		return;
-	if (is_homeless(w->server, obj))
+	st = storage_get(w->server->storage,
+			 exchange_key(&x, r,
+				      meta_namespace(obj) ? meta_namespace(obj) : "",
+				      meta_name(obj)));
+	arena_clear(&x.arena);
+	if (st && homeless)
 		remove_object(w, st, obj);
-	else
+	else if (st)
 		collect(w, st, obj);
 }
 

@@ -126,10 +126,10 @@ cJSON *loans_with(const struct remote *holder)
 	return list;
 }
 
-/* What a holder says of its loans: both lists are in the order of the rows. */
+/* A holder's own list of its loans, which is in the order of the rows, as the head's. */
 struct answer {
-	const cJSON *at;
-	bool differs; /* it must be assigned them again */
+	const cJSON *at; /* the next element; NULL: none */
+	bool differs;    /* it must be assigned them again */
 };
 
 static bool is_of(const cJSON *node, const struct loan *l)
@@ -138,7 +138,7 @@ static bool is_of(const cJSON *node, const struct loan *l)
 	       json_int(node, -1, "end") == l->rows.end;
 }
 
-/* One that it does not name is not there, as after a restart. */
+/* A loan that the holder does not list is not there, as after a restart. */
 static void record_loan(void *ctx, struct loan *l)
 {
 	struct answer *a = ctx;
@@ -154,16 +154,14 @@ static void record_loan(void *ctx, struct loan *l)
 	}
 	state = json_str(a->at, "state");
 	why = json_str(a->at, "error");
+	why = why ? why : "unknown";
 	a->at = a->at->next;
 	l->ready = str_eq(state, cache_state_words[CACHE_READY]);
 	failed = str_eq(state, cache_state_words[CACHE_FAILED]);
 	if (failed && l->again)
 		a->differs = true;
 	else
-		snprintf(l->error, sizeof(l->error), "%s",
-			 !failed ? ""
-			 : why   ? why
-				 : "unknown");
+		snprintf(l->error, sizeof(l->error), "%s", failed ? why : "");
 	l->again = l->again && !failed;
 }
 

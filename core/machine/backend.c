@@ -384,9 +384,8 @@ static void *watch_jobsets(void *ctx)
 			return NULL;
 		if (rc > 0)
 			mark_key(b, key);
-		if (rc < 0)
-			mark_runs(
-				b); /* also those of JobSets that were deleted meanwhile */
+		if (rc < 0) /* JobSets may have been deleted meanwhile */
+			mark_runs(b);
 		if (rc < 0 || all)
 			mark_all(b);
 		all = false;

@@ -58,8 +58,7 @@ void job_memory_reset(struct job_memories *n, struct job_memory *memory, const c
 	cJSON *ended;
 
 	pthread_mutex_lock(&n->lock);
-	ended = memory->ended; /* of a TrainJob that has no pass yet, perhaps */
-	memory->ended = NULL;
+	ended = STEAL(memory->ended); /* perhaps of a TrainJob without a pass yet */
 	clear(memory);
 	*memory = (struct job_memory){ .uid = uid ? xstrdup(uid) : NULL, .ended = ended };
 	pthread_mutex_unlock(&n->lock);
@@ -118,6 +117,13 @@ cJSON *job_memory_ended(struct job_memories *n, const struct job_memory *memory,
 		ret = json_dup(memory->ended);
 	pthread_mutex_unlock(&n->lock);
 	return ret;
+}
+
+void job_memory_forget_end(struct job_memories *n, struct job_memory *memory)
+{
+	pthread_mutex_lock(&n->lock);
+	cJSON_Delete(STEAL(memory->ended));
+	pthread_mutex_unlock(&n->lock);
 }
 
 void job_memory_set_secret(struct job_memories *n, struct job_memory *memory,

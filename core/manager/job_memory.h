@@ -109,9 +109,10 @@ bool job_memory_is_own(struct job_memories *n, const char *key, uint64_t version
  * before a pass could see its end. `ended` (copied): as it was; NULL: it had not ended.
  */
 void job_memory_jobset_gone(struct job_memories *n, const char *key, const cJSON *ended);
-/* That JobSet, the caller's, if it had ended and `tj` controlled it; else NULL. */
+/* A copy of that JobSet, the caller's, if it had ended and `tj` controlled it; else NULL. */
 cJSON *job_memory_ended(struct job_memories *n, const struct job_memory *memory,
 			const cJSON *tj);
+void job_memory_forget_end(struct job_memories *n, struct job_memory *memory);
 /* The TrainJob has the Secret `name` (copied), which was checked now. */
 void job_memory_set_secret(struct job_memories *n, struct job_memory *memory,
 			   const char *name);

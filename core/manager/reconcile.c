@@ -273,7 +273,7 @@ static int make_and_report(struct pass *p, struct error *err)
 	struct error failed = { 0 }, why = { 0 };
 	bool built = true;
 
-	/* One whose JobSet is lost is not begun again when its time is over. */
+	/* A job whose JobSet is lost is not begun again after its deadline. */
 	if (p->status.before && !p->jobset.own && end_check_deadline(p, status, err))
 		return -1;
 	if (status_finished(status)) {
@@ -294,7 +294,7 @@ static int make_and_report(struct pass *p, struct error *err)
 		}
 	}
 	if (!why.kind && status_finished(tj_status(p->tj))) {
-		job_memory_jobset_gone(p->r->conf.memories, p->key, NULL);
+		job_memory_forget_end(p->r->conf.memories, p->memory);
 		if (p->r->conf.pods)
 			pod_facts_forget(p->r->conf.pods, p->ns, p->name);
 	}

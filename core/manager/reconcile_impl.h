@@ -132,8 +132,8 @@ cJSON *status_patch(const cJSON *before, const cJSON *is);
 MUST_CHECK int end_check_deadline(struct pass *p, cJSON *status, struct error *err);
 /* Sets startTime, completionTime, and what the runtime's runPolicy said (KEP-2899). */
 MUST_CHECK int end_set_times(struct pass *p, cJSON *status, struct error *err);
-void end_was_written(struct pass *p); /* the status with these times */
-bool pass_crd_lacks(const atomic_llong *until);
+void end_was_written(struct pass *p);           /* the status with these times */
+bool pass_crd_lacks(const atomic_llong *until); /* until that time: clock_ms() */
 /*
  * Deletes the TrainJob ttlSecondsAfterFinished after its end, or looks again by then.
  * Only that version of it: a TTL that was changed meanwhile counts. Never early by any of

@@ -170,7 +170,7 @@ static void drop_empty_maps(cJSON *node)
 	}
 }
 
-/* What Kueue sets anew, in the TrainJob, each time it lets a suspended job run. */
+/* Removes what Kueue sets anew, in the TrainJob, each time it lets a job run. */
 static void drop_placement(cJSON *jobset)
 {
 	cJSON *job;

@@ -33,7 +33,10 @@ struct servers_conf {
 	void *ctx;
 };
 
-/* Returns when all servers listen; everything in conf outlives them. */
+/*
+ * Returns when all servers listen; everything in conf outlives them. After a failure, those
+ * that listen do so until the process ends.
+ */
 MUST_CHECK int servers_start(struct servers **ret, const struct servers_conf *conf,
 			     struct error *err);
 void servers_stop(struct servers *s, int64_t grace_ms); /* frees */

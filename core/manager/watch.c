@@ -211,7 +211,7 @@ static void on_owned(struct source *s, const cJSON *old, const cJSON *current)
 	wake_namesake(s, old);
 }
 
-/* Passes come later than events: one that was deleted after its end is not made again. */
+/* A pass comes later: a JobSet that was deleted after its end must not be made again. */
 static void remember_end(struct source *s, const cJSON *gone)
 {
 	const char *name = meta_owner_name(meta_controller(gone));

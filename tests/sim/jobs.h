@@ -129,7 +129,7 @@ void controllers_start(struct world *w);
 void controllers_kill_one(struct job *j); /* of its world, as below */
 void controllers_stop_one(struct job *j); /* as SIGTERM does */
 void controllers_part_one(
-	struct job *j); /* it reaches nobody for some time, or is frozen */
+	struct job *j); /* it reaches nobody, or is frozen, for a time */
 
 /* jobs_nodes.c */
 void nodes_look(struct job *j, int64_t ms); /* JobSet's controller does, in ms */

@@ -95,6 +95,19 @@ class Rank:
     def saw(self, text):
         return until(lambda: text in self.text())
 
+    def wait(self):
+        try:
+            return self.p.wait(LIMIT_S)
+        except subprocess.TimeoutExpired:
+            return f"still running after {LIMIT_S} s"
+
+    def has_reported(self):
+        """The command's end: it has been reaped, and the supervisor waits for what comes next."""
+        def state():
+            with open(f"/proc/{self.p.pid}/stat") as f:
+                return f.read().rsplit(") ")[-1][0]
+        return until(lambda: subprocess.run(["pgrep", "-P", str(self.p.pid)], capture_output=True).returncode and state() == "S")
+
     def lose(self):
         """As the end of a pod: nothing is left, and nothing was said."""
         children = subprocess.run(["pgrep", "-P", str(self.p.pid)], capture_output=True, text=True).stdout.split()
@@ -121,7 +134,7 @@ class World:
         self.rank[i] = Rank(self, i, self.script, *self.options)
 
     def codes(self):
-        return [r.p.wait() for r in self.rank]
+        return [r.wait() for r in self.rank]
 
     def texts(self):
         return [r.text() for r in self.rank]
@@ -148,23 +161,23 @@ def a_failure():
 @part
 def the_last_restart():
     w = World(2, '[ $RANK = 1 ] && { echo "run $KFTRAINER_RESTART"; exit 7; }; trap "exit 9" TERM; while :; do sleep 0.02; done', "--restarts", "2")
-    is_("after the last restart a rank ends with its status", w.rank[1].p.wait(), 7)
+    is_("after the last restart a rank ends with its status", w.rank[1].wait(), 7)
     is_("... after so many starts", w.rank[1].text().count("run"), 3)
     is_("... and the others are left alone", w.rank[0].saw("not started again: no restart is left") and w.rank[0].p.poll(), None)
     w.rank[0].p.terminate()
-    is_("... until they are ended", w.rank[0].p.wait(), 9)
+    is_("... until they are ended", w.rank[0].wait(), 9)
 
 
 @part
 def what_is_final():
     w = World(2, '[ $RANK = 1 ] && exit 3; exec sleep 60', "--restarts", "2", "--final", "3")
-    is_("a final exit code", w.rank[1].p.wait(), 3)
+    is_("a final exit code", w.rank[1].wait(), 3)
     w.rank[0].p.terminate()
-    w.rank[0].p.wait()
+    w.rank[0].wait()
     w = World(2, '[ $RANK = 1 ] && { echo "ModuleNotFoundError: No module named x" >&2; exit 1; }; exec sleep 60', "--restarts", "2")
-    is_("a module that is missing", (w.rank[1].p.wait(), w.rank[0].saw("not started again: it would end so again")), (1, True))
+    is_("a module that is missing", (w.rank[1].wait(), w.rank[0].saw("not started again: it would end so again")), (1, True))
     w.rank[0].p.terminate()
-    w.rank[0].p.wait()
+    w.rank[0].wait()
 
 
 @part
@@ -200,7 +213,7 @@ def what_is_evicted_or_silent():
     for r in w.rank:
         r.saw("run 0")
     w.rank[1].p.terminate()
-    is_("a rank that is evicted ends", w.rank[1].p.wait(), 143)
+    is_("a rank that is evicted ends", w.rank[1].wait(), 143)
     w.again(1)
     is_("... comes back, and all start again", [r.saw("run 1") for r in w.rank], [True] * 2)
     os.kill(w.rank[1].p.pid, signal.SIGSTOP)  # its command runs on
@@ -215,10 +228,10 @@ def what_is_evicted_or_silent():
 def lost_as_all_have_succeeded():
     """Rank 1 has ended, and its node is lost before the hub notices that; its pod's successor comes once all have succeeded."""
     w = World(3, '[ $RANK != 0 ] || { ' + RUN + '}; echo done')
-    is_("a rank has done its work", [w.rank[i].saw("done") for i in (1, 2)], [True] * 2)
+    is_("a rank has done its work", [w.rank[i].saw("done") and w.rank[i].has_reported() for i in (1, 2)], [True] * 2)
     os.kill(w.rank[1].p.pid, signal.SIGSTOP)
     end(w)
-    is_("... and is silent as all have succeeded: the others do not wait", w.rank[2].p.wait(), 0)
+    is_("... and is silent as all have succeeded: the others do not wait", w.rank[2].wait(), 0)
     is_("... but rank 0 does", w.rank[0].saw("all have succeeded, but rank 1 has left before it knew"), True)
     w.rank[1].p.kill()
     w.again(1)
@@ -391,7 +404,7 @@ def strangers():
     impostor = Rank(w, 1, "echo started", key=OTHER)
     is_("a supervisor with another key says so", impostor.saw("has not the key of this job"), True)
     impostor.p.terminate()
-    is_("... and its command does not start", (impostor.p.wait(), "started" in impostor.text()), (143, False))
+    is_("... and its command does not start", (impostor.wait(), "started" in impostor.text()), (143, False))
     end(w)
     is_("the job does not notice them", (w.codes(), "run 1" in hub.text()), ([0, 0], False))
 
@@ -453,7 +466,7 @@ def a_replay_and_a_flood():
     for r in (*w.rank, late):
         r.p.terminate()
     for r in (*w.rank, late):
-        r.p.wait()
+        r.wait()
 
 
 # The longest first.

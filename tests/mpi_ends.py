@@ -1,12 +1,12 @@
 """The two ends of mpi-launch in tests: workers, real sshds, keys, and what runs on them."""
 import os
 import shutil
-import socket
 import subprocess
 import tempfile
 import time
 
 import processes
+from ports import free_port
 from tap import check
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -37,11 +37,6 @@ def until(condition):
     while not (value := condition()) and time.monotonic() < end:
         time.sleep(0.05)
     return value
-
-
-def free_port(host="127.0.0.1"):
-    with socket.create_server((host, 0)) as free:
-        return free.getsockname()[1]
 
 
 def resident(pid):

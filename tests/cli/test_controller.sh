@@ -63,11 +63,7 @@ put_settings() { # WEBHOOK METRICS HEALTH: ports
 	END
 }
 choose_ports() { # free ones, as far as anybody knows: see begin
-	read -r webhook metrics health < <(python3 -c '
-import socket
-s = [socket.socket() for _ in range(3)]
-for x in s: x.bind(("127.0.0.1", 0))
-print(*(x.getsockname()[1] for x in s))')
+	read -r webhook metrics health < <(python3 tests/ports.py 3)
 	put_settings "$webhook" "$metrics" "$health"
 }
 hold "$scratch/closed"

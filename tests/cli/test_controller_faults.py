@@ -5,7 +5,6 @@ import json
 import os
 import re
 import signal
-import socket
 import ssl
 import subprocess
 import sys
@@ -17,6 +16,7 @@ import urllib.request
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "tests"))
 sys.dont_write_bytecode = True
+from ports import free_port
 from tap import check, finish
 
 PROGRAM = os.environ.get("KFTRAINER", os.path.join(ROOT, "kftrainer"))
@@ -34,12 +34,6 @@ def until(is_so, seconds=SECONDS):
             return True
         time.sleep(0.05)
     return False
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 class Api:

@@ -6,7 +6,6 @@ import os
 import select
 import shutil
 import signal
-import socket
 import struct
 import subprocess
 import sys
@@ -15,6 +14,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 sys.dont_write_bytecode = True
+from ports import free_port
 from tap import check, finish
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
@@ -24,9 +24,7 @@ KEY, RANKS, LIMIT_S = f"{scratch.name}/key", 16, 120
 with open(KEY, "wb") as f:
     f.write(subprocess.run(["openssl", "genpkey", "-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:2048"], check=True,
                            capture_output=True).stdout)
-with socket.socket() as s:
-    s.bind(("127.0.0.1", 0))
-    PORT = s.getsockname()[1]
+PORT = free_port()
 
 
 def is_(what, got, want):

@@ -17,13 +17,14 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 sys.dont_write_bytecode = True
+from ports import free_port
 from tap import check, finish
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
 PROGRAM = os.environ.get("KFTRAINER", os.path.join(ROOT, "kftrainer"))
 scratch = tempfile.TemporaryDirectory()
 LIMIT_S = 120  # for conditions that never come true
-mine, parts, ports = threading.local(), [], set()
+mine, parts = threading.local(), []
 
 
 def part(function):
@@ -53,16 +54,6 @@ def make_key(name):
 
 KEY = make_key("key")
 OTHER = make_key("other")
-
-
-def free_port():
-    while True:
-        with socket.socket() as s:
-            s.bind(("127.0.0.1", 0))
-            port = s.getsockname()[1]
-        if port not in ports:  # another part's, who does not listen yet
-            ports.add(port)
-            return port
 
 
 def until(condition):

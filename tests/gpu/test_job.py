@@ -13,6 +13,8 @@ import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(1, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from ports import free_port
 from standin import NCCL, PATIENCE, PROGRAMS, SCRATCH, dev, environ, has, is_, libraries
 from tap import check, finish
 
@@ -21,20 +23,6 @@ for path, text in ((KEY, "a secret of this job"), (OTHER, "a secret of another")
     with open(path, "w", encoding="ascii") as file:
         file.write(text)
 SLOW = "1000h"
-
-
-def free_ports(n):
-    sockets = [socket.socket() for _ in range(n)]
-    for s in sockets:
-        s.bind(("127.0.0.1", 0))
-    ports = [s.getsockname()[1] for s in sockets]
-    for s in sockets:
-        s.close()
-    return ports
-
-
-def free_port():
-    return free_ports(1)[0]
 
 
 class Node:
@@ -106,7 +94,7 @@ def blame():
     words = (("abort=ncclGroupEnd", "signal 6"), ("fail=ncclCommInitRank:2", "unhandled system error (2)"),
              ("hang=ncclGroupEnd", "no answer within 3s"))
     with concurrent.futures.ThreadPoolExecutor() as pool:  # the other node waits for its deadline
-        jobs = pool.map(lambda word, port: job("", word, timeout="3s", port=port), (w for w, _ in words), free_ports(len(words)))
+        jobs = pool.map(lambda word, port: job("", word, timeout="3s", port=port), (w for w, _ in words), (free_port() for _ in words))
     for (word, like), ended in zip(words, jobs):
         found(word + " on one", ended, 30, [(None, "fatal")], NCCL + ": ncclG" if "Group" in word else "ncclCommInitRank", like)
     finds("a node without NCCL", ("", ""), 30, [(None, "fatal")], "cannot load " + NCCL, lib=libraries(NCCL), PATH="/usr/bin:/bin")
@@ -183,8 +171,7 @@ DEATHS = (("a rank", 1, signal.SIGKILL, "100h", f"node rank 1 ({ME}): exited dur
 
 def deaths(pool):
     """Of a rank in the middle of the all-reduce. They take their deadlines: what they come to is looked at later."""
-    ports = iter(free_ports(len(PROGRAMS) * len(DEATHS)))
-    return [(program, what, said, pool.submit(dies, program, rank, next(ports), with_signal, deadline))
+    return [(program, what, said, pool.submit(dies, program, rank, free_port(), with_signal, deadline))
             for program in PROGRAMS for what, rank, with_signal, deadline, said in DEATHS]
 
 

@@ -5,7 +5,7 @@
 # shellcheck disable=SC1091,SC2016,SC2154 # what is for eval; lib.sh
 . "$(dirname "$0")/lib.sh"
 unset CUDA_VISIBLE_DEVICES KFTRAINER_ISOLATION NO_COLOR
-examples=$PWD/examples versitygw=$(tests/store/versitygw.sh 2>/dev/null)
+examples=$PWD/examples ports=$PWD/tests/ports.py versitygw=$(tests/store/versitygw.sh 2>/dev/null)
 
 declare -A RUN_BY=(
 	[cache.yaml]=tests/local/test_cache.sh [cache_train.py]=tests/local/test_cache.sh
@@ -67,7 +67,7 @@ ok "... two nodes train together" ranks 2
 run "$kftrainer" submit --local --gpu 0 --workspace code "$examples/deepspeed.yaml"
 ok "examples/deepspeed.yaml: exits 0" exits 0
 ok "... mpirun has started three nodes of four processes in the workspace" ranks 12 "--stage 3"
-port=$(/usr/bin/python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+port=$(/usr/bin/python3 "$ports")
 mkdir -p s3/models
 ROOT_ACCESS_KEY=key ROOT_SECRET_KEY=secretsecret "$versitygw" --port "127.0.0.1:$port" --quiet posix s3 >s3.log 2>&1 &
 s3=$!

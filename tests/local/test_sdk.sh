@@ -33,7 +33,7 @@ python3 tests/store/hub.py "$scratch/hub" <"$scratch/hub.in" >"$scratch/hub.out"
 exec 8>"$scratch/hub.in" # it ends when this is closed
 until_true test -s "$scratch/hub.out"
 HF_ENDPOINT=$(python3 -c 'import json, sys; print(json.load(sys.stdin)["hub"])' <"$scratch/hub.out")
-s3_port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+s3_port=$(python3 tests/ports.py)
 mkdir -p "$scratch/s3/bucket"
 cp -r "$scratch/hub/datasets/org/data/data" "$scratch/hub/models/org/model" "$scratch/s3/bucket"
 env -C "$scratch" ROOT_ACCESS_KEY=key ROOT_SECRET_KEY=secretsecret "$(tests/store/versitygw.sh 2>/dev/null)" \

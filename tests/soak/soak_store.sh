@@ -54,7 +54,7 @@ gateway=$(tests/store/versitygw.sh 2>"$scratch/s3.log") || {
 	skip "to an S3 server and back" "versitygw is not there: tests/setup.sh store"
 	finish
 }
-port=$(python3 -c 'import socket; s = socket.create_server(("127.0.0.1", 0)); print(s.getsockname()[1])')
+port=$(python3 tests/ports.py)
 export ENDPOINT=http://127.0.0.1:$port ACCESS_KEY_ID=key SECRET_ACCESS_KEY=secretsecret
 ROOT_ACCESS_KEY=key ROOT_SECRET_KEY=secretsecret "$gateway" --port "127.0.0.1:$port" --quiet \
 	posix "$scratch/s3" >"$scratch/s3.log" 2>&1 &

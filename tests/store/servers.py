@@ -11,6 +11,9 @@ import sys
 import tempfile
 import time
 
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
+from ports import free_port  # noqa: F401: for those who import this
+
 scratch = pathlib.Path(tempfile.mkdtemp(prefix="kft-test-"))
 children = []
 
@@ -24,11 +27,6 @@ def end():
             child.kill()
         child.wait()
     shutil.rmtree(scratch, ignore_errors=True)
-
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as s:
-        return s.getsockname()[1]
 
 
 def start(port, *argv):

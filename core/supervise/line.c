@@ -65,13 +65,15 @@ static void flush(struct line *l, int64_t now)
 {
 	struct error err = { 0 };
 
-	while (l->open && !l->over && l->out.len) {
+	while (l->open && !l->over && !l->broken && l->out.len) {
+		enum psk_state state;
 		size_t n = 0;
 
 		if (!l->sending)
 			l->sending = l->out.len;
-		if (settle(l, psk_write(l->tls, l->out.data, l->sending, &n, &err),
-			   &err) != PSK_OK)
+		state = psk_write(l->tls, l->out.data, l->sending, &n, &err);
+		l->broken = state == PSK_FAILED && !l->paused;
+		if (l->broken || settle(l, state, &err) != PSK_OK)
 			return;
 		l->sending = 0;
 		l->sent = now;

@@ -23,6 +23,7 @@ struct line {
 	uint32_t watched; /* the owner's: events for which it waits */
 	bool open;        /* the peer has the job's key */
 	bool wants_write; /* TLS does */
+	bool broken;      /* a write failed: what the peer sent before is still read */
 	bool over;
 	bool closed;                /* by the peer */
 	int64_t rank;               /* the owner's: -1 before it is known */

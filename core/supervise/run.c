@@ -88,6 +88,7 @@ static int watch_signals(struct supervisor *s, struct error *err)
 	if (stop_setup(err)) /* for stop_request() */
 		return -1;
 	sigfillset(&all);
+	sigdelset(&all, SIGPIPE); /* ignored: those of our own writes are no order */
 	sigprocmask(SIG_SETMASK, &all, NULL);
 	s->early = stop_signal();
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0))
@@ -556,7 +557,6 @@ static int start_if(struct supervisor *s, enum supervise_action action, struct e
 {
 	if (action == SUPERVISE_DUMP)
 		dump(s);
-
 	if (action == SUPERVISE_START) {
 		join_output(s);
 		return start(s, err);

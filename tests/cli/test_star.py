@@ -69,14 +69,14 @@ class Rank:
     """A supervisor with a command, in a session of their own; what they print is in a file."""
     all = []
 
-    def __init__(self, world, rank, script, *options, key=KEY, ranks=None, port=None):
+    def __init__(self, world, rank, script, *options, key=KEY, ranks=None, port=None, err=None):
         self.path = os.path.join(scratch.name, f"rank{rank}.{time.monotonic_ns()}")
         env = dict(os.environ, JOB_COMPLETION_INDEX=str(rank), RANK=str(rank), WORK=world.work)
         with open(self.path, "wb") as out:
             self.p = subprocess.Popen(
                 [PROGRAM, "runtime", "supervise", "--message", "/dev/null", "--ranks", str(ranks or world.ranks),
                  "--hub", "127.0.0.1", "--port", str(port or world.port), "--key", key, "--restart-grace", "300ms",
-                 *options, "--", "sh", "-c", script], stdout=out, stderr=out, env=env, start_new_session=True)
+                 *options, "--", "sh", "-c", script], stdout=out, stderr=err or out, env=env, start_new_session=True)
         Rank.all.append(self)
 
     def text(self):
@@ -398,6 +398,24 @@ def strangers():
     is_("... and its command does not start", (impostor.wait(), "started" in impostor.text()), (143, False))
     end(w)
     is_("the job does not notice them", (w.codes(), "run 1" in hub.text()), ([0, 0], False))
+
+
+@part
+def what_is_said_to_nobody():
+    w = World.__new__(World)
+    w.ranks, w.port, w.work = 2, free_port(), tempfile.mkdtemp(dir=scratch.name)
+    read, write = os.pipe()
+    w.rank = [Rank(w, 0, RUN, err=write), Rank(w, 1, RUN)]
+    os.close(write)
+    for r in w.rank:
+        r.saw("run 0")
+    os.close(read)
+    for _ in range(2):  # with the second, all that came of the first is done
+        with socket.create_connection(("127.0.0.1", w.port)) as s:
+            s.sendall(b"GET / HTTP/1.1\r\n\r\n" * 9)
+            drain(s)
+    end(w)
+    is_("a supervisor whose own lines nobody reads does not end its command", w.codes(), [0, 0])
 
 
 @part

@@ -128,17 +128,20 @@ static void follow(const struct relay *r, const char *data, size_t len)
 	pthread_mutex_unlock(&f->lock);
 }
 
-/* false: at the end of the pipe, or when it is empty after relay_finish(). */
+/* false: at the end of the pipe, or after relay_finish() of what was in it then. */
 static bool wait_for_output(struct relay *r)
 {
 	struct pollfd p[2] = { { .fd = r->from, .events = POLLIN },
 			       { .fd = r->quit, .events = POLLIN } };
+	int waiting = 0;
 
 	r->idle = true;
 	while (poll(p, 2, -1) < 0 && errno == EINTR)
 		;
 	r->idle = false;
-	return p[0].revents != 0;
+	if (p[1].revents && r->most < 0 && !ioctl(r->from, FIONREAD, &waiting))
+		r->most = r->passed + waiting;
+	return p[0].revents && (r->most < 0 || r->passed < r->most);
 }
 
 /* false: the end of the pipe, or of the reader. */
@@ -151,6 +154,7 @@ static bool copy_some(struct relay *r)
 		return true;
 	if (n <= 0)
 		return false;
+	r->passed += n;
 	tail_add(r->tail, data, (size_t)n);
 	if (has_follower(r))
 		follow(r, data, (size_t)n);
@@ -223,6 +227,7 @@ static bool move_some(struct relay *r, struct bulk *b)
 		return true;
 	}
 	n = move(r, (size_t)len, &why);
+	r->passed += (int64_t)n;
 	if (!keep_tail(r, b, n, (size_t)len) || n < (size_t)len)
 		b->usable = false; /* copy_some() finds the same error, or the way */
 	return why != EPIPE;
@@ -300,9 +305,12 @@ int relay_start(struct relay *r, int to, int done, struct tail *tail, int *ret_w
 	}
 	fcntl(ends[0], F_SETPIPE_SZ, PIPE_SIZE); /* a smaller pipe is only slower */
 	fcntl(ends[0], F_SETFL, O_NONBLOCK);
-	*r = (struct relay){
-		.from = ends[0], .to = to, .quit = quit, .done = done, .tail = tail
-	};
+	*r = (struct relay){ .from = ends[0],
+			     .to = to,
+			     .quit = quit,
+			     .done = done,
+			     .tail = tail,
+			     .most = -1 };
 	if (!thread_start(&r->thread, copy, r, err)) {
 		*ret_write = ends[1];
 		return 0;

@@ -48,9 +48,10 @@ void tail_clean(struct tail *t);
  * command gets SIGPIPE, as if it wrote there itself.
  */
 struct relay {
-	int from, to, quit; /* quit: an eventfd */
-	int done;           /* an eventfd of the caller's: 1 is added at the end */
-	atomic_bool idle;   /* everything read has been added to the tail */
+	int from, to, quit;   /* quit: an eventfd */
+	int done;             /* an eventfd of the caller's: 1 is added at the end */
+	atomic_bool idle;     /* everything read has been added to the tail */
+	int64_t passed, most; /* bytes; most: that came before relay_finish(), or -1 */
 	struct tail *tail;
 	pthread_t thread;
 };

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 sys.dont_write_bytecode = True
@@ -73,6 +74,22 @@ for what, mode in ("a file", "wb"), ("a file in append mode", "ab"), ("/dev/full
     open(FILE, "wb").close()
 is_("a command that closes its output goes on", run("exec >&- 2>&-; exit 7")[0], 7)
 is_("a process that keeps the output open is not waited for", run("setsid sleep 20 & echo end")[:2], (0, b"end\n"))
+
+
+def children(pid):
+    return subprocess.run(["ps", "-o", "comm=", "--ppid", str(pid)], capture_output=True, text=True).stdout.split()
+
+
+BEGUN = os.path.join(scratch.name, "begun")
+FLOOD = f"setsid sh -c 'head -c 128K /dev/zero; : > {BEGUN}; for i in 1 2 3 4; do head -c 32M /dev/zero & done; wait' & while [ ! -e {BEGUN} ]; do sleep 0.01; done; exit 3"
+with subprocess.Popen(argv("bash", "-c", FLOOD), stdout=subprocess.PIPE) as p:
+    while not os.path.exists(BEGUN) or "bash" in children(p.pid):
+        time.sleep(0.01)
+    passed = 0
+    while data := os.read(p.stdout.fileno(), 1 << 16):
+        passed += len(data)
+        time.sleep(0.002)
+    is_("... nor one that writes all the time, to a slow reader", (p.wait(), passed < 1 << 24), (3, True))
 with open("/dev/full", "w") as full:
     r = subprocess.run(argv("sh", "-c", "echo lost; exit 3"), stdout=full)
 is_("a full disk does not change the status", r.returncode, 3)

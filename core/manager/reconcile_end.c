@@ -114,8 +114,7 @@ static int read_ttl(struct pass *p, struct error *err)
 	if (p->memory->policy_known || tj_ttl(p->tj) != ABSENT ||
 	    tj_check_runtime_ref(p->tj, IGNORED) || !objects_read_policy(p, &why))
 		return 0;
-	if (why.kind == ERR_IO || why.kind == ERR_TIMEOUT || why.kind == ERR_BUSY ||
-	    why.kind == ERR_STOPPED) {
+	if (pass_no_answer(&why)) {
 		*err = why;
 		return -1;
 	}

@@ -107,12 +107,12 @@ MUST_CHECK int objects_read_policy(struct pass *p, struct error *err);
 const char *pass_missing_text(struct pass *p, const char *api_version);
 /* Reads the live TrainJob. ERR_CONFLICT: deleted, or another one has that name. */
 MUST_CHECK int pass_check_alive(struct pass *p, struct error *err);
+bool pass_no_answer(const struct error *err); /* a write may have been done */
 /* True: the API server refused a write because the namespace is being deleted. */
 bool pass_namespace_dying(const struct error *err);
 /* Deletes the TrainJob's own JobSet, by uid. An absent JobSet is no error. */
 MUST_CHECK int objects_delete_jobset(struct pass *p, const char *propagation,
 				     struct error *err);
-
 /* A write of `obj` then fails unless it replaces `existing` (NULL: no object). */
 void pass_write_precondition(cJSON *obj, const cJSON *existing);
 /*

@@ -581,20 +581,12 @@ static int get_certificate(const struct pass *p, char **ret, struct error *err)
 	return error_set(err, ERR_CONFLICT, "the status server has no certificate yet");
 }
 
-/* The next pass fails, too, unless somebody changes something. */
-static bool lasts(const struct error *err)
-{
-	return err->kind == ERR_INVALID || err->kind == ERR_NOT_FOUND ||
-	       err->kind == ERR_EXISTS || err->kind == ERR_LIMIT ||
-	       err->kind == ERR_UNSUPPORTED;
-}
-
 /* The objects could not be made, because of `err`. */
 static void suspend_at_least(struct pass *p, const struct error *err)
 {
 	struct error why = { 0 };
 
-	if (lasts(err) && must_suspend(p) && suspend_alone(p, &why))
+	if (!pass_no_answer(err) && must_suspend(p) && suspend_alone(p, &why))
 		log_warn("cannot suspend the JobSet", LOG_STR("key", p->key),
 			 LOG_ERR(&why));
 }
@@ -634,6 +626,12 @@ int objects_reconcile(struct pass *p, struct error *err)
 	}
 	n->written.inputs_hash = inputs_hash(p, ca);
 	return 0;
+}
+
+bool pass_no_answer(const struct error *err)
+{
+	return err->kind == ERR_IO || err->kind == ERR_TIMEOUT || err->kind == ERR_BUSY ||
+	       err->kind == ERR_STOPPED;
 }
 
 bool pass_namespace_dying(const struct error *err)

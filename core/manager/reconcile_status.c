@@ -262,13 +262,6 @@ static cJSON *patch_of_uid(struct pass *p, const cJSON *change)
 	return steps;
 }
 
-/* The write may have been done. */
-static bool is_no_answer(const struct error *err)
-{
-	return err->kind == ERR_IO || err->kind == ERR_TIMEOUT || err->kind == ERR_BUSY ||
-	       err->kind == ERR_STOPPED;
-}
-
 static int write_status(struct pass *p, const cJSON *change, struct error *err)
 {
 	bool ours_alone = is_ours_alone(change);
@@ -286,7 +279,7 @@ static int write_status(struct pass *p, const cJSON *change, struct error *err)
 		return 0;
 	if (rc && err->kind == ERR_INVALID && pass_check_alive(p, &gone))
 		*err = gone;
-	p->memory->written.status_unsure = rc && is_no_answer(err);
+	p->memory->written.status_unsure = rc && pass_no_answer(err);
 	if (rc)
 		return -1;
 	p->memory->written.trainjob_version = meta_version_number(answer);

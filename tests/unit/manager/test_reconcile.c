@@ -9,6 +9,7 @@
 #include "base/str.h"
 #include "base/thread.h"
 #include "base/yaml.h"
+#include "kube/kube_impl.h"
 #include "manager/outage.h"
 #include "manager/reconcile_impl.h"
 #include "manager/watch.h"
@@ -571,6 +572,53 @@ static void test_a_lost_secret_is_back_when_a_pod_waits(void **state)
 	assert_int_equal(apiserver_seen(&p.w->server, "watch secrets"), 0);
 }
 
+/* The ms until the next pass. */
+static int64_t pass_now(struct place p)
+{
+	cleanup_arena struct arena arena = { 0 };
+	struct error err = { 0 };
+	int64_t after_ms = 0;
+
+	pthread_mutex_lock(&p.w->pass);
+	if (reconcile_trainjob(p.w->reconciler, informer_key(&arena, p.ns, "tj"),
+			       &after_ms, &err))
+		fail_msg("%s", err.msg);
+	pthread_mutex_unlock(&p.w->pass);
+	return after_ms;
+}
+
+/* Without a pod that waits it is looked for at intervals, while the job may run. */
+static void test_a_lost_secret_is_back_in_time(void **state)
+{
+	struct place p = { *state, "secret-in-time" };
+	struct job_memory *memory = job_memory_of(&p.w->memories, "secret-in-time/tj");
+	int64_t reads, wait;
+
+	create(p.w, p.ns, RUNTIME("numNodes: 2, mpi: {}"));
+	create(p.w, p.ns, TRAINJOB("", ""));
+	EVENTUALLY(has_state(p, "Created"));
+	reads = apiserver_seen(&p.w->server, "GET secrets");
+	wait = pass_now(p);
+	assert_true(wait > 0 && wait <= 50000);
+	assert_int_equal(apiserver_seen(&p.w->server, "GET secrets"), reads);
+	for (int i = 0; i < 2; i++) {
+		if (i)
+			remove_it(p, "keys");
+		memory->secret.checked_ms -= 50000;
+		assert_int_equal(pass_now(p), 50000);
+		assert_int_equal(apiserver_seen(&p.w->server, "GET secrets"),
+				 reads + 1 + 2 * i);
+		assert_true(pass_now(p) <= 50000);
+		assert_true(exists(p, "keys"));
+	}
+	change(p, "trainjob", "{spec: {suspend: true}}");
+	EVENTUALLY(has_state(p, "Suspended"));
+	remove_it(p, "keys");
+	memory->secret.checked_ms -= 50000;
+	assert_int_equal(pass_now(p), 0);
+	assert_false(exists(p, "keys"));
+}
+
 static bool has_label(struct place p, const char *what, const char *want)
 {
 	cleanup_json cJSON *obj = get(p, what);
@@ -1023,6 +1071,64 @@ static void test_a_job_with_a_forged_snapshot_is_suspended(void **state)
 	assert_int_equal(parallelism(p), 2);
 }
 
+/* Of a quota, or of what the controller's role lacks. */
+static void test_a_job_whose_objects_are_denied_is_suspended(void **state)
+{
+	struct place p = { *state, "quota" };
+
+	create(p.w, p.ns, RUNTIME("numNodes: 2, mpi: {}"));
+	create(p.w, p.ns, TRAINJOB("", ""));
+	EVENTUALLY(exists(p, "jobset") && has_state(p, "Created"));
+	apiserver_do(&p.w->server,
+		     "{'op':'fail','status':403,'n':1000,'of':'PATCH configmaps'}");
+	remove_it(p, "hostfile");
+	change(p, "trainjob", "{spec: {suspend: true}}");
+	EVENTUALLY(is_suspended(p) && has_state(p, "Suspended"));
+	assert_false(exists(p, "hostfile"));
+	apiserver_do(&p.w->server, "{'op':'fail','status':403,'n':0}");
+	EVENTUALLY(exists(p, "hostfile"));
+}
+
+/* The watch has not said so yet: what is missing is not made again for it. */
+static void test_a_job_that_is_gone_unseen(void **state)
+{
+	static const struct {
+		const char *ns;
+		bool stays, new;
+	} rows[] = {
+		{ "unseen-end", false, false },
+		{ "unseen-deletion", true, false },
+		{ "unseen-successor", false, true },
+	};
+	int64_t reads;
+
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
+		struct place p = { *state, rows[i].ns };
+
+		create(p.w, p.ns, RUNTIME("torch: {}"));
+		create(p.w, p.ns, TRAINJOB("", ""));
+		EVENTUALLY(has_state(p, "Created"));
+		apiserver_do(&p.w->server, "{'op':'hold','on':'trainjobs'}");
+		apiserver_do(&p.w->server, "{'op':'cut'}");
+		if (rows[i].stays)
+			change(p, "trainjob",
+			       "{metadata: {deletionTimestamp: '2026-01-01T00:00:01Z'}}");
+		else
+			remove_it(p, "trainjob");
+		if (rows[i].new)
+			create(p.w, p.ns, TRAINJOB("", ""));
+		reads = apiserver_seen(&p.w->server, "GET trainjobs");
+		remove_it(p, "jobset");
+		EVENTUALLY(apiserver_seen(&p.w->server, "GET trainjobs") > reads);
+		pthread_mutex_lock(&p.w->pass); /* the pass has ended */
+		assert_false(exists(p, "jobset"));
+		pthread_mutex_unlock(&p.w->pass);
+		if (rows[i].stays || rows[i].new)
+			remove_it(p, "trainjob");
+		apiserver_do(&p.w->server, "{'op':'hold','on':false}");
+	}
+}
+
 static void test_left_alone(void **state)
 {
 	static const struct {
@@ -1303,6 +1409,82 @@ static void test_a_time_to_live_that_was_kept(void **state)
 	EVENTUALLY(!exists(p, "trainjob"));
 }
 
+/* What the runtime says cannot be read as the job ends: it is asked again, if it can be. */
+static void test_a_time_to_live_that_is_read_late(void **state)
+{
+	static const struct {
+		const char *ns;
+		bool lost;
+	} rows[] = { { "ttl-late", false }, { "ttl-lost", true } };
+
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
+		struct place p = { *state, rows[i].ns };
+		cleanup_json cJSON *tj = NULL;
+		int64_t reads;
+
+		create(p.w, p.ns, RUN_POLICY("ttlSecondsAfterFinished: 2147483647"));
+		create(p.w, p.ns, TRAINJOB("", ""));
+		EVENTUALLY(has_state(p, "Created"));
+		if (rows[i].lost)
+			remove_it(p, "runtime");
+		else
+			apiserver_do(&p.w->server, "{'op':'fail','status':500,'n':1000,"
+						   "'of':'GET configmaps'}");
+		reads = apiserver_seen(&p.w->server, "GET configmaps");
+		pthread_mutex_lock(&p.w->pass);
+		job_memory_drop(&p.w->memories,
+				rows[i].lost ? "ttl-lost/tj" : "ttl-late/tj");
+		if (rows[i].lost)
+			remove_it(p, "snapshot");
+		change(p, "jobset", ENDED(LONG_AGO));
+		pthread_mutex_unlock(&p.w->pass);
+		if (!rows[i].lost) {
+			EVENTUALLY(apiserver_seen(&p.w->server, "GET configmaps") >=
+				   reads + 4);
+			assert_false(has_state(p, "Complete"));
+			apiserver_do(&p.w->server, "{'op':'fail','status':500,'n':0}");
+		}
+		EVENTUALLY(has_state(p, "Complete"));
+		tj = get(p, "trainjob");
+		check_int(p.ns, json_int(tj, -1, "status", "ttlSecondsAfterFinished"),
+			  rows[i].lost ? -1 : 2147483647);
+	}
+}
+
+/* Kueue runs it in another cluster, and copies its end; this controller deletes it. */
+static void test_the_time_to_live_of_a_managed_job(void **state)
+{
+	static const struct {
+		const char *ns, *runtime, *spec;
+		bool goes;
+	} rows[] = {
+		{ "managed-none", "", "", false },
+		{ "managed-own", "", ", ttlSecondsAfterFinished: 5", true },
+		{ "managed-runtime", "ttlSecondsAfterFinished: 5", "", true },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
+		struct place p = { *state, rows[i].ns };
+		cleanup_arena struct arena a = { 0 };
+
+		create(p.w, p.ns, arena_printf(&a, RUN_POLICY("%s"), rows[i].runtime));
+		create(p.w, p.ns,
+		       arena_printf(&a,
+				    TRAINJOB("", ", managedBy: "
+						 "kueue.x-k8s.io/multikueue%s"),
+				    rows[i].spec));
+		change(p, "trainjob",
+		       "{status: {conditions: [{type: Complete, status: 'True', reason: "
+		       "AllJobsCompleted, lastTransitionTime: '" LONG_AGO "'}]}}");
+		if (rows[i].goes)
+			EVENTUALLY(!exists(p, "trainjob"));
+	}
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++)
+		check_int(rows[i].ns,
+			  exists((struct place){ *state, rows[i].ns }, "trainjob"),
+			  !rows[i].goes);
+}
+
 static void test_a_new_one_of_the_same_name(void **state)
 {
 	struct place p = { *state, "again" };
@@ -1509,6 +1691,14 @@ static void test_preconditions_and_sameness(void **state)
 			       .code = 403,
 			       .msg = "x: unable to create new content in namespace a "
 				      "because it is being terminated" };
+	static const struct {
+		int code;
+		bool unsure;
+	} answers[] = {
+		{ 400, false }, { 403, false }, { 404, false }, { 409, false },
+		{ 413, false }, { 422, false }, { 408, true },  { 429, true },
+		{ 500, true },  { 503, true },  { 504, true },
+	};
 
 	assert_true(meta_has_members(have, want, NULL));
 	json_put_str(have, "z", "data", "x");
@@ -1522,6 +1712,15 @@ static void test_preconditions_and_sameness(void **state)
 	assert_true(pass_namespace_dying(&going));
 	going.code = 404;
 	assert_false(pass_namespace_dying(&going));
+	for (size_t i = 0; i < N_ELEMENTS(answers); i++) {
+		struct error err = { 0 };
+
+		kube_status_error("write", answers[i].code, NULL, &err);
+		assert_int_equal(pass_no_answer(&err), answers[i].unsure);
+	}
+	for (int kind = ERR_TIMEOUT; kind <= ERR_STOPPED; kind++)
+		assert_int_equal(pass_no_answer(&(struct error){ .kind = kind }),
+				 kind != ERR_UNSUPPORTED);
 	for (int code = 500; code < 507; code++) {
 		const struct error err = { .kind = ERR_BUSY, .code = code };
 
@@ -1544,6 +1743,7 @@ int main(void)
 		cmocka_unit_test(test_a_kind_that_comes_later),
 		cmocka_unit_test(test_what_is_lost_comes_back),
 		cmocka_unit_test(test_a_lost_secret_is_back_when_a_pod_waits),
+		cmocka_unit_test(test_a_lost_secret_is_back_in_time),
 		cmocka_unit_test(test_a_changed_label_of_a_suspended_jobset_is_restored),
 		cmocka_unit_test(test_a_status_that_somebody_changed_is_mended),
 		cmocka_unit_test(test_progress_does_not_hold_up_the_end),
@@ -1560,6 +1760,8 @@ int main(void)
 		cmocka_unit_test(test_a_job_of_a_runtime_that_is_gone),
 		cmocka_unit_test(test_a_lost_snapshot_of_the_same_jobset),
 		cmocka_unit_test(test_a_job_with_a_forged_snapshot_is_suspended),
+		cmocka_unit_test(test_a_job_whose_objects_are_denied_is_suspended),
+		cmocka_unit_test(test_a_job_that_is_gone_unseen),
 		cmocka_unit_test(test_left_alone),
 		cmocka_unit_test(test_a_runtime_of_no_kind_of_ours),
 		cmocka_unit_test(test_the_deadline),
@@ -1570,6 +1772,8 @@ int main(void)
 		cmocka_unit_test(test_the_time_to_live),
 		cmocka_unit_test(test_a_time_to_live_that_is_edited),
 		cmocka_unit_test(test_a_time_to_live_that_was_kept),
+		cmocka_unit_test(test_a_time_to_live_that_is_read_late),
+		cmocka_unit_test(test_the_time_to_live_of_a_managed_job),
 		cmocka_unit_test(test_a_new_one_of_the_same_name),
 		cmocka_unit_test(test_pods_of_another),
 		cmocka_unit_test(test_watches_that_stay_behind),

@@ -409,7 +409,7 @@ static int write_jobset(struct pass *p, cJSON *obj, struct error *err)
 	if (before && meta_is_deleted(before))
 		return 0; /* the watch queues the TrainJob once the JobSet is gone */
 	if (before && last->hash == hash && last->generation == meta_generation(before) &&
-	    jobset_suspended(before) == suspended && has_labels(before, obj))
+	    has_labels(before, obj))
 		return 0;
 	if (objects_apply(p, obj, before, &meta, &why))
 		return replace_jobset(p, obj, &why, err);

@@ -12,7 +12,6 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "base/str.h"
-#include "base/thread.h"
 #include "base/xmalloc.h"
 #include "manager/admission.h"
 #include "manager/runtimes.h"
@@ -38,10 +37,9 @@ enum {
 	MAX_VALUES_AT_ONCE = 1000000,
 	WAIT_MS = 8000, /* the API server waits for 10 s */
 	MAX_TIMEOUT_S = 30,
-	CALLER_CHECK_MS =
-		200,      /* between two checks whether the caller has disconnected */
-	MAX_PATCHES = 16, /* of a TrainJob, by its schema */
-	MAX_ERRORS = 100, /* in an answer */
+	FITS_CHECK_MS = 20, /* between two checks whether a review fits, and is awaited */
+	MAX_PATCHES = 16,   /* of a TrainJob, by its schema */
+	MAX_ERRORS = 100,   /* in an answer */
 	MAX_MESSAGE = 32768,
 	MAX_ANSWER = 8 * 1024 * 1024,
 };
@@ -53,7 +51,6 @@ struct webhook {
 	int64_t wait_ms;
 	struct runtimes *runtimes;
 	pthread_mutex_t lock;
-	pthread_cond_t fewer;
 	size_t values; /* in all reviews under way; protected by lock */
 };
 
@@ -311,30 +308,36 @@ static bool is_awaited(const struct httpd_request *req, int64_t until)
 	return clock_ms() < until && (!req->client || httpd_listens(req->client));
 }
 
-/* Waits until the review's values fit. False: the caller has stopped waiting. */
-static bool reserve_values(struct webhook *w, size_t values,
-			   const struct httpd_request *req)
+static bool take_values(struct webhook *w, size_t values)
 {
-	int64_t until = clock_ms() + wait_ms(w, req), next;
-	bool fits = is_awaited(req, until);
+	bool fits;
 
 	pthread_mutex_lock(&w->lock);
-	while (fits && w->values && w->values + values > MAX_VALUES_AT_ONCE) {
-		next = clock_ms() + CALLER_CHECK_MS;
-		cond_wait_until(&w->fewer, &w->lock, next < until ? next : until);
-		fits = is_awaited(req, until);
-	}
+	fits = w->values + values <= MAX_VALUES_AT_ONCE;
 	if (fits)
 		w->values += values;
 	pthread_mutex_unlock(&w->lock);
 	return fits;
 }
 
+/* Waits until the review's values fit. False: the caller has stopped waiting. */
+static bool reserve_values(struct webhook *w, size_t values,
+			   const struct httpd_request *req)
+{
+	int64_t until = clock_ms() + wait_ms(w, req);
+
+	while (is_awaited(req, until)) {
+		if (take_values(w, values))
+			return true;
+		clock_sleep_ms(FITS_CHECK_MS);
+	}
+	return false;
+}
+
 static void release_values(struct webhook *w, size_t values)
 {
 	pthread_mutex_lock(&w->lock);
 	w->values -= values;
-	pthread_cond_broadcast(&w->fewer);
 	pthread_mutex_unlock(&w->lock);
 }
 
@@ -461,7 +464,6 @@ struct webhook *webhook_new(const struct webhook_conf *conf)
 	w->scheduling_off = conf->scheduling_off;
 	w->wait_ms = conf->wait_ms ? conf->wait_ms : WAIT_MS;
 	pthread_mutex_init(&w->lock, NULL);
-	cond_init(&w->fewer);
 	w->runtimes = conf->runtimes;
 	for (size_t i = 0; i < N_ELEMENTS(hooks); i++) {
 		metrics_add(w->metrics, &requests_total, 0, hooks[i].path, "200");
@@ -474,7 +476,6 @@ void webhook_free(struct webhook *w)
 {
 	if (!w)
 		return;
-	pthread_cond_destroy(&w->fewer);
 	pthread_mutex_destroy(&w->lock);
 	free(w);
 }

@@ -299,8 +299,7 @@ static int new_identity(struct arena *arena, const char **ret, struct error *err
 
 	if (random_bytes(id, sizeof(id), err))
 		return -1;
-	if (gethostname(host, sizeof(host) - 1))
-		return error_errno(err, errno, "gethostname");
+	(void)!gethostname(host, sizeof(host) - 1);
 	buf_printf(&text, "%s_", host);
 	hex_encode(&text, id, sizeof(id));
 	*ret = arena_strdup(arena, (const char *)text.data);

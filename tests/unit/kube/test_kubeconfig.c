@@ -1,8 +1,6 @@
 #include "kube/kubeconfig.h"
 
-#include <sched.h>
 #include <signal.h>
-#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -13,6 +11,7 @@
 #include "base/str.h"
 #include "crypto/x509.h"
 #include "tests/unit/base/base_test.h"
+#include "tests/unit/kube/account.h"
 
 #define MOST_FILES 64 /* as many of $KUBECONFIG are read */
 
@@ -921,20 +920,6 @@ static void test_secrets_are_wiped(void **state)
 
 /* ---- in a pod ---- */
 
-#define ACCOUNT "/var/run/secrets/kubernetes.io/serviceaccount/"
-
-/* The folder of a service account; 1 if this machine lets nobody mount one. */
-static int make_account(void)
-{
-	struct error err = { 0 };
-
-	if (unshare(geteuid() ? CLONE_NEWUSER | CLONE_NEWNS : CLONE_NEWNS) ||
-	    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
-	    mount("tmpfs", "/run", "tmpfs", 0, NULL))
-		return 1;
-	return dir_make(ACCOUNT, 0700, &err);
-}
-
 static void put_account(const char *name, const char *text)
 {
 	cleanup_arena struct arena arena = { 0 };
@@ -975,7 +960,7 @@ static void test_in_a_pod(void **state)
 	cleanup_kube_config struct kube_config loaded = { 0 };
 	struct place *p = *state;
 
-	if (make_account())
+	if (account_make())
 		skip(); /* no user namespaces here */
 	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		cleanup_kube_config struct kube_config c = { 0 };

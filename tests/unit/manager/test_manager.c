@@ -14,6 +14,7 @@
 #include "manager/manager.h"
 #include "manager/names.h"
 #include "net/http.h"
+#include "tests/unit/kube/account.h"
 #include "tests/unit/kube/apiserver.h"
 #include "trainer/api.h"
 
@@ -336,6 +337,43 @@ TEST(test_standby)
 	end(&s);
 }
 
+static void create_job(struct stage *s)
+{
+	create_text(s,
+		    "{\"apiVersion\":\"trainer.kubeflow.org/v1alpha1\",\"kind\":"
+		    "\"ClusterTrainingRuntime\",\"metadata\":{\"name\":\"r\"},\"spec\":{"
+		    "\"mlPolicy\":{\"torch\":{}},\"template\":{\"spec\":{"
+		    "\"replicatedJobs\":[{\"name\":\"node\",\"template\":{\"metadata\":{"
+		    "\"labels\":{\"trainer.kubeflow.org/trainjob-ancestor-step\":"
+		    "\"trainer\"}},\"spec\":{\"template\":{\"spec\":{\"containers\":[{"
+		    "\"name\":\"node\",\"image\":\"i\"}]}}}}}]}}}}");
+	create_text(
+		s, "{\"apiVersion\":\"trainer.kubeflow.org/v1alpha1\",\"kind\":"
+		   "\"TrainJob\",\"metadata\":{\"name\":\"j\",\"namespace\":\"n\","
+		   "\"annotations\":{\"kftrainer.io/preflight\":\"warn\"}},"
+		   "\"spec\":{\"trainer\":{},\"runtimeRef\":{\"name\":\"r\",\"kind\":"
+		   "\"ClusterTrainingRuntime\",\"apiGroup\":\"trainer.kubeflow.org\"}}}");
+}
+
+static bool has_jobset(struct stage *s)
+{
+	cleanup_json cJSON *jobset = get(s, JOBSET_API_VERSION, JOBSET_KIND, "n", "j");
+
+	return jobset != NULL;
+}
+
+/* The image of the init containers that the job's pods get from this program. */
+static void check_image(struct stage *s, const char *want)
+{
+	cleanup_json cJSON *jobset = get(s, JOBSET_API_VERSION, JOBSET_KIND, "n", "j");
+	const cJSON *c =
+		json_get(json_get(jobset, "spec", "replicatedJobs")->child, "template",
+			 "spec", "template", "spec", "initContainers");
+
+	assert_non_null(c);
+	check_text("image", json_str(c->child, "image"), want);
+}
+
 /* Without a Lease, and before JobSet is installed. */
 TEST(test_alone)
 {
@@ -350,28 +388,13 @@ TEST(test_alone)
 	s.config.tls.ciphers = ciphers;
 	s.config.tls.alpn = protocols;
 	apiserver_do(&s.api, "{'op':'unserved','plural':'jobsets','on':true}");
-	create_text(&s,
-		    "{\"apiVersion\":\"trainer.kubeflow.org/v1alpha1\",\"kind\":"
-		    "\"ClusterTrainingRuntime\",\"metadata\":{\"name\":\"r\"},\"spec\":{"
-		    "\"template\":{\"spec\":{\"replicatedJobs\":[{\"name\":\"node\","
-		    "\"template\":{\"spec\":{\"template\":{\"spec\":{\"containers\":[{"
-		    "\"name\":\"node\",\"image\":\"i\"}]}}}}}]}}}}");
-	create_text(
-		&s,
-		"{\"apiVersion\":\"trainer.kubeflow.org/v1alpha1\",\"kind\":"
-		"\"TrainJob\",\"metadata\":{\"name\":\"j\",\"namespace\":\"n\"},"
-		"\"spec\":{\"trainer\":{},\"runtimeRef\":{\"name\":\"r\",\"kind\":"
-		"\"ClusterTrainingRuntime\",\"apiGroup\":\"trainer.kubeflow.org\"}}}");
+	create_job(&s);
 	run(&s);
 	EVENTUALLY(health(&s, "/readyz", &text) == 200 && strstr(text, "[-]jobset"));
 	EVENTUALLY(apiserver_seen(&s.api, "POST events"));
 	apiserver_do(&s.api, "{'op':'unserved','plural':'jobsets','on':false}");
-	EVENTUALLY(({
-		cleanup_json cJSON *jobset =
-			get(&s, JOBSET_API_VERSION, JOBSET_KIND, "n", "j");
-
-		jobset != NULL;
-	}));
+	EVENTUALLY(has_jobset(&s));
+	check_image(&s, "kftrainer:" VERSION);
 	kill(s.pid, SIGTERM);
 	assert_int_equal(ended(&s), 0);
 	assert_int_equal(apiserver_seen(&s.api, "POST leases"), 0);
@@ -418,6 +441,43 @@ TEST(test_bad_settings)
 		assert_string_equal(holder(&s), "");
 	}
 	end(&s);
+}
+
+/* Its own image is that of its pod's container; in namespaces of its own, hence the last. */
+TEST(test_in_a_pod)
+{
+	static const char *const pods[] = {
+		"[{\"name\":\"a\",\"image\":\"x\"},{\"name\":\"manager\",\"image\":\"y\"}]",
+		"[{\"name\":\"a\",\"image\":\"x\"},{\"name\":\"b\",\"image\":\"y\"}]",
+	};
+	char host[256] = "";
+	struct error err = { 0 };
+
+	gethostname(host, sizeof(host) - 1);
+	if (account_make() || file_write(ACCOUNT "namespace", MANAGER_NAMESPACE,
+					 strlen(MANAGER_NAMESPACE), 0600, &err))
+		skip(); /* no user namespaces here */
+	for (int i = 0; i < 2; i++) {
+		struct stage s;
+
+		begin(&s);
+		s.config.election.enabled = false;
+		create_job(&s);
+		create_text(
+			&s,
+			arena_printf(
+				&s.arena,
+				"{\"apiVersion\":\"v1\",\"kind\":\"Pod\","
+				"\"metadata\":{\"name\":\"%s\",\"namespace\":\"" MANAGER_NAMESPACE
+				"\"},\"spec\":{\"containers\":%s}}",
+				host, pods[i]));
+		run(&s);
+		EVENTUALLY(has_jobset(&s));
+		check_image(&s, i ? "x" : "y");
+		kill(s.pid, SIGTERM);
+		assert_int_equal(ended(&s), 0);
+		end(&s);
+	}
 }
 
 static int make_ca(void **state)

@@ -10,6 +10,9 @@
 #define DNS       "kubeflow-trainer-controller-manager.sys.svc"
 #define ADMISSION "admissionregistration.k8s.io/v1"
 
+/* 64 bytes */
+#define LONG "abcdefghijklmnopqrstuvwxyz.abcdefghijklmnopqrstuvwxyz.0123456789"
+
 enum { NOW = 1800000000, DAY = 24 * 3600, LOOK_MS = 50 };
 
 /* ---- the set ---- */
@@ -136,6 +139,24 @@ TEST(test_broken)
 	set.server.cert_pem = xstrdup("-----BEGIN CERTIFICATE-----\nnonsense\n");
 	assert_int_equal(renew(&set, DNS, NOW, &why), CERT_NEW_SERVER);
 	cert_set_release(&set);
+}
+
+/* A name that no certificate can have is an error, and what was there stays. */
+TEST(test_no_name)
+{
+	static const char *const names[] = { "", LONG LONG LONG LONG };
+
+	for (size_t i = 0; i < N_ELEMENTS(names); i++) {
+		struct cert_set set = copy_set(&good);
+		struct error why = { 0 }, err = { 0 };
+		enum cert_change unused;
+
+		assert_int_equal(cert_set_renew(&set, names[i], NOW, &unused, &why, &err),
+				 -1);
+		check_int(names[i], err.kind, ERR_INVALID);
+		check_text(names[i], set.server.cert_pem, good.server.cert_pem);
+		cert_set_release(&set);
+	}
 }
 
 TEST(test_secret)

@@ -268,7 +268,8 @@ static int poll_ms(const struct call *c)
 	const struct http_request *req = c->req;
 	bool has_wakeup = stop_fd() >= 0 || c->client->after_stop;
 
-	return has_wakeup && !req->idle_ms && (!req->cancel || req->cancel_fd)
+	return has_wakeup && !req->idle_ms && !req->first_ms &&
+			       (!req->cancel || req->cancel_fd)
 		       ? HTTP_POLL_IDLE_MS
 		       : HTTP_POLL_MS;
 }

@@ -82,7 +82,8 @@ struct http_request {
 	bool once;
 	int64_t timeout_ms; /* for all of it; 0: none */
 	int64_t idle_ms;    /* without a byte from the server, after the first; 0: none */
-	size_t max_body;    /* of the answer; 0: 64 MiB */
+	int64_t first_ms; /* until the first; 0: five minutes if only idle_ms limits it */
+	size_t max_body;  /* of the answer; 0: 64 MiB */
 	size_t receive_bytes; /* most that on_data gets at once; 0: the client's */
 	/*
 	 * Instead of collecting the body of a 2xx response: called with each piece.

@@ -21,6 +21,7 @@ enum {
 	MAX_WARNINGS = 32,
 	MAX_RETRY_AFTER = 1000000,
 	UPLOAD_BYTES = 16 * 1024,
+	FIRST_MS = 5 * 60 * 1000,
 };
 #define DEFAULT_BODY ((size_t)64 * 1024 * 1024)
 #define MAX_CA       ((size_t)4 * 1024 * 1024)
@@ -589,17 +590,28 @@ static int check_headers(struct call *c)
 	return 0;
 }
 
+/* How long the server may be silent; 0: for ever. */
+static int64_t silence_ms(const struct call *c)
+{
+	const struct http_request *req = c->req;
+
+	if (c->heard_ms || req->first_ms)
+		return c->heard_ms ? req->idle_ms : req->first_ms;
+	return req->idle_ms && !req->timeout_ms ? FIRST_MS : 0;
+}
+
 bool call_must_end(struct call *c)
 {
 	const struct http_request *req = c->req;
+	int64_t ms = silence_ms(c), since = c->heard_ms ? c->heard_ms : c->began_ms;
 	bool cancelled = req->cancel && __atomic_load_n(req->cancel, __ATOMIC_ACQUIRE);
 	bool stopped = stop_requested() && !c->client->after_stop;
 
 	if (stopped || cancelled)
 		error_set(c->err, ERR_STOPPED, "%s: stopped", c->host);
-	else if (req->idle_ms && c->heard_ms && clock_ms() - c->heard_ms > req->idle_ms)
+	else if (ms && clock_ms() - since > ms)
 		error_set(c->err, ERR_TIMEOUT, "%s: no data received for %lld s", c->host,
-			  (long long)req->idle_ms / 1000);
+			  (long long)ms / 1000);
 	else
 		return false;
 	c->failed = true;
@@ -614,6 +626,7 @@ void call_init(struct call *c, struct http_client *client, const struct http_req
 		.req = req,
 		.err = err,
 		.host = "?",
+		.began_ms = clock_ms(),
 		.resp = { .retry_after_ms = -1,
 			  .body = { .max = req->max_body ? req->max_body
 							 : DEFAULT_BODY } },

@@ -60,8 +60,9 @@ struct call {
 	unsigned handshakes;
 	struct http_response resp;
 	size_t header_bytes;
-	size_t sent;       /* bytes of req->read()'s body sent so far */
-	int64_t heard_ms;  /* when the server last sent bytes; 0: not yet */
+	size_t sent;      /* bytes of req->read()'s body sent so far */
+	int64_t heard_ms; /* when the server last sent bytes; 0: not yet */
+	int64_t began_ms;
 	struct error *err; /* filled when `failed` */
 	bool failed;
 	char why[CURL_ERROR_SIZE]; /* curl's message */

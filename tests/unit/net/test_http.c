@@ -425,11 +425,15 @@ static void test_time_limits(void **state)
 				    .url = scripted_url(&server, "http", "/"),
 				    .timeout_ms = 200 };
 
-	scripted_script(&server, "[{'hang':20},{'chunks':['a',20]},{'chunks':['a',20]}]");
+	scripted_script(
+		&server,
+		"[{'hang':20},{'chunks':['a',20]},{'chunks':['a',20]},{'hang':20}]");
 	get_fails(client, &req, ERR_TIMEOUT, "no response within 200 ms");
 	get_fails(client, &req, ERR_TIMEOUT, "no response within 200 ms");
 	req.timeout_ms = 0;
 	req.idle_ms = 300;
+	get_fails(client, &req, ERR_TIMEOUT, "no data received");
+	req.first_ms = 300;
 	get_fails(client, &req, ERR_TIMEOUT, "no data received");
 	http_client_free(client);
 }

@@ -15,7 +15,7 @@
 
 #define METADATA_HOST "169.254.169.254"
 #define METADATA_PATH "/computeMetadata/v1/instance/service-accounts/default/token"
-#define SCOPE         "https://www.googleapis.com/auth/devstorage.read_only"
+#define SCOPE         "https://www.googleapis.com/auth/devstorage.read_write"
 #define TOKEN_URI     "https://oauth2.googleapis.com/token"
 
 enum {

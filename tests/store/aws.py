@@ -67,6 +67,8 @@ class Handler(BaseHTTPRequestHandler):
         form = parse_qs(self.body())
         if self.path == "/token":
             self.note("oauth", {k: v[0] for k, v in form.items()})
+            claims = form["assertion"][0].split(".")[1]
+            self.server.cloud.scope = json.loads(base64.urlsafe_b64decode(claims + "=="))["scope"]
             return self.answer(200, json.dumps({"access_token": self.server.cloud.oauth, "expires_in": 3600,
                                                 "token_type": "Bearer"}))
         return self.sts(form)
@@ -147,6 +149,8 @@ class Handler(BaseHTTPRequestHandler):
             return self.answer(404, "<Error><Code>NoSuchBucket</Code></Error>", "text/xml")
         if self.headers.get("Authorization") != "Bearer " + cloud.oauth or any(h.lower().startswith("x-amz") for h in self.headers):
             return self.answer(403, "<Error><Code>AccessDenied</Code><Message>Access denied.</Message></Error>", "text/xml")
+        if self.command != "GET" and cloud.scope.endswith("read_only"):
+            return self.answer(403, "<Error><Code>AccessDenied</Code><Message>Insufficient scope.</Message></Error>", "text/xml")
         self.note(self.command, name)
         if "uploads" in query:
             cloud.parts[name] = {}
@@ -179,6 +183,7 @@ class Handler(BaseHTTPRequestHandler):
 class Cloud:
     def __init__(self, access, secret):
         self.access, self.secret, self.token, self.oauth = access, secret, "the-session-token", "ya29.the-token"
+        self.scope = ""
         self.asked, self.lasts, self.deny, self.pod = [], 3600, None, "pod-token"
         self.objects, self.public, self.composed, self.parts = {}, False, set(), {}
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)

@@ -64,7 +64,10 @@ static bool is_commit(const char *sha)
 	return len && len <= MAX_COMMIT && !sha[len];
 }
 
-/* Get the commit, and the new name of a renamed repository. */
+/*
+ * Get the commit, and the new name of a renamed repository, once: a later listing is of the
+ * same commit.
+ */
 static int pin(struct store *s, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
@@ -73,6 +76,8 @@ static int pin(struct store *s, struct error *err)
 	cleanup_json cJSON *doc = NULL;
 	const char *sha, *id;
 
+	if (s->commit)
+		return 0;
 	buf_printf(&url, "%s/api/%s/%s/revision/", s->hub.endpoint, s->repo.kind,
 		   s->repo.id);
 	http_escape(&url, s->repo.revision);

@@ -335,6 +335,37 @@ for what, target in (("to another file", outside / "token"), ("by ..", "../../..
 check("pvc: nor a folder behind one", fetch("pvc://data/dir", ["leaves the claim"], PVC, status=1))
 check("pvc: nor a file there", fetch("pvc://data/dir/token", ["leaves the claim"], PVC, status=1))
 
+# ---- what changes between two requests, and answers that get lost ----
+import hashlib
+
+
+def sha1(data):
+    return hashlib.sha1(b"blob %d\0" % len(data) + data).hexdigest()
+
+
+class Moving:
+    """A hub whose main moves on as soon as a file was asked for; that file is damaged once."""
+    commits = {"1" * 40: {"a.bin": b"old a", "b.bin": b"old b"}, "2" * 40: {"a.bin": b"new a", "b.bin": b"new b"}}
+    head, damaged = "1" * 40, 0
+
+    def __call__(self, h):
+        path = h.path.partition("?")[0].split("/")
+        if "revision" in path:
+            return 200, {}, json.dumps({"sha": self.head, "id": "o/m"})
+        files = self.commits[next(p for p in path if p in self.commits)]
+        if "tree" in path:
+            return 200, {}, json.dumps([{"type": "file", "path": n, "size": len(d), "oid": sha1(d)} for n, d in files.items()])
+        self.head = "2" * 40
+        if path[-1] == "b.bin":
+            self.damaged += 1
+        return 200, {}, b"xxxxx" if path[-1] == "b.bin" and self.damaged == 1 else files[path[-1]]
+
+
+hub = Peer(Moving())
+check("hf: a damaged file is fetched again of the same commit, though the branch has moved on",
+      fetch("hf://o/m", Moving.commits["1" * 40], {"HF_ENDPOINT": hub.url}))
+
+
 # ---- the disk ----
 if shutil.which("strace") and subprocess.run(["strace", "-f", "-o", "/dev/null", "true"], capture_output=True).returncode == 0:
     shutil.rmtree(to, ignore_errors=True)

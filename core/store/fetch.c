@@ -226,7 +226,9 @@ static int check_present(struct fetch *f, size_t i, struct error *err)
 	else if ((o->size < 0 || o->size == st.st_size) && verify_name(&arena, &there))
 		known->check = true;
 	else if (!f->conf->recheck)
-		known->validator = ledger_validator(&f->ledger, o, &st);
+		*known =
+			(struct prior){ .validator = ledger_validator(&f->ledger, o, &st),
+					.size = st.st_size };
 	return 0;
 }
 

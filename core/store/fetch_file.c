@@ -422,7 +422,7 @@ static int put_in_place(struct fetch *f, struct file *file, struct error *err)
 	return ledger_add(&f->ledger, &file->o, &st, err);
 }
 
-/* 304: the local file is the current one. */
+/* The local file is the current one. */
 static int keep_local(struct fetch *f, struct file *file, struct error *err)
 {
 	struct stat st;

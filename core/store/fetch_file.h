@@ -28,7 +28,8 @@ struct file {
 	bool no_ranges;   /* the server gives no ranges */
 	bool resumed;     /* its validator is from an earlier run */
 	const char *local_validator; /* of the file in place; or NULL */
-	bool unchanged;              /* 304: the local file is current */
+	int64_t local_size;          /* its bytes */
+	bool unchanged;              /* the local file is current */
 	struct range *left; /* ranges that are missing and in no piece; ascending */
 	size_t n_left;
 	struct piece *pieces;

@@ -76,6 +76,7 @@ struct fetch {
 	struct prior {
 		bool check, present;
 		const char *validator;
+		int64_t size;
 	} * known; /* of each object */
 	int64_t begin_ms;
 

@@ -170,10 +170,30 @@ static int check_whole(struct piece *p, struct error *err)
 	return 0;
 }
 
+/*
+ * Has the server the local file, by its date and size? If-Modified-Since would not tell: an
+ * older file, put in its place, is not modified since, either.
+ */
+static bool is_local(const struct piece *p)
+{
+	const struct file *file = p->f;
+	int64_t size = p->reply.status == 206 ? p->reply.total : p->reply.length;
+
+	return !file->etag && p->pos == 0 && file->local_validator &&
+	       str_eq(p->reply.modified, file->local_validator) &&
+	       (size < 0 || size == file->local_size);
+}
+
 static int check_head(struct piece *p, struct error *err)
 {
 	p->checked = true;
 	p->first_ms = clock_ms();
+	if (is_local(p)) {
+		p->f->unchanged = true;
+		p->end = p->pos;
+		error_set(err, ERR_STOPPED, "unchanged");
+		return stop_with(p, PIECE_NOW);
+	}
 	if (p->reply.encoded && !p->fetch->conf->scheme->as_stored)
 		return broken(p, err, "unexpected Content-Encoding");
 	if (p->reply.status != 200 && p->reply.status != 206)
@@ -265,12 +285,9 @@ static void add_lines(struct piece *p, struct request *r, const char *const *hea
 					 (long long)p->end - 1));
 	if (file->etag && *file->etag == '"' && http_is_etag(file->etag))
 		add_line(r, arena_printf(a, "If-Match: %s", file->etag));
-	else if (!file->etag && file->local_validator && p->pos == 0)
-		add_line(r, arena_printf(a,
-					 http_is_etag(file->local_validator)
-						 ? "If-None-Match: %s"
-						 : "If-Modified-Since: %s",
-					 file->local_validator));
+	else if (!file->etag && file->local_validator && p->pos == 0 &&
+		 http_is_etag(file->local_validator))
+		add_line(r, arena_printf(a, "If-None-Match: %s", file->local_validator));
 }
 
 static int locate(struct fetch *f, struct piece *p, struct request *r,
@@ -324,7 +341,7 @@ static void explain(struct fetch *f, struct piece *p, const struct http_response
 	retry_fail(err, r->status);
 	if (s->explain && !p->known_redirect)
 		s->explain(f->conf->store, &p->f->o, r->status, body, err);
-	p->outcome = PIECE_FATAL;
+	p->outcome = err->kind == ERR_CONFLICT ? PIECE_CHANGED : PIECE_FATAL;
 }
 
 /* An expired redirect or credentials: try once more. */

@@ -106,6 +106,7 @@ static struct file *begin_next(struct fetch *f)
 	file->o = f->list.objects[f->next];
 	file->check_local = f->known[f->next].check;
 	file->local_validator = f->known[f->next].validator;
+	file->local_size = f->known[f->next].size;
 	file->fd = file->journal_fd = -1;
 	file->busy = true;
 	f->next++;
@@ -476,7 +477,7 @@ void plan_piece_end(struct fetch *f, struct piece *p, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
 	struct file *file = p->f;
-	const char *path = file->o.path; /* the listing's */
+	const char *path = NULL;
 	struct piece **at = &file->pieces;
 	int64_t seconds = 0;
 
@@ -489,8 +490,10 @@ void plan_piece_end(struct fetch *f, struct piece *p, struct error *err)
 	if (p->hashes)
 		file->hashing = false;
 	judge(f, p, err);
-	if (p->outcome == PIECE_AGAIN)
+	if (p->outcome == PIECE_AGAIN) {
 		seconds = pause_to_report(f, file);
+		path = arena_strdup(&arena, file->o.path); /* the file may end below */
+	}
 	arena_clear(&p->arena);
 	free(p);
 	advance(f, file);

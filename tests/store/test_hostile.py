@@ -366,6 +366,27 @@ check("hf: a damaged file is fetched again of the same commit, though the branch
       fetch("hf://o/m", Moving.commits["1" * 40], {"HF_ENDPOINT": hub.url}))
 
 
+class Dated:
+    """A server that knows only dates, and has If-Modified-Since as RFC 9110 says."""
+    data, date = b"the newer one", "Sun, 29 Nov 2026 12:00:00 GMT"
+
+    def __call__(self, h):
+        since = h.headers.get("If-Modified-Since")
+        if since and http_date(self.date) <= http_date(since):
+            return 304, {}, b""
+        return 200, {"Last-Modified": self.date}, self.data
+
+
+http_date = __import__("email.utils").utils.parsedate_to_datetime
+dated = Peer(Dated())
+fetch(dated.url + "/x", {})
+check("what has the same date is not fetched again", fetch(dated.url + "/x", {"x": Dated.data}, keep=True, argv=["--progress", "json"]) or
+      ("" if '"present"' in run("initialize-dataset", "--uri", dated.url + "/x", "--to", to, "--progress", "json").text else "fetched"))
+dated.answer.data, dated.answer.date = b"an older one, put back", "Sun, 01 Nov 2026 12:00:00 GMT"
+check("an older file that is put back is fetched", fetch(dated.url + "/x", {"x": b"an older one, put back"}, keep=True))
+dated.answer.data = b"of that date, but another"
+check("so is one of that date and another size", fetch(dated.url + "/x", {"x": b"of that date, but another"}, keep=True))
+
 # ---- the disk ----
 if shutil.which("strace") and subprocess.run(["strace", "-f", "-o", "/dev/null", "true"], capture_output=True).returncode == 0:
     shutil.rmtree(to, ignore_errors=True)

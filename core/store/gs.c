@@ -345,7 +345,10 @@ static int gs_explain(struct store *s, const struct store_object *o, int status,
 {
 	if (s->s3)
 		return scheme_s3.explain(s->s3, o, status, body, err);
-	return refused(s, o->key, status, body, err);
+	refused(s, o->key, status, body, err);
+	if (status == 404 && o->generation) /* there may be a later one */
+		err->kind = ERR_CONFLICT;
+	return -1;
 }
 
 static int gs_remove(struct store *s, struct error *err)

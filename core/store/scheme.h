@@ -59,6 +59,7 @@ struct scheme {
 	/*
 	 * The error for a final status, from its body: S3's <Code>, the hub's
 	 * X-Error-Message. Fills err, returns -1; NULL: the engine's own text.
+	 * ERR_CONFLICT: the object may have been replaced since it was listed.
 	 */
 	int (*explain)(struct store *s, const struct store_object *o, int status,
 		       const char *body, struct error *err);

@@ -366,6 +366,27 @@ check("hf: a damaged file is fetched again of the same commit, though the branch
       fetch("hf://o/m", Moving.commits["1" * 40], {"HF_ENDPOINT": hub.url}))
 
 
+class Google:
+    """A bucket whose object is replaced once it was listed."""
+    now = 1
+
+    def __call__(self, h):
+        if h.path.startswith("/storage/v1/b/buck/o?"):
+            data = b"generation %d" % self.now
+            body = json.dumps({"items": [{"name": "d/x", "size": str(len(data)), "generation": str(self.now),
+                                          "md5Hash": __import__("base64").b64encode(hashlib.md5(data).digest()).decode()}]})
+            self.now += self.now == 1
+            return 200, {}, body
+        known = f"generation={self.now}" in h.path
+        return (200, {}, b"generation %d" % self.now) if known else (404, {}, json.dumps({"error": {"message": "No such object"}}))
+
+
+GS = {"STORAGE_EMULATOR_HOST": Peer(Google()).url}
+check("gs: an object that is replaced after it was listed is listed again", fetch("gs://buck/d/", {"x": b"generation 2"}, GS))
+gone = Peer(lambda h: Google()(h) if "/o?" in h.path else (404, {}, json.dumps({"error": {"message": "No such object"}})))
+check("gs: one that is removed is an error", fetch("gs://buck/d/", ["d/x: no such object"], {"STORAGE_EMULATOR_HOST": gone.url}, status=1))
+
+
 class Dated:
     """A server that knows only dates, and has If-Modified-Since as RFC 9110 says."""
     data, date = b"the newer one", "Sun, 29 Nov 2026 12:00:00 GMT"

@@ -88,13 +88,14 @@ static void take_file(struct ledger *l, const char *name)
 		fclose(f);
 }
 
-/* Begin this run's lines with a head of its source. */
+/* Begin this run's lines with a head of its source, and end one that was cut off. */
 static int add_source(struct ledger *l, struct error *err)
 {
 	cleanup_buf struct buf line = { .max = 2 * MAX_LINE };
 	cleanup_json cJSON *doc = cJSON_CreateObject();
 
 	json_put_str(doc, l->source, "source");
+	buf_adds(&line, "\n");
 	json_print(&line, doc);
 	buf_adds(&line, "\n");
 	return file_write_fd(l->fd, line.data, line.len, FETCHED, err);

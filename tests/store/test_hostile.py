@@ -408,6 +408,16 @@ check("an older file that is put back is fetched", fetch(dated.url + "/x", {"x":
 dated.answer.data = b"of that date, but another"
 check("so is one of that date and another size", fetch(dated.url + "/x", {"x": b"of that date, but another"}, keep=True))
 
+# Another source into the same directory, after a run that a full disk has ended in the middle of a line.
+place = Peer(lambda h: (404, {}, "") if "gone" in h.path else (200, {}, {"/a.urls": b"a\n", "/b.urls": b"b\ngone\n"}.get(h.path, h.path.encode())))
+fetch(place.url + "/a.urls", {"a": b"/a"})
+os.rename(to / ".kftrainer/manifest.jsonl", to / ".kftrainer/fetched.jsonl")
+with open(to / ".kftrainer/fetched.jsonl", "a") as ledger:
+    ledger.write('{"path":"cut')
+run("initialize-dataset", "--uri", place.url + "/b.urls", "--to", to, "--connections", "1")
+check("a record that was cut off does not give another source's files away", fetch(place.url + "/a.urls", {"a": b"/a", "b": b"/b"}, keep=True))
+
+
 # ---- the disk ----
 if shutil.which("strace") and subprocess.run(["strace", "-f", "-o", "/dev/null", "true"], capture_output=True).returncode == 0:
     shutil.rmtree(to, ignore_errors=True)

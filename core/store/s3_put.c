@@ -4,9 +4,11 @@
 #include <strings.h>
 
 #include "base/cleanup.h"
+#include "base/stop.h"
 #include "base/str.h"
 #include "cloud/xml.h"
 #include "crypto/digest.h"
+#include "net/retry.h"
 #include "store/s3_object.h"
 
 enum { MAX_LISTS = 1000, MAX_COMPLETE = 4 * 1024 * 1024 };
@@ -262,6 +264,7 @@ struct ending {
 	const struct s3_multipart *upload;
 	const char *want; /* the ETag of its parts */
 	struct headers heard;
+	struct s3_head before; /* of the key; status 0: it is not known */
 };
 
 static void on_end_header(void *ctx, const char *name, const char *value)
@@ -280,7 +283,15 @@ static int64_t size_of(const struct s3_multipart *u)
 	return size;
 }
 
-/* Does the object consist of these parts? If ETags are not sums, compare its size. */
+static bool is_no_sum(const struct s3_head *h)
+{
+	return !h->etag_is_sum || s3_etag_parts(h->etag) < 0;
+}
+
+/*
+ * Does the object consist of these parts? If ETags are no sums, it is another one of that
+ * size than before.
+ */
 static int is_made(void *ctx, bool *ret, struct error *err)
 {
 	const struct ending *e = ctx;
@@ -290,16 +301,32 @@ static int is_made(void *ctx, bool *ret, struct error *err)
 		return -1;
 	*ret = head.status == 200 &&
 	       (!strcasecmp(head.etag, e->want) ||
-		(!head.etag_is_sum && head.size == size_of(e->upload)));
+		(is_no_sum(&head) && head.size == size_of(e->upload) &&
+		 e->before.status && strcmp(head.etag, e->before.etag) != 0));
 	return 0;
 }
 
-/* The server no longer has the upload: did an earlier try succeed? */
+/* The server no longer has the upload, or fails behind its 200: did a try succeed? */
 static bool was_made(struct ending *e, const struct error *err)
 {
 	bool made = false;
 
-	return err->code == 404 && !is_made(e, &made, IGNORED) && made;
+	return (err->code == 404 || err->code == 200) && !is_made(e, &made, IGNORED) &&
+	       made;
+}
+
+/* *ret: status 0 if an answer was lost. What fails behind a 200 is tried again. */
+static int ask_end(struct s3_bucket *b, const struct s3_request *req, struct ending *e,
+		   struct http_response *ret, struct error *err)
+{
+	for (int tried = 0; send_request(b, req, ret, err); tried++) {
+		if (was_made(e, err))
+			return 0;
+		if (err->code != 200 || tried == RETRY_TRIES ||
+		    stop_wait(retry_pause(tried, -1)))
+			return -1;
+	}
+	return 0;
 }
 
 int s3_multipart_complete(const struct s3_multipart *u, struct error *err)
@@ -327,8 +354,10 @@ int s3_multipart_complete(const struct s3_multipart *u, struct error *err)
 	req.body_len = body.len;
 	req.payload = digest_hex_of(DIGEST_SHA256, body.data, body.len, sha256);
 	s3_multipart_etag(u->parts, u->n, want);
-	if (send_request(u->bucket, &req, &resp, err))
-		return was_made(&e, err) ? 0 : -1;
+	if (s3_head(&e.before, u->bucket, u->key, 0, IGNORED))
+		e.before.status = 0;
+	if (ask_end(u->bucket, &req, &e, &resp, err))
+		return -1;
 	if (!resp.status)
 		return 0;
 	if (xml_read(resp.body.data, resp.body.len, &reader, err))

@@ -418,6 +418,51 @@ run("initialize-dataset", "--uri", place.url + "/b.urls", "--to", to, "--connect
 check("a record that was cut off does not give another source's files away", fetch(place.url + "/a.urls", {"a": b"/a", "b": b"/b"}, keep=True))
 
 
+class Bucket:
+    """One whose ETags are no sums (KMS), with an object of the same size; `end` is what a completion does."""
+
+    def __init__(self, end):
+        self.end, self.has, self.ends = end, "before", 0
+
+    def __call__(self, h):
+        kms = {"x-amz-server-side-encryption": "aws:kms"}
+        if h.command == "HEAD":
+            return 200, {**kms, "Content-Length": str(len(PARTS)), "ETag": '"%s-2"' % hashlib.md5(self.has.encode()).hexdigest()}, b""
+        if h.command == "PUT":
+            return 200, {**kms, "ETag": '"%s"' % hashlib.md5(h.path.encode()).hexdigest()}, b""
+        if "uploads" in h.path:
+            return 200, kms, "<R><UploadId>u</UploadId></R>"
+        if h.command == "GET":
+            return 200, {}, "<L><IsTruncated>false</IsTruncated></L>"
+        if h.command == "DELETE":
+            return 204, {}, b""
+        self.ends += 1
+        return self.end(self)
+
+
+def lost(bucket):
+    bucket.has = "ours"
+    raise ConnectionAbortedError
+
+
+def later(bucket):
+    if bucket.ends > 1:
+        bucket.has = "ours"
+    return 200, {}, "<R><ETag>x</ETag></R>" if bucket.ends > 1 else "<Error><Code>InternalError</Code></Error>"
+
+
+PARTS = os.urandom(6_000_000)
+(scratch / "parts").write_bytes(PARTS)
+NO_UPLOAD = "<Error><Code>NoSuchUpload</Code></Error>"
+for what, end, status, ends in (("that is always refused is none, though an object of that size is there", lambda b: (503, {}, ""), 1, 2),
+                                ("of an upload that is gone is none, either", lambda b: (404, {}, NO_UPLOAD), 1, 1),
+                                ("whose answer is lost is not sent again", lost, 0, 1),
+                                ("that fails behind a 200 is sent again", later, 0, 2)):
+    bucket = Peer(Bucket(end))
+    r = run("export-model", scratch / "parts", "--uri", "s3://buck/x", "--retries", 1, env=KEYS | {"ENDPOINT": bucket.url})
+    check("s3, KMS: a completion " + what, "" if (r.returncode, bucket.answer.ends) == (status, ends) else
+          (r.returncode, bucket.answer.ends, bucket.answer.has, r.text))
+
 # ---- the disk ----
 if shutil.which("strace") and subprocess.run(["strace", "-f", "-o", "/dev/null", "true"], capture_output=True).returncode == 0:
     shutil.rmtree(to, ignore_errors=True)

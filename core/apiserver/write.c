@@ -98,11 +98,21 @@ static int store_new(struct exchange *x, cJSON *obj, struct error *err)
 	return old ? error_set(err, ERR_EXISTS, "%s", key) : 0;
 }
 
+/* True, if `retry`: a concurrent write was first, by `kind`; no answer. */
+static bool must_retry(struct exchange *x, const struct error *err, enum error_kind kind,
+		       bool retry)
+{
+	if (retry && err->kind == kind)
+		return true;
+	exchange_error(x, err);
+	return false;
+}
+
 /*
- * Store a new object, and answer. `applied`: managedFields are already set. 1, if `retry`:
- * a concurrent write has created it; no answer.
+ * Store a new object, and answer. `applied`: managedFields are already set. True, if
+ * `retry`: a concurrent write has created it; no answer.
  */
-static int create(struct exchange *x, cJSON *obj, bool applied, bool retry)
+static bool create(struct exchange *x, cJSON *obj, bool applied, bool retry)
 {
 	struct error err = { 0 };
 	enum form form;
@@ -110,19 +120,19 @@ static int create(struct exchange *x, cJSON *obj, bool applied, bool retry)
 	if (form_read(x, &form) ||
 	    (resource_is(x->resource, RESOURCE_NAMESPACED) && is_terminating(x, obj)) ||
 	    prepare_new(x, obj))
-		return -1;
+		return false;
 	x->name = meta_name(obj) ? arena_strdup(&x->arena, meta_name(obj)) : "";
 	if (!applied)
 		prepare_managers(x, NULL, obj);
 	prepare_owned(obj);
 	if (prepare_admission(x, NULL, obj) || run_write_hook(x, NULL, obj))
-		return -1;
+		return false;
 	if (store_new(x, obj, &err))
-		return err.kind == ERR_EXISTS && retry ? 1 : exchange_error(x, &err);
+		return must_retry(x, &err, ERR_EXISTS, retry);
 	if (!x->dry_run)
 		gc_collect(x, obj, GC_ORPHANS);
 	exchange_answer(x, 201, form_object(x, form, json_dup(obj), true));
-	return 0;
+	return false;
 }
 
 static void answer_object(struct exchange *x, int code, const cJSON *obj)
@@ -143,9 +153,9 @@ static void owners_changed(struct exchange *x, const cJSON *old, const cJSON *ob
 	gc_collect(x, old, GC_OWNERS);
 }
 
-/* 0: done; 1: a concurrent write was first; -1: refused. Answers unless it returns 1. */
-static int store(struct exchange *x, const struct stored *before, const cJSON *old,
-		 cJSON *obj, bool retry)
+/* True, if `retry`: a concurrent write was first; no answer. */
+static bool store(struct exchange *x, const struct stored *before, const cJSON *old,
+		  cJSON *obj, bool retry)
 {
 	struct error err = { 0 };
 	bool finished = gc_is_finished(obj);
@@ -154,10 +164,10 @@ static int store(struct exchange *x, const struct stored *before, const cJSON *o
 
 	if (managers_same(old, obj)) {
 		answer_object(x, 200, old);
-		return 0;
+		return false;
 	}
 	if (run_write_hook(x, old, obj))
-		return -1;
+		return false;
 	if (finished && !x->dry_run && !meta_is(obj, "", "Namespace")) {
 		rc = storage_delete(x->server->storage, before, &version, &err);
 		if (!rc)
@@ -171,12 +181,10 @@ static int store(struct exchange *x, const struct stored *before, const cJSON *o
 		else if (!rc)
 			owners_changed(x, old, obj);
 	}
-	if (rc && err.kind == ERR_CONFLICT && retry)
-		return 1;
 	if (rc)
-		return exchange_error(x, &err);
+		return must_retry(x, &err, ERR_CONFLICT, retry);
 	answer_object(x, 200, obj);
-	return 0;
+	return false;
 }
 
 /*
@@ -241,35 +249,34 @@ static int check_named(struct exchange *x, const cJSON *obj)
 }
 
 /* One attempt; returns as store(). */
-static int change_once(struct exchange *x, const struct update *how,
-		       const struct stored *before, bool retry)
+static bool change_once(struct exchange *x, const struct update *how,
+			const struct stored *before, bool retry)
 {
 	cleanup_json cJSON *old = stored_read(before);
 	cleanup_json cJSON *obj = how->make(x, old);
 
 	if (!obj || (!how->applied && check_named(x, obj)))
-		return -1;
+		return false;
 	if (meta_version(obj) && !str_eq(meta_version(obj), meta_version(old)))
 		retry = false;
 	if (prepare_identity(x, obj) || (!how->applied && prepare_known(x, obj)))
-		return -1;
+		return false;
 	prepare_defaults(x, obj);
 	if (!how->applied)
 		prepare_managers(x, old, obj);
-	if (update_keeping_managers(x, old, obj))
-		return -1;
-	if (check_finalizers(x, old, obj) || prepare_admission(x, old, obj))
-		return -1;
+	if (update_keeping_managers(x, old, obj) || check_finalizers(x, old, obj) ||
+	    prepare_admission(x, old, obj))
+		return false;
 	return store(x, before, old, obj, retry);
 }
 
 /* One attempt; returns as create(). */
-static int create_changed(struct exchange *x, const struct update *how, bool retry)
+static bool create_changed(struct exchange *x, const struct update *how, bool retry)
 {
 	cleanup_json cJSON *obj = how->make(x, NULL);
 
 	if (!obj || prepare_identity(x, obj) || (!how->applied && prepare_known(x, obj)))
-		return -1;
+		return false;
 	json_del(obj, JSON_PATH("metadata", "resourceVersion"));
 	prepare_defaults(x, obj);
 	return create(x, obj, how->applied, retry);
@@ -278,20 +285,20 @@ static int create_changed(struct exchange *x, const struct update *how, bool ret
 static void change(struct exchange *x, const struct update *how)
 {
 	const char *key = exchange_key(x, x->resource, x->ns, x->name);
-	int rc = 1;
+	bool again = true;
 
-	for (int i = 1; rc == 1 && i <= TRIES; i++) {
+	for (int i = 1; again && i <= TRIES; i++) {
 		cleanup_stored struct stored *before =
 			storage_get(x->server->storage, key);
 
 		while (cJSON_GetArraySize(x->warnings))
 			cJSON_DeleteItemFromArray(x->warnings, 0);
 		if (before)
-			rc = change_once(x, how, before, i < TRIES);
+			again = change_once(x, how, before, i < TRIES);
 		else if (how->creates && !*x->subresource)
-			rc = create_changed(x, how, i < TRIES);
+			again = create_changed(x, how, i < TRIES);
 		else
-			rc = exchange_not_found(x);
+			again = !exchange_not_found(x);
 	}
 }
 

@@ -57,8 +57,10 @@ CHANGES = [
     ("an error is none", re.compile(r"\breturn -1;"), "return 0;"),
     ("a call is dropped", re.compile(r"^(\t+)[a-z]\w*\(.*\);$"), r"\1;"),
 ]
-# Changes that no run can be counted on to notice: what is logged, a lock, memory that is a byte larger; va_end().
-NO_DIFFERENCE = re.compile(r"^\t+(log_|pthread_mutex_|va_end)\w*\(|(alloc|calloc|realloc|reallocarray)\(.* \+ 1\b")
+# Changes that no run can be counted on to notice: what is logged, a lock, memory that is a byte larger, what has no
+# memory to free.
+NO_DIFFERENCE = re.compile(r"^\t+(log_|pthread_mutex_|pthread_cond_destroy|va_end)\w*\("
+                           r"|(alloc|calloc|realloc|reallocarray)\(.* \+ 1\b")
 # Of two that are equal, either is the smaller and the larger: "a < b ? a : b", "if (a > b)", "b = a;".
 SMALLER = re.compile(r"([\w.>-]+)( <=? | >=? )([\w.>-]+)(?: \? (?:\1 : \3|\3 : \1)\b|\)\n\t+\3 = \1;)")
 # Nor is what only decides whether a line is logged.

@@ -149,7 +149,7 @@ static int step(struct agent *a, struct error *err)
 	if (p[1].revents)
 		read_stdin(a);
 	if (p[2].revents)
-		end_command(a, stop_signal() ? stop_signal() : SIGHUP);
+		end_command(a, stop_signal());
 	return a->remote.ops->pump(a->remote.self, write_output, a, err);
 }
 
@@ -183,25 +183,13 @@ static int finish(const struct agent *a, struct launch_end *ret, struct error *e
 	return a->remote.ops->status(a->remote.self, &ret->status, err);
 }
 
-static void on_hangup(int signum)
-{
-	stop_request();
-}
-
-static int watch_signals(struct error *err)
-{
-	struct sigaction hangup = { .sa_handler = on_hangup };
-
-	return stop_setup(err) || sigaction(SIGHUP, &hangup, NULL) ? -1 : 0;
-}
-
 static int run_command(struct agent *a, const struct peer_conf *conf, const char *command,
 		       struct launch_end *ret, struct error *err)
 {
 	int rc = 0;
 
 	if (remote_start(&a->remote, &a->peer, command, conf->deadline, err) ||
-	    watch_signals(err) || serve(a, err) || finish(a, ret, err))
+	    stop_setup(err) || serve(a, err) || finish(a, ret, err))
 		rc = error_wrap(err, "%s", conf->host);
 	remote_release(&a->remote);
 	return rc;

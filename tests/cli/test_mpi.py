@@ -110,6 +110,10 @@ for signum in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         p.send_signal(signum)
         is_(f"{signal.Signals(signum).name} is passed on", (p.wait(PATIENCE), bool(until(
             lambda: not marked("passed")))), (128 + signum, True))
+with subprocess.Popen(["nohup", *worker.command("echo started; read line; echo $line")], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as p:
+    p.stdout.readline()
+    p.send_signal(signal.SIGHUP)
+    is_("... but not SIGHUP below nohup", (p.communicate(b"lived\n")[0], p.returncode), (b"lived\n", 0))
 with subprocess.Popen(worker.command("MARK=killed; export MARK; trap '' TERM; sleep 1000 & wait; sleep 1000")) as p:
     until(lambda: marked("killed"))
     p.kill()

@@ -25,6 +25,7 @@
 
 /* With less free space a job could not even record why it stopped. */
 enum { LEAST_FREE_BYTES = 1024 * 1024, RESERVE_BYTES = 64 * 1024 };
+enum { LAST_RUN = 999 }; /* in one second */
 
 /*
  * Create or check one directory: owned by us, closed to others. Only the topmost may be
@@ -137,31 +138,51 @@ int state_try_lock(const char *job_dir)
 	return ret;
 }
 
-/* "20260131T235959Z-001"; sorted by name is sorted by time. */
+/* The last run's time and number; false: there is none. */
+static bool last_run(struct arena *a, const char *job_dir, int64_t *ret_time,
+		     int64_t *ret_n)
+{
+	const char *name = NULL, *time;
+
+	for (char **e = state_entries(a, job_dir); *e; e++)
+		if (**e >= '0' && **e <= '9' &&
+		    strlen(*e) == strlen("20260131T235959Z-001"))
+			name = *e;
+	if (!name)
+		return false;
+	time = arena_printf(a, "%.4s-%.2s-%.2sT%.2s:%.2s:%.2sZ", name, name + 4, name + 6,
+			    name + 9, name + 11, name + 13);
+	return !time_parse(ret_time, time, IGNORED) &&
+	       !str_int(ret_n, name + 17, 1, LAST_RUN, IGNORED);
+}
+
+/*
+ * "20260131T235959Z-001"; sorted by name is sorted by time, also after the clock was set
+ * back: not before the last run.
+ */
 static int make_run(struct state_run *run, struct error *err)
 {
 	char text[TIME_TEXT_SIZE], stamp[TIME_TEXT_SIZE];
-	size_t n = 0;
+	int64_t now = clock_now(), then, before;
+	cleanup_arena struct arena a = { 0 };
+	const char *dir;
+	size_t len = 0;
+	int64_t n = 1;
 
-	for (const char *p = time_text(clock_now(), text); *p; p++)
-		if (*p != '-' && *p != ':')
-			stamp[n++] = *p;
-	stamp[n] = 0;
-	for (int i = 1; i < 1000; i++) {
-		cleanup_arena struct arena a = { 0 };
-		const char *dir = arena_printf(&a, "%s/%s-%03d", run->job_dir, stamp, i);
-
-		if (!mkdir(dir, 0700)) {
-			run->dir = xstrdup(dir);
-			run->logs = xstrdup(path_join(&a, dir, "logs"));
-			return dir_make(run->logs, 0700, err) ||
-			       dir_make(path_join(&a, dir, STATE_API), 0700, err);
-		}
-		if (errno != EEXIST)
-			return error_errno(err, errno, "%s", dir);
+	if (last_run(&a, run->job_dir, &then, &before) && then >= now) {
+		now = then + before / LAST_RUN;
+		n = before % LAST_RUN + 1;
 	}
-	return error_set(err, ERR_LIMIT, "%s: more than 999 runs in one second",
-			 run->job_dir);
+	for (const char *p = time_text(now, text); *p; p++)
+		if (*p != '-' && *p != ':')
+			stamp[len++] = *p;
+	dir = arena_printf(&a, "%s/%.*s-%03d", run->job_dir, (int)len, stamp, (int)n);
+	if (mkdir(dir, 0700))
+		return error_errno(err, errno, "%s", dir);
+	run->dir = xstrdup(dir);
+	run->logs = xstrdup(path_join(&a, dir, "logs"));
+	return dir_make(run->logs, 0700, err) ||
+	       dir_make(path_join(&a, run->dir, STATE_API), 0700, err);
 }
 
 /* Like file_write(), without fsync(): a power failure may restore an older state. */

@@ -255,6 +255,32 @@ static void test_history_is_kept_for_ten_runs(void **state)
 	assert_true(file_exists(second));
 }
 
+/* As when the clock is set back, and with many runs in a second. */
+static void test_a_run_is_newer_than_the_last_one(void **state)
+{
+	static const char *const rows[][2] = {
+		{ "20990101T000000Z-001", "20990101T000000Z-002" },
+		{ "20990101T000000Z-999", "20990101T000001Z-001" },
+	};
+	struct error err = { 0 };
+
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
+		cleanup_arena struct arena a = { 0 };
+		struct state_run run;
+		const char *dir;
+
+		begin(&run, "x");
+		dir = path_join(&a, run.job_dir, rows[i][0]);
+		assert_int_equal(rename(run.dir, dir), 0);
+		state_end(&run);
+		begin(&run, "x");
+		assert_string_equal(path_base(run.dir), rows[i][1]);
+		assert_string_equal(state_newest(&a, run.job_dir), run.dir);
+		finish(&run);
+		assert_int_equal(state_remove("ns", "x", &err), 0);
+	}
+}
+
 /* What a killed run had no time to remove: volumes, which may hold secrets. */
 static void test_pods_of_killed_runs_go(void **state)
 {
@@ -613,6 +639,7 @@ int main(void)
 		cmocka_unit_test_setup(test_not_found, setup),
 		cmocka_unit_test_setup(test_suspend, setup),
 		cmocka_unit_test_setup(test_history_is_kept_for_ten_runs, setup),
+		cmocka_unit_test_setup(test_a_run_is_newer_than_the_last_one, setup),
 		cmocka_unit_test_setup(test_pods_of_killed_runs_go, setup),
 		cmocka_unit_test_setup(test_cancelled_run_leaves_nothing, setup),
 		cmocka_unit_test_setup(test_lock_of_another, setup),

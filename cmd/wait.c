@@ -69,6 +69,8 @@ static void show_progress(struct waiting *w)
 /* Apply the change; returns whether the job may have another state now. */
 static bool take_change(struct waiting *w, struct change *change)
 {
+	bool gone = change->kind == CHANGE_DELETED;
+
 	switch (change->kind) {
 	case CHANGE_LOST:
 		viewer_erase(&w->viewer);
@@ -86,8 +88,10 @@ static bool take_change(struct waiting *w, struct change *change)
 		break;
 	}
 	w->listed = true;
+	/* Another uid: the job is gone, and a new one has its name. */
+	gone |= w->job && !str_eq(meta_uid(w->job), meta_uid(change->obj));
 	cJSON_Delete(w->job);
-	w->job = change->kind == CHANGE_DELETED ? NULL : STEAL(change->obj);
+	w->job = gone ? NULL : STEAL(change->obj);
 	return true;
 }
 

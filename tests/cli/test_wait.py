@@ -1,5 +1,8 @@
 #!/usr/bin/env python3
-"""`wait` whose time is up before the API server has shown the job a second time: its state is the one that was read."""
+"""
+`wait` whose time is up before the API server has shown the job a second time: its state is the one that was read.
+`wait` for a job that another of its name has replaced by then.
+"""
 import http.server
 import json
 import os
@@ -25,9 +28,13 @@ class Api(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_GET(self):
-        if not self.path.endswith("/trainjobs/one"):
+        answer = JOB
+        if "name%3Dtwo" in self.path and "watch=" not in self.path:
+            new = {**JOB, "metadata": {**JOB["metadata"], "name": "two", "uid": "2"}}
+            answer = {"apiVersion": JOB["apiVersion"], "kind": "TrainJobList", "metadata": {"resourceVersion": "2"}, "items": [new]}
+        elif not self.path.endswith(("/trainjobs/one", "/trainjobs/two")):
             ended.wait()  # lists and watches
-        body = json.dumps(JOB).encode()
+        body = json.dumps(answer).encode()
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))
@@ -40,6 +47,7 @@ class Api(http.server.BaseHTTPRequestHandler):
 
 server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Api)
 server.daemon_threads = True
+server.handle_error = lambda *_: None  # a client that has gone
 threading.Thread(target=server.serve_forever, daemon=True).start()
 with tempfile.TemporaryDirectory() as folder:
     config = os.path.join(folder, "config")
@@ -47,9 +55,15 @@ with tempfile.TemporaryDirectory() as folder:
         json.dump({"apiVersion": "v1", "kind": "Config", "current-context": "c", "users": [],
                    "contexts": [{"name": "c", "context": {"cluster": "c"}}],
                    "clusters": [{"name": "c", "cluster": {"server": f"http://127.0.0.1:{server.server_address[1]}"}}]}, f)
-    done = subprocess.run([PROGRAM, "wait", "one", "--timeout", "1s", "--kubeconfig", config], capture_output=True,
-                          text=True, check=False, env={**os.environ, "NO_PROXY": "*", "no_proxy": "*"})
+    def wait(*args):
+        r = subprocess.run([PROGRAM, "wait", *args, "--kubeconfig", config], capture_output=True, text=True, check=False,
+                           env={**os.environ, "NO_PROXY": "*", "no_proxy": "*"})
+        return r.returncode, r.stdout, r.stderr
+
+    for what, got, want in (
+            ("the job is not called missing", wait("one", "--timeout", "1s"), (124, "", "kftrainer wait: timed out: TrainJob one is Running\n")),
+            ("a job that was replaced is gone", wait("two", "--for", "deleted", "--timeout", "1m"), (0, "trainjob two is gone\n", "")),
+            ("... and is not that of its name", wait("two", "--timeout", "1m"), (1, "", "kftrainer wait: TrainJob two has been deleted\n"))):
+        check(what, "" if got == want else f"got {got!r}")
 ended.set()
-check("the job is not called missing", "" if (done.returncode, done.stderr) == (
-    124, "kftrainer wait: timed out: TrainJob one is Running\n") else done)
 finish()

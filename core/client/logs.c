@@ -567,17 +567,19 @@ static int64_t idle_ms(const struct logs *l, int64_t now)
 	return wait;
 }
 
-static bool cancelled(const struct logs *l)
+static int check_cancel(const struct logs *l, struct error *err)
 {
-	return l->want->cancel && __atomic_load_n(l->want->cancel, __ATOMIC_ACQUIRE);
+	return l->want->cancel && __atomic_load_n(l->want->cancel, __ATOMIC_ACQUIRE)
+		       ? error_set(err, ERR_STOPPED, "stopped")
+		       : 0;
 }
 
 static int one_round(struct logs *l, struct error *err)
 {
 	int64_t now = clock_ms();
 
-	if (cancelled(l))
-		return error_set(err, ERR_STOPPED, "stopped");
+	if (check_cancel(l, err))
+		return -1;
 	step_all(l, now);
 	report_waiting(l, now);
 	if (l->out->on_pause(l->out->ctx, err) ||
@@ -618,7 +620,8 @@ static int follow(struct logs *l, struct error *err)
 		return -1;
 	/* Wait for the first lists: pods that appear later are read from their start. */
 	while (!l->watching) {
-		if (apply_changes(l, err) || kube_streams_run(l->streams, 20, err))
+		if (check_cancel(l, err) || apply_changes(l, err) ||
+		    kube_streams_run(l->streams, 20, err))
 			return -1;
 		if (l->lost && clock_ms() - opened > ROUND_MS)
 			report_waiting(l, clock_ms());

@@ -180,6 +180,44 @@ TEST(test_a_late_failure)
 	check_text("lines", (char *)lines.data, "hello;bye;");
 }
 
+struct stopping {
+	struct apiserver server;
+	bool cancel;
+};
+
+static void *cancel(void *ctx)
+{
+	struct stopping *s = ctx;
+
+	EVENTUALLY(apiserver_seen(&s->server, "GET pods") > 1);
+	__atomic_store_n(&s->cancel, true, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+/* As the time of `submit --follow` is up while the API server does not show the pods. */
+TEST(test_cancelled_before_the_first_list)
+{
+	struct stopping s = { .cancel = false };
+	struct logs_want want = follow;
+	struct error err = { 0 };
+	pthread_t thread;
+
+	want.cancel = &s.cancel;
+	apiserver_start(&s.server);
+	create(s.server.kube, TRAINER, "TrainJob", job_text);
+	apiserver_do(&s.server, "{'op':'fail','n':1000000,'status':503,'of':'GET pods'}");
+	assert_int_equal(pthread_create(&thread, NULL, cancel, &s), 0);
+	assert_int_equal(logs_run(s.server.kube, &want,
+				  &(struct logs_out){ .on_line = no_line,
+						      .on_note = on_note,
+						      .on_pause = on_pause },
+				  &err),
+			 -1);
+	assert_int_equal(err.kind, ERR_STOPPED);
+	pthread_join(thread, NULL);
+	apiserver_stop(&s.server);
+}
+
 static void *report_progress(void *ctx)
 {
 	static const char *const reports[] = {

@@ -93,6 +93,7 @@ int state_stop(const char *ns, const char *name, int64_t ms, struct error *err)
 		return 0;
 	if (signal_runner(process, SIGTERM, name, err))
 		return -1;
+	(void)!signal_runner(process, SIGCONT, name, IGNORED); /* after Ctrl-Z */
 	while (state_locked(dir)) {
 		if (clock_ms() >= until)
 			return error_set(err, ERR_TIMEOUT,

@@ -147,8 +147,9 @@ ok "... and ends nothing here" kill -0 $victim
 ok "... nor the job" kill -0 $pid
 kill $victim
 echo "$number $namespace $start $boot $host" >"$lock"
+kill -STOP $pid # Ctrl-Z
 run "$kftrainer" delete family
-ok "delete with the mark that was there" exits 0
+ok "delete with the mark that was there, also after Ctrl-Z" exits 0
 wait $pid
 ok "... ended it by TERM" test $? = 143
 

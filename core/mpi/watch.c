@@ -53,6 +53,7 @@ struct watch {
 	pid_t pid;      /* 0: it has ended */
 	int status;     /* as of waitpid(2) */
 	bool stopped;   /* this process was asked to stop */
+	bool asked;     /* by SIGTERM, while the command ran */
 	int64_t end_at; /* of clock_ms(), once a node is lost; else INT64_MAX */
 	bool ended;     /* mpirun was sent SIGTERM */
 	sigset_t mask;  /* before watch_run() */
@@ -172,11 +173,13 @@ static void take_signals(struct watch *w)
 {
 	struct signalfd_siginfo info;
 
+	reap(w);
 	while (read(w->signals, &info, sizeof(info)) == sizeof(info)) {
 		int signum = (int)info.ssi_signo;
 
 		if (signum == SIGCHLD)
 			continue;
+		w->asked |= signum == SIGTERM && w->pid;
 		w->stopped = w->stopped || (signum != SIGUSR1 && signum != SIGUSR2);
 		if (w->pid && info.ssi_code != SI_KERNEL)
 			kill(w->pid, signum);
@@ -296,6 +299,8 @@ int watch_run(struct watch *w, char *const *argv, struct watch_end *ret,
 	ret->ended = w->ended;
 	ret->status = WIFSIGNALED(w->status) ? 128 + WTERMSIG(w->status)
 					     : WEXITSTATUS(w->status);
+	if (w->asked && !ret->status) /* it has saved and left: its work is not done */
+		ret->status = 128 + SIGTERM;
 	return rc;
 }
 

@@ -22,7 +22,7 @@ struct watch_conf {
 };
 
 struct watch_end {
-	int status;  /* the command's, 128 + N after signal N */
+	int status;  /* the command's, 128 + N after signal N; after SIGTERM never 0 */
 	size_t lost; /* nodes lost, out of `watched` */
 	size_t watched;
 	bool ended; /* we ended it, 30 s after a node was lost */

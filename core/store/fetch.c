@@ -1,6 +1,7 @@
 /* Runs a download from its listing to its end; see fetch.h and fetch_impl.h. */
 #include "store/fetch.h"
 
+#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -448,6 +449,41 @@ static int drop_stale(struct fetch *f, struct error *err)
 	return 0;
 }
 
+static bool is_same_file(struct fetch *f, const char *a, const char *b)
+{
+	struct stat x, y;
+
+	return !target_stat(&f->target, a, &x, IGNORED) &&
+	       !target_stat(&f->target, b, &y, IGNORED) && x.st_nlink &&
+	       x.st_ino == y.st_ino && x.st_dev == y.st_dev;
+}
+
+/* On a volume without case (SMB), "a.txt" has replaced "A.txt". */
+static int check_case(struct fetch *f, struct error *err)
+{
+	cleanup_map struct map names = { 0 };
+	cleanup_arena struct arena arena = { 0 };
+
+	for (size_t i = 0; i < f->list.n; i++) {
+		struct store_object *o = &f->list.objects[i], *other;
+		char *name = arena_strdup(&arena, o->path);
+
+		for (char *p = name; *p; p++)
+			*p = (char)tolower((unsigned char)*p);
+		other = map_put(&names, name, o);
+		arena_clear(&arena);
+		if (other && is_same_file(f, other->path, o->path))
+			return error_set(
+				err, ERR_EXISTS,
+				"%s: the volume takes %.300s and %.300s for one "
+				"name: use one that distinguishes case, or leave one "
+				"out with --ignore",
+				f->target.path, str_visible(&arena, other->path, false),
+				str_visible(&arena, o->path, false));
+	}
+	return 0;
+}
+
 static int finish(struct fetch *f, struct error *err)
 {
 	if (stop_requested() && f->n_left)
@@ -456,7 +492,8 @@ static int finish(struct fetch *f, struct error *err)
 		*err = f->why;
 		return -1;
 	}
-	if (drop_stale(f, err) || ledger_finish(&f->ledger, &f->list, f->conf->uri, err))
+	if (check_case(f, err) || drop_stale(f, err) ||
+	    ledger_finish(&f->ledger, &f->list, f->conf->uri, err))
 		return -1;
 	sweep(f);
 	return 0;

@@ -418,6 +418,19 @@ run("initialize-dataset", "--uri", place.url + "/b.urls", "--to", to, "--connect
 check("a record that was cut off does not give another source's files away", fetch(place.url + "/a.urls", {"a": b"/a", "b": b"/b"}, keep=True))
 
 
+def without_case(h):
+    """As if the volume had no case: the last one asked for has replaced the first."""
+    if h.path == "/z":
+        (to / "A").unlink()
+        os.link(to / "a", to / "A")
+    return 200, {}, b"A\na\nz\n" if h.path == "/x.urls" else h.path.encode()
+
+
+check("names that are one on a volume without case are an error",
+      "" if (r := (shutil.rmtree(to, ignore_errors=True), run("initialize-dataset", "--uri", Peer(without_case).url + "/x.urls", "--to", to, "--connections", "1"))[1]).returncode == 1
+      and "takes A and a for one name" in r.text else r.text)
+
+
 class Bucket:
     """One whose ETags are no sums (KMS), with an object of the same size; `end` is what a completion does."""
 

@@ -323,6 +323,12 @@ static int ask_near(struct aws_credentials *c, struct http_request *req,
 	return http_do(c->direct, req, ret, err);
 }
 
+/* Of a status that is no success: the next try of the request asks again, or not. */
+static enum error_kind kind_of(int status)
+{
+	return retry_status(status) ? ERR_IO : ERR_DENIED;
+}
+
 static int read_key(struct found *f, const struct buf *body, struct error *err)
 {
 	cleanup_json cJSON *doc = NULL;
@@ -397,7 +403,7 @@ static int from_container(struct aws_credentials *c, struct found *f, struct err
 	if (ask_near(c, &req, &resp, err))
 		return error_wrap(err, "%s", f->source);
 	if (resp.status != 200)
-		return error_set(err, ERR_DENIED,
+		return error_set(err, kind_of(resp.status),
 				 "%s: HTTP %d: is the Pod Identity agent running, and is "
 				 "the service account associated with a role?",
 				 f->source, resp.status);
@@ -456,7 +462,8 @@ static int from_machine(struct aws_credentials *c, struct found *f, struct error
 	if (imds_get(c, with, path, &key, err))
 		return error_wrap(err, "%s", f->source);
 	if (key.status != 200)
-		return error_set(err, ERR_DENIED, "%s: HTTP %d", f->source, key.status);
+		return error_set(err, kind_of(key.status), "%s: HTTP %d", f->source,
+				 key.status);
 	if (read_key(f, &key.body, err))
 		return error_wrap(err, "%s", f->source);
 	return 0;

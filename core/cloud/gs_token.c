@@ -1,12 +1,14 @@
 /* Gets and renews access tokens for Google Cloud Storage; see gs_token.h. */
 #include "cloud/gs_token.h"
 
+#include <errno.h>
 #include <strings.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/stop.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
 #include "cloud/sigv4.h"
@@ -22,6 +24,7 @@ enum {
 	MAX_FILE = 64 * 1024,
 	MAX_ANSWER = 64 * 1024,
 	NEAR_MS = 2000,
+	STARTING_TRIES = 4, /* in 7.5 s */
 	ASK_MS = 30 * 1000,
 	JWT_S = 3600,
 	LONGEST_S = 365 * 24 * 3600,
@@ -245,6 +248,21 @@ static int on_flavor(void *ctx, int status, const char *name, const char *value,
 	return 0;
 }
 
+/* GKE's takes some seconds after a pod's start: it refuses connections, or answers 5xx. */
+static int ask_metadata(struct gs_token *t, const struct http_request *req,
+			struct http_response *ret)
+{
+	for (int tried = 0;; tried++) {
+		struct error why = { 0 };
+		int rc = http_do(t->direct, req, ret, &why);
+
+		if (!(rc ? why.code == ECONNREFUSED : retry_status(ret->status)) ||
+		    tried == STARTING_TRIES || stop_wait(retry_pause(tried, -1)))
+			return rc;
+		http_response_release(ret);
+	}
+}
+
 /* Outside Google Cloud: no response, or another server's, is not an error. */
 static int from_metadata(struct gs_token *t, struct error *err)
 {
@@ -268,7 +286,7 @@ static int from_metadata(struct gs_token *t, struct error *err)
 		return 0;
 	if (!t->direct && http_client_new(&t->direct, &conf, err))
 		return -1;
-	if (http_do(t->direct, &req, &resp, IGNORED) || resp.status == 404 || !is_google)
+	if (ask_metadata(t, &req, &resp) || resp.status == 404 || !is_google)
 		return 0;
 	t->source = "the metadata server";
 	return take_answer(

@@ -86,6 +86,9 @@ class Handler(BaseHTTPRequestHandler):
                 return self.answer(401, "")
             self.note("imds")
             return self.answer(200, "the-role\n" if path == ROLES else self.key("Token"), "text/plain")
+        if cloud.busy and path.startswith(("/v1/credentials", "/computeMetadata/")):
+            cloud.busy -= 1
+            return self.answer(503, "", Metadata_Flavor="Google")
         if path == "/v1/credentials":
             self.note("pod identity", self.headers.get("Authorization"))
             return self.answer(200 if self.headers.get("Authorization") == cloud.pod else 403, self.key("Token"))
@@ -183,7 +186,7 @@ class Handler(BaseHTTPRequestHandler):
 class Cloud:
     def __init__(self, access, secret):
         self.access, self.secret, self.token, self.oauth = access, secret, "the-session-token", "ya29.the-token"
-        self.scope = ""
+        self.scope, self.busy = "", 0
         self.asked, self.lasts, self.deny, self.pod = [], 3600, None, "pod-token"
         self.objects, self.public, self.composed, self.parts = {}, False, set(), {}
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)

@@ -418,6 +418,8 @@ check("the second is signed for STS", "" if len(got) > 1 and "/sts/aws4_request"
 with_keys("ROLE_ARN on top of keys", KEYS | {"ROLE_ARN": "arn:aws:iam::2:role/b", "AWS_ENDPOINT_URL_STS": cloud.url}, ["AssumeRole"])
 got = with_keys("EKS Pod Identity", POD, ["pod identity"])
 check("Pod Identity: the token of the file", "" if got == ["pod-token"] else got)
+cloud.busy = 1
+with_keys("EKS Pod Identity, whose agent is busy", POD, ["pod identity"])
 with_keys("IMDSv2", IMDS, ["imds token", "imds", "imds"])
 with_keys("own keys come first", KEYS | POD | IMDS, [])
 credentials.write_text(f"[other]\naws_access_key_id = no\n\n[work]\naws_access_key_id={ACCESS}\n"
@@ -714,6 +716,14 @@ def jwt():
 check("gs: its JWT is signed as RFC 7518 says", jwt())
 check("gs: the metadata server", fetch("gs://buck/one", {"one": b"1"},
                                        GOOGLE | {"GCE_METADATA_HOST": cloud.url[7:], "NO_GCE_CHECK": None}))
+late = aws.ThreadingHTTPServer(("127.0.0.1", 0), aws.Handler, bind_and_activate=False)
+late.daemon_threads, late.cloud, cloud.busy = True, cloud, 1
+late.server_bind()
+timer = aws.threading.Timer(1, lambda: (late.server_activate(), late.serve_forever()))
+timer.daemon = True
+timer.start()
+check("gs: GKE's, which refuses connections at first, and then is busy", fetch("gs://buck/one", {"one": b"1"}, GOOGLE | {
+    "GCE_METADATA_HOST": "127.0.0.1:%d" % late.server_address[1], "NO_GCE_CHECK": None}))
 check("gs: 1,500 objects, two pages", fetch("gs://buck/many", {f"{i:04}": b"%d" % i for i in range(1500)}, ACCOUNT))
 check("gs: no credentials, of a bucket that is not public", fetch("gs://buck/data", ["GOOGLE_APPLICATION_CREDENTIALS"], GOOGLE, 1))
 cloud.public = True

@@ -266,6 +266,12 @@ static size_t on_header(char *data, size_t size, size_t n, void *ctx)
 	return len;
 }
 
+/* No child of this process inherits it. */
+static curl_socket_t on_open(void *ctx, curlsocktype purpose, struct curl_sockaddr *to)
+{
+	return socket(to->family, to->socktype | SOCK_CLOEXEC, to->protocol);
+}
+
 /* Make the connection fail if bytes are not acknowledged for 30 s. */
 static int on_socket(void *ctx, curl_socket_t fd, curlsocktype purpose)
 {
@@ -361,6 +367,7 @@ static void set_connection(struct call *c)
 	curl_easy_setopt(easy, CURLOPT_TCP_KEEPIDLE, 30L);
 	curl_easy_setopt(easy, CURLOPT_TCP_KEEPINTVL, 10L);
 	curl_easy_setopt(easy, CURLOPT_TCP_KEEPCNT, 3L);
+	curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, on_open);
 	curl_easy_setopt(easy, CURLOPT_SOCKOPTFUNCTION, on_socket);
 	curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_MS);
 	curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)timeout);

@@ -1,9 +1,11 @@
 #include "net/http.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/time.h>
 #include <time.h>
 
@@ -435,6 +437,31 @@ static void test_time_limits(void **state)
 	get_fails(client, &req, ERR_TIMEOUT, "no data received");
 	req.first_ms = 300;
 	get_fails(client, &req, ERR_TIMEOUT, "no data received");
+	http_client_free(client);
+}
+
+/* Sockets that a child of this process would inherit. */
+static int inherited(void)
+{
+	struct stat st;
+	int n = 0;
+
+	for (int fd = 0; fd < 256; fd++)
+		n += !fstat(fd, &st) && S_ISSOCK(st.st_mode) &&
+		     !(fcntl(fd, F_GETFD) & FD_CLOEXEC);
+	return n;
+}
+
+static void test_connections_are_not_inherited(void **state)
+{
+	int before = inherited();
+	struct http_client *client = plain_client();
+	struct http_response resp = { 0 };
+
+	scripted_script(&server, "[{'body':'x'}]");
+	get(client, scripted_url(&server, "http", "/"), &resp);
+	assert_int_equal(inherited(), before);
+	http_response_release(&resp);
 	http_client_free(client);
 }
 
@@ -929,6 +956,7 @@ int main(void)
 		cmocka_unit_test(test_rate_limits),
 		cmocka_unit_test(test_a_connection_is_used_again),
 		cmocka_unit_test(test_a_kept_connection_that_was_closed),
+		cmocka_unit_test(test_connections_are_not_inherited),
 		cmocka_unit_test(test_limits),
 		cmocka_unit_test(test_a_header_without_end),
 		cmocka_unit_test(test_pieces_as_they_come),

@@ -320,7 +320,8 @@ static int unpack(struct unpacker *u, bool *ret_done_before, struct error *err)
 			unlinkat(u->root, PACK_MARKER, 0);
 		return error_wrap(err, "unpacking into %s", u->opts->to);
 	}
-	return write_marker(u, DONE, err);
+	/* otherwise a machine that crashes may keep the marker and lose the files */
+	return syncfs(u->root) ? fail(u, "", err) : write_marker(u, DONE, err);
 }
 
 int unpack_folder(int fd, const struct unpack_opts *opts, struct pack_summary *ret,

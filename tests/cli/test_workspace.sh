@@ -51,6 +51,11 @@ check "it is unpacked" unpack 0 '^workspace: unpacked 5 files and directories' "
 same() { diff -r --no-dereference -x .git -x .kftrainer-workspace "$code" "$scratch/to"; }
 check "... the same files" same
 check "... which everything in the pod may write" eval '[ "$(stat -c %a "$scratch/to/words" "$scratch/to/run.sh" "$scratch/to/lib" | xargs)" = "666 777 777" ]'
+if strace -o /dev/null true 2>/dev/null; then
+	strace -o "$scratch/trace" -e trace=syncfs,write "$kftrainer" runtime unpack-workspace --from "$scratch/one" \
+		--to "$scratch/synced" --sha256 "$digest" >/dev/null
+	check "... on disk, before the marker says so" eval '[ "$(grep -Eo "^syncfs|.unpacked " "$scratch/trace" | tr -d "\"\n")" = "syncfsunpacked " ]'
+fi
 check "once more: it is up to date" unpack 0 'is up to date' "$digest"
 check "another digest is refused" unpack 2 'not the one that was submitted' "${digest/[0-9]/a}"
 mkdir "$scratch/mine"

@@ -383,7 +383,8 @@ static int prepare_once(const struct resume_conf *conf, struct run_place *p,
 static bool may_help(const struct error *err)
 {
 	return err->kind == ERR_NOT_FOUND || err->kind == ERR_IO ||
-	       err->kind == ERR_BUSY || err->kind == ERR_TIMEOUT;
+	       err->kind == ERR_BUSY || err->kind == ERR_TIMEOUT ||
+	       err->kind == ERR_CONFLICT; /* it was replaced while it was read */
 }
 
 int resume_prepare(const struct resume_conf *conf, struct run_place *place,

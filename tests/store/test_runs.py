@@ -20,6 +20,7 @@ import time
 
 sys.path[:0] = [str(p) for p in pathlib.Path(__file__).resolve().parents[:2]]
 sys.dont_write_bytecode = True
+import faulty
 from hub_put import TOKEN, Hub
 from servers import answers, children, free_port, scratch, start
 from supervised import LIMIT_S, Supervised, differ
@@ -172,6 +173,11 @@ r = Run("s3://buck/runs/one", "ck3", 6, 1, 0, uid="u2")
 check("... and a .complete that is cut off is none; equal files are not fetched", differ((r.wait(), first(r.text)),
       (0, "from 6 ['trainer_state.json', 'weights 0.bin']")) and r.text)
 
+replaced = faulty.Server(upstream=ENV["ENDPOINT"]).start()
+replaced.faults.set("/buck/runs/one/checkpoints/*.complete status=412 1")
+r = Run("s3://buck/runs/one", "ck3", 6, 1, 0, uid="u2", env={"ENDPOINT": f"http://127.0.0.1:{replaced.port}"})
+check("one that is replaced while it is read is read again", differ((r.wait(), first(r.text)),
+      (0, "from 6 ['trainer_state.json', 'weights 0.bin']")) and r.text)
 r = Run("gs://buck/runs/one", "ck6", 7, 1, 0, uid="u2")
 check("gs://, by HMAC keys: the same run goes on", differ((r.wait(), first(r.text), "checkpoint-7" in complete(place)),
       (0, "from 6 ['trainer_state.json', 'weights 0.bin']", True)) and r.text)

@@ -358,7 +358,7 @@ static void refused(struct fetch *f, struct piece *p, const struct http_response
 			again = ++file->tried <= 3;
 		}
 	} else {
-		again = !p->renewed && (r->status == 401 || r->status == 403);
+		again = !p->renewed && reply_refuses(r->status);
 		file->refused = r->status;
 	}
 	pthread_mutex_unlock(&f->lock);
@@ -384,7 +384,7 @@ static void failed_status(struct fetch *f, struct piece *p, const struct http_re
 		retry_fail(err, r->status);
 		p->pause_ms = r->retry_after_ms;
 		p->outcome = PIECE_AGAIN;
-	} else if (r->status == 401 || r->status == 403 || p->known_redirect) {
+	} else if (reply_refuses(r->status) || p->known_redirect) {
 		refused(f, p, r, err);
 	} else {
 		explain(f, p, r, err);

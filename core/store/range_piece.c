@@ -208,8 +208,7 @@ static enum next refused(struct attempt *a, const struct http_response *r,
 
 	retry_fail(err, r->status);
 	pthread_mutex_lock(&o->lock);
-	again = a->was_redirected ||
-		(!a->renewed && (r->status == 401 || r->status == 403));
+	again = a->was_redirected || (!a->renewed && reply_refuses(r->status));
 	if (a->was_redirected)
 		o->redirected_to = NULL;
 	else
@@ -234,7 +233,7 @@ static enum next failed_status(struct attempt *a, const struct http_response *r,
 		a->pause_ms = r->retry_after_ms;
 		return LATER;
 	}
-	if (r->status == 401 || r->status == 403 || a->was_redirected)
+	if (reply_refuses(r->status) || a->was_redirected)
 		return refused(a, r, err);
 	return explain(a, r, err);
 }

@@ -24,6 +24,12 @@ struct reply {
 MUST_CHECK int reply_header(struct reply *r, struct arena *arena, int status,
 			    const char *name, const char *value, struct error *err);
 
+/* May other credentials help? That a token has expired is 400 of S3 (ExpiredToken). */
+static inline bool reply_refuses(int status)
+{
+	return status == 400 || status == 401 || status == 403;
+}
+
 /* Are the quoted parts equal? Weak tags suffice to distinguish versions. */
 bool reply_same_tag(const char *a, const char *b);
 

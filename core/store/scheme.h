@@ -43,7 +43,7 @@ struct scheme {
 	/*
 	 * The request for an object. May send requests itself (the hub's redirect to a
 	 * CDN) and cache their result. `refused`: the HTTP status of this object's last
-	 * request (401, 403 of an expired signed URL), 0 at first: it makes a fresh one,
+	 * request (400, 401, 403 of what has expired), 0 at first: it makes a fresh one,
 	 * or fails with what to do.
 	 */
 	int (*locate)(struct store *s, const struct store_object *o, int refused,

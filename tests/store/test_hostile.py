@@ -323,6 +323,7 @@ claim = scratch / "mnt/data"
 (outside / "token").write_bytes(SECRET.encode())
 PVC = {"PVC_ROOT": scratch / "mnt"}
 (claim / "d/inside").symlink_to("e/y")
+(claim / "d/.kftrainer-new-0123456789abcdef").write_bytes(b"half a file of an upload that was killed")
 check("pvc: a link that stays in the claim is followed", fetch("pvc://data/d", {"x": b"x", "e/y": b"y", "inside": b"y"}, PVC))
 for what, target in (("to another file", outside / "token"), ("by ..", "../../../outside/token"), ("by /proc", "/proc/self/environ")):
     link = claim / "d/link"

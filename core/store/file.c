@@ -233,7 +233,9 @@ static int walk(struct walk *w, const char *full, const char *path, struct error
 	for (int i = 0; i < n; i++) {
 		const char *name = names[i]->d_name;
 
-		if (!rc && !str_eq(name, ".") && !str_eq(name, ".."))
+		/* NEW: half a file, whose upload was killed */
+		if (!rc && !str_eq(name, ".") && !str_eq(name, "..") &&
+		    !str_starts(name, NEW))
 			rc = visit(w, path_join(&arena, full, name),
 				   *path ? path_join(&arena, path, name) : name, err);
 		free(names[i]);

@@ -419,6 +419,21 @@ run("initialize-dataset", "--uri", place.url + "/b.urls", "--to", to, "--connect
 check("a record that was cut off does not give another source's files away", fetch(place.url + "/a.urls", {"a": b"/a", "b": b"/b"}, keep=True))
 
 
+class Expiring:
+    """A bucket that refuses the first token once it is to give the object; S3 does so with 400."""
+    asked = 0
+
+    def __call__(self, h):
+        if "list-type" in h.path:
+            return listing("x")(h)
+        self.asked += 1
+        return (400, {}, "<Error><Code>ExpiredToken</Code></Error>") if self.asked == 1 else (200, {}, DATA)
+
+
+bucket = Peer(Expiring())
+check("s3: a token that expires in the middle is renewed", fetch("s3://buck/d", {"x": DATA}, KEYS | {"SESSION_TOKEN": "t", "ENDPOINT": bucket.url}))
+
+
 def without_case(h):
     """As if the volume had no case: the last one asked for has replaced the first."""
     if h.path == "/z":

@@ -213,7 +213,7 @@ static void validate_trainjob(struct call *c)
 		return;
 	}
 	pipeline_validate(&pipeline, old, tj, runtime, &errs, c->answer->warnings);
-	names_to_warnings(&errs, c->answer->warnings);
+	unstartable_to_warnings(&errs, c->answer->warnings);
 	if (errs.n && !as_before)
 		refuse(c, &errs);
 }

@@ -7,6 +7,7 @@
 #include "trainer/claims.h"
 #include "trainer/framework.h"
 #include "trainer/launcher.h"
+#include "trainer/podrules.h"
 #include "trainer/runtime.h"
 #include "trainer/scheduling.h"
 #include "trainer/shape.h"
@@ -103,6 +104,8 @@ static void validate_with_info(const struct pipeline *p, struct info *info,
 		return;
 	}
 	validate_names(info, tj, errs);
+	if (warnings)
+		podrules_validate(info, tj, errs);
 	fault = warnings ? launcher_fault(&errs->arena, info, tj, p->env->code) : NULL;
 	if (!fault && warnings && !p->env->get) /* in a cluster, upstream's answer */
 		fault = launcher_unused_dataset(&errs->arena, info, tj);

@@ -26,9 +26,9 @@ struct pipeline {
 /*
  * Check a TrainJob as upstream's validating webhook does: rules of the plugins and of the
  * runtime's shape. Each violation is added to `errs`. `old` is NULL on create. `runtime`
- * is the live one, without patches; NULL: not found. `warnings` (may be NULL): a cJSON
- * array to which admission warnings are added as strings, on create also that of
- * launcher_fault().
+ * is the live one, without patches; NULL: not found. `warnings`: a cJSON array to which
+ * admission warnings are added as strings, on create also that of launcher_fault(); NULL:
+ * the rules of podrules.h are not applied either.
  */
 void pipeline_validate(const struct pipeline *p, const cJSON *old, const cJSON *tj,
 		       const cJSON *runtime, struct field_errors *errs, cJSON *warnings);

@@ -12,6 +12,7 @@
 #include "base/str.h"
 #include "trainer/api.h"
 #include "trainer/jobset.h"
+#include "trainer/podrules.h"
 #include "trainer/podspec.h"
 #include "trainer/runtime.h"
 #include "trainer/supervise_spec.h"
@@ -483,23 +484,52 @@ static void check_pod_set(struct info *info, const cJSON *tj, const struct pod_s
 		check_name(errs, tj, job, arena_printf(&errs->arena, "Job %s", ps->name));
 }
 
+/* JobSet puts the coordinator's address on all Jobs and pods, as a label. */
+static void check_coordinator(struct info *info, const cJSON *tj,
+			      struct field_errors *errs)
+{
+	const cJSON *given = json_get(info->jobset_spec, "coordinator");
+	const char *rjob = json_str(given, "replicatedJob");
+	const char *address =
+		arena_printf(&errs->arena, "%s-%s-%" PRId64 "-%" PRId64 ".%s", info->name,
+			     rjob ? rjob : "", json_int(given, 0, "jobIndex"),
+			     json_int(given, 0, "podIndex"), info->subdomain);
+
+	if (rjob && strlen(address) > NAME_LABEL_MAX)
+		field_error_add(
+			errs, FIELD_INVALID, "metadata.name",
+			json_get(tj, "metadata", "name"),
+			"the label with the coordinator's address would be %s, %zu "
+			"characters, where %d are allowed: make the name shorter, or give "
+			"the runtime a short network.subdomain",
+			address, strlen(address), NAME_LABEL_MAX);
+}
+
 void validate_names(struct info *info, const cJSON *tj, struct field_errors *errs)
 {
 	size_t before = errs->n;
 
 	for (size_t i = 0; i < info->n_pod_sets && errs->n == before; i++)
 		check_pod_set(info, tj, &info->pod_sets[i], errs);
+	if (errs->n == before)
+		check_coordinator(info, tj, errs);
 }
 
 /* No other check reports an invalid metadata.name. */
-void names_to_warnings(struct field_errors *errs, cJSON *warnings)
+static bool is_later(const struct field_error *e)
+{
+	return e->type == FIELD_INVALID &&
+	       (str_eq(e->path, "metadata.name") || str_starts(e->detail, POD_RULE));
+}
+
+void unstartable_to_warnings(struct field_errors *errs, cJSON *warnings)
 {
 	size_t kept = 0;
 
 	for (size_t i = 0; i < errs->n; i++) {
 		struct field_error *e = &errs->list[i];
 
-		if (e->type == FIELD_INVALID && str_eq(e->path, "metadata.name"))
+		if (is_later(e))
 			cJSON_AddItemToArray(
 				warnings,
 				cJSON_CreateString(arena_printf(

@@ -33,16 +33,17 @@ void validate_initializers(struct info *info, const cJSON *tj, struct field_erro
 /*
  * Check the names that JobSet will generate: its webhook requires the name of every Job
  * and, with five random letters, of every Pod to be a DNS-1035 label; otherwise the
- * TrainJob would be admitted and its JobSet refused forever. info must have passed
+ * TrainJob would be admitted and its JobSet refused forever. So is it with a coordinator
+ * whose address is no label's value. info must have passed
  * ENFORCE_ML_POLICY, which sets the number of pods.
  */
 void validate_names(struct info *info, const cJSON *tj, struct field_errors *errs);
 
 /*
- * Move the errors of validate_names() to the array `warnings`, as strings: upstream's
- * webhook admits such TrainJobs, and so does ours.
+ * Move the errors of validate_names() and podrules_validate() to the array `warnings`, as
+ * strings: upstream's webhook admits such TrainJobs, and so does ours.
  */
-void names_to_warnings(struct field_errors *errs, cJSON *warnings);
+void unstartable_to_warnings(struct field_errors *errs, cJSON *warnings);
 
 /*
  * Warn that Open MPI 5 does not find its nodes without MPI_ANNOTATION. Only for runtimes

@@ -174,7 +174,7 @@ static void check_webhook(struct world *w, const cJSON *obj, const cJSON *old,
 				  warnings);
 	else
 		pipeline_validate_runtime(obj, &errs, warnings);
-	names_to_warnings(&errs, warnings);
+	unstartable_to_warnings(&errs, warnings);
 	take_errors(&errs, answer, 403);
 	answer->warnings += cJSON_GetArraySize(warnings);
 }

@@ -1,0 +1,430 @@
+/* podrules.c - refuse pods that no Job can create (trainer/podrules.h). */
+#include "trainer/podrules.h"
+
+#include <string.h>
+
+#include "api/names.h"
+#include "api/quantity.h"
+#include "base/cleanup.h"
+#include "base/json_index.h"
+#include "base/str.h"
+#include "trainer/podspec.h"
+#include "trainer/trainjob.h"
+
+enum { PORT_MAX = 65535, PORT_NAME_MAX = 15, MODE_MAX = 0777 };
+
+/* A field of the pod; its path is written only for an error. */
+struct place {
+	const struct place *up; /* NULL: the pod's spec */
+	const char *member;
+	int64_t element; /* of a list, or -1 */
+};
+#define MEMBER(at, name) (&(struct place){ at, name, -1 })
+
+struct check {
+	struct field_errors *errs;
+	const cJSON *tj;
+	const struct pod_set *ps;
+	struct json_index volumes; /* of the pod */
+	struct json_index claims;  /* volumeClaimPolicies: JobSet adds their volumes */
+	struct json_index names;   /* of init containers */
+};
+
+static const char *path_of(struct check *c, const struct place *at)
+{
+	const char *path;
+
+	if (!at)
+		return "";
+	path = field_child(c->errs, path_of(c, at->up), at->member);
+	return at->element < 0 ? path : field_index(c->errs, path, (size_t)at->element);
+}
+
+/* The error of the TrainJob's field `path`; NULL: of what the pods come from. */
+static void refuse_field(struct check *c, const char *path, const cJSON *value,
+			 const struct place *at, const char *why)
+{
+	if (!path)
+		path = json_get(c->tj, "spec", "runtimePatches") ? "spec.runtimePatches"
+								 : "spec.runtimeRef";
+	field_error_add(c->errs, FIELD_INVALID, path, value, POD_RULE "%s: %s: %s",
+			c->ps->name, path_of(c, at), why);
+}
+
+static void refuse(struct check *c, const cJSON *value, const struct place *at,
+		   const char *why)
+{
+	refuse_field(c, NULL, value, at, why);
+}
+
+/* ---- words and numbers ---- */
+
+static const char *const restart_policies[] = { "OnFailure", "Never", NULL };
+static const char *const dns_policies[] = { "ClusterFirst", "ClusterFirstWithHostNet",
+					    "Default", "None", NULL };
+static const char *const pull_policies[] = { "Always", "IfNotPresent", "Never", NULL };
+static const char *const operators[] = { "Exists", "Equal", "Lt", "Gt", NULL };
+static const char *const effects[] = { "NoSchedule", "PreferNoSchedule", "NoExecute",
+				       NULL };
+
+/* The member is one of the words, or is absent or empty, as defaults apply to it. */
+static void check_word(struct check *c, const struct place *at, const cJSON *of,
+		       const char *member, const char *const *words)
+{
+	const char *word = json_str_at(of, JSON_PATH(member));
+	struct arena *arena = &c->errs->arena;
+	const char *all = *words;
+
+	if (!word || !*word || str_in(word, words))
+		return;
+	while (*++words)
+		all = arena_printf(arena, "%s, %s", all, *words);
+	refuse(c, json_at(of, JSON_PATH(member)), MEMBER(at, member),
+	       arena_printf(arena, "must be one of %s", all));
+}
+
+static void check_range(struct check *c, const struct place *at, const cJSON *of,
+			const char *member, int64_t min, int64_t max)
+{
+	const cJSON *node = json_at(of, JSON_PATH(member));
+	int64_t n;
+
+	if (json_int_of(node, &n) && (n < min || n > max))
+		refuse(c, node, MEMBER(at, member),
+		       arena_printf(&c->errs->arena, "must be between %lld and %lld",
+				    (long long)min, (long long)max));
+}
+
+/* Permissions are decimal in JSON: 420 is 0644. */
+static void check_mode(struct check *c, const struct place *at, const cJSON *of,
+		       const char *member)
+{
+	const cJSON *node = json_at(of, JSON_PATH(member));
+	int64_t n;
+
+	if (json_int_of(node, &n) && (n < 0 || n > MODE_MAX))
+		refuse(c, node, MEMBER(at, member),
+		       "must be between 0 and 0777 (511): write 0644 or 420");
+}
+
+/* ---- resources ---- */
+
+static bool is_native(const char *name)
+{
+	return !strchr(name, '/') || strstr(name, "kubernetes.io/");
+}
+
+static bool may_overcommit(const char *name)
+{
+	return is_native(name) && !str_starts(name, "hugepages-");
+}
+
+struct amount {
+	const char *list; /* "requests" */
+	const struct place *at;
+	const cJSON *node;
+	struct quantity q;
+};
+
+static void refuse_amount(struct check *c, const struct amount *a, const char *why)
+{
+	const char *name = a->node->string, *path = NULL;
+
+	if (!field_errors_full(c->errs) &&
+	    json_at(tj_resources_per_node(c->tj), JSON_PATH(a->list, name)))
+		path = arena_printf(&c->errs->arena,
+				    "spec.trainer.resourcesPerNode.%s.%s", a->list, name);
+	refuse_field(c, path, a->node,
+		     MEMBER(MEMBER(MEMBER(a->at, "resources"), a->list), name), why);
+}
+
+static void check_amount(struct check *c, const struct amount *a)
+{
+	const char *name = a->node->string;
+
+	if (a->q.nano < 0)
+		refuse_amount(c, a, "must be greater than or equal to 0");
+	else if (!is_native(name) && a->q.nano % 1000000000)
+		refuse_amount(c, a, "must be an integer: devices are not divided");
+}
+
+/* What is wrong with its limit, too, is reported there. */
+static void check_request(struct check *c, const struct amount *a,
+			  struct json_index *limits)
+{
+	const char *name = a->node->string;
+	const cJSON *limit = json_index_get(limits, name);
+	char text[QUANTITY_TEXT_SIZE];
+	struct quantity q;
+	struct error err;
+	int order;
+
+	if (limit && quantity_of(&q, limit, &err))
+		return;
+	order = limit ? quantity_cmp(&a->q, &q) : 1;
+	if (order)
+		check_amount(c, a);
+	if (!limit && !may_overcommit(name))
+		refuse_amount(c, a, "needs a limit, too: it cannot be overcommitted");
+	if (limit && (may_overcommit(name) ? order > 0 : order != 0))
+		refuse_amount(c, a,
+			      arena_printf(&c->errs->arena,
+					   "must be %sequal to its limit %s",
+					   may_overcommit(name) ? "less than or " : "",
+					   quantity_text(&q, text)));
+}
+
+static void check_resources(struct check *c, const struct place *at,
+			    const cJSON *resources)
+{
+	static const char *const lists[] = { "limits", "requests" };
+	cleanup_json_index struct json_index limits = { .of = json_get(resources,
+								       "limits") };
+	const cJSON *node;
+	struct error err;
+
+	for (size_t i = 0; i < N_ELEMENTS(lists); i++)
+		json_each(node, json_at(resources, JSON_PATH(lists[i]))) {
+			struct amount a = { lists[i], at, node, { 0 } };
+
+			if (cJSON_IsNull(node) || quantity_of(&a.q, node, &err))
+				continue; /* other rules refuse it */
+			if (i == 0)
+				check_amount(c, &a);
+			else
+				check_request(c, &a, &limits);
+		}
+}
+
+/* ---- containers ---- */
+
+static size_t count_members(const cJSON *of, const char *but)
+{
+	const cJSON *node;
+	size_t n = 0;
+
+	json_each(node, of)
+		n += !str_eq(node->string, but) && !cJSON_IsNull(node);
+	return n;
+}
+
+static void check_env(struct check *c, const struct place *at, const cJSON *env)
+{
+	const char *name = json_str(env, "name"), *value = json_str(env, "value");
+	const cJSON *from = json_get(env, "valueFrom");
+
+	if (!name || !*name || strchr(name, '='))
+		refuse(c, env, at, "the name must not be empty or contain '='");
+	if (from && value && *value)
+		refuse(c, env, at, "value and valueFrom exclude each other");
+	if (from && count_members(from, NULL) != 1)
+		refuse(c, from, at, "valueFrom must have one source");
+}
+
+/* IANA_SVC_NAME. */
+static bool is_port_name(const char *name)
+{
+	size_t len = strlen(name);
+
+	return len <= PORT_NAME_MAX && !name_label_invalid(name) &&
+	       strspn(name, "0123456789-") < len && !strstr(name, "--");
+}
+
+static void check_port(struct check *c, const struct place *at, const cJSON *port)
+{
+	const char *name = json_str(port, "name");
+
+	check_range(c, at, port, "containerPort", 1, PORT_MAX);
+	check_range(c, at, port, "hostPort", 0, PORT_MAX);
+	if (name && *name && !is_port_name(name))
+		refuse(c, json_get(port, "name"), at,
+		       "the name must be of at most 15 lower case letters, digits and "
+		       "'-', with a letter");
+}
+
+static bool leaves(const char *path)
+{
+	for (const char *p = path; p; p = strchr(p, '/')) {
+		p += *p == '/';
+		if (str_starts(p, "..") && (!p[2] || p[2] == '/'))
+			return true;
+	}
+	return false;
+}
+
+static void check_mount(struct check *c, const struct place *at, const cJSON *mount)
+{
+	const char *name = json_str(mount, "name"), *path = json_str(mount, "mountPath");
+	const char *sub = json_str(mount, "subPath");
+
+	name = name ? name : "";
+	if (!json_index_get(&c->volumes, name) && !json_index_get(&c->claims, name))
+		refuse(c, json_get(mount, "name"), at, "the pod has no such volume");
+	if (!path || !*path)
+		refuse(c, mount, at, "mountPath is required");
+	if (sub && (*sub == '/' || leaves(sub)))
+		refuse(c, json_get(mount, "subPath"), at,
+		       "subPath must be relative, without '..'");
+}
+
+static void check_probe(struct check *c, const struct place *at, const cJSON *probe)
+{
+	static const char *const numbers[] = { "initialDelaySeconds", "timeoutSeconds",
+					       "periodSeconds", "successThreshold",
+					       "failureThreshold" };
+	static const char *const handlers[] = { "exec", "grpc", "httpGet", "tcpSocket" };
+	size_t n = 0;
+
+	for (size_t i = 0; i < N_ELEMENTS(handlers); i++)
+		n += json_at(probe, JSON_PATH(handlers[i])) != NULL;
+	if (probe && n != 1)
+		refuse(c, probe, at, "must have one of exec, grpc, httpGet, tcpSocket");
+	for (size_t i = 0; i < N_ELEMENTS(numbers); i++)
+		check_range(c, at, probe, numbers[i], 0, INT32_MAX);
+}
+
+static void check_each(struct check *c, const struct place *at, const cJSON *of,
+		       const char *member,
+		       void (*one)(struct check *, const struct place *, const cJSON *))
+{
+	struct place place = { at, member, 0 };
+	const cJSON *node;
+
+	json_each(node, json_at(of, JSON_PATH(member))) {
+		one(c, &place, node);
+		place.element++;
+	}
+}
+
+static void check_container(struct check *c, const struct place *at,
+			    const cJSON *container)
+{
+	static const char *const probes[] = { "startupProbe", "readinessProbe",
+					      "livenessProbe" };
+	const char *name = podspec_element_name(container);
+	const char *why = name_label_invalid(name ? name : "");
+
+	if (why)
+		refuse(c, json_get(container, "name"), MEMBER(at, "name"), why);
+	check_word(c, at, container, "imagePullPolicy", pull_policies);
+	check_resources(c, at, container_resources(container));
+	check_each(c, at, container, "env", check_env);
+	check_each(c, at, container, "ports", check_port);
+	check_each(c, at, container, "volumeMounts", check_mount);
+	for (size_t i = 0; i < N_ELEMENTS(probes); i++)
+		check_probe(c, MEMBER(at, probes[i]),
+			    json_at(container, JSON_PATH(probes[i])));
+}
+
+static void check_regular(struct check *c, const struct place *at, const cJSON *container)
+{
+	const char *name = podspec_element_name(container);
+
+	if (name && json_index_get(&c->names, name))
+		refuse(c, json_get(container, "name"), at,
+		       "an init container has the same name");
+	check_container(c, at, container);
+}
+
+/* ---- pods ---- */
+
+static void check_item(struct check *c, const struct place *at, const cJSON *item)
+{
+	check_mode(c, at, item, "mode");
+}
+
+static void check_source(struct check *c, const struct place *at, const cJSON *source)
+{
+	check_mode(c, at, source, "defaultMode");
+	check_each(c, at, source, "items", check_item);
+}
+
+static void check_projection(struct check *c, const struct place *at,
+			     const cJSON *projection)
+{
+	const cJSON *source;
+
+	json_each(source, projection)
+		check_each(c, MEMBER(at, source->string), source, "items", check_item);
+}
+
+static void check_volume(struct check *c, const struct place *at, const cJSON *volume)
+{
+	const char *name = podspec_element_name(volume);
+	const char *why = name_label_invalid(name ? name : "");
+	const cJSON *source;
+
+	if (why)
+		refuse(c, json_get(volume, "name"), MEMBER(at, "name"), why);
+	if (count_members(volume, "name") > 1)
+		refuse(c, volume, at, "may not have more than one source");
+	json_each(source, volume)
+		if (cJSON_IsObject(source))
+			check_source(c, MEMBER(at, source->string), source);
+	check_each(c, MEMBER(at, "projected"), json_get(volume, "projected"), "sources",
+		   check_projection);
+}
+
+static void check_toleration(struct check *c, const struct place *at,
+			     const cJSON *toleration)
+{
+	check_word(c, at, toleration, "operator", operators);
+	check_word(c, at, toleration, "effect", effects);
+}
+
+static void check_pod(struct check *c)
+{
+	const cJSON *spec = c->ps->pod_spec, *node;
+	const char *why;
+
+	check_word(c, NULL, spec, "restartPolicy", restart_policies);
+	check_word(c, NULL, spec, "dnsPolicy", dns_policies);
+	json_each(node, json_get(spec, "nodeSelector")) {
+		why = cJSON_IsString(node) ? name_value_invalid(node->valuestring) : NULL;
+		if (why)
+			refuse(c, node,
+			       MEMBER(MEMBER(NULL, "nodeSelector"), node->string), why);
+	}
+	check_each(c, NULL, spec, "tolerations", check_toleration);
+	check_each(c, NULL, spec, "volumes", check_volume);
+	check_each(c, NULL, spec, "initContainers", check_container);
+	check_each(c, NULL, spec, "containers", check_regular);
+}
+
+/* The names of the volumes that JobSet makes of volumeClaimPolicies. */
+static cJSON *claim_volumes(const cJSON *jobset_spec)
+{
+	cJSON *names = cJSON_CreateObject();
+	const cJSON *policy, *claim;
+
+	json_each(policy, json_get(jobset_spec, "volumeClaimPolicies"))
+		json_each(claim, json_get(policy, "templates"))
+			if (json_str(claim, "metadata", "name"))
+				cJSON_AddTrueToObject(
+					names, json_str(claim, "metadata", "name"));
+	return names;
+}
+
+void podrules_validate(struct info *info, const cJSON *tj, struct field_errors *errs)
+{
+	cleanup_json cJSON *claims = claim_volumes(info->jobset_spec);
+
+	for (size_t i = 0; i < info->n_pod_sets; i++) {
+		const struct pod_set *ps = &info->pod_sets[i];
+		struct check c = {
+			.errs = errs,
+			.tj = tj,
+			.ps = ps,
+			.volumes = { .of = json_get(ps->pod_spec, "volumes"),
+				     .key = "name" },
+			.claims = { .of = claims },
+			.names = { .of = pod_init_containers_const(ps->pod_spec),
+				   .key = "name" },
+		};
+
+		check_pod(&c);
+		json_index_release(&c.volumes);
+		json_index_release(&c.claims);
+		json_index_release(&c.names);
+	}
+}

@@ -197,7 +197,10 @@ static void check_string(struct check *c, const struct at *at, const struct node
 	const char *s = value->valuestring, *path;
 	int64_t n = count_characters(s);
 
-	if (n > node->max_size) {
+	if (!utf8_valid(s, strlen(s))) {
+		field_error_add(c->errs, FIELD_INVALID, path_text(c, at), value,
+				"must be UTF-8, as all text of an object");
+	} else if (n > node->max_size) {
 		field_error_add(c->errs, FIELD_TOO_LONG, path_text(c, at), NULL,
 				"may not be more than %lld bytes",
 				(long long)node->max_size);

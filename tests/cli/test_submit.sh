@@ -117,6 +117,11 @@ check "no file: nodes, processes, command" field \
 	'jobs["node"]["parallelism"], env["PET_NPROC_PER_NODE"], node["command"], jobset["metadata"]["name"]' \
 	"(4, '2', ['torchrun', 'a/train_it.py', '--lr', '1'], 'train-it')" \
 	submit --dry-run --runtime torch-distributed --nodes 4 --nproc-per-node 2 -- torchrun a/train_it.py --lr 1
+check "--arg that is not UTF-8" refuses 'job.yaml:[0-9]+:[0-9]+: spec.trainer.args\[0\]: Invalid value: "\\xff": must be UTF-8' \
+	submit --dry-run "$dir/job.yaml" --arg $'\xff'
+check "--annotation that is not UTF-8" refuses 'metadata.annotations.a: Invalid value: .*: must be UTF-8' submit --dry-run "$dir/job.yaml" --annotation $'a=\xff'
+check "--gpu in halves" refuses 'spec.trainer.resourcesPerNode.limits.nvidia.com/gpu: Invalid value: "500m": pods of job node: containers\[0\].* must be an integer' \
+	submit --dry-run --runtime torch-distributed --gpu 0.5 -- true
 check "no file: variables, the last counts" field 'env["A"], env["B"]' "('3', 'x=y')" \
 	submit --dry-run --runtime torch-distributed -e A=1 --env B=x=y --env A=3 -- true
 check "no file: resources and image" field \

@@ -354,6 +354,16 @@ static bool ends_with_ours(const struct stream *s)
 	return s->n && str_starts(s->lines[(s->n - 1) % REPORT_LINES].text, "kftrainer ");
 }
 
+/* E2BIG, of the kubelet's execve() or of a shell's. */
+static bool is_too_long(const struct stream *s, const cJSON *end)
+{
+	const char *message = json_str(end, "message");
+
+	return (message && strstr(message, "too long for execve()")) ||
+	       (s->n && strstr(s->lines[(s->n - 1) % REPORT_LINES].text,
+			       "Argument list too long"));
+}
+
 /* The hint, "" for none. */
 static char *hint_of(const struct report *r, const struct stream *s, const char *pod,
 		     const char *container, const cJSON *end)
@@ -374,6 +384,10 @@ static char *hint_of(const struct report *r, const struct stream *s, const char 
 	else if (code == 127)
 		buf_adds(&b, "command not found: install it on this machine, or use its "
 			     "environment (--venv); images are not pulled");
+	else if (code == 126 && is_too_long(s, end))
+		buf_adds(&b,
+			 "Linux takes 128 KiB of one argument or variable, and 2 MiB of "
+			 "all: put the data in a file");
 	else if (code == 126 && !ends_with_ours(s))
 		buf_adds(&b, "file not executable: run chmod +x on it, or start it with "
 			     "its interpreter");

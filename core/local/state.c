@@ -85,7 +85,7 @@ int state_root(struct arena *arena, const char **ret, struct error *err)
 				 "XDG_STATE_HOME to an absolute path",
 				 home ? "\"" : "", home ? home : "not set",
 				 home ? "\"" : "");
-	dir = arena_printf(arena, "%s/.local/state/kftrainer", home);
+	dir = path_join(arena, home, ".local/state/kftrainer");
 	*ret = path_join(arena, dir, "jobs");
 	return check_format(arena, dir, err);
 }

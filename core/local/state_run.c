@@ -371,7 +371,8 @@ int state_begin(struct state_run *ret, const char *ns, const char *name,
 	if (state_dir(&a, &job_dir, ns, name, err))
 		return -1;
 	if (make_dirs(&a, job_dir, err))
-		return error_wrap(err, "state of local jobs");
+		return error_wrap(err, "cannot store local jobs; set XDG_STATE_HOME to a "
+				       "directory that you can write");
 	run.job_dir = xstrdup(job_dir);
 	claims = state_claims_lock(ns, LOCK_SH);
 	if (acquire_lock(&run.lock, job_dir, ns, name, err)) {

@@ -96,7 +96,8 @@ static int make_dir(const struct local_api *l, struct error *err)
 	struct stat st;
 
 	if (dir_make(l->dir, 0700, err))
-		return -1;
+		return error_wrap(err, "cannot store objects; set --data to a directory "
+				       "that you can write");
 	if (stat(l->dir, &st))
 		return error_errno(err, errno, "%s", l->dir);
 	if (st.st_uid != geteuid())

@@ -130,6 +130,8 @@ if [ "$(id -u)" = 0 ]; then
 	run setpriv --reuid 54321 --regid 54321 --clear-groups env HOME=/nonexistent XDG_STATE_HOME= "$scratch/anybody/program" submit --local anybody/plain.yaml
 	ok "a user without a home, who is not in /etc/passwd: refused" exits 1
 	ok "... in one line that says why" eval '[ "$(wc -l <out)" = 1 ] && printed "/nonexistent: Permission denied"'
+	run setpriv --reuid 54321 --regid 0 --clear-groups env HOME=/ XDG_STATE_HOME= "$scratch/anybody/program" submit --local anybody/plain.yaml
+	ok "... whose home is /, as in OpenShift's pods: what to set" printed 'set XDG_STATE_HOME to a directory that you can write: /\.local: Permission denied'
 	run setpriv --reuid 54321 --regid 54321 --clear-groups env HOME="$scratch/anybody" XDG_STATE_HOME= "$scratch/anybody/program" submit --local anybody/plain.yaml
 	ok "a user who is not in /etc/passwd" it_runs
 	run bash -c 'ulimit -u 40; exec "$@"' - setpriv --reuid 54321 --regid 54321 --clear-groups env HOME="$scratch/anybody" XDG_STATE_HOME= \

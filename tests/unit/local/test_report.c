@@ -175,6 +175,14 @@ TEST(test_causes)
 		{ "", "'exitCode':126", 126, "exit code 126\nhint: file not executable" },
 		{ "kftrainer supervise: run directory: it is that of job a",
 		  "'exitCode':126", 126, "exit code 126\nlast line" },
+		{ "bash: line 1: /bin/true: Argument list too long", "'exitCode':126",
+		  126, "exit code 126\nhint: Linux takes 128 KiB of one argument" },
+		{ "",
+		  "'exitCode':126,'message':'the arguments and the environment are too long "
+		  "for execve(): /bin/sh'",
+		  126,
+		  "exit code 126: the arguments and the environment are too long for "
+		  "execve(): /bin/sh\nhint: Linux takes 128 KiB of one argument" },
 		{ "ModuleNotFoundError: No module named 'torchx.y'", "'exitCode':1", 1,
 		  "exit code 1\nhint: Python module torchx.y is not installed" },
 		{ "ModuleNotFoundError: No module named 'cut", "'exitCode':1", 1,

@@ -534,9 +534,12 @@ static void test_bad_folders(void **state)
 	setenv("HOME", "here", 1);
 	expect_refused("ns", "x", "HOME is \"here\"; set HOME or XDG_STATE_HOME");
 	setenv("HOME", "/proc/nowhere", 1);
-	expect_refused("ns", "x", "state of local jobs: /proc/nowhere");
+	expect_refused(
+		"ns", "x",
+		"cannot store local jobs; set XDG_STATE_HOME to a directory that you "
+		"can write: /proc/nowhere");
 	setenv("XDG_STATE_HOME", "/dev/full", 1);
-	expect_refused("ns", "x", "state of local jobs: /dev/full");
+	expect_refused("ns", "x", "can write: /dev/full");
 }
 
 static int write_text(const char *path, const char *text)

@@ -19,6 +19,8 @@
 #include "base/arena.h"
 #include "base/buf.h"
 
+#define SCREEN_CUT " ... [line truncated]"
+
 enum {
 	SCREEN_ROWS = 16,     /* the cursor can go up to the 15 lines above */
 	SCREEN_SEQUENCE = 64, /* bytes of a sequence; a longer one sets no colors */
@@ -39,7 +41,7 @@ struct screen {
 	void (*on_line)(void *ctx, const char *line, size_t len);
 	void *ctx;
 	size_t max;       /* bytes of a line; the rest is dropped */
-	const char *mark; /* appended to a line that is cut; NULL: nothing */
+	const char *mark; /* appended to a line that is cut: SCREEN_CUT; NULL: nothing */
 
 	struct screen_row rows[SCREEN_ROWS];
 	size_t n, at;    /* the rows in use; the cursor's */

@@ -7,8 +7,6 @@
 #include "base/clock.h"
 #include "base/str.h"
 
-#define MARK " ... [line truncated]"
-
 enum {
 	SECOND = sizeof("2026-01-31T23:59:59") - 1,
 	MAX_ZONE = sizeof("+00:00") - 1,
@@ -267,7 +265,7 @@ void log_lines_begin(struct log_lines *l)
 	l->screen.on_line = l->on_line;
 	l->screen.ctx = l->ctx;
 	l->screen.max = l->max;
-	l->screen.mark = MARK;
+	l->screen.mark = SCREEN_CUT;
 	l->begun = l->skipped = false;
 	l->skip = l->any ? l->n_last + l->n_before : 0;
 }

@@ -33,7 +33,8 @@ int output_open(struct output *o, const char *path, struct error *err)
 {
 	o->screen = (struct screen){ .on_line = o->on_line,
 				     .ctx = o->ctx,
-				     .max = OUTPUT_MAX_LINE };
+				     .max = OUTPUT_MAX_LINE,
+				     .mark = SCREEN_CUT };
 	o->unended = false;
 	o->path = path;
 	o->marks = -1;

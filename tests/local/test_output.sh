@@ -111,6 +111,7 @@ job odd 1 < <(node 'head -c 500000 /dev/zero | tr "\0" x; echo; printf "\001\0\3
 ok "a line of 500 KB, bytes that are no text, no newline: the job is complete" test $? = 0
 cp odd.out out
 printf '\001\0\377\200 \033[31mred\n' >binary
+ok "... the long line is cut at 64 KB, which it says" test "$(grep -aoE 'x+ \.\.\. \[line truncated\]$' odd.out | wc -c)" = $((65536 + 22))
 ok "... what follows the long line is there" python3 -c 'import sys; d = open("odd.out", "rb").read(); b = open("binary", "rb").read()
 assert b"[node-0] " + b in d, d[-200:]; assert b"[node-0] no newline at the end" in d; assert d[-1:] == b"\n", d[-50:]'
 "$kftrainer" logs odd >odd.log

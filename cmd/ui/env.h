@@ -5,13 +5,20 @@
 #define CMD_ENV_H
 
 #include <stdlib.h>
+#include <string.h>
 
-/* NULL if unset or empty, as in upstream. ctx is ignored. */
+/*
+ * NULL if unset or empty, as in upstream. Newlines at the end, which `echo` and files leave
+ * in Secrets, are cut, in the environment itself. ctx is ignored.
+ */
 static inline const char *env_variable(void *ctx, const char *name)
 {
-	const char *value = getenv(name);
+	char *value = getenv(name);
+	size_t len = value ? strlen(value) : 0;
 
-	return value && *value ? value : NULL;
+	while (len && (value[len - 1] == '\n' || value[len - 1] == '\r'))
+		value[--len] = '\0';
+	return len ? value : NULL;
 }
 
 #endif

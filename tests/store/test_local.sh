@@ -26,6 +26,7 @@ again() {
 }
 check "again: only what has changed" again
 check "a file" fetches 0 '^1 files' --uri "file://$web/big"
+check "a newline at the end of STORAGE_URI, as of a Secret's" eval 'export STORAGE_URI="file://$web/big"$'"'\n'"'; fetches 0 "^1 files"; s=$?; unset STORAGE_URI; [ "$s" = 0 ]'
 # '#', '?' and '%' are characters of a name; "%20" is a blank only where no file has that name.
 names=$scratch/claims/names
 mkdir -p "$names/c" "$names/c#" "$names/q?a=b"

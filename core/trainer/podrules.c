@@ -208,17 +208,27 @@ static size_t count_members(const cJSON *of, const char *but)
 	return n;
 }
 
+static void refuse_env(struct check *c, const cJSON *env, const struct place *at,
+		       const char *why)
+{
+	const char *name = json_str(env, "name");
+	bool given = !field_errors_full(c->errs) &&
+		     json_find_const(tj_env(c->tj), "name", name ? name : "");
+
+	refuse_field(c, given ? "spec.trainer.env" : NULL, env, at, why);
+}
+
 static void check_env(struct check *c, const struct place *at, const cJSON *env)
 {
 	const char *name = json_str(env, "name"), *value = json_str(env, "value");
 	const cJSON *from = json_get(env, "valueFrom");
 
 	if (!name || !*name || strchr(name, '='))
-		refuse(c, env, at, "the name must not be empty or contain '='");
+		refuse_env(c, env, at, "the name must not be empty or contain '='");
 	if (from && value && *value)
-		refuse(c, env, at, "value and valueFrom exclude each other");
+		refuse_env(c, env, at, "value and valueFrom exclude each other");
 	if (from && count_members(from, NULL) != 1)
-		refuse(c, from, at, "valueFrom must have one source");
+		refuse_env(c, env, at, "valueFrom must have one source");
 }
 
 /* IANA_SVC_NAME. */

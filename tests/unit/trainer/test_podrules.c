@@ -137,6 +137,9 @@ TEST(test_the_field_to_correct)
 {
 	cleanup_free char *resources = errors_of(
 		ONE(""), "", ", trainer: {resourcesPerNode: {limits: {cpu: -1}}}", NULL);
+	cleanup_free char *env =
+		errors_of(ONE(", env: [{name: A, valueFrom: {}}]"), "",
+			  ", trainer: {env: [{name: A, valueFrom: {}}]}", NULL);
 	cleanup_free char *patches = errors_of(
 		ONE(""), "",
 		", runtimePatches: [{manager: a.b/c, trainingRuntimeSpec: {template: {spec: "
@@ -146,6 +149,8 @@ TEST(test_the_field_to_correct)
 
 	if (!str_starts(resources, "spec.trainer.resourcesPerNode.limits.cpu: Invalid"))
 		fail_msg("%s", resources);
+	if (!str_starts(env, "spec.trainer.env: Invalid value: {\"name\":\"A\","))
+		fail_msg("%s", env);
 	if (!str_starts(patches,
 			"spec.runtimePatches: Invalid value: \"A\": pods of job"))
 		fail_msg("%s", patches);

@@ -39,8 +39,8 @@ static const struct opt opts_table[] = {
 		 all),
 	OPT_BOOL('p', "previous", "the run of each container before its last restart",
 		 struct logs_opts, previous),
-	OPT_STR(0, "tail", "N", "only the last N lines of each process", struct logs_opts,
-		tail),
+	OPT_STR(0, "tail", "N", "only the last N lines of each process; -1: all",
+		struct logs_opts, tail),
 	OPT_DURATION(0, "since", "TIME", "only lines newer than this: 5m, 1h30m",
 		     struct logs_opts, since, 1, OPT_LONGEST),
 	OPT_BOOL(0, "timestamps", "print the time of each line", struct logs_opts,
@@ -51,10 +51,11 @@ static const struct opt opts_table[] = {
 	{ .type = OPT_END },
 };
 
-static int number(int64_t *ret, const char *option, const char *text, struct error *err)
+static int number(int64_t *ret, const char *option, const char *text, int64_t min,
+		  struct error *err)
 {
 	*ret = -1;
-	if (!text || !str_int(ret, text, 0, INT32_MAX, err))
+	if (!text || !str_int(ret, text, min, INT32_MAX, err))
 		return 0;
 	error_wrap(err, "%s", option);
 	err->kind = ERR_USAGE;
@@ -206,8 +207,8 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 	if (opts->follow && opts->previous)
 		return error_set(err, ERR_USAGE,
 				 "specify --follow or --previous, not both");
-	if (refer_jobs(argv, err) || number(&want.rank, "--rank", opts->rank, err) ||
-	    number(&want.tail, "--tail", opts->tail, err) ||
+	if (refer_jobs(argv, err) || number(&want.rank, "--rank", opts->rank, 0, err) ||
+	    number(&want.tail, "--tail", opts->tail, -1, err) ||
 	    where_connect(&k, &want.ns, &arena, &where, err))
 		return -1;
 	want.job = argv[0];

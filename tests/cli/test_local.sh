@@ -182,6 +182,7 @@ check "logs: of a container" says 0 '^\[node-1\] I go$' logs three --container n
 local_job --name many -- seq 1000
 check "logs --tail" bash -c '[ "$("$1" logs many --tail 2)" = "999
 1000" ]' - "$kftrainer"
+check "logs --tail=-1: all, as kubectl's" bash -c 'diff <("$1" logs many --tail=-1) <("$1" logs many)' - "$kftrainer"
 check "logs --tail 0" bash -c '[ -z "$("$1" logs many --tail 0)" ]' - "$kftrainer"
 check "logs: all lines in order" bash -c 'cmp <("$1" logs many) <(seq 1000)' - "$kftrainer"
 check "logs: never existed" says 1 'no TrainJob nobody' logs nobody

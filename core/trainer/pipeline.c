@@ -111,6 +111,8 @@ static void validate_with_info(const struct pipeline *p, struct info *info,
 		fault = launcher_unused_dataset(&errs->arena, info, tj);
 	if (fault)
 		warn(warnings, arena_printf(&errs->arena, PIPELINE_COMMAND "%s", fault));
+	if (warnings && !p->env->get)
+		validation_warn_of_image(info, tj, warnings);
 }
 
 void pipeline_validate(const struct pipeline *p, const cJSON *old, const cJSON *tj,

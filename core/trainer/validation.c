@@ -337,6 +337,26 @@ void validation_warn_of_transport(const cJSON *runtime, cJSON *warnings)
 			"image has sshd"));
 }
 
+void validation_warn_of_image(struct info *info, const cJSON *tj, cJSON *warnings)
+{
+	const struct pod_set *nodes = info_by_name(info, NODE);
+	const char *image = tj_image(tj), *other;
+
+	if (!image || !nodes || !policy_mpi(info->ml_policy) ||
+	    str_eq(nodes->ancestor, ANCESTOR_TRAINER))
+		return;
+	other = container_image(pod_container(nodes->pod_spec, NODE));
+	if (!str_eq(other, image))
+		cJSON_AddItemToArray(
+			warnings,
+			cJSON_CreateString(arena_printf(
+				&info->arena,
+				"spec.trainer.image: only the launcher gets it, the nodes keep "
+				"%s; with the annotation " MPI_ANNOTATION
+				": worker of the runtime they get it, too",
+				other ? other : "none")));
+}
+
 /* A server that no signal of the launcher ends, or NULL. */
 static const char *server_of(const cJSON *rjob, const cJSON *runtime)
 {

@@ -53,6 +53,12 @@ void unstartable_to_warnings(struct field_errors *errs, cJSON *warnings);
 void validation_warn_of_transport(const cJSON *runtime, cJSON *warnings);
 
 /*
+ * Warn that spec.trainer.image is that of MPI's launcher only, as upstream's, and the nodes
+ * have another. info must have passed ENFORCE_ML_POLICY.
+ */
+void validation_warn_of_image(struct info *info, const cJSON *tj, cJSON *warnings);
+
+/*
  * Warn that a job ends only with its nodes, which run sshd or mpi-worker for ever: its
  * successPolicy has to name the launcher.
  */

@@ -120,6 +120,11 @@ check "no file: nodes, processes, command" field \
 check "--arg that is not UTF-8" refuses 'job.yaml:[0-9]+:[0-9]+: spec.trainer.args\[0\]: Invalid value: "\\xff": must be UTF-8' \
 	submit --dry-run "$dir/job.yaml" --arg $'\xff'
 check "--annotation that is not UTF-8" refuses 'metadata.annotations.a: Invalid value: .*: must be UTF-8' submit --dry-run "$dir/job.yaml" --annotation $'a=\xff'
+check "MPI: the image is only the launcher's" says 0 'spec.trainer.image: only the launcher gets it, the nodes keep ghcr.io/kubeflow/trainer/deepspeed-runtime' \
+	submit --dry-run --runtime deepspeed-distributed --image a/b:c -- mpirun true
+"$kftrainer" runtime get deepspeed-distributed -o yaml | sed 's,^  template:,&\n    metadata: {annotations: {kftrainer.io/mpi: worker}},' >"$dir/worker.yaml"
+check "... with mpi-worker it is the nodes', too" eval 'run submit --dry-run --runtime deepspeed-distributed --runtime-file "$dir/worker.yaml" --image a/b:c -- mpirun true
+	[ "$status" = 0 ] && grep -q a/b:c "$scratch/out" && ! grep deepspeed-runtime "$scratch/out" && ! grep image "$scratch/err"'
 check "--gpu in halves" refuses 'spec.trainer.resourcesPerNode.limits.nvidia.com/gpu: Invalid value: "500m": pods of job node: containers\[0\].* must be an integer' \
 	submit --dry-run --runtime torch-distributed --gpu 0.5 -- true
 check "no file: variables, the last counts" field 'env["A"], env["B"]' "('3', 'x=y')" \

@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -38,6 +39,27 @@ static void fill_std_fds(void)
 	for (int fd = 0; fd < 3; fd++)
 		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", flags[fd]) != fd)
 			_exit(EXIT_FAILED);
+}
+
+/*
+ * Who else has our output open may have made it non-blocking, as Node.js does with a
+ * terminal: what is not read in time would be lost. A descriptor of our own blocks.
+ */
+static void block_output(int fd)
+{
+	int flags = fcntl(fd, F_GETFL), own;
+	char path[32];
+	struct stat st;
+
+	if (flags < 0 || !(flags & O_NONBLOCK) || fstat(fd, &st) || S_ISREG(st.st_mode))
+		return;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	own = open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (own < 0)
+		return;
+	fcntl(own, F_SETFL, 0);
+	dup2(own, fd);
+	close(own);
 }
 
 static bool is_help(const char *arg)
@@ -201,6 +223,8 @@ int main(int argc, char **argv)
 	const struct cmd *cmd;
 
 	fill_std_fds();
+	block_output(STDOUT_FILENO);
+	block_output(STDERR_FILENO);
 	cmd = argc ? by_link(&call, argv[0]) : NULL;
 	if (cmd) {
 		step_into(&call, cmd);

@@ -63,6 +63,22 @@ closed_stdout() { "$kftrainer" runtime list >&- 2>"$scratch/err"; status=$?; : >
 	[ $status = 1 ] && grep -q 'writing the output failed' "$scratch/err" || dump; }
 closed_pipe() { "$kftrainer" install --crds -o json 2>"$scratch/err" | true; status=${PIPESTATUS[0]}; : >"$scratch/out"
 	{ [ "$status" = 141 ] || [ "$status" = 1 ]; } && [ "$(wc -l <"$scratch/err")" -le 1 ] || dump; }
+unread() { python3 - "$kftrainer" install --crds <<-'END'
+	import fcntl, os, subprocess, sys, time
+	r, w = os.pipe()
+	fcntl.fcntl(w, fcntl.F_SETFL, os.O_NONBLOCK)
+	p = subprocess.Popen(sys.argv[1:], stdout=w)
+	os.close(w)
+	while p.poll() is None and open(f"/proc/{p.pid}/stat").read().split()[2] != "S":
+	    time.sleep(0.01)
+	got = 0
+	while data := os.read(r, 4096):
+	    got += len(data)
+	    time.sleep(0.001)
+	sys.exit(p.wait() or got != len(subprocess.run(sys.argv[1:], capture_output=True).stdout))
+	END
+}
+check "a pipe that others have made non-blocking is waited for" unread
 check "a full disk is reported" full_disk
 check "a closed stdout is reported" closed_stdout
 check "a closed pipe ends it quietly" closed_pipe

@@ -238,7 +238,7 @@ static int64_t part_bytes(struct fetch *f, const char *path)
 	char name[TARGET_NAME_SIZE + 16];
 	struct stat st;
 
-	target_name(name, path, "part");
+	target_name(&f->target, name, path, "part");
 	if (fstatat(f->target.state, name, &st, AT_SYMLINK_NOFOLLOW))
 		return 0;
 	return (int64_t)st.st_blocks * 512;

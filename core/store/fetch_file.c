@@ -279,9 +279,9 @@ int file_begin(struct fetch *f, struct file *file, bool *ret_present, struct err
 		return -1;
 	if (*ret_present)
 		return 0;
-	target_name(file->part, file->o.path, "part");
-	target_name(file->journal, file->o.path, "journal");
-	target_name(file->note, file->o.path, "note");
+	target_name(&f->target, file->part, file->o.path, "part");
+	target_name(&f->target, file->journal, file->o.path, "journal");
+	target_name(&f->target, file->note, file->o.path, "note");
 	file->etag = file->o.etag;
 	if (open_part(f, file, err))
 		return -1;

@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/file.h"
+#include "base/random.h"
 #include "base/relpath.h"
 #include "base/str.h"
 #include "crypto/digest.h"
@@ -27,6 +28,25 @@ static int fail_write(struct error *err)
 		  why.msg, (unsigned)geteuid());
 	err->code = why.code;
 	return -1;
+}
+
+/* Without locks (ENOSYS of Lustre, ENOLCK of NFS) no file in progress is shared. */
+static int lock(struct target *t, struct error *err)
+{
+	char chance[RANDOM_KEY_SIZE];
+
+	if (!flock(t->lock, LOCK_EX | LOCK_NB))
+		return 0;
+	if (errno == EWOULDBLOCK)
+		return error_set(
+			err, ERR_BUSY,
+			"%s: another process is downloading into this directory; "
+			"wait until it exits",
+			t->path);
+	if (random_key(chance, err))
+		return -1;
+	snprintf(t->own, sizeof(t->own), ".%.8s", chance);
+	return 0;
 }
 
 int target_open(struct target *t, const char *path, struct error *err)
@@ -50,12 +70,7 @@ int target_open(struct target *t, const char *path, struct error *err)
 				 O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
 	if (t->lock < 0)
 		error_errno(err, errno, "%s/%s", path, TARGET_STATE);
-	else if (flock(t->lock, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)
-		error_set(err, ERR_BUSY,
-			  "%s: another process is downloading into this directory; wait "
-			  "until it exits",
-			  path);
-	else
+	else if (!lock(t, err))
 		return 0;
 	target_close(t);
 	return -1;
@@ -78,12 +93,13 @@ bool target_reserved(const char *path)
 	return rest && (!*rest || *rest == '/');
 }
 
-void target_name(char ret[TARGET_NAME_SIZE + 16], const char *path, const char *ending)
+void target_name(const struct target *t, char ret[TARGET_NAME_SIZE + 16],
+		 const char *path, const char *ending)
 {
 	char hex[DIGEST_HEX_SIZE];
 
 	digest_hex_of(DIGEST_SHA256, path, strlen(path), hex);
-	snprintf(ret, TARGET_NAME_SIZE + 16, "%.32s.%.12s", hex, ending);
+	snprintf(ret, TARGET_NAME_SIZE + 16, "%.32s%s.%.12s", hex, t->own, ending);
 }
 
 /* Open component by component; `make`: create missing directories. */

@@ -3,7 +3,8 @@
  *
  * The caller's path may be or contain a symbolic link; below it none is followed (openat2
  * with RESOLVE_BENEATH, or component by component on older kernels). Files in progress
- * are in .kftrainer: NAME.part, NAME.journal. A lock admits one process at a time.
+ * are in .kftrainer: NAME.part, NAME.journal. A lock admits one process at a time; where the
+ * volume has no locks, each process has files in progress of its own, and resumes none.
  */
 #ifndef STORE_TARGET_H
 #define STORE_TARGET_H
@@ -20,6 +21,7 @@ enum { TARGET_NAME_SIZE = 40 };
 struct target {
 	const char *path; /* the caller's */
 	int root, state, lock;
+	char own[10]; /* of the names of files in progress; or "" */
 };
 
 /* Creates the directory if needed. ERR_BUSY: another process fetches into it. */
@@ -30,7 +32,8 @@ void target_close(struct target *t);
 bool target_reserved(const char *path);
 
 /* "<32 hex>.part" for a file in progress; `ending` is "part" or "journal". */
-void target_name(char ret[TARGET_NAME_SIZE + 16], const char *path, const char *ending);
+void target_name(const struct target *t, char ret[TARGET_NAME_SIZE + 16],
+		 const char *path, const char *ending);
 
 /* The file; ret_st->st_nlink is 0 if it is missing or not a regular file. */
 MUST_CHECK int target_stat(const struct target *t, const char *path, struct stat *ret_st,

@@ -492,8 +492,54 @@ for what, end, status, ends in (("that is always refused is none, though an obje
     check("s3, KMS: a completion " + what, "" if (r.returncode, bucket.answer.ends) == (status, ends) else
           (r.returncode, bucket.answer.ends, bucket.answer.has, r.text))
 
+# ---- a volume without locks, as Lustre without "flock" ----
+TRACE = shutil.which("strace") and subprocess.run(["strace", "-f", "-o", "/dev/null", "true"], capture_output=True).returncode == 0
+NO_LOCKS = ["strace", "-f", "-o", "/dev/null", "-e", "trace=flock", "-e", "inject=flock:error=ENOSYS"]
+
+
+class TwoAtOnce:
+    """The first process gets its second half once another one has begun; that waits until the first has ended."""
+    begun, ended, data = threading.Event(), threading.Event(), os.urandom(100_000)
+
+    def __call__(self, h):
+        if len(h.server.peer.asked) > 1:
+            self.begun.set()
+            self.ended.wait()
+            return 200, {}, self.data
+        h.send_response(200)
+        h.send_header("Content-Length", str(len(self.data)))
+        h.end_headers()
+        h.wfile.write(self.data[:50_000])
+        self.begun.wait()
+        h.wfile.write(self.data[50_000:])
+        raise ConnectionAbortedError
+
+
+def two_at_once():
+    shutil.rmtree(to, ignore_errors=True)
+    peer = Peer(TwoAtOnce())
+    argv = [*NO_LOCKS, PROGRAM, "initialize-dataset", "--uri", peer.url + "/x", "--to", str(to)]
+    env = os.environ | {"NO_PROXY": "*", "HOME": str(scratch / "home")}
+    first = subprocess.Popen(argv, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    while first.poll() is None and not any(p.stat().st_size for p in to.rglob("*.part")):
+        time.sleep(0.01)
+    second = subprocess.Popen(argv, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    said = first.communicate()[1]
+    there = (to / "x").read_bytes() if (to / "x").exists() else b""
+    peer.answer.ended.set()
+    second.wait()
+    if first.returncode or there != peer.answer.data:
+        return f"status {first.returncode}, {len(there)} bytes, {there.count(0)} zeros: {said}"
+    return "" if (to / "x").read_bytes() == there else "damaged by the second"
+
+
+if TRACE:
+    check("two processes at once on a volume without locks: the file of the first is whole", two_at_once())
+else:
+    skip("two processes at once on a volume without locks: the file of the first is whole", "no strace here")
+
 # ---- the disk ----
-if shutil.which("strace") and subprocess.run(["strace", "-f", "-o", "/dev/null", "true"], capture_output=True).returncode == 0:
+if TRACE:
     shutil.rmtree(to, ignore_errors=True)
     web("new/deep/x")
     trace = scratch / "trace"

@@ -242,7 +242,11 @@ static void check_metrics(struct stage *s)
 		"controller_runtime_reconcile_total{controller=\"trainjob_controller\","
 		"result=\"requeue\"} 0",
 		"controller_runtime_reconcile_errors_total{"
-		"controller=\"trainjob_controller\"} 0",
+		"controller=\"trainjob_controller\"} 1",
+		"controller_runtime_reconcile_total{controller=\"trainjob_controller\","
+		"result=\"error\"} 1",
+		"controller_runtime_reconcile_errors_total{"
+		"controller=\"trainingruntime_controller\"} 0",
 		"controller_runtime_active_workers{"
 		"controller=\"trainingruntime_controller\"} 0",
 	};
@@ -294,6 +298,8 @@ TEST(test_leader)
 	begin(&s);
 	run(&s);
 	EVENTUALLY(is_ready(&s) && is_held(&s));
+	apiserver_do(&s.api,
+		     "{'op':'fail','status':403,'n':1,'of':'PATCH trainjobs/status'}");
 	create_text(&s, "{\"apiVersion\":\"trainer.kubeflow.org/v1alpha1\",\"kind\":"
 			"\"TrainJob\",\"metadata\":{\"name\":\"j\",\"namespace\":\"n\"},"
 			"\"spec\":{\"runtimeRef\":{\"name\":\"r\",\"kind\":\"Other\"}}}");
@@ -306,6 +312,10 @@ TEST(test_leader)
 	EVENTUALLY(apiserver_seen(&s.api, "POST events"));
 	EVENTUALLY(!measures(&s, "controller_runtime_reconcile_total{controller="
 				 "\"trainjob_controller\",result=\"success\"} 0"));
+	EVENTUALLY(measures(&s, "controller_runtime_active_workers{controller="
+				"\"trainjob_controller\"} 0"));
+	assert_false(measures(&s, "controller_runtime_reconcile_time_seconds_count{"
+				  "controller=\"trainjob_controller\"} 0"));
 	check_metrics(&s);
 	check_servers(&s);
 	kill(s.pid, SIGTERM);

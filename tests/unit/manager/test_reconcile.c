@@ -628,7 +628,7 @@ static void test_a_lost_secret_is_back_in_time(void **state)
 	int64_t reads, wait;
 
 	create(p.w, p.ns, RUNTIME("numNodes: 2, mpi: {}"));
-	create(p.w, p.ns, TRAINJOB("", ""));
+	create(p.w, p.ns, TRAINJOB("", ", activeDeadlineSeconds: 2147483647"));
 	EVENTUALLY(has_state(p, "Created"));
 	reads = apiserver_seen(&p.w->server, "GET secrets");
 	EVENTUALLY((wait = pass_after(p, 0)) > 20000); /* no watch lags any more */

@@ -306,11 +306,6 @@ static void change(struct exchange *x, const struct update *how)
 
 void write_create(struct exchange *x)
 {
-	if (resource_is(x->resource, RESOURCE_NAMESPACED) && !*x->ns) {
-		exchange_refuse(x, 400, "BadRequest",
-				"an empty namespace may not be set during creation");
-		return;
-	}
 	if (read_object(x) || prepare_identity(x, x->body) || prepare_known(x, x->body))
 		return;
 	prepare_defaults(x, x->body);

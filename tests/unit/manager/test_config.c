@@ -249,6 +249,13 @@ static const struct {
 	  "3:37: leaderElection.leaseDuration: Invalid value: must be greater than "
 	  "renewDeadline",
 	  1 },
+	{ HEAD "leaderElection: {leaderElect: true, leaseDuration: 20s, renewDeadline: "
+	       "12s, retryPeriod: 10s}\n",
+	  "3:57: leaderElection.renewDeadline: Invalid value: must be greater than 1.2 "
+	  "times retryPeriod",
+	  1 },
+	{ HEAD "clientConnection: {qps: x}\n",
+	  "3:20: clientConnection.qps: Invalid value: \"x\": must be a number", 1 },
 	{ HEAD "leaderElection: {resourceLock: endpoints}\n",
 	  "3:18: leaderElection.resourceLock: Unsupported value: \"endpoints\"", 1 },
 	{ HEAD "featureGates: {TrainJobStatus: 1, Other: true}\n",

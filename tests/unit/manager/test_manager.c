@@ -289,6 +289,20 @@ static void check_servers(struct stage *s)
 			 404);
 }
 
+/* Of a release of upstream that has not removed it. */
+#define OLD_RUNTIME(kind, meta)                                              \
+	"{\"apiVersion\":\"trainer.kubeflow.org/v1alpha1\",\"kind\":\"" kind \
+	"\",\"metadata\":{\"name\":\"old\"" meta ",\"finalizers\":["         \
+	"\"trainer.kubeflow.org/resource-in-use\"]}}"
+
+static bool has_finalizers(struct stage *s, const char *kind, const char *ns)
+{
+	cleanup_json cJSON *runtime = get(s, TRAINER_API_VERSION, kind, ns, "old");
+	const cJSON *finalizers = json_get(runtime, "metadata", "finalizers");
+
+	return finalizers && finalizers->child;
+}
+
 /* ---- scenes ------------------------------------------------------------------------ */
 
 TEST(test_leader)
@@ -296,6 +310,8 @@ TEST(test_leader)
 	struct stage s;
 
 	begin(&s);
+	create_text(&s, OLD_RUNTIME("TrainingRuntime", ",\"namespace\":\"n\""));
+	create_text(&s, OLD_RUNTIME("ClusterTrainingRuntime", ""));
 	run(&s);
 	EVENTUALLY(is_ready(&s) && is_held(&s));
 	apiserver_do(&s.api,
@@ -310,6 +326,8 @@ TEST(test_leader)
 		json_get(tj, "status", "conditions");
 	}));
 	EVENTUALLY(apiserver_seen(&s.api, "POST events"));
+	EVENTUALLY(!has_finalizers(&s, "TrainingRuntime", "n"));
+	EVENTUALLY(!has_finalizers(&s, "ClusterTrainingRuntime", NULL));
 	EVENTUALLY(!measures(&s, "controller_runtime_reconcile_total{controller="
 				 "\"trainjob_controller\",result=\"success\"} 0"));
 	EVENTUALLY(measures(&s, "controller_runtime_active_workers{controller="

@@ -1,6 +1,9 @@
 /* Answers: controller-runtime's pkg/healthz and pkg/metrics/filters. */
+#include "base/file.h"
+#include "crypto/x509.h"
 #include "manager/health.h"
 #include "manager/scrape.h"
+#include "manager/serve.h"
 #include "tests/unit/manager/standin.h"
 
 /* ---- health ---- */
@@ -195,6 +198,47 @@ TEST(test_reviewed_metrics)
 		metrics_free(m);
 		standin_stop(&api);
 	}
+}
+
+/* ---- TLS ---- */
+
+/* As upstream: what is not known is ignored. */
+TEST(test_tls_settings)
+{
+	static const char *const versions[] = { "", "1.0", "1.3", "1.4", "x" };
+
+	for (size_t i = 0; i < N_ELEMENTS(versions); i++) {
+		const struct manager_config c = { .tls.min_version = versions[i] };
+		struct tls_server *tls;
+		struct error err = { 0 };
+
+		assert_int_equal(serve_tls(&tls, &c, &err), 0);
+		tls_server_free(tls);
+	}
+}
+
+TEST(test_client_ca)
+{
+	char path[] = "/tmp/test_serve.XXXXXX";
+	const struct manager_config c = { .webhook_client_ca = path };
+	cleanup_x509_pair struct x509_pair ca = { 0 };
+	struct error err = { 0 };
+	int fd = mkstemp(path);
+
+	assert_int_equal(x509_new_p256_ca(&ca, "c", "o", 1800000000, 1900000000, &err),
+			 0);
+	for (int i = 0; i < 3; i++) {
+		const char *text = i == 0 ? ca.cert_pem : i == 1 ? "nonsense" : "";
+		struct tls_client_ca *got = NULL;
+
+		assert_int_equal(file_write(path, text, strlen(text), 0600, &err), 0);
+		assert_int_equal(serve_client_ca(&got, &c, &err), i ? -1 : 0);
+		assert_int_equal(err.kind, i ? ERR_INVALID : ERR_NONE);
+		assert_int_equal(got != NULL, !i);
+		tls_client_ca_free(got);
+	}
+	close(fd);
+	unlink(path);
 }
 
 RUN_TESTS(NULL, NULL)

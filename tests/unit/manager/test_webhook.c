@@ -170,6 +170,7 @@ static void assert_patch(const char *object, const char *old, const char *want)
 
 #define PATCHES(list) TJ(", runtimePatches: [" list "]")
 #define TIMED         "{manager: a.b/c, time: '2024-05-06T07:08:09Z'}"
+#define FOUR          "{manager: a}, {manager: b}, {manager: c}, {manager: d}"
 
 TEST(test_times_of_patches)
 {
@@ -189,6 +190,10 @@ TEST(test_times_of_patches)
 		     PATCHES(TIMED),
 		     "[{\"op\":\"replace\",\"path\":\"/spec/runtimePatches/0/time\","
 		     "\"value\":\"2024-05-06T07:08:09Z\"}]");
+	/* the schema refuses more than 16 */
+	assert_patch(PATCHES(FOUR ", " FOUR ", " FOUR ", " FOUR), NULL, "/15/time");
+	assert_patch(PATCHES(FOUR ", " FOUR ", " FOUR ", " FOUR ", {manager: a}"), NULL,
+		     NULL);
 	assert_patch(PATCHES(PATCH("x")), PATCHES(TIMED),
 		     "[{\"op\":\"add\",\"path\":\"/spec/runtimePatches/0/"
 		     "time\",\"value\":\"20");
@@ -701,6 +706,68 @@ TEST(test_a_review_that_nobody_waits_for_is_dropped)
 	webhook_free(w);
 }
 
+static int code_of(struct webhook *w, const char *path,
+		   const struct admission_request *req)
+{
+	cleanup_admission_answer struct admission_answer answer = {
+		.warnings = cJSON_CreateArray()
+	};
+
+	assert_true(webhook_review(w, path, req, &answer));
+	return answer.code;
+}
+
+/* What a webhook that is configured otherwise is asked; `tj` would be refused. */
+static void check_reviews(struct webhook *w, cJSON *tj)
+{
+	cleanup_json cJSON *large = standin_doc(TJ(""));
+	cJSON *list = json_list(large, "spec", "x");
+	const struct {
+		enum admission_operation operation;
+		const char *subresource;
+		cJSON *object;
+		int want;
+	} rows[] = {
+		{ ADMISSION_UPDATE, "", tj, 403 },
+		{ ADMISSION_DELETE, "", tj, 0 },
+		{ ADMISSION_UPDATE, "status", tj, 0 },
+		{ ADMISSION_CREATE, "", large, 413 },
+	};
+
+	for (int i = 0; i < 50000; i++)
+		cJSON_AddItemToArray(list, cJSON_CreateNull());
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
+		const struct admission_request req = { .operation = rows[i].operation,
+						       .ns = "ns",
+						       .subresource = rows[i].subresource,
+						       .object = rows[i].object };
+
+		assert_int_equal(code_of(w, VALIDATE, &req), rows[i].want);
+	}
+}
+
+#define GANG                                                                           \
+	"{" API ", kind: TrainingRuntime, metadata: {name: rt, namespace: ns}, spec: " \
+	"{scheduling: {}, mlPolicy: {torch: {}}, template: {spec: "                    \
+	"{replicatedJobs: " RJOB("node") "}}}}"
+
+TEST(test_a_gate_that_is_off)
+{
+	cleanup_json cJSON *runtime = standin_doc(GANG);
+	const struct admission_request req = { .operation = ADMISSION_CREATE,
+					       .ns = "ns",
+					       .subresource = "",
+					       .object = runtime };
+
+	for (int off = 0; off < 2; off++) {
+		const struct webhook_conf conf = { .scheduling_off = off };
+		struct webhook *w = webhook_new(&conf);
+
+		assert_int_equal(code_of(w, VALIDATE_RT, &req), off ? 403 : 0);
+		webhook_free(w);
+	}
+}
+
 /* As the API of one machine asks it, without HTTP. */
 TEST(test_review_in_process)
 {
@@ -722,6 +789,7 @@ TEST(test_review_in_process)
 		assert_int_equal(webhook_review(w, paths[i], &req, &answer), !i);
 		assert_int_equal(answer.code, i ? 0 : 403);
 	}
+	check_reviews(w, tj);
 	post_to(w, paths[1], "application/json", "{}", &resp);
 	assert_int_equal(resp.status, 404);
 	assert_string_equal((const char *)resp.body.data, "404 page not found\n");

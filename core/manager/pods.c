@@ -169,8 +169,7 @@ static void add_failed_pods(struct kube *k, const char *ns, struct search *s)
 	};
 	const struct kube_sink sink = { .on_item = on_failed_pod, .ctx = s };
 
-	if (kube_list(k, &pods, &select, &sink, NULL, IGNORED))
-		return;
+	(void)!kube_list(k, &pods, &select, &sink, NULL, IGNORED);
 }
 
 char *pod_facts_first_failure(struct pod_facts *p, struct kube *k, const cJSON *tj,

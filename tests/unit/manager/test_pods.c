@@ -51,8 +51,8 @@ static cJSON *end(struct world *w)
 	return ret;
 }
 
-/* The pod of rank n, with that status (' for "), as it is kept; NULL when it is not. */
-static cJSON *pod(int n, const char *status)
+/* The pod of rank n, with that status (' for "). */
+static cJSON *new_pod(int n, const char *status)
 {
 	char name[32], rank[16], text[4096];
 	cJSON *ret = meta_new("v1", "Pod", "a", "");
@@ -78,6 +78,14 @@ static cJSON *pod(int n, const char *status)
 	if (strstr(text, "deleted"))
 		json_put_str(ret, "2026-01-01T00:00:00Z", "metadata",
 			     "deletionTimestamp");
+	return ret;
+}
+
+/* The same, as it is kept; NULL when it is not. */
+static cJSON *pod(int n, const char *status)
+{
+	cJSON *ret = new_pod(n, status);
+
 	if (!pod_facts_keep(ret)) {
 		cJSON_Delete(ret);
 		return NULL;
@@ -309,6 +317,45 @@ TEST(test_first_failure)
 		      "node-0 (node rank 0): container node: exit code 7 on gpu-7");
 	pod_facts_forget(w.facts, "a", "bert");
 	check_failure(&w, "forgotten", NULL);
+	cJSON_Delete(end(&w));
+}
+
+/* No watch has shown them: those in the API server count, but for those of an earlier job. */
+TEST(test_failures_that_are_listed)
+{
+	static const struct {
+		const char *created, *jobset;
+		bool counts;
+	} rows[] = {
+		{ "2026-01-01T00:00:04Z", "bert", false },
+		{ "2026-01-01T00:00:05Z", "other", false },
+		{ NULL, "bert", false },
+		{ "2026-01-01T00:00:05Z", "bert", true },
+	};
+	cleanup_json cJSON *tj = meta_new("t/v1", "TrainJob", "a", "bert");
+	struct world w;
+
+	begin(&w);
+	json_put_str(tj, "2026-01-01T00:00:05Z", "metadata", "creationTimestamp");
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
+		cleanup_json cJSON *failed = new_pod((int)i, ENDED("4"));
+		struct error err = { 0 };
+		char *got;
+		size_t brief;
+
+		meta_set_label(failed, POD_JOBSET_LABEL, rows[i].jobset);
+		if (rows[i].created)
+			json_put_str(failed, rows[i].created, "metadata",
+				     "creationTimestamp");
+		assert_int_equal(
+			kube_create(w.server.kube, failed, &kube_plain, NULL, &err), 0);
+		got = pod_facts_first_failure(w.facts, w.server.kube, tj, &brief);
+		check_text(rows[i].jobset, got,
+			   rows[i].counts ? "node-3 (node rank 3): container node: exit "
+					    "code 4 on gpu-7"
+					  : NULL);
+		free(got);
+	}
 	cJSON_Delete(end(&w));
 }
 

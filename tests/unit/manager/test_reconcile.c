@@ -1357,19 +1357,22 @@ static void test_the_time_to_live(void **state)
 	static const struct {
 		const char *ns, *runtime, *spec;
 		bool goes;
+		int fails; /* the first DELETE, with that status */
 	} rows[] = {
-		{ "ttl-none", "", "", false },
-		{ "ttl-zero", "", ", ttlSecondsAfterFinished: 0", true },
-		{ "ttl-short", "", ", ttlSecondsAfterFinished: 5", true },
-		{ "ttl-most", "", ", ttlSecondsAfterFinished: 2147483647", false },
-		{ "ttl-runtime", "ttlSecondsAfterFinished: 1", "", true },
+		{ "ttl-none", "", "", false, 0 },
+		{ "ttl-denied", "", ", ttlSecondsAfterFinished: 5", true, 403 },
+		{ "ttl-changed", "", ", ttlSecondsAfterFinished: 5", true, 409 },
+		{ "ttl-zero", "", ", ttlSecondsAfterFinished: 0", true, 0 },
+		{ "ttl-short", "", ", ttlSecondsAfterFinished: 5", true, 0 },
+		{ "ttl-most", "", ", ttlSecondsAfterFinished: 2147483647", false, 0 },
+		{ "ttl-runtime", "ttlSecondsAfterFinished: 1", "", true, 0 },
 		{ "ttl-job-wins", "ttlSecondsAfterFinished: 0",
-		  ", ttlSecondsAfterFinished: 2147483647", false },
+		  ", ttlSecondsAfterFinished: 2147483647", false, 0 },
 		{ "ttl-job-sooner", "ttlSecondsAfterFinished: 2147483647",
-		  ", ttlSecondsAfterFinished: 0", true },
+		  ", ttlSecondsAfterFinished: 0", true, 0 },
 		{ "ttl-deadline",
 		  "activeDeadlineSeconds: 5, ttlSecondsAfterFinished: 2147483647", "",
-		  false },
+		  false, 0 },
 	};
 
 	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
@@ -1379,12 +1382,22 @@ static void test_the_time_to_live(void **state)
 		create(p.w, p.ns, arena_printf(&a, RUN_POLICY("%s"), rows[i].runtime));
 		create(p.w, p.ns, arena_printf(&a, TRAINJOB("", "%s"), rows[i].spec));
 		EVENTUALLY(told(p, "JobSetCreated") == 1);
+		if (rows[i].fails)
+			apiserver_do(&p.w->server,
+				     arena_printf(&a,
+						  "{'op':'fail','status':%d,'n':1,'of':"
+						  "'DELETE trainjobs'}",
+						  rows[i].fails));
 		if (!str_eq(p.ns, "ttl-deadline"))
 			change(p, "jobset", ENDED(LONG_AGO));
 		EVENTUALLY(rows[i].goes ? !exists(p, "trainjob")
 					: of_status(p, &a, "completionTime") != NULL);
 		if (rows[i].goes)
 			EVENTUALLY(told(p, "Expired") == 1);
+		if (rows[i].fails == 403)
+			EVENTUALLY(told(p, "DeletionFailed") == 1);
+		else
+			assert_int_equal(told(p, "DeletionFailed"), 0);
 	}
 	clock_sleep_ms(200);
 	for (size_t i = 0; i < N_ELEMENTS(rows); i++)

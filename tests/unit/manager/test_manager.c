@@ -365,7 +365,7 @@ TEST(test_standby)
 	end(&s);
 }
 
-static void create_job(struct stage *s)
+static void create_cluster_runtime(struct stage *s)
 {
 	create_text(s,
 		    "{\"apiVersion\":\"trainer.kubeflow.org/v1alpha1\",\"kind\":"
@@ -375,17 +375,25 @@ static void create_job(struct stage *s)
 		    "\"labels\":{\"trainer.kubeflow.org/trainjob-ancestor-step\":"
 		    "\"trainer\"}},\"spec\":{\"template\":{\"spec\":{\"containers\":[{"
 		    "\"name\":\"node\",\"image\":\"i\"}]}}}}}]}}}}");
-	create_text(
-		s, "{\"apiVersion\":\"trainer.kubeflow.org/v1alpha1\",\"kind\":"
-		   "\"TrainJob\",\"metadata\":{\"name\":\"j\",\"namespace\":\"n\","
-		   "\"annotations\":{\"kftrainer.io/preflight\":\"warn\"}},"
-		   "\"spec\":{\"trainer\":{},\"runtimeRef\":{\"name\":\"r\",\"kind\":"
-		   "\"ClusterTrainingRuntime\",\"apiGroup\":\"trainer.kubeflow.org\"}}}");
 }
 
-static bool has_jobset(struct stage *s)
+static void create_job(struct stage *s, const char *name)
 {
-	cleanup_json cJSON *jobset = get(s, JOBSET_API_VERSION, JOBSET_KIND, "n", "j");
+	create_text(
+		s,
+		arena_printf(
+			&s->arena,
+			"{\"apiVersion\":\"trainer.kubeflow.org/v1alpha1\",\"kind\":"
+			"\"TrainJob\",\"metadata\":{\"name\":\"%s\",\"namespace\":\"n\","
+			"\"annotations\":{\"kftrainer.io/preflight\":\"warn\"}},"
+			"\"spec\":{\"trainer\":{},\"runtimeRef\":{\"name\":\"r\",\"kind\":"
+			"\"ClusterTrainingRuntime\",\"apiGroup\":\"trainer.kubeflow.org\"}}}",
+			name));
+}
+
+static bool has_jobset(struct stage *s, const char *name)
+{
+	cleanup_json cJSON *jobset = get(s, JOBSET_API_VERSION, JOBSET_KIND, "n", name);
 
 	return jobset != NULL;
 }
@@ -416,12 +424,14 @@ TEST(test_alone)
 	s.config.tls.ciphers = ciphers;
 	s.config.tls.alpn = protocols;
 	apiserver_do(&s.api, "{'op':'unserved','plural':'jobsets','on':true}");
-	create_job(&s);
+	create_cluster_runtime(&s);
+	create_job(&s, "j");
+	create_job(&s, "k");
 	run(&s);
 	EVENTUALLY(health(&s, "/readyz", &text) == 200 && strstr(text, "[-]jobset"));
-	EVENTUALLY(apiserver_seen(&s.api, "POST events"));
+	EVENTUALLY(apiserver_seen(&s.api, "POST events") >= 2);
 	apiserver_do(&s.api, "{'op':'unserved','plural':'jobsets','on':false}");
-	EVENTUALLY(has_jobset(&s));
+	EVENTUALLY(has_jobset(&s, "j") && has_jobset(&s, "k"));
 	check_image(&s, "kftrainer:" VERSION);
 	kill(s.pid, SIGTERM);
 	assert_int_equal(ended(&s), 0);
@@ -490,7 +500,8 @@ TEST(test_in_a_pod)
 
 		begin(&s);
 		s.config.election.enabled = false;
-		create_job(&s);
+		create_cluster_runtime(&s);
+		create_job(&s, "j");
 		create_text(
 			&s,
 			arena_printf(
@@ -500,7 +511,7 @@ TEST(test_in_a_pod)
 				"\"},\"spec\":{\"containers\":%s}}",
 				host, pods[i]));
 		run(&s);
-		EVENTUALLY(has_jobset(&s));
+		EVENTUALLY(has_jobset(&s, "j"));
 		check_image(&s, i ? "x" : "y");
 		kill(s.pid, SIGTERM);
 		assert_int_equal(ended(&s), 0);

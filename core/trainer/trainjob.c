@@ -121,6 +121,11 @@ int tj_check_runtime_ref(const cJSON *tj, struct error *err)
 	if (str_eq(ref.group, TRAINER_GROUP) &&
 	    (str_eq(ref.kind, RUNTIME_KIND) || str_eq(ref.kind, CLUSTER_RUNTIME_KIND)))
 		return 0;
+	if (!*ref.kind && !*ref.group)
+		return error_set(
+			err, ERR_INVALID,
+			"unsupported runtime: none is given; set its name, such as "
+			"torch-distributed");
 	return error_set(err, ERR_INVALID, "unsupported runtime: %s%s%s", ref.kind,
 			 *ref.group ? "." : "", ref.group);
 }

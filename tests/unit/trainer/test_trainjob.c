@@ -101,7 +101,8 @@ TEST(test_runtime_ref)
 		  "unsupported runtime: Other.x.y" },
 		{ "{spec: {runtimeRef: {name: a, kind: TrainingRuntime}}}",
 		  "unsupported runtime: TrainingRuntime" },
-		{ "{}", "unsupported runtime: " },
+		{ "{}", "unsupported runtime: none is given; set its name, such as "
+			"torch-distributed" },
 	};
 
 	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {

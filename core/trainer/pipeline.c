@@ -105,7 +105,7 @@ static void validate_with_info(const struct pipeline *p, struct info *info,
 	}
 	validate_names(info, tj, errs);
 	if (warnings)
-		podrules_validate(info, tj, errs);
+		podrules_validate(info, tj, errs, warnings);
 	fault = warnings ? launcher_fault(&errs->arena, info, tj, p->env->code) : NULL;
 	if (!fault && warnings && !p->env->get) /* in a cluster, upstream's answer */
 		fault = launcher_unused_dataset(&errs->arena, info, tj);

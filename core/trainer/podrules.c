@@ -1,6 +1,7 @@
 /* podrules.c - refuse pods that no Job can create (trainer/podrules.h). */
 #include "trainer/podrules.h"
 
+#include <ctype.h>
 #include <string.h>
 
 #include "api/names.h"
@@ -11,7 +12,7 @@
 #include "trainer/podspec.h"
 #include "trainer/trainjob.h"
 
-enum { PORT_MAX = 65535, PORT_NAME_MAX = 15, MODE_MAX = 0777 };
+enum { PORT_MAX = 65535, PORT_NAME_MAX = 15, MODE_MAX = 0777, NANO = 1000000000 };
 
 /* A field of the pod; its path is written only for an error. */
 struct place {
@@ -23,6 +24,7 @@ struct place {
 
 struct check {
 	struct field_errors *errs;
+	cJSON *warnings;
 	const cJSON *tj;
 	const struct pod_set *ps;
 	struct json_index volumes; /* of the pod */
@@ -138,14 +140,32 @@ static void refuse_amount(struct check *c, const struct amount *a, const char *w
 		     MEMBER(MEMBER(MEMBER(a->at, "resources"), a->list), name), why);
 }
 
+/* An API server accepts it, and warns; so it does of 1.1Gi, which does no harm. */
+static void warn_of_bytes(struct check *c, const struct amount *a)
+{
+	char text[QUANTITY_TEXT_SIZE];
+
+	cJSON_AddItemToArray(
+		c->warnings,
+		cJSON_CreateString(arena_printf(
+			&c->errs->arena,
+			POD_RULE
+			"%s: %s.resources.%s.memory: %s is no whole number of bytes: "
+			"the suffix for megabytes is M or Mi",
+			c->ps->name, path_of(c, a->at), a->list,
+			quantity_text(&a->q, text))));
+}
+
 static void check_amount(struct check *c, const struct amount *a)
 {
 	const char *name = a->node->string;
 
 	if (a->q.nano < 0)
 		refuse_amount(c, a, "must be greater than or equal to 0");
-	else if (!is_native(name) && a->q.nano % 1000000000)
+	else if (!is_native(name) && a->q.nano % NANO)
 		refuse_amount(c, a, "must be an integer: devices are not divided");
+	else if (str_eq(name, "memory") && a->q.nano % NANO && a->q.nano / NANO < 1 << 20)
+		warn_of_bytes(c, a);
 }
 
 /* What is wrong with its limit, too, is reported there. */
@@ -382,11 +402,34 @@ static void check_toleration(struct check *c, const struct place *at,
 	check_word(c, at, toleration, "effect", effects);
 }
 
+/* Keys of annotations may be in any case; their values have no rules. */
+static void check_metadata(struct check *c, const char *member)
+{
+	const cJSON *metadata = json_get(c->ps->pod_template, "metadata"), *node;
+	const struct place *at = MEMBER(MEMBER(NULL, "metadata"), member);
+	bool labels = str_eq(member, "labels");
+
+	json_each(node, json_at(metadata, JSON_PATH(member))) {
+		char *key = arena_strdup(&c->errs->arena, node->string);
+		const char *why;
+
+		for (char *p = key; !labels && *p; p++)
+			*p = (char)tolower((unsigned char)*p);
+		why = name_key_invalid(key);
+		if (!why && labels && cJSON_IsString(node))
+			why = name_value_invalid(node->valuestring);
+		if (why)
+			refuse(c, node, MEMBER(at, node->string), why);
+	}
+}
+
 static void check_pod(struct check *c)
 {
 	const cJSON *spec = c->ps->pod_spec, *node;
 	const char *why;
 
+	check_metadata(c, "labels");
+	check_metadata(c, "annotations");
 	check_word(c, NULL, spec, "restartPolicy", restart_policies);
 	check_word(c, NULL, spec, "dnsPolicy", dns_policies);
 	json_each(node, json_get(spec, "nodeSelector")) {
@@ -415,7 +458,8 @@ static cJSON *claim_volumes(const cJSON *jobset_spec)
 	return names;
 }
 
-void podrules_validate(struct info *info, const cJSON *tj, struct field_errors *errs)
+void podrules_validate(struct info *info, const cJSON *tj, struct field_errors *errs,
+		       cJSON *warnings)
 {
 	cleanup_json cJSON *claims = claim_volumes(info->jobset_spec);
 
@@ -423,6 +467,7 @@ void podrules_validate(struct info *info, const cJSON *tj, struct field_errors *
 		const struct pod_set *ps = &info->pod_sets[i];
 		struct check c = {
 			.errs = errs,
+			.warnings = warnings,
 			.tj = tj,
 			.ps = ps,
 			.volumes = { .of = json_get(ps->pod_spec, "volumes"),

@@ -17,8 +17,10 @@
 
 /*
  * info must have passed ENFORCE_ML_POLICY. An error has the path of the TrainJob's
- * resources, patches or runtimeRef, whichever is to be corrected.
+ * resources, env, patches or runtimeRef, whichever is to be corrected. A few bytes of
+ * memory and a fraction (500m), which an API server accepts, are a warning: a string in `warnings`.
  */
-void podrules_validate(struct info *info, const cJSON *tj, struct field_errors *errs);
+void podrules_validate(struct info *info, const cJSON *tj, struct field_errors *errs,
+		       cJSON *warnings);
 
 #endif

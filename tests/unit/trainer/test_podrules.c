@@ -17,7 +17,7 @@ static char *errors_of(const char *pod, const char *jobset, const char *spec,
 	struct pipeline p = { no_plugins, &offline };
 	cleanup_arena struct arena a = { 0 };
 	struct field_errors errs = { 0 };
-	cleanup_json cJSON *warnings = cJSON_CreateArray();
+	cleanup_json cJSON *own = cJSON_CreateArray();
 	cleanup_json cJSON *rt = doc(arena_printf(
 		&a,
 		"{kind: TrainingRuntime, metadata: {name: rt}, spec: {mlPolicy: {numNodes: "
@@ -31,7 +31,7 @@ static char *errors_of(const char *pod, const char *jobset, const char *spec,
 		"TrainingRuntime, apiGroup: trainer.kubeflow.org} %s}}",
 		spec));
 
-	pipeline_validate(&p, NULL, tj, rt, &errs, warnings);
+	pipeline_validate(&p, NULL, tj, rt, &errs, to_warnings ? to_warnings : own);
 	if (to_warnings)
 		unstartable_to_warnings(&errs, to_warnings);
 	return errors_text(&errs);
@@ -154,6 +154,41 @@ TEST(test_the_field_to_correct)
 	if (!str_starts(patches,
 			"spec.runtimePatches: Invalid value: \"A\": pods of job"))
 		fail_msg("%s", patches);
+}
+
+TEST(test_metadata)
+{
+	static const char patch[] =
+		", runtimePatches: [{manager: a.b/c, trainingRuntimeSpec: {template: {spec: "
+		"{replicatedJobs: [{name: node, template: {spec: {template: {metadata: "
+		"{labels: {ok.io/A: b, 'c d': e, f: g h}, annotations: {X.io/A: 'b c', "
+		"'d e': ''}}}}}}]}}}}]";
+	cleanup_free char *text = errors_of(ONE(""), "", patch, NULL);
+
+	assert_non_null(
+		strstr(text, "pods of job node: metadata.labels.c d: must consist"));
+	assert_non_null(
+		strstr(text, "pods of job node: metadata.labels.f: must be empty or"));
+	assert_non_null(strstr(text, "pods of job node: metadata.annotations.d e: must"));
+	assert_null(strstr(text, "ok.io"));
+	assert_null(strstr(text, "X.io"));
+}
+
+/* kubernetes/kubectl#1426: accepted, and the half byte is a limit that no process can keep. */
+TEST(test_fractions_of_bytes)
+{
+	cleanup_json cJSON *warnings = cJSON_CreateArray();
+	cleanup_free char *text = errors_of(
+		ONE(", resources: {limits: {memory: 500m}, requests: {memory: 500m}}"),
+		"", "", warnings);
+	const char *warning = cJSON_GetStringValue(cJSON_GetArrayItem(warnings, 0));
+
+	assert_string_equal(text, "");
+	assert_string_equal(warning,
+			    "pods of job node: containers[0].resources.limits.memory: "
+			    "500m is no whole number of bytes: the suffix for "
+			    "megabytes is M or Mi");
+	assert_int_equal(cJSON_GetArraySize(warnings), 1);
 }
 
 TEST(test_volumes_that_jobset_makes)

@@ -169,6 +169,7 @@ static void check_match_of_watch(struct exchange *x, struct field_errors *errs)
 int exchange_version_check(struct exchange *x, bool watch)
 {
 	cleanup_field_errors struct field_errors errs = { 0 };
+	const char *version = exchange_query(x, "resourceVersion");
 
 	if (watch)
 		check_match_of_watch(x, &errs);
@@ -176,7 +177,13 @@ int exchange_version_check(struct exchange *x, bool watch)
 		check_match_of_list(x, &errs);
 	if (errs.n)
 		return exchange_invalid_of(x, "meta.k8s.io", "ListOptions", "", &errs);
-	return watch ? 0 : check_version(x);
+	if (watch)
+		return 0;
+	if (*version && !str_eq(version, "0") && *exchange_query(x, "continue"))
+		return exchange_refuse(x, 400, "BadRequest",
+				       "specifying resource version is not allowed when "
+				       "using continue");
+	return check_version(x);
 }
 
 static int check_resource_version(struct exchange *x)
@@ -274,7 +281,6 @@ static const char *make_token(struct exchange *x, const char *key, int64_t versi
 static int read_limit(struct exchange *x, int64_t *ret)
 {
 	const char *limit = exchange_query(x, "limit");
-	const char *version = exchange_query(x, "resourceVersion");
 	const char *timeout = exchange_query(x, "timeoutSeconds");
 	struct error err = { 0 };
 	int64_t v;
@@ -289,10 +295,6 @@ static int read_limit(struct exchange *x, int64_t *ret)
 				       err.msg);
 	if (check_resource_version(x))
 		return -1;
-	if (*version && !str_eq(version, "0") && *exchange_query(x, "continue"))
-		return exchange_refuse(x, 400, "BadRequest",
-				       "specifying resource version is not allowed when "
-				       "using continue");
 	return exchange_version_check(x, false) || check_exact(x) ? -1 : 0;
 }
 

@@ -16,6 +16,7 @@
 
 #define MAPS     "/api/v1/namespaces/default/configmaps"
 #define RUNTIMES "/apis/trainer.kubeflow.org/v1alpha1/namespaces/default/trainingruntimes"
+#define WHO      "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 #define JOBS     "/apis/trainer.kubeflow.org/v1alpha1/namespaces/default/trainjobs"
 
 static struct apiserver *server;
@@ -164,6 +165,14 @@ static const struct row {
 	{ 410, "GET", MAPS "?resourceVersion=1&resourceVersionMatch=Exact", "" },
 	{ 400, "GET", MAPS "?continue=x", "" },
 	{ 400, "GET", MAPS "?continue=e30%3D", "" },
+	{ 422, "GET", MAPS "?continue=x&resourceVersion=1&resourceVersionMatch=Exact",
+	  "" },
+	{ 400, "GET", MAPS "?continue=x&resourceVersion=1", "" },
+	{ 400, "GET", MAPS "?continue=x&resourceVersion=99999999", "" },
+	{ 504, "GET", MAPS "?resourceVersion=99999999", "" },
+	{ 404, "POST", WHO "s", "{}" },
+	{ 404, "POST", "/apis/authentication.k8s.io/v2/selfsubjectreviews", "{}" },
+	{ 400, "POST", WHO, "[]" },
 	{ 400, "GET", MAPS "?watch=1&resourceVersion=-1", "" },
 	{ 400, "POST", JOBS, "{\"metadata\":{\"name\":\"a\"}}" },
 	{ 201, "POST", RUNTIMES "?fieldValidation=Strict",
@@ -205,6 +214,19 @@ TEST(test_rows)
 			fail_msg("%s %s %s: %d instead of %d", rows[i].method,
 				 rows[i].target, rows[i].body, status, rows[i].status);
 	}
+}
+
+/* kubectl auth whoami */
+TEST(test_who)
+{
+	struct answer a = send_as("secret", "POST", WHO, "application/json", "{}");
+
+	assert_int_equal(a.status, 201);
+	assert_string_equal(json_str(a.doc, "status", "userInfo", "username"),
+			    "kftrainer");
+	assert_true(json_has_str(json_get(a.doc, "status", "userInfo", "groups"),
+				 "system:masters"));
+	cJSON_Delete(a.doc);
 }
 
 /* kubectl apply --server-side of what a Go program wrote. */

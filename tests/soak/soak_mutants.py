@@ -29,7 +29,7 @@ import worlds
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 ROOMS = ("core/trainer", "plugins", "core/kube", "core/api", "core/manager", "core/apiserver", "core/jobs", "core/cache")
 # Of core/cache: what reads Parquet is compared with pyarrow instead (tests/cache).
-OF_CACHE = [f"core/cache/{name}.c" for name in ("claim", "fleet", "holdings", "loans")]
+OF_CACHE = [f"core/cache/{name}.c" for name in ("claim", "fleet", "fleet_poll", "holdings", "loans")]
 SOURCES = [f"{room}/*.c" for room in ROOMS if room != "core/cache"] + OF_CACHE
 # The worlds that a change of the room is shown to.
 WORLDS = {"manager": ["jobs"], "jobs": ["jobs"], "apiserver": ["journal", "jobs"], "cache": ["cache"]}

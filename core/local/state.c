@@ -201,6 +201,16 @@ const char *state_newest(struct arena *arena, const char *job_dir)
 	return last ? path_join(arena, job_dir, last) : NULL;
 }
 
+/* It may end, or another may begin, at any time. */
+const char *state_newest_run(struct arena *arena, const char *job_dir, bool *ret_running)
+{
+	bool locked = state_locked(job_dir);
+	const char *run = state_newest(arena, job_dir);
+
+	*ret_running = locked || state_locked(job_dir);
+	return run;
+}
+
 /* ---- reading ----------------------------------------------------------------------- */
 
 static int read_doc(cJSON **ret, const char *path, struct error *err)
@@ -270,7 +280,7 @@ int state_read_job(cJSON **ret, const char *run, bool running, struct error *err
 	return 0;
 }
 
-/* The directory of the newest run; *ret_running (may be NULL): the run has not ended. */
+/* The directory of the newest run; *ret_running: the run has not ended. */
 static int find_run(struct arena *a, const char **ret, bool *ret_running, const char *ns,
 		    const char *name, struct error *err)
 {
@@ -278,10 +288,7 @@ static int find_run(struct arena *a, const char **ret, bool *ret_running, const 
 
 	if (state_dir(a, &dir, ns, name, err))
 		return -1;
-	if (ret_running)
-		*ret_running =
-			state_locked(dir); /* checked first: it may end at any time */
-	*ret = state_newest(a, dir);
+	*ret = state_newest_run(a, dir, ret_running);
 	return *ret ? 0
 		    : error_set(err, ERR_NOT_FOUND,
 				"no job %s in namespace %s on this machine", name, ns);
@@ -335,7 +342,7 @@ int state_jobset(cJSON **ret, const char *ns, const char *name, struct error *er
 	cleanup_arena struct arena a = { 0 };
 	const char *run;
 
-	if (find_run(&a, &run, NULL, ns, name, err))
+	if (find_run(&a, &run, &(bool){ false }, ns, name, err))
 		return -1;
 	return state_read_jobset(ret, run, err);
 }

@@ -73,6 +73,8 @@ int state_try_lock(const char *job_dir);
 
 /* The newest run's directory, or NULL. A run's name begins with a digit. */
 const char *state_newest(struct arena *arena, const char *job_dir);
+/* *ret_running: it has not ended. */
+const char *state_newest_run(struct arena *arena, const char *job_dir, bool *ret_running);
 
 /* Replace a document of a run atomically. safe: synced to disk, in the reserved space. */
 MUST_CHECK int state_write(const char *dir, const char *name, const cJSON *doc, bool safe,

@@ -53,12 +53,11 @@ static struct state_owned *add_job(struct arena *arena, const char *server,
 				   struct state_owned *list)
 {
 	const char *job_dir, *newest;
-	bool locked;
+	bool running;
 
 	if (state_dir(arena, &job_dir, ns, name, IGNORED))
 		return list;
-	locked = state_locked(job_dir); /* checked first: it may end at any time */
-	newest = state_newest(arena, job_dir);
+	newest = state_newest_run(arena, job_dir, &running);
 	for (char **e = state_entries(arena, job_dir); *e; e++) {
 		const char *dir = path_join(arena, job_dir, *e);
 		struct state_owner owner;
@@ -74,7 +73,7 @@ static struct state_owned *add_job(struct arena *arena, const char *server,
 			.name = arena_strdup(arena, name),
 			.dir = dir,
 			.owner = owner,
-			.running = locked && str_eq(dir, newest),
+			.running = running && str_eq(dir, newest),
 			.suspended = file_exists(path_join(arena, dir, STATE_SUSPEND)),
 		};
 		list = run;

@@ -282,8 +282,7 @@ static void load_job(struct machine *m, struct job *j, const char *dir, bool obj
 	j->expires = -1;
 	(void)watch(m, dir, IN_CREATE | IN_MOVED_TO | IN_DELETE | IN_CLOSE_WRITE);
 	mark = state_mark(&a, dir);
-	running = state_locked(dir); /* checked first: it may end at any time */
-	run = state_newest(&a, dir);
+	run = state_newest_run(&a, dir, &running);
 	if (!run)
 		return;
 	j->last_round = m->round;

@@ -62,4 +62,28 @@ job gpu 1 < <(node 'echo "gpus <${CUDA_VISIBLE_DEVICES-unset}>"')
 CUDA_VISIBLE_DEVICES=0,1 submit gpu
 ok "a container that asks for none sees none" printed 'gpus <>'
 ok "... which is said before the start" printed 'requests no nvidia.com/gpu'
+
+# A run begins while `wait` reads the job: between its look for a process that runs the job, and that for the newest run.
+what="a run that begins while wait reads the job has not been killed"
+if strace -o /dev/null true 2>/dev/null; then
+	"$kftrainer" submit --local -q --name begins --runtime torch-distributed -- true
+	strace -o calls -e trace=fcntl "$kftrainer" wait begins >/dev/null
+	n=$(grep -n -m1 F_OFD_GETLK calls | cut -d: -f1)
+	strace -o calls -e trace=fcntl -e inject="fcntl:signal=STOP:when=$n" "$kftrainer" wait begins >out 2>&1 &
+	tracer=$!
+	until_true grep -q 'stopped by SIGSTOP' calls
+	pid=$(pgrep -P "$tracer")
+	"$kftrainer" submit --local -q --name begins --runtime torch-distributed -- sh -c ': >begun; while [ ! -e ends ]; do sleep 0.05; done; exit 3' 2>/dev/null &
+	until_true test -e begun
+	kill -CONT "$pid"
+	reads_on() { ! kill -0 "$tracer" || grep -q '^State:.S' "/proc/$pid/status"; }
+	until_true reads_on
+	: >ends
+	wait "$tracer"
+	status=$?
+	ok "$what" exits 3
+	wait
+else
+	skip "$what" "strace cannot trace here"
+fi
 finish

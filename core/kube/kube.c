@@ -16,6 +16,7 @@
 #include "base/xmalloc.h"
 #include "kube/kube_impl.h"
 #include "kube/named.h"
+#include "net/uri.h"
 
 enum {
 	DEFAULT_TIMEOUT_MS = 30 * 1000,
@@ -274,6 +275,23 @@ void kube_clean(const struct kube_ref *ref, char *text, size_t len)
 		strip_nul(text, len);
 }
 
+/* A login page's, mostly; it is not followed: credentials are for the API server only. */
+static int fail_redirect(const char *what, const struct http_response *resp,
+			 struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	const char *to = resp->location;
+
+	kube_status_error(what, resp->status, NULL, err);
+	if (to)
+		error_set(err, err->kind,
+			  "%s: the API server returned %d, a redirect to %s; is its "
+			  "address right, and does a proxy want a login?",
+			  what, resp->status, uri_shown(&arena, to));
+	err->code = resp->status;
+	return -1;
+}
+
 /* Decode a Status in protobuf or JSON, whichever the server sent. */
 static int read_status(cJSON **ret, const struct http_response *resp, struct error *err)
 {
@@ -293,6 +311,8 @@ int kube_answer_error(const struct kube_request *req, const struct http_response
 {
 	cleanup_json cJSON *status = NULL;
 
+	if (resp->status < 400)
+		return fail_redirect(req->what, resp, err);
 	if (read_status(&status, resp, IGNORED) ||
 	    !str_eq(json_str(status, "kind"), "Status"))
 		return fail_text(req->what, resp, err);
@@ -518,7 +538,7 @@ int kube_send(struct kube *k, const struct kube_request *req, struct http_respon
 			continue;
 		}
 		hear_date(k, &resp);
-		if (resp.status < 400) {
+		if (resp.status < 300) {
 			*ret = resp;
 			return 0;
 		}

@@ -93,7 +93,7 @@ static void on_end(void *ctx, const struct http_response *resp, const struct err
 	if (err) {
 		why = *err;
 		error_wrap(&why, "%s", stream->req.what);
-	} else if (resp->status >= 400) {
+	} else if (resp->status >= 300) {
 		kube_answer_error(&stream->req, resp, &why);
 	}
 	stream_free(stream, resp && resp->status == 401);

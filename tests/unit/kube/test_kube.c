@@ -233,6 +233,37 @@ TEST(test_long_and_wrong_answers)
 	kube_free(k);
 }
 
+/* delete and suspend had said that a redirect, as to a login page, was done. */
+TEST(test_redirects)
+{
+	static const char to[] = "https://sso.example/login?state=secret-state";
+	struct kube *k = plain_kube();
+	struct kube_write how = { .manager = "m" };
+	cleanup_json cJSON *patch = cJSON_CreateObject();
+	cleanup_arena struct arena a = { 0 };
+	struct error err = { 0 };
+
+	scripted_script(&server,
+			arena_printf(&a,
+				     "[{'status':302,'headers':{'Location':'%s'}},"
+				     "{'status':307,'headers':{'Location':'%s'}},"
+				     "{'status':302}]",
+				     to, to));
+	assert_int_equal(kube_delete(k, &pod, "Background", NULL, &err), -1);
+	assert_string_equal(err.msg,
+			    "delete pods team-a/bert: the API server returned 302, a "
+			    "redirect to https://sso.example/login; is its address "
+			    "right, and does a proxy want a login?");
+	assert_int_equal(err.code, 302);
+	assert_int_equal(kube_merge_patch(k, &pod, patch, &how, NULL, &err), -1);
+	assert_int_equal(err.code, 307);
+	assert_int_equal(kube_delete(k, &pod, "Background", NULL, &err), -1);
+	assert_string_equal(err.msg, "delete pods team-a/bert: the API server returned "
+				     "302");
+	assert_int_equal(scripted_count(&server), 3);
+	kube_free(k);
+}
+
 TEST(test_no_secret_in_errors)
 {
 	struct kube *k = plain_kube();

@@ -1,5 +1,5 @@
 /*
- * Rules: kubernetes v1.34 pkg/apis/core/validation (ValidatePodTemplateSpec) and
+ * Rules: kubernetes v1.37 pkg/apis/core/validation (ValidatePodTemplateSpec) and
  * pkg/apis/batch/validation (ValidateJobSpec), which a TrainJob's pods meet only when JobSet
  * creates their Jobs (kubeflow/trainer#2363, #3961; kubernetes-sigs/jobset#1056).
  */
@@ -75,9 +75,9 @@ static const struct row {
 	  "nodeSelector.a.b/c: must be empty or" },
 	{ ONE(", env: [{name: a, value: b}, {name: c=d, value: e}]"),
 	  "containers[0].env[1]: the name must not be empty or contain '='" },
-	{ ONE(", env: [{name: a, value: b, valueFrom: {fieldRef: {fieldPath: x}}}]"),
+	{ ONE(", env: [{name: a, value: b, valueFrom: {fieldRef: {fieldPath: metadata.name}}}]"),
 	  "containers[0].env[0]: value and valueFrom exclude each other" },
-	{ ONE(", env: [{name: a, value: '', valueFrom: {fieldRef: {fieldPath: x}}}]"),
+	{ ONE(", env: [{name: a, value: '', valueFrom: {fieldRef: {fieldPath: metadata.name}}}]"),
 	  NULL },
 	{ ONE(", env: [{name: a, valueFrom: {}}]"),
 	  "env[0]: valueFrom must have one source" },

@@ -222,6 +222,7 @@ int main(int argc, char **argv)
 	struct call call = { .where = "kftrainer", .argc = argc, .argv = argv };
 	const struct cmd *cmd;
 
+	signal(SIGXFSZ, SIG_IGN); /* writes beyond `ulimit -f` fail, as on a full disk */
 	fill_std_fds();
 	block_output(STDOUT_FILENO);
 	block_output(STDERR_FILENO);

@@ -16,6 +16,7 @@ static void set_attr(posix_spawnattr_t *attr, enum spawn_signals signals, short 
 	} else {
 		sigemptyset(&normal);
 		sigaddset(&normal, SIGPIPE);
+		sigaddset(&normal, SIGXFSZ);
 	}
 	posix_spawnattr_init(attr);
 	posix_spawnattr_setflags(

@@ -122,6 +122,9 @@ if [ "$(stat -fc %T /dev/shm)" = tmpfs ]; then
 else
 	skip "the state folder on a tmpfs" "/dev/shm is none"
 fi
+job wordy 1 < <(node 'head -c 200000 /dev/zero | tr "\0" "\n"; echo it ends')
+run bash -o pipefail -c 'ulimit -f 64; "$@" | tail -n 1' - timeout -k 10 600 "$kftrainer" submit --local wordy.yaml
+ok "no file may have more than 64 KB, and the log would: the job completes" eval 'exits 0 && printed "it ends"'
 if [ "$(id -u)" = 0 ]; then
 	mkdir -m 777 anybody
 	chmod 711 "$scratch"

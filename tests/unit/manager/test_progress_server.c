@@ -81,6 +81,7 @@ struct reply {
 static void reply_release(struct reply *r)
 {
 	buf_release(&r->resp.body);
+	buf_release(&r->resp.headers);
 	cJSON_Delete(r->doc);
 }
 #define cleanup_reply __attribute__((cleanup(reply_release)))
@@ -380,15 +381,20 @@ TEST(test_what_supervisors_tell)
 		       "trainer_trainjob_supervision_total{event=\"restart\"} 1\n"));
 	ask(s, GOOD_BEARER, "{\"supervision\":{\"restarts\":2}}", &bad);
 	assert_failure(&bad, 422, "Invalid", "Invalid payload");
-	for (size_t i = 3; i < 5; i++) { /* neither read nor written */
+	for (size_t i = 0; i < 4; i++) { /* neither read nor written */
 		struct standin_answer fewer[N_ELEMENTS(answers)];
 		cleanup_reply struct reply failed;
+		int status = i < 2 ? 500 : 429;
 
 		memcpy(fewer, answers, sizeof(answers));
-		fewer[i].status = 500;
+		fewer[3 + i % 2].status = status;
 		standin_set(&api, fewer);
 		ask(s, GOOD_BEARER, TOLD, &failed);
-		assert_int_equal(failed.resp.status, 500);
+		assert_int_equal(failed.resp.status, status);
+		assert_int_equal(failed.resp.headers.data &&
+					 strstr((const char *)failed.resp.headers.data,
+						"Retry-After: 1\r\n"),
+				 status == 429);
 	}
 	progress_server_free(s);
 	metrics_free(metrics);

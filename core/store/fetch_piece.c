@@ -475,14 +475,22 @@ static void run_http(struct fetch *f, struct piece *p, struct error *err)
 	} while (!send_request(f, p, &r, err));
 }
 
+/* Open it if it is as it was listed. */
+static int open_local(struct fetch *f, struct piece *p, struct error *err)
+{
+	int fd = -1;
+
+	if (f->conf->scheme->local_open(f->conf->store, &p->f->o, &fd, err))
+		p->outcome = err->kind == ERR_CONFLICT ? PIECE_CHANGED : PIECE_FATAL;
+	return fd;
+}
+
 static void run_local(struct fetch *f, struct piece *p, struct error *err)
 {
 	cleanup_free char *chunk = xmalloc(CHUNK);
 	const char *path = p->f->o.key;
-	cleanup_fd int fd = -1;
+	cleanup_fd int fd = open_local(f, p, err), after = -1;
 
-	if (f->conf->scheme->local_open(f->conf->store, &p->f->o, &fd, err))
-		p->outcome = err->kind == ERR_CONFLICT ? PIECE_CHANGED : PIECE_FATAL;
 	while (p->outcome == PIECE_OK && p->pos < p->end) {
 		size_t want = p->end - p->pos < CHUNK ? (size_t)(p->end - p->pos) : CHUNK;
 		ssize_t n = pread(fd, chunk, want, p->pos);
@@ -499,6 +507,8 @@ static void run_local(struct fetch *f, struct piece *p, struct error *err)
 			put_bytes(p, chunk, (size_t)n, err);
 		}
 	}
+	if (p->outcome == PIECE_OK) /* and still is, after all was read */
+		after = open_local(f, p, err);
 }
 
 /* A piece's speed and latency determine the size of the next one. */

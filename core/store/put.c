@@ -17,17 +17,27 @@ static int fail_changed(const struct put_file *f, struct error *err)
 		f->name);
 }
 
+static int check_unchanged(const struct put_file *f, int fd, struct error *err)
+{
+	struct stat st;
+
+	if (fstat(fd, &st))
+		return error_errno(err, errno, "%s", f->name);
+	return st.st_size == f->size && st.st_mtim.tv_sec == f->changed.tv_sec &&
+			       st.st_mtim.tv_nsec == f->changed.tv_nsec
+		       ? 0
+		       : fail_changed(f, err);
+}
+
 int put_file_open(const struct put_file *f, int *ret_fd, struct error *err)
 {
 	cleanup_fd int fd = f->root < 0 ? open(f->name, O_RDONLY | O_CLOEXEC)
 					: relpath_open(f->root, f->path, O_RDONLY, false);
-	struct stat st;
 
-	if (fd < 0 || fstat(fd, &st))
+	if (fd < 0)
 		return error_errno(err, errno, "%s", f->name);
-	if (st.st_size != f->size || st.st_mtim.tv_sec != f->changed.tv_sec ||
-	    st.st_mtim.tv_nsec != f->changed.tv_nsec)
-		return fail_changed(f, err);
+	if (check_unchanged(f, fd, err))
+		return -1;
 	*ret_fd = fd;
 	fd = -1;
 	return 0;
@@ -47,5 +57,5 @@ int put_file_read(const struct put_file *f, int fd, int64_t at, void *data, size
 			return fail_changed(f, err);
 		got += (size_t)n;
 	}
-	return 0;
+	return check_unchanged(f, fd, err);
 }

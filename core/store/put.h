@@ -45,7 +45,7 @@ struct put_conf {
  */
 MUST_CHECK int put_file_open(const struct put_file *f, int *ret_fd, struct error *err);
 
-/* Read exactly len bytes at `at`. ERR_CONFLICT: the file has become shorter. */
+/* Read exactly len bytes at `at`. ERR_CONFLICT: the file has changed by then. */
 MUST_CHECK int put_file_read(const struct put_file *f, int fd, int64_t at, void *data,
 			     size_t len, struct error *err);
 

@@ -20,6 +20,18 @@ static bool same_file(const struct stat *a, const struct stat *b)
 	       a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
+static int check_same(const struct range_object *o, int fd, struct error *err)
+{
+	struct stat st;
+
+	if (fstat(fd, &st))
+		return error_errno(err, errno, "%s", o->o.key);
+	return same_file(&st, &o->st)
+		       ? 0
+		       : error_set(err, ERR_CONFLICT, "%s: changed while it was read",
+				   o->name);
+}
+
 static int open_local(const struct range_object *o, int *ret, struct stat *st,
 		      struct error *err)
 {
@@ -51,17 +63,14 @@ static int read_local(const struct range_object *o, const struct range_want *wan
 		      size_t n, struct error *err)
 {
 	cleanup_fd int fd = -1;
-	struct stat st;
 
-	if (open_local(o, &fd, &st, err))
+	if (o->conf.scheme->local_open(o->conf.store, &o->o, &fd, err) ||
+	    check_same(o, fd, err))
 		return -1;
-	if (!same_file(&st, &o->st))
-		return error_set(err, ERR_CONFLICT, "%s: changed while it was read",
-				 o->name);
 	for (size_t i = 0; i < n; i++)
 		if (read_at(o, fd, &wants[i], err))
 			return -1;
-	return 0;
+	return check_same(o, fd, err);
 }
 
 /* ---- pieces ---- */

@@ -538,6 +538,38 @@ if TRACE:
 else:
     skip("two processes at once on a volume without locks: the file of the first is whole", "no strace here")
 
+
+# ---- a file that is written to while it is copied ----
+SLOW = ["strace", "-f", "-o", "/dev/null", "-e", "trace=pread64", "-e", "inject=pread64:delay_exit=100000"]
+
+
+def written_to(command, target, *argv):
+    """Its first part is copied; then it gets other bytes, in place."""
+    shutil.rmtree(scratch / "local", ignore_errors=True)
+    for name in ("from", "to"):
+        (scratch / "local" / name).mkdir(parents=True)
+    source = scratch / "local/from/x"
+    source.write_bytes(OLD[:1 << 20])
+    child = subprocess.Popen([*SLOW, PROGRAM, command, *argv], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    while child.poll() is None and not any(p.stat().st_size for p in target.parent.rglob(target.name)):
+        time.sleep(0.01)
+    with open(source, "r+b") as f:
+        f.write(NEW[:1 << 20])
+    said = child.communicate()[0]
+    got = (scratch / "local/to/x").read_bytes() if (scratch / "local/to/x").exists() else b""
+    return child.returncode, {OLD[:1 << 20]: "old", NEW[:1 << 20]: "new", b"": "none"}.get(got, "a mixture"), said
+
+
+if TRACE:
+    local = scratch / "local"
+    got = written_to("initialize-dataset", local / "to/.kftrainer/*.part", "--uri", f"file://{local}/from", "--to", local / "to",
+                     "--connections", "1")
+    check("file: one that is written to while it is fetched is fetched again", "" if got[:2] == (0, "new") else got)
+    got = written_to("export-model", local / "to/.kftrainer-new-*", local / "from/x", "--uri", f"file://{local}/to/x")
+    check("file: one that is written to while it is sent is not", "" if got[:2] == (1, "none") and "changed during" in got[2] else got)
+else:
+    skip("files that are written to while they are copied", "no strace here")
+
 # ---- the disk ----
 if TRACE:
     shutil.rmtree(to, ignore_errors=True)

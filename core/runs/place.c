@@ -116,8 +116,9 @@ static int open_store(struct run_place *p, const char *uri, enum what what,
 }
 
 /* All of it, or, if it may be cut off, as much as `out` holds. */
-static int read_object(struct run_place *p, struct store *s, const struct store_object *o,
-		       bool cut, struct buf *out, struct error *err)
+static int read_version(struct run_place *p, struct store *s,
+			const struct store_object *o, bool cut, struct buf *out,
+			struct error *err)
 {
 	const struct range_conf conf = {
 		.scheme = p->scheme, .store = s, .http = p->http, .connections = 2
@@ -147,6 +148,22 @@ static int read_object(struct run_place *p, struct store *s, const struct store_
 	buf_add(out, all.to, (size_t)size);
 	free(all.to);
 	return 0;
+}
+
+/* Of an object that was replaced since it was listed, what is there now. */
+static int read_object(struct run_place *p, struct store *s, const struct store_object *o,
+		       bool cut, struct buf *out, struct error *err)
+{
+	struct store_object now = *o;
+
+	if (!read_version(p, s, o, cut, out, err))
+		return 0;
+	if (err->kind != ERR_CONFLICT)
+		return -1;
+	now.size = -1;
+	now.etag = now.generation = NULL;
+	*err = (struct error){ 0 };
+	return read_version(p, s, &now, cut, out, err);
 }
 
 int place_get(struct run_place *p, const char *name, struct buf *out, struct error *err)
@@ -209,10 +226,9 @@ int place_read(struct run_place *p, const char *name, const struct place_pick *p
 
 		if (pick->starts && !str_starts(o->path, pick->starts))
 			continue;
+		*err = (struct error){ 0 }; /* of the one before, or of an earlier call */
 		(void)!read_object(p, s, o, true, &text, err);
 		rc = each(ctx, o->path, &text, err);
-		if (!rc)
-			*err = (struct error){ 0 };
 	}
 	store_listing_release(&list);
 	p->scheme->close(s);

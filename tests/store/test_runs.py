@@ -176,8 +176,12 @@ check("... and a .complete that is cut off is none; equal files are not fetched"
 replaced = faulty.Server(upstream=ENV["ENDPOINT"]).start()
 replaced.faults.set("/buck/runs/one/checkpoints/*.complete status=412 1")
 r = Run("s3://buck/runs/one", "ck3", 6, 1, 0, uid="u2", env={"ENDPOINT": f"http://127.0.0.1:{replaced.port}"})
-check("one that is replaced while it is read is read again", differ((r.wait(), first(r.text)),
-      (0, "from 6 ['trainer_state.json', 'weights 0.bin']")) and r.text)
+check("one that is replaced while it is read is read again, and nothing is said", differ((r.wait(), first(r.text), "changed while" in r.text),
+      (0, "from 6 ['trainer_state.json', 'weights 0.bin']", False)) and r.text)
+replaced.faults.set("/buck/runs/one/checkpoints/*.complete status=412 2")
+r = Run("s3://buck/runs/one", "ck3", 6, 1, 0, uid="u2", env={"ENDPOINT": f"http://127.0.0.1:{replaced.port}"})
+check("a place that fails for a moment before the command starts ends nothing", differ((r.wait(), first(r.text), r.text.count("changed while")),
+      (0, "from 6 ['trainer_state.json', 'weights 0.bin']", 1)) and r.text)
 r = Run("gs://buck/runs/one", "ck6", 7, 1, 0, uid="u2")
 check("gs://, by HMAC keys: the same run goes on", differ((r.wait(), first(r.text), "checkpoint-7" in complete(place)),
       (0, "from 6 ['trainer_state.json', 'weights 0.bin']", True)) and r.text)

@@ -381,9 +381,12 @@ static void name_jobs(struct story *s)
 		char *name = arena_printf(&s->arena, "%s%s", j->name,
 					  j->shared ? suffix(&s->arena, j->path) : "");
 
+		/* A long name has no room for a number. */
 		while (j->shared &&
 		       (name_subdomain_invalid(name) || map_get(&names, name)))
-			name = arena_printf(&s->arena, "%s.%d", j->name, number++);
+			name = arena_printf(&s->arena, "%s.%d",
+					    strlen(j->name) > 200 ? "run" : j->name,
+					    number++);
 		map_put(&names, name, j);
 		json_put_str(j->report, name, "name");
 		j->name = s->names[i] = name;

@@ -210,6 +210,12 @@ for name in ("first/Run_1", "second/Run_1"):
     shutil.copytree(runs / "bad", twice / name)
 shutil.copytree(runs / "good", twice / "good")
 look("of one name", f"file://{twice}", {"bad.first-run-1": "bad", "bad.second-run-1": "bad", "good": "good"})
+long = scratch / "long"
+for name in ("a", "b"):
+    shutil.copytree(runs / "bad", long / name)
+    report = json.loads((long / name / "report.json").read_text())
+    (long / name / "report.json").write_text(json.dumps(report | {"name": ".".join(["a" * 63] * 3 + ["a" * 60])}))
+look("of one name with no room for more", f"file://{long}", {"run.2": "bad", "run.3": "bad"})
 has("of several runs logs asks which", str(run("logs", "--from", f"file://{twice}", code=2)), "has 3 runs: specify a job, or list them with 'kftrainer runs'")
 (twice / "first/Run_1/report.json").write_text("{")
 log = twice / "second/Run_1/attempts/1/logs/1.log.zst"

@@ -156,17 +156,33 @@ static struct project_constant constant(struct arena *arena, int32_t id,
 	};
 }
 
+/* The same before and after the column became a double or a wider decimal. */
+static struct bytes key_bytes(const struct avro_value *v)
+{
+	struct bytes b = v->bytes;
+
+	if (v->type->kind == AVRO_FLOAT)
+		return (struct bytes){ (const uint8_t *)&v->real, sizeof(v->real) };
+	while (v->type->kind == AVRO_FIXED && b.len > 1 &&
+	       b.data[0] == (b.data[1] & 128 ? 0xff : 0)) {
+		b.data++;
+		b.len--;
+	}
+	return b;
+}
+
 static void add_key(struct buf *key, const struct avro_value *v)
 {
 	const uint8_t there = v != NULL;
-	uint64_t len = v ? v->bytes.len : 0;
+	struct bytes b;
 
 	buf_add(key, &there, 1);
 	if (!v)
 		return;
+	b = key_bytes(v);
 	buf_add(key, &v->number, sizeof(v->number));
-	buf_add(key, &len, sizeof(len));
-	buf_add(key, v->bytes.data, v->bytes.len);
+	buf_add(key, &b.len, sizeof(b.len));
+	buf_add(key, b.data, b.len);
 }
 
 /* Read a file's partition: the values by the spec's fields. */

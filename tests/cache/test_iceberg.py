@@ -334,6 +334,26 @@ check("equality deletes of a spec without partitions: of all files", compare(met
 meta = lake.Metadata(table.metadata_location)
 meta.add_deletes(2, pa.Table.from_pylist([{"id": 700}, {"id": 1700}], schema=by_key("id")), "eq-one", equality_ids=[1], spec=1, partition={"p": 1})
 check("equality deletes of a partition: not of files of another spec", compare(meta.save("one"), without(want, [1700])))
+WIDER = {"n": (IntegerType(), LongType()), "f": (FloatType(), DoubleType()), "d": (DecimalType(9, 2), DecimalType(18, 2))}
+KEYS = [{"n": sign * 128, "f": sign * 1.5, "d": decimal.Decimal(sign * 128).scaleb(-2)} for sign in (1, -1)]
+for column, kinds in WIDER.items():
+    table = catalog.create_table(f"db.wider_{column}", Schema(NestedField(1, "id", LongType(), True), NestedField(2, column, kinds[0])),
+                                 partition_spec=PartitionSpec(PartitionField(2, 1000, IdentityTransform(), column)), properties=version(2))
+    for i in range(2):
+        append(*[{"id": 10 * i + k, column: KEYS[k // 2][column]} for k in range(4)])
+        if not i:
+            with table.update_schema() as change:
+                change.update_column(column, kinds[1])
+    want = table.scan().to_arrow().cast(arrow(table.schema()))
+    problem = []
+    for kind in (1, 2):
+        meta = lake.Metadata(table.metadata_location)
+        paths = {k: f["file_path"] for f in meta.data_files() for k in pq.read_table(lake.local(f["file_path"]))["id"].to_pylist()}
+        for i, key in enumerate(KEYS):  # by a manifest of the wider type
+            dead = positions([(paths[2 * i], 0)]) if kind == 1 else pa.Table.from_pylist([{"id": 2 * i}, {"id": 12 - 2 * i}], schema=by_key("id"))
+            meta.add_deletes(kind, dead, f"wider-{kind}-{i}", partition={column: key[column]}, equality_ids=[1] if kind == 2 else None)
+        problem.append(compare(meta.save(f"wider-{kind}"), without(want, [0, 2])))
+    check(f"deletes of a partition whose column became wider: {kinds[0]}", "\n".join(str(p) for p in problem if p) or None)
 table, meta, want = deletable("equal_later", files=1)
 with table.update_schema() as change:
     change.add_column("extra", IntegerType())

@@ -127,6 +127,21 @@ static int read_group(struct reading *r, const bool *reads, struct error *err)
 	return read_batches(r, scan, err) ? error_wrap(err, "%s", r->f->path) : 0;
 }
 
+/* A delete file without one of its columns would delete the rows where that is null. */
+static int check_columns(const struct reading *r, struct error *err)
+{
+	if (r->f->entry->content == ICEBERG_DATA)
+		return 0;
+	for (size_t i = 0; i < r->n; i++)
+		if (projection_from(r->projection, i) < 0)
+			return error_set(err, ERR_FORMAT,
+					 "%s: column %s (field id %d), by which it "
+					 "deletes rows, is missing",
+					 r->f->path, r->columns[i].name,
+					 r->columns[i].id);
+	return 0;
+}
+
 static int read_rows(struct reading *r, struct error *err)
 {
 	struct project_sides s = { .to = r->columns, .n_to = r->n };
@@ -142,6 +157,8 @@ static int read_rows(struct reading *r, struct error *err)
 	if (projection_new(&p, &s, err))
 		return error_wrap(err, "%s", r->f->path);
 	r->projection = p;
+	if (check_columns(r, err))
+		return -1;
 	reads = xcalloc(s.n_from + 1, sizeof(*reads));
 	projection_reads(p, NULL, reads);
 	for (r->group = 0; !rc && r->group < parquet_groups(r->f->parquet); r->group++)

@@ -437,6 +437,9 @@ refused("a position beyond the file", ["beyond.parquet", "row 1000 is deleted, b
 _, meta, _ = deletable("struct_key", files=1)
 meta.add_deletes(2, pa.Table.from_pylist([{"id": 1}], schema=by_key("id")), "nokey", equality_ids=[77])
 refused("an equality delete by a field that is no column", ["nokey.parquet", "field 77"], meta.save("nokey"))
+_, meta, _ = deletable("no_ids", files=1)
+meta.add_deletes(2, pa.table({"id": [1], "v": ["v1"]}), "no-ids", equality_ids=[2])
+refused("an equality delete without field ids", ["no-ids.parquet: column v (field id 2), by which it deletes rows, is missing"], meta.save("no-ids"))
 meta = lake.Metadata(META)
 meta.doc["schemas"][0]["fields"][2]["type"] = "geometry"
 refused("a type that is not known", ["column int: type 'geometry'"], meta.save("geo"))

@@ -54,6 +54,7 @@ struct field {
 	int32_t precision, scale; /* of a decimal */
 	int unit;                 /* enum arrow_unit, of times */
 	bool utc;                 /* a timestamp is an instant (UTC), not local time */
+	bool int96;               /* a timestamp: utc is not known */
 	bool uuid;                /* of ARROW_FIXED */
 	struct field *children;
 	size_t n_children;

@@ -5,6 +5,8 @@
 
 #include "arrow/bits.h"
 
+#define DAY_NS UINT64_C(86400000000000)
+
 enum { EPOCH_JULIAN = 2440588 };
 
 static void narrow_1(const struct leaf_type *leaf, void *to, const void *from, size_t n)
@@ -19,16 +21,19 @@ static void narrow_2(const struct leaf_type *leaf, void *to, const void *from, s
 		memcpy((uint8_t *)to + 2 * i, (const uint8_t *)from + 4 * i, 2);
 }
 
-/* Days, and nanoseconds within the day; overflow wraps, as in pyarrow. */
+/* Nanoseconds within a day, and the day; overflow wraps, as in pyarrow. */
 static void int96(const struct leaf_type *leaf, void *to, const void *from, size_t n)
 {
+	const bool us = leaf->field->unit == ARROW_US;
 	const uint8_t *p = from;
 
 	for (size_t i = 0; i < n; i++, p += 12) {
 		uint64_t days = (uint64_t)((int64_t)bits_load_u32(p + 8) - EPOCH_JULIAN);
-		uint64_t ns = days * UINT64_C(86400000000000) + bits_load_u64(p);
+		int64_t ns = (int64_t)bits_load_u64(p);
+		uint64_t v = us ? days * (DAY_NS / 1000) + (uint64_t)(ns / 1000)
+				: days * DAY_NS + (uint64_t)ns;
 
-		memcpy((uint8_t *)to + 8 * i, &ns, sizeof(ns));
+		memcpy((uint8_t *)to + 8 * i, &v, sizeof(v));
 	}
 }
 

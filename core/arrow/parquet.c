@@ -162,6 +162,13 @@ struct field *parquet_columns_mut(struct parquet *p, size_t *ret_n)
 	return p->schema.fields;
 }
 
+void parquet_int96_us(struct parquet *p)
+{
+	for (size_t i = 0; i < p->schema.n_leaves; i++)
+		if (p->schema.leaves[i].physical == PHYS_INT96)
+			p->schema.leaves[i].field->unit = ARROW_US;
+}
+
 size_t parquet_groups(const struct parquet *p)
 {
 	return p->footer.groups.n;

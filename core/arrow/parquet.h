@@ -43,6 +43,8 @@ void parquet_free(struct parquet *p); /* NULL is fine */
 const struct field *parquet_columns(const struct parquet *p, size_t *ret_n);
 /* The same, for setting field ids. */
 struct field *parquet_columns_mut(struct parquet *p, size_t *ret_n);
+/* Read INT96 as microseconds: nanoseconds end in 2262. */
+void parquet_int96_us(struct parquet *p);
 size_t parquet_groups(const struct parquet *p);
 int64_t parquet_rows(const struct parquet *p, size_t group);
 size_t parquet_leaves(const struct parquet *p);

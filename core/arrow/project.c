@@ -115,7 +115,7 @@ static bool is_bytes(const struct field *f)
 	return f->kind == ARROW_STRING || f->kind == ARROW_BINARY;
 }
 
-/* INT96 is in nanoseconds, without a time zone. */
+/* INT96 has no time zone. Nanoseconds, which Iceberg 2 lacks, become either kind. */
 static bool find_time(const struct field *to, const struct field *from, change_fn **ret)
 {
 	if (from->kind == ARROW_TIME32 && from->unit == ARROW_MS &&
@@ -125,7 +125,7 @@ static bool find_time(const struct field *to, const struct field *from, change_f
 	}
 	if (from->kind != to->kind ||
 	    (from->kind != ARROW_TIMESTAMP && from->kind != ARROW_TIME64) ||
-	    (from->utc != to->utc && from->unit != ARROW_NS))
+	    (from->utc != to->utc && from->unit != ARROW_NS && !from->int96))
 		return false;
 	*ret = from->unit == to->unit + 1   ? divide_1000
 	       : from->unit + 1 == to->unit ? multiply_1000

@@ -3,7 +3,7 @@
  *
  * Types follow Parquet's own rules (LogicalTypes.md of apache/parquet-format), including
  * those for lists and maps of old writers; pyarrow's ARROW:schema is ignored. INT96 is a
- * timestamp in nanoseconds.
+ * timestamp in nanoseconds, or in microseconds (parquet_int96_us).
  */
 #ifndef ARROW_SCHEMA_H
 #define ARROW_SCHEMA_H

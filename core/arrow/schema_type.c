@@ -188,6 +188,7 @@ int schema_leaf_type(struct field *f, struct leaf_type *leaf,
 	if (e->type == PHYS_INT96) {
 		leaf->width = INT96_WIDTH;
 		f->unit = ARROW_NS;
+		f->int96 = true;
 	}
 	if (e->type == PHYS_FIXED) {
 		if (e->type_length < 1 || e->type_length > MAX_FIXED)

@@ -53,6 +53,8 @@ int file_open_parquet(struct file *f, struct budget *budget, struct error *err)
 	f->footer_crc = crc_add(CRC_64NVME, 0, bytes, at.len);
 	if (parquet_open(&f->parquet, bytes, at.len, size, budget, err))
 		return error_wrap(err, "%s", f->path);
+	if (f->entry) /* of Iceberg, whose timestamps are in microseconds */
+		parquet_int96_us(f->parquet);
 	return 0;
 }
 

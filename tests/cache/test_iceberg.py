@@ -382,8 +382,10 @@ meta = lake.Metadata(table.metadata_location)
 del meta.doc["properties"]["schema.name-mapping.default"]
 refused("files without field ids, no name mapping", ["foreign.parquet", "no field ids", "schema.name-mapping.default"], meta.save("unmapped"))
 
-table = catalog.create_table("db.int96", Schema(NestedField(1, "id", LongType(), True), NestedField(2, "t", TimestampType())), properties=version(2))
-append({"id": 1, "t": datetime.datetime(2026, 1, 2, 3, 4, 5, 678901)}, {"id": 2, "t": datetime.datetime(1965, 1, 2, 3, 4, 5, 678901)}, {"id": 3, "t": None})
+table = catalog.create_table("db.int96", Schema(NestedField(1, "id", LongType(), True), NestedField(2, "t", TimestampType()),
+                                                NestedField(3, "tz", TimestamptzType())), properties=version(2))
+TIMES = [datetime.datetime(year, 1, 2, 3, 4, 5, 678901) for year in (1, 1677, 1965, 2026, 2263, 9999)]
+append(*[{"id": i, "t": t, "tz": t.replace(tzinfo=datetime.timezone.utc)} for i, t in enumerate(TIMES)], {"id": len(TIMES)})
 want = table.scan().to_arrow()
 meta = lake.Metadata(table.metadata_location)
 file = lake.local(meta.data_files()[0]["file_path"])

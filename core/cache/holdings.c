@@ -121,7 +121,7 @@ void holdings_next(struct holdings *h)
 		h->now = *h->next;
 		free(STEAL(h->next));
 		keep_same(&h->now, &old);
-		h->cancel = false;
+		h->cancel = h->stopping;
 	}
 	pthread_mutex_unlock(&h->lock);
 	set_release(&old);

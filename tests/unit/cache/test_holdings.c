@@ -153,4 +153,16 @@ TEST(test_replaced)
 	holdings_free(h);
 }
 
+/* An assignment that waits when the worker stops is not loaded. */
+TEST(test_stopped)
+{
+	static const struct rows own = { 10, 20 };
+	struct holdings *h = holdings_new(&conf);
+
+	assign(h, &own, 1);
+	holdings_stop(h);
+	assert_int_equal(load(h, 100), 0);
+	holdings_free(h);
+}
+
 RUN_TESTS(NULL, NULL)

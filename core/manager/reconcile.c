@@ -22,6 +22,8 @@ enum {
 	WATCH_LAG_MS = 1000,       /* after which an absent JobSet is read, not awaited */
 	NAMESPACE_TERMINATING_RETRY_MS = 60000,
 	MISSING_KIND_MS = 1000, /* between two checks while PodGroup is not installed */
+	LATE_MS = 5000,         /* between two attempts to end a job in time */
+	UNSEEN_MS = 20000,      /* a JobSet that went before its watch lists anew */
 };
 
 struct reconciler *reconciler_new(const struct reconciler_conf *conf)
@@ -178,6 +180,8 @@ static int read_absent(struct pass *p, cJSON **ret, bool *ret_early, struct erro
 		return 0;
 	if (read_jobset(p, ret, err))
 		return -1;
+	if (*ret)
+		pass_requeue_after(p, UNSEEN_MS);
 	*ret_early = !*ret && !n->jobset_gone && !is_stale_for_long(p);
 	if (!*ret && !*ret_early)
 		n->written.jobset_version = 0;
@@ -242,6 +246,8 @@ static int make_objects(struct pass *p, bool *ret_built, struct error *err)
 		return 0;
 	if (objects_reconcile(p, &why) == 0) {
 		p->memory->stale_passes = 0;
+		if (p->jobset.made)
+			pass_requeue_after(p, UNSEEN_MS);
 		*ret_built = true;
 		return 0;
 	}
@@ -265,6 +271,14 @@ static int make_objects(struct pass *p, bool *ret_built, struct error *err)
 		report_creation_failed(p, &why);
 	*err = why;
 	return -1;
+}
+
+/* Its end is in the status. */
+static void forget_run(struct pass *p)
+{
+	job_memory_forget_end(p->r->conf.memories, p->memory);
+	if (p->r->conf.pods)
+		pod_facts_forget(p->r->conf.pods, p->ns, p->name);
 }
 
 static int make_and_report(struct pass *p, struct error *err)
@@ -293,11 +307,8 @@ static int make_and_report(struct pass *p, struct error *err)
 			*err = failed = why;
 		}
 	}
-	if (!why.kind && status_finished(tj_status(p->tj))) {
-		job_memory_forget_end(p->r->conf.memories, p->memory);
-		if (p->r->conf.pods)
-			pod_facts_forget(p->r->conf.pods, p->ns, p->name);
-	}
+	if (!why.kind && status_finished(tj_status(p->tj)))
+		forget_run(p);
 	return failed.kind ? -1 : 0;
 }
 
@@ -347,7 +358,12 @@ static int work(struct pass *p, struct error *err)
 		requeue_backoff(p);
 		return 0;
 	}
-	return make_and_report(p, err);
+	if (!make_and_report(p, err))
+		return 0;
+	/* Passes that failed before, which back-off counts, do not make its end later. */
+	if (status_is_exceeded(tj_status(p->tj)))
+		pass_requeue_after(p, LATE_MS);
+	return -1;
 }
 
 static int read_trainjob(struct pass *p, struct error *err)

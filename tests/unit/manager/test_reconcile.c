@@ -23,6 +23,7 @@ struct world {
 	struct apiserver server;
 	const char *first_of; /* namespace whose first pass is looked at */
 	atomic_int first_has; /* 1: it left a status; -1: it did not */
+	int64_t first_after;  /* ms until the next pass that it asked for */
 	struct event_recorder *events;
 	struct metrics *metrics;
 	struct workqueue *queue, *runtimes, *cluster_runtimes;
@@ -35,7 +36,7 @@ struct world {
 	pthread_t worker;
 };
 
-static void look_at_first_pass(struct world *w, const char *key);
+static void look_at_first_pass(struct world *w, const char *key, int64_t after_ms);
 
 static void *work(void *ctx)
 {
@@ -57,7 +58,7 @@ static void *work(void *ctx)
 			if (after_ms)
 				workqueue_add_after(w->queue, key, after_ms);
 		}
-		look_at_first_pass(w, key);
+		look_at_first_pass(w, key, after_ms);
 		workqueue_done(w->queue, key);
 	}
 	return NULL;
@@ -347,13 +348,14 @@ static void test_from_creation_to_the_end(void **state)
 	assert_true(has_state(p, "Complete"));
 }
 
-static void look_at_first_pass(struct world *w, const char *key)
+static void look_at_first_pass(struct world *w, const char *key, int64_t after_ms)
 {
 	const char *ns = w->first_of;
 	const char *rest = ns ? str_after(key, ns) : NULL;
 
 	if (!rest || *rest != '/' || w->first_has)
 		return;
+	w->first_after = after_ms;
 	w->first_has = has_state((struct place){ w, ns }, "Suspended") ? 1 : -1;
 }
 
@@ -391,6 +393,8 @@ static void test_the_first_status_comes_with_the_jobset(void **state)
 	create(p.w, p.ns, TRAINJOB("", ", suspend: true"));
 	EVENTUALLY(p.w->first_has);
 	assert_int_equal(p.w->first_has, 1);
+	/* Its watch may never say that it is gone: a pass looks for it. */
+	assert_int_equal(p.w->first_after, 20000);
 	assert_true(exists(p, "jobset"));
 }
 

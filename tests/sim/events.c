@@ -103,6 +103,11 @@ static void swap(struct event *a, struct event *b)
 	*b = t;
 }
 
+uint64_t sim_number(const struct sim *s)
+{
+	return s->seed;
+}
+
 void sim_after(struct sim *s, int64_t ms, void (*run)(void *ctx), void *ctx)
 {
 	size_t i = s->n++;

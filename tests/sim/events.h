@@ -16,6 +16,7 @@
 struct sim;
 
 int64_t sim_dice(struct sim *s, int64_t sides); /* 0 to sides - 1 */
+uint64_t sim_number(const struct sim *s);       /* the seed */
 void sim_after(struct sim *s, int64_t ms, void (*run)(void *ctx), void *ctx);
 bool sim_step(struct sim *s); /* run the next event; false: there is none */
 

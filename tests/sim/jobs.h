@@ -13,6 +13,7 @@
  *     jobs_nodes.c         JobSet's controller and the kubelet
  *     jobs_users.c         users
  *     jobs_others.c        the garbage collector, namespaces in deletion, strangers
+ *     jobs_extras.c        PodGroups and other kinds that this machine's API has not
  *     jobs_rules.c         what always holds
  */
 #ifndef SIM_JOBS_H
@@ -43,6 +44,8 @@ struct run {
 	bool suspended;
 	int running; /* pods */
 	cJSON *sent; /* its status */
+	cJSON *list; /* its Jobs, then */
+	int ends;    /* that events say */
 };
 
 /* An object of the API, parsed once for each version. */
@@ -53,7 +56,7 @@ struct seen {
 };
 
 /* Of a TrainJob. */
-enum { JOBSET, SNAPSHOT, HOSTFILE, SECRET, N_OBJECTS, OBJECT_PATH = 140 };
+enum { JOBSET, SNAPSHOT, HOSTFILE, SECRET, TLS, N_OBJECTS, OBJECT_PATH = 140 };
 
 struct job {
 	struct world *w;
@@ -70,6 +73,8 @@ struct job {
 	bool expired;         /* a controller deleted it after its TTL */
 	bool stays_suspended; /* the user never resumes it */
 	bool foreign;         /* another controller's, which does nothing */
+	bool ended_elsewhere; /* the same, by that */
+	bool wrong;           /* its runtime is one that JobSet refuses */
 	bool objects_deleted; /* by a user: they may differ when made again */
 	bool exists, suspend; /* what its user has been told is stored */
 	int64_t began_ms, deadline_ms, gone_ms;
@@ -107,6 +112,13 @@ struct world {
 	int started;                 /* controllers that ever were */
 	int changes;                 /* of a runtime */
 	int late;                    /* calls that made the rest begin again */
+	/*
+	 * A fourth of the seeds, none of those known before: runtimes of all kinds, pods
+	 * that often fail, other parts of the API.
+	 */
+	bool rich;
+	int64_t jobset_ms; /* until then, JobSet is not installed */
+	int64_t extras_ms; /* the same of what jobs_extras.c has */
 };
 
 #define NOTE(job, ...)   sim_note((job)->w->sim, __VA_ARGS__)
@@ -126,6 +138,8 @@ struct job *job_named(struct world *w, const char *path); /* whose name is in it
 /* jobs_controllers.c */
 extern struct manager_config controller_config;
 void controllers_start(struct world *w);
+void controllers_answer(struct httpd_response *resp, int code, const char *reason,
+			const char *message);
 void controllers_kill_one(struct job *j); /* of its world, as below */
 void controllers_stop_one(struct job *j); /* as SIGTERM does */
 void controllers_part_one(
@@ -160,6 +174,13 @@ void others_delete_namespace(struct job *j); /* each name stands for one */
 void others_edit(struct job *j);             /* a ConfigMap of the job */
 void others_toggle(struct job *j);           /* suspend of its JobSet */
 void others_block(struct job *j);            /* one of its names */
+void others_end(struct job *j);              /* a foreign one, some time later */
+void others_report(struct job *j);           /* its progress */
+
+/* jobs_extras.c */
+bool extras_answer(struct world *w, const struct httpd_request *req,
+		   struct httpd_response *resp); /* false: not of these */
+void extras_change(struct job *j); /* a LimitRange or RuntimeClass is made or deleted */
 
 /* jobs_rules.c */
 void rules_check(struct job *j);         /* after each change */

@@ -16,6 +16,7 @@
 #include "manager/reconcile.h"
 #include "manager/work.h"
 #include "tests/sim/threads.h"
+#include "trainer/scheduling.h"
 
 enum { WATCH, WORK, EVENTS, LEASE, CLIENTS };
 enum { GRACE_MS = 20000 };
@@ -119,8 +120,8 @@ void controllers_part_one(struct job *j)
 
 /* ---- the network ---- */
 
-static void answer_error(struct httpd_response *resp, int code, const char *reason,
-			 const char *message)
+void controllers_answer(struct httpd_response *resp, int code, const char *reason,
+			const char *message)
 {
 	buf_release(&resp->headers);
 	buf_release(&resp->body);
@@ -159,7 +160,7 @@ static bool hangs(struct client *cl, struct httpd_response *resp)
 		return false;
 	ms = 500 + sim_dice(cl->c->w->sim, 5500);
 	thread_pause(ms < left ? ms : left);
-	answer_error(resp, 504, "Timeout", "too late");
+	controllers_answer(resp, 504, "Timeout", "too late");
 	return true;
 }
 
@@ -254,7 +255,7 @@ static bool is_refused(struct client *cl, const struct httpd_request *req,
 		k = 0;
 	sim_note(w->sim, "%s: refused %d: %s %s", cl->c->identity, refusals[k].code,
 		 req->method, req->path);
-	answer_error(resp, refusals[k].code, refusals[k].reason, "not now");
+	controllers_answer(resp, refusals[k].code, refusals[k].reason, "not now");
 	return true;
 }
 
@@ -269,10 +270,11 @@ static void handle_write(struct client *cl, const struct httpd_request *req,
 	if (cl->which == WORK)
 		rules_on_write(w, cl->c->identity, req->path);
 	if (object_is_refused(j, req->path))
-		answer_error(resp, 403, "Forbidden", "the namespace is being terminated");
+		controllers_answer(resp, 403, "Forbidden",
+				   "the namespace is being terminated");
 	else if (nodes_refuse(j, req))
-		answer_error(resp, 422, "Invalid",
-			     "spec.replicatedJobs: field is immutable");
+		controllers_answer(resp, 422, "Invalid",
+				   "spec.replicatedJobs: field is immutable");
 	else
 		apiserver_handle_inside(w->api, req, resp);
 	sim_note(w->sim, "%s: %s %s: %d", cl->c->identity, req->method, req->path,
@@ -287,11 +289,14 @@ static void handle_write(struct client *cl, const struct httpd_request *req,
 		j->changed = true;
 		nodes_look(j, sim_dice(w->sim, 300));
 	}
+	if (w->rich && percent(w, 10))
+		buf_printf(&resp->headers, "Warning: 299 - \"%s is deprecated\"\r\n",
+			   sim_dice(w->sim, 2) ? SCHEDULING_API_VERSION : "this");
 	pause_within(w, 300);
 	if (percent(w, w->lose) || is_apart(cl)) {
 		sim_note(w->sim, "%s: answer lost: %s %s", cl->c->identity, req->method,
 			 req->path);
-		answer_error(resp, 504, "Timeout", "too late");
+		controllers_answer(resp, 504, "Timeout", "too late");
 	}
 }
 
@@ -309,13 +314,15 @@ static void handle(void *ctx, const struct httpd_request *req,
 	if (hangs(cl, resp) || is_refused(cl, req, resp))
 		return;
 	if (cl->c->freezes != freezes) { /* it had not been sent yet */
-		answer_error(resp, 504, "Timeout", "too late");
+		controllers_answer(resp, 504, "Timeout", "too late");
 		return;
 	}
-	if (strstr(req->path, "scheduling.") || strstr(req->path, "node.k8s.io")) {
-		answer_error(resp, 404, "NotFound", "not installed");
+	if (strstr(req->path, "jobset.x-k8s.io") && clock_ms() < w->jobset_ms) {
+		controllers_answer(resp, 404, "NotFound", "not installed");
 		return;
 	}
+	if (extras_answer(w, req, resp))
+		return;
 	if (!str_eq(req->method, "GET")) {
 		handle_write(cl, req, resp);
 		return;
@@ -362,6 +369,7 @@ static struct kube *new_client(struct controller *c, int which)
 static void end_well(struct controller *c, struct work *work, struct lease *lease,
 		     struct event_recorder *events, struct runtimes *runtimes)
 {
+	work_measure(work); /* as each scrape does */
 	if (!work_end(work, GRACE_MS)) {
 		end(c, "did not stop in time");
 		return;
@@ -371,6 +379,20 @@ static void end_well(struct controller *c, struct work *work, struct lease *leas
 	event_recorder_free(events, 2000);
 	runtimes_stop(runtimes);
 	end(c, "has stopped");
+}
+
+static void on_lease(void *ctx, const char *holder)
+{
+	struct controller *c = ctx;
+
+	sim_note(c->w->sim, "%s sees that %s leads", c->identity, holder);
+}
+
+static void on_lease_error(void *ctx, const struct error *err)
+{
+	struct controller *c = ctx;
+
+	sim_note(c->w->sim, "%s: Lease: %s", c->identity, err->msg);
 }
 
 /* As manager.c does, without listeners. */
@@ -384,12 +406,16 @@ static void run(void *ctx)
 					 .identity = c->identity,
 					 .duration_ms = 16000,
 					 .renew_ms = 12000,
-					 .retry_ms = 5000 };
+					 .retry_ms = 5000,
+					 .on_change = on_lease,
+					 .on_error = on_lease_error,
+					 .ctx = c };
 	struct event_recorder_conf events = { .kube = new_client(c, EVENTS),
 					      .component = "kftrainer" };
 	struct work_conf conf = { .config = &controller_config,
 				  .watch = new_client(c, WATCH),
-				  .kube = new_client(c, WORK) };
+				  .kube = new_client(c, WORK),
+				  .status_server_url = "https://controller" };
 	struct lease *lease;
 	struct work *work;
 	struct pollfd ends[] = { { .events = POLLIN, .fd = stop_fd() },

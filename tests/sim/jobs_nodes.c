@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
+#include "jobs/events.h"
 #include "jobs/jobs.h"
 #include "trainer/jobset.h"
 #include "trainer/trainjob_status.h"
@@ -21,6 +22,7 @@ static void run_free(struct run *r)
 	if (!r)
 		return;
 	cJSON_Delete(r->sent);
+	cJSON_Delete(r->list);
 	jobs_free(r->jobs);
 	free(r->uid);
 	free(r->owner);
@@ -56,11 +58,33 @@ static cJSON *pod_get(const struct job *j, const char *name)
 	return apiserver_get(j->w->api, "v1", "Pod", "default", name);
 }
 
-static void pod_put(const struct job *j, cJSON *take_pod, const char *phase)
+/* The end of a JobSet is recorded once. */
+static void on_event(void *ctx, const cJSON *event)
+{
+	struct job *j = ctx;
+	const char *reason = json_str(event, "reason");
+
+	if (str_eq(json_str(event, "involvedObject", "kind"), "JobSet") &&
+	    (str_eq(reason, "AllJobsCompleted") ||
+	     str_eq(json_str(event, "type"), "Warning")) &&
+	    j->run->ends++)
+		BROKEN(j, "JobSet %s has another end: %s", j->name, reason);
+}
+
+/* As the controllers and the kubelet of a local run record them. */
+static void record(struct job *j, const cJSON *old, const cJSON *now)
+{
+	if (j->w->rich && j->run)
+		events_of(old, now, &(struct event_sink){ on_event, j });
+}
+
+static void pod_put(struct job *j, cJSON *take_pod, const char *phase)
 {
 	cleanup_json cJSON *pod = take_pod;
+	cleanup_json cJSON *old = j->w->rich ? pod_get(j, meta_name(pod)) : NULL;
 
 	json_put_str(pod, phase, "status", "phase");
+	record(j, old, pod);
 	if (apiserver_store(j->w->api, pod, IGNORED) < 0)
 		NOTE(j, "the pod is not stored");
 }
@@ -84,14 +108,14 @@ static void add_condition(cJSON *status, const char *type)
 
 	json_put_str(c, type, "type");
 	json_put_str(c, "True", "status");
+	if (str_eq(type, "DisruptionTarget"))
+		json_put_str(c, "DeletionByTaintManager", "reason");
 	cJSON_AddItemToArray(json_list(status, "conditions"), c);
 }
 
 static void disrupt(struct job *j, cJSON *pod)
 {
 	add_condition(json_obj(pod, "status"), "DisruptionTarget");
-	json_put_str(json_list(pod, "status", "conditions")->child,
-		     "DeletionByTaintManager", "reason");
 	j->disrupted_ms = clock_ms();
 	snprintf(j->disrupted, sizeof(j->disrupted), "%s", meta_name(pod));
 }
@@ -116,15 +140,23 @@ static void describe(struct job *j, const struct report *r, cJSON *status)
 	cJSON *c = cJSON_CreateObject();
 
 	json_put_str(status, r->phase, "phase");
-	if (str_eq(r->phase, "Running"))
+	if (str_eq(r->phase, "Running")) {
 		add_condition(status, "Ready");
-	if (str_eq(j->disrupted, r->pod))
+		add_condition(status, "PodScheduled");
+		json_put(c, cJSON_CreateObject(), "state", "running");
+	}
+	if (str_eq(j->disrupted, r->pod) ||
+	    (j->w->rich && str_eq(r->phase, "Failed") && DICE(j, 4) == 3))
 		add_condition(status, "DisruptionTarget");
 	json_put_str(c, "node", "name");
 	json_put_int(c, percent(j->w, 10) ? 3 : 0, "restartCount");
-	if (str_eq(r->phase, "Failed"))
-		json_put_int(c, codes[DICE(j, N_ELEMENTS(codes))], "state", "terminated",
-			     "exitCode");
+	if (str_eq(r->phase, "Failed")) {
+		int code = codes[DICE(j, N_ELEMENTS(codes))];
+
+		json_put_int(c, code, "state", "terminated", "exitCode");
+		json_put_str(c, code == 137 ? "StartError" : "Error", "state",
+			     "terminated", "reason");
+	}
 	cJSON_AddItemToArray(json_list(status, "containerStatuses"), c);
 }
 
@@ -150,14 +182,16 @@ static void report_pod(struct job *j, const struct report *r)
 	}
 	sim_note(w->sim, "pod %s: %s", r->pod, r->phase);
 	describe(j, r, status);
+	if (w->rich)
+		json_put(pod, json_dup(status), "status");
 	pod_put(j, pod, r->phase);
 	if (str_eq(r->phase, "Succeeded"))
 		forget_disrupted(j, r->pod);
 	jobs_pod_status(j->run->jobs, r->pod, status, clock_ms());
 	j->run->running += str_eq(r->phase, "Running");
 	if (str_eq(r->phase, "Running"))
-		after_report(j, r->uid, r->pod, percent(w, 10) ? "Failed" : "Succeeded",
-			     ms);
+		after_report(j, r->uid, r->pod,
+			     percent(w, w->rich ? 40 : 10) ? "Failed" : "Succeeded", ms);
 }
 
 static bool has_ended(const cJSON *pod)
@@ -184,20 +218,89 @@ void nodes_lose_one(struct job *j)
 		}
 }
 
+/* It was announced, with its names and labels. */
+static void is_announced(struct job *j, const struct jobs_action *a)
+{
+	const struct jobs *jobs = j->run->jobs;
+	const char *const *own = jobs_names_of(jobs, a->pod_name), *const * names;
+	const char *pod;
+
+	for (size_t i = 0; jobs_pod_names(jobs, i, &pod, &names); i++) {
+		cleanup_json cJSON *labels = jobs_pod_labels(jobs, i);
+
+		if ((!own || own == names) &&
+		    json_equal(labels, json_get(a->pod, "metadata", "labels")))
+			return;
+	}
+	BROKEN(j, "the pod %s was not announced", a->pod_name);
+}
+
+/* No node has room for some of them at first. */
+static void begin(struct job *j, const struct jobs_action *a, cJSON *pod)
+{
+	char now[TIME_TEXT_SIZE];
+
+	is_announced(j, a);
+	json_put_str(pod, time_text(clock_now(), now), "metadata", "creationTimestamp");
+	if (!percent(j->w, 20))
+		return;
+	add_condition(json_obj(pod, "status"), "PodScheduled");
+	json_put_str(json_list(pod, "status", "conditions")->child, "False", "status");
+}
+
+/* It is asked to end. */
+static void end(struct job *j, const char *name)
+{
+	cJSON *pod = j->w->rich ? pod_get(j, name) : NULL;
+	char now[TIME_TEXT_SIZE];
+
+	if (!pod)
+		return;
+	json_put_str(pod, time_text(clock_now(), now), "metadata", "deletionTimestamp");
+	pod_put(j, pod, json_str(pod, "status", "phase"));
+}
+
 static void act(struct job *j, const struct jobs_action *a)
 {
 	struct run *r = j->run;
 	int64_t ms = percent(j->w, 10) ? 30000 : 10 + DICE(j, 500);
 
 	if (a->type == JOBS_CREATE_POD) {
-		pod_put(j, json_dup(a->pod), "Pending");
+		cJSON *pod = json_dup(a->pod);
+
+		if (j->w->rich)
+			begin(j, a, pod);
+		pod_put(j, pod, "Pending");
 		after_report(j, r->uid, a->pod_name, "Running", ms);
 	} else {
+		end(j, a->pod_name);
 		after_report(j, r->uid, a->pod_name, NULL, 10);
 	}
 }
 
 /* ---- JobSets ---- */
+
+/* Of its Jobs, and its own: the events of what is new. */
+static void record_all(struct job *j)
+{
+	struct run *r = j->run;
+	cJSON *list = jobs_objects(r->jobs);
+	cleanup_json cJSON *old = json_dup(jobset_of(j));
+	const cJSON *one;
+
+	json_put(old, json_dup(r->sent), "status");
+	record(j, old, jobset_of(j));
+	json_each(one, list) {
+		const cJSON *before;
+
+		json_each(before, r->list)
+			if (str_eq(meta_uid(before), meta_uid(one)))
+				break;
+		record(j, before, one);
+	}
+	cJSON_Delete(r->list);
+	r->list = list;
+}
 
 static void put_status(struct job *j)
 {
@@ -212,6 +315,8 @@ static void put_status(struct job *j)
 	snprintf(path, sizeof(path), "%s/status", j->jobset_path);
 	if (apiserver_write(j->w->api, "PATCH", path, patch, NULL, IGNORED))
 		return;
+	if (j->w->rich)
+		record_all(j);
 	cJSON_Delete(j->run->sent);
 	j->run->sent = json_dup(status);
 	if (str_eq(j->run->owner, j->uid)) {
@@ -326,6 +431,15 @@ static bool is_fixed(const cJSON *now, const cJSON *then)
 	return !after || json_equal(before, after);
 }
 
+static bool is_wrong(const cJSON *jobset)
+{
+	struct jobs *jobs = NULL;
+	bool ret = jobs_new(&jobs, jobset, IGNORED);
+
+	jobs_free(jobs);
+	return ret;
+}
+
 bool nodes_refuse(struct job *j, const struct httpd_request *req)
 {
 	const struct httpd_header headers[] = {
@@ -338,14 +452,17 @@ bool nodes_refuse(struct job *j, const struct httpd_request *req)
 	const cJSON *now = j ? jobset_of(j) : NULL;
 	bool ret;
 
-	if (!now || !str_eq(req->method, "PATCH") || !str_eq(req->path, j->jobset_path))
+	if (!j || !(now || j->w->rich) || !str_eq(req->method, "PATCH") ||
+	    !str_eq(req->path, j->jobset_path))
 		return false;
 	snprintf(query, sizeof(query), "%s%s", req->query,
 		 strstr(req->query, "dryRun=") ? "" : "&dryRun=All");
 	dry.query = query;
 	dry.headers = headers;
 	apiserver_handle_inside(j->w->api, &dry, &resp);
-	ret = resp.doc && !is_fixed(now, resp.doc);
+	ret = now && resp.doc && !is_fixed(now, resp.doc);
+	if (j->w->rich && resp.doc && !ret && !now)
+		ret = is_wrong(resp.doc);
 	cJSON_Delete(resp.doc);
 	buf_release(&resp.headers);
 	buf_release(&resp.body);

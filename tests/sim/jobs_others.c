@@ -25,6 +25,8 @@ static const struct {
 	[HOSTFILE] = { "v1", "ConfigMap", "configmaps", "/api/v1" IN "configmaps",
 		       "-mpi-hostfile" },
 	[SECRET] = { "v1", "Secret", "secrets", "/api/v1" IN "secrets", "-mpi-ssh-auth" },
+	[TLS] = { "v1", "ConfigMap", "configmaps", "/api/v1" IN "configmaps",
+		  "-tls-config" }, /* of rich schedules */
 };
 
 const char *object_path(const struct job *j, int which, char path[OBJECT_PATH])
@@ -211,7 +213,8 @@ void others_delete_namespace(struct job *j)
 	j->exists = false;
 	*j->blocker = 0;
 	for (int i = 0; i <= N_OBJECTS; i++)
-		later(j, DICE(j, MS), vanish, "", i);
+		if (i != TLS || j->w->rich)
+			later(j, DICE(j, MS), vanish, "", i);
 	sim_after(j->w->sim, MS + DICE(j, 20000), make_namespace, j);
 }
 
@@ -273,11 +276,54 @@ void others_toggle(struct job *j)
 	bool suspend = json_bool(jobset, false, "spec", "suspend");
 
 	json_put_bool(patch, !suspend, "spec", "suspend");
+	if (j->w->rich)
+		json_put_str(patch, STRANGERS, "metadata", "labels", "a");
 	if (!jobset || !call(j, "PATCH", j->jobset_path, patch))
 		return;
 	NOTE(j, "a stranger %s the JobSet %s", suspend ? "resumes" : "suspends", j->name);
 	j->toggled = true;
 	users_changed(j);
+}
+
+/* As the controller of another cluster does it. */
+static void end_elsewhere(void *ctx)
+{
+	cleanup_later struct later *l = ctx;
+	cleanup_json cJSON *patch =
+		users_read("{'status':{'conditions':[{'type':'Complete','status':'True',"
+			   "'reason':'a','message':''}]}}");
+	char now[TIME_TEXT_SIZE];
+	char path[OBJECT_PATH];
+
+	if (l->j->w->over || !str_eq(meta_uid(trainjob_of(l->j)), l->uid))
+		return;
+	snprintf(path, sizeof(path), "%s/status", l->j->path);
+	json_put_str(json_get(patch, "status", "conditions")->child,
+		     time_text(clock_now(), now), "lastTransitionTime");
+	l->j->ended_elsewhere = l->j->succeeded = true;
+	if (!call(l->j, "PATCH", path, patch))
+		sim_broken(l->j->w->sim, "cannot end %s", l->j->name);
+	sim_note(l->j->w->sim, "%s ends in another cluster", l->j->name);
+	users_changed(l->j);
+}
+
+void others_end(struct job *j)
+{
+	later(j, DICE(j, 20000), end_elsewhere, j->uid, 0);
+}
+
+void others_report(struct job *j)
+{
+	cleanup_json cJSON *patch = cJSON_CreateObject();
+	char path[OBJECT_PATH];
+
+	snprintf(path, sizeof(path), "%s/status", j->path);
+	json_put_int(patch, DICE(j, 101), "status", "trainerStatus",
+		     "progressPercentage");
+	json_put_str(patch, "2023-11-14T22:13:20Z", "status", "trainerStatus",
+		     "lastUpdatedTime");
+	if (call(j, "PATCH", path, patch))
+		NOTE(j, "%s reports its progress", j->name);
 }
 
 /* A stranger's object is never taken, changed or deleted. */
@@ -300,7 +346,7 @@ static void unblock(void *ctx)
 
 void others_block(struct job *j)
 {
-	int which = (int)DICE(j, N_OBJECTS);
+	int which = (int)DICE(j, j->w->rich ? N_OBJECTS : TLS);
 	cleanup_json cJSON *obj = NULL, *stored = NULL;
 	char path[OBJECT_PATH];
 

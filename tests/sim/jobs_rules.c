@@ -78,8 +78,9 @@ static void is_ours(struct job *j, const cJSON *tj)
 {
 	const cJSON *jobset = jobset_of(j);
 
-	if (j->foreign && (json_get(tj, "status", "conditions") ||
-			   str_eq(json_str(meta_controller(jobset), "uid"), j->uid)))
+	if (j->foreign &&
+	    ((json_get(tj, "status", "conditions") && !j->ended_elsewhere) ||
+	     str_eq(json_str(meta_controller(jobset), "uid"), j->uid)))
 		BROKEN(j, "%s is another controller's", j->name);
 }
 
@@ -186,6 +187,8 @@ void rules_on_new_jobset(struct job *j)
 	const cJSON *jobset = jobset_of(j), *tj = trainjob_of(j);
 	bool own = str_eq(json_str(meta_controller(jobset), "uid"), j->uid);
 
+	if (own && j->wrong)
+		BROKEN(j, "%s has a JobSet that JobSet refuses", j->name);
 	if (own && (j->succeeded || j->failed) && !j->objects_deleted &&
 	    (!went_by_ttl(j) || end_was_seen(j)))
 		BROKEN(j, "%s runs twice", j->name);
@@ -199,10 +202,14 @@ void rules_on_jobs(struct job *j, const cJSON *status)
 	cleanup_json cJSON *list = jobs_objects(j->run->jobs);
 	const char *job, *reason, *message;
 	bool failed = jobs_first_failed(j->run->jobs, &job, &reason, &message);
+	enum jobs_phase phase = jobs_phase(j->run->jobs);
 	const cJSON *one;
 
 	if (says(status, "Completed") && says(status, "Failed"))
 		BROKEN(j, "JobSet %s is Completed and Failed", j->name);
+	if ((phase == JOBS_COMPLETED) != says(status, "Completed") ||
+	    (phase == JOBS_FAILED) != says(status, "Failed"))
+		BROKEN(j, "JobSet %s is in another phase: %d", j->name, (int)phase);
 	if (failed && !says(status, "Failed"))
 		BROKEN(j, "Job %s failed (%s), JobSet %s has not", job, message, j->name);
 	json_each(one, list) {
@@ -250,7 +257,7 @@ void rules_on_deletion(struct job *j, const cJSON *tj)
 		return; /* by its user, and somebody holds it: nothing changes */
 	if (j->expired)
 		BROKEN(j, "%s is deleted twice", j->name);
-	if (expires < 0)
+	if (expires < 0 && !j->ended_elsewhere) /* its runtime may have a TTL */
 		BROKEN(j, "%s is deleted, it has not ended", j->name);
 	if (clock_now() < expires)
 		BROKEN(j, "%s is deleted %d s early", j->name,

@@ -50,7 +50,8 @@ cJSON *users_read(const char *text)
 	"'mpi':{'numProcPerNode':1,'mpiImplementation':'OpenMPI'," \
 	"'sshAuthMountPath':'/root/.ssh'}"
 
-enum { OFTEN = 3 }; /* the first of these */
+/* The first of these; the rest: of rich schedules. */
+enum { OFTEN = 3, PLAIN = 9, PLAIN_ACTS = 20 };
 
 /* Each has another part of what JobSet and Job have. */
 static const struct runtime {
@@ -97,6 +98,79 @@ static const struct runtime {
 		   "{'action':'FailIndex','onExitCodes':{'operator':'NotIn',"
 		   "'values':[1,42]}}]},"),
 	  .nodes = 3 },
+	{ "loose", TORCH,
+	  "'coordinator':{'replicatedJob':'node'},'network':{'subdomain':'net'},",
+	  FIRST("", "'completionMode':'NonIndexed','parallelism':2,", "Never") "," STEP(
+		  "", "'completionMode':'NonIndexed','podReplacementPolicy':'Failed',"),
+	  .nodes = 2 },
+	{ "rules", TORCH "},'runPolicy':{'ttlSecondsAfterFinished':5",
+	  "'startupPolicy':{'startupPolicyOrder':'InOrder'},'failurePolicy':{"
+	  "'maxRestarts':2,'rules':[{'name':'a','action':'RestartJob',"
+	  "'onJobFailureReasons':['BackoffLimitExceeded']},{'name':'b','action':"
+	  "'FailJobSet','onJobFailureReasons':['PodFailurePolicy'],"
+	  "'targetReplicatedJobs':['first']},{'name':'c','action':"
+	  "'RestartJobAndIgnoreMaxRestarts','onJobFailureMessagePatterns':"
+	  "['none','.*index']}]},",
+	  FIRST("'replicas':2,",
+		"'backoffLimit':0,'podFailurePolicy':{'rules':[{'action':'FailJob',"
+		"'onExitCodes':{'containerName':'first','operator':'In','values':[42]}}]"
+		"},",
+		"Never") "," STEP("",
+				  "'backoffLimitPerIndex':0,'maxFailedIndexes':0,"
+				  "'completionMode':'Indexed','successPolicy':{'rules':["
+				  "{'succeededCount':2}]},'podFailurePolicy':{'rules':["
+				  "{'action':'Count','onPodConditions':[{'type':"
+				  "'DisruptionTarget','status':'True'}]},{'action':'FailJob',"
+				  "'onPodConditions':[{'type':'Scheduled'}]}]},"),
+	  .nodes = 3 },
+	{ "gang", TORCH "},'podGroupPolicy':{'coscheduling':{'scheduleTimeoutSeconds':9}",
+	  "", JOB("node", TRAINER, "", "", "Never','runtimeClassName':'fast", "first"),
+	  .nodes = 2 },
+	{ "volcano", TORCH "},'podGroupPolicy':{'volcano':{}", "", STEP("", ""),
+	  .nodes = 1 },
+	{ "native", TORCH "},'scheduling':{'schedulingPolicy':{'gang':{}}", "",
+	  STEP("", ""), .nodes = 2 },
+	{ "limits", TORCH "},'runPolicy':{'activeDeadlineSeconds':15", "",
+	  STEP("", "'completionMode':'Indexed','backoffLimitPerIndex':2,"
+		   "'podFailurePolicy':{'rules':[{'action':'Ignore','onExitCodes':{"
+		   "'operator':'In','values':[42]}}]},"),
+	  .nodes = 2 },
+};
+
+/* What JobSet's webhook refuses: one in a schedule. */
+#define WRONG(jobset, more, job, restart)                                           \
+	{                                                                           \
+		"wrong", TORCH, jobset, FIRST(more, job, restart) "," STEP("", ""), \
+			.nodes = 1                                                  \
+	}
+#define RULES(what) "'podFailurePolicy':{'rules':[" what "]},"
+static const struct runtime wrongs[] = {
+	WRONG("", "", "", "Always"),
+	WRONG("", "", RULES("{'action':'Ignore','onPodConditions':[]}"), "OnFailure"),
+	WRONG("", "", "'backoffLimitPerIndex':1,", "OnFailure"),
+	WRONG("", "", "'backoffLimitPerIndex':1,'completionMode':'NonIndexed',", "Never"),
+	WRONG("", "", "'successPolicy':{'rules':[]},'completionMode':'NonIndexed',",
+	      "Never"),
+	WRONG("", "", "'maxFailedIndexes':1,", "Never"),
+	WRONG("", "",
+	      RULES("{'action':'FailIndex','onExitCodes':{'operator':'In',"
+		    "'values':[1]}}"),
+	      "Never"),
+	WRONG("", "'dependsOn':[{'name':'none','status':'Ready'}],", "", "Never"),
+	WRONG("'successPolicy':{'operator':'All','targetReplicatedJobs':['none']},", "",
+	      "", "Never"),
+	WRONG("'failurePolicy':{'rules':[{'name':'a','action':'FailJobSet',"
+	      "'targetReplicatedJobs':['none']}]},",
+	      "", "", "Never"),
+	WRONG("'failurePolicy':{'rules':[{'name':'a','action':'FailJobSet',"
+	      "'onJobFailureMessagePatterns':['(']}]},",
+	      "", "", "Never"),
+	WRONG("'network':{'subdomain':'a.b'},", "", "", "Never"),
+	WRONG("", "'replicas':20000,", "", "Never"),
+	{ "wrong", TORCH, "",
+	  JOB("a-name-that-is-too-long-for-the-hosts-of-pods-with-a-job-and-it", "", "",
+	      "", "Never", "first") "," STEP("", ""),
+	  .nodes = 1 },
 };
 
 static void make_runtime(struct world *w, const struct runtime *r)
@@ -121,7 +195,8 @@ static void make_runtime(struct world *w, const struct runtime *r)
 				     "/namespaces/default/trainingruntimes"
 				   : "/apis/" TRAINER_API_VERSION
 				     "/clustertrainingruntimes",
-			    doc, NULL, &err))
+			    doc, NULL, &err) &&
+	    err.code != 409)
 		sim_broken(w->sim, "runtime %s: %s", r->name, err.msg);
 }
 
@@ -136,10 +211,17 @@ static void make_late(void *ctx)
 
 void users_make_runtimes(struct world *w)
 {
-	for (size_t i = 1; i < N_ELEMENTS(runtimes); i++)
+	int wrong;
+
+	for (size_t i = 1; i < (w->rich ? N_ELEMENTS(runtimes) : PLAIN); i++)
 		if (!runtimes[i].late)
 			make_runtime(w, &runtimes[i]);
 	sim_after(w->sim, sim_dice(w->sim, 20000), make_late, w);
+	if (w->rich) {
+		wrong = (int)sim_dice(w->sim, N_ELEMENTS(wrongs));
+		sim_note(w->sim, "JobSet refuses runtime %d", wrong);
+		make_runtime(w, &wrongs[wrong]);
+	}
 }
 
 static void change_runtime(struct job *j)
@@ -160,6 +242,24 @@ static void change_runtime(struct job *j)
 		NOTE(j, "somebody changes the runtime");
 }
 
+static void make_torch(void *ctx)
+{
+	struct world *w = ctx;
+
+	if (!w->over)
+		make_runtime(w, runtimes);
+}
+
+static void lose_runtime(struct job *j)
+{
+	if (apiserver_write(j->w->api, "DELETE",
+			    "/apis/" TRAINER_API_VERSION "/clustertrainingruntimes/torch",
+			    NULL, NULL, IGNORED))
+		return;
+	NOTE(j, "somebody deletes the runtime, and makes it again");
+	sim_after(j->w->sim, DICE(j, 8000), make_torch, j->w);
+}
+
 /* ---- TrainJobs ---- */
 
 static void forget(struct job *j, const char *uid)
@@ -170,7 +270,7 @@ static void forget(struct job *j, const char *uid)
 	j->uid = xstrdup(uid);
 	j->image = j->secret = NULL;
 	j->finished = j->completed = j->succeeded = j->failed = j->ran_again = false;
-	j->expired = false;
+	j->expired = j->ended_elsewhere = false;
 	j->objects_deleted = false;
 	j->unended_ms = j->deadline_ms = j->ended_ms = j->late_ms = 0;
 	j->flavor = 0;
@@ -186,6 +286,16 @@ void users_lose(struct job *j)
 	users_changed(j);
 }
 
+static const struct runtime *choose_runtime(struct world *w)
+{
+	if (!w->rich)
+		return &runtimes[sim_dice(w->sim,
+					  sim_dice(w->sim, 3) == 2 ? PLAIN : OFTEN)];
+	if (!is_calm(w) && sim_dice(w->sim, 8) == 7)
+		return wrongs;
+	return &runtimes[sim_dice(w->sim, N_ELEMENTS(runtimes))];
+}
+
 void users_create(struct job *j)
 {
 	struct world *w = j->w;
@@ -194,19 +304,21 @@ void users_create(struct job *j)
 	cleanup_json cJSON *stored = NULL;
 	struct error err = { 0 };
 	const struct runtime *runtime;
-	bool suspend, foreign;
+	bool suspend, foreign, local, none;
 	int deadline;
 
 	if (j->dying)
 		return;
-	runtime = &runtimes[sim_dice(
-		w->sim, sim_dice(w->sim, 3) == 2 ? N_ELEMENTS(runtimes) : OFTEN)];
+	runtime = choose_runtime(w);
 	json_put_str(tj, runtime->name, "spec", "runtimeRef", "name");
 	json_put_str(tj, runtime->own ? RUNTIME_KIND : CLUSTER_RUNTIME_KIND, "spec",
 		     "runtimeRef", "kind");
 	json_put_str(tj, TRAINER_GROUP, "spec", "runtimeRef", "apiGroup");
 	foreign = !is_calm(w) && sim_dice(w->sim, 16) == 15;
-	if (foreign)
+	local = foreign && w->rich && sim_dice(w->sim, 2);
+	if (local)
+		json_put_str(tj, "a", "metadata", "annotations", LOCAL_RUN_ANNOTATION);
+	else if (foreign)
 		json_put_str(tj, "kueue.x-k8s.io/multikueue", "spec", "managedBy");
 	suspend = is_calm(w) ? j->stays_suspended : sim_dice(w->sim, 4) == 3;
 	if (suspend)
@@ -216,6 +328,11 @@ void users_create(struct job *j)
 		json_put_int(tj, deadline, "spec", "activeDeadlineSeconds");
 	if (j->i % 2) /* not by chance: the dice of known schedules stay */
 		json_put_int(tj, j->i * 7, "spec", "ttlSecondsAfterFinished");
+	if (w->rich)
+		json_put_str(tj, "b", "spec", "labels", "a");
+	none = w->rich && !is_calm(w) && sim_dice(w->sim, 16) == 15;
+	if (none)
+		json_put_str(tj, "Other", "spec", "runtimeRef", "kind");
 	if (apiserver_write(w->api, "POST", JOBS_PATH, tj, &stored, &err)) {
 		if (err.code != 409)
 			sim_broken(w->sim, "cannot create a TrainJob: %s", err.msg);
@@ -225,8 +342,12 @@ void users_create(struct job *j)
 	forget(j, meta_uid(stored));
 	j->suspend = suspend;
 	j->foreign = foreign;
+	j->wrong = runtime == wrongs || none;
+	j->failed = none; /* at once */
 	j->deadline_ms = deadline * 1000;
 	users_changed(j);
+	if (foreign && !local && w->rich)
+		others_end(j);
 }
 
 /* As Kueue: it names the nodes in the write that lets a job run which stands still. */
@@ -347,6 +468,10 @@ static void (*const acts[])(struct job *j) = {
 	others_toggle,
 	others_hold,
 	others_delete_namespace,
+	/* of rich schedules */
+	lose_runtime,
+	others_report,
+	extras_change,
 };
 
 static void act(void *ctx)
@@ -356,13 +481,15 @@ static void act(void *ctx)
 	if (j->w->over)
 		return;
 	if (is_calm(j->w)) {
+		if (j->wrong)
+			delete_job(j);
 		users_create(j); /* if there is none */
 		suspend_job(j, j->stays_suspended);
 		if (j->snapshot_edited)
 			delete_snapshot(j);
 		return;
 	}
-	acts[DICE(j, N_ELEMENTS(acts))](j);
+	acts[DICE(j, j->w->rich ? (int)N_ELEMENTS(acts) : PLAIN_ACTS)](j);
 	sim_after(j->w->sim, 200 + DICE(j, 12000), act, j);
 }
 

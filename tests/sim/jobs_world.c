@@ -142,6 +142,14 @@ static void set_dice(struct world *w)
 	w->lose = sim_dice(sim, 2) ? (int)sim_dice(sim, 20) : 0;
 	w->cut = sim_dice(sim, 2) ? (int)sim_dice(sim, 50) : 0;
 	w->lag_ms = sim_dice(sim, 2) ? sim_dice(sim, 5000) : 0;
+	w->rich = sim_number(sim) % 4 == 2;
+	if (!w->rich)
+		return;
+	w->jobset_ms = clock_ms() + (sim_dice(sim, 4) == 3 ? sim_dice(sim, 20000) : 0);
+	w->extras_ms = clock_ms() + (sim_dice(sim, 2) ? sim_dice(sim, 20000) : 0);
+	controller_config.gate_scheduling = sim_dice(sim, 2);
+	controller_config.gate_trainjob_status = sim_dice(sim, 2);
+	controller_config.local_ca = "a certificate";
 }
 
 static void jobs_world(struct sim *sim)
@@ -199,6 +207,8 @@ static const struct sim_seed known[] = {
 	{ 352, "a queue moves a job, and its runtime changes, while nobody leads" },
 	{ 40019737, "a new TrainJob fails as the one of its name before it did" },
 	{ 80017775, "reading the TrainJob of a pod is refused once" },
+	{ 701128, "the pass that ends a job in time fails once, as those before it" },
+	{ 58, "a JobSet ends and goes while its watch is away, which lists anew" },
 	{ 0, NULL },
 };
 

@@ -72,6 +72,8 @@ CONTROLLER = [
     ('a Lease is taken that another has just taken', "core/kube/lease.c", 'json_put_str(doc, l->conf.identity, HOLDER);', 'json_put_str(doc, l->conf.identity, HOLDER); json_del(doc, JSON_PATH("metadata", "resourceVersion"));'),
     ('the TrainJob of a pod is asked for once', "core/manager/work.c", 'return keep_trying(w->conf.watch, &ref, &ret, IGNORED) ? NULL : ret;', 'return kube_get(w->conf.watch, &ref, &ret, IGNORED) ? NULL : ret;'),
     ('a pass that failed is not repeated', "core/manager/work.c", '\tworkqueue_retry(c->queue, key);\n}', '\t(void)0;\n}'),
+    ('a JobSet that goes before its watch lists anew is missed', "core/manager/reconcile.c", 'if (p->jobset.made)', 'if (false)'),
+    ('the pass that ends a job in time is repeated after the back-off of those before', "core/manager/reconcile.c", '\tif (status_is_exceeded(tj_status(p->tj)))\n\t\tpass_requeue_after(p, LATE_MS);\n', ''),
     ('a pass that asks for another does not get it', "core/manager/work.c", 'workqueue_add_after(c->queue, key, after_ms);', ''),
     ('what is gone when a kind is listed anew is remembered', "core/kube/informer.c", '\ton_answer(inf);\n\tsweep(inf);', '\ton_answer(inf);'),
     ('a watch that is too old goes on', "core/kube/kube_list.c", '\t\terr->kind = ERR_EXPIRED;\n\t\treturn -1;', '\t\treturn error_clear_if(err, err->kind);'),
@@ -142,6 +144,8 @@ PROOF = [
     ("no job runs twice", "a JobSet that is gone", 'a finished job is built again'),
     ("no job runs twice", "an end that no pass has seen *", 'a JobSet that went by its own TTL is made again'),
     ("all ends once faults stop", "a queue, and no leader *", 'a job that a queue moved while its runtime changed is stuck'),
+    ("all ends once faults stop", "a watch that lists anew *", 'a JobSet that goes before its watch lists anew is missed'),
+    ("a job that is too late ends", "a read that fails *", 'the pass that ends a job in time is repeated after the back-off of those before'),
     ("a job that is too late ends", "a deletion that is refused (trainer#3994)", 'pods of a job that is too late run on'),
     ("a lost node is reported", "a controller that dies", 'pods are listed before TrainJobs'),
 ]

@@ -208,7 +208,6 @@ static const struct sim_seed known[] = {
 	{ 40019737, "a new TrainJob fails as the one of its name before it did" },
 	{ 80017775, "reading the TrainJob of a pod is refused once" },
 	{ 701128, "the pass that ends a job in time fails once, as those before it" },
-	{ 58, "a JobSet ends and goes while its watch is away, which lists anew" },
 	{ 0, NULL },
 };
 

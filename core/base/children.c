@@ -28,7 +28,7 @@ static pid_t parent_of(const char *pid)
 	return after && strlen(after) > 4 ? (pid_t)strtol(after + 4, NULL, 10) : -1;
 }
 
-int children_signal(int signum)
+int children_signal(int signum, bool (*skip)(void *ctx, pid_t pid), void *ctx)
 {
 	DIR *dir = opendir("/proc");
 	int n = 0;
@@ -36,10 +36,13 @@ int children_signal(int signum)
 	if (!dir)
 		return 0;
 	for (const struct dirent *e; (e = readdir(dir));) {
+		pid_t pid = (pid_t)strtol(e->d_name, NULL, 10);
+
 		if (e->d_name[0] < '1' || e->d_name[0] > '9' ||
 		    parent_of(e->d_name) != getpid())
 			continue;
-		kill((pid_t)strtol(e->d_name, NULL, 10), signum);
+		if (!skip || !skip(ctx, pid))
+			kill(pid, signum);
 		n++;
 	}
 	closedir(dir);

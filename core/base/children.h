@@ -4,7 +4,13 @@
 #ifndef BASE_CHILDREN_H
 #define BASE_CHILDREN_H
 
-/* Send a signal to all child processes; returns their number. */
-int children_signal(int signum);
+#include <stdbool.h>
+#include <sys/types.h>
+
+/*
+ * Send a signal to all child processes but those for which skip(), unless NULL, is true;
+ * returns the number of all.
+ */
+int children_signal(int signum, bool (*skip)(void *ctx, pid_t pid), void *ctx);
 
 #endif

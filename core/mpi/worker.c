@@ -29,6 +29,7 @@ enum {
 	END_MS = 5 * 1000, /* between SIGTERM and SIGKILL at the end */
 	LINES_MS = 10 * 1000,
 	LINES_MAX = 10,
+	TOLD_MAX = 1024 * 1024,
 };
 
 struct worker {
@@ -233,20 +234,35 @@ static void reap(struct worker *w)
 	}
 }
 
+/* A second SIGTERM may end a command that is about to save. */
+static bool was_told(void *ctx, pid_t pid)
+{
+	struct buf *told = ctx;
+
+	for (size_t i = 0; i < told->len; i += sizeof(pid))
+		if (!memcmp(told->data + i, &pid, sizeof(pid)))
+			return true;
+	buf_add(told, &pid, sizeof(pid));
+	return false;
+}
+
 static void end_everything(struct worker *w)
 {
+	cleanup_buf struct buf told = { .max = TOLD_MAX };
 	int64_t kill_at = clock_ms() + END_MS;
 
-	for (struct session *s = w->sessions; s; s = s->next)
+	for (struct session *s = w->sessions; s; s = s->next) {
 		session_end(s);
-	children_signal(SIGTERM);
+		(void)was_told(&told, s->pid);
+	}
 	for (;;) {
 		bool late = clock_ms() >= kill_at;
 
 		while (waitpid(-1, NULL, WNOHANG) > 0)
 			;
-		/* Orphans become our children: signal all of them each time. */
-		if (!children_signal(late ? SIGKILL : SIGTERM))
+		/* Orphans become our children: look at all of them each time. */
+		if (!(late ? children_signal(SIGKILL, NULL, NULL)
+			   : children_signal(SIGTERM, was_told, &told)))
 			return;
 		clock_sleep_ms(20);
 	}

@@ -274,7 +274,7 @@ static void end(struct supervisor *s)
 static void apply(struct supervisor *s, enum supervise_action action)
 {
 	if (action == SUPERVISE_TERM || action == SUPERVISE_KILL)
-		children_signal(action == SUPERVISE_TERM ? SIGTERM : SIGKILL);
+		children_signal(action == SUPERVISE_TERM ? SIGTERM : SIGKILL, NULL, NULL);
 	else if (action == SUPERVISE_END && !s->over)
 		end(s);
 	if (action == SUPERVISE_TERM)

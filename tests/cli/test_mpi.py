@@ -134,6 +134,22 @@ with subprocess.Popen(worker.command("sleep 1000"), stderr=subprocess.PIPE) as p
     is_("... and the launcher, with 255", (p.wait(PATIENCE), b"127.0.0.1: " in p.stderr.read()),
         (255, True))
 is_("... and all that it started, daemons too", marked("first"), [])
+worker = Worker()
+with open(path("told.py"), "w") as f:
+    f.write(f"""import signal, time
+told = []
+signal.signal(signal.SIGTERM, lambda *_: told.append(1))
+print("up", flush=True)
+while not told:
+    time.sleep(0.01)
+time.sleep(0.3)
+open({path("told")!r}, "w").write(str(len(told)))
+""")
+with subprocess.Popen(worker.command(f"exec {sys.executable} {path('told.py')}"), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as p:
+    p.stdout.readline()
+    worker.stop()
+with open(path("told")) as f:
+    is_("... which are told once, as those that save need", f.read(), "1")
 
 # ---- the job's key -------------------------------------------------------------------
 worker = Worker()

@@ -308,7 +308,7 @@ static bool is_awaited(const struct httpd_request *req, int64_t until)
 	return clock_ms() < until && (!req->client || httpd_listens(req->client));
 }
 
-static bool take_values(struct webhook *w, size_t values)
+static bool reserve_if_fits(struct webhook *w, size_t values)
 {
 	bool fits;
 
@@ -327,7 +327,7 @@ static bool reserve_values(struct webhook *w, size_t values,
 	int64_t until = clock_ms() + wait_ms(w, req);
 
 	while (is_awaited(req, until)) {
-		if (take_values(w, values))
+		if (reserve_if_fits(w, values))
 			return true;
 		clock_sleep_ms(FITS_CHECK_MS);
 	}

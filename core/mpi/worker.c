@@ -29,7 +29,7 @@ enum {
 	END_MS = 5 * 1000, /* between SIGTERM and SIGKILL at the end */
 	LINES_MS = 10 * 1000,
 	LINES_MAX = 10,
-	TOLD_MAX = 1024 * 1024,
+	SIGNALED_MAX = 1024 * 1024, /* bytes of their process IDs */
 };
 
 struct worker {
@@ -235,34 +235,34 @@ static void reap(struct worker *w)
 }
 
 /* A second SIGTERM may end a command that is about to save. */
-static bool was_told(void *ctx, pid_t pid)
+static bool was_signaled(void *ctx, pid_t pid)
 {
-	struct buf *told = ctx;
+	struct buf *signaled = ctx;
 
-	for (size_t i = 0; i < told->len; i += sizeof(pid))
-		if (!memcmp(told->data + i, &pid, sizeof(pid)))
+	for (size_t i = 0; i < signaled->len; i += sizeof(pid))
+		if (!memcmp(signaled->data + i, &pid, sizeof(pid)))
 			return true;
-	buf_add(told, &pid, sizeof(pid));
+	buf_add(signaled, &pid, sizeof(pid));
 	return false;
 }
 
 static void end_everything(struct worker *w)
 {
-	cleanup_buf struct buf told = { .max = TOLD_MAX };
+	cleanup_buf struct buf signaled = { .max = SIGNALED_MAX };
 	int64_t kill_at = clock_ms() + END_MS;
 
 	for (struct session *s = w->sessions; s; s = s->next) {
 		session_end(s);
-		(void)was_told(&told, s->pid);
+		(void)was_signaled(&signaled, s->pid);
 	}
 	for (;;) {
 		bool late = clock_ms() >= kill_at;
 
 		while (waitpid(-1, NULL, WNOHANG) > 0)
 			;
-		/* Orphans become our children: look at all of them each time. */
+		/* Orphans become our children: check all of them each time. */
 		if (!(late ? children_signal(SIGKILL, NULL, NULL)
-			   : children_signal(SIGTERM, was_told, &told)))
+			   : children_signal(SIGTERM, was_signaled, &signaled)))
 			return;
 		clock_sleep_ms(20);
 	}

@@ -19,6 +19,7 @@
 
 #define REPORT "report.json"
 enum { ALIVE_SECONDS = 300 };
+enum { NUMBERED_MAX = 200 }; /* characters of a name to which a number is added */
 
 /* A run, as a job of the state directory. */
 struct job {
@@ -385,7 +386,8 @@ static void name_jobs(struct story *s)
 		while (j->shared &&
 		       (name_subdomain_invalid(name) || map_get(&names, name)))
 			name = arena_printf(&s->arena, "%s.%d",
-					    strlen(j->name) > 200 ? "run" : j->name,
+					    strlen(j->name) > NUMBERED_MAX ? "run"
+									   : j->name,
 					    number++);
 		map_put(&names, name, j);
 		json_put_str(j->report, name, "name");

@@ -135,21 +135,21 @@ with subprocess.Popen(worker.command("sleep 1000"), stderr=subprocess.PIPE) as p
         (255, True))
 is_("... and all that it started, daemons too", marked("first"), [])
 worker = Worker()
-with open(path("told.py"), "w") as f:
+with open(path("counts.py"), "w") as f:
     f.write(f"""import signal, time
-told = []
-signal.signal(signal.SIGTERM, lambda *_: told.append(1))
+received = []
+signal.signal(signal.SIGTERM, lambda *_: received.append(1))
 print("up", flush=True)
-while not told:
+while not received:
     time.sleep(0.01)
 time.sleep(0.3)
-open({path("told")!r}, "w").write(str(len(told)))
+open({path("sigterms")!r}, "w").write(str(len(received)))
 """)
-with subprocess.Popen(worker.command(f"exec {sys.executable} {path('told.py')}"), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as p:
+with subprocess.Popen(worker.command(f"exec {sys.executable} {path('counts.py')}"), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as p:
     p.stdout.readline()
     worker.stop()
-with open(path("told")) as f:
-    is_("... which are told once, as those that save need", f.read(), "1")
+with open(path("sigterms")) as f:
+    is_("... each by one SIGTERM: a second would end one that saves", f.read(), "1")
 
 # ---- the job's key -------------------------------------------------------------------
 worker = Worker()

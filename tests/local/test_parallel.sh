@@ -63,7 +63,7 @@ CUDA_VISIBLE_DEVICES=0,1 submit gpu
 ok "a container that asks for none sees none" printed 'gpus <>'
 ok "... which is said before the start" printed 'requests no nvidia.com/gpu'
 
-# A run begins while `wait` reads the job: between its look for a process that runs the job, and that for the newest run.
+# A run begins while `wait` reads the job: after it has checked whether a process runs the job, before it reads the newest run.
 what="a run that begins while wait reads the job has not been killed"
 if strace -o /dev/null true 2>/dev/null; then
 	"$kftrainer" submit --local -q --name begins --runtime torch-distributed -- true

@@ -48,11 +48,14 @@ struct source {
 	struct informer *informer;
 	struct log_last complaint;
 	atomic_llong asked_ms; /* clock_ms() */
+	atomic_bool failed;    /* since the last answer */
 };
 
 struct watches {
 	struct watches_conf conf;
 	struct source sources[N_WATCHES];
+	pthread_mutex_t lock; /* of `run` */
+	bool run;             /* between start and stop: all informers are there */
 };
 
 /* ---- the stored fields of an object ---- */
@@ -431,6 +434,7 @@ static void on_error(void *ctx, const struct error *err)
 {
 	struct source *s = ctx;
 
+	atomic_store(&s->failed, true);
 	if (outage_logged(err) || !log_is_news(&s->complaint, err->msg, REPEAT_MS))
 		return;
 	if (s->which == WATCH_POD && err->kind == ERR_DENIED)
@@ -439,6 +443,28 @@ static void on_error(void *ctx, const struct error *err)
 	else
 		log_warn("cannot watch", LOG_STR("kind", rows[s->which].kind),
 			 LOG_ERR(err));
+}
+
+/* The first watch that gets an answer after a failure ends the delays of the others. */
+static void on_answer(void *ctx)
+{
+	struct source *s = ctx;
+	struct watches *w = s->w;
+
+	if (!atomic_exchange(&s->failed, false))
+		return;
+	pthread_mutex_lock(&w->lock);
+	for (int i = 0; w->run && i < N_WATCHES; i++)
+		if (atomic_load(&w->sources[i].failed))
+			informer_retry_now(w->sources[i].informer);
+	pthread_mutex_unlock(&w->lock);
+}
+
+static void set_run(struct watches *w, bool run)
+{
+	pthread_mutex_lock(&w->lock);
+	w->run = run;
+	pthread_mutex_unlock(&w->lock);
 }
 
 static int start(struct source *s, struct error *err)
@@ -456,6 +482,7 @@ static int start(struct source *s, struct error *err)
 		.ask_ms = s->which == WATCH_JOBSET ? ASK_MS : 0,
 		.on_served = s->which == WATCH_JOBSET ? on_served : NULL,
 		.on_error = on_error,
+		.on_answer = on_answer,
 	};
 
 	return informer_start(&s->informer, &conf, err);
@@ -473,6 +500,7 @@ int watches_start(struct watches **ret, const struct watches_conf *conf,
 	struct watches *w = xcalloc(1, sizeof(*w));
 
 	w->conf = *conf;
+	pthread_mutex_init(&w->lock, NULL);
 	for (int i = 0; i < N_WATCHES; i++) {
 		w->sources[i].w = w;
 		w->sources[i].which = (enum watch_kind)i;
@@ -485,6 +513,7 @@ int watches_start(struct watches **ret, const struct watches_conf *conf,
 		}
 	}
 	runtimes_subscribe(conf->runtime_docs, on_runtime, &w->conf);
+	set_run(w, true);
 	*ret = w;
 	return 0;
 }
@@ -503,11 +532,13 @@ void watches_stop(struct watches *w)
 {
 	if (!w)
 		return;
+	set_run(w, false);
 	runtimes_subscribe(w->conf.runtime_docs, NULL, NULL);
 	/* Stop the watch of TrainJobs last: the handlers of other kinds read it. */
 	for (int i = N_WATCHES - 1; i >= 0; i--)
 		if (w->sources[i].informer)
 			informer_stop(w->sources[i].informer);
+	pthread_mutex_destroy(&w->lock);
 	free(w);
 }
 

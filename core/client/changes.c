@@ -21,6 +21,9 @@ struct watch {
 	struct changes *changes;
 	struct informer *informer;
 	struct arena arena; /* the strings of the informer's conf */
+	/* guarded by changes->lock */
+	bool answered;      /* it had an answer */
+	int64_t refused_ms; /* since when it is refused after one; 0: it is not */
 };
 
 struct changes {
@@ -30,10 +33,10 @@ struct changes {
 	struct watch watches[MAX_WATCHES];
 	size_t n_watches;
 	bool synced;          /* CHANGE_SYNCED has been returned */
-	int64_t retry_ms;     /* when to make the informers retry; 0: never */
 	int event;            /* an eventfd, readable while changes may be queued */
 	pthread_mutex_t lock; /* guards the members below */
 	pthread_cond_t room;
+	int64_t retry_ms; /* when to make the informers retry; 0: never */
 	struct change *first, **last;
 	size_t n;
 	bool lost, closed;
@@ -113,10 +116,13 @@ static void on_event(void *ctx, const cJSON *before, const cJSON *is)
 /* The first answer after CHANGE_LOST queues CHANGE_FOUND, even if no object changed. */
 static void on_answer(void *ctx)
 {
-	struct changes *c = ((struct watch *)ctx)->changes;
+	struct watch *w = ctx;
+	struct changes *c = w->changes;
 	bool found;
 
 	pthread_mutex_lock(&c->lock);
+	w->answered = true;
+	w->refused_ms = 0;
 	found = c->lost;
 	c->lost = false;
 	if (found)
@@ -133,14 +139,35 @@ static bool is_fatal(const struct error *err)
 	       err->kind == ERR_UNSUPPORTED || err->kind == ERR_INVALID;
 }
 
+/*
+ * Is this the refusal of an API server that has just started? Until it has read the rights and
+ * the CRDs, it denies what it served before.
+ */
+static bool is_starting(struct watch *w, const struct error *err)
+{
+	int64_t now = clock_ms();
+
+	if (!w->answered || (err->kind != ERR_DENIED && err->kind != ERR_NOT_FOUND)) {
+		w->refused_ms = 0;
+		return false;
+	}
+	if (!w->refused_ms)
+		w->refused_ms = now;
+	return now - w->refused_ms < CHANGES_REFUSED_MS;
+}
+
 static void on_error(void *ctx, const struct error *err)
 {
-	struct changes *c = ((struct watch *)ctx)->changes;
+	struct watch *w = ctx;
+	struct changes *c = w->changes;
 
 	if (err->kind == ERR_STOPPED || err->kind == ERR_FORMAT || err->kind == ERR_LIMIT)
 		return; /* a shutdown; an object that cannot be parsed */
 	pthread_mutex_lock(&c->lock);
-	if (is_fatal(err)) {
+	if (is_starting(w, err)) {
+		if (!c->retry_ms)
+			c->retry_ms = clock_ms() + RETRY_MS;
+	} else if (is_fatal(err)) {
 		if (!c->fatal.kind)
 			c->fatal = *err;
 	} else if (!c->lost) {
@@ -234,9 +261,15 @@ static int next_change(struct changes *c, struct change *ret, struct error *err)
 /* Informers back off up to 30 s, too long for a person: make them retry earlier. */
 static void retry_informers(struct changes *c)
 {
-	if (!c->retry_ms || clock_ms() < c->retry_ms)
+	bool due;
+
+	pthread_mutex_lock(&c->lock);
+	due = c->retry_ms && clock_ms() >= c->retry_ms;
+	if (due)
+		c->retry_ms = 0;
+	pthread_mutex_unlock(&c->lock);
+	if (!due)
 		return;
-	c->retry_ms = 0;
 	for (size_t i = 0; i < c->n_watches; i++)
 		informer_retry_now(c->watches[i].informer);
 }

@@ -8,7 +8,8 @@
  *
  * An API server that cannot be reached is retried until it answers: CHANGE_LOST once, then
  * CHANGE_FOUND. Permanent failures (ERR_DENIED, a kind that is not served) end
- * changes_next() with that error.
+ * changes_next() with that error: at once before a watch's first answer, later once they
+ * have lasted for CHANGES_REFUSED_MS.
  */
 #ifndef CLIENT_CHANGES_H
 #define CLIENT_CHANGES_H
@@ -16,7 +17,11 @@
 #include "base/cleanup.h"
 #include "kube/informer.h"
 
-enum { CHANGES_MAX = 1024 }; /* in the queue; a full one blocks the informers */
+enum {
+	CHANGES_MAX = 1024, /* in the queue; a full one blocks the informers */
+	/* An API server that starts denies for less than this what it served before. */
+	CHANGES_REFUSED_MS = 15000,
+};
 
 enum change_kind {
 	CHANGE_ADDED,

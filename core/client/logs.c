@@ -478,13 +478,13 @@ static bool refresh(struct logs *l, int64_t now)
 	struct error err = { 0 };
 
 	l->stale = !relist(l, &err);
+	if (logs_is_denied(&l->refused_ms, &err))
+		l->fatal = err;
 	if (!l->stale)
 		return true;
-	if (err.kind == ERR_DENIED)
-		l->fatal = err;
-	else if (!l->lost)
+	if (!l->lost && err.kind != ERR_DENIED)
 		logs_note(l, "%s; trying again", err.msg);
-	l->lost = true;
+	l->lost |= err.kind != ERR_DENIED;
 	l->next_ms = now + ROUND_MS;
 	return false;
 }

@@ -47,8 +47,9 @@ struct log_source {
 	bool has_data;        /* this request has received data */
 	int failures;         /* in a row */
 	int64_t failed_ms;    /* when the first of them happened */
-	int64_t due_ms;       /* the next request is not made before this time */
-	struct error why;     /* the last failure */
+	int64_t refused_ms; /* since when it is denied; 0: it is not */
+	int64_t due_ms;     /* the next request is not made before this time */
+	struct error why;   /* the last failure */
 	bool failure_noted; /* the failures have been reported */
 
 	struct log_source *next;
@@ -70,6 +71,8 @@ struct logs {
 	bool missed;  /* pods may be missing among the sources */
 	struct error why_missed; /* the JobSet's; kind 0: not the reason */
 	bool lost;               /* the lost connection was reported */
+	bool answered;           /* the API server has shown a log */
+	int64_t refused_ms;      /* since when the list of pods is denied; 0: it is not */
 	int64_t next_ms;         /* the first due_ms of the sources; < 0: none */
 	int64_t over_ms;         /* when the job ended, or was found ended; 0: not yet */
 	bool over_listed;        /* its pods have been listed since */
@@ -98,6 +101,11 @@ static inline bool log_source_readable(const struct log_source *s)
 {
 	return s->run.started && !s->replaced && !s->done;
 }
+/*
+ * Has the API server denied this for CHANGES_REFUSED_MS? *refused_ms: since when, 0 if it
+ * does not; err->kind 0: it has answered.
+ */
+bool logs_is_denied(int64_t *refused_ms, const struct error *err);
 /* Report a message that begins with the container's step and rank. */
 void log_source_note(const struct log_source *s, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* Set s->waiting_reason from the pod: "ContainerCreating", or a longer reason. */

@@ -99,13 +99,21 @@ static const char *log_path(struct arena *arena, const struct log_source *s)
 	return arena_strdup(arena, (char *)path.data);
 }
 
+/* The API server has answered: it is not refusing this log. */
+static void set_answered(struct log_source *s)
+{
+	s->logs->answered = true;
+	s->refused_ms = 0;
+	s->failures = 0;
+}
+
 static int on_data(void *ctx, const void *data, size_t len, struct error *err)
 {
 	struct log_source *s = ctx;
 
 	if (!s->has_data) {
 		s->has_data = true;
-		s->failures = 0;
+		set_answered(s);
 		s->failure_noted = false;
 		if (s->logs->lost) {
 			s->logs->lost = false;
@@ -127,7 +135,7 @@ static void ended(struct log_source *s)
 {
 	bool follow = s->logs->want->follow;
 
-	s->failures = 0;
+	set_answered(s);
 	s->run_complete = s->previous || s->requested_ended;
 	if (s->run_complete || !follow)
 		log_lines_end(&s->lines);
@@ -202,9 +210,31 @@ static void no_such_run(struct log_source *s, const struct error *err)
 	}
 }
 
+bool logs_is_denied(int64_t *refused_ms, const struct error *err)
+{
+	int64_t now = clock_ms();
+
+	if (err->kind != ERR_DENIED)
+		*refused_ms = 0;
+	else if (!*refused_ms)
+		*refused_ms = now;
+	return *refused_ms && now - *refused_ms >= CHANGES_REFUSED_MS;
+}
+
+/* Before the first log was read, a refusal is final. */
+static bool is_denied(struct log_source *s, const struct error *err)
+{
+	bool denied = logs_is_denied(&s->refused_ms, err);
+
+	if (s->logs->answered || err->kind != ERR_DENIED)
+		return denied;
+	return err->code != 401 || s->failures;
+}
+
 static void failed(struct log_source *s, const struct error *err)
 {
 	struct logs *l = s->logs;
+	bool denied = is_denied(s, err);
 
 	s->why = *err;
 	if (err->kind == ERR_NOT_FOUND) {
@@ -212,7 +242,7 @@ static void failed(struct log_source *s, const struct error *err)
 		finish(s);
 	} else if (err->code == 400) {
 		no_such_run(s, err);
-	} else if (err->kind == ERR_DENIED && (err->code != 401 || s->failures)) {
+	} else if (denied) {
 		l->fatal = *err;
 		permission_explain(&l->fatal);
 	} else if (err->kind != ERR_STOPPED) {

@@ -1,4 +1,5 @@
 /* Jobs suspended, resumed and deleted, and runtimes listed, against an API server. */
+#include "client/changes.h"
 #include "client/deletion.h"
 #include "client/jobs.h"
 #include "client/queue.h"
@@ -129,6 +130,86 @@ TEST(test_runtimes)
 	assert_null(job_runtime_ref(CLUSTER_RUNTIME_KIND, "a", "x").ns);
 	assert_string_equal(job_runtime_ref(RUNTIME_KIND, "a", "x").ns, "a");
 	apiserver_stop(&s);
+}
+
+static enum change_kind next_kind(struct changes *c)
+{
+	cleanup_change struct change change = { 0 };
+	struct error err = { 0 };
+
+	if (changes_next(c, -1, &change, &err) != 1)
+		fail_msg("%s", err.msg);
+	return change.kind;
+}
+
+/* An API server that starts has not read the rights and the CRDs yet (kubernetes#121635). */
+TEST(test_refused_while_the_api_server_starts)
+{
+	static const char *const ops[] = { "deny", "unserved" };
+	const struct kube_ref ref = job_ref("a", NULL);
+	struct error err = { 0 };
+
+	for (size_t i = 0; i < N_ELEMENTS(ops); i++) {
+		struct apiserver s = { 0 };
+		struct change none = { 0 };
+		struct changes *c = NULL;
+		char op[100];
+		int64_t asked;
+
+		apiserver_start(&s);
+		put(&s, TRAINER_API_VERSION, TRAINJOB_KIND, "a", "one");
+		assert_int_equal(changes_new(&c, s.kube, NULL, NULL, &err) ||
+					 changes_watch(c, &ref, NULL, NULL, &err),
+				 0);
+		assert_int_equal(next_kind(c), CHANGE_ADDED);
+		assert_int_equal(next_kind(c), CHANGE_SYNCED);
+		EVENTUALLY(apiserver_seen(&s, "watch trainjobs") > 0);
+		asked = apiserver_seen(&s, "watch trainjobs");
+		snprintf(op, sizeof(op), "{'op':'%s','on':true,'plural':'trainjobs'}",
+			 ops[i]);
+		apiserver_do(&s, op);
+		apiserver_do(&s, "{'op':'cut'}");
+		while (apiserver_seen(&s, "watch trainjobs") < asked + 2)
+			if (changes_next(c, 10, &none, &err))
+				fail_msg("%s: %s", ops[i], err.msg);
+		snprintf(op, sizeof(op), "{'op':'%s','on':false,'plural':'trainjobs'}",
+			 ops[i]);
+		apiserver_do(&s, op);
+		put(&s, TRAINER_API_VERSION, TRAINJOB_KIND, "a", "two");
+		assert_int_equal(next_kind(c), CHANGE_ADDED);
+		changes_free(c);
+		apiserver_stop(&s);
+	}
+}
+
+TEST(test_refused_for_good)
+{
+	const struct kube_ref ref = job_ref("a", NULL);
+
+	for (int answered = 0; answered < 2; answered++) {
+		struct apiserver s = { 0 };
+		struct change none = { 0 };
+		struct changes *c = NULL;
+		struct error err = { 0 };
+		int64_t asked;
+
+		apiserver_start(&s);
+		if (!answered)
+			apiserver_do(&s, "{'op':'deny','on':true,'plural':'trainjobs'}");
+		assert_int_equal(changes_new(&c, s.kube, NULL, NULL, &err) ||
+					 changes_watch(c, &ref, NULL, NULL, &err),
+				 0);
+		if (answered) {
+			assert_int_equal(next_kind(c), CHANGE_SYNCED);
+			apiserver_do(&s, "{'op':'deny','on':true,'plural':'trainjobs'}");
+		}
+		assert_int_equal(changes_next(c, -1, &none, &err), -1);
+		assert_int_equal(err.kind, ERR_DENIED);
+		asked = apiserver_seen(&s, "watch trainjobs");
+		check_int("tries", asked > 3, answered);
+		changes_free(c);
+		apiserver_stop(&s);
+	}
 }
 
 RUN_TESTS(NULL, NULL)

@@ -149,6 +149,54 @@ TEST(test_a_pod_while_the_api_server_goes)
 	check_text("lines", (char *)lines.data, "hello;bye;");
 }
 
+/* The API server starts anew: the log is cut off, and rights are unknown for a moment. */
+static void *start_anew(void *ctx)
+{
+	struct apiserver *s = ctx;
+	int64_t asked;
+
+	create(s->kube, "v1", "Pod", running_text);
+	EVENTUALLY(apiserver_seen(s, "GET pods/log") > 0);
+	apiserver_do(s, "{'op':'deny','on':true,'plural':'pods'}");
+	asked = apiserver_seen(s, "GET pods");
+	EVENTUALLY(apiserver_seen(s, "GET pods") > asked + 1);
+	apiserver_do(s, "{'op':'deny','on':false,'plural':'pods'}");
+	patch_pod(s, pod_text);
+	patch_status(s, done_text);
+	return NULL;
+}
+
+/* Its requests are denied after the first (kubernetes#121635). */
+static void *deny_log(void *ctx)
+{
+	struct apiserver *s = ctx;
+	int64_t asked;
+
+	create(s->kube, "v1", "Pod", running_text);
+	EVENTUALLY(apiserver_seen(s, "GET pods/log") > 0);
+	asked = apiserver_seen(s, "GET pods/log");
+	apiserver_do(s, "{'op':'fail','n':2,'status':403,'of':'GET pods/log'}");
+	EVENTUALLY(apiserver_seen(s, "GET pods/log") > asked + 2);
+	patch_pod(s, pod_text);
+	patch_status(s, done_text);
+	return NULL;
+}
+
+TEST(test_denied_while_the_api_server_starts)
+{
+	static void *(*const worlds[])(void *) = { start_anew, deny_log };
+
+	for (size_t i = 0; i < N_ELEMENTS(worlds); i++) {
+		cleanup_buf struct buf lines = { .max = 1000 };
+
+		follow_while(worlds[i], &(struct logs_out){ .on_line = on_line,
+							    .on_note = on_note,
+							    .on_pause = on_pause,
+							    .ctx = &lines });
+		check_text("lines", (char *)lines.data, "hello;bye;");
+	}
+}
+
 enum { LONG_MS = 16000 }; /* longer than failures are borne once the job is over */
 
 /* The job has been over for long when a request for its logs fails for the first time. */

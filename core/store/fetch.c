@@ -423,8 +423,9 @@ static void sweep(struct fetch *f)
 	struct dirent *e;
 
 	while (dir && (e = readdir(dir)))
-		if (str_ends(e->d_name, ".part") || str_ends(e->d_name, ".journal") ||
-		    str_ends(e->d_name, ".note"))
+		if ((str_ends(e->d_name, ".part") || str_ends(e->d_name, ".journal") ||
+		     str_ends(e->d_name, ".note")) &&
+		    target_is_free(&f->target, e->d_name))
 			unlinkat(f->target.state, e->d_name, 0);
 	if (dir)
 		closedir(dir);

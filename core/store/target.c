@@ -9,11 +9,14 @@
 #include <sys/statvfs.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/random.h"
 #include "base/relpath.h"
 #include "base/str.h"
 #include "crypto/digest.h"
+
+enum { DAY = 24 * 3600 };
 
 /* A new volume may belong to root, while securityContext sets another user. */
 static int fail_write(struct error *err)
@@ -100,6 +103,18 @@ void target_name(const struct target *t, char ret[TARGET_NAME_SIZE + 16],
 
 	digest_hex_of(DIGEST_SHA256, path, strlen(path), hex);
 	snprintf(ret, TARGET_NAME_SIZE + 16, "%.32s%s.%.12s", hex, t->own, ending);
+}
+
+bool target_is_free(const struct target *t, const char *name)
+{
+	const char *own = name + strcspn(name, ".");
+	size_t len = strlen(t->own);
+	struct stat st;
+
+	if (!strncmp(own, t->own, len) && strrchr(own, '.') == own + len)
+		return true;
+	return !fstatat(t->state, name, &st, AT_SYMLINK_NOFOLLOW) &&
+	       st.st_mtim.tv_sec < clock_now() - DAY;
 }
 
 /* Open component by component; `make`: create missing directories. */

@@ -35,6 +35,12 @@ bool target_reserved(const char *path);
 void target_name(const struct target *t, char ret[TARGET_NAME_SIZE + 16],
 		 const char *path, const char *ending);
 
+/*
+ * Is a file in progress this process's, or has it not been written to for a day? Others may
+ * be those of a process that has no lock, or that is on another machine, which has one.
+ */
+bool target_is_free(const struct target *t, const char *name);
+
 /* The file; ret_st->st_nlink is 0 if it is missing or not a regular file. */
 MUST_CHECK int target_stat(const struct target *t, const char *path, struct stat *ret_st,
 			   struct error *err);

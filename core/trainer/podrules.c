@@ -433,7 +433,9 @@ static void check_pod(struct check *c)
 	check_word(c, NULL, spec, "restartPolicy", restart_policies);
 	check_word(c, NULL, spec, "dnsPolicy", dns_policies);
 	json_each(node, json_get(spec, "nodeSelector")) {
-		why = cJSON_IsString(node) ? name_value_invalid(node->valuestring) : NULL;
+		why = name_key_invalid(node->string);
+		if (!why && cJSON_IsString(node))
+			why = name_value_invalid(node->valuestring);
 		if (why)
 			refuse(c, node,
 			       MEMBER(MEMBER(NULL, "nodeSelector"), node->string), why);

@@ -73,6 +73,8 @@ static const struct row {
 	  "tolerations[1].operator: must be one of Exists, Equal" },
 	{ ONE("") ", nodeSelector: {a.b/c: d e}",
 	  "nodeSelector.a.b/c: must be empty or" },
+	{ ONE("") ", nodeSelector: {a/b/c: d}", "nodeSelector.a/b/c: must" },
+	{ ONE("") ", nodeSelector: {a.b/C_d: 'true', e: ''}", NULL },
 	{ ONE(", env: [{name: a, value: b}, {name: c=d, value: e}]"),
 	  "containers[0].env[1]: the name must not be empty or contain '='" },
 	{ ONE(", env: [{name: a, value: b, valueFrom: {fieldRef: {fieldPath: metadata.name}}}]"),

@@ -56,6 +56,7 @@ static void copy_config(struct kube_config *to, const struct kube_config *from)
 	*to = (struct kube_config){ .insecure = from->insecure };
 	to->server = arena_strdup(&to->arena, from->server);
 	to->ca_pem = arena_strdup(&to->arena, from->ca_pem);
+	to->ca_file = arena_strdup(&to->arena, from->ca_file);
 	to->tls_server_name = arena_strdup(&to->arena, from->tls_server_name);
 	to->proxy_url = arena_strdup(&to->arena, from->proxy_url);
 	to->ns = arena_strdup(&to->arena, from->ns ? from->ns : "default");
@@ -445,7 +446,7 @@ static int send_once(struct kube *k, struct request_state *state,
 	return rc;
 }
 
-/* Send with the current credentials; after a 401, once more with renewed ones. */
+/* Send with the current credentials and CA; once more when those are renewed then. */
 static int send_as(struct kube *k, struct request_state *state, struct http_response *ret,
 		   struct error *err)
 {
@@ -453,12 +454,16 @@ static int send_as(struct kube *k, struct request_state *state, struct http_resp
 		return send_once(k, state, NULL, ret, err);
 	for (int tries = 0;; tries++) {
 		struct kube_attempt attempt = { 0 };
+		bool renewed;
 		int rc;
 
 		if (kube_attempt_begin(k, &attempt, err))
 			return -1;
 		rc = send_once(k, state, &attempt, ret, err);
-		if (!kube_attempt_end(k, &attempt, !rc && ret->status == 401) || tries)
+		renewed = rc && err->kind == ERR_UNTRUSTED && kube_renew_ca(k, &attempt);
+		if (kube_attempt_end(k, &attempt, !rc && ret->status == 401))
+			renewed = true;
+		if (!renewed || tries)
 			return rc;
 		http_response_release(ret);
 	}

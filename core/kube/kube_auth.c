@@ -5,7 +5,8 @@
  * A token's file is read again when the token is a minute old or the server refuses it.
  * An exec plugin runs for the first request, and when its credential has expired or is
  * refused. A new client certificate needs a new http_client: a connection authenticates
- * as the certificate that opened it.
+ * as the certificate that opened it. So does a new CA, whose file is read again when a
+ * server's certificate is not verified.
  */
 #include <string.h>
 
@@ -14,9 +15,10 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
+#include "crypto/x509.h"
 #include "kube/kube_impl.h"
 
-enum { TOKEN_MS = 60 * 1000, MAX_TOKEN = 64 * 1024 };
+enum { TOKEN_MS = 60 * 1000, MAX_TOKEN = 64 * 1024, MAX_CA = 1024 * 1024 };
 
 #define BLANKS " \t\r\n"
 
@@ -24,7 +26,7 @@ static int conn_new(struct kube *k, const char *cert_pem, const char *key_pem,
 		    struct kube_conn **ret, struct error *err)
 {
 	struct http_conf conf = {
-		.ca_pem = k->config.ca_pem,
+		.ca_pem = k->auth.ca_pem ? k->auth.ca_pem : k->config.ca_pem,
 		.ca_setting = "certificate-authority",
 		.cert_pem = cert_pem,
 		.key_pem = key_pem,
@@ -101,24 +103,32 @@ static bool uses_exec(const struct kube *k)
 	       !k->config.username && !k->config.cert_pem;
 }
 
+/* Opens connections as a client certificate, the configured one if cert_pem is NULL. */
+static int renew_conn(struct kube *k, const char *cert_pem, const char *key_pem,
+		      struct error *err)
+{
+	struct kube_conn *conn;
+
+	if (conn_new(k, cert_pem ? cert_pem : k->config.cert_pem,
+		     cert_pem ? key_pem : k->config.key_pem, &conn, err))
+		return -1;
+	conn_put(k->auth.conn);
+	k->auth.conn = conn;
+	return 0;
+}
+
 static int ask_plugin(struct kube *k, struct error *err)
 {
 	struct kube_auth *a = &k->auth;
 	struct kube_credential got = { 0 };
-	struct kube_conn *conn = NULL;
 
 	if (kube_exec_credential(&got, &k->config, err))
 		return -1;
-	if (!str_eq(got.cert_pem, a->credential.cert_pem) ||
-	    !str_eq(got.key_pem, a->credential.key_pem)) {
-		if (conn_new(k, got.cert_pem ? got.cert_pem : k->config.cert_pem,
-			     got.cert_pem ? got.key_pem : k->config.key_pem, &conn,
-			     err)) {
-			kube_credential_release(&got);
-			return -1;
-		}
-		conn_put(a->conn);
-		a->conn = conn;
+	if ((!str_eq(got.cert_pem, a->credential.cert_pem) ||
+	     !str_eq(got.key_pem, a->credential.key_pem)) &&
+	    renew_conn(k, got.cert_pem, got.key_pem, err)) {
+		kube_credential_release(&got);
+		return -1;
 	}
 	kube_credential_release(&a->credential);
 	a->credential = got;
@@ -190,6 +200,39 @@ bool kube_attempt_end(struct kube *k, struct kube_attempt *attempt, bool refused
 	return refused && can;
 }
 
+/* Under a->lock. */
+static bool read_ca(struct kube *k)
+{
+	cleanup_buf struct buf text = { .max = MAX_CA };
+	struct kube_auth *a = &k->auth;
+	char *before = a->ca_pem;
+
+	if (!k->config.ca_file || file_read(&text, k->config.ca_file, IGNORED) ||
+	    !text.data || str_eq((char *)text.data, before ? before : k->config.ca_pem) ||
+	    x509_check_bundle((char *)text.data, IGNORED))
+		return false;
+	a->ca_pem = (char *)text.data;
+	if (renew_conn(k, a->credential.cert_pem, a->credential.key_pem, IGNORED)) {
+		a->ca_pem = before;
+		return false;
+	}
+	free(before);
+	text.data = NULL;
+	return true;
+}
+
+bool kube_renew_ca(struct kube *k, const struct kube_attempt *attempt)
+{
+	struct kube_auth *a = &k->auth;
+	bool ret;
+
+	pthread_mutex_lock(&a->lock);
+	/* Another thread may have renewed it since. */
+	ret = attempt->conn != a->conn || read_ca(k);
+	pthread_mutex_unlock(&a->lock);
+	return ret;
+}
+
 int kube_auth_init(struct kube *k, struct error *err)
 {
 	struct kube_auth *a = &k->auth;
@@ -209,6 +252,7 @@ void kube_auth_release(struct kube *k)
 	if (!a->conn)
 		return;
 	conn_put(a->conn);
+	free(a->ca_pem);
 	str_wipe_free(a->token);
 	kube_credential_release(&a->credential);
 	pthread_mutex_destroy(&a->lock);

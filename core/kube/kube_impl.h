@@ -26,6 +26,7 @@ struct kube_conn {
 struct kube_auth {
 	pthread_mutex_t lock;
 	struct kube_conn *conn;
+	char *ca_pem;    /* read since the start; NULL: the config's */
 	char *token;     /* the current bearer token, or NULL */
 	int64_t read_ms; /* clock_ms() of the last read; 0: read it now */
 	struct kube_credential credential; /* from the exec plugin */
@@ -59,6 +60,11 @@ MUST_CHECK int kube_attempt_begin(struct kube *k, struct kube_attempt *ret,
 				  struct error *err);
 /* refused: the answer was 401. True: the credentials can be renewed: retry. */
 bool kube_attempt_end(struct kube *k, struct kube_attempt *turn, bool refused);
+/*
+ * The CA that the attempt knew does not verify the server. True: the CA's file has another
+ * now, as after a rotation: retry. Connections that are open go on.
+ */
+bool kube_renew_ca(struct kube *k, const struct kube_attempt *attempt);
 MUST_CHECK int kube_auth_init(struct kube *k, struct error *err);
 void kube_auth_release(struct kube *k);
 

@@ -355,6 +355,9 @@ static void read_cluster(struct load *l, const struct entry *e)
 	struct proxy proxy;
 
 	to->ca_pem = pem_of(l, e, "certificate-authority");
+	if (to->ca_pem && !text_of(l, e, "certificate-authority-data"))
+		to->ca_file = path_join(&to->arena, e->source->dir,
+					text_of(l, e, "certificate-authority"));
 	if (to->ca_pem && x509_check_bundle(to->ca_pem, &why))
 		pem_problem(l, e, "certificate-authority", &why);
 	to->tls_server_name = text_of(l, e, "tls-server-name");
@@ -767,6 +770,7 @@ int kube_config_in_cluster(struct kube_config *ret, struct error *err)
 	to.server = arena_printf(&to.arena, "https://%s%s%s:%s", v6 ? "[" : "", host,
 				 v6 ? "]" : "", port);
 	to.ca_pem = arena_strdup(&to.arena, (char *)ca.data);
+	to.ca_file = ACCOUNT_DIR "/ca.crt";
 	to.token_file = ACCOUNT_DIR "/token";
 	to.ns = kube_pod_namespace(&to.arena);
 	if (!to.ns)

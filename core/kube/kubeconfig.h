@@ -24,6 +24,7 @@ struct kube_config {
 	struct arena arena; /* owns the strings */
 	const char *server; /* "https://host:6443/prefix", no slash at the end */
 	const char *ca_pem, *tls_server_name, *proxy_url; /* NULL: absent */
+	const char *ca_file; /* of ca_pem, read again when it does not verify; or NULL */
 	bool insecure;
 	const char *ns;                 /* the context's, else "default" */
 	const char *cert_pem, *key_pem; /* the client's, or NULL */

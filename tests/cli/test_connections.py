@@ -93,8 +93,8 @@ class Server(http.server.ThreadingHTTPServer):
         pass
 
 
-def serve(certs, key, version=None):
-    server = Server(("127.0.0.1", 0), Api)
+def serve(certs, key, version=None, of=Server):
+    server = of(("127.0.0.1", 0), Api)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.set_ciphers("DEFAULT:@SECLEVEL=0")
     if version:
@@ -204,7 +204,33 @@ new("int", "root", ext=CA)
 new("int2", "far", ext=CA, key="int", cn="int")
 new("leaf", "int")
 new("direct", "root")
+class Rotation(Server):
+    """Once the client has read the CA and connects, its file has another."""
+    after = None
+
+    def get_request(self):
+        write("rotated.crt", read(self.after))
+        return super().get_request()
+
+
+def rotates(what, want, after):
+    write("rotated.crt", read("root.crt"))
+    server = serve("moved.crt", "moved", of=Rotation)
+    server.after = after
+    gets(what, want, server.server_port, {"certificate-authority": "rotated.crt"})
+    server.shutdown()
+    server.server_close()
+
+
 SUPPORTED = "supported: RSA, and ECDSA with P-256, P-384 and P-521"
+
+# ---- rotation ---------------------------------------------------------------------------
+new("moved", "far")
+write("nothing.crt", "nothing\n")
+rotates("a CA that is replaced while the program runs is read again", NOTHING, "far.crt")
+rotates("... also one that is added to the old", NOTHING, chain("root", "far"))
+rotates("... unless it is of somebody else", "untrusted CA", "int.crt")
+rotates("... or cannot be read", "untrusted CA", "nothing.crt")
 
 # ---- chains -----------------------------------------------------------------------------
 tls("the server's own certificate is the CA", NOTHING, "direct.crt", "direct", "direct.crt")

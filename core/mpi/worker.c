@@ -234,27 +234,37 @@ static void reap(struct worker *w)
 	}
 }
 
-/* A second SIGTERM may end a command that is about to save. */
+struct ending {
+	const struct session *sessions;
+	struct buf signaled; /* process IDs */
+};
+
+/*
+ * A second SIGTERM may end a command that is about to save. Each session's group has got
+ * one, also those whose parent has ended since, so that they are our children now.
+ */
 static bool was_signaled(void *ctx, pid_t pid)
 {
-	struct buf *signaled = ctx;
+	struct ending *e = ctx;
+	pid_t group = getpgid(pid);
 
-	for (size_t i = 0; i < signaled->len; i += sizeof(pid))
-		if (!memcmp(signaled->data + i, &pid, sizeof(pid)))
+	for (const struct session *s = e->sessions; s; s = s->next)
+		if (s->pid && s->pid == group)
 			return true;
-	buf_add(signaled, &pid, sizeof(pid));
+	for (size_t i = 0; i < e->signaled.len; i += sizeof(pid))
+		if (!memcmp(e->signaled.data + i, &pid, sizeof(pid)))
+			return true;
+	buf_add(&e->signaled, &pid, sizeof(pid));
 	return false;
 }
 
 static void end_everything(struct worker *w)
 {
-	cleanup_buf struct buf signaled = { .max = SIGNALED_MAX };
+	struct ending e = { w->sessions, { .max = SIGNALED_MAX } };
 	int64_t kill_at = clock_ms() + END_MS;
 
-	for (struct session *s = w->sessions; s; s = s->next) {
+	for (struct session *s = w->sessions; s; s = s->next)
 		session_end(s);
-		(void)was_signaled(&signaled, s->pid);
-	}
 	for (;;) {
 		bool late = clock_ms() >= kill_at;
 
@@ -262,10 +272,11 @@ static void end_everything(struct worker *w)
 			;
 		/* Orphans become our children: check all of them each time. */
 		if (!(late ? children_signal(SIGKILL, NULL, NULL)
-			   : children_signal(SIGTERM, was_signaled, &signaled)))
-			return;
+			   : children_signal(SIGTERM, was_signaled, &e)))
+			break;
 		clock_sleep_ms(20);
 	}
+	buf_release(&e.signaled);
 }
 
 /* ---- the loop ------------------------------------------------------------------- */

@@ -134,7 +134,6 @@ with subprocess.Popen(worker.command("sleep 1000"), stderr=subprocess.PIPE) as p
     is_("... and the launcher, with 255", (p.wait(PATIENCE), b"127.0.0.1: " in p.stderr.read()),
         (255, True))
 is_("... and all that it started, daemons too", marked("first"), [])
-worker = Worker()
 with open(path("counts.py"), "w") as f:
     f.write(f"""import signal, time
 received = []
@@ -145,11 +144,15 @@ while not received:
 time.sleep(0.3)
 open({path("sigterms")!r}, "w").write(str(len(received)))
 """)
-with subprocess.Popen(worker.command(f"exec {sys.executable} {path('counts.py')}"), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as p:
-    p.stdout.readline()
-    worker.stop()
-with open(path("sigterms")) as f:
-    is_("... each by one SIGTERM: a second would end one that saves", f.read(), "1")
+for what, command in (("each by one SIGTERM: a second would end one that saves", "exec {}"), ("also one whose shell ends before it", "{}; true")):
+    worker = Worker()
+    command = command.format(f"{sys.executable} {path('counts.py')}")
+    with subprocess.Popen(worker.command(command), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as p:
+        p.stdout.readline()
+        worker.stop()
+    with open(path("sigterms")) as f:
+        is_("... " + what, f.read(), "1")
+    os.unlink(path("sigterms"))
 
 # ---- the job's key -------------------------------------------------------------------
 worker = Worker()

@@ -236,6 +236,7 @@ static void validate_runtime(struct call *c)
 	if (meta_label(runtime, LABEL_FRAMEWORK)) {
 		validation_warn_of_workers(runtime, c->answer->warnings);
 		validation_warn_of_ends(runtime, c->answer->warnings);
+		validation_warn_of_gangs(runtime, c->answer->warnings);
 	}
 	if (errs.n)
 		refuse(c, &errs);

@@ -248,6 +248,7 @@ static void warn_runtime(const struct job_set *set, const struct doc *doc,
 	if (!schema_knows(set->schema, doc->obj) || doc_is(doc, TRAINJOB_KIND))
 		return;
 	validation_warn_of_ends(doc->obj, warnings);
+	validation_warn_of_gangs(doc->obj, warnings);
 	json_each(w, warnings) {
 		const char *path =
 			str_slice(&arena, w->valuestring, strcspn(w->valuestring, ":"));

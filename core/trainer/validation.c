@@ -439,6 +439,20 @@ void validation_warn_of_ends(const cJSON *runtime, cJSON *warnings)
 	}
 }
 
+void validation_warn_of_gangs(const cJSON *runtime, cJSON *warnings)
+{
+	const cJSON *policy = runtime_pod_group_policy(runtime);
+
+	if (!policy_coscheduling(policy) || !policy_volcano(policy))
+		return;
+	cJSON_AddItemToArray(
+		warnings,
+		cJSON_CreateString(
+			"spec.podGroupPolicy: coscheduling and volcano are both set: a job "
+			"gets a PodGroup of each, and does not start until both kinds are "
+			"installed; keep that of the scheduler in schedulerName"));
+}
+
 /* ---- nodes ---- */
 
 #define ONE_NODE "must be 1 or more: without nodes nothing trains"

@@ -70,6 +70,9 @@ void validation_warn_of_workers(const cJSON *runtime, cJSON *warnings);
  */
 void validation_warn_of_ends(const cJSON *runtime, cJSON *warnings);
 
+/* Warn of a gang for two schedulers, which upstream admits (kubeflow/trainer#4060). */
+void validation_warn_of_gangs(const cJSON *runtime, cJSON *warnings);
+
 /* Refuse unknown values of MPI_ANNOTATION (in a runtime for MPI) and CACHE_ANNOTATION. */
 void validate_annotations(const cJSON *runtime, struct field_errors *errs);
 

@@ -82,6 +82,10 @@ sed 's/^  template:/  template:\n    metadata: {}/; s/^    spec:/    spec:\n    
 check "a TTL in the JobSet's template: a warning" said jobset.yaml \
 	'^kftrainer runtime validate: warning: jobset.yaml:[0-9]+:[0-9]+: spec.template.spec.ttlSecondsAfterFinished: .*use spec.runPolicy'
 check "... and no error" test "$status" = 0
+sed 's/^  template:/  podGroupPolicy: {coscheduling: {}, volcano: {}}\n  template:/' kept.yaml >gangs.yaml
+check "a gang for two schedulers: a warning" said gangs.yaml \
+	'^kftrainer runtime validate: warning: gangs.yaml:[0-9]+:[0-9]+: spec.podGroupPolicy: coscheduling and volcano are both set'
+check "... and no error" test "$status" = 0
 
 printf '%s\n' 'apiVersion: trainer.kubeflow.org/v1alpha1' 'kind: OptimizationJob' 'metadata: {name: sweep}' 'spec: {}' >sweep.yaml
 for verb in 'runtime validate' 'submit --dry-run=client' 'submit --local'; do

@@ -402,6 +402,12 @@ TEST(test_when_the_api_server_fails)
 	"{spec: {template: {spec: {containers: [{name: node, image: i" command         \
 	"}]}}}}}]}}}}"
 
+#define GANGS(labels, policy)                                                           \
+	"{" API ", kind: TrainingRuntime, metadata: {name: rt, namespace: ns, "         \
+	"labels: {" labels "}}, spec: {mlPolicy: {torch: {}}, podGroupPolicy: {" policy \
+	"}, template: {"                                                                \
+	"spec: {replicatedJobs: " RJOB("node") "}}}}"
+
 /* Defect 15: upstream looks at no update of a TrainingRuntime, and never warns of one. */
 TEST(test_runtimes)
 {
@@ -452,6 +458,14 @@ TEST(test_runtimes)
 		{ VALIDATE_RT, NODES("ssh", SDK, ", command: [train]", ""), NULL, NULL,
 		  0 },
 		{ VALIDATE_RT, NODES("worker", "", "", ""), NULL, NULL, 0 },
+
+		/* a gang for two schedulers (kubeflow/trainer#4060) */
+		{ VALIDATE_RT, GANGS(SDK, "coscheduling: {}, volcano: {}"), NULL, NULL,
+		  1 },
+		{ VALIDATE_RT, GANGS(SDK, "volcano: {}"), NULL, NULL, 0 },
+		{ VALIDATE_RT, GANGS("", "coscheduling: {}, volcano: {}"), NULL, NULL,
+		  0 },
+
 		{ VALIDATE_RT, MPI("", "", BY "sshd"), NULL,
 		  "spec.template.metadata.annotations", 0 },
 	};

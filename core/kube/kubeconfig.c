@@ -15,6 +15,7 @@
 #include "base/str.h"
 #include "base/yaml.h"
 #include "crypto/x509.h"
+#include "kube/auth_provider.h"
 #include "kube/exec.h"
 #include "net/proxy.h"
 
@@ -473,6 +474,15 @@ static void read_client(struct load *l, const struct entry *e)
 	}
 }
 
+static void read_provider(struct load *l, const struct entry *e)
+{
+	const char *what = auth_provider_token(
+		&l->to->arena, json_get(e->node, "auth-provider"), &l->to->token);
+
+	if (what)
+		problem(l, e->source, in(l, e, "auth-provider"), "%s", what);
+}
+
 static void read_user(struct load *l, const struct entry *e)
 {
 	struct kube_config *to = l->to;
@@ -495,9 +505,8 @@ static void read_user(struct load *l, const struct entry *e)
 	    (to->impersonate_uid || to->impersonate_groups || to->impersonate_extra))
 		problem(l, e->source, e->at,
 			"as-uid, as-groups and as-user-extra need as");
-	if (json_get(e->node, "auth-provider"))
-		problem(l, e->source, in(l, e, "auth-provider"),
-			"is no longer supported, by kubectl neither; use an exec plugin");
+	if (json_get(e->node, "auth-provider") && !to->token && !file)
+		read_provider(l, e);
 }
 
 /* The cluster's extension for exec plugins (ExecCluster.config), or NULL. */

@@ -565,6 +565,43 @@ static void test_empty_server(void **state)
 		fail_msg("another message");
 }
 
+#define JWT_HEAD    "eyJhbGciOiJSUzI1NiJ9."                     /* {"alg":"RS256"} */
+#define JWT_OF_1970 JWT_HEAD "eyJleHAiOjF9.c2ln"                /* {"exp":1} */
+#define JWT_OF_9999 JWT_HEAD "eyJleHAiOjI1MzM3MDc2NDgwMH0.c2ln" /* {"exp":253370764800} */
+
+/* kube-rs#1223, kr8s#125: kubectl takes, and renews, tokens of OpenID Connect. */
+static void test_id_token(void **state)
+{
+	static const struct {
+		const char *user, *token;
+	} rows[] = {
+		{ "{auth-provider: {name: oidc, config: {id-token: " JWT_OF_9999
+		  ", refresh-token: r, idp-issuer-url: 'https://i'}}}",
+		  JWT_OF_9999 },
+		{ "{token: t, auth-provider: {name: oidc, config: {id-token: " JWT_OF_1970
+		  "}}}",
+		  "t" },
+	};
+	struct place *p = *state;
+
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
+		struct kube_config_flags flags = { 0 };
+		cleanup_kube_config struct kube_config c = { 0 };
+
+		flags.kubeconfig =
+			put(p, "config",
+			    arena_printf(
+				    &p->arena,
+				    "{current-context: x, contexts: [{name: x, context: "
+				    "{cluster: c, user: u}}], clusters: [{name: c, "
+				    "cluster: {server: 'https://a'}}], users: [{name: u, "
+				    "user: %s}]}",
+				    rows[i].user));
+		load(&c, &flags);
+		check_text("token", c.token, rows[i].token);
+	}
+}
+
 static void test_errors_of_users(void **state)
 {
 	static const struct {
@@ -592,6 +629,11 @@ static void test_errors_of_users(void **state)
 		  ".client-key: bad.key: the key cannot be read; supported: RSA" },
 		{ "{auth-provider: {name: gcp}}",
 		  ".auth-provider: is no longer supported" },
+		{ "{auth-provider: {name: oidc}}", ".auth-provider: has no id-token" },
+		{ "{auth-provider: {name: oidc, config: {id-token: a.b.c}}}",
+		  ".auth-provider: its id-token is no JSON Web Token" },
+		{ "{auth-provider: {name: oidc, config: {id-token: " JWT_OF_1970 "}}}",
+		  ".auth-provider: its id-token has expired; run kubectl once" },
 		{ "{as: a, as-user-extra: {a: b}}",
 		  ".as-user-extra: must be a mapping to lists of strings" },
 		{ "{as: a, as-user-extra: {a: [\"b\\nc\"]}}",
@@ -1047,6 +1089,7 @@ int main(void)
 		IN_PLACE(test_errors),
 		IN_PLACE(test_credentials_without_tls),
 		IN_PLACE(test_empty_server),
+		IN_PLACE(test_id_token),
 		IN_PLACE(test_errors_of_users),
 		IN_PLACE(test_exec_answers),
 		IN_PLACE(test_exec_credential),

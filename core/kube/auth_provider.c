@@ -1,0 +1,27 @@
+/* auth_provider.c - a bearer token of OpenID Connect (kube/auth_provider.h). */
+#include "kube/auth_provider.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/str.h"
+#include "crypto/jwt.h"
+
+const char *auth_provider_token(struct arena *arena, const cJSON *provider,
+				const char **ret)
+{
+	const char *token = json_str(provider, "config", "id-token");
+	cleanup_json cJSON *claims = NULL;
+
+	if (!str_eq(json_str(provider, "name"), "oidc"))
+		return "is no longer supported, by kubectl neither; use an exec plugin";
+	if (!token)
+		return "has no id-token; log in again";
+	claims = jwt_unverified(token);
+	if (!claims)
+		return "its id-token is no JSON Web Token; log in again";
+	if (json_int(claims, 0, "exp") <= clock_now())
+		return "its id-token has expired; run kubectl once, which renews it if "
+		       "there is a refresh-token, or log in again";
+	*ret = arena_strdup(arena, token);
+	return NULL;
+}

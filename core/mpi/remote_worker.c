@@ -20,6 +20,7 @@ struct worker_remote {
 	struct psk_conn *tls;
 	struct buf in, out;
 	size_t sending; /* bytes of `out` passed to psk_write(); 0: none */
+	bool broken;    /* a write failed: what the worker sent before is still read */
 	bool input_ended, ended;
 	int64_t input_credit;
 	uint32_t owed[2]; /* credit for stdout and stderr, not sent yet */
@@ -28,32 +29,33 @@ struct worker_remote {
 
 /* ---- to the worker -------------------------------------------------------------- */
 
-static int flush(struct worker_remote *r, struct error *err)
+static void flush(struct worker_remote *r)
 {
-	while (r->out.len) {
+	struct error err = { 0 };
+
+	while (r->out.len && !r->broken) {
 		size_t n = 0;
 		enum psk_state state;
 
 		if (!r->sending)
 			r->sending = r->out.len;
-		state = psk_write(r->tls, r->out.data, r->sending, &n, err);
+		state = psk_write(r->tls, r->out.data, r->sending, &n, &err);
 		if (state == PSK_WANT_WRITE || state == PSK_WANT_READ)
-			return 0;
-		if (state == PSK_END)
-			return error_set(err, ERR_IO, "connection closed");
-		if (state != PSK_OK)
-			return -1;
+			return;
+		r->broken = state != PSK_OK;
 		r->sending = 0;
 		buf_drop(&r->out, n);
 	}
-	return 0;
+	if (r->broken)
+		buf_drop(&r->out, r->out.len);
 }
 
 static size_t input_room(const void *self)
 {
 	const struct worker_remote *r = self;
 
-	if (r->input_ended || r->input_credit <= 0 || r->out.len >= FRAME_MAX)
+	if (r->input_ended || r->broken || r->input_credit <= 0 ||
+	    r->out.len >= FRAME_MAX)
 		return 0;
 	return (size_t)r->input_credit;
 }
@@ -156,8 +158,7 @@ static int pump(void *self, remote_output *output, void *ctx, struct error *err)
 	struct worker_remote *r = self;
 	struct sink to = { output, ctx };
 
-	if (flush(r, err))
-		return -1;
+	flush(r);
 	for (int i = 0; !r->ended && (i < PIECES || psk_pending(r->tls)); i++) {
 		unsigned char data[PIECE];
 		size_t n = 0;
@@ -170,8 +171,9 @@ static int pump(void *self, remote_output *output, void *ctx, struct error *err)
 		if (state == PSK_FAILED)
 			return -1;
 		buf_add(&r->in, data, n);
-		if (take_frames(r, &to, err) || flush(r, err))
+		if (take_frames(r, &to, err))
 			return -1;
+		flush(r);
 	}
 	return 0;
 }

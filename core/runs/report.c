@@ -95,23 +95,28 @@ int runs_check_owner(struct run_place *p, const cJSON *job, struct error *err)
 							   : "?");
 }
 
-static int claim_owner(struct runs *r, bool *ret_new, struct error *err)
+/* *is_new stays true over several tries: not all that a new owner writes may be there. */
+static int claim_owner(struct runs *r, bool *is_new, struct error *err)
 {
 	cleanup_json cJSON *owner = NULL, *mine = cJSON_CreateObject();
 	const cJSON *job = r->conf->job;
+	bool is_ours;
 
 	if (get_json(&owner, &r->place, "owner.json", err))
 		return -1;
-	*ret_new = !owner || !is_same_job(owner, job);
-	if (owner && *ret_new && !r->conf->resume)
+	is_ours = owner && is_same_job(owner, job);
+	if (owner && !is_ours && (*is_new || !r->conf->resume))
 		return error_set(err, ERR_EXISTS,
 				 "it is that of job %.100s of %.40s; use another one, or "
 				 "continue it with kftrainer.io/resume: \"true\"",
 				 json_str(owner, "name") ? json_str(owner, "name") : "?",
 				 json_str(owner, "time") ? json_str(owner, "time") : "?");
+	if (is_ours)
+		return 0;
+	*is_new = true;
 	put_names(mine, job);
 	put_time(mine, "time", clock_now());
-	return *ret_new ? runs_put_json(&r->place, "owner.json", mine, err) : 0;
+	return runs_put_json(&r->place, "owner.json", mine, err);
 }
 
 static int put_job(struct runs *r, struct error *err)
@@ -195,13 +200,14 @@ static int read_report(struct runs *r, struct error *err)
 	return 0;
 }
 
-static int claim_once(struct runs *r, struct error *err)
+/* Of two jobs that find no owner at once, the one that wrote its name last has it. */
+static int claim_once(struct runs *r, bool *is_new, struct error *err)
 {
-	bool is_new = false;
-
-	return claim_owner(r, &is_new, err) || find_last_attempt(r, err) ||
+	return claim_owner(r, is_new, err) || find_last_attempt(r, err) ||
 			       read_report(r, err) ||
-			       (is_new && (put_job(r, err) || put_code(r, err)))
+			       (*is_new &&
+				(put_job(r, err) || put_code(r, err) ||
+				 runs_check_owner(&r->place, r->conf->job, err)))
 		       ? -1
 		       : 0;
 }
@@ -209,8 +215,9 @@ static int claim_once(struct runs *r, struct error *err)
 int runs_claim(struct runs *r, struct error *err)
 {
 	int64_t until = clock_ms() + RUNS_GIVE_UP_MS, since = 0;
+	bool is_new = false;
 
-	while (claim_once(r, err)) {
+	while (claim_once(r, &is_new, err)) {
 		if (err->kind == ERR_EXISTS || err->kind == ERR_INVALID ||
 		    err->kind == ERR_DENIED || clock_ms() >= until)
 			return -1;

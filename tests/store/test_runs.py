@@ -163,6 +163,29 @@ check("another job is refused", differ((r.wait(), "kftrainer.io/resume" in r.tex
 r = Run("s3://buck/runs/one", "ck2", 5, 1, 0, options=["--resume"], uid="u2")
 check("... unless it resumes: a new node has the files", differ((r.wait(), first(r.text)),
       (0, "from 4 ['trainer_state.json', 'weights 0.bin']")) and r.text)
+
+
+class Taken(faulty.Server):
+    """As soon as a job has written its name another one writes its own."""
+
+    def answer(self, conn, method, target, *rest):
+        owner = folder("runs/two") / "owner.json"
+        if method != "PUT" and owner.exists() and "u9" not in owner.read_text():
+            owner.write_text(json.dumps({"layout": 1, "name": "b", "uid": "u9", "time": "2026-01-01T00:00:00Z"}))
+        super().answer(conn, method, target, *rest)
+
+
+taken = Taken(upstream=ENV["ENDPOINT"]).start()
+for options in [], ["--resume"]:
+    shutil.rmtree(folder("runs/two"), ignore_errors=True)
+    r = Run("s3://buck/runs/two", "ck-two", 4, 1, 0, options=options, env={"ENDPOINT": f"http://127.0.0.1:{taken.port}"})
+    check(f"of two jobs that come at once one is refused {options}", differ((r.wait(), "it is that of job b" in r.text), (126, True)) and r.text)
+broken = faulty.Server(upstream=ENV["ENDPOINT"]).start()
+broken.faults.set("/buck status=503\n/buck/ status=503")
+r = Run("s3://buck/runs/late", "ck-late", 1, 1, 0, env={"ENDPOINT": f"http://127.0.0.1:{broken.port}"})
+until(lambda: "run directory" in r.text)
+broken.faults.set("")
+check("what failed behind the job's name is written by the next try", differ((r.wait(), (folder("runs/late") / "job.yaml").exists()), (0, True)) and r.text)
 damaged = place / "checkpoints/checkpoint-5/weights 0.bin"
 damaged.write_bytes(b"6" * damaged.stat().st_size)
 r = Run("s3://buck/runs/one", "ck3", 6, 1, 0, uid="u2")

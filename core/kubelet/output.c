@@ -26,7 +26,30 @@ static void mark(struct output *o, bool begins)
 
 static int open_append(const char *path)
 {
-	return open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+	return open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+}
+
+/* A full disk may have cut off the last record of a start before. */
+static int open_marks(const char *path)
+{
+	int fd = open_append(path);
+	off_t size = fd < 0 ? 0 : lseek(fd, 0, SEEK_END);
+	off_t rest = size % (off_t)sizeof(struct output_mark);
+
+	if (!rest || !ftruncate(fd, size - rest))
+		return fd;
+	close(fd);
+	return -1;
+}
+
+/* ... and a line of it. */
+static void end_line(struct output *o)
+{
+	char last = '\n';
+
+	if (o->size > 0 && pread(o->fd, &last, 1, (off_t)o->size - 1) == 1 &&
+	    last != '\n' && write(o->fd, "\n", 1) == 1)
+		o->size++;
 }
 
 int output_open(struct output *o, const char *path, struct error *err)
@@ -42,8 +65,9 @@ int output_open(struct output *o, const char *path, struct error *err)
 	if (o->fd < 0)
 		return error_errno(err, errno, "%s", path);
 	o->size = lseek(o->fd, 0, SEEK_END);
+	end_line(o);
 	if (o->marks_path)
-		o->marks = open_append(o->marks_path);
+		o->marks = open_marks(o->marks_path);
 	mark(o, true);
 	return 0;
 }

@@ -123,20 +123,34 @@ static void condition_events(const struct event_sink *to, const cJSON *old,
 {
 	static const char *const silent[] = { "SuccessCriteriaMet", "FailureTarget",
 					      NULL };
+	/* A Job's, where the condition says something else. */
+	static const struct {
+		const char *type, *status, *reason, *message;
+	} rows[] = { { "Complete", "True", "Completed", "Job completed" },
+		     { "Suspended", "True", "Suspended", "Job suspended" },
+		     { "Suspended", "False", "Resumed", "Job resumed" } };
 	bool job = str_eq(meta_kind(now), "Job");
 	const cJSON *c;
 
 	json_each(c, json_get(now, "status", "conditions")) {
 		const char *type = json_str(c, "type"), *reason = json_str(c, "reason");
 		const char *message = json_str(c, "message");
+		bool is_true = str_eq(json_str(c, "status"), "True"), found = false;
 		const cJSON *was = json_find_const(json_get(old, "status", "conditions"),
 						   "type", type);
 
-		if (!str_eq(json_str(c, "status"), "True") || str_in(type, silent) ||
-		    str_eq(json_str(was, "status"), "True"))
+		if (str_eq(json_str(was, "status"), json_str(c, "status")) ||
+		    str_in(type, silent) || (!was && !is_true))
 			continue;
-		if (job && str_eq(type, "Complete"))
-			reason = "Completed", message = "Job completed";
+		for (size_t i = 0; job && i < N_ELEMENTS(rows); i++)
+			if (str_eq(type, rows[i].type) &&
+			    str_eq(json_str(c, "status"), rows[i].status)) {
+				reason = rows[i].reason;
+				message = rows[i].message;
+				found = true;
+			}
+		if (!found && !is_true)
+			continue;
 		about(to, now, job ? "job-controller" : "jobset", reason ? reason : type,
 		      message ? message : type, str_eq(type, "Failed"));
 	}

@@ -60,7 +60,7 @@ struct jobs_job {
 	int own_restarts, own_counted; /* status.jobRestarts of this replica */
 
 	int64_t created_ms;
-	int64_t start_ms; /* -1: not started */
+	int64_t start_ms, suspend_ms; /* -1: not started; never suspended nor resumed */
 	enum job_end target, end;
 	const char *reason; /* static */
 	char *message;

@@ -83,6 +83,7 @@ void job_create(struct jobs *j, struct jobs_job *job)
 	job->attempt = j->restarts;
 	job->own_attempt = job->own_restarts;
 	job->suspended = j->suspended;
+	job->suspend_ms = j->suspended ? j->now_ms : -1;
 	free(job->uid);
 	job->uid = jobs_uid(j->uid, seed);
 	j->changed = true;

@@ -371,6 +371,7 @@ static void suspend_jobs(struct jobs *j)
 				  !job->suspended)
 	{
 		job->suspended = true;
+		job->suspend_ms = j->now_ms;
 		j->changed = true;
 	}
 	set_condition(j, "Suspended", true, "SuspendedJobs", "jobset is suspended");
@@ -382,6 +383,7 @@ static void suspend_jobs(struct jobs *j)
 static void resume_job(struct jobs *j, struct jobs_job *job)
 {
 	job->suspended = false;
+	job->suspend_ms = j->now_ms;
 	job->start_ms = -1;
 	j->changed = true;
 }

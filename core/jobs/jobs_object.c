@@ -12,20 +12,26 @@ static void put_time(cJSON *doc, const char *key, int64_t ms)
 	json_put_str(doc, time_text(ms / 1000, text), key);
 }
 
-static void put_condition(cJSON *status, const struct jobs_job *job, const char *type,
-			  int64_t ms)
+static void add_condition(cJSON *status, const char *type, bool is, const char *reason,
+			  const char *message, int64_t ms)
 {
 	cJSON *c = cJSON_CreateObject();
 
 	json_put_str(c, type, "type");
-	json_put_str(c, "True", "status");
+	json_put_str(c, is ? "True" : "False", "status");
 	put_time(c, "lastProbeTime", ms);
 	put_time(c, "lastTransitionTime", ms);
-	if (job->reason)
-		json_put_str(c, job->reason, "reason");
-	if (job->message)
-		json_put_str(c, job->message, "message");
+	if (reason)
+		json_put_str(c, reason, "reason");
+	if (message)
+		json_put_str(c, message, "message");
 	cJSON_AddItemToArray(json_list(status, "conditions"), c);
+}
+
+static void put_condition(cJSON *status, const struct jobs_job *job, const char *type,
+			  int64_t ms)
+{
+	add_condition(status, type, true, job->reason, job->message, ms);
 }
 
 /* The succeeded indexes, as "0-2,5,6": from three in a row on with a dash. */
@@ -69,6 +75,11 @@ static void put_status(cJSON *doc, const struct jobs_job *job)
 	json_put_int(status, n.terminating, "terminating");
 	json_obj(status, "uncountedTerminatedPods");
 	put_indexes(status, job);
+	if (job->suspend_ms >= 0)
+		add_condition(status, "Suspended", job->suspended,
+			      job->suspended ? "JobSuspended" : "JobResumed",
+			      job->suspended ? "Job suspended" : "Job resumed",
+			      job->suspend_ms);
 	if (job->target != JOB_OPEN)
 		put_condition(status, job,
 			      job->target == JOB_COMPLETE ? "SuccessCriteriaMet"
@@ -80,8 +91,6 @@ static void put_status(cJSON *doc, const struct jobs_job *job)
 			      job->end_ms);
 	if (job->end == JOB_COMPLETE)
 		put_time(status, "completionTime", job->end_ms);
-	if (job->suspended)
-		put_condition(status, job, "Suspended", job->created_ms);
 }
 
 static cJSON *job_object(const struct jobs *j, const struct jobs_job *job)

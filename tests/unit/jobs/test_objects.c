@@ -82,7 +82,12 @@ static const struct {
 	  "Normal job-controller Job/p Completed: Job completed" },
 	{ NULL, WITH("Job", "Failed", "True", WHY), "Warning job-controller Job/p R: m" },
 	{ NULL, WITH("Job", "Suspended", "True", ""),
-	  "Normal job-controller Job/p Suspended: Suspended" },
+	  "Normal job-controller Job/p Suspended: Job suspended" },
+	{ WITH("Job", "Suspended", "True", WHY), WITH("Job", "Suspended", "False", WHY),
+	  "Normal job-controller Job/p Resumed: Job resumed" },
+	{ NULL, WITH("Job", "Suspended", "False", WHY), "" },
+	{ WITH("JobSet", "Suspended", "True", WHY),
+	  WITH("JobSet", "Suspended", "False", WHY), "" },
 	{ NULL, WITH("Job", "FailureTarget", "True", WHY), "" },
 	{ NULL, WITH("Job", "SuccessCriteriaMet", "True", WHY), "" },
 	{ NULL, WITH("JobSet", "Failed", "False", WHY), "" },
@@ -249,7 +254,9 @@ TEST(test_job_is_suspended)
 	jobs_set_suspend(s.jobs, true);
 	step(&s);
 	expect(&s, STATUS(START("1") ",'ready':0,'terminating':1",
-			  ",'conditions':[" CONDITION_("Suspended", "1", , ) "]"));
+			  ",'conditions':[" CONDITION_(
+				  "Suspended", "2",
+				  AS("JobSuspended", "Job suspended")) "]"));
 	list = jobs_objects(s.jobs);
 	job = list->child;
 	assert_string_equal(json_str(job, "metadata", "name"), "t-w-0");
@@ -271,6 +278,14 @@ TEST(test_job_is_suspended)
 				     "batch.kubernetes.io/controller-uid"),
 			    json_str(job, "metadata", "uid"));
 	assert_int_equal(strlen(json_str(job, "metadata", "uid")), 36);
+	become(&s, 0, NULL);
+	jobs_set_suspend(s.jobs, false);
+	step(&s);
+	expect(&s, STATUS(START("3") ",'active':1,'ready':0,'terminating':0",
+			  ",'conditions':[{'type':'Suspended','status':'False',"
+			  "'lastProbeTime':'1970-01-01T00:00:03Z',"
+			  "'lastTransitionTime':'1970-01-01T00:00:03Z',"
+			  "'reason':'JobResumed','message':'Job resumed'}]"));
 	end(&s);
 }
 

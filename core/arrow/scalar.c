@@ -150,6 +150,8 @@ bool scalar_of_statistics(struct scalar *ret, const struct leaf_type *leaf,
 {
 	const struct field *f = leaf->field;
 
+	if (leaf->unordered)
+		return false;
 	switch (scalar_class(f)) {
 	case SCALAR_INTEGER:
 		return integer_of(ret, leaf, b);

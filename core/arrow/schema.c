@@ -103,16 +103,37 @@ static int build_struct(struct builder *b, struct field *f, const struct place *
  * True: the list's repeated child is its element, by the rules for old writers
  * (LogicalTypes.md, "Lists").
  */
-static bool is_element(const struct schema_element *repeated, const char *name,
-		       const char *list)
+static bool is_element(struct builder *b, const struct schema_element *repeated,
+		       const char *name, const char *list)
 {
 	const char *tuple = str_after(name, list);
+	const struct schema_element *child = peek(b);
 
 	return !is_group(repeated) || repeated->n_children > 1 || str_eq(name, "array") ||
-	       (tuple && str_eq(tuple, "_tuple"));
+	       (tuple && str_eq(tuple, "_tuple")) ||
+	       (child && child->repetition == REPEATED);
 }
 
-/* `f` is the list; the repeated element is the next one, and is consumed. */
+static int build_group(struct builder *b, struct field *f, const struct place *at,
+		       const struct schema_element *e);
+
+/* A list or a map may be the element itself. */
+static int build_element(struct builder *b, struct field *f, const struct place *at,
+			 const struct schema_element *e)
+{
+	int rc;
+
+	if (++b->depth > MAX_DEPTH)
+		return bad(b, at->path, "nested too deeply");
+	rc = build_group(b, f, at, e);
+	b->depth--;
+	return rc;
+}
+
+/*
+ * `f` is the list; the repeated element is the next one, and is consumed. `keep`: it is
+ * the element, a plain group, whatever it says.
+ */
 static int build_elements(struct builder *b, struct field *f, const struct place *around,
 			  bool keep)
 {
@@ -126,15 +147,16 @@ static int build_elements(struct builder *b, struct field *f, const struct place
 	at.rep++;
 	at.def++;
 	at.def_around = f->def_inside = at.def;
-	if (!keep && !is_element(e, name, f->name))
+	if (!keep && !is_element(b, e, name, f->name))
 		return build(b, f->children, at);
 	f->children->name = name;
 	f->children->id = e->field_id;
 	f->children->rep = at.rep;
 	f->children->def = f->children->def_around = at.def;
 	f->children->first_leaf = b->schema->n_leaves;
-	if (is_group(e) ? build_struct(b, f->children, &at, e->n_children)
-			: build_leaf(b, f->children, &at, e))
+	if (!is_group(e) ? build_leaf(b, f->children, &at, e)
+	    : keep       ? build_struct(b, f->children, &at, e->n_children)
+			 : build_element(b, f->children, &at, e))
 		return -1;
 	f->children->n_leaves = b->schema->n_leaves - f->children->first_leaf;
 	return 0;
@@ -157,7 +179,7 @@ static int build_map(struct builder *b, struct field *f, const struct place *at)
 	if (!repeated || repeated->repetition != REPEATED || !is_group(repeated))
 		return bad(b, at->path, "a map without repeated entries");
 	f->kind = repeated->n_children == 2 ? ARROW_MAP : ARROW_LIST;
-	return build_elements(b, f, at, true);
+	return build_elements(b, f, at, repeated->n_children != 1);
 }
 
 static int build_group(struct builder *b, struct field *f, const struct place *at,

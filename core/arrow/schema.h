@@ -16,8 +16,9 @@ struct leaf_type {
 	int32_t physical; /* enum physical */
 	uint32_t width;   /* of a physical value; 0: bits or strings */
 	uint8_t max_def, max_rep;
-	bool in_group; /* inside groups, which need its levels */
-	char *path;    /* "a.list.element": for messages */
+	bool in_group;  /* inside groups, which need its levels */
+	bool unordered; /* minimum and maximum mean nothing */
+	char *path;     /* "a.list.element": for messages */
 };
 
 struct schema {

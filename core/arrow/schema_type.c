@@ -122,10 +122,13 @@ static const unsigned allowed[] = {
 	[LOGICAL_FLOAT16] = ON(PHYS_FIXED),
 };
 
+static bool is_known(const struct logical *l)
+{
+	return l->id >= 0 && (size_t)l->id < N_ELEMENTS(allowed);
+}
+
 static int check_physical(const struct logical *l, int32_t physical, struct error *err)
 {
-	if (l->id < 0 || (size_t)l->id >= N_ELEMENTS(allowed))
-		return error_set(err, ERR_UNSUPPORTED, "logical type %d", l->id);
 	if (!(allowed[l->id] & ON(physical)))
 		return error_set(err, ERR_FORMAT, "logical type %d on physical type %d",
 				 l->id, physical);
@@ -196,5 +199,9 @@ int schema_leaf_type(struct field *f, struct leaf_type *leaf,
 					 e->type_length);
 		leaf->width = f->width = (uint32_t)e->type_length;
 	}
-	return l.id ? set_logical(f, &l, e->type, err) : 0;
+	if (!l.id || is_known(&l))
+		return l.id ? set_logical(f, &l, e->type, err) : 0;
+	/* Newer than this reader, such as GEOMETRY: its values in an unknown order. */
+	leaf->unordered = true;
+	return 0;
 }

@@ -23,6 +23,7 @@ import samples
 from tap import check, finish
 
 DUMP = os.environ.get("DUMP", str(ROOT / "build/san/tests/cache/dump"))
+PROGRAM = os.environ.get("KFTRAINER", str(ROOT / "kftrainer"))
 MEMORY = 32 << 20
 scratch = pathlib.Path(tempfile.mkdtemp(prefix="kft-damaged-"))
 r = random.Random(7)
@@ -217,6 +218,39 @@ def refused(got, why):
 
 for name, got in zip(HOSTILE, read_all([data for data, _ in HOSTILE.values()])):
     check(f"hostile: {name}", refused(got, HOSTILE[name][1]))
+
+
+# ---- unusual, and whole: lists of old writers, and logical types of newer ones ----
+def printed(data, *args):
+    path = scratch / "unusual.parquet"
+    path.write_bytes(data)
+    done = subprocess.run([PROGRAM, "cache-serve", "cat", *args, path], capture_output=True, text=True)
+    return done.stdout + done.stderr or "nothing"
+
+
+NUMBERS = b"".join(i.to_bytes(8, "little") for i in (1, 2, 3, 4))
+IN_TWO = page(levels(b"\3\x98\0") + levels(runs(4, 3)) + NUMBERS, 4)  # of the second level, as its bits say: 0 2 1 2
+IN_ONE = page(levels(b"\3\x0a") + levels(runs(4, 1)) + NUMBERS, 4)
+LISTS = {
+    **{f"{name}, a list": (IN_TWO, [{3: OPTIONAL, 4: "l", 5: 1, 6: 3}, {3: REPEATED, 4: name, 5: 1, 6: 3}, leaf("e", repetition=REPEATED)],
+                           '{"l":[[1,2],[3,4]]}\n') for name in ("list", "array", "l_tuple", "bag")},
+    **{f"{name}, a group": (IN_TWO, [{3: OPTIONAL, 4: "l", 5: 1, 6: 3}, {3: REPEATED, 4: name, 5: 1}, leaf("e", repetition=REPEATED)],
+                            '{"l":[{"e":[1,2]},{"e":[3,4]}]}\n') for name in ("list", "array", "bag")},
+    "a map without values": (IN_ONE, [{3: REQUIRED, 4: "m", 5: 1, 6: 1}, {3: REPEATED, 4: "key_value", 5: 1, 6: 2}, leaf("key")],
+                             '{"m":[1,2]}\n{"m":[3,4]}\n'),
+}
+for name, (pages, schema, rows) in LISTS.items():
+    got = printed(file(pages, n=4, rows=rows.count("\n"), schema=[{4: "root", 5: 1}, *schema]))
+    check(f"lists of old writers: {name}", None if got == rows else got)
+deep = [{3: REPEATED, 4: f"g{i}", 5: 1, 6: 3} for i in range(1000)]
+check("... 1,000 deep", refused(read_all([file(good, schema=[{4: "root", 5: 1}, {3: OPTIONAL, 4: "l", 5: 1, 6: 3}, *deep, leaf()])])[0], "nested too deeply"))
+newer = [{4: "root", 5: 1}, leaf("x", BYTES, _10={17: {}})]
+wrong = {12: {3: 0, 5: b"b", 6: b"a"}}  # an order that this reader cannot know
+shape = file(page(b"\1\0\0\0q", 1), schema=newer, meta=wrong, footer={7: [{1: {}}]})
+got = printed(shape)
+check("a logical type of a newer writer: its physical type", None if got == '{"x":"cQ=="}\n' else got)
+got = printed(shape, "--filter", '[["x", "=", "cQ=="]]')
+check("... whose minimum and maximum are not used", None if got == '{"x":"cQ=="}\n' else got)
 
 
 # ---- encrypted by pyarrow ----

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,7 @@
 
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "base/xmalloc.h"
 
 int file_read_fd(struct buf *out, int fd, const char *name, struct error *err)
 {
@@ -235,6 +237,30 @@ char *path_dir(struct arena *arena, const char *path)
 	if (!slash)
 		return arena_strdup(arena, ".");
 	return str_slice(arena, path, slash == path ? 1 : (size_t)(slash - path));
+}
+
+char *path_of_program(struct error *err)
+{
+	static const char link[] = "/proc/self/exe", removed[] = " (deleted)";
+	char text[PATH_MAX + sizeof(removed)];
+	ssize_t len = readlink(link, text, sizeof(text) - 1);
+
+	if (len < 0) {
+		error_errno(err, errno, link);
+		return NULL;
+	}
+	text[len] = 0;
+	if (file_exists(text))
+		return xstrdup(text);
+	if (str_ends(text, removed))
+		text[(size_t)len - strlen(removed)] = 0;
+	if (file_exists(text))
+		return xstrdup(text);
+	error_set(
+		err, ERR_NOT_FOUND,
+		"%s was removed while it runs; start kftrainer again from where it is now",
+		text);
+	return NULL;
 }
 
 const char *path_below(const char *path, const char *dir)

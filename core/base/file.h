@@ -70,6 +70,12 @@ char *path_join(struct arena *arena, const char *dir, const char *name);
 const char *path_base(const char *path);               /* after the last '/' */
 char *path_dir(struct arena *arena, const char *path); /* before it; "." for none */
 
+/*
+ * Where the running program is, malloc'ed: a file that exists. If its file was replaced since,
+ * as by an upgrade, that is the new one. NULL: err is filled.
+ */
+char *path_of_program(struct error *err);
+
 /* "/b" where path is "/a/b" and dir "/a"; NULL when it is not below dir. */
 const char *path_below(const char *path, const char *dir);
 

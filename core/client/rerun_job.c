@@ -4,11 +4,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "api/meta.h"
 #include "base/cleanup.h"
+#include "base/file.h"
 #include "base/str.h"
 #include "base/thread.h"
 #include "client/jobs.h"
@@ -81,7 +81,7 @@ static int run_local(const struct remote_target *target, struct session *s,
 		     struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
-	cleanup_free char *self = realpath("/proc/self/exe", NULL);
+	cleanup_free char *self = path_of_program(err);
 	const char *argv[] = { self, "runtime", "rerun", "--dev", WORKSPACE_PATH, NULL };
 	struct enter_want want = {
 		.file = arena_printf(&arena, "%s/%s" ENTER_SUFFIX, target->logs,
@@ -94,7 +94,9 @@ static int run_local(const struct remote_target *target, struct session *s,
 	pthread_t reader;
 	int ends[2], code, rc;
 
-	if (!self || pipe2(ends, O_CLOEXEC))
+	if (!self)
+		return -1;
+	if (pipe2(ends, O_CLOEXEC))
 		return error_errno(err, errno, "pipe");
 	s->output = ends[0];
 	want.output = ends[1];

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -50,27 +49,17 @@ static int share(struct arena *arena, cJSON *objects, const char *folder,
 	return 0;
 }
 
-static int find_program(struct arena *arena, const char **ret, struct error *err)
-{
-	char program[PATH_MAX];
-	ssize_t n = readlink("/proc/self/exe", program, sizeof(program));
-
-	if (n < 0)
-		return error_errno(err, errno, "/proc/self/exe");
-	*ret = str_slice(arena, program, (size_t)n);
-	return 0;
-}
-
 int workspace_mount(cJSON *objects, const char *folder, const char *digest,
 		    bool *ret_shared, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
-	const char *program;
+	cleanup_free char *program = NULL;
 
 	*ret_shared = !can_mount(&arena, folder);
 	if (*ret_shared)
 		return share(&arena, objects, folder, digest, err);
-	if (find_program(&arena, &program, err))
+	program = path_of_program(err);
+	if (!program)
 		return -1;
 	workspace_bind_local(objects, program, folder);
 	return 0;
@@ -78,10 +67,9 @@ int workspace_mount(cJSON *objects, const char *folder, const char *digest,
 
 int workspace_mount_stored(cJSON *objects, const char *server, struct error *err)
 {
-	cleanup_arena struct arena arena = { 0 };
-	const char *program;
+	cleanup_free char *program = path_of_program(err);
 
-	if (find_program(&arena, &program, err))
+	if (!program)
 		return -1;
 	workspace_bind_stored(objects, program, server);
 	return 0;

@@ -4,7 +4,6 @@
 #include "local/initializers.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -87,11 +86,11 @@ static int use_in(cJSON *containers, const char *self, struct error *err)
 
 int initializers_map(cJSON *objects, struct error *err)
 {
-	cleanup_free char *self = realpath("/proc/self/exe", NULL);
+	cleanup_free char *self = path_of_program(err);
 	cJSON *object, *rjob;
 
 	if (!self)
-		return error_errno(err, errno, "/proc/self/exe");
+		return -1;
 	json_each(object, objects) {
 		if (!str_eq(json_str(object, "kind"), "JobSet"))
 			continue;

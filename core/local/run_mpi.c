@@ -204,10 +204,10 @@ static void edit_pod(struct edit *e, cJSON *pod_spec, const char *rjob)
 /* Create the links of `runtime carry`, to the running program. */
 static int make_links(struct arena *a, const char *dir, struct error *err)
 {
-	cleanup_free char *self = realpath("/proc/self/exe", NULL);
+	cleanup_free char *self = path_of_program(err);
 
 	if (!self)
-		return error_errno(err, errno, "/proc/self/exe");
+		return -1;
 	if (dir_make(dir, 0700, err))
 		return -1;
 	for (size_t i = 0; carry_links[i]; i++) {

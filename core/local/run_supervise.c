@@ -1,6 +1,5 @@
 /* run_supervise.c - supervised pods on one machine (local/run_impl.h). */
 #include <errno.h>
-#include <stdlib.h>
 
 #include "base/cleanup.h"
 #include "base/file.h"
@@ -166,9 +165,9 @@ int run_supervise_edit(struct run *r, struct error *err)
 	drop_preflight(r);
 	if (!any_supervised(r))
 		return 0;
-	self = realpath("/proc/self/exe", NULL);
+	self = path_of_program(err);
 	if (!self)
-		return error_errno(err, errno, "/proc/self/exe");
+		return -1;
 	if (run_reserve_port(r, &port, err))
 		return -1;
 	e.self = self;

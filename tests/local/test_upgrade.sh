@@ -131,4 +131,15 @@ check "moved: what ran has failed, and does not run again" eval 'kubectl wait --
 check "... the other one has its logs" eval '[ "$(kubectl logs -l jobset.sigs.k8s.io/jobset-name=over)" = said ]'
 check "... delete leaves nothing" eval 'kubectl delete trainjob over cut && until_true eval "! ls here/kftrainer/jobs/default/* 2>&1"'
 down TERM
+
+# ---- a server whose own file is replaced ------------------------------------------------------------------
+cp "$kftrainer" program
+kftrainer=$scratch/program up_here "$scratch/replaced"
+cp program newer && mv newer program
+check "a job after that" job upgraded 'echo said'
+check "... is run" kubectl wait --timeout=-1s --for=condition=Complete trainjob/upgraded
+mv program elsewhere
+check "a job after the file was moved" job moved 'echo said'
+check "... fails, and why" eval 'kubectl wait --timeout=-1s --for=condition=Failed trainjob/moved && kubectl get trainjob moved -o yaml | grep -q "start kftrainer again from where it is now"'
+down TERM
 finish

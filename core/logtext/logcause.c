@@ -88,6 +88,17 @@
 	"accept "                                                                   \
 	"the launcher's ssh"
 
+#define CRLF                                                                   \
+	"the script has the line ends of Windows: convert it, as with sed -i " \
+	"'s/\\r$//'"
+#define OLD_NUMPY \
+	"a package was compiled for another version of NumPy: install one that fits"
+#define NO_INSTRUCTION                                                            \
+	"a process used an instruction that this CPU does not have: use a newer " \
+	"CPU, or a build for this one"
+#define NO_WANDB \
+	"Weights & Biases wants a key: set WANDB_API_KEY in env, or WANDB_MODE=offline"
+
 #define NO_INPUT                                                                        \
 	"input ended: breakpoint() and input() need a terminal, which 'submit --local " \
 	"-i' gives to one process; other pods have no input"
@@ -139,6 +150,21 @@ static const struct log_cause causes[] = {
 	{ AT("can", "'t open file '"), '\'', "there is no script %s" },
 	{ AT("version `", "GLIBC_"), '\'',
 	  "a library needs the C library GLIBC_%s, and the image has an older one" },
+	{ AT("version `", "GLIBCXX_"), '\'',
+	  "a library needs the C++ library GLIBCXX_%s, and the image has an older one" },
+	{ AT(".so: undefined symbol: _", "Z"), 0,
+	  "a compiled package does not fit the version of PyTorch, or of another library "
+	  "that it uses: install it again for that one" },
+	{ AT("numpy.dtype size c", "hanged"), 0, OLD_NUMPY },
+	{ AT("numpy.ndarray size c", "hanged"), 0, OLD_NUMPY },
+	{ AT("python: ", "No module named "), '\n',
+	  "Python module %s is not installed for the interpreter that ran" },
+	{ AT("python3: ", "No module named "), '\n',
+	  "Python module %s is not installed for the interpreter that ran" },
+	{ AT("", "\\r': No such file"), 0, CRLF },
+	{ AT("", "\\r\u2019: No such file"), 0, CRLF },
+	{ AT("", "\\r': command not found"), 0, CRLF },
+	{ AT("", "^M: bad interpreter"), 0, CRLF },
 	{ AT("bdb.", "BdbQuit"), 0, NO_INPUT },
 	{ AT("", "EOFError: EOF when reading a line"), 0, NO_INPUT },
 	{ AT("python: c", "ommand not found"), 0, NO_PYTHON },
@@ -150,6 +176,7 @@ static const struct log_cause causes[] = {
 	{ AT("", "CUDA out of memory"), 0, DEVICE_FULL },
 	{ AT("", "HIP out of memory"), 0, DEVICE_FULL },
 	{ AT("", "XPU out of memory"), 0, DEVICE_FULL },
+	{ AT("", "MPS backend out of memory"), 0, DEVICE_FULL },
 	{ AT("torch.", "OutOfMemoryError"), 0, DEVICE_FULL },
 	{ AT("torch.cuda.", "OutOfMemoryError"), 0, DEVICE_FULL },
 	{ AT("", "CUDA error: out of memory"), 0, DEVICE_FULL },
@@ -195,6 +222,11 @@ static const struct log_cause causes[] = {
 	{ AT("limit exceeded on number of ", "pipes"), 0, NO_FILES },
 	{ AT("", "Stale file handle"), 0,
 	  "the file on the network file system was deleted or replaced" },
+	{ AT("", "Transport endpoint is not connected"), 0,
+	  "the volume's mount is gone, as when the process of its FUSE file system has "
+	  "ended: check the log and the memory of the volume's sidecar or driver" },
+	{ AT("[", "Errno 5] Input/output error"), 0,
+	  "the volume's storage failed: check the volume and its node" },
 	{ AT("", "EADDRINUSE"), 0, PORT_IN_USE, LOG_PORT },
 	{ AT("ddress alread", "y in use"), 0, PORT_IN_USE, LOG_PORT },
 
@@ -259,6 +291,21 @@ static const struct log_cause causes[] = {
 	{ AT("", "Couldn't instantiate the backend tokenizer"), 0,
 	  "the tokenizer needs the package sentencepiece or tiktoken" },
 
+	{ AT("while deserializing h", "eader: "), 0,
+	  "a .safetensors file is damaged or incomplete, or a Git LFS pointer in its "
+	  "place: get it again" },
+	{ AT("", "PytorchStreamReader failed"), 0,
+	  "a checkpoint is damaged or incomplete, as of a process that was killed while it "
+	  "wrote: use the one before, or get it again" },
+	{ AT("invalid load k", "ey, '"), '\'',
+	  "a file is no checkpoint of PyTorch: it begins with '%s' (a Git LFS pointer with "
+	  "'v', a web page with '<')" },
+	{ AT("", "CERTIFICATE_VERIFY_FAILED"), 0,
+	  "the image does not know the CA of the server's certificate: add it, and name "
+	  "its file in SSL_CERT_FILE and REQUESTS_CA_BUNDLE in env" },
+	{ AT("api_k", "ey not configured"), 0, NO_WANDB },
+	{ AT("No API k", "ey configured"), 0, NO_WANDB },
+
 	/* The causes in frameworks: docs/stacks.md tells more. */
 	{ AT("", "Logging memory stats is not supported on CPU"), 0,
 	  "torchtune's recipes for several devices need GPUs: without, use one process per "
@@ -284,6 +331,8 @@ static const struct log_cause causes[] = {
 	  "the node's sshd refuses the job's key: check the user, and sshAuthMountPath" },
 
 	/* Networks. */
+	{ AT("rendezvous: environment ", "variable "), ' ',
+	  "the process got no %s: start the script with torchrun" },
 	{ AT("", "Duplicate GPU detected"), 0,
 	  "two ranks use the same GPU: each must use that of its LOCAL_RANK, and a node "
 	  "must not start more processes than it has GPUs" },
@@ -318,6 +367,9 @@ static const struct log_cause causes[] = {
 	{ AT("", "Signal 11 (SIGSEGV) received"), 0, CRASHED },
 	{ AT("e", "xitcode: -11)"), 0, CRASHED },
 	{ AT("e", "xited on signal 11"), 0, CRASHED },
+	{ AT("", "Signal 4 (SIGILL) received"), 0, NO_INSTRUCTION },
+	{ AT("e", "xitcode: -4)"), 0, NO_INSTRUCTION },
+	{ AT("e", "xited on signal 4"), 0, NO_INSTRUCTION },
 	{ AT("", "Signal 7 (SIGBUS) received"), 0, BUS_ERROR },
 	{ AT("e", "xitcode: -7)"), 0, BUS_ERROR },
 	{ AT("e", "xited on signal 7"), 0, BUS_ERROR },

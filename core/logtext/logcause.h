@@ -28,7 +28,7 @@ struct log_cause {
 	enum log_side side;
 };
 
-enum { LOG_CAUSES_MAX = 200, LOG_WORD_MAX = 160 };
+enum { LOG_CAUSES_MAX = 240, LOG_WORD_MAX = 160 };
 
 /* Reads a log line by line. */
 struct log_reader {

@@ -370,8 +370,60 @@ static const struct row {
 	{ "/lib/x86_64-linux-gnu/libc.so.6: version `GLIBC_2.38' not "
 	  "found (required by ./train)",
 	  "a library needs the C library GLIBC_2.38", LOG_OWN },
+	{ "/usr/lib/libstdc++.so.6: version `GLIBCXX_3.4.32' not found (required by "
+	  "/x.so)",
+	  "a library needs the C++ library GLIBCXX_3.4.32", LOG_OWN },
+	{ "ImportError: /opt/flash_attn_2_cuda.cpython-310-x86_64-linux-gnu.so: "
+	  "undefined symbol: _ZN3c104cuda9SetDeviceEi",
+	  "a compiled package does not fit", LOG_OWN },
+	{ "NCCL INFO NET/Plugin: libnccl-net.so: undefined symbol: ncclNetPlugin_v9",
+	  NULL, LOG_OWN },
+	{ "ValueError: numpy.dtype size changed, may indicate binary incompatibility. "
+	  "Expected 96 from C header, got 88 from PyObject",
+	  "a package was compiled for another version of NumPy", LOG_OWN },
+	{ "/usr/bin/python3: No module named axolotl",
+	  "Python module axolotl is not installed", LOG_OWN },
+	{ "/opt/conda/bin/python: No module named axolotl",
+	  "Python module axolotl is not installed", LOG_OWN },
+	{ "WARNING: No module named 'flash_attn', going on without", NULL, LOG_OWN },
+	{ "/usr/bin/env: 'python3\\r': No such file or directory",
+	  "the script has the line ends of Windows", LOG_OWN },
+	{ "/usr/bin/env: \u2018python3\\r\u2019: No such file or directory",
+	  "the script has the line ends of Windows", LOG_OWN },
+	{ "run.sh: line 2: $'\\r': command not found",
+	  "the script has the line ends of Windows", LOG_OWN },
+	{ "bash: ./run.sh: /bin/bash^M: bad interpreter: No such file or directory",
+	  "the script has the line ends of Windows", LOG_OWN },
 	{ "exec /usr/bin/python: exec format error",
 	  "the program is for another kind of CPU", LOG_OWN },
+	/* Files. */
+	{ "OSError: [Errno 107] Transport endpoint is not connected: '/mnt/bucket/a'",
+	  "the volume's mount is gone", LOG_OWN },
+	{ "OSError: [Errno 5] Input/output error: '/mnt/a'",
+	  "the volume's storage failed", LOG_OWN },
+	{ "safetensors_rust.SafetensorError: Error while deserializing header: "
+	  "HeaderTooLarge",
+	  "a .safetensors file is damaged or incomplete", LOG_OWN },
+	{ "RuntimeError: PytorchStreamReader failed reading zip archive: failed finding "
+	  "central directory",
+	  "a checkpoint is damaged or incomplete", LOG_OWN },
+	{ "_pickle.UnpicklingError: invalid load key, 'v'.",
+	  "a file is no checkpoint of PyTorch: it begins with 'v'", LOG_OWN },
+	{ "SSLError(SSLCertVerificationError(1, '[SSL: CERTIFICATE_VERIFY_FAILED] "
+	  "certificate verify failed: self-signed certificate in certificate chain')))",
+	  "the image does not know the CA", LOG_OWN },
+	{ "wandb.errors.UsageError: api_key not configured (no-tty). call "
+	  "wandb.login(key=[your_api_key])",
+	  "Weights & Biases wants a key", LOG_OWN },
+	{ "wandb.errors.errors.UsageError: No API key configured. Use `wandb login` to "
+	  "log in.",
+	  "Weights & Biases wants a key", LOG_OWN },
+	{ "ValueError: Error initializing torch.distributed using env:// rendezvous: "
+	  "environment variable RANK expected, but not set",
+	  "the process got no RANK: start the script with torchrun", LOG_OWN },
+	{ "RuntimeError: MPS backend out of memory", "the memory of a GPU", LOG_OWN },
+	{ "Signal 4 (SIGILL) received by PID 7",
+	  "a process used an instruction that this CPU does not have", LOG_OWN },
 	/* CUDA. */
 	{ "RuntimeError: CUDA error: no kernel image is available for "
 	  "execution on the device",

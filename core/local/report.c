@@ -364,6 +364,14 @@ static bool is_too_long(const struct stream *s, const cJSON *end)
 			       "Argument list too long"));
 }
 
+/* The kubelet's words for a script whose #! line ends with a carriage return. */
+static bool is_of_windows(const cJSON *end)
+{
+	const char *message = json_str(end, "message");
+
+	return message && strstr(message, "the line ends of Windows");
+}
+
 /* The hint, "" for none. */
 static char *hint_of(const struct report *r, const struct stream *s, const char *pod,
 		     const char *container, const cJSON *end)
@@ -381,6 +389,8 @@ static char *hint_of(const struct report *r, const struct stream *s, const char 
 	else if (s->reader.cause && s->n - s->cause_at <= CAUSE_LINES &&
 		 !(s->reader.cause->side == LOG_PEER && own_error(s)))
 		add_log_hint(&b, r, s);
+	else if (code == 127 && is_of_windows(end))
+		buf_adds(&b, "convert the script, as with sed -i 's/\\r$//'");
 	else if (code == 127)
 		buf_adds(&b, "command not found: install it on this machine, or use its "
 			     "environment (--venv); images are not pulled");

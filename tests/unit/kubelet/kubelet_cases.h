@@ -87,6 +87,8 @@ static void test_how_it_ends(void **state)
 		{ "'command':['/etc']", 126, 0, "StartError", "not executable: /etc" },
 		{ "'command':['./no-interpreter']", 127, 0, "StartError",
 		  "interpreter (#! line" },
+		{ "'command':['./windows']", 127, 0, "StartError",
+		  "script with the line ends of Windows: ./windows" },
 		{ "'command':['./no-format']", 126, 0, "StartError",
 		  "neither a program nor" },
 		{ "'command':['true'],'workingDir':'/no/such/folder'", 128, 0,
@@ -99,6 +101,9 @@ static void test_how_it_ends(void **state)
 	podtest_open(&t, NULL);
 	assert_int_equal(file_write(path_join(&t.arena, t.dir, "no-interpreter"),
 				    "#!/no/such/sh\n", 14, 0755, &err),
+			 0);
+	assert_int_equal(file_write(path_join(&t.arena, t.dir, "windows"),
+				    "#!/bin/sh\r\nexit\r\n", 17, 0755, &err),
 			 0);
 	assert_int_equal(file_write(path_join(&t.arena, t.dir, "no-format"), "hello\n", 6,
 				    0755, &err),

@@ -172,6 +172,12 @@ TEST(test_causes)
 		  137, "killed by SIGKILL (signal 9): its probe failed\nhint" },
 		{ "", "'exitCode':127,'reason':'StartError','message':'trian: not found'",
 		  127, "exit code 127: trian: not found\nhint: command not found" },
+		{ "",
+		  "'exitCode':127,'reason':'StartError','message':'script with the line "
+		  "ends of Windows: ./a'",
+		  127,
+		  "exit code 127: script with the line ends of Windows: ./a\nhint: "
+		  "convert the script" },
 		{ "", "'exitCode':126", 126, "exit code 126\nhint: file not executable" },
 		{ "kftrainer supervise: run directory: it is that of job a",
 		  "'exitCode':126", 126, "exit code 126\nlast line" },

@@ -438,7 +438,7 @@ static const char *word_of(struct arena *arena, const struct http_response *r)
 	return text;
 }
 
-/* Outside AWS: no response, or one without a role, is not an error. */
+/* Outside AWS: no response, or one that there is no role, is not an error. */
 static int from_machine(struct aws_credentials *c, struct found *f, struct error *err)
 {
 	cleanup_http_response struct http_response token = { 0 }, role = { 0 },
@@ -457,7 +457,9 @@ static int from_machine(struct aws_credentials *c, struct found *f, struct error
 	if (imds_get(c, with, IMDS_ROLES, &role, err))
 		return error_wrap(err, "%s", f->source);
 	if (role.status != 200)
-		return 0;
+		return retry_status(role.status) ? error_set(err, ERR_IO, "%s: HTTP %d",
+							     f->source, role.status)
+						 : 0;
 	path = arena_printf(&arena, IMDS_ROLES "%s", word_of(&arena, &role));
 	if (imds_get(c, with, path, &key, err))
 		return error_wrap(err, "%s", f->source);
@@ -594,6 +596,10 @@ static int find(struct aws_credentials *c, struct found *f, struct error *err)
 				 "AWS_SECRET_ACCESS_KEY ('aws configure "
 				 "export-credentials' prints them)",
 				 c->files.profile, f->unsupported);
+	if (!f->key.access && c->now.key.access) /* it may be away */
+		return error_set(err, ERR_IO,
+				 "%s: no answer that has a key, as it had before",
+				 c->now.source);
 	if (!f->key.access)
 		f->source = "no credentials";
 	else if (c->set.ROLE_ARN && !str_eq(f->role, c->set.ROLE_ARN))

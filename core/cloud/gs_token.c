@@ -257,7 +257,8 @@ static int ask_metadata(struct gs_token *t, const struct http_request *req,
 		int rc = http_do(t->direct, req, ret, &why);
 
 		if (!(rc ? why.code == ECONNREFUSED : retry_status(ret->status)) ||
-		    tried == STARTING_TRIES || stop_wait(retry_pause(tried, -1)))
+		    t->token || tried == STARTING_TRIES ||
+		    stop_wait(retry_pause(tried, -1)))
 			return rc;
 		http_response_release(ret);
 	}
@@ -304,11 +305,13 @@ static int renew(void *ctx, int64_t *ret_expires, struct error *err)
 	t->expires = 0;
 	if (from_file(t, err) || (!t->expires && from_metadata(t, err)))
 		return -1;
-	if (!t->expires) {
+	if (!t->expires &&
+	    t->token) /* it may be away; the token is used until it expires */
+		return error_set(err, ERR_IO,
+				 "%s: no answer that has a token, as it had before",
+				 t->source);
+	if (!t->expires)
 		t->source = "no credentials";
-		free(t->token);
-		t->token = NULL;
-	}
 	*ret_expires = t->expires;
 	return 0;
 }

@@ -364,12 +364,15 @@ static bool is_too_long(const struct stream *s, const cJSON *end)
 			       "Argument list too long"));
 }
 
-/* The kubelet's words for a script whose #! line ends with a carriage return. */
-static bool is_of_windows(const cJSON *end)
+/* Of exit code 127; the kubelet tells of a #! line that ends with a carriage return. */
+static const char *not_found_hint(const cJSON *end)
 {
 	const char *message = json_str(end, "message");
 
-	return message && strstr(message, "the line ends of Windows");
+	return message && strstr(message, "the line ends of Windows")
+		       ? "convert the script, as with sed -i 's/\\r$//'"
+		       : "command not found: install it on this machine, or use its "
+			 "environment (--venv); images are not pulled";
 }
 
 /* The hint, "" for none. */
@@ -389,11 +392,8 @@ static char *hint_of(const struct report *r, const struct stream *s, const char 
 	else if (s->reader.cause && s->n - s->cause_at <= CAUSE_LINES &&
 		 !(s->reader.cause->side == LOG_PEER && own_error(s)))
 		add_log_hint(&b, r, s);
-	else if (code == 127 && is_of_windows(end))
-		buf_adds(&b, "convert the script, as with sed -i 's/\\r$//'");
 	else if (code == 127)
-		buf_adds(&b, "command not found: install it on this machine, or use its "
-			     "environment (--venv); images are not pulled");
+		buf_adds(&b, not_found_hint(end));
 	else if (code == 126 && is_too_long(s, end))
 		buf_adds(&b,
 			 "Linux takes 128 KiB of one argument or variable, and 2 MiB of "

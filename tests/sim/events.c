@@ -415,15 +415,15 @@ static void tell(int number, bool broken, const char *name, const char *what)
 
 struct options {
 	uint64_t first, n;
-	bool trace, chosen; /* seeds were: the known ones are left out */
+	bool trace, counted, chosen; /* a seed was: the known ones are left out */
 };
 
 static struct options read_options(const struct sim_conf *conf, int argc, char **argv)
 {
-	struct options o = { 1, conf->schedules, false, false };
+	struct options o = { .first = 1, .n = conf->schedules };
 
 	if (__asan_init) /* each costs more; others than those without */
-		o = (struct options){ 1 + o.n, o.n / SANITIZED, false, false };
+		o = (struct options){ .first = 1 + o.n, .n = o.n / SANITIZED };
 	for (int i = 1; i < argc; i++) {
 		uint64_t number = i + 1 < argc ? strtoull(argv[i + 1], NULL, 10) : 0;
 
@@ -432,15 +432,15 @@ static struct options read_options(const struct sim_conf *conf, int argc, char *
 			continue;
 		}
 		if (str_eq(argv[i], "--schedules") && number)
-			o.n = number;
+			o = (struct options){ o.first, number, o.trace, true, o.chosen };
 		else if (str_eq(argv[i], "--seed") && number)
-			o = (struct options){ number, o.chosen ? o.n : 1, o.trace, true };
+			o = (struct options){ number, o.counted ? o.n : 1, o.trace,
+					      o.counted, true };
 		else
 			exit((fprintf(stderr,
 				      "usage: %s [--seed N] [--schedules N] [--trace]\n",
 				      argv[0]),
 			      2));
-		o.chosen = true;
 		i++;
 	}
 	return o;

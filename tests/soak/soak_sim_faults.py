@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""Faults that are put back, one at a time: the simulated world of their subject finds each within 10,000 schedules.
+"""Faults that are put back, one at a time: the simulated world of their subject finds each by a seed of its table `known`
+or within 10,000 schedules.
 
 Most were there once, or are a change of one condition. The seed that finds a fault is shown: after a change of the
 world, those of its table `known` are read here. A fault whose text is no longer in the file fails, too: change it.
@@ -72,6 +73,7 @@ CONTROLLER = [
     ('a Lease is taken that another has just taken', "core/kube/lease.c", 'json_put_str(doc, l->conf.identity, HOLDER);', 'json_put_str(doc, l->conf.identity, HOLDER); json_del(doc, JSON_PATH("metadata", "resourceVersion"));'),
     ('the TrainJob of a pod is asked for once', "core/manager/work.c", 'return keep_trying(w->conf.watch, &ref, &ret, IGNORED) ? NULL : ret;', 'return kube_get(w->conf.watch, &ref, &ret, IGNORED) ? NULL : ret;'),
     ('a pass that failed is not repeated', "core/manager/work.c", '\tworkqueue_retry(c->queue, key);\n}', '\t(void)0;\n}'),
+    ('watches wait on when the API server answers again', "core/manager/watch.c", 'if (atomic_load(&w->sources[i].failed))', 'if (false)'),
     ('the pass that ends a job in time is repeated after the back-off of those before', "core/manager/reconcile.c", '\tif (status_is_exceeded(tj_status(p->tj)))\n\t\tpass_requeue_after(p, LATE_MS);\n', ''),
     ('a pass that asks for another does not get it', "core/manager/work.c", 'workqueue_add_after(c->queue, key, after_ms);', ''),
     ('what is gone when a kind is listed anew is remembered', "core/kube/informer.c", '\ton_answer(inf);\n\tsweep(inf);', '\ton_answer(inf);'),
@@ -99,7 +101,7 @@ CONTROLLER = [
     ('a JobSet that went by its own TTL is made again', "core/manager/watch.c", 'jobset_finished(gone) ? gone : NULL', 'NULL'),
     ('pods of a job that is too late run on', "core/manager/reconcile_status.c", 'if (status_is_exceeded(tj_status(p->tj)) && objects_delete_jobset(p, NULL, err))\n\t\treturn -1;', 'if (status_is_exceeded(tj_status(p->tj)) && !status_finished(p->status.before) && objects_delete_jobset(p, NULL, err))\n\t\t*err = (struct error){ 0 };'),
     ('a job that a queue moved while its runtime changed is stuck', "core/manager/reconcile_runtime.c", 'if (jobset_suspended(now)) {\n\t\tdrop_placement', 'if (false) {\n\t\tdrop_placement'),
-    ('a status is computed from one that a write without an answer replaced', "core/manager/reconcile_status.c", '= rc && is_no_answer(err);', '= false && is_no_answer(err);'),
+    ('a status is computed from one that a write without an answer replaced', "core/manager/reconcile_status.c", '= rc && pass_no_answer(err);', '= false && is_no_answer(err);'),
 ]
 JOURNAL = [
     ('a change is acknowledged before it is on the disk', "core/apiserver/storage.c", 'int rc = s->journal ? journal_sync(s->journal, err) : 0;', 'int rc = 0;\n\t(void)err;'),
@@ -145,6 +147,7 @@ PROOF = [
     ("all ends once faults stop", "a queue, and no leader *", 'a job that a queue moved while its runtime changed is stuck'),
     ("a job that is too late ends", "a read that fails *", 'the pass that ends a job in time is repeated after the back-off of those before'),
     ("a job that is too late ends", "a deletion that is refused (trainer#3994)", 'pods of a job that is too late run on'),
+    ("a job that is too late ends", "watches that reach nobody *", 'watches wait on when the API server answers again'),
     ("a lost node is reported", "a controller that dies", 'pods are listed before TrainJobs'),
 ]
 FAULTS = [("journal", *fault) for fault in JOURNAL] + [("cache", *fault) for fault in CACHE] + [("jobs", *fault) for fault in CONTROLLER] + [("supervise", *fault) for fault in SUPERVISE]

@@ -102,7 +102,8 @@ int files_in(struct arena *arena, const char *dir, bool recursive, const char **
 
 	if (!failed) {
 		*ret = arena_alloc(arena, (files.n + 1) * sizeof(**ret));
-		memcpy(*ret, files.list, files.n * sizeof(**ret));
+		if (files.n)
+			memcpy(*ret, files.list, files.n * sizeof(**ret));
 	}
 	free(files.list);
 	return failed;

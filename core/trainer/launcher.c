@@ -1,11 +1,13 @@
 /* launcher.c - find commands that ignore their runtime (trainer/launcher.h). */
 #include "trainer/launcher.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/file.h"
 #include "base/str.h"
 #include "trainer/api.h"
+#include "trainer/jax.h"
 #include "trainer/jobset.h"
 #include "trainer/podspec.h"
 #include "trainer/runtime.h"
@@ -429,6 +431,32 @@ const char *launcher_fault(struct arena *arena, struct info *info, const cJSON *
 	else
 		check_command(&k, c);
 	return k.right ? NULL : k.fault;
+}
+
+const char *launcher_lone_nodes(struct arena *arena, struct info *info, const cJSON *tj)
+{
+	static const char *const frameworks[][2] = {
+		{ "torch", "PET_NNODES" },
+		{ "jax", JAX_PROCESSES },
+		{ "xgboost", "DMLC_NUM_WORKER" },
+	};
+	const cJSON *container = info_trainer_container(info);
+	int64_t nodes = first_given(policy_num_nodes(info->ml_policy), 1);
+	const struct command c = command_of(arena, info, tj);
+	const char *text = text_of(arena, &c);
+
+	if (tj_trainer(tj) || !container || nodes <= 1 || (text && has_any(text, aware)))
+		return NULL;
+	for (size_t i = 0; i < N_ELEMENTS(frameworks); i++)
+		if (json_get(info->ml_policy, frameworks[i][0]) &&
+		    !json_find_const(container_env(container), "name", frameworks[i][1]))
+			return arena_printf(
+				arena,
+				"spec.trainer is missing, so %s and its like are not set: "
+				"each of the %" PRId64
+				" nodes trains alone; add 'trainer: {}'",
+				frameworks[i][1], nodes);
+	return NULL;
 }
 
 const char *launcher_unused_dataset(struct arena *arena, struct info *info,

@@ -115,6 +115,17 @@ static void validate_with_info(const struct pipeline *p, struct info *info,
 		validation_warn_of_image(info, tj, warnings);
 }
 
+/* Of runtimes for users: upstream's answers about others have no warnings. */
+static void warn_users(struct arena *arena, struct info *info, const cJSON *tj,
+		       const cJSON *runtime, cJSON *warnings)
+{
+	const char *fault = launcher_lone_nodes(arena, info, tj);
+
+	validation_warn_of_workers(runtime, warnings);
+	if (fault)
+		warn(warnings, fault);
+}
+
 void pipeline_validate(const struct pipeline *p, const cJSON *old, const cJSON *tj,
 		       const cJSON *runtime, struct field_errors *errs, cJSON *warnings)
 {
@@ -141,9 +152,9 @@ void pipeline_validate(const struct pipeline *p, const cJSON *old, const cJSON *
 		warn(warnings,
 		     "spec.trainer has no effect: no job of the runtime is labelled " LABEL_ANCESTOR
 		     "=" ANCESTOR_TRAINER);
-	if (warnings && !old && (!p->env->get || meta_label(runtime, LABEL_FRAMEWORK)))
-		validation_warn_of_workers(runtime, warnings);
 	validate_with_info(p, &info, old, tj, errs, warnings);
+	if (warnings && !old && (!p->env->get || meta_label(runtime, LABEL_FRAMEWORK)))
+		warn_users(&errs->arena, &info, tj, runtime, warnings);
 }
 
 void pipeline_validate_runtime(const cJSON *runtime, struct field_errors *errs,

@@ -167,4 +167,47 @@ TEST(test_torchtune_without_its_dataset)
 		fault_of(&arena, "[tune, run, dataset=x]", "torch: {}", 1, 1, DATASET));
 }
 
+/* kubeflow/trainer#4076 */
+TEST(test_nodes_without_a_trainer)
+{
+	static const struct {
+		const char *policy, *trainer, *container, *want;
+	} lone[] = {
+		{ "torch: {}, numNodes: 2", "", "", "PET_NNODES" },
+		{ "jax: {}, numNodes: 2", "", "", "JAX_NUM_PROCESSES" },
+		{ "xgboost: {}, numNodes: 2", "", "", "DMLC_NUM_WORKER" },
+		{ "torch: {}, numNodes: 2", ", trainer: {}", "", NULL },
+		{ "torch: {}, numNodes: 1", "", "", NULL },
+		{ "torch: {}", "", "", NULL },
+		{ "numNodes: 2", "", "", NULL },
+		{ "torch: {}, numNodes: 2", "", ", env: [{name: PET_NNODES, value: '2'}]",
+		  NULL },
+		{ "torch: {}, numNodes: 2", "",
+		  ", args: [--node-rank=$(JOB_COMPLETION_INDEX)]", NULL },
+	};
+	cleanup_arena struct arena arena = { 0 };
+
+	for (size_t i = 0; i < N_ELEMENTS(lone); i++) {
+		cleanup_json cJSON *rt = doc(arena_printf(
+			&arena,
+			"{metadata: {name: rt}, spec: {mlPolicy: {%s}, template: {spec: "
+			"{replicatedJobs: [{name: node, template: {metadata: {labels: "
+			"{trainer.kubeflow.org/trainjob-ancestor-step: trainer}}, spec: "
+			"{template: {spec: {containers: [{name: node%s}]}}}}}]}}}}",
+			lone[i].policy, lone[i].container));
+		cleanup_json cJSON *tj = doc(arena_printf(
+			&arena,
+			"{metadata: {name: tj}, spec: {runtimeRef: {name: rt}%s}}",
+			lone[i].trainer));
+		cleanup_info struct info info = { 0 };
+		struct error err = { 0 };
+		const char *got;
+
+		assert_int_equal(info_make(&info, tj, rt, &err), 0);
+		got = launcher_lone_nodes(&arena, &info, tj);
+		if (!lone[i].want != !got || (got && !strstr(got, lone[i].want)))
+			fail_msg("%zu: got: %s", i, got ? got : "nothing");
+	}
+}
+
 RUN_TESTS(NULL, NULL)

@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/file.h"
+#include "base/random.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
 #include "nodecheck/nodecheck.h"
@@ -93,11 +94,16 @@ static int read_all(int fd, struct error *err)
 static int try(const char *dir, const char *node, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
-	const char *path = arena_printf(&arena, "%s/.kftrainer-preflight-%s-%d", dir,
-					node, (int)getpid());
-	cleanup_fd int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	char chance[RANDOM_KEY_SIZE]; /* a check that was killed leaves its file */
+	const char *path;
+	cleanup_fd int fd = -1;
 	int rc;
 
+	if (random_key(chance, err))
+		return -1;
+	path = arena_printf(&arena, "%s/.kftrainer-preflight-%s-%.16s", dir, node,
+			    chance);
+	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return fail(err, "create");
 	rc = write_all(fd, err) || read_all(fd, err) ? -1 : 0;

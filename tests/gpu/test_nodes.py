@@ -47,6 +47,22 @@ def alone(script, *argv):
                           for row in map(json.loads, r.stdout.splitlines()) if row["check"] != "devices"]
 
 
+def killed(data):
+    """A pod's container that is started again has the process ID of the one before, and its host's name."""
+    what = "a check after one that was killed"
+    if run("strace", "-o", "/dev/null", "true", ok=False).returncode:
+        skip(what, "no strace here")
+        return
+    argv = [PROGRAM, "preflight", "--check", "mounts", "--mount", data]
+    again = ["unshare", "--pid", "--fork", "strace", "-o", "/dev/null", "-e"]
+    run(*again, "inject=fsync:signal=KILL", *argv, ok=False)
+    left = len(os.listdir(data))
+    r = run(*again, "trace=none", *argv, ok=False)
+    check(what, unlike((left, r.returncode), (1, 0)) and r.stdout)
+    for name in os.listdir(data):
+        (data / name).unlink()
+
+
 def volumes():
     data, work = scratch / "data", scratch / "work"
     data.mkdir()
@@ -55,6 +71,7 @@ def volumes():
     code, rows = alone("true", "--mount", str(data), "--mount", str(work))
     check("two volumes", unlike((code, rows), (0, [("mounts", "pass", str(data), good), ("mounts", "pass", str(work), good)])))
     check("... nothing is left in them", unlike(os.listdir(data) + os.listdir(work), []))
+    killed(data)
     for what, script, like in (("a full one", f"mount -t tmpfs -o size=512k none {data}", "cannot write a file: No space left on device: make room"),
                                ("a read-only one", f"mount -t tmpfs -o ro none {data}", "cannot create a file: Read-only file system"),
                                ("one that is not there", f"rmdir {data}", "cannot create a file: No such file or directory")):

@@ -184,6 +184,12 @@ int dir_make(const char *path, mode_t mode, struct error *err)
 	return make_all(arena_strdup(&a, path), mode, err);
 }
 
+struct dirent *dir_next(DIR *d)
+{
+	errno = 0;
+	return readdir(d);
+}
+
 static int remove_all(const char *path);
 
 /* A directory may deny its owner to read or to change it, as Go's module cache does. */

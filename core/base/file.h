@@ -6,6 +6,7 @@
 #ifndef BASE_FILE_H
 #define BASE_FILE_H
 
+#include <dirent.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
@@ -61,6 +62,12 @@ bool file_is_same(const struct stat *a, const struct stat *b);
 
 /* Make a directory and its parents; an existing one is fine. */
 MUST_CHECK int dir_make(const char *path, mode_t mode, struct error *err);
+
+/*
+ * As readdir(3), with errno 0 at the end: otherwise it could not be read on, as where a
+ * server of NFS is away.
+ */
+struct dirent *dir_next(DIR *d);
 
 /* Remove a directory and all below it, without following links; an absent one is fine. */
 MUST_CHECK int dir_remove(const char *path, struct error *err);

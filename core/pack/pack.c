@@ -1,7 +1,6 @@
 /* Packs a directory into an archive; see pack.h. */
 #include "pack/pack.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -166,6 +165,7 @@ static int list_names(struct packer *p, const char *path, char ***ret, size_t *r
 	DIR *d = fd < 0 ? NULL : fdopendir(fd);
 	const struct dirent *e;
 	size_t cap = 0;
+	int rc;
 
 	if (!d) {
 		fail(p, path, err);
@@ -173,7 +173,7 @@ static int list_names(struct packer *p, const char *path, char ***ret, size_t *r
 			close(fd);
 		return -1;
 	}
-	while ((e = readdir(d))) {
+	while ((e = dir_next(d))) {
 		if (str_eq(e->d_name, ".") || str_eq(e->d_name, ".."))
 			continue;
 		if (*ret_n == cap) {
@@ -182,10 +182,11 @@ static int list_names(struct packer *p, const char *path, char ***ret, size_t *r
 		}
 		(*ret)[(*ret_n)++] = arena_strdup(p->arena, e->d_name);
 	}
+	rc = errno ? fail(p, path, err) : 0;
 	closedir(d);
 	if (*ret_n)
 		qsort(*ret, *ret_n, sizeof(**ret), by_name);
-	return 0;
+	return rc;
 }
 
 /* Pack the current directory. `aside`: it is excluded except for includes below it. */

@@ -1,5 +1,4 @@
 /* Unpacks an archive into a directory, and nothing outside it; see pack.h. */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -123,7 +122,7 @@ static int empty_folder(const struct unpacker *u, bool remove, struct error *err
 
 	if (!d)
 		return error_errno(err, errno, "%s", u->opts->to);
-	while (!rc && (e = readdir(d))) {
+	while (!rc && (e = dir_next(d))) {
 		if (str_eq(e->d_name, ".") || str_eq(e->d_name, "..") ||
 		    str_eq(e->d_name, "lost+found"))
 			continue;
@@ -134,6 +133,8 @@ static int empty_folder(const struct unpacker *u, bool remove, struct error *err
 		else if (!str_eq(e->d_name, PACK_MARKER))
 			rc = dir_remove(path_join(&arena, u->opts->to, e->d_name), err);
 	}
+	if (!rc && errno)
+		rc = error_errno(err, errno, "%s", u->opts->to);
 	closedir(d);
 	return rc;
 }

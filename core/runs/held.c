@@ -1,7 +1,7 @@
 /* held.c - hard links of a checkpoint (runs/held.h). */
 #include "runs/held.h"
 
-#include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
 #include <sys/stat.h>
@@ -20,9 +20,10 @@ static bool link_all(int from, int to, int depth)
 	bool ok = list && to >= 0 && depth <= RECOGNIZE_DEPTH;
 	const struct dirent *e;
 
-	while (ok && (e = readdir(list)))
+	while (ok && (e = dir_next(list)))
 		if (recognize_is_part(e->d_name))
 			ok = link_entry(from, e->d_name, to, depth);
+	ok = ok && !errno;
 	if (list)
 		closedir(list);
 	else if (from >= 0)

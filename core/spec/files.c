@@ -1,7 +1,6 @@
 /* files.c - list directories, fetch URLs (spec/files.h). */
 #include "spec/files.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <glob.h>
 #include <stdlib.h>
@@ -9,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "base/cleanup.h"
+#include "base/file.h"
 #include "base/stop.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
@@ -55,9 +55,11 @@ static int read_names(struct names *ret, const char *dir, struct error *err)
 
 	if (!d)
 		return error_errno(err, errno, "%s", dir);
-	while (!failed && (e = readdir(d)))
+	while (!failed && (e = dir_next(d)))
 		if (!str_eq(e->d_name, ".") && !str_eq(e->d_name, ".."))
 			failed = add_name(ret, e->d_name, err);
+	if (!failed && errno)
+		failed = error_set(err, ERR_IO, "%s", strerror(errno));
 	closedir(d);
 	if (!failed && ret->n)
 		qsort(ret->list, ret->n, sizeof(*ret->list), by_name);

@@ -55,6 +55,16 @@ if strace -o /dev/null true 2>/dev/null; then
 	strace -o "$scratch/trace" -e trace=syncfs,write "$kftrainer" runtime unpack-workspace --from "$scratch/one" \
 		--to "$scratch/synced" --sha256 "$digest" >/dev/null
 	check "... on disk, before the marker says so" eval '[ "$(grep -Eo "^syncfs|.unpacked " "$scratch/trace" | tr -d "\"\n")" = "syncfsunpacked " ]'
+	mkdir "$scratch/away"
+	cp "$code/train.py" "$code/words" "$scratch/away"
+	away() { # COMMAND...: the volume of a directory is away for a moment
+		strace -f -P "$scratch/away" -o /dev/null -e inject=getdents64:error=ESTALE:when=2 "$kftrainer" "$@" 2>&1
+	}
+	# shellcheck disable=SC2086
+	check "a directory that cannot be read to its end is not packed" eval \
+		'! text=$(away submit --dry-run=client $runtime --workspace "$scratch/away" -- ./x) && [[ $text == *"$scratch/away: Stale file handle" ]] || { echo "$text"; false; }'
+	cp "$code/train.py" "$scratch/away/x.yaml"
+	check "... nor submitted" eval '! text=$(away submit --dry-run=client -f "$scratch/away") && [[ $text == *"$scratch/away: Stale file handle"* ]] || { echo "$text"; false; }'
 fi
 check "once more: it is up to date" unpack 0 'is up to date' "$digest"
 check "another digest is refused" unpack 2 'not the one that was submitted' "${digest/[0-9]/a}"

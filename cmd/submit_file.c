@@ -48,9 +48,11 @@ int submit_file(struct job_opts *job, int argc, char **argv, struct error *err)
 		return error_set(err, ERR_USAGE, "%s cannot be combined with a file%s",
 				 flag, job->command ? "; --arg appends an argument" : "");
 	if (!job_opts_file(job) && !job->runtime)
-		return error_set(err, ERR_USAGE,
-				 flag ? "%s requires --runtime"
-				      : "specify a file or --runtime%s",
-				 flag ? flag : "");
+		return error_set(
+			err, ERR_USAGE,
+			flag ? "%s requires --runtime NAME, such as torch-distributed "
+			       "(kftrainer runtime list)"
+			     : "specify a file or --runtime%s",
+			flag ? flag : "");
 	return job->runtime ? refer_runtime(&job->runtime, &job->runtime_kind, err) : 0;
 }

@@ -139,7 +139,7 @@ check "a variable that is not set" refuses "--env A: not set in the environment"
 check "a bad quantity" says 2 'limits.cpu: Invalid value: "1x"' submit --dry-run --runtime torch-distributed --cpu 1x -- true
 check "options of both forms" refuses "--runtime cannot be combined with a file" submit --dry-run "$dir/job.yaml" --runtime x
 check "neither form" refuses 'specify a file or --runtime' submit --dry-run
-check "a command without a runtime" refuses 'requires --runtime' submit --dry-run -- true
+check "a command without a runtime" refuses 'requires --runtime NAME, such as torch-distributed' submit --dry-run -- true
 check "two files" refuses "unexpected argument 'b': pass more files with -f" submit --dry-run a b
 sed 's/name: tiny/name: second/' "$dir/job.yaml" >"$dir/job2.yaml"
 names='[o["metadata"]["name"] for o in d["items"]]'

@@ -62,9 +62,25 @@ int reply_header(struct reply *r, struct arena *arena, int status, const char *n
 	return 0;
 }
 
+static const char *opaque(const char *tag, size_t *ret_len)
+{
+	const char *strong = str_after(tag, "W/");
+	size_t len;
+
+	tag = strong ? strong : tag;
+	len = strlen(tag);
+	*ret_len = len;
+	if (len < 2 || *tag != '"' || tag[len - 1] != '"')
+		return tag;
+	*ret_len -= 2;
+	return tag + 1;
+}
+
 bool reply_same_tag(const char *a, const char *b)
 {
-	const char *x = str_after(a, "W/"), *y = str_after(b, "W/");
+	size_t n_a, n_b;
 
-	return str_eq(x ? x : a, y ? y : b);
+	a = opaque(a, &n_a);
+	b = opaque(b, &n_b);
+	return n_a == n_b && !memcmp(a, b, n_a);
 }

@@ -30,7 +30,10 @@ static inline bool reply_refuses(int status)
 	return status == 400 || status == 401 || status == 403;
 }
 
-/* Are the quoted parts equal? Weak tags suffice to distinguish versions. */
+/*
+ * Are the tags equal, without quotes? Some S3 servers leave these out. Weak tags suffice
+ * to distinguish versions.
+ */
 bool reply_same_tag(const char *a, const char *b);
 
 #endif

@@ -434,6 +434,24 @@ bucket = Peer(Expiring())
 check("s3: a token that expires in the middle is renewed", fetch("s3://buck/d", {"x": DATA}, KEYS | {"SESSION_TOKEN": "t", "ENDPOINT": bucket.url}))
 
 
+class Bare:
+    """Some S3 servers leave out the quotes of an ETag: in the list, in the answer, or in both."""
+
+    def __init__(self, listed, sent):
+        self.listed, self.sent, self.sum = listed, sent, hashlib.md5(DATA).hexdigest()
+
+    def __call__(self, h):
+        if "list-type" in h.path:
+            return 200, {}, ("<L><IsTruncated>false</IsTruncated><Contents><Key>d/x</Key><Size>%d</Size><ETag>%s</ETag></Contents></L>"
+                             % (len(DATA), self.listed % self.sum))
+        return 200, {"ETag": self.sent % self.sum}, DATA
+
+
+for listed, sent in ("%s", "%s"), ("&quot;%s&quot;", "%s"), ("%s", '"%s"'), ("&quot;%s&quot;", 'W/"%s"'):
+    check(f"s3: an ETag listed as {listed}, sent as {sent}", fetch("s3://buck/d", {"x": DATA}, KEYS | {"ENDPOINT": Peer(Bare(listed, sent)).url}))
+check("... another one is another object", fetch("s3://buck/d", ["keeps changing"], KEYS | {"ENDPOINT": Peer(Bare("%s", "%s0")).url}, status=1))
+
+
 def without_case(h):
     """As if the volume had no case: the last one asked for has replaced the first."""
     if h.path == "/z":

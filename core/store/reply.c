@@ -36,6 +36,15 @@ static int read_range(struct reply *r, const char *value, struct error *err)
 	return str_eq(total, "*") ? 0 : read_bytes(&r->total, total, err);
 }
 
+static int read_length(struct reply *r, const char *value, struct error *err)
+{
+	int64_t before = r->length;
+
+	if (read_bytes(&r->length, value, err))
+		return -1;
+	return before >= 0 && before != r->length ? broken(err, "two lengths") : 0;
+}
+
 /* Without quotes it is not a valid ETag, but can be compared. */
 static bool is_tag(const char *value)
 {
@@ -52,7 +61,7 @@ int reply_header(struct reply *r, struct arena *arena, int status, const char *n
 	if (!strcasecmp(name, "Content-Range") && (status == 206 || status == 416))
 		return read_range(r, value, err);
 	if (!strcasecmp(name, "Content-Length"))
-		return read_bytes(&r->length, value, err);
+		return read_length(r, value, err);
 	if (!strcasecmp(name, "ETag") && is_tag(value))
 		r->etag = arena_strdup(arena, value);
 	else if (!strcasecmp(name, "Last-Modified") && strlen(value) < MAX_DATE)

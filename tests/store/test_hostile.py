@@ -452,6 +452,15 @@ for listed, sent in ("%s", "%s"), ("&quot;%s&quot;", "%s"), ("%s", '"%s"'), ("&q
 check("... another one is another object", fetch("s3://buck/d", ["keeps changing"], KEYS | {"ENDPOINT": Peer(Bare("%s", "%s0")).url}, status=1))
 
 
+def two_lengths(first, last):
+    return lambda h: (200, {"Content-Length": str(first), "content-length": str(last)}, DATA)
+
+
+for first, last in (len(DATA), 3), (3, len(DATA)):
+    check(f"an answer of {first} and of {last} bytes is none", fetch(Peer(two_lengths(first, last)).url + "/x", ["two lengths"], status=1))
+check("... of the same twice is", fetch(Peer(two_lengths(len(DATA), len(DATA))).url + "/x", {"x": DATA}))
+
+
 def without_case(h):
     """As if the volume had no case: the last one asked for has replaced the first."""
     if h.path == "/z":

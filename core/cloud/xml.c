@@ -116,6 +116,9 @@ int xml_read(const void *data, size_t len, const struct xml_reader *reader,
 
 	if (len > INT_MAX)
 		return error_set(err, ERR_LIMIT, "XML exceeds 2 GiB");
+	/* What a server sends while it is busy comes before the declaration of some. */
+	for (; len && isspace(*(const unsigned char *)data); len--)
+		data = (const char *)data + 1;
 	r.parser = XML_ParserCreate("UTF-8");
 	if (!r.parser)
 		return error_set(err, ERR_IO, "cannot start expat");

@@ -480,6 +480,8 @@ static const struct {
 	  "archived (S3 Glacier): restore it first, with 'aws s3api restore-object'" },
 	{ "PermanentRedirect", ERR_INVALID,
 	  "the bucket is at another endpoint; check ENDPOINT and REGION" },
+	{ "TemporaryRedirect", ERR_INVALID,
+	  "the bucket is at another endpoint; check ENDPOINT and REGION" },
 	{ "AuthorizationHeaderMalformed", ERR_INVALID,
 	  "the server expects another region; check REGION" },
 	{ "AllAccessDisabled", ERR_DENIED, "the bucket is disabled" },
@@ -519,7 +521,7 @@ static int refused_clock(const char *what, const struct aws_error *e, struct err
 		what, text, off > 0 ? "behind" : "ahead of");
 }
 
-/* HEAD has no body. */
+/* HEAD has no body, nor has a proxy's redirect one that says so. */
 static const char *code_of(const struct aws_error *e, const char *key, int status)
 {
 	if (*e->code)
@@ -528,6 +530,8 @@ static const char *code_of(const struct aws_error *e, const char *key, int statu
 		return "AccessDenied";
 	if (status == 404)
 		return key && *key ? "NoSuchKey" : "NoSuchBucket";
+	if (status / 100 == 3)
+		return "PermanentRedirect";
 	return "";
 }
 

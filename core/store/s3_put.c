@@ -51,16 +51,24 @@ static int send_request(struct s3_bucket *b, const struct s3_request *req,
 }
 
 /*
- * PUT, where it is signed with the body's SHA-256; the returned ETag must be its MD5, if
- * it is a sum.
+ * PUT, with the MD5 that buckets with Object Lock ask for, and where it is signed with the
+ * body's SHA-256; the returned ETag must be its MD5, if it is a sum.
  */
 static int put(struct s3_bucket *b, struct s3_request *req, const char *md5,
 	       char ret_etag[S3_ETAG_SIZE], struct error *err)
 {
 	cleanup_http_response struct http_response resp = { 0 };
+	cleanup_buf struct buf sum = { .max = 16 }, text = { .max = 25 };
+	struct sigv4_pair headers[] = { { "content-md5", NULL }, { NULL, NULL } };
 	char sha256[DIGEST_HEX_SIZE];
 	struct headers heard = { 0 };
 
+	if (hex_decode(&sum, md5, S3_MD5_SIZE - 1, err))
+		return -1;
+	base64_encode(&text, sum.data, sum.len);
+	buf_adds(&text, "");
+	headers[0].value = (const char *)text.data;
+	req->headers = headers;
 	req->method = "PUT";
 	if (s3_bucket_signs(b))
 		req->payload =

@@ -337,6 +337,7 @@ check("pvc: nor a folder behind one", fetch("pvc://data/dir", ["leaves the claim
 check("pvc: nor a file there", fetch("pvc://data/dir/token", ["leaves the claim"], PVC, status=1))
 
 # ---- what changes between two requests, and answers that get lost ----
+import base64
 import hashlib
 
 
@@ -518,6 +519,26 @@ for what, end, status, ends in (("that is always refused is none, though an obje
     r = run("export-model", scratch / "parts", "--uri", "s3://buck/x", "--retries", 1, env=KEYS | {"ENDPOINT": bucket.url})
     check("s3, KMS: a completion " + what, "" if (r.returncode, bucket.answer.ends) == (status, ends) else
           (r.returncode, bucket.answer.ends, bucket.answer.has, r.text))
+
+
+class Locked(Bucket):
+    """A bucket with Object Lock wants the sum of each body; a server that is long busy with an end sends blanks first."""
+
+    def __call__(self, h):
+        if h.command == "PUT" and h.headers.get("Content-MD5") != base64.b64encode(hashlib.md5(h.body).digest()).decode():
+            return 400, {}, "<Error><Code>InvalidRequest</Code><Message>Content-MD5 is required</Message></Error>"
+        return super().__call__(h)
+
+
+(scratch / "small").write_bytes(b"small")
+for name in "parts", "small":
+    bucket = Peer(Locked(lambda b: (200, {}, " \n \r\n\t<?xml version='1.0'?><R><ETag>x</ETag></R>")))
+    r = run("export-model", scratch / name, "--uri", "s3://buck/x", "--retries", 1, env=KEYS | {"ENDPOINT": bucket.url})
+    check(f"s3: Object Lock, blanks before an answer: {name}", "" if r.returncode == 0 else r.text)
+moved = Peer(lambda h: (307, {"Location": "http://elsewhere.invalid/"}, b""))
+for r in (run("export-model", scratch / "small", "--uri", "s3://buck/x", env=KEYS | {"ENDPOINT": moved.url}),
+          run("initialize-dataset", "--uri", "s3://buck/x", "--to", scratch / "to", env=KEYS | {"ENDPOINT": moved.url})):
+    check("s3: a server that sends elsewhere: what to set", "" if r.returncode == 1 and "at another endpoint; check ENDPOINT" in r.text else r.text)
 
 # ---- a volume without locks, as Lustre without "flock" ----
 TRACE = shutil.which("strace") and subprocess.run(["strace", "-f", "-o", "/dev/null", "true"], capture_output=True).returncode == 0

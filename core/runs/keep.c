@@ -615,8 +615,11 @@ static void announce(struct keeper *k, const struct complete_head *head, int64_t
 		 (long long)ms / 100 % 10);
 	runs_event(r, "Normal", "Checkpoint", text);
 	pthread_mutex_lock(&r->lock);
-	r->last = *head;
-	snprintf(r->last_name, sizeof(r->last_name), "%s", head->name);
+	if (complete_compare(head, &r->last) <= 0) { /* older ones may be sent after it */
+		snprintf(r->last_name, sizeof(r->last_name), "%s", head->name);
+		r->last = *head;
+		r->last.name = r->last_name;
+	}
 	r->news = true;
 	pthread_mutex_unlock(&r->lock);
 	if (r->conf->grace_ms && ms > r->conf->grace_ms)

@@ -469,6 +469,13 @@ for uri in ("s3://buck/runs/odd", f"file://{scratch}/odd"):
     r = Run(uri, f"odd2-{kind}", command=["sh", "-c", 'cat "$KFTRAINER_RESUME_FROM/weights"'])
     check(f"{kind}: ... and a node fetches one", differ((r.wait(), r.text in names), (0, True)) and r.text)
 
+three = """cd "$KFTRAINER_CHECKPOINT_DIR" && for i in 1 2 3; do
+    mkdir .new && echo $i >.new/weights && mv .new step-$i && sleep 0.1
+done"""
+r = Run(f"file://{scratch}/three", "three-ck", command=["sh", "-c", three])
+check("the report names the newest checkpoint, though older ones are sent after it", differ((r.wait(), complete(scratch / "three"),
+      report(scratch / "three")["checkpoint"]["name"]), (0, ["step-1", "step-2", "step-3"], "step-3")) and r.text)
+
 # ---- the bucket is gone ------------------------------------------------------------------------------------------------
 r = Run("s3://buck/runs/gone", "ck4", 12, 4, 0.5)
 until(lambda: "step 2" in r.text)

@@ -53,7 +53,9 @@ static void put_end(cJSON *tj, const cJSON *report)
 			      why ? why : "a rank has failed", when);
 	else if (str_eq(status, "Stopped"))
 		put_condition(tj, COND_FAILED, REASON_INTERRUPTED,
-			      why ? why : "its pods were stopped", when);
+			      arena_printf(&a, "stopped by a signal%s%s", why ? ": " : "",
+					   why ? why : ""),
+			      when);
 	else if (!story_is_alive(report))
 		put_condition(tj, COND_FAILED, REASON_INTERRUPTED,
 			      arena_printf(&a, "its supervisor was last heard of at %s",

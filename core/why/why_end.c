@@ -7,6 +7,7 @@
 #include "base/str.h"
 #include "logtext/firsterror.h"
 #include "logtext/logcause.h"
+#include "logtext/lognoise.h"
 #include "logtext/traceback.h"
 #include "trainer/api.h"
 #include "trainer/podspec.h"
@@ -24,7 +25,7 @@ struct decisive_lines {
 	const char *error; /* the last exception that is not about a lost peer */
 	struct log_reader reader;
 	const char *cause_line; /* the line of reader.cause */
-	const char *last;
+	const char *last;       /* but for what a launcher writes about itself */
 };
 
 /* "2026-01-01T00:00:00.1Z text" */
@@ -42,12 +43,13 @@ static const char *quoted(struct why *w, const char *line)
 				       : line;
 }
 
-static void add_line(struct decisive_lines *s, const char *line, bool ends_traceback)
+static void add_line(struct decisive_lines *s, const char *line, bool ends_traceback,
+		     bool noise)
 {
 	bool better;
 	const struct log_cause *c = log_read(&s->reader, line, strlen(line), &better);
 
-	if (*line)
+	if (*line && !noise)
 		s->last = line;
 	if (better)
 		s->cause_line = line;
@@ -60,6 +62,7 @@ static struct decisive_lines decisive_lines_of(struct why *w, const cJSON *pod)
 {
 	const char *text = view_log(w->v, pod);
 	struct decisive_lines s = { 0 };
+	struct lognoise_state noise = { 0 };
 	bool within = false, was;
 	char **lines;
 
@@ -72,7 +75,8 @@ static struct decisive_lines decisive_lines_of(struct why *w, const cJSON *pod)
 		was = within;
 		within = was ? traceback_continues(line, strlen(line))
 			     : traceback_begins(line, strlen(line));
-		add_line(&s, str_trim(w->arena, line), was && !within);
+		add_line(&s, str_trim(w->arena, line), was && !within,
+			 lognoise_is(&noise, line, strlen(line)));
 	}
 	return s;
 }
@@ -298,8 +302,10 @@ void why_interrupted(struct why *w)
 		if (str_eq(condition_message(c), rows[i].message))
 			text = rows[i].text;
 	if (!text)
-		text = arena_printf(w->arena, "it was %s",
-				    why_quote(w, condition_message(c)));
+		text = arena_printf(
+			w->arena, "%s%s",
+			str_starts(condition_message(c), "stopped ") ? "it was " : "",
+			why_quote(w, condition_message(c)));
 	why_add(w, condition_reason(c),
 		arena_printf(w->arena, "kftrainer logs %s%%n", w->v->name), "%s", text);
 }

@@ -241,7 +241,7 @@ void why_supervision(struct why *w)
 
 	if (!supervision_of(&s, w->v->trainjob))
 		return;
-	if (s.failed)
+	if (s.failed && s.restarts)
 		last = arena_printf(w->arena,
 				    ", the last one as rank %lld ended with status %lld",
 				    (long long)s.rank, (long long)s.status);

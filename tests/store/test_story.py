@@ -350,7 +350,13 @@ has("a run that goes on is Running", out("get", "--from", f"file://{folder}"), "
 has("... so says runs", out("runs", f"file://{folder}"), "Running")
 report(updated="2026-01-01T00:00:00Z")(folder)
 has("one whose supervisor is silent was lost", out("runs", f"file://{folder}"), "Lost")
-has("... why says since when", out("why", "--from", f"file://{folder}"), "its supervisor was last heard of at 2026-01-01T00:00:00Z")
+has("... why says since when", out("why", "--from", f"file://{folder}"), "bad has failed: its supervisor was last heard of at 2026-01-01T00:00:00Z")
+report(status="Stopped", why="the command ended with status 143", exit=143,
+       supervision={"restarts": 0, "lost": 1, "stalls": 0, "failed": {"rank": 0, "status": 143}, "since": 1, "at": 2, "seconds": dict.fromkeys(
+           ("queued", "starting", "productive", "stalled", "repeated", "restarting"), 1)})(folder)
+stopped = out("why", "--from", f"file://{folder}")
+has("one that was stopped", stopped, "bad has failed: it was stopped by a signal: the command ended with status 143. Also: ")
+same("... no rank ended its last restart: there was none", "the last one" in stopped, False)
 
 # ---- ... by the bucket's clock, whatever those of its writer and reader say ------------------------------------------------
 if versitygw:

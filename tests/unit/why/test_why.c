@@ -446,6 +446,9 @@ TEST(test_pods)
 
 /* ---- it has ended ---- */
 
+#define ELASTIC "torch.distributed.elastic.multiprocessing."
+#define BORDER  "==============================\\n"
+
 TEST(test_end)
 {
 	static const struct row rows[] = {
@@ -507,6 +510,14 @@ TEST(test_end)
 					 "BackoffLimitExceeded, message: enough}]}\n",
 		  "bert has failed: Job bert-node-0 gave up, enough "
 		  "(BackoffLimitExceeded).\n" },
+		{ "what a launcher writes about itself is not the log's end",
+		  JOB("", FAILED) JOBSET JOBS PLACED("0", ENDED("1", "Error", "09")) LOG(
+			  "bert-node-0-0-x",
+			  "epoch 3\\n" ELASTIC "errors.ChildFailedError: \\n" BORDER
+			  "train.py FAILED\\nFailures:\\n  <NO_OTHER_FAILURES>\\n" BORDER),
+		  "bert has failed: the first failure is that of node-0 "
+		  "(node rank 0), pod bert-node-0-0-x on node n1: container node ended "
+		  "with exit code 1; its log ends with \"epoch 3\". Also" },
 		{ "too late",
 		  JOB(", activeDeadlineSeconds: 9",
 		      "status: {conditions: [{type: Failed, status: 'True', reason: "

@@ -16,6 +16,7 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "local/state_impl.h"
+#include "local/state_owned.h"
 #include "trainer/api.h"
 #include "trainer/trainjob_status.h"
 
@@ -259,6 +260,22 @@ static void mark_killed(cJSON *trainjob, const char *run)
 	status_idle(status);
 }
 
+/* A server's run that has ended: its job waits to be resumed, unless it has finished. */
+static void mark_suspended(cJSON *trainjob, const char *run)
+{
+	cJSON *status = json_obj(trainjob, "status");
+	cJSON *list = json_get(status, "conditions");
+	cJSON *failed = json_find(list, "type", COND_FAILED);
+	char now[TIME_TEXT_SIZE];
+
+	if (str_eq(json_str(failed, "reason"), REASON_INTERRUPTED))
+		cJSON_Delete(cJSON_DetachItemViaPointer(list, failed));
+	if (status_finished(status))
+		return;
+	status_suspend(status, trainjob, time_text(last_sign(run), now));
+	status_idle(status);
+}
+
 int state_read_job(cJSON **ret, const char *run, bool running, struct error *err)
 {
 	cleanup_arena struct arena a = { 0 };
@@ -274,7 +291,9 @@ int state_read_job(cJSON **ret, const char *run, bool running, struct error *err
 	/* The last request to suspend or resume: the run may not have applied it yet. */
 	if (state_suspended(run) != json_bool(*ret, false, "spec", "suspend"))
 		json_put_bool(*ret, state_suspended(run), "spec", "suspend");
-	if (!running && !status_finished(json_get((const cJSON *)*ret, "status")))
+	if (!running && state_owned_is_suspended(run))
+		mark_suspended(*ret, run);
+	else if (!running && !status_finished(json_get((const cJSON *)*ret, "status")))
 		mark_killed(*ret, run);
 	status_set_state(json_obj(*ret, "status")); /* absent in runs of old versions */
 	return 0;

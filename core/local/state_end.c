@@ -129,13 +129,12 @@ int state_suspend(const char *ns, const char *name, bool suspend, struct error *
 	cleanup_fd int process = -1;
 	const char *dir, *run;
 
-	if (state_dir(&a, &dir, ns, name, err) || open_runner(&process, dir, name, err))
+	if (state_owned_check(ns, name, err) || state_dir(&a, &dir, ns, name, err) ||
+	    open_runner(&process, dir, name, err))
 		return -1;
 	run = state_newest(&a, dir);
 	if (process < 0 || !run)
 		return error_set(err, ERR_CONFLICT, "job %s is not running", name);
-	if (state_owned_check(ns, name, err))
-		return -1;
 	if (!*file_first_line(&a, path_join(&a, dir, STATE_LOCK)))
 		return error_set(err, ERR_UNSUPPORTED,
 				 "job %s was started by kftrainer 0.1.0, which cannot "

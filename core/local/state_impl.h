@@ -37,7 +37,10 @@ int state_no_watch(struct error *err);
 /* The visible entries, sorted; ends with NULL. Empty for a missing directory. */
 char **state_entries(struct arena *arena, const char *dir);
 
-/* A run's TrainJob. If it is neither finished nor running: Failed, "Interrupted". */
+/*
+ * A run's TrainJob. If it is neither finished nor running: Failed, "Interrupted"; of a
+ * server's suspended JobSet: Suspended.
+ */
 MUST_CHECK int state_read_job(cJSON **ret, const char *run, bool running,
 			      struct error *err);
 /* A run's JobSet without uid and status. */

@@ -115,6 +115,15 @@ int state_owned_check(const char *ns, const char *name, struct error *err)
 			 name, ns, owner.server);
 }
 
+bool state_owned_is_suspended(const char *run)
+{
+	cleanup_arena struct arena a = { 0 };
+	struct state_owner owner;
+
+	return state_suspended(run) && read_owner(&a, run, &owner) &&
+	       file_exists(owner.server);
+}
+
 void state_owned_stop(const struct state_owned *run)
 {
 	struct error unused = { 0 };

@@ -37,6 +37,8 @@ struct state_owned *state_owned(struct arena *arena, const char *server, const c
  * whose directory exists.
  */
 MUST_CHECK int state_owned_check(const char *ns, const char *name, struct error *err);
+/* Has a run of a server whose directory exists ended as its JobSet is suspended? */
+bool state_owned_is_suspended(const char *run);
 /* Ask the run's process to end, without waiting. */
 void state_owned_stop(const struct state_owned *run);
 /* Record that the run ends because its JobSet is suspended: not a failure. */

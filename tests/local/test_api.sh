@@ -157,6 +157,7 @@ suspend() { kubectl patch trainjob "$1" --type merge -p "{\"spec\":{\"suspend\":
 check "a job that runs" eval 'long stay && until_true phases_are stay "Running Running"'
 check "suspend ends its processes and pods" eval \
 	'suspend stay true && until_true phases_are stay "" && until_true none_left stay && until_true is jobset stay ".status.conditions[?(@.type==\"Suspended\")].status" True'
+check "... get --local says so, too" eval '"$kftrainer" get --local stay | grep -q "^stay  *Suspended "'
 check "resume starts it anew" eval 'suspend stay false && until_true phases_are stay "Running Running"'
 check "... and it completes" eval 'touch "$scratch/go-stay" && finished stay Complete'
 check "delete ends the processes, and its run is gone" eval \

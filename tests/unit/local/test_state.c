@@ -21,6 +21,7 @@
 #include "tests/unit/kubelet/quoted.h"
 #include "tests/unit/unit.h"
 #include "trainer/podname.h"
+#include "trainer/trainjob_status.h"
 
 static char home[] = "/tmp/kftrainer-state-XXXXXX"; /* of this test program */
 
@@ -224,7 +225,44 @@ static void test_suspend(void **state)
 	assert_int_equal(err.kind, ERR_EXISTS);
 	finish(&run);
 	assert_int_equal(state_suspend("ns", "x", true, &err), -1);
-	assert_int_equal(err.kind, ERR_CONFLICT);
+	assert_int_equal(err.kind, ERR_EXISTS);
+}
+
+/* A server ends the run of a JobSet that is suspended: the job has not failed. */
+static void test_suspended_by_its_server(void **state)
+{
+	static const struct {
+		const char *server, *reason, *want;
+	} rows[] = {
+		{ "here", NULL, "Suspended" },
+		{ "here", "Interrupted", "Suspended" }, /* by the server's SIGTERM */
+		{ "here", "FailedJobs", "Failed" },
+		{ "gone", "Interrupted", "Failed" },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
+		cleanup_arena struct arena a = { 0 };
+		cleanup_json cJSON *tj = NULL, *ended = NULL;
+		const char *name = arena_printf(&a, "x%zu", i);
+		struct state_owner owner = { home, "u", 1 };
+		struct state_run run;
+		struct error err = { 0 };
+
+		if (str_eq(rows[i].server, "gone"))
+			owner.server = "/no/such/server";
+		begin(&run, name);
+		assert_int_equal(state_own(&run, "ns", name, &owner, &err), 0);
+		assert_int_equal(state_get(&ended, "ns", name, &err), 0);
+		if (rows[i].reason)
+			status_fail(json_obj(ended, "status"), rows[i].reason, "m",
+				    "2026-01-01T00:00:00Z");
+		assert_int_equal(state_save(&run, ended, true, &err), 0);
+		state_owned_suspend(state_owned(&a, owner.server, "ns", name));
+		state_end(&run);
+		assert_int_equal(state_get(&tj, "ns", name, &err), 0);
+		assert_string_equal(json_str(tj, "status", "state"), rows[i].want);
+		assert_true(json_bool(tj, false, "spec", "suspend"));
+	}
 }
 
 static void test_not_found(void **state)
@@ -641,6 +679,7 @@ int main(void)
 		cmocka_unit_test_setup(test_killed_run_reads_as_interrupted, setup),
 		cmocka_unit_test_setup(test_not_found, setup),
 		cmocka_unit_test_setup(test_suspend, setup),
+		cmocka_unit_test_setup(test_suspended_by_its_server, setup),
 		cmocka_unit_test_setup(test_history_is_kept_for_ten_runs, setup),
 		cmocka_unit_test_setup(test_a_run_is_newer_than_the_last_one, setup),
 		cmocka_unit_test_setup(test_pods_of_killed_runs_go, setup),

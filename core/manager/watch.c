@@ -38,7 +38,8 @@ enum watch_kind {
 
 enum {
 	REPEAT_MS = 24 * 3600 * 1000, /* between two lines about a failure that lasts */
-	ASK_MS = 1000, /* between two discoveries while TrainJobs wait for a kind */
+	ASK_MS = 1000,  /* between two discoveries while TrainJobs wait for a kind */
+	WAKE_MS = 5000, /* between two ends of the delays of all watches */
 };
 
 /* One watch: the context of its informer's callbacks. */
@@ -54,8 +55,9 @@ struct source {
 struct watches {
 	struct watches_conf conf;
 	struct source sources[N_WATCHES];
-	pthread_mutex_t lock; /* of `run` */
+	pthread_mutex_t lock; /* guards the members below */
 	bool run;             /* between start and stop: all informers are there */
+	int64_t woken_ms;     /* clock_ms() of the last end of all delays */
 };
 
 /* ---- the stored fields of an object ---- */
@@ -445,16 +447,23 @@ static void on_error(void *ctx, const struct error *err)
 			 LOG_ERR(err));
 }
 
-/* The first watch that gets an answer after a failure ends the delays of the others. */
+/*
+ * The first watch that gets an answer after a failure ends the delays of the others: now and
+ * then only, for connections that break again and again must not be opened without a delay.
+ */
 static void on_answer(void *ctx)
 {
 	struct source *s = ctx;
 	struct watches *w = s->w;
+	bool due;
 
 	if (!atomic_exchange(&s->failed, false))
 		return;
 	pthread_mutex_lock(&w->lock);
-	for (int i = 0; w->run && i < N_WATCHES; i++)
+	due = w->run && clock_ms() - w->woken_ms >= WAKE_MS;
+	if (due)
+		w->woken_ms = clock_ms();
+	for (int i = 0; due && i < N_WATCHES; i++)
 		if (atomic_load(&w->sources[i].failed))
 			informer_retry_now(w->sources[i].informer);
 	pthread_mutex_unlock(&w->lock);

@@ -194,16 +194,32 @@ static int add_file(struct walk *w, const char *full, const char *path,
 
 static int walk(struct walk *w, const char *full, const char *path, struct error *err);
 
+/*
+ * A link to nothing that can be read, or what was removed meanwhile. After another error,
+ * such as one of NFS, it may be there: what was fetched of it before must stay.
+ */
+static int skip(const struct walk *w, const char *full, struct error *err)
+{
+	static const int ours[] = { EXDEV, ENOENT, ENOTDIR, ELOOP, EACCES };
+	const int why = errno;
+
+	for (size_t i = 0; i < N_ELEMENTS(ours); i++)
+		if (why == ours[i]) {
+			note(w->s, full,
+			     why == EXDEV ? "symbolic link leaves the claim"
+					  : strerror(why));
+			return 0;
+		}
+	return error_errno(err, why, "%s", full);
+}
+
 static int visit(struct walk *w, const char *full, const char *path, struct error *err)
 {
 	cleanup_fd int fd = open_any(w->s, full, O_PATH);
 	struct stat own, st;
 
-	if (fd < 0 || lstat(full, &own) || fstat(fd, &st)) {
-		note(w->s, full,
-		     errno == EXDEV ? "symbolic link leaves the claim" : strerror(errno));
-		return 0;
-	}
+	if (fd < 0 || lstat(full, &own) || fstat(fd, &st))
+		return skip(w, full, err);
 	if (S_ISREG(st.st_mode))
 		return add_file(w, full, path, &st, err);
 	if (S_ISDIR(own.st_mode))

@@ -630,8 +630,17 @@ if TRACE:
     check("file: one that is written to while it is fetched is fetched again", "" if got[:2] == (0, "new") else got)
     got = written_to("export-model", local / "to/.kftrainer-new-*", local / "from/x", "--uri", f"file://{local}/to/x")
     check("file: one that is written to while it is sent is not", "" if got[:2] == (1, "none") and "changed during" in got[2] else got)
+    away = scratch / "away"
+    away.mkdir()
+    for name in ("a", "b"):
+        (away / name).write_text(name)
+    first = fetch(f"file://{away}", {"a": b"a", "b": b"b"})
+    r = subprocess.run(["strace", "-f", "-P", away / "a", "-o", "/dev/null", "-e", "inject=open,openat,openat2:error=ESTALE", PROGRAM,
+                        "initialize-dataset", "--uri", f"file://{away}", "--to", to], capture_output=True, text=True)
+    check("file: one that cannot be read now is not taken for removed", "" if (first, r.returncode, sorted(files_of(to))) ==
+          ("", 1, ["a", "b"]) and f"{away}/a: Stale file handle" in r.stderr else (first, r.returncode, files_of(to), r.stderr))
 else:
-    skip("files that are written to while they are copied", "no strace here")
+    skip("files that are written to while they are copied, and files of a volume that is away", "no strace here")
 
 # ---- the disk ----
 if TRACE:

@@ -238,8 +238,7 @@ static void failed(struct log_source *s, const struct error *err)
 
 	s->why = *err;
 	if (err->kind == ERR_NOT_FOUND) {
-		s->pod_gone = true;
-		finish(s);
+		s->missing = true;
 	} else if (err->code == 400) {
 		no_such_run(s, err);
 	} else if (denied) {
@@ -248,6 +247,24 @@ static void failed(struct log_source *s, const struct error *err)
 	} else if (err->kind != ERR_STOPPED) {
 		try_again(s, err);
 	}
+}
+
+/*
+ * After a 404: the pod is gone, or its node does not know it, as after a restart of the kubelet
+ * (kubernetes#38178).
+ */
+static void look_for_pod(struct log_source *s)
+{
+	const struct kube_ref ref = { "v1", "Pod", s->logs->want->ns, s->pod };
+	cleanup_json cJSON *pod = NULL;
+	bool known = !kube_find(s->logs->kube, &ref, &pod, IGNORED);
+
+	s->missing = false;
+	s->pod_gone |= known && !str_eq(meta_uid(pod), s->uid);
+	if (s->pod_gone)
+		finish(s);
+	else
+		try_again(s, &s->why);
 }
 
 static void on_end(void *ctx, const struct error *err)
@@ -324,6 +341,10 @@ void log_source_step(struct log_source *s, int64_t now)
 {
 	if (s->stream || s->done || s->replaced)
 		return;
+	if (s->missing) {
+		look_for_pod(s);
+		return;
+	}
 	if (!s->run.started) {
 		if (s->final || s->pod_gone)
 			finish(s);

@@ -156,7 +156,7 @@ static void *start_anew(void *ctx)
 	int64_t asked;
 
 	create(s->kube, "v1", "Pod", running_text);
-	EVENTUALLY(apiserver_seen(s, "GET pods/log") > 0);
+	EVENTUALLY(apiserver_seen(s, "GET pods/log") > 1); /* the first was answered */
 	apiserver_do(s, "{'op':'deny','on':true,'plural':'pods'}");
 	asked = apiserver_seen(s, "GET pods");
 	EVENTUALLY(apiserver_seen(s, "GET pods") > asked + 1);
@@ -180,6 +180,90 @@ static void *deny_log(void *ctx)
 	patch_pod(s, pod_text);
 	patch_status(s, done_text);
 	return NULL;
+}
+
+/* The kubelet was restarted: it does not know the pod yet (kubernetes#38178). */
+static void *forget_pod(void *ctx)
+{
+	struct apiserver *s = ctx;
+	int64_t asked;
+
+	create(s->kube, "v1", "Pod", running_text);
+	EVENTUALLY(apiserver_seen(s, "GET pods/log") > 0);
+	asked = apiserver_seen(s, "GET pods/log");
+	apiserver_do(s, "{'op':'fail','n':2,'status':404,'of':'GET pods/log'}");
+	EVENTUALLY(apiserver_seen(s, "GET pods/log") > asked + 2);
+	patch_pod(s, pod_text);
+	patch_status(s, done_text);
+	return NULL;
+}
+
+TEST(test_a_node_that_does_not_know_its_pod)
+{
+	cleanup_buf struct buf lines = { .max = 1000 };
+
+	follow_while(forget_pod, &(struct logs_out){ .on_line = on_line,
+						     .on_note = on_note,
+						     .on_pause = on_pause,
+						     .ctx = &lines });
+	check_text("lines", (char *)lines.data, "hello;bye;");
+}
+
+static void *delete_pod(void *ctx)
+{
+	struct kube_ref pod = { "v1", "Pod", "a", "j-node-0-0-x" };
+	struct apiserver *s = ctx;
+	struct error err = { 0 };
+
+	EVENTUALLY(apiserver_seen(s, "GET pods/log") > 0);
+	assert_int_equal(kube_delete(s->kube, &pod, "Background", NULL, &err), 0);
+	return NULL;
+}
+
+/* Without --follow: it answers late, not at all, or the pod has gone. */
+TEST(test_logs_that_are_not_found)
+{
+	static const struct {
+		int times;
+		bool gone;
+		const char *lines;
+		int rc;
+	} rows[] = {
+		{ 1, false, "hello;bye;", 0 },
+		{ 100, false, "", -1 },
+		{ 100, true, "", 0 },
+	};
+	struct logs_want want = follow;
+	pthread_t thread;
+
+	want.follow = false;
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
+		cleanup_buf struct buf lines = { .max = 1000 };
+		const struct logs_out on = { .on_line = on_line,
+					     .on_note = on_note,
+					     .on_pause = on_pause,
+					     .ctx = &lines };
+		struct apiserver s;
+		struct error err = { 0 };
+		char op[100];
+
+		apiserver_start(&s);
+		create(s.kube, TRAINER, "TrainJob", job_text);
+		create(s.kube, JOBSET, "JobSet", jobset_text);
+		create(s.kube, "v1", "Pod", pod_text);
+		snprintf(op, sizeof(op),
+			 "{'op':'fail','n':%d,'status':404,'of':'GET pods/log'}",
+			 rows[i].times);
+		apiserver_do(&s, op);
+		if (rows[i].gone)
+			assert_int_equal(pthread_create(&thread, NULL, delete_pod, &s),
+					 0);
+		check_int("rc", logs_run(s.kube, &want, &on, &err), rows[i].rc);
+		if (rows[i].gone)
+			pthread_join(thread, NULL);
+		check_text("lines", lines.data ? (char *)lines.data : "", rows[i].lines);
+		apiserver_stop(&s);
+	}
 }
 
 TEST(test_denied_while_the_api_server_starts)

@@ -14,7 +14,10 @@
 #include "base/xmalloc.h"
 #include "crypto/crc.h"
 #include "crypto/digest.h"
+#include "store/content.h"
 #include "store/fetch_impl.h"
+
+enum { MAX_ODD = 3 };
 
 int disk_full(struct fetch *f, int64_t need, struct error *err)
 {
@@ -422,6 +425,21 @@ static int put_in_place(struct fetch *f, struct file *file, struct error *err)
 	return ledger_add(&f->ledger, &file->o, &st, err);
 }
 
+/* Say that a file is something else than its name says, at most three times a run. */
+static void look_at(struct fetch *f, struct file *file)
+{
+	cleanup_arena struct arena arena = { 0 };
+	char head[CONTENT_LOOK];
+	ssize_t n = pread(file->fd, head, sizeof(head), 0);
+	const char *instead =
+		n > 0 ? content_instead(file->o.path, head, (size_t)n) : NULL;
+
+	if (instead && __atomic_fetch_add(&f->odd, 1, __ATOMIC_RELAXED) < MAX_ODD)
+		fetch_say(f, arena_printf(&arena, "%s: %s",
+					  str_visible(&arena, file->o.path, false),
+					  instead));
+}
+
 /* The local file is the current one. */
 static int keep_local(struct fetch *f, struct file *file, struct error *err)
 {
@@ -467,7 +485,10 @@ int file_end(struct fetch *f, struct file *file, bool *ret_wrong, struct error *
 		return 0;
 	if (!file->o.etag && file->o.digest == STORE_DIGEST_NONE)
 		file->o.etag = file->etag;
-	return put_in_place(f, file, err);
+	if (put_in_place(f, file, err))
+		return -1;
+	look_at(f, file);
+	return 0;
 }
 
 void file_free(struct file *file)

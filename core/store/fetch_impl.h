@@ -100,6 +100,7 @@ struct fetch {
 
 	int64_t bytes, bytes_done, bytes_fetched; /* atomic */
 	size_t files_done, files_unsized;         /* atomic */
+	unsigned odd; /* files that are something else; atomic */
 };
 
 static inline void fetch_count(int64_t *n, int64_t by)

@@ -453,6 +453,17 @@ for listed, sent in ("%s", "%s"), ("&quot;%s&quot;", "%s"), ("%s", '"%s"'), ("&q
 check("... another one is another object", fetch("s3://buck/d", ["keeps changing"], KEYS | {"ENDPOINT": Peer(Bare("%s", "%s0")).url}, status=1))
 
 
+def instead(what, name, data):
+    shutil.rmtree(to, ignore_errors=True)
+    r = run("initialize-dataset", "--uri", Peer(lambda h: (200, {}, data)).url + "/" + name, "--to", to)
+    return "" if r.returncode == 0 and (what in r.text if what else len(r.text.splitlines()) == 1) else r.text
+
+
+check("a pointer of Git LFS is said to be one", instead("x.bin: it is a Git LFS pointer", "x.bin", b"version https://git-lfs.github.com/spec/v1\nsize 5\n"))
+check("so is a page in place of a model", instead("x.safetensors: it is an HTML page", "x.safetensors", b"<!DOCTYPE html>login"))
+check("... a page in place of one is not", instead(None, "x.html", b"<!DOCTYPE html>login"))
+
+
 def two_lengths(first, last):
     return lambda h: (200, {"Content-Length": str(first), "content-length": str(last)}, DATA)
 

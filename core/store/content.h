@@ -1,0 +1,15 @@
+/*
+ * content.h - recognize what is often stored in a file's place: what a Git without LFS
+ * checks out, and the page that a web server shows to who is not logged in.
+ */
+#ifndef STORE_CONTENT_H
+#define STORE_CONTENT_H
+
+#include <stddef.h>
+
+enum { CONTENT_LOOK = 64 }; /* bytes that suffice */
+
+/* What it is instead, and what to do; NULL: no such thing. `head`: how the file begins. */
+const char *content_instead(const char *path, const void *head, size_t len);
+
+#endif

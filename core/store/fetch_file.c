@@ -409,22 +409,6 @@ int file_hash(struct file *file, int64_t to, struct error *err)
 	return 0;
 }
 
-static int put_in_place(struct fetch *f, struct file *file, struct error *err)
-{
-	struct stat st;
-
-	if (fsync(file->fd))
-		return fail(f, err);
-	if (target_put(&f->target, file->part, file->o.path, err) ||
-	    target_sync_dir(&f->target, file->o.path, err))
-		return -1;
-	if (fstat(file->fd, &st))
-		return fail(f, err);
-	if (file->journal_fd >= 0)
-		drop_journal(f, file);
-	return ledger_add(&f->ledger, &file->o, &st, err);
-}
-
 /* Say that a file is something else than its name says, at most three times a run. */
 static void look_at(struct fetch *f, struct file *file)
 {
@@ -438,6 +422,23 @@ static void look_at(struct fetch *f, struct file *file)
 		fetch_say(f, arena_printf(&arena, "%s: %s",
 					  str_visible(&arena, file->o.path, false),
 					  instead));
+}
+
+static int put_in_place(struct fetch *f, struct file *file, struct error *err)
+{
+	struct stat st;
+
+	if (fsync(file->fd))
+		return fail(f, err);
+	if (target_put(&f->target, file->part, file->o.path, err) ||
+	    target_sync_dir(&f->target, file->o.path, err))
+		return -1;
+	if (fstat(file->fd, &st))
+		return fail(f, err);
+	if (file->journal_fd >= 0)
+		drop_journal(f, file);
+	look_at(f, file);
+	return ledger_add(&f->ledger, &file->o, &st, err);
 }
 
 /* The local file is the current one. */
@@ -485,10 +486,7 @@ int file_end(struct fetch *f, struct file *file, bool *ret_wrong, struct error *
 		return 0;
 	if (!file->o.etag && file->o.digest == STORE_DIGEST_NONE)
 		file->o.etag = file->etag;
-	if (put_in_place(f, file, err))
-		return -1;
-	look_at(f, file);
-	return 0;
+	return put_in_place(f, file, err);
 }
 
 void file_free(struct file *file)

@@ -96,6 +96,9 @@
 #define NO_INSTRUCTION                                                            \
 	"a process used an instruction that this CPU does not have: use a newer " \
 	"CPU, or a build for this one"
+#define UNKNOWN_CA                                                                      \
+	"the image does not know the CA of the server's certificate: add it, and name " \
+	"its file in SSL_CERT_FILE and REQUESTS_CA_BUNDLE in env"
 #define NO_WANDB \
 	"Weights & Biases wants a key: set WANDB_API_KEY in env, or WANDB_MODE=offline"
 
@@ -300,9 +303,9 @@ static const struct log_cause causes[] = {
 	{ AT("invalid load k", "ey, '"), '\'',
 	  "a file is no checkpoint of PyTorch: it begins with '%s' (a Git LFS pointer with "
 	  "'v', a web page with '<')" },
-	{ AT("", "CERTIFICATE_VERIFY_FAILED"), 0,
-	  "the image does not know the CA of the server's certificate: add it, and name "
-	  "its file in SSL_CERT_FILE and REQUESTS_CA_BUNDLE in env" },
+	{ AT("certificate verif", "y failed: self"), 0, UNKNOWN_CA },
+	{ AT("certificate verif", "y failed: unable to get local issuer"), 0,
+	  UNKNOWN_CA },
 	{ AT("api_k", "ey not configured"), 0, NO_WANDB },
 	{ AT("No API k", "ey configured"), 0, NO_WANDB },
 

@@ -412,6 +412,12 @@ static const struct row {
 	{ "SSLError(SSLCertVerificationError(1, '[SSL: CERTIFICATE_VERIFY_FAILED] "
 	  "certificate verify failed: self-signed certificate in certificate chain')))",
 	  "the image does not know the CA", LOG_OWN },
+	{ "<urlopen error [SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: "
+	  "unable to get local issuer certificate (_ssl.c:997)>",
+	  "the image does not know the CA", LOG_OWN },
+	{ "[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: certificate has "
+	  "expired (_ssl.c:997)",
+	  NULL, LOG_OWN },
 	{ "wandb.errors.UsageError: api_key not configured (no-tty). call "
 	  "wandb.login(key=[your_api_key])",
 	  "Weights & Biases wants a key", LOG_OWN },

@@ -9,6 +9,8 @@
  *     /validate-trainer-kubeflow-org-v1alpha1-trainingruntime
  *     /validate-trainer-kubeflow-org-v1alpha1-clustertrainingruntime
  *
+ * None is called for an object that is being deleted.
+ *
  * A TrainJob is checked against its runtime or, if that was deleted, its snapshot.
  * Denials are 403 Forbidden as upstream's (several errors as "[a, b]", each once), bodies
  * that do not decode 400. Unlike upstream: an update of metadata or suspend alone, or of

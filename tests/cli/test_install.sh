@@ -117,6 +117,8 @@ check "--strict-rbac: a policy and its binding, before the pods" prints \
 	'kinds.index("ValidatingAdmissionPolicy") < kinds.index("ValidatingAdmissionPolicyBinding") < kinds.index("Deployment")' --strict-rbac
 check "... about the controller in its namespace" prints '[c["expression"].count("elsewhere") for c in
 	one("ValidatingAdmissionPolicy")["spec"]["matchConditions"]] == [1, 1] and "kubeflow-system" not in str(docs)' --strict-rbac -n elsewhere
+check "no webhook is asked about what is being deleted" prints 'all(c["matchConditions"][0]["expression"] == "!has(object.metadata.deletionTimestamp)"
+	for kind in ("Mutating", "Validating") for c in one(kind + "WebhookConfiguration")["webhooks"])'
 check "restricted pods" restricted
 check "the settings are such as the controller takes" config_loads
 check "two replicas, a budget for one" prints 'one("Deployment")["spec"]["replicas"] == 2 and one("PodDisruptionBudget")["spec"]["maxUnavailable"] == 1'

@@ -186,6 +186,13 @@ memory() { # MB
 	wait_for 60 less "$1"
 }
 check "and it is still there, and has given the memory back" memory 48
+
+# Without the webhooks, what is being deleted can still go (VictoriaMetrics/helm-charts#2726).
+check "a TrainJob with a finalizer" eval 'trainjob held "$patches" | sed "s/JOB/node/; s/name: rt/name: old/; s/name: held/&, finalizers: [example.com\/x]/" | put'
+check "... is deleted" kc delete trainjob held -n $ns --wait=false
+controller_down
+check "its finalizer is taken away while no controller runs" eval 'merge held "{\"metadata\": {\"finalizers\": null}}" | said patched'
+check "... and it is gone" eval '! kc get trainjob held -n $ns'
 kc delete clustertrainingruntime "old-$$" >/dev/null
 kc delete namespace $ns --wait=false >/dev/null
 finish

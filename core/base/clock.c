@@ -255,7 +255,7 @@ int duration_parse(int64_t *ret_ms, const char *text, struct error *err)
 		if (!per)
 			return error_set(err, ERR_INVALID,
 					 "'%.60s' is not a duration like 90s or 1h30m: "
-					 "units are h, m, s and ms",
+					 "units are d, h, m, s and ms",
 					 text);
 		ns += (__int128)d.digits * per / d.scale;
 	} while (*s && ns / 1000000 < INT64_MAX);

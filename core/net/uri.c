@@ -89,6 +89,10 @@ int uri_parse(struct uri *ret, struct arena *arena, const char *text, struct err
 
 	if (check_bytes(text, has_blanks(text), err))
 		return -1;
+	if (str_starts(text, "/"))
+		return error_set(err, ERR_INVALID,
+				 "'%s' is not a URI: that of a path is file://%s",
+				 uri_shown(arena, text), uri_shown(arena, text));
 	if (!len || !str_starts(text + len, "://"))
 		return error_set(err, ERR_INVALID,
 				 "'%s' is not a URI: expected SCHEME://..., such as "

@@ -98,6 +98,7 @@ clean
 
 check "no URI" says 2 'STORAGE_URI' initialize-dataset
 check "no URI at all" says 2 'is not a URI' initialize-model --uri org/name
+check "... but a path" says 2 'is not a URI: that of a path is file:///data/x' initialize-model --uri /data/x
 
 cat >"$scratch/statusd.py" <<'END'
 import http.server, sys

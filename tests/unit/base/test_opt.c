@@ -124,7 +124,7 @@ TEST(test_messages)
 		{ "x --nodes 0", "--nodes: 0 is not between 1 and 1000" },
 		{ "x --wait 90",
 		  "--wait: '90' is not a duration like 90s or 1h30m: units "
-		  "are h, m, s and ms" },
+		  "are d, h, m, s and ms" },
 		{ "x --wait 2h", "--wait: 2h is not between 0s and 1h0m0s" },
 		{ "x -o xml", "--output: 'xml' is not one of table, json, yaml" },
 	};

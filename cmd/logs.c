@@ -10,6 +10,7 @@
 #include "cmd/ui/cluster.h"
 #include "cmd/ui/fold.h"
 #include "cmd/ui/from.h"
+#include "kube/named.h"
 #include "logtext/traceback.h"
 #include "spec/refer.h"
 
@@ -166,10 +167,11 @@ static int show(struct kube *k, const struct logs_want *want, struct error *err)
 				      .on_pause = on_pause,
 				      .written_ms = &s.written_ms,
 				      .ctx = &s };
+	cleanup_arena struct arena arena = { 0 };
 	int failed;
 
 	setvbuf(stdout, NULL, _IOFBF, OUT_BYTES);
-	fold_begin(&s.fold, want->job);
+	fold_begin(&s.fold, kube_job_named(k, &arena, want->ns, want->job));
 	failed = logs_run(k, want, &out, err);
 	end_lines(&s);
 	if (!failed)

@@ -9,6 +9,7 @@
 #include "client/rerun_job.h"
 #include "cmd/cmd.h"
 #include "cmd/ui/cluster.h"
+#include "kube/named.h"
 #include "spec/refer.h"
 
 enum { EXIT_OURS = 125, BY_SIGNAL = 128 };
@@ -94,7 +95,8 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 	if (rerun_job(k, &job, &end, err))
 		return failed(err);
 	if (*end.text)
-		cmd_complain("rerun", "%s; run 'kftrainer logs %s'", end.text, job.name);
+		cmd_complain("rerun", "%s; run 'kftrainer logs %s'", end.text,
+			     kube_job_named(k, &arena, job.ns, job.name));
 	return end.code;
 }
 

@@ -84,7 +84,7 @@ static void on_running(void *ctx, bool late)
 			"submit",
 			"timed out: the pods of TrainJob %s are not running yet; see "
 			"'kftrainer why %s'",
-			w->job->name, w->job->name);
+			w->job->name, w->viewer.named);
 	else if (!w->quiet && !w->format)
 		outcome_report(&out, w->job->trainjob, "running");
 	detach_say(&w->to, late ? EXIT_TIMED_OUT : EXIT_OK);
@@ -123,12 +123,12 @@ static int refuse(const struct job *job, struct error *err)
 /* Append a hint to the error that a job of that name already runs. */
 static void add_hint(struct error *err, const struct job *job)
 {
-	bool elsewhere = !str_eq(job->ns, "default");
+	cleanup_arena struct arena a = { 0 };
 	size_t len = strlen(err->msg);
 
 	snprintf(err->msg + len, sizeof(err->msg) - len,
-		 ": see 'kftrainer logs -f %s%s%s', or choose another name with --name",
-		 job->name, elsewhere ? " -n " : "", elsewhere ? job->ns : "");
+		 ": see 'kftrainer logs -f %s', or choose another name with --name",
+		 local_named(&a, job->ns, job->name));
 }
 
 /* In the background: report the start and not the job's output. */
@@ -160,7 +160,6 @@ static int run_local(const struct job_set *set, const struct submit_opts *opts,
 			     .to = opts->to };
 	cleanup_free char *workdir = getcwd(NULL, 0);
 	cleanup_free struct local_result *result = xcalloc(1, sizeof(*result));
-	const char *isolation = getenv("KFTRAINER_ISOLATION");
 	int64_t start = clock_ms();
 	struct local_run_opts run = {
 		.ns = job->ns,
@@ -174,7 +173,7 @@ static int run_local(const struct job_set *set, const struct submit_opts *opts,
 				   : NULL,
 		.workdir = workdir ? workdir : "/",
 		.torch_fix = (const char *)asset_find("torch/sitecustomize.py")->data,
-		.no_namespaces = str_eq(isolation, "none"),
+		.no_namespaces = str_eq(getenv("KFTRAINER_ISOLATION"), "none"),
 		.terminal = opts->interactive,
 		.timeout_ms = opts->timeout_ms,
 		.max_restarts = opts->max_restarts,
@@ -198,7 +197,8 @@ static int run_local(const struct job_set *set, const struct submit_opts *opts,
 	out_terminal_size(&run.columns, &run.rows);
 	if (opts->detach || submit_creates_first(opts))
 		plan_background(&run, &w, opts);
-	viewer_begin(&w.viewer, job->name, opts->quiet);
+	viewer_begin(&w.viewer, job->name, local_named(&arena, job->ns, job->name),
+		     opts->quiet);
 	if (!tj_is_ours(job->trainjob))
 		viewer_note(&w, "spec.managedBy is not applied: no other controller runs "
 				"on this machine");

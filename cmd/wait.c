@@ -209,7 +209,7 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 		return -1;
 	w.kube = k;
 	w.several = argc > 1;
-	viewer_begin(&w.viewer, argv[0], false);
+	viewer_begin(&w.viewer, argv[0], kube_job_named(k, &arena, w.ns, argv[0]), false);
 	code = wait_all(&w, argv, err);
 	if (code < 0 && err->kind == ERR_STOPPED && stop_signal())
 		return 128 + stop_signal();

@@ -29,10 +29,10 @@ static void pass_line(void *ctx, const char *prefix, const char *line, size_t le
 		      f->lines_ms < 0 ? clock_ms() : f->lines_ms);
 }
 
-void fold_begin(struct fold *f, const char *name)
+void fold_begin(struct fold *f, const char *named)
 {
 	*f = (struct fold){ .lines_ms = -1 };
-	f->noise = lognoise_new(show_line, f, name);
+	f->noise = lognoise_new(show_line, f, named);
 	f->tracebacks = traceback_new(pass_line, f);
 	bars_begin(&f->bars);
 }

@@ -22,8 +22,8 @@ struct fold {
 			   caller before each line: when it was written */
 };
 
-/* `name`, the job's, must remain valid. Nothing is released. */
-void fold_begin(struct fold *f, const char *name);
+/* `named`, the job in a command, must remain valid. Nothing is released. */
+void fold_begin(struct fold *f, const char *named);
 
 /* A line; prefix NULL: none. */
 void fold_line(struct fold *f, const char *prefix, const char *line, size_t len);

@@ -114,9 +114,11 @@ int submit_follow(struct kube *k, const struct submit_follow *how, struct error 
 		.on_pause = on_pause,
 		.ctx = &s,
 	};
+	cleanup_arena struct arena arena = { 0 };
 	struct follow_end end = { 0 };
 
-	viewer_begin(&s.viewer, how->name, how->quiet);
+	viewer_begin(&s.viewer, how->name, kube_job_named(k, &arena, how->ns, how->name),
+		     how->quiet);
 	if (follow_job(k, &opts, &out, &end, err)) {
 		viewer_erase(&s.viewer);
 		return unfinished_code(how, where, err);

@@ -17,10 +17,10 @@
 /* A buffer for output: a write(2) for each line would be slow. */
 enum { OUTPUT_BUFFER = 65536 };
 
-void viewer_begin(struct viewer *v, const char *name, bool quiet)
+void viewer_begin(struct viewer *v, const char *name, const char *named, bool quiet)
 {
-	*v = (struct viewer){ .name = name, .quiet = quiet };
-	fold_begin(&v->fold, name);
+	*v = (struct viewer){ .name = name, .named = named, .quiet = quiet };
+	fold_begin(&v->fold, named);
 	v->live = !quiet && out_terminal(STDOUT_FILENO) && out_terminal(STDERR_FILENO);
 	fflush(stdout);
 	setvbuf(stdout, xmalloc(OUTPUT_BUFFER), _IOFBF, OUTPUT_BUFFER);
@@ -35,7 +35,7 @@ static void flush_lines(struct viewer *v)
 	fprintf(stderr,
 		"kftrainer submit: writing the output failed: %s; the job keeps running, "
 		"see 'kftrainer logs %s'\n",
-		strerror(errno), v->name);
+		strerror(errno), v->named);
 	__fpurge(stdout);
 	clearerr(stdout);
 }

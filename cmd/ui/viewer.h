@@ -16,14 +16,18 @@
 struct viewer {
 	struct fold fold;          /* its bars with the status */
 	const char *name;          /* the job's */
+	const char *named;         /* in a command */
 	bool quiet;                /* show only the job's output */
 	bool live;                 /* show the phase in the terminal's last line */
 	bool stdout_closed;        /* drop the job's lines */
 	struct progress_pace pace; /* of lines that are not redrawn */
 };
 
-/* Initializes the viewer and gives stdout a large buffer. `name` must remain valid. */
-void viewer_begin(struct viewer *v, const char *name, bool quiet);
+/*
+ * Initializes the viewer and gives stdout a large buffer. `named`: the job in a command, as
+ * "--local NAME". Both names must remain valid.
+ */
+void viewer_begin(struct viewer *v, const char *name, const char *named, bool quiet);
 
 /* Callbacks for the observers of local/run.h and client/follow.h; ctx is the viewer. */
 void viewer_progress(void *ctx, const char *line);

@@ -14,6 +14,7 @@
 #include "base/str.h"
 #include "client/jobs.h"
 #include "client/logs_pod.h"
+#include "kube/named.h"
 #include "kube/permission.h"
 #include "kube/podexec.h"
 #include "trainer/api.h"
@@ -29,6 +30,7 @@ enum { WAIT_MS = 1000 };
 
 struct search {
 	const struct remote_want *want;
+	const char *named; /* the job in a command */
 	const cJSON *job, *jobset;
 	cJSON *best; /* owned */
 	struct log_origin origin;
@@ -93,16 +95,16 @@ static int no_pod(const struct search *s, struct error *err)
 		return error_set(
 			err, ERR_CONFLICT,
 			"TrainJob %s is suspended: run 'kftrainer resume %s' first", job,
-			job);
+			s->named);
 	if (s->want->rank > 0)
 		return error_set(
 			err, ERR_NOT_FOUND,
 			"TrainJob %s has no pod of rank %lld; 'kftrainer get %s -o "
 			"wide' shows its nodes",
-			job, (long long)s->want->rank, job);
+			job, (long long)s->want->rank, s->named);
 	return error_set(err, ERR_CONFLICT,
 			 "TrainJob %s is %s and has no pod yet; run 'kftrainer why %s'",
-			 job, status_state(status), job);
+			 job, status_state(status), s->named);
 }
 
 static const char *names_of(struct arena *arena, const cJSON *containers)
@@ -153,13 +155,13 @@ static int check_running(const struct search *s, const char *container, struct e
 		return error_set(
 			err, ERR_CONFLICT,
 			"container %s of pod %s has ended; run 'kftrainer why %s'",
-			container, meta_name(s->best), s->want->job);
+			container, meta_name(s->best), s->named);
 	return error_set(
 		err, ERR_CONFLICT,
 		"container %s of pod %s does not run yet%s%s; run 'kftrainer why "
 		"%s'",
 		container, meta_name(s->best), reason ? ": " : "", reason ? reason : "",
-		s->want->job);
+		s->named);
 }
 
 static int search(struct search *s, struct kube *k, struct remote_target *ret,
@@ -195,6 +197,7 @@ int remote_find(struct remote_target *ret, struct arena *arena, struct kube *k,
 	/* Without the right to read it, the pods' labels say enough. */
 	if (kube_get(k, &ref, &jobset, IGNORED))
 		jobset = NULL;
+	s.named = kube_job_named(k, &s.arena, want->ns, want->job);
 	s.job = job;
 	s.jobset = jobset;
 	rc = search(&s, k, ret, arena, err);

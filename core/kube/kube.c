@@ -144,6 +144,17 @@ const char *kube_named(const struct kube *k)
 	return k->opts.named ? k->opts.named : kube_is_inside(k) ? " --local" : "";
 }
 
+const char *kube_job_named(const struct kube *k, struct arena *arena, const char *ns,
+			   const char *name)
+{
+	const char *option = kube_named(k);
+
+	if (str_starts(option, " --from "))
+		return arena_printf(arena, "%s%s", name, option);
+	return arena_printf(arena, "%s%s%s -n %s", option + !!*option, *option ? " " : "",
+			    name, ns);
+}
+
 /* Sleep. When the process is asked to stop: ERR_STOPPED, or after_stop: 1 s at most. */
 static int pause_ms(struct kube *k, const struct kube_request *req, int64_t ms,
 		    struct error *err)

@@ -10,4 +10,9 @@
  */
 const char *kube_named(const struct kube *k);
 
+struct arena;
+/* A job in a suggested command: "--local NAME -n NS", "NAME -n NS", "NAME --from URI". */
+const char *kube_job_named(const struct kube *k, struct arena *arena, const char *ns,
+			   const char *name);
+
 #endif

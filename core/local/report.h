@@ -59,7 +59,7 @@ int report_exit_code(const struct report *r);
 
 /*
  * The report, lines with newlines; nothing when no container failed. `logs` is
- * the directory, `name` the job's.
+ * the directory, `name` the job in a command.
  */
 void report_print(struct buf *out, const struct report *r, const char *logs,
 		  const char *name);

@@ -575,17 +575,17 @@ static void print_condition(struct buf *out, const struct run *r)
 static void fill_report(struct run *r, struct local_result *ret)
 {
 	cleanup_buf struct buf b = { .max = sizeof(ret->report) - 1 };
-	const char *reason;
+	cleanup_arena struct arena a = { 0 };
+	const char *named = local_named(&a, r->opts->ns, r->opts->name), *reason;
 
-	report_print(&b, r->report, r->state.logs, r->opts->name);
+	report_print(&b, r->report, r->state.logs, named);
 	reason = json_str(status_condition(json_get((const cJSON *)r->trainjob, "status"),
 					   COND_FAILED),
 			  "reason");
 	if (!b.len || !str_eq(reason, "FailedJobs"))
 		print_condition(&b, r);
 	if (!report_exit_code(r->report))
-		buf_printf(&b, "logs: %s (kftrainer logs %s)\n", r->state.logs,
-			   r->opts->name);
+		buf_printf(&b, "logs: %s (kftrainer logs %s)\n", r->state.logs, named);
 	snprintf(ret->report, sizeof(ret->report), "%s", (const char *)b.data);
 }
 

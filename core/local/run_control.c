@@ -26,17 +26,24 @@ enum { RETRY_MS = 1000 };
 
 /* ---- passes of the controller ---------------------------------------------------- */
 
+const char *local_named(struct arena *arena, const char *ns, const char *name)
+{
+	bool elsewhere = !str_eq(ns, "default");
+
+	return arena_printf(arena, "--local %s%s%s", name, elsewhere ? " -n " : "",
+			    elsewhere ? ns : "");
+}
+
 static void set_suspend(struct run *r, bool suspend)
 {
-	bool elsewhere = !str_eq(r->opts->ns, "default");
+	cleanup_arena struct arena a = { 0 };
 
 	r->suspended = suspend;
 	jobs_set_suspend(r->jobs, suspend);
 	r->step_again = r->changed = true;
 	if (suspend)
-		run_note(r, "suspended; resume with 'kftrainer resume --local %s%s%s'",
-			 r->opts->name, elsewhere ? " -n " : "",
-			 elsewhere ? r->opts->ns : "");
+		run_note(r, "suspended; resume with 'kftrainer resume %s'",
+			 local_named(&a, r->opts->ns, r->opts->name));
 	else
 		run_note(r, "resumed");
 }

@@ -15,7 +15,7 @@
 #define STARS   "*****************************************"
 #define OMP     "Setting OMP_NUM_THREADS environment variable for each process to be "
 
-enum { LINES_MAX = 300, BORDER_MIN = 10, FOLDED_MAX = 200 };
+enum { LINES_MAX = 300, BORDER_MIN = 10, FOLDED_MAX = 200, HINT_MAX = 1024 };
 
 /* The message to which a line belongs. */
 enum {
@@ -312,10 +312,10 @@ static struct stream *stream_of(struct lognoise *f, const char *prefix)
 
 static void report(struct lognoise *f, struct stream *s)
 {
-	char text[FOLDED_MAX];
+	char text[HINT_MAX];
 
 	snprintf(text, sizeof(text),
-		 "PyTorch: %zu line%s folded, see 'kftrainer logs --raw %.100s'", s->n,
+		 "PyTorch: %zu line%s folded, see 'kftrainer logs --raw %.900s'", s->n,
 		 s->n == 1 ? "" : "s", f->name);
 	s->n = 0;
 	f->folding--;

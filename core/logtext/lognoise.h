@@ -20,7 +20,7 @@ enum { LOGNOISE_WAIT_MS = 1000 };
 
 struct lognoise;
 
-/* `name` is the job's, for the hint where the lines are; it must remain valid. */
+/* `name`: the job in a command, for the hint where the lines are; it must remain valid. */
 struct lognoise *lognoise_new(void (*on_line)(void *ctx, const char *prefix,
 					      const char *line, size_t len),
 			      void *ctx, const char *name);

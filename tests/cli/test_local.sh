@@ -18,6 +18,7 @@ check "complete" ends 0 '^true: complete in [0-9.]+ s$' -- true
 check "its output on stdout, behind whose it is" ends 0 '^\[node-0\] hello$' --name hello -- echo hello
 check "... and nothing else there" test "$(cat "$scratch/out")" = '[node-0] hello'
 check "the job's exit code" ends 7 'exit code 7' --name seven -- sh -c 'exit 7'
+check "... the command that shows its log" ends 7 '\(kftrainer logs --local eight -n third\)' --name eight -n third -- sh -c 'exit 7'
 check "... with the report: which rank first" ends 3 'node-1' --name three --nodes 2 -- \
 	sh -c '[ $PET_NODE_RANK = 0 ] && exec sleep 60; echo I go; exit 3'
 check "... and its last lines" grep -q 'I go' "$scratch/err"
@@ -210,7 +211,7 @@ slow=$!
 until [ "$("$kftrainer" logs slow 2>/dev/null)" = first ]; do sleep 0.05; done
 "$kftrainer" wait slow --for running >/dev/null
 check "get: while it runs" says 0 '^slow +Running ' get slow
-check "the same name again: refused" says 1 "slow .*already running .*: see 'kftrainer logs -f slow', or choose another name with --name" submit --local --runtime-file once.yaml --runtime once --name slow -- true
+check "the same name again: refused" says 1 "slow .*already running .*: see 'kftrainer logs -f --local slow', or choose another name with --name" submit --local --runtime-file once.yaml --runtime once --name slow -- true
 "$kftrainer" logs -f slow >follow.out 2>&1 &
 follow=$!
 until grep -qs first follow.out; do sleep 0.05; done
@@ -273,7 +274,7 @@ check "get: says so, too" says 0 '^gone +Failed ' get gone
 "$kftrainer" submit --local --runtime-file once.yaml --runtime once --name unread -- sh -c 'for i in 1 2 3 4 5; do echo $i; sleep 0.1; done; touch done-unread' \
 	2>err | head -1 >/dev/null
 status=${PIPESTATUS[0]}; : >out
-went_on() { [ "$status" = 0 ] && [ -e done-unread ] && grep -q "the job keeps running, see 'kftrainer logs unread'" err || dump; }
+went_on() { [ "$status" = 0 ] && [ -e done-unread ] && grep -q "the job keeps running, see 'kftrainer logs --local unread'" err || dump; }
 check "closed stdout: the job goes on" went_on
 check "... its log is whole" bash -c '[ "$("$1" logs unread | wc -l)" = 5 ]' - "$kftrainer"
 

@@ -29,7 +29,7 @@ run "$kftrainer" get two
 ok "get: it runs" printed 'two +Running'
 detach two
 ok "the name of a job that runs is refused: exit code 1" exits 1
-ok "... in one line that says what to do" lines 1 "already running .*: see 'kftrainer logs -f two', or choose another name"
+ok "... in one line that says what to do" lines 1 "already running .*: see 'kftrainer logs -f --local two', or choose another name"
 ok "... and nothing else" test "$(wc -l <out)" = 1
 "$kftrainer" logs -f two >followed 2>&1 &
 follower=$!

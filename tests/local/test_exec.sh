@@ -42,7 +42,7 @@ everything() { # JOB
 	check "... Ctrl-D ends its input" exits 0 'code 0' python3 "$tty" "$kftrainer" exec --local "$job" -it -- sh -c 'echo type; cat >/dev/null'
 	check "... is as it was after each end" exits 0 'restored.*restored.*restored' python3 "$tty" "$kftrainer" exec --local "$job" -it -- sh -c 'echo die; sleep 100'
 	check "-t without a terminal says so" exits 0 'is no terminal' x "$job" -it -- echo 'done'
-	check "no such rank" one_line 125 'no pod of rank 7' x "$job" --rank 7 -- true
+	check "no such rank" one_line 125 "no pod of rank 7; 'kftrainer get --local $job -n default -o wide' shows" x "$job" --rank 7 -- true
 	check "no such container" one_line 125 'no container x; its containers: node' x "$job" -c x -- true
 }
 begin two

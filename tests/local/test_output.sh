@@ -202,7 +202,7 @@ job banner 2 < <(node "echo begin; echo 'W1127 05:00:00.000000 1 torch/distribut
 "$kftrainer" submit --local banner.yaml >out 2>&1 </dev/null
 run "$kftrainer" logs banner
 ok "logs: what is folded stays with its pod" cmp out <(for i in 0 1; do
-	printf '[node-%s] begin\n[node-%s] PyTorch: 1 line folded, see '"'kftrainer logs --raw banner'"'\n' $i $i
+	printf '[node-%s] begin\n[node-%s] PyTorch: 1 line folded, see '"'kftrainer logs --raw --local banner -n default'"'\n' $i $i
 done)
 
 # A compiler in a pod that writes nothing, as DeepSpeed's of its Adam; the sign is found by the process's name.

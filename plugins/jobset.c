@@ -32,8 +32,14 @@ static void apply_initializer(const struct pod_set *ps, const char *name,
 		container_env_from_secret(c, secret);
 }
 
-static void apply_trainer(const struct info *info, const struct pod_set *ps,
-			  const cJSON *tj)
+/* A job whose command serves the launcher, even if it is labeled trainer for the image. */
+static bool is_mpi_node(struct info *info, const struct pod_set *ps)
+{
+	return policy_mpi(info->ml_policy) && str_eq(ps->name, NODE) &&
+	       info_by_name(info, LAUNCHER);
+}
+
+static void apply_trainer(struct info *info, const struct pod_set *ps, const cJSON *tj)
 {
 	const cJSON *command = info->command ? info->command : tj_command(tj);
 	const cJSON *args = info->args_used ? NULL : tj_args(tj);
@@ -44,6 +50,8 @@ static void apply_trainer(const struct info *info, const struct pod_set *ps,
 		return;
 	if (tj_image(tj))
 		container_set_image(node, tj_image(tj));
+	if (is_mpi_node(info, ps))
+		return;
 	if (command)
 		container_set_command(node, command);
 	if (args || info->args_used)

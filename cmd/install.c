@@ -8,6 +8,7 @@
 #include "cmd/cmd.h"
 #include "cmd/ui/cluster.h"
 #include "cmd/ui/out.h"
+#include "manager/config.h"
 #include "spec/input.h"
 
 enum { FORMAT_NONE, FORMAT_YAML, FORMAT_JSON, FORMAT_NAME };
@@ -130,6 +131,17 @@ static int apply(const cJSON *list, const struct install_opts *opts, struct erro
 	return install_apply(kube, list, &how, err);
 }
 
+/* With others than these the controller would not start. */
+static int check_gates(const char *gates, struct error *err)
+{
+	struct manager_config unused;
+	char **errors;
+	int rc = manager_config_load(&unused, NULL, gates, &errors, err);
+
+	manager_config_release(&unused);
+	return rc;
+}
+
 static int run(const void *values, int argc, char **argv, struct error *err)
 {
 	struct install_opts opts = *(const struct install_opts *)values;
@@ -143,6 +155,8 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 		return error_set(
 			err, ERR_USAGE,
 			"-o and --dry-run cannot be combined with --apply or --wait");
+	if (check_gates(opts.what.gates, err))
+		return -1;
 	opts.what.parts = parts_of(&opts);
 	if (opts.what.parts == INSTALL_CRDS && !opts.apply && !opts.wait)
 		printing = true;

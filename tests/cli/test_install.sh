@@ -169,6 +169,7 @@ check "--dry-run prints" dry_run
 check "a runtime that there is not" refuses "no runtime 'jax-distribute'; did you mean 'jax-distributed'" install --runtime jax-distribute -o yaml
 check "-o with --wait" refuses 'cannot be combined with --apply or --wait' install -o yaml --wait
 check "--replicas 0" refuses '--replicas: ' install --replicas 0
+check "a feature gate that there is not" refuses "unknown gate 'TrainJobStats'; known: TrainJobStatus, " install --feature-gates TrainJobStats=true -o yaml
 check "an argument" refuses "unexpected argument 'x'" install x
 check "uninstall: an argument" refuses "unexpected argument 'x'" uninstall x
 check "without a cluster: one line" says 1 'no kubeconfig: ' install

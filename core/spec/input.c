@@ -228,12 +228,15 @@ static bool is_v1(const cJSON *obj)
 
 static void refuse_v1(struct doc *doc)
 {
-	field_error_add(
-		&doc->errs, FIELD_NOT_SUPPORTED, "kind", json_get(doc->obj, "kind"),
-		"it belongs to Training Operator V1; convert it: kftrainer convert %s",
-		doc->source->name && !str_eq(doc->source->name, "stdin")
-			? doc->source->name
-			: "-");
+	field_error_add(&doc->errs, FIELD_NOT_SUPPORTED, "kind",
+			json_get(doc->obj, "kind"),
+			"it belongs to %s; convert it: kftrainer convert %s",
+			str_starts(meta_api_version(doc->obj), V1_GROUP "v2")
+				? "MPI Operator"
+				: "Training Operator V1",
+			doc->source->name && !str_eq(doc->source->name, "stdin")
+				? doc->source->name
+				: "-");
 }
 
 bool doc_is_known(struct doc *doc, const struct schema *schema)
@@ -250,7 +253,11 @@ bool doc_is_known(struct doc *doc, const struct schema *schema)
 		refuse_v1(doc);
 		return false;
 	}
-	if (!kind || !version)
+	if (cJSON_IsString(doc->obj))
+		field_error_add(&doc->errs, FIELD_REQUIRED, "kind", NULL,
+				"this is neither a TrainJob nor a runtime, but a text; "
+				"a command or script goes after '--'");
+	else if (!kind || !version)
 		field_error_add(&doc->errs, FIELD_REQUIRED, kind ? "apiVersion" : "kind",
 				NULL, "every document needs an apiVersion and a kind");
 	else if (near && str_eq(near, kind))

@@ -54,6 +54,8 @@ echo 'numNodes: 1' | trainer; echo '    numNodes: 2' >>"$in"
 check "a field twice" refuses 'in:10:5: duplicate key "numNodes"' "${submit[@]}" "$in"
 echo hello >"$in"
 check "a word" refuses 'in:1:1: kind: Required' "${submit[@]}" "$in"
+printf '#!/bin/sh\nset -e\npython3 train.py\n' >"$in"
+check "a script of the shell: where it goes" refuses "in:2:1: kind: Required value: .* but a text; a command or script goes after '--'" "${submit[@]}" "$in"
 echo '{"kind": "TrainJob"}' >"$in"
 check "no apiVersion" refuses 'apiVersion: Required' "${submit[@]}" "$in"
 echo '{"apiVersion": "trainer.kubeflow.org/v1alpha1", "kind": "TrainJobb"}' >"$in"
@@ -65,6 +67,7 @@ for kind in v1/PyTorchJob v1/TFJob v1/XGBoostJob v1/PaddleJob v1/JAXJob v1/MPIJo
 	check "a $kind: what it is, and what to do" refuses \
 		"in:2:1: kind: Unsupported value: \"${kind#*/}\": .*: kftrainer convert $in" "${submit[@]}" "$in"
 done
+check "... the last one's operator" refuses 'it belongs to MPI Operator; convert it' "${submit[@]}" "$in"
 echo '{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}}' >"$in"
 check "no TrainJob in it" refuses 'contains no TrainJob' "${submit[@]}" "$in"
 

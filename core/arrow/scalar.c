@@ -183,7 +183,7 @@ static bool read_digits(__int128 *ret, const char *s, int scale)
 	size_t whole = point ? (size_t)(point - s) : strlen(s);
 	const char *behind = point ? point + 1 : s + whole;
 
-	for (int i = 0; i < MAX_DIGITS; i++)
+	for (int i = 1; i < MAX_DIGITS; i++)
 		limit *= 10;
 	if (strspn(s, "0123456789") != whole ||
 	    strspn(behind, "0123456789") != strlen(behind) || !(whole + strlen(behind)))
@@ -191,9 +191,9 @@ static bool read_digits(__int128 *ret, const char *s, int scale)
 	for (size_t i = 0; i < whole + (size_t)scale; i++) {
 		char c = i < whole ? s[i] : *behind ? *behind++ : '0';
 
-		v = v * 10 + (c - '0');
 		if (v >= limit)
 			return false;
+		v = v * 10 + (c - '0');
 	}
 	*ret = v;
 	return strspn(behind, "0") == strlen(behind);

@@ -364,9 +364,12 @@ static int export_case(struct golden *g, const char *dir, const char *to,
 	w.client = true;
 	json_each(step, json_get(test, "steps")) {
 		cleanup_answer struct answer answer = { 0 };
-		bool job = str_eq(meta_kind(json_get(step, "create")), "TrainJob");
+		bool job;
 
 		obj = json_get(step, "create");
+		if (!obj)
+			continue;
+		job = str_eq(meta_kind(obj), "TrainJob");
 		cJSON_AddItemToArray(job ? jobs : runtimes, json_dup(obj));
 		world_create(&w, obj, &answer);
 	}

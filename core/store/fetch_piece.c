@@ -273,8 +273,9 @@ static void add_lines(struct piece *p, struct request *r, const char *const *hea
 	bool all = p->pos == 0 && p->end == file->o.size;
 
 	memset(r->lines, 0, sizeof(r->lines));
-	add_line(r, "Accept-Encoding: identity");
 	headers = redirect_headers(&r->at, headers);
+	if (!store_headers_have(headers, "Accept-Encoding:"))
+		add_line(r, "Accept-Encoding: identity");
 	for (int i = 0; headers && headers[i] && i < MAX_HEADERS; i++)
 		add_line(r, headers[i]);
 	if (file->o.size < 0)

@@ -133,8 +133,9 @@ static void add_lines(struct attempt *a, const char *const *headers)
 	struct range_object *o = p->object;
 
 	memset(a->lines, 0, sizeof(a->lines));
-	add_line(a, "Accept-Encoding: identity");
 	headers = redirect_headers(&a->at, headers);
+	if (!store_headers_have(headers, "Accept-Encoding:"))
+		add_line(a, "Accept-Encoding: identity");
 	for (int i = 0; headers && headers[i] && i < MAX_HEADERS; i++)
 		add_line(a, headers[i]);
 	add_line(a, arena_printf(&p->arena, "Range: bytes=%llu-%llu",

@@ -261,7 +261,12 @@ static int s3_locate(struct store *s, const struct store_object *o, int refused,
 					.key_refused = refused == 401 || refused == 403 ||
 						       refused == 400 };
 
-	return s3_bucket_sign(s->bucket, &req, arena, ret, err);
+	if (s3_bucket_sign(s->bucket, &req, arena, ret, err))
+		return -1;
+	if (s3_bucket_unpacks(s->bucket))
+		ret->headers =
+			store_headers_with(arena, ret->headers, "Accept-Encoding: gzip");
+	return 0;
 }
 
 /* Are all parts but the last equal in size? */

@@ -298,6 +298,12 @@ static int add_token(struct s3_bucket *b, bool refused, const char *const **head
 	return 0;
 }
 
+bool s3_bucket_unpacks(const struct s3_bucket *b)
+{
+	return b->google ||
+	       (b->endpoint && strstr(b->endpoint, "://storage.googleapis.com"));
+}
+
 bool s3_bucket_signs(const struct s3_bucket *b)
 {
 	return !b->token;

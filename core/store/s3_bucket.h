@@ -47,6 +47,9 @@ struct s3_request {
 	void *ctx; /* of both */
 };
 
+/* Google's: it unpacks an object that is stored packed, unless one accepts it so. */
+bool s3_bucket_unpacks(const struct s3_bucket *b);
+
 /* Are requests signed, with the SHA-256 of their body? A token signs nothing. */
 bool s3_bucket_signs(const struct s3_bucket *b);
 

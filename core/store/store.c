@@ -94,6 +94,30 @@ static const struct scheme *named_scheme(const char *name)
 	return NULL;
 }
 
+bool store_headers_have(const char *const *headers, const char *name)
+{
+	for (; headers && *headers; headers++)
+		if (!strncasecmp(*headers, name, strlen(name)))
+			return true;
+	return false;
+}
+
+const char *const *store_headers_with(struct arena *arena, const char *const *headers,
+				      const char *line)
+{
+	size_t n = 0;
+	const char **ret;
+
+	while (headers && headers[n])
+		n++;
+	ret = arena_alloc(arena, (n + 2) * sizeof(*ret));
+	if (n)
+		memcpy(ret, headers, n * sizeof(*ret));
+	ret[n] = line;
+	ret[n + 1] = NULL;
+	return ret;
+}
+
 int scheme_find(const struct scheme **ret, const char *uri, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };

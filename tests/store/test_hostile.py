@@ -338,6 +338,7 @@ check("pvc: nor a file there", fetch("pvc://data/dir/token", ["leaves the claim"
 
 # ---- what changes between two requests, and answers that get lost ----
 import base64
+import gzip
 import hashlib
 
 
@@ -387,6 +388,22 @@ GS = {"STORAGE_EMULATOR_HOST": Peer(Google()).url}
 check("gs: an object that is replaced after it was listed is listed again", fetch("gs://buck/d/", {"x": b"generation 2"}, GS))
 gone = Peer(lambda h: Google()(h) if "/o?" in h.path else (404, {}, json.dumps({"error": {"message": "No such object"}})))
 check("gs: one that is removed is an error", fetch("gs://buck/d/", ["d/x: no such object"], {"STORAGE_EMULATOR_HOST": gone.url}, status=1))
+
+
+class Packed:
+    """Google's servers unpack an object that is stored with gzip, for who does not accept it so."""
+    data = gzip.compress(b"unpacked " * 50, mtime=0)
+
+    def __call__(self, h):
+        if "list-type" in h.path:
+            return 200, {}, ("<L><IsTruncated>false</IsTruncated><Contents><Key>d/x</Key><Size>%d</Size><ETag>%s</ETag></Contents></L>"
+                             % (len(self.data), hashlib.md5(self.data).hexdigest()))
+        if h.headers.get_all("Accept-Encoding") == ["gzip"]:
+            return 200, {"Content-Encoding": "gzip"}, self.data
+        return 200, {}, gzip.decompress(self.data)
+
+
+check("gs: HMAC keys: an object that is stored with gzip stays so", fetch("gs://buck/d/", {"x": Packed.data}, KEYS | {"ENDPOINT": Peer(Packed()).url}))
 
 
 class Dated:

@@ -63,7 +63,7 @@ static int read_line(struct hostfile_host *ret, struct arena *arena, const char 
 		     struct error *err)
 {
 	size_t n = strcspn(line, BLANKS);
-	char *word = str_slice(arena, line, n), *at = strrchr(word, '@');
+	char *word = str_slice(arena, line, n), *at = strchr(word, '@');
 
 	*ret = (struct hostfile_host){ .name = at ? at + 1 : word,
 				       .user = at ? word : NULL };
@@ -71,7 +71,8 @@ static int read_line(struct hostfile_host *ret, struct arena *arena, const char 
 		*at = '\0';
 	if (cut_slots(at ? at + 1 : word, err))
 		return -1;
-	if (!is_name(ret->name) || (at && !*word))
+	/* ^ before a host, or its user, leaves it out; mpirun never asks for it. */
+	if (!is_name(ret->name) || (at && (!*word || *word == '^')))
 		return error_set(err, ERR_FORMAT, "invalid host name '%.60s'", line);
 	return check_rest(line + n + strspn(line + n, BLANKS), err);
 }

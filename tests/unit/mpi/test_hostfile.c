@@ -67,6 +67,9 @@ static const struct {
 	{ ":4\n", "line 1: invalid host name ':4'" },
 	{ "@a\n", "line 1: invalid host name '@a'" },
 	{ "^a\n", "line 1: invalid host name '^a'" },
+	{ "^me@a\n", "line 1: invalid host name '^me@a'" },
+	{ "a@@b\n", "line 1: invalid host name 'a@@b'" },
+	{ "me@\n", "line 1: invalid host name 'me@'" },
 	{ "-oProxyCommand=x\n", "line 1: invalid host name "
 				"'-oProxyCommand=x'" },
 	{ "a;reboot\n", "line 1: invalid host name 'a;reboot'" },

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/cores.h"
 #include "base/large.h"
 #include "base/protobuf.h"
 #include "base/str.h"
@@ -272,7 +273,7 @@ static int load_piece(void *ctx, size_t i, struct error *err)
 static size_t threads_for(const struct loading *l)
 {
 	const struct table *t = dataset_table(l->m->dataset);
-	size_t most = parallel_cores();
+	size_t most = (size_t)cores_usable();
 	uint64_t unit = 1;
 
 	for (size_t i = 0; i < table_units(t); i++) {

@@ -1,8 +1,6 @@
 /* parallel.c - runs a function in several threads (cache/parallel.h). */
 #include "cache/parallel.h"
 
-#include <sched.h>
-
 #include "base/thread.h"
 
 struct work {
@@ -55,12 +53,4 @@ int parallel_run(size_t threads, size_t n,
 		return 0;
 	*err = w.why;
 	return -1;
-}
-
-size_t parallel_cores(void)
-{
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	return sched_getaffinity(0, sizeof(set), &set) ? 1 : (size_t)CPU_COUNT(&set);
 }

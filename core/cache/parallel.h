@@ -19,6 +19,4 @@ MUST_CHECK int parallel_run(size_t threads, size_t n,
 			    int (*work)(void *ctx, size_t i, struct error *err),
 			    void *ctx, struct error *err);
 
-size_t parallel_cores(void); /* cores that this process may use */
-
 #endif

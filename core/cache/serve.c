@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 
+#include "base/cores.h"
 #include "base/log.h"
 #include "base/stop.h"
 #include "base/str.h"
@@ -99,7 +100,7 @@ static int start_flight(struct cache_servers *s, struct error *err)
 	const struct h2d_conf flight = {
 		.host = c->host,
 		.port = c->port,
-		.threads = parallel_cores() > 2 ? (int)parallel_cores() : 0,
+		.threads = cores_usable() > 2 ? (int)cores_usable() : 0,
 		.h2 = grpc_h2(&s->grpc, CACHE_MAX_REQUEST),
 		.tls = s->tls ? tls_files_server(s->tls) : NULL,
 		.plain = grpc_h2_unavailable(no_tls),

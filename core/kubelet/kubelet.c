@@ -1,7 +1,6 @@
 /* kubelet.c - give pods addresses, names and GPUs; run their loop (kubelet/kubelet.h). */
 #include "kubelet/kubelet.h"
 
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,6 +10,7 @@
 #include "api/meta.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/cores.h"
 #include "base/file.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
@@ -33,7 +33,6 @@ extern char **environ;
 static void describe_host(struct kubelet *k)
 {
 	struct utsname u = { 0 };
-	cpu_set_t cpus;
 
 	uname(&u);
 	k->host.node_name = arena_strdup(&k->arena, u.nodename);
@@ -44,8 +43,7 @@ static void describe_host(struct kubelet *k)
 		k->host.environ = venv_environ(&k->arena, k->host.environ, k->opts.venv);
 	k->host.objects = k->opts.objects;
 	k->host.peer_names = &k->names;
-	k->host.cpus =
-		sched_getaffinity(0, sizeof(cpus), &cpus) == 0 ? CPU_COUNT(&cpus) : 1;
+	k->host.cpus = cores_usable();
 	k->host.memory = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
 	while (k->opts.gpus && k->opts.gpus[k->n_gpus])
 		k->n_gpus++;

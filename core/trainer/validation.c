@@ -453,6 +453,52 @@ void validation_warn_of_gangs(const cJSON *runtime, cJSON *warnings)
 			"installed; keep that of the scheduler in schedulerName"));
 }
 
+static bool has_framework(const cJSON *runtime)
+{
+	static const char *const policies[] = { "torch", "jax", "xgboost", "mpi",
+						"flux" };
+
+	for (size_t i = 0; i < N_ELEMENTS(policies); i++)
+		if (json_get(runtime_ml_policy(runtime), policies[i]))
+			return true;
+	return false;
+}
+
+void validation_warn_of_network(const cJSON *runtime, cJSON *warnings)
+{
+	static const char *const resolving[] = { "ClusterFirstWithHostNet", "None",
+						 NULL };
+	const cJSON *spec = json_get(runtime, "spec", "template", "spec"), *rjob;
+	cleanup_arena struct arena arena = { 0 };
+	int i = 0;
+
+	if (!has_framework(runtime))
+		return;
+	if (cJSON_IsFalse(json_get(spec, "network", "enableDNSHostnames")))
+		cJSON_AddItemToArray(
+			warnings,
+			cJSON_CreateString(
+				"spec.template.spec.network.enableDNSHostnames: pods without "
+				"names do not find each other; remove it"));
+	json_each(rjob, runtime_jobs(runtime)) {
+		const cJSON *pod_spec = rjob_pod_spec_const(rjob);
+		const char *policy = json_str(pod_spec, "dnsPolicy");
+		int at = i++;
+
+		if (!cJSON_IsTrue(json_get(pod_spec, "hostNetwork")) ||
+		    (policy && str_in(policy, resolving)))
+			continue;
+		cJSON_AddItemToArray(
+			warnings,
+			cJSON_CreateString(arena_printf(
+				&arena,
+				"spec.template.spec.replicatedJobs[%d].template.spec.template."
+				"spec.hostNetwork: pods do not resolve each other's names; set "
+				"dnsPolicy: ClusterFirstWithHostNet, too",
+				at)));
+	}
+}
+
 /* ---- nodes ---- */
 
 #define ONE_NODE "must be 1 or more: without nodes nothing trains"

@@ -73,6 +73,12 @@ void validation_warn_of_ends(const cJSON *runtime, cJSON *warnings);
 /* Warn of a gang for two schedulers, which upstream admits (kubeflow/trainer#4060). */
 void validation_warn_of_gangs(const cJSON *runtime, cJSON *warnings);
 
+/*
+ * Warn of pods of a framework that cannot resolve each other's names (kubeflow/pytorch-operator#333):
+ * those on their host's network with its DNS, or all without DNS names.
+ */
+void validation_warn_of_network(const cJSON *runtime, cJSON *warnings);
+
 /* Refuse unknown values of MPI_ANNOTATION (in a runtime for MPI) and CACHE_ANNOTATION. */
 void validate_annotations(const cJSON *runtime, struct field_errors *errs);
 

@@ -402,6 +402,13 @@ TEST(test_when_the_api_server_fails)
 	"{spec: {template: {spec: {containers: [{name: node, image: i" command         \
 	"}]}}}}}]}}}}"
 
+#define ON_HOST(labels, policy, dns, network)                                                                                                                                 \
+	"{" API                                                                                                                                                               \
+	", kind: TrainingRuntime, metadata: {name: rt, namespace: ns, labels: {" labels                                                                                       \
+	"}}, spec: {mlPolicy: {" policy ": {}}, template: {spec: {" network                                                                                                   \
+	"replicatedJobs: [{name: node, template: {metadata: {labels: {trainer.kubeflow.org/trainjob-ancestor-step: trainer}}, spec: {template: {spec: {hostNetwork: true" dns \
+	", containers: [{name: node, image: i}]}}}}}]}}}}"
+
 #define GANGS(labels, policy)                                                           \
 	"{" API ", kind: TrainingRuntime, metadata: {name: rt, namespace: ns, "         \
 	"labels: {" labels "}}, spec: {mlPolicy: {torch: {}}, podGroupPolicy: {" policy \
@@ -465,6 +472,19 @@ TEST(test_runtimes)
 		{ VALIDATE_RT, GANGS(SDK, "volcano: {}"), NULL, NULL, 0 },
 		{ VALIDATE_RT, GANGS("", "coscheduling: {}, volcano: {}"), NULL, NULL,
 		  0 },
+
+		/* pods that do not resolve each other's names */
+		{ VALIDATE_RT, ON_HOST(SDK, "torch", "", ""), NULL, NULL, 1 },
+		{ VALIDATE_RT, ON_HOST(SDK, "mpi", ", dnsPolicy: ClusterFirst", ""), NULL,
+		  NULL, 2 }, /* and Open MPI 5 */
+		{ VALIDATE_RT,
+		  ON_HOST(SDK, "jax", ", dnsPolicy: ClusterFirstWithHostNet", ""), NULL,
+		  NULL, 0 },
+		{ VALIDATE_RT,
+		  ON_HOST(SDK, "torch", ", dnsPolicy: None",
+			  "network: {enableDNSHostnames: false}, "),
+		  NULL, NULL, 1 },
+		{ VALIDATE_RT, ON_HOST("", "torch", "", ""), NULL, NULL, 0 },
 
 		{ VALIDATE_RT, MPI("", "", BY "sshd"), NULL,
 		  "spec.template.metadata.annotations", 0 },

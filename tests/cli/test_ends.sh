@@ -83,7 +83,7 @@ check "a TTL in the JobSet's template: a warning" said jobset.yaml \
 	'^kftrainer runtime validate: warning: jobset.yaml:[0-9]+:[0-9]+: spec.template.spec.ttlSecondsAfterFinished: .*use spec.runPolicy'
 check "... and no error" test "$status" = 0
 sed 's/^  template:/  podGroupPolicy: {coscheduling: {}, volcano: {}}\n  template:/' kept.yaml >gangs.yaml
-sed 's/^    spec:/    spec:\n      network: {enableDNSHostnames: false}/' kept.yaml >names.yaml
+sed 's/numNodes: 1/&, torch: {}/; s/^    spec:/    spec:\n      network: {enableDNSHostnames: false}/' kept.yaml >names.yaml
 check "pods without names: a warning" said names.yaml \
 	'^kftrainer runtime validate: warning: names.yaml:[0-9]+:[0-9]+: spec.template.spec.network.enableDNSHostnames: '
 check "a gang for two schedulers: a warning" said gangs.yaml \

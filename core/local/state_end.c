@@ -16,7 +16,7 @@
 #include "local/state_impl.h"
 #include "local/state_owned.h"
 
-enum { LOOK_MS = 50 };
+enum { LOOK_MS = 50, REMOVAL_MS = 5000 };
 
 /* Find the lock's holder, which has written its process id into the file (not 0.1.0). */
 static enum procid_state runner_of(const char *lock, int *ret_pid,
@@ -48,6 +48,18 @@ static int cannot_reach(const char *name, enum procid_state place, const char *h
 			 "job %s is running, but its process was not found; press Ctrl-C "
 			 "where it was started",
 			 name);
+}
+
+/* Its process has ended and the lock is held: by another command, which removes the job. */
+static void wait_for_removal(const char *dir, const char *lock)
+{
+	int64_t until = clock_ms() + REMOVAL_MS;
+	char host[PROCID_HOST_SIZE];
+	int pid;
+
+	while (state_locked(dir) && runner_of(lock, &pid, host) == PROCID_ENDED &&
+	       clock_ms() < until && !stop_wait(LOOK_MS))
+		;
 }
 
 /* *ret: a pidfd of the process that runs the job; -1: the job does not run. */
@@ -87,7 +99,11 @@ int state_stop(const char *ns, const char *name, int64_t ms, struct error *err)
 	int64_t until = clock_ms() + ms;
 	const char *dir;
 
-	if (state_dir(&a, &dir, ns, name, err) || open_runner(&process, dir, name, err))
+	if (state_dir(&a, &dir, ns, name, err))
+		return -1;
+	if (ms > 0)
+		wait_for_removal(dir, path_join(&a, dir, STATE_LOCK));
+	if (open_runner(&process, dir, name, err))
 		return -1;
 	if (process < 0)
 		return 0;
@@ -161,8 +177,12 @@ static int remove_job(const char *ns, const char *name, const char *run,
 	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
 		return error_errno(err, errno, "%s", path);
+	if (!run)
+		wait_for_removal(dir, path);
 	if (fcntl(fd, F_OFD_SETLK, &lock))
 		return error_set(err, ERR_EXISTS, "job %s is running", name);
+	if (!file_exists(path))
+		return error_set(err, ERR_NOT_FOUND, "job %s has been removed", name);
 	if (run && !str_eq(run, state_newest(&a, dir)))
 		return error_set(err, ERR_CONFLICT, "job %s has run again", name);
 	if (!state_jobset(&jobset, ns, name, IGNORED))

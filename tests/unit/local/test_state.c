@@ -3,6 +3,7 @@
 #include <pwd.h>
 #include <sched.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -15,6 +16,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/str.h"
+#include "kubelet/procid.h"
 #include "local/state.h"
 #include "local/state_impl.h"
 #include "local/state_owned.h"
@@ -377,6 +379,43 @@ static void expect_refused(const char *ns, const char *name, const char *part)
 	assert_null(strchr(err.msg, '\n'));
 }
 
+static void *close_later(void *fd)
+{
+	clock_sleep_ms(200);
+	close(*(int *)fd);
+	return NULL;
+}
+
+/* Two commands delete a job at once: the second waits for the first, and has nothing to do. */
+static void test_removed_by_another(void **state)
+{
+	cleanup_arena struct arena a = { 0 };
+	const char *lock = in_state(&a, "kftrainer/jobs/ns/x/lock");
+	struct error err = { 0 };
+	struct state_run run;
+	pthread_t other;
+	pid_t child;
+	int taken;
+
+	begin(&run, "x");
+	finish(&run);
+	child = fork();
+	if (!child) {
+		char text[PROCID_SIZE];
+
+		_exit(file_write(lock, procid_self(text), strlen(text), 0600, &err) != 0);
+	}
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	taken = state_try_lock(in_state(&a, "kftrainer/jobs/ns/x"));
+	assert_true(taken >= 0);
+	assert_int_equal(state_stop("ns", "x", 0, &err), -1);
+	assert_non_null(strstr(err.msg, "its process was not found"));
+	assert_int_equal(pthread_create(&other, NULL, close_later, &taken), 0);
+	assert_int_equal(state_stop("ns", "x", 1000, &err), 0);
+	assert_int_equal(pthread_join(other, NULL), 0);
+	assert_int_equal(state_remove("ns", "x", &err), 0);
+}
+
 /* Of a server's run that is removed while another one begins under the same name. */
 static void test_lock_of_another(void **state)
 {
@@ -680,6 +719,7 @@ int main(void)
 		cmocka_unit_test_setup(test_not_found, setup),
 		cmocka_unit_test_setup(test_suspend, setup),
 		cmocka_unit_test_setup(test_suspended_by_its_server, setup),
+		cmocka_unit_test_setup(test_removed_by_another, setup),
 		cmocka_unit_test_setup(test_history_is_kept_for_ten_runs, setup),
 		cmocka_unit_test_setup(test_a_run_is_newer_than_the_last_one, setup),
 		cmocka_unit_test_setup(test_pods_of_killed_runs_go, setup),

@@ -141,7 +141,8 @@ static const struct log_cause causes[] = {
 	  "PyTorch is built for another Python" },
 	{ AT("", "ModuleNotFoundError: No module named '"), '\'',
 	  "Python module %s is not installed for the interpreter that ran (with "
-	  "torchrun that of torchrun's own environment)" },
+	  "torchrun that of torchrun's own environment), or is a file that does not "
+	  "come with the script: submit its directory with --workspace" },
 	{ AT("use", "_libuv was requested"), 0,
 	  "this PyTorch was built without libuv, which torchrun needs: use another build, "
 	  "or without torchrun set USE_LIBUV=0 in env" },

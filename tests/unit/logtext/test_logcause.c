@@ -37,7 +37,10 @@ static const struct row {
 	enum log_side side;
 } rows[] = {
 	{ "ModuleNotFoundError: No module named 'a.b'",
-	  "Python module a.b is not installed for the interpreter that ran", LOG_OWN },
+	  "Python module a.b is not installed for the interpreter that ran (with torchrun "
+	  "that of torchrun's own environment), or is a file that does not come with the "
+	  "script: submit its directory with --workspace",
+	  LOG_OWN },
 	{ "ValueError: Logging memory stats is not supported on CPU devices; got cpu.",
 	  "torchtune's recipes for several devices need GPUs", LOG_OWN },
 	{ "TypeError: Failed to convert elements of PerReplica:{} to Tensor: unsupported type "

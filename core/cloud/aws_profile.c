@@ -11,6 +11,8 @@
 
 enum { MAX_FILE = 256 * 1024 };
 
+#define BOM "\xef\xbb\xbf" /* of Windows' editors */
+
 const char *aws_env(struct arena *arena, const struct cloud_conf *conf, const char *name)
 {
 	const char *value = cloud_env(conf, name);
@@ -135,10 +137,11 @@ static bool read_section(struct arena *arena, const char *text,
 				      const char *value),
 			 void *ctx)
 {
-	const char *within = NULL;
+	const char *within = NULL, *unmarked = str_after(text, BOM);
 	bool found = false, ours = false;
 	size_t depth = SIZE_MAX;
 
+	text = unmarked ? unmarked : text;
 	for (char **line = str_split(arena, text, '\n', NULL); *line; line++) {
 		size_t indent = strspn(*line, " \t");
 		char *s = str_trim(arena, *line), *eq = strchr(s, '=');
@@ -200,6 +203,11 @@ static int text_of(const char **ret, struct arena *arena, const char *path,
 		return 0;
 	if (file_read(&text, path, err))
 		return -1;
+	if (text.len && memchr(text.data, 0, text.len))
+		return error_set(err, ERR_INVALID,
+				 "%s: not UTF-8: save it as such (PowerShell's > writes "
+				 "UTF-16)",
+				 path);
 	*ret = arena_strdup(arena, text.len ? (const char *)text.data : "");
 	return 0;
 }

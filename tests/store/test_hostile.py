@@ -481,6 +481,11 @@ check("so is a page in place of a model", instead("x.safetensors: it is an HTML 
 check("... a page in place of one is not", instead(None, "x.html", b"<!DOCTYPE html>login"))
 
 
+(scratch / "utf16").write_text("[default]\naws_access_key_id = a\naws_secret_access_key = b\n", encoding="utf-16")
+check("s3: a credentials file in UTF-16 is an error, not no credentials", fetch("s3://buck/d", ["utf16: not UTF-8"], {
+    "AWS_SHARED_CREDENTIALS_FILE": scratch / "utf16", "ENDPOINT": Peer(Bare("%s", "%s")).url}, status=1))
+
+
 def two_lengths(first, last):
     return lambda h: (200, {"Content-Length": str(first), "content-length": str(last)}, DATA)
 

@@ -13,6 +13,8 @@ TEST(test_lines)
 		{ "no blanks, no end", "[default]\nregion=a", "default", "a", true,
 		  true },
 		{ "CR LF", "[default]\r\nregion = a\r\n", "default", "a", true, true },
+		{ "a byte order mark", "\xef\xbb\xbf[default]\nregion = a\n", "default",
+		  "a", true, true },
 		{ "another", "[profile b]\nregion = a\n", "default", NULL, true, false },
 		{ "by name", "[profile b]\nregion = a\n[profile c]\nregion = d\n", "b",
 		  "a", true, true },

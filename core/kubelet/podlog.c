@@ -295,8 +295,13 @@ int podlog_open(struct apiserver *api, const cJSON *pod, const struct log_option
 	l->name = arena_strdup(&l->arena, meta_name(pod));
 	l->uid = meta_uid(pod) ? arena_strdup(&l->arena, meta_uid(pod)) : NULL;
 	l->left = o->limit;
-	l->fd = open_file(l, dir, "log");
 	l->marks_fd = open_file(l, dir, "times");
+	l->fd = open_file(l, dir, "log");
+	if (l->fd < 0 && errno != ENOENT) {
+		error_errno(err, errno, "the log of pod %s", meta_name(pod));
+		release(l);
+		return -1;
+	}
 	begin(l);
 	resp->stream = stream_log;
 	resp->release = release;

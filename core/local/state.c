@@ -154,14 +154,20 @@ int state_no_watch(struct error *err)
 			 strerror(errno));
 }
 
+static bool is_missing(int errnum)
+{
+	return errnum == ENOENT || errnum == ENOTDIR;
+}
+
 char **state_entries(struct arena *arena, const char *dir)
 {
 	DIR *d = opendir(dir);
+	int why = d || is_missing(errno) ? 0 : errno;
 	char **ret = arena_alloc(arena, sizeof(*ret)), **more;
 	size_t n = 0, cap = 0;
 	struct dirent *e;
 
-	while (d && (e = readdir(d))) {
+	while (d && (e = dir_next(d))) {
 		if (*e->d_name == '.')
 			continue;
 		if (n >= cap) {
@@ -172,10 +178,13 @@ char **state_entries(struct arena *arena, const char *dir)
 		}
 		ret[n++] = arena_strdup(arena, e->d_name);
 	}
-	if (d)
+	if (d) {
+		why = errno;
 		closedir(d);
+	}
 	qsort(ret, n, sizeof(*ret), by_text);
 	ret[n] = NULL;
+	errno = why;
 	return ret;
 }
 
@@ -186,20 +195,28 @@ bool state_locked(const char *job_dir)
 				 O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	struct flock lock = { .l_type = F_RDLCK, .l_whence = SEEK_SET };
 
-	return fd >= 0 && !fcntl(fd, F_OFD_GETLK, &lock) && lock.l_type != F_UNLCK;
+	if (fd < 0) /* where it cannot be looked at, no run has been killed */
+		return !is_missing(errno);
+	return !fcntl(fd, F_OFD_GETLK, &lock) && lock.l_type != F_UNLCK;
 }
 
 const char *state_newest(struct arena *arena, const char *job_dir)
 {
 	char **entries = state_entries(arena, job_dir);
-	const char *last = NULL;
+	const char *last = NULL, *run;
+	int why = errno;
 
-	for (; *entries; entries++)
-		if (**entries >= '0' && **entries <= '9' &&
-		    file_exists(path_join(arena, path_join(arena, job_dir, *entries),
-					  STATE_TRAINJOB)))
-			last = *entries;
-	return last ? path_join(arena, job_dir, last) : NULL;
+	for (; *entries; entries++) {
+		if (**entries < '0' || **entries > '9')
+			continue;
+		run = path_join(arena, job_dir, *entries);
+		if (file_exists(path_join(arena, run, STATE_TRAINJOB)))
+			last = run;
+		else if (!is_missing(errno))
+			why = errno;
+	}
+	errno = why;
+	return why ? NULL : last;
 }
 
 /* It may end, or another may begin, at any time. */
@@ -207,8 +224,10 @@ const char *state_newest_run(struct arena *arena, const char *job_dir, bool *ret
 {
 	bool locked = state_locked(job_dir);
 	const char *run = state_newest(arena, job_dir);
+	int why = errno;
 
 	*ret_running = locked || state_locked(job_dir);
+	errno = why;
 	return run;
 }
 
@@ -308,9 +327,11 @@ static int find_run(struct arena *a, const char **ret, bool *ret_running, const 
 	if (state_dir(a, &dir, ns, name, err))
 		return -1;
 	*ret = state_newest_run(a, dir, ret_running);
-	return *ret ? 0
-		    : error_set(err, ERR_NOT_FOUND,
-				"no job %s in namespace %s on this machine", name, ns);
+	if (*ret)
+		return 0;
+	return errno ? error_errno(err, errno, "%s", dir)
+		     : error_set(err, ERR_NOT_FOUND,
+				 "no job %s in namespace %s on this machine", name, ns);
 }
 
 int state_get(cJSON **ret_trainjob, const char *ns, const char *name, struct error *err)

@@ -1,4 +1,5 @@
 /* state_claim_users.c - the jobs that mount volume claims (local/state.h). */
+#include <errno.h>
 #include <inttypes.h>
 #include <sys/file.h>
 #include <unistd.h>
@@ -124,9 +125,13 @@ cJSON *state_claim_users(const char *ns, bool running)
 	cleanup_arena struct arena a = { 0 };
 	cJSON *users = cJSON_CreateObject();
 	const char *dir, *waiting = waiting_dir(&a, ns);
+	char **jobs;
 
-	if (!state_dir(&a, &dir, ns, NULL, IGNORED))
-		for (char **job = state_entries(&a, dir); *job; job++) {
+	if (!state_dir(&a, &dir, ns, NULL, IGNORED)) {
+		jobs = state_entries(&a, dir);
+		if (errno)
+			add_user(users, STATE_ANY_CLAIM, dir, " (cannot be read)");
+		for (char **job = jobs; *job; job++) {
 			bool runs = state_locked(path_join(&a, dir, *job));
 			cleanup_json cJSON *jobset = NULL;
 			struct error err = { 0 };
@@ -138,8 +143,13 @@ cJSON *state_claim_users(const char *ns, bool running)
 			else
 				add_users(users, jobset, *job);
 		}
-	if (!running && waiting)
-		for (char **file = state_entries(&a, waiting); *file; file++)
-			add_waiting(users, path_join(&a, waiting, *file));
+	}
+	if (!running && waiting) {
+		jobs = state_entries(&a, waiting);
+		if (errno)
+			add_user(users, STATE_ANY_CLAIM, waiting, " (cannot be read)");
+		for (; *jobs; jobs++)
+			add_waiting(users, path_join(&a, waiting, *jobs));
+	}
 	return users;
 }

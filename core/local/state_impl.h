@@ -34,7 +34,10 @@ const char *state_mark(struct arena *arena, const char *path);
 /* The error of inotify_init1() or eventfd(), from errno: why, and which limit to check. */
 int state_no_watch(struct error *err);
 
-/* The visible entries, sorted; ends with NULL. Empty for a missing directory. */
+/*
+ * The visible entries, sorted; ends with NULL. errno: 0, also for a missing directory, or why
+ * some are not listed.
+ */
 char **state_entries(struct arena *arena, const char *dir);
 
 /*
@@ -74,7 +77,10 @@ bool state_locked(const char *job_dir);
 /* A descriptor that holds the lock; -1: another process holds it. */
 int state_try_lock(const char *job_dir);
 
-/* The newest run's directory, or NULL. A run's name begins with a digit. */
+/*
+ * The newest run's directory. NULL: errno is 0, there is none; or why it is not known. A run's
+ * name begins with a digit.
+ */
 const char *state_newest(struct arena *arena, const char *job_dir);
 /* *ret_running: it has not ended. */
 const char *state_newest_run(struct arena *arena, const char *job_dir, bool *ret_running);

@@ -1,6 +1,7 @@
 /* machine.c - fill an API from the run directories of this machine (machine/machine.h). */
 #include "machine/machine.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/inotify.h>
@@ -273,7 +274,16 @@ static int64_t expires(const struct machine *m, const struct job *j)
 	return status_expires(trainjob);
 }
 
-static void load_job(struct machine *m, struct job *j, const char *dir, bool objects_too)
+/* A job is gone if it has no run, or is another user's. Otherwise errno has another reason. */
+static int not_loaded(const char *dir, struct error *err)
+{
+	return errno && errno != EACCES
+		       ? error_errno(err, errno, "state of local jobs: %s", dir)
+		       : 0;
+}
+
+static int load_job(struct machine *m, struct job *j, const char *dir, bool objects_too,
+		    struct error *err)
 {
 	cleanup_arena struct arena a = { 0 };
 	const char *mark, *run;
@@ -284,11 +294,11 @@ static void load_job(struct machine *m, struct job *j, const char *dir, bool obj
 	mark = state_mark(&a, dir);
 	run = state_newest_run(&a, dir, &running);
 	if (!run)
-		return;
+		return not_loaded(dir, err);
 	j->last_round = m->round;
 	if (m->mirrors && is_of_server(&a, run)) {
 		hide(m, j, mark);
-		return;
+		return 0;
 	}
 	j->hidden = false;
 	if (m->mirrors)
@@ -310,10 +320,11 @@ static void load_job(struct machine *m, struct job *j, const char *dir, bool obj
 			  ? NULL
 			  : xstrdup(mark);
 	if (running)
-		return;
+		return 0;
 	published_unwatch(&j->run, m->inotify);
 	if (!is_of_server(&a, run))
 		j->expires = expires(m, j);
+	return 0;
 }
 
 /*
@@ -329,8 +340,8 @@ static bool expire(struct job *j, const char *dir)
 }
 
 /* An ended job changes only when its directory does: with another run. */
-static void refresh_job(struct machine *m, const char *ns, const char *name,
-			const char *dir, bool objects_too)
+static int refresh_job(struct machine *m, const char *ns, const char *name,
+		       const char *dir, bool objects_too, struct error *err)
 {
 	cleanup_arena struct arena a = { 0 };
 	const char *key = arena_printf(&a, "%s/%s", ns, name);
@@ -340,16 +351,18 @@ static void refresh_job(struct machine *m, const char *ns, const char *name,
 	    str_eq(j->mark, state_mark(&a, dir))) {
 		if (!expire(j, dir))
 			j->last_round = m->round;
-		return;
+		return 0;
 	}
 	if (!j) {
 		j = xcalloc(1, sizeof(*j));
 		published_run_init(&j->run, ns, name);
 		map_put(&m->jobs, key, j);
 	}
-	load_job(m, j, dir, objects_too);
+	if (load_job(m, j, dir, objects_too, err))
+		return -1;
 	if (expire(j, dir))
 		j->last_round = m->round - 1; /* drop_missing() */
+	return 0;
 }
 
 /* ---- all of them --------------------------------------------------------------------- */
@@ -365,12 +378,15 @@ static int refresh_namespace(struct machine *m, const char *ns, const char *name
 		return -1;
 	(void)watch(m, dir, IN_CREATE | IN_DELETE | IN_MOVED_TO);
 	names = state_entries(&a, dir);
+	if (errno)
+		return error_errno(err, errno, "state of local jobs: %s", dir);
 	if (*names && !m->mirrors)
 		add_namespace(m, ns);
 	for (; *names; names++)
-		if (!*name || str_eq(*names, name))
-			refresh_job(m, ns, *names, path_join(&a, dir, *names),
-				    objects_too);
+		if ((!*name || str_eq(*names, name)) &&
+		    refresh_job(m, ns, *names, path_join(&a, dir, *names), objects_too,
+				err))
+			return -1;
 	return 0;
 }
 
@@ -406,6 +422,7 @@ static int refresh_jobs(struct machine *m, const char *ns, const char *name,
 {
 	cleanup_arena struct arena a = { 0 };
 	const char *root;
+	char **all;
 
 	m->round++;
 	if (*ns) {
@@ -415,7 +432,10 @@ static int refresh_jobs(struct machine *m, const char *ns, const char *name,
 		if (state_root(&a, &root, err) || state_readable(root, err))
 			return -1;
 		(void)watch(m, root, IN_CREATE | IN_DELETE | IN_MOVED_TO);
-		for (char **all = state_entries(&a, root); *all; all++)
+		all = state_entries(&a, root);
+		if (errno)
+			return error_errno(err, errno, "state of local jobs: %s", root);
+		for (; *all; all++)
 			if (state_is_name(*all) &&
 			    refresh_namespace(m, *all, name, objects_too, err))
 				return -1;

@@ -134,6 +134,26 @@ for objects in "$XDG_STATE_HOME"/kftrainer/jobs/default/torn/*/objects.json; do
 done
 run "$kftrainer" delete claims --unused
 ok "a job whose JobSet cannot be read may use any claim" test -d "$claims/torn-data"
+state=$XDG_STATE_HOME/kftrainer/jobs/default
+if strace -o /dev/null true 2>/dev/null; then
+	mv "$state/torn" .
+	job whole 1 < <(with_claim 'true' | sed "s/checkpoints/whole-data/")
+	submit whole
+	# away PATH ARGUMENT...: the server of a directory is away.
+	away() { run strace -f -P "$1" -o /dev/null -e inject=open,openat,getdents64:error=ESTALE "$kftrainer" "${@:2}"; }
+	for dir in "$state" "$state/whole"; do
+		away "$dir" delete claims --unused
+		ok "jobs that cannot be listed may use any claim: ${dir#"$XDG_STATE_HOME"}" test -d "$claims/whole-data"
+		away "$dir" delete whole
+		ok "... and are not gone" eval 'exits 1 && printed "$dir: Stale file handle" && test -d "$state/whole"'
+		away "$dir" get
+		ok "... which get says" eval 'exits 1 && printed "$dir: Stale file handle"'
+	done
+	away "$(echo "$state"/whole/2*/logs/*/*.log)" logs whole
+	ok "a log that cannot be opened is not empty" eval '! exits 0 && printed "Stale file handle"'
+	run "$kftrainer" delete whole
+	mv torn "$state"
+fi
 run "$kftrainer" delete torn
 run "$kftrainer" delete claims --unused
 ok "... until it is deleted" test ! -e "$claims/torn-data"

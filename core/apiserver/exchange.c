@@ -264,6 +264,11 @@ int exchange_not_of_kind(struct exchange *x, const char *fmt, ...)
 			       r->kind, resource_version(r), r->kind, text);
 }
 
+int exchange_code(const struct error *err)
+{
+	return err->code >= 400 && err->code < 600 ? err->code : 500;
+}
+
 int exchange_error(struct exchange *x, const struct error *err)
 {
 	switch (err->kind) {

@@ -80,6 +80,7 @@ int exchange_bad_option(struct exchange *x, enum field_error_type type, const ch
 int exchange_conflict(struct exchange *x, const char *why); /* errors.NewConflict */
 /* 400: the body does not decode as an object of the resource's kind. */
 int exchange_not_of_kind(struct exchange *x, const char *fmt, ...) PRINTF_LIKE(2, 3);
+int exchange_code(const struct error *err); /* its code, if 400 to 599, or 500 */
 /* An error of storage.h: 413, 409 or 500. */
 int exchange_error(struct exchange *x, const struct error *err);
 /* A metav1.Status, owned by the caller. reason, message: NULL: none. */
@@ -116,9 +117,8 @@ void write_update(struct exchange *x);
 void write_patch(struct exchange *x);
 void delete_one(struct exchange *x);
 void delete_collection(struct exchange *x);
-void log_get(struct exchange *x); /* pods/log */
-void review_create(
-	struct exchange *x); /* SelfSubjectAccessReview, TokenReview and others */
+void log_get(struct exchange *x);       /* pods/log */
+void review_create(struct exchange *x); /* SelfSubjectAccessReview and others */
 
 /* The objects that a list, watch or deletecollection selects. */
 struct selection {

@@ -152,6 +152,5 @@ void log_get(struct exchange *x)
 	if (!conf->log)
 		exchange_no_such_resource(x);
 	else if (conf->log(conf->ctx, pod, &o, x->resp, &err))
-		exchange_refuse(x, err.code ? err.code : 500, "InternalError", "%s",
-				err.msg);
+		exchange_refuse(x, exchange_code(&err), "InternalError", "%s", err.msg);
 }

@@ -523,7 +523,7 @@ static int call_webhook(struct exchange *x,
 
 	if (!ask || *x->subresource || !ask(x->server->conf.ctx, &a, &err))
 		return 0;
-	return exchange_refuse(x, err.code ? err.code : 500,
+	return exchange_refuse(x, exchange_code(&err),
 			       err.code == 403   ? "Forbidden"
 			       : err.code == 400 ? "BadRequest"
 						 : "InternalError",

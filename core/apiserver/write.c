@@ -83,8 +83,9 @@ static int run_write_hook(struct exchange *x, const cJSON *old, const cJSON *obj
 
 	if (!conf->write || x->dry_run || !conf->write(conf->ctx, old, obj, &err))
 		return 0;
-	return exchange_refuse(x, err.code ? err.code : 500,
-			       err.code ? "Invalid" : "InternalError", "%s", err.msg);
+	return exchange_refuse(x, exchange_code(&err),
+			       exchange_code(&err) == 500 ? "InternalError" : "Invalid",
+			       "%s", err.msg);
 }
 
 static int store_new(struct exchange *x, cJSON *obj, struct error *err)

@@ -28,6 +28,10 @@ says() { # CODE REGEX ARGUMENT...
 no_pods() { ! pgrep -f "$1.over" >/dev/null; }
 
 begin two
+if strace -o /dev/null true 2>/dev/null; then
+	run strace -f -o /dev/null -e inject=fsync:error=ENOSPC "$kftrainer" suspend two
+	ok "on a full disk: not suspended, which is said" eval 'exits 1 && printed "No space left on device" && ! printed "suspended$"'
+fi
 ok "suspend" says 0 '^trainjob two suspended$' suspend two
 ok "... wait for it" says 0 'two is Suspended' wait two --for suspended
 ok "... its pods end" until_true no_pods two

@@ -263,6 +263,7 @@ void runs_begin(struct runs *r, uint32_t attempt, int64_t restart)
 	r->state = "Running";
 	r->why[0] = 0;
 	r->news = true;
+	r->begins = !r->conf->rank;
 	r->failed = false;
 	pthread_mutex_unlock(&r->lock);
 	snprintf(text, sizeof(text), "attempt %u", attempt);
@@ -350,14 +351,16 @@ static int send_report_if_due(struct runs *r, int64_t *due, struct error *err)
 	return -1;
 }
 
-/* Until the next time, or all is to be sent. */
+/* Until the next time, or all is to be sent, or the report that the run has begun. */
 static bool wait_for_texts(struct runs *r, int64_t until)
 {
 	bool over;
 
 	pthread_mutex_lock(&r->lock);
-	while (!r->flush && !r->over && cond_wait_until(&r->changed, &r->lock, until))
+	while (!r->flush && !r->over && !r->begins &&
+	       cond_wait_until(&r->changed, &r->lock, until))
 		;
+	r->begins = false;
 	if (r->flush && clock_ms() < until)
 		cond_wait_until(&r->changed, &r->lock, clock_ms() + 200);
 	over = r->over;

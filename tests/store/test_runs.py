@@ -157,6 +157,13 @@ requests()
 r = Run("s3://buck/runs/lines", "ck-lines", command=["seq", "10000"])
 check("a run of 10,000 lines costs at most 20 requests", differ((r.wait(), len(asked := requests()) <= 20), (0, True)) and asked)
 
+begun = scratch / "begun"
+r = Run(f"file://{begun}", "begun-ck", command=["sh", "-c", f"for i in $(seq 60); do [ -e {scratch}/seen ] && exit; sleep 0.1; done"])
+until((begun / "report.json").exists)
+check("the report says that a run runs before its first lines are due", differ(report(begun)["status"], "Running"))
+(scratch / "seen").touch()
+check("... and how it ended", differ((r.wait(), report(begun)["status"]), (0, "Succeeded")) and r.text)
+
 # ---- another job, another node ----------------------------------------------------------------------------------------
 r = Run("s3://buck/runs/one", "ck2", 4, 1, 0, uid="u2")
 check("another job is refused", differ((r.wait(), "kftrainer.io/resume" in r.text), (126, True)) and r.text)

@@ -101,7 +101,7 @@ size_t line_room(const struct line *l)
 void line_send_data(struct line *l, uint32_t id, const void *data, size_t len,
 		    int64_t now)
 {
-	const char *p = data;
+	const char *p = data ? data : "";
 	size_t n;
 
 	do {

@@ -26,6 +26,10 @@ int secret_take(const char **ret, struct arena *arena, const char *text, const c
 					 "the token in %s contains an invalid character, "
 					 "such as a space or newline",
 					 from);
+	/* As of a line NAME="TOKEN" that is read without a shell; no token has any. */
+	if (strchr("\"'", *secret) && secret[strlen(secret) - 1] == *secret)
+		return error_set(err, ERR_INVALID,
+				 "the token in %s is in quotes: leave them out", from);
 	*ret = secret;
 	return 0;
 }

@@ -206,6 +206,8 @@ for name in ("empty", "blank"):
 for variable, uri in (("HF_TOKEN", "hf://o/m"), ("ACCESS_TOKEN", "hf://o/m"), ("ACCESS_TOKEN", f"{secure.url}/x")):
     check(f"a token that is blank is an error: {variable} for {uri[:5]}", fetch(
         uri, [variable, "is empty"], {variable: " ", "HF_ENDPOINT": hub.url}, status=1) or hub.asked)
+    check(f"a token in quotes is an error: {variable} for {uri[:5]}", fetch(
+        uri, [variable, "in quotes"], {variable: '"hf_token"', "HF_ENDPOINT": hub.url}, status=1) or hub.asked)
 # ---- what an earlier run has left ----
 to = scratch / "to"
 contents = {}

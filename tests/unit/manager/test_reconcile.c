@@ -925,11 +925,20 @@ static void test_a_snapshot_that_another_changed(void **state)
 	assert_int_equal(parallelism(p), 2);
 }
 
-/* As another process does that has just started. */
+static bool is_watched(struct place p)
+{
+	cleanup_json cJSON *jobset =
+		informer_get(watches_jobsets(p.w->watches), p.ns, "tj");
+
+	return jobset;
+}
+
+/* As another process does that has just started: it has listed the JobSets. */
 static void forget(struct place p)
 {
 	cleanup_arena struct arena arena = { 0 };
 
+	EVENTUALLY(is_watched(p));
 	pthread_mutex_lock(&p.w->pass);
 	job_memory_drop(&p.w->memories, arena_printf(&arena, "%s/tj", p.ns));
 	pthread_mutex_unlock(&p.w->pass);

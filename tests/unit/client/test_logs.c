@@ -266,6 +266,41 @@ TEST(test_logs_that_are_not_found)
 	}
 }
 
+/* The job ends while its reader may read no more. */
+static void *deny_for_good(void *ctx)
+{
+	struct apiserver *s = ctx;
+
+	create(s->kube, "v1", "Pod", running_text);
+	EVENTUALLY(apiserver_seen(s, "GET pods/log") > 1);
+	apiserver_do(s, "{'op':'deny','on':true,'plural':'pods'}");
+	patch_status(s, done_text);
+	return NULL;
+}
+
+TEST(test_denied_for_good)
+{
+	cleanup_buf struct buf lines = { .max = 1000 };
+	const struct logs_out on = { .on_line = on_line,
+				     .on_note = on_note,
+				     .on_pause = on_pause,
+				     .ctx = &lines };
+	struct apiserver s;
+	struct error err = { 0 };
+	pthread_t thread;
+
+	apiserver_start(&s);
+	create(s.kube, TRAINER, "TrainJob", job_text);
+	create(s.kube, JOBSET, "JobSet", jobset_text);
+	assert_int_equal(pthread_create(&thread, NULL, deny_for_good, &s), 0);
+	assert_int_equal(logs_run(s.kube, &follow, &on, &err), -1);
+	if (err.kind != ERR_DENIED && err.kind != ERR_IO)
+		fail_msg("%s", err.msg);
+	pthread_join(thread, NULL);
+	check_text("lines", (char *)lines.data, "hello;");
+	apiserver_stop(&s);
+}
+
 TEST(test_denied_while_the_api_server_starts)
 {
 	static void *(*const worlds[])(void *) = { start_anew, deny_log };

@@ -154,6 +154,25 @@ bool torchfix_needed(const struct podenv *env)
 	return minor >= 0 && has_faulty_torch(&a, python, minor);
 }
 
+const char *torchfix_stranger(struct arena *arena, const struct podenv *env)
+{
+	const char *active = podenv_value(env, "VIRTUAL_ENV"), *torchrun, *python;
+
+	active = active && *active ? active : podenv_value(env, "CONDA_PREFIX");
+	torchrun = active && *active && torchfix_named(env)
+			   ? program(arena, env, torchrun_word(env))
+			   : NULL;
+	python = torchrun ? interpreter(arena, env, torchrun) : NULL;
+	if (!python || path_below(torchrun, active) || path_below(python, active))
+		return NULL;
+	return arena_printf(
+		arena,
+		"the environment %s has no torchrun: %s starts the script with "
+		"%s; install torch there, or run python3 -m "
+		"torch.distributed.run",
+		active, torchrun, python);
+}
+
 int torchfix_apply(struct arena *arena, const char *dir, const char *text,
 		   struct podenv *env, struct error *err)
 {

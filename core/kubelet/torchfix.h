@@ -33,6 +33,13 @@ bool torchfix_needed(const struct podenv *env);
  */
 bool torchfix_named(const struct podenv *env);
 
+/*
+ * A note if the command's torchrun is none of the Python environment that is active: it
+ * starts the script with its own Python, in which that environment's packages are not.
+ * NULL: nothing to say.
+ */
+const char *torchfix_stranger(struct arena *arena, const struct podenv *env);
+
 /* Write `text` into `dir`, unless present, and add `dir` to the environment. */
 MUST_CHECK int torchfix_apply(struct arena *arena, const char *dir, const char *text,
 			      struct podenv *env, struct error *err);

@@ -86,4 +86,42 @@ TEST(test_named)
 	}
 }
 
+/* An environment is active, and torchrun is that of another Python. */
+TEST(test_stranger)
+{
+	static const struct {
+		const char *variable, *active, *python, *command;
+		bool want;
+	} rows[] = {
+		/* below the directory of the test */
+		{ "VIRTUAL_ENV", "/env", "/bin/python3", "torchrun", true },
+		{ "CONDA_PREFIX", "/env", "/bin/python3", "torchrun", true },
+		{ "VIRTUAL_ENV", "", "/bin/python3", "torchrun", false },
+		{ "VIRTUAL_ENV", "/env", "/env/bin/python3", "torchrun", false },
+		{ "VIRTUAL_ENV", "/env", "/bin/python3", "python3", false },
+		{ "OTHER", "/env", "/bin/python3", "torchrun", false },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
+		cleanup_arena struct arena a = { 0 };
+		char dir[] = "/tmp/torchfix-XXXXXX";
+		const char *envp[] = { NULL, NULL, NULL };
+		const char *argv[] = { rows[i].command, "train.py", NULL };
+		struct podenv env = { .envp = envp, .argv = argv };
+		struct error err;
+
+		assert_non_null(mkdtemp(dir));
+		assert_int_equal(dir_make(arena_printf(&a, "%s/bin", dir), 0700, &err),
+				 0);
+		put(dir, "bin/torchrun",
+		    arena_printf(&a, "#!%s%s\n", dir, rows[i].python));
+		envp[0] = arena_printf(&a, "PATH=%s/bin", dir);
+		envp[1] = arena_printf(&a, "%s=%s%s", rows[i].variable, dir,
+				       rows[i].active);
+		if (!torchfix_stranger(&a, &env) == rows[i].want)
+			fail_msg("row %zu", i);
+		assert_int_equal(dir_remove(dir, &err), 0);
+	}
+}
+
 RUN_TESTS(NULL, NULL)

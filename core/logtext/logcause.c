@@ -125,6 +125,14 @@ static const struct log_cause causes[] = {
 	{ AT("failed call to cu", "Init") },
 	{ AT("", "CUDA initialization: Found no NVIDIA driver") },
 
+	/* Our initializers. */
+	{ AT("", "initialize-dataset: no source: set STORAGE_URI"), 0,
+	  "the job names no dataset: submit it with --dataset URI, or set "
+	  "spec.initializer.dataset.storageUri" },
+	{ AT("", "initialize-model: no source: set STORAGE_URI"), 0,
+	  "the job names no model: submit it with --model URI, or set "
+	  "spec.initializer.model.storageUri" },
+
 	/* The image. */
 	{ AT("", "No module named 'torch._C._distributed"), 0,
 	  "this PyTorch was built without torch.distributed: use another build" },

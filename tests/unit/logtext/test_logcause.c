@@ -36,6 +36,10 @@ static const struct row {
 	const char *log, *hint;
 	enum log_side side;
 } rows[] = {
+	{ "kftrainer initialize-model: no source: set STORAGE_URI or pass --uri",
+	  "the job names no model: submit it with --model URI", LOG_OWN },
+	{ "kftrainer initialize-dataset: no source: set STORAGE_URI or pass --uri",
+	  "the job names no dataset: submit it with --dataset URI", LOG_OWN },
 	{ "ModuleNotFoundError: No module named 'a.b'",
 	  "Python module a.b is not installed for the interpreter that ran (with torchrun "
 	  "that of torchrun's own environment), or is a file that does not come with the "

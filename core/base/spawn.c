@@ -1,9 +1,12 @@
 /* spawn.c - start a program (base/spawn.h). */
 #include "base/spawn.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
+#include <string.h>
+#include <unistd.h>
 
 /* flags: further ones of posix_spawnattr_setflags(3). */
 static void set_attr(posix_spawnattr_t *attr, enum spawn_signals signals, short flags)
@@ -43,4 +46,29 @@ int spawn_program(pid_t *ret, const struct spawn *s)
 	posix_spawn_file_actions_destroy(&actions);
 	posix_spawnattr_destroy(&attr);
 	return rc;
+}
+
+bool spawn_has_crlf(const char *path)
+{
+	char line[256];
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, line, sizeof(line));
+	const char *end = n > 0 ? memchr(line, '\n', (size_t)n) : NULL;
+
+	if (fd >= 0)
+		close(fd);
+	return end && end - line > 2 && !memcmp(line, "#!", 2) && end[-1] == '\r';
+}
+
+int spawn_failed(struct error *err, const char *path, int number)
+{
+	if (number != ENOENT || !strchr(path, '/') || access(path, F_OK))
+		return error_errno(err, number, "%s", path);
+	error_set(err, ERR_NOT_FOUND, "%s: %s", path,
+		  spawn_has_crlf(path)
+			  ? "a script with the line ends of Windows: convert it, as with "
+			    "sed -i 's/\\r$//'"
+			  : "its interpreter (#! line or dynamic loader) is not there");
+	err->code = number;
+	return -1;
 }

@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "base/error.h"
+
 enum spawn_signals {
 	/*
 	 * Signals that our caller ignores (nohup(1)) stay ignored; SIGPIPE, which
@@ -27,5 +29,10 @@ struct spawn {
 };
 /* 0, or the number of the error. */
 int spawn_program(pid_t *ret, const struct spawn *s);
+
+/* The error of that number, in words: of a script, the kernel says that it is not there. */
+int spawn_failed(struct error *err, const char *path, int number);
+/* Does a script's first line end as a line of Windows? The kernel takes that for a name. */
+bool spawn_has_crlf(const char *path);
 
 #endif

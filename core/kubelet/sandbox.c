@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/spawn.h"
 #include "kubelet/sandbox_impl.h"
 
 enum { NOT_EXECUTABLE = 126, NOT_FOUND = 127, NOT_STARTED = 128 };
@@ -158,19 +159,6 @@ static bool parent_is_gone(int report_fd)
 	return poll(&p, 1, 0) > 0 && (p.revents & POLLERR);
 }
 
-/* Does the script's first line end as a line of Windows? The kernel takes that for a name. */
-static bool has_crlf(const char *file)
-{
-	char line[256];
-	int fd = open(file, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? -1 : read(fd, line, sizeof(line));
-	const char *end = n > 0 ? memchr(line, '\n', (size_t)n) : NULL;
-
-	if (fd >= 0)
-		close(fd);
-	return end && end - line > 2 && !memcmp(line, "#!", 2) && end[-1] == '\r';
-}
-
 /* Describe the error of execve(). */
 static int exec_failure(const char *file, struct sandbox_report *r)
 {
@@ -182,7 +170,7 @@ static int exec_failure(const char *file, struct sandbox_report *r)
 		r->code = NOT_FOUND;
 		if (!strchr(file, '/') || access(file, F_OK) != 0)
 			text = "command not found: ";
-		else if (has_crlf(file))
+		else if (spawn_has_crlf(file))
 			text = "script with the line ends of Windows: ";
 		else
 			text = "interpreter (#! line or dynamic loader) not found: ";

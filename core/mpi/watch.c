@@ -246,7 +246,7 @@ static int spawn(struct watch *w, char *const *argv, struct error *err)
 	if (!rc)
 		return 0;
 	w->pid = 0;
-	return error_errno(err, rc, "%s", argv[0]);
+	return spawn_failed(err, argv[0], rc);
 }
 
 /* ---- its end -------------------------------------------------------------------- */

@@ -169,7 +169,7 @@ static void hold(struct supervisor *s, int status);
 /* A job in development waits for another rerun. */
 static int not_started(struct supervisor *s, int why, struct error *err)
 {
-	error_errno(err, why, "%s", s->conf->argv[0]);
+	spawn_failed(err, s->conf->argv[0], why);
 	if (!s->dev)
 		return -1;
 	s->conf->say(s->conf->ctx, err->msg);

@@ -1,5 +1,6 @@
 #include "base/spawn.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "tests/unit/base/base_test.h"
 
 extern char **environ;
@@ -60,6 +62,42 @@ TEST(test_signals)
 	assert_false(ignored & bit(SIGPIPE));
 	ignored = mask_of("SigIgn:", SPAWN_RESET);
 	assert_false(ignored & (bit(SIGHUP) | bit(SIGPIPE)));
+}
+
+TEST(test_why_a_script_does_not_start)
+{
+	static const struct {
+		const char *text, *says; /* NULL: no such file */
+	} rows[] = {
+		{ "#!/bin/sh\r\necho\r\n", "line ends of Windows" },
+		{ "#!/no/interpreter\n", "interpreter" },
+		{ NULL, "No such file" },
+	};
+	char dir[] = "/tmp/kftrainer-spawn-XXXXXX", path[64];
+	char *argv[] = { path, NULL };
+
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/script", dir);
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
+		struct error err = { 0 };
+		pid_t pid;
+		int rc;
+
+		unlink(path);
+		if (rows[i].text &&
+		    file_write(path, rows[i].text, strlen(rows[i].text), 0700, &err))
+			fail_msg("%s", err.msg);
+		rc = spawn_program(&pid, &(struct spawn){ .path = path,
+							  .argv = argv,
+							  .envp = environ,
+							  .fds = { -1, -1, -1 } });
+		assert_int_equal(rc, ENOENT);
+		assert_int_equal(spawn_failed(&err, path, rc), -1);
+		assert_int_equal(err.code, ENOENT);
+		if (!strstr(err.msg, rows[i].says) || !strstr(err.msg, path))
+			fail_msg("%zu: %s", i, err.msg);
+	}
+	assert_int_equal(rmdir(dir), 0);
 }
 
 RUN_TESTS(NULL, NULL)

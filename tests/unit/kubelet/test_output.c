@@ -79,11 +79,4 @@ static int tear_down(void **state)
 	return dir_remove(dir, &err);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_a_start_behind_what_was_cut_off),
-	};
-
-	return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+RUN_TESTS(set_up, tear_down)

@@ -109,12 +109,4 @@ TEST(test_a_write_fails_and_there_are_no_last_words)
 	end(&e);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_a_write_fails_before_the_last_words_are_read),
-		cmocka_unit_test(test_a_write_fails_and_there_are_no_last_words),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -36,11 +36,4 @@ TEST(test_what_a_file_is_instead)
 	assert_null(content_instead("x.npy", "\0\0 <html>", 9));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_what_a_file_is_instead),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

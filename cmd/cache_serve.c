@@ -6,6 +6,7 @@
 #include "arrow/text.h"
 #include "base/cleanup.h"
 #include "base/json.h"
+#include "base/map.h"
 #include "base/nearest.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
@@ -85,6 +86,25 @@ static int choose_columns(bool *chosen, const struct field *fields, size_t n,
 		chosen[i] = true;
 	}
 	return 0;
+}
+
+/* Of two columns of one name, JSON's readers keep one, and --column and --filter mean one. */
+static int check_names(const struct cat_opts *opts, const struct field *fields, size_t n,
+		       struct error *err)
+{
+	bool by_name =
+		opts->columns.n || opts->filter || (opts->output != 1 && !opts->count);
+	struct map seen = { 0 };
+	int rc = 0;
+
+	for (size_t i = 0; by_name && !rc && i < n; i++)
+		if (map_put(&seen, fields[i].name, &seen))
+			rc = error_set(err, ERR_UNSUPPORTED,
+				       "two columns are called '%.100s'; print all with "
+				       "-o csv",
+				       fields[i].name);
+	map_release(&seen, NULL);
+	return rc;
 }
 
 /* ---- rows ---- */
@@ -179,6 +199,8 @@ static int show(const struct cat_opts *opts, struct view *v, struct error *err)
 	const struct field *fields = table_columns(v->t, &n);
 	int64_t rows;
 
+	if (check_names(opts, fields, n, err))
+		return -1;
 	if (choose_columns(v->columns, fields, n, &opts->columns, err))
 		return -1;
 	if (opts->filter && predicate_parse(&v->filter, opts->filter,
@@ -223,6 +245,8 @@ static int on_schema(void *ctx, const struct field *fields, size_t n, struct err
 	cleanup_free bool *all = xcalloc(n + 1, sizeof(*all));
 
 	memset(all, true, n);
+	if (check_names(r->opts, fields, n, err))
+		return -1;
 	if (r->opts->output == 1 && !r->opts->count)
 		text_csv_head(&r->out, fields, n, all);
 	return buf_check(&r->out, "the columns", err);

@@ -107,6 +107,11 @@ tricky = pa.table({"s": ['a,b', 'say "x"', "two\nlines", "", None, "\x1b[31m", "
 samples.write(scratch / "tricky.parquet", tricky)
 check("CSV: quotes", None if cat("-o", "csv", scratch / "tricky.parquet").split("\r\n") == [
     "s,n", '"a,b",0', '"say ""x""",1', '"two\nlines",2', '"",3', ",4", "\x1b[31m,5", "\\,6", ""] else cat("-o", "csv", scratch / "tricky.parquet"))
+samples.write(scratch / "twice.parquet", pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["a", "a"]))
+check("CSV: two columns of one name", None if cat("-o", "csv", scratch / "twice.parquet") == "a,a\r\n1,2\r\n" else "other rows")
+for args in [], ["-o", "csv", "--column", "a"], ["--count", "--filter", '[["a", "=", 1]]']:
+    check(f"... are refused by JSON, --column, --filter: {args}", refused("two columns are called 'a'", *args, scratch / "twice.parquet"))
+check("... not by --count", None if cat("--count", scratch / "twice.parquet") == "1\n" else "other rows")
 check("JSON: escapes", None if [json.loads(x)["s"] for x in cat(scratch / "tricky.parquet").splitlines()] == tricky["s"].to_pylist()
       else cat(scratch / "tricky.parquet"))
 

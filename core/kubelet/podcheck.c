@@ -317,7 +317,8 @@ static int check_container(const struct kubelet *k, const cJSON *pod, const cJSO
 		return error_set(
 			err, ERR_UNSUPPORTED,
 			"%sno command: image %s is not pulled locally, so its default "
-			"command is unknown; set the container's command",
+			"command is unknown; set the container's command (the trainer's: "
+			"after '--', or spec.trainer.command)",
 			where, image ? image : "");
 	if (container_gpus(c) < 0)
 		return error_set(err, ERR_INVALID,

@@ -468,9 +468,11 @@ static void test_check(void **state)
 		"{'spec':{'containers':[{'name':'c','image':'repo/x:1','args':['a']}]}}");
 	assert_int_equal(kubelet_check(t.k, doc, NULL, &err), -1);
 	assert_int_equal(err.kind, ERR_UNSUPPORTED);
-	assert_string_equal(err.msg,
-			    "c: no command: image repo/x:1 is not pulled locally, so its "
-			    "default command is unknown; set the container's command");
+	assert_string_equal(
+		err.msg,
+		"c: no command: image repo/x:1 is not pulled locally, so its "
+		"default command is unknown; set the container's command (the trainer's: "
+		"after '--', or spec.trainer.command)");
 	cJSON_Delete(doc);
 	/* What nobody will make: said before anything starts. */
 	doc = json_of(&t, script(&t, "",

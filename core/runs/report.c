@@ -108,7 +108,8 @@ static int claim_owner(struct runs *r, bool *is_new, struct error *err)
 	if (owner && !is_ours && (*is_new || !r->conf->resume))
 		return error_set(err, ERR_EXISTS,
 				 "it is that of job %.100s of %.40s; use another one, or "
-				 "continue it with kftrainer.io/resume: \"true\"",
+				 "continue it with 'kftrainer submit --resume' "
+				 "(kftrainer.io/resume: \"true\")",
 				 json_str(owner, "name") ? json_str(owner, "name") : "?",
 				 json_str(owner, "time") ? json_str(owner, "time") : "?");
 	if (is_ours)

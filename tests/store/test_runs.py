@@ -166,7 +166,7 @@ check("... and how it ended", differ((r.wait(), report(begun)["status"]), (0, "S
 
 # ---- another job, another node ----------------------------------------------------------------------------------------
 r = Run("s3://buck/runs/one", "ck2", 4, 1, 0, uid="u2")
-check("another job is refused", differ((r.wait(), "kftrainer.io/resume" in r.text), (126, True)) and r.text)
+check("another job is refused", differ((r.wait(), "'kftrainer submit --resume' (kftrainer.io/resume" in r.text), (126, True)) and r.text)
 r = Run("s3://buck/runs/one", "ck2", 5, 1, 0, options=["--resume"], uid="u2")
 check("... unless it resumes: a new node has the files", differ((r.wait(), first(r.text)),
       (0, "from 4 ['trainer_state.json', 'weights 0.bin']")) and r.text)

@@ -228,8 +228,9 @@ static int check(const struct ssh_args *a, bool has_words, struct error *err)
 {
 	if (a->wait_file && a->watch_file)
 		return error_set(err, ERR_USAGE, "--wait and --watch cannot be combined");
-	if (a->wait_file && a->host)
-		return error_set(err, ERR_USAGE, "--wait: unexpected host '%s'", a->host);
+	if ((a->wait_file || a->watch_file) && a->host)
+		return error_set(err, ERR_USAGE, "--%s: unexpected host '%s'",
+				 a->wait_file ? "wait" : "watch", a->host);
 	if (a->watch_file && !has_words)
 		return error_set(
 			err, ERR_USAGE,

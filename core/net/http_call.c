@@ -212,6 +212,13 @@ static bool is_wanted(const struct call *c, const char *line, size_t len)
 	return false;
 }
 
+/* 100 Continue is no answer, nor is 101, but for a WebSocket. */
+static bool is_final(const struct call *c)
+{
+	return c->resp.status >= 200 ||
+	       (c->resp.status == 101 && str_starts(c->req->url, "ws"));
+}
+
 static int save_field(struct call *c, const char *data, size_t len)
 {
 	cleanup_arena struct arena arena = { 0 };
@@ -225,7 +232,7 @@ static int save_field(struct call *c, const char *data, size_t len)
 	for (char *cr = colon + 1; (cr = strchr(cr, '\r')); cr++)
 		*cr = ' '; /* RFC 9110, 5.5 */
 	value = str_trim(&arena, colon + 1);
-	if (c->req->on_header && (c->resp.status >= 200 || c->resp.status == 101) &&
+	if (c->req->on_header && is_final(c) &&
 	    c->req->on_header(c->req->ctx, c->resp.status, line, value, c->err)) {
 		c->failed = true;
 		return -1;

@@ -99,6 +99,7 @@ static const struct row bad[] = {
 	{ W("ssh", "-x"), "specify a host: mpi-launch [OPTIONS] HOST COMMAND" },
 	{ W("mpi-launch", "--wait"), "option '--wait' needs a value" },
 	{ W("mpi-launch", "--wait", "f", "h"), "--wait: unexpected host 'h'" },
+	{ W("mpi-launch", "h", "--watch", "f", "true"), "--watch: unexpected host 'h'" },
 	{ W("mpi-launch", "--watch", "f"),
 	  "specify a command: mpi-launch --watch HOSTFILE COMMAND" },
 	{ W("mpi-launch", "--watch", "f", "--wait", "f", "c"),

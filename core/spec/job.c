@@ -151,6 +151,8 @@ static void override_job(struct job_set *set, struct doc *doc,
 				"conflicts with --namespace %s", opts->ns);
 	if (!ns || !*ns)
 		meta_set_namespace(doc->obj, namespace_of(opts));
+	json_del(doc->obj,
+		 JSON_PATH("metadata", "resourceVersion")); /* as kubectl create */
 }
 
 static void report_warnings(const struct doc *doc, const cJSON *warnings,

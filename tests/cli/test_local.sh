@@ -141,6 +141,8 @@ spec:
 Y
 check "ConfigMaps and Secrets of the file" says 0 '^\[node-0\] good day, sesame$' submit --local config.yaml
 
+"$kftrainer" get eight -n third -o yaml >again.yaml
+check "what get -o yaml has printed can be submitted again" says 7 'eight: failed' submit --local --runtime-file once.yaml again.yaml
 check "-o name: the TrainJob's, then its output" says 0 '^\[node-0\] out$' submit --local -o name --runtime torch-distributed --generate-name gen- -- echo out
 check "... which every command takes" eval 'first=$(head -n 1 "$scratch/out"); [[ $first == trainjob.trainer.kubeflow.org/gen-????? ]] && says 0 "^out$" logs "$first" && says 0 "^trainjob .* deleted" delete "$first"'
 check "-o json: the TrainJob as it is kept" eval 'run submit --local -q -o json --runtime-file once.yaml --runtime once --name shown -- true; [ "$status" = 0 ] && python3 -c "import json, sys

@@ -32,11 +32,13 @@ static void apply_initializer(const struct pod_set *ps, const char *name,
 		container_env_from_secret(c, secret);
 }
 
-/* A job whose command serves the launcher, even if it is labeled trainer for the image. */
+/* The job that serves a launcher which gets the command; it is labeled for the image. */
 static bool is_mpi_node(struct info *info, const struct pod_set *ps)
 {
-	return policy_mpi(info->ml_policy) && str_eq(ps->name, NODE) &&
-	       info_by_name(info, LAUNCHER);
+	const struct pod_set *launcher = info_by_name(info, LAUNCHER);
+
+	return policy_mpi(info->ml_policy) && str_eq(ps->name, NODE) && launcher &&
+	       str_eq(launcher->ancestor, ANCESTOR_TRAINER);
 }
 
 static void apply_trainer(struct info *info, const struct pod_set *ps, const cJSON *tj)

@@ -220,15 +220,18 @@ int place_read(struct run_place *p, const char *name, const struct place_pick *p
 	rc = p->scheme->list(s, is_wanted, (char *)pick->ends, &list, err)
 		     ? error_clear_if(err, ERR_NOT_FOUND)
 		     : 0;
+	if (!rc)
+		*err = (struct error){ 0 }; /* of an earlier call */
 	for (size_t i = 0; !rc && i < list.n; i++) {
 		cleanup_buf struct buf text = { .max = pick->most };
 		const struct store_object *o = &list.objects[i];
 
 		if (pick->starts && !str_starts(o->path, pick->starts))
 			continue;
-		*err = (struct error){ 0 }; /* of the one before, or of an earlier call */
 		(void)!read_object(p, s, o, true, &text, err);
 		rc = each(ctx, o->path, &text, err);
+		if (!rc)
+			*err = (struct error){ 0 };
 	}
 	store_listing_release(&list);
 	p->scheme->close(s);

@@ -140,6 +140,6 @@ check "a job after that" job upgraded 'echo said'
 check "... is run" kubectl wait --timeout=-1s --for=condition=Complete trainjob/upgraded
 mv program elsewhere
 check "a job after the file was moved" job moved 'echo said'
-check "... fails, and why" eval 'kubectl wait --timeout=-1s --for=condition=Failed trainjob/moved && kubectl get trainjob moved -o yaml | grep -q "start kftrainer again from where it is now"'
+check "... fails, and why" eval 'kubectl wait --timeout=-1s --for=condition=Failed trainjob/moved && kubectl get trainjob moved -o "jsonpath={.status.conditions[*].message}" | grep -q "start kftrainer again from where it is now"'
 down TERM
 finish

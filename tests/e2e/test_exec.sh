@@ -86,7 +86,7 @@ check "no such job" one_line 125 'twu.*two' x twu -- true
 check "no such rank" one_line 125 'no pod of rank 7' x two --rank 7 -- true
 check "no such container" one_line 125 'no container x; its containers: node' x two -c x -- true
 check "a job that has not started" eval 'train early "{runtimeRef: {kind: TrainingRuntime, name: sh}, suspend: true, trainer: {command: [\"true\"]}}" &&
-	one_line 125 "is suspended: run .kftrainer resume early. first" x early -- true'
+	one_line 125 "is suspended: run .kftrainer resume early -n [a-z0-9-]+. first" x early -- true'
 
 # ---- rights ------------------------------------------------------------------------------------------------
 make_user "$scratch/user"

@@ -154,9 +154,10 @@ int state_no_watch(struct error *err)
 			 strerror(errno));
 }
 
+/* Nothing is there, or what is none of ours. */
 static bool is_missing(int errnum)
 {
-	return errnum == ENOENT || errnum == ENOTDIR;
+	return errnum == ENOENT || errnum == ENOTDIR || errnum == ELOOP;
 }
 
 char **state_entries(struct arena *arena, const char *dir)

@@ -402,8 +402,9 @@ static void test_removed_by_another(void **state)
 	child = fork();
 	if (!child) {
 		char text[PROCID_SIZE];
+		const char *self = procid_self(text);
 
-		_exit(file_write(lock, procid_self(text), strlen(text), 0600, &err) != 0);
+		_exit(file_write(lock, self, strlen(self), 0600, &err) != 0);
 	}
 	assert_int_equal(waitpid(child, NULL, 0), child);
 	taken = state_try_lock(in_state(&a, "kftrainer/jobs/ns/x"));

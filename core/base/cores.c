@@ -5,22 +5,15 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/str.h"
 
-enum { MAX_FILE = 64 * 1024, MAX_PATH = 4096 };
+enum { MAX_PATH = 4096 };
 
-/* The text of a small file; "" if unreadable. */
-static const char *text_of(struct arena *arena, const char *dir, const char *name)
+static const char *text_of(struct arena *arena, const char *group, const char *name)
 {
-	cleanup_buf struct buf b = { .max = MAX_FILE };
-
-	if (file_read(&b, arena_printf(arena, "%s%s%s", dir, *name ? "/" : "", name),
-		      IGNORED))
-		return "";
-	return str_slice(arena, (const char *)b.data, b.len);
+	return file_text(arena, path_join(arena, group, name));
 }
 
 static int64_t cores_of(long long quota, long long period)
@@ -54,19 +47,15 @@ static int64_t quota_1(struct arena *arena, const char *group)
 static int64_t least(struct arena *arena, const char *root, const char *group,
 		     int64_t (*quota)(struct arena *arena, const char *group))
 {
-	int64_t ret = 0;
+	int64_t ret = 0, one;
 	char path[MAX_PATH];
 
 	snprintf(path, sizeof(path), "%s%s", root, group);
-	for (;;) {
-		int64_t one = quota(arena, path);
-		char *slash = strrchr(path, '/');
-
+	do {
+		one = quota(arena, path);
 		ret = one && (!ret || one < ret) ? one : ret;
-		if (strlen(path) <= strlen(root) || !slash)
-			return ret;
-		*slash = 0;
-	}
+	} while (path_up(path, root));
+	return ret;
 }
 
 int64_t cores_quota(const char *groups, const char *root)
@@ -96,7 +85,7 @@ int64_t cores_quota(const char *groups, const char *root)
 int64_t cores_usable(void)
 {
 	cleanup_arena struct arena arena = { 0 };
-	int64_t n = 1, quota = cores_quota(text_of(&arena, "/proc/self/cgroup", ""),
+	int64_t n = 1, quota = cores_quota(file_text(&arena, "/proc/self/cgroup"),
 					   "/sys/fs/cgroup");
 	cpu_set_t set;
 

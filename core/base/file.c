@@ -65,6 +65,15 @@ const char *file_first_line(struct arena *arena, const char *path)
 			 strcspn((const char *)text.data, "\n"));
 }
 
+const char *file_text(struct arena *arena, const char *path)
+{
+	cleanup_buf struct buf text = { .max = 64 * 1024 };
+
+	if (file_read(&text, path, IGNORED) || !text.len)
+		return "";
+	return str_slice(arena, (const char *)text.data, text.len);
+}
+
 int file_write_fd(int fd, const void *data, size_t len, const char *name,
 		  struct error *err)
 {
@@ -267,6 +276,16 @@ char *path_of_program(struct error *err)
 		"%s was removed while it runs; start kftrainer again from where it is now",
 		text);
 	return NULL;
+}
+
+bool path_up(char *path, const char *root)
+{
+	char *slash = strrchr(path, '/');
+
+	if (strlen(path) <= strlen(root) || !slash)
+		return false;
+	*slash = 0;
+	return true;
 }
 
 const char *path_below(const char *path, const char *dir)

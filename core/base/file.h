@@ -30,6 +30,9 @@ MUST_CHECK int file_read_regular(struct buf *out, const char *path, struct error
 /* The first line of a short regular file, without its newline, in the arena; "": none. */
 const char *file_first_line(struct arena *arena, const char *path);
 
+/* The text of a file of at most 64 KiB, such as one of /proc, in the arena; "": none. */
+const char *file_text(struct arena *arena, const char *path);
+
 /* Write all bytes to a descriptor. */
 MUST_CHECK int file_write_fd(int fd, const void *data, size_t len, const char *name,
 			     struct error *err);
@@ -82,6 +85,9 @@ char *path_dir(struct arena *arena, const char *path); /* before it; "." for non
  * as by an upgrade, that is the new one. NULL: err is filled.
  */
 char *path_of_program(struct error *err);
+
+/* Cuts the last name off a path below `root`; false: it is not below. */
+bool path_up(char *path, const char *root);
 
 /* "/b" where path is "/a/b" and dir "/a"; NULL when it is not below dir. */
 const char *path_below(const char *path, const char *dir);

@@ -7,21 +7,10 @@
 
 #include "base/cleanup.h"
 #include "base/file.h"
-#include "base/str.h"
 
-enum { MAX_FILE = 64 * 1024, MAX_PATH = 4096 };
+enum { MAX_PATH = 4096 };
 
 #define GROUPS "/sys/fs/cgroup"
-
-/* The text of a small file; "" if unreadable. */
-static const char *text_of(struct arena *arena, const char *path)
-{
-	cleanup_buf struct buf b = { .max = MAX_FILE };
-
-	if (file_read(&b, path, IGNORED))
-		return "";
-	return str_slice(arena, (const char *)b.data, b.len);
-}
 
 /* The number on the line that begins with the name; UINT64_MAX if absent. */
 static uint64_t number_after(const char *text, const char *name)
@@ -37,18 +26,19 @@ static uint64_t number_after(const char *text, const char *name)
 	return end > at ? v : UINT64_MAX;
 }
 
+static uint64_t number_in(struct arena *arena, const char *dir, const char *file,
+			  const char *name)
+{
+	return number_after(file_text(arena, path_join(arena, dir, file)), name);
+}
+
 /* Cached files count as used, but the kernel reclaims inactive ones. */
 static uint64_t left_in(struct arena *arena, const char *group)
 {
-	uint64_t max, used, cached;
+	uint64_t max = number_in(arena, group, "memory.max", "");
+	uint64_t used = number_in(arena, group, "memory.current", "");
+	uint64_t cached = number_in(arena, group, "memory.stat", "\ninactive_file ");
 
-	max = number_after(text_of(arena, arena_printf(arena, "%s/memory.max", group)),
-			   "");
-	used = number_after(
-		text_of(arena, arena_printf(arena, "%s/memory.current", group)), "");
-	cached =
-		number_after(text_of(arena, arena_printf(arena, "%s/memory.stat", group)),
-			     "\ninactive_file ");
 	if (max == UINT64_MAX || used == UINT64_MAX)
 		return UINT64_MAX;
 	if (cached != UINT64_MAX)
@@ -59,31 +49,25 @@ static uint64_t left_in(struct arena *arena, const char *group)
 /* The smallest limit of the group and its ancestors. */
 static uint64_t left_in_groups(struct arena *arena)
 {
-	const char *text = text_of(arena, "/proc/self/cgroup");
-	const char *at = strstr(text, "0::");
-	uint64_t least = UINT64_MAX;
+	const char *at = strstr(file_text(arena, "/proc/self/cgroup"), "0::");
+	uint64_t least = UINT64_MAX, left;
 	char path[MAX_PATH];
 
 	if (!at)
 		return least;
 	snprintf(path, sizeof(path), GROUPS "%.*s", (int)strcspn(at + 3, "\n"), at + 3);
-	for (;;) {
-		uint64_t left = left_in(arena, path);
-		char *slash = strrchr(path, '/');
-
+	do {
+		left = left_in(arena, path);
 		least = left < least ? left : least;
-		if (strlen(path) <= sizeof(GROUPS) - 1 || !slash)
-			return least;
-		*slash = 0;
-	}
+	} while (path_up(path, GROUPS));
+	return least;
 }
 
 uint64_t memory_limit_left(void)
 {
 	cleanup_arena struct arena arena = { 0 };
 	uint64_t groups = left_in_groups(&arena);
-	uint64_t machine =
-		number_after(text_of(&arena, "/proc/meminfo"), "MemAvailable:");
+	uint64_t machine = number_in(&arena, "/proc", "meminfo", "MemAvailable:");
 
 	if (machine != UINT64_MAX && machine < UINT64_MAX / 1024)
 		machine *= 1024;

@@ -97,10 +97,11 @@ static int start_flight(struct cache_servers *s, struct error *err)
 {
 	static char no_tls[] = "this port speaks TLS: use grpc+tls://";
 	const struct cache_conf *c = s->conf.cache;
+	const int64_t cores = cores_usable();
 	const struct h2d_conf flight = {
 		.host = c->host,
 		.port = c->port,
-		.threads = cores_usable() > 2 ? (int)cores_usable() : 0,
+		.threads = cores > 2 ? (int)cores : 0,
 		.h2 = grpc_h2(&s->grpc, CACHE_MAX_REQUEST),
 		.tls = s->tls ? tls_files_server(s->tls) : NULL,
 		.plain = grpc_h2_unavailable(no_tls),

@@ -139,21 +139,27 @@ static bool is_fatal(const struct error *err)
 	       err->kind == ERR_UNSUPPORTED || err->kind == ERR_INVALID;
 }
 
+bool changes_refused(int64_t *since_ms, bool refused)
+{
+	int64_t now = clock_ms();
+
+	if (!refused)
+		*since_ms = 0;
+	else if (!*since_ms)
+		*since_ms = now;
+	return refused && now - *since_ms >= CHANGES_REFUSED_MS;
+}
+
 /*
  * Is this the refusal of an API server that has just started? Until it has read the rights and
  * the CRDs, it denies what it served before.
  */
 static bool is_starting(struct watch *w, const struct error *err)
 {
-	int64_t now = clock_ms();
+	bool refused =
+		w->answered && (err->kind == ERR_DENIED || err->kind == ERR_NOT_FOUND);
 
-	if (!w->answered || (err->kind != ERR_DENIED && err->kind != ERR_NOT_FOUND)) {
-		w->refused_ms = 0;
-		return false;
-	}
-	if (!w->refused_ms)
-		w->refused_ms = now;
-	return now - w->refused_ms < CHANGES_REFUSED_MS;
+	return !changes_refused(&w->refused_ms, refused) && refused;
 }
 
 static void on_error(void *ctx, const struct error *err)

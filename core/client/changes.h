@@ -70,4 +70,10 @@ MUST_CHECK int changes_watch(struct changes *c, const struct kube_ref *ref,
 MUST_CHECK int changes_next(struct changes *c, int64_t ms, struct change *ret,
 			    struct error *err);
 
+/*
+ * Has an API server refused for CHANGES_REFUSED_MS what it served before? *since_ms:
+ * clock_ms() of the first refusal, 0 while it serves.
+ */
+bool changes_refused(int64_t *since_ms, bool refused);
+
 #endif

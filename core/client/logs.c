@@ -478,7 +478,7 @@ static bool refresh(struct logs *l, int64_t now)
 	struct error err = { 0 };
 
 	l->stale = !relist(l, &err);
-	if (logs_is_denied(&l->refused_ms, &err))
+	if (changes_refused(&l->refused_ms, err.kind == ERR_DENIED))
 		l->fatal = err;
 	if (!l->stale)
 		return true;

@@ -102,11 +102,6 @@ static inline bool log_source_readable(const struct log_source *s)
 {
 	return s->run.started && !s->replaced && !s->done;
 }
-/*
- * Has the API server denied this for CHANGES_REFUSED_MS? *refused_ms: since when, 0 if it
- * does not; err->kind 0: it has answered.
- */
-bool logs_is_denied(int64_t *refused_ms, const struct error *err);
 /* Report a message that begins with the container's step and rank. */
 void log_source_note(const struct log_source *s, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* Set s->waiting_reason from the pod: "ContainerCreating", or a longer reason. */

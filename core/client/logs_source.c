@@ -210,21 +210,10 @@ static void no_such_run(struct log_source *s, const struct error *err)
 	}
 }
 
-bool logs_is_denied(int64_t *refused_ms, const struct error *err)
-{
-	int64_t now = clock_ms();
-
-	if (err->kind != ERR_DENIED)
-		*refused_ms = 0;
-	else if (!*refused_ms)
-		*refused_ms = now;
-	return *refused_ms && now - *refused_ms >= CHANGES_REFUSED_MS;
-}
-
 /* Before the first log was read, a refusal is final. */
 static bool is_denied(struct log_source *s, const struct error *err)
 {
-	bool denied = logs_is_denied(&s->refused_ms, err);
+	bool denied = changes_refused(&s->refused_ms, err->kind == ERR_DENIED);
 
 	if (s->logs->answered || err->kind != ERR_DENIED)
 		return denied;

@@ -15,6 +15,9 @@
 #include "base/buf.h"
 #include "base/error.h"
 
+#define STR_BOM \
+	"\xef\xbb\xbf" /* UTF-8's byte order mark, as editors of Windows write it */
+
 bool str_eq(const char *a, const char *b); /* NULL is equal to NULL only */
 bool str_starts(const char *s, const char *prefix);
 bool str_ends(const char *s, const char *suffix);

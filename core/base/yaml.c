@@ -245,8 +245,6 @@ static int convert(struct arena *arena, cJSON **ret, const struct yaml_node *nod
 	return yaml_scalar(ret, node, err);
 }
 
-#define MARK "\xef\xbb\xbf"
-
 static size_t put_utf8(char *to, uint32_t c)
 {
 	size_t n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
@@ -285,7 +283,7 @@ static const char *without_marks(struct arena *arena, const char *text, size_t *
 
 	for (size_t i = 0; i < *len;) {
 		if (*len - i >= 3 && (!i || text[i - 1] == '\n') &&
-		    !memcmp(text + i, MARK, 3))
+		    !memcmp(text + i, STR_BOM, 3))
 			i += 3;
 		else
 			*to++ = text[i++];
@@ -301,8 +299,8 @@ const char *yaml_text(struct arena *arena, const void *data, size_t *len)
 	if (*len >= 2 && *len % 2 == 0 && /* else libyaml refuses it */
 	    (!memcmp(text, "\xff\xfe", 2) || !memcmp(text, "\xfe\xff", 2)))
 		return from_utf16(arena, data, len);
-	if (*len >= 3 &&
-	    (!memcmp(text, MARK, 3) || memmem(text, *len, "\n" MARK, strlen(MARK) + 1)))
+	if (*len >= 3 && (!memcmp(text, STR_BOM, 3) ||
+			  memmem(text, *len, "\n" STR_BOM, strlen(STR_BOM) + 1)))
 		return without_marks(arena, text, len);
 	return text;
 }

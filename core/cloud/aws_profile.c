@@ -11,8 +11,6 @@
 
 enum { MAX_FILE = 256 * 1024 };
 
-#define BOM "\xef\xbb\xbf" /* of Windows' editors */
-
 const char *aws_env(struct arena *arena, const struct cloud_conf *conf, const char *name)
 {
 	const char *value = cloud_env(conf, name);
@@ -137,7 +135,7 @@ static bool read_section(struct arena *arena, const char *text,
 				      const char *value),
 			 void *ctx)
 {
-	const char *within = NULL, *unmarked = str_after(text, BOM);
+	const char *within = NULL, *unmarked = str_after(text, STR_BOM);
 	bool found = false, ours = false;
 	size_t depth = SIZE_MAX;
 

@@ -244,8 +244,8 @@ int ignore_add(struct ignore *ig, const char *dir, const char *text, size_t len,
 	const char *end = text + len;
 
 	dir = arena_strdup(&ig->arena, dir);
-	if (len >= 3 && !memcmp(text, "\xef\xbb\xbf", 3))
-		text += 3;
+	if (len >= strlen(STR_BOM) && !memcmp(text, STR_BOM, strlen(STR_BOM)))
+		text += strlen(STR_BOM);
 	while (text < end) {
 		const char *stop = memchr(text, '\n', (size_t)(end - text));
 		const char *next = stop ? stop + 1 : end;

@@ -11,7 +11,6 @@
 #include "trainer/podspec.h"
 
 #define BLANKS " \t\v\f\r"
-#define BOM    "\xef\xbb\xbf"
 
 struct vars {
 	struct arena arena;
@@ -128,8 +127,8 @@ static int add_lines(struct vars *v, struct env_file *f, char *text, size_t len,
 {
 	char *end = text + len, *next;
 
-	if (str_starts(text, BOM))
-		text += strlen(BOM);
+	if (str_starts(text, STR_BOM))
+		text += strlen(STR_BOM);
 	for (f->line = 1; text < end; text = next + 1, f->line++) {
 		next = memchr(text, '\n', (size_t)(end - text));
 		next = next ? next : end;

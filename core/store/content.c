@@ -7,8 +7,6 @@
 
 #include "base/str.h"
 
-#define UTF8_BOM "\xef\xbb\xbf"
-
 /* Of files that no program writes as HTML. */
 static const char *const binary[] = {
 	".arrow", ".bin",         ".ckpt", ".gguf", ".gz",   ".h5",      ".json",
@@ -36,9 +34,9 @@ const char *content_instead(const char *path, const void *head, size_t len)
 	if (begins(text, len, "version https://git-lfs.github.com/spec/"))
 		return "it is a Git LFS pointer, not the file itself: run 'git lfs pull' "
 		       "where it comes from";
-	if (begins(text, len, UTF8_BOM)) {
-		text += strlen(UTF8_BOM);
-		len -= strlen(UTF8_BOM);
+	if (begins(text, len, STR_BOM)) {
+		text += strlen(STR_BOM);
+		len -= strlen(STR_BOM);
 	}
 	for (; len && *text && strchr(" \t\r\n", *text); len--)
 		text++;

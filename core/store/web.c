@@ -278,8 +278,8 @@ static int read_manifest(struct store *s, char *text,
 {
 	char *rest = text, *line;
 
-	if (str_starts(text, "\xef\xbb\xbf")) /* a byte order mark of some editors */
-		rest += 3;
+	if (str_starts(text, STR_BOM))
+		rest += strlen(STR_BOM);
 	for (size_t number = 1; (line = strsep(&rest, "\n")); number++) {
 		struct store_object o;
 

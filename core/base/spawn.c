@@ -66,8 +66,7 @@ int spawn_failed(struct error *err, const char *path, int number)
 		return error_errno(err, number, "%s", path);
 	error_set(err, ERR_NOT_FOUND, "%s: %s", path,
 		  spawn_has_crlf(path)
-			  ? "a script with the line ends of Windows: convert it, as with "
-			    "sed -i 's/\\r$//'"
+			  ? "a " SPAWN_CRLF ": convert it, as with sed -i 's/\\r$//'"
 			  : "its interpreter (#! line or dynamic loader) is not there");
 	err->code = number;
 	return -1;

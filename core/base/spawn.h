@@ -32,6 +32,8 @@ int spawn_program(pid_t *ret, const struct spawn *s);
 
 /* The error of that number, in words: of a script, the kernel says that it is not there. */
 int spawn_failed(struct error *err, const char *path, int number);
+/* The words for such a script, with which local/report.c recognizes the kubelet's message. */
+#define SPAWN_CRLF "script with the line ends of Windows"
 /* Does a script's first line end as a line of Windows? The kernel takes that for a name. */
 bool spawn_has_crlf(const char *path);
 

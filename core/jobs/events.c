@@ -118,41 +118,53 @@ static void pod_events(const struct event_sink *to, const cJSON *old, const cJSO
 
 /* ---- Jobs and JobSets: changes of conditions --------------------------------------- */
 
+struct job_event {
+	const char *type, *status, *reason, *message;
+};
+
+/* The Job controller's event for a condition that says something else; or NULL. */
+static const struct job_event *job_event_of(const char *type, const char *status)
+{
+	static const struct job_event rows[] = {
+		{ "Complete", "True", "Completed", "Job completed" },
+		{ "Suspended", "True", "Suspended", "Job suspended" },
+		{ "Suspended", "False", "Resumed", "Job resumed" },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++)
+		if (str_eq(type, rows[i].type) && str_eq(status, rows[i].status))
+			return &rows[i];
+	return NULL;
+}
+
 static void condition_events(const struct event_sink *to, const cJSON *old,
 			     const cJSON *now)
 {
 	static const char *const silent[] = { "SuccessCriteriaMet", "FailureTarget",
 					      NULL };
-	/* A Job's, where the condition says something else. */
-	static const struct {
-		const char *type, *status, *reason, *message;
-	} rows[] = { { "Complete", "True", "Completed", "Job completed" },
-		     { "Suspended", "True", "Suspended", "Job suspended" },
-		     { "Suspended", "False", "Resumed", "Job resumed" } };
 	bool job = str_eq(meta_kind(now), "Job");
 	const cJSON *c;
 
 	json_each(c, json_get(now, "status", "conditions")) {
 		const char *type = json_str(c, "type"), *reason = json_str(c, "reason");
 		const char *message = json_str(c, "message");
-		bool is_true = str_eq(json_str(c, "status"), "True"), found = false;
+		const char *status = json_str(c, "status");
+		const struct job_event *own = job ? job_event_of(type, status) : NULL;
+		bool is_true = str_eq(status, "True");
 		const cJSON *was = json_find_const(json_get(old, "status", "conditions"),
 						   "type", type);
 
-		if (str_eq(json_str(was, "status"), json_str(c, "status")) ||
-		    str_in(type, silent) || (!was && !is_true))
+		if (str_eq(json_str(was, "status"), status) || str_in(type, silent) ||
+		    (!is_true && !(was && own)))
 			continue;
-		for (size_t i = 0; job && i < N_ELEMENTS(rows); i++)
-			if (str_eq(type, rows[i].type) &&
-			    str_eq(json_str(c, "status"), rows[i].status)) {
-				reason = rows[i].reason;
-				message = rows[i].message;
-				found = true;
-			}
-		if (!found && !is_true)
-			continue;
-		about(to, now, job ? "job-controller" : "jobset", reason ? reason : type,
-		      message ? message : type, str_eq(type, "Failed"));
+		about(to, now, job ? "job-controller" : "jobset",
+		      own      ? own->reason
+		      : reason ? reason
+			       : type,
+		      own       ? own->message
+		      : message ? message
+				: type,
+		      str_eq(type, "Failed"));
 	}
 }
 

@@ -29,7 +29,7 @@ static int open_append(const char *path)
 	return open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
 }
 
-/* A full disk may have cut off the last record of a start before. */
+/* A full disk may have cut off the last record of an earlier start: it is removed. */
 static int open_marks(const char *path)
 {
 	int fd = open_append(path);
@@ -42,7 +42,7 @@ static int open_marks(const char *path)
 	return -1;
 }
 
-/* ... and a line of it. */
+/* A full disk may have cut off the last line of an earlier start: a new one begins. */
 static void end_line(struct output *o)
 {
 	char last = '\n';

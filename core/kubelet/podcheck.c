@@ -284,7 +284,7 @@ static int check_config(const struct kubelet *k, const cJSON *pod, const cJSON *
 	cleanup_json cJSON *copy = json_dup(c);
 	struct podenv_pod p = { .pod = pod, .container = copy, .ip = "", .hostname = "" };
 	cJSON *item, *next, *list = json_get(copy, "env");
-	const char *stranger;
+	const char *foreign;
 	struct podenv env;
 	char where[400];
 
@@ -298,9 +298,9 @@ static int check_config(const struct kubelet *k, const cJSON *pod, const cJSON *
 		return error_wrap(err, "%.*s", (int)strlen(where) - 2, where);
 	if (k->opts.torch_fix && torchfix_named(&env) && torchfix_needed(&env))
 		note(notes, TORCHFIX_NOTE);
-	stranger = torchfix_stranger(&a, &env);
-	if (stranger)
-		note(notes, "%s", stranger);
+	foreign = torchfix_foreign(&a, &env);
+	if (foreign)
+		note(notes, "%s", foreign);
 	return 0;
 }
 

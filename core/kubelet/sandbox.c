@@ -171,7 +171,7 @@ static int exec_failure(const char *file, struct sandbox_report *r)
 		if (!strchr(file, '/') || access(file, F_OK) != 0)
 			text = "command not found: ";
 		else if (spawn_has_crlf(file))
-			text = "script with the line ends of Windows: ";
+			text = SPAWN_CRLF ": ";
 		else
 			text = "interpreter (#! line or dynamic loader) not found: ";
 	} else if (errno == EACCES || errno == EISDIR) {

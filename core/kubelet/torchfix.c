@@ -154,7 +154,7 @@ bool torchfix_needed(const struct podenv *env)
 	return minor >= 0 && has_faulty_torch(&a, python, minor);
 }
 
-const char *torchfix_stranger(struct arena *arena, const struct podenv *env)
+const char *torchfix_foreign(struct arena *arena, const struct podenv *env)
 {
 	const char *active = podenv_value(env, "VIRTUAL_ENV"), *torchrun, *python;
 

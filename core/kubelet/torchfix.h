@@ -38,7 +38,7 @@ bool torchfix_named(const struct podenv *env);
  * starts the script with its own Python, in which that environment's packages are not.
  * NULL: nothing to say.
  */
-const char *torchfix_stranger(struct arena *arena, const struct podenv *env);
+const char *torchfix_foreign(struct arena *arena, const struct podenv *env);
 
 /* Write `text` into `dir`, unless present, and add `dir` to the environment. */
 MUST_CHECK int torchfix_apply(struct arena *arena, const char *dir, const char *text,

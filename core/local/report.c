@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/map.h"
 #include "base/screen.h"
+#include "base/spawn.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
 #include "kubelet/kubelet.h"
@@ -369,7 +370,7 @@ static const char *not_found_hint(const cJSON *end)
 {
 	const char *message = json_str(end, "message");
 
-	return message && strstr(message, "the line ends of Windows")
+	return message && strstr(message, SPAWN_CRLF)
 		       ? "convert the script, as with sed -i 's/\\r$//'"
 		       : "command not found: install it on this machine, or use its "
 			 "environment (--venv); images are not pulled";

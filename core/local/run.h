@@ -119,10 +119,10 @@ struct local_result {
  * process, waits for the pods' grace period and then kills them; a second one
  * kills at once. The TrainJob is then Failed, with reason "Interrupted".
  */
-/* The job in a command: "--local NAME", with " -n NS" unless that is default. */
-const char *local_named(struct arena *arena, const char *ns, const char *name);
-
 MUST_CHECK int local_run(const struct local_run_opts *opts, struct local_result *ret,
 			 struct error *err);
+
+/* The job in a suggested command: "--local NAME", with " -n NS" unless that is default. */
+const char *local_named(struct arena *arena, const char *ns, const char *name);
 
 #endif

@@ -24,8 +24,6 @@
 
 enum { RETRY_MS = 1000 };
 
-/* ---- passes of the controller ---------------------------------------------------- */
-
 const char *local_named(struct arena *arena, const char *ns, const char *name)
 {
 	bool elsewhere = !str_eq(ns, "default");
@@ -33,6 +31,8 @@ const char *local_named(struct arena *arena, const char *ns, const char *name)
 	return arena_printf(arena, "--local %s%s%s", name, elsewhere ? " -n " : "",
 			    elsewhere ? ns : "");
 }
+
+/* ---- passes of the controller ---------------------------------------------------- */
 
 static void set_suspend(struct run *r, bool suspend)
 {

@@ -93,6 +93,7 @@
 	"'s/\\r$//'"
 #define OLD_NUMPY \
 	"a package was compiled for another version of NumPy: install one that fits"
+#define NO_MODULE "Python module %s is not installed for the interpreter that ran"
 #define NO_INSTRUCTION                                                            \
 	"a process used an instruction that this CPU does not have: use a newer " \
 	"CPU, or a build for this one"
@@ -148,7 +149,8 @@ static const struct log_cause causes[] = {
 	  "a directory torch, as of PyTorch's sources, hides the package, or this "
 	  "PyTorch is built for another Python" },
 	{ AT("", "ModuleNotFoundError: No module named '"), '\'',
-	  "Python module %s is not installed for the interpreter that ran (with "
+	  NO_MODULE
+	  " (with "
 	  "torchrun that of torchrun's own environment), or is a file that does not "
 	  "come with the script: submit its directory with --workspace" },
 	{ AT("use", "_libuv was requested"), 0,
@@ -169,10 +171,8 @@ static const struct log_cause causes[] = {
 	  "that it uses: install it again for that one" },
 	{ AT("numpy.dtype size c", "hanged"), 0, OLD_NUMPY },
 	{ AT("numpy.ndarray size c", "hanged"), 0, OLD_NUMPY },
-	{ AT("python: ", "No module named "), '\n',
-	  "Python module %s is not installed for the interpreter that ran" },
-	{ AT("python3: ", "No module named "), '\n',
-	  "Python module %s is not installed for the interpreter that ran" },
+	{ AT("python: ", "No module named "), '\n', NO_MODULE },
+	{ AT("python3: ", "No module named "), '\n', NO_MODULE },
 	{ AT("", "\\r': No such file"), 0, CRLF },
 	{ AT("", "\\r\u2019: No such file"), 0, CRLF },
 	{ AT("", "\\r': command not found"), 0, CRLF },
@@ -303,6 +303,7 @@ static const struct log_cause causes[] = {
 	{ AT("", "Couldn't instantiate the backend tokenizer"), 0,
 	  "the tokenizer needs the package sentencepiece or tiktoken" },
 
+	/* Files of models, certificates, accounts. */
 	{ AT("while deserializing h", "eader: "), 0,
 	  "a .safetensors file is damaged or incomplete, or a Git LFS pointer in its "
 	  "place: get it again" },

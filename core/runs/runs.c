@@ -263,7 +263,7 @@ void runs_begin(struct runs *r, uint32_t attempt, int64_t restart)
 	r->state = "Running";
 	r->why[0] = 0;
 	r->news = true;
-	r->begins = !r->conf->rank;
+	r->report_now = !r->conf->rank;
 	r->failed = false;
 	pthread_mutex_unlock(&r->lock);
 	snprintf(text, sizeof(text), "attempt %u", attempt);
@@ -357,10 +357,10 @@ static bool wait_for_texts(struct runs *r, int64_t until)
 	bool over;
 
 	pthread_mutex_lock(&r->lock);
-	while (!r->flush && !r->over && !r->begins &&
+	while (!r->flush && !r->over && !r->report_now &&
 	       cond_wait_until(&r->changed, &r->lock, until))
 		;
-	r->begins = false;
+	r->report_now = false;
 	if (r->flush && clock_ms() < until)
 		cond_wait_until(&r->changed, &r->lock, clock_ms() + 200);
 	over = r->over;

@@ -43,7 +43,7 @@ struct runs {
 	struct attempt *attempts, *running; /* not all sent; the last one */
 	bool flush, text_done, keep_done, over, text_ended;
 	bool news;             /* report.json is due */
-	bool begins;           /* ... at once: others look for the run */
+	bool report_now;       /* report.json is due at once: the run has begun */
 	uint32_t next_attempt; /* rank 0's */
 	/* The report's, of rank 0. */
 	int64_t created, started, ended, restarts;

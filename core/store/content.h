@@ -7,7 +7,7 @@
 
 #include <stddef.h>
 
-enum { CONTENT_LOOK = 64 }; /* bytes that suffice */
+enum { CONTENT_HEAD_BYTES = 64 }; /* of a file's beginning, which suffice */
 
 /* What it is instead, and what to do; NULL: no such thing. `head`: how the file begins. */
 const char *content_instead(const char *path, const void *head, size_t len);

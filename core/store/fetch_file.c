@@ -17,7 +17,7 @@
 #include "store/content.h"
 #include "store/fetch_impl.h"
 
-enum { MAX_ODD = 3 };
+enum { MAX_UNEXPECTED = 3 };
 
 int disk_full(struct fetch *f, int64_t need, struct error *err)
 {
@@ -409,16 +409,17 @@ int file_hash(struct file *file, int64_t to, struct error *err)
 	return 0;
 }
 
-/* Say that a file is something else than its name says, at most three times a run. */
-static void look_at(struct fetch *f, struct file *file)
+/* Says that a file is something else than its name promises, at most three times a run. */
+static void report_unexpected(struct fetch *f, struct file *file)
 {
 	cleanup_arena struct arena arena = { 0 };
-	char head[CONTENT_LOOK];
+	char head[CONTENT_HEAD_BYTES];
 	ssize_t n = pread(file->fd, head, sizeof(head), 0);
 	const char *instead =
 		n > 0 ? content_instead(file->o.path, head, (size_t)n) : NULL;
 
-	if (instead && __atomic_fetch_add(&f->odd, 1, __ATOMIC_RELAXED) < MAX_ODD)
+	if (instead &&
+	    __atomic_fetch_add(&f->unexpected, 1, __ATOMIC_RELAXED) < MAX_UNEXPECTED)
 		fetch_say(f, arena_printf(&arena, "%s: %s",
 					  str_visible(&arena, file->o.path, false),
 					  instead));
@@ -437,7 +438,7 @@ static int put_in_place(struct fetch *f, struct file *file, struct error *err)
 		return fail(f, err);
 	if (file->journal_fd >= 0)
 		drop_journal(f, file);
-	look_at(f, file);
+	report_unexpected(f, file);
 	return ledger_add(&f->ledger, &file->o, &st, err);
 }
 

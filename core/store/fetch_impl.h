@@ -100,7 +100,7 @@ struct fetch {
 
 	int64_t bytes, bytes_done, bytes_fetched; /* atomic */
 	size_t files_done, files_unsized;         /* atomic */
-	unsigned odd; /* files that are something else; atomic */
+	unsigned unexpected; /* files that are not what their names promise; atomic */
 };
 
 static inline void fetch_count(int64_t *n, int64_t by)

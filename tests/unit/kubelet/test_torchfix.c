@@ -118,7 +118,7 @@ TEST(test_stranger)
 		envp[0] = arena_printf(&a, "PATH=%s/bin", dir);
 		envp[1] = arena_printf(&a, "%s=%s%s", rows[i].variable, dir,
 				       rows[i].active);
-		if (!torchfix_stranger(&a, &env) == rows[i].want)
+		if (!torchfix_foreign(&a, &env) == rows[i].want)
 			fail_msg("row %zu", i);
 		assert_int_equal(dir_remove(dir, &err), 0);
 	}

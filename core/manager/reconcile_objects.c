@@ -36,7 +36,8 @@ int pass_check_owner(const cJSON *obj, const cJSON *tj, struct error *err)
 				 "%s %s of a deleted TrainJob still exists",
 				 meta_kind(obj), meta_name(obj));
 	return error_set(err, ERR_EXISTS,
-			 "%s %s exists and is not controlled by TrainJob %s",
+			 "%s %s exists and is not controlled by TrainJob %s; delete it, "
+			 "or choose another name",
 			 meta_kind(obj), meta_name(obj), meta_name(tj));
 }
 
@@ -484,7 +485,8 @@ static int build_and_write(struct pass *p, const char *ca, struct error *err)
 		return -1;
 	if (p->jobset.name_taken)
 		return error_set(err, ERR_EXISTS,
-				 "JobSet %s exists and is not controlled by TrainJob %s",
+				 "JobSet %s exists and is not controlled by TrainJob %s; "
+				 "delete it, or choose another name",
 				 p->name, p->name);
 	if (p->r->conf.local && policy_mpi(runtime_ml_policy(runtime)))
 		runtime_use_mpi_worker(runtime); /* a local run has no sshd */

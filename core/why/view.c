@@ -111,22 +111,35 @@ static bool is_own_pod(const struct view *v, const struct map *jobs, const cJSON
 	       str_eq(meta_uid(job), meta_owner_uid(owner));
 }
 
+/* Left by a deleted TrainJob of the same name, or made by somebody else. */
+static bool jobset_is_others(const struct view *v)
+{
+	return meta_uid(v->jobset) && meta_uid(v->trainjob) &&
+	       !meta_is_controlled(v->jobset, v->trainjob);
+}
+
 void view_drop_others(struct view *v)
 {
 	cleanup_map struct map jobs = { 0 };
+	bool others = jobset_is_others(v);
 	cJSON *next;
 
 	for (cJSON *job = v->jobs->child; job; job = next) {
 		next = job->next;
-		if (foreign_is_former(job, v->trainjob) || !is_own_job(v, job))
+		if (others || foreign_is_former(job, v->trainjob) || !is_own_job(v, job))
 			cJSON_Delete(cJSON_DetachItemViaPointer(v->jobs, job));
 		else if (meta_name(job))
 			map_put(&jobs, meta_name(job), job);
 	}
 	for (cJSON *pod = v->pods->child; pod; pod = next) {
 		next = pod->next;
-		if (foreign_is_former(pod, v->trainjob) || !is_own_pod(v, &jobs, pod))
+		if (others || foreign_is_former(pod, v->trainjob) ||
+		    !is_own_pod(v, &jobs, pod))
 			cJSON_Delete(cJSON_DetachItemViaPointer(v->pods, pod));
+	}
+	if (others) {
+		cJSON_Delete(v->jobset);
+		v->jobset = NULL;
 	}
 }
 

@@ -54,9 +54,9 @@ void view_init(struct view *v, const char *ns, const char *name);
  */
 void view_add(struct view *v, cJSON *take_obj);
 /*
- * Removes pods and Jobs of a former TrainJob of the same name (foreign_is_former()), Jobs
- * that the JobSet does not own, and pods that none of its Jobs owns. Anybody can set
- * labels.
+ * Removes a JobSet that the TrainJob does not own with its Jobs and pods; pods and Jobs of
+ * a former TrainJob of the same name (foreign_is_former()), Jobs that the JobSet does not
+ * own, and pods that none of its Jobs owns. Anybody can set labels.
  */
 void view_drop_others(struct view *v);
 void view_release(struct view *v);

@@ -129,6 +129,19 @@ static const struct {
 	  "status: \"True\", reason: r, message: why}]}, spec: "
 	  "{suspend: true}}",
 	  true, PHASE_FAILED, "failed: why", NULL },
+	/* A JobSet of this name that is not the job's, with its Jobs and pods. */
+	{ "{kind: TrainJob, metadata: {name: a, uid: u}, status: {state: Created}}\n"
+	  "---\n"
+	  "{kind: JobSet, metadata: {name: a, uid: left}}\n"
+	  "---\n"
+	  "{kind: Job, metadata: {name: a-node-0, uid: j, ownerReferences: [{controller: "
+	  "true, apiVersion: jobset.x-k8s.io/v1alpha2, kind: JobSet, name: a, uid: "
+	  "left}]}}\n"
+	  "---\n"
+	  "{kind: Pod, metadata: {name: p, labels: {jobset.sigs.k8s.io/jobset-name: a}, "
+	  "ownerReferences: [{controller: true, kind: Job, name: a-node-0, uid: j}]}, "
+	  "status: {phase: Running}}",
+	  false, PHASE_CREATED, "waiting for the controller", NULL },
 	/* Documents of any shape. */
 	{ "{kind: TrainJob, metadata: 1, spec: [], status: {conditions: {}, jobsStatus: x}}\n"
 	  "---\n"

@@ -69,7 +69,6 @@
 #define OUT_OF_STEP                                                                 \
 	"the ranks called different collective operations, or their NCCL settings " \
 	"differ"
-#define NCCL_FAILED "NCCL failed: set NCCL_DEBUG=INFO in env to see why"
 #define GLOO_IFNAME                                                                      \
 	"gloo found no address to listen on: check GLOO_SOCKET_IFNAME, the name of one " \
 	"interface of this node"
@@ -110,7 +109,21 @@
 	"there is no command python: on this machine use --venv, or an active Python " \
 	"environment (of 'controller --local' for jobs of its API)"
 
-#define LAST_ERROR "Last error:" /* NCCL's error is on the next line */
+#define NO_THREADS                                                                     \
+	"no more threads or processes may be started: raise the limit (ulimit -u, or " \
+	"the "                                                                         \
+	"node's limit of process IDs per pod), or set OMP_NUM_THREADS and "            \
+	"OPENBLAS_NUM_THREADS in env"
+#define TWO_CUDNNS                                                         \
+	"two versions of cuDNN are mixed: take that of the system, as in " \
+	"/usr/local/cuda, out of LD_LIBRARY_PATH, so that PyTorch finds its own"
+#define XGBOOST_LEFT "another worker of XGBoost has failed: check the logs of the others"
+
+#define LAST_ERROR   "Last error:" /* NCCL's error is on the next line */
+
+static const char nccl_failed[] = "NCCL failed: set NCCL_DEBUG=INFO in env to see why";
+static const char nccl_lost[] = "another rank has ended, or the network between them "
+				"failed: check the logs of the others";
 
 /* The first character of `rest`, which few lines have, is the one for the search. */
 #define AT(before, rest) .text = (before rest), .at = sizeof(before) - 1
@@ -169,6 +182,8 @@ static const struct log_cause causes[] = {
 	{ AT(".so: undefined symbol: _", "Z"), 0,
 	  "a compiled package does not fit the version of PyTorch, or of another library "
 	  "that it uses: install it again for that one" },
+	{ AT("", "Could not load library libcudnn"), 0, TWO_CUDNNS },
+	{ AT("", "cuDNN version incompatibility"), 0, TWO_CUDNNS },
 	{ AT("numpy.dtype size c", "hanged"), 0, OLD_NUMPY },
 	{ AT("numpy.ndarray size c", "hanged"), 0, OLD_NUMPY },
 	{ AT("python: ", "No module named "), '\n', NO_MODULE },
@@ -177,6 +192,9 @@ static const struct log_cause causes[] = {
 	{ AT("", "\\r\u2019: No such file"), 0, CRLF },
 	{ AT("", "\\r': command not found"), 0, CRLF },
 	{ AT("", "^M: bad interpreter"), 0, CRLF },
+	{ AT("finished its ", "bootstrapping phase"), 0,
+	  "Python starts the script's main module again in each process that it spawns: "
+	  "put its code below if __name__ == '__main__'" },
 	{ AT("bdb.", "BdbQuit"), 0, NO_INPUT },
 	{ AT("", "EOFError: EOF when reading a line"), 0, NO_INPUT },
 	{ AT("python: c", "ommand not found"), 0, NO_PYTHON },
@@ -198,6 +216,9 @@ static const struct log_cause causes[] = {
 	{ AT("", "RESOURCE_EXHAUSTED: Out of memory"), 0, DEVICE_FULL },
 	{ AT("", "RESOURCE_EXHAUSTED: Failed to allocate"), 0, DEVICE_FULL },
 	{ AT("", "Ran out of memory in memory space"), 0, DEVICE_FULL },
+	{ AT("", "CUBLAS_STATUS_NOT_INITIALIZED"), 0,
+	  "cuBLAS did not start, most often since the memory of the GPU is full: use a "
+	  "smaller batch, or check what else uses the GPU" },
 	{ AT("", "OOM when allocating tensor"), 0,
 	  "a tensor does not fit in memory: use a smaller batch" },
 	{ AT("failed to e", "xtend /dev/shm/"), 0, SHM_FULL },
@@ -208,6 +229,9 @@ static const struct log_cause causes[] = {
 	{ AT("bytes from file <", "/torch_"), 0, SHM_FULL },
 	{ AT("killed by signal: ", "Bus error"), 0, BUS_ERROR },
 	{ AT("", "Unexpected bus error encountered in worker"), 0, BUS_ERROR },
+	{ AT("killed by signal: ", "Segmentation fault"), 0,
+	  "a worker of the DataLoader crashed: run it with num_workers=0 and python -X "
+	  "faulthandler to see where" },
 	{ AT("killed by signal: ", "Killed"), 0,
 	  "a worker of the DataLoader was killed by SIGKILL: check "
 	  "for an out-of-memory kill" },
@@ -215,6 +239,11 @@ static const struct log_cause causes[] = {
 	{ AT("", "MemoryError"), 0, NO_MEMORY },
 	{ AT("std::bad", "_alloc"), 0, NO_MEMORY },
 	{ AT("[", "Errno 12] Cannot allocate memory"), 0, NO_MEMORY },
+
+	{ AT("can't start ", "new thread"), 0, NO_THREADS },
+	{ AT("pthread_c", "reate failed for thread"), 0, NO_THREADS },
+	{ AT("pthread_c", "reate: Resource temporarily unavailable"), 0, NO_THREADS },
+	{ AT("Thread c", "reation failed: Resource"), 0, NO_THREADS },
 
 	/* Files. */
 	{ AT("inotif", "y watch limit reached"), 0, NO_WATCHES },
@@ -239,7 +268,13 @@ static const struct log_cause causes[] = {
 	  "ended: check the log and the memory of the volume's sidecar or driver" },
 	{ AT("[", "Errno 5] Input/output error"), 0,
 	  "the volume's storage failed: check the volume and its node" },
+	{ AT("unable to loc", "k file, errno = "), 0,
+	  "another process has the HDF5 file open, or its file system has no locks: set "
+	  "HDF5_USE_FILE_LOCKING=FALSE in env to read it" },
 	{ AT("", "EADDRINUSE"), 0, PORT_IN_USE, LOG_PORT },
+	{ AT("Fatal] ", "Binding port "), ' ',
+	  "port %s, on which LightGBM listens, is in use: choose another one by "
+	  "local_listen_port or machines" },
 	{ AT("ddress alread", "y in use"), 0, PORT_IN_USE, LOG_PORT },
 
 	/* CUDA. */
@@ -249,6 +284,12 @@ static const struct log_cause causes[] = {
 	{ AT("dri", "ver on your system is too old"), 0, OLD_DRIVER },
 	{ AT("", "CUDA driver version is insufficient"), 0, OLD_DRIVER },
 	{ AT("forward com", "patibility was attempted"), 0, OLD_DRIVER },
+	{ AT("unsupported disp", "lay driver / cuda driver"), 0,
+	  "the CUDA libraries of the image do not fit the node's driver: take "
+	  "/usr/local/cuda/compat out of LD_LIBRARY_PATH, or update the driver" },
+	{ AT("defined for option '", "gpu-name'"), 0,
+	  "the assembler of Triton (ptxas) is older than this kind of GPU: use a newer "
+	  "PyTorch and Triton, or set TRITON_PTXAS_PATH in env to that of a newer CUDA" },
 	{ AT("", "Found no NVIDIA driver"), 0, NO_GPU },
 	{ AT("", "No CUDA GPUs are available"), 0, NO_GPU },
 	{ AT("no ", "CUDA-capable device is detected"), 0, NO_GPU },
@@ -266,6 +307,9 @@ static const struct log_cause causes[] = {
 	{ AT("de", "vice-side assert triggered"), 0,
 	  "an assertion in a GPU kernel failed, as for an index out of range: set "
 	  "CUDA_LAUNCH_BLOCKING=1 in env to see where" },
+	{ AT("unspecified ", "launch failure"), 0,
+	  "a GPU kernel failed: set CUDA_LAUNCH_BLOCKING=1 in env to see where, and check "
+	  "the node with 'kftrainer gpu'" },
 	{ AT("illegal memor", "y access"), 0,
 	  "a GPU kernel used an invalid address: set "
 	  "CUDA_LAUNCH_BLOCKING=1 in env to see where" },
@@ -280,6 +324,12 @@ static const struct log_cause causes[] = {
 	{ AT("", "CUDA_HOME does not exist"), 0, NO_NVCC },
 	{ AT("/bin/n", "vcc'"), 0, NO_NVCC },
 	{ AT("n", "vcc: not found"), 0, NO_NVCC },
+	{ AT("Failed to find ", "C compiler"), 0,
+	  "the image has no C compiler, which Triton needs (torch.compile, bitsandbytes): "
+	  "install gcc, or set CC in env" },
+	{ AT("CUDA Setup failed ", "despite GPU"), 0,
+	  "bitsandbytes has no library for this CUDA: use a newer one; python -m "
+	  "bitsandbytes tells what it looked for" },
 	{ AT("", "Ninja is required"), 0, "the image has no ninja: install it" },
 	{ AT("match the ", "version torch was compiled with"), 0,
 	  "nvcc and PyTorch of the image are of different CUDA versions" },
@@ -298,6 +348,9 @@ static const struct log_cause causes[] = {
 	  "spec.initializer, or set a token in env" },
 	{ AT("connect to ", "'https://huggingface.co"), 0, NO_HUB },
 	{ AT("out", "going traffic has been disabled"), 0, NO_HUB },
+	{ AT("", "CAS service error"), 0,
+	  "the download from Hugging Face's Xet storage failed: try again, with "
+	  "HF_HUB_DISABLE_XET=1 in env, or download with spec.initializer" },
 	{ AT("variant of untagged enum ", "ModelWrapper"), 0,
 	  "the tokenizer's file needs a newer version of the package tokenizers" },
 	{ AT("", "Couldn't instantiate the backend tokenizer"), 0,
@@ -313,11 +366,21 @@ static const struct log_cause causes[] = {
 	{ AT("invalid load k", "ey, '"), '\'',
 	  "a file is no checkpoint of PyTorch: it begins with '%s' (a Git LFS pointer with "
 	  "'v', a web page with '<')" },
+	{ AT("", "Weights only load failed"), 0,
+	  "PyTorch 2.6 and later load tensors only, unless told otherwise: if you trust "
+	  "the file, use torch.load(..., weights_only=False), or a newer version of the "
+	  "library that loads it" },
+	{ AT("", "Parquet magic bytes not found"), 0,
+	  "a Parquet file is damaged or incomplete, or a Git LFS pointer in its place: "
+	  "get it again" },
 	{ AT("certificate verif", "y failed: self"), 0, UNKNOWN_CA },
 	{ AT("certificate verif", "y failed: unable to get local issuer"), 0,
 	  UNKNOWN_CA },
 	{ AT("api_k", "ey not configured"), 0, NO_WANDB },
 	{ AT("No API k", "ey configured"), 0, NO_WANDB },
+	{ AT("", "Run initialization has timed out"), 0,
+	  "Weights & Biases did not answer: check network and proxy, or set "
+	  "WANDB_MODE=offline in env" },
 
 	/* The causes in frameworks: docs/stacks.md tells more. */
 	{ AT("", "Logging memory stats is not supported on CPU"), 0,
@@ -365,6 +428,10 @@ static const struct log_cause causes[] = {
 	{ AT("failed with error ", "Cannot allocate memory"), 0,
 	  "RDMA could not lock memory: raise the limit of locked memory (ulimit -l) of "
 	  "the container" },
+	{ AT("Call to ibv_modify_", "qp failed"), 0,
+	  "the RDMA adapters of two nodes do not reach each other: check the network, "
+	  "NCCL_IB_HCA and NCCL_IB_GID_INDEX; if each reaches only its own kind, set "
+	  "NCCL_CROSS_NIC=0 in env" },
 	{ AT("peer access is not supported bet", "ween"), 0,
 	  "these GPUs have no peer access: set NCCL_P2P_DISABLE=1 in env" },
 	{ AT("Mism", "atched NCCL version"), 0,
@@ -377,9 +444,15 @@ static const struct log_cause causes[] = {
 	{ AT("", "Signal 9 (SIGKILL) received"), 0, KILLED },
 	{ AT("e", "xitcode: -9)"), 0, KILLED },
 	{ AT("e", "xited on signal 9"), 0, KILLED },
+	{ AT("E", "XIT STRING: Killed (signal 9)"), 0, KILLED },
+	{ AT("K", "ILLED BY SIGNAL: 9 ("), 0, KILLED },
+	{ AT("=   E", "XIT CODE: 137"), 0, KILLED },
 	{ AT("", "Signal 11 (SIGSEGV) received"), 0, CRASHED },
 	{ AT("e", "xitcode: -11)"), 0, CRASHED },
 	{ AT("e", "xited on signal 11"), 0, CRASHED },
+	{ AT("E", "XIT STRING: Segmentation fault"), 0, CRASHED },
+	{ AT("K", "ILLED BY SIGNAL: 11 ("), 0, CRASHED },
+	{ AT("=   E", "XIT CODE: 139"), 0, CRASHED },
 	{ AT("", "Signal 4 (SIGILL) received"), 0, NO_INSTRUCTION },
 	{ AT("e", "xitcode: -4)"), 0, NO_INSTRUCTION },
 	{ AT("e", "xited on signal 4"), 0, NO_INSTRUCTION },
@@ -400,12 +473,15 @@ static const struct log_cause causes[] = {
 	  "the network; with EFA, the security group must allow all traffic within it",
 	  LOG_PEER },
 	{ AT("", LAST_ERROR), '\n', "NCCL: %s", LOG_PEER },
-	{ AT("", "NCCL error"), 0, NCCL_FAILED, LOG_PEER },
-	{ AT("nccl", "InternalError"), 0, NCCL_FAILED, LOG_PEER },
-	{ AT("nccl", "SystemError"), 0, NCCL_FAILED, LOG_PEER },
-	{ AT("nccl", "RemoteError"), 0, NCCL_FAILED, LOG_PEER },
-	{ AT("nccl", "InvalidUsage"), 0, NCCL_FAILED, LOG_PEER },
-	{ AT("nccl", "UnhandledCudaError"), 0, NCCL_FAILED, LOG_PEER },
+	{ AT("remote p", "rocess exited or there was a network"), 0, nccl_lost,
+	  LOG_PEER },
+	{ AT("", "NCCL error"), 0, nccl_failed, LOG_PEER },
+	{ AT("", "NCCL operation nccl"), 0, nccl_failed, LOG_PEER },
+	{ AT("nccl", "InternalError"), 0, nccl_failed, LOG_PEER },
+	{ AT("nccl", "SystemError"), 0, nccl_failed, LOG_PEER },
+	{ AT("nccl", "RemoteError"), 0, nccl_failed, LOG_PEER },
+	{ AT("nccl", "InvalidUsage"), 0, nccl_failed, LOG_PEER },
+	{ AT("nccl", "UnhandledCudaError"), 0, nccl_failed, LOG_PEER },
 	{ AT("retrie", "ving ncclUniqueId"), 0,
 	  "a rank got no NCCL ID from another one in time: check the log of the rank "
 	  "that the message names",
@@ -413,6 +489,26 @@ static const struct log_cause causes[] = {
 	{ AT("connect", "FullMesh failed"), 0,
 	  "gloo could not connect the ranks with each other: check the logs of the other "
 	  "ranks, and GLOO_SOCKET_IFNAME",
+	  LOG_PEER },
+	{ AT("", "connect to the tracker"), 0,
+	  "XGBoost could not reach its tracker, which process 0 runs: check its log, and "
+	  "that its port can be reached",
+	  LOG_PEER },
+	{ AT("", "rabit/internal/"), 0, XGBOOST_LEFT, LOG_PEER },
+	{ AT("src/", "collective/result.cc:"), 0, XGBOOST_LEFT, LOG_PEER },
+	{ AT("", "Another worker is running into error"), 0, XGBOOST_LEFT, LOG_PEER },
+	{ AT("Connecting to ran", "k "), ' ',
+	  "LightGBM could not connect to rank %s: check that it runs, and its port in "
+	  "the list of machines",
+	  LOG_PEER },
+	{ AT("[ring] ", "Couldn't connect"), 0,
+	  "MLX could not connect to the next rank: check its log, and the addresses of "
+	  "the host file",
+	  LOG_PEER },
+	{ AT("[ring] ", "Too many send/recv errors"), 0, PEER_LEFT, LOG_PEER },
+	{ AT("connect with a different ", "incarnation"), 0,
+	  "a process of JAX was started again while the others ran on: the message names "
+	  "its task; all must start together",
 	  LOG_PEER },
 	{ AT("stopped sendin", "g heartbeats"), 0,
 	  "tasks no longer answer JAX's coordination service: check the logs of those "
@@ -432,12 +528,17 @@ static const struct log_cause causes[] = {
 	  LOG_PEER },
 	{ AT("lost communication ", "with a remote daemon"), 0,
 	  "mpirun lost the connection to a node: check the log of its pod", LOG_PEER },
+	{ AT("does not ", "know how to route a message"), 0,
+	  "mpirun's daemons do not reach each other: check that the nodes' names resolve "
+	  "and their ports are open",
+	  LOG_PEER },
+	{ AT("peer process has unexpecte", "dly disconnected"), 0, PEER_LEFT, LOG_PEER },
 	{ AT("", "Connection closed by peer"), 0, PEER_LEFT, LOG_PEER },
 	{ AT("", "Connection reset by peer"), 0, PEER_LEFT, LOG_PEER },
 	{ AT("", "Broken pipe"), 0, PEER_LEFT, LOG_PEER },
 	{ AT("failed to recv", ", got 0 bytes"), 0, PEER_LEFT, LOG_PEER },
 	{ AT("", "Application timeout caused pair closure"), 0, SLOW, LOG_PEER },
-	{ AT("", "NCCL communicator was aborted"), 0, NCCL_FAILED, LOG_PEER },
+	{ AT("", "NCCL communicator was aborted"), 0, nccl_failed, LOG_PEER },
 	{ AT("ailed to pass monitored", "Barrier"), 0, SLOW, LOG_PEER },
 	{ AT("reached monitored", "Barrier, but received errors"), 0, SLOW, LOG_PEER },
 	{ AT("", "Collective ops is aborted by: "), 0, SLOW, LOG_PEER },
@@ -454,6 +555,10 @@ static const struct log_cause causes[] = {
 	{ AT("unable to run ", "bstrap_proxy"), 0, NO_DAEMONS, LOG_PEER },
 	{ AT("", "RendezvousTimeoutError"), 0, NO_RENDEZVOUS, LOG_PEER },
 	{ AT("", "RendezvousConnectionError"), 0, NO_RENDEZVOUS, LOG_PEER },
+	{ AT("", "RendezvousClosedError"), 0,
+	  "torchrun of another node has ended, and closed the rendezvous: check the logs "
+	  "of the other nodes",
+	  LOG_PEER },
 	{ AT("DistStoreError: ", "Socket Timeout"), 0, NO_RENDEZVOUS, LOG_PEER },
 	{ AT("seconds waiting for ", "clients"), 0, NO_RENDEZVOUS, LOG_PEER },
 	{ AT("seconds waiting for ", "workers"), 0, NO_RENDEZVOUS, LOG_PEER },
@@ -564,6 +669,22 @@ static bool has(const char *line, size_t len, const char *text)
 	return memmem(line, len, text, strlen(text));
 }
 
+/* That NCCL has failed is said before its last error and after it, which says more. */
+static bool is_general(const struct log_cause *c)
+{
+	return c->hint == nccl_failed || c->hint == nccl_lost;
+}
+
+static bool explains_more(const struct log_reader *r, const struct log_cause *c,
+			  bool last)
+{
+	if (!r->cause)
+		return true;
+	if (last && (r->warned || is_general(r->cause)))
+		return true;
+	return c <= r->cause && !(r->told_last && is_general(c));
+}
+
 const struct log_cause *log_read(struct log_reader *r, const char *line, size_t len,
 				 bool *ret_better)
 {
@@ -583,9 +704,10 @@ const struct log_cause *log_read(struct log_reader *r, const char *line, size_t 
 		c = row_of(LAST_ERROR);
 	if (!c || !c->hint)
 		return NULL;
-	*ret_better = !r->cause || c <= r->cause || (last && r->warned);
+	*ret_better = explains_more(r, c, last);
 	if (*ret_better) {
 		r->cause = c;
+		r->told_last = last;
 		r->warned = has(line, len, "NCCL WARN");
 		word.len = utf8_cut(word.text, word.len, sizeof(r->word) - 1);
 		snprintf(r->word, sizeof(r->word), "%.*s", (int)word.len, word.text);

@@ -1,7 +1,7 @@
 /*
  * logcause.h - recognize the causes of failures in log lines.
  *
- * The texts are those of NCCL, gloo, PyTorch, CUDA, DeepSpeed, JAX, TensorFlow, MPI,
+ * The texts are those of NCCL, gloo, PyTorch, CUDA, DeepSpeed, JAX, XGBoost, MPI,
  * Hugging Face's libraries, Python and the C library. A hint states only what the line
  * proves; other possible reasons are worded as advice.
  */
@@ -28,13 +28,14 @@ struct log_cause {
 	enum log_side side;
 };
 
-enum { LOG_CAUSES_MAX = 240, LOG_WORD_MAX = 160 };
+enum { LOG_CAUSES_MAX = 254, LOG_WORD_MAX = 160 };
 
 /* Reads a log line by line. */
 struct log_reader {
 	const struct log_cause *cause; /* the best explanation so far; or NULL */
 	char word[LOG_WORD_MAX];       /* for %s of its hint */
 	bool last_error;               /* the next line is NCCL's last error */
+	bool told_last;                /* the cause is in NCCL's last error */
 	bool warned;                   /* the cause is in a warning of NCCL */
 	bool indexed;
 	unsigned char first[256], next[LOG_CAUSES_MAX]; /* rows + 1, by character `at` */

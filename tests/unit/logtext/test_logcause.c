@@ -633,6 +633,121 @@ static const struct row {
 	{ "ssh: Could not resolve hostname a-launcher-0-0.a: Name or service not known\n"
 	  "ORTE was unable to reliably start one or more daemons.",
 	  "a host name does not resolve", LOG_NAME },
+	/* NCCL's last error names the peer; what says only that NCCL failed does not. */
+	{ "torch.distributed.DistBackendError: NCCL error in: NCCLUtils.hpp:268, remote "
+	  "process exited or there was a network error, NCCL version 2.21.5\n"
+	  "ncclRemoteError: A call failed possibly due to a network error or a remote "
+	  "process exiting prematurely.\n"
+	  "Last error:\n"
+	  "socketProgressOpt: Call to recv from 10.0.0.2<33759> failed : Connection reset by "
+	  "peer\n"
+	  "terminate called after throwing an instance of 'c10::DistBackendError'\n"
+	  "  what():  NCCL error: remote process exited or there was a network error",
+	  "the other side closed the connection", LOG_PEER },
+	{ "NCCL failure :remote process exited or there was a network error "
+	  "../src/collective/nccl_device_communicator.cuh(54)",
+	  "another rank has ended, or the network between them failed", LOG_PEER },
+	{ "INTERNAL: external/xla/xla/service/gpu/nccl_utils.cc:305: NCCL operation "
+	  "ncclCommInitRank(&comm, nranks, id, rank) failed: unhandled system error",
+	  "NCCL failed", LOG_PEER },
+	{ "ibvwrap.c:262 NCCL WARN Call to ibv_modify_qp failed with 110 Connection timed "
+	  "out, on dev mlx_5:1, curr state INIT, next state RTR\n"
+	  "NCCL WARN socketProgress: Connection closed by remote peer dgx-3<41109>",
+	  "the RDMA adapters of two nodes do not reach each other", LOG_OWN },
+	/* XGBoost, LightGBM, MLX, JAX, torchrun: another process has failed. */
+	{ "xgboost.core.XGBoostError: [03:27:41] "
+	  "/workspace/rabit/include/rabit/internal/utils.h:90: Allreduce failed",
+	  "another worker of XGBoost has failed", LOG_PEER },
+	{ "[12:00:00] WARNING: src/collective/comm.cc:257: Another worker is running into "
+	  "error.",
+	  "another worker of XGBoost has failed", LOG_PEER },
+	{ "xgboost.core.XGBoostError: [12:00:00] /workspace/src/collective/result.cc:78: ",
+	  "another worker of XGBoost has failed", LOG_PEER },
+	{ "xgboost.core.XGBoostError: [19:31:13] /workspace/src/collective/result.cc:78: \n"
+	  "- [comm.cc:284|19:31:13]: Failed to bootstrap the communication group.\n"
+	  "- [comm.cc:183|19:31:13]: Failed to connect to the tracker.\n"
+	  "- [socket.cc:200|19:31:13]: Failed to connect to 10.0.0.1:40001",
+	  "XGBoost could not reach its tracker", LOG_PEER },
+	{ "[LightGBM] [Warning] Connecting to rank 1 failed, waiting for 200 milliseconds",
+	  "LightGBM could not connect to rank 1", LOG_PEER },
+	{ "[LightGBM] [Info] Binding port 12400 succeeded", NULL, LOG_OWN },
+	{ "[LightGBM] [Fatal] Binding port 10008 failed",
+	  "port 10008, on which LightGBM listens, is in use", LOG_OWN },
+	{ "RuntimeError: [ring] Couldn't connect (error: 65)",
+	  "MLX could not connect to the next rank", LOG_PEER },
+	{ "[ring] Too many send/recv errors. Aborting...",
+	  "the other side closed the connection", LOG_PEER },
+	{ "coordination_service.cc:962] /job:jax_worker/replica:0/task:1 unexpectedly tried "
+	  "to connect with a different incarnation. It has likely restarted.\n"
+	  "Terminating process because the JAX distributed service detected fatal errors.",
+	  "a process of JAX was started again while the others ran on", LOG_PEER },
+	{ "torch.distributed.elastic.rendezvous.api.RendezvousClosedError",
+	  "torchrun of another node has ended", LOG_PEER },
+	/* MPI. */
+	{ "ORTE does not know how to route a message to the specified daemon",
+	  "mpirun's daemons do not reach each other", LOG_PEER },
+	{ "An MPI communication peer process has unexpectedly disconnected.  This",
+	  "the other side closed the connection", LOG_PEER },
+	{ "YOUR APPLICATION TERMINATED WITH THE EXIT STRING: Killed (signal 9)",
+	  "a process was killed by SIGKILL", LOG_OWN },
+	{ "=   KILLED BY SIGNAL: 9 (Killed)", "a process was killed by SIGKILL",
+	  LOG_OWN },
+	{ "=   EXIT CODE: 137", "a process was killed by SIGKILL", LOG_OWN },
+	{ "YOUR APPLICATION TERMINATED WITH THE EXIT STRING: Segmentation fault (signal 11)",
+	  "a process crashed with SIGSEGV", LOG_OWN },
+	{ "=   KILLED BY SIGNAL: 11 (Segmentation fault)",
+	  "a process crashed with SIGSEGV", LOG_OWN },
+	{ "=   EXIT CODE: 139", "a process crashed with SIGSEGV", LOG_OWN },
+	/* GPUs and what is compiled for them. */
+	{ "RuntimeError: Failed to find C compiler. Please specify via CC environment "
+	  "variable.",
+	  "the image has no C compiler, which Triton needs", LOG_OWN },
+	{ "ptxas fatal   : Value 'sm_121a' is not defined for option 'gpu-name'",
+	  "the assembler of Triton (ptxas) is older than this kind of GPU", LOG_OWN },
+	{ "        CUDA Setup failed despite GPU being available. Please run",
+	  "bitsandbytes has no library for this CUDA", LOG_OWN },
+	{ "RuntimeError: CUDA error: unspecified launch failure", "a GPU kernel failed",
+	  LOG_OWN },
+	{ "RuntimeError: CUDA error: CUBLAS_STATUS_NOT_INITIALIZED when calling "
+	  "`cublasCreate(handle)`",
+	  "cuBLAS did not start", LOG_OWN },
+	{ "Error 803: system has unsupported display driver / cuda driver combination",
+	  "the CUDA libraries of the image do not fit the node's driver", LOG_OWN },
+	{ "Could not load library libcudnn_cnn_train.so.8. Error: "
+	  "/usr/local/cuda/lib64/libcudnn_cnn_train.so.8: undefined symbol: _ZN5cudnn3cnn",
+	  "two versions of cuDNN are mixed", LOG_OWN },
+	{ "RuntimeError: cuDNN version incompatibility: PyTorch was compiled against (8, 7, "
+	  "0) but found runtime version (8, 2, 4).",
+	  "two versions of cuDNN are mixed", LOG_OWN },
+	/* Processes, threads, files. */
+	{ "RuntimeError: can't start new thread", "no more threads or processes",
+	  LOG_OWN },
+	{ "OpenBLAS blas_thread_init: pthread_create failed for thread 22 of 48: Resource "
+	  "temporarily unavailable",
+	  "no more threads or processes", LOG_OWN },
+	{ "OpenBLAS blas_thread_init: pthread_create: Resource temporarily unavailable",
+	  "no more threads or processes", LOG_OWN },
+	{ "libgomp: Thread creation failed: Resource temporarily unavailable",
+	  "no more threads or processes", LOG_OWN },
+	{ "        current process has finished its bootstrapping phase.",
+	  "Python starts the script's main module again in each process", LOG_OWN },
+	{ "RuntimeError: DataLoader worker (pid 190781) is killed by signal: Segmentation "
+	  "fault.",
+	  "a worker of the DataLoader crashed", LOG_OWN },
+	{ "OSError: [Errno 524] Unable to open file (unable to lock file, errno = 524, "
+	  "error message = 'Unknown error 524')",
+	  "another process has the HDF5 file open", LOG_OWN },
+	{ "_pickle.UnpicklingError: Weights only load failed. This file can still be loaded",
+	  "PyTorch 2.6 and later load tensors only", LOG_OWN },
+	{ "_pickle.UnpicklingError: Weights only load failed. invalid load key, 'v'.",
+	  "a file is no checkpoint of PyTorch", LOG_OWN },
+	{ "pyarrow.lib.ArrowInvalid: Parquet magic bytes not found in footer.",
+	  "a Parquet file is damaged or incomplete", LOG_OWN },
+	/* Services. */
+	{ "RuntimeError: Data processing error: CAS service error : ReqwestMiddleware Error",
+	  "the download from Hugging Face's Xet storage failed", LOG_OWN },
+	{ "wandb.errors.errors.CommError: Run initialization has timed out after 90.0 sec.",
+	  "Weights & Biases did not answer", LOG_OWN },
 	/* No end of the word; a text that is cut; none. */
 	{ "ModuleNotFoundError: No module named 'a.b", NULL, LOG_OWN },
 	{ "No space left on devic", NULL, LOG_OWN },

@@ -463,6 +463,23 @@ static int write_objects(struct pass *p, const cJSON *runtime, const cJSON *obje
 	return 0;
 }
 
+/* Admission was asked about another runtime, or not at all: says what it would say now. */
+static void add_misfit(const struct pass *p, const struct pipeline *pipeline,
+		       const cJSON *runtime, struct error *err)
+{
+	cleanup_field_errors struct field_errors errs = { .max = 1 };
+	cleanup_buf struct buf text = { .max = sizeof(err->msg) };
+
+	if (err->kind != ERR_INVALID)
+		return;
+	pipeline_validate(pipeline, NULL, p->tj, runtime, &errs, NULL);
+	if (!errs.n)
+		return;
+	field_error_print(&text, errs.list);
+	error_wrap(err, "the TrainJob does not fit its runtime: %.*s", (int)text.len,
+		   text.data);
+}
+
 static int build_and_write(struct pass *p, const char *ca, struct error *err)
 {
 	const struct plugin_env env = {
@@ -492,9 +509,12 @@ static int build_and_write(struct pass *p, const char *ca, struct error *err)
 		runtime_use_mpi_worker(runtime); /* a local run has no sshd */
 	if ((p->objects.lost_snapshot &&
 	     objects_make_lost_snapshot(p, &pipeline, runtime, err)) ||
-	    pipeline_build(&pipeline, p->tj, runtime, &objects, err))
+	    pipeline_build(&pipeline, p->tj, runtime, &objects, err) ||
+	    write_objects(p, runtime, objects, err)) {
+		add_misfit(p, &pipeline, runtime, err);
 		return -1;
-	return write_objects(p, runtime, objects, err);
+	}
+	return 0;
 }
 
 static uint64_t hash_number(uint64_t hash, int64_t n)

@@ -361,7 +361,10 @@ void why_gave_up(struct why *w)
 			why_quote(w, condition_message(c)), condition_reason(c));
 	else
 		why_add(w, condition_reason(failed), why_describe(w, "trainjob", v->name),
-			"its JobSet has failed: %s (%s)",
+			"its %s: %s (%s)",
+			str_eq(condition_reason(failed), "TrainingRuntimeNotSupported")
+				? "spec.runtimeRef"
+				: "JobSet has failed",
 			why_quote(w, condition_message(failed)),
 			condition_reason(failed));
 }

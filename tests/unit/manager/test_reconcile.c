@@ -773,6 +773,33 @@ static void test_a_refused_state(void **state)
 	EVENTUALLY(has_state(p, "Suspended"));
 }
 
+static bool told_of(struct place p, const char *text)
+{
+	cleanup_json cJSON *all =
+		apiserver_ctl(&p.w->server, "{'op':'objects','plural':'events'}");
+	const cJSON *e;
+
+	json_each(e, json_get(all, "items"))
+		if (str_eq(meta_namespace(e), p.ns) &&
+		    strstr(json_str(e, "message") ? json_str(e, "message") : "", text))
+			return true;
+	return false;
+}
+
+/* Admission, which refuses this, was not asked: the API server refuses the JobSet. */
+static void test_a_job_that_does_not_fit(void **state)
+{
+	struct place p = { *state, "misfit" };
+
+	apiserver_do(&p.w->server,
+		     "{'op':'fail','status':422,'n':1,'of':'PATCH jobsets'}");
+	create(p.w, p.ns, RUNTIME("torch: {}"));
+	create(p.w, p.ns,
+	       TRAINJOB("", ", runtimePatches: [{manager: a.b/c, trainingRuntimeSpec: "
+			    "{template: {spec: {replicatedJobs: [{name: absent}]}}}}]"));
+	EVENTUALLY(told_of(p, "does not fit its runtime: spec.runtimePatches"));
+}
+
 static bool snapshot_has(struct place p, const char *text)
 {
 	cleanup_json cJSON *map = get(p, "snapshot");
@@ -1808,6 +1835,7 @@ int main(void)
 		cmocka_unit_test(test_progress_does_not_hold_up_the_end),
 		cmocka_unit_test(test_a_new_one_of_the_name_does_not_end),
 		cmocka_unit_test(test_a_refused_state),
+		cmocka_unit_test(test_a_job_that_does_not_fit),
 		cmocka_unit_test(test_a_snapshot_taken_again),
 		cmocka_unit_test(test_what_is_not_ours),
 		cmocka_unit_test(test_a_snapshot_that_is_there),

@@ -496,6 +496,12 @@ TEST(test_end)
 		  "bert has failed: the first failure is that of node-0 "
 		  "(node rank 0), pod bert-node-0-0-x on node n1, was "
 		  "evicted by its node (Evicted): low on memory. Also" },
+		{ "it never had a JobSet",
+		  JOB("", "status: {conditions: [{type: Failed, status: 'True', reason: "
+			  "TrainingRuntimeNotSupported, message: 'unsupported runtime: "
+			  "Foo.x', lastTransitionTime: '2026-01-01T00:30:00Z'}]}"),
+		  "bert has failed: its spec.runtimeRef: unsupported runtime: Foo.x "
+		  "(TrainingRuntimeNotSupported).\n" },
 		{ "the pods are gone",
 		  JOB("", FAILED)
 			  EVENT("TrainJob", "bert", "Warning", "Failed",

@@ -8,6 +8,10 @@
 #include "logtext/logcause.h"
 #include "logtext/traceback.h"
 
+enum { MORE_LINES = 24 }; /* of an error's text */
+
+#define PROCESS "-- Process " /* "0 terminated with the following error:" */
+
 bool first_error_blames_peer(const char *line, size_t len)
 {
 	struct log_reader reader = { 0 };
@@ -20,15 +24,20 @@ bool first_error_blames_peer(const char *line, size_t len)
 
 bool first_error_is_chain(const char *line, size_t len)
 {
-	static const char *const texts[] = {
-		"During handling of the above exception, ",
-		"The above exception was the direct cause "
-	};
+	static const char *const texts[] = { "During handling of the above exception, ",
+					     FIRST_ERROR_CAUSE, PROCESS };
 
 	for (size_t i = 0; i < N_ELEMENTS(texts); i++)
 		if (len >= strlen(texts[i]) && !memcmp(line, texts[i], strlen(texts[i])))
 			return true;
 	return false;
+}
+
+bool first_error_is_open(const char *line, size_t len)
+{
+	while (len && line[len - 1] == ' ')
+		len--;
+	return len && line[len - 1] == ':';
 }
 
 /* "AssertionError" or "package.Error: text". */
@@ -70,20 +79,49 @@ static void begin(struct first_error *e, const char *line, size_t len)
 		add(&e->begun, line, len);
 		return;
 	}
+	e->more = 0;
 	buf_clear(&e->begun);
 	e->begun.overflowed = false;
 	e->begun.max = FIRST_ERROR_TEXT;
 }
 
 /* The next traceback belongs to the last one. */
-static void chain(struct first_error *e, const char *line, size_t len)
+static void chain(struct first_error *e, bool nested)
 {
+	if (!e->recorded || !e->traceback.len || e->chained)
+		return;
 	e->chained = true;
+	e->nested = nested;
 	buf_clear(&e->begun);
 	e->begun.overflowed = false;
 	e->begun.max = FIRST_ERROR_TEXT;
 	buf_add(&e->begun, e->traceback.data, e->traceback.len);
-	add(&e->begun, line, len);
+}
+
+/*
+ * Is the line one more of the error's text? Python's messages of several lines are
+ * indented, or follow a colon; XGBoost's begin with "- ".
+ */
+static bool add_more(struct first_error *e, const char *line, size_t len)
+{
+	static const char dash[] = "- ";
+	const char *end = line + len;
+	bool more = e->open || !len || strchr(" \t", *line) ||
+		    (len >= 2 && !memcmp(line, dash, 2));
+
+	e->more = more && e->more ? e->more - 1 : 0;
+	if (!e->more)
+		return false;
+	while (line < end && strchr(" \t", *line))
+		line++;
+	if (line == end)
+		return true;
+	if (e->traceback.len)
+		add(&e->traceback, end - len, len);
+	if (e->open)
+		buf_add(&e->line, line, (size_t)(end - line));
+	e->open = false;
+	return true;
 }
 
 /* The line names an error; `ends`: it ends the traceback that has begun. */
@@ -97,11 +135,13 @@ static void record(struct first_error *e, const char *line, size_t len, bool end
 	e->recorded = (e->chained && ends) || !together || (e->peer && !peer);
 	if (!e->recorded)
 		return;
-	if (!e->chained) {
+	if (!e->chained)
 		e->ms = now_ms;
+	if (!e->chained || e->nested)
 		e->peer = peer;
-	}
 	e->chained = false;
+	e->open = first_error_is_open(line, len);
+	e->more = MORE_LINES;
 	buf_clear(&e->line);
 	e->line.max = FIRST_ERROR_LINE;
 	buf_add(&e->line, line, len < FIRST_ERROR_LINE ? len : FIRST_ERROR_LINE);
@@ -119,18 +159,25 @@ bool first_error_line(struct first_error *e, const char *line, size_t len, int64
 	bool ends = e->within, begins = !ends && traceback_begins(line, len);
 
 	e->within = ends ? traceback_continues(line, len) : begins;
+	if (begins && traceback_is_nested(line, len))
+		chain(e, true);
 	if (begins)
 		begin(e, line, len);
 	else if (e->within)
 		add(&e->begun, line, len);
 	if (e->within)
 		return true;
-	if (e->recorded && e->traceback.len && first_error_is_chain(line, len))
-		chain(e, line, len);
-	else if (first_error_names(line, len, ends))
+	if (first_error_is_chain(line, len)) {
+		chain(e, !memcmp(line, PROCESS, strlen(PROCESS)));
+		if (e->chained)
+			add(&e->begun, line, len);
+	} else if (!ends && add_more(e, line, len)) {
+		return false;
+	} else if (first_error_names(line, len, ends)) {
 		record(e, line, len, ends, now_ms);
-	else if (ends)
+	} else if (ends) {
 		e->chained = false;
+	}
 	return false;
 }
 

@@ -5,7 +5,9 @@
  * error that does not blame a peer counts more than one that does. Otherwise the first
  * counts, unless FIRST_ERROR_TOGETHER_MS have passed since: it was handled then.
  * Exceptions that Python chains ("During handling of the above exception, ...") are one
- * error, with the last one's text and the first one's reason.
+ * error, with the last one's text and the first one's reason. So is one with the traceback
+ * of another process in its text, such as a DataLoader's worker, whose error it is. Text on
+ * the lines after the one that names the error is added to that and to the traceback.
  */
 #ifndef LOGTEXT_FIRSTERROR_H
 #define LOGTEXT_FIRSTERROR_H
@@ -29,6 +31,9 @@ struct first_error {
 
 	struct buf begun; /* a traceback whose last line has not come */
 	bool within, chained, recorded;
+	bool nested; /* what it is chained with is the text of the error */
+	bool open;   /* the error's text is on the next line */
+	int more;    /* lines that may belong to the error's text */
 };
 
 /*
@@ -53,7 +58,15 @@ bool first_error_blames_peer(const char *line, size_t len);
  * traceback? Not a launcher's report of other processes.
  */
 bool first_error_names(const char *line, size_t len, bool ends_traceback);
-/* "During handling of the above exception, another exception occurred:" */
+/* "RuntimeError: ": its text is on the lines that follow. */
+bool first_error_is_open(const char *line, size_t len);
+
+/* How a line begins that says that the error before it caused the next one. */
+#define FIRST_ERROR_CAUSE "The above exception was the direct cause "
+/*
+ * "During handling of the above exception, another exception occurred:", or what comes
+ * before the error of another process.
+ */
 bool first_error_is_chain(const char *line, size_t len);
 
 void first_error_forget(struct first_error *e);

@@ -98,14 +98,32 @@ const char *traceback_unranked(const char *line, size_t *len)
 	return line;
 }
 
+#define ORIGINAL "Original " /* of a worker's error, in that of its DataLoader */
+#define FIRST    "Traceback (most recent call last):"
+
+static bool is_original(const char *line, size_t len)
+{
+	return len > strlen(ORIGINAL) && !memcmp(line, ORIGINAL, strlen(ORIGINAL));
+}
+
 bool traceback_begins(const char *line, size_t len)
 {
-	static const char first[] = "Traceback (most recent call last):";
+	size_t skip;
 
-	if (!len || (*line != 'T' && *line != '['))
+	if (!len || !strchr("TO[", *line))
 		return false;
 	line = traceback_unranked(line, &len);
-	return len >= sizeof(first) - 1 && !memcmp(line, first, sizeof(first) - 1);
+	skip = is_original(line, len) ? strlen(ORIGINAL) : 0;
+	return len - skip >= strlen(FIRST) && !memcmp(line + skip, FIRST, strlen(FIRST));
+}
+
+bool traceback_is_nested(const char *line, size_t len)
+{
+	static const char rank[] = FIRST " (RANK ";
+
+	line = traceback_unranked(line, &len);
+	return is_original(line, len) ||
+	       (len >= sizeof(rank) - 1 && !memcmp(line, rank, sizeof(rank) - 1));
 }
 
 bool traceback_continues(const char *line, size_t len)

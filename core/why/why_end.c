@@ -23,9 +23,16 @@ enum { MAX_LINE = 300 };
 /* The decisive lines of a log. They are in the arena, without their timestamps. */
 struct decisive_lines {
 	const char *error; /* the last exception that is not about a lost peer */
+	bool open;         /* its text is on the next line */
+	const char *cause; /* the exception that caused it; or NULL */
+	const char *named; /* the last exception; NULL: it is about a lost peer */
+	bool causes;       /* the next exception was caused by that */
 	struct log_reader reader;
 	const char *cause_line; /* the line of reader.cause */
-	const char *last;       /* but for what a launcher writes about itself */
+	const char *last;       /* but for what a launcher writes about itself; of lines
+				   between two borders, the first */
+	bool boxed;
+	const char *title; /* of the box that has begun */
 };
 
 /* "2026-01-01T00:00:00.1Z text" */
@@ -43,19 +50,67 @@ static const char *quoted(struct why *w, const char *line)
 				       : line;
 }
 
-static void add_line(struct decisive_lines *s, const char *line, bool ends_traceback,
-		     bool noise)
+/* A line of "-", "=" or "*" only, as Open MPI and MPICH put around their messages. */
+static bool is_border(const char *line)
+{
+	size_t n = strlen(line);
+
+	return n >= 10 && strchr("-=*", *line) && strspn(line, (char[]){ *line, 0 }) == n;
+}
+
+static void add_last(struct decisive_lines *s, const char *line)
+{
+	if (is_border(line)) {
+		if (s->title)
+			s->last = s->title;
+		s->boxed = !s->boxed;
+		s->title = NULL;
+		return;
+	}
+	if (s->boxed && !s->title)
+		s->title = line;
+	s->last = line;
+}
+
+static void add_error(struct decisive_lines *s, const char *line, bool peer)
+{
+	if (!peer) {
+		s->error = line;
+		s->open = first_error_is_open(line, strlen(line));
+		s->cause = s->causes ? s->named : NULL;
+	}
+	s->named = peer ? NULL : line;
+	s->causes = false;
+}
+
+/* Of one process, by PyTorch's mark? */
+static bool same_rank(const char *a, const char *b)
+{
+	size_t a_len = strlen(a), b_len = strlen(b);
+	ptrdiff_t mark = traceback_unranked(a, &a_len) - a;
+
+	return traceback_unranked(b, &b_len) - b == mark && !strncmp(a, b, (size_t)mark);
+}
+
+static void add_line(struct why *w, struct decisive_lines *s, const char *line,
+		     bool ends_traceback)
 {
 	bool better;
 	const struct log_cause *c = log_read(&s->reader, line, strlen(line), &better);
+	size_t len = strlen(line);
+	const char *bare = traceback_unranked(line, &len);
 
-	if (*line && !noise)
-		s->last = line;
+	bare += strspn(bare, " \t");
 	if (better)
 		s->cause_line = line;
-	if (!(c && c->side == LOG_PEER) &&
-	    first_error_names(line, strlen(line), ends_traceback))
-		s->error = line;
+	if (first_error_names(line, strlen(line), ends_traceback)) {
+		add_error(s, line, c && c->side == LOG_PEER);
+	} else if (str_starts(bare, FIRST_ERROR_CAUSE)) {
+		s->causes = true;
+	} else if (s->open && *bare && !ends_traceback && same_rank(s->error, line)) {
+		s->error = arena_printf(w->arena, "%s %s", s->error, bare);
+		s->open = false;
+	}
 }
 
 static struct decisive_lines decisive_lines_of(struct why *w, const cJSON *pod)
@@ -63,7 +118,7 @@ static struct decisive_lines decisive_lines_of(struct why *w, const cJSON *pod)
 	const char *text = view_log(w->v, pod);
 	struct decisive_lines s = { 0 };
 	struct lognoise_state noise = { 0 };
-	bool within = false, was;
+	bool within = false, was, noisy;
 	char **lines;
 
 	if (!text)
@@ -75,8 +130,11 @@ static struct decisive_lines decisive_lines_of(struct why *w, const cJSON *pod)
 		was = within;
 		within = was ? traceback_continues(line, strlen(line))
 			     : traceback_begins(line, strlen(line));
-		add_line(&s, str_trim(w->arena, line), was && !within,
-			 lognoise_is(&noise, line, strlen(line)));
+		noisy = lognoise_is(&noise, line, strlen(line));
+		line = str_trim(w->arena, line);
+		if (*line && !noisy)
+			add_last(&s, line);
+		add_line(w, &s, line, was && !within);
 	}
 	return s;
 }
@@ -98,9 +156,12 @@ const char *why_log_line(struct why *w, const cJSON *pod)
 
 	if (!line)
 		return "";
-	return arena_printf(w->arena, "; its log %s \"%s\"%s",
-			    s.error || s.cause_line ? "says" : "ends with",
-			    quoted(w, line), hint(w, &s));
+	return arena_printf(
+		w->arena, "; its log %s \"%s\"%s%s",
+		s.error || s.cause_line ? "says" : "ends with", quoted(w, line),
+		s.cause ? arena_printf(w->arena, ", caused by \"%s\"", quoted(w, s.cause))
+			: "",
+		hint(w, &s));
 }
 
 /* ---- one failure ---- */

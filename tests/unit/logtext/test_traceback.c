@@ -195,6 +195,74 @@ TEST(test_the_first)
 	traceback_free(f);
 }
 
+/* Errors whose text is on further lines, or is the traceback of another process. */
+TEST(test_text_of_several_lines)
+{
+	static const struct {
+		const char *in, *line, *traceback;
+	} rows[] = {
+		{ FIRST("a") "a|RuntimeError: \na|        The cat is out\na|\n"
+			     "a|        of the bag.\na|epoch 2\na|   - 3\n",
+		  "RuntimeError: The cat is out",
+		  "      File \"a.py\", line 1\n    RuntimeError: \n"
+		  "            The cat is out\n            of the bag.\n" },
+		{ FIRST("a") "a|x.E: [1] result.cc:78: \na|- [c:1]: one\na|- [c:2]: two\n"
+			     "a|------------\n",
+		  "x.E: [1] result.cc:78: - [c:1]: one",
+		  "      File \"a.py\", line 1\n    x.E: [1] result.cc:78: \n"
+		  "    - [c:1]: one\n    - [c:2]: two\n" },
+		{ FIRST("a") "a|ValueError: in a worker.\na|Original Traceback (most recent call "
+			     "last):\na|  File \"b.py\"\na|ValueError: bad\na|\n",
+		  "ValueError: bad",
+		  "      File \"a.py\", line 1\n    ValueError: in a worker.\n"
+		  "    Original Traceback (most recent call last):\n      File \"b.py\"\n"
+		  "    ValueError: bad\n" },
+		{ FIRST("a") "a|c.CheckpointException: ranks:dict_keys([0])\n"
+			     "a|Traceback (most recent call last): (RANK 0)\n"
+			     "a|  File \"b.py\"\na|KeyError: 'k'\n",
+		  "KeyError: 'k'",
+		  "      File \"a.py\", line 1\n"
+		  "    c.CheckpointException: ranks:dict_keys([0])\n"
+		  "    Traceback (most recent call last): (RANK 0)\n      File \"b.py\"\n"
+		  "    KeyError: 'k'\n" },
+		{ FIRST("a") "a|s.ProcessRaisedException: \na|\n"
+			     "a|-- Process 0 terminated with the following error:\n" FIRST(
+				     "a") "a|KeyError: 'k'\n",
+		  "KeyError: 'k'",
+		  "      File \"a.py\", line 1\n    s.ProcessRaisedException: \n"
+		  "    -- Process 0 terminated with the following error:\n"
+		  "    Traceback (most recent call last):\n      File \"a.py\", line 1\n"
+		  "    KeyError: 'k'\n" },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
+		cleanup_buf struct buf b = { .max = 65536 };
+		struct traceback_filter *f = traceback_new(collect, &b);
+		int64_t now = 0;
+
+		add(f, rows[i].in, &now);
+		is_first(f, "a", rows[i].line, rows[i].traceback);
+		traceback_free(f);
+	}
+}
+
+/* An error in the text of another one that blames a peer blames it, too. */
+TEST(test_peer_of_a_process)
+{
+	cleanup_buf struct buf b = { .max = 65536 };
+	struct traceback_filter *f = traceback_new(collect, &b);
+	const char *prefix;
+	int64_t now = 0;
+
+	add(f,
+	    FIRST("a") "a|s.ProcessRaisedException: \na|\n"
+		       "a|-- Process 0 terminated with the following error:\n" FIRST(
+			       "a") "a|OSError: Broken pipe\n",
+	    &now);
+	assert_true(traceback_first(f, &prefix)->peer);
+	traceback_free(f);
+}
+
 /* More processes than are told apart: nothing is lost, and memory is limited. */
 TEST(test_many_processes)
 {

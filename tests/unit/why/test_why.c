@@ -483,6 +483,46 @@ TEST(test_end)
 		  "(node rank 0), pod bert-node-0-0-x on node n1: container "
 		  "node ended with exit code 1; its log says \"RuntimeError: "
 		  "NCCL error in: x.cpp:1, unhandled\" (NCCL failed: set NCCL_DEBUG" },
+		{ "the text of an error on the lines after it, of another rank in between",
+		  JOB("", FAILED) JOBSET JOBS PLACED("0", ENDED("1", "Error", "04")) LOG(
+			  "bert-node-0-0-x",
+			  "[rank0]: Traceback (most recent call last):\\n"
+			  "[rank0]:   File\\n[rank0]: RuntimeError: \\n"
+			  "[rank1]: Traceback (most recent call last):\\n[rank0]: \\n"
+			  "[rank0]:         The cat is out\\n[rank0]:    of the bag\\n"),
+		  "bert has failed: the first failure is that of node-0 (node rank 0), pod "
+		  "bert-node-0-0-x on node n1: container node ended with exit code 1; its "
+		  "log says \"[rank0]: RuntimeError: The cat is out\". Also" },
+		{ "the error that caused another one",
+		  JOB("", FAILED) JOBSET JOBS PLACED("0", ENDED("1", "Error", "04"))
+			  LOG("bert-node-0-0-x",
+			      "Traceback (most recent call last):\\n  File\\n"
+			      "pa.ArrowInvalid: not a file of Arrow\\n\\n"
+			      "The above exception was the direct cause of the following "
+			      "exception:\\n\\n"
+			      "Traceback (most recent call last):\\n  File\\n"
+			      "ds.DatasetGenerationError: it failed\\n"),
+		  "bert has failed: the first failure is that of node-0 (node rank 0), pod "
+		  "bert-node-0-0-x on node n1: container node ended with exit code 1; its "
+		  "log says \"ds.DatasetGenerationError: it failed\", caused by "
+		  "\"pa.ArrowInvalid: not a file of Arrow\". Also" },
+		{ "... which was that of a peer",
+		  JOB("", FAILED) JOBSET JOBS PLACED("0", ENDED("1", "Error", "04"))
+			  LOG("bert-node-0-0-x",
+			      "ValueError: a\\nOSError: Broken pipe\\n"
+			      "The above exception was the direct cause of the following "
+			      "exception:\\n\\nKeyError: b\\n"),
+		  "bert has failed: the first failure is that of node-0 (node rank 0), pod "
+		  "bert-node-0-0-x on node n1: container node ended with exit code 1; its "
+		  "log says \"KeyError: b\". Also" },
+		{ "the first line between two borders",
+		  JOB("", FAILED) JOBSET JOBS PLACED("0", ENDED("1", "Error", "04"))
+			  LOG("bert-node-0-0-x",
+			      "epoch 1\\n----------------\\nThe daemon cannot\\n"
+			      "find it\\n----------------\\n"),
+		  "bert has failed: the first failure is that of node-0 (node rank 0), pod "
+		  "bert-node-0-0-x on node n1: container node ended with exit code 1; its "
+		  "log ends with \"The daemon cannot\". Also" },
 		{ "out of memory",
 		  JOB("", FAILED)
 			  JOBSET JOBS PLACED("0", ENDED("137", "OOMKilled", "04")),

@@ -45,6 +45,9 @@
 #define NO_ACCESS                                                                      \
 	"the server denies access to the account: for a gated repository, accept its " \
 	"terms there, and set HF_TOKEN in env"
+#define TOO_MANY                                                       \
+	"the server limits how often it is asked: download once with " \
+	"spec.initializer, or set a token in env"
 #define NO_MODEL                                                                        \
 	"the hub has no such repository, or not for this account: check the name; for " \
 	"a "                                                                            \
@@ -57,6 +60,9 @@
 #define CRASHED                                                                      \
 	"a process crashed with SIGSEGV: run it with python -X faulthandler to see " \
 	"where"
+#define NO_WORKER                                                                       \
+	"a process that the script started was killed or crashed, most often for want " \
+	"of memory: use fewer of them, or raise resources.limits.memory"
 #define BUS_ERROR "a process got SIGBUS, as when shared memory is full: " MORE_SHM
 #define NCCL_IFNAME                                                                  \
 	"check NCCL_SOCKET_IFNAME and NCCL_SOCKET_FAMILY against the interfaces of " \
@@ -343,9 +349,10 @@ static const struct log_cause causes[] = {
 	{ AT("is not a ", "valid model identifier"), 0, NO_MODEL },
 	{ AT("401 ", "Client Error"), 0, NO_TOKEN },
 	{ AT("403 ", "Client Error"), 0, NO_ACCESS },
-	{ AT("429 ", "Client Error"), 0,
-	  "the server limits how often it is asked: download once with "
-	  "spec.initializer, or set a token in env" },
+	{ AT("429 ", "Client Error"), 0, TOO_MANY },
+	{ AT("Client error '", "401 "), 0, NO_TOKEN },
+	{ AT("Client error '", "403 "), 0, NO_ACCESS },
+	{ AT("Client error '", "429 "), 0, TOO_MANY },
 	{ AT("connect to ", "'https://huggingface.co"), 0, NO_HUB },
 	{ AT("out", "going traffic has been disabled"), 0, NO_HUB },
 	{ AT("", "CAS service error"), 0,
@@ -439,6 +446,7 @@ static const struct log_cause causes[] = {
 	{ AT("essage truncated : recei", "v"), 0, OUT_OF_STEP },
 	{ AT("collective mism", "atch error"), 0, OUT_OF_STEP },
 	{ AT("Mism", "atched collective detected"), 0, OUT_OF_STEP },
+	{ AT("Detected mism", "atch between collectives"), 0, OUT_OF_STEP },
 
 	/* First failures of the process or its children, then those of its peers. */
 	{ AT("", "Signal 9 (SIGKILL) received"), 0, KILLED },
@@ -447,7 +455,17 @@ static const struct log_cause causes[] = {
 	{ AT("E", "XIT STRING: Killed (signal 9)"), 0, KILLED },
 	{ AT("K", "ILLED BY SIGNAL: 9 ("), 0, KILLED },
 	{ AT("=   E", "XIT CODE: 137"), 0, KILLED },
+	{ AT("return c", "ode = -9"), 0, KILLED },
+	{ AT("<", "Signals.SIGKILL"), 0, KILLED },
+	{ AT("terminated with signal SIGK", "ILL"), 0, KILLED },
+	{ AT("SIGK", "ILL(-9)"), 0, KILLED },
+	{ AT(" K", "illed                  "), 0, KILLED },
 	{ AT("", "Signal 11 (SIGSEGV) received"), 0, CRASHED },
+	{ AT("return c", "ode = -11"), 0, CRASHED },
+	{ AT("<", "Signals.SIGSEGV"), 0, CRASHED },
+	{ AT("terminated with signal SIGS", "EGV"), 0, CRASHED },
+	{ AT("SIGS", "EGV(-11)"), 0, CRASHED },
+	{ AT(" S", "egmentation fault      "), 0, CRASHED },
 	{ AT("e", "xitcode: -11)"), 0, CRASHED },
 	{ AT("e", "xited on signal 11"), 0, CRASHED },
 	{ AT("E", "XIT STRING: Segmentation fault"), 0, CRASHED },
@@ -459,6 +477,14 @@ static const struct log_cause causes[] = {
 	{ AT("", "Signal 7 (SIGBUS) received"), 0, BUS_ERROR },
 	{ AT("e", "xitcode: -7)"), 0, BUS_ERROR },
 	{ AT("e", "xited on signal 7"), 0, BUS_ERROR },
+	{ AT("return c", "ode = -7"), 0, BUS_ERROR },
+	{ AT("<", "Signals.SIGBUS"), 0, BUS_ERROR },
+	{ AT("terminated with signal SIGB", "US"), 0, BUS_ERROR },
+	{ AT("SIGB", "US(-7)"), 0, BUS_ERROR },
+	{ AT(" B", "us error               "), 0, BUS_ERROR },
+	{ AT("abruptly d", "ied during map"), 0, NO_WORKER },
+	{ AT("terminated ab", "ruptly"), 0, NO_WORKER },
+	{ AT("died unex", "pectedly before finishing"), 0, NO_WORKER },
 	{ AT("terminate called without an active e", "xception"), 0,
 	  "the process aborted while it ended, as one whose script does not call "
 	  "torch.distributed.destroy_process_group() last" },
@@ -583,8 +609,7 @@ static const struct log_cause causes[] = {
 	  LOG_PEER },
 };
 enum { N_CAUSES = N_ELEMENTS(causes) };
-_Static_assert(N_ELEMENTS(causes) <= (size_t)LOG_CAUSES_MAX,
-	       "raise LOG_CAUSES_MAX; a row has a byte");
+_Static_assert(N_ELEMENTS(causes) <= (size_t)LOG_CAUSES_MAX, "raise LOG_CAUSES_MAX");
 
 /* Jobs log hundreds of megabytes: with this index a byte costs one access to `first`. */
 static void make_index(struct log_reader *r)
@@ -593,7 +618,7 @@ static void make_index(struct log_reader *r)
 		unsigned char c = (unsigned char)causes[i].text[causes[i].at];
 
 		r->next[i] = r->first[c];
-		r->first[c] = (unsigned char)(i + 1);
+		r->first[c] = (unsigned short)(i + 1);
 	}
 	r->indexed = true;
 }

@@ -28,7 +28,7 @@ struct log_cause {
 	enum log_side side;
 };
 
-enum { LOG_CAUSES_MAX = 254, LOG_WORD_MAX = 160 };
+enum { LOG_CAUSES_MAX = 320, LOG_WORD_MAX = 160 };
 
 /* Reads a log line by line. */
 struct log_reader {
@@ -38,7 +38,7 @@ struct log_reader {
 	bool told_last;                /* the cause is in NCCL's last error */
 	bool warned;                   /* the cause is in a warning of NCCL */
 	bool indexed;
-	unsigned char first[256], next[LOG_CAUSES_MAX]; /* rows + 1, by character `at` */
+	unsigned short first[256], next[LOG_CAUSES_MAX]; /* rows + 1, by character `at` */
 };
 
 /*

@@ -72,8 +72,23 @@ static void add_last(struct decisive_lines *s, const char *line)
 	s->last = line;
 }
 
+/* Does the exception only say that another process has failed, as its own lines tell? */
+static bool is_report(const char *line)
+{
+	static const char *const texts[] = { "CalledProcessError: Command ",
+					     "See root cause above",
+					     "Details are lost due to multiprocessing" };
+
+	for (size_t i = 0; i < N_ELEMENTS(texts); i++)
+		if (strstr(line, texts[i]))
+			return true;
+	return false;
+}
+
 static void add_error(struct decisive_lines *s, const char *line, bool peer)
 {
+	if (s->error && is_report(line))
+		return;
 	if (!peer) {
 		s->error = line;
 		s->open = first_error_is_open(line, strlen(line));

@@ -515,6 +515,24 @@ TEST(test_end)
 		  "bert has failed: the first failure is that of node-0 (node rank 0), pod "
 		  "bert-node-0-0-x on node n1: container node ended with exit code 1; its "
 		  "log says \"KeyError: b\". Also" },
+		{ "not the launcher's report of it",
+		  JOB("", FAILED) JOBSET JOBS PLACED("0", ENDED("1", "Error", "04")) LOG(
+			  "bert-node-0-0-x",
+			  "ValueError: boom\\n"
+			  "subprocess.CalledProcessError: Command 'x' returned non-zero "
+			  "exit status 1.\\n"),
+		  "bert has failed: the first failure is that of node-0 (node rank 0), pod "
+		  "bert-node-0-0-x on node n1: container node ended with exit code 1; its "
+		  "log says \"ValueError: boom\". Also" },
+		{ "... unless nothing else is said",
+		  JOB("", FAILED) JOBSET JOBS PLACED("0", ENDED("1", "Error", "04")) LOG(
+			  "bert-node-0-0-x",
+			  "subprocess.CalledProcessError: Command 'git' returned non-zero "
+			  "exit status 128.\\n"),
+		  "bert has failed: the first failure is that of node-0 (node rank 0), pod "
+		  "bert-node-0-0-x on node n1: container node ended with exit code 1; its "
+		  "log says \"subprocess.CalledProcessError: Command 'git' returned non-zero "
+		  "exit status 128.\". Also" },
 		{ "the first line between two borders",
 		  JOB("", FAILED) JOBSET JOBS PLACED("0", ENDED("1", "Error", "04"))
 			  LOG("bert-node-0-0-x",

@@ -12,6 +12,7 @@
 #include "base/detach.h"
 #include "base/stop.h"
 #include "base/str.h"
+#include "client/dev_record.h"
 #include "client/submit.h"
 #include "cmd/cmd.h"
 #include "cmd/submit_dev.h"
@@ -335,6 +336,18 @@ static int store(struct submission *s, const struct submit_opts *opts,
 	return submission_send(s, err);
 }
 
+/* Without a record the jobs run all the same. */
+static void record_dirs(const struct submission *s, const struct submit_opts *opts)
+{
+	struct error err = { 0 };
+
+	for (size_t i = 0; i < s->n && opts->workspace.dev && !opts->dry_run; i++)
+		if (s->list[i].job && s->list[i].stored &&
+		    dev_record_write(s->list[i].stored, &err))
+			cmd_complain("submit", "'kftrainer rerun' needs --workspace: %s",
+				     err.msg);
+}
+
 static int submit_to_cluster(const struct submit_opts *opts, struct workspace_pack *pack,
 			     struct error *err)
 {
@@ -356,6 +369,7 @@ static int submit_to_cluster(const struct submit_opts *opts, struct workspace_pa
 		return -1;
 	if (s.refused || s.exist)
 		return s.refused ? EXIT_BAD_INPUT : EXIT_FAILED;
+	record_dirs(&s, opts);
 	show_inputs(opts);
 	if (show(&s, opts, err))
 		return -1;

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <ftw.h>
 #include <limits.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -295,4 +296,36 @@ const char *path_below(const char *path, const char *dir)
 	if (str_eq(dir, "/"))
 		return rest && *rest ? path : NULL;
 	return rest && *rest == '/' ? rest : NULL;
+}
+
+/* From the passwd entry, if HOME is unset (cron, systemd); or NULL. */
+static const char *home_of_user(void)
+{
+	const struct passwd *user = getpwuid(geteuid());
+
+	return user ? user->pw_dir : NULL;
+}
+
+int path_of_state(struct arena *arena, const char **ret, struct error *err)
+{
+	const char *xdg = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+
+	if (xdg && *xdg) {
+		if (*xdg != '/')
+			return error_set(
+				err, ERR_INVALID,
+				"XDG_STATE_HOME is \"%s\": want an absolute path", xdg);
+		*ret = arena_printf(arena, "%s/kftrainer", xdg);
+		return 0;
+	}
+	if (!home)
+		home = home_of_user();
+	if (!home || *home != '/')
+		return error_set(err, ERR_INVALID,
+				 "cannot store local jobs: HOME is %s%s%s; set HOME or "
+				 "XDG_STATE_HOME to an absolute path",
+				 home ? "\"" : "", home ? home : "not set",
+				 home ? "\"" : "");
+	*ret = path_join(arena, home, ".local/state/kftrainer");
+	return 0;
 }

@@ -86,6 +86,12 @@ char *path_dir(struct arena *arena, const char *path); /* before it; "." for non
  */
 char *path_of_program(struct error *err);
 
+/*
+ * This user's directory for what programs keep, in the arena: $XDG_STATE_HOME/kftrainer or
+ * ~/.local/state/kftrainer. It may not exist. ERR_INVALID: no home.
+ */
+MUST_CHECK int path_of_state(struct arena *arena, const char **ret, struct error *err);
+
 /* Cuts the last name off a path below `root`; false: it is not below. */
 bool path_up(char *path, const char *root);
 

@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "base/thread.h"
+#include "client/dev_record.h"
 #include "client/jobs.h"
 #include "client/remote.h"
 #include "kubelet/enter.h"
@@ -150,8 +151,8 @@ static int check_dev(const cJSON *tj, struct error *err)
 }
 
 /* DEV_FROM_ANNOTATION: the path, then those of --include, a line each. */
-int rerun_job_from(struct rerun_want *ret, const cJSON *job, struct arena *arena,
-		   struct error *err)
+int rerun_job_from(struct rerun_want *ret, const struct kube *k, const cJSON *job,
+		   struct arena *arena, struct error *err)
 {
 	const char *from = meta_annotation(job, DEV_FROM_ANNOTATION);
 	char **lines;
@@ -162,6 +163,11 @@ int rerun_job_from(struct rerun_want *ret, const cJSON *job, struct arena *arena
 	if (!from || *from != '/')
 		return error_set(err, ERR_USAGE, "specify --workspace DIR");
 	lines = str_split(arena, from, '\n', &n);
+	if (!kube_is_inside(k) && !dev_record_agrees(job))
+		return error_set(err, ERR_NOT_FOUND,
+				 "%s: you have not submitted this directory as TrainJob "
+				 "%s on this machine; specify --workspace DIR",
+				 lines[0], meta_name(job));
 	ret->path = lines[0];
 	ret->includes =
 		(struct exclude_includes){ (const char *const *)lines + 1, n - 1 };
@@ -175,7 +181,7 @@ static int read_job(struct rerun_want *want, struct kube *k, const struct rerun_
 
 	if (job_get(k, job->ns, job->name, &tj, err))
 		return -1;
-	return want->path ? check_dev(tj, err) : rerun_job_from(want, tj, arena, err);
+	return want->path ? check_dev(tj, err) : rerun_job_from(want, k, tj, arena, err);
 }
 
 int rerun_job(struct kube *k, const struct rerun_job *job, struct rerun_end *ret,

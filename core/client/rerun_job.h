@@ -17,10 +17,11 @@ struct rerun_job {
 
 /*
  * Set the directory of the job's submission: its strings are the arena's. ERR_CONFLICT:
- * not a job in development; ERR_NOT_FOUND: the directory is not here.
+ * not a job in development; ERR_NOT_FOUND: the directory is not here, or this user has not
+ * submitted it as this job (client/dev_record.h).
  */
-MUST_CHECK int rerun_job_from(struct rerun_want *ret, const cJSON *job,
-			      struct arena *arena, struct error *err);
+MUST_CHECK int rerun_job_from(struct rerun_want *ret, const struct kube *k,
+			      const cJSON *job, struct arena *arena, struct error *err);
 
 /*
  * ERR_CONFLICT: not a job in development, or no pod of it runs. ERR_NOT_FOUND: no such

@@ -4,7 +4,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -21,14 +20,6 @@
 #include "trainer/trainjob_status.h"
 
 /* ---- directories ----------------------------------------------------------------- */
-
-/* From the passwd entry, if HOME is unset (cron, systemd); or NULL. */
-static const char *home_of_user(void)
-{
-	const struct passwd *user = getpwuid(geteuid());
-
-	return user ? user->pw_dir : NULL;
-}
 
 /* A directory without the file is of 0.1.0, and has format 1. */
 static int check_format(struct arena *arena, const char *dir, struct error *err)
@@ -67,26 +58,10 @@ int state_write_format(struct arena *arena, const char *dir, struct error *err)
 
 int state_root(struct arena *arena, const char **ret, struct error *err)
 {
-	const char *xdg = getenv("XDG_STATE_HOME"), *home = getenv("HOME"), *dir;
+	const char *dir;
 
-	if (xdg && *xdg) {
-		if (*xdg != '/')
-			return error_set(
-				err, ERR_INVALID,
-				"XDG_STATE_HOME is \"%s\": want an absolute path", xdg);
-		dir = arena_printf(arena, "%s/kftrainer", xdg);
-		*ret = path_join(arena, dir, "jobs");
-		return check_format(arena, dir, err);
-	}
-	if (!home)
-		home = home_of_user();
-	if (!home || *home != '/')
-		return error_set(err, ERR_INVALID,
-				 "cannot store local jobs: HOME is %s%s%s; set HOME or "
-				 "XDG_STATE_HOME to an absolute path",
-				 home ? "\"" : "", home ? home : "not set",
-				 home ? "\"" : "");
-	dir = path_join(arena, home, ".local/state/kftrainer");
+	if (path_of_state(arena, &dir, err))
+		return -1;
 	*ret = path_join(arena, dir, "jobs");
 	return check_format(arena, dir, err);
 }

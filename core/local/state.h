@@ -16,6 +16,7 @@
  *             metrics.jsonl    what its training code reported (local/state_metrics.h)
  *             logs/<pod>/<container>.log   lines as the process wrote them
  *     <state>/claims/<namespace>/<name>/   a volume claim; outlives the runs
+ *     <state>/dev/<uid>    of a job in a cluster (client/dev_record.h)
  *
  * Directories are 0700, files 0600. Readers never need the running process. The lock
  * is one of the open file (fcntl(2), F_OFD_SETLK): it ends with the process,

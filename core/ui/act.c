@@ -102,7 +102,7 @@ static const char *reason_against(struct arena *arena, struct kube *k, const cJS
 	bool allowed = true;
 
 	if (act == ACT_RERUN) {
-		if (rerun_job_from(&unused, job, arena, &err))
+		if (rerun_job_from(&unused, k, job, arena, &err))
 			return arena_strdup(arena, err.msg);
 		p.resource = "pods";
 		p.subresource = "exec";
@@ -151,11 +151,11 @@ static const char *seen_of(struct arena *arena, const cJSON *job, enum act act)
 			    digest_hex_of(DIGEST_SHA256, from, strlen(from), hex));
 }
 
-static int check(const cJSON *job, enum act act, struct rerun_want *ret,
-		 struct arena *arena, struct error *err)
+static int check(const struct kube *k, const cJSON *job, enum act act,
+		 struct rerun_want *ret, struct arena *arena, struct error *err)
 {
 	if (act == ACT_RERUN)
-		return rerun_job_from(ret, job, arena, err);
+		return rerun_job_from(ret, k, job, arena, err);
 	return makes_sense(job, act)
 		       ? 0
 		       : error_set(err, ERR_CONFLICT,
@@ -173,7 +173,7 @@ int act_ask(struct buf *out, struct kube *k, const cJSON *job, enum act act,
 	struct rerun_want want = { 0 };
 	int64_t pods;
 
-	if (check(job, act, &want, &arena, err))
+	if (check(k, job, act, &want, &arena, err))
 		return -1;
 	buf_printf(&title, "%s %s?", acts[act].label, meta_name(job));
 	page_head(out, (const char *)title.data);
@@ -210,7 +210,7 @@ static int rerun(struct kube *k, const cJSON *job, struct error *err)
 				   .want.start_only = true };
 	struct rerun_end unused;
 
-	return rerun_job_from(&again.want, job, &arena, err) ||
+	return rerun_job_from(&again.want, k, job, &arena, err) ||
 			       rerun_job(k, &again, &unused, err)
 		       ? -1
 		       : 0;

@@ -400,6 +400,32 @@ os.mkdir(CODE)
 with open(CODE + "/train.py", "w", encoding="ascii") as f:
     f.write("print('edited')\n")
 JOB["metadata"]["annotations"] = {"kftrainer.io/dev": "1h", "kftrainer.io/dev-from": CODE}
+NOT_MINE = f"{CODE}: you have not submitted this directory as TrainJob one on this machine; specify --workspace DIR"
+
+
+def rerun():
+    return subprocess.run(["timeout", "20", PROGRAM, "rerun", "--kubeconfig", CONFIG, "one"], stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True, env={**os.environ, "HOME": scratch.name})
+
+
+def record(text, uid="1"):
+    """As `submit --dev` writes it."""
+    path = os.path.join(scratch.name, ".local/state/kftrainer/dev", uid)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(text)
+
+
+def is_refused(name):
+    answer = rerun()
+    is_(name, (answer.returncode, answer.stderr, "sent" in seen), (125, f"kftrainer rerun: {NOT_MINE}\n", False))
+
+
+is_refused("an annotation of anybody names no directory that is sent")
+record(CODE, "2")
+is_refused("... nor one that was submitted as another job")
+record(CODE + "\n.env")
+is_refused("... nor with other files than were submitted")
 page = subprocess.Popen([PROGRAM, "ui", "--kubeconfig", CONFIG], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                         text=True, env={**os.environ, "HOME": scratch.name})
 atexit.register(page.terminate)
@@ -415,6 +441,9 @@ def ask(path, form=None):
 
 
 cookie["Cookie"] = ask("/?" + token)[0].getheader("Set-Cookie").split(";")[0]
+answer, text = ask("/jobs/default/one/rerun")
+is_("... nor by the page", (answer.status, NOT_MINE in text, "<form" in text), (404, True, False))
+record(CODE)
 form = dict(re.findall(r'name="(csrf|uid)" value="([^"]*)"', ask("/jobs/default/one/rerun")[1]))
 answer, text = ask("/jobs/default/one/rerun", form)
 is_("the page's rerun leads back to the job", (answer.status, answer.getheader("Location")), (303, "/jobs/default/one"))

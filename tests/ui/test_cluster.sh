@@ -42,11 +42,13 @@ done
 { line 7 31 && line 8 29 && printf '{"time": "2026-11-20T10:00:0'; } >>"$scratch/s3/runs/waits/attempts/10/metrics.jsonl"
 check "one has reported" kt patch trainjob waits --subresource=status --type=merge -p "{\"status\": {\"trainerStatus\": $(line 7 31 | sed 's/"time": "[^"]*", //')}}"
 check "one is in development" kt annotate trainjob vit kftrainer.io/dev=1h "kftrainer.io/dev-from=$scratch/code"
+mkdir -p "$scratch/state/kftrainer/dev"
+printf %s "$scratch/code" >"$scratch/state/kftrainer/dev/$(kt get trainjob vit -o 'jsonpath={.metadata.uid}')" # as submit --dev
 kc create clusterrole may-read --verb=get,list,watch --resource=trainjobs.trainer.kubeflow.org,clustertrainingruntimes.trainer.kubeflow.org,pods,pods/log,events,jobsets.jobset.x-k8s.io,jobs.batch >"$scratch/role"
 kt create rolebinding may-read --clusterrole=may-read --user=reader >>"$scratch/role"
 kc create clusterrole may-look --verb=get,list,watch --resource=trainjobs.trainer.kubeflow.org,pods >>"$scratch/role"
 kt create rolebinding may-look --clusterrole=may-look --user=guest >>"$scratch/role"
 cluster kubeconfig "$scratch/reader" reader
 cluster kubeconfig "$scratch/guest" guest
-in_cluster env KFTRAINER="$kftrainer" S3="$(tests/store/versitygw.sh)" FILES="$scratch/s3" READER="$scratch/reader" GUEST="$scratch/guest" python3 tests/ui/cluster.py
+in_cluster env XDG_STATE_HOME="$scratch/state" KFTRAINER="$kftrainer" S3="$(tests/store/versitygw.sh)" FILES="$scratch/s3" READER="$scratch/reader" GUEST="$scratch/guest" python3 tests/ui/cluster.py
 finish

@@ -254,7 +254,7 @@ int place_remove(struct run_place *p, const char *name, struct error *err)
 }
 
 int place_fetch(struct run_place *p, const char *name, const char *to,
-		const char *const *allow, struct error *err)
+		const char *const *allow, int64_t *left, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
 	const struct filter all = { .allow = allow,
@@ -267,13 +267,18 @@ int place_fetch(struct run_place *p, const char *name, const char *to,
 				   .target = to,
 				   .filter = &all,
 				   .tries = p->tries,
-				   .allow_empty = true };
+				   .allow_empty = true,
+				   .max_bytes = !left       ? 0
+						: *left > 0 ? *left
+							    : 1 };
 	struct fetch_now now;
 	int rc;
 
 	if (open_store(p, uri, FILES, &conf.store, err))
 		return -1;
 	rc = fetch_run(&conf, &now, err);
+	if (left && !rc)
+		*left -= now.bytes;
 	p->scheme->close(conf.store);
 	return rc;
 }

@@ -56,8 +56,11 @@ MUST_CHECK int place_send(struct run_place *p, const char *what, const char *nam
 			  struct error *err);
 /* `name` and all below it; where a scheme cannot remove (hf), it stays. */
 MUST_CHECK int place_remove(struct run_place *p, const char *name, struct error *err);
-/* Into a directory: what matches a pattern of `allow` (NULL: all), and differs. */
+/*
+ * Into a directory: what matches a pattern of `allow` (NULL: all), and differs. *left: the
+ * most bytes, of which those of all that matches are taken; ERR_LIMIT; NULL: any.
+ */
 MUST_CHECK int place_fetch(struct run_place *p, const char *name, const char *to,
-			   const char *const *allow, struct error *err);
+			   const char *const *allow, int64_t *left, struct error *err);
 
 #endif

@@ -212,7 +212,8 @@ static int fetch_rank(struct run_place *p, const struct complete *c,
 	for (size_t i = 0; i < w->n; i++)
 		if (w->files[i]->rank == rank && n++ < MOST_PATTERNS)
 			allow[n - 1] = pattern(&arena, w->files[i]->path);
-	return n ? place_fetch(p, from, to, n <= MOST_PATTERNS ? allow : NULL, err) : 0;
+	return n ? place_fetch(p, from, to, n <= MOST_PATTERNS ? allow : NULL, NULL, err)
+		 : 0;
 }
 
 /* ERR_FORMAT: it is damaged. */

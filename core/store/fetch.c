@@ -162,6 +162,24 @@ static int choose(struct fetch *f, struct error *err)
 	return rc;
 }
 
+static int check_total(const struct fetch *f, struct error *err)
+{
+	int64_t left = f->conf->max_bytes ? f->conf->max_bytes : INT64_MAX;
+	cleanup_arena struct arena arena = { 0 };
+
+	for (size_t i = 0; i < f->list.n; i++) {
+		int64_t size = f->list.objects[i].size;
+
+		if (size > left)
+			return error_set(err, ERR_LIMIT,
+					 "%s: the files have more than %lld bytes",
+					 uri_shown(&arena, f->conf->uri),
+					 (long long)f->conf->max_bytes);
+		left -= size > 0 ? size : 0;
+	}
+	return 0;
+}
+
 /* Why the path cannot be stored, or NULL. In the arena. */
 static const char *left_out(struct arena *arena, const struct store_object *o)
 {
@@ -205,7 +223,7 @@ static int list_objects(struct fetch *f, struct error *err)
 				 "%s: no files to fetch; check the URI and the patterns",
 				 uri_shown(&arena, c->uri));
 	store_listing_sort(l);
-	return check_clash(l, err);
+	return check_total(f, err) || check_clash(l, err) ? -1 : 0;
 }
 
 /* Is it present already? If its size and time do not decide, a worker hashes it. */

@@ -66,6 +66,7 @@ struct fetch_conf {
 	bool unverified;      /* check sizes only, no digests */
 	bool recheck;         /* hash what is present, whatever the manifest says */
 	bool allow_empty;     /* an empty listing is not an error */
+	int64_t max_bytes;    /* of all files, as listed: more is ERR_LIMIT; 0: any */
 	/* Ten times per second, from the calling thread; each may be NULL. */
 	void (*tick)(void *ctx, const struct fetch_now *now);
 	/* From any thread, one at a time. */

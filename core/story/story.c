@@ -41,7 +41,8 @@ struct story {
 	struct job *jobs;
 	char **names; /* of the jobs; ends with NULL */
 	size_t n;
-	pthread_mutex_t lock; /* of logs that are fetched */
+	int64_t pods_left, bytes_left; /* of all jobs */
+	pthread_mutex_t lock;          /* of logs that are fetched */
 };
 
 /* The name of a part of the run. */
@@ -197,11 +198,11 @@ static void report_fault(struct story *s, struct run_place *p, const char *path,
 
 /* Fetch matching files of all attempts, into a directory that the caller removes. */
 static int fetch_attempts(struct run_place *p, const char *path, const char *to,
-			  const char *const *what, struct error *err)
+			  const char *const *what, int64_t *left, struct error *err)
 {
 	cleanup_arena struct arena a = { 0 };
 
-	return place_fetch(p, below(&a, path, "attempts"), to, what, err)
+	return place_fetch(p, below(&a, path, "attempts"), to, what, left, err)
 		       ? error_clear_if(err, ERR_NOT_FOUND)
 		       : 0;
 }
@@ -232,8 +233,13 @@ static int fill(struct story *s, struct run_place *p, struct job *j, struct erro
 	cleanup_json cJSON *objects = cJSON_CreateArray();
 	const char *dir = path_join(&s->arena, s->dir, "attempts");
 
+	if (j->nodes > s->pods_left)
+		return error_set(err, ERR_LIMIT,
+				 "the runs have more than %d nodes: name a part of them",
+				 STORY_MAX_PODS);
+	s->pods_left -= j->nodes;
 	if (get_job(&submitted, p, j, err) ||
-	    fetch_attempts(p, j->path, dir, lines, err) ||
+	    fetch_attempts(p, j->path, dir, lines, &s->bytes_left, err) ||
 	    last_report_in(&last, dir, err))
 		return -1;
 	tj = story_trainjob(submitted, j->report, last);
@@ -418,6 +424,8 @@ int story_open(struct story **ret, const struct story_conf *conf, struct error *
 	int rc;
 
 	s->conf = *conf;
+	s->pods_left = STORY_MAX_PODS;
+	s->bytes_left = STORY_MAX_READ;
 	pthread_mutex_init(&s->lock, NULL);
 	rc = place_open(&p, conf->uri, conf->env, conf->ctx, err) || find(s, &p, err) ||
 			     make_dir(s, err) || fill_all(s, &p, err)
@@ -464,9 +472,10 @@ static int fetch_logs(struct story *s, struct job *j, struct error *err)
 {
 	static const char *const logs[] = { "*/logs/*.log.zst", NULL };
 	const char *dir = path_join(&s->arena, s->dir, "attempts");
+	int64_t left = STORY_MAX_LOGS;
 	struct run_place p = { 0 };
 	int rc = place_open(&p, s->conf.uri, s->conf.env, s->conf.ctx, err) ||
-				 fetch_attempts(&p, j->path, dir, logs, err) ||
+				 fetch_attempts(&p, j->path, dir, logs, &left, err) ||
 				 story_decode(j->logs, j->name, j->nodes, dir, err)
 			 ? -1
 			 : 0;

@@ -12,11 +12,13 @@
 
 enum {
 	STORY_MAX_NODES = 10000,
+	STORY_MAX_PODS = 50000,             /* nodes of all runs: each is a file */
 	STORY_MAX_DOC = 4 * 1024 * 1024,    /* report.json, job.yaml */
 	STORY_MAX_CODE = 64 * 1024 * 1024,  /* code.tar.zst */
 	STORY_MAX_LINES = 64 * 1024 * 1024, /* bytes of one part of events or metrics */
 };
-#define STORY_MAX_LOGS (INT64_C(16) << 30) /* bytes of all output, decoded */
+#define STORY_MAX_LOGS (INT64_C(16) << 30) /* bytes of a run's output, also as stored */
+#define STORY_MAX_READ (INT64_C(16) << 30) /* bytes of the lines of all runs */
 
 /* report.json, checked: `status`, `name` and `nodes` are usable. */
 MUST_CHECK int story_report(cJSON **ret, struct run_place *p, struct error *err);

@@ -315,6 +315,18 @@ refused("a name of another job", "no TrainJob other", lambda folder: None, "get"
 refused("an unknown scheme", "ftp", lambda folder: None, "runs", "ftp://x/y")
 
 
+def large(folder, size):
+    for i in range(3):
+        with open(folder / f"attempts/1/{'logs/0.' if size else 'events.'}{i + 50}.{'log.zst' if size else 'jsonl'}", "wb") as f:
+            f.truncate(6 << 30)
+
+
+refused("18 GiB of lines", "attempts: the files have more than 17179869184 bytes", lambda folder: large(folder, False), "get", "--from",
+        f"file://{scratch}/hostile")
+refused("18 GiB of logs", "attempts: the files have more than 17179869184 bytes", lambda folder: large(folder, True))
+same("... of which nothing is left in TMPDIR", os.listdir(tmp), [])
+
+
 def odd(folder):
     (folder / "attempts/1/logs/..log.zst").write_bytes(b"x")
     (folder / "attempts/1/logs/99999999999999999999.log.zst").write_bytes(b"x")
@@ -326,6 +338,13 @@ def odd(folder):
 
 
 folder = scratch / "hostile"
+shutil.rmtree(folder)
+for i in range(7):
+    shutil.copytree(runs / "bad", folder / f"{i}")
+    report(nodes=10000, name=f"n{i}")(folder / f"{i}")
+page = Page(f"file://{folder}")
+has("70,000 nodes: the first 50,000", page.text("/"), *(f"n{i}" for i in range(5)))
+has("... a run that has more is left out, and named", "\n".join(page.end()), f"{folder}/6: the runs have more than 50000 nodes")
 shutil.rmtree(folder)
 shutil.copytree(runs / "bad", folder)
 odd(folder)

@@ -168,6 +168,12 @@ make_pki() {
 
 # ---- the programs --------------------------------------------------------------------------------
 workload_gates=GenericWorkload=true,TopologyAwareWorkloadScheduling=true
+# Those of what no test has: a cluster that only waits takes a tenth of a processor otherwise, and many do at a time.
+no_controllers="certificatesigningrequest-approving certificatesigningrequest-cleaner certificatesigningrequest-signing
+	cronjob device-taint-eviction endpointslice-mirroring horizontal-pod-autoscaler kube-apiserver-serving-clustertrustbundle-publisher
+	legacy-serviceaccount-token-cleaner persistentvolume-attach-detach persistentvolume-expander podcertificaterequest-cleaner
+	replicationcontroller resourcepoolstatusrequest service-cidr storage-version-migrator storageversion-garbage-collector
+	ttl volumeattributesclass-protection"
 flags_of() { # PROGRAM: one a line
 	case $1 in
 	etcd)
@@ -179,6 +185,8 @@ flags_of() { # PROGRAM: one a line
 			--listen-peer-urls=http://127.0.0.1:2380
 			--initial-advertise-peer-urls=http://127.0.0.1:2380
 			--initial-cluster=kft=http://127.0.0.1:2380
+			--heartbeat-interval=1000
+			--election-timeout=5000
 			--unsafe-no-fsync
 			--log-level=warn
 		END
@@ -227,6 +235,7 @@ flags_of() { # PROGRAM: one a line
 			--kube-api-burst=1000
 			--concurrent-gc-syncs=20
 			--concurrent-namespace-syncs=20
+			--controllers=*$(printf ',-%s-controller' $no_controllers)
 			${KFT_WORKLOADS:+--feature-gates=$workload_gates}
 		END
 		;;

@@ -128,7 +128,7 @@ class Program:
     """A test program, the time it takes, and the processes that it starts."""
 
     def __init__(self, path, room):
-        self.path, self.room, self.seconds, self.reached = path, room, 1.0, {}
+        self.path, self.room, self.seconds, self.reached = path, room, 10.0, {}
 
     def failure(self, mutant, counts="/dev/null"):
         """Why it fails with the library of that folder, or None. Its processes write what they counted to counts."""

@@ -277,7 +277,8 @@ const struct cmd cmd_runtime_supervise = {
 		"signal N ended it). With --restarts, a command that fails is started again in\n"
 		"the same pod once all of its processes have ended, with KFTRAINER_RESTART=1,\n"
 		"2, ... in its environment. After TERM, INT or QUIT it is not started again;\n"
-		"after TERM its exit codes 0 and 1 are 143, as its work was not done.\n"
+		"after TERM its exit codes 0 and 1 are 143, as its work was not done. A shell\n"
+		"that TERM ends has not passed it on: what it ran gets it, and may end first.\n"
 		"With --ranks, the commands of all ranks start and restart together. A job that\n"
 		"stalls shows its processes and their Python stacks, and is started again.\n"
 		"With --dev, COMMAND starts again only by 'kftrainer rerun', however it ends.",

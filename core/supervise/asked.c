@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/children.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/stop.h"
@@ -54,6 +55,13 @@ int asked_code(int status, int signal)
 	return signal == SIGTERM && WEXITSTATUS(status) <= EXIT_FAILURE
 		       ? BY_SIGNAL + SIGTERM
 		       : WEXITSTATUS(status);
+}
+
+int asked_pass_on(int status, int signal)
+{
+	if (!signal || !WIFSIGNALED(status) || WTERMSIG(status) != signal)
+		return 0;
+	return children_signal(signal, NULL, NULL) ? BY_SIGNAL + signal : 0;
 }
 
 /* The opening of the run directory, which may wait for its server. */

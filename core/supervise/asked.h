@@ -25,4 +25,10 @@ MUST_CHECK int asked_open(const struct supervise_keeper *keeper, int signals, in
  */
 int asked_code(int status, int signal);
 
+/*
+ * Of the same: 128 + signal if the signal has ended the command and processes of it are
+ * left, as of a shell's script: they get the signal. Else 0.
+ */
+int asked_pass_on(int status, int signal);
+
 #endif

@@ -75,6 +75,7 @@ struct peer_state {
 	bool leaving;    /* its pod is being stopped */
 	uint32_t marked; /* the last of the hub's marks that it has answered */
 };
+bool message_same_state(const struct peer_state *a, const struct peer_state *b);
 /* The highest values that the command has reported in this start. */
 struct peer_sign {
 	uint32_t epoch;

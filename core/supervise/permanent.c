@@ -5,7 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
+#include "base/cleanup.h"
 #include "base/error.h"
+#include "base/file.h"
+
+#define EVENTS "/sys/fs/cgroup/memory.events"
 
 static const char *const causes[] = { "SyntaxError", "IndentationError", "ImportError",
 				      "ModuleNotFoundError" };
@@ -103,4 +108,13 @@ int64_t permanent_oom_kills(const char *events)
 	const char *at = strstr(events, key);
 
 	return at ? strtoll(at + sizeof(key) - 1, NULL, 10) : 0;
+}
+
+int64_t permanent_oom_kills_here(void)
+{
+	cleanup_buf struct buf events = { .max = 4096 };
+
+	return file_read(&events, EVENTS, IGNORED) || !events.len
+		       ? 0
+		       : permanent_oom_kills((const char *)events.data);
 }

@@ -22,6 +22,6 @@ enum peer_cause permanent_cause(const char *text, size_t len);
  * text of memory.events (cgroup v2); 0: unknown.
  */
 int64_t permanent_oom_kills(const char *events);
-#define PERMANENT_EVENTS "/sys/fs/cgroup/memory.events" /* of this container */
+int64_t permanent_oom_kills_here(void); /* of this container */
 
 #endif

@@ -18,7 +18,6 @@
 #include "base/children.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/json.h"
 #include "base/resident.h"
 #include "base/spawn.h"
@@ -67,9 +66,10 @@ struct supervisor {
 	struct dump_writes writes;
 	struct relay out[2]; /* standard output and error */
 	int signals, done;
-	int early;     /* a signal that came before the hub knew of this rank; 0: none */
-	int left_by;   /* the last signal that asked this process to stop; 0: none */
-	int left;      /* relays that are not done */
+	int early;   /* a signal that came before the hub knew of this rank; 0: none */
+	int left_by; /* the last signal that asked this process to stop; 0: none */
+	int wrapped; /* the command's end, while its processes' is awaited; 0: it is not */
+	int left;    /* relays that are not done */
 	pid_t command; /* 0: it has ended */
 	bool started;  /* its relays, and they have not been joined */
 	bool empty;    /* no process is left of a command that failed */
@@ -178,15 +178,6 @@ static int not_started(struct supervisor *s, int why, struct error *err)
 	return 0;
 }
 
-static int64_t oom_kills(void)
-{
-	cleanup_buf struct buf events = { .max = 4096 };
-
-	return file_read(&events, PERMANENT_EVENTS, IGNORED) || !events.len
-		       ? 0
-		       : permanent_oom_kills((const char *)events.data);
-}
-
 /* With relays of its output. *ret: 0, or the number of the error of its start. */
 static int launch(struct supervisor *s, struct spawn *command, int *ret,
 		  struct error *err)
@@ -228,7 +219,7 @@ static int start(struct supervisor *s, struct error *err)
 			k->command(k->ctx, &arena, argv, s->attempt, s->state.restart);
 		command.path = command.argv[0];
 	}
-	s->oom_kills = oom_kills();
+	s->oom_kills = permanent_oom_kills_here();
 	if (s->dev)
 		dev_started(s->dev);
 	pthread_mutex_lock(&s->heard.lock);
@@ -301,7 +292,7 @@ static enum peer_cause cause_of(struct supervisor *s, int code)
 	pthread_mutex_unlock(&s->tail.lock);
 	if (cause == CAUSE_PERMANENT && code >= BY_SIGNAL)
 		cause = CAUSE_UNKNOWN;
-	if (cause == CAUSE_UNKNOWN && oom_kills() > s->oom_kills)
+	if (cause == CAUSE_UNKNOWN && permanent_oom_kills_here() > s->oom_kills)
 		cause = CAUSE_MEMORY;
 	return cause;
 }
@@ -448,6 +439,13 @@ static bool reap(struct supervisor *s)
 			continue;
 		}
 		s->state.cause = status ? cause_of(s, code) : CAUSE_UNKNOWN;
+		s->wrapped = s->state.clearing ? 0 : asked_pass_on(status, s->left_by);
+		if (!s->wrapped)
+			end_command(s, code);
+	}
+	code = pid < 0 ? s->wrapped : 0;
+	if (code) {
+		s->wrapped = 0;
 		end_command(s, code);
 	}
 	return pid == 0;
@@ -473,6 +471,8 @@ static bool take_signals(struct supervisor *s)
 			continue;
 		if (s->command)
 			kill(s->command, n);
+		else if (s->wrapped)
+			children_signal(n, NULL, NULL);
 		if (!asked_to_stop(n))
 			continue;
 		if (s->over && s->kept)
@@ -597,12 +597,6 @@ static int hear(struct supervisor *s, struct error *err)
 			err);
 }
 
-static bool same(const struct peer_state *a, const struct peer_state *b)
-{
-	return a->phase == b->phase && a->epoch == b->epoch && a->status == b->status &&
-	       a->leaving == b->leaving && a->marked == b->marked;
-}
-
 /* Report to the hub what this rank does, if that has changed. */
 static void report_state(struct supervisor *s)
 {
@@ -611,7 +605,7 @@ static void report_state(struct supervisor *s)
 
 	if (k && !is_first(s))
 		now.marked = k->mark(k->ctx, s->mark);
-	if (same(&now, &s->reported))
+	if (message_same_state(&now, &s->reported))
 		return;
 	s->reported = now;
 	star_report(s->star, &now);

@@ -132,6 +132,11 @@ is_("after TERM it is not started again", signalled("TERM", "--restarts", "3"), 
 for code in 0, 1:  # transformers#41723 saves and leaves with 0; torchrun ends by an exception
     is_(f"... an exit code of {code} after TERM is that of the signal", signalled("TERM", script=TRAP.replace("exit 9", f"exit {code}")), (143, b"got\n"))
 is_("TERM ends a command without a handler", signalled("TERM", script="echo ready; exec sleep 60 # %s"), (143, b""))
+# a shell that TERM ends has not passed it on (sagemaker-training-toolkit#173)
+SAVES = """sh -c 'trap "sleep 0.3; echo saved; exit 0" %s; echo ready; while :; do sleep 0.05; done'; echo not reached"""
+is_("... which ends a script: its processes get it, and may save", signalled("TERM", script=SAVES), (143, b"saved\n"))
+IGNORES = "sh -c 'trap \"\" %s; echo ready; sleep 0.5; echo done'; echo not reached"
+is_("... or end later", signalled("TERM", script=IGNORES), (143, b"done\n"))
 is_("signals that the caller ignores are not ignored",
     subprocess.run(["sh", "-c", 'trap "" TERM CHLD; exec "$@"', "-", *argv("sh", "-c", "kill $$")]).returncode, 143)
 

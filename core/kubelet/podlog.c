@@ -108,12 +108,21 @@ static int64_t size_of(const struct podlog *l)
 /* The start of the first line at or after pos. */
 static int64_t line_start(const struct podlog *l, int64_t pos)
 {
-	char c = '\n';
+	int64_t end = size_of(l);
+	char chunk[CHUNK];
 
-	for (; pos > 0 && pos < size_of(l); pos++)
-		if (pread(l->fd, &c, 1, (off_t)pos - 1) != 1 || c == '\n')
-			break;
-	return pos;
+	while (pos > 0 && pos < end) {
+		ssize_t n = pread(l->fd, chunk, CHUNK, (off_t)pos - 1);
+		const char *newline = n > 0 ? memchr(chunk, '\n', (size_t)n) : NULL;
+
+		if (newline)
+			return pos + (newline - chunk) < end ? pos + (newline - chunk)
+							     : end;
+		if (n <= 0)
+			return pos;
+		pos += n;
+	}
+	return pos < end ? pos : end;
 }
 
 static void begin_since(struct podlog *l, size_t first)
@@ -131,23 +140,22 @@ static void begin_since(struct podlog *l, size_t first)
 
 static void begin_tail(struct podlog *l)
 {
-	int64_t pos = size_of(l), lines = 0;
+	int64_t size = size_of(l), pos = size, lines = 0;
 	char chunk[CHUNK];
 
 	while (pos > l->pos) {
 		int64_t n = pos - l->pos < CHUNK ? pos - l->pos : CHUNK;
+		const char *end = chunk + n;
 
 		if (pread(l->fd, chunk, (size_t)n, (off_t)(pos - n)) != n)
 			return;
-		for (int64_t i = n; i-- > 0;) {
-			bool last = pos - n + i + 1 == size_of(l);
+		while ((end = memrchr(chunk, '\n', (size_t)(end - chunk)))) {
+			int64_t next = pos - n + (end - chunk) + 1;
 
-			if (chunk[i] != '\n' || last)
+			if (next == size || ++lines < l->o.tail)
 				continue;
-			if (++lines == l->o.tail) {
-				l->pos = pos - n + i + 1;
-				return;
-			}
+			l->pos = next;
+			return;
 		}
 		pos -= n;
 	}

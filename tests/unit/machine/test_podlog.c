@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "tests/unit/kubelet/quoted.h"
@@ -20,6 +21,21 @@
 #include "local/state_owned.h"
 #include "machine/machine.h"
 #include "trainer/api.h"
+
+/* Of files, by the whole process. */
+static _Atomic long calls;
+
+int fstat(int fd, struct stat *st)
+{
+	calls++;
+	return (int)syscall(SYS_newfstatat, fd, "", st, AT_EMPTY_PATH);
+}
+
+ssize_t pread(int fd, void *data, size_t len, off_t at)
+{
+	calls++;
+	return syscall(SYS_pread64, fd, data, len, at);
+}
 
 static char home[] = "/tmp/kftrainer-podlog-XXXXXX";
 
@@ -334,6 +350,50 @@ static void test_no_uid(void **state)
 	buf_release(&a.text);
 }
 
+enum { LONG = 512 * 1024, MOST_CALLS = 1000 };
+
+/* As of a progress bar. No call for each byte of it. */
+static void test_a_long_line(void **state)
+{
+	static const struct {
+		const char *query;
+		size_t want;
+	} rows[] = {
+		{ "container=none&tailLines=1", 5 },
+		{ "container=none&tailLines=2", LONG + 5 },
+		{ "container=none&tailLines=3", LONG + 11 },
+		{ "container=none&sinceTime=1970-01-01T00:02:30Z", LONG + 5 },
+		{ "container=none&sinceTime=1970-01-01T00:03:20Z", 5 },
+		{ "container=none&sinceTime=1970-01-01T00:03:21Z", 0 },
+	};
+	/* The last one is within the line. */
+	static const struct output_mark marks[] = { { 0, 100000000000, true },
+						    { 6, 150000000000, false },
+						    { 7, 200000000000, false } };
+	struct fixture *f = *state;
+	char *line = malloc(LONG);
+
+	assert_non_null(line);
+	memset(line, 'x', LONG);
+	line[LONG - 1] = '\n';
+	add(f, "none.times", marks, sizeof(marks));
+	add(f, "none.log", "first\n", 6);
+	add(f, "none.log", line, LONG);
+	add(f, "none.log", "last\n", 5);
+	free(line);
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
+		long before = calls;
+		struct answer a;
+
+		ask(f, &a, rows[i].query);
+		UNTIL(a.ended, run(f));
+		assert_int_equal(a.text.len, rows[i].want);
+		if (calls - before > MOST_CALLS)
+			fail_msg("%s: %ld calls", rows[i].query, calls - before);
+		buf_release(&a.text);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -343,6 +403,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_left_open, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_logs, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_uid, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_a_long_line, setup, teardown),
 	};
 	struct error err = { 0 };
 	int rc;

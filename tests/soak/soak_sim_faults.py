@@ -79,7 +79,6 @@ CONTROLLER = [
     ('what is gone when a kind is listed anew is remembered', "core/kube/informer.c", '\ton_answer(inf);\n\tsweep(inf);', '\ton_answer(inf);'),
     ('a watch that is too old goes on', "core/kube/kube_list.c", '\t\terr->kind = ERR_EXPIRED;\n\t\treturn -1;', '\t\treturn error_clear_if(err, err->kind);'),
     ('a watch that was cut misses a change', "core/kube/informer.c", '\tinf->heard = false;\n', '\tinf->heard = false;\n\tif (inf->version && clock_ms() % 7 == 3) { char v[24]; snprintf(v, sizeof(v), "%lld", strtoll(inf->version, NULL, 10) + 1); set_version(inf, v); }\n'),
-    ('an old JobSet in the cache is believed', "core/manager/reconcile.c", 'meta_version_number(jobset) < written->jobset_version', 'false'),
     ('an old TrainJob in the cache is believed', "core/manager/reconcile.c", 'meta_version_number(p->tj) < p->memory->written.trainjob_version', 'false'),
     ('the JobSet of another is taken', "core/manager/reconcile.c", 'take && pass_check_owner(take, p->tj, &not_ours)', 'take && false && pass_check_owner(take, p->tj, &not_ours)'),
     ('what was known of a TrainJob is believed of the next of its name', "core/manager/reconcile.c", 'if (!str_eq(p->memory->uid, meta_uid(p->tj))) {', 'if (!p->memory->uid) {'),

@@ -1644,6 +1644,23 @@ static void test_pods_of_another(void **state)
 		   "failed");
 }
 
+/* A pass that sees an older JobSet than was written does nothing, and is repeated. */
+static void test_a_watch_that_lags(void **state)
+{
+	struct place p = { *state, "lag" };
+	struct job_memory *memory = job_memory_of(&p.w->memories, "lag/tj");
+
+	create(p.w, p.ns, RUNTIME("torch: {}"));
+	create(p.w, p.ns, TRAINJOB("", ""));
+	EVENTUALLY(has_state(p, "Created"));
+	pthread_mutex_lock(&p.w->pass);
+	memory->written.jobset_version = UINT64_MAX;
+	memory->stale_passes = 0;
+	pthread_mutex_unlock(&p.w->pass);
+	assert_int_equal(pass_after(p, 0), 200);
+	assert_int_equal(pass_after(p, 0), 400);
+}
+
 /* Versions that the watches do not reach: a watch hangs, or the data is of a backup. */
 static void test_watches_that_stay_behind(void **state)
 {
@@ -1863,6 +1880,7 @@ int main(void)
 		cmocka_unit_test(test_the_time_to_live_of_a_managed_job),
 		cmocka_unit_test(test_a_new_one_of_the_same_name),
 		cmocka_unit_test(test_pods_of_another),
+		cmocka_unit_test(test_a_watch_that_lags),
 		cmocka_unit_test(test_watches_that_stay_behind),
 		cmocka_unit_test(test_the_old_finalizer),
 		cmocka_unit_test(test_counted),

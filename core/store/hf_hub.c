@@ -137,7 +137,16 @@ const char *hf_repo_page(struct arena *arena, const struct hf_hub *hub,
 			    str_eq(repo->kind, "models") ? "" : "datasets/", repo->id);
 }
 
-static int gated(const struct hf_hub *hub, const struct hf_repo *repo, struct error *err)
+/* ": " and what the hub says, unless it only says that terms are to be accepted. */
+static const char *reason(struct arena *arena, const char *message)
+{
+	if (!*message || strstr(message, " is restricted"))
+		return "";
+	return arena_printf(arena, ": %.300s", str_visible(arena, message, false));
+}
+
+static int gated(const struct hf_hub *hub, const struct hf_repo *repo,
+		 const char *message, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
 	const char *page = hf_repo_page(&arena, hub, repo);
@@ -150,8 +159,8 @@ static int gated(const struct hf_hub *hub, const struct hf_repo *repo, struct er
 				 name, page);
 	return error_set(err, ERR_DENIED,
 			 "%s is gated, and the account of the token in %s has no access: "
-			 "accept its terms at %s, or use another token",
-			 name, hub->token_from, page);
+			 "accept its terms at %s, or use another token%s",
+			 name, hub->token_from, page, reason(&arena, message));
 }
 
 static int not_found(const struct hf_hub *hub, const struct hf_repo *repo,
@@ -177,40 +186,52 @@ static int denied(const struct hf_hub *hub, const struct hf_repo *repo,
 {
 	cleanup_arena struct arena arena = { 0 };
 
-	return error_set(err, ERR_DENIED,
-			 "the token in %s has no read access to %s%s%.300s",
+	return error_set(err, ERR_DENIED, "the token in %s has no read access to %s%s",
 			 hub->token_from, hf_repo_shown(&arena, repo),
-			 *message ? ": " : "", str_visible(&arena, message, false));
+			 reason(&arena, message));
+}
+
+static int no_revision(const struct hf_repo *repo, struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+
+	return error_set(
+		err, ERR_NOT_FOUND,
+		"%s has no revision '%.200s': expected a branch, tag or commit%s",
+		hf_repo_shown(&arena, repo), str_visible(&arena, repo->revision, false),
+		*repo->folder ? ", with %2F for a '/' in its name" : "");
 }
 
 int hf_hub_refused(const struct hf_hub *hub, const struct hf_repo *repo, int status,
 		   const char *code, const char *message, struct error *err)
 {
 	static const char wrong_token[] = "Invalid credentials in Authorization header";
+	static const char disabled[] = "Access to this resource is disabled";
 	cleanup_arena struct arena arena = { 0 };
+	const char *name = hf_repo_shown(&arena, repo);
 
-	if (str_eq(code, "GatedRepo"))
-		gated(hub, repo, err);
+	if (str_starts(message, disabled))
+		error_set(err, ERR_DENIED, "%s has disabled the access to %s", hub->host,
+			  name);
+	else if (str_eq(code, "GatedRepo"))
+		gated(hub, repo, message, err);
 	else if (str_eq(code, "RevisionNotFound"))
-		error_set(err, ERR_NOT_FOUND,
-			  "%s has no revision '%.200s': expected a branch, tag or commit",
-			  hf_repo_shown(&arena, repo),
-			  str_visible(&arena, repo->revision, false));
+		no_revision(repo, err);
 	else if (status == 401 && hub->token_from && str_starts(message, wrong_token))
 		error_set(err, ERR_DENIED,
 			  "%s rejects the token in %s: mistyped, expired or revoked",
 			  hub->host, hub->token_from);
 	else if (str_eq(code, "EntryNotFound"))
 		error_set(err, ERR_NOT_FOUND, "%s has no such file at this revision",
-			  hf_repo_shown(&arena, repo));
+			  name);
 	else if (str_eq(code, "RepoNotFound") || status == 401 || status == 404)
 		not_found(hub, repo, err);
 	else if (status == 403 && hub->token_from)
 		denied(hub, repo, message, err);
 	else if (status == 403)
-		gated(hub, repo, err);
-	else
-		retry_fail(err, status);
+		gated(hub, repo, message, err);
+	else if (retry_fail(err, status))
+		error_wrap(err, "%s", name);
 	err->code = status;
 	return -1;
 }

@@ -351,12 +351,36 @@ static const struct {
 	{ 403, "GatedRepo", "", "ACCESS_TOKEN", ERR_DENIED,
 	  "token in ACCESS_TOKEN has no access" },
 	{ 403, "", "fine-grained", "HF_TOKEN", ERR_DENIED, "no read access" },
-	{ 404, "RevisionNotFound", "", NULL, ERR_NOT_FOUND, "no revision 'v9'" },
+	{ 403, "GatedRepo", "Please enable access in your fine-grained token settings",
+	  "HF_TOKEN", ERR_DENIED,
+	  "another token: Please enable access in your fine-grained" },
+	{ 403, "GatedRepo",
+	  "Access to model a/b is restricted and you are not in the list", "HF_TOKEN",
+	  ERR_DENIED, "use another token" },
+	{ 403, "", "Access to this resource is disabled.", NULL, ERR_DENIED,
+	  "huggingface.co has disabled the access to model org/name" },
+	{ 404, "RevisionNotFound", "", NULL, ERR_NOT_FOUND,
+	  "no revision 'v9': expected a branch, tag or commit" },
 	{ 404, "EntryNotFound", "", NULL, ERR_NOT_FOUND, "no such file" },
 	{ 404, "", "", NULL, ERR_NOT_FOUND, "no model org/name" },
-	{ 451, "", "", NULL, ERR_DENIED, "legal" },
+	{ 451, "", "", NULL, ERR_DENIED,
+	  "model org/name: HTTP 451: unavailable for legal" },
 	{ 500, "", "", NULL, ERR_BUSY, "500" },
 };
+
+/* A '/' after the revision begins a folder. */
+TEST(test_revision_and_folder)
+{
+	const struct hf_repo repo = { "models", "org/name", "feature", "x" };
+	const struct hf_hub hub = { .endpoint = "https://h", .host = "h" };
+	struct error err = { 0 };
+
+	assert_int_equal(hf_hub_refused(&hub, &repo, 404, "RevisionNotFound", "", &err),
+			 -1);
+	assert_string_equal(
+		err.msg, "model org/name has no revision 'feature': expected a branch, "
+			 "tag or commit, with %2F for a '/' in its name");
+}
 
 TEST(test_refusals)
 {

@@ -2,6 +2,7 @@
 #include "nodecheck/pair.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <linux/tcp.h> /* segs_out, which glibc lacks */
 #include <netinet/in.h>
 #include <poll.h>
@@ -22,7 +23,7 @@ enum {
 	PING_MS = 500, /* no more of them after that */
 	CHUNK = 64 * 1024,
 	BUFFER = 256 * 1024, /* unsent, so that a slow link is not waited for long */
-	GREETING_MS = 1000,
+	CALLERS = 64,
 };
 
 static int64_t now_us(void)
@@ -145,29 +146,104 @@ int pair_connect(struct pair_result *ret, const char *host, int port,
 	return sock_write(fd, "", 1, deadline, err); /* this end has all */
 }
 
+/* ---- who connects ---- */
+
+/* Those who have not said a whole token, the oldest first: none makes the others wait. */
+struct callers {
+	struct caller {
+		int fd;
+		size_t n;
+		char said[PAIR_TOKEN];
+	} list[CALLERS];
+	size_t n;
+};
+
+static void remove_caller(struct callers *c, size_t i)
+{
+	c->n--;
+	memmove(&c->list[i], &c->list[i + 1], (c->n - i) * sizeof(c->list[0]));
+}
+
+static void add_caller(struct callers *c, int listener)
+{
+	char peer[SOCK_ADDRESS_SIZE];
+	int fd = sock_accept(listener, peer);
+
+	if (fd < 0)
+		return;
+	if (c->n == CALLERS) {
+		close(c->list[0].fd);
+		remove_caller(c, 0);
+	}
+	c->list[c->n++] = (struct caller){ .fd = fd };
+}
+
+/* False: more of it is to come. */
+static bool has_spoken(struct caller *c)
+{
+	ssize_t n = recv(c->fd, c->said + c->n, PAIR_TOKEN - c->n, MSG_DONTWAIT);
+
+	if (n < 0)
+		return errno != EAGAIN && errno != EINTR;
+	c->n += (size_t)n;
+	return !n || c->n == PAIR_TOKEN;
+}
+
+/* The connection with the token, no longer in the list, or -1. Closes those with others. */
+static int find_peer(struct callers *c, const struct pollfd *p,
+		     const char token[PAIR_TOKEN])
+{
+	for (size_t i = c->n; i-- > 0;) {
+		struct caller *one = &c->list[i];
+		int fd = one->fd;
+		bool right;
+
+		if (!p[i].revents || !has_spoken(one))
+			continue;
+		right = one->n == PAIR_TOKEN && !memcmp(one->said, token, PAIR_TOKEN);
+		remove_caller(c, i);
+		if (right)
+			return fd;
+		close(fd);
+	}
+	return -1;
+}
+
+static int wait_for_callers(const struct callers *c, int listener,
+			    struct pollfd p[CALLERS + 1], int64_t deadline,
+			    struct error *err)
+{
+	int64_t left = deadline - clock_ms();
+
+	for (size_t i = 0; i < c->n; i++)
+		p[i] = (struct pollfd){ c->list[i].fd, POLLIN, 0 };
+	p[c->n] = (struct pollfd){ listener, POLLIN, 0 };
+	if (left <= 0 || !poll(p, c->n + 1, left < INT_MAX ? (int)left : INT_MAX))
+		return error_set(err, ERR_TIMEOUT, "timed out waiting for the peer");
+	return 0;
+}
+
 /* *ret: the connection with the token; others are closed. */
 static int accept_peer(int *ret, int listener, const char token[PAIR_TOKEN],
 		       int64_t deadline, struct error *err)
 {
-	for (;;) {
-		char peer[SOCK_ADDRESS_SIZE], said[PAIR_TOKEN];
-		int64_t until;
-		int fd;
+	struct pollfd p[CALLERS + 1] = { { 0 } };
+	struct callers c = { 0 };
+	int fd = -1;
 
-		if (sock_wait(listener, POLLIN, deadline, err))
-			return -1;
-		fd = sock_accept(listener, peer);
-		if (fd < 0)
-			continue;
-		until = clock_ms() + GREETING_MS;
-		if (!read_exactly(fd, said, sizeof(said),
-				  until < deadline ? until : deadline, IGNORED) &&
-		    !memcmp(said, token, sizeof(said))) {
-			*ret = fd;
-			return 0;
-		}
-		close(fd);
+	while (fd < 0 && !wait_for_callers(&c, listener, p, deadline, err)) {
+		bool more = p[c.n].revents;
+
+		fd = find_peer(&c, p, token);
+		if (fd < 0 && more)
+			add_caller(&c, listener);
 	}
+	while (c.n) {
+		close(c.list[0].fd);
+		remove_caller(&c, 0);
+	}
+	*ret = fd;
+	return fd < 0 ? -1 : 0;
 }
 
 int pair_serve(struct pair_result *ret, int listener, const char token[PAIR_TOKEN],

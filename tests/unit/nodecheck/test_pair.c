@@ -82,6 +82,38 @@ TEST(test_both_ends_measure_and_strangers_are_closed)
 	assert_true(r.sent > 0 && s.result.sent > 0);
 }
 
+/* Silent ones, and more than are waited for. */
+TEST(test_strangers_delay_nobody)
+{
+	enum { MANY = 200, EACH = 8 };
+	int fds[MANY];
+	struct pair_result r;
+	struct server s;
+	struct error err = { 0 };
+
+	for (int n = EACH; n <= MANY; n += MANY - EACH) {
+		enum dial_stage stage;
+
+		begin(&s, PAIR_MS);
+		for (int i = 0; i < n; i++) {
+			assert_int_equal(dial(&fds[i], "127.0.0.1", s.port,
+					      clock_ms() + LONG_MS, &stage, &err),
+					 0);
+			assert_int_equal(sock_write(fds[i], TOKEN, i % 2,
+						    clock_ms() + LONG_MS, &err),
+					 0);
+		}
+		if (pair_connect(&r, "127.0.0.1", s.port, TOKEN, clock_ms() + LONG_MS,
+				 &err))
+			fail_msg("%d strangers: %s", n, err.msg);
+		end(&s);
+		if (s.rc)
+			fail_msg("%d strangers: %s", n, s.err.msg);
+		for (int i = 0; i < n; i++)
+			close(fds[i]);
+	}
+}
+
 TEST(test_an_end_that_leaves)
 {
 	struct server s;

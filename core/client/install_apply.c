@@ -11,7 +11,7 @@
 
 #define FIELD_MANAGER "kftrainer-install"
 
-enum { POLL_MS = 200, HTTP_FORBIDDEN = 403 };
+enum { POLL_MS = 200, HTTP_FORBIDDEN = 403, TELL_MS = 5000 };
 
 struct applying {
 	struct kube *kube;
@@ -28,7 +28,8 @@ static bool is_transient(const struct error *why)
 
 /*
  * Call `check` every POLL_MS until it sets *ret_is; ERR_TIMEOUT after a->timeout_ms.
- * Errors that may pass, such as a kind that is not served yet, are retried until then.
+ * Errors that may pass, such as a kind that is not served yet, are retried until then. A wait
+ * of TELL_MS is reported.
  */
 static int wait_for(struct applying *a, const cJSON *obj, const char *what,
 		    int (*check)(struct applying *a, const cJSON *obj, bool *ret_is,
@@ -36,9 +37,9 @@ static int wait_for(struct applying *a, const cJSON *obj, const char *what,
 		    struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
-	int64_t end = clock_ms() + a->timeout_ms;
+	int64_t start = clock_ms();
 	struct error why;
-	bool is = false;
+	bool is = false, told = false;
 
 	for (;;) {
 		why = (struct error){ 0 };
@@ -48,11 +49,17 @@ static int wait_for(struct applying *a, const cJSON *obj, const char *what,
 			*err = why;
 			return -1;
 		}
-		if (clock_ms() >= end)
+		if (clock_ms() - start >= a->timeout_ms)
 			return error_set(err, ERR_TIMEOUT, "%s: not %s within %lld s%s%s",
 					 meta_title(&arena, obj), what,
 					 (long long)(a->timeout_ms / 1000),
 					 why.kind ? ": " : "", why.msg);
+		if (!told && clock_ms() - start >= TELL_MS) {
+			reporter_line(&a->out->notes, "%s: not %s yet%s%s; waiting",
+				      meta_title(&arena, obj), what, why.kind ? ": " : "",
+				      why.msg);
+			told = true;
+		}
 		if (stop_wait(POLL_MS))
 			return error_set(err, ERR_STOPPED, "interrupted");
 	}

@@ -206,7 +206,7 @@ static const struct sim_seed known[] = {
 	{ 2013, "a lost snapshot is made of a runtime that changes again" },
 	{ 352, "a queue moves a job, and its runtime changes, while nobody leads" },
 	{ 40019737, "a new TrainJob fails as the one of its name before it did" },
-	{ 80017775, "reading the TrainJob of a pod is refused once" },
+	{ 13692, "reading the TrainJob of a pod is refused once" },
 	{ 1400002848, "watches wait on when the API server answers again" },
 	{ 701128, "the pass that ends a job in time fails once, as those before it" },
 	{ 0, NULL },

@@ -15,6 +15,7 @@ struct world {
 	struct told told;
 	struct error err;
 	cJSON *list;
+	int64_t timeout_ms; /* 0: a minute */
 };
 
 static cJSON *quoted(const char *text)
@@ -51,7 +52,8 @@ static void put(struct world *w, const char *text)
 
 static int apply(struct world *w)
 {
-	const struct apply_opts how = { .timeout_ms = 60000,
+	const struct apply_opts how = { .timeout_ms =
+						w->timeout_ms ? w->timeout_ms : 60000,
 					.out = told_outcomes(&w->told) };
 
 	return install_apply(w->server.kube, w->list, &how, &w->err);
@@ -66,6 +68,23 @@ TEST(test_created)
 	assert_true(str_starts(w.told.text,
 			       "ConfigMap kubeflow-system/kubeflow-trainer-config: "
 			       "created\nDeployment kubeflow-system/d: created\n"));
+	end(&w);
+}
+
+/* What takes long says what it waits for. */
+TEST(test_a_kind_that_is_not_served)
+{
+	struct world w;
+
+	begin(&w, "[{'apiVersion':'apiextensions.k8s.io/v1','kind':"
+		  "'CustomResourceDefinition','metadata':{'name':'c'}}]");
+	w.timeout_ms = 7000;
+	assert_int_equal(apply(&w), -1);
+	check_text("error", w.err.msg,
+		   "CustomResourceDefinition c: not established within 7 s");
+	check_text("told", w.told.text,
+		   "CustomResourceDefinition c: created\n"
+		   "note: CustomResourceDefinition c: not established yet; waiting\n");
 	end(&w);
 }
 

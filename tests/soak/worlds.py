@@ -32,10 +32,17 @@ def build(directory, program, file, text):
 
 
 def first_failure(program, schedules):
-    """The first seed that fails, of those known and then of 1 on, and why; None if none does. It is not made shorter."""
-    with subprocess.Popen([program, "--schedules", str(schedules)], stdout=subprocess.PIPE,
-                          stderr=subprocess.DEVNULL, text=True, start_new_session=True) as ran:
+    """The first seed that fails, of those known and then of 1 on, and why; None if none does. It is not made shorter.
+    A schedule that never ends, as with a lock that is not freed, has no seed."""
+    limit = 120 + int(schedules)
+    with subprocess.Popen(["timeout", "-s", "KILL", str(limit), program, "--schedules", str(schedules)],
+                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, start_new_session=True) as ran:
         lines = (re.match(r"# seed (\d+): (.*)", line) for line in ran.stdout)
         found = next((line for line in lines if line), None)
-        os.killpg(ran.pid, signal.SIGKILL)
+        if not found and ran.wait() in (-signal.SIGKILL, 128 + signal.SIGKILL):
+            return "?", f"did not end within {limit} s"
+        try:
+            os.killpg(ran.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
     return (found[1], found[2]) if found else None

@@ -5,8 +5,11 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stddef.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "base/str.h"
 
 /* flags: further ones of posix_spawnattr_setflags(3). */
 static void set_attr(posix_spawnattr_t *attr, enum spawn_signals signals, short flags)
@@ -48,8 +51,9 @@ int spawn_program(pid_t *ret, const struct spawn *s)
 	return rc;
 }
 
-bool spawn_has_crlf(const char *path)
+const char *spawn_script_fault(const char *path)
 {
+	static const char marked[] = STR_BOM "#!";
 	char line[256];
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	ssize_t n = fd < 0 ? -1 : read(fd, line, sizeof(line));
@@ -57,17 +61,43 @@ bool spawn_has_crlf(const char *path)
 
 	if (fd >= 0)
 		close(fd);
-	return end && end - line > 2 && !memcmp(line, "#!", 2) && end[-1] == '\r';
+	if (!end || end - line < (ptrdiff_t)strlen(marked))
+		return NULL;
+	if (!memcmp(line, marked, strlen(marked)))
+		return SPAWN_BOM;
+	return !memcmp(line, "#!", 2) && end[-1] == '\r' ? SPAWN_CRLF : NULL;
+}
+
+const char *spawn_script_remedy(const char *message)
+{
+	static const struct {
+		const char *text, *remedy;
+	} rows[] = {
+		{ SPAWN_CRLF, "convert it, as with sed -i 's/\\r$//'" },
+		{ SPAWN_BOM, "remove the mark, as with sed -i '1s/^\\xef\\xbb\\xbf//'" },
+		{ SPAWN_FORMAT, "begin it with a line such as #!/usr/bin/env python3, or "
+				"start it with its interpreter" },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++)
+		if (strstr(message, rows[i].text))
+			return rows[i].remedy;
+	return NULL;
 }
 
 int spawn_failed(struct error *err, const char *path, int number)
 {
-	if (number != ENOENT || !strchr(path, '/') || access(path, F_OK))
+	const char *fault = strchr(path, '/') ? spawn_script_fault(path) : NULL;
+
+	if (fault && (number == ENOENT || number == ENOEXEC))
+		error_set(err, ERR_NOT_FOUND, "%s: a %s: %s", path, fault,
+			  spawn_script_remedy(fault));
+	else if (number == ENOENT && strchr(path, '/') && !access(path, F_OK))
+		error_set(err, ERR_NOT_FOUND,
+			  "%s: its interpreter (#! line or dynamic loader) is not there",
+			  path);
+	else
 		return error_errno(err, number, "%s", path);
-	error_set(err, ERR_NOT_FOUND, "%s: %s", path,
-		  spawn_has_crlf(path)
-			  ? "a " SPAWN_CRLF ": convert it, as with sed -i 's/\\r$//'"
-			  : "its interpreter (#! line or dynamic loader) is not there");
 	err->code = number;
 	return -1;
 }

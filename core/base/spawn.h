@@ -32,9 +32,16 @@ int spawn_program(pid_t *ret, const struct spawn *s);
 
 /* The error of that number, in words: of a script, the kernel says that it is not there. */
 int spawn_failed(struct error *err, const char *path, int number);
-/* The words for such a script, with which local/report.c recognizes the kubelet's message. */
-#define SPAWN_CRLF "script with the line ends of Windows"
-/* Does a script's first line end as a line of Windows? The kernel takes that for a name. */
-bool spawn_has_crlf(const char *path);
+/* Words of the kubelet, too, by which local/report.c recognizes its message. */
+#define SPAWN_CRLF   "script with the line ends of Windows"
+#define SPAWN_BOM    "script with a byte order mark before its #! line"
+#define SPAWN_FORMAT "neither a program nor a script with a #! line"
+/*
+ * Of a script that does not start: SPAWN_CRLF (the kernel takes the carriage return for a
+ * part of the interpreter's name) or SPAWN_BOM, by its first line; else NULL.
+ */
+const char *spawn_script_fault(const char *path);
+/* What to do about a message with one of those words; else NULL. */
+const char *spawn_script_remedy(const char *message);
 
 #endif

@@ -162,28 +162,28 @@ static bool parent_is_gone(int report_fd)
 /* Describe the error of execve(). */
 static int exec_failure(const char *file, struct sandbox_report *r)
 {
-	const char *text = NULL;
+	const char *text, *fault;
 
 	r->err = errno;
 	r->code = NOT_EXECUTABLE;
-	if (errno == ENOENT || errno == ENOTDIR) {
+	fault = spawn_script_fault(file);
+	if (r->err == ENOENT || r->err == ENOTDIR) {
 		r->code = NOT_FOUND;
 		if (!strchr(file, '/') || access(file, F_OK) != 0)
-			text = "command not found: ";
-		else if (spawn_has_crlf(file))
-			text = SPAWN_CRLF ": ";
+			text = "command not found";
 		else
-			text = "interpreter (#! line or dynamic loader) not found: ";
-	} else if (errno == EACCES || errno == EISDIR) {
-		text = "not executable: ";
-	} else if (errno == ENOEXEC) {
-		text = "not executable (neither a program nor a script with a #! line): ";
-	} else if (errno == E2BIG) {
-		text = "the arguments and the environment are too long for execve(): ";
+			text = fault ? fault
+				     : "interpreter (#! line or dynamic loader) not found";
+	} else if (r->err == EACCES || r->err == EISDIR) {
+		text = "not executable";
+	} else if (r->err == ENOEXEC) {
+		text = fault ? fault : "not executable (" SPAWN_FORMAT ")";
+	} else if (r->err == E2BIG) {
+		text = "the arguments and the environment are too long for execve()";
 	} else {
-		text = "cannot execute: ";
+		text = "cannot execute";
 	}
-	sandbox_join(r->what, sizeof(r->what), text, file, "");
+	sandbox_join(r->what, sizeof(r->what), text, ": ", file);
 	return -1;
 }
 

@@ -365,15 +365,13 @@ static bool is_too_long(const struct stream *s, const cJSON *end)
 			       "Argument list too long"));
 }
 
-/* Of exit code 127; the kubelet tells of a #! line that ends with a carriage return. */
-static const char *not_found_hint(const cJSON *end)
+/* What the kubelet's message about the script asks for; else the text. */
+static const char *script_hint(const cJSON *end, const char *text)
 {
 	const char *message = json_str(end, "message");
+	const char *remedy = message ? spawn_script_remedy(message) : NULL;
 
-	return message && strstr(message, SPAWN_CRLF)
-		       ? "convert the script, as with sed -i 's/\\r$//'"
-		       : "command not found: install it on this machine, or use its "
-			 "environment (--venv); images are not pulled";
+	return remedy ? remedy : text;
 }
 
 /* The hint, "" for none. */
@@ -394,14 +392,16 @@ static char *hint_of(const struct report *r, const struct stream *s, const char 
 		 !(s->reader.cause->side == LOG_PEER && own_error(s)))
 		add_log_hint(&b, r, s);
 	else if (code == 127)
-		buf_adds(&b, not_found_hint(end));
+		buf_adds(&b, script_hint(end, "command not found: install it on this "
+					      "machine, or use its environment (--venv); "
+					      "images are not pulled"));
 	else if (code == 126 && is_too_long(s, end))
 		buf_adds(&b,
 			 "Linux takes 128 KiB of one argument or variable, and 2 MiB of "
 			 "all: put the data in a file");
 	else if (code == 126 && !ends_with_ours(s))
-		buf_adds(&b, "file not executable: run chmod +x on it, or start it with "
-			     "its interpreter");
+		buf_adds(&b, script_hint(end, "file not executable: run chmod +x on it, "
+					      "or start it with its interpreter"));
 	else if (sig == SIGKILL)
 		buf_adds(&b, "killed by SIGKILL; check dmesg for an out-of-memory kill");
 	return text(&b);

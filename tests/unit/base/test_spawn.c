@@ -1,4 +1,5 @@
 #include "base/spawn.h"
+#include "base/str.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -68,10 +69,15 @@ TEST(test_why_a_script_does_not_start)
 {
 	static const struct {
 		const char *text, *says; /* NULL: no such file */
+		int rc;
 	} rows[] = {
-		{ "#!/bin/sh\r\necho\r\n", "line ends of Windows" },
-		{ "#!/no/interpreter\n", "interpreter" },
-		{ NULL, "No such file" },
+		{ "#!/bin/sh\r\necho\r\n", "line ends of Windows", ENOENT },
+		{ "#!/no/interpreter\n", "interpreter", ENOENT },
+		{ STR_BOM "#!/bin/sh\n",
+		  "a script with a byte order mark before its #! line: remove the mark",
+		  ENOEXEC },
+		{ "echo\n", "Exec format error", ENOEXEC },
+		{ NULL, "No such file", ENOENT },
 	};
 	char dir[] = "/tmp/kftrainer-spawn-XXXXXX", path[64];
 	char *argv[] = { path, NULL };
@@ -91,9 +97,9 @@ TEST(test_why_a_script_does_not_start)
 							  .argv = argv,
 							  .envp = environ,
 							  .fds = { -1, -1, -1 } });
-		assert_int_equal(rc, ENOENT);
+		assert_int_equal(rc, rows[i].rc);
 		assert_int_equal(spawn_failed(&err, path, rc), -1);
-		assert_int_equal(err.code, ENOENT);
+		assert_int_equal(err.code, rc);
 		if (!strstr(err.msg, rows[i].says) || !strstr(err.msg, path))
 			fail_msg("%zu: %s", i, err.msg);
 	}

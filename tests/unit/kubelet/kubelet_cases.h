@@ -91,6 +91,8 @@ static void test_how_it_ends(void **state)
 		  "script with the line ends of Windows: ./windows" },
 		{ "'command':['./no-format']", 126, 0, "StartError",
 		  "neither a program nor" },
+		{ "'command':['./marked']", 126, 0, "StartError",
+		  "script with a byte order mark before its #! line: ./marked" },
 		{ "'command':['true'],'workingDir':'/no/such/folder'", 128, 0,
 		  "StartError",
 		  "working directory /no/such/folder: No such file or directory" },
@@ -104,6 +106,9 @@ static void test_how_it_ends(void **state)
 			 0);
 	assert_int_equal(file_write(path_join(&t.arena, t.dir, "windows"),
 				    "#!/bin/sh\r\nexit\r\n", 17, 0755, &err),
+			 0);
+	assert_int_equal(file_write(path_join(&t.arena, t.dir, "marked"),
+				    "\xef\xbb\xbf#!/bin/sh\n", 13, 0755, &err),
 			 0);
 	assert_int_equal(file_write(path_join(&t.arena, t.dir, "no-format"), "hello\n", 6,
 				    0755, &err),

@@ -177,7 +177,19 @@ TEST(test_causes)
 		  "ends of Windows: ./a'",
 		  127,
 		  "exit code 127: script with the line ends of Windows: ./a\nhint: "
-		  "convert the script" },
+		  "convert it, as with sed" },
+		{ "",
+		  "'exitCode':126,'reason':'StartError','message':'script with a byte order "
+		  "mark before its #! line: ./a'",
+		  126,
+		  "exit code 126: script with a byte order mark before its #! line: "
+		  "./a\nhint: remove the mark" },
+		{ "",
+		  "'exitCode':126,'reason':'StartError','message':'not executable (neither a "
+		  "program nor a script with a #! line): ./a'",
+		  126,
+		  "exit code 126: not executable (neither a program nor a script with a #! "
+		  "line): ./a\nhint: begin it with a line such as #!/usr/bin/env" },
 		{ "", "'exitCode':126", 126, "exit code 126\nhint: file not executable" },
 		{ "kftrainer supervise: run directory: it is that of job a",
 		  "'exitCode':126", 126, "exit code 126\nlast line" },

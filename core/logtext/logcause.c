@@ -261,6 +261,15 @@ static const struct log_cause causes[] = {
 	{ AT("", "Disk quota exceeded"), 0, "a disk quota is used up" },
 	{ AT("", "Read-only file system"), 0,
 	  "the path is read-only: write to a volume that is not" },
+	{ AT("Permission denied: '", "/."), 0,
+	  "the process's user has no home directory: set HOME, for the caches of "
+	  "libraries, to a directory where it may write, such as /tmp, in env" },
+	{ AT("get", "pwuid(): uid not found"), 0,
+	  "the process's user has no name in the image: set USER and HOME in env, such as "
+	  "USER=train and HOME=/tmp" },
+	{ AT("resource busy: '", ".nfs"), 0,
+	  "a file on NFS was removed while it was open: set TMPDIR in env to a directory "
+	  "of the node, such as /tmp" },
 	{ AT("[", "Errno 13] Permission denied"), 0,
 	  "the process's user may not use that path: check the volume's owner, and "
 	  "fsGroup or runAsUser in securityContext" },
@@ -313,6 +322,10 @@ static const struct log_cause causes[] = {
 	{ AT("de", "vice-side assert triggered"), 0,
 	  "an assertion in a GPU kernel failed, as for an index out of range: set "
 	  "CUDA_LAUNCH_BLOCKING=1 in env to see where" },
+	{ AT("TPU is alread", "y in use"), 0,
+	  "another process uses the TPU, which takes one at a time" },
+	{ AT("loss scale alread", "y at minimum"), 0,
+	  "the gradients overflow fp16: use bf16, or a lower learning rate" },
 	{ AT("unspecified ", "launch failure"), 0,
 	  "a GPU kernel failed: set CUDA_LAUNCH_BLOCKING=1 in env to see where, and check "
 	  "the node with 'kftrainer gpu'" },

@@ -743,6 +743,23 @@ static const struct row {
 	{ "RuntimeError: Detected mismatch between collectives on ranks. Rank 0 is running "
 	  "inconsistent collective",
 	  "the ranks called different collective operations", LOG_OWN },
+	/* Users that the image does not know, file systems, devices. */
+	{ "[rank1]: PermissionError: [Errno 13] Permission denied: '/.cache'",
+	  "the process's user has no home directory", LOG_OWN },
+	{ "PermissionError: [Errno 13] Permission denied: '/.triton'",
+	  "the process's user has no home directory", LOG_OWN },
+	{ "PermissionError: [Errno 13] Permission denied: '/app/.triton'",
+	  "the process's user may not use that path", LOG_OWN },
+	{ "KeyError: 'getpwuid(): uid not found: 1002700000'",
+	  "the process's user has no name in the image", LOG_OWN },
+	{ "OSError: [Errno 16] Device or resource busy: '.nfs00000000000a4c9d00005011'",
+	  "a file on NFS was removed while it was open", LOG_OWN },
+	{ "Unable to initialize backend 'tpu': ABORTED: The TPU is already in use by process "
+	  "with pid 176028.",
+	  "another process uses the TPU", LOG_OWN },
+	{ "Exception: Current loss scale already at minimum - cannot decrease scale anymore. "
+	  "Exiting run.",
+	  "the gradients overflow fp16", LOG_OWN },
 	/* Hubs, by httpx. */
 	{ "huggingface_hub.errors.HfHubHTTPError: Client error '429 Too Many Requests' for url",
 	  "the server limits how often it is asked", LOG_OWN },

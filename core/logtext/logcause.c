@@ -138,11 +138,13 @@ static const char nccl_lost[] = "another rank has ended, or the network between 
 static const struct log_cause causes[] = {
 	/*
 	 * No failures: PyTorch tries IPv6 first; joblib can run without semaphores;
-	 * TensorFlow and PyTorch with CUDA search for GPUs though a job has none.
+	 * TensorFlow and PyTorch with CUDA search for GPUs though a job has none;
+	 * multiprocessing removes its directory on NFS, where a file is still open.
 	 */
 	{ AT("(errno: 97 ", "- Address family") },
 	{ AT("", "joblib will operate in serial mode") },
 	{ AT("failed call to cu", "Init") },
+	{ AT("resource busy: '", ".nfs") },
 	{ AT("", "CUDA initialization: Found no NVIDIA driver") },
 
 	/* Our initializers. */
@@ -267,9 +269,6 @@ static const struct log_cause causes[] = {
 	{ AT("get", "pwuid(): uid not found"), 0,
 	  "the process's user has no name in the image: set USER and HOME in env, such as "
 	  "USER=train and HOME=/tmp" },
-	{ AT("resource busy: '", ".nfs"), 0,
-	  "a file on NFS was removed while it was open: set TMPDIR in env to a directory "
-	  "of the node, such as /tmp" },
 	{ AT("[", "Errno 13] Permission denied"), 0,
 	  "the process's user may not use that path: check the volume's owner, and "
 	  "fsGroup or runAsUser in securityContext" },

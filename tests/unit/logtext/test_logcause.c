@@ -753,7 +753,7 @@ static const struct row {
 	{ "KeyError: 'getpwuid(): uid not found: 1002700000'",
 	  "the process's user has no name in the image", LOG_OWN },
 	{ "OSError: [Errno 16] Device or resource busy: '.nfs00000000000a4c9d00005011'",
-	  "a file on NFS was removed while it was open", LOG_OWN },
+	  NULL, LOG_OWN },
 	{ "Unable to initialize backend 'tpu': ABORTED: The TPU is already in use by process "
 	  "with pid 176028.",
 	  "another process uses the TPU", LOG_OWN },

@@ -182,6 +182,9 @@ static const struct log_cause causes[] = {
 	{ AT("", "ImportError: lib"), ':',
 	  "Python could not load the library lib%s: check that the image has it, in a "
 	  "version that fits" },
+	{ AT("loading shared ", "libraries: "), ':',
+	  "the program needs the library %s: check that the image has it, for this user, "
+	  "in a version that fits" },
 	{ AT("can", "'t open file '"), '\'', "there is no script %s" },
 	{ AT("version `", "GLIBC_"), '\'',
 	  "a library needs the C library GLIBC_%s, and the image has an older one" },

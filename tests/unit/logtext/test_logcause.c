@@ -743,6 +743,9 @@ static const struct row {
 	{ "RuntimeError: Detected mismatch between collectives on ranks. Rank 0 is running "
 	  "inconsistent collective",
 	  "the ranks called different collective operations", LOG_OWN },
+	{ "/usr/bin/train: error while loading shared libraries: libpython3.11.so.1.0: cannot "
+	  "open shared object file: No such file or directory",
+	  "the program needs the library libpython3.11.so.1.0", LOG_OWN },
 	/* Users that the image does not know, file systems, devices. */
 	{ "[rank1]: PermissionError: [Errno 13] Permission denied: '/.cache'",
 	  "the process's user has no home directory", LOG_OWN },

@@ -1,0 +1,46 @@
+/* The TrainJob as a run directory keeps it. */
+#include "tests/unit/trainer/yaml_doc.h"
+#include "trainer/run_spec.h"
+
+#define TRAINJOB "apiVersion: trainer.kubeflow.org/v1alpha1, kind: TrainJob, "
+
+static void check_kept(const char *job, const char *want)
+{
+	cleanup_arena struct arena arena = { 0 };
+	cleanup_json cJSON *tj = doc(job);
+	const char *text = run_spec_job(&arena, tj);
+	cleanup_json cJSON *kept = doc(text);
+
+	assert_false(strchr(text, '$'));
+	assert_doc(kept, want);
+}
+
+/* Of a variable with a secret's name the value is left out, wherever it is. */
+TEST(test_values_of_secrets)
+{
+	check_kept("{" TRAINJOB
+		   "metadata: {name: a}, spec: {suspend: true, trainer: {env: ["
+		   "{name: HF_TOKEN, value: s3cret}, {name: EPOCHS, value: '$(N)'}, "
+		   "{name: aws_secret_access_key, value: s3cret}, "
+		   "{name: API_KEY, valueFrom: {secretKeyRef: {name: s, key: k}}}]}, "
+		   "initializer: {model: {env: [{name: PASSWORD, value: s3cret}]}}}}",
+		   "{" TRAINJOB "metadata: {name: a}, spec: {trainer: {env: ["
+		   "{name: HF_TOKEN}, {name: EPOCHS, value: '$(N)'}, "
+		   "{name: aws_secret_access_key}, "
+		   "{name: API_KEY, valueFrom: {secretKeyRef: {name: s, key: k}}}]}, "
+		   "initializer: {model: {env: [{name: PASSWORD}]}}}}");
+}
+
+/* ... also in what the user wrote. */
+TEST(test_values_of_secrets_of_the_user)
+{
+	check_kept(
+		"{" TRAINJOB "metadata: {name: a, annotations: {"
+		"kubectl.kubernetes.io/last-applied-configuration: '{\"apiVersion\":"
+		"\"trainer.kubeflow.org/v1alpha1\",\"kind\":\"TrainJob\",\"spec\":{\"trainer\":"
+		"{\"env\":[{\"name\":\"TOKEN\",\"value\":\"s3cret\"}]}}}'}}, spec: {}}",
+		"{" TRAINJOB "metadata: {name: a}, spec: {}, submitted: {" TRAINJOB
+		"spec: {trainer: {env: [{name: TOKEN}]}}}}");
+}
+
+RUN_TESTS(NULL, NULL)

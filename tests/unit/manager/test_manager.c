@@ -484,9 +484,16 @@ TEST(test_bad_settings)
 /* Its own image is that of its pod's container; in namespaces of its own, hence the last. */
 TEST(test_in_a_pod)
 {
-	static const char *const pods[] = {
-		"[{\"name\":\"a\",\"image\":\"x\"},{\"name\":\"manager\",\"image\":\"y\"}]",
-		"[{\"name\":\"a\",\"image\":\"x\"},{\"name\":\"b\",\"image\":\"y\"}]",
+	static const char of_manager[] = "[{\"name\":\"a\",\"image\":\"x\"},"
+					 "{\"name\":\"manager\",\"image\":\"y\"}]";
+	static const char of_others[] = "[{\"name\":\"a\",\"image\":\"x\"},"
+					"{\"name\":\"b\",\"image\":\"y\"}]";
+	static const struct {
+		const char *set, *pod, *want;
+	} rows[] = {
+		{ NULL, of_manager, "y" },
+		{ NULL, of_others, "x" },
+		{ "set", of_manager, "set" },
 	};
 	char host[256] = "";
 	struct error err = { 0 };
@@ -495,11 +502,12 @@ TEST(test_in_a_pod)
 	if (account_make() || file_write(ACCOUNT "namespace", MANAGER_NAMESPACE,
 					 strlen(MANAGER_NAMESPACE), 0600, &err))
 		skip(); /* no user namespaces here */
-	for (int i = 0; i < 2; i++) {
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		struct stage s;
 
 		begin(&s);
 		s.config.election.enabled = false;
+		s.config.image = rows[i].set;
 		create_cluster_runtime(&s);
 		create_job(&s, "j");
 		create_text(
@@ -509,10 +517,10 @@ TEST(test_in_a_pod)
 				"{\"apiVersion\":\"v1\",\"kind\":\"Pod\","
 				"\"metadata\":{\"name\":\"%s\",\"namespace\":\"" MANAGER_NAMESPACE
 				"\"},\"spec\":{\"containers\":%s}}",
-				host, pods[i]));
+				host, rows[i].pod));
 		run(&s);
 		EVENTUALLY(has_jobset(&s, "j"));
-		check_image(&s, i ? "x" : "y");
+		check_image(&s, rows[i].want);
 		kill(s.pid, SIGTERM);
 		assert_int_equal(ended(&s), 0);
 		end(&s);

@@ -168,7 +168,7 @@ make_pki() {
 
 # ---- the programs --------------------------------------------------------------------------------
 workload_gates=GenericWorkload=true,TopologyAwareWorkloadScheduling=true
-# Those of what no test has: a cluster that only waits takes a tenth of a processor otherwise, and many do at a time.
+# Controllers that no test needs. With all of them an idle cluster takes a tenth of a processor, and several are idle at a time.
 no_controllers="certificatesigningrequest-approving certificatesigningrequest-cleaner certificatesigningrequest-signing
 	cronjob device-taint-eviction endpointslice-mirroring horizontal-pod-autoscaler kube-apiserver-serving-clustertrustbundle-publisher
 	legacy-serviceaccount-token-cleaner persistentvolume-attach-detach persistentvolume-expander podcertificaterequest-cleaner

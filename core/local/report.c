@@ -402,7 +402,7 @@ static char *hint_of(const struct report *r, const struct stream *s, const char 
 	else if (code == 126 && !ends_with_ours(s))
 		buf_adds(&b, script_hint(end, "file not executable: run chmod +x on it, "
 					      "or start it with its interpreter"));
-	else if (sig == SIGKILL)
+	else if (sig == SIGKILL || code == 128 + SIGKILL) /* of a shell's command */
 		buf_adds(&b, "killed by SIGKILL; check dmesg for an out-of-memory kill");
 	return text(&b);
 }

@@ -164,6 +164,8 @@ TEST(test_causes)
 		  "killed by SIGSEGV (signal 11)\nlast line" },
 		{ "", "'exitCode':137,'signal':9", 137,
 		  "killed by SIGKILL (signal 9)\nhint: killed by SIGKILL; check dmesg" },
+		{ "Killed", "'exitCode':137", 137,
+		  "exit code 137\nhint: killed by SIGKILL; check dmesg" },
 		{ "", "'exitCode':137,'signal':9,'message':'killed by signal 9 (Killed)'",
 		  137, "killed by SIGKILL (signal 9)\nhint: killed by SIGKILL" },
 		{ "",

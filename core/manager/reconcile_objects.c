@@ -340,6 +340,15 @@ static int suspend_alone(struct pass *p, struct error *err)
 	return objects_patch_jobset(p, patch, true, err);
 }
 
+static int recreate_jobset(struct pass *p, const char *why, struct error *err)
+{
+	if (objects_delete_jobset(p, "Foreground", err))
+		return -1;
+	pass_event(p, false, "JobSetReplaced",
+		   arena_printf(&p->arena, "recreating the suspended JobSet: %s", why));
+	return error_set(err, ERR_CONFLICT, "the suspended JobSet is being recreated");
+}
+
 /*
  * Most fields of a JobSet are immutable. It is suspended as it is; once it has no pods it
  * is deleted, and the next pass recreates it. Otherwise fails with `why`.
@@ -360,12 +369,43 @@ static int replace_jobset(struct pass *p, const cJSON *obj, const struct error *
 		*err = *why;
 		return -1;
 	}
-	if (objects_delete_jobset(p, "Foreground", err))
-		return -1;
-	pass_event(p, false, "JobSetReplaced",
-		   "recreating the suspended JobSet: it cannot be changed to "
-		   "the new template");
-	return error_set(err, ERR_CONFLICT, "the suspended JobSet is being recreated");
+	return recreate_jobset(p, "it cannot be changed to the new template", err);
+}
+
+/* Webhooks of others may add to what is written: as the JobSet would be then. */
+static bool apply_drops_placement(const struct pass *p, const cJSON *obj,
+				  const cJSON *before)
+{
+	const struct kube_write how = { .manager = MANAGER_FIELD_OWNER,
+					.force = true,
+					.dry_run = true };
+	cleanup_json cJSON *copy = json_dup(obj);
+	cleanup_json cJSON *after = NULL;
+
+	pass_write_precondition(copy, before);
+	return !kube_apply(p->r->conf.kube, copy, &how, &after, IGNORED) &&
+	       jobset_drops_placement(before, after);
+}
+
+/*
+ * Kueue may admit a job again with another flavor: pods that also had the node selectors
+ * of the first would wait for ever. 1: the Jobs of the suspended JobSet would keep what
+ * `obj` drops. Not where claims with data would go with the JobSet.
+ */
+static int keeps_placement(const struct pass *p, const cJSON *obj, struct error *err)
+{
+	const cJSON *known = p->jobset.own;
+	struct kube_ref ref = { JOBSET_API_VERSION, JOBSET_KIND, p->ns, p->name };
+	cleanup_json cJSON *before = NULL;
+	cleanup_json cJSON *claims = NULL;
+
+	if (p->r->conf.local || !jobset_suspended(known) || jobset_is_active(known))
+		return 0;
+	if (kube_get(p->r->conf.kube, &ref, &before, err))
+		return error_clear_if(err, ERR_NOT_FOUND);
+	claims = jobset_own_claims(before);
+	return !claims->child && jobset_drops_placement(before, obj) &&
+	       apply_drops_placement(p, obj, before);
 }
 
 static void jobset_was_made(struct pass *p, bool suspended)
@@ -406,12 +446,21 @@ static int write_jobset(struct pass *p, cJSON *obj, struct error *err)
 	struct error why = { 0 };
 	cleanup_json cJSON *meta = NULL;
 	const cJSON *before = p->jobset.own;
+	int keeps;
 
 	if (before && meta_is_deleted(before))
 		return 0; /* the watch queues the TrainJob once the JobSet is gone */
 	if (before && last->hash == hash && last->generation == meta_generation(before) &&
 	    has_labels(before, obj))
 		return 0;
+	keeps = before ? keeps_placement(p, obj, err) : 0;
+	if (keeps < 0)
+		return -1;
+	if (keeps)
+		return recreate_jobset(p,
+				       "its Jobs would keep node selectors, tolerations "
+				       "or scheduling gates that are gone",
+				       err);
 	if (objects_apply(p, obj, before, &meta, &why))
 		return replace_jobset(p, obj, &why, err);
 	*last = (struct last_write){ hash, meta_generation(meta) };

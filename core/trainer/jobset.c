@@ -174,6 +174,45 @@ const cJSON *rjob_pod_spec_const(const cJSON *rjob)
 	return json_get(rjob, "template", "spec", "template", "spec");
 }
 
+static bool list_has(const cJSON *list, const cJSON *item)
+{
+	const cJSON *other;
+
+	json_each(other, list)
+		if (json_equal(other, item))
+			return true;
+	return false;
+}
+
+static bool pods_drop_placement(const cJSON *before, const cJSON *after)
+{
+	static const char *const lists[] = { "tolerations", "schedulingGates" };
+	const cJSON *item;
+
+	json_each(item, json_get(before, "nodeSelector"))
+		if (!json_get(after, "nodeSelector", item->string))
+			return true;
+	for (size_t i = 0; i < N_ELEMENTS(lists); i++)
+		json_each(item, json_get(before, lists[i]))
+			if (!list_has(json_get(after, lists[i]), item))
+				return true;
+	return false;
+}
+
+bool jobset_drops_placement(const cJSON *before, const cJSON *after)
+{
+	const cJSON *rjob, *same;
+
+	json_each(rjob, jobset_jobs_const(jobset_spec_of(before))) {
+		same = json_find_const(jobset_jobs_const(jobset_spec_of(after)), "name",
+				       json_str(rjob, "name"));
+		if (same && pods_drop_placement(rjob_pod_spec_const(rjob),
+						rjob_pod_spec_const(same)))
+			return true;
+	}
+	return false;
+}
+
 int64_t job_parallelism(const cJSON *job)
 {
 	return json_int(job, 1, "parallelism");

@@ -95,6 +95,11 @@ void jobset_add_claims(cJSON *jobset);
  * the caller's. retentionPolicy.whenDeleted: Delete, which is the default, or Retain.
  */
 cJSON *jobset_own_claims(const cJSON *jobset);
+/*
+ * Do pods of `before` have a node selector, toleration or scheduling gate that those of
+ * `after` have not? JobSet adds the template's to a Job that it resumes, and removes none.
+ */
+bool jobset_drops_placement(const cJSON *before, const cJSON *after);
 
 /* status.replicatedJobsStatus of a whole JobSet, and of one element its Jobs. */
 const cJSON *jobset_jobs_status(const cJSON *jobset);

@@ -1056,6 +1056,50 @@ static void test_a_lost_snapshot_of_a_running_job(void **state)
 	immutable(p, false);
 }
 
+#define FLAVOR(suspended, selector)                                              \
+	"{spec: {suspend: " #suspended ", runtimePatches: [{manager: a.b/c, "    \
+	"trainingRuntimeSpec: {template: {spec: {replicatedJobs: [{name: node, " \
+	"template: {spec: {template: {spec: {nodeSelector: " selector "}}}}}]}}}}]}}"
+
+static bool is_placed(struct place p, const char *key)
+{
+	cleanup_json cJSON *jobset = get(p, "jobset");
+	const cJSON *jobs = json_get(jobset, "spec", "replicatedJobs");
+
+	return json_str(jobs ? jobs->child : NULL, "template", "spec", "template", "spec",
+			"nodeSelector", key);
+}
+
+/* kubernetes-sigs/jobset#1294: a Job that is resumed would have the selectors of both. */
+static void test_another_flavor(void **state)
+{
+	struct place p = { *state, "flavors" };
+	cleanup_json cJSON *first = NULL;
+	cleanup_json cJSON *same = NULL;
+	cleanup_json cJSON *other = NULL;
+
+	create(p.w, p.ns, RUNTIME("torch: {}"));
+	create(p.w, p.ns, TRAINJOB("", ", suspend: true"));
+	EVENTUALLY(has_state(p, "Suspended"));
+	first = get(p, "jobset");
+	change(p, "trainjob", FLAVOR(false, "{a: x}"));
+	EVENTUALLY(is_placed(p, "a") && !is_suspended(p));
+	change(p, "trainjob", FLAVOR(true, "{a: x}"));
+	EVENTUALLY(is_suspended(p));
+	change(p, "trainjob", FLAVOR(false, "{a: x, c: z}"));
+	EVENTUALLY(is_placed(p, "c") && !is_suspended(p));
+	same = get(p, "jobset");
+	check_text("uid", meta_uid(same), meta_uid(first));
+	change(p, "trainjob", FLAVOR(true, "{a: x, c: z}"));
+	EVENTUALLY(is_suspended(p));
+	change(p, "trainjob", FLAVOR(false, "{b: x}"));
+	EVENTUALLY(is_placed(p, "b") && !is_suspended(p));
+	other = get(p, "jobset");
+	assert_string_not_equal(meta_uid(other), meta_uid(first));
+	assert_false(is_placed(p, "a"));
+	assert_int_equal(told(p, "JobSetReplaced"), 1);
+}
+
 static bool is_vouched_for(struct place p)
 {
 	cleanup_json cJSON *jobset = get(p, "jobset");
@@ -1852,6 +1896,7 @@ int main(void)
 		cmocka_unit_test(test_progress_does_not_hold_up_the_end),
 		cmocka_unit_test(test_a_new_one_of_the_name_does_not_end),
 		cmocka_unit_test(test_a_refused_state),
+		cmocka_unit_test(test_another_flavor),
 		cmocka_unit_test(test_a_job_that_does_not_fit),
 		cmocka_unit_test(test_a_snapshot_taken_again),
 		cmocka_unit_test(test_what_is_not_ours),

@@ -149,4 +149,34 @@ TEST(test_claims_that_go_with_the_jobset)
 	assert_doc(none, "[]");
 }
 
+TEST(test_dropped_placement)
+{
+	static const struct {
+		const char *before, *after;
+		bool drops;
+	} rows[] = {
+		{ "containers: []", "nodeSelector: {a: b}, tolerations: [{key: t}]",
+		  false },
+		{ "nodeSelector: {a: b}", "nodeSelector: {a: c, d: e}", false },
+		{ "nodeSelector: {a: b}", "nodeSelector: {d: e}", true },
+		{ "nodeSelector: {a: b}", "containers: []", true },
+		{ "tolerations: [{key: t}]", "tolerations: [{key: u}, {key: t}]", false },
+		{ "tolerations: [{key: t}]", "tolerations: [{key: u}]", true },
+		{ "schedulingGates: [{name: g}]", "schedulingGates: []", true },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
+		cleanup_arena struct arena arena = { 0 };
+		cleanup_json cJSON *before = doc(arena_printf(
+			&arena,
+			"{spec: {replicatedJobs: [{name: x}, " RJOB_OF("%s") "]}}",
+			rows[i].before));
+		cleanup_json cJSON *after = doc(arena_printf(
+			&arena, "{spec: {replicatedJobs: [" RJOB_OF("%s") "]}}",
+			rows[i].after));
+
+		assert_int_equal(jobset_drops_placement(before, after), rows[i].drops);
+	}
+}
+
 RUN_TESTS(NULL, NULL)

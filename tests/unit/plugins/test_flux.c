@@ -43,7 +43,14 @@ TEST(test_scripts_decide)
 					"node", TRAINS, WITH("node", "%s")) "]}}}",
 				rows[i].policy, rows[i].node));
 
-		assert_in(script(o, "init.sh"), rows[i].hosts);
+		assert_in(script(o, "init.sh"),
+			  arena_printf(
+				  &a,
+				  "\necho '%s' > \"$config/etc/flux/system/hostlist\"\n",
+				  rows[i].hosts));
+		assert_in(script(o, "init.sh"),
+			  arena_printf(&a, "\nhosts = [ { host = \"%s\" } ]\n",
+				       rows[i].hosts));
 		assert_in(script(o, "init.sh"), "tcp://eth0:%p");
 		assert_in(script(o, "init.sh"), "tcp://%h.tj.ns.svc.cluster.local:%p");
 		assert_in(script(o, "init.sh"), "default_port = 8050");

@@ -250,6 +250,31 @@ TEST(test_warnings)
 	assert_int_equal(cJSON_GetArraySize(off), 2);
 }
 
+/* Of a command whose nodes would train alone. */
+TEST(test_warning_of_the_command)
+{
+	static const char runtime[] =
+		"{kind: ClusterTrainingRuntime, metadata: {name: rt}, spec: {mlPolicy: "
+		"{numNodes: 2, torch: {}}, template: {spec: {replicatedJobs: [{name: node, "
+		"template: {metadata: {labels: {trainer.kubeflow.org/trainjob-ancestor-step: "
+		"trainer}}, spec: {template: {spec: {containers: [{name: node}]}}}}}]}}}}";
+	cleanup_json cJSON *tj = doc(
+		"{metadata: {name: tj}, spec: {trainer: {command: [accelerate, launch, "
+		"a.py]}, runtimeRef: {name: rt, kind: ClusterTrainingRuntime, apiGroup: "
+		"trainer.kubeflow.org}}}");
+	cleanup_json cJSON *rt = doc(runtime), *warnings = cJSON_CreateArray();
+	struct pipeline p = { no_plugins, &offline };
+	cleanup_field_errors struct field_errors errs = { 0 };
+
+	pipeline_validate(&p, NULL, tj, rt, &errs, warnings);
+	assert_int_equal(errs.n, 0);
+	assert_int_equal(cJSON_GetArraySize(warnings), 1);
+	assert_non_null(strstr(warnings->child->valuestring, "accelerate launch"));
+	/* A change of a job that exists warns of nothing. */
+	pipeline_validate(&p, tj, tj, rt, &errs, warnings);
+	assert_int_equal(cJSON_GetArraySize(warnings), 1);
+}
+
 #define ROLE(role, more)                                                            \
 	"{spec: {template: {spec: {replicatedJobs: [{name: j" more                  \
 	", template: {metadata: "                                                   \

@@ -222,10 +222,10 @@ const struct cmd cmd_logs = {
 	.args = "JOB | --from URI",
 	.summary = "print the output of a job's processes",
 	.about =
-		"With several processes, each line is prefixed with its process. -f waits for\n"
-		"pods to start and continues across restarts, replaced pods and lost connections\n"
-		"without losing or repeating lines, and shows reported progress on standard\n"
-		"error. Without a cluster: local jobs (submit --local).",
+		"With several processes, each line is prefixed with its process. Waits until one\n"
+		"has started; -f waits for all, and continues across restarts, replaced pods and\n"
+		"lost connections without losing or repeating lines, and shows reported progress\n"
+		"on standard error. Without a cluster: local jobs (submit --local).",
 	.example = "kftrainer logs -f digits\n"
 		   "kftrainer logs digits --rank 0 --tail 20\n"
 		   "kftrainer logs digits --step initializer --since 10m",

@@ -5,6 +5,7 @@
 
 #include "api/meta.h"
 #include "base/cleanup.h"
+#include "base/json_index.h"
 #include "base/map.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
@@ -174,12 +175,32 @@ const cJSON *rjob_pod_spec_const(const cJSON *rjob)
 	return json_get(rjob, "template", "spec", "template", "spec");
 }
 
-static bool list_has(const cJSON *list, const cJSON *item)
+/* What tells one element of tolerations or schedulingGates from another. */
+static const char *placement_key(struct arena *arena, const cJSON *item)
 {
-	const cJSON *other;
+	static const char *const members[] = { "name", "key", "operator", "value",
+					       "effect" };
+	const char *text = "";
 
-	json_each(other, list)
-		if (json_equal(other, item))
+	for (size_t i = 0; i < N_ELEMENTS(members); i++) {
+		const char *value = json_str(item, members[i]);
+
+		text = arena_printf(arena, "%s%s\n", text, value ? value : "");
+	}
+	return arena_printf(arena, "%s%lld", text,
+			    (long long)json_int(item, -1, "tolerationSeconds"));
+}
+
+static bool list_drops(const cJSON *before, const cJSON *after)
+{
+	cleanup_arena struct arena arena = { 0 };
+	cleanup_map struct map kept = { 0 };
+	const cJSON *item;
+
+	json_each(item, after)
+		map_put(&kept, placement_key(&arena, item), (void *)(uintptr_t)item);
+	json_each(item, before)
+		if (!map_get(&kept, placement_key(&arena, item)))
 			return true;
 	return false;
 }
@@ -187,25 +208,29 @@ static bool list_has(const cJSON *list, const cJSON *item)
 static bool pods_drop_placement(const cJSON *before, const cJSON *after)
 {
 	static const char *const lists[] = { "tolerations", "schedulingGates" };
+	cleanup_json_index struct json_index selector = {
+		.of = json_get(after, "nodeSelector")
+	};
 	const cJSON *item;
 
 	json_each(item, json_get(before, "nodeSelector"))
-		if (!json_get(after, "nodeSelector", item->string))
+		if (!json_index_get(&selector, item->string))
 			return true;
 	for (size_t i = 0; i < N_ELEMENTS(lists); i++)
-		json_each(item, json_get(before, lists[i]))
-			if (!list_has(json_get(after, lists[i]), item))
-				return true;
+		if (list_drops(json_get(before, lists[i]), json_get(after, lists[i])))
+			return true;
 	return false;
 }
 
 bool jobset_drops_placement(const cJSON *before, const cJSON *after)
 {
+	cleanup_json_index struct json_index now = {
+		.of = jobset_jobs_const(jobset_spec_of(after)), .key = "name"
+	};
 	const cJSON *rjob, *same;
 
 	json_each(rjob, jobset_jobs_const(jobset_spec_of(before))) {
-		same = json_find_const(jobset_jobs_const(jobset_spec_of(after)), "name",
-				       json_str(rjob, "name"));
+		same = json_index_get(&now, json_str(rjob, "name"));
 		if (same && pods_drop_placement(rjob_pod_spec_const(rjob),
 						rjob_pod_spec_const(same)))
 			return true;

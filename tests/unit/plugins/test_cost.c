@@ -5,6 +5,7 @@
 #include "plugins/plugins.h"
 #include "tests/unit/cost.h"
 #include "tests/unit/unit.h"
+#include "trainer/jobset.h"
 #include "trainer/pipeline.h"
 #include "trainer/sdkcheck.h"
 #include "trainer/trainjob.h"
@@ -119,6 +120,26 @@ TEST(test_jobs)
 	for (size_t i = 0; i < N_ELEMENTS(rows); i++)
 		linear &= cost_is_linear(rows[i].what, cost_of, &rows[i], 200);
 	assert_true(linear);
+}
+
+#define PODS(n)                                                                      \
+	"{'spec':{'replicatedJobs':[{'name':'node','template':{'spec':{'template':{" \
+	"'spec':{'nodeSelector':{<'a" n "':'b'>},'tolerations':[<{'key':'k" n        \
+	"'}>]}}}}}]}}"
+
+static uint64_t cost_of_placement(const void *ctx, size_t n)
+{
+	cleanup_json cJSON *before = cost_doc(PODS("#"), n),
+			   *after = cost_doc(PODS("^"), n);
+	uint64_t start = cost_now();
+
+	assert_false(jobset_drops_placement(before, after));
+	return cost_now() - start;
+}
+
+TEST(test_placement)
+{
+	assert_true(cost_is_linear("placement", cost_of_placement, NULL, 200));
 }
 
 RUN_TESTS(NULL, NULL)

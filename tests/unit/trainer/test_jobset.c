@@ -162,6 +162,12 @@ TEST(test_dropped_placement)
 		{ "nodeSelector: {a: b}", "containers: []", true },
 		{ "tolerations: [{key: t}]", "tolerations: [{key: u}, {key: t}]", false },
 		{ "tolerations: [{key: t}]", "tolerations: [{key: u}]", true },
+		{ "tolerations: [{key: t, effect: NoExecute, tolerationSeconds: 5}]",
+		  "tolerations: [{tolerationSeconds: 5, effect: NoExecute, key: t}]",
+		  false },
+		{ "tolerations: [{key: t, effect: NoExecute, tolerationSeconds: 5}]",
+		  "tolerations: [{key: t, effect: NoExecute, tolerationSeconds: 6}]",
+		  true },
 		{ "schedulingGates: [{name: g}]", "schedulingGates: []", true },
 	};
 

@@ -3,13 +3,13 @@
 
 enum { HEADER = 2, NUMBERS = 9, MOST_STATUS = 255 };
 
-/* How many numbers follow, and the largest value of each. */
 bool message_same_state(const struct peer_state *a, const struct peer_state *b)
 {
 	return a->phase == b->phase && a->epoch == b->epoch && a->status == b->status &&
 	       a->leaving == b->leaving && a->marked == b->marked;
 }
 
+/* How many numbers follow, and the largest value of each. */
 static const struct {
 	unsigned n;
 	uint32_t max[NUMBERS];

@@ -4,9 +4,10 @@
  * The command leads a process group. Orphans are adopted and reaped. Signals that this
  * process gets go to the command, as if there were no supervisor; after TERM, INT or QUIT
  * it is not started again. A command that such a signal ends, as a shell's script, has not
- * passed it on: the processes that it leaves get it then, and their end is awaited. Before it starts again, its processes get TERM and, after the
- * grace, KILL, also those that moved to other groups or sessions. What is not kept in the
- * run directory at the end of the keeper's grace, or at a second INT, is given up.
+ * passed it on: the processes that it leaves get it then, and their end is awaited. Before
+ * it starts again, its processes get TERM and, after the grace, KILL, also those that moved
+ * to other groups or sessions. What is not kept in the run directory at the end of the
+ * keeper's grace, or at a second INT, is given up.
  */
 #ifndef SUPERVISE_RUN_H
 #define SUPERVISE_RUN_H

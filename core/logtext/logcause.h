@@ -26,6 +26,7 @@ struct log_cause {
 		       0: no %s */
 	const char *hint; /* NULL: nothing is wrong */
 	enum log_side side;
+	bool general; /* NCCL's last error, before or after it, says more */
 };
 
 enum { LOG_CAUSES_MAX = 320, LOG_WORD_MAX = 160 };

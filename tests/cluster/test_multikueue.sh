@@ -246,7 +246,7 @@ before=$(uid_there fifth)
 check "the worker's API server ends" worker cluster stop kube-apiserver
 check "... the manager's Kueue starts again, with less patience" impatient
 check "... Kueue gives the job up" wait_for 60 is true of fifth .spec.suspend
-check "... as \`why\` says" eval 'why fifth; why_says fifth "^fifth is suspended: Kueue "'
+check "... as \`why\` says" eval 'why fifth; why_says fifth "^fifth is suspended: (for [0-9]+s )?Kueue "'
 # What watches for Kubernetes' garbage collector takes Debian's etcd long to repair.
 collector() { worker cluster stop kube-controller-manager && worker cluster start kube-controller-manager; }
 check "the API server is back" eval 'worker cluster start kube-apiserver && wait_for 60 worker kc get --raw /readyz'

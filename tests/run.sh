@@ -12,7 +12,9 @@
 # a program printed is shown when something in it failed, but for what passed. Where TAP cannot
 # hold why a test is skipped (cmocka's) a line "# skip: WHY" before it says so.
 # Programs run one after another, or LANES at a time, those named first first; each finds in LANE which of
-# them it has, from 1, and no other has that meanwhile. One that runs for
+# them it has, from 1, and no other has that meanwhile. While more than BUSY (default 6) processes for each
+# processor can run, one at a time starts: on a slow machine more of them would only wait until they fail.
+# One that runs for
 # longer than LIMIT seconds (default 1200) is ended and counts as a failed test: a hang is
 # not waited for. How long each took, and its CPU time, goes to RESULTS, too: as root, where there is
 # a hierarchy of control groups for it, that of all its processes (but of pods in tests/e2e), else of
@@ -166,9 +168,15 @@ report_next() {
 	unset "number_of[$pid]"
 }
 
+is_busy() {
+	local load
+	read -r load _ </proc/loadavg
+	[ "${load%.*}" -ge $((${BUSY:-6} * $(nproc))) ]
+}
+
 : >"$out/tests"
 for program in "$@"; do
-	[ ${#number_of[@]} -lt "$lanes" ] || report_next
+	while [ ${#number_of[@]} -ge "$lanes" ] || { [ ${#number_of[@]} -gt 0 ] && is_busy; }; do report_next; done
 	number=$((number + 1))
 	LANE=${free[0]} run $number "$program" &
 	number_of[$!]=$number program_of[$!]=$program lane_of[$!]=${free[0]}

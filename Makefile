@@ -346,7 +346,7 @@ mpi mpi-short: kftrainer
 SHARED   = $(patsubst tests/cluster/test_%,%,$(shell grep -lE '^(cluster_shared|scene [a-z]+)$$' tests/cluster/test_*.sh))
 cluster: kftrainer
 	@tests/setup.sh cluster
-	@LANES=$${LANES:-3} tests/shared.sh cluster $(call ordered,cluster,gangs.sh multikueue.sh queue.sh,why.sh $(filter-out why.sh,$(SHARED)))
+	@LANES=$${LANES:-2} tests/shared.sh cluster $(call ordered,cluster,gangs.sh multikueue.sh queue.sh,why.sh $(filter-out why.sh,$(SHARED)))
 # kueue and cache leave a lane's cluster to nobody: last.
 e2e: kftrainer
 	@[ "$$(id -u)" != 0 ] || tests/setup.sh e2e

@@ -12,7 +12,7 @@ cd "$(dirname "$0")/.." || exit 1
 results=${RESULTS:-$PWD/build/results}
 export AGAIN=${AGAIN:-4} # see tests/run.sh
 # On a machine that is several times slower than usual, what has not begun after MINUTES is named and skipped.
-export KFT_BEGIN_BY=${KFT_BEGIN_BY:-$(($(date +%s) + ${MINUTES:-65} * 60))}
+export KFT_BEGIN_BY=${KFT_BEGIN_BY:-$((EPOCHSECONDS + ${MINUTES:-65} * 60))}
 # What was compiled for an earlier run comes from ccache, which notices any change of source, compiler, or option.
 if CCACHE=$(command -v ccache); then
 	cache=$(vendor/sysroot.sh)

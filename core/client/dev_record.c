@@ -16,8 +16,8 @@
 
 enum { MAX_UID = 64, MAX_TEXT = 256 * 1024, KEPT_SECONDS = 90 * 24 * 3600 };
 
-static int find(struct arena *arena, const cJSON *job, const char **ret_dir,
-		const char **ret_path, struct error *err)
+static int record_paths(struct arena *arena, const cJSON *job, const char **ret_dir,
+			const char **ret_path, struct error *err)
 {
 	static const char usual[] = "0123456789abcdefghijklmnopqrstuvwxyz-";
 	const char *uid = meta_uid(job), *state;
@@ -53,7 +53,7 @@ int dev_record_write(const cJSON *job, struct error *err)
 
 	if (!from)
 		return 0;
-	if (find(&arena, job, &dir, &path, err) || dir_make(dir, 0700, err))
+	if (record_paths(&arena, job, &dir, &path, err) || dir_make(dir, 0700, err))
 		return -1;
 	remove_old(dir);
 	return file_write(path, from, strlen(from), 0600, err);
@@ -65,7 +65,7 @@ bool dev_record_agrees(const cJSON *job)
 	cleanup_arena struct arena arena = { 0 };
 	cleanup_buf struct buf text = { .max = MAX_TEXT };
 
-	return from && !find(&arena, job, &dir, &path, IGNORED) &&
+	return from && !record_paths(&arena, job, &dir, &path, IGNORED) &&
 	       !file_read_regular(&text, path, IGNORED) && text.len == strlen(from) &&
 	       !memcmp(text.data, from, text.len);
 }

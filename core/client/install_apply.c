@@ -11,7 +11,7 @@
 
 #define FIELD_MANAGER "kftrainer-install"
 
-enum { POLL_MS = 200, HTTP_FORBIDDEN = 403, TELL_MS = 5000 };
+enum { POLL_MS = 200, HTTP_FORBIDDEN = 403, REPORT_MS = 5000 };
 
 struct applying {
 	struct kube *kube;
@@ -29,7 +29,7 @@ static bool is_transient(const struct error *why)
 /*
  * Call `check` every POLL_MS until it sets *ret_is; ERR_TIMEOUT after a->timeout_ms.
  * Errors that may pass, such as a kind that is not served yet, are retried until then. A wait
- * of TELL_MS is reported.
+ * of REPORT_MS is reported.
  */
 static int wait_for(struct applying *a, const cJSON *obj, const char *what,
 		    int (*check)(struct applying *a, const cJSON *obj, bool *ret_is,
@@ -39,7 +39,7 @@ static int wait_for(struct applying *a, const cJSON *obj, const char *what,
 	cleanup_arena struct arena arena = { 0 };
 	int64_t start = clock_ms();
 	struct error why;
-	bool is = false, told = false;
+	bool is = false, reported = false;
 
 	for (;;) {
 		why = (struct error){ 0 };
@@ -54,11 +54,11 @@ static int wait_for(struct applying *a, const cJSON *obj, const char *what,
 					 meta_title(&arena, obj), what,
 					 (long long)(a->timeout_ms / 1000),
 					 why.kind ? ": " : "", why.msg);
-		if (!told && clock_ms() - start >= TELL_MS) {
+		if (!reported && clock_ms() - start >= REPORT_MS) {
 			reporter_line(&a->out->notes, "%s: not %s yet%s%s; waiting",
 				      meta_title(&arena, obj), what, why.kind ? ": " : "",
 				      why.msg);
-			told = true;
+			reported = true;
 		}
 		if (stop_wait(POLL_MS))
 			return error_set(err, ERR_STOPPED, "interrupted");

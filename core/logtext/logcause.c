@@ -97,7 +97,7 @@ static bool explains_more(const struct log_reader *r, const struct log_cause *c,
 		return true;
 	if (last && (r->warned || r->cause->general))
 		return true;
-	return c <= r->cause && !(r->told_last && c->general);
+	return c <= r->cause && !(r->in_last_error && c->general);
 }
 
 const struct log_cause *log_read(struct log_reader *r, const char *line, size_t len,
@@ -122,7 +122,7 @@ const struct log_cause *log_read(struct log_reader *r, const char *line, size_t 
 	*ret_better = explains_more(r, c, last);
 	if (*ret_better) {
 		r->cause = c;
-		r->told_last = last;
+		r->in_last_error = last;
 		r->warned = has(line, len, "NCCL WARN");
 		word.len = utf8_cut(word.text, word.len, sizeof(r->word) - 1);
 		snprintf(r->word, sizeof(r->word), "%.*s", (int)word.len, word.text);

@@ -36,7 +36,7 @@ struct log_reader {
 	const struct log_cause *cause; /* the best explanation so far; or NULL */
 	char word[LOG_WORD_MAX];       /* for %s of its hint */
 	bool last_error;               /* the next line is NCCL's last error */
-	bool told_last;                /* the cause is in NCCL's last error */
+	bool in_last_error;            /* the cause is in NCCL's last error */
 	bool warned;                   /* the cause is in a warning of NCCL */
 	bool indexed;
 	unsigned short first[256], next[LOG_CAUSES_MAX]; /* rows + 1, by character `at` */

@@ -148,12 +148,12 @@ int pair_connect(struct pair_result *ret, const char *host, int port,
 
 /* ---- who connects ---- */
 
-/* Those who have not said a whole token, the oldest first: none makes the others wait. */
+/* Connections without a whole token yet, the oldest first: none makes the others wait. */
 struct callers {
 	struct caller {
 		int fd;
 		size_t n;
-		char said[PAIR_TOKEN];
+		char token[PAIR_TOKEN];
 	} list[CALLERS];
 	size_t n;
 };
@@ -178,10 +178,10 @@ static void add_caller(struct callers *c, int listener)
 	c->list[c->n++] = (struct caller){ .fd = fd };
 }
 
-/* False: more of it is to come. */
-static bool has_spoken(struct caller *c)
+/* True: it is whole, or the connection has ended. */
+static bool receive_token(struct caller *c)
 {
-	ssize_t n = recv(c->fd, c->said + c->n, PAIR_TOKEN - c->n, MSG_DONTWAIT);
+	ssize_t n = recv(c->fd, c->token + c->n, PAIR_TOKEN - c->n, MSG_DONTWAIT);
 
 	if (n < 0)
 		return errno != EAGAIN && errno != EINTR;
@@ -198,9 +198,9 @@ static int find_peer(struct callers *c, const struct pollfd *p,
 		int fd = one->fd;
 		bool right;
 
-		if (!p[i].revents || !has_spoken(one))
+		if (!p[i].revents || !receive_token(one))
 			continue;
-		right = one->n == PAIR_TOKEN && !memcmp(one->said, token, PAIR_TOKEN);
+		right = one->n == PAIR_TOKEN && !memcmp(one->token, token, PAIR_TOKEN);
 		remove_caller(c, i);
 		if (right)
 			return fd;

@@ -68,8 +68,8 @@ struct supervisor {
 	int signals, done;
 	int early;   /* a signal that came before the hub knew of this rank; 0: none */
 	int left_by; /* the last signal that asked this process to stop; 0: none */
-	int wrapped; /* the command's end, while its processes' is awaited; 0: it is not */
-	int left;    /* relays that are not done */
+	int deferred; /* the exit code of a command whose processes have not all ended; 0: none */
+	int left;      /* relays that are not done */
 	pid_t command; /* 0: it has ended */
 	bool started;  /* its relays, and they have not been joined */
 	bool empty;    /* no process is left of a command that failed */
@@ -439,13 +439,13 @@ static bool reap(struct supervisor *s)
 			continue;
 		}
 		s->state.cause = status ? cause_of(s, code) : CAUSE_UNKNOWN;
-		s->wrapped = s->state.clearing ? 0 : asked_pass_on(status, s->left_by);
-		if (!s->wrapped)
+		s->deferred = s->state.clearing ? 0 : asked_pass_on(status, s->left_by);
+		if (!s->deferred)
 			end_command(s, code);
 	}
-	code = pid < 0 ? s->wrapped : 0;
+	code = pid < 0 ? s->deferred : 0;
 	if (code) {
-		s->wrapped = 0;
+		s->deferred = 0;
 		end_command(s, code);
 	}
 	return pid == 0;
@@ -471,7 +471,7 @@ static bool take_signals(struct supervisor *s)
 			continue;
 		if (s->command)
 			kill(s->command, n);
-		else if (s->wrapped)
+		else if (s->deferred)
 			children_signal(n, NULL, NULL);
 		if (!asked_to_stop(n))
 			continue;

@@ -24,6 +24,15 @@
 
 /* ---- the owner of an object ---- */
 
+static int not_controlled(const char *kind, const char *name, const char *tj,
+			  struct error *err)
+{
+	return error_set(err, ERR_EXISTS,
+			 "%s %s exists and is not controlled by TrainJob %s; delete it, "
+			 "or choose another name",
+			 kind, name, tj);
+}
+
 int pass_check_owner(const cJSON *obj, const cJSON *tj, struct error *err)
 {
 	const cJSON *owner = meta_controller(obj);
@@ -35,10 +44,7 @@ int pass_check_owner(const cJSON *obj, const cJSON *tj, struct error *err)
 		return error_set(err, ERR_CONFLICT,
 				 "%s %s of a deleted TrainJob still exists",
 				 meta_kind(obj), meta_name(obj));
-	return error_set(err, ERR_EXISTS,
-			 "%s %s exists and is not controlled by TrainJob %s; delete it, "
-			 "or choose another name",
-			 meta_kind(obj), meta_name(obj), meta_name(tj));
+	return not_controlled(meta_kind(obj), meta_name(obj), meta_name(tj), err);
 }
 
 void pass_write_precondition(cJSON *obj, const cJSON *existing)
@@ -550,10 +556,7 @@ static int build_and_write(struct pass *p, const char *ca, struct error *err)
 	if (objects_load_runtime(p, &runtime, err))
 		return -1;
 	if (p->jobset.name_taken)
-		return error_set(err, ERR_EXISTS,
-				 "JobSet %s exists and is not controlled by TrainJob %s; "
-				 "delete it, or choose another name",
-				 p->name, p->name);
+		return not_controlled(JOBSET_KIND, p->name, p->name, err);
 	if (p->r->conf.local && policy_mpi(runtime_ml_policy(runtime)))
 		runtime_use_mpi_worker(runtime); /* a local run has no sshd */
 	if ((p->objects.lost_snapshot &&

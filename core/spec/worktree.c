@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/file.h"
 #include "base/spawn.h"
 #include "base/str.h"
 
@@ -55,8 +56,6 @@ static char **environment(struct arena *arena)
 static int ask(const struct words *w, struct arena *arena, struct buf *out)
 {
 	int ends[2], status = -1;
-	char piece[4096];
-	ssize_t n = 0;
 	pid_t pid;
 
 	out->max = MAX_OUTPUT;
@@ -69,11 +68,8 @@ static int ask(const struct words *w, struct arena *arena, struct buf *out)
 	int rc = spawn_program(&pid, &s);
 
 	close(ends[1]);
-	while (!rc && !out->overflowed &&
-	       ((n = read(ends[0], piece, sizeof(piece))) > 0 ||
-		(n < 0 && errno == EINTR)))
-		if (n > 0)
-			buf_add(out, piece, (size_t)n);
+	if (!rc && file_read_fd(out, ends[0], "git", IGNORED))
+		out->overflowed = true; /* incomplete, whatever the reason */
 	close(ends[0]);
 	while (!rc && waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;

@@ -204,22 +204,31 @@ static struct tail *take_left(struct tails *all, int64_t before)
 		return NULL;
 	ret = *left;
 	*left = ret->next;
-	all->n--;
 	return ret;
+}
+
+/* Ends what take_left() found, whose place is free then. The caller holds all->lock. */
+static bool end_left(struct tails *all, int64_t before)
+{
+	struct tail *t = take_left(all, before);
+
+	if (!t)
+		return false;
+	pthread_mutex_unlock(&all->lock);
+	tail_free(t);
+	pthread_mutex_lock(&all->lock);
+	all->n--;
+	return true;
 }
 
 void tails_sweep(struct tails *all, bool every)
 {
 	int64_t before = every ? INT64_MAX : clock_ms() - TAIL_LINGER_MS;
-	struct tail *t;
 
-	do {
-		pthread_mutex_lock(&all->lock);
-		t = take_left(all, before);
-		pthread_mutex_unlock(&all->lock);
-		if (t)
-			tail_free(t);
-	} while (t);
+	pthread_mutex_lock(&all->lock);
+	while (end_left(all, before))
+		;
+	pthread_mutex_unlock(&all->lock);
 }
 
 static int tail_new(struct tails *all, const struct want *want, struct tail **ret,
@@ -300,32 +309,33 @@ static struct tail *rejoin(struct tails *all, const struct want *want)
 		       : NULL;
 }
 
+/* A new one, in the place of one that nobody reads if need be. The caller holds all->lock. */
+static int add(struct tails *all, struct want *want, struct tail **ret, struct error *err)
+{
+	while (all->n >= TAIL_MAX)
+		if (!end_left(all, INT64_MAX))
+			return error_set(err, ERR_BUSY, "%d logs are shown", TAIL_MAX);
+	if (tail_new(all, want, ret, err))
+		return -1;
+	want->id.line = 0;
+	want->id.tail = (*ret)->id = ++all->last_id;
+	(*ret)->next = all->first;
+	all->first = *ret;
+	all->n++;
+	return 0;
+}
+
 int tail_join(struct tails *all, struct want *want, unsigned *turn, struct tail **ret,
 	      struct error *err)
 {
-	struct tail *t, *old = NULL;
 	int rc = 0;
 
 	pthread_mutex_lock(&all->lock);
-	t = rejoin(all, want);
-	if (!t && all->n >= TAIL_MAX) {
-		old = take_left(all, INT64_MAX);
-		rc = old ? 0 : error_set(err, ERR_BUSY, "%d logs are shown", TAIL_MAX);
-	}
-	if (!t && !rc)
-		rc = tail_new(all, want, &t, err);
-	if (t && !t->id) {
-		want->id.line = 0;
-		want->id.tail = t->id = ++all->last_id;
-		t->next = all->first;
-		all->first = t;
-		all->n++;
-	}
-	*turn = t ? t->turn : 0;
+	*ret = rejoin(all, want);
+	if (!*ret)
+		rc = add(all, want, ret, err);
+	*turn = *ret ? (*ret)->turn : 0;
 	pthread_mutex_unlock(&all->lock);
-	if (old)
-		tail_free(old);
-	*ret = t;
 	return rc;
 }
 

@@ -22,7 +22,7 @@ enum { TAIL_BYTES = 256 << 10, TAIL_LINGER_MS = 120000, TAIL_MAX = 16 };
 struct tail;
 struct tails { /* { 0 }, and `lock` */
 	struct tail *first;
-	size_t n;
+	size_t n; /* with those that are about to end */
 	uint64_t last_id;
 	pthread_mutex_t lock;
 	struct kube *kube;

@@ -24,7 +24,7 @@
 enum {
 	MAX_BODY = 4096,
 	MAX_NAME = 254,
-	MAX_CONNECTIONS = 128,
+	MAX_CONNECTIONS = 64,
 	MAX_PAGES = 32, /* the most that wait for the API server at a time */
 };
 

@@ -324,8 +324,8 @@ while True:
 equal("... streams, too", list(rows(newest.until(is_mark)))[:1], ["default/good"])
 newest.close()
 with open(PROGRAM, "rb") as f:
-    most = 65536 if b"__asan_init" not in f.read() else 1 << 20  # which keeps what is freed
-check("... and the process has less than 64 MB", None if server.memory() < most else f"{server.memory()} kB")
+    most = 96 << 10 if b"__asan_init" not in f.read() else 1 << 20  # which keeps what is freed
+check("... and the process has less than 96 MB", None if server.memory() < most else f"{server.memory()} kB")
 for s in deaf:
     s.close()
 wide = server.open("/", **{"Accept-Encoding": "gzip"})

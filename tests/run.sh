@@ -24,8 +24,8 @@
 #   time SECONDS CPU-SECONDS LAYER PROGRAM
 #
 # With AGAIN=N, up to N programs that failed run once more when all others have ended; with more, none
-# does, nor one that hung. The first output is shown anyway, and what failed in it, but not the second
-# time, is a line `again` in RESULTS: a race, which tests/tally.sh shows and allows few of.
+# does, nor one that hung unless HUNG_TOO is set. The first output is shown anyway, and what failed in it, but
+# not the second time, is a line `again` in RESULTS: a race, which tests/tally.sh shows and allows few of.
 #
 #   again LAYER PROGRAM: TEST
 #
@@ -141,9 +141,10 @@ run() { # NUMBER PROGRAM, in $LANE
 
 keep() { tee -a "$out/tests" <"$1" >>"$results"; } # FILE
 report() { # NUMBER PROGRAM
-	local name
+	local name hung
 	name=$(name_of "$2")
-	if grep -q '^not ok ' "$out/$1.tests" && ! grep -q '^not ok .*: did not end within ' "$out/$1.tests"; then
+	hung=$(grep '^not ok .*: did not end within ' "$out/$1.tests")
+	if grep -q '^not ok ' "$out/$1.tests" && { [ -z "$hung" ] || [ -n "${HUNG_TOO:-}" ]; }; then
 		failed_programs+=("$2")
 		cp "$out/$1.tests" "$out/failed.${#failed_programs[@]}"
 	else
@@ -151,7 +152,8 @@ report() { # NUMBER PROGRAM
 	fi
 	if grep -q '^not ok ' "$out/$1.tests"; then
 		printf '  FAIL  %s\n' "$name"
-		grep -v '^ok ' "$out/$1" | sed 's/^/        /'
+		# What passed before tells where it hung.
+		grep -v "$([ -n "$hung" ] && echo '^$' || echo '^ok ')" "$out/$1" | sed 's/^/        /'
 	elif [ -n "${V:-}" ]; then
 		printf '  ok    %s (%d)\n' "$name" "$(grep -c '^ok ' "$out/$1.tests")"
 	fi

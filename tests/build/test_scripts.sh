@@ -50,6 +50,12 @@ program hangs <<<'echo 1..1; echo ok 1 - a; sleep 60'
 LIMIT=1 run hangs
 check "run.sh ends a program that hangs" gives 1 $'ok layer hangs: a\nnot ok layer hangs: did not end within 1 s'
 check "run.sh records how long a program took" grep -Eqx 'time 1\.[0-9] [0-9.]+ layer hangs' "$scratch/times"
+program stops <<<"echo 1..1; [ -e $scratch/s ] || { echo ok 1 - a; touch $scratch/s; sleep 60; }; echo ok 1 - a"
+LIMIT=1 AGAIN=1 run stops
+check "run.sh does not run again what hung" gives 1 $'ok layer stops: a\nnot ok layer stops: did not end within 1 s'
+rm "$scratch/s"
+LIMIT=1 AGAIN=1 HUNG_TOO=1 run stops
+check "... unless asked to" gives 0 $'ok layer stops: a\nagain layer stops: did not end within 1 s'
 program waits <<<"# before: sleep 4; touch $scratch/there
 echo 1..1; [ -e $scratch/there ] && echo ok 1 - a"
 LIMIT=3 run waits

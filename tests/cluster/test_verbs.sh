@@ -165,6 +165,7 @@ in_cluster kill -INT "$(pgrep -f "kftrainer events two -w -n $ns" | tail -n 1)"
 check "... until Ctrl-C: 130" ends $following 130 "$scratch/events"
 
 # ---- delete ---------------------------------------------------------------------------------------------------
+wait_for 60 pods two 0
 run resume two -n $ns
 wait_for 60 pods two 2
 check "delete" says 0 'trainjob two deleted, with its JobSet and 2 pods' delete trainjob/two --wait --timeout 600s -n $ns

@@ -264,7 +264,7 @@ train() { # NAME SPEC
 }
 of() { k get trainjob "$1" -o "jsonpath={$2}"; } # NAME PATH
 becomes() { # NAME CONDITION[=STATUS]
-	k wait --for=condition="$2" "trainjob/$1" --timeout=300s || {
+	k wait --for=condition="$2" "trainjob/$1" --timeout=600s || {
 		k describe "trainjob/$1"
 		return 1
 	}

@@ -18,9 +18,11 @@ launcher() { # NAME: the one that has not failed, if there is one
 }
 # What ssh cannot reach yet is tried once more, by the launcher's Job.
 retried() { sed '/name: launcher/,$s/backoffLimit: 0, //'; }
+log_of() { k logs "$(launcher "$1")" -c node >"$scratch/said"; } # a connection to a kubelet may break
 said() { # NAME WORDS: of all ranks, in any order; Open MPI wonders about users without a shell
 	local out
-	out=$(k logs "$(launcher "$1")" -c node | grep -v WARNING | sort | xargs)
+	wait_for 20 log_of "$1"
+	out=$(grep -v WARNING "$scratch/said" | sort | xargs)
 	[ "$out" = "$2" ] || { echo "$out"; k logs "$(launcher "$1")" --all-containers | tail -n 20; return 1; }
 }
 first_attempt() { [ -z "$(pods "$1" '{.items[?(@.status.phase=="Failed")].metadata.name}')" ] && [ "$(pods "$1" '{.items[*].status.containerStatuses[*].restartCount}' | tr -d ' 0')" = "" ]; }

@@ -321,7 +321,7 @@ check("... runs: attempts, checkpoints and ages", None if re.search(r"/clock +a 
 import os, shutil, sys, time
 directory, how, stop = os.environ["KFTRAINER_CHECKPOINT_DIR"], *sys.argv[1:]
 step = 1000 * int(os.environ["KFTRAINER_RESTART"])
-while not os.path.exists(stop):
+while not os.path.islink(stop) or step < int(os.readlink(stop)):
     step += 1
     path = {"last": "last.pt", "below": "out/checkpoint-%d"}.get(how, "checkpoint-%d").replace("%d", str(step))
     new = f"{directory}/.new"
@@ -334,7 +334,7 @@ while not os.path.exists(stop):
             f.write(str(step) * 100000)
     if how == "each":  # the ranks train together
         rank = directory[-1]
-        while not os.path.exists(f"{directory[:-1]}{1 - int(rank)}/{path}/part-{1 - int(rank)}") and not os.path.exists(stop):
+        while not os.path.exists(f"{directory[:-1]}{1 - int(rank)}/{path}/part-{1 - int(rank)}"):
             time.sleep(0.01)
         with open(f"{directory}/{path}/.metadata", "w") as f:
             f.write("whole")
@@ -353,6 +353,12 @@ def often(how, *ranks, name=None):
             for i in ranks]
 
 
+def stop_often(name):
+    """At a step that is still to come: both ranks reach it."""
+    steps = [int(step.removeprefix("checkpoint-")) for step in complete(scratch / name) if step.startswith("checkpoint-")]
+    (scratch / f"stop-{name}").symlink_to(str(max(steps, default=0) + 20))
+
+
 Run.port = free_port()
 runs = {"last": often("last", None), "limit": often("limit", None), "below": often("below", None), "each": often("each", 0, 1)}
 
@@ -365,7 +371,7 @@ check("a file that is replaced more often than it is sent is complete", differ(u
 check("... and directories that are removed", differ(until(lambda: len(complete(scratch / "limit")) > 1), True) and runs["limit"][0].text)
 check("... and those of two ranks that are not", differ(until(lambda: len(complete(scratch / "each")) > 1), True) and runs["each"][0].text)
 for how in runs:
-    (scratch / f"stop-{how}").touch()
+    stop_often(how)
 check("... they succeed", differ([r.wait() for rs in runs.values() for r in rs], [0] * 5))
 check("... without a word", next((r.text for how in ("last", "limit", "each") for r in runs[how] if "run directory" in r.text), None))
 newest = json.loads((scratch / "each/checkpoints" / (complete(scratch / "each")[-1] + ".complete")).read_text().splitlines()[0])
@@ -394,7 +400,7 @@ Run.port = free_port()
 left = often("each", 0, 1, name="left")
 check("rank 0 is lost after some checkpoints: there are new ones", differ(
     (until(lambda: len(complete(scratch / "left")) > 2), lost(1), lost(2)), (True, True, True)) and left[0].text + left[1].text)
-(scratch / "stop-left").touch()
+stop_often("left")
 check("... both succeed, and each that is complete has the files of both", differ(([r.wait() for r in left], of_one()), ([0, 0], [])))
 
 # ---- two ranks, with files of their own --------------------------------------------------------------------------------

@@ -581,9 +581,9 @@ static void test_hooks(void **state)
 	podtest_start(
 		&t,
 		script(&t, "",
-		       "'lifecycle':{'postStart':{'exec':{'command':['sh','-c','echo post >>h']}},'preStop':{'exec':{'command':['sh','-c','echo pre >>h']}}},",
-		       "trap \\\"echo term >>h; exit 0\\\" TERM; while :; do "
-		       "sleep 0.05; done"));
+		       "'lifecycle':{'postStart':{'exec':{'command':['sh','-c','until [ -e up ]; do sleep 0.01; done; echo post >>h']}},'preStop':{'exec':{'command':['sh','-c','echo pre >>h']}}},",
+		       "trap \\\"echo term >>h; exit 0\\\" TERM; touch up; "
+		       "while :; do sleep 0.05; done"));
 	UNTIL(ready(&t), podtest_poll(&t));
 	kubelet_stop(t.k, "p", -1);
 	podtest_wait(&t, "p");

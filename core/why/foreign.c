@@ -417,6 +417,16 @@ const char *workload_cluster(const cJSON *workload)
 	return cluster && *cluster ? cluster : NULL;
 }
 
+int64_t workload_requeued_at(const cJSON *workload)
+{
+	return foreign_time(json_str(workload, "status", "requeueState", "requeueAt"));
+}
+
+int64_t workload_requeues(const cJSON *workload)
+{
+	return json_int(workload, 0, "status", "requeueState", "count");
+}
+
 const char *workload_topology(const cJSON *workload, const char **ret_request)
 {
 	static const struct {

@@ -112,6 +112,9 @@ bool workload_is_active(const cJSON *workload);    /* spec.active */
 bool workload_waits(const cJSON *workload);        /* no quota reserved, not finished */
 int64_t workload_priority(const cJSON *workload);
 const char *workload_cluster(const cJSON *workload); /* MultiKueue's choice, or NULL */
+int64_t workload_requeued_at(
+	const cJSON *workload);                   /* the end of its back-off; -1: none */
+int64_t workload_requeues(const cJSON *workload); /* how often it was queued again */
 /*
  * The topology level that the first pod set with a topology request names,
  * "example.com/rack", and the end of the annotation's key, "required-topology". NULL: no

@@ -253,6 +253,13 @@ static const char *capacity_text(struct why *w, const struct gang *g,
 			    limit);
 }
 
+bool why_gang_is_incomplete(struct why *w)
+{
+	struct gang g;
+
+	return !is_of_one(w->v) && gang_of(w, &g) && g.all < g.need && !g.have;
+}
+
 const char *why_gang_needs(struct why *w)
 {
 	struct capacity capacity;

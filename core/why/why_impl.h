@@ -52,6 +52,7 @@ const char *why_scheduler_message(struct why *w, const cJSON *pod, const char *m
  * gang_covered; "": no gang waits, or the free capacity is unknown.
  */
 const char *why_gang_needs(struct why *w);
+bool why_gang_is_incomplete(struct why *w); /* none has a node, and some do not exist */
 /* "1 of its 4 pods", "its 4 pods", "its pod". */
 const char *why_pod_count(struct why *w, int64_t n, int64_t all);
 int64_t why_job_age(const struct why *w); /* seconds; 0: unknown */
@@ -74,6 +75,9 @@ void why_launcher(struct why *w);
 void why_no_controller(struct why *w);
 void why_no_jobset_controller(struct why *w);
 void why_pods_refused(struct why *w);
+/* JobSet's exclusive placement holds pods back: for ever, if they are of a gang. */
+void why_gang_of_followers(struct why *w);
+void why_followers(struct why *w);
 
 void why_queued(struct why *w);
 void why_suspended(struct why *w);

@@ -13,6 +13,7 @@
 #include "why/why_impl.h"
 
 #define CREATION_FAILED "TrainJobResourcesCreationFailed"
+#define EXCLUSIVE       "alpha.jobset.sigs.k8s.io/exclusive-topology"
 
 void why_deleted(struct why *w)
 {
@@ -120,6 +121,12 @@ static const struct refusal refusals[] = {
 	{ "exceeded quota: ", "ResourceQuota",
 	  "a ResourceQuota of the namespace is used up",
 	  "kubectl describe resourcequota%n" },
+	{ "failed quota: ", "ResourceQuota",
+	  "a ResourceQuota counts what they do not request",
+	  "kubectl describe resourcequota%n" },
+	{ "insufficient quota to match these scopes", "ResourceQuota",
+	  "their priority class needs a ResourceQuota with a scope for it",
+	  "kubectl describe resourcequota%n" },
 	{ "usage per ", "LimitRange", "a LimitRange of the namespace does not allow them",
 	  "kubectl describe limitrange%n" },
 	{ "limit to request ratio per ", "LimitRange",
@@ -128,6 +135,16 @@ static const struct refusal refusals[] = {
 	{ "violates PodSecurity", "PodSecurity",
 	  "the namespace's Pod Security level does not allow them",
 	  "kubectl get namespace -o yaml%n" },
+	{ "any security context constraint", "SecurityContextConstraints",
+	  "no SecurityContextConstraints of OpenShift allow them to their service "
+	  "account",
+	  "kubectl get scc" },
+	{ "because it is being terminated", "NamespaceTerminating",
+	  "the namespace is being deleted", "kubectl get namespace -o yaml%n" },
+	{ "denied request: ", "PolicyDenied", "a ValidatingAdmissionPolicy refuses them",
+	  "kubectl get validatingadmissionpolicies" },
+	{ "pod rejected: RuntimeClass", "RuntimeClassNotFound",
+	  "their runtime class does not exist", "kubectl get runtimeclasses" },
 	{ "denied the request", "WebhookDenied", "an admission webhook refuses them",
 	  NULL },
 	{ "failed calling webhook", "WebhookUnreachable",
@@ -281,6 +298,51 @@ void why_no_jobset_controller(struct why *w)
 
 /* ---- pods ---- */
 
+/* JobSet's exclusive placement: a Job's other pods are refused until its first has a node. */
+static bool awaits_leader(const char *message)
+{
+	return strstr(message, "follower pod node selector") ||
+	       strstr(message, "leader pod not yet scheduled") ||
+	       strstr(message, "expected 1 leader pod");
+}
+
+/* A Job with such pods, or NULL. */
+static const cJSON *job_of_followers(const struct view *v)
+{
+	const cJSON *job, *e;
+
+	json_each(job, v->jobs) {
+		e = view_event(v, "Job", meta_name(job), "FailedCreate", true);
+		if (e && awaits_leader(event_message(e)) &&
+		    job_active(job) + job_ended(job) < job_parallelism(job_spec(job)))
+			return job;
+	}
+	return NULL;
+}
+
+void why_gang_of_followers(struct why *w)
+{
+	const cJSON *job = job_of_followers(w->v);
+
+	if (!job || !why_gang_is_incomplete(w))
+		return;
+	w->gang_covered = true;
+	why_add(w, "GangOfFollowers", why_describe(w, "job", meta_name(job)),
+		"its gang waits until all its pods exist, and JobSet creates the other "
+		"pods of a Job only when its first has a node (annotation " EXCLUSIVE
+		"): remove one of the two from the runtime");
+}
+
+void why_followers(struct why *w)
+{
+	const cJSON *job = job_of_followers(w->v);
+
+	if (job && !w->gang_covered)
+		why_add(w, "AwaitsLeader", why_describe(w, "job", meta_name(job)),
+			"JobSet creates the other pods of a Job only when its first has "
+			"a node (annotation " EXCLUSIVE ")");
+}
+
 /* Jobs report pods that they cannot create by events; JobSets do the same for Jobs. */
 void why_pods_refused(struct why *w)
 {
@@ -289,7 +351,7 @@ void why_pods_refused(struct why *w)
 
 	json_each(job, v->jobs) {
 		e = view_event(v, "Job", meta_name(job), "FailedCreate", true);
-		if (!e ||
+		if (!e || awaits_leader(event_message(e)) ||
 		    job_active(job) + job_ended(job) >= job_parallelism(job_spec(job)))
 			continue;
 		add_refusal(w, arena_printf(w->arena, "%sits pods", why_gang_needs(w)),

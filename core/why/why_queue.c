@@ -2,16 +2,20 @@
 #include <string.h>
 
 #include "api/meta.h"
+#include "base/clock.h"
 #include "base/str.h"
 #include "trainer/claims.h"
+#include "trainer/jobset.h"
 #include "trainer/trainjob.h"
 #include "trainer/trainjob_status.h"
 #include "trainer/workspace_spec.h"
 #include "why/foreign.h"
 #include "why/why_impl.h"
 
-#define QUEUE_LABEL "kueue.x-k8s.io/queue-name"
-#define PODSET      "kueue.x-k8s.io/podset-"
+#define QUEUE_LABEL   "kueue.x-k8s.io/queue-name"
+#define PODSET        "kueue.x-k8s.io/podset-"
+#define KUEUE_MANAGER "kueue.x-k8s.io/manager"
+#define KUEUE_LOG     "kubectl logs -n kueue-system deployment/kueue-controller-manager"
 
 static const char *ordinal(struct arena *a, int64_t n)
 {
@@ -59,10 +63,21 @@ static const char *queue_position(struct why *w)
 			    everywhere ? ordinal(w->arena, everywhere) : "");
 }
 
+/* Kueue resumes a job by the entry of runtimePatches that its webhook adds. */
+static const char *unresumed_hint(struct why *w)
+{
+	if (json_find_const(tj_runtime_patches(w->v->trainjob), "manager", KUEUE_MANAGER))
+		return ": its controller's log says why";
+	return ": its entry in spec.runtimePatches (manager " KUEUE_MANAGER
+	       ") is missing: submit the job again, and do not replace that list";
+}
+
 static void admission(struct why *w)
 {
 	const cJSON *workload = w->v->workload, *check;
 	const cJSON *admitted = condition_with(workload, "Admitted", "True");
+	bool waits = condition_since(admitted) >= 0 &&
+		     w->v->now - condition_since(admitted) >= VIEW_REACTION_SECONDS;
 	const char *message;
 
 	json_each(check, workload_checks(workload))
@@ -76,13 +91,16 @@ static void admission(struct why *w)
 			"%s, which is %s%s%s",
 			json_str(check, "name"), json_str(check, "state"),
 			*message ? ": " : "", why_quote(w, message));
-	else if (w->state == WHY_SUSPENDED && claims_given(w->v->trainjob) &&
-		 w->v->now - condition_since(admitted) >= VIEW_REACTION_SECONDS)
+	else if (w->state == WHY_SUSPENDED && waits && claims_given(w->v->trainjob))
 		why_add(w, "ClaimsNotKnownToKueue",
 			why_describe(w, "workload", meta_name(workload)),
 			"Kueue has admitted it and cannot resume it: Kueue 0.19 "
 			"drops the resource claims of a TrainJob, which are "
 			"immutable; put them into its runtime");
+	else if (w->state == WHY_SUSPENDED && waits && tj_is_ours(w->v->trainjob))
+		why_add(w, "NotResumed", KUEUE_LOG,
+			"Kueue admitted it %s ago and has not resumed it%s",
+			why_age(w, condition_since(admitted)), unresumed_hint(w));
 	else if (w->state == WHY_SUSPENDED)
 		why_add(w, "Admitted", why_describe(w, "workload", meta_name(workload)),
 			"Kueue has admitted it and is about to resume it");
@@ -102,7 +120,11 @@ static bool queue_is_at_fault(struct why *w, const char *queue)
 	}
 	if (!inactive)
 		return false;
-	why_add(w, "LocalQueueInactive", why_describe(w, "localqueue", queue),
+	why_add(w, "LocalQueueInactive",
+		str_eq(condition_reason(inactive), "ClusterQueueIsInactive")
+			? arena_printf(w->arena, "kubectl describe clusterqueue %s",
+				       queue_cluster_queue(v->queue))
+			: why_describe(w, "localqueue", queue),
 		"Kueue holds it back: LocalQueue %s (ClusterQueue %s) is "
 		"not admitting: %s",
 		queue, queue_cluster_queue(v->queue),
@@ -137,8 +159,65 @@ static bool topology_is_at_fault(struct why *w, const char *message, const char 
 	return true;
 }
 
+/*
+ * Kueue's words about each pod set without a flavor: is there one for which waiting does
+ * not help, as no flavor is for it, or can ever have enough of a resource?
+ */
+static bool never_fits(struct why *w, const char *message)
+{
+	static const char set[] = "couldn't assign flavors to pod set ";
+	static const char *const never[] = { "> maximum capacity",
+					     " unavailable in ClusterQueue",
+					     "untolerated taint",
+					     "doesn't match node affinity" };
+	const char *at = strstr(message, set), *next;
+
+	for (; at; at = next) {
+		const char *rest = at + strlen(set), *text;
+
+		next = strstr(rest, set);
+		text = next ? str_slice(w->arena, rest, (size_t)(next - rest)) : rest;
+		for (size_t i = 0; i < N_ELEMENTS(never); i++)
+			if (strstr(text, never[i]) && !strstr(text, "unused quota"))
+				return true;
+	}
+	return false;
+}
+
+/* "; it is queued again in 4m, for the 3rd time"; "": no back-off. */
+static const char *back_off(struct why *w)
+{
+	const struct view *v = w->v;
+	int64_t at = workload_requeued_at(v->workload);
+	int64_t n = workload_requeues(v->workload);
+	char text[DURATION_TEXT_SIZE];
+
+	if (at <= v->now)
+		return "";
+	return arena_printf(w->arena, "; it is queued again in %s%s%s%s",
+			    duration_age(at - v->now, text), n ? ", for the " : "",
+			    n ? ordinal(w->arena, n) : "", n ? " time" : "");
+}
+
+/* Initializers can take longer than Kueue's timeout, and the nodes start after them. */
+static const char *steps_hint(struct why *w, const char *reason)
+{
+	const cJSON *rjob;
+
+	if (str_eq(reason, "PodsReadyTimeout"))
+		json_each(rjob, jobset_jobs_const(jobset_spec_of(w->v->jobset)))
+			if (rjob_depends_on(rjob))
+				return " (the timeout, waitForPodsReady of Kueue, "
+				       "includes the time of its initializers)";
+	return "";
+}
+
 static void explain_wait(struct why *w)
 {
+	/* The last three: with Kueue's gate UnadmittedWorkloadsObservability. */
+	static const char *const inadmissible[] = { "Inadmissible", "ExceedsMaxQuota",
+						    "Misconfigured", "NoMatchingFlavor",
+						    NULL };
 	const cJSON *workload = w->v->workload;
 	const cJSON *not_yet = condition_with(workload, "QuotaReserved", "False");
 	const cJSON *evicted = condition_with(workload, "Evicted", "True");
@@ -156,14 +235,21 @@ static void explain_wait(struct why *w)
 	if (queue_is_at_fault(w, workload_queue(workload)))
 		return;
 	if (evicted)
-		why_add(w, "Evicted", command, "Kueue has evicted it (%s): %s",
+		why_add(w, "Evicted", command, "Kueue has evicted it (%s): %s%s%s",
 			condition_reason(evicted),
-			why_quote(w, condition_message(evicted)));
-	if (topology_is_at_fault(w, message, command))
+			why_quote(w, condition_message(evicted)),
+			steps_hint(w, condition_reason(evicted)), back_off(w));
+	if ((evicted && *back_off(w)) || topology_is_at_fault(w, message, command))
 		return;
-	why_add(w, str_eq(reason, "Inadmissible") ? "Inadmissible" : "WaitsForQuota",
-		command, "it is waiting for quota in Kueue%s%s%s", queue_position(w),
-		*message ? ": " : "", why_quote(w, message));
+	if (str_in(reason, inadmissible) || never_fits(w, message))
+		why_add(w, "Inadmissible", command,
+			"Kueue cannot admit it to LocalQueue %s, however long it waits: "
+			"%s",
+			workload_queue(workload), why_quote(w, message));
+	else
+		why_add(w, "WaitsForQuota", command,
+			"it is waiting for quota in Kueue%s%s%s", queue_position(w),
+			*message ? ": " : "", why_quote(w, message));
 }
 
 void why_queued(struct why *w)

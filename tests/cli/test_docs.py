@@ -18,10 +18,10 @@ MAX_LINES = 150
 STACK = "torch|transformers|accelerate|trl|peft|lightning|deepspeed"
 # Words of why*.c that look like a reason and are none: kinds, phases, conditions, others' reasons.
 NO_REASONS = set("""
-Active Bound CreateContainerConfigError Deleted DeletionByPodGC DeletionByTaintManager Deployment
-Evict EvictionByEvictionAPI Failed FailedAttachVolume FailedCreate FailedCreatePodSandBox FailedMapVolume
-FailedMount PodGroup PodGroupInitiallyScheduled FailedResourceClaimCreation False Informational Interrupted Job JobSet Kueue Lease LocalQueue
-Pending PersistentVolumeClaim Pod PreemptionByScheduler Queue QuotaReserved Ready ResourceClaim
+Active Bound ClusterQueueIsInactive CreateContainerConfigError Deleted DeletionByPodGC DeletionByTaintManager Deployment
+Evict EvictionByEvictionAPI ExceedsMaxQuota Failed FailedAttachVolume FailedCreate FailedCreatePodSandBox FailedMapVolume
+FailedMount PodGroup PodGroupInitiallyScheduled PodsReadyTimeout FailedResourceClaimCreation False Informational Interrupted Job JobSet Kueue Lease LocalQueue
+Misconfigured NoMatchingFlavor Pending PersistentVolumeClaim Pod PreemptionByScheduler Queue QuotaReserved Ready ResourceClaim
 ResourceClaimTemplate Succeeded TerminationByKubelet TrainJobResourcesCreationFailed True Unknown
 WaitForFirstConsumer""".split())
 

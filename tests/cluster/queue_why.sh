@@ -25,7 +25,7 @@ check "two more" eval 'train second 2 && sleep 1.1 && train third 1 && train fou
 check "... the first of them waits for quota, in Kueue's words" says second \
 	'^second is suspended: it is waiting for quota in Kueue, as [12](st|nd) of [23] in LocalQueue mine.*: .*insufficient unused quota for cpu in flavor train'
 check "... the next is behind it" says third '^third is suspended: it is waiting for quota in Kueue, as (2nd|3rd) of [23] in LocalQueue mine'
-check "... one that never fits says so" says fourth '^fourth is suspended: it is waiting for (quota in )?Kueue.*: .*insufficient quota for cpu in flavor train'
+check "... one that never fits says so" says fourth '^fourth is suspended: Kueue cannot admit it to LocalQueue mine.*, however long it waits: .*insufficient quota for cpu in flavor train'
 check "a queue that is not there" eval 'train lost 1 none'
 check "... is named" says lost "^lost is suspended: Kueue holds it back: no LocalQueue none in namespace $ns"
 check "a queue without its ClusterQueue" eval 'train stuck 1 nowhere'

@@ -19,6 +19,18 @@
 	"{trainer.kubeflow.org/trainjob-ancestor-step: trainer}}, spec: {template: " \
 	"{spec: {containers: [{name: node, image: i}]}}}}}]}}}\n---\n"
 
+#define SHORT_OF_PODS(message)                                                      \
+	"kind: Job\n" META("bert-node-0") "}\nspec: {parallelism: 2}\n---\n" EVENT( \
+		"Job", "bert-node-0", "Warning", "FailedCreate",                    \
+		"Error creating: " message)
+#define REFUSED(what, message, want)                                         \
+	{                                                                    \
+		what,                                                        \
+			JOB("", STATUS) JOBSET SHORT_OF_PODS(                \
+				"pods \"p\" is forbidden: " message),        \
+			"bert is pending: its pods cannot be created: " want \
+	}
+
 /* ---- nobody acts, objects are refused ---- */
 
 TEST(test_start)
@@ -153,6 +165,38 @@ TEST(test_start)
 						 "usage per Container is 1, but limit is 2"),
 		  "bert is pending: its pods cannot be created: a LimitRange of the "
 		  "namespace does not allow them: maximum cpu usage per Container is 1" },
+		REFUSED("a quota of what is not requested",
+			"failed quota: q: must specify limits.cpu for: node",
+			"a ResourceQuota counts what they do not request: failed quota: "
+			"q: must specify limits.cpu for: node.\n"
+			"More: kubectl describe resourcequota -n a\n"),
+		REFUSED("a quota of priority classes",
+			"insufficient quota to match these scopes: [{PriorityClass In "
+			"[high]}]",
+			"their priority class needs a ResourceQuota with a scope for it: "
+			"insufficient quota to match these scopes: [{PriorityClass In "
+			"[high]}].\n"),
+		REFUSED("OpenShift",
+			"unable to validate against any security context constraint: "
+			"[provider anyuid: Forbidden: not usable by user or "
+			"serviceaccount]",
+			"no SecurityContextConstraints of OpenShift allow them to their "
+			"service account: unable to validate against any security"),
+		REFUSED("the namespace is deleted",
+			"unable to create new content in namespace a because it is being "
+			"terminated",
+			"the namespace is being deleted: unable to create new content in "
+			"namespace a because it is being terminated.\n"),
+		REFUSED("a policy",
+			"ValidatingAdmissionPolicy ''p'' with binding ''b'' denied "
+			"request: no team label",
+			"a ValidatingAdmissionPolicy refuses them: "
+			"ValidatingAdmissionPolicy 'p' with binding 'b' denied request: "
+			"no team label.\nMore: kubectl get validatingadmissionpolicies\n"),
+		REFUSED("a runtime class",
+			"pod rejected: RuntimeClass \"kata\" not found",
+			"their runtime class does not exist: pod rejected: RuntimeClass "
+			"\"kata\" not found.\nMore: kubectl get runtimeclasses\n"),
 		{ "it has just been made",
 		  "kind: TrainJob\n"
 		  "metadata: {name: bert, namespace: a, creationTimestamp: '2026-01-01T00:59:58Z'}\n"
@@ -169,6 +213,20 @@ TEST(test_start)
 }
 
 /* ---- suspended, Kueue ---- */
+
+#define NO_FLAVOR(message)                                                              \
+	QUEUED WORKLOAD(                                                                \
+		"{conditions: [{type: QuotaReserved, status: 'False', reason: "         \
+		"Pending, message: 'couldn''t assign flavors to pod set node: " message \
+		"'}]}",                                                                 \
+		"")
+#define STEPS                                                                         \
+	"kind: JobSet\n" META("bert") "}\nspec: {replicatedJobs: [{name: i}, {name: " \
+				      "node, dependsOn: [{name: i, status: "          \
+				      "Complete}]}]}\n---\n"
+#define ADMITTED                                                                         \
+	"{conditions: [{type: QuotaReserved, status: 'True'}, {type: Admitted, status: " \
+	"'True', lastTransitionTime: '2026-01-01T00:50:00Z'}]}"
 
 TEST(test_queue)
 {
@@ -237,6 +295,75 @@ TEST(test_queue)
 		{ "room in the topology, but no quota",
 		  TOPOLOGY("insufficient unused quota for cpu"),
 		  "bert is suspended: it is waiting for quota in Kueue, as 1st of 1" },
+		{ "more than the queue can ever have",
+		  NO_FLAVOR("insufficient quota for cpu in flavor f, previously "
+			    "considered podsets requests (0) + current podset request "
+			    "(9) > maximum capacity (4)"),
+		  "bert is suspended: Kueue cannot admit it to LocalQueue q, however long "
+		  "it waits: couldn't assign flavors to pod set node: insufficient quota "
+		  "for cpu in flavor f, previously considered podsets requests (0) + "
+		  "current podset request (9) > maximum capacity (4).\n"
+		  "More: kubectl describe workload trainjob-bert-1 -n a\n" },
+		{ "a resource that the queue does not have",
+		  NO_FLAVOR("insufficient unused quota for cpu in flavor f, 1 more "
+			    "needed; couldn''t assign flavors to pod set node: resource "
+			    "x/gpu unavailable in ClusterQueue"),
+		  "bert is suspended: Kueue cannot admit it to LocalQueue q, however" },
+		{ "no flavor for it",
+		  NO_FLAVOR("untolerated taint {gpu true NoSchedule <nil>} in flavor f"),
+		  "bert is suspended: Kueue cannot admit it to LocalQueue q, however" },
+		{ "one flavor never, another later",
+		  NO_FLAVOR("insufficient unused quota for cpu in flavor f, 1 more "
+			    "needed, insufficient quota for cpu in flavor g, previously "
+			    "considered podsets requests (0) + current podset request "
+			    "(9) > maximum capacity (4)"),
+		  "bert is suspended: it is waiting for quota in Kueue, as 1st of 1" },
+		{ "Kueue's own reason",
+		  QUEUED WORKLOAD(
+			  "{conditions: [{type: QuotaReserved, status: 'False', reason: "
+			  "Misconfigured, message: no claim}]}",
+			  ""),
+		  "bert is suspended: Kueue cannot admit it to LocalQueue q, however "
+		  "long it waits: no claim.\n" },
+		{ "its ClusterQueue is stopped",
+		  QUEUED WORKLOAD(
+			  NO_QUOTA,
+			  "") "kind: LocalQueue\n"
+			      "spec: {clusterQueue: c}\n"
+			      "status: {conditions: [{type: Active, status: 'False', reason: "
+			      "ClusterQueueIsInactive, message: cannot submit}]}\n",
+		  "bert is suspended: Kueue holds it back: LocalQueue q (ClusterQueue c) "
+		  "is not admitting: cannot submit.\n"
+		  "More: kubectl describe clusterqueue c\n" },
+		{ "backing off, with initializers",
+		  QUEUED WORKLOAD(
+			  "{requeueState: {count: 3, requeueAt: '2026-01-01T01:04:00Z'}, "
+			  "conditions: [{type: Evicted, status: 'True', reason: "
+			  "PodsReadyTimeout, message: Exceeded the PodsReady timeout x}, "
+			  "{type: QuotaReserved, status: 'False'}]}",
+			  "") STEPS,
+		  "bert is suspended: Kueue has evicted it (PodsReadyTimeout): Exceeded "
+		  "the PodsReady timeout x (the timeout, waitForPodsReady of Kueue, "
+		  "includes the time of its initializers); it is queued again in 4m, for "
+		  "the 3rd time.\nMore" },
+		{ "backing off for a check",
+		  QUEUED WORKLOAD(
+			  "{requeueState: {requeueAt: '2026-01-01T01:00:30Z'}, "
+			  "conditions: [{type: Evicted, status: 'True', reason: "
+			  "AdmissionCheck, message: no nodes}, {type: QuotaReserved, "
+			  "status: 'False'}]}",
+			  ""),
+		  "bert is suspended: Kueue has evicted it (AdmissionCheck): no nodes; it "
+		  "is queued again in 30s.\n" },
+		{ "its back-off is over",
+		  QUEUED WORKLOAD(
+			  "{requeueState: {count: 1, requeueAt: '2026-01-01T00:59:00Z'}, "
+			  "conditions: [{type: Evicted, status: 'True', reason: "
+			  "PodsReadyTimeout, message: m}, {type: QuotaReserved, status: "
+			  "'False'}]}",
+			  ""),
+		  "bert is suspended: Kueue has evicted it (PodsReadyTimeout): m. Also: "
+		  "it is waiting for quota" },
 		{ "deactivated", QUEUED WORKLOAD(NO_QUOTA, ", active: false"),
 		  "bert is suspended: Kueue holds it back: its Workload is deactivated "
 		  "(spec.active: false).\n" },
@@ -261,6 +388,19 @@ TEST(test_queue)
 				  ""),
 		  "bert is suspended: Kueue has admitted it and is about to "
 		  "resume it.\n" },
+		{ "admitted long ago",
+		  JOB(", suspend: true, runtimePatches: [{manager: "
+		      "kueue.x-k8s.io/manager}]",
+		      "") WORKLOAD(ADMITTED, ""),
+		  "bert is suspended: Kueue admitted it 10m ago and has not resumed it: "
+		  "its controller's log says why.\nMore: kubectl logs -n kueue-system "
+		  "deployment/kueue-controller-manager\n" },
+		{ "admitted, without Kueue's entry",
+		  JOB(", suspend: true, runtimePatches: [{manager: example.com/me}]", "")
+			  WORKLOAD(ADMITTED, ""),
+		  "bert is suspended: Kueue admitted it 10m ago and has not resumed it: "
+		  "its entry in spec.runtimePatches (manager kueue.x-k8s.io/manager) is "
+		  "missing: submit the job again, and do not replace that list.\n" },
 		{ "admitted, with claims that Kueue does not know",
 		  JOB(", suspend: true, trainer: {resourceClaimsPerNode: [{name: g}]}",
 		      "") WORKLOAD("{conditions: [{type: QuotaReserved, status: "
@@ -275,6 +415,14 @@ TEST(test_queue)
 }
 
 /* ---- places ---- */
+
+#define FOLLOWERS(message) \
+	SHORT_OF_PODS("admission webhook \"vpod.kb.io\" denied the request: " message)
+#define LEADER                                                                      \
+	"kind: Pod\n" META(                                                         \
+		"bert-node-0-0-x") ", annotations: {scheduling.k8s.io/group-name: " \
+				   "bert}}\nspec: {containers: [{name: node}]}\n"   \
+				   "status: {" UNSCHEDULABLE("gang") "}\n---\n"
 
 TEST(test_place)
 {
@@ -323,6 +471,22 @@ TEST(test_place)
 			  "phase: Pending, conditions: [{type: PodScheduled, status: "
 			  "'False', reason: SchedulingGated}]"),
 		  "bert is pending: its pod is not scheduled until its" },
+		{ "the first of an exclusive Job has no node",
+		  JOB("", STATUS) JOBSET FOLLOWERS("follower pod node selector not set")
+			  POD_OF("0", "", UNSCHEDULABLE("1 Insufficient cpu.")),
+		  "bert is pending: no node can run its pod: 1 Insufficient cpu (a pod "
+		  "requests 2 cpu). Also: JobSet creates the other pods of a Job only "
+		  "when its first has a node (annotation "
+		  "alpha.jobset.sigs.k8s.io/exclusive-topology).\n" },
+		{ "an exclusive Job in a gang",
+		  JOB("", STATUS) JOBSET FOLLOWERS(
+			  "leader pod not yet scheduled, not creating follower pod. this "
+			  "is an expected, transient error") "kind: PodGroup\nspec: {minMember: 2}\n---\n" LEADER,
+		  "bert is pending: its gang waits until all its pods exist, and JobSet "
+		  "creates the other pods of a Job only when its first has a node "
+		  "(annotation alpha.jobset.sigs.k8s.io/exclusive-topology): remove one "
+		  "of the two from the runtime.\n"
+		  "More: kubectl describe job bert-node-0 -n a\n" },
 		{ "no scheduler",
 		  JOB("", STATUS) JOBSET JOBS POD_OF("0", "schedulerName: volcano, ",
 						     "phase: Pending"),

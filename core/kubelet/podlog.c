@@ -20,7 +20,7 @@
 #include "trainer/api.h"
 #include "trainer/podcause.h"
 
-enum { CHUNK = 32 * 1024, LOOK_MS = 100, MAX_MARKS = 10 * 1000 * 1000 };
+enum { CHUNK = 32 * 1024, LOOK_MS = 100, BLOCK = 1024 };
 
 #define SECOND_NS ((int64_t)1000000000)
 
@@ -30,8 +30,9 @@ struct podlog {
 	const char *ns, *name, *uid;
 	struct log_options o;
 	int fd, marks_fd; /* -1: no file yet */
-	struct output_mark *marks;
-	size_t n, cap;
+	size_t n;         /* marks in the file: millions, of which a block is in memory */
+	size_t base, got; /* of the block */
+	struct output_mark block[BLOCK];
 
 	int64_t pos, end; /* the requested part; end -1: follow it */
 	size_t at;        /* the mark before pos */
@@ -42,38 +43,52 @@ struct podlog {
 
 /* ---- marks --------------------------------------------------------------------------- */
 
-static void load_marks(struct podlog *l)
+static void count_marks(struct podlog *l)
 {
-	struct output_mark m;
+	struct stat st;
 
-	while (l->marks_fd >= 0 && l->n < MAX_MARKS &&
-	       pread(l->marks_fd, &m, sizeof(m), (off_t)(l->n * sizeof(m))) ==
-		       (ssize_t)sizeof(m)) {
-		if (l->n == l->cap) {
-			l->cap = l->cap ? 2 * l->cap : 256;
-			l->marks = xreallocarray(l->marks, l->cap, sizeof(*l->marks));
-		}
-		l->marks[l->n++] = m;
-	}
+	if (l->marks_fd >= 0 && !fstat(l->marks_fd, &st))
+		l->n = (size_t)st.st_size / sizeof(struct output_mark);
+}
+
+/* NULL: there is none. Valid until the next call. */
+static const struct output_mark *mark_at(struct podlog *l, size_t i)
+{
+	ssize_t n;
+
+	if (i >= l->n)
+		return NULL;
+	if (i >= l->base && i < l->base + l->got)
+		return &l->block[i - l->base];
+	l->base = i - i % BLOCK;
+	n = pread(l->marks_fd, l->block, sizeof(l->block),
+		  (off_t)(l->base * sizeof(*l->block)));
+	l->got = n > 0 ? (size_t)n / sizeof(*l->block) : 0;
+	return i < l->base + l->got ? &l->block[i - l->base] : NULL;
 }
 
 /* Find the start of the container that is the `back`-th from the end; false: none. */
-static bool find_start(const struct podlog *l, int back, size_t *ret)
+static bool find_start(struct podlog *l, int back, size_t *ret)
 {
-	for (size_t i = l->n; i-- > 0;)
-		if (l->marks[i].begins && !back--) {
+	for (size_t i = l->n; i-- > 0;) {
+		const struct output_mark *m = mark_at(l, i);
+
+		if (m && m->begins && !back--) {
 			*ret = i;
 			return true;
 		}
+	}
 	return false;
 }
 
 /* The next start after the mark, or -1. */
-static int64_t next_start(const struct podlog *l, size_t from)
+static int64_t next_start(struct podlog *l, size_t from)
 {
-	for (size_t i = from + 1; i < l->n; i++)
-		if (l->marks[i].begins)
-			return l->marks[i].offset;
+	const struct output_mark *m;
+
+	for (size_t i = from + 1; (m = mark_at(l, i)); i++)
+		if (m->begins)
+			return m->offset;
 	return -1;
 }
 
@@ -89,9 +104,12 @@ static int64_t last_write(const struct podlog *l)
 
 static int64_t time_at(struct podlog *l, int64_t pos)
 {
-	while (l->at + 1 < l->n && l->marks[l->at + 1].offset <= pos)
+	const struct output_mark *m;
+
+	while ((m = mark_at(l, l->at + 1)) && m->offset <= pos)
 		l->at++;
-	return l->at < l->n ? l->marks[l->at].time_ns : last_write(l);
+	m = mark_at(l, l->at);
+	return m ? m->time_ns : last_write(l);
 }
 
 /* ---- where to begin ------------------------------------------------------------------ */
@@ -127,15 +145,15 @@ static int64_t line_start(const struct podlog *l, int64_t pos)
 
 static void begin_since(struct podlog *l, size_t first)
 {
+	const struct output_mark *m;
 	size_t i = first;
 
 	if (!l->n && last_write(l) / SECOND_NS < l->o.since)
 		l->pos = size_of(l);
-	while (i < l->n && l->marks[i].time_ns / SECOND_NS < l->o.since)
+	while ((m = mark_at(l, i)) && m->time_ns / SECOND_NS < l->o.since)
 		i++;
-	if (i == first)
-		return;
-	l->pos = i < l->n ? line_start(l, l->marks[i].offset) : size_of(l);
+	if (i > first)
+		l->pos = m ? line_start(l, m->offset) : size_of(l);
 }
 
 static void begin_tail(struct podlog *l)
@@ -166,9 +184,11 @@ static void begin(struct podlog *l)
 	size_t start = 0;
 
 	l->end = -1;
-	load_marks(l);
+	count_marks(l);
 	if (find_start(l, l->o.previous, &start)) {
-		l->pos = l->marks[start].offset;
+		const struct output_mark *m = mark_at(l, start);
+
+		l->pos = m ? m->offset : 0;
 		l->end = next_start(l, start);
 	}
 	l->at = start;
@@ -230,7 +250,7 @@ static int send_more(struct podlog *l)
 	got = pread(l->fd, chunk, (size_t)(n < CHUNK ? n : CHUNK), (off_t)l->pos);
 	if (got <= 0)
 		return 0;
-	load_marks(l);
+	count_marks(l);
 	rc = l->o.timestamps ? send_timed(l, chunk, (size_t)got)
 			     : send(l, chunk, (size_t)got);
 	l->pos += got;
@@ -275,7 +295,6 @@ static void release(void *ctx)
 		close(l->fd);
 	if (l->marks_fd >= 0)
 		close(l->marks_fd);
-	free(l->marks);
 	arena_clear(&l->arena);
 	free(l);
 }

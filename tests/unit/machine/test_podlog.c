@@ -394,6 +394,49 @@ static void test_a_long_line(void **state)
 	}
 }
 
+/* Each line written by itself. No call for each of them, whatever part is asked for. */
+static void test_many_pieces(void **state)
+{
+	static const struct {
+		const char *query, *first;
+		size_t lines;
+	} rows[] = {
+		{ "container=none", "1100\n", 1900 },
+		{ "container=none&tailLines=1", "2999\n", 1 },
+		{ "container=none&sinceTime=1970-01-01T00:35:00Z", "2000\n", 1000 },
+		{ "container=none&sinceTime=1970-01-01T00:51:39Z", "2999\n", 1 },
+		{ "container=none&timestamps=true&tailLines=1",
+		  "1970-01-01T00:51:39.000000000Z 2999\n", 1 },
+		{ "container=none&timestamps=true&tailLines=952",
+		  "1970-01-01T00:35:48.000000000Z 2048\n", 952 },
+	};
+	struct fixture *f = *state;
+
+	for (int i = 0; i < 3000; i++) {
+		const struct output_mark mark = { .offset = 5 * i,
+						  .time_ns =
+							  (100 + i) * INT64_C(1000000000),
+						  .begins = i == 0 || i == 1100 };
+		char line[8];
+
+		snprintf(line, sizeof(line), "%04d\n", i);
+		add(f, "none.times", &mark, sizeof(mark));
+		add(f, "none.log", line, 5);
+	}
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
+		long before = calls;
+		struct answer a;
+
+		ask(f, &a, rows[i].query);
+		UNTIL(a.ended, run(f));
+		assert_true(str_starts(text_of(&a), rows[i].first));
+		assert_int_equal(a.text.len, rows[i].lines * strlen(rows[i].first));
+		if (calls - before > MOST_CALLS)
+			fail_msg("%s: %ld calls", rows[i].query, calls - before);
+		buf_release(&a.text);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -404,6 +447,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_no_logs, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_uid, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_a_long_line, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_many_pieces, setup, teardown),
 	};
 	struct error err = { 0 };
 	int rc;

@@ -3,10 +3,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/str.h"
@@ -51,24 +56,54 @@ int spawn_program(pid_t *ret, const struct spawn *s)
 	return rc;
 }
 
-const char *spawn_script_fault(const char *path)
+/* EACCES: of the file itself, of its file system, or of the interpreter that it names. */
+static const char *denied(const char *path, bool script)
+{
+	struct statvfs fs;
+	struct stat st;
+
+	if (stat(path, &st))
+		return NULL;
+	if (S_ISDIR(st.st_mode))
+		return SPAWN_FOLDER;
+	if (!statvfs(path, &fs) && (fs.f_flag & ST_NOEXEC))
+		return SPAWN_NOEXEC;
+	return script && !access(path, X_OK) ? SPAWN_DENIED : NULL;
+}
+
+/* By the first line of a script, or the first bytes of a program. */
+static const char *malformed(const char *line, size_t n, bool script, int number)
 {
 	static const char marked[] = STR_BOM "#!";
+	const char *end = memchr(line, '\n', n);
+	bool program = n >= 4 && !memcmp(line, "\177ELF", 4);
+
+	if (n >= strlen(marked) && !memcmp(line, marked, strlen(marked)))
+		return SPAWN_BOM;
+	if (script && end && end[-1] == '\r')
+		return SPAWN_CRLF;
+	if (number == ENOEXEC)
+		return script ? SPAWN_LINE : program ? SPAWN_FOREIGN : SPAWN_FORMAT;
+	return script ? SPAWN_NO_INTERPRETER : program ? SPAWN_NO_LOADER : NULL;
+}
+
+const char *spawn_fault(const char *path, int number)
+{
 	char line[256];
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	ssize_t n = fd < 0 ? -1 : read(fd, line, sizeof(line));
-	const char *end = n > 0 ? memchr(line, '\n', (size_t)n) : NULL;
+	bool script = n >= 2 && !memcmp(line, "#!", 2);
 
 	if (fd >= 0)
 		close(fd);
-	if (!end || end - line < (ptrdiff_t)strlen(marked))
+	if (number == EACCES || number == EISDIR)
+		return denied(path, script);
+	if (n < 0 || (number != ENOENT && number != ENOTDIR && number != ENOEXEC))
 		return NULL;
-	if (!memcmp(line, marked, strlen(marked)))
-		return SPAWN_BOM;
-	return !memcmp(line, "#!", 2) && end[-1] == '\r' ? SPAWN_CRLF : NULL;
+	return malformed(line, (size_t)n, script, number);
 }
 
-const char *spawn_script_remedy(const char *message)
+const char *spawn_remedy(const char *message)
 {
 	static const struct {
 		const char *text, *remedy;
@@ -77,6 +112,22 @@ const char *spawn_script_remedy(const char *message)
 		{ SPAWN_BOM, "remove the mark, as with sed -i '1s/^\\xef\\xbb\\xbf//'" },
 		{ SPAWN_FORMAT, "begin it with a line such as #!/usr/bin/env python3, or "
 				"start it with its interpreter" },
+		{ SPAWN_LINE,
+		  "start it with its interpreter, as python3 -m MODULE; Linux "
+		  "takes 255 bytes, so a virtual environment wants a shorter "
+		  "path" },
+		{ SPAWN_FOREIGN,
+		  "install it for this machine, whose kind uname -m prints" },
+		{ SPAWN_NO_INTERPRETER,
+		  "head -n 1 shows the interpreter's name; a virtual environment that was "
+		  "moved, or whose Python was removed, has to be made again" },
+		{ SPAWN_NO_LOADER,
+		  "it was built for another system: install it for this one" },
+		{ SPAWN_DENIED, "head -n 1 shows the interpreter's name: run chmod +x on "
+				"it, or start the script with another one" },
+		{ SPAWN_NOEXEC, "start it with its interpreter, as sh or python3, or put "
+				"it into a directory of another file system" },
+		{ SPAWN_FOLDER, "name a program in it" },
 	};
 
 	for (size_t i = 0; i < N_ELEMENTS(rows); i++)
@@ -85,19 +136,40 @@ const char *spawn_script_remedy(const char *message)
 	return NULL;
 }
 
+/* The first file of that name in PATH, which may be one that does not start. */
+static const char *find_file(const char *name, char *buf, size_t size)
+{
+	const char *path = getenv("PATH");
+
+	if (strchr(name, '/'))
+		return name;
+	for (const char *p = path ? path : ""; *p; p += *p == ':') {
+		int len = (int)strcspn(p, ":");
+
+		if (snprintf(buf, size, "%.*s/%s", len, len ? p : ".", name) <
+			    (int)size &&
+		    !access(buf, F_OK))
+			return buf;
+		p += len;
+	}
+	return NULL;
+}
+
 int spawn_failed(struct error *err, const char *path, int number)
 {
-	const char *fault = strchr(path, '/') ? spawn_script_fault(path) : NULL;
+	char buf[PATH_MAX];
+	const char *file = find_file(path, buf, sizeof(buf));
+	const char *fault = file ? spawn_fault(file, number) : NULL;
 
-	if (fault && (number == ENOENT || number == ENOEXEC))
-		error_set(err, ERR_NOT_FOUND, "%s: a %s: %s", path, fault,
-			  spawn_script_remedy(fault));
-	else if (number == ENOENT && strchr(path, '/') && !access(path, F_OK))
+	if (fault)
+		error_set(err, ERR_NOT_FOUND, "%s: a %s: %s", file, fault,
+			  spawn_remedy(fault));
+	else if (number == ENOENT && file && !access(file, F_OK))
 		error_set(err, ERR_NOT_FOUND,
 			  "%s: its interpreter (#! line or dynamic loader) is not there",
-			  path);
+			  file);
 	else
-		return error_errno(err, number, "%s", path);
+		return error_errno(err, number, "%s", file ? file : path);
 	err->code = number;
 	return -1;
 }

@@ -33,15 +33,22 @@ int spawn_program(pid_t *ret, const struct spawn *s);
 /* The error of that number, in words: of a script, the kernel says that it is not there. */
 int spawn_failed(struct error *err, const char *path, int number);
 /* Words of the kubelet, too, by which local/report.c recognizes its message. */
-#define SPAWN_CRLF   "script with the line ends of Windows"
-#define SPAWN_BOM    "script with a byte order mark before its #! line"
-#define SPAWN_FORMAT "neither a program nor a script with a #! line"
+#define SPAWN_CRLF           "script with the line ends of Windows"
+#define SPAWN_BOM            "script with a byte order mark before its #! line"
+#define SPAWN_LINE           "script whose #! line is empty or too long"
+#define SPAWN_NO_INTERPRETER "script whose interpreter (#! line) is not there"
+#define SPAWN_DENIED         "script whose interpreter (#! line) is not executable"
+#define SPAWN_FORMAT         "file that is neither a program nor a script with a #! line"
+#define SPAWN_FOREIGN        "program for another kind of machine, or a damaged one"
+#define SPAWN_NO_LOADER      "program whose dynamic loader is not there"
+#define SPAWN_NOEXEC         "file of a file system that is mounted noexec"
+#define SPAWN_FOLDER         "directory, not a program"
 /*
- * Of a script that does not start: SPAWN_CRLF (the kernel takes the carriage return for a
- * part of the interpreter's name) or SPAWN_BOM, by its first line; else NULL.
+ * Why execve() of that path failed with that number, one of these words; NULL: as the
+ * number says. Allocates nothing: the kubelet calls it after vfork().
  */
-const char *spawn_script_fault(const char *path);
+const char *spawn_fault(const char *path, int number);
 /* What to do about a message with one of those words; else NULL. */
-const char *spawn_script_remedy(const char *message);
+const char *spawn_remedy(const char *message);
 
 #endif

@@ -165,24 +165,20 @@ static int exec_failure(const char *file, struct sandbox_report *r)
 	const char *text, *fault;
 
 	r->err = errno;
-	r->code = NOT_EXECUTABLE;
-	fault = spawn_script_fault(file);
-	if (r->err == ENOENT || r->err == ENOTDIR) {
-		r->code = NOT_FOUND;
-		if (!strchr(file, '/') || access(file, F_OK) != 0)
-			text = "command not found";
-		else
-			text = fault ? fault
-				     : "interpreter (#! line or dynamic loader) not found";
-	} else if (r->err == EACCES || r->err == EISDIR) {
+	r->code = r->err == ENOENT || r->err == ENOTDIR ? NOT_FOUND : NOT_EXECUTABLE;
+	fault = spawn_fault(file, r->err);
+	if (r->code == NOT_FOUND && (!strchr(file, '/') || access(file, F_OK) != 0))
+		text = "command not found";
+	else if (fault)
+		text = fault;
+	else if (r->code == NOT_FOUND)
+		text = "interpreter (#! line or dynamic loader) not found";
+	else if (r->err == EACCES || r->err == EISDIR || r->err == ENOEXEC)
 		text = "not executable";
-	} else if (r->err == ENOEXEC) {
-		text = fault ? fault : "not executable (" SPAWN_FORMAT ")";
-	} else if (r->err == E2BIG) {
+	else if (r->err == E2BIG)
 		text = "the arguments and the environment are too long for execve()";
-	} else {
+	else
 		text = "cannot execute";
-	}
 	sandbox_join(r->what, sizeof(r->what), text, ": ", file);
 	return -1;
 }
@@ -201,8 +197,8 @@ static int exec_main(const struct sandbox_plan *plan, struct sandbox_report *r)
 	char *const *argv = (char *const *)(uintptr_t)plan->argv;
 	char *const *envp = (char *const *)(uintptr_t)plan->envp;
 	const char *file = argv[0];
-	char path[PATH_MAX];
-	int err = ENOENT;
+	char path[PATH_MAX], found[PATH_MAX] = "";
+	int err = ENOENT, number;
 
 	if (strchr(file, '/')) {
 		execve(file, argv, envp);
@@ -217,21 +213,21 @@ static int exec_main(const struct sandbox_plan *plan, struct sandbox_report *r)
 			sandbox_join(path + len, sizeof(path) - len, len ? "/" : "", file,
 				     "");
 			execve(path, argv, envp);
-			if (errno != ENOENT && errno != ENOTDIR && errno != EACCES)
+			number = errno;
+			if (number != ENOENT && number != ENOTDIR && number != EACCES)
 				return exec_failure(path, r);
-			/*
-			 * EACCES may also mean a directory of PATH that we may not
-			 * search.
-			 */
-			if (errno == EACCES && access(path, F_OK) == 0)
-				err = EACCES;
+			/* Not of a directory of PATH, but of a file that is there. */
+			if (!*found && access(path, F_OK) == 0) {
+				err = number;
+				sandbox_join(found, sizeof(found), path, "", "");
+			}
 		}
 		if (!p[len])
 			break;
 		p += len + 1;
 	}
 	errno = err;
-	return exec_failure(file, r);
+	return exec_failure(*found ? found : file, r);
 }
 
 /* Runs between vfork() and execve(), in the keeper's memory. */

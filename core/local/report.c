@@ -350,9 +350,11 @@ static void add_log_hint(struct buf *out, const struct report *r, const struct s
 }
 
 /* A line such as "kftrainer supervise: run directory: ..." says itself what to do. */
-static bool ends_with_ours(const struct stream *s)
+static const char *ends_with_ours(const struct stream *s)
 {
-	return s->n && str_starts(s->lines[(s->n - 1) % REPORT_LINES].text, "kftrainer ");
+	const char *last = s->n ? s->lines[(s->n - 1) % REPORT_LINES].text : "";
+
+	return str_starts(last, "kftrainer ") ? last : NULL;
 }
 
 /* E2BIG, of the kubelet's execve() or of a shell's. */
@@ -369,9 +371,27 @@ static bool is_too_long(const struct stream *s, const cJSON *end)
 static const char *script_hint(const cJSON *end, const char *text)
 {
 	const char *message = json_str(end, "message");
-	const char *remedy = message ? spawn_script_remedy(message) : NULL;
+	const char *remedy = message ? spawn_remedy(message) : NULL;
 
 	return remedy ? remedy : text;
+}
+
+/* Of exit code 126 or 127; "" for none. */
+static const char *start_hint(const struct stream *s, const cJSON *end, int64_t code)
+{
+	const char *ours = ends_with_ours(s);
+
+	if (code == 126 && is_too_long(s, end))
+		return "Linux takes 128 KiB of one argument or variable, and 2 MiB of "
+		       "all: put the data in a file";
+	if (ours && (code == 126 || spawn_remedy(ours)))
+		return "";
+	if (code == 127)
+		return script_hint(end, "command not found: install it on this machine, "
+					"or use its environment (--venv); images are not "
+					"pulled");
+	return script_hint(end, "file not executable: run chmod +x on it, or start it "
+				"with its interpreter");
 }
 
 /* The hint, "" for none. */
@@ -391,17 +411,8 @@ static char *hint_of(const struct report *r, const struct stream *s, const char 
 	else if (s->reader.cause && s->n - s->cause_at <= CAUSE_LINES &&
 		 !(s->reader.cause->side == LOG_PEER && own_error(s)))
 		add_log_hint(&b, r, s);
-	else if (code == 127)
-		buf_adds(&b, script_hint(end, "command not found: install it on this "
-					      "machine, or use its environment (--venv); "
-					      "images are not pulled"));
-	else if (code == 126 && is_too_long(s, end))
-		buf_adds(&b,
-			 "Linux takes 128 KiB of one argument or variable, and 2 MiB of "
-			 "all: put the data in a file");
-	else if (code == 126 && !ends_with_ours(s))
-		buf_adds(&b, script_hint(end, "file not executable: run chmod +x on it, "
-					      "or start it with its interpreter"));
+	else if (code == 126 || code == 127)
+		buf_adds(&b, start_hint(s, end, code));
 	else if (sig == SIGKILL || code == 128 + SIGKILL) /* of a shell's command */
 		buf_adds(&b, "killed by SIGKILL; check dmesg for an out-of-memory kill");
 	return text(&b);

@@ -297,8 +297,17 @@ full_state() { # in a mount namespace of its own, which an ordinary user may mak
 	status=$?
 	[ $status = 1 ] && [ ! -e started ] && [ "$(wc -l <"$scratch/err")" = 1 ] && grep -q 'No space left' "$scratch/err" || dump
 }
+noexec() { # REGEX of the errors in one line, OPTION...
+	unshare -rm bash -c 'mount -t tmpfs -o noexec none small && printf "#!/bin/sh\n" >small/run && chmod +x small/run &&
+		cd small && "$1" submit --local --runtime-file ../once.yaml --runtime once --name noexec "${@:2}" -- ./run' \
+		- "$kftrainer" "${@:2}" >"$scratch/out" 2>"$scratch/err"
+	status=$?
+	[ $status = 126 ] && ! grep -q chmod "$scratch/err" && cat "$scratch/out" "$scratch/err" | tr '\n' ' ' | grep -Eq "$1" || dump
+}
 if unshare -rm true 2>/dev/null; then
 	check "a full disk for the state folder" full_state
+	check "a file system mounted noexec: no chmod +x" noexec 'noexec: \./run: .*hint: start it with its interpreter'
+	check "... and the supervisor says so" noexec 'kftrainer supervise: \./run: a file of a file system that is mounted noexec: start it' --supervise
 else
 	skip "a full disk for the state folder" "needs root, or user namespaces, for a small one"
 fi

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,11 +73,23 @@ TEST(test_why_a_script_does_not_start)
 		int rc;
 	} rows[] = {
 		{ "#!/bin/sh\r\necho\r\n", "line ends of Windows", ENOENT },
-		{ "#!/no/interpreter\n", "interpreter", ENOENT },
+		{ "#!/no/interpreter\n",
+		  ": a script whose interpreter (#! line) is not there: head -n 1 shows",
+		  ENOENT },
+		{ "#!/etc/passwd\n",
+		  ": a script whose interpreter (#! line) is not executable: head -n 1",
+		  EACCES },
+		{ "#!\n", ": a script whose #! line is empty or too long: start it",
+		  ENOEXEC },
+		{ "\177ELF of another machine",
+		  ": a program for another kind of machine, or a damaged one: install",
+		  ENOEXEC },
 		{ STR_BOM "#!/bin/sh\n",
 		  "a script with a byte order mark before its #! line: remove the mark",
 		  ENOEXEC },
-		{ "echo\n", "Exec format error", ENOEXEC },
+		{ "echo\n",
+		  ": a file that is neither a program nor a script with a #! line: begin",
+		  ENOEXEC },
 		{ NULL, "No such file", ENOENT },
 	};
 	char dir[] = "/tmp/kftrainer-spawn-XXXXXX", path[64];
@@ -103,6 +116,51 @@ TEST(test_why_a_script_does_not_start)
 		if (!strstr(err.msg, rows[i].says) || !strstr(err.msg, path))
 			fail_msg("%zu: %s", i, err.msg);
 	}
+	assert_int_equal(rmdir(dir), 0);
+}
+
+TEST(test_why_a_file_is_denied)
+{
+	static const struct {
+		const char *path, *says;
+	} rows[] = {
+		{ "/tmp", "/tmp: a directory, not a program: name a program in it" },
+		{ "/etc/passwd", "/etc/passwd: Permission denied" },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
+		char *argv[] = { (char *)(uintptr_t)rows[i].path, NULL };
+		struct error err = { 0 };
+		pid_t pid;
+		int rc = spawn_program(&pid, &(struct spawn){ .path = argv[0],
+							      .argv = argv,
+							      .envp = environ,
+							      .fds = { -1, -1, -1 } });
+
+		assert_int_equal(rc, EACCES);
+		assert_int_equal(spawn_failed(&err, argv[0], rc), -1);
+		if (!str_starts(err.msg, rows[i].says))
+			fail_msg("%zu: %s", i, err.msg);
+	}
+}
+
+/* A script of a virtual environment that was moved is there, and does not start. */
+TEST(test_a_file_of_the_path_that_does_not_start)
+{
+	char dir[] = "/tmp/kftrainer-spawn-XXXXXX", file[64], path[96], want[160];
+	struct error err = { 0 };
+
+	assert_non_null(mkdtemp(dir));
+	snprintf(file, sizeof(file), "%s/torchrun", dir);
+	snprintf(path, sizeof(path), "/none:%s", dir);
+	snprintf(want, sizeof(want), "%s: a script whose interpreter", file);
+	assert_int_equal(file_write(file, "#!/no/python\n", 13, 0700, &err), 0);
+	assert_int_equal(setenv("PATH", path, 1), 0);
+	assert_int_equal(spawn_failed(&err, "torchrun", ENOENT), -1);
+	assert_true(str_starts(err.msg, want));
+	unlink(file);
+	assert_int_equal(spawn_failed(&err, "torchrun", ENOENT), -1);
+	assert_string_equal(err.msg, "torchrun: No such file or directory");
 	assert_int_equal(rmdir(dir), 0);
 }
 

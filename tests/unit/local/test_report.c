@@ -187,11 +187,25 @@ TEST(test_causes)
 		  "exit code 126: script with a byte order mark before its #! line: "
 		  "./a\nhint: remove the mark" },
 		{ "",
-		  "'exitCode':126,'reason':'StartError','message':'not executable (neither a "
-		  "program nor a script with a #! line): ./a'",
+		  "'exitCode':126,'reason':'StartError','message':'file that is neither a "
+		  "program nor a script with a #! line: ./a'",
 		  126,
-		  "exit code 126: not executable (neither a program nor a script with a #! "
-		  "line): ./a\nhint: begin it with a line such as #!/usr/bin/env" },
+		  "exit code 126: file that is neither a program nor a script with a #! "
+		  "line: ./a\nhint: begin it with a line such as #!/usr/bin/env" },
+		{ "",
+		  "'exitCode':126,'reason':'StartError','message':'file of a file system "
+		  "that is mounted noexec: ./a: Permission denied'",
+		  126,
+		  "noexec: ./a: Permission denied\nhint: start it with its interpreter" },
+		{ "",
+		  "'exitCode':127,'reason':'StartError','message':'script whose interpreter "
+		  "(#! line) is not there: /v/bin/torchrun'",
+		  127, "is not there: /v/bin/torchrun\nhint: head -n 1 shows" },
+		{ "kftrainer supervise: ./a: a script whose interpreter (#! line) is not "
+		  "there: head -n 1 shows it",
+		  "'exitCode':127", 127, "exit code 127\nlast line" },
+		{ "kftrainer supervise: a: No such file or directory", "'exitCode':127",
+		  127, "exit code 127\nhint: command not found" },
 		{ "", "'exitCode':126", 126, "exit code 126\nhint: file not executable" },
 		{ "kftrainer supervise: run directory: it is that of job a",
 		  "'exitCode':126", 126, "exit code 126\nlast line" },

@@ -22,6 +22,7 @@
 #include "mpi/session.h"
 #include "mpi/settings.h"
 #include "net/dial.h"
+#include "net/strangers.h"
 
 enum {
 	EVENTS = 64,
@@ -36,7 +37,7 @@ struct worker {
 	struct psk *psk;
 	int epoll, listener, signals;
 	struct session *sessions; /* newest first */
-	int strangers;
+	struct strangers strangers;
 	int64_t accept_at; /* INT64_MAX: accepting */
 	struct {
 		int64_t since_ms;
@@ -109,7 +110,7 @@ static bool is_stranger(const struct session *s)
 static void settle(struct worker *w, struct session *s, bool was_stranger)
 {
 	if (was_stranger && !is_stranger(s))
-		w->strangers--;
+		strangers_remove(&w->strangers, s->peer);
 	if (s->refusal[0]) {
 		log_refusal(w, s);
 		s->refusal[0] = '\0';
@@ -128,15 +129,6 @@ static void free_ended(struct worker *w)
 	}
 }
 
-static int strangers_of(const struct worker *w, const char *peer)
-{
-	int n = 0;
-
-	for (const struct session *s = w->sessions; s; s = s->next)
-		n += is_stranger(s) && str_eq(s->peer, peer);
-	return n;
-}
-
 /* End the oldest stranger of the address with the most: a flood evicts no other. */
 static void give_up_oldest(struct worker *w)
 {
@@ -144,7 +136,7 @@ static void give_up_oldest(struct worker *w)
 	int most = 0;
 
 	for (struct session *s = w->sessions; s; s = s->next) {
-		int n = is_stranger(s) ? strangers_of(w, s->peer) : 0;
+		int n = is_stranger(s) ? strangers_of(&w->strangers, s->peer) : 0;
 
 		if (n && n >= most) {
 			most = n;
@@ -164,7 +156,7 @@ static void add_session(struct worker *w, int fd, const char *peer)
 {
 	struct session *s;
 
-	if (w->strangers >= WORKER_MAX_STRANGERS)
+	if (w->strangers.n >= WORKER_MAX_STRANGERS)
 		give_up_oldest(w);
 	dial_watch(fd, WORKER_PEER_TIMEOUT_S);
 	s = session_new(w->psk, fd, peer);
@@ -172,7 +164,7 @@ static void add_session(struct worker *w, int fd, const char *peer)
 	if (s->next)
 		s->next->prev = s;
 	w->sessions = s;
-	w->strangers++;
+	strangers_add(&w->strangers, s->peer);
 	if (send(fd, MPI_GREETING, strlen(MPI_GREETING), MSG_NOSIGNAL) < 0)
 		session_end(s);
 	settle(w, s, true);
@@ -187,11 +179,11 @@ static void listen_events(struct worker *w, bool wanted)
 	w->accept_at = wanted ? INT64_MAX : clock_ms() + ACCEPT_BACKOFF_MS;
 }
 
-static void accept_all(struct worker *w)
+static void accept_some(struct worker *w)
 {
 	char peer[SOCK_ADDRESS_SIZE];
 
-	for (;;) {
+	for (int i = 0; i < STRANGERS_ACCEPTED; i++) {
 		int fd = sock_accept(w->listener, peer);
 
 		if (fd >= 0)
@@ -312,7 +304,7 @@ static void handle(struct worker *w, const struct epoll_event *e)
 	struct session_source *f = e->data.ptr;
 
 	if (f == &listener_source) {
-		accept_all(w);
+		accept_some(w);
 	} else if (f == &signals_source) {
 		reap(w);
 	} else if (f != &stop_source) {
@@ -367,7 +359,8 @@ static int setup(struct worker *w, const struct worker_conf *conf, struct error 
 	w->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (w->epoll < 0)
 		return error_errno(err, errno, "epoll");
-	if (psk_new(&w->psk, PSK_SERVER, conf->key, MPI_KEY_INFO, err) ||
+	if (strangers_init(&w->strangers, err) ||
+	    psk_new(&w->psk, PSK_SERVER, conf->key, MPI_KEY_INFO, err) ||
 	    sock_listen(&w->listener, conf->host, conf->port, err) ||
 	    open_signals(w, err))
 		return -1;

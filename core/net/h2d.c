@@ -16,6 +16,7 @@
 #include "base/thread.h"
 #include "base/xmalloc.h"
 #include "crypto/tls.h"
+#include "net/strangers.h"
 
 enum {
 	THREADS = 2,
@@ -68,8 +69,9 @@ struct loop {
 	pthread_t thread;
 	int epoll, wake;
 	bool goaway_sent;
-	struct conns open;      /* the most recently active one first */
-	struct conns beginning; /* in the handshake; the oldest last */
+	struct conns open;          /* the most recently active one first */
+	struct conns beginning;     /* in the handshake; the oldest last */
+	struct strangers strangers; /* the same */
 	int64_t swept;
 	char in[IN_SIZE];
 	char record[TLS_RECORD]; /* the TLS record to send */
@@ -117,9 +119,19 @@ static void conn_unlink(struct conn *c)
 	c->of->n--;
 }
 
+/* Its handshake is over. */
+static void conn_unbegin(struct loop *l, struct conn *c)
+{
+	strangers_remove(&l->strangers, c->address);
+	conn_unlink(c);
+}
+
 static void conn_close(struct loop *l, struct conn *c)
 {
-	conn_unlink(c);
+	if (c->of == &l->beginning)
+		conn_unbegin(l, c);
+	else
+		conn_unlink(c);
 	atomic_fetch_sub(&l->d->n, 1);
 	atomic_fetch_sub(&c->peer->n, 1);
 	tls_close(c->tls);
@@ -159,6 +171,23 @@ static bool evict(struct loop *l, const struct peer *peer)
 	return false;
 }
 
+/* The oldest handshake of the address with the most of them. */
+static struct conn *oldest_beginning(const struct loop *l)
+{
+	struct conn *ret = l->beginning.first;
+	int most = 0;
+
+	for (struct conn *c = ret; c; c = c->next) {
+		int n = strangers_of(&l->strangers, c->address);
+
+		if (n >= most) {
+			most = n;
+			ret = c;
+		}
+	}
+	return ret;
+}
+
 /* False: max_connections, or max_per_peer of this peer, have streams: refuse another. */
 static bool has_slot(struct loop *l, const struct peer *peer)
 {
@@ -166,25 +195,14 @@ static bool has_slot(struct loop *l, const struct peer *peer)
 
 	if (l->beginning.n >=
 	    (conf->max_handshakes + l->d->n_threads - 1) / l->d->n_threads)
-		conn_close(l, l->beginning.last);
+		conn_close(l, oldest_beginning(l));
 	return (peer->n < conf->max_per_peer || evict(l, peer)) &&
 	       (l->d->n < conf->max_connections || evict(l, NULL));
 }
 
-/*
- * The counters of an address, by a keyed hash; of IPv6, only the first four groups count,
- * or those before "::". Two addresses may share counters, but no peer can choose which.
- */
 static struct peer *peer_of(struct h2d *d, const char text[SOCK_ADDRESS_SIZE])
 {
-	uint64_t hash = d->key;
-
-	for (int colons = 0; *text && colons < 4; text++) {
-		colons += *text == ':' && text[1] == ':' ? 4 : *text == ':';
-		hash = (hash ^ (uint8_t)*text) * 0x9e3779b97f4a7c15u;
-		hash ^= hash >> 29;
-	}
-	return &d->peers[hash % PEERS];
+	return &d->peers[address_hash(text, d->key) % PEERS];
 }
 
 static void conn_open(struct loop *l, struct conn *c, const struct h2_conf *conf)
@@ -192,7 +210,7 @@ static void conn_open(struct loop *l, struct conn *c, const struct h2_conf *conf
 	c->h2 = h2_conn_new(conf, l->d->budget.max ? &c->peer->budget : NULL);
 	h2_set_peer(c->h2, c->address);
 	if (c->of)
-		conn_unlink(c);
+		conn_unbegin(l, c);
 	conn_link(&l->open, c);
 }
 
@@ -218,6 +236,7 @@ static void conn_add(struct loop *l, int fd, const char address[SOCK_ADDRESS_SIZ
 		e.events = EPOLLIN;
 		c->deadline = clock_ms() + l->d->conf.handshake_ms;
 		conn_link(&l->beginning, c);
+		strangers_add(&l->strangers, c->address);
 	} else {
 		conn_open(l, c, &l->d->conf.h2);
 	}
@@ -398,13 +417,16 @@ static void conn_turn(struct loop *l, struct conn *c, uint32_t events)
 
 /* ---- the threads ------------------------------------------------------------------- */
 
-static void accept_all(struct loop *l)
+static void accept_some(struct loop *l)
 {
 	char peer[SOCK_ADDRESS_SIZE];
-	int fd;
+	int fd, n = 0;
 
-	while ((fd = sock_accept(l->d->listener, peer)) >= 0)
+	while ((fd = sock_accept(l->d->listener, peer)) >= 0) {
 		conn_add(l, fd, peer);
+		if (++n == STRANGERS_ACCEPTED)
+			return;
+	}
 	if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
 		if (!evict(l, NULL))
 			clock_sleep_ms(ACCEPT_BACKOFF_MS);
@@ -483,7 +505,7 @@ static void expire(struct loop *l)
 		error_set(&err, ERR_TIMEOUT, "TLS handshake: not over after %lld ms",
 			  (long long)l->d->conf.handshake_ms);
 		report(l, &err);
-		conn_close(l, l->beginning.last);
+		conn_close(l, oldest_beginning(l));
 	}
 }
 
@@ -512,7 +534,7 @@ static void handle_events(struct loop *l, int timeout)
 	if (woken)
 		resume_all(l);
 	if (incoming)
-		accept_all(l);
+		accept_some(l);
 	expire(l);
 }
 
@@ -557,6 +579,7 @@ static int loop_start(struct h2d *d, struct loop *l, struct error *err)
 	struct epoll_event wake = { .events = EPOLLIN, .data.ptr = l };
 
 	l->d = d;
+	l->strangers.key = d->key;
 	l->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (l->wake < 0)
 		return error_errno(err, errno, "eventfd");

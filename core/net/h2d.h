@@ -4,8 +4,8 @@
  * A few threads serve all connections with epoll; the handler runs in one of them and
  * must not block. Bodies are written to the socket directly; the only copy is the
  * kernel's or, with TLS, that of encryption. A peer that does not read costs no memory.
- * Handshakes do not block a thread; they have a time limit, and the oldest are closed if
- * there are too many. Requests that are not complete in time, and idle connections, are
+ * Handshakes do not block a thread; they have a time limit, and if there are too many, the
+ * oldest one of the address with the most is closed. Requests that are not complete in time, and idle connections, are
  * closed; one address cannot have all connections.
  */
 #ifndef NET_H2D_H

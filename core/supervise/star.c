@@ -11,6 +11,7 @@
 #include "base/sock.h"
 #include "base/xmalloc.h"
 #include "net/dial.h"
+#include "net/strangers.h"
 #include "supervise/hub.h"
 #include "supervise/line.h"
 #include "supervise/stacks.h"
@@ -41,7 +42,7 @@ struct star {
 	int listener;
 	struct hub hub;
 	struct line **by_rank;
-	int64_t n_strangers;
+	struct strangers strangers;
 	struct stacks stacks;
 	struct supervision reported; /* the last time, at `reported_at` */
 	int64_t reported_at, begun;  /* begun: seconds since 1970 */
@@ -227,7 +228,7 @@ static void replace(struct star *s, uint32_t rank, struct line *l, int64_t now)
 		leave(s, old, now);
 		line_end(old, ERR_NONE, "");
 	}
-	s->n_strangers--;
+	strangers_remove(&s->strangers, l->peer);
 	l->rank = rank;
 	s->by_rank[rank] = l;
 }
@@ -302,28 +303,38 @@ static int take_from_peer(void *ctx, struct line *l, const struct message *m,
 	return 0;
 }
 
-/* A flood ends its own oldest connections: ranks are no strangers for long. */
+/* The oldest of the address with the most: a flood ends no other. */
 static void end_oldest_stranger(struct star *s)
 {
 	struct line *oldest = NULL;
+	int most = 0;
 
-	for (struct line *l = s->lines; l; l = l->next)
-		if (l->rank < 0 && !l->over)
+	for (struct line *l = s->lines; l; l = l->next) {
+		int n = l->rank < 0 && !l->over ? strangers_of(&s->strangers, l->peer)
+						: 0;
+
+		if (n && n >= most) {
+			most = n;
 			oldest = l;
+		}
+	}
 	if (oldest)
 		line_end(oldest, ERR_LIMIT, "too many connections");
 }
 
-static void accept_all(struct star *s, int64_t now)
+static void accept_some(struct star *s, int64_t now)
 {
 	char peer[SOCK_ADDRESS_SIZE];
-	int fd;
 
-	while ((fd = sock_accept(s->listener, peer)) >= 0) {
-		if (s->n_strangers >= (int64_t)s->conf->ranks + SPARE_STRANGERS)
+	for (int i = 0; i < STRANGERS_ACCEPTED; i++) {
+		int fd = sock_accept(s->listener, peer);
+
+		if (fd < 0)
+			return;
+		if (s->strangers.n >= (int64_t)s->conf->ranks + SPARE_STRANGERS)
 			end_oldest_stranger(s);
 		add_line(s, fd, peer, now);
-		s->n_strangers++;
+		strangers_add(&s->strangers, peer);
 		free_ended(s, now);
 	}
 }
@@ -421,7 +432,7 @@ static void ended(struct star *s, const struct line *l, int64_t now)
 		return;
 	}
 	if (l->rank < 0) {
-		s->n_strangers--;
+		strangers_remove(&s->strangers, l->peer);
 		/* A connection without a byte is a probe of the port. */
 		if (!l->refused && (l->heard > l->since || l->why.kind != ERR_IO))
 			say_refusal(s, l, now);
@@ -492,7 +503,7 @@ int star_step(struct star *s, struct error *err)
 		if (events[i].data.ptr)
 			step_line(s, events[i].data.ptr, now);
 	if (is_hub(s) && s->listener >= 0)
-		accept_all(s, now);
+		accept_some(s, now);
 	for (struct line *l = s->lines; l; l = l->next)
 		line_tick(l, now);
 	if (is_hub(s))
@@ -741,7 +752,8 @@ static int open_hub(struct star *s, struct error *err)
 	take_order(s, &s->hub.order);
 	if (n == 1)
 		return 0;
-	return sock_listen(&s->listener, NULL, s->conf->port, err) ||
+	return strangers_init(&s->strangers, err) ||
+			       sock_listen(&s->listener, NULL, s->conf->port, err) ||
 			       add_fd(s, s->listener, err)
 		       ? -1
 		       : 0;

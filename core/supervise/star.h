@@ -5,6 +5,7 @@
  * to it, again and again when the connection is lost. Both ends prove by TLS 1.3 that
  * they have the job's key (crypto/psk.h). One thread uses a star; a second one, inside,
  * looks up the hub's name and connects. A job of one rank has a hub, but no connections.
+ * A flood of strangers delays no rank: of the address with the most, the oldest ends.
  */
 #ifndef SUPERVISE_STAR_H
 #define SUPERVISE_STAR_H

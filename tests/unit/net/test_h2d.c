@@ -2,6 +2,7 @@
 #include "net/h2d.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/socket.h>
@@ -189,15 +190,25 @@ TEST(test_later)
 	stop(&s);
 }
 
-static int dial(const struct server *s)
+/* From 127.0.0.`host`. */
+static int dial_from(const struct server *s, uint32_t host)
 {
 	struct sockaddr_in to = { .sin_family = AF_INET,
 				  .sin_port = htons((uint16_t)h2d_port(s->d)),
 				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct sockaddr_in from = { .sin_family = AF_INET,
+				    .sin_addr.s_addr =
+					    htonl(INADDR_LOOPBACK - 1 + host) };
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
+	assert_int_equal(bind(fd, (struct sockaddr *)&from, sizeof(from)), 0);
 	assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof(to)), 0);
 	return fd;
+}
+
+static int dial(const struct server *s)
+{
+	return dial_from(s, 1);
 }
 
 /* Until the server has closed it. */
@@ -267,6 +278,26 @@ TEST(test_half_open)
 	wait_end(fds[0]);
 	wait_end(fds[1]);
 	assert_int_equal(s.broken, 2);
+	stop(&s);
+}
+
+/* A flood of handshakes ends its own, not an older one of another address. */
+TEST(test_half_open_of_two_addresses)
+{
+	struct server s;
+	int other, fds[MANY];
+
+	start(&s, 3600 * 1000, 8);
+	other = dial_from(&s, 1);
+	for (int i = 0; i < MANY; i++)
+		fds[i] = dial_from(&s, 2);
+	for (int i = 0; i < MANY - 8; i++)
+		wait_end(fds[i]);
+	assert_int_equal(recv(other, &(char){ 0 }, 1, MSG_DONTWAIT), -1);
+	assert_int_equal(errno, EAGAIN);
+	for (int i = MANY - 8; i < MANY; i++)
+		close(fds[i]);
+	close(other);
 	stop(&s);
 }
 

@@ -149,6 +149,20 @@ static void plan_background(struct local_run_opts *run, struct watcher *w,
 		run->timeout_ms = 0; /* --timeout ends the command, not the job */
 }
 
+/* Where pods start. They never start elsewhere, such as in "/". */
+static char *current_dir(struct error *err)
+{
+	char *ret = getcwd(NULL, 0);
+
+	if (!ret && errno == ENOENT)
+		error_set(err, ERR_INVALID,
+			  "the current directory was removed or unmounted: "
+			  "change to one that exists");
+	else if (!ret)
+		error_errno(err, errno, "the current directory");
+	return ret;
+}
+
 static int run_local(const struct job_set *set, const struct submit_opts *opts,
 		     struct local_job *stored, struct error *err)
 {
@@ -158,7 +172,7 @@ static int run_local(const struct job_set *set, const struct submit_opts *opts,
 			     .format = submit_format(opts),
 			     .quiet = opts->quiet,
 			     .to = opts->to };
-	cleanup_free char *workdir = getcwd(NULL, 0);
+	cleanup_free char *workdir = current_dir(err);
 	cleanup_free struct local_result *result = xcalloc(1, sizeof(*result));
 	int64_t start = clock_ms();
 	struct local_run_opts run = {
@@ -171,7 +185,7 @@ static int run_local(const struct job_set *set, const struct submit_opts *opts,
 		.runtime = runtime_in_files(&set->input, job->trainjob, job->ns)
 				   ? job->runtime
 				   : NULL,
-		.workdir = workdir ? workdir : "/",
+		.workdir = workdir,
 		.torch_fix = (const char *)asset_find("torch/sitecustomize.py")->data,
 		.no_namespaces = str_eq(getenv("KFTRAINER_ISOLATION"), "none"),
 		.terminal = opts->interactive,
@@ -188,8 +202,8 @@ static int run_local(const struct job_set *set, const struct submit_opts *opts,
 			      .ctx = &w },
 	};
 
-	if (initializers_map(local_job_objects(stored), err) || stop_setup(err) ||
-	    gpus_for(&arena, &run.gpus, run.objects, err) ||
+	if (!workdir || initializers_map(local_job_objects(stored), err) ||
+	    stop_setup(err) || gpus_for(&arena, &run.gpus, run.objects, err) ||
 	    interactive_plan(&run, local_job_objects(stored), err))
 		return -1;
 	if (run.dry_run)

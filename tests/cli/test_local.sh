@@ -33,6 +33,15 @@ check "no command at all" refuses 'command' submit --local --runtime-file once.y
 check "variables" ends 0 '^\[node-0\] 1 2$' --name vars -e A=1 -e B=2 -- sh -c 'echo $A $B'
 check "a command's dollars are its own" ends 0 '^\[node-0\] [$][$] [$]\(HOME\) [0-9]+$' --name dollars -- \
 	sh -c 'echo "\$\$ \$(HOME)" $$'
+removed() { # OPTION...: nothing runs, as in "/"
+	(mkdir gone && cd gone && rmdir ../gone && "$kftrainer" submit --local --runtime-file "$scratch/once.yaml" --runtime once "$@" \
+		--name gone -- touch "$scratch/started" >"$scratch/out" 2>"$scratch/err")
+	status=$?
+	[ "$status" = 2 ] && [ ! -e started ] && grep -qx 'kftrainer submit: the current directory was removed.*: change to one that exists' "$scratch/err" &&
+		[ ! -e "$XDG_STATE_HOME/kftrainer/jobs/default/gone" ] || dump
+}
+check "the current folder was removed" removed
+check "... with --detach" removed --detach
 check "the current folder" ends 0 "^\\[node-0\\] $scratch\$" --name folder2 -- pwd
 check "--quiet: only the job's output" bash -c '[ "$("$1" submit --local -q --runtime-file once.yaml --runtime once -- echo x 2>&1)" = "[node-0] x" ]' - "$kftrainer"
 check "no colours into a file" bash -c '! grep -q "$(printf "\033")" "$1"' - "$scratch/out"

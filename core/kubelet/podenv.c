@@ -667,16 +667,33 @@ static void set_terminal(struct env *e)
 
 /*
  * Does it say which process of a job the caller is? Its pods are others: DeepSpeed's,
- * started by mpirun, would each take the caller's rank and train alone.
+ * started by mpirun, would each take the caller's rank and train alone, and so would
+ * programs that ask Slurm for it.
  */
 static bool is_rank(const char *name)
 {
-	static const char *const names[] = { "RANK",        "LOCAL_RANK",
-					     "WORLD_SIZE",  "LOCAL_WORLD_SIZE",
-					     "NODE_RANK",   "GROUP_RANK",
-					     "MASTER_ADDR", "MASTER_PORT",
+	static const char *const names[] = { "RANK",
+					     "LOCAL_RANK",
+					     "WORLD_SIZE",
+					     "LOCAL_WORLD_SIZE",
+					     "NODE_RANK",
+					     "GROUP_RANK",
+					     "MASTER_ADDR",
+					     "MASTER_PORT",
+					     "SLURM_PROCID",
+					     "SLURM_LOCALID",
+					     "SLURM_NODEID",
+					     "SLURM_NTASKS",
+					     "SLURM_NPROCS",
+					     "PMI_RANK",
+					     "PMI_SIZE",
+					     "PMI_FD",
+					     "PMI_PORT",
+					     "PMI_ID",
 					     NULL };
 
+	if (str_starts(name, "OMPI_COMM_WORLD_") || str_starts(name, "PMIX_"))
+		return true;
 	return str_in(name, names);
 }
 

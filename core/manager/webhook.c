@@ -192,6 +192,7 @@ static void default_trainjob(struct call *c)
 		return; /* the schema refuses it */
 	tj_default_patch_times(tj, old, time_text(clock_now(), now));
 	tj_keep_ttl(tj, old);
+	tj_keep_empty(tj, old);
 	if (c->req->operation == ADMISSION_CREATE)
 		workspace_served(tj);
 	c->answer->patch = jsonpatch_diff(c->req->object, tj);

@@ -357,6 +357,33 @@ void tj_keep_ttl(cJSON *tj, const cJSON *old)
 	json_put_int(tj, ttl, "spec", "ttlSecondsAfterFinished");
 }
 
+/* Do they differ, but only by nulls and empty values? */
+static bool differ_by_empty(const cJSON *a, const cJSON *b)
+{
+	return cJSON_IsObject(a) && cJSON_IsObject(b) && !json_equal(a, b) &&
+	       same_contents(a, b);
+}
+
+void tj_keep_empty(cJSON *tj, const cJSON *old)
+{
+	static const char *const members[] = { "trainer", "initializer" };
+	cJSON *list = json_get(tj, "spec", "runtimePatches"), *patch, *next;
+	const cJSON *before;
+
+	for (size_t i = 0; i < N_ELEMENTS(members); i++) {
+		before = json_get(old, "spec", members[i]);
+		if (differ_by_empty(before, json_get(tj, "spec", members[i])))
+			json_put(tj, json_dup(before), "spec", members[i]);
+	}
+	for (patch = list ? list->child : NULL; patch; patch = next) {
+		next = patch->next;
+		before = json_find_const(tj_runtime_patches(old), "manager",
+					 patch_manager(patch));
+		if (differ_by_empty(before, patch))
+			cJSON_ReplaceItemViaPointer(list, patch, json_dup(before));
+	}
+}
+
 /* ---- making one ------------------------------------------------------------------ */
 
 cJSON *tj_new(const char *name, const char *runtime)

@@ -76,6 +76,12 @@ void tj_default_patch_times(cJSON *tj, const cJSON *old, const char *now);
  * does not know of it, as Kueue 0.19: it stays. `old` is NULL on create.
  */
 void tj_keep_ttl(cJSON *tj, const cJSON *old);
+/*
+ * Typed clients, as Kueue, leave out `value: ""`, `readOnly: false` and the like when they
+ * update a job. The fields are immutable for the schema: what differs from the old only by
+ * these is as before. `old` is NULL on create.
+ */
+void tj_keep_empty(cJSON *tj, const cJSON *old);
 
 /* Make a TrainJob from options instead of a file (spec/jobspec.c); the caller's. */
 cJSON *tj_new(const char *name, const char *runtime);

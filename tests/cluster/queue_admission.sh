@@ -32,7 +32,7 @@ train() { # NAME NODES [LABELS [SPEC]]: a CPU a node
 		kind: TrainJob
 		metadata: {name: $1, labels: {${3-kueue.x-k8s.io/queue-name: mine}}}
 		spec: {${4:-runtimeRef: {name: torch-distributed\}}, activeDeadlineSeconds: 600,
-		       trainer: {numNodes: $2, resourcesPerNode: {requests: {cpu: 1}}}}
+		       trainer: {numNodes: $2, args: [], env: [{name: EMPTY, value: ""}], resourcesPerNode: {requests: {cpu: 1}}}}
 	END
 }
 of() { kn get trainjob "$1" -o "jsonpath={$2}"; }

@@ -190,6 +190,11 @@ TEST(test_times_of_patches)
 		     PATCHES(TIMED),
 		     "[{\"op\":\"replace\",\"path\":\"/spec/runtimePatches/0/time\","
 		     "\"value\":\"2024-05-06T07:08:09Z\"}]");
+	/* what Kueue drops that says nothing */
+	assert_patch(TJ(", trainer: {env: [{name: A}]}"),
+		     TJ(", suspend: true, trainer: {env: [{name: A, value: ''}]}"),
+		     "[{\"op\":\"add\",\"path\":\"/spec/trainer/env/0/value\",\"value\":"
+		     "\"\"}]");
 	/* the schema refuses more than 16 */
 	assert_patch(PATCHES(FOUR ", " FOUR ", " FOUR ", " FOUR), NULL, "/15/time");
 	assert_patch(PATCHES(FOUR ", " FOUR ", " FOUR ", " FOUR ", {manager: a}"), NULL,

@@ -86,6 +86,50 @@ TEST(test_a_ttl_that_was_dropped)
 	}
 }
 
+TEST(test_keep_empty)
+{
+#define WITH(mount, patch)                                                                \
+	"{spec: {runtimePatches: [{manager: a, trainingRuntimeSpec: {template: {spec: "   \
+	"{replicatedJobs: [{name: node, template: {spec: {template: {spec: {containers: " \
+	"[{name: node, volumeMounts: [{name: v, mountPath: /v" mount                      \
+	"}]}]}}}}}]}}}}" patch "]}}"
+	static const struct {
+		const char *old, *sent, *want; /* NULL: as sent */
+	} rows[] = {
+		{ "{spec: {trainer: {env: [{name: A, value: ''}], args: []}}}",
+		  "{spec: {suspend: false, trainer: {env: [{name: A}]}}}",
+		  "{spec: {suspend: false, trainer: {env: [{name: A, value: ''}], args: "
+		  "[]}}}" },
+		{ "{spec: {initializer: {model: {env: [{name: A, value: ''}]}}}}",
+		  "{spec: {initializer: {model: {env: [{name: A}]}}}}",
+		  "{spec: {initializer: {model: {env: [{name: A, value: ''}]}}}}" },
+		{ WITH(", readOnly: false", ""), WITH("", ", {manager: kueue}"),
+		  WITH(", readOnly: false", ", {manager: kueue}") },
+		{ WITH("", ", {manager: kueue}"), WITH("", ""), NULL },
+		/* for the schema to refuse */
+		{ "{spec: {trainer: {env: [{name: A, value: b}]}}}",
+		  "{spec: {trainer: {env: [{name: A}]}}}", NULL },
+		{ WITH(", readOnly: true", ""), WITH("", ""), NULL },
+		{ "{spec: {trainer: {image: ''}}}", "{spec: {trainer: {}}}", NULL },
+		{ "{spec: {trainer: {args: []}}}", "{spec: {trainer: 1}}", NULL },
+		{ "{spec: {trainer: {args: []}}}", "{spec: 1}", NULL },
+		{ "{spec: {trainer: {args: []}}}", "{spec: {}}", NULL },
+		{ NULL, "{spec: {trainer: {args: []}}}", NULL },
+	};
+#undef WITH
+
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
+		cleanup_json cJSON *tj = doc(rows[i].sent);
+		cleanup_json cJSON *old = rows[i].old ? doc(rows[i].old) : NULL;
+		cleanup_json cJSON *want =
+			doc(rows[i].want ? rows[i].want : rows[i].sent);
+
+		tj_keep_empty(tj, old);
+		if (!json_equal(tj, want))
+			fail_msg("row %zu: %s", i, rows[i].sent);
+	}
+}
+
 TEST(test_runtime_ref)
 {
 	static const struct {

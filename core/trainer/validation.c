@@ -439,18 +439,32 @@ void validation_warn_of_ends(const cJSON *runtime, cJSON *warnings)
 	}
 }
 
+static bool names_a_scheduler(const cJSON *runtime)
+{
+	const cJSON *rjob;
+
+	json_each(rjob, runtime_jobs(runtime))
+		if (pod_spec_scheduler(rjob_pod_spec_const(rjob)))
+			return true;
+	return false;
+}
+
 void validation_warn_of_gangs(const cJSON *runtime, cJSON *warnings)
 {
 	const cJSON *policy = runtime_pod_group_policy(runtime);
+	const char *text;
 
-	if (!policy_coscheduling(policy) || !policy_volcano(policy))
+	if (policy_coscheduling(policy) && policy_volcano(policy))
+		text = "spec.podGroupPolicy: coscheduling and volcano are both set: a "
+		       "job gets a PodGroup of each, and does not start until both kinds "
+		       "are installed; keep that of the scheduler in schedulerName";
+	else if (policy_volcano(policy) && !names_a_scheduler(runtime))
+		text = "spec.podGroupPolicy: volcano is set, but no pod has a "
+		       "schedulerName: Kubernetes' scheduler places them one by one; set "
+		       "schedulerName: volcano in the pod templates";
+	else
 		return;
-	cJSON_AddItemToArray(
-		warnings,
-		cJSON_CreateString(
-			"spec.podGroupPolicy: coscheduling and volcano are both set: a job "
-			"gets a PodGroup of each, and does not start until both kinds are "
-			"installed; keep that of the scheduler in schedulerName"));
+	cJSON_AddItemToArray(warnings, cJSON_CreateString(text));
 }
 
 static bool has_framework(const cJSON *runtime)

@@ -48,8 +48,10 @@ const char *pod_kai_group(const cJSON *pod);    /* ... if it is KAI's */
 #define KAI_QUEUE_VERSION "scheduling.run.ai/v2"
 bool pod_group_is_kai(const cJSON *podgroup);
 const char *pod_group_kai_queue(
-	const cJSON *podgroup);                /* NULL: it is not KAI's, or has none */
-bool pod_kai_queue_is_top(const cJSON *queue); /* no parent: not for pods */
+	const cJSON *podgroup); /* NULL: it is not KAI's, or has none */
+const char *pod_group_volcano_queue(const cJSON *podgroup); /* NULL: not Volcano's */
+bool pod_group_is_pending(const cJSON *podgroup);           /* its phase */
+bool pod_kai_queue_is_top(const cJSON *queue);              /* no parent: not for pods */
 /*
  * YuniKorn: the pod's task group, or NULL (also if another scheduler places the pod); the
  * sum of minMember of all task groups, 0 if there are none; the queue.

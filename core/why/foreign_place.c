@@ -12,8 +12,9 @@
 #include "trainer/podcause.h"
 #include "why/foreign.h"
 
-#define YUNIKORN "yunikorn.apache.org/"
-#define KAI      "kai-scheduler"
+#define YUNIKORN      "yunikorn.apache.org/"
+#define KAI           "kai-scheduler"
+#define VOLCANO_GROUP "scheduling.volcano.sh"
 
 /* ---- gangs ---- */
 
@@ -40,6 +41,21 @@ const char *pod_group_kai_queue(const cJSON *podgroup)
 bool pod_kai_queue_is_top(const cJSON *queue)
 {
 	return queue && !json_str(queue, "spec", "parentQueue");
+}
+
+const char *pod_group_volcano_queue(const cJSON *podgroup)
+{
+	const char *version = meta_api_version(podgroup);
+	const char *queue = json_str(podgroup, "spec", "queue");
+
+	if (!version || !str_starts(version, VOLCANO_GROUP "/"))
+		return NULL;
+	return queue && *queue ? queue : "default";
+}
+
+bool pod_group_is_pending(const cJSON *podgroup)
+{
+	return str_eq(json_str(podgroup, "status", "phase"), "Pending");
 }
 
 const char *pod_group_name(const cJSON *pod)

@@ -406,6 +406,37 @@ static bool kai_queue_is_at_fault(struct why *w, const char *message)
 	return true;
 }
 
+/* The last words of Volcano about the queue: its warnings are about the pods. */
+static const char *volcano_words(const struct view *v)
+{
+	const cJSON *e, *last = NULL;
+
+	json_each(e, v->events)
+		if (str_eq(event_kind(e), "PodGroup") && !event_is_warning(e) &&
+		    str_eq(event_reason(e), "Unschedulable") &&
+		    (!last || event_last(e) >= event_last(last)))
+			last = e;
+	return event_message(last);
+}
+
+/* Volcano takes a gang into its queue first, if that and the cluster have room. */
+static bool volcano_waits(struct why *w)
+{
+	const char *queue = pod_group_volcano_queue(w->v->podgroup);
+	const char *words = volcano_words(w->v);
+
+	if (!queue || !pod_group_is_pending(w->v->podgroup))
+		return false;
+	w->gang_covered = true;
+	why_add(w, "QueueFull",
+		arena_printf(w->arena, "kubectl describe queues.scheduling.volcano.sh %s",
+			     queue),
+		"Volcano has not let its gang into the queue %s (PodGroup %s is "
+		"Pending)%s%s",
+		queue, group_name(w->v), *words ? ": " : "", why_quote(w, words));
+	return true;
+}
+
 /* KAI's group includes the pods of steps that start only after others have completed. */
 static bool kai_waits_for_steps(struct why *w, const struct gang *g)
 {
@@ -465,7 +496,7 @@ void why_gang(struct why *w)
 	if (w->gang_covered || w->devices_covered)
 		return;
 	gang = gang_of(w, &g);
-	if (kai_queue_is_at_fault(w, g.message))
+	if (kai_queue_is_at_fault(w, g.message) || (!g.have && volcano_waits(w)))
 		return;
 	if (is_of_one(w->v)) {
 		add_one_by_one(w);
@@ -478,6 +509,15 @@ void why_gang(struct why *w)
 	}
 	if (kai_waits_for_steps(w, &g))
 		return;
+	if (pod_group_volcano_queue(w->v->podgroup) && g.have && g.waits &&
+	    str_eq(pod_scheduler(g.waits), "default-scheduler")) {
+		why_add(w, "GangIgnored", describe_group(w),
+			"its pods are placed one by one, %lld of %lld so far: they name "
+			"no schedulerName, and Kubernetes' scheduler ignores Volcano's "
+			"PodGroup: set schedulerName: volcano in the runtime",
+			(long long)g.have, (long long)g.all);
+		return;
+	}
 	if (!is_placed_as_gang(w, &g)) {
 		why_add(w, "GangIgnored", describe_group(w),
 			"the scheduler ignores PodGroup %s and places its pods one by "

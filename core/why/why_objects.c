@@ -13,6 +13,7 @@
 #include "why/why_impl.h"
 
 #define CREATION_FAILED "TrainJobResourcesCreationFailed"
+#define AWAITS_VOLCANO  "podgroup phase is Pending" /* releases before 1.9; why_gang() */
 #define EXCLUSIVE       "alpha.jobset.sigs.k8s.io/exclusive-topology"
 
 void why_deleted(struct why *w)
@@ -352,6 +353,7 @@ void why_pods_refused(struct why *w)
 	json_each(job, v->jobs) {
 		e = view_event(v, "Job", meta_name(job), "FailedCreate", true);
 		if (!e || awaits_leader(event_message(e)) ||
+		    strstr(event_message(e), AWAITS_VOLCANO) ||
 		    job_active(job) + job_ended(job) >= job_parallelism(job_spec(job)))
 			continue;
 		add_refusal(w, arena_printf(w->arena, "%sits pods", why_gang_needs(w)),

@@ -89,6 +89,9 @@ check "pods without names: a warning" said names.yaml \
 check "a gang for two schedulers: a warning" said gangs.yaml \
 	'^kftrainer runtime validate: warning: gangs.yaml:[0-9]+:[0-9]+: spec.podGroupPolicy: coscheduling and volcano are both set'
 check "... and no error" test "$status" = 0
+sed 's/^  template:/  podGroupPolicy: {volcano: {}}\n  template:/' kept.yaml >volcano.yaml
+check "a gang for Volcano that no pod asks for: a warning" said volcano.yaml \
+	'^kftrainer runtime validate: warning: volcano.yaml:[0-9]+:[0-9]+: spec.podGroupPolicy: volcano is set, but no pod has a schedulerName'
 
 printf '%s\n' 'apiVersion: trainer.kubeflow.org/v1alpha1' 'kind: OptimizationJob' 'metadata: {name: sweep}' 'spec: {}' >sweep.yaml
 for verb in 'runtime validate' 'submit --dry-run=client' 'submit --local'; do

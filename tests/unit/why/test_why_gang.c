@@ -37,6 +37,13 @@
 
 /* ---- what room there is ---- */
 
+#define VOLCANO(phase)                                                                   \
+	JOB("", STATUS)                                                                  \
+	JOBSET JOBS "apiVersion: scheduling.volcano.sh/v1beta1\nkind: PodGroup\n" META(  \
+		"bert") "}\nspec: {minMember: 2, queue: team-a}\nstatus: {phase: " phase \
+			"}\n---\n"
+#define WORDS(type, reason, message) EVENT("PodGroup", "bert", type, reason, message)
+
 TEST(test_room)
 {
 	static const struct row rows[] = {
@@ -156,6 +163,42 @@ TEST(test_room)
 		  "node, and at least 2 must be placed together " OF
 		  ": no room. Also: no node can run 1 of its 2 pods: 1 "
 		  "Insufficient gpu.\n" },
+		{ "Volcano's queue is full",
+		  VOLCANO("Pending") WORDS("Normal", "Unschedulable",
+					   "queue resource quota insufficient: "
+					   "insufficient cpu")
+			  WORDS("Warning", "Unschedulable",
+				"2/2 tasks in gang unschedulable: pod group is not ready")
+				  MEMBER("0", CPU,
+					 UNSCHEDULABLE("pod group is not ready"))
+					  FOUR(""),
+		  "bert is pending: Volcano has not let its gang into the queue team-a "
+		  "(PodGroup bert is Pending): queue resource quota insufficient: "
+		  "insufficient cpu.\n"
+		  "More: kubectl describe queues.scheduling.volcano.sh team-a\n" },
+		{ "... and its webhook refuses pods until then",
+		  VOLCANO("Pending") "kind: Job\n" META("bert-node-0") "}\nspec: {parallelism: 2}\n---\n" EVENT(
+			  "Job", "bert-node-0", "Warning", "FailedCreate",
+			  "Error creating: admission webhook \"validatepod.volcano.sh\" "
+			  "denied the request: failed to create pod <a/p> as the "
+			  "podgroup phase is Pending"),
+		  "bert is pending: Volcano has not let its gang into the queue team-a "
+		  "(PodGroup bert is Pending).\n" },
+		{ "Volcano's queue has room, the nodes not",
+		  VOLCANO("Inqueue") MEMBER(
+			  "0", "schedulerName: volcano, ",
+			  UNSCHEDULABLE("0/1 nodes are unavailable: 1 Insufficient cpu."))
+			  MEMBER("1", "schedulerName: volcano, ",
+				 UNSCHEDULABLE("0/1 nodes are unavailable")),
+		  "bert is pending: its gang is not complete: 0 of its 2 pods have a "
+		  "node, and at least 2 must be placed together " },
+		{ "Volcano's gang, another scheduler",
+		  VOLCANO("Inqueue") MEMBER("0", "nodeName: n1, ", "phase: Pending")
+			  MEMBER("1", "", UNSCHEDULABLE("1 Insufficient gpu")),
+		  "bert is pending: its pods are placed one by one, 1 of 2 so far: they "
+		  "name no schedulerName, and Kubernetes' scheduler ignores Volcano's "
+		  "PodGroup: set schedulerName: volcano in the runtime. Also: no node "
+		  "can run 1 of its 2 pods: 1 Insufficient gpu.\n" },
 		{ "all are placed", GANG PLACED("0", READY) PLACED("1", READY),
 		  "bert is running: no problem found" },
 	};

@@ -187,6 +187,11 @@ const cJSON *pod_spec_of(const cJSON *pod)
 	return json_get(pod, "spec");
 }
 
+const cJSON *pod_gates(const cJSON *pod)
+{
+	return json_get(pod, "spec", "schedulingGates");
+}
+
 const cJSON *pod_node_selector(const cJSON *pod)
 {
 	return json_get(pod, "spec", "nodeSelector");
@@ -240,6 +245,7 @@ static void slim_metadata(cJSON *obj)
 					    "deletionTimestamp",
 					    "deletionGracePeriodSeconds",
 					    "ownerReferences",
+					    "finalizers",
 					    NULL };
 
 	keep_only(json_get(obj, "metadata"), keys);
@@ -256,12 +262,13 @@ static bool is_well(const cJSON *pod)
 
 void pod_slim(cJSON *pod)
 {
-	static const char *const spec[] = {
-		"nodeName",    "schedulerName", "containers",     "initContainers",
-		"volumes",     "overhead",      "nodeSelector",   "resources",
-		"tolerations", "affinity",      "resourceClaims", "schedulingGroup",
-		NULL
-	};
+	static const char *const spec[] = { "nodeName",        "schedulerName",
+					    "containers",      "initContainers",
+					    "volumes",         "overhead",
+					    "nodeSelector",    "resources",
+					    "tolerations",     "affinity",
+					    "resourceClaims",  "schedulingGroup",
+					    "schedulingGates", NULL };
 	static const char *const where[] = { "nodeName", "schedulerName",
 					     "schedulingGroup", NULL };
 	static const char *const status[] = { "phase", "conditions", "containerStatuses",

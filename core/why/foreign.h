@@ -39,7 +39,8 @@ const char *foreign_volume_claim(
 const cJSON *pod_volumes(const cJSON *pod);
 const char *pod_scheduler(const cJSON *pod); /* "default-scheduler" when absent */
 const cJSON *pod_spec_of(const cJSON *pod);
-int64_t pod_last_ran(const cJSON *pod); /* when a container last started or ended; -1 */
+const cJSON *pod_gates(const cJSON *pod); /* spec.schedulingGates */
+int64_t pod_last_ran(const cJSON *pod);   /* when a container last started or ended; -1 */
 const cJSON *pod_node_selector(const cJSON *pod);
 const char *pod_group_name(const cJSON *pod);   /* the PodGroup of the pod, or NULL */
 const char *pod_native_group(const cJSON *pod); /* the same, if it is Kubernetes' own */

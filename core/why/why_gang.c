@@ -483,6 +483,27 @@ static bool is_placed_as_gang(const struct why *w, const struct gang *g)
 	       condition_with(w->v->podgroup, SCHEDULED, "False");
 }
 
+/* Adds a cause, and returns true, if the scheduler of the pods ignores their group. */
+static bool add_ignored(struct why *w, const struct gang *g)
+{
+	if (pod_group_volcano_queue(w->v->podgroup) && g->have && g->waits &&
+	    str_eq(pod_scheduler(g->waits), "default-scheduler"))
+		why_add(w, "GangIgnored", describe_group(w),
+			"its pods are placed one by one, %lld of %lld so far: they name "
+			"no schedulerName, and Kubernetes' scheduler ignores Volcano's "
+			"PodGroup: set schedulerName: volcano in the runtime",
+			(long long)g->have, (long long)g->all);
+	else if (!is_placed_as_gang(w, g))
+		why_add(w, "GangIgnored", describe_group(w),
+			"the scheduler ignores PodGroup %s and places its pods one by "
+			"one, %lld of %lld so far: turn on kube-scheduler's feature "
+			"gate GenericWorkload",
+			group_name(w->v), (long long)g->have, (long long)g->all);
+	else
+		return false;
+	return true;
+}
+
 void why_gang(struct why *w)
 {
 	const cJSON *not_yet =
@@ -509,23 +530,8 @@ void why_gang(struct why *w)
 	}
 	if (kai_waits_for_steps(w, &g))
 		return;
-	if (pod_group_volcano_queue(w->v->podgroup) && g.have && g.waits &&
-	    str_eq(pod_scheduler(g.waits), "default-scheduler")) {
-		why_add(w, "GangIgnored", describe_group(w),
-			"its pods are placed one by one, %lld of %lld so far: they name "
-			"no schedulerName, and Kubernetes' scheduler ignores Volcano's "
-			"PodGroup: set schedulerName: volcano in the runtime",
-			(long long)g.have, (long long)g.all);
+	if (add_ignored(w, &g))
 		return;
-	}
-	if (!is_placed_as_gang(w, &g)) {
-		why_add(w, "GangIgnored", describe_group(w),
-			"the scheduler ignores PodGroup %s and places its pods one by "
-			"one, %lld of %lld so far: turn on kube-scheduler's feature "
-			"gate GenericWorkload",
-			group_name(w->v), (long long)g.have, (long long)g.all);
-		return;
-	}
 	text = capacity_text(w, &g, &capacity);
 	if (text && g.waits) {
 		add_gang(w, &g, &capacity, text);

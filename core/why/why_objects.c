@@ -16,27 +16,48 @@
 #define AWAITS_VOLCANO  "podgroup phase is Pending" /* releases before 1.9; why_gang() */
 #define EXCLUSIVE       "alpha.jobset.sigs.k8s.io/exclusive-topology"
 
+static bool pod_has_ended(const cJSON *pod)
+{
+	return str_eq(pod_phase(pod), "Succeeded") || str_eq(pod_phase(pod), "Failed");
+}
+
+/* Adds a cause, and returns true, if a finalizer of the object is set. */
+static bool has_finalizer(struct why *w, const char *whose, const char *command,
+			  const cJSON *obj)
+{
+	const cJSON *list = meta_finalizers(obj);
+	const char *name = list && list->child ? list->child->valuestring : NULL;
+
+	if (!list || !list->child)
+		return false;
+	why_add(w, "Finalizer", command,
+		"%s finalizer %s has not been removed by its owner", whose,
+		name ? name : "");
+	return true;
+}
+
 void why_deleted(struct why *w)
 {
-	const cJSON *tj = w->v->trainjob, *finalizer = meta_finalizers(tj);
-	int64_t left = view_count(w->v).all;
-	const cJSON *pod, *late = NULL;
+	const cJSON *tj = w->v->trainjob, *pod, *late = NULL;
+	const char *name;
 
 	json_each(pod, w->v->pods)
 		if (meta_is_deleted(pod))
 			late = pod;
+	name = late ? meta_name(late) : "";
+	if (late && pod_has_ended(late) &&
+	    has_finalizer(w,
+			  arena_printf(w->arena, "its pod %s has ended, but its", name),
+			  why_describe(w, "pod", name), late))
+		return;
 	if (late)
-		why_add(w, "Deleting", why_describe(w, "pod", meta_name(late)),
-			"its pods are terminating; %s still exists%s%s", meta_name(late),
+		why_add(w, "Deleting", why_describe(w, "pod", name),
+			"its pods are terminating; %s still exists%s%s", name,
 			pod_node(late) ? " on node " : "",
 			pod_node(late) ? pod_node(late) : "");
-	else if (finalizer && finalizer->child)
-		why_add(w, "Finalizer", why_describe(w, "trainjob", w->v->name),
-			"its finalizer %s has not been removed by its owner",
-			finalizer->child->valuestring ? finalizer->child->valuestring
-						      : "");
-	else
-		why_add(w, "Deleting", NULL, "%lld of its pods remain", (long long)left);
+	else if (!has_finalizer(w, "its", why_describe(w, "trainjob", w->v->name), tj))
+		why_add(w, "Deleting", NULL, "%lld of its pods remain",
+			(long long)view_count(w->v).all);
 }
 
 void why_elsewhere(struct why *w)

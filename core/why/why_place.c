@@ -146,6 +146,22 @@ void why_unschedulable(struct why *w)
 
 /* ---- gates ---- */
 
+/* " (kueue.x-k8s.io/topology)" */
+static const char *gate_names(struct why *w, const cJSON *pod)
+{
+	cleanup_buf struct buf out = { .max = 4096 };
+	const cJSON *gate;
+
+	json_each(gate, pod_gates(pod))
+		if (json_str(gate, "name"))
+			buf_printf(&out, "%s%s", out.len ? ", " : " (",
+				   json_str(gate, "name"));
+	if (!out.len)
+		return "";
+	buf_adds(&out, ")");
+	return arena_strdup(w->arena, (char *)out.data);
+}
+
 void why_gated(struct why *w)
 {
 	struct failure first = { 0 };
@@ -154,8 +170,10 @@ void why_gated(struct why *w)
 	if (n)
 		why_add(w, "SchedulingGated",
 			why_describe(w, "pod", meta_name(first.pod)),
-			"%s is not scheduled until its spec.schedulingGates are removed",
-			why_pod_count(w, n, view_count(w->v).all));
+			"%s is not scheduled until its spec.schedulingGates are "
+			"removed%s",
+			why_pod_count(w, n, view_count(w->v).all),
+			gate_names(w, first.pod));
 }
 
 /* A pod has no node and no message from the scheduler for SCHEDULES_SECONDS. */

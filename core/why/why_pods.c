@@ -58,22 +58,48 @@ static const char *whose(struct why *w, const struct failure *f)
 			    node ? node : "");
 }
 
-static const char *pull_hint(const char *message)
+/* The Secrets that the node could not read, "regcred", by the kubelet's event; NULL: none. */
+static const char *lost_secrets(struct why *w, const cJSON *pod)
 {
+	const cJSON *e = view_event(w->v, "Pod", meta_name(pod),
+				    "FailedToRetrieveImagePullSecret", true);
+	const char *list = e ? strchr(event_message(e), '(') : NULL;
+
+	return list ? str_slice(w->arena, list + 1, strcspn(list + 1, ")")) : NULL;
+}
+
+static const char *pull_hint(struct why *w, const cJSON *pod, const char *message)
+{
+	static const char secrets[] = "; does the pod need imagePullSecrets?";
 	static const struct {
 		const char *words, *hint;
 	} hints[] = {
-		{ "not found", "; check its name" },
-		{ "unauthorized", "; does the pod need imagePullSecrets?" },
-		{ "authorization failed", "; does the pod need imagePullSecrets?" },
-		{ "denied", "; does the pod need imagePullSecrets?" },
-		{ "no such host", "; check the registry's name" },
+		{ "toomanyrequests", "; the registry limits the pull rate" },
 		{ "too many requests", "; the registry limits the pull rate" },
+		{ "Too Many Requests", "; the registry limits the pull rate" },
+		{ "no match for platform", "; it is not for the processor of the node" },
+		{ "no matching manifest", "; it is not for the processor of the node" },
+		{ "no basic auth credentials", secrets },
+		{ "unauthorized", secrets },
+		{ "authorization failed", secrets },
+		{ "denied", secrets },
+		{ "403 Forbidden", secrets },
+		{ "not found", "; check its name" },
+		{ "no such host", "; check the registry's name" },
+		{ "certificate signed by unknown authority",
+		  "; the node does not trust the registry's certificate" },
 	};
+	const char *lost = lost_secrets(w, pod);
 
-	for (size_t i = 0; i < N_ELEMENTS(hints); i++)
-		if (strstr(message, hints[i].words))
-			return hints[i].hint;
+	for (size_t i = 0; i < N_ELEMENTS(hints); i++) {
+		if (!strstr(message, hints[i].words))
+			continue;
+		if (lost && hints[i].hint == secrets)
+			return arena_printf(w->arena,
+					    "; its imagePullSecrets do not exist: %s",
+					    lost);
+		return hints[i].hint;
+	}
 	return "";
 }
 
@@ -93,7 +119,7 @@ void why_image(struct why *w)
 	why_add(w, "ImagePull", why_describe(w, "pod", meta_name(f.pod)),
 		"the image %s cannot be pulled for %s, %s: %s (%s)%s", f.fact.image,
 		why_pod_count(w, n, view_count(w->v).all), whose(w, &f),
-		why_quote(w, message), f.fact.reason, pull_hint(message));
+		why_quote(w, message), f.fact.reason, pull_hint(w, f.pod, message));
 }
 
 void why_container_start(struct why *w)

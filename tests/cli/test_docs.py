@@ -20,8 +20,9 @@ STACK = "torch|transformers|accelerate|trl|peft|lightning|deepspeed"
 NO_REASONS = set("""
 Active Bound ClusterQueueIsInactive CreateContainerConfigError Deleted DeletionByPodGC DeletionByTaintManager Deployment
 Evict EvictionByEvictionAPI ExceedsMaxQuota Failed FailedAttachVolume FailedCreate FailedCreatePodSandBox FailedMapVolume
-FailedMount PodGroup PodGroupInitiallyScheduled PodsReadyTimeout FailedResourceClaimCreation False Informational Interrupted Job JobSet Kueue Lease LocalQueue
-Misconfigured NoMatchingFlavor Pending PersistentVolumeClaim Pod PreemptionByScheduler Queue QuotaReserved Ready ResourceClaim
+FailedMount FailedResourceClaimCreation FailedToRetrieveImagePullSecret False Informational Interrupted Job JobSet Kueue Lease LocalQueue
+Misconfigured NoMatchingFlavor Pending PersistentVolumeClaim Pod PodGroup PodGroupInitiallyScheduled PodsReadyTimeout
+PreemptionByScheduler Queue QuotaReserved Ready ResourceClaim
 ResourceClaimTemplate Succeeded TerminationByKubelet TrainJobResourcesCreationFailed True Unknown
 WaitForFirstConsumer""".split())
 

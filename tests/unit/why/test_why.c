@@ -202,6 +202,25 @@ TEST(test_start)
 		  "metadata: {name: bert, namespace: a, creationTimestamp: '2026-01-01T00:59:58Z'}\n"
 		  "spec: {runtimeRef: {name: r}}\n",
 		  "bert is pending: it was created 2s ago and has no JobSet yet" },
+		{ "a finalizer of a pod that has ended",
+		  "kind: TrainJob\n"
+		  "metadata: {name: bert, namespace: a, deletionTimestamp: "
+		  "'2026-01-01T00:59:58Z'}\n---\nkind: Pod\n"
+		  "metadata: {name: p, namespace: a, deletionTimestamp: "
+		  "'2026-01-01T00:59:58Z', finalizers: [batch.kubernetes.io/job-tracking]}"
+		  "\nspec: {nodeName: n1}\nstatus: {phase: Failed}\n",
+		  "bert is being deleted: its pod p has ended, but its finalizer "
+		  "batch.kubernetes.io/job-tracking has not been removed by its owner.\n"
+		  "More: kubectl describe pod p -n a\n" },
+		{ "a pod that has not ended",
+		  "kind: TrainJob\n"
+		  "metadata: {name: bert, namespace: a, deletionTimestamp: "
+		  "'2026-01-01T00:59:58Z'}\n---\nkind: Pod\n"
+		  "metadata: {name: p, namespace: a, deletionTimestamp: "
+		  "'2026-01-01T00:59:58Z', finalizers: [batch.kubernetes.io/job-tracking]}"
+		  "\nspec: {nodeName: n1}\nstatus: {phase: Running}\n",
+		  "bert is being deleted: its pods are terminating; p still exists on "
+		  "node n1.\n" },
 		{ "a finalizer",
 		  "kind: TrainJob\n"
 		  "metadata: {name: bert, namespace: a, deletionTimestamp: "
@@ -470,7 +489,16 @@ TEST(test_place)
 			  "0", "",
 			  "phase: Pending, conditions: [{type: PodScheduled, status: "
 			  "'False', reason: SchedulingGated}]"),
-		  "bert is pending: its pod is not scheduled until its" },
+		  "bert is pending: its pod is not scheduled until its "
+		  "spec.schedulingGates are removed.\n" },
+		{ "gates with names",
+		  JOB("", STATUS) JOBSET JOBS POD_OF(
+			  "0",
+			  "schedulingGates: [{name: kueue.x-k8s.io/topology}, {name: x/y}], ",
+			  "phase: Pending, conditions: [{type: PodScheduled, status: "
+			  "'False', reason: SchedulingGated}]"),
+		  "bert is pending: its pod is not scheduled until its "
+		  "spec.schedulingGates are removed (kueue.x-k8s.io/topology, x/y).\n" },
 		{ "the first of an exclusive Job has no node",
 		  JOB("", STATUS) JOBSET FOLLOWERS("follower pod node selector not set")
 			  POD_OF("0", "", UNSCHEDULABLE("1 Insufficient cpu.")),
@@ -522,6 +550,19 @@ TEST(test_place)
 
 /* ---- containers ---- */
 
+#define PULL(what, message, more, hint)                                                           \
+	{                                                                                         \
+		what,                                                                             \
+			JOB("", STATUS) JOBSET JOBS PLACED(                                       \
+				"0",                                                              \
+				"phase: Pending, " STATE(                                         \
+					"waiting: {reason: ErrImagePull, message: 'i: " message   \
+					"'}")) more,                                              \
+			"bert is pending: the image i:1 cannot be pulled for its pod, container " \
+			"node of node-0 (node rank 0) on node n1: i: " message                    \
+			" (ErrImagePull)" hint                                                    \
+	}
+
 TEST(test_pods)
 {
 	static const struct row rows[] = {
@@ -533,6 +574,20 @@ TEST(test_pods)
 		  "bert is pending: the image i:1 cannot be pulled for 1 of its 2 pods, "
 		  "container node of node-1 (node rank 1) on node n1: i:1: not found "
 		  "(ErrImagePull); check its name.\n" },
+		PULL("the rate limit of Docker Hub",
+		     "429 Too Many Requests - Server message: toomanyrequests: You have "
+		     "reached your unauthenticated pull rate limit",
+		     "", "; the registry limits the pull rate.\n"),
+		PULL("Amazon's registry", "no basic auth credentials", "",
+		     "; does the pod need imagePullSecrets?\n"),
+		PULL("a registry that refuses", "403 Forbidden",
+		     EVENT("Pod", "bert-node-0-0-x", "Warning",
+			   "FailedToRetrieveImagePullSecret",
+			   "Unable to retrieve some image pull secrets (regcred); attempting "
+			   "to pull the image may not succeed."),
+		     "; its imagePullSecrets do not exist: regcred.\n"),
+		PULL("another processor", "no match for platform in manifest: not found",
+		     "", "; it is not for the processor of the node.\n"),
 		{ "a Secret",
 		  JOB("", STATUS) JOBSET JOBS PLACED(
 			  "0", "phase: Pending, " STATE(

@@ -263,8 +263,8 @@ static const char *signal_name(int sig)
 		{ SIGILL, "SIGILL" },   { SIGTRAP, "SIGTRAP" }, { SIGABRT, "SIGABRT" },
 		{ SIGBUS, "SIGBUS" },   { SIGFPE, "SIGFPE" },   { SIGKILL, "SIGKILL" },
 		{ SIGSEGV, "SIGSEGV" }, { SIGPIPE, "SIGPIPE" }, { SIGALRM, "SIGALRM" },
-		{ SIGTERM, "SIGTERM" }, { SIGXCPU, "SIGXCPU" }, { SIGXFSZ, "SIGXFSZ" },
-		{ SIGSYS, "SIGSYS" },
+		{ SIGUSR1, "SIGUSR1" }, { SIGUSR2, "SIGUSR2" }, { SIGTERM, "SIGTERM" },
+		{ SIGXCPU, "SIGXCPU" }, { SIGXFSZ, "SIGXFSZ" }, { SIGSYS, "SIGSYS" },
 	};
 
 	for (size_t i = 0; i < N_ELEMENTS(names); i++)
@@ -376,6 +376,23 @@ static const char *script_hint(const cJSON *end, const char *text)
 	return remedy ? remedy : text;
 }
 
+/* As if torchrun had reported it, which names signals in its log. */
+static void add_signal_hint(struct buf *out, int64_t sig)
+{
+	struct log_reader reader = { 0 };
+	char line[64];
+	bool better;
+
+	if (sig == SIGKILL)
+		buf_adds(out, "killed by SIGKILL; check dmesg for an out-of-memory kill");
+	if (!sig || sig == SIGKILL || sig == SIGTERM)
+		return;
+	snprintf(line, sizeof(line), "Signal %d (%s) received", (int)sig,
+		 signal_name((int)sig));
+	if (log_read(&reader, line, strlen(line), &better))
+		log_hint(out, &reader);
+}
+
 /* Of exit code 126 or 127; "" for none. */
 static const char *start_hint(const struct stream *s, const cJSON *end, int64_t code)
 {
@@ -413,8 +430,8 @@ static char *hint_of(const struct report *r, const struct stream *s, const char 
 		add_log_hint(&b, r, s);
 	else if (code == 126 || code == 127)
 		buf_adds(&b, start_hint(s, end, code));
-	else if (sig == SIGKILL || code == 128 + SIGKILL) /* of a shell's command */
-		buf_adds(&b, "killed by SIGKILL; check dmesg for an out-of-memory kill");
+	else
+		add_signal_hint(&b, sig || code < 128 ? sig : code - 128); /* a shell's */
 	return text(&b);
 }
 

@@ -99,6 +99,9 @@
 #define NO_INSTRUCTION                                                            \
 	"a process used an instruction that this CPU does not have: use a newer " \
 	"CPU, or a build for this one"
+#define CPU_LIMIT "a process used up the CPU time that ulimit -t allows: raise that limit"
+#define FILE_LIMIT \
+	"a file grew to the size that ulimit -f or its file system allows: raise that limit"
 #define UNKNOWN_CA                                                                      \
 	"the image does not know the CA of the server's certificate: add it, and name " \
 	"its file in SSL_CERT_FILE and REQUESTS_CA_BUNDLE in env"
@@ -484,6 +487,11 @@ const struct log_cause log_causes[] = {
 	{ AT("", "Signal 4 (SIGILL) received"), 0, NO_INSTRUCTION },
 	{ AT("e", "xitcode: -4)"), 0, NO_INSTRUCTION },
 	{ AT("e", "xited on signal 4"), 0, NO_INSTRUCTION },
+	{ AT("", "Signal 24 (SIGXCPU) received"), 0, CPU_LIMIT },
+	{ AT("CPU time limit e", "xceeded"), 0, CPU_LIMIT },
+	{ AT("", "Signal 25 (SIGXFSZ) received"), 0, FILE_LIMIT },
+	{ AT("File size limit e", "xceeded"), 0, FILE_LIMIT },
+	{ AT("[", "Errno 27] File too large"), 0, FILE_LIMIT },
 	{ AT("", "Signal 7 (SIGBUS) received"), 0, BUS_ERROR },
 	{ AT("e", "xitcode: -7)"), 0, BUS_ERROR },
 	{ AT("e", "xited on signal 7"), 0, BUS_ERROR },

@@ -437,6 +437,14 @@ static const struct row {
 	{ "RuntimeError: MPS backend out of memory", "the memory of a GPU", LOG_OWN },
 	{ "Signal 4 (SIGILL) received by PID 7",
 	  "a process used an instruction that this CPU does not have", LOG_OWN },
+	{ "Signal 24 (SIGXCPU) received by PID 7", "a process used up the CPU time",
+	  LOG_OWN },
+	{ "train.sh: line 3: 12 CPU time limit exceeded     python train.py",
+	  "a process used up the CPU time", LOG_OWN },
+	{ "Signal 25 (SIGXFSZ) received by PID 7", "a file grew to the size", LOG_OWN },
+	{ "train.sh: line 3: 12 File size limit exceeded    cp a b",
+	  "a file grew to the size", LOG_OWN },
+	{ "OSError: [Errno 27] File too large", "a file grew to the size", LOG_OWN },
 	/* CUDA. */
 	{ "RuntimeError: CUDA error: no kernel image is available for "
 	  "execution on the device",

@@ -232,7 +232,8 @@ int export_spec_of(struct export_spec *ret, struct arena *arena, const cJSON *tj
 		return error_set(err, ERR_INVALID,
 				 EXPORT_ANNOTATION
 				 ": expected s3://BUCKET/PREFIX, gs://BUCKET/PREFIX or "
-				 "hf://ORG/NAME, without credentials");
+				 "hf://ORG/NAME, without credentials, in ASCII without "
+				 "spaces and $");
 	if (!ret->uri && refuse_alone(&r, REGISTER_ANNOTATION, EXPORT_ANNOTATION, err))
 		return -1;
 	if (ret->uri && meta_annotation(tj, DEV_ANNOTATION))

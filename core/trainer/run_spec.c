@@ -48,7 +48,7 @@ static int read_uri(struct run_spec *s, struct arena *arena, struct error *err)
 				 RUN_DIR_ANNOTATION
 				 ": expected s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, "
 				 "hf://ORG/NAME, pvc://CLAIM/PATH or file:///PATH, "
-				 "without credentials");
+				 "without credentials, in ASCII without spaces and $");
 	if (!str_starts(s->uri, "pvc:"))
 		return 0;
 	s->claim = str_slice(arena, rest, strcspn(rest, "/"));

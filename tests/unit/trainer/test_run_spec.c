@@ -43,4 +43,25 @@ TEST(test_values_of_secrets_of_the_user)
 		"spec: {trainer: {env: [{name: TOKEN}]}}}}");
 }
 
+/* What a folder of Windows or of a desktop has in its name is said to be refused. */
+TEST(test_characters_of_a_uri)
+{
+	static const char *const uris[] = { "file:///mnt/c/John Doe",
+					    "file:///home/jos\u00e9", "file:///a$b" };
+	struct error err = { 0 };
+	struct run_spec s;
+
+	for (size_t i = 0; i < N_ELEMENTS(uris); i++) {
+		cleanup_arena struct arena a = { 0 };
+		cleanup_json cJSON *tj =
+			doc(arena_printf(&a,
+					 "{" TRAINJOB "metadata: {name: a, annotations: {"
+					 "kftrainer.io/run-dir: '%s'}}, spec: {}}",
+					 uris[i]));
+
+		assert_int_equal(run_spec_of(&s, &a, tj, NULL, &err), -1);
+		assert_non_null(strstr(err.msg, "in ASCII without spaces and $"));
+	}
+}
+
 RUN_TESTS(NULL, NULL)

@@ -262,7 +262,13 @@ char *path_of_program(struct error *err)
 	ssize_t len = readlink(link, text, sizeof(text) - 1);
 
 	if (len < 0) {
-		error_errno(err, errno, link);
+		if (errno == ENOENT)
+			error_set(err, ERR_NOT_FOUND,
+				  "%s: /proc is not mounted: mount it, as with mount -t "
+				  "proc proc /proc",
+				  link);
+		else
+			error_errno(err, errno, link);
 		return NULL;
 	}
 	text[len] = 0;

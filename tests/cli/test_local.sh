@@ -306,6 +306,12 @@ full_state() { # in a mount namespace of its own, which an ordinary user may mak
 	status=$?
 	[ $status = 1 ] && [ ! -e started ] && [ "$(wc -l <"$scratch/err")" = 1 ] && grep -q 'No space left' "$scratch/err" || dump
 }
+no_proc() { # as in a chroot
+	unshare -rm bash -c 'mount -t tmpfs none /proc && "$1" submit --local --runtime-file once.yaml --runtime once --name proc -- touch started' \
+		- "$kftrainer" >"$scratch/out" 2>"$scratch/err"
+	status=$?
+	[ $status = 1 ] && [ ! -e started ] && [ "$(cat "$scratch/err")" = "kftrainer submit: /proc/self/exe: /proc is not mounted: mount it, as with mount -t proc proc /proc" ] || dump
+}
 noexec() { # REGEX of the errors in one line, OPTION...
 	unshare -rm bash -c 'mount -t tmpfs -o noexec none small && printf "#!/bin/sh\n" >small/run && chmod +x small/run &&
 		cd small && "$1" submit --local --runtime-file ../once.yaml --runtime once --name noexec "${@:2}" -- ./run' \
@@ -315,6 +321,7 @@ noexec() { # REGEX of the errors in one line, OPTION...
 }
 if unshare -rm true 2>/dev/null; then
 	check "a full disk for the state folder" full_state
+	check "/proc is not mounted" no_proc
 	check "a file system mounted noexec: no chmod +x" noexec 'noexec: \./run: .*hint: start it with its interpreter'
 	check "... and the supervisor says so" noexec 'kftrainer supervise: \./run: a file of a file system that is mounted noexec: start it' --supervise
 else

@@ -505,7 +505,7 @@ static void expire(struct loop *l)
 		error_set(&err, ERR_TIMEOUT, "TLS handshake: not over after %lld ms",
 			  (long long)l->d->conf.handshake_ms);
 		report(l, &err);
-		conn_close(l, oldest_beginning(l));
+		conn_close(l, l->beginning.last);
 	}
 }
 

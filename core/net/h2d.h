@@ -5,8 +5,8 @@
  * must not block. Bodies are written to the socket directly; the only copy is the
  * kernel's or, with TLS, that of encryption. A peer that does not read costs no memory.
  * Handshakes do not block a thread; they have a time limit, and if there are too many, the
- * oldest one of the address with the most is closed. Requests that are not complete in time, and idle connections, are
- * closed; one address cannot have all connections.
+ * oldest one of the address with the most is closed. Requests that are not complete in
+ * time, and idle connections, are closed; one address cannot have all connections.
  */
 #ifndef NET_H2D_H
 #define NET_H2D_H

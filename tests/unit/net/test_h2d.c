@@ -301,6 +301,29 @@ TEST(test_half_open_of_two_addresses)
 	stop(&s);
 }
 
+/* The deadline ends the one whose it is, not those of the address with the most. */
+TEST(test_half_open_until_the_deadline)
+{
+	struct server s;
+	int64_t begun;
+	int other, fds[3];
+
+	start(&s, 2000, 8);
+	other = dial_from(&s, 1);
+	clock_sleep_ms(1000);
+	begun = clock_ms();
+	for (size_t i = 0; i < N_ELEMENTS(fds); i++)
+		fds[i] = dial_from(&s, 2);
+	wait_end(other);
+	for (size_t i = 0; i < N_ELEMENTS(fds); i++) {
+		ssize_t n = recv(fds[i], &(char){ 0 }, 1, MSG_DONTWAIT);
+
+		assert_true((n < 0 && errno == EAGAIN) || clock_ms() - begun >= 2000);
+		close(fds[i]);
+	}
+	stop(&s);
+}
+
 /* ---- without TLS ------------------------------------------------------------------- */
 
 enum { HEADERS = 1, END_HEADERS = 4, PER_PEER = 8 };

@@ -423,6 +423,18 @@ static void check_metadata(struct check *c, const char *member)
 	}
 }
 
+/* JobSet sets OnFailure where a template has none. */
+static void check_failure_policy(struct check *c)
+{
+	const cJSON *policy = json_get(c->ps->job_spec, "podFailurePolicy");
+
+	if (policy && !cJSON_IsNull(policy) &&
+	    !str_eq(json_str(c->ps->pod_spec, "restartPolicy"), "Never"))
+		refuse(c, json_get(c->ps->pod_spec, "restartPolicy"),
+		       MEMBER(NULL, "restartPolicy"),
+		       "must be Never, as the Job has a podFailurePolicy");
+}
+
 static void check_pod(struct check *c)
 {
 	const cJSON *spec = c->ps->pod_spec, *node;
@@ -431,6 +443,7 @@ static void check_pod(struct check *c)
 	check_metadata(c, "labels");
 	check_metadata(c, "annotations");
 	check_word(c, NULL, spec, "restartPolicy", restart_policies);
+	check_failure_policy(c);
 	check_word(c, NULL, spec, "dnsPolicy", dns_policies);
 	json_each(node, json_get(spec, "nodeSelector")) {
 		why = name_key_invalid(node->string);

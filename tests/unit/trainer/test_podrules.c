@@ -224,6 +224,28 @@ TEST(test_coordinators)
 		fail_msg("%s", not );
 }
 
+/* kubernetes/kubernetes#125677; without a restartPolicy JobSet sets OnFailure. */
+TEST(test_failure_policies)
+{
+#define POLICY "}}, podFailurePolicy: {rules: []}, x: {y: {"
+	static const struct row policies[] = {
+		{ ONE("") POLICY, "restartPolicy: must be Never, as the Job has a "
+				  "podFailurePolicy" },
+		{ ONE("") ", restartPolicy: OnFailure" POLICY,
+		  "restartPolicy: must be Never" },
+		{ ONE("") ", restartPolicy: Never" POLICY, NULL },
+		{ ONE("") "}}, podFailurePolicy: null, x: {y: {", NULL },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(policies); i++) {
+		cleanup_free char *text = errors_of(policies[i].pod, "", "", NULL);
+		const char *want = policies[i].want;
+
+		if (want ? !strstr(text, want) : *text)
+			fail_msg("row %zu: %s", i, text);
+	}
+}
+
 /* Upstream's webhook has no such rules: ours admits the job, too, and warns. */
 TEST(test_warnings)
 {

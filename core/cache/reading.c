@@ -21,7 +21,8 @@ struct reading {
 	struct view *view; /* NULL: rows as stored */
 	struct field *fields;
 	size_t n_fields;
-	uint8_t *body;      /* a copy of a message's body, filtered in place */
+	uint8_t *body; /* a copy of a message's body, filtered in place */
+	size_t body_len;
 	struct batch batch; /* of it */
 	int64_t next;       /* row of the batch */
 };
@@ -135,6 +136,7 @@ static void take_batch(struct reading *r, const struct message *msg, struct rows
 	size_t len = msg->len - msg->body;
 	struct error err = { 0 };
 
+	r->body_len = len;
 	r->body = xmalloc(len + BLOCK_SLACK);
 	memcpy(r->body, msg->data + msg->body, len);
 	view_message(r, msg, r->body, &r->batch);
@@ -212,6 +214,7 @@ void memtable_read_next(void *ctx, struct h2_piece *ret)
 	else
 		*ret = r->view ? next_wanted(r) : next_kept(r);
 	r->begun = true;
+	ret->held = (ret->take ? ret->len : 0) + (r->body ? r->body_len : 0);
 }
 
 void memtable_read_release(void *ctx)

@@ -17,6 +17,7 @@ enum {
 	GRACE_MS = 5000,
 	HEALTH_GRACE_MS = 100,
 	MAX_WAITING = 128 * 1024 * 1024, /* requests of all connections */
+	MAX_HELD = 1024 * 1024 * 1024,   /* of an address: 4 MiB for each connection */
 	DECODE_SHARE = 4,
 	SAME_MS = 60 * 1000, /* before the same message is logged again */
 };
@@ -106,6 +107,7 @@ static int start_flight(struct cache_servers *s, struct error *err)
 		.tls = s->tls ? tls_files_server(s->tls) : NULL,
 		.plain = grpc_h2_unavailable(no_tls),
 		.max_waiting = MAX_WAITING,
+		.max_held = MAX_HELD,
 		.on_broken = on_broken,
 		.ctx = s,
 	};

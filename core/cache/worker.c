@@ -10,7 +10,10 @@
 #include "cache/memtable.h"
 #include "cache/ticket.h"
 
-enum { MAX_MORE = 4096 }; /* maximum of loans */
+enum {
+	MAX_MORE = 4096, /* maximum of loans */
+	VIEW_COST = 32,  /* bytes of a view's values for one of its text, at most */
+};
 
 /* ---- assignments ------------------------------------------------------------------- */
 
@@ -196,6 +199,7 @@ static void do_get(void *ctx, struct grpc_call *call)
 
 	if (!flight_message(call, &message) || !flight_codec(call, &codec))
 		return;
+	source.held = message.iov_len * VIEW_COST;
 	if (worker_read(ctx, message, codec, &source.ctx, &err))
 		fail(call, &err, GRPC_UNAVAILABLE);
 	else

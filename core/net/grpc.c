@@ -185,6 +185,7 @@ static void respond(struct grpc_call *call)
 	a->reply = call->reply;
 	a->source = call->source;
 	body.ctx = a;
+	body.held = a->reply.cap + a->source.held;
 	h2_respond(call->stream, headers, N_ELEMENTS(headers), &body);
 }
 

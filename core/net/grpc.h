@@ -84,6 +84,7 @@ struct grpc_source {
 	void (*next)(void *ctx, struct h2_piece *ret);
 	void (*release)(void *ctx);
 	void *ctx;
+	size_t held; /* h2_body's */
 };
 void grpc_send_from(struct grpc_call *call, const struct grpc_source *source);
 

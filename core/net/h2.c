@@ -32,7 +32,9 @@ struct h2_stream {
 	struct buf headers; /* "name\0value\0", each */
 	size_t header_bytes;
 	struct buf request;
-	size_t held;             /* bytes of both that count in the limits */
+	size_t held;      /* bytes of both that count in the limits */
+	size_t body_held; /* bytes of the body, and of its piece, that count */
+	size_t piece_held;
 	int64_t since;           /* when the request began */
 	bool headed, complete;   /* all of the headers, of the request were received */
 	bool accepted, answered; /* by begin(); h2_respond() was called */
@@ -51,6 +53,7 @@ struct h2_conn {
 	nghttp2_session *session;
 	const struct h2_conf *conf;
 	struct h2_budget *budget;          /* or NULL */
+	struct h2_budget *body_budget;     /* or NULL */
 	const char *peer;                  /* address, or NULL */
 	struct h2_stream *streams, *ended; /* ended ones have parts in the queue */
 	size_t n_streams, held;
@@ -109,21 +112,27 @@ static void refund(struct h2_budget *b, size_t n)
 		atomic_fetch_sub(&b->used, n);
 }
 
+/* False: that would exceed it. */
+static bool take(struct h2_budget *budget, size_t n, bool small)
+{
+	bool full = false;
+
+	for (struct h2_budget *b = budget; b; b = b->all)
+		full |= atomic_fetch_add(&b->used, n) + n >
+			b->max + (small ? b->max / 4 : 0);
+	if (full)
+		refund(budget, n);
+	return !full;
+}
+
 /* Count bytes of a request; false: that would exceed a limit. */
 static bool charge(struct h2_stream *s, size_t n)
 {
 	struct h2_conn *c = s->conn;
-	bool small = s->held + n <= SMALL, full = false;
 
-	if (c->held + n > c->conf->max_body + MAX_STREAMS * MAX_HEADERS)
+	if (c->held + n > c->conf->max_body + MAX_STREAMS * MAX_HEADERS ||
+	    !take(c->budget, n, s->held + n <= SMALL))
 		return false;
-	for (struct h2_budget *b = c->budget; b; b = b->all)
-		full |= atomic_fetch_add(&b->used, n) + n >
-			b->max + (small ? b->max / 4 : 0);
-	if (full) {
-		refund(c->budget, n);
-		return false;
-	}
 	c->held += n;
 	s->held += n;
 	return true;
@@ -143,6 +152,7 @@ static void stream_free(struct h2_stream *s)
 	if (s->body.release)
 		s->body.release(s->body.ctx);
 	free(s->piece.take);
+	refund(s->conn->body_budget, s->body_held + s->piece_held);
 	drop_request(s);
 	free(s);
 }
@@ -388,6 +398,24 @@ static size_t pairs(nghttp2_nv *to, const struct h2_header *headers, size_t n)
 	return n;
 }
 
+/* Request the next piece. False: it would exceed the budget; a single one never does. */
+static bool next_piece(struct h2_stream *s)
+{
+	struct h2_budget *budget = s->conn->body_budget;
+	size_t n, most = budget ? budget->max / 2 : 0;
+
+	free_after_send(s->conn, s->piece.take);
+	refund(budget, s->piece_held);
+	s->piece_held = 0;
+	s->piece = (struct h2_piece){ 0 };
+	s->body.next(s->body.ctx, &s->piece);
+	n = s->piece.held < most ? s->piece.held : most;
+	if (!take(budget, n, false))
+		return false;
+	s->piece_held = n;
+	return true;
+}
+
 /* Queue a DATA frame with at most the rest of the current piece. */
 static nghttp2_ssize read_body(nghttp2_session *session, int32_t id, uint8_t *data,
 			       size_t len, uint32_t *flags, nghttp2_data_source *source,
@@ -397,11 +425,9 @@ static nghttp2_ssize read_body(nghttp2_session *session, int32_t id, uint8_t *da
 	nghttp2_nv nv[MAX_RESPONSE_HEADERS];
 
 	*flags |= NGHTTP2_DATA_FLAG_NO_COPY;
-	if (!s->piece.len) {
-		free_after_send(s->conn, s->piece.take);
-		s->piece = (struct h2_piece){ 0 };
-		s->body.next(s->body.ctx, &s->piece);
-	}
+	if (!s->piece.len && !next_piece(s))
+		return refuse(session, id) ? NGHTTP2_ERR_CALLBACK_FAILURE
+					   : NGHTTP2_ERR_DEFERRED;
 	if (s->piece.len)
 		return (nghttp2_ssize)(len < s->piece.len ? len : s->piece.len);
 	*flags |= NGHTTP2_DATA_FLAG_EOF;
@@ -424,6 +450,13 @@ void h2_respond(struct h2_stream *s, const struct h2_header *headers, size_t n,
 	s->answered = true;
 	if (body)
 		s->body = *body;
+	if (s->body.held && !take(s->conn->body_budget, s->body.held, false)) {
+		if (refuse(s->conn->session, s->id))
+			abort();
+		drop_request(s);
+		return;
+	}
+	s->body_held = s->body.held;
 	if (nghttp2_submit_response2(s->conn->session, s->id, nv, pairs(nv, headers, n),
 				     body ? &provider : NULL))
 		nghttp2_submit_rst_stream(s->conn->session, NGHTTP2_FLAG_NONE, s->id,
@@ -459,7 +492,8 @@ static nghttp2_session *session_new(struct h2_conn *c)
 	return session;
 }
 
-struct h2_conn *h2_conn_new(const struct h2_conf *conf, struct h2_budget *budget)
+struct h2_conn *h2_conn_new(const struct h2_conf *conf, struct h2_budget *budget,
+			    struct h2_budget *held)
 {
 	struct h2_conn *c = xcalloc(1, sizeof(*c));
 	const nghttp2_settings_entry settings[] = {
@@ -471,6 +505,7 @@ struct h2_conn *h2_conn_new(const struct h2_conf *conf, struct h2_budget *budget
 
 	c->conf = conf;
 	c->budget = budget;
+	c->body_budget = held;
 	c->queue = 1;
 	c->control.max = SIZE_MAX / 2; /* is_full() has the limit */
 	c->session = session_new(c);

@@ -33,6 +33,7 @@ struct h2_piece {
 	const void *data; /* valid until the body is released; or set: */
 	void *take;       /* malloc()ed data, freed once it is sent; or NULL */
 	size_t len;       /* 0: the end, with these trailers */
+	size_t held;      /* bytes that the body holds until the next one is requested */
 	const struct h2_header *trailers;
 	size_t n_trailers;
 };
@@ -42,6 +43,7 @@ struct h2_body {
 	void (*next)(void *ctx, struct h2_piece *ret);
 	void (*release)(void *ctx);
 	void *ctx;
+	size_t held; /* bytes, from h2_respond() to its release */
 };
 
 /*
@@ -77,8 +79,13 @@ struct h2_conf {
 	void *ctx;
 };
 
-/* conf and the budget (NULL: none) must outlive it. */
-struct h2_conn *h2_conn_new(const struct h2_conf *conf, struct h2_budget *budget);
+/*
+ * conf and the budgets (NULL: none) must outlive it. `held`: of what bodies hold for peers
+ * that do not read it; a stream beyond it is reset (ENHANCE_YOUR_CALM, which is gRPC's
+ * RESOURCE_EXHAUSTED).
+ */
+struct h2_conn *h2_conn_new(const struct h2_conf *conf, struct h2_budget *budget,
+			    struct h2_budget *held);
 void h2_conn_free(struct h2_conn *c); /* NULL is fine */
 /* The client's address, for h2_peer(); outlives it. */
 void h2_set_peer(struct h2_conn *c, const char *address);

@@ -56,7 +56,7 @@ struct conn {
 /* The counters of one address. */
 struct peer {
 	atomic_int n; /* connections */
-	struct h2_budget budget;
+	struct h2_budget budget, held;
 };
 
 struct conns {
@@ -207,7 +207,8 @@ static struct peer *peer_of(struct h2d *d, const char text[SOCK_ADDRESS_SIZE])
 
 static void conn_open(struct loop *l, struct conn *c, const struct h2_conf *conf)
 {
-	c->h2 = h2_conn_new(conf, l->d->budget.max ? &c->peer->budget : NULL);
+	c->h2 = h2_conn_new(conf, l->d->budget.max ? &c->peer->budget : NULL,
+			    c->peer->held.max ? &c->peer->held : NULL);
 	h2_set_peer(c->h2, c->address);
 	if (c->of)
 		conn_unbegin(l, c);
@@ -641,10 +642,12 @@ int h2d_start(struct h2d **ret, const struct h2d_conf *conf, struct error *err)
 			      SWEEPS +
 		      1;
 	d->budget.max = d->conf.max_waiting;
-	for (size_t i = 0; i < PEERS; i++)
+	for (size_t i = 0; i < PEERS; i++) {
 		d->peers[i].budget =
 			(struct h2_budget){ .max = d->budget.max / WAITING_SHARE,
 					    .all = &d->budget };
+		d->peers[i].held.max = d->conf.max_held;
+	}
 	d->listener = -1;
 	d->n_threads = threads < MAX_THREADS ? threads : MAX_THREADS;
 	d->loops = xcalloc((size_t)d->n_threads, sizeof(*d->loops));

@@ -3,10 +3,11 @@
  *
  * A few threads serve all connections with epoll; the handler runs in one of them and
  * must not block. Bodies are written to the socket directly; the only copy is the
- * kernel's or, with TLS, that of encryption. A peer that does not read costs no memory.
- * Handshakes do not block a thread; they have a time limit, and if there are too many, the
- * oldest one of the address with the most is closed. Requests that are not complete in
- * time, and idle connections, are closed; one address cannot have all connections.
+ * kernel's or, with TLS, that of encryption. What is made for a peer that does not read
+ * it is limited. Handshakes do not block a thread; they have a time limit, and if there
+ * are too many, the oldest one of the address with the most is closed. Requests that are
+ * not complete in time, and idle connections, are closed; one address cannot have all
+ * connections.
  */
 #ifndef NET_H2D_H
 #define NET_H2D_H
@@ -26,6 +27,8 @@ struct h2d_conf {
 	 * have half of them. 0: no limit.
 	 */
 	size_t max_waiting;
+	/* Bytes that responses hold for one address, which need not read them. 0: no limit. */
+	size_t max_held;
 	int64_t request_ms; /* for a request to be complete, also the first; 0: 30 s */
 	int64_t idle_ms;    /* without a request; 0: 60 s */
 	struct h2_conf h2;

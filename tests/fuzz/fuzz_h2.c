@@ -33,7 +33,7 @@ static void release(void *ctx)
 
 static void run(void *ctx, struct grpc_call *call)
 {
-	struct grpc_source source = { next, release, xcalloc(1, sizeof(int)) };
+	struct grpc_source source = { next, release, xcalloc(1, sizeof(int)), 0 };
 	struct iovec m;
 
 	open_bodies++;
@@ -71,7 +71,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	int n;
 
 	conf.max_streams = MAX_STREAMS;
-	c = h2_conn_new(&conf, &budget);
+	c = h2_conn_new(&conf, &budget, NULL);
 	for (size_t at = 0; at < size; at += step) {
 		size_t len = step < size - at ? step : size - at;
 

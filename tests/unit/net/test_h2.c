@@ -27,6 +27,8 @@ struct peer {
 
 static uint8_t piece[PIECE];
 static struct peer *current;
+static struct h2_budget held = { .max = SIZE_MAX / 2 };
+static size_t body_held, piece_held;
 
 static void next(void *ctx, struct h2_piece *ret)
 {
@@ -35,6 +37,7 @@ static void next(void *ctx, struct h2_piece *ret)
 
 	*ret = (struct h2_piece){ .data = piece,
 				  .len = p->asked++ < 3 ? PIECE : 0,
+				  .held = p->asked <= 3 ? piece_held : 0,
 				  .trailers = trailers,
 				  .n_trailers = 1 };
 }
@@ -47,7 +50,7 @@ static void release(void *ctx)
 static void handle(void *ctx, struct h2_stream *s)
 {
 	static const struct h2_header headers[] = { { ":status", "200" } };
-	struct h2_body body = { next, release, current };
+	struct h2_body body = { next, release, current, body_held };
 
 	h2_respond(s, headers, 1, h2_header(s, "x-body") ? &body : NULL);
 }
@@ -124,7 +127,7 @@ static void open_peer(struct peer *p, uint32_t max_frame)
 
 	memset(p, 0, sizeof(*p));
 	p->out.max = p->in.max = 64 << 20;
-	p->conn = h2_conn_new(&conf, &budget);
+	p->conn = h2_conn_new(&conf, &budget, &held);
 	current = p;
 	buf_adds(&p->out, PREFACE);
 	frame(p, SETTINGS, 0, 0, settings, sizeof(settings));
@@ -440,6 +443,50 @@ TEST(test_budget)
 	close_peer(&many[2]);
 	assert_int_equal(budget.used, 0);
 	budget.max = SIZE_MAX / 2;
+}
+
+/* Asks for a body of three pieces, and grants less than one. */
+static void stall(struct peer *p)
+{
+	open_peer(p, 1 << 20);
+	buf_clear(&p->out);
+	buf_adds(&p->out, PREFACE);
+	frame(p, SETTINGS, 0, 0, NULL, 0);
+	request(p, 1, "x-body", END_HEADERS | END_STREAM);
+	run(p, 1 << 20);
+}
+
+/* What bodies hold for peers that do not read them: all of it, and each piece. */
+TEST(test_held)
+{
+	struct peer many[3];
+
+	for (int by_piece = 0; by_piece < 2; by_piece++) {
+		held.max = 2 * PIECE;
+		*(by_piece ? &piece_held : &body_held) = PIECE;
+		for (int i = 0; i < 3; i++) {
+			stall(&many[i]);
+			assert_int_equal(many[i].n_rst, i == 2);
+			assert_int_equal(many[i].data, i == 2 ? 0 : 65535);
+		}
+		assert_int_equal(many[2].rst, 11);
+		assert_int_equal(many[2].released, 1);
+		close_peer(&many[0]);
+		close_peer(&many[2]);
+		stall(&many[2]);
+		assert_int_equal(many[2].n_rst, 0);
+		frame(&many[2], WINDOW, 0, 0, "\0\x10\0\0", 4);
+		frame(&many[2], WINDOW, 0, 1, "\0\x10\0\0", 4);
+		many[2].data = 0;
+		buf_clear(&many[2].in);
+		run(&many[2], 1 << 20);
+		assert_int_equal(many[2].data, 3 * PIECE - 65535);
+		close_peer(&many[1]);
+		close_peer(&many[2]);
+		assert_int_equal(held.used, 0);
+		body_held = piece_held = 0;
+		held.max = SIZE_MAX / 2;
+	}
 }
 
 /* ---- peers that do not read -------------------------------------------------------- */

@@ -6,6 +6,7 @@
 #include "base/str.h"
 #include "trainer/claims.h"
 #include "trainer/jobset.h"
+#include "trainer/podspec.h"
 #include "trainer/trainjob.h"
 #include "trainer/trainjob_status.h"
 #include "trainer/workspace_spec.h"
@@ -63,9 +64,27 @@ static const char *queue_position(struct why *w)
 			    everywhere ? ordinal(w->arena, everywhere) : "");
 }
 
+/* Does a patch set the resources of a container? Kueue 0.19 does not know the field. */
+static bool patches_resources(const cJSON *tj)
+{
+	const cJSON *patch, *rjob, *container;
+
+	json_each(patch, tj_runtime_patches(tj))
+		json_each(rjob, jobset_jobs_const(patch_jobset_spec(patch)))
+			json_each(container,
+				  pod_containers_const(rjob_pod_spec_const(rjob)))
+				if (json_get(container, "resources"))
+					return true;
+	return false;
+}
+
 /* Kueue resumes a job by the entry of runtimePatches that its webhook adds. */
 static const char *unresumed_hint(struct why *w)
 {
+	if (patches_resources(w->v->trainjob))
+		return ": Kueue 0.19 drops the resources of containers in "
+		       "spec.runtimePatches, which are immutable; put them into its "
+		       "runtime";
 	if (json_find_const(tj_runtime_patches(w->v->trainjob), "manager", KUEUE_MANAGER))
 		return ": its controller's log says why";
 	return ": its entry in spec.runtimePatches (manager " KUEUE_MANAGER

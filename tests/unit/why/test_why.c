@@ -420,6 +420,16 @@ TEST(test_queue)
 		  "bert is suspended: Kueue admitted it 10m ago and has not resumed it: "
 		  "its entry in spec.runtimePatches (manager kueue.x-k8s.io/manager) is "
 		  "missing: submit the job again, and do not replace that list.\n" },
+		{ "admitted, with resources of a container that Kueue does not know",
+		  JOB(", suspend: true, runtimePatches: [{manager: "
+		      "kueue.x-k8s.io/manager}, {manager: m, trainingRuntimeSpec: "
+		      "{template: {spec: {replicatedJobs: [{name: node, template: {spec: "
+		      "{template: {spec: {containers: [{name: s, resources: {limits: "
+		      "{cpu: 1}}}]}}}}}]}}}}]",
+		      "") WORKLOAD(ADMITTED, ""),
+		  "bert is suspended: Kueue admitted it 10m ago and has not resumed it: "
+		  "Kueue 0.19 drops the resources of containers in spec.runtimePatches, "
+		  "which are immutable; put them into its runtime.\n" },
 		{ "admitted, with claims that Kueue does not know",
 		  JOB(", suspend: true, trainer: {resourceClaimsPerNode: [{name: g}]}",
 		      "") WORKLOAD("{conditions: [{type: QuotaReserved, status: "

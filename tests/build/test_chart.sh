@@ -141,7 +141,7 @@ check "names of Service and Secret" has 'webhookSecretName: other' --set manager
 check "... and the right to it" has '^  - other$' --set manager.config.certManagement.webhookSecretName=other
 check "strictRBAC: no policy unless asked for" has_not 'kind: ValidatingAdmissionPolicy'
 check "... that of install" compare --set strictRBAC=true : --strict-rbac
-check "... about the Secret of that name" has 'object.metadata.name == "other")' --set strictRBAC=true,manager.config.certManagement.webhookSecretName=other
+check "... about the Secret of that name" has 'object.metadata.name == "other" &&' --set strictRBAC=true,manager.config.certManagement.webhookSecretName=other
 check "node selector" has 'disk: ssd' --set manager.nodeSelector.disk=ssd
 check "pull secrets" has 'name: regcred' --set 'image.pullSecrets[0].name=regcred'
 check "environment" has 'name: HTTPS_PROXY' --set 'manager.env[0].name=HTTPS_PROXY,manager.env[0].value=x'

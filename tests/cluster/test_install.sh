@@ -109,7 +109,7 @@ as_controller() { # KIND NAMESPACE NAME OWNERS VERB FLAG...
 	kc "${@:5}" --as "$account" -f - <<-END 2>&1
 		apiVersion: v1
 		kind: $1
-		metadata: {name: $3, namespace: $2, ownerReferences: $4, finalizers: [${finalizer:-}]}
+		metadata: {name: $3, namespace: $2, ownerReferences: $4, finalizers: [${finalizer:-}], annotations: {${annotation:-}}}
 		${extra:-}
 	END
 }
@@ -127,7 +127,13 @@ unowned_refused() {
 owned_allowed() {
 	allowed Secret default mine "$(owner one)" create &&
 		allowed ConfigMap default mine "$(owner one)" create &&
+		extra=$'type: kubernetes.io/ssh-auth\nstringData: {ssh-privatekey: x}' allowed Secret default keys "$(owner one)" create &&
 		extra='immutable: true' allowed ConfigMap default mine "$(owner one)" apply --server-side --force-conflicts
+}
+token_refused() { # whoever has the controller's token would have that of any account
+	local annotation='kubernetes.io/service-account.name: default' extra='type: kubernetes.io/service-account-token'
+	like='only Secrets of type' refused Secret default probe "$(owner one)" create &&
+		refused Secret "$ns" kubeflow-trainer-webhook-cert '[]' create
 }
 others_kept() { # no ownership is forged over what is a user's, or another TrainJob's
 	local finalizer=example.com/kept # there is no such TrainJob, and garbage is collected
@@ -266,6 +272,7 @@ check "... created" became created 2
 check "... the controller writes no Secret and no ConfigMap that no TrainJob controls" unowned_refused
 check "... those that one does" owned_allowed
 check "... takes over no other's" others_kept
+check "... makes no token of a service account" token_refused
 check "... its certificate" own_certificate
 check "... and others are not asked" others_write
 check "settings that a user wrote" change_config

@@ -113,6 +113,7 @@ static int fetch(const struct kind *k, const char *uri, struct fetch_conf *c,
 				    .tries = c->tries < 0 ? 0 : c->tries,
 				    .model = k->model,
 				    .unverified = c->unverified,
+				    .target = c->target,
 				    .say = on_say };
 	struct fetch_now now = { 0 };
 	int rc;

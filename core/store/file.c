@@ -37,6 +37,7 @@ struct store {
 	const char *root;
 	int claim;         /* nothing outside this directory is opened; -1: any file is */
 	const char *below; /* path in the claim; "." for all */
+	const char *target;
 	void (*say)(void *ctx, const char *line);
 	void *ctx;
 };
@@ -71,6 +72,7 @@ static struct store *new_store(const struct store_conf *conf, const char *path)
 
 	s->claim = -1;
 	s->root = arena_strdup(&s->arena, path);
+	s->target = arena_strdup(&s->arena, conf->target);
 	s->say = conf->say;
 	s->ctx = conf->ctx;
 	return s;
@@ -213,6 +215,15 @@ static int skip(const struct walk *w, const char *full, struct error *err)
 	return error_errno(err, why, "%s", full);
 }
 
+/* What an earlier run copied into the source is not copied again. */
+static bool is_target(const struct store *s, const struct stat *dir)
+{
+	struct stat st;
+
+	return s->target && !stat(s->target, &st) && st.st_dev == dir->st_dev &&
+	       st.st_ino == dir->st_ino;
+}
+
 static int visit(struct walk *w, const char *full, const char *path, struct error *err)
 {
 	cleanup_fd int fd = open_any(w->s, full, O_PATH);
@@ -222,10 +233,12 @@ static int visit(struct walk *w, const char *full, const char *path, struct erro
 		return skip(w, full, err);
 	if (S_ISREG(st.st_mode))
 		return add_file(w, full, path, &st, err);
-	if (S_ISDIR(own.st_mode))
+	if (S_ISDIR(own.st_mode) && !is_target(w->s, &own))
 		return walk(w, full, path, err);
 	note(w->s, full,
-	     S_ISDIR(st.st_mode) ? "symbolic link to a directory" : "not a regular file");
+	     S_ISDIR(own.st_mode)  ? "it is the target"
+	     : S_ISDIR(st.st_mode) ? "symbolic link to a directory"
+				   : "not a regular file");
 	return 0;
 }
 

@@ -69,6 +69,8 @@ struct store_conf {
 	bool exact;               /* s3: the URI names an object, never a directory */
 	bool below;               /* paths of hf:// begin below the URI, as others' do */
 	int tries;                /* as http_retry_conf's */
+	const char *
+		target; /* a directory that file: and pvc: leave out of a listing, or NULL */
 	/* One line for the user: an assumption, a delay. Or NULL. From any thread. */
 	void (*say)(void *ctx, const char *line);
 };

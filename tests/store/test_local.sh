@@ -25,6 +25,17 @@ again() {
 	[ "$status" = 0 ] && same sub/deep/small || dump
 }
 check "again: only what has changed" again
+# What an earlier run copied into the source would be copied again each time.
+within() { # URI: the target is in it
+	local i
+	for i in 1 2; do
+		PVC_ROOT=$scratch/claims run initialize-dataset --uri "$1" --to "$scratch/claims/data/v1/copy"
+		[ "$status" = 0 ] && [ "$(cd "$scratch/claims/data" && find . -type f -not -path '*/.kftrainer/*' | sort | xargs)" = "./v1/big ./v1/copy/${2}big" ] || dump || return
+	done
+	rm -r "$scratch/claims/data/v1/copy"
+}
+check "a target in its source is left out" within "file://$scratch/claims/data/v1" ''
+check "... in a claim" within pvc://data v1/
 check "a file" fetches 0 '^1 files' --uri "file://$web/big"
 check "a newline at the end of STORAGE_URI, as of a Secret's" eval 'export STORAGE_URI="file://$web/big"$'"'\n'"'; fetches 0 "^1 files"; s=$?; unset STORAGE_URI; [ "$s" = 0 ]'
 # '#', '?' and '%' are characters of a name; "%20" is a blank only where no file has that name.

@@ -188,6 +188,10 @@ check("... its YAML", None if page.pre[2].startswith("apiVersion: trainer.kubefl
 equal("nothing of it becomes markup", page.tags & {"script", "img", "iframe", "style"}, set())
 run("submit", "--local", "--runtime", "torch-distributed", "--name", "runs", "--detach", "--", "sh", "-c", "echo begun; exec sleep 3600")
 run("wait", "--local", "runs", "--for", "running")
+for _ in range(600):  # that its process has begun does not mean that it has written
+    if run("logs", "--local", "runs").stdout:
+        break
+    time.sleep(0.1)
 equal("the log of a job that runs", Page(server.ask("/jobs/default/runs")[2]).pre[1], "begun\n")
 run("delete", "--local", "runs")
 log = Page(server.ask("/jobs/default/long")[2]).pre[1].splitlines()

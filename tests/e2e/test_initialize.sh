@@ -196,7 +196,7 @@ check "... and was sent at most 5 % twice" sent
 sed -n 's/^/# /p' "$scratch/check"
 failed() { k wait --for=condition=Failed "trainjob/$1" --timeout=600s && [ "$(of "$1" '.status.conditions[?(@.type=="Failed")].reason}{.status.state')" = FailedJobsFailed ]; }
 check "the gated one has failed" failed gated
-check "... which is reported, with the container" tells gated '^Failed .*; first: model-initializer: container model-initializer: exit code 1 on n2: config.json: model org/gated is gated: .*ACCESS_TOKEN or HF_TOKEN'
+check "... which is reported, with the container" tells gated '^Failed .*; first: model-initializer: container model-initializer: exit code 1(, restarted [0-9]+ times?)? on n2: config.json: model org/gated is gated: .*ACCESS_TOKEN or HF_TOKEN'
 check "... and is why, when its pod is gone" said why gated '^gated has failed: .*model org/gated is gated: .*ACCESS_TOKEN or HF_TOKEN'
 check "the one without the right to write has failed" failed denied
 secrets() { ! { logs whole; logs user; logs gated; k get events -o json; k get trainjobs,jobsets -o json; } | grep -E 'hf_the-token|secretsecret'; }

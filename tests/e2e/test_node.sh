@@ -39,7 +39,7 @@ another_leads() { [ "$(leader_node)" = "n$left" ]; }
 check "the other controller leads" wait_for 60 another_leads
 check "... and takes jobs" wait_for 60 train next "$(sh 1 true)"
 check "... which complete" becomes next Complete
-finish_pods() { local pod; for pod in $(on moves "$left"); do wait_for 20 k exec "$pod" -- touch /tmp/go || return 1; done; }
+finish_pods() { local pod; for pod in $(on moves "$left"); do wait_for 20 go_on "$pod" || return 1; done; }
 check "the pods end" finish_pods
 succeeded() { [ "$(k get job moves-node-0 -o 'jsonpath={.status.succeeded}')" = 2 ]; }
 check "... both" wait_for 60 succeeded

@@ -1387,6 +1387,7 @@ static void test_an_end_that_no_pass_has_seen(void **state)
 	EVENTUALLY(has_state(p, "Complete"));
 	assert_true(status_is(p, "completionTime", LONG_AGO));
 	assert_false(exists(p, "jobset"));
+	EVENTUALLY(told(p, "JobSetCreated"));
 	assert_int_equal(told(p, "JobSetCreated"), 1);
 	/* It is the end of that TrainJob alone. */
 	remove_it(p, "trainjob");

@@ -11,7 +11,8 @@ job plain 2 < <(node 'echo it runs')
 mkdir gone
 (cd gone && rmdir ../gone && submit "$scratch/plain.yaml"; exit "$status")
 status=$?
-ok "a working folder that is deleted" it_runs
+nowhere() { exits 2 && printed 'the current directory was removed.*: change to one that exists' && ! printed 'it runs'; }
+ok "a working folder that is deleted: nothing runs, as in /" nowhere
 mkdir -p deep/er
 echo 'print("it runs")' >deep/er/script.py
 (cd deep && submit --runtime torch-distributed -- python3 er/script.py; exit "$status")

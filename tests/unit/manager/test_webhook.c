@@ -471,10 +471,12 @@ TEST(test_runtimes)
 		  0 },
 		{ VALIDATE_RT, NODES("worker", "", "", ""), NULL, NULL, 0 },
 
-		/* a gang for two schedulers (kubeflow/trainer#4060) */
+		/* a gang for two schedulers (kubeflow/trainer#4060), and for none */
 		{ VALIDATE_RT, GANGS(SDK, "coscheduling: {}, volcano: {}"), NULL, NULL,
 		  1 },
-		{ VALIDATE_RT, GANGS(SDK, "volcano: {}"), NULL, NULL, 0 },
+		{ VALIDATE_RT, GANGS(SDK, "volcano: {}"), NULL, NULL, 1 },
+		{ VALIDATE_RT, GANGS("", "volcano: {}"), NULL, NULL, 0 },
+		{ VALIDATE_RT, GANGS(SDK, "coscheduling: {}"), NULL, NULL, 0 },
 		{ VALIDATE_RT, GANGS("", "coscheduling: {}, volcano: {}"), NULL, NULL,
 		  0 },
 

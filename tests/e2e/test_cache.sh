@@ -54,8 +54,11 @@ trained() { # JOB: each rank on its half, all rows once
 
 check "a job with its cache in its own pods" train pods "$(job torch-distributed-with-cache-jobs)"
 check "a job with its cache in a LeaderWorkerSet" train lws "$(job torch-distributed-with-cache)"
+for job in pods lws; do # of a job that fails the pods are deleted
+	in_cluster "$kftrainer" logs $job -n "$ns" -f >"$scratch/$job.log" 2>&1 &
+done
 for job in pods lws; do
-	check "$job: completes" becomes $job Complete
+	check "$job: completes" eval "becomes $job Complete || { tail -n 60 $scratch/$job.log; false; }"
 	check "$job: trained on all rows of the table" trained $job
 done
 served() { [ "$(k get leaderworkerset lws-cache -o 'jsonpath={.status.conditions[?(@.type=="Available")].status}')" = True ]; }

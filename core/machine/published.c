@@ -15,6 +15,7 @@
 #include "local/state_owned.h"
 #include "machine/older.h"
 #include "trainer/api.h"
+#include "trainer/podcause.h"
 #include "trainer/trainjob.h"
 #include "trainer/trainjob_status.h"
 
@@ -88,9 +89,8 @@ static void put_condition(cJSON *status, const char *type, const cJSON *cause)
 bool published_kill(cJSON *pod, const cJSON *cause)
 {
 	cJSON *status = json_obj(pod, "status"), *c;
-	const char *phase = json_str(status, "phase");
 
-	if (str_eq(phase, "Succeeded") || str_eq(phase, "Failed"))
+	if (pod_has_ended(pod))
 		return false;
 	json_put_str(status, "Failed", "phase");
 	put_condition(status, "DisruptionTarget", cause);

@@ -113,7 +113,7 @@ static void refund(struct h2_budget *b, size_t n)
 }
 
 /* False: that would exceed it. */
-static bool take(struct h2_budget *budget, size_t n, bool small)
+static bool reserve(struct h2_budget *budget, size_t n, bool small)
 {
 	bool full = false;
 
@@ -131,7 +131,7 @@ static bool charge(struct h2_stream *s, size_t n)
 	struct h2_conn *c = s->conn;
 
 	if (c->held + n > c->conf->max_body + MAX_STREAMS * MAX_HEADERS ||
-	    !take(c->budget, n, s->held + n <= SMALL))
+	    !reserve(c->budget, n, s->held + n <= SMALL))
 		return false;
 	c->held += n;
 	s->held += n;
@@ -410,7 +410,7 @@ static bool next_piece(struct h2_stream *s)
 	s->piece = (struct h2_piece){ 0 };
 	s->body.next(s->body.ctx, &s->piece);
 	n = s->piece.held < most ? s->piece.held : most;
-	if (!take(budget, n, false))
+	if (!reserve(budget, n, false))
 		return false;
 	s->piece_held = n;
 	return true;
@@ -450,7 +450,7 @@ void h2_respond(struct h2_stream *s, const struct h2_header *headers, size_t n,
 	s->answered = true;
 	if (body)
 		s->body = *body;
-	if (s->body.held && !take(s->conn->body_budget, s->body.held, false)) {
+	if (s->body.held && !reserve(s->conn->body_budget, s->body.held, false)) {
 		if (refuse(s->conn->session, s->id))
 			abort();
 		drop_request(s);

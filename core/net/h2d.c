@@ -55,7 +55,8 @@ struct conn {
 
 /* The counters of one address. */
 struct peer {
-	atomic_int n; /* connections */
+	atomic_int n;         /* connections */
+	atomic_int beginning; /* of these, in the handshake */
 	struct h2_budget budget, held;
 };
 
@@ -69,9 +70,8 @@ struct loop {
 	pthread_t thread;
 	int epoll, wake;
 	bool goaway_sent;
-	struct conns open;          /* the most recently active one first */
-	struct conns beginning;     /* in the handshake; the oldest last */
-	struct strangers strangers; /* the same */
+	struct conns open;      /* the most recently active one first */
+	struct conns beginning; /* in the handshake; the oldest last */
 	int64_t swept;
 	char in[IN_SIZE];
 	char record[TLS_RECORD]; /* the TLS record to send */
@@ -119,17 +119,17 @@ static void conn_unlink(struct conn *c)
 	c->of->n--;
 }
 
-/* Its handshake is over. */
-static void conn_unbegin(struct loop *l, struct conn *c)
+/* The end of a handshake. */
+static void conn_unbegin(struct conn *c)
 {
-	strangers_remove(&l->strangers, c->address);
+	atomic_fetch_sub(&c->peer->beginning, 1);
 	conn_unlink(c);
 }
 
 static void conn_close(struct loop *l, struct conn *c)
 {
 	if (c->of == &l->beginning)
-		conn_unbegin(l, c);
+		conn_unbegin(c);
 	else
 		conn_unlink(c);
 	atomic_fetch_sub(&l->d->n, 1);
@@ -178,7 +178,7 @@ static struct conn *oldest_beginning(const struct loop *l)
 	int most = 0;
 
 	for (struct conn *c = ret; c; c = c->next) {
-		int n = strangers_of(&l->strangers, c->address);
+		int n = c->peer->beginning;
 
 		if (n >= most) {
 			most = n;
@@ -211,7 +211,7 @@ static void conn_open(struct loop *l, struct conn *c, const struct h2_conf *conf
 			    c->peer->held.max ? &c->peer->held : NULL);
 	h2_set_peer(c->h2, c->address);
 	if (c->of)
-		conn_unbegin(l, c);
+		conn_unbegin(c);
 	conn_link(&l->open, c);
 }
 
@@ -237,7 +237,7 @@ static void conn_add(struct loop *l, int fd, const char address[SOCK_ADDRESS_SIZ
 		e.events = EPOLLIN;
 		c->deadline = clock_ms() + l->d->conf.handshake_ms;
 		conn_link(&l->beginning, c);
-		strangers_add(&l->strangers, c->address);
+		atomic_fetch_add(&c->peer->beginning, 1);
 	} else {
 		conn_open(l, c, &l->d->conf.h2);
 	}
@@ -580,7 +580,6 @@ static int loop_start(struct h2d *d, struct loop *l, struct error *err)
 	struct epoll_event wake = { .events = EPOLLIN, .data.ptr = l };
 
 	l->d = d;
-	l->strangers.key = d->key;
 	l->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (l->wake < 0)
 		return error_errno(err, errno, "eventfd");

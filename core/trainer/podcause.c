@@ -90,6 +90,11 @@ const char *pod_phase(const cJSON *pod)
 	return phase ? phase : "";
 }
 
+bool pod_has_ended(const cJSON *pod)
+{
+	return str_eq(pod_phase(pod), "Succeeded") || str_eq(pod_phase(pod), "Failed");
+}
+
 bool pod_is_ready(const cJSON *pod)
 {
 	const cJSON *c =

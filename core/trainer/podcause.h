@@ -52,6 +52,7 @@ struct pod_fact_list {
 
 /* Members of a pod's status and spec. */
 const char *pod_phase(const cJSON *pod); /* "" when absent */
+bool pod_has_ended(const cJSON *pod);    /* Succeeded or Failed */
 bool pod_is_ready(const cJSON *pod);
 const char *pod_node(const cJSON *pod); /* NULL: none yet */
 const char *pod_job(const cJSON *pod);  /* the replicatedJob: "node"; "" */

@@ -353,8 +353,7 @@ static void add_completed(struct why *w)
 		if (meta_is_deleted(pod) || !in_group(w->v, pod))
 			continue;
 		completed += str_eq(pod_phase(pod), "Succeeded");
-		live += !str_eq(pod_phase(pod), "Succeeded") &&
-			!str_eq(pod_phase(pod), "Failed");
+		live += !pod_has_ended(pod);
 		if (!pod_node(pod))
 			waits = pod;
 	}
@@ -406,8 +405,8 @@ static bool kai_queue_is_at_fault(struct why *w, const char *message)
 	return true;
 }
 
-/* The last words of Volcano about the queue: its warnings are about the pods. */
-static const char *volcano_words(const struct view *v)
+/* The last event of Volcano about the queue; warnings are about the pods. */
+static const char *volcano_message(const struct view *v)
 {
 	const cJSON *e, *last = NULL;
 
@@ -423,7 +422,7 @@ static const char *volcano_words(const struct view *v)
 static bool volcano_waits(struct why *w)
 {
 	const char *queue = pod_group_volcano_queue(w->v->podgroup);
-	const char *words = volcano_words(w->v);
+	const char *message = volcano_message(w->v);
 
 	if (!queue || !pod_group_is_pending(w->v->podgroup))
 		return false;
@@ -433,7 +432,7 @@ static bool volcano_waits(struct why *w)
 			     queue),
 		"Volcano has not let its gang into the queue %s (PodGroup %s is "
 		"Pending)%s%s",
-		queue, group_name(w->v), *words ? ": " : "", why_quote(w, words));
+		queue, group_name(w->v), *message ? ": " : "", why_quote(w, message));
 	return true;
 }
 

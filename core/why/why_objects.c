@@ -16,11 +16,6 @@
 #define AWAITS_VOLCANO  "podgroup phase is Pending" /* releases before 1.9; why_gang() */
 #define EXCLUSIVE       "alpha.jobset.sigs.k8s.io/exclusive-topology"
 
-static bool pod_has_ended(const cJSON *pod)
-{
-	return str_eq(pod_phase(pod), "Succeeded") || str_eq(pod_phase(pod), "Failed");
-}
-
 /* Adds a cause, and returns true, if a finalizer of the object is set. */
 static bool has_finalizer(struct why *w, const char *whose, const char *command,
 			  const cJSON *obj)

@@ -243,6 +243,7 @@ static void explain_wait(struct why *w)
 	const char *message = condition_message(not_yet);
 	const char *reason = condition_reason(not_yet);
 	const char *command = why_describe(w, "workload", meta_name(workload));
+	const char *later = back_off(w);
 
 	if (!workload_is_active(workload)) {
 		why_add(w, "WorkloadInactive", command,
@@ -257,8 +258,8 @@ static void explain_wait(struct why *w)
 		why_add(w, "Evicted", command, "Kueue has evicted it (%s): %s%s%s",
 			condition_reason(evicted),
 			why_quote(w, condition_message(evicted)),
-			steps_hint(w, condition_reason(evicted)), back_off(w));
-	if ((evicted && *back_off(w)) || topology_is_at_fault(w, message, command))
+			steps_hint(w, condition_reason(evicted)), later);
+	if ((evicted && *later) || topology_is_at_fault(w, message, command))
 		return;
 	if (str_in(reason, inadmissible) || never_fits(w, message))
 		why_add(w, "Inadmissible", command,

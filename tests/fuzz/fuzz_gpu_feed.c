@@ -3,6 +3,7 @@
  * who gets its batches in order and is told why it is refused. Any answer of its helper.
  */
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -72,12 +73,18 @@ static void end(void)
 	free(feed.columns);
 }
 
-/* What a consumer has been sent; false: no more, the feed has hung up. */
-static bool hear(struct consumer *c)
+/*
+ * What a consumer has been sent; false: no more, the feed has hung up. A close is seen
+ * later if another process looks at /proc/PID/fd in that moment: then wait for it.
+ */
+static bool hear(struct consumer *c, bool hung_up)
 {
 	static char text[FEED_MESSAGE_MAX];
+	struct pollfd p = { .fd = c->fd, .events = POLLRDHUP };
 	ssize_t n;
 
+	if (hung_up)
+		poll(&p, 1, 10 * 1000);
 	while ((n = recv(c->fd, text, sizeof(text), 0)) > 0) {
 		cJSON *doc = NULL;
 		struct error err;
@@ -117,7 +124,7 @@ static void serve(int i, bool closed)
 	if (feed.peers[i].fd >= 0)
 		feed_send(&feed, &feed.peers[i]);
 	check();
-	if (!closed && hear(&consumers[i])) {
+	if (!closed && hear(&consumers[i], feed.peers[i].fd < 0)) {
 		FUZZ_CHECK(feed.peers[i].fd >= 0);
 		return;
 	}

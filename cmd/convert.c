@@ -194,13 +194,18 @@ static void report_job(struct doc *doc, const struct convert_result *res)
 	}
 }
 
+static void take_errors(struct doc *doc, struct convert_result *res)
+{
+	doc->errs = res->errs;
+	res->errs = (struct field_errors){ 0 };
+}
+
 static void convert_doc(struct run *r, struct doc *doc)
 {
 	cleanup_convert_result struct convert_result res = { 0 };
 
 	convert_job(&res, &r->conf, doc->obj);
-	doc->errs = res.errs;
-	res.errs = (struct field_errors){ 0 };
+	take_errors(doc, &res);
 	if (!doc->errs.n)
 		verify(r, doc, &res);
 	if (!doc->errs.n) {
@@ -217,23 +222,27 @@ static void convert_doc(struct run *r, struct doc *doc)
 
 static void pass_doc(struct run *r, struct doc *doc)
 {
-	cleanup_convert_result struct convert_result same = { 0 };
+	cleanup_convert_result struct convert_result res = { 0 };
+	cleanup_json cJSON *obj = json_dup(doc->obj);
 
-	if (!cJSON_IsObject(doc->obj))
-		field_error_add(&doc->errs, FIELD_TYPE_INVALID, "", doc->obj,
+	if (!cJSON_IsObject(obj))
+		field_error_add(&res.errs, FIELD_TYPE_INVALID, "", obj,
 				"must be an object with apiVersion and kind");
-	else if (!meta_kind(doc->obj) || !meta_api_version(doc->obj))
-		field_error_add(&doc->errs, FIELD_REQUIRED,
-				meta_kind(doc->obj) ? "apiVersion" : "kind", NULL,
+	else if (!meta_kind(obj) || !meta_api_version(obj))
+		field_error_add(&res.errs, FIELD_REQUIRED,
+				meta_kind(obj) ? "apiVersion" : "kind", NULL,
 				"every document needs an apiVersion and a kind");
 	else
-		add_item(r, doc, json_dup(doc->obj));
+		convert_trainer(&res, obj);
+	take_errors(doc, &res);
 	if (!doc->errs.n)
-		convert_mentions(&same, &r->conf, &r->jobs, doc->obj);
-	report_job(doc, &same);
-	if (same.grade > r->grade)
-		r->grade = same.grade;
-	report_doc(r, doc, &same);
+		add_item(r, doc, STEAL(obj));
+	if (!doc->errs.n)
+		convert_mentions(&res, &r->conf, &r->jobs, doc->obj);
+	report_job(doc, &res);
+	if (res.grade > r->grade)
+		r->grade = res.grade;
+	report_doc(r, doc, &res);
 }
 
 static void each_doc(struct run *r, struct doc *doc)
@@ -376,9 +385,10 @@ const struct cmd cmd_convert = {
 	.summary = "turn jobs of Training Operator V1 and MPI Operator into TrainJobs",
 	.about =
 		"Converts PyTorchJob, TFJob, XGBoostJob, PaddleJob, JAXJob and MPIJob to a\n"
-		"TrainingRuntime and a TrainJob each; prints other documents unchanged. Each\n"
-		"field that means less or something else gets a line on stderr; --report has all.\n"
-		"If anything is refused, nothing is printed.\n"
+		"TrainingRuntime and a TrainJob each; podTemplateOverrides in TrainJobs of\n"
+		"Kubeflow Trainer 2.0 and 2.1 to runtimePatches. Prints other documents\n"
+		"unchanged. Each field that means less or something else gets a line on stderr;\n"
+		"--report has all. If anything is refused, nothing is printed.\n"
 		"\n"
 		"Exit code: 0 exact, 3 approximate, 4 lost, 2 refused.",
 	.example = "kftrainer convert job.yaml > trainjob.yaml\n"

@@ -6,8 +6,9 @@
  * table (fields.c) grades every field of the input: its effect is the same, nearly the
  * same, or lost, or the job is refused.
  *
- * Follows kubeflow/training-operator v1.9 pkg/controller.v1 and pkg/webhooks, and
- * kubeflow/mpi-operator v0.8 pkg/controller.
+ * Follows kubeflow/training-operator v1.9 pkg/controller.v1 and pkg/webhooks,
+ * kubeflow/mpi-operator v0.8 pkg/controller, and for TrainJobs of Kubeflow Trainer 2.0 and
+ * 2.1 its v2.1.0 pkg/apis/trainer/v1alpha1 and pkg/runtime/core.
  */
 #ifndef CONVERT_CONVERT_H
 #define CONVERT_CONVERT_H
@@ -57,6 +58,13 @@ bool convert_is_valid(const struct convert_conf *conf, const cJSON *obj);
 /* Convert a CONVERT_JOB. Release the result in every case. */
 void convert_job(struct convert_result *ret, const struct convert_conf *conf,
 		 const cJSON *obj);
+/*
+ * Change, in a TrainJob or a runtime, what Kubeflow Trainer 2.0 and 2.1 had otherwise:
+ * podSpecOverrides, podTemplateOverrides, labels and annotations of spec to
+ * runtimePatches; numProcPerNode of torchrun's words and of runtimes. Leaves other
+ * documents as they are. Adds to ret's notes and errors.
+ */
+void convert_trainer(struct convert_result *ret, cJSON *obj);
 /*
  * Add to `ret` each field of another document, which is passed on unchanged, that names
  * pods, objects or labels of the jobs (a map of names to valid objects) in its namespace.

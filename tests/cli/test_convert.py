@@ -750,4 +750,28 @@ for (kind, version) in KINDS:
     test(f"{kind} {version}: {len(docs)} fields of its schema, {refused} of them refused: none is dropped without a line",
          not lost and refused < 20, "\n".join(lost[:40] + [f"{len(lost)} lost, {refused} refused"]))
 
+old = {"apiVersion": "trainer.kubeflow.org/v1alpha1", "kind": "TrainJob", "metadata": {"name": "old"}, "spec": {
+    "runtimeRef": {"name": "torch-distributed"}, "trainer": {"numProcPerNode": "auto", "command": ["python3", "t.py"]},
+    "labels": {"team": "a"}, "podTemplateOverrides": [
+        {"targetJobs": [{"name": "node"}], "metadata": {"labels": {"x": "z"}}, "spec": {"serviceAccountName": "first"}},
+        {"targetJobs": [{"name": "node"}], "spec": {"serviceAccountName": "second", "containers": [
+            {"name": "node", "volumeMounts": [{"name": "v", "mountPath": "/v"}]}],
+            "volumes": [{"name": "v", "emptyDir": {}}]}}]}}
+code, out, err = run(old)
+test("a TrainJob of Trainer 2.1 becomes one of today", code == 0 and not err and read(out)[0]["metadata"] == old["metadata"],
+     f"{code}: {out}{err}")
+code, out, err = run(out, "--dry-run=client", "-o", "json", command="submit")
+jobset = next((o for o in json.loads(out or "[]") if o["kind"] == "JobSet"), {}) if out.startswith("[") else json.loads(out or "{}")
+jobset = next((o for o in jobset.get("items", [jobset]) if o.get("kind") == "JobSet"), {})
+node = next((j["template"]["spec"]["template"] for j in jobset.get("spec", {}).get("replicatedJobs", []) if j["name"] == "node"), {})
+pod = node.get("spec", {})
+test("... whose pods are what the overrides say, the last one first",
+     jobset.get("metadata", {}).get("labels", {}).get("team") == "a" and node["metadata"]["labels"]["x"] == "z"
+     and pod["serviceAccountName"] == "second" and {"name": "v", "emptyDir": {}} in pod["volumes"]
+     and {"name": "v", "mountPath": "/v"} in pod["containers"][0]["volumeMounts"], f"{code}: {out}{err}")
+old["spec"]["podTemplateOverrides"][1]["targetJobs"] = ["node"]
+code, out, err = run(old)
+test("an override without the name of a job is refused", code == 2 and not out
+     and "spec.podTemplateOverrides[1].targetJobs: Invalid value: \"node\": must be an object with the job's name" in err, err)
+
 finish()

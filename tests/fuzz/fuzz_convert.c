@@ -74,6 +74,17 @@ static char *convert(const cJSON *obj, const cJSON *shared, bool upstream)
 	return json_text(r.job);
 }
 
+/* A TrainJob or a runtime of Kubeflow Trainer 2.0 and 2.1, or nearly. */
+static void convert_old(const cJSON *obj)
+{
+	cleanup_convert_result struct convert_result r = { 0 };
+	cleanup_json cJSON *copy = json_dup(obj);
+
+	convert_trainer(&r, copy);
+	for (size_t i = 0; i < r.n; i++)
+		FUZZ_CHECK(r.notes[i].path && r.notes[i].value && r.notes[i].text);
+}
+
 /* As if the job were another document that names it. */
 static void mention(const cJSON *obj)
 {
@@ -95,8 +106,10 @@ static void run(const cJSON *obj, const cJSON *shared)
 	cleanup_free char *before = json_text(obj), *once = NULL, *twice = NULL;
 	cleanup_free char *upstream = NULL, *after = NULL;
 
-	if (convert_what(obj, &errs) != CONVERT_JOB)
+	if (convert_what(obj, &errs) != CONVERT_JOB) {
+		convert_old(obj);
 		return;
+	}
 	mention(obj);
 	once = convert(obj, shared, false);
 	twice = convert(obj, shared, false);

@@ -260,4 +260,80 @@ TEST(test_shared)
 	assert_string_equal(json_str(var, "value"), "j-node-0-0.s");
 }
 
+#define OLD_JOB "{apiVersion: trainer.kubeflow.org/v1alpha1, kind: TrainJob, spec: "
+#define PATCH(n)                                     \
+	"{manager: trainer.kubeflow.org/override-" n \
+	", trainingRuntimeSpec: {template: {spec: "
+#define NODE_POD "{replicatedJobs: [{name: node, template: {spec: {template: "
+
+/* What Kubeflow Trainer 2.0 and 2.1 had. */
+static const struct {
+	const char *about, *obj, *want, *note; /* want NULL: refused, for this reason */
+} before_patches[] = {
+	{ "2.0: fields of the pod",
+	  OLD_JOB
+	  "{podSpecOverrides: [{targetJobs: [{name: node}], nodeSelector: {a: b}}]}}",
+	  "{runtimePatches: [" PATCH("1") NODE_POD
+	  "{spec: {nodeSelector: {a: b}}}}}}]}}}}]}",
+	  NULL },
+	{ "2.1: in order, and before the patches",
+	  OLD_JOB
+	  "{podTemplateOverrides: [{targetJobs: [{name: node}], metadata: {labels: "
+	  "{a: b}}}, {targetJobs: [{name: x}, {name: node}], spec: {tolerations: "
+	  "[]}}], runtimePatches: [{manager: m}]}}",
+	  "{runtimePatches: [" PATCH("1") NODE_POD
+	  "{metadata: {labels: {a: b}}}}}}]}}}}, " PATCH(
+		  "2") "{replicatedJobs: [{name: x, template: {spec: {template: {spec: "
+		       "{tolerations: []}}}}}, {name: node, template: {spec: {template: {spec: "
+		       "{tolerations: []}}}}}]}}}}, {manager: m}]}",
+	  NULL },
+	{ "labels of the JobSet", OLD_JOB "{labels: {a: b}, annotations: null}}",
+	  "{runtimePatches: [{manager: trainer.kubeflow.org/metadata, trainingRuntimeSpec: "
+	  "{template: {metadata: {labels: {a: b}}}}}]}",
+	  NULL },
+	{ "the default", OLD_JOB "{trainer: {numProcPerNode: auto}}}", "{trainer: {}}",
+	  "exact: spec.trainer.numProcPerNode" },
+	{ "a word of torchrun", OLD_JOB "{trainer: {numProcPerNode: gpu}}}",
+	  "{trainer: {}}", "approximate: spec.trainer.numProcPerNode" },
+	{ "a runtime's number",
+	  "{apiVersion: trainer.kubeflow.org/v1alpha1, kind: TrainingRuntime, spec: "
+	  "{mlPolicy: {torch: {numProcPerNode: 4}}}}",
+	  "{mlPolicy: {torch: {}}}", "lost: spec.mlPolicy.torch.numProcPerNode" },
+	{ "today's", OLD_JOB "{trainer: {numProcPerNode: 4}, runtimePatches: []}}",
+	  "{trainer: {numProcPerNode: 4}, runtimePatches: []}", NULL },
+	{ "no job is named", OLD_JOB "{podTemplateOverrides: [{spec: {}}]}}", NULL,
+	  "spec.podTemplateOverrides[0].targetJobs" },
+	{ "jobs by name alone", OLD_JOB "{podSpecOverrides: [{targetJobs: [node]}]}}",
+	  NULL, "spec.podSpecOverrides[0].targetJobs" },
+	{ "no list", OLD_JOB "{podSpecOverrides: {}, runtimePatches: x}}", NULL,
+	  "spec.runtimePatches" },
+};
+
+TEST(test_trainer)
+{
+	for (size_t i = 0; i < sizeof(before_patches) / sizeof(*before_patches); i++) {
+		cleanup_convert_result struct convert_result r = { 0 };
+		cleanup_json cJSON *obj = parse(before_patches[i].obj);
+		const char *want = before_patches[i].want;
+		const char *note = before_patches[i].note;
+		cleanup_json cJSON *spec = want ? parse(want) : NULL;
+
+		convert_trainer(&r, obj);
+		if (!want) {
+			assert_int_not_equal(r.errs.n, 0);
+			assert_string_equal(r.errs.list[0].path, note);
+			continue;
+		}
+		assert_int_equal(r.errs.n, 0);
+		if (!json_equal(json_get(obj, "spec"), spec))
+			fail_msg("%s: %s", before_patches[i].about, json_text(obj));
+		assert_int_equal(r.n, note ? 1 : 0);
+		if (note)
+			assert_string_equal(arena_printf(&r.arena, "%s: %s",
+							 grade_name[r.notes[0].grade],
+							 r.notes[0].path),
+					    note);
+	}
+}
+
 RUN_TESTS(group_setup, group_teardown)

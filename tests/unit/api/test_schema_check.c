@@ -78,7 +78,16 @@ static const struct row {
 	  "initializer, runtimePatches, suspend, activeDeadlineSeconds, "
 	  "ttlSecondsAfterFinished, managedBy\n" },
 	{ "what was", "TrainJob", TJ "podTemplateOverrides: []}",
-	  "spec.podTemplateOverrides: Unknown field: use runtimePatches\n" },
+	  "spec.podTemplateOverrides: Unknown field: use runtimePatches; "
+	  "'kftrainer convert' translates it\n" },
+	{ "of a runtime, or of the trainer", "TrainJob",
+	  TJ "mlPolicy: {}, podGroupPolicy: {}, numNodes: 2, image: x}",
+	  "spec.mlPolicy: Unknown field: use trainer.numNodes and "
+	  "trainer.numProcPerNode; a runtime has mlPolicy\n"
+	  "spec.podGroupPolicy: Unknown field: use a runtime with podGroupPolicy; "
+	  "a TrainJob has none\n"
+	  "spec.numNodes: Unknown field: use trainer.numNodes\n"
+	  "spec.image: Unknown field: use trainer.image\n" },
 	{ "unknown, near to what people expect there", "TrainJob",
 	  TJ "trainer: {enviroment: [], nproc: 2}}",
 	  "spec.trainer.enviroment: Unknown field: use env\n"

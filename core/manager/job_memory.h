@@ -26,7 +26,8 @@ struct last_write {
 struct job_writes {
 	/* resourceVersions. A pass waits until the informers have these or later ones. */
 	atomic_ullong trainjob_version;
-	bool status_unsure; /* no answer to a write of the status: read the live TrainJob */
+	/* The write of a status had no answer, or met another's: read the live TrainJob. */
+	bool status_unsure;
 	uint64_t jobset_version;
 	int64_t jobset_ms;
 	struct count_bucket status;

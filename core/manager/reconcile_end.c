@@ -46,7 +46,8 @@ static int hear_server(struct pass *p, struct error *err)
 {
 	struct kube *k = p->r->conf.kube;
 
-	return kube_is_inside(k) || kube_server_time(k) ? 0 : pass_check_alive(p, err);
+	return kube_is_inside(k) || kube_server_time(k) ? 0
+							: pass_check_alive(p, NULL, err);
 }
 
 /*

@@ -627,16 +627,18 @@ static int has_work(struct pass *p, const char *ca, bool *ret, struct error *err
  * Objects may be missing because their TrainJob was deleted, which its watch has not
  * delivered yet: then they must not be recreated.
  */
-int pass_check_alive(struct pass *p, struct error *err)
+int pass_check_alive(struct pass *p, bool *ret_status, struct error *err)
 {
 	struct kube_ref ref = kube_ref_of(p->tj);
 	cleanup_json cJSON *live = NULL;
 
 	if (kube_find(p->r->conf.kube, &ref, &live, err))
 		return -1;
-	if (live && str_eq(meta_uid(live), meta_uid(p->tj)) && !meta_is_deleted(live))
-		return 0;
-	return error_set(err, ERR_CONFLICT, "the TrainJob was deleted");
+	if (!live || !str_eq(meta_uid(live), meta_uid(p->tj)) || meta_is_deleted(live))
+		return error_set(err, ERR_CONFLICT, "the TrainJob was deleted");
+	if (ret_status)
+		*ret_status = tj_status(live) != NULL;
+	return 0;
 }
 
 /* The CA of the status server, for the pods; NULL: the gate is off. */
@@ -684,7 +686,7 @@ int objects_reconcile(struct pass *p, struct error *err)
 		return 0;
 	p->objects.create_only = !n->objects_tried && !p->status.before && !p->jobset.own;
 	if (!p->objects.create_only && (!p->jobset.own || p->objects.foreign_changes) &&
-	    pass_check_alive(p, err))
+	    pass_check_alive(p, NULL, err))
 		return -1;
 	n->objects_tried = true;
 	n->written.inputs_hash = 0;

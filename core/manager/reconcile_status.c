@@ -244,7 +244,8 @@ static void add_step(cJSON *steps, const char *op, const char *path, cJSON *take
 /*
  * A JSON Patch of this TrainJob, never of a new one of the same name: an API
  * server ignores a uid in a merge patch of a status. A resourceVersion would fail while a
- * process posts progress all the time.
+ * process posts progress all the time. The first status replaces none that another writer
+ * (a restored backup) has set meanwhile.
  */
 static cJSON *patch_of_uid(struct pass *p, const cJSON *change)
 {
@@ -252,14 +253,28 @@ static cJSON *patch_of_uid(struct pass *p, const cJSON *change)
 	const cJSON *member;
 
 	add_step(steps, "test", "/metadata/uid", cJSON_CreateString(meta_uid(p->tj)));
-	if (!p->status.before)
+	if (!p->status.before) {
+		add_step(steps, "test", "/status", cJSON_CreateNull());
 		add_step(steps, "add", "/status", json_dup(tj_status(p->tj)));
-	else
+	} else {
 		json_each(member, change)
 			add_step(steps, cJSON_IsNull(member) ? "remove" : "add",
 				 arena_printf(&p->arena, "/status/%s", member->string),
 				 cJSON_IsNull(member) ? NULL : json_dup(member));
+	}
 	return steps;
+}
+
+/* ERR_CONFLICT instead, if the TrainJob is not as the patch tests. */
+static void explain_refusal(struct pass *p, struct error *err)
+{
+	struct error why = { 0 };
+	bool has_status;
+
+	if (pass_check_alive(p, &has_status, &why))
+		*err = why;
+	else if (has_status && !p->status.before)
+		error_set(err, ERR_CONFLICT, "another writer has set the first status");
 }
 
 static int write_status(struct pass *p, const cJSON *change, struct error *err)
@@ -271,15 +286,15 @@ static int write_status(struct pass *p, const cJSON *change, struct error *err)
 	struct kube_ref ref = kube_ref_of(p->tj);
 	cleanup_json cJSON *patch = patch_of_uid(p, change);
 	cleanup_json cJSON *answer = NULL;
-	struct error gone = { 0 };
 	int rc;
 
 	rc = kube_merge_patch(p->r->conf.kube, &ref, patch, &how, &answer, err);
 	if (ours_alone && learn_crd(p->r, change, answer, err))
 		return 0;
-	if (rc && err->kind == ERR_INVALID && pass_check_alive(p, &gone))
-		*err = gone;
-	p->memory->written.status_unsure = rc && pass_no_answer(err);
+	if (rc && err->kind == ERR_INVALID)
+		explain_refusal(p, err);
+	p->memory->written.status_unsure =
+		rc && (pass_no_answer(err) || err->kind == ERR_CONFLICT);
 	if (rc)
 		return -1;
 	p->memory->written.trainjob_version = meta_version_number(answer);

@@ -12,7 +12,7 @@ lock = threading.Condition()
 objects, history = {}, []            # {path: object}, [(version, type, path, object)]
 state = {'version': 100, 'floor': 0, 'generation': 0, 'fail': [], 'unserved': set(),
          'delay': 0, 'bookmark': 0, 'marked': 0, 'hold': False, 'of': '', 'expire': None,
-         'error': 0, 'race': '', 'uid': None, 'prune': '', 'stalled': set(), 'denied': set(), 'clock': 0,
+         'error': 0, 'race': '', 'uid': None, 'patch': None, 'prune': '', 'stalled': set(), 'denied': set(), 'clock': 0,
          'lose': None, 'immutable': ''}
 seen = {}                            # calls, by method and plural
 
@@ -93,9 +93,10 @@ class Ctl:
         lock.notify_all()
         lock.wait_for(lambda: state['marked'] == state['bookmark'])
 
-    def race(self, arg):             # somebody else writes to it just before each PATCH, or makes it anew
+    def race(self, arg):             # somebody else writes to it just before each PATCH, `patch` once, or makes it anew
         state['race'] = arg['plural']
         state['uid'] = arg.get('uid')
+        state['patch'] = arg.get('patch')
 
     def immutable(self, arg):        # what JobSet's webhook refuses to change, in that namespace
         state['immutable'] = arg['namespace']
@@ -249,10 +250,16 @@ class Handler(BaseHTTPRequestHandler):
                 spec = {k: v for k, v in was['spec'].items() if k != 'activeDeadlineSeconds'}
                 was = {'metadata': {**was['metadata'], 'uid': state['uid']}, 'spec': spec}
                 objects[path] = was
+            if state['patch']:
+                was = objects[path] = merge(copy.deepcopy(was), state['patch'])
+                state['patch'] = None
             record('MODIFIED', path, was)
-        if isinstance(body, list):   # a JSON Patch of what a manager sends: a test, then members of the status
-            if any(s['op'] == 'test' and s['value'] != was['metadata']['uid'] for s in body):
+        if isinstance(body, list):   # a JSON Patch of what a manager sends: tests, then the status or members of it
+            have = {'/metadata/uid': was['metadata']['uid'], '/status': was.get('status')}
+            if any(s['op'] == 'test' and s['value'] != have[s['path']] for s in body):
                 return self.status(422, 'Invalid', 'the server rejected our request due to an error in our request')
+            if any(s['op'] == 'add' and s['path'] == '/status' for s in body):
+                was = {k: v for k, v in was.items() if k != 'status'}
             body = {'status': {k: v for s in body if s['op'] != 'test' for k, v in
                                (s['value'] if s['path'] == '/status' else {s['path'][8:]: s.get('value')}).items()}}
         if self.command in ('PATCH', 'DELETE') and self.refused(was, body):

@@ -697,6 +697,23 @@ static void test_a_status_that_somebody_changed_is_mended(void **state)
 	}
 }
 
+/* A backup's restore writes the status after the TrainJob, and perhaps before our first. */
+static void test_the_first_status_keeps_that_of_another(void **state)
+{
+	struct place p = { *state, "restored" };
+
+	create(p.w, p.ns, RUNTIME("torch: {}"));
+	apiserver_do(
+		&p.w->server,
+		"{'op':'race','plural':'trainjobs','patch':{'status':{'conditions':[{"
+		"'type':'Complete','status':'True','reason':'Restored','message':'x',"
+		"'lastTransitionTime':'2026-01-01T01:00:00Z'}]}}}");
+	create(p.w, p.ns, TRAINJOB("", ", suspend: true"));
+	EVENTUALLY(has_state(p, "Complete"));
+	assert_true(has_condition(p, "Complete", "True", "Restored"));
+	apiserver_do(&p.w->server, "{'op':'race','plural':''}");
+}
+
 static bool is_replaced(struct place p, const char *what, const char *uid)
 {
 	cleanup_json cJSON *obj = get(p, what);
@@ -1895,6 +1912,7 @@ int main(void)
 		cmocka_unit_test(test_a_changed_label_of_a_suspended_jobset_is_restored),
 		cmocka_unit_test(test_a_status_that_somebody_changed_is_mended),
 		cmocka_unit_test(test_progress_does_not_hold_up_the_end),
+		cmocka_unit_test(test_the_first_status_keeps_that_of_another),
 		cmocka_unit_test(test_a_new_one_of_the_name_does_not_end),
 		cmocka_unit_test(test_a_refused_state),
 		cmocka_unit_test(test_another_flavor),

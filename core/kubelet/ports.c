@@ -105,6 +105,17 @@ static unsigned random_number(void)
 	return r;
 }
 
+/* Not in use, but this process cannot find out: another number would not help. */
+static bool is_out_of_descriptors(void)
+{
+	return errno == EMFILE || errno == ENFILE;
+}
+
+static int no_descriptors(const char *what, struct error *err)
+{
+	return error_errno(err, errno, "cannot reserve %s; check 'ulimit -n'", what);
+}
+
 int ports_reserve(int *ret_port, int *ret_lock, struct error *err)
 {
 	char held[HOLDERS_TEXT_SIZE];
@@ -120,14 +131,15 @@ int ports_reserve(int *ret_port, int *ret_lock, struct error *err)
 		if (port > LAST_PORT)
 			port = FIRST_PORT;
 		lock = reserve_number("port", (unsigned)port);
-		if (lock < 0)
-			continue;
-		if (port_is_free(port)) {
+		if (lock >= 0 && port_is_free(port)) {
 			*ret_port = port;
 			*ret_lock = lock;
 			return 0;
 		}
-		close(lock);
+		if (lock >= 0)
+			close(lock);
+		if (is_out_of_descriptors())
+			return no_descriptors("a port", err);
 	}
 	return error_set(err, ERR_BUSY, "no free TCP port found among %d tried%s",
 			 PORT_TRIES, holders_text("port", held));
@@ -157,19 +169,21 @@ int ports_reserve_addresses(char ret_block[PORT_ADDRESS_SIZE], int *ret_lock,
 		if ((block >> 8) == 255)
 			continue;
 		lock = reserve_number("address", block);
-		if (lock < 0)
-			continue;
-		if (!block_works(block)) {
+		if (lock >= 0 && block_works(block)) {
+			snprintf(ret_block, PORT_ADDRESS_SIZE, "127.%u.%u.", block >> 8,
+				 block & 255);
+			*ret_lock = lock;
+			return 0;
+		}
+		if (lock >= 0)
 			close(lock);
+		if (is_out_of_descriptors())
+			return no_descriptors("loopback addresses", err);
+		if (lock >= 0)
 			return error_set(
 				err, ERR_UNSUPPORTED,
 				"the loopback interface does not answer to 127.%u.%u.1",
 				block >> 8, block & 255);
-		}
-		snprintf(ret_block, PORT_ADDRESS_SIZE, "127.%u.%u.", block >> 8,
-			 block & 255);
-		*ret_lock = lock;
-		return 0;
 	}
 	return error_set(err, ERR_BUSY, "no free block of loopback addresses found%s",
 			 holders_text("address", held));

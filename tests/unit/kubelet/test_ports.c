@@ -1,5 +1,6 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -31,6 +32,30 @@ TEST(test_ports_are_different)
 	}
 	for (int i = 0; i < MANY; i++)
 		close(locks[i]);
+}
+
+/* Without descriptors nothing can be reserved, and no other number is looked for. */
+TEST(test_no_descriptors)
+{
+	struct rlimit old, few;
+	char block[PORT_ADDRESS_SIZE];
+	struct error err = { 0 };
+	int next = dup(0), port, lock;
+
+	close(next);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
+	for (int i = 0; i < 2; i++) {
+		few = (struct rlimit){ (rlim_t)(next + i), old.rlim_max };
+		assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+		assert_int_equal(ports_reserve(&port, &lock, &err), -1);
+		assert_string_equal(err.msg, "cannot reserve a port; check 'ulimit -n': "
+					     "Too many open files");
+		assert_int_equal(ports_reserve_addresses(block, &lock, &err), -1);
+		assert_string_equal(err.msg,
+				    "cannot reserve loopback addresses; check 'ulimit "
+				    "-n': Too many open files");
+		assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
+	}
 }
 
 /* What another process holds is not given, and is free when that process is gone. */

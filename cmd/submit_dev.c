@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 
@@ -27,7 +28,8 @@ int submit_dev(struct job_opts *job, struct workspace_opts *w, int64_t idle_ms,
 				 "--dev requires --workspace DIR, or a script");
 	path = realpath(w->dir, NULL);
 	if (!path)
-		return error_errno(err, errno, "--workspace %s", w->dir);
+		return error_set(err, ERR_INVALID, "--workspace %s: %s", w->dir,
+				 strerror(errno));
 	/* DEV_FROM_ANNOTATION: the path, then those of --include, a line each. */
 	from = arena_strdup(arena, path);
 	for (size_t i = 0; i < w->include.n; i++)

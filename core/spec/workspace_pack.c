@@ -99,9 +99,15 @@ static int pack(struct workspace_pack *s, const struct workspace_opts *o,
 	s->annotations.digest = s->upload.digest = s->summary.digest;
 	if (!dir)
 		return write_archive(s, o->archive, out, err);
-	if (o->dev && !stat(dir, &st) && S_ISREG(st.st_mode)) {
+	if (stat(dir, &st))
+		return error_set(err, ERR_INVALID, "--workspace %s: %s", dir,
+				 strerror(errno));
+	if (o->dev && S_ISREG(st.st_mode)) {
 		dir = path_dir(&s->arena, o->dir);
 		how.only = path_base(o->dir);
+	} else if (!S_ISDIR(st.st_mode)) {
+		return error_set(err, ERR_INVALID, "--workspace %s: %s", dir,
+				 strerror(ENOTDIR));
 	}
 	if (pack_folder(dir, out, &how, &s->arena, &s->summary, err))
 		return error_wrap(err, "--workspace");

@@ -83,14 +83,8 @@ bad() { # LIKE ARGUMENT...
 	# shellcheck disable=SC2086
 	refuses "$like" submit --dry-run=client $runtime "$@" -- true
 }
-nowhere() { # LIKE ARGUMENT...
-	local like=$1
-	shift
-	# shellcheck disable=SC2086
-	says 1 "$like" submit --dry-run=client $runtime "$@" -- true
-}
-check "a directory that does not exist" nowhere 'No such file' --workspace "$scratch/none"
-check "a file instead of a directory" nowhere 'Not a directory' --workspace "$code/words"
+check "a directory that does not exist" bad 'No such file' --workspace "$scratch/none"
+check "a file instead of a directory" bad 'Not a directory' --workspace "$code/words"
 check "an empty folder" bad 'no files to pack' --workspace "$scratch/empty"
 ln -s /etc/passwd "$scratch/copy/outside"
 check "a link that leads outside, with its name" bad 'copy/outside: .*/etc/passwd' --workspace "$scratch/copy"

@@ -4,7 +4,8 @@
  * A claim is the directory of its name in PVC_ROOT (/mnt), where the pod mounts it. Links
  * to files are followed, links to folders are not (a loop never ends).
  *
- * A path is taken as it is; if nothing has that name, "%20" in it is decoded.
+ * A path is taken as it is; if nothing has that name, "%20" in it is decoded. Of a new
+ * file or directory this is decided by its first existing parent.
  *
  * Files are put under another name, and renamed once they are whole; all are on disk when
  * the upload ends. They get the times of their sources, by which the
@@ -78,14 +79,36 @@ static struct store *new_store(const struct store_conf *conf, const char *path)
 	return s;
 }
 
+static bool has(struct arena *arena, const char *dir, const char *path)
+{
+	return file_exists(path_join(arena, dir, path));
+}
+
+/* Does the path, or its first parent that exists, exist only with its "%20" decoded? */
+static bool is_encoded(struct arena *arena, const char *dir, const char *path)
+{
+	const char *decoded, *slash;
+
+	for (; strchr(path, '%'); path = str_slice(arena, path, (size_t)(slash - path))) {
+		if (has(arena, dir, path))
+			return false;
+		if (uri_decode(&decoded, arena, path, IGNORED))
+			return false;
+		if (has(arena, dir, decoded))
+			return true;
+		slash = strrchr(path, '/');
+		if (!slash)
+			return false;
+	}
+	return false;
+}
+
 /* The name of a file or directory below `dir` that a URI's path means. */
 static const char *name_below(struct arena *arena, const char *dir, const char *path)
 {
 	const char *decoded;
 
-	if (!strchr(path, '%') || file_exists(path_join(arena, dir, path)) ||
-	    uri_decode(&decoded, arena, path, IGNORED) ||
-	    !file_exists(path_join(arena, dir, decoded)))
+	if (!is_encoded(arena, dir, path) || uri_decode(&decoded, arena, path, IGNORED))
 		return path;
 	return decoded;
 }

@@ -58,6 +58,14 @@ check "a file below it" named 'c#/x' 'c#/x'
 check "? and what follows" named 'q?a=b/x' 'q?a=b/x'
 check "a name with % in it" named 'c#/a%20b' 'c#/a%20b'
 check "% at the end" named 'c#/100%' 'c#/100%'
+made=$scratch/made
+mkdir -p "$made/new dir" "$made/as%20is"
+stored() { # PATH-IN-URI DIRECTORY: what is uploaded there is in that directory
+	run export-model "$web/sub/deep" --uri "file://$made/$1"
+	[ "$status" = 0 ] && [ -f "$made/$2/small" ] || dump
+}
+check "%20 in the parent of what is uploaded is a blank only where no directory has that name" eval 'stored new%20dir/a%20b/c "new dir/a b/c" &&
+	stored as%20is/c%20d as%20is/c%20d && stored e%20f e%20f && stored 50%/g%20h 50%/g%20h'
 check "blanks" named 'c#/a b' 'c#/a b'
 check "+, ; and \\" named 'c#/a+b\c;ü' 'c#/a+b\c;ü'
 check "percent-encoded" named 'c%23/100%25' 'c#/100%'

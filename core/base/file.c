@@ -328,8 +328,8 @@ int path_of_state(struct arena *arena, const char **ret, struct error *err)
 		home = home_of_user();
 	if (!home || *home != '/')
 		return error_set(err, ERR_INVALID,
-				 "cannot store local jobs: HOME is %s%s%s; set HOME or "
-				 "XDG_STATE_HOME to an absolute path",
+				 "HOME is %s%s%s; set HOME or XDG_STATE_HOME to an "
+				 "absolute path",
 				 home ? "\"" : "", home ? home : "not set",
 				 home ? "\"" : "");
 	*ret = path_join(arena, home, ".local/state/kftrainer");
